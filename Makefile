@@ -1,0 +1,96 @@
+# Baregate: the map of the project. What stands in a list below is in the image.
+#
+#   make          images/gateway.elf         make run     the main job, shown (APP=nat)
+#   make images   USB stick, CD, iPXE        make test    all tests
+#   make bench    beside a Linux guest       make fuzz    fuzzers for a bounded time
+#   make lint     format, analysis, arrows   make deps    installs what is missing
+
+CROSS ?= i686-linux-gnu-
+CC     = $(CROSS)gcc
+APP   ?= nat
+
+# --- what there is ------------------------------------------------------------
+# The pure part of the kernel: no hardware, compiled on the host as well.
+PURE    = alloc pkt fmt addr log random config
+# Only in the image: the machine, and the C library's memory functions.
+MACHINE = string boot cpu trap clock mem console uart vga keyboard panic power symbols
+# On io.h alone: also compiled on the host, with device models behind io.h.
+DEVICE  = pci
+# The only code that looks upward.
+WIRING  = main rcv menu shell
+DRIVERS = drivers e1000 virtio_net virtio_pci
+NET     = gw neigh arp ip4 icmp local csum
+APPS    = apps wire nat44 nat_table
+
+OBJDIR = build/image
+PURE_SRC    = $(PURE:%=kernel/%.c)
+NET_SRC     = $(NET:%=net/%.c)
+APPS_SRC    = $(APPS:%=apps/%.c)
+DRIVERS_SRC = $(DRIVERS:%=drivers/%.c)
+DEVICE_SRC  = $(DEVICE:%=kernel/%.c)
+IMAGE_SRC   = $(wildcard boot/*.S) $(wildcard kernel/*.S) $(MACHINE:%=kernel/%.c) \
+              $(WIRING:%=kernel/%.c) $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC)
+IMAGE_OBJ   = $(patsubst %,$(OBJDIR)/%.o,$(basename $(IMAGE_SRC)))
+
+# --- flags --------------------------------------------------------------------
+WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
+# Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- takes the same.
+ARCH = -m32 -march=pentium4 -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
+       -fcf-protection=none -fno-asynchronous-unwind-tables -fno-strict-aliasing
+CFLAGS = -std=gnu17 -O2 -g -ffreestanding -fno-common -fno-omit-frame-pointer \
+         -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
+LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
+          -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
+
+.DEFAULT_GOAL = image
+.DELETE_ON_ERROR:
+.PHONY: image deps run images test bench fuzz lint clean format
+
+image: images/gateway.elf
+
+# A list of names that changes must rebuild the link.
+$(OBJDIR)/%.o: %.c Makefile
+	@command -v $(CC) >/dev/null || tools/deps
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+$(OBJDIR)/%.o: %.S Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# Linked twice: the second time with the table of function names that the
+# first one gave (for the trail of a panic).
+$(OBJDIR)/pass1.elf: $(IMAGE_OBJ) boot/gateway.ld
+	$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) -lgcc -o $@
+$(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
+	tools/symtab $(CROSS)nm $< > $@
+$(OBJDIR)/gateway.elf: $(IMAGE_OBJ) $(OBJDIR)/symtab.S boot/gateway.ld
+	$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) $(OBJDIR)/symtab.S -lgcc -o $@
+images/gateway.elf: $(OBJDIR)/gateway.elf
+	$(CROSS)objcopy --only-keep-debug $< images/gateway.sym
+	$(CROSS)strip -o $@ $<
+
+-include $(IMAGE_OBJ:.o=.d)
+
+# --- the other commands --------------------------------------------------------
+deps:
+	tools/deps
+
+run: deps image
+	tools/run $(APP)
+
+images: deps image
+	tools/mkimages
+
+include tests/tests.mk
+
+bench: deps image
+	tools/bench/run $(BENCH)
+
+lint: deps image
+	tools/lint/run
+
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	rm -rf build images/gateway.*

@@ -1,0 +1,53 @@
+/* See alloc.h. A bump allocator over the free regions; first fit. */
+#include "kernel/alloc.h"
+
+static struct {
+	uint8_t *at;
+	size_t left;
+} region[ALLOC_REGIONS];
+static unsigned n_regions;
+
+void alloc_reset(void)
+{
+	n_regions = 0;
+}
+
+void alloc_add(void *base, size_t size)
+{
+	if (n_regions == ALLOC_REGIONS || size == 0)
+		return;
+	region[n_regions].at = base;
+	region[n_regions].left = size;
+	n_regions++;
+}
+
+void *alloc(size_t size, size_t align)
+{
+	for (unsigned i = 0; i < n_regions; i++) {
+		size_t skip = (size_t)(-(uintptr_t)region[i].at & (align - 1));
+		if (skip > region[i].left || size > region[i].left - skip)
+			continue;
+		uint8_t *p = region[i].at + skip;
+		region[i].at = p + size;
+		region[i].left -= skip + size;
+		return memset(p, 0, size);
+	}
+	return NULL;
+}
+
+size_t alloc_left(void)
+{
+	size_t sum = 0;
+	for (unsigned i = 0; i < n_regions; i++)
+		sum += region[i].left;
+	return sum;
+}
+
+size_t alloc_largest(void)
+{
+	size_t most = 0;
+	for (unsigned i = 0; i < n_regions; i++)
+		if (region[i].left > most)
+			most = region[i].left;
+	return most;
+}

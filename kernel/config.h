@@ -1,0 +1,113 @@
+/* The configuration: text with `key value` lines and the loader's command line
+ * with `key=value` words, read into one struct. The names are the contract of
+ * docs/interface.md; keys that this version does not know are errors.
+ *
+ * All memory is in the struct; nothing is kept of the texts. */
+#ifndef KERNEL_CONFIG_H
+#define KERNEL_CONFIG_H
+
+#include "kernel/addr.h"
+
+#define CONFIG_NAME       64
+#define CONFIG_ADDRESSES  8
+#define CONFIG_GATEWAYS   4
+#define CONFIG_ROUTES     64
+#define CONFIG_NEIGHBOURS 64
+#define CONFIG_ERRORS     16
+
+enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
+
+/* Which NIC a port uses: the index-th, or the one with an address. */
+struct config_nic {
+	bool by_mac;
+	uint8_t index;
+	mac address;
+};
+
+struct config_port {
+	struct config_nic nic;
+	struct prefix address[CONFIG_ADDRESSES];
+	uint32_t n_address;
+	uint32_t mtu;
+};
+
+struct config_route {
+	struct prefix to;
+	struct addr via;
+};
+
+struct config_neighbour {
+	struct addr addr;
+	mac address;
+};
+
+enum nat_filtering {
+	NAT_FILTER_ENDPOINT_INDEPENDENT,
+	NAT_FILTER_ADDRESS_DEPENDENT,
+	NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT,
+};
+
+struct config_nat {
+	uint32_t sessions;
+	uint32_t filtering; /* enum nat_filtering */
+	uint32_t udp_timeout_ms;
+	uint32_t tcp_timeout_ms;
+	uint32_t tcp_transitory_timeout_ms;
+	uint32_t icmp_timeout_ms;
+	bool hairpin;
+};
+
+/* One thing that is wrong. */
+struct config_error {
+	char where[48]; /* "gateway.conf:12" or "command line" */
+	char what[112]; /* what is wrong, with the nearest known key */
+};
+
+struct config {
+	char app[CONFIG_NAME]; /* empty: the menu asks */
+	char hostname[CONFIG_NAME];
+	struct config_port port[CONFIG_PORTS];
+	struct addr gateway[CONFIG_GATEWAYS];
+	uint32_t n_gateway;
+	struct config_route route[CONFIG_ROUTES];
+	uint32_t n_route;
+	struct config_neighbour neighbour[CONFIG_NEIGHBOURS];
+	uint32_t n_neighbour;
+	bool has_menu_timeout;
+	uint32_t menu_timeout_ms;
+	char menu_default[CONFIG_NAME]; /* empty: none */
+	uint32_t watchdog_ms;           /* 0: off */
+	bool debug;
+	struct config_nat nat;
+
+	/* How it was read. */
+	const char *const *apps; /* names allowed for `app` */
+	uint32_t n_apps;
+	struct config_error error[CONFIG_ERRORS];
+	uint32_t n_errors; /* may exceed CONFIG_ERRORS; the later ones are only counted */
+	uint64_t given[2]; /* bit per key: given in a file, on the command line */
+};
+
+/* Sets every default. `apps` are the names `app` and `menu-default` may have;
+ * the caller keeps the array. */
+void config_init(struct config *c, const char *const *apps, uint32_t n_apps);
+
+/* Reads the loader's command line: words `key=value` ('+' in a value stands for
+ * a space); words without '=' are logged and ignored. To be read before the
+ * files, whose values for the same keys it then replaces (a repeatable key's
+ * whole list). False when there are errors. */
+bool config_cmdline(struct config *c, const char *line);
+
+/* Reads a file's text; `name` is how errors call it. Several may follow each
+ * other. False when there are errors. */
+bool config_text(struct config *c, const char *name, const char *text, size_t len);
+
+/* Adds an error that a later stage found (missing key, NIC not there, …). */
+void config_fail(struct config *c, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The configuration in force, line by line, in a form that can be loaded
+ * again: *cursor is 0 at first; writes one line (no line end) into buf and
+ * gives true, or false after the last. */
+bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size);
+
+#endif

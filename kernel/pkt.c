@@ -1,0 +1,23 @@
+/* See pkt.h. */
+#include "kernel/pkt.h"
+
+#include "kernel/alloc.h"
+
+_Static_assert(PKT_HEADROOM == 128 && PKT_ROOM == 2048, "the packet slot of design.md");
+
+bool pool_init(struct pool *pool, uint32_t n)
+{
+	memset(pool, 0, sizeof *pool);
+	pool->stack = alloc(n * sizeof *pool->stack, sizeof(void *));
+	struct pkt *slots = alloc(n * sizeof *slots, 64);
+	if (!pool->stack || !slots)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		slots[i].pool = pool;
+		slots[i].owned = PKT_OWNED;
+		pkt_free(&slots[i]);
+	}
+	pool->n_total = n;
+	pool->kept_max = n / 4;
+	return true;
+}

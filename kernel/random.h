@@ -1,0 +1,32 @@
+/* Random numbers that an outsider cannot guess: ChaCha20 (RFC 8439 section 2.3)
+ * as a generator with fast key erasure, seeded from everything the machine has.
+ * Also the keyed 32-bit hash of all tables whose keys come from the wire. */
+#ifndef KERNEL_RANDOM_H
+#define KERNEL_RANDOM_H
+
+#include "kernel/bytes.h"
+
+struct rng {
+	uint32_t key[8];
+	uint32_t left; /* unread words at the end of out */
+	uint32_t out[16 * 4];
+};
+
+/* Mixes `n` bytes of seed into the key. Any amount, any time, any quality:
+ * mixing never makes the state more guessable. A new rng is all zeros. */
+void rng_seed(struct rng *r, const void *seed, size_t n);
+
+/* 32 random bits; a number below n (n > 0, without modulo bias); n bytes. */
+uint32_t rng_u32(struct rng *r);
+uint32_t rng_below(struct rng *r, uint32_t n);
+void rng_bytes(struct rng *r, void *buf, size_t n);
+
+/* HalfSipHash-1-3 of whole words, 32-bit result. The key is two random words. */
+struct hash_key {
+	uint32_t k[2];
+};
+static inline uint32_t hash_words(const struct hash_key *key, const uint32_t *w, unsigned n);
+
+#include "kernel/random_inline.h"
+
+#endif

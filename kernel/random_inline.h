@@ -1,0 +1,47 @@
+/* The keyed hash: HalfSipHash (Aumasson and Bernstein's SipHash with 32-bit
+ * words) with one compression and three finalisation rounds. */
+#ifndef KERNEL_RANDOM_INLINE_H
+#define KERNEL_RANDOM_INLINE_H
+
+#include "kernel/random.h"
+
+static inline uint32_t rotl32(uint32_t v, unsigned n)
+{
+	return v << n | v >> (32 - n);
+}
+
+#define HASH_ROUND(v0, v1, v2, v3)        \
+	do {                              \
+		v0 += v1;                 \
+		v1 = rotl32(v1, 5) ^ v0;  \
+		v0 = rotl32(v0, 16);      \
+		v2 += v3;                 \
+		v3 = rotl32(v3, 8) ^ v2;  \
+		v0 += v3;                 \
+		v3 = rotl32(v3, 7) ^ v0;  \
+		v2 += v1;                 \
+		v1 = rotl32(v1, 13) ^ v2; \
+		v2 = rotl32(v2, 16);      \
+	} while (0)
+
+static inline uint32_t hash_words(const struct hash_key *key, const uint32_t *w, unsigned n)
+{
+	uint32_t v0 = key->k[0], v1 = key->k[1];
+	uint32_t v2 = 0x6c796765u ^ key->k[0], v3 = 0x74656462u ^ key->k[1];
+	for (unsigned i = 0; i < n; i++) {
+		v3 ^= w[i];
+		HASH_ROUND(v0, v1, v2, v3);
+		v0 ^= w[i];
+	}
+	uint32_t last = n << 26; /* the length in bytes, modulo 256, on top */
+	v3 ^= last;
+	HASH_ROUND(v0, v1, v2, v3);
+	v0 ^= last;
+	v2 ^= 0xff;
+	HASH_ROUND(v0, v1, v2, v3);
+	HASH_ROUND(v0, v1, v2, v3);
+	HASH_ROUND(v0, v1, v2, v3);
+	return v1 ^ v3;
+}
+
+#endif

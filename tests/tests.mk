@@ -1,0 +1,34 @@
+# Host tests and fuzzers. Unit tests are programs that speak TAP, run by prove,
+# in two builds: host64 (sanitizers) and host32 (the image's own compiler flags).
+HOST_CC64 = gcc
+HOST_CC32 = $(CROSS)gcc
+HOST_FLAGS = -std=gnu17 -g $(WARN) -Itests/host -I.
+FLAGS64 = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(HOST_FLAGS)
+FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
+
+HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
+           $(wildcard tests/models/*.c)
+UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
+UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
+UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
+
+build/host64/%.o: %.c Makefile tests/tests.mk
+	@mkdir -p $(@D)
+	$(HOST_CC64) $(FLAGS64) -MMD -MP -c $< -o $@
+build/host32/%.o: %.c Makefile tests/tests.mk
+	@mkdir -p $(@D)
+	$(HOST_CC32) $(FLAGS32) -MMD -MP -c $< -o $@
+build/host64/libgateway.a: $(HOST_SRC:%.c=build/host64/%.o)
+	rm -f $@ && ar rcs $@ $^
+build/host32/libgateway.a: $(HOST_SRC:%.c=build/host32/%.o)
+	rm -f $@ && $(CROSS)ar rcs $@ $^
+$(UNIT64): build/host64/%: build/host64/%.o build/host64/libgateway.a
+	$(HOST_CC64) $(FLAGS64) $^ -o $@
+$(UNIT32): build/host32/%: build/host32/%.o build/host32/libgateway.a
+	$(HOST_CC32) $(FLAGS32) -static $^ -o $@
+-include $(HOST_SRC:%.c=build/host64/%.d) $(HOST_SRC:%.c=build/host32/%.d)
+-include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
+
+.PHONY: unit
+unit: $(UNIT64) $(UNIT32)
+	prove -e '' $(UNIT64) $(UNIT32)
