@@ -1,0 +1,348 @@
+/*
+ * One phase of traffic. A single loop takes what arrived, sends what waits, makes new packets as
+ * the window or the clock allows, and sleeps in poll() when there is nothing to do.
+ *
+ * Counting begins after the warm-up while the load goes on, so a phase is measured in its steady
+ * state. A packet is forwarded when it arrived on the other side and was verified.
+ */
+#define _GNU_SOURCE
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gen.h"
+
+struct counts {
+	uint64_t sent;      /* requests made */
+	uint64_t forwarded; /* requests that arrived outside */
+	uint64_t answered;  /* answers that arrived inside */
+	uint64_t late;      /* overtaken within their flow */
+	uint64_t bad;       /* ours, but wrong */
+	uint64_t dropped;   /* by us: no room to queue an answer */
+	uint64_t empty;     /* full load, and nothing was in flight */
+	uint64_t stalls;    /* a window never came back and was written off */
+};
+
+struct run {
+	const struct phase *phase; /* NULL between phases */
+	struct counts now, begin;
+	uint64_t written_off;
+	uint64_t start_ns;   /* when the load began */
+	uint64_t arrival_ns; /* when something last came back */
+	uint64_t random;
+	bool measuring;
+	bool making; /* new packets are made */
+	struct samples one_way, round_trip;
+};
+
+/* Frames that wait for room on a port, oldest first. */
+struct queue {
+	struct frame frame[QUEUE];
+	unsigned head, count;
+};
+
+struct port *ports[SIDES];
+static struct queue queues[SIDES];
+static struct run run;
+
+static struct frame *queue_tail(struct queue *q)
+{
+	return q->count < QUEUE ? &q->frame[(q->head + q->count) % QUEUE] : NULL;
+}
+
+static bool flush(int side)
+{
+	const struct frame *burst[BURST];
+	struct queue *q = &queues[side];
+	bool moved = false;
+
+	while (q->count != 0) {
+		unsigned n = q->count < BURST ? q->count : BURST;
+		unsigned taken;
+
+		for (unsigned i = 0; i < n; i++)
+			burst[i] = &q->frame[(q->head + i) % QUEUE];
+		taken = ports[side]->ops->send(ports[side], burst, n);
+		q->head = (q->head + taken) % QUEUE;
+		q->count -= taken;
+		moved = moved || taken != 0;
+		if (taken < n)
+			break;
+	}
+	return moved;
+}
+
+static void arrived(int side, const struct frame *f, uint64_t now)
+{
+	struct queue *q = &queues[side];
+	struct frame *reply = queue_tail(q), scratch;
+	const struct traffic *t = run.phase != NULL ? &run.phase->traffic : NULL;
+	struct arrival a = hosts_accept(side, f, t, reply != NULL ? reply : &scratch);
+
+	switch (a.verdict) {
+	case V_FORWARDED:
+		run.now.forwarded++;
+		run.now.late += a.late;
+		run.arrival_ns = now;
+		if (run.measuring)
+			samples_add(&run.one_way, now - a.sent_ns);
+		if (!run.phase->answers)
+			break;
+		if (reply != NULL)
+			hosts_answer(f, reply);
+		/* fall through */
+	case V_ARP:
+		q->count += reply != NULL;
+		run.now.dropped += reply == NULL;
+		break;
+	case V_ANSWER:
+		run.now.answered++;
+		run.arrival_ns = now;
+		if (run.measuring)
+			samples_add(&run.round_trip, now - a.sent_ns);
+		break;
+	case V_BAD:
+		run.now.bad++;
+		break;
+	case V_OTHER:
+		hosts_learn(side, f);
+		break;
+	}
+}
+
+static bool receive(int side)
+{
+	static struct frame burst[BURST];
+	unsigned n = ports[side]->ops->recv(ports[side], burst, BURST);
+	uint64_t now = n != 0 ? clock_ns() : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		arrived(side, &burst[i], now);
+	return n != 0;
+}
+
+static uint64_t in_flight(void)
+{
+	uint64_t back = run.phase->answers ? run.now.answered : run.now.forwarded;
+	uint64_t gone = back + run.written_off;
+
+	return run.now.sent > gone ? run.now.sent - gone : 0;
+}
+
+/* How many packets may be made now, and when to look again. */
+static uint64_t allowance(uint64_t now, uint64_t *again_ns)
+{
+	const struct phase *p = run.phase;
+	uint64_t allowed;
+
+	*again_ns = now + 10000000;
+	if (p->rate > 0) {
+		double due = (double)(now - run.start_ns) * p->rate / 1e9;
+
+		allowed = (double)run.now.sent < due ? (uint64_t)due + 1 - run.now.sent : 0;
+		if (allowed == 0)
+			*again_ns =
+			        run.start_ns + (uint64_t)ceil((double)run.now.sent * 1e9 / p->rate);
+	} else {
+		uint64_t flying = in_flight();
+
+		if (flying == 0 && run.now.sent != 0)
+			run.now.empty++;
+		allowed = flying < p->window ? p->window - flying : 0;
+		if (allowed == 0 && now - run.arrival_ns > 300000000) {
+			run.now.stalls++;
+			run.written_off += flying;
+			run.arrival_ns = now;
+		}
+	}
+	if (p->once && allowed > p->traffic.flows - run.now.sent)
+		allowed = p->traffic.flows - run.now.sent;
+	return allowed;
+}
+
+static unsigned next_flow(void)
+{
+	const struct phase *p = run.phase;
+
+	if (!p->random)
+		return p->traffic.first + (unsigned)(run.now.sent % p->traffic.flows);
+	run.random ^= run.random << 13;
+	run.random ^= run.random >> 7;
+	run.random ^= run.random << 17;
+	return p->traffic.first + (unsigned)((run.random >> 32) * p->traffic.flows >> 32);
+}
+
+static uint64_t make(uint64_t now)
+{
+	struct queue *q = &queues[LAN];
+	uint64_t again_ns, allowed;
+
+	/* What waits for room goes first: the guest holds us back, not a queue of ours. */
+	if (q->count != 0)
+		return now + 10000000;
+	allowed = allowance(now, &again_ns);
+	for (unsigned i = 0; i < allowed && i < BURST; i++) {
+		hosts_build(queue_tail(q), &run.phase->traffic, next_flow(), now);
+		q->count++;
+		run.now.sent++;
+	}
+	return again_ns;
+}
+
+static void sleep_until(uint64_t then_ns)
+{
+	struct pollfd fds[SIDES];
+	struct timespec left = {0, 0};
+	uint64_t now = clock_ns();
+
+	for (int side = LAN; side < SIDES; side++)
+		if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0, &fds[side])) {
+			sched_yield();
+			return;
+		}
+	if (then_ns > now) {
+		left.tv_sec = (time_t)((then_ns - now) / 1000000000);
+		left.tv_nsec = (long)((then_ns - now) % 1000000000);
+	}
+	ppoll(fds, SIDES, &left, NULL);
+}
+
+/* One turn of the loop; sleeps if nothing moved, at most until end_ns. */
+static uint64_t turn(uint64_t end_ns)
+{
+	uint64_t now = clock_ns(), wake = now + 10000000;
+	bool moved = false;
+
+	for (int side = LAN; side < SIDES; side++) {
+		ports[side]->ops->service(ports[side]);
+		moved |= receive(side);
+	}
+	if (run.making)
+		wake = make(now);
+	for (int side = LAN; side < SIDES; side++)
+		moved |= flush(side);
+	if (!moved)
+		sleep_until(wake < end_ns ? wake : end_ns);
+	return now;
+}
+
+static void turn_for(double seconds)
+{
+	uint64_t end = clock_ns() + (uint64_t)(seconds * 1e9);
+
+	while (turn(end) < end)
+		;
+}
+
+void engine_until_input(void)
+{
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	while (poll(&in, 1, 0) == 0)
+		turn(clock_ns() + 10000000);
+}
+
+/* Every client and a server ask for the gateway until it is known on both sides. */
+bool engine_resolve(double seconds)
+{
+	uint64_t end = clock_ns() + (uint64_t)(seconds * 1e9);
+
+	while (!(plan.known[LAN] && plan.known[WAN]) && clock_ns() < end) {
+		for (int side = LAN; side < SIDES; side++) {
+			unsigned hosts = side == LAN ? plan.hosts : 1;
+
+			for (unsigned i = 0; i < hosts && queue_tail(&queues[side]); i++) {
+				hosts_request(queue_tail(&queues[side]), side,
+				              plan.first[side] + i);
+				queues[side].count++;
+			}
+		}
+		turn_for(0.2);
+	}
+	return plan.known[LAN] && plan.known[WAN];
+}
+
+static void print_meters(const struct snapshot *a, const struct snapshot *b)
+{
+	double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+
+	printf("\"seconds\": %.6f, \"instructions\": %llu, \"vcpu_user\": %.2f, "
+	       "\"vcpu_system\": %.2f",
+	       (double)(b->ns - a->ns) / 1e9,
+	       (unsigned long long)(b->instructions - a->instructions),
+	       (double)(b->user_ticks - a->user_ticks) * tick,
+	       (double)(b->system_ticks - a->system_ticks) * tick);
+}
+
+void engine_idle(double seconds)
+{
+	struct snapshot a = meter_read(), b;
+
+	turn_for(seconds);
+	b = meter_read();
+	printf("{");
+	print_meters(&a, &b);
+	printf("}\n");
+}
+
+static void print_result(const struct snapshot *a, const struct snapshot *b,
+                         const struct counts *end)
+{
+	const struct counts *begin = &run.begin;
+	uint64_t back = run.phase->answers ? run.now.answered : run.now.forwarded;
+
+	printf("{");
+	print_meters(a, b);
+	printf(", \"sent\": %llu, \"forwarded\": %llu, \"answered\": %llu, \"empty\": %llu",
+	       (unsigned long long)(end->sent - begin->sent),
+	       (unsigned long long)(end->forwarded - begin->forwarded),
+	       (unsigned long long)(end->answered - begin->answered),
+	       (unsigned long long)(end->empty - begin->empty));
+	/* These cover the whole phase, with what arrived after its end. */
+	printf(", \"lost\": %lld, \"late\": %llu, \"bad\": %llu, \"stalls\": %llu, "
+	       "\"complaint\": \"%s\"",
+	       (long long)(run.now.sent - back), (unsigned long long)run.now.late,
+	       (unsigned long long)run.now.bad,
+	       (unsigned long long)(run.now.stalls + run.now.dropped), hosts_complaint());
+	samples_print("one_way_us", &run.one_way);
+	samples_print("round_trip_us", &run.round_trip);
+	printf("}\n");
+}
+
+static bool finished(const struct phase *p)
+{
+	return p->once && run.now.sent == p->traffic.flows && in_flight() == 0;
+}
+
+void engine_run(const struct phase *phase)
+{
+	struct snapshot a, b;
+	struct counts end;
+	uint64_t warm_ns, end_ns, now;
+	struct samples one_way = run.one_way, round_trip = run.round_trip;
+
+	one_way.count = round_trip.count = 0;
+	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
+	run.one_way = one_way;
+	run.round_trip = round_trip;
+	run.start_ns = run.arrival_ns = clock_ns();
+	warm_ns = run.start_ns + (uint64_t)(phase->warm * 1e9);
+	end_ns = warm_ns + (uint64_t)(phase->seconds * 1e9);
+	if (phase->warm > 0)
+		while (turn(warm_ns) < warm_ns)
+			;
+	a = meter_read();
+	run.begin = run.now;
+	run.measuring = true;
+	do
+		now = turn(end_ns);
+	while (now < end_ns && !finished(phase));
+	b = meter_read();
+	end = run.now;
+	run.measuring = run.making = false;
+	turn_for(0.3); /* the last packets still count as received */
+	print_result(&a, &b, &end);
+	run.phase = NULL;
+}

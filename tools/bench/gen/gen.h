@@ -1,0 +1,148 @@
+/*
+ * The load generator: one process that plays every host on both sides of a gateway.
+ *
+ *   gen.c       command line, command loop
+ *   engine.c    one measured phase: pacing, windows, what comes back, the result
+ *   hosts.c     the hosts and flows: ARP, building and verifying frames
+ *   meter.c     the guest's instruction counter, vCPU time, latency samples
+ *   dgram.c     a port over QEMU's -netdev dgram
+ *   vhost.c     a port that is a vhost-user back end for virtio-net
+ *
+ * Side 0 is the LAN (clients), side 1 the WAN (servers).
+ */
+#ifndef GEN_H
+#define GEN_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAN, WAN, SIDES };
+enum { FRAME_MAX = 1514, FRAME_MIN = 60, BURST = 32, QUEUE = 4096 };
+enum { FLOWS_MAX = 1 << 20, SAMPLES_MAX = 1 << 21 };
+
+struct frame {
+	unsigned len;
+	uint8_t data[1536];
+};
+
+/* ---- ports: where frames go out and come in ---- */
+
+struct port {
+	const struct port_ops *ops;
+};
+
+struct port_ops {
+	/* Sends frames in order; returns how many were taken (fewer: the guest holds us back). */
+	unsigned (*send)(struct port *port, const struct frame *const *frames, unsigned n);
+	unsigned (*recv)(struct port *port, struct frame *frames, unsigned max);
+	/* Housekeeping; true when the port can carry frames. */
+	bool (*service)(struct port *port);
+	/* What poll() is to wait for; false: the port must be polled by calling recv. */
+	bool (*wait_for)(struct port *port, bool to_send, struct pollfd *fd);
+};
+
+struct port *dgram_open(const char *local, const char *remote);
+struct port *vhost_open(const char *path, bool mergeable);
+
+/* ---- hosts and flows ---- */
+
+enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE };
+
+struct mac {
+	uint8_t b[6];
+};
+
+/* Everything about the addresses in use; addresses are numbers in host order. */
+struct plan {
+	enum mode mode;
+	unsigned hosts;          /* clients on the LAN */
+	uint32_t gateway[SIDES]; /* the gateway's own addresses */
+	uint32_t first[SIDES];   /* first client, first server */
+	uint32_t external;       /* what servers see as the source */
+	struct mac gateway_mac[SIDES];
+	bool known[SIDES];
+};
+
+/* Who talks to whom in a phase. */
+struct traffic {
+	unsigned flows;
+	unsigned first; /* number of the first flow */
+	unsigned servers;
+	unsigned size; /* bytes of a frame, without check sequence */
+};
+
+struct flow {
+	uint32_t seq_out;
+	uint32_t seq_in;
+	uint16_t external_port; /* learnt from the first packet that came through */
+};
+
+/* What a good frame turned out to be. */
+enum verdict { V_FORWARDED, V_ANSWER, V_ARP, V_OTHER, V_BAD };
+
+struct arrival {
+	enum verdict verdict;
+	unsigned flow;
+	uint64_t sent_ns;
+	bool late; /* out of order within its flow */
+};
+
+extern struct plan plan;
+extern struct flow flows[FLOWS_MAX];
+
+void hosts_forget(void);
+void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
+void hosts_request(struct frame *f, int side, uint32_t address);
+void hosts_answer(const struct frame *in, struct frame *out);
+/* Looks at a frame that arrived on a side; *reply is filled for V_ARP when it wants an answer. */
+struct arrival hosts_accept(int side, const struct frame *f, const struct traffic *t,
+                            struct frame *reply);
+bool hosts_learn(int side, const struct frame *f);
+uint32_t hosts_client(unsigned index);
+const char *hosts_complaint(void);
+
+/* ---- meters ---- */
+
+struct snapshot {
+	uint64_t ns;
+	uint64_t instructions;
+	uint64_t user_ticks;
+	uint64_t system_ticks;
+};
+
+struct samples {
+	uint32_t *ns;
+	unsigned count;
+};
+
+uint64_t clock_ns(void);
+int meter_map(const char *path);
+void meter_vcpu(unsigned pid, unsigned tid);
+struct snapshot meter_read(void);
+void samples_add(struct samples *s, uint64_t ns);
+void samples_print(const char *name, struct samples *s);
+
+/* ---- the engine ---- */
+
+struct phase {
+	struct traffic traffic;
+	double seconds;  /* measured time */
+	double warm;     /* seconds before it, same load */
+	unsigned window; /* packets in flight at full load */
+	double rate;     /* packets a second; 0: full load */
+	bool answers;    /* each packet is answered from outside */
+	bool random;     /* flows in random order, else in turn */
+	bool once;       /* each flow exactly once, then the phase ends */
+};
+
+extern struct port *ports[SIDES];
+
+bool engine_resolve(double seconds);
+void engine_idle(double seconds);
+void engine_run(const struct phase *phase);
+/* Keeps ports and ARP going until standard input has something. */
+void engine_until_input(void);
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * The hosts on both sides: who they are, what they send, and whether what comes back is what
+ * was sent.
+ *
+ * Flow number F of a phase with S servers: server F mod S, source F div S; source X is client
+ * X mod hosts with UDP port 1024 + X, so no two sources share a port and every external port can
+ * be kept by a NAT that tries to. A request carries a mark, its flow, its number within the flow
+ * and the time it left; an answer is the same packet turned round with another mark.
+ *
+ * Nothing is remembered from a request but its number: what arrives must be explained by the
+ * addresses it claims. The external port is learnt from the first packet that came through and
+ * must stay.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gen.h"
+
+enum {
+	ETH = 14,
+	IP = 20,
+	UDP = 8,
+	DATA = ETH + IP + UDP,
+	ARP_LEN = 28,
+	FIRST_PORT = 1024,
+	SERVER_PORT = 7000,
+	TTL = 64,
+	MARK_REQUEST = 0xb6a1,
+	MARK_ANSWER = 0xb6a2,
+};
+
+struct payload {
+	uint16_t mark;
+	uint32_t flow;
+	uint32_t seq;
+	uint64_t sent_ns;
+} __attribute__((packed));
+
+struct plan plan;
+struct flow flows[FLOWS_MAX];
+
+static const char *complaint = "";
+
+static void put16(uint8_t *at, unsigned v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
+static void put32(uint8_t *at, uint32_t v)
+{
+	put16(at, v >> 16);
+	put16(at + 2, v & 0xffff);
+}
+
+static unsigned get16(const uint8_t *at)
+{
+	return (unsigned)at[0] << 8 | at[1];
+}
+
+static uint32_t get32(const uint8_t *at)
+{
+	return (uint32_t)get16(at) << 16 | get16(at + 2);
+}
+
+static struct mac mac_of(int side, uint32_t address)
+{
+	struct mac m = {
+	        {0x02, 0xba, 0x6e, (uint8_t)side, (uint8_t)(address >> 8), (uint8_t)address}};
+
+	return m;
+}
+
+static uint32_t add_words(uint32_t sum, const uint8_t *at, unsigned len)
+{
+	for (; len > 1; at += 2, len -= 2)
+		sum += get16(at);
+	if (len != 0)
+		sum += (unsigned)at[0] << 8;
+	return sum;
+}
+
+static unsigned fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* The sum over pseudo-header, UDP header and data; only the first bytes of the data are not 0. */
+static uint32_t udp_sum(const uint8_t *ip, unsigned len)
+{
+	unsigned used = UDP + sizeof(struct payload);
+	uint32_t sum = 17 + len;
+
+	sum = add_words(sum, ip + 12, 8);
+	return add_words(sum, ip + IP, len < used ? len : used);
+}
+
+uint32_t hosts_client(unsigned index)
+{
+	return plan.first[LAN] + index;
+}
+
+const char *hosts_complaint(void)
+{
+	return complaint;
+}
+
+void hosts_forget(void)
+{
+	memset(flows, 0, sizeof(flows));
+	complaint = "";
+}
+
+struct ends {
+	uint32_t client, server;
+	unsigned port;
+};
+
+static struct ends ends_of(const struct traffic *t, unsigned number)
+{
+	unsigned source = number / t->servers;
+	struct ends e = {
+	        .client = hosts_client(source % plan.hosts),
+	        .server = plan.first[WAN] + number % t->servers,
+	        .port = FIRST_PORT + source,
+	};
+
+	return e;
+}
+
+void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now)
+{
+	struct payload p = {MARK_REQUEST, number, ++flows[number].seq_out, now};
+	struct ends e = ends_of(t, number);
+	struct mac from = mac_of(LAN, e.client);
+	struct mac to = plan.mode == MODE_WIRE ? mac_of(WAN, e.server) : plan.gateway_mac[LAN];
+	uint8_t *d = f->data, *ip = d + ETH, *udp = ip + IP;
+	unsigned udp_len = t->size - ETH - IP;
+
+	f->len = t->size;
+	memcpy(d, to.b, 6);
+	memcpy(d + 6, from.b, 6);
+	put16(d + 12, 0x0800);
+	put16(ip, 0x4500);
+	put16(ip + 2, t->size - ETH);
+	put32(ip + 4, 0x00004000); /* no ID, do not fragment */
+	put32(ip + 8, TTL << 24 | 17 << 16);
+	put32(ip + 12, e.client);
+	put32(ip + 16, e.server);
+	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
+	put16(udp, e.port);
+	put16(udp + 2, SERVER_PORT);
+	put16(udp + 4, udp_len);
+	put16(udp + 6, 0);
+	memcpy(udp + UDP, &p, sizeof(p));
+	put16(udp + 6, ~fold(udp_sum(ip, udp_len)) & 0xffff);
+	if (get16(udp + 6) == 0)
+		put16(udp + 6, 0xffff);
+}
+
+/* The server's answer: the packet turned round. Sums of swapped fields stay as they are. */
+void hosts_answer(const struct frame *in, struct frame *out)
+{
+	const uint8_t *d = in->data;
+	uint8_t *o = out->data;
+	uint16_t mark = MARK_ANSWER;
+
+	out->len = in->len;
+	memcpy(o, d, in->len);
+	memcpy(o, d + 6, 6);
+	memcpy(o + 6, d, 6);
+	memcpy(o + ETH + 12, d + ETH + 16, 4);
+	memcpy(o + ETH + 16, d + ETH + 12, 4);
+	o[ETH + 8] = TTL;
+	put16(o + ETH + 10, 0);
+	put16(o + ETH + 10, ~fold(add_words(0, o + ETH, IP)) & 0xffff);
+	memcpy(o + ETH + IP, d + ETH + IP + 2, 2);
+	memcpy(o + ETH + IP + 2, d + ETH + IP, 2);
+	memcpy(o + DATA, &mark, sizeof(mark));
+	put16(o + ETH + IP + 6, 0);
+	put16(o + ETH + IP + 6, ~fold(udp_sum(o + ETH, get16(o + ETH + IP + 4))) & 0xffff);
+	if (get16(o + ETH + IP + 6) == 0)
+		put16(o + ETH + IP + 6, 0xffff);
+}
+
+/* ---- ARP ---- */
+
+static void arp_build(struct frame *f, struct mac eth, int side, unsigned op, uint32_t sender,
+                      struct mac target_mac, uint32_t target)
+{
+	struct mac own = mac_of(side, sender);
+	uint8_t *d = f->data, *arp = d + ETH;
+
+	memset(d, 0, FRAME_MIN);
+	f->len = FRAME_MIN;
+	memcpy(d, eth.b, 6);
+	memcpy(d + 6, own.b, 6);
+	put16(d + 12, 0x0806);
+	put32(arp, 0x00010800);
+	put16(arp + 4, 0x0604);
+	put16(arp + 6, op);
+	memcpy(arp + 8, own.b, 6);
+	put32(arp + 14, sender);
+	memcpy(arp + 18, target_mac.b, 6);
+	put32(arp + 24, target);
+}
+
+/* One host asks for the gateway, and by asking makes itself known. */
+void hosts_request(struct frame *f, int side, uint32_t address)
+{
+	static const struct mac all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, none;
+
+	arp_build(f, all, side, 1, address, none, plan.gateway[side]);
+}
+
+static bool arp_is(const struct frame *f, unsigned op)
+{
+	return f->len >= ETH + ARP_LEN && get16(f->data + 12) == 0x0806 &&
+	       get16(f->data + ETH + 6) == op;
+}
+
+bool hosts_learn(int side, const struct frame *f)
+{
+	if (!arp_is(f, 2) || get32(f->data + ETH + 14) != plan.gateway[side])
+		return false;
+	memcpy(plan.gateway_mac[side].b, f->data + ETH + 8, 6);
+	plan.known[side] = true;
+	return true;
+}
+
+/* Every address of the side's /24 but the gateway's own is a host that answers. */
+static bool arp_reply(int side, const struct frame *f, struct frame *reply)
+{
+	const uint8_t *arp = f->data + ETH;
+	uint32_t sender = get32(arp + 14), target = get32(arp + 24);
+	struct mac asker;
+
+	if (!arp_is(f, 1) || sender == 0 || target == sender || target == plan.gateway[side] ||
+	    target >> 8 != plan.first[side] >> 8)
+		return false;
+	memcpy(asker.b, arp + 8, 6);
+	arp_build(reply, asker, side, 2, target, asker, sender);
+	return true;
+}
+
+/* ---- what comes back ---- */
+
+static struct arrival bad(const char *why)
+{
+	complaint = why;
+	return (struct arrival){.verdict = V_BAD};
+}
+
+static bool is_ours(const struct frame *f)
+{
+	const uint8_t *ip = f->data + ETH;
+
+	return f->len >= DATA + sizeof(struct payload) && get16(f->data + 12) == 0x0800 &&
+	       ip[0] == 0x45 && ip[9] == 17;
+}
+
+static struct arrival check_request(const struct frame *f, const struct ends *e, struct flow *flow)
+{
+	const uint8_t *ip = f->data + ETH;
+	unsigned port = get16(ip + IP);
+	uint32_t source = plan.mode == MODE_NAT ? plan.external : e->client;
+
+	if (get32(ip + 12) != source)
+		return bad("request: source address");
+	if (get32(ip + 16) != e->server || get16(ip + IP + 2) != SERVER_PORT)
+		return bad("request: destination");
+	if (plan.mode != MODE_NAT && port != e->port)
+		return bad("request: source port");
+	if (flow->external_port == 0)
+		flow->external_port = (uint16_t)port;
+	if (flow->external_port != port)
+		return bad("request: external port changed");
+	return (struct arrival){.verdict = V_FORWARDED};
+}
+
+static struct arrival check_answer(const struct frame *f, const struct ends *e)
+{
+	const uint8_t *ip = f->data + ETH;
+
+	if (get32(ip + 12) != e->server || get16(ip + IP) != SERVER_PORT)
+		return bad("answer: source");
+	if (get32(ip + 16) != e->client || get16(ip + IP + 2) != e->port)
+		return bad("answer: destination");
+	return (struct arrival){.verdict = V_ANSWER};
+}
+
+static struct arrival check(int side, const struct frame *f, const struct traffic *t)
+{
+	const uint8_t *ip = f->data + ETH;
+	struct arrival a;
+	struct payload p;
+	struct mac own;
+	struct ends e;
+
+	memcpy(&p, f->data + DATA, sizeof(p));
+	if (p.flow < t->first || p.flow - t->first >= t->flows)
+		return bad("flow number");
+	if (p.mark != (side == WAN ? MARK_REQUEST : MARK_ANSWER))
+		return bad("mark");
+	if (f->len != t->size || get16(ip + 2) != t->size - ETH)
+		return bad("length");
+	if (fold(add_words(0, ip, IP)) != 0xffff)
+		return bad("IPv4 checksum");
+	if (fold(udp_sum(ip, get16(ip + IP + 4))) != 0xffff)
+		return bad("UDP checksum");
+	if (ip[8] != (plan.mode == MODE_WIRE ? TTL : TTL - 1))
+		return bad("TTL");
+	own = mac_of(side, get32(ip + 16));
+	if (memcmp(f->data, own.b, 6) != 0)
+		return bad("destination MAC");
+	e = ends_of(t, p.flow);
+	a = side == WAN ? check_request(f, &e, &flows[p.flow]) : check_answer(f, &e);
+	a.flow = p.flow;
+	a.sent_ns = p.sent_ns;
+	if (a.verdict == V_FORWARDED) { /* order is judged where the packet first comes out */
+		a.late = p.seq <= flows[p.flow].seq_in;
+		if (!a.late)
+			flows[p.flow].seq_in = p.seq;
+	}
+	return a;
+}
+
+struct arrival hosts_accept(int side, const struct frame *f, const struct traffic *t,
+                            struct frame *reply)
+{
+	if (arp_reply(side, f, reply))
+		return (struct arrival){.verdict = V_ARP};
+	if (t == NULL || !is_ours(f))
+		return (struct arrival){.verdict = V_OTHER};
+	return check(side, f, t);
+}

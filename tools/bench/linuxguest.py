@@ -1,0 +1,351 @@
+"""The Linux guest that the gateway is measured against.
+
+Builds a kernel and a small initramfs from Debian's packages without being root: the packages
+are downloaded, unpacked beside each other, and only the wanted files are archived. Modules are
+put in order here (from the `depends=` notes inside them), so the guest needs no modprobe and no
+module index. The initramfs stays uncompressed: unpacking costs more than loading under TCG.
+
+    python3 linuxguest.py BUILD_DIR      builds and prints the two paths
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+MODES = ("nat", "flowtable", "route", "bridge")
+
+# One list for each start-up step; dependencies are found and put before them.
+MODULES = {
+    "e1000": ["e1000"],
+    "virtio": ["virtio_pci", "virtio_net"],
+    "nat": ["crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq", "nft_ct"],
+    "flowtable": ["nft_flow_offload", "nf_flow_table", "nf_flow_table_inet"],
+    "route": [],
+    "bridge": ["bridge"],
+}
+
+PROGRAMS = ["usr/sbin/nft", "sbin/ethtool", "usr/sbin/ethtool"]
+
+INIT = r"""#!/bin/busybox sh
+# First program of the Linux guest. What to be stands on the kernel's command line (bench.KEY=).
+/bin/busybox mkdir -p /proc /sys /dev /run
+/bin/busybox --install -s /bin
+export PATH=/sbin:/usr/sbin:/bin
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+for word in $(cat /proc/cmdline); do
+	case $word in bench.*=*) export "${word#bench.}" ;; esac
+done
+load() {
+	[ "$1" = flowtable ] && load nat
+	while read -r module; do insmod "/modules/$module" 2>/dev/null; done <"/modules/$1.list"
+}
+load "$nic"
+load "$mode"
+ip link set lo up
+tries=0
+while [ ! -e /sys/class/net/eth1 ] && [ $tries -lt 100 ]; do
+	sleep 0.05
+	tries=$((tries + 1))
+done
+for port in eth0 eth1; do
+	echo 1 >/proc/sys/net/ipv6/conf/$port/disable_ipv6
+done
+if [ "$mode" = bridge ]; then
+	brctl addbr br0
+	brctl addif br0 eth0
+	brctl addif br0 eth1
+	for port in eth0 eth1 br0; do ip link set $port up; done
+else
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	ip addr add "$lan" dev eth0
+	ip addr add "$wan" dev eth1
+	ip link set eth0 up
+	ip link set eth1 up
+	ip route add default via "$gateway"
+fi
+if [ -e /etc/$mode.nft ]; then
+	nft -f /etc/$mode.nft || echo "ruleset refused"
+	echo 262144 >/proc/sys/net/netfilter/nf_conntrack_max
+	echo 65536 >/sys/module/nf_conntrack/parameters/hashsize
+fi
+read -r up idle </proc/uptime
+echo "ready app=linux-$mode uptime=$up kernel=$(uname -r)"
+for port in eth0 eth1; do
+	[ "$offloads" = on ] || for what in gro gso tso tx rx; do
+		ethtool -K $port $what off >/dev/null 2>&1
+	done
+	echo "offloads $port on: $(ethtool -k $port 2>/dev/null | grep ': on' | cut -d: -f1 | tr '\n' ' ')"
+done
+echo "settled"
+if [ "$show" = on ]; then
+	nft list ruleset
+	while sleep 5; do
+		cat /proc/net/dev /proc/interrupts
+		wc -l /proc/net/nf_conntrack
+		dmesg | tail -5
+	done
+fi
+while :; do sleep 86400; done
+"""
+
+RULES = {
+    "nat": """table ip nat {
+	chain out {
+		type nat hook postrouting priority srcnat;
+		oifname "eth1" masquerade
+	}
+}
+table ip filter {
+	chain through {
+		type filter hook forward priority filter; policy drop;
+		ct state established,related accept
+		iifname "eth0" accept
+	}
+}
+""",
+    "flowtable": """table ip nat {
+	chain out {
+		type nat hook postrouting priority srcnat;
+		oifname "eth1" masquerade
+	}
+}
+table inet filter {
+	flowtable fast {
+		hook ingress priority filter; devices = { eth0, eth1 };
+	}
+	chain through {
+		type filter hook forward priority filter; policy drop;
+		meta l4proto { tcp, udp } ct state established flow add @fast
+		ct state established,related accept
+		iifname "eth0" accept
+	}
+}
+""",
+}
+
+
+@dataclass(frozen=True)
+class LinuxImage:
+    """What QEMU needs to start the guest."""
+
+    kernel: Path
+    initrd: Path
+    version: str
+
+
+class BuildError(Exception):
+    """A step of the build failed; the text says which."""
+
+
+def _output(*command: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildError(f"{' '.join(command[:4])}: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
+def _kernel_package() -> str:
+    text = _output("apt-cache", "depends", "linux-image-amd64")
+    found = re.search(r"Depends: (linux-image-\S+-amd64)", text)
+    if found is None:
+        raise BuildError("apt-cache knows no kernel package (is the package list empty?)")
+    return found.group(1)
+
+
+def _user_packages() -> list[str]:
+    relations = "recommends suggests conflicts breaks replaces enhances"
+    text = _output(
+        "apt-cache",
+        "depends",
+        "--recurse",
+        *[f"--no-{word}" for word in relations.split()],
+        "nftables",
+        "ethtool",
+        "busybox-static",
+    )
+    return [line for line in text.splitlines() if re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", line)]
+
+
+def _download(packages: list[str], folder: Path) -> list[Path]:
+    """Fetches what the cache lacks and names one file a package."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [name for name in packages if not list(folder.glob(f"{name}_*.deb"))]
+    if missing:
+        print(f"bench: downloading {len(missing)} Debian packages", file=sys.stderr)
+        _output("apt-get", "download", "-q", *missing, cwd=folder)
+    return [sorted(folder.glob(f"{name}_*.deb"))[-1] for name in packages]
+
+
+def _unpack(files: list[Path], root: Path) -> None:
+    """Unpacks each package once; a stamp beside the tree remembers which."""
+    root.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        stamp = root.parent / "unpacked" / file.name
+        if not stamp.exists():
+            _output("dpkg-deb", "-x", str(file), str(root))
+            stamp.parent.mkdir(exist_ok=True)
+            stamp.touch()
+
+
+class Modules:
+    """The kernel's modules by name, with their dependencies in loading order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = {path.stem.replace("-", "_"): path for path in folder.rglob("*.ko")}
+
+    def _needs(self, path: Path) -> list[str]:
+        names: list[str] = []
+        data = path.read_bytes()
+        for note in re.findall(rb"\0(?:depends=|softdep=pre: )([^\0]*)\0", data):
+            names += re.split(r"[ ,]+", note.decode())
+        return [name.replace("-", "_") for name in names if name and name not in ("pre:", "post:")]
+
+    def order(self, names: list[str]) -> list[Path]:
+        done: dict[str, Path] = {}
+
+        def visit(name: str) -> None:
+            path = self.files.get(name.replace("-", "_"))
+            if path is None or path.stem in done:  # absent: built into the kernel
+                return
+            for other in self._needs(path):
+                visit(other)
+            done[path.stem] = path
+
+        for name in names:
+            visit(name)
+        return list(done.values())
+
+
+class Archive:
+    """A cpio archive in the "newc" form, written from here so that cpio is not needed."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.inode = 1
+        self.seen: set[str] = set()
+
+    def add(self, name: str, mode: int, body: bytes = b"") -> None:
+        if name in self.seen:
+            return
+        self.seen.add(name)
+        parent = os.path.dirname(name)
+        if parent:
+            self.add(parent, stat.S_IFDIR | 0o755)
+        self._entry(name, mode, body)
+
+    def _entry(self, name: str, mode: int, body: bytes) -> None:
+        title = name.encode() + b"\0"
+        fields = (self.inode, mode, 0, 0, 1, 0, len(body), 0, 0, 0, 0, len(title), 0)
+        self.data += b"070701" + b"".join(b"%08X" % field for field in fields) + title
+        self._align()
+        self.data += body
+        self._align()
+        self.inode += 1
+
+    def _align(self) -> None:
+        self.data += bytes(-len(self.data) % 4)
+
+    def add_file(self, name: str, path: Path, mode: int = 0o755) -> None:
+        self.add(name, stat.S_IFREG | mode, path.read_bytes())
+
+    def finish(self) -> bytes:
+        self._entry("TRAILER!!!", 0, b"")
+        return bytes(self.data)
+
+
+def _libraries(program: Path, root: Path, found: dict[str, Path]) -> None:
+    """Collects the shared libraries a program needs, from the unpacked packages only."""
+    text = _output("readelf", "-d", str(program))
+    for name in re.findall(r"\(NEEDED\).*\[(.+?)\]", text):
+        if name in found:
+            continue
+        for folder in ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu"):
+            path = root / folder / name
+            if path.exists():
+                found[name] = path.resolve()
+                _libraries(found[name], root, found)
+                break
+        else:
+            raise BuildError(f"no library {name} for {program.name} in the packages")
+
+
+def _make_archive(root: Path, version: str) -> bytes:
+    archive = Archive()
+    archive.add("init", stat.S_IFREG | 0o755, INIT.encode())
+    archive.add_file("bin/busybox", root / "bin/busybox")
+    archive.add("lib64", stat.S_IFLNK | 0o777, b"lib/x86_64-linux-gnu")
+    libraries: dict[str, Path] = {}
+    for name in PROGRAMS:
+        if (root / name).exists():
+            archive.add_file(f"usr/sbin/{os.path.basename(name)}", root / name)
+            _libraries(root / name, root, libraries)
+    for name, path in libraries.items():
+        archive.add_file(f"lib/x86_64-linux-gnu/{name}", path)
+    for mode, rules in RULES.items():
+        archive.add(f"etc/{mode}.nft", stat.S_IFREG | 0o644, rules.encode())
+    modules = Modules(root / "lib/modules" / version)
+    for group, names in MODULES.items():
+        paths = modules.order(names)
+        for path in paths:
+            archive.add_file(f"modules/{path.name}", path, 0o644)
+        listing = "".join(f"{path.name}\n" for path in paths)
+        archive.add(f"modules/{group}.list", stat.S_IFREG | 0o644, listing.encode())
+    return archive.finish()
+
+
+def build(build_dir: Path) -> LinuxImage:
+    """Builds what is missing; cheap when all is there. One builder at a time (a lock file)."""
+    cache = build_dir / "cache" / "linux"
+    cache.mkdir(parents=True, exist_ok=True)
+    with open(cache / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _build_locked(cache)
+
+
+def _build_locked(cache: Path) -> LinuxImage:
+    chosen = cache / "kernel-package"
+    if not chosen.exists():
+        chosen.write_text(_kernel_package(), encoding="ascii")
+    package = chosen.read_text(encoding="ascii")
+    version = package.removeprefix("linux-image-")
+    root = cache / "root"
+    initrd = cache / "initramfs.cpio"
+    kernel = root / "boot" / f"vmlinuz-{version}"
+    newest = Path(__file__).stat().st_mtime
+    if not kernel.exists() or not initrd.exists() or initrd.stat().st_mtime < newest:
+        _unpack(_download([package, *_user_packages()], cache / "packages"), root)
+        fresh = cache / "initramfs.new"
+        fresh.write_bytes(_make_archive(root, version))
+        fresh.rename(initrd)
+    return LinuxImage(kernel, initrd, version)
+
+
+def command_line(mode: str, nic: str, lan: str, wan: str, gateway: str, offloads: bool) -> str:
+    """The kernel's command line. Mitigations are off: the peer is to be as fast as it can be."""
+    words = [
+        "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check",
+        "raid=noautodetect random.trust_cpu=on net.ifnames=0",
+        f"bench.mode={mode} bench.nic={'virtio' if nic.startswith('virtio') else 'e1000'}",
+        f"bench.lan={lan} bench.wan={wan} bench.gateway={gateway}",
+        f"bench.offloads={'on' if offloads else 'off'}",
+    ]
+    return " ".join(words)
+
+
+def main() -> None:
+    image = build(Path(sys.argv[1] if len(sys.argv) > 1 else "build"))
+    print(image.kernel)
+    print(image.initrd)
+
+
+if __name__ == "__main__":
+    main()
