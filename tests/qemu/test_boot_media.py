@@ -25,7 +25,7 @@ from labkit import machine as lab  # noqa: E402
 # BIOS, GRUB's three seconds, our menu's five, on a host with other work to do.
 BOOT_S = 90.0
 NICS = ("-netdev", "user,id=n0", "-device", "e1000,netdev=n0,romfile=",
-        "-netdev", "user,id=n1", "-device", "e1000,netdev=n1,romfile=")  # fmt: skip
+        "-netdev", "user,id=n1", "-device", "e1000,netdev=n1,romfile=")
 PARTITION = "@@1M"
 
 
@@ -34,7 +34,7 @@ def make_media(directory: Path, *options: str | Path) -> Path:
     done = subprocess.run(
         [ROOT / "tools/mkimages", "--elf", lab.IMAGE, "--out", directory, *options],
         capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     (directory / "gateway.elf").write_bytes(Path(lab.IMAGE).read_bytes())
     (directory / "gateway.conf").write_bytes((ROOT / "boot/gateway.conf").read_bytes())
@@ -60,12 +60,12 @@ def boot(*extra: str, cpu: str | None = None, memory: int = 64) -> Iterator[lab.
 def usb_stick(image: Path, controller: str) -> tuple[str, ...]:
     return ("-drive", f"if=none,id=stick,format=raw,snapshot=on,file={image}",
             "-device", f"{controller},id=hc",
-            "-device", "usb-storage,drive=stick,bus=hc.0,bootindex=0")  # fmt: skip
+            "-device", "usb-storage,drive=stick,bus=hc.0,bootindex=0")
 
 
 def cd(image: Path) -> tuple[str, ...]:
     return ("-drive", f"if=none,id=cd,format=raw,media=cdrom,readonly=on,file={image}",
-            "-device", "ide-cd,drive=cd,bootindex=0")  # fmt: skip
+            "-device", "ide-cd,drive=cd,bootindex=0")
 
 
 def applications() -> list[str]:
@@ -169,5 +169,5 @@ def edit_stick(media: Path, tmp_path: Path, change: Callable[[str], str]) -> Pat
     edited = tmp_path / "gateway.conf"
     edited.write_text(change((ROOT / "boot/gateway.conf").read_text()))
     subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", edited, "::/gateway.conf"],
-                   check=True)  # fmt: skip
+                   check=True)
     return stick
