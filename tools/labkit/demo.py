@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`make run`: the gateway at work between a LAN host and a WAN server, shown step by step."""
+
+import hashlib
+import os
+import re
+import sys
+
+from . import lab as net
+from .lab import Lab
+from .machine import IMAGE, Hardware
+from .terminal import attach
+from .wait import Timeout
+
+_SIZE = 8 << 20
+_SHOWN = re.compile(r"rx_|tx_|forwarded|nat_|packets_free|uptime|cpu_busy")
+
+
+class Failed(AssertionError):
+    """Traffic did not pass as it should have."""
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _ping(lab: Lab) -> None:
+    lab.wait_ping()
+    result = lab.lan.run("ping", "-n", "-c3", "-i0.2", net.FAR_SERVER)
+    lines = [line for line in result.stdout.splitlines() if "bytes from" in line or "packets transmitted" in line]
+    _say(f"\nLAN host {net.LAN_HOST} pings the server {net.FAR_SERVER} through the gateway:")
+    for line in lines:
+        _say("    " + line)
+
+
+def _download(lab: Lab) -> None:
+    directory = os.path.join(lab.directory, "www")
+    os.mkdir(directory)
+    content = os.urandom(_SIZE)
+    with open(os.path.join(directory, "file.bin"), "wb") as file:
+        file.write(content)
+    copy = os.path.join(lab.directory, "copy.bin")
+    url = f"http://{net.FAR_SERVER}/file.bin"
+    with lab.web_server(directory) as log:
+        _say(f"\nLAN host fetches {url} ({_SIZE >> 20} MB over TCP):")
+        result = lab.lan.run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
+                             "%{size_download} bytes in %{time_total} s", url, timeout=120)
+        _say("    " + result.stdout)
+        with open(log, encoding="utf-8") as file:
+            request = next((line.strip() for line in file if "GET /file.bin" in line), "")
+    with open(copy, "rb") as file:
+        got = hashlib.sha256(file.read()).hexdigest()
+    sent = hashlib.sha256(content).hexdigest()
+    _say(f"    sha256 of what was sent  {sent}\n    sha256 of what arrived   {got}")
+    if got != sent:
+        raise Failed("the file changed on its way")
+    _say("\nThe server's log of it:\n    " + request)
+    if not request.startswith(net.WAN_GATEWAY + " "):
+        raise Failed(f"the server did not see the gateway's address {net.WAN_GATEWAY}")
+    _say(f"    so the server saw the gateway's address {net.WAN_GATEWAY}, not the LAN host's")
+
+
+def _nat(lab: Lab) -> None:
+    _ping(lab)
+    _download(lab)
+
+
+# What each application shows: its configuration for the test network, and its traffic.
+SCENARIOS = {"nat": (net.NAT, _nat)}
+
+
+def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
+    """Boot, pass traffic, show it; then the user's terminal is the console. 0 if the traffic passed."""
+    if app not in SCENARIOS:
+        print(f"run: no such scenario: {app} (there is: {', '.join(SCENARIOS)})", file=sys.stderr)
+        return 2
+    if not os.path.exists(hardware.kernel or IMAGE):
+        print(f"run: {hardware.kernel} is not there; run make first", file=sys.stderr)
+        return 2
+    conf, traffic = SCENARIOS[app]
+    passed = False
+    with Lab(nics=(nic, nic)) as lab:
+        _say(f"LAN host {net.LAN_HOST} -- gateway {net.LAN_GATEWAY} | {net.WAN_GATEWAY} -- "
+             f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}")
+        machine = lab.start(conf, memory=hardware.memory, cpu=hardware.cpu, kernel=hardware.kernel)
+        try:
+            ms = machine.wait_ready(app)
+            _say(f"Gateway booted in QEMU with two {nic} NICs: {app} ready {ms} ms after its entry point")
+            traffic(lab)
+            passed = True
+        except (AssertionError, OSError, RuntimeError) as error:
+            _say(f"\nFAILED: {error}")
+        _show_stats(lab)
+        _say("\nTraffic passed." if passed else "\nTraffic did NOT pass.")
+        if sys.stdin.isatty() and machine.process.poll() is None:
+            _say("You are at the gateway's console (COM1). `help` lists the commands; Ctrl-] leaves.\n")
+            attach(machine)
+    return 0 if passed else 1
+
+
+def _show_stats(lab: Lab) -> None:
+    try:
+        stats = lab.console.stats()
+    except (Timeout, ValueError, OSError) as error:
+        _say(f"\nThe gateway's console does not answer: {error}")
+        return
+    _say("\nFrom the gateway's `stats`:")
+    for name, value in stats.items():
+        if _SHOWN.match(name) or (name.startswith("drop") and value):
+            _say(f"    {name} {value}")

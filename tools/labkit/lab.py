@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The test network: a LAN host, the gateway between, a WAN server.
+
+    namespace lan            gateway (QEMU)             namespace wan
+    lan0 192.168.1.2/24 ---- nic0 .1    nic1 .2 ------- wan0 203.0.113.1/24
+    default via .1           default via 203.0.113.1    lo   198.51.100.1/24, a network further away
+
+The WAN has no route back to 192.168.1.0/24: what arrives there from a private address
+cannot be answered, so traffic passes only if the gateway translates it.
+"""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any
+
+from .machine import Hardware, Machine, Port
+from .netns import Namespace
+from .serial import Console
+from .wait import Timeout, until
+
+LAN_HOST, LAN_GATEWAY = "192.168.1.2", "192.168.1.1"
+WAN_SERVER, WAN_GATEWAY = "203.0.113.1", "203.0.113.2"
+FAR_SERVER = "198.51.100.1"
+LAN_HOST_MAC, WAN_SERVER_MAC = "02:00:00:00:01:02", "02:00:00:00:02:01"
+GATEWAY_MACS = ("52:54:00:12:34:00", "52:54:00:12:34:01")
+
+NETWORK = f"""\
+lan nic0
+wan nic1
+lan.address {LAN_GATEWAY}/24
+wan.address {WAN_GATEWAY}/24
+gateway {WAN_SERVER}
+"""
+"""Configuration of the gateway that fits the test network, without `app`."""
+
+NAT = "app nat\n" + NETWORK
+
+LINUX = "linux"
+"""The NIC model that stands for a router namespace of the host's kernel instead of QEMU."""
+
+
+class Lab:
+    """The two hosts, their taps, and the machines booted between them.
+
+    `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS); cable 0
+    leads to the LAN host, cable 1 to the WAN server. With `hosts` false the hosts
+    have no addresses and say nothing: for tests that write every frame themselves.
+    Use as a context manager; leaving it ends everything it started.
+    """
+
+    def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), hosts: bool = True,
+                 vnet_hdr: bool = False, rom: bool = False) -> None:
+        self._cleanup = contextlib.ExitStack()
+        self.machine: Machine | None = None
+        self._router: Namespace | None = None
+        try:
+            self.directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lab-"))
+            self.lan = self._namespace("lan")
+            self.wan = self._namespace("wan")
+            self.ports: list[Port] = []
+            for index, (model, host, name, mac) in enumerate(zip(
+                    nics, (self.lan, self.wan), ("lan0", "wan0"), (LAN_HOST_MAC, WAN_SERVER_MAC))):
+                if model == LINUX:
+                    tap = self._cable_to_router(host, name, index)
+                else:
+                    tap = host.tap(name, vnet_hdr)
+                    self._cleanup.callback(os.close, tap)
+                self.ports.append(Port(model, tap, GATEWAY_MACS[index], rom))
+                host.ip(f"link set {name} address {mac} up")
+            if hosts:
+                self._address_hosts()
+        except BaseException:
+            self.close()
+            raise
+
+    def _namespace(self, role: str) -> Namespace:
+        space = Namespace(role)
+        self._cleanup.callback(space.close)
+        # Quiet: no router solicitations or duplicate address detection among what tests count.
+        space.sysctl("ipv6.conf.all.disable_ipv6", 1)
+        space.sysctl("ipv6.conf.default.disable_ipv6", 1)
+        # A host that pings a lot may; and ping needs no privilege here.
+        space.sysctl("ipv4.icmp_ratelimit", 0)
+        return space
+
+    def _cable_to_router(self, host: Namespace, name: str, index: int) -> int:
+        """A virtual cable from the host to the router namespace; no tap, so -1."""
+        if self._router is None:
+            self._router = self._namespace("router")
+        host.ip(f"link add {name} type veth peer name nic{index} netns {self._router.name}")
+        self._router.ip(f"link set nic{index} address {GATEWAY_MACS[index]} up")
+        return -1
+
+    def boot_linux(self) -> None:
+        """In place of `boot` where the NICs are LINUX: the host's kernel routes and translates.
+
+        For checking that the tests of passing traffic accept another NAT than ours.
+        """
+        assert self._router is not None
+        self._router.ip(f"address add {LAN_GATEWAY}/24 dev nic0")
+        self._router.ip(f"address add {WAN_GATEWAY}/24 dev nic1")
+        self._router.ip(f"route add default via {WAN_SERVER}")
+        self._router.sysctl("ipv4.ip_forward", 1)
+        self._router.run("nft", "-f", "-", stdin=b"""
+            table ip nat { chain post { type nat hook postrouting priority 100;
+                                        oifname "nic1" masquerade; }; }
+            """)
+
+    def _address_hosts(self) -> None:
+        if self.ports:
+            self.lan.ip(f"address add {LAN_HOST}/24 dev lan0")
+            self.lan.ip(f"route add default via {LAN_GATEWAY}")
+        if len(self.ports) > 1:
+            self.wan.ip(f"address add {WAN_SERVER}/24 dev wan0")
+        self.wan.ip(f"address add {FAR_SERVER}/24 dev lo")
+
+    def __enter__(self) -> "Lab":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the machine and the hosts' programs. Safe to call twice."""
+        try:
+            self.shut_down()
+        finally:
+            self._cleanup.close()
+
+    def file(self, name: str, text: str) -> str:
+        """Write a file that lives as long as the lab; its path."""
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def start(self, conf: str | None = NAT, append: str = "", **hardware: Any) -> Machine:
+        """Start a machine with `conf` as its gateway.conf (none: no module), not waiting for anything.
+
+        Ends the one before. `hardware` are fields of machine.Hardware.
+        """
+        self.shut_down()
+        modules = list(hardware.pop("modules", ()))
+        if conf is not None:
+            modules.insert(0, self.file("gateway.conf", conf))
+        self.machine = Machine(Hardware(append=append, modules=modules, **hardware), self.ports)
+        return self.machine
+
+    def boot(self, conf: str | None = NAT, append: str = "", app: str | None = None,
+             **hardware: Any) -> Machine:
+        """`start`, then wait for the ready line."""
+        machine = self.start(conf, append, **hardware)
+        machine.wait_ready(app)
+        return machine
+
+    def shut_down(self) -> None:
+        """End the running machine, if any; the hosts and their taps stay."""
+        if self.machine is not None:
+            self.machine.close()
+            self.machine = None
+
+    @property
+    def console(self) -> Console:
+        """The console of the running machine."""
+        assert self.machine is not None, "no machine was started"
+        return self.machine.console
+
+    def wait_ping(self, target: str = FAR_SERVER, timeout: float = 15) -> None:
+        """Wait until the LAN host gets an echo reply from `target`.
+
+        QEMU's e1000 receives nothing for a second after a driver set it up, so the
+        first packets after `ready` may be late or lost.
+        """
+        def answered() -> bool:
+            return self.lan.run("ping", "-c1", "-W1", "-n", target, check=False).returncode == 0
+        until(answered, timeout, f"echo reply from {target}")
+
+    def packets_free(self) -> int:
+        """The gauge of free packets, once it stands still."""
+        seen = -1
+        def steady() -> bool:
+            nonlocal seen
+            before, seen = seen, self.console.stats()["packets_free"]
+            return seen == before
+        until(steady, 5, "packets_free to stand still")
+        return seen
+
+    def silence(self) -> None:
+        """Nothing more reaches the gateway: both hosts' interfaces go down."""
+        for space, name in list(zip((self.lan, self.wan), ("lan0", "wan0")))[:len(self.ports)]:
+            space.ip(f"link set {name} down")
+
+    def check_no_leak(self, free_at_start: int, timeout: float = 2) -> None:
+        """Silence the wire and see that every packet is free again.
+
+        The contract says within a second; the rest of `timeout` is for a busy host.
+        """
+        self.silence()
+        try:
+            until(lambda: self.console.stats()["packets_free"] >= free_at_start, timeout,
+                  f"packets_free back at {free_at_start}")
+        except Timeout as late:
+            raise Timeout(f"{late}; it is {self.console.stats()['packets_free']}") from None
+
+    @contextlib.contextmanager
+    def web_server(self, directory: str, port: int = 80) -> Iterator[str]:
+        """Python's own web server on the far server, serving `directory`; gives the path of its log."""
+        log = os.path.join(self.directory, "web.log")
+        with open(log, "wb") as file:
+            # -u: a line is in the log when the request is done, not when a buffer is full.
+            process = self.wan.start("python3", "-u", "-m", "http.server", str(port), "--bind", FAR_SERVER,
+                                     "--directory", directory, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            self.wan.wait_port(port)
+            yield log
+        finally:
+            process.terminate()
+            process.wait()

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A QEMU machine that runs our image, or anything else one can boot."""
+
+import dataclasses
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from .netns import end_process
+from .serial import Console, connect
+from .wait import Timeout, until
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+IMAGE = os.path.join(ROOT, "images", "gateway.elf")
+
+# Short names of NIC models; any other text is a QEMU device with its options.
+NIC_MODELS = {
+    "e1000": "e1000",
+    "virtio": "virtio-net-pci",
+    "virtio-legacy": "virtio-net-pci,disable-modern=on",
+    "virtio-modern": "virtio-net-pci,disable-legacy=on",
+}
+
+
+class Died(AssertionError):
+    """QEMU ended when it should not have; the text holds what it said."""
+
+
+@dataclasses.dataclass
+class Port:
+    """One NIC of the machine. `tap` is the descriptor of the tap its cable leads to; it stays the caller's.
+
+    `rom` keeps the NIC's boot ROM, needed only for network boot. `pcap` names a file
+    that gets all frames.
+    """
+
+    model: str
+    tap: int
+    mac: str
+    rom: bool = False
+    pcap: str | None = None
+
+    def arguments(self, index: int) -> list[str]:
+        """QEMU's arguments for this NIC."""
+        device = NIC_MODELS.get(self.model, self.model)
+        device += f",netdev=n{index},mac={self.mac},id=nic{index}"
+        if not self.rom:
+            device += ",romfile="
+        out = ["-netdev", f"tap,id=n{index},fd={self.tap}", "-device", device]
+        if self.pcap is not None:
+            out += ["-object", f"filter-dump,id=dump{index},netdev=n{index},file={self.pcap}"]
+        return out
+
+
+@dataclasses.dataclass
+class Hardware:
+    """What the machine is made of and boots. `kernel` None leaves booting to `extra`."""
+
+    kernel: str | None = IMAGE
+    append: str = ""
+    modules: Sequence[str] = ()
+    memory: int = 64
+    cpu: str | None = None
+    binary: str = "qemu-system-i386"
+    reboot: bool = True
+    debug_exit: bool = True
+    extra: Sequence[str] = ()
+
+    def arguments(self) -> list[str]:
+        """QEMU's arguments for everything except the NICs, the serial port and QMP."""
+        out = [self.binary, "-M", "pc", "-accel", "tcg", "-m", str(self.memory), "-display", "none",
+               "-monitor", "none", "-nodefaults", "-vga", "std", "-nic", "none"]
+        if self.cpu is not None:
+            out += ["-cpu", self.cpu]
+        if not self.reboot:
+            out += ["-no-reboot"]
+        if self.debug_exit:
+            out += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+        if self.kernel is not None:
+            # With its default firmware (bios-256k.bin) QEMU 7.2 loads a Multiboot kernel
+            # once only: after a reset it jumps into nothing. The small one does it again.
+            out += ["-bios", "bios.bin", "-kernel", self.kernel]
+            if self.append:
+                out += ["-append", self.append]
+            if self.modules:
+                # A comma separates modules, so one inside a name is doubled.
+                out += ["-initrd", ",".join(name.replace(",", ",,") for name in self.modules)]
+        return out + list(self.extra)
+
+
+class Machine:
+    """A running QEMU with its console (COM1) and its QMP socket. Ends with `close`."""
+
+    def __init__(self, hardware: Hardware, ports: Sequence[Port]) -> None:
+        self.hardware = hardware
+        self.directory = tempfile.mkdtemp(prefix="vm-")
+        self.process = self._start(ports)
+        try:
+            self.console = Console(connect(self._path("com1"), self._alive))
+            self._qmp = _Qmp(connect(self._path("qmp"), self._alive))
+        except BaseException as error:
+            self.process.kill()
+            self.process.wait()
+            text = self.stderr()
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise Died(f"QEMU did not start: {text}") from error
+
+    def _alive(self) -> bool:
+        return self.process.poll() is None
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.directory, name)
+
+    def _start(self, ports: Sequence[Port]) -> "subprocess.Popen[bytes]":
+        arguments = self.hardware.arguments()
+        for index, port in enumerate(ports):
+            arguments += port.arguments(index)
+        # wait=on: the guest does not start before the console is connected.
+        arguments += ["-chardev", f"socket,id=com1,path={self._path('com1')},server=on,wait=on",
+                      "-serial", "chardev:com1",
+                      "-qmp", f"unix:{self._path('qmp')},server=on,wait=off"]
+        with open(self._path("stderr"), "wb") as errors:
+            return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=errors,
+                                    stderr=errors, pass_fds=[port.tap for port in ports])
+
+    def stderr(self) -> str:
+        """What QEMU itself said so far."""
+        with open(self._path("stderr"), encoding="utf-8", errors="replace") as file:
+            return "".join(line for line in file if "QEMU waiting for connection" not in line).strip()
+
+    def close(self) -> None:
+        """End QEMU and drop its files. Safe to call twice."""
+        end_process(self.process)
+        self.console.close()
+        self._qmp.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def wait_ready(self, app: str | None = None, timeout: float = 30) -> int:
+        """Wait for the ready line and return its milliseconds."""
+        name = r"\S+" if app is None else app
+        found = self.console.expect(rf"^(?:> )?ready app={name} ms=(\d+)$", timeout)
+        return int(found.group(1))
+
+    def wait_exit(self, timeout: float = 20) -> int:
+        """Wait until QEMU ends by itself; its exit status."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise Timeout(f"QEMU still runs after {timeout:g} s\n{self.console.text[-2000:]}") from None
+
+    def qmp(self, command: str, **arguments: Any) -> Any:
+        """One QMP command; its answer. An error answer raises."""
+        return self._qmp.execute(command, arguments)
+
+    def wait_event(self, name: str, timeout: float = 20) -> dict[str, Any]:
+        """Wait for a QMP event not yet taken, such as RESET, and take it."""
+        return self._qmp.wait_event(name, timeout)
+
+    def set_link(self, index: int, up: bool) -> None:
+        """Pull or plug the cable of NIC `index`."""
+        self.qmp("set_link", name=f"nic{index}", up=up)
+
+    def press(self, *keys: str) -> None:
+        """Press keys of the PS/2 keyboard one after the other, by QEMU's names (ret, down, 1, a)."""
+        for key in keys:
+            # The answer comes when the key is queued, and the queue keeps the order.
+            self.qmp("send-key", keys=[{"type": "qcode", "data": key}])
+
+    def screen(self) -> list[str]:
+        """The 25 lines of the VGA text screen."""
+        path = self._path("screen")
+        self.qmp("pmemsave", val=0xB8000, size=80 * 25 * 2, filename=path)
+        with open(path, "rb") as file:
+            text = file.read()[::2].decode("cp437")
+        return [text[row * 80:row * 80 + 80].rstrip(" \0") for row in range(25)]
+
+    def wait_screen(self, text: str, timeout: float = 20) -> list[str]:
+        """Wait until the screen shows `text` somewhere; the whole screen then."""
+        def look() -> list[str] | None:
+            lines = self.screen()
+            return lines if any(text in line for line in lines) else None
+        try:
+            return until(look, timeout, f"'{text}' on the screen")
+        except Timeout as late:
+            raise Timeout(f"{late}\n" + "\n".join(self.screen())) from None
+
+
+class _Qmp:
+    """QEMU's control socket: commands, their answers, and the events in between."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._socket.settimeout(30)
+        self._file = self._socket.makefile("rwb")
+        self._events: list[dict[str, Any]] = []
+        self._receive()
+        self.execute("qmp_capabilities", {})
+
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._file.readline()
+        if not line:
+            raise Died("QEMU closed its control socket")
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def execute(self, command: str, arguments: dict[str, Any]) -> Any:
+        request = {"execute": command, "arguments": arguments}
+        self._file.write(json.dumps(request).encode() + b"\n")
+        self._file.flush()
+        while True:
+            message = self._receive()
+            if "event" in message:
+                self._events.append(message)
+            elif "error" in message:
+                raise RuntimeError(f"QMP {command}: {message['error'].get('desc')}")
+            else:
+                return message["return"]
+
+    def wait_event(self, name: str, timeout: float) -> dict[str, Any]:
+        def look() -> dict[str, Any] | None:
+            # A command that changes nothing makes QEMU send what is waiting.
+            self.execute("query-status", {})
+            for event in self._events:
+                if event["event"] == name:
+                    self._events.remove(event)
+                    return event
+            return None
+        return until(look, timeout, f"QMP event {name}")
