@@ -21,6 +21,9 @@ uint32_t rng_u32(struct rng *r);
 uint32_t rng_below(struct rng *r, uint32_t n);
 void rng_bytes(struct rng *r, void *buf, size_t n);
 
+/* The ChaCha20 block function (RFC 8439 section 2.3), as words; for the test. */
+void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const uint32_t nonce[3]);
+
 /* HalfSipHash-1-3 of whole words, 32-bit result. The key is two random words. */
 struct hash_key {
 	uint32_t k[2];
