@@ -1,7 +1,7 @@
 /*
  * Counts the instructions a QEMU guest executes (TCG plugin, QEMU's plugin API version 1).
  *
- *     -plugin build/bench/icount.so,file=PATH[,profile=on]
+ *     -plugin build/bench/icount.so,count=PATH[,profile=on]
  *
  * PATH becomes a memory-mapped file that others may read while the guest runs:
  *
@@ -99,13 +99,13 @@ int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
-		if (strncmp(argv[i], "file=", 5) == 0)
-			path = argv[i] + 5;
+		if (strncmp(argv[i], "count=", 6) == 0)
+			path = argv[i] + 6;
 		else if (strcmp(argv[i], "profile=on") == 0)
 			profile = 1;
 	}
 	if (path == NULL) {
-		fprintf(stderr, "icount: file=PATH is missing\n");
+		fprintf(stderr, "icount: count=PATH is missing\n");
 		return -1;
 	}
 	if (profile)

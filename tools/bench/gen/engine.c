@@ -209,7 +209,7 @@ static void sleep_until(uint64_t then_ns)
 	ppoll(fds, SIDES, &left, NULL);
 }
 
-/* One turn of the loop; sleeps if nothing moved, at most until end_ns. */
+/* One turn of the loop; if nothing moved it sleeps until end_ns at most (0: not at all). */
 static uint64_t turn(uint64_t end_ns)
 {
 	uint64_t now = clock_ns(), wake = now + 10000000;
@@ -220,10 +220,10 @@ static uint64_t turn(uint64_t end_ns)
 		moved |= receive(side);
 	}
 	if (run.making)
-		wake = make(now);
+		wake = make(clock_ns()); /* not before what was just received */
 	for (int side = LAN; side < SIDES; side++)
 		moved |= flush(side);
-	if (!moved)
+	if (!moved && end_ns > now)
 		sleep_until(wake < end_ns ? wake : end_ns);
 	return now;
 }
@@ -236,12 +236,25 @@ static void turn_for(double seconds)
 		;
 }
 
+/*
+ * Between phases the generator must not disturb what others measure: it sleeps until something
+ * comes, and looks at polled rings only five hundred times a second.
+ */
 void engine_until_input(void)
 {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct pollfd fds[SIDES + 1] = {[SIDES] = {.fd = STDIN_FILENO, .events = POLLIN}};
 
-	while (poll(&in, 1, 0) == 0)
-		turn(clock_ns() + 10000000);
+	for (;;) {
+		int ms = 200;
+
+		turn(0);
+		for (int side = LAN; side < SIDES; side++)
+			if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0,
+			                                &fds[side]))
+				ms = 2;
+		if (poll(fds, SIDES + 1, ms) > 0 && fds[SIDES].revents != 0)
+			return;
+	}
 }
 
 /* Every client and a server ask for the gateway until it is known on both sides. */

@@ -1,0 +1,260 @@
+"""Guests under test: what QEMU is told, starting, waiting for `ready`, pinning, ending.
+
+Every guest has the LAN on its first NIC and the WAN on its second. Everything started here is
+ended by its own process id, also when the bench is interrupted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import linuxguest
+
+LAN_ADDRESS = "192.168.1.1/24"
+WAN_ADDRESS = "203.0.113.2/24"
+WAN_GATEWAY = "203.0.113.1"
+CLIENT = "192.168.1.10"
+SERVER = "203.0.113.10"
+
+# virtio-net without the features that let a host and a guest exchange big or unsummed packets.
+VIRTIO_PLAIN = "".join(
+    f",{name}=off"
+    for name in (
+        "csum gso guest_csum guest_tso4 guest_tso6 guest_ecn guest_ufo "
+        "host_tso4 host_tso6 host_ecn host_ufo"
+    ).split()
+)
+
+
+class GuestError(Exception):
+    """A guest did not start or ended too early."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the tables: a guest in one configuration."""
+
+    name: str
+    title: str
+    linux: bool
+    what: str  # our application or the Linux guest's mode
+    path: str  # what the generator expects: nat, route or wire
+    extra: str = ""  # more words for our command line
+
+
+ROWS = {
+    row.name: row
+    for row in (
+        Row("wire", "floor (wire)", False, "wire", "wire"),
+        Row("nat", "Baregate nat", False, "nat", "nat"),
+        Row("linux-nat", "Linux nat (masquerade)", True, "nat", "nat"),
+        Row("linux-flowtable", "Linux nat + flowtable", True, "flowtable", "nat"),
+        Row("linux-route", "Linux plain forwarding", True, "route", "route"),
+        Row("linux-bridge", "Linux bridge", True, "bridge", "wire"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is the same for all guests of a pass."""
+
+    nic: str  # e1000, virtio-net-pci, ...
+    backend: str  # dgram or vhost
+    image: Path  # ours
+    linux: linuxguest.LinuxImage | None
+    cores: tuple[int, int]  # for the vCPU, for everything else
+    offloads: bool = False
+    plugin: Path | None = None
+    profile: bool = False
+    linux_cpu: str = "qemu64"
+    our_cpu: str = "qemu32"
+
+
+@dataclass
+class Guest:
+    """One running QEMU."""
+
+    row: Row
+    setup: Setup
+    folder: Path  # sockets and the counter file
+    process: subprocess.Popen[bytes] | None = None
+    vcpu: int = 0
+    lines: list[str] = field(default_factory=list)
+    ready_ms: float = 0.0  # as the guest tells it
+    wall_ms: float = 0.0  # from the start of QEMU
+    _news: threading.Condition = field(default_factory=threading.Condition)
+
+    def socket(self, side: str, end: str) -> Path:
+        return self.folder / f"{self.row.name}-{side}-{end}"
+
+    @property
+    def counter(self) -> Path:
+        return self.folder / f"{self.row.name}-count"
+
+    # ---- the command ----
+
+    def _network(self) -> list[str]:
+        words: list[str] = []
+        for number, side in enumerate(("lan", "wan")):
+            name = f"n{number}"
+            device = f"{self.setup.nic},netdev={name},mac=52:54:00:ba:6e:0{number},romfile="
+            if self.setup.backend == "vhost":
+                path = self.socket(side, "gen")
+                words += ["-chardev", f"socket,id=c{number},path={path}"]
+                words += ["-netdev", f"vhost-user,id={name},chardev=c{number}"]
+                device += ",vectors=0"  # this QEMU crashes under TCG with MSI-X and vhost-user
+            else:
+                local, remote = self.socket(side, "qemu"), self.socket(side, "gen")
+                words += [
+                    "-netdev",
+                    f"dgram,id={name},local.type=unix,local.path={local},"
+                    f"remote.type=unix,remote.path={remote}",
+                ]
+                if self.setup.nic.startswith("virtio") and not self.setup.offloads:
+                    device += VIRTIO_PLAIN
+            words += ["-device", device]
+        return words
+
+    def command(self) -> list[str]:
+        setup, row = self.setup, self.row
+        memory = "256M" if row.linux else "64M"
+        machine = "pc"
+        words = ["qemu-system-x86_64" if row.linux else "qemu-system-i386"]
+        if setup.backend == "vhost":
+            machine += ",memory-backend=ram"
+            words += ["-object", f"memory-backend-memfd,id=ram,size={memory},share=on"]
+        words += ["-M", machine, "-accel", "tcg", "-m", memory, "-smp", "1", "-display", "none"]
+        words += ["-no-reboot", "-monitor", "none", "-serial", "stdio"]
+        words += ["-name", f"bench-{row.name},debug-threads=on"]
+        words += ["-cpu", setup.linux_cpu if row.linux else setup.our_cpu]
+        if setup.plugin is not None:
+            profile = ",profile=on" if setup.profile else ""
+            words += ["-plugin", f"{setup.plugin},count={self.counter}{profile}"]
+        return words + self._system() + self._network()
+
+    def _system(self) -> list[str]:
+        setup, row = self.setup, self.row
+        if not row.linux:
+            line = f"app={row.what}"
+            if row.what != "wire":
+                line += f" lan.address={LAN_ADDRESS} wan.address={WAN_ADDRESS}"
+                line += f" gateway={WAN_GATEWAY}"
+            return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]
+        if setup.linux is None:
+            raise GuestError("the Linux guest was not built")
+        line = linuxguest.command_line(
+            row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads
+        )
+        kernel, initrd = setup.linux.kernel, setup.linux.initrd
+        return ["-kernel", str(kernel), "-initrd", str(initrd), "-append", line]
+
+    # ---- starting ----
+
+    def start(self, timeout_s: float = 60) -> None:
+        other = self.setup.cores[1]
+
+        def child() -> None:  # runs between fork and exec
+            os.sched_setaffinity(0, {other})
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # end when the bench ends
+
+        began = time.monotonic()
+        # Threads are only made while no other thread of ours forks: the reader starts after.
+        self.process = subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
+            self.command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=child,
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        self._pin()
+        last = "settled" if self.row.linux else "ready app="
+        self._wait_for("ready app=", timeout_s)
+        self.wall_ms = (time.monotonic() - began) * 1000
+        line = self._wait_for("ready app=", 1)
+        found = re.search(r" ms=(\d+)", line)
+        if found:
+            self.ready_ms = float(found.group(1))
+        found = re.search(r" uptime=([\d.]+)", line)
+        if found:
+            self.ready_ms = float(found.group(1)) * 1000
+        self._wait_for(last, timeout_s)
+
+    def _read(self) -> None:
+        assert self.process is not None and self.process.stdout is not None
+        for raw in self.process.stdout:
+            with self._news:
+                self.lines.append(raw.decode("latin-1").strip("\r\n"))
+                self._news.notify_all()
+        with self._news:
+            self.lines.append("QEMU ended")
+            self._news.notify_all()
+
+    def _wait_for(self, text: str, timeout_s: float) -> str:
+        end = time.monotonic() + timeout_s
+        with self._news:
+            while True:
+                for line in self.lines:
+                    if text in line:
+                        return line
+                left = end - time.monotonic()
+                if left <= 0 or "QEMU ended" in self.lines:
+                    tail = "\n".join(self.lines[-12:])
+                    raise GuestError(f"{self.row.name}: no '{text}' from the guest:\n{tail}")
+                self._news.wait(left)
+
+    def _pin(self) -> None:
+        assert self.process is not None
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        for _ in range(500):
+            for task in tasks.glob("*"):
+                try:
+                    name = (task / "comm").read_text(encoding="latin-1")
+                except OSError:
+                    continue
+                if name.startswith("CPU 0"):
+                    self.vcpu = int(task.name)
+                    os.sched_setaffinity(self.vcpu, {self.setup.cores[0]})
+                    return
+            if self.process.poll() is not None:
+                return  # the wait for `ready` tells what QEMU said
+            time.sleep(0.01)
+        raise GuestError(f"{self.row.name}: no vCPU thread found")
+
+    # ---- talking and ending ----
+
+    def console(self, command: str, wait_s: float = 0.5) -> list[str]:
+        """Types a console command (ours only) and returns the lines that followed."""
+        assert self.process is not None and self.process.stdin is not None
+        begin = len(self.lines)
+        self.process.stdin.write(command.encode() + b"\r")
+        self.process.stdin.flush()
+        time.sleep(wait_s)
+        return self.lines[begin:]
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    pass
+        self.process = None
