@@ -1,0 +1,465 @@
+/* The card of e1000_model.h: registers, EEPROM and PHY. The rings stand in
+ * e1000_model_dma.c. Numbers in brackets are sections of the manual. */
+#include "tests/models/e1000_model.h"
+#include "tests/models/e1000_model_regs.h"
+
+#include "kernel/io.h"
+
+#include <string.h>
+
+/* Registers that exist (table 13-2) and their bits that keep what is written. */
+static const struct {
+	uint32_t off, n, mask;
+} known[] = {
+        {CTRL, 1, 0xffffffff},
+        {EECD, 1, 0x7f},
+        {EERD, 1, 0xffffffff},
+        {CTRL_EXT, 1, 0xffffffff},
+        {FLA, 1, 0},
+        {MDIC, 1, 0xffffffff},
+        {FCAL, 1, 0xffffffff},
+        {FCAH, 1, 0xffff},
+        {FCT, 1, 0xffff},
+        {VET, 1, 0xffff},
+        {ICR, 1, 0},
+        {ITR, 1, 0xffff},
+        {ICS, 1, 0},
+        {IMS, 1, 0},
+        {IMC, 1, 0},
+        {RCTL, 1, 0x06dfbffe},
+        {FCTTV, 1, 0xffff},
+        {TXCW, 1, 0xffffffff},
+        {TCTL, 1, 0x037ffffa},
+        {TIPG, 1, 0x3fffffff},
+        {AIT, 1, 0xffff},
+        {LEDCTL, 1, 0xffffffff},
+        {PBA, 1, 0xffff},
+        {FCRTL, 1, 0xfff8},
+        {FCRTH, 1, 0xfff8},
+        {RDBAL, 1, 0xfffffff0},
+        {RDBAH, 1, 0xffffffff},
+        {RDLEN, 1, 0xfff80},
+        {RDH, 1, 0xffff},
+        {RDT, 1, 0xffff},
+        {RDTR, 1, 0xffff},
+        {RXDCTL, 1, 0x013f3f3f},
+        {RADV, 1, 0xffff},
+        {RSRPD, 1, 0xfff},
+        {TDBAL, 1, 0xfffffff0},
+        {TDBAH, 1, 0xffffffff},
+        {TDLEN, 1, 0xfff80},
+        {TDH, 1, 0xffff},
+        {TDT, 1, 0xffff},
+        {TIDV, 1, 0xffff},
+        {TXDCTL, 1, 0xffffffff},
+        {TADV, 1, 0xffff},
+        {STATS, 74, 0},
+        {RXCSUM, 1, 0x3ff},
+        {MTA, 128, 0xffffffff},
+        {RAL, 32, 0xffffffff},
+        {VFTA, 128, 0xffffffff},
+        {WUC, 1, 0xf},
+        {WUFC, 1, 0xffff},
+        {WUS, 1, 0},
+};
+
+static bool lookup(uint32_t off, uint32_t *mask)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++)
+		if (off >= known[i].off && off < known[i].off + 4 * known[i].n) {
+			*mask = known[i].mask;
+			return true;
+		}
+	return false;
+}
+
+/* --- reset (14.? and 4.6) -------------------------------------------------------- */
+
+/* Values after a reset; the EEPROM gives the address (5.6.1). */
+static void defaults(struct e1000_model *m)
+{
+	memset(m->reg, 0, sizeof m->reg);
+	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
+	m->reg[PBA / 4] = 0x00100030; /* 48 KB to receive, 16 KB to send */
+	m->reg[TXDCTL / 4] = 0;
+	m->icr = m->ims = 0;
+	m->rdh = m->rdt = m->rx_owned = 0;
+	m->tdh = m->tdt = m->tx_owned = 0;
+	m->rx_off_us = 0;
+	m->tx_hung = false;
+	memset(&m->uwire, 0, sizeof m->uwire);
+	/* The MTA and the other receive addresses are not reset (13.5.1, 13.5.2):
+	 * they hold anything. */
+	memset(&m->reg[MTA / 4], 0x5a, 128 * 4);
+	for (unsigned i = 1; i < 16; i++)
+		m->reg[(RAL + 8 * i) / 4] = 0xa5a5a5a5;
+	if ((m->eeprom[0x0a] & 0xc000) == 0x4000) { /* signature (5.6.8) */
+		m->reg[RAL / 4] = m->eeprom[0] | (uint32_t)m->eeprom[1] << 16;
+		m->reg[RAL / 4 + 1] = m->eeprom[2] | 0x80000000u;
+	}
+}
+
+static void reset(struct e1000_model *m)
+{
+	defaults(m);
+	m->resets++;
+	m->resetting = true;
+	m->reset_us = host_now_us;
+}
+
+/* --- link (8.6.2) ------------------------------------------------------------------ */
+
+static bool phy_link(const struct e1000_model *m)
+{
+	return m->cable && host_now_us >= m->linkup_us &&
+	       !(m->phy[PHY_BMCR] & (BMCR_POWER_DOWN | BMCR_ISOLATE)) &&
+	       (m->phy[PHY_BMCR] & BMCR_AN_ENABLE);
+}
+
+static bool link_up(const struct e1000_model *m)
+{
+	return phy_link(m) && (m->reg[CTRL / 4] & CTRL_SLU);
+}
+
+/* Looks whether the link changed since the last look. */
+static void link_look(struct e1000_model *m)
+{
+	if (!phy_link(m))
+		m->bmsr_down = true;
+	if (link_up(m) == m->link_was_up)
+		return;
+	m->link_was_up = !m->link_was_up;
+	m->icr |= ICR_LSC;
+}
+
+static uint32_t status(const struct e1000_model *m)
+{
+	uint32_t v = 0;
+	if (link_up(m)) {
+		v |= STATUS_LU;
+		v |= m->half_duplex ? 0 : STATUS_FD;
+		v |= m->speed == 1000 ? 2u << 6 : m->speed == 100 ? 1u << 6 : 0;
+	}
+	return v;
+}
+
+void e1000_model_cable(struct e1000_model *m, bool in)
+{
+	m->cable = in;
+	m->linkup_us = host_now_us + m->negotiate_us;
+	link_look(m);
+}
+
+/* --- PHY registers (13.4.9, 11) ---------------------------------------------------- */
+
+static void phy_defaults(struct e1000_model *m)
+{
+	memset(m->phy, 0, sizeof m->phy);
+	m->phy[PHY_BMCR] = BMCR_AN_ENABLE | 0x0140;
+	m->phy[PHY_BMSR] = 0x7949;
+	m->phy[PHY_ID1] = 0x0141; /* Marvell 88E1011 */
+	m->phy[PHY_ID2] = 0x0c20;
+	m->phy[PHY_ANAR] = 0x0de1;
+	m->phy[PHY_GTCR] = 0x0e00;
+}
+
+static uint16_t phy_read(struct e1000_model *m, unsigned r)
+{
+	if (r == PHY_BMSR) {
+		/* Link status latches low until read (IEEE 802.3, 22.2.4.2.13). */
+		bool up = phy_link(m) && !m->bmsr_down;
+		m->bmsr_down = !phy_link(m);
+		return (uint16_t)(m->phy[r] | (up ? 0x24 : 0));
+	}
+	return m->phy[r];
+}
+
+static void phy_write(struct e1000_model *m, unsigned r, uint16_t v)
+{
+	if (r == PHY_BMSR || r == PHY_ID1 || r == PHY_ID2 || r == 5 || r == 10)
+		return; /* read only */
+	if (r == PHY_BMCR && (v & BMCR_RESET)) {
+		phy_defaults(m);
+		m->linkup_us = host_now_us + m->negotiate_us;
+		m->bmsr_down = true;
+	} else if (r == PHY_BMCR) {
+		m->phy[r] = v & (uint16_t)~BMCR_AN_RESTART;
+		if (v & BMCR_AN_RESTART) {
+			m->linkup_us = host_now_us + m->negotiate_us;
+			m->bmsr_down = true;
+		}
+	} else {
+		m->phy[r] = v;
+	}
+	link_look(m);
+}
+
+static void mdic_write(struct e1000_model *m, uint32_t v)
+{
+	unsigned r = v >> 16 & 31;
+	if (!(m->reg[MDIC / 4] & MDIC_R) && m->mdic_us)
+		pci_model_fault("MDIC written while an access is under way");
+	m->mdic_us = host_now_us + 64; /* a frame of 64 bits at about 1 MHz */
+	v &= ~(MDIC_R | MDIC_E);
+	if ((v >> 21 & 31) != 1) /* the internal PHY is number 1 */
+		v |= MDIC_E;
+	else if ((v >> 26 & 3) == 2)
+		v = (v & 0xffff0000u) | phy_read(m, r);
+	else if ((v >> 26 & 3) == 1)
+		phy_write(m, r, (uint16_t)v);
+	else
+		v |= MDIC_E;
+	m->reg[MDIC / 4] = v;
+}
+
+static uint32_t mdic_read(struct e1000_model *m)
+{
+	if (m->mdic_us && host_now_us >= m->mdic_us && !m->phy_dead) {
+		m->reg[MDIC / 4] |= MDIC_R;
+		m->mdic_us = 0;
+	}
+	if (m->reg[MDIC / 4] & MDIC_R)
+		return m->reg[MDIC / 4];
+	return m->reg[MDIC / 4] & 0xffff0000u; /* no data yet */
+}
+
+/* --- EEPROM (5.3.1, 13.4.3, 13.4.4) -------------------------------------------------- */
+
+static void eerd_write(struct e1000_model *m, uint32_t v)
+{
+	if (m->kind == E1000_KIND_82544) {
+		pci_model_fault("EERD does not exist on the 82544");
+		return;
+	}
+	m->reg[EERD / 4] = v & 0xffff & ~(m->kind == E1000_KIND_82541 ? 2u : 0x10u);
+	m->eerd_left = (v & 1) ? m->eeprom_reads : 0;
+}
+
+static uint32_t eerd_read(struct e1000_model *m)
+{
+	uint32_t v = m->reg[EERD / 4];
+	bool is41 = m->kind == E1000_KIND_82541;
+	if (!(v & 1) || m->eeprom_dead || m->kind == E1000_KIND_82544)
+		return v;
+	if (m->eerd_left && --m->eerd_left)
+		return v;
+	uint32_t word = is41 ? v >> 2 & 0x3fff : v >> 8 & 0xff;
+	uint32_t data = word < ARRAY_SIZE(m->eeprom) ? m->eeprom[word] : 0xffff;
+	return (v & 0xffff) | data << 16 | (is41 ? 2 : 0x10);
+}
+
+/* Microwire: a rising clock takes one bit in; start bit, two bits opcode, six
+ * bits address; then sixteen data bits come out, highest first. */
+static void uwire_clock(struct e1000_model *m, bool di)
+{
+	if (m->uwire.reading) {
+		m->uwire.out = m->uwire.out << 1 & 0x1ffff;
+		return;
+	}
+	if (m->uwire.bits == 0 && !di)
+		return; /* waits for the start bit */
+	m->uwire.shift = m->uwire.shift << 1 | di;
+	if (++m->uwire.bits < 9)
+		return;
+	if ((m->uwire.shift >> 6 & 7) != 6)
+		pci_model_fault("EEPROM: not a read command: 0x%x", m->uwire.shift);
+	m->uwire.reading = true;
+	m->uwire.out = m->eeprom[m->uwire.shift & 63]; /* a zero comes first */
+}
+
+static void eecd_write(struct e1000_model *m, uint32_t v)
+{
+	bool clk = v & EECD_SK;
+	m->reg[EECD / 4] = v & 0x77;
+	if (!(v & EECD_CS)) {
+		m->uwire.bits = 0;
+		m->uwire.shift = 0;
+		m->uwire.reading = false;
+	} else if (clk && !m->uwire.clk) {
+		if (!(v & EECD_REQ) && m->kind != E1000_KIND_82544)
+			pci_model_fault("EEPROM clocked without a grant");
+		uwire_clock(m, v & EECD_DI);
+	}
+	m->uwire.clk = clk;
+}
+
+static uint32_t eecd_read(const struct e1000_model *m)
+{
+	uint32_t v = m->reg[EECD / 4] | EECD_PRES;
+	if (v & EECD_REQ && !m->eeprom_dead)
+		v |= EECD_GNT;
+	if (!m->uwire.reading || m->uwire.out & 0x10000)
+		v |= EECD_DO;
+	if (m->eeprom_dead)
+		v |= EECD_DO;
+	return v;
+}
+
+void e1000_model_eeprom_sum(struct e1000_model *m)
+{
+	uint16_t sum = 0;
+	for (unsigned i = 0; i < 63; i++)
+		sum = (uint16_t)(sum + m->eeprom[i]);
+	m->eeprom[63] = (uint16_t)(0xbaba - sum);
+}
+
+/* --- registers ------------------------------------------------------------------------ */
+
+static bool too_soon(struct e1000_model *m, uint32_t off)
+{
+	if (m->resetting && !m->reset_stuck && host_now_us >= m->reset_us + 1000)
+		m->resetting = false;
+	if (!m->resetting)
+		return false;
+	/* 13.4.1: nothing for a microsecond, then CTRL alone until RST clears. */
+	if (host_now_us < m->reset_us + 1 || off != CTRL)
+		pci_model_fault("register 0x%x touched during the reset", off);
+	return true;
+}
+
+static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
+{
+	struct e1000_model *m = ctx;
+	uint32_t mask, v;
+	if (size != 4 || off % 4 || (off != STATUS && !lookup(off, &mask))) {
+		pci_model_fault("read of %u at register 0x%x", size, off);
+		return 0;
+	}
+	if (too_soon(m, off))
+		return CTRL_RST;
+	link_look(m);
+	switch (off) {
+	case STATUS:
+		return status(m);
+	case EECD:
+		return eecd_read(m);
+	case EERD:
+		return eerd_read(m);
+	case MDIC:
+		return mdic_read(m);
+	case ICR: /* 13.4.17: all bits clear on a read */
+		v = m->icr;
+		m->icr = 0;
+		m->icr_reads++;
+		return v;
+	case IMS:
+		return m->ims;
+	case RDH:
+		return m->rdh;
+	case TDH:
+		return m->tdh;
+	default:
+		v = m->reg[off / 4];
+		if (off >= STATS && off < STATS + 74 * 4) /* 13.7: cleared by a read */
+			m->reg[off / 4] = 0;
+		return v;
+	}
+}
+
+static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
+{
+	struct e1000_model *m = ctx;
+	uint32_t mask = 0;
+	if (size != 4 || off % 4 || !lookup(off, &mask)) {
+		pci_model_fault("write of %u at register 0x%x", size, off);
+		return;
+	}
+	if (too_soon(m, off))
+		return;
+	link_look(m);
+	switch (off) {
+	case CTRL:
+		if (v & CTRL_RST) {
+			reset(m);
+			return;
+		}
+		if (v & CTRL_PHY_RST) {
+			phy_defaults(m);
+			m->linkup_us = host_now_us + m->negotiate_us;
+		}
+		m->reg[off / 4] = v;
+		link_look(m);
+		return;
+	case EECD:
+		eecd_write(m, v);
+		return;
+	case EERD:
+		eerd_write(m, v);
+		return;
+	case MDIC:
+		mdic_write(m, v);
+		return;
+	case ICR: /* 13.4.17: writing ones clears */
+		m->icr &= ~v;
+		return;
+	case ICS:
+		m->icr |= v;
+		return;
+	case IMS:
+		m->ims |= v;
+		return;
+	case IMC:
+		m->ims &= ~v;
+		return;
+	case RDTR:
+	case RADV:
+	case TIDV:
+	case TADV:
+	case ITR:
+		if (v)
+			pci_model_fault("moderation register 0x%x is not modelled", off);
+		return;
+	default:
+		if (v & ~mask && off >= RDBAL && off < STATS)
+			pci_model_fault("register 0x%x: reserved bits of 0x%x", off, v);
+		e1000_model_dma_write(m, off, v & mask);
+		return;
+	}
+}
+
+static void delay(void *ctx, uint32_t us)
+{
+	(void)us;
+	link_look(ctx);
+}
+
+bool e1000_model_irq(const struct e1000_model *m)
+{
+	return (m->icr & m->ims) != 0;
+}
+
+void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n)
+{
+	m->reg[off / 4] += n; /* at the top they stay (13.7): out of reach here */
+}
+
+void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t device, unsigned slot,
+                      const uint8_t address[6])
+{
+	memset(m, 0, sizeof *m);
+	m->kind = kind;
+	m->pci = (struct pci_model_dev){
+	        .dev = (uint8_t)(3 + slot),
+	        .vendor = 0x8086,
+	        .device = device,
+	        .class_code = 2,
+	        .irq = (uint8_t)(10 + slot),
+	        .bar[0] = {.base = 0xfeb00000u + slot * 0x40000u,
+	                   .size = 0x20000,
+	                   .read = reg_read,
+	                   .write = reg_write},
+	        .bar[2] = {.io = true, .base = 0xc000 + slot * 0x40u, .size = 0x40},
+	        .delay = delay,
+	        .ctx = m,
+	};
+	for (unsigned i = 0; i < 3; i++)
+		m->eeprom[i] = (uint16_t)(address[2 * i] | address[2 * i + 1] << 8);
+	m->eeprom[0x0a] = 0x4408;
+	e1000_model_eeprom_sum(m);
+	m->eeprom_reads = 3;
+	m->cable = true;
+	m->speed = 1000;
+	defaults(m);
+	phy_defaults(m);
+	pci_model_add(&m->pci);
+}

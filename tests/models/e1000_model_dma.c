@@ -1,0 +1,311 @@
+/* The rings of the card of e1000_model.h (chapters 3, 13.4.22 to 13.4.44). */
+#include "tests/models/e1000_model.h"
+#include "tests/models/e1000_model_regs.h"
+
+#include "kernel/io.h"
+
+#include <string.h>
+
+#define RX_BUFFER  2048u /* RCTL.BSIZE 00b; other sizes are a fault */
+#define TX_LONGEST 1518u /* a VLAN-tagged frame without FCS */
+
+enum {
+	RX_DD = 1,
+	RX_EOP = 2,
+	RX_IXSM = 4,
+	TX_DD = 1,
+};
+#define TX_EOP  (1u << 24)
+#define TX_IFCS (1u << 25)
+#define TX_RS   (1u << 27)
+#define TX_DEXT (1u << 29)
+
+static uint32_t ring_size(const struct e1000_model *m, uint32_t len_reg)
+{
+	return m->reg[len_reg / 4] / 16;
+}
+
+static uint8_t *descriptor(struct e1000_model *m, uint32_t base_reg, uint32_t i)
+{
+	uint64_t base = (uint64_t)m->reg[base_reg / 4 + 1] << 32 | m->reg[base_reg / 4];
+	return pci_model_dma(&m->pci, base + 16ull * i, 16);
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	return load32(p) | (uint64_t)load32(p + 4) << 32;
+}
+
+static bool receiving(const struct e1000_model *m)
+{
+	return (m->reg[RCTL / 4] & RCTL_EN) || host_now_us < m->rx_off_us;
+}
+
+static bool link_is_up(const struct e1000_model *m)
+{
+	return m->cable && m->link_was_up;
+}
+
+/* --- descriptors given by the driver ------------------------------------------------ */
+
+/* How many descriptors a new tail gives; a tail that passes the head would hand
+ * over what the card still owns (3.2.6, 3.4). */
+static uint32_t given(const char *what, uint32_t n, uint32_t old, uint32_t now, uint32_t owned)
+{
+	if (n == 0 || now >= n) {
+		pci_model_fault("%s tail %u of a ring of %u", what, now, n);
+		return 0;
+	}
+	uint32_t more = (now + n - old) % n;
+	if (more > n - 1 - owned) {
+		pci_model_fault("%s tail %u passes the head", what, now);
+		return 0;
+	}
+	return more;
+}
+
+static void rx_fetch(struct e1000_model *m, uint32_t i, uint32_t n)
+{
+	const uint8_t *d = descriptor(m, RDBAL, i);
+	if (!d)
+		return;
+	uint64_t addr = load64(d);
+	if (d[12])
+		pci_model_fault("receive descriptor %u given with status 0x%x", i, d[12]);
+	if (!pci_model_dma(&m->pci, addr, RX_BUFFER))
+		addr = 0;
+	for (uint32_t k = 0; k < m->rx_owned; k++) {
+		uint64_t other = m->rx_buf[(m->rdh + k) % n];
+		if (addr < other + RX_BUFFER && other < addr + RX_BUFFER)
+			pci_model_fault("receive buffers %u and %u overlap", i, (m->rdh + k) % n);
+	}
+	m->rx_buf[i] = addr;
+	m->rx_owned++;
+}
+
+static void rx_tail(struct e1000_model *m, uint32_t v)
+{
+	uint32_t n = ring_size(m, RDLEN);
+	uint32_t more = given("receive", n, m->rdt, v, m->rx_owned);
+	for (; more; more--) {
+		rx_fetch(m, m->rdt, n);
+		m->rdt = (m->rdt + 1) % n;
+	}
+}
+
+static void tx_fetch(struct e1000_model *m, uint32_t i)
+{
+	const uint8_t *d = descriptor(m, TDBAL, i);
+	if (!d)
+		return;
+	m->tx_desc[i].addr = load64(d);
+	m->tx_desc[i].cmd = load32(d + 8);
+	if (d[12] & TX_DD)
+		pci_model_fault("transmit descriptor %u given with DD set", i);
+	if (m->tx_desc[i].cmd & TX_DEXT)
+		pci_model_fault("transmit descriptor %u is not a legacy one", i);
+	m->tx_owned++;
+}
+
+static void tx_tail(struct e1000_model *m, uint32_t v)
+{
+	uint32_t n = ring_size(m, TDLEN);
+	uint32_t more = given("transmit", n, m->tdt, v, m->tx_owned);
+	for (; more; more--) {
+		tx_fetch(m, m->tdt);
+		m->tdt = (m->tdt + 1) % n;
+	}
+	if (!m->tx_hold)
+		e1000_model_send(m, E1000_MODEL_RING);
+}
+
+/* --- receive ------------------------------------------------------------------------ */
+
+static bool exact_match(const struct e1000_model *m, const uint8_t *to)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		uint32_t low = m->reg[RAL / 4 + 2 * i], high = m->reg[RAL / 4 + 2 * i + 1];
+		if ((high & 0x80000000u) && low == load32(to) && (high & 0xffff) == load16(to + 4))
+			return true;
+	}
+	return false;
+}
+
+/* 13.4.22 and 13.5.1; RCTL.MO 0 takes bits 47:36 of the address. */
+static bool accepted(const struct e1000_model *m, const uint8_t *to)
+{
+	static const uint8_t broadcast[6] = {255, 255, 255, 255, 255, 255};
+	uint32_t rctl = m->reg[RCTL / 4];
+	if (exact_match(m, to))
+		return true;
+	if (memcmp(to, broadcast, 6) == 0)
+		return (rctl & (RCTL_BAM | RCTL_MPE)) != 0;
+	if (!(to[0] & 1))
+		return (rctl & RCTL_UPE) != 0;
+	static const uint8_t shift[4] = {4, 3, 2, 0};
+	uint32_t hash = (load16(to + 4) >> shift[rctl >> 12 & 3]) & 0xfff;
+	return (rctl & RCTL_MPE) || (m->reg[MTA / 4 + hash / 32] >> hash % 32 & 1);
+}
+
+static void rx_done(struct e1000_model *m, uint8_t *d, uint16_t len, uint8_t state, uint8_t errors)
+{
+	uint32_t n = ring_size(m, RDLEN);
+	store16(d + 8, len);
+	store16(d + 10, 0xc5c5); /* packet checksum: anything */
+	d[13] = errors;
+	store16(d + 14, 0);
+	d[12] = state;
+	m->rdh = (m->rdh + 1) % n;
+	m->rx_owned--;
+	m->icr |= ICR_RXT0;
+	if (m->rx_owned < n >> (1 + (m->reg[RCTL / 4] >> 8 & 3)))
+		m->icr |= ICR_RXDMT0;
+}
+
+enum e1000_rx e1000_model_receive(struct e1000_model *m, const void *frame, uint32_t n)
+{
+	if (!receiving(m) || !link_is_up(m))
+		return E1000_RX_OFF;
+	if (n < 60 || (n > 1518 && !(m->reg[RCTL / 4] & RCTL_LPE))) {
+		e1000_model_count(m, n < 60 ? RUC : ROC, 1);
+		return E1000_RX_BAD;
+	}
+	if (!accepted(m, frame))
+		return E1000_RX_FILTERED;
+	if (m->rx_owned == 0) {
+		e1000_model_count(m, MPC, 1);
+		m->icr |= ICR_RXO;
+		return E1000_RX_MISSED;
+	}
+	uint8_t *d = descriptor(m, RDBAL, m->rdh);
+	uint8_t *buf = pci_model_dma(&m->pci, m->rx_buf[m->rdh], RX_BUFFER);
+	if (!d || !buf)
+		return E1000_RX_OFF;
+	memcpy(buf, frame, n);
+	if (!(m->reg[RCTL / 4] & RCTL_SECRC)) {
+		memcpy(buf + n, "FCS!", 4);
+		n += 4;
+	}
+	e1000_model_count(m, GPRC, 1);
+	rx_done(m, d, (uint16_t)n, RX_DD | RX_EOP | RX_IXSM, 0);
+	return E1000_RX_TAKEN;
+}
+
+bool e1000_model_lie(struct e1000_model *m, uint16_t len, uint8_t state, uint8_t errors,
+                     uint32_t fill)
+{
+	if (m->rx_owned == 0 || !receiving(m))
+		return false;
+	uint8_t *d = descriptor(m, RDBAL, m->rdh);
+	uint8_t *buf = pci_model_dma(&m->pci, m->rx_buf[m->rdh], RX_BUFFER);
+	if (!d || !buf)
+		return false;
+	memset(buf, 0xee, min_u32(fill, RX_BUFFER));
+	rx_done(m, d, len, state, errors);
+	return true;
+}
+
+/* --- transmit ----------------------------------------------------------------------- */
+
+/* Adds one descriptor's bytes to the frame under way; true when it is whole. */
+static bool tx_gather(struct e1000_model *m, struct e1000_model_sent *f, uint32_t i)
+{
+	uint32_t cmd = m->tx_desc[i].cmd, len = cmd & 0xffff;
+	const uint8_t *from = pci_model_dma(&m->pci, m->tx_desc[i].addr, len);
+	if (from && len <= sizeof f->bytes - f->len) {
+		memcpy(f->bytes + f->len, from, len);
+		f->len += len;
+	}
+	if (!(cmd & TX_EOP))
+		return false;
+	if (!(cmd & TX_IFCS))
+		pci_model_fault("transmit descriptor %u: a frame without FCS", i);
+	if (f->len == 0 || f->len > TX_LONGEST)
+		pci_model_fault("transmit descriptor %u: a frame of %u bytes", i, f->len);
+	if (f->len < 60)
+		m->sent_padded++;
+	return true;
+}
+
+unsigned e1000_model_send(struct e1000_model *m, unsigned n)
+{
+	uint32_t size = ring_size(m, TDLEN);
+	struct e1000_model_sent *f = &m->out[m->sent % 64];
+	unsigned done = 0;
+	if (!(m->reg[TCTL / 4] & TCTL_EN) || !link_is_up(m) || m->tx_hung)
+		return 0;
+	f->len = 0;
+	while (m->tx_owned && done < n) {
+		uint32_t i = m->tdh;
+		uint8_t *d = descriptor(m, TDBAL, i);
+		if (!d)
+			break;
+		if (tx_gather(m, f, i)) {
+			e1000_model_count(m, GPTC, 1);
+			done++;
+			f = &m->out[++m->sent % 64];
+			f->len = 0;
+		}
+		if (m->tx_desc[i].cmd & TX_RS) {
+			d[12] |= TX_DD;
+			m->icr |= ICR_TXDW;
+		}
+		m->tdh = (m->tdh + 1) % size;
+		m->tx_owned--;
+	}
+	if (m->tx_owned == 0)
+		m->icr |= ICR_TXQE;
+	return done;
+}
+
+bool e1000_model_quiet(const struct e1000_model *m)
+{
+	return !receiving(m) && !(m->reg[TCTL / 4] & TCTL_EN) && m->ims == 0;
+}
+
+/* --- registers of the rings ------------------------------------------------------------ */
+
+static void rctl_write(struct e1000_model *m, uint32_t v)
+{
+	m->rctl_writes++;
+	if (v & 0x02030000) /* BSEX, BSIZE */
+		pci_model_fault("receive buffers of another size than 2048");
+	if ((v & RCTL_EN) && ring_size(m, RDLEN) == 0)
+		pci_model_fault("receiver enabled without a ring");
+	if ((m->reg[RCTL / 4] & RCTL_EN) && !(v & RCTL_EN))
+		m->rx_off_us = host_now_us + m->dma_tail_us;
+	m->reg[RCTL / 4] = v;
+}
+
+void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v)
+{
+	bool rx_ring = off == RDBAL || off == RDBAH || off == RDLEN || off == RDH;
+	bool tx_ring = off == TDBAL || off == TDBAH || off == TDLEN || off == TDH;
+	if ((rx_ring && receiving(m)) || (tx_ring && (m->reg[TCTL / 4] & TCTL_EN)))
+		pci_model_fault("register 0x%x of a running ring written", off);
+	switch (off) {
+	case RCTL:
+		rctl_write(m, v);
+		break;
+	case RDH:
+		m->rdh = v;
+		break;
+	case RDT:
+		rx_tail(m, v);
+		break;
+	case TDH:
+		m->tdh = v;
+		break;
+	case TDT:
+		tx_tail(m, v);
+		break;
+	case RDLEN:
+	case TDLEN:
+		if (v == 0 || v / 16 > E1000_MODEL_RING)
+			pci_model_fault("ring of %u bytes", v);
+		m->reg[off / 4] = v;
+		break;
+	default:
+		m->reg[off / 4] = v;
+	}
+}
