@@ -84,8 +84,9 @@ struct config {
 	const char *const *apps; /* names allowed for `app` */
 	uint32_t n_apps;
 	struct config_error error[CONFIG_ERRORS];
-	uint32_t n_errors; /* may exceed CONFIG_ERRORS; the later ones are only counted */
-	uint64_t given[2]; /* bit per key: given in a file, on the command line */
+	uint32_t n_errors;  /* may exceed CONFIG_ERRORS; the later ones are only counted */
+	uint64_t given[2];  /* bit per key: given in a file, on the command line */
+	char nic_where[48]; /* where lan or wan was last set; empty: nowhere */
 };
 
 /* Sets every default. `apps` are the names `app` and `menu-default` may have;
@@ -101,6 +102,10 @@ bool config_cmdline(struct config *c, const char *line);
 /* Reads a file's text; `name` is how errors call it. Several may follow each
  * other. False when there are errors. */
 bool config_text(struct config *c, const char *name, const char *text, size_t len);
+
+/* Checks what no single line shows: lan and wan are two NICs. To be called once
+ * behind the last text. False when there is an error. */
+bool config_check(struct config *c);
 
 /* Adds an error that a later stage found (missing key, NIC not there, …). */
 void config_fail(struct config *c, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);

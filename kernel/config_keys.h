@@ -1,0 +1,68 @@
+/* The table of configuration keys, and reading and printing of their values.
+ * Between config.c (lines, words, who wins) and config_keys.c only. */
+#ifndef KERNEL_CONFIG_KEYS_H
+#define KERNEL_CONFIG_KEYS_H
+
+#include "kernel/config.h"
+
+/* Some characters of a text; not NUL-terminated. */
+struct slice {
+	const char *at;
+	size_t len;
+};
+
+struct config_type;
+
+struct config_key {
+	const char *name;
+	const struct config_type *type;
+	const char *initial; /* the default as text; NULL: not set */
+	uint16_t offset;     /* of the value, or of the list, in struct config */
+	uint16_t count;      /* of the list's uint32_t counter; 0: does not repeat */
+	uint16_t flag;       /* of the bool that says the value is set; 0: none */
+	uint32_t min, max;   /* of a number; max of a list: how many fit */
+};
+
+/* Any one value while it is read. */
+union config_value {
+	char name[CONFIG_NAME];
+	struct config_nic nic;
+	struct prefix prefix;
+	struct addr addr;
+	struct config_route route;
+	struct config_neighbour neighbour;
+	uint32_t number;
+	bool on;
+};
+
+/* Where a value comes from, for the errors about it. */
+struct config_source {
+	struct config *c;
+	const char *where;
+	const struct config_key *key;
+};
+
+/* A kind of value: its size in struct config, and its two text functions, which
+ * undo each other. `parse` sets *out or adds an error and gives false; `print`
+ * writes the text (room: size) and gives false when there is nothing to print. */
+struct config_type {
+	size_t size;
+	bool (*parse)(const struct config_source *s, struct slice text, union config_value *out);
+	bool (*print)(const union config_value *v, char *buf, size_t size);
+};
+
+extern const struct config_key config_key[];
+extern const uint32_t config_n_keys;
+
+/* Where the i-th value of a key stands (0 for one that does not repeat). */
+void *config_slot(struct config *c, const struct config_key *key, uint32_t i);
+
+/* Takes the next word, separated by spaces or tabs, off the front of *text;
+ * its length is 0 when there is none left. */
+struct slice config_word(struct slice *text);
+
+/* Keeps the name most like `text` of those it is shown: *best is NULL at first,
+ * *distance is that of *best. */
+void config_nearer(struct slice text, const char *name, const char **best, uint32_t *distance);
+
+#endif
