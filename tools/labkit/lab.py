@@ -95,12 +95,16 @@ class Lab:
         self._router.ip(f"link set nic{index} address {GATEWAY_MACS[index]} up")
         return -1
 
-    def boot_linux(self) -> None:
+    def boot_linux(self, conf: str = "") -> None:
         """In place of `boot` where the NICs are LINUX: the host's kernel routes and translates.
 
-        For checking that the tests of passing traffic accept another NAT than ours.
+        For checking that the tests of passing traffic accept another NAT than ours. Of
+        `conf` only `lan.mtu` and `wan.mtu` are understood.
         """
         assert self._router is not None
+        for line in conf.splitlines():
+            key, value = line.split()
+            self._router.ip(f"link set {({'lan.mtu': 'nic0', 'wan.mtu': 'nic1'})[key]} mtu {int(value)}")
         self._router.ip(f"address add {LAN_GATEWAY}/24 dev nic0")
         self._router.ip(f"address add {WAN_GATEWAY}/24 dev nic1")
         self._router.ip(f"route add default via {WAN_SERVER}")

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 from exceptions import Exceptions
@@ -24,6 +25,7 @@ SUPPRESSIONS = "tools/lint/suppressions.txt"
 DIAGNOSTIC = re.compile(
     r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<text>(?:fatal )?(?:error|warning): .*)$"
 )
+WHILE = ", while compiling "
 HOST_LAYERS = ("pure", "device", "drivers", "net", "apps")
 # Options of gcc that clang does not know and does not need.
 GCC_ONLY = {"-fno-asynchronous-unwind-tables"}
@@ -64,11 +66,22 @@ def report(status: int, output: str, path: str, findings: list[Finding]) -> list
     return findings
 
 
+def in_file(path: str, findings: list[Finding]) -> list[Finding]:
+    """Says which file was being compiled where the finding is in another (a header, a macro)."""
+    return [
+        f if f.path == path else replace(f, text=f"{f.text}{WHILE}{path}") for f in findings
+    ]
+
+
 def in_parallel(jobs: Iterable[Callable[[], list[Finding]]]) -> list[Finding]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         lists = list(pool.map(lambda job: job(), jobs))
-    # A header's finding comes up once for each file that includes it and for each compiler.
-    return sorted({finding for findings in lists for finding in findings})
+    # A header's finding comes up once for each file that includes it and for each compiler: keep
+    # the first, whatever file was being compiled.
+    first: dict[Finding, Finding] = {}
+    for finding in (finding for findings in lists for finding in findings):
+        first.setdefault(replace(finding, text=finding.text.split(WHILE)[0]), finding)
+    return sorted(first.values())
 
 
 class Compilers:
@@ -85,7 +98,8 @@ class Compilers:
         clang = find_tool("clang-14", "clang", package="clang-14")
         self.host = [[gcc, *host], [clang, *host]]
         bare = [flag for flag in tree.flags("CFLAGS") if flag not in GCC_ONLY]
-        self.bare = [clang, "--target=i386-unknown-none-elf", *bare]
+        # The compiler of the image is gcc, and its attributes may be used there.
+        self.bare = [clang, "--target=i386-unknown-none-elf", *bare, "-Wno-unknown-attributes"]
         self.clang = clang
 
     def of_image(self, path: str) -> list[list[str]]:
@@ -115,7 +129,7 @@ def check_warnings(tree: Tree) -> list[Finding]:
     def job(command: list[str], path: str) -> list[Finding]:
         options = ["-O2", "-Werror", "-c", path, "-o", os.devnull]
         status, output = run(tree, [*command, *options])
-        return report(status, output, path, parse(output))
+        return report(status, output, path, in_file(path, parse(output)))
 
     jobs: list[Callable[[], list[Finding]]] = []
     for path in tree.image_files(".c"):

@@ -34,6 +34,8 @@ LISTS = {
 HEADERS = {
     "kernel/bytes.h": "pure",
     "kernel/link.h": "pure",
+    # The linker script's symbols.
+    "kernel/image.h": "machine",
     # The C library's memory functions: the image has its own, the host uses its own.
     "kernel/string.h": "pure",
     # The host build finds another one; see docs/design.md.
