@@ -11,7 +11,7 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys
+PURE    = alloc pkt fmt addr log random config config_keys menu_state
 # Only in the image: the machine, and the C library's memory functions.
 MACHINE = string boot cpu trap clock mem console uart vga keyboard panic power symbols
 # On io.h alone: also compiled on the host, with device models behind io.h.

@@ -330,6 +330,8 @@ static bool print_seconds(const union config_value *v, char *buf, size_t size)
 	size_t n = fmt(buf, size, "%u", v->number / 1000);
 	if (ms)
 		n += fmt(buf + n, size - n, ".%03u", ms);
+	while (ms && n > 0 && buf[n - 1] == '0')
+		buf[--n] = '\0';
 	return n > 0;
 }
 
