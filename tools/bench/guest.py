@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Guests under test: what QEMU is told, starting, waiting for `ready`, pinning, ending.
 
 Every guest has the LAN on its first NIC and the WAN on its second. Everything started here is
@@ -28,8 +29,7 @@ SERVER = "203.0.113.10"
 VIRTIO_PLAIN = "".join(
     f",{name}=off"
     for name in (
-        "csum gso guest_csum guest_tso4 guest_tso6 guest_ecn guest_ufo "
-        "host_tso4 host_tso6 host_ecn host_ufo"
+        "csum gso guest_csum guest_tso4 guest_tso6 guest_ecn guest_ufo host_tso4 host_tso6 host_ecn host_ufo"
     ).split()
 )
 
@@ -116,8 +116,7 @@ class Guest:
                 local, remote = self.socket(side, "qemu"), self.socket(side, "gen")
                 words += [
                     "-netdev",
-                    f"dgram,id={name},local.type=unix,local.path={local},"
-                    f"remote.type=unix,remote.path={remote}",
+                    f"dgram,id={name},local.type=unix,local.path={local},remote.type=unix,remote.path={remote}",
                 ]
                 if self.setup.nic.startswith("virtio") and not self.setup.offloads:
                     device += VIRTIO_PLAIN
@@ -151,9 +150,7 @@ class Guest:
             return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]
         if setup.linux is None:
             raise GuestError("the Linux guest was not built")
-        line = linuxguest.command_line(
-            row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads
-        )
+        line = linuxguest.command_line(row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads)
         kernel, initrd = setup.linux.kernel, setup.linux.initrd
         return ["-kernel", str(kernel), "-initrd", str(initrd), "-append", line]
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Counts the instructions a QEMU guest executes (TCG plugin, QEMU's plugin API version 1).
  *

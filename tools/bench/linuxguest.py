@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The Linux guest that the gateway is measured against.
 
 Builds a kernel and a small initramfs from Debian's packages without being root: the packages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Drives one load generator process (gen/): commands out, one line of JSON back for each."""
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ class LoadGen:
         if split:
             command.append("--split")
         self.name = row.name
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         os.sched_setaffinity(self.process.pid, {setup.cores[1]})
         self._answer(10)
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A port over QEMU's -netdev dgram: one UNIX datagram is one Ethernet frame. Our socket is
  * connected, so a full queue on QEMU's side shows as EAGAIN and poll() tells when there is room:

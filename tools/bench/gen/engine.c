@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One phase of traffic. A single loop takes what arrived, sends what waits, makes new packets as
  * the window or the clock allows, and sleeps in poll() when there is nothing to do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The load generator: one process that plays every host on both sides of a gateway.
  *

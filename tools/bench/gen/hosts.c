@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The hosts on both sides: who they are, what they send, and whether what comes back is what
  * was sent.

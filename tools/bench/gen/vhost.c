@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A port that is a vhost-user back end for virtio-net: QEMU hands us the guest's memory and the
  * places of its two rings, and frames are copied straight in and out of the guest's buffers.

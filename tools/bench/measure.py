@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is measured, and the sessions that measure it.
+
+A pass starts all its guests, then goes round them run by run, so that whatever else the machine
+does falls on all of them alike. Instructions are counted in a pass of their own: the counting
+costs time, so times come from guests without the plugin.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import guest
+import loadgen
+
+# A guest that executes more than this in a second of silence spins: no figure for it.
+IDLE_INSTRUCTIONS = 2_000_000
+# Share of the packets at which the generator found nothing in flight, at full load.
+EMPTY_SHARE = 0.01
+
+Value = Callable[[loadgen.Result], float]
+
+
+def packets(result: loadgen.Result) -> int:
+    """Packets that went through the gateway, both directions."""
+    return int(result["forwarded"]) + int(result["answered"])
+
+
+def _instructions(result: loadgen.Result) -> float:
+    return float(result["instructions"]) / packets(result)
+
+
+def _vcpu_us(result: loadgen.Result) -> float:
+    return float(result["vcpu_user"] + result["vcpu_system"]) * 1e6 / packets(result)
+
+
+def _vcpu_percent(result: loadgen.Result) -> float:
+    return float(result["vcpu_user"] + result["vcpu_system"]) * 100 / float(result["seconds"])
+
+
+def _rate(result: loadgen.Result) -> float:
+    return packets(result) / float(result["seconds"])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One column: which phase it comes from and how to read it."""
+
+    key: str
+    title: str
+    unit: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of traffic and the figures it gives."""
+
+    name: str
+    settings: dict[str, float]
+    measures: tuple[Measure, ...]
+    scale: float = 1.0  # of the pass's seconds
+
+    @property
+    def full_load(self) -> bool:
+        return "rate" not in self.settings and "once" not in self.settings
+
+
+def _insn(key: str, title: str) -> tuple[Measure, ...]:
+    return (Measure(f"insn_{key}", title, "instructions/packet", _instructions),)
+
+
+def count_phases() -> list[Phase]:
+    """Guest instructions for a packet; the plugin counts."""
+    return [
+        Phase("load", {}, _insn("load", "full load")),
+        Phase("rate", {"rate": 5000}, _insn("rate", "5,000/s")),
+        Phase("load2", {"answers": 1}, _insn("load2", "answered, full load")),
+        Phase("rate2", {"rate": 5000, "answers": 1}, _insn("rate2", "answered, 5,000/s")),
+        Phase(
+            "many2",
+            {"answers": 1, "flows": 10000, "random": 1},
+            _insn("many2", "answered, full load, 10,000 flows in random order"),
+        ),
+    ]
+
+
+def time_phases() -> list[Phase]:
+    """Time of the vCPU thread and latency; no plugin."""
+
+    def vcpu(key: str, title: str) -> Measure:
+        return Measure(f"vcpu_{key}", title, "vCPU µs/packet", _vcpu_us)
+
+    def rate(key: str, title: str) -> Measure:
+        return Measure(f"pps_{key}", title, "packets/s", _rate)
+
+    median = Measure("rtt_median", "round trip, median", "µs", lambda r: float(r["round_trip_us"]["median"]))
+    p99 = Measure("rtt_p99", "round trip, 99 %", "µs", lambda r: float(r["round_trip_us"]["p99"]))
+    busy = Measure("rtt_vcpu", "vCPU meanwhile", "%", _vcpu_percent)
+    return [
+        Phase("load", {}, (vcpu("load", "full load"), rate("load", "accepted"))),
+        Phase("rate", {"rate": 5000}, (vcpu("rate", "5,000/s"),), 2),
+        Phase(
+            "load2",
+            {"answers": 1},
+            (vcpu("load2", "answered, full load"), rate("load2", "accepted, answered")),
+        ),
+        Phase("rate2", {"rate": 5000, "answers": 1}, (vcpu("rate2", "answered, 5,000/s"),), 2),
+        Phase("ping", {"rate": 1000, "answers": 1}, (median, p99, busy), 2),
+    ]
+
+
+def vhost_phases() -> list[Phase]:
+    """Packets per second where nothing is emulated between generator and guest."""
+
+    def rate(key: str, title: str) -> tuple[Measure, ...]:
+        return (Measure(f"vhost_{key}", title, "packets/s", _rate),)
+
+    wide: dict[str, float] = {"window": 256}
+    return [
+        Phase("one", wide, rate("one", "one way, 16 flows")),
+        Phase("both", wide | {"answers": 1}, rate("both", "answered, 16 flows")),
+        Phase("one10k", wide | {"flows": 10000}, rate("one10k", "one way, 10,000 flows in turn")),
+        Phase(
+            "both10k",
+            wide | {"answers": 1, "flows": 10000, "random": 1},
+            rate("both10k", "answered, 10,000 flows in random order"),
+        ),
+        Phase(
+            "both100k",
+            wide | {"answers": 1, "flows": 100000, "servers": 8, "random": 1},
+            rate("both100k", "answered, 100,000 flows in random order"),
+        ),
+    ]
+
+
+@dataclass
+class Sample:
+    """One figure of one run; void says why it does not count."""
+
+    nic: str
+    row: str
+    measure: Measure
+    run: int
+    value: float
+    void: str = ""
+
+
+IDLE_INSN = Measure("idle_insn", "idle", "instructions/s", lambda r: 0.0)
+IDLE_VCPU = Measure("idle_vcpu", "vCPU idle", "%", _vcpu_percent)
+READY = Measure("ready", "ready, by the guest's clock", "ms", lambda r: 0.0)
+READY_WALL = Measure("ready_wall", "QEMU's start to ready", "ms", lambda r: 0.0)
+NEW_FLOW = Measure("insn_new", "first packet of a new flow", "instructions/packet", _instructions)
+
+
+@dataclass
+class Session:
+    """A guest with its hosts, ready to be measured."""
+
+    guest: guest.Guest
+    load: loadgen.LoadGen
+    nic: str
+    samples: list[Sample] = field(default_factory=list)
+    void: str = ""
+
+    def _note(self, measure: Measure, run: int, value: float, void: str = "") -> None:
+        self.samples.append(Sample(self.nic, self.guest.row.name, measure, run, value, void))
+
+    def start(self) -> None:
+        self.guest.start()
+        assert self.guest.process is not None
+        self.load.tell(f"vcpu {self.guest.process.pid} {self.guest.vcpu}")
+        if self.guest.setup.plugin is not None:
+            if not self.load.tell(f"meter {self.guest.counter}")["meter"]:
+                raise loadgen.LoadError(f"{self.guest.row.name}: no instruction counter")
+        else:
+            self._note(READY, 0, self.guest.ready_ms)
+            self._note(READY_WALL, 0, self.guest.wall_ms)
+
+    def settle(self) -> None:
+        """Learns the gateway's MACs and sends a little through every host."""
+        if not self.load.tell("resolve 20")["resolved"]:
+            raise loadgen.LoadError(f"{self.guest.row.name}: the gateway answers no ARP")
+        self.load.run(seconds=1, rate=500, answers=1)
+
+    def measure_idle(self, seconds: float) -> None:
+        result = self.load.tell(f"idle {seconds}", seconds + 10)
+        if self.guest.setup.plugin is not None:
+            rate = float(result["instructions"]) / float(result["seconds"])
+            self._note(IDLE_INSN, 0, rate)
+            if rate > IDLE_INSTRUCTIONS:
+                self.void = f"spins when idle ({rate / 1e6:.1f} M instructions/s)"
+        else:
+            self._note(IDLE_VCPU, 0, _vcpu_percent(result))
+
+    def measure(self, phase: Phase, run: int, seconds: float) -> None:
+        result = self.load.run(seconds=seconds * phase.scale, warm=min(0.5, seconds / 4), **phase.settings)
+        void = self.void or judge(phase, result)
+        for measure in phase.measures:
+            value = measure.value(result) if packets(result) else float("nan")
+            self._note(measure, run, value, void)
+        if void and not self.void:
+            print(f"bench: {self.guest.row.name}/{phase.name}: {void}", file=sys.stderr)
+
+    def measure_new(self, runs: int, half: int, flows: int) -> None:
+        """The first packet of a new flow, with half the table in use."""
+        fill = self.load.run(seconds=30, flows=half, once=1)
+        missing = half - int(fill["forwarded"])
+        for run in range(runs):
+            result = self.load.run(seconds=10, first=half + run * flows, flows=flows, once=1)
+            void = self.void
+            if missing > half // 100:
+                void = void or f"the table did not fill ({missing} of {half} missing)"
+            if packets(result) < flows * 0.99:
+                void = void or f"{flows - packets(result)} of {flows} new flows lost"
+            self._note(NEW_FLOW, run, _instructions(result) if packets(result) else 0, void)
+
+    def stop(self) -> None:
+        self.load.stop()
+        self.guest.stop()
+
+
+def judge(phase: Phase, result: loadgen.Result) -> str:
+    """Why a result does not count; empty if it does."""
+    sent, lost = int(result["sent"]), int(result["lost"])
+    if result["bad"]:
+        return f"{result['bad']} wrong packets ({result['complaint']})"
+    if packets(result) == 0:
+        return "nothing came through"
+    if lost > max(5, sent // 1000):
+        return f"{lost} of {sent} packets lost"
+    if phase.full_load and int(result["empty"]) > sent * EMPTY_SHARE:
+        return f"the queue ran empty {result['empty']} times in {sent} packets"
+    return ""
+
+
+@dataclass
+class Pass:
+    """Guests side by side, and the phases they all go through."""
+
+    setup: guest.Setup
+    rows: list[guest.Row]
+    phases: list[Phase]
+    runs: int
+    seconds: float
+    nic: str
+    new_flows: bool = False
+
+    def execute(self, folder: Path, generator: Path) -> tuple[list[Sample], dict[str, str]]:
+        """Runs everything; a guest that fails is reported and left out."""
+        sessions: list[Session] = []
+        failures: dict[str, str] = {}
+        try:
+            for row in self.rows:
+                self._start(row, folder, generator, sessions, failures)
+            time.sleep(3)  # QEMU's e1000 is deaf for a second after a write to RCTL
+            alive = [s for s in sessions if self._try(s, s.settle, failures)]
+            for session in alive:
+                session.measure_idle(min(4.0, self.seconds * 2))
+            for run in range(self.runs):
+                self._round(alive, run, failures)
+            for session in alive if self.new_flows else []:
+                print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
+                self._try(session, functools.partial(session.measure_new, self.runs, 50000, 2000), failures)
+        finally:
+            for session in sessions:
+                session.stop()
+        return [sample for s in sessions for sample in s.samples], failures
+
+    def _start(
+        self,
+        row: guest.Row,
+        folder: Path,
+        generator: Path,
+        sessions: list[Session],
+        failures: dict[str, str],
+    ) -> None:
+        print(f"bench: {self.nic} {row.name}: starting", file=sys.stderr)
+        target = guest.Guest(row, self.setup, folder)
+        session = Session(target, loadgen.LoadGen(generator, target), self.nic)
+        sessions.append(session)
+        if not self._try(session, session.start, failures):
+            sessions.remove(session)
+            session.stop()
+
+    def _round(self, alive: list[Session], run: int, failures: dict[str, str]) -> None:
+        for phase in self.phases:
+            print(f"bench: {self.nic} run {run + 1}/{self.runs} {phase.name}", file=sys.stderr)
+            for session in list(alive):
+                step = functools.partial(session.measure, phase, run, self.seconds)
+                if not self._try(session, step, failures):
+                    alive.remove(session)
+
+    def _try(self, session: Session, step: Callable[[], None], failures: dict[str, str]) -> bool:
+        try:
+            step()
+        except (guest.GuestError, loadgen.LoadError, OSError) as error:
+            text = f"{self.nic} {session.guest.row.name}: {error}"
+            tail = "\n".join(session.guest.lines[-6:])
+            print(f"bench: {text}\n{tail}", file=sys.stderr)
+            failures[f"{self.nic} {session.guest.row.name}"] = str(error).splitlines()[0]
+            return False
+        return True
