@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     machine = argparse.ArgumentParser(add_help=False)
     machine.add_argument("--nic", action="append", metavar="MODEL",
-                         help="a NIC; twice for LAN and WAN, once for a machine with one, `none` for none (e1000 twice)")
+                         help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without")
     machine.add_argument("--conf", metavar="FILE", help="gateway.conf (default: nat on the test network)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")
     machine.add_argument("--append", default="", metavar="TEXT", help="command line of the image")
