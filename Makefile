@@ -18,7 +18,7 @@ MACHINE = string boot cpu trap clock mem console uart vga keyboard panic power s
 DEVICE  = pci
 # The only code that looks upward.
 WIRING  = main rcv menu shell
-DRIVERS = drivers e1000 virtio_net virtio_pci
+DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
 NET     = gw neigh arp ip4 icmp local csum
 APPS    = apps wire nat44 nat_table
 

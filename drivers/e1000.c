@@ -1,0 +1,533 @@
+/* Intel 8254x Gigabit Ethernet cards (82540, 82541, 82544 to 82547, copper):
+ * "PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's
+ * Manual", 317453. Registers and sections: e1000_reg.h; EEPROM and PHY:
+ * e1000_hw.c.
+ *
+ * Invariants: every receive slot has a packet, also the one slot before
+ * rx_next that the card may not use (a tail equal to the head would mean an
+ * empty ring, 3.2.6). tx_pkt holds the frames from tx_head up to tx_tail, at
+ * most E1000_RING - 1. No register is read for a packet: the DD bits in memory
+ * say what is done, and one tail is written a burst.
+ *
+ * Left out on purpose: checksum and segmentation offload, VLAN stripping,
+ * extended descriptors, interrupt moderation (the gateway polls; an interrupt
+ * only ends a halt, and there sooner is better). */
+#include "drivers/drivers.h"
+#include "drivers/e1000.h"
+
+#include "kernel/alloc.h"
+#include "kernel/log.h"
+
+#define MASK (E1000_RING - 1)
+
+#define FRAME_MIN 14u   /* an Ethernet header */
+#define WIRE_MIN  60u   /* IEEE 802.3 3.2.8, without FCS */
+#define WIRE_MAX  1518u /* with a VLAN tag, without FCS */
+
+#define RX_WANT (RXD_DD | RXD_EOP)
+#define RX_SKIP 0xffffffffu /* equals no masked state */
+
+#define POLL_US  5000u /* poll() works at most so often */
+#define STATS_US 1000000u
+#define HANG_US  2000000u
+
+static struct e1000 *card(struct nic *nic)
+{
+	return (struct e1000 *)nic;
+}
+
+/* --- receive ------------------------------------------------------------------- */
+
+/* What the device writes behind the compiler's back. */
+static inline uint32_t device_word(const uint32_t *p)
+{
+	return *(const volatile uint32_t *)p;
+}
+
+/* A descriptor whose frame cannot be taken: counts why. Its packet stays. */
+static void rx_drop(struct e1000 *e, uint32_t state)
+{
+	bool end = (state & RXD_EOP) != 0;
+	if (e->rx_want == RX_SKIP) {
+		/* The rest of a frame that is counted already. */
+		if (end)
+			e->rx_want = RX_WANT;
+		return;
+	}
+	if (!end)
+		e->rx_want = RX_SKIP; /* a frame over a slot: dropped to its end */
+	e->nic.count.rx_errors++;
+}
+
+static uint32_t e1000_rx(struct nic *nic, struct pkt **burst, uint32_t max)
+{
+	struct e1000 *e = card(nic);
+	struct pkt **out = burst;
+	uint32_t at = e->rx_next;
+	/* Every descriptor looked at counts, so that a flood of bad frames ends
+	 * the burst as well. */
+	for (; max; max--) {
+		struct e1000_rx_desc *d = &e->rx_ring[at];
+		uint32_t state = device_word(&d->state);
+		if (!(state & RXD_DD))
+			break;
+		io_rmb(); /* the length only after DD */
+		struct pkt *p = e->rx_pkt[at];
+		uint32_t len = d->len;
+		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
+		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
+			struct pkt *fresh = pkt_alloc(nic->pool);
+			if (LIKELY(fresh != NULL)) {
+				p->len = len;
+				p->total = len;
+				*out++ = p;
+				e->rx_pkt[at] = fresh;
+				p = fresh;
+			} else {
+				nic->count.rx_no_packet++;
+			}
+		} else {
+			rx_drop(e, state);
+		}
+		d->addr = (uint32_t)dma_addr(p->data);
+		d->state = 0;
+		at = (at + 1) & MASK;
+	}
+	if (at != e->rx_next) {
+		e->rx_next = at;
+		e->ack = 2;
+		io_wmb();
+		e1000_write(e, E1000_RDT, (at - 1) & MASK);
+	}
+	return (uint32_t)(out - burst);
+}
+
+/* --- transmit ------------------------------------------------------------------- */
+
+/* Frees what was sent. Only the last descriptor of a burst is written back, and
+ * they are done in order (3.4.2). */
+static inline void tx_reclaim(struct e1000 *e)
+{
+	uint32_t head = e->tx_head;
+	while (head != e->tx_tail) {
+		uint32_t end = e->tx_end[head & MASK];
+		if (!(device_word(&e->tx_ring[(end - 1) & MASK].state) & TXD_DD))
+			break;
+		io_rmb();
+		do
+			pkt_free(e->tx_pkt[head++ & MASK]);
+		while (head != end);
+	}
+	e->tx_head = head;
+}
+
+/* A frame that is too short gets zeros, so that no old bytes leave with it (the
+ * card's own padding sends whatever is there, 13.4.33). 0: the frame cannot be
+ * sent, is counted and gone. */
+static uint32_t tx_odd(struct e1000 *e, struct pkt *p)
+{
+	if (p->len >= FRAME_MIN && p->len < WIRE_MIN) {
+		uint32_t missing = WIRE_MIN - p->len;
+		uint8_t *pad = pkt_put(p, missing);
+		if (pad) {
+			memset(pad, 0, missing);
+			return WIRE_MIN;
+		}
+	}
+	e->nic.count.tx_errors++;
+	pkt_free(p);
+	return 0;
+}
+
+/* Fills descriptors for n frames that have room, the last one with RS. */
+static inline void tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
+{
+	uint32_t first = e->tx_tail, tail = first;
+	struct e1000_tx_desc *d = NULL;
+	for (; n; n--) {
+		struct pkt *p = *burst++;
+		uint32_t len = p->len;
+		if (UNLIKELY(len - WIRE_MIN > WIRE_MAX - WIRE_MIN)) {
+			len = tx_odd(e, p);
+			if (len == 0)
+				continue;
+		}
+		d = &e->tx_ring[tail & MASK];
+		d->addr = (uint32_t)dma_addr(p->data);
+		d->cmd = len | TXD_EOP | TXD_IFCS;
+		d->state = 0;
+		e->tx_pkt[tail & MASK] = p;
+		tail++;
+	}
+	if (tail == first)
+		return;
+	d->cmd |= TXD_RS;
+	e->tx_end[first & MASK] = tail;
+	e->tx_tail = tail;
+}
+
+static uint32_t tx_no_link(struct e1000 *e, struct pkt **burst, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		pkt_free(burst[i]);
+	e->nic.count.tx_link_down += n;
+	return n;
+}
+
+static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
+{
+	struct e1000 *e = card(nic);
+	tx_reclaim(e);
+	if (UNLIKELY(!nic->link.up))
+		return tx_no_link(e, burst, n);
+	uint32_t room = E1000_RING - 1 - (e->tx_tail - e->tx_head);
+	e->tx_refused = n > room;
+	if (UNLIKELY(n > room))
+		n = room;
+	uint32_t old = e->tx_tail, done = 0;
+	while (done < n) { /* an RS every NIC_BURST, so that reclaiming keeps up */
+		uint32_t part = min_u32(n - done, NIC_BURST);
+		tx_fill(e, burst + done, part);
+		done += part;
+	}
+	if (e->tx_tail != old) {
+		io_wmb();
+		e1000_write(e, E1000_TDT, e->tx_tail & MASK);
+	}
+	return n;
+}
+
+/* --- start and stop ---------------------------------------------------------------- */
+
+static void write_rctl(struct e1000 *e)
+{
+	uint32_t rctl = RCTL_EN | RCTL_BAM | RCTL_SECRC;
+	if (e->promiscuous)
+		rctl |= RCTL_UPE | RCTL_MPE;
+	e1000_write(e, E1000_RCTL, rctl);
+}
+
+/* The own address in the first place of the exact filter, nothing in the
+ * others, and the hash table (13.5: none of them is reset by hardware). */
+static void start_filters(struct e1000 *e)
+{
+	for (uint32_t i = 1; i < RA_PAIRS; i++) {
+		e1000_write(e, E1000_RAH + 8 * i, 0); /* 13.5.3: high before low */
+		e1000_write(e, E1000_RAL + 8 * i, 0);
+	}
+	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
+	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
+	for (uint32_t i = 0; i < MTA_WORDS; i++)
+		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+}
+
+static void start_rx(struct e1000 *e)
+{
+	for (uint32_t i = 0; i < E1000_RING; i++) {
+		uint32_t addr = (uint32_t)dma_addr(e->rx_pkt[i]->data);
+		e->rx_ring[i] = (struct e1000_rx_desc){.addr = addr};
+	}
+	e->rx_next = 0;
+	e->rx_want = RX_WANT;
+	e->ack = 2;
+	io_wmb();
+	e1000_write(e, E1000_RDTR, 0); /* 13.4.30: no delay */
+	e1000_write(e, E1000_RXCSUM, 0);
+	e1000_write(e, E1000_RDBAL, (uint32_t)dma_addr(e->rx_ring));
+	e1000_write(e, E1000_RDBAH, 0);
+	e1000_write(e, E1000_RDLEN, E1000_RING * sizeof *e->rx_ring);
+	e1000_write(e, E1000_RDH, 0);
+	e1000_write(e, E1000_RDT, E1000_RING - 1);
+	write_rctl(e);
+}
+
+static void start_tx(struct e1000 *e)
+{
+	memset(e->tx_ring, 0, E1000_RING * sizeof *e->tx_ring);
+	e->tx_head = e->tx_tail = 0;
+	e->tx_refused = e->tx_wake = false;
+	io_wmb();
+	e1000_write(e, E1000_TIDV, 0);
+	e1000_write(e, E1000_TIPG, e->kind == E1000_82544 ? TIPG_COPPER_44 : TIPG_COPPER);
+	e1000_write(e, E1000_TDBAL, (uint32_t)dma_addr(e->tx_ring));
+	e1000_write(e, E1000_TDBAH, 0);
+	e1000_write(e, E1000_TDLEN, E1000_RING * sizeof *e->tx_ring);
+	e1000_write(e, E1000_TDH, 0);
+	e1000_write(e, E1000_TDT, 0);
+	e1000_write(e, E1000_TCTL, TCTL_EN | TCTL_CT | TCTL_COLD);
+}
+
+/* Adds the card's own counts to ours (13.7: a read clears). A frame with a bad
+ * FCS and a bad symbol counts twice. */
+static void stats(struct e1000 *e)
+{
+	struct nic_counters *c = &e->nic.count;
+	c->rx_missed += e1000_read(e, E1000_MPC);
+	c->rx_errors += e1000_read(e, E1000_CRCERRS);
+	c->rx_errors += e1000_read(e, E1000_ALGNERRC);
+	c->rx_errors += e1000_read(e, E1000_RXERRC);
+	c->rx_errors += e1000_read(e, E1000_RLEC);
+	c->tx_errors += e1000_read(e, E1000_ECOL);
+	c->tx_errors += e1000_read(e, E1000_LATECOL);
+}
+
+static void read_link(struct e1000 *e)
+{
+	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
+	uint32_t s = e1000_read(e, E1000_STATUS);
+	/* All ones: the card is gone from the bus. */
+	bool up = (s & STATUS_LU) && s != 0xffffffffu;
+	e->nic.link = (struct nic_link){
+	        .up = up,
+	        .full_duplex = up && (s & STATUS_FD),
+	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
+	};
+}
+
+/* Makes a card that was just reset work, with empty rings. */
+static void start(struct e1000 *e)
+{
+	struct nic_counters keep = e->nic.count;
+	stats(e); /* whatever stood in the registers before is not ours */
+	e->nic.count = keep;
+	e1000_write(e, E1000_FCAL, 0);
+	e1000_write(e, E1000_FCAH, 0);
+	e1000_write(e, E1000_FCT, 0);
+	e1000_hw_link(e);
+	start_filters(e);
+	start_tx(e);
+	start_rx(e);
+	/* Only what a halt must end for. A change of link is seen by poll(). */
+	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
+	read_link(e);
+}
+
+static void tx_forget(struct e1000 *e, uint64_t *counter)
+{
+	*counter += e->tx_tail - e->tx_head;
+	while (e->tx_head != e->tx_tail)
+		pkt_free(e->tx_pkt[e->tx_head++ & MASK]);
+}
+
+/* From the beginning, after a hang or with frames that no link will take. */
+static void restart(struct e1000 *e, uint64_t *counter, const char *why)
+{
+	const struct pci_dev *d = &e->nic.pci;
+	log_line("pci %02x:%02x.%x: e1000: %s, reset", d->bus, d->dev, d->fn, why);
+	e->nic.count.resets++;
+	bool ok = e1000_hw_reset(e);
+	tx_reclaim(e);
+	tx_forget(e, counter);
+	e->broken = !ok;
+	e->nic.link.up = false;
+	if (ok)
+		start(e);
+}
+
+static void e1000_stop(struct nic *nic)
+{
+	struct e1000 *e = card(nic);
+	uint64_t ignored = 0;
+	e1000_hw_quiesce(e);
+	e1000_hw_reset(e);
+	tx_forget(e, &ignored);
+	nic->link.up = false;
+}
+
+/* --- watching ------------------------------------------------------------------------- */
+
+/* Frames wait, the link is up, and none was sent for HANG_US. */
+static bool tx_hangs(struct e1000 *e, uint64_t now_us)
+{
+	if (e->tx_head == e->tx_tail || e->tx_head != e->hang_head) {
+		e->hang_head = e->tx_head;
+		e->hang_us = now_us;
+		return false;
+	}
+	return now_us - e->hang_us > HANG_US;
+}
+
+static void e1000_poll(struct nic *nic, uint64_t now_us)
+{
+	struct e1000 *e = card(nic);
+	tx_reclaim(e);
+	if (now_us - e->poll_us < POLL_US)
+		return;
+	e->poll_us = now_us;
+	if (!e->ack)
+		e->ack = 1; /* a cause that came late (see arm) */
+	if (e->broken) {
+		if (now_us - e->hang_us > HANG_US) {
+			e->hang_us = now_us;
+			restart(e, &nic->count.tx_errors, "out of order");
+		}
+		return;
+	}
+	read_link(e);
+	if (!nic->link.up && e->tx_head != e->tx_tail) {
+		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
+	} else if (tx_hangs(e, now_us)) {
+		restart(e, &nic->count.tx_errors, "transmitter hangs");
+		e->hang_us = now_us;
+	}
+	if (now_us - e->stats_us >= STATS_US && !e->broken) {
+		e->stats_us = now_us;
+		stats(e);
+	}
+}
+
+static bool rx_waiting(const struct e1000 *e)
+{
+	return (device_word(&e->rx_ring[e->rx_next].state) & RXD_DD) != 0;
+}
+
+static bool tx_waiting(const struct e1000 *e)
+{
+	if (!e->tx_refused || e->tx_head == e->tx_tail)
+		return false;
+	uint32_t end = e->tx_end[e->tx_head & MASK];
+	return (device_word(&e->tx_ring[(end - 1) & MASK].state) & TXD_DD) != 0;
+}
+
+/* The causes are enabled all the time; to arm is to acknowledge them, then to
+ * look. A frame before the read of ICR is seen in the ring, for the read pushes
+ * the card's writes to memory before it (PCI 3.0, 3.2.5); one after it raises
+ * the line again.
+ *
+ * A read costs a microsecond and more, so a card without new frames is not
+ * asked: its causes are clear, but for one that came just after its frame was
+ * seen. That one ends the next halt, and the second arm() clears it. */
+static bool e1000_arm(struct nic *nic)
+{
+	struct e1000 *e = card(nic);
+	if (rx_waiting(e))
+		return true;
+	if (UNLIKELY(e->tx_refused != e->tx_wake)) {
+		e->tx_wake = e->tx_refused;
+		e1000_write(e, e->tx_wake ? E1000_IMS : E1000_IMC, INT_TXDW);
+		e->ack = 2;
+	}
+	if (e->ack || e->tx_wake) {
+		e->ack -= e->ack != 0;
+		e1000_read(e, E1000_ICR);
+		io_rmb();
+	}
+	return rx_waiting(e) || tx_waiting(e);
+}
+
+/* 13.5.1: with RCTL.MO 0, bits 47:36 of the address choose the bit. */
+static void e1000_filter(struct nic *nic, bool promiscuous, const mac *group, uint32_t n)
+{
+	struct e1000 *e = card(nic);
+	uint32_t mta[MTA_WORDS] = {0};
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t hash = load16(group[i].b + 4) >> 4;
+		mta[hash / 32] |= 1u << hash % 32;
+	}
+	for (uint32_t i = 0; i < MTA_WORDS; i++)
+		if (mta[i] != e->mta[i]) {
+			e->mta[i] = mta[i];
+			e1000_write(e, E1000_MTA + 4 * i, mta[i]);
+		}
+	if (promiscuous != e->promiscuous) {
+		e->promiscuous = promiscuous;
+		write_rctl(e);
+	}
+}
+
+/* --- probe ------------------------------------------------------------------------------- */
+
+static const struct nic_ops ops = {
+        .rx = e1000_rx,
+        .tx = e1000_tx,
+        .poll = e1000_poll,
+        .arm = e1000_arm,
+        .stop = e1000_stop,
+        .filter = e1000_filter,
+};
+
+static enum e1000_kind kind_of(uint16_t device)
+{
+	switch (device) {
+	case 0x1008:
+	case 0x100c:
+	case 0x100d:
+		return E1000_82544;
+	case 0x1013:
+	case 0x1014:
+	case 0x1018:
+	case 0x1019:
+	case 0x101a:
+	case 0x1075:
+	case 0x1076:
+	case 0x1077:
+	case 0x1078:
+	case 0x107c:
+		return E1000_82541;
+	default:
+		return E1000_82540;
+	}
+}
+
+static bool fill_ring(struct e1000 *e, struct pool *pool)
+{
+	for (uint32_t i = 0; i < E1000_RING; i++) {
+		e->rx_pkt[i] = pkt_alloc(pool);
+		if (!e->rx_pkt[i]) {
+			while (i--)
+				pkt_free(e->rx_pkt[i]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, struct nic **out)
+{
+	struct pci_bar bar = pci_bar(dev, 0);
+	if (bar.base == 0 || bar.io || bar.size < E1000_WINDOW)
+		return "no memory window";
+	struct e1000 *e = alloc(sizeof *e, 64);
+	if (!e)
+		return "no memory";
+	/* 13.4.25: 16-byte alignment; a cache line and a page keep it simple. */
+	e->rx_ring = alloc(E1000_RING * sizeof *e->rx_ring, 4096);
+	e->tx_ring = alloc(E1000_RING * sizeof *e->tx_ring, 4096);
+	e->regs = mem_map(bar.base, E1000_WINDOW);
+	if (!e->rx_ring || !e->tx_ring || !e->regs)
+		return "no memory";
+	e->kind = kind_of(dev->device);
+	e->nic = (struct nic){
+	        .ops = &ops, .driver = "e1000", .pool = pool, .irq = dev->irq, .pci = *dev};
+	pci_enable(dev);
+	if (!e1000_hw_reset(e))
+		return "does not come out of reset";
+	if (!e1000_hw_address(e, &e->nic.address))
+		return "no valid MAC address";
+	if (!fill_ring(e, pool))
+		return "too few packets for the receive ring";
+	start(e);
+	*out = &e->nic;
+	return NULL;
+}
+
+/* The copper cards of the family. */
+static const struct pci_id ids[] = {
+        {0x8086, 0x1008}, {0x8086, 0x100c}, {0x8086, 0x100d}, /* 82544 EI, GC */
+        {0x8086, 0x100e}, {0x8086, 0x1015},                   /* 82540EM */
+        {0x8086, 0x1016}, {0x8086, 0x1017}, {0x8086, 0x101e}, /* 82540EP */
+        {0x8086, 0x100f}, {0x8086, 0x1026},                   /* 82545 EM, GM */
+        {0x8086, 0x1010}, {0x8086, 0x101d}, {0x8086, 0x1079}, /* 82546 EB, GB */
+        {0x8086, 0x1099},                                     /* 82546GB with four ports */
+        {0x8086, 0x1013}, {0x8086, 0x1018}, {0x8086, 0x1014}, /* 82541 EI, ER */
+        {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
+        {0x8086, 0x107c},                                     /* 82541PI */
+        {0x8086, 0x1019}, {0x8086, 0x101a}, {0x8086, 0x1075}, /* 82547 EI, GI */
+};
+
+const struct pci_driver e1000_driver = {
+        .name = "e1000",
+        .ids = ids,
+        .n_ids = ARRAY_SIZE(ids),
+        .probe = e1000_probe,
+};

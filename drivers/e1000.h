@@ -1,0 +1,66 @@
+/* Between the two halves of the 8254x driver: e1000.c moves packets and watches
+ * over the card, e1000_hw.c speaks with its EEPROM and its PHY. */
+#ifndef DRIVERS_E1000_H
+#define DRIVERS_E1000_H
+
+#include "drivers/e1000_reg.h"
+#include "drivers/nic.h"
+#include "kernel/io.h"
+
+#define E1000_RING 256u /* descriptors of each ring: a power of two, times 16 bytes */
+
+enum e1000_kind {
+	E1000_82540, /* and 82545, 82546 */
+	E1000_82541, /* and 82547: EERD is laid out differently, PHY of another make */
+	E1000_82544, /* no EERD */
+};
+
+struct e1000 {
+	struct nic nic; /* first: the ops get a pointer to it */
+	volatile uint8_t *regs;
+	struct e1000_rx_desc *rx_ring;
+	struct e1000_tx_desc *tx_ring;
+	uint32_t rx_next; /* next descriptor to look at, below E1000_RING */
+	uint32_t rx_want; /* RXD_DD and RXD_EOP; unreachable while a chain is skipped */
+	uint32_t tx_head; /* oldest frame not reclaimed; runs free */
+	uint32_t tx_tail; /* next free descriptor; runs free */
+	uint32_t ack;     /* how many of the next arm() calls read the causes */
+	bool tx_refused;  /* the last tx() found the ring full */
+	bool tx_wake;     /* INT_TXDW is enabled */
+	bool promiscuous;
+	bool broken; /* does not come out of reset: link is down */
+	enum e1000_kind kind;
+	uint64_t poll_us, stats_us;
+	uint32_t hang_head; /* tx_head at hang_us */
+	uint64_t hang_us;
+	struct pkt *rx_pkt[E1000_RING];
+	struct pkt *tx_pkt[E1000_RING];
+	uint32_t tx_end[E1000_RING]; /* at a burst's first slot: index after its last */
+	uint32_t mta[MTA_WORDS];
+};
+
+static inline uint32_t e1000_read(const struct e1000 *e, uint32_t reg)
+{
+	return mmio_read32(e->regs + reg);
+}
+
+static inline void e1000_write(const struct e1000 *e, uint32_t reg, uint32_t v)
+{
+	mmio_write32(e->regs + reg, v);
+}
+
+/* Resets the card: all DMA ends, interrupts are masked. False when it does not
+ * come out of the reset. Takes 5 to 20 ms, at most 40. */
+bool e1000_hw_reset(struct e1000 *e);
+
+/* Stops receiver and transmitter and waits for what is under way. */
+void e1000_hw_quiesce(struct e1000 *e);
+
+/* The card's own address, from the EEPROM or else from what the card loaded out
+ * of it. False when there is no usable one. Right after e1000_hw_reset. */
+bool e1000_hw_address(struct e1000 *e, mac *out);
+
+/* Lets the link come up: everything offered, speed and duplex as negotiated. */
+void e1000_hw_link(struct e1000 *e);
+
+#endif
