@@ -215,16 +215,18 @@ def test_link_down_and_up(boot_nat: Callable[[str], Lab]) -> None:
     machine = lab.machine
     assert machine is not None
 
-    def state(role: str) -> str:
-        line = next(line for line in lab.console.command("interfaces").splitlines() if line.startswith(role))
-        return "down" if "down" in line.split() else "up"
+    def wait_state(role: str, state: str) -> None:
+        def shown() -> bool:
+            line = next(line for line in lab.console.command("interfaces").splitlines() if line.startswith(role))
+            return state in line.split()
+        until(shown, 10, f"{role} {state}")
 
     for index, role in ((0, "lan"), (1, "wan"), (0, "lan")):
         machine.set_link(index, False)
-        until(lambda role=role: state(role) == "down", 10, f"{role} seen down")
+        wait_state(role, "down")
         assert lab.lan.run("ping", "-n", "-c1", "-W1", net.FAR_SERVER, check=False).returncode != 0
         machine.set_link(index, True)
-        until(lambda role=role: state(role) == "up", 10, f"{role} seen up")
+        wait_state(role, "up")
         lab.wait_ping()
 
 

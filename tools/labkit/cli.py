@@ -85,7 +85,7 @@ def _with_machine(options: argparse.Namespace) -> int:
             options.no_wait = True
         machine = _boot(lab, options)
         if options.action == "console":
-            terminal.attach(machine)
+            terminal.attach(machine, replay=True)
             return 0
         host = lab.lan if options.action == "shell" or options.host == "lan" else lab.wan
         argv = [os.environ.get("SHELL", "/bin/sh")] if options.action == "shell" else options.command

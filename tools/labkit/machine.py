@@ -108,7 +108,9 @@ class Machine:
             self.process.wait()
             text = self.stderr()
             shutil.rmtree(self.directory, ignore_errors=True)
-            raise Died(f"QEMU did not start: {text}") from error
+            if isinstance(error, Exception):
+                raise Died(f"QEMU did not start: {text}") from error
+            raise
 
     def _alive(self) -> bool:
         return self.process.poll() is None

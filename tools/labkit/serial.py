@@ -131,10 +131,15 @@ class Console:
             values[name] = int(value)
         return values
 
-    def attach(self, sink: Callable[[bytes], None] | None) -> None:
-        """Call `sink(data)` from now on with every piece of raw output; None stops it."""
+    def attach(self, sink: Callable[[bytes], None] | None, replay: bool = False) -> None:
+        """Call `sink(data)` from now on with every piece of raw output; None stops it.
+
+        With `replay` it gets first what was said before.
+        """
         with self._changed:
             self._sink = sink
+            if sink is not None and replay:
+                sink(bytes(self._raw))
 
 
 def connect(path: str, alive: Callable[[], bool], timeout: float = 30) -> socket.socket:

@@ -12,18 +12,20 @@ from .machine import Machine
 LEAVE = b"\x1d"  # Ctrl-]
 
 
-def attach(machine: Machine) -> None:
+def attach(machine: Machine, replay: bool = False) -> None:
     """Connect the terminal with COM1 until Ctrl-] is typed or the machine ends.
 
     Every other key, Ctrl-C too, goes to the gateway. The terminal is as before afterwards.
+    With `replay` the user sees first what COM1 said before.
     """
     stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(stdin)
-    machine.console.attach(lambda data: _write_all(stdout, data))
+    machine.console.attach(lambda data: _write_all(stdout, data), replay)
     try:
         tty.setraw(stdin)
-        # An empty line makes the gateway show its prompt.
-        machine.console.send("\r")
+        if not replay:
+            # An empty line makes the gateway show its prompt.
+            machine.console.send("\r")
         while machine.process.poll() is None:
             # The time limit is for noticing that the machine has ended.
             ready, _, _ = select.select([stdin], [], [], 0.2)
