@@ -65,6 +65,7 @@ class Phase:
     settings: dict[str, float]
     measures: tuple[Measure, ...]
     scale: float = 1.0  # of the pass's seconds
+    fill: bool = False  # open every flow first, so that all are live
 
     @property
     def full_load(self) -> bool:
@@ -86,6 +87,7 @@ def count_phases() -> list[Phase]:
             "many2",
             {"answers": 1, "flows": 10000, "random": 1},
             _insn("many2", "answered, full load, 10,000 flows in random order"),
+            fill=True,
         ),
     ]
 
@@ -125,16 +127,23 @@ def vhost_phases() -> list[Phase]:
     return [
         Phase("one", wide, rate("one", "one way, 16 flows")),
         Phase("both", wide | {"answers": 1}, rate("both", "answered, 16 flows")),
-        Phase("one10k", wide | {"flows": 10000}, rate("one10k", "one way, 10,000 flows in turn")),
+        Phase(
+            "one10k",
+            wide | {"flows": 10000},
+            rate("one10k", "one way, 10,000 flows in turn"),
+            fill=True,
+        ),
         Phase(
             "both10k",
             wide | {"answers": 1, "flows": 10000, "random": 1},
             rate("both10k", "answered, 10,000 flows in random order"),
+            fill=True,
         ),
         Phase(
             "both100k",
             wide | {"answers": 1, "flows": 100000, "servers": 8, "random": 1},
             rate("both100k", "answered, 100,000 flows in random order"),
+            fill=True,
         ),
     ]
 
@@ -199,6 +208,10 @@ class Session:
             self._note(IDLE_VCPU, 0, _vcpu_percent(result))
 
     def measure(self, phase: Phase, run: int, seconds: float) -> None:
+        if phase.fill:
+            window = phase.settings.get("window", 64)
+            flows, servers = phase.settings["flows"], phase.settings.get("servers", 1)
+            self.load.run(seconds=60, flows=flows, servers=servers, window=window, answers=1, once=1)
         result = self.load.run(seconds=seconds * phase.scale, warm=min(0.5, seconds / 4), **phase.settings)
         void = self.void or judge(phase, result)
         for measure in phase.measures:

@@ -332,11 +332,16 @@ static bool finished(const struct phase *p)
 
 void engine_run(const struct phase *phase)
 {
+	static unsigned servers;
 	struct snapshot a, b;
 	struct counts end;
 	uint64_t warm_ns, end_ns, now;
 	struct samples one_way = run.one_way, round_trip = run.round_trip;
 
+	/* Another number of servers gives the same flow numbers other addresses. */
+	if (phase->traffic.servers != servers)
+		hosts_forget();
+	servers = phase->traffic.servers;
 	one_way.count = round_trip.count = 0;
 	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
 	run.one_way = one_way;
