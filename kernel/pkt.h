@@ -37,7 +37,8 @@ enum {
 	PKT_FRAGMENT = 4, /* part of an IP packet */
 	PKT_LATER = 8,    /* a fragment other than the first */
 	PKT_HAIRPIN = 16, /* re-entered once already */
-	PKT_OPTIONS = 32, /* IPv4 header with options */
+	PKT_OPTIONS = 32,    /* IPv4 header with options */
+	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
 };
 #define PKT_PORT_SELF 0xff
 #define PKT_OWNED     0x4f574e44u

@@ -1,0 +1,251 @@
+/* Wiring: brings the machine up in order, lets the configuration or the menu
+ * choose the application, then runs the two tasks for ever. RCV moves packets
+ * (rcv.c); MAIN does everything else (main_run) and gets its turn at least once
+ * a millisecond, however much there is to move. When neither has work the
+ * processor halts until an interrupt. */
+#include "kernel/main.h"
+
+#include "apps/apps.h"
+#include "kernel/alloc.h"
+#include "kernel/boot.h"
+#include "kernel/clock.h"
+#include "kernel/console.h"
+#include "kernel/cpu.h"
+#include "kernel/fmt.h"
+#include "kernel/io.h"
+#include "kernel/log.h"
+#include "kernel/menu.h"
+#include "kernel/rcv.h"
+#include "kernel/shell.h"
+
+#define POOL_PACKETS 4096u
+#define MAIN_US      1000u  /* MAIN's turn under load */
+#define POLL_US      10000u /* link state */
+#define SECOND_US    1000000u
+#define MENU_ITEMS   16u
+
+static struct config config;
+static struct rng rng;
+static struct pool pool;
+static struct nic *nics[NIC_MAX];
+static uint32_t n_nics;
+static struct gw *gw;
+static char problem[160];
+
+/* --- start ------------------------------------------------------------------------- */
+
+static void console_log(const char *line, size_t len)
+{
+	console_write(line, len);
+	console_write("\n", 1);
+}
+
+static void seed(void)
+{
+	uint8_t bytes[32];
+	rng_seed(&rng, bytes, cpu_entropy(bytes, sizeof bytes));
+	for (uint32_t i = 0; i < n_nics; i++)
+		rng_seed(&rng, &nics[i]->address, sizeof nics[i]->address);
+}
+
+static void read_config(const struct boot_info *boot)
+{
+	static const char *names[MENU_ITEMS];
+	for (uint32_t i = 0; i < n_apps; i++)
+		names[i] = apps[i].name;
+	config_init(&config, names, n_apps);
+	config_cmdline(&config, boot->cmdline);
+	for (uint32_t i = 0; i < boot->n_modules; i++)
+		config_text(&config, boot->module[i].name, boot->module[i].text,
+		            boot->module[i].len);
+	if (boot->overflow)
+		config_fail(&config, "boot", "the configuration is too long and was cut");
+}
+
+static void find_nics(void)
+{
+	uint32_t most = (uint32_t)(alloc_left() / 4 / sizeof(struct pkt));
+	if (pool_init(&pool, min_u32(POOL_PACKETS, most)))
+		n_nics = nic_probe_all(&pool, nics, NIC_MAX);
+	else
+		log_line("not enough memory for packets");
+	if (n_nics == 0)
+		log_line("no network card found");
+}
+
+/* The card that `lan` or `wan` names, or NULL with the reason in `problem`. */
+static struct nic *nic_for(const char *key, const struct config_nic *want)
+{
+	char text[FMT_MAC];
+	if (!want->by_mac && want->index < n_nics)
+		return nics[want->index];
+	for (uint32_t i = 0; want->by_mac && i < n_nics; i++)
+		if (mac_eq(&nics[i]->address, &want->address))
+			return nics[i];
+	if (want->by_mac)
+		fmt(problem, sizeof problem, "%s: no network card has the address %s", key,
+		    fmt_mac(text, &want->address));
+	else
+		fmt(problem, sizeof problem, "%s: nic%u is not there; %s", key, want->index,
+		    n_nics == 0   ? "no network card was found"
+		    : n_nics == 1 ? "only one network card was found"
+		                  : "fewer network cards were found");
+	return NULL;
+}
+
+/* Sets the gateway up for an application; false with the reason in `problem`. */
+static bool start(uint32_t app)
+{
+	struct nic *lan = nic_for("lan", &config.port[CONFIG_LAN].nic);
+	struct nic *wan = lan ? nic_for("wan", &config.port[CONFIG_WAN].nic) : NULL;
+	if (!lan || !wan)
+		return false;
+	if (lan == wan) {
+		fmt(problem, sizeof problem, "lan and wan are the same network card");
+		return false;
+	}
+	if (!gw && !(gw = alloc(sizeof *gw, 64))) {
+		fmt(problem, sizeof problem, "not enough memory");
+		return false;
+	}
+	memset(gw, 0, sizeof *gw);
+	gw->now_us = clock_now_us();
+	gw->pool = &pool;
+	gw->rng = &rng;
+	gw->config = &config;
+	gw->app = apps[app].app;
+	gw->port[PORT_LAN].address = lan->address;
+	gw->port[PORT_WAN].address = wan->address;
+	gw->port[PORT_LAN].present = gw->port[PORT_WAN].present = true;
+	const char *wrong = gw_init(gw);
+	if (wrong) {
+		fmt(problem, sizeof problem, "gateway.conf: %s", wrong);
+		return false;
+	}
+	rcv_init(gw, lan, wan);
+	fmt(config.app, sizeof config.app, "%s", apps[app].name);
+	return true;
+}
+
+/* The application that `app` names; n_apps when it names none. */
+static uint32_t configured_app(void)
+{
+	uint32_t i = 0;
+	while (i < n_apps && strcmp(apps[i].name, config.app) != 0)
+		i++;
+	return i;
+}
+
+static void choose_and_start(void)
+{
+	struct menu_item item[MENU_ITEMS];
+	_Static_assert(MENU_ITEMS >= 9, "room for the number keys");
+	for (uint32_t i = 0; i < n_apps; i++)
+		item[i] = (struct menu_item){apps[i].name, apps[i].about};
+	if (n_nics < GW_PORTS)
+		fmt(problem, sizeof problem, "%s: two are needed",
+		    n_nics ? "only one network card was found" : "no network card was found");
+	uint32_t app = configured_app();
+	if (config.n_errors || app == n_apps)
+		app = menu_run(&config, item, n_apps, problem[0] ? problem : NULL);
+	while (!start(app)) {
+		log_line("%s", problem);
+		app = menu_run(&config, item, n_apps, problem);
+	}
+}
+
+/* --- MAIN --------------------------------------------------------------------------- */
+
+static uint64_t poll_at, second_at;
+static uint64_t halted_us, second_halted_us;
+static uint32_t busy_permille;
+
+static uint32_t cpu_busy(void)
+{
+	return busy_permille;
+}
+
+/* Once a second: the load, and a little of the time of day for the generator. */
+static void every_second(uint64_t now)
+{
+	uint32_t passed = (uint32_t)(now - second_at + SECOND_US);
+	uint32_t idle = (uint32_t)(halted_us - second_halted_us);
+	busy_permille = 1000 - min_u32(idle / (passed / 1000), 1000);
+	second_halted_us = halted_us;
+	second_at = now + SECOND_US;
+	uint64_t cycles = io_cycles();
+	rng_seed(&rng, &cycles, sizeof cycles);
+}
+
+/* True when there was something to do. */
+static bool main_run(uint64_t now)
+{
+	bool did = gw_tick(gw);
+	if (now >= poll_at) {
+		poll_at = now + POLL_US;
+		rcv_poll(now);
+		did |= rcv_flush();
+	}
+	if (now >= second_at)
+		every_second(now);
+	did |= shell_run();
+	did |= console_poll();
+	return did;
+}
+
+/* --- the loop ------------------------------------------------------------------------ */
+
+static void idle(void)
+{
+	cpu_irq_off();
+	bool work = rcv_arm();
+	work |= console_arm();
+	if (work) {
+		cpu_irq_on();
+		return;
+	}
+	uint64_t from = clock_now_us();
+	cpu_halt();
+	halted_us += clock_now_us() - from;
+}
+
+static void run(void) __attribute__((noreturn));
+static void run(void)
+{
+	uint64_t main_at = 0;
+	for (;;) {
+		uint64_t now = clock_now_us();
+		clock_alive();
+		gw->now_us = now;
+		bool busy = rcv_run();
+		if (busy && now < main_at)
+			continue;
+		main_at = now + MAIN_US;
+		log_time(now);
+		if (!main_run(now) && !busy)
+			idle();
+	}
+}
+
+void main_start(uint32_t magic, uint32_t mbi)
+{
+	const struct boot_info *boot = boot_init(magic, mbi);
+	cpu_init();
+	clock_init();
+	console_init();
+	log_sink(console_log);
+	log_time(clock_now_us());
+	log_line("Baregate on %s, %u MB free", cpu_features()->name,
+	         (uint32_t)(alloc_left() >> 20));
+	read_config(boot);
+	find_nics();
+	seed();
+	choose_and_start();
+	log_time(clock_now_us());
+	clock_watchdog(config.watchdog_ms);
+	log_line("%s starts", config.hostname);
+	log_sink(NULL); /* from here on the shell prints the log between answers */
+	console_print("ready app=%s ms=%u\n", config.app, (uint32_t)(clock_now_us() / 1000));
+	shell_init(gw, cpu_busy);
+	run();
+}

@@ -1,0 +1,328 @@
+/* See shell.h. A listing is a function that writes one line at a time and keeps
+ * its place in a cursor; so the longest table never holds up forwarding. */
+#include "kernel/shell.h"
+
+#include "kernel/clock.h"
+#include "kernel/console.h"
+#include "kernel/cpu.h"
+#include "kernel/fmt.h"
+#include "kernel/log.h"
+#include "kernel/rcv.h"
+
+#define LINE_IN      128u
+#define LINE_OUT     256u
+#define LINES_A_TURN 8u
+
+/* Writes line `*cursor` of an answer; an empty line is not printed. False after
+ * the last. */
+typedef bool (*listing)(uint64_t *cursor, char *buf, size_t size);
+
+struct command {
+	const char *name;
+	const char *about;
+	listing list; /* the answer, or … */
+	void (*act)(void);
+	bool debug; /* only with debug=on */
+};
+
+static struct gw *gw;
+static uint32_t (*cpu_busy)(void);
+static char input[LINE_IN];
+static uint32_t n_input;
+static bool skip_lf; /* the LF of a CR LF pair */
+static listing running;
+static uint64_t cursor;
+static uint64_t log_seen; /* log lines printed so far */
+
+/* --- answers -------------------------------------------------------------------- */
+
+static bool list_stats(uint64_t *at, char *buf, size_t size)
+{
+	/* First what only this side knows. */
+	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
+	                                   "tx_errors",    "tx_link_down", "nic_resets"};
+	uint32_t i = (uint32_t)*at;
+	if (i == 0) {
+		++*at;
+		fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
+		return true;
+	}
+	if (i - 1 < GW_PORTS * ARRAY_SIZE(name)) {
+		++*at;
+		const struct nic *nic = rcv_nic((i - 1) % GW_PORTS);
+		uint32_t which = (i - 1) / GW_PORTS;
+		const uint64_t none = 0;
+		const uint64_t *value = &none;
+		if (nic)
+			value = (const uint64_t *[]){
+			        &nic->count.rx_no_packet, &nic->count.rx_missed,
+			        &nic->count.rx_errors,    &nic->count.tx_errors,
+			        &nic->count.tx_link_down, &nic->count.resets}[which];
+		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], gw->port[(i - 1) % GW_PORTS].name,
+		    (unsigned long long)*value);
+		return true;
+	}
+	uint32_t rest = i - 1 - GW_PORTS * (uint32_t)ARRAY_SIZE(name);
+	bool more = gw_show_stats(gw, &rest, buf, size);
+	*at = rest + 1 + GW_PORTS * ARRAY_SIZE(name);
+	return more;
+}
+
+static bool list_interfaces(uint64_t *at, char *buf, size_t size)
+{
+	uint32_t i = (uint32_t)(*at)++;
+	if (i >= GW_PORTS)
+		return false;
+	const struct gw_port *port = &gw->port[i];
+	const struct nic *nic = rcv_nic(i);
+	char hw[FMT_MAC], text[FMT_IP6 + 4];
+	if (!nic) {
+		fmt(buf, size, "%s none", port->name);
+		return true;
+	}
+	size_t n = fmt(buf, size, "%s %s %s link=%s", port->name, nic->driver,
+	               fmt_mac(hw, &nic->address), nic->link.up ? "up" : "down");
+	if (nic->link.up && nic->link.mbit)
+		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->link.mbit,
+		         nic->link.full_duplex ? "full" : "half");
+	n += fmt(buf + n, size - n, " mtu=%u", port->mtu);
+	const struct config_port *c = &gw->config->port[i];
+	for (uint32_t k = 0; k < c->n_address; k++)
+		n += fmt(buf + n, size - n, " %s", addr_prefix_text(text, &c->address[k]));
+	return true;
+}
+
+static bool gw_listing(bool (*list)(struct gw *, uint32_t *, char *, size_t), uint64_t *at,
+                       char *buf, size_t size)
+{
+	uint32_t i = (uint32_t)*at;
+	bool more = list(gw, &i, buf, size);
+	*at = i;
+	return more;
+}
+
+static bool list_neighbours(uint64_t *at, char *buf, size_t size)
+{
+	return gw_listing(gw_show_neighbours, at, buf, size);
+}
+
+static bool list_routes(uint64_t *at, char *buf, size_t size)
+{
+	return gw_listing(gw_show_routes, at, buf, size);
+}
+
+static bool list_drops(uint64_t *at, char *buf, size_t size)
+{
+	return gw_listing(gw_show_drops, at, buf, size);
+}
+
+static bool app_sessions(struct gw *g, uint32_t *at, char *buf, size_t size)
+{
+	return g->app->show && g->app->show(g, SHOW_SESSIONS, at, buf, size);
+}
+
+static bool list_sessions(uint64_t *at, char *buf, size_t size)
+{
+	return gw_listing(app_sessions, at, buf, size);
+}
+
+static bool list_config(uint64_t *at, char *buf, size_t size)
+{
+	uint32_t i = (uint32_t)*at;
+	bool more = config_line(gw->config, &i, buf, size);
+	*at = i;
+	return more;
+}
+
+static bool list_random(uint64_t *at, char *buf, size_t size)
+{
+	if ((*at)++)
+		return false;
+	fmt(buf, size, "%08x%08x", rng_u32(gw->rng), rng_u32(gw->rng));
+	return true;
+}
+
+/* --- actions --------------------------------------------------------------------- */
+
+static void act_reboot(void)
+{
+	console_print("restarting\n");
+	console_flush();
+	rcv_stop();
+	cpu_reboot();
+}
+
+static void act_poweroff(void)
+{
+	console_print("powering off\n");
+	console_flush();
+	rcv_stop();
+	cpu_poweroff();
+}
+
+/* Makes no progress, for the watchdog's test. */
+static void act_hang(void)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
+static bool list_help(uint64_t *at, char *buf, size_t size);
+
+static const struct command commands[] = {
+        {"help", "the commands", list_help, NULL, false},
+        {"stats", "every counter", list_stats, NULL, false},
+        {"interfaces", "the ports: card, link, addresses", list_interfaces, NULL, false},
+        {"neighbours", "the neighbour table", list_neighbours, NULL, false},
+        {"sessions", "the session table", list_sessions, NULL, false},
+        {"routes", "the routes", list_routes, NULL, false},
+        {"drops", "the last dropped frames", list_drops, NULL, false},
+        {"config", "the configuration in force", list_config, NULL, false},
+        {"log", "the log", log_next, NULL, false},
+        {"reboot", "restarts the machine", NULL, act_reboot, false},
+        {"poweroff", "powers the machine off", NULL, act_poweroff, false},
+        {"random", "random bits (debug=on)", list_random, NULL, true},
+        {"crash", "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
+        {"hang", "makes no progress (debug=on)", NULL, act_hang, true},
+};
+
+static bool list_help(uint64_t *at, char *buf, size_t size)
+{
+	for (; *at < ARRAY_SIZE(commands); ++*at) {
+		const struct command *c = &commands[*at];
+		if (c->debug && !gw->config->debug)
+			continue;
+		++*at;
+		fmt(buf, size, "%-12s%s", c->name, c->about);
+		return true;
+	}
+	return false;
+}
+
+/* --- input ------------------------------------------------------------------------ */
+
+static void prompt(void)
+{
+	console_write("> ", 2);
+}
+
+static void run_line(void)
+{
+	input[n_input] = 0;
+	char *word = input;
+	while (*word == ' ')
+		word++;
+	size_t len = strlen(word);
+	while (len && word[len - 1] == ' ')
+		word[--len] = 0;
+	n_input = 0;
+	if (!len) {
+		prompt();
+		return;
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
+		const struct command *c = &commands[i];
+		if (strcmp(c->name, word) != 0 || (c->debug && !gw->config->debug))
+			continue;
+		if (c->act)
+			c->act();
+		running = c->list;
+		cursor = 0;
+		return;
+	}
+	console_print("unknown command: %s (help lists them)\n\n", word);
+	prompt();
+}
+
+static void key(int k)
+{
+	bool lf = skip_lf;
+	skip_lf = k == '\r';
+	if (k == '\n' && lf)
+		return;
+	if (k == '\r' || k == '\n') {
+		console_write("\n", 1);
+		run_line();
+	} else if (k == 8 || k == 127) {
+		if (n_input) {
+			n_input--;
+			console_write("\b \b", 3);
+		}
+	} else if (k == 21) { /* Ctrl-U: start over */
+		for (; n_input; n_input--)
+			console_write("\b \b", 3);
+	} else if (k >= ' ' && k < 127 && n_input < LINE_IN - 1) {
+		input[n_input++] = (char)k;
+		console_print("%c", k);
+	}
+}
+
+/* Prints some more of the answer. */
+static void print_more(void)
+{
+	char buf[LINE_OUT];
+	for (unsigned i = 0; i < LINES_A_TURN && console_room() > 2 * LINE_OUT; i++) {
+		buf[0] = 0;
+		if (!running(&cursor, buf, sizeof buf)) {
+			running = NULL;
+			console_write("\n", 1);
+			prompt();
+			return;
+		}
+		if (buf[0])
+			console_print("%s\n", buf);
+	}
+}
+
+/* Takes the prompt and what was typed off the screen, without the escape
+ * sequences that the VGA screen does not know. */
+static void wipe_line(void)
+{
+	console_write("\r", 1);
+	for (uint32_t i = 0; i < n_input + 2; i++)
+		console_write(" ", 1);
+	console_write("\r", 1);
+}
+
+/* Prints log lines that came since, between answers: the line being typed is
+ * taken back and shown again below. */
+static bool print_log(void)
+{
+	char buf[LOG_LINE];
+	bool any = false;
+	while (console_room() > LINE_OUT && log_next(&log_seen, buf, sizeof buf)) {
+		if (!any)
+			wipe_line();
+		any = true;
+		console_print("%s\n", buf);
+	}
+	if (any) {
+		prompt();
+		console_write(input, n_input);
+	}
+	return any;
+}
+
+void shell_init(struct gw *g, uint32_t (*busy)(void))
+{
+	gw = g;
+	cpu_busy = busy;
+	char skip[LOG_LINE];
+	while (log_next(&log_seen, skip, sizeof skip))
+		; /* shown already while starting */
+	prompt();
+}
+
+bool shell_run(void)
+{
+	if (running) {
+		if (console_room() <= 2 * LINE_OUT)
+			return false; /* the wake-up for output brings us back */
+		print_more();
+		return true;
+	}
+	bool did = print_log();
+	for (int k; !running && (k = console_key()) != KEY_NONE; did = true)
+		key(k);
+	return did;
+}

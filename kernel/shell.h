@@ -1,0 +1,15 @@
+/* The console's command line. */
+#ifndef KERNEL_SHELL_H
+#define KERNEL_SHELL_H
+
+#include "net/gw.h"
+
+/* Begins with a prompt. `cpu_busy` gives cpu_busy_permille. */
+void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
+
+/* Reads keys, runs commands, prints a few lines of a listing while the console
+ * has room, and log lines, which never stand inside an answer. True when there
+ * was something to do. */
+bool shell_run(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* An application: what the gateway does with packets. One table, chosen at
+ * start; the only call from net/ upward. */
+#ifndef NET_APP_H
+#define NET_APP_H
+
+#include "kernel/pkt.h"
+
+struct gw;
+
+/* What becomes of a packet after an application saw it. */
+enum verdict {
+	V_SEND,  /* gw_send takes it */
+	V_LOCAL, /* it is for the gateway itself */
+	V_DROP,  /* counted by gw_drop; the caller frees it */
+	V_KEPT,  /* the application owns it now */
+};
+
+enum app_show { SHOW_STATS, SHOW_SESSIONS };
+
+struct app {
+	bool promiscuous; /* the ports take every frame */
+	/* Sets the application up from gw->config, with memory from alloc();
+	 * gives NULL or the text of what is wrong. */
+	const char *(*init)(struct gw *gw);
+	/* Sees the whole frame instead of the two below, where set. */
+	enum verdict (*frame)(struct gw *gw, struct pkt *p);
+	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
+	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
+	/* Called from MAIN at least once a millisecond under load and at every
+	 * wake-up; does a bounded piece of work and says whether there is more. */
+	bool (*tick)(struct gw *gw);
+	/* Writes one line of a listing into buf; *cursor is 0 at first. False
+	 * after the last. An empty line means that a bounded search found
+	 * nothing yet: it is not printed. NULL where there are no listings. */
+	bool (*show)(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+};
+
+#endif

@@ -1,0 +1,71 @@
+/* The Internet checksum (RFC 1071) and its incremental update (RFC 1624).
+ *
+ * Everything works on 16-bit words as the machine loads them: the one's
+ * complement sum does not depend on byte order (RFC 1071 section 2 (B)). */
+#ifndef NET_CSUM_H
+#define NET_CSUM_H
+
+#include "kernel/bytes.h"
+
+/* Folds a sum of 16-bit words to 16 bits. */
+static inline uint16_t csum_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+/* One's complement sum of n bytes, not inverted; an odd last byte counts as
+ * followed by a zero. Sums may be added with csum_plus when the first piece
+ * has an even length. */
+uint16_t csum_sum(const void *data, size_t n);
+
+static inline uint16_t csum_plus(uint16_t a, uint16_t b)
+{
+	return csum_fold((uint32_t)a + b);
+}
+
+/* Sum of an IPv4 header without options; 0xffff when its checksum is right. */
+static inline uint16_t csum_ip4_header(const void *h)
+{
+	const uint8_t *b = h;
+	uint64_t s = (uint64_t)load32(b) + load32(b + 4) + load32(b + 8) + load32(b + 12) +
+	             load32(b + 16);
+	uint32_t f = (uint32_t)s + (uint32_t)(s >> 32);
+	f += f < (uint32_t)s; /* end-around carry */
+	return csum_fold(f);
+}
+
+/* What to add to a sum when `was` becomes `is` (RFC 1624, equation 3:
+ * HC' = ~(~HC + ~m + m')). Deltas may be added with csum_plus; ~delta undoes. */
+static inline uint16_t csum_delta16(uint16_t was, uint16_t is)
+{
+	return csum_fold((uint32_t)(uint16_t)~was + is);
+}
+
+static inline uint16_t csum_delta32(uint32_t was, uint32_t is)
+{
+	return csum_plus(csum_delta16((uint16_t)was, (uint16_t)is),
+	                 csum_delta16((uint16_t)(was >> 16), (uint16_t)(is >> 16)));
+}
+
+/* A checksum field after a change; delta may be a sum of some deltas, not yet
+ * folded. */
+static inline be16 csum_apply(be16 sum, uint32_t delta)
+{
+	return be16_from_raw((uint16_t)~csum_fold((uint32_t)(uint16_t)~be16_raw(sum) + delta));
+}
+
+/* The same for UDP: zero means "no checksum" and stays; a result of zero is
+ * sent as all ones (RFC 768). */
+static inline be16 csum_apply_udp(be16 sum, uint32_t delta)
+{
+	if (be16_raw(sum) == 0)
+		return sum;
+	be16 r = csum_apply(sum, delta);
+	return be16_raw(r) == 0 ? be16_from_raw(0xffff) : r;
+}
+
+/* Sum of the IPv4 pseudo header (RFC 768, RFC 9293 section 3.1). */
+uint16_t csum_pseudo4(ip4 from, ip4 to, uint8_t proto, uint16_t len);
+
+#endif

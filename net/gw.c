@@ -1,0 +1,158 @@
+/* The whole way of a packet on one screen: gw_input, gw_send, and the counting
+ * of drops between them. See gw.h. */
+#include "net/gw.h"
+
+#include "net/arp.h"
+#include "net/ip4.h"
+#include "net/local.h"
+
+enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
+{
+	gw->drops[reason]++;
+	struct gw_drop_entry *e = &gw->drop_log[gw->n_drop_log++ % GW_DROP_LOG];
+	/* A received frame still has its Ethernet header in front of data. */
+	const uint8_t *from = p->bytes + PKT_HEADROOM;
+	if (p->port == PKT_PORT_SELF || p->data < from)
+		from = p->data;
+	e->reason = (uint8_t)reason;
+	e->port = p->port;
+	e->at_us = gw->now_us;
+	e->len = (uint32_t)(p->data - from) + p->len;
+	e->n = (uint8_t)min_u32(e->len, GW_DROP_BYTES);
+	memcpy(e->bytes, from, e->n);
+	return V_DROP;
+}
+
+void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
+{
+	gw_drop(gw, p, reason);
+	pkt_free(p);
+}
+
+/* Carries out what an application or a protocol decided. */
+static void settle(struct gw *gw, struct pkt *p, enum verdict v)
+{
+	if (LIKELY(v == V_SEND)) {
+		gw->forwarded++;
+		gw_send(gw, p);
+		return;
+	}
+	if (v == V_LOCAL)
+		v = local_ip4(gw, p);
+	if (v == V_DROP)
+		pkt_free(p);
+}
+
+static enum verdict ip4_input(struct gw *gw, struct pkt *p)
+{
+	enum drop wrong = ip4_parse(p);
+	if (UNLIKELY(wrong != DROP_NONE)) {
+		if (wrong == DROP_IP_OPTIONS)
+			gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
+		return gw_drop(gw, p, wrong);
+	}
+	return gw->app->ip4(gw, p);
+}
+
+void gw_input(struct gw *gw, uint32_t port, struct pkt *p)
+{
+	struct gw_port *in = &gw->port[port];
+	in->rx_packets++;
+	in->rx_bytes += p->len;
+	p->port = (uint8_t)port;
+	if (gw->app->frame) {
+		settle(gw, p, gw->app->frame(gw, p));
+		return;
+	}
+	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
+		gw_discard(gw, p, DROP_RUNT);
+		return;
+	}
+	if (UNLIKELY(!mac_eq(&eth->to, &in->address))) {
+		if (!mac_is_group(&eth->to)) {
+			gw_discard(gw, p, DROP_NOT_OURS);
+			return;
+		}
+		p->flags |= PKT_L2_GROUP;
+	}
+	switch (be16_get(eth->type)) {
+	case ETH_IP4:
+		settle(gw, p, ip4_input(gw, p));
+		return;
+	case ETH_ARP:
+		arp_input(gw, p);
+		return;
+	case ETH_IP6:
+		gw_discard(gw, p, DROP_IPV6);
+		return;
+	default:
+		gw_discard(gw, p, DROP_ETHERTYPE);
+		return;
+	}
+}
+
+void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p)
+{
+	struct gw_port *out = &gw->port[port];
+	if (UNLIKELY(!link_push(&out->out, p))) {
+		gw_discard(gw, p, DROP_LINK_FULL);
+		return;
+	}
+	out->tx_packets++;
+	out->tx_bytes += max_u32(p->len, ETH_MIN);
+}
+
+/* A packet to one of our own addresses that the gateway itself sends or that
+ * a translation turned around: it comes in once more, at most once. */
+static void reenter(struct gw *gw, struct pkt *p)
+{
+	if (p->flags & PKT_HAIRPIN) {
+		gw_discard(gw, p, DROP_LOOP);
+		return;
+	}
+	gw->hairpinned++;
+	p->flags = (uint8_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
+	p->port = PORT_WAN;
+	settle(gw, p, ip4_input(gw, p));
+}
+
+void gw_send(struct gw *gw, struct pkt *p)
+{
+	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!ip4_route(gw, p, ip4_to(p)))) {
+		gw_discard(gw, p, DROP_NO_ROUTE);
+		return;
+	}
+	if (UNLIKELY(p->out == PKT_PORT_SELF)) {
+		reenter(gw, p);
+		return;
+	}
+	if (UNLIKELY(p->len > gw->port[p->out].mtu)) {
+		ip4_fragment(gw, p);
+		return;
+	}
+	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
+	if (UNLIKELY(!n || !neigh_usable(n))) {
+		neigh_resolve4(gw, p);
+		return;
+	}
+	n->used = true;
+	uint8_t *eth = pkt_push(p, sizeof n->eth);
+	if (UNLIKELY(!eth)) { /* no translation uses up the headroom; be sure */
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	memcpy(eth, &n->eth, sizeof n->eth);
+	gw_transmit(gw, p->out, p);
+}
+
+bool gw_tick(struct gw *gw)
+{
+	if (gw->now_us >= gw->tick_us) {
+		gw->tick_us = gw->now_us + 100000;
+		gw->now_s = (uint32_t)(gw->now_us / 1000000);
+		gw->now_ms = (uint32_t)(gw->now_us / 1000);
+		neigh_tick(gw);
+	}
+	return gw->app->tick && gw->app->tick(gw);
+}

@@ -1,0 +1,148 @@
+/* The gateway: ports, routes, neighbours, counters, and the way of a packet
+ * through them. A pure machine: (state, time, frame) gives frames on links and
+ * counters. It has no clock and no hardware; whoever drives it sets the time,
+ * feeds frames and takes frames off the ports' links.
+ *
+ * Ownership: gw_input and gw_send take the packet. An application's verdict
+ * says what becomes of the packet it was shown (app.h). */
+#ifndef NET_GW_H
+#define NET_GW_H
+
+#include "kernel/config.h"
+#include "kernel/link.h"
+#include "kernel/random.h"
+#include "net/app.h"
+#include "net/drop.h"
+#include "net/neigh.h"
+#include "net/wire.h"
+
+#define GW_PORTS      2u
+#define GW_ADDRESSES  CONFIG_ADDRESSES
+#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_DROP_LOG   32u
+#define GW_DROP_BYTES 48u
+
+enum { PORT_LAN, PORT_WAN };
+
+/* An IPv4 address of ours and its network. */
+struct gw_address {
+	ip4 addr;
+	uint8_t len;
+};
+
+struct gw_port {
+	const char *name; /* "lan" or "wan" */
+	mac address;
+	bool present; /* a NIC serves it */
+	bool link_up; /* set by the driver's side */
+	uint32_t mtu; /* of IP packets */
+	struct gw_address addr[GW_ADDRESSES];
+	uint32_t n_addr;
+	struct link out; /* frames to send */
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+};
+
+/* A route. Sorted by falling length, so the first match is the longest. */
+struct gw_route {
+	uint32_t net, mask; /* host order */
+	uint32_t via;       /* next hop, raw; 0: the destination itself */
+	uint8_t len;
+	uint8_t port; /* PKT_PORT_SELF: an address of our own */
+};
+
+/* One dropped frame, for people. */
+struct gw_drop_entry {
+	uint8_t reason;
+	uint8_t port;
+	uint8_t n;    /* bytes kept */
+	uint32_t len; /* bytes it had */
+	uint64_t at_us;
+	uint8_t bytes[GW_DROP_BYTES];
+};
+
+struct gw {
+	/* Set by whoever drives the gateway. */
+	uint64_t now_us;
+	uint32_t now_s;  /* seconds since boot; gw_tick keeps it */
+	uint32_t now_ms; /* wraps; gw_tick keeps it */
+	struct pool *pool;
+	struct rng *rng;
+	const struct config *config;
+	const struct app *app;
+	void *state; /* the application's own */
+
+	struct gw_port port[GW_PORTS];
+	struct gw_route route[GW_ROUTES];
+	uint32_t n_routes;
+	struct neigh_table neigh;
+
+	uint64_t drops[DROP_COUNT];
+	uint64_t forwarded;
+	uint64_t icmp_errors;     /* sent */
+	uint64_t icmp_suppressed; /* not sent: rate limit */
+	uint64_t hairpinned;
+	uint64_t tick_us; /* next tick */
+
+	/* ICMP error tokens, and IPv4 identification counters. */
+	uint32_t error_tokens;
+	uint64_t error_us;
+	struct hash_key id_key;
+	uint16_t id[64];
+
+	uint64_t n_drop_log;
+	struct gw_drop_entry drop_log[GW_DROP_LOG];
+};
+
+/* Sets up a gateway from a configuration whose form was checked: ports,
+ * routes, neighbours, then the application. `port[i].address` and `.present`
+ * must be set before. NULL, or the text of what is wrong (static, valid until
+ * the next call). Needs pool, rng, config, app set and the rest zero. */
+const char *gw_init(struct gw *gw);
+
+/* A received frame on a port; takes the packet. */
+void gw_input(struct gw *gw, uint32_t port, struct pkt *p);
+
+/* An IP packet (data at its header) on its way: route, size, neighbour. Takes
+ * the packet. Anyone below main may call it. */
+void gw_send(struct gw *gw, struct pkt *p);
+
+/* Puts a finished frame onto a port's link; takes the packet. */
+void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p);
+
+/* Counts and logs a drop; the packet stays the caller's. Gives V_DROP. */
+enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
+
+/* The same, and frees the packet. */
+void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
+
+/* Sends an ICMP error about packet p, which stays the caller's: data at its
+ * IPv4 header, untouched by translation. The only maker of ICMP errors; it
+ * keeps to RFC 1812 section 4.3.2.7 (when not to send) and 4.3.2.8 (rate).
+ * `rest` is the second half of the first word row: MTU or pointer << 24. */
+void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
+
+/* Runs timers: keeps now_s and now_ms, neighbours, the application. Called
+ * with now_us set; does a bounded piece of work; true when there is more. */
+bool gw_tick(struct gw *gw);
+
+/* Called when a port's link comes up: announces our addresses. */
+void gw_link_up(struct gw *gw, uint32_t port);
+
+/* A fresh identification for a datagram of ours to `to` (RFC 6864). */
+uint16_t gw_ip_id(struct gw *gw, ip4 to);
+
+/* One of our addresses on a port, NULL when it has none: the one on the
+ * network of `peer` if there is one. */
+const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 peer);
+
+/* True when the address is one of ours: on this port, on any port. */
+bool gw_port_has(const struct gw_port *port, ip4 a);
+bool gw_is_own(const struct gw *gw, ip4 a);
+
+/* Listings for people (show.c); each writes one line and moves the cursor. */
+bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+
+#endif

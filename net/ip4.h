@@ -1,0 +1,101 @@
+/* IPv4: parsing, routing, forwarding checks, fragmentation (RFC 791, RFC 1812).
+ * Left out on purpose: recording routes and timestamps in options (they pass
+ * as they are), and source routes (dropped, RFC 7126 sections 4.3 and 4.4). */
+#ifndef NET_IP4_H
+#define NET_IP4_H
+
+#include "net/csum.h"
+#include "net/gw.h"
+
+static inline struct ip4_hdr *ip4_header(const struct pkt *p)
+{
+	return (struct ip4_hdr *)p->data;
+}
+
+static inline ip4 ip4_to(const struct pkt *p)
+{
+	return ip4_header(p)->to;
+}
+
+/* Checks version, lengths, header checksum and options; cuts link padding;
+ * notes l4, l4_len, proto and the fragment flags in p. Gives DROP_NONE or what
+ * is wrong. data is at the IPv4 header. */
+enum drop ip4_parse(struct pkt *p) MUST_USE;
+
+/* Offset in the header of the option that ip4_parse found malformed. */
+uint8_t ip4_option_error(const struct pkt *p);
+
+/* Longest-prefix match: notes out, hop and PKT_ROUTED in p; false when there
+ * is no route. */
+static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
+
+/* The route for an address, NULL when there is none. */
+const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
+
+/* True when the source cannot be a host's on the side p came from (RFC 1812
+ * sections 5.3.7 and 5.3.8; RFC 2827): class, own address, or a route back
+ * that leaves by another port. */
+bool ip4_bad_source(const struct gw *gw, const struct pkt *p);
+
+/* Why the destination cannot be forwarded to: DROP_NONE, or multicast,
+ * broadcast, loopback, this-network, class E. */
+enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p);
+
+/* For a routed packet that will be forwarded: time to live and size, with the
+ * ICMP error where one is due. The packet must be as it came (not yet
+ * translated). Gives V_SEND (TTL not yet lowered) or V_DROP (counted). */
+static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p);
+
+/* One hop less, for a header whose other changes sum up to `delta` (csum.h):
+ * lowers the TTL and corrects the checksum for both. */
+static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta);
+
+/* Splits a packet larger than its port's MTU and sends the pieces (RFC 791
+ * section 3.2); with DF: error and drop. Takes the packet. */
+void ip4_fragment(struct gw *gw, struct pkt *p);
+
+/* Writes a header without options for a datagram of ours at p->data: total
+ * length from p->len, fresh identification, TTL 64, checksum. */
+void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, uint8_t tos);
+
+/* Sum of the header, options included. */
+uint16_t ip4_header_sum(const struct pkt *p);
+
+/* --- bodies on the way of every packet ------------------------------------- */
+
+static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
+{
+	uint32_t addr = ip4_get(to);
+	const struct gw_route *r = gw->route, *end = r + gw->n_routes;
+	for (; r < end; r++) {
+		if ((addr & r->mask) != r->net)
+			continue;
+		p->out = r->port;
+		p->hop = r->via ? r->via : ip4_raw(to);
+		p->flags |= PKT_ROUTED;
+		return true;
+	}
+	return false;
+}
+
+/* TTL and protocol share a 16-bit word, the TTL in its low byte as loaded, so
+ * that one less is ~m + (m - 1), all ones but the last bit. */
+#define IP4_HOP_DELTA 0xfffeu
+
+static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta)
+{
+	h->ttl--;
+	h->sum = csum_apply(h->sum, delta + IP4_HOP_DELTA);
+}
+
+enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p);
+
+static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p)
+{
+	uint32_t mtu = p->out < GW_PORTS ? gw->port[p->out].mtu : 0xffff;
+	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > mtu))
+		return ip4_cannot_forward(gw, p);
+	return V_SEND;
+}
+
+#endif

@@ -1,0 +1,12 @@
+/* Packets for the gateway itself. */
+#ifndef NET_LOCAL_H
+#define NET_LOCAL_H
+
+#include "net/gw.h"
+
+/* An IPv4 packet to one of our addresses, parsed. Answers echo requests (RFC
+ * 1122 section 3.2.2.6) and tells that there is no such service; gives the
+ * verdict for the packet (V_DROP, or V_KEPT when it became the answer). */
+enum verdict local_ip4(struct gw *gw, struct pkt *p);
+
+#endif

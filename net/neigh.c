@@ -1,0 +1,216 @@
+/* See neigh.h. */
+#include "net/neigh.h"
+
+#include "kernel/log.h"
+#include "net/arp.h"
+#include "net/gw.h"
+#include "net/ip4.h"
+
+#define REACHABLE_MS 60000u /* how long an answer counts */
+#define REFRESH_MS   10000u /* asked again so long before that, when in use */
+#define ASK_MS       1000u  /* between questions (RFC 1122 section 2.3.2.1) */
+#define ASK_TRIES    3u
+#define FAILED_MS    3000u /* no new question before that */
+
+/* Time order with wrap-around: true when `at` has come. */
+static bool due(uint32_t now_ms, uint32_t at)
+{
+	return (int32_t)(now_ms - at) >= 0;
+}
+
+void neigh_init(struct gw *gw)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
+		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
+}
+
+/* Takes the oldest waiting packet off an entry. */
+static struct pkt *unpark(struct gw *gw, struct neigh *n)
+{
+	struct pkt *p = n->parked;
+	if (!p)
+		return NULL;
+	n->parked = p->next;
+	n->n_parked--;
+	gw->neigh.n_parked--;
+	pool_unkeep(gw->pool);
+	return p;
+}
+
+/* Ends the wait of everything parked: the sender is told (RFC 1812 section
+ * 5.2.7.1), in the words of the packet as it is now. */
+static void drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
+{
+	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
+		if (reason == DROP_NO_NEIGHBOUR)
+			gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+		gw_discard(gw, p, reason);
+	}
+}
+
+static void forget(struct gw *gw, struct neigh *n, enum drop reason)
+{
+	drop_parked(gw, n, reason);
+	n->state = NEIGH_FREE;
+}
+
+/* How willingly an entry gives way to a new one; higher goes first. */
+static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
+{
+	static const uint8_t rank[] = {
+	        [NEIGH_FREE] = 6,    [NEIGH_FAILED] = 5, [NEIGH_REACHABLE] = 3,
+	        [NEIGH_PROBING] = 2, [NEIGH_ASKING] = 4, [NEIGH_STATIC] = 0,
+	};
+	uint32_t age_s = min_u32((gw->now_ms - n->confirmed_ms) >> 10, 0xffff);
+	return (uint32_t)(rank[n->state] - (n->used && n->state == NEIGH_REACHABLE)) << 16 | age_s;
+}
+
+/* A free entry for a key, if need be by evicting the most dispensable of its
+ * set; NULL when all are static. */
+static struct neigh *take_entry(struct gw *gw, uint32_t port, ip4 addr)
+{
+	const uint32_t key[4] = {0, 0, NEIGH_KEY4_W2, ip4_raw(addr)};
+	struct neigh *set = gw->neigh.entry[neigh_set(&gw->neigh, key)], *best = &set[0];
+	for (unsigned i = 1; i < NEIGH_WAYS; i++)
+		if (dispensable(gw, &set[i]) > dispensable(gw, best))
+			best = &set[i];
+	if (best->state == NEIGH_STATIC)
+		return NULL;
+	if (best->state != NEIGH_FREE) {
+		gw->neigh.evicted++;
+		forget(gw, best, DROP_NEIGHBOUR_QUEUE);
+	}
+	memset(best, 0, sizeof *best);
+	memcpy(best->key, key, sizeof key);
+	best->port = (uint8_t)port;
+	best->confirmed_ms = gw->now_ms;
+	return best;
+}
+
+static ip4 address_of(const struct neigh *n)
+{
+	return ip4_from_raw(n->key[3]);
+}
+
+static void ask(struct gw *gw, struct neigh *n, const mac *to)
+{
+	n->tries++;
+	n->next_ms = gw->now_ms + ASK_MS;
+	arp_ask(gw, n->port, address_of(n), to);
+}
+
+/* Lets a packet wait at an entry that is being asked for. When too many wait
+ * the oldest goes: the latest is the one still wanted (RFC 1122 section
+ * 2.3.2.2). */
+static void park(struct gw *gw, struct neigh *n, struct pkt *p)
+{
+	if (n->n_parked >= NEIGH_PARKED)
+		gw_discard(gw, unpark(gw, n), DROP_NEIGHBOUR_QUEUE);
+	if (gw->neigh.n_parked >= NEIGH_PARKED_ALL || !pool_keep(gw->pool)) {
+		gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
+		return;
+	}
+	struct pkt **end = &n->parked;
+	while (*end)
+		end = &(*end)->next;
+	*end = p;
+	p->next = NULL;
+	n->n_parked++;
+	gw->neigh.n_parked++;
+}
+
+void neigh_resolve4(struct gw *gw, struct pkt *p)
+{
+	ip4 hop = ip4_from_raw(p->hop);
+	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
+	if (!gw->port[p->out].link_up) {
+		gw_discard(gw, p, DROP_LINK_DOWN);
+		return;
+	}
+	if (n && n->state == NEIGH_FAILED) {
+		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+		gw_discard(gw, p, DROP_NO_NEIGHBOUR);
+		return;
+	}
+	if (!n) {
+		n = take_entry(gw, p->out, hop);
+		if (!n) {
+			gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
+			return;
+		}
+		n->state = NEIGH_ASKING;
+		ask(gw, n, NULL);
+	}
+	park(gw, n, p);
+}
+
+void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bool create,
+                  enum neigh_state state)
+{
+	struct neigh *n = neigh_find4(&gw->neigh, port, ip4_raw(addr));
+	if (!n && create)
+		n = take_entry(gw, port, addr);
+	if (!n || n->state == NEIGH_STATIC)
+		return;
+	n->state = (uint8_t)state;
+	n->tries = 0;
+	n->used = false;
+	n->confirmed_ms = gw->now_ms;
+	n->next_ms = gw->now_ms + REACHABLE_MS - REFRESH_MS;
+	n->eth.to = *address;
+	n->eth.from = gw->port[port].address;
+	n->eth.type = be16_of(ETH_IP4);
+	for (struct pkt *p; (p = unpark(gw, n)) != NULL;)
+		gw_send(gw, p);
+}
+
+static void tick_entry(struct gw *gw, struct neigh *n)
+{
+	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC || !due(gw->now_ms, n->next_ms))
+		return;
+	switch (n->state) {
+	case NEIGH_ASKING:
+		if (n->tries < ASK_TRIES) {
+			ask(gw, n, NULL);
+			return;
+		}
+		n->state = NEIGH_FAILED; /* before the errors, which may come back here */
+		n->next_ms = gw->now_ms + FAILED_MS;
+		drop_parked(gw, n, DROP_NO_NEIGHBOUR);
+		return;
+	case NEIGH_REACHABLE:
+		if (!n->used) {
+			if (due(gw->now_ms, n->confirmed_ms + REACHABLE_MS))
+				forget(gw, n, DROP_NO_NEIGHBOUR);
+			return;
+		}
+		n->state = NEIGH_PROBING;
+		ask(gw, n, &n->eth.to);
+		return;
+	case NEIGH_PROBING:
+		if (n->tries >= 2 * ASK_TRIES)
+			forget(gw, n, DROP_NO_NEIGHBOUR);
+		else /* first the station itself, then everybody (it may have moved) */
+			ask(gw, n, n->tries < ASK_TRIES ? &n->eth.to : NULL);
+		return;
+	default:
+		forget(gw, n, DROP_NO_NEIGHBOUR);
+	}
+}
+
+void neigh_tick(struct gw *gw)
+{
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++)
+			tick_entry(gw, &gw->neigh.entry[s][w]);
+}
+
+void neigh_flush(struct gw *gw, uint32_t port)
+{
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+			struct neigh *n = &gw->neigh.entry[s][w];
+			if (n->state != NEIGH_FREE && n->state != NEIGH_STATIC && n->port == port)
+				forget(gw, n, DROP_LINK_DOWN);
+		}
+}

@@ -1,0 +1,128 @@
+/* Listings of the gateway for people: one line a call, so that the console can
+ * print them a few at a time. See gw.h. */
+#include "net/gw.h"
+
+#include "kernel/fmt.h"
+
+static const char *const labels[] = {
+        [DROP_NONE] = "none",
+#define DROP(name, label, text) [DROP_##name] = label,
+#include "net/drop.def"
+#undef DROP
+};
+
+const char *drop_label(enum drop reason)
+{
+	return labels[reason];
+}
+
+static const char *port_name(const struct gw *gw, uint32_t port)
+{
+	return port < GW_PORTS ? gw->port[port].name : "self";
+}
+
+static void line(char *buf, size_t size, const char *name, const char *label, const char *of,
+                 uint64_t value)
+{
+	if (label)
+		fmt(buf, size, "%s{%s=\"%s\"} %llu", name, label, of, (unsigned long long)value);
+	else
+		fmt(buf, size, "%s %llu", name, (unsigned long long)value);
+}
+
+/* Four counters a port, in the order of the names. */
+static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
+{
+	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
+	const struct gw_port *p = &gw->port[i / 4];
+	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets, p->tx_bytes};
+	line(buf, size, name[i % 4], "if", p->name, value[i % 4]);
+}
+
+bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint32_t i = (*cursor)++;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} own[] = {
+	        {"forwarded_packets", gw->forwarded},
+	        {"hairpinned_packets", gw->hairpinned},
+	        {"icmp_errors_sent", gw->icmp_errors},
+	        {"icmp_errors_suppressed", gw->icmp_suppressed},
+	        {"neighbours_evicted", gw->neigh.evicted},
+	        {"packets_free", gw->pool->n_free},
+	        {"packets_kept", gw->pool->kept},
+	        {"uptime_seconds", gw->now_us / 1000000},
+	};
+	if (i < GW_PORTS * 4) {
+		port_line(gw, i, buf, size);
+		return true;
+	}
+	i -= GW_PORTS * 4;
+	if (i < ARRAY_SIZE(own)) {
+		line(buf, size, own[i].name, NULL, NULL, own[i].value);
+		return true;
+	}
+	i -= ARRAY_SIZE(own);
+	if (i < DROP_COUNT - 1) {
+		line(buf, size, "drop", "reason", labels[i + 1], gw->drops[i + 1]);
+		return true;
+	}
+	uint32_t rest = i - (DROP_COUNT - 1);
+	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
+}
+
+bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	if (*cursor >= gw->n_routes)
+		return false;
+	const struct gw_route *r = &gw->route[(*cursor)++];
+	char net[FMT_IP4], via[FMT_IP4];
+	fmt_ip4(net, ip4_of(r->net));
+	if (r->via)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip4(via, ip4_from_raw(r->via)),
+		    port_name(gw, r->port));
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len,
+		    r->port == PKT_PORT_SELF ? "own address" : port_name(gw, r->port));
+	return true;
+}
+
+bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [NEIGH_FREE] = "free",       [NEIGH_ASKING] = "asking",
+	        [NEIGH_FAILED] = "failed",   [NEIGH_REACHABLE] = "reachable",
+	        [NEIGH_PROBING] = "probing", [NEIGH_STATIC] = "static",
+	};
+	while (*cursor < NEIGH_SETS * NEIGH_WAYS) {
+		const struct neigh *n =
+		        &gw->neigh.entry[*cursor / NEIGH_WAYS][*cursor % NEIGH_WAYS];
+		(*cursor)++;
+		if (n->state == NEIGH_FREE)
+			continue;
+		char addr[FMT_IP4], hw[FMT_MAC];
+		fmt(buf, size, "%s %s %s %s waiting=%u", fmt_ip4(addr, ip4_from_raw(n->key[3])),
+		    port_name(gw, n->port),
+		    n->state >= NEIGH_REACHABLE ? fmt_mac(hw, &n->eth.to) : "-", state[n->state],
+		    n->n_parked);
+		return true;
+	}
+	return false;
+}
+
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint64_t have = gw->n_drop_log < GW_DROP_LOG ? gw->n_drop_log : GW_DROP_LOG;
+	if (*cursor >= have)
+		return false;
+	const struct gw_drop_entry *e =
+	        &gw->drop_log[(gw->n_drop_log - have + (*cursor)++) % GW_DROP_LOG];
+	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
+	size_t n = fmt(buf, size, "%u.%03u %s %s %u bytes:", (uint32_t)(e->at_us / 1000000), ms,
+	               labels[e->reason], port_name(gw, e->port), e->len);
+	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
+		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
+	return true;
+}

@@ -1,0 +1,110 @@
+/* Every header that goes over the wire, as it lies in memory. All fields are
+ * byte arrays (bytes.h), so the structs have alignment 1 and no padding. */
+#ifndef NET_WIRE_H
+#define NET_WIRE_H
+
+#include "kernel/bytes.h"
+
+/* Ethernet II (IEEE 802.3, 3.2.6). */
+struct eth_hdr {
+	mac to;
+	mac from;
+	be16 type;
+};
+_Static_assert(sizeof(struct eth_hdr) == 14, "Ethernet header");
+
+enum { ETH_MIN = 60 }; /* shortest frame, without FCS */
+enum { ETH_IP4 = 0x0800, ETH_ARP = 0x0806, ETH_IP6 = 0x86dd };
+
+/* ARP for IPv4 over Ethernet (RFC 826). */
+struct arp_hdr {
+	be16 hardware; /* 1 */
+	be16 protocol; /* 0x0800 */
+	uint8_t hardware_len;
+	uint8_t protocol_len;
+	be16 operation;
+	mac sender_mac;
+	ip4 sender_ip;
+	mac target_mac;
+	ip4 target_ip;
+};
+_Static_assert(sizeof(struct arp_hdr) == 28, "ARP packet");
+
+enum { ARP_REQUEST = 1, ARP_REPLY = 2 };
+
+/* IPv4 (RFC 791, section 3.1). */
+struct ip4_hdr {
+	uint8_t version_ihl;
+	uint8_t tos;
+	be16 len;
+	be16 id;
+	be16 frag; /* flags and offset in units of 8 bytes */
+	uint8_t ttl;
+	uint8_t proto;
+	be16 sum;
+	ip4 from;
+	ip4 to;
+};
+_Static_assert(sizeof(struct ip4_hdr) == 20, "IPv4 header");
+
+enum { IP4_DF = 0x4000, IP4_MF = 0x2000, IP4_OFFSET = 0x1fff };
+enum { IP4_MIN = 20, IP4_TTL = 64 };
+enum { IP4_OPT_END = 0, IP4_OPT_NOP = 1, IP4_OPT_LSRR = 131, IP4_OPT_SSRR = 137 };
+
+enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17 };
+
+/* UDP (RFC 768). */
+struct udp_hdr {
+	be16 from;
+	be16 to;
+	be16 len;
+	be16 sum;
+};
+_Static_assert(sizeof(struct udp_hdr) == 8, "UDP header");
+
+/* TCP (RFC 9293, section 3.1). */
+struct tcp_hdr {
+	be16 from;
+	be16 to;
+	be32 seq;
+	be32 ack;
+	uint8_t offset; /* header length in words, upper four bits */
+	uint8_t flags;
+	be16 window;
+	be16 sum;
+	be16 urgent;
+};
+_Static_assert(sizeof(struct tcp_hdr) == 20, "TCP header");
+
+enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_PSH = 8, TCP_ACK = 16, TCP_URG = 32 };
+
+/* ICMP (RFC 792); `rest` is identifier and sequence number, or unused and MTU. */
+struct icmp_hdr {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be16 id;
+	be16 seq; /* next-hop MTU in 3/4 (RFC 1191) */
+};
+_Static_assert(sizeof(struct icmp_hdr) == 8, "ICMP header");
+
+enum {
+	ICMP_ECHO_REPLY = 0,
+	ICMP_UNREACHABLE = 3,
+	ICMP_QUENCH = 4,
+	ICMP_REDIRECT = 5,
+	ICMP_ECHO = 8,
+	ICMP_TIME_EXCEEDED = 11,
+	ICMP_PARAMETER = 12,
+};
+/* Codes of ICMP_UNREACHABLE (RFC 792, RFC 1812 section 5.2.7.1). */
+enum {
+	ICMP_NET = 0,
+	ICMP_HOST = 1,
+	ICMP_PROTOCOL = 2,
+	ICMP_PORT = 3,
+	ICMP_TOO_BIG = 4,
+	ICMP_ADMIN = 13,
+};
+
+#endif
