@@ -13,9 +13,11 @@ from collections.abc import Callable
 
 from .wait import Timeout, until
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\r")
-# The beginning of an escape sequence whose rest has not come yet.
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*|[()])?\Z")
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]")
+# The beginning of an escape sequence or of a line's end whose rest has not come yet.
+_UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;?]*|[()])?|\r)\Z")
+# A line's end; a carriage return alone begins the line anew, which here is a new line.
+_LINE_END = re.compile(r"\r\n?")
 
 
 class ConsoleClosed(Timeout):
@@ -57,12 +59,12 @@ class Console:
                 return
 
     def _take(self, data: bytes) -> None:
-        """Keep `data` raw and as clean text; half an escape sequence waits for its rest."""
+        """Keep `data` raw and as clean text; what may be half a sequence waits for its rest."""
         self._raw += data
         text = _ESCAPES.sub("", self._pending + data.decode("cp437"))
         half = _UNFINISHED.search(text)
         cut = half.start() if half else len(text)
-        self._text += text[:cut]
+        self._text += _LINE_END.sub("\n", text[:cut])
         self._pending = text[cut:]
 
     def close(self) -> None:
@@ -76,7 +78,7 @@ class Console:
 
     @property
     def text(self) -> str:
-        """All output so far, without escape sequences and carriage returns."""
+        """All output so far as lines that end in \\n, without escape sequences."""
         with self._changed:
             return self._text
 
