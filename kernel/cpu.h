@@ -5,15 +5,21 @@
 
 #include "kernel/bytes.h"
 
-/* GDT, IDT, exceptions, PIC with all lines masked. */
+/* GDT, IDT, exceptions, PIC with all lines masked, paging. After boot_init,
+ * before everything else. */
 void cpu_init(void);
 
 /* Optional features, found once. */
 struct cpu_features {
 	bool pae, nx, pse, tsc, rdrand;
-	char name[49]; /* brand or vendor string, for the log */
+	uint8_t phys_bits; /* width of a physical address */
+	char name[49];     /* brand or vendor string, for the log */
 };
 const struct cpu_features *cpu_features(void);
+
+/* Whether line `irq` came since it was last unmasked (or never was unmasked):
+ * a cheap hint for whom polling is expensive. Out of range: true. */
+bool cpu_irq_fired(uint8_t irq);
 
 /* Lets line `irq` (0-15) wake the processor once more; out of range: nothing. */
 void cpu_irq_unmask(uint8_t irq);
@@ -22,12 +28,21 @@ void cpu_irq_unmask(uint8_t irq);
 void cpu_irq_off(void);
 void cpu_irq_on(void);
 
+/* The state that the processor saves when a double fault interrupts everything:
+ * a task state segment (SDM vol. 3, 7.2.1). */
+struct cpu_task {
+	uint32_t link, esp0, ss0, esp1, ss1, esp2, ss2, cr3, eip, eflags;
+	uint32_t eax, ecx, edx, ebx, esp, ebp, esi, edi;
+	uint32_t es, cs, ss, ds, fs, gs, ldt, iomap;
+};
+const struct cpu_task *cpu_task_state(void);
+
 /* Atomically enables interrupts and halts until one comes; returns with
  * interrupts enabled. */
 void cpu_halt(void);
 
-/* Ends: power off (ACPI where found, isa-debug-exit where present) and
- * restart. Neither returns. `code` is what isa-debug-exit reports. */
+/* Ends: power off (isa-debug-exit where present, QEMU's exit status then being
+ * 33; else ACPI) and restart. All bus masters are stopped first. Neither returns. */
 void cpu_poweroff(void) __attribute__((noreturn));
 void cpu_reboot(void) __attribute__((noreturn));
 

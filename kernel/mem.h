@@ -1,0 +1,18 @@
+/* Paging: what may be read, written and executed, and windows to device memory
+ * (mem_map, declared in io.h). */
+#ifndef KERNEL_MEM_H
+#define KERNEL_MEM_H
+
+#include "kernel/bytes.h"
+#include "kernel/multiboot.h"
+
+/* Addresses from here up are windows of mem_map; memory there is not used. */
+#define MEM_WINDOW 0xfe000000u
+
+/* The memory to map one to one; for mem_init. (boot.c calls it) */
+void mem_ram(const struct multiboot_map *ram);
+
+/* Turns paging on; needs alloc(). (cpu_init calls it) */
+void mem_init(void);
+
+#endif

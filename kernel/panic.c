@@ -1,0 +1,230 @@
+/* See panic.h. Also where exceptions and the watchdog end (trap.S).
+ *
+ * Everything here is polled and bounded, and trusts as little as it can: a
+ * second panic inside the first says only that, a third one restarts at once. */
+#include "kernel/panic.h"
+
+#include "kernel/clock.h"
+#include "kernel/console.h"
+#include "kernel/cpu.h"
+#include "kernel/fmt.h"
+#include "kernel/image.h"
+#include "kernel/io.h"
+#include "kernel/pkt.h"
+#include "kernel/power.h"
+#include "kernel/symbols.h"
+#include "kernel/trap.h"
+#include "kernel/uart.h"
+#include "kernel/vga.h"
+
+#define TRAIL  16 /* return addresses shown */
+#define LINE   160
+#define WAIT_S 10
+#define RED    0x4f /* white on red */
+#define PORT_B 0x61 /* why an NMI came: bit 7 memory parity, bit 6 bus error */
+
+static unsigned depth;
+
+static const char *const names[TRAP_EXCEPTIONS] = {
+        "divide error",
+        "debug",
+        "non-maskable interrupt",
+        "breakpoint",
+        "overflow",
+        "bound range",
+        "invalid opcode",
+        "no coprocessor",
+        "double fault",
+        "coprocessor overrun",
+        "invalid task state",
+        "segment not present",
+        "stack segment",
+        "general protection",
+        "page fault",
+        "vector 15",
+        "floating point",
+        "alignment check",
+        "machine check",
+        "SIMD floating point",
+};
+
+static void put(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text == '\n')
+			uart_send_now('\r');
+		uart_send_now((uint8_t)*text);
+		vga_put((uint8_t)*text);
+	}
+}
+
+static void print(const char *format, ...) PRINTF_LIKE(1, 2);
+static void print(const char *format, ...)
+{
+	char line[LINE];
+	va_list args;
+	va_start(args, format);
+	fmt_v(line, sizeof line, format, args);
+	va_end(args);
+	put(line);
+}
+
+/* An address with its function; of a return address, `back` 1, the caller's:
+ * a call that does not return may be the caller's last instruction. */
+static void print_place(uint32_t at, uint32_t back)
+{
+	uint32_t offset;
+	const char *name = symbols_name(at - back, &offset);
+	if (name)
+		print("%08x %s+0x%x\n", at, name, offset + back);
+	else
+		print("%08x\n", at);
+}
+
+static bool on_stack(uint32_t at)
+{
+	bool main = at >= (uintptr_t)stack_bottom && at <= (uintptr_t)stack_top - 8;
+	bool fault = at >= (uintptr_t)fault_stack_bottom && at <= (uintptr_t)fault_stack_top - 8;
+	return at % 4 == 0 && (main || fault);
+}
+
+/* Follows the frame pointers: at each, the caller's and the return address. */
+static void print_trail(uint32_t frame)
+{
+	put("called from\n");
+	for (unsigned i = 0; i < TRAIL && on_stack(frame); i++) {
+		const uint32_t *at = (const uint32_t *)(uintptr_t)frame;
+		put("  ");
+		print_place(at[1], 1);
+		if (at[0] <= frame) /* frames lie upwards; anything else is damaged */
+			return;
+		frame = at[0];
+	}
+}
+
+/* First thing of every panic; comes back only if there may be more to say. */
+static void begin(void)
+{
+	cpu_irq_off();
+	depth++;
+	if (depth >= 3)
+		cpu_reboot();
+	if (depth == 1)
+		console_flush();
+	vga_colour(RED);
+	if (depth == 2) {
+		put("\npanic inside a panic\n");
+		vga_flush();
+		cpu_reboot();
+	}
+	put("\n*** ");
+}
+
+static void end(void) __attribute__((noreturn));
+static void end(void)
+{
+	bool wait = !power_debug_exit();
+	if (wait)
+		print("restart in %d s\n", WAIT_S);
+	vga_flush();
+	for (unsigned ms = 0; wait && ms < WAIT_S * 1000; ms++)
+		io_delay_us(1000);
+	cpu_reboot();
+}
+
+void panic(const char *format, ...)
+{
+	begin();
+	char line[LINE];
+	va_list args;
+	va_start(args, format);
+	fmt_v(line, sizeof line, format, args);
+	va_end(args);
+	print("panic: %s\n", line);
+	print_trail((uintptr_t)__builtin_frame_address(0));
+	end();
+}
+
+static void print_registers(const struct trap_frame *f, uint32_t esp)
+{
+	print("eax %08x  ebx %08x  ecx %08x  edx %08x\n", f->eax, f->ebx, f->ecx, f->edx);
+	print("esi %08x  edi %08x  ebp %08x  esp %08x\n", f->esi, f->edi, f->ebp, esp);
+	print("eip %08x  eflags %08x  cs %04x\n", f->eip, f->eflags, f->cs & 0xffff);
+}
+
+static uint32_t fault_address(void)
+{
+	uint32_t cr2;
+	__asm__ volatile("movl %%cr2, %0" : "=r"(cr2));
+	return cr2;
+}
+
+/* What a page fault's error code says (SDM vol. 3, 4.7). */
+static void print_page_fault(uint32_t error)
+{
+	uint32_t at = fault_address();
+	const char *what = error & 16 ? "execution of" : error & 2 ? "write to" : "read of";
+	print("%s %08x, %s\n", what, at, error & 1 ? "not allowed" : "not mapped");
+}
+
+static void print_exception(const struct trap_frame *f, uint32_t esp)
+{
+	const char *name = f->vector < TRAP_EXCEPTIONS ? names[f->vector] : NULL;
+	print("panic: exception %u (%s), error code %04x, at ", f->vector, name ? name : "?",
+	      f->error);
+	print_place(f->eip, 0);
+	if (f->vector == TRAP_PAGE_FAULT)
+		print_page_fault(f->error);
+	if (f->vector == 2)
+		print("port 0x61 reads %02x\n", io_in8(PORT_B));
+	print_registers(f, esp);
+	print_trail(f->ebp);
+}
+
+void panic_trap(const struct trap_frame *f)
+{
+	begin();
+	if (f->vector == TRAP_WATCHDOG) {
+		print("watchdog: no progress for %u ms, at ",
+		      (trap_stalled_max - 1) * (1000 / CLOCK_HZ));
+		print_place(f->eip, 0);
+	}
+	/* The processor pushed nothing of its stack: it did not change. */
+	uint32_t esp = (uintptr_t)&f->eflags + 4;
+	if (f->vector == TRAP_WATCHDOG) {
+		print_registers(f, esp);
+		print_trail(f->ebp);
+	} else {
+		print_exception(f, esp);
+	}
+	end();
+}
+
+void panic_double_fault(void)
+{
+	begin();
+	const struct cpu_task *t = cpu_task_state();
+	struct trap_frame f = {
+	        .edi = t->edi,
+	        .esi = t->esi,
+	        .ebp = t->ebp,
+	        .ebx = t->ebx,
+	        .edx = t->edx,
+	        .ecx = t->ecx,
+	        .eax = t->eax,
+	        .vector = TRAP_DOUBLE_FAULT,
+	        .eip = t->eip,
+	        .cs = t->cs,
+	        .eflags = t->eflags,
+	};
+	uint32_t at = fault_address();
+	if (at >= (uintptr_t)stack_guard && at < (uintptr_t)stack_bottom)
+		print("stack overflow: the guard page was reached at %08x\n", at);
+	print_exception(&f, t->esp);
+	end();
+}
+
+void pkt_double_free(const struct pkt *p)
+{
+	panic("packet %p freed twice (mark %08x)", (const void *)p, p->owned);
+}

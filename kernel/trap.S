@@ -1,0 +1,163 @@
+/* Stubs of the interrupt descriptor table (Intel SDM vol. 3, chapter 6) and of
+ * the two 8259A interrupt controllers.
+ *
+ * An interrupt only wakes the processor: its stub masks the line, acknowledges
+ * it (specific end of interrupt, 8259A data sheet, OCW2) and returns; polling
+ * finds the work. So stubs touch a few registers and call no C. The timer is
+ * not masked; it counts ticks and ends a machine that makes no progress. */
+
+	.set PIC1, 0x20
+	.set PIC2, 0xa0
+	.set EOI, 0x60          /* specific end of interrupt; add the line */
+	.set READ_ISR, 0x0b     /* OCW3: the next read gives the in-service register */
+
+	.text
+
+/* Exceptions: one layout on the stack, with or without an error code. */
+	.macro EXCEPTION n, error=0
+	.type trap_\n, @function
+trap_\n:
+	.if !\error
+	pushl $0
+	.endif
+	pushl $\n
+	jmp trap_common
+	.endm
+
+	.type trap_common, @function
+trap_common:
+	pushal
+	cld
+	movl %esp, %eax
+	pushl %eax
+	call panic_trap         /* does not return */
+
+	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 9, 15, 16, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 31
+	EXCEPTION \n
+	.endr
+	.irp n, 8, 10, 11, 12, 13, 14, 17, 21, 29, 30
+	EXCEPTION \n, 1
+	.endr
+
+/* IRQ 0: the tick. */
+	.type trap_timer, @function
+trap_timer:
+	pushl %eax
+	incl trap_ticks
+	incl trap_stalled
+	movb $EOI, %al
+	outb %al, $PIC1
+	movl trap_stalled, %eax
+	cmpl trap_stalled_max, %eax
+	popl %eax
+	ja 1f
+	iretl
+1:	pushl $0
+	pushl $32
+	jmp trap_common
+
+	.macro MASTER n
+	.type trap_irq\n, @function
+trap_irq\n:
+	pushl %eax
+	movb trap_masked, %al
+	orb $1 << \n, %al
+	movb %al, trap_masked
+	outb %al, $PIC1 + 1
+	movb $EOI + \n, %al
+	outb %al, $PIC1
+	popl %eax
+	iretl
+	.endm
+
+	.macro SLAVE n
+	.type trap_irq\n, @function
+trap_irq\n:
+	pushl %eax
+	movb trap_masked + 1, %al
+	orb $1 << (\n - 8), %al
+	movb %al, trap_masked + 1
+	outb %al, $PIC2 + 1
+	movb $EOI + \n - 8, %al
+	outb %al, $PIC2
+	movb $EOI + 2, %al
+	outb %al, $PIC1
+	popl %eax
+	iretl
+	.endm
+
+	.irp n, 1, 2, 3, 4, 5, 6
+	MASTER \n
+	.endr
+	.irp n, 8, 9, 10, 11, 12, 13, 14
+	SLAVE \n
+	.endr
+
+/* Lines 7 and 15 are also what a PIC reports when a request went away again
+ * before it was taken: then its in-service bit is clear and it must not be
+ * acknowledged (8259A data sheet, "Edge and level triggered modes"). The
+ * master took a spurious 15 for a true request of the slave. */
+	.type trap_irq7, @function
+trap_irq7:
+	pushl %eax
+	movb $READ_ISR, %al
+	outb %al, $PIC1
+	inb $PIC1, %al
+	testb $0x80, %al
+	jz 1f
+	movb trap_masked, %al
+	orb $0x80, %al
+	movb %al, trap_masked
+	outb %al, $PIC1 + 1
+	movb $EOI + 7, %al
+	outb %al, $PIC1
+1:	popl %eax
+	iretl
+
+	.type trap_irq15, @function
+trap_irq15:
+	pushl %eax
+	movb $READ_ISR, %al
+	outb %al, $PIC2
+	inb $PIC2, %al
+	testb $0x80, %al
+	jz 1f
+	movb trap_masked + 1, %al
+	orb $0x80, %al
+	movb %al, trap_masked + 1
+	outb %al, $PIC2 + 1
+	movb $EOI + 7, %al
+	outb %al, $PIC2
+1:	movb $EOI + 2, %al
+	outb %al, $PIC1
+	popl %eax
+	iretl
+
+	.section .rodata.trap, "a", @progbits
+	.globl trap_stub
+	.balign 4
+trap_stub:
+	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	.long trap_\n
+	.endr
+	.irp n, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+	.long trap_\n
+	.endr
+	.long trap_timer
+	.irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+	.long trap_irq\n
+	.endr
+
+	.section .data.trap, "aw", @progbits
+	.globl trap_masked, trap_ticks, trap_stalled, trap_stalled_max
+	.balign 4
+trap_ticks:
+	.long 0
+trap_stalled:
+	.long 0
+trap_stalled_max:
+	.long 0xffffffff
+trap_masked:
+	.byte 0xff, 0xff
+
+	.section .note.GNU-stack, "", @progbits
