@@ -72,7 +72,8 @@ void log_line(const char *format, ...)
 
 bool log_limited(uint64_t *mark, uint32_t every_ms, const char *format, ...)
 {
-	if (*mark != 0 && now - *mark < (uint64_t)every_ms * 1000)
+	uint64_t idle_us = now > *mark ? now - *mark : 0;
+	if (*mark != 0 && idle_us < (uint64_t)every_ms * 1000)
 		return false;
 	*mark = now ? now : 1; /* 0 means "never" */
 	va_list args;
