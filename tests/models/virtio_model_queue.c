@@ -1,0 +1,334 @@
+/* The queues of virtio_model.h. Section numbers: virtio specification 1.1. */
+#include "tests/models/virtio_model.h"
+#include "tests/models/virtio_model_regs.h"
+
+#define CHAIN_MAX 8u
+
+struct segment {
+	uint8_t *at;
+	uint32_t len;
+};
+
+static uint16_t dma_read16(struct virtio_model *m, uint64_t at)
+{
+	const uint8_t *p = pci_model_dma(&m->pci, at, 2);
+	return p ? load16(p) : 0;
+}
+
+static void dma_write16(struct virtio_model *m, uint64_t at, uint16_t v)
+{
+	uint8_t *p = pci_model_dma(&m->pci, at, 2);
+	if (p)
+		store16(p, v);
+}
+
+static struct virtio_model_desc desc_read(struct virtio_model *m, struct virtio_model_queue *q,
+                                          uint16_t i)
+{
+	struct virtio_model_desc d = {0};
+	const uint8_t *p = pci_model_dma(&m->pci, q->desc + 16u * i, 16);
+	if (p) {
+		d.addr = (uint64_t)load32(p + 4) << 32 | load32(p);
+		d.len = load32(p + 8);
+		d.flags = load16(p + 12);
+		d.next = load16(p + 14);
+	}
+	return d;
+}
+
+/* 2.6.6.1: buffers in the device's hands, whatever it said about them. */
+static uint16_t outstanding(const struct virtio_model_queue *q)
+{
+	return (uint16_t)(q->seen - q->done);
+}
+
+/* A buffer the device may write must be nobody else's. */
+static void check_overlap(struct virtio_model_queue *q, uint16_t skip)
+{
+	const struct virtio_model_desc *d = &q->kept[skip];
+	for (uint16_t i = 0; i < q->size; i++) {
+		const struct virtio_model_desc *o = &q->kept[i];
+		if (i == skip || !q->owned[i] || !(o->flags & D_WRITE))
+			continue;
+		if (d->addr < o->addr + o->len && o->addr < d->addr + d->len)
+			pci_model_fault("descriptors %u and %u share a buffer", skip, i);
+	}
+}
+
+/* One descriptor of a new chain (2.6.5). */
+static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	if (q->owned[i])
+		pci_model_fault("descriptor %u offered while the device owns it", i);
+	struct virtio_model_desc d = desc_read(m, q, i);
+	q->kept[i] = d;
+	q->owned[i] = true;
+	if (d.flags & D_INDIRECT)
+		pci_model_fault("indirect descriptor without the feature (2.6.5.3.1)");
+	if (((d.flags & D_WRITE) != 0) != (queue == VIRTIO_MODEL_RX))
+		pci_model_fault("queue %u: descriptor %u has the wrong direction", queue, i);
+	if (d.len == 0)
+		pci_model_fault("descriptor %u is empty", i);
+	(void)pci_model_dma(&m->pci, d.addr, d.len);
+	if (d.flags & D_WRITE)
+		check_overlap(q, i);
+}
+
+/* 2.6.4.2, 5.1.6.2.2: where the header may stand; 5.1.6.3.1: buffers large enough. */
+static void check_framing(struct virtio_model *m, unsigned queue, uint16_t head, uint32_t total)
+{
+	const struct virtio_model_desc *d = &m->q[queue].kept[head];
+	uint32_t hdr = virtio_model_header(m);
+	if (!(m->accepted & (F(F_VERSION_1) | F(F_ANY_LAYOUT))) &&
+	    (d->len != hdr || !(d->flags & D_NEXT)))
+		pci_model_fault("legacy header in a descriptor of %u bytes (2.6.4.2)", d->len);
+	if (queue == VIRTIO_MODEL_RX && total < hdr + 1514)
+		pci_model_fault("receive buffer of %u bytes (5.1.6.3.1)", total);
+	if (queue == VIRTIO_MODEL_TX && total <= hdr)
+		pci_model_fault("sent %u bytes, header included", total);
+}
+
+static void take_chain(struct virtio_model *m, unsigned queue, uint16_t head)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	uint32_t total = 0, n = 0;
+	uint16_t i = head;
+	do {
+		if (i >= q->size || n++ == CHAIN_MAX) {
+			pci_model_fault("queue %u: chain of %u runs to descriptor %u", queue, n, i);
+			return;
+		}
+		take_desc(m, queue, i);
+		total += q->kept[i].len;
+		if (!(q->kept[i].flags & D_NEXT))
+			break;
+		i = q->kept[i].next;
+	} while (true);
+	check_framing(m, queue, head, total);
+}
+
+/* Reads what the driver made available since the last look (2.6.6, 2.6.13). */
+static void look(struct virtio_model *m, unsigned queue)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	if (!q->enabled || !virtio_model_ready(m))
+		return;
+	uint16_t moved = (uint16_t)(dma_read16(m, q->avail + 2) - q->seen);
+	if (moved > q->size - outstanding(q)) {
+		pci_model_fault("queue %u: available index moved by %u with %u of %u owned", queue,
+		                moved, outstanding(q), q->size);
+		return;
+	}
+	while (moved--) {
+		uint16_t head = dma_read16(m, q->avail + 4 + 2ull * (q->seen % q->size));
+		q->order[q->seen++ % VIRTIO_MODEL_QUEUE_MAX] = head;
+		take_chain(m, queue, head);
+	}
+}
+
+void virtio_model_notify(struct virtio_model *m, uint32_t queue)
+{
+	if (queue >= VIRTIO_MODEL_QUEUES || !m->q[queue].enabled || !virtio_model_ready(m)) {
+		pci_model_fault("notification of queue %u before its time (3.1.1)", queue);
+		return;
+	}
+	struct virtio_model_queue *q = &m->q[queue];
+	q->notified++;
+	uint16_t before = q->seen;
+	if (q->quiet) /* 2.6.10.1 allows it, but each one is an exit for nothing */
+		pci_model_fault("queue %u: notified although the device asked for none", queue);
+	look(m, queue);
+	if (before == q->seen)
+		pci_model_fault("queue %u: notified with nothing new", queue);
+}
+
+void virtio_model_queue_check(struct virtio_model *m, unsigned queue)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	if (q->desc % 16 || q->avail % 2 || q->used % 4)
+		pci_model_fault("queue %u: parts not aligned (2.6)", queue);
+	if (!pci_model_dma(&m->pci, q->desc, 16u * q->size) ||
+	    !pci_model_dma(&m->pci, q->avail, 6u + 2u * q->size) ||
+	    !pci_model_dma(&m->pci, q->used, 6u + 8u * q->size)) {
+		pci_model_fault("queue %u: not in memory", queue);
+		q->enabled = false;
+		return;
+	}
+	if (dma_read16(m, q->avail + 2) > q->size || dma_read16(m, q->used + 2) != 0)
+		pci_model_fault("queue %u: indices do not begin at 0", queue);
+}
+
+/* Follows a chain the device owns; the driver must not have touched it (2.6.5.2). */
+static uint32_t chain(struct virtio_model *m, struct virtio_model_queue *q, uint16_t i,
+                      struct segment *out)
+{
+	uint32_t n = 0;
+	while (n < CHAIN_MAX && i < q->size) {
+		const struct virtio_model_desc *k = &q->kept[i];
+		struct virtio_model_desc d = desc_read(m, q, i);
+		if (d.addr != k->addr || d.len != k->len || d.flags != k->flags ||
+		    ((d.flags & D_NEXT) && d.next != k->next))
+			pci_model_fault("descriptor %u changed while the device owned it", i);
+		out[n].at = pci_model_dma(&m->pci, k->addr, k->len);
+		out[n].len = out[n].at ? k->len : 0;
+		n++;
+		if (!(k->flags & D_NEXT))
+			break;
+		i = k->next;
+	}
+	return n;
+}
+
+static void release(struct virtio_model_queue *q, uint16_t i)
+{
+	for (uint32_t n = 0; n < CHAIN_MAX && i < q->size; n++) {
+		q->owned[i] = false;
+		if (!(q->kept[i].flags & D_NEXT))
+			break;
+		i = q->kept[i].next;
+	}
+}
+
+/* Copies to or from the chain, from byte `off` of it on; gives how many. */
+static uint32_t spread(const struct segment *s, uint32_t n, uint32_t off, void *buf, uint32_t len,
+                       bool into_chain)
+{
+	uint32_t did = 0;
+	for (uint32_t i = 0; i < n && did < len; i++) {
+		if (off >= s[i].len) {
+			off -= s[i].len;
+			continue;
+		}
+		uint32_t part = min_u32(s[i].len - off, len - did);
+		if (into_chain)
+			memcpy(s[i].at + off, (uint8_t *)buf + did, part);
+		else
+			memcpy((uint8_t *)buf + did, s[i].at + off, part);
+		did += part;
+		off = 0;
+	}
+	return did;
+}
+
+static void used_write(struct virtio_model *m, unsigned queue, uint32_t id, uint32_t len)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	if (dma_read16(m, q->used + 2) != q->used_idx)
+		pci_model_fault("queue %u: the driver wrote the used index", queue);
+	uint8_t *p = pci_model_dma(&m->pci, q->used + 4 + 8ull * (q->used_idx % q->size), 8);
+	if (p) {
+		store32(p, id);
+		store32(p + 4, len);
+	}
+	dma_write16(m, q->used + 2, ++q->used_idx);
+	uint16_t flags = dma_read16(m, q->avail);
+	if (flags & ~AVAIL_NO_INTERRUPT)
+		pci_model_fault("queue %u: available flags 0x%x (2.6.7)", queue, flags);
+	if (!(flags & AVAIL_NO_INTERRUPT))
+		virtio_model_raise(m, ISR_QUEUE);
+}
+
+uint32_t virtio_model_waiting(struct virtio_model *m, unsigned queue)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	if (q->quiet)
+		look(m, queue);
+	return (uint16_t)(q->seen - q->next);
+}
+
+static uint16_t take_head(struct virtio_model *m, struct virtio_model_queue *q)
+{
+	uint16_t *a = &q->order[q->next % VIRTIO_MODEL_QUEUE_MAX];
+	if (m->shuffle && (uint16_t)(q->seen - q->next) > 1 && q->next % 2 == 0) {
+		uint16_t *b = &q->order[(q->next + 1u) % VIRTIO_MODEL_QUEUE_MAX];
+		uint16_t t = *a;
+		*a = *b;
+		*b = t;
+	}
+	q->next++;
+	return *a;
+}
+
+bool virtio_model_deliver_claim(struct virtio_model *m, const void *frame, uint32_t len,
+                                uint32_t claim)
+{
+	struct virtio_model_queue *q = &m->q[VIRTIO_MODEL_RX];
+	struct segment s[CHAIN_MAX];
+	if (!virtio_model_ready(m) || virtio_model_waiting(m, VIRTIO_MODEL_RX) == 0) {
+		m->missed++;
+		return false;
+	}
+	uint16_t head = take_head(m, q);
+	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
+	uint8_t header[12] = {[10] = 1}; /* 5.1.6.4.1: num_buffers is 1 */
+	spread(s, n, 0, header, hdr, true);
+	if (spread(s, n, hdr, (void *)(uintptr_t)frame, len, true) != len)
+		pci_model_fault("a frame of %u bytes does not fit the buffer", len);
+	release(q, head);
+	q->done++;
+	used_write(m, VIRTIO_MODEL_RX, head, claim);
+	return true;
+}
+
+bool virtio_model_deliver(struct virtio_model *m, const void *frame, uint32_t len)
+{
+	return virtio_model_deliver_claim(m, frame, len, len + virtio_model_header(m));
+}
+
+bool virtio_model_take(struct virtio_model *m, void *frame, uint32_t size, uint32_t *len)
+{
+	struct virtio_model_queue *q = &m->q[VIRTIO_MODEL_TX];
+	struct segment s[CHAIN_MAX];
+	uint8_t header[12] = {0}, zero[12] = {0};
+	if (!virtio_model_ready(m) || virtio_model_waiting(m, VIRTIO_MODEL_TX) == 0)
+		return false;
+	uint16_t head = take_head(m, q);
+	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
+	spread(s, n, 0, header, hdr, false);
+	if (memcmp(header, zero, hdr) != 0) /* 5.1.6.2.1: no offload was negotiated */
+		pci_model_fault("header of a sent frame is not zero");
+	*len = spread(s, n, hdr, frame, size, false);
+	q->taken[q->n_taken++] = head;
+	return true;
+}
+
+uint32_t virtio_model_complete(struct virtio_model *m, uint32_t n, bool newest_first)
+{
+	struct virtio_model_queue *q = &m->q[VIRTIO_MODEL_TX];
+	struct segment s[CHAIN_MAX];
+	uint32_t did = 0;
+	for (; did < n && q->n_taken > 0; did++) {
+		uint16_t at = newest_first ? (uint16_t)(q->n_taken - 1) : 0;
+		uint16_t head = q->taken[at];
+		q->n_taken--;
+		memmove(&q->taken[at], &q->taken[at + 1], (q->n_taken - at) * sizeof q->taken[0]);
+		chain(m, q, head, s);
+		release(q, head);
+		q->done++;
+		used_write(m, VIRTIO_MODEL_TX, head, 0);
+	}
+	return did;
+}
+
+void virtio_model_quiet(struct virtio_model *m, unsigned queue, bool quiet)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	q->quiet = quiet;
+	if (q->enabled) {
+		dma_write16(m, q->used, quiet ? USED_NO_NOTIFY : 0);
+		look(m, queue); /* what came meanwhile */
+	}
+}
+
+void virtio_model_used_raw(struct virtio_model *m, unsigned queue, uint32_t id, uint32_t len)
+{
+	used_write(m, queue, id, len);
+}
+
+void virtio_model_jump(struct virtio_model *m, unsigned queue, uint16_t by)
+{
+	struct virtio_model_queue *q = &m->q[queue];
+	q->used_idx = (uint16_t)(q->used_idx + by);
+	dma_write16(m, q->used + 2, q->used_idx);
+}
