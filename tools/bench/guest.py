@@ -68,7 +68,7 @@ class Setup:
     """What is the same for all guests of a pass."""
 
     nic: str  # e1000, virtio-net-pci, ...
-    backend: str  # dgram or vhost
+    backend: str  # dgram, vhost or tap
     image: Path  # ours
     linux: linuxguest.LinuxImage | None
     cores: tuple[int, int]  # for the vCPU, for everything else
@@ -86,6 +86,7 @@ class Guest:
     row: Row
     setup: Setup
     folder: Path  # sockets and the counter file
+    taps: tuple[int, ...] = ()  # descriptors, where the back end is tap
     process: subprocess.Popen[bytes] | None = None
     vcpu: int = 0
     lines: list[str] = field(default_factory=list)
@@ -112,14 +113,16 @@ class Guest:
                 words += ["-chardev", f"socket,id=c{number},path={path}"]
                 words += ["-netdev", f"vhost-user,id={name},chardev=c{number}"]
                 device += ",vectors=0"  # this QEMU crashes under TCG with MSI-X and vhost-user
+            elif self.setup.backend == "tap":
+                words += ["-netdev", f"tap,id={name},fd={self.taps[number]}"]
             else:
                 local, remote = self.socket(side, "qemu"), self.socket(side, "gen")
                 words += [
                     "-netdev",
                     f"dgram,id={name},local.type=unix,local.path={local},remote.type=unix,remote.path={remote}",
                 ]
-                if self.setup.nic.startswith("virtio") and not self.setup.offloads:
-                    device += VIRTIO_PLAIN
+            if self.setup.nic.startswith("virtio") and self.setup.backend != "vhost" and not self.setup.offloads:
+                device += VIRTIO_PLAIN
             words += ["-device", device]
         return words
 
@@ -171,6 +174,7 @@ class Guest:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             preexec_fn=child,
+            pass_fds=self.taps,
         )
         threading.Thread(target=self._read, daemon=True).start()
         self._pin()
