@@ -11,16 +11,16 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys menu_state
+PURE    = alloc pkt fmt addr log random config config_keys menu_state keys multiboot acpi symbols_find
 # Only in the image: the machine, and the C library's memory functions.
-MACHINE = string boot cpu trap clock mem console uart vga keyboard panic power symbols
+MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
 # On io.h alone: also compiled on the host, with device models behind io.h.
 DEVICE  = pci
 # The only code that looks upward.
 WIRING  = main rcv menu shell
 DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
-NET     = gw neigh arp ip4 icmp local csum
-APPS    = apps wire nat44 nat_table
+NET     = gw setup show neigh arp ip4 icmp local csum
+APPS    = apps wire nat44 nat44_icmp nat_table
 
 OBJDIR = build/image
 PURE_SRC    = $(PURE:%=kernel/%.c)
@@ -42,6 +42,9 @@ CFLAGS = -std=gnu17 -O2 -g -ffreestanding -fno-common -fno-omit-frame-pointer \
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 
+# V=1 shows whole commands.
+say = $(if $(V),,@echo "  $1 $@"; )
+
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
 .PHONY: image deps run images test bench fuzz lint clean format
@@ -52,19 +55,19 @@ image: images/gateway.elf
 $(OBJDIR)/%.o: %.c Makefile
 	@command -v $(CC) >/dev/null || tools/deps
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 $(OBJDIR)/%.o: %.S Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,AS)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # Linked twice: the second time with the table of function names that the
 # first one gave (for the trail of a panic).
 $(OBJDIR)/pass1.elf: $(IMAGE_OBJ) boot/gateway.ld
-	$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) -lgcc -o $@
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) -lgcc -o $@
 $(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
 	tools/symtab $(CROSS)nm $< > $@
 $(OBJDIR)/gateway.elf: $(IMAGE_OBJ) $(OBJDIR)/symtab.S boot/gateway.ld
-	$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) $(OBJDIR)/symtab.S -lgcc -o $@
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) $(OBJDIR)/symtab.S -lgcc -o $@
 images/gateway.elf: $(OBJDIR)/gateway.elf
 	$(CROSS)objcopy --only-keep-debug $< images/gateway.sym
 	$(CROSS)strip -o $@ $<
