@@ -36,6 +36,8 @@ HEADERS = {
     "kernel/link.h": "pure",
     # The linker script's symbols.
     "kernel/image.h": "machine",
+    # One interface over a pure search and the image's own table.
+    "kernel/symbols.h": "pure",
     # The C library's memory functions: the image has its own, the host uses its own.
     "kernel/string.h": "pure",
     # The host build finds another one; see docs/design.md.
@@ -131,6 +133,9 @@ class Tree:
         if folder == "boot" or path.endswith(".S"):
             return "machine"
         stem = os.path.splitext(path)[0]
+        # The header of an assembly file (trap.h); all of these are in the image.
+        if (self.root / f"{stem}.S").is_file():
+            return "machine"
         return self._listed.get(stem, self._listed.get(stem.removesuffix("_inline")))
 
 
