@@ -6,7 +6,7 @@
 
 static uint32_t *buckets(uint32_t n)
 {
-	uint32_t *b = alloc(n * sizeof *b, 64);
+	uint32_t *b = alloc_raw(n * sizeof *b, 64);
 	if (b)
 		memset(b, 0xff, n * sizeof *b); /* NAT_NONE */
 	return b;
@@ -15,10 +15,11 @@ static uint32_t *buckets(uint32_t n)
 static bool init_ports(struct nat_table *t)
 {
 	for (unsigned i = 0; i < NAT_PROTOS; i++) {
-		t->ports[i] = alloc(sizeof *t->ports[i], 64);
+		t->ports[i] = alloc_raw(sizeof *t->ports[i], 64);
 		if (!t->ports[i])
 			return false;
 		memset(t->ports[i]->mapping, 0xff, sizeof t->ports[i]->mapping);
+		memset(t->ports[i]->used, 0, sizeof t->ports[i]->used);
 		t->ports[i]->used[0] = 1; /* port 0 is nobody's */
 	}
 	return true;
@@ -37,8 +38,8 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, ip4 external, str
 	for (unsigned i = 0; i < NAT_PROTOS; i++)
 		for (unsigned k = 0; k < 2; k++)
 			t->key[i].k[k] = rng_u32(rng);
-	t->session = alloc(size * sizeof *t->session, 64);
-	t->mapping = alloc(size * sizeof *t->mapping, 64);
+	t->session = alloc_raw(size * sizeof *t->session, 64);
+	t->mapping = alloc_raw(size * sizeof *t->mapping, 64);
 	t->session_bucket = buckets(n);
 	t->mapping_bucket = buckets(n);
 	t->peer_bucket = buckets(n);
@@ -48,6 +49,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, ip4 external, str
 	for (uint32_t i = 0; i < size; i++) {
 		t->session[i].next = i + 1 < size ? i + 1 : NAT_NONE;
 		t->mapping[i].next = t->session[i].next;
+		t->session[i].state = NAT_FREE;
 	}
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;

@@ -21,7 +21,7 @@ void alloc_add(void *base, size_t size)
 	n_regions++;
 }
 
-void *alloc(size_t size, size_t align)
+void *alloc_raw(size_t size, size_t align)
 {
 	for (unsigned i = 0; i < n_regions; i++) {
 		size_t skip = (size_t)(-(uintptr_t)region[i].at & (align - 1));
@@ -30,9 +30,15 @@ void *alloc(size_t size, size_t align)
 		uint8_t *p = region[i].at + skip;
 		region[i].at = p + size;
 		region[i].left -= skip + size;
-		return memset(p, 0, size);
+		return p;
 	}
 	return NULL;
+}
+
+void *alloc(size_t size, size_t align)
+{
+	void *p = alloc_raw(size, align);
+	return p ? memset(p, 0, size) : NULL;
 }
 
 size_t alloc_left(void)

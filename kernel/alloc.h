@@ -21,6 +21,9 @@ void alloc_add(void *base, size_t size);
  * NULL when no region has room. Memory is contiguous for devices as well. */
 void *alloc(size_t size, size_t align) MUST_USE;
 
+/* The same without zeroing, for large tables that are filled anyway. */
+void *alloc_raw(size_t size, size_t align) MUST_USE;
+
 /* Bytes not yet given out, over all regions, and in the largest one. */
 size_t alloc_left(void);
 size_t alloc_largest(void);

