@@ -1,0 +1,734 @@
+/* kernel/config.c and config_keys.c: lines, words, who wins, every key's
+ * values, every error, and the way back to text. */
+#include "kernel/config.h"
+#include "kernel/log.h"
+
+#include <stdlib.h>
+
+#include "tests/tap.h"
+
+static const char *const apps[] = {"nat", "wire", "6to4"};
+static struct config c;
+
+static void start(void)
+{
+	config_init(&c, apps, ARRAY_SIZE(apps));
+	log_reset();
+}
+
+/* From a copy without anything behind it: a look beyond the end is seen. */
+static bool text_n(const char *text, size_t n)
+{
+	char *copy = malloc(n ? n : 1);
+	if (n)
+		memcpy(copy, text, n);
+	bool ok = config_text(&c, "gateway.conf", copy, n);
+	free(copy);
+	return ok;
+}
+
+static bool text(const char *t)
+{
+	return text_n(t, strlen(t));
+}
+
+/* Reads one file on top of the defaults. */
+static bool load(const char *t)
+{
+	start();
+	return text(t);
+}
+
+/* The error number i as it is shown, "" when there is none. */
+static const char *error(uint32_t i)
+{
+	static char shown[200];
+	if (i >= c.n_errors || i >= CONFIG_ERRORS)
+		return "";
+	snprintf(shown, sizeof shown, "%s: %s", c.error[i].where, c.error[i].what);
+	return shown;
+}
+
+#define GOOD(t)                          \
+	do {                             \
+		CHECK(load(t));          \
+		CHECK_STR(error(0), ""); \
+	} while (0)
+#define WRONG(t, want)                     \
+	do {                               \
+		CHECK(!load(t));           \
+		CHECK_EQ(c.n_errors, 1);   \
+		CHECK_STR(error(0), want); \
+	} while (0)
+/* One line whose value has the wrong form. */
+#define WRONG_VALUE(t, what) WRONG(t "\n", "gateway.conf:1: " what)
+
+static bool prints(const char *line)
+{
+	char buf[200];
+	uint32_t cursor = 0;
+	while (config_line(&c, &cursor, buf, sizeof buf))
+		if (strcmp(buf, line) == 0)
+			return true;
+	return false;
+}
+
+static void dump(char *out, size_t size)
+{
+	char buf[200];
+	uint32_t cursor = 0;
+	size_t n = 0;
+	out[0] = '\0';
+	while (config_line(&c, &cursor, buf, sizeof buf) && n < size)
+		n += (size_t)snprintf(out + n, size - n, "%s\n", buf);
+}
+
+static void defaults(void)
+{
+	char all[2000];
+	start();
+	dump(all, sizeof all);
+	CHECK_STR(all, "hostname gateway\n"
+	               "lan nic0\n"
+	               "wan nic1\n"
+	               "lan.mtu 1500\n"
+	               "wan.mtu 1500\n"
+	               "watchdog 10\n"
+	               "debug off\n"
+	               "nat.sessions 100000\n"
+	               "nat.filtering address-dependent\n"
+	               "nat.udp-timeout 300\n"
+	               "nat.tcp-timeout 7440\n"
+	               "nat.tcp-transitory-timeout 240\n"
+	               "nat.icmp-timeout 60\n"
+	               "nat.hairpin on\n");
+	CHECK_EQ(c.n_errors, 0);
+	CHECK_STR(c.app, "");
+	CHECK(!c.has_menu_timeout);
+	CHECK_EQ(c.watchdog_ms, 10000);
+	CHECK(config_check(&c));
+}
+
+static void every_key(void)
+{
+	static const char file[] = "app 6to4\n"
+	                           "hostname gw-1.example\n"
+	                           "lan nic7\n"
+	                           "wan 52:54:00:12:34:56\n"
+	                           "lan.address 192.168.1.1/24\n"
+	                           "lan.address 2001:db8:1::1/64\n"
+	                           "wan.address 192.0.2.7/31\n"
+	                           "lan.mtu 1280\n"
+	                           "wan.mtu 1400\n"
+	                           "gateway 192.0.2.6\n"
+	                           "gateway fe80::1\n"
+	                           "route 10.0.0.0/8 via 192.168.1.2\n"
+	                           "route ::/0 via 2001:db8:1::2\n"
+	                           "neighbour 192.168.1.2 52:54:00:00:00:02\n"
+	                           "neighbour 2001:db8:1::2 52:54:00:00:00:02\n"
+	                           "menu-timeout 2.5\n"
+	                           "menu-default nat\n"
+	                           "watchdog 0\n"
+	                           "debug on\n"
+	                           "nat.sessions 10000\n"
+	                           "nat.filtering endpoint-independent\n"
+	                           "nat.udp-timeout 120.25\n"
+	                           "nat.tcp-timeout 86400\n"
+	                           "nat.tcp-transitory-timeout 100.005\n"
+	                           "nat.icmp-timeout 4000000\n"
+	                           "nat.hairpin off\n";
+	char all[2000];
+	GOOD(file);
+	CHECK(config_check(&c));
+	dump(all, sizeof all);
+	CHECK_STR(all, file);
+	CHECK_EQ(c.port[CONFIG_LAN].nic.index, 7);
+	CHECK(c.port[CONFIG_WAN].nic.by_mac && c.port[CONFIG_WAN].nic.address.b[5] == 0x56);
+	CHECK_EQ(c.port[CONFIG_LAN].n_address, 2);
+	CHECK_EQ(ip4_get(c.port[CONFIG_LAN].address[0].addr.v4), 0xc0a80101);
+	CHECK_EQ(c.port[CONFIG_LAN].address[0].len, 24);
+	CHECK(c.port[CONFIG_LAN].address[1].addr.is6);
+	CHECK_EQ(c.port[CONFIG_WAN].mtu, 1400);
+	CHECK_EQ(c.n_gateway, 2);
+	CHECK_EQ(c.n_route, 2);
+	CHECK_EQ(c.route[0].to.len, 8);
+	CHECK_EQ(c.n_neighbour, 2);
+	CHECK(c.has_menu_timeout);
+	CHECK_EQ(c.menu_timeout_ms, 2500);
+	CHECK_STR(c.menu_default, "nat");
+	CHECK_EQ(c.watchdog_ms, 0);
+	CHECK(c.debug && !c.nat.hairpin);
+	CHECK_EQ(c.nat.filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
+	CHECK_EQ(c.nat.udp_timeout_ms, 120250);
+	CHECK_EQ(c.nat.icmp_timeout_ms, 4000000000);
+}
+
+static void lines(void)
+{
+	GOOD("");
+	GOOD("\n\n\n");
+	GOOD("# only a comment");
+	GOOD("// only a comment\n   \t \n#\n//\n");
+	GOOD("hostname x");
+	CHECK_STR(c.hostname, "x");
+	GOOD("  \thostname\t \tx  \t\r\n");
+	CHECK_STR(c.hostname, "x");
+	GOOD("hostname x\r");
+	CHECK_STR(c.hostname, "x");
+	GOOD("hostname x# y\nlan.mtu 1400// z");
+	CHECK_STR(c.hostname, "x");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	GOOD("hostname x # with \xc3\xa4 in it // twice\n");
+	GOOD("\xef\xbb\xbfhostname x\n");
+	CHECK_STR(c.hostname, "x");
+	GOOD("route  10.0.0.0/8\tvia   192.0.2.1\n");
+	CHECK_EQ(c.n_route, 1);
+	GOOD("lan.address 192.168.1.1/24// one slash is no comment\n");
+	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK(text_n(NULL, 0));
+}
+
+static void not_text(void)
+{
+	start();
+	CHECK(!text_n("hostname x\n\0\nlan.mtu 1400\n", 26));
+	CHECK_STR(error(0), "gateway.conf:2: byte 0x00 is not text");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	WRONG("hostname \xe4\n", "gateway.conf:1: byte 0xe4 is not text");
+	WRONG("\n\nhost\x01name x", "gateway.conf:3: byte 0x01 is not text");
+	WRONG("# a\rhostname x\n", "gateway.conf:1: byte 0x0d is not text");
+	WRONG("# \x1a", "gateway.conf:1: byte 0x1a is not text");
+	WRONG("hostname x\r\r\n", "gateway.conf:1: byte 0x0d is not text");
+	WRONG("hostname x\x7f\n", "gateway.conf:1: byte 0x7f is not text");
+	/* UTF-16, as some editors save it. */
+	start();
+	CHECK(!text_n("\xff\xfeh\0o\0\n\0", 8));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0xff is not text");
+	CHECK_STR(error(1), "gateway.conf:2: byte 0x00 is not text");
+}
+
+static void unknown_keys(void)
+{
+	WRONG("hostnam x\n", "gateway.conf:1: unknown key \"hostnam\", nearest: hostname");
+	WRONG("\n\nnat.udp_timeout 5", "gateway.conf:3: unknown key \"nat.udp_timeout\", nearest: "
+	                               "nat.udp-timeout");
+	WRONG("lanaddress 1.2.3.4/8", "gateway.conf:1: unknown key \"lanaddress\", nearest: "
+	                              "lan.address");
+	WRONG("neighbor x", "gateway.conf:1: unknown key \"neighbor\", nearest: neighbour");
+	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
+	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
+	/* Keys of later versions, and keys of nobody. */
+	static const char *const other[] = {"nat.pool", "syslog",     "lan.dhcp",    "http",
+	                                    "ivi.map",  "6rd.prefix", "nameserver",  "port",
+	                                    "lan.ra",   "lan",        "dns64-prefix"};
+	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
+		char file[64], want[64];
+		snprintf(file, sizeof file, "%s 1", other[i]);
+		snprintf(want, sizeof want, "unknown key \"%s\", nearest: ", other[i]);
+		CHECK(!load(file));
+		CHECK_EQ(strstr(error(0), want) != NULL, strcmp(other[i], "lan") != 0);
+	}
+	start();
+	char longer[5000];
+	memset(longer, 'k', sizeof longer);
+	CHECK(!text_n(longer, sizeof longer));
+	CHECK(strstr(error(0),
+	             "unknown key \"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\", nearest"));
+}
+
+static void missing_and_twice(void)
+{
+	WRONG("hostname", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname   \t\r\n", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname # x\n", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname x\nhostname y\n", "gateway.conf:2: hostname: given a second time");
+	CHECK_STR(c.hostname, "x");
+	WRONG("debug on\n\ndebug on\n", "gateway.conf:3: debug: given a second time");
+	/* In another module it is a second time as well. */
+	start();
+	CHECK(text("hostname x\n"));
+	CHECK(!config_text(&c, "more.conf", "\nhostname y", 11));
+	CHECK_STR(error(0), "more.conf:2: hostname: given a second time");
+	/* Lists go on in another module. */
+	start();
+	CHECK(text("gateway 192.0.2.1\n"));
+	CHECK(text("gateway 192.0.2.2\n"));
+	CHECK_EQ(c.n_gateway, 2);
+}
+
+static void names(void)
+{
+	char longest[80];
+	WRONG_VALUE("hostname two words", "hostname: expected letters, digits, - and . (at most "
+	                                  "63), such as gateway");
+	CHECK(!load("hostname -a"));
+	CHECK(!load("hostname a-"));
+	CHECK(!load("hostname ."));
+	CHECK(!load("hostname a_b"));
+	CHECK(!load("hostname a\"b"));
+	GOOD("hostname A-b.9");
+	memset(longest, 'h', sizeof longest);
+	memcpy(longest, "hostname ", 9);
+	start();
+	CHECK(text_n(longest, 9 + 63));
+	CHECK_EQ(strlen(c.hostname), 63);
+	start();
+	CHECK(!text_n(longest, 9 + 64));
+}
+
+static void app_names(void)
+{
+	GOOD("app nat");
+	CHECK_STR(c.app, "nat");
+	WRONG_VALUE("app nta", "app: unknown \"nta\", nearest: nat (there are: nat, wire, 6to4)");
+	WRONG_VALUE("menu-default 6tp4",
+	            "menu-default: unknown \"6tp4\", nearest: 6to4 (there are: nat, wire, 6to4)");
+	CHECK(!load("app natt"));
+	CHECK(!load("app na"));
+	CHECK(!load("app NAT"));
+	CHECK(!load("app nat wire"));
+	config_init(&c, NULL, 0);
+	CHECK(!text("app nat"));
+	CHECK_STR(error(0), "gateway.conf:1: app: unknown \"nat\", nearest: none (there are: )");
+}
+
+static void nics(void)
+{
+	GOOD("lan nic0\nwan 52-54-00-12-34-56");
+	CHECK(prints("wan 52:54:00:12:34:56"));
+	GOOD("lan nic255\n");
+	CHECK_EQ(c.port[0].nic.index, 255);
+#define EXPECTED "lan: expected nic0, nic1, ... or a MAC address such as 52:54:00:12:34:56"
+	WRONG_VALUE("lan nic256", EXPECTED);
+	WRONG_VALUE("lan nic", EXPECTED);
+	WRONG_VALUE("lan eth0", EXPECTED);
+	WRONG_VALUE("lan 0", EXPECTED);
+	WRONG_VALUE("lan nic-1", EXPECTED);
+	WRONG_VALUE("lan nic0 nic1", EXPECTED);
+	WRONG_VALUE("lan 01:00:5e:00:00:01", "lan: the MAC address is not that of one station");
+	WRONG_VALUE("lan ff:ff:ff:ff:ff:ff", "lan: the MAC address is not that of one station");
+	WRONG_VALUE("lan 00:00:00:00:00:00", "lan: the MAC address is not that of one station");
+#undef EXPECTED
+}
+
+static void same_nic(void)
+{
+	GOOD("\nlan nic1\n");
+	CHECK(!config_check(&c));
+	CHECK_STR(error(0), "gateway.conf:2: lan and wan name the same NIC");
+	GOOD("lan nic1\nwan nic0\n");
+	CHECK(config_check(&c));
+	GOOD("lan 52:54:00:12:34:56\nwan 52:54:00:12:34:56\n");
+	CHECK(!config_check(&c));
+	CHECK_STR(error(0), "gateway.conf:2: lan and wan name the same NIC");
+	GOOD("lan 52:54:00:12:34:56\nwan 52:54:00:12:34:57\n");
+	CHECK(config_check(&c));
+	start();
+	CHECK(config_cmdline(&c, "wan=nic3"));
+	CHECK(text("wan nic1\nlan nic3\n"));
+	CHECK(!config_check(&c));
+	start();
+	CHECK(config_cmdline(&c, "lan=nic1"));
+	CHECK(text("\nwan nic0"));
+	CHECK(config_check(&c));
+	start();
+	CHECK(config_cmdline(&c, "lan=nic1"));
+	CHECK(!config_check(&c));
+	CHECK_STR(error(0), "command line: lan and wan name the same NIC");
+}
+
+static void own_addresses(void)
+{
+	GOOD("lan.address 10.0.0.1/8\nlan.address 10.255.255.254/8\nlan.address 192.0.2.0/31\n"
+	     "lan.address 192.0.2.1/31\nlan.address 192.0.2.1/32\nlan.address 2001:db8::/127\n"
+	     "lan.address 2001:db8::/128\nlan.address fe80::1/64\n");
+	CHECK_EQ(c.port[CONFIG_LAN].n_address, 8);
+	GOOD("wan.address 223.255.255.254/24\nwan.address 2001:db8::ffff:ffff:ffff:ffff/64\n");
+	/* The blocks for documentation and benchmarks count as public. */
+	GOOD("wan.address 192.0.2.1/24\nwan.address 198.51.100.1/24\nwan.address 203.0.113.1/24\n"
+	     "wan.address 198.18.0.1/15\nwan.address 2001:db8::1/32\n");
+#define EXPECTED "lan.address: expected ADDRESS/LENGTH, such as 192.168.1.1/24"
+	WRONG_VALUE("lan.address 192.168.1.1", EXPECTED);
+	WRONG_VALUE("lan.address 192.168.1.1/33", EXPECTED);
+	WRONG_VALUE("lan.address 2001:db8::1", EXPECTED);
+	WRONG_VALUE("lan.address 2001:db8::1/129", EXPECTED);
+	WRONG_VALUE("lan.address dhcp", EXPECTED);
+	WRONG_VALUE("lan.address 192.168.1.1/24 192.168.2.1/24", EXPECTED);
+	WRONG_VALUE("lan.address 192.168.1.1 /24", EXPECTED);
+#undef EXPECTED
+	WRONG_VALUE(
+	        "lan.address 10.0.0.0/8",
+	        "lan.address: 10.0.0.0/8: the host part is zero: the address names the network");
+	WRONG_VALUE(
+	        "lan.address 10.0.0.4/30",
+	        "lan.address: 10.0.0.4/30: the host part is zero: the address names the network");
+	WRONG_VALUE("lan.address 10.0.0.7/30",
+	            "lan.address: 10.0.0.7/30: the host part is all ones: the broadcast address");
+	WRONG_VALUE("lan.address 10.0.0.1/0",
+	            "lan.address: 10.0.0.1/0: a prefix length of 0 leaves no network");
+	WRONG_VALUE("lan.address 2001:db8::/64",
+	            "lan.address: 2001:db8::/64: the host part is zero: the address of any router");
+	WRONG_VALUE("lan.address 2001:db8:8000::/33", "lan.address: 2001:db8:8000::/33: the host "
+	                                              "part is zero: the address of any router");
+	GOOD("lan.address 2001:db8:8000::/32\nlan.address 2001:db8::2/126\n");
+	WRONG_VALUE("wan.address 127.0.0.1/8", "wan.address: 127.0.0.1 is a loopback address");
+	WRONG_VALUE("wan.address 224.0.0.5/24", "wan.address: 224.0.0.5 is a multicast address");
+	WRONG_VALUE("wan.address 240.0.0.5/24", "wan.address: 240.0.0.5 is a reserved address");
+	WRONG_VALUE("wan.address 255.255.255.255/32",
+	            "wan.address: 255.255.255.255 is the broadcast address");
+	WRONG_VALUE("wan.address 0.0.0.0/32", "wan.address: 0.0.0.0 is not a host's address");
+	WRONG_VALUE("wan.address 0.1.2.3/8", "wan.address: 0.1.2.3 is not a host's address");
+	WRONG_VALUE("wan.address ::/128", "wan.address: :: is not a host's address");
+	WRONG_VALUE("wan.address ::1/128", "wan.address: ::1 is the loopback address");
+	WRONG_VALUE("wan.address ff02::1/64", "wan.address: ff02::1 is a multicast address");
+	WRONG_VALUE("wan.address ::ffff:1.2.3.4/96",
+	            "wan.address: ::ffff:1.2.3.4 is an IPv4 address in IPv6 form");
+}
+
+static void gateways_routes_neighbours(void)
+{
+	WRONG_VALUE("gateway 192.0.2.1/24",
+	            "gateway: expected an address, such as 192.0.2.1 or 2001:db8::1");
+	WRONG_VALUE("gateway ff02::2", "gateway: ff02::2 is a multicast address");
+	WRONG_VALUE("gateway 0.0.0.0", "gateway: 0.0.0.0 is not a host's address");
+#define EXPECTED "route: expected PREFIX via ADDRESS, such as 10.0.0.0/8 via 192.0.2.1"
+	WRONG_VALUE("route 10.0.0.0/8", EXPECTED);
+	WRONG_VALUE("route 10.0.0.0/8 via", EXPECTED);
+	WRONG_VALUE("route 10.0.0.0/8 192.0.2.1", EXPECTED);
+	WRONG_VALUE("route 10.0.0.0/8 by 192.0.2.1", EXPECTED);
+	WRONG_VALUE("route 10.0.0.0 via 192.0.2.1", EXPECTED);
+	WRONG_VALUE("route 10.0.0.0/8 via 192.0.2.1 dev", EXPECTED);
+#undef EXPECTED
+	WRONG_VALUE("route 10.0.0.0/8 via router",
+	            "route: expected an address, such as 192.0.2.1 or 2001:db8::1");
+	WRONG_VALUE("route 10.0.0.0/8 via 224.0.0.1", "route: 224.0.0.1 is a multicast address");
+	WRONG_VALUE("route 10.0.0.0/8 via 2001:db8::1",
+	            "route: prefix and router are of different address families");
+	GOOD("route 0.0.0.0/0 via 192.0.2.1\nroute 10.1.2.3/8 via 192.0.2.1");
+	CHECK(prints("route 10.1.2.3/8 via 192.0.2.1"));
+#define EXPECTED "neighbour: expected ADDRESS MAC, such as 192.0.2.1 52:54:00:12:34:56"
+	WRONG_VALUE("neighbour 192.0.2.1", EXPECTED);
+	WRONG_VALUE("neighbour 192.0.2.1 52:54:00:12:34:56 x", EXPECTED);
+#undef EXPECTED
+	WRONG_VALUE("neighbour 192.0.2.1 52:54",
+	            "neighbour: expected a MAC address, such as 52:54:00:12:34:56");
+	WRONG_VALUE("neighbour 192.0.2.1 53:54:00:12:34:56",
+	            "neighbour: the MAC address is not that of one station");
+	WRONG_VALUE("neighbour 192.0.2.1 00:00:00:00:00:00",
+	            "neighbour: the MAC address is not that of one station");
+	WRONG_VALUE("neighbour 127.0.0.1 52:54:00:12:34:56",
+	            "neighbour: 127.0.0.1 is a loopback address");
+}
+
+static void numbers(void)
+{
+	WRONG_VALUE("lan.mtu 1279", "lan.mtu: expected a number from 1280 to 1500");
+	WRONG_VALUE("lan.mtu 1501", "lan.mtu: expected a number from 1280 to 1500");
+	WRONG_VALUE("wan.mtu 9000", "wan.mtu: expected a number from 1280 to 1500");
+	WRONG_VALUE("wan.mtu 1500 bytes", "wan.mtu: expected a number from 1280 to 1500");
+	WRONG_VALUE("wan.mtu 1400.0", "wan.mtu: expected a number from 1280 to 1500");
+	WRONG_VALUE("nat.sessions 99", "nat.sessions: expected a number from 100 to 16000000");
+	WRONG_VALUE("nat.sessions 16000001",
+	            "nat.sessions: expected a number from 100 to 16000000");
+	WRONG_VALUE("nat.sessions 4294967396",
+	            "nat.sessions: expected a number from 100 to 16000000");
+	WRONG_VALUE("nat.sessions -100", "nat.sessions: expected a number from 100 to 16000000");
+	GOOD("nat.sessions 100\nlan.mtu 1280\nwan.mtu 1500");
+	GOOD("nat.sessions 16000000");
+	WRONG_VALUE("nat.udp-timeout 0.999",
+	            "nat.udp-timeout: expected seconds from 1 to 4000000, such as 2.5");
+	WRONG_VALUE("nat.udp-timeout 4000000.001",
+	            "nat.udp-timeout: expected seconds from 1 to 4000000, such as 2.5");
+	WRONG_VALUE("nat.tcp-timeout 2h",
+	            "nat.tcp-timeout: expected seconds from 1 to 4000000, such as 2.5");
+	WRONG_VALUE("watchdog 0.5", "watchdog: expected 0 (off) or seconds from 1 to 86400");
+	WRONG_VALUE("watchdog off", "watchdog: expected 0 (off) or seconds from 1 to 86400");
+	WRONG_VALUE("menu-timeout 86401",
+	            "menu-timeout: expected seconds from 0 to 86400, such as 2.5");
+	GOOD("menu-timeout 0\nwatchdog 0.0\n");
+	CHECK(c.has_menu_timeout && c.menu_timeout_ms == 0);
+	CHECK(prints("menu-timeout 0"));
+	WRONG_VALUE("debug yes", "debug: expected on or off");
+	WRONG_VALUE("nat.hairpin ON", "nat.hairpin: expected on or off");
+	WRONG_VALUE("nat.filtering none",
+	            "nat.filtering: expected endpoint-independent, address-dependent or "
+	            "address-and-port-dependent");
+	GOOD("nat.filtering address-and-port-dependent");
+	CHECK_EQ(c.nat.filtering, NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT);
+}
+
+static void full_lists(void)
+{
+	char many[8000];
+	size_t n = 0;
+	for (unsigned i = 0; i < CONFIG_ROUTES + 1; i++)
+		n += (size_t)snprintf(many + n, sizeof many - n,
+		                      "route 10.%u.0.0/16 via 192.0.2.1\n", i);
+	WRONG(many, "gateway.conf:65: route: given more than 64 times");
+	CHECK_EQ(c.n_route, CONFIG_ROUTES);
+	CHECK(prints("route 10.63.0.0/16 via 192.0.2.1"));
+	WRONG("gateway 1.0.0.1\ngateway 1.0.0.2\ngateway 1.0.0.3\ngateway 1.0.0.4\ngateway 1.0.0.5",
+	      "gateway.conf:5: gateway: given more than 4 times");
+}
+
+static void command_line(void)
+{
+	char line[200];
+	uint64_t cursor = 0;
+	start();
+	CHECK(config_cmdline(&c, " app=nat  quiet lan.address=192.168.7.1/24\t"
+	                         "route=10.0.0.0/8+via+192.168.7.2 \033[2J"));
+	CHECK(text("app wire\nhostname fromfile\nlan.address 192.168.1.1/24\n"
+	           "lan.address 192.168.2.1/24\nroute ::/0 via 2001:db8::1\n"));
+	CHECK_STR(c.app, "nat");
+	CHECK_STR(c.hostname, "fromfile");
+	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK(prints("lan.address 192.168.7.1/24"));
+	CHECK_EQ(c.n_route, 1);
+	CHECK(prints("route 10.0.0.0/8 via 192.168.7.2"));
+	CHECK(log_next(&cursor, line, sizeof line));
+	CHECK_STR(line, "0.000 command line: ignored \"quiet\"");
+	CHECK(log_next(&cursor, line, sizeof line));
+	CHECK_STR(line, "0.000 command line: ignored \"?[2J\"");
+	CHECK(!log_next(&cursor, line, sizeof line));
+
+	/* A list on the command line may have several words. */
+	start();
+	CHECK(config_cmdline(&c, "gateway=192.0.2.1 gateway=2001:db8::1"));
+	CHECK(text("gateway 192.0.2.3"));
+	CHECK_EQ(c.n_gateway, 2);
+	start();
+	CHECK(config_cmdline(&c, ""));
+	CHECK(config_cmdline(&c, "   "));
+}
+
+static void command_line_errors(void)
+{
+	static const struct {
+		const char *line, *error;
+	} wrong[] = {
+	        {"ap=nat", "command line: unknown key \"ap\", nearest: app"},
+	        {"=nat", "command line: unknown key \"\", nearest: app"},
+	        {"app=", "command line: app: the value is missing"},
+	        {"app=+", "command line: app: the value is missing"},
+	        {"app=nat app=nat", "command line: app: given a second time"},
+	        {"lan.mtu=99", "command line: lan.mtu: expected a number from 1280 to 1500"},
+	        {"hostname=a=b", "command line: hostname: expected letters, digits, - and . (at "
+	                         "most 63), such as gateway"},
+	        {"app=\033\x01\xff", "command line: app: unknown \"???\", nearest: nat (there are: "
+	                             "nat, wire, 6to4)"},
+	        {"route+x=1", "command line: unknown key \"route+x\", nearest: route"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		start();
+		CHECK(!config_cmdline(&c, wrong[i].line));
+		CHECK_STR(error(0), wrong[i].error);
+		CHECK_EQ(c.n_errors, 1);
+	}
+	char line[2048];
+	memset(line, 'v', sizeof line - 1);
+	line[sizeof line - 1] = '\0';
+	memcpy(line, "hostname=", 9);
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	memset(line, '=', sizeof line - 1);
+	start();
+	CHECK(!config_cmdline(&c, line));
+	/* Overridden lines are still checked for form, and for "twice". */
+	start();
+	CHECK(config_cmdline(&c, "lan.mtu=1400 debug=on"));
+	CHECK(!text("lan.mtu 99\ndebug off\ndebug off\n"));
+	CHECK_STR(error(0), "gateway.conf:1: lan.mtu: expected a number from 1280 to 1500");
+	CHECK_STR(error(1), "gateway.conf:3: debug: given a second time");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	CHECK(c.debug);
+}
+
+static void many_errors(void)
+{
+	char junk[61440];
+	start();
+	for (unsigned i = 0; i < 30; i++)
+		CHECK(!config_text(&c, "more", "x\ny", 3));
+	CHECK_EQ(c.n_errors, 60);
+	CHECK_STR(error(CONFIG_ERRORS - 1), "more:2: unknown key \"y\", nearest: app");
+	config_fail(&c, "later", "%s", "one");
+	CHECK_EQ(c.n_errors, 61);
+
+	/* 60 KB: lines of one letter, one endless line, zeros, noise. */
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = i % 2 ? '\n' : 'z';
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_EQ(c.n_errors, sizeof junk / 2);
+	CHECK_STR(error(1), "gateway.conf:2: unknown key \"z\", nearest: app");
+	memset(junk, 'z', sizeof junk);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_EQ(c.n_errors, 1);
+	memset(junk, 0, sizeof junk);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x00 is not text");
+	uint32_t seed = 7;
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	for (unsigned i = 0; i < CONFIG_ERRORS; i++)
+		for (const char *p = error(i); *p; p++)
+			CHECK(*p >= ' ' && *p <= '~');
+}
+
+static void error_texts(void)
+{
+	char name[80];
+	start();
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	CHECK(!config_text(&c, name, "\n\nx", 3));
+	size_t n = strlen(c.error[0].where);
+	CHECK(n < sizeof c.error[0].where && strcmp(c.error[0].where + n - 2, ":3") == 0);
+	config_fail(&c, "", "%s %s %s", name, name, name);
+	CHECK_EQ(strlen(c.error[1].what), sizeof c.error[1].what - 1);
+	config_fail(&c, "nic", "lan: %s\n\033", "not there");
+	CHECK_STR(error(2), "nic: lan: not there??");
+}
+
+/* --- generated configurations ------------------------------------------------- */
+
+static uint32_t seed = 4242;
+
+static uint32_t draw(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+static const char *address(bool is6)
+{
+	static char turn[4][64];
+	static unsigned next;
+	char *t = turn[next++ % 4];
+	if (is6)
+		snprintf(t, 64, draw(2) ? "2001:db8:%x::%x" : "2001:DB8::%X:%X:0:0:1", draw(65536),
+		         1 + draw(65535));
+	else
+		snprintf(t, 64, "%u.%u.%u.%u", 1 + draw(126), draw(256), draw(256), 1 + draw(253));
+	return t;
+}
+
+static const char *seconds(uint32_t most)
+{
+	static char t[32];
+	static const char *const form[] = {"%u", "%u.5", "%u.25", "%u.007", "%u.0"};
+	snprintf(t, sizeof t, form[draw(ARRAY_SIZE(form))], 1 + draw(most - 1));
+	return t;
+}
+
+/* One good line for a key that is drawn; `used` keeps the others from coming
+ * twice. */
+static int line(char *buf, size_t size, uint32_t *used)
+{
+	static const char *const timeout[] = {
+	        "nat.udp-timeout",  "nat.tcp-timeout", "nat.tcp-transitory-timeout",
+	        "nat.icmp-timeout", "menu-timeout",    "watchdog"};
+	static const char *const filter[] = {"endpoint-independent", "address-dependent",
+	                                     "address-and-port-dependent"};
+	uint32_t kind = draw(20);
+	bool is6 = draw(2);
+	if (kind < 16 && (*used >> kind & 1))
+		return 0;
+	*used |= 1u << kind;
+	switch (kind) {
+	case 0:
+		return snprintf(buf, size, "app %s\n", apps[draw(3)]);
+	case 1:
+		return snprintf(buf, size, "hostname h%u.example\n", draw(1000));
+	case 2:
+		return snprintf(buf, size, "lan nic%u\n", draw(256));
+	case 3:
+		return snprintf(buf, size, "wan 52:54:00:%02x:%02X:%02x\n", draw(256), draw(256),
+		                draw(256));
+	case 4:
+	case 5:
+		return snprintf(buf, size, "%s.mtu %u\n", kind == 4 ? "lan" : "wan",
+		                1280 + draw(221));
+	case 6:
+		return snprintf(buf, size, "menu-default\t%s # c\n", apps[draw(3)]);
+	case 7:
+		return snprintf(buf, size, "nat.sessions %u\n", 100 + draw(16000000 - 100));
+	case 8:
+		return snprintf(buf, size, "nat.filtering %s\r\n", filter[draw(3)]);
+	case 9:
+		return snprintf(buf, size, "%s %s\n", "nat.hairpin", draw(2) ? "on" : "off");
+	default:
+		break;
+	}
+	if (kind < 16)
+		return snprintf(buf, size, "%s %s\n", timeout[kind - 10],
+		                seconds(kind < 14 ? 4000000 : 86400));
+	switch (kind) {
+	case 16:
+		return snprintf(buf, size, "%s.address %s/%u\n", draw(2) ? "lan" : "wan",
+		                address(is6), is6 ? 127 : 31);
+	case 17:
+		return snprintf(buf, size, "gateway %s\n", address(is6));
+	case 18:
+		return snprintf(buf, size, "route %s/%u  via %s\n", address(is6),
+		                draw(is6 ? 129 : 33), address(is6));
+	default:
+		return snprintf(buf, size, "neighbour %s 52-54-00-%02x-aa-BB // x\n", address(is6),
+		                draw(256));
+	}
+}
+
+static void round_trips(void)
+{
+	static struct config first;
+	for (unsigned round = 0; round < 3000; round++) {
+		char file[4000] = "", again[8000], twice[8000];
+		size_t n = 0;
+		uint32_t used = 0;
+		start();
+		for (unsigned i = draw(40); i > 0; i--)
+			n += (size_t)line(file + n, sizeof file - n, &used);
+		/* Lists may overflow: then the error is the lists' only. */
+		if (!text(file)) {
+			CHECK(strstr(error(0), "given more than"));
+			c.n_errors = 0;
+		}
+		dump(again, sizeof again);
+		first = c;
+		CHECK(load(again));
+		CHECK_STR(error(0), "");
+		CHECK(memcmp(&first, &c, offsetof(struct config, apps)) == 0);
+		dump(twice, sizeof twice);
+		CHECK_STR(twice, again);
+	}
+}
+
+int main(void)
+{
+	TEST(defaults);
+	TEST(every_key);
+	TEST(lines);
+	TEST(not_text);
+	TEST(unknown_keys);
+	TEST(missing_and_twice);
+	TEST(names);
+	TEST(app_names);
+	TEST(nics);
+	TEST(same_nic);
+	TEST(own_addresses);
+	TEST(gateways_routes_neighbours);
+	TEST(numbers);
+	TEST(full_lists);
+	TEST(command_line);
+	TEST(command_line_errors);
+	TEST(many_errors);
+	TEST(error_texts);
+	TEST(round_trips);
+	return tap_done();
+}
