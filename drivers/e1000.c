@@ -5,15 +5,16 @@
  *
  * Invariants: every receive slot has a packet, also the one slot before
  * rx_next that the card may not use (a tail equal to the head would mean an
- * empty ring, 3.2.6). tx_pkt holds the frames from tx_head up to tx_tail, at
- * most E1000_RING - 1. No register is read for a packet: the DD bits in memory
- * say what is done, and one tail is written a burst.
+ * empty ring, 3.2.6). The transmit slots from tx_head up to tx_tail, at most
+ * E1000_RING - 1, hold the frames under way. No register is read for a packet: the DD bits in
+ * memory say what is done, and one tail is written a burst.
  *
  * Left out on purpose: checksum and segmentation offload, VLAN stripping,
  * extended descriptors, interrupt moderation (the gateway polls; an interrupt
  * only ends a halt, and there sooner is better). */
 #include "drivers/drivers.h"
 #include "drivers/e1000.h"
+#include "drivers/ring.h"
 
 #include "kernel/alloc.h"
 #include "kernel/log.h"
@@ -44,81 +45,128 @@ static inline uint32_t device_word(const uint32_t *p)
 	return *(const volatile uint32_t *)p;
 }
 
-/* A descriptor whose frame cannot be taken: counts why. Its packet stays. */
-static void rx_drop(struct e1000 *e, uint32_t state)
+static inline struct e1000_slot *rx_slot(struct e1000_rx_desc *d)
 {
-	bool end = (state & RXD_EOP) != 0;
-	if (e->rx_want == RX_SKIP) {
+	return (struct e1000_slot *)(d + E1000_RING);
+}
+
+/* Gives a slot a packet, its own again or a fresh one. */
+static inline void rx_give(struct e1000_rx_desc *d, struct pkt *p)
+{
+	d->addr = (uint32_t)dma_addr(p->data);
+	d->state = 0;
+	rx_slot(d)->p = p;
+}
+
+/* A frame that cannot be taken: counts why. Its packet stays in the ring. */
+static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
+{
+	bool good = (state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
+	            d->len - FRAME_MIN <= PKT_ROOM - FRAME_MIN;
+	if (good) {
+		e->nic.count.rx_no_packet++;
+	} else if (e->rx_want == RX_SKIP) {
 		/* The rest of a frame that is counted already. */
-		if (end)
+		if (state & RXD_EOP)
 			e->rx_want = RX_WANT;
-		return;
+	} else {
+		if (!(state & RXD_EOP))
+			e->rx_want = RX_SKIP; /* longer than a slot: drop it to its end */
+		e->nic.count.rx_errors++;
 	}
-	if (!end)
-		e->rx_want = RX_SKIP; /* a frame over a slot: dropped to its end */
-	e->nic.count.rx_errors++;
+	rx_give(d, rx_slot(d)->p);
+}
+
+/* The way back to the card for all before `next`: the slot just before it stays
+ * ours, so the tail never meets the head. */
+static void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
+{
+	if (next == e->rx_next)
+		return;
+	uint32_t at = (uint32_t)(next - e->rx->desc);
+	e->rx_next = &e->rx->desc[at & MASK];
+	e->ack = 2;
+	io_wmb();
+	e1000_write(e, E1000_RDT, at - 1);
 }
 
 static uint32_t e1000_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 {
 	struct e1000 *e = card(nic);
-	struct pkt **out = burst;
-	uint32_t at = e->rx_next;
-	/* Every descriptor looked at counts, so that a flood of bad frames ends
-	 * the burst as well. */
-	for (; max; max--) {
-		struct e1000_rx_desc *d = &e->rx_ring[at];
-		uint32_t state = device_word(&d->state);
+	struct e1000_rx_desc *d = e->rx_next;
+	/* A burst ends with the ring, so that no step has to look for its end,
+	 * and takes a descriptor a step, so that a flood of bad frames ends too. */
+	uint32_t room = min_u32(max, (uint32_t)(&e->rx->desc[E1000_RING] - d));
+	struct e1000_rx_desc *stop = d + room;
+	struct e1000_rx_desc *enough = d + min_u32(room, nic->pool->n_free);
+	struct pkt **top = ring_top(nic->pool), **out = burst;
+	uint32_t want = e->rx_want, state = RXD_DD;
+	for (; d != enough; d++) {
+		state = device_word(&d->state);
+		io_rmb(); /* the length only after the state */
+		uint32_t len = d->len;
+		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
+		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
+			struct pkt *p = rx_slot(d)->p;
+			p->len = len;
+			p->total = len;
+			*out++ = p;
+			rx_give(d, ring_alloc(&top));
+		} else if (state & RXD_DD) {
+			rx_drop(e, d, state);
+			want = e->rx_want;
+		} else {
+			break;
+		}
+	}
+	ring_settle(nic->pool, top);
+	/* The pool is empty: what has come makes room for what comes next. */
+	for (; UNLIKELY((state & RXD_DD) && d != stop); d++) {
+		state = device_word(&d->state);
 		if (!(state & RXD_DD))
 			break;
-		io_rmb(); /* the length only after DD */
-		struct pkt *p = e->rx_pkt[at];
-		uint32_t len = d->len;
-		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
-		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
-			struct pkt *fresh = pkt_alloc(nic->pool);
-			if (LIKELY(fresh != NULL)) {
-				p->len = len;
-				p->total = len;
-				*out++ = p;
-				e->rx_pkt[at] = fresh;
-				p = fresh;
-			} else {
-				nic->count.rx_no_packet++;
-			}
-		} else {
-			rx_drop(e, state);
-		}
-		d->addr = (uint32_t)dma_addr(p->data);
-		d->state = 0;
-		at = (at + 1) & MASK;
+		io_rmb();
+		rx_drop(e, d, state);
 	}
-	if (at != e->rx_next) {
-		e->rx_next = at;
-		e->ack = 2;
-		io_wmb();
-		e1000_write(e, E1000_RDT, (at - 1) & MASK);
-	}
+	rx_return(e, d);
 	return (uint32_t)(out - burst);
 }
 
 /* --- transmit ------------------------------------------------------------------- */
 
-/* Frees what was sent. Only the last descriptor of a burst is written back, and
- * they are done in order (3.4.2). */
+static inline struct e1000_slot *tx_slot(struct e1000_tx_desc *d)
+{
+	return (struct e1000_slot *)(d + E1000_RING);
+}
+
+/* The last descriptor of the oldest burst under way. Only it is written back;
+ * descriptors are done in order (3.4.2). */
+static inline struct e1000_tx_desc *tx_oldest(const struct e1000 *e)
+{
+	uint32_t end = e->tx->slot[e->tx_head & MASK].end;
+	return &e->tx->desc[(end - 1) & MASK];
+}
+
+static inline bool tx_done(const struct e1000 *e)
+{
+	return (device_word(&tx_oldest(e)->state) & TXD_DD) != 0;
+}
+
+/* Gives back the packets of what was sent. Leaves each descriptor's state 0 for
+ * its next use. */
 static inline void tx_reclaim(struct e1000 *e)
 {
-	uint32_t head = e->tx_head;
-	while (head != e->tx_tail) {
-		uint32_t end = e->tx_end[head & MASK];
-		if (!(device_word(&e->tx_ring[(end - 1) & MASK].state) & TXD_DD))
-			break;
-		io_rmb();
-		do
-			pkt_free(e->tx_pkt[head++ & MASK]);
-		while (head != end);
+	struct pool *pool = e->nic.pool;
+	struct pkt **top = ring_top(pool);
+	while (e->tx_head != e->tx_tail && tx_done(e)) {
+		struct e1000_tx_desc *d = tx_oldest(e);
+		struct e1000_slot *s = &e->tx->slot[e->tx_head & MASK];
+		e->tx_head = s->end;
+		d->state = 0;
+		for (struct e1000_slot *last = tx_slot(d); s <= last; s++)
+			ring_free(pool, &top, s->p);
 	}
-	e->tx_head = head;
+	ring_settle(pool, top);
 }
 
 /* A frame that is too short gets zeros, so that no old bytes leave with it (the
@@ -139,31 +187,33 @@ static uint32_t tx_odd(struct e1000 *e, struct pkt *p)
 	return 0;
 }
 
-/* Fills descriptors for n frames that have room, the last one with RS. */
-static inline void tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
+/* Fills descriptors for the first of n frames, as far as the ring goes without
+ * a turn, and asks for a write-back of the last. All of them have room. Gives
+ * how many frames it dealt with. */
+static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
-	uint32_t first = e->tx_tail, tail = first;
-	struct e1000_tx_desc *d = NULL;
-	for (; n; n--) {
-		struct pkt *p = *burst++;
+	uint32_t at = e->tx_tail & MASK;
+	struct e1000_tx_desc *first = &e->tx->desc[at], *d = first;
+	n = min_u32(min_u32(n, NIC_BURST), E1000_RING - at);
+	for (struct pkt **end = burst + n; burst != end; burst++) {
+		struct pkt *p = *burst;
 		uint32_t len = p->len;
 		if (UNLIKELY(len - WIRE_MIN > WIRE_MAX - WIRE_MIN)) {
 			len = tx_odd(e, p);
 			if (len == 0)
 				continue;
 		}
-		d = &e->tx_ring[tail & MASK];
 		d->addr = (uint32_t)dma_addr(p->data);
-		d->cmd = len | TXD_EOP | TXD_IFCS;
-		d->state = 0;
-		e->tx_pkt[tail & MASK] = p;
-		tail++;
+		d->cmd = len + (TXD_EOP | TXD_IFCS);
+		tx_slot(d)->p = p;
+		d++;
 	}
-	if (tail == first)
-		return;
-	d->cmd |= TXD_RS;
-	e->tx_end[first & MASK] = tail;
-	e->tx_tail = tail;
+	if (d != first) {
+		d[-1].cmd |= TXD_RS;
+		e->tx_tail += (uint32_t)(d - first);
+		tx_slot(first)->end = e->tx_tail;
+	}
+	return n;
 }
 
 static uint32_t tx_no_link(struct e1000 *e, struct pkt **burst, uint32_t n)
@@ -185,11 +235,8 @@ static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 	if (UNLIKELY(n > room))
 		n = room;
 	uint32_t old = e->tx_tail, done = 0;
-	while (done < n) { /* an RS every NIC_BURST, so that reclaiming keeps up */
-		uint32_t part = min_u32(n - done, NIC_BURST);
-		tx_fill(e, burst + done, part);
-		done += part;
-	}
+	while (done < n)
+		done += tx_fill(e, burst + done, n - done);
 	if (e->tx_tail != old) {
 		io_wmb();
 		e1000_write(e, E1000_TDT, e->tx_tail & MASK);
@@ -224,18 +271,19 @@ static void start_filters(struct e1000 *e)
 static void start_rx(struct e1000 *e)
 {
 	for (uint32_t i = 0; i < E1000_RING; i++) {
-		uint32_t addr = (uint32_t)dma_addr(e->rx_pkt[i]->data);
-		e->rx_ring[i] = (struct e1000_rx_desc){.addr = addr};
+		struct e1000_rx_desc *d = &e->rx->desc[i];
+		*d = (struct e1000_rx_desc){0};
+		rx_give(d, rx_slot(d)->p);
 	}
-	e->rx_next = 0;
+	e->rx_next = e->rx->desc;
 	e->rx_want = RX_WANT;
 	e->ack = 2;
 	io_wmb();
 	e1000_write(e, E1000_RDTR, 0); /* 13.4.30: no delay */
 	e1000_write(e, E1000_RXCSUM, 0);
-	e1000_write(e, E1000_RDBAL, (uint32_t)dma_addr(e->rx_ring));
+	e1000_write(e, E1000_RDBAL, (uint32_t)dma_addr(e->rx->desc));
 	e1000_write(e, E1000_RDBAH, 0);
-	e1000_write(e, E1000_RDLEN, E1000_RING * sizeof *e->rx_ring);
+	e1000_write(e, E1000_RDLEN, sizeof e->rx->desc);
 	e1000_write(e, E1000_RDH, 0);
 	e1000_write(e, E1000_RDT, E1000_RING - 1);
 	write_rctl(e);
@@ -243,15 +291,15 @@ static void start_rx(struct e1000 *e)
 
 static void start_tx(struct e1000 *e)
 {
-	memset(e->tx_ring, 0, E1000_RING * sizeof *e->tx_ring);
+	memset(e->tx->desc, 0, sizeof e->tx->desc);
 	e->tx_head = e->tx_tail = 0;
 	e->tx_refused = e->tx_wake = false;
 	io_wmb();
 	e1000_write(e, E1000_TIDV, 0);
 	e1000_write(e, E1000_TIPG, e->kind == E1000_82544 ? TIPG_COPPER_44 : TIPG_COPPER);
-	e1000_write(e, E1000_TDBAL, (uint32_t)dma_addr(e->tx_ring));
+	e1000_write(e, E1000_TDBAL, (uint32_t)dma_addr(e->tx->desc));
 	e1000_write(e, E1000_TDBAH, 0);
-	e1000_write(e, E1000_TDLEN, E1000_RING * sizeof *e->tx_ring);
+	e1000_write(e, E1000_TDLEN, sizeof e->tx->desc);
 	e1000_write(e, E1000_TDH, 0);
 	e1000_write(e, E1000_TDT, 0);
 	e1000_write(e, E1000_TCTL, TCTL_EN | TCTL_CT | TCTL_COLD);
@@ -306,7 +354,7 @@ static void tx_forget(struct e1000 *e, uint64_t *counter)
 {
 	*counter += e->tx_tail - e->tx_head;
 	while (e->tx_head != e->tx_tail)
-		pkt_free(e->tx_pkt[e->tx_head++ & MASK]);
+		pkt_free(e->tx->slot[e->tx_head++ & MASK].p);
 }
 
 /* From the beginning, after a hang or with frames that no link will take. */
@@ -378,15 +426,13 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 
 static bool rx_waiting(const struct e1000 *e)
 {
-	return (device_word(&e->rx_ring[e->rx_next].state) & RXD_DD) != 0;
+	return (device_word(&e->rx_next->state) & RXD_DD) != 0;
 }
 
+/* Room for what tx() had to refuse. */
 static bool tx_waiting(const struct e1000 *e)
 {
-	if (!e->tx_refused || e->tx_head == e->tx_tail)
-		return false;
-	uint32_t end = e->tx_end[e->tx_head & MASK];
-	return (device_word(&e->tx_ring[(end - 1) & MASK].state) & TXD_DD) != 0;
+	return e->tx_refused && e->tx_head != e->tx_tail && tx_done(e);
 }
 
 /* The causes are enabled all the time; to arm is to acknowledge them, then to
@@ -472,12 +518,13 @@ static enum e1000_kind kind_of(uint16_t device)
 static bool fill_ring(struct e1000 *e, struct pool *pool)
 {
 	for (uint32_t i = 0; i < E1000_RING; i++) {
-		e->rx_pkt[i] = pkt_alloc(pool);
-		if (!e->rx_pkt[i]) {
+		struct pkt *p = pkt_alloc(pool);
+		if (!p) {
 			while (i--)
-				pkt_free(e->rx_pkt[i]);
+				pkt_free(e->rx->slot[i].p);
 			return false;
 		}
+		e->rx->slot[i].p = p;
 	}
 	return true;
 }
@@ -491,10 +538,10 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	if (!e)
 		return "no memory";
 	/* 13.4.25: 16-byte alignment; a cache line and a page keep it simple. */
-	e->rx_ring = alloc(E1000_RING * sizeof *e->rx_ring, 4096);
-	e->tx_ring = alloc(E1000_RING * sizeof *e->tx_ring, 4096);
+	e->rx = alloc(sizeof *e->rx, 4096);
+	e->tx = alloc(sizeof *e->tx, 4096);
 	e->regs = mem_map(bar.base, E1000_WINDOW);
-	if (!e->rx_ring || !e->tx_ring || !e->regs)
+	if (!e->rx || !e->tx || !e->regs)
 		return "no memory";
 	e->kind = kind_of(dev->device);
 	e->nic = (struct nic){

@@ -15,12 +15,29 @@ enum e1000_kind {
 	E1000_82544, /* no EERD */
 };
 
+/* A ring as the card sees it, and beside each descriptor, at the same distance
+ * everywhere, what the card must not see: one pointer walks both. */
+struct e1000_slot {
+	struct pkt *p;
+	uint32_t end; /* transmit, at the first slot of a burst: tx_tail after it */
+	uint32_t unused[3 - sizeof(void *) / 4];
+};
+struct e1000_rx_ring {
+	struct e1000_rx_desc desc[E1000_RING];
+	struct e1000_slot slot[E1000_RING];
+};
+struct e1000_tx_ring {
+	struct e1000_tx_desc desc[E1000_RING];
+	struct e1000_slot slot[E1000_RING];
+};
+_Static_assert(sizeof(struct e1000_slot) == 16, "slots as large as descriptors");
+
 struct e1000 {
 	struct nic nic; /* first: the ops get a pointer to it */
 	volatile uint8_t *regs;
-	struct e1000_rx_desc *rx_ring;
-	struct e1000_tx_desc *tx_ring;
-	uint32_t rx_next; /* next descriptor to look at, below E1000_RING */
+	struct e1000_rx_ring *rx;
+	struct e1000_tx_ring *tx;
+	struct e1000_rx_desc *rx_next; /* next to look at */
 	uint32_t rx_want; /* RXD_DD and RXD_EOP; unreachable while a chain is skipped */
 	uint32_t tx_head; /* oldest frame not reclaimed; runs free */
 	uint32_t tx_tail; /* next free descriptor; runs free */
@@ -33,9 +50,6 @@ struct e1000 {
 	uint64_t poll_us, stats_us;
 	uint32_t hang_head; /* tx_head at hang_us */
 	uint64_t hang_us;
-	struct pkt *rx_pkt[E1000_RING];
-	struct pkt *tx_pkt[E1000_RING];
-	uint32_t tx_end[E1000_RING]; /* at a burst's first slot: index after its last */
 	uint32_t mta[MTA_WORDS];
 };
 
