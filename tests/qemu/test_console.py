@@ -171,12 +171,14 @@ def test_poweroff(make_lab: Callable[..., Lab], debug_exit: bool) -> None:
 
 
 def test_crash(make_lab: Callable[..., Lab]) -> None:
-    """A CPU exception: registers and a trail of function names on COM1 and the screen's start, then a restart."""
+    """A CPU exception: where and why, registers, a trail of function names on COM1, then a restart."""
     lab = make_lab()
     machine = lab.boot(net.NAT, "debug=on")
     machine.console.send("crash\r")
-    machine.console.expect(r"(?i)\beip[ =:]+(0x)?[0-9a-f]{8}")
-    machine.console.expect(r"(?m)[0-9a-f]{8}.*\bcrash\w*|\b\w*crash\w*\+")
+    machine.console.expect(r"exception.*\b\w*crash\w*\+0x[0-9a-f]+")
+    for register in ("eax", "esp", "eip"):
+        machine.console.expect(rf"\b{register}[ =:]+[0-9a-f]{{8}}\b")
+    machine.console.expect(r"^ *[0-9a-f]{8} [a-z]\w*\+0x[0-9a-f]+$")
     machine.wait_event("RESET")
     machine.wait_ready("nat")
     lab.wait_ping()

@@ -82,6 +82,9 @@ def _with_machine(options: argparse.Namespace) -> int:
     nics = [model for model in options.nic or ("e1000", "e1000") if model != "none"]
     with Lab(nics=nics, hosts=not options.no_hosts) as lab:
         if options.action == "console":
+            if not sys.stdin.isatty():
+                print("lab: console needs a terminal", file=sys.stderr)
+                return 2
             options.no_wait = True
         machine = _boot(lab, options)
         if options.action == "console":

@@ -13,7 +13,7 @@ from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
-_SHOWN = re.compile(r"rx_|tx_|forwarded|nat_|packets_free|uptime|cpu_busy")
+_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
@@ -106,5 +106,5 @@ def _show_stats(lab: Lab) -> None:
         return
     _say("\nFrom the gateway's `stats`:")
     for name, value in stats.items():
-        if _SHOWN.match(name) or (name.startswith("drop") and value):
+        if _SHOWN.match(name) or value:
             _say(f"    {name} {value}")

@@ -16,7 +16,8 @@ from .serial import Console, connect
 from .wait import Timeout, until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-IMAGE = os.path.join(ROOT, "images", "gateway.elf")
+# Another build may be tried in place of the usual one.
+IMAGE = os.environ.get("BAREGATE_IMAGE") or os.path.join(ROOT, "images", "gateway.elf")
 
 # Short names of NIC models; any other text is a QEMU device with its options.
 NIC_MODELS = {
