@@ -1,0 +1,95 @@
+/* Fuzzer: any command line and any file as configuration. The bytes before the
+ * first NUL are the command line, the rest is the file; without a NUL all is
+ * the file.
+ *
+ * Whatever was read, the configuration in force must print as text that loads
+ * again without an error and gives the same configuration. */
+#include "kernel/config.h"
+#include "kernel/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const apps[] = {"nat", "wire", "6to4", "dns64"};
+static struct config first, second;
+
+#define MUST(x)                                           \
+	do {                                              \
+		if (!(x)) {                               \
+			fprintf(stderr, "not: %s\n", #x); \
+			abort();                          \
+		}                                         \
+	} while (0)
+
+static size_t print(const struct config *c, char *out, size_t size)
+{
+	char line[200];
+	uint32_t cursor = 0;
+	size_t n = 0;
+	while (config_line(c, &cursor, line, sizeof line)) {
+		size_t len = strlen(line);
+		MUST(len > 0 && len + 1 < size - n);
+		memcpy(out + n, line, len);
+		out[n + len] = '\n';
+		n += len + 1;
+	}
+	/* The cursor stays at the end. */
+	MUST(!config_line(c, &cursor, line, sizeof line));
+	return n;
+}
+
+static void check_text(const char *text, size_t room)
+{
+	size_t n = strnlen(text, room);
+	MUST(n > 0 && n < room);
+	for (size_t i = 0; i < n; i++)
+		MUST(text[i] >= ' ' && text[i] <= '~');
+}
+
+static void check_errors(const struct config *c, bool ok)
+{
+	MUST(ok == (c->n_errors == 0));
+	for (uint32_t i = 0; i < c->n_errors && i < CONFIG_ERRORS; i++) {
+		check_text(c->error[i].where, sizeof c->error[i].where);
+		check_text(c->error[i].what, sizeof c->error[i].what);
+	}
+}
+
+static void check_in_force(void)
+{
+	static char text[32768], again[32768];
+	size_t n = print(&first, text, sizeof text);
+	config_init(&second, apps, ARRAY_SIZE(apps));
+	MUST(config_text(&second, "again", text, n));
+	MUST(second.n_errors == 0);
+	MUST(memcmp(&first, &second, offsetof(struct config, apps)) == 0);
+	MUST(print(&second, again, sizeof again) == n && memcmp(text, again, n) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *nul = size ? memchr(data, 0, size) : NULL;
+	size_t words = nul ? (size_t)(nul - data) + 1 : 0;
+	/* Copies of their own, so that a look beyond the end is found. */
+	char *line = calloc(1, words + 1), *file = malloc(size > words ? size - words : 1);
+	MUST(line && file);
+	if (words)
+		memcpy(line, data, words);
+	if (size > words)
+		memcpy(file, data + words, size - words);
+	log_reset();
+	config_init(&first, apps, ARRAY_SIZE(apps));
+	MUST(first.n_errors == 0);
+	bool ok = config_cmdline(&first, line);
+	check_errors(&first, ok);
+	ok = config_text(&first, "gateway.conf", file, size - words) && ok;
+	check_errors(&first, ok);
+	check_in_force();
+	ok = config_check(&first) && ok;
+	check_errors(&first, ok);
+	free(line);
+	free(file);
+	return 0;
+}
