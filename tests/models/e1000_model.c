@@ -73,7 +73,7 @@ static bool lookup(uint32_t off, uint32_t *mask)
 	return false;
 }
 
-/* --- reset (14.? and 4.6) -------------------------------------------------------- */
+/* --- reset (13.4.1, 14.3) ---------------------------------------------------------- */
 
 /* Values after a reset; the EEPROM gives the address (5.6.1). */
 static void defaults(struct e1000_model *m)
@@ -92,7 +92,9 @@ static void defaults(struct e1000_model *m)
 	 * they hold anything. */
 	memset(&m->reg[MTA / 4], 0x5a, 128 * 4);
 	for (unsigned i = 1; i < 16; i++)
-		m->reg[(RAL + 8 * i) / 4] = 0xa5a5a5a5;
+		m->reg[(RAL + 8 * i) / 4] = m->reg[(RAL + 8 * i) / 4 + 1] = 0xa5a5a5a5;
+	for (unsigned i = 0; i < 74; i++) /* nor are the statistics (13.7) */
+		m->reg[STATS / 4 + i] = 1000 + i;
 	if ((m->eeprom[0x0a] & 0xc000) == 0x4000) { /* signature (5.6.8) */
 		m->reg[RAL / 4] = m->eeprom[0] | (uint32_t)m->eeprom[1] << 16;
 		m->reg[RAL / 4 + 1] = m->eeprom[2] | 0x80000000u;
@@ -134,7 +136,7 @@ static void link_look(struct e1000_model *m)
 
 static uint32_t status(const struct e1000_model *m)
 {
-	uint32_t v = 0;
+	uint32_t v = m->lan_b ? 1u << 2 : 0;
 	if (link_up(m)) {
 		v |= STATUS_LU;
 		v |= m->half_duplex ? 0 : STATUS_FD;
@@ -150,7 +152,7 @@ void e1000_model_cable(struct e1000_model *m, bool in)
 	link_look(m);
 }
 
-/* --- PHY registers (13.4.9, 11) ---------------------------------------------------- */
+/* --- PHY registers (13.4.7, 11) ---------------------------------------------------- */
 
 static void phy_defaults(struct e1000_model *m)
 {

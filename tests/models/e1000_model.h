@@ -47,6 +47,7 @@ struct e1000_model {
 	bool eeprom_dead;      /* EERD.DONE never comes */
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
 	bool phy_dead;         /* MDIC.R never comes */
+	bool lan_b;            /* the second port of an 82546 */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */
 	uint32_t negotiate_us; /* how long auto-negotiation takes (default 0) */

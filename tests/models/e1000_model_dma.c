@@ -168,6 +168,7 @@ enum e1000_rx e1000_model_receive(struct e1000_model *m, const void *frame, uint
 		return E1000_RX_OFF;
 	if (n < 60 || (n > 1518 && !(m->reg[RCTL / 4] & RCTL_LPE))) {
 		e1000_model_count(m, n < 60 ? RUC : ROC, 1);
+		e1000_model_count(m, RLEC, 1);
 		return E1000_RX_BAD;
 	}
 	if (!accepted(m, frame))
