@@ -58,7 +58,7 @@ static void draw(const struct menu_state *m, const struct config *c, const struc
 {
 	make_room();
 	console_clear();
-	console_print("Baregate                 what shall this gateway do?\n\n");
+	console_print("Baregate: what shall this gateway do?\n\n");
 	uint32_t rows = ROWS - FIXED_ROWS;
 	uint32_t n = min_u32(m->n, rows / 2);
 	/* Of a long list, the part with the choice in it. */
