@@ -17,11 +17,11 @@
 #define PIT_HZ 1193182u
 enum { PIT_CH0 = 0x40, PIT_CH2 = 0x42, PIT_MODE = 0x43, PORT_B = 0x61 };
 
-#define CALIBRATE_COUNTS (PIT_HZ / 100) /* 10 ms */
+#define CALIBRATE_COUNTS (PIT_HZ / 200) /* 5 ms */
 #define SAMPLE_TRIES     8
-/* Reads of the timer that all of 10 ms can take: each is three port accesses
- * of some 0.1 us at the very least. */
-#define WAIT_READS  100000u
+/* What 5 ms take at most, on the fastest processor; a timer that stands still
+ * costs a slow one half a second. */
+#define WAIT_CYCLES 200000000u
 #define FALLBACK_HZ 1000000000u
 #define SLOWEST_HZ  50000000u
 #define FASTEST_HZ  20000000000ull
@@ -69,15 +69,16 @@ static uint64_t measure(void)
 	io_out8(PIT_CH2, 0);
 	(void)pit_count(); /* the count is loaded with the next pulse */
 	struct sample start = sample();
-	uint32_t reads = 0;
 	uint16_t passed = 0;
-	while (passed < CALIBRATE_COUNTS && reads++ < WAIT_READS)
+	while (passed < CALIBRATE_COUNTS && io_cycles() - start.tsc < WAIT_CYCLES)
 		passed = (uint16_t)(start.count - pit_count());
+	if (passed < CALIBRATE_COUNTS) {
+		io_out8(PORT_B, old);
+		return 0;
+	}
 	struct sample end = sample();
 	io_out8(PORT_B, old);
 	passed = (uint16_t)(start.count - end.count);
-	if (reads >= WAIT_READS || passed < CALIBRATE_COUNTS)
-		return 0;
 	return (end.tsc - start.tsc) * PIT_HZ / passed;
 }
 

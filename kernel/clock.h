@@ -7,7 +7,8 @@
 
 #define CLOCK_HZ 100 /* ticks a second */
 
-/* Calibrates (about 10 ms) and starts the tick. */
+/* Calibrates (about 5 ms) and starts the tick. After cpu_init; the time is 0
+ * before. */
 void clock_init(void);
 
 /* Microseconds since the entry point; monotonic. */

@@ -26,6 +26,7 @@
 static uint8_t out[OUT_BYTES];
 static uint32_t out_head, out_tail; /* read, written; free-running */
 static uint32_t out_lost;
+static bool dropping; /* since the ring was full */
 static uint8_t in[IN_BYTES];
 static uint32_t in_head, in_tail;
 static int16_t key[KEYS]; /* from the keyboard */
@@ -57,27 +58,36 @@ uint32_t console_lost(void)
 	return out_lost;
 }
 
-/* Queues bytes that must not be torn apart. */
-static void queue(const char *text, uint32_t len)
+static void queue_line_end(void)
 {
-	if (console_room() < len) {
-		out_lost += len;
-		return;
+	out[out_tail++ % OUT_BYTES] = '\r';
+	out[out_tail++ % OUT_BYTES] = '\n';
+}
+
+/* Queues a character. What does not fit is dropped up to the end of its line,
+ * or until everything has gone out. */
+static void queue(char c)
+{
+	if (dropping && out_head == out_tail) {
+		dropping = false;
+		queue_line_end();
 	}
-	for (uint32_t i = 0; i < len; i++)
-		out[out_tail++ % OUT_BYTES] = (uint8_t)text[i];
+	bool end = c == '\n';
+	dropping = console_room() < 2 || (dropping && !end);
+	if (dropping)
+		out_lost++;
+	else if (end)
+		queue_line_end();
+	else
+		out[out_tail++ % OUT_BYTES] = (uint8_t)c;
 }
 
 void console_write(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		vga_put((uint8_t)text[i]);
-		if (!uart_present())
-			continue;
-		if (text[i] == '\n')
-			queue("\r\n", 2);
-		else
-			queue(&text[i], 1);
+		if (uart_present())
+			queue(text[i]);
 	}
 }
 

@@ -20,7 +20,7 @@ static uint32_t mixed;
 static void mix(uint32_t v)
 {
 	uint32_t *w = &pool[mixed++ % WORDS];
-	*w = (*w << 7 | *w >> 25) ^ v;
+	*w = (*w << 7 | *w >> 25) ^ v ^ pool[mixed % WORDS];
 }
 
 static void mix_rdrand(void)
@@ -42,9 +42,7 @@ static void mix_jitter(void)
 		io_out8(PIT_MODE, 0); /* latch channel 0 */
 		uint32_t count = io_in8(PIT_COUNT);
 		count |= (uint32_t)io_in8(PIT_COUNT) << 8;
-		uint64_t cycles = io_cycles();
-		mix((uint32_t)cycles ^ count << 16);
-		mix((uint32_t)(cycles >> 32));
+		mix((uint32_t)io_cycles() ^ count << 16);
 	}
 }
 
@@ -65,6 +63,7 @@ size_t cpu_entropy(uint8_t *buf, size_t size)
 		mix_rdrand();
 	mix_rtc();
 	mix_jitter();
+	mix((uint32_t)(io_cycles() >> 32));
 	if (size > sizeof pool)
 		size = sizeof pool;
 	memcpy(buf, pool, size);
