@@ -64,7 +64,7 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		line(buf, size, own[i].name, NULL, NULL, own[i].value);
 		return true;
 	}
-	i -= ARRAY_SIZE(own);
+	i -= (uint32_t)ARRAY_SIZE(own);
 	if (i < DROP_COUNT - 1) {
 		line(buf, size, "drop", "reason", labels[i + 1], gw->drops[i + 1]);
 		return true;

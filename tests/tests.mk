@@ -7,28 +7,34 @@ FLAGS64 = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize
 FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
 
 HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
-           $(wildcard tests/models/*.c)
+           tests/host/rig.c tests/host/nat_check.c $(wildcard tests/models/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
 UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
 
 build/host64/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
-	$(HOST_CC64) $(FLAGS64) -MMD -MP -c $< -o $@
+	$(call say,CC)$(HOST_CC64) $(FLAGS64) -MMD -MP -c $< -o $@
 build/host32/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
-	$(HOST_CC32) $(FLAGS32) -MMD -MP -c $< -o $@
+	$(call say,CC)$(HOST_CC32) $(FLAGS32) -MMD -MP -c $< -o $@
 build/host64/libgateway.a: $(HOST_SRC:%.c=build/host64/%.o)
-	rm -f $@ && ar rcs $@ $^
+	@rm -f $@ && ar rcs $@ $^
 build/host32/libgateway.a: $(HOST_SRC:%.c=build/host32/%.o)
-	rm -f $@ && $(CROSS)ar rcs $@ $^
+	@rm -f $@ && $(CROSS)ar rcs $@ $^
 $(UNIT64): build/host64/%: build/host64/%.o build/host64/libgateway.a
-	$(HOST_CC64) $(FLAGS64) $^ -o $@
+	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
 $(UNIT32): build/host32/%: build/host32/%.o build/host32/libgateway.a
-	$(HOST_CC32) $(FLAGS32) -static $^ -o $@
+	$(call say,LINK)$(HOST_CC32) $(FLAGS32) -static $^ -o $@
+# The gateway as a host program, for tests/sim.
+build/host64/gwsim: build/host64/tests/host/gwsim.o build/host64/libgateway.a
+	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
+build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
+	$(call say,LINK)$(HOST_CC32) $(FLAGS32) -static $^ -o $@
 -include $(HOST_SRC:%.c=build/host64/%.d) $(HOST_SRC:%.c=build/host32/%.d)
 -include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
+-include build/host64/tests/host/gwsim.d build/host32/tests/host/gwsim.d
 
 .PHONY: unit
 unit: $(UNIT64) $(UNIT32)
-	prove -e '' $(UNIT64) $(UNIT32)
+	prove -j2 -e '' $(UNIT64) $(UNIT32)

@@ -1,0 +1,297 @@
+/* The gateway without a machine: driven by lines on standard input, answered by
+ * lines on standard output. `gwsim [SEED]`.
+ *
+ *   reset SEED                 a new gateway: nothing configured, time 0
+ *   option NAME VALUE          before start: packets, memory, now (seconds)
+ *   config LINE                one line of gateway.conf
+ *   start APP                  ports get their links, announcements go out
+ *   rx PORT HEX                a frame comes in; PORT is lan or wan
+ *   time SECONDS.FRACTION      time passes
+ *   link PORT up|down          the cable
+ *   card PORT run|stall        whether the card takes frames to send
+ *   stats sessions neighbours routes drops log print
+ *   check                      the tables of the NAT are consistent, or why not
+ *   batch N                    N command lines follow; all are read, then done
+ *
+ * Every answer ends with a line `.`; frames that left since the last one stand
+ * in it as `tx PORT HEX MICROSECONDS`; what cannot be done is `error TEXT`. */
+#include "tests/host/rig.h"
+
+#include "apps/nat44.h"
+#include "kernel/log.h"
+#include "tests/host/nat_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES (2 * 4096 + 64)
+#define BATCH_MAX      100000u
+
+static struct rig rig;
+static uint32_t option_packets;
+static size_t option_memory;
+static uint64_t option_now_us;
+static uint32_t seed_now;
+
+static const char *const port_names[GW_PORTS] = {"lan", "wan"};
+
+static void print_frame(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	static char hex[2 * sizeof(((struct pkt *)0)->bytes) + 1];
+	for (uint32_t i = 0; i < len; i++) {
+		hex[2 * i] = digits[frame[i] >> 4];
+		hex[2 * i + 1] = digits[frame[i] & 15];
+	}
+	hex[2 * len] = 0;
+	printf("tx %s %s %llu\n", port_names[port], hex, (unsigned long long)r->gw.now_us);
+}
+
+static void error(const char *what)
+{
+	printf("error %s\n", what);
+}
+
+static void reset(uint32_t seed)
+{
+	seed_now = seed;
+	option_packets = 512;
+	option_memory = 16u << 20;
+	option_now_us = 0;
+	rig.sink = print_frame;
+	rig_reset(&rig, seed, option_memory, 0);
+}
+
+/* The word at *text, cut off with a NUL; *text moves behind it. */
+static char *word(char **text)
+{
+	char *at = *text + strspn(*text, " ");
+	char *end = at + strcspn(at, " ");
+	*text = *end ? end + 1 : end;
+	*end = 0;
+	return at;
+}
+
+/* Seconds with up to six decimals, as microseconds; false when it is not that. */
+static bool seconds(const char *text, uint64_t *us)
+{
+	char *end;
+	uint64_t scale = 1000000;
+	*us = strtoull(text, &end, 10) * scale;
+	if (end == text)
+		return false;
+	if (*end == '.')
+		for (end++; *end >= '0' && *end <= '9' && scale > 1; end++)
+			*us += (uint64_t)(*end - '0') * (scale /= 10);
+	return *end == 0;
+}
+
+static bool port_of(const char *name, uint32_t *port)
+{
+	for (*port = 0; *port < GW_PORTS; ++*port)
+		if (strcmp(name, port_names[*port]) == 0)
+			return true;
+	error("no such port");
+	return false;
+}
+
+static int nibble(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void do_rx(char *rest)
+{
+	uint32_t port;
+	if (!port_of(word(&rest), &port))
+		return;
+	const char *hex = word(&rest);
+	uint8_t frame[PKT_ROOM + 1];
+	size_t n = 0;
+	for (; n < sizeof frame && hex[0] && hex[1]; hex += 2) {
+		int high = nibble(hex[0]), low = nibble(hex[1]);
+		if (high < 0 || low < 0)
+			break;
+		frame[n++] = (uint8_t)(high << 4 | low);
+	}
+	if (*hex)
+		error("not a frame in hexadecimal digits");
+	else if (!rig_input(&rig, port, frame, n))
+		error("no free packet");
+}
+
+static void do_option(char *rest)
+{
+	const char *name = word(&rest), *value = word(&rest);
+	uint64_t us;
+	if (strcmp(name, "packets") == 0)
+		option_packets = (uint32_t)strtoul(value, NULL, 10);
+	else if (strcmp(name, "memory") == 0)
+		option_memory = strtoul(value, NULL, 10);
+	else if (strcmp(name, "now") == 0 && seconds(value, &us))
+		option_now_us = us;
+	else
+		error("no such option");
+	/* Before `config`, whose text it would forget. */
+	rig_reset(&rig, seed_now, option_memory, option_now_us);
+}
+
+static void do_config(char *rest)
+{
+	/* Lines are read one at a time so that every error has its text. */
+	uint32_t before = rig.config.n_errors;
+	if (!rig_config(&rig, rest, strlen(rest)) && rig.config.n_errors > before)
+		error(rig.config.error[min_u32(rig.config.n_errors, CONFIG_ERRORS) - 1].what);
+}
+
+static void do_link(char *rest)
+{
+	uint32_t port;
+	if (port_of(word(&rest), &port))
+		rig_link(&rig, port, strcmp(word(&rest), "up") == 0);
+}
+
+static void do_card(char *rest)
+{
+	uint32_t port;
+	if (port_of(word(&rest), &port))
+		rig.stalled[port] = strcmp(word(&rest), "stall") == 0;
+	rig_flush(&rig);
+}
+
+/* --- listings ------------------------------------------------------------------ */
+
+typedef bool (*lister)(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+
+static bool list_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, buf, size);
+}
+
+static bool list_config(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return config_line(gw->config, cursor, buf, size);
+}
+
+static bool list_log(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	static uint64_t at;
+	(void)gw;
+	if ((*cursor)++ == 0)
+		at = 0;
+	return log_next(&at, buf, size);
+}
+
+static bool do_list(const char *command)
+{
+	static const struct {
+		const char *name;
+		lister list;
+	} table[] = {
+	        {"stats", gw_show_stats},
+	        {"sessions", list_sessions},
+	        {"neighbours", gw_show_neighbours},
+	        {"routes", gw_show_routes},
+	        {"drops", gw_show_drops},
+	        {"print", list_config},
+	        {"log", list_log},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		if (strcmp(command, table[i].name) != 0)
+			continue;
+		char buf[512];
+		uint32_t cursor = 0;
+		while (table[i].list(&rig.gw, &cursor, buf, sizeof buf))
+			if (buf[0])
+				puts(buf);
+		return true;
+	}
+	return false;
+}
+
+static void do_check(void)
+{
+	const struct nat *n = rig.gw.state;
+	const char *bad = strcmp(rig.config.app, "nat") == 0 ? nat_check(&n->table) : NULL;
+	if (bad)
+		error(bad);
+}
+
+/* --- commands ------------------------------------------------------------------- */
+
+static void run(char *line)
+{
+	char *rest = line;
+	const char *command = word(&rest);
+	uint64_t us;
+	if (strcmp(command, "reset") == 0) {
+		reset((uint32_t)strtoul(word(&rest), NULL, 10));
+	} else if (strcmp(command, "option") == 0) {
+		do_option(rest);
+	} else if (strcmp(command, "config") == 0) {
+		do_config(rest);
+	} else if (strcmp(command, "start") == 0) {
+		const char *wrong = rig_start(&rig, word(&rest), option_packets);
+		if (wrong)
+			error(wrong);
+	} else if (!rig.started) {
+		error("not started, or no such command");
+	} else if (strcmp(command, "rx") == 0) {
+		do_rx(rest);
+	} else if (strcmp(command, "time") == 0) {
+		if (seconds(word(&rest), &us))
+			rig_advance(&rig, us);
+		else
+			error("not a time");
+	} else if (strcmp(command, "link") == 0) {
+		do_link(rest);
+	} else if (strcmp(command, "card") == 0) {
+		do_card(rest);
+	} else if (strcmp(command, "check") == 0) {
+		do_check();
+	} else if (!do_list(command)) {
+		error("no such command");
+	}
+	puts(".");
+}
+
+/* One line without its end, in memory of its own; NULL at the end of input. */
+static char *read_line(void)
+{
+	static char buf[LINE_MAX_BYTES];
+	if (!fgets(buf, sizeof buf, stdin))
+		return NULL;
+	buf[strcspn(buf, "\r\n")] = 0;
+	return strdup(buf);
+}
+
+/* Reads n lines before it does the first, so that the other side may write them
+ * all before it reads an answer. */
+static void batch(uint32_t n)
+{
+	char **lines = calloc(n ? n : 1, sizeof *lines);
+	uint32_t got = 0;
+	while (lines && got < n && (lines[got] = read_line()) != NULL)
+		got++;
+	for (uint32_t i = 0; i < got; i++) {
+		run(lines[i]);
+		free(lines[i]);
+	}
+	free(lines);
+}
+
+int main(int argc, char **argv)
+{
+	static char out[1 << 16];
+	setvbuf(stdout, out, _IOFBF, sizeof out);
+	reset(argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1);
+	for (char *line; (line = read_line()) != NULL; free(line)) {
+		if (strncmp(line, "batch ", 6) == 0)
+			batch(min_u32((uint32_t)strtoul(line + 6, NULL, 10), BATCH_MAX));
+		else
+			run(line);
+		fflush(stdout);
+	}
+	return 0;
+}

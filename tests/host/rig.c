@@ -1,0 +1,147 @@
+/* See rig.h. */
+#include "tests/host/rig.h"
+
+#include "apps/apps.h"
+#include "kernel/alloc.h"
+#include "kernel/fmt.h"
+#include "kernel/io.h"
+#include "kernel/log.h"
+#include "kernel/panic.h"
+
+#define MAX_APPS 16
+
+void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us)
+{
+	static const char *names[MAX_APPS];
+	for (uint32_t i = 0; i < n_apps && i < MAX_APPS; i++)
+		names[i] = apps[i].name;
+	host_arena(memory);
+	memset(&rig->pool, 0, sizeof rig->pool);
+	memset(&rig->gw, 0, sizeof rig->gw);
+	memset(&rig->rng, 0, sizeof rig->rng);
+	rng_seed(&rig->rng, &seed, sizeof seed);
+	config_init(&rig->config, names, min_u32(n_apps, MAX_APPS));
+	rig->started = false;
+	memset(rig->stalled, 0, sizeof rig->stalled);
+	rig->gw.now_us = now_us;
+	log_reset();
+	log_time(now_us);
+}
+
+bool rig_config(struct rig *rig, const char *text, size_t len)
+{
+	return config_text(&rig->config, "gateway.conf", text, len);
+}
+
+static const struct app *find_app(const char *name)
+{
+	for (uint32_t i = 0; i < n_apps; i++)
+		if (strcmp(apps[i].name, name) == 0)
+			return apps[i].app;
+	return NULL;
+}
+
+const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
+{
+	struct gw *gw = &rig->gw;
+	if (rig->started)
+		return "started already";
+	gw->app = find_app(app);
+	if (!gw->app)
+		return "no such application";
+	if (!config_check(&rig->config) || rig->config.n_errors)
+		return rig->config.error[0].what;
+	if (!pool_init(&rig->pool, packets))
+		return "not enough memory for packets";
+	gw->pool = &rig->pool;
+	gw->rng = &rig->rng;
+	gw->config = &rig->config;
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		gw->port[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(i + 1)}};
+		gw->port[i].present = true;
+	}
+	const char *wrong = gw_init(gw);
+	if (wrong)
+		return wrong;
+	fmt(rig->config.app, sizeof rig->config.app, "%s", app);
+	rig->started = true;
+	rig->free_at_start = rig->pool.n_free;
+	rig_advance(rig, 0);
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		rig_link(rig, i, true);
+	return NULL;
+}
+
+void rig_flush(struct rig *rig)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		struct gw_port *port = &rig->gw.port[i];
+		struct pkt *p;
+		if (rig->stalled[i] && port->link_up)
+			continue;
+		while ((p = link_pop(&port->out)) != NULL) {
+			if (!port->link_up) {
+				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
+				continue;
+			}
+			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes)
+				panic("rig: a bad packet on the link of port %u", i);
+			if (rig->sink)
+				rig->sink(rig, i, p->data, p->len);
+			pkt_free(p);
+		}
+	}
+}
+
+bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len)
+{
+	struct pkt *p = len <= PKT_ROOM ? pkt_alloc(&rig->pool) : NULL;
+	if (!p)
+		return false;
+	uint8_t *to = pkt_put(p, (uint32_t)len);
+	if (!to)
+		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
+	memcpy(to, frame, len);
+	gw_input(&rig->gw, port, p);
+	rig_flush(rig);
+	return true;
+}
+
+/* MAIN's turns at one moment, until it has nothing to do. */
+static void turns(struct rig *rig)
+{
+	log_time(rig->gw.now_us);
+	for (uint32_t i = 0; gw_tick(&rig->gw); i++) {
+		rig_flush(rig);
+		if (i == RIG_TICKS_MAX)
+			panic("rig: gw_tick never ends");
+	}
+	rig_flush(rig);
+}
+
+void rig_advance(struct rig *rig, uint64_t us)
+{
+	struct gw *gw = &rig->gw;
+	uint64_t end = gw->now_us + us;
+	/* Nothing happens between two ticks of the gateway. */
+	while (gw->tick_us < end) {
+		if (gw->now_us < gw->tick_us)
+			gw->now_us = gw->tick_us;
+		turns(rig);
+	}
+	gw->now_us = end;
+	turns(rig);
+}
+
+void rig_link(struct rig *rig, uint32_t port, bool up)
+{
+	struct gw_port *p = &rig->gw.port[port];
+	if (p->link_up == up)
+		return;
+	p->link_up = up;
+	if (up)
+		gw_link_up(&rig->gw, port);
+	else
+		neigh_flush(&rig->gw, port);
+	rig_flush(rig);
+}
