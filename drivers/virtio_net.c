@@ -54,6 +54,7 @@ struct virtio_net {
 	bool has_status; /* link state in the configuration */
 	bool split;      /* header in a descriptor of its own */
 	uint32_t header; /* its bytes */
+	bool started;    /* since the last restart, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
 	uint64_t said;                         /* log_limited */
 	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros, for split sending */
@@ -410,18 +411,21 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 {
 	if (now_us < v->retry_at_us)
 		return;
-	if (now_us - v->started_us > RETRY_LAST_US)
+	if (v->started && now_us - v->started_us > RETRY_LAST_US)
 		v->retry_us = RETRY_FIRST_US; /* it did well for a while */
+	v->started = false;
 	v->retry_at_us = now_us + v->retry_us;
 	if (v->retry_us < RETRY_LAST_US)
 		v->retry_us *= 2;
 	v->nic.count.resets++;
 	pci_enable(&v->nic.pci);
 	const char *wrong = start(v);
-	if (wrong)
+	if (wrong) {
 		broken(v, wrong);
-	else
-		v->started_us = now_us;
+		return;
+	}
+	v->started = true;
+	v->started_us = now_us;
 }
 
 static void virtio_net_poll(struct nic *nic, uint64_t now_us)
@@ -510,6 +514,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 	v->nic.irq = dev->irq;
 	v->nic.pci = *dev;
 	v->nic.link.full_duplex = true;
+	v->started = true;
 	v->retry_us = RETRY_FIRST_US;
 	const char *wrong = virtio_pci_open(&v->pci, dev);
 	if (wrong)

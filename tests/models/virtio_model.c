@@ -47,7 +47,7 @@ static void reset(struct virtio_model *m)
 	m->accepted = 0;
 	m->device_select = m->driver_select = 0;
 	m->queue_select = 0;
-	m->legacy_used = m->modern_used = false;
+	m->legacy_used = m->modern_used = m->lied = false;
 	for (unsigned i = 0; i < VIRTIO_MODEL_QUEUES; i++) {
 		struct virtio_model_queue *q = &m->q[i];
 		uint16_t size_max = q->size_max;

@@ -70,6 +70,7 @@ struct virtio_model {
 	uint8_t status, isr, generation, config[12];
 	uint32_t reset_left;
 	bool legacy_used, modern_used; /* since the reset */
+	bool lied;                     /* since the reset: breaches may be its own fault */
 	uint64_t accepted;             /* features of the driver */
 	uint32_t device_select, driver_select;
 	uint16_t queue_select;

@@ -4,6 +4,9 @@
 
 #define CHAIN_MAX 8u
 
+/* A breach by the driver, unless the device's own books may be wrong. */
+#define FAULT(m, ...) ((m)->lied ? (void)0 : pci_model_fault(__VA_ARGS__))
+
 struct segment {
 	uint8_t *at;
 	uint32_t len;
@@ -43,7 +46,7 @@ static uint16_t outstanding(const struct virtio_model_queue *q)
 }
 
 /* A buffer the device may write must be nobody else's. */
-static void check_overlap(struct virtio_model_queue *q, uint16_t skip)
+static void check_overlap(struct virtio_model *m, struct virtio_model_queue *q, uint16_t skip)
 {
 	const struct virtio_model_desc *d = &q->kept[skip];
 	for (uint16_t i = 0; i < q->size; i++) {
@@ -51,7 +54,7 @@ static void check_overlap(struct virtio_model_queue *q, uint16_t skip)
 		if (i == skip || !q->owned[i] || !(o->flags & D_WRITE))
 			continue;
 		if (d->addr < o->addr + o->len && o->addr < d->addr + d->len)
-			pci_model_fault("descriptors %u and %u share a buffer", skip, i);
+			FAULT(m, "descriptors %u and %u share a buffer", skip, i);
 	}
 }
 
@@ -60,19 +63,19 @@ static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	if (q->owned[i])
-		pci_model_fault("descriptor %u offered while the device owns it", i);
+		FAULT(m, "descriptor %u offered while the device owns it", i);
 	struct virtio_model_desc d = desc_read(m, q, i);
 	q->kept[i] = d;
 	q->owned[i] = true;
 	if (d.flags & D_INDIRECT)
-		pci_model_fault("indirect descriptor without the feature (2.6.5.3.1)");
+		FAULT(m, "indirect descriptor without the feature (2.6.5.3.1)");
 	if (((d.flags & D_WRITE) != 0) != (queue == VIRTIO_MODEL_RX))
-		pci_model_fault("queue %u: descriptor %u has the wrong direction", queue, i);
+		FAULT(m, "queue %u: descriptor %u has the wrong direction", queue, i);
 	if (d.len == 0)
-		pci_model_fault("descriptor %u is empty", i);
+		FAULT(m, "descriptor %u is empty", i);
 	(void)pci_model_dma(&m->pci, d.addr, d.len);
 	if (d.flags & D_WRITE)
-		check_overlap(q, i);
+		check_overlap(m, q, i);
 }
 
 /* 2.6.4.2, 5.1.6.2.2: where the header may stand; 5.1.6.3.1: buffers large enough. */
@@ -82,11 +85,11 @@ static void check_framing(struct virtio_model *m, unsigned queue, uint16_t head,
 	uint32_t hdr = virtio_model_header(m);
 	if (!(m->accepted & (F(F_VERSION_1) | F(F_ANY_LAYOUT))) &&
 	    (d->len != hdr || !(d->flags & D_NEXT)))
-		pci_model_fault("legacy header in a descriptor of %u bytes (2.6.4.2)", d->len);
+		FAULT(m, "legacy header in a descriptor of %u bytes (2.6.4.2)", d->len);
 	if (queue == VIRTIO_MODEL_RX && total < hdr + 1514)
-		pci_model_fault("receive buffer of %u bytes (5.1.6.3.1)", total);
+		FAULT(m, "receive buffer of %u bytes (5.1.6.3.1)", total);
 	if (queue == VIRTIO_MODEL_TX && total <= hdr)
-		pci_model_fault("sent %u bytes, header included", total);
+		FAULT(m, "sent %u bytes, header included", total);
 }
 
 static void take_chain(struct virtio_model *m, unsigned queue, uint16_t head)
@@ -96,7 +99,7 @@ static void take_chain(struct virtio_model *m, unsigned queue, uint16_t head)
 	uint16_t i = head;
 	do {
 		if (i >= q->size || n++ == CHAIN_MAX) {
-			pci_model_fault("queue %u: chain of %u runs to descriptor %u", queue, n, i);
+			FAULT(m, "queue %u: chain of %u runs to descriptor %u", queue, n, i);
 			return;
 		}
 		take_desc(m, queue, i);
@@ -116,8 +119,8 @@ static void look(struct virtio_model *m, unsigned queue)
 		return;
 	uint16_t moved = (uint16_t)(dma_read16(m, q->avail + 2) - q->seen);
 	if (moved > q->size - outstanding(q)) {
-		pci_model_fault("queue %u: available index moved by %u with %u of %u owned", queue,
-		                moved, outstanding(q), q->size);
+		FAULT(m, "queue %u: available index moved by %u with %u of %u owned", queue, moved,
+		      outstanding(q), q->size);
 		return;
 	}
 	while (moved--) {
@@ -130,33 +133,33 @@ static void look(struct virtio_model *m, unsigned queue)
 void virtio_model_notify(struct virtio_model *m, uint32_t queue)
 {
 	if (queue >= VIRTIO_MODEL_QUEUES || !m->q[queue].enabled || !virtio_model_ready(m)) {
-		pci_model_fault("notification of queue %u before its time (3.1.1)", queue);
+		FAULT(m, "notification of queue %u before its time (3.1.1)", queue);
 		return;
 	}
 	struct virtio_model_queue *q = &m->q[queue];
 	q->notified++;
 	uint16_t before = q->seen;
 	if (q->quiet) /* 2.6.10.1 allows it, but each one is an exit for nothing */
-		pci_model_fault("queue %u: notified although the device asked for none", queue);
+		FAULT(m, "queue %u: notified although the device asked for none", queue);
 	look(m, queue);
 	if (before == q->seen)
-		pci_model_fault("queue %u: notified with nothing new", queue);
+		FAULT(m, "queue %u: notified with nothing new", queue);
 }
 
 void virtio_model_queue_check(struct virtio_model *m, unsigned queue)
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	if (q->desc % 16 || q->avail % 2 || q->used % 4)
-		pci_model_fault("queue %u: parts not aligned (2.6)", queue);
+		FAULT(m, "queue %u: parts not aligned (2.6)", queue);
 	if (!pci_model_dma(&m->pci, q->desc, 16u * q->size) ||
 	    !pci_model_dma(&m->pci, q->avail, 6u + 2u * q->size) ||
 	    !pci_model_dma(&m->pci, q->used, 6u + 8u * q->size)) {
-		pci_model_fault("queue %u: not in memory", queue);
+		FAULT(m, "queue %u: not in memory", queue);
 		q->enabled = false;
 		return;
 	}
 	if (dma_read16(m, q->avail + 2) > q->size || dma_read16(m, q->used + 2) != 0)
-		pci_model_fault("queue %u: indices do not begin at 0", queue);
+		FAULT(m, "queue %u: indices do not begin at 0", queue);
 }
 
 /* Follows a chain the device owns; the driver must not have touched it (2.6.5.2). */
@@ -169,7 +172,7 @@ static uint32_t chain(struct virtio_model *m, struct virtio_model_queue *q, uint
 		struct virtio_model_desc d = desc_read(m, q, i);
 		if (d.addr != k->addr || d.len != k->len || d.flags != k->flags ||
 		    ((d.flags & D_NEXT) && d.next != k->next))
-			pci_model_fault("descriptor %u changed while the device owned it", i);
+			FAULT(m, "descriptor %u changed while the device owned it", i);
 		out[n].at = pci_model_dma(&m->pci, k->addr, k->len);
 		out[n].len = out[n].at ? k->len : 0;
 		n++;
@@ -215,7 +218,7 @@ static void used_write(struct virtio_model *m, unsigned queue, uint32_t id, uint
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	if (dma_read16(m, q->used + 2) != q->used_idx)
-		pci_model_fault("queue %u: the driver wrote the used index", queue);
+		FAULT(m, "queue %u: the driver wrote the used index", queue);
 	uint8_t *p = pci_model_dma(&m->pci, q->used + 4 + 8ull * (q->used_idx % q->size), 8);
 	if (p) {
 		store32(p, id);
@@ -224,7 +227,7 @@ static void used_write(struct virtio_model *m, unsigned queue, uint32_t id, uint
 	dma_write16(m, q->used + 2, ++q->used_idx);
 	uint16_t flags = dma_read16(m, q->avail);
 	if (flags & ~AVAIL_NO_INTERRUPT)
-		pci_model_fault("queue %u: available flags 0x%x (2.6.7)", queue, flags);
+		FAULT(m, "queue %u: available flags 0x%x (2.6.7)", queue, flags);
 	if (!(flags & AVAIL_NO_INTERRUPT))
 		virtio_model_raise(m, ISR_QUEUE);
 }
@@ -237,10 +240,10 @@ uint32_t virtio_model_waiting(struct virtio_model *m, unsigned queue)
 	return (uint16_t)(q->seen - q->next);
 }
 
-static uint16_t take_head(struct virtio_model *m, struct virtio_model_queue *q)
+static uint16_t take_head(struct virtio_model_queue *q, bool shuffle)
 {
 	uint16_t *a = &q->order[q->next % VIRTIO_MODEL_QUEUE_MAX];
-	if (m->shuffle && (uint16_t)(q->seen - q->next) > 1 && q->next % 2 == 0) {
+	if (shuffle && (uint16_t)(q->seen - q->next) > 1 && q->next % 2 == 0) {
 		uint16_t *b = &q->order[(q->next + 1u) % VIRTIO_MODEL_QUEUE_MAX];
 		uint16_t t = *a;
 		*a = *b;
@@ -259,12 +262,14 @@ bool virtio_model_deliver_claim(struct virtio_model *m, const void *frame, uint3
 		m->missed++;
 		return false;
 	}
-	uint16_t head = take_head(m, q);
+	uint16_t head = take_head(q, m->shuffle);
+	if (!q->owned[head % q->size]) /* given away by a lie */
+		return false;
 	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
 	uint8_t header[12] = {[10] = 1}; /* 5.1.6.4.1: num_buffers is 1 */
 	spread(s, n, 0, header, hdr, true);
 	if (spread(s, n, hdr, (void *)(uintptr_t)frame, len, true) != len)
-		pci_model_fault("a frame of %u bytes does not fit the buffer", len);
+		FAULT(m, "a frame of %u bytes does not fit the buffer", len);
 	release(q, head);
 	q->done++;
 	used_write(m, VIRTIO_MODEL_RX, head, claim);
@@ -283,11 +288,13 @@ bool virtio_model_take(struct virtio_model *m, void *frame, uint32_t size, uint3
 	uint8_t header[12] = {0}, zero[12] = {0};
 	if (!virtio_model_ready(m) || virtio_model_waiting(m, VIRTIO_MODEL_TX) == 0)
 		return false;
-	uint16_t head = take_head(m, q);
+	uint16_t head = take_head(q, false);
+	if (!q->owned[head % q->size])
+		return false;
 	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
 	spread(s, n, 0, header, hdr, false);
 	if (memcmp(header, zero, hdr) != 0) /* 5.1.6.2.1: no offload was negotiated */
-		pci_model_fault("header of a sent frame is not zero");
+		FAULT(m, "header of a sent frame is not zero");
 	*len = spread(s, n, hdr, frame, size, false);
 	q->taken[q->n_taken++] = head;
 	return true;
@@ -303,6 +310,8 @@ uint32_t virtio_model_complete(struct virtio_model *m, uint32_t n, bool newest_f
 		uint16_t head = q->taken[at];
 		q->n_taken--;
 		memmove(&q->taken[at], &q->taken[at + 1], (q->n_taken - at) * sizeof q->taken[0]);
+		if (!q->owned[head % q->size])
+			continue;
 		chain(m, q, head, s);
 		release(q, head);
 		q->done++;
@@ -321,14 +330,29 @@ void virtio_model_quiet(struct virtio_model *m, unsigned queue, bool quiet)
 	}
 }
 
+/* What a lie names is the driver's from then on; the device keeps away from it. */
 void virtio_model_used_raw(struct virtio_model *m, unsigned queue, uint32_t id, uint32_t len)
 {
+	struct virtio_model_queue *q = &m->q[queue];
+	if (!q->enabled)
+		return;
+	m->lied = true;
+	if (id < q->size && q->owned[id])
+		release(q, (uint16_t)id);
 	used_write(m, queue, id, len);
 }
 
 void virtio_model_jump(struct virtio_model *m, unsigned queue, uint16_t by)
 {
 	struct virtio_model_queue *q = &m->q[queue];
+	m->lied = true;
+	for (uint16_t i = 0; i < by && q->enabled; i++) {
+		uint64_t at = q->used + 4 + 8ull * ((uint16_t)(q->used_idx + i) % q->size);
+		uint16_t id = dma_read16(m, at);
+		if (id < q->size)
+			release(q, id);
+	}
 	q->used_idx = (uint16_t)(q->used_idx + by);
-	dma_write16(m, q->used + 2, q->used_idx);
+	if (q->enabled)
+		dma_write16(m, q->used + 2, q->used_idx);
 }
