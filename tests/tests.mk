@@ -35,6 +35,10 @@ build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
 -include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
 -include build/host64/tests/host/gwsim.d build/host32/tests/host/gwsim.d
 
-.PHONY: unit
+.PHONY: unit sim
 unit: $(UNIT64) $(UNIT32)
 	prove -j2 -e '' $(UNIT64) $(UNIT32)
+
+# The gateway against scapy and the RFCs, in virtual time.
+sim: build/host64/gwsim build/host32/gwsim
+	.venv/bin/pytest -q tests/sim

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A gateway between an inside and an outside network, in virtual time.
+
+    lan: 192.168.1.0/24  A .10, B .11 -- .1 gateway .2 -- .1 router, NEAR .9  wan: 203.0.113.0/24
+
+Every frame that leaves is held against oracle.py; every gateway is checked for leaks at the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import oracle
+from scapy.layers.inet import IP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet, Raw
+from simulator import Simulator
+
+LAN, WAN = "lan", "wan"
+PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
+BROADCAST = "ff:ff:ff:ff:ff:ff"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A station on one of the two links."""
+
+    port: str
+    ip: str
+    mac: str
+
+
+A = Host(LAN, "192.168.1.10", "52:54:00:00:01:0a")
+B = Host(LAN, "192.168.1.11", "52:54:00:00:01:0b")
+ROUTER = Host(WAN, "203.0.113.1", "52:54:00:00:02:01")
+NEAR = Host(WAN, "203.0.113.9", "52:54:00:00:02:09")
+HOSTS = (A, B, ROUTER, NEAR)
+INSIDE, OUTSIDE = "192.168.1.1", "203.0.113.2"  # the gateway's own addresses
+SERVER, SERVER2 = "198.51.100.7", "198.51.100.8"  # behind the router
+
+ADDRESSES = f"""\
+lan.address {INSIDE}/24
+wan.address {OUTSIDE}/24
+gateway {ROUTER.ip}
+"""
+# Fixed neighbours: the tests of everything but ARP need no ARP.
+NEIGHBOURS = "".join(f"neighbour {host.ip} {host.mac}\n" for host in HOSTS)
+NAT = ADDRESSES + NEIGHBOURS + "nat.sessions 256\n"
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A frame that left."""
+
+    port: str
+    raw: bytes
+    at: float  # seconds since the start
+
+    @cached_property
+    def frame(self) -> Packet:
+        return Ether(self.raw)
+
+    @property
+    def ip(self) -> Packet:
+        assert IP in self.frame, self.frame.summary()
+        packet: Packet = self.frame[IP]
+        return packet
+
+    @property
+    def arp(self) -> Packet:
+        assert ARP in self.frame, self.frame.summary()
+        packet: Packet = self.frame[ARP]
+        return packet
+
+    def __repr__(self) -> str:
+        return f"<{self.port} {self.at:.3f} {self.frame.summary()}>"
+
+
+class Gateway:
+    """One gateway, from its start to `finish`."""
+
+    def __init__(self, sim: Simulator, config: str = NAT, app: str = "nat", *, seed: int = 1,
+                 packets: int = 512, now: float = 0) -> None:
+        self.sim = sim
+        self.now = now
+        self.mtu = {LAN: 1500, WAN: 1500}
+        self.sources: dict[str, set[str] | None] = {LAN: None, WAN: set()}
+        sim.command(f"reset {seed}")
+        sim.command(f"option packets {packets}")
+        sim.command(f"option now {now}")
+        for line in config.splitlines():
+            sim.command(f"config {line}")
+            self._note(line)
+        if app == "wire":
+            self.sources[WAN] = None
+        self.app = app
+        self.checked = app != "wire"
+        self.hello = self._read(sim.command(f"start {app}"))
+        self.free = self.stats()["packets_free"]
+        assert self.free == packets
+
+    def _note(self, line: str) -> None:
+        """What the oracle must know of the configuration."""
+        words = line.split()
+        if len(words) < 2:
+            return
+        if words[0] in ("lan.mtu", "wan.mtu"):
+            self.mtu[words[0][:3]] = int(words[1])
+        if words[0] == "wan.address":
+            own = self.sources[WAN]
+            assert own is not None
+            own.add(words[1].split("/")[0])
+
+    def _read(self, answer: Iterable[str], transport: bool = True) -> list[Sent]:
+        sent = []
+        for line in answer:
+            words = line.split()
+            assert words[0] == "tx", line
+            one = Sent(words[1], bytes.fromhex(words[2]), int(words[3]) / 1e6)
+            if self.checked:
+                oracle.check_frame(one.raw, PORT_MAC[one.port], self.mtu[one.port], self.sources[one.port],
+                                   transport=transport)
+            sent.append(one)
+        return sent
+
+    # --- frames and time ---------------------------------------------------------------------
+
+    def send(self, port: str, frame: Packet | bytes, *, broken: bool = False) -> list[Sent]:
+        """A frame comes in; gives the frames that leave at once. `broken`: its transport part is
+        not right, so that of the answer need not be either."""
+        return self._read(self.sim.command(f"rx {port} {bytes(frame).hex()}"), transport=not broken)
+
+    def send_many(self, frames: Sequence[tuple[str, Packet | bytes]]) -> list[list[Sent]]:
+        """The same for many frames, faster."""
+        answers = self.sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in frames])
+        return [self._read(answer) for answer in answers]
+
+    def ip_from(self, host: Host, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
+        """An IP packet from a host on the link."""
+        header = Ether(src=host.mac, dst=PORT_MAC[host.port], type=oracle.ETHERTYPE_IP)
+        return self.send(host.port, header / (packet if isinstance(packet, Packet) else Raw(packet)), broken=broken)
+
+    def lan(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
+        """An IP packet from host A."""
+        return self.ip_from(A, packet, broken=broken)
+
+    def wan(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
+        """An IP packet from the router."""
+        return self.ip_from(ROUTER, packet, broken=broken)
+
+    def wait(self, seconds: float) -> list[Sent]:
+        """Time passes; gives the frames that leave meanwhile."""
+        self.now += seconds
+        return self._read(self.sim.command(f"time {seconds:.6f}"))
+
+    def link(self, port: str, up: bool) -> list[Sent]:
+        return self._read(self.sim.command(f"link {port} {'up' if up else 'down'}"))
+
+    def card(self, port: str, runs: bool) -> list[Sent]:
+        return self._read(self.sim.command(f"card {port} {'run' if runs else 'stall'}"))
+
+    # --- what it says --------------------------------------------------------------------------
+
+    def stats(self) -> dict[str, int]:
+        return {name: int(value) for name, value in (line.rsplit(" ", 1) for line in self.sim.command("stats"))}
+
+    def drops(self) -> dict[str, int]:
+        """The reasons that occurred, with their counts."""
+        found = {}
+        for name, value in self.stats().items():
+            reason = re.fullmatch(r'drop\{reason="(.*)"\}', name)
+            if reason and value:
+                found[reason[1]] = value
+        return found
+
+    def lines(self, listing: str) -> list[str]:
+        """sessions, neighbours, routes, drops, log or print."""
+        return self.sim.command(listing)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """After a second without a frame in either direction all packets are free again."""
+        for port in (LAN, WAN):
+            self.card(port, True)
+        for _ in range(8):
+            if not self.wait(1):
+                break
+        else:
+            raise AssertionError("never silent")
+        stats = self.stats()
+        assert stats["packets_free"] == self.free, f"{self.free - stats['packets_free']} packets lost"
+        assert stats["packets_kept"] == 0
+        self.sim.command("check")
+
+
+def only(sent: Sequence[Sent], port: str | None = None) -> Sent:
+    """The one frame there is."""
+    assert len(sent) == 1, f"{len(sent)} frames: {list(sent)}"
+    assert port is None or sent[0].port == port, sent
+    return sent[0]
