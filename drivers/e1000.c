@@ -294,6 +294,8 @@ static void start_tx(struct e1000 *e)
 	memset(e->tx->desc, 0, sizeof e->tx->desc);
 	e->tx_head = e->tx_tail = 0;
 	e->tx_refused = e->tx_wake = false;
+	e->hang_head = 0;
+	e->hang_us = io_now_us();
 	io_wmb();
 	e1000_write(e, E1000_TIDV, 0);
 	e1000_write(e, E1000_TIPG, e->kind == E1000_82544 ? TIPG_COPPER_44 : TIPG_COPPER);
@@ -364,6 +366,7 @@ static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 	log_line("pci %02x:%02x.%x: e1000: %s, reset", d->bus, d->dev, d->fn, why);
 	e->nic.count.resets++;
 	bool ok = e1000_hw_reset(e);
+	e->hang_us = io_now_us();
 	tx_reclaim(e);
 	tx_forget(e, counter);
 	e->broken = !ok;
@@ -392,7 +395,7 @@ static bool tx_hangs(struct e1000 *e, uint64_t now_us)
 		e->hang_us = now_us;
 		return false;
 	}
-	return now_us - e->hang_us > HANG_US;
+	return now_us > e->hang_us + HANG_US; /* which may lie after now_us, in start() */
 }
 
 static void e1000_poll(struct nic *nic, uint64_t now_us)
@@ -405,10 +408,8 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 	if (!e->ack)
 		e->ack = 1; /* a cause that came late (see arm) */
 	if (e->broken) {
-		if (now_us - e->hang_us > HANG_US) {
-			e->hang_us = now_us;
+		if (now_us > e->hang_us + HANG_US)
 			restart(e, &nic->count.tx_errors, "out of order");
-		}
 		return;
 	}
 	read_link(e);
@@ -416,7 +417,6 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
 	} else if (tx_hangs(e, now_us)) {
 		restart(e, &nic->count.tx_errors, "transmitter hangs");
-		e->hang_us = now_us;
 	}
 	if (now_us - e->stats_us >= STATS_US && !e->broken) {
 		e->stats_us = now_us;
