@@ -17,6 +17,6 @@ struct menu_item {
  * Number keys and arrows choose, Enter starts; menu-timeout and menu-default
  * of the configuration start an item by themselves. */
 uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n,
-		  const char *problem);
+                  const char *problem);
 
 #endif
