@@ -233,6 +233,13 @@ class Session:
                 void = void or f"{flows - packets(result)} of {flows} new flows lost"
             self._note(NEW_FLOW, run, _instructions(result) if packets(result) else 0, void)
 
+    def drops(self) -> list[str]:
+        """Our own counters of dropped packets, where there are any."""
+        if self.guest.row.linux:
+            return []
+        lines = [line.strip("> \r") for line in self.guest.console("stats", 1.5)]
+        return [line for line in lines if line.startswith("drop{") and not line.endswith(" 0")]
+
     def stop(self) -> None:
         self.load.stop()
         self.guest.stop()
@@ -263,6 +270,7 @@ class Pass:
     seconds: float
     nic: str
     new_flows: bool = False
+    drops: list[str] = field(default_factory=list)
 
     def execute(self, folder: Path, generator: Path) -> tuple[list[Sample], dict[str, str]]:
         """Runs everything; a guest that fails is reported and left out."""
@@ -280,6 +288,8 @@ class Pass:
             for session in alive if self.new_flows else []:
                 print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
                 self._try(session, functools.partial(session.measure_new, self.runs, 50000, 2000), failures)
+            for session in alive:
+                self.drops += [f"{self.nic}, {session.guest.row.title}: {text}" for text in session.drops()]
         finally:
             for session in sessions:
                 session.stop()

@@ -133,7 +133,7 @@ def _ratios(table: Table, nic: str) -> str:
     return "### How many times better Baregate nat is than Linux\n\n" + _grid(head, lines) + "\n"
 
 
-def markdown(table: Table, setup: str, failures: dict[str, str]) -> str:
+def markdown(table: Table, setup: str, failures: dict[str, str], drops: list[str]) -> str:
     parts = ["# Bench\n"]
     for nic in table.nics:
         parts.append(f"## {nic}\n")
@@ -152,6 +152,9 @@ def markdown(table: Table, setup: str, failures: dict[str, str]) -> str:
     if failures:
         parts.append("## Rows that failed\n")
         parts.append("\n".join(f"* {name}: {why}" for name, why in failures.items()) + "\n")
+    if drops:
+        parts.append("## What the gateway itself dropped, by its counters\n")
+        parts.append("\n".join(f"* {line}" for line in drops) + "\n")
     parts += [setup, PAPERS]
     return "\n".join(part for part in parts if part)
 
