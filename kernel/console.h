@@ -7,18 +7,7 @@
 #define KERNEL_CONSOLE_H
 
 #include "kernel/bytes.h"
-
-/* Keys beyond ASCII. */
-enum console_key {
-	KEY_NONE = -1,
-	KEY_UP = 0x100,
-	KEY_DOWN,
-	KEY_LEFT,
-	KEY_RIGHT,
-	KEY_HOME,
-	KEY_END,
-	KEY_DELETE,
-};
+#include "kernel/keys.h" /* the values of console_key */
 
 /* Finds the UART and the screen. Safe to write to before and without either. */
 void console_init(void);

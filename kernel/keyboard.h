@@ -8,7 +8,7 @@
  * most, nothing where there is none. */
 void keyboard_init(void);
 
-/* A key of console.h, or KEY_NONE; reads a few bytes at most. */
+/* A key of keys.h, or KEY_NONE; reads a few bytes at most. */
 int keyboard_key(void);
 
 /* Wakes the processor at the next key; says whether one came since. */

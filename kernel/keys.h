@@ -1,9 +1,21 @@
 /* From what the wires carry to keys: control sequences of a terminal, and the
- * scan codes of a PC keyboard. Pure decoders; keys are those of console.h. */
+ * scan codes of a PC keyboard, as pure decoders. */
 #ifndef KERNEL_KEYS_H
 #define KERNEL_KEYS_H
 
-#include "kernel/console.h"
+#include "kernel/bytes.h"
+
+/* Keys beyond ASCII. */
+enum console_key {
+	KEY_NONE = -1,
+	KEY_UP = 0x100,
+	KEY_DOWN,
+	KEY_LEFT,
+	KEY_RIGHT,
+	KEY_HOME,
+	KEY_END,
+	KEY_DELETE,
+};
 
 /* A terminal (ECMA-48 sequences as xterm and VT220 send them). */
 struct keys_ansi {
