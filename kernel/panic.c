@@ -127,8 +127,13 @@ static void end(void)
 	if (wait)
 		print("restart in %d s\n", WAIT_S);
 	vga_flush();
-	for (unsigned ms = 0; wait && ms < WAIT_S * 1000; ms++)
+	/* By the clock, and by counting in case it does not run. */
+	uint64_t start = clock_now_us();
+	for (unsigned ms = 0; wait && ms < WAIT_S * 1000; ms++) {
 		io_delay_us(1000);
+		if (clock_now_us() - start > WAIT_S * 1000000u)
+			break;
+	}
 	cpu_reboot();
 }
 
