@@ -264,6 +264,7 @@ static enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t
 		h->sum = csum_apply(h->sum, (uint16_t)~m->ip_delta);
 	else
 		ip4_hop(h, (uint16_t)~m->ip_delta);
+	p->flags |= PKT_INBOUND;
 	return V_SEND;
 }
 

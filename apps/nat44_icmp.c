@@ -108,7 +108,8 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 	uint32_t rem_port = q.proto == NAT_ICMP ? 0 : q.from;
 	const struct nat_session *s = nat_session_find(&n->table, q.proto, ip4_raw(q.ip->to),
 	                                               ip4_raw(q.ip->from), q.to | rem_port << 16);
-	if (!s || ip4_bad_source(gw, p))
+	bool own = p->flags & PKT_TRANSLATED; /* from the gateway itself, not yet on its way */
+	if (!s || (!own && ip4_bad_source(gw, p)))
 		return gw_drop(gw, p, s ? DROP_MARTIAN_SOURCE : DROP_NO_MAPPING);
 	const struct nat_mapping *m = &n->table.mapping[s->mapping];
 	struct ip4_hdr *h = ip4_header(p);
@@ -117,7 +118,10 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 	finish_error(p);
 	uint16_t delta = csum_delta32(ip4_raw(h->from), m->ext_ip);
 	h->from = ip4_from_raw(m->ext_ip);
-	ip4_hop(h, delta);
+	if (own)
+		h->sum = csum_apply(h->sum, delta);
+	else
+		ip4_hop(h, delta);
 	p->flags |= PKT_TRANSLATED;
 	return V_SEND;
 }
@@ -168,7 +172,7 @@ enum verdict nat_icmp_out(struct gw *gw, struct nat *n, struct pkt *p)
 	s->expire_s = gw->now_s + n->icmp_s;
 	const struct nat_mapping *m = &n->table.mapping[s->mapping];
 	icmp->id = be16_from_raw(m->ext_port);
-	icmp->sum = csum_apply(icmp->sum, m->l4_delta);
+	icmp->sum = csum_apply_icmp(icmp->sum, m->l4_delta);
 	ip4_header(p)->from = ip4_from_raw(m->ext_ip);
 	ip4_hop(ip4_header(p), m->ip_delta);
 	p->flags |= PKT_TRANSLATED;
@@ -187,9 +191,10 @@ static enum verdict reply_in(struct gw *gw, struct nat *n, struct pkt *p, struct
 	if (ip4_may_forward(gw, p) != V_SEND)
 		return V_DROP;
 	icmp->id = be16_from_raw(m->in_port);
-	icmp->sum = csum_apply(icmp->sum, (uint16_t)~m->l4_delta);
+	icmp->sum = csum_apply_icmp(icmp->sum, (uint16_t)~m->l4_delta);
 	ip4_header(p)->to = to;
 	ip4_hop(ip4_header(p), (uint16_t)~m->ip_delta);
+	p->flags |= PKT_INBOUND;
 	return V_SEND;
 }
 

@@ -32,13 +32,14 @@ struct pkt {
 };
 
 enum {
-	PKT_ROUTED = 1,   /* out and hop are set */
-	PKT_L2_GROUP = 2, /* came to a multicast or broadcast MAC address */
-	PKT_FRAGMENT = 4, /* part of an IP packet */
-	PKT_LATER = 8,    /* a fragment other than the first */
-	PKT_HAIRPIN = 16, /* re-entered once already */
+	PKT_ROUTED = 1,      /* out and hop are set */
+	PKT_L2_GROUP = 2,    /* came to a multicast or broadcast MAC address */
+	PKT_FRAGMENT = 4,    /* part of an IP packet */
+	PKT_LATER = 8,       /* a fragment other than the first */
+	PKT_HAIRPIN = 16,    /* re-entered once already */
 	PKT_OPTIONS = 32,    /* IPv4 header with options */
 	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
+	PKT_INBOUND = 128,   /* its destination is an inside host's by now */
 };
 #define PKT_PORT_SELF 0xff
 #define PKT_OWNED     0x4f574e44u

@@ -73,9 +73,8 @@ static const struct gw_address *on_link(const struct gw_port *port, ip4 a)
  * section 2.4 (b)), at most every ten seconds. */
 static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 {
-	static uint64_t mark[GW_PORTS];
 	char addr[FMT_IP4], from[FMT_MAC];
-	if (log_limited(&mark[port], 10000, "%s: %s also claims our address %s",
+	if (log_limited(&gw->port[port].conflict_us, 10000, "%s: %s also claims our address %s",
 	                gw->port[port].name, fmt_mac(from, &a->sender_mac),
 	                fmt_ip4(addr, a->sender_ip)))
 		arp_announce(gw, port, a->sender_ip);

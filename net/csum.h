@@ -55,14 +55,20 @@ static inline be16 csum_apply(be16 sum, uint32_t delta)
 	return be16_from_raw((uint16_t)~csum_fold((uint32_t)(uint16_t)~be16_raw(sum) + delta));
 }
 
+/* The same for ICMP, which has no pseudo header: of a message of nothing but
+ * zeros the checksum is all ones, which the update cannot tell from zero (RFC
+ * 1624 section 3). All ones are right in both cases. */
+static inline be16 csum_apply_icmp(be16 sum, uint32_t delta)
+{
+	be16 r = csum_apply(sum, delta);
+	return be16_raw(r) == 0 ? be16_from_raw(0xffff) : r;
+}
+
 /* The same for UDP: zero means "no checksum" and stays; a result of zero is
  * sent as all ones (RFC 768). */
 static inline be16 csum_apply_udp(be16 sum, uint32_t delta)
 {
-	if (be16_raw(sum) == 0)
-		return sum;
-	be16 r = csum_apply(sum, delta);
-	return be16_raw(r) == 0 ? be16_from_raw(0xffff) : r;
+	return be16_raw(sum) == 0 ? sum : csum_apply_icmp(sum, delta);
 }
 
 /* Sum of the IPv4 pseudo header (RFC 768, RFC 9293 section 3.1). */

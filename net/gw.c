@@ -113,7 +113,12 @@ static void reenter(struct gw *gw, struct pkt *p)
 	}
 	gw->hairpinned++;
 	p->flags = (uint8_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
-	p->port = PORT_WAN;
+	gw_turn(gw, PORT_WAN, p);
+}
+
+void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
+{
+	p->port = (uint8_t)port;
 	settle(gw, p, ip4_input(gw, p));
 }
 

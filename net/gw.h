@@ -40,6 +40,7 @@ struct gw_port {
 	uint32_t n_addr;
 	struct link out; /* frames to send */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	uint64_t conflict_us; /* last word about a station that claims our address */
 };
 
 /* A route. Sorted by falling length, so the first match is the longest. */
@@ -106,6 +107,9 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt *p);
  * the packet. Anyone below main may call it. */
 void gw_send(struct gw *gw, struct pkt *p);
 
+/* An IP packet of ours comes in on a port, for the translation there; takes it. */
+void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
+
 /* Puts a finished frame onto a port's link; takes the packet. */
 void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p);
 
@@ -116,8 +120,9 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Sends an ICMP error about packet p, which stays the caller's: data at its
- * IPv4 header, untouched by translation. The only maker of ICMP errors; it
- * keeps to RFC 1812 section 4.3.2.7 (when not to send) and 4.3.2.8 (rate).
+ * IPv4 header, untouched by translation or marked as translated: then the
+ * error goes the way back through the translation. The only maker of ICMP
+ * errors; it keeps to RFC 1812 section 4.3.2.7 (when not to send) and 4.3.2.8 (rate).
  * `rest` is the second half of the first word row: MTU or pointer << 24. */
 void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 

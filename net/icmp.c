@@ -67,7 +67,11 @@ void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, ui
 	if (!may_tell(gw, p) || !take_token(gw))
 		return;
 	const struct ip4_hdr *about = ip4_header(p);
-	const struct gw_address *own = gw_own_address(gw, p->port, about->from);
+	/* About a packet that was translated inwards the error comes from inside,
+	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
+	bool inbound = p->flags & PKT_INBOUND;
+	const struct gw_address *own = inbound ? gw_own_address(gw, p->out, about->to)
+	                                       : gw_own_address(gw, p->port, about->from);
 	struct pkt *e = own ? pkt_alloc(gw->pool) : NULL;
 	if (!e) {
 		gw->icmp_suppressed++;
@@ -88,5 +92,10 @@ void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, ui
 	store16(icmp + 2, (uint16_t)~csum_sum(icmp, sizeof(struct icmp_hdr) + quote));
 	ip4_build(gw, e, own->addr, about->from, PROTO_ICMP, 0);
 	gw->icmp_errors++;
+	if (inbound) {
+		e->flags |= PKT_TRANSLATED;
+		gw_turn(gw, p->out, e);
+		return;
+	}
 	gw_send(gw, e);
 }

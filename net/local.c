@@ -11,7 +11,7 @@ static enum verdict echo(struct gw *gw, struct pkt *p, struct icmp_hdr *icmp)
 {
 	ip4 from = ip4_to(p), to = ip4_header(p)->from;
 	uint8_t tos = ip4_header(p)->tos; /* RFC 1349 section 5.1 */
-	icmp->sum = csum_apply(icmp->sum, csum_delta16(ICMP_ECHO, ICMP_ECHO_REPLY));
+	icmp->sum = csum_apply_icmp(icmp->sum, csum_delta16(ICMP_ECHO, ICMP_ECHO_REPLY));
 	icmp->type = ICMP_ECHO_REPLY;
 	if (!pkt_pull(p, p->l4) || !pkt_push(p, IP4_MIN))
 		return gw_drop(gw, p, DROP_IP_HEADER);
