@@ -159,7 +159,7 @@ static inline uint32_t kit_send(unsigned i, uint32_t count, uint32_t n, uint32_t
 	for (uint32_t k = 0; k < count; k++) {
 		burst[k] = kit_packet(i, n, number + k);
 		if (!burst[k]) {
-			CHECK(!"pool empty");
+			CHECK(burst[k] != NULL);
 			count = k;
 		}
 	}

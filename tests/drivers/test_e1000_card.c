@@ -119,7 +119,7 @@ static void zero(struct e1000_model *m)
 
 static void broken_eeprom(void)
 {
-	for (int kind = E1000_KIND_82540; kind <= E1000_KIND_82544; kind++) {
+	for (enum e1000_kind kind = E1000_KIND_82540; kind <= E1000_KIND_82544; kind++) {
 		/* What the card loaded by itself helps. */
 		CHECK(probe_spoilt(kind, dead) == NULL);
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
