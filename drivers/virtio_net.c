@@ -249,11 +249,11 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		tx_reclaim(v);
 	if (UNLIKELY(!nic->link.up))
 		return tx_drop(&nic->count.tx_link_down, burst, n);
-	uint32_t posted = q->posted, i = 0;
-	for (; i < n; i++) {
-		struct pkt *p = burst[i];
-		uint32_t id = posted & q->last;
-		if (UNLIKELY(q->slot[id] != NULL))
+	uint32_t posted = q->posted;
+	struct pkt **from = burst, **end = burst + n;
+	for (; from != end; from++) {
+		struct pkt *p = *from, **slot = &q->slot[posted & q->last];
+		if (UNLIKELY(*slot != NULL))
 			break; /* full */
 		if (UNLIKELY(p->len < FRAME_PAD && !tx_pad(p)) ||
 		    UNLIKELY(p->data < p->bytes + VIRTIO_NET_HEADER)) {
@@ -266,19 +266,20 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		 * two bytes shorter. */
 		uint8_t *at = p->data;
 		uint32_t len = p->len;
+		*slot = p;
 		store32(at - 12, 0);
 		store32(at - 8, 0);
 		store32(at - 4, 0);
-		q->slot[id] = p;
-		q->data[id].addr = (uint32_t)dma_addr(at) - v->front;
-		q->data[id].len = len + v->front;
+		struct virtio_desc *d = &q->data[posted & q->last];
+		d->addr = (uint32_t)dma_addr(at) - v->front;
+		d->len = len + v->front;
 		posted++; /* the place in the ring names the slot already */
 	}
 	if (LIKELY((uint16_t)posted != q->posted)) {
 		q->posted = (uint16_t)posted;
 		publish(v, q, VIRTIO_NET_TX);
 	}
-	return i;
+	return (uint32_t)(from - burst);
 }
 
 /* --- starting and stopping ---------------------------------------------------------- */
