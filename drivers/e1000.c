@@ -275,20 +275,6 @@ static void write_rctl(struct e1000 *e)
 	e1000_write(e, E1000_RCTL, rctl);
 }
 
-/* The own address in the first place of the exact filter, nothing in the
- * others, and the hash table (13.5: none of them is reset by hardware). */
-static void start_filters(struct e1000 *e)
-{
-	for (uint32_t i = 1; i < RA_PAIRS; i++) {
-		e1000_write(e, E1000_RAH + 8 * i, 0); /* 13.5.3: high before low */
-		e1000_write(e, E1000_RAL + 8 * i, 0);
-	}
-	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
-	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
-}
-
 static void start_rx(struct e1000 *e)
 {
 	for (uint32_t i = 0; i < E1000_RING; i++) {
@@ -301,6 +287,7 @@ static void start_rx(struct e1000 *e)
 	e->ack = 2;
 	io_wmb();
 	e1000_write(e, E1000_RDTR, 0); /* 13.4.30: no delay */
+	e1000_write(e, E1000_RXDCTL, RXDCTL_EACH);
 	e1000_write(e, E1000_RXCSUM, 0);
 	e1000_write(e, E1000_RDBAL, (uint32_t)dma_addr(e->rx->desc));
 	e1000_write(e, E1000_RDBAH, 0);
@@ -342,19 +329,6 @@ static void stats(struct e1000 *e)
 	c->tx_errors += e1000_read(e, E1000_LATECOL);
 }
 
-static void read_link(struct e1000 *e)
-{
-	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
-	uint32_t s = e1000_read(e, E1000_STATUS);
-	/* All ones: the card is gone from the bus. */
-	bool up = (s & STATUS_LU) && s != 0xffffffffu;
-	e->nic.link = (struct nic_link){
-	        .up = up,
-	        .full_duplex = up && (s & STATUS_FD),
-	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
-	};
-}
-
 /* Makes a card that was just reset work, with empty rings. */
 static void start(struct e1000 *e)
 {
@@ -364,13 +338,14 @@ static void start(struct e1000 *e)
 	e1000_write(e, E1000_FCAL, 0);
 	e1000_write(e, E1000_FCAH, 0);
 	e1000_write(e, E1000_FCT, 0);
+	e1000_hw_host_arp(e);
 	e1000_hw_link(e);
-	start_filters(e);
+	e1000_hw_filters(e);
 	start_tx(e);
 	start_rx(e);
 	/* Only what a halt must end for. A change of link is seen by poll(). */
 	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
-	read_link(e);
+	e1000_hw_link_read(e);
 }
 
 static void tx_forget(struct e1000 *e, uint64_t *counter)
@@ -433,7 +408,7 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 			restart(e, &nic->count.tx_errors, "out of order");
 		return;
 	}
-	read_link(e);
+	e1000_hw_link_read(e);
 	if (!nic->link.up && e->tx_head != e->tx_tail) {
 		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
 	} else if (tx_hangs(e, now_us)) {

@@ -520,6 +520,22 @@ static void filters(void)
 	kit_end();
 }
 
+/* A board with a management processor gives it no ARP of ours. */
+static void hears_arp(void)
+{
+	kit_begin();
+	uint8_t f[60];
+	kit_frame(f, 0, sizeof f, 1);
+	memset(f, 0xff, 6);
+	f[12] = 8;
+	f[13] = 6;
+	CHECK_EQ(e1000_model_receive(&kit_card[0], f, sizeof f), E1000_RX_TAKEN);
+	struct pkt *burst[NIC_BURST];
+	CHECK_EQ(kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST), 1);
+	pkt_free(burst[0]);
+	kit_end();
+}
+
 static void counts(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -563,6 +579,7 @@ int main(void)
 	TEST(idle_arms_are_free);
 	TEST(wakes_for_room);
 	TEST(filters);
+	TEST(hears_arp);
 	TEST(counts);
 	return tap_done();
 }

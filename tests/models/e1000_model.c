@@ -5,8 +5,6 @@
 
 #include "kernel/io.h"
 
-#include <string.h>
-
 /* Registers that exist (table 13-2) and their bits that keep what is written. */
 static const struct {
 	uint32_t off, n, mask;
@@ -61,6 +59,7 @@ static const struct {
         {WUC, 1, 0xf},
         {WUFC, 1, 0xffff},
         {WUS, 1, 0},
+        {MANC, 1, 0xffffffff},
 };
 
 static bool lookup(uint32_t off, uint32_t *mask)
@@ -82,6 +81,7 @@ static void defaults(struct e1000_model *m)
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
 	m->reg[PBA / 4] = 0x00100030; /* 48 KB to receive, 16 KB to send */
 	m->reg[TXDCTL / 4] = 0;
+	m->reg[MANC / 4] = MANC_ARP_EN; /* a board that wants it so */
 	m->icr = m->ims = 0;
 	m->rdh = m->rdt = m->rx_owned = 0;
 	m->tdh = m->tdt = m->tx_owned = 0;
