@@ -4,6 +4,7 @@
  * the attribute on each. Long runs go by four words a turn: as fast as REP on the
  * hardware, and ten times as fast under emulation, which takes the string
  * instructions one step at a time. */
+#define STRING_BODIES
 #include "kernel/string.h"
 
 #include <stdint.h>
