@@ -97,7 +97,7 @@ static void any_order_of_events(void)
 			send(addr);
 		else if (r < 80)
 			learn(addr, (uint8_t)r, r & 1);
-		else if (r < 99)
+		else if (r < 99 || rng_below(&rng, 50))
 			rig_advance(&rig, rng_below(&rng, r < 81 ? 1000000 : 1000));
 		else {
 			rig_link(&rig, PORT_LAN, false);
