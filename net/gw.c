@@ -151,10 +151,14 @@ void gw_send(struct gw *gw, struct pkt *p)
 	gw_transmit(gw, p->out, p);
 }
 
+#define TICK_US 100000u
+
 bool gw_tick(struct gw *gw)
 {
 	if (gw->now_us >= gw->tick_us) {
-		gw->tick_us = gw->now_us + 100000;
+		/* In step with the seconds, so that now_s is behind by a turn at
+		 * most and no timeout ends early. */
+		gw->tick_us = (gw->now_us / TICK_US + 1) * TICK_US;
 		gw->now_s = (uint32_t)(gw->now_us / 1000000);
 		gw->now_ms = (uint32_t)(gw->now_us / 1000);
 		neigh_tick(gw);
