@@ -311,8 +311,8 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
-	if (UNLIKELY(p->flags & PKT_FRAGMENT))
-		return gw_drop(gw, p, DROP_FRAGMENT);
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP)))
+		return gw_drop(gw, p, p->flags & PKT_FRAGMENT ? DROP_FRAGMENT : DROP_MULTICAST);
 	if (UNLIKELY(proto == NAT_PROTOS)) {
 		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_PROTOCOL, 0);
 		return gw_drop(gw, p, DROP_PROTOCOL);
