@@ -24,6 +24,8 @@ WAN_ADDRESS = "203.0.113.2/24"
 WAN_GATEWAY = "203.0.113.1"
 CLIENT = "192.168.1.10"
 SERVER = "203.0.113.10"
+# Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
+SESSIONS = 200_000
 
 # virtio-net without the features that let a host and a guest exchange big or unsummed packets.
 VIRTIO_PLAIN = "".join(
@@ -68,7 +70,7 @@ class Setup:
     """What is the same for all guests of a pass."""
 
     nic: str  # e1000, virtio-net-pci, ...
-    backend: str  # dgram, vhost or tap
+    backend: str  # dgram (frame by frame), stream (bursts), vhost or tap
     image: Path  # ours
     linux: linuxguest.LinuxImage | None
     cores: tuple[int, int]  # for the vCPU, for everything else
@@ -113,6 +115,9 @@ class Guest:
                 words += ["-chardev", f"socket,id=c{number},path={path}"]
                 words += ["-netdev", f"vhost-user,id={name},chardev=c{number}"]
                 device += ",vectors=0"  # this QEMU crashes under TCG with MSI-X and vhost-user
+            elif self.setup.backend == "stream":
+                path = self.socket(side, "gen")
+                words += ["-netdev", f"stream,id={name},server=off,addr.type=unix,addr.path={path}"]
             elif self.setup.backend == "tap":
                 words += ["-netdev", f"tap,id={name},fd={self.taps[number]}"]
             else:
@@ -150,10 +155,14 @@ class Guest:
             if row.what != "wire":
                 line += f" lan.address={LAN_ADDRESS} wan.address={WAN_ADDRESS}"
                 line += f" gateway={WAN_GATEWAY}"
+            if row.what == "nat":
+                line += f" nat.sessions={SESSIONS}"
             return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]
         if setup.linux is None:
             raise GuestError("the Linux guest was not built")
-        line = linuxguest.command_line(row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads)
+        line = linuxguest.command_line(
+            row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads, SESSIONS
+        )
         kernel, initrd = setup.linux.kernel, setup.linux.initrd
         return ["-kernel", str(kernel), "-initrd", str(initrd), "-append", line]
 

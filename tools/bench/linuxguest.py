@@ -75,8 +75,11 @@ else
 fi
 if [ -e /etc/$mode.nft ]; then
 	nft -f /etc/$mode.nft || echo "ruleset refused"
-	echo 262144 >/proc/sys/net/netfilter/nf_conntrack_max
-	echo 65536 >/sys/module/nf_conntrack/parameters/hashsize
+	echo "$sessions" >/proc/sys/net/netfilter/nf_conntrack_max
+	echo 262144 >/sys/module/nf_conntrack/parameters/hashsize
+	for key in conntrack_udp_timeout conntrack_udp_timeout_stream flowtable_udp_timeout; do
+		[ -e /proc/sys/net/netfilter/nf_$key ] && echo 300 >/proc/sys/net/netfilter/nf_$key
+	done
 fi
 read -r up idle </proc/uptime
 echo "ready app=linux-$mode uptime=$up kernel=$(uname -r)"
@@ -330,14 +333,14 @@ def _build_locked(cache: Path) -> LinuxImage:
     return LinuxImage(kernel, initrd, version)
 
 
-def command_line(mode: str, nic: str, lan: str, wan: str, gateway: str, offloads: bool) -> str:
+def command_line(mode: str, nic: str, lan: str, wan: str, gateway: str, offloads: bool, sessions: int) -> str:
     """The kernel's command line. Mitigations are off: the peer is to be as fast as it can be."""
     words = [
         "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check",
         "raid=noautodetect random.trust_cpu=on net.ifnames=0",
         f"bench.mode={mode} bench.nic={'virtio' if nic.startswith('virtio') else 'e1000'}",
         f"bench.lan={lan} bench.wan={wan} bench.gateway={gateway}",
-        f"bench.offloads={'on' if offloads else 'off'}",
+        f"bench.offloads={'on' if offloads else 'off'} bench.sessions={sessions}",
     ]
     return " ".join(words)
 

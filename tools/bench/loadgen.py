@@ -31,8 +31,8 @@ class LoadGen:
         command += ["--gateway-lan", guest.LAN_ADDRESS.split("/", maxsplit=1)[0]]
         command += ["--gateway-wan", guest.WAN_ADDRESS.split("/", maxsplit=1)[0]]
         command += ["--client", guest.CLIENT, "--server", guest.SERVER]
-        if setup.backend == "vhost":
-            command.append("--vhost")
+        if setup.backend in ("vhost", "stream"):
+            command.append(f"--{setup.backend}")
         if split:
             command.append("--split")
         self.name = row.name

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+import summary
 from guest import ROWS
 from measure import Sample
 
@@ -21,14 +22,29 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("Time of the vCPU thread, user + system", ("vcpu_load", "vcpu_rate", "vcpu_load2", "vcpu_rate2")),
     ("Round trip at 1,000 packets/s", ("rtt_median", "rtt_p99", "rtt_vcpu", "idle_vcpu")),
-    ("Accepted packets per second (sockets)", ("pps_load", "pps_load2")),
+    ("Packets per second over sockets", ("pps_load", "pps_load2")),
     (
         "Packets per second over vhost-user",
-        ("vhost_one", "vhost_both", "vhost_one10k", "vhost_both10k", "vhost_both100k"),
+        (
+            "vhost_one",
+            "vhost_both",
+            "vhost_echo",
+            "vhost_one10k",
+            "vhost_both10k",
+            "vhost_echo100k",
+            "vhost_new",
+        ),
     ),
     (
         "Packets per second of vCPU time over vhost-user (where others use the core too)",
-        ("vhostcpu_one", "vhostcpu_both", "vhostcpu_one10k", "vhostcpu_both10k", "vhostcpu_both100k"),
+        (
+            "vhostcpu_one",
+            "vhostcpu_both",
+            "vhostcpu_echo",
+            "vhostcpu_one10k",
+            "vhostcpu_both10k",
+            "vhostcpu_echo100k",
+        ),
     ),
     ("Bulk TCP (iperf3, one connection)", ("bulk_up", "bulk_down")),
     ("Start and rest", ("ready", "ready_wall", "idle_insn")),
@@ -138,8 +154,17 @@ def _ratios(table: Table, nic: str) -> str:
     return "### How many times better Baregate nat is than Linux\n\n" + _grid(head, lines) + "\n"
 
 
-def markdown(table: Table, setup: str, failures: dict[str, str], drops: list[str]) -> str:
-    parts = ["# Bench\n"]
+HEAD = """# Performance
+
+Written by `make bench BENCH="--write docs/performance.md"` (`tools/bench/run --help`); nothing here
+is typed by hand. Baregate and a Linux guest run on the same emulated hardware, side by side in one
+run; the floor is our application `wire`, which only moves frames. Figures with times in them depend
+on the machine and hold as ratios; instruction counts repeat.
+"""
+
+
+def markdown(table: Table, setup: str, failures: dict[str, str], drops: list[str], image: Path) -> str:
+    parts = [HEAD, "## The targets\n\n" + summary.table(table.median, image)]
     for nic in table.nics:
         parts.append(f"## {nic}\n")
         for title, keys in TABLES:

@@ -16,22 +16,22 @@
 #include "gen.h"
 
 struct counts {
-	uint64_t sent;      /* requests made */
-	uint64_t forwarded; /* requests that arrived outside */
-	uint64_t answered;  /* answers that arrived inside */
-	uint64_t late;      /* overtaken within their flow */
-	uint64_t bad;       /* ours, but wrong */
-	uint64_t dropped;   /* by us: no room to queue an answer */
-	uint64_t empty;     /* full load, and nothing was in flight */
-	uint64_t stalls;    /* a window never came back and was written off */
+	uint64_t made[SIDES]; /* by clients; by servers on their own account */
+	uint64_t forwarded;   /* requests that arrived outside */
+	uint64_t answered;    /* answers that arrived inside */
+	uint64_t late;        /* overtaken within their flow */
+	uint64_t bad;         /* ours, but wrong */
+	uint64_t dropped;     /* by us: no room to queue an answer */
+	uint64_t empty;       /* full load, and nothing was in flight */
+	uint64_t stalls;      /* a window never came back and was written off */
 };
 
 struct run {
 	const struct phase *phase; /* NULL between phases */
 	struct counts now, begin;
-	uint64_t written_off;
-	uint64_t start_ns;   /* when the load began */
-	uint64_t arrival_ns; /* when something last came back */
+	uint64_t written_off[SIDES];
+	uint64_t start_ns;          /* when the load began */
+	uint64_t arrival_ns[SIDES]; /* when something made there last came back */
 	uint64_t random;
 	bool measuring;
 	bool making; /* new packets are made */
@@ -86,7 +86,7 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 	case V_FORWARDED:
 		run.now.forwarded++;
 		run.now.late += a.late;
-		run.arrival_ns = now;
+		run.arrival_ns[LAN] = now;
 		if (run.measuring)
 			samples_add(&run.one_way, now - a.sent_ns);
 		if (!run.phase->answers)
@@ -100,7 +100,7 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 		break;
 	case V_ANSWER:
 		run.now.answered++;
-		run.arrival_ns = now;
+		run.arrival_ns[run.phase->both ? WAN : LAN] = now;
 		if (run.measuring)
 			samples_add(&run.round_trip, now - a.sent_ns);
 		break;
@@ -124,70 +124,77 @@ static bool receive(int side)
 	return n != 0;
 }
 
-static uint64_t in_flight(void)
+/* Of what was made on a side, what came to its end. */
+static uint64_t ended(int side)
 {
-	uint64_t back = run.phase->answers ? run.now.answered : run.now.forwarded;
-	uint64_t gone = back + run.written_off;
+	return side == WAN || run.phase->answers ? run.now.answered : run.now.forwarded;
+}
 
-	return run.now.sent > gone ? run.now.sent - gone : 0;
+static uint64_t in_flight(int side)
+{
+	uint64_t gone = (side == LAN || run.phase->both ? ended(side) : 0) + run.written_off[side];
+
+	return run.now.made[side] > gone ? run.now.made[side] - gone : 0;
 }
 
 /* How many packets may be made now, and when to look again. */
-static uint64_t allowance(uint64_t now, uint64_t *again_ns)
+static uint64_t allowance(int side, uint64_t now, uint64_t *again_ns)
 {
 	const struct phase *p = run.phase;
-	uint64_t allowed;
+	uint64_t allowed, made = run.now.made[side];
 
 	*again_ns = now + 10000000;
 	if (p->rate > 0) {
 		double due = (double)(now - run.start_ns) * p->rate / 1e9;
 
-		allowed = (double)run.now.sent < due ? (uint64_t)due + 1 - run.now.sent : 0;
+		allowed = (double)made < due ? (uint64_t)due + 1 - made : 0;
 		if (allowed == 0)
-			*again_ns =
-			        run.start_ns + (uint64_t)ceil((double)run.now.sent * 1e9 / p->rate);
+			*again_ns = run.start_ns + (uint64_t)ceil((double)made * 1e9 / p->rate);
 	} else {
-		uint64_t flying = in_flight();
+		uint64_t flying = in_flight(side);
 
-		if (flying == 0 && run.now.sent != 0)
+		if (flying == 0 && made != 0)
 			run.now.empty++;
 		allowed = flying < p->window ? p->window - flying : 0;
-		if (allowed == 0 && now - run.arrival_ns > 300000000) {
+		if (allowed == 0 && now - run.arrival_ns[side] > 300000000) {
 			run.now.stalls++;
-			run.written_off += flying;
-			run.arrival_ns = now;
+			run.written_off[side] += flying;
+			run.arrival_ns[side] = now;
 		}
 	}
-	if (p->once && allowed > p->traffic.flows - run.now.sent)
-		allowed = p->traffic.flows - run.now.sent;
+	if (p->once && allowed > p->traffic.flows - made)
+		allowed = p->traffic.flows - made;
 	return allowed;
 }
 
-static unsigned next_flow(void)
+static unsigned next_flow(int side)
 {
 	const struct phase *p = run.phase;
 
 	if (!p->random)
-		return p->traffic.first + (unsigned)(run.now.sent % p->traffic.flows);
+		return p->traffic.first + (unsigned)(run.now.made[side] % p->traffic.flows);
 	run.random ^= run.random << 13;
 	run.random ^= run.random >> 7;
 	run.random ^= run.random << 17;
 	return p->traffic.first + (unsigned)((run.random >> 32) * p->traffic.flows >> 32);
 }
 
-static uint64_t make(uint64_t now)
+static uint64_t make(int side, uint64_t now)
 {
-	struct queue *q = &queues[LAN];
+	struct queue *q = &queues[side];
 	uint64_t again_ns, allowed;
 
 	/* What waits for room goes first: the guest holds us back, not a queue of ours. */
 	if (q->count != 0)
 		return now + 10000000;
-	allowed = allowance(now, &again_ns);
+	allowed = allowance(side, now, &again_ns);
 	for (unsigned i = 0; i < allowed && i < BURST; i++) {
-		hosts_build(queue_tail(q), &run.phase->traffic, next_flow(), now);
+		if (side == LAN)
+			hosts_build(queue_tail(q), &run.phase->traffic, next_flow(side), now);
+		else
+			hosts_build_back(queue_tail(q), &run.phase->traffic, next_flow(side), now);
 		q->count++;
-		run.now.sent++;
+		run.now.made[side]++;
 	}
 	return again_ns;
 }
@@ -221,7 +228,12 @@ static uint64_t turn(uint64_t end_ns)
 		moved |= receive(side);
 	}
 	if (run.making)
-		wake = make(clock_ns()); /* not before what was just received */
+		wake = make(LAN, clock_ns()); /* not before what was just received */
+	if (run.making && run.phase->both) {
+		uint64_t again = make(WAN, clock_ns());
+
+		wake = again < wake ? again : wake;
+	}
 	for (int side = LAN; side < SIDES; side++)
 		moved |= flush(side);
 	if (!moved && end_ns > now)
@@ -305,20 +317,22 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
                          const struct counts *end)
 {
 	const struct counts *begin = &run.begin;
-	uint64_t back = run.phase->answers ? run.now.answered : run.now.forwarded;
+	uint64_t lost = run.now.made[LAN] - ended(LAN);
 
+	if (run.phase->both)
+		lost += run.now.made[WAN] - ended(WAN);
 	printf("{");
 	print_meters(a, b);
 	printf(", \"sent\": %llu, \"forwarded\": %llu, \"answered\": %llu, \"empty\": %llu",
-	       (unsigned long long)(end->sent - begin->sent),
+	       (unsigned long long)(end->made[LAN] + end->made[WAN] - begin->made[LAN] -
+	                            begin->made[WAN]),
 	       (unsigned long long)(end->forwarded - begin->forwarded),
 	       (unsigned long long)(end->answered - begin->answered),
 	       (unsigned long long)(end->empty - begin->empty));
 	/* These cover the whole phase, with what arrived after its end. */
 	printf(", \"lost\": %lld, \"late\": %llu, \"bad\": %llu, \"stalls\": %llu, "
 	       "\"complaint\": \"%s\"",
-	       (long long)(run.now.sent - back), (unsigned long long)run.now.late,
-	       (unsigned long long)run.now.bad,
+	       (long long)lost, (unsigned long long)run.now.late, (unsigned long long)run.now.bad,
 	       (unsigned long long)(run.now.stalls + run.now.dropped), hosts_complaint());
 	samples_print("one_way_us", &run.one_way);
 	samples_print("round_trip_us", &run.round_trip);
@@ -327,7 +341,7 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 
 static bool finished(const struct phase *p)
 {
-	return p->once && run.now.sent == p->traffic.flows && in_flight() == 0;
+	return p->once && run.now.made[LAN] == p->traffic.flows && in_flight(LAN) == 0;
 }
 
 void engine_run(const struct phase *phase)
@@ -346,7 +360,7 @@ void engine_run(const struct phase *phase)
 	run = (struct run){.phase = phase, .making = true, .random = 0x9e3779b97f4a7c15u};
 	run.one_way = one_way;
 	run.round_trip = round_trip;
-	run.start_ns = run.arrival_ns = clock_ns();
+	run.start_ns = run.arrival_ns[LAN] = run.arrival_ns[WAN] = clock_ns();
 	warm_ns = run.start_ns + (uint64_t)(phase->warm * 1e9);
 	end_ns = warm_ns + (uint64_t)(phase->seconds * 1e9);
 	if (phase->warm > 0)
@@ -364,7 +378,7 @@ void engine_run(const struct phase *phase)
 	/* The last packets still count as received, late as they may be on a busy machine. */
 	do
 		turn_for(0.1);
-	while (in_flight() != 0 && clock_ns() < b.ns + 2000000000);
+	while (in_flight(LAN) + in_flight(WAN) != 0 && clock_ns() < b.ns + 2000000000);
 	print_result(&a, &b, &end);
 	run.phase = NULL;
 }

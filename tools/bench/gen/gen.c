@@ -2,10 +2,11 @@
 /*
  * Command line and command loop of the load generator.
  *
- *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost] [--split] --mode nat|route|wire
+ *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split] --mode nat|route|wire
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
+ * so with --stream, for a UNIX stream socket;
  * --split takes the merging of receive buffers out of the offered features.
  *
  * Commands come on standard input, one a line; each is answered by one line of JSON:
@@ -67,6 +68,8 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->window = n;
 	else if (strcmp(key, "answers") == 0)
 		p->answers = n != 0;
+	else if (strcmp(key, "both") == 0)
+		p->both = n != 0;
 	else if (strcmp(key, "random") == 0)
 		p->random = n != 0;
 	else if (strcmp(key, "once") == 0)
@@ -89,8 +92,8 @@ static bool sensible(const struct phase *p)
 
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
 	       t->size <= FRAME_MAX && p->window > 0 && p->window <= QUEUE / 2 &&
-	       t->flows <= FLOWS_MAX && t->first <= FLOWS_MAX - t->flows &&
-	       (t->first + t->flows - 1) / t->servers < 64000;
+	       !(p->both && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&
+	       t->first <= FLOWS_MAX - t->flows && (t->first + t->flows - 1) / t->servers < 64000;
 }
 
 static void command_run(char *words)
@@ -146,7 +149,7 @@ static void command(char *line)
 }
 
 static char *socket_arg[SIDES];
-static bool use_vhost, mergeable = true;
+static bool use_vhost, use_stream, mergeable = true;
 
 static void parse_options(int argc, char **argv)
 {
@@ -154,6 +157,7 @@ static void parse_options(int argc, char **argv)
 	        {"lan", required_argument, NULL, 'l'},
 	        {"wan", required_argument, NULL, 'w'},
 	        {"vhost", no_argument, NULL, 'v'},
+	        {"stream", no_argument, NULL, 't'},
 	        {"split", no_argument, NULL, 'x'},
 	        {"mode", required_argument, NULL, 'm'},
 	        {"hosts", required_argument, NULL, 'h'},
@@ -175,6 +179,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'v':
 			use_vhost = true;
+			break;
+		case 't':
+			use_stream = true;
 			break;
 		case 'x':
 			mergeable = false;
@@ -216,8 +223,12 @@ static void open_ports(void)
 
 		if (remote != NULL)
 			*remote++ = 0;
-		ports[side] = use_vhost ? vhost_open(socket_arg[side], mergeable)
-		                        : dgram_open(socket_arg[side], remote ? remote : "");
+		if (use_vhost)
+			ports[side] = vhost_open(socket_arg[side], mergeable);
+		else if (use_stream)
+			ports[side] = stream_open(socket_arg[side]);
+		else
+			ports[side] = dgram_open(socket_arg[side], remote ? remote : "");
 		if (ports[side] == NULL)
 			fail(socket_arg[side]);
 	}

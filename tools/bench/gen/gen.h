@@ -6,7 +6,8 @@
  *   engine.c    one measured phase: pacing, windows, what comes back, the result
  *   hosts.c     the hosts and flows: ARP, building and verifying frames
  *   meter.c     the guest's instruction counter, vCPU time, latency samples
- *   dgram.c     a port over QEMU's -netdev dgram
+ *   dgram.c     a port over QEMU's -netdev dgram: one frame at a time, held back by the guest
+ *   stream.c    a port over QEMU's -netdev stream: bursts that fill the guest's ring
  *   vhost.c     a port that is a vhost-user back end for virtio-net
  *
  * Side 0 is the LAN (clients), side 1 the WAN (servers).
@@ -45,6 +46,7 @@ struct port_ops {
 };
 
 struct port *dgram_open(const char *local, const char *remote);
+struct port *stream_open(const char *path);
 struct port *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
@@ -95,6 +97,8 @@ extern struct flow flows[FLOWS_MAX];
 
 void hosts_forget(void);
 void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
+/* A packet of the server's own; the flow must have been through the gateway once. */
+void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
 void hosts_request(struct frame *f, int side, uint32_t address);
 void hosts_answer(const struct frame *in, struct frame *out);
 /* Looks at a frame that arrived on a side; *reply is filled for V_ARP when it wants an answer. */
@@ -134,6 +138,7 @@ struct phase {
 	unsigned window; /* packets in flight at full load */
 	double rate;     /* packets a second; 0: full load */
 	bool answers;    /* each packet is answered from outside */
+	bool both;       /* servers send as much as clients, on their own account */
 	bool random;     /* flows in random order, else in turn */
 	bool once;       /* each flow exactly once, then the phase ends */
 };

@@ -131,34 +131,69 @@ static struct ends ends_of(const struct traffic *t, unsigned number)
 	return e;
 }
 
+struct head {
+	struct mac to, from;
+	uint32_t source, target;
+	unsigned source_port, target_port;
+};
+
+static void build(struct frame *f, const struct head *h, const struct payload *p, unsigned size)
+{
+	uint8_t *d = f->data, *ip = d + ETH, *udp = ip + IP;
+	unsigned udp_len = size - ETH - IP;
+
+	f->len = size;
+	memcpy(d, h->to.b, 6);
+	memcpy(d + 6, h->from.b, 6);
+	put16(d + 12, 0x0800);
+	put16(ip, 0x4500);
+	put16(ip + 2, size - ETH);
+	put32(ip + 4, 0x00004000); /* no ID, do not fragment */
+	put32(ip + 8, TTL << 24 | 17 << 16);
+	put32(ip + 12, h->source);
+	put32(ip + 16, h->target);
+	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
+	put16(udp, h->source_port);
+	put16(udp + 2, h->target_port);
+	put16(udp + 4, udp_len);
+	put16(udp + 6, 0);
+	memcpy(udp + UDP, p, sizeof(*p));
+	put16(udp + 6, ~fold(udp_sum(ip, udp_len)) & 0xffff);
+	if (get16(udp + 6) == 0)
+		put16(udp + 6, 0xffff);
+}
+
 void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now)
 {
 	struct payload p = {MARK_REQUEST, number, ++flows[number].seq_out, now};
 	struct ends e = ends_of(t, number);
-	struct mac from = mac_of(LAN, e.client);
-	struct mac to = plan.mode == MODE_WIRE ? mac_of(WAN, e.server) : plan.gateway_mac[LAN];
-	uint8_t *d = f->data, *ip = d + ETH, *udp = ip + IP;
-	unsigned udp_len = t->size - ETH - IP;
+	struct head h = {
+	        .to = plan.mode == MODE_WIRE ? mac_of(WAN, e.server) : plan.gateway_mac[LAN],
+	        .from = mac_of(LAN, e.client),
+	        .source = e.client,
+	        .target = e.server,
+	        .source_port = e.port,
+	        .target_port = SERVER_PORT,
+	};
 
-	f->len = t->size;
-	memcpy(d, to.b, 6);
-	memcpy(d + 6, from.b, 6);
-	put16(d + 12, 0x0800);
-	put16(ip, 0x4500);
-	put16(ip + 2, t->size - ETH);
-	put32(ip + 4, 0x00004000); /* no ID, do not fragment */
-	put32(ip + 8, TTL << 24 | 17 << 16);
-	put32(ip + 12, e.client);
-	put32(ip + 16, e.server);
-	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
-	put16(udp, e.port);
-	put16(udp + 2, SERVER_PORT);
-	put16(udp + 4, udp_len);
-	put16(udp + 6, 0);
-	memcpy(udp + UDP, &p, sizeof(p));
-	put16(udp + 6, ~fold(udp_sum(ip, udp_len)) & 0xffff);
-	if (get16(udp + 6) == 0)
-		put16(udp + 6, 0xffff);
+	build(f, &h, &p, t->size);
+}
+
+void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number, uint64_t now)
+{
+	struct payload p = {MARK_ANSWER, number, 0, now};
+	struct ends e = ends_of(t, number);
+	bool nat = plan.mode == MODE_NAT;
+	struct head h = {
+	        .to = plan.mode == MODE_WIRE ? mac_of(LAN, e.client) : plan.gateway_mac[WAN],
+	        .from = mac_of(WAN, e.server),
+	        .source = e.server,
+	        .target = nat ? plan.external : e.client,
+	        .source_port = SERVER_PORT,
+	        .target_port = nat ? flows[number].external_port : e.port,
+	};
+
+	build(f, &h, &p, t->size);
 }
 
 /* The server's answer: the packet turned round. Sums of swapped fields stay as they are. */

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A port over QEMU's -netdev stream: frames on a UNIX stream socket, each behind its length in
+ * four bytes. QEMU takes whatever waits there in one go, so a burst of ours fills the guest's
+ * receive ring at once; over datagrams it takes one frame a turn and the kernel holds ten, which
+ * leaves a fast guest idle between them. We listen, QEMU connects.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "gen.h"
+
+enum { LENGTH = 4, BUFFER = 1 << 18 };
+
+struct stream_port {
+	struct port port; /* first: the engine's view */
+	int listener, peer;
+	/* What the socket did not take yet, and what came but was not asked for yet. */
+	uint8_t out[BURST * (LENGTH + FRAME_MAX)];
+	size_t out_at, out_end;
+	uint8_t in[BUFFER];
+	size_t in_at, in_end;
+};
+
+static struct stream_port *of(struct port *port)
+{
+	return (struct stream_port *)port;
+}
+
+static void hang_up(struct stream_port *s)
+{
+	close(s->peer);
+	s->peer = -1;
+	s->out_at = s->out_end = s->in_at = s->in_end = 0;
+}
+
+/* True when nothing is left to be written. */
+static bool push(struct stream_port *s)
+{
+	while (s->out_at != s->out_end) {
+		ssize_t n = send(s->peer, s->out + s->out_at, s->out_end - s->out_at,
+		                 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			hang_up(s);
+		if (n <= 0)
+			return false;
+		s->out_at += (size_t)n;
+	}
+	return true;
+}
+
+static unsigned stream_send(struct port *port, const struct frame *const *frames, unsigned n)
+{
+	struct stream_port *s = of(port);
+
+	if (s->peer < 0 || !push(s))
+		return 0;
+	if (n > BURST)
+		n = BURST;
+	s->out_at = s->out_end = 0;
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t len = htonl(frames[i]->len);
+
+		memcpy(s->out + s->out_end, &len, LENGTH);
+		memcpy(s->out + s->out_end + LENGTH, frames[i]->data, frames[i]->len);
+		s->out_end += LENGTH + frames[i]->len;
+	}
+	push(s);
+	return n; /* taken, even if some still wait here */
+}
+
+/* The length of the frame at the front of the buffer; false when it is not there as a whole. */
+static bool whole_frame(const struct stream_port *s, size_t *len)
+{
+	size_t have = s->in_end - s->in_at;
+	uint32_t be;
+
+	if (have < LENGTH)
+		return false;
+	memcpy(&be, s->in + s->in_at, LENGTH);
+	*len = ntohl(be);
+	return have - LENGTH >= *len;
+}
+
+static void refill(struct stream_port *s)
+{
+	ssize_t n;
+
+	memmove(s->in, s->in + s->in_at, s->in_end - s->in_at);
+	s->in_end -= s->in_at;
+	s->in_at = 0;
+	n = recv(s->peer, s->in + s->in_end, BUFFER - s->in_end, MSG_DONTWAIT);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		hang_up(s);
+	else if (n > 0)
+		s->in_end += (size_t)n;
+}
+
+static unsigned stream_recv(struct port *port, struct frame *frames, unsigned max)
+{
+	struct stream_port *s = of(port);
+	unsigned n = 0;
+	size_t len;
+
+	if (s->peer < 0)
+		return 0;
+	if (!whole_frame(s, &len))
+		refill(s);
+	for (; n < max && whole_frame(s, &len); s->in_at += LENGTH + len) {
+		if (len > sizeof(frames[n].data))
+			continue;
+		frames[n].len = (unsigned)len;
+		memcpy(frames[n].data, s->in + s->in_at + LENGTH, len);
+		n++;
+	}
+	return n;
+}
+
+static bool stream_service(struct port *port)
+{
+	struct stream_port *s = of(port);
+
+	if (s->peer < 0)
+		s->peer = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	else
+		push(s);
+	return s->peer >= 0;
+}
+
+static bool stream_wait_for(struct port *port, bool to_send, struct pollfd *fd)
+{
+	struct stream_port *s = of(port);
+
+	fd->fd = s->peer >= 0 ? s->peer : s->listener;
+	fd->events = POLLIN;
+	if (s->peer >= 0 && (to_send || s->out_at != s->out_end))
+		fd->events |= POLLOUT;
+	return true;
+}
+
+static const struct port_ops stream_ops = {
+        .send = stream_send,
+        .recv = stream_recv,
+        .service = stream_service,
+        .wait_for = stream_wait_for,
+};
+
+struct port *stream_open(const char *path)
+{
+	struct stream_port *s = calloc(1, sizeof(*s));
+	struct sockaddr_un here = {.sun_family = AF_UNIX};
+
+	if (s == NULL || strlen(path) >= sizeof(here.sun_path))
+		return NULL;
+	strcpy(here.sun_path, path);
+	s->port.ops = &stream_ops;
+	s->peer = -1;
+	s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	unlink(path);
+	if (s->listener < 0 ||
+	    bind(s->listener, (const struct sockaddr *)&here, sizeof(here)) != 0 ||
+	    listen(s->listener, 1) != 0)
+		return NULL;
+	return &s->port;
+}
