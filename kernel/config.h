@@ -13,6 +13,8 @@
 #define CONFIG_GATEWAYS   4
 #define CONFIG_ROUTES     64
 #define CONFIG_NEIGHBOURS 64
+#define CONFIG_POOLS      16
+#define CONFIG_FORWARDS   64
 #define CONFIG_ERRORS     16
 
 enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
@@ -47,7 +49,26 @@ enum nat_filtering {
 	NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT,
 };
 
+/* Public IPv4 addresses that follow each other. */
+struct config_pool {
+	ip4 first, last;
+};
+
+/* A public port that belongs to an inside endpoint. Host order. */
+struct config_forward {
+	bool tcp; /* else UDP */
+	uint16_t public_port, inside_port;
+	ip4 inside;
+};
+
 struct config_nat {
+	struct config_pool pool[CONFIG_POOLS];
+	uint32_t n_pool;
+	struct config_forward forward[CONFIG_FORWARDS];
+	uint32_t n_forward;
+	uint32_t host_limit; /* 0: none */
+	bool has_protocol41;
+	ip4 protocol41;
 	uint32_t sessions;
 	uint32_t filtering; /* enum nat_filtering */
 	uint32_t udp_timeout_ms;

@@ -80,13 +80,23 @@ static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 		arp_announce(gw, port, a->sender_ip);
 }
 
+/* An address that is answered for on a port: its own, or one in its networks that
+ * the application owns there (proxy ARP, RFC 3022 section 6.2). */
+static bool is_ours(const struct gw *gw, uint32_t port, ip4 a)
+{
+	const struct gw_owned *claim;
+	if (gw_port_has(&gw->port[port], a))
+		return true;
+	return on_link(&gw->port[port], a) && (claim = gw_owned(gw, a)) && claim->port == port;
+}
+
 static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 {
 	const struct gw_port *in = &gw->port[port];
 	if (malformed(a))
 		return DROP_ARP_BAD;
 	bool probe = ip4_raw(a->sender_ip) == 0; /* RFC 5227 section 2.1.1 */
-	if (gw_port_has(in, a->sender_ip)) {
+	if (is_ours(gw, port, a->sender_ip)) {
 		conflict(gw, port, a);
 		return DROP_ARP_BAD;
 	}
@@ -95,7 +105,7 @@ static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *
 	bool request = be16_get(a->operation) == ARP_REQUEST;
 	if (!request && be16_get(a->operation) != ARP_REPLY)
 		return DROP_ARP_BAD;
-	bool for_us = gw_port_has(in, a->target_ip);
+	bool for_us = is_ours(gw, port, a->target_ip);
 	/* An entry is made only for a station that asks for us, so that chatter
 	 * between others costs no entries; known stations are kept current (RFC
 	 * 826, "merge"), which is how a gratuitous ARP moves an address. */

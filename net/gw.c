@@ -33,8 +33,7 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 static void settle(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND)) {
-		gw->forwarded++;
-		gw_send(gw, p);
+		gw_forward(gw, p);
 		return;
 	}
 	if (v == V_LOCAL)
@@ -122,9 +121,19 @@ void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
 	settle(gw, p, ip4_input(gw, p));
 }
 
+/* The way of a packet of our own making. */
+static bool route(const struct gw *gw, struct pkt *p)
+{
+	if (!gw_owned(gw, ip4_to(p)))
+		return ip4_route(gw, p, ip4_to(p));
+	p->out = PKT_PORT_SELF;
+	p->flags |= PKT_ROUTED;
+	return true;
+}
+
 void gw_send(struct gw *gw, struct pkt *p)
 {
-	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!ip4_route(gw, p, ip4_to(p)))) {
+	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!route(gw, p))) {
 		gw_discard(gw, p, DROP_NO_ROUTE);
 		return;
 	}
@@ -151,6 +160,17 @@ void gw_send(struct gw *gw, struct pkt *p)
 	gw_transmit(gw, p->out, p);
 }
 
+void gw_forward(struct gw *gw, struct pkt *p)
+{
+	gw->forwarded++;
+	gw_send(gw, p);
+}
+
+void gw_resume(struct gw *gw, struct pkt *p)
+{
+	settle(gw, p, gw->app->ip4(gw, p));
+}
+
 bool gw_tick(struct gw *gw)
 {
 	if (gw->now_us >= gw->tick_us) {
@@ -158,6 +178,7 @@ bool gw_tick(struct gw *gw)
 		gw->now_s = (uint32_t)(gw->now_us / 1000000);
 		gw->now_ms = (uint32_t)(gw->now_us / 1000);
 		neigh_tick(gw);
+		frag_tick(gw);
 	}
 	return gw->app->tick && gw->app->tick(gw);
 }

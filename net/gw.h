@@ -13,12 +13,15 @@
 #include "kernel/random.h"
 #include "net/app.h"
 #include "net/drop.h"
+#include "net/frag.h"
 #include "net/neigh.h"
 #include "net/wire.h"
 
 #define GW_PORTS      2u
 #define GW_ADDRESSES  CONFIG_ADDRESSES
 #define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_OWNED      16u
+#define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
 
@@ -51,6 +54,13 @@ struct gw_route {
 	uint8_t port; /* PKT_PORT_SELF: an address of our own */
 };
 
+/* Addresses that the application owns on a port's network beside the port's own,
+ * host order: ARP is answered for them, routes lead to ourselves. */
+struct gw_owned {
+	uint32_t first, last;
+	uint8_t port;
+};
+
 /* One dropped frame, for people. */
 struct gw_drop_entry {
 	uint8_t reason;
@@ -75,7 +85,10 @@ struct gw {
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
 	uint32_t n_routes;
+	struct gw_owned owned[GW_OWNED];
+	uint32_t n_owned;
 	struct neigh_table neigh;
+	struct frag_table frags;
 
 	uint64_t drops[DROP_COUNT];
 	uint64_t forwarded;
@@ -87,8 +100,8 @@ struct gw {
 	/* ICMP error tokens, and IPv4 identification counters. */
 	uint32_t error_tokens;
 	uint64_t error_us;
-	struct hash_key id_key;
-	uint16_t id[64];
+	uint32_t id_mul;
+	uint16_t id[GW_IDS];
 
 	uint64_t n_drop_log;
 	struct gw_drop_entry drop_log[GW_DROP_LOG];
@@ -109,6 +122,20 @@ void gw_send(struct gw *gw, struct pkt *p);
 
 /* An IP packet of ours comes in on a port, for the translation there; takes it. */
 void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
+
+/* The same, counted as forwarded. Takes the packet. */
+void gw_forward(struct gw *gw, struct pkt *p);
+
+/* A packet that was kept goes through the application once more, data at its
+ * header, parsed. Takes the packet. */
+void gw_resume(struct gw *gw, struct pkt *p);
+
+/* Claims addresses for the application (gw_owned); false when there are too
+ * many ranges. Called from an application's init. */
+bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last) MUST_USE;
+
+/* The claim that an address falls under, NULL when the application owns it not. */
+const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
 
 /* Puts a finished frame onto a port's link; takes the packet. */
 void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p);
@@ -133,8 +160,15 @@ bool gw_tick(struct gw *gw);
 /* Called when a port's link comes up: announces our addresses. */
 void gw_link_up(struct gw *gw, uint32_t port);
 
-/* A fresh identification for a datagram of ours to `to` (RFC 6864). */
-uint16_t gw_ip_id(struct gw *gw, ip4 to);
+/* A fresh identification, wire order, for a datagram to `to` that leaves with
+ * one of our addresses as source (RFC 6864 section 4.3). One counter for each
+ * hash value of the destination: no repeat soon, and nothing to learn from it
+ * about traffic to others. */
+static inline be16 gw_ip_id(struct gw *gw, ip4 to)
+{
+	return be16_of(gw->id[ip4_raw(to) * gw->id_mul >> 20]++);
+}
+_Static_assert(GW_IDS == 1u << 12, "gw_ip_id takes the upper twelve bits");
 
 /* One of our addresses on a port, NULL when it has none: the one on the
  * network of `peer` if there is one. */

@@ -108,6 +108,8 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 	if (not_a_host(from))
 		return true;
 	const struct gw_route *r = ip4_route_for(gw, from);
+	if (gw_owned(gw, from))
+		return true;
 	return !r || r->port != p->port || network_broadcast(&gw->port[p->port], from);
 }
 
@@ -145,7 +147,7 @@ void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, ui
 	h->version_ihl = 0x45;
 	h->tos = tos;
 	h->len = be16_of((uint16_t)p->len);
-	h->id = be16_of(gw_ip_id(gw, to));
+	h->id = gw_ip_id(gw, to);
 	h->frag = be16_of(0);
 	h->ttl = IP4_TTL;
 	h->proto = proto;

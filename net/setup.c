@@ -63,6 +63,22 @@ static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, ui
 	return true;
 }
 
+bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last)
+{
+	if (gw->n_owned == GW_OWNED)
+		return false;
+	gw->owned[gw->n_owned++] = (struct gw_owned){first, last, (uint8_t)port};
+	return true;
+}
+
+const struct gw_owned *gw_owned(const struct gw *gw, ip4 a)
+{
+	for (uint32_t i = 0; i < gw->n_owned; i++)
+		if (ip4_get(a) >= gw->owned[i].first && ip4_get(a) <= gw->owned[i].last)
+			return &gw->owned[i];
+	return NULL;
+}
+
 /* The port on whose network an address lies; GW_PORTS when on none. */
 static uint32_t port_of(const struct gw *gw, ip4 a)
 {
@@ -159,9 +175,9 @@ static const char *setup_neighbours(struct gw *gw)
 
 const char *gw_init(struct gw *gw)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(gw->id_key.k); i++)
-		gw->id_key.k[i] = rng_u32(gw->rng);
+	gw->id_mul = rng_u32(gw->rng) | 1;
 	rng_bytes(gw->rng, gw->id, sizeof gw->id);
+	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		const char *bad = setup_port(gw, i);
 		if (bad)
