@@ -11,7 +11,7 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys config_nat menu_state keys multiboot acpi symbols_find
+PURE    = alloc pkt fmt addr log random config config_keys config_nat menu_state keys multiboot acpi symbols_find screen
 # Only in the image: the machine, and the C library's memory functions.
 MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
 # On io.h alone: also compiled on the host, with device models behind io.h.
@@ -35,7 +35,7 @@ IMAGE_OBJ   = $(patsubst %,$(OBJDIR)/%.o,$(basename $(IMAGE_SRC)))
 # --- flags --------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 # Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- takes the same.
-ARCH = -m32 -march=pentium4 -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
+ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
        -fcf-protection=none -fno-asynchronous-unwind-tables -fno-strict-aliasing
 CFLAGS = -std=gnu17 -O2 -g -ffreestanding -fno-common -fno-omit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.

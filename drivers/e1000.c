@@ -58,6 +58,11 @@ static inline void rx_give(struct e1000_rx_desc *d, struct pkt *p)
 	rx_slot(d)->p = p;
 }
 
+static inline bool rx_waiting(const struct e1000 *e)
+{
+	return (device_word(&e->rx_next->state) & RXD_DD) != 0;
+}
+
 /* A frame that cannot be taken: counts why. Its packet stays in the ring. */
 static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 {
@@ -79,10 +84,10 @@ static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 
 /* The way back to the card for all before `next`: the slot just before it stays
  * ours, so the tail never meets the head. */
-static void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
+static inline void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
 {
 	if (next == e->rx_next)
-		return;
+		return; /* max was 0 */
 	uint32_t at = (uint32_t)(next - e->rx->desc);
 	e->rx_next = &e->rx->desc[at & MASK];
 	e->ack = 2;
@@ -90,19 +95,35 @@ static void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
 	e1000_write(e, E1000_RDT, at - 1);
 }
 
-static uint32_t e1000_rx(struct nic *nic, struct pkt **burst, uint32_t max)
+/* The pool is empty: up to n frames are dropped to make room for what comes
+ * next. Gives where it stopped. */
+static struct e1000_rx_desc *rx_starve(struct e1000 *e, struct e1000_rx_desc *d, uint32_t n)
 {
-	struct e1000 *e = card(nic);
+	for (; n; n--, d++) {
+		uint32_t state = device_word(&d->state);
+		if (!(state & RXD_DD))
+			break;
+		io_rmb();
+		rx_drop(e, d, state);
+	}
+	return d;
+}
+
+/* Its own function so that e1000_rx costs little when nothing has come. */
+static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt **burst,
+                                                   uint32_t max)
+{
+	struct pool *pool = e->nic.pool;
 	struct e1000_rx_desc *d = e->rx_next;
 	/* A burst ends with the ring, so that no step has to look for its end,
 	 * and takes a descriptor a step, so that a flood of bad frames ends too. */
 	uint32_t room = min_u32(max, (uint32_t)(&e->rx->desc[E1000_RING] - d));
-	struct e1000_rx_desc *stop = d + room;
-	struct e1000_rx_desc *enough = d + min_u32(room, nic->pool->n_free);
-	struct pkt **top = ring_top(nic->pool), **out = burst;
-	uint32_t want = e->rx_want, state = RXD_DD;
-	for (; d != enough; d++) {
-		state = device_word(&d->state);
+	uint32_t n = min_u32(room, pool->n_free);
+	struct e1000_rx_desc *stop = d + n;
+	struct pkt **top = ring_top(pool), **out = burst;
+	uint32_t want = e->rx_want;
+	for (; d != stop; d++) {
+		uint32_t state = device_word(&d->state);
 		io_rmb(); /* the length only after the state */
 		uint32_t len = d->len;
 		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
@@ -119,17 +140,17 @@ static uint32_t e1000_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			break;
 		}
 	}
-	ring_settle(nic->pool, top);
-	/* The pool is empty: what has come makes room for what comes next. */
-	for (; UNLIKELY((state & RXD_DD) && d != stop); d++) {
-		state = device_word(&d->state);
-		if (!(state & RXD_DD))
-			break;
-		io_rmb();
-		rx_drop(e, d, state);
-	}
+	ring_settle(pool, top);
+	if (UNLIKELY(n < room && d == stop))
+		d = rx_starve(e, d, room - n);
 	rx_return(e, d);
 	return (uint32_t)(out - burst);
+}
+
+static uint32_t e1000_rx(struct nic *nic, struct pkt **burst, uint32_t max)
+{
+	struct e1000 *e = card(nic);
+	return rx_waiting(e) ? rx_burst(e, burst, max) : 0;
 }
 
 /* --- transmit ------------------------------------------------------------------- */
@@ -254,20 +275,6 @@ static void write_rctl(struct e1000 *e)
 	e1000_write(e, E1000_RCTL, rctl);
 }
 
-/* The own address in the first place of the exact filter, nothing in the
- * others, and the hash table (13.5: none of them is reset by hardware). */
-static void start_filters(struct e1000 *e)
-{
-	for (uint32_t i = 1; i < RA_PAIRS; i++) {
-		e1000_write(e, E1000_RAH + 8 * i, 0); /* 13.5.3: high before low */
-		e1000_write(e, E1000_RAL + 8 * i, 0);
-	}
-	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
-	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
-}
-
 static void start_rx(struct e1000 *e)
 {
 	for (uint32_t i = 0; i < E1000_RING; i++) {
@@ -280,6 +287,7 @@ static void start_rx(struct e1000 *e)
 	e->ack = 2;
 	io_wmb();
 	e1000_write(e, E1000_RDTR, 0); /* 13.4.30: no delay */
+	e1000_write(e, E1000_RXDCTL, RXDCTL_EACH);
 	e1000_write(e, E1000_RXCSUM, 0);
 	e1000_write(e, E1000_RDBAL, (uint32_t)dma_addr(e->rx->desc));
 	e1000_write(e, E1000_RDBAH, 0);
@@ -321,19 +329,6 @@ static void stats(struct e1000 *e)
 	c->tx_errors += e1000_read(e, E1000_LATECOL);
 }
 
-static void read_link(struct e1000 *e)
-{
-	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
-	uint32_t s = e1000_read(e, E1000_STATUS);
-	/* All ones: the card is gone from the bus. */
-	bool up = (s & STATUS_LU) && s != 0xffffffffu;
-	e->nic.link = (struct nic_link){
-	        .up = up,
-	        .full_duplex = up && (s & STATUS_FD),
-	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
-	};
-}
-
 /* Makes a card that was just reset work, with empty rings. */
 static void start(struct e1000 *e)
 {
@@ -343,13 +338,14 @@ static void start(struct e1000 *e)
 	e1000_write(e, E1000_FCAL, 0);
 	e1000_write(e, E1000_FCAH, 0);
 	e1000_write(e, E1000_FCT, 0);
+	e1000_hw_host_arp(e);
 	e1000_hw_link(e);
-	start_filters(e);
+	e1000_hw_filters(e);
 	start_tx(e);
 	start_rx(e);
 	/* Only what a halt must end for. A change of link is seen by poll(). */
 	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
-	read_link(e);
+	e1000_hw_link_read(e);
 }
 
 static void tx_forget(struct e1000 *e, uint64_t *counter)
@@ -412,7 +408,7 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 			restart(e, &nic->count.tx_errors, "out of order");
 		return;
 	}
-	read_link(e);
+	e1000_hw_link_read(e);
 	if (!nic->link.up && e->tx_head != e->tx_tail) {
 		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
 	} else if (tx_hangs(e, now_us)) {
@@ -422,11 +418,6 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		e->stats_us = now_us;
 		stats(e);
 	}
-}
-
-static bool rx_waiting(const struct e1000 *e)
-{
-	return (device_word(&e->rx_next->state) & RXD_DD) != 0;
 }
 
 /* Room for what tx() had to refuse. */

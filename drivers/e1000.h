@@ -74,7 +74,18 @@ void e1000_hw_quiesce(struct e1000 *e);
  * of it. False when there is no usable one. Right after e1000_hw_reset. */
 bool e1000_hw_address(struct e1000 *e, mac *out);
 
+/* Takes the ARP requests back from a card that would answer them itself, for
+ * the management processor on the board. */
+void e1000_hw_host_arp(struct e1000 *e);
+
 /* Lets the link come up: everything offered, speed and duplex as negotiated. */
 void e1000_hw_link(struct e1000 *e);
+
+/* Reads nic.link from the card. */
+void e1000_hw_link_read(struct e1000 *e);
+
+/* The own address in the first place of the exact filter, nothing in the others,
+ * and the hash table as it stands in e->mta. */
+void e1000_hw_filters(struct e1000 *e);
 
 #endif

@@ -154,6 +154,12 @@ static bool phy_write(struct e1000 *e, uint32_t reg, uint16_t v)
 	return mdic(e, MDIC_WRITE | reg << MDIC_REG_SHIFT | v, &ignored);
 }
 
+void e1000_hw_host_arp(struct e1000 *e)
+{
+	if (e->kind != E1000_82544) /* which has no such register */
+		e1000_write(e, E1000_MANC, e1000_read(e, E1000_MANC) & ~MANC_ARP_EN);
+}
+
 void e1000_hw_link(struct e1000 *e)
 {
 	uint16_t control, offer, offer_1000;
@@ -176,4 +182,32 @@ void e1000_hw_link(struct e1000 *e)
 	ctrl &= ~(CTRL_ASDE | CTRL_ILOS | CTRL_FRCSPD | CTRL_FRCDPLX | CTRL_RFCE | CTRL_TFCE |
 	          CTRL_VME | CTRL_RST | CTRL_PHY_RST);
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
+}
+
+void e1000_hw_link_read(struct e1000 *e)
+{
+	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
+	uint32_t s = e1000_read(e, E1000_STATUS);
+	/* All ones: the card is gone from the bus. */
+	bool up = (s & STATUS_LU) && s != 0xffffffffu;
+	e->nic.link = (struct nic_link){
+	        .up = up,
+	        .full_duplex = up && (s & STATUS_FD),
+	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
+	};
+}
+
+/* --- filters ------------------------------------------------------------------------- */
+
+/* None of the filters is reset by hardware (13.5). */
+void e1000_hw_filters(struct e1000 *e)
+{
+	for (uint32_t i = 1; i < RA_PAIRS; i++) {
+		e1000_write(e, E1000_RAH + 8 * i, 0); /* 13.5.3: high before low */
+		e1000_write(e, E1000_RAL + 8 * i, 0);
+	}
+	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
+	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
+	for (uint32_t i = 0; i < MTA_WORDS; i++)
+		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
 }

@@ -88,6 +88,8 @@
 #define E1000_RDH    0x2810
 #define E1000_RDT    0x2818
 #define E1000_RDTR   0x2820
+#define E1000_RXDCTL 0x2828                /* 13.4.46 */
+#define RXDCTL_EACH  (1u << 24 | 1u << 16) /* write back after each descriptor */
 #define E1000_RXCSUM 0x5000
 #define E1000_MTA    0x5200 /* 13.5.1: 128 words, not reset by hardware */
 #define MTA_WORDS    128
@@ -95,6 +97,10 @@
 #define E1000_RAH    0x5404
 #define RAH_VALID    (1u << 31)
 #define RA_PAIRS     16
+
+/* --- manageability (3.2.1): may keep ARP requests from the host ----------------------- */
+#define E1000_MANC  0x5820
+#define MANC_ARP_EN (1u << 13)
 
 /* --- transmit (13.4.33, 13.4.34, 13.4.36 to 13.4.41) --------------------------------- */
 #define E1000_TCTL     0x0400

@@ -5,26 +5,32 @@
  * slot i is descriptor i: where the device allows any layout the header stands
  * in the packet's headroom right before the frame and one descriptor covers
  * both; legacy devices without ANY_LAYOUT get the header in descriptor i and
- * the frame in descriptor i + n_slots (2.6.4.2).
+ * the frame in descriptor i + slots (2.6.4.2).
  *
- * Invariants: slot[i] holds a packet exactly while the device has descriptor i;
- * `posted` and `taken` run free over 16 bits and posted - taken is what the
- * device has; an index or an id from the device is used only after it agreed
- * with that. A device that breaks the rules is not followed any further: it is
- * `broken` until poll() has reset it and started it again, less and less often
- * if it goes on. Registers are touched once a burst at most, and only when the
- * device asks for it.
+ * Invariants: `posted` and `taken` run free over 16 bits and posted - taken is
+ * what the device has. Receiving, that is all slots, always: a slot is given back
+ * to the device as soon as it was taken, with another packet in it. Slots are
+ * used in turn, so the available ring is written once and place k of it names
+ * slot k; a device that returns buffers out of order changes that, and `order`
+ * keeps the truth. Sending, slot[] is NULL while the device has none. An index or
+ * an id from the device is used only after it agreed with that. A device that
+ * breaks the rules is not followed any further: it is `broken` until poll() has
+ * reset it and started it again, less and less often if it goes on. Registers
+ * are touched once a burst at most, and only when the device asks for it.
  *
  * Left out on purpose: offloads and merged buffers (a gateway passes frames on
  * one by one and as they are), EVENT_IDX (flags do as well when each side
  * looks again), packed rings, the control queue: without it the card passes
  * every frame (5.1.6.5.1), and the gateway looks at addresses itself. A transmit
- * queue that stands still is not reset: a stopped back end looks like that. */
+ * queue that stands still is not reset: a stopped back end looks like that. A
+ * device may give transmit buffers back in any order, but one that it keeps
+ * stops the queue when its turn comes again. */
 #include "drivers/drivers.h"
 #include "drivers/virtio_pci.h"
 #include "kernel/alloc.h"
 #include "kernel/io.h"
 #include "kernel/log.h"
+#include "kernel/panic.h"
 
 #define SLOTS          256u      /* packets in a queue, at most */
 #define FRAME_MIN      14u       /* an Ethernet header */
@@ -35,11 +41,10 @@
 struct vq {
 	struct virtio_ring ring;
 	struct virtio_desc *data; /* the descriptors with the frames, by slot */
-	uint32_t mask, n_slots;
+	uint32_t mask;            /* of a place in the ring */
+	uint32_t slots, last;     /* a power of two, at most SLOTS; one less */
 	uint16_t posted, taken;
-	uint32_t n_free; /* transmit: slots free, on the stack below */
-	uint32_t n_bare; /* receive: slots that no packet was there for */
-	uint16_t free[SLOTS];
+	uint16_t order[SLOTS]; /* receive: slots by place in the ring */
 	struct pkt *slot[SLOTS];
 };
 
@@ -54,6 +59,7 @@ struct virtio_net {
 	bool has_status; /* link state in the configuration */
 	bool split;      /* header in a descriptor of its own */
 	uint32_t header; /* its bytes */
+	uint32_t front;  /* those that share the frame's descriptor: all or none */
 	bool started;    /* since the last restart, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
 	uint64_t said;                         /* log_limited */
@@ -88,95 +94,104 @@ static inline void publish(struct virtio_net *v, struct vq *q, uint16_t n)
 
 /* --- receiving ------------------------------------------------------------------- */
 
-static inline void rx_post(const struct virtio_net *v, struct vq *q, uint32_t id, struct pkt *p)
-{
-	uint32_t at = (uint32_t)dma_addr(p->data);
-	q->slot[id] = p;
-	if (LIKELY(!v->split)) {
-		q->data[id].addr = at - v->header;
-	} else {
-		q->data[id].addr = at;
-		q->ring.desc[id].addr = at - v->header;
-	}
-	q->ring.avail[2 + (q->posted++ & q->mask)] = (uint16_t)id;
-}
-
-/* Fills n slots that were emptied, n > 0; the pool has the packets. */
-static inline void rx_refill(struct virtio_net *v, const uint16_t *ids, uint32_t n)
+static inline void rx_place(struct virtio_net *v, uint32_t id, struct pkt *p)
 {
 	struct vq *q = &v->rx;
-	for (uint32_t i = 0; i < n; i++) {
-		struct pkt *p = pkt_alloc(v->nic.pool);
-		if (LIKELY(p != NULL))
-			rx_post(v, q, ids[i], p);
+	uint32_t at = (uint32_t)dma_addr(p->data);
+	q->slot[id] = p;
+	q->data[id].addr = at - v->front;
+}
+
+/* The headers of the slots at places `from` to `to`, in descriptors of their own. */
+static __attribute__((noinline)) void rx_split(struct virtio_net *v, uint32_t from, uint32_t to)
+{
+	struct vq *q = &v->rx;
+	for (; from != to; from++) {
+		uint32_t id = q->order[from & q->last];
+		q->ring.desc[id].addr = q->data[id].addr - v->header;
 	}
-	publish(v, q, VIRTIO_NET_RX);
+}
+
+/* Names slot `id` at a place of the ring and at those that come to it when the
+ * ring is longer than there are slots. */
+static void ring_name(struct vq *q, uint32_t place, uint32_t id)
+{
+	place &= q->last;
+	q->order[place] = (uint16_t)id;
+	for (uint32_t k = place; k <= q->mask; k += q->slots)
+		q->ring.avail[2 + k] = (uint16_t)id;
+}
+
+/* The device may use buffers in any order (2.6.9): finds slot `id` among those
+ * due after place `at` and exchanges it with the one due there. It has read both
+ * places, so they can change. False when it has no such slot, which is so as
+ * well for one given back since place `shown`, which it has not been shown. */
+static __attribute__((noinline)) bool rx_exchange(struct vq *q, uint32_t at, uint32_t shown,
+                                                  uint32_t id)
+{
+	for (uint16_t k = (uint16_t)(at + 1); k != (uint16_t)shown; k++)
+		if (q->order[k & q->last] == id) {
+			ring_name(q, k, q->order[at & q->last]);
+			ring_name(q, at, id);
+			return true;
+		}
+	return false;
+}
+
+/* Entries of the used ring that wait; 0 as well when the device lies about it. */
+static inline uint32_t rx_waiting(struct virtio_net *v, struct vq *q)
+{
+	uint32_t n = (uint16_t)(q->ring.used[1] - q->taken);
+	if (LIKELY(n <= q->slots))
+		return n;
+	v->nic.count.rx_errors++;
+	broken(v, "receive index out of range");
+	return 0;
 }
 
 static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 {
 	struct virtio_net *v = of(nic);
 	struct vq *q = &v->rx;
+	struct pkt **to = burst;
 	if (UNLIKELY(v->state != RUNNING))
 		return 0;
-	uint32_t n = (uint16_t)(q->ring.used[1] - q->taken);
+	uint32_t n = min_u32(min_u32(rx_waiting(v, q), max), NIC_BURST);
 	if (n == 0)
 		return 0;
-	if (UNLIKELY(n > (uint16_t)(q->posted - q->taken))) {
-		nic->count.rx_errors++;
-		broken(v, "receive index out of range");
-		return 0;
-	}
 	if (v->armed) {
 		v->armed = false;
 		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	}
 	io_rmb(); /* entries only after the index that covers them */
-	n = min_u32(min_u32(n, max), NIC_BURST);
-	uint16_t ids[NIC_BURST];
-	uint32_t got = 0, header = v->header;
-	for (uint32_t i = 0; i < n; i++) {
-		const volatile struct virtio_used *u = &q->ring.done[q->taken & q->mask];
-		uint32_t id = u->id, len = u->len - header;
-		struct pkt *p = LIKELY(id < q->n_slots) ? q->slot[id] : NULL;
-		if (UNLIKELY(!p)) {
+	uint32_t at = q->taken;
+	do {
+		uint32_t id = q->ring.done[at & q->mask].id;
+		uint32_t len = q->ring.done[at & q->mask].len - v->header;
+		if (UNLIKELY(id != q->order[at & q->last]) && !rx_exchange(q, at, q->posted, id)) {
 			nic->count.rx_errors++;
 			broken(v, "received into a buffer it does not have");
-			return got;
+			return (uint32_t)(to - burst);
 		}
-		q->slot[id] = NULL;
-		q->taken++;
-		ids[i] = (uint16_t)id;
+		struct pkt *p = q->slot[id], *fresh;
 		if (UNLIKELY(len - FRAME_MIN > PKT_ROOM - FRAME_MIN)) {
 			nic->count.rx_errors++;
-			pkt_free(p);
-			continue;
+		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
+			nic->count.rx_no_packet++;
+		} else {
+			rx_place(v, id, fresh);
+			p->len = len;
+			p->total = len;
+			*to++ = p;
 		}
-		p->len = len;
-		p->total = len;
-		burst[got++] = p;
-	}
-	while (UNLIKELY(nic->pool->n_free < n)) {
-		nic->count.rx_no_packet++;
-		pkt_free(burst[--got]);
-	}
-	rx_refill(v, ids, n);
-	return got;
-}
-
-/* Gives packets to slots that have none, as far as the pool goes. */
-static void rx_fill(struct virtio_net *v)
-{
-	struct vq *q = &v->rx;
-	for (uint32_t id = 0; id < q->n_slots && q->n_bare > 0; id++) {
-		if (q->slot[id])
-			continue;
-		struct pkt *p = pkt_alloc(v->nic.pool);
-		if (!p)
-			return;
-		rx_post(v, q, id, p);
-		q->n_bare--;
-	}
+		at++;
+	} while (--n > 0);
+	if (UNLIKELY(v->split))
+		rx_split(v, q->taken, at);
+	q->taken = (uint16_t)at;
+	q->posted = (uint16_t)(at + q->slots);
+	publish(v, q, VIRTIO_NET_RX);
+	return (uint32_t)(to - burst);
 }
 
 /* --- sending ------------------------------------------------------------------------ */
@@ -193,18 +208,19 @@ static inline void tx_reclaim(struct virtio_net *v)
 		return;
 	}
 	io_rmb();
-	for (; n > 0; n--) {
-		uint32_t id = q->ring.done[q->taken & q->mask].id;
-		struct pkt *p = LIKELY(id < q->n_slots) ? q->slot[id] : NULL;
+	uint32_t at = q->taken;
+	do {
+		uint32_t id = q->ring.done[at & q->mask].id;
+		struct pkt *p = LIKELY(id < q->slots) ? q->slot[id] : NULL;
 		if (UNLIKELY(!p)) {
 			broken(v, "sent a buffer it does not have");
 			return;
 		}
 		q->slot[id] = NULL;
-		q->taken++;
-		q->free[q->n_free++] = (uint16_t)id;
 		pkt_free(p);
-	}
+		at++;
+	} while (--n > 0);
+	q->taken = (uint16_t)at;
 }
 
 /* Zeros up to the shortest frame; false when the slot has no room. */
@@ -233,35 +249,48 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		tx_reclaim(v);
 	if (UNLIKELY(!nic->link.up))
 		return tx_drop(&nic->count.tx_link_down, burst, n);
-	uint16_t before = q->posted;
-	uint32_t front = v->split ? 0 : v->header;
-	n = min_u32(n, q->n_free);
-	for (uint32_t i = 0; i < n; i++) {
-		struct pkt *p = burst[i];
-		/* The header needs its headroom, in the split form as well, so that
-		 * no frame passes on one device and not on another. */
+	uint32_t posted = q->posted;
+	struct pkt **from = burst, **end = burst + n;
+	for (; from != end; from++) {
+		struct pkt *p = *from, **slot = &q->slot[posted & q->last];
+		if (UNLIKELY(*slot != NULL))
+			break; /* full */
 		if (UNLIKELY(p->len < FRAME_PAD && !tx_pad(p)) ||
-		    UNLIKELY(p->data - p->bytes < (ptrdiff_t)VIRTIO_NET_HEADER)) {
+		    UNLIKELY(p->data < p->bytes + VIRTIO_NET_HEADER)) {
 			tx_drop(&nic->count.tx_errors, &p, 1);
 			continue;
 		}
-		/* 5.1.6.2.1: no offload was negotiated, so all fields are zero. The
-		 * legacy header is two bytes shorter, which are free as well. */
-		store32(p->data - 12, 0);
-		store32(p->data - 8, 0);
-		store32(p->data - 4, 0);
-		uint32_t id = q->free[--q->n_free];
-		q->slot[id] = p;
-		q->data[id].addr = (uint32_t)dma_addr(p->data) - front;
-		q->data[id].len = p->len + front;
-		q->ring.avail[2 + (q->posted++ & q->mask)] = (uint16_t)id;
+		/* The header has its headroom in the split form as well, so that no
+		 * frame passes on one device and not on another. 5.1.6.2.1: no
+		 * offload was negotiated, so all of it is zero; the legacy one is
+		 * two bytes shorter. */
+		uint8_t *at = p->data;
+		uint32_t len = p->len;
+		*slot = p;
+		store32(at - 12, 0);
+		store32(at - 8, 0);
+		store32(at - 4, 0);
+		struct virtio_desc *d = &q->data[posted & q->last];
+		d->addr = (uint32_t)dma_addr(at) - v->front;
+		d->len = len + v->front;
+		posted++; /* the place in the ring names the slot already */
 	}
-	if (LIKELY(q->posted != before))
+	if (LIKELY((uint16_t)posted != q->posted)) {
+		q->posted = (uint16_t)posted;
 		publish(v, q, VIRTIO_NET_TX);
-	return n;
+	}
+	return (uint32_t)(from - burst);
 }
 
 /* --- starting and stopping ---------------------------------------------------------- */
+
+static uint32_t queue_held(const struct vq *q)
+{
+	uint32_t n = 0;
+	for (uint32_t id = 0; id < SLOTS; id++)
+		n += q->slot[id] != NULL;
+	return n;
+}
 
 /* Memory for queue n and its descriptors, whose fixed fields are set here. */
 static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
@@ -273,44 +302,53 @@ static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
 	if (wrong)
 		return wrong;
 	q->mask = size - 1;
-	q->n_slots = min_u32(v->split ? size / 2 : size, SLOTS);
-	q->data = q->ring.desc + (v->split ? q->n_slots : 0);
-	if (q->n_slots == 0)
+	q->slots = min_u32(v->split ? size / 2 : size, SLOTS);
+	if (q->slots == 0)
 		return "queue too small";
+	if (n == VIRTIO_NET_RX) /* a short pool: as many as it can fill */
+		while (q->slots > queue_held(q) + v->nic.pool->n_free)
+			q->slots /= 2;
+	if (q->slots == 0)
+		return "no packets to receive into";
+	q->last = q->slots - 1;
+	q->data = q->ring.desc + (v->split ? q->slots : 0);
 	q->posted = q->taken = 0;
-	q->n_free = q->n_bare = 0;
 	q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	uint16_t flags = n == VIRTIO_NET_RX ? VIRTIO_DESC_WRITE : 0;
-	for (uint32_t id = 0; id < q->n_slots; id++) {
-		q->data[id].len = PKT_ROOM + (v->split ? 0 : v->header);
+	for (uint32_t id = 0; id < q->slots; id++) {
+		q->data[id].len = PKT_ROOM + v->front;
 		q->data[id].flags = flags;
 		if (v->split)
 			q->ring.desc[id] = (struct virtio_desc){
 			        .addr = (uint32_t)dma_addr(v->no_offload),
 			        .len = v->header,
 			        .flags = flags | VIRTIO_DESC_NEXT,
-			        .next = (uint16_t)(id + q->n_slots),
+			        .next = (uint16_t)(id + q->slots),
 			};
-		q->free[q->n_free++] = (uint16_t)(q->n_slots - 1 - id);
+		ring_name(q, id, id);
 	}
 	return virtio_pci_queue_start(&v->pci, n, &q->ring);
 }
 
-/* Offers what the queue holds from before a reset, then fresh packets. */
+/* Offers what the queue holds from before a reset, then fresh packets. The pool
+ * has them (queue_init). */
 static void rx_start(struct virtio_net *v)
 {
 	struct vq *q = &v->rx;
 	for (uint32_t id = 0; id < SLOTS; id++) {
 		struct pkt *p = q->slot[id];
-		if (p && id < q->n_slots) {
-			rx_post(v, q, id, p);
+		if (id < q->slots) {
+			p = p ? p : pkt_alloc(v->nic.pool);
+			ASSERT(p);
+			rx_place(v, id, p);
 		} else if (p) {
 			q->slot[id] = NULL;
 			pkt_free(p);
 		}
 	}
-	q->n_bare = q->n_slots - (uint16_t)(q->posted - q->taken);
-	rx_fill(v);
+	q->posted = (uint16_t)q->slots;
+	if (v->split)
+		rx_split(v, 0, q->slots);
 }
 
 /* Frees the packets of a queue whose device is reset. Gives how many. */
@@ -371,6 +409,7 @@ static const char *set_up(struct virtio_net *v)
 	v->has_status = features & VIRTIO_NET_F_STATUS;
 	v->split = !(features & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT));
 	v->header = v->pci.modern ? VIRTIO_NET_HEADER : VIRTIO_NET_HEADER_0_9;
+	v->front = v->split ? 0 : v->header;
 	read_mac(v, features);
 	const char *wrong = queue_init(v, &v->rx, VIRTIO_NET_RX);
 	if (!wrong)
@@ -397,8 +436,6 @@ static const char *start(struct virtio_net *v)
 		return wrong;
 	}
 	rx_start(v);
-	if (v->rx.posted == 0)
-		return "no packets to receive into";
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER_OK);
 	v->state = RUNNING;
 	v->armed = false;
@@ -442,12 +479,6 @@ static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 		return;
 	}
 	read_link(v);
-	if (UNLIKELY(v->rx.n_bare > 0)) {
-		uint16_t before = v->rx.posted;
-		rx_fill(v);
-		if (v->rx.posted != before)
-			publish(v, &v->rx, VIRTIO_NET_RX);
-	}
 }
 
 /* Reading the cause first lowers the line; what comes after that raises it

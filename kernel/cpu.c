@@ -199,6 +199,12 @@ void cpu_irq_on(void)
 
 void cpu_halt(void)
 {
+	/* Firmware may have left the PIC cut off from the processor (interrupts
+	 * then go through an I/O APIC): busy for ever is better than asleep. */
+	if (trap_ticks == 0) {
+		cpu_irq_on();
+		return;
+	}
 	/* STI holds interrupts back for one more instruction, so that none can
 	 * come between the two (SDM vol. 2, STI). */
 	__asm__ volatile("sti; hlt" : : : "memory");

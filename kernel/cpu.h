@@ -38,7 +38,8 @@ struct cpu_task {
 const struct cpu_task *cpu_task_state(void);
 
 /* Atomically enables interrupts and halts until one comes; returns with
- * interrupts enabled. */
+ * interrupts enabled. Does not halt before the first tick has shown that
+ * interrupts arrive. */
 void cpu_halt(void);
 
 /* Ends: power off (isa-debug-exit where present, QEMU's exit status then being

@@ -14,7 +14,8 @@
 #define IRQ 1
 enum { DATA = 0x60, COMMAND = 0x64, STATUS = 0x64 };
 enum { OUTPUT_FULL = 1, INPUT_FULL = 2, FROM_MOUSE = 0x20 };
-enum { CMD_READ_CONFIG = 0x20, CMD_WRITE_CONFIG = 0x60, CMD_KEYBOARD_ON = 0xae };
+enum { CMD_READ_CONFIG = 0x20, CMD_WRITE_CONFIG = 0x60 };
+enum { CMD_MOUSE_OFF = 0xa7, CMD_KEYBOARD_OFF = 0xad, CMD_KEYBOARD_ON = 0xae };
 enum { CONFIG_IRQ1 = 1, CONFIG_IRQ12 = 2, CONFIG_OFF = 0x10, CONFIG_TRANSLATE = 0x40 };
 enum { KEYBOARD_ENABLE = 0xf4 };
 
@@ -63,6 +64,9 @@ void keyboard_init(void)
 {
 	present = false;
 	if (io_in8(STATUS) == 0xff) /* no controller */
+		return;
+	/* Both silent, so that what is read next is the answer. */
+	if (!command(CMD_KEYBOARD_OFF) || !command(CMD_MOUSE_OFF))
 		return;
 	drain();
 	if (!command(CMD_READ_CONFIG) || !wait(OUTPUT_FULL, OUTPUT_FULL))

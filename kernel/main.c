@@ -55,9 +55,11 @@ static void read_config(const struct boot_info *boot)
 		names[i] = apps[i].name;
 	config_init(&config, names, n_apps);
 	config_cmdline(&config, boot->cmdline);
+	/* Errors call the first file by the name it has on every medium. */
 	for (uint32_t i = 0; i < boot->n_modules; i++)
-		config_text(&config, boot->module[i].name, boot->module[i].text,
-		            boot->module[i].len);
+		config_text(&config, i ? boot->module[i].name : "gateway.conf",
+		            boot->module[i].text, boot->module[i].len);
+	config_check(&config);
 	if (boot->overflow)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
 }

@@ -88,10 +88,31 @@ static bool on_stack(uint32_t at)
 	return at % 4 == 0 && (main || fault);
 }
 
+/* Whether the function at `at` has pushed the frame pointer: not in its first
+ * instructions, not where it does without, not where there is no function. */
+static bool has_frame(uint32_t at)
+{
+	uint32_t offset;
+	return symbols_name(at, &offset) && offset > 2 &&
+	       *(const uint8_t *)(uintptr_t)(at - offset) == 0x55; /* PUSH EBP */
+}
+
+/* Of a function without a frame of its own: the return address on top. */
+static void print_top(uint32_t esp)
+{
+	uint32_t offset;
+	if (!on_stack(esp))
+		return;
+	uint32_t at = *(const uint32_t *)(uintptr_t)esp;
+	if (symbols_name(at, &offset)) {
+		put("  ");
+		print_place(at, 1);
+	}
+}
+
 /* Follows the frame pointers: at each, the caller's and the return address. */
 static void print_trail(uint32_t frame)
 {
-	put("called from\n");
 	for (unsigned i = 0; i < TRAIL && on_stack(frame); i++) {
 		const uint32_t *at = (const uint32_t *)(uintptr_t)frame;
 		put("  ");
@@ -108,7 +129,7 @@ static void begin(void)
 	cpu_irq_off();
 	depth++;
 	if (depth >= 3)
-		cpu_reboot();
+		power_reset();
 	if (depth == 1)
 		console_flush();
 	vga_colour(RED);
@@ -145,16 +166,20 @@ void panic(const char *format, ...)
 	va_start(args, format);
 	fmt_v(line, sizeof line, format, args);
 	va_end(args);
-	print("panic: %s\n", line);
+	print("panic: %s\ncalled from\n", line);
 	print_trail((uintptr_t)__builtin_frame_address(0));
 	end();
 }
 
-static void print_registers(const struct trap_frame *f, uint32_t esp)
+/* Registers and trail. */
+static void print_state(const struct trap_frame *f, uint32_t esp)
 {
 	print("eax %08x  ebx %08x  ecx %08x  edx %08x\n", f->eax, f->ebx, f->ecx, f->edx);
 	print("esi %08x  edi %08x  ebp %08x  esp %08x\n", f->esi, f->edi, f->ebp, esp);
-	print("eip %08x  eflags %08x  cs %04x\n", f->eip, f->eflags, f->cs & 0xffff);
+	print("eip %08x  eflags %08x  cs %04x\ncalled from\n", f->eip, f->eflags, f->cs & 0xffff);
+	if (!has_frame(f->eip))
+		print_top(esp);
+	print_trail(f->ebp);
 }
 
 static uint32_t fault_address(void)
@@ -182,8 +207,7 @@ static void print_exception(const struct trap_frame *f, uint32_t esp)
 		print_page_fault(f->error);
 	if (f->vector == 2)
 		print("port 0x61 reads %02x\n", io_in8(PORT_B));
-	print_registers(f, esp);
-	print_trail(f->ebp);
+	print_state(f, esp);
 }
 
 void panic_trap(const struct trap_frame *f)
@@ -197,8 +221,7 @@ void panic_trap(const struct trap_frame *f)
 	/* The processor pushed nothing of its stack: it did not change. */
 	uint32_t esp = (uintptr_t)&f->eflags + 4;
 	if (f->vector == TRAP_WATCHDOG) {
-		print_registers(f, esp);
-		print_trail(f->ebp);
+		print_state(f, esp);
 	} else {
 		print_exception(f, esp);
 	}

@@ -8,6 +8,8 @@ _Static_assert(PKT_HEADROOM == 128 && PKT_ROOM == 2048, "the packet slot of desi
 bool pool_init(struct pool *pool, uint32_t n)
 {
 	memset(pool, 0, sizeof *pool);
+	if (n > UINT32_MAX / sizeof(struct pkt))
+		return false;
 	pool->stack = alloc_raw(n * sizeof *pool->stack, sizeof(void *));
 	struct pkt *slots = alloc_raw(n * sizeof *slots, 64);
 	if (!pool->stack || !slots)

@@ -29,7 +29,7 @@ struct pkt {
 	uint32_t hop;    /* IPv4 next hop, raw, valid with PKT_ROUTED */
 	uint32_t owned;  /* PKT_OWNED while outside the pool */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
-};
+} __attribute__((aligned(64))); /* no cache line in two slots */
 
 enum {
 	PKT_ROUTED = 1,      /* out and hop are set */

@@ -199,6 +199,18 @@ void cpu_poweroff(void)
 	halt();
 }
 
+void power_reset(void)
+{
+	/* An exception without a table of handlers ends in a shutdown cycle, which a
+	 * PC answers with a reset (SDM vol. 3, 6.15, double fault). */
+	struct {
+		uint16_t limit;
+		uint32_t base;
+	} __attribute__((packed)) none = {0};
+	__asm__ volatile("lidt %0; int3" : : "m"(none));
+	halt();
+}
+
 void cpu_reboot(void)
 {
 	cpu_irq_off();
@@ -208,12 +220,5 @@ void cpu_reboot(void)
 		io_delay_us(1);
 	io_out8(KBC_STATUS, KBC_RESET);
 	io_delay_us(50000);
-	/* An exception without a table of handlers ends in a shutdown cycle, which a
-	 * PC answers with a reset (SDM vol. 3, 6.15, double fault). */
-	struct {
-		uint16_t limit;
-		uint32_t base;
-	} __attribute__((packed)) none = {0};
-	__asm__ volatile("lidt %0; int3" : : "m"(none));
-	halt();
+	power_reset();
 }

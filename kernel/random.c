@@ -54,7 +54,7 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 			r->key[i] ^= part[i];
 		/* The length keeps "a" and "a, zero" apart; the block function
 		 * between two parts keeps them from cancelling each other. */
-		const uint32_t nonce[3] = {(uint32_t)take, n > take, USE_SEED};
+		const uint32_t nonce[3] = {(uint32_t)take, 0, USE_SEED};
 		rng_block(block, r->key, 0, nonce);
 		memcpy(r->key, block, sizeof r->key);
 		from += take;

@@ -16,4 +16,12 @@ int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 char *strchr(const char *s, int c);
 
+/* A freestanding compiler does not know these by name; by their built-in names it
+ * turns small constant sizes into a move or two. */
+#if !__STDC_HOSTED__ && !defined STRING_BODIES
+#define memcpy(to, from, n) __builtin_memcpy((to), (from), (n))
+#define memset(to, byte, n) __builtin_memset((to), (byte), (n))
+#define memcmp(a, b, n)     __builtin_memcmp((a), (b), (n))
+#endif
+
 #endif

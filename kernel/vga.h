@@ -1,7 +1,8 @@
 /* The VGA text screen, 80x25 at 0xb8000.
  *
- * Text goes into a copy in ordinary memory and from there to the screen row by
- * row, so that a scrolling screen costs little and never stalls the caller. */
+ * Text goes into a copy in ordinary memory (screen.h) and from there to the
+ * screen row by row, so that a scrolling screen costs little and never stalls
+ * the caller. */
 #ifndef KERNEL_VGA_H
 #define KERNEL_VGA_H
 
@@ -10,8 +11,7 @@
 /* Finds out whether there is a screen, and clears it. */
 void vga_init(void);
 
-/* Adds a byte: text, CR, LF (also returns), BS, TAB, and of the control
- * sequences of ECMA-48: ESC [ H, A to D, J, K; others are passed over. */
+/* Adds a byte, as screen_put takes it. */
 void vga_put(uint8_t byte);
 
 /* Copies one changed row, or moves the cursor; true when more is waiting. */

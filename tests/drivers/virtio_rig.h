@@ -3,13 +3,14 @@
 #ifndef TESTS_DRIVERS_VIRTIO_RIG_H
 #define TESTS_DRIVERS_VIRTIO_RIG_H
 
+#include "tests/tap.h" /* before the kernel's string.h */
+
 #include "drivers/drivers.h"
 #include "kernel/alloc.h"
 #include "kernel/io.h"
 #include "kernel/log.h"
 #include "tests/models/virtio_model.h"
 #include "tests/models/virtio_model_regs.h"
-#include "tests/tap.h"
 
 #define RIG_POOL 1200u
 

@@ -5,8 +5,6 @@
 
 #include "kernel/io.h"
 
-#include <string.h>
-
 /* Registers that exist (table 13-2) and their bits that keep what is written. */
 static const struct {
 	uint32_t off, n, mask;
@@ -61,6 +59,7 @@ static const struct {
         {WUC, 1, 0xf},
         {WUFC, 1, 0xffff},
         {WUS, 1, 0},
+        {MANC, 1, 0xffffffff},
 };
 
 static bool lookup(uint32_t off, uint32_t *mask)
@@ -82,6 +81,7 @@ static void defaults(struct e1000_model *m)
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
 	m->reg[PBA / 4] = 0x00100030; /* 48 KB to receive, 16 KB to send */
 	m->reg[TXDCTL / 4] = 0;
+	m->reg[MANC / 4] = MANC_ARP_EN; /* a board that wants it so */
 	m->icr = m->ims = 0;
 	m->rdh = m->rdt = m->rx_owned = 0;
 	m->tdh = m->tdt = m->tx_owned = 0;
@@ -247,6 +247,7 @@ static uint32_t eerd_read(struct e1000_model *m)
 		return v;
 	uint32_t word = is41 ? v >> 2 & 0x3fff : v >> 8 & 0xff;
 	uint32_t data = word < ARRAY_SIZE(m->eeprom) ? m->eeprom[word] : 0xffff;
+	data ^= m->eeprom_noise;
 	return (v & 0xffff) | data << 16 | (is41 ? 2 : 0x10);
 }
 
@@ -266,7 +267,8 @@ static void uwire_clock(struct e1000_model *m, bool di)
 	if ((m->uwire.shift >> 6 & 7) != 6)
 		pci_model_fault("EEPROM: not a read command: 0x%x", m->uwire.shift);
 	m->uwire.reading = true;
-	m->uwire.out = m->eeprom[m->uwire.shift & 63]; /* a zero comes first */
+	/* a zero comes first */
+	m->uwire.out = m->eeprom[m->uwire.shift & 63] ^ m->eeprom_noise;
 }
 
 static void eecd_write(struct e1000_model *m, uint32_t v)
@@ -340,6 +342,8 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	case MDIC:
 		return mdic_read(m);
 	case ICR: /* 13.4.17: all bits clear on a read */
+		if (m->at_icr)
+			m->at_icr(m);
 		v = m->icr;
 		m->icr = 0;
 		m->icr_reads++;

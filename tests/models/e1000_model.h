@@ -46,6 +46,7 @@ struct e1000_model {
 	uint16_t eeprom[64];
 	bool eeprom_dead;      /* EERD.DONE never comes */
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
+	uint16_t eeprom_noise; /* flips these bits of each word that software reads */
 	bool phy_dead;         /* MDIC.R never comes */
 	bool lan_b;            /* the second port of an 82546 */
 	bool reset_stuck;      /* CTRL.RST never clears */
@@ -53,8 +54,10 @@ struct e1000_model {
 	uint32_t negotiate_us; /* how long auto-negotiation takes (default 0) */
 	uint16_t speed;        /* what it comes to: 10, 100, 1000 (default) */
 	bool half_duplex;
-	bool tx_hold;         /* nothing is sent until e1000_model_send */
-	bool tx_hung;         /* nothing is sent until a reset */
+	bool tx_hold; /* nothing is sent until e1000_model_send */
+	bool tx_hung; /* nothing is sent until a reset */
+	/* Called when ICR is read, before it answers: what happens meanwhile. */
+	void (*at_icr)(struct e1000_model *m);
 	uint32_t dma_tail_us; /* DMA goes on this long after a disable */
 
 	/* What the test looks at. */

@@ -4,8 +4,6 @@
 
 #include "kernel/io.h"
 
-#include <string.h>
-
 #define RX_BUFFER  2048u /* RCTL.BSIZE 00b; other sizes are a fault */
 #define TX_LONGEST 1518u /* a VLAN-tagged frame without FCS */
 
@@ -173,6 +171,10 @@ enum e1000_rx e1000_model_receive(struct e1000_model *m, const void *frame, uint
 	}
 	if (!accepted(m, frame))
 		return E1000_RX_FILTERED;
+	const uint8_t *type = (const uint8_t *)frame + 12;
+	if (type[0] == 8 && type[1] == 6 && (m->reg[MANC / 4] & MANC_ARP_EN) &&
+	    m->kind != E1000_KIND_82544)
+		return E1000_RX_FILTERED; /* goes to the management processor (3.2.1) */
 	if (m->rx_owned == 0) {
 		e1000_model_count(m, MPC, 1);
 		m->icr |= ICR_RXO;

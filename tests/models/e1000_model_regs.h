@@ -66,6 +66,7 @@ enum { /* table 13-2 */
        WUC = 0x05800,
        WUFC = 0x05808,
        WUS = 0x05810,
+       MANC = 0x05820,
 };
 
 #define CTRL_SLU     (1u << 6)
@@ -93,14 +94,15 @@ enum { /* table 13-2 */
 #define ICR_RXO    (1u << 6)
 #define ICR_RXT0   (1u << 7)
 
-#define RCTL_EN    (1u << 1)
-#define RCTL_UPE   (1u << 3)
-#define RCTL_MPE   (1u << 4)
-#define RCTL_LPE   (1u << 5)
-#define RCTL_BAM   (1u << 15)
-#define RCTL_SECRC (1u << 26)
-#define TCTL_EN    (1u << 1)
-#define TCTL_PSP   (1u << 3)
+#define RCTL_EN     (1u << 1)
+#define RCTL_UPE    (1u << 3)
+#define RCTL_MPE    (1u << 4)
+#define RCTL_LPE    (1u << 5)
+#define RCTL_BAM    (1u << 15)
+#define RCTL_SECRC  (1u << 26)
+#define MANC_ARP_EN (1u << 13)
+#define TCTL_EN     (1u << 1)
+#define TCTL_PSP    (1u << 3)
 
 enum { /* IEEE 802.3 clause 22 and 40 */
        PHY_BMCR = 0,

@@ -62,6 +62,7 @@ struct virtio_model {
 
 	/* What happened. */
 	uint32_t interrupts; /* times the line rose */
+	uint32_t signals;    /* used buffers that the driver wanted to be told of */
 	uint32_t resets;
 	uint32_t missed; /* frames without a buffer */
 

@@ -228,8 +228,10 @@ static void used_write(struct virtio_model *m, unsigned queue, uint32_t id, uint
 	uint16_t flags = dma_read16(m, q->avail);
 	if (flags & ~AVAIL_NO_INTERRUPT)
 		FAULT(m, "queue %u: available flags 0x%x (2.6.7)", queue, flags);
-	if (!(flags & AVAIL_NO_INTERRUPT))
+	if (!(flags & AVAIL_NO_INTERRUPT)) {
+		m->signals++;
 		virtio_model_raise(m, ISR_QUEUE);
+	}
 }
 
 uint32_t virtio_model_waiting(struct virtio_model *m, unsigned queue)

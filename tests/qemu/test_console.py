@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The console on COM1, the boot menu, and what ends or restarts the machine."""
 
+import os
 import re
+import time
 import warnings
 from collections.abc import Callable
 
@@ -278,3 +280,24 @@ def test_mixed_nics_and_old_processor(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab(("e1000", "virtio"))
     lab.boot(net.NAT, cpu="pentium3")
     lab.wait_ping()
+
+
+def test_idle_costs_little(nic: str, make_lab: Callable[..., Lab]) -> None:
+    """A gateway without traffic leaves the host's processor alone: a tenth of it at most, all of QEMU included."""
+    lab = make_lab((nic, nic))
+    machine = lab.boot(net.NAT)
+    lab.wait_ping()
+
+    def ticks() -> int:
+        with open(f"/proc/{machine.process.pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    lab.silence()
+    lab.console.stats()
+    before, start = ticks(), time.monotonic()
+    # The time to be measured over, not to be hoped in.
+    time.sleep(2)
+    share = (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - start)
+    assert share < 0.1, f"{share:.0%} of a processor"
+    lab.console.stats()

@@ -55,6 +55,21 @@ def test_time_exceeded(gateway: Lab) -> None:
     assert gateway.console.stats()['drop{reason="ttl"}'] == 1
 
 
+@pytest.mark.traffic
+def test_quote_comes_back_as_it_went(gateway: Lab) -> None:
+    """A translated error quotes the inside packet byte for byte, one hop further: checksums included (RFC 5508)."""
+    offender = IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=30, id=77) / UDP(sport=4000, dport=9) / Raw(b"quote me")
+    with Wire(gateway.lan, "lan0") as wire:
+        wire.send(_to_gateway(offender))
+        error = wire.expect(_is_icmp(3, 3), what="port unreachable")
+    ip = error[IP]
+    assert (ip.src, ip.dst) == (net.FAR_SERVER, net.LAN_HOST)
+    header, icmp = error.original[14:34], error.original[34:14 + ip.len]
+    assert (checksum(header), checksum(icmp)) == (0, 0)
+    offender.ttl = 29
+    assert icmp[8:] == bytes(offender)
+
+
 def test_error_about_errors_never(gateway: Lab) -> None:
     """No error about an ICMP error, a fragment other than the first, or a broadcast frame (RFC 1812 4.3.2.7)."""
     quoted = IP(src=net.FAR_SERVER, dst=net.LAN_HOST) / UDP(sport=1, dport=2)

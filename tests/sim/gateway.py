@@ -57,7 +57,7 @@ class Sent:
 
     port: str
     raw: bytes
-    at: float  # seconds since the start
+    at: float  # seconds since the gateway started
 
     @cached_property
     def frame(self) -> Packet:
@@ -75,6 +75,11 @@ class Sent:
         packet: Packet = self.frame[ARP]
         return packet
 
+    @property
+    def quote(self) -> bytes:
+        """What an ICMP error quotes, as it stands on the wire."""
+        return self.raw[14 + (self.raw[14] & 15) * 4 + 8:]
+
     def __repr__(self) -> str:
         return f"<{self.port} {self.at:.3f} {self.frame.summary()}>"
 
@@ -83,9 +88,9 @@ class Gateway:
     """One gateway, from its start to `finish`."""
 
     def __init__(self, sim: Simulator, config: str = NAT, app: str = "nat", *, seed: int = 1,
-                 packets: int = 512, now: float = 0) -> None:
+                 packets: int = 512, now: float = 1) -> None:
         self.sim = sim
-        self.now = now
+        self.start = now  # the machine has taken a moment to boot
         self.mtu = {LAN: 1500, WAN: 1500}
         self.sources: dict[str, set[str] | None] = {LAN: None, WAN: set()}
         sim.command(f"reset {seed}")
@@ -119,7 +124,7 @@ class Gateway:
         for line in answer:
             words = line.split()
             assert words[0] == "tx", line
-            one = Sent(words[1], bytes.fromhex(words[2]), int(words[3]) / 1e6)
+            one = Sent(words[1], bytes.fromhex(words[2]), int(words[3]) / 1e6 - self.start)
             if self.checked:
                 oracle.check_frame(one.raw, PORT_MAC[one.port], self.mtu[one.port], self.sources[one.port],
                                    transport=transport)
@@ -153,7 +158,6 @@ class Gateway:
 
     def wait(self, seconds: float) -> list[Sent]:
         """Time passes; gives the frames that leave meanwhile."""
-        self.now += seconds
         return self._read(self.sim.command(f"time {seconds:.6f}"))
 
     def link(self, port: str, up: bool) -> list[Sent]:

@@ -179,6 +179,7 @@ static void lines(void)
 	CHECK_STR(c.hostname, "x");
 	CHECK_EQ(c.port[0].mtu, 1400);
 	GOOD("hostname x # with \xc3\xa4 in it // twice\n");
+	GOOD("\xef\xbb\xbf");
 	GOOD("\xef\xbb\xbfhostname x\n");
 	CHECK_STR(c.hostname, "x");
 	GOOD("route  10.0.0.0/8\tvia   192.0.2.1\n");
@@ -343,12 +344,18 @@ static void own_addresses(void)
 	     "lan.address 192.0.2.1/31\nlan.address 192.0.2.1/32\nlan.address 2001:db8::/127\n"
 	     "lan.address 2001:db8::/128\nlan.address fe80::1/64\n");
 	CHECK_EQ(c.port[CONFIG_LAN].n_address, 8);
+#define LONGEST "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"
+	GOOD("lan.address " LONGEST "/128\nroute " LONGEST "/128 via " LONGEST "\n");
+	CHECK(prints("lan.address " LONGEST "/128"));
+	CHECK(prints("route " LONGEST "/128 via " LONGEST));
+#undef LONGEST
 	GOOD("wan.address 223.255.255.254/24\nwan.address 2001:db8::ffff:ffff:ffff:ffff/64\n");
 	/* The blocks for documentation and benchmarks count as public. */
 	GOOD("wan.address 192.0.2.1/24\nwan.address 198.51.100.1/24\nwan.address 203.0.113.1/24\n"
 	     "wan.address 198.18.0.1/15\nwan.address 2001:db8::1/32\n");
 #define EXPECTED "lan.address: expected ADDRESS/LENGTH, such as 192.168.1.1/24"
 	WRONG_VALUE("lan.address 192.168.1.1", EXPECTED);
+	WRONG("lan.address 192.168.1.1/", "gateway.conf:1: " EXPECTED);
 	WRONG_VALUE("lan.address 192.168.1.1/33", EXPECTED);
 	WRONG_VALUE("lan.address 2001:db8::1", EXPECTED);
 	WRONG_VALUE("lan.address 2001:db8::1/129", EXPECTED);
@@ -442,6 +449,9 @@ static void numbers(void)
 	WRONG_VALUE("nat.tcp-timeout 2h",
 	            "nat.tcp-timeout: expected seconds from 1 to 4000000, such as 2.5");
 	WRONG_VALUE("watchdog 0.5", "watchdog: expected 0 (off) or seconds from 1 to 86400");
+	WRONG_VALUE("watchdog 86400.001", "watchdog: expected 0 (off) or seconds from 1 to 86400");
+	GOOD("watchdog 1");
+	GOOD("watchdog 86400\nmenu-timeout 86400\nnat.udp-timeout 1\nnat.tcp-timeout 4000000");
 	WRONG_VALUE("watchdog off", "watchdog: expected 0 (off) or seconds from 1 to 86400");
 	WRONG_VALUE("menu-timeout 86401",
 	            "menu-timeout: expected seconds from 0 to 86400, such as 2.5");

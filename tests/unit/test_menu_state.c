@@ -31,6 +31,15 @@ static void moves(void)
 	CHECK_EQ(m.chosen, 2);
 }
 
+static void number_keys(void)
+{
+	menu_state_init(&m, 12, 0, false);
+	for (int key = '9'; key >= '1'; key--) {
+		CHECK_EQ(menu_state_key(&m, key), MENU_REDRAW);
+		CHECK_EQ(m.chosen, key - '1');
+	}
+}
+
 static void other_keys(void)
 {
 	menu_state_init(&m, 3, 0, false);
@@ -147,6 +156,7 @@ static void nothing_to_choose(void)
 int main(void)
 {
 	TEST(moves);
+	TEST(number_keys);
 	TEST(other_keys);
 	TEST(bad_choice);
 	TEST(countdown);

@@ -47,6 +47,12 @@ def _rate(result: loadgen.Result) -> float:
     return packets(result) / float(result["seconds"])
 
 
+def _vcpu_rate(result: loadgen.Result) -> float:
+    """What the guest could do with a core of its own; holds where others use the core too."""
+    used = float(result["vcpu_user"] + result["vcpu_system"])
+    return packets(result) / used if used > 0 else float("nan")
+
+
 @dataclass(frozen=True)
 class Measure:
     """One column: which phase it comes from and how to read it."""
@@ -121,7 +127,10 @@ def vhost_phases() -> list[Phase]:
     """Packets per second where nothing is emulated between generator and guest."""
 
     def rate(key: str, title: str) -> tuple[Measure, ...]:
-        return (Measure(f"vhost_{key}", title, "packets/s", _rate),)
+        return (
+            Measure(f"vhost_{key}", title, "packets/s", _rate),
+            Measure(f"vhostcpu_{key}", title, "packets/s of vCPU time", _vcpu_rate),
+        )
 
     wide: dict[str, float] = {"window": 256}
     return [

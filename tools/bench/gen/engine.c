@@ -361,7 +361,10 @@ void engine_run(const struct phase *phase)
 	b = meter_read();
 	end = run.now;
 	run.measuring = run.making = false;
-	turn_for(0.3); /* the last packets still count as received */
+	/* The last packets still count as received, late as they may be on a busy machine. */
+	do
+		turn_for(0.1);
+	while (in_flight() != 0 && clock_ns() < b.ns + 2000000000);
 	print_result(&a, &b, &end);
 	run.phase = NULL;
 }

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The lab itself: the shown run, the user's console, and that nothing stays behind."""
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from labkit.machine import ROOT
+from labkit.wait import Timeout, until
+
+_LAB = os.path.join(ROOT, "tools", "lab")
+_RUN = os.path.join(ROOT, "tools", "run")
+
+
+def _children(pid: int) -> list[int]:
+    """The ids of all descendants of a process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *_children(child)]
+    return found
+
+
+@pytest.fixture
+def outside() -> dict[str, str]:
+    """An environment in which tools/lab makes a sandbox of its own, as it does for a user."""
+    return {name: value for name, value in os.environ.items() if name != "BAREGATE_LAB_OUTSIDE"}
+
+
+def test_run_without_terminal(outside: dict[str, str]) -> None:
+    """`make run` ends by itself, says what it saw, and its status is 0."""
+    result = subprocess.run([_RUN, "nat"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=90, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in ("0% packet loss", "sha256", "203.0.113.2", "Traffic passed.", "nat_sessions "):
+        assert text in result.stdout
+
+
+def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
+    """Something that is no image, or nothing at all: a line that says so and a status that is not 0."""
+    for kernel in (_LAB, str(tmp_path / "none.elf")):
+        result = subprocess.run([_LAB, "demo", "--kernel", kernel], env=outside, stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=90, check=False)
+        assert result.returncode not in (0, None)
+        assert result.stdout + result.stderr
+
+
+def _ended(pids: list[int]) -> bool:
+    return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGKILL", "SIGINT", "command ends"])
+def test_nothing_stays(outside: dict[str, str], way: str) -> None:
+    """However the lab ends, QEMU and the command in it end too."""
+    script = "echo started; read word; case $word in end) exit 0;; esac; sleep 1000"
+    # A session of its own stands for the terminal's foreground group that Ctrl-C reaches.
+    lab = subprocess.Popen([_LAB, "run", "--", "sh", "-c", script], env=outside, start_new_session=True,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert lab.stdin is not None and lab.stdout is not None
+    try:
+        assert lab.stdout.readline() == b"started\n"
+        family = _children(lab.pid)
+        names = [Path(f"/proc/{pid}/comm").read_text().strip() for pid in family]
+        assert any(name.startswith("qemu") for name in names), names
+        if way == "SIGINT":
+            os.killpg(lab.pid, signal.SIGINT)
+        elif way.startswith("SIG"):
+            lab.send_signal(signal.Signals[way])
+        else:
+            lab.stdin.write(b"end\n")
+            lab.stdin.flush()
+        status = lab.wait(15)
+        assert (status == 0) == (way == "command ends"), status
+        until(lambda: _ended(family), 10, f"the end of {names}")
+    finally:
+        lab.kill()
+        lab.wait()
+        lab.stdin.close()
+        lab.stdout.close()
+
+
+def test_exit_status_is_the_commands(outside: dict[str, str]) -> None:
+    """`tools/lab exec` and `run` hand on the status of what they ran."""
+    assert subprocess.run([_LAB, "exec", "--", "sh", "-c", "exit 7"], env=outside, check=False).returncode == 7
+    assert subprocess.run([_LAB, "run", "--", "sh", "-c", "exit 8"], env=outside, check=False).returncode == 8
+
+
+class _Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, argv: list[str], environment: dict[str, str]) -> None:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, environment)
+        self.text = ""
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._fd, keys)
+
+    def expect(self, text: str, timeout: float = 60) -> None:
+        """Wait until `text` has been printed after what was expected before."""
+        deadline = time.monotonic() + timeout
+        while text not in self.text:
+            if not select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise Timeout(f"{text!r} not in {self.text[-2000:]!r}")
+            try:
+                self.text += os.read(self._fd, 65536).decode("utf-8", "replace")
+            except OSError:
+                raise Timeout(f"ended before {text!r}: {self.text[-2000:]!r}") from None
+        self.text = self.text.split(text, 1)[1]
+
+    def wait(self) -> int:
+        """Read to the end; the exit status."""
+        try:
+            while select.select([self._fd], [], [], 30)[0] and os.read(self._fd, 65536):
+                pass
+        except OSError:
+            pass  # EIO: the program closed the terminal.
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+@pytest.fixture
+def terminal(outside: dict[str, str]) -> Iterator[_Terminal]:
+    program = _Terminal([_RUN, "nat"], outside)
+    yield program
+    program.close()
+
+
+@pytest.mark.parametrize("way", ["escape", "poweroff"])
+def test_run_leaves_the_user_at_the_console(terminal: _Terminal, way: str) -> None:
+    """On a terminal the run ends at the gateway's prompt; Ctrl-] leaves it, and so does `poweroff`."""
+    terminal.expect("Traffic passed.")
+    terminal.expect("> ")
+    terminal.type(b"routes\r")
+    terminal.expect("192.168.1.0/24")
+    terminal.type(b"\x1d" if way == "escape" else b"poweroff\r")
+    assert terminal.wait() == 0

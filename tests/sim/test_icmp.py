@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""ICMP of the gateway itself: echo (RFC 792, RFC 1122), and when errors are sent (RFC 1812 section 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gateway import (
+    A, BROADCAST, INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, Gateway, Host, only,
+)
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+SIDES = pytest.mark.parametrize(("host", "own"), [(A, INSIDE), (ROUTER, OUTSIDE)], ids=["lan", "wan"])
+
+
+# --- echo ---------------------------------------------------------------------------------------
+
+
+@SIDES
+@pytest.mark.parametrize("data", [b"", b"x", b"ab", bytes(range(256)) * 5 + b"odd"], ids=len)
+def test_echo(gateway: Gateway, host: Host, own: str, data: bytes) -> None:
+    sent = only(gateway.ip_from(host, IP(src=host.ip, dst=own, tos=0x48, ttl=3) / ICMP(id=0xbeef, seq=513) / data))
+    assert (sent.port, sent.frame.dst, sent.ip.src, sent.ip.dst) == (host.port, host.mac, own, host.ip)
+    icmp = sent.frame[ICMP]
+    assert (icmp.type, icmp.code, icmp.id, icmp.seq) == (0, 0, 0xbeef, 513)
+    assert bytes(icmp.payload) == data
+    assert (sent.ip.ttl, sent.ip.tos) == (64, 0x48)
+
+
+def test_echo_of_nothing_but_zeros(gateway: Gateway) -> None:
+    """The sum of the reply is +0: its checksum is all ones, not zero (RFC 1624 section 3)."""
+    sent = only(gateway.lan(IP(src=A.ip, dst=INSIDE) / ICMP(id=0, seq=0) / bytes(32)))
+    assert sent.frame[ICMP].chksum == 0xffff
+
+
+def test_echo_to_the_outer_address_from_inside(gateway: Gateway) -> None:
+    sent = only(gateway.lan(IP(src=A.ip, dst=OUTSIDE) / ICMP(id=1) / b"data"), LAN)
+    assert (sent.ip.src, sent.frame[ICMP].type) == (OUTSIDE, 0)
+
+
+def test_echo_identifications_differ(gateway: Gateway) -> None:
+    """RFC 6864: not one identification twice in a row to one destination."""
+    ids = [only(gateway.lan(IP(src=A.ip, dst=INSIDE) / ICMP(seq=n))).ip.id for n in range(20)]
+    assert len(set(ids)) == 20
+
+
+@SIDES
+@pytest.mark.parametrize(("message", "reason"), [
+    (b"\x08\x00\x12\x34" + bytes(4), "icmp-checksum"),
+    (b"\x08\x00\xf7\xff\x00\x00\x00", "l4-header"),
+    (bytes(ICMP(type=13)), "icmp-type"),
+    (bytes(ICMP(type=17)), "icmp-type"),
+    (bytes(ICMP(type=8, code=1)), "icmp-type"),
+    (bytes(ICMP(type=255)), "icmp-type"),
+])
+def test_icmp_that_is_not_answered(gateway: Gateway, host: Host, own: str, message: bytes, reason: str) -> None:
+    assert gateway.ip_from(host, IP(src=host.ip, dst=own, proto=1) / Raw(message)) == []
+    assert gateway.drops() == {reason: 1}
+
+
+@SIDES
+def test_broadcast_ping_is_not_answered(gateway: Gateway, host: Host, own: str) -> None:
+    """Nobody makes an amplifier of us (RFC 2644)."""
+    net = own.rsplit(".", 1)[0]
+    for target in (own, f"{net}.255", f"{net}.0", "255.255.255.255"):
+        frame = Ether(src=host.mac, dst=BROADCAST) / IP(src=host.ip, dst=target) / ICMP()
+        assert gateway.send(host.port, frame) == []
+    assert gateway.drops() == {"multicast": 4}
+
+
+@SIDES
+def test_ping_in_fragments_is_dropped(gateway: Gateway, host: Host, own: str) -> None:
+    packet = IP(src=host.ip, dst=own, flags="MF", proto=1) / Raw(bytes(64))
+    assert gateway.ip_from(host, packet) == []
+    assert gateway.drops() == {"fragment": 1}
+
+
+@pytest.mark.parametrize(("packet", "code"), [
+    (UDP(sport=1, dport=9), 3), (TCP(sport=1, dport=9), 3), (Raw(b"what is this?"), 2),
+])
+def test_no_service(gateway: Gateway, packet: Packet, code: int) -> None:
+    """Inside hosts are told; the outside learns nothing."""
+    proto: dict[str, Any] = {} if code == 3 else {"proto": 99}
+    icmp = only(gateway.lan(IP(src=A.ip, dst=INSIDE, **proto) / packet), LAN).frame[ICMP]
+    assert (icmp.type, icmp.code) == (3, code)
+    assert gateway.drops() == {"no-service": 1}
+    assert gateway.wan(IP(src=SERVER, dst=OUTSIDE, **proto) / packet) == []
+
+
+# --- errors --------------------------------------------------------------------------------------
+
+
+def expired(**fields: Any) -> Packet:
+    """A packet that dies here, so that an error is due."""
+    return IP(**{"src": A.ip, "dst": SERVER, "ttl": 1, **fields})
+
+
+def test_form_of_an_error(gateway: Gateway) -> None:
+    """As much as 576 bytes hold (RFC 1812 section 4.3.2.3), our own header plain."""
+    packet = expired(tos=0x28, flags="DF") / UDP(sport=7, dport=8) / bytes(1000)
+    first, second = (only(gateway.lan(packet), LAN) for _ in range(2))
+    assert (first.ip.src, first.ip.dst, first.ip.ttl, first.ip.tos, int(first.ip.flags)) == (INSIDE, A.ip, 64, 0, 0)
+    assert first.ip.id != second.ip.id
+    assert first.ip.len == 576
+    assert first.quote == bytes(packet)[:548]
+
+
+@pytest.mark.parametrize("packet", [
+    expired() / ICMP(type=3) / bytes(28),
+    expired() / ICMP(type=4) / bytes(28),
+    expired() / ICMP(type=5) / bytes(28),
+    expired() / ICMP(type=11) / bytes(28),
+    expired() / ICMP(type=12) / bytes(28),
+    expired(proto=1),  # no type to look at
+    expired(frag=1, proto=17) / Raw(bytes(32)),
+    expired(frag=1, flags="MF", proto=17) / Raw(bytes(32)),
+    expired(src="0.0.0.0") / UDP(),
+    expired(src="127.0.0.1") / UDP(),
+    expired(src="224.0.0.1") / UDP(),
+    expired(src="255.255.255.255") / UDP(),
+    expired(src="192.168.1.255") / UDP(),
+    expired(src=SERVER) / UDP(),  # the way back is another
+])
+def test_no_error_about(gateway: Gateway, packet: Packet) -> None:
+    """RFC 1812 section 4.3.2.7."""
+    assert gateway.lan(packet) == []
+    assert sum(gateway.drops().values()) == 1
+    assert gateway.stats()["icmp_errors_sent"] == 0
+
+
+def test_no_error_about_a_link_broadcast(gateway: Gateway) -> None:
+    frame = Ether(src=A.mac, dst=BROADCAST) / expired() / UDP()
+    assert gateway.send(LAN, frame) == []
+
+
+@pytest.mark.parametrize("packet", [
+    expired() / ICMP(type=8) / bytes(8), expired() / ICMP(type=0) / bytes(8), expired() / ICMP(type=13) / bytes(20),
+    expired(frag=0, flags="MF") / UDP() / bytes(24), expired(options=IPOption(b"\x94\x04\0\0")) / UDP(),
+    expired() / TCP(),
+])
+def test_error_about(gateway: Gateway, packet: Packet) -> None:
+    assert only(gateway.lan(packet), LAN).frame[ICMP].type == 11
+
+
+def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
+    """RFC 1812 section 4.3.2.8: a burst of 100, then 1000 a second."""
+    frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP()
+    gateway.wait(5)
+
+    def answered(n: int) -> int:
+        return sum(len(sent) for sent in gateway.send_many([(LAN, frame)] * n))
+
+    assert answered(300) == 100
+    stats = gateway.stats()
+    assert (stats["icmp_errors_sent"], stats["icmp_errors_suppressed"]) == (100, 200)
+    assert gateway.drops() == {"ttl": 300}
+    gateway.wait(0.02)
+    assert answered(300) == 20
+    total = 0
+    for _ in range(100):  # steadily below the limit nothing is lost, above it the limit holds
+        gateway.wait(0.005)
+        total += answered(10)
+    assert total == 500
+    gateway.wait(10)
+    assert answered(300) == 100
+
+
+def test_errors_do_not_need_a_packet_that_is_not_there(gateway: Gateway) -> None:
+    """A stalled card holds every packet: the gateway goes on and tells nobody."""
+    gateway.card(LAN, False)
+    frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP()
+    gateway.send_many([(LAN, frame)] * 600)
+    gateway.wait(1)
+    assert len(gateway.card(LAN, True)) <= 256
+    assert only(gateway.lan(expired() / UDP()), LAN).frame[ICMP].type == 11
+
+
+def test_nothing_of_these_reaches_the_other_side(gateway: Gateway) -> None:
+    assert gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(type=0, id=9)) == []
+    assert gateway.drops() == {"no-mapping": 1}
+    assert all(one.port == WAN for one in gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(id=9)))

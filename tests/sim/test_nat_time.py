@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How long mappings and sessions live (RFC 4787 REQ-5 and 6, RFC 5382 REQ-5, RFC 5508 REQ-2, RFC 7857 section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from gateway import A, NAT, OUTSIDE, SERVER, SERVER2, Gateway
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+
+Start = Callable[..., Gateway]
+
+# Never before the timeout, and not much behind it.
+SLACK = 2
+
+
+def out_udp(gateway: Gateway, to: str = SERVER) -> bool:
+    return len(gateway.lan(IP(src=A.ip, dst=to) / UDP(sport=5000, dport=53))) == 1
+
+
+def in_udp(gateway: Gateway, source: str = SERVER) -> bool:
+    return len(gateway.wan(IP(src=source, dst=OUTSIDE) / UDP(sport=53, dport=5000))) == 1
+
+
+def out_tcp(gateway: Gateway, flags: str) -> bool:
+    return len(gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=80, flags=flags))) == 1
+
+
+def in_tcp(gateway: Gateway, flags: str) -> bool:
+    return len(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / TCP(sport=80, dport=5000, flags=flags))) == 1
+
+
+def out_echo(gateway: Gateway) -> bool:
+    return len(gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(id=5000))) == 1
+
+
+def in_echo(gateway: Gateway) -> bool:
+    return len(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(type=0, id=5000))) == 1
+
+
+def sessions(gateway: Gateway) -> int:
+    return gateway.stats()["nat_sessions"]
+
+
+def lives(gateway: Gateway, seconds: float) -> bool:
+    """The one session lives for that long, and then ends."""
+    gateway.wait(seconds - 0.01)
+    there = sessions(gateway)
+    gateway.wait(SLACK)
+    return there == 1 and sessions(gateway) == 0
+
+
+# Sessions begin anywhere in a second: rounding must never end one early.
+PHASES = pytest.mark.parametrize("phase", [0, 0.05, 0.5, 0.99])
+
+
+@PHASES
+@pytest.mark.parametrize(("config", "seconds"), [
+    ("", 300), ("nat.udp-timeout 120\n", 120), ("nat.udp-timeout 1.5\n", 1.5),
+])
+def test_udp(start: Start, phase: float, config: str, seconds: float) -> None:
+    gateway = start(NAT + config)
+    gateway.wait(phase)
+    assert out_udp(gateway)
+    assert lives(gateway, seconds)
+    assert not in_udp(gateway)
+
+
+@PHASES
+@pytest.mark.parametrize(("config", "seconds"), [("", 60), ("nat.icmp-timeout 90\n", 90)])
+def test_echo(start: Start, phase: float, config: str, seconds: float) -> None:
+    gateway = start(NAT + config)
+    gateway.wait(phase)
+    assert out_echo(gateway)
+    assert lives(gateway, seconds)
+    assert not in_echo(gateway)
+
+
+def test_packets_out_keep_a_session(gateway: Gateway) -> None:
+    """RFC 4787 REQ-6."""
+    for _ in range(10):
+        assert out_udp(gateway)
+        gateway.wait(290)
+        assert in_udp(gateway)
+    assert gateway.stats()["nat_sessions_created"] == 1
+
+
+def test_refused_packets_keep_nothing(gateway: Gateway) -> None:
+    """RFC 7857 section 7."""
+    assert out_udp(gateway)
+    for _ in range(4):
+        gateway.wait(76)
+        assert not in_udp(gateway, SERVER2)
+    assert sessions(gateway) == 0
+
+
+def test_errors_from_outside_neither_keep_nor_end(gateway: Gateway) -> None:
+    """RFC 4787 REQ-12, RFC 5508 REQ-6."""
+    assert out_udp(gateway)
+    quoted = IP(src=OUTSIDE, dst=SERVER) / UDP(sport=5000, dport=53)
+    gateway.wait(250)
+    assert len(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(type=3, code=3) / quoted)) == 1
+    assert in_udp(gateway)
+    gateway.wait(52)
+    assert sessions(gateway) == 0
+
+
+def test_mapping_lives_as_long_as_its_last_session(gateway: Gateway) -> None:
+    assert out_udp(gateway)
+    gateway.wait(200)
+    assert out_udp(gateway, SERVER2)
+    gateway.wait(200)
+    stats = gateway.stats()
+    assert (stats["nat_sessions"], stats["nat_mappings"]) == (1, 1)
+    gateway.wait(102)
+    assert gateway.stats()["nat_mappings"] == 0
+
+
+# --- TCP ------------------------------------------------------------------------------------------
+
+
+def established(gateway: Gateway) -> None:
+    assert out_tcp(gateway, "S")
+    assert in_tcp(gateway, "SA")
+    assert out_tcp(gateway, "A")
+
+
+@PHASES
+def test_tcp_half_open(gateway: Gateway, phase: float) -> None:
+    gateway.wait(phase)
+    assert out_tcp(gateway, "S")
+    assert lives(gateway, 240)
+
+
+@PHASES
+@pytest.mark.parametrize(("config", "seconds"), [("", 7440), ("nat.tcp-timeout 9000\n", 9000)])
+def test_tcp_established(start: Start, phase: float, config: str, seconds: float) -> None:
+    """9000 s is more than once around the wheel of the table."""
+    gateway = start(NAT + config)
+    gateway.wait(phase)
+    established(gateway)
+    assert lives(gateway, seconds)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_tcp_with_one_fin_is_still_established(gateway: Gateway, inside: bool) -> None:
+    """RFC 5382 REQ-5: only both FINs begin the transitory timeout."""
+    established(gateway)
+    assert out_tcp(gateway, "FA") if inside else in_tcp(gateway, "FA")
+    assert lives(gateway, 7440)
+
+
+def test_tcp_with_both_fins(gateway: Gateway) -> None:
+    established(gateway)
+    assert out_tcp(gateway, "FA")
+    assert in_tcp(gateway, "FA")
+    assert out_tcp(gateway, "A")
+    gateway.wait(239)
+    assert sessions(gateway) == 1
+    assert in_tcp(gateway, "FA")  # a FIN again because the last ACK was lost
+    gateway.wait(240 + SLACK)
+    assert sessions(gateway) == 0
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_tcp_reset(gateway: Gateway, inside: bool) -> None:
+    """RFC 7857 section 2.2: kept for four minutes."""
+    established(gateway)
+    assert out_tcp(gateway, "R") if inside else in_tcp(gateway, "R")
+    assert lives(gateway, 240)
+
+
+def test_tcp_reset_that_was_not_meant(gateway: Gateway) -> None:
+    """RFC 7857 section 2.2: data behind a reset keeps the session."""
+    established(gateway)
+    assert in_tcp(gateway, "R")
+    gateway.wait(200)
+    assert out_tcp(gateway, "A")
+    assert lives(gateway, 7440)
+
+
+def test_tcp_port_used_anew_after_fins(gateway: Gateway) -> None:
+    established(gateway)
+    assert out_tcp(gateway, "FA")
+    assert in_tcp(gateway, "FA")
+    gateway.wait(10)
+    established(gateway)
+    assert lives(gateway, 7440)
+
+
+def test_tcp_simultaneous_open(gateway: Gateway) -> None:
+    """RFC 5382 REQ-2a: a SYN from either side."""
+    assert out_tcp(gateway, "S")
+    assert in_tcp(gateway, "S")
+    assert out_tcp(gateway, "SA")
+    assert in_tcp(gateway, "SA")
+    assert lives(gateway, 7440)
+
+
+# --- the clock --------------------------------------------------------------------------------------
+
+
+def test_a_long_sleep_ends_everything(gateway: Gateway) -> None:
+    established(gateway)
+    assert out_udp(gateway)
+    assert out_echo(gateway)
+    gateway.wait(100000)
+    assert sessions(gateway) == 0
+
+
+def test_milliseconds_wrap(start: Start) -> None:
+    gateway = start(NAT, now=2**32 / 1000 - 100)
+    assert out_udp(gateway)
+    assert lives(gateway, 300)
+
+
+def test_many_sessions_end_in_one_second(start: Start) -> None:
+    """A turn of MAIN looks at a bounded number; all are gone soon after."""
+    gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 5000"))
+    frame = bytes(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53, chksum=0))
+    ethernet = bytes.fromhex("02000000000152540000010a0800")
+    frames = []
+    for port in range(2000, 6000):
+        raw = bytearray(ethernet + frame)
+        raw[34:36] = port.to_bytes(2, "big")
+        frames.append(("lan", bytes(raw)))
+    assert all(len(sent) == 1 for sent in gateway.send_many(frames))
+    gateway.wait(299.9)
+    assert sessions(gateway) == 4000
+    gateway.wait(SLACK)
+    assert sessions(gateway) == 0
