@@ -1,0 +1,419 @@
+/* apps/nat_table against a model that is an array and a loop, with thousands of
+ * random operations; then each limit by itself. */
+#include "apps/nat_table.h"
+#include "kernel/alloc.h"
+#include "kernel/io.h"
+#include "tests/host/nat_check.h"
+
+#include <stdio.h>
+
+#include "tests/tap.h"
+
+enum { SIZE = 300 };
+static struct nat_table table;
+static struct rng rng;
+
+static void start(uint32_t size)
+{
+	static uint32_t seed;
+	seed++;
+	host_arena(8 << 20);
+	memset(&rng, 0, sizeof rng);
+	rng_seed(&rng, &seed, sizeof seed);
+	const char *wrong = nat_table_init(&table, size, ip4_of(0xcb007102), &rng);
+	CHECK_STR(wrong ? wrong : "fine", "fine");
+}
+
+static void consistent(void)
+{
+	const char *bad = nat_check(&table);
+	CHECK_STR(bad ? bad : "consistent", "consistent");
+}
+
+/* The mapping of an inside endpoint, made if need be. */
+static struct nat_mapping *mapping(uint8_t proto, uint32_t in_ip, uint16_t in_port)
+{
+	bool no_port;
+	struct nat_mapping *m = nat_mapping_find(&table, proto, in_ip, in_port);
+	return m ? m : nat_mapping_new(&table, proto, in_ip, in_port, &no_port);
+}
+
+static struct nat_session *session(uint32_t in_ip, uint16_t in_port, uint32_t rem_ip,
+                                   uint16_t rem_port, uint32_t expire_s)
+{
+	struct nat_mapping *m = mapping(NAT_UDP, in_ip, in_port);
+	if (!m)
+		return NULL;
+	struct nat_session *s = nat_session_new(&table, m, rem_ip, rem_port, NAT_OPEN, expire_s);
+	if (!s && m->n_sessions == 0)
+		nat_mapping_drop(&table, m);
+	return s;
+}
+
+/* --- the model ------------------------------------------------------------------ */
+
+static struct flow {
+	bool used;
+	uint8_t proto;
+	uint32_t in_ip, rem_ip, expire_s;
+	uint16_t in_port, rem_port, ext_port;
+} model[SIZE];
+static uint32_t now_s;
+
+static struct flow *model_find(const struct flow *f)
+{
+	for (unsigned i = 0; i < SIZE; i++)
+		if (model[i].used && model[i].proto == f->proto && model[i].in_ip == f->in_ip &&
+		    model[i].rem_ip == f->rem_ip && model[i].in_port == f->in_port &&
+		    model[i].rem_port == f->rem_port)
+			return &model[i];
+	return NULL;
+}
+
+static unsigned model_count(void)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < SIZE; i++)
+		n += model[i].used;
+	return n;
+}
+
+static bool model_knows(uint8_t proto, uint32_t in_ip, uint16_t in_port, uint32_t rem_ip)
+{
+	for (unsigned i = 0; i < SIZE; i++)
+		if (model[i].used && model[i].proto == proto && model[i].in_ip == in_ip &&
+		    model[i].in_port == in_port && model[i].rem_ip == rem_ip)
+			return true;
+	return false;
+}
+
+/* Few values, so that all kinds of sharing happen. */
+static struct flow random_flow(void)
+{
+	return (struct flow){
+	        .used = true,
+	        .proto = (uint8_t)rng_below(&rng, NAT_PROTOS),
+	        .in_ip = 0x0a000001 + rng_below(&rng, 4),
+	        .rem_ip = 0xc6336401 + rng_below(&rng, 4),
+	        .in_port = (uint16_t)(1000 + rng_below(&rng, 5)),
+	        .rem_port = (uint16_t)(50 + rng_below(&rng, 6)),
+	        .expire_s = now_s + 1 + rng_below(&rng, rng_below(&rng, 8) ? 400 : 3 * NAT_WHEEL),
+	};
+}
+
+static struct nat_session *find(const struct flow *f)
+{
+	return nat_session_find(&table, f->proto, f->in_ip, f->rem_ip,
+	                        f->in_port | (uint32_t)f->rem_port << 16);
+}
+
+static void open_flow(void)
+{
+	struct flow f = random_flow(), *known = model_find(&f);
+	struct nat_session *s = find(&f);
+	CHECK((s != NULL) == (known != NULL));
+	if (s && known) { /* a packet passes: only the time is written */
+		if ((int32_t)(f.expire_s - s->expire_s) < 0)
+			nat_session_sooner(&table, s, f.expire_s);
+		else
+			s->expire_s = f.expire_s;
+		known->expire_s = f.expire_s;
+		return;
+	}
+	struct nat_mapping *m = mapping(f.proto, f.in_ip, f.in_port);
+	if (m)
+		s = nat_session_new(&table, m, f.rem_ip, f.rem_port, NAT_OPEN, f.expire_s);
+	CHECK((s != NULL) == (model_count() < SIZE));
+	if (!s) {
+		if (m && m->n_sessions == 0)
+			nat_mapping_drop(&table, m);
+		return;
+	}
+	f.ext_port = m->ext_port;
+	for (unsigned i = 0; i < SIZE; i++) { /* endpoint-independent, and nobody else's */
+		if (!model[i].used || model[i].proto != f.proto)
+			continue;
+		bool same = model[i].in_ip == f.in_ip && model[i].in_port == f.in_port;
+		CHECK(same == (model[i].ext_port == f.ext_port));
+	}
+	unsigned i = 0;
+	while (model[i].used)
+		i++;
+	model[i] = f;
+}
+
+static void close_flow(void)
+{
+	struct flow f = random_flow(), *known = model_find(&f);
+	struct nat_session *s = find(&f);
+	CHECK((s != NULL) == (known != NULL));
+	if (!s || !known)
+		return;
+	nat_session_drop(&table, s);
+	known->used = false;
+}
+
+static void look(void)
+{
+	struct flow f = random_flow();
+	struct nat_mapping *m = nat_mapping_find(&table, f.proto, f.in_ip, f.in_port);
+	CHECK(m == NULL || nat_mapping_of_port(&table, f.proto, m->ext_port) == m);
+	CHECK_EQ(m && nat_knows_peer(&table, m, f.rem_ip),
+	         model_knows(f.proto, f.in_ip, f.in_port, f.rem_ip));
+}
+
+static void pass_time(void)
+{
+	now_s += rng_below(&rng, rng_below(&rng, 20) ? 30 : 2 * NAT_WHEEL);
+	while (nat_table_tick(&table, now_s, 7))
+		;
+	/* A session ends in the second behind its last one. */
+	for (unsigned i = 0; i < SIZE; i++)
+		if (model[i].used && (int32_t)(now_s - model[i].expire_s) > 0)
+			model[i].used = false;
+}
+
+static void against_the_model(void)
+{
+	start(SIZE);
+	memset(model, 0, sizeof model);
+	now_s = 0;
+	for (int step = 0; step < 60000 && !tap_bad_here; step++) {
+		uint32_t r = rng_below(&rng, 100);
+		if (r < 60)
+			open_flow();
+		else if (r < 75)
+			close_flow();
+		else if (r < 97)
+			look();
+		else if (r == 97)
+			pass_time();
+		CHECK_EQ(table.n_sessions, model_count());
+		if (step % 2000 == 0)
+			consistent();
+	}
+	consistent();
+	CHECK(table.created > 5000 && table.expired > 500); /* the test did test */
+	now_s += 4 * NAT_WHEEL;
+	while (nat_table_tick(&table, now_s, 1))
+		;
+	CHECK_EQ(table.n_sessions, 0);
+	CHECK_EQ(table.n_mappings, 0);
+	consistent();
+}
+
+/* --- limits ----------------------------------------------------------------------- */
+
+static void full_table(void)
+{
+	start(100);
+	for (uint16_t i = 0; i < 100; i++)
+		CHECK(session(1, 1000, 2, i, 10) != NULL);
+	CHECK(session(1, 1000, 2, 100, 10) == NULL);
+	CHECK(session(9, 1000, 2, 100, 10) == NULL);
+	CHECK_EQ(table.n_sessions, 100);
+	CHECK_EQ(table.n_mappings, 1);
+	consistent();
+	/* As many mappings as sessions fit as well. */
+	start(100);
+	for (uint16_t i = 0; i < 100; i++)
+		CHECK(session(1, i, 2, 53, 10) != NULL);
+	bool no_port = true;
+	CHECK(nat_mapping_new(&table, NAT_UDP, 9, 9, &no_port) == NULL && !no_port);
+	consistent();
+	CHECK(!nat_table_tick(&table, 12, 1000));
+	CHECK_EQ(table.n_sessions, 0);
+	for (uint16_t i = 0; i < 100; i++)
+		CHECK(session(1, i, 2, 53, 20) != NULL);
+	consistent();
+}
+
+/* All 64512 high ports of one protocol go, each once; then there is none. */
+static void all_ports(void)
+{
+	host_arena(32 << 20);
+	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	static bool seen[65536];
+	memset(seen, 0, sizeof seen);
+	unsigned wrong = 0;
+	for (uint32_t i = 0; i < 32256; i++)
+		for (uint16_t parity = 0; parity < 2; parity++) {
+			struct nat_mapping *m =
+			        mapping(NAT_TCP, i, swap16((uint16_t)(40000 + parity)));
+			uint16_t port = m ? swap16(m->ext_port) : 0;
+			wrong += !m || port < 1024 || port % 2 != parity || seen[port];
+			seen[port] = true;
+		}
+	CHECK_EQ(wrong, 0);
+	bool no_port = false;
+	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &no_port) == NULL);
+	CHECK(no_port);
+	/* Other ranges and protocols are not touched by that. */
+	CHECK(mapping(NAT_TCP, 70000, swap16(1023)) != NULL);
+	CHECK(mapping(NAT_UDP, 70000, swap16(40000)) != NULL);
+	CHECK_EQ(table.n_mappings, 64514);
+	struct nat_mapping *m = nat_mapping_of_port(&table, NAT_TCP, swap16(50000));
+	nat_mapping_drop(&table, m);
+	m = mapping(NAT_TCP, 70000, swap16(40000));
+	CHECK(m && swap16(m->ext_port) == 50000);
+}
+
+static void icmp_takes_any_number(void)
+{
+	host_arena(32 << 20);
+	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	for (uint32_t i = 0; i < 65535; i++)
+		if (!mapping(NAT_ICMP, i, swap16(7)))
+			CHECK_EQ(i, -1);
+	bool no_port = false;
+	CHECK(nat_mapping_new(&table, NAT_ICMP, 70000, 7, &no_port) == NULL && no_port);
+	CHECK(nat_mapping_of_port(&table, NAT_ICMP, 0) == NULL);
+}
+
+static void port_zero_is_never_given(void)
+{
+	start(SIZE);
+	struct nat_mapping *m = mapping(NAT_UDP, 1, 0);
+	CHECK(m && m->ext_port != 0);
+	CHECK(m && swap16(m->ext_port) < 1024 && swap16(m->ext_port) % 2 == 0);
+}
+
+static void not_enough_memory(void)
+{
+	host_arena(1 << 20);
+	CHECK(nat_table_init(&table, 100000, ip4_of(1), &rng) != NULL);
+}
+
+/* --- the wheel ------------------------------------------------------------------- */
+
+static void ends_in_the_second_behind_its_last(void)
+{
+	static const uint32_t life[] = {1,
+	                                2,
+	                                300,
+	                                NAT_WHEEL - 2,
+	                                NAT_WHEEL - 1,
+	                                NAT_WHEEL,
+	                                NAT_WHEEL + 1,
+	                                2 * NAT_WHEEL,
+	                                5 * NAT_WHEEL + 3};
+	for (unsigned i = 0; i < ARRAY_SIZE(life); i++) {
+		start(SIZE);
+		CHECK(!nat_table_tick(&table, 12345, 10));
+		CHECK(session(1, 1, 2, 2, 12345 + life[i]) != NULL);
+		for (uint32_t s = 12345; s <= 12345 + life[i]; s++)
+			(void)nat_table_tick(&table, s, 10);
+		CHECK_EQ(table.n_sessions, 1);
+		(void)nat_table_tick(&table, 12345 + life[i] + 1, 10);
+		CHECK_EQ(table.n_sessions, 0);
+		consistent();
+	}
+}
+
+static void time_jumps(void)
+{
+	start(SIZE);
+	CHECK(session(1, 1, 2, 2, 100) != NULL);
+	CHECK(session(1, 1, 2, 3, 100000) != NULL);
+	while (nat_table_tick(&table, 99999, 3))
+		;
+	CHECK_EQ(table.n_sessions, 1);
+	while (nat_table_tick(&table, 100001, 3))
+		;
+	CHECK_EQ(table.n_sessions, 0);
+}
+
+static void refreshed_session_goes_on(void)
+{
+	start(SIZE);
+	struct nat_session *s = session(1, 1, 2, 2, 100);
+	for (uint32_t t = 0; t < 30000; t += 50) {
+		s->expire_s = t + 100; /* as a packet does */
+		while (nat_table_tick(&table, t, 5))
+			;
+		if (table.n_sessions != 1)
+			CHECK_EQ(t, -1);
+	}
+	consistent();
+}
+
+static void sooner(void)
+{
+	start(SIZE);
+	struct nat_session *s = session(1, 1, 2, 2, 7440);
+	nat_session_sooner(&table, s, 240);
+	consistent();
+	(void)nat_table_tick(&table, 240, 100);
+	CHECK_EQ(table.n_sessions, 1);
+	(void)nat_table_tick(&table, 241, 100);
+	CHECK_EQ(table.n_sessions, 0);
+}
+
+/* A turn looks at no more than it may, and the rest is not forgotten. */
+static void bounded_turn(void)
+{
+	start(SIZE);
+	for (uint16_t i = 0; i < SIZE; i++)
+		CHECK(session(1, i, 2, 2, 10) != NULL);
+	unsigned turns = 1;
+	for (uint32_t before = SIZE; nat_table_tick(&table, 20, 16); turns++) {
+		CHECK(before - table.n_sessions <= 16);
+		before = table.n_sessions;
+	}
+	CHECK(turns >= SIZE / 16);
+	CHECK_EQ(table.n_sessions, 0);
+	consistent();
+}
+
+static void seconds_wrap(void)
+{
+	start(SIZE);
+	table.wheel_s = 0xfffffff0;
+	CHECK(session(1, 1, 2, 2, 0xfffffff0 + 300) != NULL); /* beyond the wrap */
+	(void)nat_table_tick(&table, 0xfffffff0 + 300, 100);
+	CHECK_EQ(table.n_sessions, 1);
+	(void)nat_table_tick(&table, 0xfffffff0 + 301, 100);
+	CHECK_EQ(table.n_sessions, 0);
+}
+
+/* --- peers ------------------------------------------------------------------------ */
+
+/* The first, the middle and the last of a ring go in each order. */
+static void ring_of_peers(void)
+{
+	static const uint8_t order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+	                                   {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	for (unsigned k = 0; k < ARRAY_SIZE(order); k++) {
+		start(SIZE);
+		struct nat_session *s[3];
+		for (uint16_t i = 0; i < 3; i++)
+			s[i] = session(1, 1, 77, i, 10);
+		CHECK(session(1, 1, 78, 1, 10) != NULL);
+		struct nat_mapping *m = nat_mapping_find(&table, NAT_UDP, 1, 1);
+		for (unsigned i = 0; i < 3; i++) {
+			CHECK(nat_knows_peer(&table, m, 77));
+			nat_session_drop(&table, s[order[k][i]]);
+			consistent();
+		}
+		CHECK(!nat_knows_peer(&table, m, 77));
+		CHECK(nat_knows_peer(&table, m, 78));
+	}
+}
+
+int main(void)
+{
+	TEST(against_the_model);
+	TEST(full_table);
+	TEST(all_ports);
+	TEST(icmp_takes_any_number);
+	TEST(port_zero_is_never_given);
+	TEST(not_enough_memory);
+	TEST(ends_in_the_second_behind_its_last);
+	TEST(time_jumps);
+	TEST(refreshed_session_goes_on);
+	TEST(sooner);
+	TEST(bounded_turn);
+	TEST(seconds_wrap);
+	TEST(ring_of_peers);
+	return tap_done();
+}
