@@ -96,40 +96,6 @@ static const char *nat_init(struct gw *gw)
 	return bad ? bad : set_forwards(gw, n);
 }
 
-/* --- what every packet ends with ------------------------------------------------------ */
-
-void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m)
-{
-	struct ip4_hdr *h = ip4_header(p);
-	uint32_t delta = m->ip_delta;
-	if (!(be16_get(h->frag) & IP4_DF) || p->flags & PKT_FRAGMENT) {
-		be16 fresh = gw_ip_id(gw, h->to);
-		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
-		h->id = fresh;
-	}
-	h->from = ip4_from_raw(m->ext_ip);
-	ip4_hop(h, delta);
-	p->flags |= PKT_TRANSLATED;
-}
-
-void nat_finish_in(struct pkt *p, const struct nat_mapping *m)
-{
-	struct ip4_hdr *h = ip4_header(p);
-	h->to = ip4_from_raw(m->in_ip);
-	if (p->flags & PKT_HAIRPIN)
-		h->sum = csum_apply(h->sum, (uint16_t)~m->ip_delta);
-	else
-		ip4_hop(h, (uint16_t)~m->ip_delta);
-	p->flags |= PKT_INBOUND;
-}
-
-enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip)
-{
-	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip))))
-		return gw_drop(gw, p, DROP_NO_ROUTE);
-	return p->flags & PKT_HAIRPIN ? V_SEND : ip4_may_forward(gw, p);
-}
-
 /* --- UDP and TCP ------------------------------------------------------------------------ */
 
 /* Corrects the transport checksum; p holds at least the header. */

@@ -47,8 +47,8 @@ static inline const struct nat_mapping *nat_mapping_of(const struct nat *n,
  * destination, and one hop less. An outgoing packet that may be fragmented gets
  * a fresh identification (RFC 6864 section 5.3.1); one that was turned around
  * inside had its hop counted on the way out. */
-void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m);
-void nat_finish_in(struct pkt *p, const struct nat_mapping *m);
+static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m);
+static inline void nat_finish_in(struct pkt *p, const struct nat_mapping *m);
 
 /* A session for an outgoing packet that has none, if one may be; NULL with the
  * verdict in *v when not. `ports` is in_port | rem_port << 16; for NAT_OTHER the
@@ -63,7 +63,7 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
                                 uint16_t rem_port, enum verdict *v);
 
 /* The inside host of an incoming packet: routed, and allowed to go there. */
-enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip);
+static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip);
 
 /* ICMP (nat44_icmp.c) and protocols without ports (nat44_other.c). Outgoing
  * packets are routed; for incoming ones `external` is the index of the address
@@ -87,5 +87,39 @@ static inline uint32_t nat_other_remote(uint8_t ip_proto, uint32_t rem_ip)
 
 /* Listings (nat44_show.c). */
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+
+/* --- bodies on the way of every packet ------------------------------------- */
+
+static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m)
+{
+	struct ip4_hdr *h = ip4_header(p);
+	uint32_t delta = m->ip_delta;
+	if (!(be16_get(h->frag) & IP4_DF) || p->flags & PKT_FRAGMENT) {
+		be16 fresh = gw_ip_id(gw, h->to);
+		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
+		h->id = fresh;
+	}
+	h->from = ip4_from_raw(m->ext_ip);
+	ip4_hop(h, delta);
+	p->flags |= PKT_TRANSLATED;
+}
+
+static inline void nat_finish_in(struct pkt *p, const struct nat_mapping *m)
+{
+	struct ip4_hdr *h = ip4_header(p);
+	h->to = ip4_from_raw(m->in_ip);
+	if (p->flags & PKT_HAIRPIN)
+		h->sum = csum_apply(h->sum, (uint16_t)~m->ip_delta);
+	else
+		ip4_hop(h, (uint16_t)~m->ip_delta);
+	p->flags |= PKT_INBOUND;
+}
+
+static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip)
+{
+	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip))))
+		return gw_drop(gw, p, DROP_NO_ROUTE);
+	return p->flags & PKT_HAIRPIN ? V_SEND : ip4_may_forward(gw, p);
+}
 
 #endif

@@ -177,15 +177,14 @@ static inline uint32_t nat_external_find(const struct nat_table *t, uint32_t ip)
 	return NAT_NONE;
 }
 
-static inline uint32_t nat_session_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+ALWAYS_INLINE uint32_t nat_session_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                         uint32_t rem_ip, uint32_t ports)
 {
-	const uint32_t w[3] = {in_ip, rem_ip, ports};
-	return hash_words(&t->key[proto], w, 3) & t->mask;
+	return hash_three(&t->key[proto], in_ip, rem_ip, ports) & t->mask;
 }
 
 /* The session of a 5-tuple, NULL when there is none. */
-static inline struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
+ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
                                                    uint32_t in_ip, uint32_t rem_ip, uint32_t ports)
 {
 	uint32_t i = t->session_bucket[nat_session_hash(t, proto, in_ip, rem_ip, ports)];

@@ -32,7 +32,7 @@ static void send_arp(struct gw *gw, uint32_t port, uint16_t operation, const mac
 	a->sender_ip = sender;
 	a->target_mac = *target_mac;
 	a->target_ip = target;
-	gw_transmit(gw, port, p);
+	gw_transmit(gw, &gw->port[port], p);
 }
 
 void arp_ask(struct gw *gw, uint32_t port, ip4 target, const mac *to)

@@ -19,7 +19,7 @@
 
 #define GW_PORTS      2u
 #define GW_ADDRESSES  CONFIG_ADDRESSES
-#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + GW_PORTS * GW_ADDRESSES)
 #define GW_OWNED      16u
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
@@ -42,6 +42,7 @@ struct gw_port {
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;
 	struct link out; /* frames to send */
+	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* last word about a station that claims our address */
 };
@@ -50,8 +51,9 @@ struct gw_port {
 struct gw_route {
 	uint32_t net, mask; /* host order */
 	uint32_t via;       /* next hop, raw; 0: the destination itself */
+	uint32_t own;       /* our address in a connected network, host order; 0: none */
 	uint8_t len;
-	uint8_t port; /* PKT_PORT_SELF: an address of our own */
+	uint8_t port;
 };
 
 /* Addresses that the application owns on a port's network beside the port's own,
@@ -113,8 +115,8 @@ struct gw {
  * the next call). Needs pool, rng, config, app set and the rest zero. */
 const char *gw_init(struct gw *gw);
 
-/* A received frame on a port; takes the packet. */
-void gw_input(struct gw *gw, uint32_t port, struct pkt *p);
+/* n frames received on a port, in order; takes the packets. */
+void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 
 /* An IP packet (data at its header) on its way: route, size, neighbour. Takes
  * the packet. Anyone below main may call it. */
@@ -138,7 +140,15 @@ bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last) MUST_US
 const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
 
 /* Puts a finished frame onto a port's link; takes the packet. */
-void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p);
+static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p);
+
+/* Counts what was put onto a port's link; once a burst. */
+static inline void gw_sent(struct gw_port *port)
+{
+	port->tx_packets += port->sent;
+	port->tx_bytes += port->sent_bytes;
+	port->sent = port->sent_bytes = 0;
+}
 
 /* Counts and logs a drop; the packet stays the caller's. Gives V_DROP. */
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
@@ -177,6 +187,16 @@ const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 
 /* True when the address is one of ours: on this port, on any port. */
 bool gw_port_has(const struct gw_port *port, ip4 a);
 bool gw_is_own(const struct gw *gw, ip4 a);
+
+static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p)
+{
+	if (UNLIKELY(!link_push(&port->out, p))) {
+		gw_discard(gw, p, DROP_LINK_FULL);
+		return;
+	}
+	port->sent++;
+	port->sent_bytes += max_u32(p->len, ETH_MIN);
+}
 
 /* Listings for people (show.c); each writes one line and moves the cursor. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

@@ -36,7 +36,7 @@ uint16_t ip4_header_sum(const struct pkt *p)
 	return csum_sum(p->data, (size_t)(p->data[0] & 15) * 4);
 }
 
-/* The rarer half of ip4_parse: a header longer than 20 bytes, not yet noted. */
+/* A header longer than 20 bytes, all else noted. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {
 	bool route;
@@ -48,7 +48,7 @@ static enum drop parse_options(struct pkt *p, uint32_t hlen)
 	return route ? DROP_SOURCE_ROUTE : DROP_NONE;
 }
 
-enum drop ip4_parse(struct pkt *p)
+enum drop ip4_parse_rare(struct pkt *p)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	if (UNLIKELY(p->len < IP4_MIN))
@@ -108,7 +108,7 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 	if (not_a_host(from))
 		return true;
 	const struct gw_route *r = ip4_route_for(gw, from);
-	if (gw_owned(gw, from))
+	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
 		return true;
 	return !r || r->port != p->port || network_broadcast(&gw->port[p->port], from);
 }

@@ -20,7 +20,7 @@ static inline ip4 ip4_to(const struct pkt *p)
 /* Checks version, lengths, header checksum and options; cuts link padding;
  * notes l4, l4_len, proto and the fragment flags in p. Gives DROP_NONE or what
  * is wrong. data is at the IPv4 header. */
-enum drop ip4_parse(struct pkt *p) MUST_USE;
+static inline enum drop ip4_parse(struct pkt *p) MUST_USE;
 
 /* Offset in the header of the option that ip4_parse found malformed. */
 uint8_t ip4_option_error(const struct pkt *p);
@@ -29,7 +29,8 @@ uint8_t ip4_option_error(const struct pkt *p);
  * is no route. */
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
 
-/* The route for an address, NULL when there is none. */
+/* The route for an address, NULL when there is none. An address of our own has
+ * the route of its network. */
 const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
 
 /* True when the source cannot be a host's on the side p came from (RFC 1812
@@ -63,6 +64,26 @@ uint16_t ip4_header_sum(const struct pkt *p);
 
 /* --- bodies on the way of every packet ------------------------------------- */
 
+/* ip4_parse for what is rarer: options, fragments, and all that is wrong. */
+enum drop ip4_parse_rare(struct pkt *p) MUST_USE;
+
+static inline enum drop ip4_parse(struct pkt *p)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	if (UNLIKELY(p->len < IP4_MIN || h->version_ihl != 0x45))
+		return ip4_parse_rare(p);
+	uint32_t len = be16_get(h->len);
+	if (UNLIKELY(len > p->len || len < IP4_MIN ||
+	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET)))
+		return ip4_parse_rare(p);
+	p->len = p->total = len; /* without the link's padding */
+	p->l4 = IP4_MIN;
+	p->l4_len = (uint16_t)(len - IP4_MIN);
+	p->proto = h->proto;
+	p->flags &= (uint8_t)~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	return csum_ip4_header(h) == 0xffff ? DROP_NONE : DROP_IP_CHECKSUM;
+}
+
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 {
 	uint32_t addr = ip4_get(to);
@@ -70,7 +91,7 @@ static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 	for (; r < end; r++) {
 		if ((addr & r->mask) != r->net)
 			continue;
-		p->out = r->port;
+		p->out = UNLIKELY(addr == r->own) ? PKT_PORT_SELF : r->port;
 		p->hop = r->via ? r->via : ip4_raw(to);
 		p->flags |= PKT_ROUTED;
 		return true;

@@ -46,7 +46,8 @@ bool gw_is_own(const struct gw *gw, ip4 a)
 
 /* Keeps the table sorted by falling prefix length; among equals the earlier
  * one wins. */
-static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint8_t port)
+static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint32_t own,
+                      uint8_t port)
 {
 	if (gw->n_routes == GW_ROUTES)
 		return false;
@@ -57,6 +58,7 @@ static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, ui
 	        .net = net & addr_mask4(len),
 	        .mask = addr_mask4(len),
 	        .via = via,
+	        .own = own,
 	        .len = len,
 	        .port = port,
 	};
@@ -109,11 +111,26 @@ static const char *setup_port(struct gw *gw, uint32_t i)
 			return fail("%s.address %s lies in the network of %s.address", port->name,
 			            fmt_ip4(text, a), gw->port[other].name);
 		port->addr[port->n_addr++] = (struct gw_address){a, c->address[k].len};
-		if (!add_route(gw, ip4_get(a), 32, 0, PKT_PORT_SELF) ||
-		    !add_route(gw, ip4_get(a), c->address[k].len, 0, (uint8_t)i))
+		/* A second address in a network has a route of its own. */
+		uint8_t len = other == i ? 32 : c->address[k].len;
+		if (!add_route(gw, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
 			return fail("too many routes");
 	}
 	return NULL;
+}
+
+/* Our own addresses stay ours inside a network that is routed elsewhere. */
+static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
+			const struct gw_address *a = &gw->port[i].addr[k];
+			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)))
+				continue;
+			if (!add_route(gw, ip4_get(a->addr), 32, 0, ip4_get(a->addr), (uint8_t)i))
+				return false;
+		}
+	return true;
 }
 
 /* A next hop must be a neighbour, and not one of ourselves. */
@@ -130,7 +147,9 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	if (gw_is_own(gw, via->v4))
 		return fail("%s %s is the gateway's own address", key, addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
-	if (!add_route(gw, net, to ? to->len : 0, ip4_raw(via->v4), (uint8_t)port))
+	uint8_t len = to ? to->len : 0;
+	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) ||
+	    !keep_own(gw, net, len))
 		return fail("too many routes");
 	return NULL;
 }
