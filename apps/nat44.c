@@ -146,7 +146,8 @@ static void track(struct gw *gw, struct nat *n, struct nat_session *s, const str
 		s->expire_s = expire_s;
 }
 
-static enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto)
+/* One body, compiled for each of the two protocols. */
+ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto)
 {
 	uint8_t *l4 = p->data + p->l4;
 	enum verdict v = V_DROP;
@@ -167,8 +168,8 @@ static enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_
 	return V_SEND;
 }
 
-static enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
-                            uint32_t external)
+ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                   uint32_t external)
 {
 	uint8_t *l4 = p->data + p->l4;
 	enum verdict v = V_DROP;
@@ -181,8 +182,7 @@ static enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t
 		return gw_drop(gw, p, DROP_NO_MAPPING);
 	}
 	struct nat_session *s =
-	        nat_session_find(&n->table, proto, m->in_ip, ip4_raw(ip4_header(p)->from),
-	                         m->in_port | (uint32_t)load16(l4) << 16);
+	        nat_session_of(&n->table, m, ip4_raw(ip4_header(p)->from), load16(l4));
 	if (UNLIKELY(!s) && !(s = nat_open_in(gw, n, p, m, load16(l4), &v)))
 		return v;
 	if (UNLIKELY(nat_route_in(gw, p, m->in_ip) != V_SEND))
@@ -230,19 +230,30 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 
 static enum verdict translate_out(struct gw *gw, struct nat *n, struct pkt *p)
 {
-	uint8_t proto = nat_proto_of(p->proto);
-	if (LIKELY(proto < NAT_ICMP))
-		return port_out(gw, n, p, proto);
-	return proto == NAT_ICMP ? nat_icmp_out(gw, n, p) : nat_other_out(gw, n, p);
+	switch (p->proto) {
+	case PROTO_UDP:
+		return port_out(gw, n, p, NAT_UDP);
+	case PROTO_TCP:
+		return port_out(gw, n, p, NAT_TCP);
+	case PROTO_ICMP:
+		return nat_icmp_out(gw, n, p);
+	default:
+		return nat_other_out(gw, n, p);
+	}
 }
 
 static enum verdict translate_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external)
 {
-	uint8_t proto = nat_proto_of(p->proto);
-	if (LIKELY(proto < NAT_ICMP))
-		return port_in(gw, n, p, proto, external);
-	return proto == NAT_ICMP ? nat_icmp_in(gw, n, p, external)
-	                         : nat_other_in(gw, n, p, external);
+	switch (p->proto) {
+	case PROTO_UDP:
+		return port_in(gw, n, p, NAT_UDP, external);
+	case PROTO_TCP:
+		return port_in(gw, n, p, NAT_TCP, external);
+	case PROTO_ICMP:
+		return nat_icmp_in(gw, n, p, external);
+	default:
+		return nat_other_in(gw, n, p, external);
+	}
 }
 
 /* From an inside host to an external address: to a mapping of an inside host

@@ -55,7 +55,10 @@ static const char *init_externals(struct nat_table *t, const struct nat_range *r
 			if (!init_external(&t->external[t->range[i].index + k],
 			                   swap32(range[i].first + k)))
 				return "nat.pool: not enough memory for so many addresses";
-	return t->external ? NULL : "nat.pool: not enough memory";
+	if (!t->external)
+		return "nat.pool: not enough memory";
+	t->first_external = t->external[0].ip;
+	return NULL;
 }
 
 static void init_free(struct nat_free *f, uint32_t size)

@@ -48,11 +48,12 @@ struct nat_mapping {
 	uint32_t n_sessions;
 	uint32_t next; /* hash chain; free list */
 	uint32_t host;
+	uint32_t last;     /* session that a packet from outside last belonged to */
 	uint16_t external; /* index of ext_ip */
 	uint8_t proto;     /* enum nat_proto */
 	uint8_t is_static; /* stays without sessions; any remote endpoint may use it */
 };
-_Static_assert(sizeof(struct nat_mapping) == 32, "a mapping's memory is documented");
+_Static_assert(sizeof(struct nat_mapping) == 36, "a mapping's memory is documented");
 
 /* What is known of a session, for flags. */
 enum {
@@ -154,6 +155,7 @@ struct nat_table {
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is being looked at */
 	struct nat_external *external;
+	uint32_t first_external; /* address of external[0] */
 	uint32_t n_external;
 	struct nat_range range[NAT_RANGES];
 	uint32_t n_ranges;
@@ -168,7 +170,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 /* The index of an external address, NAT_NONE when it is none of ours. */
 static inline uint32_t nat_external_find(const struct nat_table *t, uint32_t ip)
 {
-	if (LIKELY(t->external[0].ip == ip))
+	if (LIKELY(t->first_external == ip))
 		return 0;
 	uint32_t a = swap32(ip);
 	for (uint32_t i = 0; i < t->n_ranges; i++)
@@ -196,6 +198,22 @@ ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, ui
 		i = s->next;
 	}
 	return NULL;
+}
+
+/* The session of a mapping with a remote endpoint, NULL when there is none. Most
+ * mappings have one session: the one found last is looked at before the hash. */
+ALWAYS_INLINE struct nat_session *nat_session_of(const struct nat_table *t, struct nat_mapping *m,
+                                                 uint32_t rem_ip, uint16_t rem_port)
+{
+	uint32_t ports = m->in_port | (uint32_t)rem_port << 16;
+	struct nat_session *s = &t->session[m->last];
+	if (LIKELY(s->rem_ip == rem_ip && s->ports == ports &&
+	           s->mapping == (uint32_t)(m - t->mapping) && s->state != NAT_FREE))
+		return s;
+	s = nat_session_find(t, m->proto, m->in_ip, rem_ip, ports);
+	if (s)
+		m->last = (uint32_t)(s - t->session);
+	return s;
 }
 
 /* The mapping that owns an external port, NULL when it is free. */

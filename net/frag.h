@@ -20,7 +20,7 @@
 #define FRAG_WAYS    4u
 #define FRAG_PARKED  48u    /* of one packet: 64 KB in pieces of an Ethernet */
 #define FRAG_ALL     128u   /* of all packets together */
-#define FRAG_WAIT_MS 2000u  /* later fragments for the first */
+#define FRAG_WAIT_MS 900u   /* later fragments for the first */
 #define FRAG_LIVE_MS 15000u /* a decision, for later fragments */
 
 enum frag_state { FRAG_FREE, FRAG_WAITING, FRAG_KNOWN };

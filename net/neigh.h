@@ -32,7 +32,7 @@ enum neigh_state {
 struct neigh {
 	uint32_t key[4];
 	uint8_t port;
-	uint8_t state;
+	uint8_t state; /* enum neigh_state */
 	uint8_t tries;
 	bool used;          /* since the last confirmation */
 	struct eth_hdr eth; /* ready to copy in front of a packet */
