@@ -328,8 +328,11 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
-	if (UNLIKELY(p->flags & PKT_FRAGMENT))
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP))) {
+		if (p->flags & PKT_L2_GROUP) /* RFC 1812 section 5.3.4 */
+			return gw_drop(gw, p, DROP_MULTICAST);
 		return fragment(gw, n, p, NAT_NONE, true);
+	}
 	return translate_out(gw, n, p);
 }
 

@@ -174,15 +174,15 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			return (uint32_t)(to - burst);
 		}
 		struct pkt *p = q->slot[id], *fresh;
+		p->len = len; /* of no meaning where it stays in its slot */
+		p->total = len;
 		if (UNLIKELY(len - FRAME_MIN > PKT_ROOM - FRAME_MIN)) {
 			nic->count.rx_errors++;
 		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
 			nic->count.rx_no_packet++;
 		} else {
-			rx_place(v, id, fresh);
-			p->len = len;
-			p->total = len;
 			*to++ = p;
+			rx_place(v, id, fresh);
 		}
 		at++;
 	} while (--n > 0);

@@ -24,16 +24,16 @@ static inline uint32_t rotl32(uint32_t v, unsigned n)
 		v2 = rotl32(v2, 16);      \
 	} while (0)
 
-#define HASH_WORD(v0, v1, v2, v3, w) \
-	do { \
-		v3 ^= (w); \
+#define HASH_WORD(v0, v1, v2, v3, w)        \
+	do {                                \
+		v3 ^= (w);                  \
 		HASH_ROUND(v0, v1, v2, v3); \
-		v0 ^= (w); \
+		v0 ^= (w);                  \
 	} while (0)
 
-#define HASH_END(v0, v1, v2, v3) \
-	do { \
-		v2 ^= 0xff; \
+#define HASH_END(v0, v1, v2, v3)            \
+	do {                                \
+		v2 ^= 0xff;                 \
 		HASH_ROUND(v0, v1, v2, v3); \
 		HASH_ROUND(v0, v1, v2, v3); \
 		HASH_ROUND(v0, v1, v2, v3); \

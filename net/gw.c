@@ -56,8 +56,8 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 		ip4_fragment(gw, p);
 		return;
 	}
-	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
-	if (UNLIKELY(!n || !neigh_usable(n))) {
+	struct neigh *n = neigh_ready4(&gw->neigh, p->out, p->hop);
+	if (UNLIKELY(!n)) {
 		neigh_resolve4(gw, p);
 		return;
 	}
@@ -178,10 +178,14 @@ void gw_resume(struct gw *gw, struct pkt *p)
 	settle(gw, p, gw->app->ip4(gw, p));
 }
 
+#define TICK_US 100000u
+
 bool gw_tick(struct gw *gw)
 {
 	if (gw->now_us >= gw->tick_us) {
-		gw->tick_us = gw->now_us + 100000;
+		/* In step with the seconds, so that now_s is behind by a turn at
+		 * most and no timeout ends early. */
+		gw->tick_us = (gw->now_us / TICK_US + 1) * TICK_US;
 		gw->now_s = (uint32_t)(gw->now_us / 1000000);
 		gw->now_ms = (uint32_t)(gw->now_us / 1000);
 		neigh_tick(gw);

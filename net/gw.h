@@ -41,7 +41,7 @@ struct gw_port {
 	uint32_t mtu; /* of IP packets */
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;
-	struct link out; /* frames to send */
+	struct link out;           /* frames to send */
 	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* last word about a station that claims our address */

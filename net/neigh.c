@@ -8,9 +8,12 @@
 
 #define REACHABLE_MS 60000u /* how long an answer counts */
 #define REFRESH_MS   10000u /* asked again so long before that, when in use */
-#define ASK_MS       1000u  /* between questions (RFC 1122 section 2.3.2.1) */
-#define ASK_TRIES    3u
-#define FAILED_MS    3000u /* no new question before that */
+/* Three questions in 0.9 s, then a pause: less than one a second on the whole (RFC
+ * 1122 section 2.3.2.1), and what waits is let go within the second. */
+#define ASK_MS    300u
+#define ASK_TRIES 3u
+#define FAILED_MS 3000u
+#define PROBE_MS  1000u /* between questions about an entry in use */
 
 /* Time order with wrap-around: true when `at` has come. */
 static bool due(uint32_t now_ms, uint32_t at)
@@ -22,6 +25,13 @@ void neigh_init(struct gw *gw)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
 		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
+}
+
+static void set_state(struct neigh *n, enum neigh_state state)
+{
+	n->state = (uint8_t)state;
+	bool is4 = n->key[2] == NEIGH_KEY4_W2;
+	n->ready = is4 && neigh_usable(n) ? (uint16_t)(NEIGH_READY4 | n->port) : 0;
 }
 
 /* Takes the oldest waiting packet off an entry. */
@@ -51,7 +61,7 @@ static void drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 static void forget(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	drop_parked(gw, n, reason);
-	n->state = NEIGH_FREE;
+	set_state(n, NEIGH_FREE);
 }
 
 /* How willingly an entry gives way to a new one; higher goes first. */
@@ -95,7 +105,7 @@ static ip4 address_of(const struct neigh *n)
 static void ask(struct gw *gw, struct neigh *n, const mac *to)
 {
 	n->tries++;
-	n->next_ms = gw->now_ms + ASK_MS;
+	n->next_ms = gw->now_ms + (n->state == NEIGH_PROBING ? PROBE_MS : ASK_MS);
 	arp_ask(gw, n->port, address_of(n), to);
 }
 
@@ -138,7 +148,7 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 			gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
 			return;
 		}
-		n->state = NEIGH_ASKING;
+		set_state(n, NEIGH_ASKING);
 		ask(gw, n, NULL);
 	}
 	park(gw, n, p);
@@ -152,7 +162,7 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 		n = take_entry(gw, port, addr);
 	if (!n || n->state == NEIGH_STATIC)
 		return;
-	n->state = (uint8_t)state;
+	set_state(n, state);
 	n->tries = 0;
 	n->used = false;
 	n->confirmed_ms = gw->now_ms;
@@ -174,7 +184,7 @@ static void tick_entry(struct gw *gw, struct neigh *n)
 			ask(gw, n, NULL);
 			return;
 		}
-		n->state = NEIGH_FAILED; /* before the errors, which may come back here */
+		set_state(n, NEIGH_FAILED); /* before the errors, which may come back here */
 		n->next_ms = gw->now_ms + FAILED_MS;
 		drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
@@ -184,7 +194,7 @@ static void tick_entry(struct gw *gw, struct neigh *n)
 				forget(gw, n, DROP_NO_NEIGHBOUR);
 			return;
 		}
-		n->state = NEIGH_PROBING;
+		set_state(n, NEIGH_PROBING);
 		ask(gw, n, &n->eth.to);
 		return;
 	case NEIGH_PROBING:

@@ -148,8 +148,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 		return fail("%s %s is the gateway's own address", key, addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
-	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) ||
-	    !keep_own(gw, net, len))
+	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) || !keep_own(gw, net, len))
 		return fail("too many routes");
 	return NULL;
 }

@@ -41,4 +41,35 @@ unit: $(UNIT64) $(UNIT32)
 
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
-	.venv/bin/pytest -q tests/sim
+	.venv/bin/pytest -q -n2 tests/sim
+# One file of them as a program, so that tests/mutants/run can name it.
+SIM = $(wildcard tests/sim/test_*.py)
+$(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
+	@mkdir -p $(@D)
+	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
+
+# Fuzzers: tests/fuzz/fuzz_NAME.c each, with clang's libFuzzer.
+FUZZ_CC = clang-14
+FUZZ_SECONDS ?= 60
+FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
+             $(HOST_FLAGS)
+FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o) build/fuzz/obj/tests/fuzz/frames.o
+# What only checks needs not be explored.
+FUZZ_PLAIN = tests/host/%.c tests/fuzz/frames.c
+build/fuzz/obj/%.o: %.c Makefile tests/tests.mk
+	@mkdir -p $(@D)
+	$(call say,CC)$(FUZZ_CC) $(FUZZ_FLAGS) $(if $(filter $(FUZZ_PLAIN),$<),,-fsanitize=fuzzer-no-link) -MMD -MP -c $< -o $@
+build/fuzz/libgateway.a: $(FUZZ_OBJ)
+	@rm -f $@ && ar rcs $@ $^
+build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o build/fuzz/libgateway.a
+	$(call say,LINK)$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -o $@
+-include $(FUZZ_OBJ:.o=.d) $(FUZZERS:%=build/fuzz/obj/tests/fuzz/fuzz_%.d)
+.PRECIOUS: build/fuzz/obj/%.o
+
+.PHONY: fuzz fuzz-short
+fuzz: deps $(FUZZERS:%=build/fuzz/fuzz_%)
+	tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
+# Part of `make test`.
+fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
+	tests/fuzz/run 10 $(FUZZERS)

@@ -51,7 +51,7 @@ def test_echo_identifications_differ(gateway: Gateway) -> None:
 @pytest.mark.parametrize(("message", "reason"), [
     (b"\x08\x00\x12\x34" + bytes(4), "icmp-checksum"),
     (b"\x08\x00\xf7\xff\x00\x00\x00", "l4-header"),
-    (bytes(ICMP(type=13)), "icmp-type"),
+    (bytes(ICMP(type=13, ts_ori=1, ts_rx=2, ts_tx=3)), "icmp-type"),
     (bytes(ICMP(type=17)), "icmp-type"),
     (bytes(ICMP(type=8, code=1)), "icmp-type"),
     (bytes(ICMP(type=255)), "icmp-type"),

@@ -120,6 +120,16 @@ def test_bad_frame_is_dropped_with_its_reason(gateway: Gateway, frame: Packet | 
     assert gateway.drops() == {reason: 1}
 
 
+def test_link_broadcast_is_not_forwarded_in_a_session_either(gateway: Gateway) -> None:
+    """RFC 1812 section 5.3.4."""
+    only(gateway.lan(udp()), WAN)
+    for mac in (BROADCAST, "01:00:5e:00:00:05"):
+        assert gateway.send(LAN, Ether(src=A.mac, dst=mac) / udp()) == []
+        back = IP(src=SERVER, dst=OUTSIDE) / UDP(sport=53, dport=4000)
+        assert gateway.send(WAN, Ether(src=ROUTER.mac, dst=mac) / back) == []
+    assert gateway.drops() == {"multicast": 4}
+
+
 @pytest.mark.parametrize("source", [
     "0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.0.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
     INSIDE, OUTSIDE,  # ourselves

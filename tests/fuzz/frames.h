@@ -1,0 +1,34 @@
+/* Frames for the fuzzer: parts to build them from, checksums made right, and
+ * the check of what a gateway sends. Written from the RFCs, with naive sums of
+ * its own, so that it knows nothing of the code that is tested. */
+#ifndef TESTS_FUZZ_FRAMES_H
+#define TESTS_FUZZ_FRAMES_H
+
+#include "kernel/bytes.h"
+
+#define FRAME_MAX 2048u
+
+/* The rest of a fuzzer's input; zeros behind its end. */
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+uint8_t input_u8(struct input *in);
+uint16_t input_u16(struct input *in);
+
+/* Writes an Ethernet and IPv4 header for l4_len bytes that stand behind it
+ * already (at offset 34); gives the frame's length. */
+uint32_t frame_ip4(uint8_t *f, const uint8_t to_mac[6], uint32_t from, uint32_t to, uint8_t proto,
+                   uint32_t l4_len);
+
+/* Makes lengths and checksums of an IPv4 frame right as far as it has any. */
+void frame_repair(uint8_t *f, uint32_t len);
+
+/* Turns a frame around: addresses, ports, echo into its reply. */
+void frame_answer(uint8_t *f, uint32_t len);
+
+/* NULL, or what is wrong with a frame that was sent. `sums`: its transport
+ * checksum must be right as well. */
+const char *frame_check(const uint8_t *f, uint32_t len, uint32_t mtu, bool sums);
+
+#endif

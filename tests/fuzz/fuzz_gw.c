@@ -1,0 +1,305 @@
+/* libFuzzer: any frame on any port, with time passing.
+ *
+ * The input is a list of operations: frames built from it (so that deep code is
+ * reached), answers to and errors about what the gateway sent, raw bytes, time,
+ * cables and cards. Pool and tables are small, so that they run out. Checked:
+ * each frame that leaves is well formed and has an allowed source; in the end,
+ * after some silence, every packet is back and the tables are consistent. */
+#include "apps/nat44.h"
+#include "kernel/fmt.h"
+#include "tests/fuzz/frames.h"
+#include "tests/host/nat_check.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
+#define EXTERNAL  0xcb007102u /* 203.0.113.2 */
+#define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
+#define MAX_STEPS 200
+#define SESSION_S 20 /* longest life of a session below */
+
+static const char config[] = "lan.address 192.168.1.1/24\n"
+                             "wan.address 203.0.113.2/24\n"
+                             "gateway 203.0.113.1\n"
+                             "route 10.0.0.0/8 via 192.168.1.12\n"
+                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+                             "nat.sessions 100\n"
+                             "nat.udp-timeout 10\n"
+                             "nat.icmp-timeout 5\n"
+                             "nat.tcp-timeout 20\n"
+                             "nat.tcp-transitory-timeout 15\n";
+
+static struct rig rig;
+static struct {
+	bool sums;                         /* every frame so far had right transport checksums */
+	bool is_wire;                      /* the bridge passes anything */
+	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
+	uint32_t last_len[GW_PORTS];
+} run;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "fuzz_gw: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	run.last_len[port] = min_u32(len, FRAME_MAX);
+	memcpy(run.last[port], frame, run.last_len[port]);
+	if (run.is_wire)
+		return;
+	const char *bad = frame_check(frame, len, r->gw.port[port].mtu, run.sums);
+	if (bad)
+		fail(bad, frame, len);
+	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */
+	ip4 from;
+	memcpy(&from, frame + (frame[13] == 6 ? 28 : 26), sizeof from);
+	if (port == PORT_WAN && ip4_get(from) != EXTERNAL)
+		fail("a source that is not ours on the WAN", frame, len);
+}
+
+static void start(struct input *in)
+{
+	static const char *const filtering[] = {"endpoint-independent", "address-dependent",
+	                                        "address-and-port-dependent"};
+	uint8_t choice = input_u8(in);
+	char more[128];
+	run.sums = true;
+	run.is_wire = (choice & 7) == 7;
+	memset(run.last_len, 0, sizeof run.last_len);
+	rig.sink = seen;
+	rig_reset(&rig, choice, 4 << 20, 1000000);
+	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
+	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
+	               choice & 16 ? 1280u : 1500u);
+	if (!rig_config(&rig, config, sizeof config - 1) || !rig_config(&rig, more, n))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, run.is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
+	if (wrong)
+		fail(wrong, NULL, 0);
+}
+
+/* --- frames ---------------------------------------------------------------------- */
+
+static const uint8_t *mac_of(uint32_t port)
+{
+	return rig.gw.port[port].address.b;
+}
+
+/* A transport header with few different ports, so that sessions are shared. */
+static uint32_t make_transport(struct input *in, uint8_t *l4, uint8_t *proto)
+{
+	static const uint8_t protos[] = {17, 6, 1, 17, 6, 1, 17, 47};
+	static const uint8_t flags[] = {0x02, 0x12, 0x10, 0x11, 0x04, 0x18, 0x14, 0x00};
+	uint8_t a = input_u8(in), b = input_u8(in);
+	uint32_t data = (uint32_t)(b >> 3) * (a & 128 ? 46 : 1);
+	*proto = protos[a & 7];
+	memset(l4, 0x5a, 24 + data);
+	memset(l4, 0, 20);
+	l4[0] = l4[2] = (uint8_t)(a & 64 ? 0 : 0x13);
+	l4[1] = (uint8_t)(a >> 3 & 7);
+	l4[3] = (uint8_t)(b & 7);
+	if (*proto == 1) {
+		l4[0] = (uint8_t)(b & 4 ? b & 15 : 8);
+		l4[1] = 0;
+		l4[4] = 0x13;
+		l4[5] = (uint8_t)(a >> 3 & 7);
+		return 8 + data;
+	}
+	if (*proto == 6) {
+		l4[12] = 0x50;
+		l4[13] = flags[b & 7];
+		return 20 + data;
+	}
+	return 8 + data;
+}
+
+static uint32_t address(uint8_t n, bool inside)
+{
+	switch (n & 7) {
+	case 0:
+		return EXTERNAL;
+	case 1:
+		return LAN_NET + 1;
+	case 2:
+		return 0x0a000000u + n;
+	case 3:
+		return 0xe0000001u;
+	default:
+		return inside ? LAN_NET + 10 + (n >> 3 & 3) : REMOTE + (n >> 3 & 3);
+	}
+}
+
+static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint8_t from = input_u8(in), to = input_u8(in), proto;
+	uint32_t n = make_transport(in, f + 34, &proto);
+	uint32_t source = address((uint8_t)(from | 4), port == PORT_LAN);
+	uint32_t target = port == PORT_LAN ? address(to, false)
+	                  : to & 32        ? address(to, true)
+	                                   : EXTERNAL;
+	return frame_ip4(f, mac_of(port), source, target, proto, n);
+}
+
+static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t port)
+{
+	static const uint8_t head[] = {8, 6, 0, 1, 8, 0, 6, 4, 0};
+	uint8_t a = input_u8(in), b = input_u8(in);
+	memset(f, a & 1 ? 0xff : 0, 6);
+	if (!(a & 1))
+		memcpy(f, mac_of(port), 6);
+	memset(f + 6, 0x52, 6);
+	memcpy(f + 12, head, sizeof head);
+	f[21] = (uint8_t)(a & 2 ? 2 : 1);
+	memset(f + 22, 0x52 + (a >> 6), 6);
+	uint32_t net = port == PORT_LAN ? LAN_NET : EXTERNAL - 2, own = port == PORT_LAN ? 1 : 2;
+	ip4 sender = ip4_of(net + (a & 4 ? own : b & 15)),
+	    target = ip4_of(net + (b & 16 ? b >> 5 : own));
+	memcpy(f + 28, sender.b, 4);
+	memset(f + 32, 0, 6);
+	memcpy(f + 38, target.b, 4);
+	return 42;
+}
+
+/* The packet that left a port last, turned around. */
+static uint32_t make_answer(uint8_t *f, uint32_t port)
+{
+	memcpy(f, run.last[port], run.last_len[port]);
+	frame_answer(f, run.last_len[port]);
+	memcpy(f, mac_of(port), 6);
+	return run.last_len[port];
+}
+
+/* An ICMP error about the packet that left a port last. */
+static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
+{
+	static const uint8_t types[] = {3, 11, 12, 5};
+	uint8_t a = input_u8(in);
+	uint32_t quote = run.last_len[port] > 14 ? run.last_len[port] - 14 : 0;
+	quote = min_u32(quote, a & 128 ? 28 + (a & 15) : 1000);
+	memset(f + 34, 0, 8);
+	f[34] = types[a >> 4 & 3];
+	f[35] = a & 15;
+	memcpy(f + 42, run.last[port] + 14, quote);
+	uint32_t from = port == PORT_LAN ? LAN_NET + 10 + (a & 3) : REMOTE + (a & 3), to = EXTERNAL;
+	if (port == PORT_LAN && quote >= 20) { /* to whom that packet came from */
+		ip4 source;
+		memcpy(&source, f + 42 + 12, 4);
+		to = ip4_get(source);
+	}
+	return frame_ip4(f, mac_of(port), from, to, 1, 8 + quote);
+}
+
+static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
+	for (uint32_t i = 0; i < n; i++)
+		f[i] = input_u8(in);
+	if (n >= 6 && f[0] & 2)
+		memcpy(f, mac_of(port), 6);
+	return n;
+}
+
+/* Overwrites some bytes; then the sums are made right, or not. */
+static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
+		uint32_t at = how & 4 ? 14 + input_u8(in) % 40u : input_u16(in);
+		f[at % len] = input_u8(in);
+	}
+	if (how & 8)
+		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	if (how & 16)
+		run.sums = false;
+	else
+		frame_repair(f, len);
+	return len;
+}
+
+static void frame(struct input *in, uint8_t op)
+{
+	uint8_t f[FRAME_MAX + 64];
+	uint32_t port = op >> 7, len;
+	memset(f, 0, sizeof f);
+	switch (op & 7) {
+	case 0:
+	case 1:
+		len = make_packet(in, f, port);
+		break;
+	case 2:
+		len = make_arp(in, f, port);
+		break;
+	case 3:
+		len = make_answer(f, port);
+		break;
+	case 4:
+		len = make_error(in, f, port);
+		break;
+	default:
+		len = make_raw(in, f, port);
+		run.sums = false;
+	}
+	if (op & 64)
+		len = spoil(in, f, len);
+	else
+		frame_repair(f, len);
+	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+}
+
+/* --- the rest --------------------------------------------------------------------- */
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		rig.stalled[i] = false;
+		rig_link(&rig, i, true);
+	}
+	rig_flush(&rig);
+	rig_advance(&rig, 10000000); /* the longest wait for a neighbour and what follows */
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+		fail("packets are lost", NULL, 0);
+	if (run.is_wire)
+		return;
+	struct nat *n = rig.gw.state;
+	const char *bad = nat_check(&n->table);
+	if (bad)
+		fail(bad, NULL, 0);
+	rig_advance(&rig, (SESSION_S + 2 - 10) * 1000000ull);
+	if (n->table.n_sessions || n->table.n_mappings)
+		fail("sessions outlive their timeout", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (int step = 0; step < MAX_STEPS && in.left; step++) {
+		uint8_t op = input_u8(&in);
+		uint32_t port = op >> 7;
+		switch (op & 7) {
+		case 6: /* up to 6.5 s */
+			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
+			break;
+		case 7:
+			if (op & 8)
+				rig.stalled[port] = op & 16;
+			else
+				rig_link(&rig, port, op & 16);
+			rig_flush(&rig);
+			break;
+		default:
+			frame(&in, op);
+		}
+	}
+	end();
+	return 0;
+}

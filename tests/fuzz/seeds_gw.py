@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes the first inputs of fuzz_gw into a folder: seeds_gw.py FOLDER.
+
+Each is a whole story in the operations of fuzz_gw.c, or real packets as raw bytes, so that the
+fuzzer does not have to find out by itself what a connection looks like.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import sys
+from pathlib import Path
+
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet
+
+LAN, WAN = 0, 128
+PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
+HOST_MAC = "52:52:52:52:52:52"
+OUTSIDE, SERVER = "203.0.113.2", "198.51.100.0"
+
+
+def raw(port: int, frame: Packet) -> bytes:
+    data = bytes(frame)
+    return bytes([port | 5]) + struct.pack("!H", len(data)) + data
+
+
+def packet(port: int, source: int, target: int, transport: int, data: int) -> bytes:
+    """An operation `make_packet`; the numbers are those that fuzz_gw.c takes apart."""
+    return bytes([port, source, target, transport, data])
+
+
+def answer(port: int) -> bytes:
+    return bytes([port | 3])
+
+
+def error(port: int, how: int) -> bytes:
+    return bytes([port | 4, how])
+
+
+def wait(seconds: float) -> bytes:
+    return b"\x06" + struct.pack("!H", int(seconds * 10000))
+
+
+def link(port: int, up: bool) -> bytes:
+    return bytes([port | 7 | up << 4])
+
+
+def card(port: int, stall: bool) -> bytes:
+    return bytes([port | 15 | stall << 4])
+
+
+def stories() -> list[bytes]:
+    """Without the first octet, which chooses the configuration."""
+    found = []
+    for transport in range(8):  # each protocol: out, back, errors in both directions, the end
+        out = packet(LAN, 4, 4, transport, 0)
+        found.append(out + answer(WAN) + answer(LAN) + error(WAN, 0x03) + error(LAN, 0x83) + wait(6) + answer(WAN))
+    found.append(packet(LAN, 4, 4, 1, 0) + packet(LAN, 12, 4, 1, 0) + answer(WAN) + wait(1) + bytes([2, 0, 0x01]))
+    found.append(packet(LAN, 4, 4, 0, 0) + packet(LAN, 4, 0, 0, 0) + answer(LAN) + error(LAN, 0x03))  # hairpin
+    found.append(packet(LAN, 4, 4, 128, 0xF8) + answer(WAN) + link(LAN, False) + answer(WAN) + link(LAN, True))
+    found.append(card(WAN, True) + packet(LAN, 4, 4, 0, 0) * 20 + card(WAN, False) + wait(5))
+    found.append(b"".join(packet(LAN, 4 + 8 * h, 4, p << 3, 0) for h, p in itertools.product(range(4), range(8))))
+    found.append(packet(LAN, 20, 4, 0, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0, 0) + wait(4))  # nobody answers
+    ip = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
+    back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
+    found.append(raw(LAN, ip / UDP(sport=4000, dport=53) / b"q") + raw(WAN, back / UDP(sport=53, dport=4000) / b"a"))
+    found.append(raw(LAN, ip / TCP(sport=4000, dport=80, flags="S", options=[("MSS", 1460)]))
+                 + raw(WAN, back / TCP(sport=80, dport=4000, flags="SA")))
+    found.append(raw(LAN, ip / ICMP(id=9) / b"ping") + raw(WAN, back / ICMP(type=0, id=9) / b"ping"))
+    found.append(raw(LAN, Ether(src=HOST_MAC, dst="ff:ff:ff:ff:ff:ff")
+                     / ARP(hwsrc=HOST_MAC, psrc="192.168.1.10", pdst="192.168.1.1")))
+    return found
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, story in enumerate(stories()):
+        for choice in (0, 7, 8 | 16 | 1, 32 | 2):
+            (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
+
+
+if __name__ == "__main__":
+    main()
