@@ -228,7 +228,7 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 
 /* --- the two directions ---------------------------------------------------------------- */
 
-static enum verdict translate_out(struct gw *gw, struct nat *n, struct pkt *p)
+ALWAYS_INLINE enum verdict translate_out(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	switch (p->proto) {
 	case PROTO_UDP:
@@ -242,7 +242,8 @@ static enum verdict translate_out(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 }
 
-static enum verdict translate_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external)
+ALWAYS_INLINE enum verdict translate_in(struct gw *gw, struct nat *n, struct pkt *p,
+                                        uint32_t external)
 {
 	switch (p->proto) {
 	case PROTO_UDP:
@@ -290,6 +291,13 @@ static enum verdict not_outwards(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
+/* The first fragment; out of line, because translate_* are long. */
+static __attribute__((noinline)) enum verdict first(struct gw *gw, struct nat *n, struct pkt *p,
+                                                    uint32_t external, bool out)
+{
+	return out ? translate_out(gw, n, p) : translate_in(gw, n, p, external);
+}
+
 /* A piece of a packet; the first one takes the way of a whole packet, and the
  * later ones then follow it. `external` is for incoming ones. */
 static enum verdict fragment(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external,
@@ -298,7 +306,7 @@ static enum verdict fragment(struct gw *gw, struct nat *n, struct pkt *p, uint32
 	if (p->flags & PKT_LATER)
 		return later(gw, p, out);
 	const struct frag_key key = frag_key(p);
-	enum verdict v = out ? translate_out(gw, n, p) : translate_in(gw, n, p, external);
+	enum verdict v = first(gw, n, p, external, out);
 	if (v != V_SEND)
 		return v;
 	const struct ip4_hdr *h = ip4_header(p);
