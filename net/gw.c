@@ -53,8 +53,21 @@ static enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	return gw->app->ip4(gw, p);
 }
 
+/* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
+ * that no session seems younger than it is. */
+static inline void keep_clock(struct gw *gw)
+{
+	if (LIKELY(gw->now_us < gw->clock_us))
+		return;
+	uint32_t ms = (uint32_t)(gw->now_us / 1000);
+	gw->now_s = (uint32_t)(gw->now_us / 1000000);
+	gw->now_ms = ms;
+	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
+}
+
 void gw_input(struct gw *gw, uint32_t port, struct pkt *p)
 {
+	keep_clock(gw);
 	struct gw_port *in = &gw->port[port];
 	in->rx_packets++;
 	in->rx_bytes += p->len;
@@ -173,10 +186,9 @@ void gw_resume(struct gw *gw, struct pkt *p)
 
 bool gw_tick(struct gw *gw)
 {
+	keep_clock(gw);
 	if (gw->now_us >= gw->tick_us) {
 		gw->tick_us = gw->now_us + 100000;
-		gw->now_s = (uint32_t)(gw->now_us / 1000000);
-		gw->now_ms = (uint32_t)(gw->now_us / 1000);
 		neigh_tick(gw);
 		frag_tick(gw);
 	}

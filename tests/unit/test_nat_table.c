@@ -13,6 +13,13 @@ enum { SIZE = 300 };
 static struct nat_table table;
 static struct rng rng;
 
+/* A table with `externals` external addresses from 203.0.113.2 on. */
+static const char *init(uint32_t size, uint32_t externals)
+{
+	const struct nat_range range = {0xcb007102, 0xcb007102 + externals - 1, 0};
+	return nat_table_init(&table, size, &range, 1, &rng);
+}
+
 static void start(uint32_t size)
 {
 	static uint32_t seed;
@@ -20,7 +27,7 @@ static void start(uint32_t size)
 	host_arena(8 << 20);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
-	const char *wrong = nat_table_init(&table, size, ip4_of(0xcb007102), &rng);
+	const char *wrong = init(size, 1);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 
@@ -33,9 +40,9 @@ static void consistent(void)
 /* The mapping of an inside endpoint, made if need be. */
 static struct nat_mapping *mapping(uint8_t proto, uint32_t in_ip, uint16_t in_port)
 {
-	bool no_port;
+	enum nat_lack lack;
 	struct nat_mapping *m = nat_mapping_find(&table, proto, in_ip, in_port);
-	return m ? m : nat_mapping_new(&table, proto, in_ip, in_port, &no_port);
+	return m ? m : nat_mapping_new(&table, proto, in_ip, in_port, &lack);
 }
 
 static struct nat_session *session(uint32_t in_ip, uint16_t in_port, uint32_t rem_ip,
@@ -92,7 +99,7 @@ static struct flow random_flow(void)
 {
 	return (struct flow){
 	        .used = true,
-	        .proto = (uint8_t)rng_below(&rng, NAT_PROTOS),
+	        .proto = (uint8_t)rng_below(&rng, NAT_WITH_PORTS),
 	        .in_ip = 0x0a000001 + rng_below(&rng, 4),
 	        .rem_ip = 0xc6336401 + rng_below(&rng, 4),
 	        .in_port = (uint16_t)(1000 + rng_below(&rng, 5)),
@@ -157,7 +164,7 @@ static void look(void)
 {
 	struct flow f = random_flow();
 	struct nat_mapping *m = nat_mapping_find(&table, f.proto, f.in_ip, f.in_port);
-	CHECK(m == NULL || nat_mapping_of_port(&table, f.proto, m->ext_port) == m);
+	CHECK(m == NULL || nat_mapping_of_port(&table, 0, f.proto, m->ext_port) == m);
 	CHECK_EQ(m && nat_knows_peer(&table, m, f.rem_ip),
 	         model_knows(f.proto, f.in_ip, f.in_port, f.rem_ip));
 }
@@ -218,8 +225,9 @@ static void full_table(void)
 	start(100);
 	for (uint16_t i = 0; i < 100; i++)
 		CHECK(session(1, i, 2, 53, 10) != NULL);
-	bool no_port = true;
-	CHECK(nat_mapping_new(&table, NAT_UDP, 9, 9, &no_port) == NULL && !no_port);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_UDP, 9, 9, &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_ENTRY);
 	consistent();
 	CHECK(!nat_table_tick(&table, 12, 1000));
 	CHECK_EQ(table.n_sessions, 0);
@@ -232,7 +240,7 @@ static void full_table(void)
 static void all_ports(void)
 {
 	host_arena(32 << 20);
-	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	CHECK(init(70000, 1) == NULL);
 	static bool seen[65536];
 	memset(seen, 0, sizeof seen);
 	unsigned wrong = 0;
@@ -245,14 +253,14 @@ static void all_ports(void)
 			seen[port] = true;
 		}
 	CHECK_EQ(wrong, 0);
-	bool no_port = false;
-	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &no_port) == NULL);
-	CHECK(no_port);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_PORT);
 	/* Other ranges and protocols are not touched by that. */
 	CHECK(mapping(NAT_TCP, 70000, swap16(1023)) != NULL);
 	CHECK(mapping(NAT_UDP, 70000, swap16(40000)) != NULL);
 	CHECK_EQ(table.n_mappings, 64514);
-	struct nat_mapping *m = nat_mapping_of_port(&table, NAT_TCP, swap16(50000));
+	struct nat_mapping *m = nat_mapping_of_port(&table, 0, NAT_TCP, swap16(50000));
 	nat_mapping_drop(&table, m);
 	m = mapping(NAT_TCP, 70000, swap16(40000));
 	CHECK(m && swap16(m->ext_port) == 50000);
@@ -261,13 +269,14 @@ static void all_ports(void)
 static void icmp_takes_any_number(void)
 {
 	host_arena(32 << 20);
-	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	CHECK(init(70000, 1) == NULL);
 	for (uint32_t i = 0; i < 65535; i++)
 		if (!mapping(NAT_ICMP, i, swap16(7)))
 			CHECK_EQ(i, -1);
-	bool no_port = false;
-	CHECK(nat_mapping_new(&table, NAT_ICMP, 70000, 7, &no_port) == NULL && no_port);
-	CHECK(nat_mapping_of_port(&table, NAT_ICMP, 0) == NULL);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_ICMP, 70000, 7, &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_PORT);
+	CHECK(nat_mapping_of_port(&table, 0, NAT_ICMP, 0) == NULL);
 }
 
 static void port_zero_is_never_given(void)
@@ -281,7 +290,7 @@ static void port_zero_is_never_given(void)
 static void not_enough_memory(void)
 {
 	host_arena(1 << 20);
-	CHECK(nat_table_init(&table, 100000, ip4_of(1), &rng) != NULL);
+	CHECK(init(100000, 1) != NULL);
 }
 
 /* --- the wheel ------------------------------------------------------------------- */
