@@ -8,8 +8,8 @@
 
 void frag_init(struct gw *gw)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(gw->frags.mul); i++)
-		gw->frags.mul[i] = rng_u32(gw->rng) | 1;
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->frags.secret.k); i++)
+		gw->frags.secret.k[i] = rng_u32(gw->rng);
 }
 
 struct frag_key frag_key(const struct pkt *p)
@@ -22,11 +22,10 @@ struct frag_key frag_key(const struct pkt *p)
 	};
 }
 
-/* Multiply-shift hashing, as for neighbours: collisions cost an eviction. */
 static struct frag *set_of(struct frag_table *t, const struct frag_key *k)
 {
-	uint32_t hash = k->from * t->mul[0] + k->to * t->mul[1] + k->what * t->mul[2];
-	return t->entry[(hash >> 16) % FRAG_SETS];
+	const uint32_t w[3] = {k->from, k->to, k->what};
+	return t->entry[hash_words(&t->secret, w, 3) % FRAG_SETS];
 }
 
 static struct frag *find(struct gw *gw, const struct frag_key *k)

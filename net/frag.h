@@ -15,6 +15,7 @@
 #define NET_FRAG_H
 
 #include "kernel/pkt.h"
+#include "kernel/random.h"
 
 #define FRAG_SETS    256u /* a power of two */
 #define FRAG_WAYS    4u
@@ -51,7 +52,7 @@ struct frag {
 };
 
 struct frag_table {
-	uint32_t mul[3]; /* secret odd multipliers of the hash */
+	struct hash_key secret;
 	uint32_t n_parked;
 	uint32_t n_used; /* entries that are not free */
 	uint32_t next_look_ms;
