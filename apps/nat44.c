@@ -30,6 +30,37 @@ static void set_lifetimes(struct nat *n, const struct config_nat *c)
 		        seconds(nat_tcp_is_open((uint8_t)s) ? c->tcp_timeout_ms
 		                                            : c->tcp_transitory_timeout_ms);
 	}
+	if (c->has_tcp_opening_timeout)
+		n->life_s[NAT_TCP][NAT_INIT] = seconds(c->tcp_opening_timeout_ms);
+	n->table.linger_s = n->life_s[NAT_TCP][NAT_TRANS];
+}
+
+/* What is wrong with a range of nat.pool, besides its size. */
+static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = 0; i < gw->n_owned; i++)
+		if (gw->owned[i].first <= last && first <= gw->owned[i].last)
+			return "nat.pool: an address is given twice";
+	for (uint32_t i = 0; i < gw->port[PORT_LAN].n_addr; i++) {
+		const struct gw_address *lan = &gw->port[PORT_LAN].addr[i];
+		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
+		if (first <= (net | ~mask) && net <= last)
+			return "nat.pool: an address lies in the network of lan.address";
+	}
+	return NULL;
+}
+
+/* The first address of a range that is a next hop of ours, `last` + 1 when there
+ * is none: a router keeps its address, whatever nat.pool says. */
+static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
+{
+	uint64_t found = (uint64_t)last + 1;
+	for (uint32_t i = 0; i < gw->n_routes; i++) {
+		uint32_t via = swap32(gw->route[i].via);
+		if (via >= first && via < found)
+			found = via;
+	}
+	return found;
 }
 
 /* The external addresses: nat.pool, or else the WAN's own first address. */
@@ -37,25 +68,29 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 {
 	const struct config_nat *c = &gw->config->nat;
 	struct nat_range range[NAT_RANGES];
-	uint32_t own = ip4_get(gw->port[PORT_WAN].addr[0].addr);
-	_Static_assert(NAT_RANGES >= CONFIG_POOLS && GW_OWNED >= CONFIG_POOLS, "room for nat.pool");
-	range[0] = (struct nat_range){own, own, 0};
+	uint32_t own = ip4_get(gw->port[PORT_WAN].addr[0].addr), n_ranges = 0;
+	_Static_assert(NAT_RANGES == GW_OWNED && GW_OWNED > CONFIG_POOLS, "room for nat.pool");
 	for (uint32_t i = 0; i < c->n_pool; i++) {
-		range[i] =
-		        (struct nat_range){ip4_get(c->pool[i].first), ip4_get(c->pool[i].last), 0};
-		for (uint32_t k = 0; k < i; k++)
-			if (range[k].first <= range[i].last && range[i].first <= range[k].last)
-				return "nat.pool: an address is given twice";
-		for (uint32_t k = 0; k < gw->port[PORT_LAN].n_addr; k++) {
-			const struct gw_address *lan = &gw->port[PORT_LAN].addr[k];
-			uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
-			if (range[i].first <= (net | ~mask) && net <= range[i].last)
-				return "nat.pool: an address lies in the network of lan.address";
+		uint64_t first = ip4_get(c->pool[i].first);
+		uint32_t last = ip4_get(c->pool[i].last);
+		const char *bad = bad_range(gw, (uint32_t)first, last);
+		if (bad)
+			return bad;
+		for (uint64_t end; first <= last; first = end + 1) {
+			end = next_hop_in(gw, (uint32_t)first, last);
+			if (end == first)
+				continue;
+			if (!gw_own(gw, PORT_WAN, (uint32_t)first, (uint32_t)end - 1))
+				return "nat.pool: too many ranges";
+			range[n_ranges++] =
+			        (struct nat_range){(uint32_t)first, (uint32_t)end - 1, 0};
 		}
-		if (!gw_own(gw, PORT_WAN, range[i].first, range[i].last))
-			return "nat.pool: too many ranges";
 	}
-	return nat_table_init(&n->table, c->sessions, range, c->n_pool ? c->n_pool : 1, gw->rng);
+	if (c->n_pool && n_ranges == 0)
+		return "nat.pool: holds nothing but routers";
+	if (n_ranges == 0)
+		range[n_ranges++] = (struct nat_range){own, own, 0};
+	return nat_table_init(&n->table, c->sessions, range, n_ranges, gw->rng);
 }
 
 static const char *set_forwards(struct gw *gw, struct nat *n)
@@ -90,9 +125,9 @@ static const char *nat_init(struct gw *gw)
 	n->hairpin = c->hairpin;
 	n->has_router41 = c->has_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
-	set_lifetimes(n, c);
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
+	set_lifetimes(n, c);
 	return bad ? bad : set_forwards(gw, n);
 }
 
@@ -206,9 +241,10 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 	if ((be16_get(h->frag) & IP4_OFFSET) == 1 && p->proto == PROTO_TCP)
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	const struct frag_key key = frag_key(p);
-	const struct frag *f = frag_known(gw, &key);
+	struct frag *f = frag_known(gw, &key);
 	if (!f)
 		return frag_park(gw, p) ? V_KEPT : gw_drop(gw, p, DROP_FRAGMENT);
+	frag_count(f, p);
 	ip4 *addr = out ? &h->from : &h->to;
 	ip4 was = *addr, is = ip4_from_raw(f->new_addr);
 	enum verdict v = out ? ip4_may_forward(gw, p) : nat_route_in(gw, p, f->new_addr);
@@ -309,8 +345,13 @@ static enum verdict fragment(struct gw *gw, struct nat *n, struct pkt *p, uint32
 	enum verdict v = first(gw, n, p, external, out);
 	if (v != V_SEND)
 		return v;
-	const struct ip4_hdr *h = ip4_header(p);
+	struct ip4_hdr *h = ip4_header(p);
 	struct frag *f = frag_decide(gw, &key);
+	if (f->n_seen) { /* the first fragment once more: its fellows have their identification */
+		h->sum = csum_apply(h->sum, csum_delta16(be16_raw(h->id), f->new_id));
+		h->id = be16_from_raw(f->new_id);
+	}
+	frag_count(f, p);
 	f->new_id = be16_raw(h->id);
 	f->new_addr = ip4_raw(out ? h->from : h->to);
 	gw_forward(gw, p);

@@ -65,7 +65,10 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 {
 	struct nat_session *s = nat_other_find(n, n->table.external[external].ip,
 	                                       ip4_raw(ip4_header(p)->from), p->proto);
-	if (!s && p->proto == PROTO_IP6 && !ip4_bad_source(gw, p))
+	/* Of protocol 41 any remote host may be the sender, so look who that is. */
+	if (p->proto == PROTO_IP6 && ip4_bad_source(gw, p))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (!s && p->proto == PROTO_IP6)
 		s = router41(gw, n, external);
 	if (!s)
 		return gw_drop(gw, p, cannot_pass(p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);

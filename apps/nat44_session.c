@@ -37,10 +37,11 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 		return NULL;
 	}
 	*why = DROP_TABLE_FULL;
-	if (t->n_sessions == t->size && !nat_make_room(t, in_ip))
-		return NULL;
 	struct nat_mapping *m =
 	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
+	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
+	if (full && !nat_make_room(t, in_ip)) /* of another host: m stays */
+		return NULL;
 	if (!m)
 		m = nat_mapping_new(t, proto, in_ip, (uint16_t)ports, &lack);
 	if (!m) {

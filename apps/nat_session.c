@@ -96,6 +96,22 @@ void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t exp
 	wheel_add(t, s);
 }
 
+/* Looks at a session whose slot has come. */
+static void wheel_turn(struct nat_table *t, struct nat_session *s)
+{
+	if ((int32_t)(t->wheel_s - s->expire_s) >= 0) {
+		if (s->state != NAT_ESTABLISHED || t->linger_s == 0) {
+			t->expired++;
+			nat_session_drop(t, s);
+			return;
+		}
+		s->state = NAT_TRANS;
+		s->expire_s += t->linger_s;
+	}
+	wheel_remove(t, s);
+	wheel_add(t, s);
+}
+
 bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 {
 	while (t->wheel_s != now_s) {
@@ -103,14 +119,7 @@ bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 		while (t->wheel[slot] != NAT_NONE) {
 			if (most-- == 0)
 				return true;
-			struct nat_session *s = &t->session[t->wheel[slot]];
-			if ((int32_t)(t->wheel_s - s->expire_s) >= 0) {
-				t->expired++;
-				nat_session_drop(t, s);
-			} else {
-				wheel_remove(t, s);
-				wheel_add(t, s);
-			}
+			wheel_turn(t, &t->session[t->wheel[slot]]);
 		}
 		t->wheel_s++;
 	}

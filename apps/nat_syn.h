@@ -12,7 +12,7 @@
 #include "net/gw.h"
 
 #define NAT_SYN_SLOTS 256u /* a power of two */
-#define NAT_SYN_MS    6000u
+#define NAT_SYN_MS    6100u /* gw->now_ms is up to 100 ms old */
 #define NAT_SYN_BYTES 68u /* the longest IPv4 header and eight bytes */
 
 struct nat_syn {

@@ -26,7 +26,7 @@
 #define NAT_WHEEL     8192u       /* seconds; a longer timeout goes round more than once */
 #define NAT_HEAD      0x80000000u /* in wheel_prev: the first of a slot, with its number */
 #define NAT_HOSTS     65536u      /* inside hosts, at most */
-#define NAT_RANGES    16u
+#define NAT_RANGES    32u
 #define NAT_EXTERNALS 1024u
 
 enum nat_proto {
@@ -154,6 +154,9 @@ struct nat_table {
 	uint64_t created, expired, evicted;
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is being looked at */
+	/* For how long an established TCP session whose time has run out waits for
+	 * a last segment (RFC 7857 section 2: TCP_EST T.O. leads to TRANS). */
+	uint32_t linger_s;
 	struct nat_external *external;
 	uint32_t first_external; /* address of external[0] */
 	uint32_t n_external;
@@ -271,7 +274,7 @@ bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint
 /* Moves a session to its new time at once: needed only when it becomes shorter. */
 void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s);
 
-/* Ends what has run out by now_s, looking at no more than `most` sessions;
+/* Ends what has run out by now_s (an established TCP session becomes transitory), looking at no more than `most` sessions;
  * true when there is more to look at. */
 bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most);
 

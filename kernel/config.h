@@ -74,6 +74,8 @@ struct config_nat {
 	uint32_t udp_timeout_ms;
 	uint32_t tcp_timeout_ms;
 	uint32_t tcp_transitory_timeout_ms;
+	bool has_tcp_opening_timeout;    /* else the transitory one */
+	uint32_t tcp_opening_timeout_ms; /* RFC 7857 section 2.1 */
 	uint32_t icmp_timeout_ms;
 	bool hairpin;
 };

@@ -393,6 +393,7 @@ const struct config_key config_key[] = {
 	{"nat.udp-timeout", &seconds, "300", ONE(nat.udp_timeout_ms), TIMEOUT},
 	{"nat.tcp-timeout", &seconds, "7440", ONE(nat.tcp_timeout_ms), TIMEOUT},
 	{"nat.tcp-transitory-timeout", &seconds, "240", ONE(nat.tcp_transitory_timeout_ms), TIMEOUT},
+	{"nat.tcp-opening-timeout", &seconds, NULL, ONE(nat.tcp_opening_timeout_ms), .flag = offsetof(struct config, nat.has_tcp_opening_timeout), TIMEOUT},
 	{"nat.icmp-timeout", &seconds, "60", ONE(nat.icmp_timeout_ms), TIMEOUT},
 	{"nat.forward", &config_forward, NULL, LIST(nat.forward, nat.n_forward), RANGE(0, CONFIG_FORWARDS)},
 	{"nat.protocol41", &config_inside, NULL, ONE(nat.protocol41), .flag = offsetof(struct config, nat.has_protocol41)},

@@ -8,8 +8,8 @@
 
 void frag_init(struct gw *gw)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(gw->frags.mul); i++)
-		gw->frags.mul[i] = rng_u32(gw->rng) | 1;
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->frags.secret.k); i++)
+		gw->frags.secret.k[i] = rng_u32(gw->rng);
 }
 
 struct frag_key frag_key(const struct pkt *p)
@@ -22,11 +22,10 @@ struct frag_key frag_key(const struct pkt *p)
 	};
 }
 
-/* Multiply-shift hashing, as for neighbours: collisions cost an eviction. */
 static struct frag *set_of(struct frag_table *t, const struct frag_key *k)
 {
-	uint32_t hash = k->from * t->mul[0] + k->to * t->mul[1] + k->what * t->mul[2];
-	return t->entry[(hash >> 16) % FRAG_SETS];
+	const uint32_t w[3] = {k->from, k->to, k->what};
+	return t->entry[hash_words(&t->secret, w, 3) % FRAG_SETS];
 }
 
 static struct frag *find(struct gw *gw, const struct frag_key *k)
@@ -55,13 +54,14 @@ static void forget(struct gw *gw, struct frag *f)
 {
 	for (struct pkt *p; (p = unpark(gw, f)) != NULL;)
 		gw_discard(gw, p, DROP_FRAGMENT);
+	gw->frags.n_used -= f->state != FRAG_FREE;
 	f->state = FRAG_FREE;
 }
 
-/* The entry to give away in a set: a free one, then the oldest that still waits
- * for its first fragment, then the oldest. So packets that come in order do
- * not suffer from fragments without a beginning. `for_first` may take any; a
- * later fragment never takes a decision's place. */
+/* The entry to give away in a set, in the order of the states, the oldest of
+ * each. So packets that come in order do not suffer from fragments without a
+ * beginning. `for_first` may take any; a later fragment never takes the place of
+ * a decision that is still needed. */
 static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first)
 {
 	struct frag *f = set_of(&gw->frags, k), *best = NULL;
@@ -75,14 +75,25 @@ static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first
 	if (!best)
 		return NULL;
 	forget(gw, best);
-	best->key = *k;
+	*best = (struct frag){.key = *k};
+	gw->frags.n_used++;
 	return best;
 }
 
-const struct frag *frag_known(struct gw *gw, const struct frag_key *key)
+struct frag *frag_known(struct gw *gw, const struct frag_key *key)
 {
-	const struct frag *f = find(gw, key);
-	return f && f->state == FRAG_KNOWN ? f : NULL;
+	struct frag *f = find(gw, key);
+	return f && f->state != FRAG_WAITING ? f : NULL;
+}
+
+void frag_count(struct frag *f, const struct pkt *p)
+{
+	uint32_t frag = be16_get(ip4_header(p)->frag);
+	f->n_seen += p->l4_len;
+	if (!(frag & IP4_MF))
+		f->n_all = (frag & IP4_OFFSET) * 8 + p->l4_len;
+	if (f->n_all && f->n_seen >= f->n_all)
+		f->state = FRAG_DONE;
 }
 
 struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
@@ -90,6 +101,8 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 	struct frag *f = find(gw, key);
 	if (!f)
 		f = take(gw, key, true);
+	if (f->state == FRAG_DONE) /* the next packet with this identification */
+		f->n_seen = f->n_all = 0;
 	f->state = FRAG_KNOWN;
 	f->due_ms = gw->now_ms + FRAG_LIVE_MS;
 	return f;
@@ -127,7 +140,7 @@ bool frag_park(struct gw *gw, struct pkt *p)
 void frag_tick(struct gw *gw)
 {
 	struct frag_table *t = &gw->frags;
-	if ((int32_t)(gw->now_ms - t->next_look_ms) < 0)
+	if (t->n_used == 0 || (int32_t)(gw->now_ms - t->next_look_ms) < 0)
 		return;
 	t->next_look_ms = gw->now_ms + LOOK_MS;
 	for (unsigned s = 0; s < FRAG_SETS; s++)

@@ -15,15 +15,22 @@
 #define NET_FRAG_H
 
 #include "kernel/pkt.h"
+#include "kernel/random.h"
 
-#define FRAG_SETS    64u /* a power of two */
+#define FRAG_SETS    256u /* a power of two */
 #define FRAG_WAYS    4u
 #define FRAG_PARKED  48u    /* of one packet: 64 KB in pieces of an Ethernet */
 #define FRAG_ALL     128u   /* of all packets together */
-#define FRAG_WAIT_MS 900u   /* later fragments for the first */
+#define FRAG_WAIT_MS 800u   /* later fragments for the first */
 #define FRAG_LIVE_MS 15000u /* a decision, for later fragments */
 
-enum frag_state { FRAG_FREE, FRAG_WAITING, FRAG_KNOWN };
+/* In the order in which places are given away. */
+enum frag_state {
+	FRAG_FREE,
+	FRAG_DONE,    /* decided, and as many bytes seen as the packet has */
+	FRAG_WAITING, /* for the first fragment */
+	FRAG_KNOWN,   /* decided */
+};
 
 /* Which packet a fragment is a piece of, as it came in: addresses, raw;
  * identification, protocol and port in one word. */
@@ -39,12 +46,15 @@ struct frag {
 	uint16_t new_id;   /* raw; the decision: identification … */
 	uint32_t new_addr; /* … and the address that replaces source or destination */
 	uint32_t due_ms;
+	uint32_t n_seen;    /* payload bytes that took the decision's way */
+	uint32_t n_all;     /* that there are; 0: the last fragment did not come yet */
 	struct pkt *parked; /* oldest first */
 };
 
 struct frag_table {
-	uint32_t mul[3]; /* secret odd multipliers of the hash */
+	struct hash_key secret;
 	uint32_t n_parked;
+	uint32_t n_used; /* entries that are not free */
 	uint32_t next_look_ms;
 	struct frag entry[FRAG_SETS][FRAG_WAYS];
 };
@@ -57,10 +67,15 @@ void frag_init(struct gw *gw);
 struct frag_key frag_key(const struct pkt *p);
 
 /* The entry with a decision, NULL when there is none yet. */
-const struct frag *frag_known(struct gw *gw, const struct frag_key *key);
+struct frag *frag_known(struct gw *gw, const struct frag_key *key);
 
-/* The place for the decision about a first fragment. The caller fills new_id and
- * new_addr in, sends the first fragment, and then calls frag_release. */
+/* A fragment takes the way that was decided: notes how much of the packet has
+ * passed. A packet that is complete gives its place away first. */
+void frag_count(struct frag *f, const struct pkt *p);
+
+/* The place for the decision about a first fragment. Where n_seen is not 0 it has
+ * one already: the first fragment came twice. The caller fills new_id and new_addr
+ * in, counts and sends the first fragment, and then calls frag_release. */
 struct frag *frag_decide(struct gw *gw, const struct frag_key *key);
 
 /* Lets go what waited for the first fragment: each goes through the application

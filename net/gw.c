@@ -96,6 +96,18 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	return gw->app->ip4(gw, p);
 }
 
+/* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
+ * that no session seems younger than it is. */
+static inline void keep_clock(struct gw *gw)
+{
+	if (LIKELY(gw->now_us < gw->clock_us))
+		return;
+	uint32_t ms = (uint32_t)(gw->now_us / 1000);
+	gw->now_s = (uint32_t)(gw->now_us / 1000000);
+	gw->now_ms = ms;
+	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
+}
+
 /* What is neither IPv4 nor for the application as a frame. */
 static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 {
@@ -130,6 +142,7 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 	struct gw_port *in = &gw->port[port];
 	enum verdict (*frame)(struct gw *, struct pkt *) = gw->app->frame;
 	uint32_t bytes = 0;
+	keep_clock(gw);
 	for (uint32_t i = 0; i < n; i++) {
 		struct pkt *p = burst[i];
 		bytes += p->len;
@@ -178,16 +191,11 @@ void gw_resume(struct gw *gw, struct pkt *p)
 	settle(gw, p, gw->app->ip4(gw, p));
 }
 
-#define TICK_US 100000u
-
 bool gw_tick(struct gw *gw)
 {
+	keep_clock(gw);
 	if (gw->now_us >= gw->tick_us) {
-		/* In step with the seconds, so that now_s is behind by a turn at
-		 * most and no timeout ends early. */
-		gw->tick_us = (gw->now_us / TICK_US + 1) * TICK_US;
-		gw->now_s = (uint32_t)(gw->now_us / 1000000);
-		gw->now_ms = (uint32_t)(gw->now_us / 1000);
+		gw->tick_us = gw->clock_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
 	}

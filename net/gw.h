@@ -19,8 +19,8 @@
 
 #define GW_PORTS      2u
 #define GW_ADDRESSES  CONFIG_ADDRESSES
-#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + GW_PORTS * GW_ADDRESSES)
-#define GW_OWNED      16u
+#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_OWNED      32u
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
@@ -76,8 +76,9 @@ struct gw_drop_entry {
 struct gw {
 	/* Set by whoever drives the gateway. */
 	uint64_t now_us;
-	uint32_t now_s;  /* seconds since boot; gw_tick keeps it */
-	uint32_t now_ms; /* wraps; gw_tick keeps it */
+	uint32_t now_s;    /* seconds since boot, never late */
+	uint32_t now_ms;   /* wraps; up to 100 ms late */
+	uint64_t clock_us; /* when the two are to be set again */
 	struct pool *pool;
 	struct rng *rng;
 	const struct config *config;
@@ -163,7 +164,7 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
  * `rest` is the second half of the first word row: MTU or pointer << 24. */
 void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
-/* Runs timers: keeps now_s and now_ms, neighbours, the application. Called
+/* Runs timers: neighbours, fragments, the application. Called
  * with now_us set; does a bounded piece of work; true when there is more. */
 bool gw_tick(struct gw *gw);
 

@@ -135,7 +135,7 @@ enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_TTL);
 	}
 	if (be16_get(h->frag) & IP4_DF) {
-		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, gw->port[p->out].mtu);
+		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, ip4_mtu(gw, p));
 		return gw_drop(gw, p, DROP_TOO_BIG);
 	}
 	return V_SEND; /* gw_send splits it */

@@ -109,12 +109,18 @@ static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta)
 	h->sum = csum_apply(h->sum, delta + IP4_HOP_DELTA);
 }
 
+/* What the way on carries; a packet that is turned around inside goes back to the
+ * side it came from. */
+static inline uint32_t ip4_mtu(const struct gw *gw, const struct pkt *p)
+{
+	return gw->port[p->out < GW_PORTS ? p->out : p->port].mtu;
+}
+
 enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p);
 
 static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p)
 {
-	uint32_t mtu = p->out < GW_PORTS ? gw->port[p->out].mtu : 0xffff;
-	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > mtu))
+	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > ip4_mtu(gw, p)))
 		return ip4_cannot_forward(gw, p);
 	return V_SEND;
 }

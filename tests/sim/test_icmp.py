@@ -73,7 +73,7 @@ def test_broadcast_ping_is_not_answered(gateway: Gateway, host: Host, own: str) 
 
 @SIDES
 def test_ping_in_fragments_is_dropped(gateway: Gateway, host: Host, own: str) -> None:
-    packet = IP(src=host.ip, dst=own, flags="MF", proto=1) / Raw(bytes(64))
+    packet = IP(src=host.ip, dst=own, flags="MF") / ICMP() / bytes(56)
     assert gateway.ip_from(host, packet) == []
     assert gateway.drops() == {"fragment": 1}
 
