@@ -51,6 +51,8 @@ static bool read_quote(const struct pkt *p, bool (*fits)(uint8_t type), struct q
 		return false;
 	if (be16_get(q->ip->frag) & IP4_OFFSET)
 		return false; /* a later fragment has no ports */
+	if (csum_sum(at, hlen) != 0xffff)
+		return false; /* REQ-3a */
 	q->l4 = at + hlen;
 	q->len = n - hlen;
 	q->proto = nat_proto_of(q->ip->proto);
