@@ -134,7 +134,7 @@ static void full_table(void)
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 4);
+	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
 	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(1))->via), 0xcb00710b);
 }
 
