@@ -99,7 +99,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct config_forward *f = &c->forward[i];
 		const struct gw_route *r = ip4_route_for(gw, f->inside);
-		if (!r || r->port != PORT_LAN)
+		if (!r || r->port != PORT_LAN || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
 		                        swap16(f->public_port), ip4_raw(f->inside),
