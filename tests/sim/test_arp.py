@@ -176,7 +176,7 @@ def test_a_link_that_came_up_is_given_time(plain: Gateway) -> None:
     asked = plain.wait(2.5)
     assert len(asked) >= 7
     assert {(one.port, one.arp.pdst) for one in asked} == {(WAN, ROUTER.ip)}
-    out = plain.send(WAN, reply(ROUTER, OUTSIDE))
+    out = plain.send(WAN, reply(ROUTER, asked[-1]))
     assert only(out, WAN).ip.dst == SERVER
 
 
