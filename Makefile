@@ -11,7 +11,7 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys menu_state keys multiboot acpi symbols_find screen
+PURE    = alloc pkt fmt addr log random config config_keys config_nat menu_state keys multiboot acpi symbols_find screen
 # Only in the image: the machine, and the C library's memory functions.
 MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
 # On io.h alone: also compiled on the host, with device models behind io.h.
@@ -19,8 +19,8 @@ DEVICE  = pci
 # The only code that looks upward.
 WIRING  = main rcv menu shell
 DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
-NET     = gw setup show neigh arp ip4 icmp local csum
-APPS    = apps wire nat44 nat44_icmp nat_table
+NET     = gw setup show neigh arp ip4 icmp local csum frag
+APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_table nat_session nat_tcp nat_syn
 
 OBJDIR = build/image
 PURE_SRC    = $(PURE:%=kernel/%.c)
@@ -101,4 +101,4 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build images/gateway.*
+	rm -rf build images/gateway*

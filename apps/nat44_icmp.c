@@ -1,5 +1,5 @@
-/* ICMP through the NAT (RFC 5508): echo by its identifier, errors by the packet
- * that they quote. Other types are dropped (REQ-11).
+/* ICMP through the NAT (RFC 5508): echo and timestamp by their identifier, errors
+ * by the packet that they quote. Other types are dropped (REQ-11).
  *
  * An error is rewritten with as little as eight quoted transport bytes; it never
  * makes, refreshes or ends a session (REQ-6; RFC 4787 REQ-12). */
@@ -22,14 +22,24 @@ static bool is_error(uint8_t type)
 	return type == ICMP_UNREACHABLE || type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
 }
 
+static bool is_query(uint8_t type)
+{
+	return type == ICMP_ECHO || type == ICMP_TIMESTAMP;
+}
+
+static bool is_reply(uint8_t type)
+{
+	return type == ICMP_ECHO_REPLY || type == ICMP_TIMESTAMP_REPLY;
+}
+
 static inline struct icmp_hdr *icmp_of(const struct pkt *p)
 {
 	return (struct icmp_hdr *)(p->data + p->l4);
 }
 
-/* Reads the quote of the ICMP error in p, whose length was checked. `asked` is
- * the echo type a quoted ICMP message must have. */
-static bool read_quote(const struct pkt *p, uint8_t asked, struct quote *q)
+/* Reads the quote of the ICMP error in p, whose length was checked. `fits` says
+ * which type a quoted ICMP message must have. */
+static bool read_quote(const struct pkt *p, bool (*fits)(uint8_t type), struct quote *q)
 {
 	uint8_t *at = p->data + p->l4 + sizeof(struct icmp_hdr);
 	uint32_t n = p->l4_len - (uint32_t)sizeof(struct icmp_hdr);
@@ -41,18 +51,22 @@ static bool read_quote(const struct pkt *p, uint8_t asked, struct quote *q)
 		return false;
 	if (be16_get(q->ip->frag) & IP4_OFFSET)
 		return false; /* a later fragment has no ports */
+	if (csum_sum(at, hlen) != 0xffff)
+		return false; /* REQ-3a */
 	q->l4 = at + hlen;
 	q->len = n - hlen;
 	q->proto = nat_proto_of(q->ip->proto);
-	if (q->proto == NAT_PROTOS)
-		return false;
+	if (q->proto == NAT_OTHER) {
+		q->from = q->to = 0;
+		return true;
+	}
 	if (q->proto != NAT_ICMP) {
 		q->from = load16(q->l4);
 		q->to = load16(q->l4 + 2);
 		return true;
 	}
 	q->from = q->to = load16(q->l4 + 4);
-	return q->l4[0] == asked;
+	return fits(q->l4[0]);
 }
 
 /* Corrects the quoted transport checksum, where the quote reaches that far. */
@@ -71,6 +85,11 @@ static void fix_quoted_sum(const struct quote *q, uint32_t delta)
 static void change_quote(const struct quote *q, ip4 *addr, ip4 to, uint8_t *port, uint16_t number)
 {
 	uint32_t ip_delta = csum_delta32(ip4_raw(*addr), ip4_raw(to));
+	if (q->proto == NAT_OTHER) { /* nothing beyond the address */
+		q->ip->sum = csum_apply(q->ip->sum, ip_delta);
+		*addr = to;
+		return;
+	}
 	uint32_t delta = csum_delta16(load16(port), number);
 	if (q->proto != NAT_ICMP)
 		delta += ip_delta;
@@ -93,31 +112,68 @@ static enum drop check(const struct pkt *p)
 {
 	if (p->l4_len < sizeof(struct icmp_hdr))
 		return DROP_L4_HEADER;
-	if (is_error(icmp_of(p)->type) && csum_sum(icmp_of(p), p->l4_len) != 0xffff)
+	if (!is_error(icmp_of(p)->type))
+		return DROP_NONE;
+	if (p->flags & PKT_FRAGMENT)
+		return DROP_FRAGMENT; /* its checksum cannot be made anew */
+	if (csum_sum(icmp_of(p), p->l4_len) != 0xffff)
 		return DROP_ICMP_CHECKSUM; /* REQ-3 */
 	return DROP_NONE;
 }
 
+/* The session of the packet quoted by an error from inside: it came through us to
+ * that host. */
+static const struct nat_session *quoted_inwards(const struct nat *n, const struct quote *q)
+{
+	uint32_t in_ip = ip4_raw(q->ip->to), rem_ip = ip4_raw(q->ip->from);
+	if (q->proto == NAT_OTHER) {
+		uint32_t external = nat_external_for(&n->table, in_ip);
+		const struct nat_session *s =
+		        nat_other_find(n, n->table.external[external].ip, rem_ip, q->ip->proto);
+		return s && nat_mapping_of(n, s)->in_ip == in_ip ? s : NULL;
+	}
+	uint32_t rem_port = q->proto == NAT_ICMP ? 0 : q->from;
+	return nat_session_find(&n->table, q->proto, in_ip, rem_ip, q->to | rem_port << 16);
+}
+
+/* The session of the packet quoted by an error from outside: we sent it. */
+static const struct nat_session *quoted_outwards(const struct nat *n, const struct quote *q)
+{
+	uint32_t external = nat_external_find(&n->table, ip4_raw(q->ip->from));
+	uint32_t rem_ip = ip4_raw(q->ip->to);
+	if (external == NAT_NONE)
+		return NULL;
+	if (q->proto == NAT_OTHER)
+		return nat_other_find(n, ip4_raw(q->ip->from), rem_ip, q->ip->proto);
+	const struct nat_mapping *m = nat_mapping_of_port(&n->table, external, q->proto, q->from);
+	uint32_t rem_port = q->proto == NAT_ICMP ? 0 : q->to;
+	return !m ? NULL
+	          : nat_session_find(&n->table, q->proto, m->in_ip, rem_ip,
+	                             m->in_port | rem_port << 16);
+}
+
 /* An error from an inside host about a packet that came through us: the quoted
- * packet goes to that host (REQ-5). */
+ * packet goes to that host (REQ-5). The error's source becomes that host's
+ * external address, whoever inside sent it. */
 static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	struct quote q;
-	if (!read_quote(p, ICMP_ECHO_REPLY, &q))
+	if (!read_quote(p, is_reply, &q))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
-	uint32_t rem_port = q.proto == NAT_ICMP ? 0 : q.from;
-	const struct nat_session *s = nat_session_find(&n->table, q.proto, ip4_raw(q.ip->to),
-	                                               ip4_raw(q.ip->from), q.to | rem_port << 16);
+	const struct nat_session *s = quoted_inwards(n, &q);
 	bool own = p->flags & PKT_TRANSLATED; /* from the gateway itself, not yet on its way */
 	if (!s || (!own && ip4_bad_source(gw, p)))
 		return gw_drop(gw, p, s ? DROP_MARTIAN_SOURCE : DROP_NO_MAPPING);
-	const struct nat_mapping *m = &n->table.mapping[s->mapping];
+	const struct nat_mapping *m = nat_mapping_of(n, s);
 	struct ip4_hdr *h = ip4_header(p);
 	change_quote(&q, &q.ip->to, ip4_from_raw(m->ext_ip), q.l4 + (q.proto == NAT_ICMP ? 4 : 2),
 	             m->ext_port);
 	finish_error(p);
-	uint16_t delta = csum_delta32(ip4_raw(h->from), m->ext_ip);
+	be16 id = gw_ip_id(gw, h->to);
+	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(h->from), m->ext_ip) +
+	                 csum_delta16(be16_raw(h->id), be16_raw(id));
 	h->from = ip4_from_raw(m->ext_ip);
+	h->id = id;
 	if (own)
 		h->sum = csum_apply(h->sum, delta);
 	else
@@ -130,28 +186,25 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 static enum verdict error_in(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	struct quote q;
-	if (!read_quote(p, ICMP_ECHO, &q) || !ip4_eq(q.ip->from, n->external))
+	if (!read_quote(p, is_query, &q))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
-	const struct nat_mapping *m = nat_mapping_of_port(&n->table, q.proto, q.from);
-	uint32_t rem_port = q.proto == NAT_ICMP ? 0 : q.to;
-	if (!m || !nat_session_find(&n->table, q.proto, m->in_ip, ip4_raw(q.ip->to),
-	                            m->in_port | rem_port << 16))
+	const struct nat_session *s = quoted_outwards(n, &q);
+	if (!s)
 		return gw_drop(gw, p, DROP_NO_MAPPING);
-	ip4 to = ip4_from_raw(m->in_ip);
-	if (!ip4_route(gw, p, to))
-		return gw_drop(gw, p, DROP_NO_ROUTE);
-	bool turned = p->flags & PKT_HAIRPIN;
-	if (!turned && ip4_may_forward(gw, p) != V_SEND)
+	const struct nat_mapping *m = nat_mapping_of(n, s);
+	if (nat_route_in(gw, p, m->in_ip) != V_SEND)
 		return V_DROP;
 	struct ip4_hdr *h = ip4_header(p);
+	ip4 to = ip4_from_raw(m->in_ip);
 	change_quote(&q, &q.ip->from, to, q.l4 + (q.proto == NAT_ICMP ? 4 : 0), m->in_port);
 	finish_error(p);
 	uint16_t delta = csum_delta32(ip4_raw(h->to), m->in_ip);
 	h->to = to;
-	if (turned)
+	if (p->flags & PKT_HAIRPIN)
 		h->sum = csum_apply(h->sum, delta);
 	else
 		ip4_hop(h, delta);
+	p->flags |= PKT_INBOUND;
 	return V_SEND;
 }
 
@@ -163,42 +216,42 @@ enum verdict nat_icmp_out(struct gw *gw, struct nat *n, struct pkt *p)
 	struct icmp_hdr *icmp = icmp_of(p);
 	if (is_error(icmp->type))
 		return error_out(gw, n, p);
-	if (icmp->type != ICMP_ECHO)
+	if (!is_query(icmp->type))
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	enum verdict v = V_DROP;
-	struct nat_session *s = nat_outgoing(gw, n, p, NAT_ICMP, be16_raw(icmp->id), &v);
-	if (!s)
+	uint32_t id = be16_raw(icmp->id);
+	struct nat_session *s = nat_session_find(&n->table, NAT_ICMP, ip4_raw(ip4_header(p)->from),
+	                                         ip4_raw(ip4_to(p)), id);
+	if (!s && !(s = nat_open_out(gw, n, p, NAT_ICMP, id, &v)))
 		return v;
-	s->expire_s = gw->now_s + n->icmp_s;
-	const struct nat_mapping *m = &n->table.mapping[s->mapping];
+	nat_refresh(gw, n, s);
+	const struct nat_mapping *m = nat_mapping_of(n, s);
 	icmp->id = be16_from_raw(m->ext_port);
 	icmp->sum = csum_apply_icmp(icmp->sum, m->l4_delta);
-	ip4_header(p)->from = ip4_from_raw(m->ext_ip);
-	ip4_hop(ip4_header(p), m->ip_delta);
-	p->flags |= PKT_TRANSLATED;
+	nat_finish_out(gw, p, m);
 	return V_SEND;
 }
 
-static enum verdict reply_in(struct gw *gw, struct nat *n, struct pkt *p, struct icmp_hdr *icmp)
+static enum verdict reply_in(struct gw *gw, struct nat *n, struct pkt *p, struct icmp_hdr *icmp,
+                             uint32_t external)
 {
-	const struct nat_mapping *m = nat_mapping_of_port(&n->table, NAT_ICMP, be16_raw(icmp->id));
-	if (!m || !nat_session_find(&n->table, NAT_ICMP, m->in_ip, ip4_raw(ip4_header(p)->from),
-	                            m->in_port))
+	const struct nat_mapping *m =
+	        nat_mapping_of_port(&n->table, external, NAT_ICMP, be16_raw(icmp->id));
+	struct nat_session *s = !m ? NULL
+	                           : nat_session_find(&n->table, NAT_ICMP, m->in_ip,
+	                                              ip4_raw(ip4_header(p)->from), m->in_port);
+	if (!s)
 		return gw_drop(gw, p, DROP_NO_MAPPING);
-	ip4 to = ip4_from_raw(m->in_ip);
-	if (!ip4_route(gw, p, to))
-		return gw_drop(gw, p, DROP_NO_ROUTE);
-	if (ip4_may_forward(gw, p) != V_SEND)
+	if (nat_route_in(gw, p, m->in_ip) != V_SEND)
 		return V_DROP;
+	s->flags |= NAT_ANSWERED;
 	icmp->id = be16_from_raw(m->in_port);
 	icmp->sum = csum_apply_icmp(icmp->sum, (uint16_t)~m->l4_delta);
-	ip4_header(p)->to = to;
-	ip4_hop(ip4_header(p), (uint16_t)~m->ip_delta);
-	p->flags |= PKT_INBOUND;
+	nat_finish_in(p, m);
 	return V_SEND;
 }
 
-enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p)
+enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external)
 {
 	enum drop bad = check(p);
 	if (bad != DROP_NONE)
@@ -206,7 +259,9 @@ enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p)
 	struct icmp_hdr *icmp = icmp_of(p);
 	if (is_error(icmp->type))
 		return error_in(gw, n, p);
-	if (icmp->type == ICMP_ECHO_REPLY)
-		return reply_in(gw, n, p, icmp);
-	return V_LOCAL; /* the gateway answers echo itself, and counts the rest */
+	if (is_reply(icmp->type))
+		return reply_in(gw, n, p, icmp, external);
+	/* The gateway answers echo itself where the address is its own too, and
+	 * counts the rest. */
+	return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_NO_MAPPING);
 }

@@ -1,11 +1,16 @@
-/* The two tables of the NAT: endpoint-independent mappings (RFC 4787, REQ-1)
- * and the sessions under them.
+/* The tables of the NAT: endpoint-independent mappings (RFC 4787, REQ-1), the
+ * sessions under them, and the inside hosts that own them.
  *
  * A mapping ties an inside endpoint (address, port or ICMP identifier) to an
  * external one; it is found by a keyed hash from inside and by the external
  * port as an index from outside. A session is a mapping with one remote
  * endpoint; it is found by one keyed hash of its 5-tuple as seen from inside,
- * from either direction. A mapping lives as long as it has sessions.
+ * from either direction. A mapping lives as long as it has sessions; a static
+ * one (port forwarding) for ever.
+ *
+ * Protocols without ports (NAT_OTHER) have one mapping a session; the session's
+ * key has the external address in place of the inside one, because one
+ * external address can serve one inside host for each remote address.
  *
  * Expiry is a wheel of one-second slots. A packet only writes a session's time;
  * the wheel looks at a session when that could have run out and puts it back
@@ -17,57 +22,119 @@
 
 #include "kernel/random.h"
 
-#define NAT_NONE  0xffffffffu
-#define NAT_WHEEL 8192u /* seconds; a longer timeout goes round more than once */
+#define NAT_NONE      0xffffffffu
+#define NAT_WHEEL     8192u       /* seconds; a longer timeout goes round more than once */
+#define NAT_HEAD      0x80000000u /* in wheel_prev: the first of a slot, with its number */
+#define NAT_HOSTS     65536u      /* inside hosts, at most */
+#define NAT_RANGES    32u
+#define NAT_EXTERNALS 1024u
 
-enum nat_proto { NAT_UDP, NAT_TCP, NAT_ICMP, NAT_PROTOS };
+enum nat_proto {
+	NAT_UDP,
+	NAT_TCP,
+	NAT_ICMP,
+	NAT_WITH_PORTS,
+	NAT_OTHER = NAT_WITH_PORTS,
+	NAT_PROTOS
+};
 
 struct nat_mapping {
 	uint32_t in_ip;
 	uint32_t ext_ip;
-	uint16_t in_port;
+	uint16_t in_port; /* NAT_OTHER: the IP protocol */
 	uint16_t ext_port;
 	uint16_t ip_delta; /* checksum delta of the address change, outbound */
 	uint16_t l4_delta; /* the same with the port change */
 	uint32_t n_sessions;
 	uint32_t next; /* hash chain; free list */
-	uint8_t proto; /* enum nat_proto */
+	uint32_t host;
+	uint32_t last;     /* session that a packet from outside last belonged to */
+	uint16_t external; /* index of ext_ip */
+	uint8_t proto;     /* enum nat_proto */
+	uint8_t is_static; /* stays without sessions; any remote endpoint may use it */
+};
+_Static_assert(sizeof(struct nat_mapping) == 36, "a mapping's memory is documented");
+
+/* What is known of a session, for flags. */
+enum {
+	NAT_HEARD_INSIDE = 1, /* TCP: its sequence numbers are known */
+	NAT_HEARD_OUTSIDE = 2,
+	NAT_ACK_INSIDE = 4, /* TCP: it has sent an ACK */
+	NAT_ACK_OUTSIDE = 8,
+	NAT_ANSWERED = 16, /* a packet came from outside: not half-open */
 };
 
 struct nat_session {
 	/* The 5-tuple as seen from inside; ports as in_port | rem_port << 16. */
-	uint32_t in_ip;
+	uint32_t in_ip; /* NAT_OTHER: the external address */
 	uint32_t rem_ip;
 	uint32_t ports;
 	uint8_t proto; /* enum nat_proto */
-	uint8_t state; /* enum nat_state; 0: free */
+	uint8_t state; /* enum nat_state */
+	uint8_t flags;
+	uint8_t scale; /* window scales: inside in the lower half, outside in the upper */
 	uint32_t mapping;
 	uint32_t next;     /* hash chain; free list */
 	uint32_t expire_s; /* seconds since boot */
 	uint32_t wheel_next, wheel_prev;
-	uint32_t slot; /* of the wheel */
 	/* Sessions of one mapping with one remote address (for address-dependent
 	 * filtering): the first is in the hash of peers, the others hang on it. */
 	uint32_t peer_next;            /* hash chain of firsts */
 	uint32_t peer_more, peer_back; /* ring of the sessions of this peer */
+	/* TCP, by enum nat_side: the sequence number behind the last byte that
+	 * came from there, host order, and the window last offered there. */
+	uint32_t end[2];
+	uint16_t window[2];
 };
+_Static_assert(sizeof(struct nat_session) <= 64, "a session fits a cache line");
 
 enum nat_state {
 	NAT_FREE,
-	NAT_OPEN, /* UDP and ICMP */
+	NAT_OPEN, /* all but TCP */
 	/* TCP, the machine of RFC 7857 section 2 */
-	NAT_INIT,
+	NAT_INIT, /* partly open */
 	NAT_ESTABLISHED,
 	NAT_IN_FIN,  /* inside sent FIN */
 	NAT_OUT_FIN, /* outside sent FIN */
 	NAT_BOTH_FIN,
 	NAT_TRANS,
+	NAT_STATES
+};
+
+/* An inside host: what it holds, and its external address, which all its
+ * sessions share (paired pooling, RFC 4787 REQ-2). */
+struct nat_host {
+	uint32_t ip;
+	uint32_t next; /* hash chain; free list */
+	uint32_t n_sessions;
+	uint32_t n_mappings; /* the entry goes with the last one */
+	uint16_t external;
 };
 
 /* Ports in use on one external address for one protocol. */
 struct nat_ports {
 	uint32_t used[65536 / 32];
-	uint32_t mapping[65536]; /* index, or NAT_NONE */
+	uint32_t mapping[65536]; /* index, or NAT_NONE; by raw port */
+};
+
+struct nat_external {
+	uint32_t ip;
+	uint32_t n_hosts;
+	struct nat_ports *ports[NAT_WITH_PORTS];
+};
+
+/* External addresses that follow each other; host order. */
+struct nat_range {
+	uint32_t first, last;
+	uint32_t index; /* of the first */
+};
+
+/* Entries used once and given back are linked; those never used lie behind
+ * `fresh`, so that a large table costs nothing at start. */
+struct nat_free {
+	uint32_t head;
+	uint32_t fresh;
+	uint32_t size;
 };
 
 struct nat_table {
@@ -76,31 +143,53 @@ struct nat_table {
 	struct hash_key key[NAT_PROTOS];
 	struct nat_session *session;
 	struct nat_mapping *mapping;
+	struct nat_host *host;
 	uint32_t *session_bucket;
 	uint32_t *mapping_bucket;
 	uint32_t *peer_bucket;
-	uint32_t session_free, mapping_free; /* heads of the free lists */
-	uint32_t n_sessions, n_mappings;
-	uint64_t created, expired;
+	uint32_t *host_bucket;
+	uint32_t host_mask;
+	struct nat_free session_free, mapping_free, host_free;
+	uint32_t n_sessions, n_mappings, n_hosts;
+	uint64_t created, expired, evicted;
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is being looked at */
-	uint32_t ext_ip;
-	struct nat_ports *ports[NAT_PROTOS];
+	/* For how long an established TCP session whose time has run out waits for
+	 * a last segment (RFC 7857 section 2: TCP_EST T.O. leads to TRANS). */
+	uint32_t linger_s;
+	struct nat_external *external;
+	uint32_t first_external; /* address of external[0] */
+	uint32_t n_external;
+	struct nat_range range[NAT_RANGES];
+	uint32_t n_ranges;
 	struct rng *rng;
 };
 
-/* Takes memory for `size` sessions from alloc(). NULL, or what is wrong. */
-const char *nat_table_init(struct nat_table *t, uint32_t size, ip4 external, struct rng *rng);
+/* Takes memory for `size` sessions and these external addresses from alloc().
+ * NULL, or what is wrong. */
+const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
+                           uint32_t n_ranges, struct rng *rng);
 
-static inline uint32_t nat_session_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+/* The index of an external address, NAT_NONE when it is none of ours. */
+static inline uint32_t nat_external_find(const struct nat_table *t, uint32_t ip)
+{
+	if (LIKELY(t->first_external == ip))
+		return 0;
+	uint32_t a = swap32(ip);
+	for (uint32_t i = 0; i < t->n_ranges; i++)
+		if (a >= t->range[i].first && a <= t->range[i].last)
+			return t->range[i].index + (a - t->range[i].first);
+	return NAT_NONE;
+}
+
+ALWAYS_INLINE uint32_t nat_session_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                         uint32_t rem_ip, uint32_t ports)
 {
-	const uint32_t w[3] = {in_ip, rem_ip, ports};
-	return hash_words(&t->key[proto], w, 3) & t->mask;
+	return hash_three(&t->key[proto], in_ip, rem_ip, ports) & t->mask;
 }
 
 /* The session of a 5-tuple, NULL when there is none. */
-static inline struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
+ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
                                                    uint32_t in_ip, uint32_t rem_ip, uint32_t ports)
 {
 	uint32_t i = t->session_bucket[nat_session_hash(t, proto, in_ip, rem_ip, ports)];
@@ -114,26 +203,56 @@ static inline struct nat_session *nat_session_find(const struct nat_table *t, ui
 	return NULL;
 }
 
-/* The mapping that owns an external port, NULL when it is free. */
-static inline struct nat_mapping *nat_mapping_of_port(const struct nat_table *t, uint8_t proto,
-                                                      uint16_t ext_port)
+/* The session of a mapping with a remote endpoint, NULL when there is none. Most
+ * mappings have one session: the one found last is looked at before the hash. */
+ALWAYS_INLINE struct nat_session *nat_session_of(const struct nat_table *t, struct nat_mapping *m,
+                                                 uint32_t rem_ip, uint16_t rem_port)
 {
-	uint32_t i = t->ports[proto]->mapping[ext_port];
+	uint32_t ports = m->in_port | (uint32_t)rem_port << 16;
+	struct nat_session *s = &t->session[m->last];
+	if (LIKELY(s->rem_ip == rem_ip && s->ports == ports &&
+	           s->mapping == (uint32_t)(m - t->mapping) && s->state != NAT_FREE))
+		return s;
+	s = nat_session_find(t, m->proto, m->in_ip, rem_ip, ports);
+	if (s)
+		m->last = (uint32_t)(s - t->session);
+	return s;
+}
+
+/* The mapping that owns an external port, NULL when it is free. */
+static inline struct nat_mapping *nat_mapping_of_port(const struct nat_table *t, uint32_t external,
+                                                      uint8_t proto, uint16_t ext_port)
+{
+	uint32_t i = t->external[external].ports[proto]->mapping[ext_port];
 	return i == NAT_NONE ? NULL : &t->mapping[i];
 }
 
-/* The mapping of an inside endpoint, NULL when there is none. */
+/* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */
 struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                      uint16_t in_port);
 
-/* A new mapping for an inside endpoint with a free external port: the same
- * number if it is free, else an unpredictable one of the same parity and range
- * (RFC 4787 REQ-3a and REQ-4; RFC 6056), any number for ICMP. NULL with
- * *no_port set when the ports, clear when the table is used up. It has no
- * session yet: give it one, or nat_mapping_drop it. */
+/* Why there is no new mapping or session. */
+enum nat_lack { NAT_HAS_ALL, NAT_LACKS_PORT, NAT_LACKS_ENTRY };
+
+/* A new mapping for an inside endpoint with a free port of the host's external
+ * address: the same number if it is free, else an unpredictable one of the same
+ * parity and range (RFC 4787 REQ-3a and REQ-4; RFC 6056), any number for ICMP,
+ * none for NAT_OTHER. NULL with the reason in *lack. It has no session yet: give
+ * it one, or nat_mapping_drop it. */
 struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t in_ip,
-                                    uint16_t in_port, bool *no_port);
+                                    uint16_t in_port, enum nat_lack *lack);
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
+
+/* A mapping that stays: `ext_port` of the first external address belongs to an
+ * inside endpoint. False when the port or the endpoint has one already. */
+bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
+                        uint16_t in_port) MUST_USE;
+
+/* The external address that an inside host has, or would get (its index). */
+uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip);
+
+/* Sessions that an inside host holds. */
+uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip);
 
 /* A new session of a mapping with a remote endpoint, in a state, expiring at a
  * time; NULL when the table is full. */
@@ -143,13 +262,19 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 /* Ends a session, and its mapping with the last one. */
 void nat_session_drop(struct nat_table *t, struct nat_session *s);
 
+/* Makes room in a full table for a host that holds less than its share: ends a
+ * half-open session (never answered, or a TCP connection partly open) of a host
+ * that holds more than its share. Looks at a bounded number of sessions drawn
+ * at random. False when it found none. */
+bool nat_make_room(struct nat_table *t, uint32_t in_ip);
+
 /* True when the mapping has a session with this remote address, any port. */
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);
 
 /* Moves a session to its new time at once: needed only when it becomes shorter. */
 void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s);
 
-/* Ends what has run out by now_s, looking at no more than `most` sessions;
+/* Ends what has run out by now_s (an established TCP session becomes transitory), looking at no more than `most` sessions;
  * true when there is more to look at. */
 bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most);
 

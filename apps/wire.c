@@ -12,7 +12,7 @@ static const char *wire_init(struct gw *gw)
 static enum verdict wire_frame(struct gw *gw, struct pkt *p)
 {
 	gw->forwarded++;
-	gw_transmit(gw, p->port ^ 1u, p);
+	gw_transmit(gw, &gw->port[p->port ^ 1u], p);
 	return V_KEPT;
 }
 

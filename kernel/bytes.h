@@ -162,8 +162,10 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-#define LIKELY(x)         __builtin_expect(!!(x), 1)
-#define UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* For the few short functions on the way of every packet. */
+#define ALWAYS_INLINE     static inline __attribute__((always_inline))
 #define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 

@@ -13,6 +13,9 @@
 #define CONFIG_GATEWAYS   4
 #define CONFIG_ROUTES     64
 #define CONFIG_NEIGHBOURS 64
+#define CONFIG_POOLS      16
+#define CONFIG_FORWARDS   64
+#define CONFIG_KEYS       64 /* at most */
 #define CONFIG_ERRORS     16
 
 enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
@@ -47,12 +50,33 @@ enum nat_filtering {
 	NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT,
 };
 
+/* Public IPv4 addresses that follow each other. */
+struct config_pool {
+	ip4 first, last;
+};
+
+/* A public port that belongs to an inside endpoint. Host order. */
+struct config_forward {
+	bool tcp; /* else UDP */
+	uint16_t public_port, inside_port;
+	ip4 inside;
+};
+
 struct config_nat {
+	struct config_pool pool[CONFIG_POOLS];
+	uint32_t n_pool;
+	struct config_forward forward[CONFIG_FORWARDS];
+	uint32_t n_forward;
+	uint32_t host_limit; /* 0: none */
+	bool has_protocol41;
+	ip4 protocol41;
 	uint32_t sessions;
 	uint32_t filtering; /* enum nat_filtering */
 	uint32_t udp_timeout_ms;
 	uint32_t tcp_timeout_ms;
 	uint32_t tcp_transitory_timeout_ms;
+	bool has_tcp_opening_timeout;    /* else the transitory one */
+	uint32_t tcp_opening_timeout_ms; /* RFC 7857 section 2.1 */
 	uint32_t icmp_timeout_ms;
 	bool hairpin;
 };
@@ -87,6 +111,7 @@ struct config {
 	uint32_t n_errors;  /* may exceed CONFIG_ERRORS; the later ones are only counted */
 	uint64_t given[2];  /* bit per key: given in a file, on the command line */
 	char nic_where[48]; /* where lan or wan was last set; empty: nowhere */
+	char where[CONFIG_KEYS][48]; /* the same of each key */
 };
 
 /* Sets every default. `apps` are the names `app` and `menu-default` may have;
@@ -109,6 +134,10 @@ bool config_check(struct config *c);
 
 /* Adds an error that a later stage found (missing key, NIC not there, …). */
 void config_fail(struct config *c, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Where the key that a text begins with was last given: "gateway.conf:12", "command
+ * line", or "gateway.conf" when it was not. Lives as long as *c. */
+const char *config_where(const struct config *c, const char *text);
 
 /* The configuration in force, line by line, in a form that can be loaded
  * again: *cursor is 0 at first; writes one line (no line end) into buf and

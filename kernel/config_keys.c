@@ -9,7 +9,7 @@
 #include "kernel/fmt.h"
 
 /* Adds an error about the value and is false, so that it can be returned. */
-#define BAD(s, ...) (config_fail((s)->c, (s)->where, __VA_ARGS__), false)
+#define BAD CONFIG_BAD
 
 /* --- words and names ---------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ struct slice config_word(struct slice *text)
 	return word;
 }
 
-static bool slice_is(struct slice s, const char *text)
+bool slice_is(struct slice s, const char *text)
 {
 	return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
 }
@@ -69,8 +69,7 @@ void config_nearer(struct slice text, const char *name, const char **best, uint3
 
 /* --- addresses ------------------------------------------------------------------ */
 
-/* What an address is when it cannot be that of one host; NULL when it can. */
-static const char *not_unicast4(ip4 a)
+const char *config_not_unicast4(ip4 a)
 {
 	switch (a.b[0]) {
 	case 0:
@@ -89,7 +88,7 @@ static const char *not_unicast(const struct addr *a)
 {
 	static const uint8_t zeros[15], mapped[12] = {[10] = 0xff, [11] = 0xff};
 	if (!a->is6)
-		return not_unicast4(a->v4);
+		return config_not_unicast4(a->v4);
 	if (a->v6.b[0] == 0xff)
 		return "a multicast address";
 	if (memcmp(a->v6.b, mapped, sizeof mapped) == 0)
@@ -348,30 +347,6 @@ static bool print_switch(const union config_value *v, char *buf, size_t size)
 	return fmt(buf, size, "%s", v->on ? "on" : "off") > 0;
 }
 
-static const char *const filtering[] = {
-        [NAT_FILTER_ENDPOINT_INDEPENDENT] = "endpoint-independent",
-        [NAT_FILTER_ADDRESS_DEPENDENT] = "address-dependent",
-        [NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT] = "address-and-port-dependent",
-};
-
-static bool parse_filtering(const struct config_source *s, struct slice text,
-                            union config_value *out)
-{
-	for (uint32_t i = 0; i < ARRAY_SIZE(filtering); i++) {
-		if (slice_is(text, filtering[i])) {
-			out->number = i;
-			return true;
-		}
-	}
-	return BAD(s, "%s: expected %s, %s or %s", s->key->name, filtering[0], filtering[1],
-	           filtering[2]);
-}
-
-static bool print_filtering(const union config_value *v, char *buf, size_t size)
-{
-	return fmt(buf, size, "%s", filtering[v->number]) > 0;
-}
-
 /* --- the table --------------------------------------------------------------------- */
 
 static const struct config_type name = {CONFIG_NAME, parse_name, print_name};
@@ -387,7 +362,6 @@ static const struct config_type seconds = {sizeof(uint32_t), parse_seconds, prin
 static const struct config_type seconds_or_off = {sizeof(uint32_t), parse_seconds_or_off,
                                                   print_seconds};
 static const struct config_type on_off = {sizeof(bool), parse_switch, print_switch};
-static const struct config_type filter = {sizeof(uint32_t), parse_filtering, print_filtering};
 
 #define ONE(field)           .offset = offsetof(struct config, field)
 #define LIST(field, counter) ONE(field), .count = offsetof(struct config, counter)
@@ -412,19 +386,24 @@ const struct config_key config_key[] = {
 	{"menu-default", &app, NULL, ONE(menu_default)},
 	{"watchdog", &seconds_or_off, "10", ONE(watchdog_ms), RANGE(1, 86400)},
 	{"debug", &on_off, "off", ONE(debug)},
-	{"nat.sessions", &number, "100000", ONE(nat.sessions), RANGE(100, 16000000)},
-	{"nat.filtering", &filter, "address-dependent", ONE(nat.filtering)},
+	{"nat.pool", &config_pool, NULL, LIST(nat.pool, nat.n_pool), RANGE(0, CONFIG_POOLS)},
+	{"nat.sessions", &number, "100000", ONE(nat.sessions), RANGE(1, 16000000)},
+	{"nat.host-limit", &number, "0", ONE(nat.host_limit), RANGE(0, 16000000)},
+	{"nat.filtering", &config_filtering, "address-dependent", ONE(nat.filtering)},
 	{"nat.udp-timeout", &seconds, "300", ONE(nat.udp_timeout_ms), TIMEOUT},
 	{"nat.tcp-timeout", &seconds, "7440", ONE(nat.tcp_timeout_ms), TIMEOUT},
 	{"nat.tcp-transitory-timeout", &seconds, "240", ONE(nat.tcp_transitory_timeout_ms), TIMEOUT},
+	{"nat.tcp-opening-timeout", &seconds, NULL, ONE(nat.tcp_opening_timeout_ms), .flag = offsetof(struct config, nat.has_tcp_opening_timeout), TIMEOUT},
 	{"nat.icmp-timeout", &seconds, "60", ONE(nat.icmp_timeout_ms), TIMEOUT},
+	{"nat.forward", &config_forward, NULL, LIST(nat.forward, nat.n_forward), RANGE(0, CONFIG_FORWARDS)},
+	{"nat.protocol41", &config_inside, NULL, ONE(nat.protocol41), .flag = offsetof(struct config, nat.has_protocol41)},
 	{"nat.hairpin", &on_off, "on", ONE(nat.hairpin)},
 };
 /* clang-format on */
 
 const uint32_t config_n_keys = ARRAY_SIZE(config_key);
 
-_Static_assert(ARRAY_SIZE(config_key) <= 64, "one bit a key in config.given");
+_Static_assert(ARRAY_SIZE(config_key) <= CONFIG_KEYS && CONFIG_KEYS <= 64, "one bit a key in config.given");
 _Static_assert(sizeof(struct config) <= UINT16_MAX, "offsets have 16 bits");
 _Static_assert(offsetof(struct config, app) == 0, "no counter and no flag stands at offset 0");
 

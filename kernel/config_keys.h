@@ -31,6 +31,9 @@ union config_value {
 	struct addr addr;
 	struct config_route route;
 	struct config_neighbour neighbour;
+	struct config_pool pool;
+	struct config_forward forward;
+	ip4 v4;
 	uint32_t number;
 	bool on;
 };
@@ -50,6 +53,18 @@ struct config_type {
 	bool (*parse)(const struct config_source *s, struct slice text, union config_value *out);
 	bool (*print)(const union config_value *v, char *buf, size_t size);
 };
+
+/* Adds an error about a value and gives false. */
+#define CONFIG_BAD(s, ...) (config_fail((s)->c, (s)->where, __VA_ARGS__), false)
+
+/* The kinds of value that only the NAT has (config_nat.c). */
+extern const struct config_type config_pool, config_forward, config_filtering, config_inside;
+
+/* What an IPv4 address is when it cannot be that of one host; NULL when it can. */
+const char *config_not_unicast4(ip4 a);
+
+/* True when the two are the same text. */
+bool slice_is(struct slice a, const char *b);
 
 extern const struct config_key config_key[];
 extern const uint32_t config_n_keys;

@@ -119,9 +119,11 @@ static bool start(uint32_t app)
 	gw->port[PORT_LAN].address = lan->address;
 	gw->port[PORT_WAN].address = wan->address;
 	gw->port[PORT_LAN].present = gw->port[PORT_WAN].present = true;
+	alloc_mark();
 	const char *wrong = gw_init(gw);
 	if (wrong) {
-		fmt(problem, sizeof problem, "gateway.conf: %s", wrong);
+		alloc_release();
+		fmt(problem, sizeof problem, "%s: %s", config_where(&config, wrong), wrong);
 		return false;
 	}
 	rcv_init(gw, lan, wan);
@@ -197,18 +199,19 @@ static bool main_run(uint64_t now)
 
 /* --- the loop ------------------------------------------------------------------------ */
 
-static void idle(void)
+/* Halts unless a card or the console has work; true when the console has, for
+ * which MAIN is needed. */
+static bool idle(uint64_t now)
 {
 	cpu_irq_off();
-	bool work = rcv_arm();
-	work |= console_arm();
-	if (work) {
+	bool frames = rcv_arm(), keys = console_arm();
+	if (frames || keys) {
 		cpu_irq_on();
-		return;
+		return keys;
 	}
-	uint64_t from = clock_now_us();
 	cpu_halt();
-	halted_us += clock_now_us() - from;
+	halted_us += clock_now_us() - now;
+	return false;
 }
 
 static void run(void) __attribute__((noreturn));
@@ -220,12 +223,13 @@ static void run(void)
 		clock_alive();
 		gw->now_us = now;
 		bool busy = rcv_run();
-		if (busy && now < main_at)
-			continue;
-		main_at = now + MAIN_US;
-		log_time(now);
-		if (!main_run(now) && !busy)
-			idle();
+		if (now >= main_at) {
+			log_time(now);
+			busy |= main_run(now);
+			main_at = now + MAIN_US;
+		}
+		if (!busy && idle(now))
+			main_at = 0;
 	}
 }
 

@@ -30,6 +30,10 @@ struct hash_key {
 };
 static inline uint32_t hash_words(const struct hash_key *key, const uint32_t *w, unsigned n);
 
+/* The same of exactly three words, without the block that holds the length, for
+ * tables all of whose keys have one length. */
+static inline uint32_t hash_three(const struct hash_key *key, uint32_t a, uint32_t b, uint32_t c);
+
 #include "kernel/random_inline.h"
 
 #endif

@@ -24,23 +24,41 @@ static inline uint32_t rotl32(uint32_t v, unsigned n)
 		v2 = rotl32(v2, 16);      \
 	} while (0)
 
+#define HASH_WORD(v0, v1, v2, v3, w)        \
+	do {                                \
+		v3 ^= (w);                  \
+		HASH_ROUND(v0, v1, v2, v3); \
+		v0 ^= (w);                  \
+	} while (0)
+
+#define HASH_END(v0, v1, v2, v3)            \
+	do {                                \
+		v2 ^= 0xff;                 \
+		HASH_ROUND(v0, v1, v2, v3); \
+		HASH_ROUND(v0, v1, v2, v3); \
+		HASH_ROUND(v0, v1, v2, v3); \
+	} while (0)
+
+ALWAYS_INLINE uint32_t hash_three(const struct hash_key *key, uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t v0 = key->k[0], v1 = key->k[1];
+	uint32_t v2 = 0x6c796765u ^ key->k[0], v3 = 0x74656462u ^ key->k[1];
+	HASH_WORD(v0, v1, v2, v3, a);
+	HASH_WORD(v0, v1, v2, v3, b);
+	HASH_WORD(v0, v1, v2, v3, c);
+	HASH_END(v0, v1, v2, v3);
+	return v1 ^ v3;
+}
+
 static inline uint32_t hash_words(const struct hash_key *key, const uint32_t *w, unsigned n)
 {
 	uint32_t v0 = key->k[0], v1 = key->k[1];
 	uint32_t v2 = 0x6c796765u ^ key->k[0], v3 = 0x74656462u ^ key->k[1];
-	for (unsigned i = 0; i < n; i++) {
-		v3 ^= w[i];
-		HASH_ROUND(v0, v1, v2, v3);
-		v0 ^= w[i];
-	}
-	uint32_t last = n << 26; /* the length in bytes, modulo 256, on top */
-	v3 ^= last;
-	HASH_ROUND(v0, v1, v2, v3);
-	v0 ^= last;
-	v2 ^= 0xff;
-	HASH_ROUND(v0, v1, v2, v3);
-	HASH_ROUND(v0, v1, v2, v3);
-	HASH_ROUND(v0, v1, v2, v3);
+	for (unsigned i = 0; i < n; i++)
+		HASH_WORD(v0, v1, v2, v3, w[i]);
+	/* The length in bytes, modulo 256, on top. */
+	HASH_WORD(v0, v1, v2, v3, n << 26);
+	HASH_END(v0, v1, v2, v3);
 	return v1 ^ v3;
 }
 

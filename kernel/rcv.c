@@ -35,6 +35,7 @@ bool rcv_flush(void)
 		struct gw_port *port = &gw->port[i];
 		if (link_count(&port->out) == 0)
 			continue;
+		gw_sent(port);
 		if (UNLIKELY(!port->link_up)) {
 			drop_waiting(port);
 			continue;
@@ -61,8 +62,7 @@ bool rcv_run(void)
 		if (!nic[i])
 			continue;
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, NIC_BURST);
-		for (uint32_t k = 0; k < n; k++)
-			gw_input(gw, i, burst[k]);
+		gw_input(gw, i, burst, n);
 		got += n;
 	}
 	return rcv_flush() || got;

@@ -32,7 +32,7 @@ static void send_arp(struct gw *gw, uint32_t port, uint16_t operation, const mac
 	a->sender_ip = sender;
 	a->target_mac = *target_mac;
 	a->target_ip = target;
-	gw_transmit(gw, port, p);
+	gw_transmit(gw, &gw->port[port], p);
 }
 
 void arp_ask(struct gw *gw, uint32_t port, ip4 target, const mac *to)
@@ -70,7 +70,7 @@ static const struct gw_address *on_link(const struct gw_port *port, ip4 a)
 }
 
 /* Somebody else uses an address of ours: say so, and defend it (RFC 5227
- * section 2.4 (b)), at most every ten seconds. */
+ * section 2.4 (c)), at most every ten seconds. */
 static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 {
 	char addr[FMT_IP4], from[FMT_MAC];
@@ -80,26 +80,38 @@ static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 		arp_announce(gw, port, a->sender_ip);
 }
 
+/* An address that is answered for on a port: its own, or one in its networks that
+ * the application owns there (proxy ARP, RFC 3022 section 6.2). */
+static bool is_ours(const struct gw *gw, uint32_t port, ip4 a)
+{
+	const struct gw_owned *claim;
+	if (gw_port_has(&gw->port[port], a))
+		return true;
+	return on_link(&gw->port[port], a) && (claim = gw_owned(gw, a)) && claim->port == port;
+}
+
 static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 {
 	const struct gw_port *in = &gw->port[port];
 	if (malformed(a))
 		return DROP_ARP_BAD;
 	bool probe = ip4_raw(a->sender_ip) == 0; /* RFC 5227 section 2.1.1 */
-	if (gw_port_has(in, a->sender_ip)) {
+	if (is_ours(gw, port, a->sender_ip)) {
 		conflict(gw, port, a);
 		return DROP_ARP_BAD;
 	}
-	if (!probe && !on_link(in, a->sender_ip))
+	if (ip4_no_host(a->sender_ip) && !probe)
 		return DROP_ARP_BAD;
 	bool request = be16_get(a->operation) == ARP_REQUEST;
 	if (!request && be16_get(a->operation) != ARP_REPLY)
 		return DROP_ARP_BAD;
-	bool for_us = gw_port_has(in, a->target_ip);
+	bool for_us = is_ours(gw, port, a->target_ip);
 	/* An entry is made only for a station that asks for us, so that chatter
 	 * between others costs no entries; known stations are kept current (RFC
-	 * 826, "merge"), which is how a gratuitous ARP moves an address. */
-	if (!probe)
+	 * 826, "merge"), which is how a gratuitous ARP moves an address. A host may
+	 * ask with an address of another of its networks (Linux does unless told
+	 * otherwise): it gets its answer, but is no neighbour by that address. */
+	if (!probe && on_link(in, a->sender_ip))
 		neigh_learn4(gw, port, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);
 	if (request && for_us)

@@ -24,15 +24,21 @@ static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 	return csum_fold((uint32_t)a + b);
 }
 
+/* One's complement addition of words: the carry comes around. */
+static inline uint32_t csum_add32(uint32_t a, uint32_t b)
+{
+	uint32_t sum = a + b;
+	return sum + (sum < b);
+}
+
 /* Sum of an IPv4 header without options; 0xffff when its checksum is right. */
 static inline uint16_t csum_ip4_header(const void *h)
 {
 	const uint8_t *b = h;
-	uint64_t s = (uint64_t)load32(b) + load32(b + 4) + load32(b + 8) + load32(b + 12) +
-	             load32(b + 16);
-	uint32_t f = (uint32_t)s + (uint32_t)(s >> 32);
-	f += f < (uint32_t)s; /* end-around carry */
-	return csum_fold(f);
+	uint32_t s = csum_add32(load32(b), load32(b + 4));
+	s = csum_add32(s, load32(b + 8));
+	s = csum_add32(s, load32(b + 12));
+	return csum_fold(csum_add32(s, load32(b + 16)));
 }
 
 /* What to add to a sum when `was` becomes `is` (RFC 1624, equation 3:

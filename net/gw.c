@@ -29,12 +29,54 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 	pkt_free(p);
 }
 
+static void reenter(struct gw *gw, struct pkt *p);
+
+/* The way of a packet of our own making. */
+static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
+{
+	if (!gw_owned(gw, ip4_to(p)))
+		return ip4_route(gw, p, ip4_to(p));
+	p->out = PKT_PORT_SELF;
+	p->flags |= PKT_ROUTED;
+	return true;
+}
+
+ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
+{
+	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!route(gw, p))) {
+		gw_discard(gw, p, DROP_NO_ROUTE);
+		return;
+	}
+	if (UNLIKELY(p->out == PKT_PORT_SELF)) {
+		reenter(gw, p);
+		return;
+	}
+	struct gw_port *out = &gw->port[p->out];
+	if (UNLIKELY(p->len > out->mtu)) {
+		ip4_fragment(gw, p);
+		return;
+	}
+	struct neigh *n = neigh_ready4(&gw->neigh, p->out, p->hop);
+	if (UNLIKELY(!n)) {
+		neigh_resolve4(gw, p);
+		return;
+	}
+	n->used = true;
+	uint8_t *eth = pkt_push(p, sizeof n->eth);
+	if (UNLIKELY(!eth)) { /* no translation uses up the headroom; be sure */
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	memcpy(eth, &n->eth, sizeof n->eth);
+	gw_transmit(gw, out, p);
+}
+
 /* Carries out what an application or a protocol decided. */
-static void settle(struct gw *gw, struct pkt *p, enum verdict v)
+ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND)) {
 		gw->forwarded++;
-		gw_send(gw, p);
+		send(gw, p);
 		return;
 	}
 	if (v == V_LOCAL)
@@ -43,7 +85,7 @@ static void settle(struct gw *gw, struct pkt *p, enum verdict v)
 		pkt_free(p);
 }
 
-static enum verdict ip4_input(struct gw *gw, struct pkt *p)
+ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip4_parse(p);
 	if (UNLIKELY(wrong != DROP_NONE)) {
@@ -54,16 +96,29 @@ static enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	return gw->app->ip4(gw, p);
 }
 
-void gw_input(struct gw *gw, uint32_t port, struct pkt *p)
+/* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
+ * that no session seems younger than it is. */
+static inline void keep_clock(struct gw *gw)
 {
-	struct gw_port *in = &gw->port[port];
-	in->rx_packets++;
-	in->rx_bytes += p->len;
-	p->port = (uint8_t)port;
-	if (gw->app->frame) {
-		settle(gw, p, gw->app->frame(gw, p));
+	if (LIKELY(gw->now_us < gw->clock_us))
 		return;
-	}
+	uint32_t ms = (uint32_t)(gw->now_us / 1000);
+	gw->now_s = (uint32_t)(gw->now_us / 1000000);
+	gw->now_ms = ms;
+	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
+}
+
+/* What is neither IPv4 nor for the application as a frame. */
+static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
+{
+	if (type == ETH_ARP)
+		arp_input(gw, p);
+	else
+		gw_discard(gw, p, type == ETH_IP6 ? DROP_IPV6 : DROP_ETHERTYPE);
+}
+
+ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct pkt *p)
+{
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);
@@ -76,31 +131,29 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt *p)
 		}
 		p->flags |= PKT_L2_GROUP;
 	}
-	switch (be16_get(eth->type)) {
-	case ETH_IP4:
+	if (LIKELY(be16_raw(eth->type) == swap16(ETH_IP4)))
 		settle(gw, p, ip4_input(gw, p));
-		return;
-	case ETH_ARP:
-		arp_input(gw, p);
-		return;
-	case ETH_IP6:
-		gw_discard(gw, p, DROP_IPV6);
-		return;
-	default:
-		gw_discard(gw, p, DROP_ETHERTYPE);
-		return;
-	}
+	else
+		other_frame(gw, p, be16_get(eth->type));
 }
 
-void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p)
+void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 {
-	struct gw_port *out = &gw->port[port];
-	if (UNLIKELY(!link_push(&out->out, p))) {
-		gw_discard(gw, p, DROP_LINK_FULL);
-		return;
+	struct gw_port *in = &gw->port[port];
+	enum verdict (*frame)(struct gw *, struct pkt *) = gw->app->frame;
+	uint32_t bytes = 0;
+	keep_clock(gw);
+	for (uint32_t i = 0; i < n; i++) {
+		struct pkt *p = burst[i];
+		bytes += p->len;
+		p->port = (uint8_t)port;
+		if (frame)
+			settle(gw, p, frame(gw, p));
+		else
+			frame_input(gw, in, p);
 	}
-	out->tx_packets++;
-	out->tx_bytes += max_u32(p->len, ETH_MIN);
+	in->rx_packets += n;
+	in->rx_bytes += bytes;
 }
 
 /* A packet to one of our own addresses that the gateway itself sends or that
@@ -124,44 +177,27 @@ void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
 
 void gw_send(struct gw *gw, struct pkt *p)
 {
-	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!ip4_route(gw, p, ip4_to(p)))) {
-		gw_discard(gw, p, DROP_NO_ROUTE);
-		return;
-	}
-	if (UNLIKELY(p->out == PKT_PORT_SELF)) {
-		reenter(gw, p);
-		return;
-	}
-	if (UNLIKELY(p->len > gw->port[p->out].mtu)) {
-		ip4_fragment(gw, p);
-		return;
-	}
-	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
-	if (UNLIKELY(!n || !neigh_usable(n))) {
-		neigh_resolve4(gw, p);
-		return;
-	}
-	n->used = true;
-	uint8_t *eth = pkt_push(p, sizeof n->eth);
-	if (UNLIKELY(!eth)) { /* no translation uses up the headroom; be sure */
-		gw_discard(gw, p, DROP_NO_PACKET);
-		return;
-	}
-	memcpy(eth, &n->eth, sizeof n->eth);
-	gw_transmit(gw, p->out, p);
+	send(gw, p);
 }
 
-#define TICK_US 100000u
+void gw_forward(struct gw *gw, struct pkt *p)
+{
+	gw->forwarded++;
+	gw_send(gw, p);
+}
+
+void gw_resume(struct gw *gw, struct pkt *p)
+{
+	settle(gw, p, gw->app->ip4(gw, p));
+}
 
 bool gw_tick(struct gw *gw)
 {
+	keep_clock(gw);
 	if (gw->now_us >= gw->tick_us) {
-		/* In step with the seconds, so that now_s is behind by a turn at
-		 * most and no timeout ends early. */
-		gw->tick_us = (gw->now_us / TICK_US + 1) * TICK_US;
-		gw->now_s = (uint32_t)(gw->now_us / 1000000);
-		gw->now_ms = (uint32_t)(gw->now_us / 1000);
+		gw->tick_us = gw->clock_us; /* in step with the seconds */
 		neigh_tick(gw);
+		frag_tick(gw);
 	}
 	return gw->app->tick && gw->app->tick(gw);
 }

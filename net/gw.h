@@ -13,12 +13,15 @@
 #include "kernel/random.h"
 #include "net/app.h"
 #include "net/drop.h"
+#include "net/frag.h"
 #include "net/neigh.h"
 #include "net/wire.h"
 
 #define GW_PORTS      2u
 #define GW_ADDRESSES  CONFIG_ADDRESSES
 #define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_OWNED      32u
+#define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
 
@@ -35,10 +38,12 @@ struct gw_port {
 	mac address;
 	bool present; /* a NIC serves it */
 	bool link_up; /* set by the driver's side */
+	uint32_t up_ms; /* when it last came up */
 	uint32_t mtu; /* of IP packets */
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;
-	struct link out; /* frames to send */
+	struct link out;           /* frames to send */
+	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* last word about a station that claims our address */
 };
@@ -47,8 +52,16 @@ struct gw_port {
 struct gw_route {
 	uint32_t net, mask; /* host order */
 	uint32_t via;       /* next hop, raw; 0: the destination itself */
+	uint32_t own;       /* our address in a connected network, host order; 0: none */
 	uint8_t len;
-	uint8_t port; /* PKT_PORT_SELF: an address of our own */
+	uint8_t port;
+};
+
+/* Addresses that the application owns on a port's network beside the port's own,
+ * host order: ARP is answered for them, routes lead to ourselves. */
+struct gw_owned {
+	uint32_t first, last;
+	uint8_t port;
 };
 
 /* One dropped frame, for people. */
@@ -64,8 +77,9 @@ struct gw_drop_entry {
 struct gw {
 	/* Set by whoever drives the gateway. */
 	uint64_t now_us;
-	uint32_t now_s;  /* seconds since boot; gw_tick keeps it */
-	uint32_t now_ms; /* wraps; gw_tick keeps it */
+	uint32_t now_s;    /* seconds since boot, never late */
+	uint32_t now_ms;   /* wraps; up to 100 ms late */
+	uint64_t clock_us; /* when the two are to be set again */
 	struct pool *pool;
 	struct rng *rng;
 	const struct config *config;
@@ -75,7 +89,10 @@ struct gw {
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
 	uint32_t n_routes;
+	struct gw_owned owned[GW_OWNED];
+	uint32_t n_owned;
 	struct neigh_table neigh;
+	struct frag_table frags;
 
 	uint64_t drops[DROP_COUNT];
 	uint64_t forwarded;
@@ -87,8 +104,8 @@ struct gw {
 	/* ICMP error tokens, and IPv4 identification counters. */
 	uint32_t error_tokens;
 	uint64_t error_us;
-	struct hash_key id_key;
-	uint16_t id[64];
+	uint32_t id_mul;
+	uint16_t id[GW_IDS];
 
 	uint64_t n_drop_log;
 	struct gw_drop_entry drop_log[GW_DROP_LOG];
@@ -100,8 +117,8 @@ struct gw {
  * the next call). Needs pool, rng, config, app set and the rest zero. */
 const char *gw_init(struct gw *gw);
 
-/* A received frame on a port; takes the packet. */
-void gw_input(struct gw *gw, uint32_t port, struct pkt *p);
+/* n frames received on a port, in order; takes the packets. */
+void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 
 /* An IP packet (data at its header) on its way: route, size, neighbour. Takes
  * the packet. Anyone below main may call it. */
@@ -110,8 +127,30 @@ void gw_send(struct gw *gw, struct pkt *p);
 /* An IP packet of ours comes in on a port, for the translation there; takes it. */
 void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
 
+/* The same, counted as forwarded. Takes the packet. */
+void gw_forward(struct gw *gw, struct pkt *p);
+
+/* A packet that was kept goes through the application once more, data at its
+ * header, parsed. Takes the packet. */
+void gw_resume(struct gw *gw, struct pkt *p);
+
+/* Claims addresses for the application (gw_owned); false when there are too
+ * many ranges. Called from an application's init. */
+bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last) MUST_USE;
+
+/* The claim that an address falls under, NULL when the application owns it not. */
+const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
+
 /* Puts a finished frame onto a port's link; takes the packet. */
-void gw_transmit(struct gw *gw, uint32_t port, struct pkt *p);
+static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p);
+
+/* Counts what was put onto a port's link; once a burst. */
+static inline void gw_sent(struct gw_port *port)
+{
+	port->tx_packets += port->sent;
+	port->tx_bytes += port->sent_bytes;
+	port->sent = port->sent_bytes = 0;
+}
 
 /* Counts and logs a drop; the packet stays the caller's. Gives V_DROP. */
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
@@ -126,15 +165,22 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
  * `rest` is the second half of the first word row: MTU or pointer << 24. */
 void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
-/* Runs timers: keeps now_s and now_ms, neighbours, the application. Called
+/* Runs timers: neighbours, fragments, the application. Called
  * with now_us set; does a bounded piece of work; true when there is more. */
 bool gw_tick(struct gw *gw);
 
 /* Called when a port's link comes up: announces our addresses. */
 void gw_link_up(struct gw *gw, uint32_t port);
 
-/* A fresh identification for a datagram of ours to `to` (RFC 6864). */
-uint16_t gw_ip_id(struct gw *gw, ip4 to);
+/* A fresh identification, wire order, for a datagram to `to` that leaves with
+ * one of our addresses as source (RFC 6864 section 4.3). One counter for each
+ * hash value of the destination: no repeat soon, and nothing to learn from it
+ * about traffic to others. */
+static inline be16 gw_ip_id(struct gw *gw, ip4 to)
+{
+	return be16_of(gw->id[ip4_raw(to) * gw->id_mul >> 20]++);
+}
+_Static_assert(GW_IDS == 1u << 12, "gw_ip_id takes the upper twelve bits");
 
 /* One of our addresses on a port, NULL when it has none: the one on the
  * network of `peer` if there is one. */
@@ -143,6 +189,16 @@ const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 
 /* True when the address is one of ours: on this port, on any port. */
 bool gw_port_has(const struct gw_port *port, ip4 a);
 bool gw_is_own(const struct gw *gw, ip4 a);
+
+static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p)
+{
+	if (UNLIKELY(!link_push(&port->out, p))) {
+		gw_discard(gw, p, DROP_LINK_FULL);
+		return;
+	}
+	port->sent++;
+	port->sent_bytes += max_u32(p->len, ETH_MIN);
+}
 
 /* Listings for people (show.c); each writes one line and moves the cursor. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

@@ -1,5 +1,4 @@
-/* ICMP errors (RFC 792, RFC 1812 section 4.3) and the identification of our
- * own datagrams (RFC 6864 section 4.1). See gw.h. */
+/* ICMP errors (RFC 792, RFC 1812 section 4.3). See gw.h. */
 #include "net/gw.h"
 
 #include "net/csum.h"
@@ -9,14 +8,6 @@
 #define ERROR_RATE     1000u /* a second, RFC 1812 section 4.3.2.8 */
 #define ERROR_BURST    100u
 #define ERROR_TOKEN_US (1000000u / ERROR_RATE)
-
-uint16_t gw_ip_id(struct gw *gw, ip4 to)
-{
-	uint32_t word = ip4_raw(to);
-	/* One counter for each hash value: no repeat soon for one destination,
-	 * and nothing learned about traffic to another. */
-	return gw->id[hash_words(&gw->id_key, &word, 1) % ARRAY_SIZE(gw->id)]++;
-}
 
 static bool take_token(struct gw *gw)
 {
@@ -33,7 +24,9 @@ static bool take_token(struct gw *gw)
 		gw->icmp_suppressed++;
 		return false;
 	}
-	gw->error_tokens--;
+	/* One or two, so that nobody can count by them what others caused (the side
+	 * channel of "SAD DNS", CVE-2020-25705). */
+	gw->error_tokens -= min_u32(gw->error_tokens, 1 + rng_below(gw->rng, 2));
 	return true;
 }
 

@@ -36,7 +36,7 @@ uint16_t ip4_header_sum(const struct pkt *p)
 	return csum_sum(p->data, (size_t)(p->data[0] & 15) * 4);
 }
 
-/* The rarer half of ip4_parse: a header longer than 20 bytes, not yet noted. */
+/* A header longer than 20 bytes, all else noted. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {
 	bool route;
@@ -48,7 +48,7 @@ static enum drop parse_options(struct pkt *p, uint32_t hlen)
 	return route ? DROP_SOURCE_ROUTE : DROP_NONE;
 }
 
-enum drop ip4_parse(struct pkt *p)
+enum drop ip4_parse_rare(struct pkt *p)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	if (UNLIKELY(p->len < IP4_MIN))
@@ -81,12 +81,6 @@ const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to)
 	return NULL;
 }
 
-/* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
-static bool not_a_host(ip4 a)
-{
-	return a.b[0] == 0 || a.b[0] == 127 || a.b[0] >= 224;
-}
-
 /* All ones or all zeros in the host part of a connected network that has room
  * for them (RFC 3021: /31 has neither). */
 static bool network_broadcast(const struct gw_port *port, ip4 a)
@@ -105,9 +99,11 @@ static bool network_broadcast(const struct gw_port *port, ip4 a)
 bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 {
 	ip4 from = ip4_header(p)->from;
-	if (not_a_host(from))
+	if (ip4_no_host(from))
 		return true;
 	const struct gw_route *r = ip4_route_for(gw, from);
+	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
+		return true;
 	return !r || r->port != p->port || network_broadcast(&gw->port[p->port], from);
 }
 
@@ -116,7 +112,7 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 	ip4 to = ip4_to(p);
 	if (to.b[0] >= 224 && (to.b[0] < 240 || ip4_raw(to) == 0xffffffff))
 		return DROP_MULTICAST;
-	if (not_a_host(to))
+	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
 		if (network_broadcast(&gw->port[i], to))
@@ -133,7 +129,7 @@ enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_TTL);
 	}
 	if (be16_get(h->frag) & IP4_DF) {
-		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, gw->port[p->out].mtu);
+		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, ip4_mtu(gw, p));
 		return gw_drop(gw, p, DROP_TOO_BIG);
 	}
 	return V_SEND; /* gw_send splits it */
@@ -145,7 +141,7 @@ void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, ui
 	h->version_ihl = 0x45;
 	h->tos = tos;
 	h->len = be16_of((uint16_t)p->len);
-	h->id = be16_of(gw_ip_id(gw, to));
+	h->id = gw_ip_id(gw, to);
 	h->frag = be16_of(0);
 	h->ttl = IP4_TTL;
 	h->proto = proto;

@@ -20,7 +20,7 @@ static inline ip4 ip4_to(const struct pkt *p)
 /* Checks version, lengths, header checksum and options; cuts link padding;
  * notes l4, l4_len, proto and the fragment flags in p. Gives DROP_NONE or what
  * is wrong. data is at the IPv4 header. */
-enum drop ip4_parse(struct pkt *p) MUST_USE;
+static inline enum drop ip4_parse(struct pkt *p) MUST_USE;
 
 /* Offset in the header of the option that ip4_parse found malformed. */
 uint8_t ip4_option_error(const struct pkt *p);
@@ -29,8 +29,15 @@ uint8_t ip4_option_error(const struct pkt *p);
  * is no route. */
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
 
-/* The route for an address, NULL when there is none. */
+/* The route for an address, NULL when there is none. An address of our own has
+ * the route of its network. */
 const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
+
+/* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
+static inline bool ip4_no_host(ip4 a)
+{
+	return a.b[0] == 0 || a.b[0] == 127 || a.b[0] >= 224;
+}
 
 /* True when the source cannot be a host's on the side p came from (RFC 1812
  * sections 5.3.7 and 5.3.8; RFC 2827): class, own address, or a route back
@@ -63,6 +70,26 @@ uint16_t ip4_header_sum(const struct pkt *p);
 
 /* --- bodies on the way of every packet ------------------------------------- */
 
+/* ip4_parse for what is rarer: options, fragments, and all that is wrong. */
+enum drop ip4_parse_rare(struct pkt *p) MUST_USE;
+
+static inline enum drop ip4_parse(struct pkt *p)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	if (UNLIKELY(p->len < IP4_MIN || h->version_ihl != 0x45))
+		return ip4_parse_rare(p);
+	uint32_t len = be16_get(h->len);
+	if (UNLIKELY(len > p->len || len < IP4_MIN ||
+	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET)))
+		return ip4_parse_rare(p);
+	p->len = p->total = len; /* without the link's padding */
+	p->l4 = IP4_MIN;
+	p->l4_len = (uint16_t)(len - IP4_MIN);
+	p->proto = h->proto;
+	p->flags &= (uint8_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	return csum_ip4_header(h) == 0xffff ? DROP_NONE : DROP_IP_CHECKSUM;
+}
+
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 {
 	uint32_t addr = ip4_get(to);
@@ -70,7 +97,7 @@ static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 	for (; r < end; r++) {
 		if ((addr & r->mask) != r->net)
 			continue;
-		p->out = r->port;
+		p->out = UNLIKELY(addr == r->own) ? PKT_PORT_SELF : r->port;
 		p->hop = r->via ? r->via : ip4_raw(to);
 		p->flags |= PKT_ROUTED;
 		return true;
@@ -88,12 +115,18 @@ static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta)
 	h->sum = csum_apply(h->sum, delta + IP4_HOP_DELTA);
 }
 
+/* What the way on carries; a packet that is turned around inside goes back to the
+ * side it came from. */
+static inline uint32_t ip4_mtu(const struct gw *gw, const struct pkt *p)
+{
+	return gw->port[p->out < GW_PORTS ? p->out : p->port].mtu;
+}
+
 enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p);
 
 static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p)
 {
-	uint32_t mtu = p->out < GW_PORTS ? gw->port[p->out].mtu : 0xffff;
-	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > mtu))
+	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > ip4_mtu(gw, p)))
 		return ip4_cannot_forward(gw, p);
 	return V_SEND;
 }

@@ -14,6 +14,7 @@
 #define ASK_TRIES 3u
 #define FAILED_MS 3000u
 #define PROBE_MS  1000u /* between questions about an entry in use */
+#define SETTLE_MS 3000u /* a link that came up may not carry frames before that */
 
 /* Time order with wrap-around: true when `at` has come. */
 static bool due(uint32_t now_ms, uint32_t at)
@@ -25,6 +26,13 @@ void neigh_init(struct gw *gw)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
 		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
+}
+
+static void set_state(struct neigh *n, enum neigh_state state)
+{
+	n->state = (uint8_t)state;
+	bool is4 = n->key[2] == NEIGH_KEY4_W2;
+	n->ready = is4 && neigh_usable(n) ? (uint16_t)(NEIGH_READY4 | n->port) : 0;
 }
 
 /* Takes the oldest waiting packet off an entry. */
@@ -54,7 +62,7 @@ static void drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 static void forget(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	drop_parked(gw, n, reason);
-	n->state = NEIGH_FREE;
+	set_state(n, NEIGH_FREE);
 }
 
 /* How willingly an entry gives way to a new one; higher goes first. */
@@ -141,7 +149,7 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 			gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
 			return;
 		}
-		n->state = NEIGH_ASKING;
+		set_state(n, NEIGH_ASKING);
 		ask(gw, n, NULL);
 	}
 	park(gw, n, p);
@@ -155,7 +163,7 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 		n = take_entry(gw, port, addr);
 	if (!n || n->state == NEIGH_STATIC)
 		return;
-	n->state = (uint8_t)state;
+	set_state(n, state);
 	n->tries = 0;
 	n->used = false;
 	n->confirmed_ms = gw->now_ms;
@@ -167,17 +175,24 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 		gw_send(gw, p);
 }
 
+/* A link that has just come up may be deaf yet (spanning tree, a card that starts):
+ * silence means nothing then. */
+static bool settling(const struct gw *gw, const struct neigh *n)
+{
+	return gw->now_ms - gw->port[n->port].up_ms < SETTLE_MS;
+}
+
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
 	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC || !due(gw->now_ms, n->next_ms))
 		return;
 	switch (n->state) {
 	case NEIGH_ASKING:
-		if (n->tries < ASK_TRIES) {
+		if (n->tries < ASK_TRIES || settling(gw, n)) {
 			ask(gw, n, NULL);
 			return;
 		}
-		n->state = NEIGH_FAILED; /* before the errors, which may come back here */
+		set_state(n, NEIGH_FAILED); /* before the errors, which may come back here */
 		n->next_ms = gw->now_ms + FAILED_MS;
 		drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
@@ -187,7 +202,7 @@ static void tick_entry(struct gw *gw, struct neigh *n)
 				forget(gw, n, DROP_NO_NEIGHBOUR);
 			return;
 		}
-		n->state = NEIGH_PROBING;
+		set_state(n, NEIGH_PROBING);
 		ask(gw, n, &n->eth.to);
 		return;
 	case NEIGH_PROBING:

@@ -31,8 +31,9 @@ enum neigh_state {
 
 struct neigh {
 	uint32_t key[4];
+	uint16_t ready; /* NEIGH_READY4 | port while IPv4 packets may go there, else 0 */
 	uint8_t port;
-	uint8_t state;
+	uint8_t state; /* enum neigh_state, by set_state */
 	uint8_t tries;
 	bool used;          /* since the last confirmation */
 	struct eth_hdr eth; /* ready to copy in front of a packet */
@@ -53,6 +54,9 @@ struct gw;
 
 /* The entry of an IPv4 neighbour on a port, NULL when there is none. */
 static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t port, uint32_t addr_raw);
+
+/* The entry of an IPv4 neighbour that packets can be sent to now, else NULL. */
+static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t port, uint32_t addr_raw);
 
 /* True when packets can be sent to it now. */
 static inline bool neigh_usable(const struct neigh *n)
@@ -79,6 +83,7 @@ void neigh_flush(struct gw *gw, uint32_t port);
 
 /* The 16-byte key of an IPv4 address. */
 #define NEIGH_KEY4_W2 0xffff0000u /* ::ffff: as loaded */
+#define NEIGH_READY4  0x100u
 
 /* Multiply-shift hashing with secret odd multipliers: universal, three
  * instructions a word; the set has a fixed number of ways, so collisions cost
@@ -98,6 +103,16 @@ static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t port, ui
 	for (unsigned i = 0; i < NEIGH_WAYS; i++, n++)
 		if (n->key[3] == addr_raw && n->key[2] == NEIGH_KEY4_W2 && n->port == port &&
 		    n->state != NEIGH_FREE)
+			return n;
+	return NULL;
+}
+
+static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t port, uint32_t addr_raw)
+{
+	struct neigh *n = t->entry[addr_raw * t->mul[3] >> 24], *end = n + NEIGH_WAYS;
+	uint32_t ready = NEIGH_READY4 | port;
+	for (; n < end; n++)
+		if (LIKELY(n->key[3] == addr_raw && n->ready == ready))
 			return n;
 	return NULL;
 }

@@ -46,7 +46,8 @@ bool gw_is_own(const struct gw *gw, ip4 a)
 
 /* Keeps the table sorted by falling prefix length; among equals the earlier
  * one wins. */
-static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint8_t port)
+static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint32_t own,
+                      uint8_t port)
 {
 	if (gw->n_routes == GW_ROUTES)
 		return false;
@@ -57,10 +58,27 @@ static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, ui
 	        .net = net & addr_mask4(len),
 	        .mask = addr_mask4(len),
 	        .via = via,
+	        .own = own,
 	        .len = len,
 	        .port = port,
 	};
 	return true;
+}
+
+bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last)
+{
+	if (gw->n_owned == GW_OWNED)
+		return false;
+	gw->owned[gw->n_owned++] = (struct gw_owned){first, last, (uint8_t)port};
+	return true;
+}
+
+const struct gw_owned *gw_owned(const struct gw *gw, ip4 a)
+{
+	for (uint32_t i = 0; i < gw->n_owned; i++)
+		if (ip4_get(a) >= gw->owned[i].first && ip4_get(a) <= gw->owned[i].last)
+			return &gw->owned[i];
+	return NULL;
 }
 
 /* The port on whose network an address lies; GW_PORTS when on none. */
@@ -87,17 +105,32 @@ static const char *setup_port(struct gw *gw, uint32_t i)
 		ip4 a = c->address[k].addr.v4;
 		char text[FMT_IP4];
 		if (gw_is_own(gw, a))
-			return fail("address %s is given twice", fmt_ip4(text, a));
+			return fail("%s.address %s is given twice", port->name, fmt_ip4(text, a));
 		uint32_t other = port_of(gw, a);
 		if (other < i)
 			return fail("%s.address %s lies in the network of %s.address", port->name,
 			            fmt_ip4(text, a), gw->port[other].name);
 		port->addr[port->n_addr++] = (struct gw_address){a, c->address[k].len};
-		if (!add_route(gw, ip4_get(a), 32, 0, PKT_PORT_SELF) ||
-		    !add_route(gw, ip4_get(a), c->address[k].len, 0, (uint8_t)i))
+		/* A second address in a network has a route of its own. */
+		uint8_t len = other == i ? 32 : c->address[k].len;
+		if (!add_route(gw, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
 			return fail("too many routes");
 	}
 	return NULL;
+}
+
+/* Our own addresses stay ours inside a network that is routed elsewhere. */
+static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
+			const struct gw_address *a = &gw->port[i].addr[k];
+			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)))
+				continue;
+			if (!add_route(gw, ip4_get(a->addr), 32, 0, ip4_get(a->addr), (uint8_t)i))
+				return false;
+		}
+	return true;
 }
 
 /* A next hop must be a neighbour, and not one of ourselves. */
@@ -114,7 +147,8 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	if (gw_is_own(gw, via->v4))
 		return fail("%s %s is the gateway's own address", key, addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
-	if (!add_route(gw, net, to ? to->len : 0, ip4_raw(via->v4), (uint8_t)port))
+	uint8_t len = to ? to->len : 0;
+	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) || !keep_own(gw, net, len))
 		return fail("too many routes");
 	return NULL;
 }
@@ -159,9 +193,9 @@ static const char *setup_neighbours(struct gw *gw)
 
 const char *gw_init(struct gw *gw)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(gw->id_key.k); i++)
-		gw->id_key.k[i] = rng_u32(gw->rng);
+	gw->id_mul = rng_u32(gw->rng) | 1;
 	rng_bytes(gw->rng, gw->id, sizeof gw->id);
+	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		const char *bad = setup_port(gw, i);
 		if (bad)
@@ -175,6 +209,7 @@ const char *gw_init(struct gw *gw)
 
 void gw_link_up(struct gw *gw, uint32_t port)
 {
+	gw->port[port].up_ms = gw->now_ms;
 	if (gw->app->frame)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)

@@ -35,7 +35,8 @@ static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
 {
 	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
 	const struct gw_port *p = &gw->port[i / 4];
-	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets, p->tx_bytes};
+	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets + p->sent,
+	                          p->tx_bytes + p->sent_bytes};
 	line(buf, size, name[i % 4], "if", p->name, value[i % 4]);
 }
 
@@ -84,8 +85,7 @@ bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip4(via, ip4_from_raw(r->via)),
 		    port_name(gw, r->port));
 	else
-		fmt(buf, size, "%s/%u %s", net, r->len,
-		    r->port == PKT_PORT_SELF ? "own address" : port_name(gw, r->port));
+		fmt(buf, size, "%s/%u %s", net, r->len, port_name(gw, r->port));
 	return true;
 }
 

@@ -51,7 +51,8 @@ enum { IP4_DF = 0x4000, IP4_MF = 0x2000, IP4_OFFSET = 0x1fff };
 enum { IP4_MIN = 20, IP4_TTL = 64 };
 enum { IP4_OPT_END = 0, IP4_OPT_NOP = 1, IP4_OPT_LSRR = 131, IP4_OPT_SSRR = 137 };
 
-enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17 };
+enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_DCCP = 33, PROTO_IP6 = 41 };
+enum { PROTO_AH = 51, PROTO_UDPLITE = 136 };
 
 /* UDP (RFC 768). */
 struct udp_hdr {
@@ -96,6 +97,8 @@ enum {
 	ICMP_ECHO = 8,
 	ICMP_TIME_EXCEEDED = 11,
 	ICMP_PARAMETER = 12,
+	ICMP_TIMESTAMP = 13,
+	ICMP_TIMESTAMP_REPLY = 14,
 };
 /* Codes of ICMP_UNREACHABLE (RFC 792, RFC 1812 section 5.2.7.1). */
 enum {

@@ -12,10 +12,11 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 {
 	const struct nat_session *s = &t->session[i];
 	CHECK_THAT(s->proto < NAT_PROTOS);
-	CHECK_THAT(s->mapping < t->size);
+	CHECK_THAT(s->mapping < t->mapping_free.fresh);
 	const struct nat_mapping *m = &t->mapping[s->mapping];
 	CHECK_THAT(m->n_sessions > 0);
-	CHECK_THAT(m->in_ip == s->in_ip && m->in_port == (uint16_t)s->ports);
+	CHECK_THAT(s->in_ip == (m->proto == NAT_OTHER ? m->ext_ip : m->in_ip));
+	CHECK_THAT(m->in_port == (uint16_t)s->ports);
 	CHECK_THAT(m->proto == s->proto);
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
 	CHECK_THAT(nat_knows_peer(t, m, s->rem_ip));
@@ -31,63 +32,106 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 
 static const char *check_mapping(const struct nat_table *t, const struct nat_mapping *m)
 {
+	CHECK_THAT(m->host < t->host_free.fresh);
+	const struct nat_host *h = &t->host[m->host];
+	CHECK_THAT(h->ip == m->in_ip);
+	CHECK_THAT(h->external == m->external && m->external < t->n_external);
+	CHECK_THAT(t->external[m->external].ip == m->ext_ip);
+	CHECK_THAT(m->n_sessions > 0 || m->is_static);
+	if (m->proto == NAT_OTHER)
+		return NULL;
 	uint32_t port = swap16(m->ext_port);
 	CHECK_THAT(port != 0);
-	CHECK_THAT(t->ports[m->proto]->used[port / 32] >> port % 32 & 1);
+	CHECK_THAT(t->external[m->external].ports[m->proto]->used[port / 32] >> port % 32 & 1);
 	CHECK_THAT(nat_mapping_find(t, m->proto, m->in_ip, m->in_port) == m);
-	CHECK_THAT(m->n_sessions > 0);
 	return NULL;
 }
 
-static const char *check_ports(const struct nat_table *t)
+/* The ports of one external address for one protocol; adds up what they hold. */
+static const char *check_ports(const struct nat_table *t, uint32_t external, unsigned proto,
+                               uint32_t *mappings, uint64_t *sessions)
+{
+	const struct nat_ports *p = t->external[external].ports[proto];
+	for (uint32_t port = 0; port < 65536; port++) {
+		uint32_t index = p->mapping[swap16((uint16_t)port)];
+		bool used = p->used[port / 32] >> port % 32 & 1;
+		CHECK_THAT(used == (index != NAT_NONE) || port == 0);
+		if (index == NAT_NONE)
+			continue;
+		CHECK_THAT(index < t->mapping_free.fresh);
+		const struct nat_mapping *m = &t->mapping[index];
+		CHECK_THAT(m->proto == proto && swap16(m->ext_port) == port);
+		CHECK_THAT(m->external == external);
+		const char *bad = check_mapping(t, m);
+		if (bad)
+			return bad;
+		++*mappings;
+		*sessions += m->n_sessions;
+	}
+	return NULL;
+}
+
+/* Mappings are found by their ports; those without by their only session. */
+static const char *check_mappings(const struct nat_table *t)
 {
 	uint32_t mappings = 0;
 	uint64_t sessions = 0;
-	for (unsigned proto = 0; proto < NAT_PROTOS; proto++)
-		for (uint32_t port = 0; port < 65536; port++) {
-			const struct nat_ports *p = t->ports[proto];
-			uint32_t index = p->mapping[swap16((uint16_t)port)];
-			bool used = p->used[port / 32] >> port % 32 & 1;
-			CHECK_THAT(used == (index != NAT_NONE) || port == 0);
-			if (index == NAT_NONE)
-				continue;
-			CHECK_THAT(index < t->size);
-			const struct nat_mapping *m = &t->mapping[index];
-			CHECK_THAT(m->proto == proto && swap16(m->ext_port) == port);
-			const char *bad = check_mapping(t, m);
-			if (bad)
-				return bad;
-			mappings++;
-			sessions += m->n_sessions;
-		}
+	const char *bad = NULL;
+	for (uint32_t e = 0; e < t->n_external; e++)
+		for (unsigned proto = 0; proto < NAT_WITH_PORTS && !bad; proto++)
+			bad = check_ports(t, e, proto, &mappings, &sessions);
+	for (uint32_t i = 0; i < t->session_free.fresh && !bad; i++) {
+		const struct nat_session *s = &t->session[i];
+		if (s->state == NAT_FREE || s->proto != NAT_OTHER)
+			continue;
+		CHECK_THAT(t->mapping[s->mapping].n_sessions == 1);
+		bad = check_mapping(t, &t->mapping[s->mapping]);
+		mappings++;
+		sessions++;
+	}
+	if (bad)
+		return bad;
 	CHECK_THAT(mappings == t->n_mappings);
 	CHECK_THAT(sessions == t->n_sessions);
 	return NULL;
 }
 
-static const char *check_lists(const struct nat_table *t)
+/* Entries in use and entries given back are all that were ever taken. */
+static const char *check_free(const struct nat_table *t)
 {
-	uint32_t in_wheel = 0, in_buckets = 0, free_sessions = 0, free_mappings = 0;
+	uint32_t sessions = 0, mappings = 0, hosts = 0;
+	CHECK_THAT(t->session_free.fresh <= t->session_free.size && t->session_free.size == t->size);
+	CHECK_THAT(t->mapping_free.fresh <= t->mapping_free.size);
+	CHECK_THAT(t->host_free.fresh <= t->host_free.size);
+	for (uint32_t i = t->session_free.head; i != NAT_NONE; i = t->session[i].next) {
+		CHECK_THAT(i < t->session_free.fresh && ++sessions <= t->size);
+		CHECK_THAT(t->session[i].state == NAT_FREE);
+	}
+	for (uint32_t i = t->mapping_free.head; i != NAT_NONE; i = t->mapping[i].next)
+		CHECK_THAT(i < t->mapping_free.fresh && ++mappings <= t->mapping_free.size);
+	for (uint32_t i = t->host_free.head; i != NAT_NONE; i = t->host[i].next)
+		CHECK_THAT(i < t->host_free.fresh && ++hosts <= t->host_free.size);
+	CHECK_THAT(sessions == t->session_free.fresh - t->n_sessions);
+	CHECK_THAT(mappings == t->mapping_free.fresh - t->n_mappings);
+	CHECK_THAT(hosts == t->host_free.fresh - t->n_hosts);
+	return NULL;
+}
+
+static const char *check_wheel(const struct nat_table *t)
+{
+	uint32_t in_wheel = 0, in_buckets = 0;
 	for (uint32_t slot = 0; slot < NAT_WHEEL; slot++)
-		for (uint32_t i = t->wheel[slot], back = NAT_NONE; i != NAT_NONE;
+		for (uint32_t i = t->wheel[slot], back = NAT_HEAD | slot; i != NAT_NONE;
 		     back = i, i = t->session[i].wheel_next) {
-			CHECK_THAT(i < t->size && ++in_wheel <= t->size);
+			CHECK_THAT(i < t->session_free.fresh && ++in_wheel <= t->size);
 			CHECK_THAT(t->session[i].state != NAT_FREE);
-			CHECK_THAT(t->session[i].slot == slot && t->session[i].wheel_prev == back);
+			CHECK_THAT(t->session[i].wheel_prev == back);
 		}
 	for (uint32_t b = 0; b <= t->mask; b++)
 		for (uint32_t i = t->session_bucket[b]; i != NAT_NONE; i = t->session[i].next)
-			CHECK_THAT(i < t->size && ++in_buckets <= t->size);
-	for (uint32_t i = t->session_free; i != NAT_NONE; i = t->session[i].next) {
-		CHECK_THAT(i < t->size && ++free_sessions <= t->size);
-		CHECK_THAT(t->session[i].state == NAT_FREE);
-	}
-	for (uint32_t i = t->mapping_free; i != NAT_NONE; i = t->mapping[i].next)
-		CHECK_THAT(i < t->size && ++free_mappings <= t->size);
+			CHECK_THAT(i < t->session_free.fresh && ++in_buckets <= t->size);
 	CHECK_THAT(in_wheel == t->n_sessions);
 	CHECK_THAT(in_buckets == t->n_sessions);
-	CHECK_THAT(free_sessions == t->size - t->n_sessions);
-	CHECK_THAT(free_mappings == t->size - t->n_mappings);
 	return NULL;
 }
 
@@ -108,13 +152,61 @@ static const char *check_peers(const struct nat_table *t)
 	return NULL;
 }
 
+/* What a host holds is what its sessions and mappings say. */
+static const char *check_host(const struct nat_table *t, uint32_t i)
+{
+	const struct nat_host *h = &t->host[i];
+	uint32_t sessions = 0, others = 0, ports = 0;
+	for (uint32_t k = 0; k < t->session_free.fresh; k++) {
+		const struct nat_session *s = &t->session[k];
+		bool own = s->state != NAT_FREE && t->mapping[s->mapping].host == i;
+		sessions += own;
+		others += own && s->proto == NAT_OTHER;
+	}
+	for (unsigned proto = 0; proto < NAT_WITH_PORTS; proto++)
+		for (uint32_t port = 0; port < 65536; port++) {
+			uint32_t m = t->external[h->external].ports[proto]->mapping[port];
+			ports += m != NAT_NONE && t->mapping[m].host == i;
+		}
+	CHECK_THAT(sessions == h->n_sessions);
+	CHECK_THAT(h->n_mappings > 0 && h->n_mappings == others + ports);
+	CHECK_THAT(nat_external_for(t, h->ip) == h->external);
+	CHECK_THAT(nat_host_sessions(t, h->ip) == h->n_sessions);
+	return NULL;
+}
+
+/* All hosts stand in the buckets once; the first few are counted through. */
+static const char *check_hosts(const struct nat_table *t)
+{
+	uint32_t hosts = 0, on_externals = 0;
+	uint64_t sessions = 0;
+	for (uint32_t b = 0; b <= t->host_mask; b++)
+		for (uint32_t i = t->host_bucket[b]; i != NAT_NONE; i = t->host[i].next) {
+			CHECK_THAT(i < t->host_free.fresh && ++hosts <= t->n_hosts);
+			sessions += t->host[i].n_sessions;
+			const char *bad = hosts <= 8 ? check_host(t, i) : NULL;
+			if (bad)
+				return bad;
+		}
+	for (uint32_t e = 0; e < t->n_external; e++)
+		on_externals += t->external[e].n_hosts;
+	CHECK_THAT(hosts == t->n_hosts);
+	CHECK_THAT(on_externals == t->n_hosts);
+	CHECK_THAT(sessions == t->n_sessions);
+	return NULL;
+}
+
 const char *nat_check(const struct nat_table *t)
 {
-	const char *bad = check_lists(t);
-	for (uint32_t i = 0; !bad && i < t->size; i++)
+	const char *bad = check_free(t);
+	if (!bad)
+		bad = check_wheel(t);
+	for (uint32_t i = 0; !bad && i < t->session_free.fresh; i++)
 		if (t->session[i].state != NAT_FREE)
 			bad = check_session(t, i);
 	if (!bad)
-		bad = check_ports(t);
-	return bad ? bad : check_peers(t);
+		bad = check_mappings(t);
+	if (!bad)
+		bad = check_peers(t);
+	return bad ? bad : check_hosts(t);
 }

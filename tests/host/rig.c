@@ -79,6 +79,7 @@ void rig_flush(struct rig *rig)
 		struct pkt *p;
 		if (rig->stalled[i] && port->link_up)
 			continue;
+		gw_sent(port);
 		while ((p = link_pop(&port->out)) != NULL) {
 			if (!port->link_up) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
@@ -102,7 +103,7 @@ bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len)
 	if (!to)
 		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
 	memcpy(to, frame, len);
-	gw_input(&rig->gw, port, p);
+	gw_input(&rig->gw, port, &p, 1);
 	rig_flush(rig);
 	return true;
 }

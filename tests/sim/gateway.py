@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from ipaddress import IPv4Address
 
 import oracle
 from scapy.layers.inet import IP
@@ -118,6 +119,12 @@ class Gateway:
             own = self.sources[WAN]
             assert own is not None
             own.add(words[1].split("/")[0])
+        if words[0] == "nat.pool":
+            own = self.sources[WAN]
+            assert own is not None
+            first, _, last = words[1].partition("-")
+            numbers = range(int(IPv4Address(first)), int(IPv4Address(last or first)) + 1)
+            own.update(str(IPv4Address(number)) for number in numbers)
 
     def _read(self, answer: Iterable[str], transport: bool = True) -> list[Sent]:
         sent = []

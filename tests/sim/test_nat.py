@@ -128,14 +128,6 @@ def test_short_transport_header(gateway: Gateway, number: int, size: int) -> Non
     assert gateway.drops() == {"l4-header": 2}
 
 
-@pytest.mark.parametrize("number", [0, 2, 41, 47, 50, 132, 255])
-def test_other_protocols_never_pass(gateway: Gateway, number: int) -> None:
-    error = only(gateway.lan(IP(src=A.ip, dst=SERVER, proto=number) / Raw(bytes(40))), LAN)
-    assert (error.frame[ICMP].type, error.frame[ICMP].code) == (3, 2)
-    assert gateway.wan(IP(src=SERVER, dst=OUTSIDE, proto=number) / Raw(bytes(40))) == []
-    assert gateway.drops() == {"protocol": 2}
-
-
 # --- mapping and filtering -----------------------------------------------------------------------
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gateway import A, NAT, OUTSIDE, SERVER, SERVER2, Gateway
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from gateway import A, NAT, OUTSIDE, SERVER, SERVER2, Gateway, only
+from scapy.layers.inet import ICMP, IP, UDP
+from tcp import Connection
 
 Start = Callable[..., Gateway]
 
@@ -21,14 +22,6 @@ def out_udp(gateway: Gateway, to: str = SERVER) -> bool:
 
 def in_udp(gateway: Gateway, source: str = SERVER) -> bool:
     return len(gateway.wan(IP(src=source, dst=OUTSIDE) / UDP(sport=53, dport=5000))) == 1
-
-
-def out_tcp(gateway: Gateway, flags: str) -> bool:
-    return len(gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=80, flags=flags))) == 1
-
-
-def in_tcp(gateway: Gateway, flags: str) -> bool:
-    return len(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / TCP(sport=80, dport=5000, flags=flags))) == 1
 
 
 def out_echo(gateway: Gateway) -> bool:
@@ -117,92 +110,37 @@ def test_mapping_lives_as_long_as_its_last_session(gateway: Gateway) -> None:
     assert gateway.stats()["nat_mappings"] == 0
 
 
-# --- TCP ------------------------------------------------------------------------------------------
-
-
-def established(gateway: Gateway) -> None:
-    assert out_tcp(gateway, "S")
-    assert in_tcp(gateway, "SA")
-    assert out_tcp(gateway, "A")
+# --- TCP (the machine of states is in test_rfc7857.py) ----------------------------------------------
 
 
 @PHASES
-def test_tcp_half_open(gateway: Gateway, phase: float) -> None:
-    gateway.wait(phase)
-    assert out_tcp(gateway, "S")
-    assert lives(gateway, 240)
-
-
-@PHASES
-@pytest.mark.parametrize(("config", "seconds"), [("", 7440), ("nat.tcp-timeout 9000\n", 9000)])
-def test_tcp_established(start: Start, phase: float, config: str, seconds: float) -> None:
-    """9000 s is more than once around the wheel of the table."""
+@pytest.mark.parametrize(("config", "seconds"), [
+    ("", 240), ("nat.tcp-transitory-timeout 100\n", 100), ("nat.tcp-opening-timeout 30\n", 30),
+])
+def test_tcp_half_open(start: Start, phase: float, config: str, seconds: float) -> None:
     gateway = start(NAT + config)
     gateway.wait(phase)
-    established(gateway)
+    only(Connection(gateway).out("S"))
     assert lives(gateway, seconds)
 
 
-@pytest.mark.parametrize("inside", [True, False])
-def test_tcp_with_one_fin_is_still_established(gateway: Gateway, inside: bool) -> None:
-    """RFC 5382 REQ-5: only both FINs begin the transitory timeout."""
-    established(gateway)
-    assert out_tcp(gateway, "FA") if inside else in_tcp(gateway, "FA")
-    assert lives(gateway, 7440)
-
-
-def test_tcp_with_both_fins(gateway: Gateway) -> None:
-    established(gateway)
-    assert out_tcp(gateway, "FA")
-    assert in_tcp(gateway, "FA")
-    assert out_tcp(gateway, "A")
-    gateway.wait(239)
-    assert sessions(gateway) == 1
-    assert in_tcp(gateway, "FA")  # a FIN again because the last ACK was lost
-    gateway.wait(240 + SLACK)
-    assert sessions(gateway) == 0
-
-
-@pytest.mark.parametrize("inside", [True, False])
-def test_tcp_reset(gateway: Gateway, inside: bool) -> None:
-    """RFC 7857 section 2.2: kept for four minutes."""
-    established(gateway)
-    assert out_tcp(gateway, "R") if inside else in_tcp(gateway, "R")
-    assert lives(gateway, 240)
-
-
-def test_tcp_reset_that_was_not_meant(gateway: Gateway) -> None:
-    """RFC 7857 section 2.2: data behind a reset keeps the session."""
-    established(gateway)
-    assert in_tcp(gateway, "R")
-    gateway.wait(200)
-    assert out_tcp(gateway, "A")
-    assert lives(gateway, 7440)
-
-
-def test_tcp_port_used_anew_after_fins(gateway: Gateway) -> None:
-    established(gateway)
-    assert out_tcp(gateway, "FA")
-    assert in_tcp(gateway, "FA")
-    gateway.wait(10)
-    established(gateway)
-    assert lives(gateway, 7440)
-
-
-def test_tcp_simultaneous_open(gateway: Gateway) -> None:
-    """RFC 5382 REQ-2a: a SYN from either side."""
-    assert out_tcp(gateway, "S")
-    assert in_tcp(gateway, "S")
-    assert out_tcp(gateway, "SA")
-    assert in_tcp(gateway, "SA")
-    assert lives(gateway, 7440)
+@PHASES
+@pytest.mark.parametrize(("config", "seconds"), [
+    ("", 7440 + 240), ("nat.tcp-timeout 9000\n", 9000 + 240), ("nat.tcp-transitory-timeout 20\n", 7440 + 20),
+])
+def test_tcp_established(start: Start, phase: float, config: str, seconds: float) -> None:
+    """9000 s is more than once around the wheel of the table. Both timeouts, one after the other: RFC 7857 figure 1."""
+    gateway = start(NAT + config)
+    gateway.wait(phase)
+    Connection(gateway).establish()
+    assert lives(gateway, seconds)
 
 
 # --- the clock --------------------------------------------------------------------------------------
 
 
 def test_a_long_sleep_ends_everything(gateway: Gateway) -> None:
-    established(gateway)
+    Connection(gateway).establish()
     assert out_udp(gateway)
     assert out_echo(gateway)
     gateway.wait(100000)

@@ -96,6 +96,7 @@ static void defaults(void)
 	               "watchdog 10\n"
 	               "debug off\n"
 	               "nat.sessions 100000\n"
+	               "nat.host-limit 0\n"
 	               "nat.filtering address-dependent\n"
 	               "nat.udp-timeout 300\n"
 	               "nat.tcp-timeout 7440\n"
@@ -130,12 +131,18 @@ static void every_key(void)
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
 	                           "debug on\n"
+	                           "nat.pool 203.0.113.10\n"
+	                           "nat.pool 203.0.113.20-203.0.113.30\n"
 	                           "nat.sessions 10000\n"
+	                           "nat.host-limit 500\n"
 	                           "nat.filtering endpoint-independent\n"
 	                           "nat.udp-timeout 120.25\n"
 	                           "nat.tcp-timeout 86400\n"
 	                           "nat.tcp-transitory-timeout 100.005\n"
 	                           "nat.icmp-timeout 4000000\n"
+	                           "nat.forward tcp 8080 192.168.1.10:80\n"
+	                           "nat.forward udp 53 192.168.1.11:5353\n"
+	                           "nat.protocol41 192.168.1.6\n"
 	                           "nat.hairpin off\n";
 	char all[2000];
 	GOOD(file);
@@ -219,9 +226,9 @@ static void unknown_keys(void)
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	/* Keys of later versions, and keys of nobody. */
-	static const char *const other[] = {"nat.pool", "syslog",     "lan.dhcp",    "http",
-	                                    "ivi.map",  "6rd.prefix", "nameserver",  "port",
-	                                    "lan.ra",   "lan",        "dns64-prefix"};
+	static const char *const other[] = {"nat.ftp", "syslog",     "lan.dhcp",    "http",
+	                                    "ivi.map", "6rd.prefix", "nameserver",  "port",
+	                                    "lan.ra",  "lan",        "dns64-prefix"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
 		char file[64], want[64];
 		snprintf(file, sizeof file, "%s 1", other[i]);
@@ -427,6 +434,42 @@ static void gateways_routes_neighbours(void)
 	            "neighbour: 127.0.0.1 is a loopback address");
 }
 
+static void nat_values(void)
+{
+	static const char pool[] = "nat.pool: expected an IPv4 address or a range, such as "
+	                           "203.0.113.10-203.0.113.20";
+	static const char forward[] = "nat.forward: expected tcp|udp PORT ADDRESS:PORT, such as "
+	                              "tcp 8080 192.168.1.10:80";
+	static const char *const bad_pool[] = {"203.0.113.20-203.0.113.10",
+	                                       "224.0.0.1",
+	                                       "2001:db8::1",
+	                                       "203.0.113.1-",
+	                                       "-203.0.113.1",
+	                                       "203.0.113.0/24"};
+	static const char *const bad_forward[] = {"sctp 80 192.168.1.10:80",
+	                                          "tcp 0 192.168.1.10:80",
+	                                          "tcp 65536 192.168.1.10:80",
+	                                          "tcp 80 192.168.1.10",
+	                                          "tcp 80 127.0.0.1:80",
+	                                          "tcp 80 192.168.1.10:0",
+	                                          "tcp 80",
+	                                          "tcp 80 192.168.1.10:80 x"};
+	char line[80], want[160];
+	for (unsigned i = 0; i < ARRAY_SIZE(bad_pool); i++) {
+		snprintf(line, sizeof line, "nat.pool %s\n", bad_pool[i]);
+		snprintf(want, sizeof want, "gateway.conf:1: %s", pool);
+		WRONG(line, want);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(bad_forward); i++) {
+		snprintf(line, sizeof line, "nat.forward %s\n", bad_forward[i]);
+		snprintf(want, sizeof want, "gateway.conf:1: %s", forward);
+		WRONG(line, want);
+	}
+	WRONG_VALUE("nat.protocol41 any",
+	            "nat.protocol41: expected an inside IPv4 address, such as 192.168.1.6");
+	WRONG_VALUE("nat.host-limit -1", "nat.host-limit: expected a number from 0 to 16000000");
+}
+
 static void numbers(void)
 {
 	WRONG_VALUE("lan.mtu 1279", "lan.mtu: expected a number from 1280 to 1500");
@@ -434,12 +477,11 @@ static void numbers(void)
 	WRONG_VALUE("wan.mtu 9000", "wan.mtu: expected a number from 1280 to 1500");
 	WRONG_VALUE("wan.mtu 1500 bytes", "wan.mtu: expected a number from 1280 to 1500");
 	WRONG_VALUE("wan.mtu 1400.0", "wan.mtu: expected a number from 1280 to 1500");
-	WRONG_VALUE("nat.sessions 99", "nat.sessions: expected a number from 100 to 16000000");
-	WRONG_VALUE("nat.sessions 16000001",
-	            "nat.sessions: expected a number from 100 to 16000000");
+	WRONG_VALUE("nat.sessions 0", "nat.sessions: expected a number from 1 to 16000000");
+	WRONG_VALUE("nat.sessions 16000001", "nat.sessions: expected a number from 1 to 16000000");
 	WRONG_VALUE("nat.sessions 4294967396",
-	            "nat.sessions: expected a number from 100 to 16000000");
-	WRONG_VALUE("nat.sessions -100", "nat.sessions: expected a number from 100 to 16000000");
+	            "nat.sessions: expected a number from 1 to 16000000");
+	WRONG_VALUE("nat.sessions -100", "nat.sessions: expected a number from 1 to 16000000");
 	GOOD("nat.sessions 100\nlan.mtu 1280\nwan.mtu 1500");
 	GOOD("nat.sessions 16000000");
 	WRONG_VALUE("nat.udp-timeout 0.999",
@@ -734,6 +776,7 @@ int main(void)
 	TEST(own_addresses);
 	TEST(gateways_routes_neighbours);
 	TEST(numbers);
+	TEST(nat_values);
 	TEST(full_lists);
 	TEST(command_line);
 	TEST(command_line_errors);

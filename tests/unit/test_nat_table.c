@@ -13,6 +13,13 @@ enum { SIZE = 300 };
 static struct nat_table table;
 static struct rng rng;
 
+/* A table with `externals` external addresses from 203.0.113.2 on. */
+static const char *init(uint32_t size, uint32_t externals)
+{
+	const struct nat_range range = {0xcb007102, 0xcb007102 + externals - 1, 0};
+	return nat_table_init(&table, size, &range, 1, &rng);
+}
+
 static void start(uint32_t size)
 {
 	static uint32_t seed;
@@ -20,7 +27,7 @@ static void start(uint32_t size)
 	host_arena(8 << 20);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
-	const char *wrong = nat_table_init(&table, size, ip4_of(0xcb007102), &rng);
+	const char *wrong = init(size, 1);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 
@@ -33,9 +40,9 @@ static void consistent(void)
 /* The mapping of an inside endpoint, made if need be. */
 static struct nat_mapping *mapping(uint8_t proto, uint32_t in_ip, uint16_t in_port)
 {
-	bool no_port;
+	enum nat_lack lack;
 	struct nat_mapping *m = nat_mapping_find(&table, proto, in_ip, in_port);
-	return m ? m : nat_mapping_new(&table, proto, in_ip, in_port, &no_port);
+	return m ? m : nat_mapping_new(&table, proto, in_ip, in_port, &lack);
 }
 
 static struct nat_session *session(uint32_t in_ip, uint16_t in_port, uint32_t rem_ip,
@@ -92,7 +99,7 @@ static struct flow random_flow(void)
 {
 	return (struct flow){
 	        .used = true,
-	        .proto = (uint8_t)rng_below(&rng, NAT_PROTOS),
+	        .proto = (uint8_t)rng_below(&rng, NAT_WITH_PORTS),
 	        .in_ip = 0x0a000001 + rng_below(&rng, 4),
 	        .rem_ip = 0xc6336401 + rng_below(&rng, 4),
 	        .in_port = (uint16_t)(1000 + rng_below(&rng, 5)),
@@ -157,7 +164,7 @@ static void look(void)
 {
 	struct flow f = random_flow();
 	struct nat_mapping *m = nat_mapping_find(&table, f.proto, f.in_ip, f.in_port);
-	CHECK(m == NULL || nat_mapping_of_port(&table, f.proto, m->ext_port) == m);
+	CHECK(m == NULL || nat_mapping_of_port(&table, 0, f.proto, m->ext_port) == m);
 	CHECK_EQ(m && nat_knows_peer(&table, m, f.rem_ip),
 	         model_knows(f.proto, f.in_ip, f.in_port, f.rem_ip));
 }
@@ -218,8 +225,9 @@ static void full_table(void)
 	start(100);
 	for (uint16_t i = 0; i < 100; i++)
 		CHECK(session(1, i, 2, 53, 10) != NULL);
-	bool no_port = true;
-	CHECK(nat_mapping_new(&table, NAT_UDP, 9, 9, &no_port) == NULL && !no_port);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_UDP, 9, 9, &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_ENTRY);
 	consistent();
 	CHECK(!nat_table_tick(&table, 12, 1000));
 	CHECK_EQ(table.n_sessions, 0);
@@ -232,7 +240,7 @@ static void full_table(void)
 static void all_ports(void)
 {
 	host_arena(32 << 20);
-	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	CHECK(init(70000, 1) == NULL);
 	static bool seen[65536];
 	memset(seen, 0, sizeof seen);
 	unsigned wrong = 0;
@@ -245,14 +253,14 @@ static void all_ports(void)
 			seen[port] = true;
 		}
 	CHECK_EQ(wrong, 0);
-	bool no_port = false;
-	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &no_port) == NULL);
-	CHECK(no_port);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_PORT);
 	/* Other ranges and protocols are not touched by that. */
 	CHECK(mapping(NAT_TCP, 70000, swap16(1023)) != NULL);
 	CHECK(mapping(NAT_UDP, 70000, swap16(40000)) != NULL);
 	CHECK_EQ(table.n_mappings, 64514);
-	struct nat_mapping *m = nat_mapping_of_port(&table, NAT_TCP, swap16(50000));
+	struct nat_mapping *m = nat_mapping_of_port(&table, 0, NAT_TCP, swap16(50000));
 	nat_mapping_drop(&table, m);
 	m = mapping(NAT_TCP, 70000, swap16(40000));
 	CHECK(m && swap16(m->ext_port) == 50000);
@@ -261,13 +269,14 @@ static void all_ports(void)
 static void icmp_takes_any_number(void)
 {
 	host_arena(32 << 20);
-	CHECK(nat_table_init(&table, 70000, ip4_of(1), &rng) == NULL);
+	CHECK(init(70000, 1) == NULL);
 	for (uint32_t i = 0; i < 65535; i++)
 		if (!mapping(NAT_ICMP, i, swap16(7)))
 			CHECK_EQ(i, -1);
-	bool no_port = false;
-	CHECK(nat_mapping_new(&table, NAT_ICMP, 70000, 7, &no_port) == NULL && no_port);
-	CHECK(nat_mapping_of_port(&table, NAT_ICMP, 0) == NULL);
+	enum nat_lack lack = NAT_HAS_ALL;
+	CHECK(nat_mapping_new(&table, NAT_ICMP, 70000, 7, &lack) == NULL);
+	CHECK_EQ(lack, NAT_LACKS_PORT);
+	CHECK(nat_mapping_of_port(&table, 0, NAT_ICMP, 0) == NULL);
 }
 
 static void port_zero_is_never_given(void)
@@ -281,7 +290,7 @@ static void port_zero_is_never_given(void)
 static void not_enough_memory(void)
 {
 	host_arena(1 << 20);
-	CHECK(nat_table_init(&table, 100000, ip4_of(1), &rng) != NULL);
+	CHECK(init(100000, 1) != NULL);
 }
 
 /* --- the wheel ------------------------------------------------------------------- */
@@ -400,6 +409,212 @@ static void ring_of_peers(void)
 	}
 }
 
+/* --- hosts and external addresses --------------------------------------------------- */
+
+static struct nat_session *other(uint32_t in_ip, uint16_t ip_proto, uint32_t rem_ip)
+{
+	enum nat_lack lack;
+	struct nat_mapping *m = nat_mapping_new(&table, NAT_OTHER, in_ip, ip_proto, &lack);
+	return m ? nat_session_new(&table, m, rem_ip, 0, NAT_OPEN, 100) : NULL;
+}
+
+static void pooled(uint32_t size, uint32_t externals)
+{
+	host_arena(48 << 20);
+	const char *wrong = init(size, externals);
+	CHECK_STR(wrong ? wrong : "fine", "fine");
+}
+
+/* A host keeps its address for all its protocols while it holds anything (RFC
+ * 4787 REQ-2), and the hosts are spread over the addresses. */
+static void paired_pooling(void)
+{
+	pooled(4000, 8);
+	for (uint32_t host = 1; host <= 400; host++) {
+		struct nat_mapping *udp = mapping(NAT_UDP, host, swap16(4000));
+		CHECK(udp != NULL && nat_external_find(&table, udp->ext_ip) == udp->external);
+		for (uint16_t i = 0; i < 4; i++) {
+			struct nat_mapping *m =
+			        mapping(i % 2 ? NAT_TCP : NAT_ICMP, host, (uint16_t)(50 + i));
+			CHECK(m && udp && m->external == udp->external);
+		}
+		CHECK_EQ(nat_external_for(&table, host), udp ? udp->external : 0);
+	}
+	for (uint32_t e = 0; e < 8; e++)
+		CHECK(table.external[e].n_hosts > 20 && table.external[e].n_hosts < 80);
+	CHECK_EQ(table.n_hosts, 400);
+}
+
+static void address_out_of_ports(void)
+{
+	pooled(4000, 2);
+	uint32_t full = NAT_NONE, drawn = 0;
+	enum nat_lack lack = NAT_HAS_ALL;
+	/* Even ports below 1024 of one address: 511. */
+	for (uint32_t host = 1; host <= 1200 && full == NAT_NONE; host++)
+		if (!nat_mapping_new(&table, NAT_UDP, host, swap16(80), &lack))
+			full = host;
+		else
+			drawn = host;
+	CHECK_EQ(lack, NAT_LACKS_PORT);
+	CHECK(full != NAT_NONE && drawn >= 511);
+	/* It did not fall back to the other address, which has ports. */
+	CHECK(table.external[0].n_hosts + table.external[1].n_hosts < 1022);
+	CHECK_EQ(nat_host_sessions(&table, full), 0);
+}
+
+static void external_ranges(void)
+{
+	const struct nat_range range[3] = {{100, 109, 0}, {200, 200, 0}, {50, 52, 0}};
+	host_arena(48 << 20);
+	CHECK(nat_table_init(&table, 100, range, 3, &rng) == NULL);
+	CHECK_EQ(table.n_external, 14);
+	static const uint32_t in[] = {100, 105, 109, 200, 50, 52}, at[] = {0, 5, 9, 10, 11, 13};
+	static const uint32_t out[] = {99, 110, 199, 201, 49, 53, 0, 0xffffffff};
+	for (unsigned i = 0; i < ARRAY_SIZE(in); i++) {
+		CHECK_EQ(nat_external_find(&table, swap32(in[i])), at[i]);
+		CHECK_EQ(table.external[at[i]].ip, swap32(in[i]));
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(out); i++)
+		CHECK_EQ(nat_external_find(&table, swap32(out[i])), NAT_NONE);
+}
+
+static void too_many_externals(void)
+{
+	host_arena(1 << 20);
+	CHECK_STR(init(100, NAT_EXTERNALS + 1), "nat.pool: more than 1024 addresses");
+	CHECK(init(100, NAT_EXTERNALS) != NULL); /* not in so little memory */
+	const struct nat_range all = {0, 0xffffffff, 0};
+	CHECK(nat_table_init(&table, 100, &all, 1, &rng) != NULL);
+}
+
+static void static_mappings(void)
+{
+	start(100);
+	CHECK(nat_mapping_static(&table, NAT_TCP, swap16(8080), 10, swap16(80)));
+	CHECK(!nat_mapping_static(&table, NAT_TCP, swap16(8080), 11, swap16(80)));
+	CHECK(!nat_mapping_static(&table, NAT_TCP, swap16(8081), 10, swap16(80)));
+	CHECK(nat_mapping_static(&table, NAT_UDP, swap16(8080), 11, swap16(80)));
+	struct nat_mapping *m = nat_mapping_find(&table, NAT_TCP, 10, swap16(80));
+	CHECK(m && m->is_static && m->ext_port == swap16(8080));
+	/* Nobody else gets its port, and it stays when its sessions are gone. */
+	CHECK(mapping(NAT_TCP, 12, swap16(8080))->ext_port != swap16(8080));
+	struct nat_session *s = nat_session_new(&table, m, 1, 2, NAT_OPEN, 10);
+	nat_session_drop(&table, s);
+	CHECK(nat_mapping_of_port(&table, 0, NAT_TCP, swap16(8080)) == m);
+	nat_mapping_drop(&table, nat_mapping_find(&table, NAT_TCP, 12, swap16(8080)));
+	consistent();
+}
+
+static void protocols_without_ports(void)
+{
+	start(100);
+	uint32_t ext = table.external[0].ip;
+	struct nat_session *s = other(10, 47, 77), *t = other(11, 47, 78), *u = other(10, 50, 77);
+	CHECK(s && t && u);
+	CHECK(nat_session_find(&table, NAT_OTHER, ext, 77, 47) == s);
+	CHECK(nat_session_find(&table, NAT_OTHER, ext, 78, 47) == t);
+	CHECK(nat_session_find(&table, NAT_OTHER, ext, 77, 50) == u);
+	CHECK(nat_session_find(&table, NAT_OTHER, ext, 79, 47) == NULL);
+	consistent();
+	nat_session_drop(&table, s);
+	consistent();
+	(void)nat_table_tick(&table, 200, 100);
+	CHECK_EQ(table.n_sessions, 0);
+	CHECK_EQ(table.n_hosts, 0);
+	consistent();
+}
+
+static void hosts_come_and_go(void)
+{
+	start(SIZE);
+	for (uint32_t round = 0; round < 5; round++) {
+		for (uint32_t i = 1; i <= SIZE; i++)
+			CHECK(session(i, swap16(1000), 2, 3, 1000 * round + 10) != NULL);
+		CHECK_EQ(table.n_hosts, SIZE);
+		CHECK_EQ(nat_host_sessions(&table, 7), 1);
+		consistent();
+		while (nat_table_tick(&table, 1000 * round + 20, 100))
+			;
+		CHECK_EQ(table.n_hosts, 0);
+		CHECK_EQ(nat_host_sessions(&table, 7), 0);
+		consistent();
+	}
+}
+
+/* --- room in a full table ------------------------------------------------------------- */
+
+static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
+{
+	for (uint16_t i = 0; i < SIZE; i++) {
+		struct nat_session *s = session(i < 10 ? 1000u + i : scanner, i, 2, 3, 100);
+		CHECK(s != NULL);
+		if (s) {
+			s->state = (uint8_t)state;
+			s->flags = flags;
+		}
+	}
+}
+
+/* Half-open sessions of the one who holds too much go, and no others. */
+static void half_open_sessions_make_room(void)
+{
+	start(SIZE);
+	fill(5, NAT_OPEN, 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		CHECK(nat_make_room(&table, 2000 + i));
+		CHECK(session(2000 + i, 1, 2, 3, 100) != NULL);
+		CHECK_EQ(table.n_sessions, SIZE);
+		consistent();
+	}
+	CHECK_EQ(table.evicted, 20);
+	for (uint32_t i = 0; i < 10; i++)
+		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
+	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 10 - 20);
+	CHECK(!nat_make_room(&table, 5)); /* not for itself */
+	start(SIZE);
+	fill(5, NAT_INIT, NAT_ANSWERED);
+	CHECK(nat_make_room(&table, 6));
+}
+
+static void whole_sessions_stay(void)
+{
+	static const struct {
+		uint8_t state, flags;
+	} row[] = {{NAT_OPEN, NAT_ANSWERED}, {NAT_ESTABLISHED, NAT_ANSWERED}, {NAT_IN_FIN, 0}};
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		start(SIZE);
+		fill(5, (enum nat_state)row[i].state, row[i].flags);
+		CHECK(!nat_make_room(&table, 6));
+		CHECK_EQ(table.n_sessions, SIZE);
+	}
+	/* Nor does anybody lose who has no more than the others. */
+	start(SIZE);
+	for (uint32_t i = 0; i < SIZE; i++)
+		CHECK(session(i + 1, 9, 2, 3, 100) != NULL);
+	CHECK(!nat_make_room(&table, SIZE + 1));
+	CHECK_EQ(table.evicted, 0);
+}
+
+/* RFC 7857 figure 1: TCP_EST T.O. leads to TRANS, TCP_TRANS T.O. from there. */
+static void established_lingers(void)
+{
+	start(SIZE);
+	table.linger_s = 240;
+	struct nat_session *s = session(1, 1, 2, 2, 7440);
+	s->state = NAT_ESTABLISHED;
+	(void)nat_table_tick(&table, 7440, 10);
+	CHECK_EQ(s->state, NAT_ESTABLISHED);
+	(void)nat_table_tick(&table, 7441, 10);
+	CHECK_EQ(s->state, NAT_TRANS);
+	consistent();
+	(void)nat_table_tick(&table, 7680, 10);
+	CHECK_EQ(table.n_sessions, 1);
+	(void)nat_table_tick(&table, 7681, 10);
+	CHECK_EQ(table.n_sessions, 0);
+	CHECK_EQ(table.expired, 1);
+}
+
 int main(void)
 {
 	TEST(against_the_model);
@@ -415,5 +630,15 @@ int main(void)
 	TEST(bounded_turn);
 	TEST(seconds_wrap);
 	TEST(ring_of_peers);
+	TEST(paired_pooling);
+	TEST(address_out_of_ports);
+	TEST(external_ranges);
+	TEST(too_many_externals);
+	TEST(static_mappings);
+	TEST(protocols_without_ports);
+	TEST(hosts_come_and_go);
+	TEST(half_open_sessions_make_room);
+	TEST(whole_sessions_stay);
+	TEST(established_lingers);
 	return tap_done();
 }

@@ -134,7 +134,7 @@ static void full_table(void)
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 4);
+	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
 	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(1))->via), 0xcb00710b);
 }
 
@@ -150,7 +150,7 @@ static void what_may_not_be(void)
 	         "route via 10.2.0.1 lies in no network of lan.address or wan.address"},
 	        {"route 8.0.0.0/8 via 10.1.0.1\n",
 	         "route via 10.1.0.1 is the gateway's own address"},
-	        {"lan.address 10.1.0.1/24\n", "address 10.1.0.1 is given twice"},
+	        {"lan.address 10.1.0.1/24\n", "lan.address 10.1.0.1 is given twice"},
 	        {"wan.address 10.1.9.9/24\n",
 	         "wan.address 10.1.9.9 lies in the network of lan.address"},
 	        {"neighbour 192.0.2.1 02:00:00:00:00:09\n",

@@ -1,0 +1,131 @@
+/* New sessions of the NAT: who may have one, and what is said when there is
+ * none. See nat44.h. */
+#include "apps/nat44.h"
+
+/* True for a packet that may begin a session. A TCP segment in the middle of a
+ * connection that is not known does not (RFC 5382 section 5 leaves it open). */
+static bool opens(const struct pkt *p, uint8_t proto)
+{
+	return proto != NAT_TCP || nat_tcp_opens((const struct tcp_hdr *)(p->data + p->l4));
+}
+
+/* A session cannot be had: the sender is told (RFC 5508 REQ-8). */
+static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum drop reason)
+{
+	if (reason == DROP_TABLE_FULL)
+		n->table_full++;
+	gw_error(gw, p, ICMP_UNREACHABLE, ICMP_ADMIN, 0);
+	return gw_drop(gw, p, reason);
+}
+
+static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat_mapping *m,
+                                        uint32_t rem_ip, uint16_t rem_port)
+{
+	enum nat_state state = m->proto == NAT_TCP ? NAT_INIT : NAT_OPEN;
+	return nat_session_new(&n->table, m, rem_ip, rem_port, state,
+	                       gw->now_s + n->life_s[m->proto][state]);
+}
+
+/* A mapping and a session for a new flow from inside; NULL with the reason. */
+static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uint32_t in_ip,
+                                uint32_t rem_ip, uint32_t ports, enum drop *why)
+{
+	struct nat_table *t = &n->table;
+	enum nat_lack lack = NAT_HAS_ALL;
+	if (n->host_limit && nat_host_sessions(t, in_ip) >= n->host_limit) {
+		*why = DROP_HOST_LIMIT;
+		return NULL;
+	}
+	*why = DROP_TABLE_FULL;
+	struct nat_mapping *m =
+	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
+	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
+	if (full && !nat_make_room(t, in_ip)) /* of another host: m stays */
+		return NULL;
+	if (!m)
+		m = nat_mapping_new(t, proto, in_ip, (uint16_t)ports, &lack);
+	if (!m) {
+		if (lack == NAT_LACKS_PORT)
+			*why = DROP_NO_PORT;
+		return NULL;
+	}
+	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16));
+	if (!s && m->n_sessions == 0 && !m->is_static)
+		nat_mapping_drop(t, m);
+	if (s && proto == NAT_TCP)
+		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
+		                  ports >> 16 | (uint32_t)m->ext_port << 16);
+	return s;
+}
+
+struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                 uint32_t ports, enum verdict *v)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	struct nat_session *s = NULL;
+	enum drop bad = ip4_bad_destination(gw, p);
+	if (bad == DROP_NONE && ip4_bad_source(gw, p))
+		bad = DROP_MARTIAN_SOURCE;
+	if (bad == DROP_NONE && !opens(p, proto))
+		bad = DROP_NO_SESSION;
+	if (bad != DROP_NONE) {
+		*v = gw_drop(gw, p, bad);
+		return NULL;
+	}
+	uint32_t rem_ip = nat_other_remote(p->proto, ip4_raw(h->to));
+	s = make(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
+	if (!s)
+		*v = refuse(gw, n, p, bad);
+	return s;
+}
+
+/* Why a new remote endpoint may not use a mapping; DROP_NONE when it may. */
+static enum drop filter(struct gw *gw, const struct nat *n, const struct pkt *p,
+                        const struct nat_mapping *m)
+{
+	if (!(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
+		return DROP_MARTIAN_SOURCE;
+	if (m->is_static)
+		return DROP_NONE;
+	switch (n->filtering) {
+	case NAT_FILTER_ENDPOINT_INDEPENDENT:
+		return DROP_NONE;
+	case NAT_FILTER_ADDRESS_DEPENDENT:
+		return nat_knows_peer(&n->table, m, ip4_raw(ip4_header(p)->from)) ? DROP_NONE
+		                                                                  : DROP_FILTERED;
+	default:
+		return DROP_FILTERED;
+	}
+}
+
+/* A new remote endpoint: its session, or why not. */
+static enum drop let_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
+                        uint16_t rem_port, struct nat_session **s)
+{
+	struct nat_table *t = &n->table;
+	enum drop bad = filter(gw, n, p, m);
+	if (bad == DROP_NONE && !opens(p, m->proto))
+		bad = DROP_NO_SESSION;
+	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens(p, NAT_TCP) &&
+	    !(p->flags & PKT_HAIRPIN))
+		nat_syn_hold(gw, &n->syns, p);
+	if (bad != DROP_NONE)
+		return bad;
+	if (n->host_limit && nat_host_sessions(t, m->in_ip) >= n->host_limit)
+		return DROP_HOST_LIMIT;
+	*s = open_session(gw, n, m, ip4_raw(ip4_header(p)->from), rem_port);
+	if (*s)
+		return DROP_NONE;
+	n->table_full++;
+	return DROP_TABLE_FULL; /* the outside is not told */
+}
+
+struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
+                                uint16_t rem_port, enum verdict *v)
+{
+	struct nat_session *s = NULL;
+	enum drop bad = let_in(gw, n, p, m, rem_port, &s);
+	if (bad != DROP_NONE)
+		*v = gw_drop(gw, p, bad);
+	return s;
+}

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""RFC 7857, updates to the NAT requirements, section by section (6 and 11 are options we do not have)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from gateway import A, B, LAN, NAT, OUTSIDE, ROUTER, SERVER, SERVER2, WAN, Gateway, Host, only
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.packet import Raw
+from tcp import Connection
+from traffic import answer, icmp_kind, open_out, outer
+
+Start = Callable[..., Gateway]
+ANY = "nat.filtering endpoint-independent\n"
+EST, TRANS = 7440, 240
+
+
+def step(connection: Connection, side: str, flags: str, **fields: Any) -> None:
+    """One segment passes."""
+    only(connection.out(flags, **fields) if side == "in" else connection.back(flags, **fields))
+
+
+def ends_after(connection: Connection, seconds: float) -> None:
+    connection.gateway.wait(seconds - 0.01)
+    assert connection.state != "none"
+    connection.gateway.wait(2)
+    assert connection.state == "none"
+
+
+SIDES = pytest.mark.parametrize("side", ["in", "out"])
+
+
+# --- section 2: figure 1 ------------------------------------------------------------------------------
+
+
+def test_s2_closed_init_established(gateway: Gateway) -> None:
+    connection = Connection(gateway)
+    assert connection.state == "none"
+    step(connection, "in", "S")
+    assert connection.state == "init"
+    step(connection, "out", "SA")
+    step(connection, "in", "A")
+    assert connection.state == "established"
+
+
+def test_s2_established_timeout_leads_to_trans(gateway: Gateway) -> None:
+    """TCP_EST T.O.: TRANS; TCP_TRANS T.O.: CLOSED."""
+    connection = Connection(gateway).establish()
+    gateway.wait(EST - 0.01)
+    assert connection.state == "established"
+    gateway.wait(2)
+    assert connection.state == "transitory"
+    ends_after(connection, TRANS - 2)
+
+
+@SIDES
+@pytest.mark.parametrize("late", [EST + 2, EST + TRANS - 1])
+def test_s2_data_in_trans_leads_back_to_established(gateway: Gateway, side: str, late: float) -> None:
+    connection = Connection(gateway).establish()
+    gateway.wait(late)
+    assert connection.state == "transitory"
+    step(connection, side, "A", data=b"still here")
+    assert connection.state == "established"
+    ends_after(connection, EST + TRANS)
+
+
+@SIDES
+def test_s2_one_fin_is_still_established(gateway: Gateway, side: str) -> None:
+    """C FIN RCV, S FIN RCV: TCP_EST."""
+    connection = Connection(gateway).establish()
+    step(connection, side, "FA")
+    assert connection.state == {"in": "in-fin", "out": "out-fin"}[side]
+    other = "out" if side == "in" else "in"
+    for _ in range(3):  # half-closed, the other side goes on
+        gateway.wait(EST / 2)
+        step(connection, other, "PA", data=b"data")
+        step(connection, "in", "A")
+    ends_after(connection, EST)
+
+
+@SIDES
+def test_s2_both_fins_lead_to_closed(gateway: Gateway, side: str) -> None:
+    """C FIN + S FIN RCV: TCP_TRANS, during which the last segments pass."""
+    connection = Connection(gateway).establish()
+    step(connection, side, "FA")
+    step(connection, "out" if side == "in" else "in", "FA")
+    step(connection, side, "A")
+    assert connection.state == "both-fin"
+    gateway.wait(TRANS - 2)
+    connection.seq["out"] -= 1
+    step(connection, "out", "FA")  # again: its ACK was lost
+    ends_after(connection, 2 if side == "out" else 2)
+
+
+@SIDES
+def test_s2_a_fin_twice_is_one(gateway: Gateway, side: str) -> None:
+    connection = Connection(gateway).establish()
+    for _ in range(3):
+        step(connection, side, "FA")
+        connection.seq[side] -= 1
+    assert connection.state in ("in-fin", "out-fin")
+
+
+def test_s2_port_used_again_after_close(gateway: Gateway) -> None:
+    connection = Connection(gateway).establish()
+    step(connection, "in", "FA")
+    step(connection, "out", "FA")
+    gateway.wait(10)
+    connection.seq = {"in": 77, "out": 2**31}
+    connection.establish()
+    assert connection.state == "established"
+    ends_after(connection, EST + TRANS)
+
+
+@pytest.mark.parametrize("scale", [0, 7, 14])
+def test_s2_window_scaling(gateway: Gateway, scale: int) -> None:
+    """RFC 7323: a fast connection with segments far ahead of each other is followed to its end."""
+    connection = Connection(gateway, window=60000).establish(options=[("MSS", 1460), ("WScale", scale)])
+    flight = (60000 << scale) - 1000
+    step(connection, "in", "PA", data=b"x", skew=flight)  # the last of a window, the others are lost
+    connection.seq["in"] += flight
+    step(connection, "in", "FA")
+    step(connection, "out", "FA")
+    assert connection.state == "both-fin"
+
+
+# --- section 2.1: both timers ----------------------------------------------------------------------------
+
+
+def test_s21_opening_and_closing_timers_are_separate(start: Start) -> None:
+    gateway = start(NAT + "nat.tcp-opening-timeout 30\nnat.tcp-transitory-timeout 100\n")
+    opening, closing = Connection(gateway, sport=5001), Connection(gateway, sport=5002).establish()
+    step(opening, "in", "S")
+    step(closing, "in", "FA")
+    step(closing, "out", "FA")
+    ends_after(opening, 30)
+    ends_after(closing, 100 - 32)
+
+
+def test_s21_four_minutes_are_the_default(gateway: Gateway) -> None:
+    connection = Connection(gateway)
+    step(connection, "in", "S")
+    ends_after(connection, TRANS)
+
+
+# --- section 2.2: resets ---------------------------------------------------------------------------------------
+
+
+@SIDES
+@pytest.mark.parametrize("flags", ["R", "RA"])
+def test_s22_a_reset_is_translated_and_the_session_kept(gateway: Gateway, side: str, flags: str) -> None:
+    connection = Connection(gateway).establish()
+    step(connection, side, flags)
+    assert connection.state == "transitory"
+    ends_after(connection, TRANS)
+
+
+@SIDES
+@pytest.mark.parametrize("reviver", ["in", "out"])
+def test_s22_packets_after_a_reset_keep_the_session(gateway: Gateway, side: str, reviver: str) -> None:
+    connection = Connection(gateway).establish()
+    step(connection, side, "R")
+    gateway.wait(200)
+    step(connection, reviver, "A", data=b"which reset?")
+    assert connection.state == "established"
+    ends_after(connection, EST + TRANS)
+
+
+FAR = (70000, 2**31 - 1, 2**31, 2**32 - 70000)
+
+
+@SIDES
+@pytest.mark.parametrize("skew", (1, 2**32 - 1, 5000, *FAR))
+def test_s22_a_blind_reset_moves_nothing(gateway: Gateway, side: str, skew: int) -> None:
+    """The NAT verifies that the reset belongs to the connection; what it does not believe passes all the same."""
+    connection = Connection(gateway).establish()
+    for flags in ("R", "RA"):
+        step(connection, side, flags, skew=skew)
+        assert connection.state == "established"
+    ends_after(connection, EST + TRANS)
+
+
+@pytest.mark.parametrize("skew", FAR)
+@pytest.mark.parametrize("flags", ["S", "SA", "FA", "A", "PA"])
+def test_s22_blind_segments_move_nothing(gateway: Gateway, flags: str, skew: int) -> None:
+    """RFC 5382 section 9: a packet outside the window does not move the state, in no state."""
+    connection = Connection(gateway).establish()
+    step(connection, "out", flags, skew=skew)
+    assert connection.state == "established"
+    step(connection, "in", "FA")
+    step(connection, "out", flags, skew=skew)
+    assert connection.state == "in-fin"
+    step(connection, "out", "FA")
+    assert connection.state == "both-fin"
+    if flags != "S":
+        step(connection, "out", flags, skew=skew)
+        assert connection.state == "both-fin"
+
+
+def test_s22_blind_segments_from_inside_refresh_nothing(gateway: Gateway) -> None:
+    connection = Connection(gateway).establish()
+    for _ in range(10):
+        gateway.wait(EST / 10)
+        step(connection, "in", "A", skew=2**30)
+    gateway.wait(2)
+    assert connection.state == "transitory"
+
+
+def test_s22_a_blind_syn_ack_opens_nothing(gateway: Gateway) -> None:
+    connection = Connection(gateway)
+    step(connection, "in", "S")
+    step(connection, "out", "SA", skew=99, ack=12345)
+    step(connection, "in", "A")
+    assert connection.state == "init"
+
+
+# --- sections 3 to 6: mappings ---------------------------------------------------------------------------------
+
+
+def test_s3_no_port_overlapping(gateway: Gateway) -> None:
+    """The MAY is not used: it breaks endpoint-independent filtering."""
+    assert open_out(gateway, "tcp", host=A, to=SERVER) != open_out(gateway, "tcp", host=B, to=SERVER2)
+
+
+@pytest.mark.parametrize("proto", [UDP, TCP])
+def test_s4_paired_address_out_of_ports(start: Start, proto: Any) -> None:
+    """New sessions of a host whose address has no port left are dropped, though the other address has some."""
+    gateway = start(f"lan.address 10.255.255.1/8\nwan.address {OUTSIDE}/24\ngateway {ROUTER.ip}\n"
+                    f"neighbour {ROUTER.ip} {ROUTER.mac}\nneighbour 10.0.0.1 {A.mac}\nnat.sessions 3000\n"
+                    "nat.pool 203.0.113.50-203.0.113.51\n")
+    one = Host(LAN, "10.0.0.1", A.mac)
+
+    def first(ip: str, sport: int) -> list[Any]:
+        tcp = {"flags": "S"} if proto is TCP else {}
+        return gateway.lan(IP(src=ip, dst=SERVER) / proto(sport=sport, dport=53, **tcp))
+
+    address = only(first(one.ip, 40000), WAN).ip.src
+    taken, others = 0, 0
+    for n in range(2, 1200):  # until the address of the first host has no odd well-known port
+        ip = f"10.0.{n // 250}.{n % 250 + 1}"
+        if only(first(ip, 40000), WAN).ip.src != address:
+            others += 1
+        elif taken < 512:
+            assert only(first(ip, 501), WAN).ip.src == address
+            taken += 1
+    assert taken == 512 and others > 300
+    told = only(first(one.ip, 501), LAN)
+    assert icmp_kind(told) == (3, 13)
+    assert only(first(one.ip, 40001), WAN).ip.src == address
+
+
+def test_s5_mappings_depend_on_the_protocol(gateway: Gateway) -> None:
+    """A TCP mapping is none for UDP."""
+    open_out(gateway, "tcp", 5000)
+    assert answer(gateway, "udp", 5000) == []
+    assert open_out(gateway, "udp", 5000, host=B) == 5000  # UDP 5000 is free
+    assert open_out(gateway, "udp", 5000) != 5000
+
+
+def test_s6_filtering_depends_on_the_protocol(start: Start) -> None:
+    gateway = start(NAT + ANY)
+    open_out(gateway, "tcp", 5000)
+    assert answer(gateway, "udp", 5000) == [] and answer(gateway, "icmp", 5000) == []
+
+
+# --- section 7: what does not refresh ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_s7_refused_packets_refresh_nothing(gateway: Gateway, kind: str) -> None:
+    life = 300 if kind == "udp" else TRANS
+    open_out(gateway, kind)
+    for _ in range(6):
+        gateway.wait(life / 6)
+        assert answer(gateway, kind, 5000, source=SERVER2) == []
+    gateway.wait(2)
+    assert gateway.stats()["nat_mappings"] == 0
+
+
+def test_s71_errors_from_inside_refresh_nothing(gateway: Gateway) -> None:
+    """The inside host says ICMP 3/3 to each packet: the mapping ends all the same."""
+    open_out(gateway)
+    for _ in range(6):
+        gateway.wait(50)
+        got = answer(gateway, "udp", 5000)
+        if got:
+            error = IP(src=A.ip, dst=SERVER) / ICMP(type=3, code=3) / Raw(bytes(only(got, LAN).ip))
+            only(gateway.lan(error), WAN)
+    gateway.wait(2)
+    assert gateway.stats()["nat_mappings"] == 0
+
+
+def test_s71_resets_from_inside_refresh_nothing(gateway: Gateway) -> None:
+    connection = Connection(gateway).establish()
+    step(connection, "in", "R")
+    for _ in range(4):
+        gateway.wait(TRANS / 4)
+        if connection.state != "none":
+            connection.out("R")
+    gateway.wait(2)
+    assert connection.state == "none"
+
+
+# --- sections 8 to 10: numbers ---------------------------------------------------------------------------------
+
+
+def test_s8_parity_can_be_had_for_a_port(start: Start) -> None:
+    """Parity is kept always; a port can be asked for by nat.forward."""
+    gateway = start(NAT + f"nat.forward udp 6000 {A.ip}:5000\n")
+    assert open_out(gateway, number=5000) == 6000
+    assert all(open_out(gateway, number=6000, host=Host(LAN, f"192.168.1.{n}", A.mac)) % 2 == 0 for n in range(20, 40))
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_s9_changed_ports_are_unpredictable(start: Start, kind: str) -> None:
+    """RFC 6056: over 1024 to 65535 with the parity kept, flat, without steps, different with each seed."""
+    ports: list[int] = []
+    for seed in range(1, 9):
+        gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 1000"), seed=seed)
+        open_out(gateway, kind, 5000)
+        ports += [open_out(gateway, kind, 5000, host=Host(LAN, f"192.168.1.{n}", A.mac)) for n in range(20, 220)]
+    assert all(1024 <= port <= 65535 and port % 2 == 0 for port in ports)
+    cells = [0] * 16
+    for port in ports:
+        cells[(port - 1024) * 16 // 64512] += 1
+    expected = len(ports) / 16  # 100; chi-square with 15 degrees of freedom: 44 has p = 0.0001
+    assert sum((n - expected) ** 2 / expected for n in cells) < 44
+    steps = [later - sooner for sooner, later in zip(ports, ports[1:])]
+    assert max(steps.count(step) for step in set(steps)) <= 4
+    assert 700 < sum(step > 0 for step in steps) < 900
+    low = [port // 2 % 16 for port in ports]
+    assert all(60 < low.count(value) < 145 for value in range(16))
+
+
+def test_s9_kept_ports_are_not_obfuscated(gateway: Gateway) -> None:
+    assert open_out(gateway, number=40123) == 40123
+
+
+def test_s10_identification_is_fresh(gateway: Gateway) -> None:
+    """Section 10: RFC 6864 section 5.3.1; see test_rfc6864.py."""
+    ids = {only(gateway.lan(IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53)), WAN).ip.id for _ in range(50)}
+    assert len(ids) == 50
+
+
+def test_s11_query_mapping_goes_with_its_last_session(gateway: Gateway) -> None:
+    """Section 11, MAY; the session itself keeps the 60 s of RFC 5508 REQ-2."""
+    open_out(gateway, "icmp")
+    gateway.wait(59.9)
+    assert gateway.stats()["nat_mappings"] == 1
+    gateway.wait(2)
+    assert gateway.stats()["nat_mappings"] == 0
+
+
+def test_s12_hairpinned_errors(start: Start) -> None:
+    """Section 12: an error about a hairpinned packet finds the inside host by the address mapping."""
+    gateway = start(NAT + ANY)
+    open_out(gateway, number=6000, host=B)
+    original = IP(src=A.ip, dst=OUTSIDE) / UDP(sport=7000, dport=6000) / b"hello"
+    seen = only(gateway.lan(original), LAN)
+    told = only(gateway.ip_from(B, IP(src=B.ip, dst=OUTSIDE) / ICMP(type=3, code=3) / Raw(bytes(seen.ip))), LAN)
+    assert (told.ip.src, told.ip.dst, icmp_kind(told)) == (OUTSIDE, A.ip, (3, 3))
+    assert bytes(IP(told.quote)[UDP]) == bytes(original[UDP])
+
+

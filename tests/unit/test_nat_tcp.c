@@ -1,0 +1,312 @@
+/* The TCP machine of the NAT, apps/nat_tcp, against figure 1 of RFC 7857 and
+ * section 5 of RFC 5382. */
+#include "apps/nat_tcp.h"
+
+#include "tests/tap.h"
+
+#define SYN_ACK (TCP_SYN | TCP_ACK)
+#define FIN_ACK (TCP_FIN | TCP_ACK)
+#define RST_ACK (TCP_RST | TCP_ACK)
+
+/* Both ends' numbers; the inside's wraps early. */
+static struct nat_session s;
+static uint32_t seq[2];
+static uint16_t window;
+
+static struct {
+	struct tcp_hdr tcp;
+	uint8_t options[40];
+} seg;
+
+static void begin(void)
+{
+	memset(&s, 0, sizeof s);
+	memset(&seg, 0, sizeof seg);
+	s.proto = NAT_TCP;
+	s.state = NAT_INIT;
+	seq[NAT_INSIDE] = 0xffffff00;
+	seq[NAT_OUTSIDE] = 5000;
+	window = 10000;
+}
+
+/* A segment with `n` bytes of data, `skew` away from its place. */
+static bool put(enum nat_side side, uint8_t flags, uint32_t n, int32_t skew)
+{
+	seg.tcp.seq = be32_of(seq[side] + (uint32_t)skew);
+	seg.tcp.ack = be32_of(flags & TCP_ACK ? seq[!side] : 0);
+	seg.tcp.flags = flags;
+	seg.tcp.window = be16_of(window);
+	uint32_t hlen = 20;
+	while (hlen < 60 && seg.options[hlen - 20] != 0)
+		hlen += 4;
+	seg.tcp.offset = (uint8_t)(hlen / 4 << 4);
+	if (skew == 0)
+		seq[side] += n + ((flags & TCP_SYN) != 0) + ((flags & TCP_FIN) != 0);
+	return nat_tcp_segment(&s, &seg.tcp, hlen + n, side);
+}
+
+#define IN(flags)        CHECK(put(NAT_INSIDE, flags, 0, 0))
+#define OUT(flags)       CHECK(put(NAT_OUTSIDE, flags, 0, 0))
+#define STATE(wanted)    CHECK_EQ(s.state, wanted)
+#define BLIND(f, skew)                                  \
+	do {                                            \
+		uint8_t was = s.state;                  \
+		CHECK(!put(NAT_OUTSIDE, f, 0, skew));   \
+		CHECK_EQ(s.state, was);                 \
+	} while (0)
+
+static void establish(void)
+{
+	begin();
+	IN(TCP_SYN);
+	STATE(NAT_INIT);
+	OUT(SYN_ACK);
+	STATE(NAT_INIT); /* partly open until both have sent an ACK */
+	IN(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+static void three_way(void)
+{
+	establish();
+	CHECK(nat_tcp_is_open(s.state));
+}
+
+/* The two SYNs cross, then both acknowledge (RFC 9293 figure 7). */
+static void simultaneous(void)
+{
+	begin();
+	IN(TCP_SYN);
+	OUT(TCP_SYN);
+	STATE(NAT_INIT);
+	seq[NAT_INSIDE]--;
+	seq[NAT_OUTSIDE]--;
+	seq[NAT_OUTSIDE]++; /* the SYN-ACK of the inside carries its SYN again */
+	IN(SYN_ACK);
+	STATE(NAT_INIT);
+	OUT(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+/* RFC 5382 REQ-2a: SYN from outside, SYN-ACK from inside. */
+static void opened_from_outside(void)
+{
+	begin();
+	OUT(TCP_SYN);
+	IN(SYN_ACK);
+	OUT(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+static void one_fin_is_established(void)
+{
+	for (int side = 0; side < 2; side++) {
+		establish();
+		CHECK(put((enum nat_side)side, FIN_ACK, 0, 0));
+		STATE(side == NAT_INSIDE ? NAT_IN_FIN : NAT_OUT_FIN);
+		CHECK(nat_tcp_is_open(s.state));
+		/* The other side still sends data. */
+		CHECK(put((enum nat_side)!side, TCP_ACK, 100, 0));
+		CHECK(nat_tcp_is_open(s.state));
+		/* The same FIN again is not the other one. */
+		seq[side]--;
+		CHECK(put((enum nat_side)side, FIN_ACK, 0, 0));
+		CHECK(nat_tcp_is_open(s.state));
+		CHECK(put((enum nat_side)!side, FIN_ACK, 0, 0));
+		STATE(NAT_BOTH_FIN);
+		CHECK(!nat_tcp_is_open(s.state));
+		/* The last ACK does not open it again. */
+		CHECK(put((enum nat_side)side, TCP_ACK, 0, 0));
+		STATE(NAT_BOTH_FIN);
+	}
+}
+
+static void reset_and_data(void)
+{
+	static const uint8_t kind[] = {TCP_RST, RST_ACK};
+	for (unsigned i = 0; i < 4; i++) {
+		establish();
+		CHECK(put((enum nat_side)(i & 1), kind[i / 2], 0, 0));
+		STATE(NAT_TRANS);
+		CHECK(!nat_tcp_is_open(s.state));
+		/* Another reset changes nothing; data does. */
+		CHECK(put((enum nat_side)(i & 1), kind[i / 2], 0, 0));
+		STATE(NAT_TRANS);
+		OUT(TCP_ACK);
+		STATE(NAT_ESTABLISHED);
+	}
+}
+
+static void reset_of_one_fin(void)
+{
+	establish();
+	IN(FIN_ACK);
+	OUT(TCP_RST);
+	STATE(NAT_TRANS);
+}
+
+static void refused_connection(void)
+{
+	begin();
+	IN(TCP_SYN);
+	BLIND(TCP_RST, 0);
+	seq[NAT_INSIDE] -= 5;
+	BLIND(RST_ACK, 0); /* acknowledges something else */
+	seq[NAT_INSIDE] += 5;
+	OUT(RST_ACK);
+	STATE(NAT_INIT); /* is transitory as it is */
+}
+
+/* RFC 5961: what somebody off the path sends moves nothing. */
+static void blind(void)
+{
+	static const int32_t far[] = {20000, -20000, 0x7fffffff, -0x7fffffff};
+	establish();
+	for (unsigned i = 0; i < 4; i++) {
+		BLIND(TCP_RST, far[i]);
+		BLIND(TCP_SYN, far[i]);
+		BLIND(FIN_ACK, far[i]);
+		BLIND(TCP_ACK, far[i]);
+	}
+	/* For a reset even in the window is not enough. */
+	BLIND(TCP_RST, 1);
+	BLIND(TCP_RST, -1);
+	BLIND(RST_ACK, 100);
+	OUT(TCP_RST);
+	STATE(NAT_TRANS);
+	/* Nor does anything of that revive it. */
+	for (unsigned i = 0; i < 4; i++) {
+		BLIND(TCP_ACK, far[i]);
+		BLIND(FIN_ACK, far[i]);
+	}
+}
+
+static void blind_syn_ack(void)
+{
+	begin();
+	IN(TCP_SYN);
+	seq[NAT_INSIDE] += 1000;
+	BLIND(SYN_ACK, 0);
+	seq[NAT_INSIDE] -= 1000;
+	CHECK(!(s.flags & NAT_HEARD_OUTSIDE));
+	BLIND(TCP_ACK, 0); /* nothing but a SYN begins */
+	BLIND(FIN_ACK, 0);
+	OUT(SYN_ACK);
+	CHECK(s.flags & NAT_HEARD_OUTSIDE);
+}
+
+/* Data may come late, early and twice. */
+static void any_order(void)
+{
+	establish();
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 0));
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, -1000)); /* again */
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 3000));  /* ahead: the next is lost */
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 0));
+	STATE(NAT_ESTABLISHED);
+	CHECK(put(NAT_INSIDE, TCP_ACK, 0, -1)); /* keep-alive */
+	STATE(NAT_ESTABLISHED);
+}
+
+/* RFC 7323: what is in flight may be as large as the scaled window. */
+static void scaled_window(void)
+{
+	static const uint8_t scale7[] = {1, 3, 3, 7}, scale15[] = {3, 3, 15, 1};
+	static const uint8_t bad[] = {3, 40, 7, 1}, zero[] = {2, 0, 3, 3}, other[] = {2, 4, 5, 180};
+	static const struct {
+		const uint8_t *option;
+		int32_t reach; /* a segment that far ahead is of the connection */
+	} row[] = {{scale7, 10000 * 128}, {scale15, 10000 << 14}, {bad, 10000}, {zero, 10000}, {other, 10000}};
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		begin();
+		memcpy(seg.options, row[i].option, 4);
+		IN(TCP_SYN);
+		OUT(SYN_ACK);
+		memset(seg.options, 0, sizeof seg.options);
+		IN(TCP_ACK);
+		CHECK(put(NAT_OUTSIDE, TCP_ACK, 0, -row[i].reach));
+		CHECK(!put(NAT_OUTSIDE, TCP_ACK, 0, row[i].reach + 1));
+		CHECK(put(NAT_OUTSIDE, TCP_ACK, 0, row[i].reach));
+		STATE(NAT_ESTABLISHED);
+	}
+}
+
+/* A window that is closed does not make what is under way foreign. */
+static void closed_window(void)
+{
+	establish();
+	window = 0;
+	IN(TCP_ACK);
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1, 0));
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1, -1));
+	OUT(FIN_ACK);
+	STATE(NAT_OUT_FIN);
+}
+
+static void port_used_again(void)
+{
+	static const bool by_reset[] = {false, true};
+	for (unsigned i = 0; i < 2; i++) {
+		establish();
+		if (by_reset[i]) {
+			OUT(TCP_RST);
+		} else {
+			IN(FIN_ACK);
+			OUT(FIN_ACK);
+		}
+		seq[NAT_INSIDE] = 0x40000000; /* anywhere */
+		seq[NAT_OUTSIDE] = 0x90000000;
+		IN(TCP_SYN);
+		STATE(NAT_INIT);
+		OUT(SYN_ACK);
+		IN(TCP_ACK);
+		STATE(NAT_ESTABLISHED);
+	}
+	/* But not in a living connection. */
+	establish();
+	BLIND(TCP_SYN, 0x1000000);
+	IN(FIN_ACK);
+	BLIND(TCP_SYN, 0x1000000);
+}
+
+/* A FIN or data with the last ACK of the handshake. */
+static void fin_at_once(void)
+{
+	begin();
+	IN(TCP_SYN);
+	OUT(SYN_ACK);
+	IN(FIN_ACK);
+	STATE(NAT_IN_FIN);
+	OUT(FIN_ACK);
+	STATE(NAT_BOTH_FIN);
+}
+
+static void opening_segments(void)
+{
+	for (unsigned flags = 0; flags < 256; flags++) {
+		begin();
+		seg.tcp.flags = (uint8_t)flags;
+		bool syn_alone = (flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;
+		CHECK_EQ(nat_tcp_opens(&seg.tcp), syn_alone);
+	}
+}
+
+int main(void)
+{
+	TEST(three_way);
+	TEST(simultaneous);
+	TEST(opened_from_outside);
+	TEST(one_fin_is_established);
+	TEST(reset_and_data);
+	TEST(reset_of_one_fin);
+	TEST(refused_connection);
+	TEST(blind);
+	TEST(blind_syn_ack);
+	TEST(any_order);
+	TEST(scaled_window);
+	TEST(closed_window);
+	TEST(port_used_again);
+	TEST(fin_at_once);
+	TEST(opening_segments);
+	return tap_done();
+}
