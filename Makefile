@@ -101,4 +101,4 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build images/gateway.*
+	rm -rf build images/gateway*

@@ -94,6 +94,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	if (!t->session || !t->mapping || !t->host || !t->session_bucket || !t->mapping_bucket ||
 	    !t->peer_bucket || !t->host_bucket)
 		return "nat.sessions: not enough memory for so many";
+	t->session[0].state = NAT_FREE; /* where a new mapping's `last` leads */
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;
 }

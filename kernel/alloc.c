@@ -1,10 +1,10 @@
 /* See alloc.h. A bump allocator over the free regions; first fit. */
 #include "kernel/alloc.h"
 
-static struct {
+static struct region {
 	uint8_t *at;
 	size_t left;
-} region[ALLOC_REGIONS];
+} region[ALLOC_REGIONS], marked[ALLOC_REGIONS];
 static unsigned n_regions;
 
 void alloc_reset(void)
@@ -39,6 +39,16 @@ void *alloc(size_t size, size_t align)
 {
 	void *p = alloc_raw(size, align);
 	return p ? memset(p, 0, size) : NULL;
+}
+
+void alloc_mark(void)
+{
+	memcpy(marked, region, sizeof marked);
+}
+
+void alloc_release(void)
+{
+	memcpy(region, marked, sizeof region);
 }
 
 size_t alloc_left(void)

@@ -24,6 +24,11 @@ void *alloc(size_t size, size_t align) MUST_USE;
 /* The same without zeroing, for large tables that are filled anyway. */
 void *alloc_raw(size_t size, size_t align) MUST_USE;
 
+/* For a start that fails and is tried again: takes back all that was given out
+ * since alloc_mark. Marks do not nest. */
+void alloc_mark(void);
+void alloc_release(void);
+
 /* Bytes not yet given out, over all regions, and in the largest one. */
 size_t alloc_left(void);
 size_t alloc_largest(void);

@@ -91,6 +91,7 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 		return;
 	}
 	store(c, key, &v);
+	fmt(c->where[key - config_key], sizeof c->where[0], "%s", s->where);
 	if (key->offset == offsetof(struct config, port[CONFIG_LAN].nic) ||
 	    key->offset == offsetof(struct config, port[CONFIG_WAN].nic))
 		fmt(c->nic_where, sizeof c->nic_where, "%s", s->where);
@@ -108,6 +109,18 @@ static void set_named(struct config *c, const char *where, struct slice key, str
 		return;
 	}
 	fail_unknown(c, where, key);
+}
+
+const char *config_where(const struct config *c, const char *text)
+{
+	size_t len = 0;
+	while (text[len] != '\0' && text[len] != ' ' && text[len] != ':')
+		len++;
+	for (uint32_t i = 0; i < config_n_keys; i++)
+		if (strlen(config_key[i].name) == len &&
+		    memcmp(config_key[i].name, text, len) == 0 && c->where[i][0])
+			return c->where[i];
+	return "gateway.conf";
 }
 
 /* --- the two kinds of text ------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #define CONFIG_NEIGHBOURS 64
 #define CONFIG_POOLS      16
 #define CONFIG_FORWARDS   64
+#define CONFIG_KEYS       64 /* at most */
 #define CONFIG_ERRORS     16
 
 enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
@@ -110,6 +111,7 @@ struct config {
 	uint32_t n_errors;  /* may exceed CONFIG_ERRORS; the later ones are only counted */
 	uint64_t given[2];  /* bit per key: given in a file, on the command line */
 	char nic_where[48]; /* where lan or wan was last set; empty: nowhere */
+	char where[CONFIG_KEYS][48]; /* the same of each key */
 };
 
 /* Sets every default. `apps` are the names `app` and `menu-default` may have;
@@ -132,6 +134,10 @@ bool config_check(struct config *c);
 
 /* Adds an error that a later stage found (missing key, NIC not there, …). */
 void config_fail(struct config *c, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Where the key that a text begins with was last given: "gateway.conf:12", "command
+ * line", or "gateway.conf" when it was not. Lives as long as *c. */
+const char *config_where(const struct config *c, const char *text);
 
 /* The configuration in force, line by line, in a form that can be loaded
  * again: *cursor is 0 at first; writes one line (no line end) into buf and

@@ -119,9 +119,11 @@ static bool start(uint32_t app)
 	gw->port[PORT_LAN].address = lan->address;
 	gw->port[PORT_WAN].address = wan->address;
 	gw->port[PORT_LAN].present = gw->port[PORT_WAN].present = true;
+	alloc_mark();
 	const char *wrong = gw_init(gw);
 	if (wrong) {
-		fmt(problem, sizeof problem, "gateway.conf: %s", wrong);
+		alloc_release();
+		fmt(problem, sizeof problem, "%s: %s", config_where(&config, wrong), wrong);
 		return false;
 	}
 	rcv_init(gw, lan, wan);

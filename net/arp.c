@@ -70,7 +70,7 @@ static const struct gw_address *on_link(const struct gw_port *port, ip4 a)
 }
 
 /* Somebody else uses an address of ours: say so, and defend it (RFC 5227
- * section 2.4 (b)), at most every ten seconds. */
+ * section 2.4 (c)), at most every ten seconds. */
 static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
 {
 	char addr[FMT_IP4], from[FMT_MAC];
@@ -100,7 +100,7 @@ static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *
 		conflict(gw, port, a);
 		return DROP_ARP_BAD;
 	}
-	if (!probe && !on_link(in, a->sender_ip))
+	if (ip4_no_host(a->sender_ip) && !probe)
 		return DROP_ARP_BAD;
 	bool request = be16_get(a->operation) == ARP_REQUEST;
 	if (!request && be16_get(a->operation) != ARP_REPLY)
@@ -108,8 +108,10 @@ static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *
 	bool for_us = is_ours(gw, port, a->target_ip);
 	/* An entry is made only for a station that asks for us, so that chatter
 	 * between others costs no entries; known stations are kept current (RFC
-	 * 826, "merge"), which is how a gratuitous ARP moves an address. */
-	if (!probe)
+	 * 826, "merge"), which is how a gratuitous ARP moves an address. A host may
+	 * ask with an address of another of its networks (Linux does unless told
+	 * otherwise): it gets its answer, but is no neighbour by that address. */
+	if (!probe && on_link(in, a->sender_ip))
 		neigh_learn4(gw, port, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);
 	if (request && for_us)

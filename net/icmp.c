@@ -24,7 +24,9 @@ static bool take_token(struct gw *gw)
 		gw->icmp_suppressed++;
 		return false;
 	}
-	gw->error_tokens--;
+	/* One or two, so that nobody can count by them what others caused (the side
+	 * channel of "SAD DNS", CVE-2020-25705). */
+	gw->error_tokens -= min_u32(gw->error_tokens, 1 + rng_below(gw->rng, 2));
 	return true;
 }
 

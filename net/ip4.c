@@ -81,12 +81,6 @@ const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to)
 	return NULL;
 }
 
-/* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
-static bool not_a_host(ip4 a)
-{
-	return a.b[0] == 0 || a.b[0] == 127 || a.b[0] >= 224;
-}
-
 /* All ones or all zeros in the host part of a connected network that has room
  * for them (RFC 3021: /31 has neither). */
 static bool network_broadcast(const struct gw_port *port, ip4 a)
@@ -105,7 +99,7 @@ static bool network_broadcast(const struct gw_port *port, ip4 a)
 bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 {
 	ip4 from = ip4_header(p)->from;
-	if (not_a_host(from))
+	if (ip4_no_host(from))
 		return true;
 	const struct gw_route *r = ip4_route_for(gw, from);
 	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
@@ -118,7 +112,7 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 	ip4 to = ip4_to(p);
 	if (to.b[0] >= 224 && (to.b[0] < 240 || ip4_raw(to) == 0xffffffff))
 		return DROP_MULTICAST;
-	if (not_a_host(to))
+	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
 		if (network_broadcast(&gw->port[i], to))

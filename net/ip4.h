@@ -33,6 +33,12 @@ static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
  * the route of its network. */
 const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
 
+/* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
+static inline bool ip4_no_host(ip4 a)
+{
+	return a.b[0] == 0 || a.b[0] == 127 || a.b[0] >= 224;
+}
+
 /* True when the source cannot be a host's on the side p came from (RFC 1812
  * sections 5.3.7 and 5.3.8; RFC 2827): class, own address, or a route back
  * that leaves by another port. */

@@ -14,6 +14,7 @@
 #define ASK_TRIES 3u
 #define FAILED_MS 3000u
 #define PROBE_MS  1000u /* between questions about an entry in use */
+#define SETTLE_MS 3000u /* a link that came up may not carry frames before that */
 
 /* Time order with wrap-around: true when `at` has come. */
 static bool due(uint32_t now_ms, uint32_t at)
@@ -174,13 +175,20 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 		gw_send(gw, p);
 }
 
+/* A link that has just come up may be deaf yet (spanning tree, a card that starts):
+ * silence means nothing then. */
+static bool settling(const struct gw *gw, const struct neigh *n)
+{
+	return gw->now_ms - gw->port[n->port].up_ms < SETTLE_MS;
+}
+
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
 	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC || !due(gw->now_ms, n->next_ms))
 		return;
 	switch (n->state) {
 	case NEIGH_ASKING:
-		if (n->tries < ASK_TRIES) {
+		if (n->tries < ASK_TRIES || settling(gw, n)) {
 			ask(gw, n, NULL);
 			return;
 		}

@@ -105,7 +105,7 @@ static const char *setup_port(struct gw *gw, uint32_t i)
 		ip4 a = c->address[k].addr.v4;
 		char text[FMT_IP4];
 		if (gw_is_own(gw, a))
-			return fail("address %s is given twice", fmt_ip4(text, a));
+			return fail("%s.address %s is given twice", port->name, fmt_ip4(text, a));
 		uint32_t other = port_of(gw, a);
 		if (other < i)
 			return fail("%s.address %s lies in the network of %s.address", port->name,
@@ -209,6 +209,7 @@ const char *gw_init(struct gw *gw)
 
 void gw_link_up(struct gw *gw, uint32_t port)
 {
+	gw->port[port].up_ms = gw->now_ms;
 	if (gw->app->frame)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)

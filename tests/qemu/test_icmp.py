@@ -57,7 +57,8 @@ def test_time_exceeded(gateway: Lab) -> None:
 
 @pytest.mark.traffic
 def test_quote_comes_back_as_it_went(gateway: Lab) -> None:
-    """A translated error quotes the inside packet byte for byte, one hop further: checksums included (RFC 5508)."""
+    """A translated error quotes the inside packet byte for byte, one hop further, checksums included (RFC 5508); only
+    the identification is the one that the NAT chose (RFC 6864 section 5.3.1)."""
     offender = IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=30, id=77) / UDP(sport=4000, dport=9) / Raw(b"quote me")
     with Wire(gateway.lan, "lan0") as wire:
         wire.send(_to_gateway(offender))
@@ -67,6 +68,7 @@ def test_quote_comes_back_as_it_went(gateway: Lab) -> None:
     header, icmp = error.original[14:34], error.original[34:14 + ip.len]
     assert (checksum(header), checksum(icmp)) == (0, 0)
     offender.ttl = 29
+    offender.id = IP(icmp[8:]).id
     assert icmp[8:] == bytes(offender)
 
 

@@ -146,26 +146,28 @@ def test_error_about(gateway: Gateway, packet: Packet) -> None:
 
 
 def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
-    """RFC 1812 section 4.3.2.8: a burst of 100, then 1000 a second."""
+    """RFC 1812 section 4.3.2.8: a burst of 100, then 1000 a second at most; one error costs one or
+    two of them, so that nobody can count what others caused."""
     frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP()
     gateway.wait(5)
 
     def answered(n: int) -> int:
         return sum(len(sent) for sent in gateway.send_many([(LAN, frame)] * n))
 
-    assert answered(300) == 100
+    sent = answered(300)
+    assert 50 < sent < 100
     stats = gateway.stats()
-    assert (stats["icmp_errors_sent"], stats["icmp_errors_suppressed"]) == (100, 200)
+    assert (stats["icmp_errors_sent"], stats["icmp_errors_suppressed"]) == (sent, 300 - sent)
     assert gateway.drops() == {"ttl": 300}
     gateway.wait(0.02)
-    assert answered(300) == 20
+    assert 10 <= answered(300) <= 20
     total = 0
     for _ in range(100):  # steadily below the limit nothing is lost, above it the limit holds
         gateway.wait(0.005)
         total += answered(10)
-    assert total == 500
+    assert 250 < total < 500
     gateway.wait(10)
-    assert answered(300) == 100
+    assert 50 < answered(300) < 100
 
 
 def test_errors_do_not_need_a_packet_that_is_not_there(gateway: Gateway) -> None:

@@ -150,7 +150,7 @@ static void what_may_not_be(void)
 	         "route via 10.2.0.1 lies in no network of lan.address or wan.address"},
 	        {"route 8.0.0.0/8 via 10.1.0.1\n",
 	         "route via 10.1.0.1 is the gateway's own address"},
-	        {"lan.address 10.1.0.1/24\n", "address 10.1.0.1 is given twice"},
+	        {"lan.address 10.1.0.1/24\n", "lan.address 10.1.0.1 is given twice"},
 	        {"wan.address 10.1.9.9/24\n",
 	         "wan.address 10.1.9.9 lies in the network of lan.address"},
 	        {"neighbour 192.0.2.1 02:00:00:00:00:09\n",
