@@ -11,9 +11,9 @@
 
 #include "net/gw.h"
 
-#define NAT_SYN_SLOTS 256u /* a power of two */
+#define NAT_SYN_SLOTS 256u  /* a power of two */
 #define NAT_SYN_MS    6100u /* gw->now_ms is up to 100 ms old */
-#define NAT_SYN_BYTES 68u /* the longest IPv4 header and eight bytes */
+#define NAT_SYN_BYTES 68u   /* the longest IPv4 header and eight bytes */
 
 struct nat_syn {
 	uint32_t rem_ip, ext_ip, ports; /* raw; ports as rem | ext << 16 */

@@ -274,8 +274,8 @@ bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint
 /* Moves a session to its new time at once: needed only when it becomes shorter. */
 void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s);
 
-/* Ends what has run out by now_s (an established TCP session becomes transitory), looking at no more than `most` sessions;
- * true when there is more to look at. */
+/* Ends what has run out by now_s (an established TCP session becomes transitory), looking at no
+ * more than `most` sessions; true when there is more to look at. */
 bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most);
 
 #endif

@@ -100,7 +100,8 @@ static const char *check_mappings(const struct nat_table *t)
 static const char *check_free(const struct nat_table *t)
 {
 	uint32_t sessions = 0, mappings = 0, hosts = 0;
-	CHECK_THAT(t->session_free.fresh <= t->session_free.size && t->session_free.size == t->size);
+	CHECK_THAT(t->session_free.fresh <= t->session_free.size &&
+	           t->session_free.size == t->size);
 	CHECK_THAT(t->mapping_free.fresh <= t->mapping_free.size);
 	CHECK_THAT(t->host_free.fresh <= t->host_free.size);
 	for (uint32_t i = t->session_free.head; i != NAT_NONE; i = t->session[i].next) {

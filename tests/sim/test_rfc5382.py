@@ -56,7 +56,8 @@ def test_req2a_simultaneous_open(start: Start, filtering: str, sender: str) -> N
     connection.seq = {side: seq - 1 for side, seq in connection.seq.items()}
     acks = {side: {"seq": connection.seq[side], "ack": connection.seq[other] + 1}
             for side, other in (("in", "out"), ("out", "in"))}
-    steps = [lambda: only(connection.out("SA", **acks["in"]), WAN), lambda: only(connection.back("SA", **acks["out"]), LAN)]
+    steps = [lambda: only(connection.out("SA", **acks["in"]), WAN),
+             lambda: only(connection.back("SA", **acks["out"]), LAN)]
     for step in steps if sender == "out" else steps[::-1]:
         step()
     assert connection.state == "established"

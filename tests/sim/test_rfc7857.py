@@ -11,7 +11,7 @@ from gateway import A, B, LAN, NAT, OUTSIDE, ROUTER, SERVER, SERVER2, WAN, Gatew
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.packet import Raw
 from tcp import Connection
-from traffic import answer, icmp_kind, open_out, outer
+from traffic import answer, icmp_kind, open_out
 
 Start = Callable[..., Gateway]
 ANY = "nat.filtering endpoint-independent\n"

@@ -45,14 +45,14 @@ static bool put(enum nat_side side, uint8_t flags, uint32_t n, int32_t skew)
 	return nat_tcp_segment(&s, &seg.tcp, hlen + n, side);
 }
 
-#define IN(flags)        CHECK(put(NAT_INSIDE, flags, 0, 0))
-#define OUT(flags)       CHECK(put(NAT_OUTSIDE, flags, 0, 0))
-#define STATE(wanted)    CHECK_EQ(s.state, wanted)
-#define BLIND(f, skew)                                  \
-	do {                                            \
-		uint8_t was = s.state;                  \
-		CHECK(!put(NAT_OUTSIDE, f, 0, skew));   \
-		CHECK_EQ(s.state, was);                 \
+#define IN(flags)     CHECK(put(NAT_INSIDE, flags, 0, 0))
+#define OUT(flags)    CHECK(put(NAT_OUTSIDE, flags, 0, 0))
+#define STATE(wanted) CHECK_EQ(s.state, wanted)
+#define BLIND(f, skew)                                \
+	do {                                          \
+		uint8_t was = s.state;                \
+		CHECK(!put(NAT_OUTSIDE, f, 0, skew)); \
+		CHECK_EQ(s.state, was);               \
 	} while (0)
 
 static void establish(void)
@@ -106,13 +106,13 @@ static void one_fin_is_established(void)
 		STATE(side == NAT_INSIDE ? NAT_IN_FIN : NAT_OUT_FIN);
 		CHECK(nat_tcp_is_open(s.state));
 		/* The other side still sends data. */
-		CHECK(put((enum nat_side)!side, TCP_ACK, 100, 0));
+		CHECK(put((enum nat_side) !side, TCP_ACK, 100, 0));
 		CHECK(nat_tcp_is_open(s.state));
 		/* The same FIN again is not the other one. */
 		seq[side]--;
 		CHECK(put((enum nat_side)side, FIN_ACK, 0, 0));
 		CHECK(nat_tcp_is_open(s.state));
-		CHECK(put((enum nat_side)!side, FIN_ACK, 0, 0));
+		CHECK(put((enum nat_side) !side, FIN_ACK, 0, 0));
 		STATE(NAT_BOTH_FIN);
 		CHECK(!nat_tcp_is_open(s.state));
 		/* The last ACK does not open it again. */
@@ -216,7 +216,11 @@ static void scaled_window(void)
 	static const struct {
 		const uint8_t *option;
 		int32_t reach; /* a segment that far ahead is of the connection */
-	} row[] = {{scale7, 10000 * 128}, {scale15, 10000 << 14}, {bad, 10000}, {zero, 10000}, {other, 10000}};
+	} row[] = {{scale7, 10000 * 128},
+	           {scale15, 10000 << 14},
+	           {bad, 10000},
+	           {zero, 10000},
+	           {other, 10000}};
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		begin();
 		memcpy(seg.options, row[i].option, 4);
