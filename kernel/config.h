@@ -108,9 +108,9 @@ struct config {
 	const char *const *apps; /* names allowed for `app` */
 	uint32_t n_apps;
 	struct config_error error[CONFIG_ERRORS];
-	uint32_t n_errors;  /* may exceed CONFIG_ERRORS; the later ones are only counted */
-	uint64_t given[2];  /* bit per key: given in a file, on the command line */
-	char nic_where[48]; /* where lan or wan was last set; empty: nowhere */
+	uint32_t n_errors;           /* may exceed CONFIG_ERRORS; the later ones are only counted */
+	uint64_t given[2];           /* bit per key: given in a file, on the command line */
+	char nic_where[48];          /* where lan or wan was last set; empty: nowhere */
 	char where[CONFIG_KEYS][48]; /* the same of each key */
 };
 

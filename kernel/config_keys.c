@@ -403,7 +403,8 @@ const struct config_key config_key[] = {
 
 const uint32_t config_n_keys = ARRAY_SIZE(config_key);
 
-_Static_assert(ARRAY_SIZE(config_key) <= CONFIG_KEYS && CONFIG_KEYS <= 64, "one bit a key in config.given");
+_Static_assert(ARRAY_SIZE(config_key) <= CONFIG_KEYS && CONFIG_KEYS <= 64,
+               "one bit a key in config.given");
 _Static_assert(sizeof(struct config) <= UINT16_MAX, "offsets have 16 bits");
 _Static_assert(offsetof(struct config, app) == 0, "no counter and no flag stands at offset 0");
 

@@ -36,10 +36,10 @@ struct gw_address {
 struct gw_port {
 	const char *name; /* "lan" or "wan" */
 	mac address;
-	bool present; /* a NIC serves it */
-	bool link_up; /* set by the driver's side */
+	bool present;   /* a NIC serves it */
+	bool link_up;   /* set by the driver's side */
 	uint32_t up_ms; /* when it last came up */
-	uint32_t mtu; /* of IP packets */
+	uint32_t mtu;   /* of IP packets */
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;
 	struct link out;           /* frames to send */
