@@ -222,6 +222,10 @@ class Session:
             raise loadgen.LoadError(f"{self.guest.row.name}: the gateway answers no ARP")
         self.load.run(seconds=1, rate=500, answers=1)
 
+    def _touch(self, servers: float) -> None:
+        """A little through every host before a burst, so that no gateway has to ask for a MAC then."""
+        self.load.run(seconds=0.3, rate=1000, answers=1, flows=16 * servers, servers=servers)
+
     def measure_idle(self, seconds: float) -> None:
         result = self.load.tell(f"idle {seconds}", seconds + 10)
         if self.guest.setup.plugin is not None:
@@ -235,6 +239,7 @@ class Session:
     def measure(self, phase: Phase, run: int, seconds: float) -> None:
         if phase.fill:
             known = {k: v for k, v in phase.settings.items() if k in ("flows", "servers", "window")}
+            self._touch(known.get("servers", 1))
             self.load.run(seconds=60, answers=1, once=1, **known)
         result = self.load.run(seconds=seconds * phase.scale, warm=min(0.5, seconds / 4), **phase.settings)
         void = self.void or judge(phase, result)
@@ -247,10 +252,12 @@ class Session:
     def measure_new(self, runs: int) -> None:
         """The first packet of a new flow, with half the table in use."""
         measure = NEW_INSN if self.guest.setup.plugin is not None else NEW_RATE
+        self._touch(MANY["servers"])
         fill = self.load.run(seconds=60, answers=1, once=1, **(FULL | MANY))
         missing = int(MANY["flows"]) - int(fill["answered"])
         for run in range(min(runs, 5)):  # there are no source ports for more
             first = NEW_FIRST + run * NEW_FLOWS
+            self._touch(1)
             result = self.load.run(seconds=20, first=first, flows=NEW_FLOWS, once=1, **FULL)
             void = self.void
             if missing > MANY["flows"] // 100:

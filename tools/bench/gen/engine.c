@@ -15,6 +15,9 @@
 
 #include "gen.h"
 
+/* After so long without an arrival what is in flight is given up; a busy machine needs less. */
+#define STALL_NS 1000000000u
+
 struct counts {
 	uint64_t made[SIDES]; /* by clients; by servers on their own account */
 	uint64_t forwarded;   /* requests that arrived outside */
@@ -156,7 +159,7 @@ static uint64_t allowance(int side, uint64_t now, uint64_t *again_ns)
 		if (flying == 0 && made != 0)
 			run.now.empty++;
 		allowed = flying < p->window ? p->window - flying : 0;
-		if (allowed == 0 && now - run.arrival_ns[side] > 300000000) {
+		if (allowed == 0 && now - run.arrival_ns[side] > STALL_NS) {
 			run.now.stalls++;
 			run.written_off[side] += flying;
 			run.arrival_ns[side] = now;
