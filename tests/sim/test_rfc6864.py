@@ -82,6 +82,16 @@ def test_fragments_of_one_datagram_share_it(gateway: Gateway, df: int, order: in
             join(sent)
 
 
+def test_a_repeated_first_fragment_keeps_it(gateway: Gateway) -> None:
+    """Else its copy would tear the datagram in two."""
+    parts = cut(IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53) / bytes(4000))
+    sent = [one for part in (parts[0], parts[1], parts[0], parts[2]) for one in gateway.lan(part)]
+    assert len(sent) == 4 and len(groups(sent)) == 1
+    # The next datagram with this number of its host is another one.
+    again = [one for part in parts for one in gateway.lan(part)]
+    assert again[0].ip.id != sent[0].ip.id and len(groups(again)) == 1
+
+
 def test_datagrams_cut_here_share_it(start: Start) -> None:
     gateway = start(NAT + "wan.mtu 1280\n")
     ids = set()

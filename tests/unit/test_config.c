@@ -468,6 +468,12 @@ static void nat_values(void)
 	WRONG_VALUE("nat.protocol41 any",
 	            "nat.protocol41: expected an inside IPv4 address, such as 192.168.1.6");
 	WRONG_VALUE("nat.host-limit -1", "nat.host-limit: expected a number from 0 to 16000000");
+	WRONG_VALUE("nat.tcp-opening-timeout 0",
+	            "nat.tcp-opening-timeout: expected seconds from 1 to 4000000, such as 2.5");
+	GOOD("nat.tcp-transitory-timeout 100");
+	CHECK(!c.nat.has_tcp_opening_timeout);
+	GOOD("nat.tcp-opening-timeout 30");
+	CHECK(c.nat.has_tcp_opening_timeout && c.nat.tcp_opening_timeout_ms == 30000);
 }
 
 static void numbers(void)

@@ -547,7 +547,7 @@ static void hosts_come_and_go(void)
 static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
 {
 	for (uint16_t i = 0; i < SIZE; i++) {
-		struct nat_session *s = session(i < 10 ? 1000u + i : scanner, i, 2, 3, 100);
+		struct nat_session *s = session(i < 100 ? 1000u + i : scanner, i, 2, 3, 100);
 		CHECK(s != NULL);
 		if (s) {
 			s->state = (uint8_t)state;
@@ -568,9 +568,9 @@ static void half_open_sessions_make_room(void)
 		consistent();
 	}
 	CHECK_EQ(table.evicted, 20);
-	for (uint32_t i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
-	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 10 - 20);
+	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 20);
 	CHECK(!nat_make_room(&table, 5)); /* not for itself */
 	start(SIZE);
 	fill(5, NAT_INIT, NAT_ANSWERED);
