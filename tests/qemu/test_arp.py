@@ -7,6 +7,7 @@ import pytest
 from frames import Wire
 from labkit import lab as net
 from labkit.lab import Lab
+from labkit.wait import until
 from labkit.wait import Timeout
 from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import ARP, Ether
@@ -105,6 +106,8 @@ def test_unanswered_questions_end(silent: Lab) -> None:
         silent.boot()
         _ask(lan, _request(net.LAN_GATEWAY))
         free = silent.packets_free()
+        # A link that has just come up is given three seconds in which silence means nothing.
+        until(lambda: silent.console.stats()["uptime_seconds"] >= 4, 10, "four seconds of uptime")
         for number in range(200):
             lan.send(Ether(src=net.LAN_HOST_MAC, dst=net.GATEWAY_MACS[0]) /
                      IP(src=net.LAN_HOST, dst=f"203.0.113.{20 + number % 50}") / ICMP(id=number) / Raw(b"?" * 100))
