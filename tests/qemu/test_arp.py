@@ -7,8 +7,7 @@ import pytest
 from frames import Wire
 from labkit import lab as net
 from labkit.lab import Lab
-from labkit.wait import until
-from labkit.wait import Timeout
+from labkit.wait import Timeout, until
 from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
