@@ -75,6 +75,8 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 -include $(IMAGE_OBJ:.o=.d)
 
 # --- the other commands --------------------------------------------------------
+# What is missing is there before anything else begins.
+.NOTPARALLEL: run images test bench fuzz lint
 deps:
 	tools/deps
 

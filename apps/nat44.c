@@ -151,11 +151,21 @@ static inline const struct tcp_hdr *tcp_of(const struct pkt *p)
 	return (const struct tcp_hdr *)(p->data + p->l4);
 }
 
+/* A UDP length that holds its own header and ends within the packet; of a first
+ * fragment only the header is here. */
+static inline bool udp_fits(const struct pkt *p)
+{
+	if (p->l4_len < sizeof(struct udp_hdr))
+		return false;
+	uint32_t len = be16_get(((const struct udp_hdr *)(p->data + p->l4))->len);
+	return len >= sizeof(struct udp_hdr) && (len <= p->l4_len || p->flags & PKT_FRAGMENT);
+}
+
 /* The transport header is all there (RFC 3128: no header split to hide in). */
 static inline bool l4_complete(const struct pkt *p, uint8_t proto)
 {
 	if (proto != NAT_TCP)
-		return p->l4_len >= sizeof(struct udp_hdr);
+		return udp_fits(p);
 	if (p->l4_len < sizeof(struct tcp_hdr))
 		return false;
 	uint32_t hlen = (uint32_t)(tcp_of(p)->offset >> 4) * 4;
@@ -385,6 +395,12 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	return translate_out(gw, n, p);
 }
 
+static inline bool is_external(const struct nat *n, ip4 a)
+{
+	return ip4_raw(a) == n->table.first_external ||
+	       (n->table.n_external > 1 && nat_external_find(&n->table, ip4_raw(a)) != NAT_NONE);
+}
+
 static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	uint32_t external = nat_external_find(&n->table, ip4_raw(ip4_to(p)));
@@ -397,6 +413,8 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
 		return gw_drop(gw, p, DROP_MULTICAST);
+	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(is_external(n, ip4_header(p)->from)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have it */
 	if (UNLIKELY(p->flags & PKT_FRAGMENT))
 		return fragment(gw, n, p, external, false);
 	return translate_in(gw, n, p, external);

@@ -191,6 +191,8 @@ static enum verdict error_in(struct gw *gw, struct nat *n, struct pkt *p)
 	const struct nat_session *s = quoted_outwards(n, &q);
 	if (!s)
 		return gw_drop(gw, p, DROP_NO_MAPPING);
+	if (!(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	const struct nat_mapping *m = nat_mapping_of(n, s);
 	if (nat_route_in(gw, p, m->in_ip) != V_SEND)
 		return V_DROP;

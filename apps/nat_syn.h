@@ -11,14 +11,16 @@
 
 #include "net/gw.h"
 
-#define NAT_SYN_SLOTS 256u  /* a power of two */
+#define NAT_SYN_SETS  64u /* a power of two */
+#define NAT_SYN_WAYS  4u
 #define NAT_SYN_MS    6100u /* gw->now_ms is up to 100 ms old */
-#define NAT_SYN_BYTES 68u   /* the longest IPv4 header and eight bytes */
+#define NAT_SYN_BYTES 120u  /* the longest IPv4 and TCP headers */
 
 struct nat_syn {
 	uint32_t rem_ip, ext_ip, ports; /* raw; ports as rem | ext << 16 */
 	uint32_t due_ms;
-	uint8_t n; /* bytes held; 0: free */
+	uint8_t n;  /* bytes held; 0: free */
+	uint8_t l4; /* where the TCP header begins */
 	uint8_t bytes[NAT_SYN_BYTES];
 };
 
@@ -27,7 +29,7 @@ struct nat_syns {
 	uint32_t n_held;
 	uint32_t next_look_ms;
 	uint64_t answered;
-	struct nat_syn slot[NAT_SYN_SLOTS];
+	struct nat_syn slot[NAT_SYN_SETS][NAT_SYN_WAYS];
 };
 
 void nat_syn_init(struct nat_syns *t, struct rng *rng);

@@ -378,6 +378,12 @@ static void e1000_stop(struct nic *nic)
 	e1000_hw_quiesce(e);
 	e1000_hw_reset(e);
 	tx_forget(e, &ignored);
+	for (unsigned i = 0; i < E1000_RING; i++) {
+		struct e1000_slot *slot = rx_slot(&e->rx->desc[i]);
+		if (slot->p)
+			pkt_free(slot->p);
+		slot->p = NULL;
+	}
 	nic->link.up = false;
 }
 

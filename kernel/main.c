@@ -95,6 +95,14 @@ static struct nic *nic_for(const char *key, const struct config_nic *want)
 	return NULL;
 }
 
+/* Cards that no port uses would fill their rings and hold their interrupt lines. */
+static void stop_others(const struct nic *lan, const struct nic *wan)
+{
+	for (uint32_t i = 0; i < n_nics; i++)
+		if (nics[i] != lan && nics[i] != wan)
+			nics[i]->ops->stop(nics[i]);
+}
+
 /* Sets the gateway up for an application; false with the reason in `problem`. */
 static bool start(uint32_t app)
 {
@@ -127,6 +135,7 @@ static bool start(uint32_t app)
 		return false;
 	}
 	rcv_init(gw, lan, wan);
+	stop_others(lan, wan);
 	fmt(config.app, sizeof config.app, "%s", apps[app].name);
 	return true;
 }
@@ -153,6 +162,7 @@ static void choose_and_start(void)
 	if (config.n_errors || app == n_apps)
 		app = menu_run(&config, item, n_apps, problem[0] ? problem : NULL);
 	while (!start(app)) {
+		log_time(clock_now_us());
 		log_line("%s", problem);
 		app = menu_run(&config, item, n_apps, problem);
 	}
@@ -244,11 +254,13 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_line("Baregate on %s, %u MB free", cpu_features()->name,
 	         (uint32_t)(alloc_left() >> 20));
 	read_config(boot);
+	clock_watchdog(config.watchdog_ms);
+	log_time(clock_now_us());
 	find_nics();
 	seed();
+	log_time(clock_now_us());
 	choose_and_start();
 	log_time(clock_now_us());
-	clock_watchdog(config.watchdog_ms);
 	log_line("%s starts", config.hostname);
 	log_sink(NULL); /* from here on the shell prints the log between answers */
 	console_print("ready app=%s ms=%u\n", config.app, (uint32_t)(clock_now_us() / 1000));

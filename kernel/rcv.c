@@ -7,6 +7,13 @@
 static struct gw *gw;
 static struct nic *nic[GW_PORTS];
 
+/* A line that another device holds would wake us for ever: after so many
+ * wake-ups in a row without a frame it stays masked until the next rcv_poll, and
+ * the card is then polled at that rate. */
+#define FRUITLESS 16u
+static uint8_t fruitless[GW_PORTS];
+static bool found[GW_PORTS]; /* frames since the last rcv_arm */
+
 void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
 {
 	gw = g;
@@ -24,6 +31,7 @@ const struct nic *rcv_nic(uint32_t port)
 
 static void drop_waiting(struct gw_port *port)
 {
+	port->sent = port->sent_bytes = 0;
 	for (struct pkt *p; (p = link_pop(&port->out)) != NULL;)
 		gw_discard(gw, p, DROP_LINK_DOWN);
 }
@@ -35,11 +43,11 @@ bool rcv_flush(void)
 		struct gw_port *port = &gw->port[i];
 		if (link_count(&port->out) == 0)
 			continue;
-		gw_sent(port);
 		if (UNLIKELY(!port->link_up)) {
 			drop_waiting(port);
 			continue;
 		}
+		gw_sent(port);
 		/* Twice at most: a burst that wraps lies in two pieces. */
 		for (int piece = 0; piece < 2 && link_count(&port->out); piece++) {
 			uint32_t n;
@@ -62,7 +70,10 @@ bool rcv_run(void)
 		if (!nic[i])
 			continue;
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, NIC_BURST);
+		if (n == 0)
+			continue;
 		gw_input(gw, i, burst, n);
+		found[i] = true;
 		got += n;
 	}
 	return rcv_flush() || got;
@@ -74,6 +85,7 @@ void rcv_poll(uint64_t now_us)
 		if (!nic[i])
 			continue;
 		nic[i]->ops->poll(nic[i], now_us);
+		fruitless[i] = 0;
 		struct gw_port *port = &gw->port[i];
 		if (nic[i]->link.up == port->link_up)
 			continue;
@@ -92,8 +104,15 @@ bool rcv_arm(void)
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		if (!nic[i])
 			continue;
-		work |= nic[i]->ops->arm(nic[i]);
-		cpu_irq_unmask(nic[i]->irq);
+		bool here = nic[i]->ops->arm(nic[i]);
+		if (here || found[i] || !cpu_irq_fired(nic[i]->irq))
+			fruitless[i] = 0;
+		else if (fruitless[i] < FRUITLESS)
+			fruitless[i]++;
+		found[i] = false;
+		work |= here;
+		if (fruitless[i] < FRUITLESS)
+			cpu_irq_unmask(nic[i]->irq);
 	}
 	return work;
 }

@@ -95,6 +95,8 @@ static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *
 	const struct gw_port *in = &gw->port[port];
 	if (malformed(a))
 		return DROP_ARP_BAD;
+	if (mac_eq(&a->sender_mac, &in->address)) /* our own, reflected by the link */
+		return DROP_ARP_OTHER;
 	bool probe = ip4_raw(a->sender_ip) == 0; /* RFC 5227 section 2.1.1 */
 	if (is_ours(gw, port, a->sender_ip)) {
 		conflict(gw, port, a);

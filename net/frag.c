@@ -83,7 +83,7 @@ static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first
 struct frag *frag_known(struct gw *gw, const struct frag_key *key)
 {
 	struct frag *f = find(gw, key);
-	return f && f->state != FRAG_WAITING ? f : NULL;
+	return f && f->state == FRAG_KNOWN ? f : NULL;
 }
 
 void frag_count(struct frag *f, const struct pkt *p)
@@ -110,8 +110,24 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 
 void frag_release(struct gw *gw, struct frag *f)
 {
-	for (struct pkt *p; (p = unpark(gw, f)) != NULL;)
+	/* All at once: what goes on may come back to be parked, and the entry may
+	 * then be another packet's. */
+	struct pkt *list = f->parked;
+	gw->frags.n_parked -= f->n_parked;
+	f->parked = NULL;
+	f->n_parked = 0;
+	while (list) {
+		struct pkt *p = list;
+		list = p->next;
+		pool_unkeep(gw->pool);
 		gw_resume(gw, p);
+	}
+}
+
+static void wait_for_first(const struct gw *gw, struct frag *f)
+{
+	f->state = FRAG_WAITING;
+	f->due_ms = gw->now_ms + FRAG_WAIT_MS;
 }
 
 bool frag_park(struct gw *gw, struct pkt *p)
@@ -122,8 +138,10 @@ bool frag_park(struct gw *gw, struct pkt *p)
 		f = take(gw, &key, false);
 		if (!f)
 			return false;
-		f->state = FRAG_WAITING;
-		f->due_ms = gw->now_ms + FRAG_WAIT_MS;
+		wait_for_first(gw, f);
+	} else if (f->state == FRAG_DONE) { /* of the next packet with this identification */
+		f->n_seen = f->n_all = 0;
+		wait_for_first(gw, f);
 	}
 	if (f->n_parked >= FRAG_PARKED || gw->frags.n_parked >= FRAG_ALL || !pool_keep(gw->pool))
 		return false;

@@ -66,7 +66,8 @@ void frag_init(struct gw *gw);
 /* The key of the fragment p, before it is changed. */
 struct frag_key frag_key(const struct pkt *p);
 
-/* The entry with a decision, NULL when there is none yet. */
+/* The entry with a decision, NULL when there is none yet. A packet that was seen
+ * whole needs it no more: what comes then is a piece of the next one. */
 struct frag *frag_known(struct gw *gw, const struct frag_key *key);
 
 /* A fragment takes the way that was decided: notes how much of the packet has

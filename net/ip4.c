@@ -65,6 +65,8 @@ enum drop ip4_parse_rare(struct pkt *p)
 	p->proto = h->proto;
 	p->flags = (uint8_t)(p->flags & ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS));
 	uint32_t frag = be16_get(h->frag);
+	if ((frag & IP4_OFFSET) * 8 + len > 0xffff) /* reaches beyond any packet's end */
+		return DROP_IP_LENGTH;
 	if (UNLIKELY(frag & (IP4_MF | IP4_OFFSET)))
 		p->flags |= frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
 	if (UNLIKELY(hlen > IP4_MIN))

@@ -188,8 +188,7 @@ def test_req4a_a_flood_of_syns_is_bounded(gateway: Gateway) -> None:
     stats = gateway.stats()
     assert (stats["packets_free"], stats["nat_sessions"]) == (gateway.free, 0)
     assert gateway.wait(5.9) == []
-    assert 200 <= len([one for one in gateway.wait(1) if icmp_kind(one) == (3, 3)]) + \
-        gateway.stats()["icmp_errors_suppressed"] <= 256
+    assert 200 <= len([one for one in gateway.wait(1) if icmp_kind(one) == (3, 3)]) <= 256
 
 
 # --- REQ-5: timers ----------------------------------------------------------------------------------------------

@@ -146,7 +146,8 @@ static void flood(void)
 	uint32_t free = rig.pool.n_free;
 	for (uint32_t i = 0; i < 5000; i++)
 		hold((uint8_t)(1 + i % 200), (uint16_t)i, 0);
-	CHECK(syns.n_held <= NAT_SYN_SLOTS && syns.n_held > NAT_SYN_SLOTS * 9 / 10);
+	CHECK(syns.n_held <= (NAT_SYN_SETS * NAT_SYN_WAYS) &&
+	      syns.n_held > (NAT_SYN_SETS * NAT_SYN_WAYS) * 9 / 10);
 	CHECK_EQ(rig.pool.n_free, free);
 	CHECK(answered_after(8) != 0);
 	for (int i = 0; i < 50; i++) {
@@ -154,7 +155,7 @@ static void flood(void)
 		nat_syn_tick(&rig.gw, &syns);
 	}
 	CHECK_EQ(syns.n_held, 0);
-	CHECK(sent <= NAT_SYN_SLOTS);
+	CHECK(sent <= (NAT_SYN_SETS * NAT_SYN_WAYS));
 }
 
 /* The milliseconds wrap after 49 days. */
