@@ -61,7 +61,9 @@ enum {
 	NAT_HEARD_OUTSIDE = 2,
 	NAT_ACK_INSIDE = 4, /* TCP: it has sent an ACK */
 	NAT_ACK_OUTSIDE = 8,
-	NAT_ANSWERED = 16, /* a packet came from outside: not half-open */
+	NAT_ANSWERED = 16,   /* a packet came from outside: not half-open */
+	NAT_SYN_INSIDE = 64, /* TCP: its SYN awaits a SYN-ACK */
+	NAT_SYN_OUTSIDE = 128,
 };
 
 struct nat_session {
@@ -84,6 +86,7 @@ struct nat_session {
 	/* TCP, by enum nat_side: the sequence number behind the last byte that
 	 * came from there, host order, and the window last offered there. */
 	uint32_t end[2];
+	uint32_t syn_end; /* behind the SYN that awaits its SYN-ACK (NAT_SYN_…) */
 	uint16_t window[2];
 };
 _Static_assert(sizeof(struct nat_session) <= 64, "a session fits a cache line");

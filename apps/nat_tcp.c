@@ -42,45 +42,107 @@ static bool in_window(const struct nat_session *s, uint32_t seq, enum nat_side s
 
 static const uint8_t heard[] = {NAT_HEARD_INSIDE, NAT_HEARD_OUTSIDE};
 static const uint8_t acked[] = {NAT_ACK_INSIDE, NAT_ACK_OUTSIDE};
+static const uint8_t asked[] = {NAT_SYN_INSIDE, NAT_SYN_OUTSIDE};
 
-/* A side's SYN: from here its sequence numbers are known. */
+/* Scale of a side whose SYN was not followed: what hosts use today. */
+#define SCALE_UNKNOWN 7u
+
+static void set_scale(struct nat_session *s, enum nat_side side, uint32_t scale)
+{
+	s->scale = (uint8_t)((s->scale & ~(15u << 4 * side)) | scale << 4 * side);
+}
+
+/* A side's SYN or SYN-ACK that counts: from here its sequence numbers are known. */
 static void note_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                      enum nat_side side)
 {
 	s->flags |= heard[side];
 	s->end[side] = be32_get(tcp->seq) + 1;
 	s->window[side] = be16_get(tcp->window);
-	uint32_t scale = window_scale(tcp, hlen);
-	s->scale = (uint8_t)((s->scale & ~(15u << 4 * side)) | scale << 4 * side);
+	set_scale(s, side, window_scale(tcp, hlen));
 }
 
-/* A new connection on the 5-tuple of one that has ended. */
-static bool reopens(const struct nat_session *s, const struct tcp_hdr *tcp)
+static void await_answer(struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
 {
-	return nat_tcp_opens(tcp) && (s->state == NAT_BOTH_FIN || s->state == NAT_TRANS);
+	s->syn_end = be32_get(tcp->seq) + 1;
+	s->flags = (uint8_t)((s->flags & ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE)) | asked[side]);
+}
+
+/* True when an ACK acknowledges the SYN of the other side that awaits its answer,
+ * with or without the data that came with it (RFC 7413: all of it, or the SYN
+ * alone). */
+static bool answers_syn(const struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
+{
+	uint32_t ack = be32_get(tcp->ack);
+	if (!(tcp->flags & TCP_ACK) || !(s->flags & asked[!side]))
+		return false;
+	return ack == s->syn_end ||
+	       (!(s->flags & heard[side]) && ack - s->syn_end <= s->end[!side] - s->syn_end);
 }
 
 /* RFC 5961 section 3.2 in the words of someone on the path: the RST carries
  * exactly the number that comes next from its sender; of a side not heard yet it
- * acknowledges exactly the other side's SYN. */
+ * acknowledges the other side's SYN. */
 static bool reset_is_real(const struct nat_session *s, const struct tcp_hdr *tcp,
                           enum nat_side side)
 {
 	if (s->flags & heard[side])
 		return be32_get(tcp->seq) == s->end[side];
-	return tcp->flags & TCP_ACK && be32_get(tcp->ack) == s->end[!side];
+	return answers_syn(s, tcp, side);
+}
+
+/* A SYN alone. While nobody answered, another attempt takes the place of the one
+ * before. One that does not fit a connection is only remembered: the other side's
+ * SYN-ACK will say whether there is a new connection (RFC 7857 section 2.2: what
+ * somebody off the path makes up moves nothing). Gives whether it counts as a
+ * segment of the connection. */
+static bool take_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
+                     enum nat_side side)
+{
+	bool ended = s->state == NAT_BOTH_FIN || s->state == NAT_TRANS;
+	if (!(s->flags & heard[!side]) && !ended) {
+		await_answer(s, tcp, side);
+		note_syn(s, tcp, hlen, side);
+		return true;
+	}
+	if (!(s->flags & heard[side])) { /* simultaneous open: both are known */
+		s->flags &= (uint8_t) ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE);
+		note_syn(s, tcp, hlen, side);
+		return true;
+	}
+	if (!ended && in_window(s, be32_get(tcp->seq), side))
+		return true; /* a repetition */
+	await_answer(s, tcp, side);
+	return false;
+}
+
+/* A SYN-ACK: the answer to the first SYN, or the proof that a later one began a new
+ * connection on the same 5-tuple. */
+static bool take_syn_ack(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
+                         enum nat_side side)
+{
+	if (!answers_syn(s, tcp, side))
+		return s->flags & heard[side] && in_window(s, be32_get(tcp->seq), side);
+	if (s->flags & heard[side]) {
+		s->state = NAT_INIT;
+		s->flags &= (uint8_t) ~(NAT_ACK_INSIDE | NAT_ACK_OUTSIDE);
+		s->end[!side] = s->syn_end;
+		s->window[!side] = 0xffff;
+		set_scale(s, !side, SCALE_UNKNOWN);
+	}
+	s->flags &= (uint8_t) ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE);
+	note_syn(s, tcp, hlen, side);
+	return true;
 }
 
 /* Whether a segment other than RST belongs to the connection. */
-static bool is_real(const struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
+static bool is_real(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
+                    enum nat_side side)
 {
-	if (s->flags & heard[side])
-		return in_window(s, be32_get(tcp->seq), side);
-	if (!(tcp->flags & TCP_SYN))
-		return false;
-	/* The first word of the other side: SYN of a simultaneous open, or a
-	 * SYN-ACK that acknowledges the SYN. */
-	return !(tcp->flags & TCP_ACK) || be32_get(tcp->ack) == s->end[!side];
+	if (LIKELY(!(tcp->flags & TCP_SYN)))
+		return s->flags & heard[side] && in_window(s, be32_get(tcp->seq), side);
+	return tcp->flags & TCP_ACK ? take_syn_ack(s, tcp, hlen, side)
+	                            : take_syn(s, tcp, hlen, side);
 }
 
 static uint8_t next_state(const struct nat_session *s, uint8_t flags, enum nat_side side)
@@ -116,17 +178,9 @@ bool nat_tcp_segment(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 			s->state = NAT_TRANS;
 		return real;
 	}
-	if (UNLIKELY(reopens(s, tcp))) {
-		s->state = NAT_INIT;
-		s->flags = 0;
-		s->scale = 0;
-		note_syn(s, tcp, hlen, side);
-		return true;
-	}
-	if (UNLIKELY(!is_real(s, tcp, side)))
-		return false;
-	if (UNLIKELY(!(s->flags & heard[side])))
-		note_syn(s, tcp, hlen, side);
+	if (UNLIKELY(!is_real(s, tcp, hlen, side)))
+		/* Another attempt from inside keeps what there is alive. */
+		return side == NAT_INSIDE && nat_tcp_opens(tcp);
 	/* What the segment takes up of the sequence space. */
 	uint32_t end = be32_get(tcp->seq) + (len - hlen) + ((flags & TCP_SYN) != 0) +
 	               ((flags & TCP_FIN) != 0);

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from gateway import A, B, INSIDE, LAN, NAT, OUTSIDE, PORT_MAC, SERVER, WAN, Gateway, Host, only
 from pieces import cut, join
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 from traffic import open_out
@@ -75,6 +75,18 @@ def test_our_own_address_from_outside(gateway: Gateway) -> None:
     before = gateway.drops().get("martian-source", 0)
     assert gateway.wan(IP(src=OUTSIDE, dst=OUTSIDE) / UDP(sport=5000, dport=6000)) == []
     assert gateway.drops()["martian-source"] == before + 1
+
+
+@pytest.mark.parametrize("acked", [1, 101])
+def test_syn_with_data_is_established(start: Start, acked: int) -> None:
+    """RFC 7413: a server may acknowledge the SYN alone, or its data as well."""
+    gateway = start(NAT + "nat.tcp-transitory-timeout 5\n")
+    syn = IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=80, flags="S", seq=1000) / Raw(b"d" * 100)
+    port = only(gateway.lan(syn), WAN).ip[TCP].sport
+    gateway.wan(IP(src=SERVER, dst=OUTSIDE) / TCP(sport=80, dport=port, flags="SA", seq=7000, ack=1000 + acked))
+    gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=80, flags="A", seq=1000 + acked, ack=7001))
+    gateway.wait(20)
+    assert "established" in gateway.lines("sessions")[0]
 
 
 def test_our_own_announcement_reflected(gateway: Gateway) -> None:

@@ -261,8 +261,9 @@ static void port_used_again(void)
 		seq[NAT_INSIDE] = 0x40000000; /* anywhere */
 		seq[NAT_OUTSIDE] = 0x90000000;
 		IN(TCP_SYN);
-		STATE(NAT_INIT);
+		STATE(by_reset[i] ? NAT_TRANS : NAT_BOTH_FIN); /* nobody agreed yet */
 		OUT(SYN_ACK);
+		STATE(NAT_INIT);
 		IN(TCP_ACK);
 		STATE(NAT_ESTABLISHED);
 	}
@@ -271,6 +272,40 @@ static void port_used_again(void)
 	BLIND(TCP_SYN, 0x1000000);
 	IN(FIN_ACK);
 	BLIND(TCP_SYN, 0x1000000);
+}
+
+/* A client that got no answer, or RST, or that was restarted, tries again from the
+ * same port with another sequence number. */
+static void another_attempt(void)
+{
+	begin();
+	IN(TCP_SYN);
+	seq[NAT_INSIDE] = 0x50000000;
+	IN(TCP_SYN);
+	OUT(SYN_ACK);
+	IN(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+	establish();
+	seq[NAT_INSIDE] = 0x70000000;
+	IN(TCP_SYN);
+	STATE(NAT_ESTABLISHED);
+	seq[NAT_OUTSIDE] = 0x11110000;
+	OUT(SYN_ACK);
+	STATE(NAT_INIT);
+	IN(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+/* A SYN from outside that nobody asked for takes nothing away from a connection
+ * that may live on (RFC 7857 section 2.2). */
+static void blind_syn_after_reset(void)
+{
+	establish();
+	OUT(TCP_RST);
+	STATE(NAT_TRANS);
+	CHECK(!put(NAT_OUTSIDE, TCP_SYN, 0, 0x1000000));
+	IN(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
 }
 
 /* A FIN or data with the last ACK of the handshake. */
@@ -310,6 +345,8 @@ int main(void)
 	TEST(scaled_window);
 	TEST(closed_window);
 	TEST(port_used_again);
+	TEST(another_attempt);
+	TEST(blind_syn_after_reset);
 	TEST(fin_at_once);
 	TEST(opening_segments);
 	return tap_done();
