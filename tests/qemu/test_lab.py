@@ -61,6 +61,8 @@ def test_nothing_stays(outside: dict[str, str], way: str) -> None:
     script = "echo started; read word; case $word in end) exit 0;; esac; sleep 1000"
     # A session of its own stands for the terminal's foreground group that Ctrl-C reaches.
     lab = subprocess.Popen([_LAB, "run", "--", "sh", "-c", script], env=outside, start_new_session=True,
+                           # Whoever started the tests may ignore Ctrl-C, as a shell's background jobs do.
+                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert lab.stdin is not None and lab.stdout is not None
     try:
