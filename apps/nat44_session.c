@@ -113,11 +113,18 @@ static enum drop let_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_
 		return bad;
 	if (n->host_limit && nat_host_sessions(t, m->in_ip) >= n->host_limit)
 		return DROP_HOST_LIMIT;
-	*s = open_session(gw, n, m, ip4_raw(ip4_header(p)->from), rem_port);
-	if (*s)
-		return DROP_NONE;
-	n->table_full++;
-	return DROP_TABLE_FULL; /* the outside is not told */
+	/* Room is made only for a host below its share, so never at m's own cost. */
+	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
+	if (t->n_sessions < t->size || nat_make_room(t, m->in_ip))
+		*s = open_session(gw, n, m, rem_ip, rem_port);
+	if (!*s) {
+		n->table_full++;
+		return DROP_TABLE_FULL; /* the outside is not told */
+	}
+	if (m->proto == NAT_TCP) /* an earlier SYN of it needs no answer any more */
+		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
+		                  rem_port | (uint32_t)m->ext_port << 16);
+	return DROP_NONE;
 }
 
 struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,

@@ -89,6 +89,25 @@ def test_syn_with_data_is_established(start: Start, acked: int) -> None:
     assert "established" in gateway.lines("sessions")[0]
 
 
+def test_a_held_syn_that_gets_in_after_all(start: Start) -> None:
+    """RFC 5382 REQ-4: its connection stands, so its first SYN is not answered with an error."""
+    gateway = start(NAT + "nat.filtering endpoint-independent\n")
+    syn = IP(src=SERVER, dst=OUTSIDE) / TCP(sport=4000, dport=5000, flags="S", seq=9)
+    assert gateway.wan(syn) == []
+    gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=80, flags="S", seq=1))
+    assert only(gateway.wan(syn), LAN).ip[TCP].sport == 4000
+    assert gateway.wait(8) == []
+
+
+def test_a_forwarded_service_survives_a_scan(start: Start) -> None:
+    """One inside host has filled the table; a server inside still gets its clients."""
+    gateway = start(NAT + f"nat.forward tcp 80 {B.ip}:80\n")
+    for number in range(300):
+        gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=1000 + number, flags="S", seq=1))
+    client = IP(src=SERVER, dst=OUTSIDE) / TCP(sport=4000, dport=80, flags="S", seq=9)
+    assert only(gateway.wan(client), LAN).ip.dst == B.ip
+
+
 def test_our_own_announcement_reflected(gateway: Gateway) -> None:
     """RFC 5227 section 2.4 speaks of a different hardware address."""
     ours = Host(LAN, INSIDE, PORT_MAC[LAN])
