@@ -124,11 +124,11 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
  * the packet. Anyone below main may call it. */
 void gw_send(struct gw *gw, struct pkt *p);
 
-/* An IP packet of ours comes in on a port, for the translation there; takes it. */
-void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
-
 /* The same, counted as forwarded. Takes the packet. */
 void gw_forward(struct gw *gw, struct pkt *p);
+
+/* An IP packet of ours comes in on a port, for the translation there; takes it. */
+void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
 
 /* A packet that was kept goes through the application once more, data at its
  * header, parsed. Takes the packet. */
