@@ -111,11 +111,6 @@ uint64_t clock_now_us(void)
 	return (uint64_t)high * us_per_cycle_q32 + ((uint64_t)low * us_per_cycle_q32 >> 32);
 }
 
-uint32_t clock_cycles_per_us_q16(void)
-{
-	return cycles_per_us_q16;
-}
-
 void clock_watchdog(uint32_t ms)
 {
 	trap_stalled = 0;

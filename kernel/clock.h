@@ -14,9 +14,6 @@ void clock_init(void);
 /* Microseconds since the entry point; monotonic. */
 uint64_t clock_now_us(void);
 
-/* Cycles of the time-stamp counter in a microsecond, times 65536. */
-uint32_t clock_cycles_per_us_q16(void);
-
 /* Restarts the machine when clock_alive was not called for `ms` (0 = never).
  * The timer interrupt counts; clock_alive is for the main loop. */
 void clock_watchdog(uint32_t ms);

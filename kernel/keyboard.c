@@ -81,11 +81,6 @@ void keyboard_init(void)
 	(void)data(KEYBOARD_ENABLE);
 }
 
-bool keyboard_ready(void)
-{
-	return present && io_in8(STATUS) & OUTPUT_FULL;
-}
-
 int keyboard_key(void)
 {
 	for (unsigned i = 0; present && i < READ_BYTES; i++) {

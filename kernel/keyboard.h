@@ -15,7 +15,4 @@ int keyboard_key(void);
 void keyboard_arm(void);
 bool keyboard_fired(void);
 
-/* Whether a byte waits. */
-bool keyboard_ready(void);
-
 #endif

@@ -10,7 +10,4 @@ enum drop {
 	DROP_COUNT
 };
 
-/* The counter's label of a reason; "none" for DROP_NONE. (show.c) */
-const char *drop_label(enum drop reason);
-
 #endif

@@ -31,11 +31,6 @@ uint8_t ip4_option_error(const struct pkt *p)
 	return walk_options(p->data, (uint32_t)(p->data[0] & 15) * 4, &route);
 }
 
-uint16_t ip4_header_sum(const struct pkt *p)
-{
-	return csum_sum(p->data, (size_t)(p->data[0] & 15) * 4);
-}
-
 /* A header longer than 20 bytes, all else noted. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {

@@ -65,9 +65,6 @@ void ip4_fragment(struct gw *gw, struct pkt *p);
  * length from p->len, fresh identification, TTL 64, checksum. */
 void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, uint8_t tos);
 
-/* Sum of the header, options included. */
-uint16_t ip4_header_sum(const struct pkt *p);
-
 /* --- bodies on the way of every packet ------------------------------------- */
 
 /* ip4_parse for what is rarer: options, fragments, and all that is wrong. */

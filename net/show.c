@@ -11,11 +11,6 @@ static const char *const labels[] = {
 #undef DROP
 };
 
-const char *drop_label(enum drop reason)
-{
-	return labels[reason];
-}
-
 static const char *port_name(const struct gw *gw, uint32_t port)
 {
 	return port < GW_PORTS ? gw->port[port].name : "self";
