@@ -90,8 +90,8 @@ void nat_syn_tick(struct gw *gw, struct nat_syns *t)
 		struct nat_syn *s = &t->slot[i / NAT_SYN_WAYS][i % NAT_SYN_WAYS];
 		if (s->n == 0 || (int32_t)(gw->now_ms - s->due_ms) < 0)
 			continue;
-		if (!answer(gw, t, s))
-			return; /* the rest at the next look */
+		if (!answer(gw, t, s)) /* at the next look; others may be told now */
+			continue;
 		s->n = 0;
 		t->n_held--;
 	}

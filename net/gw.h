@@ -24,6 +24,7 @@
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
+#define GW_ADDRESSEES 256u /* a power of two */
 
 enum { PORT_LAN, PORT_WAN };
 
@@ -64,6 +65,17 @@ struct gw_owned {
 	uint8_t port;
 };
 
+/* ICMP errors by what their loss costs: a connection that waits for packet-too-big
+ * stands still, of all others somebody only learns later what is wrong. */
+enum gw_error_kind { GW_ERROR_TOO_BIG, GW_ERROR_OTHER, GW_ERROR_KINDS };
+
+/* How many errors of a kind may still be sent: in all, and to each addressee. A
+ * value is the time at which all its tokens are back. */
+struct gw_errors {
+	uint64_t all_us;
+	uint64_t one_us[GW_ADDRESSEES]; /* by keyed hash */
+};
+
 /* One dropped frame, for people. */
 struct gw_drop_entry {
 	uint8_t reason;
@@ -101,9 +113,9 @@ struct gw {
 	uint64_t hairpinned;
 	uint64_t tick_us; /* next tick */
 
-	/* ICMP error tokens, and IPv4 identification counters. */
-	uint32_t error_tokens;
-	uint64_t error_us;
+	/* ICMP error budgets, and IPv4 identification counters. */
+	struct gw_errors errors[GW_ERROR_KINDS];
+	struct hash_key error_key;
 	uint32_t id_mul;
 	uint16_t id[GW_IDS];
 
@@ -164,6 +176,12 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
  * errors; it keeps to RFC 1812 section 4.3.2.7 (when not to send) and 4.3.2.8 (rate).
  * `rest` is the second half of the first word row: MTU or pointer << 24. */
 void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
+
+/* Whether one more ICMP or ICMPv6 error may be sent now; if so it is taken off the
+ * budgets of its kind, if not icmp_suppressed counts it. `key` stands for the
+ * addressee: the IPv4 address, or a fold of the IPv6 prefix of 64 bits. Limits in
+ * icmp.c. For makers of errors, as the last thing they ask. */
+bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST_USE;
 
 /* Runs timers: neighbours, fragments, the application. Called
  * with now_us set; does a bounded piece of work; true when there is more. */

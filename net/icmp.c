@@ -4,29 +4,47 @@
 #include "net/csum.h"
 #include "net/ip4.h"
 
-#define ERROR_BYTES    576u  /* of the whole error, RFC 1812 section 4.3.2.3 */
-#define ERROR_RATE     1000u /* a second, RFC 1812 section 4.3.2.8 */
-#define ERROR_BURST    100u
-#define ERROR_TOKEN_US (1000000u / ERROR_RATE)
+#define ERROR_BYTES 576u /* of the whole error, RFC 1812 section 4.3.2.3 */
 
-static bool take_token(struct gw *gw)
+/* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error:
+ * 1000 a second in bursts of 100, of which one addressee gets a quarter of the
+ * rate and half of the burst. Token buckets, kept as the time at which they are
+ * full again. */
+struct limit {
+	uint32_t token_us; /* one error more, every so often */
+	uint32_t depth_us; /* the time in which a burst comes back */
+};
+static const struct limit all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
+
+/* Takes `n` tokens of what a bucket holds: *owed_us, the time until it is full again,
+ * grows. One that is left pays for two. False when there is none. */
+static bool take(const struct limit *l, uint32_t *owed_us, uint32_t n)
 {
-	uint64_t passed = gw->now_us - gw->error_us;
-	if (passed >= (uint64_t)ERROR_BURST * ERROR_TOKEN_US) {
-		gw->error_tokens = ERROR_BURST;
-		gw->error_us = gw->now_us;
-	} else {
-		uint32_t fresh = (uint32_t)passed / ERROR_TOKEN_US;
-		gw->error_tokens = min_u32(gw->error_tokens + fresh, ERROR_BURST);
-		gw->error_us += (uint64_t)fresh * ERROR_TOKEN_US;
-	}
-	if (gw->error_tokens == 0) {
+	if (*owed_us > l->depth_us - l->token_us)
+		return false;
+	*owed_us = min_u32(*owed_us + n * l->token_us, l->depth_us);
+	return true;
+}
+
+static uint32_t owed(const struct gw *gw, uint64_t full_us)
+{
+	return full_us > gw->now_us ? (uint32_t)(full_us - gw->now_us) : 0;
+}
+
+bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key)
+{
+	struct gw_errors *e = &gw->errors[kind];
+	uint64_t *mine = &e->one_us[hash_words(&gw->error_key, &key, 1) % GW_ADDRESSEES];
+	/* One or two, so that nobody can count by them what others caused (the side
+	 * channel of "SAD DNS", CVE-2020-25705). */
+	uint32_t n = 1 + rng_below(gw->rng, 2);
+	uint32_t one_us = owed(gw, *mine), all_us = owed(gw, e->all_us);
+	if (!take(&one, &one_us, n) || !take(&all, &all_us, n)) {
 		gw->icmp_suppressed++;
 		return false;
 	}
-	/* One or two, so that nobody can count by them what others caused (the side
-	 * channel of "SAD DNS", CVE-2020-25705). */
-	gw->error_tokens -= min_u32(gw->error_tokens, 1 + rng_below(gw->rng, 2));
+	*mine = gw->now_us + one_us;
+	e->all_us = gw->now_us + all_us;
 	return true;
 }
 
@@ -57,9 +75,11 @@ static bool may_tell(const struct gw *gw, const struct pkt *p)
 
 void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
 {
-	if (!may_tell(gw, p) || !take_token(gw))
-		return;
 	const struct ip4_hdr *about = ip4_header(p);
+	bool too_big = type == ICMP_UNREACHABLE && code == ICMP_TOO_BIG;
+	if (!may_tell(gw, p) || !gw_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER,
+	                                          ip4_raw(about->from)))
+		return;
 	/* About a packet that was translated inwards the error comes from inside,
 	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
 	bool inbound = p->flags & PKT_INBOUND;

@@ -195,6 +195,8 @@ const char *gw_init(struct gw *gw)
 {
 	gw->id_mul = rng_u32(gw->rng) | 1;
 	rng_bytes(gw->rng, gw->id, sizeof gw->id);
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->error_key.k); i++)
+		gw->error_key.k[i] = rng_u32(gw->rng);
 	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		const char *bad = setup_port(gw, i);
