@@ -344,13 +344,14 @@ static __attribute__((noinline)) enum verdict first(struct gw *gw, struct nat *n
 	return out ? translate_out(gw, n, p) : translate_in(gw, n, p, external);
 }
 
-/* A piece of a packet; the first one takes the way of a whole packet, and the
- * later ones then follow it. `external` is for incoming ones. */
-static enum verdict fragment(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external,
-                             bool out)
+/* A packet with options, or a piece of one: the first piece takes the way of a whole
+ * packet, and the later ones then follow it. `external` is for incoming ones. */
+static enum verdict rare(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external, bool out)
 {
 	if (p->flags & PKT_LATER)
 		return later(gw, p, out);
+	if (!(p->flags & PKT_FRAGMENT)) /* it has options */
+		return first(gw, n, p, external, out);
 	const struct frag_key key = frag_key(p);
 	enum verdict v = first(gw, n, p, external, out);
 	if (v != V_SEND)
@@ -387,10 +388,11 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
-	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP))) {
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP | PKT_OPTIONS))) {
 		if (p->flags & PKT_L2_GROUP) /* RFC 1812 section 5.3.4 */
 			return gw_drop(gw, p, DROP_MULTICAST);
-		return fragment(gw, n, p, NAT_NONE, true);
+		ip4_blank_records(p);
+		return rare(gw, n, p, NAT_NONE, true);
 	}
 	return translate_out(gw, n, p);
 }
@@ -415,8 +417,10 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 		return gw_drop(gw, p, DROP_MULTICAST);
 	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(is_external(n, ip4_header(p)->from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have it */
-	if (UNLIKELY(p->flags & PKT_FRAGMENT))
-		return fragment(gw, n, p, external, false);
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_OPTIONS))) {
+		ip4_blank_records(p);
+		return rare(gw, n, p, external, false);
+	}
 	return translate_in(gw, n, p, external);
 }
 

@@ -31,6 +31,23 @@ uint8_t ip4_option_error(const struct pkt *p)
 	return walk_options(p->data, (uint32_t)(p->data[0] & 15) * 4, &route);
 }
 
+void ip4_blank_records(struct pkt *p)
+{
+	uint8_t *h = p->data;
+	uint32_t hlen = (uint32_t)(h[0] & 15) * 4;
+	if (!(p->flags & PKT_OPTIONS))
+		return;
+	for (uint32_t i = IP4_MIN; i < hlen && h[i] != IP4_OPT_END;) {
+		uint32_t len = h[i] == IP4_OPT_NOP ? 1 : h[i + 1];
+		if (h[i] == IP4_OPT_RECORD || h[i] == IP4_OPT_TIMESTAMP)
+			memset(h + i, IP4_OPT_NOP, len);
+		i += len;
+	}
+	struct ip4_hdr *ip = ip4_header(p);
+	ip->sum = be16_of(0);
+	ip->sum = be16_from_raw((uint16_t)~csum_sum(h, hlen));
+}
+
 /* A header longer than 20 bytes, all else noted. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {

@@ -1,6 +1,6 @@
 /* IPv4: parsing, routing, forwarding checks, fragmentation (RFC 791, RFC 1812).
- * Left out on purpose: recording routes and timestamps in options (they pass
- * as they are), and source routes (dropped, RFC 7126 sections 4.3 and 4.4). */
+ * Left out on purpose: recording routes and timestamps in options, and source
+ * routes (dropped, RFC 7126 sections 4.3 and 4.4). */
 #ifndef NET_IP4_H
 #define NET_IP4_H
 
@@ -24,6 +24,10 @@ static inline enum drop ip4_parse(struct pkt *p) MUST_USE;
 
 /* Offset in the header of the option that ip4_parse found malformed. */
 uint8_t ip4_option_error(const struct pkt *p);
+
+/* Makes the options record route and timestamp into no operations: they would carry
+ * addresses of one side to the other. p was parsed. */
+void ip4_blank_records(struct pkt *p);
 
 /* Longest-prefix match: notes out, hop and PKT_ROUTED in p; false when there
  * is no route. */

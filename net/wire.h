@@ -49,7 +49,14 @@ _Static_assert(sizeof(struct ip4_hdr) == 20, "IPv4 header");
 
 enum { IP4_DF = 0x4000, IP4_MF = 0x2000, IP4_OFFSET = 0x1fff };
 enum { IP4_MIN = 20, IP4_TTL = 64 };
-enum { IP4_OPT_END = 0, IP4_OPT_NOP = 1, IP4_OPT_LSRR = 131, IP4_OPT_SSRR = 137 };
+enum {
+	IP4_OPT_END = 0,
+	IP4_OPT_NOP = 1,
+	IP4_OPT_RECORD = 7,
+	IP4_OPT_TIMESTAMP = 68,
+	IP4_OPT_LSRR = 131,
+	IP4_OPT_SSRR = 137
+};
 
 enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_DCCP = 33, PROTO_IP6 = 41 };
 enum { PROTO_AH = 51, PROTO_UDPLITE = 136 };

@@ -95,13 +95,32 @@ def test_malformed_options_are_told(gateway: Gateway, options: bytes, pointer: i
     b"\x00\xff\xff\xff",  # nothing after the end of the list is looked at
     b"\x01\x01\x01\x00",
     b"\x94\x04\x00\x00",
-    b"\x07\x27\x04" + bytes(36) + b"\x00",
     b"\xff\x03\x05\x00",  # an option nobody knows
 ])
 def test_well_formed_options_pass_unchanged(gateway: Gateway, options: bytes) -> None:
     sent = only(gateway.lan(with_options(udp(), options)), WAN)
     assert sent.raw[34:34 + len(options)] == options
     assert bytes(sent.ip[UDP].payload) == b"question"
+
+
+@pytest.mark.parametrize(("options", "left"), [
+    (b"\x07\x27\x08" + b"\xc0\xa8\x01\x01" * 9 + b"\0", b"\x01" * 39 + b"\0"),
+    (b"\x07\x03\x04\0", b"\x01\x01\x01\0"),
+    (b"\x44\x0c\x0d\x01\xc0\xa8\x01\x01\0\0\0\x07", b"\x01" * 12),
+    (b"\x44\x08\x05\x00\0\0\0\x07", b"\x01" * 8),
+    (b"\x94\x04\0\0\x07\x07\x04\x0a\0\0\x01\x44\x04\x05\0\0", b"\x94\x04\0\0" + b"\x01" * 11 + b"\0"),
+])
+def test_recorded_routes_and_times_are_blanked(gateway: Gateway, options: bytes, left: bytes) -> None:
+    """Neither addresses of inside routers nor their clocks show outside, nor the other way round."""
+    sent = only(gateway.lan(with_options(udp(), options)), WAN)
+    size = len(left)
+    assert sent.raw[14] == 0x45 + size // 4
+    assert sent.raw[34:34 + size] == left
+    assert bytes(sent.ip[UDP].payload) == b"question"
+    back = IP(src=SERVER, dst=OUTSIDE) / UDP(sport=53, dport=sent.ip[UDP].sport) / b"answer"
+    got = only(gateway.wan(with_options(back, options)), LAN)
+    assert got.raw[34:34 + size] == left
+    assert bytes(got.ip[UDP].payload) == b"answer"
 
 
 @pytest.mark.parametrize(("frame", "reason"), [
