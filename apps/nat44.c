@@ -2,10 +2,12 @@
  * hosts (LAN) and external addresses (WAN), RFC 3022, RFC 4787, RFC 5382, RFC
  * 5508, RFC 7857. Here are the two directions and UDP and TCP; new sessions are
  * made in nat44_session.c, ICMP is in nat44_icmp.c, other protocols are in
- * nat44_other.c, the tables in nat_table.c and nat_session.c.
+ * nat44_other.c, the tables in nat_table.c and nat_session.c, who gives way when
+ * they are full in nat_room.c.
  *
  * Invariants: a packet is changed only when all that can refuse it has been
- * asked; what leaves by the WAN has an external address as source. */
+ * asked (but for recorded routes, which are blanked before); what leaves by the
+ * WAN has an external address as source. */
 #include "apps/nat44.h"
 
 #include "apps/apps.h"
@@ -38,6 +40,14 @@ static void set_lifetimes(struct nat *n, const struct config_nat *c)
 /* What is wrong with a range of nat.pool, besides its size. */
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 {
+	for (uint32_t i = 0; i < gw->port[PORT_WAN].n_addr; i++) {
+		const struct gw_address *wan = &gw->port[PORT_WAN].addr[i];
+		uint32_t mask = addr_mask4(wan->len), net = ip4_get(wan->addr) & mask;
+		uint32_t all = net | ~mask;
+		if (wan->len <= 30 &&
+		    ((first <= net && net <= last) || (first <= all && all <= last)))
+			return "nat.pool: holds the network or broadcast address of wan.address";
+	}
 	for (uint32_t i = 0; i < gw->n_owned; i++)
 		if (gw->owned[i].first <= last && first <= gw->owned[i].last)
 			return "nat.pool: an address is given twice";
@@ -206,6 +216,8 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 		track(gw, n, s, p, NAT_INSIDE);
 	else
 		nat_refresh(gw, n, s);
+	if (UNLIKELY(s->flags & NAT_UNINVITED))
+		nat_take_up(n, s);
 	const struct nat_mapping *m = nat_mapping_of(n, s);
 	store16(l4, m->ext_port);
 	fix_l4(p, proto, m->l4_delta);
@@ -254,12 +266,12 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 	struct frag *f = frag_known(gw, &key);
 	if (!f)
 		return frag_park(gw, p) ? V_KEPT : gw_drop(gw, p, DROP_FRAGMENT);
-	frag_count(f, p);
 	ip4 *addr = out ? &h->from : &h->to;
 	ip4 was = *addr, is = ip4_from_raw(f->new_addr);
 	enum verdict v = out ? ip4_may_forward(gw, p) : nat_route_in(gw, p, f->new_addr);
 	if (v != V_SEND)
 		return v;
+	frag_count(f, p);
 	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(was), ip4_raw(is)) +
 	                 csum_delta16(be16_raw(h->id), f->new_id);
 	*addr = is;

@@ -58,9 +58,15 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
                                  uint32_t ports, enum verdict *v);
 
 /* A session for a packet from outside to a mapping, if the filter lets a new
- * remote endpoint in (RFC 4787 section 5); NULL with the verdict in *v. */
+ * remote endpoint in (RFC 4787 section 5) and the packet can go on to the inside
+ * host; NULL with the verdict in *v. */
 struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
                                 uint16_t rem_port, enum verdict *v);
+
+/* An inside host sends in a session that was opened from outside: the session
+ * becomes one of its own, within nat.host-limit. A TCP connection does so when it
+ * is no longer partly open: RST and SYN-ACK answer anybody's SYN. */
+void nat_take_up(struct nat *n, struct nat_session *s);
 
 /* The inside host of an incoming packet: routed, and allowed to go there. */
 static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip);

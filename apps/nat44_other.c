@@ -41,16 +41,19 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 	if (m->in_ip != in_ip)
 		return gw_drop(gw, p, DROP_AMBIGUOUS);
 	nat_refresh(gw, n, s);
+	if (s->flags & NAT_UNINVITED)
+		nat_take_up(n, s);
 	nat_finish_out(gw, p, m);
 	return V_SEND;
 }
 
-/* The session of the configured 6to4 router, which outlives silence. */
-static struct nat_session *router41(struct gw *gw, struct nat *n, uint32_t external)
+/* The session of the configured 6to4 router, which outlives silence: made anew for
+ * a packet from outside. */
+static struct nat_session *router41(struct gw *gw, struct nat *n)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack;
-	if (!n->has_router41 || nat_external_for(t, n->router41) != external)
+	if (t->n_sessions == t->size && !nat_make_room(t, n->router41, NULL))
 		return NULL;
 	struct nat_mapping *m = nat_mapping_new(t, NAT_OTHER, n->router41, PROTO_IP6, &lack);
 	struct nat_session *s = !m ? NULL
@@ -58,6 +61,8 @@ static struct nat_session *router41(struct gw *gw, struct nat *n, uint32_t exter
 	                                             gw->now_s + n->life_s[NAT_OTHER][NAT_OPEN]);
 	if (m && !s)
 		nat_mapping_drop(t, m);
+	if (s)
+		nat_session_uninvited(t, s);
 	return s;
 }
 
@@ -68,13 +73,17 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 	/* Of protocol 41 any remote host may be the sender, so look who that is. */
 	if (p->proto == PROTO_IP6 && ip4_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (!s && p->proto == PROTO_IP6)
-		s = router41(gw, n, external);
-	if (!s)
+	bool anew = !s && p->proto == PROTO_IP6 && n->has_router41 &&
+	            nat_external_for(&n->table, n->router41) == external;
+	if (!s && !anew)
 		return gw_drop(gw, p, cannot_pass(p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);
-	const struct nat_mapping *m = nat_mapping_of(n, s);
-	if (nat_route_in(gw, p, m->in_ip) != V_SEND)
+	if (nat_route_in(gw, p, anew ? n->router41 : nat_mapping_of(n, s)->in_ip) != V_SEND)
 		return V_DROP;
+	if (anew && !(s = router41(gw, n))) {
+		n->table_full++;
+		return gw_drop(gw, p, DROP_TABLE_FULL);
+	}
+	const struct nat_mapping *m = nat_mapping_of(n, s);
 	s->flags |= NAT_ANSWERED;
 	nat_finish_in(p, m);
 	return V_SEND;

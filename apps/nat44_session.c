@@ -26,13 +26,18 @@ static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat
 	                       gw->now_s + n->life_s[m->proto][state]);
 }
 
+static bool at_limit(const struct nat *n, uint32_t in_ip)
+{
+	return n->host_limit && nat_host_sessions(&n->table, in_ip) >= n->host_limit;
+}
+
 /* A mapping and a session for a new flow from inside; NULL with the reason. */
 static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uint32_t in_ip,
                                 uint32_t rem_ip, uint32_t ports, enum drop *why)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack = NAT_HAS_ALL;
-	if (n->host_limit && nat_host_sessions(t, in_ip) >= n->host_limit) {
+	if (at_limit(n, in_ip)) {
 		*why = DROP_HOST_LIMIT;
 		return NULL;
 	}
@@ -40,7 +45,7 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 	struct nat_mapping *m =
 	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
 	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
-	if (full && !nat_make_room(t, in_ip)) /* of another host: m stays */
+	if (full && !nat_make_room(t, in_ip, m))
 		return NULL;
 	if (!m)
 		m = nat_mapping_new(t, proto, in_ip, (uint16_t)ports, &lack);
@@ -98,29 +103,27 @@ static enum drop filter(struct gw *gw, const struct nat *n, const struct pkt *p,
 	}
 }
 
-/* A new remote endpoint: its session, or why not. */
-static enum drop let_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
+void nat_take_up(struct nat *n, struct nat_session *s)
+{
+	if (s->state != NAT_INIT && !at_limit(n, nat_mapping_of(n, s)->in_ip))
+		nat_session_invite(&n->table, s);
+}
+
+/* A new remote endpoint that may come in: its session, or why there is none. */
+static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struct nat_mapping *m,
                         uint16_t rem_port, struct nat_session **s)
 {
 	struct nat_table *t = &n->table;
-	enum drop bad = filter(gw, n, p, m);
-	if (bad == DROP_NONE && !opens(p, m->proto))
-		bad = DROP_NO_SESSION;
-	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens(p, NAT_TCP) &&
-	    !(p->flags & PKT_HAIRPIN))
-		nat_syn_hold(gw, &n->syns, p);
-	if (bad != DROP_NONE)
-		return bad;
-	if (n->host_limit && nat_host_sessions(t, m->in_ip) >= n->host_limit)
-		return DROP_HOST_LIMIT;
-	/* Room is made only for a host below its share, so never at m's own cost. */
 	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
-	if (t->n_sessions < t->size || nat_make_room(t, m->in_ip))
+	if (at_limit(n, m->in_ip))
+		return DROP_HOST_LIMIT;
+	if (t->n_sessions < t->size || nat_make_room(t, m->in_ip, m))
 		*s = open_session(gw, n, m, rem_ip, rem_port);
 	if (!*s) {
 		n->table_full++;
 		return DROP_TABLE_FULL; /* the outside is not told */
 	}
+	nat_session_uninvited(t, *s);
 	if (m->proto == NAT_TCP) /* an earlier SYN of it needs no answer any more */
 		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
 		                  rem_port | (uint32_t)m->ext_port << 16);
@@ -131,7 +134,18 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
                                 uint16_t rem_port, enum verdict *v)
 {
 	struct nat_session *s = NULL;
-	enum drop bad = let_in(gw, n, p, m, rem_port, &s);
+	enum drop bad = filter(gw, n, p, m);
+	if (bad == DROP_NONE && !opens(p, m->proto))
+		bad = DROP_NO_SESSION;
+	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens(p, NAT_TCP) &&
+	    !(p->flags & PKT_HAIRPIN))
+		nat_syn_hold(gw, &n->syns, p);
+	if (bad == DROP_NONE) {
+		*v = nat_route_in(gw, p, m->in_ip); /* says and counts what it refuses */
+		if (*v != V_SEND)
+			return NULL;
+		bad = let_in(gw, n, p, m, rem_port, &s);
+	}
 	if (bad != DROP_NONE)
 		*v = gw_drop(gw, p, bad);
 	return s;

@@ -1,8 +1,6 @@
 /* Sessions, their peers and their times. See nat_table.h. */
 #include "apps/nat_table.h"
 
-#define ROOM_TRIES 32u /* sessions looked at to make room */
-
 /* --- peers ------------------------------------------------------------------------ */
 
 static uint32_t *peer_head(const struct nat_table *t, uint8_t proto, uint32_t mapping,
@@ -161,6 +159,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	*head = index;
 	peer_add(t, s, index);
 	wheel_add(t, s);
+	m->last = index;
 	m->n_sessions++;
 	t->host[m->host].n_sessions++;
 	t->n_sessions++;
@@ -183,38 +182,19 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 	s->next = t->session_free.head;
 	t->session_free.head = index;
 	t->n_sessions--;
-	t->host[m->host].n_sessions--;
+	t->host[m->host].n_sessions -= !(s->flags & NAT_UNINVITED);
 	if (--m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
 }
 
-/* Nothing came back yet: the first to go when memory is short. */
-static bool half_open(const struct nat_session *s)
+void nat_session_uninvited(struct nat_table *t, struct nat_session *s)
 {
-	return s->state == NAT_INIT || (s->state == NAT_OPEN && !(s->flags & NAT_ANSWERED));
+	s->flags |= NAT_UNINVITED;
+	t->host[t->mapping[s->mapping].host].n_sessions--;
 }
 
-bool nat_make_room(struct nat_table *t, uint32_t in_ip)
+void nat_session_invite(struct nat_table *t, struct nat_session *s)
 {
-	/* What each would have if all that are here, with this one, had the same. */
-	uint32_t share = t->size / (t->n_hosts + 1);
-	if (nat_host_sessions(t, in_ip) >= share)
-		return false;
-	struct nat_session *victim = NULL;
-	uint32_t most = share;
-	for (unsigned i = 0; i < ROOM_TRIES; i++) {
-		struct nat_session *s = &t->session[rng_below(t->rng, t->size)];
-		if (s->state == NAT_FREE || !half_open(s))
-			continue;
-		uint32_t holds = t->host[t->mapping[s->mapping].host].n_sessions;
-		if (holds > most) {
-			most = holds;
-			victim = s;
-		}
-	}
-	if (!victim)
-		return false;
-	t->evicted++;
-	nat_session_drop(t, victim);
-	return true;
+	s->flags &= (uint8_t)~NAT_UNINVITED;
+	t->host[t->mapping[s->mapping].host].n_sessions++;
 }

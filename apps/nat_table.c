@@ -34,6 +34,8 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 		memset(p->mapping, 0xff, sizeof p->mapping);
 		memset(p->used, 0, sizeof p->used);
 		p->used[0] = 1; /* port 0 is nobody's */
+		for (uint32_t c = 0; c < NAT_PORT_CLASSES; c++)
+			p->n_free[c] = (uint16_t)(c < 2 ? 512 - (c == 0) : (65536 - 1024) / 2);
 		e->ports[i] = p;
 	}
 	return true;
@@ -205,8 +207,8 @@ static bool port_used(const struct nat_ports *p, uint32_t port)
 }
 
 /* A free port from lo to hi whose bit pattern is allowed by `mask` in each word
- * of 32 (parity), beginning at a random word; 0 when there is none. Looks at
- * each word once, so the cost is bounded by 2048 words. */
+ * of 32 (parity), beginning at a random word; there is one. Looks at each word
+ * once, so the cost is bounded by 2048 words. */
 static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
                           uint32_t mask)
 {
@@ -224,13 +226,17 @@ static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t l
 	return 0;
 }
 
+/* A free port for a wanted one; 0 when there is none, which costs no search. */
 static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t proto, uint32_t wanted)
 {
 	const struct nat_ports *p = t->external[external].ports[proto];
+	const uint16_t *n = p->n_free;
 	if (wanted && !port_used(p, wanted))
 		return wanted;
 	if (proto == NAT_ICMP)
-		return pick_port(t->rng, p, 0, 65535, 0xffffffff);
+		return n[0] + n[1] + n[2] + n[3] ? pick_port(t->rng, p, 0, 65535, 0xffffffff) : 0;
+	if (n[nat_port_class(wanted)] == 0)
+		return 0;
 	uint32_t parity = wanted % 2 ? 0xaaaaaaaa : 0x55555555;
 	if (wanted < 1024)
 		return pick_port(t->rng, p, 0, 1023, parity);
@@ -264,8 +270,10 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 	uint32_t *head = mapping_head(t, proto, m->in_ip, in_port);
 	m->next = *head;
 	*head = index;
+	h->n_ports[proto]++;
 	e->ports[proto]->used[port / 32] |= 1u << port % 32;
 	e->ports[proto]->mapping[m->ext_port] = index;
+	e->ports[proto]->n_free[nat_port_class(port)]--;
 	return m;
 }
 
@@ -291,6 +299,8 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	host = host_get(t, in_ip);
 	if (host != NAT_NONE && proto != NAT_OTHER) {
 		port = choose_port(t, t->host[host].external, proto, swap16(in_port));
+		if (!port)
+			port = nat_make_port(t, proto, host, in_port);
 		if (!port)
 			*lack = NAT_LACKS_PORT;
 	}
@@ -335,6 +345,8 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
 		struct nat_ports *p = t->external[m->external].ports[m->proto];
 		p->used[port / 32] &= ~(1u << port % 32);
 		p->mapping[m->ext_port] = NAT_NONE;
+		p->n_free[nat_port_class(port)]++;
+		t->host[m->host].n_ports[m->proto]--;
 	}
 	t->host[m->host].n_mappings--;
 	host_put(t, m->host);

@@ -48,7 +48,7 @@ struct nat_mapping {
 	uint32_t n_sessions;
 	uint32_t next; /* hash chain; free list */
 	uint32_t host;
-	uint32_t last;     /* session that a packet from outside last belonged to */
+	uint32_t last;     /* session made last, or that a packet from outside last belonged to */
 	uint16_t external; /* index of ext_ip */
 	uint8_t proto;     /* enum nat_proto */
 	uint8_t is_static; /* stays without sessions; any remote endpoint may use it */
@@ -62,6 +62,7 @@ enum {
 	NAT_ACK_INSIDE = 4, /* TCP: it has sent an ACK */
 	NAT_ACK_OUTSIDE = 8,
 	NAT_ANSWERED = 16,   /* a packet came from outside: not half-open */
+	NAT_UNINVITED = 32,  /* opened from outside, and not taken up by the inside host */
 	NAT_SYN_INSIDE = 64, /* TCP: its SYN awaits a SYN-ACK */
 	NAT_SYN_OUTSIDE = 128,
 };
@@ -108,16 +109,29 @@ enum nat_state {
  * sessions share (paired pooling, RFC 4787 REQ-2). */
 struct nat_host {
 	uint32_t ip;
-	uint32_t next; /* hash chain; free list */
-	uint32_t n_sessions;
+	uint32_t next;       /* hash chain; free list */
+	uint32_t n_sessions; /* without those that are NAT_UNINVITED */
 	uint32_t n_mappings; /* the entry goes with the last one */
 	uint16_t external;
+	uint16_t n_ports[NAT_WITH_PORTS]; /* of its external address, by protocol */
 };
+_Static_assert(sizeof(struct nat_host) == 24, "a host's memory is documented");
+
+/* Ports that may take each other's place (RFC 4787 REQ-3a and REQ-4): below 1024
+ * or not, even or odd. */
+#define NAT_PORT_CLASSES 4u
+
+/* The class of a port, host order; ICMP has only one, of all four. */
+static inline uint32_t nat_port_class(uint32_t port)
+{
+	return (port >= 1024) * 2u + port % 2;
+}
 
 /* Ports in use on one external address for one protocol. */
 struct nat_ports {
 	uint32_t used[65536 / 32];
 	uint32_t mapping[65536]; /* index, or NAT_NONE; by raw port */
+	uint16_t n_free[NAT_PORT_CLASSES];
 };
 
 struct nat_external {
@@ -240,8 +254,9 @@ enum nat_lack { NAT_HAS_ALL, NAT_LACKS_PORT, NAT_LACKS_ENTRY };
 /* A new mapping for an inside endpoint with a free port of the host's external
  * address: the same number if it is free, else an unpredictable one of the same
  * parity and range (RFC 4787 REQ-3a and REQ-4; RFC 6056), any number for ICMP,
- * none for NAT_OTHER. NULL with the reason in *lack. It has no session yet: give
- * it one, or nat_mapping_drop it. */
+ * none for NAT_OTHER. Where there is none, nat_make_port is asked for one. NULL
+ * with the reason in *lack. It has no session yet: give it one, or
+ * nat_mapping_drop it. */
 struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                     uint16_t in_port, enum nat_lack *lack);
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
@@ -254,7 +269,8 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 /* The external address that an inside host has, or would get (its index). */
 uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip);
 
-/* Sessions that an inside host holds. */
+/* Sessions that an inside host opened or took up: what anybody outside can make
+ * is not held against it. */
 uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip);
 
 /* A new session of a mapping with a remote endpoint, in a state, expiring at a
@@ -265,11 +281,21 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 /* Ends a session, and its mapping with the last one. */
 void nat_session_drop(struct nat_table *t, struct nat_session *s);
 
-/* Makes room in a full table for a host that holds less than its share: ends a
- * half-open session (never answered, or a TCP connection partly open) of a host
- * that holds more than its share. Looks at a bounded number of sessions drawn
- * at random. False when it found none. */
-bool nat_make_room(struct nat_table *t, uint32_t in_ip);
+/* A session that was just made was opened from outside (NAT_UNINVITED); later its
+ * inside host takes it up, and it is the host's own. */
+void nat_session_uninvited(struct nat_table *t, struct nat_session *s);
+void nat_session_invite(struct nat_table *t, struct nat_session *s);
+
+/* Makes room in a full table for a session of an inside host, at the cost of one
+ * that has little to lose (nat_room.c), found among a bounded number drawn at
+ * random. `keep`, if not NULL, does not lose its last session. False when there
+ * was none. */
+bool nat_make_room(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep);
+
+/* The same for a port where an inside host's external address has none left that
+ * may stand for `in_port`: gives the port that became free, host order, 0 when
+ * none did. */
+uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port);
 
 /* True when the mapping has a session with this remote address, any port. */
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);

@@ -52,10 +52,12 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
                                uint32_t *mappings, uint64_t *sessions)
 {
 	const struct nat_ports *p = t->external[external].ports[proto];
+	uint32_t n_free[NAT_PORT_CLASSES] = {0};
 	for (uint32_t port = 0; port < 65536; port++) {
 		uint32_t index = p->mapping[swap16((uint16_t)port)];
 		bool used = p->used[port / 32] >> port % 32 & 1;
 		CHECK_THAT(used == (index != NAT_NONE) || port == 0);
+		n_free[nat_port_class(port)] += !used;
 		if (index == NAT_NONE)
 			continue;
 		CHECK_THAT(index < t->mapping_free.fresh);
@@ -68,6 +70,8 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
 		++*mappings;
 		*sessions += m->n_sessions;
 	}
+	for (unsigned c = 0; c < NAT_PORT_CLASSES; c++)
+		CHECK_THAT(n_free[c] == p->n_free[c]);
 	return NULL;
 }
 
@@ -161,14 +165,17 @@ static const char *check_host(const struct nat_table *t, uint32_t i)
 	for (uint32_t k = 0; k < t->session_free.fresh; k++) {
 		const struct nat_session *s = &t->session[k];
 		bool own = s->state != NAT_FREE && t->mapping[s->mapping].host == i;
-		sessions += own;
+		sessions += own && !(s->flags & NAT_UNINVITED);
 		others += own && s->proto == NAT_OTHER;
 	}
-	for (unsigned proto = 0; proto < NAT_WITH_PORTS; proto++)
+	for (unsigned proto = 0; proto < NAT_WITH_PORTS; proto++) {
+		uint32_t before = ports;
 		for (uint32_t port = 0; port < 65536; port++) {
 			uint32_t m = t->external[h->external].ports[proto]->mapping[port];
 			ports += m != NAT_NONE && t->mapping[m].host == i;
 		}
+		CHECK_THAT(ports - before == h->n_ports[proto]);
+	}
 	CHECK_THAT(sessions == h->n_sessions);
 	CHECK_THAT(h->n_mappings > 0 && h->n_mappings == others + ports);
 	CHECK_THAT(nat_external_for(t, h->ip) == h->external);
@@ -181,6 +188,8 @@ static const char *check_hosts(const struct nat_table *t)
 {
 	uint32_t hosts = 0, on_externals = 0;
 	uint64_t sessions = 0;
+	for (uint32_t i = 0; i < t->session_free.fresh; i++)
+		sessions += t->session[i].state != NAT_FREE && t->session[i].flags & NAT_UNINVITED;
 	for (uint32_t b = 0; b <= t->host_mask; b++)
 		for (uint32_t i = t->host_bucket[b]; i != NAT_NONE; i = t->host[i].next) {
 			CHECK_THAT(i < t->host_free.fresh && ++hosts <= t->n_hosts);

@@ -120,6 +120,12 @@ def test_forward_in_pieces_from_outside(start: Start) -> None:
     assert (whole.dst, whole[UDP].dport) == (B.ip, 80)
 
 
+@pytest.mark.parametrize("pool", ["198.51.100.0-198.51.100.5", "198.51.100.255", "203.0.113.240-203.0.113.254"])
+def test_pool_of_any_host_addresses(start: Start, pool: str) -> None:
+    """An address that ends in 0 or 255 is a host's where its network is not ours."""
+    assert open_out(start(NAT + f"nat.pool {pool}\n")) == 5000
+
+
 @pytest.mark.parametrize(("lines", "wrong"), [
     ("nat.forward udp 80 198.51.100.7:80\n", "not on the LAN side"),
     (f"nat.forward udp 80 {OUTSIDE}:80\n", "not on the LAN side"),
@@ -129,6 +135,10 @@ def test_forward_in_pieces_from_outside(start: Start) -> None:
     ("nat.pool 203.0.113.10-203.0.113.20\nnat.pool 203.0.113.20\n", "given twice"),
     ("nat.pool 10.0.0.0-10.0.255.255\n", "more than 1024 addresses"),
     (f"nat.pool {ROUTER.ip}\n", "nothing but routers"),
+    ("nat.pool 203.0.113.0-203.0.113.5\n", "network or broadcast address of wan.address"),
+    ("nat.pool 203.0.113.255\n", "network or broadcast address of wan.address"),
+    ("nat.pool 203.0.112.200-203.0.114.5\n", "network or broadcast address of wan.address"),
+    ("wan.address 198.51.100.65/29\nnat.pool 198.51.100.71\n", "network or broadcast address of wan.address"),
 ])
 def test_what_does_not_fit_together_is_an_error(start: Start, lines: str, wrong: str) -> None:
     with pytest.raises(Exception, match=wrong):

@@ -542,60 +542,6 @@ static void hosts_come_and_go(void)
 	}
 }
 
-/* --- room in a full table ------------------------------------------------------------- */
-
-static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
-{
-	for (uint16_t i = 0; i < SIZE; i++) {
-		struct nat_session *s = session(i < 100 ? 1000u + i : scanner, i, 2, 3, 100);
-		CHECK(s != NULL);
-		if (s) {
-			s->state = (uint8_t)state;
-			s->flags = flags;
-		}
-	}
-}
-
-/* Half-open sessions of the one who holds too much go, and no others. */
-static void half_open_sessions_make_room(void)
-{
-	start(SIZE);
-	fill(5, NAT_OPEN, 0);
-	for (uint32_t i = 0; i < 20; i++) {
-		CHECK(nat_make_room(&table, 2000 + i));
-		CHECK(session(2000 + i, 1, 2, 3, 100) != NULL);
-		CHECK_EQ(table.n_sessions, SIZE);
-		consistent();
-	}
-	CHECK_EQ(table.evicted, 20);
-	for (uint32_t i = 0; i < 100; i++)
-		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
-	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 20);
-	CHECK(!nat_make_room(&table, 5)); /* not for itself */
-	start(SIZE);
-	fill(5, NAT_INIT, NAT_ANSWERED);
-	CHECK(nat_make_room(&table, 6));
-}
-
-static void whole_sessions_stay(void)
-{
-	static const struct {
-		uint8_t state, flags;
-	} row[] = {{NAT_OPEN, NAT_ANSWERED}, {NAT_ESTABLISHED, NAT_ANSWERED}, {NAT_IN_FIN, 0}};
-	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
-		start(SIZE);
-		fill(5, (enum nat_state)row[i].state, row[i].flags);
-		CHECK(!nat_make_room(&table, 6));
-		CHECK_EQ(table.n_sessions, SIZE);
-	}
-	/* Nor does anybody lose who has no more than the others. */
-	start(SIZE);
-	for (uint32_t i = 0; i < SIZE; i++)
-		CHECK(session(i + 1, 9, 2, 3, 100) != NULL);
-	CHECK(!nat_make_room(&table, SIZE + 1));
-	CHECK_EQ(table.evicted, 0);
-}
-
 /* RFC 7857 figure 1: TCP_EST T.O. leads to TRANS, TCP_TRANS T.O. from there. */
 static void established_lingers(void)
 {
@@ -637,8 +583,6 @@ int main(void)
 	TEST(static_mappings);
 	TEST(protocols_without_ports);
 	TEST(hosts_come_and_go);
-	TEST(half_open_sessions_make_room);
-	TEST(whole_sessions_stay);
 	TEST(established_lingers);
 	return tap_done();
 }
