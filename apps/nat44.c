@@ -255,6 +255,20 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 
 /* --- fragments ---------------------------------------------------------------------------- */
 
+/* A later piece of a TCP segment moves the end of what was seen, as the first one
+ * could not know how much follows. frag.flow holds the ports as a session has them,
+ * and the segment's nat_tcp_base. */
+static void follow_piece(struct nat *n, const struct frag *f, const struct pkt *p, bool out)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t in_ip = out ? ip4_raw(h->from) : f->new_addr;
+	uint32_t rem_ip = ip4_raw(out ? h->to : h->from);
+	struct nat_session *s = nat_session_find(&n->table, NAT_TCP, in_ip, rem_ip, f->flow[0]);
+	uint32_t at = (uint32_t)(be16_get(h->frag) & IP4_OFFSET) * 8;
+	if (s)
+		nat_tcp_piece(s, f->flow[1], at + p->l4_len, out ? NAT_INSIDE : NAT_OUTSIDE);
+}
+
 /* A fragment other than the first. It may not begin inside the transport header
  * (RFC 3128); the ones without a decision yet wait for it. */
 static enum verdict later(struct gw *gw, struct pkt *p, bool out)
@@ -272,6 +286,8 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 	if (v != V_SEND)
 		return v;
 	frag_count(f, p);
+	if (p->proto == PROTO_TCP)
+		follow_piece(gw->state, f, p, out);
 	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(was), ip4_raw(is)) +
 	                 csum_delta16(be16_raw(h->id), f->new_id);
 	*addr = is;
@@ -365,6 +381,8 @@ static enum verdict rare(struct gw *gw, struct nat *n, struct pkt *p, uint32_t e
 	if (!(p->flags & PKT_FRAGMENT)) /* it has options */
 		return first(gw, n, p, external, out);
 	const struct frag_key key = frag_key(p);
+	const uint8_t *l4 = p->data + p->l4;
+	uint32_t ports = out && p->l4_len >= 4 ? load32(l4) : 0;
 	enum verdict v = first(gw, n, p, external, out);
 	if (v != V_SEND)
 		return v;
@@ -377,6 +395,10 @@ static enum verdict rare(struct gw *gw, struct nat *n, struct pkt *p, uint32_t e
 	frag_count(f, p);
 	f->new_id = be16_raw(h->id);
 	f->new_addr = ip4_raw(out ? h->from : h->to);
+	if (p->proto == PROTO_TCP) {
+		f->flow[0] = out ? ports : load16(l4 + 2) | (uint32_t)load16(l4) << 16;
+		f->flow[1] = nat_tcp_base(tcp_of(p));
+	}
 	gw_forward(gw, p);
 	frag_release(gw, f);
 	return V_KEPT;

@@ -87,7 +87,7 @@ struct nat_session {
 	/* TCP, by enum nat_side: the sequence number behind the last byte that
 	 * came from there, host order, and the window last offered there. */
 	uint32_t end[2];
-	uint32_t syn_end; /* behind the SYN that awaits its SYN-ACK (NAT_SYN_…) */
+	uint32_t syn_end; /* behind the inside's SYN that awaits its SYN-ACK */
 	uint16_t window[2];
 };
 _Static_assert(sizeof(struct nat_session) <= 64, "a session fits a cache line");

@@ -62,75 +62,76 @@ static void note_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 	set_scale(s, side, window_scale(tcp, hlen));
 }
 
-static void await_answer(struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
-{
-	s->syn_end = be32_get(tcp->seq) + 1;
-	s->flags = (uint8_t)((s->flags & ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE)) | asked[side]);
-}
+/* The most data that a SYN brings: one packet of an Ethernet, less both headers. */
+#define SYN_DATA_MOST 1460u
 
-/* True when an ACK acknowledges the SYN of the other side that awaits its answer,
- * with or without the data that came with it (RFC 7413: all of it, or the SYN
- * alone). */
+/* True for the answer to a SYN of the other side: an ACK of the inside's last SYN,
+ * with some or all of the data that came with it (RFC 7413), or of the SYN alone.
+ * In a known connection the length of that data is not at hand. What comes from
+ * inside nobody off the path made up: it is believed when a SYN came from outside,
+ * whichever of several it answers. */
 static bool answers_syn(const struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
 {
-	uint32_t ack = be32_get(tcp->ack);
 	if (!(tcp->flags & TCP_ACK) || !(s->flags & asked[!side]))
 		return false;
-	return ack == s->syn_end ||
-	       (!(s->flags & heard[side]) && ack - s->syn_end <= s->end[!side] - s->syn_end);
+	uint32_t most =
+	        s->flags & NAT_HEARD_OUTSIDE ? SYN_DATA_MOST : s->end[NAT_INSIDE] - s->syn_end;
+	return side == NAT_INSIDE || be32_get(tcp->ack) - s->syn_end <= most;
 }
 
 /* RFC 5961 section 3.2 in the words of someone on the path: the RST carries
- * exactly the number that comes next from its sender; of a side not heard yet it
- * acknowledges the other side's SYN. */
+ * exactly the number that comes next from its sender, or it refuses a SYN. */
 static bool reset_is_real(const struct nat_session *s, const struct tcp_hdr *tcp,
                           enum nat_side side)
 {
-	if (s->flags & heard[side])
-		return be32_get(tcp->seq) == s->end[side];
+	if (s->flags & heard[side] && be32_get(tcp->seq) == s->end[side])
+		return true;
 	return answers_syn(s, tcp, side);
 }
 
-/* A SYN alone. While nobody answered, another attempt takes the place of the one
- * before. One that does not fit a connection is only remembered: the other side's
+/* A SYN alone. While one side is not known it counts, and another attempt takes the
+ * place of the one before. In a connection it is only remembered: the other side's
  * SYN-ACK will say whether there is a new connection (RFC 7857 section 2.2: what
- * somebody off the path makes up moves nothing). Gives whether it counts as a
- * segment of the connection. */
+ * somebody off the path makes up moves nothing). That it lies in the window does
+ * not make it a repetition: the numbers of the next attempt follow a clock (RFC
+ * 6528 section 3). The two sides' are remembered apart, so that one made up
+ * outside does not take the place of the inside's. */
 static bool take_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                      enum nat_side side)
 {
-	bool ended = s->state == NAT_BOTH_FIN || s->state == NAT_TRANS;
-	if (!(s->flags & heard[!side]) && !ended) {
-		await_answer(s, tcp, side);
-		note_syn(s, tcp, hlen, side);
-		return true;
-	}
-	if (!(s->flags & heard[side])) { /* simultaneous open: both are known */
-		s->flags &= (uint8_t) ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE);
-		note_syn(s, tcp, hlen, side);
-		return true;
-	}
-	if (!ended && in_window(s, be32_get(tcp->seq), side))
-		return true; /* a repetition */
-	await_answer(s, tcp, side);
-	return false;
+	const uint8_t both = NAT_HEARD_INSIDE | NAT_HEARD_OUTSIDE;
+	s->flags |= asked[side];
+	if (side == NAT_INSIDE)
+		s->syn_end = be32_get(tcp->seq) + 1;
+	if ((s->flags & both) == both)
+		return false;
+	note_syn(s, tcp, hlen, side);
+	return true;
 }
 
 /* A SYN-ACK: the answer to the first SYN, or the proof that a later one began a new
- * connection on the same 5-tuple. */
+ * connection on the same 5-tuple. One that fits a living connection, as does the SYN
+ * it answers, is a repetition or of a simultaneous open. */
 static bool take_syn_ack(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                          enum nat_side side)
 {
+	uint32_t ack = be32_get(tcp->ack);
+	bool fits = s->flags & heard[side] && in_window(s, be32_get(tcp->seq), side);
 	if (!answers_syn(s, tcp, side))
-		return s->flags & heard[side] && in_window(s, be32_get(tcp->seq), side);
-	if (s->flags & heard[side]) {
-		s->state = NAT_INIT;
-		s->flags &= (uint8_t) ~(NAT_ACK_INSIDE | NAT_ACK_OUTSIDE);
-		s->end[!side] = s->syn_end;
+		return fits;
+	s->flags &= (uint8_t)~asked[!side];
+	bool known = in_window(s, ack, !side);
+	if (fits && known && (s->state == NAT_INIT || s->state == NAT_ESTABLISHED))
+		return true;
+	if (!known) {
 		s->window[!side] = 0xffff;
 		set_scale(s, !side, SCALE_UNKNOWN);
 	}
-	s->flags &= (uint8_t) ~(NAT_SYN_INSIDE | NAT_SYN_OUTSIDE);
+	if (s->flags & heard[side] || !known) {
+		s->state = NAT_INIT;
+		s->flags &= (uint8_t) ~(NAT_ACK_INSIDE | NAT_ACK_OUTSIDE);
+		s->end[!side] = ack;
+	}
 	note_syn(s, tcp, hlen, side);
 	return true;
 }
@@ -194,4 +195,18 @@ bool nat_tcp_segment(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 	if (s->state != NAT_ESTABLISHED || flags & TCP_FIN)
 		s->state = next_state(s, flags, side);
 	return true;
+}
+
+uint32_t nat_tcp_base(const struct tcp_hdr *tcp)
+{
+	return be32_get(tcp->seq) - (uint32_t)(tcp->offset >> 4) * 4 +
+	       ((tcp->flags & TCP_SYN) != 0) + ((tcp->flags & TCP_FIN) != 0);
+}
+
+void nat_tcp_piece(struct nat_session *s, uint32_t base, uint32_t len, enum nat_side side)
+{
+	/* Only when the first piece counted: then the end lies behind the base. */
+	if (s->flags & heard[side] && (int32_t)(s->end[side] - base) > 0 &&
+	    (int32_t)(base + len - s->end[side]) > 0)
+		s->end[side] = base + len;
 }

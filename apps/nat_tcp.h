@@ -26,6 +26,12 @@ static inline bool nat_tcp_opens(const struct tcp_hdr *tcp)
 bool nat_tcp_segment(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t len,
                      enum nat_side side);
 
+/* A segment in fragments: nat_tcp_segment follows the first one with the bytes that
+ * it holds, and nat_tcp_piece each later one, which ends `len` bytes behind the
+ * beginning of the TCP header. `base` is nat_tcp_base of that header. */
+uint32_t nat_tcp_base(const struct tcp_hdr *tcp);
+void nat_tcp_piece(struct nat_session *s, uint32_t base, uint32_t len, enum nat_side side);
+
 /* The states in which the connection is open for the timers (RFC 5382 REQ-5: one
  * FIN is still established). */
 static inline bool nat_tcp_is_open(uint8_t state)

@@ -45,6 +45,7 @@ struct frag {
 	uint8_t n_parked;
 	uint16_t new_id;   /* raw; the decision: identification … */
 	uint32_t new_addr; /* … and the address that replaces source or destination */
+	uint32_t flow[2];  /* what the application notes for the later pieces */
 	uint32_t due_ms;
 	uint32_t n_seen;    /* payload bytes that took the decision's way */
 	uint32_t n_all;     /* that there are; 0: the last fragment did not come yet */

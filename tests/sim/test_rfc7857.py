@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from gateway import A, B, LAN, NAT, OUTSIDE, ROUTER, SERVER, SERVER2, WAN, Gateway, Host, only
+from pieces import cut, join
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.packet import Raw
 from tcp import Connection
@@ -115,6 +116,74 @@ def test_s2_port_used_again_after_close(gateway: Gateway) -> None:
     ends_after(connection, EST + TRANS)
 
 
+def talks_on(connection: Connection) -> None:
+    """Established, and kept so by traffic from inside."""
+    assert connection.state == "established"
+    for _ in range(3):
+        connection.gateway.wait(EST / 2)
+        step(connection, "out", "PA", data=b"data")
+        step(connection, "in", "A")
+    ends_after(connection, EST + TRANS)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("again", [77, 0x10000100, 2**32 - 1])
+def test_s2_another_attempt_from_the_same_port(gateway: Gateway, refused: bool, again: int) -> None:
+    """No answer or RST to the first SYN: the second one is followed, and lives from its own time on."""
+    connection = Connection(gateway)
+    step(connection, "in", "S")
+    if refused:
+        step(connection, "out", "RA", skew=1 - connection.seq["out"])
+    gateway.wait(TRANS - 10)
+    connection.seq["in"] = again
+    step(connection, "in", "S")
+    gateway.wait(20)
+    step(connection, "out", "SA")
+    step(connection, "in", "A")
+    talks_on(connection)
+
+
+@pytest.mark.parametrize("again", [77, 0x10000100])
+def test_s2_another_attempt_from_outside(start: Start, again: int) -> None:
+    connection = Connection(start(NAT + f"nat.forward tcp 8080 {B.ip}:80\n"), inside=B, sport=80, external=8080)
+    for connection.seq["out"] in (0x10000000, again):
+        step(connection, "out", "S")
+    step(connection, "in", "SA")
+    step(connection, "out", "A")
+    talks_on(connection)
+
+
+@pytest.mark.parametrize("ended", ["", "in", "out"])
+@pytest.mark.parametrize("again", [77, 0x10000100])
+def test_s2_an_inside_host_that_was_restarted(gateway: Gateway, ended: str, again: int) -> None:
+    """It knows nothing of its connection; the server answers the new SYN."""
+    connection = Connection(gateway).establish()
+    if ended:
+        step(connection, ended, "R")
+        gateway.wait(TRANS - 10)
+    connection.seq = {"in": again, "out": 2**31}
+    step(connection, "in", "S")
+    gateway.wait(20)  # the SYN kept the session
+    step(connection, "out", "SA")
+    step(connection, "in", "A")
+    talks_on(connection)
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("acked", [0, 1, 100])
+def test_s2_data_in_the_syn(gateway: Gateway, acked: int, again: bool) -> None:
+    """RFC 7413: the server takes the data with the SYN, some of it or none; also when the 5-tuple is used again."""
+    connection = Connection(gateway)
+    if again:
+        connection.establish()
+        connection.seq = {"in": 0x70000000, "out": 0x60000000}
+    step(connection, "in", "S", data=b"x" * 100)
+    connection.seq["in"] += acked - 100
+    step(connection, "out", "SA")
+    step(connection, "in", "PA", data=b"x" * 100)
+    talks_on(connection)
+
+
 @pytest.mark.parametrize("scale", [0, 7, 14])
 def test_s2_window_scaling(gateway: Gateway, scale: int) -> None:
     """RFC 7323: a fast connection with segments far ahead of each other is followed to its end."""
@@ -125,6 +194,35 @@ def test_s2_window_scaling(gateway: Gateway, scale: int) -> None:
     step(connection, "in", "FA")
     step(connection, "out", "FA")
     assert connection.state == "both-fin"
+
+
+def in_pieces(connection: Connection, side: str, flags: str, size: int, order: Callable[[list[Any]], list[Any]]) -> None:
+    """One segment with `size` bytes of data passes in pieces."""
+    host = connection.inside if side == "in" else ROUTER
+    sent = [one for piece in order(cut(connection.segment(side, flags, b"d" * size)))
+            for one in connection.gateway.ip_from(host, piece)]
+    assert len(join(sent)[TCP].payload) == size
+
+
+@SIDES
+@pytest.mark.parametrize("order", [list, lambda pieces: pieces[::-1]], ids=["in-order", "last-first"])
+def test_s2_segments_in_pieces(gateway: Gateway, side: str, order: Callable[[list[Any]], list[Any]]) -> None:
+    """The later pieces count as well: what follows them fits, even when the window closes, and a reset is exact."""
+    other = "out" if side == "in" else "in"
+    connection = Connection(gateway, window=60000).establish()
+    in_pieces(connection, side, "PA", 50000, order)
+    connection.window = 0
+    step(connection, other, "A")
+    step(connection, side, "FA")
+    assert connection.state in ("in-fin", "out-fin")
+    connection.window = 60000
+    step(connection, other, "A")
+    in_pieces(connection, other, "FA", 30000, order)
+    assert connection.state == "both-fin"
+    connection = Connection(gateway, sport=5001).establish()
+    in_pieces(connection, side, "PA", 20000, order)
+    step(connection, side, "R")
+    assert connection.state == "transitory"
 
 
 # --- section 2.1: both timers ----------------------------------------------------------------------------
@@ -215,6 +313,31 @@ def test_s22_a_blind_syn_ack_opens_nothing(gateway: Gateway) -> None:
     step(connection, "out", "SA", skew=99, ack=12345)
     step(connection, "in", "A")
     assert connection.state == "init"
+
+
+@pytest.mark.parametrize("blind", [[2**30], [2**30, 2**29], [2**30, 2**30]])
+@pytest.mark.parametrize("again", [False, True])
+def test_s22_blind_syns_spoil_no_handshake(gateway: Gateway, blind: list[int], again: bool) -> None:
+    """It might be a simultaneous open; the SYN-ACK of the server says that it is none."""
+    connection = Connection(gateway)
+    if again:
+        connection.establish()
+        connection.seq = {"in": 0x70000000, "out": 0x60000000}
+    step(connection, "in", "S")
+    for skew in blind:
+        step(connection, "out", "S", skew=skew)
+    step(connection, "out", "SA")
+    step(connection, "in", "A")
+    talks_on(connection)
+
+
+@pytest.mark.parametrize("skew", FAR)
+def test_s22_a_blind_syn_after_a_reset_takes_nothing_away(gateway: Gateway, skew: int) -> None:
+    connection = Connection(gateway).establish()
+    step(connection, "out", "R")
+    step(connection, "out", "S", skew=skew)
+    step(connection, "in", "A", data=b"which reset?")
+    talks_on(connection)
 
 
 # --- sections 3 to 6: mappings ---------------------------------------------------------------------------------

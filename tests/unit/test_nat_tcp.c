@@ -308,6 +308,200 @@ static void blind_syn_after_reset(void)
 	STATE(NAT_ESTABLISHED);
 }
 
+/* RFC 7413: a server takes the data of a SYN, some of it or none; here the data
+ * goes round the end of the sequence space. In a new connection and in one that
+ * takes the place of another. */
+static void syn_with_data(void)
+{
+	static const struct {
+		int32_t acked; /* of the data */
+		bool real;
+	} row[] = {{0, true}, {1, true}, {299, true}, {300, true}, {-1, false}, {1461, false}};
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(row); i++) {
+		uint8_t was = i & 1 ? NAT_ESTABLISHED : NAT_INIT;
+		if (i & 1)
+			establish();
+		else
+			begin();
+		seq[NAT_INSIDE] = 0xffffff00 + (i & 1) * 0x40000000;
+		seq[NAT_OUTSIDE] += 0x30000000;
+		CHECK(put(NAT_INSIDE, TCP_SYN, 300, 0));
+		seq[NAT_INSIDE] += (uint32_t)(row[i / 2].acked - 300);
+		STATE(was);
+		CHECK_EQ(put(NAT_OUTSIDE, SYN_ACK, 0, 0), row[i / 2].real);
+		STATE(row[i / 2].real ? NAT_INIT : was);
+		if (!row[i / 2].real)
+			continue;
+		CHECK(put(NAT_INSIDE, TCP_ACK, 300, 0));
+		STATE(NAT_ESTABLISHED);
+		OUT(RST_ACK);
+		STATE(NAT_TRANS);
+	}
+	/* Without data the number must be exact. */
+	begin();
+	IN(TCP_SYN);
+	seq[NAT_INSIDE]++;
+	BLIND(SYN_ACK, 0);
+}
+
+/* The same for a SYN from outside; its answer comes from inside and is believed. */
+static void syn_with_data_from_outside(void)
+{
+	for (uint32_t acked = 0; acked <= 300; acked += 100) {
+		begin();
+		CHECK(put(NAT_OUTSIDE, TCP_SYN, 300, 0));
+		seq[NAT_OUTSIDE] += acked - 300;
+		IN(SYN_ACK);
+		CHECK(put(NAT_OUTSIDE, TCP_ACK, 300, 0));
+		STATE(NAT_ESTABLISHED);
+	}
+}
+
+/* The initial numbers of one 5-tuple follow a clock (RFC 6528 section 3): another
+ * attempt may lie in the window of the connection before while its answer, after
+ * more data, does not. */
+static void another_attempt_in_window(void)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		enum nat_side side = i & 1 ? NAT_OUTSIDE : NAT_INSIDE;
+		establish();
+		if (i & 2)
+			CHECK(put(side, FIN_ACK, 0, 0));
+		seq[side] += 5000;
+		CHECK_EQ(put(side, TCP_SYN, 0, 0), side == NAT_INSIDE);
+		seq[!side] += 0x11110000;
+		CHECK(put(!side, SYN_ACK, 0, 0));
+		STATE(NAT_INIT);
+		CHECK(put(side, TCP_ACK, 0, 0));
+		STATE(NAT_ESTABLISHED);
+	}
+}
+
+/* A SYN and its answer that come twice begin nothing. */
+static void handshake_twice(void)
+{
+	establish();
+	seq[NAT_INSIDE]--;
+	IN(TCP_SYN);
+	seq[NAT_OUTSIDE]--;
+	OUT(SYN_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+/* A client that was restarted after one FIN: the close of the old connection is
+ * forgotten, though both numbers lie in the old windows. */
+static void another_attempt_after_fin(void)
+{
+	establish();
+	OUT(FIN_ACK);
+	STATE(NAT_OUT_FIN);
+	seq[NAT_INSIDE] += 1000;
+	IN(TCP_SYN);
+	seq[NAT_OUTSIDE] += 1000;
+	OUT(SYN_ACK);
+	STATE(NAT_INIT);
+	IN(FIN_ACK);
+	STATE(NAT_IN_FIN);
+}
+
+/* A SYN from outside that is made up looks like a simultaneous open, and a second
+ * one like another attempt; the true SYN-ACK still counts. */
+static void blind_syn_while_opening(void)
+{
+	for (int32_t n = 0; n <= 2; n++) {
+		begin();
+		IN(TCP_SYN);
+		for (int32_t i = 1; i <= n; i++)
+			put(NAT_OUTSIDE, TCP_SYN, 0, i * 0x1000000);
+		OUT(SYN_ACK);
+		IN(TCP_ACK);
+		STATE(NAT_ESTABLISHED);
+		CHECK(put(NAT_OUTSIDE, TCP_ACK, 100, 0));
+	}
+	/* Nor when a connection is to take the place of another. */
+	establish();
+	seq[NAT_INSIDE] += 0x40000000;
+	IN(TCP_SYN);
+	BLIND(TCP_SYN, 0x2000000);
+	seq[NAT_OUTSIDE] += 0x50000000;
+	OUT(SYN_ACK);
+	STATE(NAT_INIT);
+	/* Nor when the client is outside. */
+	begin();
+	OUT(TCP_SYN);
+	CHECK(put(NAT_OUTSIDE, TCP_SYN, 0, 0x1000000));
+	IN(SYN_ACK);
+	OUT(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 100, 0));
+}
+
+/* Both ends open again at the same time; only the inside's SYN-ACK arrives. */
+static void simultaneous_again(void)
+{
+	establish();
+	seq[NAT_INSIDE] += 0x20000000;
+	seq[NAT_OUTSIDE] += 0x30000000;
+	IN(TCP_SYN);
+	CHECK(!put(NAT_OUTSIDE, TCP_SYN, 0, 0));
+	seq[NAT_INSIDE]--;
+	IN(SYN_ACK);
+	STATE(NAT_INIT);
+	OUT(TCP_ACK);
+	STATE(NAT_ESTABLISHED);
+}
+
+/* The server knows nothing of the connection, and refuses the new one. */
+static void refused_after_restart(void)
+{
+	establish();
+	seq[NAT_INSIDE] += 0x40000000;
+	IN(TCP_SYN);
+	seq[NAT_INSIDE] += 1461;
+	BLIND(RST_ACK, 0x1000);
+	seq[NAT_INSIDE] -= 1461;
+	CHECK(put(NAT_OUTSIDE, RST_ACK, 0, 0x1000));
+	STATE(NAT_TRANS);
+}
+
+/* A segment in pieces: what the later ones bring moves the end as well, so that a
+ * reset still has its number and a window that closes leaves nothing behind. */
+static void pieces(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		enum nat_side side = i ? NAT_OUTSIDE : NAT_INSIDE;
+		establish();
+		uint32_t from = seq[side];
+		CHECK(put(side, FIN_ACK, 1460, 0));
+		uint32_t base = nat_tcp_base(&seg.tcp);
+		CHECK_EQ(base, from - 20 + 1);
+		nat_tcp_piece(&s, base, 40000, side); /* in any order, and twice */
+		nat_tcp_piece(&s, base, 20000, side);
+		nat_tcp_piece(&s, base, 40000, side);
+		CHECK_EQ(s.end[side], from + 39980 + 1);
+		window = 0;
+		CHECK(put(!side, TCP_ACK, 0, 0));
+		seq[side] = from + 39980 + 1;
+		CHECK(put(side, TCP_ACK, 0, 0));
+		CHECK(put(side, TCP_RST, 0, 0));
+		STATE(NAT_TRANS);
+	}
+	/* Of a segment that somebody made up the pieces move nothing either, nor of
+	 * a side that is not known. */
+	static const int32_t far[] = {20000, -20000, 0x7fffffff, -0x7fffffff};
+	for (unsigned i = 0; i < ARRAY_SIZE(far); i++) {
+		establish();
+		uint32_t end = s.end[NAT_OUTSIDE];
+		BLIND(TCP_ACK, far[i]);
+		nat_tcp_piece(&s, nat_tcp_base(&seg.tcp), 1480, NAT_OUTSIDE);
+		CHECK_EQ(s.end[NAT_OUTSIDE], end);
+	}
+	begin();
+	IN(TCP_SYN);
+	nat_tcp_piece(&s, 0xffffffff, 1480, NAT_OUTSIDE);
+	CHECK_EQ(s.end[NAT_OUTSIDE], 0);
+}
+
 /* A FIN or data with the last ACK of the handshake. */
 static void fin_at_once(void)
 {
@@ -347,6 +541,15 @@ int main(void)
 	TEST(port_used_again);
 	TEST(another_attempt);
 	TEST(blind_syn_after_reset);
+	TEST(syn_with_data);
+	TEST(syn_with_data_from_outside);
+	TEST(another_attempt_in_window);
+	TEST(handshake_twice);
+	TEST(another_attempt_after_fin);
+	TEST(blind_syn_while_opening);
+	TEST(simultaneous_again);
+	TEST(refused_after_restart);
+	TEST(pieces);
 	TEST(fin_at_once);
 	TEST(opening_segments);
 	return tap_done();
