@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 from labkit import lab as net  # noqa: E402
-from labkit import sandbox  # noqa: E402
+from labkit import pytests  # noqa: E402
 from labkit.lab import Lab  # noqa: E402
 
 NICS = ("e1000", "virtio")
@@ -35,13 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "traffic: passes through any NAT, also --gateway linux")
-    if sandbox.inside():
-        return
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if capture is not None:
-        # The new process shall write to the real standard output, not to pytest's file.
-        capture.stop_global_capturing()
-    sandbox.enter([sys.executable, "-m", "pytest", *config.invocation_params.args])
+    pytests.enter(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every test that takes `gateway`, `start` or `sim` runs in both builds of the simulator."""
+"""Every test that takes `gateway`, `start` or `sim` runs in both builds of the simulator.
+
+`--image`: against the image in QEMU instead, on both NIC models, all tests but those marked `virtual`.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,70 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from gateway import Gateway  # noqa: E402
+from image import NICS, Image  # noqa: E402
+from labkit import pytests  # noqa: E402
 from simulator import BUILDS, Simulator  # noqa: E402
 
 
-@pytest.fixture(scope="session", params=BUILDS)
-def sim(request: pytest.FixtureRequest) -> Iterator[Simulator]:
-    with Simulator(request.param) as simulator:
-        yield simulator
+FEW = 2  # of one test on one NIC
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--image", action="store_true", help="the image in QEMU, in real time, not the simulator")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "virtual: needs the simulator: time that jumps, seeds, long series")
+    if config.getoption("--image"):
+        pytests.enter(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """For the image: not the virtual ones, and of a test with many parameters only some; each NIC has others."""
+    if not config.getoption("--image"):
+        return
+    groups: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("virtual"):
+            nic = item.callspec.params["sim"] if hasattr(item, "callspec") else ""
+            groups.setdefault((item.nodeid.partition("[")[0], nic), []).append(item)
+    chosen: set[pytest.Item] = set()
+    for (_, nic), group in groups.items():
+        stride = -(-len(group) // FEW)
+        chosen.update(group[NICS.index(nic) % stride::stride])
+    items[:] = [item for item in items if item in chosen]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "sim" in metafunc.fixturenames:
+        builds = NICS if metafunc.config.getoption("--image") else BUILDS
+        metafunc.parametrize("sim", builds, indirect=True, scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """A test that failed on the image shows what COM1 said, and leaves its machine to nobody."""
+    report = yield
+    used = getattr(item, "funcargs", {}).get("sim")
+    if report.failed and isinstance(used, Image):
+        report.sections.append(("COM1", used.said()))
+        used.give_up()
+    return report
+
+
+@pytest.fixture(scope="session")
+def sim(request: pytest.FixtureRequest) -> Iterator[Simulator | Image]:
+    made = Image(request.param) if request.param in NICS else Simulator(request.param)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def start(sim: Simulator) -> Iterator[Callable[..., Gateway]]:
+def start(sim: Simulator | Image) -> Iterator[Callable[..., Gateway]]:
     """Starts gateways (arguments of Gateway). Only the last one is there; it must not leak."""
     made: list[Gateway] = []
 
@@ -36,7 +89,7 @@ def start(sim: Simulator) -> Iterator[Callable[..., Gateway]]:
         return made[-1]
 
     yield make
-    if made:
+    if made and made[-1].sim.running:
         made.pop().finish()
 
 

@@ -25,6 +25,9 @@ class Refused(Exception):
 class Simulator:
     """The program of one build. Answers are lists of lines without the final dot."""
 
+    virtual = True
+    running = True
+
     def __init__(self, build: str) -> None:
         self.build = build
         self.program = ROOT / "build" / build / "gwsim"

@@ -116,6 +116,7 @@ def test_bad_arp(plain: Gateway, fields: dict[str, object], reason: str) -> None
 
 
 @pytest.mark.parametrize("length", [14, 15, 41])
+@pytest.mark.virtual
 def test_short_arp(plain: Gateway, length: int) -> None:
     assert plain.send(LAN, bytes(ask(A, INSIDE))[:length]) == []
     assert plain.drops() == {"runt": 1}
@@ -150,6 +151,7 @@ def test_queue_of_one_neighbour_is_bounded(plain: Gateway) -> None:
     assert [one.frame[ICMP].seq for one in plain.send(LAN, reply(A, question))] == [6, 7, 8, 9]
 
 
+@pytest.mark.virtual
 def test_queue_of_all_neighbours_is_bounded(plain: Gateway) -> None:
     hosts = [Host(LAN, f"192.168.1.{n}", f"52:54:00:00:03:{n:02x}") for n in range(20, 60)]
     for host in hosts:
@@ -162,6 +164,7 @@ def test_queue_of_all_neighbours_is_bounded(plain: Gateway) -> None:
     assert stats["packets_free"] == plain.free - 64
 
 
+@pytest.mark.virtual
 def test_queues_take_a_quarter_of_a_small_pool_at_most(start: Start) -> None:
     gateway = start(PLAIN, packets=80)
     for n in range(20, 60):
@@ -169,6 +172,7 @@ def test_queues_take_a_quarter_of_a_small_pool_at_most(start: Start) -> None:
     assert gateway.stats()["packets_kept"] == 20
 
 
+@pytest.mark.virtual
 def test_a_link_that_came_up_is_given_time(plain: Gateway) -> None:
     """For three seconds silence means nothing yet: the questions go on, and the packet waits."""
     plain.send(LAN, ask(A, INSIDE))
@@ -180,6 +184,7 @@ def test_a_link_that_came_up_is_given_time(plain: Gateway) -> None:
     assert only(out, WAN).ip.dst == SERVER
 
 
+@pytest.mark.virtual
 def test_failure_is_told_then_held_down(plain: Gateway) -> None:
     """Three questions within a second, then 3/1 (RFC 1812 section 5.2.7.1) and a pause."""
     plain.wait(3.5)  # a link that has just come up may be deaf, so it is asked longer
@@ -203,6 +208,7 @@ def test_failure_is_told_then_held_down(plain: Gateway) -> None:
     assert only(plain.lan(packet), WAN).arp.pdst == ROUTER.ip  # asked anew
 
 
+@pytest.mark.virtual
 def test_failure_of_an_inside_host_is_told_outside(start: Start) -> None:
     gateway = start(PLAIN + f"neighbour {ROUTER.ip} {ROUTER.mac}\n")
     gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5004, dport=53))
@@ -222,6 +228,7 @@ def known(gateway: Gateway, host: Host = A) -> None:
     gateway.send(host.port, ask(host, OWN[host.port]))
 
 
+@pytest.mark.virtual
 def test_neighbour_in_use_is_asked_again_by_unicast(plain: Gateway) -> None:
     known(plain)
     assert plain.wait(40) == []
@@ -235,6 +242,7 @@ def test_neighbour_in_use_is_asked_again_by_unicast(plain: Gateway) -> None:
     assert "reachable" in plain.lines("neighbours")[0]
 
 
+@pytest.mark.virtual
 def test_neighbour_that_moved_is_found_by_broadcast(plain: Gateway) -> None:
     known(plain)
     plain.send(LAN, ping(A))
@@ -244,6 +252,7 @@ def test_neighbour_that_moved_is_found_by_broadcast(plain: Gateway) -> None:
     assert plain.lines("neighbours") == []
 
 
+@pytest.mark.virtual
 def test_neighbour_not_in_use_is_forgotten_in_silence(plain: Gateway) -> None:
     known(plain)
     assert plain.wait(59) == []
@@ -268,6 +277,7 @@ def test_unasked_reply_creates_nothing(plain: Gateway) -> None:
     assert plain.lines("neighbours") == []
 
 
+@pytest.mark.virtual
 def test_fixed_neighbour_stays(start: Start) -> None:
     gateway = start(NAT)
     gateway.send(LAN, Ether(src=B.mac, dst=BROADCAST) / ARP(op=1, hwsrc=B.mac, psrc=A.ip, pdst=INSIDE))
@@ -276,6 +286,7 @@ def test_fixed_neighbour_stays(start: Start) -> None:
     assert only(gateway.send(LAN, ping(A))).frame.dst == A.mac
 
 
+@pytest.mark.virtual
 def test_flood_of_neighbours_evicts_but_keeps_working(start: Start) -> None:
     config = ("lan.address 10.0.0.1/8\nwan.address 203.0.113.2/24\n"
               f"neighbour 10.1.1.1 {A.mac}\nnat.sessions 100\n")
@@ -297,12 +308,14 @@ def is_announcement(one: Sent, port: str) -> bool:
     return (one.port, one.frame.dst, arp.op, arp.psrc, arp.pdst) == (port, BROADCAST, 1, OWN[port], OWN[port])
 
 
+@pytest.mark.virtual
 def test_announces_itself_at_start(plain: Gateway) -> None:
     assert len(plain.hello) == 2
     assert is_announcement(plain.hello[0], LAN)
     assert is_announcement(plain.hello[1], WAN)
 
 
+@pytest.mark.virtual
 def test_conflict_is_defended_and_logged_with_a_limit(plain: Gateway) -> None:
     """RFC 5227 section 2.4 (b): not more than once in ten seconds."""
     claim = Ether(src=B.mac, dst=BROADCAST) / ARP(op=1, hwsrc=B.mac, psrc=INSIDE, pdst=INSIDE)
@@ -320,6 +333,7 @@ def test_conflict_is_defended_and_logged_with_a_limit(plain: Gateway) -> None:
     assert plain.drops() == {"arp-bad": 8}
 
 
+@pytest.mark.virtual
 def test_conflict_in_a_fresh_gateway_is_defended(start: Start) -> None:
     """Nothing is left over from the gateway before it."""
     claim = Ether(src=B.mac, dst=BROADCAST) / ARP(op=1, hwsrc=B.mac, psrc=INSIDE, pdst=INSIDE)
@@ -329,6 +343,7 @@ def test_conflict_in_a_fresh_gateway_is_defended(start: Start) -> None:
         assert is_announcement(only(gateway.send(LAN, claim)), LAN)
 
 
+@pytest.mark.virtual
 def test_link_down_forgets_and_frees(plain: Gateway) -> None:
     known(plain)
     plain.send(LAN, ping(B))
@@ -340,6 +355,7 @@ def test_link_down_forgets_and_frees(plain: Gateway) -> None:
     assert is_announcement(only(plain.link(LAN, True)), LAN)
 
 
+@pytest.mark.virtual
 def test_link_down_sends_nothing(start: Start) -> None:
     gateway = start(NAT)
     gateway.link(WAN, False)
@@ -349,6 +365,7 @@ def test_link_down_sends_nothing(start: Start) -> None:
     only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=1, dport=2)), WAN)
 
 
+@pytest.mark.virtual
 def test_slow_card_fills_the_link_then_drops(gateway: Gateway) -> None:
     gateway.card(WAN, False)
     packet = IP(src=A.ip, dst=SERVER) / UDP(sport=1000, dport=2) / Raw(b"x")
@@ -358,6 +375,7 @@ def test_slow_card_fills_the_link_then_drops(gateway: Gateway) -> None:
     assert len(gateway.card(WAN, True)) == 256
 
 
+@pytest.mark.virtual
 def test_millisecond_clock_wraps(start: Start) -> None:
     """Timers hold when the 32-bit count of milliseconds starts over, after 49.7 days."""
     gateway = start(PLAIN, now=2**32 / 1000 - 30)

@@ -17,6 +17,7 @@ from traffic import open_out
 Start = Callable[..., Gateway]
 
 
+@pytest.mark.virtual
 def test_hairpinned_fragments_without_a_way_end(start: Start) -> None:
     """Later fragments that wait for a filtered first one come back to be parked; that ends."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 4000"))
@@ -78,6 +79,7 @@ def test_our_own_address_from_outside(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("acked", [1, 101])
+@pytest.mark.virtual
 def test_syn_with_data_is_established(start: Start, acked: int) -> None:
     """RFC 7413: a server may acknowledge the SYN alone, or its data as well."""
     gateway = start(NAT + "nat.tcp-transitory-timeout 5\n")
@@ -89,6 +91,7 @@ def test_syn_with_data_is_established(start: Start, acked: int) -> None:
     assert "established" in gateway.lines("sessions")[0]
 
 
+@pytest.mark.virtual
 def test_a_held_syn_that_gets_in_after_all(start: Start) -> None:
     """RFC 5382 REQ-4: its connection stands, so its first SYN is not answered with an error."""
     gateway = start(NAT + "nat.filtering endpoint-independent\n")

@@ -147,6 +147,7 @@ def test_error_about(gateway: Gateway, packet: Packet) -> None:
     assert only(gateway.lan(packet), LAN).frame[ICMP].type == 11
 
 
+@pytest.mark.virtual
 def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
     """RFC 1812 section 4.3.2.8: for one addressee a burst of 50, then 250 a second at most; one error
     costs one or two of them, so that nobody can count what others caused."""
@@ -209,6 +210,7 @@ def test_a_flood_of_errors_does_not_hold_back_packet_too_big(start: Start) -> No
         assert (told.type, told.code, told.nexthopmtu) == (3, 4, 1280)
 
 
+@pytest.mark.virtual
 def test_errors_do_not_need_a_packet_that_is_not_there(gateway: Gateway) -> None:
     """A stalled card holds every packet: the gateway goes on and tells nobody."""
     gateway.card(LAN, False)

@@ -70,6 +70,7 @@ def changed(packet: Packet | bytes, at: int, value: int, size: int = 1, *, fix: 
     (with_options(udp(), b"\x89\x07\x04" + bytes(4)), "source-route"),
     (with_options(udp(), b"\x01\x83\x07\x04" + bytes(4)), "source-route"),
 ])
+@pytest.mark.virtual
 def test_bad_header_is_dropped_with_its_reason(gateway: Gateway, packet: Packet | bytes, reason: str) -> None:
     assert gateway.lan(packet) == []
     assert gateway.drops() == {reason: 1}
@@ -134,11 +135,13 @@ def test_recorded_routes_and_times_are_blanked(gateway: Gateway, options: bytes,
     (Ether(src=A.mac, dst=BROADCAST) / udp(), "multicast"),
     (Ether(src=A.mac, dst="01:00:5e:00:00:05") / udp(dst="224.0.0.5"), "multicast"),
 ])
+@pytest.mark.virtual
 def test_bad_frame_is_dropped_with_its_reason(gateway: Gateway, frame: Packet | bytes, reason: str) -> None:
     assert gateway.send(LAN, frame) == []
     assert gateway.drops() == {reason: 1}
 
 
+@pytest.mark.virtual
 def test_link_broadcast_is_not_forwarded_in_a_session_either(gateway: Gateway) -> None:
     """RFC 1812 section 5.3.4."""
     only(gateway.lan(udp()), WAN)
@@ -367,6 +370,7 @@ def test_df_is_told_the_mtu(start: Start, port: str) -> None:
     assert gateway.drops() == {"too-big": 1}
 
 
+@pytest.mark.virtual
 def test_fragmenting_with_few_packets_left_loses_nothing(start: Start) -> None:
     gateway = start(NAT + "wan.mtu 1280\n", packets=2)
     packet = IP(src=A.ip, dst=SERVER) / UDP(sport=4000, dport=53) / bytes(1472)

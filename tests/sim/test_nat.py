@@ -176,6 +176,7 @@ def test_default_filtering_is_address_dependent(start: Start) -> None:
     assert inward(gateway, port, source=SERVER2) == []
 
 
+@pytest.mark.virtual
 def test_filtering_ends_with_the_session_that_allowed_it(start: Start) -> None:
     """The mapping lives on by another session; the old remote address has no right any more."""
     gateway = start(NAT)
@@ -227,6 +228,7 @@ def test_taken_port_keeps_range_and_parity(gateway: Gateway, proto: Any, port: i
     assert only(answers[1]).ip.dst == B.ip
 
 
+@pytest.mark.virtual
 def test_taken_ports_are_unpredictable(start: Start) -> None:
     """RFC 6056: seeds differ, so do ports; and they are spread over the range."""
     seen = []
@@ -238,6 +240,7 @@ def test_taken_ports_are_unpredictable(start: Start) -> None:
     assert max(seen) - min(seen) > 8192
 
 
+@pytest.mark.virtual
 def test_freed_port_is_used_again(gateway: Gateway) -> None:
     outward(gateway, 5000, host=A)
     assert outward(gateway, 5000, host=B) != 5000
@@ -258,6 +261,7 @@ def from_crowd(ip: str, sport: int, dport: int = 53) -> tuple[str, Packet]:
     return LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / IP(src=ip, dst=SERVER) / UDP(sport=sport, dport=dport)
 
 
+@pytest.mark.virtual
 def test_ports_run_out_and_come_back(start: Start) -> None:
     """Well-known even ports are 511; the next host is told 3/13 (RFC 5508 REQ-8)."""
     gateway = start(CROWD + "nat.sessions 1000\n" + f"neighbour 10.0.9.9 {A.mac}\n")
@@ -273,6 +277,7 @@ def test_ports_run_out_and_come_back(start: Start) -> None:
     assert only(gateway.send(*from_crowd("10.0.9.9", 500)), WAN).ip[UDP].sport == 500
 
 
+@pytest.mark.virtual
 def test_table_fills_and_recovers(start: Start) -> None:
     gateway = start(CROWD + "nat.sessions 100\n" + f"neighbour 10.0.9.9 {A.mac}\n")
     answers = gateway.send_many([from_crowd(ip, 5000) for ip in crowd(100)])
@@ -347,6 +352,7 @@ def test_hairpin_to_nobody(gateway: Gateway) -> None:
     assert (error.ip.src, IP(error.quote).dst) == (INSIDE, OUTSIDE)
 
 
+@pytest.mark.virtual
 def test_hairpin_to_a_host_that_does_not_answer_arp(start: Start) -> None:
     """The error finds the sender, and quotes what it sent."""
     lines = [line for line in NAT.splitlines() if B.ip not in line]

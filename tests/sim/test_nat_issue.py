@@ -37,6 +37,7 @@ def plain(proto: int, src: str, dst: str, data: bytes = bytes(40)) -> Packet:
 
 
 @pytest.mark.parametrize("pool", ["", "nat.pool 203.0.113.40-203.0.113.47\nnat.pool 198.51.100.99\n"])
+@pytest.mark.virtual
 def test_no_protocol_shows_an_inside_address(start: Start, pool: str) -> None:
     """All 256 protocols; the wrapper holds the source of every frame against wan.address and nat.pool."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 2000") + pool)
@@ -78,6 +79,7 @@ def any_packet(draw: Callable[..., Any]) -> tuple[str, bytes]:
 @given(traffic=st.lists(st.one_of(any_packet(), st.sampled_from([0.05, 1.0, 7.0, 300.0])), max_size=60),
        pool=st.sampled_from(["", "nat.pool 203.0.113.40-203.0.113.43\n"]),
        filtering=st.sampled_from(["endpoint-independent", "address-dependent"]))
+@pytest.mark.virtual
 def test_whatever_comes_nothing_inside_shows(sim: Simulator, traffic: list[Any], pool: str, filtering: str) -> None:
     gateway = Gateway(sim, NAT + pool + f"nat.filtering {filtering}\nnat.forward udp 53 {B.ip}:53\n"
                                         f"nat.forward tcp 80 {B.ip}:80\nwan.mtu 1280\n")
@@ -95,6 +97,7 @@ def test_whatever_comes_nothing_inside_shows(sim: Simulator, traffic: list[Any],
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.parametrize("filtering", ["address-dependent", "endpoint-independent", "address-and-port-dependent"])
+@pytest.mark.virtual
 def test_forward(start: Start, kind: str, filtering: str) -> None:
     """Anybody outside reaches the inside endpoint, for ever; answers come from the public port."""
     gateway = start(NAT + f"nat.forward {kind} 8080 {B.ip}:80\nnat.filtering {filtering}\n")
@@ -140,6 +143,7 @@ def test_pool_of_any_host_addresses(start: Start, pool: str) -> None:
     ("nat.pool 203.0.112.200-203.0.114.5\n", "network or broadcast address of wan.address"),
     ("wan.address 198.51.100.65/29\nnat.pool 198.51.100.71\n", "network or broadcast address of wan.address"),
 ])
+@pytest.mark.virtual
 def test_what_does_not_fit_together_is_an_error(start: Start, lines: str, wrong: str) -> None:
     with pytest.raises(Exception, match=wrong):
         start(NAT + lines)
@@ -149,6 +153,7 @@ def test_what_does_not_fit_together_is_an_error(start: Start, lines: str, wrong:
 
 
 @pytest.mark.parametrize("proto", [GRE, ESP, SCTP, 4, 89, 115, 253])
+@pytest.mark.virtual
 def test_other_protocol_by_address(gateway: Gateway, proto: int) -> None:
     """There and back, unchanged but for the addresses; refreshed from inside, ended by time."""
     data = random.Random(proto).randbytes(100)
@@ -162,6 +167,7 @@ def test_other_protocol_by_address(gateway: Gateway, proto: int) -> None:
     assert gateway.wan(plain(proto, SERVER, OUTSIDE)) == []
 
 
+@pytest.mark.virtual
 def test_other_protocol_is_ambiguous_for_a_second_host(gateway: Gateway) -> None:
     """One inside host for each remote one and protocol; the others go on, and the way is free afterwards."""
     only(gateway.lan(plain(GRE, A.ip, SERVER)), WAN)
@@ -203,6 +209,7 @@ def test_errors_about_other_protocols(gateway: Gateway) -> None:
 # --- protocol 41 ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.virtual
 def test_protocol41_learned(gateway: Gateway) -> None:
     """The first host that sends it is the 6to4 router: it hears from every other router."""
     assert gateway.wan(plain(IPIP6, SERVER, OUTSIDE)) == []
@@ -215,6 +222,7 @@ def test_protocol41_learned(gateway: Gateway) -> None:
     only(gateway.ip_from(B, plain(IPIP6, B.ip, SERVER2)), WAN)
 
 
+@pytest.mark.virtual
 def test_protocol41_configured(start: Start) -> None:
     """It hears without having spoken, and after any silence; nobody else may speak."""
     gateway = start(NAT + f"nat.protocol41 {B.ip}\n")
@@ -244,6 +252,7 @@ SMALL = NAT.replace("nat.sessions 256", "nat.sessions 200")
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.virtual
 def test_host_limit(start: Start, kind: str) -> None:
     """Counts sessions, not mappings; frees with them; others are not concerned; the outside is not told."""
     gateway = start(NAT + ANY + "nat.host-limit 5\n")
@@ -261,6 +270,7 @@ def test_host_limit(start: Start, kind: str) -> None:
     assert set(gateway.drops()) == {"host-limit"}
 
 
+@pytest.mark.virtual
 def test_full_table_keeps_old_sessions(start: Start) -> None:
     """New ones are refused with 3/13 and counted; old ones work; when they end there is room again."""
     gateway = start(SMALL)
@@ -310,6 +320,7 @@ def test_a_scanner_takes_nobodys_service(start: Start, how: str) -> None:
     assert gateway.stats()["nat_table_full"] >= 300
 
 
+@pytest.mark.virtual
 def test_many_hosts_share_a_full_table(start: Start) -> None:
     """Nobody who holds no more than his share loses anything."""
     gateway = start(SMALL)
@@ -321,6 +332,7 @@ def test_many_hosts_share_a_full_table(start: Start) -> None:
     assert len(gateway.lines("sessions")) == 200
 
 
+@pytest.mark.virtual
 def test_memory_is_back_after_everything(start: Start) -> None:
     """Waiting fragments, held SYNs, refused sessions: after a second of silence every packet is free."""
     gateway = start(SMALL + ANY, packets=256)

@@ -10,6 +10,8 @@ from gateway import A, NAT, OUTSIDE, SERVER, SERVER2, Gateway, only
 from scapy.layers.inet import ICMP, IP, UDP
 from tcp import Connection
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 
 # Never before the timeout, and not much behind it.

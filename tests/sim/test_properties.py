@@ -7,6 +7,7 @@ import ipaddress
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from gateway import A, B, INSIDE, LAN, NAT, NEAR, NEIGHBOURS, OUTSIDE, PORT_MAC, SERVER, WAN, Gateway, only
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from simulator import Simulator
+
+pytestmark = pytest.mark.virtual
 
 # Examples are the same in every run; each makes its own gateway.
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None,

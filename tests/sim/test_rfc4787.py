@@ -33,12 +33,14 @@ def test_req1_endpoint_independent_mapping(gateway: Gateway) -> None:
     remotes = [(f"198.51.100.{n}", port) for n in range(1, 12) for port in (1, 53, 65535)]
     open_out(gateway, number=5000, host=B)  # so that the port has to change
     first = {open_out(gateway, number=5000, to=ip, dport=port) for ip, port in remotes}
-    gateway.wait(200)
+    if gateway.sim.virtual:
+        gateway.wait(200)
     again = {open_out(gateway, number=5000, to=ip, dport=port) for ip, port in remotes}
     assert first == again and len(first) == 1 and first != {5000}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.virtual
 def test_req2_paired_pooling(start: Start, seed: int) -> None:
     """REQ-2: all sessions of a host, of every protocol, show one address; hosts are spread over all."""
     gateway = start(POOL.replace("nat.sessions 256", "nat.sessions 2000"), seed=seed)
@@ -106,6 +108,7 @@ def test_req3_no_port_overloading(start: Start) -> None:
     assert len(set(ports)) == 100
 
 
+@pytest.mark.virtual
 def test_req3_exhausted_ports_are_refused_not_shared(start: Start) -> None:
     """511 even well-known ports; then `no-port` and ICMP 3/13, and the 511 go on."""
     gateway = start("lan.address 10.255.255.1/8\nwan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
@@ -139,6 +142,7 @@ def test_req4_port_parity_is_kept(gateway: Gateway, port: int) -> None:
 
 
 @pytest.mark.parametrize("dport", [7, 53, 500, 5000])
+@pytest.mark.virtual
 def test_req5_mapping_lives_two_minutes_at_least(gateway: Gateway, dport: int) -> None:
     """REQ-5, and 5c: by default five minutes; 5a's exception for well-known ports is not used."""
     for phase in (0.0, 0.049, 0.05, 0.099, 0.999):
@@ -150,6 +154,7 @@ def test_req5_mapping_lives_two_minutes_at_least(gateway: Gateway, dport: int) -
         assert answer(gateway, "udp", 5000, sport=dport) == []
 
 
+@pytest.mark.virtual
 def test_req5b_timer_is_configurable(start: Start) -> None:
     gateway = start(NAT + "nat.udp-timeout 600\n")
     open_out(gateway)
@@ -157,6 +162,7 @@ def test_req5b_timer_is_configurable(start: Start) -> None:
     assert len(answer(gateway, "udp", 5000)) == 1
 
 
+@pytest.mark.virtual
 def test_req6_outbound_packets_refresh(gateway: Gateway) -> None:
     """REQ-6: outbound refresh is true."""
     for _ in range(5):
@@ -165,6 +171,7 @@ def test_req6_outbound_packets_refresh(gateway: Gateway) -> None:
     assert len(answer(gateway, "udp", 5000)) == 1
 
 
+@pytest.mark.virtual
 def test_req6a_inbound_packets_do_not_refresh(gateway: Gateway) -> None:
     """REQ-6a is a MAY that we do not use: nobody outside keeps a mapping alive."""
     open_out(gateway)
@@ -178,6 +185,7 @@ def test_req6a_inbound_packets_do_not_refresh(gateway: Gateway) -> None:
 # --- REQ-7: overlapping address ranges ----------------------------------------------------------------------
 
 
+@pytest.mark.virtual
 def test_req7_external_address_in_the_inside_network_is_refused(start: Start) -> None:
     """REQ-7: with static addresses on both sides a conflict is an error at the start, not a surprise later."""
     with pytest.raises(Exception, match="lies in the network of lan.address"):
@@ -257,6 +265,7 @@ def test_req10_no_payload_is_touched(gateway: Gateway, dport: int) -> None:
     assert bytes(back.ip[UDP].payload) == data
 
 
+@pytest.mark.virtual
 def test_req11_deterministic(gateway: Gateway) -> None:
     """REQ-11: mapping and filtering behave the same with and without a conflict of ports, at any time."""
     for host in (A, B, *hosts(6)):
@@ -273,6 +282,7 @@ def test_req11_deterministic(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("code", range(16))
 @pytest.mark.parametrize("kind", [3, 4, 5, 11, 12])
+@pytest.mark.virtual
 def test_req12_icmp_ends_nothing(gateway: Gateway, kind: int, code: int) -> None:
     """REQ-12: whatever an ICMP message says, the mapping stays."""
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN)
@@ -386,6 +396,7 @@ def test_req14_largest_packet_backwards(gateway: Gateway) -> None:
     assert bytes(join([one for part in parts[::-1] for one in gateway.lan(part)])[UDP].payload) == data
 
 
+@pytest.mark.virtual
 def test_req14_many_packets_mixed(start: Start) -> None:
     """300 packets of 8 KB one after the other, each shuffled, from two hosts: none is lost."""
     gateway = start(NAT, packets=1024)
@@ -412,6 +423,7 @@ def test_req14_two_hosts_one_identification_at_once(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("outward", [True, False])
+@pytest.mark.virtual
 def test_req14_later_fragments_without_a_first(gateway: Gateway, outward: bool) -> None:
     """They wait, briefly, and are gone without a trace."""
     open_out(gateway)
@@ -425,6 +437,7 @@ def test_req14_later_fragments_without_a_first(gateway: Gateway, outward: bool) 
     assert gateway.drops() == {"fragment": 1}
 
 
+@pytest.mark.virtual
 def test_req14_first_fragment_refused_takes_the_others_along(gateway: Gateway) -> None:
     parts = cut(IP(src=SERVER, dst=OUTSIDE, id=5) / UDP(sport=53, dport=5999) / bytes(4000))
     assert [one for part in parts[::-1] for one in gateway.wan(part)] == []
@@ -433,6 +446,7 @@ def test_req14_first_fragment_refused_takes_the_others_along(gateway: Gateway) -
 
 
 @pytest.mark.parametrize("outward", [True, False])
+@pytest.mark.virtual
 def test_req14a_flood_of_fragments(start: Start, outward: bool) -> None:
     """REQ-14a: a flood without first fragments harms neither whole packets nor fragments in order, and
     holds little memory, for less than a second."""
@@ -460,6 +474,7 @@ def test_req14a_flood_of_fragments(start: Start, outward: bool) -> None:
 
 
 @pytest.mark.parametrize("size", [8, 16])
+@pytest.mark.virtual
 def test_req14a_tiny_first_fragment(gateway: Gateway, size: int) -> None:
     """RFC 1858 section 3, RFC 3128: a TCP header cut in two could hide its flags or ports."""
     open_out(gateway, "tcp")

@@ -86,6 +86,7 @@ def test_req2_opened_from_outside_by_a_forwarded_port(start: Start) -> None:
 
 
 @pytest.mark.parametrize("flags", ["", "A", "PA", "FA", "F", "R", "RA", "SA", "SF", "SR", "FPU"])
+@pytest.mark.virtual
 def test_req2_what_opens_nothing(start: Start, flags: str) -> None:
     gateway = start(NAT + ANY)
     open_out(gateway, "tcp", to=SERVER2)
@@ -117,6 +118,7 @@ def test_req3_filtering_and_req3a_its_switch(start: Start, filtering: str, allow
 
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.parametrize("phase", [0, 0.01, 0.05, 0.099, 0.5])
+@pytest.mark.virtual
 def test_req4_silence_for_six_seconds_then_icmp(gateway: Gateway, filtered: bool, phase: float) -> None:
     """REQ-4: a SYN without mapping, or filtered: nothing for six seconds, then ICMP 3/3 about it, never RST."""
     gateway.wait(phase)
@@ -136,6 +138,7 @@ def test_req4_silence_for_six_seconds_then_icmp(gateway: Gateway, filtered: bool
 
 @pytest.mark.parametrize("after", [0, 1, 5.9])
 @pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.virtual
 def test_req4_opened_from_inside_meanwhile(gateway: Gateway, filtered: bool, after: float) -> None:
     """REQ-4: an outbound SYN of that connection: the held SYN is dropped in silence."""
     if filtered:
@@ -151,6 +154,7 @@ def test_req4_opened_from_inside_meanwhile(gateway: Gateway, filtered: bool, aft
 
 
 @pytest.mark.parametrize("other", [{"sport": 7001}, {"server": SERVER2}, {"dport": 81}, {"inside": B}])
+@pytest.mark.virtual
 def test_req4_another_connection_does_not_save_it(gateway: Gateway, other: dict[str, Any]) -> None:
     open_out(gateway, "tcp", 7000, to="198.51.100.99")
     assert syn(gateway, 7000) == []
@@ -158,6 +162,7 @@ def test_req4_another_connection_does_not_save_it(gateway: Gateway, other: dict[
     assert icmp_kind(only(gateway.wait(7), WAN)) == (3, 3)
 
 
+@pytest.mark.virtual
 def test_req4_repetitions_are_one(gateway: Gateway) -> None:
     for _ in range(5):
         assert syn(gateway, 7000) == []
@@ -167,17 +172,20 @@ def test_req4_repetitions_are_one(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("source", ["127.0.0.1", "224.0.0.1", "192.168.1.77", OUTSIDE, "255.255.255.255"])
+@pytest.mark.virtual
 def test_req4_no_answer_to_a_forged_source(gateway: Gateway, source: str) -> None:
     assert syn(gateway, 7000, source=source) == []
     assert gateway.wait(10) == []
 
 
+@pytest.mark.virtual
 def test_req4_only_syns_are_answered(gateway: Gateway) -> None:
     for flags in ("A", "SA", "FA", "R", "", "SR"):
         assert gateway.wan(IP(src=SERVER, dst=OUTSIDE) / TCP(sport=80, dport=7000, flags=flags)) == []
     assert gateway.wait(10) == []
 
 
+@pytest.mark.virtual
 def test_req4a_a_flood_of_syns_is_bounded(gateway: Gateway) -> None:
     """REQ-4a: what there is no room for is dropped in silence; no packet is held."""
     frames = []
@@ -194,6 +202,7 @@ def test_req4a_a_flood_of_syns_is_bounded(gateway: Gateway) -> None:
 # --- REQ-5: timers ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.virtual
 def test_req5_established_for_two_hours_and_four_minutes(gateway: Gateway) -> None:
     """REQ-5: not abandoned earlier, and then not either, while somebody speaks."""
     connection = Connection(gateway).establish()
@@ -205,6 +214,7 @@ def test_req5_established_for_two_hours_and_four_minutes(gateway: Gateway) -> No
 
 
 @pytest.mark.parametrize("steps", [["S"], ["S", "SA"]])
+@pytest.mark.virtual
 def test_req5_partly_open_for_four_minutes(gateway: Gateway, steps: list[str]) -> None:
     """REQ-5: partly open until both ends have sent an ACK."""
     connection = Connection(gateway)
@@ -217,6 +227,7 @@ def test_req5_partly_open_for_four_minutes(gateway: Gateway, steps: list[str]) -
     assert connection.state == "none"
 
 
+@pytest.mark.virtual
 def test_req5a_timers_are_configurable(start: Start) -> None:
     """REQ-5a, and RFC 7857 section 2.1: opening, closing and established each have a setting."""
     gateway = start(NAT + "nat.tcp-timeout 50\nnat.tcp-transitory-timeout 20\nnat.tcp-opening-timeout 5\n")
@@ -284,6 +295,7 @@ def test_req9_destination_unreachable_is_translated(gateway: Gateway, code: int)
 
 
 @pytest.mark.parametrize("kind", [3, 4, 5, 11, 12])
+@pytest.mark.virtual
 def test_req10_icmp_ends_no_connection(gateway: Gateway, kind: int) -> None:
     """REQ-10."""
     connection = Connection(gateway)

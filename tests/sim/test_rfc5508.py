@@ -74,6 +74,7 @@ def test_req1a_the_identifier_does_not_depend_on_the_remote_host(gateway: Gatewa
 
 
 @pytest.mark.parametrize("phase", [0, 0.049, 0.05, 0.099, 0.999])
+@pytest.mark.virtual
 def test_req2_query_sessions_live_a_minute(gateway: Gateway, phase: float) -> None:
     """REQ-2."""
     gateway.wait(phase)
@@ -84,6 +85,7 @@ def test_req2_query_sessions_live_a_minute(gateway: Gateway, phase: float) -> No
     assert answer(gateway, "icmp", 5000) == []
 
 
+@pytest.mark.virtual
 def test_req2a_the_timer_is_configurable(start: Start) -> None:
     gateway = start(NAT + "nat.icmp-timeout 100\n")
     open_out(gateway, "icmp")
@@ -208,6 +210,7 @@ def test_req5_errors_from_inside_about_nothing_are_dropped(gateway: Gateway) -> 
 
 
 @pytest.mark.parametrize("kind", [3, 4, 5, 11, 12])
+@pytest.mark.virtual
 def test_req6_errors_neither_keep_nor_end_a_query_session(gateway: Gateway, kind: int) -> None:
     """REQ-6, for errors about the query (from outside) and about the reply (from inside)."""
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(id=5000)), WAN)
@@ -321,6 +324,7 @@ def test_req10e_when_not_to_send_errors(gateway: Gateway, packet: Packet) -> Non
     assert gateway.stats()["icmp_errors_sent"] == 0
 
 
+@pytest.mark.virtual
 def test_req10f_errors_are_limited(start: Start) -> None:
     """REQ-10f: RFC 1812 section 4.3.2.8: refusals of a full table, too."""
     gateway = start(NAT + "nat.host-limit 1\n")

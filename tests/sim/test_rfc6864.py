@@ -25,6 +25,7 @@ def test_two_hosts_with_one_identification(gateway: Gateway, kind: str) -> None:
     assert len(set(seen)) == 400
 
 
+@pytest.mark.virtual
 def test_no_repetition_soon(gateway: Gateway) -> None:
     """Section 4.3: not within the lifetime of a datagram: a destination's 65536 numbers are used in turn."""
     frame = frame_of(A, IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53))

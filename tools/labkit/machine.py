@@ -34,7 +34,8 @@ class Died(AssertionError):
 
 @dataclasses.dataclass
 class Port:
-    """One NIC of the machine. `tap` is the descriptor of the tap its cable leads to; it stays the caller's.
+    """One NIC of the machine. `tap` is the descriptor of what its cable leads to; it stays the caller's:
+    a tap, or with `stream` a stream socket on which each frame stands behind its length (4 bytes, big-endian).
 
     `rom` keeps the NIC's boot ROM, needed only for network boot. `pcap` names a file
     that gets all frames.
@@ -45,6 +46,7 @@ class Port:
     mac: str
     rom: bool = False
     pcap: str | None = None
+    stream: bool = False
 
     def arguments(self, index: int) -> list[str]:
         """QEMU's arguments for this NIC."""
@@ -52,7 +54,8 @@ class Port:
         device += f",netdev=n{index},mac={self.mac},id=nic{index}"
         if not self.rom:
             device += ",romfile="
-        out = ["-netdev", f"tap,id=n{index},fd={self.tap}", "-device", device]
+        kind = "socket" if self.stream else "tap"
+        out = ["-netdev", f"{kind},id=n{index},fd={self.tap}", "-device", device]
         if self.pcap is not None:
             out += ["-object", f"filter-dump,id=dump{index},netdev=n{index},file={self.pcap}"]
         return out
