@@ -214,3 +214,19 @@ void cpu_crash(void)
 {
 	__asm__ volatile("movl $0, 16" : : : "memory"); /* page 0 is not mapped */
 }
+
+void cpu_crash_text(void)
+{
+	__asm__ volatile("movb $0x90, cpu_crash" : : : "memory");
+}
+
+void cpu_crash_data(void)
+{
+	static volatile uint8_t code[] = {0xc3}; /* RET: where it may run, nothing happens */
+	__asm__ volatile("call *%0" : : "r"(code) : "memory");
+}
+
+void cpu_crash_stack(void)
+{
+	__asm__ volatile("1: push %%eax; jmp 1b" : : : "memory");
+}

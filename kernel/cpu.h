@@ -47,8 +47,13 @@ void cpu_halt(void);
 void cpu_poweroff(void) __attribute__((noreturn));
 void cpu_reboot(void) __attribute__((noreturn));
 
-/* Raises a CPU exception, for tests (debug=on). */
+/* Raise a CPU exception, for tests (debug=on): by a write to address 0x10, by one
+ * to code, by executing data (returns on a processor without NX), and by a stack
+ * without end. */
 void cpu_crash(void);
+void cpu_crash_text(void);
+void cpu_crash_data(void);
+void cpu_crash_stack(void);
 
 /* Up to 32 bytes of hardware randomness and jitter: RDRAND where it exists, the
  * TSC against the PIT, the RTC. Gives the number of bytes written. */

@@ -183,6 +183,17 @@ static void halt(void)
 		__asm__ volatile("cli; hlt");
 }
 
+/* QEMU marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */
+static bool on_qemu(void)
+{
+	uint32_t cursor = 0;
+	struct pci_dev d;
+	while (pci_next(&cursor, &d))
+		if (d.class_code == 6 && pci_read32(&d, 0x2c) == 0x11001af4)
+			return true;
+	return false;
+}
+
 void cpu_poweroff(void)
 {
 	cpu_irq_off();
@@ -190,10 +201,11 @@ void cpu_poweroff(void)
 	if (power_debug_exit())
 		io_out8(DEBUG_EXIT, DEBUG_OFF);
 	acpi_off();
-	/* Where QEMU has its power management port, for machines without tables. */
-	io_out16(0x604, SLEEP_ENABLE);
-	io_out16(0xb004, SLEEP_ENABLE);
-	io_delay_us(100000);
+	if (on_qemu()) { /* its power management port, where firmware shows no tables */
+		io_out16(0x604, SLEEP_ENABLE);
+		io_out16(0xb004, SLEEP_ENABLE);
+		io_delay_us(100000);
+	}
 	console_print("\nstopped; please switch off\n");
 	console_flush();
 	halt();

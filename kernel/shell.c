@@ -183,6 +183,9 @@ static const struct command commands[] = {
         {"poweroff", "powers the machine off", NULL, act_poweroff, false},
         {"random", "random bits (debug=on)", list_random, NULL, true},
         {"crash", "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
+        {"crash text", "writes to code (debug=on)", NULL, cpu_crash_text, true},
+        {"crash data", "executes data (debug=on)", NULL, cpu_crash_data, true},
+        {"crash stack", "fills the stack (debug=on)", NULL, cpu_crash_stack, true},
         {"hang", "makes no progress (debug=on)", NULL, act_hang, true},
 };
 

@@ -22,7 +22,10 @@ enum { LSR_DATA = 1, LSR_BAD = 0x1c, LSR_THRE = 0x20 };
 #define FIFO 16
 /* Port reads that a byte's time (87 us) and more takes; each is about 1 us on
  * the bus, some 0.1 us on a fast chip. */
-#define WAIT_READS   20000u
+#define WAIT_READS 20000u
+/* The same for what a panic says: a machine whose host is busy takes its time, and
+ * the report is worth waiting for. Where nothing ever leaves, once 0.2 to 2 s. */
+#define PANIC_READS  2000000u
 #define RECEIVE_SKIP 32 /* bad bytes passed over in one call */
 
 static bool present;
@@ -124,8 +127,8 @@ void uart_send_now(uint8_t byte)
 		line_init();
 	ready = true;
 	unsigned i = 0;
-	while (i < WAIT_READS && !(io_in8(LSR) & LSR_THRE))
+	while (i < PANIC_READS && !(io_in8(LSR) & LSR_THRE))
 		i++;
-	dead = i == WAIT_READS;
+	dead = i == PANIC_READS;
 	io_out8(DATA, byte);
 }

@@ -26,10 +26,10 @@ _WRONG = {
 
 
 @pytest.mark.parametrize("case", _WRONG)
-def test_wrong(make_lab: Callable[..., Lab], case: str) -> None:
+def test_wrong(nic: str, make_lab: Callable[..., Lab], case: str) -> None:
     """The error stands on COM1 and on the screen with its place; nothing is sent or forwarded."""
     conf, append, message = _WRONG[case]
-    lab = make_lab()
+    lab = make_lab((nic, nic))
     with Wire(lab.lan, "lan0") as lan, Wire(lab.wan, "wan0") as wan:
         machine = lab.start(conf, append)
         line = machine.console.expect(rf"^{message}.*$").group(0).strip()

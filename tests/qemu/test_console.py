@@ -172,9 +172,9 @@ def test_poweroff(make_lab: Callable[..., Lab], debug_exit: bool) -> None:
     machine.wait_exit()
 
 
-def test_crash(make_lab: Callable[..., Lab]) -> None:
+def test_crash(nic: str, make_lab: Callable[..., Lab]) -> None:
     """A CPU exception: where and why, registers, a trail of function names on COM1, then a restart."""
-    lab = make_lab()
+    lab = make_lab((nic, nic))
     machine = lab.boot(net.NAT, "debug=on")
     machine.console.send("crash\r")
     machine.console.expect(r"exception.*\b\w*crash\w*\+0x[0-9a-f]+")
@@ -186,18 +186,32 @@ def test_crash(make_lab: Callable[..., Lab]) -> None:
     lab.wait_ping()
 
 
+@pytest.mark.parametrize("command, said", [
+    ("crash", r"exception 14 .*\bcpu_crash\+.*\n.*write to 00000010, not mapped"),
+    ("crash text", r"exception 14 .*\bcpu_crash_text\+.*\n.*write to [0-9a-f]{8}, not allowed"),
+    ("crash data", r"exception 14 .*\bcode\b.*\n.*execution of [0-9a-f]{8}, not allowed"),
+    ("crash stack", r"stack overflow: the guard page was reached at [0-9a-f]{8}\n.*exception 8 .*\bcpu_crash_stack\+"),
+])
+def test_page_rights(make_lab: Callable[..., Lab], command: str, said: str) -> None:
+    """Address 0 and the page below the stack are not mapped, code is not written, data not executed."""
+    machine = make_lab().boot(net.NAT, "debug=on", cpu="max")
+    machine.console.send(command + "\r")
+    machine.console.expect(said)
+    machine.wait_event("RESET")
+
+
 def test_crash_only_with_debug(make_lab: Callable[..., Lab]) -> None:
     """Without debug=on the commands that break things do not exist."""
     lab = make_lab()
     lab.boot(net.NAT)
-    for name in ("crash", "hang"):
+    for name in ("crash", "crash text", "crash data", "crash stack", "hang"):
         lab.console.command(name)
     assert lab.console.stats()["uptime_seconds"] >= 0
 
 
-def test_hang(make_lab: Callable[..., Lab]) -> None:
+def test_hang(nic: str, make_lab: Callable[..., Lab]) -> None:
     """Without progress for `watchdog` seconds the machine restarts."""
-    lab = make_lab()
+    lab = make_lab((nic, nic))
     machine = lab.boot(net.NAT + "watchdog 2\n", "debug=on")
     machine.console.send("hang\r")
     machine.wait_event("RESET", timeout=15)
