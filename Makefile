@@ -42,21 +42,25 @@ CFLAGS = -std=gnu17 -O2 -g -ffreestanding -fno-common -fno-omit-frame-pointer \
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 
+# Another compiler or other flags make everything anew.
+STAMP := build/made-with
+$(shell mkdir -p build; echo '$(CC) $(CFLAGS)' | cmp -s - $(STAMP) || echo '$(CC) $(CFLAGS)' >$(STAMP))
+
 # V=1 shows whole commands.
 say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps run images test bench fuzz lint clean format
+.PHONY: image deps packages run images test bench fuzz lint clean format
 
 image: images/gateway.elf
 
 # A list of names that changes must rebuild the link.
-$(OBJDIR)/%.o: %.c Makefile
-	@command -v $(CC) >/dev/null || tools/deps
+$(OBJDIR)/%.o: %.c Makefile $(STAMP)
+	@command -v $(CC) >/dev/null || tools/deps packages
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
-$(OBJDIR)/%.o: %.S Makefile
+$(OBJDIR)/%.o: %.S Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(call say,AS)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -79,11 +83,13 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 .NOTPARALLEL: run images test bench fuzz lint
 deps:
 	tools/deps
+packages:
+	tools/deps packages
 
-run: deps image
+run: packages image
 	tools/run $(APP)
 
-images: deps image
+images: packages image
 	tools/mkimages
 
 include tests/tests.mk

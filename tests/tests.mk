@@ -15,7 +15,7 @@ UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
 build/host64/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
 	$(call say,CC)$(HOST_CC64) $(FLAGS64) -MMD -MP -c $< -o $@
-build/host32/%.o: %.c Makefile tests/tests.mk
+build/host32/%.o: %.c Makefile tests/tests.mk $(STAMP)
 	@mkdir -p $(@D)
 	$(call say,CC)$(HOST_CC32) $(FLAGS32) -MMD -MP -c $< -o $@
 build/host64/libgateway.a: $(HOST_SRC:%.c=build/host64/%.o)

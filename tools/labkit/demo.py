@@ -13,6 +13,7 @@ from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
+_BESIDE = "192.168.1.9"  # the server where it is in the LAN host's network
 _SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|packets_free|uptime|cpu_busy")
 
 
@@ -24,24 +25,25 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _ping(lab: Lab) -> None:
-    lab.wait_ping()
-    result = lab.lan.run("ping", "-n", "-c3", "-i0.2", net.FAR_SERVER)
+def _ping(lab: Lab, server: str) -> None:
+    lab.wait_ping(server)
+    result = lab.lan.run("ping", "-n", "-c3", "-i0.2", server)
     lines = [line for line in result.stdout.splitlines() if "bytes from" in line or "packets transmitted" in line]
-    _say(f"\nLAN host {net.LAN_HOST} pings the server {net.FAR_SERVER} through the gateway:")
+    _say(f"\nLAN host {net.LAN_HOST} pings the server {server} through the gateway:")
     for line in lines:
         _say("    " + line)
 
 
-def _download(lab: Lab) -> None:
+def _download(lab: Lab, server: str) -> str:
+    """Fetches a file from the server; the line of its log."""
     directory = os.path.join(lab.directory, "www")
     os.mkdir(directory)
     content = os.urandom(_SIZE)
     with open(os.path.join(directory, "file.bin"), "wb") as file:
         file.write(content)
     copy = os.path.join(lab.directory, "copy.bin")
-    url = f"http://{net.FAR_SERVER}/file.bin"
-    with lab.web_server(directory) as log:
+    url = f"http://{server}/file.bin"
+    with lab.web_server(directory, address=server) as log:
         _say(f"\nLAN host fetches {url} ({_SIZE >> 20} MB over TCP):")
         result = lab.lan.run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
                              "%{size_download} bytes in %{time_total} s", url, timeout=120)
@@ -55,18 +57,28 @@ def _download(lab: Lab) -> None:
     if got != sent:
         raise Failed("the file changed on its way")
     _say("\nThe server's log of it:\n    " + request)
+    return request
+
+
+def _nat(lab: Lab) -> None:
+    _ping(lab, net.FAR_SERVER)
+    request = _download(lab, net.FAR_SERVER)
     if not request.startswith(net.WAN_GATEWAY + " "):
         raise Failed(f"the server did not see the gateway's address {net.WAN_GATEWAY}")
     _say(f"    so the server saw the gateway's address {net.WAN_GATEWAY}, not the LAN host's")
 
 
-def _nat(lab: Lab) -> None:
-    _ping(lab)
-    _download(lab)
+def _wire(lab: Lab) -> None:
+    lab.wan.ip(f"address add {_BESIDE}/24 dev wan0")
+    _ping(lab, _BESIDE)
+    request = _download(lab, _BESIDE)
+    if not request.startswith(net.LAN_HOST + " "):
+        raise Failed(f"the server did not see the LAN host's address {net.LAN_HOST}")
+    _say(f"    so the server saw the LAN host itself, {net.LAN_HOST}, as on one cable")
 
 
 # What each application shows: its configuration for the test network, and its traffic.
-SCENARIOS = {"nat": (net.NAT, _nat)}
+SCENARIOS = {"nat": (net.NAT, _nat), "wire": ("app wire\n" + net.NETWORK, _wire)}
 
 
 def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:

@@ -212,12 +212,12 @@ class Lab:
             raise Timeout(f"{late}; it is {self.console.stats()['packets_free']}") from None
 
     @contextlib.contextmanager
-    def web_server(self, directory: str, port: int = 80) -> Iterator[str]:
-        """Python's own web server on the far server, serving `directory`; gives the path of its log."""
+    def web_server(self, directory: str, port: int = 80, address: str = FAR_SERVER) -> Iterator[str]:
+        """Python's own web server on the WAN server, serving `directory`; gives the path of its log."""
         log = os.path.join(self.directory, "web.log")
         with open(log, "wb") as file:
             # -u: a line is in the log when the request is done, not when a buffer is full.
-            process = self.wan.start("python3", "-u", "-m", "http.server", str(port), "--bind", FAR_SERVER,
+            process = self.wan.start("python3", "-u", "-m", "http.server", str(port), "--bind", address,
                                      "--directory", directory, stdout=file, stderr=subprocess.STDOUT)
         try:
             self.wan.wait_port(port)
