@@ -14,6 +14,7 @@
 #include "kernel/fmt.h"
 #include "kernel/io.h"
 #include "kernel/log.h"
+#include "kernel/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
 #include "kernel/shell.h"
@@ -21,6 +22,7 @@
 #define POOL_PACKETS 4096u
 #define MAIN_US      1000u  /* MAIN's turn under load */
 #define POLL_US      10000u /* link state */
+#define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
 
@@ -170,7 +172,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, second_at;
+static uint64_t poll_at, tlb_at, second_at;
 static uint64_t halted_us, second_halted_us;
 static uint32_t busy_permille;
 
@@ -199,6 +201,10 @@ static bool main_run(uint64_t now)
 		poll_at = now + POLL_US;
 		rcv_poll(now);
 		did |= rcv_flush();
+	}
+	if (now >= tlb_at) {
+		tlb_at = now + TLB_US;
+		mem_flush_tlb();
 	}
 	if (now >= second_at)
 		every_second(now);

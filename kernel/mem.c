@@ -14,8 +14,8 @@
  *   stack_guard       nothing
  *   MEM_WINDOW - end  windows of mem_map, uncached
  *
- * Tables are never changed once an entry is present, so no TLB is ever
- * flushed. Out on purpose: unmapping, user mode, write combining. */
+ * Tables are never changed once an entry is present, so no TLB has to
+ * be flushed. Out on purpose: unmapping, user mode, write combining. */
 #include "kernel/mem.h"
 
 #include "kernel/alloc.h"
@@ -191,4 +191,14 @@ volatile void *mem_map(uint64_t phys, size_t size)
 			return NULL;
 	window = base + pages * PAGE;
 	return (volatile uint8_t *)(uintptr_t)base + skip;
+}
+
+void mem_flush_tlb(void)
+{
+	uint32_t cr3;
+	__asm__ volatile("movl %%cr3, %0\n\t"
+	                 "movl %0, %%cr3"
+	                 : "=r"(cr3)
+	                 :
+	                 : "memory");
 }

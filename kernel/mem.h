@@ -15,4 +15,9 @@ void mem_ram(const struct multiboot_map *ram);
 /* Turns paging on; needs alloc(). (cpu_init calls it) */
 void mem_init(void);
 
+/* Empties the TLB. The tables never change, so a processor has no need of it; but
+ * QEMU fits the size of the TLB that it emulates to the pages in use only when a
+ * guest empties it, and leaves it at 256 pages of 4 KB where none ever does. */
+void mem_flush_tlb(void);
+
 #endif
