@@ -55,7 +55,9 @@ struct virtio_net {
 	struct virtio_pci pci;
 	struct vq rx, tx;
 	enum state state;
-	bool armed;      /* the device may interrupt for received frames */
+	bool armed;      /* the device may interrupt for received frames … */
+	bool tx_armed;   /* … and for sent ones */
+	bool tx_refused; /* the last tx() found the queue full */
 	bool has_status; /* link state in the configuration */
 	bool split;      /* header in a descriptor of its own */
 	uint32_t header; /* its bytes */
@@ -247,6 +249,10 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 	struct vq *q = &v->tx;
 	if (LIKELY(v->state == RUNNING))
 		tx_reclaim(v);
+	if (UNLIKELY(v->tx_armed)) {
+		v->tx_armed = false;
+		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
+	}
 	if (UNLIKELY(!nic->link.up))
 		return tx_drop(&nic->count.tx_link_down, burst, n);
 	uint32_t posted = q->posted;
@@ -279,6 +285,7 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		q->posted = (uint16_t)posted;
 		publish(v, q, VIRTIO_NET_TX);
 	}
+	v->tx_refused = from != end;
 	return (uint32_t)(from - burst);
 }
 
@@ -438,7 +445,7 @@ static const char *start(struct virtio_net *v)
 	rx_start(v);
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER_OK);
 	v->state = RUNNING;
-	v->armed = false;
+	v->armed = v->tx_armed = v->tx_refused = false;
 	publish(v, &v->rx, VIRTIO_NET_RX); /* notified only after DRIVER_OK */
 	read_link(v);
 	return NULL;
@@ -482,7 +489,8 @@ static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 }
 
 /* Reading the cause first lowers the line; what comes after that raises it
- * again, and what came before is found by looking (2.6.7.1). */
+ * again, and what came before is found by looking (2.6.7.1). Sent frames wake
+ * only when tx() had to refuse some. */
 static bool virtio_net_arm(struct nic *nic)
 {
 	struct virtio_net *v = of(nic);
@@ -496,9 +504,14 @@ static bool virtio_net_arm(struct nic *nic)
 		read_link(v);
 	q->ring.avail[0] = 0;
 	v->armed = true;
+	if (UNLIKELY(v->tx_refused)) {
+		v->tx.ring.avail[0] = 0;
+		v->tx_armed = true;
+	}
 	io_mb();
+	bool room = v->tx_refused && v->tx.ring.used[1] != v->tx.taken;
 	if (q->ring.used[1] == q->taken)
-		return false;
+		return room;
 	v->armed = false;
 	q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	return true;

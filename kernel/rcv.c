@@ -12,7 +12,7 @@ static struct nic *nic[GW_PORTS];
  * the card is then polled at that rate. */
 #define FRUITLESS 16u
 static uint8_t fruitless[GW_PORTS];
-static bool found[GW_PORTS]; /* frames since the last rcv_arm */
+static bool found[GW_PORTS]; /* frames came or went since the last rcv_arm */
 
 void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
 {
@@ -54,6 +54,7 @@ bool rcv_flush(void)
 			struct pkt **burst = link_front(&port->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
 			link_take(&port->out, took);
+			found[i] |= took != 0;
 			moved |= took != 0;
 			if (took < n)
 				break;

@@ -330,6 +330,39 @@ static void interrupts_come_only_when_armed(void)
 	}
 }
 
+/* With the ring full and frames refused, a sent one wakes as well. */
+static void wakes_for_room(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
+		rig_start(forms[i]);
+		for (unsigned k = 0; k < 256 / NIC_BURST; k++) {
+			CHECK_EQ(rig_offer(NIC_BURST), NIC_BURST);
+			rig_seen(NIC_BURST);
+		}
+		CHECK(!rig.nic->ops->arm(rig.nic)); /* full, but nothing was refused */
+		CHECK_EQ(virtio_model_complete(&rig.m, 1, false), 1);
+		CHECK_EQ(rig.m.signals, 0);
+		CHECK_EQ(rig_offer(2), 1);
+		rig_seen(1);
+		CHECK(!rig.nic->ops->arm(rig.nic));
+		CHECK_EQ(virtio_model_complete(&rig.m, 3, false), 3);
+		CHECK(virtio_model_line(&rig.m));
+		CHECK(rig.nic->ops->arm(rig.nic)); /* room: it stays awake */
+		CHECK_EQ(rig_offer(4), 3);
+		rig_seen(3);
+		CHECK_EQ(rig.m.signals, 3);
+		CHECK_EQ(virtio_model_complete(&rig.m, 2, false), 2); /* awake: no interrupt */
+		CHECK_EQ(rig.m.signals, 3);
+		CHECK(rig.nic->ops->arm(rig.nic)); /* room that came before it was asked for */
+		CHECK_EQ(rig_offer(2), 2);
+		rig_seen(2);
+		CHECK(!rig.nic->ops->arm(rig.nic)); /* nothing waits any more */
+		virtio_model_complete(&rig.m, 1000, false);
+		CHECK_EQ(rig.m.signals, 3);
+		rig_end();
+	}
+}
+
 static void link_down_drops_and_up_goes_on(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
@@ -483,6 +516,7 @@ int main(void)
 	TEST(frames_without_room_are_given_up);
 	TEST(registers_are_touched_once_a_burst);
 	TEST(interrupts_come_only_when_armed);
+	TEST(wakes_for_room);
 	TEST(link_down_drops_and_up_goes_on);
 	TEST(link_is_up_where_there_is_no_status);
 	TEST(two_cards_do_not_mix);
