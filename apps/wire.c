@@ -9,15 +9,14 @@ static const char *wire_init(struct gw *gw)
 	return NULL;
 }
 
-static enum verdict wire_frame(struct gw *gw, struct pkt *p)
+static void wire_frames(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 {
-	gw->forwarded++;
-	gw_transmit(gw, &gw->port[p->port ^ 1u], p);
-	return V_KEPT;
+	gw->forwarded += n;
+	gw_transmit_all(gw, &gw->port[port ^ 1u], burst, n);
 }
 
 const struct app app_wire = {
         .promiscuous = true,
         .init = wire_init,
-        .frame = wire_frame,
+        .frames = wire_frames,
 };

@@ -22,8 +22,9 @@ struct app {
 	/* Sets the application up from gw->config, with memory from alloc();
 	 * gives NULL or the text of what is wrong. */
 	const char *(*init)(struct gw *gw);
-	/* Sees the whole frame instead of the two below, where set. */
-	enum verdict (*frame)(struct gw *gw, struct pkt *p);
+	/* Takes n whole frames that came in on a port, in place of ip4, where set;
+	 * their p->port is set. */
+	void (*frames)(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
 	/* Called from MAIN at least once a millisecond under load and at every

@@ -140,20 +140,20 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct p
 void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 {
 	struct gw_port *in = &gw->port[port];
-	enum verdict (*frame)(struct gw *, struct pkt *) = gw->app->frame;
 	uint32_t bytes = 0;
 	keep_clock(gw);
-	for (uint32_t i = 0; i < n; i++) {
-		struct pkt *p = burst[i];
-		bytes += p->len;
-		p->port = (uint8_t)port;
-		if (frame)
-			settle(gw, p, frame(gw, p));
-		else
-			frame_input(gw, in, p);
+	for (struct pkt **p = burst, **end = burst + n; p != end; p++) {
+		bytes += (*p)->len;
+		(*p)->port = (uint8_t)port;
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
+	if (gw->app->frames) {
+		gw->app->frames(gw, port, burst, n);
+		return;
+	}
+	for (struct pkt **end = burst + n; burst != end; burst++)
+		frame_input(gw, in, *burst);
 }
 
 /* A packet to one of our own addresses that the gateway itself sends or that
@@ -173,6 +173,21 @@ void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
 {
 	p->port = (uint8_t)port;
 	settle(gw, p, ip4_input(gw, p));
+}
+
+void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n)
+{
+	struct link *l = &port->out;
+	uint32_t fits = min_u32(n, LINK_SIZE - link_count(l)), tail = l->tail, bytes = 0;
+	for (uint32_t i = 0; i < fits; i++) {
+		l->slot[(tail + i) % LINK_SIZE] = burst[i];
+		bytes += max_u32(burst[i]->len, ETH_MIN);
+	}
+	l->tail = tail + fits;
+	port->sent += fits;
+	port->sent_bytes += bytes;
+	for (uint32_t i = fits; i < n; i++)
+		gw_discard(gw, burst[i], DROP_LINK_FULL);
 }
 
 void gw_send(struct gw *gw, struct pkt *p)

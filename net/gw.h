@@ -156,6 +156,9 @@ const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
 /* Puts a finished frame onto a port's link; takes the packet. */
 static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p);
 
+/* The same for n frames; takes them. */
+void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n);
+
 /* Counts what was put onto a port's link; once a burst. */
 static inline void gw_sent(struct gw_port *port)
 {

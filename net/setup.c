@@ -212,7 +212,7 @@ const char *gw_init(struct gw *gw)
 void gw_link_up(struct gw *gw, uint32_t port)
 {
 	gw->port[port].up_ms = gw->now_ms;
-	if (gw->app->frame)
+	if (gw->app->frames)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)
 		arp_announce(gw, port, gw->port[port].addr[i].addr);
