@@ -218,11 +218,28 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 		nat_refresh(gw, n, s);
 	if (UNLIKELY(s->flags & NAT_UNINVITED))
 		nat_take_up(n, s);
-	const struct nat_mapping *m = nat_mapping_of(n, s);
-	store16(l4, m->ext_port);
-	fix_l4(p, proto, m->l4_delta);
-	nat_finish_out(gw, p, m);
+	store16(l4, s->ext_port);
+	fix_l4(p, proto, s->l4_delta);
+	nat_finish_out(gw, p, s);
 	return V_SEND;
+}
+
+/* The session of a packet from outside that is not the one its port remembers:
+ * another one of the mapping, or a new one; NULL with the verdict in *v. */
+static struct nat_session *other_session(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                         uint32_t external, enum verdict *v)
+{
+	const uint8_t *l4 = p->data + p->l4;
+	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
+	if (!m) {
+		if (proto == NAT_TCP && nat_tcp_opens(tcp_of(p)) && !(p->flags & PKT_HAIRPIN))
+			nat_syn_hold(gw, &n->syns, p);
+		*v = gw_drop(gw, p, DROP_NO_MAPPING);
+		return NULL;
+	}
+	struct nat_session *s =
+	        nat_session_of(&n->table, m, ip4_raw(ip4_header(p)->from), load16(l4));
+	return s ? s : nat_open_in(gw, n, p, m, load16(l4), v);
 }
 
 ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
@@ -232,24 +249,18 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 	enum verdict v = V_DROP;
 	if (UNLIKELY(!l4_complete(p, proto)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
-	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
-	if (UNLIKELY(!m)) {
-		if (proto == NAT_TCP && nat_tcp_opens(tcp_of(p)) && !(p->flags & PKT_HAIRPIN))
-			nat_syn_hold(gw, &n->syns, p);
-		return gw_drop(gw, p, DROP_NO_MAPPING);
-	}
-	struct nat_session *s =
-	        nat_session_of(&n->table, m, ip4_raw(ip4_header(p)->from), load16(l4));
-	if (UNLIKELY(!s) && !(s = nat_open_in(gw, n, p, m, load16(l4), &v)))
+	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
+	                                            ip4_raw(ip4_header(p)->from), load16(l4));
+	if (UNLIKELY(!s) && !(s = other_session(gw, n, p, proto, external, &v)))
 		return v;
-	if (UNLIKELY(nat_route_in(gw, p, m->in_ip) != V_SEND))
+	if (UNLIKELY(nat_route_in(gw, p, s->in_ip) != V_SEND))
 		return V_DROP;
 	s->flags |= NAT_ANSWERED;
 	if (proto == NAT_TCP)
 		track(gw, n, s, p, NAT_OUTSIDE);
-	store16(l4 + 2, m->in_port);
-	fix_l4(p, proto, (uint16_t)~m->l4_delta);
-	nat_finish_in(p, m);
+	store16(l4 + 2, (uint16_t)s->ports);
+	fix_l4(p, proto, (uint16_t)~s->l4_delta);
+	nat_finish_in(p, s, s->in_ip);
 	return V_SEND;
 }
 

@@ -47,8 +47,8 @@ static inline const struct nat_mapping *nat_mapping_of(const struct nat *n,
  * destination, and one hop less. An outgoing packet that may be fragmented gets
  * a fresh identification (RFC 6864 section 5.3.1); one that was turned around
  * inside had its hop counted on the way out. */
-static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m);
-static inline void nat_finish_in(struct pkt *p, const struct nat_mapping *m);
+static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s);
+static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uint32_t in_ip);
 
 /* A session for an outgoing packet that has none, if one may be; NULL with the
  * verdict in *v when not. `ports` is in_port | rem_port << 16; for NAT_OTHER the
@@ -96,28 +96,28 @@ bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, si
 
 /* --- bodies on the way of every packet ------------------------------------- */
 
-static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_mapping *m)
+static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s)
 {
 	struct ip4_hdr *h = ip4_header(p);
-	uint32_t delta = m->ip_delta;
+	uint32_t delta = s->ip_delta;
 	if (!(be16_get(h->frag) & IP4_DF) || p->flags & PKT_FRAGMENT) {
 		be16 fresh = gw_ip_id(gw, h->to);
 		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
 		h->id = fresh;
 	}
-	h->from = ip4_from_raw(m->ext_ip);
+	h->from = ip4_from_raw(s->ext_ip);
 	ip4_hop(h, delta);
 	p->flags |= PKT_TRANSLATED;
 }
 
-static inline void nat_finish_in(struct pkt *p, const struct nat_mapping *m)
+static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uint32_t in_ip)
 {
 	struct ip4_hdr *h = ip4_header(p);
-	h->to = ip4_from_raw(m->in_ip);
+	h->to = ip4_from_raw(in_ip);
 	if (p->flags & PKT_HAIRPIN)
-		h->sum = csum_apply(h->sum, (uint16_t)~m->ip_delta);
+		h->sum = csum_apply(h->sum, (uint16_t)~s->ip_delta);
 	else
-		ip4_hop(h, (uint16_t)~m->ip_delta);
+		ip4_hop(h, (uint16_t)~s->ip_delta);
 	p->flags |= PKT_INBOUND;
 }
 

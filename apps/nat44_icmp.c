@@ -227,10 +227,9 @@ enum verdict nat_icmp_out(struct gw *gw, struct nat *n, struct pkt *p)
 	if (!s && !(s = nat_open_out(gw, n, p, NAT_ICMP, id, &v)))
 		return v;
 	nat_refresh(gw, n, s);
-	const struct nat_mapping *m = nat_mapping_of(n, s);
-	icmp->id = be16_from_raw(m->ext_port);
-	icmp->sum = csum_apply_icmp(icmp->sum, m->l4_delta);
-	nat_finish_out(gw, p, m);
+	icmp->id = be16_from_raw(s->ext_port);
+	icmp->sum = csum_apply_icmp(icmp->sum, s->l4_delta);
+	nat_finish_out(gw, p, s);
 	return V_SEND;
 }
 
@@ -249,7 +248,7 @@ static enum verdict reply_in(struct gw *gw, struct nat *n, struct pkt *p, struct
 	s->flags |= NAT_ANSWERED;
 	icmp->id = be16_from_raw(m->in_port);
 	icmp->sum = csum_apply_icmp(icmp->sum, (uint16_t)~m->l4_delta);
-	nat_finish_in(p, m);
+	nat_finish_in(p, s, m->in_ip);
 	return V_SEND;
 }
 

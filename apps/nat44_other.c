@@ -43,7 +43,7 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 	nat_refresh(gw, n, s);
 	if (s->flags & NAT_UNINVITED)
 		nat_take_up(n, s);
-	nat_finish_out(gw, p, m);
+	nat_finish_out(gw, p, s);
 	return V_SEND;
 }
 
@@ -85,6 +85,6 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 	}
 	const struct nat_mapping *m = nat_mapping_of(n, s);
 	s->flags |= NAT_ANSWERED;
-	nat_finish_in(p, m);
+	nat_finish_in(p, s, m->in_ip);
 	return V_SEND;
 }

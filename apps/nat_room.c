@@ -75,14 +75,11 @@ static uint32_t draw_port(struct nat_table *t, uint8_t proto, uint32_t wanted)
 }
 
 /* The only session of a mapping that need not stay; NULL when there is none, or
- * when the mapping does not remember it. */
+ * when its port does not name it. */
 static struct nat_session *lone_session(const struct nat_table *t, const struct nat_mapping *m)
 {
-	struct nat_session *s = &t->session[m->last];
-	if (m->is_static || m->n_sessions != 1 || s->state == NAT_FREE ||
-	    s->mapping != (uint32_t)(m - t->mapping))
-		return NULL;
-	return s;
+	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
+	return m->is_static || m->n_sessions != 1 || i >= NAT_BARE ? NULL : &t->session[i];
 }
 
 uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port)

@@ -15,7 +15,7 @@ static struct nat_session *peer_find(const struct nat_table *t, const struct nat
 {
 	uint32_t mapping = (uint32_t)(m - t->mapping);
 	uint32_t i = *peer_head(t, m->proto, mapping, rem_ip);
-	for (; i != NAT_NONE; i = t->session[i].peer_next) {
+	for (; i != NAT_NONE; i = t->peer[i].next) {
 		struct nat_session *s = &t->session[i];
 		if (s->mapping == mapping && s->rem_ip == rem_ip)
 			return s;
@@ -28,36 +28,38 @@ bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint
 	return peer_find(t, m, rem_ip) != NULL;
 }
 
-static void peer_add(struct nat_table *t, struct nat_session *s, uint32_t index)
+static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
 {
-	struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);
+	const struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);
+	struct nat_peer *own = &t->peer[index];
 	if (first) { /* behind the first, in its ring */
-		s->peer_back = (uint32_t)(first - t->session);
-		s->peer_more = first->peer_more;
-		t->session[s->peer_more].peer_back = index;
-		first->peer_more = index;
+		own->back = (uint32_t)(first - t->session);
+		own->more = t->peer[own->back].more;
+		t->peer[own->more].back = index;
+		t->peer[own->back].more = index;
 		return;
 	}
 	uint32_t *head = peer_head(t, s->proto, s->mapping, s->rem_ip);
-	s->peer_more = s->peer_back = index;
-	s->peer_next = *head;
+	own->more = own->back = index;
+	own->next = *head;
 	*head = index;
 }
 
-static void peer_remove(struct nat_table *t, struct nat_session *s, uint32_t index)
+static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32_t index)
 {
+	const struct nat_peer *own = &t->peer[index];
 	uint32_t *at = peer_head(t, s->proto, s->mapping, s->rem_ip);
 	while (*at != NAT_NONE && *at != index)
-		at = &t->session[*at].peer_next;
+		at = &t->peer[*at].next;
 	if (*at == index) { /* the first: another one of the ring takes its place */
-		*at = s->peer_next;
-		if (s->peer_more != index) {
-			t->session[s->peer_more].peer_next = *at;
-			*at = s->peer_more;
+		*at = own->next;
+		if (own->more != index) {
+			t->peer[own->more].next = *at;
+			*at = own->more;
 		}
 	}
-	t->session[s->peer_more].peer_back = s->peer_back;
-	t->session[s->peer_back].peer_more = s->peer_more;
+	t->peer[own->more].back = own->back;
+	t->peer[own->back].more = own->more;
 }
 
 /* --- the wheel ------------------------------------------------------------------------ */
@@ -132,6 +134,22 @@ static uint32_t key_ip(const struct nat_mapping *m)
 	return m->proto == NAT_OTHER ? m->ext_ip : m->in_ip;
 }
 
+/* Where the external port of a mapping names its owner. Not NAT_OTHER. */
+static uint32_t *owner(const struct nat_table *t, const struct nat_mapping *m)
+{
+	return &t->external[m->external].ports[m->proto]->owner[m->ext_port];
+}
+
+struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping *m,
+                                   uint32_t rem_ip, uint16_t rem_port)
+{
+	struct nat_session *s = nat_session_find(t, m->proto, m->in_ip, rem_ip,
+	                                         m->in_port | (uint32_t)rem_port << 16);
+	if (s)
+		*owner(t, m) = (uint32_t)(s - t->session);
+	return s;
+}
+
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
                                     uint16_t rem_port, enum nat_state state, uint32_t expire_s)
 {
@@ -152,14 +170,19 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	        .state = (uint8_t)state,
 	        .mapping = (uint32_t)(m - t->mapping),
 	        .expire_s = expire_s,
+	        .ext_ip = m->ext_ip,
+	        .ext_port = m->ext_port,
+	        .ip_delta = m->ip_delta,
+	        .l4_delta = m->l4_delta,
 	};
+	if (m->proto != NAT_OTHER)
+		*owner(t, m) = index;
 	uint32_t *head =
 	        &t->session_bucket[nat_session_hash(t, s->proto, s->in_ip, rem_ip, s->ports)];
 	s->next = *head;
 	*head = index;
 	peer_add(t, s, index);
 	wheel_add(t, s);
-	m->last = index;
 	m->n_sessions++;
 	t->host[m->host].n_sessions++;
 	t->n_sessions++;
@@ -176,6 +199,8 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 	while (*at != index)
 		at = &t->session[*at].next;
 	*at = s->next;
+	if (m->proto != NAT_OTHER && *owner(t, m) == index)
+		*owner(t, m) = NAT_BARE | s->mapping;
 	peer_remove(t, s, index);
 	wheel_remove(t, s);
 	s->state = NAT_FREE;

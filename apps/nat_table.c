@@ -31,7 +31,7 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 		struct nat_ports *p = alloc_raw(sizeof *p, 64);
 		if (!p)
 			return false;
-		memset(p->mapping, 0xff, sizeof p->mapping);
+		memset(p->owner, 0xff, sizeof p->owner);
 		memset(p->used, 0, sizeof p->used);
 		p->used[0] = 1; /* port 0 is nobody's */
 		for (uint32_t c = 0; c < NAT_PORT_CLASSES; c++)
@@ -87,16 +87,16 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	if (bad)
 		return bad;
 	t->session = alloc_raw(size * sizeof *t->session, 64);
+	t->peer = alloc_raw(size * sizeof *t->peer, 64);
 	t->mapping = alloc_raw(size * sizeof *t->mapping, 64);
 	t->host = alloc_raw(hosts * sizeof *t->host, 64);
 	t->session_bucket = buckets(n);
 	t->mapping_bucket = buckets(n);
 	t->peer_bucket = buckets(n);
 	t->host_bucket = buckets(t->host_mask + 1);
-	if (!t->session || !t->mapping || !t->host || !t->session_bucket || !t->mapping_bucket ||
-	    !t->peer_bucket || !t->host_bucket)
+	if (!t->session || !t->peer || !t->mapping || !t->host || !t->session_bucket ||
+	    !t->mapping_bucket || !t->peer_bucket || !t->host_bucket)
 		return "nat.sessions: not enough memory for so many";
-	t->session[0].state = NAT_FREE; /* where a new mapping's `last` leads */
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;
 }
@@ -272,7 +272,7 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 	*head = index;
 	h->n_ports[proto]++;
 	e->ports[proto]->used[port / 32] |= 1u << port % 32;
-	e->ports[proto]->mapping[m->ext_port] = index;
+	e->ports[proto]->owner[m->ext_port] = NAT_BARE | index;
 	e->ports[proto]->n_free[nat_port_class(port)]--;
 	return m;
 }
@@ -344,7 +344,7 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
 		*at = m->next;
 		struct nat_ports *p = t->external[m->external].ports[m->proto];
 		p->used[port / 32] &= ~(1u << port % 32);
-		p->mapping[m->ext_port] = NAT_NONE;
+		p->owner[m->ext_port] = NAT_NONE;
 		p->n_free[nat_port_class(port)]++;
 		t->host[m->host].n_ports[m->proto]--;
 	}

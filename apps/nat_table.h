@@ -25,6 +25,7 @@
 #define NAT_NONE      0xffffffffu
 #define NAT_WHEEL     8192u       /* seconds; a longer timeout goes round more than once */
 #define NAT_HEAD      0x80000000u /* in wheel_prev: the first of a slot, with its number */
+#define NAT_BARE      0x80000000u /* in owner: the number of a mapping */
 #define NAT_HOSTS     65536u      /* inside hosts, at most */
 #define NAT_RANGES    32u
 #define NAT_EXTERNALS 1024u
@@ -48,12 +49,11 @@ struct nat_mapping {
 	uint32_t n_sessions;
 	uint32_t next; /* hash chain; free list */
 	uint32_t host;
-	uint32_t last;     /* session made last, or that a packet from outside last belonged to */
 	uint16_t external; /* index of ext_ip */
 	uint8_t proto;     /* enum nat_proto */
 	uint8_t is_static; /* stays without sessions; any remote endpoint may use it */
 };
-_Static_assert(sizeof(struct nat_mapping) == 36, "a mapping's memory is documented");
+_Static_assert(sizeof(struct nat_mapping) == 32, "a mapping's memory is documented");
 
 /* What is known of a session, for flags. */
 enum {
@@ -80,17 +80,26 @@ struct nat_session {
 	uint32_t next;     /* hash chain; free list */
 	uint32_t expire_s; /* seconds since boot */
 	uint32_t wheel_next, wheel_prev;
-	/* Sessions of one mapping with one remote address (for address-dependent
-	 * filtering): the first is in the hash of peers, the others hang on it. */
-	uint32_t peer_next;            /* hash chain of firsts */
-	uint32_t peer_more, peer_back; /* ring of the sessions of this peer */
+	/* Copies of the mapping's, so that a packet needs no other line of memory. */
+	uint32_t ext_ip;
+	uint16_t ext_port;
+	uint16_t ip_delta;
+	uint16_t l4_delta;
 	/* TCP, by enum nat_side: the sequence number behind the last byte that
 	 * came from there, host order, and the window last offered there. */
 	uint32_t end[2];
 	uint32_t syn_end; /* behind the inside's SYN that awaits its SYN-ACK */
 	uint16_t window[2];
 };
-_Static_assert(sizeof(struct nat_session) <= 64, "a session fits a cache line");
+_Static_assert(sizeof(struct nat_session) == 64, "a session is a cache line");
+
+/* Beside each session: the sessions of one mapping with one remote address (for
+ * address-dependent filtering). The first is in the hash of peers, the others
+ * hang on it. */
+struct nat_peer {
+	uint32_t next;       /* hash chain of firsts */
+	uint32_t more, back; /* ring of the sessions of this peer */
+};
 
 enum nat_state {
 	NAT_FREE,
@@ -130,7 +139,10 @@ static inline uint32_t nat_port_class(uint32_t port)
 /* Ports in use on one external address for one protocol. */
 struct nat_ports {
 	uint32_t used[65536 / 32];
-	uint32_t mapping[65536]; /* index, or NAT_NONE; by raw port */
+	/* By raw port: the session of the port's mapping that a packet from outside
+	 * belonged to last, NAT_BARE and the mapping while it has no session, or
+	 * NAT_NONE. */
+	uint32_t owner[65536];
 	uint16_t n_free[NAT_PORT_CLASSES];
 };
 
@@ -159,6 +171,7 @@ struct nat_table {
 	uint32_t mask; /* buckets - 1 */
 	struct hash_key key[NAT_PROTOS];
 	struct nat_session *session;
+	struct nat_peer *peer;
 	struct nat_mapping *mapping;
 	struct nat_host *host;
 	uint32_t *session_bucket;
@@ -220,28 +233,31 @@ ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, ui
 	return NULL;
 }
 
-/* The session of a mapping with a remote endpoint, NULL when there is none. Most
- * mappings have one session: the one found last is looked at before the hash. */
-ALWAYS_INLINE struct nat_session *nat_session_of(const struct nat_table *t, struct nat_mapping *m,
-                                                 uint32_t rem_ip, uint16_t rem_port)
-{
-	uint32_t ports = m->in_port | (uint32_t)rem_port << 16;
-	struct nat_session *s = &t->session[m->last];
-	if (LIKELY(s->rem_ip == rem_ip && s->ports == ports &&
-	           s->mapping == (uint32_t)(m - t->mapping) && s->state != NAT_FREE))
-		return s;
-	s = nat_session_find(t, m->proto, m->in_ip, rem_ip, ports);
-	if (s)
-		m->last = (uint32_t)(s - t->session);
-	return s;
-}
-
 /* The mapping that owns an external port, NULL when it is free. */
 static inline struct nat_mapping *nat_mapping_of_port(const struct nat_table *t, uint32_t external,
                                                       uint8_t proto, uint16_t ext_port)
 {
-	uint32_t i = t->external[external].ports[proto]->mapping[ext_port];
-	return i == NAT_NONE ? NULL : &t->mapping[i];
+	uint32_t i = t->external[external].ports[proto]->owner[ext_port];
+	if (i == NAT_NONE)
+		return NULL;
+	return &t->mapping[i & NAT_BARE ? i & ~NAT_BARE : t->session[i].mapping];
+}
+
+/* The session of a mapping with a remote endpoint, NULL when there is none. Its
+ * port remembers it. */
+struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping *m,
+                                   uint32_t rem_ip, uint16_t rem_port);
+
+/* The session of an external port with a remote endpoint, if it is the one that
+ * the port remembers, else NULL. Most mappings have one session: this finds it
+ * without a hash. */
+ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t, uint32_t external,
+                                                      uint8_t proto, uint16_t ext_port,
+                                                      uint32_t rem_ip, uint16_t rem_port)
+{
+	uint32_t i = t->external[external].ports[proto]->owner[ext_port];
+	struct nat_session *s = &t->session[i];
+	return i < NAT_BARE && s->rem_ip == rem_ip && s->ports >> 16 == rem_port ? s : NULL;
 }
 
 /* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */

@@ -18,15 +18,18 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 	CHECK_THAT(s->in_ip == (m->proto == NAT_OTHER ? m->ext_ip : m->in_ip));
 	CHECK_THAT(m->in_port == (uint16_t)s->ports);
 	CHECK_THAT(m->proto == s->proto);
+	CHECK_THAT(s->ext_ip == m->ext_ip && s->ext_port == m->ext_port);
+	CHECK_THAT(s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta);
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
 	CHECK_THAT(nat_knows_peer(t, m, s->rem_ip));
 	/* The ring of the peer is closed both ways and holds only its own. */
-	CHECK_THAT(s->peer_more < t->size && s->peer_back < t->size);
-	CHECK_THAT(t->session[s->peer_more].peer_back == i);
-	CHECK_THAT(t->session[s->peer_back].peer_more == i);
-	CHECK_THAT(t->session[s->peer_more].mapping == s->mapping);
-	CHECK_THAT(t->session[s->peer_more].rem_ip == s->rem_ip);
-	CHECK_THAT(t->session[s->peer_more].state != NAT_FREE);
+	const struct nat_peer *own = &t->peer[i];
+	CHECK_THAT(own->more < t->size && own->back < t->size);
+	CHECK_THAT(t->peer[own->more].back == i);
+	CHECK_THAT(t->peer[own->back].more == i);
+	CHECK_THAT(t->session[own->more].mapping == s->mapping);
+	CHECK_THAT(t->session[own->more].rem_ip == s->rem_ip);
+	CHECK_THAT(t->session[own->more].state != NAT_FREE);
 	return NULL;
 }
 
@@ -54,12 +57,17 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
 	const struct nat_ports *p = t->external[external].ports[proto];
 	uint32_t n_free[NAT_PORT_CLASSES] = {0};
 	for (uint32_t port = 0; port < 65536; port++) {
-		uint32_t index = p->mapping[swap16((uint16_t)port)];
+		uint32_t owner = p->owner[swap16((uint16_t)port)], index = owner & ~NAT_BARE;
 		bool used = p->used[port / 32] >> port % 32 & 1;
-		CHECK_THAT(used == (index != NAT_NONE) || port == 0);
+		CHECK_THAT(used == (owner != NAT_NONE) || port == 0);
 		n_free[nat_port_class(port)] += !used;
-		if (index == NAT_NONE)
+		if (owner == NAT_NONE)
 			continue;
+		if (owner == index) { /* a session that lives */
+			CHECK_THAT(index < t->session_free.fresh);
+			CHECK_THAT(t->session[index].state != NAT_FREE);
+			index = t->session[index].mapping;
+		}
 		CHECK_THAT(index < t->mapping_free.fresh);
 		const struct nat_mapping *m = &t->mapping[index];
 		CHECK_THAT(m->proto == proto && swap16(m->ext_port) == port);
@@ -145,12 +153,12 @@ static const char *check_peers(const struct nat_table *t)
 {
 	uint64_t in_rings = 0;
 	for (uint32_t b = 0; b <= t->mask; b++)
-		for (uint32_t i = t->peer_bucket[b]; i != NAT_NONE; i = t->session[i].peer_next) {
+		for (uint32_t i = t->peer_bucket[b]; i != NAT_NONE; i = t->peer[i].next) {
 			CHECK_THAT(i < t->size);
 			uint32_t k = i;
 			do {
 				CHECK_THAT(k < t->size && ++in_rings <= t->n_sessions);
-				k = t->session[k].peer_more;
+				k = t->peer[k].more;
 			} while (k != i);
 		}
 	CHECK_THAT(in_rings == t->n_sessions);
@@ -171,8 +179,9 @@ static const char *check_host(const struct nat_table *t, uint32_t i)
 	for (unsigned proto = 0; proto < NAT_WITH_PORTS; proto++) {
 		uint32_t before = ports;
 		for (uint32_t port = 0; port < 65536; port++) {
-			uint32_t m = t->external[h->external].ports[proto]->mapping[port];
-			ports += m != NAT_NONE && t->mapping[m].host == i;
+			const struct nat_mapping *m =
+			        nat_mapping_of_port(t, h->external, (uint8_t)proto, (uint16_t)port);
+			ports += m && m->host == i;
 		}
 		CHECK_THAT(ports - before == h->n_ports[proto]);
 	}
