@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the passes found, each kept as a file of its own, so that a page can be put together from
+passes that were measured one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from measure import Measure, Sample
+
+
+@dataclass
+class Findings:
+    """What one pass gave, or several."""
+
+    samples: list[Sample] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    drops: list[str] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        self.samples += other.samples
+        self.failures |= other.failures
+        self.drops += other.drops
+
+
+class Shelf:
+    """The kept findings; only those of the same image, runs and seconds go together."""
+
+    def __init__(self, folder: Path, image: Path, runs: int, seconds: float) -> None:
+        self.folder = folder
+        digest = hashlib.sha256(image.read_bytes()).hexdigest() if image.exists() else ""
+        self.made_with = {"image": digest, "runs": runs, "seconds": seconds}
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def put(self, name: str, found: Findings) -> None:
+        """Keeps a pass under its name, in place of an older one."""
+        samples = [
+            {"nic": s.nic, "row": s.row, "run": s.run, "value": s.value, "void": s.void}
+            | {"key": s.measure.key, "title": s.measure.title, "unit": s.measure.unit}
+            for s in found.samples
+        ]
+        text = json.dumps(self.made_with | dataclasses.asdict(found) | {"samples": samples})
+        (self.folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+    def collect(self) -> tuple[Findings, list[str]]:
+        """All that go together, and the names of those that do not."""
+        found, others = Findings(), []
+        for path in sorted(self.folder.glob("*.json")):
+            piece = json.loads(path.read_text(encoding="utf-8"))
+            if any(piece[key] != value for key, value in self.made_with.items()):
+                others.append(path.stem)
+                continue
+            samples = [_sample(words) for words in piece["samples"]]
+            found.add(Findings(samples, piece["failures"], piece["drops"]))
+        return found, others
+
+
+def _sample(words: dict[str, str | int | float]) -> Sample:
+    """A kept sample; its value is known, so its measure does not read results any more."""
+    measure = Measure(str(words["key"]), str(words["title"]), str(words["unit"]), lambda r: 0.0)
+    return Sample(
+        str(words["nic"]), str(words["row"]), measure, int(words["run"]), float(words["value"]), str(words["void"])
+    )
