@@ -201,6 +201,52 @@ static void track(struct gw *gw, struct nat *n, struct nat_session *s, const str
 		s->expire_s = expire_s;
 }
 
+/* Fetches a session that will be needed. */
+static inline void touch(const struct nat_table *t, uint32_t index)
+{
+	if (LIKELY(index < NAT_BARE))
+		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
+}
+
+/* What UDP and TCP packets without IP options will need: on the way out the
+ * session in the bucket, whose number is noted, on the way in the one that the
+ * port names, on the first external address. The steps of one packet wait for
+ * memory, those of different packets need not wait for each other. For packets
+ * of other kinds nothing is lost but the time. */
+static void nat_ahead(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
+{
+	const struct nat_table *t = &((const struct nat *)gw->state)->table;
+	struct pkt **end = burst + n;
+	if (port == PORT_LAN) {
+		for (struct pkt **p = burst; p != end; p++) {
+			const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+			(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
+			                              load32(ip + 20));
+		}
+		for (struct pkt **p = burst; p != end; p++)
+			touch(t, t->session_bucket[(*p)->hint]);
+		return;
+	}
+	const uint32_t *udp = t->external[0].ports[NAT_UDP]->owner;
+	const uint32_t *tcp = t->external[0].ports[NAT_TCP]->owner;
+	for (struct pkt **p = burst; p != end; p++) {
+		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+		touch(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
+	}
+}
+
+/* The session of an outgoing packet that is not in the bucket noted ahead: it is
+ * in another one after all, or it is new; NULL with the verdict in *v. */
+static struct nat_session *unexpected(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                      enum verdict *v)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t ports = load32(p->data + p->l4);
+	struct nat_session *s =
+	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
+	return s ? s : nat_open_out(gw, n, p, proto, ports, v);
+}
+
 /* One body, compiled for each of the two protocols. */
 ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto)
 {
@@ -208,9 +254,10 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	enum verdict v = V_DROP;
 	if (UNLIKELY(!l4_complete(p, proto)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
-	struct nat_session *s = nat_session_find(&n->table, proto, ip4_raw(ip4_header(p)->from),
-	                                         ip4_raw(ip4_to(p)), load32(l4));
-	if (UNLIKELY(!s) && !(s = nat_open_out(gw, n, p, proto, load32(l4), &v)))
+	const struct ip4_hdr *h = ip4_header(p);
+	struct nat_session *s = nat_session_in(&n->table, p->hint & n->table.mask, proto,
+	                                       ip4_raw(h->from), ip4_raw(h->to), load32(l4));
+	if (UNLIKELY(!s) && !(s = unexpected(gw, n, p, proto, &v)))
 		return v;
 	if (proto == NAT_TCP)
 		track(gw, n, s, p, NAT_INSIDE);
@@ -484,6 +531,7 @@ static bool nat_tick(struct gw *gw)
 
 const struct app app_nat44 = {
         .init = nat_init,
+        .ahead = nat_ahead,
         .ip4 = nat_ip4,
         .tick = nat_tick,
         .show = nat_show,

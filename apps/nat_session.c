@@ -177,8 +177,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	};
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;
-	uint32_t *head =
-	        &t->session_bucket[nat_session_hash(t, s->proto, s->in_ip, rem_ip, s->ports)];
+	uint32_t *head = &t->session_bucket[nat_session_hash(t, s->in_ip, rem_ip, s->ports)];
 	s->next = *head;
 	*head = index;
 	peer_add(t, s, index);
@@ -194,8 +193,7 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 {
 	uint32_t index = (uint32_t)(s - t->session);
 	struct nat_mapping *m = &t->mapping[s->mapping];
-	uint32_t *at =
-	        &t->session_bucket[nat_session_hash(t, s->proto, s->in_ip, s->rem_ip, s->ports)];
+	uint32_t *at = &t->session_bucket[nat_session_hash(t, s->in_ip, s->rem_ip, s->ports)];
 	while (*at != index)
 		at = &t->session[*at].next;
 	*at = s->next;

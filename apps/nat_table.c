@@ -86,11 +86,13 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	const char *bad = init_externals(t, range, n_ranges);
 	if (bad)
 		return bad;
+	/* What packets touch lies together, behind the ports: a TLB with few ways has
+	 * the fewest conflicts then. */
+	t->session_bucket = buckets(n);
 	t->session = alloc_raw(size * sizeof *t->session, 64);
 	t->peer = alloc_raw(size * sizeof *t->peer, 64);
 	t->mapping = alloc_raw(size * sizeof *t->mapping, 64);
 	t->host = alloc_raw(hosts * sizeof *t->host, 64);
-	t->session_bucket = buckets(n);
 	t->mapping_bucket = buckets(n);
 	t->peer_bucket = buckets(n);
 	t->host_bucket = buckets(t->host_mask + 1);

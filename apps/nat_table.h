@@ -212,17 +212,19 @@ static inline uint32_t nat_external_find(const struct nat_table *t, uint32_t ip)
 	return NAT_NONE;
 }
 
-ALWAYS_INLINE uint32_t nat_session_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
-                                        uint32_t rem_ip, uint32_t ports)
+/* The bucket of a 5-tuple, without the protocol: who looks compares it. */
+ALWAYS_INLINE uint32_t nat_session_hash(const struct nat_table *t, uint32_t in_ip, uint32_t rem_ip,
+                                        uint32_t ports)
 {
-	return hash_three(&t->key[proto], in_ip, rem_ip, ports) & t->mask;
+	return hash_three(&t->key[NAT_UDP], in_ip, rem_ip, ports) & t->mask;
 }
 
-/* The session of a 5-tuple, NULL when there is none. */
-ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
-                                                   uint32_t in_ip, uint32_t rem_ip, uint32_t ports)
+/* The session of a 5-tuple if it is in that bucket, else NULL. */
+ALWAYS_INLINE struct nat_session *nat_session_in(const struct nat_table *t, uint32_t bucket,
+                                                 uint8_t proto, uint32_t in_ip, uint32_t rem_ip,
+                                                 uint32_t ports)
 {
-	uint32_t i = t->session_bucket[nat_session_hash(t, proto, in_ip, rem_ip, ports)];
+	uint32_t i = t->session_bucket[bucket];
 	while (i != NAT_NONE) {
 		struct nat_session *s = &t->session[i];
 		if (s->in_ip == in_ip && s->rem_ip == rem_ip && s->ports == ports &&
@@ -231,6 +233,14 @@ ALWAYS_INLINE struct nat_session *nat_session_find(const struct nat_table *t, ui
 		i = s->next;
 	}
 	return NULL;
+}
+
+/* The session of a 5-tuple, NULL when there is none. */
+static inline struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
+                                                   uint32_t in_ip, uint32_t rem_ip, uint32_t ports)
+{
+	return nat_session_in(t, nat_session_hash(t, in_ip, rem_ip, ports), proto, in_ip, rem_ip,
+	                      ports);
 }
 
 /* The mapping that owns an external port, NULL when it is free. */
@@ -256,8 +266,10 @@ ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t,
                                                       uint32_t rem_ip, uint16_t rem_port)
 {
 	uint32_t i = t->external[external].ports[proto]->owner[ext_port];
+	if (UNLIKELY(i >= NAT_BARE))
+		return NULL;
 	struct nat_session *s = &t->session[i];
-	return i < NAT_BARE && s->rem_ip == rem_ip && s->ports >> 16 == rem_port ? s : NULL;
+	return s->rem_ip == rem_ip && s->ports >> 16 == rem_port ? s : NULL;
 }
 
 /* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */

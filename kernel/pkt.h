@@ -28,6 +28,7 @@ struct pkt {
 	uint8_t out;     /* chosen port, valid with PKT_ROUTED */
 	uint32_t hop;    /* IPv4 next hop, raw, valid with PKT_ROUTED */
 	uint32_t owned;  /* PKT_OWNED while outside the pool */
+	uint32_t hint;   /* what the application noted ahead; not to be trusted */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
 } __attribute__((aligned(64))); /* no cache line in two slots */
 

@@ -25,6 +25,10 @@ struct app {
 	/* Takes n whole frames that came in on a port, in place of ip4, where set;
 	 * their p->port is set. */
 	void (*frames)(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
+	/* Sees a burst of frames, as they came and unchecked, before the first of
+	 * them goes its way: fetches what all of them will need from memory, so that
+	 * they do not wait for it one after the other. NULL: nothing. */
+	void (*ahead)(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
 	/* Called from MAIN at least once a millisecond under load and at every

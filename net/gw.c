@@ -137,23 +137,34 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct p
 		other_frame(gw, p, be16_get(eth->type));
 }
 
+/* A frame has come in on a port; gives its length. */
+static inline uint32_t arrive(struct pkt *p, uint32_t port)
+{
+	p->port = (uint8_t)port;
+	return p->len;
+}
+
 void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 {
+	const struct app *app = gw->app;
 	struct gw_port *in = &gw->port[port];
+	struct pkt **end = burst + n;
 	uint32_t bytes = 0;
 	keep_clock(gw);
-	for (struct pkt **p = burst, **end = burst + n; p != end; p++) {
-		bytes += (*p)->len;
-		(*p)->port = (uint8_t)port;
+	if (app->frames) {
+		for (struct pkt **p = burst; p != end; p++)
+			bytes += arrive(*p, port);
+		app->frames(gw, port, burst, n);
+	} else {
+		if (app->ahead)
+			app->ahead(gw, port, burst, n);
+		for (struct pkt **p = burst; p != end; p++) {
+			bytes += arrive(*p, port);
+			frame_input(gw, in, *p);
+		}
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
-	if (gw->app->frames) {
-		gw->app->frames(gw, port, burst, n);
-		return;
-	}
-	for (struct pkt **end = burst + n; burst != end; burst++)
-		frame_input(gw, in, *burst);
 }
 
 /* A packet to one of our own addresses that the gateway itself sends or that

@@ -124,6 +124,13 @@ def test_recorded_routes_and_times_are_blanked(gateway: Gateway, options: bytes,
     assert bytes(got.ip[UDP].payload) == b"answer"
 
 
+def test_packets_with_and_without_options_share_a_session(gateway: Gateway) -> None:
+    """The gateway guesses the session before it looks for options; a wrong guess is no second session."""
+    for options in (b"", b"\x01\x01\x01\x00", b"\x07\x07\x04\0\0\0\0\0", b""):
+        only(gateway.lan(with_options(udp(), options) if options else udp()), WAN)
+        assert gateway.stats()["nat_sessions"] == 1
+
+
 @pytest.mark.parametrize(("frame", "reason"), [
     (b"", "runt"),
     (bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800))[:13], "runt"),
