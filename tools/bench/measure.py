@@ -243,6 +243,8 @@ class Session:
             self.load.run(seconds=60, answers=1, once=1, **known)
         result = self.load.run(seconds=seconds * phase.scale, warm=min(0.5, seconds / 4), **phase.settings)
         void = self.void or judge(phase, result)
+        if self.guest.setup.plugin is not None and not void and not result["instructions"]:
+            void = "no instructions were counted"
         for measure in phase.measures:
             value = measure.value(result) if packets(result) else float("nan")
             self._note(measure, run, value, void)
