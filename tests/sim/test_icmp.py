@@ -173,6 +173,7 @@ def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
     assert 25 < answered(300) < 50
 
 
+@pytest.mark.virtual
 def test_errors_to_all_together_are_limited(start: Start) -> None:
     """A burst of 100, then 1000 a second at most, whoever they are for."""
     names = [f"192.168.1.{20 + n}" for n in range(200)]
@@ -185,6 +186,7 @@ def test_errors_to_all_together_are_limited(start: Start) -> None:
     assert 10 <= sum(len(sent) for sent in gateway.send_many(frames)) <= 20
 
 
+@pytest.mark.virtual
 def test_a_flood_of_errors_takes_nobody_elses(gateway: Gateway) -> None:
     """Whoever causes errors at will still leaves others theirs, and packet-too-big to all."""
     gateway.wait(5)
@@ -196,6 +198,7 @@ def test_a_flood_of_errors_takes_nobody_elses(gateway: Gateway) -> None:
         assert only(gateway.ip_from(B, other), LAN).frame[ICMP].type == 11
 
 
+@pytest.mark.virtual
 def test_a_flood_of_errors_does_not_hold_back_packet_too_big(start: Start) -> None:
     """RFC 1191: a connection that waits for 3/4 stands still; its budget is its own."""
     gateway = start(NAT + "wan.mtu 1280\nnat.host-limit 1\n"

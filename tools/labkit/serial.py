@@ -122,8 +122,10 @@ class Console:
         self.mark()
         self.send(line + "\r")
         self.expect(re.escape(line) + r"[ \t]*\n", timeout)
-        # An answer ends with an empty line; the empty answer is nothing else.
-        return self.expect(r"([\s\S]*?)^\n", timeout).group(1)
+        # An answer ends with an empty line; the empty answer is nothing else. (A pattern
+        # that took the answer with it would be tried at each of its places.)
+        begin = self._place
+        return self.text[begin:self.expect(r"^\n", timeout).start()]
 
     def stats(self) -> dict[str, int]:
         """The answer of `stats`: every counter and gauge by its full name, labels included."""
