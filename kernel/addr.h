@@ -41,6 +41,15 @@ static inline uint32_t addr_mask4(uint8_t len)
 	return len == 0 ? 0 : 0xffffffffu << (32 - len);
 }
 
+/* True when the first `len` bits of two IPv6 addresses are equal. */
+static inline bool addr_in6(const ip6 *a, const ip6 *net, uint8_t len)
+{
+	unsigned whole = len / 8u, rest = len % 8u;
+	if (memcmp(a->b, net->b, whole) != 0)
+		return false;
+	return rest == 0 || (a->b[whole] ^ net->b[whole]) >> (8 - rest) == 0;
+}
+
 /* Text of an address (room FMT_IP6) and of a prefix (room FMT_IP6 + 4); gives buf. */
 char *addr_text(char *buf, const struct addr *a);
 char *addr_prefix_text(char *buf, const struct prefix *p);

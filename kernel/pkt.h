@@ -24,9 +24,9 @@ struct pkt {
 	uint16_t l4_len; /* bytes from there to the end of the IP packet */
 	uint8_t proto;   /* transport protocol */
 	uint8_t port;    /* port it came in on; PKT_PORT_SELF if made here */
-	uint8_t flags;   /* PKT_… */
+	uint16_t flags;  /* PKT_… */
+	uint32_t hop;    /* with PKT_ROUTED: IPv4 next hop, raw; IPv6: see ip6_route */
 	uint8_t out;     /* chosen port, valid with PKT_ROUTED */
-	uint32_t hop;    /* IPv4 next hop, raw, valid with PKT_ROUTED */
 	uint32_t owned;  /* PKT_OWNED while outside the pool */
 	uint32_t hint;   /* what the application noted ahead; not to be trusted */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
@@ -38,7 +38,7 @@ enum {
 	PKT_FRAGMENT = 4,    /* part of an IP packet */
 	PKT_LATER = 8,       /* a fragment other than the first */
 	PKT_HAIRPIN = 16,    /* re-entered once already */
-	PKT_OPTIONS = 32,    /* IPv4 header with options */
+	PKT_OPTIONS = 32,    /* IPv4 header with options, IPv6 header with extension headers */
 	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
 	PKT_INBOUND = 128,   /* its destination is an inside host's by now */
 };

@@ -9,10 +9,12 @@ struct gw;
 
 /* What becomes of a packet after an application saw it. */
 enum verdict {
-	V_SEND,  /* gw_send takes it */
-	V_LOCAL, /* it is for the gateway itself */
-	V_DROP,  /* counted by gw_drop; the caller frees it */
-	V_KEPT,  /* the application owns it now */
+	V_SEND,   /* an IPv4 packet by now: gw_send takes it */
+	V_LOCAL,  /* an IPv4 packet for the gateway itself */
+	V_DROP,   /* counted by gw_drop; the caller frees it */
+	V_KEPT,   /* the application owns it now */
+	V_SEND6,  /* an IPv6 packet by now: gw_send6 takes it */
+	V_LOCAL6, /* an IPv6 packet for the gateway itself, parsed */
 };
 
 enum app_show { SHOW_STATS, SHOW_SESSIONS };
@@ -31,6 +33,13 @@ struct app {
 	void (*ahead)(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
+	/* An IPv6 packet that is not for the gateway itself: data at its header,
+	 * ip6_parse and ip6_route done; neither source nor destination is special
+	 * (ip6_is_special). p->out is a port, or PORT_APP where a route leads to the
+	 * application. A packet of our own (p->port is PKT_PORT_SELF) comes here too
+	 * when its route does: it is neither checked nor does it lose a hop. NULL: the
+	 * ports have no IPv6, it is dropped. */
+	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
 	/* Called from MAIN at least once a millisecond under load and at every
 	 * wake-up; does a bounded piece of work and says whether there is more. */
 	bool (*tick)(struct gw *gw);

@@ -25,3 +25,9 @@ uint16_t csum_pseudo4(ip4 from, ip4 to, uint8_t proto, uint16_t len)
 	uint32_t s = (a & 0xffff) + (a >> 16) + (b & 0xffff) + (b >> 16);
 	return csum_fold(s + swap16(proto) + swap16(len));
 }
+
+uint16_t csum_pseudo6(const ip6 *from, const ip6 *to, uint8_t proto, uint16_t len)
+{
+	uint32_t s = (uint32_t)csum_sum(from, sizeof *from) + csum_sum(to, sizeof *to);
+	return csum_fold(s + swap16(proto) + swap16(len));
+}

@@ -80,4 +80,7 @@ static inline be16 csum_apply_udp(be16 sum, uint32_t delta)
 /* Sum of the IPv4 pseudo header (RFC 768, RFC 9293 section 3.1). */
 uint16_t csum_pseudo4(ip4 from, ip4 to, uint8_t proto, uint16_t len);
 
+/* Sum of the IPv6 pseudo header (RFC 8200 section 8.1). */
+uint16_t csum_pseudo6(const ip6 *from, const ip6 *to, uint8_t proto, uint16_t len);
+
 #endif

@@ -4,7 +4,10 @@
 
 #include "net/arp.h"
 #include "net/ip4.h"
+#include "net/ip6.h"
 #include "net/local.h"
+#include "net/mld.h"
+#include "net/nd.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
@@ -30,6 +33,7 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 }
 
 static void reenter(struct gw *gw, struct pkt *p);
+static void settle6(struct gw *gw, struct pkt *p, enum verdict v);
 
 /* The way of a packet of our own making. */
 static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
@@ -71,6 +75,79 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 	gw_transmit(gw, out, p);
 }
 
+/* A packet of our own finds its way. One that is not must have been routed by whoever
+ * forwards it: what leads back to the application has gone around. False when it
+ * is gone. */
+static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
+{
+	if (ip6_is_special(&ip6_header(p)->to) || !ip6_route(gw, p, &ip6_header(p)->to)) {
+		gw_discard(gw, p, DROP_NO_ROUTE);
+		return false;
+	}
+	bool own = p->port == PKT_PORT_SELF, beyond = p->out == PORT_APP || p->hop != 0;
+	if (p->out == PKT_PORT_SELF || (p->out == PORT_APP && (!own || p->flags & PKT_HAIRPIN))) {
+		gw_discard(gw, p, DROP_LOOP);
+		return false;
+	}
+	/* No path MTU is kept: beyond the link every path carries this much (RFC
+	 * 8201 section 4). */
+	if (own && beyond && p->len > IP6_MTU_MIN) {
+		ip6_fragment(gw, p, IP6_MTU_MIN);
+		return false;
+	}
+	if (p->out != PORT_APP)
+		return true;
+	p->flags |= PKT_HAIRPIN;
+	settle6(gw, p, gw->app->ip6(gw, p));
+	return false;
+}
+
+ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
+{
+	if (UNLIKELY(!(p->flags & PKT_ROUTED)) && !route6(gw, p))
+		return;
+	if (UNLIKELY(p->out >= GW_PORTS)) {
+		gw_discard(gw, p, DROP_LOOP);
+		return;
+	}
+	struct gw_port *out = &gw->port[p->out];
+	if (UNLIKELY(p->len > out->mtu)) {
+		if (p->port == PKT_PORT_SELF)
+			ip6_fragment(gw, p, out->mtu);
+		else /* ip6_may_forward told the sender */
+			gw_discard(gw, p, DROP_TOO_BIG);
+		return;
+	}
+	struct neigh *n = neigh_ready6(&gw->neigh, p->out, ip6_hop_of(gw, p));
+	if (UNLIKELY(!n)) {
+		neigh_resolve6(gw, p);
+		return;
+	}
+	uint8_t *eth = pkt_push(p, sizeof n->eth);
+	if (UNLIKELY(!eth)) {
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	memcpy(eth, &n->eth, sizeof n->eth);
+	gw_transmit(gw, out, p);
+}
+
+/* What is rarer than sending an IPv4 packet. */
+static __attribute__((noinline)) void settle_rare(struct gw *gw, struct pkt *p, enum verdict v)
+{
+	if (LIKELY(v == V_SEND6)) {
+		gw->forwarded++;
+		send6(gw, p);
+		return;
+	}
+	if (v == V_LOCAL)
+		v = local_ip4(gw, p);
+	else if (v == V_LOCAL6)
+		v = local_ip6(gw, p);
+	if (v == V_DROP)
+		pkt_free(p);
+}
+
 /* Carries out what an application or a protocol decided. */
 ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 {
@@ -79,10 +156,12 @@ ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 		send(gw, p);
 		return;
 	}
-	if (v == V_LOCAL)
-		v = local_ip4(gw, p);
-	if (v == V_DROP)
-		pkt_free(p);
+	settle_rare(gw, p, v);
+}
+
+static __attribute__((noinline)) void settle6(struct gw *gw, struct pkt *p, enum verdict v)
+{
+	settle(gw, p, v);
 }
 
 ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
@@ -94,6 +173,40 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, wrong);
 	}
 	return gw->app->ip4(gw, p);
+}
+
+/* What needs no more than to be passed on goes to the application. */
+ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
+{
+	enum drop wrong = ip6_parse(p);
+	if (UNLIKELY(wrong != DROP_NONE))
+		return ip6_malformed(gw, p, wrong);
+	const struct ip6_hdr *h = ip6_header(p);
+	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
+		return ip6_special(gw, p);
+	if (UNLIKELY(!ip6_route(gw, p, &h->to))) {
+		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+		return gw_drop(gw, p, DROP_NO_ROUTE);
+	}
+	if (UNLIKELY(p->out == PKT_PORT_SELF))
+		return V_LOCAL6;
+	return gw->app->ip6(gw, p);
+}
+
+static __attribute__((noinline)) void ip6_frame(struct gw *gw, struct pkt *p)
+{
+	if (UNLIKELY(!gw->app->ip6)) {
+		gw_discard(gw, p, DROP_IPV6);
+		return;
+	}
+	settle(gw, p, ip6_input(gw, p));
+}
+
+enum verdict gw_input6(struct gw *gw, struct pkt *p)
+{
+	p->port = PORT_APP;
+	p->flags &= (uint16_t)~PKT_ROUTED;
+	return ip6_input(gw, p);
 }
 
 /* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
@@ -108,13 +221,13 @@ static inline void keep_clock(struct gw *gw)
 	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
 }
 
-/* What is neither IPv4 nor for the application as a frame. */
+/* What is neither IP nor for the application as a frame. */
 static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 {
 	if (type == ETH_ARP)
 		arp_input(gw, p);
 	else
-		gw_discard(gw, p, type == ETH_IP6 ? DROP_IPV6 : DROP_ETHERTYPE);
+		gw_discard(gw, p, DROP_ETHERTYPE);
 }
 
 ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct pkt *p)
@@ -133,6 +246,8 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct p
 	}
 	if (LIKELY(be16_raw(eth->type) == swap16(ETH_IP4)))
 		settle(gw, p, ip4_input(gw, p));
+	else if (be16_raw(eth->type) == swap16(ETH_IP6))
+		ip6_frame(gw, p);
 	else
 		other_frame(gw, p, be16_get(eth->type));
 }
@@ -176,7 +291,7 @@ static void reenter(struct gw *gw, struct pkt *p)
 		return;
 	}
 	gw->hairpinned++;
-	p->flags = (uint8_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
+	p->flags = (uint16_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
 	gw_turn(gw, PORT_WAN, p);
 }
 
@@ -212,6 +327,17 @@ void gw_forward(struct gw *gw, struct pkt *p)
 	gw_send(gw, p);
 }
 
+void gw_send6(struct gw *gw, struct pkt *p)
+{
+	send6(gw, p);
+}
+
+void gw_forward6(struct gw *gw, struct pkt *p)
+{
+	gw->forwarded++;
+	gw_send6(gw, p);
+}
+
 void gw_resume(struct gw *gw, struct pkt *p)
 {
 	settle(gw, p, gw->app->ip4(gw, p));
@@ -224,6 +350,10 @@ bool gw_tick(struct gw *gw)
 		gw->tick_us = gw->clock_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
+		if (gw->app->ip6) {
+			nd_tick(gw);
+			mld_tick(gw);
+		}
 	}
 	return gw->app->tick && gw->app->tick(gw);
 }

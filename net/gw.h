@@ -14,24 +14,48 @@
 #include "net/app.h"
 #include "net/drop.h"
 #include "net/frag.h"
+#include "net/mld_group.h"
 #include "net/neigh.h"
 #include "net/wire.h"
 
-#define GW_PORTS      2u
-#define GW_ADDRESSES  CONFIG_ADDRESSES
-#define GW_ROUTES     (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_PORTS     2u
+#define GW_ADDRESSES CONFIG_ADDRESSES
+#define GW_ROUTES    (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+/* Of a port: the link-local one, those of the configuration, and some that the
+ * application makes. */
+#define GW_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
+#define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + 16u)
+#define GW_ROUTES6    (GW_GIVEN6 + 2u * GW_PORTS * GW_ADDRESSES6)
 #define GW_OWNED      32u
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
 #define GW_ADDRESSEES 256u /* a power of two */
 
-enum { PORT_LAN, PORT_WAN };
+/* The sides of the gateway. Two ports have cards; the application is a third side
+ * for IPv6 packets: what lies behind its tunnel or its translation. To PORT_NONE
+ * leads the route of a network that nobody has. */
+enum { PORT_LAN, PORT_WAN, PORT_APP, PORT_NONE };
 
 /* An IPv4 address of ours and its network. */
 struct gw_address {
 	ip4 addr;
 	uint8_t len;
+};
+
+/* An IPv6 address of ours and its network. The first of a port is the link-local
+ * one made from its MAC address. */
+enum address6_state {
+	ADDRESS6_TENTATIVE, /* not known to be ours alone: not used (RFC 4862 section 5.4) */
+	ADDRESS6_VALID,
+	ADDRESS6_DUPLICATE, /* somebody else has it: not used until the link comes up anew */
+};
+struct gw_address6 {
+	ip6 addr;
+	uint8_t len;
+	uint8_t state;   /* enum address6_state */
+	uint8_t asked;   /* solicitations sent for it while tentative */
+	uint32_t due_ms; /* when the next is due, or the address is ours */
 };
 
 struct gw_port {
@@ -43,6 +67,11 @@ struct gw_port {
 	uint32_t mtu;   /* of IP packets */
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;
+	struct gw_address6 addr6[GW_ADDRESSES6];
+	uint32_t n_addr6; /* 0: no IPv6 on this port */
+	struct mld_group group[MLD_GROUPS];
+	uint32_t n_groups;
+	bool groups_changed;       /* the card's filter does not know yet */
 	struct link out;           /* frames to send */
 	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
@@ -56,6 +85,25 @@ struct gw_route {
 	uint32_t own;       /* our address in a connected network, host order; 0: none */
 	uint8_t len;
 	uint8_t port;
+};
+
+/* An IPv6 route, sorted likewise; words are raw. */
+struct gw_route6 {
+	uint32_t net[4], mask[4];
+	uint32_t own[4]; /* our address in a connected network; all zero: none */
+	ip6 via;         /* next hop, where hop is not 0 */
+	uint32_t hop;    /* what ip6_route notes in p->hop */
+	uint16_t routed; /* PKT_ROUTED where port is a real one, else 0 */
+	uint8_t len;
+	uint8_t port; /* may be PORT_APP or PORT_NONE */
+};
+
+/* A route that somebody gave us, of which the table is made. */
+struct gw_given6 {
+	ip6 net, via;
+	uint8_t len;
+	uint8_t port;
+	bool has_via;
 };
 
 /* Addresses that the application owns on a port's network beside the port's own,
@@ -101,6 +149,11 @@ struct gw {
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
 	uint32_t n_routes;
+	struct gw_route6 route6[GW_ROUTES6];
+	uint32_t n_routes6;
+	struct gw_given6 given6[GW_GIVEN6];
+	uint32_t n_given6;
+	uint32_t app_mtu; /* of IPv6 packets to PORT_APP; its init sets it */
 	struct gw_owned owned[GW_OWNED];
 	uint32_t n_owned;
 	struct neigh_table neigh;
@@ -138,6 +191,16 @@ void gw_send(struct gw *gw, struct pkt *p);
 
 /* The same, counted as forwarded. Takes the packet. */
 void gw_forward(struct gw *gw, struct pkt *p);
+
+/* The same two for an IPv6 packet. Where its route leads to the application, that
+ * gets it (app.h), which it does with packets of our own only. */
+void gw_send6(struct gw *gw, struct pkt *p);
+void gw_forward6(struct gw *gw, struct pkt *p);
+
+/* An IPv6 packet that came out of the application's tunnel, data at its header, not
+ * yet parsed: as if it had come in on PORT_APP. Gives the verdict, for the ip4 hook
+ * that took the tunnel's header off. */
+enum verdict gw_input6(struct gw *gw, struct pkt *p);
 
 /* An IP packet of ours comes in on a port, for the translation there; takes it. */
 void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
@@ -186,6 +249,12 @@ void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, ui
  * icmp.c. For makers of errors, as the last thing they ask. */
 bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST_USE;
 
+/* The same with an ICMPv6 error about an IPv6 packet, data at its header, parsed and
+ * otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section
+ * 2.4 (e) and (f), and sends none to a source that cannot be on the side the packet
+ * came from. `rest` is MTU or pointer. */
+void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
+
 /* Runs timers: neighbours, fragments, the application. Called
  * with now_us set; does a bounded piece of work; true when there is more. */
 bool gw_tick(struct gw *gw);
@@ -210,6 +279,39 @@ const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 
 /* True when the address is one of ours: on this port, on any port. */
 bool gw_port_has(const struct gw_port *port, ip4 a);
 bool gw_is_own(const struct gw *gw, ip4 a);
+
+/* Our IPv6 address that is `a`, in any state, NULL when there is none: on a port, or
+ * on any; a link-local address counts on its own port only. */
+struct gw_address6 *gw_port_address6(struct gw_port *port, const ip6 *a);
+const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t port, const ip6 *a);
+
+/* True when it is one of ours and in use. */
+bool gw_is_own6(const struct gw *gw, uint32_t port, const ip6 *a);
+
+/* Our address for a packet to `peer`, NULL when there is none (RFC 6724 section 5,
+ * rules 2 and 8): link-local for a link-local peer on the port, else the one that
+ * has the longest prefix in common, of this port if it has one at all. */
+const ip6 *gw_own_address6(const struct gw *gw, uint32_t port, const ip6 *peer);
+
+/* The same among the addresses of this port alone, where none of the peer's scope
+ * serves link-local: for neighbour discovery, which never leaves the link. */
+const ip6 *gw_port_own6(const struct gw *gw, uint32_t port, const ip6 *peer);
+
+/* Adds an address and its network to a port, tentative; from an application's init
+ * or later. NULL, or the text of what is wrong. The other takes it away. */
+const char *gw_add_address6(struct gw *gw, uint32_t port, const ip6 *a, uint8_t len);
+void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a);
+
+/* Adds a route: to a next hop on a port (`via`), to PORT_APP, or to PORT_NONE. False
+ * when there are too many. Our own addresses inside the network stay ours. The other
+ * takes all routes for exactly this network away but the connected one. */
+bool gw_add_route6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via,
+                   uint32_t port) MUST_USE;
+void gw_del_route6(struct gw *gw, const ip6 *net, uint8_t len);
+
+/* True when `to` is our address in the connected network of r, or that network's
+ * subnet-router anycast address (RFC 4291 section 2.6.1). */
+bool gw_route6_own(const struct gw_route6 *r, const ip6 *to);
 
 static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p)
 {

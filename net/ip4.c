@@ -75,7 +75,7 @@ enum drop ip4_parse_rare(struct pkt *p)
 	p->l4 = (uint16_t)hlen;
 	p->l4_len = (uint16_t)(len - hlen);
 	p->proto = h->proto;
-	p->flags = (uint8_t)(p->flags & ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS));
+	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
 	uint32_t frag = be16_get(h->frag);
 	if ((frag & IP4_OFFSET) * 8 + len > 0xffff) /* reaches beyond any packet's end */
 		return DROP_IP_LENGTH;

@@ -87,7 +87,7 @@ static inline enum drop ip4_parse(struct pkt *p)
 	p->l4 = IP4_MIN;
 	p->l4_len = (uint16_t)(len - IP4_MIN);
 	p->proto = h->proto;
-	p->flags &= (uint8_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
 	return csum_ip4_header(h) == 0xffff ? DROP_NONE : DROP_IP_CHECKSUM;
 }
 

@@ -9,4 +9,7 @@
  * verdict for the packet (V_DROP, or V_KEPT when it became the answer). */
 enum verdict local_ip4(struct gw *gw, struct pkt *p);
 
+/* The same for an IPv6 packet to one of our addresses or to a group. */
+enum verdict local_ip6(struct gw *gw, struct pkt *p);
+
 #endif

@@ -5,6 +5,7 @@
 #include "net/arp.h"
 #include "net/gw.h"
 #include "net/ip4.h"
+#include "net/ip6.h"
 
 #define REACHABLE_MS 60000u /* how long an answer counts */
 #define REFRESH_MS   10000u /* asked again so long before that, when in use */
@@ -16,23 +17,28 @@
 #define PROBE_MS  1000u /* between questions about an entry in use */
 #define SETTLE_MS 3000u /* a link that came up may not carry frames before that */
 
-/* Time order with wrap-around: true when `at` has come. */
-static bool due(uint32_t now_ms, uint32_t at)
-{
-	return (int32_t)(now_ms - at) >= 0;
-}
-
 void neigh_init(struct gw *gw)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
 		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
 }
 
-static void set_state(struct neigh *n, enum neigh_state state)
+void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 {
+	if (n->is6 && n->state == NEIGH_ASKING)
+		gw->neigh.n_asking6--;
+	if (n->is6 && state == NEIGH_ASKING)
+		gw->neigh.n_asking6++;
 	n->state = (uint8_t)state;
-	bool is4 = n->key[2] == NEIGH_KEY4_W2;
-	n->ready = is4 && neigh_usable(n) ? (uint16_t)(NEIGH_READY4 | n->port) : 0;
+	uint32_t family = n->is6 ? NEIGH_READY6 : NEIGH_READY4;
+	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->port) : 0;
+}
+
+void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address)
+{
+	n->eth.to = *address;
+	n->eth.from = gw->port[n->port].address;
+	n->eth.type = be16_of(n->is6 ? ETH_IP6 : ETH_IP4);
 }
 
 /* Takes the oldest waiting packet off an entry. */
@@ -50,38 +56,50 @@ static struct pkt *unpark(struct gw *gw, struct neigh *n)
 
 /* Ends the wait of everything parked: the sender is told (RFC 1812 section
  * 5.2.7.1), in the words of the packet as it is now. */
-static void drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
+void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
-		if (reason == DROP_NO_NEIGHBOUR)
+		if (reason == DROP_NO_NEIGHBOUR && n->is6)
+			gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+		else if (reason == DROP_NO_NEIGHBOUR)
 			gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
 		gw_discard(gw, p, reason);
 	}
 }
 
-static void forget(struct gw *gw, struct neigh *n, enum drop reason)
+void neigh_release(struct gw *gw, struct neigh *n)
 {
-	drop_parked(gw, n, reason);
-	set_state(n, NEIGH_FREE);
+	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
+		if (!n->is6) {
+			gw_send(gw, p);
+			continue;
+		}
+		if (p->hop) /* the routes may be others by now */
+			p->flags &= (uint16_t)~PKT_ROUTED;
+		gw_send6(gw, p);
+	}
+}
+
+void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason)
+{
+	neigh_drop_parked(gw, n, reason);
+	neigh_set_state(gw, n, NEIGH_FREE);
 }
 
 /* How willingly an entry gives way to a new one; higher goes first. */
 static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
 {
 	static const uint8_t rank[] = {
-	        [NEIGH_FREE] = 6,    [NEIGH_FAILED] = 5, [NEIGH_REACHABLE] = 3,
-	        [NEIGH_PROBING] = 2, [NEIGH_ASKING] = 4, [NEIGH_STATIC] = 0,
+	        [NEIGH_FREE] = 6,      [NEIGH_FAILED] = 5, [NEIGH_ASKING] = 4,  [NEIGH_STALE] = 3,
+	        [NEIGH_REACHABLE] = 3, [NEIGH_DELAY] = 2,  [NEIGH_PROBING] = 2, [NEIGH_STATIC] = 0,
 	};
 	uint32_t age_s = min_u32((gw->now_ms - n->confirmed_ms) >> 10, 0xffff);
 	return (uint32_t)(rank[n->state] - (n->used && n->state == NEIGH_REACHABLE)) << 16 | age_s;
 }
 
-/* A free entry for a key, if need be by evicting the most dispensable of its
- * set; NULL when all are static. */
-static struct neigh *take_entry(struct gw *gw, uint32_t port, ip4 addr)
+struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)
 {
-	const uint32_t key[4] = {0, 0, NEIGH_KEY4_W2, ip4_raw(addr)};
-	struct neigh *set = gw->neigh.entry[neigh_set(&gw->neigh, key)], *best = &set[0];
+	struct neigh *best = &set[0];
 	for (unsigned i = 1; i < NEIGH_WAYS; i++)
 		if (dispensable(gw, &set[i]) > dispensable(gw, best))
 			best = &set[i];
@@ -89,13 +107,20 @@ static struct neigh *take_entry(struct gw *gw, uint32_t port, ip4 addr)
 		return NULL;
 	if (best->state != NEIGH_FREE) {
 		gw->neigh.evicted++;
-		forget(gw, best, DROP_NEIGHBOUR_QUEUE);
+		neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
 	}
 	memset(best, 0, sizeof *best);
-	memcpy(best->key, key, sizeof key);
 	best->port = (uint8_t)port;
 	best->confirmed_ms = gw->now_ms;
 	return best;
+}
+
+static struct neigh *take4(struct gw *gw, uint32_t port, ip4 addr)
+{
+	struct neigh *n = neigh_take(gw, neigh_set4(&gw->neigh, ip4_raw(addr)), port);
+	if (n)
+		n->key[3] = ip4_raw(addr);
+	return n;
 }
 
 static ip4 address_of(const struct neigh *n)
@@ -110,10 +135,9 @@ static void ask(struct gw *gw, struct neigh *n, const mac *to)
 	arp_ask(gw, n->port, address_of(n), to);
 }
 
-/* Lets a packet wait at an entry that is being asked for. When too many wait
- * the oldest goes: the latest is the one still wanted (RFC 1122 section
- * 2.3.2.2). */
-static void park(struct gw *gw, struct neigh *n, struct pkt *p)
+/* When too many wait the oldest goes: the latest is the one still wanted (RFC 1122
+ * section 2.3.2.2, RFC 4861 section 7.2.2). */
+void neigh_park(struct gw *gw, struct neigh *n, struct pkt *p)
 {
 	if (n->n_parked >= NEIGH_PARKED)
 		gw_discard(gw, unpark(gw, n), DROP_NEIGHBOUR_QUEUE);
@@ -144,15 +168,15 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 		return;
 	}
 	if (!n) {
-		n = take_entry(gw, p->out, hop);
+		n = take4(gw, p->out, hop);
 		if (!n) {
 			gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
 			return;
 		}
-		set_state(n, NEIGH_ASKING);
+		neigh_set_state(gw, n, NEIGH_ASKING);
 		ask(gw, n, NULL);
 	}
-	park(gw, n, p);
+	neigh_park(gw, n, p);
 }
 
 void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bool create,
@@ -160,59 +184,60 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 {
 	struct neigh *n = neigh_find4(&gw->neigh, port, ip4_raw(addr));
 	if (!n && create)
-		n = take_entry(gw, port, addr);
+		n = take4(gw, port, addr);
 	if (!n || n->state == NEIGH_STATIC)
 		return;
-	set_state(n, state);
+	neigh_set_state(gw, n, state);
 	n->tries = 0;
 	n->used = false;
 	n->confirmed_ms = gw->now_ms;
 	n->next_ms = gw->now_ms + REACHABLE_MS - REFRESH_MS;
-	n->eth.to = *address;
-	n->eth.from = gw->port[port].address;
-	n->eth.type = be16_of(ETH_IP4);
-	for (struct pkt *p; (p = unpark(gw, n)) != NULL;)
-		gw_send(gw, p);
+	neigh_set_mac(gw, n, address);
+	neigh_release(gw, n);
 }
 
-/* A link that has just come up may be deaf yet (spanning tree, a card that starts):
- * silence means nothing then. */
-static bool settling(const struct gw *gw, const struct neigh *n)
+bool neigh_settling(const struct gw *gw, const struct neigh *n)
 {
 	return gw->now_ms - gw->port[n->port].up_ms < SETTLE_MS;
 }
 
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
-	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC || !due(gw->now_ms, n->next_ms))
+	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC ||
+	    !neigh_due(gw->now_ms, n->next_ms))
 		return;
+	if (n->is6) {
+		neigh_tick6(gw, n);
+		return;
+	}
 	switch (n->state) {
 	case NEIGH_ASKING:
-		if (n->tries < ASK_TRIES || settling(gw, n)) {
+		if (n->tries < ASK_TRIES || neigh_settling(gw, n)) {
 			ask(gw, n, NULL);
 			return;
 		}
-		set_state(n, NEIGH_FAILED); /* before the errors, which may come back here */
+		neigh_set_state(gw, n,
+		                NEIGH_FAILED); /* before the errors, which may come back here */
 		n->next_ms = gw->now_ms + FAILED_MS;
-		drop_parked(gw, n, DROP_NO_NEIGHBOUR);
+		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
 	case NEIGH_REACHABLE:
 		if (!n->used) {
-			if (due(gw->now_ms, n->confirmed_ms + REACHABLE_MS))
-				forget(gw, n, DROP_NO_NEIGHBOUR);
+			if (neigh_due(gw->now_ms, n->confirmed_ms + REACHABLE_MS))
+				neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
 			return;
 		}
-		set_state(n, NEIGH_PROBING);
+		neigh_set_state(gw, n, NEIGH_PROBING);
 		ask(gw, n, &n->eth.to);
 		return;
 	case NEIGH_PROBING:
 		if (n->tries >= 2 * ASK_TRIES)
-			forget(gw, n, DROP_NO_NEIGHBOUR);
+			neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
 		else /* first the station itself, then everybody (it may have moved) */
 			ask(gw, n, n->tries < ASK_TRIES ? &n->eth.to : NULL);
 		return;
 	default:
-		forget(gw, n, DROP_NO_NEIGHBOUR);
+		neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
 	}
 }
 
@@ -229,6 +254,6 @@ void neigh_flush(struct gw *gw, uint32_t port)
 		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
 			struct neigh *n = &gw->neigh.entry[s][w];
 			if (n->state != NEIGH_FREE && n->state != NEIGH_STATIC && n->port == port)
-				forget(gw, n, DROP_LINK_DOWN);
+				neigh_forget(gw, n, DROP_LINK_DOWN);
 		}
 }

@@ -1,14 +1,14 @@
 /* From a configuration to a gateway that is ready: ports, routes, neighbours,
- * and what must fit together between them. See gw_init in gw.h. */
-#include "net/gw.h"
+ * and what must fit together between them. See gw_init in gw.h; IPv6 is in setup6.c. */
+#include "net/setup.h"
 
 #include "kernel/fmt.h"
 #include "net/arp.h"
+#include "net/nd.h"
 
 static char wrong[128];
 
-static const char *fail(const char *format, ...) PRINTF_LIKE(1, 2);
-static const char *fail(const char *format, ...)
+const char *setup_fail(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -101,20 +101,21 @@ static const char *setup_port(struct gw *gw, uint32_t i)
 	port->mtu = c->mtu;
 	for (uint32_t k = 0; k < c->n_address; k++) {
 		if (c->address[k].addr.is6)
-			continue; /* no application of this version has IPv6 */
+			continue;
 		ip4 a = c->address[k].addr.v4;
 		char text[FMT_IP4];
 		if (gw_is_own(gw, a))
-			return fail("%s.address %s is given twice", port->name, fmt_ip4(text, a));
+			return setup_fail("%s.address %s is given twice", port->name,
+			                  fmt_ip4(text, a));
 		uint32_t other = port_of(gw, a);
 		if (other < i)
-			return fail("%s.address %s lies in the network of %s.address", port->name,
-			            fmt_ip4(text, a), gw->port[other].name);
+			return setup_fail("%s.address %s lies in the network of %s.address",
+			                  port->name, fmt_ip4(text, a), gw->port[other].name);
 		port->addr[port->n_addr++] = (struct gw_address){a, c->address[k].len};
 		/* A second address in a network has a route of its own. */
 		uint8_t len = other == i ? 32 : c->address[k].len;
 		if (!add_route(gw, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
-			return fail("too many routes");
+			return setup_fail("too many routes");
 	}
 	return NULL;
 }
@@ -139,17 +140,17 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 {
 	char text[FMT_IP6];
 	if (via->is6)
-		return NULL; /* no application of this version has IPv6 */
+		return NULL;
 	uint32_t port = port_of(gw, via->v4);
 	if (port == GW_PORTS)
-		return fail("%s %s lies in no network of lan.address or wan.address", key,
-		            addr_text(text, via));
+		return setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+		                  addr_text(text, via));
 	if (gw_is_own(gw, via->v4))
-		return fail("%s %s is the gateway's own address", key, addr_text(text, via));
+		return setup_fail("%s %s is the gateway's own address", key, addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
 	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) || !keep_own(gw, net, len))
-		return fail("too many routes");
+		return setup_fail("too many routes");
 	return NULL;
 }
 
@@ -158,7 +159,7 @@ static const char *setup_routes(struct gw *gw)
 	const struct config *c = gw->config;
 	for (uint32_t i = 0; i < c->n_route; i++) {
 		if (c->route[i].to.addr.is6 != c->route[i].via.is6)
-			return fail("route: prefix and next hop are of different families");
+			return setup_fail("route: prefix and next hop are of different families");
 		const char *bad = add_next_hop(gw, "route via", &c->route[i].to, &c->route[i].via);
 		if (bad)
 			return bad;
@@ -178,15 +179,16 @@ static const char *setup_neighbours(struct gw *gw)
 		const struct config_neighbour *n = &gw->config->neighbour[i];
 		char text[FMT_IP4];
 		if (n->addr.is6)
-			continue; /* no application of this version has IPv6 */
+			continue;
 		uint32_t port = port_of(gw, n->addr.v4);
 		if (port == GW_PORTS)
-			return fail("neighbour %s lies in no network of lan.address or wan.address",
-			            fmt_ip4(text, n->addr.v4));
+			return setup_fail(
+			        "neighbour %s lies in no network of lan.address or wan.address",
+			        fmt_ip4(text, n->addr.v4));
 		neigh_learn4(gw, port, n->addr.v4, &n->address, true, NEIGH_STATIC);
 		if (!neigh_find4(&gw->neigh, port, ip4_raw(n->addr.v4)))
-			return fail("no room for neighbour %s: too many with the same hash",
-			            fmt_ip4(text, n->addr.v4));
+			return setup_fail("no room for neighbour %s: too many with the same hash",
+			                  fmt_ip4(text, n->addr.v4));
 	}
 	return NULL;
 }
@@ -197,15 +199,22 @@ const char *gw_init(struct gw *gw)
 	rng_bytes(gw->rng, gw->id, sizeof gw->id);
 	for (unsigned i = 0; i < ARRAY_SIZE(gw->error_key.k); i++)
 		gw->error_key.k[i] = rng_u32(gw->rng);
+	gw->app_mtu = IP6_MTU_MIN;
 	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		const char *bad = setup_port(gw, i);
+		if (!bad && gw->app->ip6)
+			bad = setup_port6(gw, i);
 		if (bad)
 			return bad;
 	}
 	const char *bad = setup_routes(gw);
 	if (!bad)
 		bad = setup_neighbours(gw);
+	if (!bad && gw->app->ip6)
+		bad = setup_routes6(gw);
+	if (!bad && gw->app->ip6)
+		bad = setup_neighbours6(gw);
 	return bad ? bad : gw->app->init(gw);
 }
 
@@ -216,4 +225,6 @@ void gw_link_up(struct gw *gw, uint32_t port)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)
 		arp_announce(gw, port, gw->port[port].addr[i].addr);
+	if (gw->app->ip6)
+		nd_link_up(gw, port);
 }

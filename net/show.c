@@ -13,7 +13,7 @@ static const char *const labels[] = {
 
 static const char *port_name(const struct gw *gw, uint32_t port)
 {
-	return port < GW_PORTS ? gw->port[port].name : "self";
+	return port < GW_PORTS ? gw->port[port].name : port == PORT_APP ? "app" : "self";
 }
 
 static void line(char *buf, size_t size, const char *name, const char *label, const char *of,
@@ -69,11 +69,31 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
 }
 
+static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *buf, size_t size)
+{
+	static const char *const side[] = {"lan", "wan", "app", "none"};
+	char net[FMT_IP6], via[FMT_IP6];
+	ip6 a;
+	_Static_assert(sizeof a == sizeof r->net, "an address");
+	memcpy(&a, r->net, sizeof a);
+	fmt_ip6(net, &a);
+	const char *to = r->port < GW_PORTS ? gw->port[r->port].name : side[r->port];
+	if (r->hop)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip6(via, &r->via), to);
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len, to);
+}
+
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
-	if (*cursor >= gw->n_routes)
+	uint32_t i = (*cursor)++;
+	if (i >= gw->n_routes + gw->n_routes6)
 		return false;
-	const struct gw_route *r = &gw->route[(*cursor)++];
+	if (i >= gw->n_routes) {
+		route6_line(gw, &gw->route6[i - gw->n_routes], buf, size);
+		return true;
+	}
+	const struct gw_route *r = &gw->route[i];
 	char net[FMT_IP4], via[FMT_IP4];
 	fmt_ip4(net, ip4_of(r->net));
 	if (r->via)
@@ -89,6 +109,7 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	static const char *const state[] = {
 	        [NEIGH_FREE] = "free",       [NEIGH_ASKING] = "asking",
 	        [NEIGH_FAILED] = "failed",   [NEIGH_REACHABLE] = "reachable",
+	        [NEIGH_STALE] = "stale",     [NEIGH_DELAY] = "delay",
 	        [NEIGH_PROBING] = "probing", [NEIGH_STATIC] = "static",
 	};
 	while (*cursor < NEIGH_SETS * NEIGH_WAYS) {
@@ -97,11 +118,13 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		(*cursor)++;
 		if (n->state == NEIGH_FREE)
 			continue;
-		char addr[FMT_IP4], hw[FMT_MAC];
-		fmt(buf, size, "%s %s %s %s waiting=%u", fmt_ip4(addr, ip4_from_raw(n->key[3])),
-		    port_name(gw, n->port),
-		    n->state >= NEIGH_REACHABLE ? fmt_mac(hw, &n->eth.to) : "-", state[n->state],
-		    n->n_parked);
+		char addr[FMT_IP6], hw[FMT_MAC];
+		if (n->is6)
+			fmt_ip6(addr, (const ip6 *)n->key);
+		else
+			fmt_ip4(addr, ip4_from_raw(n->key[3]));
+		fmt(buf, size, "%s %s %s %s waiting=%u", addr, port_name(gw, n->port),
+		    neigh_usable(n) ? fmt_mac(hw, &n->eth.to) : "-", state[n->state], n->n_parked);
 		return true;
 	}
 	return false;

@@ -58,8 +58,47 @@ enum {
 	IP4_OPT_SSRR = 137
 };
 
+/* IPv6 (RFC 8200 section 3). */
+struct ip6_hdr {
+	be32 first; /* version, traffic class, flow label */
+	be16 len;   /* bytes behind this header */
+	uint8_t next;
+	uint8_t hops;
+	ip6 from;
+	ip6 to;
+};
+_Static_assert(sizeof(struct ip6_hdr) == 40, "IPv6 header");
+
+enum { IP6_MIN = 40, IP6_HOPS = 64, IP6_ND_HOPS = 255 };
+enum { IP6_MTU_MIN = 1280 }; /* every link carries that much (RFC 8200 section 5) */
+
+/* What hop-by-hop options, routing and destination options begin with (RFC 8200
+ * section 4); `len` counts words of 8 bytes behind the first. */
+struct ip6_ext {
+	uint8_t next;
+	uint8_t len;
+	uint8_t kind; /* routing header: its type */
+	uint8_t left; /* routing header: segments left */
+	be32 data;
+};
+_Static_assert(sizeof(struct ip6_ext) == 8, "IPv6 extension header");
+
+/* RFC 8200 section 4.5. */
+struct ip6_frag {
+	uint8_t next;
+	uint8_t reserved;
+	be16 offset; /* in units of 8 bytes, in the upper 13 bits; the lowest: more follow */
+	be32 id;
+};
+_Static_assert(sizeof(struct ip6_frag) == 8, "IPv6 fragment header");
+
+enum { IP6_MF = 1, IP6_OFFSET = 0xfff8 };
+enum { IP6_OPT_PAD1 = 0, IP6_OPT_PADN = 1, IP6_OPT_ALERT = 5 };
+
 enum { PROTO_ICMP = 1, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_DCCP = 33, PROTO_IP6 = 41 };
 enum { PROTO_AH = 51, PROTO_UDPLITE = 136 };
+enum { PROTO_HOP_BY_HOP = 0, PROTO_ROUTING = 43, PROTO_FRAGMENT = 44, PROTO_ICMP6 = 58 };
+enum { PROTO_NONE = 59, PROTO_DESTINATION = 60 }; /* no next header; destination options */
 
 /* UDP (RFC 768). */
 struct udp_hdr {
@@ -116,5 +155,67 @@ enum {
 	ICMP_TOO_BIG = 4,
 	ICMP_ADMIN = 13,
 };
+
+/* ICMPv6 (RFC 4443 section 2.1); `rest` is MTU, pointer, identifier and sequence. */
+struct icmp6_hdr {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be32 rest;
+};
+_Static_assert(sizeof(struct icmp6_hdr) == 8, "ICMPv6 header");
+
+enum {
+	ICMP6_UNREACHABLE = 1,
+	ICMP6_TOO_BIG = 2,
+	ICMP6_TIME_EXCEEDED = 3,
+	ICMP6_PARAMETER = 4,
+	ICMP6_INFORMATION = 128, /* from here on no errors */
+	ICMP6_ECHO = 128,
+	ICMP6_ECHO_REPLY = 129,
+	ICMP6_MLD_QUERY = 130,
+	ICMP6_MLD_REPORT = 131,
+	ICMP6_MLD_DONE = 132,
+	ICMP6_RS = 133,
+	ICMP6_RA = 134,
+	ICMP6_NS = 135,
+	ICMP6_NA = 136,
+	ICMP6_REDIRECT = 137,
+	ICMP6_MLD2_REPORT = 143,
+};
+/* Codes of ICMP6_UNREACHABLE (RFC 4443 section 3.1) and of ICMP6_PARAMETER (3.4). */
+enum {
+	ICMP6_NO_ROUTE = 0,
+	ICMP6_ADMIN = 1,
+	ICMP6_SCOPE = 2,
+	ICMP6_ADDRESS = 3,
+	ICMP6_PORT = 4,
+	ICMP6_POLICY = 5,
+};
+enum { ICMP6_FIELD = 0, ICMP6_NEXT_HEADER = 1, ICMP6_OPTION = 2 };
+
+/* Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4). */
+struct nd_msg {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be32 flags; /* of an advertisement */
+	ip6 target;
+};
+_Static_assert(sizeof(struct nd_msg) == 24, "neighbour solicitation");
+
+#define ND_ROUTER    0x80000000u
+#define ND_SOLICITED 0x40000000u
+#define ND_OVERRIDE  0x20000000u
+
+/* Link-layer address option (RFC 4861 section 4.6.1); lengths count 8 bytes. */
+struct nd_opt_mac {
+	uint8_t type;
+	uint8_t len;
+	mac address;
+};
+_Static_assert(sizeof(struct nd_opt_mac) == 8, "link-layer address option");
+
+enum { ND_OPT_SOURCE = 1, ND_OPT_TARGET = 2 };
 
 #endif

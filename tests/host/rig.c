@@ -7,20 +7,23 @@
 #include "kernel/io.h"
 #include "kernel/log.h"
 #include "kernel/panic.h"
+#include "tests/host/route6.h"
 
 #define MAX_APPS 16
 
 void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us)
 {
 	static const char *names[MAX_APPS];
-	for (uint32_t i = 0; i < n_apps && i < MAX_APPS; i++)
+	uint32_t n = min_u32(n_apps, MAX_APPS - 1);
+	for (uint32_t i = 0; i < n; i++)
 		names[i] = apps[i].name;
+	names[n++] = "route6";
 	host_arena(memory);
 	memset(&rig->pool, 0, sizeof rig->pool);
 	memset(&rig->gw, 0, sizeof rig->gw);
 	memset(&rig->rng, 0, sizeof rig->rng);
 	rng_seed(&rig->rng, &seed, sizeof seed);
-	config_init(&rig->config, names, min_u32(n_apps, MAX_APPS));
+	config_init(&rig->config, names, n);
 	rig->started = false;
 	memset(rig->stalled, 0, sizeof rig->stalled);
 	rig->gw.now_us = now_us;
@@ -38,7 +41,7 @@ static const struct app *find_app(const char *name)
 	for (uint32_t i = 0; i < n_apps; i++)
 		if (strcmp(apps[i].name, name) == 0)
 			return apps[i].app;
-	return NULL;
+	return strcmp(name, "route6") == 0 ? &app_route6 : NULL;
 }
 
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets)

@@ -1,0 +1,14 @@
+/* A multicast group that a port has joined; see mld.h. */
+#ifndef NET_MLD_GROUP_H
+#define NET_MLD_GROUP_H
+
+#include "kernel/bytes.h"
+
+#define MLD_GROUPS 32u /* of one port: two for each address, and all-routers */
+
+struct mld_group {
+	ip6 addr;
+	uint8_t users; /* addresses of ours that need it; 0: left */
+};
+
+#endif

@@ -1,0 +1,9 @@
+/* The test application `route6`. */
+#ifndef TESTS_HOST_ROUTE6_H
+#define TESTS_HOST_ROUTE6_H
+
+#include "net/app.h"
+
+extern const struct app app_route6;
+
+#endif
