@@ -15,7 +15,11 @@
 #define CONFIG_NEIGHBOURS 64
 #define CONFIG_POOLS      16
 #define CONFIG_FORWARDS   64
-#define CONFIG_KEYS       64 /* at most */
+#define CONFIG_RDNSS      4
+#define CONFIG_DNSSL      4
+#define CONFIG_PREF64     4
+#define CONFIG_DOMAIN     254 /* characters of a domain name, and NUL (RFC 1035 section 3.1) */
+#define CONFIG_KEYS       64  /* at most */
 #define CONFIG_ERRORS     16
 
 enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
@@ -81,6 +85,41 @@ struct config_nat {
 	bool hairpin;
 };
 
+/* What router advertisements on the LAN say beside the prefix. */
+struct config_ra {
+	bool on;
+	ip6 rdnss[CONFIG_RDNSS]; /* DNS servers, RFC 8106 */
+	uint32_t n_rdnss;
+	char dnssl[CONFIG_DNSSL][CONFIG_DOMAIN]; /* search domains, RFC 8106 */
+	uint32_t n_dnssl;
+	struct prefix pref64[CONFIG_PREF64]; /* NAT64 prefixes, RFC 8781 */
+	uint32_t n_pref64;
+};
+
+enum tun_native { TUN_NATIVE_RELAY, TUN_NATIVE_ANY };
+enum tun_field { TUN_COPY, TUN_ZERO }; /* of the inner traffic class into the outer header */
+
+struct config_6to4 {
+	bool has_address;
+	ip4 address; /* the prefix is made from it */
+	uint32_t subnet;
+	bool has_relay;
+	ip4 relay;
+	uint32_t native_from; /* enum tun_native */
+	uint32_t mtu;         /* of the tunnel */
+	uint32_t mss_clamp;   /* 0: off */
+	uint32_t dscp, ecn;   /* enum tun_field */
+	bool nat;
+};
+
+struct config_6rd {
+	bool has_prefix;
+	struct prefix prefix;
+	uint32_t mask; /* leading bits that all addresses of the domain share */
+	bool has_relay;
+	ip4 relay;
+};
+
 /* One thing that is wrong. */
 struct config_error {
 	char where[48]; /* "gateway.conf:12" or "command line" */
@@ -103,6 +142,9 @@ struct config {
 	uint32_t watchdog_ms;           /* 0: off */
 	bool debug;
 	struct config_nat nat;
+	struct config_ra ra;
+	struct config_6to4 tun;
+	struct config_6rd rd;
 
 	/* How it was read. */
 	const char *const *apps; /* names allowed for `app` */

@@ -84,7 +84,7 @@ const char *config_not_unicast4(ip4 a)
 	return a.b[0] >= 240 ? "a reserved address" : a.b[0] >= 224 ? "a multicast address" : NULL;
 }
 
-static const char *not_unicast(const struct addr *a)
+const char *config_not_unicast(const struct addr *a)
 {
 	static const uint8_t zeros[15], mapped[12] = {[10] = 0xff, [11] = 0xff};
 	if (!a->is6)
@@ -104,7 +104,7 @@ static bool parse_unicast(const struct config_source *s, struct slice text, stru
 	if (!addr_any(text.at, text.len, out))
 		return BAD(s, "%s: expected an address, such as 192.0.2.1 or 2001:db8::1",
 		           s->key->name);
-	const char *what = not_unicast(out);
+	const char *what = config_not_unicast(out);
 	if (what)
 		return BAD(s, "%s: %s is %s", s->key->name, addr_text(shown, out), what);
 	return true;
@@ -140,6 +140,27 @@ static const char *bad_host_part(const struct prefix *p)
 	for (unsigned i = p->len / 8u + 1; i < 16; i++)
 		host |= p->addr.v6.b[i];
 	return host == 0 ? "the host part is zero: the address of any router" : NULL;
+}
+
+/* --- words of a set --------------------------------------------------------------- */
+
+bool config_choice(const struct config_source *s, struct slice text, const char *const *names,
+                   uint32_t n, uint32_t *out)
+{
+	char list[80];
+	size_t used = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (slice_is(text, names[i])) {
+			*out = i;
+			return true;
+		}
+		used += fmt(list + used, sizeof list - used, "%s%s",
+		            i == 0       ? ""
+		            : i == n - 1 ? " or "
+		                         : ", ",
+		            names[i]);
+	}
+	return BAD(s, "%s: expected %s", s->key->name, list);
 }
 
 /* --- pairs: text to value, value to text ------------------------------------------ */
@@ -215,7 +236,7 @@ static bool parse_own(const struct config_source *s, struct slice text, union co
 	char shown[FMT_IP6 + 4];
 	if (!addr_prefix(text.at, text.len, p))
 		return BAD(s, "%s: expected ADDRESS/LENGTH, such as 192.168.1.1/24", s->key->name);
-	const char *what = not_unicast(&p->addr);
+	const char *what = config_not_unicast(&p->addr);
 	if (what)
 		return BAD(s, "%s: %s is %s", s->key->name, addr_text(shown, &p->addr), what);
 	what = bad_host_part(p);
@@ -382,6 +403,10 @@ const struct config_key config_key[] = {
 	{"gateway", &addr, NULL, LIST(gateway, n_gateway), RANGE(0, CONFIG_GATEWAYS)},
 	{"route", &route, NULL, LIST(route, n_route), RANGE(0, CONFIG_ROUTES)},
 	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour), RANGE(0, CONFIG_NEIGHBOURS)},
+	{"lan.ra", &on_off, "on", ONE(ra.on)},
+	{"lan.rdnss", &config_server6, NULL, LIST(ra.rdnss, ra.n_rdnss), RANGE(0, CONFIG_RDNSS)},
+	{"lan.dnssl", &config_domain, NULL, LIST(ra.dnssl, ra.n_dnssl), RANGE(0, CONFIG_DNSSL)},
+	{"lan.pref64", &config_pref64, NULL, LIST(ra.pref64, ra.n_pref64), RANGE(0, CONFIG_PREF64)},
 	{"menu-timeout", &seconds, NULL, ONE(menu_timeout_ms), .flag = offsetof(struct config, has_menu_timeout), RANGE(0, 86400)},
 	{"menu-default", &app, NULL, ONE(menu_default)},
 	{"watchdog", &seconds_or_off, "10", ONE(watchdog_ms), RANGE(1, 86400)},
@@ -398,6 +423,18 @@ const struct config_key config_key[] = {
 	{"nat.forward", &config_forward, NULL, LIST(nat.forward, nat.n_forward), RANGE(0, CONFIG_FORWARDS)},
 	{"nat.protocol41", &config_inside, NULL, ONE(nat.protocol41), .flag = offsetof(struct config, nat.has_protocol41)},
 	{"nat.hairpin", &on_off, "on", ONE(nat.hairpin)},
+	{"6to4.address", &config_host4, NULL, ONE(tun.address), .flag = offsetof(struct config, tun.has_address)},
+	{"6to4.subnet", &number, "1", ONE(tun.subnet), RANGE(0, 65535)},
+	{"6to4.relay", &config_host4, NULL, ONE(tun.relay), .flag = offsetof(struct config, tun.has_relay)},
+	{"6to4.native-from", &config_native, "any", ONE(tun.native_from)},
+	{"6to4.mtu", &number, "1280", ONE(tun.mtu), RANGE(1280, 1480)},
+	{"6to4.mss-clamp", &number, "0", ONE(tun.mss_clamp), RANGE(0, 65535)},
+	{"6to4.dscp", &config_field, "copy", ONE(tun.dscp)},
+	{"6to4.ecn", &config_field, "copy", ONE(tun.ecn)},
+	{"6to4.nat", &on_off, "on", ONE(tun.nat)},
+	{"6rd.prefix", &config_6rd_prefix, NULL, ONE(rd.prefix), .flag = offsetof(struct config, rd.has_prefix)},
+	{"6rd.mask", &number, "0", ONE(rd.mask), RANGE(0, 32)},
+	{"6rd.relay", &config_host4, NULL, ONE(rd.relay), .flag = offsetof(struct config, rd.has_relay)},
 };
 /* clang-format on */
 

@@ -26,6 +26,7 @@ struct config_key {
 /* Any one value while it is read. */
 union config_value {
 	char name[CONFIG_NAME];
+	char domain[CONFIG_DOMAIN];
 	struct config_nic nic;
 	struct prefix prefix;
 	struct addr addr;
@@ -34,6 +35,7 @@ union config_value {
 	struct config_pool pool;
 	struct config_forward forward;
 	ip4 v4;
+	ip6 v6;
 	uint32_t number;
 	bool on;
 };
@@ -60,8 +62,19 @@ struct config_type {
 /* The kinds of value that only the NAT has (config_nat.c). */
 extern const struct config_type config_pool, config_forward, config_filtering, config_inside;
 
+/* Those of router advertisements and of the tunnels (config_tun.c). */
+extern const struct config_type config_server6, config_domain, config_pref64;
+extern const struct config_type config_host4, config_native, config_field, config_6rd_prefix;
+
+/* A word out of `n`: *out becomes its place among them. */
+bool config_choice(const struct config_source *s, struct slice text, const char *const *names,
+                   uint32_t n, uint32_t *out);
+
 /* What an IPv4 address is when it cannot be that of one host; NULL when it can. */
 const char *config_not_unicast4(ip4 a);
+
+/* The same of an address of either family. */
+const char *config_not_unicast(const struct addr *a);
 
 /* True when the two are the same text. */
 bool slice_is(struct slice a, const char *b);

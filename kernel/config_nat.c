@@ -82,14 +82,7 @@ static const char *const filtering[] = {
 static bool parse_filtering(const struct config_source *s, struct slice text,
                             union config_value *out)
 {
-	for (uint32_t i = 0; i < ARRAY_SIZE(filtering); i++) {
-		if (slice_is(text, filtering[i])) {
-			out->number = i;
-			return true;
-		}
-	}
-	return BAD(s, "%s: expected %s, %s or %s", s->key->name, filtering[0], filtering[1],
-	           filtering[2]);
+	return config_choice(s, text, filtering, ARRAY_SIZE(filtering), &out->number);
 }
 
 static bool print_filtering(const union config_value *v, char *buf, size_t size)

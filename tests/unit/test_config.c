@@ -93,6 +93,7 @@ static void defaults(void)
 	               "wan nic1\n"
 	               "lan.mtu 1500\n"
 	               "wan.mtu 1500\n"
+	               "lan.ra on\n"
 	               "watchdog 10\n"
 	               "debug off\n"
 	               "nat.sessions 100000\n"
@@ -102,7 +103,15 @@ static void defaults(void)
 	               "nat.tcp-timeout 7440\n"
 	               "nat.tcp-transitory-timeout 240\n"
 	               "nat.icmp-timeout 60\n"
-	               "nat.hairpin on\n");
+	               "nat.hairpin on\n"
+	               "6to4.subnet 1\n"
+	               "6to4.native-from any\n"
+	               "6to4.mtu 1280\n"
+	               "6to4.mss-clamp 0\n"
+	               "6to4.dscp copy\n"
+	               "6to4.ecn copy\n"
+	               "6to4.nat on\n"
+	               "6rd.mask 0\n");
 	CHECK_EQ(c.n_errors, 0);
 	CHECK_STR(c.app, "");
 	CHECK(!c.has_menu_timeout);
@@ -127,6 +136,13 @@ static void every_key(void)
 	                           "route ::/0 via 2001:db8:1::2\n"
 	                           "neighbour 192.168.1.2 52:54:00:00:00:02\n"
 	                           "neighbour 2001:db8:1::2 52:54:00:00:00:02\n"
+	                           "lan.ra off\n"
+	                           "lan.rdnss 2001:db8::53\n"
+	                           "lan.rdnss fe80::1\n"
+	                           "lan.dnssl example.com\n"
+	                           "lan.dnssl lab-1.x_y.example\n"
+	                           "lan.pref64 64:ff9b::/96\n"
+	                           "lan.pref64 2001:db8:100::/40\n"
 	                           "menu-timeout 2.5\n"
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
@@ -143,7 +159,19 @@ static void every_key(void)
 	                           "nat.forward tcp 8080 192.168.1.10:80\n"
 	                           "nat.forward udp 53 192.168.1.11:5353\n"
 	                           "nat.protocol41 192.168.1.6\n"
-	                           "nat.hairpin off\n";
+	                           "nat.hairpin off\n"
+	                           "6to4.address 192.0.2.4\n"
+	                           "6to4.subnet 65535\n"
+	                           "6to4.relay 198.51.100.9\n"
+	                           "6to4.native-from relay\n"
+	                           "6to4.mtu 1480\n"
+	                           "6to4.mss-clamp 1220\n"
+	                           "6to4.dscp zero\n"
+	                           "6to4.ecn zero\n"
+	                           "6to4.nat off\n"
+	                           "6rd.prefix 2001:db8:8000::/33\n"
+	                           "6rd.mask 8\n"
+	                           "6rd.relay 10.0.0.1\n";
 	char all[2000];
 	GOOD(file);
 	CHECK(config_check(&c));
@@ -168,6 +196,19 @@ static void every_key(void)
 	CHECK_EQ(c.nat.filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
 	CHECK_EQ(c.nat.udp_timeout_ms, 120250);
 	CHECK_EQ(c.nat.icmp_timeout_ms, 4000000000);
+	CHECK(!c.ra.on && c.ra.rdnss[1].b[0] == 0xfe && c.ra.pref64[0].len == 96);
+	CHECK_EQ(c.ra.n_rdnss, 2);
+	CHECK_EQ(c.ra.n_dnssl, 2);
+	CHECK_EQ(c.ra.n_pref64, 2);
+	CHECK_STR(c.ra.dnssl[1], "lab-1.x_y.example");
+	CHECK(c.tun.has_address && ip4_get(c.tun.address) == 0xc0000204);
+	CHECK(c.tun.has_relay && ip4_get(c.tun.relay) == 0xc6336409);
+	CHECK_EQ(c.tun.subnet, 65535);
+	CHECK_EQ(c.tun.native_from, TUN_NATIVE_RELAY);
+	CHECK_EQ(c.tun.mtu, 1480);
+	CHECK_EQ(c.tun.mss_clamp, 1220);
+	CHECK(c.tun.dscp == TUN_ZERO && c.tun.ecn == TUN_ZERO && !c.tun.nat);
+	CHECK(c.rd.has_prefix && c.rd.prefix.len == 33 && c.rd.mask == 8 && c.rd.has_relay);
 }
 
 static void lines(void)
@@ -226,9 +267,9 @@ static void unknown_keys(void)
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	/* Keys of later versions, and keys of nobody. */
-	static const char *const other[] = {"nat.ftp", "syslog",     "lan.dhcp",    "http",
-	                                    "ivi.map", "6rd.prefix", "nameserver",  "port",
-	                                    "lan.ra",  "lan",        "dns64-prefix"};
+	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp",    "http",
+	                                    "ivi.map", "6rd",    "nameserver",  "port",
+	                                    "6to4",    "lan",    "dns64-prefix"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
 		char file[64], want[64];
 		snprintf(file, sizeof file, "%s 1", other[i]);
@@ -474,6 +515,81 @@ static void nat_values(void)
 	CHECK(!c.nat.has_tcp_opening_timeout);
 	GOOD("nat.tcp-opening-timeout 30");
 	CHECK(c.nat.has_tcp_opening_timeout && c.nat.tcp_opening_timeout_ms == 30000);
+}
+
+static void advertised_values(void)
+{
+	GOOD("lan.ra on\n");
+	WRONG_VALUE("lan.ra yes", "lan.ra: expected on or off");
+	WRONG_VALUE("lan.rdnss 192.0.2.1",
+	            "lan.rdnss: expected an IPv6 address, such as 2001:db8::53");
+	WRONG_VALUE("lan.rdnss ff02::fb", "lan.rdnss: ff02::fb is a multicast address");
+	WRONG_VALUE("lan.rdnss ::1", "lan.rdnss: ::1 is the loopback address");
+
+#define LABEL "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"
+	GOOD("lan.dnssl a\nlan.dnssl " LABEL "abc.x\nlan.dnssl " LABEL "." LABEL "." LABEL "." LABEL
+	     ".abcdefghi\n"); /* 63 in a label, 253 in all */
+	static const char *const domain[] = {".",
+	                                     ".x",
+	                                     "x.",
+	                                     "x..y",
+	                                     "-x",
+	                                     "x-",
+	                                     "x.-y",
+	                                     "x-.y",
+	                                     "x y",
+	                                     "x/y",
+	                                     "x*y",
+	                                     "x:53",
+	                                     LABEL "abcd.x",
+	                                     LABEL "." LABEL "." LABEL "." LABEL ".abcdefghij"};
+	char line[400], want[120];
+	for (unsigned i = 0; i < ARRAY_SIZE(domain); i++) {
+		snprintf(line, sizeof line, "lan.dnssl %s\n", domain[i]);
+		snprintf(want, sizeof want, "gateway.conf:1: %s",
+		         "lan.dnssl: expected a domain name, such as example.com");
+		WRONG(line, want);
+	}
+#undef LABEL
+	GOOD("lan.pref64 2001:db8::/32\nlan.pref64 2001:db8:1:2::/64\nlan.pref64 "
+	     "2001:db8:100::/56");
+#define EXPECTED "lan.pref64: expected an IPv6 PREFIX/LENGTH, such as 64:ff9b::/96"
+	WRONG_VALUE("lan.pref64 64:ff9b::", EXPECTED);
+	WRONG_VALUE("lan.pref64 64:ff9b::1/96", EXPECTED);
+	WRONG_VALUE("lan.pref64 10.0.0.0/8", EXPECTED);
+#undef EXPECTED
+#define EXPECTED "lan.pref64: the prefix length is not 32, 40, 48, 56, 64 or 96"
+	WRONG_VALUE("lan.pref64 2001:db8::/33", EXPECTED);
+	WRONG_VALUE("lan.pref64 2001:db8::/72", EXPECTED);
+	WRONG_VALUE("lan.pref64 2001::/24", EXPECTED);
+#undef EXPECTED
+}
+
+static void tunnel_values(void)
+{
+	/* Whether an address suits is for the application to say. */
+	GOOD("6to4.address 10.0.0.1\n6to4.relay 192.168.1.1\n6rd.mask 32\n6to4.subnet 0\n");
+	CHECK(!c.rd.has_prefix && !c.rd.has_relay);
+	WRONG_VALUE("6to4.address 2001:db8::1",
+	            "6to4.address: expected an IPv4 address, such as 192.0.2.1");
+	WRONG_VALUE("6to4.relay 224.0.0.1", "6to4.relay: 224.0.0.1 is a multicast address");
+	WRONG_VALUE("6rd.relay 0.0.0.0", "6rd.relay: 0.0.0.0 is not a host's address");
+	WRONG_VALUE("6to4.native-from all", "6to4.native-from: expected relay or any");
+	WRONG_VALUE("6to4.dscp 1", "6to4.dscp: expected copy or zero");
+	WRONG_VALUE("6to4.ecn on", "6to4.ecn: expected copy or zero");
+	WRONG_VALUE("6to4.mtu 1279", "6to4.mtu: expected a number from 1280 to 1480");
+	WRONG_VALUE("6to4.mtu 1481", "6to4.mtu: expected a number from 1280 to 1480");
+	WRONG_VALUE("6to4.subnet 65536", "6to4.subnet: expected a number from 0 to 65535");
+	WRONG_VALUE("6rd.mask 33", "6rd.mask: expected a number from 0 to 32");
+#define EXPECTED "6rd.prefix: expected a global IPv6 PREFIX/LENGTH, such as 2001:db8::/32"
+	GOOD("6rd.prefix 2000::/3\n");
+	GOOD("6rd.prefix 2001:db8:1:2::/64\n");
+	WRONG_VALUE("6rd.prefix 2001:db8::1/32", EXPECTED);
+	WRONG_VALUE("6rd.prefix 2001:db8::/65", EXPECTED);
+	WRONG_VALUE("6rd.prefix fd00::/8", EXPECTED);
+	WRONG_VALUE("6rd.prefix ::/0", EXPECTED);
+	WRONG_VALUE("6rd.prefix 10.0.0.0/8", EXPECTED);
+#undef EXPECTED
 }
 
 static void numbers(void)
@@ -783,6 +899,8 @@ int main(void)
 	TEST(gateways_routes_neighbours);
 	TEST(numbers);
 	TEST(nat_values);
+	TEST(advertised_values);
+	TEST(tunnel_values);
 	TEST(full_lists);
 	TEST(command_line);
 	TEST(command_line_errors);
