@@ -50,6 +50,16 @@ static inline bool addr_in6(const ip6 *a, const ip6 *net, uint8_t len)
 	return rest == 0 || (a->b[whole] ^ net->b[whole]) >> (8 - rest) == 0;
 }
 
+/* The address with all but its first `len` bits zero. */
+static inline ip6 addr_net6(const ip6 *a, uint8_t len)
+{
+	ip6 net = {{0}};
+	memcpy(net.b, a->b, len / 8u);
+	if (len % 8)
+		net.b[len / 8] = (uint8_t)(a->b[len / 8] & 0xff00 >> len % 8);
+	return net;
+}
+
 /* Text of an address (room FMT_IP6) and of a prefix (room FMT_IP6 + 4); gives buf. */
 char *addr_text(char *buf, const struct addr *a);
 char *addr_prefix_text(char *buf, const struct prefix *p);

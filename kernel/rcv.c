@@ -3,6 +3,7 @@
 
 #include "kernel/cpu.h"
 #include "kernel/log.h"
+#include "net/mld.h"
 
 static struct gw *gw;
 static struct nic *nic[GW_PORTS];
@@ -14,14 +15,23 @@ static struct nic *nic[GW_PORTS];
 static uint8_t fruitless[GW_PORTS];
 static bool found[GW_PORTS]; /* frames came or went since the last rcv_arm */
 
+/* Tells a card which multicast groups its port listens to. */
+static void set_filter(uint32_t i)
+{
+	struct gw_port *port = &gw->port[i];
+	mac group[MLD_GROUPS + 1];
+	port->groups_changed = false;
+	nic[i]->ops->filter(nic[i], gw->app->promiscuous, group, mld_filter(port, group));
+}
+
 void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
 {
 	gw = g;
 	nic[PORT_LAN] = lan;
 	nic[PORT_WAN] = wan;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (nic[i] && gw->app->promiscuous)
-			nic[i]->ops->filter(nic[i], true, NULL, 0);
+		if (nic[i])
+			set_filter(i);
 }
 
 const struct nic *rcv_nic(uint32_t port)
@@ -88,6 +98,8 @@ void rcv_poll(uint64_t now_us)
 		nic[i]->ops->poll(nic[i], now_us);
 		fruitless[i] = 0;
 		struct gw_port *port = &gw->port[i];
+		if (port->groups_changed)
+			set_filter(i);
 		if (nic[i]->link.up == port->link_up)
 			continue;
 		port->link_up = nic[i]->link.up;

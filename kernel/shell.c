@@ -6,12 +6,14 @@
 #include "kernel/console.h"
 #include "kernel/cpu.h"
 #include "kernel/fmt.h"
+#include "kernel/io.h"
 #include "kernel/log.h"
 #include "kernel/rcv.h"
 
 #define LINE_IN      128u
-#define LINE_OUT     256u
+#define LINE_OUT     448u
 #define LINES_A_TURN 8u
+#define LAST_MS      20u /* for the last frames, before the machine stops */
 
 /* Writes line `*cursor` of an answer; an empty line is not printed. False after
  * the last. */
@@ -75,7 +77,7 @@ static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 		return false;
 	const struct gw_port *port = &gw->port[i];
 	const struct nic *nic = rcv_nic(i);
-	char hw[FMT_MAC], text[FMT_IP6 + 4];
+	char hw[FMT_MAC];
 	if (!nic) {
 		fmt(buf, size, "%s none", port->name);
 		return true;
@@ -86,9 +88,7 @@ static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->link.mbit,
 		         nic->link.full_duplex ? "full" : "half");
 	n += fmt(buf + n, size - n, " mtu=%u", port->mtu);
-	const struct config_port *c = &gw->config->port[i];
-	for (uint32_t k = 0; k < c->n_address; k++)
-		n += fmt(buf + n, size - n, " %s", addr_prefix_text(text, &c->address[k]));
+	gw_show_addresses(port, buf + n, size - n);
 	return true;
 }
 
@@ -144,11 +144,22 @@ static bool list_random(uint64_t *at, char *buf, size_t size)
 
 /* --- actions --------------------------------------------------------------------- */
 
+/* Tells the neighbours, and gives the cards the time to send it. */
+static void leave(void)
+{
+	gw_stop(gw);
+	for (unsigned i = 0; i < LAST_MS; i++) {
+		rcv_flush();
+		io_delay_us(1000);
+	}
+	rcv_stop();
+}
+
 static void act_reboot(void)
 {
 	console_print("restarting\n");
 	console_flush();
-	rcv_stop();
+	leave();
 	cpu_reboot();
 }
 
@@ -156,7 +167,7 @@ static void act_poweroff(void)
 {
 	console_print("powering off\n");
 	console_flush();
-	rcv_stop();
+	leave();
 	cpu_poweroff();
 }
 

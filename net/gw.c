@@ -353,6 +353,7 @@ bool gw_tick(struct gw *gw)
 		if (gw->app->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);
+			ra_tick(gw);
 		}
 	}
 	return gw->app->tick && gw->app->tick(gw);

@@ -16,6 +16,7 @@
 #include "net/frag.h"
 #include "net/mld_group.h"
 #include "net/neigh.h"
+#include "net/ra.h"
 #include "net/wire.h"
 
 #define GW_PORTS     2u
@@ -71,6 +72,8 @@ struct gw_port {
 	uint32_t n_addr6; /* 0: no IPv6 on this port */
 	struct mld_group group[MLD_GROUPS];
 	uint32_t n_groups;
+	bool mld_v1;               /* an MLDv1 router is there … */
+	uint32_t mld_v1_ms;        /* … until then at least */
 	bool groups_changed;       /* the card's filter does not know yet */
 	struct link out;           /* frames to send */
 	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
@@ -158,6 +161,7 @@ struct gw {
 	uint32_t n_owned;
 	struct neigh_table neigh;
 	struct frag_table frags;
+	struct ra ra[GW_PORTS];
 
 	uint64_t drops[DROP_COUNT];
 	uint64_t forwarded;
@@ -262,6 +266,10 @@ bool gw_tick(struct gw *gw);
 /* Called when a port's link comes up: announces our addresses. */
 void gw_link_up(struct gw *gw, uint32_t port);
 
+/* The machine is about to stop: frames that tell the neighbours are put on the ports'
+ * links. */
+void gw_stop(struct gw *gw);
+
 /* A fresh identification, wire order, for a datagram to `to` that leaves with
  * one of our addresses as source (RFC 6864 section 4.3). One counter for each
  * hash value of the destination: no repeat soon, and nothing to learn from it
@@ -325,6 +333,7 @@ static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *
 
 /* Listings for people (show.c); each writes one line and moves the cursor. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

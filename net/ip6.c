@@ -7,14 +7,13 @@
  * counts as an unknown protocol. */
 #define EXTENSIONS_MAX 8u
 
-static bool is_extension(uint8_t proto)
+bool ip6_is_extension(uint8_t proto)
 {
 	return proto == PROTO_HOP_BY_HOP || proto == PROTO_ROUTING || proto == PROTO_FRAGMENT ||
 	       proto == PROTO_AH || proto == PROTO_DESTINATION;
 }
 
-/* Length of an extension header by its first two bytes. */
-static uint32_t extension_len(uint8_t proto, const struct ip6_ext *e)
+uint32_t ip6_extension_len(uint8_t proto, const struct ip6_ext *e)
 {
 	if (proto == PROTO_FRAGMENT)
 		return sizeof(struct ip6_frag);
@@ -29,15 +28,16 @@ static enum drop walk(struct pkt *p)
 	uint32_t at = IP6_MIN;
 	uint8_t proto = ip6_header(p)->next;
 	enum drop found = DROP_NONE;
-	for (unsigned n = 0; n < EXTENSIONS_MAX && is_extension(proto); n++) {
-		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
-		if (!e || extension_len(proto, e) > p->len - at)
-			break;
+	if (ip6_is_extension(proto))
 		p->flags |= PKT_OPTIONS;
+	for (unsigned n = 0; n < EXTENSIONS_MAX && ip6_is_extension(proto); n++) {
+		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
+		if (!e || ip6_extension_len(proto, e) > p->len - at)
+			break;
 		/* Type 0 is a source route (RFC 5095; RFC 9288 section 3.4.2.5). */
 		if (proto == PROTO_ROUTING && e->kind == 0 && e->left != 0)
 			found = DROP_SOURCE_ROUTE;
-		at += extension_len(proto, e);
+		at += ip6_extension_len(proto, e);
 		if (proto == PROTO_FRAGMENT) {
 			uint32_t offset = be16_get(((const struct ip6_frag *)e)->offset);
 			if (offset & (IP6_OFFSET | IP6_MF)) /* else an atomic one (RFC 6946) */
@@ -73,11 +73,11 @@ static uint32_t source_route_at(const struct pkt *p)
 {
 	uint32_t at = IP6_MIN;
 	uint8_t proto = ip6_header(p)->next;
-	for (unsigned n = 0; n < EXTENSIONS_MAX && is_extension(proto); n++) {
+	for (unsigned n = 0; n < EXTENSIONS_MAX && ip6_is_extension(proto); n++) {
 		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
 		if (!e || (proto == PROTO_ROUTING && e->kind == 0))
 			break;
-		at += extension_len(proto, e);
+		at += ip6_extension_len(proto, e);
 		proto = e->next;
 	}
 	return at;

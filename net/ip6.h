@@ -118,6 +118,11 @@ static inline void ip6_to_link(struct pkt *p, uint32_t port)
  * section 7). Takes the packet. */
 void ip6_send_group(struct gw *gw, uint32_t port, struct pkt *p);
 
+/* True for the headers that ip6_parse walks over, and how long one is by its first two
+ * bytes. */
+bool ip6_is_extension(uint8_t proto);
+uint32_t ip6_extension_len(uint8_t proto, const struct ip6_ext *e);
+
 /* Drops a packet that ip6_parse refused, with an ICMPv6 error where it is ours and
  * one is due. */
 enum verdict ip6_malformed(struct gw *gw, struct pkt *p, enum drop wrong);

@@ -8,7 +8,10 @@
 
 struct mld_group {
 	ip6 addr;
-	uint8_t users; /* addresses of ours that need it; 0: left */
+	uint8_t users;   /* addresses of ours that need it; 0: being left */
+	uint8_t changes; /* unasked reports of joining or leaving still to send */
+	bool asked;      /* a router asked; the answer is due */
+	uint32_t due_ms; /* the next report of either kind */
 };
 
 #endif

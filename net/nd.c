@@ -75,6 +75,10 @@ void nd_link_up(struct gw *gw, uint32_t port)
 static void make_valid(struct gw *gw, uint32_t port, struct gw_address6 *a)
 {
 	a->state = ADDRESS6_VALID;
+	if (a == &gw->port[port].addr6[0]) {
+		mld_announce(gw, port);
+		ra_restart(gw, port);
+	}
 	advertise(gw, port, &a->addr, false, NULL, NULL);
 }
 
@@ -119,9 +123,7 @@ static void duplicate(struct gw *gw, uint32_t port, struct gw_address6 *a)
 
 /* --- messages of others ------------------------------------------------------------ */
 
-/* Walks the options behind a message's fixed part. False when one is malformed; *mac
- * is the address in an option of the wanted kind, NULL when there is none. */
-static bool options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
+bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
 {
 	*address = NULL;
 	for (uint32_t at = fixed; at < p->l4_len;) {
@@ -136,8 +138,7 @@ static bool options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac
 	return !*address || !mac_is_group(*address);
 }
 
-/* An address that stations of a port's link have. */
-static bool on_link(const struct gw_port *port, const ip6 *a)
+bool nd_on_link(const struct gw_port *port, const ip6 *a)
 {
 	if (ip6_is_link_local(a))
 		return true;
@@ -154,21 +155,34 @@ static bool is_anycast(const struct gw *gw, uint32_t port, const ip6 *a)
 	return r && r->port == port && gw_route6_own(r, a);
 }
 
+/* Somebody uses an address of ours (RFC 4862 section 5.4.4 leaves open what to do). */
+static enum drop conflict(struct gw_port *port, const ip6 *a)
+{
+	char text[FMT_IP6];
+	log_limited(&port->conflict_us, 10000, "%s: somebody also claims our address %s",
+	            port->name, fmt_ip6(text, a));
+	return DROP_ND_BAD;
+}
+
 static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct nd_msg *m)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	const mac *source;
 	struct gw_port *port = &gw->port[p->port];
 	bool nameless = ip6_is_unspecified(&h->from);
-	if (ip6_is_group(&m->target) || !options(p, sizeof *m, ND_OPT_SOURCE, &source))
+	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_SOURCE, &source))
 		return DROP_ND_BAD;
 	ip6 group = mld_solicited(&m->target);
 	if (nameless && (source || !ip6_eq(&h->to, &group)))
 		return DROP_ND_BAD;
+	if (gw_port_address6(port, &h->from))
+		return conflict(port, &h->from);
 	struct gw_address6 *own = gw_port_address6(port, &m->target);
 	bool anycast = !own && is_anycast(gw, p->port, &m->target);
-	if (own && own->state == ADDRESS6_TENTATIVE && nameless)
+	if (own && own->state == ADDRESS6_TENTATIVE && nameless) {
 		duplicate(gw, p->port, own);
+		return DROP_NONE;
+	}
 	if (!anycast && (!own || own->state != ADDRESS6_VALID))
 		return DROP_ND_OTHER;
 	if (nameless) {
@@ -177,7 +191,7 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 	}
 	/* Who asks with an address of another network, as hosts may, is answered, but
 	 * is no neighbour by that address. */
-	bool near = on_link(port, &h->from);
+	bool near = nd_on_link(port, &h->from);
 	if (!near && !source)
 		return DROP_ND_BAD;
 	if (near && source)
@@ -189,21 +203,19 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct nd_msg *m)
 {
 	const mac *target;
-	char text[FMT_IP6];
 	struct gw_port *port = &gw->port[p->port];
 	uint32_t flags = be32_get(m->flags);
-	if (ip6_is_group(&m->target) || !options(p, sizeof *m, ND_OPT_TARGET, &target) ||
+	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_TARGET, &target) ||
 	    (flags & ND_SOLICITED && ip6_is_group(&ip6_header(p)->to)) ||
 	    ip6_is_unspecified(&ip6_header(p)->from))
 		return DROP_ND_BAD;
 	struct gw_address6 *own = gw_port_address6(port, &m->target);
-	if (own && own->state == ADDRESS6_TENTATIVE)
+	if (own && own->state == ADDRESS6_TENTATIVE) {
 		duplicate(gw, p->port, own);
-	else if (own && own->state == ADDRESS6_VALID)
-		log_limited(&port->conflict_us, 10000, "%s: somebody also claims our address %s",
-		            port->name, fmt_ip6(text, &m->target));
+		return DROP_NONE;
+	}
 	if (own)
-		return DROP_ND_BAD;
+		return conflict(port, &m->target);
 	return neigh_answered6(gw, p->port, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
 }
 
@@ -230,5 +242,7 @@ enum drop nd_input(struct gw *gw, struct pkt *p)
 			return DROP_ND_BAD;
 		return icmp->type == ICMP6_NS ? solicitation(gw, p, m) : advertisement(gw, p, m);
 	}
-	return DROP_ND_OTHER;
+	if (icmp->type == ICMP6_RS)
+		return ra_solicited(gw, p);
+	return icmp->type == ICMP6_RA ? ra_heard(gw, p) : DROP_ND_OTHER;
 }

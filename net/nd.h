@@ -16,6 +16,13 @@ void nd_ask(struct gw *gw, uint32_t port, const ip6 *target, const mac *to);
  * the caller's. Gives DROP_NONE or what is wrong. */
 enum drop nd_input(struct gw *gw, struct pkt *p);
 
+/* Walks the options behind the `fixed` bytes that a message begins with. False when
+ * one is malformed; *address is that in an option of a kind, NULL when there is none. */
+bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address);
+
+/* True for an address that stations of a port's link have. */
+bool nd_on_link(const struct gw_port *port, const ip6 *a);
+
 /* The link came up: all addresses of the port are tentative again. */
 void nd_link_up(struct gw *gw, uint32_t port);
 

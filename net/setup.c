@@ -4,6 +4,7 @@
 
 #include "kernel/fmt.h"
 #include "net/arp.h"
+#include "net/mld.h"
 #include "net/nd.h"
 
 static char wrong[128];
@@ -225,6 +226,13 @@ void gw_link_up(struct gw *gw, uint32_t port)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)
 		arp_announce(gw, port, gw->port[port].addr[i].addr);
-	if (gw->app->ip6)
+	if (gw->app->ip6) {
 		nd_link_up(gw, port);
+		mld_announce(gw, port);
+	}
+}
+
+void gw_stop(struct gw *gw)
+{
+	ra_stop(gw);
 }

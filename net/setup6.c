@@ -238,13 +238,10 @@ static uint32_t port_of(const struct gw *gw, const ip6 *a)
 static void listen(struct gw *gw, uint32_t port, const struct gw_address6 *a,
                    void (*act)(struct gw *, uint32_t, const ip6 *))
 {
-	ip6 group = mld_solicited(&a->addr), anycast = {{0}};
+	ip6 group = mld_solicited(&a->addr), anycast = addr_net6(&a->addr, a->len);
 	act(gw, port, &group);
 	if (ip6_is_link_local(&a->addr) || a->len > 126)
 		return;
-	memcpy(&anycast, &a->addr, (a->len + 7u) / 8);
-	if (a->len % 8)
-		anycast.b[a->len / 8] &= (uint8_t)(0xff00 >> a->len % 8);
 	group = mld_solicited(&anycast);
 	act(gw, port, &group);
 }

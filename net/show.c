@@ -69,6 +69,25 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
 }
 
+/* Those in force, each behind a space; gives the number of characters. */
+size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [ADDRESS6_TENTATIVE] = "(tentative)",
+	        [ADDRESS6_VALID] = "",
+	        [ADDRESS6_DUPLICATE] = "(duplicate)",
+	};
+	char text[FMT_IP6];
+	size_t n = 0;
+	for (uint32_t i = 0; i < port->n_addr; i++)
+		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, port->addr[i].addr),
+		         port->addr[i].len);
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &port->addr6[i].addr),
+		         port->addr6[i].len, state[port->addr6[i].state]);
+	return n;
+}
+
 static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *buf, size_t size)
 {
 	static const char *const side[] = {"lan", "wan", "app", "none"};

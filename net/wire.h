@@ -216,6 +216,82 @@ struct nd_opt_mac {
 };
 _Static_assert(sizeof(struct nd_opt_mac) == 8, "link-layer address option");
 
-enum { ND_OPT_SOURCE = 1, ND_OPT_TARGET = 2 };
+enum { ND_OPT_SOURCE = 1, ND_OPT_TARGET = 2, ND_OPT_PREFIX = 3, ND_OPT_MTU = 5 };
+enum { ND_OPT_RDNSS = 25, ND_OPT_DNSSL = 31, ND_OPT_PREF64 = 38 };
+
+/* Router advertisement (RFC 4861 section 4.2, RFC 4191 section 2.2) and its options. */
+struct ra_msg {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	uint8_t hops;
+	uint8_t flags; /* managed, other configuration; preference in bits 3 and 4 */
+	be16 lifetime; /* seconds as default router */
+	be32 reachable;
+	be32 retrans;
+};
+_Static_assert(sizeof(struct ra_msg) == 16, "router advertisement");
+
+struct nd_opt_prefix { /* RFC 4861 section 4.6.2 */
+	uint8_t type;
+	uint8_t len;
+	uint8_t prefix_len;
+	uint8_t flags;
+	be32 valid;
+	be32 preferred;
+	be32 reserved;
+	ip6 prefix;
+};
+struct nd_opt_mtu { /* RFC 4861 section 4.6.4 */
+	uint8_t type;
+	uint8_t len;
+	be16 reserved;
+	be32 mtu;
+};
+struct nd_opt_dns { /* RFC 8106 sections 5.1 and 5.2; addresses or names follow */
+	uint8_t type;
+	uint8_t len;
+	be16 reserved;
+	be32 lifetime;
+};
+struct nd_opt_pref64 { /* RFC 8781 section 4 */
+	uint8_t type;
+	uint8_t len;
+	be16 lifetime; /* in units of 8 seconds in the upper 13 bits; a code for the length */
+	uint8_t prefix[12];
+};
+_Static_assert(sizeof(struct nd_opt_prefix) == 32 && sizeof(struct nd_opt_mtu) == 8, "options");
+_Static_assert(sizeof(struct nd_opt_dns) == 8 && sizeof(struct nd_opt_pref64) == 16, "options");
+
+enum { RA_PREF_HIGH = 0x08, RA_PREF_MEDIUM = 0, RA_PREF_LOW = 0x18 };
+enum { ND_PREFIX_ON_LINK = 0x80, ND_PREFIX_AUTONOMOUS = 0x40 };
+
+/* MLDv1 messages, and what an MLDv2 query begins with (RFC 2710 section 3, RFC 3810
+ * section 5.1). */
+struct mld_msg {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be16 wait; /* of a query: longest wait before the answer */
+	be16 reserved;
+	ip6 group; /* unspecified in a general query */
+};
+_Static_assert(sizeof(struct mld_msg) == 24, "MLD message");
+
+/* MLDv2 report (RFC 3810 section 5.2) and its records without sources. */
+struct mld2_report {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be16 reserved;
+	be16 n_records;
+};
+struct mld2_record {
+	uint8_t type;
+	uint8_t auxiliary;
+	be16 n_sources;
+	ip6 group;
+};
+_Static_assert(sizeof(struct mld2_report) == 8 && sizeof(struct mld2_record) == 20, "MLDv2");
 
 #endif

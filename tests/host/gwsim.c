@@ -9,7 +9,9 @@
  *   time SECONDS.FRACTION      time passes
  *   link PORT up|down          the cable
  *   card PORT run|stall        whether the card takes frames to send
- *   stats sessions neighbours routes drops log print
+ *   stats sessions neighbours routes interfaces drops log print
+ *   stop                       the machine is about to stop
+ *   prefix PORT set|deprecate NET/LEN   of the router advertisements
  *   check                      the tables of the NAT are consistent, or why not
  *   batch N                    N command lines follow; all are read, then done
  *
@@ -183,6 +185,16 @@ static bool list_log(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return log_next(&at, buf, size);
 }
 
+static bool list_interfaces(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	if (*cursor >= GW_PORTS)
+		return false;
+	const struct gw_port *port = &gw->port[(*cursor)++];
+	size_t n = (size_t)snprintf(buf, size, "%s", port->name);
+	gw_show_addresses(port, buf + n, size - n);
+	return true;
+}
+
 static bool do_list(const char *command)
 {
 	static const struct {
@@ -193,6 +205,7 @@ static bool do_list(const char *command)
 	        {"sessions", list_sessions},
 	        {"neighbours", gw_show_neighbours},
 	        {"routes", gw_show_routes},
+	        {"interfaces", list_interfaces},
 	        {"drops", gw_show_drops},
 	        {"print", list_config},
 	        {"log", list_log},
@@ -208,6 +221,23 @@ static bool do_list(const char *command)
 		return true;
 	}
 	return false;
+}
+
+/* What an application would do when its IPv4 address changes. */
+static void do_prefix(char *rest)
+{
+	uint32_t port;
+	if (!port_of(word(&rest), &port))
+		return;
+	const char *how = word(&rest), *text = word(&rest);
+	struct prefix p;
+	if (!addr_prefix(text, strlen(text), &p) || !p.addr.is6)
+		error("not an IPv6 prefix");
+	else if (strcmp(how, "set") == 0 &&
+	         !ra_set_prefix(&rig.gw, port, &p.addr.v6, p.len, 0xc0, RA_VALID_S, RA_PREFERRED_S))
+		error("too many prefixes");
+	else if (strcmp(how, "deprecate") == 0)
+		ra_deprecate(&rig.gw, port, &p.addr.v6, p.len);
 }
 
 static void do_check(void)
@@ -250,6 +280,11 @@ static void run(char *line)
 		do_card(rest);
 	} else if (strcmp(command, "check") == 0) {
 		do_check();
+	} else if (strcmp(command, "stop") == 0) {
+		gw_stop(&rig.gw);
+		rig_flush(&rig);
+	} else if (strcmp(command, "prefix") == 0) {
+		do_prefix(rest);
 	} else if (!do_list(command)) {
 		error("no such command");
 	}

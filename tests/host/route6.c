@@ -1,5 +1,6 @@
 /* An application for tests only: plain IPv6 routing between the two ports, and
- * nothing of IPv4 but answers to ping. */
+ * nothing of IPv4 but answers to ping. It advertises the network of each IPv6
+ * `lan.address` on the LAN. */
 #include "tests/host/route6.h"
 
 #include "net/gw.h"
@@ -8,7 +9,14 @@
 
 static const char *init(struct gw *gw)
 {
-	(void)gw;
+	const struct config_port *lan = &gw->config->port[CONFIG_LAN];
+	ra_start(gw, PORT_LAN, RA_LIFETIME_S, RA_PREF_LOW, lan->mtu);
+	for (uint32_t i = 0; i < lan->n_address; i++)
+		if (lan->address[i].addr.is6 &&
+		    !ra_set_prefix(gw, PORT_LAN, &lan->address[i].addr.v6, lan->address[i].len,
+		                   ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS, RA_VALID_S,
+		                   RA_PREFERRED_S))
+			return "lan.address: more prefixes than can be advertised";
 	return NULL;
 }
 

@@ -18,6 +18,7 @@ import oracle
 from image import Image
 from labkit.wait import until
 from scapy.layers.inet import IP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from simulator import Simulator
@@ -73,6 +74,12 @@ class Sent:
         return packet
 
     @property
+    def ip6(self) -> Packet:
+        assert IPv6 in self.frame, self.frame.summary()
+        packet: Packet = self.frame[IPv6]
+        return packet
+
+    @property
     def arp(self) -> Packet:
         assert ARP in self.frame, self.frame.summary()
         packet: Packet = self.frame[ARP]
@@ -102,7 +109,7 @@ class Gateway:
         for line in config.splitlines():
             sim.command(f"config {line}")
             self._note(line)
-        if app == "wire":
+        if app in ("wire", "route6"):
             self.sources[WAN] = None
         self.app = app
         self.checked = app != "wire"
@@ -189,8 +196,12 @@ class Gateway:
                 found[reason[1]] = value
         return found
 
+    def stop(self) -> list[Sent]:
+        """The machine is about to stop."""
+        return self._read(self.sim.command("stop"))
+
     def lines(self, listing: str) -> list[str]:
-        """sessions, neighbours, routes, drops, log or print."""
+        """sessions, neighbours, routes, interfaces, drops, log or print."""
         return self.sim.command(listing)
 
     # --- the end ----------------------------------------------------------------------------------

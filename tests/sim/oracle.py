@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 from scapy.utils import checksum
 
-ETHERTYPE_IP, ETHERTYPE_ARP = 0x0800, 0x0806
-ICMP, TCP, UDP = 1, 6, 17
+ETHERTYPE_IP, ETHERTYPE_ARP, ETHERTYPE_IP6 = 0x0800, 0x0806, 0x86dd
+ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
 ICMP_ERRORS = {3, 4, 5, 11, 12}
 L4_MIN = {ICMP: 8, TCP: 20, UDP: 8}
+L4_MIN6 = {ICMP6: 4, TCP: 20, UDP: 8}
+L4_SUM6 = {ICMP6: 2, TCP: 16, UDP: 6}
+EXTENSIONS = {0, 43, 44, 60}
+ND = range(133, 138)
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,70 @@ def check_ip4(data: bytes, mtu: int, *, transport: bool = True) -> Ip4:
     return ip
 
 
+@dataclass(frozen=True)
+class Ip6:
+    """The fields of an IPv6 header that the checks need, and the transport message."""
+
+    length: int
+    hops: int
+    proto: int
+    chain: list[int]  # extension headers
+    src: bytes
+    dst: bytes
+    payload: bytes
+    is_fragment: bool
+
+
+def parse_ip6(data: bytes) -> Ip6:
+    assert len(data) >= 40, f"IPv6 header of {len(data)} bytes"
+    first, length, proto, hops = struct.unpack("!IHBB", data[:8])
+    assert first >> 28 == 6, f"IP version {first >> 28}"
+    at, chain, fragment = 40, [], False
+    while proto in EXTENSIONS and not fragment:
+        assert len(data) >= at + 8, "extension header beyond the end"
+        chain.append(proto)
+        fragment = proto == 44 and bool(int.from_bytes(data[at + 2:at + 4], "big") & 0xfff9)
+        proto, at = data[at], at + (8 if proto == 44 else (data[at + 1] + 1) * 8)
+    return Ip6(length, hops, proto, chain, data[8:24], data[24:40], data[at:40 + length], fragment)
+
+
+def transport_sum6(ip: Ip6) -> int:
+    """0 when the transport checksum is right (RFC 8200 section 8.1)."""
+    pseudo = ip.src + ip.dst + struct.pack("!IxxxB", len(ip.payload), ip.proto)
+    return checksum(pseudo + ip.payload)
+
+
+def check_icmp6(ip: Ip6) -> None:
+    kind, code = ip.payload[:2]
+    if kind in ND:
+        assert ip.hops == 255 and code == 0, f"neighbour discovery with hop limit {ip.hops}, code {code}"
+        assert ip.chain == [], "neighbour discovery with extension headers"
+    elif kind in (131, 132, 143):
+        assert ip.hops == 1 and ip.chain == [0], "MLD needs hop limit 1 and router alert"
+        assert ip.src == bytes(16) or ip.src[:2] == b"\xfe\x80", "MLD from a global address"
+    elif kind < 128:
+        assert ip.length + 40 <= 1280, f"ICMPv6 error of {ip.length + 40} bytes"
+        assert len(ip.payload) >= 48 and ip.payload[8] >> 4 == 6, "the quote of an error is no IPv6 packet"
+        assert ip.dst[0] != 0xff and ip.dst != bytes(16), "ICMPv6 error to a group"
+        assert kind != 2 or int.from_bytes(ip.payload[4:8], "big") >= 1280, "packet too big below 1280"
+
+
+def check_ip6(data: bytes, mtu: int, *, transport: bool = True) -> Ip6:
+    ip = parse_ip6(data)
+    assert ip.length + 40 == len(data), f"IPv6 length {ip.length} in {len(data)} bytes"
+    assert len(data) <= mtu, f"{len(data)} bytes on a link of {mtu}"
+    assert ip.hops > 0, "hop limit 0 on the wire"
+    assert ip.src[0] != 0xff, "a group as source"
+    if transport and not ip.is_fragment and ip.proto in L4_MIN6:
+        assert len(ip.payload) >= L4_MIN6[ip.proto], f"{len(ip.payload)} transport bytes"
+        at = L4_SUM6[ip.proto]
+        assert ip.payload[at:at + 2] != bytes(2) or ip.proto != UDP, "UDP without checksum"
+        assert transport_sum6(ip) == 0, "wrong transport checksum"
+        if ip.proto == ICMP6:
+            check_icmp6(ip)
+    return ip
+
+
 def check_arp(data: bytes) -> None:
     assert len(data) >= 28, "short ARP packet"
     hardware, protocol, sizes, operation = struct.unpack("!HHHH", data[:8])
@@ -97,11 +165,17 @@ def check_arp(data: bytes) -> None:
 
 
 def check_frame(frame: bytes, source_mac: str, mtu: int, sources: set[str] | None, *, transport: bool = True) -> None:
-    """`sources`: the only IPv4 sources allowed, None where any is."""
+    """`sources`: the only IPv4 sources allowed, None where any is; IPv6 may then pass as well."""
     assert len(frame) >= 14, "frame without Ethernet header"
     assert frame[6:12] == bytes.fromhex(source_mac.replace(":", "")), "not our MAC address as source"
     assert not frame[6] & 1
     kind = struct.unpack("!H", frame[12:14])[0]
+    if kind == ETHERTYPE_IP6:
+        ip = check_ip6(frame[14:], mtu, transport=transport)
+        assert sources is None or ip.dst[0] == 0xff or ip.src[:2] == b"\xfe\x80", "native IPv6 on the WAN"
+        if ip.dst[0] == 0xff:
+            assert frame[:6] == b"\x33\x33" + ip.dst[12:], "group in a frame to another"
+        return
     if kind == ETHERTYPE_ARP:
         check_arp(frame[14:])
         sender = socket.inet_ntoa(frame[28:32])
