@@ -86,8 +86,8 @@ def advertise(host: Host6, dst: str, *, target: str | None = None, mac: str | No
               r: int = 0, **fields: Any) -> Packet:
     """A host's answer."""
     target = target or host.ip
-    return IPv6(src=target, dst=dst, hlim=255, **fields) / ICMPv6ND_NA(tgt=target, R=r, S=s, O=o) \
-        / ICMPv6NDOptDstLLAddr(lladdr=mac or host.mac)
+    ip = {"src": target, "dst": dst, "hlim": 255, **fields}
+    return IPv6(**ip) / ICMPv6ND_NA(tgt=target, R=r, S=s, O=o) / ICMPv6NDOptDstLLAddr(lladdr=mac or host.mac)
 
 
 def kind6(sent: Sent) -> tuple[int, int]:
