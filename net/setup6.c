@@ -307,8 +307,8 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	char text[FMT_IP6];
 	uint32_t port = port_of(gw, &via->v6);
 	if (ip6_is_link_local(&via->v6))
-		return setup_fail("%s %s is link-local, which does not say on which side it is", key,
-		                  addr_text(text, via));
+		return setup_fail("%s %s is link-local, which does not say on which side it is",
+		                  key, addr_text(text, via));
 	if (port == GW_PORTS)
 		return setup_fail("%s %s lies in no network of lan.address or wan.address", key,
 		                  addr_text(text, via));

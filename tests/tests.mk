@@ -54,9 +54,9 @@ FUZZ_SECONDS ?= 60
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o) build/fuzz/obj/tests/fuzz/frames.o
+FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o) build/fuzz/obj/tests/fuzz/frames.o build/fuzz/obj/tests/fuzz/frames6.o
 # What only checks needs not be explored.
-FUZZ_PLAIN = tests/host/%.c tests/fuzz/frames.c
+FUZZ_PLAIN = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c
 build/fuzz/obj/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) $(FUZZ_FLAGS) $(if $(filter $(FUZZ_PLAIN),$<),,-fsanitize=fuzzer-no-link) -MMD -MP -c $< -o $@

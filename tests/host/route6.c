@@ -1,14 +1,20 @@
-/* An application for tests only: plain IPv6 routing between the two ports, and
- * nothing of IPv4 but answers to ping. It advertises the network of each IPv6
- * `lan.address` on the LAN. */
+/* An application for tests only: plain IPv6 routing between the two ports. It
+ * advertises the network of each IPv6 `lan.address` on the LAN. Of IPv4 it does nothing
+ * but answer to ping, and, where the WAN has an address, carry 2001:db8:a::/48 in a
+ * tunnel to 203.0.113.9, without any of the checks that a tunnel needs. */
 #include "tests/host/route6.h"
 
 #include "net/gw.h"
 #include "net/ip4.h"
 #include "net/ip6.h"
 
+#define TUNNEL_PEER 0xcb007109u /* 203.0.113.9 */
+#define TUNNEL_MTU  1400u
+
 static const char *init(struct gw *gw)
 {
+	static const ip6 tunnel = {{0x20, 1, 0x0d, 0xb8, 0, 10}},
+	                 nowhere = {{0x20, 1, 0x0d, 0xb8, 0, 11}};
 	const struct config_port *lan = &gw->config->port[CONFIG_LAN];
 	ra_start(gw, PORT_LAN, RA_LIFETIME_S, RA_PREF_LOW, lan->mtu);
 	for (uint32_t i = 0; i < lan->n_address; i++)
@@ -17,17 +23,32 @@ static const char *init(struct gw *gw)
 		                   ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS, RA_VALID_S,
 		                   RA_PREFERRED_S))
 			return "lan.address: more prefixes than can be advertised";
+	gw->app_mtu = TUNNEL_MTU;
+	if (gw->port[PORT_WAN].n_addr && (!gw_add_route6(gw, &tunnel, 48, NULL, PORT_APP) ||
+	                                  !gw_add_route6(gw, &nowhere, 48, NULL, PORT_NONE)))
+		return "too many routes";
 	return NULL;
 }
 
 static enum verdict route4(struct gw *gw, struct pkt *p)
 {
-	return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_FOREIGN);
+	if (!gw_is_own(gw, ip4_to(p)))
+		return gw_drop(gw, p, DROP_FOREIGN);
+	if (p->proto != PROTO_IP6)
+		return V_LOCAL;
+	return pkt_pull(p, p->l4) ? gw_input6(gw, p) : gw_drop(gw, p, DROP_IP_LENGTH);
 }
 
 static enum verdict route6(struct gw *gw, struct pkt *p)
 {
-	return p->out == PORT_APP ? gw_drop(gw, p, DROP_NO_ROUTE) : ip6_forward(gw, p);
+	if (p->out != PORT_APP)
+		return ip6_forward(gw, p);
+	if (p->port != PKT_PORT_SELF && ip6_forward(gw, p) != V_SEND6)
+		return V_DROP;
+	if (!pkt_push(p, IP4_MIN))
+		return gw_drop(gw, p, DROP_NO_PACKET);
+	ip4_build(gw, p, gw->port[PORT_WAN].addr[0].addr, ip4_of(TUNNEL_PEER), PROTO_IP6, 0);
+	return V_SEND;
 }
 
 const struct app app_route6 = {.init = init, .ip4 = route4, .ip6 = route6};

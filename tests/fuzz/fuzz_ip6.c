@@ -1,0 +1,319 @@
+/* libFuzzer: any IPv6 frame on any port, and out of a tunnel, with time passing. As
+ * fuzz_gw.c, with the router of tests/host/route6.c.
+ *
+ * Checked: each frame that leaves is well formed; in the end, after some silence, every
+ * packet is back, and what is counted about neighbours and groups is true. */
+#include "net/mld.h"
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/frames6.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_STEPS 200
+#define ETH       14u
+#define OUTER     34u /* Ethernet and the tunnel's IPv4 header */
+#define IP6       54u
+#define PEER      0xcb007109u /* 203.0.113.9 */
+#define OUR_END   0xcb007102u
+
+static const char config[] = "lan.address 2001:db8:1::1/64\n"
+                             "wan.address 2001:db8:2::2/64\n"
+                             "wan.address 203.0.113.2/24\n"
+                             "gateway 2001:db8:2::1\n"
+                             "route 2001:db8:c::/48 via 2001:db8:1::12\n"
+                             "neighbour 203.0.113.9 52:52:52:52:52:52\n"
+                             "neighbour 2001:db8:2::1 52:52:52:52:52:52\n"
+                             "neighbour 2001:db8:1::10 52:52:52:52:52:52\n"
+                             "lan.rdnss 2001:db8:1::1\n"
+                             "lan.dnssl example.org\n"
+                             "lan.pref64 64:ff9b::/96\n";
+
+static struct rig rig;
+static struct {
+	bool sums;                         /* every frame so far had right transport checksums */
+	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
+	uint32_t last_len[GW_PORTS];
+} run;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "fuzz_ip6: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	uint32_t mtu = r->gw.port[port].mtu;
+	run.last_len[port] = min_u32(len, FRAME_MAX);
+	memcpy(run.last[port], frame, run.last_len[port]);
+	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
+	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
+	                      : frame_check(frame, len, mtu, run.sums);
+	if (!bad && !is6 && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
+		bad = frame6_check(frame + OUTER, len - OUTER, mtu, run.sums);
+	if (bad)
+		fail(bad, frame, len);
+}
+
+static void start(struct input *in)
+{
+	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n";
+	uint8_t choice = input_u8(in);
+	run.sums = true;
+	memset(run.last_len, 0, sizeof run.last_len);
+	rig.sink = seen;
+	rig_reset(&rig, choice, 4 << 20, 1000000);
+	if (!rig_config(&rig, config, sizeof config - 1) ||
+	    (choice & 8 && !rig_config(&rig, small, sizeof small - 1)) ||
+	    (choice & 16 && !rig_config(&rig, off, sizeof off - 1)))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "route6", choice & 32 ? 12 : 64);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	if (choice & 1)
+		rig_advance(&rig, 4000000); /* the addresses are ours */
+}
+
+/* --- frames ---------------------------------------------------------------------- */
+
+static const uint8_t *mac_of(uint32_t port)
+{
+	return rig.gw.port[port].address.b;
+}
+
+/* An address out of all kinds there are, near ours. */
+static void address(uint8_t n, uint32_t port, uint8_t out[16])
+{
+	static const ip6 net[] = {
+	        {{0x20, 1, 0x0d, 0xb8, 0, 1}},      /* the LAN */
+	        {{0x20, 1, 0x0d, 0xb8, 0, 2}},      /* the WAN */
+	        {{0x20, 1, 0x0d, 0xb8, 0, 15}},     /* behind the router */
+	        {{0x20, 1, 0x0d, 0xb8, 0, 10}},     /* behind the tunnel */
+	        {{0xfe, 0x80}},                     /* link-local */
+	        {{0xff, 2}},                        /* groups */
+	        {{0xff, 2, [11] = 1, [12] = 0xff}}, /* solicited-node groups */
+	        {{0}},                              /* nobody */
+	};
+	memcpy(out, &net[n & 7], 16);
+	out[15] = (uint8_t)(n >> 3 & 7);
+	if ((n & 7) < 4 && n & 128)
+		out[15] |= 0x10;
+	if ((n & 7) == 4 && n & 64)
+		memcpy(out, &rig.gw.port[port].addr6[0].addr, 16);
+	if ((n & 7) == 6 && n & 64)
+		out[13] = 1;
+}
+
+/* Extension headers in front of a transport header; gives their length. */
+static uint32_t make_chain(struct input *in, uint8_t *at, uint8_t *next, uint8_t proto)
+{
+	static const uint8_t kinds[] = {0, 60, 43, 44, 51, 60, 44, 0};
+	uint8_t n = input_u8(in) & 3, *named = next;
+	uint32_t len = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t a = input_u8(in), b = input_u8(in);
+		*named = kinds[a & 7];
+		uint8_t *h = at + len;
+		memset(h, 0, 16);
+		h[1] = *named == 44 ? 0 : (uint8_t)(a >> 3 & 1);
+		h[2] = *named == 44 ? 0 : b;
+		h[3] = *named == 44 ? b : (uint8_t)(a >> 4);
+		named = h;
+		len += (h[1] + 1u) * 8;
+	}
+	*named = proto;
+	return len;
+}
+
+static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
+{
+	static const uint8_t protos[] = {17, 6, 58, 59, 58, 17, 58, 50};
+	uint8_t a = input_u8(in), from[16], to[16], next;
+	address(input_u8(in), port, from);
+	address(input_u8(in), port, to);
+	uint32_t n = a & 8 ? make_chain(in, f + IP6, &next, protos[a & 7]) : 0;
+	if (!(a & 8))
+		next = protos[a & 7];
+	uint32_t data = (uint32_t)(a >> 5) * 180;
+	uint8_t *l4 = f + IP6 + n;
+	memset(l4, 0, 20 + data);
+	if (protos[a & 7] == 58)
+		l4[0] = a & 16 ? input_u8(in) : 128;
+	if (protos[a & 7] == 6)
+		l4[12] = 0x50;
+	return frame6_ip(f, mac_of(port), from, to, next, a & 16 ? 1 : 64, n + 20 + data);
+}
+
+/* Neighbour discovery and multicast listener discovery, nearly right. */
+static uint32_t make_message(struct input *in, uint8_t *f, uint32_t port)
+{
+	static const uint8_t kinds[] = {135, 136, 133, 134, 130, 131, 137, 135};
+	static const uint8_t alert[] = {58, 0, 5, 2, 0, 0, 1, 0};
+	uint8_t a = input_u8(in), b = input_u8(in), from[16], to[16], target[16];
+	uint8_t kind = kinds[a & 7], *l4 = f + IP6;
+	bool mld = kind == 130 || kind == 131;
+	address(input_u8(in), port, from);
+	address(input_u8(in), port, to);
+	address(b, port, target);
+	uint32_t n = mld ? 8 : 0, fixed = kind == 134 ? 16 : kind == 133 ? 8 : 24;
+	memcpy(l4, alert, n);
+	l4 += n;
+	memset(l4, 0, 64);
+	l4[0] = kind;
+	l4[4] = kind == 136 ? (uint8_t)(a & 0xe0) : 0;
+	if (mld)
+		l4[5] = b;
+	if (fixed == 24)
+		memcpy(l4 + 8, target, 16);
+	n += fixed + (mld && a & 16 ? 4u : 0);
+	if (!mld && a & 8) { /* the sender's MAC address */
+		l4[fixed] = kind == 136 ? 2 : 1;
+		l4[fixed + 1] = 1;
+		memset(l4 + fixed + 2, 0x52 + (a >> 6), 6);
+		n += 8;
+	}
+	return frame6_ip(f, mac_of(port), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
+}
+
+/* The packet that left a port last, turned around. */
+static uint32_t make_answer(uint8_t *f, uint32_t port)
+{
+	uint32_t len = run.last_len[port];
+	memcpy(f, run.last[port], len);
+	if (len >= ETH && f[12] == 0x86)
+		frame6_answer(f, len);
+	else
+		frame_answer(f, len);
+	memcpy(f, mac_of(port), 6);
+	return len;
+}
+
+static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
+	for (uint32_t i = 0; i < n; i++)
+		f[i] = input_u8(in);
+	if (n >= 6 && f[0] & 2)
+		memcpy(f, mac_of(port), 6);
+	return n;
+}
+
+/* Puts an IPv6 frame into the tunnel, as if from its far end. */
+static uint32_t wrap(uint8_t *f, uint32_t len)
+{
+	if (len <= ETH || len > FRAME_MAX - 20)
+		return len;
+	memmove(f + OUTER, f + ETH, len - ETH);
+	return frame_ip4(f, mac_of(PORT_WAN), PEER, OUR_END, 41, len - ETH);
+}
+
+/* Overwrites some bytes, or cuts the frame. */
+static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
+		uint32_t at = how & 4 ? ETH + input_u8(in) % 80u : input_u16(in);
+		f[at % len] = input_u8(in);
+	}
+	if (how & 8)
+		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	if (how & 16)
+		run.sums = false;
+	return len;
+}
+
+static void frame(struct input *in, uint8_t op)
+{
+	uint8_t f[FRAME_MAX + 64];
+	uint32_t port = op >> 7, len;
+	bool is_raw = (op & 7) == 5;
+	memset(f, 0, sizeof f);
+	switch (op & 7) {
+	case 0:
+	case 1:
+		len = make_packet(in, f, port);
+		break;
+	case 2:
+	case 4:
+		len = make_message(in, f, port);
+		break;
+	case 3:
+		len = make_answer(f, port);
+		break;
+	default:
+		len = make_raw(in, f, port);
+		run.sums = false;
+	}
+	if (op & 64)
+		len = spoil(in, f, len);
+	if (run.sums && !is_raw && len > ETH && f[12] == 0x86)
+		frame6_repair(f + ETH, len - ETH);
+	if (op & 32 && port == PORT_WAN)
+		len = wrap(f, len);
+	frame_repair(f, len);
+	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+}
+
+/* --- the rest --------------------------------------------------------------------- */
+
+static void check_tables(void)
+{
+	uint32_t asking = 0;
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+			const struct neigh *n = &rig.gw.neigh.entry[s][w];
+			asking += n->is6 && n->state == NEIGH_ASKING;
+		}
+	if (asking != rig.gw.neigh.n_asking6)
+		fail("questions are miscounted", NULL, 0);
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		if (rig.gw.port[i].n_groups > MLD_GROUPS)
+			fail("too many groups", NULL, 0);
+}
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		rig.stalled[i] = false;
+		rig_link(&rig, i, true);
+	}
+	rig_flush(&rig);
+	check_tables();
+	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
+	rig_advance(&rig, 12000000);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+		fail("packets are lost", NULL, 0);
+	check_tables();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (int step = 0; step < MAX_STEPS && in.left; step++) {
+		uint8_t op = input_u8(&in);
+		uint32_t port = op >> 7;
+		switch (op & 7) {
+		case 6: /* up to 6.5 s */
+			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
+			break;
+		case 7:
+			if (op & 8)
+				rig.stalled[port] = op & 16;
+			else
+				rig_link(&rig, port, op & 16);
+			rig_flush(&rig);
+			break;
+		default:
+			frame(&in, op);
+		}
+	}
+	end();
+	return 0;
+}
