@@ -229,15 +229,35 @@ def test_error_about(six: Gateway, packet: Packet) -> None:
 # --- the rate (section 2.4 (f)) ----------------------------------------------------------------------------
 
 
+def errors(gateway: Gateway, host: Host6, packet: Packet, n: int = 300) -> int:
+    """How many errors n copies of a packet cause."""
+    return sum(len(sent) for sent in gateway.send_many([(host.port, frame(host, packet))] * n))
+
+
 def test_s24_f_rate_of_errors_is_limited(six: Gateway) -> None:
-    flood = [(LAN, frame(A6, expired() / UDP()))] * 300
+    """One network gets a burst of 50, then 250 a second at most; one error costs one or two of them."""
     six.wait(5)
-    sent = sum(len(one) for one in six.send_many(flood))
-    assert 50 < sent < 100
+    sent = errors(six, A6, expired() / UDP())
+    assert 25 < sent < 50
     stats = six.stats()
     assert (stats["icmp_errors_sent"], stats["icmp_errors_suppressed"]) == (sent, 300 - sent)
-    six.wait(0.02)
-    assert 10 <= sum(len(one) for one in six.send_many(flood)) <= 20
+    assert errors(six, A6, expired(src=B6.ip) / UDP()) == 0  # its neighbour has the same share
+    six.wait(0.08)
+    assert 10 <= errors(six, A6, expired() / UDP()) <= 20
+
+
+def test_s24_f_one_network_does_not_use_up_anothers_errors(six: Gateway) -> None:
+    six.wait(5)
+    errors(six, A6, expired() / UDP())
+    assert 10 < errors(six, ROUTER6, IPv6(src=FAR6, dst=A6.ip, hlim=1) / UDP()) < 50
+
+
+def test_s24_f_packet_too_big_has_a_budget_of_its_own(start: Start) -> None:
+    """Without it path MTU discovery would be at the mercy of who floods."""
+    six = start6(start, SIX + "wan.mtu 1280\n")
+    six.wait(5)
+    errors(six, A6, expired() / UDP())
+    assert 25 < errors(six, A6, IPv6(src=A6.ip, dst=FAR6) / UDP() / bytes(1300)) < 50
 
 
 def test_errors_do_not_need_a_packet_that_is_not_there(six: Gateway) -> None:
