@@ -102,6 +102,7 @@ def test_a_held_syn_that_gets_in_after_all(start: Start) -> None:
     assert gateway.wait(8) == []
 
 
+@pytest.mark.virtual
 def test_a_forwarded_service_survives_a_scan(start: Start) -> None:
     """One inside host has filled the table; a server inside still gets its clients."""
     gateway = start(NAT + f"nat.forward tcp 80 {B.ip}:80\n")

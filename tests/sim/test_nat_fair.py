@@ -33,6 +33,7 @@ def back(gateway: Gateway, n: int) -> list[Sent]:
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
+@pytest.mark.virtual
 def test_one_host_cannot_keep_all_ports(start: Start, kind: str) -> None:
     """Who took all ports of a range loses some that nobody answered, to those who have fewer, and those only."""
     gateway = start(MANY)
@@ -105,6 +106,7 @@ def test_answered_strangers_use_up_the_host_limit(start: Start) -> None:
 
 
 @pytest.mark.parametrize("filling", ["udp", "tcp", "tcp answered", "one address"])
+@pytest.mark.virtual
 def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
     """They fill the table through a forwarded port; inside hosts open what they like, and what was
     taken up stays."""
@@ -137,6 +139,7 @@ def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
     assert gateway.drops() == {}
 
 
+@pytest.mark.virtual
 def test_strangers_let_in_by_the_filter(start: Start) -> None:
     """The same over the mapping of a host that only sends."""
     gateway = start(SMALL + "nat.filtering endpoint-independent\n")
@@ -165,6 +168,7 @@ def test_a_session_taken_up_is_not_evicted(start: Start) -> None:
 
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
+@pytest.mark.virtual
 def test_ended_connections_give_way(start: Start, how: str) -> None:
     gateway = start(SMALL)
     for n in range(200):

@@ -292,6 +292,7 @@ def test_full_table_keeps_old_sessions(start: Start) -> None:
 
 
 @pytest.mark.parametrize("how", ["udp to many", "tcp to many", "tcp from many ports", "icmp to many", "gre to many"])
+@pytest.mark.virtual
 def test_a_scanner_takes_nobodys_service(start: Start, how: str) -> None:
     """One host fills the table with sessions that nobody answers; the others open theirs and keep theirs."""
     gateway = start(SMALL + f"neighbour 192.168.1.50 {B.mac}\n")

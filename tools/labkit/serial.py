@@ -125,7 +125,8 @@ class Console:
         # An answer ends with an empty line; the empty answer is nothing else. (A pattern
         # that took the answer with it would be tried at each of its places.)
         begin = self._place
-        return self.text[begin:self.expect(r"^\n", timeout).start()]
+        end = self.expect(r"^\n", timeout).start()
+        return self.text[begin:end]
 
     def stats(self) -> dict[str, int]:
         """The answer of `stats`: every counter and gauge by its full name, labels included."""
