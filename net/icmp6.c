@@ -60,11 +60,14 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 	return !ip6_bad_source(gw, p);
 }
 
-/* The addressee's network of 64 bits as the key of its share of the errors, by a secret
- * hash: nobody can choose a network that shares with another. */
+/* The addressee as the key of its share of the errors, by a secret hash: nobody can
+ * choose an address that shares with another. */
 static uint32_t addressee(const struct gw *gw, const ip6 *a)
 {
-	return ip6_word(a, 0) * gw->neigh.mul[0] + ip6_word(a, 1) * gw->neigh.mul[1];
+	uint32_t h = 0;
+	for (uint32_t i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
+		h += ip6_word(a, i) * gw->neigh.mul[i];
+	return h;
 }
 
 void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
