@@ -193,9 +193,10 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 	return gw->app->ip6(gw, p);
 }
 
-static __attribute__((noinline)) void ip6_frame(struct gw *gw, struct pkt *p)
+static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct gw_port *in,
+                                                struct pkt *p)
 {
-	if (UNLIKELY(!gw->app->ip6)) {
+	if (UNLIKELY(in->n_addr6 == 0)) {
 		gw_discard(gw, p, DROP_IPV6);
 		return;
 	}
@@ -247,7 +248,7 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct p
 	if (LIKELY(be16_raw(eth->type) == swap16(ETH_IP4)))
 		settle(gw, p, ip4_input(gw, p));
 	else if (be16_raw(eth->type) == swap16(ETH_IP6))
-		ip6_frame(gw, p);
+		ip6_frame(gw, in, p);
 	else
 		other_frame(gw, p, be16_get(eth->type));
 }

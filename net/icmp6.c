@@ -74,7 +74,8 @@ void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, u
 {
 	const struct ip6_hdr *about = ip6_header(p);
 	enum gw_error_kind kind = type == ICMP6_TOO_BIG ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER;
-	if (!may_tell(gw, p, type, code) || !gw_error_allowed(gw, kind, addressee(gw, &about->from)))
+	if (!may_tell(gw, p, type, code) ||
+	    !gw_error_allowed(gw, kind, addressee(gw, &about->from)))
 		return;
 	const ip6 *own = &about->to;
 	if (!gw_is_own6(gw, p->port, own))

@@ -7,6 +7,8 @@
  * counts as an unknown protocol. */
 #define EXTENSIONS_MAX 8u
 
+const bool ip6_is_plain[256] = {[PROTO_TCP] = true, [PROTO_UDP] = true, [PROTO_ICMP6] = true};
+
 bool ip6_is_extension(uint8_t proto)
 {
 	return proto == PROTO_HOP_BY_HOP || proto == PROTO_ROUTING || proto == PROTO_FRAGMENT ||

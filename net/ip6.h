@@ -133,6 +133,9 @@ enum verdict ip6_special(struct gw *gw, struct pkt *p);
 
 /* --- bodies on the way of every packet ------------------------------------- */
 
+/* The transport protocols of most packets. */
+extern const bool ip6_is_plain[256];
+
 /* ip6_parse for what is rarer: extension headers, and all that is wrong. */
 enum drop ip6_parse_rare(struct pkt *p) MUST_USE;
 
@@ -144,7 +147,7 @@ static inline enum drop ip6_parse(struct pkt *p)
 	uint32_t len = be16_get(h->len);
 	if (UNLIKELY(len > p->len - IP6_MIN))
 		return DROP_IP_LENGTH;
-	if (UNLIKELY(h->next != PROTO_TCP && h->next != PROTO_UDP && h->next != PROTO_ICMP6))
+	if (UNLIKELY(!ip6_is_plain[h->next]))
 		return ip6_parse_rare(p);
 	p->len = p->total = IP6_MIN + len; /* without the link's padding */
 	p->l4 = IP6_MIN;
@@ -156,11 +159,13 @@ static inline enum drop ip6_parse(struct pkt *p)
 
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 {
-	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), c = ip6_word(to, 2), d = ip6_word(to, 3);
+	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), d = ip6_word(to, 3);
 	const struct gw_route6 *r = gw->route6, *end = r + gw->n_routes6;
 	for (; r < end; r++) {
-		if ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1] ||
-		    (c & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3])
+		if ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1])
+			continue;
+		if (UNLIKELY(r->len > 64) &&
+		    ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3]))
 			continue;
 		p->out = r->port;
 		p->hop = r->hop;

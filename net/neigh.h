@@ -118,10 +118,11 @@ static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
 	return t->entry[addr_raw * t->mul[3] >> 24];
 }
 
+/* The network counts little: there are few of them on a link, and in each of them any
+ * two hosts are as unlikely to meet as before. */
 static inline struct neigh *neigh_set6(struct neigh_table *t, const ip6 *a)
 {
-	uint32_t h = ip6_word(a, 0) * t->mul[0] + ip6_word(a, 1) * t->mul[1] +
-	             ip6_word(a, 2) * t->mul[2] + ip6_word(a, 3) * t->mul[3];
+	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[2] + ip6_word(a, 3) * t->mul[3];
 	return t->entry[h >> 24];
 }
 _Static_assert(NEIGH_SETS == 256, "the sets are the upper eight bits");
@@ -163,9 +164,11 @@ static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t port, u
 static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t port, const ip6 *addr)
 {
 	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
-	uint32_t ready = NEIGH_READY6 | port;
-	for (; n < end; n++)
-		if (LIKELY(n->ready == ready && neigh_is(n, addr)))
+	uint16_t ready = (uint16_t)(NEIGH_READY6 | port);
+	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
+		return n; /* as most often */
+	for (n++; n < end; n++)
+		if (n->ready == ready && neigh_is(n, addr))
 			return n;
 	return NULL;
 }
