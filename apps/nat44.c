@@ -119,17 +119,14 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	return NULL;
 }
 
-static const char *nat_init(struct gw *gw)
+const char *nat_start(struct gw *gw)
 {
 	const struct config_nat *c = &gw->config->nat;
+	struct nat *n = nat_of(gw);
 	if (gw->port[PORT_LAN].n_addr == 0)
-		return "lan.address: an IPv4 address is required by nat";
+		return "lan.address: an IPv4 address is required by the NAT";
 	if (gw->port[PORT_WAN].n_addr == 0)
-		return "wan.address: an IPv4 address is required by nat";
-	struct nat *n = alloc(sizeof *n, 64);
-	if (!n)
-		return "not enough memory";
-	gw->state = n;
+		return "wan.address: an IPv4 address is required by the NAT";
 	n->filtering = c->filtering;
 	n->host_limit = c->host_limit;
 	n->hairpin = c->hairpin;
@@ -139,6 +136,12 @@ static const char *nat_init(struct gw *gw)
 	const char *bad = set_externals(gw, n);
 	set_lifetimes(n, c);
 	return bad ? bad : set_forwards(gw, n);
+}
+
+static const char *nat_init(struct gw *gw)
+{
+	gw->state = alloc(sizeof(struct nat), 64);
+	return gw->state ? nat_start(gw) : "not enough memory";
 }
 
 /* --- UDP and TCP ------------------------------------------------------------------------ */
@@ -516,15 +519,15 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 	return translate_in(gw, n, p, external);
 }
 
-static enum verdict nat_ip4(struct gw *gw, struct pkt *p)
+enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 {
-	struct nat *n = gw->state;
+	struct nat *n = nat_of(gw);
 	return p->port == PORT_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
 }
 
-static bool nat_tick(struct gw *gw)
+bool nat_tick(struct gw *gw)
 {
-	struct nat *n = gw->state;
+	struct nat *n = nat_of(gw);
 	nat_syn_tick(gw, &n->syns);
 	return nat_table_tick(&n->table, gw->now_s, TICK_SESSIONS);
 }

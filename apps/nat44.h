@@ -20,6 +20,19 @@ struct nat {
 	uint64_t table_full;
 };
 
+/* The NAT of an application that has one: its state begins with it. */
+static inline struct nat *nat_of(const struct gw *gw)
+{
+	return gw->state;
+}
+
+/* The hooks of struct app, for an application that has a NAT beside its own work.
+ * nat_start sets up the NAT in gw->state, whose memory is there and zero. */
+const char *nat_start(struct gw *gw);
+enum verdict nat_ip4(struct gw *gw, struct pkt *p);
+bool nat_tick(struct gw *gw);
+bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+
 /* Which of our protocols an IP protocol is. */
 static inline uint8_t nat_proto_of(uint8_t ip_proto)
 {
@@ -90,9 +103,6 @@ static inline uint32_t nat_other_remote(uint8_t ip_proto, uint32_t rem_ip)
 {
 	return ip_proto == PROTO_IP6 ? 0 : rem_ip;
 }
-
-/* Listings (nat44_show.c). */
-bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 /* --- bodies on the way of every packet ------------------------------------- */
 

@@ -62,7 +62,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct nat *n = gw->state;
+	const struct nat *n = nat_of(gw);
 	return what == SHOW_STATS ? show_stats(n, cursor, buf, size)
 	                          : show_session(gw, n, cursor, buf, size);
 }
