@@ -130,7 +130,7 @@ const char *nat_start(struct gw *gw)
 	n->filtering = c->filtering;
 	n->host_limit = c->host_limit;
 	n->hairpin = c->hairpin;
-	n->has_router41 = c->has_protocol41;
+	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);

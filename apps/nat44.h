@@ -15,6 +15,7 @@ struct nat {
 	uint32_t filtering;                      /* enum nat_filtering */
 	uint32_t host_limit;                     /* sessions of one inside host; 0: no limit */
 	bool hairpin;
+	bool no_protocol41; /* it belongs to somebody else in this gateway */
 	bool has_router41;
 	uint32_t router41; /* the inside host for protocol 41, raw */
 	uint64_t table_full;

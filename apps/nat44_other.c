@@ -9,9 +9,10 @@
  * cannot pass a translation that does not know them; they are dropped. */
 #include "apps/nat44.h"
 
-static bool cannot_pass(uint8_t ip_proto)
+static bool cannot_pass(const struct nat *n, uint8_t ip_proto)
 {
-	return ip_proto == PROTO_AH || ip_proto == PROTO_DCCP || ip_proto == PROTO_UDPLITE;
+	return ip_proto == PROTO_AH || ip_proto == PROTO_DCCP || ip_proto == PROTO_UDPLITE ||
+	       (ip_proto == PROTO_IP6 && n->no_protocol41);
 }
 
 struct nat_session *nat_other_find(const struct nat *n, uint32_t ext_ip, uint32_t rem_ip,
@@ -26,7 +27,7 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 	const struct ip4_hdr *h = ip4_header(p);
 	uint32_t in_ip = ip4_raw(h->from);
 	enum verdict v = V_DROP;
-	if (cannot_pass(p->proto)) {
+	if (cannot_pass(n, p->proto)) {
 		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_PROTOCOL, 0);
 		return gw_drop(gw, p, DROP_PROTOCOL);
 	}
@@ -76,7 +77,7 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 	bool anew = !s && p->proto == PROTO_IP6 && n->has_router41 &&
 	            nat_external_for(&n->table, n->router41) == external;
 	if (!s && !anew)
-		return gw_drop(gw, p, cannot_pass(p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);
+		return gw_drop(gw, p, cannot_pass(n, p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);
 	if (nat_route_in(gw, p, anew ? n->router41 : nat_mapping_of(n, s)->in_ip) != V_SEND)
 		return V_DROP;
 	if (anew && !(s = router41(gw, n))) {

@@ -21,6 +21,7 @@ enum app_show { SHOW_STATS, SHOW_SESSIONS };
 
 struct app {
 	bool promiscuous; /* the ports take every frame */
+	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
 	/* Sets the application up from gw->config, with memory from alloc();
 	 * gives NULL or the text of what is wrong. */
 	const char *(*init)(struct gw *gw);

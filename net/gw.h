@@ -256,7 +256,8 @@ bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST
 /* The same with an ICMPv6 error about an IPv6 packet, data at its header, parsed and
  * otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section
  * 2.4 (e) and (f), and sends none to a source that cannot be on the side the packet
- * came from. `rest` is MTU or pointer. */
+ * came from; only ICMP6_POLICY is for such a source, and goes to the station that sent
+ * the packet (which must be as it came). `rest` is MTU or pointer. */
 void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 /* Runs timers: neighbours, fragments, the application. Called

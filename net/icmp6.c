@@ -40,6 +40,27 @@ void icmp6_send(struct gw *gw, uint32_t port, struct pkt *p, const ip6 *from, co
 	gw_transmit(gw, &gw->port[port], p);
 }
 
+/* "Source address failed ingress policy" (RFC 4443 section 3.1, code 5) is for a host
+ * that took an address of another router's prefix: no route of ours leads to it. So
+ * the error goes to the station that sent the packet, and stays on that link. */
+static bool answers_station(uint8_t type, uint8_t code)
+{
+	return type == ICMP6_UNREACHABLE && code == ICMP6_POLICY;
+}
+
+/* The Ethernet header of a packet as it came. */
+static const struct eth_hdr *eth_of(const struct pkt *p)
+{
+	return (const struct eth_hdr *)(p->data - sizeof(struct eth_hdr));
+}
+
+static bool station_may_ask(const struct gw *gw, const struct pkt *p)
+{
+	const ip6 *from = &ip6_header(p)->from;
+	return p->port < GW_PORTS && !mac_is_group(&eth_of(p)->from) && !ip6_is_special(from) &&
+	       !gw_address6(gw, p->port, from);
+}
+
 /* RFC 4443 section 2.4 (e): never about an error or a redirect, or what might be one;
  * about a multicast only what path MTU discovery and unknown options need; never to
  * a source that is no single host reachable where the packet came from. */
@@ -57,7 +78,7 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 	        type == ICMP6_TOO_BIG || (type == ICMP6_PARAMETER && code == ICMP6_OPTION);
 	if (!about_group && (ip6_is_group(&ip6_header(p)->to) || p->flags & PKT_L2_GROUP))
 		return false;
-	return !ip6_bad_source(gw, p);
+	return answers_station(type, code) ? station_may_ask(gw, p) : !ip6_bad_source(gw, p);
 }
 
 /* The addressee as the key of its share of the errors, by a secret hash: nobody can
@@ -92,10 +113,14 @@ void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, u
 	icmp->code = code;
 	icmp->rest = be32_of(rest);
 	memcpy(icmp + 1, p->data, quote);
+	gw->icmp_errors++;
+	if (answers_station(type, code)) {
+		icmp6_send(gw, p->port, e, own, &about->from, &eth_of(p)->from, IP6_HOPS);
+		return;
+	}
 	ip6_build(e, own, &about->from, PROTO_ICMP6, IP6_HOPS);
 	ip6_sum(e, offsetof(struct icmp6_hdr, sum));
 	if (ip6_is_link_local(&about->from))
 		ip6_to_link(e, p->port);
-	gw->icmp_errors++;
 	gw_send6(gw, e);
 }

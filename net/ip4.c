@@ -95,9 +95,7 @@ const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to)
 	return NULL;
 }
 
-/* All ones or all zeros in the host part of a connected network that has room
- * for them (RFC 3021: /31 has neither). */
-static bool network_broadcast(const struct gw_port *port, ip4 a)
+bool ip4_is_broadcast(const struct gw_port *port, ip4 a)
 {
 	for (uint32_t i = 0; i < port->n_addr; i++) {
 		uint32_t mask = addr_mask4(port->addr[i].len);
@@ -118,7 +116,7 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 	const struct gw_route *r = ip4_route_for(gw, from);
 	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
 		return true;
-	return !r || r->port != p->port || network_broadcast(&gw->port[p->port], from);
+	return !r || r->port != p->port || ip4_is_broadcast(&gw->port[p->port], from);
 }
 
 enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
@@ -129,7 +127,7 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (network_broadcast(&gw->port[i], to))
+		if (ip4_is_broadcast(&gw->port[i], to))
 			return DROP_MULTICAST;
 	/* A unicast packet in a broadcast frame (RFC 1812 section 5.3.4). */
 	return p->flags & PKT_L2_GROUP ? DROP_MULTICAST : DROP_NONE;

@@ -48,6 +48,10 @@ static inline bool ip4_no_host(ip4 a)
  * that leaves by another port. */
 bool ip4_bad_source(const struct gw *gw, const struct pkt *p);
 
+/* All ones or all zeros in the host part of one of the port's networks that has room
+ * for them (RFC 3021: /31 has neither). */
+bool ip4_is_broadcast(const struct gw_port *port, ip4 a);
+
 /* Why the destination cannot be forwarded to: DROP_NONE, or multicast,
  * broadcast, loopback, this-network, class E. */
 enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p);

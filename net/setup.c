@@ -204,7 +204,7 @@ const char *gw_init(struct gw *gw)
 	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		const char *bad = setup_port(gw, i);
-		if (!bad && gw->app->ip6)
+		if (!bad && gw->app->ip6 && !(i == PORT_WAN && gw->app->no_wan6))
 			bad = setup_port6(gw, i);
 		if (bad)
 			return bad;

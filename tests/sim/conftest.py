@@ -22,6 +22,7 @@ from gateway import Gateway  # noqa: E402
 from image import NICS, Image  # noqa: E402
 from labkit import pytests  # noqa: E402
 from simulator import BUILDS, Simulator  # noqa: E402
+from tunnel import SETUPS, Tunnel  # noqa: E402
 
 
 FEW = 2  # of one test on one NIC
@@ -97,3 +98,10 @@ def start(sim: Simulator | Image) -> Iterator[Callable[..., Gateway]]:
 def gateway(start: Callable[..., Gateway]) -> Gateway:
     """A NAT with the usual configuration."""
     return start()
+
+
+@pytest.fixture(params=list(SETUPS))
+def tunnel(request: pytest.FixtureRequest, start: Callable[..., Gateway]) -> Tunnel:
+    """A 6to4 gateway: with its NAT, without, and behind another one; its addresses are in use."""
+    config, outer = SETUPS[request.param]
+    return Tunnel(start(config, "6to4"), outer)

@@ -144,6 +144,8 @@ class Gateway:
             if self.checked:
                 oracle.check_frame(one.raw, PORT_MAC[one.port], self.mtu[one.port], self.sources[one.port],
                                    transport=transport)
+                if self.app == "6to4" and one.port == WAN:
+                    oracle.check_uplink(one.raw, transport=transport)
             sent.append(one)
         return sent
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from scapy.utils import checksum
 
 ETHERTYPE_IP, ETHERTYPE_ARP, ETHERTYPE_IP6 = 0x0800, 0x0806, 0x86dd
-ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
+ICMP, TCP, UDP, IP6, ICMP6 = 1, 6, 17, 41, 58
 ICMP_ERRORS = {3, 4, 5, 11, 12}
 L4_MIN = {ICMP: 8, TCP: 20, UDP: 8}
 L4_MIN6 = {ICMP6: 4, TCP: 20, UDP: 8}
@@ -155,6 +155,20 @@ def check_ip6(data: bytes, mtu: int, *, transport: bool = True) -> Ip6:
         if ip.proto == ICMP6:
             check_icmp6(ip)
     return ip
+
+
+def check_uplink(frame: bytes, *, transport: bool = True) -> None:
+    """A frame on the WAN of a 6to4 router: no IPv6 but in tunnel packets as RFC 4213 section 3 wants them."""
+    assert frame[12:14] != b"\x86\xdd", "IPv6 on the WAN"
+    if frame[12:14] != b"\x08\x00":
+        return
+    ip = parse_ip4(frame[14:])
+    if ip.proto != IP6:
+        return
+    assert not ip.fragment & 0x4000, "tunnel packet with DF"
+    assert len(ip.header) == 20, "tunnel packet with options"
+    if not ip.is_fragment:
+        check_ip6(ip.payload, 1480, transport=transport)
 
 
 def check_arp(data: bytes) -> None:
