@@ -242,8 +242,9 @@ static void do_prefix(char *rest)
 
 static void do_check(void)
 {
-	const struct nat *n = rig.gw.state;
-	const char *bad = strcmp(rig.config.app, "nat") == 0 ? nat_check(&n->table) : NULL;
+	bool has_nat = strcmp(rig.config.app, "nat") == 0 ||
+	               (strcmp(rig.config.app, "6to4") == 0 && rig.config.tun.nat);
+	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table) : NULL;
 	if (bad)
 		error(bad);
 }
