@@ -45,7 +45,6 @@ from tunnel import (
     ip6,
     ping6,
     sized,
-    told,
 )
 
 Start = Callable[..., Gateway]
@@ -230,7 +229,7 @@ def test_loop_between_two_tunnels(tunnel: Tunnel) -> None:
 
 @pytest.mark.parametrize("proto", [41, 4])
 def test_nested_tunnels(tunnel: Tunnel, proto: int) -> None:
-    inside = bytes(ping6(FAR6, HOST6)) if proto == 41 else bytes(IP(src=FAR, dst=OUTSIDE, proto=41) / Raw(bytes(back())))
+    inside = bytes(back()) if proto == 41 else bytes(IP(src=FAR, dst=OUTSIDE, proto=41) / Raw(bytes(back())))
     refused(tunnel, IPv6(src=FAR6, dst=HOST6, nh=proto) / Raw(inside), "nested-tunnel")
     refused(tunnel, IPv6(src=FAR6, dst=OWN6, nh=proto) / Raw(inside), "nested-tunnel")
     refused(tunnel, IPv6(src=FAR6, dst=HOST6) / IPv6ExtHdrDestOpt(nh=proto) / Raw(inside), "nested-tunnel")
