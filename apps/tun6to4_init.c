@@ -223,6 +223,27 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 	return true;
 }
 
+/* Our address on the LAN, and the advertisements there. Hosts should prefer any other
+ * router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
+static const char *start_lan(struct gw *gw, uint64_t lan)
+{
+	const struct gw_port *port = &gw->port[PORT_LAN];
+	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
+	bool have = false, rd = gw->config->rd.has_prefix;
+	/* Host number 1, unless the configuration gives us another one in that network. */
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		have |= addr_in6(&port->addr6[i].addr, &net, 64);
+	const char *bad = have ? NULL : gw_add_address6(gw, PORT_LAN, &router, 64);
+	if (bad)
+		return bad;
+	ra_start(gw, PORT_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
+	         min_u32(gw->app_mtu, port->mtu));
+	return ra_set_prefix(gw, PORT_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
+	                     RA_VALID_S, RA_PREFERRED_S)
+	               ? NULL
+	               : "too many prefixes to advertise";
+}
+
 const char *tun_setup(struct gw *gw, struct tun *t)
 {
 	uint64_t site = 0, lan = 0;
@@ -244,13 +265,7 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 	set_closer(t);
 	set_header(gw, t);
 	reasm_init(gw, &t->reasm);
-	/* Host number 1, unless the configuration gives us another one in that network. */
-	ip6 router = address_of(lan, 1);
-	const struct gw_port *port = &gw->port[PORT_LAN];
-	bool have = false;
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		have |= addr_in6(&port->addr6[i].addr, &router, 64);
-	bad = have ? NULL : gw_add_address6(gw, PORT_LAN, &router, 64);
+	bad = start_lan(gw, lan);
 	if (bad)
 		return bad;
 	uint32_t domain_len = c->rd.has_prefix ? c->rd.prefix.len : 16;

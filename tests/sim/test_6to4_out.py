@@ -6,11 +6,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gateway import A, LAN, OUTSIDE, ROUTER, WAN, Gateway, only
+from gateway import A, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, only
 from pieces import is_fragment, join
-from scapy.layers.inet import IP, TCP
-from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, UDP
-from scapy.packet import Raw
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import (
+    ICMPv6ND_NA,
+    ICMPv6ND_NS,
+    ICMPv6ND_RA,
+    ICMPv6ND_RS,
+    ICMPv6NDOptDstLLAddr,
+    ICMPv6NDOptMTU,
+    ICMPv6NDOptPrefixInfo,
+    ICMPv6NDOptSrcLLAddr,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+)
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
 from simulator import Refused
 from tunnel import (
     COLOCATED,
@@ -349,6 +362,55 @@ def test_its_own_address(start: Start) -> None:
     assert any("2002:cb00:7102:1::/64" in line for line in gateway.lines("routes"))
     gateway = start(config + "\n6to4.subnet 65535\n", "6to4")
     assert any("2002:cb00:7102:ffff::/64" in line for line in gateway.lines("routes"))
+
+
+# --- what the LAN is told ---------------------------------------------------------------------------------
+
+
+def advertised(start: Start, config: str) -> Packet:
+    """The answer to a router solicitation."""
+    gateway = start(config.replace("lan.ra off\n", ""), "6to4")
+    gateway.wait(20)
+    host = Ether(src=A.mac, dst="33:33:00:00:00:02") / IPv6(src="::", dst="ff02::2", hlim=255)
+    sent = gateway.send(LAN, host / ICMPv6ND_RS()) + gateway.wait(3.6)
+    return next(one.ip6 for one in sent if ICMPv6ND_RA in one.frame)
+
+
+@pytest.mark.parametrize("keys", ["", "6to4.mtu 1400\n", "6to4.nat off\n6to4.mtu 1480\nlan.mtu 1300\n"])
+def test_router_advertisement(start: Start, keys: str) -> None:
+    """RFC 3056 section 5.1, RFC 6343 section 4.1: the /64, the tunnel's MTU, low preference."""
+    packet = advertised(start, COLOCATED + keys)
+    message = packet[ICMPv6ND_RA]
+    assert (message.routerlifetime, message.prf, message.M, message.O) == (1800, 3, 0, 0)
+    prefix = packet[ICMPv6NDOptPrefixInfo]
+    assert (prefix.prefix, prefix.prefixlen) == (in_site(OUTSIDE, 1, 0), 64)
+    assert (prefix.L, prefix.A, prefix.validlifetime, prefix.preferredlifetime) == (1, 1, 2592000, 604800)
+    expected = 1300 if "lan.mtu" in keys else 1400 if "1400" in keys else 1280
+    assert packet[ICMPv6NDOptMTU].mtu == expected
+    assert packet[ICMPv6NDOptSrcLLAddr].lladdr == PORT_MAC[LAN]
+
+
+def test_router_advertisement_of_6rd(start: Start) -> None:
+    """With 6rd the provider means it: no low preference."""
+    keys = "6rd.prefix 2001:db8::/32\n"
+    config = "\n".join(line for line in COLOCATED.splitlines() if "2002:" not in line and "relay" not in line)
+    packet = advertised(start, config + "\n" + keys)
+    assert packet[ICMPv6ND_RA].prf == 0
+    assert packet[ICMPv6NDOptPrefixInfo].prefix == "2001:db8:cb00:7102::"
+
+
+def test_a_host_configures_itself(start: Start) -> None:
+    """From the prefix to the first packet: its neighbour entry is made by discovery."""
+    config = "\n".join(line for line in COLOCATED.splitlines() if "2002:" not in line)
+    gateway = start(config, "6to4")
+    tunnel = Tunnel(gateway)
+    host = in_site(OUTSIDE, 1, 0x1234)
+    assert inner(only(tunnel.out(ping6(src=host)), WAN)).src == host
+    asked = only(tunnel.into(ping6(FAR6, host)), LAN)
+    assert asked.ip6[ICMPv6ND_NS].tgt == host
+    reply = IPv6(src=host, dst=asked.ip6.src, hlim=255) / ICMPv6ND_NA(tgt=host, S=1, O=1) \
+        / ICMPv6NDOptDstLLAddr(lladdr=A.mac)
+    assert ip6(only(tunnel.out(reply), LAN)).src == FAR6
 
 
 def test_it_is_off_elsewhere(start: Start) -> None:
