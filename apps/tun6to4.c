@@ -1,7 +1,7 @@
 /* The application `6to4`: IPv6 hosts on the LAN reach the IPv6 world in tunnels
  * through IPv4 (RFC 3056, RFC 4213; with 6rd.prefix RFC 5969), and with 6to4.nat the
- * same box is the NAT for their IPv4 (RFC 3056 section 5.8). Here are its hooks;
- * the engine is in tun6to4_init.c, _out.c, _in.c and _icmp.c.
+ * same box is the NAT for their IPv4 (RFC 3056 section 5.8). The engine is in
+ * tun6to4_init.c, _end.c, _out.c, _in.c and _icmp.c.
  *
  * NAT and tunnel share one IPv4 address: protocol 41 to it belongs to the tunnel
  * before the NAT looks, ICMP errors go to whom the quoted packet belongs, and both
@@ -15,7 +15,6 @@
 #include "apps/apps.h"
 #include "kernel/alloc.h"
 #include "kernel/fmt.h"
-#include "net/mss.h"
 
 static const char *tun_init(struct gw *gw)
 {
@@ -27,51 +26,6 @@ static const char *tun_init(struct gw *gw)
 	t->has_nat = gw->config->tun.nat;
 	t->nat.no_protocol41 = true;
 	return bad || !t->has_nat ? bad : nat_start(gw);
-}
-
-/* IPv4 without a NAT: only what is for the gateway itself. */
-static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
-{
-	enum drop bad = ip4_bad_destination(gw, p);
-	if (bad != DROP_NONE)
-		return gw_drop(gw, p, bad);
-	if (gw_is_own(gw, ip4_to(p)))
-		return V_LOCAL;
-	return gw_drop(gw, p, p->port == PORT_LAN ? DROP_IPV4 : DROP_FOREIGN);
-}
-
-static enum verdict tun_ip4(struct gw *gw, struct pkt *p)
-{
-	struct tun *t = tun_of(gw);
-	enum verdict v = V_DROP;
-	if (p->port == PORT_WAN && ip4_raw(ip4_to(p)) == t->outer) {
-		if (LIKELY(p->proto == PROTO_IP6))
-			return tun_unwrap(gw, t, p);
-		if (p->proto == PROTO_ICMP && tun_icmp(gw, t, p, &v))
-			return v;
-	}
-	return t->has_nat ? nat_ip4(gw, p) : plain_ip4(gw, p);
-}
-
-/* Out of the tunnel to a host of the site; the source was checked on the way in. */
-static inline enum verdict deliver(struct gw *gw, struct tun *t, struct pkt *p)
-{
-	if (UNLIKELY(tun_is_nested(p->proto)))
-		return gw_drop(gw, p, DROP_NESTED_TUNNEL);
-	if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
-		return V_DROP;
-	if (UNLIKELY(t->mss))
-		mss_clamp(p, t->mss);
-	ip6_hop(ip6_header(p));
-	return V_SEND6;
-}
-
-static enum verdict tun_ip6(struct gw *gw, struct pkt *p)
-{
-	struct tun *t = tun_of(gw);
-	if (p->out == PORT_APP)
-		return tun_wrap(gw, t, p);
-	return p->port == PORT_APP ? deliver(gw, t, p) : ip6_forward(gw, p);
 }
 
 static bool tun_tick(struct gw *gw)

@@ -15,6 +15,7 @@
 #include "net/ip6.h"
 #include "net/reasm.h"
 
+#define TUN_ENDS      256u   /* a power of two */
 #define TUN_SOFT      64u    /* a power of two */
 #define TUN_SOFT_MS   30000u /* how long an error about a destination counts */
 #define TUN_MTU_LEAST IP6_MTU_MIN
@@ -22,6 +23,13 @@
 /* A prefix of at most 64 bits, to be compared raw. */
 struct tun_prefix {
 	uint32_t word[2], mask[2];
+};
+
+/* An IPv4 address that was found fit to be a tunnel's other end, and the way to it.
+ * Routes and our own addresses stay as they are once the application runs. */
+struct tun_end {
+	uint32_t addr; /* raw */
+	uint32_t hop;  /* next hop on the WAN, raw; 0: the place is free */
 };
 
 /* What an ICMP error with too short a quote said about an outer destination; the
@@ -41,17 +49,19 @@ struct tun {
 	struct tun_prefix domain, site;
 	uint8_t at, bit;             /* where in an address the IPv4 bits begin: byte and bit */
 	uint8_t drop_bits;           /* of the 32 found there, the last ones that are none */
+	bool whole;                  /* a whole IPv4 address in whole bytes */
 	uint32_t v4_mask, v4_common; /* host order: which bits those are; the rest */
 	uint32_t outer;              /* our address on the WAN, raw */
 	uint32_t relay;              /* raw; 0: none */
 	bool relay_may_all;          /* packets of the relay may have any source */
 	bool native_any;             /* native sources from others than the relay */
-	uint32_t closer[8];          /* bit per first octet: not surely global unicast */
 	bool private_good;           /* private IPv4 addresses may be tunnel ends (6rd) */
+	uint32_t own_low; /* bit per low five bits of our own IPv6 addresses on the LAN */
+	struct tun_end end[TUN_ENDS];
 
-	/* The outer header of every packet, its sum without the changing fields. */
-	struct ip4_hdr header;
-	uint32_t header_sum;
+	/* Of the outer header: its first and its third word without the changing fields,
+	 * raw, and the sum of all that does not change. */
+	uint32_t word0, word2, header_sum;
 	uint8_t tos_mask; /* of the inner traffic class, what goes to the outer header */
 	uint16_t mss;     /* 0: no clamp */
 
@@ -77,33 +87,43 @@ static inline bool tun_in(const struct tun_prefix *p, const ip6 *a)
 	        ((ip6_word(a, 1) & p->mask[1]) ^ p->word[1])) == 0;
 }
 
-/* The IPv4 address that an address of the domain holds, host order. */
+/* The IPv4 address that an address of the domain holds, raw. */
 static inline uint32_t tun_embedded(const struct tun *t, const ip6 *a)
 {
-	uint32_t bits = swap32(load32(a->b + t->at));
-	bits = bits << t->bit | (uint32_t)a->b[t->at + 4] >> (8 - t->bit);
-	return t->v4_common | (bits >> t->drop_bits & t->v4_mask);
+	uint32_t bits = load32(a->b + t->at);
+	if (LIKELY(t->whole))
+		return bits;
+	bits = swap32(bits) << t->bit | (uint32_t)a->b[t->at + 4] >> (8 - t->bit);
+	return swap32(t->v4_common | (bits >> t->drop_bits & t->v4_mask));
 }
 
-/* False for an IPv4 address that cannot be the end of a tunnel (RFC 3056 section 9,
- * RFC 3964 section 5.3.1), by its kind alone; host order. */
-bool tun_end_rare(const struct tun *t, uint32_t a);
-static inline bool tun_good_end(const struct tun *t, uint32_t a)
+/* The outer destination for an inner one, raw; 0 when there is none: no relay. */
+static inline uint32_t tun_outer_to(const struct tun *t, const ip6 *to)
 {
-	return LIKELY(!(t->closer[a >> 29] >> (a >> 24 & 31) & 1)) || tun_end_rare(t, a);
+	return tun_in(&t->domain, to) ? tun_embedded(t, to) : t->relay;
 }
 
-/* The outer destination for an inner one, raw; 0 when there is none: no relay, or
- * *bad: the address it holds cannot be a tunnel's end. */
-static inline uint32_t tun_end_of(const struct tun *t, const ip6 *to, bool *bad)
+/* Why an IPv4 address (raw) cannot be the other end of a tunnel: its kind (RFC 3056
+ * section 9, RFC 3964 section 5.3.1), one of our own or of the LAN, a broadcast:
+ * DROP_TUNNEL_END; or there is no way to it: DROP_NO_ROUTE. Else DROP_NONE, and the
+ * address is known from now on (tun6to4_end.c). */
+enum drop tun_bad_end(const struct gw *gw, struct tun *t, uint32_t a);
+
+/* What is known of an end; NULL when nothing is, see tun_bad_end. */
+static inline const struct tun_end *tun_known_end(const struct gw *gw, const struct tun *t,
+                                                  uint32_t a)
 {
-	*bad = false;
-	if (!tun_in(&t->domain, to))
-		return t->relay;
-	uint32_t end = tun_embedded(t, to);
-	*bad = !tun_good_end(t, end);
-	return UNLIKELY(*bad) ? 0 : swap32(end);
+	const struct tun_end *e = &t->end[a * gw->id_mul >> 24];
+	return LIKELY(e->addr == a && e->hop) ? e : NULL;
 }
+_Static_assert(TUN_ENDS == 1u << 8, "the upper eight bits");
+
+/* What is wrong with an IPv4 address as an end that the configuration names, NULL when
+ * nothing is. */
+const char *tun_not_unique(ip4 a);
+
+/* True when an address by its kind is an end. */
+bool tun_good_kind(const struct tun *t, ip4 a);
 
 /* True when the inner packet is itself a tunnel's: it would leave the checks of this
  * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). */
@@ -116,11 +136,10 @@ static inline bool tun_is_nested(uint8_t proto)
  * NULL, or what is wrong. */
 const char *tun_setup(struct gw *gw, struct tun *t);
 
-/* An IPv6 packet that its route leads into the tunnel: app.h (tun6to4_out.c). */
-enum verdict tun_wrap(struct gw *gw, struct tun *t, struct pkt *p);
-
-/* A packet of protocol 41 to our outer address (tun6to4_in.c). */
-enum verdict tun_unwrap(struct gw *gw, struct tun *t, struct pkt *p);
+/* Hooks (app.h): IPv4, which may be a tunnel packet (tun6to4_in.c), and IPv6, which
+ * may have to become one (tun6to4_out.c). */
+enum verdict tun_ip4(struct gw *gw, struct pkt *p);
+enum verdict tun_ip6(struct gw *gw, struct pkt *p);
 
 /* An ICMP message to our outer address: true when it is an error about a packet of
  * the tunnel, with the verdict in *v (tun6to4_icmp.c). */

@@ -125,13 +125,12 @@ static uint32_t quoted_bytes(const struct pkt *p)
 static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint32_t n,
                          uint32_t outer_to)
 {
-	bool bad;
 	if (!pkt_pull(p, skip))
 		return false;
 	pkt_trim(p, n);
 	struct ip6_hdr *h = ip6_header(p);
 	if (h->first.b[0] >> 4 != 6 || !tun_in(&t->site, &h->from) ||
-	    tun_end_of(t, &h->to, &bad) != outer_to)
+	    tun_outer_to(t, &h->to) != outer_to)
 		return false;
 	/* The quote is shorter than the packet was; parse what is there. */
 	be16 len = h->len;

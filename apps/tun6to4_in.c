@@ -6,6 +6,8 @@
  * being an open relay and breaks the loops of RFC 6324. See tun6to4.h. */
 #include "apps/tun6to4.h"
 
+#include "net/mss.h"
+
 /* What an inner ECN field becomes under an outer one (RFC 6040 section 4.2, figure 4).
  * Upper bits: the packet is dropped; the combination should not be and is counted. */
 enum { ECN_NONE, ECN_1, ECN_0, ECN_CE, ECN_DROP = 4, ECN_ODD = 8 };
@@ -41,54 +43,101 @@ static inline bool good_native(const ip6 *a)
 /* What is wrong with the inner source, given the outer one (raw). */
 static inline enum drop bad_source(const struct tun *t, const ip6 *from, uint32_t outer)
 {
-	bool relay = outer == t->relay;
-	if (tun_in(&t->domain, from)) {
-		bool same = tun_embedded(t, from) == swap32(outer);
+	if (LIKELY(tun_in(&t->domain, from))) {
+		if (LIKELY(tun_embedded(t, from) == outer))
+			return DROP_NONE;
 		/* A 6rd relay may pass on what one site sends another (RFC 5969 section
 		 * 12), but nothing that says it comes from here. */
-		bool passed = relay && t->relay_may_all && !tun_in(&t->site, from);
-		return LIKELY(same || passed) ? DROP_NONE : DROP_INNER_SOURCE;
+		bool passed = outer == t->relay && t->relay_may_all && !tun_in(&t->site, from);
+		return passed ? DROP_NONE : DROP_INNER_SOURCE;
 	}
 	if (UNLIKELY(!good_native(from)))
 		return DROP_INNER_ADDRESS;
-	return t->native_any || relay ? DROP_NONE : DROP_NATIVE_SOURCE;
+	return t->native_any || outer == t->relay ? DROP_NONE : DROP_NATIVE_SOURCE;
 }
 
-/* What is wrong with a whole tunnel packet; *inner is its IPv6 header. */
-static inline enum drop check(struct gw *gw, const struct tun *t, const struct pkt *p,
-                              struct ip6_hdr **inner)
+/* Out of the tunnel to a host of the site. */
+static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pkt *p)
 {
-	ip4 from = ip4_header(p)->from;
-	if (UNLIKELY(!tun_good_end(t, ip4_get(from))))
-		return DROP_TUNNEL_END;
-	if (UNLIKELY(ip4_bad_source(gw, p)))
-		return DROP_MARTIAN_SOURCE;
-	struct ip6_hdr *h = (struct ip6_hdr *)pkt_at(p, p->l4, sizeof *h);
-	if (UNLIKELY(!h || h->first.b[0] >> 4 != 6))
-		return DROP_IP_HEADER;
-	*inner = h;
-	if (UNLIKELY(!tun_in(&t->site, &h->to)))
-		return DROP_INNER_DESTINATION;
-	if (UNLIKELY(tun_is_nested(h->next)))
-		return DROP_NESTED_TUNNEL;
-	return bad_source(t, &h->from, ip4_raw(from));
+	if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
+		return V_DROP;
+	if (UNLIKELY(t->mss))
+		mss_clamp(p, t->mss);
+	ip6_hop(ip6_header(p));
+	return V_SEND6;
 }
 
-enum verdict tun_unwrap(struct gw *gw, struct tun *t, struct pkt *p)
+/* The outer sender cannot be a tunnel's end, or was not seen yet. */
+static __attribute__((noinline)) enum drop new_sender(const struct gw *gw, struct tun *t,
+                                                      uint32_t from)
 {
-	struct ip6_hdr *inner = NULL;
-	if (UNLIKELY(p->flags & PKT_L2_GROUP))
-		return gw_drop(gw, p, DROP_MULTICAST);
-	if (UNLIKELY(p->flags & PKT_FRAGMENT))
-		return reasm_ip4(gw, &t->reasm, p);
-	enum drop bad = check(gw, t, p, &inner);
+	enum drop bad = tun_bad_end(gw, t, from);
+	return bad == DROP_NO_ROUTE ? DROP_MARTIAN_SOURCE : bad;
+}
+
+/* A whole packet of protocol 41 to our outer address. */
+ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
+{
+	uint32_t from = ip4_raw(ip4_header(p)->from);
+	uint8_t tos = ip4_header(p)->tos;
+	enum drop bad = DROP_NONE;
+	if (UNLIKELY(!tun_known_end(gw, t, from)))
+		bad = new_sender(gw, t, from);
+	if (LIKELY(bad == DROP_NONE))
+		bad = pkt_pull(p, p->l4) ? ip6_parse(p) : DROP_IP_LENGTH;
 	if (UNLIKELY(bad != DROP_NONE))
 		return gw_drop(gw, p, bad);
-	uint8_t tos = ip4_header(p)->tos;
-	if (UNLIKELY(!pkt_pull(p, p->l4)))
-		return gw_drop(gw, p, DROP_IP_LENGTH); /* cannot be: ip4_parse looked */
+	const struct ip6_hdr *h = ip6_header(p);
+	if (UNLIKELY(!tun_in(&t->site, &h->to)))
+		return gw_drop(gw, p, DROP_INNER_DESTINATION);
+	bad = bad_source(t, &h->from, from);
+	if (UNLIKELY(bad != DROP_NONE))
+		return gw_drop(gw, p, bad);
+	if (UNLIKELY(tun_is_nested(p->proto)))
+		return gw_drop(gw, p, DROP_NESTED_TUNNEL);
 	if (UNLIKELY(!merge_ecn(t, tos, p->data)))
 		return gw_drop(gw, p, DROP_ECN);
 	t->in++;
-	return gw_input6(gw, p);
+	p->port = PORT_APP;
+	/* The short way for what goes on to the LAN; the rest (for ourselves, or to a
+	 * network that nobody has) takes the way of all IPv6. */
+	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != PORT_LAN))
+		return gw_input6(gw, p);
+	return deliver(gw, t, p);
+}
+
+/* IPv4 without a NAT: only what is for the gateway itself. */
+static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
+{
+	enum drop bad = ip4_bad_destination(gw, p);
+	if (bad != DROP_NONE)
+		return gw_drop(gw, p, bad);
+	if (gw_is_own(gw, ip4_to(p)))
+		return V_LOCAL;
+	return gw_drop(gw, p, p->port == PORT_LAN ? DROP_IPV4 : DROP_FOREIGN);
+}
+
+/* What is no whole tunnel packet. */
+static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tun *t, struct pkt *p,
+                                                        bool to_us)
+{
+	enum verdict v;
+	if (to_us && p->proto == PROTO_IP6)
+		return p->flags & PKT_L2_GROUP ? gw_drop(gw, p, DROP_MULTICAST)
+		                               : reasm_ip4(gw, &t->reasm, p);
+	if (to_us && p->proto == PROTO_ICMP && tun_icmp(gw, t, p, &v))
+		return v;
+	return t->has_nat ? nat_ip4(gw, p) : plain_ip4(gw, p);
+}
+
+enum verdict tun_ip4(struct gw *gw, struct pkt *p)
+{
+	struct tun *t = tun_of(gw);
+	bool to_us = p->port == PORT_WAN && ip4_raw(ip4_to(p)) == t->outer;
+	if (LIKELY(to_us && p->proto == PROTO_IP6 && !(p->flags & (PKT_L2_GROUP | PKT_FRAGMENT))))
+		return unwrap(gw, t, p);
+	/* What passes the NAT costs no more than it does there. */
+	if (t->has_nat && !(to_us && (p->proto == PROTO_IP6 || p->proto == PROTO_ICMP)))
+		return nat_ip4(gw, p);
+	return other_ip4(gw, t, p, to_us);
 }

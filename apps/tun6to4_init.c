@@ -17,67 +17,6 @@ static const char *fail(const char *format, ...)
 	return wrong;
 }
 
-/* --- IPv4 addresses that are no tunnel's ends ------------------------------------------ */
-
-struct block {
-	uint32_t net, mask;
-	const char *what;
-};
-
-static const struct block never[] = {
-        {0x00000000, 0xff000000, "in 0.0.0.0/8"},
-        {0x7f000000, 0xff000000, "a loopback address"},
-        {0xe0000000, 0xf0000000, "a multicast address"},
-        {0xf0000000, 0xf0000000, "a reserved address"},
-};
-/* Not globally unique (RFC 3056 section 9, RFC 3964 section 5.3.1). The blocks for
- * documentation and benchmarks count as public everywhere. */
-static const struct block not_global[] = {
-        {0x0a000000, 0xff000000, "private (RFC 1918)"},
-        {0xac100000, 0xfff00000, "private (RFC 1918)"},
-        {0xc0a80000, 0xffff0000, "private (RFC 1918)"},
-        {0x64400000, 0xffc00000, "for carrier NAT (RFC 6598)"},
-        {0xa9fe0000, 0xffff0000, "link-local"},
-};
-/* Packets from there are good: relays may answer with it (RFC 7526 section 6). */
-static const struct block anycast = {0xc0586300, 0xffffff00, "the anycast block (RFC 7526)"};
-
-static const char *in_blocks(const struct block *b, uint32_t n, uint32_t a)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if ((a & b[i].mask) == b[i].net)
-			return b[i].what;
-	return NULL;
-}
-
-bool tun_end_rare(const struct tun *t, uint32_t a)
-{
-	if (in_blocks(never, ARRAY_SIZE(never), a))
-		return false;
-	return t->private_good || !in_blocks(not_global, ARRAY_SIZE(not_global), a);
-}
-
-/* The first octets under which there is a block; no block reaches over two of them
- * but those of `never`, which are whole octets. */
-static void set_closer(struct tun *t)
-{
-	for (uint32_t octet = 0; octet < 256; octet++) {
-		bool look = in_blocks(never, ARRAY_SIZE(never), octet << 24);
-		for (uint32_t i = 0; i < ARRAY_SIZE(not_global); i++)
-			look |= !t->private_good && not_global[i].net >> 24 == octet;
-		t->closer[octet / 32] |= (uint32_t)look << octet % 32;
-	}
-}
-
-/* What is wrong with an address as one end of 6to4 that the configuration names. */
-static const char *not_unique(ip4 a)
-{
-	const char *what = in_blocks(never, ARRAY_SIZE(never), ip4_get(a));
-	if (!what)
-		what = in_blocks(not_global, ARRAY_SIZE(not_global), ip4_get(a));
-	return what ? what : in_blocks(&anycast, 1, ip4_get(a));
-}
-
 /* --- the parameters ----------------------------------------------------------------------- */
 
 static void set_prefix(struct tun_prefix *p, uint64_t bits, uint32_t len)
@@ -119,13 +58,13 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 	t->outer = ip4_raw(own ? *site : first);
 	if (gw->config->rd.has_prefix)
 		return NULL; /* the provider's network may be private */
-	const char *what = not_unique(*site);
+	const char *what = tun_not_unique(*site);
 	if (what && c->has_address)
 		return fail("6to4.address: %s is %s", fmt_ip4(text, *site), what);
 	if (what)
 		return fail("6to4.address: must be given, because wan.address %s is %s",
 		            fmt_ip4(text, *site), what);
-	if (!own && !not_unique(first))
+	if (!own && !tun_not_unique(first))
 		return fail("6to4.address: %s is not a wan.address, and that is not private",
 		            fmt_ip4(text, *site));
 	return NULL;
@@ -143,7 +82,7 @@ static const char *choose_relay(const struct gw *gw, struct tun *t)
 	t->native_any = !rd && c->tun.native_from == TUN_NATIVE_ANY;
 	if (!(rd ? c->rd.has_relay : c->tun.has_relay))
 		return NULL;
-	const char *what = rd ? NULL : not_unique(relay);
+	const char *what = rd ? NULL : tun_not_unique(relay);
 	if (!what && gw_is_own(gw, relay))
 		what = "the gateway itself";
 	if (what)
@@ -169,6 +108,7 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 	t->at = (uint8_t)(len / 8);
 	t->bit = (uint8_t)(len % 8);
 	t->drop_bits = (uint8_t)(mask % 32);
+	t->whole = t->bit == 0 && mask == 0;
 	uint32_t subnet_bits = 64 - *site_len, subnet = subnet_bits ? c->tun.subnet : 0;
 	if (subnet_bits < 16 && subnet >> subnet_bits)
 		return fail("6to4.subnet: %u does not fit, the site's prefix is a /%u", subnet,
@@ -183,13 +123,15 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 static void set_header(struct gw *gw, struct tun *t)
 {
 	const struct config_6to4 *c = &gw->config->tun;
-	t->header = (struct ip4_hdr){
+	const struct ip4_hdr h = {
 	        .version_ihl = 0x45,
 	        .ttl = IP4_TTL,
 	        .proto = PROTO_IP6,
 	        .from = ip4_from_raw(t->outer),
 	};
-	t->header_sum = csum_ip4_header(&t->header);
+	t->word0 = load32(&h);
+	t->word2 = load32(&h.ttl);
+	t->header_sum = csum_ip4_header(&h);
 	t->tos_mask = (uint8_t)((c->dscp == TUN_COPY ? 0xfc : 0) | (c->ecn == TUN_COPY ? 3 : 0));
 	t->mss = (uint16_t)c->mss_clamp;
 	gw->app_mtu = c->mtu;
@@ -236,6 +178,8 @@ static const char *start_lan(struct gw *gw, uint64_t lan)
 	const char *bad = have ? NULL : gw_add_address6(gw, PORT_LAN, &router, 64);
 	if (bad)
 		return bad;
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		tun_of(gw)->own_low |= 1u << (port->addr6[i].addr.b[15] & 31);
 	ra_start(gw, PORT_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
 	         min_u32(gw->app_mtu, port->mtu));
 	return ra_set_prefix(gw, PORT_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
@@ -262,7 +206,6 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 		if (c->port[CONFIG_WAN].address[i].addr.is6)
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
-	set_closer(t);
 	set_header(gw, t);
 	reasm_init(gw, &t->reasm);
 	bad = start_lan(gw, lan);
