@@ -1,0 +1,454 @@
+/* libFuzzer: any frame on any port of a 6to4 (or 6rd) router, with its NAT and without,
+ * with time passing. As fuzz_gw.c.
+ *
+ * Checked: each frame that leaves is well formed; what leaves by the WAN is IPv4 of ours,
+ * and if a tunnel packet, one that RFC 3964 section 5.1 allows; what comes to the LAN
+ * has no source that the tunnel may not let in. In the end, after some silence, every
+ * packet is back and the tables are consistent. */
+#include "apps/tun6to4.h"
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/frames6.h"
+#include "tests/host/nat_check.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_STEPS 200
+#define ETH       14u
+#define OUTER     34u         /* Ethernet and IPv4 */
+#define IP6       54u         /* Ethernet and IPv6 */
+#define FAR       0xc6336400u /* 198.51.100.0: other sites, behind the router */
+#define LAN_NET   0xc0a80100u
+
+static const char config[] = "lan.address 192.168.1.1/24\n"
+                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+                             "nat.sessions 100\n"
+                             "nat.udp-timeout 5\n"
+                             "nat.icmp-timeout 5\n"
+                             "lan.ra off\n"
+                             "6to4.relay 198.51.100.7\n"
+                             "6rd.relay 198.51.100.7\n";
+/* Public addresses; behind another NAT; a provider's network. */
+static const char *const wan[] = {
+        "wan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
+        "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2002:cb00:7102:1::1/64\n",
+        "wan.address 10.9.9.2/24\ngateway 10.9.9.1\nneighbour 10.9.9.1 52:52:52:52:52:52\n"
+        "6to4.address 203.0.113.2\nlan.address 2002:cb00:7102:1::1/64\n",
+        "wan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
+        "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2001:db8:71:201::1/64\n"
+        "6rd.prefix 2001:db8::/32\n6rd.mask 8\n",
+};
+
+static struct rig rig;
+static struct {
+	bool rd;
+	bool sums;                         /* every frame so far had right transport checksums */
+	ip6 lan;                           /* our address on the LAN */
+	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
+	uint32_t last_len[GW_PORTS];
+} run;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "fuzz_tun: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+/* --- what may leave ------------------------------------------------------------------ */
+
+static bool in_site(const uint8_t *a)
+{
+	return memcmp(a, run.lan.b, run.rd ? 7 : 6) == 0;
+}
+
+/* RFC 3056 section 9; the provider of 6rd may use private addresses. */
+static bool is_end(uint32_t a)
+{
+	if (a >> 24 == 0 || a >> 24 == 127 || a >= 0xe0000000)
+		return false;
+	return run.rd || !(a >> 24 == 10 || a >> 20 == 0xac1 || a >> 16 == 0xc0a8 ||
+	                   a >> 16 == 0xa9fe || (a & 0xffc00000) == 0x64400000);
+}
+
+/* The IPv4 address in an address of the domain; false for a native one. */
+static bool embedded(const uint8_t *a, uint32_t *v4)
+{
+	static const uint8_t rd[] = {0x20, 1, 0x0d, 0xb8}, six[] = {0x20, 2};
+	const uint8_t *at = a + (run.rd ? 4 : 2);
+	if (run.rd ? memcmp(a, rd, 4) : memcmp(a, six, 2))
+		return false;
+	*v4 = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+	if (run.rd)
+		*v4 = *v4 >> 8 | 0xcb000000;
+	return true;
+}
+
+static bool is_special(const uint8_t *a)
+{
+	return (a[0] == 0 && a[1] == 0) || a[0] >= 0xfc;
+}
+
+static const char *check_tunnel(const uint8_t *f, uint32_t len)
+{
+	const uint8_t *ip = f + ETH, *inner = f + OUTER;
+	uint32_t to =
+	        (uint32_t)ip[16] << 24 | (uint32_t)ip[17] << 16 | (uint32_t)ip[18] << 8 | ip[19];
+	uint32_t v4;
+	if (ip[0] != 0x45 || ip[6] & 0x40 || ip[8] != 64)
+		return "an outer header with options, DF or another TTL";
+	if (!is_end(to) || to == ip4_get(rig.gw.port[PORT_WAN].addr[0].addr))
+		return "an outer destination that is no tunnel's end";
+	if ((ip[6] & 0x3f) | ip[7])
+		return NULL; /* a fragment */
+	const char *bad = frame6_check(inner, len - OUTER, 1480, run.sums);
+	if (bad)
+		return bad;
+	if (!in_site(inner + 8) || in_site(inner + 24) || is_special(inner + 24))
+		return "inner addresses that may not leave";
+	if (embedded(inner + 24, &v4) ? to != v4 : to != FAR + 7)
+		return "to another end than the inner destination says";
+	return inner[6] == 41 || inner[6] == 4 ? "a nested tunnel" : NULL;
+}
+
+static const char *check_wan(const uint8_t *f, uint32_t len)
+{
+	ip4 from;
+	if (f[12] != 8)
+		return "IPv6 on the WAN";
+	memcpy(&from, f + (f[13] == 6 ? 28 : 26), sizeof from);
+	if (!ip4_eq(from, rig.gw.port[PORT_WAN].addr[0].addr))
+		return "a source that is not ours on the WAN";
+	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
+}
+
+static const char *check_lan(const uint8_t *f)
+{
+	uint32_t v4;
+	if (f[12] != 0x86)
+		return NULL;
+	const uint8_t *from = f + ETH + 8, *to = f + ETH + 24;
+	if (is_special(from) || to[0] >= 0xfe || in_site(from))
+		return NULL; /* our own, or from one host on the LAN to another */
+	if (!in_site(to) && !(f[20] == 58 && f[IP6] == 1 && f[IP6 + 1] == 5))
+		return "to a host that is not ours";
+	if (embedded(from, &v4) && !is_end(v4))
+		return "from a site that cannot be";
+	return NULL;
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	uint32_t mtu = r->gw.port[port].mtu;
+	run.last_len[port] = min_u32(len, FRAME_MAX);
+	memcpy(run.last[port], frame, run.last_len[port]);
+	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
+	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
+	                      : frame_check(frame, len, mtu, run.sums);
+	if (!bad)
+		bad = port == PORT_WAN ? check_wan(frame, len) : check_lan(frame);
+	if (bad)
+		fail(bad, frame, len);
+}
+
+static void start(struct input *in)
+{
+	uint8_t choice = input_u8(in), which = (uint8_t)((choice & 3) % 3);
+	char more[160];
+	run.rd = which == 2;
+	run.sums = true;
+	memset(run.last_len, 0, sizeof run.last_len);
+	rig.sink = seen;
+	rig_reset(&rig, choice, 4 << 20, 1000000);
+	snprintf(more, sizeof more, "6to4.nat %s\nwan.mtu %u\nlan.mtu %u\n6to4.mtu %u\n%s",
+	         choice & 4 ? "off" : "on", choice & 8 ? 1280u : 1500u, choice & 16 ? 1280u : 1500u,
+	         choice & 64 ? 1480u : 1280u, choice & 128 ? "6to4.mss-clamp 1220\n" : "");
+	if (!rig_config(&rig, config, sizeof config - 1) ||
+	    !rig_config(&rig, wan[which], strlen(wan[which])) ||
+	    !rig_config(&rig, more, strlen(more)))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "6to4", choice & 32 ? 12 : 64);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	run.lan = rig.gw.port[PORT_LAN].addr6[1].addr;
+	rig_advance(&rig, 2500000); /* the addresses are ours */
+}
+
+/* --- frames ---------------------------------------------------------------------- */
+
+static const uint8_t *mac_of(uint32_t port)
+{
+	return rig.gw.port[port].address.b;
+}
+
+/* An address of the domain with an IPv4 address in it. */
+static void of_site(uint32_t v4, uint8_t out[16])
+{
+	memset(out, 0, 16);
+	if (run.rd) {
+		memcpy(out, run.lan.b, 4);
+		out[4] = (uint8_t)(v4 >> 16);
+		out[5] = (uint8_t)(v4 >> 8);
+		out[6] = (uint8_t)v4;
+	} else {
+		out[0] = 0x20;
+		out[1] = 2;
+		for (unsigned i = 0; i < 4; i++)
+			out[2 + i] = (uint8_t)(v4 >> (24 - 8 * i));
+	}
+	out[7] = 1;
+	out[15] = 9;
+}
+
+/* An address out of all kinds there are. */
+static void address(uint8_t n, uint8_t out[16])
+{
+	static const uint32_t odd[] = {0x0a000001, 0x7f000001, 0xcb007102, 0xc0a8010a,
+	                               0xcb0071ff, 0xe0000001, 0,          0x64400001};
+	static const ip6 other[] = {{{0x20, 1, 0x0d, 0xb9, [15] = 5}},
+	                            {{0xfe, 0x80, [15] = 9}},
+	                            {{0xff, 2, [15] = 1}},
+	                            {{0xfd, [15] = 1}},
+	                            {{[10] = 0xff, 0xff, 198, 51, 100, 3}},
+	                            {{0}},
+	                            {{0x3f, 0xff, [15] = 1}},
+	                            {{[15] = 1}}};
+	switch (n & 7) {
+	case 0:
+	case 1: /* a host on the LAN, or we ourselves */
+		memcpy(out, &run.lan, 16);
+		out[15] = (uint8_t)(1 + (n >> 3 & 3));
+		return;
+	case 2: /* the unused rest of the site */
+		memcpy(out, &run.lan, 16);
+		out[7] ^= 2;
+		return;
+	case 3:
+		of_site(odd[n >> 3 & 7], out);
+		return;
+	case 4:
+		memcpy(out, &other[n >> 3 & 7], 16);
+		return;
+	default:
+		of_site(FAR + (n >> 3 & 7), out);
+	}
+}
+
+/* An IPv6 packet at f + 54 and its headers; gives the frame's length. */
+static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
+{
+	static const uint8_t protos[] = {17, 6, 58, 58, 44, 41, 60, 4};
+	uint8_t a = input_u8(in), from[16], to[16];
+	address(input_u8(in), from);
+	address(input_u8(in), to);
+	if (inwards && a & 8) { /* mostly to somebody here */
+		memcpy(to, &run.lan, 16);
+		to[15] = (uint8_t)(1 + (a >> 4 & 1));
+	}
+	uint8_t proto = protos[a & 7], *l4 = f + IP6;
+	uint32_t data = (uint32_t)(a >> 5) * 200;
+	memset(l4, 0, 40 + data);
+	if (proto == 58) {
+		l4[0] = a & 1 ? input_u8(in) : 128;
+	} else if (proto == 6) { /* a SYN with an MSS */
+		static const uint8_t mss[] = {2, 4, 5, 0xa0};
+		l4[12] = 0x60;
+		l4[13] = 2;
+		memcpy(l4 + 20, mss, 4);
+	} else if (proto == 44 || proto == 60) {
+		l4[0] = (uint8_t)(a & 16 ? 41 : 17);
+		l4[3] = proto == 44 ? input_u8(in) : 0;
+	}
+	return frame6_ip(f, mac_of(PORT_LAN), from, to, proto, a & 128 ? 1 : 64, 40 + data);
+}
+
+/* A tunnel packet from the WAN, perhaps in pieces. */
+static uint32_t make_tunnel(struct input *in, uint8_t *f)
+{
+	uint8_t how = input_u8(in), a = input_u8(in);
+	uint32_t len = make_packet6(in, f, true), n, v4, from = FAR + (a & 7);
+	const uint8_t *inner = f + ETH;
+	if (a & 8 && embedded(inner + 8, &v4))
+		from = v4;
+	if (a & 16)
+		from = FAR + 7; /* the relay */
+	frame6_repair(f + ETH, len - ETH);
+	n = len - ETH;
+	memmove(f + OUTER, f + ETH, n);
+	uint32_t at = 0;
+	if (how & 1 && n > 128) { /* one piece of it */
+		at = how & 2 ? n / 2 & ~7u : 0;
+		n = how & 2 ? n - at : n / 2 & ~7u;
+		at -= how & 4 && at ? 8 : 0; /* overlaps */
+		memmove(f + OUTER, f + OUTER + at, n);
+	}
+	len = frame_ip4(f, mac_of(PORT_WAN), from, ip4_get(rig.gw.port[PORT_WAN].addr[0].addr), 41,
+	                n);
+	f[ETH + 1] = how >> 6; /* ECN */
+	f[ETH + 5] = how >> 3 & 3;
+	if (how & 1) {
+		f[ETH + 6] = (uint8_t)(at / 8 >> 8 | (how & 2 ? 0 : 0x20));
+		f[ETH + 7] = (uint8_t)(at / 8);
+	}
+	return len;
+}
+
+/* An ICMP error from the WAN about the last frame that left there. */
+static uint32_t make_error(struct input *in, uint8_t *f)
+{
+	static const uint8_t types[] = {3, 3, 11, 12};
+	uint8_t a = input_u8(in), b = input_u8(in);
+	uint32_t quote = run.last_len[PORT_WAN] > ETH ? run.last_len[PORT_WAN] - ETH : 0;
+	quote = min_u32(quote, a & 128 ? 20 + (b & 63) : 1000);
+	memset(f + OUTER, 0, 8);
+	f[OUTER] = types[a >> 4 & 3];
+	f[OUTER + 1] = a & 15;
+	f[OUTER + 5] = a & 64 ? b : 0; /* RFC 4884 */
+	f[OUTER + 6] = 5;
+	f[OUTER + 7] = b;
+	memcpy(f + OUTER + 8, run.last[PORT_WAN] + ETH, quote);
+	return frame_ip4(f, mac_of(PORT_WAN), FAR + (b & 7),
+	                 ip4_get(rig.gw.port[PORT_WAN].addr[0].addr), 1, 8 + quote);
+}
+
+/* IPv4 from the LAN: for the NAT, for us, or protocol 41. */
+static uint32_t make_ip4(struct input *in, uint8_t *f)
+{
+	static const uint8_t protos[] = {17, 1, 41, 6};
+	uint8_t a = input_u8(in);
+	memset(f + OUTER, 0, 40);
+	f[OUTER] = (uint8_t)(a & 1 ? 8 : 1);
+	f[OUTER + 12] = 0x50;
+	f[OUTER + 13] = 2;
+	uint32_t to = a & 32 ? FAR + (a >> 2 & 7) : LAN_NET + (a >> 2 & 1);
+	if (a & 64)
+		to = ip4_get(rig.gw.port[PORT_WAN].addr[0].addr);
+	return frame_ip4(f, mac_of(PORT_LAN), LAN_NET + 10, to, protos[a & 3], 40);
+}
+
+/* The packet that left a port last, turned around. */
+static uint32_t make_answer(uint8_t *f, uint32_t port)
+{
+	uint32_t len = run.last_len[port];
+	memcpy(f, run.last[port], len);
+	if (len >= ETH && f[12] == 0x86)
+		frame6_answer(f, len);
+	else
+		frame_answer(f, len);
+	if (len > IP6 && f[12] == 8 && f[23] == 41) { /* the inner packet too */
+		uint8_t inner[16];
+		memcpy(inner, f + OUTER + 8, 16);
+		memcpy(f + OUTER + 8, f + OUTER + 24, 16);
+		memcpy(f + OUTER + 24, inner, 16);
+	}
+	memcpy(f, mac_of(port), 6);
+	return len;
+}
+
+static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
+	for (uint32_t i = 0; i < n; i++)
+		f[i] = input_u8(in);
+	if (n >= 6 && f[0] & 2)
+		memcpy(f, mac_of(port), 6);
+	run.sums = false;
+	return n;
+}
+
+/* Overwrites some bytes, or cuts the frame. */
+static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
+		uint32_t at = how & 4 ? ETH + input_u8(in) % 80u : input_u16(in);
+		f[at % len] = input_u8(in);
+	}
+	if (how & 8)
+		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	run.sums = false; /* those of an inner packet are not repaired */
+	return len;
+}
+
+static void frame(struct input *in, uint8_t op)
+{
+	uint8_t f[FRAME_MAX + 64];
+	uint32_t port = op >> 7, len;
+	memset(f, 0, sizeof f);
+	switch (op & 7) {
+	case 0:
+		len = port == PORT_LAN ? make_packet6(in, f, false) : make_tunnel(in, f);
+		break;
+	case 1:
+		len = port == PORT_LAN ? make_packet6(in, f, false) : make_error(in, f);
+		break;
+	case 2:
+		len = port == PORT_LAN ? make_ip4(in, f) : make_tunnel(in, f);
+		break;
+	case 3:
+	case 4:
+		len = make_answer(f, port);
+		break;
+	default:
+		len = make_raw(in, f, port);
+	}
+	if (op & 64)
+		len = spoil(in, f, len);
+	if (len > ETH && f[12] == 0x86)
+		frame6_repair(f + ETH, len - ETH);
+	frame_repair(f, len);
+	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+}
+
+/* --- the rest --------------------------------------------------------------------- */
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		rig.stalled[i] = false;
+		rig_link(&rig, i, true);
+	}
+	rig_flush(&rig);
+	rig_advance(&rig, 12000000); /* the longest wait for a neighbour and what follows */
+	const struct tun *t = tun_of(&rig.gw);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked ||
+	    t->reasm.n_used)
+		fail("packets are lost", NULL, 0);
+	const char *bad = t->has_nat ? nat_check(&t->nat.table) : NULL;
+	if (bad)
+		fail(bad, NULL, 0);
+	if (t->n_soft)
+		rig_advance(&rig, TUN_SOFT_MS * 1000);
+	if (t->n_soft)
+		fail("remembered errors outlive their time", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (int step = 0; step < MAX_STEPS && in.left; step++) {
+		uint8_t op = input_u8(&in);
+		uint32_t port = op >> 7;
+		switch (op & 7) {
+		case 6: /* up to 6.5 s */
+			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
+			break;
+		case 7:
+			if (op & 8)
+				rig.stalled[port] = op & 16;
+			else
+				rig_link(&rig, port, op & 16);
+			rig_flush(&rig);
+			break;
+		default:
+			frame(&in, op);
+		}
+	}
+	end();
+	return 0;
+}
