@@ -62,17 +62,17 @@ MEANS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "code", "means"), MEANS)
-def test_long_quote(tunnel: Tunnel, kind: int, code: int, means: tuple[int, int, int]) -> None:
+def test_long_quote(tunnel: Tunnel) -> None:
     """With the IPv6 header in the quote the sender is told at once, about what was quoted."""
-    quoted = sent_packet(tunnel)
-    error = about(tunnel, quoted, kind, code)
-    assert told(error) == means
-    packet = ip6(error[0])
-    assert (packet.src, packet.dst) == (OWN6, HOST6)
-    assert bytes(packet)[48:] == quoted[20:]
+    for number, (kind, code, means) in enumerate(MEANS):
+        quoted = sent_packet(tunnel)
+        error = about(tunnel, quoted, kind, code)
+        assert told(error) == means, (kind, code)
+        packet = ip6(error[0])
+        assert (packet.src, packet.dst) == (OWN6, HOST6)
+        assert bytes(packet)[48:] == quoted[20:]
+        assert tunnel.gateway.stats()["tunnel_errors_told"] == number + 1
     assert tunnel.gateway.drops() == {}
-    assert tunnel.gateway.stats()["tunnel_errors_told"] == 1
 
 
 @pytest.mark.parametrize("quote", [60, 61, 68, 100, 548])
@@ -105,18 +105,18 @@ def test_extended_message(tunnel: Tunnel) -> None:
     assert bytes(ip6(sent[0]))[48:] == quoted[20:]
 
 
-@pytest.mark.parametrize(("kind", "code", "means"), MEANS)
-def test_short_quote(tunnel: Tunnel, kind: int, code: int, means: tuple[int, int, int]) -> None:
+def test_short_quote(tunnel: Tunnel) -> None:
     """RFC 792 asks for eight bytes only: then the next packet to there is answered, and goes all the same."""
-    quoted = sent_packet(tunnel)[:28]
-    assert about(tunnel, quoted, kind, code) == []
-    assert tunnel.gateway.stats()["tunnel_errors_remembered"] == 1
-    assert only(tunnel.out(ping6(dst=FAR26)), WAN).ip.dst == FAR2
-    sent = tunnel.out(ping6())
-    assert told([one for one in sent if one.port == LAN]) == means
-    assert [inner(one).dst for one in sent if one.port == WAN] == [FAR6]
-    assert tunnel.gateway.stats()["tunnel_errors_remembered"] == 0
-    only(tunnel.out(ping6()), WAN)
+    for kind, code, means in MEANS:
+        quoted = sent_packet(tunnel)[:28]
+        assert about(tunnel, quoted, kind, code) == []
+        assert tunnel.gateway.stats()["tunnel_errors_remembered"] == 1
+        assert only(tunnel.out(ping6(dst=FAR26)), WAN).ip.dst == FAR2
+        sent = tunnel.out(ping6())
+        assert told([one for one in sent if one.port == LAN]) == means, (kind, code)
+        assert [inner(one).dst for one in sent if one.port == WAN] == [FAR6]
+        assert tunnel.gateway.stats()["tunnel_errors_remembered"] == 0
+        only(tunnel.out(ping6()), WAN)
     assert tunnel.gateway.drops() == {}
 
 
@@ -233,7 +233,7 @@ def test_rate(tunnel: Tunnel) -> None:
     """RFC 4443 section 2.4 (f)."""
     quoted = sent_packet(tunnel)
     error = IP(src=HOP, dst=tunnel.outer) / ICMP(type=3, code=1) / Raw(quoted)
-    frames = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / error) for _ in range(400)]
+    frames = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / error) for _ in range(200)]
     assert 1 <= sum(len(sent) for sent in tunnel.gateway.send_many(frames)) <= 100
 
 

@@ -25,7 +25,7 @@ from scapy.layers.inet6 import (
 )
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
-from test_6to4_out import BAD_ENDS, GOOD_ENDS
+from test_6to4_out import BAD_ENDS, GOOD_ENDS, SPECIAL
 from test_ip4 import with_options
 from tunnel import (
     COLOCATED,
@@ -133,11 +133,11 @@ def test_the_gateway_answers_ping(tunnel: Tunnel) -> None:
 # --- outer addresses ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("v4", [v4 for v4 in BAD_ENDS if v4 != "255.255.255.255"])
-def test_outer_source_that_is_no_tunnel_end(tunnel: Tunnel, v4: str) -> None:
+def test_outer_source_that_is_no_tunnel_end(tunnel: Tunnel) -> None:
     """RFC 3056 section 9: MUST be discarded in silence, embedded or not."""
-    refused(tunnel, back(in_site(v4)), "tunnel-end", v4)
-    refused(tunnel, back(NATIVE6), "tunnel-end", v4)
+    for v4 in BAD_ENDS:
+        refused(tunnel, back(in_site(v4)), "tunnel-end", v4)
+        refused(tunnel, back(NATIVE6), "tunnel-end", v4)
 
 
 def test_outer_source_is_our_own(tunnel: Tunnel) -> None:
@@ -188,24 +188,18 @@ def test_source_in_our_own_site(tunnel: Tunnel) -> None:
         refused(tunnel, back(source), "inner-source", RELAY)
 
 
-@pytest.mark.parametrize("address", [
-    "::", "::1", "::ffff:198.51.100.7", "::198.51.100.7", "0:1::1", "fe80::99", "fec0::1", "ff02::1", "ff0e::1:2",
-    "fc00::1", "fd00:1::1", "fe00::1",
-])
-def test_source_of_no_host(tunnel: Tunnel, address: str) -> None:
+def test_source_of_no_host(tunnel: Tunnel) -> None:
     """RFC 3964 section 5.3.2."""
-    refused(tunnel, back(address), "inner-address", RELAY)
-    refused(tunnel, back(address, OWN6), "inner-address", FAR)
+    for address in SPECIAL:
+        refused(tunnel, back(address), "inner-address", RELAY)
+        refused(tunnel, back(address, OWN6), "inner-address", FAR)
 
 
-@pytest.mark.parametrize("destination", [
-    FAR26, NATIVE6, in_site("203.0.113.3"), in_site("192.168.1.10"), "2001:db8::1", "ff02::1", "fe80::1", "::1", "::",
-    "ff0e::1",
-])
-def test_destination_outside_the_site(tunnel: Tunnel, destination: str) -> None:
+def test_destination_outside_the_site(tunnel: Tunnel) -> None:
     """RFC 3964 section 3.1: no open relay. RFC 6324: nothing goes round between tunnels."""
-    refused(tunnel, back(FAR6, destination), "inner-destination")
-    refused(tunnel, back(NATIVE6, destination), "inner-destination", RELAY)
+    for destination in (FAR26, NATIVE6, in_site("203.0.113.3"), in_site("192.168.1.10"), "2001:db8::1", *SPECIAL):
+        refused(tunnel, back(FAR6, destination), "inner-destination")
+        refused(tunnel, back(NATIVE6, destination), "inner-destination", RELAY)
 
 
 def test_unused_rest_of_the_site(tunnel: Tunnel) -> None:
@@ -285,20 +279,20 @@ def test_overlong_chain_of_headers(tunnel: Tunnel) -> None:
         tunnel.into(packet, broken=True)
 
 
-@pytest.mark.parametrize("inner_ecn", range(4))
-@pytest.mark.parametrize("outer_ecn", range(4))
-def test_ecn(tunnel: Tunnel, inner_ecn: int, outer_ecn: int) -> None:
+def test_ecn(tunnel: Tunnel) -> None:
     """RFC 6040 section 4.2, figure 4. 0: not-ECT, 1: ECT(1), 2: ECT(0), 3: CE."""
     figure = {0: (0, 0, 0, None), 1: (1, 1, 1, 3), 2: (2, 1, 2, 3), 3: (3, 3, 3, 3)}
-    expected = figure[inner_ecn][outer_ecn]
-    sent = tunnel.into(back(tc=0xa8 | inner_ecn, fl=0xabcde), tos=0x54 | outer_ecn)
-    if expected is None:
-        assert sent == [] and tunnel.dropped() == "ecn"
-    else:
-        got = ip6(only(sent, LAN))
-        assert (got.tc, got.fl) == (0xa8 | expected, 0xabcde)
-    odd = (inner_ecn, outer_ecn) in ((0, 1), (0, 2), (1, 2), (3, 1))
-    assert tunnel.gateway.stats()["tunnel_ecn_odd"] == odd
+    odd = 0
+    for inner_ecn, row in figure.items():
+        for outer_ecn, expected in enumerate(row):
+            sent = tunnel.into(back(tc=0xa8 | inner_ecn, fl=0xabcde), tos=0x54 | outer_ecn)
+            if expected is None:
+                assert sent == [] and tunnel.dropped() == "ecn"
+            else:
+                got = ip6(only(sent, LAN))
+                assert (got.tc, got.fl) == (0xa8 | expected, 0xabcde), (inner_ecn, outer_ecn)
+            odd += (inner_ecn, outer_ecn) in ((0, 1), (0, 2), (1, 2), (3, 1))
+            assert tunnel.gateway.stats()["tunnel_ecn_odd"] == odd
 
 
 # --- size --------------------------------------------------------------------------------------------------
@@ -382,8 +376,8 @@ def test_flood_of_fragments(tunnel: Tunnel) -> None:
     mine = cut(tunnel.packet(sized(1280, FAR6, HOST6), id=9), 640)
     tunnel.gateway.wan(mine[0])
     flood = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) /
-              IP(src=f"8.{n >> 8}.{n & 255}.1", dst=tunnel.outer, proto=IP6, flags="MF", id=n) / Raw(bytes(64)))
-             for n in range(1000)]
+              IP(src=f"8.{n % 200}.{n % 7}.1", dst=tunnel.outer, proto=IP6, flags="MF", id=n) / Raw(bytes(64)))
+             for n in range(300)]
     for sent in tunnel.gateway.send_many(flood):
         assert sent == []
     stats = tunnel.gateway.stats()
@@ -427,7 +421,7 @@ def test_native_ipv6_on_the_wan(tunnel: Tunnel) -> None:
 def test_errors_about_tunnel_packets_are_limited(tunnel: Tunnel) -> None:
     """A far sender cannot make us send without end."""
     frames = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / tunnel.packet(back(dst=in_site(OUTSIDE, 9, 9))))
-              for _ in range(500)]
+              for _ in range(200)]
     answers = sum(len(sent) for sent in tunnel.gateway.send_many(frames))
     assert 1 <= answers <= 100
-    assert tunnel.gateway.stats()["icmp_errors_suppressed"] >= 400
+    assert tunnel.gateway.stats()["icmp_errors_suppressed"] >= 100
