@@ -177,8 +177,39 @@ static void outer_checksum(void)
 	}
 }
 
+/* A remembered error is about one destination, also where another has the same place. */
+static void soft_state(void)
+{
+	uint8_t f[200];
+	struct tun *t = start("");
+	struct pkt *p = pkt_alloc(&rig.pool);
+	uint32_t n = packet(f, 0, 100, "2002:c633:6407::1") - 14;
+	uint8_t *to = pkt_put(p, n);
+	CHECK(to != NULL);
+	memcpy(to, f + 14, n);
+	CHECK_EQ(ip6_parse(p), DROP_NONE);
+	p->port = PORT_LAN;
+	uint32_t a = 0x076433c6, b = a + 1, place = a * rig.gw.id_mul >> 26;
+	while (b * rig.gw.id_mul >> 26 != place)
+		b++;
+	for (unsigned i = 0; i < 2; i++) {
+		t->soft[place] =
+		        (struct tun_soft){a, rig.gw.now_ms + 1000, ICMP6_UNREACHABLE, 3, 0};
+		t->n_soft = 1;
+		CHECK_EQ(tun_soft_error(&rig.gw, t, p, b), V_SEND6);
+		CHECK_EQ(t->n_soft, 1);
+		/* In its time it is told, later only forgotten. */
+		t->soft[place].due_ms -= i * 1000;
+		CHECK_EQ(tun_soft_error(&rig.gw, t, p, a), V_SEND6);
+		CHECK_EQ(t->n_soft, 0);
+		CHECK_EQ(t->errors, 1);
+	}
+	pkt_free(p);
+}
+
 int main(void)
 {
+	TEST(soft_state);
 	TEST(parameters_of_6to4);
 	TEST(parameters_of_6rd);
 	TEST(ends);
