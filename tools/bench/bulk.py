@@ -24,8 +24,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import guest
-import linuxguest
-from labkit import sandbox
+from labkit import linuxguest, sandbox
 from labkit.lab import FAR_SERVER, Lab
 from labkit.netns import CommandFailed
 from labkit.wait import Timeout
@@ -98,7 +97,8 @@ def main() -> int:
         return 2
     usable = sorted(os.sched_getaffinity(0))
     cores = (usable[0], usable[1 if len(usable) > 1 else 0])
-    linux = linuxguest.build(ROOT / "build")
+    roles = {row.what for name in options.rows.split(",") if (row := guest.ROWS[name]).linux}
+    linux = {role: linuxguest.build(ROOT / "build", role) for role in roles}
     setup = guest.Setup(options.nic, "tap", options.image, linux, cores, options.offloads)
     figures: list[Figure] = []
     for name in options.rows.split(","):

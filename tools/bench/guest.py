@@ -17,13 +17,16 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import linuxguest
+from labkit import linuxguest
 
 LAN_ADDRESS = "192.168.1.1/24"
 WAN_ADDRESS = "203.0.113.2/24"
 WAN_GATEWAY = "203.0.113.1"
 CLIENT = "192.168.1.10"
 SERVER = "203.0.113.10"
+# 6to4: the prefix is made from WAN_ADDRESS, so ours needs none of these in its configuration.
+LAN6_ADDRESS = "2002:cb00:7102:1::1/64"
+TUNNEL6_ADDRESS = "2002:cb00:7102::1/16"
 # Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
 SESSIONS = 200_000
 
@@ -48,7 +51,7 @@ class Row:
     title: str
     linux: bool
     what: str  # our application or the Linux guest's mode
-    path: str  # what the generator expects: nat, route or wire
+    path: str  # what the generator expects: nat, route, wire or 6to4
     extra: str = ""  # more words for our command line
 
 
@@ -61,6 +64,9 @@ ROWS = {
         Row("linux-flowtable", "Linux nat + flowtable", True, "flowtable", "nat"),
         Row("linux-route", "Linux plain forwarding", True, "route", "route"),
         Row("linux-bridge", "Linux bridge", True, "bridge", "wire"),
+        Row("6to4", "Baregate 6to4, its NAT on", False, "6to4", "6to4", "6to4.nat=on"),
+        Row("6to4-nonat", "Baregate 6to4, its NAT off", False, "6to4", "6to4", "6to4.nat=off"),
+        Row("linux-sit", "Linux sit + masquerade", True, "sit", "6to4"),
     )
 }
 
@@ -72,7 +78,7 @@ class Setup:
     nic: str  # e1000, virtio-net-pci, ...
     backend: str  # dgram (frame by frame), stream (bursts), vhost or tap
     image: Path  # ours
-    linux: linuxguest.LinuxImage | None
+    linux: dict[str, linuxguest.LinuxImage]  # by role
     cores: tuple[int, int]  # for the vCPU, for everything else
     offloads: bool = False
     plugin: Path | None = None
@@ -155,16 +161,24 @@ class Guest:
             if row.what != "wire":
                 line += f" lan.address={LAN_ADDRESS} wan.address={WAN_ADDRESS}"
                 line += f" gateway={WAN_GATEWAY}"
-            if row.what == "nat":
+            if row.what in ("nat", "6to4"):
                 line += f" nat.sessions={SESSIONS}"
             return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]
-        if setup.linux is None:
+        image = setup.linux.get(row.what)
+        if image is None:
             raise GuestError("the Linux guest was not built")
         line = linuxguest.command_line(
-            row.what, setup.nic, LAN_ADDRESS, WAN_ADDRESS, WAN_GATEWAY, setup.offloads, SESSIONS
+            row.what,
+            setup.nic,
+            lan=LAN_ADDRESS,
+            wan=WAN_ADDRESS,
+            gateway=WAN_GATEWAY,
+            lan6=LAN6_ADDRESS,
+            tunnel6=TUNNEL6_ADDRESS,
+            offloads="on" if setup.offloads else "off",
+            sessions=str(SESSIONS),
         )
-        kernel, initrd = setup.linux.kernel, setup.linux.initrd
-        return ["-kernel", str(kernel), "-initrd", str(initrd), "-append", line]
+        return ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", line]
 
     # ---- starting ----
 

@@ -73,6 +73,9 @@ class Hardware:
     binary: str = "qemu-system-i386"
     reboot: bool = True
     debug_exit: bool = True
+    # With its default firmware (bios-256k.bin) QEMU 7.2 loads a Multiboot kernel
+    # once only: after a reset it jumps into nothing. The small one does it again.
+    bios: str | None = "bios.bin"
     extra: Sequence[str] = ()
 
     def arguments(self) -> list[str]:
@@ -86,9 +89,9 @@ class Hardware:
         if self.debug_exit:
             out += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
         if self.kernel is not None:
-            # With its default firmware (bios-256k.bin) QEMU 7.2 loads a Multiboot kernel
-            # once only: after a reset it jumps into nothing. The small one does it again.
-            out += ["-bios", "bios.bin", "-kernel", self.kernel]
+            if self.bios is not None:
+                out += ["-bios", self.bios]
+            out += ["-kernel", self.kernel]
             if self.append:
                 out += ["-append", self.append]
             if self.modules:

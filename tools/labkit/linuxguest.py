@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Linux guest that the gateway is measured against.
+"""A Linux guest: what the gateway is measured against, and a peer in the lab.
 
 Builds a kernel and a small initramfs from Debian's packages without being root: the packages
-are downloaded, unpacked beside each other, and only the wanted files are archived. Modules are
-put in order here (from the `depends=` notes inside them), so the guest needs no modprobe and no
-module index. The initramfs stays uncompressed: unpacking costs more than loading under TCG.
+are downloaded, unpacked beside each other, and only the wanted files are archived. What those
+are depends on the guest's role. Modules are put in order here (from the `depends=` notes inside
+them), so the guest needs no modprobe and no module index. The initramfs stays uncompressed:
+unpacking costs more than loading under TCG.
 
-    python3 linuxguest.py BUILD_DIR      builds and prints the two paths
+    python3 linuxguest.py BUILD_DIR ROLE      builds and prints the two paths
 """
 
 from __future__ import annotations
@@ -17,25 +18,13 @@ import re
 import stat
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-MODES = ("nat", "flowtable", "route", "bridge")
+NIC_MODULES = {"e1000": ("e1000",), "virtio": ("virtio_pci", "virtio_net")}
 
-# One list for each start-up step; dependencies are found and put before them.
-MODULES = {
-    "e1000": ["e1000"],
-    "virtio": ["virtio_pci", "virtio_net"],
-    "nat": ["crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq", "nft_ct"],
-    "flowtable": ["nft_flow_offload", "nf_flow_table", "nf_flow_table_inet"],
-    "route": [],
-    "bridge": ["bridge"],
-}
-
-PROGRAMS = ["usr/sbin/nft", "sbin/ethtool", "usr/sbin/ethtool"]
-
-INIT = r"""#!/bin/busybox sh
-# First program of the Linux guest. What to be stands on the kernel's command line (bench.KEY=).
+_INIT = r"""#!/bin/busybox sh
+# First program of the Linux guest. Its parameters stand on the kernel's command line (guest.KEY=).
 /bin/busybox mkdir -p /proc /sys /dev /run
 /bin/busybox --install -s /bin
 export PATH=/sbin:/usr/sbin:/bin
@@ -43,46 +32,63 @@ mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t devtmpfs none /dev
 for word in $(cat /proc/cmdline); do
-	case $word in bench.*=*) export "${word#bench.}" ;; esac
+	case $word in guest.*=*) export "${word#guest.}" ;; esac
 done
-load() {
-	[ "$1" = flowtable ] && load nat
-	while read -r module; do insmod "/modules/$module" 2>/dev/null; done <"/modules/$1.list"
-}
-load "$nic"
-load "$mode"
+for list in "$nic" role; do
+	while read -r module; do insmod "/modules/$module" 2>/dev/null; done <"/modules/$list.list"
+done
 ip link set lo up
 tries=0
-while [ ! -e /sys/class/net/eth1 ] && [ $tries -lt 100 ]; do
+while [ ! -e "/sys/class/net/eth$((${ports:-2} - 1))" ] && [ $tries -lt 100 ]; do
 	sleep 0.05
 	tries=$((tries + 1))
 done
+"""
+
+# ---- the roles of the bench: their parameters are lan, wan, gateway, offloads, sessions, show ----
+
+_NO_IPV6 = r"""
 for port in eth0 eth1; do
 	echo 1 >/proc/sys/net/ipv6/conf/$port/disable_ipv6
 done
-if [ "$mode" = bridge ]; then
-	brctl addbr br0
-	brctl addif br0 eth0
-	brctl addif br0 eth1
-	for port in eth0 eth1 br0; do ip link set $port up; done
-else
-	echo 1 >/proc/sys/net/ipv4/ip_forward
-	ip addr add "$lan" dev eth0
-	ip addr add "$wan" dev eth1
-	ip link set eth0 up
-	ip link set eth1 up
-	ip route add default via "$gateway"
-fi
-if [ -e /etc/$mode.nft ]; then
-	nft -f /etc/$mode.nft || echo "ruleset refused"
-	echo "$sessions" >/proc/sys/net/netfilter/nf_conntrack_max
-	echo 262144 >/sys/module/nf_conntrack/parameters/hashsize
-	for key in conntrack_udp_timeout conntrack_udp_timeout_stream flowtable_udp_timeout; do
-		[ -e /proc/sys/net/netfilter/nf_$key ] && echo 300 >/proc/sys/net/netfilter/nf_$key
-	done
-fi
+"""
+
+_BRIDGE = r"""
+brctl addbr br0
+brctl addif br0 eth0
+brctl addif br0 eth1
+for port in eth0 eth1 br0; do ip link set $port up; done
+"""
+
+_ROUTER = r"""
+echo 1 >/proc/sys/net/ipv4/ip_forward
+ip addr add "$lan" dev eth0
+ip addr add "$wan" dev eth1
+ip link set eth0 up
+ip link set eth1 up
+ip route add default via "$gateway"
+"""
+
+_RULES = r"""
+nft -f /etc/rules.nft || echo "ruleset refused"
+echo "$sessions" >/proc/sys/net/netfilter/nf_conntrack_max
+echo 262144 >/sys/module/nf_conntrack/parameters/hashsize
+for key in conntrack_udp_timeout conntrack_udp_timeout_stream flowtable_udp_timeout; do
+	[ -e /proc/sys/net/netfilter/nf_$key ] && echo 300 >/proc/sys/net/netfilter/nf_$key
+done
+"""
+
+_TUNNEL = r"""
+echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+ip -6 addr add "$lan6" dev eth0
+ip tunnel add tun6to4 mode sit local "${wan%/*}" ttl 64
+ip link set tun6to4 up
+ip -6 addr add "$tunnel6" dev tun6to4
+"""
+
+_MEASURED = r"""
 read -r up idle </proc/uptime
-echo "ready app=linux-$mode uptime=$up kernel=$(uname -r)"
+echo "ready app=linux-$role uptime=$up kernel=$(uname -r)"
 for port in eth0 eth1; do
 	[ "$offloads" = on ] || for what in gro gso tso tx rx; do
 		ethtool -K $port $what off >/dev/null 2>&1
@@ -91,7 +97,7 @@ for port in eth0 eth1; do
 done
 echo "settled"
 if [ "$show" = on ]; then
-	nft list ruleset
+	[ -e /etc/rules.nft ] && nft list ruleset
 	while sleep 5; do
 		cat /proc/net/dev /proc/interrupts
 		wc -l /proc/net/nf_conntrack
@@ -101,28 +107,24 @@ fi
 while :; do sleep 86400; done
 """
 
-RULES = {
-    "nat": """table ip nat {
+_MASQUERADE = """table ip nat {
 	chain out {
 		type nat hook postrouting priority srcnat;
 		oifname "eth1" masquerade
 	}
 }
-table ip filter {
+"""
+
+_FILTER = """table ip filter {
 	chain through {
 		type filter hook forward priority filter; policy drop;
 		ct state established,related accept
 		iifname "eth0" accept
 	}
 }
-""",
-    "flowtable": """table ip nat {
-	chain out {
-		type nat hook postrouting priority srcnat;
-		oifname "eth1" masquerade
-	}
-}
-table inet filter {
+"""
+
+_FLOWTABLE = """table inet filter {
 	flowtable fast {
 		hook ingress priority filter; devices = { eth0, eth1 };
 	}
@@ -133,7 +135,52 @@ table inet filter {
 		iifname "eth0" accept
 	}
 }
-""",
+"""
+
+# ---- the role of the lab: a machine that does what it is told on its console ----
+
+_OBEY = r"""
+dmesg -n 1
+stty -echo </dev/console
+echo "ready app=linux-$role"
+while read -r line; do
+	(eval "$line") 2>&1 </dev/null
+	echo "status $?"
+done
+"""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a guest is there for: what its initramfs holds, and what init goes on with."""
+
+    script: str
+    modules: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    rules: str = ""  # for nft
+    packages: tuple[str, ...] = field(default=("busybox-static",))
+
+
+_NFT = ("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq", "nft_ct")
+_TOOLS = ("usr/sbin/nft", "sbin/ethtool", "usr/sbin/ethtool")
+_PACKAGES = ("nftables", "ethtool", "busybox-static")
+
+
+def _measured(script: str, modules: tuple[str, ...] = (), rules: str = "") -> Role:
+    return Role(script + (_RULES if rules else "") + _MEASURED, modules, _TOOLS, rules, _PACKAGES)
+
+
+ROLES = {
+    "nat": _measured(_NO_IPV6 + _ROUTER, _NFT, _MASQUERADE + _FILTER),
+    "flowtable": _measured(
+        _NO_IPV6 + _ROUTER,
+        (*_NFT, "nft_flow_offload", "nf_flow_table", "nf_flow_table_inet"),
+        _MASQUERADE + _FLOWTABLE,
+    ),
+    "route": _measured(_NO_IPV6 + _ROUTER),
+    "bridge": _measured(_NO_IPV6 + _BRIDGE, ("bridge",)),
+    "sit": _measured(_ROUTER + _TUNNEL, (*_NFT, "sit"), _MASQUERADE),
+    "peer": Role(_OBEY, ("sit",)),
 }
 
 
@@ -165,16 +212,14 @@ def _kernel_package() -> str:
     return found.group(1)
 
 
-def _user_packages() -> list[str]:
+def _user_packages(names: tuple[str, ...]) -> list[str]:
     relations = "recommends suggests conflicts breaks replaces enhances"
     text = _output(
         "apt-cache",
         "depends",
         "--recurse",
         *[f"--no-{word}" for word in relations.split()],
-        "nftables",
-        "ethtool",
-        "busybox-static",
+        *names,
     )
     return [line for line in text.splitlines() if re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", line)]
 
@@ -213,7 +258,7 @@ class Modules:
             names += re.split(r"[ ,]+", note.decode())
         return [name.replace("-", "_") for name in names if name and name not in ("pre:", "post:")]
 
-    def order(self, names: list[str]) -> list[Path]:
+    def order(self, names: tuple[str, ...]) -> list[Path]:
         done: dict[str, Path] = {}
 
         def visit(name: str) -> None:
@@ -282,22 +327,22 @@ def _libraries(program: Path, root: Path, found: dict[str, Path]) -> None:
             raise BuildError(f"no library {name} for {program.name} in the packages")
 
 
-def _make_archive(root: Path, version: str) -> bytes:
+def _make_archive(root: Path, version: str, role: Role) -> bytes:
     archive = Archive()
-    archive.add("init", stat.S_IFREG | 0o755, INIT.encode())
+    archive.add("init", stat.S_IFREG | 0o755, (_INIT + role.script).encode())
     archive.add_file("bin/busybox", root / "bin/busybox")
     archive.add("lib64", stat.S_IFLNK | 0o777, b"lib/x86_64-linux-gnu")
     libraries: dict[str, Path] = {}
-    for name in PROGRAMS:
+    for name in role.programs:
         if (root / name).exists():
             archive.add_file(f"usr/sbin/{os.path.basename(name)}", root / name)
             _libraries(root / name, root, libraries)
     for name, path in libraries.items():
         archive.add_file(f"lib/x86_64-linux-gnu/{name}", path)
-    for mode, rules in RULES.items():
-        archive.add(f"etc/{mode}.nft", stat.S_IFREG | 0o644, rules.encode())
+    if role.rules:
+        archive.add("etc/rules.nft", stat.S_IFREG | 0o644, role.rules.encode())
     modules = Modules(root / "lib/modules" / version)
-    for group, names in MODULES.items():
+    for group, names in {**NIC_MODULES, "role": role.modules}.items():
         paths = modules.order(names)
         for path in paths:
             archive.add_file(f"modules/{path.name}", path, 0o644)
@@ -306,47 +351,49 @@ def _make_archive(root: Path, version: str) -> bytes:
     return archive.finish()
 
 
-def build(build_dir: Path) -> LinuxImage:
-    """Builds what is missing; cheap when all is there. One builder at a time (a lock file)."""
+def build(build_dir: Path, role: str) -> LinuxImage:
+    """Builds what is missing for a guest of this role (a key of ROLES).
+
+    Cheap when all is there. One builder at a time (a lock file).
+    """
     cache = build_dir / "cache" / "linux"
     cache.mkdir(parents=True, exist_ok=True)
     with open(cache / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _build_locked(cache)
+        return _build_locked(cache, role)
 
 
-def _build_locked(cache: Path) -> LinuxImage:
+def _build_locked(cache: Path, role: str) -> LinuxImage:
     chosen = cache / "kernel-package"
     if not chosen.exists():
         chosen.write_text(_kernel_package(), encoding="ascii")
     package = chosen.read_text(encoding="ascii")
     version = package.removeprefix("linux-image-")
     root = cache / "root"
-    initrd = cache / "initramfs.cpio"
+    initrd = cache / f"initramfs-{role}.cpio"
     kernel = root / "boot" / f"vmlinuz-{version}"
     newest = Path(__file__).stat().st_mtime
     if not kernel.exists() or not initrd.exists() or initrd.stat().st_mtime < newest:
-        _unpack(_download([package, *_user_packages()], cache / "packages"), root)
+        packages = [package, *_user_packages(ROLES[role].packages)]
+        _unpack(_download(packages, cache / "packages"), root)
         fresh = cache / "initramfs.new"
-        fresh.write_bytes(_make_archive(root, version))
+        fresh.write_bytes(_make_archive(root, version, ROLES[role]))
         fresh.rename(initrd)
     return LinuxImage(kernel, initrd, version)
 
 
-def command_line(mode: str, nic: str, lan: str, wan: str, gateway: str, offloads: bool, sessions: int) -> str:
-    """The kernel's command line. Mitigations are off: the peer is to be as fast as it can be."""
+def command_line(role: str, nic: str, **parameters: str) -> str:
+    """The kernel's command line. Mitigations are off: the guest is to be as fast as it can be."""
     words = [
         "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check",
         "raid=noautodetect random.trust_cpu=on net.ifnames=0",
-        f"bench.mode={mode} bench.nic={'virtio' if nic.startswith('virtio') else 'e1000'}",
-        f"bench.lan={lan} bench.wan={wan} bench.gateway={gateway}",
-        f"bench.offloads={'on' if offloads else 'off'} bench.sessions={sessions}",
+        f"guest.role={role} guest.nic={'virtio' if nic.startswith('virtio') else 'e1000'}",
     ]
-    return " ".join(words)
+    return " ".join([*words, *(f"guest.{key}={value}" for key, value in parameters.items())])
 
 
 def main() -> None:
-    image = build(Path(sys.argv[1] if len(sys.argv) > 1 else "build"))
+    image = build(Path(sys.argv[1]), sys.argv[2])
     print(image.kernel)
     print(image.initrd)
 

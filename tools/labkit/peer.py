@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A Linux guest as a member of the lab, for what the host's kernel has not (sit tunnels).
+
+It boots in a few seconds with nothing configured and then runs the shell commands it is told:
+
+    peer = LinuxPeer(ports)
+    peer.run("ip addr add 192.0.2.2/24 dev eth0")
+
+The functions below make it what a test needs.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import linuxguest
+from .machine import ROOT, Hardware, Machine, Port
+from .netns import CommandFailed
+
+_ROLE = "peer"
+
+
+def prepare() -> linuxguest.LinuxImage:
+    """Build the guest, downloading what is missing: the first time it must be outside the sandbox."""
+    return linuxguest.build(Path(ROOT) / "build", _ROLE)
+
+
+def prefix(address: str, subnet: int) -> str:
+    """The first 64 bits of a subnet of the 6to4 site of an IPv4 address, as text that ends with "::"."""
+    a, b, c, d = map(int, address.split("."))
+    return f"2002:{a << 8 | b:x}:{c << 8 | d:x}:{subnet:x}::"
+
+
+class LinuxPeer(Machine):
+    """A booted guest, its NICs called eth0, eth1, ... in the order of the ports (virtio, or all e1000)."""
+
+    def __init__(self, ports: Sequence[Port], timeout: float = 120) -> None:
+        image = prepare()
+        line = linuxguest.command_line(_ROLE, ports[0].model, ports=str(len(ports)))
+        super().__init__(Hardware(kernel=os.fspath(image.kernel), modules=[os.fspath(image.initrd)], append=line,
+                                  memory=96, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
+                                  debug_exit=False, bios=None), ports)
+        try:
+            self.console.expect(rf"^ready app=linux-{_ROLE}$", timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, command: str, timeout: float = 60, check: bool = True) -> str:
+        """Run one line of shell in the guest; what it printed. A status other than 0 raises, unless not `check`."""
+        self.console.mark()
+        self.console.send(command + "\r")
+        found = self.console.expect(r"([\s\S]*?)^status (\d+)$", timeout)
+        if check and found.group(2) != "0":
+            raise CommandFailed(f"Linux guest: {command}: status {found.group(2)}\n{found.group(1)}")
+        return found.group(1).lstrip("\n")
+
+    def configure(self, lines: str) -> None:
+        """Run each line; blank ones are passed over."""
+        for line in lines.splitlines():
+            if line.strip():
+                self.run(line.strip())
+
+    def counters(self, interface: str) -> dict[str, int]:
+        """The packets an interface received and sent."""
+        text = self.run(f"cat /proc/net/dev | grep {interface}:")
+        fields = re.split(r"[:\s]+", text.strip())
+        return {"rx": int(fields[2]), "tx": int(fields[10])}
+
+    def six_to_four(self, address: str, site: str, subnet: int = 1) -> None:
+        """Be a 6to4 router, and a relay for what else is routed here.
+
+        `address` is the own IPv4 address (with its length) on eth0; `site` the one the prefix is
+        made from, which differs behind a NAT. The site's LAN, subnet `subnet`, is on eth1 and has
+        the guest as `::1`. IPv4 routes are the caller's.
+        """
+        self.configure(f"""
+            echo 1 >/proc/sys/net/ipv4/ip_forward
+            echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+            echo 0 >/proc/sys/net/ipv6/conf/eth1/accept_dad
+            echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+            ip addr add {address} dev eth0
+            ip link set eth0 up
+            ip link set eth1 up
+            ip tunnel add tun6to4 mode sit local {address.split('/')[0]} ttl 64
+            ip link set tun6to4 up
+            ip -6 addr add {prefix(site, 0)}1/16 dev tun6to4
+            ip -6 addr add {prefix(site, subnet)}1/64 dev eth1
+        """)
