@@ -172,6 +172,33 @@ def vhost_phases() -> list[Phase]:
     ]
 
 
+def count_tunnel_phases() -> list[Phase]:
+    """Guest instructions for a tunnel packet in each direction; the plugin counts."""
+    return [
+        Phase("encap", FULL, _insn("encap", "encapsulate, full load")),
+        Phase("decap", FULL | {"back": 1}, _insn("decap", "decapsulate, full load")),
+        Phase("tunnel2", FULL | {"answers": 1}, _insn("tunnel2", "answered, full load")),
+    ]
+
+
+def vhost_tunnel_phases() -> list[Phase]:
+    """Tunnel packets per second over vhost-user."""
+
+    def rate(key: str, title: str) -> tuple[Measure, ...]:
+        return (
+            Measure(f"vhost_{key}", title, "packets/s", _rate),
+            Measure(f"vhostcpu_{key}", title, "packets/s of vCPU time", _vcpu_rate),
+        )
+
+    wide: dict[str, float] = {"window": 256}
+    return [
+        Phase("encap", wide, rate("encap", "encapsulate")),
+        Phase("decap", wide | {"back": 1}, rate("decap", "decapsulate")),
+        Phase("tunnel2", wide | {"answers": 1}, rate("tunnel2", "answered")),
+        Phase("duplex", wide | {"both": 1}, rate("duplex", "both ways at once")),
+    ]
+
+
 @dataclass
 class Sample:
     """One figure of one run; void says why it does not count."""

@@ -20,6 +20,7 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Guest instructions for a packet",
         ("insn_load", "insn_rate", "insn_load2", "insn_rate2", "insn_many2", "insn_new"),
     ),
+    ("Guest instructions for a tunnel packet", ("insn_encap", "insn_decap", "insn_tunnel2")),
     ("Time of the vCPU thread, user + system", ("vcpu_load", "vcpu_rate", "vcpu_load2", "vcpu_rate2")),
     ("Round trip at 1,000 packets/s", ("rtt_median", "rtt_p99", "rtt_vcpu", "idle_vcpu")),
     ("Packets per second over sockets", ("pps_load", "pps_load2")),
@@ -36,6 +37,10 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "Tunnel packets per second over vhost-user",
+        ("vhost_encap", "vhost_decap", "vhost_tunnel2", "vhost_duplex"),
+    ),
+    (
         "Packets per second of vCPU time over vhost-user (where others use the core too)",
         (
             "vhostcpu_one",
@@ -44,6 +49,10 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "vhostcpu_one10k",
             "vhostcpu_both10k",
             "vhostcpu_echo100k",
+            "vhostcpu_encap",
+            "vhostcpu_decap",
+            "vhostcpu_tunnel2",
+            "vhostcpu_duplex",
         ),
     ),
     ("Bulk TCP (iperf3, one connection)", ("bulk_up", "bulk_down")),

@@ -11,7 +11,7 @@ from pathlib import Path
 # The samples are asked for only through this: NIC, row, measure -> median or nothing.
 Median = Callable[[str, str, str], float | None]
 
-MASQUERADE, FLOWTABLE = "linux-nat", "linux-flowtable"
+MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
 E1000, VIRTIO = "e1000", "virtio-net-pci"
 VHOST = f"{VIRTIO}, vhost-user"
 
@@ -65,9 +65,11 @@ class Summary:
         self.median = median
         self.lines: list[Line] = []
 
-    def _share(self, what: str, nic: str, key: str, peer: str, parts: int, floor: bool = False) -> None:
+    def _share(
+        self, what: str, nic: str, key: str, peer: str, parts: int, floor: bool = False, row: str = "nat"
+    ) -> None:
         """Ours at most 1/parts of the peer's, with the floor taken off both if asked."""
-        ours, theirs = self.median(nic, "nat", key), self.median(nic, peer, key)
+        ours, theirs = self.median(nic, row, key), self.median(nic, peer, key)
         base = self.median(nic, "wire", key) if floor else 0.0
         target = f"<= 1/{parts} of {_short(peer)}" + (" above the floor" if floor else "")
         if ours is None or theirs is None or base is None:
@@ -79,9 +81,9 @@ class Summary:
         note = f" (floor {_text(base)})" if floor else ""
         self.lines.append(Line(what, target, _text(ours) + note, _text(theirs), ratio, _verdict(good)))
 
-    def _times(self, what: str, nic: str, key: str, peer: str, factor: float) -> None:
+    def _times(self, what: str, nic: str, key: str, peer: str, factor: float, row: str = "nat") -> None:
         """Ours at least `factor` times the peer's."""
-        ours, theirs = self.median(nic, "nat", key), self.median(nic, peer, key)
+        ours, theirs = self.median(nic, row, key), self.median(nic, peer, key)
         target = f">= {factor:g} x {_short(peer)}" if factor != 1 else f"> {_short(peer)}"
         if ours is None or not theirs:
             self.lines.append(Line(what, target, _text(ours), _text(theirs), "–", _verdict(None)))
@@ -156,8 +158,33 @@ class Summary:
                 best = max(peers, key=lambda name: peers[name]) if peers else MASQUERADE
                 self._times(f"iperf3 TCP, {nic}, {way}, Mbit/s", nic, key, best, 1)
 
+    def _tunnel(self) -> None:
+        """6to4 with its NAT on, the usual way to run it; off it may be a little cheaper."""
+        for key, way in (("encap", "encapsulate"), ("decap", "decapsulate")):
+            what = f"6to4, {way}, instructions/packet, e1000, full load"
+            on, off = (self.median(E1000, row, f"insn_{key}") for row in ("6to4", "6to4-nonat"))
+            self.lines.append(_least(what, on, 450))
+            self._share(what, E1000, f"insn_{key}", SIT, 12, row="6to4")
+            self._nat_cost(f"6to4, {way}, its NAT on against off, e1000", on, off)
+        for key, what in (
+            ("encap", "encapsulate"),
+            ("decap", "decapsulate"),
+            ("tunnel2", "answered"),
+            ("duplex", "both ways at once"),
+        ):
+            self._times(f"6to4, packets/s over vhost-user, {what}", VHOST, f"vhost_{key}", SIT, 12, row="6to4")
+
+    def _nat_cost(self, what: str, on: float | None, off: float | None) -> None:
+        target = "at most 3 % more"
+        if on is None or off is None:
+            self.lines.append(Line(what, target, _text(on), "–", "–", _verdict(None)))
+            return
+        more = (on / off - 1) * 100
+        cells = f"{_text(on)} ({_text(off)} off)", "–", f"{more:+.1f} %"
+        self.lines.append(Line(what, target, *cells, _verdict(more <= 3)))
+
     def _start(self, image: Path) -> None:
-        for row in ("wire", "nat"):
+        for row in ("wire", "nat", "6to4"):
             ready = self.median(E1000, row, "ready")
             good = None if ready is None else ready < 50
             self.lines.append(Line(f"entry to ready, {row}, e1000", "< 50 ms", _text(ready), "–", "–", _verdict(good)))
@@ -173,12 +200,13 @@ class Summary:
         self._time()
         self._new_flows()
         self._bulk()
+        self._tunnel()
         self._start(image)
         return self.lines
 
 
 def _short(peer: str) -> str:
-    return "masquerade" if peer == MASQUERADE else "flowtable"
+    return {MASQUERADE: "masquerade", FLOWTABLE: "flowtable", SIT: "sit"}[peer]
 
 
 def table(median: Median, image: Path) -> str:

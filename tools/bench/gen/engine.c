@@ -78,6 +78,12 @@ static bool flush(int side)
 	return moved;
 }
 
+/* Do servers send on their own account? */
+static bool servers_send(void)
+{
+	return run.phase->both || run.phase->back;
+}
+
 static void arrived(int side, const struct frame *f, uint64_t now)
 {
 	struct queue *q = &queues[side];
@@ -103,7 +109,7 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 		break;
 	case V_ANSWER:
 		run.now.answered++;
-		run.arrival_ns[run.phase->both ? WAN : LAN] = now;
+		run.arrival_ns[servers_send() ? WAN : LAN] = now;
 		if (run.measuring)
 			samples_add(&run.round_trip, now - a.sent_ns);
 		break;
@@ -135,7 +141,7 @@ static uint64_t ended(int side)
 
 static uint64_t in_flight(int side)
 {
-	uint64_t gone = (side == LAN || run.phase->both ? ended(side) : 0) + run.written_off[side];
+	uint64_t gone = (side == LAN || servers_send() ? ended(side) : 0) + run.written_off[side];
 
 	return run.now.made[side] > gone ? run.now.made[side] - gone : 0;
 }
@@ -230,9 +236,9 @@ static uint64_t turn(uint64_t end_ns)
 		ports[side]->ops->service(ports[side]);
 		moved |= receive(side);
 	}
-	if (run.making)
+	if (run.making && !run.phase->back)
 		wake = make(LAN, clock_ns()); /* not before what was just received */
-	if (run.making && run.phase->both) {
+	if (run.making && servers_send()) {
 		uint64_t again = make(WAN, clock_ns());
 
 		wake = again < wake ? again : wake;
@@ -322,7 +328,7 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	const struct counts *begin = &run.begin;
 	uint64_t lost = run.now.made[LAN] - ended(LAN);
 
-	if (run.phase->both)
+	if (servers_send())
 		lost += run.now.made[WAN] - ended(WAN);
 	printf("{");
 	print_meters(a, b);

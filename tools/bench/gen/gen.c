@@ -2,7 +2,8 @@
 /*
  * Command line and command loop of the load generator.
  *
- *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split] --mode nat|route|wire
+ *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split] --mode
+ * nat|route|wire|6to4
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
@@ -51,6 +52,8 @@ static enum mode mode_of(const char *text)
 {
 	if (strcmp(text, "nat") == 0)
 		return MODE_NAT;
+	if (strcmp(text, "6to4") == 0)
+		return MODE_6TO4;
 	return strcmp(text, "route") == 0 ? MODE_ROUTE : MODE_WIRE;
 }
 
@@ -70,6 +73,8 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->answers = n != 0;
 	else if (strcmp(key, "both") == 0)
 		p->both = n != 0;
+	else if (strcmp(key, "back") == 0)
+		p->back = n != 0;
 	else if (strcmp(key, "random") == 0)
 		p->random = n != 0;
 	else if (strcmp(key, "once") == 0)
@@ -89,10 +94,12 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 static bool sensible(const struct phase *p)
 {
 	const struct traffic *t = &p->traffic;
+	/* A tunnel packet is two headers longer than its IPv4 twin. */
+	unsigned room = plan.mode == MODE_6TO4 ? FRAME_MAX - 40 : FRAME_MAX;
 
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
-	       t->size <= FRAME_MAX && p->window > 0 && p->window <= QUEUE / 2 &&
-	       !(p->both && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&
+	       t->size <= room && p->window > 0 && p->window <= QUEUE / 2 &&
+	       !((p->both || p->back) && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&
 	       t->first <= FLOWS_MAX - t->flows && (t->first + t->flows - 1) / t->servers < 64000;
 }
 

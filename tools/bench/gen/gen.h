@@ -5,6 +5,7 @@
  *   gen.c       command line, command loop
  *   engine.c    one measured phase: pacing, windows, what comes back, the result
  *   hosts.c     the hosts and flows: ARP, building and verifying frames
+ *   tunnel.c    the same for IPv6 through a 6to4 gateway
  *   meter.c     the guest's instruction counter, vCPU time, latency samples
  *   dgram.c     a port over QEMU's -netdev dgram: one frame at a time, held back by the guest
  *   stream.c    a port over QEMU's -netdev stream: bursts that fill the guest's ring
@@ -51,7 +52,7 @@ struct port *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
-enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE };
+enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4 };
 
 struct mac {
 	uint8_t b[6];
@@ -139,6 +140,7 @@ struct phase {
 	double rate;     /* packets a second; 0: full load */
 	bool answers;    /* each packet is answered from outside */
 	bool both;       /* servers send as much as clients, on their own account */
+	bool back;       /* only servers send */
 	bool random;     /* flows in random order, else in turn */
 	bool once;       /* each flow exactly once, then the phase ends */
 };

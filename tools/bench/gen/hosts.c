@@ -15,78 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gen.h"
-
-enum {
-	ETH = 14,
-	IP = 20,
-	UDP = 8,
-	DATA = ETH + IP + UDP,
-	ARP_LEN = 28,
-	FIRST_PORT = 1024,
-	SERVER_PORT = 7000,
-	TTL = 64,
-	MARK_REQUEST = 0xb6a1,
-	MARK_ANSWER = 0xb6a2,
-};
-
-struct payload {
-	uint16_t mark;
-	uint32_t flow;
-	uint32_t seq;
-	uint64_t sent_ns;
-} __attribute__((packed));
+#include "hosts.h"
 
 struct plan plan;
 struct flow flows[FLOWS_MAX];
 
 static const char *complaint = "";
-
-static void put16(uint8_t *at, unsigned v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *at, uint32_t v)
-{
-	put16(at, v >> 16);
-	put16(at + 2, v & 0xffff);
-}
-
-static unsigned get16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	return (uint32_t)get16(at) << 16 | get16(at + 2);
-}
-
-static struct mac mac_of(int side, uint32_t address)
-{
-	struct mac m = {
-	        {0x02, 0xba, 0x6e, (uint8_t)side, (uint8_t)(address >> 8), (uint8_t)address}};
-
-	return m;
-}
-
-static uint32_t add_words(uint32_t sum, const uint8_t *at, unsigned len)
-{
-	for (; len > 1; at += 2, len -= 2)
-		sum += get16(at);
-	if (len != 0)
-		sum += (unsigned)at[0] << 8;
-	return sum;
-}
-
-static unsigned fold(uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
-}
 
 /* The sum over pseudo-header, UDP header and data; only the first bytes of the data are not 0. */
 static uint32_t udp_sum(const uint8_t *ip, unsigned len)
@@ -113,11 +47,6 @@ void hosts_forget(void)
 	memset(flows, 0, sizeof(flows));
 	complaint = "";
 }
-
-struct ends {
-	uint32_t client, server;
-	unsigned port;
-};
 
 static struct ends ends_of(const struct traffic *t, unsigned number)
 {
@@ -167,6 +96,11 @@ void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint
 {
 	struct payload p = {MARK_REQUEST, number, ++flows[number].seq_out, now};
 	struct ends e = ends_of(t, number);
+
+	if (plan.mode == MODE_6TO4) {
+		tunnel_build(f, LAN, &e, &p, t->size);
+		return;
+	}
 	struct head h = {
 	        .to = plan.mode == MODE_WIRE ? mac_of(WAN, e.server) : plan.gateway_mac[LAN],
 	        .from = mac_of(LAN, e.client),
@@ -184,6 +118,11 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 	struct payload p = {MARK_ANSWER, number, 0, now};
 	struct ends e = ends_of(t, number);
 	bool nat = plan.mode == MODE_NAT;
+
+	if (plan.mode == MODE_6TO4) {
+		tunnel_build(f, WAN, &e, &p, t->size);
+		return;
+	}
 	struct head h = {
 	        .to = plan.mode == MODE_WIRE ? mac_of(LAN, e.client) : plan.gateway_mac[WAN],
 	        .from = mac_of(WAN, e.server),
@@ -203,6 +142,10 @@ void hosts_answer(const struct frame *in, struct frame *out)
 	uint8_t *o = out->data;
 	uint16_t mark = MARK_ANSWER;
 
+	if (plan.mode == MODE_6TO4) {
+		tunnel_answer(in, out, mark);
+		return;
+	}
 	out->len = in->len;
 	memcpy(o, d, in->len);
 	memcpy(o, d + 6, 6);
@@ -289,12 +232,13 @@ static struct arrival bad(const char *why)
 	return (struct arrival){.verdict = V_BAD};
 }
 
-static bool is_ours(const struct frame *f)
+static const uint8_t *payload_of(const struct frame *f)
 {
 	const uint8_t *ip = f->data + ETH;
+	bool ours = f->len >= DATA + sizeof(struct payload) && get16(f->data + 12) == 0x0800 &&
+	            ip[0] == 0x45 && ip[9] == 17;
 
-	return f->len >= DATA + sizeof(struct payload) && get16(f->data + 12) == 0x0800 &&
-	       ip[0] == 0x45 && ip[9] == 17;
+	return ours ? f->data + DATA : NULL;
 }
 
 static struct arrival check_request(const struct frame *f, const struct ends *e, struct flow *flow)
@@ -327,32 +271,60 @@ static struct arrival check_answer(const struct frame *f, const struct ends *e)
 	return (struct arrival){.verdict = V_ANSWER};
 }
 
-static struct arrival check(int side, const struct frame *f, const struct traffic *t)
+/* What is wrong with a plain packet whatever flow it belongs to; NULL if nothing. */
+static const char *wrong(int side, const struct frame *f, const struct traffic *t)
 {
 	const uint8_t *ip = f->data + ETH;
+	struct mac own = mac_of(side, get32(ip + 16));
+
+	if (f->len != t->size || get16(ip + 2) != t->size - ETH)
+		return "length";
+	if (fold(add_words(0, ip, IP)) != 0xffff)
+		return "IPv4 checksum";
+	if (fold(udp_sum(ip, get16(ip + IP + 4))) != 0xffff)
+		return "UDP checksum";
+	if (ip[8] != (plan.mode == MODE_WIRE ? TTL : TTL - 1))
+		return "TTL";
+	return memcmp(f->data, own.b, 6) != 0 ? "destination MAC" : NULL;
+}
+
+static struct arrival check_plain(int side, const struct frame *f, const struct traffic *t,
+                                  const struct ends *e, struct flow *flow)
+{
+	const char *why = wrong(side, f, t);
+
+	if (why != NULL)
+		return bad(why);
+	return side == WAN ? check_request(f, e, flow) : check_answer(f, e);
+}
+
+static struct arrival check_tunnel(int side, const struct frame *f, const struct traffic *t,
+                                   const struct ends *e)
+{
+	const char *why = tunnel_wrong(side, f, e, t->size);
+
+	if (why != NULL)
+		return bad(why);
+	return (struct arrival){.verdict = side == WAN ? V_FORWARDED : V_ANSWER};
+}
+
+static struct arrival check(int side, const struct frame *f, const struct traffic *t,
+                            const uint8_t *data)
+{
 	struct arrival a;
 	struct payload p;
-	struct mac own;
 	struct ends e;
 
-	memcpy(&p, f->data + DATA, sizeof(p));
+	memcpy(&p, data, sizeof(p));
 	if (p.flow < t->first || p.flow - t->first >= t->flows)
 		return bad("flow number");
 	if (p.mark != (side == WAN ? MARK_REQUEST : MARK_ANSWER))
 		return bad("mark");
-	if (f->len != t->size || get16(ip + 2) != t->size - ETH)
-		return bad("length");
-	if (fold(add_words(0, ip, IP)) != 0xffff)
-		return bad("IPv4 checksum");
-	if (fold(udp_sum(ip, get16(ip + IP + 4))) != 0xffff)
-		return bad("UDP checksum");
-	if (ip[8] != (plan.mode == MODE_WIRE ? TTL : TTL - 1))
-		return bad("TTL");
-	own = mac_of(side, get32(ip + 16));
-	if (memcmp(f->data, own.b, 6) != 0)
-		return bad("destination MAC");
 	e = ends_of(t, p.flow);
-	a = side == WAN ? check_request(f, &e, &flows[p.flow]) : check_answer(f, &e);
+	if (plan.mode == MODE_6TO4)
+		a = check_tunnel(side, f, t, &e);
+	else
+		a = check_plain(side, f, t, &e, &flows[p.flow]);
 	a.flow = p.flow;
 	a.sent_ns = p.sent_ns;
 	if (a.verdict == V_FORWARDED) { /* order is judged where the packet first comes out */
@@ -366,9 +338,12 @@ static struct arrival check(int side, const struct frame *f, const struct traffi
 struct arrival hosts_accept(int side, const struct frame *f, const struct traffic *t,
                             struct frame *reply)
 {
-	if (arp_reply(side, f, reply))
+	const uint8_t *data;
+
+	if (arp_reply(side, f, reply) || tunnel_neighbour(side, f, reply))
 		return (struct arrival){.verdict = V_ARP};
-	if (t == NULL || !is_ours(f))
+	data = plan.mode == MODE_6TO4 ? tunnel_payload(side, f) : payload_of(f);
+	if (t == NULL || data == NULL)
 		return (struct arrival){.verdict = V_OTHER};
-	return check(side, f, t);
+	return check(side, f, t, data);
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files about the hosts share: the payload every packet carries, and bytes on the wire.
+ *
+ *   hosts.c     who talks to whom; plain IPv4 and ARP
+ *   tunnel.c    the same talk in IPv6, through a 6to4 gateway; neighbour discovery
+ */
+#ifndef HOSTS_H
+#define HOSTS_H
+
+#include "gen.h"
+
+enum {
+	ETH = 14,
+	IP = 20,
+	UDP = 8,
+	DATA = ETH + IP + UDP,
+	ARP_LEN = 28,
+	IP6 = 40,
+	FIRST_PORT = 1024,
+	SERVER_PORT = 7000,
+	TTL = 64,
+	MARK_REQUEST = 0xb6a1,
+	MARK_ANSWER = 0xb6a2,
+};
+
+struct payload {
+	uint16_t mark;
+	uint32_t flow;
+	uint32_t seq;
+	uint64_t sent_ns;
+} __attribute__((packed));
+
+struct ends {
+	uint32_t client, server;
+	unsigned port;
+};
+
+/* ---- tunnel.c ---- */
+
+/* A packet as it is when a host of the side sends it; the frame's size is that of its IPv4 twin. */
+void tunnel_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
+                  unsigned size);
+/* The server's answer to a frame that arrived outside; the mark is the caller's. */
+void tunnel_answer(const struct frame *in, struct frame *out, uint16_t mark);
+/* Where the payload of a frame that arrived on the side begins; NULL if it is none of ours. */
+const uint8_t *tunnel_payload(int side, const struct frame *f);
+/* What is wrong with a frame of ours that arrived on the side; NULL if nothing. */
+const char *tunnel_wrong(int side, const struct frame *f, const struct ends *e, unsigned size);
+/* Answers a neighbour solicitation for one of the clients. */
+bool tunnel_neighbour(int side, const struct frame *f, struct frame *reply);
+
+/* ---- bytes ---- */
+
+static inline void put16(uint8_t *at, unsigned v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
+static inline void put32(uint8_t *at, uint32_t v)
+{
+	put16(at, v >> 16);
+	put16(at + 2, v & 0xffff);
+}
+
+static inline unsigned get16(const uint8_t *at)
+{
+	return (unsigned)at[0] << 8 | at[1];
+}
+
+static inline uint32_t get32(const uint8_t *at)
+{
+	return (uint32_t)get16(at) << 16 | get16(at + 2);
+}
+
+static inline struct mac mac_of(int side, uint32_t address)
+{
+	struct mac m = {
+	        {0x02, 0xba, 0x6e, (uint8_t)side, (uint8_t)(address >> 8), (uint8_t)address}};
+
+	return m;
+}
+
+static inline uint32_t add_words(uint32_t sum, const uint8_t *at, unsigned len)
+{
+	for (; len > 1; at += 2, len -= 2)
+		sum += get16(at);
+	if (len != 0)
+		sum += (unsigned)at[0] << 8;
+	return sum;
+}
+
+static inline unsigned fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+#endif
