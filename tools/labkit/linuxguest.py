@@ -25,7 +25,7 @@ NIC_MODULES = {"e1000": ("e1000",), "virtio": ("virtio_pci", "virtio_net")}
 
 _INIT = r"""#!/bin/busybox sh
 # First program of the Linux guest. Its parameters stand on the kernel's command line (guest.KEY=).
-/bin/busybox mkdir -p /proc /sys /dev /run
+/bin/busybox mkdir -p /proc /sys /dev /run /etc
 /bin/busybox --install -s /bin
 export PATH=/sbin:/usr/sbin:/bin
 mount -t proc none /proc
@@ -137,9 +137,11 @@ _FLOWTABLE = """table inet filter {
 }
 """
 
-# ---- the role of the lab: a machine that does what it is told on its console ----
+# ---- the roles of the lab: a machine that does what it is told on its console ----
 
 _OBEY = r"""
+umask 022
+echo root:x:0:0::/:/bin/sh >/etc/passwd
 dmesg -n 1
 stty -echo </dev/console
 echo "ready app=linux-$role"
@@ -181,6 +183,9 @@ ROLES = {
     "bridge": _measured(_NO_IPV6 + _BRIDGE, ("bridge",)),
     "sit": _measured(_ROUTER + _TUNNEL, (*_NFT, "sit"), _MASQUERADE),
     "peer": Role(_OBEY, ("sit",)),
+    "gateway": Role(
+        _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")
+    ),
 }
 
 

@@ -18,12 +18,11 @@ from . import linuxguest
 from .machine import ROOT, Hardware, Machine, Port
 from .netns import CommandFailed
 
-_ROLE = "peer"
 
 
-def prepare() -> linuxguest.LinuxImage:
+def prepare(role: str = "peer") -> linuxguest.LinuxImage:
     """Build the guest, downloading what is missing: the first time it must be outside the sandbox."""
-    return linuxguest.build(Path(ROOT) / "build", _ROLE)
+    return linuxguest.build(Path(ROOT) / "build", role)
 
 
 def prefix(address: str, subnet: int) -> str:
@@ -33,16 +32,19 @@ def prefix(address: str, subnet: int) -> str:
 
 
 class LinuxPeer(Machine):
-    """A booted guest, its NICs called eth0, eth1, ... in the order of the ports (virtio, or all e1000)."""
+    """A booted guest, its NICs called eth0, eth1, ... in the order of the ports (virtio, or all e1000).
 
-    def __init__(self, ports: Sequence[Port], timeout: float = 120) -> None:
-        image = prepare()
-        line = linuxguest.command_line(_ROLE, ports[0].model, ports=str(len(ports)))
+    `role` is "peer", or "gateway", which has nft and radvd too.
+    """
+
+    def __init__(self, ports: Sequence[Port], role: str = "peer", timeout: float = 120) -> None:
+        image = prepare(role)
+        line = linuxguest.command_line(role, ports[0].model, ports=str(len(ports)))
         super().__init__(Hardware(kernel=os.fspath(image.kernel), modules=[os.fspath(image.initrd)], append=line,
                                   memory=96, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
                                   debug_exit=False, bios=None), ports)
         try:
-            self.console.expect(rf"^ready app=linux-{_ROLE}$", timeout)
+            self.console.expect(rf"^ready app=linux-{role}$", timeout)
         except BaseException:
             self.close()
             raise
@@ -68,23 +70,23 @@ class LinuxPeer(Machine):
         fields = re.split(r"[:\s]+", text.strip())
         return {"rx": int(fields[2]), "tx": int(fields[10])}
 
-    def six_to_four(self, address: str, site: str, subnet: int = 1) -> None:
+    def six_to_four(self, address: str, site: str, wan: str = "eth0", lan: str = "eth1") -> None:
         """Be a 6to4 router, and a relay for what else is routed here.
 
-        `address` is the own IPv4 address (with its length) on eth0; `site` the one the prefix is
-        made from, which differs behind a NAT. The site's LAN, subnet `subnet`, is on eth1 and has
-        the guest as `::1`. IPv4 routes are the caller's.
+        `address` is the own IPv4 address (with its length) on the interface `wan`; `site` the one
+        the prefix is made from, which differs behind a NAT. The site's subnet 1 is on `lan` and
+        has the guest as `::1`. IPv4 routes are the caller's.
         """
         self.configure(f"""
             echo 1 >/proc/sys/net/ipv4/ip_forward
-            echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
-            echo 0 >/proc/sys/net/ipv6/conf/eth1/accept_dad
+            echo 0 >/proc/sys/net/ipv6/conf/{wan}/accept_dad
+            echo 0 >/proc/sys/net/ipv6/conf/{lan}/accept_dad
             echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
-            ip addr add {address} dev eth0
-            ip link set eth0 up
-            ip link set eth1 up
+            ip addr add {address} dev {wan}
+            ip link set {wan} up
+            ip link set {lan} up
             ip tunnel add tun6to4 mode sit local {address.split('/')[0]} ttl 64
             ip link set tun6to4 up
             ip -6 addr add {prefix(site, 0)}1/16 dev tun6to4
-            ip -6 addr add {prefix(site, subnet)}1/64 dev eth1
+            ip -6 addr add {prefix(site, 1)}1/64 dev {lan}
         """)
