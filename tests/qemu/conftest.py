@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 from labkit import lab as net  # noqa: E402
-from labkit import pytests  # noqa: E402
+from labkit import linuxguest, peer, pytests, sandbox, sixlab  # noqa: E402
 from labkit.lab import Lab  # noqa: E402
 
 NICS = ("e1000", "virtio")
@@ -35,7 +35,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "traffic: passes through any NAT, also --gateway linux")
+    if not sandbox.inside():
+        _prepare_guests(config)
     pytests.enter(config)
+
+
+def _prepare_guests(config: pytest.Config) -> None:
+    """Inside the sandbox there is no network to download from."""
+    try:
+        peer.prepare()
+        if config.getoption("--gateway") == "linux":
+            peer.prepare("gateway")
+    except linuxguest.BuildError as error:
+        print(f"no Linux guest, so what needs it will fail: {error}", file=sys.stderr)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,10 +60,24 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     if report.failed:
         for lab in _open_labs:
-            if lab.machine is not None:
-                report.sections.append(("COM1", lab.machine.console.text[-6000:]))
-                report.sections.append(("QEMU", lab.machine.stderr()))
+            for machine in lab.machines():
+                report.sections.append(("COM1", machine.console.text[-6000:]))
+                report.sections.append(("QEMU", machine.stderr()))
     return report
+
+
+@pytest.fixture
+def track_lab() -> Iterator[Callable[[Lab], None]]:
+    """Have the consoles of a lab shown if the test fails."""
+    tracked: list[Lab] = []
+
+    def track(lab: Lab) -> None:
+        tracked.append(lab)
+        _open_labs.append(lab)
+
+    yield track
+    for lab in tracked:
+        _open_labs.remove(lab)
 
 
 @pytest.fixture
@@ -106,3 +132,58 @@ def boot_nat(nic: str, make_lab: Callable[..., Lab]) -> Iterator[Callable[[str],
 def gateway(boot_nat: Callable[[str], Lab]) -> Lab:
     """The lab with our NAT forwarding between its hosts."""
     return boot_nat("")
+
+
+class SixNet:
+    """The lab around a 6to4 gateway for all tests of a module, and the gateway that runs in it."""
+
+    def __init__(self, lab: sixlab.SixLab) -> None:
+        self.lab = lab
+        self._runs: tuple[str, str] | None = None
+        self._free = 0
+
+    def boot(self, nic: str, lines: str) -> sixlab.SixLab:
+        """A gateway on this NIC with these lines added; the one that runs, if it is the same and well."""
+        machine = self.lab.machine
+        if self._runs == (nic, lines) and machine is not None and machine.process.poll() is None:
+            return self.lab
+        self.end()
+        for port in self.lab.ports:
+            port.model = "virtio" if nic == net.LINUX else nic
+        if nic == net.LINUX:
+            self.lab.boot_six_linux()
+        else:
+            self.lab.boot_six(sixlab.SIX + lines)
+            self._free = self.lab.packets_free()
+        self._runs = nic, lines
+        return self.lab
+
+    def end(self) -> None:
+        """The gateway that runs must have every packet free again: a leak fails the test."""
+        machine, runs, self._runs = self.lab.machine, self._runs, None
+        if runs is not None and runs[0] != net.LINUX and machine is not None and machine.process.poll() is None:
+            self.lab.check_no_leak(self._free)
+        self.lab.shut_down()
+
+
+@pytest.fixture(scope="module")
+def six_net() -> Iterator[SixNet]:
+    """A 6to4 site far away, a Linux guest, that stays for all tests of a module."""
+    with sixlab.SixLab() as lab:
+        _open_labs.append(lab)
+        net_ = SixNet(lab)
+        yield net_
+        _open_labs.remove(lab)
+        net_.end()
+
+
+@pytest.fixture
+def boot_six(nic: str, six_net: SixNet) -> Callable[[str], sixlab.SixLab]:
+    """Have a 6to4 gateway with these lines added to its configuration."""
+    return lambda lines="": six_net.boot(nic, lines)
+
+
+@pytest.fixture
+def six(boot_six: Callable[[str], sixlab.SixLab]) -> sixlab.SixLab:
+    """The lab with our 6to4 gateway and its NAT between its hosts, and a 6to4 site far away."""
+    return boot_six("")

@@ -95,11 +95,12 @@ class Lab:
         self._router.ip(f"link set nic{index} address {GATEWAY_MACS[index]} up")
         return -1
 
-    def boot_linux(self, conf: str = "") -> None:
+    def boot_linux(self, conf: str = "", protocol41: str | None = None) -> None:
         """In place of `boot` where the NICs are LINUX: the host's kernel routes and translates.
 
         For checking that the tests of passing traffic accept another NAT than ours. Of
-        `conf` only `lan.mtu` and `wan.mtu` are understood.
+        `conf` only `lan.mtu` and `wan.mtu` are understood. `protocol41` is the inside
+        address of a 6to4 router, which then gets what tunnel packets come from outside.
         """
         assert self._router is not None
         for line in conf.splitlines():
@@ -113,6 +114,11 @@ class Lab:
             table ip nat { chain post { type nat hook postrouting priority 100;
                                         oifname "nic1" masquerade; }; }
             """)
+        if protocol41 is not None:
+            self._router.run("nft", "-f", "-", stdin=f"""
+                table ip nat {{ chain pre {{ type nat hook prerouting priority -100;
+                                            iifname "nic1" ip protocol 41 dnat to {protocol41}; }}; }}
+                """.encode())
 
     def _address_hosts(self) -> None:
         if self.ports:
@@ -161,6 +167,10 @@ class Lab:
         machine = self.start(conf, append, **hardware)
         machine.wait_ready(app)
         return machine
+
+    def machines(self) -> list[Machine]:
+        """Every machine that runs, for who wants to see their consoles."""
+        return [self.machine] if self.machine is not None else []
 
     def shut_down(self) -> None:
         """End the running machine, if any; the hosts and their taps stay."""

@@ -9,6 +9,7 @@ It boots in a few seconds with nothing configured and then runs the shell comman
 The functions below make it what a test needs.
 """
 
+import ipaddress
 import os
 import re
 from collections.abc import Sequence
@@ -27,8 +28,8 @@ def prepare(role: str = "peer") -> linuxguest.LinuxImage:
 
 def prefix(address: str, subnet: int) -> str:
     """The first 64 bits of a subnet of the 6to4 site of an IPv4 address, as text that ends with "::"."""
-    a, b, c, d = map(int, address.split("."))
-    return f"2002:{a << 8 | b:x}:{c << 8 | d:x}:{subnet:x}::"
+    site = int(ipaddress.IPv4Address(address))
+    return str(ipaddress.IPv6Address(0x2002 << 112 | site << 80 | subnet << 64))
 
 
 class LinuxPeer(Machine):
@@ -41,7 +42,7 @@ class LinuxPeer(Machine):
         image = prepare(role)
         line = linuxguest.command_line(role, ports[0].model, ports=str(len(ports)))
         super().__init__(Hardware(kernel=os.fspath(image.kernel), modules=[os.fspath(image.initrd)], append=line,
-                                  memory=96, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
+                                  memory=128, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
                                   debug_exit=False, bios=None), ports)
         try:
             self.console.expect(rf"^ready app=linux-{role}$", timeout)

@@ -94,6 +94,7 @@ class SixLab(Lab):
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), far: str = "linux", **options: Any) -> None:
         super().__init__(nics, **options)
         self.home, self.home_port = self.lan, "lan0"
+        self._closed: list[str] = []  # ports of a bridge, which have no IPv6 of their own
         self.inner: Machine | None = None
         self._inner_ports: list[Port] = []
         self.far: Machine
@@ -143,6 +144,10 @@ class SixLab(Lab):
         open_ipv6(self.site, "site0")
         self.site.ip(f"-6 address add {SITE_HOST}/64 dev site0 nodad")
 
+    def machines(self) -> list[Machine]:
+        """Every machine that runs."""
+        return [*super().machines(), *([self.inner] if self.inner is not None else []), self.far]
+
     # ---- the gateway, and the hosts behind it ----
 
     def plug(self) -> None:
@@ -157,6 +162,8 @@ class SixLab(Lab):
         space, name = self.home, self.home_port
         space.ip(f"link set {name} down")
         open_ipv6(space, name)
+        for port in self._closed:
+            space.sysctl(f"ipv6.conf.{port}.disable_ipv6", 1)
         space.ip(f"link set {name} up")
         if space is self.lan:
             space.ip(f"route replace default via {net.LAN_GATEWAY}")
@@ -192,7 +199,7 @@ class SixLab(Lab):
             ip route add default via {net.WAN_SERVER}
             ip -6 route add 2000::/3 via ::{relay} dev tun6to4
             nft -f /etc/rules.nft
-            echo 'interface eth0 {{ AdvSendAdvert on; AdvLinkMTU 1280; MinRtrAdvInterval 3;' >/etc/radvd.conf
+            echo 'interface eth0 {{ AdvSendAdvert on; AdvLinkMTU 1280; MinRtrAdvInterval 3; AdvDefaultLifetime 1800;' >/etc/radvd.conf
             echo 'MaxRtrAdvInterval 5; prefix {LAN_PREFIX}/64 {{ }}; }};' >>/etc/radvd.conf
             radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
         """)
@@ -202,18 +209,48 @@ class SixLab(Lab):
 
     # ---- a box of its own ----
 
-    def add_inner(self, model: str = "e1000") -> None:
-        """The place for a 6to4 gateway behind the NAT: lan becomes a segment, home the IPv6 LAN."""
-        self.lan.ip("link add br0 type bridge")
+    def _bridge(self) -> None:
+        """The LAN cable becomes a segment with room for others; the LAN host is on br0."""
+        self.lan.ip(f"link add br0 address {net.LAN_HOST_MAC} type bridge")
         self.lan.ip("link set lan0 master br0")
         self.lan.ip(f"address del {net.LAN_HOST}/24 dev lan0")
         self.lan.ip(f"address add {net.LAN_HOST}/24 dev br0")
         self.lan.ip("link set br0 up")
         self.lan.ip(f"route replace default via {net.LAN_GATEWAY}")
+        self.home_port = "br0"
+
+    def add_inner(self, model: str = "e1000") -> None:
+        """The place for a 6to4 gateway behind the NAT: lan becomes a segment, home the IPv6 LAN."""
+        self._bridge()
         self.home, self.home_port = self._namespace("home"), "home0"
         taps = self._tap(self.home, "home0"), self._tap(self.lan, "inner0")
         self.lan.ip("link set inner0 master br0")
         self._inner_ports = [Port(model, tap, mac) for tap, mac in zip(taps, INNER_MACS)]
+
+    def add_attacker(self, rate: int) -> Namespace:
+        """A host on the LAN whose interface attack0 sends at most `rate` packets a second.
+
+        It reaches the gateway, and the LAN host only through it: who is attacked is the
+        gateway. The far site is held to the same rate, so that no cable is full.
+        """
+        self._bridge()
+        attacker = self._namespace("attacker")
+        self.lan.ip(f"link add bad0 type veth peer name attack0 netns {attacker.name}")
+        self.lan.ip("link set bad0 master br0 up")
+        for name in ("lan0", "bad0"):
+            self._closed.append(name)
+        self.lan.run("nft", "-f", "-", stdin=b"""
+            table bridge lan { chain input { type filter hook input priority 0; iifname "bad0" drop; };
+                               chain output { type filter hook output priority 0; oifname "bad0" drop; }; }
+            """)
+        for space, name in ((attacker, "attack0"), (self.site, "site0")):
+            space.run("nft", "-f", "-", stdin=f"""
+                table netdev slow {{ chain out {{ type filter hook egress device {name} priority 0;
+                                                  limit rate over {rate}/second burst 100 packets drop; }}; }}
+                """.encode())
+        open_ipv6(attacker, "attack0")
+        attacker.ip("link set attack0 up")
+        return attacker
 
     def boot_inner(self, conf: str = INNER) -> Machine:
         """Our image as the inner machine."""
