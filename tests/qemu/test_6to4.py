@@ -50,7 +50,8 @@ def test_slaac(six: SixLab) -> None:
     assert global_address(six.lan, "lan0") == LAN_PREFIX.removesuffix(":") + interface_id(net.LAN_HOST_MAC)
     routes = six.lan.ip("-6 route show dev lan0")
     assert re.search(rf"^{LAN_PREFIX}/64 proto kernel ", routes, re.MULTILINE), routes
-    assert re.search(rf"^default via {LINK_LOCAL} proto ra .*mtu {TUNNEL_MTU} hoplimit 64", routes, re.MULTILINE), routes
+    default = rf"^default via {LINK_LOCAL} proto ra .*mtu {TUNNEL_MTU} hoplimit 64"
+    assert re.search(default, routes, re.MULTILINE), routes
 
 
 def test_unsolicited_advertisements(six: SixLab) -> None:
@@ -116,7 +117,8 @@ def test_rdisc6(boot_six: Boot) -> None:
 def test_radvdump(boot_six: Boot) -> None:
     """What radvd's radvdump makes of it: a radvd.conf that says the same."""
     lab = boot_six(RA_LINES)
-    said = lab.lan.run("sh", "-c", "timeout 4 radvdump & sleep 1; rdisc6 -1 -q lan0 >/dev/null; wait", timeout=30).stdout
+    script = "timeout 4 radvdump & sleep 1; rdisc6 -1 -q lan0 >/dev/null; wait"
+    said = lab.lan.run("sh", "-c", script, timeout=30).stdout
     statements = [line.strip().rstrip(";") for line in said.splitlines() if line.strip().endswith(";")]
     for wanted in ("AdvManagedFlag off", "AdvOtherConfigFlag off", "AdvReachableTime 0", "AdvRetransTimer 0",
                    "AdvCurHopLimit 64", "AdvDefaultLifetime 1800", "AdvHomeAgentFlag off",

@@ -110,7 +110,8 @@ def attacker(six_net: SixNet) -> Namespace:
 
 @pytest.mark.traffic
 @pytest.mark.parametrize("name", ATTACKS)
-def test_attack(attacker: Namespace, boot_six: Boot, nic: str, name: str, record_property: Callable[[str, object], None]) -> None:
+def test_attack(attacker: Namespace, boot_six: Boot, nic: str, name: str,
+                record_property: Callable[[str, object], None]) -> None:
     """It forwards IPv6 and IPv4 meanwhile, and all is well soon after."""
     attack = ATTACKS[name]
     if nic == net.LINUX and not attack.linux:

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`make run`: the gateway at work between a LAN host and a WAN server, shown step by step."""
 
+import contextlib
+import dataclasses
 import hashlib
 import os
 import re
 import sys
+from collections.abc import Callable
 
 from . import lab as net
+from . import sixlab
 from .lab import Lab
 from .machine import IMAGE, Hardware
+from .sixlab import SixLab
 from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
 _BESIDE = "192.168.1.9"  # the server where it is in the LAN host's network
-_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|packets_free|uptime|cpu_busy")
+_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
@@ -34,16 +39,16 @@ def _ping(lab: Lab, server: str) -> None:
         _say("    " + line)
 
 
-def _download(lab: Lab, server: str) -> str:
-    """Fetches a file from the server; the line of its log."""
-    directory = os.path.join(lab.directory, "www")
+def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]]) -> str:
+    """Fetches a file from the server, whose web server `serve` runs; the line of its log."""
+    directory = os.path.join(lab.directory, f"www-{server}")
     os.mkdir(directory)
     content = os.urandom(_SIZE)
     with open(os.path.join(directory, "file.bin"), "wb") as file:
         file.write(content)
     copy = os.path.join(lab.directory, "copy.bin")
-    url = f"http://{server}/file.bin"
-    with lab.web_server(directory, address=server) as log:
+    url = f"http://[{server}]/file.bin" if ":" in server else f"http://{server}/file.bin"
+    with serve(directory) as log:
         _say(f"\nLAN host fetches {url} ({_SIZE >> 20} MB over TCP):")
         result = lab.lan.run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
                              "%{size_download} bytes in %{time_total} s", url, timeout=120)
@@ -60,25 +65,54 @@ def _download(lab: Lab, server: str) -> str:
     return request
 
 
+def _expect_client(request: str, client: str, who: str) -> None:
+    if not request.startswith(client + " "):
+        raise Failed(f"the server did not see {who} {client}")
+
+
 def _nat(lab: Lab) -> None:
     _ping(lab, net.FAR_SERVER)
-    request = _download(lab, net.FAR_SERVER)
-    if not request.startswith(net.WAN_GATEWAY + " "):
-        raise Failed(f"the server did not see the gateway's address {net.WAN_GATEWAY}")
+    request = _download(lab, net.FAR_SERVER, lab.web_server)
+    _expect_client(request, net.WAN_GATEWAY, "the gateway's address")
     _say(f"    so the server saw the gateway's address {net.WAN_GATEWAY}, not the LAN host's")
 
 
 def _wire(lab: Lab) -> None:
     lab.wan.ip(f"address add {_BESIDE}/24 dev wan0")
     _ping(lab, _BESIDE)
-    request = _download(lab, _BESIDE)
-    if not request.startswith(net.LAN_HOST + " "):
-        raise Failed(f"the server did not see the LAN host's address {net.LAN_HOST}")
+    request = _download(lab, _BESIDE, lambda directory: lab.web_server(directory, address=_BESIDE))
+    _expect_client(request, net.LAN_HOST, "the LAN host's address")
     _say(f"    so the server saw the LAN host itself, {net.LAN_HOST}, as on one cable")
 
 
-# What each application shows: its configuration for the test network, and its traffic.
-SCENARIOS = {"nat": (net.NAT, _nat), "wire": ("app wire\n" + net.NETWORK, _wire)}
+def _6to4(lab: Lab) -> None:
+    assert isinstance(lab, SixLab)
+    address = lab.wait_slaac()
+    _say(f"\nThe LAN host made itself the address {address}\n"
+         f"    from the gateway's router advertisement: 2002:, then {net.WAN_GATEWAY} in hexadecimal")
+    _ping(lab, sixlab.SITE_HOST)
+    request = _download(lab, sixlab.SITE_HOST, lab.web_server6)
+    _expect_client(request, address, "the LAN host's address")
+    _say("    so IPv6 passed untranslated; between the two gateways there is only IPv4")
+    _nat(lab)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """What an application shows: the configuration for its network, the traffic, the network."""
+
+    conf: str
+    traffic: Callable[[Lab], None]
+    lab: Callable[[str], Lab] = lambda nic: Lab((nic, nic))
+    more: str = ""  # of the network, beside what all have
+
+
+SCENARIOS = {
+    "nat": Scenario(net.NAT, _nat),
+    "wire": Scenario("app wire\n" + net.NETWORK, _wire),
+    "6to4": Scenario(sixlab.SIX, _6to4, lambda nic: SixLab((nic, nic), far="image"),
+                     f"\n    and behind it a second gateway, {sixlab.FAR_ROUTER} -- host {sixlab.SITE_HOST}"),
+}
 
 
 def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
@@ -89,16 +123,16 @@ def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
     if not os.path.exists(hardware.kernel or IMAGE):
         print(f"run: {hardware.kernel} is not there; run make first", file=sys.stderr)
         return 2
-    conf, traffic = SCENARIOS[app]
+    scenario = SCENARIOS[app]
     passed = False
-    with Lab(nics=(nic, nic)) as lab:
+    with scenario.lab(nic) as lab:
         _say(f"LAN host {net.LAN_HOST} -- gateway {net.LAN_GATEWAY} | {net.WAN_GATEWAY} -- "
-             f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}")
-        machine = lab.start(conf, memory=hardware.memory, cpu=hardware.cpu, kernel=hardware.kernel)
+             f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}{scenario.more}")
+        machine = lab.start(scenario.conf, memory=hardware.memory, cpu=hardware.cpu, kernel=hardware.kernel)
         try:
             ms = machine.wait_ready(app)
             _say(f"Gateway booted in QEMU with two {nic} NICs: {app} ready {ms} ms after its entry point")
-            traffic(lab)
+            scenario.traffic(lab)
             passed = True
         except (AssertionError, OSError, RuntimeError) as error:
             _say(f"\nFAILED: {error}")

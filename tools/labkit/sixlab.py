@@ -199,8 +199,8 @@ class SixLab(Lab):
             ip route add default via {net.WAN_SERVER}
             ip -6 route add 2000::/3 via ::{relay} dev tun6to4
             nft -f /etc/rules.nft
-            echo 'interface eth0 {{ AdvSendAdvert on; AdvLinkMTU 1280; MinRtrAdvInterval 3; AdvDefaultLifetime 1800;' >/etc/radvd.conf
-            echo 'MaxRtrAdvInterval 5; prefix {LAN_PREFIX}/64 {{ }}; }};' >>/etc/radvd.conf
+            echo 'interface eth0 {{ AdvSendAdvert on; AdvLinkMTU 1280; AdvDefaultLifetime 1800;' >/etc/radvd.conf
+            echo 'MinRtrAdvInterval 3; MaxRtrAdvInterval 5; prefix {LAN_PREFIX}/64 {{ }}; }};' >>/etc/radvd.conf
             radvd -C /etc/radvd.conf -m stderr -p /run/radvd.pid
         """)
         address = self.wait_slaac()
