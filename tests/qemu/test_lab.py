@@ -42,6 +42,16 @@ def test_run_without_terminal(outside: dict[str, str]) -> None:
         assert text in result.stdout
 
 
+def test_run_6to4_without_terminal(outside: dict[str, str]) -> None:
+    """`make run APP=6to4` reaches a far 6to4 site and an IPv4 server through the same box."""
+    result = subprocess.run([_RUN, "6to4"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=120, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in ("2002:cb00:7102:1:", "[2002:c000:202:1::10]/file.bin", "Traffic passed."):
+        assert text in result.stdout
+    assert result.stdout.count("sha256 of what arrived") == 2
+
+
 def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
     """Something that is no image, or nothing at all: a line that says so and a status that is not 0."""
     for kernel in (_LAB, str(tmp_path / "none.elf")):

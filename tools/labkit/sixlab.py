@@ -231,7 +231,8 @@ class SixLab(Lab):
         """A host on the LAN whose interface attack0 sends at most `rate` packets a second.
 
         It reaches the gateway, and the LAN host only through it: who is attacked is the
-        gateway. The far site is held to the same rate, so that no cable is full.
+        gateway. The far site is held to the same rate, its answers to ping excepted, so that
+        no cable is full.
         """
         self._bridge()
         attacker = self._namespace("attacker")
@@ -246,6 +247,7 @@ class SixLab(Lab):
         for space, name in ((attacker, "attack0"), (self.site, "site0")):
             space.run("nft", "-f", "-", stdin=f"""
                 table netdev slow {{ chain out {{ type filter hook egress device {name} priority 0;
+                                                  icmpv6 type echo-reply accept;
                                                   limit rate over {rate}/second burst 100 packets drop; }}; }}
                 """.encode())
         open_ipv6(attacker, "attack0")
