@@ -59,7 +59,7 @@ static void reset(uint32_t seed)
 {
 	seed_now = seed;
 	option_packets = 512;
-	option_memory = 16u << 20;
+	option_memory = 24u << 20;
 	option_now_us = 0;
 	rig.sink = print_frame;
 	rig_reset(&rig, seed, option_memory, 0);
