@@ -105,6 +105,22 @@ def test_answered_strangers_use_up_the_host_limit(start: Start) -> None:
     assert gateway.drops() == {"host-limit": 1}
 
 
+@pytest.mark.virtual
+def test_answers_beyond_the_host_limit_do_not_count(start: Start) -> None:
+    """They are given, but only what the host took up within its limit is its own."""
+    gateway = start(NAT + f"nat.forward udp 80 {B.ip}:80\nnat.host-limit 3\nnat.udp-timeout 300\n")
+    for n in range(10):
+        only(gateway.wan(stranger(n)), LAN)
+    for n in range(3):
+        only(back(gateway, n), WAN)
+    gateway.wait(200)
+    for n in range(3, 10):
+        only(back(gateway, n), WAN)
+    gateway.wait(110)  # the first three are over, the others are not
+    open_out(gateway, number=6000, host=B)
+    assert gateway.drops() == {}
+
+
 @pytest.mark.parametrize("filling", ["udp", "tcp", "tcp answered", "one address"])
 @pytest.mark.virtual
 def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
