@@ -294,6 +294,7 @@ def test_s627_other_routers_are_noticed_and_not_obeyed(start: Start) -> None:
 def test_s612_advertisement_that_is_wrong(start: Start, packet: Packet) -> None:
     gateway = settled(start)
     if packet.haslayer(Raw) and not packet.haslayer(ICMPv6ND_RA):
+        packet = packet.copy()
         body = bytearray(bytes(packet[Raw]))
         body[2:4] = in6_chksum(58, packet, bytes(body)).to_bytes(2, "big")
         packet[Raw].load = bytes(body)
