@@ -86,13 +86,24 @@ struct frag *frag_known(struct gw *gw, const struct frag_key *key)
 	return f && f->state == FRAG_KNOWN ? f : NULL;
 }
 
+/* A number for a boundary between fragments; 0 for the beginning. */
+static uint32_t boundary(uint32_t at)
+{
+	return at * at * at * 0x9e3779b1u;
+}
+
+/* Each fragment adds the number of its end and takes away that of its beginning: of
+ * fragments that came once each, in any order, only the packet's end remains. What
+ * came twice is not complete by it, lest its fellows should wait for another first. */
 void frag_count(struct frag *f, const struct pkt *p)
 {
 	uint32_t frag = be16_get(ip4_header(p)->frag);
+	uint32_t at = (frag & IP4_OFFSET) * 8, end = at + p->l4_len;
 	f->n_seen += p->l4_len;
+	f->cover += boundary(end) - boundary(at);
 	if (!(frag & IP4_MF))
-		f->n_all = (frag & IP4_OFFSET) * 8 + p->l4_len;
-	if (f->n_all && f->n_seen >= f->n_all)
+		f->n_all = end;
+	if (f->n_all && f->n_seen == f->n_all && f->cover == boundary(f->n_all))
 		f->state = FRAG_DONE;
 }
 
@@ -101,8 +112,8 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 	struct frag *f = find(gw, key);
 	if (!f)
 		f = take(gw, key, true);
-	if (f->state == FRAG_DONE) /* the next packet with this identification */
-		f->n_seen = f->n_all = 0;
+	if (f->n_all && f->n_seen >= f->n_all) /* the next packet with this identification */
+		f->n_seen = f->n_all = f->cover = 0;
 	f->state = FRAG_KNOWN;
 	f->due_ms = gw->now_ms + FRAG_LIVE_MS;
 	return f;
@@ -140,7 +151,7 @@ bool frag_park(struct gw *gw, struct pkt *p)
 			return false;
 		wait_for_first(gw, f);
 	} else if (f->state == FRAG_DONE) { /* of the next packet with this identification */
-		f->n_seen = f->n_all = 0;
+		f->n_seen = f->n_all = f->cover = 0;
 		wait_for_first(gw, f);
 	}
 	if (f->n_parked >= FRAG_PARKED || gw->frags.n_parked >= FRAG_ALL || !pool_keep(gw->pool))

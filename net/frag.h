@@ -27,7 +27,7 @@
 /* In the order in which places are given away. */
 enum frag_state {
 	FRAG_FREE,
-	FRAG_DONE,    /* decided, and as many bytes seen as the packet has */
+	FRAG_DONE,    /* decided, and every byte of the packet seen once */
 	FRAG_WAITING, /* for the first fragment */
 	FRAG_KNOWN,   /* decided */
 };
@@ -49,6 +49,7 @@ struct frag {
 	uint32_t due_ms;
 	uint32_t n_seen;    /* payload bytes that took the decision's way */
 	uint32_t n_all;     /* that there are; 0: the last fragment did not come yet */
+	uint32_t cover;     /* what they cover, see frag_count */
 	struct pkt *parked; /* oldest first */
 };
 

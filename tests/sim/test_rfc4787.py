@@ -388,6 +388,20 @@ def test_req14_fragments_in_any_order(gateway: Gateway, kind: str, size: int, or
     assert gateway.drops() == {}
 
 
+@pytest.mark.parametrize("order", ["0021", "01332", "32201", "122003", "333012"])
+@pytest.mark.parametrize("outward", [True, False])
+def test_req14_pieces_that_come_twice(gateway: Gateway, outward: bool, order: str) -> None:
+    """What the network doubles does not make a packet complete: the pieces that are still missing pass."""
+    open_out(gateway)
+    size = (int(max(order)) + 1) * 800 - 8
+    udp = UDP(sport=5000, dport=53) if outward else UDP(sport=53, dport=5000)
+    header = IP(src=A.ip, dst=SERVER, id=77) if outward else IP(src=SERVER, dst=OUTSIDE, id=77)
+    parts = cut(header / udp / bytes(size), 800)
+    send = gateway.lan if outward else gateway.wan
+    got = join([one for n in order for one in send(parts[int(n)])])
+    assert bytes(got[UDP].payload) == bytes(size)
+
+
 def test_req14_largest_packet_backwards(gateway: Gateway) -> None:
     """64 KB in pieces of an Ethernet: 45 fragments, the first one last."""
     data = random.Random(9).randbytes(65507)
