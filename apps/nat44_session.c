@@ -18,12 +18,13 @@ static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum dro
 	return gw_drop(gw, p, reason);
 }
 
+/* `until`: seconds since boot after which it does not last in any case. */
 static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat_mapping *m,
-                                        uint32_t rem_ip, uint16_t rem_port)
+                                        uint32_t rem_ip, uint16_t rem_port, uint32_t until)
 {
 	enum nat_state state = m->proto == NAT_TCP ? NAT_INIT : NAT_OPEN;
 	return nat_session_new(&n->table, m, rem_ip, rem_port, state,
-	                       gw->now_s + n->life_s[m->proto][state]);
+	                       min_u32(gw->now_s + n->life_s[m->proto][state], until));
 }
 
 static bool at_limit(const struct nat *n, uint32_t in_ip)
@@ -54,7 +55,7 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 			*why = DROP_NO_PORT;
 		return NULL;
 	}
-	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16));
+	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), UINT32_MAX);
 	if (!s && m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
 	if (s && proto == NAT_TCP)
@@ -109,7 +110,9 @@ void nat_take_up(struct nat *n, struct nat_session *s)
 		nat_session_invite(&n->table, s);
 }
 
-/* A new remote endpoint that may come in: its session, or why there is none. */
+/* A new remote endpoint that may come in: its session, or why there is none. It lasts no
+ * longer than a session that was there, so that from outside neither a mapping nor the
+ * right to use it is prolonged (RFC 4787 REQ-6). */
 static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struct nat_mapping *m,
                         uint16_t rem_port, struct nat_session **s)
 {
@@ -117,8 +120,16 @@ static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struc
 	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
 	if (at_limit(n, m->in_ip))
 		return DROP_HOST_LIMIT;
-	if (t->n_sessions < t->size || nat_make_room(t, m->in_ip, m))
-		*s = open_session(gw, n, m, rem_ip, rem_port);
+	uint32_t until = UINT32_MAX;
+	bool room = t->n_sessions < t->size;
+	if (m->is_static) { /* a service that we offer has a host's share */
+		room = room || nat_make_room(t, m->in_ip, m);
+	} else {
+		until = max_u32(nat_mapping_until(t, m, rem_ip), gw->now_s + 1);
+		room = room || nat_replace_stranger(t, m);
+	}
+	if (room)
+		*s = open_session(gw, n, m, rem_ip, rem_port, until);
 	if (!*s) {
 		n->table_full++;
 		return DROP_TABLE_FULL; /* the outside is not told */

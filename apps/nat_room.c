@@ -2,7 +2,8 @@
  * See nat_table.h.
  *
  * First those in which nobody inside has anything to lose: sessions that were
- * opened from outside and not taken up, whoever's they are. Then half-open
+ * opened from outside and not taken up, whoever's they are; and nothing else for
+ * another one of that kind, unless to a service that is forwarded. Then half-open
  * sessions (never answered, or a TCP connection partly open) and connections that
  * are over, of a host that holds more than its share, for one that holds less;
  * among those found, of the host that holds most. A host's own connections that
@@ -62,6 +63,18 @@ bool nat_make_room(struct nat_table *t, uint32_t in_ip, const struct nat_mapping
 		}
 	}
 	return evict(t, victim);
+}
+
+bool nat_replace_stranger(struct nat_table *t, const struct nat_mapping *keep)
+{
+	for (unsigned i = 0; i < ROOM_TRIES; i++) {
+		struct nat_session *s = &t->session[rng_below(t->rng, t->session_free.fresh)];
+		const struct nat_mapping *m = &t->mapping[s->mapping];
+		if (s->state != NAT_FREE && s->flags & NAT_UNINVITED &&
+		    !(m == keep && m->n_sessions == 1))
+			return evict(t, s);
+	}
+	return false;
 }
 
 /* A port of those that may stand for a wanted one, host order. */

@@ -28,6 +28,15 @@ bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint
 	return peer_find(t, m, rem_ip) != NULL;
 }
 
+uint32_t nat_mapping_until(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip)
+{
+	const struct nat_session *peer = peer_find(t, m, rem_ip);
+	if (peer)
+		return peer->expire_s;
+	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
+	return i < NAT_BARE ? t->session[i].expire_s : 0;
+}
+
 static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
 {
 	const struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);

@@ -320,13 +320,22 @@ void nat_session_invite(struct nat_table *t, struct nat_session *s);
  * was none. */
 bool nat_make_room(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep);
 
-/* The same for a port where an inside host's external address has none left that
+/* Makes room in a full table for a session that is opened from outside to a mapping
+ * which an inside host made: at the cost of another such one only. */
+bool nat_replace_stranger(struct nat_table *t, const struct nat_mapping *keep);
+
+/* The same as nat_make_room for a port where an inside host's external address has none left that
  * may stand for `in_port`: gives the port that became free, host order, 0 when
  * none did. */
 uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port);
 
 /* True when the mapping has a session with this remote address, any port. */
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);
+
+/* How long, in seconds since boot, a session of the mapping lasts that is at hand: one with
+ * this remote address, or the one its port remembers; 0 when neither is there. Not
+ * NAT_OTHER. */
+uint32_t nat_mapping_until(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);
 
 /* Moves a session to its new time at once: needed only when it becomes shorter. */
 void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s);

@@ -121,6 +121,33 @@ def test_answers_beyond_the_host_limit_do_not_count(start: Start) -> None:
     assert gateway.drops() == {}
 
 
+@pytest.mark.parametrize("filtering", ["address-dependent", "endpoint-independent"])
+@pytest.mark.virtual
+def test_strangers_do_not_keep_a_mapping(start: Start, filtering: str) -> None:
+    """RFC 4787 REQ-6: one remote endpoint after the other sends; nothing is prolonged by it."""
+    gateway = start(NAT + f"nat.filtering {filtering}\nnat.udp-timeout 300\n")
+    sent = only(gateway.ip_from(A, IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN)
+    for n in range(29):
+        gateway.wait(10)
+        packet = IP(src=SERVER, dst=OUTSIDE) / UDP(sport=1000 + n, dport=sent.ip[UDP].sport)
+        only(gateway.wan(packet), LAN)
+    gateway.wait(15)
+    assert gateway.wan(IP(src=SERVER, dst=OUTSIDE) / UDP(sport=9, dport=sent.ip[UDP].sport)) == []
+    assert gateway.stats()["nat_sessions"] == 0
+
+
+@pytest.mark.virtual
+def test_strangers_to_a_mapping_take_no_host_a_place(start: Start) -> None:
+    gateway = start(SMALL + "nat.filtering endpoint-independent\n")
+    sent = only(gateway.ip_from(A, IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN)
+    for n in range(199):
+        only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / UDP(sport=2000 + n, dport=53)), WAN)
+    for n in range(300):
+        packet = IP(src=f"198.51.100.{n % 200 + 10}", dst=OUTSIDE) / UDP(sport=n + 1, dport=sent.ip[UDP].sport)
+        assert gateway.wan(packet) == []
+    assert gateway.drops() == {"table-full": 300}
+
+
 @pytest.mark.parametrize("filling", ["udp", "tcp", "tcp answered", "one address"])
 @pytest.mark.virtual
 def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
