@@ -62,9 +62,13 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, struct reas
 		return NULL;
 	if (best->state != REASM_FREE)
 		empty(gw, t, best);
-	struct pkt *p = pool_keep(gw->pool) ? pkt_alloc(gw->pool) : NULL;
-	if (!p)
+	if (!pool_keep(gw->pool))
 		return NULL;
+	struct pkt *p = pkt_alloc(gw->pool);
+	if (!p) {
+		pool_unkeep(gw->pool);
+		return NULL;
+	}
 	*best = (struct reasm_slot){
 	        .key = *key,
 	        .state = REASM_OPEN,

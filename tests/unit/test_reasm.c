@@ -352,6 +352,27 @@ static void small_pool(void)
 	all_back();
 }
 
+/* A piece that came in the last buffer finds none for its packet: nothing stays kept. */
+static void empty_pool(void)
+{
+	struct pkt *held[15] = {0};
+	start(16);
+	for (unsigned i = 0; i < ARRAY_SIZE(held); i++)
+		CHECK((held[i] = pkt_alloc(&pool)) != NULL);
+	for (uint16_t id = 0; id < 10; id++)
+		CHECK_EQ(send((struct piece){.id = id, .len = 8, .more = true}), V_DROP);
+	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 10);
+	CHECK_EQ(pool.kept, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(held); i++)
+		if (held[i])
+			pkt_free(held[i]);
+	all_back();
+	send((struct piece){.len = 800, .more = true});
+	send((struct piece){.at = 800, .len = 8});
+	CHECK_EQ(got, 1);
+	all_back();
+}
+
 static void group_frame(void)
 {
 	start(16);
@@ -384,6 +405,7 @@ int main(void)
 	TEST(flood_of_one);
 	TEST(flood_of_many);
 	TEST(small_pool);
+	TEST(empty_pool);
 	TEST(group_frame);
 	return tap_done();
 }
