@@ -86,7 +86,8 @@ void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason)
 	neigh_set_state(gw, n, NEIGH_FREE);
 }
 
-/* How willingly an entry gives way to a new one; higher goes first. */
+/* How willingly an entry gives way to a new one; higher goes first. IPv6 does not note
+ * use, but an entry is reachable only because it was asked for lately. */
 static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
 {
 	static const uint8_t rank[] = {
@@ -94,7 +95,8 @@ static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
 	        [NEIGH_REACHABLE] = 3, [NEIGH_DELAY] = 2,  [NEIGH_PROBING] = 2, [NEIGH_STATIC] = 0,
 	};
 	uint32_t age_s = min_u32((gw->now_ms - n->confirmed_ms) >> 10, 0xffff);
-	return (uint32_t)(rank[n->state] - (n->used && n->state == NEIGH_REACHABLE)) << 16 | age_s;
+	bool in_use = (n->used || n->is6) && n->state == NEIGH_REACHABLE;
+	return (uint32_t)(rank[n->state] - in_use) << 16 | age_s;
 }
 
 struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)

@@ -140,11 +140,32 @@ static void set_stale(struct gw *gw, struct neigh *n)
 	n->next_ms = gw->now_ms + STALE_MS;
 }
 
+/* An entry for a station that only says it is there: a free place, or that of one that
+ * is not in use. Nobody whom packets of ours wait for or go to gives way: any station
+ * can ask from as many addresses as it likes. */
+static struct neigh *take_unasked(struct gw *gw, uint32_t port, const ip6 *addr)
+{
+	struct neigh *set = neigh_set6(&gw->neigh, addr), *best = NULL;
+	for (struct neigh *n = set; n < set + NEIGH_WAYS; n++) {
+		if (n->state == NEIGH_FREE || n->state == NEIGH_FAILED)
+			return take6(gw, port, addr); /* which takes one of these first */
+		bool idle = n->state == NEIGH_STALE ||
+		            (n->state == NEIGH_REACHABLE && !n->is6 && !n->used);
+		if (idle && (!best || (int32_t)(n->confirmed_ms - best->confirmed_ms) < 0))
+			best = n;
+	}
+	if (!best)
+		return NULL;
+	neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
+	gw->neigh.evicted++;
+	return take6(gw, port, addr);
+}
+
 void neigh_heard6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address)
 {
 	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
 	if (!n)
-		n = take6(gw, port, addr);
+		n = take_unasked(gw, port, addr);
 	else if (n->state == NEIGH_STATIC || (neigh_usable(n) && mac_eq(&n->eth.to, address)))
 		return;
 	if (!n)

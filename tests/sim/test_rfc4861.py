@@ -465,3 +465,20 @@ def test_scan_from_outside_gets_errors(start: Start) -> None:
     errors = of_kind(six.wait(5), 1)
     assert 0 < len(errors) <= 64
     assert six.stats()["packets_kept"] == 0
+
+
+def test_flood_of_questions_leaves_who_is_in_use(start: Start) -> None:
+    """From made-up addresses of the link: neither who is reachable gives way, nor who is being asked for."""
+    six = start6(start, PLAIN6 + f"neighbour {ROUTER6.ip} {ROUTER6.mac}\n")
+    packet = IPv6(src=FAR6, dst=A6.ip) / UDP()
+
+    def flood(first: int) -> None:
+        questions = [solicit(B6, OWN[LAN], src=f"2001:db8:1::{first + n:x}:{n * 7919 % 65521:x}") for n in range(1500)]
+        six.send_many([(LAN, frame(B6, question, to=group_mac(solicited_node(OWN[LAN])))) for question in questions])
+
+    send(six, ROUTER6, packet)
+    flood(0x1000)
+    answer = send(six, A6, advertise(A6, OWN[LAN]))
+    assert [one.frame.dst for one in answer] == [A6.mac]  # what had waited
+    flood(0x2000)
+    assert only(send(six, ROUTER6, packet), LAN).frame.dst == A6.mac
