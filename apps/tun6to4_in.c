@@ -122,9 +122,13 @@ static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tu
                                                         bool to_us)
 {
 	enum verdict v;
-	if (to_us && p->proto == PROTO_IP6)
-		return p->flags & PKT_L2_GROUP ? gw_drop(gw, p, DROP_MULTICAST)
-		                               : reasm_ip4(gw, &t->reasm, p);
+	if (to_us && p->proto == PROTO_IP6) {
+		/* Who cannot be an end gets no room for pieces either. */
+		enum drop bad = p->flags & PKT_L2_GROUP
+		                        ? DROP_MULTICAST
+		                        : new_sender(gw, t, ip4_raw(ip4_header(p)->from));
+		return bad == DROP_NONE ? reasm_ip4(gw, &t->reasm, p) : gw_drop(gw, p, bad);
+	}
 	if (to_us && p->proto == PROTO_ICMP && tun_icmp(gw, t, p, &v))
 		return v;
 	return t->has_nat ? nat_ip4(gw, p) : plain_ip4(gw, p);

@@ -338,6 +338,15 @@ def test_fragments_are_checked_when_whole(tunnel: Tunnel) -> None:
     assert tunnel.dropped() == "inner-source"
 
 
+def test_fragments_of_who_is_no_tunnel_end_take_no_room(tunnel: Tunnel) -> None:
+    flood = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) /
+              IP(src=f"10.{n % 200}.{n % 7}.1", dst=tunnel.outer, proto=IP6, flags="MF", id=n) / Raw(bytes(64)))
+             for n in range(300)]
+    tunnel.gateway.send_many(flood)
+    assert tunnel.gateway.stats()["tunnel_reassembling"] == 0
+    assert sum(tunnel.gateway.drops().values()) == 300 and "reassembly" not in tunnel.gateway.drops()
+
+
 def test_overlapping_fragments(tunnel: Tunnel) -> None:
     """The second one would replace the address that the first one showed."""
     first, second = cut(tunnel.packet(sized(1280, FAR6, HOST6), id=5), 640)[:2]
