@@ -126,10 +126,14 @@ const char *tun_not_unique(ip4 a);
 bool tun_good_kind(const struct tun *t, ip4 a);
 
 /* True when the inner packet is itself a tunnel's: it would leave the checks of this
- * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). */
-static inline bool tun_is_nested(uint8_t proto)
+ * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). And when ip6_parse
+ * did not come to the end of its headers (RFC 7112): then it may be. */
+static inline bool tun_is_nested(const struct pkt *p)
 {
-	return proto == PROTO_IP6 || proto == PROTO_IP4;
+	if (LIKELY(ip6_is_plain[p->proto]))
+		return false;
+	return p->proto == PROTO_IP6 || p->proto == PROTO_IP4 ||
+	       (ip6_is_extension(p->proto) && !(p->flags & PKT_LATER));
 }
 
 /* Sets up the engine from gw->config: parameters, addresses, routes (tun6to4_init.c).

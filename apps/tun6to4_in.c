@@ -93,7 +93,7 @@ ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
 	bad = bad_source(t, &h->from, from);
 	if (UNLIKELY(bad != DROP_NONE))
 		return gw_drop(gw, p, bad);
-	if (UNLIKELY(tun_is_nested(p->proto)))
+	if (UNLIKELY(tun_is_nested(p)))
 		return gw_drop(gw, p, DROP_NESTED_TUNNEL);
 	if (UNLIKELY(!merge_ecn(t, tos, p->data)))
 		return gw_drop(gw, p, DROP_ECN);

@@ -37,7 +37,7 @@ static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct 
 		return stranger(gw, t, p);
 	if (UNLIKELY(t->own_low >> (from->b[15] & 31) & 1) && gw_is_own6(gw, PORT_LAN, from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	return UNLIKELY(tun_is_nested(p->proto)) ? nested(gw, p) : V_SEND6;
+	return UNLIKELY(tun_is_nested(p)) ? nested(gw, p) : V_SEND6;
 }
 
 /* An outer destination that is not known yet: none at all, or a new one, or one that

@@ -201,14 +201,19 @@ bool ra_set_prefix(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len, ui
 	return true;
 }
 
+static void leave(const struct gw *gw, struct ra_prefix *p)
+{
+	p->deprecated = true;
+	p->until_s = gw->now_s + min_u32(p->valid_s, RA_LEAVING_S);
+}
+
 void ra_deprecate(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len)
 {
 	struct ra *ra = &gw->ra[port];
 	struct ra_prefix *p = find(ra, net, len);
 	if (!p || p->deprecated)
 		return;
-	p->deprecated = true;
-	p->until_s = gw->now_s + min_u32(p->valid_s, RA_LEAVING_S);
+	leave(gw, p);
 	bring_forward(gw, ra, ANSWER_MS);
 }
 
@@ -261,9 +266,14 @@ void ra_tick(struct gw *gw)
 void ra_stop(struct gw *gw)
 {
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		struct ra *ra = &gw->ra[i];
+		/* Who comes back with another IPv4 address has other prefixes. */
+		for (uint32_t k = 0; k < ra->n_prefixes; k++)
+			if (!ra->prefix[k].deprecated)
+				leave(gw, &ra->prefix[k]);
 		if (may_send(gw, i))
 			send(gw, i, &mld_all_nodes, true);
-		gw->ra[i].on = false;
+		ra->on = false;
 	}
 }
 

@@ -78,7 +78,8 @@ void ra_restart(struct gw *gw, uint32_t port);
 /* Timers, about ten times a second. */
 void ra_tick(struct gw *gw);
 
-/* Tells the hosts of all ports that this router goes (RFC 4861 section 6.2.5). */
+/* Tells the hosts of all ports that this router goes (RFC 4861 section 6.2.5), and its
+ * prefixes with it: another start may have others, and advertises these anew if not. */
 void ra_stop(struct gw *gw);
 
 #endif

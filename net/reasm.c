@@ -45,11 +45,12 @@ static void empty(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 	t->n_used--;
 }
 
-/* A slot for a packet that has none: a free one, or the sender's own oldest. */
-static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, struct reasm_slot *set,
+/* A slot for a packet that has none: a free one, the sender's own oldest, or the next
+ * in turn. */
+static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t which,
                                const struct frag_key *key)
 {
-	struct reasm_slot *best = NULL;
+	struct reasm_slot *set = t->slot[which], *best = NULL;
 	for (struct reasm_slot *s = set; s < set + REASM_WAYS; s++) {
 		if (s->state == REASM_FREE) {
 			best = s;
@@ -59,7 +60,7 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, struct reas
 			best = s;
 	}
 	if (!best)
-		return NULL;
+		best = &set[t->turn[which]++ % REASM_WAYS];
 	if (best->state != REASM_FREE)
 		empty(gw, t, best);
 	if (!pool_keep(gw->pool))
@@ -83,12 +84,13 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, struct reas
 static struct reasm_slot *find(struct gw *gw, struct reasm_table *t, const struct frag_key *key)
 {
 	const uint32_t w[2] = {key->from, key->to};
-	struct reasm_slot *set = t->slot[hash_words(&t->secret, w, 2) % REASM_SETS];
+	uint32_t which = (uint32_t)(hash_words(&t->secret, w, 2) % REASM_SETS);
+	struct reasm_slot *set = t->slot[which];
 	for (struct reasm_slot *s = set; s < set + REASM_WAYS; s++)
 		if (s->state != REASM_FREE && s->key.from == key->from && s->key.to == key->to &&
 		    s->key.what == key->what)
 			return s;
-	return take(gw, t, set, key);
+	return take(gw, t, which, key);
 }
 
 /* --- pieces --------------------------------------------------------------------------- */

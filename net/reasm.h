@@ -4,8 +4,10 @@
  * Every packet in pieces has a slot, every slot one packet buffer, into which the
  * pieces are copied; so nothing longer than REASM_BYTES can be put together. The
  * slots are in sets chosen by the two addresses under a secret hash: a sender has
- * a set at most, and where that is full only its own oldest packet gives way.
- * So a flood of fragments from one address takes that address's slots, and all
+ * a set at most, and where that is full its own oldest packet gives way, or, when it
+ * has none there, each in turn. So a flood of fragments from one address takes that
+ * address's slots; one from many made-up addresses must come as fast as the pieces of
+ * a packet follow each other to do harm, since to hold slots is not enough; and all
  * fragments together take no more than the slots and the pool's quarter.
  *
  * Pieces that overlap in anything but an exact repetition end the whole packet
@@ -48,6 +50,7 @@ struct reasm_table {
 	struct hash_key secret;
 	uint32_t n_used; /* slots that are not free */
 	uint32_t next_look_ms;
+	uint8_t turn[REASM_SETS]; /* the slot of each set that gives way next */
 	struct reasm_slot slot[REASM_SETS][REASM_WAYS];
 };
 
