@@ -69,7 +69,8 @@ def stories() -> list[bytes]:
     found.append(b"".join(packet(WAN, 0, 2, 0x80 | n << 3) for n in range(8)) + wait(6))
     found.append(packet(LAN, 0, 0x80, 3) + packet(WAN | TUNNEL, 2, 3, 8) + packet(WAN | TUNNEL, 0, 3, 0x80))
     found.append(b"".join(message(LAN, kind | 8, 8, 0x94, 0x4e) for kind in range(8)) + wait(5) + answer(LAN))
-    found.append(raw(WAN, IP(src="203.0.113.9", dst="203.0.113.2", proto=41) / IPv6(src="2001:db8:a::1", dst=HOST) / UDP()))
+    outer = IP(src="203.0.113.9", dst="203.0.113.2", proto=41)
+    found.append(raw(WAN, outer / IPv6(src="2001:db8:a::1", dst=HOST) / UDP()))
     return found
 
 

@@ -16,6 +16,8 @@ from scapy.packet import Raw
 from simulator import Refused, Simulator
 from tunnel import Tunnel, in_site, inner, ip6, ping6, told
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 
 OWN, EDGE, PEER, BR = "10.1.2.3", "10.1.2.1", "10.7.8.9", "10.0.0.1"

@@ -38,6 +38,8 @@ from tunnel import (
     told,
 )
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 HOP = "192.0.2.99"  # a router on the way
 

@@ -47,6 +47,8 @@ from tunnel import (
     sized,
 )
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 
 

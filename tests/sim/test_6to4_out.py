@@ -46,6 +46,8 @@ from tunnel import (
     told,
 )
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 NO_ROUTE, ADMIN, ADDRESS, POLICY = (1, 0, 0), (1, 1, 0), (1, 3, 0), (1, 5, 0)
 

@@ -15,6 +15,8 @@ from net6 import (
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrHopByHop, PadN, RouterAlert, in6_chksum
 from scapy.packet import Packet, Raw
 
+pytestmark = pytest.mark.virtual
+
 QUERY, REPORT1, DONE, REPORT2 = 130, 131, 132, 143
 IS_EXCLUDE, TO_INCLUDE, TO_EXCLUDE = 2, 3, 4
 ALERT = IPv6ExtHdrHopByHop(options=[RouterAlert(), PadN(optdata=b"")])

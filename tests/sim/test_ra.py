@@ -19,6 +19,8 @@ from scapy.layers.inet6 import (
 )
 from scapy.packet import Packet, Raw
 
+pytestmark = pytest.mark.virtual
+
 RA = 134
 CONFIG = ADDRESSES6 + NEIGHBOURS6
 

@@ -20,6 +20,8 @@ from scapy.layers.inet6 import (
 
 from scapy.packet import Packet, Raw
 
+pytestmark = pytest.mark.virtual
+
 SIDES = pytest.mark.parametrize("host", [A6, ROUTER6], ids=["lan", "wan"])
 
 

@@ -13,6 +13,8 @@ from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMP
 from scapy.packet import Packet
 from simulator import Refused
 
+pytestmark = pytest.mark.virtual
+
 NS, NA = 135, 136
 
 

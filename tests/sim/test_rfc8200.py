@@ -15,6 +15,8 @@ from scapy.layers.inet6 import (
 from scapy.packet import Packet, Raw
 from net6 import A6, B6, FAR6, OWN, OWN_LOCAL, PLAIN6, ROUTER6, SIX, Start, frame, kind6, quote6, send, solicit, start6
 
+pytestmark = pytest.mark.virtual
+
 
 @pytest.fixture
 def six(start: Start) -> Gateway:

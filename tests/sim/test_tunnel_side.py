@@ -17,6 +17,8 @@ from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, IPv6Ext
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+pytestmark = pytest.mark.virtual
+
 PEER, PEER_MAC, OUTER = "203.0.113.9", "52:54:00:00:02:09", "203.0.113.2"
 BEHIND = "2001:db8:a::7"  # a host behind the tunnel
 CONFIG = SIX + f"wan.address {OUTER}/24\nneighbour {PEER} {PEER_MAC}\n"
