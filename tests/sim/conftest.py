@@ -25,7 +25,7 @@ from simulator import BUILDS, Simulator  # noqa: E402
 from tunnel import SETUPS, Tunnel  # noqa: E402
 
 
-FEW = 2  # of one test on one NIC
+FEW = 1  # of one test on one NIC
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
