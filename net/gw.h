@@ -307,7 +307,8 @@ const ip6 *gw_own_address6(const struct gw *gw, uint32_t port, const ip6 *peer);
 const ip6 *gw_port_own6(const struct gw *gw, uint32_t port, const ip6 *peer);
 
 /* Adds an address and its network to a port, tentative; from an application's init
- * or later. NULL, or the text of what is wrong. The other takes it away. */
+ * or later. NULL, or the text of what is wrong. The other takes it away, but never the
+ * one made from the MAC address. */
 const char *gw_add_address6(struct gw *gw, uint32_t port, const ip6 *a, uint8_t len);
 void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a);
 

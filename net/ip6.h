@@ -30,7 +30,8 @@ static inline enum drop ip6_parse(struct pkt *p) MUST_USE;
  * port or PKT_PORT_SELF (an address of ours). Where the route leads to the
  * application out is PORT_APP and PKT_ROUTED stays clear, so that the packet that
  * it makes is routed anew. hop is 0 where the destination itself is the next hop,
- * else 1 + the index of the route. False when there is no route, or one to nowhere.
+ * else 1 + the index of the route: who keeps a packet clears PKT_ROUTED, since the
+ * routes may change meanwhile. False when there is no route, or one to nowhere.
  * Link-local and multicast destinations are not routed. */
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to);
 

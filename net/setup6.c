@@ -276,7 +276,7 @@ void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a)
 {
 	struct gw_port *at = &gw->port[port];
 	struct gw_address6 *gone = gw_port_address6(at, a), *end = &at->addr6[at->n_addr6];
-	if (!gone)
+	if (!gone || gone == &at->addr6[0])
 		return;
 	listen(gw, port, gone, mld_leave);
 	for (; gone + 1 < end; gone++)

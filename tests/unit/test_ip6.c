@@ -320,6 +320,9 @@ static void an_address_goes(void)
 	rig_advance(&rig, 5000000);
 	CHECK_EQ(lan->n_groups, groups);
 	CHECK(gw_port_address6(lan, &own) == NULL && lan->n_addr6 == 2);
+	ip6 local = lan->addr6[0].addr;
+	gw_del_address6(&rig.gw, PORT_LAN, &local); /* what a port needs stays */
+	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, PORT_LAN, &local));
 }
 
 static unsigned n_leaves;
