@@ -87,12 +87,12 @@ static uint32_t draw_port(struct nat_table *t, uint8_t proto, uint32_t wanted)
 	return 1024 + rng_below(t->rng, (65536 - 1024) / 2) * 2 + wanted % 2;
 }
 
-/* The only session of a mapping that need not stay; NULL when there is none, or
+/* The only session of a mapping that need not stay; NAT_NONE when there is none, or
  * when its port does not name it. */
-static struct nat_session *lone_session(const struct nat_table *t, const struct nat_mapping *m)
+static uint32_t lone_session(const struct nat_table *t, const struct nat_mapping *m)
 {
 	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
-	return m->is_static || m->n_sessions != 1 || i >= NAT_BARE ? NULL : &t->session[i];
+	return m->is_static || m->n_sessions != 1 || i >= NAT_BARE ? NAT_NONE : i;
 }
 
 uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port)
@@ -110,9 +110,10 @@ uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16
 		uint32_t port = draw_port(t, proto, wanted);
 		const struct nat_mapping *m =
 		        nat_mapping_of_port(t, h->external, proto, swap16((uint16_t)port));
-		struct nat_session *s = m ? lone_session(t, m) : NULL;
-		if (!s || (m->host == host && h->n_mappings == 1)) /* its entry would go */
-			continue;
+		uint32_t lone = m ? lone_session(t, m) : NAT_NONE;
+		if (lone == NAT_NONE || (m->host == host && h->n_mappings == 1))
+			continue; /* of one mapping, the entry would go */
+		struct nat_session *s = &t->session[lone];
 		if (s->flags & NAT_UNINVITED)
 			return evict(t, s) ? port : 0;
 		if (!half_open(s) && !is_over(s))
