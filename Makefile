@@ -22,6 +22,12 @@ DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
 NET     = gw setup show neigh arp ip4 icmp local csum frag reasm mss setup6 ip6 icmp6 neigh6 nd ra mld local6
 APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_table nat_session nat_room nat_tcp nat_syn tun6to4 tun6to4_init tun6to4_end tun6to4_out tun6to4_in tun6to4_icmp
 
+# What a packet runs through is compiled for speed, the rest for size.
+HOT     = kernel/pkt kernel/alloc kernel/random kernel/string kernel/cpu kernel/clock kernel/rcv \
+          $(DRIVERS:%=drivers/%) \
+          $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss) \
+          $(addprefix apps/,$(filter-out apps %_show %_init,$(APPS)))
+
 OBJDIR = build/image
 PURE_SRC    = $(PURE:%=kernel/%.c)
 NET_SRC     = $(NET:%=net/%.c)
@@ -37,8 +43,10 @@ WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -
 # Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- takes the same.
 ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
        -fcf-protection=none -fno-asynchronous-unwind-tables -fno-strict-aliasing
-CFLAGS = -std=gnu17 -O2 -g -ffreestanding -fno-common -fno-omit-frame-pointer \
+CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fno-omit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
+OPT    = -Os
+$(HOT:%=$(OBJDIR)/%.o): OPT = -O2
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 
