@@ -18,6 +18,10 @@
 #define CONFIG_RDNSS      4
 #define CONFIG_DNSSL      4
 #define CONFIG_PREF64     4
+#define CONFIG_IVI_NETS   32
+#define CONFIG_IVI_MAPS   256
+#define CONFIG_IVI_SHARES 16
+#define CONFIG_IVI_ICMP   16
 #define CONFIG_DOMAIN     254 /* characters of a domain name, and NUL (RFC 1035 section 3.1) */
 #define CONFIG_KEYS       64  /* at most */
 #define CONFIG_ERRORS     16
@@ -120,6 +124,50 @@ struct config_6rd {
 	ip4 relay;
 };
 
+enum ivi_format { IVI_FORMAT_IVI, IVI_FORMAT_RFC6052 };
+enum ivi_zero { IVI_ZERO_DROP, IVI_ZERO_COMPUTE };
+#define IVI_TOS_COPY 256u
+
+struct config_net4 {
+	ip4 net;
+	uint8_t len;
+};
+
+/* An explicit mapping (RFC 7757). */
+struct config_map {
+	ip4 net4;
+	uint8_t len4, len6;
+	ip6 net6;
+};
+
+/* IPv4 addresses that hosts share by port set (RFC 7597 section 5.1). */
+struct config_share {
+	ip4 net;
+	uint8_t len;
+	uint32_t ratio; /* hosts for each address, a power of two */
+	uint32_t run;   /* ports in a row, a power of two */
+};
+
+struct config_ivi {
+	bool has_prefix;
+	struct prefix prefix;
+	uint32_t format; /* enum ivi_format */
+	struct config_net4 ipv4[CONFIG_IVI_NETS];
+	uint32_t n_ipv4;
+	struct config_map map[CONFIG_IVI_MAPS];
+	uint32_t n_map;
+	struct config_share share[CONFIG_IVI_SHARES];
+	uint32_t n_share;
+	struct addr icmp_source[CONFIG_IVI_ICMP];
+	uint32_t n_icmp_source;
+	bool icmp_interface; /* RFC 5837 object in errors from sources that have no mapping */
+	uint32_t lowest_ipv6_mtu;
+	uint32_t udp_zero_checksum; /* enum ivi_zero */
+	uint32_t mss_clamp;         /* 0: off */
+	uint32_t tos;               /* IVI_TOS_COPY, or the value */
+	bool errors;
+};
+
 /* One thing that is wrong. */
 struct config_error {
 	char where[48]; /* "gateway.conf:12" or "command line" */
@@ -145,6 +193,7 @@ struct config {
 	struct config_ra ra;
 	struct config_6to4 tun;
 	struct config_6rd rd;
+	struct config_ivi ivi;
 
 	/* How it was read. */
 	const char *const *apps; /* names allowed for `app` */

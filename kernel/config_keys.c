@@ -435,6 +435,18 @@ const struct config_key config_key[] = {
 	{"6rd.prefix", &config_6rd_prefix, NULL, ONE(rd.prefix), .flag = offsetof(struct config, rd.has_prefix)},
 	{"6rd.mask", &number, "0", ONE(rd.mask), RANGE(0, 32)},
 	{"6rd.relay", &config_host4, NULL, ONE(rd.relay), .flag = offsetof(struct config, rd.has_relay)},
+	{"ivi.prefix", &config_net6, NULL, ONE(ivi.prefix), .flag = offsetof(struct config, ivi.has_prefix)},
+	{"ivi.format", &config_format, "ivi", ONE(ivi.format)},
+	{"ivi.ipv4", &config_net4, NULL, LIST(ivi.ipv4, ivi.n_ipv4), RANGE(0, CONFIG_IVI_NETS)},
+	{"ivi.map", &config_map, NULL, LIST(ivi.map, ivi.n_map), RANGE(0, CONFIG_IVI_MAPS)},
+	{"ivi.share", &config_share, NULL, LIST(ivi.share, ivi.n_share), RANGE(0, CONFIG_IVI_SHARES)},
+	{"ivi.icmp-source", &config_icmp, NULL, LIST(ivi.icmp_source, ivi.n_icmp_source), RANGE(0, CONFIG_IVI_ICMP)},
+	{"ivi.icmp-interface", &on_off, "off", ONE(ivi.icmp_interface)},
+	{"ivi.lowest-ipv6-mtu", &number, "1280", ONE(ivi.lowest_ipv6_mtu), RANGE(1280, 65535)},
+	{"ivi.udp-zero-checksum", &config_zero, "compute", ONE(ivi.udp_zero_checksum)},
+	{"ivi.errors", &on_off, "on", ONE(ivi.errors)},
+	{"ivi.mss-clamp", &number, "0", ONE(ivi.mss_clamp), RANGE(0, 65535)},
+	{"ivi.tos", &config_tos, "copy", ONE(ivi.tos)},
 };
 /* clang-format on */
 

@@ -34,6 +34,9 @@ union config_value {
 	struct config_neighbour neighbour;
 	struct config_pool pool;
 	struct config_forward forward;
+	struct config_net4 net4;
+	struct config_map map;
+	struct config_share share;
 	ip4 v4;
 	ip6 v6;
 	uint32_t number;
@@ -65,6 +68,10 @@ extern const struct config_type config_pool, config_forward, config_filtering, c
 /* Those of router advertisements and of the tunnels (config_tun.c). */
 extern const struct config_type config_server6, config_domain, config_pref64;
 extern const struct config_type config_host4, config_native, config_field, config_6rd_prefix;
+
+/* Those of the translator (config_ivi.c). */
+extern const struct config_type config_net6, config_net4, config_map, config_share, config_icmp;
+extern const struct config_type config_format, config_zero, config_tos;
 
 /* A word out of `n`: *out becomes its place among them. */
 bool config_choice(const struct config_source *s, struct slice text, const char *const *names,

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char *const apps[] = {"nat", "wire", "6to4", "dns64"};
+static const char *const apps[] = {"nat", "wire", "6to4", "ivi", "dns64"};
 static struct config first, second;
 
 #define MUST(x)                                           \

@@ -111,7 +111,14 @@ static void defaults(void)
 	               "6to4.dscp copy\n"
 	               "6to4.ecn copy\n"
 	               "6to4.nat on\n"
-	               "6rd.mask 0\n");
+	               "6rd.mask 0\n"
+	               "ivi.format ivi\n"
+	               "ivi.icmp-interface off\n"
+	               "ivi.lowest-ipv6-mtu 1280\n"
+	               "ivi.udp-zero-checksum compute\n"
+	               "ivi.errors on\n"
+	               "ivi.mss-clamp 0\n"
+	               "ivi.tos copy\n");
 	CHECK_EQ(c.n_errors, 0);
 	CHECK_STR(c.app, "");
 	CHECK(!c.has_menu_timeout);
@@ -171,7 +178,20 @@ static void every_key(void)
 	                           "6to4.nat off\n"
 	                           "6rd.prefix 2001:db8:8000::/33\n"
 	                           "6rd.mask 8\n"
-	                           "6rd.relay 10.0.0.1\n";
+	                           "6rd.relay 10.0.0.1\n"
+	                           "ivi.prefix 2001:db8::/32\n"
+	                           "ivi.format rfc6052\n"
+	                           "ivi.ipv4 192.0.2.0/24\n"
+	                           "ivi.map 10.0.0.0/24 2001:db8:2::/120\n"
+	                           "ivi.share 192.0.2.1/32 16 64\n"
+	                           "ivi.icmp-source 203.0.113.8\n"
+	                           "ivi.icmp-source 2001:db8::8\n"
+	                           "ivi.icmp-interface on\n"
+	                           "ivi.lowest-ipv6-mtu 1500\n"
+	                           "ivi.udp-zero-checksum drop\n"
+	                           "ivi.errors off\n"
+	                           "ivi.mss-clamp 1220\n"
+	                           "ivi.tos 184\n";
 	char all[2000];
 	GOOD(file);
 	CHECK(config_check(&c));
@@ -268,7 +288,7 @@ static void unknown_keys(void)
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	/* Keys of later versions, and keys of nobody. */
 	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp",    "http",
-	                                    "ivi.map", "6rd",    "nameserver",  "port",
+	                                    "ivi", "6rd",    "nameserver",  "port",
 	                                    "6to4",    "lan",    "dns64-prefix"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
 		char file[64], want[64];
