@@ -59,7 +59,7 @@ static void check_errors(const struct config *c, bool ok)
 
 static void check_in_force(void)
 {
-	static char text[32768], again[32768];
+	static char text[65536], again[65536];
 	size_t n = print(&first, text, sizeof text);
 	config_init(&second, apps, ARRAY_SIZE(apps));
 	MUST(config_text(&second, "again", text, n));
