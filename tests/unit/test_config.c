@@ -288,7 +288,7 @@ static void unknown_keys(void)
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	/* Keys of later versions, and keys of nobody. */
 	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp",    "http",
-	                                    "ivi", "6rd",    "nameserver",  "port",
+	                                    "ivi",     "6rd",    "nameserver",  "port",
 	                                    "6to4",    "lan",    "dns64-prefix"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
 		char file[64], want[64];
