@@ -63,6 +63,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
 	const struct nat *n = nat_of(gw);
-	return what == SHOW_STATS ? show_stats(n, cursor, buf, size)
-	                          : show_session(gw, n, cursor, buf, size);
+	if (what == SHOW_STATS)
+		return show_stats(n, cursor, buf, size);
+	return what == SHOW_SESSIONS && show_session(gw, n, cursor, buf, size);
 }

@@ -105,6 +105,11 @@ static void stop_others(const struct nic *lan, const struct nic *wan)
 			nics[i]->ops->stop(nics[i]);
 }
 
+static uint32_t cycles(void)
+{
+	return (uint32_t)io_cycles();
+}
+
 /* Sets the gateway up for an application; false with the reason in `problem`. */
 static bool start(uint32_t app)
 {
@@ -126,6 +131,7 @@ static bool start(uint32_t app)
 	gw->rng = &rng;
 	gw->config = &config;
 	gw->app = apps[app].app;
+	gw->cycles = cycles;
 	gw->port[PORT_LAN].address = lan->address;
 	gw->port[PORT_WAN].address = wan->address;
 	gw->port[PORT_LAN].present = gw->port[PORT_WAN].present = true;
@@ -189,8 +195,8 @@ static void every_second(uint64_t now)
 	busy_permille = 1000 - min_u32(idle / (passed / 1000), 1000);
 	second_halted_us = halted_us;
 	second_at = now + SECOND_US;
-	uint64_t cycles = io_cycles();
-	rng_seed(&rng, &cycles, sizeof cycles);
+	uint64_t jitter = io_cycles();
+	rng_seed(&rng, &jitter, sizeof jitter);
 }
 
 /* True when there was something to do. */

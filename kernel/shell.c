@@ -126,6 +126,16 @@ static bool list_sessions(uint64_t *at, char *buf, size_t size)
 	return gw_listing(app_sessions, at, buf, size);
 }
 
+static bool app_timings(struct gw *g, uint32_t *at, char *buf, size_t size)
+{
+	return g->app->show && g->app->show(g, SHOW_TIMINGS, at, buf, size);
+}
+
+static bool list_timings(uint64_t *at, char *buf, size_t size)
+{
+	return gw_listing(app_timings, at, buf, size);
+}
+
 static bool list_config(uint64_t *at, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)*at;
@@ -186,6 +196,7 @@ static const struct command commands[] = {
         {"interfaces", "the ports: card, link, addresses", list_interfaces, NULL, false},
         {"neighbours", "the neighbour table", list_neighbours, NULL, false},
         {"sessions", "the session table", list_sessions, NULL, false},
+        {"timings", "cycles of the inner operations", list_timings, NULL, false},
         {"routes", "the routes", list_routes, NULL, false},
         {"drops", "the last dropped frames", list_drops, NULL, false},
         {"config", "the configuration in force", list_config, NULL, false},

@@ -170,7 +170,12 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(wrong != DROP_NONE)) {
 		if (wrong == DROP_IP_OPTIONS)
 			gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
-		return gw_drop(gw, p, wrong);
+		if (wrong != DROP_SOURCE_ROUTE || !gw->app->answers_source_routes)
+			return gw_drop(gw, p, wrong);
+		if (!ip4_route_done(p)) {
+			gw_error(gw, p, ICMP_UNREACHABLE, ICMP_SOURCE_ROUTE, 0);
+			return gw_drop(gw, p, wrong);
+		}
 	}
 	return gw->app->ip4(gw, p);
 }
@@ -179,7 +184,8 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip6_parse(p);
-	if (UNLIKELY(wrong != DROP_NONE))
+	if (UNLIKELY(wrong != DROP_NONE) &&
+	    (wrong != DROP_SOURCE_ROUTE || !gw->app->answers_source_routes))
 		return ip6_malformed(gw, p, wrong);
 	const struct ip6_hdr *h = ip6_header(p);
 	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
@@ -188,6 +194,8 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	}
+	if (UNLIKELY(wrong != DROP_NONE && p->out != PORT_APP))
+		return ip6_malformed(gw, p, wrong);
 	if (UNLIKELY(p->out == PKT_PORT_SELF))
 		return V_LOCAL6;
 	return gw->app->ip6(gw, p);

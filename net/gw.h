@@ -25,7 +25,7 @@
 /* Of a port: the link-local one, those of the configuration, and some that the
  * application makes. */
 #define GW_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
-#define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + 16u)
+#define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
 #define GW_ROUTES6    (GW_GIVEN6 + 2u * GW_PORTS * GW_ADDRESSES6)
 #define GW_OWNED      32u
 #define GW_IDS        4096u /* a power of two */
@@ -148,6 +148,9 @@ struct gw {
 	const struct config *config;
 	const struct app *app;
 	void *state; /* the application's own */
+	/* The processor's cycle counter, its lower half; NULL where there is none. For
+	 * timings only. */
+	uint32_t (*cycles)(void);
 
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];

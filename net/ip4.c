@@ -48,6 +48,18 @@ void ip4_blank_records(struct pkt *p)
 	ip->sum = be16_from_raw((uint16_t)~csum_sum(h, hlen));
 }
 
+bool ip4_route_done(const struct pkt *p)
+{
+	const uint8_t *h = p->data;
+	for (uint32_t i = IP4_MIN; i < p->l4 && h[i] != IP4_OPT_END;) {
+		if ((h[i] == IP4_OPT_LSRR || h[i] == IP4_OPT_SSRR) &&
+		    (h[i + 1] < 3 || h[i + 2] <= h[i + 1]))
+			return false;
+		i += h[i] == IP4_OPT_NOP ? 1 : h[i + 1];
+	}
+	return true;
+}
+
 /* A header longer than 20 bytes, all else noted. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {

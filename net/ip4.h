@@ -29,6 +29,10 @@ uint8_t ip4_option_error(const struct pkt *p);
  * addresses of one side to the other. p was parsed. */
 void ip4_blank_records(struct pkt *p);
 
+/* True when all source routes of a packet that ip4_parse refused for one have no hop
+ * left (RFC 791 section 3.1: the pointer is behind the route). */
+bool ip4_route_done(const struct pkt *p);
+
 /* Longest-prefix match: notes out, hop and PKT_ROUTED in p; false when there
  * is no route. */
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);

@@ -95,8 +95,9 @@ _Static_assert(sizeof(struct ip6_frag) == 8, "IPv6 fragment header");
 enum { IP6_MF = 1, IP6_OFFSET = 0xfff8 };
 enum { IP6_OPT_PAD1 = 0, IP6_OPT_PADN = 1, IP6_OPT_ALERT = 5 };
 
-enum { PROTO_ICMP = 1, PROTO_IP4 = 4, PROTO_TCP = 6, PROTO_UDP = 17, PROTO_DCCP = 33 };
-enum { PROTO_IP6 = 41, PROTO_AH = 51, PROTO_UDPLITE = 136 };
+enum { PROTO_ICMP = 1, PROTO_IGMP = 2, PROTO_IP4 = 4, PROTO_TCP = 6, PROTO_UDP = 17 };
+enum { PROTO_DCCP = 33, PROTO_IP6 = 41, PROTO_AH = 51, PROTO_SCTP = 132, PROTO_UDPLITE = 136 };
+enum { PROTO_MOBILITY = 135, PROTO_HIP = 139, PROTO_SHIM6 = 140 }; /* extension headers */
 enum { PROTO_HOP_BY_HOP = 0, PROTO_ROUTING = 43, PROTO_FRAGMENT = 44, PROTO_ICMP6 = 58 };
 enum { PROTO_NONE = 59, PROTO_DESTINATION = 60 }; /* no next header; destination options */
 
@@ -153,6 +154,7 @@ enum {
 	ICMP_PROTOCOL = 2,
 	ICMP_PORT = 3,
 	ICMP_TOO_BIG = 4,
+	ICMP_SOURCE_ROUTE = 5,
 	ICMP_NET_UNKNOWN = 6,
 	ICMP_NET_ADMIN = 9,
 	ICMP_HOST_ADMIN = 10,

@@ -9,7 +9,7 @@
  *   time SECONDS.FRACTION      time passes
  *   link PORT up|down          the cable
  *   card PORT run|stall        whether the card takes frames to send
- *   stats sessions neighbours routes interfaces drops log print
+ *   stats sessions timings neighbours routes interfaces drops log print
  *   stop                       the machine is about to stop
  *   prefix PORT set|deprecate NET/LEN   of the router advertisements
  *   check                      the tables of the NAT are consistent, or why not
@@ -171,6 +171,11 @@ static bool list_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t siz
 	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, buf, size);
 }
 
+static bool list_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, buf, size);
+}
+
 static bool list_config(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	return config_line(gw->config, cursor, buf, size);
@@ -201,13 +206,10 @@ static bool do_list(const char *command)
 		const char *name;
 		lister list;
 	} table[] = {
-	        {"stats", gw_show_stats},
-	        {"sessions", list_sessions},
-	        {"neighbours", gw_show_neighbours},
-	        {"routes", gw_show_routes},
-	        {"interfaces", list_interfaces},
-	        {"drops", gw_show_drops},
-	        {"print", list_config},
+	        {"stats", gw_show_stats},   {"sessions", list_sessions},
+	        {"timings", list_timings},  {"neighbours", gw_show_neighbours},
+	        {"routes", gw_show_routes}, {"interfaces", list_interfaces},
+	        {"drops", gw_show_drops},   {"print", list_config},
 	        {"log", list_log},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {

@@ -109,7 +109,7 @@ class Gateway:
         for line in config.splitlines():
             sim.command(f"config {line}")
             self._note(line)
-        if app in ("wire", "route6"):
+        if app in ("wire", "route6", "ivi"):
             self.sources[WAN] = None
         self.app = app
         self.checked = app != "wire"

@@ -1,0 +1,569 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Headers, fragments, sizes and refusals of the translator against RFC 7915 sections 4.1, 4.4 to 4.6, 5.1, 5.4 to
+5.6. Every packet that leaves is compared byte by byte with one that the test builds itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from gateway import LAN, WAN, Gateway, only
+from ivi import (
+    FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, from4, from6,
+    start_ivi, to_four, to_six, translated,
+)
+from pieces import DF, MF
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import (
+    ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop,
+)
+from scapy.packet import Packet, Raw
+from siit import checksum
+from test_ivi_properties import filling, with_options
+
+FOUR6 = IVI.v6(FOUR)  # what the IPv4 host is called inside
+NO_ERRORS = World(keys={"ivi.errors": "off"})
+
+
+@pytest.fixture
+def ivi(start: Start) -> Gateway:
+    return start_ivi(start)
+
+
+def error4(sent: Any, kind: int, code: int) -> Packet:
+    """Our own ICMPv4 error, of which the header is as docs/interface.md says; gives the message."""
+    ip = only(sent, WAN).ip
+    assert (ip.src, ip.dst, ip.tos, ip.ttl, ip.proto) == (OWN4, FOUR, 0, 64, 1)
+    assert not int(ip.flags) & 2 and ip.len <= 576
+    assert (ip[ICMP].type, ip[ICMP].code) == (kind, code)
+    return ip
+
+
+def error6(sent: Any, kind: int, code: int, world: World = IVI) -> bytes:
+    """Our own ICMPv6 error; gives it from its type on."""
+    packet = body(only(sent, LAN))
+    assert packet[:4] == b"\x60\0\0\0" and packet[6:8] == bytes([58, 64])
+    assert IPv6(packet).src == world.own6 and IPv6(packet).dst == world.six and len(packet) <= 1280
+    assert (packet[40], packet[41]) == (kind, code)
+    return packet[40:]
+
+
+# --- 4.1 Translating IPv4 headers into IPv6 headers -----------------------------------------------
+
+
+@pytest.mark.parametrize("world", FORMS, ids=lambda world: f"{world.form}{world.prefix.rpartition('/')[2]}")
+def test_s41_fields(start: Start, world: World) -> None:
+    gateway = start_ivi(start, world)
+    sent = from4(gateway, to_six(tos=0xb8, ttl=17, flags="DF") / UDP(sport=1024, dport=53) / b"question")
+    want = IPv6(tc=0xb8, fl=0, plen=16, nh=17, hlim=16, src=world.v6(FOUR), dst=world.six) \
+        / UDP(sport=1024, dport=53) / b"question"
+    assert body(only(sent, LAN)).hex() == bytes(want).hex()
+    assert translated(gateway) == (1, 0)
+
+
+@pytest.mark.parametrize(("policy", "seen"), [("copy", 0x2e), ("zero", 0), ("255", 255)])
+def test_s41_s51_type_of_service(start: Start, policy: str, seen: int) -> None:
+    world = World(keys={"ivi.tos": policy})
+    gateway = start_ivi(start, world)
+    assert only(from4(gateway, to_six(tos=0x2e) / UDP()), LAN).ip6.tc == seen
+    assert only(from6(gateway, to_four(tc=0x2e) / UDP()), WAN).ip.tos == seen
+
+
+def test_s41_hop_limit(ivi: Gateway) -> None:
+    assert only(from4(ivi, to_six(ttl=2) / UDP()), LAN).ip6.hlim == 1
+    for ttl in (0, 1):
+        packet = to_six(ttl=ttl) / UDP() / b"late"
+        message = error4(dropped(ivi, lambda: from4(ivi, packet), "ttl"), 11, 0)  # noqa: B023
+        assert bytes(message[ICMP].payload) == bytes(packet)
+
+
+@pytest.mark.parametrize("proto", [4, 33, 41, 47, 50, 51, 59, 89, 132, 136, 255])
+def test_s41_s45_any_protocol_passes_untouched(ivi: Gateway, proto: int) -> None:
+    sent = from4(ivi, to_six(proto=proto) / Raw(b"what only the ends understand"))
+    want = IPv6(src=FOUR6, dst=IVI.six, nh=proto, hlim=63) / Raw(b"what only the ends understand")
+    assert body(only(sent, LAN)).hex() == bytes(want).hex()
+
+
+def test_s51_s55_any_protocol_passes_untouched(ivi: Gateway) -> None:
+    for proto in (4, 33, 41, 47, 50, 51, 59, 89, 132, 136, 255):
+        sent = from6(ivi, to_four(nh=proto) / Raw(b"what only the ends understand"))
+        ip = only(sent, WAN).ip
+        assert (ip.proto, bytes(ip.payload)) == (proto, b"what only the ends understand")
+
+
+def test_s51_no_next_header(ivi: Gateway) -> None:
+    ip = only(from6(ivi, to_four(nh=59)), WAN).ip
+    assert (ip.proto, ip.len) == (59, 20)
+
+
+@pytest.mark.parametrize("proto", [0, 43, 44, 58, 60])
+def test_protocols_that_would_be_headers(ivi: Gateway, proto: int) -> None:
+    packet = to_six(proto=proto) / Raw(bytes(16))
+    error4(dropped(ivi, lambda: from4(ivi, packet), "protocol"), 3, 13)
+
+
+def test_icmp4_inside_ipv6(ivi: Gateway) -> None:
+    error6(dropped(ivi, lambda: from6(ivi, to_four(nh=1) / Raw(bytes(ICMP()))), "protocol"), 1, 1)
+
+
+def test_s42_igmp_is_silently_dropped(ivi: Gateway) -> None:
+    assert dropped(ivi, lambda: from4(ivi, to_six(proto=2) / Raw(bytes(8))), "protocol") == []
+    assert dropped(ivi, lambda: from6(ivi, to_four(nh=2) / Raw(bytes(8))), "protocol") == []
+
+
+@pytest.mark.parametrize("options", [
+    b"\x01\x01\x01\x00", b"\x94\x04\x00\x00", b"\x82\x0b" + bytes(9) + b"\x00",
+    b"\x07\x0b\x08" + bytes(8) + b"\x00", b"\x44\x14\x0d\x01" + bytes(16),
+    b"\x83\x0b\x0c" + bytes(8) + b"\x00", b"\x89\x0b\x0c" + bytes(8) + b"\x00",  # source routes at their end
+], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict"])
+def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
+    packet = bytes(to_six(flags="DF") / TCP(sport=9, dport=80) / b"data")
+    want = from4(ivi, packet)
+    sent = from4(ivi, with_options(packet, options))
+    assert body(only(sent, LAN)).hex() == body(only(want, LAN)).hex()
+
+
+@pytest.mark.parametrize("options", [b"\x83\x07\x04" + bytes([10, 0, 0, 1]) + b"\x00",
+                                     b"\x89\x0b\x08" + bytes(8) + b"\x00",
+                                     b"\x83\x0b\x0c" + bytes(8) + b"\x89\x07\x04" + bytes(4) + b"\0\0"])
+def test_s41_source_route_with_hops_left(ivi: Gateway, options: bytes) -> None:
+    packet = with_options(bytes(to_six() / UDP() / b"around"), options)
+    message = error4(dropped(ivi, lambda: from4(ivi, packet), "source-route"), 3, 5)
+    assert bytes(message[ICMP].payload) == packet
+
+
+@pytest.mark.parametrize("src", ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"])
+def test_s41_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
+    assert dropped(ivi, lambda: from4(ivi, to_six(src=src) / UDP()), "martian-source") == []
+
+
+@pytest.mark.parametrize("src", [OWN4, "198.51.100.0", "198.51.100.255", "192.0.2.77"])
+def test_source_that_nobody_outside_has(ivi: Gateway, src: str) -> None:
+    """Ours, a broadcast, an IPv6 host's."""
+    assert dropped(ivi, lambda: from4(ivi, to_six(src=src) / UDP()), "martian-source") == []
+
+
+def test_wrong_header_checksum(ivi: Gateway) -> None:
+    assert dropped(ivi, lambda: from4(ivi, to_six(chksum=1) / UDP()), "ip-checksum") == []
+
+
+# --- 4.1 Fragments and sizes, from IPv4 -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("flags", ["MF", "MF+DF"])
+def test_s41_fragment_keeps_its_identification(ivi: Gateway, flags: str) -> None:
+    """The low 16 bits are those of IPv4, the high ones zero; DF plays no part."""
+    data = filling(1232, 3)
+    sent = from4(ivi, to_six(id=0xabcd, flags=flags, frag=0, proto=47) / Raw(data))
+    want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / IPv6ExtHdrFragment(id=0xabcd, m=1, offset=0, nh=47) / Raw(data)
+    assert body(only(sent, LAN)).hex() == bytes(want).hex()
+    assert len(body(sent[0])) == 1280
+    sent = from4(ivi, to_six(id=0xabcd, frag=154, proto=47) / Raw(data[:9]))
+    want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / IPv6ExtHdrFragment(id=0xabcd, offset=154, nh=47) / Raw(data[:9])
+    assert body(only(sent, LAN)).hex() == bytes(want).hex()
+
+
+def test_s41_s45_checksum_of_a_first_fragment(ivi: Gateway) -> None:
+    """It covers bytes that are not here, and is updated all the same."""
+    whole = bytes(to_six() / TCP(sport=5, dport=6) / filling(2000, 1))
+    first = IP(whole[:20] + whole[20:20 + 1000], len=1020, flags="MF", chksum=None)
+    del first.chksum
+    sent = only(from4(ivi, bytes(first)), LAN)
+    right = bytes(IPv6(src=FOUR6, dst=IVI.six) / TCP(sport=5, dport=6) / filling(2000, 1))[40:]
+    assert body(sent)[48:] == right[:1000]
+
+
+def test_s41_no_fragment_header_without_need(ivi: Gateway) -> None:
+    """RFC 8021: an unfragmented packet stays without, DF or not, up to lowest-ipv6-mtu."""
+    for flags in ("", "DF"):
+        sent = only(from4(ivi, to_six(flags=flags) / TCP() / filling(1220, 1)), LAN)
+        assert len(body(sent)) == 1280 and body(sent)[6] == 6
+
+
+def pieces46(world: World, data: bytes, size: int, **fields: Any) -> list[bytes]:
+    """The fragments that RFC 7915 section 4.1 wants, of at most `size` payload bytes each."""
+    made = []
+    for at in range(0, len(data), size):
+        more = at + size < len(data)
+        made.append(bytes(IPv6(src=world.v6(FOUR), dst=world.six, hlim=63)
+                          / IPv6ExtHdrFragment(m=int(more), offset=at // 8, nh=17, **fields) / Raw(data[at:at + size])))
+    return made
+
+
+@pytest.mark.parametrize(("lowest", "mtu", "size", "cut"), [
+    (1280, 1500, 1241, 1232), (1402, 1500, 1363, 1352), (1500, 1500, 1461, 1448), (1500, 1280, 1241, 1232),
+    (1500, 1400, 1400, 1352)])
+def test_s41_split_without_df(start: Start, lowest: int, mtu: int, size: int, cut: int) -> None:
+    """Larger than lowest-ipv6-mtu, or than the link: in fragments of multiples of 8 that fit."""
+    world = World(lowest=lowest, lan_mtu=mtu)
+    gateway = start_ivi(start, world)
+    packet = to_six(id=0x4d2) / UDP(sport=7, dport=8) / filling(size - 8, 5)
+    sent = from4(gateway, packet)
+    right = bytes(IPv6(src=world.v6(FOUR), dst=world.six) / UDP(sport=7, dport=8) / filling(size - 8, 5))[40:]
+    assert [body(one).hex() for one in sent] == [one.hex() for one in pieces46(world, right, cut, id=0x4d2)]
+    just = from4(gateway, to_six() / UDP(sport=7, dport=8) / filling(min(lowest, mtu) - 48, 5))
+    assert len(body(only(just, LAN))) == min(lowest, mtu) and body(just[0])[6] == 17
+
+
+def test_s41_split_of_a_fragment(ivi: Gateway) -> None:
+    """Its pieces keep its place, its identification and its M bit."""
+    data = filling(1248, 9)
+    sent = from4(ivi, to_six(id=4321, flags="MF", frag=100, proto=17) / Raw(data))
+    want = [bytes(IPv6(src=FOUR6, dst=IVI.six, hlim=63)
+                  / IPv6ExtHdrFragment(m=1, offset=at, id=4321, nh=17) / Raw(part))
+            for at, part in ((100, data[:1232]), (254, data[1232:]))]
+    assert [body(one).hex() for one in sent] == [one.hex() for one in want]
+
+
+def test_s41_large_echo_is_split(ivi: Gateway) -> None:
+    sent = from4(ivi, to_six() / ICMP(id=1, seq=2) / filling(1400, 1))
+    right = bytes(IPv6(src=FOUR6, dst=IVI.six) / ICMPv6EchoRequest(id=1, seq=2, data=filling(1400, 1)))[40:]
+    assert b"".join(body(one)[48:] for one in sent) == right
+    assert [body(one)[40] for one in sent] == [58, 58]
+
+
+def test_s41_df_and_too_large(start: Start) -> None:
+    world = World(lan_mtu=1280)
+    gateway = start_ivi(start, world)
+    packet = to_six(flags="DF") / TCP() / filling(1221, 1)
+    message = error4(dropped(gateway, lambda: from4(gateway, packet), "too-big"), 3, 4)
+    assert message[ICMP].nexthopmtu == 1260 and message.len == 576
+    assert bytes(message)[28:] == bytes(packet)[:548]
+    assert len(body(only(from4(gateway, to_six(flags="DF") / TCP() / filling(1220, 1)), LAN))) == 1280
+
+
+def test_s41_df_fragment_and_too_large(start: Start) -> None:
+    """It needs room for the fragment header too."""
+    world = World(lan_mtu=1280)
+    gateway = start_ivi(start, world)
+    packet = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(1213, 1))
+    message = error4(dropped(gateway, lambda: from4(gateway, packet), "too-big"), 3, 4)
+    assert message[ICMP].nexthopmtu == 1252
+    fits = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(1212, 1))
+    assert len(body(only(from4(gateway, fits), LAN))) == 1280
+
+
+def test_s12_fragmented_icmp_is_not_translated(ivi: Gateway) -> None:
+    first = to_six(flags="MF") / ICMP() / filling(64, 1)
+    error4(dropped(ivi, lambda: from4(ivi, first), "fragment"), 3, 13)
+    later = to_six(frag=9, proto=1) / Raw(filling(64, 1))
+    assert dropped(ivi, lambda: from4(ivi, later), "fragment") == []
+    first6 = to_four() / IPv6ExtHdrFragment(m=1, nh=58) / Raw(bytes(ICMPv6EchoRequest()) + filling(64, 1))
+    assert dropped(ivi, lambda: from6(ivi, first6), "fragment") == []
+
+
+# --- 4.5 UDP without checksum ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 1001])
+def test_s45_udp_without_checksum_gets_one(ivi: Gateway, size: int) -> None:
+    sent = from4(ivi, to_six() / UDP(sport=1, dport=2, chksum=0) / filling(size, 1))
+    want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / UDP(sport=1, dport=2) / filling(size, 1)
+    assert body(only(sent, LAN)).hex() == bytes(want).hex()
+
+
+def test_s45_computed_sum_of_zero(ivi: Gateway) -> None:
+    """RFC 8200 section 8.1: it is sent as all ones."""
+    plain = bytes(IPv6(src=FOUR6, dst=IVI.six) / UDP(sport=1, dport=2) / b"\0\0")
+    data = plain[46:48]  # what makes the sum zero
+    sent = from4(ivi, to_six() / UDP(sport=1, dport=2, chksum=0) / data)
+    assert body(only(sent, LAN))[46:48] == b"\xff\xff"
+
+
+def test_s45_udp_without_checksum_may_be_dropped(start: Start) -> None:
+    gateway = start_ivi(start, World(keys={"ivi.udp-zero-checksum": "drop"}))
+    packet = to_six() / UDP(sport=1234, dport=53, chksum=0) / b"data"
+    message = error4(dropped(gateway, lambda: from4(gateway, packet), "no-checksum"), 3, 13)
+    assert bytes(message[ICMP].payload) == bytes(packet)
+    assert any("198.51.100.2:1234 to 192.0.2.33:53" in line for line in gateway.lines("log"))
+
+
+@pytest.mark.parametrize("policy", ["compute", "drop"])
+def test_s45_first_fragment_without_checksum(start: Start, policy: str) -> None:
+    gateway = start_ivi(start, World(keys={"ivi.udp-zero-checksum": policy}))
+    packet = to_six(flags="MF") / UDP(sport=1, dport=2, len=500, chksum=0) / filling(64, 1)
+    error4(dropped(gateway, lambda: from4(gateway, packet), "no-checksum"), 3, 13)
+
+
+def test_s45_no_sum_for_a_udp_length_that_lies(ivi: Gateway) -> None:
+    for length in (0, 7, 13):
+        packet = to_six() / UDP(len=length, chksum=0) / b"data"
+        error4(dropped(ivi, lambda: from4(ivi, packet, broken=True), "no-checksum"), 3, 13)  # noqa: B023
+
+
+def test_ipv6_udp_without_checksum(ivi: Gateway) -> None:
+    """RFC 8200 section 8.1: there is no such packet."""
+    error6(dropped(ivi, lambda: from6(ivi, to_four() / UDP(chksum=0) / b"data"), "no-checksum"), 1, 1)
+
+
+@pytest.mark.parametrize("proto", [TCP, UDP])
+def test_wrong_checksums_stay_wrong(ivi: Gateway, proto: Any) -> None:
+    """By as much as they were: the ends decide, not the translator."""
+    check46(ivi, IVI, to_six() / proto(sport=1, dport=2, chksum=0x1234) / b"data", broken=True)
+    check64(ivi, IVI, to_four() / proto(sport=1, dport=2, chksum=0x1234) / b"data", broken=True)
+
+
+def test_wrong_echo_checksum_stays_wrong(ivi: Gateway) -> None:
+    check46(ivi, IVI, to_six() / ICMP(chksum=0x4321) / b"data", broken=True)
+    check64(ivi, IVI, to_four() / ICMPv6EchoRequest(cksum=0x4321, data=b"data"), broken=True)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 17, 19])
+def test_truncated_transport_headers(ivi: Gateway, size: int) -> None:
+    proto = 17 if size < 8 else 6
+    four, six = to_six(proto=proto) / Raw(bytes(size)), to_four(nh=proto) / Raw(bytes(size))
+    error4(dropped(ivi, lambda: from4(ivi, four, broken=True), "l4-header"), 3, 13)
+    error6(dropped(ivi, lambda: from6(ivi, six, broken=True), "l4-header"), 1, 1)
+
+
+# --- 5.1 Translating IPv6 headers into IPv4 headers -----------------------------------------------
+
+
+@pytest.mark.parametrize("world", FORMS, ids=lambda world: f"{world.form}{world.prefix.rpartition('/')[2]}")
+def test_s51_fields(start: Start, world: World) -> None:
+    gateway = start_ivi(start, world)
+    sent = from6(gateway, to_four(world, tc=0xb8, fl=0xfffff, hlim=17) / UDP(sport=1024, dport=53) / b"question")
+    ip = only(sent, WAN).ip
+    want = IP(tos=0xb8, id=ip.id, flags=0, ttl=16, proto=17, src=SIX4, dst=FOUR) \
+        / UDP(sport=1024, dport=53) / b"question"
+    assert body(sent[0]).hex() == bytes(want).hex()
+    assert translated(gateway) == (0, 1)
+
+
+def test_s51_hop_limit(ivi: Gateway) -> None:
+    assert only(from6(ivi, to_four(hlim=2) / UDP()), WAN).ip.ttl == 1
+    for hops in (0, 1):
+        packet = to_four(hlim=hops) / UDP() / b"late"
+        message = error6(dropped(ivi, lambda: from6(ivi, packet), "ttl"), 3, 0)  # noqa: B023
+        assert message[8:] == bytes(packet)
+
+
+@pytest.mark.parametrize(("size", "df"), [(0, False), (1220, False), (1221, True), (1440, True)])
+def test_s51_df_above_1260_bytes(ivi: Gateway, size: int, df: bool) -> None:
+    ip = only(from6(ivi, to_four() / TCP() / filling(size, 1)), WAN).ip
+    assert int(ip.flags) == (2 if df else 0) and ip.len == 40 + size
+
+
+def test_s51_identifications_differ(ivi: Gateway) -> None:
+    """Packets that routers may fragment must not have the same (RFC 6864)."""
+    seen = {only(from6(ivi, to_four() / UDP() / bytes([n])), WAN).ip.id for n in range(50)}
+    assert len(seen) == 50
+
+
+def test_s51_too_large(start: Start) -> None:
+    world = World(wan_mtu=1400)
+    gateway = start_ivi(start, world)
+    for packet in (to_four() / TCP() / filling(1361, 1),
+                   to_four() / IPv6ExtHdrFragment(m=1, id=1234, nh=6) / Raw(bytes(TCP()) + filling(1361, 1))):
+        message = error6(dropped(gateway, lambda: from6(gateway, packet), "too-big"), 2, 0, world)  # noqa: B023
+        assert message[4:8] == (1420).to_bytes(4, "big") and len(message) == 1240
+        assert message[8:] == bytes(packet)[:1232]
+    assert only(from6(gateway, to_four() / TCP() / filling(1360, 1)), WAN).ip.len == 1400
+
+
+HOP, DEST, ROUTE = (0, bytes([1, 4, 0, 0, 0, 0])), (60, bytes([1, 4, 0, 0, 0, 0])), (43, bytes([4, 0, 0, 0, 0, 0]))
+
+
+@pytest.mark.parametrize("chain", [[HOP], [DEST], [ROUTE], [HOP, DEST, ROUTE, DEST], [DEST] * 30])
+def test_s51_extension_headers_are_skipped(ivi: Gateway, chain: list[tuple[int, bytes]]) -> None:
+    plain = only(from6(ivi, to_four() / UDP(sport=1, dport=2) / b"data"), WAN)
+    kinds = [kind for kind, _ in chain] + [17]
+    headers = b"".join(bytes([following, 0]) + data for (_, data), following in zip(chain, kinds[1:], strict=True))
+    udp = bytes(to_four() / UDP(sport=1, dport=2) / b"data")[40:]
+    sent = only(from6(ivi, to_four(nh=kinds[0]) / Raw(headers + udp)), WAN)
+    assert body(sent)[20:] == body(plain)[20:] and sent.ip.len == plain.ip.len and sent.ip.proto == 17
+
+
+@pytest.mark.parametrize("kind", [0, 2, 3, 4, 253])
+def test_s51_routing_header_with_segments_left(ivi: Gateway, kind: int) -> None:
+    packet = bytes(to_four(nh=43) / Raw(bytes([17, 2, kind, 1]) + bytes(20) + bytes(UDP())))
+    message = error6(dropped(ivi, lambda: from6(ivi, packet), "source-route"), 4, 0)
+    assert message[4:8] == (43).to_bytes(4, "big")  # segments left
+    chain = bytes([43, 0, 1, 4, 0, 0, 0, 0]) + bytes([17, 0, kind, 1]) + bytes(4)
+    behind = bytes(to_four(nh=60) / Raw(chain + bytes(UDP())))
+    message = error6(dropped(ivi, lambda: from6(ivi, behind), "source-route"), 4, 0)
+    assert message[4:8] == (51).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+def test_extension_header_beyond_the_end(ivi: Gateway, size: int) -> None:
+    error6(dropped(ivi, lambda: from6(ivi, to_four(nh=60) / Raw(bytes(size))), "extension"), 1, 1)
+    error6(dropped(ivi, lambda: from6(ivi, to_four(nh=60) / Raw(bytes([17, 1]) + bytes(6 + size))), "extension"), 1, 1)
+    error6(dropped(ivi, lambda: from6(ivi, to_four(nh=44) / Raw(bytes(size))), "extension"), 1, 1)
+
+
+def test_s511_fragment(ivi: Gateway) -> None:
+    """Identification from the low 16 bits, DF clear whatever the size."""
+    for offset, more, size in ((0, 1, 1240), (10, 1, 1440), (10, 0, 9), (80, 1, 1239)):
+        data = filling(size, 1)
+        packet = to_four() / IPv6ExtHdrFragment(offset=offset, m=more, id=0x01020408, nh=47) / Raw(data)
+        ip = only(from6(ivi, packet), WAN).ip
+        want = IP(src=SIX4, dst=FOUR, ttl=63, id=0x0408, flags="MF" if more else 0, frag=offset, proto=47) / Raw(data)
+        assert bytes(ip).hex() == bytes(want).hex()
+
+
+def test_s511_extension_headers_before_the_fragment_header(ivi: Gateway) -> None:
+    packet = to_four() / IPv6ExtHdrHopByHop() / IPv6ExtHdrDestOpt() \
+        / IPv6ExtHdrFragment(offset=3, id=7, nh=17) / b"data"
+    ip = only(from6(ivi, packet), WAN).ip
+    assert (ip.proto, ip.frag, ip.id, bytes(ip.payload)) == (17, 3, 7, b"data")
+
+
+def test_s511_atomic_fragment(ivi: Gateway) -> None:
+    """RFC 6946: a whole packet, with an identification of its own."""
+    packet = to_four() / IPv6ExtHdrFragment(offset=0, m=0, id=0x12345678, nh=17) \
+        / UDP(sport=1, dport=2) / filling(1300, 1)
+    packet = IPv6(bytes(packet))
+    got = check64(ivi, IVI, packet)
+    assert IP(got).id == 0x5678 and int(IP(got).flags) == 0
+    echo = to_four() / IPv6ExtHdrFragment(id=9, nh=58) / ICMPv6EchoRequest(id=1, seq=2, data=b"data")
+    assert only(from6(ivi, echo), WAN).ip[ICMP].type == 8
+
+
+@pytest.mark.parametrize("hidden", [0, 43, 44, 51, 60, 135, 139, 140])
+@pytest.mark.parametrize("offset", [0, 5])
+def test_s511_extension_header_behind_the_fragment_header(ivi: Gateway, hidden: int, offset: int) -> None:
+    packet = to_four() / IPv6ExtHdrFragment(offset=offset, m=1, id=1, nh=hidden) \
+        / Raw(bytes([17, 0]) + bytes(6) + bytes(UDP()))
+    message = error6(dropped(ivi, lambda: from6(ivi, packet), "extension"), 1, 1)
+    assert message[8:] == bytes(packet)
+    assert any(f"header {hidden} behind a fragment header" in line for line in ivi.lines("log"))
+
+
+def test_s511_esp_behind_the_fragment_header(ivi: Gateway) -> None:
+    packet = to_four() / IPv6ExtHdrFragment(offset=0, m=1, id=1, nh=50) / Raw(filling(64, 1))
+    assert only(from6(ivi, packet), WAN).ip.proto == 50
+
+
+def test_authentication_header_passes(ivi: Gateway) -> None:
+    """It is no header to be skipped; the receiver will not like it."""
+    data = bytes([6, 4]) + bytes(22) + bytes(TCP())
+    ip = only(from6(ivi, to_four(nh=51) / Raw(data)), WAN).ip
+    assert (ip.proto, bytes(ip.payload)) == (51, data)
+
+
+def test_fragment_beyond_the_end_of_an_ipv4_packet(ivi: Gateway) -> None:
+    packet = to_four() / IPv6ExtHdrFragment(offset=8189, id=1, nh=47) / Raw(filling(8, 1))
+    error6(dropped(ivi, lambda: from6(ivi, packet), "ip-length"), 1, 1)
+    fits = to_four() / IPv6ExtHdrFragment(offset=8187, id=1, nh=47) / Raw(filling(8, 1))
+    assert only(from6(ivi, fits), WAN).ip.frag == 8187
+
+
+@pytest.mark.parametrize("src", ["::1", "::", "ff02::1", "::ffff:192.0.2.33"])
+def test_s51_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
+    assert dropped(ivi, lambda: from6(ivi, to_four(src=src) / UDP()), "martian-source") == []
+
+
+# --- 4.4, 5.4 Errors of the translator ------------------------------------------------------------
+
+
+def test_s54_source_without_mapping(start: Start) -> None:
+    """1/1, but not about any ICMPv6 message."""
+    world = World(routes=["2001:db8:77::/64 via 2001:db8:ffc0:2:2100::"])
+    gateway = start_ivi(start, world)
+    packet = to_four(src="2001:db8:77::9") / UDP() / b"who am I"
+    sent = dropped(gateway, lambda: from6(gateway, packet), "no-map")
+    error = body(only(sent, LAN))
+    assert IPv6(error).src == world.own6 and IPv6(error).dst == "2001:db8:77::9" and error[40:42] == b"\1\1"
+    assert error[48:] == bytes(packet)
+    echo = to_four(src="2001:db8:77::9") / ICMPv6EchoRequest()
+    assert dropped(gateway, lambda: from6(gateway, echo), "no-map")[0].ip6.dst == "2001:db8:77::9"
+
+
+@pytest.mark.parametrize(("target", "reason"), [
+    ("127.0.0.1", "martian-destination"), ("0.0.0.0", "martian-destination"), ("224.0.0.9", "multicast"),
+    ("255.255.255.255", "multicast"), ("198.51.100.255", "multicast"), ("198.51.100.0", "multicast"),
+    ("240.0.0.1", "multicast"), (OWN4, "own-address")])
+def test_destination_that_stands_for_no_host(ivi: Gateway, target: str, reason: str) -> None:
+    packet = to_four(dst=IVI.v6(target)) / UDP()
+    error6(dropped(ivi, lambda: from6(ivi, packet), reason), 1, 1)
+
+
+def test_destination_that_stands_for_ourselves(ivi: Gateway) -> None:
+    error4(dropped(ivi, lambda: from4(ivi, to_six(dst="192.0.2.254") / UDP()), "own-address"), 3, 13)
+
+
+def test_s44_s54_errors_can_be_off(start: Start) -> None:
+    """But a router's own stay: too large, and too many hops."""
+    gateway = start_ivi(start, NO_ERRORS)
+    assert dropped(gateway, lambda: from4(gateway, to_six(proto=60) / Raw(bytes(8))), "protocol") == []
+    assert dropped(gateway, lambda: from6(gateway, to_four() / UDP(chksum=0)), "no-checksum") == []
+    routed = to_four(nh=43) / Raw(bytes([17, 0, 4, 1]) + bytes(4) + bytes(UDP()))
+    assert dropped(gateway, lambda: from6(gateway, routed), "source-route") == []
+    error4(dropped(gateway, lambda: from4(gateway, to_six(ttl=1) / UDP()), "ttl"), 11, 0)
+    error6(dropped(gateway, lambda: from6(gateway, to_four(hlim=1) / UDP()), "ttl"), 3, 0)
+
+
+def test_errors_are_limited_in_rate(ivi: Gateway) -> None:
+    before = ivi.stats()["icmp_errors_sent"]
+    for _ in range(300):
+        from4(ivi, to_six(proto=60) / Raw(bytes(8)))
+    assert 40 <= ivi.stats()["icmp_errors_sent"] - before <= 110
+    assert ivi.stats()["icmp_errors_suppressed"] >= 150
+
+
+# --- 4.6, 5.6 Knowing when to translate -----------------------------------------------------------
+
+
+def test_s56_native_routes_win(start: Start) -> None:
+    """An IPv6 host's own address is reached without translation, also where it lies under the prefix."""
+    world = World(routes=["2001:db8:ffc6:3364:200::/72 via 2001:db8:ffc0:2:2100::"])
+    gateway = start_ivi(start, world)
+    sent = only(from6(gateway, to_four(src="2001:db8:ffc0:2:700::", dst=world.six) / UDP()), LAN)
+    assert sent.ip6.dst == world.six and sent.ip6.hlim == 63
+    assert only(from6(gateway, to_four() / UDP()), LAN).ip6.dst == world.v6(FOUR)  # by the route above
+    assert only(from6(gateway, to_four(dst=world.v6(FAR)) / UDP()), WAN).ip.dst == FAR
+    assert translated(gateway) == (0, 1)
+
+
+def test_s46_native_routes_win(start: Start) -> None:
+    world = World(routes=["192.0.2.128/25 via 198.51.100.9"], keys={"neighbour": "198.51.100.9 52:54:00:00:02:09"})
+    gateway = start_ivi(start, world)
+    sent = only(from4(gateway, to_six(dst="192.0.2.130") / UDP()), WAN)
+    assert sent.frame.dst == "52:54:00:00:02:09" and sent.ip.ttl == 63 and sent.ip.dst == "192.0.2.130"
+    assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == world.six
+    assert translated(gateway) == (1, 0)
+
+
+def test_s41_no_route(start: Start) -> None:
+    """An IPv6 host that no route leads to: not back into the translation."""
+    world = World(keys={"lan.address": "2001:db8:1::1/64"})
+    out = ("lan.address 2001:db8:ffc0", "neighbour 2001")
+    config = "\n".join(line for line in world.config.splitlines() if not line.startswith(out))
+    gateway = start(config + "\nneighbour 2001:db8:1::2 52:54:00:00:01:0a\n", "ivi")
+    gateway.wait(4)
+    message = dropped(gateway, lambda: from4(gateway, to_six() / UDP()), "no-route")
+    assert (only(message, WAN).ip[ICMP].type, message[0].ip[ICMP].code) == (3, 0)
+
+
+def test_foreign_destinations(ivi: Gateway) -> None:
+    """What only the default route knows is not for us."""
+    assert dropped(ivi, lambda: from4(ivi, to_six(dst="8.8.8.8") / UDP()), "foreign") == []
+
+
+def test_echo_both_ways(ivi: Gateway) -> None:
+    """RFC 7915 section 4.2, 5.2: types change, identifier and sequence number stay."""
+    for kind, message in ((8, ICMPv6EchoRequest), (0, ICMPv6EchoReply)):
+        sent = from4(ivi, to_six() / ICMP(type=kind, id=0x1111, seq=0x2222) / b"echo")
+        want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / message(id=0x1111, seq=0x2222, data=b"echo")
+        assert body(only(sent, LAN)).hex() == bytes(want).hex()
+        ip = only(from6(ivi, to_four() / message(id=0x1111, seq=0x2222, data=b"echo")), WAN).ip
+        assert bytes(ip.payload).hex() == bytes(ICMP(type=kind, id=0x1111, seq=0x2222) / b"echo").hex()
+
+
+def test_echo_of_nothing_but_zeros(ivi: Gateway) -> None:
+    """RFC 1624 section 3: its checksum is all ones; that of any other sum of zero is zero."""
+    zeros = to_four() / ICMPv6EchoReply(id=0, seq=0, data=bytes(10))
+    assert only(from6(ivi, zeros), WAN).ip[ICMP].chksum == 0xffff
+    full = to_four() / ICMPv6EchoReply(id=0xffff, seq=0)
+    ip = only(from6(ivi, full), WAN).ip
+    assert ip[ICMP].chksum == 0 == checksum(bytes(ICMP(type=0, id=0xffff, seq=0, chksum=0)))
+
+
+def test_rfc6052_network(start: Start) -> None:
+    """The names of DF and MF are those that the packets carry."""
+    gateway = start_ivi(start, RFC6052)
+    got = check64(gateway, RFC6052, to_four(RFC6052) / TCP() / filling(1300, 2))
+    assert int.from_bytes(got[6:8], "big") == DF
+    frag = check64(gateway, RFC6052, to_four(RFC6052) / IPv6ExtHdrFragment(m=1, nh=47) / Raw(filling(16, 1)))
+    assert int.from_bytes(frag[6:8], "big") == MF
