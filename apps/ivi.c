@@ -8,7 +8,7 @@
  * table has a default route to the WAN that would take all.
  *
  * Left out on purpose: multicast (RFC 6219 section 5.1). */
-#include "apps/ivi.h"
+#include "apps/xlat_known.h"
 
 #include "apps/apps.h"
 #include "kernel/alloc.h"
@@ -284,7 +284,7 @@ static const char *ivi_init(struct gw *gw)
 	if (gw->port[PORT_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by ivi";
 	struct ivi *v = alloc(sizeof *v, 64);
-	if (!v)
+	if (!v || !(v->pairs = alloc(sizeof *v->pairs, 64)))
 		return "not enough memory";
 	gw->state = v;
 	gw->app_mtu = gw->port[PORT_WAN].mtu + IP6_MIN - IP4_MIN;
@@ -292,8 +292,15 @@ static const char *ivi_init(struct gw *gw)
 	v->compute_zero = c->udp_zero_checksum == IVI_ZERO_COMPUTE;
 	v->icmp_interface = c->icmp_interface;
 	v->mss = (uint16_t)c->mss_clamp;
-	v->tos = (uint16_t)c->tos;
+	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
+	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
+	v->most46 = v->limit46 - IP6_MIN;
+	v->most64 = gw->port[PORT_WAN].mtu - IP4_MIN;
+	v->pairs->mul46[0] = rng_u32(gw->rng) | 1;
+	v->pairs->mul46[1] = rng_u32(gw->rng) | 1;
+	v->pairs->mul64[0] = rng_u32(gw->rng) | 1;
+	v->pairs->mul64[1] = rng_u32(gw->rng) | 1;
 	ivi_set_clock(gw, v);
 	const char *bad = set_form(v, c);
 	if (!bad)
@@ -334,6 +341,8 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 {
 	struct ivi *v = gw->state;
 	uint32_t to = ip4_raw(ip4_to(p));
+	if (LIKELY(xlat46_known(v, p)))
+		return V_SEND6;
 	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
 		return not_translated(gw, p);
 	const struct embed_map *m = embed_find4(&v->maps, to);
@@ -349,6 +358,11 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(v->n_shares))
 		return ivi_shared(gw, v, p);
 	return xlat46(gw, v, p, NULL, IVI_NO_PORT);
+}
+
+static bool ivi_ip6_known(struct gw *gw, struct pkt *p)
+{
+	return xlat64_known(gw, gw->state, p);
 }
 
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
@@ -368,6 +382,7 @@ const struct app app_ivi = {
         .answers_source_routes = true,
         .init = ivi_init,
         .ip4 = ivi_ip4,
+        .ip6_known = ivi_ip6_known,
         .ip6 = ivi_ip6,
         .show = ivi_show,
 };

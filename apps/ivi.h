@@ -33,6 +33,8 @@ struct ivi_timing {
 	uint32_t max;
 };
 
+struct xlat_pairs;
+
 struct ivi {
 	struct embed_form form;
 	bool has_form;
@@ -41,9 +43,10 @@ struct ivi {
 	bool errors;
 	bool compute_zero;
 	bool icmp_interface;
-	uint16_t mss;     /* largest MSS; 0: any */
-	uint16_t tos;     /* IVI_TOS_COPY, or the value */
-	uint32_t limit46; /* bytes of IPv6 packet that an IPv4 packet without DF becomes */
+	uint16_t mss;              /* largest MSS; 0: any */
+	uint8_t tos_mask, tos_set; /* of the other side's octet, and in its place */
+	uint32_t limit46;          /* bytes of IPv6 packet that an IPv4 packet without DF becomes */
+	uint32_t most46, most64;   /* payload of a packet that needs no look at its size */
 	uint32_t n_nets, n_shares, n_never, n_icmp4, n_icmp6;
 	struct ivi_net net[IVI_NETS];
 	struct embed_share share[CONFIG_IVI_SHARES];
@@ -60,6 +63,7 @@ struct ivi {
 	uint32_t idle_cycles; /* what reading the counter twice costs */
 	struct ivi_timing timing[2][IVI_ROWS];
 	struct embed_table maps;
+	struct xlat_pairs *pairs;
 };
 
 /* How an address was mapped. */
@@ -114,7 +118,7 @@ enum verdict ivi_shared(struct gw *gw, struct ivi *v, struct pkt *p);
 
 /* --- timings (ivi_show.c) --------------------------------------------------------- */
 
-#define IVI_SAMPLE 64u /* one packet in so many is timed */
+#define IVI_SAMPLE 500u /* one packet in so many is timed */
 
 /* Measures what the clock itself costs; called once. */
 void ivi_set_clock(struct gw *gw, struct ivi *v);

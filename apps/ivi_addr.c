@@ -2,7 +2,7 @@
  * RFC 6791, and refusals. See ivi.h. */
 #include "apps/ivi.h"
 
-#include "apps/xlat.h"
+#include "apps/xlat_known.h"
 
 enum verdict ivi_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
 {
@@ -80,6 +80,37 @@ ip6 ivi_icmp_source6(struct gw *gw, const struct ivi *v, const ip6 *to)
 	if (v->n_icmp6)
 		return v->icmp6[rng_below(gw->rng, v->n_icmp6)];
 	return own ? *own : gw->port[PORT_LAN].addr6[1].addr;
+}
+
+/* --- known pairs --------------------------------------------------------------------------- */
+
+void xlat46_note(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
+                 const struct xlat46 *x)
+{
+	*xlat_pair46(v->pairs, from, to) = (struct xlat_pair46){
+	        .from = from,
+	        .to = to,
+	        .hop = p->hop,
+	        .delta = x->delta,
+	        .out = p->out,
+	        .from6 = x->from,
+	        .to6 = x->to,
+	};
+}
+
+void xlat64_note(struct ivi *v, const struct pkt *p, const ip6 *from, const ip6 *to,
+                 const struct xlat64 *x)
+{
+	*xlat_pair64(v->pairs, from, to) = (struct xlat_pair64){
+	        .from6 = *from,
+	        .to6 = *to,
+	        .from = x->from,
+	        .to = x->to,
+	        .sum = csum_add32(x->from, x->to),
+	        .hop = p->hop,
+	        .delta = x->delta,
+	        .out = p->out,
+	};
 }
 
 /* --- shared addresses --------------------------------------------------------------------- */

@@ -77,7 +77,7 @@ static inline uint16_t xlat_word(uint8_t type, uint8_t code)
 
 static inline uint8_t xlat_tos(const struct ivi *v, uint8_t is)
 {
-	return v->tos == IVI_TOS_COPY ? is : (uint8_t)v->tos;
+	return (is & v->tos_mask) | v->tos_set;
 }
 
 /* Writes the headers of x in front of n bytes of payload at `at`. */
@@ -99,6 +99,13 @@ static inline void xlat_put4(uint8_t *at, const struct xlat64 *x, uint32_t n)
 	h->to = ip4_from_raw(x->to);
 	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
 }
+
+/* Notes what was found out about the addresses of a packet that was translated and
+ * routed; for packets whose way depends on nothing else. (xlat_known.h) */
+void xlat46_note(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
+                 const struct xlat46 *x);
+void xlat64_note(struct ivi *v, const struct pkt *p, const ip6 *from, const ip6 *to,
+                 const struct xlat64 *x);
 
 /* Flags of an IPv4 packet that was an IPv6 packet without fragment header (RFC 7915
  * section 5.1). */

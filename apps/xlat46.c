@@ -321,6 +321,8 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
 	w = check_l4(gw, p);
 	if (UNLIKELY(w != V_SEND))
 		return w;
+	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)
+		xlat46_note(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
 	clock = ivi_clock(gw, timed);
 	w = change_l4(gw, v, p, &x);
 	ivi_lap(gw, v, timed, clock, IVI_46, row_of(p));

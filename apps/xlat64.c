@@ -387,6 +387,8 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool 
 	}
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
+	if (!v->n_shares && !x.hairpin && p->port == PORT_LAN && x.proto != PROTO_ICMP6)
+		xlat64_note(v, p, &h->from, &h->to, &x);
 	clock = ivi_clock(gw, timed);
 	change_l4(v, p, &x);
 	ivi_lap(gw, v, timed, clock, IVI_64, row_of(x.proto));

@@ -39,6 +39,9 @@ struct app {
 	void (*ahead)(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
+	/* Sees each IPv6 packet first where set: parsed, nothing else asked yet. True when
+	 * the application knew all about it: it is an IPv4 packet now, routed, and is sent. */
+	bool (*ip6_known)(struct gw *gw, struct pkt *p);
 	/* An IPv6 packet that is not for the gateway itself: data at its header,
 	 * ip6_parse and ip6_route done; neither source nor destination is special
 	 * (ip6_is_special). p->out is a port, or PORT_APP where a route leads to the

@@ -187,6 +187,8 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(wrong != DROP_NONE) &&
 	    (wrong != DROP_SOURCE_ROUTE || !gw->app->answers_source_routes))
 		return ip6_malformed(gw, p, wrong);
+	if (gw->app->ip6_known && LIKELY(gw->app->ip6_known(gw, p)))
+		return V_SEND;
 	const struct ip6_hdr *h = ip6_header(p);
 	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
 		return ip6_special(gw, p);

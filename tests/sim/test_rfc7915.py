@@ -25,9 +25,14 @@ FOUR6 = IVI.v6(FOUR)  # what the IPv4 host is called inside
 NO_ERRORS = World(keys={"ivi.errors": "off"})
 
 
-@pytest.fixture
-def ivi(start: Start) -> Gateway:
-    return start_ivi(start)
+@pytest.fixture(params=["fresh", "known"])
+def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
+    """A translator that has seen nothing yet, and one that knows the two hosts."""
+    gateway = start_ivi(start)
+    if request.param == "known":
+        from4(gateway, to_six() / UDP())
+        from6(gateway, to_four() / UDP())
+    return gateway
 
 
 def error4(sent: Any, kind: int, code: int) -> Packet:

@@ -23,9 +23,14 @@ from test_ivi_properties import filling
 FOUR6 = IVI.v6(FOUR)
 
 
-@pytest.fixture
-def ivi(start: Start) -> Gateway:
-    return start_ivi(start)
+@pytest.fixture(params=["fresh", "known"])
+def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
+    """A translator that has seen nothing yet, and one that knows the two hosts."""
+    gateway = start_ivi(start)
+    if request.param == "known":
+        from4(gateway, to_six() / UDP())
+        from6(gateway, to_four() / UDP())
+    return gateway
 
 
 def message4(kind: int, code: int, quote: bytes, rest: int = 0) -> bytes:
