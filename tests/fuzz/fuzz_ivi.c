@@ -1,0 +1,430 @@
+/* libFuzzer: any IPv4 or IPv6 frame on any port of the translator, with time passing. As
+ * fuzz_gw.c.
+ *
+ * Checked: each frame that leaves is well formed, its sums are right if those that came
+ * in were, and an IPv4 packet on the WAN has a source that may be there; in the end,
+ * after some silence, every packet is back. */
+#include "apps/embed.h"
+#include "kernel/fmt.h"
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/frames6.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_STEPS 200
+#define ETH       14u
+#define IP4_L4    34u
+#define IP6_L4    54u
+#define HOSTS     0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
+#define MAPPED    0x01000000u /* 1.0.0.0/24: others, by mapping */
+#define UNROUTED  0xcb007180u /* 203.0.113.128/25: nobody knows on which side */
+#define OWN       0xc6336401u
+#define ROUTER    0xc6336402u
+
+static const char common[] = "wan.address 198.51.100.1/24\n"
+                             "gateway 198.51.100.2\n"
+                             "neighbour 198.51.100.2 52:52:52:52:52:52\n"
+                             "ivi.ipv4 192.0.2.0/24\n"
+                             "ivi.icmp-source 203.0.113.8\n";
+
+/* A form, and what of the configuration depends on it. */
+static const struct {
+	const char *prefix, *more;
+	bool ivi;
+} kinds[] = {
+        {"2001:db8::/32",
+         "lan.address 2001:db8:ffc0:2:fe00::/64\n"
+         "neighbour 2001:db8:ffc0:2:a00:: 52:52:52:52:52:52\n",
+         true},
+        {"2001:db8:100::/40",
+         "lan.address 2001:db8:1c0:2:fe::/64\n"
+         "neighbour 2001:db8:1c0:2:a:: 52:52:52:52:52:52\n"
+         "route 2001:db8:3::/120 via 2001:db8:1c0:2:a::\n"
+         "ivi.map 1.0.0.0/24 2001:db8:3::/120\n"
+         "ivi.map 203.0.113.128/25 2001:db8:4::/121\n"
+         "ivi.icmp-interface on\n",
+         false},
+        {"2001:db8::/32",
+         "lan.address 2001:db8:ffc0:2:fe00::/64\n"
+         "neighbour 2001:db8:ffc0:2:a00:: 52:52:52:52:52:52\n"
+         "ivi.share 192.0.2.8/29 16 64\n",
+         true},
+        {"64:ff9b::/96",
+         "lan.address 2001:db8:3::1/64\n"
+         "neighbour 2001:db8:3::a 52:52:52:52:52:52\n"
+         "ivi.map 1.0.0.0/24 2001:db8:3::/120\n"
+         "ivi.udp-zero-checksum drop\n"
+         "ivi.mss-clamp 1220\n"
+         "ivi.tos 46\n",
+         false},
+};
+
+static struct rig rig;
+static struct {
+	bool sums; /* every frame so far had right transport checksums */
+	struct embed_form form;
+	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
+	uint32_t last_len[GW_PORTS];
+} run;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "fuzz_ivi: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+/* A source that an IPv4 packet on the WAN may have: an IPv6 host's, ours; or it goes
+ * from one station of the WAN to another. */
+static bool may_leave(const uint8_t *ip)
+{
+	ip4 a, b;
+	memcpy(&a, ip + 12, 4);
+	memcpy(&b, ip + 16, 4);
+	uint32_t from = ip4_get(a), to = ip4_get(b);
+	return from >> 8 == HOSTS >> 8 || from >> 8 == MAPPED >> 8 || from >> 7 == UNROUTED >> 7 ||
+	       from == OWN || from == 0xcb007108 || to >> 8 == OWN >> 8;
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	uint32_t mtu = r->gw.port[port].mtu;
+	run.last_len[port] = min_u32(len, FRAME_MAX);
+	memcpy(run.last[port], frame, run.last_len[port]);
+	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
+	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
+	                      : frame_check(frame, len, mtu, run.sums);
+	if (bad)
+		fail(bad, frame, len);
+	if (port == PORT_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
+		fail("a source that may not be on the WAN", frame, len);
+}
+
+static void start(struct input *in)
+{
+	uint8_t choice = input_u8(in);
+	unsigned kind = choice & 3;
+	char more[200];
+	struct prefix prefix;
+	run.sums = true;
+	memset(run.last_len, 0, sizeof run.last_len);
+	rig.sink = seen;
+	rig_reset(&rig, choice, 4 << 20, 1000000);
+	size_t n =
+	        fmt(more, sizeof more, "ivi.prefix %s\nivi.format %s\nwan.mtu %u\nlan.mtu %u\n%s",
+	            kinds[kind].prefix, kinds[kind].ivi ? "ivi" : "rfc6052",
+	            choice & 4 ? 1280u : 1500u, choice & 8 ? 1280u : 1500u,
+	            choice & 16 ? "ivi.errors off\n" : "ivi.lowest-ipv6-mtu 1400\n");
+	if (!rig_config(&rig, common, sizeof common - 1) || !rig_config(&rig, more, n) ||
+	    !rig_config(&rig, kinds[kind].more, strlen(kinds[kind].more)) ||
+	    !addr_prefix(kinds[kind].prefix, strlen(kinds[kind].prefix), &prefix) ||
+	    embed_set_up(&run.form, &prefix, kinds[kind].ivi))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "ivi", choice & 32 ? 12 : 64);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	rig_advance(&rig, 4000000); /* the addresses are ours */
+}
+
+/* --- frames ---------------------------------------------------------------------- */
+
+static const uint8_t *mac_of(uint32_t port)
+{
+	return rig.gw.port[port].address.b;
+}
+
+static uint32_t address4(uint8_t n)
+{
+	static const uint32_t odd[] = {OWN,        ROUTER,     0x7f000001, 0xe0000001,
+	                               0xffffffff, 0x00000000, 0xc63364ff, 0xc00002fe};
+	switch (n & 7) {
+	case 0:
+		return odd[n >> 3 & 7];
+	case 1:
+		return MAPPED + (n >> 3);
+	case 2:
+		return UNROUTED + (n >> 3);
+	case 3:
+	case 4:
+		return 0x08080808u + (n >> 6);
+	default:
+		return HOSTS + 8 + (n >> 4 & 7);
+	}
+}
+
+static void address6(uint8_t n, uint8_t m, uint8_t out[16])
+{
+	static const ip6 other[] = {
+	        {{0x20, 1, 0x0d, 0xb8, 0, 3}},
+	        {{0x20, 1, 0x0d, 0xb8, 0, 4}},
+	        {{0xfe, 0x80}},
+	        {{0xff, 2}},
+	        {{0x40}},
+	        {{0}},
+	};
+	ip6 a;
+	if ((n & 7) < 6 && (n & 7) > 0) {
+		embed_to6(&run.form, swap32(address4(m)), &a);
+		if (n & 128 && run.form.set_at)
+			embed_put_set(&run.form, n >> 3 & 15, &a);
+	} else {
+		a = other[n >> 3 & 7 ? (n >> 3) % 6 : 0];
+		a.b[15] = (uint8_t)(m >> 3);
+	}
+	memcpy(out, &a, 16);
+}
+
+/* A transport header with few different ports. */
+static uint32_t make_transport(struct input *in, uint8_t *l4, uint8_t *proto, bool is6)
+{
+	static const uint8_t protos[] = {17, 6, 1, 17, 6, 1, 33, 0};
+	uint8_t a = input_u8(in), b = input_u8(in);
+	uint32_t data = (uint32_t)(b >> 3) * (a & 128 ? 46 : 1);
+	*proto = protos[a & 7];
+	memset(l4, 0x5a, 24 + data);
+	memset(l4, 0, 20);
+	l4[0] = l4[2] = (uint8_t)(a & 64 ? 4 : 0x13);
+	l4[1] = l4[3] = (uint8_t)(a >> 3 & 7);
+	if (*proto == 0)
+		*proto = b;
+	if (*proto == 1) {
+		*proto = is6 ? 58 : 1;
+		l4[0] = (uint8_t)(b & 4 ? b & 7 : is6 ? 128 + (b & 1) : (b & 1) * 8);
+		l4[1] = 0;
+		return 8 + data;
+	}
+	if (*proto == 6) {
+		l4[12] = (uint8_t)(a & 32 ? 0x60 : 0x50);
+		l4[13] = (uint8_t)(b & 2);
+		l4[20] = 2;
+		l4[21] = 4;
+		return (a & 32 ? 24 : 20) + data;
+	}
+	return 8 + data;
+}
+
+/* An IPv4 packet, whole or in pieces, with options or not. */
+static uint32_t make4(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint8_t how = input_u8(in), from = input_u8(in), to = input_u8(in), proto;
+	uint32_t n = make_transport(in, f + IP4_L4, &proto, false);
+	uint32_t len = frame_ip4(f, mac_of(port), address4(from), address4(to), proto, n);
+	f[20] = how & 0x60;
+	f[21] = how & 0x20 ? how & 3 : 0;
+	f[22] = how & 16 ? 1 : 64;
+	if (how & 4 && len + 12 < FRAME_MAX) { /* a source route, done or not */
+		memmove(f + IP4_L4 + 12, f + IP4_L4, len - IP4_L4);
+		memset(f + IP4_L4, 1, 12);
+		f[IP4_L4] = how & 8 ? 131 : 7;
+		f[IP4_L4 + 1] = 7;
+		f[IP4_L4 + 2] = how & 1 ? 8 : 4;
+		f[14] = 0x48;
+		len += 12;
+		f[16] = (uint8_t)((len - ETH) >> 8);
+		f[17] = (uint8_t)(len - ETH);
+	}
+	return len;
+}
+
+/* Extension headers in front of a transport header; gives their length. */
+static uint32_t make_chain(struct input *in, uint8_t *at, uint8_t *next, uint8_t proto)
+{
+	static const uint8_t kind[] = {0, 60, 43, 44, 51, 60, 44, 0};
+	uint8_t n = input_u8(in) & 3, *named = next;
+	uint32_t len = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t a = input_u8(in), b = input_u8(in);
+		*named = kind[a & 7];
+		uint8_t *h = at + len;
+		memset(h, 0, 16);
+		h[1] = *named == 44 ? 0 : (uint8_t)(a >> 3 & 1);
+		h[2] = *named == 44 ? b >> 4 : b;
+		h[3] = *named == 44 ? b : (uint8_t)(a >> 6);
+		named = h;
+		len += (h[1] + 1u) * 8;
+	}
+	*named = proto;
+	return len;
+}
+
+static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint8_t how = input_u8(in), from[16], to[16], next = 0, proto, payload[FRAME_MAX];
+	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in);
+	address6(how, a, from);
+	address6(b, c, to);
+	uint32_t n = make_transport(in, payload, &proto, true);
+	uint32_t head = how & 64 ? make_chain(in, f + IP6_L4, &next, proto) : 0;
+	if (!(how & 64))
+		next = proto;
+	memcpy(f + IP6_L4 + head, payload, n);
+	return frame6_ip(f, mac_of(port), from, to, next, b & 64 ? 1 : 64, head + n);
+}
+
+/* An ICMP error about the packet that left a port last, with extensions or not. */
+static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
+{
+	static const uint8_t types4[] = {3, 11, 12, 3}, types6[] = {1, 2, 3, 4};
+	uint8_t a = input_u8(in), b = input_u8(in), *last = run.last[port];
+	bool is6 = run.last_len[port] > ETH && last[12] == 0x86;
+	uint32_t quote = run.last_len[port] > ETH ? run.last_len[port] - ETH : 0;
+	uint8_t *icmp = f + (is6 ? IP6_L4 : IP4_L4);
+	quote = min_u32(quote, a & 128 ? 40 + (a & 63) : 1000);
+	memset(icmp, 0, 1400);
+	icmp[0] = is6 ? types6[a >> 4 & 3] : types4[a >> 4 & 3];
+	icmp[1] = a & 15;
+	icmp[6] = b & 7;
+	icmp[7] = b;
+	memcpy(icmp + 8, last + ETH, quote);
+	if (b & 128) { /* extensions behind 128 bytes and more */
+		quote = is6 ? (max_u32(quote, 128) + 7) & ~7u : (max_u32(quote, 128) + 3) & ~3u;
+		icmp[is6 ? 4 : 5] = (uint8_t)(quote / (is6 ? 8 : 4) - (b & 1));
+		quote += (b >> 2 & 31) * 8u;
+	}
+	if (is6) {
+		uint8_t from[16], to[16];
+		address6(a, b, from);
+		memcpy(from, b & 64 ? from : last + ETH + 24, 16);
+		memcpy(to, last + ETH + 8, 16);
+		return frame6_ip(f, mac_of(port), from, to, 58, 64, 8 + quote);
+	}
+	ip4 to;
+	memcpy(&to, last + ETH + 12, 4);
+	return frame_ip4(f, mac_of(port), b & 64 ? address4(a) : ROUTER, ip4_get(to), 1, 8 + quote);
+}
+
+/* The packet that left a port last, turned around. */
+static uint32_t make_answer(uint8_t *f, uint32_t port)
+{
+	uint32_t len = run.last_len[port];
+	memcpy(f, run.last[port], len);
+	if (len >= ETH && f[12] == 0x86)
+		frame6_answer(f, len);
+	else
+		frame_answer(f, len);
+	memcpy(f, mac_of(port), 6);
+	return len;
+}
+
+static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
+{
+	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
+	for (uint32_t i = 0; i < n; i++)
+		f[i] = input_u8(in);
+	if (n >= 6 && f[0] & 2)
+		memcpy(f, mac_of(port), 6);
+	return n;
+}
+
+/* Overwrites some bytes, or cuts the frame. */
+static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
+		uint32_t at = how & 4 ? ETH + input_u8(in) % 120u : input_u16(in);
+		f[at % len] = input_u8(in);
+	}
+	if (how & 8)
+		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	if (how & 16)
+		run.sums = false;
+	return len;
+}
+
+/* True when the packet has an authentication header: what is behind it is not translated,
+ * and its sum is not right afterwards. */
+static bool is_sealed(const uint8_t *f, uint32_t len)
+{
+	if (len > IP4_L4 && f[12] == 8)
+		return f[23] == 51;
+	uint32_t at = IP6_L4;
+	for (uint8_t next = f[20]; f[12] == 0x86; at += (f[at + 1] + 1u) * 8) {
+		if (next == 51)
+			return true;
+		if ((next != 0 && next != 43 && next != 44 && next != 60) || at + 8 > len)
+			break;
+		next = f[at];
+	}
+	return false;
+}
+
+static void frame(struct input *in, uint8_t op)
+{
+	uint8_t f[FRAME_MAX + 64];
+	uint32_t port = op >> 7, len;
+	memset(f, 0, sizeof f);
+	switch (op & 7) {
+	case 0:
+		len = make4(in, f, port);
+		break;
+	case 1:
+		len = make6(in, f, port);
+		break;
+	case 2:
+		len = port == PORT_LAN ? make6(in, f, port) : make4(in, f, port);
+		break;
+	case 3:
+		len = make_answer(f, port);
+		break;
+	case 4:
+		len = make_error(in, f, port);
+		break;
+	default:
+		len = make_raw(in, f, port);
+		run.sums = false;
+	}
+	if (op & 64)
+		len = spoil(in, f, len);
+	run.sums &= !is_sealed(f, len);
+	if (run.sums && len > ETH && f[12] == 0x86)
+		frame6_repair(f + ETH, len - ETH);
+	if (run.sums)
+		frame_repair(f, len);
+	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+}
+
+/* --- the rest --------------------------------------------------------------------- */
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		rig.stalled[i] = false;
+		rig_link(&rig, i, true);
+	}
+	rig_flush(&rig);
+	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
+	rig_advance(&rig, 12000000);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+		fail("packets are lost", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (int step = 0; step < MAX_STEPS && in.left; step++) {
+		uint8_t op = input_u8(&in);
+		uint32_t port = op >> 7;
+		switch (op & 7) {
+		case 6: /* up to 6.5 s */
+			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
+			break;
+		case 7:
+			if (op & 8)
+				rig.stalled[port] = op & 16;
+			else
+				rig_link(&rig, port, op & 16);
+			rig_flush(&rig);
+			break;
+		default:
+			frame(&in, op);
+		}
+	}
+	end();
+	return 0;
+}

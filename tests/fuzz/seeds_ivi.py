@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes the first inputs of fuzz_ivi into a folder: seeds_ivi.py FOLDER.
+
+Each is a whole story in the operations of fuzz_ivi.c, or real packets as raw bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import (
+    ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting,
+)
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet, Raw
+
+LAN, WAN = 0, 128
+PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
+HOST_MAC = "52:52:52:52:52:52"
+ROUTER, OWN = "198.51.100.2", "198.51.100.1"
+KINDS = range(4)  # configurations
+NARROW, QUIET, FEW = 12, 16, 32
+
+
+def raw(port: int, packet: Packet) -> bytes:
+    data = bytes(Ether(src=HOST_MAC, dst=PORT_MAC[port]) / packet)
+    return bytes([port | 5]) + struct.pack("!H", len(data)) + data
+
+
+def answer(port: int) -> bytes:
+    return bytes([port | 3])
+
+
+def error(port: int, how: int, more: int = 0) -> bytes:
+    return bytes([port | 4, how, more])
+
+
+def four(how: int, source: int, target: int, transport: int, data: int = 0) -> bytes:
+    """An operation `make4`; the numbers are those that fuzz_ivi.c takes apart."""
+    return bytes([WAN, how, source, target, transport, data])
+
+
+def six(how: int, source: int, kind: int, target: int, transport: int, data: int = 0, chain: bytes = b"") -> bytes:
+    return bytes([LAN | 1, how, source, kind, target, transport, data]) + chain
+
+
+def wait(seconds: float) -> bytes:
+    return b"\x06" + struct.pack("!H", int(seconds * 10000))
+
+
+def stories() -> list[bytes]:
+    """Without the first octet, which chooses the configuration."""
+    found = []
+    for transport in range(8):  # each protocol both ways, answered, and errors about it
+        told4 = error(WAN, 0x03) + error(WAN, 0x04, 5) + error(WAN, 0x13, 0x95)
+        told6 = error(LAN, 0x00) + error(LAN, 0x10) + error(LAN, 0x20, 0x85)
+        found.append(four(0, 3, 5, transport) * 2 + answer(LAN) + told6)
+        found.append(six(1, 5, 1, 3, transport) * 2 + answer(WAN) + told4)
+    found.append(b"".join(four(how, 3, 5, 128, 0xF8) for how in range(0, 256, 4)))
+    found.append(b"".join(four(0, n, 5, 0) + four(0, 3, n, 0) for n in range(0, 256, 8)))
+    found.append(b"".join(six(1, n, 1, 3, 0) + six(1, 5, 1, n, 0) for n in range(0, 256, 8)))
+    found.append(b"".join(six(0x41, 5, 1, 3, 0, 0, bytes([1, kind, 8])) for kind in range(0, 256, 9)))
+    found.append(six(0x41, 5, 1, 3, 128, 0xF8, bytes([1, 3, 1])) + six(0x41, 5, 1, 3, 128, 0xF8, bytes([1, 3, 0x80])))
+    found.append(six(0, 8, 1, 1, 0) * 2 + error(LAN, 0x04) + answer(LAN))  # mapped hosts, hairpin
+    found.append(b"".join(four(0x20 | n & 3, 3, 5, 0, 0x40) for n in (1, 2, 0)) + wait(2))
+    host, far = "192.0.2.10", "8.8.8.8"
+    told = ICMP(type=3, code=4, nexthopmtu=1300) / Raw(bytes(IP(src=host, dst=far) / UDP() / b"q"))
+    for upper in (UDP(sport=9, dport=53) / b"q", UDP(chksum=0) / b"q", TCP(flags="S", options=[("MSS", 1460)]),
+                  ICMP() / b"p", told):
+        found.append(raw(WAN, IP(src=far, dst=host) / upper) + raw(WAN, IP(src=ROUTER, dst=OWN) / ICMP()))
+    found.append(raw(WAN, ARP(hwsrc=HOST_MAC, psrc=ROUTER, pdst="192.0.2.10")))
+    for prefix in ("2001:db8:ffc0:2:a00::", "2001:db8:1c0:2:a::", "2001:db8:3::a"):
+        ip = IPv6(src=prefix, dst="64:ff9b::808:808")
+        for upper in (UDP() / b"q", ICMPv6EchoRequest(), IPv6ExtHdrDestOpt() / UDP(), IPv6ExtHdrHopByHop() / UDP(),
+                      IPv6ExtHdrFragment(m=1) / UDP(), IPv6ExtHdrRouting() / UDP()):
+            found.append(raw(LAN, ip / upper))
+    return found
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, story in enumerate(stories()):
+        for kind in KINDS:
+            choice = kind | (NARROW, QUIET, FEW, 0)[(number + kind) % 4]
+            (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
+
+
+if __name__ == "__main__":
+    main()
