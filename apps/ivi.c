@@ -368,10 +368,8 @@ static bool ivi_ip6_known(struct gw *gw, struct pkt *p)
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 {
 	struct ivi *v = gw->state;
-	if (LIKELY(p->out == PORT_APP && p->port != PORT_WAN))
+	if (LIKELY(p->out == PORT_APP))
 		return xlat64(gw, v, p);
-	if (p->port != PORT_LAN) /* IPv6 hosts are on the LAN side only */
-		return gw_drop(gw, p, DROP_FOREIGN);
 	if (p->out == PORT_LAN)
 		return ip6_forward(gw, p);
 	gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
@@ -379,6 +377,7 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 }
 
 const struct app app_ivi = {
+        .no_wan6 = true,
         .answers_source_routes = true,
         .init = ivi_init,
         .ip4 = ivi_ip4,

@@ -174,7 +174,7 @@ def test_ipv6_from_the_wan(ivi: Gateway) -> None:
     """The WAN is the IPv4 side."""
     for target in (IVI.six, IVI.v6("203.0.113.9")):
         packet = Ether(src=FOUR_MAC, dst=PORT_MAC[WAN]) / IPv6(src="2001:db8:9::1", dst=target) / UDP()
-        assert dropped(ivi, lambda: ivi.send(WAN, packet), "foreign") == []  # noqa: B023
+        assert dropped(ivi, lambda: ivi.send(WAN, packet), "ipv6") == []  # noqa: B023
 
 
 def test_ipv6_to_nowhere(ivi: Gateway) -> None:
