@@ -376,6 +376,27 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
+/* What was translated: the error is about the packet as it is now, as if a router just
+ * behind the translator sent it, and is translated like that one's. What was noted
+ * of the packet is of the one that came in, so it is parsed again. */
+static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
+{
+	uint8_t port = p->port;
+	if (six && ip6_parse(p) == DROP_NONE) {
+		const struct gw_route6 *back = ip6_route_for(gw, &ip6_header(p)->from);
+		if (back && back->port == PORT_APP)
+			p->port = PORT_APP;
+		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+	} else if (!six && ip4_parse(p) == DROP_NONE) {
+		if (port == PORT_LAN && p->out == PORT_WAN) {
+			p->port = PORT_WAN;
+			p->flags |= PKT_INBOUND;
+		}
+		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+	}
+	p->port = port;
+}
+
 const struct app app_ivi = {
         .no_wan6 = true,
         .answers_source_routes = true,
@@ -383,5 +404,6 @@ const struct app app_ivi = {
         .ip4 = ivi_ip4,
         .ip6_known = ivi_ip6_known,
         .ip6 = ivi_ip6,
+        .no_neighbour = ivi_no_neighbour,
         .show = ivi_show,
 };

@@ -239,6 +239,10 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
 	if (UNLIKELY(ip4_no_host(a) || ivi_is_never(v, from) || ivi_is_host6(gw, v, from)) &&
 	    !error)
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see ivi_no_neighbour */
+		x->from = ivi_icmp_source6(gw, v, &x->to);
+		return V_SEND;
+	}
 	const struct embed_map *m = embed_find4(&v->maps, from);
 	if (UNLIKELY(m != NULL)) {
 		uint32_t i = (uint32_t)(m - v->maps.map);

@@ -190,6 +190,10 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
                                     struct xlat64 *x)
 {
 	const ip6 *from = &ip6_header(p)->from;
+	if (UNLIKELY(error) && p->port == PKT_PORT_SELF) { /* see ivi_no_neighbour */
+		x->from = ip4_raw(ivi_icmp_source4(gw, v, ip4_from_raw(x->to)));
+		return V_SEND;
+	}
 	if (LIKELY(v->plain && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);
 		if (LIKELY(ivi_is_host6(gw, v, x->from) && !ivi_is_never(v, x->from)))

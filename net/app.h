@@ -49,6 +49,10 @@ struct app {
 	 * when its route does: it is neither checked nor does it lose a hop. NULL: the
 	 * ports have no IPv6, it is dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
+	/* Tells the sender of a packet that it found no neighbour (`six`: it is IPv6 now),
+	 * where the application turns packets into the other IP version. NULL: gw_error or
+	 * gw_error6, in the words of the packet as it is now. The caller drops it. */
+	void (*no_neighbour)(struct gw *gw, struct pkt *p, bool six);
 	/* Called from MAIN at least once a millisecond under load and at every
 	 * wake-up; does a bounded piece of work and says whether there is more. */
 	bool (*tick)(struct gw *gw);

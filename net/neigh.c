@@ -54,15 +54,23 @@ static struct pkt *unpark(struct gw *gw, struct neigh *n)
 	return p;
 }
 
-/* Ends the wait of everything parked: the sender is told (RFC 1812 section
- * 5.2.7.1), in the words of the packet as it is now. */
+/* RFC 1812 section 5.2.7.1, RFC 4443 section 3.1. */
+static void tell_sender(struct gw *gw, struct pkt *p, bool six)
+{
+	if (gw->app->no_neighbour)
+		gw->app->no_neighbour(gw, p, six);
+	else if (six)
+		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+	else
+		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+}
+
+/* Ends the wait of everything parked: the sender is told. */
 void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
-		if (reason == DROP_NO_NEIGHBOUR && n->is6)
-			gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
-		else if (reason == DROP_NO_NEIGHBOUR)
-			gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+		if (reason == DROP_NO_NEIGHBOUR)
+			tell_sender(gw, p, n->is6);
 		gw_discard(gw, p, reason);
 	}
 }

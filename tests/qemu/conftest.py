@@ -11,7 +11,7 @@ marked `traffic`: it shows that they accept a NAT that is known to work.
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
@@ -20,9 +20,13 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 
 from labkit import lab as net  # noqa: E402
 from labkit import linuxguest, peer, pytests, sandbox, sixlab  # noqa: E402
+from labkit.ivilab import IviLab  # noqa: E402
 from labkit.lab import Lab  # noqa: E402
+from labkit.sixlab import SixLab  # noqa: E402
 
 NICS = ("e1000", "virtio")
+
+AnyLab = TypeVar("AnyLab", bound=Lab)
 
 # What the running test has open, so that a failure can show its console.
 _open_labs: list[Lab] = []
@@ -45,6 +49,7 @@ def _prepare_guests(config: pytest.Config) -> None:
     """Inside the sandbox there is no network to download from."""
     try:
         peer.prepare()
+        peer.prepare("tayga")
         if config.getoption("--gateway") == "linux":
             peer.prepare("gateway")
     except linuxguest.BuildError as error:
@@ -103,7 +108,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "nic" in metafunc.fixturenames:
         linux = metafunc.config.getoption("--gateway") == "linux"
         one = metafunc.definition.get_closest_marker("one_card")
-        metafunc.parametrize("nic", [net.LINUX] if linux else NICS[:1] if one else NICS)
+        # Module scope: a module's tests of one card stand together, for labs that are kept.
+        metafunc.parametrize("nic", [net.LINUX] if linux else NICS[:1] if one else NICS, scope="module")
 
 
 @pytest.fixture
@@ -136,28 +142,32 @@ def gateway(boot_nat: Callable[[str], Lab]) -> Lab:
     return boot_nat("")
 
 
-class SixNet:
-    """The lab around a 6to4 gateway for all tests of a module, and the gateway that runs in it."""
+class Kept(Generic[AnyLab]):
+    """A lab for all tests of a module, and the gateway that runs in it.
 
-    def __init__(self, lab: sixlab.SixLab) -> None:
+    `start` boots our image, as its arguments say; `linux` a Linux guest in its place.
+    """
+
+    def __init__(self, lab: AnyLab, start: Callable[..., object], linux: Callable[[], object]) -> None:
         self.lab = lab
-        self._runs: tuple[str, str] | None = None
+        self._start, self._linux = start, linux
+        self._runs: tuple[str, ...] | None = None
         self._free = 0
 
-    def boot(self, nic: str, lines: str) -> sixlab.SixLab:
-        """A gateway on this NIC with these lines added; the one that runs, if it is the same and well."""
+    def boot(self, nic: str, *how: str) -> AnyLab:
+        """A gateway on this NIC, `how` for `start`; the one that runs, if it is the same and well."""
         machine = self.lab.machine
-        if self._runs == (nic, lines) and machine is not None and machine.process.poll() is None:
+        if self._runs == (nic, *how) and machine is not None and machine.process.poll() is None:
             return self.lab
         self.end()
         for port in self.lab.ports:
             port.model = "virtio" if nic == net.LINUX else nic
         if nic == net.LINUX:
-            self.lab.boot_six_linux()
+            self._linux()
         else:
-            self.lab.boot_six(sixlab.SIX + lines)
+            self._start(*how)
             self._free = self.lab.packets_free()
-        self._runs = nic, lines
+        self._runs = nic, *how
         return self.lab
 
     def end(self) -> None:
@@ -170,23 +180,46 @@ class SixNet:
 
 
 @pytest.fixture(scope="module")
-def six_net() -> Iterator[SixNet]:
+def six_net() -> Iterator[Kept[SixLab]]:
     """A 6to4 site far away, a Linux guest, that stays for all tests of a module."""
-    with sixlab.SixLab() as lab:
+    with SixLab() as lab:
         _open_labs.append(lab)
-        net_ = SixNet(lab)
+        net_ = Kept(lab, lambda lines: lab.boot_six(sixlab.SIX + lines), lab.boot_six_linux)
         yield net_
         _open_labs.remove(lab)
         net_.end()
 
 
 @pytest.fixture
-def boot_six(nic: str, six_net: SixNet) -> Callable[[str], sixlab.SixLab]:
+def boot_six(nic: str, six_net: Kept[SixLab]) -> Callable[[str], SixLab]:
     """Have a 6to4 gateway with these lines added to its configuration."""
     return lambda lines="": six_net.boot(nic, lines)
 
 
 @pytest.fixture
-def six(boot_six: Callable[[str], sixlab.SixLab]) -> sixlab.SixLab:
+def six(boot_six: Callable[[str], SixLab]) -> SixLab:
     """The lab with our 6to4 gateway and its NAT between its hosts, and a 6to4 site far away."""
     return boot_six("")
+
+
+@pytest.fixture(scope="module")
+def ivi_net() -> Iterator[Kept[IviLab]]:
+    """The translator's hosts, and what tests add to them, for all tests of a module."""
+    with IviLab() as lab:
+        _open_labs.append(lab)
+        net_ = Kept(lab, lab.boot_ivi, lab.boot_tayga)
+        yield net_
+        _open_labs.remove(lab)
+        net_.end()
+
+
+@pytest.fixture
+def boot_ivi(nic: str, ivi_net: Kept[IviLab]) -> Callable[..., IviLab]:
+    """Have a translator with these lines added to its configuration, and addresses of this form."""
+    return lambda lines="", form="ivi": ivi_net.boot(nic, lines, form)
+
+
+@pytest.fixture
+def ivi(boot_ivi: Callable[..., IviLab]) -> IviLab:
+    """The lab with our translator between its IPv6 and its IPv4 hosts."""
+    return boot_ivi()

@@ -52,6 +52,17 @@ def test_run_6to4_without_terminal(outside: dict[str, str]) -> None:
     assert result.stdout.count("sha256 of what arrived") == 2
 
 
+def test_run_ivi_without_terminal(outside: dict[str, str]) -> None:
+    """`make run APP=ivi`: an IPv6 host fetches from an IPv4 server, and the other way round."""
+    result = subprocess.run([_RUN, "ivi"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=90, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in ("0% packet loss", "[2001:db8:ffc6:3364:100::]/file.bin", "http://192.0.2.33/file.bin",
+                 "    192.0.2.33 - - [", "    2001:db8:ffcb:71:100:: - - [", "Traffic passed."):
+        assert text in result.stdout
+    assert result.stdout.count("sha256 of what arrived") == 2
+
+
 def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
     """Something that is no image, or nothing at all: a line that says so and a status that is not 0."""
     for kernel in (_LAB, str(tmp_path / "none.elf")):

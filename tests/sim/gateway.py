@@ -174,9 +174,10 @@ class Gateway:
         """An IP packet from the router."""
         return self.ip_from(ROUTER, packet, broken=broken)
 
-    def wait(self, seconds: float) -> list[Sent]:
-        """Time passes; gives the frames that leave meanwhile."""
-        return self._read(self.sim.command(f"time {seconds:.6f}"))
+    def wait(self, seconds: float, *, broken: bool = False) -> list[Sent]:
+        """Time passes; gives the frames that leave meanwhile. `broken`: as in `send`, of a packet
+        that waited."""
+        return self._read(self.sim.command(f"time {seconds:.6f}"), transport=not broken)
 
     def link(self, port: str, up: bool) -> list[Sent]:
         return self._read(self.sim.command(f"link {port} {'up' if up else 'down'}"))
@@ -208,7 +209,7 @@ class Gateway:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def finish(self) -> None:
+    def finish(self, *, broken: bool = False) -> None:
         """After a second without a frame in either direction all packets are free again."""
         if not self.sim.virtual:
             until(lambda: self.stats()["packets_free"] >= self.free, 2, f"packets_free back at {self.free}")
@@ -216,7 +217,7 @@ class Gateway:
         for port in (LAN, WAN):
             self.card(port, True)
         for _ in range(8):
-            if not self.wait(1):
+            if not self.wait(1, broken=broken):
                 break
         else:
             raise AssertionError("never silent")

@@ -399,3 +399,77 @@ def test_counters(ivi: Gateway) -> None:
     from6(ivi, to_four() / UDP())
     assert translated(ivi) == (four + 1, six + 2) and ivi.stats()["forwarded_packets"] == before + 3
     assert SIX4 == only(from6(ivi, to_four() / UDP()), WAN).ip.src
+
+
+# --- hosts that do not answer ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("payload", [UDP(sport=1, dport=2) / filling(600, 1), TCP(sport=1, dport=2), ICMP(id=7)])
+def test_an_ipv6_host_that_does_not_answer(ivi: Gateway, payload: Packet) -> None:
+    """The IPv4 host is told that, in its own words (RFC 1812 section 5.2.7.1)."""
+    packet = to_six(dst="192.0.2.99", ttl=9) / payload
+    from4(ivi, packet)
+    before = ivi.drops()
+    told = [one for one in ivi.wait(5) if one.port == WAN]
+    assert ivi.drops()["no-neighbour"] == before.get("no-neighbour", 0) + 1
+    message = only(told).ip
+    assert (message.src, message.dst, message[ICMP].type, message[ICMP].code) == (OWN4, FOUR, 3, 1)
+    quoted = IP(body(only(told))[28:])
+    assert (quoted.src, quoted.dst, quoted.ttl) == (FOUR, "192.0.2.99", 8)
+    assert body(only(told))[48:] == bytes(packet)[20:][:len(body(only(told))) - 48]
+    assert ivi.stats()["packets_kept"] == 0
+
+
+@pytest.mark.parametrize("payload", [UDP(sport=1, dport=2) / filling(600, 1), TCP(sport=1, dport=2),
+                                     ICMPv6EchoRequest(id=7)])
+def test_an_ipv4_host_that_does_not_answer(ivi: Gateway, payload: Packet) -> None:
+    packet = to_four(dst=IVI.v6("198.51.100.99"), hlim=9) / payload
+    from6(ivi, packet)
+    told = only([one for one in ivi.wait(5) if one.port == LAN and one.raw[54] == 1])
+    assert (told.ip6.src, told.ip6.dst, body(told)[40:42]) == (IVI.own6, IVI.six, b"\1\0")
+    quoted = IPv6(body(told)[48:])
+    assert (quoted.src, quoted.dst, quoted.hlim) == (IVI.six, IVI.v6("198.51.100.99"), 8)
+    assert body(told)[88:] == bytes(packet)[40:][:len(body(told)) - 88]
+    assert ivi.stats()["packets_kept"] == 0
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 0x8000])
+def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int) -> None:
+    """It is nobody's business but the two hosts': translated there, translated back, never mended."""
+    four = to_six(dst="192.0.2.99") / TCP(sport=1, dport=2, seq=9)
+    right = IP(bytes(four))[TCP].chksum
+    four[TCP].chksum = right ^ wrong
+    from4(ivi, four, broken=True)
+    six = to_four(dst=IVI.v6("198.51.100.99")) / TCP(sport=1, dport=2, seq=9)
+    right6 = IPv6(bytes(six))[TCP].chksum
+    six[TCP].chksum = right6 ^ wrong
+    from6(ivi, six, broken=True)
+    told = ivi.wait(5, broken=True)
+    back4 = only([one for one in told if one.port == WAN and one.frame.type == 0x800])
+    back6 = only([one for one in told if one.port == LAN and one.raw[54] == 1])
+    assert body(back4)[48:] == bytes(four)[20:] and body(back6)[88:] == bytes(six)[40:]
+
+
+@pytest.mark.parametrize("what", ["error", "fragment", "many"])
+def test_about_what_nobody_is_told(ivi: Gateway, what: str) -> None:
+    """Not about errors, not about later fragments; of many about those that waited for the neighbour."""
+    packet = {"error": to_six(dst="192.0.2.99") / ICMP(type=3, code=1) / IP(src="192.0.2.99", dst=FOUR) / UDP(),
+              "fragment": to_six(dst="192.0.2.99", frag=5) / Raw(filling(64, 1)),
+              "many": to_six(dst="192.0.2.99") / UDP()}[what]
+    for _ in range(12 if what == "many" else 1):
+        from4(ivi, packet)
+    told = [one for one in ivi.wait(5) if one.port == WAN]
+    assert len(told) == (4 if what == "many" else 0)
+
+
+def test_a_mapped_host_that_does_not_answer(start: Start) -> None:
+    """A packet that was turned around (RFC 7757 section 4): its sender is told."""
+    world = World("2001:db8:100::/40", "rfc6052", own4="192.0.2.1", keys={"ivi.icmp-source": "203.0.113.8"},
+                  maps=[("1.0.0.0/24", "2001:db8:3::/120"), ("10.0.0.0/24", "2001:db8:1c0:2:99::/120")],
+                  routes=["2001:db8:3::/120 via 2001:db8:1c0:2:21::"])
+    gateway = start_ivi(start, world)
+    packet = IPv6(src="2001:db8:3::8", dst=world.v6("10.0.0.9"), hlim=9) / UDP(sport=1, dport=2)
+    from6(gateway, packet)
+    told = only([one for one in gateway.wait(5) if one.port == LAN and one.raw[54] == 1])
+    assert (told.ip6.src, told.ip6.dst, body(told)[40:42]) == (world.v6("203.0.113.8"), "2001:db8:3::8", b"\1\0")
+    assert IPv6(body(told)[48:]).dst == world.v6("10.0.0.9")

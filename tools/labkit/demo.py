@@ -9,17 +9,19 @@ import re
 import sys
 from collections.abc import Callable
 
+from . import ivilab, sixlab
 from . import lab as net
-from . import sixlab
+from .ivilab import IviLab
 from .lab import Lab
 from .machine import IMAGE, Hardware
+from .netns import Namespace
 from .sixlab import SixLab
 from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
 _BESIDE = "192.168.1.9"  # the server where it is in the LAN host's network
-_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|packets_free|uptime|cpu_busy")
+_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
@@ -30,17 +32,21 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _ping(lab: Lab, server: str) -> None:
+def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
     lab.wait_ping(server)
     result = lab.lan.run("ping", "-n", "-c3", "-i0.2", server)
     lines = [line for line in result.stdout.splitlines() if "bytes from" in line or "packets transmitted" in line]
-    _say(f"\nLAN host {net.LAN_HOST} pings the server {server} through the gateway:")
+    _say(f"\nLAN host {host} pings the server {server} through the gateway:")
     for line in lines:
         _say("    " + line)
 
 
-def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]]) -> str:
-    """Fetches a file from the server, whose web server `serve` runs; the line of its log."""
+def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]],
+              client: Namespace | None = None, who: str = "LAN host") -> str:
+    """Fetches a file from the server, whose web server `serve` runs; the line of its log.
+
+    `who` fetches, in the namespace `client` (none: the LAN host).
+    """
     directory = os.path.join(lab.directory, f"www-{server}")
     os.mkdir(directory)
     content = os.urandom(_SIZE)
@@ -49,8 +55,8 @@ def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractC
     copy = os.path.join(lab.directory, "copy.bin")
     url = f"http://[{server}]/file.bin" if ":" in server else f"http://{server}/file.bin"
     with serve(directory) as log:
-        _say(f"\nLAN host fetches {url} ({_SIZE >> 20} MB over TCP):")
-        result = lab.lan.run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
+        _say(f"\n{who} fetches {url} ({_SIZE >> 20} MB over TCP):")
+        result = (client or lab.lan).run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
                              "%{size_download} bytes in %{time_total} s", url, timeout=120)
         _say("    " + result.stdout)
         with open(log, encoding="utf-8") as file:
@@ -97,6 +103,29 @@ def _6to4(lab: Lab) -> None:
     _nat(lab)
 
 
+def _hexadecimal(address: str) -> str:
+    return " ".join(f"{int(octet):02x}" for octet in address.split("."))
+
+
+def _ivi(lab: Lab) -> None:
+    assert isinstance(lab, IviLab)
+    lab.join()
+    server6 = lab.v6(net.FAR_SERVER)
+    _say(f"\nThe LAN host has no IPv4 address; it has {lab.host6}, which is {ivilab.HOST4} outside:\n"
+         f"    the prefix 2001:db8:, ff, and the IPv4 address in hexadecimal, {_hexadecimal(ivilab.HOST4)}.\n"
+         f"    For it the server {net.FAR_SERVER} ({_hexadecimal(net.FAR_SERVER)}), which has no IPv6 address, is "
+         f"{server6}")
+    _ping(lab, server6, lab.host6)
+    request = _download(lab, server6, lab.web_server)
+    _expect_client(request, ivilab.HOST4, "the LAN host's IPv4 address")
+    _say(f"    so the server saw {ivilab.HOST4}, an IPv4 client")
+    request = _download(lab, ivilab.HOST4, lab.web_server6, lab.wan, "The other way round: the WAN server")
+    seen = request.split()[0]
+    if seen != lab.v6(net.WAN_SERVER):
+        raise Failed(f"the LAN host saw the client {seen}")
+    _say(f"    so the LAN host saw an IPv6 client: {net.WAN_SERVER} is {_hexadecimal(net.WAN_SERVER)}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     """What an application shows: the configuration for its network, the traffic, the network."""
@@ -105,6 +134,7 @@ class Scenario:
     traffic: Callable[[Lab], None]
     lab: Callable[[str], Lab] = lambda nic: Lab((nic, nic))
     more: str = ""  # of the network, beside what all have
+    hosts: tuple[str, str] = (net.LAN_HOST, net.LAN_GATEWAY)  # the LAN host and the gateway's LAN side
 
 
 SCENARIOS = {
@@ -112,6 +142,8 @@ SCENARIOS = {
     "wire": Scenario("app wire\n" + net.NETWORK, _wire),
     "6to4": Scenario(sixlab.SIX, _6to4, lambda nic: SixLab((nic, nic), far="image"),
                      f"\n    and behind it a second gateway, {sixlab.FAR_ROUTER} -- host {sixlab.SITE_HOST}"),
+    "ivi": Scenario(ivilab.configuration(), _ivi, lambda nic: IviLab((nic, nic)),
+                    hosts=(ivilab.v6(ivilab.HOST4), ivilab.v6(ivilab.ROUTER4))),
 }
 
 
@@ -126,7 +158,7 @@ def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
     scenario = SCENARIOS[app]
     passed = False
     with scenario.lab(nic) as lab:
-        _say(f"LAN host {net.LAN_HOST} -- gateway {net.LAN_GATEWAY} | {net.WAN_GATEWAY} -- "
+        _say(f"LAN host {scenario.hosts[0]} -- gateway {scenario.hosts[1]} | {net.WAN_GATEWAY} -- "
              f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}{scenario.more}")
         machine = lab.start(scenario.conf, memory=hardware.memory, cpu=hardware.cpu, kernel=hardware.kernel)
         try:

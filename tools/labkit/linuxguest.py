@@ -186,6 +186,7 @@ ROLES = {
     "gateway": Role(
         _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")
     ),
+    "tayga": Role(_OBEY, ("tun",), ("usr/sbin/tayga", "usr/sbin/radvd"), "", ("tayga", "radvd", "busybox-static")),
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Linux guest as a member of the lab, for what the host's kernel has not (sit tunnels).
+"""A Linux guest as a member of the lab, for what the host has not (sit tunnels, tayga).
 
 It boots in a few seconds with nothing configured and then runs the shell commands it is told:
 
@@ -9,6 +9,7 @@ It boots in a few seconds with nothing configured and then runs the shell comman
 The functions below make it what a test needs.
 """
 
+import dataclasses
 import ipaddress
 import os
 import re
@@ -18,7 +19,6 @@ from pathlib import Path
 from . import linuxguest
 from .machine import ROOT, Hardware, Machine, Port
 from .netns import CommandFailed
-
 
 
 def prepare(role: str = "peer") -> linuxguest.LinuxImage:
@@ -35,12 +35,14 @@ def prefix(address: str, subnet: int) -> str:
 class LinuxPeer(Machine):
     """A booted guest, its NICs called eth0, eth1, ... in the order of the ports (virtio, or all e1000).
 
-    `role` is "peer", or "gateway", which has nft and radvd too.
+    `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name and radvd.
     """
 
     def __init__(self, ports: Sequence[Port], role: str = "peer", timeout: float = 120) -> None:
         image = prepare(role)
         line = linuxguest.command_line(role, ports[0].model, ports=str(len(ports)))
+        ports = [dataclasses.replace(port, model={"virtio": "virtio-linux"}.get(port.model, port.model))
+                 for port in ports]
         super().__init__(Hardware(kernel=os.fspath(image.kernel), modules=[os.fspath(image.initrd)], append=line,
                                   memory=128, cpu="qemu64", binary="qemu-system-x86_64", reboot=False,
                                   debug_exit=False, bios=None), ports)
@@ -90,4 +92,29 @@ class LinuxPeer(Machine):
             ip link set tun6to4 up
             ip -6 addr add {prefix(site, 0)}1/16 dev tun6to4
             ip -6 addr add {prefix(site, 1)}1/64 dev {lan}
+        """)
+
+    def translator(self, own: str, prefix6: str, maps: Sequence[tuple[str, str]]) -> None:
+        """Be a router that translates statelessly with tayga; addresses and routes are the caller's.
+
+        What is routed to the interface nat64 is translated: IPv4 addresses stand in `prefix6`, by
+        RFC 6052, but those of `maps` for the IPv6 addresses beside them. `own` is tayga's IPv4 address.
+        """
+        lines = [f"ipv4-addr {own}", f"prefix {prefix6}", "tun-device nat64",
+                 *(f"map {four} {six}" for four, six in maps)]
+        for line in lines:
+            self.run(f"echo {line} >>/etc/tayga.conf")
+        self.configure("""
+            echo 1 >/proc/sys/net/ipv4/ip_forward
+            echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+            echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+            echo 0 >/proc/sys/net/ipv6/conf/eth1/accept_dad
+            echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+            echo 0 >/proc/sys/net/ipv4/icmp_ratelimit
+            echo 0 >/proc/sys/net/ipv6/icmp/ratelimit
+            ip link set eth0 up
+            ip link set eth1 up
+            tayga -c /etc/tayga.conf --mktun
+            ip link set nat64 up
+            tayga -c /etc/tayga.conf
         """)
