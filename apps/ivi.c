@@ -297,10 +297,7 @@ static const char *ivi_init(struct gw *gw)
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
 	v->most46 = v->limit46 - IP6_MIN;
 	v->most64 = gw->port[PORT_WAN].mtu - IP4_MIN;
-	v->pairs->mul46[0] = rng_u32(gw->rng) | 1;
-	v->pairs->mul46[1] = rng_u32(gw->rng) | 1;
-	v->pairs->mul64[0] = rng_u32(gw->rng) | 1;
-	v->pairs->mul64[1] = rng_u32(gw->rng) | 1;
+	xlat_pairs_set_up(v->pairs, gw->rng);
 	ivi_set_clock(gw, v);
 	const char *bad = set_form(v, c);
 	if (!bad)

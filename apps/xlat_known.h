@@ -15,7 +15,7 @@
 #define XLAT_PAIR_BITS 11u
 
 struct xlat_pair46 {
-	uint32_t from, to; /* raw; 0: free */
+	uint32_t from, to; /* raw */
 	uint32_t hop;
 	uint16_t delta;
 	uint8_t out;
@@ -36,6 +36,9 @@ struct xlat_pairs {
 	struct xlat_pair46 at46[1u << XLAT_PAIR_BITS];
 	struct xlat_pair64 at64[1u << XLAT_PAIR_BITS];
 };
+
+/* Makes the secret, and no pair known; t is zeroed memory. */
+void xlat_pairs_set_up(struct xlat_pairs *t, struct rng *rng);
 
 static inline struct xlat_pair46 *xlat_pair46(struct xlat_pairs *t, uint32_t from, uint32_t to)
 {

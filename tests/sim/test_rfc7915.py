@@ -148,6 +148,14 @@ def test_source_that_nobody_outside_has(ivi: Gateway, src: str) -> None:
     assert dropped(ivi, lambda: from4(ivi, to_six(src=src) / UDP()), "martian-source") == []
 
 
+def test_addresses_of_nothing_but_zeros(ivi: Gateway) -> None:
+    """They look like a free place in the table of known pairs."""
+    packet4, packet6 = IP(src="0.0.0.0", dst="0.0.0.0", id=1) / UDP(), IPv6(src="::", dst="::") / UDP()
+    assert dropped(ivi, lambda: from4(ivi, packet4), "martian-destination") == []
+    assert dropped(ivi, lambda: from6(ivi, packet6), "martian-source") == []
+    assert translated(ivi) in ((0, 0), (1, 1)) and ivi.stats()["packets_kept"] == 0
+
+
 def test_wrong_header_checksum(ivi: Gateway) -> None:
     assert dropped(ivi, lambda: from4(ivi, to_six(chksum=1) / UDP()), "ip-checksum") == []
 
