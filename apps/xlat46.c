@@ -271,8 +271,12 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 		gw_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
 		return gw_drop(gw, p, DROP_TTL);
 	}
-	/* What would just fit; a fragment needs 8 bytes more for its header. */
-	uint32_t mtu = gw->port[PORT_LAN].mtu - (IP6_MIN - IP4_MIN) - more;
+	/* What fits unfragmented, as most packets are; who sends fragments of just that
+	 * is told of the 8 bytes that their header needs. */
+	uint32_t mtu = gw->port[PORT_LAN].mtu - (IP6_MIN - IP4_MIN);
+	uint32_t len = IP4_MIN + p->l4_len;
+	if (len <= mtu)
+		mtu -= more;
 	gw_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, mtu);
 	return gw_drop(gw, p, DROP_TOO_BIG);
 }

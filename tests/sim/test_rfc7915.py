@@ -245,13 +245,14 @@ def test_s41_df_and_too_large(start: Start) -> None:
     assert len(body(only(from4(gateway, to_six(flags="DF") / TCP() / filling(1220, 1)), LAN))) == 1280
 
 
-def test_s41_df_fragment_and_too_large(start: Start) -> None:
-    """It needs room for the fragment header too."""
+@pytest.mark.parametrize(("size", "told"), [(1300, 1260), (1241, 1260), (1240, 1252), (1233, 1252)])
+def test_s41_df_fragment_and_too_large(start: Start, size: int, told: int) -> None:
+    """It needs room for the fragment header too, which only those who send that much are told."""
     world = World(lan_mtu=1280)
     gateway = start_ivi(start, world)
-    packet = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(1213, 1))
+    packet = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(size - 20, 1))
     message = error4(dropped(gateway, lambda: from4(gateway, packet), "too-big"), 3, 4)
-    assert message[ICMP].nexthopmtu == 1252
+    assert message[ICMP].nexthopmtu == told
     fits = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(1212, 1))
     assert len(body(only(from4(gateway, fits), LAN))) == 1280
 
