@@ -205,7 +205,7 @@ class Siit:
         body = message[8:]
         attribute = message[5] * 4
         extension = b""
-        if attribute and attribute < len(body):
+        if 20 <= attribute < len(body):
             extension = body[attribute:]
             body = body[:attribute]
             if len(body) >= 4:

@@ -450,6 +450,19 @@ def test_rfc4884_length_attribute_that_lies(ivi: Gateway, words: int) -> None:
     assert got.hex() == want6(1, 4, inner).hex()
 
 
+@pytest.mark.parametrize("words", [1, 4])
+def test_rfc4884_length_attribute_that_is_none(ivi: Gateway, words: int) -> None:
+    """Within the quoted header there is no end of the packet: rubbish in what RFC 792 calls unused."""
+    quote = bytes(quoted4(UDP(sport=5, dport=6) / filling(100, 1)))
+    got = body(only(from4(ivi, error4(3, 3, quote, words << 16)), LAN))
+    inner = IPv6(src=IVI.six, dst=FOUR6, hlim=3) / UDP(sport=5, dport=6) / filling(100, 1)
+    assert got.hex() == want6(1, 4, inner).hex()
+    quote = bytes(quoted6(UDP(sport=5, dport=6) / filling(100, 1)))
+    got = body(only(from6(ivi, error6(1, 4, quote, words << 24)), WAN))
+    inner4 = IP(src=FOUR, dst=SIX4, ttl=3) / UDP(sport=5, dport=6) / filling(100, 1)
+    same4(got, want4(3, 3, inner4), 28)
+
+
 def test_rfc4884_quote_below_128_bytes(ivi: Gateway) -> None:
     """Some routers do that (with the attribute set); what we send is right."""
     quote = bytes(quoted4())
