@@ -229,6 +229,14 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
 	                                                       : V_SEND;
 }
 
+/* True for the address of an IPv6 host that a native route other than the default one
+ * leads to; a mapping may name hosts of both sides. */
+static bool is_inside(const struct gw *gw, const ip6 *a)
+{
+	const struct gw_route6 *r = ip6_route_for(gw, a);
+	return r && r->port == PORT_LAN && r->len > 0;
+}
+
 /* The IPv6 source. One that no host of the WAN can have is not told anything (RFC
  * 7915 section 4.1); errors pass from anywhere, for those who look for trouble. */
 static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
@@ -247,9 +255,9 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
 	if (UNLIKELY(m != NULL)) {
 		uint32_t i = (uint32_t)(m - v->maps.map);
 		bool native = v->map_native[i] && ivi_is_native4(gw, from, m->len4);
-		if (v->map_is6[i] && !native && !error)
-			return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 		embed_map_to6(m, from, &x->from);
+		if (!native && !error && (v->map_is6[i] || is_inside(gw, &x->from)))
+			return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 		return V_SEND;
 	}
 	if (LIKELY(v->plain)) {

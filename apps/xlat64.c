@@ -146,8 +146,10 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 	ip4 a = ip4_from_raw(x->from);
 	if (ip4_no_host(a) || ivi_is_never(v, x->from))
 		return DROP_MARTIAN_SOURCE;
-	if (m)
-		return v->map_is4[m - v->maps.map] ? DROP_MARTIAN_SOURCE : DROP_NONE;
+	if (m) { /* a mapping may name hosts of both sides */
+		const struct gw_route6 *r = ip6_route_for(gw, &ip6_header(p)->from);
+		return r && r->port == PORT_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
+	}
 	if (!ivi_is_host6(gw, v, x->from))
 		return DROP_NO_MAP;
 	const struct embed_share *s = ivi_share_of(v, x->from);

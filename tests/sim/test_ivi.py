@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gateway import BROADCAST, LAN, PORT_MAC, WAN, Gateway, only
 from ivi import (
-    FOUR, FOUR_MAC, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, from4, from6,
+    FAR, FOUR, FOUR_MAC, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, from4, from6,
     six_of, start_ivi, timings, to_four, to_six, translated,
 )
 from net6 import advertise, of_kind, solicited_node
@@ -78,6 +78,20 @@ def test_mappings_alone_are_enough(start: Start) -> None:
     assert (sent.ip6.src, sent.ip6.dst) == ("2001:db8:5::6402", "2001:db8:1::105")
     sent = only(from6(gateway, IPv6(src="2001:db8:1::105", dst="2001:db8:5::6402") / UDP()), WAN)
     assert (sent.ip.src, sent.ip.dst) == ("192.0.2.5", FOUR)
+
+
+def test_one_mapping_for_both_sides(start: Start) -> None:
+    """RFC 7757 appendix A.2: the IVI form as a mapping. Routes say who is where, also for sources."""
+    config = "\n".join(line for line in IVI.config.splitlines() if not line.startswith(("ivi.prefix", "ivi.ipv4")))
+    gateway = start(config + "\nivi.map 0.0.0.0/0 2001:db8:ff00::/40\n", "ivi")
+    gateway.wait(4)
+    check46(gateway, IVI, to_six() / UDP(sport=1, dport=2))
+    check64(gateway, IVI, to_four() / UDP(sport=2, dport=1))
+    check64(gateway, IVI, to_four(dst=IVI.v6(FAR)) / UDP(sport=2, dport=1))
+    for src in (FOUR, FAR):
+        forged = to_four(src=IVI.v6(src), dst=IVI.v6("203.0.113.9")) / UDP()
+        assert dropped(gateway, lambda: from6(gateway, forged), "martian-source") == []  # noqa: B023
+    assert dropped(gateway, lambda: from4(gateway, to_six(src="192.0.2.7") / UDP()), "martian-source") == []
 
 
 def test_many_mappings(start: Start) -> None:
