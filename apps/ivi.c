@@ -340,6 +340,8 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 	uint32_t to = ip4_raw(ip4_to(p));
 	if (LIKELY(xlat46_known(v, p)))
 		return V_SEND6;
+	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
+		return ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE);
 	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
 		return not_translated(gw, p);
 	const struct embed_map *m = embed_find4(&v->maps, to);
@@ -396,7 +398,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 
 const struct app app_ivi = {
         .no_wan6 = true,
-        .answers_source_routes = true,
+        .takes_source_routes = true,
         .init = ivi_init,
         .ip4 = ivi_ip4,
         .ip6_known = ivi_ip6_known,

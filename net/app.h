@@ -22,11 +22,10 @@ enum app_show { SHOW_STATS, SHOW_SESSIONS, SHOW_TIMINGS };
 struct app {
 	bool promiscuous; /* the ports take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
-	/* Source routes: where set, an IPv4 packet with one that has more hops to go is
-	 * answered with an ICMP error, one whose hops are done passes, and IPv6 packets on
-	 * PORT_APP come to the application (RFC 7915 sections 4.1 and 5.1). Else all are
-	 * dropped in silence. */
-	bool answers_source_routes;
+	/* Source routes: where set, IPv4 packets with one come to the application, whatever
+	 * ip4_route_done says of it, and so do IPv6 packets on PORT_APP (RFC 7915 sections
+	 * 4.1 and 5.1). Else all are dropped in silence. */
+	bool takes_source_routes;
 	/* Sets the application up from gw->config, with memory from alloc();
 	 * gives NULL or the text of what is wrong. */
 	const char *(*init)(struct gw *gw);

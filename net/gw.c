@@ -170,12 +170,8 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(wrong != DROP_NONE)) {
 		if (wrong == DROP_IP_OPTIONS)
 			gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
-		if (wrong != DROP_SOURCE_ROUTE || !gw->app->answers_source_routes)
+		if (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes)
 			return gw_drop(gw, p, wrong);
-		if (!ip4_route_done(p)) {
-			gw_error(gw, p, ICMP_UNREACHABLE, ICMP_SOURCE_ROUTE, 0);
-			return gw_drop(gw, p, wrong);
-		}
 	}
 	return gw->app->ip4(gw, p);
 }
@@ -185,7 +181,7 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip6_parse(p);
 	if (UNLIKELY(wrong != DROP_NONE) &&
-	    (wrong != DROP_SOURCE_ROUTE || !gw->app->answers_source_routes))
+	    (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes))
 		return ip6_malformed(gw, p, wrong);
 	if (gw->app->ip6_known && LIKELY(gw->app->ip6_known(gw, p)))
 		return V_SEND;

@@ -504,6 +504,8 @@ def test_s44_s54_errors_can_be_off(start: Start) -> None:
     assert dropped(gateway, lambda: from6(gateway, to_four() / UDP(chksum=0)), "no-checksum") == []
     routed = to_four(nh=43) / Raw(bytes([17, 0, 4, 1]) + bytes(4) + bytes(UDP()))
     assert dropped(gateway, lambda: from6(gateway, routed), "source-route") == []
+    loose = with_options(bytes(to_six() / UDP()), b"\x83\x07\x04" + bytes([10, 0, 0, 1]) + b"\x00")
+    assert dropped(gateway, lambda: from4(gateway, loose), "source-route") == []
     error4(dropped(gateway, lambda: from4(gateway, to_six(ttl=1) / UDP()), "ttl"), 11, 0)
     error6(dropped(gateway, lambda: from6(gateway, to_four(hlim=1) / UDP()), "ttl"), 3, 0)
 
