@@ -133,7 +133,7 @@ static uint32_t port_of(const struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	if (p->proto == PROTO_ICMP && p->l4_len > 0 && xlat_is_error4(l4[0]))
-		return xlat_quoted_port(l4, p->l4_len);
+		return xlat_quoted_port4(l4, p->l4_len);
 	return xlat_port4(l4, p->l4_len, p->proto, false);
 }
 

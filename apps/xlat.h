@@ -137,11 +137,13 @@ enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
  * for protocols without ports (RFC 7599 section 9). */
 uint32_t xlat_port4(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
 
-/* The source's port in an IPv6 packet. */
-uint32_t xlat_port6(const uint8_t *l4, uint32_t n, uint8_t proto);
+/* The same in an IPv6 packet. */
+uint32_t xlat_port6(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
 
-/* The source's port in the packet that an ICMPv4 error of n bytes quotes. */
-uint32_t xlat_quoted_port(const uint8_t *icmp, uint32_t n);
+/* The port of the host that an ICMP error of n bytes concerns, in the packet that it
+ * quotes: an ICMPv4 error is for its source, an ICMPv6 error from its destination. */
+uint32_t xlat_quoted_port4(const uint8_t *icmp, uint32_t n);
+uint32_t xlat_quoted_port6(const uint8_t *icmp, uint32_t n);
 
 /* The parts of an ICMP error behind its 8 bytes (RFC 4884): the quoted packet's
  * header as it will be, what follows it, zeros, extensions. */

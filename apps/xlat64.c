@@ -139,9 +139,9 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p, b
 }
 
 /* Whether an IPv4 address may be a source: that of an IPv6 host, and one that uses the
- * ports of its set only (RFC 7599 section 8.3). */
+ * ports of its set only (RFC 7599 section 8.3), or tells of packets to these. */
 static enum drop bad_source(const struct gw *gw, const struct ivi *v, const struct pkt *p,
-                            const struct xlat64 *x, const struct embed_map *m)
+                            const struct xlat64 *x, const struct embed_map *m, bool error)
 {
 	ip4 a = ip4_from_raw(x->from);
 	if (ip4_no_host(a) || ivi_is_never(v, x->from))
@@ -160,7 +160,9 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 		return DROP_NO_MAP;
 	if (x->frag & IP4_OFFSET)
 		return DROP_NONE;
-	uint32_t port = xlat_port6(p->data + x->l4, x->l4_len, x->proto);
+	const uint8_t *l4 = p->data + x->l4;
+	uint32_t port = error ? xlat_quoted_port6(l4, x->l4_len)
+	                      : xlat_port6(l4, x->l4_len, x->proto, true);
 	if (port != IVI_NO_PORT && (embed_set_of(s, port) != set || !embed_has_owner(s, port)))
 		return DROP_PORT_SET;
 	return DROP_NONE;
@@ -175,7 +177,7 @@ static enum verdict map_from_rare(struct gw *gw, struct ivi *v, struct pkt *p, b
 	const struct embed_map *m = embed_find6(&v->maps, &h->from);
 	enum drop wrong = DROP_NO_MAP;
 	if (ivi_to4(v, &h->from, &x->from) != IVI_NO_WAY)
-		wrong = bad_source(gw, v, p, x, m);
+		wrong = bad_source(gw, v, p, x, m, error);
 	if (LIKELY(wrong == DROP_NONE))
 		return V_SEND;
 	if (error && wrong != DROP_PORT_SET) {
@@ -220,10 +222,10 @@ be16 xlat_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta)
 	return zeros ? be16_from_raw(0xffff) : sum;
 }
 
-uint32_t xlat_port6(const uint8_t *l4, uint32_t n, uint8_t proto)
+uint32_t xlat_port6(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 {
 	if (proto != PROTO_ICMP6)
-		return proto == PROTO_ICMP ? IVI_NO_PORT : xlat_port4(l4, n, proto, true);
+		return proto == PROTO_ICMP ? IVI_NO_PORT : xlat_port4(l4, n, proto, source);
 	if (n < 6 || (l4[0] != ICMP6_ECHO && l4[0] != ICMP6_ECHO_REPLY))
 		return IVI_NO_PORT;
 	return swap16(load16(l4 + 4));

@@ -50,7 +50,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	return q->l4[0] == ICMP_ECHO || q->l4[0] == ICMP_ECHO_REPLY;
 }
 
-uint32_t xlat_quoted_port(const uint8_t *icmp, uint32_t n)
+uint32_t xlat_quoted_port4(const uint8_t *icmp, uint32_t n)
 {
 	struct quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)

@@ -51,6 +51,14 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	return q->l4[0] == ICMP6_ECHO || q->l4[0] == ICMP6_ECHO_REPLY;
 }
 
+uint32_t xlat_quoted_port6(const uint8_t *icmp, uint32_t n)
+{
+	struct quote q;
+	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
+		return IVI_NO_PORT;
+	return xlat_port6(q.l4, q.data, q.chain.proto, false);
+}
+
 /* The quoted packet's addresses. It went from an IPv4 host to an IPv6 host. */
 static bool map_quote(const struct ivi *v, const uint8_t *icmp, struct xlat64 *x,
                       enum ivi_way *from)

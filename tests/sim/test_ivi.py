@@ -337,13 +337,29 @@ def test_error_to_a_shared_address(shared: Gateway) -> None:
     assert only(from4(shared, IP(src=FOUR, dst=SHARED) / ICMP(type=11) / Raw(bytes(echo))), LAN).ip6.dst == host(15)
 
 
-def test_error_from_a_shared_address(shared: Gateway) -> None:
-    quote = IPv6(src=IVI.v6(FOUR), dst=host(1)) / UDP(sport=53, dport=1088) / b"data"
+def error_from(src: str, quote: Packet) -> Packet:
     message = struct.pack("!BBHI", 1, 4, 0, 0) + bytes(quote)
-    pseudo = pseudo6(six_of(host(1)), six_of(IVI.v6(FOUR)), 58, len(message))
+    pseudo = pseudo6(six_of(src), six_of(IVI.v6(FOUR)), 58, len(message))
     message = message[:2] + checksum(pseudo + message).to_bytes(2, "big") + message[4:]
-    sent = only(from6(shared, to_four(src=host(1), nh=58) / Raw(message)), WAN)
+    return to_four(src=src, nh=58) / Raw(message)
+
+
+@pytest.mark.parametrize("quoted", [UDP(sport=53, dport=1088) / b"data", ICMPv6EchoRequest(id=1089),
+                                    IPv6ExtHdrFragment(offset=9, nh=17) / Raw(bytes(8))])
+def test_error_from_a_shared_address(shared: Gateway, quoted: Packet) -> None:
+    packet = error_from(host(1), IPv6(src=IVI.v6(FOUR), dst=host(1)) / quoted)
+    sent = only(from6(shared, packet), WAN)
     assert sent.ip.src == SHARED and IP(body(sent)[28:]).dst == SHARED
+
+
+def test_error_about_what_others_do(shared: Gateway) -> None:
+    """A host tells of packets to its own ports only; a router of all."""
+    for data in (UDP(sport=53, dport=1152) / b"data", ICMPv6EchoRequest(id=80)):
+        for target in (1, 2):
+            packet = error_from(host(1), IPv6(src=IVI.v6(FOUR), dst=host(target)) / data)
+            assert dropped(shared, lambda: from6(shared, packet), "port-set") == []  # noqa: B023
+    packet = error_from("2001:db8::9", IPv6(src=IVI.v6(FOUR), dst=host(2)) / UDP(sport=53, dport=1152))
+    assert only(from6(shared, packet), WAN).ip.src == OWN4
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])

@@ -257,15 +257,16 @@ static void ports(void)
 		CHECK_EQ(xlat_port4(l4, 4, with[i], true), 0x0800);
 		CHECK_EQ(xlat_port4(l4, 4, with[i], false), 0x1234);
 		CHECK_EQ(xlat_port4(l4, 3, with[i], false), IVI_NO_PORT);
-		CHECK_EQ(xlat_port6(l4, 4, with[i]), 0x0800);
+		CHECK_EQ(xlat_port6(l4, 4, with[i], true), 0x0800);
+		CHECK_EQ(xlat_port6(l4, 4, with[i], false), 0x1234);
 	}
 	CHECK_EQ(xlat_port4(l4, 6, 1, false), 0x5678);
 	CHECK_EQ(xlat_port4(l4, 5, 1, false), IVI_NO_PORT);
 	CHECK_EQ(xlat_port4(l4, 6, 47, false), IVI_NO_PORT);
-	CHECK_EQ(xlat_port6(l4, 6, 58), IVI_NO_PORT); /* type 8 is no echo there */
+	CHECK_EQ(xlat_port6(l4, 6, 58, true), IVI_NO_PORT); /* type 8 is no echo there */
 	static const uint8_t echo6[] = {128, 0, 0, 0, 0x9a, 0xbc};
-	CHECK_EQ(xlat_port6(echo6, 6, 58), 0x9abc);
-	CHECK_EQ(xlat_port6(l4, 6, 1), IVI_NO_PORT);
+	CHECK_EQ(xlat_port6(echo6, 6, 58, true), 0x9abc);
+	CHECK_EQ(xlat_port6(l4, 6, 1, true), IVI_NO_PORT);
 }
 
 /* Every echo message whose sum is zero or all ones, and their neighbours. */
