@@ -104,7 +104,7 @@ static enum verdict no_destination(struct gw *gw, struct ivi *v, struct pkt *p, 
 	ip4 a = ip4_from_raw(to);
 	if (gw_is_own(gw, a))
 		return ivi_refuse6(gw, p, DROP_OWN_ADDRESS);
-	if (a.b[0] >= 224 || ivi_is_never(v, to))
+	if (a.b[0] >> 4 == 14 || to == 0xffffffff || ivi_is_never(v, to))
 		return ivi_refuse6(gw, p, DROP_MULTICAST);
 	return ivi_refuse6(gw, p, DROP_MARTIAN_DESTINATION);
 }
@@ -198,6 +198,8 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
 		x->from = ip4_raw(ivi_icmp_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}
+	if (UNLIKELY(gw_is_own6(gw, PORT_LAN, from)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (LIKELY(v->plain && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);
 		if (LIKELY(ivi_is_host6(gw, v, x->from) && !ivi_is_never(v, x->from)))

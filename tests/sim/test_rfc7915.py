@@ -463,7 +463,7 @@ def test_fragment_beyond_the_end_of_an_ipv4_packet(ivi: Gateway) -> None:
     assert only(from6(ivi, fits), WAN).ip.frag == 8187
 
 
-@pytest.mark.parametrize("src", ["::1", "::", "ff02::1", "::ffff:192.0.2.33"])
+@pytest.mark.parametrize("src", ["::1", "::", "ff02::1", "::ffff:192.0.2.33", IVI.own6])
 def test_s51_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
     assert dropped(ivi, lambda: from6(ivi, to_four(src=src) / UDP()), "martian-source") == []
 
@@ -472,7 +472,7 @@ def test_s51_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
 
 
 def test_s54_source_without_mapping(start: Start) -> None:
-    """1/1, but not about any ICMPv6 message."""
+    """1/1, also for who pings: RFC 7915 asks for none about an ICMPv6 message, but does not forbid it."""
     world = World(routes=["2001:db8:77::/64 via 2001:db8:ffc0:2:2100::"])
     gateway = start_ivi(start, world)
     packet = to_four(src="2001:db8:77::9") / UDP() / b"who am I"
@@ -487,7 +487,7 @@ def test_s54_source_without_mapping(start: Start) -> None:
 @pytest.mark.parametrize(("target", "reason"), [
     ("127.0.0.1", "martian-destination"), ("0.0.0.0", "martian-destination"), ("224.0.0.9", "multicast"),
     ("255.255.255.255", "multicast"), ("198.51.100.255", "multicast"), ("198.51.100.0", "multicast"),
-    ("240.0.0.1", "multicast"), (OWN4, "own-address")])
+    ("240.0.0.1", "martian-destination"), (OWN4, "own-address")])
 def test_destination_that_stands_for_no_host(ivi: Gateway, target: str, reason: str) -> None:
     packet = to_four(dst=IVI.v6(target)) / UDP()
     error6(dropped(ivi, lambda: from6(ivi, packet), reason), 1, 1)
