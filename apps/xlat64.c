@@ -150,7 +150,8 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 		const struct gw_route6 *r = ip6_route_for(gw, &ip6_header(p)->from);
 		return r && r->port == PORT_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
-	if (!ivi_is_host6(gw, v, x->from))
+	/* What a mapping names is another host's. */
+	if (!ivi_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
 		return DROP_NO_MAP;
 	const struct embed_share *s = ivi_share_of(v, x->from);
 	if (!s)

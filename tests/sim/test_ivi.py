@@ -241,6 +241,16 @@ def test_forged_source_of_a_mapped_host(start: Start) -> None:
     assert dropped(gateway, lambda: from4(gateway, to_six(src="1.0.0.9") / UDP()), "martian-source") == []
 
 
+def test_address_by_the_form_of_a_mapped_host(start: Start) -> None:
+    """It has one already, by the mapping: nobody else speaks with its IPv4 address."""
+    world = World(maps=[("203.0.113.0/24", "2001:db8:7::/120")], keys={"ivi.ipv4": "203.0.113.0/24"},
+                  routes=["2001:db8:7::/120 via 2001:db8:ffc0:2:2100::"])
+    gateway = start_ivi(start, world)
+    assert only(from6(gateway, to_four(src="2001:db8:7::5") / UDP()), WAN).ip.src == "203.0.113.5"
+    forged = to_four(src=world.v6("203.0.113.5")) / UDP()
+    assert dropped(gateway, lambda: from6(gateway, forged), "no-map") is not None
+
+
 def test_well_known_prefix(start: Start) -> None:
     """RFC 6052 section 3.1: not in front of addresses that are not global."""
     world = World("64:ff9b::/96", "rfc6052", maps=[("9.9.9.0/24", "2001:db8:1::100/120")])
