@@ -97,8 +97,11 @@ def test_s51_s55_any_protocol_passes_untouched(ivi: Gateway) -> None:
 
 
 def test_s51_no_next_header(ivi: Gateway) -> None:
+    """Also alone behind a fragment header it is a protocol like others."""
     ip = only(from6(ivi, to_four(nh=59)), WAN).ip
     assert (ip.proto, ip.len) == (59, 20)
+    ip = only(from6(ivi, to_four() / IPv6ExtHdrFragment(id=0x01020408, nh=59)), WAN).ip
+    assert (ip.proto, ip.len, ip.id, int(ip.flags), ip.frag) == (59, 20, 0x408, 0, 0)
 
 
 @pytest.mark.parametrize("proto", [0, 43, 44, 58, 60])
@@ -120,7 +123,9 @@ def test_s42_igmp_is_silently_dropped(ivi: Gateway) -> None:
     b"\x01\x01\x01\x00", b"\x94\x04\x00\x00", b"\x82\x0b" + bytes(9) + b"\x00",
     b"\x07\x0b\x08" + bytes(8) + b"\x00", b"\x44\x14\x0d\x01" + bytes(16),
     b"\x83\x0b\x0c" + bytes(8) + b"\x00", b"\x89\x0b\x0c" + bytes(8) + b"\x00",  # source routes at their end
-], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict"])
+    b"\x88\x04\1\2" + b"\x83\x0b\x0c" + bytes(8) + b"\1" + b"\x89\x0b\x0c" + bytes(8) + b"\0",
+    b"\0\x83\x07\x04" + bytes(4),  # behind the end of the options nothing counts
+], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict", "several", "end"])
 def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
     packet = bytes(to_six(flags="DF") / TCP(sport=9, dport=80) / b"data")
     want = from4(ivi, packet)
