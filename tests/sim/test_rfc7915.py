@@ -262,6 +262,16 @@ def test_s41_df_fragment_and_too_large(start: Start, size: int, told: int) -> No
     assert len(body(only(from4(gateway, fits), LAN))) == 1280
 
 
+def test_s41_options_do_not_count(start: Start) -> None:
+    """They are left out, so the packet is as large as without."""
+    gateway = start_ivi(start, World(lan_mtu=1280))
+    fits = with_options(bytes(to_six(flags="DF") / TCP() / filling(1220, 1)), b"\x01" * 40)
+    assert len(body(only(from4(gateway, fits), LAN))) == 1280
+    packet = with_options(bytes(to_six(flags="DF") / TCP() / filling(1221, 1)), b"\x01" * 40)
+    message = error4(dropped(gateway, lambda: from4(gateway, packet), "too-big"), 3, 4)
+    assert message[ICMP].nexthopmtu == 1260
+
+
 def test_s12_fragmented_icmp_is_not_translated(ivi: Gateway) -> None:
     first = to_six(flags="MF") / ICMP() / filling(64, 1)
     error4(dropped(ivi, lambda: from4(ivi, first), "fragment"), 3, 13)
