@@ -25,12 +25,10 @@ static const char *fail(const char *what, const char *more)
 
 /* --- start: what stands for IPv6 hosts ---------------------------------------------------- */
 
-static const char *add_net(struct ivi *v, ip4 net, uint8_t len)
+static void add_net(struct ivi *v, ip4 net, uint8_t len)
 {
 	struct ivi_net *n = &v->net[v->n_nets++];
-	_Static_assert(IVI_NETS >= CONFIG_IVI_NETS + CONFIG_IVI_SHARES, "room for all");
 	*n = (struct ivi_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
-	return NULL;
 }
 
 static const char *set_form(struct ivi *v, const struct config_ivi *c)
