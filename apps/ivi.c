@@ -381,9 +381,12 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 	uint8_t port = p->port;
 	if (six && ip6_parse(p) == DROP_NONE) {
 		const struct gw_route6 *back = ip6_route_for(gw, &ip6_header(p)->from);
-		if (back && back->port == PORT_APP)
+		bool translated = back && back->port == PORT_APP;
+		if (translated)
 			p->port = PORT_APP;
-		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+		/* In IPv4 not about later fragments (RFC 1812 section 4.3.2.7). */
+		if (!(translated && p->flags & PKT_LATER))
+			gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {
 		if (port == PORT_LAN && p->out == PORT_WAN) {
 			p->port = PORT_WAN;

@@ -12,7 +12,7 @@ import pytest
 from gateway import BROADCAST, LAN, PORT_MAC, WAN, Gateway, only
 from ivi import (
     FAR, FOUR, FOUR_MAC, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, from4, from6,
-    six_of, start_ivi, timings, to_four, to_six, translated,
+    new_drops, six_of, start_ivi, timings, to_four, to_six, translated,
 )
 from net6 import advertise, of_kind, solicited_node
 from pieces import cut
@@ -490,16 +490,20 @@ def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int)
     assert body(back4)[48:] == bytes(four)[20:] and body(back6)[88:] == bytes(six)[40:]
 
 
-@pytest.mark.parametrize("what", ["error", "fragment", "many"])
-def test_about_what_nobody_is_told(ivi: Gateway, what: str) -> None:
+@pytest.mark.parametrize(("what", "packets", "errors"), [("error", 1, 0), ("fragment", 1, 0), ("many", 12, 4),
+                                                         ("split", 1, 1)])
+def test_about_what_nobody_is_told(ivi: Gateway, what: str, packets: int, errors: int) -> None:
     """Not about errors, not about later fragments; of many about those that waited for the neighbour."""
     packet = {"error": to_six(dst="192.0.2.99") / ICMP(type=3, code=1) / IP(src="192.0.2.99", dst=FOUR) / UDP(),
-              "fragment": to_six(dst="192.0.2.99", frag=5) / Raw(filling(64, 1)),
-              "many": to_six(dst="192.0.2.99") / UDP()}[what]
-    for _ in range(12 if what == "many" else 1):
+              "fragment": to_six(dst="192.0.2.99", frag=5, proto=17) / Raw(filling(64, 1)),
+              "many": to_six(dst="192.0.2.99") / UDP(),
+              "split": to_six(dst="192.0.2.99") / UDP() / filling(1400, 1)}[what]
+    before = ivi.drops()
+    for _ in range(packets):
         from4(ivi, packet)
     told = [one for one in ivi.wait(5) if one.port == WAN]
-    assert len(told) == (4 if what == "many" else 0)
+    assert len(told) == errors
+    assert set(new_drops(ivi, before)) <= {"no-neighbour", "neighbour-queue"} and new_drops(ivi, before)["no-neighbour"]
 
 
 def test_a_mapped_host_that_does_not_answer(start: Start) -> None:
