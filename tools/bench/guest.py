@@ -27,6 +27,11 @@ SERVER = "203.0.113.10"
 # 6to4: the prefix is made from WAN_ADDRESS, so ours needs none of these in its configuration.
 LAN6_ADDRESS = "2002:cb00:7102:1::1/64"
 TUNNEL6_ADDRESS = "2002:cb00:7102::1/16"
+# Translation: hosts of the LAN are IPv6 hosts that stand for those IPv4 addresses, by RFC 6052,
+# and so is the gateway's own.
+XLAT_PREFIX = "2001:db8:64::/96"
+XLAT_HOSTS = "192.168.1.0/24"
+XLAT_ADDRESS = "2001:db8:64::192.168.1.1/120"
 # Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
 SESSIONS = 200_000
 
@@ -51,22 +56,26 @@ class Row:
     title: str
     linux: bool
     what: str  # our application or the Linux guest's mode
-    path: str  # what the generator expects: nat, route, wire or 6to4
+    path: str  # what the generator expects: nat, route, wire, 6to4 or xlat
     extra: str = ""  # more words for our command line
+    hops: int = 1  # what a packet loses of its time to live
 
 
 ROWS = {
     row.name: row
     for row in (
-        Row("wire", "floor (wire)", False, "wire", "wire"),
+        Row("wire", "floor (wire)", False, "wire", "wire", hops=0),
         Row("nat", "Baregate nat", False, "nat", "nat"),
         Row("linux-nat", "Linux nat (masquerade)", True, "nat", "nat"),
         Row("linux-flowtable", "Linux nat + flowtable", True, "flowtable", "nat"),
         Row("linux-route", "Linux plain forwarding", True, "route", "route"),
-        Row("linux-bridge", "Linux bridge", True, "bridge", "wire"),
+        Row("linux-bridge", "Linux bridge", True, "bridge", "wire", hops=0),
         Row("6to4", "Baregate 6to4, its NAT on", False, "6to4", "6to4", "6to4.nat=on"),
         Row("6to4-nonat", "Baregate 6to4, its NAT off", False, "6to4", "6to4", "6to4.nat=off"),
         Row("linux-sit", "Linux sit + masquerade", True, "sit", "6to4"),
+        Row("ivi", "Baregate ivi", False, "ivi", "xlat"),
+        # The kernel forwards a packet to tayga and again what tayga, a router too, gives back.
+        Row("linux-tayga", "Linux with tayga", True, "translator", "xlat", hops=3),
     )
 }
 
@@ -158,9 +167,13 @@ class Guest:
         setup, row = self.setup, self.row
         if not row.linux:
             line = f"app={row.what}"
+            if row.what == "ivi":
+                line += f" lan.address={XLAT_ADDRESS} ivi.prefix={XLAT_PREFIX} ivi.format=rfc6052"
+                line += f" ivi.ipv4={XLAT_HOSTS}"
+            elif row.what != "wire":
+                line += f" lan.address={LAN_ADDRESS}"
             if row.what != "wire":
-                line += f" lan.address={LAN_ADDRESS} wan.address={WAN_ADDRESS}"
-                line += f" gateway={WAN_GATEWAY}"
+                line += f" wan.address={WAN_ADDRESS} gateway={WAN_GATEWAY}"
             if row.what in ("nat", "6to4"):
                 line += f" nat.sessions={SESSIONS}"
             return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]
@@ -173,8 +186,10 @@ class Guest:
             lan=LAN_ADDRESS,
             wan=WAN_ADDRESS,
             gateway=WAN_GATEWAY,
-            lan6=LAN6_ADDRESS,
+            lan6=XLAT_ADDRESS if row.path == "xlat" else LAN6_ADDRESS,
             tunnel6=TUNNEL6_ADDRESS,
+            prefix6=XLAT_PREFIX,
+            hosts4=XLAT_HOSTS,
             offloads="on" if setup.offloads else "off",
             sessions=str(SESSIONS),
         )

@@ -24,7 +24,7 @@ class LoadGen:
 
     def __init__(self, program: Path, target: guest.Guest, split: bool = False) -> None:
         setup, row = target.setup, target.row
-        command = [str(program), "--mode", row.path]
+        command = [str(program), "--mode", row.path, "--hops", str(row.hops)]
         for side in ("lan", "wan"):
             ends = f"{target.socket(side, 'gen')},{target.socket(side, 'qemu')}"
             command += [f"--{side}", ends]

@@ -89,6 +89,8 @@ FULL: dict[str, float] = {"window": 192}
 # and a source port each of their own, so that each needs a mapping and a session.
 MANY: dict[str, float] = {"flows": guest.SESSIONS // 2, "servers": 8}
 NEW_FIRST, NEW_FLOWS = 16000, 8000
+# As many pairs of hosts as there are flows: 16 clients, each with all servers.
+PAIRS: dict[str, float] = {"flows": 2048, "servers": 128}
 
 
 def count_full_phases() -> list[Phase]:
@@ -181,21 +183,68 @@ def count_tunnel_phases() -> list[Phase]:
     ]
 
 
+def count_xlat_full_phases() -> list[Phase]:
+    """Guest instructions for a translated packet in each direction; plain forwarding has the same ways."""
+    return [
+        Phase("to4", FULL, _insn("to4", "IPv6 to IPv4, full load")),
+        Phase("to6", FULL | {"back": 1}, _insn("to6", "IPv4 to IPv6, full load")),
+        Phase("xlat2", FULL | {"answers": 1}, _insn("xlat2", "answered, full load")),
+        Phase(
+            "pairs",
+            FULL | PAIRS | {"answers": 1, "random": 1},
+            _insn("pairs", "answered, full load, 2,048 pairs of hosts in random order"),
+            fill=True,
+        ),
+    ]
+
+
+def count_xlat_rate_phases() -> list[Phase]:
+    """The same where packets come one by one."""
+    return [
+        Phase("to4-rate", {"rate": 5000}, _insn("to4rate", "IPv6 to IPv4, 5,000/s")),
+        Phase("to6-rate", {"rate": 5000, "back": 1}, _insn("to6rate", "IPv4 to IPv6, 5,000/s")),
+    ]
+
+
+def time_xlat_phases() -> list[Phase]:
+    """Time of the vCPU thread at full load, by direction."""
+
+    def both(key: str, title: str) -> tuple[Measure, ...]:
+        return (_vcpu(key, f"{title}, full load"), Measure(f"pps_{key}", title, "packets/s", _rate))
+
+    return [
+        Phase("to4", FULL, both("to4", "IPv6 to IPv4")),
+        Phase("to6", FULL | {"back": 1}, both("to6", "IPv4 to IPv6")),
+    ]
+
+
+def _vhost_phase(key: str, title: str, fill: bool = False, **settings: float) -> Phase:
+    """Packets per second where nothing is emulated between generator and guest."""
+    measures = (
+        Measure(f"vhost_{key}", title, "packets/s", _rate),
+        Measure(f"vhostcpu_{key}", title, "packets/s of vCPU time", _vcpu_rate),
+    )
+    return Phase(key, {"window": 256, **settings}, measures, fill=fill)
+
+
 def vhost_tunnel_phases() -> list[Phase]:
     """Tunnel packets per second over vhost-user."""
-
-    def rate(key: str, title: str) -> tuple[Measure, ...]:
-        return (
-            Measure(f"vhost_{key}", title, "packets/s", _rate),
-            Measure(f"vhostcpu_{key}", title, "packets/s of vCPU time", _vcpu_rate),
-        )
-
-    wide: dict[str, float] = {"window": 256}
     return [
-        Phase("encap", wide, rate("encap", "encapsulate")),
-        Phase("decap", wide | {"back": 1}, rate("decap", "decapsulate")),
-        Phase("tunnel2", wide | {"answers": 1}, rate("tunnel2", "answered")),
-        Phase("duplex", wide | {"both": 1}, rate("duplex", "both ways at once")),
+        _vhost_phase("encap", "encapsulate"),
+        _vhost_phase("decap", "decapsulate", back=1),
+        _vhost_phase("tunnel2", "answered", answers=1),
+        _vhost_phase("duplex", "both ways at once", both=1),
+    ]
+
+
+def vhost_xlat_phases() -> list[Phase]:
+    """Translated packets per second over vhost-user."""
+    return [
+        _vhost_phase("to4", "IPv6 to IPv4"),
+        _vhost_phase("to6", "IPv4 to IPv6", back=1),
+        _vhost_phase("xlat2", "answered", answers=1),
+        _vhost_phase("xlatduplex", "both ways at once", both=1),
+        _vhost_phase("pairs", "answered, 2,048 pairs of hosts in random order", True, answers=1, random=1, **PAIRS),
     ]
 
 

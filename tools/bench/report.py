@@ -21,9 +21,16 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("insn_load", "insn_rate", "insn_load2", "insn_rate2", "insn_many2", "insn_new"),
     ),
     ("Guest instructions for a tunnel packet", ("insn_encap", "insn_decap", "insn_tunnel2")),
-    ("Time of the vCPU thread, user + system", ("vcpu_load", "vcpu_rate", "vcpu_load2", "vcpu_rate2")),
+    (
+        "Guest instructions for a translated packet (Linux plain: a forwarded one)",
+        ("insn_to4", "insn_to6", "insn_xlat2", "insn_pairs", "insn_to4rate", "insn_to6rate"),
+    ),
+    (
+        "Time of the vCPU thread, user + system",
+        ("vcpu_load", "vcpu_to4", "vcpu_to6", "vcpu_rate", "vcpu_load2", "vcpu_rate2"),
+    ),
     ("Round trip at 1,000 packets/s", ("rtt_median", "rtt_p99", "rtt_vcpu", "idle_vcpu")),
-    ("Packets per second over sockets", ("pps_load", "pps_load2")),
+    ("Packets per second over sockets", ("pps_load", "pps_load2", "pps_to4", "pps_to6")),
     (
         "Packets per second over vhost-user",
         (
@@ -41,6 +48,10 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("vhost_encap", "vhost_decap", "vhost_tunnel2", "vhost_duplex"),
     ),
     (
+        "Translated packets per second over vhost-user (Linux plain: forwarded ones)",
+        ("vhost_to4", "vhost_to6", "vhost_xlat2", "vhost_xlatduplex", "vhost_pairs"),
+    ),
+    (
         "Packets per second of vCPU time over vhost-user (where others use the core too)",
         (
             "vhostcpu_one",
@@ -53,6 +64,11 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "vhostcpu_decap",
             "vhostcpu_tunnel2",
             "vhostcpu_duplex",
+            "vhostcpu_to4",
+            "vhostcpu_to6",
+            "vhostcpu_xlat2",
+            "vhostcpu_xlatduplex",
+            "vhostcpu_pairs",
         ),
     ),
     ("Bulk TCP (iperf3, one connection)", ("bulk_up", "bulk_down")),

@@ -12,6 +12,7 @@ from pathlib import Path
 Median = Callable[[str, str, str], float | None]
 
 MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
+TAYGA, ROUTE = "linux-tayga", "linux-route"
 E1000, VIRTIO = "e1000", "virtio-net-pci"
 VHOST = f"{VIRTIO}, vhost-user"
 
@@ -174,6 +175,15 @@ class Summary:
         ):
             self._times(f"6to4, packets/s over vhost-user, {what}", VHOST, f"vhost_{key}", SIT, 12, row="6to4")
 
+    def _translation(self) -> None:
+        for key, way in (("to4", "IPv6 to IPv4"), ("to6", "IPv4 to IPv6")):
+            what = f"ivi, {way}, instructions/packet, e1000, full load"
+            self.lines.append(_least(what, self.median(E1000, "ivi", f"insn_{key}"), 400))
+        for key, way in (("to4", "IPv6 to IPv4"), ("to6", "IPv4 to IPv6"), ("xlat2", "answered")):
+            for peer, factor in ((ROUTE, 8), (TAYGA, 30)):
+                what = f"ivi, packets/s over vhost-user, {way}"
+                self._times(what, VHOST, f"vhost_{key}", peer, factor, row="ivi")
+
     def _nat_cost(self, what: str, on: float | None, off: float | None) -> None:
         target = "at most 3 % more"
         if on is None or off is None:
@@ -184,7 +194,7 @@ class Summary:
         self.lines.append(Line(what, target, *cells, _verdict(more <= 3)))
 
     def _start(self, image: Path) -> None:
-        for row in ("wire", "nat", "6to4"):
+        for row in ("wire", "nat", "6to4", "ivi"):
             ready = self.median(E1000, row, "ready")
             good = None if ready is None else ready < 50
             self.lines.append(Line(f"entry to ready, {row}, e1000", "< 50 ms", _text(ready), "–", "–", _verdict(good)))
@@ -201,12 +211,14 @@ class Summary:
         self._new_flows()
         self._bulk()
         self._tunnel()
+        self._translation()
         self._start(image)
         return self.lines
 
 
 def _short(peer: str) -> str:
-    return {MASQUERADE: "masquerade", FLOWTABLE: "flowtable", SIT: "sit"}[peer]
+    names = {MASQUERADE: "masquerade", FLOWTABLE: "flowtable", SIT: "sit", TAYGA: "tayga", ROUTE: "plain forwarding"}
+    return names[peer]
 
 
 def table(median: Median, image: Path) -> str:

@@ -45,7 +45,8 @@ while [ ! -e "/sys/class/net/eth$((${ports:-2} - 1))" ] && [ $tries -lt 100 ]; d
 done
 """
 
-# ---- the roles of the bench: their parameters are lan, wan, gateway, offloads, sessions, show ----
+# ---- the roles of the bench: their parameters are lan, wan, gateway, offloads, sessions, show, of
+# those with IPv6 also lan6, of the tunnel tunnel6, of the translator prefix6 and hosts4 ----
 
 _NO_IPV6 = r"""
 for port in eth0 eth1; do
@@ -84,6 +85,21 @@ ip -6 addr add "$lan6" dev eth0
 ip tunnel add tun6to4 mode sit local "${wan%/*}" ttl 64
 ip link set tun6to4 up
 ip -6 addr add "$tunnel6" dev tun6to4
+"""
+
+_TRANSLATOR = r"""
+for key in ipv4/ip_forward ipv6/conf/all/forwarding; do echo 1 >/proc/sys/net/$key; done
+echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+ip addr add "$wan" dev eth1
+ip -6 addr add "$lan6" dev eth0
+for port in eth0 eth1; do ip link set $port up; done
+ip route add default via "$gateway"
+printf 'ipv4-addr %s\nprefix %s\ntun-device nat64\n' "${hosts4%.*}.254" "$prefix6" >/etc/tayga.conf
+tayga -c /etc/tayga.conf --mktun
+ip link set nat64 up
+ip route add "$hosts4" dev nat64
+ip -6 route add "$prefix6" dev nat64
+tayga -c /etc/tayga.conf
 """
 
 _MEASURED = r"""
@@ -168,8 +184,10 @@ _TOOLS = ("usr/sbin/nft", "sbin/ethtool", "usr/sbin/ethtool")
 _PACKAGES = ("nftables", "ethtool", "busybox-static")
 
 
-def _measured(script: str, modules: tuple[str, ...] = (), rules: str = "") -> Role:
-    return Role(script + (_RULES if rules else "") + _MEASURED, modules, _TOOLS, rules, _PACKAGES)
+def _measured(script: str, modules: tuple[str, ...] = (), rules: str = "", more: tuple[str, ...] = ()) -> Role:
+    """`more` are packages, each with a program of its name in usr/sbin."""
+    programs = (*_TOOLS, *(f"usr/sbin/{name}" for name in more))
+    return Role(script + (_RULES if rules else "") + _MEASURED, modules, programs, rules, (*more, *_PACKAGES))
 
 
 ROLES = {
@@ -182,6 +200,7 @@ ROLES = {
     "route": _measured(_NO_IPV6 + _ROUTER),
     "bridge": _measured(_NO_IPV6 + _BRIDGE, ("bridge",)),
     "sit": _measured(_ROUTER + _TUNNEL, (*_NFT, "sit"), _MASQUERADE),
+    "translator": _measured(_TRANSLATOR, ("tun",), more=("tayga",)),
     "peer": Role(_OBEY, ("sit",)),
     "gateway": Role(
         _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")

@@ -2,8 +2,8 @@
 /*
  * Command line and command loop of the load generator.
  *
- *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split] --mode
- * nat|route|wire|6to4
+ *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split]
+ *         --mode nat|route|wire|6to4|xlat --hops N
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
@@ -54,6 +54,8 @@ static enum mode mode_of(const char *text)
 		return MODE_NAT;
 	if (strcmp(text, "6to4") == 0)
 		return MODE_6TO4;
+	if (strcmp(text, "xlat") == 0)
+		return MODE_XLAT;
 	return strcmp(text, "route") == 0 ? MODE_ROUTE : MODE_WIRE;
 }
 
@@ -94,8 +96,9 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 static bool sensible(const struct phase *p)
 {
 	const struct traffic *t = &p->traffic;
-	/* A tunnel packet is two headers longer than its IPv4 twin. */
-	unsigned room = plan.mode == MODE_6TO4 ? FRAME_MAX - 40 : FRAME_MAX;
+	/* Longer than its IPv4 twin is a packet in a tunnel by two headers, in IPv6 by half one. */
+	unsigned more = plan.mode == MODE_6TO4 ? 40 : plan.mode == MODE_XLAT ? 20 : 0;
+	unsigned room = FRAME_MAX - more;
 
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
 	       t->size <= room && p->window > 0 && p->window <= QUEUE / 2 &&
@@ -168,6 +171,7 @@ static void parse_options(int argc, char **argv)
 	        {"split", no_argument, NULL, 'x'},
 	        {"mode", required_argument, NULL, 'm'},
 	        {"hosts", required_argument, NULL, 'h'},
+	        {"hops", required_argument, NULL, 'o'},
 	        {"gateway-lan", required_argument, NULL, 'L'},
 	        {"gateway-wan", required_argument, NULL, 'W'},
 	        {"client", required_argument, NULL, 'c'},
@@ -198,6 +202,9 @@ static void parse_options(int argc, char **argv)
 			break;
 		case 'h':
 			plan.hosts = (unsigned)strtoul(optarg, NULL, 10);
+			break;
+		case 'o':
+			plan.hops = (unsigned)strtoul(optarg, NULL, 10);
 			break;
 		case 'L':
 			plan.gateway[LAN] = address(optarg);

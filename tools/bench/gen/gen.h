@@ -5,7 +5,7 @@
  *   gen.c       command line, command loop
  *   engine.c    one measured phase: pacing, windows, what comes back, the result
  *   hosts.c     the hosts and flows: ARP, building and verifying frames
- *   tunnel.c    the same for IPv6 through a 6to4 gateway
+ *   six.c       the same for IPv6, through a 6to4 gateway or a translator
  *   meter.c     the guest's instruction counter, vCPU time, latency samples
  *   dgram.c     a port over QEMU's -netdev dgram: one frame at a time, held back by the guest
  *   stream.c    a port over QEMU's -netdev stream: bursts that fill the guest's ring
@@ -52,7 +52,7 @@ struct port *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
-enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4 };
+enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4, MODE_XLAT };
 
 struct mac {
 	uint8_t b[6];
@@ -62,6 +62,7 @@ struct mac {
 struct plan {
 	enum mode mode;
 	unsigned hosts;          /* clients on the LAN */
+	unsigned hops;           /* what a packet loses of its time to live */
 	uint32_t gateway[SIDES]; /* the gateway's own addresses */
 	uint32_t first[SIDES];   /* first client, first server */
 	uint32_t external;       /* what servers see as the source */

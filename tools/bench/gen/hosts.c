@@ -48,6 +48,12 @@ void hosts_forget(void)
 	complaint = "";
 }
 
+/* Do the hosts of a side speak IPv6? */
+static bool is_six(int side)
+{
+	return plan.mode == MODE_6TO4 || (plan.mode == MODE_XLAT && side == LAN);
+}
+
 static struct ends ends_of(const struct traffic *t, unsigned number)
 {
 	unsigned source = number / t->servers;
@@ -97,8 +103,8 @@ void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint
 	struct payload p = {MARK_REQUEST, number, ++flows[number].seq_out, now};
 	struct ends e = ends_of(t, number);
 
-	if (plan.mode == MODE_6TO4) {
-		tunnel_build(f, LAN, &e, &p, t->size);
+	if (is_six(LAN)) {
+		six_build(f, LAN, &e, &p, t->size);
 		return;
 	}
 	struct head h = {
@@ -119,8 +125,8 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 	struct ends e = ends_of(t, number);
 	bool nat = plan.mode == MODE_NAT;
 
-	if (plan.mode == MODE_6TO4) {
-		tunnel_build(f, WAN, &e, &p, t->size);
+	if (is_six(WAN)) {
+		six_build(f, WAN, &e, &p, t->size);
 		return;
 	}
 	struct head h = {
@@ -142,8 +148,8 @@ void hosts_answer(const struct frame *in, struct frame *out)
 	uint8_t *o = out->data;
 	uint16_t mark = MARK_ANSWER;
 
-	if (plan.mode == MODE_6TO4) {
-		tunnel_answer(in, out, mark);
+	if (is_six(WAN)) {
+		six_answer(in, out, mark);
 		return;
 	}
 	out->len = in->len;
@@ -191,7 +197,10 @@ void hosts_request(struct frame *f, int side, uint32_t address)
 {
 	static const struct mac all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, none;
 
-	arp_build(f, all, side, 1, address, none, plan.gateway[side]);
+	if (plan.mode == MODE_XLAT && side == LAN)
+		six_request(f, address);
+	else
+		arp_build(f, all, side, 1, address, none, plan.gateway[side]);
 }
 
 static bool arp_is(const struct frame *f, unsigned op)
@@ -202,9 +211,15 @@ static bool arp_is(const struct frame *f, unsigned op)
 
 bool hosts_learn(int side, const struct frame *f)
 {
-	if (!arp_is(f, 2) || get32(f->data + ETH + 14) != plan.gateway[side])
+	const uint8_t *found = NULL;
+
+	if (plan.mode == MODE_XLAT && side == LAN)
+		found = six_learn(f);
+	else if (arp_is(f, 2) && get32(f->data + ETH + 14) == plan.gateway[side])
+		found = f->data + ETH + 8;
+	if (found == NULL)
 		return false;
-	memcpy(plan.gateway_mac[side].b, f->data + ETH + 8, 6);
+	memcpy(plan.gateway_mac[side].b, found, 6);
 	plan.known[side] = true;
 	return true;
 }
@@ -283,8 +298,10 @@ static const char *wrong(int side, const struct frame *f, const struct traffic *
 		return "IPv4 checksum";
 	if (fold(udp_sum(ip, get16(ip + IP + 4))) != 0xffff)
 		return "UDP checksum";
-	if (ip[8] != (plan.mode == MODE_WIRE ? TTL : TTL - 1))
+	if (ip[8] != TTL - plan.hops)
 		return "TTL";
+	if ((get16(ip + 6) & 0x3fff) != 0)
+		return "a fragment";
 	return memcmp(f->data, own.b, 6) != 0 ? "destination MAC" : NULL;
 }
 
@@ -298,10 +315,10 @@ static struct arrival check_plain(int side, const struct frame *f, const struct 
 	return side == WAN ? check_request(f, e, flow) : check_answer(f, e);
 }
 
-static struct arrival check_tunnel(int side, const struct frame *f, const struct traffic *t,
-                                   const struct ends *e)
+static struct arrival check_six(int side, const struct frame *f, const struct traffic *t,
+                                const struct ends *e)
 {
-	const char *why = tunnel_wrong(side, f, e, t->size);
+	const char *why = six_wrong(side, f, e, t->size);
 
 	if (why != NULL)
 		return bad(why);
@@ -321,8 +338,8 @@ static struct arrival check(int side, const struct frame *f, const struct traffi
 	if (p.mark != (side == WAN ? MARK_REQUEST : MARK_ANSWER))
 		return bad("mark");
 	e = ends_of(t, p.flow);
-	if (plan.mode == MODE_6TO4)
-		a = check_tunnel(side, f, t, &e);
+	if (is_six(side))
+		a = check_six(side, f, t, &e);
 	else
 		a = check_plain(side, f, t, &e, &flows[p.flow]);
 	a.flow = p.flow;
@@ -340,9 +357,9 @@ struct arrival hosts_accept(int side, const struct frame *f, const struct traffi
 {
 	const uint8_t *data;
 
-	if (arp_reply(side, f, reply) || tunnel_neighbour(side, f, reply))
+	if (arp_reply(side, f, reply) || six_neighbour(side, f, reply))
 		return (struct arrival){.verdict = V_ARP};
-	data = plan.mode == MODE_6TO4 ? tunnel_payload(side, f) : payload_of(f);
+	data = is_six(side) ? six_payload(side, f) : payload_of(f);
 	if (t == NULL || data == NULL)
 		return (struct arrival){.verdict = V_OTHER};
 	return check(side, f, t, data);

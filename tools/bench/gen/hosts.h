@@ -3,7 +3,7 @@
  * What the files about the hosts share: the payload every packet carries, and bytes on the wire.
  *
  *   hosts.c     who talks to whom; plain IPv4 and ARP
- *   tunnel.c    the same talk in IPv6, through a 6to4 gateway; neighbour discovery
+ *   six.c       the same talk in IPv6, through a 6to4 gateway or a translator; neighbour discovery
  */
 #ifndef HOSTS_H
 #define HOSTS_H
@@ -36,19 +36,22 @@ struct ends {
 	unsigned port;
 };
 
-/* ---- tunnel.c ---- */
+/* ---- six.c ---- */
 
 /* A packet as it is when a host of the side sends it; the frame's size is that of its IPv4 twin. */
-void tunnel_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
-                  unsigned size);
-/* The server's answer to a frame that arrived outside; the mark is the caller's. */
-void tunnel_answer(const struct frame *in, struct frame *out, uint16_t mark);
+void six_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
+               unsigned size);
+/* The server's answer to a frame that came out of a tunnel; the mark is the caller's. */
+void six_answer(const struct frame *in, struct frame *out, uint16_t mark);
 /* Where the payload of a frame that arrived on the side begins; NULL if it is none of ours. */
-const uint8_t *tunnel_payload(int side, const struct frame *f);
+const uint8_t *six_payload(int side, const struct frame *f);
 /* What is wrong with a frame of ours that arrived on the side; NULL if nothing. */
-const char *tunnel_wrong(int side, const struct frame *f, const struct ends *e, unsigned size);
+const char *six_wrong(int side, const struct frame *f, const struct ends *e, unsigned size);
 /* Answers a neighbour solicitation for one of the clients. */
-bool tunnel_neighbour(int side, const struct frame *f, struct frame *reply);
+bool six_neighbour(int side, const struct frame *f, struct frame *reply);
+/* A client asks for the gateway's MAC; where it stands in an answer, NULL if that is none. */
+void six_request(struct frame *f, uint32_t address);
+const uint8_t *six_learn(const struct frame *f);
 
 /* ---- bytes ---- */
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hosts around a 6to4 gateway (RFC 3056): IPv6 clients on its LAN, and servers that are 6to4
- * sites of their own, one for each IPv4 address, and so hold a tunnel's other end.
+ * The hosts that speak IPv6. Around a 6to4 gateway (RFC 3056) they are clients on its LAN, and
+ * servers that are 6to4 sites of their own, one for each IPv4 address, and so hold a tunnel's
+ * other end. Around a translator (RFC 7915) they are the clients, and servers have IPv6 addresses
+ * only as these see them (RFC 6052 section 2.2, 96 bits). C and S are IPv4 numbers:
  *
- *     client C (an IPv4 number)   2002:GATEWAY:1::C
- *     server S                    2002:S:1::1, in a tunnel to and from S
+ *                6to4                                    translator
+ *     client     2002:GATEWAY:1::C                       PREFIX::C; C for the servers
+ *     server     2002:S:1::1, in a tunnel to and from S  PREFIX::S for the clients
  *
- * A packet carries what its IPv4 twin would, so inside it is 20 bytes longer, outside 40.
+ * A packet carries what its IPv4 twin would, so it is 20 bytes longer, in a tunnel 40.
  */
 #include <string.h>
 
@@ -17,7 +20,7 @@ enum {
 	SHORT = IP6 - IP,          /* what a frame is longer than its twin on the LAN */
 	LONG = IP6,                /* and in the tunnel */
 	NS_LEN = 24,               /* of an ICMPv6 neighbour solicitation, without options */
-	NA_LEN = 32,               /* of an advertisement with the link-layer address */
+	NA_LEN = 32,               /* of either message with the link-layer address */
 	NEIGHBOUR_SOLICIT = 135,   /* RFC 4861 section 4.3 */
 	NEIGHBOUR_ADVERT = 136,    /* section 4.4 */
 	SOLICITED_OVERRIDE = 0x60, /* its flags */
@@ -32,10 +35,32 @@ static void site(uint8_t *at, uint32_t address, uint32_t host)
 	put32(at + 12, host);
 }
 
+static void embed(uint8_t *at, uint32_t address)
+{
+	memset(at, 0, 16);
+	put32(at, 0x20010db8); /* 2001:db8:64::/96 */
+	put16(at + 4, 0x0064);
+	put32(at + 12, address);
+}
+
+/* A host of the LAN, or the gateway there. */
+static void inside(uint8_t *at, uint32_t address)
+{
+	if (plan.mode == MODE_6TO4)
+		site(at, plan.gateway[WAN], address);
+	else
+		embed(at, address);
+}
+
 static void addresses(uint8_t *ip6, int side, const struct ends *e)
 {
-	site(ip6 + (side == LAN ? 8 : 24), plan.gateway[WAN], e->client);
-	site(ip6 + (side == LAN ? 24 : 8), e->server, 1);
+	uint8_t *server = ip6 + (side == LAN ? 24 : 8);
+
+	inside(ip6 + (side == LAN ? 8 : 24), e->client);
+	if (plan.mode == MODE_6TO4)
+		site(server, e->server, 1);
+	else
+		embed(server, e->server);
 }
 
 /* Like the IPv4 one: of the data only the payload is not 0. */
@@ -64,8 +89,8 @@ static void finish_outer(uint8_t *ip)
 	put16(ip + 10, ~fold(add_words(0, ip, IP)) & 0xffff);
 }
 
-void tunnel_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
-                  unsigned size)
+void six_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
+               unsigned size)
 {
 	uint8_t *d = f->data, *ip = d + ETH, *ip6 = side == LAN ? ip : ip + IP, *udp = ip6 + IP6;
 	struct mac own = mac_of(side, side == LAN ? e->client : e->server);
@@ -95,7 +120,7 @@ void tunnel_build(struct frame *f, int side, const struct ends *e, const struct 
 	finish_udp(ip6);
 }
 
-void tunnel_answer(const struct frame *in, struct frame *out, uint16_t mark)
+void six_answer(const struct frame *in, struct frame *out, uint16_t mark)
 {
 	const uint8_t *d = in->data, *from = d + ETH + IP;
 	uint8_t *o = out->data, *ip = o + ETH, *ip6 = ip + IP;
@@ -117,7 +142,7 @@ void tunnel_answer(const struct frame *in, struct frame *out, uint16_t mark)
 	finish_udp(ip6);
 }
 
-const uint8_t *tunnel_payload(int side, const struct frame *f)
+const uint8_t *six_payload(int side, const struct frame *f)
 {
 	const uint8_t *ip = f->data + ETH, *ip6 = side == LAN ? ip : ip + IP;
 	unsigned least = (unsigned)(ip6 - f->data) + UDP6 + (unsigned)sizeof(struct payload);
@@ -140,7 +165,7 @@ static const char *wrong_outer(const uint8_t *ip, const struct ends *e, unsigned
 	return NULL;
 }
 
-const char *tunnel_wrong(int side, const struct frame *f, const struct ends *e, unsigned size)
+const char *six_wrong(int side, const struct frame *f, const struct ends *e, unsigned size)
 {
 	const uint8_t *ip = f->data + ETH, *ip6 = side == LAN ? ip : ip + IP, *udp = ip6 + IP6;
 	const char *why = side == WAN ? wrong_outer(ip, e, size) : NULL;
@@ -150,18 +175,20 @@ const char *tunnel_wrong(int side, const struct frame *f, const struct ends *e, 
 	if (why != NULL)
 		return why;
 	if (f->len != size + (side == LAN ? SHORT : LONG) || get16(ip6 + 4) != size - ETH - IP)
-		return "tunnel: inner length";
+		return "IPv6: length";
+	if (get32(ip6) != 0x60000000)
+		return "IPv6: traffic class or flow label";
 	addresses(expected, side == LAN ? WAN : LAN, e); /* it comes from the other side */
 	if (memcmp(ip6 + 8, expected + 8, 32) != 0)
-		return "tunnel: inner addresses";
-	if (ip6[7] != TTL - 1)
-		return "tunnel: hop limit";
+		return "IPv6: addresses";
+	if (ip6[7] != TTL - plan.hops)
+		return "IPv6: hop limit";
 	if (get16(udp + (side == LAN ? 2 : 0)) != e->port ||
 	    get16(udp + (side == LAN ? 0 : 2)) != SERVER_PORT)
-		return "tunnel: ports";
+		return "IPv6: ports";
 	if (fold(udp6_sum(ip6, get16(udp + 4))) != 0xffff)
-		return "tunnel: UDP checksum";
-	return memcmp(f->data, own.b, 6) != 0 ? "tunnel: destination MAC" : NULL;
+		return "IPv6: UDP checksum";
+	return memcmp(f->data, own.b, 6) != 0 ? "IPv6: destination MAC" : NULL;
 }
 
 static bool is_client(const uint8_t *address)
@@ -169,38 +196,82 @@ static bool is_client(const uint8_t *address)
 	uint32_t host = get32(address + 12);
 	uint8_t expected[16];
 
-	site(expected, plan.gateway[WAN], host);
+	inside(expected, host);
 	return memcmp(address, expected, 16) == 0 && host - plan.first[LAN] < plan.hosts;
 }
 
-bool tunnel_neighbour(int side, const struct frame *f, struct frame *reply)
-{
-	const uint8_t *ip6 = f->data + ETH, *target = ip6 + IP6 + 8;
-	uint8_t *d = reply->data, *out = d + ETH, *icmp = out + IP6;
-	struct mac own;
+/* ---- neighbour discovery ---- */
 
-	if (side != LAN || f->len < ETH + IP6 + NS_LEN || get16(f->data + 12) != 0x86dd ||
-	    ip6[6] != 58 || ip6[7] != 255 || ip6[IP6] != NEIGHBOUR_SOLICIT || !is_client(target) ||
-	    get16(ip6 + 8) == 0) /* from nobody: someone else tries the address */
-		return false;
-	own = mac_of(LAN, get32(target + 12));
-	reply->len = ETH + IP6 + NA_LEN;
-	memset(d, 0, reply->len);
-	memcpy(d, f->data + 6, 6);
+static bool is_neighbour(const struct frame *f, unsigned type, unsigned len)
+{
+	const uint8_t *ip6 = f->data + ETH;
+
+	return f->len >= ETH + IP6 + len && get16(f->data + 12) == 0x86dd && ip6[6] == 58 &&
+	       ip6[7] == 255 && ip6[IP6] == type;
+}
+
+/* Solicitation or advertisement of an address, with the sender's own MAC as an option. The frame's
+ * Ethernet destination and the packet's addresses stand already. */
+static void finish_neighbour(struct frame *f, unsigned type, uint8_t flags, const uint8_t *target,
+                             struct mac own)
+{
+	uint8_t *d = f->data, *out = d + ETH, *icmp = out + IP6;
+
+	f->len = ETH + IP6 + NA_LEN;
 	memcpy(d + 6, own.b, 6);
 	put16(d + 12, 0x86dd);
 	put32(out, 0x60000000);
 	put16(out + 4, NA_LEN);
 	put16(out + 6, 58 << 8 | 255);
-	memcpy(out + 8, target, 16);
-	memcpy(out + 24, ip6 + 8, 16);
-	icmp[0] = NEIGHBOUR_ADVERT;
-	icmp[4] = SOLICITED_OVERRIDE;
+	memset(icmp, 0, NA_LEN);
+	icmp[0] = (uint8_t)type;
+	icmp[4] = flags;
 	memcpy(icmp + 8, target, 16);
-	icmp[24] = 2; /* target link-layer address, one unit of eight bytes */
+	icmp[24] = type == NEIGHBOUR_SOLICIT ? 1 : 2; /* whose MAC, one unit of eight bytes */
 	icmp[25] = 1;
 	memcpy(icmp + 26, own.b, 6);
 	put16(icmp + 2,
 	      ~fold(add_words(add_words(58 + NA_LEN, out + 8, 32), icmp, NA_LEN)) & 0xffff);
+}
+
+bool six_neighbour(int side, const struct frame *f, struct frame *reply)
+{
+	const uint8_t *ip6 = f->data + ETH, *target = ip6 + IP6 + 8;
+
+	if (side != LAN || !is_neighbour(f, NEIGHBOUR_SOLICIT, NS_LEN) || !is_client(target) ||
+	    get16(ip6 + 8) == 0) /* from nobody: someone else tries the address */
+		return false;
+	memcpy(reply->data, f->data + 6, 6);
+	memcpy(reply->data + ETH + 8, target, 16);
+	memcpy(reply->data + ETH + 24, ip6 + 8, 16);
+	finish_neighbour(reply, NEIGHBOUR_ADVERT, SOLICITED_OVERRIDE, target,
+	                 mac_of(LAN, get32(target + 12)));
 	return true;
+}
+
+/* To the gateway's solicited-node address (RFC 4291 section 2.7.1). */
+void six_request(struct frame *f, uint32_t address)
+{
+	static const uint8_t group[16] = {0xff, 2, [11] = 1, 0xff};
+	uint8_t target[16], *ip6 = f->data + ETH;
+
+	inside(target, plan.gateway[LAN]);
+	inside(ip6 + 8, address);
+	memcpy(ip6 + 24, group, 13);
+	memcpy(ip6 + 37, target + 13, 3);
+	put16(f->data, 0x3333);
+	memcpy(f->data + 2, ip6 + 36, 4);
+	finish_neighbour(f, NEIGHBOUR_SOLICIT, 0, target, mac_of(LAN, address));
+}
+
+const uint8_t *six_learn(const struct frame *f)
+{
+	const uint8_t *icmp = f->data + ETH + IP6;
+	uint8_t expected[16];
+
+	inside(expected, plan.gateway[LAN]);
+	if (!is_neighbour(f, NEIGHBOUR_ADVERT, NA_LEN) || memcmp(icmp + 8, expected, 16) != 0 ||
+	    icmp[24] != 2)
+		return NULL;
+	return icmp + 26;
 }
