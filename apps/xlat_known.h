@@ -95,7 +95,7 @@ static inline bool xlat46_known(struct ivi *v, struct pkt *p)
 	six->from = k->from6;
 	six->to = k->to6;
 	p->data = (uint8_t *)six;
-	p->len = p->total = IP6_MIN + n;
+	p->len = IP6_MIN + n;
 	p->out = k->out;
 	p->hop = k->hop;
 	p->flags |= PKT_ROUTED;
@@ -139,7 +139,7 @@ static inline bool xlat64_known(struct gw *gw, struct ivi *v, struct pkt *p)
 	store32(four + 12, k->from);
 	store32(four + 16, k->to);
 	p->data = four;
-	p->len = p->total = len;
+	p->len = len;
 	p->out = k->out;
 	p->hop = k->hop;
 	p->flags |= PKT_ROUTED;

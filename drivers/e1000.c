@@ -130,7 +130,6 @@ static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt *
 		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
 			struct pkt *p = rx_slot(d)->p;
 			p->len = len;
-			p->total = len;
 			*out++ = p;
 			rx_give(d, ring_alloc(&top));
 		} else if (state & RXD_DD) {

@@ -19,8 +19,8 @@ static inline void ring_settle(struct pool *pool, struct pkt **top)
 	pool->n_free = (uint32_t)(top - pool->stack);
 }
 
-/* A packet for a receive ring from a stack that is not empty. Its len and total
- * are whatever they were: set them when a frame is in it. */
+/* A packet for a receive ring from a stack that is not empty. Its len is whatever it
+ * was: set it when a frame is in it. */
 static inline struct pkt *ring_alloc(struct pkt ***top)
 {
 	struct pkt *p = *--*top;

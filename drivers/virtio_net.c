@@ -177,7 +177,6 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 		}
 		struct pkt *p = q->slot[id], *fresh;
 		p->len = len; /* of no meaning where it stays in its slot */
-		p->total = len;
 		if (UNLIKELY(len - FRAME_MIN > PKT_ROOM - FRAME_MIN)) {
 			nic->count.rx_errors++;
 		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {

@@ -18,7 +18,6 @@ struct pkt {
 	struct pool *pool; /* where it goes back to */
 	uint8_t *data;     /* first byte */
 	uint32_t len;      /* bytes at data */
-	uint32_t total;    /* bytes of the chain; equals len until chains exist */
 	/* What ip4_parse and ip6_parse noted; offsets count from data. */
 	uint16_t l4;     /* offset of the transport header */
 	uint16_t l4_len; /* bytes from there to the end of the IP packet */

@@ -13,7 +13,6 @@ static inline struct pkt *pkt_alloc(struct pool *pool)
 	io_unpoison(p->bytes, sizeof p->bytes);
 	p->data = p->bytes + PKT_HEADROOM;
 	p->len = 0;
-	p->total = 0;
 	p->flags = 0;
 	p->owned = PKT_OWNED;
 	return p;
@@ -48,7 +47,6 @@ static inline uint8_t *pkt_pull(struct pkt *p, uint32_t n)
 		return NULL;
 	p->data += n;
 	p->len -= n;
-	p->total = p->len;
 	return p->data;
 }
 
@@ -58,7 +56,6 @@ static inline uint8_t *pkt_push(struct pkt *p, uint32_t n)
 		return NULL;
 	p->data -= n;
 	p->len += n;
-	p->total = p->len;
 	return p->data;
 }
 
@@ -69,7 +66,6 @@ static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 		return NULL;
 	uint8_t *at = p->data + p->len;
 	p->len += n;
-	p->total = p->len;
 	return at;
 }
 
@@ -82,10 +78,8 @@ static inline uint8_t *pkt_at(const struct pkt *p, uint32_t off, uint32_t n)
 
 static inline void pkt_trim(struct pkt *p, uint32_t n)
 {
-	if (n < p->len) {
+	if (n < p->len)
 		p->len = n;
-		p->total = n;
-	}
 }
 
 #endif

@@ -154,7 +154,7 @@ static enum drop finish(struct reasm_slot *s)
 {
 	struct pkt *p = s->p;
 	p->data = payload(s) - s->hlen;
-	p->len = p->total = s->hlen + s->n_all;
+	p->len = s->hlen + s->n_all;
 	struct ip4_hdr *h = ip4_header(p);
 	if (s->ecn & CE) { /* RFC 3168 section 5.3 */
 		if (s->ecn & NO_ECN)

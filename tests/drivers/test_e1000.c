@@ -258,7 +258,7 @@ static void refuses_impossible_frames(void)
 	/* No room behind a short frame at the very end of its slot. */
 	burst[0] = pkt_alloc(&kit_pool);
 	burst[0]->data = burst[0]->bytes + sizeof burst[0]->bytes - 20;
-	burst[0]->len = burst[0]->total = 20;
+	burst[0]->len = 20;
 	CHECK_EQ(kit_nic[0]->ops->tx(kit_nic[0], burst, 1), 1);
 	CHECK_EQ(kit_nic[0]->count.tx_errors, ARRAY_SIZE(len) + 2);
 	kit_wait_ms(10);

@@ -104,7 +104,6 @@ static inline void rig_receive(uint32_t n)
 	while ((here = rig.nic->ops->rx(rig.nic, burst, NIC_BURST)) > 0)
 		for (uint32_t i = 0; i < here; i++, got++) {
 			CHECK(rig_is_frame(first + got, burst[i]->data, burst[i]->len));
-			CHECK_EQ(burst[i]->total, burst[i]->len);
 			pkt_free(burst[i]);
 		}
 	CHECK_EQ(got, n);
