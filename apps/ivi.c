@@ -293,8 +293,8 @@ static const char *ivi_init(struct gw *gw)
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
-	v->most46 = v->limit46 - IP6_MIN;
-	v->most64 = gw->port[PORT_WAN].mtu - IP4_MIN;
+	v->largest[IVI_46] = v->most[IVI_46] = v->limit46 - IP6_MIN;
+	v->largest[IVI_64] = v->most[IVI_64] = gw->port[PORT_WAN].mtu - IP4_MIN;
 	xlat_pairs_set_up(v->pairs, gw->rng);
 	ivi_set_clock(gw, v);
 	const char *bad = set_form(v, c);
@@ -336,8 +336,6 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 {
 	struct ivi *v = gw->state;
 	uint32_t to = ip4_raw(ip4_to(p));
-	if (LIKELY(xlat46_known(v, p)))
-		return V_SEND6;
 	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
 		return ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE);
 	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
@@ -355,11 +353,6 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(v->n_shares))
 		return ivi_shared(gw, v, p);
 	return xlat46(gw, v, p, NULL, IVI_NO_PORT);
-}
-
-static bool ivi_ip6_known(struct gw *gw, struct pkt *p)
-{
-	return xlat64_known(gw, gw->state, p);
 }
 
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
@@ -401,9 +394,10 @@ const struct app app_ivi = {
         .no_wan6 = true,
         .takes_source_routes = true,
         .init = ivi_init,
+        .known = xlat_known,
         .ip4 = ivi_ip4,
-        .ip6_known = ivi_ip6_known,
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
+        .tick = ivi_tick,
         .show = ivi_show,
 };

@@ -3,6 +3,7 @@
  *
  *   ivi.c         start, what is for whom, listings
  *   ivi_addr.c    addresses of a packet and the refusals they cause
+ *   xlat_known.c  packets between hosts that are known, by far the most
  *   xlat46.c      IPv4 packets into IPv6 packets
  *   xlat64.c      IPv6 packets into IPv4 packets
  *   xlat_icmp.c   ICMP: types, codes, MTUs, errors with the packet they quote */
@@ -24,7 +25,11 @@ struct ivi_net {
 #define IVI_NETS  (CONFIG_IVI_NETS + CONFIG_IVI_SHARES)
 #define IVI_NEVER (3u * GW_PORTS * GW_ADDRESSES)
 
-enum ivi_row { IVI_ADDRESS, IVI_HEADER, IVI_TCP, IVI_UDP, IVI_ICMP, IVI_ROWS };
+/* Parts of the whole way, and all of the short one (xlat_known.h). */
+enum ivi_row { IVI_ADDRESS, IVI_HEADER, IVI_TCP, IVI_UDP, IVI_ICMP, IVI_KNOWN, IVI_ROWS };
+
+/* What of the next packet is timed. */
+enum ivi_due { IVI_NOTHING, IVI_PARTS, IVI_ALL };
 enum { IVI_46, IVI_64 };
 
 /* Cycles of one inner operation. */
@@ -46,7 +51,8 @@ struct ivi {
 	uint16_t mss;              /* largest MSS; 0: any */
 	uint8_t tos_mask, tos_set; /* of the other side's octet, and in its place */
 	uint32_t limit46;          /* bytes of IPv6 packet that an IPv4 packet without DF becomes */
-	uint32_t most46, most64;   /* payload of a packet that needs no look at its size */
+	uint32_t largest[2];       /* payload of a packet that needs no look at its size … */
+	uint32_t most[2];          /* … the same, or 0 while the next packet is to be timed */
 	uint32_t n_nets, n_shares, n_never, n_icmp4, n_icmp6;
 	struct ivi_net net[IVI_NETS];
 	struct embed_share share[CONFIG_IVI_SHARES];
@@ -59,8 +65,9 @@ struct ivi {
 	bool map_native[CONFIG_IVI_MAPS];      /* as native_inside */
 	uint64_t translated[2];                /* packets, by direction */
 	uint64_t no_checksum_us, extension_us; /* last words about these in the log */
-	uint32_t until_sample;
-	uint32_t idle_cycles; /* what reading the counter twice costs */
+	uint64_t sample_us;                    /* when the next packet is to be timed */
+	enum ivi_due due[2];                   /* by direction */
+	uint32_t idle_cycles;                  /* what reading the counter twice costs */
 	struct ivi_timing timing[2][IVI_ROWS];
 	struct embed_table maps;
 	struct xlat_pairs *pairs;
@@ -118,24 +125,23 @@ enum verdict ivi_shared(struct gw *gw, struct ivi *v, struct pkt *p);
 
 /* --- timings (ivi_show.c) --------------------------------------------------------- */
 
-#define IVI_SAMPLE 500u /* one packet in so many is timed */
+/* Now and then a packet of each direction is timed. Others pay nothing for that: while
+ * one is due, the short way takes no packet. */
+#define IVI_SAMPLE_US 20000u /* on average */
 
 /* Measures what the clock itself costs; called once. */
 void ivi_set_clock(struct gw *gw, struct ivi *v);
 
+/* Says of which packets it is time; from the application's tick. */
+bool ivi_tick(struct gw *gw);
+
+/* Says what of the next packet that goes that way is to be timed. */
+void ivi_set_due(struct ivi *v, unsigned way, enum ivi_due due);
+
 /* Notes the cycles of an operation. */
 void ivi_note(struct ivi *v, uint32_t cycles, unsigned way, enum ivi_row row);
 
-/* Says how many packets are not timed from here on. */
-void ivi_next_sample(struct gw *gw, struct ivi *v);
-
 bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
-
-/* True for the packets that are timed. */
-static inline bool ivi_samples(struct ivi *v)
-{
-	return --v->until_sample == 0;
-}
 
 ALWAYS_INLINE uint32_t ivi_clock(const struct gw *gw, bool timed)
 {

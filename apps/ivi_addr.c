@@ -84,16 +84,14 @@ ip6 ivi_icmp_source6(struct gw *gw, const struct ivi *v, const ip6 *to)
 
 /* --- known pairs --------------------------------------------------------------------------- */
 
-/* A free entry is that of the pair of zeros, all of which are looked for at entry 0: there
- * stands a pair whose place is another one, since odd multipliers keep the highest bit. */
+/* A free entry is that of the pair of zeros. It serves no packet: its next hop is no
+ * neighbour. */
 void xlat_pairs_set_up(struct xlat_pairs *t, struct rng *rng)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		t->mul46[i] = rng_u32(rng) | 1;
 		t->mul64[i] = rng_u32(rng) | 1;
 	}
-	t->at46[0].from = 0x80000000;
-	store32(t->at64[0].from6.b + 12, 0x80000000);
 }
 
 void xlat46_note(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
@@ -104,7 +102,6 @@ void xlat46_note(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
 	        .to = to,
 	        .hop = p->hop,
 	        .delta = x->delta,
-	        .out = p->out,
 	        .from6 = x->from,
 	        .to6 = x->to,
 	};
@@ -121,7 +118,6 @@ void xlat64_note(struct ivi *v, const struct pkt *p, const ip6 *from, const ip6 
 	        .sum = csum_add32(x->from, x->to),
 	        .hop = p->hop,
 	        .delta = x->delta,
-	        .out = p->out,
 	};
 }
 

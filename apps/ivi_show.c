@@ -4,11 +4,9 @@
 #include "kernel/fmt.h"
 
 static const char *const way_name[] = {[IVI_46] = "4to6", [IVI_64] = "6to4"};
-static const char *const row_name[] = {[IVI_ADDRESS] = "address",
-                                       [IVI_HEADER] = "header",
-                                       [IVI_TCP] = "tcp",
-                                       [IVI_UDP] = "udp",
-                                       [IVI_ICMP] = "icmp"};
+static const char *const row_name[] = {
+        [IVI_ADDRESS] = "address", [IVI_HEADER] = "header", [IVI_TCP] = "tcp",
+        [IVI_UDP] = "udp",         [IVI_ICMP] = "icmp",     [IVI_KNOWN] = "known"};
 
 static uint32_t no_cycles(void)
 {
@@ -24,7 +22,6 @@ void ivi_set_clock(struct gw *gw, struct ivi *v)
 		uint32_t from = gw->cycles();
 		v->idle_cycles = min_u32(v->idle_cycles, gw->cycles() - from);
 	}
-	ivi_next_sample(gw, v);
 }
 
 void ivi_note(struct ivi *v, uint32_t cycles, unsigned way, enum ivi_row row)
@@ -36,10 +33,22 @@ void ivi_note(struct ivi *v, uint32_t cycles, unsigned way, enum ivi_row row)
 	t->max = max_u32(t->max, cycles);
 }
 
-/* Not every so-manyth: traffic may have that rhythm too. */
-void ivi_next_sample(struct gw *gw, struct ivi *v)
+/* Not at equal distances: traffic may have that rhythm too. */
+bool ivi_tick(struct gw *gw)
 {
-	v->until_sample = 1 + rng_below(gw->rng, 2 * IVI_SAMPLE);
+	struct ivi *v = gw->state;
+	if (gw->now_us < v->sample_us)
+		return false;
+	v->sample_us = gw->now_us + 1 + rng_below(gw->rng, 2 * IVI_SAMPLE_US);
+	for (unsigned way = 0; way < ARRAY_SIZE(v->due); way++)
+		ivi_set_due(v, way, rng_u32(gw->rng) & 1 ? IVI_PARTS : IVI_ALL);
+	return false;
+}
+
+void ivi_set_due(struct ivi *v, unsigned way, enum ivi_due due)
+{
+	v->due[way] = due;
+	v->most[way] = due == IVI_NOTHING ? v->largest[way] : 0;
 }
 
 static bool show_stats(const struct ivi *v, uint32_t *cursor, char *buf, size_t size)

@@ -354,14 +354,14 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
 static __attribute__((noinline)) enum verdict go_timed(struct gw *gw, struct ivi *v, struct pkt *p,
                                                        const struct embed_map *m, uint32_t port)
 {
-	ivi_next_sample(gw, v);
+	ivi_set_due(v, IVI_46, IVI_NOTHING);
 	return go(gw, v, p, m, port, true);
 }
 
 enum verdict xlat46(struct gw *gw, struct ivi *v, struct pkt *p, const struct embed_map *m,
                     uint32_t port)
 {
-	if (UNLIKELY(ivi_samples(v)))
+	if (UNLIKELY(v->due[IVI_46] == IVI_PARTS))
 		return go_timed(gw, v, p, m, port);
 	return go(gw, v, p, m, port, false);
 }

@@ -413,13 +413,13 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool 
 
 static __attribute__((noinline)) enum verdict go_timed(struct gw *gw, struct ivi *v, struct pkt *p)
 {
-	ivi_next_sample(gw, v);
+	ivi_set_due(v, IVI_64, IVI_NOTHING);
 	return go(gw, v, p, true);
 }
 
 enum verdict xlat64(struct gw *gw, struct ivi *v, struct pkt *p)
 {
-	if (UNLIKELY(ivi_samples(v)))
+	if (UNLIKELY(v->due[IVI_64] == IVI_PARTS))
 		return go_timed(gw, v, p);
 	return go(gw, v, p, false);
 }

@@ -6,6 +6,7 @@
 #include "kernel/pkt.h"
 
 struct gw;
+struct gw_port;
 
 /* What becomes of a packet after an application saw it. */
 enum verdict {
@@ -36,11 +37,12 @@ struct app {
 	 * them goes its way: fetches what all of them will need from memory, so that
 	 * they do not wait for it one after the other. NULL: nothing. */
 	void (*ahead)(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
+	/* Sees each frame before all else where set: it came in on `in` and nothing was asked
+	 * yet. True when the application knew all about it and has sent it on (gw_pass);
+	 * else the frame is as it was and goes the way of all others. */
+	bool (*known)(struct gw *gw, const struct gw_port *in, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
-	/* Sees each IPv6 packet first where set: parsed, nothing else asked yet. True when
-	 * the application knew all about it: it is an IPv4 packet now, routed, and is sent. */
-	bool (*ip6_known)(struct gw *gw, struct pkt *p);
 	/* An IPv6 packet that is not for the gateway itself: data at its header,
 	 * ip6_parse and ip6_route done; neither source nor destination is special
 	 * (ip6_is_special). p->out is a port, or PORT_APP where a route leads to the

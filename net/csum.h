@@ -19,12 +19,14 @@ static inline uint16_t csum_fold(uint32_t sum)
  * has an even length. */
 uint16_t csum_sum(const void *data, size_t n);
 
+/* One's complement addition: the carry comes around, and makes no other. */
 static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 {
-	return csum_fold((uint32_t)a + b);
+	uint32_t sum = (uint32_t)a + b;
+	return (uint16_t)(sum + (sum >> 16));
 }
 
-/* One's complement addition of words: the carry comes around. */
+/* The same for words. */
 static inline uint32_t csum_add32(uint32_t a, uint32_t b)
 {
 	uint32_t sum = a + b;

@@ -154,9 +154,9 @@ ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 	if (LIKELY(v == V_SEND)) {
 		gw->forwarded++;
 		send(gw, p);
-		return;
+	} else if (v != V_KEPT) {
+		settle_rare(gw, p, v);
 	}
-	settle_rare(gw, p, v);
 }
 
 static __attribute__((noinline)) void settle6(struct gw *gw, struct pkt *p, enum verdict v)
@@ -183,8 +183,6 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(wrong != DROP_NONE) &&
 	    (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes))
 		return ip6_malformed(gw, p, wrong);
-	if (gw->app->ip6_known && LIKELY(gw->app->ip6_known(gw, p)))
-		return V_SEND;
 	const struct ip6_hdr *h = ip6_header(p);
 	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
 		return ip6_special(gw, p);
@@ -282,7 +280,8 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 			app->ahead(gw, port, burst, n);
 		for (struct pkt **p = burst; p != end; p++) {
 			bytes += arrive(*p, port);
-			frame_input(gw, in, *p);
+			if (!app->known || UNLIKELY(!app->known(gw, in, *p)))
+				frame_input(gw, in, *p);
 		}
 	}
 	in->rx_packets += n;

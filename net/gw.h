@@ -226,7 +226,12 @@ const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
 /* Puts a finished frame onto a port's link; takes the packet. */
 static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p);
 
-/* The same for n frames; takes them. */
+/* The same for an IP packet of `len` bytes at `at`, which lies in p with room for a frame's
+ * header in front: to a neighbour that is ready, forwarded. */
+static inline void gw_pass(struct gw *gw, struct gw_port *port, const struct neigh *next,
+                           struct pkt *p, uint8_t *at, uint32_t len);
+
+/* The same as gw_transmit for n frames; takes them. */
 void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n);
 
 /* Counts what was put onto a port's link; once a burst. */
@@ -334,6 +339,16 @@ static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *
 	}
 	port->sent++;
 	port->sent_bytes += max_u32(p->len, ETH_MIN);
+}
+
+static inline void gw_pass(struct gw *gw, struct gw_port *port, const struct neigh *next,
+                           struct pkt *p, uint8_t *at, uint32_t len)
+{
+	gw->forwarded++;
+	p->data = at - sizeof next->eth;
+	p->len = len + (uint32_t)sizeof next->eth;
+	memcpy(p->data, &next->eth, sizeof next->eth);
+	gw_transmit(gw, port, p);
 }
 
 /* Listings for people (show.c); each writes one line and moves the cursor. */

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from gateway import LAN, PORT_MAC, WAN, Gateway, Sent
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -93,6 +93,13 @@ def start_ivi(start: Start, world: World = IVI, *, settle: float = 4, **options:
     gateway = start(world.config, "ivi", **options)
     gateway.wait(settle)
     return gateway
+
+
+def introduce(gateway: Gateway) -> None:
+    """The two hosts are known, and no packet is due to be timed: the next goes the short way."""
+    for _ in range(3):
+        from4(gateway, to_six() / UDP())
+        from6(gateway, to_four() / UDP())
 
 
 def frame4(packet: Packet | bytes) -> Packet:

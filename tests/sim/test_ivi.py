@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from gateway import BROADCAST, LAN, PORT_MAC, WAN, Gateway, only
 from ivi import (
-    FAR, FOUR, FOUR_MAC, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, from4, from6,
-    new_drops, six_of, start_ivi, timings, to_four, to_six, translated,
+    FAR, FOUR, FOUR_MAC, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, frame4,
+    frame6, from4, from6, introduce, new_drops, six_of, start_ivi, timings, to_four, to_six, translated,
 )
 from net6 import advertise, of_kind, solicited_node
 from pieces import cut
@@ -34,8 +34,7 @@ def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
     """A translator that has seen nothing yet, and one that knows the two hosts."""
     gateway = start_ivi(start)
     if request.param == "known":
-        from4(gateway, to_six() / UDP())
-        from6(gateway, to_four() / UDP())
+        introduce(gateway)
     return gateway
 
 
@@ -269,6 +268,16 @@ def test_well_known_prefix(start: Start) -> None:
         assert dropped(gateway, lambda: from4(gateway, back), "no-map") is not None  # noqa: B023
 
 
+def test_many_pairs(ivi: Gateway) -> None:
+    """More than there are places where they would not meet."""
+    others = [f"203.0.113.{1 + i % 250}" if i < 250 else f"198.18.{i >> 8}.{i & 255}" for i in range(600)]
+    for _ in range(2):
+        sent = ivi.send_many([(WAN, frame4(to_six(src=other) / UDP())) for other in others])
+        assert [only(one, LAN).ip6.src for one in sent] == [IVI.v6(other) for other in others]
+        sent = ivi.send_many([(LAN, frame6(to_four(dst=IVI.v6(other)) / UDP())) for other in others])
+        assert [only(one, WAN).ip.dst for one in sent] == others
+
+
 # --- shared addresses (RFC 7597 section 5.1, RFC 7599) --------------------------------------------
 
 
@@ -299,6 +308,13 @@ def test_shared_address_by_port(shared: Gateway, proto: Any, port: int) -> None:
     assert sent.ip6.dst == host(number) and sent.frame.dst == f"52:54:00:00:01:{number:02x}"
     out = only(from6(shared, to_four(src=host(number)) / proto(sport=port, dport=9) / b"data"), WAN)
     assert out.ip.src == SHARED and out.ip[proto].sport == port
+
+
+def test_shared_address_by_one_port_after_the_other(shared: Gateway) -> None:
+    """The other end is the same: addresses alone do not tell where a packet goes."""
+    for port in [1024] * 3 + [1088, 2047, 1024]:
+        sent = only(from4(shared, to_six(dst=SHARED) / UDP(sport=9, dport=port)), LAN)
+        assert sent.ip6.dst == host(port // RUN % RATIO)
 
 
 def test_shared_address_by_echo_identifier(shared: Gateway) -> None:
@@ -408,8 +424,10 @@ def syn(mss: int) -> Packet:
 @pytest.mark.parametrize(("offered", "seen"), [(1460, 1220), (1221, 1220), (1220, 1220), (536, 536)])
 def test_mss_clamp(start: Start, offered: int, seen: int) -> None:
     gateway = start_ivi(start, World(keys={"ivi.mss-clamp": "1220"}))
-    assert dict(only(from4(gateway, to_six() / syn(offered)), LAN).ip6[TCP].options)["MSS"] == seen
-    assert dict(only(from6(gateway, to_four() / syn(offered)), WAN).ip[TCP].options)["MSS"] == seen
+    for _ in range(2):
+        assert dict(only(from4(gateway, to_six() / syn(offered)), LAN).ip6[TCP].options)["MSS"] == seen
+        assert dict(only(from6(gateway, to_four() / syn(offered)), WAN).ip[TCP].options)["MSS"] == seen
+        introduce(gateway)
 
 
 def test_no_mss_clamp(ivi: Gateway) -> None:
@@ -417,19 +435,32 @@ def test_no_mss_clamp(ivi: Gateway) -> None:
 
 
 def test_timings(ivi: Gateway) -> None:
-    """Some packets are timed: each operation and direction has its row."""
-    for _ in range(600):
+    """A packet now and then is timed: each operation and direction has its row."""
+    for _ in range(60):
+        ivi.wait(0.04)  # longer than until the next is due
         for data in (UDP(), TCP()):
             from4(ivi, to_six() / data)
             from6(ivi, to_four() / data)
         from4(ivi, to_six() / ICMP())
         from6(ivi, to_four() / ICMPv6EchoRequest())
     found = timings(ivi)
-    rows = ("address", "header", "tcp", "udp", "icmp")
+    rows = ("address", "header", "tcp", "udp", "icmp", "known")
     assert list(found) == [f"{way} {row}" for way in ("4to6", "6to4") for row in rows]
-    timed = found["4to6 address"] + found["6to4 address"]
-    assert 2 <= timed <= 40
-    assert sum(found[f"{way} {row}"] for way in ("4to6", "6to4") for row in ("tcp", "udp", "icmp")) == timed
+    for way in ("4to6", "6to4"):
+        assert found[f"{way} header"] == found[f"{way} address"] >= 10
+        assert sum(found[f"{way} {row}"] for row in ("tcp", "udp", "icmp")) == found[f"{way} address"]
+        assert found[f"{way} known"] >= 10
+        assert 58 <= found[f"{way} known"] + found[f"{way} address"] <= 62
+
+
+def test_timings_cost_nothing_in_between(ivi: Gateway) -> None:
+    """One packet of each direction is timed, however many come."""
+    introduce(ivi)
+    before = sum(timings(ivi).values())
+    for _ in range(50):
+        from4(ivi, to_six() / UDP())
+        from6(ivi, to_four() / UDP())
+    assert sum(timings(ivi).values()) == before
 
 
 def test_counters(ivi: Gateway) -> None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from gateway import LAN, WAN, Gateway, only
+from gateway import BROADCAST, LAN, WAN, Gateway, only
 from ivi import (
-    FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, from4, from6,
-    start_ivi, to_four, to_six, translated,
+    FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, frame4, frame6, from4,
+    from6, introduce, start_ivi, to_four, to_six, translated,
 )
 from pieces import DF, MF
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -30,8 +30,7 @@ def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
     """A translator that has seen nothing yet, and one that knows the two hosts."""
     gateway = start_ivi(start)
     if request.param == "known":
-        from4(gateway, to_six() / UDP())
-        from6(gateway, to_four() / UDP())
+        introduce(gateway)
     return gateway
 
 
@@ -125,7 +124,8 @@ def test_s42_igmp_is_silently_dropped(ivi: Gateway) -> None:
     b"\x83\x0b\x0c" + bytes(8) + b"\x00", b"\x89\x0b\x0c" + bytes(8) + b"\x00",  # source routes at their end
     b"\x88\x04\1\2" + b"\x83\x0b\x0c" + bytes(8) + b"\1" + b"\x89\x0b\x0c" + bytes(8) + b"\0",
     b"\0\x83\x07\x04" + bytes(4),  # behind the end of the options nothing counts
-], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict", "several", "end"])
+    b"\x00\x00\xff\xff",  # nothing but padding that does not change the checksum
+], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict", "several", "end", "padding"])
 def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
     packet = bytes(to_six(flags="DF") / TCP(sport=9, dport=80) / b"data")
     want = from4(ivi, packet)
@@ -158,11 +158,43 @@ def test_addresses_of_nothing_but_zeros(ivi: Gateway) -> None:
     packet4, packet6 = IP(src="0.0.0.0", dst="0.0.0.0", id=1) / UDP(), IPv6(src="::", dst="::") / UDP()
     assert dropped(ivi, lambda: from4(ivi, packet4), "martian-destination") == []
     assert dropped(ivi, lambda: from6(ivi, packet6), "martian-source") == []
-    assert translated(ivi) in ((0, 0), (1, 1)) and ivi.stats()["packets_kept"] == 0
+    assert translated(ivi) in ((0, 0), (3, 3)) and ivi.stats()["packets_kept"] == 0
 
 
 def test_wrong_header_checksum(ivi: Gateway) -> None:
     assert dropped(ivi, lambda: from4(ivi, to_six(chksum=1) / UDP()), "ip-checksum") == []
+
+
+def ways(gateway: Gateway) -> list[tuple[str, Packet]]:
+    """A frame between the two hosts in each direction, with its port."""
+    return [(WAN, frame4(to_six() / UDP())), (LAN, frame6(to_four() / UDP()))]
+
+
+@pytest.mark.parametrize(("field", "value", "reason"), [
+    ("dst", "02:00:00:00:99:99", "not-ours"), ("dst", BROADCAST, "multicast"), ("type", 0x88b5, "ethertype"),
+])
+def test_frame_that_is_not_for_us(ivi: Gateway, field: str, value: Any, reason: str) -> None:
+    """Whoever is in it."""
+    for port, frame in ways(ivi):
+        setattr(frame, field, value)
+        assert dropped(ivi, lambda p=port, f=frame: ivi.send(p, f), reason) == []  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("version", [0, 4, 5, 6, 15])
+def test_wrong_version(ivi: Gateway, version: int) -> None:
+    for port, frame in ways(ivi):
+        data = bytearray(bytes(frame))
+        if data[14] >> 4 != version:
+            data[14] = version << 4 | data[14] & 15
+            assert dropped(ivi, lambda p=port, d=bytes(data): ivi.send(p, d), "ip-header") == []  # type: ignore[misc]
+
+
+def test_longer_than_the_frame(ivi: Gateway) -> None:
+    """A length that is not there, and one that is shorter than the header."""
+    long4, long6 = to_six(len=47) / UDP(len=27) / Raw(bytes(18)), to_four(plen=27) / UDP(len=27) / Raw(bytes(18))
+    assert dropped(ivi, lambda: from4(ivi, long4, broken=True), "ip-length") == []
+    assert dropped(ivi, lambda: from6(ivi, long6, broken=True), "ip-length") == []
+    assert dropped(ivi, lambda: from4(ivi, to_six(len=19) / UDP() / Raw(bytes(18))), "ip-length") == []
 
 
 # --- 4.1 Fragments and sizes, from IPv4 -----------------------------------------------------------
@@ -179,6 +211,13 @@ def test_s41_fragment_keeps_its_identification(ivi: Gateway, flags: str) -> None
     sent = from4(ivi, to_six(id=0xabcd, frag=154, proto=47) / Raw(data[:9]))
     want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / IPv6ExtHdrFragment(id=0xabcd, offset=154, nh=47) / Raw(data[:9])
     assert body(only(sent, LAN)).hex() == bytes(want).hex()
+
+
+@pytest.mark.parametrize(("flags", "frag"), [("MF", 0), ("MF", 10), ("", 10)])
+@pytest.mark.parametrize("proto", [6, 17])
+def test_s41_fragments_of_tcp_and_udp(ivi: Gateway, flags: str, frag: int, proto: int) -> None:
+    """Later ones have no transport header, whatever stands there."""
+    check46(ivi, IVI, to_six(id=0xabcd, flags=flags, frag=frag, proto=proto) / filling(64, 1), broken=True)
 
 
 def test_s41_s45_checksum_of_a_first_fragment(ivi: Gateway) -> None:
@@ -208,13 +247,16 @@ def pieces46(world: World, data: bytes, size: int, **fields: Any) -> list[bytes]
     return made
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize(("lowest", "mtu", "size", "cut"), [
     (1280, 1500, 1241, 1232), (1402, 1500, 1363, 1352), (1500, 1500, 1461, 1448), (1500, 1280, 1241, 1232),
     (1500, 1400, 1400, 1352)])
-def test_s41_split_without_df(start: Start, lowest: int, mtu: int, size: int, cut: int) -> None:
+def test_s41_split_without_df(start: Start, lowest: int, mtu: int, size: int, cut: int, known: bool) -> None:
     """Larger than lowest-ipv6-mtu, or than the link: in fragments of multiples of 8 that fit."""
     world = World(lowest=lowest, lan_mtu=mtu)
     gateway = start_ivi(start, world)
+    if known:
+        introduce(gateway)
     packet = to_six(id=0x4d2) / UDP(sport=7, dport=8) / filling(size - 8, 5)
     sent = from4(gateway, packet)
     right = bytes(IPv6(src=world.v6(FOUR), dst=world.six) / UDP(sport=7, dport=8) / filling(size - 8, 5))[40:]
@@ -240,9 +282,12 @@ def test_s41_large_echo_is_split(ivi: Gateway) -> None:
     assert [body(one)[40] for one in sent] == [58, 58]
 
 
-def test_s41_df_and_too_large(start: Start) -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_s41_df_and_too_large(start: Start, known: bool) -> None:
     world = World(lan_mtu=1280)
     gateway = start_ivi(start, world)
+    if known:
+        introduce(gateway)
     packet = to_six(flags="DF") / TCP() / filling(1221, 1)
     message = error4(dropped(gateway, lambda: from4(gateway, packet), "too-big"), 3, 4)
     assert message[ICMP].nexthopmtu == 1260 and message.len == 576
@@ -379,9 +424,12 @@ def test_s51_identifications_differ(ivi: Gateway) -> None:
     assert len(seen) == 50
 
 
-def test_s51_too_large(start: Start) -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_s51_too_large(start: Start, known: bool) -> None:
     world = World(wan_mtu=1400)
     gateway = start_ivi(start, world)
+    if known:
+        introduce(gateway)
     for packet in (to_four() / TCP() / filling(1361, 1),
                    to_four() / IPv6ExtHdrFragment(m=1, id=1234, nh=6) / Raw(bytes(TCP()) + filling(1361, 1))):
         message = error6(dropped(gateway, lambda: from6(gateway, packet), "too-big"), 2, 0, world)  # noqa: B023

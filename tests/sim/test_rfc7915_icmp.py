@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from gateway import LAN, WAN, Gateway, only
 from ivi import (
-    FAR, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, from4, from6, same4, six_of,
-    start_ivi, to_four, to_six,
+    FAR, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, from4, from6, introduce,
+    same4, six_of, start_ivi, to_four, to_six,
 )
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop
@@ -28,8 +28,7 @@ def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
     """A translator that has seen nothing yet, and one that knows the two hosts."""
     gateway = start_ivi(start)
     if request.param == "known":
-        from4(gateway, to_six() / UDP())
-        from6(gateway, to_four() / UDP())
+        introduce(gateway)
     return gateway
 
 
