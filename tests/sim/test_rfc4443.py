@@ -192,8 +192,9 @@ def test_s22_source_of_an_error_is_the_address_that_was_meant(six: Gateway) -> N
     expired(nh=58),
     expired() / IPv6ExtHdrDestOpt() / ICMPv6DestUnreach() / bytes(48),
     expired(nh=44) / IPv6ExtHdrFragment(nh=58, offset=9) / Raw(bytes(32)),
+    expired(nh=60) / Raw((b"\x3c\0\1\4" + bytes(4)) * 8 + b"\x3a\0\1\4" + bytes(4) + b"\1" + bytes(55)),
 ], ids=["unreachable", "too-big", "time", "parameter", "unknown-error", "redirect", "no-type", "behind-a-header",
-        "later-fragment"])
+        "later-fragment", "behind-many-headers"])
 def test_s24_e1_e2_no_error_about_an_error(six: Gateway, packet: Packet) -> None:
     assert send(six, A6, packet) == []
     assert six.drops() == {"ttl": 1}
