@@ -112,6 +112,13 @@ bool ivi_is_native4(const struct gw *gw, uint32_t a, uint8_t len);
 /* True when an IPv4 address stands for an IPv6 host by ivi.ipv4 or ivi.share; raw. */
 static inline bool ivi_is_host6(const struct gw *gw, const struct ivi *v, uint32_t a);
 
+/* True for an IPv4 address that no packet on its way has: also link-local (RFC 3927
+ * section 7). */
+static inline bool ivi_no_host(ip4 a)
+{
+	return ip4_no_host(a) || (a.b[0] == 169 && a.b[1] == 254);
+}
+
 /* True when an IPv4 address is our own or a broadcast address of ours; raw. */
 bool ivi_is_never(const struct ivi *v, uint32_t a);
 

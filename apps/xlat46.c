@@ -244,7 +244,7 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
 {
 	ip4 a = ip4_header(p)->from;
 	uint32_t from = ip4_raw(a);
-	if (UNLIKELY(ip4_no_host(a) || ivi_is_never(v, from) || ivi_is_host6(gw, v, from)) &&
+	if (UNLIKELY(ivi_no_host(a) || ivi_is_never(v, from) || ivi_is_host6(gw, v, from)) &&
 	    !error)
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see ivi_no_neighbour */

@@ -122,7 +122,7 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p, b
 	enum ivi_way way = ivi_to4(v, &ip6_header(p)->to, &x->to);
 	if (UNLIKELY(way == IVI_NO_WAY))
 		return ivi_refuse6(gw, p, DROP_NO_MAP);
-	if (UNLIKELY(ip4_no_host(ip4_from_raw(x->to)) || ivi_is_never(v, x->to)))
+	if (UNLIKELY(ivi_no_host(ip4_from_raw(x->to)) || ivi_is_never(v, x->to)))
 		return no_destination(gw, v, p, x->to);
 	if (way == IVI_BY_MAP)
 		return V_SEND;
@@ -144,7 +144,7 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
                             const struct xlat64 *x, const struct embed_map *m, bool error)
 {
 	ip4 a = ip4_from_raw(x->from);
-	if (ip4_no_host(a) || ivi_is_never(v, x->from))
+	if (ivi_no_host(a) || ivi_is_never(v, x->from))
 		return DROP_MARTIAN_SOURCE;
 	if (m) { /* a mapping may name hosts of both sides */
 		const struct gw_route6 *r = ip6_route_for(gw, &ip6_header(p)->from);

@@ -142,7 +142,8 @@ def test_s41_source_route_with_hops_left(ivi: Gateway, options: bytes) -> None:
     assert bytes(message[ICMP].payload) == packet
 
 
-@pytest.mark.parametrize("src", ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"])
+@pytest.mark.parametrize("src", ["0.0.0.0", "0.1.2.3", "127.0.0.1", "169.254.7.7", "224.0.0.1", "240.0.0.1",
+                                 "255.255.255.255"])
 def test_s41_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
     assert dropped(ivi, lambda: from4(ivi, to_six(src=src) / UDP()), "martian-source") == []
 
@@ -548,7 +549,8 @@ def test_s54_source_without_mapping(start: Start) -> None:
 
 
 @pytest.mark.parametrize(("target", "reason"), [
-    ("127.0.0.1", "martian-destination"), ("0.0.0.0", "martian-destination"), ("224.0.0.9", "multicast"),
+    ("127.0.0.1", "martian-destination"), ("0.0.0.0", "martian-destination"),
+    ("169.254.7.7", "martian-destination"), ("224.0.0.9", "multicast"),
     ("255.255.255.255", "multicast"), ("198.51.100.255", "multicast"), ("198.51.100.0", "multicast"),
     ("240.0.0.1", "martian-destination"), (OWN4, "own-address")])
 def test_destination_that_stands_for_no_host(ivi: Gateway, target: str, reason: str) -> None:
