@@ -294,6 +294,7 @@ static const char *ivi_init(struct gw *gw)
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
 	v->largest[IVI_46] = v->most[IVI_46] = v->limit46 - IP6_MIN;
+	v->whole46 = gw->port[PORT_LAN].mtu - IP6_MIN;
 	v->largest[IVI_64] = v->most[IVI_64] = gw->port[PORT_WAN].mtu - IP4_MIN;
 	xlat_pairs_set_up(v->pairs, gw->rng);
 	ivi_set_clock(gw, v);

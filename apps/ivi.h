@@ -53,6 +53,7 @@ struct ivi {
 	uint32_t limit46;          /* bytes of IPv6 packet that an IPv4 packet without DF becomes */
 	uint32_t largest[2];       /* payload of a packet that needs no look at its size … */
 	uint32_t most[2];          /* … the same, or 0 while the next packet is to be timed */
+	uint32_t whole46;          /* payload that fits the IPv6 link where DF forbids to split */
 	uint32_t n_nets, n_shares, n_never, n_icmp4, n_icmp6;
 	struct ivi_net net[IVI_NETS];
 	struct embed_share share[CONFIG_IVI_SHARES];

@@ -29,6 +29,13 @@ ALWAYS_INLINE bool change_sum(const struct ivi *v, uint8_t proto, uint8_t *l4, u
 	return true;
 }
 
+/* True for a large packet that need not be split, since its sender forbids that and the
+ * link takes it: most of what comes from a TCP server. */
+static inline bool goes_whole(const struct ivi *v, const struct ip4_hdr *h, uint32_t n)
+{
+	return n <= v->whole46 && be16_raw(h->frag) & swap16(IP4_DF) && v->most[IVI_46] != 0;
+}
+
 /* The header is read before the longer one is written over it. */
 ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *p)
 {
@@ -39,7 +46,8 @@ ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *
 	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), n = be16_get(h->len) - IP4_MIN;
 	const struct xlat_pair46 *k = xlat_pair46(v->pairs, from, to);
 	if (UNLIKELY(k->from != from || k->to != to || h->version_ihl != 0x45 || h->ttl <= 1 ||
-	             n > v->most[IVI_46] || n > p->len - sizeof(struct eth_hdr) - IP4_MIN ||
+	             (n > v->most[IVI_46] && !goes_whole(v, h, n)) ||
+	             n > p->len - sizeof(struct eth_hdr) - IP4_MIN ||
 	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
 	             csum_ip4_header(h) != 0xffff))
 		return false;

@@ -453,6 +453,21 @@ def test_timings(ivi: Gateway) -> None:
         assert 58 <= found[f"{way} known"] + found[f"{way} address"] <= 62
 
 
+def test_large_packets_of_known_hosts(start: Start) -> None:
+    """With DF they go on whole, and fast, as far as the link takes them; without they are split."""
+    gateway = start_ivi(start, World(lan_mtu=1400))
+    introduce(gateway)
+    for _ in range(30):
+        gateway.wait(0.04)
+        largest = only(from4(gateway, to_six(flags="DF") / UDP() / filling(1352, 1)), LAN)
+        assert len(body(largest)) == 1400 and body(largest)[6] == 17
+    assert timings(gateway)["4to6 known"] >= 8
+    larger = to_six(flags="DF") / UDP() / filling(1353, 1)
+    told = dropped(gateway, lambda: from4(gateway, larger), "too-big")
+    assert only(told, WAN).ip[ICMP].nexthopmtu == 1380
+    assert [body(one)[6] for one in from4(gateway, to_six() / UDP() / filling(1352, 1))] == [44, 44]
+
+
 def test_timings_cost_nothing_in_between(ivi: Gateway) -> None:
     """One packet of each direction is timed, however many come."""
     introduce(ivi)
