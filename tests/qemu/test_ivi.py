@@ -57,10 +57,14 @@ class Way:
         return f"[{self.target}]" if ":" in self.target else self.target
 
     def ping(self, size: int, *options: str) -> None:
-        """Two echoes of so many bytes must come back."""
-        said = self.client.run("ping", self.family, "-n", "-c2", "-i0.01", "-W2", "-s", str(size), *options,
-                               self.target, check=False).stdout
-        assert " 2 received" in said, said
+        ping(self.client, self.target, "-s", str(size), *options)
+
+
+def ping(space: Namespace, target: str, *options: str) -> None:
+    """Two echoes must come back. One at a time: for the last of many ping waits hardly longer than for the others."""
+    for _ in range(2):
+        said = space.run("ping", "-n", "-c1", "-W5", *options, target, check=False).stdout
+        assert " 1 received" in said, said
 
 
 def way(lab: IviLab, direction: str) -> Way:
@@ -135,9 +139,9 @@ def test_ping(path: Way) -> None:
 
 @pytest.mark.traffic
 def test_ping_of_the_gateway(ivi: IviLab) -> None:
-    """The gateway answers on both sides, and from across."""
-    assert " 3 received" in ivi.lan.run("ping", "-6", "-nc3", "-i0.2", "-W2", ivi.v6(ROUTER4)).stdout
-    assert " 3 received" in ivi.wan.run("ping", "-nc3", "-i0.2", "-W2", net.WAN_GATEWAY).stdout
+    """The gateway answers on both sides."""
+    ping(ivi.lan, ivi.v6(ROUTER4))
+    ping(ivi.wan, net.WAN_GATEWAY)
 
 
 def large_datagrams(client: Namespace, server: Namespace, own: str, target: str) -> str:
@@ -359,7 +363,7 @@ def test_proxy_arp(boot_ivi: Boot) -> None:
     four = "203.0.113.65"
     lab = boot_ivi(f"ivi.ipv4 203.0.113.64/26\nroute {v6('203.0.113.64')}/66 via {v6(HOST4)}\n")
     lab.lan.ip(f"-6 address add {v6(four)}/128 dev lan0 nodad")
-    assert " 2 received" in lab.wan.run("ping", "-n", "-c2", "-i0.2", "-W2", four).stdout
+    ping(lab.wan, four)
     assert net.GATEWAY_MACS[1] in lab.wan.ip(f"neighbour show {four} dev wan0")
 
 
