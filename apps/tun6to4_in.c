@@ -64,7 +64,11 @@ static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pk
 	if (UNLIKELY(t->mss))
 		mss_clamp(p, t->mss);
 	ip6_hop(ip6_header(p));
-	return V_SEND6;
+	struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, ip6_hop_of(gw, p));
+	if (UNLIKELY(!next))
+		return V_SEND6;
+	gw_pass(gw, &gw->port[PORT_LAN], next, p, p->data, p->len);
+	return V_KEPT;
 }
 
 /* The outer sender cannot be a tunnel's end, or was not seen yet. */

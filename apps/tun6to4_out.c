@@ -74,9 +74,9 @@ static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p,
 	return true;
 }
 
-ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p)
+/* `ours`: the packet is one of our own. */
+ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
 {
-	bool ours = p->port == PKT_PORT_SELF;
 	if (LIKELY(!ours) && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
 		return V_DROP;
 	uint32_t to = tun_outer_to(t, &ip6_header(p)->to);
@@ -94,16 +94,29 @@ ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p)
 	}
 	if (UNLIKELY(!put_header(gw, t, p, to)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
+	t->out++;
+	struct gw_port *wan = &gw->port[PORT_WAN];
+	struct neigh *next = neigh_ready4(&gw->neigh, PORT_WAN, end->hop);
+	if (LIKELY(next != NULL && p->len <= wan->mtu)) {
+		gw_pass(gw, wan, next, p, p->data, p->len);
+		return V_KEPT;
+	}
 	p->out = PORT_WAN;
 	p->hop = end->hop;
 	p->flags |= PKT_ROUTED;
-	t->out++;
 	return V_SEND;
+}
+
+SELDOM enum verdict wrap_own(struct gw *gw, struct pkt *p)
+{
+	return wrap(gw, tun_of(gw), p, true);
 }
 
 enum verdict tun_ip6(struct gw *gw, struct pkt *p)
 {
-	if (LIKELY(p->out == PORT_APP))
-		return wrap(gw, tun_of(gw), p);
-	return ip6_forward(gw, p);
+	if (UNLIKELY(p->out != PORT_APP))
+		return ip6_forward(gw, p);
+	if (UNLIKELY(p->port == PKT_PORT_SELF))
+		return wrap_own(gw, p);
+	return wrap(gw, tun_of(gw), p, false);
 }

@@ -52,7 +52,7 @@ ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *
 	             csum_ip4_header(h) != 0xffff))
 		return false;
 	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->route6[k->hop - 1].via;
-	const struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, hop);
+	struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, hop);
 	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP4_MIN;
 	if (UNLIKELY(!next || !change_sum(v, h->proto, l4, n, k->delta)))
 		return false;
@@ -88,7 +88,6 @@ ALWAYS_INLINE bool known64(struct gw *gw, const struct gw_port *in, struct pkt *
 	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP6_MIN;
 	if (UNLIKELY(!next || !change_sum(v, h->next, l4, n, k->delta)))
 		return false;
-	next->used = true;
 	v->translated[IVI_64]++;
 	/* Words of the IPv4 header as they stand in memory; their sum is that of all. */
 	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + n;

@@ -278,10 +278,11 @@ void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
 	} else {
 		if (app->ahead)
 			app->ahead(gw, port, burst, n);
-		for (struct pkt **p = burst; p != end; p++) {
-			bytes += arrive(*p, port);
-			if (!app->known || UNLIKELY(!app->known(gw, in, *p)))
-				frame_input(gw, in, *p);
+		while (burst != end) {
+			struct pkt *p = *burst++;
+			bytes += arrive(p, port);
+			if (!app->known || UNLIKELY(!app->known(gw, in, p)))
+				frame_input(gw, in, p);
 		}
 	}
 	in->rx_packets += n;

@@ -155,7 +155,7 @@ struct gw {
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
 	uint32_t n_routes;
-	struct gw_route6 route6[GW_ROUTES6];
+	struct gw_route6 route6[GW_ROUTES6 + 1]; /* behind the last: to PORT_NONE, for all */
 	uint32_t n_routes6;
 	struct gw_given6 given6[GW_GIVEN6];
 	uint32_t n_given6;
@@ -228,8 +228,8 @@ static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *
 
 /* The same for an IP packet of `len` bytes at `at`, which lies in p with room for a frame's
  * header in front: to a neighbour that is ready, forwarded. */
-static inline void gw_pass(struct gw *gw, struct gw_port *port, const struct neigh *next,
-                           struct pkt *p, uint8_t *at, uint32_t len);
+static inline void gw_pass(struct gw *gw, struct gw_port *port, struct neigh *next, struct pkt *p,
+                           uint8_t *at, uint32_t len);
 
 /* The same as gw_transmit for n frames; takes them. */
 void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n);
@@ -341,10 +341,11 @@ static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *
 	port->sent_bytes += max_u32(p->len, ETH_MIN);
 }
 
-static inline void gw_pass(struct gw *gw, struct gw_port *port, const struct neigh *next,
-                           struct pkt *p, uint8_t *at, uint32_t len)
+static inline void gw_pass(struct gw *gw, struct gw_port *port, struct neigh *next, struct pkt *p,
+                           uint8_t *at, uint32_t len)
 {
 	gw->forwarded++;
+	next->used = true;
 	p->data = at - sizeof next->eth;
 	p->len = len + (uint32_t)sizeof next->eth;
 	memcpy(p->data, &next->eth, sizeof next->eth);

@@ -161,21 +161,18 @@ static inline enum drop ip6_parse(struct pkt *p)
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 {
 	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), d = ip6_word(to, 3);
-	const struct gw_route6 *r = gw->route6, *end = r + gw->n_routes6;
-	for (; r < end; r++) {
-		if ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1])
-			continue;
-		if (UNLIKELY(r->len > 64) &&
-		    ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3]))
-			continue;
-		p->out = r->port;
-		p->hop = r->hop;
-		p->flags |= r->routed;
-		if (UNLIKELY((d == r->own[3] || d == 0) && gw_route6_own(r, to)))
-			p->out = PKT_PORT_SELF;
-		return LIKELY(r->port != PORT_NONE);
-	}
-	return false;
+	const struct gw_route6 *r = gw->route6;
+	/* The last one is good for every address (gw.h). */
+	while ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1] ||
+	       (UNLIKELY(r->len > 64) &&
+	        ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3])))
+		r++;
+	p->out = r->port;
+	p->hop = r->hop;
+	p->flags |= r->routed;
+	if (UNLIKELY((d == r->own[3] || d == 0) && gw_route6_own(r, to)))
+		p->out = PKT_PORT_SELF;
+	return LIKELY(r->port != PORT_NONE);
 }
 
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p)

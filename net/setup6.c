@@ -121,6 +121,8 @@ const struct gw_route6 *ip6_route_for(const struct gw *gw, const ip6 *to)
 	return NULL;
 }
 
+static const struct gw_route6 nowhere = {.port = PORT_NONE};
+
 /* Keeps the table sorted by falling prefix length; among equals the earlier one
  * wins. */
 static bool insert(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, const ip6 *own,
@@ -129,6 +131,7 @@ static bool insert(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, c
 	if (gw->n_routes6 == GW_ROUTES6)
 		return false;
 	uint32_t i = gw->n_routes6++;
+	gw->route6[i + 1] = nowhere;
 	for (; i > 0 && gw->route6[i - 1].len < len; i--)
 		gw->route6[i] = gw->route6[i - 1];
 	struct gw_route6 *r = &gw->route6[i];
@@ -181,6 +184,7 @@ static bool add_connected(struct gw *gw, uint32_t port, uint32_t k)
 static bool rebuild(struct gw *gw)
 {
 	gw->n_routes6 = 0;
+	gw->route6[0] = nowhere;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
 		for (uint32_t k = 0; k < gw->port[i].n_addr6; k++)
 			if (!add_connected(gw, i, k))

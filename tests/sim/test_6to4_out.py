@@ -22,7 +22,7 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrDestOpt,
     IPv6ExtHdrFragment,
 )
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from simulator import Refused
 from tunnel import (
@@ -423,3 +423,14 @@ def test_private_address_is_the_outer_source(start: Start) -> None:
     tunnel = Tunnel(start(SETUPS["behind-nat"][0], "6to4"), PRIVATE)
     sent = only(tunnel.out(ping6()), WAN)
     assert sent.ip.src == PRIVATE and inner(sent).src == HOST6
+
+
+@pytest.mark.virtual
+def test_neighbour_in_use_by_the_tunnel_is_asked_again(start: Callable[..., Gateway]) -> None:
+    """Before it is forgotten, so that no packet waits."""
+    gateway = start(DECOUPLED.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", ""), "6to4")
+    hello = ARP(op=1, hwsrc=ROUTER.mac, psrc=ROUTER.ip, pdst=OUTSIDE)
+    gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / hello)
+    gateway.wait(40)
+    assert only(Tunnel(gateway).out(ping6()), WAN).frame.dst == ROUTER.mac
+    assert {one.arp.pdst for one in gateway.wait(10.5) if one.port == WAN} == {ROUTER.ip}
