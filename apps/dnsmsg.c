@@ -1,0 +1,480 @@
+/* See dnsmsg.h. */
+#include "apps/dnsmsg.h"
+
+#include "kernel/fmt.h"
+
+#define POINTER   0xc0u
+#define MAX_JUMPS 127u    /* as many as a name can have labels */
+#define FAR       0x4000u /* what a pointer cannot reach */
+
+/* --- reading names ------------------------------------------------------------------ */
+
+uint32_t dns_skip_name(struct dns_view m, uint32_t at)
+{
+	while (at < m.len) {
+		uint32_t n = m.at[at];
+		if (n == 0)
+			return at + 1;
+		if (n >= POINTER)
+			return m.len - at >= 2 ? at + 2 : 0;
+		if (n > DNS_LABEL_MAX)
+			return 0; /* the two kinds of label that were given up (RFC 6891 section 5)
+			           */
+		at += n + 1;
+	}
+	return 0;
+}
+
+/* A walk over the labels of a name; each jump must go further back than everything
+ * since the last one. */
+struct walk {
+	struct dns_view m;
+	uint32_t at;    /* where the next label stands */
+	uint32_t low;   /* where the bytes since the last jump begin */
+	uint32_t label; /* the one that next_label found */
+	uint32_t jumps;
+	bool bad; /* ended without a root */
+};
+
+/* Goes to the next label; false at the root or, with `bad` set, where there is none. */
+static bool next_label(struct walk *w)
+{
+	while (w->at < w->m.len && w->m.at[w->at] >= POINTER) {
+		if (w->m.len - w->at < 2)
+			break;
+		uint32_t to = dns_get16(w->m.at + w->at) & ~(POINTER << 8);
+		if (to < DNS_HEADER || to >= w->low || ++w->jumps > MAX_JUMPS)
+			break;
+		w->at = w->low = to;
+	}
+	if (w->at >= w->m.len || w->m.at[w->at] > DNS_LABEL_MAX ||
+	    w->m.at[w->at] >= w->m.len - w->at) {
+		w->bad = true;
+		return false;
+	}
+	w->label = w->at;
+	w->at += w->m.at[w->label] + 1u;
+	return w->m.at[w->label] != 0;
+}
+
+static struct walk walk(struct dns_view m, uint32_t at)
+{
+	return (struct walk){.m = m, .at = at, .low = at};
+}
+
+uint32_t dns_read_name(struct dns_view m, uint32_t at, uint8_t out[DNS_NAME_MAX], uint32_t *out_len)
+{
+	struct walk w = walk(m, at);
+	uint32_t len = 0;
+	while (next_label(&w)) {
+		uint32_t n = m.at[w.label] + 1u;
+		if (n > DNS_NAME_MAX - 1 - len)
+			return 0;
+		if (out)
+			memcpy(out + len, m.at + w.label, n);
+		len += n;
+	}
+	if (w.bad)
+		return 0;
+	if (out)
+		out[len] = 0;
+	if (out_len)
+		*out_len = len + 1;
+	return dns_skip_name(m, at);
+}
+
+static uint8_t lower(uint8_t c)
+{
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+bool dns_same_name(struct dns_view a, uint32_t at_a, struct dns_view b, uint32_t at_b)
+{
+	struct walk wa = walk(a, at_a), wb = walk(b, at_b);
+	for (;;) {
+		bool more = next_label(&wa);
+		if (more != next_label(&wb) || wa.bad || wb.bad)
+			return false;
+		if (!more || (a.at == b.at && wa.label == wb.label))
+			return true; /* both end, or the rest is the very same bytes */
+		const uint8_t *la = a.at + wa.label, *lb = b.at + wb.label;
+		if (*la != *lb)
+			return false;
+		for (uint32_t i = 1; i <= *la; i++)
+			if (lower(la[i]) != lower(lb[i]))
+				return false;
+	}
+}
+
+uint32_t dns_labels(const uint8_t *name)
+{
+	uint32_t n = 0;
+	for (; *name; name += *name + 1u)
+		n++;
+	return n;
+}
+
+uint32_t dns_tail(const uint8_t *name, uint32_t n_labels)
+{
+	uint32_t have = dns_labels(name), len = 1;
+	if (have < n_labels)
+		return 0;
+	for (; have > n_labels; have--)
+		name += *name + 1u;
+	for (; *name; name += *name + 1u)
+		len += *name + 1u;
+	return len;
+}
+
+/* --- reading records ------------------------------------------------------------------ */
+
+bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
+{
+	uint32_t fixed = dns_skip_name(m, at);
+	if (fixed == 0 || m.len - fixed < DNS_RR_FIXED)
+		return false;
+	const uint8_t *f = m.at + fixed;
+	rr->owner = at;
+	rr->type = dns_get16(f);
+	rr->class = dns_get16(f + 2);
+	rr->ttl = dns_get32(f + 4);
+	rr->data_len = dns_get16(f + 8);
+	rr->data = fixed + DNS_RR_FIXED;
+	rr->end = rr->data + rr->data_len;
+	return rr->data_len <= m.len - rr->data;
+}
+
+/* What the data of a type consist of: fixed bytes, names, and a rest. Those are the
+ * types of RFC 1035 and the ones whose names were compressed by some before RFC 3597
+ * section 4 forbade it; data of all others are bytes. */
+struct form {
+	uint16_t type;
+	uint8_t before; /* bytes before the names */
+	uint8_t names;
+	uint8_t rest;    /* bytes behind them; ANY_REST: any number */
+	bool compressed; /* names may be compressed in what we write */
+};
+#define ANY_REST 0xff
+
+/* clang-format off */
+static const struct form forms[] = {
+	{DNS_TYPE_A, 4, 0, 0, false},
+	{DNS_TYPE_AAAA, 16, 0, 0, false},
+	{DNS_TYPE_CNAME, 0, 1, 0, true},
+	{DNS_TYPE_SOA, 0, 2, 20, true},
+	{DNS_TYPE_NS, 0, 1, 0, true},
+	{DNS_TYPE_PTR, 0, 1, 0, true},
+	{DNS_TYPE_DNAME, 0, 1, 0, false},
+	{DNS_TYPE_RRSIG, 18, 1, ANY_REST, false},
+	{3 /* MD */, 0, 1, 0, true},
+	{4 /* MF */, 0, 1, 0, true},
+	{7 /* MB */, 0, 1, 0, true},
+	{8 /* MG */, 0, 1, 0, true},
+	{9 /* MR */, 0, 1, 0, true},
+	{14 /* MINFO */, 0, 2, 0, true},
+	{15 /* MX */, 2, 1, 0, true},
+	{17 /* RP */, 0, 2, 0, false},
+	{18 /* AFSDB */, 2, 1, 0, false},
+	{21 /* RT */, 2, 1, 0, false},
+	{24 /* SIG */, 18, 1, ANY_REST, false},
+	{26 /* PX */, 2, 2, 0, false},
+	{30 /* NXT */, 0, 1, ANY_REST, false},
+	{33 /* SRV */, 6, 1, 0, false},
+	{36 /* KX */, 2, 1, 0, false},
+	{47 /* NSEC */, 0, 1, ANY_REST, false},
+};
+/* clang-format on */
+static const struct form opaque = {0, 0, 0, ANY_REST, false};
+
+/* Types are the same in all classes, but for the addresses (RFC 3597 section 5). */
+static const struct form *form_of(const struct dns_rr *rr)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(forms); i++)
+		if (forms[i].type == rr->type)
+			return rr->class == DNS_CLASS_IN || forms[i].names ? &forms[i] : &opaque;
+	return &opaque;
+}
+
+/* The data of a record are what its type says, with every name in them whole. */
+static bool check_data(struct dns_view m, const struct dns_rr *rr)
+{
+	const struct form *f = form_of(rr);
+	/* Names may point anywhere before them, but they end within the data. */
+	struct dns_view until = {m.at, rr->end};
+	uint32_t at = rr->data;
+	if (rr->data_len < f->before)
+		return false;
+	at += f->before;
+	for (uint32_t i = 0; i < f->names; i++) {
+		at = dns_read_name(until, at, NULL, NULL);
+		if (at == 0)
+			return false;
+	}
+	return f->rest == ANY_REST || rr->end - at == f->rest;
+}
+
+bool dns_parse_question(struct dns_view m, struct dns_layout *l)
+{
+	uint32_t at = DNS_HEADER;
+	while (at < m.len && m.at[at] != 0) {
+		if (m.at[at] > DNS_LABEL_MAX)
+			return false;
+		at += m.at[at] + 1u;
+	}
+	uint32_t end = at + 1;
+	if (at >= m.len || end - DNS_HEADER > DNS_NAME_MAX || m.len - end < DNS_QUESTION_FIXED)
+		return false;
+	l->name_len = end - DNS_HEADER;
+	l->qtype = dns_get16(m.at + end);
+	l->qclass = dns_get16(m.at + end + 2);
+	l->question_end = end + DNS_QUESTION_FIXED;
+	return true;
+}
+
+/* The records of one section; *at moves behind them. */
+static bool parse_section(struct dns_view m, struct dns_layout *l, enum dns_section s, uint32_t *at)
+{
+	l->section[s] = *at;
+	for (uint32_t i = 0; i < l->count[s]; i++) {
+		struct dns_rr rr;
+		if (!dns_read_rr(m, *at, &rr) || dns_read_name(m, *at, NULL, NULL) == 0 ||
+		    !check_data(m, &rr))
+			return false;
+		if (rr.type == DNS_TYPE_OPT && l->n_opt++ == 0)
+			l->opt = rr;
+		*at = rr.end;
+	}
+	return true;
+}
+
+bool dns_parse(struct dns_view m, struct dns_layout *l)
+{
+	memset(l, 0, sizeof *l);
+	if (m.len < DNS_HEADER)
+		return false;
+	for (unsigned s = 0; s < DNS_SECTIONS; s++)
+		l->count[s] = be16_get(dns_header_of(m)->count[s]);
+	uint32_t at = l->section[DNS_QD] = l->question_end = DNS_HEADER;
+	if (l->count[DNS_QD] > 0) {
+		if (!dns_parse_question(m, l))
+			return false;
+		at = l->question_end;
+	}
+	for (uint32_t i = 1; i < l->count[DNS_QD]; i++) {
+		at = dns_read_name(m, at, NULL, NULL);
+		if (at == 0 || m.len - at < DNS_QUESTION_FIXED)
+			return false;
+		at += DNS_QUESTION_FIXED;
+	}
+	for (unsigned s = DNS_AN; s < DNS_SECTIONS; s++)
+		if (!parse_section(m, l, (enum dns_section)s, &at))
+			return false;
+	l->end = at;
+	return at == m.len;
+}
+
+/* --- names as keys and as text ---------------------------------------------------------- */
+
+void dns_key_set(struct dns_key *key, const uint8_t *name, uint32_t len)
+{
+	uint32_t whole = len / 4, rest = len % 4;
+	key->len = len;
+	for (uint32_t i = 0; i < whole; i++)
+		key->word[i] = dns_lower4(load32(name + 4 * i));
+	if (rest) {
+		uint32_t w = 0;
+		memcpy(&w, name + 4 * whole, rest);
+		key->word[whole] = dns_lower4(w);
+	}
+}
+
+char *dns_name_text(char *buf, size_t size, const uint8_t *name)
+{
+	size_t n = 0;
+	if (*name == 0)
+		n += fmt(buf + n, size - n, ".");
+	for (; *name; name += *name + 1u) {
+		for (uint32_t i = 1; i <= *name; i++) {
+			uint8_t c = name[i];
+			bool plain = c > ' ' && c <= '~' && c != '.' && c != '\\';
+			n += plain ? fmt(buf + n, size - n, "%c", c)
+			           : fmt(buf + n, size - n, "\\%u%u%u", c / 100u, c / 10u % 10u,
+			                 c % 10u);
+		}
+		n += fmt(buf + n, size - n, ".");
+	}
+	return buf;
+}
+
+uint32_t dns_name_of_text(uint8_t out[DNS_NAME_MAX], const char *text)
+{
+	uint32_t len = 0;
+	while (*text) {
+		uint32_t n = 0;
+		while (text[n] && text[n] != '.')
+			n++;
+		if (n == 0 || n > DNS_LABEL_MAX || n + 1 > DNS_NAME_MAX - 1 - len)
+			return 0;
+		out[len] = (uint8_t)n;
+		memcpy(out + len + 1, text, n);
+		len += n + 1;
+		text += n + (text[n] == '.');
+	}
+	out[len] = 0;
+	return len + 1;
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+void dns_out_init(struct dns_out *o, uint8_t *at, uint32_t len, uint32_t limit)
+{
+	o->at = at;
+	o->len = len;
+	o->limit = limit;
+	dns_out_from(o, (struct dns_view){at, len}, len);
+}
+
+void dns_out_from(struct dns_out *o, struct dns_view from, uint32_t same)
+{
+	o->from = from;
+	o->same = same;
+	o->n_seen = 0;
+}
+
+void dns_out_known(struct dns_out *o, uint32_t from, uint32_t to)
+{
+	if (o->n_seen == DNS_SEEN || from >= FAR || to >= FAR)
+		return;
+	o->seen[o->n_seen].from = (uint16_t)from;
+	o->seen[o->n_seen++].to = (uint16_t)to;
+}
+
+/* Where the label at `from` of the source stands in the answer; 0: nowhere. */
+static uint32_t known(const struct dns_out *o, uint32_t from)
+{
+	if (from < o->same)
+		return from < FAR ? from : 0;
+	for (uint32_t i = 0; i < o->n_seen; i++)
+		if (o->seen[i].from == from)
+			return o->seen[i].to;
+	return 0;
+}
+
+static bool put(struct dns_out *o, const void *data, uint32_t n)
+{
+	if (n > o->limit - o->len)
+		return false;
+	memcpy(o->at + o->len, data, n);
+	o->len += n;
+	return true;
+}
+
+static bool put_pointer(struct dns_out *o, uint32_t to)
+{
+	if (o->limit - o->len < 2)
+		return false;
+	dns_put16(o->at + o->len, POINTER << 8 | to);
+	o->len += 2;
+	return true;
+}
+
+/* A name of the source: labels until one is known, then a pointer to it. */
+static bool copy_name(struct dns_out *o, uint32_t at, bool compress)
+{
+	struct walk w = walk(o->from, at);
+	while (next_label(&w)) {
+		uint32_t to = known(o, w.label), here = o->len;
+		if (to && compress)
+			return put_pointer(o, to);
+		if (!put(o, o->from.at + w.label, o->from.at[w.label] + 1u))
+			return false;
+		if (!to)
+			dns_out_known(o, w.label, here);
+	}
+	return !w.bad && put(o, "", 1);
+}
+
+/* Type, class and TTL; the length of the data follows when they are known. */
+static bool put_fixed(struct dns_out *o, uint16_t type, uint16_t class, uint32_t ttl, uint32_t len)
+{
+	if (o->limit - o->len < DNS_RR_FIXED)
+		return false;
+	uint8_t *f = o->at + o->len;
+	dns_put16(f, type);
+	dns_put16(f + 2, class);
+	dns_put32(f + 4, ttl);
+	dns_put16(f + 8, len);
+	o->len += DNS_RR_FIXED;
+	return true;
+}
+
+/* What was written since, and noted of it, did not happen. */
+static bool undo(struct dns_out *o, uint32_t len, uint32_t n_seen)
+{
+	o->len = len;
+	o->n_seen = n_seen;
+	return false;
+}
+
+static bool copy_data(struct dns_out *o, const struct dns_rr *rr)
+{
+	const struct form *f = form_of(rr);
+	uint32_t at = rr->data, begin = o->len;
+	if (!put(o, o->from.at + at, f->before))
+		return false;
+	at += f->before;
+	for (uint32_t i = 0; i < f->names; i++) {
+		if (!copy_name(o, at, f->compressed))
+			return false;
+		at = dns_skip_name(o->from, at);
+	}
+	if (!put(o, o->from.at + at, rr->end - at))
+		return false;
+	dns_put16(o->at + begin - 2, o->len - begin);
+	return true;
+}
+
+bool dns_copy_rr(struct dns_out *o, const struct dns_rr *rr, uint32_t ttl)
+{
+	uint32_t len = o->len, n_seen = o->n_seen;
+	/* As long as all before it is the same, a record is copied as it stands. */
+	if (rr->owner == len && o->same == len) {
+		if (!put(o, o->from.at + len, rr->end - len))
+			return false;
+		dns_put32(o->at + rr->data - 6, ttl);
+		o->same = o->len;
+		return true;
+	}
+	if (!copy_name(o, rr->owner, true) || !put_fixed(o, rr->type, rr->class, ttl, 0) ||
+	    !copy_data(o, rr))
+		return undo(o, len, n_seen);
+	return true;
+}
+
+bool dns_copy_owner(struct dns_out *o, uint32_t owner, uint16_t type, uint16_t class, uint32_t ttl,
+                    const void *data, uint32_t data_len)
+{
+	uint32_t len = o->len, n_seen = o->n_seen;
+	if (!copy_name(o, owner, true) || !put_fixed(o, type, class, ttl, data_len) ||
+	    !put(o, data, data_len))
+		return undo(o, len, n_seen);
+	return true;
+}
+
+bool dns_put_rr(struct dns_out *o, uint32_t owner, uint16_t type, uint16_t class, uint32_t ttl,
+                const void *data, uint32_t data_len)
+{
+	uint32_t len = o->len;
+	if (!put_pointer(o, owner) || !put_fixed(o, type, class, ttl, data_len) ||
+	    !put(o, data, data_len))
+		return undo(o, len, o->n_seen);
+	return true;
+}
+
+bool dns_put_opt(struct dns_out *o, uint16_t size, uint16_t rcode, bool dnssec_ok)
+{
+	uint32_t ttl = (uint32_t)(rcode >> 4) << 24 | (dnssec_ok ? DNS_OPT_DO : 0u);
+	if (o->limit - o->len < DNS_OPT_BYTES)
+		return false;
+	return put(o, "", 1) && put_fixed(o, DNS_TYPE_OPT, size, ttl, 0);
+}
