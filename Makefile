@@ -11,7 +11,8 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys config_nat config_tun config_ivi menu_state keys multiboot acpi symbols_find screen
+PURE    = alloc pkt fmt addr log random config config_keys config_nat config_tun config_ivi menu_state keys multiboot acpi symbols_find screen \
+          config_dns64
 # Only in the image: the machine, and the C library's memory functions.
 MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
 # On io.h alone: also compiled on the host, with device models behind io.h.

@@ -9,8 +9,8 @@
 #include "kernel/fmt.h"
 #include "kernel/log.h"
 
-enum { FROM_FILE, FROM_CMDLINE };
-enum { VALUE_MAX = 200 }; /* characters of a value on the command line */
+enum { FROM_FILE = 1, FROM_CMDLINE = 2 }; /* bits in config.given */
+enum { VALUE_MAX = 200 };                 /* characters of a value on the command line */
 
 static const char cmdline_name[] = "command line";
 
@@ -68,12 +68,14 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 {
 	struct config *c = s->c;
 	const struct config_key *key = s->key;
-	uint64_t bit = 1ull << (key - config_key);
+	uint8_t *given = &c->given[key - config_key];
 	union config_value v;
 	memset(&v, 0, sizeof v);
 
-	bool again = c->given[from] & bit;
-	c->given[from] |= bit;
+	bool again = *given & from;
+	if (key->count && !*given) /* the first of a list takes the place of the default */
+		*counter(c, key) = 0;
+	*given |= (uint8_t)from;
 	if (text.len == 0) {
 		config_fail(c, s->where, "%s: the value is missing", key->name);
 		return;
@@ -84,7 +86,7 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 	}
 	if (!key->type->parse(s, text, &v))
 		return;
-	if (from == FROM_FILE && (c->given[FROM_CMDLINE] & bit))
+	if (from == FROM_FILE && *given & FROM_CMDLINE)
 		return;
 	if (key->count && *counter(c, key) >= key->max) {
 		config_fail(c, s->where, "%s: given more than %u times", key->name, key->max);

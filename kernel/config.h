@@ -23,7 +23,11 @@
 #define CONFIG_IVI_SHARES 16
 #define CONFIG_IVI_ICMP   16
 #define CONFIG_DOMAIN     254 /* characters of a domain name, and NUL (RFC 1035 section 3.1) */
-#define CONFIG_KEYS       64  /* at most */
+#define CONFIG_SERVERS    16
+#define CONFIG_PREFIXES   8
+#define CONFIG_RANGES     32
+#define CONFIG_CLIENTS    64
+#define CONFIG_KEYS       96 /* at most */
 #define CONFIG_ERRORS     16
 
 enum { CONFIG_LAN, CONFIG_WAN, CONFIG_PORTS };
@@ -168,6 +172,55 @@ struct config_ivi {
 	bool errors;
 };
 
+/* An upstream DNS server, or those that the DHCP lease names. */
+struct config_server {
+	bool lease;
+	struct addr addr;
+};
+
+/* Which prefix stands in front of a range of IPv4 addresses; none: they are not
+ * translated. */
+struct config_map64 {
+	struct prefix from;
+	bool none;
+	struct prefix to;
+};
+
+enum dns64_selection { DNS64_RANDOM, DNS64_ROUND_ROBIN };
+enum dns64_on_error { DNS64_SYNTHESISE, DNS64_SERVFAIL };
+
+struct config_dns64 {
+	struct config_server server[CONFIG_SERVERS];
+	uint32_t n_server;
+	uint32_t selection; /* enum dns64_selection */
+	bool debugging;
+	uint32_t timeout_ms; /* of one try */
+	uint32_t resend;     /* tries behind the first one */
+	bool has_max_length;
+	uint32_t max_length; /* of a UDP answer */
+	uint32_t port;
+	bool has_threads;
+	uint32_t threads; /* of mtd64-ng; there are none here */
+	struct prefix prefix[CONFIG_PREFIXES];
+	uint32_t n_prefix;
+	struct prefix exclude[CONFIG_RANGES];
+	uint32_t n_exclude;
+	bool always;
+	struct prefix client[CONFIG_CLIENTS];
+	uint32_t n_client;
+	uint32_t cache; /* records */
+	struct config_map64 map[CONFIG_RANGES];
+	uint32_t n_map;
+	char skip_name[CONFIG_RANGES][CONFIG_DOMAIN];
+	uint32_t n_skip_name;
+	struct prefix skip_client[CONFIG_CLIENTS];
+	uint32_t n_skip_client;
+	bool reverse;
+	uint32_t on_error; /* enum dns64_on_error */
+	uint32_t stale_ms;
+	uint32_t rate; /* answers a second; 0: no limit */
+};
+
 /* One thing that is wrong. */
 struct config_error {
 	char where[48]; /* "gateway.conf:12" or "command line" */
@@ -194,13 +247,14 @@ struct config {
 	struct config_6to4 tun;
 	struct config_6rd rd;
 	struct config_ivi ivi;
+	struct config_dns64 dns64;
 
 	/* How it was read. */
 	const char *const *apps; /* names allowed for `app` */
 	uint32_t n_apps;
 	struct config_error error[CONFIG_ERRORS];
 	uint32_t n_errors;           /* may exceed CONFIG_ERRORS; the later ones are only counted */
-	uint64_t given[2];           /* bit per key: given in a file, on the command line */
+	uint8_t given[CONFIG_KEYS];  /* bits: in a file, on the command line */
 	char nic_where[48];          /* where lan or wan was last set; empty: nowhere */
 	char where[CONFIG_KEYS][48]; /* the same of each key */
 };

@@ -403,6 +403,7 @@ const struct config_key config_key[] = {
 	{"gateway", &addr, NULL, LIST(gateway, n_gateway), RANGE(0, CONFIG_GATEWAYS)},
 	{"route", &route, NULL, LIST(route, n_route), RANGE(0, CONFIG_ROUTES)},
 	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour), RANGE(0, CONFIG_NEIGHBOURS)},
+	{"nameserver", &config_server, NULL, LIST(dns64.server, dns64.n_server), RANGE(0, CONFIG_SERVERS)},
 	{"lan.ra", &on_off, "on", ONE(ra.on)},
 	{"lan.rdnss", &config_server6, NULL, LIST(ra.rdnss, ra.n_rdnss), RANGE(0, CONFIG_RDNSS)},
 	{"lan.dnssl", &config_domain, NULL, LIST(ra.dnssl, ra.n_dnssl), RANGE(0, CONFIG_DNSSL)},
@@ -447,13 +448,31 @@ const struct config_key config_key[] = {
 	{"ivi.errors", &on_off, "on", ONE(ivi.errors)},
 	{"ivi.mss-clamp", &number, "0", ONE(ivi.mss_clamp), RANGE(0, 65535)},
 	{"ivi.tos", &config_tos, "copy", ONE(ivi.tos)},
+	{"selection-mode", &config_selection, "random", ONE(dns64.selection)},
+	{"dns64-prefix", &config_prefix64, "64:ff9b::/96", LIST(dns64.prefix, dns64.n_prefix), RANGE(0, CONFIG_PREFIXES)},
+	{"debugging", &config_yes, "no", ONE(dns64.debugging)},
+	{"timeout-time", &config_try, "1.0", ONE(dns64.timeout_ms), RANGE(1, 3600000)},
+	{"resend-attempts", &number, "2", ONE(dns64.resend), RANGE(0, 32767)},
+	{"response-maxlength", &number, NULL, ONE(dns64.max_length), .flag = offsetof(struct config, dns64.has_max_length), RANGE(0, 65535)},
+	{"port", &number, "53", ONE(dns64.port), RANGE(1, 65535)},
+	{"num-threads", &number, NULL, ONE(dns64.threads), .flag = offsetof(struct config, dns64.has_threads), RANGE(0, UINT32_MAX)},
+	{"dns64.exclude", &config_cut6, "::ffff:0:0/96", LIST(dns64.exclude, dns64.n_exclude), RANGE(0, CONFIG_RANGES)},
+	{"dns64.always", &on_off, "off", ONE(dns64.always)},
+	{"dns64.client", &config_cut, NULL, LIST(dns64.client, dns64.n_client), RANGE(0, CONFIG_CLIENTS)},
+	{"dns64.cache", &number, "65536", ONE(dns64.cache), RANGE(0, 16000000)},
+	{"dns64.map", &config_map64, NULL, LIST(dns64.map, dns64.n_map), RANGE(0, CONFIG_RANGES)},
+	{"dns64.skip-name", &config_domain, NULL, LIST(dns64.skip_name, dns64.n_skip_name), RANGE(0, CONFIG_RANGES)},
+	{"dns64.skip-client", &config_cut, NULL, LIST(dns64.skip_client, dns64.n_skip_client), RANGE(0, CONFIG_CLIENTS)},
+	{"dns64.reverse", &on_off, "on", ONE(dns64.reverse)},
+	{"dns64.on-error", &config_on_error, "synthesise", ONE(dns64.on_error)},
+	{"dns64.stale", &seconds, "86400", ONE(dns64.stale_ms), RANGE(0, 4000000)},
+	{"dns64.rate", &number, "0", ONE(dns64.rate), RANGE(0, 1000000)},
 };
 /* clang-format on */
 
 const uint32_t config_n_keys = ARRAY_SIZE(config_key);
 
-_Static_assert(ARRAY_SIZE(config_key) <= CONFIG_KEYS && CONFIG_KEYS <= 64,
-               "one bit a key in config.given");
+_Static_assert(ARRAY_SIZE(config_key) <= CONFIG_KEYS, "room in config.given and config.where");
 _Static_assert(sizeof(struct config) <= UINT16_MAX, "offsets have 16 bits");
 _Static_assert(offsetof(struct config, app) == 0, "no counter and no flag stands at offset 0");
 

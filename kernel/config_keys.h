@@ -37,6 +37,8 @@ union config_value {
 	struct config_net4 net4;
 	struct config_map map;
 	struct config_share share;
+	struct config_server server;
+	struct config_map64 map64;
 	ip4 v4;
 	ip6 v6;
 	uint32_t number;
@@ -72,6 +74,10 @@ extern const struct config_type config_host4, config_native, config_field, confi
 /* Those of the translator (config_ivi.c). */
 extern const struct config_type config_net6, config_net4, config_map, config_share, config_icmp;
 extern const struct config_type config_format, config_zero, config_tos;
+/* Those of the DNS64 server (config_dns64.c). */
+extern const struct config_type config_server, config_selection, config_yes, config_try;
+extern const struct config_type config_prefix64, config_cut6, config_cut, config_map64,
+        config_on_error;
 
 /* A word out of `n`: *out becomes its place among them. */
 bool config_choice(const struct config_source *s, struct slice text, const char *const *names,

@@ -25,7 +25,7 @@ static struct config first, second;
 
 static size_t print(const struct config *c, char *out, size_t size)
 {
-	char line[200];
+	char line[300];
 	uint32_t cursor = 0;
 	size_t n = 0;
 	while (config_line(c, &cursor, line, sizeof line)) {

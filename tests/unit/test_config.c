@@ -65,7 +65,7 @@ static const char *error(uint32_t i)
 
 static bool prints(const char *line)
 {
-	char buf[200];
+	char buf[300];
 	uint32_t cursor = 0;
 	while (config_line(&c, &cursor, buf, sizeof buf))
 		if (strcmp(buf, line) == 0)
@@ -75,7 +75,7 @@ static bool prints(const char *line)
 
 static void dump(char *out, size_t size)
 {
-	char buf[200];
+	char buf[300];
 	uint32_t cursor = 0;
 	size_t n = 0;
 	out[0] = '\0';
@@ -118,7 +118,20 @@ static void defaults(void)
 	               "ivi.udp-zero-checksum compute\n"
 	               "ivi.errors on\n"
 	               "ivi.mss-clamp 0\n"
-	               "ivi.tos copy\n");
+	               "ivi.tos copy\n"
+	               "selection-mode random\n"
+	               "dns64-prefix 64:ff9b::/96\n"
+	               "debugging no\n"
+	               "timeout-time 1.000\n"
+	               "resend-attempts 2\n"
+	               "port 53\n"
+	               "dns64.exclude ::ffff:0.0.0.0/96\n"
+	               "dns64.always off\n"
+	               "dns64.cache 65536\n"
+	               "dns64.reverse on\n"
+	               "dns64.on-error synthesise\n"
+	               "dns64.stale 86400\n"
+	               "dns64.rate 0\n");
 	CHECK_EQ(c.n_errors, 0);
 	CHECK_STR(c.app, "");
 	CHECK(!c.has_menu_timeout);
@@ -143,6 +156,9 @@ static void every_key(void)
 	                           "route ::/0 via 2001:db8:1::2\n"
 	                           "neighbour 192.168.1.2 52:54:00:00:00:02\n"
 	                           "neighbour 2001:db8:1::2 52:54:00:00:00:02\n"
+	                           "nameserver 192.0.2.53\n"
+	                           "nameserver 2001:db8::53\n"
+	                           "nameserver default\n"
 	                           "lan.ra off\n"
 	                           "lan.rdnss 2001:db8::53\n"
 	                           "lan.rdnss fe80::1\n"
@@ -191,8 +207,31 @@ static void every_key(void)
 	                           "ivi.udp-zero-checksum drop\n"
 	                           "ivi.errors off\n"
 	                           "ivi.mss-clamp 1220\n"
-	                           "ivi.tos 184\n";
-	char all[2000];
+	                           "ivi.tos 184\n"
+	                           "selection-mode round-robin\n"
+	                           "dns64-prefix 2001:db8:64::/48\n"
+	                           "dns64-prefix 2001:db8:65::/96\n"
+	                           "debugging yes\n"
+	                           "timeout-time 0.250\n"
+	                           "resend-attempts 0\n"
+	                           "response-maxlength 512\n"
+	                           "port 5353\n"
+	                           "num-threads 10\n"
+	                           "dns64.exclude ::ffff:0.0.0.0/96\n"
+	                           "dns64.exclude 2001:db8:64::/48\n"
+	                           "dns64.always on\n"
+	                           "dns64.client 10.0.0.0/8\n"
+	                           "dns64.client 2001:db8::/32\n"
+	                           "dns64.cache 0\n"
+	                           "dns64.map 10.0.0.0/8 none\n"
+	                           "dns64.map 0.0.0.0/0 2001:db8:66::/96\n"
+	                           "dns64.skip-name example.com\n"
+	                           "dns64.skip-client 10.1.0.0/16\n"
+	                           "dns64.reverse off\n"
+	                           "dns64.on-error servfail\n"
+	                           "dns64.stale 0\n"
+	                           "dns64.rate 1000\n";
+	char all[4000];
 	GOOD(file);
 	CHECK(config_check(&c));
 	dump(all, sizeof all);
@@ -287,9 +326,8 @@ static void unknown_keys(void)
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	/* Keys of later versions, and keys of nobody. */
-	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp",    "http",
-	                                    "ivi",     "6rd",    "nameserver",  "port",
-	                                    "6to4",    "lan",    "dns64-prefix"};
+	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp", "http",
+	                                    "6rd",     "6to4",   "ivi",      "lan"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
 		char file[64], want[64];
 		snprintf(file, sizeof file, "%s 1", other[i]);
@@ -612,6 +650,94 @@ static void tunnel_values(void)
 #undef EXPECTED
 }
 
+/* Files of mtd64-ng are taken as they are. */
+static void mtd64_values(void)
+{
+	GOOD("// nameservers\nnameserver default\nnameserver 8.8.8.8\nnameserver defaults\n"
+	     "selection-mode random\ndns64-prefix 2001:db8:63a9:1ef2:dead:beef::/96\n"
+	     "debugging no\ntimeout-time 1.000000\nresend-attempts 32767\n"
+	     "response-maxlength 0\nnum-threads 100000\nport 65535\n");
+	CHECK_EQ(c.dns64.n_server, 3);
+	CHECK(c.dns64.server[0].lease && c.dns64.server[2].lease && !c.dns64.server[1].lease);
+	CHECK_EQ(ip4_get(c.dns64.server[1].addr.v4), 0x08080808);
+	CHECK(c.dns64.has_max_length && c.dns64.max_length == 0 && c.dns64.has_threads);
+	CHECK(prints("dns64-prefix 2001:db8:63a9:1ef2:dead:beef::/96"));
+	WRONG_VALUE("nameserver dns.example", "nameserver: expected an address, such as "
+	                                      "192.0.2.1 or 2001:db8::1, or default");
+	WRONG_VALUE("nameserver 224.0.0.1", "nameserver: 224.0.0.1 is a multicast address");
+	WRONG_VALUE("selection-mode first", "selection-mode: expected random or round-robin");
+	/* Host bits are cut, and the default gives way. */
+	GOOD("dns64-prefix 2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff/40\n");
+	CHECK_EQ(c.dns64.n_prefix, 1);
+	CHECK(prints("dns64-prefix 2001:db8:aa00::/40"));
+	GOOD("dns64-prefix 2001:db8:ffff:ffff:ffff:ffff:ffff:ffff/96\n");
+	CHECK(prints("dns64-prefix 2001:db8:ffff:ffff:ffff:ffff::/96"));
+#define EXPECTED "dns64-prefix: the prefix length is not 32, 40, 48, 56, 64 or 96"
+	WRONG_VALUE("dns64-prefix 2001:db8::/33", EXPECTED);
+	WRONG_VALUE("dns64-prefix 2001:db8::/72", EXPECTED);
+	WRONG_VALUE("dns64-prefix 2001:db8::/128", EXPECTED);
+	WRONG_VALUE("dns64-prefix ::/0", EXPECTED);
+#undef EXPECTED
+	WRONG_VALUE("dns64-prefix 10.0.0.0/8",
+	            "dns64-prefix: expected an IPv6 PREFIX/LENGTH, such as 64:ff9b::/96");
+	GOOD("timeout-time 2.5");
+	CHECK_EQ(c.dns64.timeout_ms, 2500);
+	GOOD("timeout-time 3600");
+	GOOD("timeout-time 0.0000001");
+	CHECK_EQ(c.dns64.timeout_ms, 1);
+	GOOD("timeout-time 1.999999");
+	CHECK_EQ(c.dns64.timeout_ms, 1999);
+	static const char *const bad[] = {"0",  "0.000", "1.2.3", "1s",  ".5",
+	                                  "5.", "1.12x", "-1",    "1,5", "3600.001"};
+	char line[80];
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof line, "timeout-time %s\n", bad[i]);
+		WRONG(line, "gateway.conf:1: timeout-time: expected seconds, more than 0 and up "
+		            "to 3600, such as 2.5");
+	}
+	WRONG_VALUE("port 0", "port: expected a number from 1 to 65535");
+	WRONG_VALUE("resend-attempts 32768", "resend-attempts: expected a number from 0 to 32767");
+	WRONG_VALUE("portfoo 53", "unknown key \"portfoo\", nearest: port");
+	GOOD("debugging maybe");
+	CHECK(!c.dns64.debugging);
+}
+
+static void dns64_values(void)
+{
+	GOOD("dns64.client 192.168.1.77/24\ndns64.client ::/0\ndns64.exclude fe80::1/10\n");
+	CHECK(prints("dns64.client 192.168.1.0/24"));
+	CHECK(prints("dns64.exclude fe80::/10"));
+	CHECK_EQ(c.dns64.n_exclude, 1);
+	GOOD("dns64.map 10.1.2.3/8 64:ff9b::/96\n");
+	CHECK(prints("dns64.map 10.0.0.0/8 64:ff9b::/96"));
+	WRONG_VALUE("dns64.client 192.168.1.1", "dns64.client: expected PREFIX/LENGTH, such as "
+	                                        "192.168.1.0/24 or 2001:db8::/32");
+	WRONG_VALUE("dns64.exclude 10.0.0.0/8", "dns64.exclude: expected an IPv6 PREFIX/LENGTH, "
+	                                        "such as ::ffff:0:0/96");
+	static const char *const bad[] = {"10.0.0.0/8", "10.0.0.0 none", "::/0 none",
+	                                  "10.0.0.0/8 none none", "10.0.0.0/8 2001:db8::/96 x"};
+	char line[80];
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof line, "dns64.map %s\n", bad[i]);
+		WRONG(line, "gateway.conf:1: dns64.map: expected IPV4-PREFIX and IPV6-PREFIX or "
+		            "none, such as 10.0.0.0/8 none");
+	}
+	WRONG_VALUE("dns64.map 10.0.0.0/8 any", "dns64.map: expected an IPv6 PREFIX/LENGTH, such "
+	                                        "as 64:ff9b::/96");
+	WRONG_VALUE("dns64.map 10.0.0.0/8 2001:db8::/72",
+	            "dns64.map: the prefix length is not 32, 40, 48, 56, 64 or 96");
+	WRONG_VALUE("dns64.skip-name *.example",
+	            "dns64.skip-name: expected a domain name, such as example.com");
+	WRONG_VALUE("dns64.on-error refuse", "dns64.on-error: expected synthesise or servfail");
+	WRONG_VALUE("dns64.cache -1", "dns64.cache: expected a number from 0 to 16000000");
+	/* The command line takes the place of file and default alike. */
+	start();
+	CHECK(config_cmdline(&c, "dns64-prefix=2001:db8:1::/96"));
+	CHECK(text("dns64-prefix 2001:db8:2::/96\ndns64-prefix 2001:db8:3::/96\n"));
+	CHECK_EQ(c.dns64.n_prefix, 1);
+	CHECK(prints("dns64-prefix 2001:db8:1::/96"));
+}
+
 static void numbers(void)
 {
 	WRONG_VALUE("lan.mtu 1279", "lan.mtu: expected a number from 1280 to 1500");
@@ -882,7 +1008,7 @@ static void round_trips(void)
 {
 	static struct config first;
 	for (unsigned round = 0; round < 3000; round++) {
-		char file[4000] = "", again[8000], twice[8000];
+		char file[4000] = "", again[10000], twice[10000];
 		size_t n = 0;
 		uint32_t used = 0;
 		start();
@@ -921,6 +1047,8 @@ int main(void)
 	TEST(nat_values);
 	TEST(advertised_values);
 	TEST(tunnel_values);
+	TEST(mtd64_values);
+	TEST(dns64_values);
 	TEST(full_lists);
 	TEST(command_line);
 	TEST(command_line_errors);
