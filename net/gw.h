@@ -19,6 +19,8 @@
 #include "net/ra.h"
 #include "net/wire.h"
 
+struct udp_table;
+
 #define GW_PORTS     2u
 #define GW_ADDRESSES CONFIG_ADDRESSES
 #define GW_ROUTES    (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
@@ -151,6 +153,7 @@ struct gw {
 	/* The processor's cycle counter, its lower half; NULL where there is none. For
 	 * timings only. */
 	uint32_t (*cycles)(void);
+	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
 
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
@@ -172,6 +175,7 @@ struct gw {
 	uint64_t icmp_suppressed; /* not sent: rate limit */
 	uint64_t hairpinned;
 	uint64_t tick_us; /* next tick */
+	uint64_t wake_us; /* when the application wants one before; 0: it does not */
 
 	/* ICMP error budgets, and IPv4 identification counters. */
 	struct gw_errors errors[GW_ERROR_KINDS];

@@ -1,9 +1,10 @@
-/* See local.h. Left out on purpose: all services but echo; they bind ports
- * when there are some. */
+/* See local.h. Services of applications bind UDP ports (udp.h). */
 #include "net/local.h"
 
 #include "net/csum.h"
 #include "net/ip4.h"
+#include "net/tcp_refuse.h"
+#include "net/udp.h"
 
 /* Turns an echo request into its reply, in place. The request's options do not
  * come back: there is no route to reverse (source routes are dropped). */
@@ -34,6 +35,15 @@ static enum verdict local_icmp(struct gw *gw, struct pkt *p)
 	return echo(gw, p, icmp);
 }
 
+enum verdict local_service(struct gw *gw, struct pkt *p)
+{
+	if (!gw->udp)
+		return V_LOCAL;
+	return p->proto == PROTO_UDP   ? udp_input(gw, p)
+	       : p->proto == PROTO_TCP ? tcp_refuse(gw, p)
+	                               : V_LOCAL;
+}
+
 enum verdict local_ip4(struct gw *gw, struct pkt *p)
 {
 	if (p->port < GW_PORTS && !(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
@@ -44,6 +54,9 @@ enum verdict local_ip4(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (p->proto == PROTO_ICMP)
 		return local_icmp(gw, p);
+	enum verdict v = local_service(gw, p);
+	if (v != V_LOCAL)
+		return v;
 	/* Nothing listens. Inside hosts are told, so that they do not wait; the
 	 * outside learns nothing. */
 	if (p->port == PORT_LAN)

@@ -12,4 +12,8 @@ enum verdict local_ip4(struct gw *gw, struct pkt *p);
 /* The same for an IPv6 packet to one of our addresses or to a group. */
 enum verdict local_ip6(struct gw *gw, struct pkt *p);
 
+/* What both do with UDP and TCP: gives the verdict of the service that listens, V_LOCAL
+ * when none does. */
+enum verdict local_service(struct gw *gw, struct pkt *p);
+
 #endif

@@ -137,6 +137,9 @@ enum verdict local_ip6(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_MULTICAST);
 	if (ip6_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	enum verdict v = own ? local_service(gw, p) : V_LOCAL;
+	if (v != V_LOCAL)
+		return v;
 	/* Nothing listens. Inside hosts are told, so that they do not wait; the
 	 * outside learns nothing. */
 	if (p->port != PORT_LAN || p->proto == PROTO_NONE)
