@@ -1,0 +1,223 @@
+/* See dns64_cache.h. */
+#include "apps/dns64_cache.h"
+
+#include "kernel/alloc.h"
+
+#define DEAD     0x80000000u
+#define NOWHERE  UINT32_MAX
+#define FEWEST   1024u /* records, so that those who wait have room */
+#define MAX_SIZE (sizeof(struct dns64_record) + DNS64_MESSAGE_MAX)
+
+bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
+{
+	c->keep = records > 0;
+	c->limit = max_u32(records, FEWEST);
+	if (c->limit > DEAD / DNS64_RECORD_BYTES - 1)
+		return false;
+	c->size = c->limit * DNS64_RECORD_BYTES;
+	uint32_t buckets = 1;
+	while (buckets < c->limit)
+		buckets *= 2;
+	c->mask = buckets - 1;
+	c->bucket = alloc(buckets * sizeof *c->bucket, 64);
+	c->ring = alloc_raw(c->size, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(c->secret.k); i++)
+		c->secret.k[i] = rng_u32(rng);
+	return c->bucket && c->ring;
+}
+
+/* --- questions -------------------------------------------------------------------------- */
+
+/* The hash of the name and the rest of the key. In class IN that is the type, and types
+ * of one name fall into buckets of their own; what else somebody may choose freely
+ * needs the secret. */
+static uint32_t hash_of(const struct dns64_cache *c, const struct dns64_question *q, uint8_t key)
+{
+	uint32_t rest = q->type | (uint32_t)key << 16;
+	if (UNLIKELY(q->class != DNS_CLASS_IN))
+		return hash_three(&c->secret, q->hash, rest, q->class);
+	return q->hash + rest * 0x9e3779b1u;
+}
+
+static uint8_t key_of(const struct dns64_question *q, bool fail)
+{
+	return (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
+}
+
+void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
+                        uint32_t len, uint16_t type, uint16_t class, uint8_t key)
+{
+	dns_key_set(&q->name, name, len);
+	q->type = type;
+	q->class = class;
+	q->key = key;
+	q->hash = hash_words(&c->secret, q->name.word, dns_key_words(len));
+}
+
+static bool same_name(const struct dns_key *key, const uint8_t *name)
+{
+	uint32_t whole = key->len / 4, rest = key->len % 4;
+	for (uint32_t i = 0; i < whole; i++)
+		if (load32(name + 4 * i) != key->word[i])
+			return false;
+	for (uint32_t i = 0; i < rest; i++)
+		if (name[4 * whole + i] != (uint8_t)(key->word[whole] >> 8 * i))
+			return false;
+	return true;
+}
+
+/* --- chains -------------------------------------------------------------------------------- */
+
+static struct dns64_record *record_at(const struct dns64_cache *c, uint32_t place)
+{
+	return (struct dns64_record *)(void *)(c->ring + place);
+}
+
+static void link_in(struct dns64_cache *c, struct dns64_record *r)
+{
+	uint32_t *chain = &c->bucket[r->hash & c->mask];
+	r->next = *chain;
+	*chain = (uint32_t)((uint8_t *)r - c->ring) + 1;
+	c->n++;
+}
+
+/* Takes a record out of its chain; its bytes stay in the ring, dead. */
+static void unlink_from(struct dns64_cache *c, struct dns64_record *r)
+{
+	uint32_t *at = &c->bucket[r->hash & c->mask];
+	uint32_t me = (uint32_t)((uint8_t *)r - c->ring) + 1;
+	while (*at != me)
+		at = &record_at(c, *at - 1)->next;
+	*at = r->next;
+	r->size |= DEAD;
+	c->n--;
+}
+
+struct dns64_record *dns64_cache_find(const struct dns64_cache *c, const struct dns64_question *q,
+                                      bool fail)
+{
+	uint8_t key = key_of(q, fail);
+	uint32_t hash = hash_of(c, q, key);
+	struct dns64_record *r;
+	for (uint32_t at = c->bucket[hash & c->mask]; at; at = r->next) {
+		r = record_at(c, at - 1);
+		if (r->hash != hash || r->key != key || r->name_len != q->name.len)
+			continue;
+		const uint8_t *name = dns64_message(r) + DNS_HEADER, *rest = name + r->name_len;
+		if (dns_get16(rest) == q->type && dns_get16(rest + 2) == q->class &&
+		    same_name(&q->name, name))
+			return r;
+	}
+	return NULL;
+}
+
+/* --- the ring ------------------------------------------------------------------------------ */
+
+/* Where n bytes in a row are free at the head; what is left at the ring's end is
+ * skipped when it is too little. */
+static uint32_t room(struct dns64_cache *c, uint32_t n)
+{
+	if (c->fill == 0)
+		c->head = c->tail = 0;
+	if (c->head < c->tail || c->fill == c->size)
+		return c->fill < c->size && c->tail - c->head >= n ? c->head : NOWHERE;
+	if (c->size - c->head >= n)
+		return c->head;
+	if (c->tail < n)
+		return NOWHERE;
+	if (c->head < c->size) {
+		record_at(c, c->head)->size = (c->size - c->head) | DEAD;
+		c->fill += c->size - c->head;
+	}
+	c->head = 0;
+	return 0;
+}
+
+static void push(struct dns64_cache *c, uint32_t n)
+{
+	c->head += n;
+	c->fill += n;
+}
+
+/* Takes away the oldest record. One that was used goes to the head again, as long as
+ * *moves allows and there is room. */
+static void pop(struct dns64_cache *c, uint32_t *moves, uint32_t now_s)
+{
+	struct dns64_record *r = record_at(c, c->tail);
+	uint32_t size = r->size & ~DEAD;
+	bool live = !(r->size & DEAD), keep = false;
+	if (live) {
+		keep = r->used && *moves && (int32_t)(r->expire_s - now_s) > 0;
+		unlink_from(c, r);
+	}
+	if (keep)
+		memcpy(c->moving, r, size);
+	c->tail += size;
+	c->fill -= size;
+	if (c->tail == c->size)
+		c->tail = 0;
+	uint32_t place = keep ? room(c, size) : NOWHERE;
+	if (place == NOWHERE) {
+		c->evicted += live;
+		return;
+	}
+	--*moves;
+	push(c, size);
+	r = record_at(c, place);
+	memcpy(r, c->moving, size);
+	r->size = size;
+	r->used--;
+	link_in(c, r);
+}
+
+struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_question *q,
+                                     bool fail, uint32_t len, uint32_t now_s)
+{
+	uint32_t size = ((uint32_t)sizeof(struct dns64_record) + len + 7) & ~7u, place;
+	uint32_t moves = DNS64_MOVES;
+	struct dns64_record *r = dns64_cache_find(c, q, fail);
+	uint8_t used = r ? r->used : 0;
+	if (r)
+		unlink_from(c, r);
+	while (c->n >= c->limit || (place = room(c, size)) == NOWHERE)
+		pop(c, &moves, now_s);
+	push(c, size);
+	r = record_at(c, place);
+	memset(r, 0, sizeof *r);
+	r->size = size;
+	r->key = key_of(q, fail);
+	r->hash = hash_of(c, q, r->key);
+	r->name_len = (uint8_t)q->name.len;
+	r->len = (uint16_t)len;
+	r->serial = ++c->serial;
+	r->stored_s = r->expire_s = now_s;
+	r->used = used;
+	c->stored++;
+	link_in(c, r);
+	return r;
+}
+
+const char *dns64_cache_check(const struct dns64_cache *c)
+{
+	uint32_t live = 0, chained = 0, bytes = 0;
+	for (uint32_t at = c->tail; bytes < c->fill; at = at == c->size ? 0 : at) {
+		const struct dns64_record *r = record_at(c, at);
+		uint32_t size = r->size & ~DEAD;
+		if (size == 0 || size % 8 || size > c->size - at || size > c->fill - bytes)
+			return "a record of the cache has a wrong size";
+		if (!(r->size & DEAD)) {
+			live++;
+			if (size > MAX_SIZE || sizeof *r + r->len > size)
+				return "a record of the cache is too short for its message";
+		}
+		bytes += size;
+		at += size;
+	}
+	for (uint32_t i = 0; i <= c->mask; i++)
+		for (uint32_t at = c->bucket[i]; at; at = record_at(c, at - 1)->next) {
+			const struct dns64_record *r = record_at(c, at - 1);
+			if (r->size & DEAD || (r->hash & c->mask) != i || ++chained > c->n)
+				return "a chain of the cache is wrong";
+		}
+	return live != c->n || chained != c->n ? "the cache miscounts its records" : NULL;
+}

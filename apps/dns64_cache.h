@@ -1,0 +1,121 @@
+/* The cache of the DNS64 server: whole messages by the question they answer, in
+ * memory of a fixed size.
+ *
+ * Records lie one behind the other in a ring of bytes. A new one is put at its head;
+ * for room the oldest go, but one that was asked for since it was put there is put at
+ * the head once more instead (the CLOCK algorithm, with the ring as its clock). So
+ * nothing is ever searched for room, nothing is fragmented, and what is popular stays.
+ *
+ * A record is found by a keyed hash of its question in lower case, so that nobody can
+ * make chains grow. It stays after its time is over: whether an expired one may still
+ * serve is for others to say. */
+#ifndef APPS_DNS64_CACHE_H
+#define APPS_DNS64_CACHE_H
+
+#include "apps/dnsmsg.h"
+#include "kernel/random.h"
+
+#define DNS64_RECORD_BYTES 128u  /* of the ring, for each record of dns64.cache */
+#define DNS64_MESSAGE_MAX  4096u /* longer messages are not kept */
+#define DNS64_MOVES        64u   /* records kept on at most while room is made for one */
+#define DNS64_USED_MAX     3u
+
+/* What of the question is part of the key beside name, type and class. */
+enum {
+	DNS64_KEY_DO = 1,   /* DNSSEC records wanted (RFC 3225) */
+	DNS64_KEY_CD = 2,   /* checking disabled (RFC 4035 section 3.2.2) */
+	DNS64_KEY_NORD = 4, /* no recursion desired */
+	DNS64_KEY_Z = 8,    /* the bit that still means nothing */
+	DNS64_KEY_FAIL = 16 /* that asking failed; kept beside the last good answer */
+};
+
+struct dns64_question {
+	struct dns_key name;
+	uint32_t hash; /* of the name */
+	uint16_t type, class;
+	uint8_t key; /* DNS64_KEY_… but FAIL */
+};
+
+/* What kind of answer a message is. */
+enum dns64_kind {
+	DNS64_DATA,     /* has records of the type at the end of its CNAME chain */
+	DNS64_EMPTY,    /* none of this type */
+	DNS64_CHAIN,    /* a CNAME chain that leads out of the message */
+	DNS64_NXDOMAIN, /* no such name */
+	DNS64_ERROR,    /* any other response code */
+};
+
+enum {
+	DNS64_R_ONCE = 1,     /* only for those who wait for it */
+	DNS64_R_GOOD = 2,     /* AAAA records outside of dns64.exclude */
+	DNS64_R_EXCLUDED = 4, /* AAAA records inside */
+	DNS64_R_SOA = 8,      /* soa_ttl is set */
+	DNS64_R_SIGNED = 16,  /* AD: upstream vouches for it */
+	DNS64_R_ASKED = 32,   /* asked for anew: once is enough */
+};
+
+struct dns64_record {
+	uint32_t size; /* in the ring; DEAD marks what is no record any more */
+	uint32_t next; /* of the chain: place + 1, 0 is none */
+	uint32_t hash;
+	uint32_t serial; /* of the answers, in the order they came */
+	uint32_t stored_s, expire_s;
+	uint32_t soa_ttl; /* of a negative answer (RFC 6147 section 5.1.7) */
+	uint16_t len;     /* of the message */
+	uint16_t end;     /* offset of the name at the end of the CNAME chain */
+	uint16_t flags;   /* DNS64_R_… */
+	uint8_t key;      /* DNS64_KEY_… */
+	uint8_t kind;     /* enum dns64_kind */
+	uint8_t used;     /* times asked for, up to DNS64_USED_MAX */
+	uint8_t name_len;
+	uint16_t unused;
+};
+_Static_assert(sizeof(struct dns64_record) % 8 == 0, "messages begin aligned");
+
+struct dns64_cache {
+	uint8_t *ring;
+	uint32_t size;       /* of it */
+	uint32_t head, tail; /* where the next record goes, where the oldest is */
+	uint32_t fill;       /* bytes between */
+	uint32_t *bucket;
+	uint32_t mask;
+	uint32_t n, limit; /* records */
+	bool keep;         /* false: dns64.cache is 0, records live only for those who wait */
+	struct hash_key secret;
+	uint32_t serial; /* of the latest answer */
+	uint64_t stored, evicted;
+	uint8_t moving[sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 8];
+};
+
+/* Sets up an empty cache; false when memory is short. The memory must be zero. */
+bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng) MUST_USE;
+
+/* Sets a question, with the name in wire form; type, class and key may be changed later. */
+void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
+                        uint32_t len, uint16_t type, uint16_t class, uint8_t key);
+
+/* The record of a question, expired or not; that of its failure with fail. NULL when
+ * there is none. Valid until the next dns64_cache_add. */
+struct dns64_record *dns64_cache_find(const struct dns64_cache *c, const struct dns64_question *q,
+                                      bool fail);
+
+/* Room for a message of len bytes, DNS64_MESSAGE_MAX at most, in a record that takes
+ * the place of the one with the same key. serial, hash, key, len, name_len are set, the
+ * rest is zero; the message is the caller's to write, its question in lower case. */
+struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_question *q,
+                                     bool fail, uint32_t len, uint32_t now_s);
+
+static inline uint8_t *dns64_message(struct dns64_record *r)
+{
+	return (uint8_t *)(r + 1);
+}
+
+static inline struct dns_view dns64_view(const struct dns64_record *r)
+{
+	return (struct dns_view){(const uint8_t *)(r + 1), r->len};
+}
+
+/* Walks through the ring and the chains; NULL, or what is inconsistent (tests). */
+const char *dns64_cache_check(const struct dns64_cache *c);
+
+#endif
