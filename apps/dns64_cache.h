@@ -52,6 +52,7 @@ enum {
 	DNS64_R_SOA = 8,      /* soa_ttl is set */
 	DNS64_R_SIGNED = 16,  /* AD: upstream vouches for it */
 	DNS64_R_ASKED = 32,   /* asked for anew: once is enough */
+	DNS64_R_BORROWED = 64 /* a negative answer without SOA, kept for synthesis only */
 };
 
 struct dns64_record {

@@ -240,8 +240,10 @@ static bool parse_section(struct dns_view m, struct dns_layout *l, enum dns_sect
 		if (!dns_read_rr(m, *at, &rr) || dns_read_name(m, *at, NULL, NULL) == 0 ||
 		    !check_data(m, &rr))
 			return false;
-		if (rr.type == DNS_TYPE_OPT && l->n_opt++ == 0)
+		if (rr.type == DNS_TYPE_OPT && l->n_opt++ == 0) {
 			l->opt = rr;
+			l->before_opt = (uint16_t)i;
+		}
 		*at = rr.end;
 	}
 	return true;

@@ -94,8 +94,9 @@ struct dns_layout {
 	uint32_t name_len; /* of the first question's name; 0 without a question */
 	uint16_t qtype, qclass;
 	uint16_t count[DNS_SECTIONS];
-	uint16_t n_opt;    /* OPT records */
-	struct dns_rr opt; /* the first one */
+	uint16_t n_opt;      /* OPT records */
+	uint16_t before_opt; /* records of the additional section before the first one */
+	struct dns_rr opt;   /* the first one */
 };
 
 static inline uint16_t dns_get16(const uint8_t *at)

@@ -109,7 +109,7 @@ class Gateway:
         for line in config.splitlines():
             sim.command(f"config {line}")
             self._note(line)
-        if app in ("wire", "route6", "ivi"):
+        if app in ("wire", "route6", "ivi", "dns64"):
             self.sources[WAN] = None
         self.app = app
         self.checked = app != "wire"

@@ -1,0 +1,354 @@
+/* What the files of the application `dns64` share.
+ *
+ * A client's question becomes a query (dns64.c). A plan says what answers it, out of
+ * records of the cache, or what must be asked first (dns64_plan.c, dns64_reverse.c);
+ * the answer is built from the plan (dns64_answer.c). Where something must be asked,
+ * the query waits (dns64_wait.c) for questions to upstream (dns64_ask.c) that many may
+ * share; each answer goes into the cache, and those who wait for it are planned anew.
+ * So all answers come out of the cache, and nothing else has to be kept. */
+#ifndef APPS_DNS64_H
+#define APPS_DNS64_H
+
+#include "apps/dns64_cache.h"
+#include "apps/dns64_wheel.h"
+#include "apps/embed.h"
+#include "net/gw.h"
+#include "net/udp.h"
+
+#define DNS64_ASKS          4096u /* questions to upstream at a time */
+#define DNS64_WAITERS       4096u /* clients' questions that wait */
+#define DNS64_TRIES         4u    /* of one question that can be answered at a time */
+#define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
+#define DNS64_NONE          0xffffu
+#define DNS64_EDNS_SIZE     1232u    /* asked of upstream, and sent to clients by default */
+#define DNS64_MAX_TTL       604800u  /* seven days, RFC 8767 section 4 */
+#define DNS64_MAX_NEGATIVE  10800u   /* three hours, RFC 2308 section 5 */
+#define DNS64_NO_SOA        600u     /* RFC 6147 section 5.1.7 */
+#define DNS64_STALE_WAIT_US 1800000u /* before stale records serve, RFC 8767 section 5 */
+#define DNS64_STALE_RETRY   5u       /* seconds between attempts to refresh what is stale */
+#define DNS64_STALE_TTL     30u /* of what is served although its time is over, RFC 8767 section 4 */
+
+/* --- upstream servers (dns64_server.c) --------------------------------------------- */
+
+struct dns64_server {
+	struct addr addr;
+	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
+	uint32_t missed;          /* tries in a row that were not answered in time */
+	bool down;
+	uint32_t answer_us; /* when the last answer came */
+	uint32_t probe_us;  /* while down: when to look again */
+	uint32_t probe_gap_us;
+	uint32_t plain_s;  /* until then without OPT, which it does not know; 0: with */
+	uint32_t case_s;   /* until then the case of names is not compared; 0: it is */
+	uint8_t case_lost; /* answers with another case in a row */
+	uint64_t asked, answered;
+};
+
+/* --- questions to upstream (dns64_ask.c) ------------------------------------------------ */
+
+/* One datagram that may still be answered. */
+struct dns64_try {
+	uint16_t port; /* ours; 0: free */
+	uint16_t id;
+	uint32_t sent_us;
+	uint8_t server;
+	bool edns;
+};
+
+struct dns64_ask {
+	uint8_t name[DNS_NAME_MAX + 1]; /* as it is spelled in the question (0x20) */
+	uint8_t name_len;
+	uint8_t key;  /* DNS64_KEY_… */
+	uint8_t last; /* the server that was asked last */
+	bool mixed;   /* cases in the name are random */
+	uint16_t type, class;
+	uint32_t hash;           /* of the name */
+	uint16_t next;           /* with the same hash */
+	uint16_t older, younger; /* in the order they began */
+	uint16_t first;          /* who waits: number of a waiter's link */
+	uint16_t n_tries;        /* so far */
+	uint16_t tried;          /* servers, a bit each */
+	uint32_t begun_us, deadline_us;
+	struct dns64_try try[DNS64_TRIES];
+};
+
+/* --- clients' questions (dns64.c, dns64_wait.c) --------------------------------------------- */
+
+struct dns64_query {
+	struct dns64_question q; /* its type is that of the latest look into the cache */
+	uint16_t qtype;
+	const uint8_t *name; /* as the client spelled it */
+	uint16_t id, flags;  /* of its header */
+	bool edns, dnssec;   /* it sent OPT, with DO */
+	bool skip;           /* nothing is synthesised for this client */
+	uint16_t limit;      /* bytes of an answer */
+	uint32_t serial;     /* of the latest answer in the cache when it was asked */
+	uint32_t waited_us;
+};
+
+/* A query that waits for at most two questions. */
+struct dns64_waiter {
+	uint8_t name[DNS_NAME_MAX + 1];
+	struct udp_ends ends;
+	uint16_t id, flags, type, class, limit;
+	bool edns, dnssec, skip;
+	uint8_t name_len;
+	uint8_t rounds; /* times it was planned */
+	uint32_t serial, since_us;
+	/* Two links, numbered waiter * 2 + 0 or 1, into the lists of the questions waited for. */
+	struct {
+		uint16_t ask; /* DNS64_NONE: not in use */
+		uint16_t prev, next;
+	} link[2];
+};
+
+/* --- plans (dns64_plan.c) -------------------------------------------------------------- */
+
+enum dns64_how {
+	DNS64_RELAY, /* the one record as it is */
+	DNS64_JOIN,  /* the records, but for their AAAA records inside dns64.exclude */
+	DNS64_MAKE,  /* the records, with AAAA records made from their A records */
+	DNS64_TURN,  /* the one record's PTR records, behind a CNAME from the name in question */
+	DNS64_LOCAL, /* out of our own knowledge */
+	DNS64_RCODE, /* nothing but a response code */
+	DNS64_WAIT,  /* ask first */
+};
+
+/* What is known locally: ipv4only.arpa and the reverse names of its addresses. */
+enum dns64_local { DNS64_L_A, DNS64_L_AAAA, DNS64_L_NODATA, DNS64_L_NXDOMAIN, DNS64_L_PTR };
+
+/* Something to ask upstream. */
+struct dns64_need {
+	struct dns64_question *q;
+	uint16_t type;
+};
+
+struct dns64_plan {
+	enum dns64_how how;
+	enum dns64_local local;
+	uint16_t rcode;
+	bool stale; /* the time of some record is over */
+	uint32_t n; /* records, each but the last a CNAME chain that leads to the next */
+	struct dns64_record *record[DNS64_LINKS];
+	uint32_t ttl_max; /* of AAAA records that are made */
+	uint32_t n_needs; /* with DNS64_WAIT */
+	struct dns64_need need[2];
+	struct dns64_need again; /* although there is an answer: popular, or stale; q NULL: none */
+	struct dns64_question other[2]; /* names other than the one in question */
+};
+
+/* --- the application ---------------------------------------------------------------------- */
+
+/* Which prefix stands in front of a range of IPv4 addresses, if any. */
+struct dns64_map {
+	uint32_t net, mask; /* host order */
+	bool none;
+	bool well_known;
+	struct embed_form form;
+};
+
+/* The answers of one client prefix (dns64_limit.c). */
+struct dns64_bucket {
+	uint32_t key[3]; /* /32 or /64, and the family */
+	uint32_t at_us;  /* when tokens were last added */
+	uint64_t tokens; /* in millionths of an answer */
+};
+#define DNS64_BUCKET_SETS 1024u /* a power of two */
+#define DNS64_BUCKET_WAYS 4u
+
+struct dns64_count {
+	uint64_t queries, answers, hits, stale, synthesised, not_global, prefetched;
+	uint64_t asked, answered, timeouts, joined, forged, miscased;
+	uint64_t formerr, notimp, refused, badvers, servfail, truncated, full;
+};
+
+struct dns64 {
+	struct dns64_cache cache;
+	struct dns64_count count;
+
+	/* From the configuration. */
+	struct dns64_server server[CONFIG_SERVERS];
+	uint32_t n_servers;
+	bool round_robin;
+	uint32_t turn;        /* of round-robin */
+	uint32_t try_us;      /* one try */
+	uint32_t tries;       /* at most */
+	uint32_t patience_us; /* with AAAA records while A records are there */
+	uint32_t size_max;    /* bytes of an answer */
+	struct embed_form prefix[CONFIG_PREFIXES];
+	bool well_known[CONFIG_PREFIXES];
+	uint32_t n_prefixes;
+	struct dns64_map map[CONFIG_RANGES]; /* the longest first */
+	uint32_t n_maps;
+	struct dns_key skip_name[CONFIG_RANGES];
+	uint32_t skip_labels[CONFIG_RANGES];
+	uint32_t n_skip_names;
+	struct prefix client[CONFIG_CLIENTS];
+	uint32_t n_clients;
+	bool own_clients; /* those are the networks of our ports */
+	struct prefix skip_client[CONFIG_CLIENTS];
+	uint32_t n_skip_clients;
+	bool always, reverse, servfail, debug;
+	uint32_t stale_s;
+	uint32_t rate;
+
+	/* Questions to upstream. */
+	uint8_t handler; /* its number in gw->udp */
+	struct dns64_ask *ask;
+	uint16_t *ask_hash; /* by name; heads of chains */
+	uint16_t ask_free, oldest, youngest;
+	uint32_t n_asks;
+	uint32_t n_up; /* servers that are not down */
+
+	/* Who waits. */
+	struct dns64_waiter *waiter;
+	uint16_t waiter_free;
+	uint32_t n_waiters;
+
+	struct dns64_wheel wheel; /* asks, then waiters */
+
+	struct hash_key limit_key;
+	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];
+	struct dns64_bucket refusals; /* of all that may not ask */
+};
+
+static inline struct dns64 *dns64_of(const struct gw *gw)
+{
+	return gw->state;
+}
+
+/* Microseconds that wrap after 71 minutes, for differences. */
+static inline uint32_t dns64_now(const struct gw *gw)
+{
+	return (uint32_t)gw->now_us;
+}
+
+/* The part of the cache's key that is in a question's flags. */
+static inline uint8_t dns64_key_of(uint16_t flags, bool dnssec)
+{
+	return (uint8_t)((dnssec ? DNS64_KEY_DO : 0) | (flags & DNS_CD ? DNS64_KEY_CD : 0) |
+	                 (flags & DNS_RD ? 0 : DNS64_KEY_NORD) | (flags & DNS_Z ? DNS64_KEY_Z : 0));
+}
+
+static inline bool dns64_fresh(const struct gw *gw, const struct dns64_record *r)
+{
+	return (int32_t)(r->expire_s - gw->now_s) > 0;
+}
+
+/* Whether a record may serve when it cannot be asked for, though its time is over. */
+static inline bool dns64_may_serve(const struct gw *gw, const struct dns64_record *r)
+{
+	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < 0x40000000u &&
+	       (int32_t)(gw->now_s - r->expire_s) < (int32_t)dns64_of(gw)->stale_s;
+}
+
+/* --- dns64_plan.c: what answers a query, with what is in the cache now */
+void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
+
+/* The same when nothing more can be asked: whatever there is, or SERVFAIL. */
+void dns64_plan_now(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
+
+/* The record that may serve this query for a question of type `type`; NULL, with the
+ * need noted in the plan, when that must be asked first. */
+struct dns64_record *dns64_look(struct gw *gw, const struct dns64_query *u, struct dns64_plan *p,
+                                struct dns64_question *q, uint16_t type);
+
+/* The form in which an IPv4 address is answered with prefix number i; NULL: not at all. A
+ * dns64.map takes the place of the first prefix, and of all. */
+const struct embed_form *dns64_form_for(const struct dns64 *d, ip4 a, uint32_t i);
+
+/* --- dns64_reverse.c: names that we know something of ourselves: ipv4only.arpa (RFC 7050,
+ * RFC 8880), and those of addresses under our prefixes (RFC 6147 section 5.3.1). False
+ * when the name in question is none of them. */
+bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
+
+/* The two addresses of ipv4only.arpa, its name, and how long they may be kept. */
+#define DNS64_WKA_1   0xc00000aau
+#define DNS64_WKA_2   0xc00000abu
+#define DNS64_WKN     "\10ipv4only\4arpa"
+#define DNS64_WKN_LEN 15u
+#define DNS64_WKN_TTL 3600u
+
+/* --- dns64_answer.c: builds what was planned into `at`, where the question stands behind
+ * room for the header; `limit` bytes at most in all. Gives the length. */
+uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
+                      uint8_t *at, uint32_t limit);
+
+/* An answer without records but OPT, behind `len` bytes (header, or question as well). */
+uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t *at, uint32_t len);
+
+/* --- dns64_store.c: puts an upstream answer, well-formed and for this question, into the
+ * cache, and gives its record. */
+struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
+                                 const struct dns_layout *l);
+
+/* The same of a question that got none. */
+struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode);
+
+/* --- dns64_ask.c: questions to upstream */
+const char *dns64_ask_init(struct gw *gw, struct dns64 *d);
+
+/* The number of the question in flight for this, asked now if it was not; DNS64_NONE when
+ * there are too many. */
+uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need);
+
+/* The timer of a question. */
+void dns64_ask_due(struct gw *gw, uint32_t ask);
+
+/* Ends a question without an answer. */
+void dns64_ask_fail(struct gw *gw, uint32_t ask);
+
+/* Keeps some places free: the oldest questions give way. True when there is more to do. */
+bool dns64_ask_make_room(struct gw *gw);
+
+/* A datagram to the port of question number `arg` (udp.h). */
+enum verdict dns64_ask_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                             uint32_t arg);
+
+/* --- dns64_server.c: which server, how long to wait, who is down */
+const char *dns64_server_init(struct gw *gw, struct dns64 *d);
+
+/* A server for the next try of a question that `tried` (a bit each) were asked for; one of
+ * them only where there is no other. */
+uint32_t dns64_server_pick(struct gw *gw, uint32_t tried);
+
+/* A server that is down and should be looked at now; DNS64_NONE: none. */
+uint32_t dns64_server_probe(struct gw *gw);
+
+/* How long to wait for the answer to try number n (from 0). */
+uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n);
+
+/* It answered, after so long; it did not. */
+void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us);
+void dns64_server_missed(struct gw *gw, uint32_t server);
+
+/* --- dns64_wait.c: queries that wait */
+bool dns64_wait_init(struct dns64 *d);
+
+/* Lets a query wait for what its plan needs; false when it cannot. */
+bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
+                const struct udp_ends *ends);
+
+/* A question is over: all who waited for it, from this link on, are planned anew. */
+void dns64_wake(struct gw *gw, uint32_t first);
+
+/* The timer of a waiter. */
+void dns64_wait_due(struct gw *gw, uint32_t waiter);
+
+/* --- dns64_limit.c: who may ask, and how much */
+bool dns64_may_ask(const struct dns64 *d, const struct addr *client);
+bool dns64_in_prefixes(const struct prefix *p, uint32_t n, const struct addr *a);
+
+/* Takes an answer out of what the client's prefix may have; false when there is none. */
+bool dns64_limit(struct gw *gw, const struct addr *client);
+
+/* The same for a refusal. */
+bool dns64_limit_refusal(struct gw *gw);
+
+/* --- dns64_setup.c: what the configuration says */
+const char *dns64_set_up(struct gw *gw, struct dns64 *d);
+
+/* --- dns64_show.c */
+bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+
+#endif

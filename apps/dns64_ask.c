@@ -1,0 +1,450 @@
+/* Questions to upstream: a fixed table of those that are in flight. See dns64.h.
+ *
+ * A question may have been sent several times, to one server or several; each time with a
+ * port and an ID of its own (RFC 5452 section 9.2), and each of the last few may still be
+ * answered. An answer counts when it comes from the server that was asked, to the port and
+ * with the ID of that try, and repeats the question to the letter: upper and lower case of
+ * its name are random ("0x20"), as long as the server keeps them. All others are counted
+ * and dropped. */
+#include "apps/dns64.h"
+
+#include "kernel/alloc.h"
+
+#define HASH_HEADS  4096u     /* a power of two */
+#define ROOM        256u      /* places that the oldest give way for … */
+#define GIVE_WAY_US 1000000u  /* … when they are so old, … */
+#define ROOM_A_TURN 64u       /* … so many in one turn */
+#define MAX_WAIT_US 60000000u /* for all tries of a question together */
+#define PLAIN_S     600u      /* how long a server is spared OPT, or mixed case */
+#define CASE_LOST   2u        /* answers in a row that show that a server loses case */
+#define DNS_PORT    53u
+
+const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
+{
+	const struct config_dns64 *c = &gw->config->dns64;
+	d->try_us = min_u32(c->timeout_ms, MAX_WAIT_US / 1000) * 1000;
+	d->tries = c->resend + 1;
+	d->ask = alloc(DNS64_ASKS * sizeof *d->ask, 64);
+	d->ask_hash = alloc(HASH_HEADS * sizeof *d->ask_hash, 64);
+	if (!d->ask || !d->ask_hash ||
+	    !dns64_wheel_init(&d->wheel, DNS64_ASKS + DNS64_WAITERS, dns64_now(gw)))
+		return "not enough memory";
+	memset(d->ask_hash, 0xff, HASH_HEADS * sizeof *d->ask_hash);
+	for (uint32_t i = 0; i < DNS64_ASKS; i++)
+		d->ask[i].next = (uint16_t)(i + 1 < DNS64_ASKS ? i + 1 : DNS64_NONE);
+	d->ask_free = 0;
+	d->oldest = d->youngest = DNS64_NONE;
+	return NULL;
+}
+
+static uint32_t number_of(const struct dns64 *d, const struct dns64_ask *a)
+{
+	return (uint32_t)(a - d->ask);
+}
+
+/* --- the table ------------------------------------------------------------------------- */
+
+/* The name in question is in lower case, that of the table in any. */
+static bool same_question(const struct dns64_ask *a, const struct dns64_need *need)
+{
+	const struct dns64_question *q = need->q;
+	if (a->hash != q->hash || a->type != need->type || a->name_len != q->name.len ||
+	    a->class != q->class || a->key != q->key)
+		return false;
+	uint32_t words = dns_key_words(q->name.len);
+	for (uint32_t i = 0; i < words; i++)
+		if (dns_lower4(load32(a->name + 4 * i)) != q->name.word[i])
+			return false;
+	return true;
+}
+
+static struct dns64_ask *take_free(struct dns64 *d)
+{
+	if (UNLIKELY(d->ask_free == DNS64_NONE)) {
+		d->count.full++;
+		return NULL;
+	}
+	struct dns64_ask *a = &d->ask[d->ask_free];
+	d->ask_free = a->next;
+	d->n_asks++;
+	return a;
+}
+
+/* Into its chain, and behind all others in age. */
+static void link_in(struct dns64 *d, struct dns64_ask *a)
+{
+	uint16_t me = (uint16_t)number_of(d, a), *head = &d->ask_hash[a->hash % HASH_HEADS];
+	a->next = *head;
+	*head = me;
+	a->older = d->youngest;
+	a->younger = DNS64_NONE;
+	if (d->youngest == DNS64_NONE)
+		d->oldest = me;
+	else
+		d->ask[d->youngest].younger = me;
+	d->youngest = me;
+}
+
+static void unlink_from(struct dns64 *d, struct dns64_ask *a)
+{
+	uint16_t me = (uint16_t)number_of(d, a), *at = &d->ask_hash[a->hash % HASH_HEADS];
+	while (*at != me)
+		at = &d->ask[*at].next;
+	*at = a->next;
+	*(a->older == DNS64_NONE ? &d->oldest : &d->ask[a->older].younger) = a->younger;
+	*(a->younger == DNS64_NONE ? &d->youngest : &d->ask[a->younger].older) = a->older;
+}
+
+static void close_try(struct gw *gw, struct dns64_try *t)
+{
+	if (t->port)
+		udp_unbind(gw, t->port);
+	t->port = 0;
+}
+
+/* The question is over: its ports are closed, its place is free, and those who wait for
+ * it go on. */
+static void finish(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t me = number_of(d, a), first = a->first;
+	for (uint32_t i = 0; i < DNS64_TRIES; i++)
+		close_try(gw, &a->try[i]);
+	unlink_from(d, a);
+	dns64_wheel_clear(&d->wheel, me);
+	a->first = DNS64_NONE;
+	a->n_tries = 0; /* free */
+	a->next = d->ask_free;
+	d->ask_free = (uint16_t)me;
+	d->n_asks--;
+	dns64_wake(gw, first);
+}
+
+/* The question as the cache knows it. */
+static void question_of(const struct dns64 *d, const struct dns64_ask *a, struct dns64_question *q)
+{
+	dns64_question_set(&d->cache, q, a->name, a->name_len, a->type, a->class, a->key);
+}
+
+void dns64_ask_fail(struct gw *gw, uint32_t ask)
+{
+	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
+	struct dns64_question q;
+	question_of(dns64_of(gw), a, &q);
+	dns64_store_failure(gw, &q, DNS_SERVFAIL);
+	finish(gw, a);
+}
+
+bool dns64_ask_make_room(struct gw *gw)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t now = dns64_now(gw);
+	for (uint32_t i = 0; i < ROOM_A_TURN; i++) {
+		if (LIKELY(d->n_asks + ROOM <= DNS64_ASKS) ||
+		    now - d->ask[d->oldest].begun_us < GIVE_WAY_US)
+			return false;
+		dns64_ask_fail(gw, d->oldest);
+	}
+	return true;
+}
+
+/* --- sending ---------------------------------------------------------------------------- */
+
+/* Writes the question of a try; false when no packet is free. */
+static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
+                                  const struct dns64_try *t)
+{
+	uint32_t end = DNS_HEADER + a->name_len + DNS_QUESTION_FIXED;
+	struct pkt *p = pkt_alloc(gw->pool);
+	uint8_t *m = p ? pkt_put(p, end + (t->edns ? DNS_OPT_BYTES : 0)) : NULL;
+	if (!m) {
+		if (p)
+			pkt_free(p);
+		return NULL;
+	}
+	/* AD: we pass it on to those who understand it (RFC 6840 section 5.7). */
+	uint32_t flags = DNS_AD | (a->key & DNS64_KEY_NORD ? 0u : DNS_RD) |
+	                 (a->key & DNS64_KEY_CD ? DNS_CD : 0u) |
+	                 (a->key & DNS64_KEY_Z ? DNS_Z : 0u);
+	dns_put16(m, t->id);
+	dns_put16(m + 2, flags);
+	dns_put32(m + 4, 1u << 16);
+	dns_put32(m + 8, t->edns);
+	memcpy(m + DNS_HEADER, a->name, a->name_len);
+	dns_put16(m + end - 4, a->type);
+	dns_put16(m + end - 2, a->class);
+	if (t->edns) {
+		struct dns_out o;
+		dns_out_init(&o, m, end, end + DNS_OPT_BYTES);
+		if (!dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO))
+			pkt_trim(p, end); /* there is room */
+	}
+	return p;
+}
+
+/* A place for one more try; the oldest is given up where there is none. */
+static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64_try *old = &a->try[0];
+	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
+		struct dns64_try *t = &a->try[i];
+		if (!t->port)
+			return t;
+		if ((int32_t)(t->sent_us - old->sent_us) < 0)
+			old = t;
+	}
+	close_try(gw, old);
+	return old;
+}
+
+/* Asks one server. Whatever hinders it, the timer goes on. */
+static void send_to(struct gw *gw, struct dns64_ask *a, uint32_t server)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_server *s = &d->server[server];
+	struct udp_ends ends = {.remote = s->addr, .remote_port = DNS_PORT, .link = PKT_PORT_SELF};
+	struct dns64_try *t = take_try(gw, a);
+	a->tried = (uint16_t)(a->tried | 1u << server);
+	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
+	t->server = (uint8_t)server;
+	t->sent_us = dns64_now(gw);
+	t->id = (uint16_t)rng_u32(gw->rng);
+	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
+	s->asked++;
+	d->count.asked++;
+	if (!udp_source(gw, &ends))
+		return;
+	t->port = udp_bind_any(gw, d->handler, (uint16_t)number_of(d, a));
+	struct pkt *p = t->port ? write_question(gw, a, t) : NULL;
+	if (!p)
+		return;
+	ends.local_port = t->port;
+	udp_send(gw, p, &ends);
+}
+
+/* The next try, with a timer behind it. */
+static void try_next(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
+	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
+	send_to(gw, a, server);
+	a->last = (uint8_t)server;
+	/* The last try has all the time that is left. */
+	if (a->n_tries >= d->tries || (int32_t)(a->deadline_us - (now + wait)) < 0)
+		wait = max_u32(a->deadline_us - now, 1);
+	dns64_wheel_set(&d->wheel, number_of(d, a), now + wait);
+}
+
+/* Random upper and lower case in a name in lower case (draft-vixie-dnsext-dns0x20). */
+static void spell(struct gw *gw, struct dns64_ask *a, const struct dns_key *name)
+{
+	uint32_t words = dns_key_words(name->len);
+	for (uint32_t i = 0; i < words; i++) {
+		uint32_t w = name->word[i];
+		if (a->mixed) {
+			/* Upper bits: from 'a' on, and not beyond 'z'. */
+			uint32_t low = w & 0x7f7f7f7f;
+			uint32_t letter =
+			        (low + 0x1f1f1f1f) & ~(low + 0x05050505) & ~w & 0x80808080;
+			w ^= letter >> 2 & rng_u32(gw->rng);
+		}
+		store32(a->name + 4 * i, w);
+	}
+}
+
+uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
+{
+	struct dns64 *d = dns64_of(gw);
+	const struct dns64_question *q = need->q;
+	for (uint16_t i = d->ask_hash[q->hash % HASH_HEADS]; i != DNS64_NONE; i = d->ask[i].next)
+		if (same_question(&d->ask[i], need)) {
+			d->count.joined++;
+			return i;
+		}
+	struct dns64_ask *a = take_free(d);
+	if (!a)
+		return DNS64_NONE;
+	a->name_len = (uint8_t)q->name.len;
+	a->type = need->type;
+	a->class = q->class;
+	a->key = q->key;
+	a->hash = q->hash;
+	a->mixed = true;
+	a->first = DNS64_NONE;
+	a->n_tries = a->tried = 0;
+	a->begun_us = dns64_now(gw);
+	uint64_t all = (uint64_t)d->try_us * d->tries;
+	a->deadline_us = a->begun_us + (all > MAX_WAIT_US ? MAX_WAIT_US : (uint32_t)all);
+	memset(a->try, 0, sizeof a->try);
+	spell(gw, a, &q->name);
+	link_in(d, a);
+	try_next(gw, a);
+	uint32_t probe = dns64_server_probe(gw);
+	if (UNLIKELY(probe != DNS64_NONE) && !(a->tried >> probe & 1))
+		send_to(gw, a, probe);
+	return number_of(d, a);
+}
+
+void dns64_ask_due(struct gw *gw, uint32_t ask)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = &d->ask[ask];
+	dns64_server_missed(gw, a->last);
+	if (a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+		try_next(gw, a);
+	else
+		dns64_ask_fail(gw, ask);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* The try whose port a datagram came to, when the one that was asked sent it. */
+static struct dns64_try *try_of(const struct dns64 *d, struct dns64_ask *a,
+                                const struct udp_ends *ends)
+{
+	struct dns64_try *t = a->try;
+	while (t < a->try + DNS64_TRIES - 1 && t->port != ends->local_port)
+		t++;
+	bool asked = t->port == ends->local_port && ends->remote_port == DNS_PORT &&
+	             addr_eq(&ends->remote, &d->server[t->server].addr);
+	return asked ? t : NULL;
+}
+
+enum match { MATCH_NO, MATCH_CASE, MATCH_YES };
+
+/* Whether the question came back; MATCH_CASE when only upper and lower case differ. */
+static enum match match_question(const struct dns64_ask *a, struct dns_view m,
+                                 const struct dns_layout *l)
+{
+	if (l->count[DNS_QD] != 1 || l->name_len != a->name_len || l->qtype != a->type ||
+	    l->qclass != a->class)
+		return MATCH_NO;
+	const uint8_t *name = m.at + DNS_HEADER;
+	if (memcmp(name, a->name, a->name_len) == 0)
+		return MATCH_YES;
+	struct dns_key one, two;
+	dns_key_set(&one, name, l->name_len);
+	dns_key_set(&two, a->name, a->name_len);
+	return memcmp(one.word, two.word, sizeof one.word[0] * dns_key_words(one.len)) == 0
+	               ? MATCH_CASE
+	               : MATCH_NO;
+}
+
+/* A server that changes the case of names once may be somebody who guesses; one that does
+ * so again is a server that loses it. */
+static bool case_accepted(struct gw *gw, struct dns64_server *s)
+{
+	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
+		return true;
+	if (++s->case_lost < CASE_LOST)
+		return false;
+	s->case_lost = 0;
+	s->case_s = gw->now_s + PLAIN_S;
+	return true;
+}
+
+/* What to do with a response code. */
+enum outcome { TAKE, ASK_PLAIN, ASK_OTHER };
+
+static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
+                          uint32_t rcode, const struct dns_layout *l)
+{
+	struct dns64 *d = dns64_of(gw);
+	/* No OPT in an answer that complains (RFC 6891 section 7): it may be about ours. */
+	if (t->edns && l->n_opt == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP))
+		return ASK_PLAIN;
+	if (t->edns && rcode == DNS_BADVERS)
+		return ASK_PLAIN;
+	if (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN)
+		return TAKE;
+	/* Another server may know better, if one has not been asked yet. */
+	uint32_t all = (1u << d->n_servers) - 1;
+	return a->tried != all && a->n_tries < d->tries ? ASK_OTHER : TAKE;
+}
+
+static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
+                        const struct dns_layout *l, uint32_t rcode)
+{
+	struct dns64_question q;
+	question_of(dns64_of(gw), a, &q);
+	if (rcode > DNS_RCODE) /* upper bits are in OPT, which we do not pass on */
+		dns64_store_failure(gw, &q, DNS_SERVFAIL);
+	else
+		dns64_store(gw, &q, m, l);
+	finish(gw, a);
+}
+
+/* An answer with the right port, ID and sender. Gives why it is dropped, or DROP_NONE. */
+static enum drop answer_to(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
+                           struct dns_view m)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_server *s = &d->server[t->server];
+	struct dns_layout l;
+	uint32_t flags = be16_get(dns_header_of(m)->flags);
+	if (!(flags & DNS_QR) || flags & DNS_OPCODE)
+		return DROP_DNS_FORGED;
+	bool whole = dns_parse(m, &l);
+	/* Of a truncated message the end may be missing as well. */
+	bool truncated = !whole && flags & DNS_TC && l.name_len;
+	uint32_t rcode = flags & DNS_RCODE;
+	if (!whole && !truncated)
+		return DROP_DNS_ANSWER;
+	enum match match = match_question(a, m, &l);
+	/* Who does not understand the question need not repeat it (RFC 1035 section 4.1.1). */
+	bool mute = l.count[DNS_QD] == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP);
+	if (match == MATCH_NO && !mute)
+		return DROP_DNS_FORGED;
+	if (match == MATCH_CASE && !case_accepted(gw, s)) {
+		d->count.miscased++;
+		close_try(gw, t);
+		try_next(gw, a);
+		return DROP_DNS_FORGED;
+	}
+	if (match == MATCH_YES)
+		s->case_lost = 0;
+	if (l.n_opt)
+		rcode |= l.opt.ttl >> 24 << 4;
+	d->count.answered++;
+	dns64_server_answered(gw, t->server, dns64_now(gw) - t->sent_us);
+	enum outcome o = judge(gw, a, t, rcode, &l);
+	if (o == ASK_PLAIN)
+		s->plain_s = gw->now_s + PLAIN_S;
+	if (o != TAKE) {
+		close_try(gw, t);
+		try_next(gw, a);
+	} else if (mute) {
+		dns64_ask_fail(gw, number_of(d, a));
+	} else {
+		if (truncated) {
+			memset(l.count + DNS_AN, 0, 3 * sizeof l.count[0]);
+			l.end = l.section[DNS_AN] = l.section[DNS_NS] = l.section[DNS_AR] =
+			        l.question_end;
+			l.n_opt = 0;
+		}
+		take_answer(gw, a, m, &l, rcode);
+	}
+	return DROP_NONE;
+}
+
+enum verdict dns64_ask_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                             uint32_t arg)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = &d->ask[arg];
+	struct dns64_try *t = try_of(d, a, ends);
+	enum drop why = DROP_DNS_FORGED;
+	if (!t) { /* to all others the port is closed */
+		d->count.forged++;
+		return V_LOCAL;
+	}
+	if (p->len >= DNS_HEADER && dns_get16(p->data) == t->id)
+		why = answer_to(gw, a, t, (struct dns_view){p->data, p->len});
+	if (why != DROP_NONE) {
+		d->count.forged++;
+		return gw_drop(gw, p, why);
+	}
+	pkt_free(p);
+	return V_KEPT;
+}

@@ -1,0 +1,132 @@
+/* Names that DNS64 answers for itself: ipv4only.arpa, by which clients find the prefix
+ * (RFC 7050, RFC 8880 section 7.1), and names under ip6.arpa of addresses that were made
+ * here (RFC 6147 section 5.3.1, the second way: a CNAME to the name under in-addr.arpa,
+ * where there are PTR records). See dns64.h. */
+#include "apps/dns64.h"
+
+#define NIBBLES 32u
+
+static const uint8_t wkn[] = DNS64_WKN; /* with the root's NUL */
+static const uint8_t ip6_arpa[] = "\3ip6\4arpa";
+
+static const uint8_t *key_name(const struct dns64_query *u)
+{
+	return (const uint8_t *)u->q.name.word;
+}
+
+static bool ends_with(const struct dns64_query *u, const uint8_t *tail, uint32_t len)
+{
+	return u->q.name.len >= len && memcmp(key_name(u) + u->q.name.len - len, tail, len) == 0;
+}
+
+/* --- ipv4only.arpa ------------------------------------------------------------------------ */
+
+static bool plan_wkn(const struct dns64_query *u, struct dns64_plan *p)
+{
+	if (!ends_with(u, wkn, sizeof wkn) || dns_tail(key_name(u), 2) != sizeof wkn)
+		return false;
+	bool self = u->q.name.len == sizeof wkn;
+	/* DS records are the parent's: resolved like any other, so that a client can see
+	 * that nothing is signed here. */
+	if (self && u->qtype == DNS_TYPE_DS)
+		return false;
+	p->how = DNS64_LOCAL;
+	p->local = !self                       ? DNS64_L_NXDOMAIN
+	           : u->qtype == DNS_TYPE_A    ? DNS64_L_A
+	           : u->qtype == DNS_TYPE_AAAA ? DNS64_L_AAAA
+	                                       : DNS64_L_NODATA;
+	return true;
+}
+
+/* --- reverse names -------------------------------------------------------------------------- */
+
+static uint32_t digit(uint8_t c)
+{
+	return c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16u;
+}
+
+/* The address that a name of 32 nibbles stands for (RFC 3596 section 2.5). */
+static bool address_of(const struct dns64_query *u, ip6 *out)
+{
+	const uint8_t *name = key_name(u);
+	if (u->q.name.len != 2 * NIBBLES + sizeof ip6_arpa ||
+	    memcmp(name + 2 * NIBBLES, ip6_arpa, sizeof ip6_arpa) != 0)
+		return false;
+	memset(out, 0, sizeof *out);
+	for (uint32_t i = 0; i < NIBBLES; i++, name += 2) {
+		uint32_t v = digit(name[1]), at = NIBBLES - 1 - i;
+		if (name[0] != 1 || v > 15)
+			return false;
+		out->b[at / 2] |= (uint8_t)(at % 2 ? v : v << 4);
+	}
+	return true;
+}
+
+/* The IPv4 address in an IPv6 address that is of our making. */
+static bool embedded(const struct dns64 *d, const ip6 *a, ip4 *out)
+{
+	for (uint32_t i = 0; i < d->n_maps; i++)
+		if (!d->map[i].none && embed_has(&d->map[i].form, a)) {
+			*out = ip4_from_raw(embed_to4(&d->map[i].form, a));
+			return true;
+		}
+	for (uint32_t i = 0; i < d->n_prefixes; i++)
+		if (embed_has(&d->prefix[i], a)) {
+			*out = ip4_from_raw(embed_to4(&d->prefix[i], a));
+			return true;
+		}
+	return false;
+}
+
+/* d.c.b.a.in-addr.arpa in wire form; gives its length. */
+static uint32_t reverse_name(uint8_t *out, ip4 a)
+{
+	static const uint8_t tail[] = "\7in-addr\4arpa";
+	uint32_t len = 0;
+	for (unsigned i = 4; i-- > 0;) {
+		uint8_t v = a.b[i], n = v >= 100 ? 3 : v >= 10 ? 2 : 1;
+		out[len] = n;
+		for (uint8_t k = n; k > 0; k--, v /= 10)
+			out[len + k] = (uint8_t)('0' + v % 10);
+		len += n + 1u;
+	}
+	memcpy(out + len, tail, sizeof tail);
+	return len + (uint32_t)sizeof tail;
+}
+
+static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint8_t name[DNS_NAME_MAX];
+	ip6 addr;
+	ip4 inner;
+	if (!address_of(u, &addr) || !embedded(d, &addr, &inner))
+		return false;
+	if (ip4_get(inner) == DNS64_WKA_1 || ip4_get(inner) == DNS64_WKA_2) {
+		p->how = DNS64_LOCAL;
+		p->local = DNS64_L_PTR;
+		return true;
+	}
+	dns64_question_set(&d->cache, &p->other[0], name, reverse_name(name, inner), DNS_TYPE_PTR,
+	                   DNS_CLASS_IN, u->q.key);
+	struct dns64_record *r = dns64_look(gw, u, p, &p->other[0], DNS_TYPE_PTR);
+	p->how = r ? DNS64_TURN : DNS64_WAIT;
+	p->record[0] = r;
+	p->n = 1;
+	if (r && r->kind == DNS64_ERROR) {
+		p->how = DNS64_RCODE;
+		p->rcode = dns_get16(dns64_view(r).at + 2) & DNS_RCODE;
+	}
+	return true;
+}
+
+bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
+{
+	/* Both end in "arpa". */
+	static const uint8_t arpa[] = "\4arpa";
+	if (LIKELY(!ends_with(u, arpa, sizeof arpa)))
+		return false;
+	if (plan_wkn(u, p))
+		return true;
+	return u->qtype == DNS_TYPE_PTR && dns64_of(gw)->reverse && plan_reverse(gw, u, p);
+}

@@ -1,0 +1,188 @@
+/* From an upstream answer to a record of the cache: what kind of answer it is and how
+ * long it may be kept. See dns64.h.
+ *
+ * A message is kept as it came, without OPT, which is between neighbours only (RFC 6891
+ * section 6.2.1). What may not be kept (TTL 0, truncated, negative without SOA) becomes a
+ * record as well, for those who wait for it alone. */
+#include "apps/dns64.h"
+
+#define LINKS_MAX     16u /* of a CNAME chain within a message */
+#define FAILURE_S     2u  /* RFC 9520 section 3.2: between 1 second and 5 minutes */
+#define FAILURE_STALE 30u /* where a stale answer serves meanwhile, RFC 8767 section 5 */
+
+/* What a walk through a message finds. */
+struct found {
+	uint32_t end;    /* the name at the end of the CNAME chain */
+	uint32_t links;  /* CNAME records on the way */
+	uint32_t ttl;    /* the lowest of all records */
+	uint32_t wanted; /* records of the type at the end */
+	uint32_t soa_ttl, soa_negative;
+	bool has_soa;
+	bool good, excluded;
+};
+
+static uint32_t cap_ttl(uint32_t ttl)
+{
+	return min_u32(ttl, DNS64_MAX_TTL);
+}
+
+/* The record of `type` whose owner is the name at `owner`, in the answer section, from
+ * *at and number *i on. */
+static bool next_of(struct dns_view m, const struct dns_layout *l, uint32_t owner, uint16_t type,
+                    uint32_t *at, uint32_t *i, struct dns_rr *rr)
+{
+	while (*i < l->count[DNS_AN]) {
+		if (!dns_read_rr(m, *at, rr))
+			return false; /* was parsed; be sure */
+		*at = rr->end;
+		++*i;
+		if (rr->class == l->qclass && (rr->type == type || type == DNS_TYPE_ANY) &&
+		    dns_same_name(m, rr->owner, m, owner))
+			return true;
+	}
+	return false;
+}
+
+static void follow_chain(struct dns_view m, const struct dns_layout *l, struct found *f)
+{
+	struct dns_rr rr;
+	f->end = DNS_HEADER;
+	if (l->qtype == DNS_TYPE_CNAME || l->qtype == DNS_TYPE_ANY)
+		return;
+	for (; f->links < LINKS_MAX; f->links++) {
+		uint32_t at = l->section[DNS_AN], i = 0;
+		if (!next_of(m, l, f->end, DNS_TYPE_CNAME, &at, &i, &rr))
+			return;
+		f->end = rr.data;
+	}
+}
+
+static void look_at_data(const struct gw *gw, struct dns_view m, const struct dns_layout *l,
+                         struct found *f)
+{
+	uint32_t at = l->section[DNS_AN], i = 0;
+	const struct config_dns64 *c = &gw->config->dns64;
+	struct dns_rr rr;
+	while (next_of(m, l, f->end, l->qtype, &at, &i, &rr)) {
+		f->wanted++;
+		if (rr.type != DNS_TYPE_AAAA || rr.class != DNS_CLASS_IN)
+			continue;
+		struct addr a = {.is6 = true};
+		memcpy(a.v6.b, m.at + rr.data, sizeof a.v6);
+		if (dns64_in_prefixes(c->exclude, c->n_exclude, &a))
+			f->excluded = true;
+		else
+			f->good = true;
+	}
+}
+
+/* TTLs of all records, and the SOA record of a negative answer (RFC 2308 section 5). */
+static void look_at_ttls(struct dns_view m, const struct dns_layout *l, struct found *f)
+{
+	struct dns_rr rr;
+	f->ttl = DNS64_MAX_TTL;
+	uint32_t at = l->section[DNS_AN];
+	for (; at < l->end && dns_read_rr(m, at, &rr); at = rr.end) {
+		if (rr.type == DNS_TYPE_OPT)
+			continue;
+		f->ttl = min_u32(f->ttl, cap_ttl(rr.ttl));
+		if (rr.type != DNS_TYPE_SOA || f->has_soa || at < l->section[DNS_NS] ||
+		    at >= l->section[DNS_AR])
+			continue;
+		f->has_soa = true;
+		f->soa_ttl = cap_ttl(rr.ttl);
+		f->soa_negative = min_u32(f->soa_ttl, cap_ttl(dns_get32(m.at + rr.end - 4)));
+	}
+}
+
+static enum dns64_kind kind_of(uint16_t rcode, const struct found *f)
+{
+	if (rcode == DNS_NXDOMAIN)
+		return DNS64_NXDOMAIN;
+	if (rcode != DNS_NOERROR || f->links == LINKS_MAX)
+		return DNS64_ERROR;
+	if (f->wanted)
+		return DNS64_DATA;
+	return f->links && !f->has_soa ? DNS64_CHAIN : DNS64_EMPTY;
+}
+
+/* Seconds that an answer may be kept; 0: not at all. */
+static uint32_t lifetime(const struct gw *gw, const struct dns64_question *q, uint16_t flags,
+                         enum dns64_kind kind, const struct found *f)
+{
+	if (!dns64_of(gw)->cache.keep || flags & DNS_TC || q->class != DNS_CLASS_IN ||
+	    q->key & (DNS64_KEY_NORD | DNS64_KEY_Z))
+		return 0;
+	if (kind == DNS64_DATA || kind == DNS64_CHAIN)
+		return f->ttl;
+	if (!f->has_soa)
+		return 0;
+	return min_u32(min_u32(f->ttl, f->soa_negative), DNS64_MAX_NEGATIVE);
+}
+
+/* Writes the message into its record: the name in lower case, no OPT, TTLs within reason. */
+static void write_message(struct dns64_record *r, const struct dns64_question *q, struct dns_view m,
+                          const struct dns_layout *l)
+{
+	uint8_t *to = dns64_message(r);
+	struct dns_view v = {to, r->len};
+	struct dns_rr rr;
+	memcpy(to, m.at, r->len);
+	memcpy(to + DNS_HEADER, q->name.word, q->name.len);
+	dns_put16(to, 0);
+	for (unsigned s = DNS_AN; s < DNS_AR; s++)
+		dns_put16(to + 4 + 2 * s, l->count[s]);
+	dns_put16(to + 10, l->n_opt ? l->before_opt : l->count[DNS_AR]);
+	for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr); at = rr.end)
+		if (rr.ttl > DNS64_MAX_TTL)
+			dns_put32(to + rr.data - 6, DNS64_MAX_TTL);
+}
+
+struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
+                                 const struct dns_layout *l)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint16_t flags = be16_get(dns_header_of(m)->flags);
+	struct found f = {0};
+	follow_chain(m, l, &f);
+	look_at_data(gw, m, l, &f);
+	look_at_ttls(m, l, &f);
+	enum dns64_kind kind = kind_of(flags & DNS_RCODE, &f);
+	if (kind == DNS64_ERROR)
+		return dns64_store_failure(gw, q,
+		                           flags & DNS_RCODE ? flags & DNS_RCODE : DNS_SERVFAIL);
+	/* What stands behind OPT nobody asked for (TSIG, SIG(0)). */
+	uint32_t len = l->n_opt ? l->opt.owner : l->end;
+	struct dns64_record *r = dns64_cache_add(&d->cache, q, false, len, gw->now_s);
+	write_message(r, q, m, l);
+	uint32_t life = lifetime(gw, q, flags, kind, &f);
+	r->kind = (uint8_t)kind;
+	r->end = (uint16_t)f.end;
+	r->expire_s = gw->now_s + life;
+	r->soa_ttl = f.soa_ttl;
+	r->flags = (uint16_t)((life ? 0 : DNS64_R_ONCE) | (f.good ? DNS64_R_GOOD : 0) |
+	                      (f.excluded ? DNS64_R_EXCLUDED : 0) | (f.has_soa ? DNS64_R_SOA : 0) |
+	                      (flags & DNS_AD ? DNS64_R_SIGNED : 0));
+	return r;
+}
+
+struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t end = DNS_HEADER + q->name.len + DNS_QUESTION_FIXED;
+	struct dns64_record *stale = dns64_cache_find(&d->cache, q, false);
+	uint32_t life = stale && dns64_may_serve(gw, stale) ? FAILURE_STALE : FAILURE_S;
+	struct dns64_record *r = dns64_cache_add(&d->cache, q, true, end, gw->now_s);
+	uint8_t *to = dns64_message(r);
+	memset(to, 0, DNS_HEADER);
+	dns_put16(to + 2, DNS_QR | rcode);
+	dns_put16(to + 4, 1);
+	memcpy(to + DNS_HEADER, q->name.word, q->name.len);
+	dns_put16(to + end - 4, q->type);
+	dns_put16(to + end - 2, q->class);
+	r->kind = DNS64_ERROR;
+	r->end = DNS_HEADER;
+	r->flags = d->cache.keep ? 0 : DNS64_R_ONCE;
+	r->expire_s = gw->now_s + (d->cache.keep ? life : 0);
+	return r;
+}

@@ -1,0 +1,186 @@
+/* Clients' questions that wait for upstream: a fixed table. See dns64.h.
+ *
+ * What waits holds no packet, only what is needed to answer: where to, and the question
+ * as it was spelled. It is in the list of each question to upstream that it waits for. */
+#include "apps/dns64.h"
+
+#include "kernel/alloc.h"
+
+#define MAX_ROUNDS 24u /* plans for one query: more is a chain without end */
+
+bool dns64_wait_init(struct dns64 *d)
+{
+	d->waiter = alloc(DNS64_WAITERS * sizeof *d->waiter, 64);
+	for (uint32_t i = 0; d->waiter && i < DNS64_WAITERS; i++)
+		d->waiter[i].link[0].next = (uint16_t)(i + 1 < DNS64_WAITERS ? i + 1 : DNS64_NONE);
+	d->waiter_free = 0;
+	return d->waiter != NULL;
+}
+
+/* --- lists --------------------------------------------------------------------------------- */
+
+static void link_to(struct dns64 *d, struct dns64_waiter *w, uint32_t k, uint32_t ask)
+{
+	uint16_t me = (uint16_t)((uint32_t)(w - d->waiter) * 2 + k), *head = &d->ask[ask].first;
+	w->link[k].ask = (uint16_t)ask;
+	w->link[k].prev = DNS64_NONE;
+	w->link[k].next = *head;
+	if (*head != DNS64_NONE)
+		d->waiter[*head / 2].link[*head % 2].prev = me;
+	*head = me;
+}
+
+static void unlink_from(struct dns64 *d, struct dns64_waiter *w, uint32_t k)
+{
+	uint16_t prev = w->link[k].prev, next = w->link[k].next, ask = w->link[k].ask;
+	if (ask == DNS64_NONE)
+		return;
+	if (prev == DNS64_NONE)
+		d->ask[ask].first = next;
+	else
+		d->waiter[prev / 2].link[prev % 2].next = next;
+	if (next != DNS64_NONE)
+		d->waiter[next / 2].link[next % 2].prev = prev;
+	w->link[k].ask = DNS64_NONE;
+}
+
+static void release(struct dns64 *d, struct dns64_waiter *w)
+{
+	unlink_from(d, w, 0);
+	unlink_from(d, w, 1);
+	dns64_wheel_clear(&d->wheel, DNS64_ASKS + (uint32_t)(w - d->waiter));
+	w->link[0].next = d->waiter_free;
+	d->waiter_free = (uint16_t)(w - d->waiter);
+	d->n_waiters--;
+}
+
+/* --- waiting -------------------------------------------------------------------------------- */
+
+/* Asks what a plan needs. False when none of it can be asked. */
+static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns64_plan *p)
+{
+	struct dns64 *d = dns64_of(gw);
+	bool any = false;
+	for (uint32_t k = 0; k < 2; k++) {
+		unlink_from(d, w, k);
+		uint32_t ask = k < p->n_needs ? dns64_ask_for(gw, &p->need[k]) : DNS64_NONE;
+		if (ask == DNS64_NONE)
+			continue;
+		link_to(d, w, k, ask);
+		any = true;
+	}
+	return any;
+}
+
+bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
+                const struct udp_ends *ends)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t i = d->waiter_free;
+	if (i == DNS64_NONE) {
+		d->count.full++;
+		return false;
+	}
+	struct dns64_waiter *w = &d->waiter[i];
+	d->waiter_free = w->link[0].next;
+	d->n_waiters++;
+	w->link[0].ask = w->link[1].ask = DNS64_NONE;
+	w->ends = *ends;
+	w->id = u->id;
+	w->flags = u->flags;
+	w->type = u->qtype;
+	w->class = u->q.class;
+	w->limit = u->limit;
+	w->edns = u->edns;
+	w->dnssec = u->dnssec;
+	w->skip = u->skip;
+	w->serial = u->serial;
+	w->since_us = dns64_now(gw);
+	w->rounds = 0;
+	w->name_len = (uint8_t)u->q.name.len;
+	memcpy(w->name, u->name, w->name_len);
+	if (!ask_for_all(gw, w, p)) {
+		release(d, w);
+		return false;
+	}
+	/* Those who wait long are looked at before their questions are over: A records may
+	 * be there, or stale ones. */
+	dns64_wheel_set(&d->wheel, DNS64_ASKS + i, w->since_us + d->patience_us);
+	return true;
+}
+
+/* --- going on --------------------------------------------------------------------------------- */
+
+static void query_of(const struct gw *gw, const struct dns64_waiter *w, struct dns64_query *u)
+{
+	const struct dns64 *d = dns64_of(gw);
+	dns64_question_set(&d->cache, &u->q, w->name, w->name_len, w->type, w->class,
+	                   dns64_key_of(w->flags, w->dnssec));
+	u->qtype = w->type;
+	u->name = w->name;
+	u->id = w->id;
+	u->flags = w->flags;
+	u->edns = w->edns;
+	u->dnssec = w->dnssec;
+	u->skip = w->skip;
+	u->limit = w->limit;
+	u->serial = w->serial;
+	u->waited_us = dns64_now(gw) - w->since_us;
+}
+
+static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns64_query *u,
+                   const struct dns64_plan *p)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct pkt *pkt = pkt_alloc(gw->pool);
+	uint8_t *at = pkt ? pkt_put(pkt, UDP_ROOM) : NULL;
+	if (!at) {
+		if (pkt)
+			pkt_free(pkt);
+		return; /* the client will ask again */
+	}
+	memcpy(at + DNS_HEADER, w->name, w->name_len);
+	dns_put16(at + DNS_HEADER + w->name_len, w->type);
+	dns_put16(at + DNS_HEADER + w->name_len + 2, w->class);
+	pkt_trim(pkt, dns64_answer(gw, u, p, at, UDP_ROOM));
+	d->count.answers++;
+	udp_send(gw, pkt, &w->ends);
+}
+
+/* Plans a query once more; it is answered, or waits on. */
+static void go_on(struct gw *gw, struct dns64_waiter *w)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_query u;
+	struct dns64_plan p;
+	query_of(gw, w, &u);
+	dns64_plan(gw, &u, &p);
+	if (p.how == DNS64_WAIT && ++w->rounds < MAX_ROUNDS && ask_for_all(gw, w, &p))
+		return;
+	if (p.how == DNS64_WAIT)
+		dns64_plan_now(gw, &u, &p);
+	answer(gw, w, &u, &p);
+	release(d, w);
+}
+
+void dns64_wake(struct gw *gw, uint32_t first)
+{
+	struct dns64 *d = dns64_of(gw);
+	while (first != DNS64_NONE) {
+		struct dns64_waiter *w = &d->waiter[first / 2];
+		uint32_t k = first % 2;
+		first = w->link[k].next;
+		w->link[k].ask = DNS64_NONE;
+		go_on(gw, w);
+	}
+}
+
+void dns64_wait_due(struct gw *gw, uint32_t waiter)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_waiter *w = &d->waiter[waiter];
+	uint32_t waited = dns64_now(gw) - w->since_us;
+	if (waited < DNS64_STALE_WAIT_US)
+		dns64_wheel_set(&d->wheel, DNS64_ASKS + waiter, w->since_us + DNS64_STALE_WAIT_US);
+	go_on(gw, w);
+}
