@@ -72,13 +72,13 @@ struct dns64_record *dns64_look(struct gw *gw, const struct dns64_query *u, stru
 		if (usual && dns64_fresh(gw, usual))
 			return usual;
 	}
+	if (r && UNLIKELY(is_new(u, r)))
+		return r;
 	if (LIKELY(r && dns64_fresh(gw, r))) {
 		r->used = (uint8_t)min_u32(r->used + 1u, DNS64_USED_MAX);
 		prefetch(gw, p, q, r);
 		return r;
 	}
-	if (r && is_new(u, r))
-		return r;
 	r = look_further(gw, u, p, q, r);
 	if (!r)
 		need(p, q, type);

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cache: for how long (RFC 2308, RFC 8767), prefetch, stale answers, joined questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import dns.flags
+import dns.message
+import dns.rcode
+import pytest
+from gateway import Gateway
+from resolver import A, A6, B, DNS64, Resolver, Zone, addresses, fails, inside, rr, silent, ttls
+
+Start = Callable[..., Gateway]
+FOUR = rr("four.example.", 300, "A", "192.0.2.33")
+SIX = rr("six.example.", 100, "AAAA", "2001:db8::6")
+
+
+def test_answers_from_the_cache(start: Start) -> None:
+    zone = Zone(FOUR, SIX)
+    resolver = Resolver(start, zone)
+    for age in (0, 30, 60):
+        assert ttls(resolver.ask("six.example.")) == [100 - age]
+        assert ttls(resolver.ask("four.example.", client=A6)) == [300 - age]
+        assert resolver.ask("four.example.", "A").answer[0].ttl == 300 - age
+        resolver.wait(30)
+    assert sorted(zone.types_asked()) == ["A", "A", "AAAA", "AAAA"]  # AAAA and A of six were asked at once
+    assert resolver.gateway.stats()["dns_cache_hits"] == 7
+    resolver.wait(11)
+    assert ttls(resolver.ask("six.example.")) == [100]
+
+
+def test_ttl_zero_is_for_one_answer(start: Start) -> None:
+    zone = Zone(rr("four.example.", 0, "A", "192.0.2.33"))
+    resolver = Resolver(start, zone)
+    for n in (1, 2):
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+        assert zone.types_asked().count("A") == n
+    # Nor does it serve later (RFC 8767 section 7).
+    zone.instead = silent()
+    assert resolver.ask("four.example.", wait=10).rcode() == dns.rcode.SERVFAIL
+
+
+def test_ttls_beyond_reason(start: Start) -> None:
+    """Seven days at most, and the highest bit is no sign (RFC 8767 section 4)."""
+    zone = Zone(rr("long.example.", 2**31 + 5, "A", "192.0.2.1"))
+    assert Resolver(start, zone).ask("long.example.", "A").answer[0].ttl == 604800
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_negative_answers(start: Start, code: int) -> None:
+    """As long as the SOA record says: its TTL or its MINIMUM, whichever is lower."""
+    zone = Zone(soa=rr("example.", 600, "SOA", "a. b. 1 2 3 4 60"))
+    zone.instead = None if code else (lambda query: nodata(zone, query))
+    resolver = Resolver(start, zone)
+    assert resolver.ask("none.example.", "MX").rcode() == code
+    resolver.wait(59)
+    assert resolver.ask("none.example.", "MX").authority[0].ttl == 541
+    assert len(zone.asked) == 1
+    resolver.wait(2)
+    resolver.ask("none.example.", "MX")
+    assert len(zone.asked) == 2
+
+
+def nodata(zone: Zone, query: dns.message.Message) -> dns.message.Message:
+    answer = zone.lookup(query)
+    answer.set_rcode(0)
+    return answer
+
+
+def test_negative_answers_without_soa_are_not_kept(start: Start) -> None:
+    zone = Zone()
+    zone.soa = None
+    resolver = Resolver(start, zone)
+    for n in (1, 2):
+        resolver.ask("none.example.", "MX")
+        assert len(zone.asked) == n
+
+
+def test_negative_answers_for_three_hours_at_most(start: Start) -> None:
+    zone = Zone(soa=rr("example.", 100000, "SOA", "a. b. 1 2 3 4 100000"))
+    resolver = Resolver(start, zone)
+    resolver.ask("none.example.", "MX")
+    resolver.wait(10801)
+    resolver.ask("none.example.", "MX")
+    assert len(zone.asked) == 2
+
+
+def test_failures_are_kept_shortly(start: Start) -> None:
+    """RFC 9520: at least a second."""
+    zone = Zone(FOUR)
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    resolver = Resolver(start, zone)
+    for _ in range(5):
+        assert resolver.ask("four.example.", "A").rcode() == dns.rcode.SERVFAIL
+        resolver.wait(0.2)
+    assert len(zone.asked) == 1
+    zone.instead = None
+    resolver.wait(2)
+    assert resolver.ask("four.example.", "A").rcode() == 0
+
+
+def test_no_cache(start: Start) -> None:
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 0"))
+    for n in (1, 2, 3):
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+        assert zone.types_asked().count("A") == n and zone.types_asked().count("AAAA") == n
+    assert resolver.gateway.stats()["dns_cache_hits"] == 0
+
+
+def test_dnssec_records_are_kept_apart(start: Start) -> None:
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    for _ in range(2):
+        resolver.ask("four.example.", "A")
+        resolver.ask("four.example.", "A", dnssec=True)
+        resolver.ask("four.example.", "A", flags="RD CD")
+    assert len(zone.asked) == 3
+
+
+def test_without_recursion_desired(start: Start) -> None:
+    """From the cache what is there; else upstream is asked the same way, and nothing is kept."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    for n in (1, 2):
+        assert resolver.ask("four.example.", "A", flags="").answer
+        assert len(zone.asked) == n and not zone.asked[-1].flags & dns.flags.RD
+    assert resolver.addresses("four.example.", flags="") == [inside("192.0.2.33")]
+    resolver.ask("four.example.", "A")
+    n = len(zone.asked)
+    resolver.ask("four.example.", "A", flags="")
+    assert len(zone.asked) == n
+
+
+# --- joined questions ---------------------------------------------------------------------------------
+
+
+def test_the_same_question_is_asked_once(start: Start) -> None:
+    zone = Zone(FOUR)
+    late: list[dns.message.Message] = []
+    zone.instead = lambda query: late.append(query) or []  # type: ignore[func-returns-value]
+    resolver = Resolver(start, zone)
+    for port in range(4000, 4020):
+        resolver.send(resolver.query("Four.Example." if port % 2 else "four.example."), port=port, client=A if port % 3 else B)
+    assert len(zone.asked) == 2
+    assert resolver.gateway.stats()["dns_waiting"] == 20
+    zone.instead = None
+    # They are asked again; every client gets its answer, with its spelling.
+    resolver.wait(3)
+    assert len(resolver.net.got) == 20
+    assert len({one.port for one in resolver.net.got}) == 20
+    for one in resolver.net.got:
+        assert addresses(one.message) == [inside("192.0.2.33")]
+        assert one.message.question[0].name.to_text() == ("Four.Example." if one.port % 2 else "four.example.")
+    stats = resolver.gateway.stats()
+    assert stats["dns_waiting"] == stats["dns_asking"] == 0
+    assert stats["dns_upstream_joined"] >= 38
+
+
+# --- prefetch -------------------------------------------------------------------------------------------
+
+
+def test_popular_names_are_asked_for_before_their_time_is_over(start: Start) -> None:
+    zone = Zone(rr("four.example.", 80, "A", "192.0.2.33"))
+    resolver = Resolver(start, zone)
+    resolver.ask("four.example.", "A")
+    for _ in range(3):
+        resolver.ask("four.example.", "A")
+    resolver.wait(75)
+    assert resolver.ask("four.example.", "A").answer[0].ttl == 5
+    assert len(zone.asked) == 2
+    assert resolver.ask("four.example.", "A").answer[0].ttl == 80
+    assert resolver.gateway.stats()["dns_prefetched"] == 1
+
+
+def test_others_are_not(start: Start) -> None:
+    zone = Zone(rr("four.example.", 80, "A", "192.0.2.33"))
+    resolver = Resolver(start, zone)
+    resolver.ask("four.example.", "A")
+    resolver.wait(75)
+    resolver.ask("four.example.", "A")
+    assert len(zone.asked) == 1
+
+
+# --- stale answers (RFC 8767) ---------------------------------------------------------------------------
+
+
+def filled(start: Start, more: str = "") -> tuple[Resolver, Zone]:
+    """A cache with records whose time is over, and an upstream server that is gone."""
+    zone = Zone(FOUR, SIX)
+    resolver = Resolver(start, zone, more=more)
+    resolver.addresses("four.example.")
+    resolver.addresses("six.example.")
+    resolver.wait(4000)
+    zone.instead = silent()
+    return resolver, zone
+
+
+def test_stale_answers_while_upstream_is_silent(start: Start) -> None:
+    resolver, zone = filled(start)
+    answer = resolver.ask("four.example.", wait=1.9)
+    assert addresses(answer) == [inside("192.0.2.33")]
+    assert ttls(answer) == [30]
+    assert resolver.ask("six.example.", wait=1.9).answer[0].ttl == 30
+    # By now it is known that nobody is there: at once.
+    assert ttls(resolver.ask("four.example.")) == [30]
+    assert resolver.gateway.stats()["dns_cache_stale"] == 3
+    # It comes back, and is noticed without any client waiting.
+    zone.instead = None
+    for _ in range(12):
+        resolver.wait(1)
+        resolver.ask("four.example.")
+    assert ttls(resolver.ask("four.example."))[0] > 200
+
+
+def test_stale_answers_when_upstream_fails(start: Start) -> None:
+    resolver, zone = filled(start)
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    assert ttls(resolver.ask("four.example.")) == [30]
+    # NXDOMAIN is an answer, not a failure.
+    zone.instead = fails(dns.rcode.NXDOMAIN)
+    resolver.wait(31)
+    resolver.ask("six.example.")
+    resolver.wait(1)
+    assert resolver.ask("six.example.").rcode() == dns.rcode.NXDOMAIN
+
+
+def test_fresh_answers_when_upstream_is_there(start: Start) -> None:
+    resolver, zone = filled(start)
+    zone.instead = None
+    assert ttls(resolver.ask("four.example.")) == [300]
+
+
+def test_stale_answers_not_for_ever(start: Start) -> None:
+    resolver, _ = filled(start, "dns64.stale 3600\n")
+    assert resolver.ask("four.example.", wait=5).rcode() == dns.rcode.SERVFAIL
+    resolver, _ = filled(start, "dns64.stale 0\n")
+    assert resolver.ask("four.example.", wait=5).rcode() == dns.rcode.SERVFAIL
+
+
+def test_a_full_cache_lives_on(start: Start) -> None:
+    """More names than it holds, many times over; the popular one stays."""
+    zone = Zone(FOUR)
+    zone.instead = lambda query: everything(zone, query)
+    resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 1024"))
+    resolver.addresses("four.example.")
+    for n in range(1500):
+        resolver.ask(f"n{n}.example.", "A")
+        if n % 50 == 0:
+            resolver.ask("four.example.", "A")
+    assert zone.types_asked().count("AAAA") == 1
+    stats = resolver.gateway.stats()
+    assert stats["dns_cache_records"] <= 1024 and stats["dns_cache_evicted"] > 300
+    assert len([1 for one in zone.asked if one.question[0].name.to_text().lower() == "four.example."]) == 2
+
+
+def everything(zone: Zone, query: dns.message.Message) -> dns.message.Message:
+    if query.question[0].rdtype != 1:
+        return zone.lookup(query)
+    answer = dns.message.make_response(query, recursion_available=True)
+    answer.answer.append(rr(query.question[0].name.to_text(), 3000, "A", "192.0.2.33"))
+    return answer
