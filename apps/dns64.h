@@ -173,6 +173,7 @@ struct dns64 {
 	uint32_t turn;        /* of round-robin */
 	uint32_t try_us;      /* one try */
 	uint32_t tries;       /* at most */
+	uint32_t wait_us;     /* all of them */
 	uint32_t patience_us; /* with AAAA records while A records are there */
 	uint32_t size_max;    /* bytes of an answer */
 	struct embed_form prefix[CONFIG_PREFIXES];

@@ -24,6 +24,8 @@ const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 	const struct config_dns64 *c = &gw->config->dns64;
 	d->try_us = min_u32(c->timeout_ms, MAX_WAIT_US / 1000) * 1000;
 	d->tries = c->resend + 1;
+	uint64_t all = (uint64_t)d->try_us * d->tries;
+	d->wait_us = all > MAX_WAIT_US ? MAX_WAIT_US : (uint32_t)all;
 	d->ask = alloc(DNS64_ASKS * sizeof *d->ask, 64);
 	d->ask_hash = alloc(HASH_HEADS * sizeof *d->ask_hash, 64);
 	if (!d->ask || !d->ask_hash ||
@@ -274,8 +276,7 @@ uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
 	a->begun_us = dns64_now(gw);
-	uint64_t all = (uint64_t)d->try_us * d->tries;
-	a->deadline_us = a->begun_us + (all > MAX_WAIT_US ? MAX_WAIT_US : (uint32_t)all);
+	a->deadline_us = a->begun_us + d->wait_us;
 	memset(a->try, 0, sizeof a->try);
 	spell(gw, a, &q->name);
 	link_in(d, a);

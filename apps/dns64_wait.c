@@ -155,7 +155,9 @@ static void go_on(struct gw *gw, struct dns64_waiter *w)
 	struct dns64_plan p;
 	query_of(gw, w, &u);
 	dns64_plan(gw, &u, &p);
-	if (p.how == DNS64_WAIT && ++w->rounds < MAX_ROUNDS && ask_for_all(gw, w, &p))
+	/* As long as one question may take. */
+	bool time = u.waited_us < d->wait_us && ++w->rounds < MAX_ROUNDS;
+	if (p.how == DNS64_WAIT && time && ask_for_all(gw, w, &p))
 		return;
 	if (p.how == DNS64_WAIT)
 		dns64_plan_now(gw, &u, &p);

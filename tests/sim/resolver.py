@@ -211,11 +211,13 @@ class Resolver:
         for name, zone in by.items():
             self.net.servers[names[name]] = zone
 
-    def query(self, name: str, kind: str = "AAAA", *, flags: str = "RD", edns: int | bool = False, payload: int = 1232,
+    def query(self, name: str, kind: str = "AAAA", *, flags: str = "RD", edns: int | None = None, payload: int = 1232,
               dnssec: bool = False, **options: Any) -> Message:
+        """A question; with OPT of version `edns`, if any."""
         self.ids += 1
-        message = dns.message.make_query(name, kind, use_edns=edns if edns or dnssec else False, want_dnssec=dnssec,
-                                         payload=payload if edns or dnssec else None, id=self.ids, **options)
+        message = dns.message.make_query(name, kind, id=self.ids, rdclass=options.pop("rdclass", "IN"))
+        if edns is not None or dnssec:
+            message.use_edns(edns or 0, dns.flags.DO if dnssec else 0, payload, **options)
         message.flags = dns.flags.from_text(flags)
         return message
 
