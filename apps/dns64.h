@@ -60,7 +60,7 @@ struct dns64_ask {
 	uint8_t name_len;
 	uint8_t key;  /* DNS64_KEY_… */
 	uint8_t last; /* the server that was asked last */
-	bool mixed;   /* cases in the name are random */
+	bool probe;   /* only to see whether a server is back */
 	uint16_t type, class;
 	uint32_t hash;           /* of the name */
 	uint16_t next;           /* with the same hash */

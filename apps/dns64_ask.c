@@ -72,12 +72,14 @@ static struct dns64_ask *take_free(struct dns64 *d)
 	return a;
 }
 
-/* Into its chain, and behind all others in age. */
+/* Into its chain, where others can join it, and behind all others in age. */
 static void link_in(struct dns64 *d, struct dns64_ask *a)
 {
 	uint16_t me = (uint16_t)number_of(d, a), *head = &d->ask_hash[a->hash % HASH_HEADS];
-	a->next = *head;
-	*head = me;
+	if (!a->probe) {
+		a->next = *head;
+		*head = me;
+	}
 	a->older = d->youngest;
 	a->younger = DNS64_NONE;
 	if (d->youngest == DNS64_NONE)
@@ -90,9 +92,11 @@ static void link_in(struct dns64 *d, struct dns64_ask *a)
 static void unlink_from(struct dns64 *d, struct dns64_ask *a)
 {
 	uint16_t me = (uint16_t)number_of(d, a), *at = &d->ask_hash[a->hash % HASH_HEADS];
-	while (*at != me)
-		at = &d->ask[*at].next;
-	*at = a->next;
+	if (!a->probe) {
+		while (*at != me)
+			at = &d->ask[*at].next;
+		*at = a->next;
+	}
 	*(a->older == DNS64_NONE ? &d->oldest : &d->ask[a->older].younger) = a->younger;
 	*(a->younger == DNS64_NONE ? &d->youngest : &d->ask[a->younger].older) = a->older;
 }
@@ -133,7 +137,8 @@ void dns64_ask_fail(struct gw *gw, uint32_t ask)
 	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
 	struct dns64_question q;
 	question_of(dns64_of(gw), a, &q);
-	dns64_store_failure(gw, &q, DNS_SERVFAIL);
+	if (!a->probe)
+		dns64_store_failure(gw, &q, DNS_SERVFAIL);
 	finish(gw, a);
 }
 
@@ -208,7 +213,7 @@ static void send_to(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	struct dns64_try *t = take_try(gw, a);
 	a->tried = (uint16_t)(a->tried | 1u << server);
 	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
-	t->server = (uint8_t)server;
+	t->server = a->last = (uint8_t)server;
 	t->sent_us = dns64_now(gw);
 	t->id = (uint16_t)rng_u32(gw->rng);
 	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
@@ -231,48 +236,40 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
 	send_to(gw, a, server);
-	a->last = (uint8_t)server;
 	/* The last try has all the time that is left. */
 	if (a->n_tries >= d->tries || (int32_t)(a->deadline_us - (now + wait)) < 0)
 		wait = max_u32(a->deadline_us - now, 1);
 	dns64_wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
-/* Random upper and lower case in a name in lower case (draft-vixie-dnsext-dns0x20). */
+/* Random upper and lower case in a name in lower case (draft-vixie-dnsext-dns0x20). A
+ * random number has a bit for each of 32 characters: eight words of four. */
 static void spell(struct gw *gw, struct dns64_ask *a, const struct dns_key *name)
 {
-	uint32_t words = dns_key_words(name->len);
+	uint32_t words = dns_key_words(name->len), random = 0;
 	for (uint32_t i = 0; i < words; i++) {
-		uint32_t w = name->word[i];
-		if (a->mixed) {
-			/* Upper bits: from 'a' on, and not beyond 'z'. */
-			uint32_t low = w & 0x7f7f7f7f;
-			uint32_t letter =
-			        (low + 0x1f1f1f1f) & ~(low + 0x05050505) & ~w & 0x80808080;
-			w ^= letter >> 2 & rng_u32(gw->rng);
-		}
-		store32(a->name + 4 * i, w);
+		uint32_t w = name->word[i], low = w & 0x7f7f7f7f;
+		/* Upper bits: from 'a' on, and not beyond 'z'. */
+		uint32_t letter = (low + 0x1f1f1f1f) & ~(low + 0x05050505) & ~w & 0x80808080;
+		random = i % 8 == 0 ? rng_u32(gw->rng) : random << 1 | random >> 31;
+		store32(a->name + 4 * i, w ^ (letter >> 2 & random));
 	}
 }
 
-uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
+/* A new question, not sent yet; NULL when there are too many. */
+static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, bool probe)
 {
 	struct dns64 *d = dns64_of(gw);
 	const struct dns64_question *q = need->q;
-	for (uint16_t i = d->ask_hash[q->hash % HASH_HEADS]; i != DNS64_NONE; i = d->ask[i].next)
-		if (same_question(&d->ask[i], need)) {
-			d->count.joined++;
-			return i;
-		}
 	struct dns64_ask *a = take_free(d);
 	if (!a)
-		return DNS64_NONE;
+		return NULL;
 	a->name_len = (uint8_t)q->name.len;
 	a->type = need->type;
 	a->class = q->class;
 	a->key = q->key;
 	a->hash = q->hash;
-	a->mixed = true;
+	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
 	a->begun_us = dns64_now(gw);
@@ -280,10 +277,37 @@ uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
 	memset(a->try, 0, sizeof a->try);
 	spell(gw, a, &q->name);
 	link_in(d, a);
+	return a;
+}
+
+/* Asks a server that is down beside the others, to see whether it is back. Nobody waits
+ * for that. */
+static void probe(struct gw *gw, const struct dns64_need *need, uint32_t server)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = begin(gw, need, true);
+	if (!a)
+		return;
+	send_to(gw, a, server);
+	dns64_wheel_set(&d->wheel, number_of(d, a), a->begun_us + d->try_us);
+}
+
+uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint16_t i = d->ask_hash[need->q->hash % HASH_HEADS];
+	for (; i != DNS64_NONE; i = d->ask[i].next)
+		if (same_question(&d->ask[i], need)) {
+			d->count.joined++;
+			return i;
+		}
+	struct dns64_ask *a = begin(gw, need, false);
+	if (!a)
+		return DNS64_NONE;
 	try_next(gw, a);
-	uint32_t probe = dns64_server_probe(gw);
-	if (UNLIKELY(probe != DNS64_NONE) && !(a->tried >> probe & 1))
-		send_to(gw, a, probe);
+	uint32_t down = dns64_server_probe(gw);
+	if (UNLIKELY(down != DNS64_NONE))
+		probe(gw, need, down);
 	return number_of(d, a);
 }
 
@@ -292,7 +316,7 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[ask];
 	dns64_server_missed(gw, a->last);
-	if (a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
 		try_next(gw, a);
 	else
 		dns64_ask_fail(gw, ask);
@@ -361,7 +385,7 @@ static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct
 		return TAKE;
 	/* Another server may know better, if one has not been asked yet. */
 	uint32_t all = (1u << d->n_servers) - 1;
-	return a->tried != all && a->n_tries < d->tries ? ASK_OTHER : TAKE;
+	return !a->probe && a->tried != all && a->n_tries < d->tries ? ASK_OTHER : TAKE;
 }
 
 static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,

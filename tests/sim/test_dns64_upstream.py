@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The exchange with upstream servers: forgery (RFC 5452), retries, several servers, health, EDNS fallback."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import dns.flags
+import dns.message
+import dns.name
+import dns.rcode
+import pytest
+from gateway import ROUTER, WAN, Gateway
+from resolver import (
+    A, B, BASIC, DNS64, UPSTREAM, UPSTREAM2, UPSTREAM6, Answer, Message, Resolver, Zone, addresses, fails, inside, rr, silent,
+    ttls, upstream, wire,
+)
+
+Start = Callable[..., Gateway]
+FOUR = rr("four.example.", 300, "A", "192.0.2.33")
+TWO = BASIC + f"nameserver {UPSTREAM}\nnameserver {UPSTREAM2}\n"
+BAD = rr("four.example.", 300, "A", "192.0.2.66")
+
+
+def name_of(message: Message) -> str:
+    return message.question[0].name.to_text()
+
+
+# --- questions ------------------------------------------------------------------------------------------
+
+
+def test_a_question_as_it_leaves(start: Start) -> None:
+    resolver = Resolver(start, Zone(FOUR))
+    resolver.ask("four.example.", "A")
+    asked = resolver.net.asked[0]
+    assert asked.server == UPSTREAM and asked.source == "203.0.113.2"
+    message = asked.message
+    assert message.flags == dns.flags.RD | dns.flags.AD
+    assert message.edns == 0 and message.payload == 1232 and message.ednsflags == 0 and not message.options
+    assert len(message.question) == 1 and message.question[0].rdtype == 1
+    resolver.ask("four.example.", "A", dnssec=True, flags="RD CD")
+    message = resolver.net.asked[1].message
+    assert message.flags == dns.flags.RD | dns.flags.AD | dns.flags.CD and message.ednsflags == dns.flags.DO
+
+
+def test_ids_ports_and_spelling_are_random(start: Start) -> None:
+    resolver = Resolver(start, Zone())
+    for n in range(400):
+        resolver.send(resolver.query(f"host-number-{n}.example.", "A"))
+    asked = resolver.net.asked
+    assert len(asked) == 400
+    for values, most in (([one.message.id for one in asked], 65536), ([one.port for one in asked], 64512)):
+        assert len(set(values)) > 390
+        # Spread over the whole range: each quarter has its share.
+        quarters = Counter((value - (65536 - most)) * 4 // most for value in values)
+        assert set(quarters) == {0, 1, 2, 3} and min(quarters.values()) > 60
+        steps = Counter((b - a) % 65536 for a, b in zip(values, values[1:]))
+        assert steps.most_common(1)[0][1] < 4
+    assert min(one.port for one in asked) >= 1024
+    letters = [c for one in asked for c in name_of(one.message) if c.isalpha()]
+    assert 0.45 < sum(c.isupper() for c in letters) / len(letters) < 0.55
+    # The two questions of one client have different ones.
+    resolver.send(resolver.query("another.example."))
+    one, two = resolver.net.asked[-2:]
+    assert one.port != two.port and one.message.id != two.message.id and name_of(one.message) != name_of(two.message)
+
+
+def test_two_gateways_differ(start: Start) -> None:
+    seen = []
+    for seed in (1, 2):
+        resolver = Resolver(start, Zone(FOUR), seed=seed)
+        resolver.ask("four.example.")
+        seen.append([(one.port, one.message.id) for one in resolver.net.asked])
+    assert seen[0] != seen[1]
+
+
+# --- forged answers --------------------------------------------------------------------------------------
+
+
+def caught(start: Start) -> tuple[Resolver, Zone]:
+    """A question for an A record that is under way."""
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone)
+    resolver.send(resolver.query("four.example.", "A"))
+    assert len(resolver.net.asked) == 1
+    return resolver, zone
+
+
+def forged(resolver: Resolver, **changes: int | str) -> bytes:
+    """An answer to the question under way with another address in it, changed."""
+    asked = resolver.net.asked[0]
+    answer = dns.message.make_response(asked.message, recursion_available=True)
+    answer.answer.append(BAD)
+    answer.answer[0].name = asked.message.question[0].name
+    raw = bytearray(wire(answer))
+    if "id" in changes:
+        raw[0:2] = ((answer.id + int(changes["id"])) % 65536).to_bytes(2, "big")
+    if "flags" in changes:
+        raw[2:4] = (int.from_bytes(raw[2:4], "big") ^ int(changes["flags"])).to_bytes(2, "big")
+    if "byte" in changes:
+        raw[int(changes["byte"])] ^= 0x01
+    if "case" in changes:
+        raw[13] ^= 0x20
+    port = asked.port + int(changes.get("port", 0))
+    return upstream(str(changes.get("server", UPSTREAM)), asked.source, port, bytes(raw), sport=int(changes.get("sport", 53)))
+
+
+FORGERIES: dict[str, dict[str, int | str]] = {
+    "id": {"id": 1}, "id-far": {"id": 0x5555}, "port": {"port": 1}, "server": {"server": "198.51.100.55"}, "sport": {"sport": 5353},
+    "question": {"flags": 0x8000}, "opcode": {"flags": 0x0800}, "name": {"byte": 14}, "type": {"byte": 27}, "class": {"byte": 29},
+    "case": {"case": 1}, "count": {"byte": 5},
+}
+
+
+@pytest.mark.parametrize("changes", FORGERIES.values(), ids=list(FORGERIES))
+def test_forged_answers_are_not_taken(start: Start, changes: dict[str, int | str]) -> None:
+    resolver, zone = caught(start)
+    frame = forged(resolver, **changes)
+    resolver.net.deliver(resolver.gateway.send(WAN, frame))
+    assert not resolver.net.got
+    drops = resolver.gateway.drops()
+    assert set(drops) <= {"dns-forged", "dns-answer", "no-service"} and sum(drops.values()) == 1
+    # The true one is.
+    zone.instead = None
+    if "case" not in changes:
+        asked = resolver.net.asked[0]
+        resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+    else:  # asked once more, to be sure
+        resolver.wait(1)
+    assert [item.address for item in resolver.net.got[0].message.answer[0]] == ["192.0.2.33"]
+
+
+def test_a_flood_of_guesses(start: Start) -> None:
+    resolver, zone = caught(start)
+    asked = resolver.net.asked[0]
+    frames = [(WAN, forged(resolver, id=1 + n)) for n in range(3000)] + [(WAN, forged(resolver, port=1 + n % 60)) for n in range(600)]
+    for sent in resolver.gateway.send_many(frames):
+        resolver.net.deliver(sent)
+    assert not resolver.net.got
+    assert resolver.gateway.stats()["dns_upstream_forged"] >= 3000
+    zone.instead = None
+    resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+    assert [item.address for item in resolver.net.got[0].message.answer[0]] == ["192.0.2.33"]
+
+
+def test_an_answer_counts_once(start: Start) -> None:
+    """A duplicate, and an answer after its time, come to a closed port."""
+    zone = Zone(FOUR)
+    zone.instead = lambda query: [zone.lookup(query), zone.lookup(query)]
+    resolver = Resolver(start, zone)
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    assert len(resolver.net.got) == 1
+    assert resolver.gateway.drops() == {"no-service": 2}
+    asked = resolver.net.asked[0]
+    resolver.wait(400)
+    resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+    assert resolver.gateway.drops() == {"no-service": 3}
+
+
+def test_ports_are_closed_to_others(start: Start) -> None:
+    """Whoever looks for open ports cannot tell them: not by the gateway's answers, wherever he is."""
+    resolver, _ = caught(start)
+    asked = resolver.net.asked[0]
+    for port in (asked.port, asked.port ^ 1):
+        sent = resolver.gateway.send(WAN, upstream("198.51.100.99", asked.source, port, b"x" * 30))
+        assert not sent
+    assert resolver.gateway.drops() == {"no-service": 2}
+
+
+# --- upper and lower case ----------------------------------------------------------------------------------
+
+
+def lower(zone: Zone) -> Zone:
+    """A server that loses the case of names."""
+    def instead(query: Message) -> Message:
+        answer = zone.lookup(query)
+        answer.question[0].name = dns.name.from_text(name_of(query).lower())
+        return answer
+
+    zone.instead = instead
+    return zone
+
+
+def test_a_server_that_loses_case(start: Start) -> None:
+    """Is believed when it does so twice, and then for a while."""
+    zone = lower(Zone(FOUR))
+    resolver = Resolver(start, zone)
+    assert resolver.ask("four.example.", "A").answer
+    assert len(zone.asked) == 2
+    assert resolver.gateway.stats()["dns_upstream_case_changed"] == 1
+    for n in range(5):
+        resolver.ask(f"name{n}.example.", "A")
+    assert len(zone.asked) == 7
+    resolver.wait(601)
+    resolver.ask("later.example.", "A")
+    assert len(zone.asked) == 9
+
+
+# --- malformed answers -------------------------------------------------------------------------------------
+
+
+def answered_with(start: Start, change: Callable[[bytearray], bytes | bytearray | None]) -> tuple[Resolver, Zone]:
+    zone = Zone(FOUR)
+
+    def instead(query: Message) -> list[Answer]:
+        raw = change(bytearray(wire(zone.lookup(query))))
+        return [bytes(raw)] if raw is not None else []
+
+    zone.instead = instead
+    return Resolver(start, zone), zone
+
+
+@pytest.mark.parametrize("change", [
+    lambda raw: raw[:20], lambda raw: raw[:11], lambda raw: raw[:-1], lambda raw: raw + b"x", lambda raw: raw[:7] + b"\x09" + raw[8:],
+    lambda raw: raw[:5] + b"\0" + raw[6:], lambda raw: raw[:5] + b"\2" + raw[6:], lambda raw: b"", lambda raw: bytes(2000),
+    lambda raw: raw[:30] + b"\xc0\x1e" + raw[32:], lambda raw: raw[:30] + b"\xff\xff" + raw[32:],
+], ids=["cut", "short", "less", "more", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"])
+def test_malformed_answers(start: Start, change: Callable[[bytearray], bytes]) -> None:
+    """They are no answers: asked again, then SERVFAIL."""
+    resolver, zone = answered_with(start, change)
+    raw = resolver.raw(resolver.query("four.example.", "A"), wait=3.2)
+    assert raw is not None and dns.message.from_wire(raw).rcode() == dns.rcode.SERVFAIL
+    assert len(zone.asked) == 3
+    # What a server says to the last try comes too late here.
+    assert set(resolver.gateway.drops()) <= {"dns-answer", "dns-forged", "no-service"}
+
+
+def test_a_truncated_message_that_ends_early(start: Start) -> None:
+    """TC says that something is missing; the client gets TC as well."""
+    resolver, _ = answered_with(start, lambda raw: raw[:2] + bytes([raw[2] | 2]) + raw[3:-4])
+    answer = resolver.ask("four.example.", "A")
+    assert answer.flags & dns.flags.TC and not answer.answer
+
+
+def test_records_that_belong_to_others_are_not_used(start: Start) -> None:
+    zone = Zone(FOUR)
+
+    def instead(query: Message) -> Message:
+        answer = zone.lookup(query)
+        if query.question[0].rdtype == 1:
+            answer.answer.append(rr("bank.example.", 300, "A", "192.0.2.66"))
+        return answer
+
+    zone.instead = instead
+    resolver = Resolver(start, zone)
+    assert resolver.ask("four.example.").get_rrset(dns.message.ANSWER, dns.name.from_text("bank.example."), 1, 28) is None
+    zone.instead = None
+    assert resolver.ask("bank.example.").rcode() == dns.rcode.NXDOMAIN
+
+
+# --- retries -----------------------------------------------------------------------------------------------
+
+
+def test_retries(start: Start) -> None:
+    """As often as resend-attempts says, each with its own port and ID; all in timeout-time x (1 + attempts)."""
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone, more="timeout-time 0.5\nresend-attempts 3\n")
+    answer = resolver.ask("four.example.", "A", wait=2.1)
+    assert answer.rcode() == dns.rcode.SERVFAIL
+    assert 1.99 < resolver.net.got[0].at - resolver.net.asked[0].at < 2.05
+    asked = resolver.net.asked
+    assert len(asked) == 4
+    assert len({one.port for one in asked}) == len({one.message.id for one in asked}) == 4
+    assert all(b.at - a.at <= 0.52 for a, b in zip(asked, asked[1:]))
+    resolver.wait(5)
+    assert len(asked) == 4
+
+
+def test_no_retries(start: Start) -> None:
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone, more="timeout-time 1.5\nresend-attempts 0\n")
+    assert resolver.ask("four.example.", "A", wait=1.6).rcode() == dns.rcode.SERVFAIL
+    assert len(zone.asked) == 1
+
+
+def test_a_lost_question_is_asked_again(start: Start) -> None:
+    zone = Zone(FOUR)
+    zone.instead = lambda query: [] if len(zone.asked) == 1 else None
+    resolver = Resolver(start, zone)
+    answer = resolver.ask("four.example.", "A", wait=0.5)
+    assert answer.answer and len(zone.asked) == 2
+
+
+def test_a_slow_answer_to_the_first_try_counts(start: Start) -> None:
+    resolver, zone = caught(start)
+    resolver.wait(2)
+    first, second = resolver.net.asked[:2]
+    for one in (first, second):
+        resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, one.source, one.port, zone.lookup(one.message))))
+    assert len(resolver.net.got) == 1 and resolver.net.got[0].message.answer
+
+
+# --- several servers ----------------------------------------------------------------------------------------
+
+
+def test_another_server_is_asked(start: Start) -> None:
+    """One is silent from the start: no client waits long, and soon nobody asks it."""
+    dead, alive = Zone(), Zone(FOUR)
+    dead.instead = silent()
+    resolver = Resolver(start, alive, TWO)
+    resolver.servers(one=dead)
+    for n in range(60):
+        before = len(resolver.net.got)
+        resolver.send(resolver.query(f"name{n}.example.", "A"))
+        resolver.wait(0.5)
+        assert len(resolver.net.got) == before + 1
+    assert any("nameserver 198.51.100.53 does not answer" in line for line in resolver.gateway.lines("log"))
+    asked = len(dead.asked)
+    for n in range(40):
+        resolver.send(resolver.query(f"more{n}.example.", "A"))
+        assert len(resolver.net.got) == 61 + n  # at once
+    # Only looked at now and then, beside the other.
+    assert len(dead.asked) - asked <= 2
+    resolver.wait(1)
+    # It comes back.
+    dead.instead = None
+    for n in range(40):
+        resolver.ask(f"again{n}.example.", "A")
+        resolver.wait(1)
+    assert any("nameserver 198.51.100.53 is back" in line for line in resolver.gateway.lines("log"))
+    assert len(dead.asked) - asked > 10
+
+
+@pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
+def test_another_server_knows_better(start: Start, code: int) -> None:
+    bad, good = Zone(), Zone(FOUR)
+    bad.instead = fails(code)
+    resolver = Resolver(start, good, TWO)
+    resolver.servers(one=bad)
+    for n in range(10):
+        resolver.wait(3)
+        assert resolver.ask("four.example.").rcode() == 0
+        assert resolver.ask(f"none{n}.example.", "A").rcode() == dns.rcode.NXDOMAIN
+    assert bad.asked
+
+
+def test_all_servers_fail(start: Start) -> None:
+    zone = Zone()
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    resolver = Resolver(start, zone, TWO)
+    assert resolver.ask("four.example.", "A").rcode() == dns.rcode.SERVFAIL
+    assert Counter(one.server for one in resolver.net.asked) == {UPSTREAM: 1, UPSTREAM2: 1}
+
+
+def test_random_selection(start: Start) -> None:
+    resolver = Resolver(start, Zone(), TWO)
+    for n in range(200):
+        resolver.send(resolver.query(f"name{n}.example.", "A"))
+    counts = Counter(one.server for one in resolver.net.asked)
+    assert 60 < counts[UPSTREAM] < 140
+    order = [one.server for one in resolver.net.asked]
+    assert any(a == b for a, b in zip(order, order[1:]))
+
+
+def test_round_robin(start: Start) -> None:
+    resolver = Resolver(start, Zone(), TWO + "selection-mode round-robin\n")
+    for n in range(20):
+        resolver.send(resolver.query(f"name{n}.example.", "A"))
+    order = [one.server for one in resolver.net.asked]
+    assert all(a != b for a, b in zip(order, order[1:])) and len(order) == 20
+
+
+def test_all_servers_are_gone_for_a_while(start: Start) -> None:
+    """The only one is asked on, and answers count at once when it is back."""
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone)
+    for n in range(10):
+        assert resolver.ask(f"name{n}.example.", "A", wait=3.1).rcode() == dns.rcode.SERVFAIL
+    assert resolver.gateway.stats()["dns_upstream_up"] == 0
+    zone.instead = None
+    assert resolver.ask("four.example.", "A").answer
+    assert resolver.gateway.stats()["dns_upstream_up"] == 1
+
+
+def test_dead_names_do_not_take_a_server_down(start: Start) -> None:
+    zone = Zone(FOUR)
+    zone.instead = lambda query: [] if "dead" in name_of(query).lower() else None
+    resolver = Resolver(start, zone)
+    for n in range(50):
+        resolver.send(resolver.query(f"dead{n}.example.", "A"))
+        resolver.ask(f"alive{n}.example.", "A")
+        resolver.wait(0.3)
+    assert resolver.gateway.stats()["dns_upstream_up"] == 1
+
+
+def test_a_server_over_ipv6(start: Start) -> None:
+    resolver = Resolver(start, Zone(FOUR), BASIC + f"nameserver {UPSTREAM6}\n")
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    assert {one.server for one in resolver.net.asked} == {UPSTREAM6}
+    assert {one.source for one in resolver.net.asked} == {"2001:db8:2::2"}
+
+
+# --- servers without EDNS -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code, echo", [(dns.rcode.FORMERR, True), (dns.rcode.NOTIMP, True), (dns.rcode.FORMERR, False)])
+def test_a_server_without_edns(start: Start, code: int, echo: bool) -> None:
+    zone = Zone(FOUR)
+
+    def instead(query: Message) -> Answer:
+        if query.edns < 0:
+            return None
+        answer = dns.message.make_response(query)
+        answer.use_edns(-1)
+        answer.set_rcode(code)
+        if not echo:
+            answer.question = []
+        return answer
+
+    zone.instead = instead
+    resolver = Resolver(start, zone)
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    assert len([one for one in zone.asked if one.edns < 0]) == 2
+    n = len(zone.asked)
+    resolver.ask("other.example.", "A")
+    assert len(zone.asked) == n + 1 and zone.asked[-1].edns < 0
+    resolver.wait(601)
+    resolver.ask("later.example.", "A")
+    assert zone.asked[n + 1].edns == 0
+
+
+def test_a_server_with_another_version(start: Start) -> None:
+    zone = Zone(FOUR)
+
+    def instead(query: Message) -> Answer:
+        if query.edns < 0:
+            return None
+        answer = dns.message.make_response(query)
+        answer.set_rcode(dns.rcode.BADVERS)
+        return answer
+
+    zone.instead = instead
+    assert Resolver(start, zone).addresses("four.example.") == [inside("192.0.2.33")]
+
+
+def test_a_server_that_always_complains(start: Start) -> None:
+    """No endless exchange."""
+    zone = Zone(FOUR)
+    for code in (dns.rcode.FORMERR, dns.rcode.BADVERS, dns.rcode.NOTIMP):
+        zone.instead = fails(code)
+        zone.asked.clear()
+        answer = Resolver(start, zone).ask("four.example.", "A", wait=4)
+        assert answer.rcode() in (code, dns.rcode.SERVFAIL)
+        assert len(zone.asked) <= 3
+
+
+def test_upper_bits_of_response_codes(start: Start) -> None:
+    """They are in OPT, which is not passed on: BADCOOKIE becomes SERVFAIL, not NXRRSET."""
+    zone = Zone(FOUR)
+    zone.instead = fails(dns.rcode.BADCOOKIE)
+    assert Resolver(start, zone).ask("four.example.", "A").rcode() == dns.rcode.SERVFAIL
+
+
+# --- many at a time ------------------------------------------------------------------------------------------
+
+
+def test_a_thousand_dead_names(start: Start) -> None:
+    """They do not slow the living ones, and all get SERVFAIL in time."""
+    zone = Zone(FOUR)
+    zone.instead = lambda query: [] if "dead" in name_of(query).lower() else None
+    resolver = Resolver(start, zone)
+    for n in range(1000):
+        resolver.send(resolver.query(f"dead{n}.example."), port=5000 + n)
+    assert resolver.gateway.stats()["dns_waiting"] == 1000
+    for n in range(20):
+        at = len(resolver.net.got)
+        resolver.send(resolver.query(f"alive{n}.example."), port=3000)
+        assert len(resolver.net.got) == at + 1 and resolver.net.got[-1].port == 3000
+    begun = resolver.net.asked[0].at
+    resolver.wait(4)
+    dead = [one for one in resolver.net.got if one.port >= 5000]
+    assert len({one.port for one in dead}) == len(dead) == 1000
+    assert all(one.message.rcode() == dns.rcode.SERVFAIL and one.at - begun < 3.5 for one in dead)
+    stats = resolver.gateway.stats()
+    assert stats["dns_waiting"] == stats["dns_asking"] == 0
+
+
+def test_a_full_table(start: Start) -> None:
+    """More questions than places: SERVFAIL at once for the rest, never silence; old ones give way after a second."""
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone)
+    from gateway import PORT_MAC, LAN
+    from resolver import OUR4, datagram
+    from scapy.layers.l2 import Ether
+    frames = []
+    for n in range(5000):
+        packet = datagram(A.ip, OUR4, 1024 + n, 53, wire(resolver.query(f"dead{n}.example.", "A")))
+        frames.append((LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet)))
+    refused = sum(one.port == LAN for sent in resolver.gateway.send_many(frames) for one in sent)
+    stats = resolver.gateway.stats()
+    assert stats["dns_asking"] == 4096 and stats["dns_waiting"] == 4096 and refused == 5000 - 4096
+    assert stats["dns_table_full"] == 904
+    # Those that wait a second make room for others.
+    resolver.gateway.wait(1.1)
+    stats = resolver.gateway.stats()
+    assert 3700 < stats["dns_asking"] < 4096
+    zone.instead = None
+    assert resolver.ask("four.example.", "A", client=B).answer
+    resolver.gateway.wait(5)
+    stats = resolver.gateway.stats()
+    assert stats["dns_asking"] == stats["dns_waiting"] == 0
+
+
+def test_the_router_is_gone(start: Start) -> None:
+    """No way to any server: SERVFAIL in time, not silence."""
+    config = DNS64.replace("gateway 203.0.113.1\n", "")
+    resolver = Resolver(start, Zone(FOUR), config)
+    assert resolver.ask("four.example.", wait=3.1).rcode() == dns.rcode.SERVFAIL
+    assert not resolver.net.asked
+
+
+def test_questions_that_ask_nothing_twice(start: Start) -> None:
+    """AAAA and A at once, each once; with AAAA in the cache only A."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    resolver.ask("four.example.", "A")
+    resolver.ask("four.example.")
+    assert zone.types_asked() == ["A", "AAAA"]
+    assert ttls(resolver.ask("four.example.")) == [300]
+    assert addresses(resolver.ask("four.example.")) and len(zone.asked) == 2
+    assert ROUTER.ip
