@@ -95,6 +95,7 @@ struct dns64_waiter {
 	uint8_t name_len;
 	uint8_t rounds; /* times it was planned */
 	uint32_t serial, since_us;
+	uint32_t hash; /* of the name */
 	/* Two links, numbered waiter * 2 + 0 or 1, into the lists of the questions waited for. */
 	struct {
 		uint16_t ask; /* DNS64_NONE: not in use */

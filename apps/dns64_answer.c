@@ -145,6 +145,33 @@ static bool make(struct answer *a, const struct dns_rr *rr, const struct dns64_r
 	return !form || make_one(a, rr, form, ttl);
 }
 
+/* The same of a record that holds nothing else (DNS64_R_PLAIN). False: no room. */
+static bool make_plain(struct answer *a, const struct dns64_record *r, uint32_t pass)
+{
+	const uint8_t *m = dns64_view(r).at;
+	const uint8_t *at = m + DNS_HEADER + r->name_len + DNS_QUESTION_FIXED;
+	uint32_t size = 2 + DNS_RR_FIXED + sizeof(ip6);
+	for (uint32_t n = dns_get16(m + 6); n; n--, at += DNS64_PLAIN_RR) {
+		uint32_t four = load32(at + 2 + DNS_RR_FIXED);
+		const struct embed_form *form = dns64_form_for(a->d, ip4_from_raw(four), pass);
+		uint32_t ttl = left(a->gw, a->p, r, dns_get32(at + 6));
+		uint8_t *to = a->o.at + a->o.len;
+		if (!form)
+			continue;
+		if (size > a->o.limit - a->o.len)
+			return false;
+		store16(to, load16(at));
+		dns_put32(to + 2, DNS_TYPE_AAAA << 16 | DNS_CLASS_IN);
+		dns_put32(to + 6, min_u32(ttl, a->p->ttl_max));
+		dns_put16(to + 10, sizeof(ip6));
+		embed_to6(form, four, (ip6 *)(to + 2 + DNS_RR_FIXED));
+		a->o.len += size;
+		a->made++;
+		a->count[DNS_AN]++;
+	}
+	return true;
+}
+
 /* Puts one record of an answer section, changed as the plan says. False: no room. */
 static bool put_answer(struct answer *a, const struct dns_rr *rr, const struct dns64_record *r,
                        uint32_t pass)
@@ -183,6 +210,10 @@ static void put_answers(struct answer *a, const struct dns64_record *r)
 	for (uint32_t pass = 0; pass < passes; pass++) {
 		uint32_t at = DNS_HEADER + r->name_len + DNS_QUESTION_FIXED;
 		struct dns_rr rr;
+		if (LIKELY(r->flags & DNS64_R_PLAIN && a->p->how == DNS64_MAKE && a->p->n == 1)) {
+			a->cut |= !make_plain(a, r, pass);
+			continue;
+		}
 		for (uint32_t i = 0; i < n && dns_read_rr(m, at, &rr); i++, at = rr.end)
 			if (!put_answer(a, &rr, r, pass)) {
 				a->cut = true;
@@ -244,6 +275,8 @@ static void put_records(struct answer *a)
 		put_answers(a, r);
 	}
 	const struct dns64_record *last = a->p->record[a->p->n - 1];
+	if (load32(dns64_view(last).at + 8) == 0) /* neither authority nor additional */
+		return;
 	if (!a->cut && put_section(a, last, DNS_NS))
 		put_section(a, last, DNS_AR);
 }
@@ -356,7 +389,15 @@ static uint32_t flags_of(const struct answer *a)
 static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
                              uint8_t *at, uint32_t limit)
 {
-	struct answer a = {.gw = gw, .d = dns64_of(gw), .u = u, .p = p, .count = {1}};
+	struct answer a;
+	a.gw = gw;
+	a.d = dns64_of(gw);
+	a.u = u;
+	a.p = p;
+	a.cut = false;
+	a.made = a.renamed = 0;
+	a.count[DNS_QD] = 1;
+	a.count[DNS_AN] = a.count[DNS_NS] = a.count[DNS_AR] = 0;
 	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED;
 	dns_out_init(&a.o, at, begin, limit - (u->edns ? DNS_OPT_BYTES : 0));
 	if (p->how == DNS64_LOCAL)

@@ -127,16 +127,16 @@ static void finish(struct gw *gw, struct dns64_ask *a)
 }
 
 /* The question as the cache knows it. */
-static void question_of(const struct dns64 *d, const struct dns64_ask *a, struct dns64_question *q)
+static void question_of(const struct dns64_ask *a, struct dns64_question *q)
 {
-	dns64_question_set(&d->cache, q, a->name, a->name_len, a->type, a->class, a->key);
+	dns64_question_known(q, a->name, a->name_len, a->hash, a->type, a->class, a->key);
 }
 
 void dns64_ask_fail(struct gw *gw, uint32_t ask)
 {
 	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
 	struct dns64_question q;
-	question_of(dns64_of(gw), a, &q);
+	question_of(a, &q);
 	if (!a->probe)
 		dns64_store_failure(gw, &q, DNS_SERVFAIL);
 	finish(gw, a);
@@ -392,7 +392,7 @@ static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
                         const struct dns_layout *l, uint32_t rcode)
 {
 	struct dns64_question q;
-	question_of(dns64_of(gw), a, &q);
+	question_of(a, &q);
 	if (rcode > DNS_RCODE) /* upper bits are in OPT, which we do not pass on */
 		dns64_store_failure(gw, &q, DNS_SERVFAIL);
 	else

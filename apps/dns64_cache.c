@@ -23,6 +23,8 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 	c->ring = alloc_raw(c->size, 64);
 	for (unsigned i = 0; i < ARRAY_SIZE(c->secret.k); i++)
 		c->secret.k[i] = rng_u32(rng);
+	for (unsigned i = 0; i < ARRAY_SIZE(c->nh); i++)
+		c->nh[i] = rng_u32(rng);
 	return c->bucket && c->ring;
 }
 
@@ -44,26 +46,56 @@ static uint8_t key_of(const struct dns64_question *q, bool fail)
 	return (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
 }
 
+/* A name in lower case, with zeros up to an even number of words; gives that. */
+static inline uint32_t lower_words(uint32_t *word, const uint8_t *name, uint32_t len)
+{
+	uint32_t n = 0, last = 0;
+	for (; n < len / 4; n++, name += 4)
+		word[n] = dns_lower4(load32(name));
+	for (uint32_t i = len % 4; i > 0; i--)
+		last = last << 8 | name[i - 1];
+	if (len % 4)
+		word[n++] = dns_lower4(last);
+	if (n % 2)
+		word[n++] = 0;
+	return n;
+}
+
 void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
                         uint32_t len, uint16_t type, uint16_t class, uint8_t key)
 {
-	dns_key_set(&q->name, name, len);
+	uint32_t n = lower_words(q->name.word, name, len);
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < n; i += 2)
+		sum += (uint64_t)(q->name.word[i] + c->nh[i]) *
+		       (q->name.word[i + 1] + c->nh[i + 1]);
+	q->name.len = len;
 	q->type = type;
 	q->class = class;
 	q->key = key;
-	q->hash = hash_words(&c->secret, q->name.word, dns_key_words(len));
+	q->hash = hash_three(&c->secret, (uint32_t)sum, (uint32_t)(sum >> 32), len);
 }
 
+void dns64_question_known(struct dns64_question *q, const uint8_t *name, uint32_t len,
+                          uint32_t hash, uint16_t type, uint16_t class, uint8_t key)
+{
+	lower_words(q->name.word, name, len);
+	q->name.len = len;
+	q->hash = hash;
+	q->type = type;
+	q->class = class;
+	q->key = key;
+}
+
+/* What stands behind the name in a message is readable. */
 static bool same_name(const struct dns_key *key, const uint8_t *name)
 {
-	uint32_t whole = key->len / 4, rest = key->len % 4;
-	for (uint32_t i = 0; i < whole; i++)
-		if (load32(name + 4 * i) != key->word[i])
+	const uint32_t *word = key->word, *end = word + key->len / 4;
+	uint32_t rest = key->len % 4;
+	for (; word < end; word++, name += 4)
+		if (load32(name) != *word)
 			return false;
-	for (uint32_t i = 0; i < rest; i++)
-		if (name[4 * whole + i] != (uint8_t)(key->word[whole] >> 8 * i))
-			return false;
-	return true;
+	return rest == 0 || ((load32(name) ^ *word) << (32 - 8 * rest)) == 0;
 }
 
 /* --- chains -------------------------------------------------------------------------------- */

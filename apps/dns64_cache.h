@@ -7,8 +7,10 @@
  * nothing is ever searched for room, nothing is fragmented, and what is popular stays.
  *
  * A record is found by a keyed hash of its question in lower case, so that nobody can
- * make chains grow. It stays after its time is over: whether an expired one may still
- * serve is for others to say. */
+ * make chains grow: the words of the name are summed up as NH does in UMAC (RFC 4418
+ * section 5.2.2), where two names meet with a probability of 2^-32 whatever they are, and
+ * the sum goes through the hash of all other tables. It stays after its time is over: whether an
+ * expired one may still serve is for others to say. */
 #ifndef APPS_DNS64_CACHE_H
 #define APPS_DNS64_CACHE_H
 
@@ -19,6 +21,9 @@
 #define DNS64_MESSAGE_MAX  4096u /* longer messages are not kept */
 #define DNS64_MOVES        64u   /* records kept on at most while room is made for one */
 #define DNS64_USED_MAX     3u
+
+/* Of a name, rounded up to an even number. */
+#define DNS64_NAME_WORDS ((DNS_NAME_MAX + 7u) / 8u * 2u)
 
 /* What of the question is part of the key beside name, type and class. */
 enum {
@@ -46,14 +51,18 @@ enum dns64_kind {
 };
 
 enum {
-	DNS64_R_ONCE = 1,     /* only for those who wait for it */
-	DNS64_R_GOOD = 2,     /* AAAA records outside of dns64.exclude */
-	DNS64_R_EXCLUDED = 4, /* AAAA records inside */
-	DNS64_R_SOA = 8,      /* soa_ttl is set */
-	DNS64_R_SIGNED = 16,  /* AD: upstream vouches for it */
-	DNS64_R_ASKED = 32,   /* asked for anew: once is enough */
-	DNS64_R_BORROWED = 64 /* a negative answer without SOA, kept for synthesis only */
+	DNS64_R_ONCE = 1,      /* only for those who wait for it */
+	DNS64_R_GOOD = 2,      /* AAAA records outside of dns64.exclude */
+	DNS64_R_EXCLUDED = 4,  /* AAAA records inside */
+	DNS64_R_SOA = 8,       /* soa_ttl is set */
+	DNS64_R_SIGNED = 16,   /* AD: upstream vouches for it */
+	DNS64_R_ASKED = 32,    /* asked for anew: once is enough */
+	DNS64_R_BORROWED = 64, /* a negative answer without SOA, kept for synthesis only */
+	DNS64_R_PLAIN = 128 /* nothing but A records of the name in question, DNS64_PLAIN_RR each */
 };
+
+/* An A record whose owner is a pointer. */
+enum { DNS64_PLAIN_RR = 2 + DNS_RR_FIXED + 4 };
 
 struct dns64_record {
 	uint32_t size; /* in the ring; DEAD marks what is no record any more */
@@ -83,7 +92,8 @@ struct dns64_cache {
 	uint32_t n, limit; /* records */
 	bool keep;         /* false: dns64.cache is 0, records live only for those who wait */
 	struct hash_key secret;
-	uint32_t serial; /* of the latest answer */
+	uint32_t nh[DNS64_NAME_WORDS]; /* secret as well */
+	uint32_t serial;               /* of the latest answer */
 	uint64_t stored, evicted;
 	uint8_t moving[sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 8];
 };
@@ -94,6 +104,10 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng) 
 /* Sets a question, with the name in wire form; type, class and key may be changed later. */
 void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
                         uint32_t len, uint16_t type, uint16_t class, uint8_t key);
+
+/* The same of a name whose hash is known. */
+void dns64_question_known(struct dns64_question *q, const uint8_t *name, uint32_t len,
+                          uint32_t hash, uint16_t type, uint16_t class, uint8_t key);
 
 /* The record of a question, expired or not; that of its failure with fail. NULL when
  * there is none. Valid until the next dns64_cache_add. */

@@ -188,20 +188,33 @@ static void borrow(const struct gw *gw, const struct trail *t6, const struct tra
 	r->expire_s = until;
 }
 
+static bool has_form(const struct dns64 *d, const uint8_t *a)
+{
+	for (uint32_t i = 0; i < d->n_prefixes; i++)
+		if (dns64_form_for(d, ip4_from_raw(load32(a)), i))
+			return true;
+	return false;
+}
+
 /* Whether any AAAA record can be made of a record's A records. */
 static bool can_make(struct dns64 *d, const struct dns64_record *r)
 {
 	struct dns_view m = dns64_view(r);
 	uint32_t at = DNS_HEADER + r->name_len + DNS_QUESTION_FIXED;
 	struct dns_rr rr;
-	for (uint32_t n = be16_get(dns_header_of(m)->count[DNS_AN]); n; n--, at = rr.end) {
-		if (!dns_read_rr(m, at, &rr))
-			return false;
-		if (rr.type != DNS_TYPE_A || rr.class != DNS_CLASS_IN)
-			continue;
-		for (uint32_t i = 0; i < d->n_prefixes; i++)
-			if (dns64_form_for(d, ip4_from_raw(load32(m.at + rr.data)), i))
+	for (uint32_t n = be16_get(dns_header_of(m)->count[DNS_AN]); n; n--) {
+		if (LIKELY(r->flags & DNS64_R_PLAIN)) {
+			at += DNS64_PLAIN_RR;
+			if (has_form(d, m.at + at - sizeof(ip4)))
 				return true;
+			continue;
+		}
+		if (!dns_read_rr(m, at, &rr))
+			break;
+		at = rr.end;
+		if (rr.type == DNS_TYPE_A && rr.class == DNS_CLASS_IN &&
+		    has_form(d, m.at + rr.data))
+			return true;
 	}
 	d->count.not_global++;
 	return false;

@@ -98,6 +98,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 	w->since_us = dns64_now(gw);
 	w->rounds = 0;
 	w->name_len = (uint8_t)u->q.name.len;
+	w->hash = u->q.hash;
 	memcpy(w->name, u->name, w->name_len);
 	if (!ask_for_all(gw, w, p)) {
 		release(d, w);
@@ -113,9 +114,8 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 
 static void query_of(const struct gw *gw, const struct dns64_waiter *w, struct dns64_query *u)
 {
-	const struct dns64 *d = dns64_of(gw);
-	dns64_question_set(&d->cache, &u->q, w->name, w->name_len, w->type, w->class,
-	                   dns64_key_of(w->flags, w->dnssec));
+	dns64_question_known(&u->q, w->name, w->name_len, w->hash, w->type, w->class,
+	                     dns64_key_of(w->flags, w->dnssec));
 	u->qtype = w->type;
 	u->name = w->name;
 	u->id = w->id;

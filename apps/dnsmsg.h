@@ -165,6 +165,7 @@ struct dns_key {
 	uint32_t len; /* bytes of the name */
 	uint32_t word[(DNS_NAME_MAX + 3) / 4];
 };
+_Static_assert((DNS_NAME_MAX + 3) / 4 % 2 == 0, "words can be taken in pairs");
 
 static inline uint32_t dns_key_words(uint32_t len)
 {

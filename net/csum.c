@@ -5,6 +5,12 @@ uint16_t csum_sum(const void *data, size_t n)
 {
 	const uint8_t *b = data;
 	uint64_t s = 0;
+	for (; n >= 16; n -= 16, b += 16) {
+		s += load32(b);
+		s += load32(b + 4);
+		s += load32(b + 8);
+		s += load32(b + 12);
+	}
 	for (; n >= 4; n -= 4, b += 4)
 		s += load32(b);
 	if (n >= 2) {

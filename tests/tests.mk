@@ -48,6 +48,15 @@ $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
 
+# Programs for measuring and testing DNS64 servers, for the host itself.
+TOOL_FLAGS = -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wshadow
+build/tools/fakedns: $(wildcard tools/dns/fake*.c tools/dns/*.h)
+	@mkdir -p $(@D)
+	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) $(filter %.c,$^) -lpthread -o $@
+build/tools/dns64perf: $(patsubst %,tools/dns/%.c,dns64perf trial search) $(wildcard tools/dns/*.h)
+	@mkdir -p $(@D)
+	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) $(filter %.c,$^) -lpthread -lm -o $@
+
 # Fuzzers: tests/fuzz/fuzz_NAME.c each, with clang's libFuzzer.
 FUZZ_CC = clang-14
 FUZZ_SECONDS ?= 60

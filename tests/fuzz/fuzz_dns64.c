@@ -1,0 +1,362 @@
+/* Fuzzer: a DNS64 server between clients and upstream servers that send anything. The
+ * input is a list of operations: questions that are well-formed or not, answers to what
+ * upstream was asked (right in port and ID, so that deep code is reached; their records
+ * from a few templates, bent, or plain bytes), time, and forgeries.
+ *
+ * Checked: what reaches a client is a well-formed message of at most the size it takes,
+ * repeats its question to the letter, and is the only one; in the end, after some
+ * silence, nothing waits, no port is open, every packet is back, the cache is sound. */
+#include "apps/dns64.h"
+#include "kernel/fmt.h"
+#include "tests/fuzz/frames.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENT    0xc0a8010au
+#define OWN_LAN   0xc0a80101u
+#define OWN_WAN   0xcb007102u
+#define SERVER    0xc6336435u /* 198.51.100.53, and the next */
+#define MAX_STEPS 120
+#define CLIENTS   64u
+#define PENDING   64u
+
+static const char config[] = "lan.address 192.168.1.1/24\n"
+                             "wan.address 203.0.113.2/24\n"
+                             "gateway 203.0.113.1\n"
+                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+                             "nameserver 198.51.100.53\n"
+                             "dns64.cache 1\n"
+                             "timeout-time 0.5\n";
+
+static struct rig rig;
+
+/* What a client sent from port 4000 + i and has no answer to yet. */
+struct client {
+	bool waits;
+	uint32_t limit;
+	uint32_t len; /* of what must come back: ID and question */
+	uint8_t id[2];
+	uint8_t question[DNS_NAME_MAX + DNS_QUESTION_FIXED];
+};
+static struct client client[CLIENTS];
+
+/* What upstream was asked. */
+static struct pending {
+	uint32_t server;
+	uint16_t port;
+	uint32_t len;
+	uint8_t data[300];
+} pending[PENDING];
+static uint32_t n_pending;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "not: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+/* --- what leaves ---------------------------------------------------------------------------- */
+
+static void check_answer(const uint8_t *f, uint32_t len, uint32_t n)
+{
+	struct client *c = &client[n % CLIENTS];
+	struct dns_view m = {f + 42, len - 42};
+	struct dns_layout l;
+	if (n >= CLIENTS || !c->waits)
+		fail("an answer that nobody waits for", f, len);
+	c->waits = false;
+	if (!dns_parse(m, &l))
+		fail("a malformed answer", f, len);
+	if (!(m.at[2] & 0x80) || memcmp(m.at, c->id, 2) != 0 || m.len > c->limit)
+		fail("an answer with a wrong header or size", f, len);
+	if (l.count[DNS_QD] && (l.question_end - DNS_HEADER != c->len ||
+	                        memcmp(m.at + DNS_HEADER, c->question, c->len) != 0))
+		fail("an answer to another question", f, len);
+	if (l.n_opt > 1)
+		fail("more than one OPT", f, len);
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+{
+	const char *bad = frame_check(f, len, r->gw.port[port].mtu, true);
+	if (f[12] == 0x86)
+		return; /* neighbour discovery of our own */
+	if (bad)
+		fail(bad, f, len);
+	if (f[12] != 8 || f[13] != 0 || f[23] != 17 || len < 42)
+		return; /* ARP, ICMP errors */
+	uint32_t target = dns_get32(f + 30);
+	uint16_t from = dns_get16(f + 34), to = dns_get16(f + 36);
+	if (port == PORT_LAN) {
+		if (from != 53 || target != CLIENT)
+			fail("a datagram that no client asked for", f, len);
+		check_answer(f, len, to - 4000u);
+		return;
+	}
+	struct dns_layout l;
+	if (to != 53 || !dns_parse((struct dns_view){f + 42, len - 42}, &l))
+		fail("a malformed question", f, len);
+	struct pending *p = &pending[n_pending++ % PENDING];
+	*p = (struct pending){.server = target, .port = from, .len = len - 42};
+	memcpy(p->data, f + 42, p->len);
+}
+
+/* --- frames that come in ---------------------------------------------------------------------- */
+
+static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
+                     const uint8_t *data, uint32_t len)
+{
+	uint8_t f[FRAME_MAX];
+	memset(f, 0, 42);
+	dns_put16(f + 34, sport);
+	dns_put16(f + 36, dport);
+	dns_put16(f + 38, len + 8);
+	memcpy(f + 42, data, len);
+	uint32_t n = frame_ip4(f, rig.gw.port[port].address.b, from, to, 17, len + 8);
+	frame_repair(f, n);
+	(void)rig_input(&rig, port, f, n);
+}
+
+static uint32_t put_name(uint8_t *to, uint8_t choice)
+{
+	static const char *const names[] = {"a",
+	                                    "b",
+	                                    "www.b",
+	                                    "ipv4only.arpa",
+	                                    "x.ipv4only.arpa",
+	                                    "1.0.2.0.192.in-addr.arpa",
+	                                    "skip.me",
+	                                    "a-much-longer-name-than-the-others.example"};
+	static const char reverse[] = "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f."
+	                              "4.6.0.0.ip6.arpa";
+	if (choice == 0xff) {
+		*to = 0;
+		return 1;
+	}
+	return dns_name_of_text(to, choice & 8 ? reverse : names[choice & 7]);
+}
+
+static const uint16_t types[] = {28, 1, 28, 12, 5, 255, 43, 16};
+
+/* A client's datagram; `raw` bytes of it are the input's. */
+static void ask(struct input *in)
+{
+	uint8_t m[600] = {0}, how = input_u8(in), what = input_u8(in), n = input_u8(in) % CLIENTS;
+	struct client *c = &client[n];
+	if (c->waits)
+		return; /* each port once at a time, so that every answer has its question */
+	c->id[0] = m[0] = n;
+	c->id[1] = m[1] = what;
+	m[2] = (uint8_t)(how & 1 ? 1 : input_u8(in) & 0x7f);
+	m[3] = how & 2 ? 0x10 : 0;
+	m[5] = 1;
+	uint32_t len = put_name(m + 12, what);
+	if (how & 4 && len > 2)
+		m[13] ^= 0x20;
+	dns_put16(m + 12 + len, types[how >> 5]);
+	dns_put16(m + 14 + len, what & 64 && !(what & 16) ? 3 : 1);
+	c->len = len + 4;
+	memcpy(c->question, m + 12, c->len);
+	len = 16 + len;
+	c->limit = 512;
+	if (how & 8) {
+		struct dns_out o;
+		uint16_t size = input_u16(in);
+		dns_out_init(&o, m, len, sizeof m);
+		m[11] = dns_put_opt(&o, size, what & 32 ? 16 : 0, how & 16);
+		len = o.len;
+		c->limit = min_u32(max_u32(size, 512), 1232);
+	}
+	if (!(m[2] & 0x80))
+		c->waits = true; /* until it is answered, or the end */
+	send_udp(PORT_LAN, CLIENT, (uint16_t)(4000 + n), OWN_LAN, 53, m, len);
+}
+
+static void ask_raw(struct input *in)
+{
+	uint8_t m[600];
+	uint32_t len = input_u16(in) % sizeof m, n = input_u8(in) % CLIENTS;
+	struct client *c = &client[n];
+	struct dns_layout l;
+	if (c->waits)
+		return;
+	memset(m, 0, sizeof m);
+	for (uint32_t i = 0; i < len; i++)
+		m[i] = input_u8(in);
+	memcpy(c->id, m, 2);
+	c->limit = 1232;
+	c->len = 0;
+	if (len >= DNS_HEADER && dns_parse_question((struct dns_view){m, len}, &l)) {
+		c->len = l.question_end - DNS_HEADER;
+		memcpy(c->question, m + DNS_HEADER, c->len);
+	}
+	c->waits = true;
+	send_udp(PORT_LAN, CLIENT, (uint16_t)(4000 + n), OWN_LAN, 53, m, len);
+}
+
+/* One record at the end of an answer. */
+static uint32_t put_record(struct input *in, uint8_t *m, uint32_t at)
+{
+	uint8_t kind = input_u8(in);
+	uint32_t n;
+	if (kind & 0x80) {
+		at += put_name(m + at, kind >> 3 & 7);
+	} else {
+		dns_put16(m + at, 0xc000 | (kind & 0x40 ? input_u8(in) : 12));
+		at += 2;
+	}
+	static const uint16_t type[] = {1, 28, 5, 6, 12, 39, 46, 2};
+	dns_put16(m + at, type[kind & 7]);
+	dns_put16(m + at + 2, 1);
+	dns_put32(m + at + 4, kind & 8 ? input_u8(in) / 8u : 5);
+	uint8_t *len = m + at + 8, *data = m + at + 10;
+	switch (kind & 7) {
+	case 0:
+		n = 4;
+		memset(data, input_u8(in), 4);
+		break;
+	case 1:
+		n = 16;
+		memset(data, input_u8(in), 16);
+		if (kind & 16) {
+			memset(data, 0, 16);
+			memset(data + 10, 0xff, 2);
+		}
+		break;
+	case 3:
+		n = 22;
+		memset(data, 0, n);
+		data[21] = input_u8(in);
+		break;
+	case 6:
+		n = 20;
+		memset(data, 0, n);
+		data[1] = input_u8(in);
+		break;
+	default:
+		n = put_name(data, input_u8(in) & 0x4f);
+		break;
+	}
+	dns_put16(len, n);
+	return at + 10 + n;
+}
+
+static void answer(struct input *in)
+{
+	uint8_t m[1400] = {0}, how = input_u8(in), which = input_u8(in);
+	if (n_pending == 0)
+		return;
+	uint32_t last = min_u32(n_pending, PENDING);
+	const struct pending *p = &pending[(n_pending - 1 - which % last) % PENDING];
+	struct dns_layout l;
+	memcpy(m, p->data, p->len);
+	if (!dns_parse_question((struct dns_view){m, p->len}, &l))
+		return;
+	m[2] = (uint8_t)(0x80 | (how & 1 ? 0 : input_u8(in)));
+	m[3] = how & 2 ? 0x80 : input_u8(in);
+	memset(m + 6, 0, 6);
+	uint32_t at = l.question_end;
+	for (unsigned s = 1; s <= 3; s++)
+		for (uint32_t i = how >> (1 + 2 * s) & 3; i && at < 1000; i--) {
+			at = put_record(in, m, at);
+			m[5 + 2 * s]++;
+		}
+	if (how & 4) {
+		struct dns_out o;
+		dns_out_init(&o, m, at, sizeof m);
+		m[11] = (uint8_t)(m[11] + dns_put_opt(&o, 1232, 0, false));
+		at = o.len;
+	}
+	uint8_t bend = input_u8(in);
+	for (uint32_t i = bend & 3u; i; i--)
+		m[input_u16(in) % at] = input_u8(in);
+	if (bend & 4)
+		at = input_u16(in) % (at + 1);
+	if (bend & 8)
+		m[13] ^= 0x20;
+	uint16_t sport = bend & 16 ? 54 : 53;
+	send_udp(PORT_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
+}
+
+/* --- the whole
+ * ------------------------------------------------------------------------------------ */
+
+static void start(struct input *in)
+{
+	uint8_t choice = input_u8(in);
+	char more[400];
+	size_t n =
+	        fmt(more, sizeof more, "%s%s%s%s%s%s%s%sdns64.stale %u\n",
+	            choice & 1 ? "nameserver 198.51.100.54\n" : "",
+	            choice & 2 ? "dns64-prefix 2001:db8:64::/96\ndns64-prefix 64:ff9b::/96\n" : "",
+	            choice & 4 ? "dns64.always on\n" : "",
+	            choice & 8 ? "dns64.map 0.0.0.0/1 none\ndns64.map 160.0.0.0/4 "
+	                         "2001:db8:65::/48\n"
+	                       : "",
+	            choice & 16 ? "dns64.skip-name skip.me\n" : "",
+	            choice & 32 ? "selection-mode round-robin\n" : "",
+	            choice & 64 ? "dns64.on-error servfail\n" : "",
+	            choice & 128 ? "resend-attempts 7\n" : "", choice & 3 ? 86400u : 0u);
+	memset(client, 0, sizeof client);
+	n_pending = 0;
+	rig.sink = seen;
+	rig_reset(&rig, choice, 8u << 20, 1000000);
+	if (!rig_config(&rig, config, sizeof config - 1) || !rig_config(&rig, more, n))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "dns64", choice & 64 ? 64 : 16);
+	if (wrong)
+		fail(wrong, NULL, 0);
+}
+
+static void end(void)
+{
+	const struct dns64 *d = rig.gw.state;
+	rig_advance(&rig, 10000000); /* the longest wait is 4 s */
+	if (d->n_asks || d->n_waiters || d->wheel.n_set)
+		fail("something waits for ever", NULL, 0);
+	for (uint32_t i = 0; i < 65536; i++)
+		if (rig.gw.udp->owner[i] && i != 53)
+			fail("a port stays open", NULL, 0);
+	const char *bad = dns64_cache_check(&d->cache);
+	if (bad)
+		fail(bad, NULL, 0);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+		fail("packets are lost", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (int step = 0; step < MAX_STEPS && in.left; step++) {
+		switch (input_u8(&in) % 8) {
+		case 0:
+		case 1:
+			ask(&in);
+			break;
+		case 2:
+			ask_raw(&in);
+			break;
+		case 3:
+		case 4:
+		case 5:
+			answer(&in);
+			break;
+		case 6: /* up to 650 ms … */
+			rig_advance(&rig, (uint64_t)input_u16(&in) * 10);
+			break;
+		default: /* … or some seconds */
+			rig_advance(&rig, (uint64_t)input_u8(&in) * 50000);
+			break;
+		}
+	}
+	end();
+	return 0;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * dns64perf: asks a DNS64 server for the AAAA records of generated names at a constant rate
+ * and checks every answer (RFC 8219 section 9). Takes the arguments of dns64perf++ and prints
+ * what that prints, so that scripts for it run; with --search it does the whole procedure.
+ *
+ *   dns64perf.c  command line, one trial and its report
+ *   trial.c      sending at a constant rate, receiving, checking
+ *   search.c     binary search, repetitions, self-test
+ */
+#include "dns64perf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <netdb.h>
+#include <stdlib.h>
+
+static void usage(int status)
+{
+	fprintf(status ? stderr : stdout,
+	        "usage: dns64perf [OPTION]... SERVER PORT SUBNET REQUESTS BURST THREADS DELAY "
+	        "TIMEOUT\n"
+	        "       dns64perf --search [OPTION]... SERVER PORT SUBNET\n"
+	        "       dns64perf --self-test RATE [OPTION]...\n\n"
+	        "Asks for AAAA records of names such as 010-000-000-001.dns64perf.test, one for "
+	        "each\n"
+	        "address of SUBNET (10.0.0.0/8), and checks the answers. REQUESTS in all, BURST at "
+	        "a\n"
+	        "time, every DELAY nanoseconds from each of THREADS; answers later than TIMEOUT\n"
+	        "seconds do not count. SERVER is an IPv6 or IPv4 address. Details of each question "
+	        "go\n"
+	        "to dns64perf.csv. The exit status is 0 when all answers were valid.\n\n"
+	        "  --prefix PREFIX/LEN  of the addresses in answers; default: any /96\n"
+	        "  --real SHARE         names that have AAAA records of their own (fakedns "
+	        "--have-aaaa)\n"
+	        "  --cached SHARE       questions that were asked shortly before, 0 to 1\n"
+	        "  --any-content        any answer with records is valid, as for dns64perf++\n"
+	        "  --no-csv             no dns64perf.csv\n"
+	        "  --skip N             leaves out the first N names of SUBNET\n"
+	        "With --search, the procedure of RFC 8219 section 9.2:\n"
+	        "  --low N, --high N    questions a second between which to search; default 0, "
+	        "100000\n"
+	        "  --step N             how exact; default 1 %% of --high\n"
+	        "  --trial SECONDS      length of a trial; default 60\n"
+	        "  --repeat N           searches; default 20\n"
+	        "  --pause SECONDS      between trials; default 1\n"
+	        "  --timeout SECONDS    default 1\n"
+	        "--self-test measures this program against itself: whether it can keep up at\n"
+	        "2 x (RATE + 10 %%), with answers within a quarter of the timeout.\n");
+	exit(status);
+}
+
+void die(const char *what, const char *why)
+{
+	fprintf(stderr, "dns64perf: %s: %s\n", what, why);
+	exit(2);
+}
+
+static double number(const char *what, const char *text, double low, double high)
+{
+	char *end;
+	double v = strtod(text, &end);
+	if (end == text || *end || !(v >= low && v <= high))
+		die(what, text);
+	return v;
+}
+
+/* --- arguments ------------------------------------------------------------------------------- */
+
+static void read_server(struct test *t, const char *host, const char *port)
+{
+	struct addrinfo hint = {
+	        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST};
+	struct addrinfo *found;
+	int error = getaddrinfo(host, port, &hint, &found);
+	if (error)
+		die(host, gai_strerror(error));
+	memcpy(&t->server, found->ai_addr, found->ai_addrlen);
+	t->server_len = found->ai_addrlen;
+	freeaddrinfo(found);
+}
+
+static void read_subnet(struct test *t, const char *text)
+{
+	unsigned a[4], len;
+	char more;
+	if (sscanf(text, "%u.%u.%u.%u/%u%c", &a[0], &a[1], &a[2], &a[3], &len, &more) != 5 ||
+	    len > 32 || a[0] > 255 || a[1] > 255 || a[2] > 255 || a[3] > 255)
+		die("subnet", text);
+	uint32_t mask = len ? 0xffffffffu << (32 - len) : 0;
+	t->subnet = (a[0] << 24 | a[1] << 16 | a[2] << 8 | a[3]) & mask;
+	t->names = (uint64_t)1 << (32 - len);
+}
+
+static void read_prefix(struct test *t, const char *text)
+{
+	char address[64];
+	unsigned len;
+	if (sscanf(text, "%63[^/]/%u", address, &len) != 2 ||
+	    inet_pton(AF_INET6, address, t->prefix) != 1 ||
+	    (len != 96 && (len < 32 || len > 64 || len % 8)))
+		die("--prefix", text);
+	t->prefix_len = len;
+}
+
+static void read_options(struct test *t, int argc, char **argv)
+{
+	enum {
+		PREFIX = 256,
+		REAL,
+		CACHED,
+		ANY,
+		NO_CSV,
+		SKIP,
+		SEARCH,
+		LOW,
+		HIGH,
+		STEP,
+		TRIAL,
+		REPEAT,
+		PAUSE,
+		TIMEOUT,
+		SELF,
+		HELP
+	};
+	static const struct option table[] = {
+	        {"prefix", 1, 0, PREFIX},
+	        {"real", 1, 0, REAL},
+	        {"cached", 1, 0, CACHED},
+	        {"any-content", 0, 0, ANY},
+	        {"no-csv", 0, 0, NO_CSV},
+	        {"skip", 1, 0, SKIP},
+	        {"search", 0, 0, SEARCH},
+	        {"low", 1, 0, LOW},
+	        {"high", 1, 0, HIGH},
+	        {"step", 1, 0, STEP},
+	        {"trial", 1, 0, TRIAL},
+	        {"repeat", 1, 0, REPEAT},
+	        {"pause", 1, 0, PAUSE},
+	        {"timeout", 1, 0, TIMEOUT},
+	        {"self-test", 1, 0, SELF},
+	        {"help", 0, 0, HELP},
+	        {0, 0, 0, 0},
+	};
+	for (int c; (c = getopt_long(argc, argv, "+", table, NULL)) != -1;) {
+		const char *name = c >= PREFIX && c <= HELP ? table[c - PREFIX].name : "";
+		switch (c) {
+		case PREFIX:
+			read_prefix(t, optarg);
+			break;
+		case REAL:
+			t->real = number(name, optarg, 0, 1);
+			break;
+		case CACHED:
+			t->cached = number(name, optarg, 0, 1);
+			break;
+		case ANY:
+			t->any_content = true;
+			break;
+		case NO_CSV:
+			t->csv = false;
+			break;
+		case SKIP:
+			t->first = (uint64_t)number(name, optarg, 0, 4e9);
+			break;
+		case SEARCH:
+			t->search = true;
+			break;
+		case LOW:
+			t->low = number(name, optarg, 0, 1e8);
+			break;
+		case HIGH:
+			t->high = number(name, optarg, 1, 1e8);
+			break;
+		case STEP:
+			t->step = number(name, optarg, 1, 1e8);
+			break;
+		case TRIAL:
+			t->trial_s = number(name, optarg, 0.01, 1e6);
+			break;
+		case REPEAT:
+			t->repeat = (unsigned)number(name, optarg, 1, 1000);
+			break;
+		case PAUSE:
+			t->pause_s = number(name, optarg, 0, 1e6);
+			break;
+		case TIMEOUT:
+			t->timeout_ns = (uint64_t)(number(name, optarg, 1e-6, 4) * 1e9);
+			break;
+		case SELF:
+			t->self_test = number(name, optarg, 1, 1e7);
+			break;
+		default:
+			usage(c == HELP ? 0 : 2);
+		}
+	}
+}
+
+/* dns64perf++'s arguments; older versions had no threads. */
+static void read_trial(struct test *t, char **arg, int n)
+{
+	bool threads = n == 8;
+	t->requests = (uint64_t)number("number of requests", arg[3], 1, 4294967296.0);
+	t->burst = (unsigned)number("burst size", arg[4], 1, 65536);
+	t->threads = threads ? (unsigned)number("number of threads", arg[5], 1, THREADS_MAX) : 1;
+	t->delay_ns = (uint64_t)number("delay between bursts", arg[5 + threads], 1, 1e15);
+	t->timeout_ns = (uint64_t)(number("timeout", arg[6 + threads], 1e-6, 4) * 1e9);
+	if (t->first + t->requests > t->names)
+		die(arg[3], "more requests than names in the subnet");
+	if (t->requests % ((uint64_t)t->threads * t->burst))
+		die(arg[3], "not divisible by threads and burst size");
+}
+
+/* --- the report of a trial, as dns64perf++ prints it ------------------------------------------ */
+
+static void write_csv(const struct test *t, const struct query *q)
+{
+	char host[64], port[16];
+	FILE *file = fopen("dns64perf.csv", "w");
+	if (!file)
+		die("dns64perf.csv", strerror(errno));
+	getnameinfo((const struct sockaddr *)&t->server, t->server_len, host, sizeof host, port,
+	            sizeof port, NI_NUMERICHOST | NI_NUMERICSERV | NI_DGRAM);
+	fprintf(file,
+	        "dns64perf++ test parameters\nserver: %s\nport: %s\nnumber of requests: %lu\n"
+	        "burst size: %u\nnumber of threads: %u\ndelay between bursts: %lu ns\n\n"
+	        "query;thread id;tsent [ns];treceived [ns];received;answered;rtt [ns]\n",
+	        host, port, (unsigned long)t->requests, t->burst, t->threads,
+	        (unsigned long)t->delay_ns);
+	for (uint64_t i = 0; i < t->requests; i++) {
+		char name[LABEL + 1] = "";
+		bool got = q[i].received;
+		put_label((uint8_t *)name, name_of(t, i));
+		fprintf(file, "%s.dns64perf.test.;%u;%lu;%lu;%d;%d;%ld\n", name,
+		        (unsigned)(i / (t->requests / t->threads)), (unsigned long)q[i].sent_ns,
+		        got ? (unsigned long)(q[i].sent_ns + q[i].rtt_ns) : 0, got, q[i].valid,
+		        got ? (long)q[i].rtt_ns : -1);
+	}
+	fclose(file);
+}
+
+static void report(const struct test *t, const struct query *q, const struct outcome *o)
+{
+	double n = (double)o->received, sum = 0, squares = 0;
+	for (uint64_t i = 0; i < t->requests; i++)
+		sum += q[i].received ? q[i].rtt_ns / 1e6 : 0;
+	for (uint64_t i = 0; i < t->requests; i++)
+		squares += q[i].received ? pow(q[i].rtt_ns / 1e6 - sum / n, 2) : 0;
+	fprintf(stderr, "Full timer execution took %lu ns, %.02f%% of specified.\n",
+	        (unsigned long)o->took_ns, o->pace * 100);
+	if (o->wrong)
+		fprintf(stderr, "Answers with wrong content: %lu\n", (unsigned long)o->wrong);
+	printf("Sent queries: %lu\n", (unsigned long)t->requests);
+	printf("Received answers: %lu (%.02f%%)\n", (unsigned long)o->received,
+	       n / (double)t->requests * 100);
+	printf("Valid answers: %lu (%.02f%%)\n", (unsigned long)o->valid,
+	       (double)o->valid / (double)t->requests * 100);
+	printf("Average round-trip time: %.02f ms\n", sum / n);
+	printf("Standard deviation of the round-trip time: %.02f ms\n", sqrt(squares / n));
+}
+
+int main(int argc, char **argv)
+{
+	struct test t = {.csv = true,
+	                 .threads = 1,
+	                 .burst = 1,
+	                 .high = 100000,
+	                 .trial_s = 60,
+	                 .repeat = 20,
+	                 .pause_s = 1,
+	                 .timeout_ns = 1000000000};
+	read_options(&t, argc, argv);
+	int n = argc - optind;
+	char **arg = argv + optind;
+	if (t.self_test > 0)
+		return n ? (usage(2), 2) : self_test(&t);
+	if (t.search ? n != 3 : n != 7 && n != 8)
+		usage(2);
+	read_server(&t, arg[0], arg[1]);
+	read_subnet(&t, arg[2]);
+	if (t.search)
+		return search(&t);
+	read_trial(&t, arg, n);
+	struct query *q = calloc(t.requests, sizeof *q);
+	if (!q)
+		die("memory", strerror(errno));
+	warm_up(&t);
+	struct outcome o = run_trial(&t, q);
+	report(&t, q, &o);
+	if (t.csv)
+		write_csv(&t, q);
+	free(q);
+	return o.valid != t.requests;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of dns64perf share. */
+#ifndef DNS64PERF_H
+#define DNS64PERF_H
+
+#include "perfname.h"
+
+#include <sys/socket.h>
+
+enum { THREADS_MAX = 64, WARM = 1000 };
+
+/* What is to be done. */
+struct test {
+	struct sockaddr_storage server;
+	socklen_t server_len;
+	uint32_t subnet;
+	uint64_t names; /* in the subnet */
+	uint64_t first; /* the first that is asked */
+	uint64_t requests;
+	unsigned burst, threads;
+	uint64_t delay_ns, timeout_ns;
+	/* What a good answer is. */
+	bool any_content;
+	uint8_t prefix[16];
+	unsigned prefix_len; /* 0: any /96 */
+	double real;         /* names with AAAA records of their own */
+	double cached;       /* questions for one of the WARM first names */
+	bool csv;
+	/* --search, --self-test */
+	bool search;
+	double low, high, step, trial_s, pause_s, self_test;
+	unsigned repeat;
+};
+
+/* One question. */
+struct query {
+	uint64_t sent_ns;
+	uint32_t rtt_ns;
+	bool received, valid;
+};
+
+struct outcome {
+	uint64_t received, valid, wrong;
+	uint64_t took_ns; /* from the first to the last question */
+	double pace;      /* of what it should have taken; more than 1: too slow */
+};
+
+void die(const char *what, const char *why) __attribute__((noreturn));
+
+/* The address in the name of question number i. */
+uint32_t name_of(const struct test *t, uint64_t i);
+
+/* Sends all questions at their rate and takes the answers; q has t->requests entries, zero. */
+struct outcome run_trial(const struct test *t, struct query *q);
+
+/* Asks for the names that questions are repeated for (t->cached), slowly. */
+void warm_up(const struct test *t);
+
+int search(struct test *t);
+int self_test(struct test *t);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The procedure of RFC 8219 section 9.2: the highest rate at which every answer comes in time
+ * and is right, by binary search, several times; its median, 1st and 99th percentile. And the
+ * self-test of section 9.2.1: the tester against itself.
+ */
+#include "dns64perf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static void pause_for(double s)
+{
+	struct timespec t = {(time_t)s, (long)((s - floor(s)) * 1e9)};
+	nanosleep(&t, NULL);
+}
+
+/* One trial at a rate, with names that were not used yet. Above some rate several questions
+ * go out at a time, so that the timer need not be faster than its clock. */
+static struct outcome trial(struct test *t, double rate)
+{
+	t->burst = rate > 200000 ? 8 : 1;
+	t->requests = (uint64_t)ceil(rate * t->trial_s / t->burst) * t->burst;
+	t->delay_ns = (uint64_t)(1e9 * t->burst / rate);
+	if (t->first + t->requests > t->names)
+		t->first = t->cached > 0 ? WARM : 0;
+	if (t->requests > t->names)
+		die("subnet", "has fewer names than a trial needs");
+	struct query *q = calloc(t->requests, sizeof *q);
+	if (!q)
+		die("memory", strerror(errno));
+	struct outcome o = run_trial(t, q);
+	free(q);
+	t->first += t->requests;
+	return o;
+}
+
+static bool passes(struct test *t, double rate)
+{
+	struct outcome o = trial(t, rate);
+	/* A trial that the tester could not keep up with says nothing of the server. */
+	bool slow = o.pace > 1.01;
+	printf("  %.0f/s: %lu of %lu valid%s\n", rate, (unsigned long)o.valid,
+	       (unsigned long)t->requests, slow ? ", but the tester was too slow" : "");
+	fflush(stdout);
+	pause_for(t->pause_s);
+	return !slow && o.valid == t->requests;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Linear between neighbours. */
+static double percentile(const double *sorted, unsigned n, double share)
+{
+	double at = share * (n - 1);
+	unsigned i = (unsigned)at;
+	return i + 1 < n ? sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+int search(struct test *t)
+{
+	double *found = calloc(t->repeat, sizeof *found);
+	if (!found)
+		die("memory", strerror(errno));
+	if (t->step == 0)
+		t->step = fmax(1, t->high / 100);
+	t->first = t->cached > 0 ? WARM : t->first;
+	for (unsigned n = 0; n < t->repeat; n++) {
+		double low = t->low, high = t->high;
+		printf("search %u of %u\n", n + 1, t->repeat);
+		warm_up(t);
+		/* The upper end itself is a candidate. */
+		if (passes(t, high))
+			low = high;
+		while (high - low > t->step) {
+			double rate = floor((low + high) / 2);
+			*(passes(t, rate) ? &low : &high) = rate;
+		}
+		found[n] = low;
+		printf("  highest: %.0f/s\n", low);
+	}
+	qsort(found, t->repeat, sizeof *found, by_size);
+	printf("median %.0f/s, 1st percentile %.0f/s, 99th percentile %.0f/s of %u searches\n",
+	       percentile(found, t->repeat, 0.5), percentile(found, t->repeat, 0.01),
+	       percentile(found, t->repeat, 0.99), t->repeat);
+	free(found);
+	return 0;
+}
+
+/* --- the tester against itself ------------------------------------------------------------------
+ */
+
+/* Answers every question with the address under 64:ff9b::/96, as fast as it can. */
+static void *reflect(void *arg)
+{
+	int fd = *(int *)arg;
+	struct sockaddr_in6 from;
+	socklen_t len = sizeof from;
+	uint8_t m[512];
+	for (ssize_t n;
+	     (n = recvfrom(fd, m, sizeof m - 28, 0, (struct sockaddr *)&from, &len)) >= 0;
+	     len = sizeof from) {
+		static const uint8_t prefix[12] = {0, 0x64, 0xff, 0x9b};
+		unsigned question = n >= DNS_HEADER ? question_length(m, (unsigned)n) : 0;
+		uint32_t a;
+		if (!question || !label_address(m + DNS_HEADER + 1, m[DNS_HEADER], &a))
+			continue;
+		uint8_t *rr = m + DNS_HEADER + question;
+		m[2] |= 0x80;
+		m[7] = 1;
+		put16(rr, 0xc000 | DNS_HEADER);
+		put16(rr + 2, TYPE_AAAA);
+		put16(rr + 4, 1);
+		put32(rr + 6, 60);
+		put16(rr + 10, 16);
+		memcpy(rr + 12, prefix, sizeof prefix);
+		put32(rr + 24, a);
+		sendto(fd, m, (size_t)(DNS_HEADER + question + 28), 0, (struct sockaddr *)&from,
+		       len);
+	}
+	return NULL;
+}
+
+int self_test(struct test *t)
+{
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	socklen_t len = sizeof address;
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), size = 8 << 20;
+	pthread_t thread;
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) ||
+	    getsockname(fd, (struct sockaddr *)&address, &len) ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size) ||
+	    pthread_create(&thread, NULL, reflect, &fd))
+		die("self-test", strerror(errno));
+	memcpy(&t->server, &address, sizeof address);
+	t->server_len = sizeof address;
+	t->subnet = 10u << 24;
+	t->names = 1u << 24;
+	t->timeout_ns /= 4;
+	double rate = 2 * 1.1 * t->self_test;
+	struct outcome o = trial(t, rate);
+	bool good = o.valid == t->requests && o.pace <= 1.01;
+	printf("self-test at %.0f/s for %.0f s: %lu of %lu valid, %.2f%% of the time: %s\n", rate,
+	       t->trial_s, (unsigned long)o.valid, (unsigned long)t->requests, o.pace * 100,
+	       good ? "passed" : "FAILED");
+	return !good;
+}
