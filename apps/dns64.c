@@ -10,7 +10,10 @@
 
 #include "apps/apps.h"
 #include "kernel/alloc.h"
+#include "kernel/fmt.h"
+#include "kernel/log.h"
 #include "net/ip4.h"
+#include "net/ip6.h"
 
 /* Bytes of an answer that fit behind the headers of a received frame. */
 #define ROOM          (UDP_ROOM)
@@ -41,17 +44,30 @@ static enum verdict refuse(struct gw *gw, struct pkt *p, const struct udp_ends *
 /* --- reading a question ------------------------------------------------------------------------
  */
 
-/* EDNS of a question: OPT is the only record behind it, or one of several. Gives the
- * response code. */
-static uint16_t read_opt(struct dns_view m, const struct dns_layout *l, struct dns64_query *u,
-                         uint32_t size_max)
+/* Whether a record behind the question is a signature over the message (RFC 8945, RFC
+ * 2931): it is the last one. */
+static bool is_signed(struct dns_view m, const struct dns_layout *l)
+{
+	struct dns_rr rr;
+	bool found = false;
+	for (uint32_t at = l->section[DNS_AR]; at < l->end && dns_read_rr(m, at, &rr); at = rr.end)
+		found = rr.type == DNS_TYPE_TSIG || rr.type == DNS_TYPE_SIG;
+	return found;
+}
+
+/* What stands behind the question: OPT, if it is the only record, or more. Gives the
+ * response code; *relay says that the message must not be changed. */
+static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct dns64_query *u,
+                          uint32_t size_max, bool *relay)
 {
 	struct dns_layout all;
 	const struct dns_rr *opt = &all.opt;
+	*relay = l->qtype == DNS_TYPE_IXFR || l->qtype == DNS_TYPE_AXFR;
 	if (LIKELY(load32(m.at + 6) == 0 && load16(m.at + 10) == 0))
 		return m.len == l->question_end ? DNS_NOERROR : DNS_FORMERR;
 	if (!dns_parse(m, &all) || all.n_opt > 1)
 		return DNS_FORMERR;
+	*relay |= is_signed(m, &all);
 	if (all.n_opt == 0)
 		return DNS_NOERROR;
 	if (m.at[opt->owner] != 0) /* the root's (RFC 6891 section 6.1.2) */
@@ -65,6 +81,23 @@ static uint16_t read_opt(struct dns_view m, const struct dns_layout *l, struct d
 /* --- a question --------------------------------------------------------------------------------
  */
 
+/* A line about a question, for those who asked for such (debugging yes). */
+static void say(const struct dns64_query *u, const struct udp_ends *ends,
+                const struct dns64_plan *p)
+{
+	static const char *const how[] = {
+	        [DNS64_RELAY] = "as it is",   [DNS64_JOIN] = "put together",
+	        [DNS64_MAKE] = "synthesised", [DNS64_TURN] = "reverse name",
+	        [DNS64_LOCAL] = "our own",    [DNS64_RCODE] = "error",
+	        [DNS64_WAIT] = "asking",
+	};
+	static uint64_t last_us;
+	char client[FMT_IP6], name[100];
+	log_limited(&last_us, 100, "dns %s type %u from %s: %s%s",
+	            dns_name_text(name, sizeof name, u->name), u->qtype,
+	            addr_text(client, &ends->remote), how[p->how], p->stale ? ", stale" : "");
+}
+
 /* What cannot wait is answered with what there is. */
 static enum verdict answer(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                            struct dns64_query *u)
@@ -72,6 +105,8 @@ static enum verdict answer(struct gw *gw, struct pkt *p, const struct udp_ends *
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_plan plan;
 	dns64_plan(gw, u, &plan);
+	if (UNLIKELY(d->debug))
+		say(u, ends, &plan);
 	if (plan.how == DNS64_WAIT) {
 		if (dns64_wait(gw, u, &plan, ends)) {
 			pkt_free(p);
@@ -96,10 +131,15 @@ static enum verdict question(struct gw *gw, struct pkt *p, const struct udp_ends
 		return refuse(gw, p, ends, u, DNS_NOTIMP, DNS_HEADER, &d->count.notimp);
 	if (be16_get(dns_header_of(m)->count[DNS_QD]) != 1 || !dns_parse_question(m, &l))
 		return refuse(gw, p, ends, u, DNS_FORMERR, DNS_HEADER, &d->count.formerr);
-	uint16_t rcode = read_opt(m, &l, u, d->size_max);
+	bool relay;
+	uint16_t rcode = read_rest(m, &l, u, d->size_max, &relay);
 	if (UNLIKELY(rcode != DNS_NOERROR))
 		return refuse(gw, p, ends, u, rcode, l.question_end,
 		              rcode == DNS_BADVERS ? &d->count.badvers : &d->count.formerr);
+	if (UNLIKELY(relay))
+		return dns64_relay(gw, p, u, ends) ? V_KEPT
+		                                   : refuse(gw, p, ends, u, DNS_SERVFAIL,
+		                                            l.question_end, &d->count.servfail);
 	u->name = m.at + DNS_HEADER;
 	u->qtype = l.qtype;
 	u->skip = d->n_skip_clients &&
@@ -163,8 +203,10 @@ static bool dns64_tick(struct gw *gw)
 			break;
 		if (node < DNS64_ASKS)
 			dns64_ask_due(gw, node);
-		else
+		else if (node < DNS64_ASKS + DNS64_WAITERS)
 			dns64_wait_due(gw, node - DNS64_ASKS);
+		else
+			dns64_relay_due(gw, node - DNS64_ASKS - DNS64_WAITERS);
 		more |= i + 1 == TIMERS_A_TURN;
 	}
 	uint64_t slot = 1u << DNS64_WHEEL_SHIFT;
@@ -179,11 +221,26 @@ static const char *check_servers(const struct gw *gw, const struct dns64 *d)
 {
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		const struct addr *a = &d->server[i].addr;
-		if (a->is6 ? gw_is_own6(gw, PORT_LAN, &a->v6) || gw_is_own6(gw, PORT_WAN, &a->v6)
-		           : gw_is_own(gw, a->v4))
+		if (a->is6 ? gw_address6(gw, PORT_LAN, &a->v6) != NULL : gw_is_own(gw, a->v4))
 			return "nameserver: one is the gateway's own address";
+		if (a->is6 && ip6_is_link_local(&a->v6))
+			return "nameserver: a link-local address does not say on which link";
 	}
 	return NULL;
+}
+
+/* Hosts on the LAN are told who serves them, and by which prefixes; we are no router. */
+static void advertise(struct gw *gw)
+{
+	const struct config_port *lan = &gw->config->port[PORT_LAN];
+	const struct config_dns64 *c = &gw->config->dns64;
+	for (uint32_t i = 0; i < lan->n_address; i++) {
+		if (!lan->address[i].addr.is6)
+			continue;
+		ra_start(gw, PORT_LAN, 0, 0, 0);
+		ra_set_dns64(gw, PORT_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
+		return;
+	}
 }
 
 static const char *dns64_init(struct gw *gw)
@@ -192,7 +249,7 @@ static const char *dns64_init(struct gw *gw)
 	if (gw->config->port[PORT_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
-	if (!d || !udp_init(gw) || !dns64_wait_init(d))
+	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))
 		return "not enough memory";
 	gw->state = d;
 	const char *bad = dns64_server_init(gw, d);
@@ -209,10 +266,12 @@ static const char *dns64_init(struct gw *gw)
 	d->handler = udp_register(gw, dns64_ask_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
 		return "port: somebody else has it";
+	advertise(gw);
 	return NULL;
 }
 
 const struct app app_dns64 = {
+        .one_port = true,
         .init = dns64_init,
         .ip4 = dns64_ip4,
         .ip6 = dns64_ip6,

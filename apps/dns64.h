@@ -17,6 +17,8 @@
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
 #define DNS64_WAITERS       4096u /* clients' questions that wait */
+#define DNS64_RELAYS        64u   /* questions that are passed on as they are */
+#define DNS64_PORT          53u   /* of upstream servers */
 #define DNS64_TRIES         4u    /* of one question that can be answered at a time */
 #define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
 #define DNS64_NONE          0xffffu
@@ -103,6 +105,17 @@ struct dns64_waiter {
 	} link[2];
 };
 
+/* A question that is passed on as it is (dns64_relay.c). */
+struct dns64_relay {
+	uint8_t question[1280]; /* from its header on */
+	uint16_t len;
+	struct udp_ends ends; /* the client's */
+	uint16_t port;        /* ours; 0: free */
+	uint16_t id, client_id, limit, n_tries;
+	uint8_t server;
+	uint32_t begun_us;
+};
+
 /* --- plans (dns64_plan.c) -------------------------------------------------------------- */
 
 enum dns64_how {
@@ -160,7 +173,7 @@ struct dns64_bucket {
 struct dns64_count {
 	uint64_t queries, answers, hits, stale, synthesised, not_global, prefetched;
 	uint64_t asked, answered, timeouts, joined, forged, miscased;
-	uint64_t formerr, notimp, refused, badvers, servfail, truncated, full;
+	uint64_t formerr, notimp, refused, badvers, servfail, truncated, full, relayed;
 };
 
 struct dns64 {
@@ -207,7 +220,11 @@ struct dns64 {
 	uint16_t waiter_free;
 	uint32_t n_waiters;
 
-	struct dns64_wheel wheel; /* asks, then waiters */
+	/* What is passed on. */
+	struct dns64_relay *relay;
+	uint8_t relay_handler;
+
+	struct dns64_wheel wheel; /* asks, then waiters, then relays */
 
 	struct hash_key limit_key;
 	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];
@@ -336,6 +353,19 @@ void dns64_wake(struct gw *gw, uint32_t first);
 
 /* The timer of a waiter. */
 void dns64_wait_due(struct gw *gw, uint32_t waiter);
+
+/* --- dns64_relay.c: questions that are passed on as they are */
+bool dns64_relay_init(struct gw *gw, struct dns64 *d);
+
+/* Passes a question on (data at its header, with all that stands behind it). Takes the
+ * packet; false, and the packet stays the caller's, when there are too many. */
+bool dns64_relay(struct gw *gw, struct pkt *p, const struct dns64_query *u,
+                 const struct udp_ends *ends) MUST_USE;
+
+/* A datagram to the port of number `arg`; the timer of number i. */
+enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                               uint32_t arg);
+void dns64_relay_due(struct gw *gw, uint32_t i);
 
 /* --- dns64_limit.c: who may ask, and how much */
 bool dns64_may_ask(const struct dns64 *d, const struct addr *client);

@@ -422,8 +422,10 @@ uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct d
 	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED, n = 0;
 	limit = min_u32(limit, u->limit);
 	d->count.stale += p->stale;
-	if (p->how == DNS64_RCODE)
+	if (p->how == DNS64_RCODE) {
+		d->count.servfail += p->rcode == DNS_SERVFAIL;
 		return dns64_answer_rcode(u, p->rcode, at, begin);
+	}
 	if (p->how == DNS64_RELAY)
 		n = relay(gw, u, p, at, limit);
 	if (n == 0)

@@ -17,7 +17,7 @@
 #define MAX_WAIT_US 60000000u /* for all tries of a question together */
 #define PLAIN_S     600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST   2u        /* answers in a row that show that a server loses case */
-#define DNS_PORT    53u
+#define DNS64_PORT  53u
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
@@ -29,7 +29,7 @@ const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 	d->ask = alloc(DNS64_ASKS * sizeof *d->ask, 64);
 	d->ask_hash = alloc(HASH_HEADS * sizeof *d->ask_hash, 64);
 	if (!d->ask || !d->ask_hash ||
-	    !dns64_wheel_init(&d->wheel, DNS64_ASKS + DNS64_WAITERS, dns64_now(gw)))
+	    !dns64_wheel_init(&d->wheel, DNS64_ASKS + DNS64_WAITERS + DNS64_RELAYS, dns64_now(gw)))
 		return "not enough memory";
 	memset(d->ask_hash, 0xff, HASH_HEADS * sizeof *d->ask_hash);
 	for (uint32_t i = 0; i < DNS64_ASKS; i++)
@@ -209,7 +209,8 @@ static void send_to(struct gw *gw, struct dns64_ask *a, uint32_t server)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_server *s = &d->server[server];
-	struct udp_ends ends = {.remote = s->addr, .remote_port = DNS_PORT, .link = PKT_PORT_SELF};
+	struct udp_ends ends = {
+	        .remote = s->addr, .remote_port = DNS64_PORT, .link = PKT_PORT_SELF};
 	struct dns64_try *t = take_try(gw, a);
 	a->tried = (uint16_t)(a->tried | 1u << server);
 	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
@@ -331,7 +332,7 @@ static struct dns64_try *try_of(const struct dns64 *d, struct dns64_ask *a,
 	struct dns64_try *t = a->try;
 	while (t < a->try + DNS64_TRIES - 1 && t->port != ends->local_port)
 		t++;
-	bool asked = t->port == ends->local_port && ends->remote_port == DNS_PORT &&
+	bool asked = t->port == ends->local_port && ends->remote_port == DNS64_PORT &&
 	             addr_eq(&ends->remote, &d->server[t->server].addr);
 	return asked ? t : NULL;
 }

@@ -34,7 +34,9 @@ static bool show_stats(const struct dns64 *d, uint32_t *cursor, char *buf, size_
 	        {"dns_notimp", c->notimp},
 	        {"dns_refused", c->refused},
 	        {"dns_badvers", c->badvers},
+	        {"dns_servfail", c->servfail},
 	        {"dns_truncated", c->truncated},
+	        {"dns_relayed", c->relayed},
 	};
 	uint32_t i = (*cursor)++;
 	if (i >= ARRAY_SIZE(row))

@@ -113,9 +113,11 @@ static uint32_t cycles(void)
 /* Sets the gateway up for an application; false with the reason in `problem`. */
 static bool start(uint32_t app)
 {
+	const struct config_port *to_wan = &config.port[CONFIG_WAN];
 	struct nic *lan = nic_for("lan", &config.port[CONFIG_LAN].nic);
-	struct nic *wan = lan ? nic_for("wan", &config.port[CONFIG_WAN].nic) : NULL;
-	if (!lan || !wan)
+	struct nic *wan = lan ? nic_for("wan", &to_wan->nic) : NULL;
+	bool alone = lan && apps[app].app->one_port && to_wan->n_address == 0;
+	if (!lan || (!wan && !alone))
 		return false;
 	if (lan == wan) {
 		fmt(problem, sizeof problem, "lan and wan are the same network card");
@@ -133,8 +135,11 @@ static bool start(uint32_t app)
 	gw->app = apps[app].app;
 	gw->cycles = cycles;
 	gw->port[PORT_LAN].address = lan->address;
-	gw->port[PORT_WAN].address = wan->address;
-	gw->port[PORT_LAN].present = gw->port[PORT_WAN].present = true;
+	gw->port[PORT_LAN].present = true;
+	if (wan) {
+		gw->port[PORT_WAN].address = wan->address;
+		gw->port[PORT_WAN].present = true;
+	}
 	alloc_mark();
 	const char *wrong = gw_init(gw);
 	if (wrong) {

@@ -23,6 +23,7 @@ enum app_show { SHOW_STATS, SHOW_SESSIONS, SHOW_TIMINGS };
 struct app {
 	bool promiscuous; /* the ports take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
+	bool one_port;    /* can do without a WAN */
 	/* Source routes: where set, IPv4 packets with one come to the application, whatever
 	 * ip4_route_done says of it, and so do IPv6 packets on PORT_APP (RFC 7915 sections
 	 * 4.1 and 5.1). Else all are dropped in silence. */

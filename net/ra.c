@@ -74,13 +74,15 @@ static uint32_t write_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static void write_dns(const struct config_ra *c, struct writer *w, uint32_t lifetime_s)
+static void write_dns(const struct config_ra *c, const struct ra *ra, struct writer *w,
+                      uint32_t lifetime_s)
 {
-	uint32_t n = c->n_rdnss * (uint32_t)sizeof(ip6);
+	bool own = c->n_rdnss == 0 && ra->has_dns;
+	uint32_t n = (own ? 1 : c->n_rdnss) * (uint32_t)sizeof(ip6);
 	struct nd_opt_dns *o = n ? option(w, ND_OPT_RDNSS, sizeof *o + n) : NULL;
 	if (o) {
 		o->lifetime = be32_of(lifetime_s);
-		memcpy(o + 1, c->rdnss, n);
+		memcpy(o + 1, own ? &ra->dns : c->rdnss, n);
 	}
 	uint8_t names[CONFIG_DNSSL * (CONFIG_DOMAIN + 2)];
 	n = 0;
@@ -93,19 +95,22 @@ static void write_dns(const struct config_ra *c, struct writer *w, uint32_t life
 	}
 }
 
-static void write_pref64(const struct config_ra *c, struct writer *w, uint32_t lifetime_s)
+static void write_pref64(const struct config_ra *c, const struct ra *ra, struct writer *w,
+                         uint32_t lifetime_s)
 {
+	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
+	uint32_t n = c->n_pref64 ? c->n_pref64 : ra->n_pref64;
 	static const uint8_t lengths[] = {96, 64, 56, 48, 40, 32}; /* RFC 8781 section 4 */
-	for (uint32_t i = 0; i < c->n_pref64; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t code = 0;
-		while (code < ARRAY_SIZE(lengths) && lengths[code] != c->pref64[i].len)
+		while (code < ARRAY_SIZE(lengths) && lengths[code] != prefix[i].len)
 			code++;
 		struct nd_opt_pref64 *o =
 		        code < ARRAY_SIZE(lengths) ? option(w, ND_OPT_PREF64, sizeof *o) : NULL;
 		if (!o)
 			return;
 		o->lifetime = be16_of((uint16_t)(lifetime_s / 8 << 3 | code));
-		memcpy(o->prefix, &c->pref64[i].addr.v6, sizeof o->prefix);
+		memcpy(o->prefix, &prefix[i].addr.v6, sizeof o->prefix);
 	}
 }
 
@@ -130,8 +135,8 @@ static void send(struct gw *gw, uint32_t port, const ip6 *to, bool last)
 	if (mtu)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
-	write_dns(&gw->config->ra, &w, lifetime_s);
-	write_pref64(&gw->config->ra, &w, lifetime_s);
+	write_dns(&gw->config->ra, ra, &w, lifetime_s);
+	write_pref64(&gw->config->ra, ra, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
 	if (!p)
@@ -171,6 +176,16 @@ void ra_start(struct gw *gw, uint32_t port, uint16_t lifetime_s, uint8_t prefere
 	ra->preference = preference;
 	ra->mtu = mtu;
 	ra_restart(gw, port);
+}
+
+void ra_set_dns64(struct gw *gw, uint32_t port, const ip6 *server, const struct prefix *pref64,
+                  uint32_t n)
+{
+	struct ra *ra = &gw->ra[port];
+	ra->has_dns = true;
+	ra->dns = *server;
+	ra->n_pref64 = min_u32(n, CONFIG_PREF64);
+	memcpy(ra->pref64, pref64, ra->n_pref64 * sizeof *pref64);
 }
 
 static struct ra_prefix *find(struct ra *ra, const ip6 *net, uint8_t len)

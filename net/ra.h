@@ -9,6 +9,7 @@
 #ifndef NET_RA_H
 #define NET_RA_H
 
+#include "kernel/config.h"
 #include "net/drop.h"
 #include "net/wire.h"
 
@@ -32,6 +33,11 @@ struct ra {
 	uint32_t mtu;        /* 0: not told */
 	struct ra_prefix prefix[RA_PREFIXES];
 	uint32_t n_prefixes;
+	/* Told where lan.rdnss and lan.pref64 say nothing. */
+	bool has_dns;
+	ip6 dns;
+	struct prefix pref64[CONFIG_PREF64];
+	uint32_t n_pref64;
 
 	bool sent;        /* one was: */
 	uint32_t sent_ms; /* the last to all nodes */
@@ -58,6 +64,11 @@ struct pkt;
 /* Starts advertising on a port, if the configuration wants it: from the application's
  * init. */
 void ra_start(struct gw *gw, uint32_t port, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
+
+/* A DNS server and NAT64 prefixes of the application's own, told unless the configuration
+ * names others. From its init; prefixes beyond CONFIG_PREF64 are left out. */
+void ra_set_dns64(struct gw *gw, uint32_t port, const ip6 *server, const struct prefix *pref64,
+                  uint32_t n);
 
 /* Adds a prefix, or changes the lifetimes of one that is advertised; soon told to all.
  * False when there are too many. */

@@ -294,6 +294,8 @@ void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a)
 const char *setup_port6(struct gw *gw, uint32_t i)
 {
 	const struct config_port *c = &gw->config->port[i];
+	if (!gw->port[i].present)
+		return NULL;
 	ip6 own = link_local_of(&gw->port[i].address);
 	const char *bad = gw_add_address6(gw, i, &own, 64);
 	mld_join(gw, i, &mld_all_routers);

@@ -525,3 +525,78 @@ def test_questions_that_ask_nothing_twice(start: Start) -> None:
     assert ttls(resolver.ask("four.example.")) == [300]
     assert addresses(resolver.ask("four.example.")) and len(zone.asked) == 2
     assert ROUTER.ip
+
+
+# --- what must not be changed -----------------------------------------------------------------------------------
+
+
+def signed_question(resolver: Resolver, name: str = "four.example.", kind: str = "AAAA", **how: object) -> bytes:
+    """With a TSIG record (RFC 8945), made by dnspython."""
+    import dns.tsig
+    import dns.tsigkeyring
+    query = resolver.query(name, kind, **how)  # type: ignore[arg-type]
+    query.use_tsig(dns.tsigkeyring.from_text({"key.": "c2VjcmV0"}), keyname="key.")
+    return query.to_wire()
+
+
+def passing(resolver: Resolver, zone: Zone, data: bytes, **how: object) -> bytes | None:
+    """Takes a question that dnspython cannot read without the key through the network; gives the answer."""
+    from gateway import LAN, PORT_MAC
+    from resolver import OUR4, datagram
+    from scapy.layers.inet import UDP
+    from scapy.layers.l2 import Ether
+    sent = resolver.gateway.send(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, data)))
+    assert len(sent) == 1 and sent[0].port == WAN
+    udp = sent[0].frame[UDP]
+    raw = bytes(udp.payload)
+    assert raw[2:] == data[2:], "unchanged but for the ID"
+    answer = raw[:2] + b"\x81\x80" + raw[4:6] + b"\0\0\0\0" + raw[10:12] + raw[12:]
+    for wrong in (answer[:1] + bytes([answer[1] ^ 1]) + answer[2:], answer[:14] + b"x" + answer[15:], answer[:11]):
+        assert not resolver.gateway.send(WAN, upstream(UPSTREAM, sent[0].ip.src, udp.sport, wrong))
+    back = resolver.gateway.send(WAN, upstream(UPSTREAM, sent[0].ip.src, udp.sport, answer))
+    assert len(back) == 1
+    got = bytes(back[0].frame[UDP].payload)
+    assert got == data[:2] + answer[2:]
+    return got
+
+
+def test_signed_questions_pass_unchanged(start: Start) -> None:
+    """RFC 5625 section 4.5; the answer as well, though it is about AAAA records."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    for _ in range(3):
+        assert passing(resolver, zone, signed_question(resolver)) is not None
+    stats = resolver.gateway.stats()
+    assert stats["dns_relayed"] == 3 and stats["dns_synthesised"] == stats["dns_waiting"] == 0
+
+
+def test_a_signed_question_in_vain(start: Start) -> None:
+    from gateway import LAN, PORT_MAC
+    from resolver import OUR4, datagram
+    from scapy.layers.inet import UDP
+    from scapy.layers.l2 import Ether
+    resolver = Resolver(start, Zone())
+    frame = bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, signed_question(resolver)))
+    sent = [*resolver.gateway.send(LAN, frame), *resolver.gateway.wait(3.1)]
+    assert [one.port for one in sent] == [WAN, WAN, WAN, LAN]
+    assert bytes(sent[-1].frame[UDP].payload)[3] & 15 == dns.rcode.SERVFAIL
+
+
+def test_more_of_them_than_fit(start: Start) -> None:
+    from gateway import LAN, PORT_MAC
+    from resolver import OUR4, datagram
+    from scapy.layers.l2 import Ether
+    resolver = Resolver(start, Zone())
+    frames = [(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
+        A.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(100)]
+    sent = [one.port for answer in resolver.gateway.send_many(frames) for one in answer]
+    assert sent.count(WAN) == 64 and sent.count(LAN) == 36
+
+
+def test_zone_transfers_are_passed_on(start: Start) -> None:
+    zone = Zone(FOUR)
+    zone.instead = fails(dns.rcode.REFUSED)
+    resolver = Resolver(start, zone)
+    raw = resolver.raw(resolver.query("example.", "IXFR"))
+    assert raw is not None and dns.message.from_wire(raw).rcode() == dns.rcode.REFUSED
+    assert len(zone.asked) == 1 and zone.asked[0].edns == -1 and resolver.gateway.stats()["dns_relayed"] == 1

@@ -1,0 +1,156 @@
+/* Questions that are passed on as they are, and their answers as they come. See dns64.h.
+ *
+ * Those are signed ones (TSIG, SIG(0)) and zone transfers: whoever signs does not want them
+ * changed (RFC 5625 section 4.5, RFC 8945 section 5.5), and only the ID may be, which the
+ * signature leaves out. Nothing of them is joined, kept or synthesised. They wait in a
+ * small table. */
+#include "apps/dns64.h"
+
+#include "kernel/alloc.h"
+
+#define NODES (DNS64_ASKS + DNS64_WAITERS) /* timers of others */
+
+bool dns64_relay_init(struct gw *gw, struct dns64 *d)
+{
+	d->relay = alloc(DNS64_RELAYS * sizeof *d->relay, 64);
+	d->relay_handler = udp_register(gw, dns64_relay_input);
+	return d->relay != NULL && d->relay_handler != 0;
+}
+
+static void release(struct gw *gw, struct dns64_relay *r)
+{
+	struct dns64 *d = dns64_of(gw);
+	udp_unbind(gw, r->port);
+	r->port = 0;
+	dns64_wheel_clear(&d->wheel, NODES + (uint32_t)(r - d->relay));
+}
+
+/* Sends a copy of the question; its port and ID stay the same for all tries, and so does
+ * the server. */
+static void ask(struct gw *gw, struct dns64_relay *r)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct udp_ends ends = {.remote = d->server[r->server].addr,
+	                        .remote_port = DNS64_PORT,
+	                        .local_port = r->port,
+	                        .link = PKT_PORT_SELF};
+	uint32_t wait = dns64_server_wait_us(d, r->server, r->n_tries++);
+	uint32_t now = dns64_now(gw), left = r->begun_us + d->wait_us - now;
+	dns64_wheel_set(&d->wheel, NODES + (uint32_t)(r - d->relay),
+	                now + (r->n_tries >= d->tries ? left : min_u32(wait, left)));
+	struct pkt *p = udp_source(gw, &ends) ? pkt_alloc(gw->pool) : NULL;
+	uint8_t *m = p ? pkt_put(p, r->len) : NULL;
+	if (!m) {
+		if (p)
+			pkt_free(p);
+		return;
+	}
+	memcpy(m, r->question, r->len);
+	dns_put16(m, r->id);
+	d->count.asked++;
+	udp_send(gw, p, &ends);
+}
+
+bool dns64_relay(struct gw *gw, struct pkt *p, const struct dns64_query *u,
+                 const struct udp_ends *ends)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_relay *r = d->relay;
+	while (r < d->relay + DNS64_RELAYS && r->port)
+		r++;
+	if (r == d->relay + DNS64_RELAYS || p->len > sizeof r->question) {
+		d->count.full++;
+		return false;
+	}
+	r->port = udp_bind_any(gw, d->relay_handler, (uint16_t)(r - d->relay));
+	if (!r->port)
+		return false;
+	memcpy(r->question, p->data, p->len);
+	r->len = (uint16_t)p->len;
+	r->ends = *ends;
+	r->id = (uint16_t)rng_u32(gw->rng);
+	r->client_id = u->id;
+	r->limit = u->limit;
+	r->server = (uint8_t)dns64_server_pick(gw, 0);
+	r->n_tries = 0;
+	r->begun_us = dns64_now(gw);
+	d->count.relayed++;
+	pkt_free(p);
+	ask(gw, r);
+	return true;
+}
+
+/* The answer goes out in the packet it came in. What the client cannot take is cut down to
+ * the question, with TC. */
+static enum verdict pass_on(struct gw *gw, struct dns64_relay *r, struct pkt *p,
+                            uint32_t question_end)
+{
+	struct udp_ends ends = r->ends;
+	dns_put16(p->data, r->client_id);
+	if (p->len > r->limit) {
+		pkt_trim(p, question_end);
+		p->data[2] |= DNS_TC >> 8;
+		memset(p->data + 6, 0, 6);
+	}
+	release(gw, r);
+	dns64_of(gw)->count.answers++;
+	udp_send(gw, p, &ends);
+	return V_KEPT;
+}
+
+enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                               uint32_t arg)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_relay *r = &d->relay[arg];
+	struct dns_view m = {p->data, p->len}, asked = {r->question, r->len};
+	struct dns_layout l, want;
+	if (ends->remote_port != DNS64_PORT || !addr_eq(&ends->remote, &d->server[r->server].addr))
+		return V_LOCAL;
+	bool good =
+	        m.len >= DNS_HEADER && dns_get16(m.at) == r->id && m.at[2] & DNS_QR >> 8 &&
+	        be16_get(dns_header_of(m)->count[DNS_QD]) == 1 && dns_parse_question(m, &l) &&
+	        dns_parse_question(asked, &want) && l.question_end == want.question_end &&
+	        memcmp(m.at + DNS_HEADER, asked.at + DNS_HEADER, l.question_end - DNS_HEADER) == 0;
+	if (!good) {
+		d->count.forged++;
+		return gw_drop(gw, p, DROP_DNS_FORGED);
+	}
+	d->count.answered++;
+	return pass_on(gw, r, p, l.question_end);
+}
+
+/* In vain: SERVFAIL. */
+static void give_up(struct gw *gw, struct dns64_relay *r)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns_layout l;
+	struct udp_ends ends = r->ends;
+	struct dns64_query u = {.id = r->client_id, .flags = dns_get16(r->question + 2)};
+	struct pkt *p = pkt_alloc(gw->pool);
+	uint8_t *m = p ? pkt_put(p, r->len) : NULL;
+	if (m) {
+		memcpy(m, r->question, r->len);
+		bool whole = dns_parse_question((struct dns_view){m, r->len}, &l);
+		pkt_trim(p, dns64_answer_rcode(&u, DNS_SERVFAIL, m,
+		                               whole ? l.question_end : DNS_HEADER));
+		d->count.answers++;
+		d->count.servfail++;
+		udp_send(gw, p, &ends);
+	} else if (p) {
+		pkt_free(p);
+	}
+	release(gw, r);
+}
+
+void dns64_relay_due(struct gw *gw, uint32_t i)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_relay *r = &d->relay[i];
+	d->count.timeouts++;
+	if (r->n_tries < d->tries && dns64_now(gw) - r->begun_us < d->wait_us) {
+		ask(gw, r);
+		return;
+	}
+	give_up(gw, r);
+}
