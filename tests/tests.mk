@@ -7,7 +7,8 @@ FLAGS64 = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize
 FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
 
 HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
-           tests/host/rig.c tests/host/route6.c tests/host/nat_check.c $(wildcard tests/models/*.c)
+           tests/host/rig.c tests/host/route6.c tests/host/nat_check.c tests/fuzz/frames.c tests/fuzz/frames6.c \
+           $(wildcard tests/models/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
 UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
@@ -63,7 +64,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o) build/fuzz/obj/tests/fuzz/frames.o build/fuzz/obj/tests/fuzz/frames6.o
+FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
 # What only checks needs not be explored.
 FUZZ_PLAIN = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c
 build/fuzz/obj/%.o: %.c Makefile tests/tests.mk
