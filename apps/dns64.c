@@ -1,178 +1,56 @@
 /* The application `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are
- * its start and what becomes of a datagram from a client. See dns64.h for the way of a
- * question.
- *
- * Whatever a client sends is answered or counted: a question that cannot be read with
- * FORMERR, another operation with NOTIMP, a client that may not ask with REFUSED, a version
- * of EDNS that nobody knows with BADVERS. Left out on purpose: recursion, zones of our own,
+ * its start, the datagrams of clients, and its timers. See dns64.h for the way of a question.
+ * Left out on purpose: recursion, zones of our own,
  * validation (RFC 6147 leaves it to the server behind us). */
 #include "apps/dns64.h"
 
 #include "apps/apps.h"
 #include "kernel/alloc.h"
-#include "kernel/fmt.h"
-#include "kernel/log.h"
 #include "net/ip4.h"
 #include "net/ip6.h"
 
-/* Bytes of an answer that fit behind the headers of a received frame. */
-#define ROOM          (UDP_ROOM)
 #define TIMERS_A_TURN 64u
+#define MANY_ASKS     64u /* questions to upstream under way */
+#define FEW_FRAMES    8u
 
-/* --- answers at once ------------------------------------------------------------------------ */
+/* --- datagrams of clients -------------------------------------------------------------------- */
 
-static enum verdict send(struct gw *gw, struct pkt *p, const struct udp_ends *ends, uint32_t len)
-{
-	uint32_t have = p->len;
-	if (len > have && !pkt_put(p, len - have))
-		return gw_drop(gw, p, DROP_NO_PACKET); /* ROOM is there */
-	pkt_trim(p, len);
-	dns64_of(gw)->count.answers++;
-	udp_send(gw, p, ends);
-	return V_KEPT;
-}
-
-/* An answer without records; `len` bytes of the question stay. */
-static enum verdict refuse(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                           const struct dns64_query *u, uint16_t rcode, uint32_t len,
-                           uint64_t *count)
-{
-	++*count;
-	return send(gw, p, ends, dns64_answer_rcode(u, rcode, p->data, len));
-}
-
-/* --- reading a question ------------------------------------------------------------------------
- */
-
-/* Whether a record behind the question is a signature over the message (RFC 8945, RFC
- * 2931): it is the last one. */
-static bool is_signed(struct dns_view m, const struct dns_layout *l)
-{
-	struct dns_rr rr;
-	bool found = false;
-	for (uint32_t at = l->section[DNS_AR]; at < l->end && dns_read_rr(m, at, &rr); at = rr.end)
-		found = rr.type == DNS_TYPE_TSIG || rr.type == DNS_TYPE_SIG;
-	return found;
-}
-
-/* What stands behind the question: OPT, if it is the only record, or more. Gives the
- * response code; *relay says that the message must not be changed. */
-static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct dns64_query *u,
-                          uint32_t size_max, bool *relay)
-{
-	struct dns_layout all;
-	const struct dns_rr *opt = &all.opt;
-	*relay = l->qtype == DNS_TYPE_IXFR || l->qtype == DNS_TYPE_AXFR;
-	if (LIKELY(load32(m.at + 6) == 0 && load16(m.at + 10) == 0))
-		return m.len == l->question_end ? DNS_NOERROR : DNS_FORMERR;
-	if (!dns_parse(m, &all) || all.n_opt > 1)
-		return DNS_FORMERR;
-	*relay |= is_signed(m, &all);
-	if (all.n_opt == 0)
-		return DNS_NOERROR;
-	if (m.at[opt->owner] != 0) /* the root's (RFC 6891 section 6.1.2) */
-		return DNS_FORMERR;
-	u->edns = true;
-	u->dnssec = opt->ttl & DNS_OPT_DO;
-	u->limit = (uint16_t)min_u32(max_u32(opt->class, DNS_PLAIN), size_max);
-	return opt->ttl >> 16 & 0xff ? DNS_BADVERS : DNS_NOERROR;
-}
-
-/* --- a question --------------------------------------------------------------------------------
- */
-
-/* A line about a question, for those who asked for such (debugging yes). */
-static void say(const struct dns64_query *u, const struct udp_ends *ends,
-                const struct dns64_plan *p)
-{
-	static const char *const how[] = {
-	        [DNS64_RELAY] = "as it is",   [DNS64_JOIN] = "put together",
-	        [DNS64_MAKE] = "synthesised", [DNS64_TURN] = "reverse name",
-	        [DNS64_LOCAL] = "our own",    [DNS64_RCODE] = "error",
-	        [DNS64_WAIT] = "asking",
-	};
-	static uint64_t last_us;
-	char client[FMT_IP6], name[100];
-	log_limited(&last_us, 100, "dns %s type %u from %s: %s%s",
-	            dns_name_text(name, sizeof name, u->name), u->qtype,
-	            addr_text(client, &ends->remote), how[p->how], p->stale ? ", stale" : "");
-}
-
-/* What cannot wait is answered with what there is. */
-static enum verdict answer(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                           struct dns64_query *u)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns64_plan plan;
-	dns64_plan(gw, u, &plan);
-	if (UNLIKELY(d->debug))
-		say(u, ends, &plan);
-	if (plan.how == DNS64_WAIT) {
-		if (dns64_wait(gw, u, &plan, ends)) {
-			pkt_free(p);
-			return V_KEPT;
-		}
-		dns64_plan_now(gw, u, &plan);
-	} else {
-		d->count.hits++;
-	}
-	if (UNLIKELY(plan.again.q != NULL) && d->n_asks < DNS64_ASKS / 2)
-		dns64_ask_for(gw, &plan.again);
-	return send(gw, p, ends, dns64_answer(gw, u, &plan, p->data, ROOM));
-}
-
-static enum verdict question(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                             struct dns64_query *u)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns_view m = {p->data, p->len};
-	struct dns_layout l;
-	if (u->flags & DNS_OPCODE)
-		return refuse(gw, p, ends, u, DNS_NOTIMP, DNS_HEADER, &d->count.notimp);
-	if (be16_get(dns_header_of(m)->count[DNS_QD]) != 1 || !dns_parse_question(m, &l))
-		return refuse(gw, p, ends, u, DNS_FORMERR, DNS_HEADER, &d->count.formerr);
-	bool relay;
-	uint16_t rcode = read_rest(m, &l, u, d->size_max, &relay);
-	if (UNLIKELY(rcode != DNS_NOERROR))
-		return refuse(gw, p, ends, u, rcode, l.question_end,
-		              rcode == DNS_BADVERS ? &d->count.badvers : &d->count.formerr);
-	if (UNLIKELY(relay))
-		return dns64_relay(gw, p, u, ends) ? V_KEPT
-		                                   : refuse(gw, p, ends, u, DNS_SERVFAIL,
-		                                            l.question_end, &d->count.servfail);
-	u->name = m.at + DNS_HEADER;
-	u->qtype = l.qtype;
-	u->skip = d->n_skip_clients &&
-	          dns64_in_prefixes(d->skip_client, d->n_skip_clients, &ends->remote);
-	u->serial = d->cache.serial;
-	u->waited_us = 0;
-	dns64_question_set(&d->cache, &u->q, u->name, l.name_len, l.qtype, l.qclass,
-	                   dns64_key_of(u->flags, u->dnssec));
-	pkt_trim(p, l.question_end);
-	return answer(gw, p, ends, u);
-}
-
-/* A datagram to our port. */
+/* To our port: the answer goes out in the packet that the question came in. */
 static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                 uint32_t arg)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_from from = {.ends = *ends};
+	enum drop why;
 	(void)arg;
-	if (p->len < DNS_HEADER)
-		return gw_drop(gw, p, DROP_DNS_SHORT);
-	struct dns64_query u = {
-	        .id = dns_get16(p->data), .flags = dns_get16(p->data + 2), .limit = DNS_PLAIN};
-	if (u.flags & DNS_QR) /* an answer to nothing must not be answered */
-		return gw_drop(gw, p, DROP_DNS_RESPONSE);
-	d->count.queries++;
-	if (UNLIKELY(!dns64_may_ask(d, &ends->remote))) {
-		if (!dns64_limit_refusal(gw))
-			return gw_drop(gw, p, DROP_DNS_CLIENT);
-		return refuse(gw, p, ends, &u, DNS_REFUSED, DNS_HEADER, &d->count.refused);
+	uint32_t len = dns64_question(gw, &from, p->data, p->len, UDP_ROOM, &why);
+	if (why != DROP_NONE)
+		return gw_drop(gw, p, why);
+	if (len == 0) {
+		pkt_free(p);
+		return V_KEPT;
 	}
-	if (UNLIKELY(!dns64_limit(gw, &ends->remote)))
-		return gw_drop(gw, p, DROP_DNS_RATE);
-	return question(gw, p, ends, &u);
+	if (len > p->len && !pkt_put(p, len - p->len))
+		return gw_drop(gw, p, DROP_NO_PACKET); /* UDP_ROOM is there */
+	dns64_reply_end(gw, &from, &(struct dns64_sheet){p, p->data}, len);
+	return V_KEPT;
+}
+
+bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns64_sheet *s)
+{
+	(void)from;
+	s->p = pkt_alloc(gw->pool);
+	s->at = s->p ? pkt_put(s->p, UDP_ROOM) : NULL;
+	if (s->p && !s->at)
+		pkt_free(s->p);
+	return s->at != NULL;
+}
+
+void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
+                     uint32_t len)
+{
+	pkt_trim(s->p, len);
+	dns64_of(gw)->count.answers++;
+	udp_send(gw, s->p, &from->ends);
 }
 
 /* --- packets
@@ -192,11 +70,39 @@ static enum verdict dns64_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NOT_DNS);
 }
 
+/* A question makes two answers of upstream. While many are under way fewer questions are taken
+ * in a turn, so that no answer is lost for want of room on its card: under overload it is then
+ * the newest questions that do not get in, which costs nothing. */
+static void share_turns(struct gw *gw)
+{
+	struct dns64 *d = dns64_of(gw);
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		if (d->clients_only[i])
+			gw->port[i].burst = d->n_asks > MANY_ASKS ? FEW_FRAMES : 0;
+}
+
+static void note_ports(struct gw *gw)
+{
+	struct dns64 *d = dns64_of(gw);
+	bool server[GW_PORTS] = {false};
+	for (uint32_t i = 0; i < d->n_servers; i++) {
+		const struct addr *a = &d->server[i].addr;
+		const struct gw_route *r4 = a->is6 ? NULL : ip4_route_for(gw, a->v4);
+		const struct gw_route6 *r6 = a->is6 ? ip6_route_for(gw, &a->v6) : NULL;
+		uint32_t port = r4 ? r4->port : r6 ? r6->port : GW_PORTS;
+		if (port < GW_PORTS)
+			server[port] = true;
+	}
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		d->clients_only[i] = !server[i] && server[!i];
+}
+
 static bool dns64_tick(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	bool more = dns64_ask_make_room(gw);
+	share_turns(gw);
 	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
 		uint32_t node = dns64_wheel_take(&d->wheel, now);
 		if (node == DNS64_WHEEL_NONE)
@@ -263,9 +169,10 @@ static const char *dns64_init(struct gw *gw)
 		return bad;
 	if (!dns64_cache_init(&d->cache, c->cache, gw->rng))
 		return "dns64.cache: not enough memory for so many records";
-	d->handler = udp_register(gw, dns64_ask_input);
+	d->handler = udp_register(gw, dns64_try_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
 		return "port: somebody else has it";
+	note_ports(gw);
 	advertise(gw);
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /* What the files of the application `dns64` share.
  *
- * A client's question becomes a query (dns64.c). A plan says what answers it, out of
+ * A client's question becomes a query (dns64_client.c). A plan says what answers it, out of
  * records of the cache, or what must be asked first (dns64_plan.c, dns64_reverse.c);
  * the answer is built from the plan (dns64_answer.c). Where something must be asked,
  * the query waits (dns64_wait.c) for questions to upstream (dns64_ask.c) that many may
@@ -74,7 +74,19 @@ struct dns64_ask {
 	struct dns64_try try[DNS64_TRIES];
 };
 
-/* --- clients' questions (dns64.c, dns64_wait.c) --------------------------------------------- */
+/* --- clients' questions (dns64_client.c, dns64_wait.c)
+ * --------------------------------------------- */
+
+/* The way back to who asked. How messages travel is known to dns64.c and dns64_try.c alone. */
+struct dns64_from {
+	struct udp_ends ends;
+};
+
+/* Memory for an answer, UDP_ROOM bytes. */
+struct dns64_sheet {
+	struct pkt *p;
+	uint8_t *at;
+};
 
 struct dns64_query {
 	struct dns64_question q; /* its type is that of the latest look into the cache */
@@ -91,7 +103,7 @@ struct dns64_query {
 /* A query that waits for at most two questions. */
 struct dns64_waiter {
 	uint8_t name[DNS_NAME_MAX + 1];
-	struct udp_ends ends;
+	struct dns64_from from;
 	uint16_t id, flags, type, class, limit;
 	bool edns, dnssec, skip;
 	uint8_t name_len;
@@ -109,8 +121,8 @@ struct dns64_waiter {
 struct dns64_relay {
 	uint8_t question[1280]; /* from its header on */
 	uint16_t len;
-	struct udp_ends ends; /* the client's */
-	uint16_t port;        /* ours; 0: free */
+	struct dns64_from from;
+	uint16_t port; /* ours; 0: free */
 	uint16_t id, client_id, limit, n_tries;
 	uint8_t server;
 	uint32_t begun_us;
@@ -213,7 +225,8 @@ struct dns64 {
 	uint16_t *ask_hash; /* by name; heads of chains */
 	uint16_t ask_free, oldest, youngest;
 	uint32_t n_asks;
-	uint32_t n_up; /* servers that are not down */
+	uint32_t n_up;               /* servers that are not down */
+	bool clients_only[GW_PORTS]; /* ports with no server behind them */
 
 	/* Who waits. */
 	struct dns64_waiter *waiter;
@@ -260,6 +273,18 @@ static inline bool dns64_may_serve(const struct gw *gw, const struct dns64_recor
 	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < 0x40000000u &&
 	       (int32_t)(gw->now_s - r->expire_s) < (int32_t)dns64_of(gw)->stale_s;
 }
+
+/* --- dns64_client.c: a message of `len` bytes from a client, in memory of `room` bytes, UDP_ROOM
+ * at least. Gives the length of the answer that then stands there; 0: none now, and *why says
+ * whether the message counts as dropped, or waits (DROP_NONE). */
+uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m, uint32_t len,
+                        uint32_t room, enum drop *why);
+
+/* --- dns64.c: memory for an answer that comes later (false: none is free), and its way out. */
+bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from,
+                       struct dns64_sheet *s) MUST_USE;
+void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
+                     uint32_t len);
 
 /* --- dns64_plan.c: what answers a query, with what is in the cache now */
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
@@ -320,8 +345,20 @@ void dns64_ask_fail(struct gw *gw, uint32_t ask);
 /* Keeps some places free: the oldest questions give way. True when there is more to do. */
 bool dns64_ask_make_room(struct gw *gw);
 
+/* A message from the server that was asked, with the ID of this try; to be taken if the
+ * question is right. Gives why it is dropped, or DROP_NONE. */
+enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
+                           struct dns_view m);
+
+/* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
+ * whatever hinders it, the timer goes on. */
+void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server);
+
+/* Takes no answer to this try any more. */
+void dns64_try_close(struct gw *gw, struct dns64_try *t);
+
 /* A datagram to the port of question number `arg` (udp.h). */
-enum verdict dns64_ask_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                              uint32_t arg);
 
 /* --- dns64_server.c: which server, how long to wait, who is down */
@@ -346,7 +383,7 @@ bool dns64_wait_init(struct dns64 *d);
 
 /* Lets a query wait for what its plan needs; false when it cannot. */
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                const struct udp_ends *ends);
+                const struct dns64_from *from);
 
 /* A question is over: all who waited for it, from this link on, are planned anew. */
 void dns64_wake(struct gw *gw, uint32_t first);
@@ -357,10 +394,9 @@ void dns64_wait_due(struct gw *gw, uint32_t waiter);
 /* --- dns64_relay.c: questions that are passed on as they are */
 bool dns64_relay_init(struct gw *gw, struct dns64 *d);
 
-/* Passes a question on (data at its header, with all that stands behind it). Takes the
- * packet; false, and the packet stays the caller's, when there are too many. */
-bool dns64_relay(struct gw *gw, struct pkt *p, const struct dns64_query *u,
-                 const struct udp_ends *ends) MUST_USE;
+/* Passes a message on; false when there are too many. */
+bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
+                 const struct dns64_from *from) MUST_USE;
 
 /* A datagram to the port of number `arg`; the timer of number i. */
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,

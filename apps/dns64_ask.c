@@ -17,7 +17,6 @@
 #define MAX_WAIT_US 60000000u /* for all tries of a question together */
 #define PLAIN_S     600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST   2u        /* answers in a row that show that a server loses case */
-#define DNS64_PORT  53u
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
@@ -101,13 +100,6 @@ static void unlink_from(struct dns64 *d, struct dns64_ask *a)
 	*(a->younger == DNS64_NONE ? &d->youngest : &d->ask[a->younger].older) = a->older;
 }
 
-static void close_try(struct gw *gw, struct dns64_try *t)
-{
-	if (t->port)
-		udp_unbind(gw, t->port);
-	t->port = 0;
-}
-
 /* The question is over: its ports are closed, its place is free, and those who wait for
  * it go on. */
 static void finish(struct gw *gw, struct dns64_ask *a)
@@ -115,7 +107,7 @@ static void finish(struct gw *gw, struct dns64_ask *a)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t me = number_of(d, a), first = a->first;
 	for (uint32_t i = 0; i < DNS64_TRIES; i++)
-		close_try(gw, &a->try[i]);
+		dns64_try_close(gw, &a->try[i]);
 	unlink_from(d, a);
 	dns64_wheel_clear(&d->wheel, me);
 	a->first = DNS64_NONE;
@@ -157,86 +149,13 @@ bool dns64_ask_make_room(struct gw *gw)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
-/* Writes the question of a try; false when no packet is free. */
-static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
-                                  const struct dns64_try *t)
-{
-	uint32_t end = DNS_HEADER + a->name_len + DNS_QUESTION_FIXED;
-	struct pkt *p = pkt_alloc(gw->pool);
-	uint8_t *m = p ? pkt_put(p, end + (t->edns ? DNS_OPT_BYTES : 0)) : NULL;
-	if (!m) {
-		if (p)
-			pkt_free(p);
-		return NULL;
-	}
-	/* AD: we pass it on to those who understand it (RFC 6840 section 5.7). */
-	uint32_t flags = DNS_AD | (a->key & DNS64_KEY_NORD ? 0u : DNS_RD) |
-	                 (a->key & DNS64_KEY_CD ? DNS_CD : 0u) |
-	                 (a->key & DNS64_KEY_Z ? DNS_Z : 0u);
-	dns_put16(m, t->id);
-	dns_put16(m + 2, flags);
-	dns_put32(m + 4, 1u << 16);
-	dns_put32(m + 8, t->edns);
-	memcpy(m + DNS_HEADER, a->name, a->name_len);
-	dns_put16(m + end - 4, a->type);
-	dns_put16(m + end - 2, a->class);
-	if (t->edns) {
-		struct dns_out o;
-		dns_out_init(&o, m, end, end + DNS_OPT_BYTES);
-		if (!dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO))
-			pkt_trim(p, end); /* there is room */
-	}
-	return p;
-}
-
-/* A place for one more try; the oldest is given up where there is none. */
-static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
-{
-	struct dns64_try *old = &a->try[0];
-	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
-		struct dns64_try *t = &a->try[i];
-		if (!t->port)
-			return t;
-		if ((int32_t)(t->sent_us - old->sent_us) < 0)
-			old = t;
-	}
-	close_try(gw, old);
-	return old;
-}
-
-/* Asks one server. Whatever hinders it, the timer goes on. */
-static void send_to(struct gw *gw, struct dns64_ask *a, uint32_t server)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns64_server *s = &d->server[server];
-	struct udp_ends ends = {
-	        .remote = s->addr, .remote_port = DNS64_PORT, .link = PKT_PORT_SELF};
-	struct dns64_try *t = take_try(gw, a);
-	a->tried = (uint16_t)(a->tried | 1u << server);
-	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
-	t->server = a->last = (uint8_t)server;
-	t->sent_us = dns64_now(gw);
-	t->id = (uint16_t)rng_u32(gw->rng);
-	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
-	s->asked++;
-	d->count.asked++;
-	if (!udp_source(gw, &ends))
-		return;
-	t->port = udp_bind_any(gw, d->handler, (uint16_t)number_of(d, a));
-	struct pkt *p = t->port ? write_question(gw, a, t) : NULL;
-	if (!p)
-		return;
-	ends.local_port = t->port;
-	udp_send(gw, p, &ends);
-}
-
 /* The next try, with a timer behind it. */
 static void try_next(struct gw *gw, struct dns64_ask *a)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
-	send_to(gw, a, server);
+	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left. */
 	if (a->n_tries >= d->tries || (int32_t)(a->deadline_us - (now + wait)) < 0)
 		wait = max_u32(a->deadline_us - now, 1);
@@ -289,7 +208,7 @@ static void probe(struct gw *gw, const struct dns64_need *need, uint32_t server)
 	struct dns64_ask *a = begin(gw, need, true);
 	if (!a)
 		return;
-	send_to(gw, a, server);
+	dns64_try_send(gw, a, server);
 	dns64_wheel_set(&d->wheel, number_of(d, a), a->begun_us + d->try_us);
 }
 
@@ -324,18 +243,6 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 }
 
 /* --- answers ---------------------------------------------------------------------------------- */
-
-/* The try whose port a datagram came to, when the one that was asked sent it. */
-static struct dns64_try *try_of(const struct dns64 *d, struct dns64_ask *a,
-                                const struct udp_ends *ends)
-{
-	struct dns64_try *t = a->try;
-	while (t < a->try + DNS64_TRIES - 1 && t->port != ends->local_port)
-		t++;
-	bool asked = t->port == ends->local_port && ends->remote_port == DNS64_PORT &&
-	             addr_eq(&ends->remote, &d->server[t->server].addr);
-	return asked ? t : NULL;
-}
 
 enum match { MATCH_NO, MATCH_CASE, MATCH_YES };
 
@@ -401,8 +308,7 @@ static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
 	finish(gw, a);
 }
 
-/* An answer with the right port, ID and sender. Gives why it is dropped, or DROP_NONE. */
-static enum drop answer_to(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
+enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
                            struct dns_view m)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -424,7 +330,7 @@ static enum drop answer_to(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		return DROP_DNS_FORGED;
 	if (match == MATCH_CASE && !case_accepted(gw, s)) {
 		d->count.miscased++;
-		close_try(gw, t);
+		dns64_try_close(gw, t);
 		try_next(gw, a);
 		return DROP_DNS_FORGED;
 	}
@@ -438,7 +344,7 @@ static enum drop answer_to(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	if (o == ASK_PLAIN)
 		s->plain_s = gw->now_s + PLAIN_S;
 	if (o != TAKE) {
-		close_try(gw, t);
+		dns64_try_close(gw, t);
 		try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
@@ -452,25 +358,4 @@ static enum drop answer_to(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		take_answer(gw, a, m, &l, rcode);
 	}
 	return DROP_NONE;
-}
-
-enum verdict dns64_ask_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                             uint32_t arg)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns64_ask *a = &d->ask[arg];
-	struct dns64_try *t = try_of(d, a, ends);
-	enum drop why = DROP_DNS_FORGED;
-	if (!t) { /* to all others the port is closed */
-		d->count.forged++;
-		return V_LOCAL;
-	}
-	if (p->len >= DNS_HEADER && dns_get16(p->data) == t->id)
-		why = answer_to(gw, a, t, (struct dns_view){p->data, p->len});
-	if (why != DROP_NONE) {
-		d->count.forged++;
-		return gw_drop(gw, p, why);
-	}
-	pkt_free(p);
-	return V_KEPT;
 }

@@ -231,7 +231,9 @@ static void plan_synthesis(struct gw *gw, struct dns64_plan *p, const struct tra
 	bool real = six && six->kind == DNS64_DATA && six->flags & DNS64_R_GOOD;
 	bool data = four && four->kind == DNS64_DATA,
 	     made = data && can_make(d, t4->record[t4->n - 1]);
-	bool nothing = four && (four->kind == DNS64_EMPTY || data);
+	/* Of a truncated answer nobody knows what is missing. */
+	bool nothing = four && (four->kind == DNS64_EMPTY || data) &&
+	               !(dns_get16(dns64_view(four).at + 2) & DNS_TC);
 	p->ttl_max = ttl_max(gw, t6);
 	if (made)
 		borrow(gw, t6, t4);

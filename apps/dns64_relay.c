@@ -51,23 +51,23 @@ static void ask(struct gw *gw, struct dns64_relay *r)
 	udp_send(gw, p, &ends);
 }
 
-bool dns64_relay(struct gw *gw, struct pkt *p, const struct dns64_query *u,
-                 const struct udp_ends *ends)
+bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
+                 const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_relay *r = d->relay;
 	while (r < d->relay + DNS64_RELAYS && r->port)
 		r++;
-	if (r == d->relay + DNS64_RELAYS || p->len > sizeof r->question) {
+	if (r == d->relay + DNS64_RELAYS || m.len > sizeof r->question) {
 		d->count.full++;
 		return false;
 	}
 	r->port = udp_bind_any(gw, d->relay_handler, (uint16_t)(r - d->relay));
 	if (!r->port)
 		return false;
-	memcpy(r->question, p->data, p->len);
-	r->len = (uint16_t)p->len;
-	r->ends = *ends;
+	memcpy(r->question, m.at, m.len);
+	r->len = (uint16_t)m.len;
+	r->from = *from;
 	r->id = (uint16_t)rng_u32(gw->rng);
 	r->client_id = u->id;
 	r->limit = u->limit;
@@ -75,27 +75,26 @@ bool dns64_relay(struct gw *gw, struct pkt *p, const struct dns64_query *u,
 	r->n_tries = 0;
 	r->begun_us = dns64_now(gw);
 	d->count.relayed++;
-	pkt_free(p);
 	ask(gw, r);
 	return true;
 }
 
-/* The answer goes out in the packet it came in. What the client cannot take is cut down to
- * the question, with TC. */
-static enum verdict pass_on(struct gw *gw, struct dns64_relay *r, struct pkt *p,
-                            uint32_t question_end)
+/* What the client cannot take is cut down to the question, with TC. */
+static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uint32_t question_end)
 {
-	struct udp_ends ends = r->ends;
-	dns_put16(p->data, r->client_id);
-	if (p->len > r->limit) {
-		pkt_trim(p, question_end);
-		p->data[2] |= DNS_TC >> 8;
-		memset(p->data + 6, 0, 6);
+	struct dns64_sheet s;
+	bool fits = m.len <= min_u32(r->limit, UDP_ROOM);
+	uint32_t len = fits ? m.len : question_end;
+	if (dns64_reply_begin(gw, &r->from, &s)) {
+		memcpy(s.at, m.at, len);
+		dns_put16(s.at, r->client_id);
+		if (!fits) {
+			s.at[2] |= DNS_TC >> 8;
+			memset(s.at + 6, 0, 6);
+		}
+		dns64_reply_end(gw, &r->from, &s, len);
 	}
 	release(gw, r);
-	dns64_of(gw)->count.answers++;
-	udp_send(gw, p, &ends);
-	return V_KEPT;
 }
 
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
@@ -117,7 +116,9 @@ enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_en
 		return gw_drop(gw, p, DROP_DNS_FORGED);
 	}
 	d->count.answered++;
-	return pass_on(gw, r, p, l.question_end);
+	pass_on(gw, r, m, l.question_end);
+	pkt_free(p);
+	return V_KEPT;
 }
 
 /* In vain: SERVFAIL. */
@@ -125,20 +126,15 @@ static void give_up(struct gw *gw, struct dns64_relay *r)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns_layout l;
-	struct udp_ends ends = r->ends;
+	struct dns64_sheet s;
 	struct dns64_query u = {.id = r->client_id, .flags = dns_get16(r->question + 2)};
-	struct pkt *p = pkt_alloc(gw->pool);
-	uint8_t *m = p ? pkt_put(p, r->len) : NULL;
-	if (m) {
-		memcpy(m, r->question, r->len);
-		bool whole = dns_parse_question((struct dns_view){m, r->len}, &l);
-		pkt_trim(p, dns64_answer_rcode(&u, DNS_SERVFAIL, m,
-		                               whole ? l.question_end : DNS_HEADER));
-		d->count.answers++;
+	if (dns64_reply_begin(gw, &r->from, &s)) {
+		memcpy(s.at, r->question, r->len);
+		bool whole = dns_parse_question((struct dns_view){s.at, r->len}, &l);
+		uint32_t len = dns64_answer_rcode(&u, DNS_SERVFAIL, s.at,
+		                                  whole ? l.question_end : DNS_HEADER);
 		d->count.servfail++;
-		udp_send(gw, p, &ends);
-	} else if (p) {
-		pkt_free(p);
+		dns64_reply_end(gw, &r->from, &s, len);
 	}
 	release(gw, r);
 }

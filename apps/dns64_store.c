@@ -7,7 +7,8 @@
 #include "apps/dns64.h"
 
 #define LINKS_MAX     16u /* of a CNAME chain within a message */
-#define FAILURE_S     2u  /* RFC 9520 section 3.2: between 1 second and 5 minutes */
+#define FAILURE_S     2u  /* RFC 9520 section 3.2: between 1 second and 5 minutes … */
+#define FAILURE_MOST  16u /* … and longer from time to time, up to this */
 #define FAILURE_STALE 30u /* where a stale answer serves meanwhile, RFC 8767 section 5 */
 
 /* What a walk through a message finds. */
@@ -182,12 +183,25 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 	return r;
 }
 
+/* Seconds that a failure is remembered. What fails again and again is asked for ever more rarely
+ * (RFC 9520 section 3.2), unless nothing is answered at all. */
+static uint32_t failure_life(const struct gw *gw, const struct dns64_question *q)
+{
+	const struct dns64 *d = dns64_of(gw);
+	const struct dns64_record *good = dns64_cache_find(&d->cache, q, false);
+	const struct dns64_record *before = dns64_cache_find(&d->cache, q, true);
+	if (good && dns64_may_serve(gw, good))
+		return FAILURE_STALE;
+	bool again = before && d->n_up && gw->now_s - before->expire_s < FAILURE_MOST &&
+	             !(good && (int32_t)(good->serial - before->serial) > 0);
+	return again ? min_u32(2 * (before->expire_s - before->stored_s), FAILURE_MOST) : FAILURE_S;
+}
+
 struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t end = DNS_HEADER + q->name.len + DNS_QUESTION_FIXED;
-	struct dns64_record *stale = dns64_cache_find(&d->cache, q, false);
-	uint32_t life = stale && dns64_may_serve(gw, stale) ? FAILURE_STALE : FAILURE_S;
+	uint32_t life = failure_life(gw, q);
 	struct dns64_record *r = dns64_cache_add(&d->cache, q, true, end, gw->now_s);
 	uint8_t *to = dns64_message(r);
 	memset(to, 0, DNS_HEADER);

@@ -73,7 +73,7 @@ static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns6
 }
 
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                const struct udp_ends *ends)
+                const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t i = d->waiter_free;
@@ -85,7 +85,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 	d->waiter_free = w->link[0].next;
 	d->n_waiters++;
 	w->link[0].ask = w->link[1].ask = DNS64_NONE;
-	w->ends = *ends;
+	w->from = *from;
 	w->id = u->id;
 	w->flags = u->flags;
 	w->type = u->qtype;
@@ -131,20 +131,13 @@ static void query_of(const struct gw *gw, const struct dns64_waiter *w, struct d
 static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns64_query *u,
                    const struct dns64_plan *p)
 {
-	struct dns64 *d = dns64_of(gw);
-	struct pkt *pkt = pkt_alloc(gw->pool);
-	uint8_t *at = pkt ? pkt_put(pkt, UDP_ROOM) : NULL;
-	if (!at) {
-		if (pkt)
-			pkt_free(pkt);
+	struct dns64_sheet s;
+	if (!dns64_reply_begin(gw, &w->from, &s))
 		return; /* the client will ask again */
-	}
-	memcpy(at + DNS_HEADER, w->name, w->name_len);
-	dns_put16(at + DNS_HEADER + w->name_len, w->type);
-	dns_put16(at + DNS_HEADER + w->name_len + 2, w->class);
-	pkt_trim(pkt, dns64_answer(gw, u, p, at, UDP_ROOM));
-	d->count.answers++;
-	udp_send(gw, pkt, &w->ends);
+	memcpy(s.at + DNS_HEADER, w->name, w->name_len);
+	dns_put16(s.at + DNS_HEADER + w->name_len, w->type);
+	dns_put16(s.at + DNS_HEADER + w->name_len + 2, w->class);
+	dns64_reply_end(gw, &w->from, &s, dns64_answer(gw, u, p, s.at, UDP_ROOM));
 }
 
 /* Plans a query once more; it is answered, or waits on. */

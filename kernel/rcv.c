@@ -80,7 +80,8 @@ bool rcv_run(void)
 		struct pkt *burst[NIC_BURST];
 		if (!nic[i])
 			continue;
-		uint32_t n = nic[i]->ops->rx(nic[i], burst, NIC_BURST);
+		uint32_t most = gw->port[i].burst ? gw->port[i].burst : NIC_BURST;
+		uint32_t n = nic[i]->ops->rx(nic[i], burst, most);
 		if (n == 0)
 			continue;
 		gw_input(gw, i, burst, n);

@@ -77,6 +77,7 @@ struct gw_port {
 	bool mld_v1;               /* an MLDv1 router is there … */
 	uint32_t mld_v1_ms;        /* … until then at least */
 	bool groups_changed;       /* the card's filter does not know yet */
+	uint32_t burst;            /* frames taken in one turn at most; 0: as many as come */
 	struct link out;           /* frames to send */
 	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;

@@ -32,7 +32,9 @@ UPSTREAM, UPSTREAM2, UPSTREAM6 = "198.51.100.53", "198.51.100.54", "2001:db8:f::
 OUR4, OUR6 = "192.168.1.1", "2001:db8:1::1"
 PREFIX = "2001:db8:64::"
 # Addresses for documentation are not global, so the well-known prefix would not do.
-BASIC = ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\ndns64.cache 2000\n" + f"dns64-prefix {PREFIX}/96\n"
+BASIC = (
+    ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\ndns64.cache 2000\n" + f"dns64-prefix {PREFIX}/96\n"
+)
 DNS64 = BASIC + f"nameserver {UPSTREAM}\n"
 
 Message = dns.message.Message

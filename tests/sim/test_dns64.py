@@ -13,7 +13,7 @@ import dns.rdatatype
 import pytest
 from gateway import Gateway
 from resolver import (
-    A, A6, BASIC, DNS64, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls,
+    A, A6, BASIC, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls,
 )
 
 Start = Callable[..., Gateway]
@@ -172,9 +172,12 @@ def test_another_class(start: Start) -> None:
 
 
 def test_mapped_addresses_are_excluded(start: Start) -> None:
-    upstream = Zone(rr("mapped.example.", 200, "AAAA", "::ffff:192.0.2.1"), rr("mapped.example.", 100, "A", "192.0.2.9"),
-                    rr("only.example.", 200, "AAAA", "::ffff:192.0.2.1"),
-                    rr("mixed.example.", 200, "AAAA", "::ffff:192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2"))
+    upstream = Zone(
+        rr("mapped.example.", 200, "AAAA", "::ffff:192.0.2.1"),
+        rr("mapped.example.", 100, "A", "192.0.2.9"),
+        rr("only.example.", 200, "AAAA", "::ffff:192.0.2.1"),
+        rr("mixed.example.", 200, "AAAA", "::ffff:192.0.2.1", "2001:db8::1", "::ffff:192.0.2.2"),
+    )
     resolver = Resolver(start, upstream)
     assert resolver.addresses("mapped.example.") == [inside("192.0.2.9")]
     answer = resolver.ask("only.example.")
@@ -302,7 +305,9 @@ def test_a_chain_in_a_circle(start: Start) -> None:
 
 @pytest.mark.parametrize("of_a, of_soa, expected", [(200, 300, 200), (300, 200, 200), (5, 1, 1), (100000, 3600, 3600)])
 def test_ttl_is_the_lower_one(start: Start, of_a: int, of_soa: int, expected: int) -> None:
-    upstream = Zone(rr("four.example.", of_a, "A", "192.0.2.33"), soa=rr("example.", of_soa, "SOA", "a. b. 1 2 3 4 100000"))
+    upstream = Zone(
+        rr("four.example.", of_a, "A", "192.0.2.33"), soa=rr("example.", of_soa, "SOA", "a. b. 1 2 3 4 100000")
+    )
     assert ttls(Resolver(start, upstream).ask("four.example.")) == [expected]
 
 
@@ -341,10 +346,15 @@ RANGES = ("dns64.map 10.0.0.0/8 none\ndns64.map 0.0.0.0/0 2001:db8:66::/96\ndns6
           "dns64.map 10.1.1.0/24 none\n")
 
 
-@pytest.mark.parametrize("address, expected", [
-    ("192.0.2.1", [inside("192.0.2.1", "2001:db8:66::")]), ("10.2.0.1", []), ("10.1.2.1", [inside("10.1.2.1", "2001:db8:67::")]),
-    ("10.1.1.1", []),
-])
+@pytest.mark.parametrize(
+    "address, expected",
+    [
+        ("192.0.2.1", [inside("192.0.2.1", "2001:db8:66::")]),
+        ("10.2.0.1", []),
+        ("10.1.2.1", [inside("10.1.2.1", "2001:db8:67::")]),
+        ("10.1.1.1", []),
+    ],
+)
 def test_ranges(start: Start, address: str, expected: list[str]) -> None:
     upstream = Zone(rr("four.example.", 200, "A", address))
     resolver = Resolver(start, upstream, more=RANGES)
@@ -363,8 +373,24 @@ def test_only_some_of_several_addresses(start: Start) -> None:
 WELL_KNOWN = BASIC.replace(f"dns64-prefix {PREFIX}/96\n", "") + f"nameserver {UPSTREAM}\n"
 
 
-@pytest.mark.parametrize("address", ["10.0.0.1", "172.16.5.4", "192.168.1.1", "127.0.0.1", "169.254.1.1", "192.0.2.1", "198.18.0.1",
-                                     "198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "0.0.0.0", "192.0.0.8"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "10.0.0.1",
+        "172.16.5.4",
+        "192.168.1.1",
+        "127.0.0.1",
+        "169.254.1.1",
+        "192.0.2.1",
+        "198.18.0.1",
+        "198.51.100.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "240.0.0.1",
+        "0.0.0.0",
+        "192.0.0.8",
+    ],
+)
 def test_the_well_known_prefix_is_for_global_addresses(start: Start, address: str) -> None:
     resolver = Resolver(start, Zone(rr("four.example.", 200, "A", address)), WELL_KNOWN)
     answer = resolver.ask("four.example.")
@@ -380,9 +406,14 @@ def test_the_well_known_prefix(start: Start) -> None:
 
 
 # RFC 6052 section 2.4, table 2.
-FORMS = [("2001:db8::/32", "2001:db8:c000:221::"), ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
-         ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"), ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
-         ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100:0"), ("2001:db8:122:344::/96", "2001:db8:122:344::c000:221")]
+FORMS = [
+    ("2001:db8::/32", "2001:db8:c000:221::"),
+    ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
+    ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"),
+    ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
+    ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100:0"),
+    ("2001:db8:122:344::/96", "2001:db8:122:344::c000:221"),
+]
 
 
 @pytest.mark.parametrize("prefix, expected", FORMS)

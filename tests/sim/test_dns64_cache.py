@@ -101,6 +101,30 @@ def test_failures_are_kept_shortly(start: Start) -> None:
     assert resolver.ask("four.example.", "A").rcode() == 0
 
 
+def test_what_fails_again_and_again(start: Start) -> None:
+    """RFC 9520 section 3.2: asked for ever more rarely; a good answer makes that forgotten."""
+    zone = Zone(FOUR)
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    resolver = Resolver(start, zone, DNS64 + "dns64.stale 0\n")
+
+    def asked_in(seconds: int) -> list[int]:
+        """Seconds between the questions to upstream while a client asks all the time."""
+        begun, at = len(resolver.net.asked), []
+        for _ in range(seconds):
+            resolver.ask("four.example.", "A")
+            resolver.wait(1)
+        at = [round(one.at) for one in resolver.net.asked[begun:]]
+        return [b - a for a, b in zip(at, at[1:])]
+
+    assert asked_in(60)[:5] == [2, 4, 8, 16, 16]
+    zone.instead = None
+    resolver.wait(17)
+    assert resolver.ask("four.example.", "A").rcode() == 0
+    resolver.wait(301)
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    assert asked_in(10)[:2] == [2, 4]
+
+
 def test_no_cache(start: Start) -> None:
     zone = Zone(FOUR)
     resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 0"))
@@ -143,7 +167,9 @@ def test_the_same_question_is_asked_once(start: Start) -> None:
     zone.instead = lambda query: late.append(query) or []  # type: ignore[func-returns-value]
     resolver = Resolver(start, zone)
     for port in range(4000, 4020):
-        resolver.send(resolver.query("Four.Example." if port % 2 else "four.example."), port=port, client=A if port % 3 else B)
+        resolver.send(
+            resolver.query("Four.Example." if port % 2 else "four.example."), port=port, client=A if port % 3 else B
+        )
     assert len(zone.asked) == 2
     assert resolver.gateway.stats()["dns_waiting"] == 20
     zone.instead = None

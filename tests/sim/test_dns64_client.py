@@ -11,8 +11,10 @@ import dns.flags
 import dns.message
 import dns.opcode
 import dns.rcode
+import dns.rdatatype
 import pytest
-from gateway import INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, only
+from gateway import INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, Host, Sent, only
+from net6 import Host6
 from resolver import (
     A, A6, B, B6, OUR4, OUR6, UPSTREAM, Resolver, Zone, addresses, datagram, inside, rr, silent, wire,
 )
@@ -56,24 +58,43 @@ def test_answers_are_not_answered(resolver: Resolver) -> None:
 
 @pytest.mark.parametrize("opcode", [1, 2, 3, 4, 5, 6, 15])
 def test_other_operations(resolver: Resolver, opcode: int) -> None:
-    query = resolver.query("four.example.")
-    query.flags |= dns.opcode.to_flags(dns.opcode.Opcode(opcode))
-    raw = resolver.raw(query)
-    assert raw is not None
-    ident, flags, *counts = header(raw)
-    assert ident == query.id and flags == 0x8180 | opcode << 11 | dns.rcode.NOTIMP and counts == [0, 0, 0, 0]
-    assert len(raw) == 12
+    for edns, records in ((None, 0), (0, 1)):
+        query = resolver.query("four.example.", edns=edns)
+        query.flags |= dns.opcode.to_flags(dns.opcode.Opcode(opcode))
+        raw = resolver.raw(query)
+        assert raw is not None
+        ident, flags, *counts = header(raw)
+        assert ident == query.id and flags == 0x8180 | opcode << 11 | dns.rcode.NOTIMP
+        assert counts == [1, 0, 0, records] and raw[12:12 + len(GOOD)] == GOOD
+        assert len(raw) == 12 + len(GOOD) + records * len(OPT)
     assert not resolver.zone.asked  # type: ignore[attr-defined]
 
 
+def test_other_operations_that_cannot_be_read(resolver: Resolver) -> None:
+    raw = resolver.raw(struct.pack("!6H", 77, 4 << 11, 0, 0, 0, 0) + b"\xff" * 7)
+    assert raw is not None and header(raw) == (77, 0x8084 | 4 << 11, 0, 0, 0, 0) and len(raw) == 12
+
+
 GOOD = b"\4four\7example\0\0\x1c\0\1"
+OPT = b"\0\0\x29\x04\xd0\0\0\0\0\0\0"
 
 
-@pytest.mark.parametrize("counts, rest", [
-    ((0, 0, 0, 0), b""), ((2, 0, 0, 0), GOOD + GOOD), ((1, 0, 0, 0), b""), ((1, 0, 0, 0), GOOD[:-1]), ((1, 0, 0, 0), GOOD[:5]),
-    ((1, 0, 0, 0), b"\xc0\x0c\0\x1c\0\1"), ((1, 0, 0, 0), b"\x41" + GOOD), ((1, 0, 0, 0), b"\x80" + GOOD),
-    ((1, 0, 0, 0), b"\1a" * 128 + b"\0\0\x1c\0\1"), ((65535, 0, 0, 0), GOOD),
-], ids=["none", "two", "missing", "cut", "cut-name", "pointer", "label-41", "label-80", "too-long", "65535"])
+@pytest.mark.parametrize(
+    "counts, rest",
+    [
+        ((0, 0, 0, 0), b""),
+        ((2, 0, 0, 0), GOOD + GOOD),
+        ((1, 0, 0, 0), b""),
+        ((1, 0, 0, 0), GOOD[:-1]),
+        ((1, 0, 0, 0), GOOD[:5]),
+        ((1, 0, 0, 0), b"\xc0\x0c\0\x1c\0\1"),
+        ((1, 0, 0, 0), b"\x41" + GOOD),
+        ((1, 0, 0, 0), b"\x80" + GOOD),
+        ((1, 0, 0, 0), b"\1a" * 128 + b"\0\0\x1c\0\1"),
+        ((65535, 0, 0, 0), GOOD),
+    ],
+    ids=["none", "two", "missing", "cut", "cut-name", "pointer", "label-41", "label-80", "too-long", "65535"],
+)
 def test_malformed_questions(resolver: Resolver, counts: tuple[int, ...], rest: bytes) -> None:
     raw = resolver.raw(struct.pack("!6H", 77, 0x0100, *counts) + rest)
     assert raw is not None and header(raw) == (77, 0x8181, 0, 0, 0, 0) and len(raw) == 12
@@ -81,16 +102,26 @@ def test_malformed_questions(resolver: Resolver, counts: tuple[int, ...], rest: 
     assert resolver.gateway.stats()["dns_formerr"] == 1
 
 
-OPT = b"\0\0\x29\x04\xd0\0\0\0\0\0\0"
-
-
-@pytest.mark.parametrize("counts, rest", [
-    ((1, 0, 0, 0), b"x"), ((1, 0, 0, 1), b""), ((1, 0, 0, 1), OPT[:-1]), ((1, 0, 0, 1), OPT + b"x"), ((1, 0, 0, 2), OPT + OPT),
-    ((1, 0, 0, 1), b"\1a\0" + OPT[1:]), ((1, 1, 0, 0), b"\xc0\x0c"), ((1, 0, 0, 1), OPT[:-2] + b"\0\5abc"),
-], ids=["garbage", "no-opt", "cut-opt", "behind-opt", "two-opts", "opt-with-name", "cut-answer", "long-opt"])
+@pytest.mark.parametrize(
+    "counts, rest",
+    [
+        ((1, 0, 0, 0), b"x"),
+        ((1, 0, 0, 1), b""),
+        ((1, 0, 0, 1), OPT[:-1]),
+        ((1, 0, 0, 1), OPT + b"x"),
+        ((1, 0, 0, 2), OPT + OPT),
+        ((1, 0, 0, 1), b"\1a\0" + OPT[1:]),
+        ((1, 1, 0, 0), b"\xc0\x0c"),
+        ((1, 0, 0, 1), OPT[:-2] + b"\0\5abc"),
+    ],
+    ids=["garbage", "no-opt", "cut-opt", "behind-opt", "two-opts", "opt-with-name", "cut-answer", "long-opt"],
+)
 def test_malformed_behind_the_question(resolver: Resolver, counts: tuple[int, ...], rest: bytes) -> None:
     raw = resolver.raw(struct.pack("!6H", 77, 0x0100, *counts) + GOOD + rest)
     assert raw is not None and header(raw)[:3] == (77, 0x8181, 1) and raw[12:12 + len(GOOD)] == GOOD
+    # OPT comes back where there was one that could be read (RFC 6891 section 6.1.1).
+    readable = rest in (OPT + OPT, b"\1a\0" + OPT[1:])
+    assert header(raw)[3:] == (0, 0, readable) and len(raw) == 12 + len(GOOD) + readable * len(OPT)
 
 
 def test_what_stands_behind_a_question_does_no_harm(resolver: Resolver) -> None:
@@ -145,10 +176,14 @@ def test_options_are_between_neighbours(resolver: Resolver) -> None:
 # --- sizes ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("payload, expected", [(None, 512), (0, 512), (511, 512), (800, 800), (1232, 1232), (4096, 1232), (65535, 1232)])
+@pytest.mark.parametrize(
+    "payload, expected", [(None, 512), (0, 512), (511, 512), (800, 800), (1232, 1232), (4096, 1232), (65535, 1232)]
+)
 def test_limits(resolver: Resolver, payload: int | None, expected: int) -> None:
     """Whole records and TC, as many as fit."""
-    query = resolver.query("many.example.") if payload is None else resolver.query("many.example.", edns=0, payload=payload)
+    query = (
+        resolver.query("many.example.") if payload is None else resolver.query("many.example.", edns=0, payload=payload)
+    )
     for _ in range(2):
         raw = resolver.raw(query)
         assert raw is not None
@@ -191,7 +226,9 @@ def test_response_maxlength(start: Start, most: int, expected: int) -> None:
     resolver = Resolver(start, zone(), more=f"response-maxlength {most}\nlan.mtu 1500\n")
     query = resolver.query("many.example.", edns=0, payload=4096)
     # Answers longer than a frame leave in pieces.
-    sent = resolver.gateway.send(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN]) / datagram(A.ip, OUR4, 4000, 53, wire(query))))
+    sent = resolver.gateway.send(
+        LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN]) / datagram(A.ip, OUR4, 4000, 53, wire(query)))
+    )
     frames: list[bytes] = []
     for one in sent:
         for frame in resolver.net.take(one):
@@ -218,6 +255,22 @@ def test_tc_from_upstream_stays(start: Start) -> None:
     assert resolver.ask("four.example.").flags & dns.flags.TC
 
 
+def test_a_truncated_answer_without_records(start: Start) -> None:
+    """No AAAA record, and the A records did not fit: that is not the same as none."""
+    upstream = zone()
+
+    def cut(query: dns.message.Message) -> dns.message.Message | None:
+        if query.question[0].rdtype != dns.rdatatype.A:
+            return None
+        answer = dns.message.make_response(query, recursion_available=True)
+        answer.flags |= dns.flags.TC
+        return answer
+
+    upstream.instead = cut
+    answer = Resolver(start, upstream).ask("four.example.")
+    assert answer.flags & dns.flags.TC and not answer.answer
+
+
 # --- who may ask ------------------------------------------------------------------------------------------
 
 
@@ -225,7 +278,11 @@ def test_clients_are_those_on_our_networks(start: Start) -> None:
     resolver = Resolver(start, zone())
     resolver.send(resolver.query("four.example."), client=ROUTER_HOST, to=OUTSIDE, sport_of="198.51.100.7")
     got = only_answer(resolver)
-    assert got.rcode() == dns.rcode.REFUSED and not got.question
+    assert got.rcode() == dns.rcode.REFUSED
+    # Stub resolvers look for their question, and those with EDNS for OPT.
+    assert len(got.question) == 1 and got.question[0].name.to_text() == "four.example." and got.edns == -1
+    resolver.send(resolver.query("four.example.", edns=0), client=ROUTER_HOST, to=OUTSIDE, sport_of="198.51.100.7")
+    assert resolver.net.got.pop().message.edns == 0
     assert not resolver.zone.asked  # type: ignore[attr-defined]
     # A neighbour on the WAN may ask, at the address there.
     answer = resolver.raw(resolver.query("four.example."), client=ROUTER_HOST, to=OUTSIDE)
@@ -293,7 +350,14 @@ def test_rate_of_a_whole_network(start: Start) -> None:
 
 def test_answers_from_the_address_asked(start: Start) -> None:
     resolver = Resolver(start, zone(), more="lan.address 192.168.1.2/24\nlan.address 2001:db8:1::2/64\n")
-    for client, own in ((A, OUR4), (A, "192.168.1.2"), (A, OUTSIDE), (A6, OUR6), (A6, "2001:db8:1::2"), (A6, "2001:db8:2::2")):
+    for client, own in (
+        (A, OUR4),
+        (A, "192.168.1.2"),
+        (A, OUTSIDE),
+        (A6, OUR6),
+        (A6, "2001:db8:1::2"),
+        (A6, "2001:db8:2::2"),
+    ):
         resolver.ask("four.example.")
         raw = resolver.raw(resolver.query("four.example."), client=client, to=own)
         assert raw is not None
@@ -315,9 +379,14 @@ def test_checksums(start: Start, client: object) -> None:
     good = bytes(packet)
     at = (20 if client is A else 40) + 6
     kind = 0x800 if client is A else 0x86dd
-    for wrong, reason in ((bytes(a ^ b for a, b in zip(good[at:at + 2], b"\x12\x34")), "udp-checksum"), (b"\0\0", None)):
+    for wrong, reason in (
+        (bytes(a ^ b for a, b in zip(good[at : at + 2], b"\x12\x34")), "udp-checksum"),
+        (b"\0\0", None),
+    ):
         raw = good[:at] + wrong + good[at + 2:]
-        resolver.net.deliver(resolver.gateway.send(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind)) + raw))  # type: ignore[attr-defined]
+        resolver.net.deliver(
+            resolver.gateway.send(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind)) + raw)
+        )  # type: ignore[attr-defined]
         if reason or client is A6:
             assert not resolver.net.got
         else:  # IPv4 may do without
@@ -341,19 +410,23 @@ def test_length_beyond_the_packet(resolver: Resolver) -> None:
     ("S", 1000, 0, ("RA", 0, 1001)), ("A", 1000, 7777, ("R", 7777, 0)), ("SA", 1000, 7777, ("R", 7777, 0)),
     ("F", 1000, 0, ("RA", 0, 1001)), ("", 1000, 0, ("RA", 0, 1000)), ("S", 0xffffffff, 0, ("RA", 0, 0)),
 ])
-def test_tcp_is_refused(start: Start, client: object, flags: str, seq: int, ack: int, expected: tuple[str, int, int]) -> None:
+def test_tcp_is_refused(
+    start: Start, client: Host | Host6, flags: str, seq: int, ack: int, expected: tuple[str, int, int]
+) -> None:
     resolver = Resolver(start, zone())
     layer, own, kind = (IP, OUR4, 0x800) if client is A else (IPv6, OUR6, 0x86dd)
-    packet = layer(src=client.ip, dst=own) / TCP(sport=4000, dport=53, flags=flags, seq=seq, ack=ack)  # type: ignore[attr-defined]
-    sent = resolver.gateway.send(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind)) + bytes(packet))  # type: ignore[attr-defined]
-    reset = only(sent, LAN).frame[TCP]
+
+    def segment(dport: int = 53, **wrong: str | int) -> list[Sent]:
+        tcp = TCP(**{"sport": 4000, "dport": dport, "flags": flags, "seq": seq, "ack": ack, **wrong})
+        frame = Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind) / layer(src=client.ip, dst=own) / tcp
+        return resolver.gateway.send(LAN, bytes(frame), broken=bool(wrong))
+
+    reset = only(segment(), LAN).frame[TCP]
     assert (str(reset.flags), reset.seq, reset.ack) == expected
     assert (reset.sport, reset.dport, len(reset.payload)) == (53, 4000, 0)
     # No reset for a reset, none for a broken segment, none where nothing is served.
-    for wrong, dport in (({"flags": "R"}, 53), ({"chksum": 1}, 53), ({}, 54)):
-        packet = layer(src=client.ip, dst=own) / TCP(sport=4000, dport=dport, **{"flags": flags, **wrong})  # type: ignore[attr-defined]
-        sent = resolver.gateway.send(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind)) + bytes(packet), broken=True)  # type: ignore[attr-defined]
-        assert not [one for one in sent if TCP in one.frame and one.frame.lastlayer() is one.frame[TCP] and ICMP not in one.frame]
+    assert not segment(flags="R") and not segment(chksum=1)
+    assert not [one for one in segment(dport=54) if TCP in one.frame and one.frame[TCP].sport == 54]
 
 
 def test_closed_ports(resolver: Resolver) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names that DNS64 answers for itself: ipv4only.arpa (RFC 7050, RFC 8880) and reverse names (RFC 6147 section 5.3.1)."""
+"""Names that DNS64 answers for itself: ipv4only.arpa (RFC 7050, RFC 8880), reverse names (RFC 6147 section 5.3.1)."""
 
 from __future__ import annotations
 
@@ -126,21 +126,30 @@ def test_a_reverse_name(start: Start) -> None:
     assert len(zone.asked) == 1
 
 
-FORMS = [("2001:db8::/32", "2001:db8:c000:221::"), ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
-         ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"), ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
-         ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100:0"), ("2001:db8:122:344::/96", "2001:db8:122:344::c000:221"),
-         ("64:ff9b::/96", "64:ff9b::c000:221")]
+FORMS = [
+    ("2001:db8::/32", "2001:db8:c000:221::"),
+    ("2001:db8:100::/40", "2001:db8:1c0:2:21::"),
+    ("2001:db8:122::/48", "2001:db8:122:c000:2:2100::"),
+    ("2001:db8:122:300::/56", "2001:db8:122:3c0:0:221::"),
+    ("2001:db8:122:344::/64", "2001:db8:122:344:c0:2:2100:0"),
+    ("2001:db8:122:344::/96", "2001:db8:122:344::c000:221"),
+    ("64:ff9b::/96", "64:ff9b::c000:221"),
+]
 
 
 @pytest.mark.parametrize("prefix, address", FORMS)
 def test_reverse_names_of_all_lengths(start: Start, prefix: str, address: str) -> None:
     config = BASIC.replace(f"dns64-prefix {PREFIX}/96\n", f"dns64-prefix {prefix}\n") + f"nameserver {UPSTREAM}\n"
-    assert pointers(Resolver(start, Zone(HOST, origin="arpa."), config).ask(reverse(address), "PTR")) == ["host.example."]
+    assert pointers(Resolver(start, Zone(HOST, origin="arpa."), config).ask(reverse(address), "PTR")) == [
+        "host.example."
+    ]
 
 
 def test_a_suffix_does_not_matter(start: Start) -> None:
     """RFC 6052 section 2.2: bits behind the address are ignored."""
-    config = BASIC.replace(f"dns64-prefix {PREFIX}/96\n", "dns64-prefix 2001:db8:122::/48\n") + f"nameserver {UPSTREAM}\n"
+    config = (
+        BASIC.replace(f"dns64-prefix {PREFIX}/96\n", "dns64-prefix 2001:db8:122::/48\n") + f"nameserver {UPSTREAM}\n"
+    )
     answer = Resolver(start, Zone(HOST, origin="arpa."), config).ask(reverse("2001:db8:122:c000:2:2100::1"), "PTR")
     assert pointers(answer) == ["host.example."]
 
@@ -174,7 +183,10 @@ def test_a_cname_at_the_other_name_is_not_one_more(start: Start) -> None:
 
 def test_several_pointers(start: Start) -> None:
     zone = Zone(rr("33.2.0.192.in-addr.arpa.", 60, "PTR", "a.example.", "b.example."), origin="arpa.")
-    assert sorted(pointers(Resolver(start, zone).ask(reverse(inside("192.0.2.33")), "PTR"))) == ["a.example.", "b.example."]
+    assert sorted(pointers(Resolver(start, zone).ask(reverse(inside("192.0.2.33")), "PTR"))) == [
+        "a.example.",
+        "b.example.",
+    ]
 
 
 @pytest.mark.parametrize("address", WKA)

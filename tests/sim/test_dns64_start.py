@@ -56,7 +56,9 @@ def test_a_file_of_mtd64(start: Start) -> None:
     assert len(zone.asked) == before + 4
     # Reverse names under such a prefix too.
     zone.instead = None
-    zone.sets[rr("33.2.0.192.in-addr.arpa.", 60, "PTR", "x.example.").name, 12] = rr("33.2.0.192.in-addr.arpa.", 60, "PTR", "x.example.")
+    zone.sets[rr("33.2.0.192.in-addr.arpa.", 60, "PTR", "x.example.").name, 12] = rr(
+        "33.2.0.192.in-addr.arpa.", 60, "PTR", "x.example."
+    )
     import dns.reversename
     name = str(dns.reversename.from_address("2001:db8:63:ab01:cd02:ef03:c000:221"))
     assert [one.rdtype for one in resolver.ask(name, "PTR").answer] == [5, 12]
@@ -110,7 +112,10 @@ def test_advertises_itself_as_server(start: Start) -> None:
     assert bytes.fromhex("2602") in raw
     pref64 = [raw[at:at + 16] for at in range(16, len(raw), 8) if raw[at:at + 2] == bytes.fromhex("2602")]
     assert [one[3] & 7 for one in pref64] == [0, 3]
-    assert [one[4:] for one in pref64] == [bytes.fromhex("20010db80064000000000000"), bytes.fromhex("20010db80122000000000000")]
+    assert [one[4:] for one in pref64] == [
+        bytes.fromhex("20010db80064000000000000"),
+        bytes.fromhex("20010db80122000000000000"),
+    ]
 
 
 def test_advertises_what_the_configuration_says(start: Start) -> None:

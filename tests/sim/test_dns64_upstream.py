@@ -13,8 +13,25 @@ import dns.rcode
 import pytest
 from gateway import ROUTER, WAN, Gateway
 from resolver import (
-    A, B, BASIC, DNS64, UPSTREAM, UPSTREAM2, UPSTREAM6, Answer, Message, Resolver, Zone, addresses, fails, inside, rr, silent,
-    ttls, upstream, wire,
+    A,
+    B,
+    BASIC,
+    DNS64,
+    UPSTREAM,
+    UPSTREAM2,
+    UPSTREAM6,
+    Answer,
+    Message,
+    Resolver,
+    Zone,
+    addresses,
+    fails,
+    inside,
+    rr,
+    silent,
+    ttls,
+    upstream,
+    wire,
 )
 
 Start = Callable[..., Gateway]
@@ -104,13 +121,24 @@ def forged(resolver: Resolver, **changes: int | str) -> bytes:
     if "case" in changes:
         raw[13] ^= 0x20
     port = asked.port + int(changes.get("port", 0))
-    return upstream(str(changes.get("server", UPSTREAM)), asked.source, port, bytes(raw), sport=int(changes.get("sport", 53)))
+    return upstream(
+        str(changes.get("server", UPSTREAM)), asked.source, port, bytes(raw), sport=int(changes.get("sport", 53))
+    )
 
 
 FORGERIES: dict[str, dict[str, int | str]] = {
-    "id": {"id": 1}, "id-far": {"id": 0x5555}, "port": {"port": 1}, "server": {"server": "198.51.100.55"}, "sport": {"sport": 5353},
-    "question": {"flags": 0x8000}, "opcode": {"flags": 0x0800}, "name": {"byte": 14}, "type": {"byte": 27}, "class": {"byte": 29},
-    "case": {"case": 1}, "count": {"byte": 5},
+    "id": {"id": 1},
+    "id-far": {"id": 0x5555},
+    "port": {"port": 1},
+    "server": {"server": "198.51.100.55"},
+    "sport": {"sport": 5353},
+    "question": {"flags": 0x8000},
+    "opcode": {"flags": 0x0800},
+    "name": {"byte": 14},
+    "type": {"byte": 27},
+    "class": {"byte": 29},
+    "case": {"case": 1},
+    "count": {"byte": 5},
 }
 
 
@@ -126,7 +154,9 @@ def test_forged_answers_are_not_taken(start: Start, changes: dict[str, int | str
     zone.instead = None
     if "case" not in changes:
         asked = resolver.net.asked[0]
-        resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+        resolver.net.deliver(
+            resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message)))
+        )
     else:  # asked once more, to be sure
         resolver.wait(1)
     assert [item.address for item in resolver.net.got[0].message.answer[0]] == ["192.0.2.33"]
@@ -135,13 +165,17 @@ def test_forged_answers_are_not_taken(start: Start, changes: dict[str, int | str
 def test_a_flood_of_guesses(start: Start) -> None:
     resolver, zone = caught(start)
     asked = resolver.net.asked[0]
-    frames = [(WAN, forged(resolver, id=1 + n)) for n in range(3000)] + [(WAN, forged(resolver, port=1 + n % 60)) for n in range(600)]
+    frames = [(WAN, forged(resolver, id=1 + n)) for n in range(3000)] + [
+        (WAN, forged(resolver, port=1 + n % 60)) for n in range(600)
+    ]
     for sent in resolver.gateway.send_many(frames):
         resolver.net.deliver(sent)
     assert not resolver.net.got
     assert resolver.gateway.stats()["dns_upstream_forged"] >= 3000
     zone.instead = None
-    resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+    resolver.net.deliver(
+        resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message)))
+    )
     assert [item.address for item in resolver.net.got[0].message.answer[0]] == ["192.0.2.33"]
 
 
@@ -155,7 +189,9 @@ def test_an_answer_counts_once(start: Start) -> None:
     assert resolver.gateway.drops() == {"no-service": 2}
     asked = resolver.net.asked[0]
     resolver.wait(400)
-    resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message))))
+    resolver.net.deliver(
+        resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message)))
+    )
     assert resolver.gateway.drops() == {"no-service": 3}
 
 
@@ -212,11 +248,23 @@ def answered_with(start: Start, change: Callable[[bytearray], bytes | bytearray 
     return Resolver(start, zone), zone
 
 
-@pytest.mark.parametrize("change", [
-    lambda raw: raw[:20], lambda raw: raw[:11], lambda raw: raw[:-1], lambda raw: raw + b"x", lambda raw: raw[:7] + b"\x09" + raw[8:],
-    lambda raw: raw[:5] + b"\0" + raw[6:], lambda raw: raw[:5] + b"\2" + raw[6:], lambda raw: b"", lambda raw: bytes(2000),
-    lambda raw: raw[:30] + b"\xc0\x1e" + raw[32:], lambda raw: raw[:30] + b"\xff\xff" + raw[32:],
-], ids=["cut", "short", "less", "more", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda raw: raw[:20],
+        lambda raw: raw[:11],
+        lambda raw: raw[:-1],
+        lambda raw: raw + b"x",
+        lambda raw: raw[:7] + b"\x09" + raw[8:],
+        lambda raw: raw[:5] + b"\0" + raw[6:],
+        lambda raw: raw[:5] + b"\2" + raw[6:],
+        lambda raw: b"",
+        lambda raw: bytes(2000),
+        lambda raw: raw[:30] + b"\xc0\x1e" + raw[32:],
+        lambda raw: raw[:30] + b"\xff\xff" + raw[32:],
+    ],
+    ids=["cut", "short", "less", "more", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"],
+)
 def test_malformed_answers(start: Start, change: Callable[[bytearray], bytes]) -> None:
     """They are no answers: asked again, then SERVFAIL."""
     resolver, zone = answered_with(start, change)
@@ -245,7 +293,9 @@ def test_records_that_belong_to_others_are_not_used(start: Start) -> None:
 
     zone.instead = instead
     resolver = Resolver(start, zone)
-    assert resolver.ask("four.example.").get_rrset(dns.message.ANSWER, dns.name.from_text("bank.example."), 1, 28) is None
+    assert (
+        resolver.ask("four.example.").get_rrset(dns.message.ANSWER, dns.name.from_text("bank.example."), 1, 28) is None
+    )
     zone.instead = None
     assert resolver.ask("bank.example.").rcode() == dns.rcode.NXDOMAIN
 
@@ -290,7 +340,9 @@ def test_a_slow_answer_to_the_first_try_counts(start: Start) -> None:
     resolver.wait(2)
     first, second = resolver.net.asked[:2]
     for one in (first, second):
-        resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, one.source, one.port, zone.lookup(one.message))))
+        resolver.net.deliver(
+            resolver.gateway.send(WAN, upstream(UPSTREAM, one.source, one.port, zone.lookup(one.message)))
+        )
     assert len(resolver.net.got) == 1 and resolver.net.got[0].message.answer
 
 
@@ -398,7 +450,9 @@ def test_a_server_over_ipv6(start: Start) -> None:
 # --- servers without EDNS -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code, echo", [(dns.rcode.FORMERR, True), (dns.rcode.NOTIMP, True), (dns.rcode.FORMERR, False)])
+@pytest.mark.parametrize(
+    "code, echo", [(dns.rcode.FORMERR, True), (dns.rcode.NOTIMP, True), (dns.rcode.FORMERR, False)]
+)
 def test_a_server_without_edns(start: Start, code: int, echo: bool) -> None:
     zone = Zone(FOUR)
 
@@ -545,7 +599,10 @@ def passing(resolver: Resolver, zone: Zone, data: bytes, **how: object) -> bytes
     from resolver import OUR4, datagram
     from scapy.layers.inet import UDP
     from scapy.layers.l2 import Ether
-    sent = resolver.gateway.send(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, data)))
+
+    sent = resolver.gateway.send(
+        LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, data))
+    )
     assert len(sent) == 1 and sent[0].port == WAN
     udp = sent[0].frame[UDP]
     raw = bytes(udp.payload)
@@ -576,7 +633,9 @@ def test_a_signed_question_in_vain(start: Start) -> None:
     from scapy.layers.inet import UDP
     from scapy.layers.l2 import Ether
     resolver = Resolver(start, Zone())
-    frame = bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, signed_question(resolver)))
+    frame = bytes(
+        Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, signed_question(resolver))
+    )
     sent = [*resolver.gateway.send(LAN, frame), *resolver.gateway.wait(3.1)]
     assert [one.port for one in sent] == [WAN, WAN, WAN, LAN]
     assert bytes(sent[-1].frame[UDP].payload)[3] & 15 == dns.rcode.SERVFAIL

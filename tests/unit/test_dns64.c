@@ -408,6 +408,32 @@ static void sizes(void)
 	CHECK_EQ(rcode(), DNS_NOTIMP);
 }
 
+/* Many questions under way: clients get fewer turns, upstream as many as ever. */
+static void overload(void)
+{
+	char name[20];
+	start(ONE, PLAIN);
+	replies = false;
+	for (uint32_t i = 0; i < 40; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		CHECK(!ask(name, DNS_TYPE_AAAA));
+	}
+	wait_ms(10);
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 8);
+	CHECK_EQ(rig.gw.port[PORT_WAN].burst, 0);
+	wait_ms(4000); /* all are over */
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+	/* Both come in by the same port: nothing to choose. */
+	start("nameserver 192.168.1.10\n", PLAIN);
+	replies = false;
+	for (uint32_t i = 0; i < 40; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		ask(name, DNS_TYPE_AAAA);
+	}
+	wait_ms(10);
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+}
+
 static void who_may_ask(void)
 {
 	start(ONE "dns64.client 192.168.1.11/32\n", PLAIN);
@@ -434,6 +460,7 @@ int main(void)
 	TEST(joined);
 	TEST(several_servers);
 	TEST(sizes);
+	TEST(overload);
 	TEST(who_may_ask);
 	return tap_done();
 }

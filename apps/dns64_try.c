@@ -1,0 +1,118 @@
+/* Questions to upstream and their answers as datagrams. See dns64.h; what they mean is for
+ * dns64_ask.c.
+ *
+ * Each has a port and an ID of its own, both random (RFC 5452 section 9.2). To all others than
+ * the server that was asked the port is closed. */
+#include "apps/dns64.h"
+
+void dns64_try_close(struct gw *gw, struct dns64_try *t)
+{
+	if (t->port)
+		udp_unbind(gw, t->port);
+	t->port = 0;
+}
+
+/* Writes the question of a try; false when no packet is free. */
+static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
+                                  const struct dns64_try *t)
+{
+	uint32_t end = DNS_HEADER + a->name_len + DNS_QUESTION_FIXED;
+	struct pkt *p = pkt_alloc(gw->pool);
+	uint8_t *m = p ? pkt_put(p, end + (t->edns ? DNS_OPT_BYTES : 0)) : NULL;
+	if (!m) {
+		if (p)
+			pkt_free(p);
+		return NULL;
+	}
+	/* AD: we pass it on to those who understand it (RFC 6840 section 5.7). */
+	uint32_t flags = DNS_AD | (a->key & DNS64_KEY_NORD ? 0u : DNS_RD) |
+	                 (a->key & DNS64_KEY_CD ? DNS_CD : 0u) |
+	                 (a->key & DNS64_KEY_Z ? DNS_Z : 0u);
+	dns_put16(m, t->id);
+	dns_put16(m + 2, flags);
+	dns_put32(m + 4, 1u << 16);
+	dns_put32(m + 8, t->edns);
+	memcpy(m + DNS_HEADER, a->name, a->name_len);
+	dns_put16(m + end - 4, a->type);
+	dns_put16(m + end - 2, a->class);
+	if (t->edns) {
+		struct dns_out o;
+		dns_out_init(&o, m, end, end + DNS_OPT_BYTES);
+		if (!dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO))
+			pkt_trim(p, end); /* there is room */
+	}
+	return p;
+}
+
+/* A place for one more try; the oldest is given up where there is none. */
+static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64_try *old = &a->try[0];
+	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
+		struct dns64_try *t = &a->try[i];
+		if (!t->port)
+			return t;
+		if ((int32_t)(t->sent_us - old->sent_us) < 0)
+			old = t;
+	}
+	dns64_try_close(gw, old);
+	return old;
+}
+
+void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_server *s = &d->server[server];
+	struct udp_ends ends = {
+	        .remote = s->addr, .remote_port = DNS64_PORT, .link = PKT_PORT_SELF};
+	struct dns64_try *t = take_try(gw, a);
+	a->tried = (uint16_t)(a->tried | 1u << server);
+	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
+	t->server = a->last = (uint8_t)server;
+	t->sent_us = dns64_now(gw);
+	t->id = (uint16_t)rng_u32(gw->rng);
+	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
+	s->asked++;
+	d->count.asked++;
+	if (!udp_source(gw, &ends))
+		return;
+	t->port = udp_bind_any(gw, d->handler, (uint16_t)(a - d->ask));
+	struct pkt *p = t->port ? write_question(gw, a, t) : NULL;
+	if (!p)
+		return;
+	ends.local_port = t->port;
+	udp_send(gw, p, &ends);
+}
+
+/* The try whose port a datagram came to, when the one that was asked sent it. */
+static struct dns64_try *try_of(const struct dns64 *d, struct dns64_ask *a,
+                                const struct udp_ends *ends)
+{
+	struct dns64_try *t = a->try;
+	while (t < a->try + DNS64_TRIES - 1 && t->port != ends->local_port)
+		t++;
+	bool asked = t->port == ends->local_port && ends->remote_port == DNS64_PORT &&
+	             addr_eq(&ends->remote, &d->server[t->server].addr);
+	return asked ? t : NULL;
+}
+
+enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                             uint32_t arg)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = &d->ask[arg];
+	struct dns64_try *t = try_of(d, a, ends);
+	enum drop why = DROP_DNS_FORGED;
+	if (!t) { /* to all others the port is closed */
+		d->count.forged++;
+		return V_LOCAL;
+	}
+	if (p->len >= DNS_HEADER && dns_get16(p->data) == t->id)
+		why = dns64_ask_answer(gw, a, t, (struct dns_view){p->data, p->len});
+	if (why != DROP_NONE) {
+		d->count.forged++;
+		return gw_drop(gw, p, why);
+	}
+	pkt_free(p);
+	return V_KEPT;
+}
