@@ -42,7 +42,7 @@ struct dns64_server {
 	uint32_t probe_gap_us;
 	uint32_t plain_s;  /* until then without OPT, which it does not know; 0: with */
 	uint32_t case_s;   /* until then the case of names is not compared; 0: it is */
-	uint8_t case_lost; /* answers with another case in a row */
+	uint8_t case_lost; /* answers with another case, and no right one behind */
 	uint64_t asked, answered;
 };
 
@@ -60,9 +60,10 @@ struct dns64_try {
 struct dns64_ask {
 	uint8_t name[DNS_NAME_MAX + 1]; /* as it is spelled in the question (0x20) */
 	uint8_t name_len;
-	uint8_t key;  /* DNS64_KEY_… */
-	uint8_t last; /* the server that was asked last */
-	bool probe;   /* only to see whether a server is back */
+	uint8_t key;   /* DNS64_KEY_… */
+	uint8_t last;  /* the server that was asked last */
+	bool probe;    /* only to see whether a server is back */
+	bool miscased; /* an answer came with another case in its name */
 	uint16_t type, class;
 	uint32_t hash;           /* of the name */
 	uint16_t next;           /* with the same hash */

@@ -10,13 +10,14 @@
 
 #include "kernel/alloc.h"
 
-#define HASH_HEADS  4096u     /* a power of two */
-#define ROOM        256u      /* places that the oldest give way for … */
-#define GIVE_WAY_US 1000000u  /* … when they are so old, … */
-#define ROOM_A_TURN 64u       /* … so many in one turn */
-#define MAX_WAIT_US 60000000u /* for all tries of a question together */
-#define PLAIN_S     600u      /* how long a server is spared OPT, or mixed case */
-#define CASE_LOST   2u        /* answers in a row that show that a server loses case */
+#define HASH_HEADS   4096u     /* a power of two */
+#define ROOM         256u      /* places that the oldest give way for … */
+#define GIVE_WAY_US  1000000u  /* … when they are so old, … */
+#define ROOM_A_TURN  64u       /* … so many in one turn */
+#define MAX_WAIT_US  60000000u /* for all tries of a question together */
+#define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
+#define CASE_LOST    2u        /* answers that show that a server loses case */
+#define CASE_WAIT_US 100000u   /* for the right one behind an answer with another case */
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
@@ -192,6 +193,7 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
+	a->miscased = false;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	memset(a->try, 0, sizeof a->try);
@@ -231,17 +233,6 @@ uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
 	return number_of(d, a);
 }
 
-void dns64_ask_due(struct gw *gw, uint32_t ask)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns64_ask *a = &d->ask[ask];
-	dns64_server_missed(gw, a->last);
-	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
-		try_next(gw, a);
-	else
-		dns64_ask_fail(gw, ask);
-}
-
 /* --- answers ---------------------------------------------------------------------------------- */
 
 enum match { MATCH_NO, MATCH_CASE, MATCH_YES };
@@ -264,17 +255,48 @@ static enum match match_question(const struct dns64_ask *a, struct dns_view m,
 	               : MATCH_NO;
 }
 
-/* A server that changes the case of names once may be somebody who guesses; one that does
- * so again is a server that loses it. */
-static bool case_accepted(struct gw *gw, struct dns64_server *s)
+/* Whether a server that changed the case of a name is known for that. If not, the right answer
+ * may still come: somebody else may have guessed all but the spelling. */
+static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64_try *t)
 {
+	struct dns64 *d = dns64_of(gw);
+	const struct dns64_server *s = &d->server[t->server];
 	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
 		return true;
+	d->count.miscased++;
+	if (!a->miscased)
+		dns64_wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + CASE_WAIT_US);
+	a->miscased = true;
+	a->last = t->server;
+	return false;
+}
+
+/* No right answer came after one with another case. A server of which that is true once more
+ * loses case. */
+static void case_lost(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64_server *s = &dns64_of(gw)->server[a->last];
+	a->miscased = false;
 	if (++s->case_lost < CASE_LOST)
-		return false;
+		return;
 	s->case_lost = 0;
 	s->case_s = gw->now_s + PLAIN_S;
-	return true;
+}
+
+void dns64_ask_due(struct gw *gw, uint32_t ask)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = &d->ask[ask];
+	if (a->miscased) {
+		case_lost(gw, a);
+		try_next(gw, a);
+		return;
+	}
+	dns64_server_missed(gw, a->last);
+	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+		try_next(gw, a);
+	else
+		dns64_ask_fail(gw, ask);
 }
 
 /* What to do with a response code. */
@@ -328,12 +350,8 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	bool mute = l.count[DNS_QD] == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP);
 	if (match == MATCH_NO && !mute)
 		return DROP_DNS_FORGED;
-	if (match == MATCH_CASE && !case_accepted(gw, s)) {
-		d->count.miscased++;
-		dns64_try_close(gw, t);
-		try_next(gw, a);
+	if (match == MATCH_CASE && !case_accepted(gw, a, t))
 		return DROP_DNS_FORGED;
-	}
 	if (match == MATCH_YES)
 		s->case_lost = 0;
 	if (l.n_opt)

@@ -143,8 +143,7 @@ uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m
 	*why = DROP_DNS_SHORT;
 	if (len < DNS_HEADER)
 		return 0;
-	struct dns64_query u = {
-	        .id = dns_get16(m), .flags = dns_get16(m + 2), .limit = DNS_PLAIN};
+	struct dns64_query u = {.id = dns_get16(m), .flags = dns_get16(m + 2), .limit = DNS_PLAIN};
 	*why = DROP_DNS_RESPONSE;
 	if (u.flags & DNS_QR) /* an answer to nothing must not be answered */
 		return 0;

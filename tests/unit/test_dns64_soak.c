@@ -110,8 +110,8 @@ static uint32_t put_answer(uint8_t *m, uint32_t n, uint16_t type, uint32_t end)
 	bool six = type == DNS_TYPE_AAAA;
 	const uint8_t *data = !has ? soa : six ? addr : addr + 12;
 	uint32_t size = !has ? sizeof soa - 1 : six ? 16 : 4;
-	bool good = dns_put_rr(&o, DNS_HEADER, has ? type : DNS_TYPE_SOA, 1,
-	                       k == SHORT ? 0 : 300, data, size);
+	bool good = dns_put_rr(&o, DNS_HEADER, has ? type : DNS_TYPE_SOA, 1, k == SHORT ? 0 : 300,
+	                       data, size);
 	n_bad += !good;
 	m[has ? 7 : 9] = 1;
 	return o.len;
