@@ -157,6 +157,8 @@ struct dns64_plan {
 	bool stale; /* the time of some record is over */
 	uint32_t n; /* records, each but the last a CNAME chain that leads to the next */
 	struct dns64_record *record[DNS64_LINKS];
+	const struct dns64_record
+	        *six;     /* with DNS64_MAKE: that there are no AAAA records; or NULL */
 	uint32_t ttl_max; /* of AAAA records that are made */
 	uint32_t n_needs; /* with DNS64_WAIT */
 	struct dns64_need need[2];
@@ -321,6 +323,13 @@ uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct d
 
 /* An answer without records but OPT, behind `len` bytes (header, or question as well). */
 uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t *at, uint32_t len);
+
+/* --- dns64_ready.c: an answer to this question that is kept ready; NULL: none */
+struct dns64_record *dns64_ready(struct gw *gw, struct dns64_query *u);
+
+/* Keeps an answer that was built, if it is worth it. The plan's records are not valid behind. */
+void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_plan *p,
+                      const uint8_t *m, uint32_t len);
 
 /* --- dns64_store.c: puts an upstream answer, well-formed and for this question, into the
  * cache, and gives its record. */

@@ -27,11 +27,12 @@
 
 /* What of the question is part of the key beside name, type and class. */
 enum {
-	DNS64_KEY_DO = 1,   /* DNSSEC records wanted (RFC 3225) */
-	DNS64_KEY_CD = 2,   /* checking disabled (RFC 4035 section 3.2.2) */
-	DNS64_KEY_NORD = 4, /* no recursion desired */
-	DNS64_KEY_Z = 8,    /* the bit that still means nothing */
-	DNS64_KEY_FAIL = 16 /* that asking failed; kept beside the last good answer */
+	DNS64_KEY_DO = 1,    /* DNSSEC records wanted (RFC 3225) */
+	DNS64_KEY_CD = 2,    /* checking disabled (RFC 4035 section 3.2.2) */
+	DNS64_KEY_NORD = 4,  /* no recursion desired */
+	DNS64_KEY_Z = 8,     /* the bit that still means nothing */
+	DNS64_KEY_FAIL = 16, /* that asking failed; kept beside the last good answer */
+	DNS64_KEY_READY = 32 /* an answer to clients, made from other records */
 };
 
 struct dns64_question {

@@ -90,6 +90,16 @@ static uint32_t answer(struct gw *gw, const struct dns64_from *from, struct dns6
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_plan plan;
+	struct dns64_record *ready = dns64_ready(gw, u);
+	if (LIKELY(ready != NULL) && !d->debug) {
+		plan.how = DNS64_RELAY;
+		plan.stale = false;
+		plan.n = 1;
+		plan.record[0] = ready;
+		d->count.hits++;
+		d->count.synthesised++;
+		return dns64_answer(gw, u, &plan, m, room);
+	}
 	dns64_plan(gw, u, &plan);
 	if (UNLIKELY(d->debug))
 		say(u, &from->ends, &plan);
@@ -102,7 +112,9 @@ static uint32_t answer(struct gw *gw, const struct dns64_from *from, struct dns6
 	}
 	if (UNLIKELY(plan.again.q != NULL) && d->n_asks < DNS64_ASKS / 2)
 		dns64_ask_for(gw, &plan.again);
-	return dns64_answer(gw, u, &plan, m, room);
+	uint32_t len = dns64_answer(gw, u, &plan, m, room);
+	dns64_keep_ready(gw, u, &plan, m, len);
+	return len;
 }
 
 /* A question of one who may ask. */

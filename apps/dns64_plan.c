@@ -235,6 +235,7 @@ static void plan_synthesis(struct gw *gw, struct dns64_plan *p, const struct tra
 	bool nothing = four && (four->kind == DNS64_EMPTY || data) &&
 	               !(dns_get16(dns64_view(four).at + 2) & DNS_TC);
 	p->ttl_max = ttl_max(gw, t6);
+	p->six = t6->n == 1 ? six : NULL;
 	if (made)
 		borrow(gw, t6, t4);
 	/* dns64.always, and nothing to make them of; or the original answer (section 5.4). */

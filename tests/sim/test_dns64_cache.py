@@ -125,6 +125,36 @@ def test_what_fails_again_and_again(start: Start) -> None:
     assert asked_in(10)[:2] == [2, 4]
 
 
+def test_an_answer_kept_ready(start: Start) -> None:
+    """What is asked for often is the same in any spelling, size and with OPT, its TTL falls, and it ends in time."""
+    zone = Zone(FOUR, rr("two.example.", 90, "A", *[f"192.0.2.{n}" for n in range(1, 18)]))
+    resolver = Resolver(start, zone, more="dns64.skip-client 192.168.1.11/32\n")
+    for seconds in range(260):
+        for options in ({}, {"edns": 0}, {"edns": 0, "payload": 512}, {"flags": "RD AD"}, {"flags": ""}):
+            answer = resolver.ask("four.example." if seconds % 2 else "FOUR.example.", **options)
+            assert addresses(answer) == [inside("192.0.2.33")] and ttls(answer) == [300 - seconds]
+            assert not answer.flags & (dns.flags.AD | dns.flags.TC)
+        resolver.wait(1)
+    # Those without synthesis, and signatures, are not answered with it.
+    assert not resolver.ask("four.example.", client=B).answer
+    assert not resolver.ask("four.example.", dnssec=True, flags="RD CD").answer
+    # 505 bytes, for which there is no room with OPT behind.
+    for _ in range(4):
+        answer = resolver.ask("two.example.")
+        assert len(addresses(answer)) == 17 and not answer.flags & dns.flags.TC
+    answer = resolver.ask("two.example.", edns=0, payload=512)
+    assert len(addresses(answer)) == 16 and answer.flags & dns.flags.TC
+    # Asked for ahead of its time, and new when that is over.
+    asked = len(zone.asked)
+    for seconds in range(60):
+        resolver.ask("four.example.")
+        resolver.wait(1)
+    assert zone.types_asked()[asked:] == ["AAAA", "A"] or zone.types_asked()[asked:] == ["A", "AAAA"]
+    zone.sets[FOUR.name, FOUR.rdtype] = rr("four.example.", 300, "A", "192.0.2.34")
+    resolver.wait(301)
+    assert addresses(resolver.ask("four.example.")) == [inside("192.0.2.34")]
+
+
 def test_no_cache(start: Start) -> None:
     zone = Zone(FOUR)
     resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 0"))

@@ -37,6 +37,8 @@ static struct datagram {
 } asked[64], got[64];
 static uint32_t n_asked, n_got, n_answered;
 static bool replies; /* upstream answers at once */
+static bool cuts;    /* it truncates what it says about A records */
+static bool lowers;  /* it gives names back in lower case */
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 {
@@ -95,7 +97,11 @@ static uint32_t write_answer(const struct datagram *q, uint8_t *m)
 	m[3] = (uint8_t)(0x80 | (k ? k->rcode : DNS_NXDOMAIN));
 	memset(m + 6, 0, 6);
 	dns_out_init(&o, m, l.question_end, 1400);
-	if (k && k->data) {
+	for (uint32_t i = DNS_HEADER; lowers && i < DNS_HEADER + l.name_len; i++)
+		m[i] |= m[i] >= 'A' && m[i] <= 'Z' ? 0x20 : 0;
+	if (cuts && l.qtype == DNS_TYPE_A) {
+		m[2] |= DNS_TC >> 8;
+	} else if (k && k->data) {
 		m[7] = 1;
 		CHECK(dns_put_rr(&o, DNS_HEADER, l.qtype, 1, k->ttl, k->data, k->len));
 	} else if (!k || !k->rcode) {
@@ -136,6 +142,7 @@ static void start(const char *more, const struct known *known, uint32_t n)
 	n_zone = n;
 	n_asked = n_answered = n_got = 0;
 	replies = true;
+	cuts = lowers = false;
 	rig.sink = seen;
 	rig_reset(&rig, 5, 16u << 20, 1000000);
 	CHECK(rig_config(&rig, config, sizeof config - 1));
@@ -282,6 +289,38 @@ static void time_passes(void)
 	wait_ms(1900);
 	CHECK_EQ(n_got, 4);
 	CHECK(synthesised("\xc0\0\2\x21", 30));
+}
+
+/* What is asked for often is kept as it goes out, but no longer than its records. */
+static void kept_ready(void)
+{
+	start(ONE, PLAIN);
+	for (uint32_t i = 0; i < 30; i++) {
+		CHECK(ask("four.test", 28));
+		CHECK(synthesised("\xc0\0\2\x21", 60 - i));
+		wait_ms(1000);
+	}
+	CHECK_EQ(n_asked, 2);
+	const struct dns64 *d = rig.gw.state;
+	CHECK_EQ(d->cache.n, 3);
+	/* Not for those who validate. */
+	uint8_t m[600];
+	uint32_t len = put_question(m, "four.test", 28);
+	struct dns_out o;
+	dns_out_init(&o, m, len, sizeof m);
+	m[3] = DNS_CD;
+	m[11] = dns_put_opt(&o, 1232, 0, true);
+	send_udp(PORT_LAN, CLIENT, 4000, OURS, 53, m, o.len);
+	serve();
+	CHECK_EQ(n_asked, 3);
+	CHECK_EQ(last().count[DNS_AN], 0);
+	static const struct known other[] = {{"four.test", 28, NULL, 0, 0, 0, false},
+	                                     {"four.test", 1, "\xc0\0\2\x33", 4, 60, 0, false}};
+	zone = other;
+	n_zone = 2;
+	wait_ms(40000);
+	CHECK(ask("four.test", 28));
+	CHECK(synthesised("\xc0\0\2\x33", 60));
 }
 
 static void slow(void)
@@ -434,11 +473,50 @@ static void overload(void)
 	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
 }
 
+/* Answers of upstream that are not quite right. */
+static void odd_answers(void)
+{
+	static const struct known works[] = {{"error.test", 1, "\xc0\0\2\x23", 4, 1, 0, false}};
+	start(ONE, PLAIN);
+	cuts = true;
+	CHECK(ask("four.test", DNS_TYPE_AAAA));
+	CHECK(got[(n_got - 1) % 64].data[2] & 2);
+	/* Case is lost: believed after two, a tenth of a second each. */
+	start(ONE, PLAIN);
+	lowers = true;
+	CHECK(!ask("four.test", DNS_TYPE_A));
+	wait_ms(150);
+	CHECK_EQ(n_got, 0);
+	wait_ms(150);
+	CHECK_EQ(n_got, 1);
+	CHECK_EQ(n_asked, 3);
+	CHECK(ask("six.test", DNS_TYPE_A));
+	/* What fails again is asked for more rarely, until it was answered once. */
+	static const struct known fails[] = {{"error.test", 1, NULL, 0, 0, 2, false}};
+	start(ONE "dns64.stale 0\n", fails, 1);
+	for (uint32_t turn = 0, seconds = 0; turn < 2; turn++) {
+		n_asked = n_answered = 0;
+		for (seconds = 0; seconds < 8; seconds++) {
+			CHECK(ask("error.test", DNS_TYPE_A));
+			CHECK_EQ(rcode(), 2);
+			wait_ms(1000);
+		}
+		CHECK_EQ(n_asked, 3); /* now, 2 s later, 4 s later */
+		zone = works;
+		wait_ms(8000);
+		CHECK(ask("error.test", DNS_TYPE_A));
+		CHECK_EQ(rcode(), 0);
+		wait_ms(2000);
+		zone = fails;
+	}
+}
+
 static void who_may_ask(void)
 {
 	start(ONE "dns64.client 192.168.1.11/32\n", PLAIN);
 	CHECK(ask("four.test", 28));
 	CHECK_EQ(rcode(), DNS_REFUSED);
+	CHECK_EQ(got[0].data[5], 1); /* the question comes back */
 	CHECK_EQ(n_asked, 0);
 	start(ONE "dns64.rate 3\n", PLAIN);
 	for (int i = 0; i < 10; i++)
@@ -455,12 +533,14 @@ int main(void)
 	TEST(answers);
 	TEST(own_names);
 	TEST(time_passes);
+	TEST(kept_ready);
 	TEST(slow);
 	TEST(forgery);
 	TEST(joined);
 	TEST(several_servers);
 	TEST(sizes);
 	TEST(overload);
+	TEST(odd_answers);
 	TEST(who_may_ask);
 	return tap_done();
 }
