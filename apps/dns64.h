@@ -16,7 +16,7 @@
 #include "net/udp.h"
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
-#define DNS64_WAITERS       4096u /* clients' questions that wait */
+#define DNS64_WAITERS       2048u /* clients' questions that wait */
 #define DNS64_RELAYS        64u   /* questions that are passed on as they are */
 #define DNS64_PORT          53u   /* of upstream servers */
 #define DNS64_TRIES         4u    /* of one question that can be answered at a time */

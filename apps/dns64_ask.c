@@ -11,7 +11,7 @@
 #include "kernel/alloc.h"
 
 #define HASH_HEADS   4096u     /* a power of two */
-#define ROOM         256u      /* places that the oldest give way for … */
+#define ROOM         256u      /* places in either table that the oldest give way for … */
 #define GIVE_WAY_US  1000000u  /* … when they are so old, … */
 #define ROOM_A_TURN  64u       /* … so many in one turn */
 #define MAX_WAIT_US  60000000u /* for all tries of a question together */
@@ -140,7 +140,8 @@ bool dns64_ask_make_room(struct gw *gw)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	for (uint32_t i = 0; i < ROOM_A_TURN; i++) {
-		if (LIKELY(d->n_asks + ROOM <= DNS64_ASKS) ||
+		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters + ROOM > DNS64_WAITERS;
+		if (LIKELY(!full) || d->n_asks == 0 ||
 		    now - d->ask[d->oldest].begun_us < GIVE_WAY_US)
 			return false;
 		dns64_ask_fail(gw, d->oldest);
