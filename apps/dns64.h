@@ -17,6 +17,8 @@
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
 #define DNS64_WAITERS       2048u /* clients' questions that wait */
+#define DNS64_SHARE         1536u /* of these for one client at most */
+#define DNS64_SHARES        256u  /* clients told apart, a power of two */
 #define DNS64_RELAYS        64u   /* questions that are passed on as they are */
 #define DNS64_PORT          53u   /* of upstream servers */
 #define DNS64_TRIES         4u    /* of one question that can be answered at a time */
@@ -109,6 +111,7 @@ struct dns64_waiter {
 	bool edns, dnssec, skip;
 	uint8_t name_len;
 	uint8_t rounds; /* times it was planned */
+	uint8_t share;  /* in which its client's are counted */
 	uint32_t serial, since_us;
 	uint32_t hash; /* of the name */
 	/* Two links, numbered waiter * 2 + 0 or 1, into the lists of the questions waited for. */
@@ -235,6 +238,8 @@ struct dns64 {
 	struct dns64_waiter *waiter;
 	uint16_t waiter_free;
 	uint32_t n_waiters;
+	struct hash_key share_key;
+	uint16_t share[DNS64_SHARES]; /* how many by a hash of their client's address */
 
 	/* What is passed on. */
 	struct dns64_relay *relay;
@@ -389,7 +394,7 @@ void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us);
 void dns64_server_missed(struct gw *gw, uint32_t server);
 
 /* --- dns64_wait.c: queries that wait */
-bool dns64_wait_init(struct dns64 *d);
+bool dns64_wait_init(struct gw *gw, struct dns64 *d);
 
 /* Lets a query wait for what its plan needs; false when it cannot. */
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,

@@ -140,7 +140,7 @@ bool dns64_ask_make_room(struct gw *gw)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	for (uint32_t i = 0; i < ROOM_A_TURN; i++) {
-		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters + ROOM > DNS64_WAITERS;
+		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters + ROOM > DNS64_SHARE;
 		if (LIKELY(!full) || d->n_asks == 0 ||
 		    now - d->ask[d->oldest].begun_us < GIVE_WAY_US)
 			return false;

@@ -1,15 +1,18 @@
 /* Clients' questions that wait for upstream: a fixed table. See dns64.h.
  *
  * What waits holds no packet, only what is needed to answer: where to, and the question
- * as it was spelled. It is in the list of each question to upstream that it waits for. */
+ * as it was spelled. It is in the list of each question to upstream that it waits for.
+ * One client cannot take all places: some are left to the others. */
 #include "apps/dns64.h"
 
 #include "kernel/alloc.h"
 
 #define MAX_ROUNDS 24u /* plans for one query: more is a chain without end */
 
-bool dns64_wait_init(struct dns64 *d)
+bool dns64_wait_init(struct gw *gw, struct dns64 *d)
 {
+	for (unsigned i = 0; i < ARRAY_SIZE(d->share_key.k); i++)
+		d->share_key.k[i] = rng_u32(gw->rng);
 	d->waiter = alloc(DNS64_WAITERS * sizeof *d->waiter, 64);
 	for (uint32_t i = 0; d->waiter && i < DNS64_WAITERS; i++)
 		d->waiter[i].link[0].next = (uint16_t)(i + 1 < DNS64_WAITERS ? i + 1 : DNS64_NONE);
@@ -52,6 +55,7 @@ static void release(struct dns64 *d, struct dns64_waiter *w)
 	w->link[0].next = d->waiter_free;
 	d->waiter_free = (uint16_t)(w - d->waiter);
 	d->n_waiters--;
+	d->share[w->share]--;
 }
 
 /* --- waiting -------------------------------------------------------------------------------- */
@@ -72,18 +76,31 @@ static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns6
 	return any;
 }
 
+/* Where the questions of a client are counted. Two may share a place and its limit. */
+static uint8_t share_of(const struct dns64 *d, const struct addr *a)
+{
+	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
+	if (!a->is6)
+		return (uint8_t)hash_three(&d->share_key, ip4_raw(a->v4), 0, 4);
+	uint32_t host = ip6_word(&a->v6, 2) ^ ip6_word(&a->v6, 3) * 0x9e3779b1u;
+	return (uint8_t)hash_three(&d->share_key, ip6_word(&a->v6, 0), ip6_word(&a->v6, 1), host);
+}
+
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
                 const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t i = d->waiter_free;
-	if (i == DNS64_NONE) {
+	uint8_t share = share_of(d, &from->ends.remote);
+	if (i == DNS64_NONE || d->share[share] == DNS64_SHARE) {
 		d->count.full++;
 		return false;
 	}
 	struct dns64_waiter *w = &d->waiter[i];
 	d->waiter_free = w->link[0].next;
 	d->n_waiters++;
+	d->share[share]++;
+	w->share = share;
 	w->link[0].ask = w->link[1].ask = DNS64_NONE;
 	w->from = *from;
 	w->id = u->id;

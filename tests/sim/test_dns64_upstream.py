@@ -14,6 +14,7 @@ import pytest
 from gateway import LAN, PORT_MAC, ROUTER, WAN, Gateway
 from resolver import (
     A,
+    A6,
     B,
     BASIC,
     DNS64,
@@ -563,29 +564,46 @@ def test_a_thousand_dead_names(start: Start) -> None:
     assert stats["dns_waiting"] == stats["dns_asking"] == 0
 
 
+def flood(resolver: Resolver, kind: str, senders: list[str]) -> list[int]:
+    """A thousand dead names from each sender; how many were refused of each."""
+    frames = []
+    for sender in senders:
+        for n in range(1000):
+            query = resolver.query(f"dead{n}.of-{sender}.example.", kind)
+            packet = datagram(sender, OUR4, 1024 + n, 53, wire(query))
+            frames.append((LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet)))
+    sent = resolver.gateway.send_many(frames)
+    return [sum(one.port == LAN for some in sent[at:at + 1000] for one in some) for at in range(0, len(sent), 1000)]
+
+
 @pytest.mark.parametrize("kind, asking", [("A", 2048), ("AAAA", 4096)])
 def test_a_full_table(start: Start, kind: str, asking: int) -> None:
     """More questions than places: SERVFAIL at once for the rest, never silence; old ones give way after a second."""
     zone = Zone(FOUR)
     zone.instead = silent()
-    resolver = Resolver(start, zone)
-    frames = []
-    for n in range(3000):
-        packet = datagram(A.ip, OUR4, 1024 + n, 53, wire(resolver.query(f"dead{n}.example.", kind)))
-        frames.append((LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet)))
-    refused = sum(one.port == LAN for sent in resolver.gateway.send_many(frames) for one in sent)
+    others = [f"192.168.1.{n}" for n in (20, 21, 22)]
+    resolver = Resolver(start, zone, more="".join(f"neighbour {other} {A.mac}\n" for other in others))
+    assert flood(resolver, kind, others) == [0, 0, 952]
     stats = resolver.gateway.stats()
-    assert stats["dns_asking"] == asking and stats["dns_waiting"] == 2048 and refused == 3000 - 2048
-    assert stats["dns_table_full"] == 952
+    assert stats["dns_asking"] == asking and stats["dns_waiting"] == 2048 and stats["dns_table_full"] == 952
     # Those that wait a second make room for others.
     resolver.gateway.wait(1.1)
-    stats = resolver.gateway.stats()
-    assert 1700 < stats["dns_waiting"] < 2048
+    assert 1100 < resolver.gateway.stats()["dns_waiting"] < 1536
     zone.instead = None
     assert resolver.ask("four.example.", "A", client=B).answer
     resolver.gateway.wait(5)
     stats = resolver.gateway.stats()
     assert stats["dns_asking"] == stats["dns_waiting"] == 0
+
+
+def test_one_client_does_not_take_all_places(start: Start) -> None:
+    zone = Zone(FOUR, rr("six.example.", 300, "AAAA", "2001:db8::6"))
+    zone.instead = lambda query: [] if "dead" in name_of(query).lower() else None
+    resolver = Resolver(start, zone)
+    assert flood(resolver, "AAAA", [A.ip] * 2) == [0, 2000 - 1536]
+    assert resolver.ask("six.example.", client=A).rcode() == dns.rcode.SERVFAIL
+    assert addresses(resolver.ask("six.example.", client=B)) == ["2001:db8::6"]
+    assert addresses(resolver.ask("four.example.", client=A6)) == [inside("192.0.2.33")]
 
 
 def test_the_router_is_gone(start: Start) -> None:

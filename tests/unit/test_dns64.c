@@ -473,6 +473,30 @@ static void overload(void)
 	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
 }
 
+/* One client cannot take all places of those who wait. */
+static void shares(void)
+{
+	char name[20];
+	uint8_t m[600];
+	start(ONE, PLAIN);
+	const struct dns64 *d = rig.gw.state;
+	replies = false;
+	for (uint32_t i = 0; i < 1600; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		ask(name, DNS_TYPE_A);
+	}
+	CHECK_EQ(d->n_waiters, 1536);
+	CHECK_EQ(n_got, 64);
+	CHECK_EQ(rcode(), DNS_SERVFAIL);
+	uint32_t len = put_question(m, "four.test", DNS_TYPE_A);
+	send_udp(PORT_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
+	CHECK_EQ(d->n_waiters, 1537);
+	wait_ms(4000);
+	CHECK_EQ(d->n_waiters, 0);
+	CHECK(!ask("other.test", DNS_TYPE_A));
+	CHECK_EQ(d->n_waiters, 1);
+}
+
 /* Answers of upstream that are not quite right. */
 static void odd_answers(void)
 {
@@ -540,6 +564,7 @@ int main(void)
 	TEST(several_servers);
 	TEST(sizes);
 	TEST(overload);
+	TEST(shares);
 	TEST(odd_answers);
 	TEST(who_may_ask);
 	return tap_done();
