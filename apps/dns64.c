@@ -167,7 +167,8 @@ static const char *dns64_init(struct gw *gw)
 		bad = dns64_ask_init(gw, d);
 	if (bad)
 		return bad;
-	if (!dns64_cache_init(&d->cache, c->cache, gw->rng))
+	d->keep = c->cache > 0;
+	if (!dns64_cache_init(&d->cache, max_u32(c->cache, DNS64_RECORDS_MIN), gw->rng))
 		return "dns64.cache: not enough memory for so many records";
 	d->handler = udp_register(gw, dns64_try_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))

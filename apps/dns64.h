@@ -20,6 +20,7 @@
 #define DNS64_SHARE         1536u /* of these for one client at most */
 #define DNS64_SHARES        256u  /* clients told apart, a power of two */
 #define DNS64_RELAYS        64u   /* questions that are passed on as they are */
+#define DNS64_RECORDS_MIN   8192u /* of the cache: all that those who wait may need */
 #define DNS64_PORT          53u   /* of upstream servers */
 #define DNS64_TRIES         4u    /* of one question that can be answered at a time */
 #define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
@@ -128,6 +129,7 @@ struct dns64_relay {
 	struct dns64_from from;
 	uint16_t port; /* ours; 0: free */
 	uint16_t id, client_id, limit, n_tries;
+	bool edns, dnssec; /* the client sent OPT, with DO */
 	uint8_t server;
 	uint32_t begun_us;
 };
@@ -222,6 +224,7 @@ struct dns64 {
 	struct prefix skip_client[CONFIG_CLIENTS];
 	uint32_t n_skip_clients;
 	bool always, reverse, servfail, debug;
+	bool keep; /* answers; false: they live only for those who wait (dns64.cache 0) */
 	uint32_t stale_s;
 	uint32_t rate;
 
@@ -247,6 +250,8 @@ struct dns64 {
 
 	struct dns64_wheel wheel; /* asks, then waiters, then relays */
 
+	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
+
 	struct hash_key limit_key;
 	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];
 	struct dns64_bucket refusals; /* of all that may not ask */
@@ -255,6 +260,12 @@ struct dns64 {
 static inline struct dns64 *dns64_of(const struct gw *gw)
 {
 	return gw->state;
+}
+
+/* Whether a client validates itself: nothing is made for it (RFC 6147 section 5.5). */
+static inline bool dns64_validates(const struct dns64_query *u)
+{
+	return (~u->q.key & (DNS64_KEY_DO | DNS64_KEY_CD)) == 0;
 }
 
 /* Microseconds that wrap after 71 minutes, for differences. */

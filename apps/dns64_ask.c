@@ -301,7 +301,16 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 }
 
 /* What to do with a response code. */
-enum outcome { TAKE, ASK_PLAIN, ASK_OTHER };
+enum outcome { TAKE, ASK_PLAIN, ASK_OTHER, WAIT_ON };
+
+/* Whether another server than that of try `t` may still answer. */
+static bool awaits_other(const struct dns64_ask *a, const struct dns64_try *t)
+{
+	for (uint32_t i = 0; i < DNS64_TRIES; i++)
+		if (a->try[i].port && a->try[i].server != t->server)
+			return true;
+	return false;
+}
 
 static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
                           uint32_t rcode, const struct dns_layout *l)
@@ -314,9 +323,11 @@ static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct
 		return ASK_PLAIN;
 	if (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN)
 		return TAKE;
-	/* Another server may know better, if one has not been asked yet. */
+	/* Another server may know better: one that has not been asked yet, or has not answered. */
 	uint32_t all = (1u << d->n_servers) - 1;
-	return !a->probe && a->tried != all && a->n_tries < d->tries ? ASK_OTHER : TAKE;
+	if (!a->probe && a->tried != all && a->n_tries < d->tries)
+		return ASK_OTHER;
+	return awaits_other(a, t) ? WAIT_ON : TAKE;
 }
 
 static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
@@ -364,7 +375,8 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		s->plain_s = gw->now_s + PLAIN_S;
 	if (o != TAKE) {
 		dns64_try_close(gw, t);
-		try_next(gw, a);
+		if (o != WAIT_ON)
+			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
 	} else {

@@ -5,14 +5,12 @@
 
 #define DEAD     0x80000000u
 #define NOWHERE  UINT32_MAX
-#define FEWEST   1024u /* records, so that those who wait have room */
 #define MAX_SIZE (sizeof(struct dns64_record) + DNS64_MESSAGE_MAX)
 
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 {
-	c->keep = records > 0;
-	c->limit = max_u32(records, FEWEST);
-	if (c->limit > DEAD / DNS64_RECORD_BYTES - 1)
+	c->limit = records;
+	if (records > DEAD / DNS64_RECORD_BYTES - 1)
 		return false;
 	c->size = c->limit * DNS64_RECORD_BYTES;
 	uint32_t buckets = 1;

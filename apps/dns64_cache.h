@@ -91,7 +91,6 @@ struct dns64_cache {
 	uint32_t *bucket;
 	uint32_t mask;
 	uint32_t n, limit; /* records */
-	bool keep;         /* false: dns64.cache is 0, records live only for those who wait */
 	struct hash_key secret;
 	uint32_t nh[DNS64_NAME_WORDS]; /* secret as well */
 	uint32_t serial;               /* of the latest answer */
@@ -99,7 +98,8 @@ struct dns64_cache {
 	uint8_t moving[sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 8];
 };
 
-/* Sets up an empty cache; false when memory is short. The memory must be zero. */
+/* Sets up an empty cache for so many records, or as many bytes as they have on average, at
+ * least one message; false when memory is short. The memory must be zero. */
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng) MUST_USE;
 
 /* Sets a question, with the name in wire form; type, class and key may be changed later. */

@@ -170,14 +170,18 @@ static uint32_t ttl_max(const struct gw *gw, const struct trail *t6)
 	return r->soa_ttl > age ? r->soa_ttl - age : dns64_fresh(gw, r) ? 0 : DNS64_STALE_TTL;
 }
 
+static bool truncated(const struct dns64_record *r)
+{
+	return dns_get16(dns64_view(r).at + 2) & DNS_TC;
+}
+
 /* A negative answer without SOA may not be kept. But what was made for want of it may
  * (section 5.1.7), and so may the knowledge that it must be made. */
 static void borrow(const struct gw *gw, const struct trail *t6, const struct trail *t4)
 {
 	struct dns64_record *r = t6->n ? t6->record[t6->n - 1] : NULL;
-	if (!r || r->kind != DNS64_EMPTY || r->flags & DNS64_R_SOA || !dns64_of(gw)->cache.keep ||
-	    !(r->flags & DNS64_R_ONCE) || r->key & ODD_KEY ||
-	    dns_get16(dns64_view(r).at + 2) & DNS_TC)
+	if (!r || r->kind != DNS64_EMPTY || r->flags & DNS64_R_SOA || !dns64_of(gw)->keep ||
+	    !(r->flags & DNS64_R_ONCE) || r->key & ODD_KEY || truncated(r))
 		return;
 	uint32_t until = last_of(t4)->expire_s;
 	if ((int32_t)(until - gw->now_s) > (int32_t)DNS64_NO_SOA)
@@ -231,9 +235,8 @@ static void plan_synthesis(struct gw *gw, struct dns64_plan *p, const struct tra
 	bool real = six && six->kind == DNS64_DATA && six->flags & DNS64_R_GOOD;
 	bool data = four && four->kind == DNS64_DATA,
 	     made = data && can_make(d, t4->record[t4->n - 1]);
-	/* Of a truncated answer nobody knows what is missing. */
-	bool nothing = four && (four->kind == DNS64_EMPTY || data) &&
-	               !(dns_get16(dns64_view(four).at + 2) & DNS_TC);
+	/* What was cut off may have been addresses. */
+	bool nothing = four && (four->kind == DNS64_EMPTY || data) && !truncated(four);
 	p->ttl_max = ttl_max(gw, t6);
 	p->six = t6->n == 1 ? six : NULL;
 	if (made)
@@ -253,8 +256,7 @@ static void plan_aaaa(struct gw *gw, struct dns64_query *u, struct dns64_plan *p
 	const struct dns64_record *six = know6 && t6.n ? last_of(&t6) : NULL;
 	if (six) {
 		bool good = six->kind == DNS64_DATA && six->flags & DNS64_R_GOOD && !d->always;
-		bool partial =
-		        six->kind != DNS64_ERROR && dns_get16(dns64_view(six).at + 2) & DNS_TC;
+		bool partial = six->kind != DNS64_ERROR && truncated(six);
 		bool error = six->kind == DNS64_ERROR && d->servfail;
 		if (good || partial || error || six->kind == DNS64_NXDOMAIN) {
 			answer_with(p, &t6, DNS64_JOIN);
@@ -294,17 +296,14 @@ void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 	p->n = p->n_needs = 0;
 	p->stale = false;
 	p->again.q = NULL;
-	/* Another class, or a client that validates itself: as if there were no DNS64
-	 * (sections 5.1 and 5.5). */
-	bool plain = u->skip || u->q.class != DNS_CLASS_IN ||
-	             (u->q.key & (DNS64_KEY_DO | DNS64_KEY_CD)) == (DNS64_KEY_DO | DNS64_KEY_CD) ||
-	             (d->n_skip_names && skips_name(d, u));
-	if (plain || !dns64_plan_special(gw, u, p)) {
-		if (!plain && u->qtype == DNS_TYPE_AAAA)
-			plan_aaaa(gw, u, p);
-		else
-			plan_plain(gw, u, p);
-	}
+	/* Another class: as if there were no DNS64 (section 5.1). */
+	bool plain = u->skip || u->q.class != DNS_CLASS_IN || (d->n_skip_names && skips_name(d, u));
+	if (!plain && dns64_plan_special(gw, u, p))
+		return;
+	if (!plain && !dns64_validates(u) && u->qtype == DNS_TYPE_AAAA)
+		plan_aaaa(gw, u, p);
+	else
+		plan_plain(gw, u, p);
 }
 
 void dns64_plan_now(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)

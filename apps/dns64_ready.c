@@ -41,7 +41,7 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
 {
 	struct dns64 *d = dns64_of(gw);
 	if (p->how != DNS64_MAKE || p->n != 1 || p->stale || p->again.q || !p->six ||
-	    !is_usual(u) || m[2] & DNS_TC >> 8 || !d->cache.keep)
+	    !is_usual(u) || m[2] & DNS_TC >> 8 || !d->keep)
 		return;
 	uint32_t life = min_u32(lifetime(gw, p->record[0]), lifetime(gw, p->six));
 	len -= u->edns ? DNS_OPT_BYTES : 0;

@@ -71,6 +71,8 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
 	r->id = (uint16_t)rng_u32(gw->rng);
 	r->client_id = u->id;
 	r->limit = u->limit;
+	r->edns = u->edns;
+	r->dnssec = u->dnssec;
 	r->server = (uint8_t)dns64_server_pick(gw, 0);
 	r->n_tries = 0;
 	r->begun_us = dns64_now(gw);
@@ -127,7 +129,10 @@ static void give_up(struct gw *gw, struct dns64_relay *r)
 	struct dns64 *d = dns64_of(gw);
 	struct dns_layout l;
 	struct dns64_sheet s;
-	struct dns64_query u = {.id = r->client_id, .flags = dns_get16(r->question + 2)};
+	struct dns64_query u = {.id = r->client_id,
+	                        .flags = dns_get16(r->question + 2),
+	                        .edns = r->edns,
+	                        .dnssec = r->dnssec};
 	if (dns64_reply_begin(gw, &r->from, &s)) {
 		memcpy(s.at, r->question, r->len);
 		bool whole = dns_parse_question((struct dns_view){s.at, r->len}, &l);

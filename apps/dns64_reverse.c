@@ -30,11 +30,14 @@ static bool plan_wkn(const struct dns64_query *u, struct dns64_plan *p)
 	 * that nothing is signed here. */
 	if (self && u->qtype == DNS_TYPE_DS)
 		return false;
+	/* Nobody is asked, whoever wants to know. Those who validate get what was not made
+	 * here: no AAAA records (RFC 7050 section 3). */
+	bool made = u->qtype == DNS_TYPE_AAAA && !dns64_validates(u);
 	p->how = DNS64_LOCAL;
-	p->local = !self                       ? DNS64_L_NXDOMAIN
-	           : u->qtype == DNS_TYPE_A    ? DNS64_L_A
-	           : u->qtype == DNS_TYPE_AAAA ? DNS64_L_AAAA
-	                                       : DNS64_L_NODATA;
+	p->local = !self                    ? DNS64_L_NXDOMAIN
+	           : u->qtype == DNS_TYPE_A ? DNS64_L_A
+	           : made                   ? DNS64_L_AAAA
+	                                    : DNS64_L_NODATA;
 	return true;
 }
 
@@ -107,15 +110,22 @@ static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan
 		p->local = DNS64_L_PTR;
 		return true;
 	}
-	dns64_question_set(&d->cache, &p->other[0], name, reverse_name(name, inner), DNS_TYPE_PTR,
-	                   DNS_CLASS_IN, u->q.key);
-	struct dns64_record *r = dns64_look(gw, u, p, &p->other[0], DNS_TYPE_PTR);
+	/* CNAME records that upstream does not follow (RFC 2317) lead to the last of these. */
+	uint32_t len = reverse_name(name, inner), links = 0;
+	struct dns64_record *r;
+	do {
+		dns64_question_set(&d->cache, &p->other[0], name, len, DNS_TYPE_PTR, DNS_CLASS_IN,
+		                   u->q.key);
+		r = dns64_look(gw, u, p, &p->other[0], DNS_TYPE_PTR);
+	} while (r && r->kind == DNS64_CHAIN && ++links < DNS64_LINKS &&
+	         dns_read_name(dns64_view(r), r->end, name, &len));
 	p->how = r ? DNS64_TURN : DNS64_WAIT;
 	p->record[0] = r;
 	p->n = 1;
-	if (r && r->kind == DNS64_ERROR) {
+	if (r && (r->kind == DNS64_ERROR || r->kind == DNS64_CHAIN)) {
 		p->how = DNS64_RCODE;
-		p->rcode = dns_get16(dns64_view(r).at + 2) & DNS_RCODE;
+		p->rcode = r->kind == DNS64_ERROR ? dns_get16(dns64_view(r).at + 2) & DNS_RCODE
+		                                  : DNS_SERVFAIL;
 	}
 	return true;
 }
@@ -128,5 +138,6 @@ bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan 
 		return false;
 	if (plan_wkn(u, p))
 		return true;
-	return u->qtype == DNS_TYPE_PTR && dns64_of(gw)->reverse && plan_reverse(gw, u, p);
+	return u->qtype == DNS_TYPE_PTR && dns64_of(gw)->reverse && !dns64_validates(u) &&
+	       plan_reverse(gw, u, p);
 }

@@ -24,6 +24,22 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 	         addr_prefix_text(text, prefix));
 }
 
+/* Each once: the same record twice is none more (RFC 2181 section 5). */
+static void set_prefixes(struct dns64 *d, const struct config_dns64 *c)
+{
+	for (uint32_t i = 0; i < c->n_prefix; i++) {
+		struct embed_form *f = &d->prefix[d->n_prefixes];
+		uint32_t k = 0;
+		while (k < i && (c->prefix[k].len != c->prefix[i].len ||
+		                 !addr_eq(&c->prefix[k].addr, &c->prefix[i].addr)))
+			k++;
+		if (k < i)
+			continue;
+		set_form(f, &c->prefix[i], "dns64-prefix");
+		d->well_known[d->n_prefixes++] = embed_is_well_known(f);
+	}
+}
+
 static void set_maps(struct dns64 *d, const struct config_dns64 *c)
 {
 	/* The longest first; among equals the earlier one. */
@@ -88,11 +104,7 @@ static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
 	const struct config_dns64 *c = &gw->config->dns64;
-	for (uint32_t i = 0; i < c->n_prefix; i++) {
-		struct embed_form *f = &d->prefix[d->n_prefixes];
-		set_form(f, &c->prefix[i], "dns64-prefix");
-		d->well_known[d->n_prefixes++] = embed_is_well_known(f);
-	}
+	set_prefixes(d, c);
 	set_maps(d, c);
 	set_clients(gw, d);
 	d->always = c->always;

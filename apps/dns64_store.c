@@ -126,7 +126,7 @@ static bool is_plain(struct dns_view m, const struct dns_layout *l)
 static uint32_t lifetime(const struct gw *gw, const struct dns64_question *q, uint16_t flags,
                          enum dns64_kind kind, const struct found *f)
 {
-	if (!dns64_of(gw)->cache.keep || flags & DNS_TC || q->class != DNS_CLASS_IN ||
+	if (!dns64_of(gw)->keep || flags & DNS_TC || q->class != DNS_CLASS_IN ||
 	    q->key & (DNS64_KEY_NORD | DNS64_KEY_Z))
 		return 0;
 	if (kind == DNS64_DATA || kind == DNS64_CHAIN)
@@ -136,9 +136,51 @@ static uint32_t lifetime(const struct gw *gw, const struct dns64_question *q, ui
 	return min_u32(min_u32(f->ttl, f->soa_negative), DNS64_MAX_NEGATIVE);
 }
 
-/* Writes the message into its record: the name in lower case, no OPT, TTLs within reason. */
+/* Some answers are not as most servers write them: OPT is not the last record, or names
+ * equal to the one in question are written out, in our random spelling. */
+static bool is_untidy(struct dns_view m, const struct dns_layout *l)
+{
+	uint32_t first = l->question_end;
+	if (l->n_opt && l->opt.end != l->end)
+		return true;
+	return l->count[DNS_AN] && dns_get16(m.at + first) != (0xc000 | DNS_HEADER) &&
+	       dns_same_name(m, first, m, DNS_HEADER);
+}
+
+/* Writes such a message anew, without OPT and TSIG, which are between neighbours. False
+ * when it grows too long. */
+static bool tidy(struct dns64 *d, struct dns_view *m, struct dns_layout *l)
+{
+	struct dns_out o;
+	struct dns_rr rr;
+	uint32_t at = l->question_end;
+	memcpy(d->tidy, m->at, at);
+	dns_out_init(&o, d->tidy, at, sizeof d->tidy);
+	dns_out_from(&o, *m, at);
+	for (unsigned s = DNS_AN; s < DNS_SECTIONS; s++) {
+		uint16_t n = 0;
+		for (uint32_t i = 0; i < l->count[s] && dns_read_rr(*m, at, &rr);
+		     i++, at = rr.end) {
+			if (rr.type == DNS_TYPE_OPT || rr.type == DNS_TYPE_TSIG)
+				continue;
+			if (m->at[rr.owner] <= DNS_LABEL_MAX &&
+			    dns_same_name(*m, rr.owner, *m, DNS_HEADER))
+				dns_out_known(&o, rr.owner, DNS_HEADER);
+			if (!dns_copy_rr(&o, &rr, rr.ttl))
+				return false;
+			n++;
+		}
+		dns_put16(d->tidy + 4 + 2 * s, n);
+	}
+	*m = (struct dns_view){d->tidy, o.len};
+	return dns_parse(*m, l);
+}
+
+/* Writes the message into its record: the name in lower case, no OPT, TTLs within reason:
+ * that of a negative answer's SOA record is the time for which it holds (RFC 2308 section
+ * 5). */
 static void write_message(struct dns64_record *r, const struct dns64_question *q, struct dns_view m,
-                          const struct dns_layout *l)
+                          const struct dns_layout *l, const struct found *f)
 {
 	uint8_t *to = dns64_message(r);
 	struct dns_view v = {to, r->len};
@@ -149,9 +191,13 @@ static void write_message(struct dns64_record *r, const struct dns64_question *q
 	for (unsigned s = DNS_AN; s < DNS_AR; s++)
 		dns_put16(to + 4 + 2 * s, l->count[s]);
 	dns_put16(to + 10, l->n_opt ? l->before_opt : l->count[DNS_AR]);
-	for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr); at = rr.end)
-		if (rr.ttl > DNS64_MAX_TTL)
-			dns_put32(to + rr.data - 6, DNS64_MAX_TTL);
+	bool negative = f->has_soa && f->wanted == 0;
+	for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr); at = rr.end) {
+		bool soa = negative && rr.type == DNS_TYPE_SOA && at >= l->section[DNS_NS];
+		uint32_t most = soa ? f->soa_negative : DNS64_MAX_TTL;
+		if (rr.ttl > most)
+			dns_put32(to + rr.data - 6, most);
+	}
 }
 
 struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
@@ -160,6 +206,12 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 	struct dns64 *d = dns64_of(gw);
 	uint16_t flags = be16_get(dns_header_of(m)->flags);
 	struct found f = {0};
+	struct dns_layout tidied = *l;
+	struct dns_view written = m;
+	if (UNLIKELY(is_untidy(m, l)) && tidy(d, &written, &tidied)) {
+		m = written;
+		l = &tidied;
+	}
 	follow_chain(m, l, &f);
 	look_at_data(gw, m, l, &f);
 	look_at_ttls(m, l, &f);
@@ -167,10 +219,10 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 	if (kind == DNS64_ERROR)
 		return dns64_store_failure(gw, q,
 		                           flags & DNS_RCODE ? flags & DNS_RCODE : DNS_SERVFAIL);
-	/* What stands behind OPT nobody asked for (TSIG, SIG(0)). */
+	/* Behind OPT stands nothing, or what made the message too long to be tidy. */
 	uint32_t len = l->n_opt ? l->opt.owner : l->end;
 	struct dns64_record *r = dns64_cache_add(&d->cache, q, false, len, gw->now_s);
-	write_message(r, q, m, l);
+	write_message(r, q, m, l, &f);
 	uint32_t life = lifetime(gw, q, flags, kind, &f);
 	r->kind = (uint8_t)kind;
 	r->end = (uint16_t)f.end;
@@ -212,7 +264,7 @@ struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q
 	dns_put16(to + end - 2, q->class);
 	r->kind = DNS64_ERROR;
 	r->end = DNS_HEADER;
-	r->flags = d->cache.keep ? 0 : DNS64_R_ONCE;
-	r->expire_s = gw->now_s + (d->cache.keep ? life : 0);
+	r->flags = d->keep ? 0 : DNS64_R_ONCE;
+	r->expire_s = gw->now_s + (d->keep ? life : 0);
 	return r;
 }

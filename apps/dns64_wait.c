@@ -192,7 +192,8 @@ void dns64_wait_due(struct gw *gw, uint32_t waiter)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_waiter *w = &d->waiter[waiter];
 	uint32_t waited = dns64_now(gw) - w->since_us;
-	if (waited < DNS64_STALE_WAIT_US)
-		dns64_wheel_set(&d->wheel, DNS64_ASKS + waiter, w->since_us + DNS64_STALE_WAIT_US);
+	uint32_t next = waited < DNS64_STALE_WAIT_US ? DNS64_STALE_WAIT_US : d->wait_us;
+	if (waited < next)
+		dns64_wheel_set(&d->wheel, DNS64_ASKS + waiter, w->since_us + next);
 	go_on(gw, w);
 }

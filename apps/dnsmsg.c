@@ -240,6 +240,8 @@ static bool parse_section(struct dns_view m, struct dns_layout *l, enum dns_sect
 		if (!dns_read_rr(m, *at, &rr) || dns_read_name(m, *at, NULL, NULL) == 0 ||
 		    !check_data(m, &rr))
 			return false;
+		if (rr.type == DNS_TYPE_OPT && s != DNS_AR) /* RFC 6891 section 6.1.1 */
+			return false;
 		if (rr.type == DNS_TYPE_OPT && l->n_opt++ == 0) {
 			l->opt = rr;
 			l->before_opt = (uint16_t)i;
@@ -440,7 +442,7 @@ bool dns_copy_rr(struct dns_out *o, const struct dns_rr *rr, uint32_t ttl)
 {
 	uint32_t len = o->len, n_seen = o->n_seen;
 	/* As long as all before it is the same, a record is copied as it stands. */
-	if (rr->owner == len && o->same == len) {
+	if (rr->owner == len && o->same == len && n_seen == 0) {
 		if (!put(o, o->from.at + len, rr->end - len))
 			return false;
 		dns_put32(o->at + rr->data - 6, ttl);

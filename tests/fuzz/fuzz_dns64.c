@@ -312,6 +312,10 @@ static void start(struct input *in)
 	const char *wrong = rig_start(&rig, "dns64", choice & 64 ? 64 : 16);
 	if (wrong)
 		fail(wrong, NULL, 0);
+	/* A cache so small that records give way. */
+	struct dns64 *d = rig.gw.state;
+	d->cache.limit = 16;
+	d->cache.size = 2 * (DNS64_MESSAGE_MAX + sizeof(struct dns64_record));
 }
 
 static void end(void)

@@ -85,7 +85,7 @@ def test_a_name_that_does_not_exist(start: Start) -> None:
 def test_neither_address(start: Start) -> None:
     """The answer to the AAAA question comes back, with its SOA record (5.4)."""
     upstream = zone()
-    upstream.soa = rr("example.", 77, "SOA", "ns.example. root.example. 1 2 3 4 55")
+    upstream.soa = rr("example.", 77, "SOA", "ns.example. root.example. 1 2 3 4 99")
     resolver = Resolver(start, upstream)
     answer = resolver.ask("text.example.")
     assert answer.rcode() == 0 and not answer.answer

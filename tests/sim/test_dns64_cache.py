@@ -9,8 +9,12 @@ import dns.flags
 import dns.message
 import dns.rcode
 import pytest
-from gateway import Gateway
-from resolver import A, A6, B, DNS64, Resolver, Zone, addresses, fails, inside, rr, silent, ttls
+from gateway import LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway
+from resolver import (
+    A, A6, B, DNS64, OUR4, UPSTREAM, Resolver, Zone, addresses, datagram, fails, inside, rr, silent, ttls, upstream, wire,
+)
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Ether
 
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
@@ -56,7 +60,7 @@ def test_negative_answers(start: Start, code: int) -> None:
     resolver = Resolver(start, zone)
     assert resolver.ask("none.example.", "MX").rcode() == code
     resolver.wait(59)
-    assert resolver.ask("none.example.", "MX").authority[0].ttl == 541
+    assert resolver.ask("none.example.", "MX").authority[0].ttl == 1
     assert len(zone.asked) == 1
     resolver.wait(2)
     resolver.ask("none.example.", "MX")
@@ -297,24 +301,29 @@ def test_stale_answers_not_for_ever(start: Start) -> None:
 
 
 def test_a_full_cache_lives_on(start: Start) -> None:
-    """More names than it holds, many times over; the popular one stays."""
-    zone = Zone(FOUR)
-    zone.instead = lambda query: everything(zone, query)
-    resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 1024"))
+    """More than it holds, some times over; the popular one stays. The frames are written by hand, since they are many;
+    IPv4 takes UDP without a checksum."""
+    resolver = Resolver(start, Zone(FOUR))
     resolver.addresses("four.example.")
-    for n in range(1500):
-        resolver.ask(f"n{n}.example.", "A")
-        if n % 50 == 0:
-            resolver.ask("four.example.", "A")
-    assert zone.types_asked().count("AAAA") == 1
+    asked = len(resolver.net.asked)
+    packet = datagram(A.ip, OUR4, 4000, 53, wire(resolver.query("n0000.example.", "TXT")))
+    packet[UDP].chksum = 0
+    question = bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet)
+    wide = b"\xc0\x0c\0\x10\0\1\0\0\x0b\xb8\4\x4c" + 11 * (b"\x63" + b"x" * 99)
+    packet = datagram(UPSTREAM, OUTSIDE, 53, 4000, question[42:] + wide)
+    packet[UDP].chksum = 0
+    answer = bytes(Ether(src=ROUTER.mac, dst=PORT_MAC[WAN], type=0x800) / packet)
+    counts = b"\0\1\0\1\0\0\0\0"
+    for begin in range(0, 6000, 200):
+        answers = []
+        for (sent,) in resolver.gateway.send_many(
+                [(LAN, question[:55] + b"%04d" % n + question[59:]) for n in range(begin, begin + 200)]):
+            data = sent.raw[42:]
+            head = data[:2] + b"\x81\x80" + counts + data[12:12 + 19]
+            answers.append((WAN, answer[:36] + sent.raw[34:36] + answer[38:42] + head + answer[42 + len(head):]))
+        assert all(len(sent) == 1 and sent[0].port == LAN for sent in resolver.gateway.send_many(answers))
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
     stats = resolver.gateway.stats()
-    assert stats["dns_cache_records"] <= 1024 and stats["dns_cache_evicted"] > 300
-    assert len([1 for one in zone.asked if one.question[0].name.to_text().lower() == "four.example."]) == 2
-
-
-def everything(zone: Zone, query: dns.message.Message) -> dns.message.Message:
-    if query.question[0].rdtype != 1:
-        return zone.lookup(query)
-    answer = dns.message.make_response(query, recursion_available=True)
-    answer.answer.append(rr(query.question[0].name.to_text(), 3000, "A", "192.0.2.33"))
-    return answer
+    # 2 MB by 1.2 KB.
+    assert 1500 < stats["dns_cache_records"] < 2000 and stats["dns_cache_evicted"] > 4000
+    assert len(resolver.net.asked) == asked
