@@ -78,8 +78,8 @@ static void check_answer(const uint8_t *f, uint32_t len, uint32_t n)
 	if (l.count[DNS_QD] && (l.question_end - DNS_HEADER != c->len ||
 	                        memcmp(m.at + DNS_HEADER, c->question, c->len) != 0))
 		fail("an answer to another question", f, len);
-	if (l.n_opt > 1)
-		fail("more than one OPT", f, len);
+	if (l.n_opt > 1 || (l.n_opt && l.opt.end != l.end))
+		fail("more than one OPT, or in the midst", f, len);
 }
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
@@ -200,6 +200,25 @@ static void ask_raw(struct input *in)
 	send_udp(PORT_LAN, CLIENT, (uint16_t)(4000 + n), OWN_LAN, 53, m, len);
 }
 
+/* The data of a record of one of the rarer types: some bytes, a name, which may be a pointer,
+ * some bytes. */
+static const uint16_t rare[] = {41, 33, 15, 250, 24, 47, 16, 65};
+
+static uint32_t put_rare(struct input *in, uint8_t *data, uint8_t kind)
+{
+	static const uint8_t before[] = {0, 6, 2, 0, 18, 0, 1, 2};
+	uint8_t what = input_u8(in);
+	uint32_t n = before[kind & 7];
+	memset(data, 0, n);
+	if ((kind & 7) == 0)
+		return 0;
+	if (what & 0x80) {
+		dns_put16(data + n, 0xc000 | input_u8(in));
+		return n + 2;
+	}
+	return n + put_name(data + n, what & 0x4f);
+}
+
 /* One record at the end of an answer. */
 static uint32_t put_record(struct input *in, uint8_t *m, uint32_t at)
 {
@@ -212,11 +231,11 @@ static uint32_t put_record(struct input *in, uint8_t *m, uint32_t at)
 		at += 2;
 	}
 	static const uint16_t type[] = {1, 28, 5, 6, 12, 39, 46, 2};
-	dns_put16(m + at, type[kind & 7]);
+	dns_put16(m + at, kind & 32 ? rare[kind & 7] : type[kind & 7]);
 	dns_put16(m + at + 2, 1);
 	dns_put32(m + at + 4, kind & 8 ? input_u8(in) / 8u : 5);
 	uint8_t *len = m + at + 8, *data = m + at + 10;
-	switch (kind & 7) {
+	switch (kind & 32 ? 8 : kind & 7) {
 	case 0:
 		n = 4;
 		memset(data, input_u8(in), 4);
@@ -238,6 +257,9 @@ static uint32_t put_record(struct input *in, uint8_t *m, uint32_t at)
 		n = 20;
 		memset(data, 0, n);
 		data[1] = input_u8(in);
+		break;
+	case 8:
+		n = put_rare(in, data, kind);
 		break;
 	default:
 		n = put_name(data, input_u8(in) & 0x4f);
