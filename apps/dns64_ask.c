@@ -158,9 +158,10 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
 	dns64_try_send(gw, a, server);
-	/* The last try has all the time that is left. */
-	if (a->n_tries >= d->tries || (int32_t)(a->deadline_us - (now + wait)) < 0)
-		wait = max_u32(a->deadline_us - now, 1);
+	/* The last try has all the time that is left, if any. */
+	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
+	if (a->n_tries >= d->tries || wait > left)
+		wait = left;
 	dns64_wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
@@ -351,7 +352,8 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	uint32_t flags = be16_get(dns_header_of(m)->flags);
 	if (!(flags & DNS_QR) || flags & DNS_OPCODE)
 		return DROP_DNS_FORGED;
-	bool whole = dns_parse(m, &l);
+	/* Bytes behind the last record do no harm. */
+	bool whole = dns_parse(m, &l) || l.end;
 	/* Of a truncated message the end may be missing as well. */
 	bool truncated = !whole && flags & DNS_TC && l.name_len;
 	uint32_t rcode = flags & DNS_RCODE;

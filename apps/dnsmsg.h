@@ -148,7 +148,8 @@ bool dns_same_name(struct dns_view a, uint32_t at_a, struct dns_view b, uint32_t
 bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr) MUST_USE;
 
 /* Checks all of a message: header, the questions and records that the counts
- * announce with every name in them, nothing behind. Questions with a compressed name
+ * announce with every name in them, nothing behind. Where only that is wrong, `end` is set;
+ * else it is 0 after false. Questions with a compressed name
  * are refused: nothing stands before it that could be pointed to. */
 bool dns_parse(struct dns_view m, struct dns_layout *l) MUST_USE;
 

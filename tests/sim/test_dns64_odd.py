@@ -98,6 +98,17 @@ def test_opt_where_it_cannot_be(start: Start, section: int, kind: str) -> None:
     assert resolver.gateway.drops()["dns-answer"]
 
 
+@pytest.mark.parametrize("more", [b"x", bytes(40), OPT], ids=["x", "zeros", "opt"])
+def test_bytes_behind_an_answer(start: Start, more: bytes) -> None:
+    """They are left out."""
+    zone = Zone(FOUR)
+    zone.instead = lambda query: wire(zone.lookup(query)) + more
+    resolver = Resolver(start, zone)
+    for _ in range(2):
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+        assert resolver.ask("four.example.", "A").answer == [FOUR]
+
+
 def test_names_that_are_written_out(start: Start) -> None:
     """A server that does not compress repeats our random spelling in its records; the client sees its own."""
     zone = Zone(FOUR, rr("four.example.", 300, "TXT", "x"))
@@ -161,6 +172,23 @@ def test_the_wait_is_over_in_time_for_a_chain_as_well(start: Start) -> None:
     assert any(one.message.question[0].name.to_text().lower() == "host.example." for one in resolver.net.asked)
     assert len(resolver.net.got) == 1 and resolver.net.got[0].message.rcode() == dns.rcode.SERVFAIL
     assert resolver.net.got[0].at - resolver.net.asked[0].at < 3.05
+
+
+def test_a_wrong_spelling_at_the_last_moment(start: Start) -> None:
+    """The question is over in time all the same."""
+    zone = Zone(FOUR)
+    zone.instead = silent()
+    resolver = Resolver(start, zone, more="timeout-time 0.3\nresend-attempts 0\n")
+    resolver.send(resolver.query("four.example.", "A"))
+    resolver.wait(0.29)
+    asked = resolver.net.asked[0]
+    answer = bytearray(wire(zone.lookup(asked.message)))
+    answer[13] ^= 0x20
+    resolver.net.deliver(resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, bytes(answer))))
+    resolver.wait(0.5)
+    assert len(resolver.net.got) == 1 and resolver.net.got[0].message.rcode() == dns.rcode.SERVFAIL
+    stats = resolver.gateway.stats()
+    assert stats["dns_asking"] == stats["dns_waiting"] == 0
 
 
 # --- clients -----------------------------------------------------------------------------------------------

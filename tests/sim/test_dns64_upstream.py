@@ -284,7 +284,6 @@ def answered_with(start: Start, change: Callable[[bytearray], bytes | bytearray 
         lambda raw: raw[:20],
         lambda raw: raw[:11],
         lambda raw: raw[:-1],
-        lambda raw: raw + b"x",
         lambda raw: raw[:7] + b"\x09" + raw[8:],
         lambda raw: raw[:5] + b"\0" + raw[6:],
         lambda raw: raw[:5] + b"\2" + raw[6:],
@@ -293,7 +292,7 @@ def answered_with(start: Start, change: Callable[[bytearray], bytes | bytearray 
         lambda raw: raw[:30] + b"\xc0\x1e" + raw[32:],
         lambda raw: raw[:30] + b"\xff\xff" + raw[32:],
     ],
-    ids=["cut", "short", "less", "more", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"],
+    ids=["cut", "short", "less", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"],
 )
 def test_malformed_answers(start: Start, change: Callable[[bytearray], bytes]) -> None:
     """They are no answers: asked again, then SERVFAIL."""
