@@ -113,7 +113,7 @@ const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 	d->debug = c->debugging;
 	d->stale_s = c->stale_ms / 1000;
 	d->rate = c->rate;
-	d->patience_us = min_u32(PATIENCE_US, c->timeout_ms * 1000);
+	d->patience_us = min_u32(PATIENCE_US / 1000, c->timeout_ms) * 1000;
 	d->size_max = c->has_max_length ? max_u32(c->max_length, DNS_PLAIN) : DNS64_EDNS_SIZE;
 	for (unsigned i = 0; i < ARRAY_SIZE(d->limit_key.k); i++)
 		d->limit_key.k[i] = rng_u32(gw->rng);

@@ -451,7 +451,7 @@ const struct config_key config_key[] = {
 	{"selection-mode", &config_selection, "random", ONE(dns64.selection)},
 	{"dns64-prefix", &config_prefix64, "64:ff9b::/96", LIST(dns64.prefix, dns64.n_prefix), RANGE(0, CONFIG_PREFIXES)},
 	{"debugging", &config_yes, "no", ONE(dns64.debugging)},
-	{"timeout-time", &config_try, "1.0", ONE(dns64.timeout_ms), RANGE(1, 3600000)},
+	{"timeout-time", &config_try, "1.0", ONE(dns64.timeout_ms), RANGE(1, 32767999)},
 	{"resend-attempts", &number, "2", ONE(dns64.resend), RANGE(0, 32767)},
 	{"response-maxlength", &number, NULL, ONE(dns64.max_length), .flag = offsetof(struct config, dns64.has_max_length), RANGE(0, 65535)},
 	{"port", &number, "53", ONE(dns64.port), RANGE(1, 65535)},

@@ -682,18 +682,18 @@ static void mtd64_values(void)
 	            "dns64-prefix: expected an IPv6 PREFIX/LENGTH, such as 64:ff9b::/96");
 	GOOD("timeout-time 2.5");
 	CHECK_EQ(c.dns64.timeout_ms, 2500);
-	GOOD("timeout-time 3600");
+	GOOD("timeout-time 32767.999999");
 	GOOD("timeout-time 0.0000001");
 	CHECK_EQ(c.dns64.timeout_ms, 1);
 	GOOD("timeout-time 1.999999");
 	CHECK_EQ(c.dns64.timeout_ms, 1999);
 	static const char *const bad[] = {"0",  "0.000", "1.2.3", "1s",  ".5",
-	                                  "5.", "1.12x", "-1",    "1,5", "3600.001"};
+	                                  "5.", "1.12x", "-1",    "1,5", "32768"};
 	char line[80];
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		snprintf(line, sizeof line, "timeout-time %s\n", bad[i]);
 		WRONG(line, "gateway.conf:1: timeout-time: expected seconds, more than 0 and up "
-		            "to 3600, such as 2.5");
+		            "to 32767, such as 2.5");
 	}
 	WRONG_VALUE("port 0", "port: expected a number from 1 to 65535");
 	WRONG_VALUE("resend-attempts 32768", "resend-attempts: expected a number from 0 to 32767");
