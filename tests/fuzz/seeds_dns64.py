@@ -15,7 +15,9 @@ def ask(kind: int, name: int, client: int, edns: int = 0) -> bytes:
     return bytes([0, 1 | kind << 5 | (8 if edns else 0), name, client]) + (edns.to_bytes(2, "big") if edns else b"")
 
 
-def answer(which: int, *records: bytes, sections: tuple[int, int, int] = (1, 0, 0), opt: bool = True, rcode: int = 0) -> bytes:
+def answer(
+    which: int, *records: bytes, sections: tuple[int, int, int] = (1, 0, 0), opt: bool = True, rcode: int = 0
+) -> bytes:
     """To the question so many before the latest one."""
     how = 1 | (0 if rcode else 2) | (4 if opt else 0) | sections[0] << 3 | sections[1] << 5
     return bytes([3, how, which]) + (bytes([0x80 | rcode]) if rcode else b"") + b"".join(records) + b"\0"
@@ -50,13 +52,21 @@ SEEDS = {
     "made": ask(AAAA, 0, 1) + NODATA + answer(0, a()) + ask(AAAA, 0, 2, 1232) + later(600) + ask(AAAA, 0, 3),
     "six": ask(AAAA, 0, 1) + answer(1, aaaa()) + answer(0, a()),
     "mapped": ask(AAAA, 0, 1) + answer(1, bytes([17, 9]), aaaa(), sections=(2, 0, 0)) + answer(0, a()),
-    "chain": ask(AAAA, 0, 1) + answer(1, cname(1)) + answer(0, cname(1)) + NODATA + answer(0, a(), a(34), sections=(2, 0, 0)),
+    "chain": ask(AAAA, 0, 1)
+    + answer(1, cname(1))
+    + answer(0, cname(1))
+    + NODATA
+    + answer(0, a(), a(34), sections=(2, 0, 0)),
     "error": ask(AAAA, 0, 1) + answer(1, sections=(0, 0, 0), rcode=2) + answer(0, a()),
     "none": ask(AAAA, 0, 1) + answer(1, soa(), sections=(0, 1, 0), rcode=3),
     "reverse": ask(PTR, 8, 1) + answer(0, bytes([36, 1])) + ask(PTR, 8, 2),
     "rare": ask(ANY, 7, 1, 600) + answer(0, rare(1, 0x81), rare(2, 12), rare(0, 0), sections=(3, 0, 0), opt=False),
     "opt-first": ask(TXT, 0, 1) + answer(0, rare(6, 0), rare(0, 0), rare(2, 1), sections=(1, 2, 0), opt=False),
-    "wide": ask(AAAA, 7, 1) + NODATA + answer(0, a(), a(1), a(2), sections=(3, 0, 0)) + later(100) + ask(AAAA, 7, 2, 512),
+    "wide": ask(AAAA, 7, 1)
+    + NODATA
+    + answer(0, a(), a(1), a(2), sections=(3, 0, 0))
+    + later(100)
+    + ask(AAAA, 7, 2, 512),
     "silent": ask(AAAA, 0, 1) + ask(AAAA, 0, 2) + later(400) + later(400) + bytes([7, 80]) + answer(0, a()),
     "own": ask(AAAA, 3, 1) + ask(A, 3, 2) + ask(DS, 3, 3) + ask(AAAA, 4, 4),
 }

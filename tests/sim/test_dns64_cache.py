@@ -11,7 +11,22 @@ import dns.rcode
 import pytest
 from gateway import LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway
 from resolver import (
-    A, A6, B, DNS64, OUR4, UPSTREAM, Resolver, Zone, addresses, datagram, fails, inside, rr, silent, ttls, upstream, wire,
+    A,
+    A6,
+    B,
+    DNS64,
+    OUR4,
+    UPSTREAM,
+    Resolver,
+    Zone,
+    addresses,
+    datagram,
+    fails,
+    inside,
+    rr,
+    silent,
+    ttls,
+    wire,
 )
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
@@ -317,10 +332,11 @@ def test_a_full_cache_lives_on(start: Start) -> None:
     for begin in range(0, 6000, 200):
         answers = []
         for (sent,) in resolver.gateway.send_many(
-                [(LAN, question[:55] + b"%04d" % n + question[59:]) for n in range(begin, begin + 200)]):
+            [(LAN, question[:55] + b"%04d" % n + question[59:]) for n in range(begin, begin + 200)]
+        ):
             data = sent.raw[42:]
-            head = data[:2] + b"\x81\x80" + counts + data[12:12 + 19]
-            answers.append((WAN, answer[:36] + sent.raw[34:36] + answer[38:42] + head + answer[42 + len(head):]))
+            head = data[:2] + b"\x81\x80" + counts + data[12 : 12 + 19]
+            answers.append((WAN, answer[:36] + sent.raw[34:36] + answer[38:42] + head + answer[42 + len(head) :]))
         assert all(len(sent) == 1 and sent[0].port == LAN for sent in resolver.gateway.send_many(answers))
         assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
     stats = resolver.gateway.stats()

@@ -14,8 +14,25 @@ import dns.reversename
 import pytest
 from gateway import LAN, PORT_MAC, ROUTER, WAN, Gateway
 from resolver import (
-    A, A6, B, BASIC, DNS64, OUR4, OUR6, UPSTREAM, UPSTREAM2, Message, Resolver, Zone, addresses, datagram, fails, inside, rr,
-    silent, upstream, wire,
+    A,
+    A6,
+    B,
+    BASIC,
+    DNS64,
+    OUR6,
+    UPSTREAM,
+    UPSTREAM2,
+    Message,
+    Resolver,
+    Zone,
+    addresses,
+    datagram,
+    fails,
+    inside,
+    rr,
+    silent,
+    upstream,
+    wire,
 )
 from scapy.layers.l2 import Ether
 
@@ -47,14 +64,17 @@ def test_a_records_that_were_all_cut_off(start: Start) -> None:
     assert answer.flags & dns.flags.TC and not answer.answer
 
 
-FAR = [rr("mail.far.test.", 300, "A", "192.0.2.1"), rr("mail.far.test.", 300, "AAAA", "2001:db8::1"),
-       rr("x.y.far.test.", 300, "MX", "5 z.y.far.test.")]
+FAR = [
+    rr("mail.far.test.", 300, "A", "192.0.2.1"),
+    rr("mail.far.test.", 300, "AAAA", "2001:db8::1"),
+    rr("x.y.far.test.", 300, "MX", "5 z.y.far.test."),
+]
 
 
 @pytest.mark.parametrize("kind, data", [("MX", "10 mail.far.test."), ("SRV", "1 2 3 mail.far.test.")])
 @pytest.mark.parametrize("before", range(len(FAR) + 1))
 def test_opt_anywhere_in_the_additional_section(start: Start, kind: str, data: str, before: int) -> None:
-    """RFC 6891 section 6.1.1: its place means nothing. What stands behind it is passed on as well (RFC 6147 section 5.3.2)."""
+    """RFC 6891 section 6.1.1: its place means nothing. What stands behind it is passed on as well (RFC 6147 5.3.2)."""
     wanted = rr("four.example.", 300, kind, data)
 
     def instead(query: Message) -> bytes:
@@ -115,7 +135,7 @@ def test_names_that_are_written_out(start: Start) -> None:
 
     def plain(query: Message) -> bytes:
         raw, end = wire(zone.lookup(query)), question_end(query)
-        return raw[:end] + raw[12:end - 4] + raw[end + 2:] if raw[end:end + 2] == b"\xc0\x0c" else raw
+        return raw[:end] + raw[12 : end - 4] + raw[end + 2 :] if raw[end : end + 2] == b"\xc0\x0c" else raw
 
     zone.instead = plain
     resolver = Resolver(start, zone)
@@ -149,7 +169,9 @@ def test_an_error_does_not_end_the_wait_for_another_server(start: Start) -> None
     assert isinstance(error, Message)
     resolver.net.deliver(resolver.gateway.send(WAN, upstream(first.server, first.source, first.port, error)))
     assert not resolver.net.got
-    resolver.net.deliver(resolver.gateway.send(WAN, upstream(second.server, second.source, second.port, zone.lookup(second.message))))
+    resolver.net.deliver(
+        resolver.gateway.send(WAN, upstream(second.server, second.source, second.port, zone.lookup(second.message)))
+    )
     assert resolver.net.got[0].message.answer
 
 
@@ -211,12 +233,20 @@ def test_errors_with_opt(start: Start, how: str) -> None:
     assert back is not None
     answer = dns.message.from_wire(back)
     assert answer.edns == 0 and answer.rcode() == {
-        "operation": dns.rcode.NOTIMP, "refused": dns.rcode.REFUSED, "version": dns.rcode.BADVERS}.get(how, dns.rcode.FORMERR)
+        "operation": dns.rcode.NOTIMP,
+        "refused": dns.rcode.REFUSED,
+        "version": dns.rcode.BADVERS,
+    }.get(how, dns.rcode.FORMERR)
     assert answer.question == ([] if "question" in how else query.question)
 
 
-NAMES = {"root": ".", "63": "x" * 63 + ".", "255": ".".join(["y" * 63] * 3 + ["z" * 61]) + ".", "127-labels": "a." * 127,
-         "bytes": r"\000\255\.A.example."}
+NAMES = {
+    "root": ".",
+    "63": "x" * 63 + ".",
+    "255": ".".join(["y" * 63] * 3 + ["z" * 61]) + ".",
+    "127-labels": "a." * 127,
+    "bytes": r"\000\255\.A.example.",
+}
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=list(NAMES))
@@ -239,8 +269,11 @@ def test_the_well_known_name_for_those_who_validate(start: Start) -> None:
 
 def test_a_reverse_name_that_upstream_only_leads_on(start: Start) -> None:
     """A CNAME record alone (RFC 2317), as an authoritative server answers: it is followed."""
-    zone = Zone(rr("33.2.0.192.in-addr.arpa.", 60, "CNAME", "33.32/27.2.0.192.in-addr.arpa."),
-                rr("33.32/27.2.0.192.in-addr.arpa.", 90, "PTR", "host.example."), origin="arpa.")
+    zone = Zone(
+        rr("33.2.0.192.in-addr.arpa.", 60, "CNAME", "33.32/27.2.0.192.in-addr.arpa."),
+        rr("33.32/27.2.0.192.in-addr.arpa.", 90, "PTR", "host.example."),
+        origin="arpa.",
+    )
 
     def bare(query: Message) -> Message | None:
         alias = zone.sets.get((query.question[0].name, 5))
@@ -254,10 +287,15 @@ def test_a_reverse_name_that_upstream_only_leads_on(start: Start) -> None:
     name = str(dns.reversename.from_address(inside("192.0.2.33")))
     answer = Resolver(start, zone).ask(name, "PTR")
     assert [one.to_text() for one in answer.answer] == [
-        f"{name} 90 IN CNAME 33.32/27.2.0.192.in-addr.arpa.", "33.32/27.2.0.192.in-addr.arpa. 90 IN PTR host.example."]
+        f"{name} 90 IN CNAME 33.32/27.2.0.192.in-addr.arpa.",
+        "33.32/27.2.0.192.in-addr.arpa. 90 IN PTR host.example.",
+    ]
     # In a circle there is nothing.
     alias = zone.sets[dns.name.from_text("33.2.0.192.in-addr.arpa."), 5]
-    zone.sets = {(alias.name, 5): alias, (alias[0].target, 5): rr(alias[0].target.to_text(), 60, "CNAME", alias.name.to_text())}
+    zone.sets = {
+        (alias.name, 5): alias,
+        (alias[0].target, 5): rr(alias[0].target.to_text(), 60, "CNAME", alias.name.to_text()),
+    }
     assert Resolver(start, zone).ask(name, "PTR").rcode() == dns.rcode.SERVFAIL
 
 
@@ -275,10 +313,12 @@ def test_a_large_answer_over_ipv6(start: Start, port: int) -> None:
     resolver.ask("many.example.", edns=0, client=A6)
     source, own, mac = (A6.ip, OUR6, A6.mac) if port == LAN else ("2001:db8:f::77", "2001:db8:2::2", ROUTER.mac)
     data = wire(resolver.query("many.example.", edns=0, payload=4096))
-    frame = bytes(Ether(src=mac, dst=PORT_MAC[port], type=0x86dd) / datagram(source, own, 4000, 53, data))
+    frame = bytes(Ether(src=mac, dst=PORT_MAC[port], type=0x86DD) / datagram(source, own, 4000, 53, data))
     sent = list(resolver.gateway.send(port, frame))
-    assert len(sent) == 2 and all(one.port == port and len(one.raw) <= 14 + (1500 if port == LAN else 1280) for one in sent)
-    pieces = [one.raw[14 + 48:14 + 40 + int.from_bytes(one.raw[18:20], "big")] for one in sent]
+    assert len(sent) == 2 and all(
+        one.port == port and len(one.raw) <= 14 + (1500 if port == LAN else 1280) for one in sent
+    )
+    pieces = [one.raw[14 + 48 : 14 + 40 + int.from_bytes(one.raw[18:20], "big")] for one in sent]
     answer = dns.message.from_wire(b"".join(pieces)[8:])
     assert len(addresses(answer)) == 59 and not answer.flags & dns.flags.TC
 
