@@ -54,6 +54,8 @@ static bool is_domain(struct slice text)
 
 static bool parse_domain(const struct config_source *s, struct slice text, union config_value *out)
 {
+	if (text.len > 1 && text.at[text.len - 1] == '.') /* the root may be written out */
+		text.len--;
 	if (text.len >= sizeof out->domain || !is_domain(text))
 		return BAD(s, "%s: expected a domain name, such as example.com", s->key->name);
 	memcpy(out->domain, text.at, text.len);

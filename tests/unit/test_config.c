@@ -589,7 +589,7 @@ static void advertised_values(void)
 	     ".abcdefghi\n"); /* 63 in a label, 253 in all */
 	static const char *const domain[] = {".",
 	                                     ".x",
-	                                     "x.",
+	                                     "x..",
 	                                     "x..y",
 	                                     "-x",
 	                                     "x-",
@@ -726,6 +726,8 @@ static void dns64_values(void)
 	                                        "as 64:ff9b::/96");
 	WRONG_VALUE("dns64.map 10.0.0.0/8 2001:db8::/72",
 	            "dns64.map: the prefix length is not 32, 40, 48, 56, 64 or 96");
+	GOOD("dns64.skip-name Example.com.");
+	CHECK_STR(c.dns64.skip_name[0], "Example.com");
 	WRONG_VALUE("dns64.skip-name *.example",
 	            "dns64.skip-name: expected a domain name, such as example.com");
 	WRONG_VALUE("dns64.on-error refuse", "dns64.on-error: expected synthesise or servfail");
