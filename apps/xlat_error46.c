@@ -30,7 +30,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	if (n < sizeof(struct icmp_hdr) + IP4_MIN)
 		return false;
 	uint32_t have = n - (uint32_t)sizeof(struct icmp_hdr);
-	uint32_t field = (uint32_t)icmp[5] * 4; /* RFC 4884 section 4.1 */
+	uint32_t field = (uint32_t)icmp[5] * 4;           /* RFC 4884 section 4.1 */
 	bool extended = field >= IP4_MIN && field < have; /* less is no length, but rubbish */
 	q->hlen = (uint32_t)(h->version_ihl & 15) * 4;
 	q->len = be16_get(h->len);

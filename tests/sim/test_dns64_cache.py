@@ -165,7 +165,7 @@ def test_an_answer_kept_ready(start: Start) -> None:
     assert len(addresses(answer)) == 16 and answer.flags & dns.flags.TC
     # Asked for ahead of its time, and new when that is over.
     asked = len(zone.asked)
-    for seconds in range(60):
+    for _ in range(60):
         resolver.ask("four.example.")
         resolver.wait(1)
     assert zone.types_asked()[asked:] == ["AAAA", "A"] or zone.types_asked()[asked:] == ["A", "AAAA"]
