@@ -252,8 +252,9 @@ class IviLab(Lab):
         self.join()
 
     def join(self) -> None:
-        """The LAN host comes to a gateway that runs."""
+        """The LAN host comes to a gateway that runs and has an address of its own by now, to send errors from."""
         self._join()
+        self.wait_ping6(self.v6(ROUTER4))
         self.wait_ping6(self.v6(net.FAR_SERVER))
 
     def boot_tayga(self) -> None:
