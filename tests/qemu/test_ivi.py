@@ -22,6 +22,7 @@ from labkit.ivilab import (HOME_HOST4, HOME_ROUTE, HOME_ROUTER4, HOME_TAYGA4, HO
                            HOST4, ROUTER4, SITE_HOST, SITE_HOST4, SITE_ROUTER, SITE_ROUTER4, TAYGA, IviLab,
                            from_site, link_length, v6)
 from labkit.netns import Namespace
+from labkit.peer import LinuxPeer
 from labkit.wait import until
 
 Boot = Callable[..., IviLab]
@@ -33,6 +34,9 @@ CONFIGURATION = dict.fromkeys(DIRECTIONS[4:], (HOME_ROUTE + "ivi.lowest-ipv6-mtu
 
 # What an IPv6 packet is larger than the IPv4 packet it was.
 GROWTH = 20
+
+# Linux answers echoes without DF; what is larger is then split by tayga, and lost: see CONFIGURATION.
+SPLIT_ECHO = 1280 - 48
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,12 @@ def way(lab: IviLab, direction: str) -> Way:
     if direction == "4to6to4":
         lab.add_home()
         hops = HOME_ROUTER4, HOME_TAYGA4, HOME_UPLINK4, HOME_UPSTREAM4, ROUTER4
-        return Way(lab, lab.home, lab.wan, server4, server4, HOME_HOST4, hops)
+        most = SPLIT_ECHO if isinstance(lab.machine, LinuxPeer) else 0
+        return Way(lab, lab.home, lab.wan, server4, server4, HOME_HOST4, hops, most)
     if direction == "4to6to4 back":
         lab.add_home()
         hops = net.WAN_GATEWAY, HOST4, HOME_UPLINK4, HOME_TAYGA4, HOME_ROUTER4
-        # Linux answers echoes without DF; tayga then splits what is above 1280 bytes.
-        return Way(lab, lab.wan, lab.home, HOME_HOST4, HOME_HOST4, net.WAN_SERVER, hops, most=1280 - 48)
+        return Way(lab, lab.wan, lab.home, HOME_HOST4, HOME_HOST4, net.WAN_SERVER, hops, SPLIT_ECHO)
     lab.add_site()
     if direction == "6to4to6":
         hops = lab.v6(ROUTER4), lab.v6(net.WAN_SERVER), lab.v6(TAYGA), lab.v6("198.18.1.1"), lab.v6(SITE_ROUTER4)
@@ -233,7 +237,6 @@ def hops_of(said: str) -> dict[int, str]:
     return {int(n): host for n, host in re.findall(r"^ *(\d+):? +(\S+)", said, re.MULTILINE)}
 
 
-@pytest.mark.traffic
 @pytest.mark.parametrize("program", ["tracepath", "traceroute", "traceroute -I", "traceroute -T"])
 def test_traceroute(path: Way, program: str) -> None:
     """Every router on the way is seen by an address of the client's family, the host at the end."""
