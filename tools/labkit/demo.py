@@ -34,7 +34,7 @@ def _say(text: str) -> None:
 
 def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
     lab.wait_ping(server)
-    result = lab.lan.run("ping", "-n", "-c3", "-i0.2", server)
+    result = lab.lan.run("ping", "-n", "-c3", "-i0.2", "-w5", server)
     lines = [line for line in result.stdout.splitlines() if "bytes from" in line or "packets transmitted" in line]
     _say(f"\nLAN host {host} pings the server {server} through the gateway:")
     for line in lines:
