@@ -369,19 +369,20 @@ enum verdict xlat46(struct gw *gw, struct ivi *v, struct pkt *p, const struct em
 /* The IPv6 source of a packet that goes back: not by mapping, so that the answer comes
  * here too (RFC 7757 section 4.2.1). An error from elsewhere than the quoted packet's
  * destination is not concerned. */
-static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool error, ip6 *out)
+static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool error, uint16_t set,
+                              ip6 *out)
 {
-	const uint8_t *l4 = p->data + p->l4;
-	uint32_t from = ip4_raw(ip4_header(p)->from), port = IVI_NO_PORT;
-	if (v->n_shares)
-		port = xlat_port4(l4, p->l4_len, p->proto, true);
+	uint32_t from = ip4_raw(ip4_header(p)->from);
+	bool elsewhere = false;
 	if (error && p->l4_len >= sizeof(struct icmp_hdr) + IP4_MIN) {
-		const struct ip4_hdr *quoted =
-		        (const struct ip4_hdr *)(l4 + sizeof(struct icmp_hdr));
-		if (ip4_raw(quoted->to) != from)
-			return ivi_to6(v, from, port, out);
+		const uint8_t *quote = p->data + p->l4 + sizeof(struct icmp_hdr);
+		elsewhere = ip4_raw(((const struct ip4_hdr *)quote)->to) != from;
 	}
-	return ivi_form_to6(v, from, port, out);
+	enum ivi_way way = elsewhere ? ivi_to6(v, from, IVI_NO_PORT, out)
+	                             : ivi_form_to6(v, from, IVI_NO_PORT, out);
+	if (way == IVI_BY_FORM && set != 0)
+		embed_put_set(&v->form, set, out);
+	return way;
 }
 
 /* The hop was counted and the size looked at in the first half; the packet's fragments
@@ -401,7 +402,7 @@ enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const stru
 	        .fragment = frag & (IP4_MF | IP4_OFFSET),
 	        .turned = true,
 	};
-	if (turn_from(v, p, error, &x.from) == IVI_NO_WAY)
+	if (turn_from(v, p, error, first->set, &x.from) == IVI_NO_WAY)
 		return gw_drop(gw, p, DROP_NO_MAP);
 	if (error)
 		return xlat46_error(gw, v, p, &x);

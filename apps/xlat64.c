@@ -139,9 +139,10 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p, b
 }
 
 /* Whether an IPv4 address may be a source: that of an IPv6 host, and one that uses the
- * ports of its set only (RFC 7599 section 8.3), or tells of packets to these. */
+ * ports of its set only (RFC 7599 section 8.3), or tells of packets to these. Notes the
+ * number of the set. */
 static enum drop bad_source(const struct gw *gw, const struct ivi *v, const struct pkt *p,
-                            const struct xlat64 *x, const struct embed_map *m, bool error)
+                            struct xlat64 *x, const struct embed_map *m, bool error)
 {
 	ip4 a = ip4_from_raw(x->from);
 	if (ivi_no_host(a) || ivi_is_never(v, x->from))
@@ -159,6 +160,7 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 	uint32_t set = embed_set_in(&v->form, &ip6_header(p)->from);
 	if (set > s->sets)
 		return DROP_NO_MAP;
+	x->set = (uint16_t)set;
 	if (x->frag & IP4_OFFSET)
 		return DROP_NONE;
 	const uint8_t *l4 = p->data + x->l4;

@@ -388,6 +388,21 @@ def test_error_about_what_others_do(shared: Gateway) -> None:
     assert only(from6(shared, packet), WAN).ip.src == OWN4
 
 
+@pytest.mark.parametrize("payload", [
+    UDP(sport=1088, dport=7) / b"data", ICMPv6EchoRequest(id=1088),
+    IPv6ExtHdrFragment(m=1, id=7, nh=17) / UDP(sport=1088, dport=7, chksum=5) / filling(64, 1),
+    IPv6ExtHdrFragment(offset=9, id=7, nh=17) / Raw(filling(64, 1)), Raw(b"no ports")])
+def test_from_a_shared_address_to_a_mapped_host(start: Start, payload: Packet) -> None:
+    """Turned around (RFC 7757 section 4) it has its own source again, whatever it is."""
+    world = World(maps=[("1.0.0.0/24", "2001:db8:3::/120")], routes=["2001:db8:3::/120 via 2001:db8:ffc0:2:2100::"])
+    gateway = start(world.config + f"ivi.share {SHARED}/32 {RATIO} {RUN}\n", "ivi")
+    gateway.wait(4)
+    fields = {"nh": 47} if isinstance(payload, Raw) else {}
+    packet = IPv6(src=host(1), dst=world.v6("1.0.0.8"), **fields) / payload
+    sent = only(from6(gateway, packet, broken=True), LAN)
+    assert (sent.ip6.src, sent.ip6.dst) == (host(1), "2001:db8:3::8")
+
+
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])
 def test_fragments_to_a_shared_address(shared: Gateway, order: list[int]) -> None:
     """Only the first has the port; the others follow it, in whatever order they come (RFC 7599 section 10.2)."""
