@@ -244,6 +244,11 @@ static void routes_come_and_go(void)
 	gw_del_route6(&rig.gw, &other, 64);
 	CHECK_EQ(rig.gw.n_routes6, before);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_WAN);
+	ip6 any = {0};
+	gw_del_route6(&rig.gw, &any, 0); /* the gateway's */
+	CHECK_EQ(rig.gw.n_routes6, before - 1);
+	p.flags = 0;
+	CHECK(!ip6_route(&rig.gw, &p, &in) && !(p.flags & PKT_ROUTED));
 }
 
 static void full_table(void)
