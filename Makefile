@@ -107,7 +107,8 @@ images: packages image
 include tests/tests.mk
 
 # What the tests run is built first, so that a stage's time is its own.
-test: deps image images $(UNIT64) $(UNIT32) build/host64/gwsim build/host32/gwsim \
+test: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
+      build/tools/fakedns build/tools/dns64perf \
       $(FUZZERS:%=build/fuzz/fuzz_%)
 	tests/run
 

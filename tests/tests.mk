@@ -36,9 +36,14 @@ build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
 -include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
 -include build/host64/tests/host/gwsim.d build/host32/tests/host/gwsim.d
 
+# Of the tools, which are for the host alone.
+TOOL_TEST = build/host64/tests/tools/test_dns
+$(TOOL_TEST): %: %.o build/host64/tools/dns/fakeanswer.o build/host64/tools/dns/perfcheck.o
+	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
+
 .PHONY: unit sim
-unit: $(UNIT64) $(UNIT32)
-	prove -j2 -e '' $(UNIT64) $(UNIT32)
+unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
+	prove -j2 -e '' $(UNIT64) $(UNIT32) $(TOOL_TEST)
 
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
@@ -50,13 +55,17 @@ $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
 
 # Programs for measuring and testing DNS64 servers, for the host itself.
-TOOL_FLAGS = -std=gnu17 -O2 -g -Wall -Wextra -Werror -Wshadow
-build/tools/fakedns: $(wildcard tools/dns/fake*.c tools/dns/*.h)
+TOOL_FLAGS = -std=gnu17 -O2 -g $(WARN)
+TOOL_OBJ = build/tools/obj
+FAKEDNS   = fakedns fakeoptions fakeanswer args
+DNS64PERF = dns64perf trial search perfcheck fakeanswer args
+$(TOOL_OBJ)/%.o: tools/dns/%.c $(wildcard tools/dns/*.h) tests/tests.mk
 	@mkdir -p $(@D)
-	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) $(filter %.c,$^) -lpthread -o $@
-build/tools/dns64perf: $(patsubst %,tools/dns/%.c,dns64perf trial search) $(wildcard tools/dns/*.h)
-	@mkdir -p $(@D)
-	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) $(filter %.c,$^) -lpthread -lm -o $@
+	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) -c $< -o $@
+build/tools/fakedns: $(FAKEDNS:%=$(TOOL_OBJ)/%.o)
+build/tools/dns64perf: $(DNS64PERF:%=$(TOOL_OBJ)/%.o)
+build/tools/fakedns build/tools/dns64perf:
+	$(call say,LINK)$(HOST_CC64) $^ -lpthread -lm -o $@
 
 # Fuzzers: tests/fuzz/fuzz_NAME.c each, with clang's libFuzzer.
 FUZZ_CC = clang-14

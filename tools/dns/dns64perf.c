@@ -7,12 +7,14 @@
  *   dns64perf.c  command line, one trial and its report
  *   trial.c      sending at a constant rate, receiving, checking
  *   search.c     binary search, repetitions, self-test
+ *   perfcheck.c  questions, and what a good answer is
  */
+#include "args.h"
 #include "dns64perf.h"
+#include "perfname.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <netdb.h>
 #include <stdlib.h>
@@ -52,21 +54,6 @@ static void usage(int status)
 	exit(status);
 }
 
-void die(const char *what, const char *why)
-{
-	fprintf(stderr, "dns64perf: %s: %s\n", what, why);
-	exit(2);
-}
-
-static double number(const char *what, const char *text, double low, double high)
-{
-	char *end;
-	double v = strtod(text, &end);
-	if (end == text || *end || !(v >= low && v <= high))
-		die(what, text);
-	return v;
-}
-
 /* --- arguments ------------------------------------------------------------------------------- */
 
 static void read_server(struct test *t, const char *host, const char *port)
@@ -94,119 +81,69 @@ static void read_subnet(struct test *t, const char *text)
 	t->names = (uint64_t)1 << (32 - len);
 }
 
-static void read_prefix(struct test *t, const char *text)
+static struct test test;
+
+static void read_prefix(const char *text)
 {
+	struct perf_addresses *a = &test.addresses;
 	char address[64];
 	unsigned len;
 	if (sscanf(text, "%63[^/]/%u", address, &len) != 2 ||
-	    inet_pton(AF_INET6, address, t->prefix) != 1 ||
+	    inet_pton(AF_INET6, address, a->prefix) != 1 ||
 	    (len != 96 && (len < 32 || len > 64 || len % 8)))
 		die("--prefix", text);
-	t->prefix_len = len;
+	a->prefix_len = len;
 }
 
-static void read_options(struct test *t, int argc, char **argv)
+static void read_timeout(const char *text)
 {
-	enum {
-		PREFIX = 256,
-		REAL,
-		CACHED,
-		ANY,
-		NO_CSV,
-		SKIP,
-		SEARCH,
-		LOW,
-		HIGH,
-		STEP,
-		TRIAL,
-		REPEAT,
-		PAUSE,
-		TIMEOUT,
-		SELF,
-		HELP
-	};
-	static const struct option table[] = {
-	        {"prefix", 1, 0, PREFIX},
-	        {"real", 1, 0, REAL},
-	        {"cached", 1, 0, CACHED},
-	        {"any-content", 0, 0, ANY},
-	        {"no-csv", 0, 0, NO_CSV},
-	        {"skip", 1, 0, SKIP},
-	        {"search", 0, 0, SEARCH},
-	        {"low", 1, 0, LOW},
-	        {"high", 1, 0, HIGH},
-	        {"step", 1, 0, STEP},
-	        {"trial", 1, 0, TRIAL},
-	        {"repeat", 1, 0, REPEAT},
-	        {"pause", 1, 0, PAUSE},
-	        {"timeout", 1, 0, TIMEOUT},
-	        {"self-test", 1, 0, SELF},
-	        {"help", 0, 0, HELP},
-	        {0, 0, 0, 0},
-	};
-	for (int c; (c = getopt_long(argc, argv, "+", table, NULL)) != -1;) {
-		const char *name = c >= PREFIX && c <= HELP ? table[c - PREFIX].name : "";
-		switch (c) {
-		case PREFIX:
-			read_prefix(t, optarg);
-			break;
-		case REAL:
-			t->real = number(name, optarg, 0, 1);
-			break;
-		case CACHED:
-			t->cached = number(name, optarg, 0, 1);
-			break;
-		case ANY:
-			t->any_content = true;
-			break;
-		case NO_CSV:
-			t->csv = false;
-			break;
-		case SKIP:
-			t->first = (uint64_t)number(name, optarg, 0, 4e9);
-			break;
-		case SEARCH:
-			t->search = true;
-			break;
-		case LOW:
-			t->low = number(name, optarg, 0, 1e8);
-			break;
-		case HIGH:
-			t->high = number(name, optarg, 1, 1e8);
-			break;
-		case STEP:
-			t->step = number(name, optarg, 1, 1e8);
-			break;
-		case TRIAL:
-			t->trial_s = number(name, optarg, 0.01, 1e6);
-			break;
-		case REPEAT:
-			t->repeat = (unsigned)number(name, optarg, 1, 1000);
-			break;
-		case PAUSE:
-			t->pause_s = number(name, optarg, 0, 1e6);
-			break;
-		case TIMEOUT:
-			t->timeout_ns = (uint64_t)(number(name, optarg, 1e-6, 4) * 1e9);
-			break;
-		case SELF:
-			t->self_test = number(name, optarg, 1, 1e7);
-			break;
-		default:
-			usage(c == HELP ? 0 : 2);
-		}
-	}
+	test.timeout_ns = (uint64_t)(arg_number("timeout", text, 1e-6, 4) * 1e9);
 }
 
-/* dns64perf++'s arguments; older versions had no threads. */
+static void read_skip(const char *text)
+{
+	test.first = (uint64_t)arg_number("--skip", text, 0, 4e9);
+}
+
+static void help(void)
+{
+	usage(0);
+}
+
+static int read_options(int argc, char **argv)
+{
+	struct test *t = &test;
+	const struct arg table[] = {
+	        CALL_ARG("prefix", read_prefix),
+	        NUMBER_ARG("real", &t->addresses.real, 0, 1),
+	        NUMBER_ARG("cached", &t->cached, 0, 1),
+	        FLAG_ARG("any-content", &t->any_content, 1),
+	        FLAG_ARG("no-csv", &t->csv, 0),
+	        CALL_ARG("skip", read_skip),
+	        FLAG_ARG("search", &t->search, 1),
+	        NUMBER_ARG("low", &t->low, 0, 1e8),
+	        NUMBER_ARG("high", &t->high, 1, 1e8),
+	        NUMBER_ARG("step", &t->step, 1, 1e8),
+	        NUMBER_ARG("trial", &t->trial_s, 0.01, 1e6),
+	        COUNT_ARG("repeat", &t->repeat, 1, 1000),
+	        NUMBER_ARG("pause", &t->pause_s, 0, 1e6),
+	        CALL_ARG("timeout", read_timeout),
+	        NUMBER_ARG("self-test", &t->self_test, 1, 1e7),
+	        {.name = NULL},
+	};
+	return args_read(argc, argv, table, help);
+}
+
+/* dns64perf++'s arguments; the first versions had no threads and waited two seconds. */
 static void read_trial(struct test *t, char **arg, int n)
 {
 	bool threads = n == 8;
-	t->requests = (uint64_t)number("number of requests", arg[3], 1, 4294967296.0);
-	t->burst = (unsigned)number("burst size", arg[4], 1, 65536);
-	t->threads = threads ? (unsigned)number("number of threads", arg[5], 1, THREADS_MAX) : 1;
-	t->delay_ns = (uint64_t)number("delay between bursts", arg[5 + threads], 1, 1e15);
-	t->timeout_ns = (uint64_t)(number("timeout", arg[6 + threads], 1e-6, 4) * 1e9);
+	const char *timeout = n == 6 ? "2" : arg[6 + threads];
+	t->requests = (uint64_t)arg_number("number of requests", arg[3], 1, 4294967296.0);
+	t->burst = (unsigned)arg_number("burst size", arg[4], 1, 65536);
+	t->threads = threads ? (unsigned)arg_number("number of threads", arg[5], 1, THREADS) : 1;
+	t->delay_ns = (uint64_t)arg_number("delay between bursts", arg[5 + threads], 1, 1e15);
+	read_timeout(timeout);
 	if (t->first + t->requests > t->names)
 		die(arg[3], "more requests than names in the subnet");
 	if (t->requests % ((uint64_t)t->threads * t->burst))
@@ -261,36 +198,38 @@ static void report(const struct test *t, const struct query *q, const struct out
 	printf("Standard deviation of the round-trip time: %.02f ms\n", sqrt(squares / n));
 }
 
+const char program_name[] = "dns64perf";
+
 int main(int argc, char **argv)
 {
-	struct test t = {.csv = true,
-	                 .threads = 1,
-	                 .burst = 1,
-	                 .high = 100000,
-	                 .trial_s = 60,
-	                 .repeat = 20,
-	                 .pause_s = 1,
-	                 .timeout_ns = 1000000000};
-	read_options(&t, argc, argv);
-	int n = argc - optind;
-	char **arg = argv + optind;
-	if (t.self_test > 0)
-		return n ? (usage(2), 2) : self_test(&t);
-	if (t.search ? n != 3 : n != 7 && n != 8)
+	struct test *t = &test;
+	*t = (struct test){.csv = true,
+	                   .threads = 1,
+	                   .burst = 1,
+	                   .high = 100000,
+	                   .trial_s = 60,
+	                   .repeat = 20,
+	                   .pause_s = 1,
+	                   .timeout_ns = 1000000000};
+	int first = read_options(argc, argv), n = argc - first;
+	char **arg = argv + first;
+	if (t->self_test > 0)
+		return n ? (usage(2), 2) : self_test(t);
+	if (t->search ? n != 3 : n < 6 || n > 8)
 		usage(2);
-	read_server(&t, arg[0], arg[1]);
-	read_subnet(&t, arg[2]);
-	if (t.search)
-		return search(&t);
-	read_trial(&t, arg, n);
-	struct query *q = calloc(t.requests, sizeof *q);
+	read_server(t, arg[0], arg[1]);
+	read_subnet(t, arg[2]);
+	if (t->search)
+		return search(t);
+	read_trial(t, arg, n);
+	struct query *q = calloc(t->requests, sizeof *q);
 	if (!q)
 		die("memory", strerror(errno));
-	warm_up(&t);
-	struct outcome o = run_trial(&t, q);
-	report(&t, q, &o);
-	if (t.csv)
-		write_csv(&t, q);
+	warm_up(t);
+	struct outcome o = run_trial(t, q);
+	report(t, q, &o);
+	if (t->csv)
+		write_csv(t, q);
 	free(q);
-	return o.valid != t.requests;
+	return o.valid != t->requests;
 }

@@ -3,11 +3,11 @@
 #ifndef DNS64PERF_H
 #define DNS64PERF_H
 
-#include "perfname.h"
+#include "perfcheck.h"
 
 #include <sys/socket.h>
 
-enum { THREADS_MAX = 64, WARM = 1000 };
+enum { THREADS = 64, WARM = 1000 };
 
 /* What is to be done. */
 struct test {
@@ -21,10 +21,8 @@ struct test {
 	uint64_t delay_ns, timeout_ns;
 	/* What a good answer is. */
 	bool any_content;
-	uint8_t prefix[16];
-	unsigned prefix_len; /* 0: any /96 */
-	double real;         /* names with AAAA records of their own */
-	double cached;       /* questions for one of the WARM first names */
+	struct perf_addresses addresses;
+	double cached; /* questions for one of the WARM first names */
 	bool csv;
 	/* --search, --self-test */
 	bool search;
@@ -44,8 +42,6 @@ struct outcome {
 	uint64_t took_ns; /* from the first to the last question */
 	double pace;      /* of what it should have taken; more than 1: too slow */
 };
-
-void die(const char *what, const char *why) __attribute__((noreturn));
 
 /* The address in the name of question number i. */
 uint32_t name_of(const struct test *t, uint64_t i);

@@ -4,11 +4,16 @@
  * the address from the name: 010-1-2-3.dns64perf.test has the A record 10.1.2.3 and, for a
  * share of the names, the AAAA record 2001:db8::10.1.2.3. It also misbehaves on demand.
  *
+ *   fakedns.c      sockets and threads
+ *   fakeanswer.c   what is answered
+ *   fakeoptions.c  command line
+ *
  * One thread for each of --threads, each with sockets of its own that share the port; many
  * datagrams a system call. What is to be late waits in a heap.
  */
 #define _GNU_SOURCE
 #include "fakedns.h"
+#include "args.h"
 #include "perfname.h"
 
 #include <arpa/inet.h>
@@ -17,7 +22,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -26,170 +30,7 @@
 enum { BATCH = 64, SIZE = 1500, LATE_MAX = 1 << 16 };
 
 static volatile sig_atomic_t stop;
-static _Atomic uint64_t n_asked, n_answered, n_a, n_aaaa, n_empty, n_lost;
-
-/* --- answers ------------------------------------------------------------------------------- */
-
-struct random {
-	uint64_t state;
-};
-
-/* SplitMix64: enough for faults. */
-static uint64_t draw(struct random *r)
-{
-	uint64_t z = r->state += 0x9e3779b97f4a7c15u;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-	return z ^ z >> 31;
-}
-
-static bool happens(struct random *r, double share)
-{
-	return share > 0 && (double)(draw(r) >> 11) * 0x1p-53 < share;
-}
-
-/* The same names have an AAAA record each time. */
-static bool has_aaaa(uint32_t address)
-{
-	struct random r = {address};
-	return happens(&r, opt.have_aaaa);
-}
-
-/* The address in a name's first label, or in a name under in-addr.arpa. */
-static bool name_address(const uint8_t *name, uint32_t *address, bool *reverse)
-{
-	static const char arpa[] = "\007in-addr\004arpa";
-	*reverse = false;
-	if (label_address(name + 1, name[0], address))
-		return true;
-	uint32_t a = 0;
-	for (int i = 0; i < 4; i++) {
-		unsigned v = 0, n = name[0];
-		for (unsigned k = 1; k <= n; k++)
-			v = name[k] >= '0' && name[k] <= '9' ? v * 10 + name[k] - '0' : 1000;
-		if (n == 0 || n > 3 || v > 255)
-			return false;
-		a |= v << 8 * i;
-		name += n + 1;
-	}
-	*address = a;
-	*reverse = true;
-	return strcasecmp((const char *)name, arpa) == 0;
-}
-
-static unsigned put_rr(uint8_t *to, unsigned type, const void *data, unsigned len)
-{
-	put16(to, 0xc000 | DNS_HEADER);
-	put16(to + 2, type);
-	put16(to + 4, 1);
-	put32(to + 6, opt.ttl);
-	put16(to + 10, len);
-	memcpy(to + 12, data, len);
-	return 12 + len;
-}
-
-/* SOA of the name's last two labels, or of what there is of them. */
-static unsigned put_soa(uint8_t *to, const uint8_t *m, unsigned question)
-{
-	unsigned at[130], n = 0, len;
-	for (unsigned i = DNS_HEADER; m[i] && i < DNS_HEADER + question; i += m[i] + 1u)
-		at[n++] = i;
-	unsigned zone = n >= 2 ? at[n - 2] : DNS_HEADER;
-	uint8_t data[] = "\002ns..\004root..????????????????????";
-	data[3] = data[10] = (uint8_t)(0xc0 | zone >> 8);
-	data[4] = data[11] = (uint8_t)zone;
-	for (unsigned i = 0; i < 5; i++)
-		put32(data + 12 + 4 * i, i == 4 ? opt.ttl : 3600);
-	len = put_rr(to, TYPE_SOA, data, 32);
-	put16(to, 0xc000 | zone);
-	return len;
-}
-
-/* Writes the answer's records behind the question; gives the message's length. */
-static unsigned put_records(uint8_t *m, unsigned question, unsigned type)
-{
-	uint8_t six[16] = {0x20, 0x01, 0x0d, 0xb8}, name[64];
-	unsigned end = DNS_HEADER + question;
-	uint32_t a;
-	bool reverse, known = name_address(m + DNS_HEADER, &a, &reverse);
-	put32(six + 12, a);
-	if (known && !reverse && type == TYPE_A) {
-		atomic_fetch_add_explicit(&n_a, 1, memory_order_relaxed);
-		m[7] = 1;
-		return end + put_rr(m + end, TYPE_A, six + 12, 4);
-	}
-	if (known && !reverse && type == TYPE_AAAA && has_aaaa(a)) {
-		atomic_fetch_add_explicit(&n_aaaa, 1, memory_order_relaxed);
-		m[7] = 1;
-		return end + put_rr(m + end, TYPE_AAAA, six, 16);
-	}
-	if (known && reverse && type == TYPE_PTR) {
-		name[0] = LABEL;
-		put_label(name + 1, a);
-		memcpy(name + 1 + LABEL, perf_domain, sizeof perf_domain);
-		m[7] = 1;
-		return end + put_rr(m + end, TYPE_PTR, name, 1 + LABEL + sizeof perf_domain);
-	}
-	atomic_fetch_add_explicit(&n_empty, 1, memory_order_relaxed);
-	if (!known)
-		m[3] |= 3;
-	if (!opt.soa)
-		return end;
-	m[9] = 1;
-	return end + put_soa(m + end, m, question);
-}
-
-/* Faults that bend an answer; gives its length. */
-static unsigned bend(struct random *r, uint8_t *m, unsigned len, unsigned question)
-{
-	unsigned end = DNS_HEADER + question;
-	bool error = happens(r, opt.rcode_share), cut = !error && happens(r, opt.truncate);
-	if (error || cut) {
-		memset(m + 6, 0, 6);
-		m[2] |= cut ? 2 : 0;
-		m[3] = (uint8_t)((m[3] & 0xf0) | (cut ? 0 : opt.rcode));
-		len = end;
-	}
-	if (happens(r, opt.wrong_id))
-		m[1] ^= 0x55;
-	if (happens(r, opt.wrong_name))
-		m[DNS_HEADER + 1] ^= 1;
-	if (happens(r, opt.lower))
-		for (unsigned i = DNS_HEADER; i < end - 5; i++)
-			m[i] |= m[i] >= 'A' && m[i] <= 'Z' ? 0x20 : 0;
-	return len;
-}
-
-/* Turns a question into its answer, in place; 0: none. */
-static unsigned answer(struct random *r, uint8_t *m, unsigned len, bool *faulty)
-{
-	unsigned question = len >= DNS_HEADER ? question_length(m, len) : 0;
-	if (!question || m[2] & 0x80 || get16(m + 4) != 1)
-		return 0;
-	unsigned end = DNS_HEADER + question, type = get16(m + end - 4);
-	/* OPT, when it is the only record behind the question. */
-	bool edns = get16(m + 10) == 1 && len >= end + 11 && m[end] == 0 &&
-	            get16(m + end + 1) == TYPE_OPT;
-	*faulty = opt.only_type == 0 || opt.only_type == type;
-	m[2] = (uint8_t)(0x84 | (m[2] & 0x79)); /* QR, AA; opcode and RD come back */
-	m[3] = 0x80;
-	memset(m + 6, 0, 6);
-	if (edns && !opt.edns) {
-		m[3] |= 1;
-		return end;
-	}
-	len = put_records(m, question, type);
-	if (*faulty)
-		len = bend(r, m, len, question);
-	if (edns) {
-		memset(m + len, 0, 11);
-		put16(m + len + 1, TYPE_OPT);
-		put16(m + len + 3, 1232);
-		m[11] = 1;
-		len += 11;
-	}
-	return len;
-}
+static struct options opt;
 
 /* --- one thread ------------------------------------------------------------------------------ */
 
@@ -210,6 +51,8 @@ struct worker {
 	int socket[LISTEN_MAX];
 	unsigned n_sockets;
 	struct random random;
+	struct tally count;
+	uint64_t next_ns;         /* when --limit allows another answer */
 	struct letter box[BATCH]; /* one batch in, and out again */
 	struct letter **late;     /* a heap by due_ns */
 	unsigned n_late;
@@ -222,7 +65,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void send_letters(struct letter **letters, unsigned n)
+static void send_letters(struct worker *w, struct letter **letters, unsigned n)
 {
 	struct mmsghdr head[2 * BATCH];
 	struct iovec io[2 * BATCH];
@@ -244,8 +87,7 @@ static void send_letters(struct letter **letters, unsigned n)
 		if (sent < 0 && (errno == EAGAIN || errno == EINTR))
 			continue;
 		if (sent > 0)
-			atomic_fetch_add_explicit(&n_answered, (uint64_t)sent,
-			                          memory_order_relaxed);
+			w->count.answered += (uint64_t)sent;
 		i += sent > 0 ? (unsigned)sent : 1; /* what cannot be sent is lost */
 	}
 }
@@ -299,6 +141,16 @@ static void keep_address(struct msghdr *h, struct letter *l)
 	}
 }
 
+/* --limit: at a rate above it some are not answered; ten may come at once. */
+static bool allowed(struct worker *w)
+{
+	uint64_t now = now_ns(), each = (uint64_t)(1e9 / opt.limit);
+	if (w->next_ns > now + 10 * each)
+		return false;
+	w->next_ns = (w->next_ns > now ? w->next_ns : now) + each;
+	return true;
+}
+
 static void say(const struct letter *l)
 {
 	char host[64] = "?", name[256] = "";
@@ -334,21 +186,22 @@ static bool serve(struct worker *w, int fd)
 	for (int i = 0; i < got; i++) {
 		struct letter *l = &w->box[i];
 		bool faulty = false;
-		atomic_fetch_add_explicit(&n_asked, 1, memory_order_relaxed);
+		w->count.asked++;
 		l->socket = fd;
 		l->to_len = head[i].msg_hdr.msg_namelen;
 		keep_address(&head[i].msg_hdr, l);
-		l->len = answer(&w->random, l->data, head[i].msg_len, &faulty);
+		l->len =
+		        fake_answer(&opt, &w->random, &w->count, l->data, head[i].msg_len, &faulty);
 		if (l->len && opt.debug)
 			say(l);
-		if (l->len == 0 || (faulty && happens(&w->random, opt.loss))) {
-			atomic_fetch_add_explicit(&n_lost, 1, memory_order_relaxed);
+		if (l->len == 0 || (faulty && happens(&w->random, opt.loss)) ||
+		    (opt.limit > 0 && !allowed(w))) {
+			w->count.lost++;
 			continue;
 		}
 		if (faulty && opt.delay_high_ms > 0) {
 			double ms = opt.delay_low_ms +
-			            (opt.delay_high_ms - opt.delay_low_ms) *
-			                    ((double)(draw(&w->random) >> 11) * 0x1p-53);
+			            (opt.delay_high_ms - opt.delay_low_ms) * draw_share(&w->random);
 			l->due_ns = now_ns() + (uint64_t)(ms * 1e6);
 			put_late(w, l);
 		} else {
@@ -357,7 +210,7 @@ static bool serve(struct worker *w, int fd)
 		if (faulty && happens(&w->random, opt.duplicate))
 			out[n_out++] = l;
 	}
-	send_letters(out, n_out);
+	send_letters(w, out, n_out);
 	return got > 0;
 }
 
@@ -372,7 +225,7 @@ static void *work(void *arg)
 		for (unsigned i = 0; i < w->n_sockets; i++)
 			busy |= serve(w, w->socket[i]);
 		for (struct letter *l; (l = take_late(w, now_ns())) != NULL; free(l))
-			send_letters(&l, 1);
+			send_letters(w, &l, 1);
 		if (!busy)
 			poll(fd, w->n_sockets, w->n_late ? 1 : 100);
 	}
@@ -408,18 +261,30 @@ static int open_socket(const char *address)
 	return fd;
 }
 
-static void report(void)
+static void report(const struct worker *worker)
 {
+	struct tally sum = {0};
+	for (unsigned t = 0; t < opt.threads; t++) {
+		const struct tally *c = &worker[t].count;
+		sum.asked += c->asked;
+		sum.answered += c->answered;
+		sum.a += c->a;
+		sum.aaaa += c->aaaa;
+		sum.empty += c->empty;
+		sum.lost += c->lost;
+	}
 	fprintf(stderr, "asked %lu answered %lu a %lu aaaa %lu empty %lu lost %lu\n",
-	        (unsigned long)n_asked, (unsigned long)n_answered, (unsigned long)n_a,
-	        (unsigned long)n_aaaa, (unsigned long)n_empty, (unsigned long)n_lost);
+	        (unsigned long)sum.asked, (unsigned long)sum.answered, (unsigned long)sum.a,
+	        (unsigned long)sum.aaaa, (unsigned long)sum.empty, (unsigned long)sum.lost);
 }
+
+const char program_name[] = "fakedns";
 
 int main(int argc, char **argv)
 {
 	static struct worker worker[THREADS_MAX];
 	sigset_t set;
-	read_options(argc, argv);
+	read_options(&opt, argc, argv);
 	sigemptyset(&set);
 	for (unsigned i = 0; i < 3; i++)
 		sigaddset(&set, (int[]){SIGINT, SIGTERM, SIGUSR1}[i]);
@@ -439,13 +304,13 @@ int main(int argc, char **argv)
 	for (int s;;) {
 		s = opt.seconds > 0 ? sigtimedwait(&set, NULL, &end) : sigwaitinfo(&set, NULL);
 		if (s == SIGUSR1)
-			report();
+			report(worker);
 		else if (s > 0 || errno == EAGAIN)
 			break;
 	}
 	stop = 1;
 	for (unsigned t = 0; t < opt.threads; t++)
 		pthread_join(worker[t].thread, NULL);
-	report();
+	report(worker);
 	return 0;
 }

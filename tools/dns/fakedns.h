@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fakedns: what its command line says. */
+/* What the files of fakedns share. */
 #ifndef FAKEDNS_H
 #define FAKEDNS_H
 
@@ -14,21 +14,34 @@ struct options {
 	const char *port;
 	double have_aaaa;
 	unsigned threads;
-	uint32_t ttl;
+	unsigned ttl;
 	bool soa, edns, debug;
 	double seconds;
 	/* Faults, each with its probability, for questions of one type (0: all). */
 	unsigned only_type;
-	double delay_low_ms, delay_high_ms;
+	double delay_low_ms, delay_high_ms, limit;
 	double loss, wrong_id, wrong_name, duplicate, truncate, lower, rcode_share;
 	unsigned rcode;
 };
 
-extern struct options opt;
+struct random {
+	uint64_t state;
+};
 
-void die(const char *what, const char *value) __attribute__((noreturn));
+struct tally {
+	uint64_t asked, answered, a, aaaa, empty, lost;
+};
 
-/* Sets opt; does not come back when there is something wrong. */
-void read_options(int argc, char **argv);
+/* Sets *opt; does not come back when there is something wrong. */
+void read_options(struct options *opt, int argc, char **argv);
+
+/* A number of 0 to 1, and whether something of this probability happens. */
+double draw_share(struct random *r);
+bool happens(struct random *r, double share);
+
+/* Turns the question m of len bytes into its answer, in place, in a buffer with 200 bytes to spare;
+ * gives its length, 0 for none. *faulty: the faults are for questions of this type. */
+unsigned fake_answer(const struct options *opt, struct random *r, struct tally *count, uint8_t *m,
+                     unsigned len, bool *faulty);
 
 #endif

@@ -2,13 +2,13 @@
 /* fakedns: the command line, and mtd64-ng's fakedns.conf. */
 #include "fakedns.h"
 
+#include "args.h"
 #include "perfname.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 
-struct options opt = {.port = "53", .threads = 1, .ttl = 3600, .soa = true, .edns = true};
+static struct options *opt;
 
 static void usage(int status)
 {
@@ -31,6 +31,7 @@ static void usage(int status)
 	        "  --type A|AAAA|N     only to questions of this type\n"
 	        "  --delay MS[-MS]     late by so much (all answers)\n"
 	        "  --loss SHARE        none at all\n"
+	        "  --limit RATE        none above so many a second for each thread\n"
 	        "  --duplicate SHARE   twice\n"
 	        "  --wrong-id SHARE    with another ID\n"
 	        "  --wrong-name SHARE  about another name\n"
@@ -39,21 +40,6 @@ static void usage(int status)
 	        "  --rcode N[:SHARE]   with this response code\n"
 	        "SIGUSR1 and the end print what was counted.\n");
 	exit(status);
-}
-
-void die(const char *what, const char *value)
-{
-	fprintf(stderr, "fakedns: %s: %s\n", what, value);
-	exit(2);
-}
-
-static double number(const char *what, const char *text, double low, double high)
-{
-	char *end;
-	double v = strtod(text, &end);
-	if (end == text || *end || !(v >= low && v <= high))
-		die(what, text);
-	return v;
 }
 
 /* The keys of mtd64-ng's fakedns.conf; a missing or strange have-AAAA is 0, as there. */
@@ -74,13 +60,13 @@ static void read_config(const char *name)
 		if (sscanf(line, "%31s %63s", key, value) != 2)
 			continue;
 		if (strcmp(key, "have-AAAA") == 0)
-			opt.have_aaaa = number(key, value, 0, 1);
+			opt->have_aaaa = arg_number(key, value, 0, 1);
 		else if (strcmp(key, "num-threads") == 0)
-			opt.threads = (unsigned)number(key, value, 1, THREADS_MAX);
+			opt->threads = (unsigned)arg_number(key, value, 1, THREADS_MAX);
 		else if (strcmp(key, "debug") == 0)
-			opt.debug = strcmp(value, "yes") == 0;
+			opt->debug = strcmp(value, "yes") == 0;
 		else if (strcmp(key, "port") == 0)
-			opt.port = strcpy(port, value);
+			opt->port = strcpy(port, value);
 	}
 	fclose(file);
 }
@@ -88,136 +74,77 @@ static void read_config(const char *name)
 static void read_delay(const char *text)
 {
 	char *end;
-	opt.delay_low_ms = opt.delay_high_ms = strtod(text, &end);
+	opt->delay_low_ms = opt->delay_high_ms = strtod(text, &end);
 	if (*end == '-')
-		opt.delay_high_ms = strtod(end + 1, &end);
-	if (*end || opt.delay_low_ms < 0 || opt.delay_high_ms < opt.delay_low_ms ||
-	    opt.delay_high_ms > 600000)
+		opt->delay_high_ms = strtod(end + 1, &end);
+	if (*end || opt->delay_low_ms < 0 || opt->delay_high_ms < opt->delay_low_ms ||
+	    opt->delay_high_ms > 600000)
 		die("--delay", text);
 }
 
 static void read_rcode(const char *text)
 {
 	char *end;
-	opt.rcode = (unsigned)strtoul(text, &end, 10);
-	opt.rcode_share = *end == ':' ? number("--rcode", end + 1, 0, 1) : 1;
-	if ((*end && *end != ':') || opt.rcode > 15)
+	opt->rcode = (unsigned)strtoul(text, &end, 10);
+	opt->rcode_share = *end == ':' ? arg_number("--rcode", end + 1, 0, 1) : 1;
+	if ((*end && *end != ':') || opt->rcode > 15)
 		die("--rcode", text);
 }
 
-void read_options(int argc, char **argv)
+static void read_listen(const char *text)
 {
-	enum {
-		CONFIG = 256,
-		LISTEN,
-		PORT,
-		THREADS,
-		HAVE,
-		TTL,
-		NO_SOA,
-		NO_EDNS,
-		SECONDS,
-		DEBUG,
-		TYPE,
-		DELAY,
-		LOSS,
-		DUPLICATE,
-		WRONG_ID,
-		WRONG_NAME,
-		TRUNCATE,
-		LOWER,
-		RCODE,
-		HELP
+	if (opt->n_listen == LISTEN_MAX)
+		die("too many addresses", text);
+	opt->listen[opt->n_listen++] = text;
+}
+
+static void read_port(const char *text)
+{
+	opt->port = text;
+}
+
+static void read_type(const char *text)
+{
+	if (strcmp(text, "A") == 0)
+		opt->only_type = TYPE_A;
+	else if (strcmp(text, "AAAA") == 0)
+		opt->only_type = TYPE_AAAA;
+	else
+		opt->only_type = (unsigned)arg_number("--type", text, 1, 65535);
+}
+
+static void help(void)
+{
+	usage(0);
+}
+
+void read_options(struct options *to, int argc, char **argv)
+{
+	*to = (struct options){.port = "53", .threads = 1, .ttl = 3600, .soa = true, .edns = true};
+	opt = to;
+	const struct arg table[] = {
+	        CALL_ARG("config", read_config),
+	        CALL_ARG("listen", read_listen),
+	        CALL_ARG("port", read_port),
+	        COUNT_ARG("threads", &to->threads, 1, THREADS_MAX),
+	        NUMBER_ARG("have-aaaa", &to->have_aaaa, 0, 1),
+	        COUNT_ARG("ttl", &to->ttl, 0, 2147483647),
+	        FLAG_ARG("no-soa", &to->soa, 0),
+	        FLAG_ARG("no-edns", &to->edns, 0),
+	        NUMBER_ARG("seconds", &to->seconds, 0, 1e9),
+	        FLAG_ARG("debug", &to->debug, 1),
+	        CALL_ARG("type", read_type),
+	        CALL_ARG("delay", read_delay),
+	        NUMBER_ARG("loss", &to->loss, 0, 1),
+	        NUMBER_ARG("limit", &to->limit, 1, 1e7),
+	        NUMBER_ARG("duplicate", &to->duplicate, 0, 1),
+	        NUMBER_ARG("wrong-id", &to->wrong_id, 0, 1),
+	        NUMBER_ARG("wrong-name", &to->wrong_name, 0, 1),
+	        NUMBER_ARG("truncate", &to->truncate, 0, 1),
+	        NUMBER_ARG("lower", &to->lower, 0, 1),
+	        CALL_ARG("rcode", read_rcode),
+	        {.name = NULL},
 	};
-	static const struct option table[] = {
-	        {"config", 1, 0, CONFIG},
-	        {"listen", 1, 0, LISTEN},
-	        {"port", 1, 0, PORT},
-	        {"threads", 1, 0, THREADS},
-	        {"have-aaaa", 1, 0, HAVE},
-	        {"ttl", 1, 0, TTL},
-	        {"no-soa", 0, 0, NO_SOA},
-	        {"no-edns", 0, 0, NO_EDNS},
-	        {"seconds", 1, 0, SECONDS},
-	        {"debug", 0, 0, DEBUG},
-	        {"type", 1, 0, TYPE},
-	        {"delay", 1, 0, DELAY},
-	        {"loss", 1, 0, LOSS},
-	        {"duplicate", 1, 0, DUPLICATE},
-	        {"wrong-id", 1, 0, WRONG_ID},
-	        {"wrong-name", 1, 0, WRONG_NAME},
-	        {"truncate", 1, 0, TRUNCATE},
-	        {"lower", 1, 0, LOWER},
-	        {"rcode", 1, 0, RCODE},
-	        {"help", 0, 0, HELP},
-	        {0, 0, 0, 0},
-	};
-	double *const share[] = {
-	        [LOSS - LOSS] = &opt.loss,         [DUPLICATE - LOSS] = &opt.duplicate,
-	        [WRONG_ID - LOSS] = &opt.wrong_id, [WRONG_NAME - LOSS] = &opt.wrong_name,
-	        [TRUNCATE - LOSS] = &opt.truncate, [LOWER - LOSS] = &opt.lower};
-	for (int c; (c = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-		const char *name = table[c >= CONFIG && c <= HELP ? c - CONFIG : 0].name;
-		switch (c) {
-		case CONFIG:
-			read_config(optarg);
-			break;
-		case LISTEN:
-			if (opt.n_listen == LISTEN_MAX)
-				die("too many addresses", optarg);
-			opt.listen[opt.n_listen++] = optarg;
-			break;
-		case PORT:
-			opt.port = optarg;
-			break;
-		case THREADS:
-			opt.threads = (unsigned)number(name, optarg, 1, THREADS_MAX);
-			break;
-		case HAVE:
-			opt.have_aaaa = number(name, optarg, 0, 1);
-			break;
-		case TTL:
-			opt.ttl = (uint32_t)number(name, optarg, 0, 2147483647);
-			break;
-		case NO_SOA:
-			opt.soa = false;
-			break;
-		case NO_EDNS:
-			opt.edns = false;
-			break;
-		case SECONDS:
-			opt.seconds = number(name, optarg, 0, 1e9);
-			break;
-		case DEBUG:
-			opt.debug = true;
-			break;
-		case TYPE:
-			opt.only_type = strcmp(optarg, "A") == 0 ? TYPE_A
-			                : strcmp(optarg, "AAAA") == 0
-			                        ? TYPE_AAAA
-			                        : (unsigned)number(name, optarg, 1, 65535);
-			break;
-		case DELAY:
-			read_delay(optarg);
-			break;
-		case RCODE:
-			read_rcode(optarg);
-			break;
-		case LOSS:
-		case DUPLICATE:
-		case WRONG_ID:
-		case WRONG_NAME:
-		case TRUNCATE:
-		case LOWER:
-			*share[c - LOSS] = number(name, optarg, 0, 1);
-			break;
-		case HELP:
-			usage(0);
-			break;
-		default:
-			usage(2);
-		}
-	}
-	if (optind < argc)
+	if (args_read(argc, argv, table, help) < argc)
 		usage(2);
 }

@@ -34,6 +34,11 @@ static inline void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v & 0xffff);
 }
 
+static inline uint32_t get32(const uint8_t *p)
+{
+	return (uint32_t)get16(p) << 16 | get16(p + 2);
+}
+
 /* Writes the 15 characters for an address; no NUL. */
 static inline void put_label(uint8_t *to, uint32_t address)
 {

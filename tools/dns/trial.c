@@ -4,7 +4,9 @@
  * takes the answers off its socket. Times of arrival are the kernel's.
  */
 #define _GNU_SOURCE
+#include "args.h"
 #include "dns64perf.h"
+#include "perfname.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -46,101 +48,25 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-static double share_of(uint64_t n)
-{
-	return (double)(mix(n) >> 11) * 0x1p-53;
-}
-
 /* Repeated questions are for the first names of the subnet, all others for fresh ones. */
 uint32_t name_of(const struct test *t, uint64_t i)
 {
-	if (t->cached > 0 && share_of(i ^ 0x5555555555u) < t->cached)
+	if (t->cached > 0 && (double)(mix(i ^ 0x5555555555u) >> 11) * 0x1p-53 < t->cached)
 		return t->subnet | (uint32_t)(mix(i) % WARM);
 	return t->subnet | (uint32_t)((t->first + i) & (t->names - 1));
 }
 
-static unsigned build(uint8_t *m, const struct test *t, uint64_t i)
-{
-	static const uint8_t head[DNS_HEADER] = {0, 0, 1, 0, 0, 1};
-	memcpy(m, head, sizeof head);
-	put16(m, (unsigned)i & 0xffff);
-	m[DNS_HEADER] = LABEL;
-	put_label(m + DNS_HEADER + 1, name_of(t, i));
-	memcpy(m + DNS_HEADER + 1 + LABEL, perf_domain, sizeof perf_domain);
-	unsigned end = DNS_HEADER + 1 + LABEL + sizeof perf_domain;
-	put16(m + end, TYPE_AAAA);
-	put16(m + end + 2, 1);
-	return end + 4;
-}
-
 /* --- answers -------------------------------------------------------------------------------- */
 
-/* The IPv4 address in a synthesised one (RFC 6052 section 2.2), when the prefix is right. */
-static bool embedded(const struct test *t, const uint8_t *six, uint32_t *four)
-{
-	unsigned at = t->prefix_len ? t->prefix_len / 8 : 12;
-	if (t->prefix_len && memcmp(six, t->prefix, at) != 0)
-		return false;
-	*four = 0;
-	for (unsigned n = 0; n < 4; at++)
-		if (at != 8 || t->prefix_len == 96 || t->prefix_len == 0) {
-			*four = *four << 8 | six[at];
-			n++;
-		}
-	return true;
-}
-
-static bool good_address(const struct test *t, const uint8_t *six, uint32_t want)
-{
-	static const uint8_t own[12] = {0x20, 0x01, 0x0d, 0xb8};
-	uint32_t four;
-	/* fakedns decides in the same way which names have an AAAA record. */
-	if (t->real > 0 && share_of(want) < t->real)
-		return memcmp(six, own, sizeof own) == 0 &&
-		       (uint32_t)(six[12] << 24 | six[13] << 16 | six[14] << 8 | six[15]) == want;
-	return embedded(t, six, &four) && four == want;
-}
-
-/* Where a record that begins at `at` has its fixed part; 0 when it is cut. */
-static unsigned fixed_part(const uint8_t *m, unsigned len, unsigned at)
-{
-	while (at < len && m[at] != 0 && m[at] < 0xc0)
-		at += m[at] + 1u;
-	at += at < len && m[at] >= 0xc0 ? 2 : 1;
-	return at + 10 <= len && at + 10 + get16(m + at + 8) <= len ? at : 0;
-}
-
-/* Every AAAA record must hold the address of the name; one there must be. */
-static bool good_content(const struct test *t, const uint8_t *m, unsigned len, unsigned at,
-                         uint32_t want)
-{
-	unsigned found = 0;
-	for (unsigned n = get16(m + 6); n; n--) {
-		unsigned f = fixed_part(m, len, at);
-		if (!f)
-			return false;
-		if (get16(m + f) == TYPE_AAAA) {
-			if (get16(m + f + 2) != 1 || get16(m + f + 8) != 16 ||
-			    !good_address(t, m + f + 10, want))
-				return false;
-			found++;
-		}
-		at = f + 10 + get16(m + f + 8);
-	}
-	return found > 0;
-}
-
-/* Notes an answer. The number of the question is found by ID among those still open. */
+/* Notes an answer. Which question it is for, its ID and its name tell: IDs repeat every 65536
+ * questions, names where they are cached. */
 static void take(struct worker *w, const uint8_t *m, unsigned len, uint64_t at_ns)
 {
 	const struct test *t = w->t;
 	uint64_t share = t->requests / t->threads, from = w->number * share;
-	unsigned question = len >= DNS_HEADER ? question_length(m, len) : 0;
 	uint32_t name;
-	if (!question || !(m[2] & 0x80) || m[DNS_HEADER] != LABEL ||
-	    !label_address(m + DNS_HEADER + 1, LABEL, &name))
+	if (!perf_name(m, len, &name))
 		return;
-	/* IDs repeat every 65536 questions; the name tells which it is. */
 	uint64_t i = ((from + 65535 - get16(m)) & ~(uint64_t)65535) + get16(m);
 	while (i < from + share && (name_of(t, i) != name || w->q[i].received || !w->q[i].sent_ns))
 		i += 65536;
@@ -148,14 +74,13 @@ static void take(struct worker *w, const uint8_t *m, unsigned len, uint64_t at_n
 		return;
 	struct query *q = &w->q[i];
 	uint64_t rtt = at_ns > q->sent_ns ? at_ns - q->sent_ns : 0;
+	enum perf_answer answer = perf_check(&t->addresses, m, len, name);
 	q->received = true;
 	q->rtt_ns = rtt < UINT32_MAX ? (uint32_t)rtt : UINT32_MAX;
 	w->received++;
-	bool answered = (m[3] & 15) == 0 && get16(m + 6) > 0;
-	bool good = answered &&
-	            (t->any_content || good_content(t, m, len, DNS_HEADER + question, name));
-	w->wrong += answered && !good;
-	q->valid = good && rtt < t->timeout_ns;
+	w->wrong += answer == PERF_WRONG && !t->any_content;
+	q->valid = rtt < t->timeout_ns &&
+	           (answer == PERF_GOOD || (answer == PERF_WRONG && t->any_content));
 	w->valid += q->valid;
 }
 
@@ -191,16 +116,18 @@ static bool receive(struct worker *w)
 
 /* --- one thread ------------------------------------------------------------------------------- */
 
-static void send_burst(struct worker *w, uint64_t first)
+static void send_questions(struct worker *w, uint64_t first, uint64_t count)
 {
 	const struct test *t = w->t;
 	uint8_t data[BATCH][64];
 	struct mmsghdr head[BATCH];
 	struct iovec io[BATCH];
-	for (unsigned done = 0; done < t->burst;) {
-		unsigned n = t->burst - done < BATCH ? t->burst - done : BATCH;
+	for (uint64_t done = 0; done < count;) {
+		unsigned n = count - done < BATCH ? (unsigned)(count - done) : BATCH;
 		for (unsigned i = 0; i < n; i++) {
-			io[i] = (struct iovec){data[i], build(data[i], t, first + done + i)};
+			perf_question(data[i], (unsigned)(first + done + i) & 0xffff,
+			              name_of(t, first + done + i));
+			io[i] = (struct iovec){data[i], PERF_QUESTION};
 			head[i].msg_hdr = (struct msghdr){.msg_iov = &io[i], .msg_iovlen = 1};
 		}
 		uint64_t now = now_ns();
@@ -237,11 +164,18 @@ static void *work(void *arg)
 	uint64_t share = t->requests / t->threads, from = w->number * share;
 	/* Threads begin one after the other, so that the rate is even. */
 	uint64_t begin = w->begin_ns + w->number * t->delay_ns / t->threads;
-	for (uint64_t i = 0, tick = 0; i < share; i += t->burst, tick++) {
+	for (uint64_t tick = 0, ticks = share / t->burst, n; tick < ticks; tick += n) {
 		wait_until(w, begin + tick * t->delay_ns);
-		if (i == 0)
-			w->begun_ns = now_ns();
-		send_burst(w, from + i);
+		uint64_t now = now_ns();
+		if (tick == 0)
+			w->begun_ns = now;
+		/* What is overdue goes out together, or a slow moment would last for ever. */
+		n = (now - begin) / t->delay_ns - tick + 1;
+		if (n > ticks - tick)
+			n = ticks - tick;
+		if (n > BATCH)
+			n = BATCH;
+		send_questions(w, from + tick * t->burst, n * t->burst);
 	}
 	/* The time of the last tick counts as well. */
 	wait_until(w, begin + share / t->burst * t->delay_ns);
@@ -265,7 +199,7 @@ static int open_socket(const struct test *t)
 
 struct outcome run_trial(const struct test *t, struct query *q)
 {
-	static struct worker worker[THREADS_MAX];
+	static struct worker worker[THREADS];
 	struct outcome o = {0};
 	uint64_t begin = now_ns() + START_MS * 1000000u;
 	for (unsigned i = 0; i < t->threads; i++) {
