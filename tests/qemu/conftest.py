@@ -59,6 +59,18 @@ def _prepare_guests(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--gateway") == "linux":
         items[:] = [item for item in items if item.get_closest_marker("traffic")]
+    # What shares a gateway comes one after the other, or each test would boot.
+    dns = [item for item in items if "dns_net" in getattr(item, "fixturenames", ())]
+    if dns:
+        begin = items.index(dns[0])
+        items[:] = [item for item in items if item not in dns]
+        items[begin:begin] = sorted(dns, key=_gateway_of)
+
+
+def _gateway_of(item: pytest.Item) -> tuple[str, str]:
+    """The card and the upstream server of a test's gateway."""
+    params: dict[str, str] = item.callspec.params  # type: ignore[attr-defined]
+    return params["nic"], params.get("upstream", "~")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,6 +63,16 @@ def test_run_ivi_without_terminal(outside: dict[str, str]) -> None:
     assert result.stdout.count("sha256 of what arrived") == 2
 
 
+def test_run_dns64_without_terminal(outside: dict[str, str]) -> None:
+    """`make run APP=dns64` shows a made address, one that was not made, and a page from the former."""
+    result = subprocess.run([_RUN, "dns64"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=120, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in ("www.lab.test. AAAA 2001:db8:64::c633:6401", "v6.lab.test. AAAA 2001:db8:2::80",
+                 "which saw 192.0.2.33", "dns_synthesised 2", "Traffic passed."):
+        assert text in result.stdout
+
+
 def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
     """Something that is no image, or nothing at all: a line that says so and a status that is not 0."""
     for kernel in (_LAB, str(tmp_path / "none.elf")):

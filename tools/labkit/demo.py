@@ -9,8 +9,9 @@ import re
 import sys
 from collections.abc import Callable
 
-from . import ivilab, sixlab
+from . import dnslab, ivilab, sixlab
 from . import lab as net
+from .dnslab import DnsLab
 from .ivilab import IviLab
 from .lab import Lab
 from .machine import IMAGE, Hardware
@@ -126,6 +127,44 @@ def _ivi(lab: Lab) -> None:
     _say(f"    so the LAN host saw an IPv6 client: {net.WAN_SERVER} is {_hexadecimal(net.WAN_SERVER)}")
 
 
+def _question(lab: DnsLab, name: str, addresses: list[str]) -> None:
+    reply = dnslab.ask(lab.lan, dnslab.GATEWAY6, name, "AAAA", tries=3)
+    _say(f"\nLAN host asks the gateway for the IPv6 addresses of {name}:")
+    for record in reply.answer:
+        _say("    " + record)
+    _say(f"    {reply.status}, after {reply.milliseconds} ms")
+    if reply.addresses != addresses:
+        raise Failed(f"the answer for {name} is wrong")
+
+
+def _dns64(lab: Lab) -> None:
+    assert isinstance(lab, DnsLab)
+    lab.wait_answer(dnslab.GATEWAY6)
+    made = dnslab.synthesised(net.FAR_SERVER)
+    _question(lab, "www.lab.test", [made])
+    _say(f"    which the gateway made of the IPv4 address {net.FAR_SERVER}: there is no other")
+    _question(lab, "www.lab.test", [made])
+    _say("    this time out of its cache")
+    _question(lab, "v6.lab.test", [dnslab.NATIVE])
+    _say("    which is the host's own: who has IPv6 is reached over IPv6")
+    _say(f"\nA second gateway, which runs `ivi`, translates what is for {dnslab.PREFIX}/96.")
+    lab.add_translator()
+    _ping(lab, made, dnslab.HOST6)
+    request = _download(lab, made, lab.web_server)
+    _expect_client(request, dnslab.HOST4, "the LAN host's IPv4 address")
+    _say(f"    so an IPv6 host fetched a file from an IPv4 server, which saw {dnslab.HOST4}")
+
+
+def _dns_lab(nic: str) -> Lab:
+    lab = DnsLab((nic, nic))
+    try:
+        lab.start_server("nsd")
+    except BaseException:
+        lab.close()
+        raise
+    return lab
+
+
 @dataclasses.dataclass(frozen=True)
 class Scenario:
     """What an application shows: the configuration for its network, the traffic, the network."""
@@ -144,6 +183,9 @@ SCENARIOS = {
                      f"\n    and behind it a second gateway, {sixlab.FAR_ROUTER} -- host {sixlab.SITE_HOST}"),
     "ivi": Scenario(ivilab.configuration(), _ivi, lambda nic: IviLab((nic, nic)),
                     hosts=(ivilab.v6(ivilab.HOST4), ivilab.v6(ivilab.ROUTER4))),
+    "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,
+                      f"\n    and in the WAN the name server {', '.join(dnslab.SERVERS['nsd'])} (nsd)",
+                      (dnslab.HOST6, dnslab.GATEWAY6)),
 }
 
 
