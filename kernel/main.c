@@ -276,9 +276,11 @@ void main_start(uint32_t magic, uint32_t mbi)
 	find_nics();
 	seed();
 	log_time(clock_now_us());
+	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());
-	log_line("%s starts", config.hostname);
+	log_line("%s starts, its tables take %u KB", config.hostname,
+	         (uint32_t)((free - alloc_left()) >> 10));
 	log_sink(NULL); /* from here on the shell prints the log between answers */
 	console_print("ready app=%s ms=%u\n", config.app, (uint32_t)(clock_now_us() / 1000));
 	shell_init(gw, cpu_busy);

@@ -32,6 +32,8 @@ TUNNEL6_ADDRESS = "2002:cb00:7102::1/16"
 XLAT_PREFIX = "2001:db8:64::/96"
 XLAT_HOSTS = "192.168.1.0/24"
 XLAT_ADDRESS = "2001:db8:64::192.168.1.1/120"
+# DNS64: clients ask in IPv6, at LAN6_ADDRESS; SERVER is upstream.
+DNS64_PREFIX = "2001:db8:64::/96"
 # Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
 SESSIONS = 200_000
 
@@ -56,7 +58,7 @@ class Row:
     title: str
     linux: bool
     what: str  # our application or the Linux guest's mode
-    path: str  # what the generator expects: nat, route, wire, 6to4 or xlat
+    path: str  # what the generator expects: nat, route, wire, 6to4, xlat or dns
     extra: str = ""  # more words for our command line
     hops: int = 1  # what a packet loses of its time to live
 
@@ -76,6 +78,10 @@ ROWS = {
         Row("ivi", "Baregate ivi", False, "ivi", "xlat"),
         # The kernel forwards a packet to tayga and again what tayga, a router too, gives back.
         Row("linux-tayga", "Linux with tayga", True, "translator", "xlat", hops=3),
+        Row("dns64", "Baregate dns64", False, "dns64", "dns", f"nameserver={SERVER} dns64-prefix={DNS64_PREFIX}"),
+        Row("linux-unbound", "Linux unbound", True, "unbound", "dns"),
+        Row("linux-bind", "Linux BIND", True, "bind", "dns"),
+        Row("linux-pdns", "Linux PowerDNS Recursor", True, "pdns", "dns"),
     )
 }
 
@@ -148,7 +154,8 @@ class Guest:
 
     def command(self) -> list[str]:
         setup, row = self.setup, self.row
-        memory = "256M" if row.linux else "64M"
+        # Name servers have big libraries, and their files in memory.
+        memory = ("512M" if row.path == "dns" else "256M") if row.linux else "64M"
         machine = "pc"
         words = ["qemu-system-x86_64" if row.linux else "qemu-system-i386"]
         if setup.backend == "vhost":
@@ -172,6 +179,8 @@ class Guest:
                 line += f" ivi.ipv4={XLAT_HOSTS}"
             elif row.what != "wire":
                 line += f" lan.address={LAN_ADDRESS}"
+            if row.what == "dns64":
+                line += f" lan.address={LAN6_ADDRESS}"
             if row.what != "wire":
                 line += f" wan.address={WAN_ADDRESS} gateway={WAN_GATEWAY}"
             if row.what in ("nat", "6to4"):
@@ -192,6 +201,8 @@ class Guest:
             hosts4=XLAT_HOSTS,
             offloads="on" if setup.offloads else "off",
             sessions=str(SESSIONS),
+            upstream=SERVER,
+            prefix=DNS64_PREFIX,
         )
         return ["-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", line]
 

@@ -9,6 +9,8 @@ costs time, so times come from guests without the plugin.
 from __future__ import annotations
 
 import functools
+import re
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -51,6 +53,15 @@ def _vcpu_rate(result: loadgen.Result) -> float:
     """What the guest could do with a core of its own; holds where others use the core too."""
     used = float(result["vcpu_user"] + result["vcpu_system"])
     return packets(result) / used if used > 0 else float("nan")
+
+
+def _per_answer(value: Value) -> Value:
+    """DNS: of the packets only the answers that clients got count."""
+    return lambda r: value(r) * packets(r) / int(r["answered"]) if int(r["answered"]) else float("nan")
+
+
+def _answer_rate(result: loadgen.Result) -> float:
+    return int(result["answered"]) / float(result["seconds"])
 
 
 @dataclass(frozen=True)
@@ -248,6 +259,65 @@ def vhost_xlat_phases() -> list[Phase]:
     ]
 
 
+# DNS64 servers: every name new and without AAAA record, so that upstream is asked twice; or one of
+# a thousand names in turn, which were asked before.
+COLD: dict[str, float] = {"answers": 1, "fresh": 1}
+HIT: dict[str, float] = {"answers": 1, "flows": 1000}
+# Each question brings two answers of upstream, for which the other card's ring must have room.
+NARROW: dict[str, float] = {"window": 96}
+OVERLOAD = 10  # times the highest rate
+
+
+def count_dns_phases() -> list[Phase]:
+    """Guest instructions for an answer; the plugin counts."""
+
+    def insn(key: str, title: str) -> tuple[Measure, ...]:
+        return (Measure(f"insn_dns{key}", title, "instructions/answer", _per_answer(_instructions)),)
+
+    return [
+        Phase("cold", NARROW | COLD, insn("cold", "new names, full load"), 2),
+        Phase("hit", FULL | HIT, insn("hit", "from the cache, full load"), fill=True),
+    ]
+
+
+def _dns_full(kind: str) -> list[Phase]:
+    def both(key: str, title: str) -> tuple[Measure, ...]:
+        return (
+            Measure(f"{kind}_dns{key}", title, "answers/s", _answer_rate),
+            Measure(f"{kind}cpu_dns{key}", title, "vCPU µs/answer", _per_answer(_vcpu_us)),
+        )
+
+    return [
+        Phase("cold", NARROW | COLD, both("cold", "new names"), 2),
+        Phase("hit", FULL | HIT, both("hit", "from the cache"), fill=True),
+    ]
+
+
+def time_dns_phases() -> list[Phase]:
+    """Answers a second over sockets, and what they cost the vCPU thread; no plugin."""
+    return _dns_full("qps")
+
+
+def vhost_dns_phases() -> list[Phase]:
+    """The same over vhost-user, where nothing is emulated between client, server and upstream."""
+    return _dns_full("vhost")
+
+
+def rate_dns_phases() -> list[Phase]:
+    """How long a client waits where it is quiet; no plugin."""
+
+    def wait(key: str, title: str) -> tuple[Measure, ...]:
+        return tuple(
+            Measure(f"wait{which}_dns{key}", f"{title}, {name}", "µs", lambda r, w=which: float(r["round_trip_us"][w]))
+            for which, name in (("median", "median"), ("p99", "99 %"))
+        )
+
+    return [
+        Phase("rate", COLD | {"rate": 100}, wait("cold", "new names, 100/s"), 4),
+        Phase("ratehit", HIT | {"rate": 500}, wait("hit", "from the cache, 500/s"), 2, fill=True),
+    ]
+
+
 @dataclass
 class Sample:
     """One figure of one run; void says why it does not count."""
@@ -265,6 +335,9 @@ IDLE_VCPU = Measure("idle_vcpu", "vCPU idle", "%", _vcpu_percent)
 READY = Measure("ready", "ready, by the guest's clock", "ms", lambda r: 0.0)
 READY_WALL = Measure("ready_wall", "QEMU's start to ready", "ms", lambda r: 0.0)
 NEW_INSN = Measure("insn_new", "first packet of a new flow, table half full", "instructions/packet", _instructions)
+DNS_OVERLOAD = Measure("over_dns", f"answered at {OVERLOAD} times the load, of the highest rate", "%", lambda r: 0.0)
+DNS_OFFERED = Measure("offered_dns", "questions that came in then", "questions/s", lambda r: 0.0)
+DNS_MEMORY = Measure("memory_dns", "memory of its tables, or of its process", "KB", lambda r: 0.0)
 NEW_RATE = Measure("vhost_new", "new flows, table half full", "new flows/s", _rate)
 
 
@@ -344,6 +417,27 @@ class Session:
                 void = void or f"{NEW_FLOWS - packets(result)} of {NEW_FLOWS} new flows lost"
             self._note(measure, run, measure.value(result) if packets(result) else 0, void)
 
+    def measure_overload(self, runs: int, seconds: float) -> None:
+        """DNS: ten times the questions that it can answer; what it answers then, errors not counted."""
+        peaks = [s.value for s in self.samples if s.measure.key.endswith("_dnscold") and not s.void]
+        if not peaks:
+            return
+        peak = statistics.median(v for v in peaks if v == v)
+        for run in range(runs):
+            result = self.load.run(seconds=seconds * 2, warm=1, rate=peak * OVERLOAD, **COLD)
+            void = self.void or (f"{result['bad']} wrong packets" if result["bad"] else "")
+            self._note(DNS_OVERLOAD, run, _answer_rate(result) / peak * 100, void)
+            self._note(DNS_OFFERED, run, int(result["sent"]) / float(result["seconds"]), void)
+            time.sleep(3)  # what still waits is answered, or given up
+
+    def measure_memory(self) -> None:
+        """DNS: what all tables take, as our log says; Linux's by the most that the server's process had."""
+        linux = self.guest.row.linux
+        for line in self.guest.console("memory" if linux else "log", 1.5):
+            found = re.search(r"memory (\d+) kB" if linux else r"its tables take (\d+) KB", line)
+            if found:
+                self._note(DNS_MEMORY, 0, float(found[1]))
+
     def drops(self) -> list[str]:
         """Our own counters of dropped packets, where there are any."""
         if self.guest.row.linux:
@@ -361,8 +455,10 @@ def judge(phase: Phase, result: loadgen.Result) -> str:
     sent, lost = int(result["sent"]), int(result["lost"])
     if result["bad"]:
         return f"{result['bad']} wrong packets ({result['complaint']})"
-    if packets(result) == 0:
+    if packets(result) == 0 or ("failed" in result and int(result["answered"]) == 0):
         return "nothing came through"
+    if int(result.get("failed", 0)) > max(5, sent // 1000):
+        return f"{result['failed']} of {sent} questions answered with an error"
     if lost > max(5, sent // 1000):
         return f"{lost} of {sent} packets lost"
     if phase.full_load and int(result["empty"]) > sent * EMPTY_SHARE:
@@ -382,6 +478,7 @@ class Pass:
     nic: str
     new_flows: bool = False
     start: bool = True
+    overload: bool = False
     drops: list[str] = field(default_factory=list)
 
     def execute(self, folder: Path, generator: Path) -> tuple[list[Sample], dict[str, str]]:
@@ -400,6 +497,10 @@ class Pass:
             for session in alive if self.new_flows else []:
                 print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
                 self._try(session, functools.partial(session.measure_new, self.runs), failures)
+            for session in alive if self.overload else []:
+                print(f"bench: {self.nic} {session.guest.row.name}: overload", file=sys.stderr)
+                self._try(session, functools.partial(session.measure_overload, self.runs, self.seconds), failures)
+                self._try(session, session.measure_memory, failures)
             for session in alive:
                 self.drops += [f"{self.nic}, {session.guest.row.title}: {text}" for text in session.drops()]
         finally:

@@ -71,6 +71,17 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "vhostcpu_pairs",
         ),
     ),
+    ("Guest instructions for an answer of a DNS64 server", ("insn_dnscold", "insn_dnshit")),
+    ("Answers of a DNS64 server over sockets", ("qps_dnscold", "qps_dnshit", "qpscpu_dnscold", "qpscpu_dnshit")),
+    (
+        "How long a client of a DNS64 server waits",
+        ("waitmedian_dnscold", "waitp99_dnscold", "waitmedian_dnshit", "waitp99_dnshit"),
+    ),
+    (
+        "Answers of a DNS64 server over vhost-user",
+        ("vhost_dnscold", "vhost_dnshit", "vhostcpu_dnscold", "vhostcpu_dnshit"),
+    ),
+    ("A DNS64 server overloaded", ("over_dns", "offered_dns", "memory_dns")),
     ("Bulk TCP (iperf3, one connection)", ("bulk_up", "bulk_down")),
     ("Start and rest", ("ready", "ready_wall", "idle_insn")),
 )

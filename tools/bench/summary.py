@@ -13,6 +13,7 @@ Median = Callable[[str, str, str], float | None]
 
 MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
 TAYGA, ROUTE = "linux-tayga", "linux-route"
+UNBOUND, BIND, PDNS = "linux-unbound", "linux-bind", "linux-pdns"
 E1000, VIRTIO = "e1000", "virtio-net-pci"
 VHOST = f"{VIRTIO}, vhost-user"
 
@@ -184,6 +185,32 @@ class Summary:
                 what = f"ivi, packets/s over vhost-user, {way}"
                 self._times(what, VHOST, f"vhost_{key}", peer, factor, row="ivi")
 
+    def _dns64(self) -> None:
+        for key, what in (("cold", "new names"), ("hit", "from the cache")):
+            label, measure = f"dns64, {what}, instructions/answer, e1000", f"insn_dns{key}"
+            self._share(label, E1000, measure, UNBOUND, 20, row="dns64")
+        for peer, factor in ((UNBOUND, 8), (BIND, 15), (PDNS, 15)):
+            what = "dns64, new names, answers/s over e1000 sockets"
+            self._times(what, E1000, "qps_dnscold", peer, factor, row="dns64")
+        what = "dns64, from the cache, answers/s over e1000 sockets"
+        self._times(what, E1000, "qps_dnshit", UNBOUND, 1, row="dns64")
+        for key, what in (("cold", "new names"), ("hit", "from the cache")):
+            label, measure = f"dns64, {what}, median wait µs, e1000", f"waitmedian_dns{key}"
+            self._share(label, E1000, measure, UNBOUND, 2, row="dns64")
+            ours, theirs = (self.median(VHOST, row, f"vhost_dns{key}") for row in ("dns64", UNBOUND))
+            ratio = f"{ours / theirs:.1f} x" if ours and theirs else "–"
+            what = f"dns64, {what}, answers/s over vhost-user"
+            self.lines.append(Line(what, "printed", _text(ours), _text(theirs), ratio, "–"))
+        for nic, where in ((E1000, "e1000 sockets"), (VHOST, "vhost-user")):
+            ours, theirs = (self.median(nic, row, "over_dns") for row in ("dns64", UNBOUND))
+            good = None if ours is None else ours >= 95
+            cells = _text(ours), _text(theirs), "–", _verdict(good)
+            self.lines.append(Line(f"dns64, ten times the load, % of the highest rate, {where}", ">= 95", *cells))
+        ours, theirs = (self.median(E1000, row, "memory_dns") for row in ("dns64", UNBOUND))
+        good = None if ours is None else ours <= 16 * 1024
+        cells = _text(ours), _text(theirs), "–", _verdict(good)
+        self.lines.append(Line("dns64, memory of all tables, KB", "<= 16,384", *cells))
+
     def _nat_cost(self, what: str, on: float | None, off: float | None) -> None:
         target = "at most 3 % more"
         if on is None or off is None:
@@ -194,7 +221,7 @@ class Summary:
         self.lines.append(Line(what, target, *cells, _verdict(more <= 3)))
 
     def _start(self, image: Path) -> None:
-        for row in ("wire", "nat", "6to4", "ivi"):
+        for row in ("wire", "nat", "6to4", "ivi", "dns64"):
             ready = self.median(E1000, row, "ready")
             good = None if ready is None else ready < 50
             self.lines.append(Line(f"entry to ready, {row}, e1000", "< 50 ms", _text(ready), "–", "–", _verdict(good)))
@@ -212,13 +239,14 @@ class Summary:
         self._bulk()
         self._tunnel()
         self._translation()
+        self._dns64()
         self._start(image)
         return self.lines
 
 
 def _short(peer: str) -> str:
     names = {MASQUERADE: "masquerade", FLOWTABLE: "flowtable", SIT: "sit", TAYGA: "tayga", ROUTE: "plain forwarding"}
-    return names[peer]
+    return (names | {UNBOUND: "unbound", BIND: "BIND", PDNS: "PowerDNS"})[peer]
 
 
 def table(median: Median, image: Path) -> str:

@@ -153,6 +153,87 @@ _FLOWTABLE = """table inet filter {
 }
 """
 
+# ---- DNS64 servers, which only forward: what they are told is their files under /etc ----
+
+_DNS64 = r"""
+ip addr add "$lan" dev eth0
+ip addr add "$wan" dev eth1
+ip -6 addr add "$lan6" dev eth0
+ip link set eth0 up
+ip link set eth1 up
+echo root:x:0:0::/:/bin/sh >/etc/passwd
+for file in /etc/*.conf; do
+	sed -i "s,UPSTREAM,$upstream,;s,PREFIX,$prefix," "$file"
+done
+@server@ &
+while ! grep -q ':0035 ' /proc/net/udp6; do
+	sleep 0.05
+done
+"""
+
+# Its console tells how much memory the server takes: the most it had, in kB.
+_TELLS = r"""
+while read -r line; do
+	[ "$line" = memory ] && sed -n 's/^VmHWM:[^0-9]*/memory /p' /proc/$(pidof @program@)/status
+done
+"""
+
+_UNBOUND = """server:
+	directory: "/etc"
+	chroot: ""
+	username: ""
+	pidfile: ""
+	use-syslog: no
+	do-daemonize: no
+	interface: ::0
+	access-control: ::0/0 allow
+	num-threads: 1
+	module-config: "dns64 iterator"
+	dns64-prefix: PREFIX
+	local-zone: "test." nodefault
+	outgoing-range: 4096
+	num-queries-per-thread: 2048
+	so-rcvbuf: 4m
+	minimal-responses: yes
+forward-zone:
+	name: "."
+	forward-addr: UPSTREAM
+"""
+
+_BIND = """options {
+	directory "/run";
+	pid-file none;
+	session-keyfile none;
+	listen-on { none; };
+	listen-on-v6 { any; };
+	allow-query { any; };
+	allow-recursion { any; };
+	forwarders { UPSTREAM; };
+	forward only;
+	dnssec-validation no;
+	dns64 PREFIX { clients { any; }; };
+	recursive-clients 10000;
+	minimal-responses yes;
+	querylog no;
+};
+controls { };
+"""
+
+_PDNS = """local-address=::
+allow-from=::/0
+forward-zones-recurse=.=UPSTREAM
+dns64-prefix=PREFIX
+dnssec=off
+threads=1
+pdns-distributes-queries=no
+max-mthreads=4096
+socket-dir=/run
+security-poll-suffix=
+disable-syslog=yes
+quiet=yes
+loglevel=1
+"""
+
 # ---- the roles of the lab: a machine that does what it is told on its console ----
 
 _OBEY = r"""
@@ -177,6 +258,7 @@ class Role:
     programs: tuple[str, ...] = ()
     rules: str = ""  # for nft
     packages: tuple[str, ...] = field(default=("busybox-static",))
+    files: tuple[tuple[str, str], ...] = ()  # their text
 
 
 _NFT = ("crc32c_generic", "nf_tables", "nft_chain_nat", "nft_masq", "nft_ct")
@@ -190,6 +272,13 @@ def _measured(script: str, modules: tuple[str, ...] = (), rules: str = "", more:
     return Role(script + (_RULES if rules else "") + _MEASURED, modules, programs, rules, (*more, *_PACKAGES))
 
 
+def _dns64(package: str, program: str, server: str, file: str, text: str) -> Role:
+    """Measured, and it goes on with a console; `server` is the command, `file` what it reads."""
+    script = (_DNS64 + _MEASURED.partition('if [ "$show"')[0] + _TELLS).replace("@server@", server)
+    script = script.replace("@program@", os.path.basename(program))
+    return Role(script, (), (program, *_TOOLS), "", (package, "ethtool", "busybox-static"), ((file, text),))
+
+
 ROLES = {
     "nat": _measured(_NO_IPV6 + _ROUTER, _NFT, _MASQUERADE + _FILTER),
     "flowtable": _measured(
@@ -201,6 +290,15 @@ ROLES = {
     "bridge": _measured(_NO_IPV6 + _BRIDGE, ("bridge",)),
     "sit": _measured(_ROUTER + _TUNNEL, (*_NFT, "sit"), _MASQUERADE),
     "translator": _measured(_TRANSLATOR, ("tun",), more=("tayga",)),
+    "unbound": _dns64("unbound", "usr/sbin/unbound", "unbound -c /etc/unbound.conf", "etc/unbound.conf", _UNBOUND),
+    "bind": _dns64("bind9", "usr/sbin/named", "named -f -n 1 -c /etc/named.conf", "etc/named.conf", _BIND),
+    "pdns": _dns64(
+        "pdns-recursor",
+        "usr/sbin/pdns_recursor",
+        "pdns_recursor --config-dir=/etc --daemon=no",
+        "etc/recursor.conf",
+        _PDNS,
+    ),
     "peer": Role(_OBEY, ("sit",)),
     "gateway": Role(
         _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")
@@ -364,6 +462,8 @@ def _make_archive(root: Path, version: str, role: Role) -> bytes:
             _libraries(root / name, root, libraries)
     for name, path in libraries.items():
         archive.add_file(f"lib/x86_64-linux-gnu/{name}", path)
+    for name, text in role.files:
+        archive.add(name, stat.S_IFREG | 0o644, text.encode())
     if role.rules:
         archive.add("etc/rules.nft", stat.S_IFREG | 0o644, role.rules.encode())
     modules = Modules(root / "lib/modules" / version)

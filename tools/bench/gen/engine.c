@@ -22,6 +22,7 @@ struct counts {
 	uint64_t made[SIDES]; /* by clients; by servers on their own account */
 	uint64_t forwarded;   /* requests that arrived outside */
 	uint64_t answered;    /* answers that arrived inside */
+	uint64_t failed;      /* DNS: questions answered with an error */
 	uint64_t late;        /* overtaken within their flow */
 	uint64_t bad;         /* ours, but wrong */
 	uint64_t dropped;     /* by us: no room to queue an answer */
@@ -104,6 +105,8 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 			hosts_answer(f, reply);
 		/* fall through */
 	case V_ARP:
+	case V_UPSTREAM:
+		run.now.forwarded += a.verdict == V_UPSTREAM;
 		q->count += reply != NULL;
 		run.now.dropped += reply == NULL;
 		break;
@@ -112,6 +115,10 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 		run.arrival_ns[servers_send() ? WAN : LAN] = now;
 		if (run.measuring)
 			samples_add(&run.round_trip, now - a.sent_ns);
+		break;
+	case V_FAILED:
+		run.now.failed++;
+		run.arrival_ns[LAN] = now;
 		break;
 	case V_BAD:
 		run.now.bad++;
@@ -136,6 +143,8 @@ static bool receive(int side)
 /* Of what was made on a side, what came to its end. */
 static uint64_t ended(int side)
 {
+	if (plan.mode == MODE_DNS)
+		return run.now.answered + run.now.failed;
 	return side == WAN || run.phase->answers ? run.now.answered : run.now.forwarded;
 }
 
@@ -338,6 +347,8 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	       (unsigned long long)(end->forwarded - begin->forwarded),
 	       (unsigned long long)(end->answered - begin->answered),
 	       (unsigned long long)(end->empty - begin->empty));
+	if (plan.mode == MODE_DNS)
+		printf(", \"failed\": %llu", (unsigned long long)(end->failed - begin->failed));
 	/* These cover the whole phase, with what arrived after its end. */
 	printf(", \"lost\": %lld, \"late\": %llu, \"bad\": %llu, \"stalls\": %llu, "
 	       "\"complaint\": \"%s\"",

@@ -3,7 +3,7 @@
  * Command line and command loop of the load generator.
  *
  *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split]
- *         --mode nat|route|wire|6to4|xlat --hops N
+ *         --mode nat|route|wire|6to4|xlat|dns --hops N
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
@@ -56,6 +56,8 @@ static enum mode mode_of(const char *text)
 		return MODE_6TO4;
 	if (strcmp(text, "xlat") == 0)
 		return MODE_XLAT;
+	if (strcmp(text, "dns") == 0)
+		return MODE_DNS;
 	return strcmp(text, "route") == 0 ? MODE_ROUTE : MODE_WIRE;
 }
 
@@ -81,6 +83,8 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 		p->random = n != 0;
 	else if (strcmp(key, "once") == 0)
 		p->once = n != 0;
+	else if (strcmp(key, "fresh") == 0)
+		p->traffic.fresh = n != 0;
 	else if (strcmp(key, "flows") == 0)
 		p->traffic.flows = n;
 	else if (strcmp(key, "first") == 0)
@@ -103,7 +107,8 @@ static bool sensible(const struct phase *p)
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&
 	       t->size <= room && p->window > 0 && p->window <= QUEUE / 2 &&
 	       !((p->both || p->back) && (p->answers || p->once)) && t->flows <= FLOWS_MAX &&
-	       t->first <= FLOWS_MAX - t->flows && (t->first + t->flows - 1) / t->servers < 64000;
+	       t->first <= FLOWS_MAX - t->flows &&
+	       (plan.mode == MODE_DNS || (t->first + t->flows - 1) / t->servers < 64000);
 }
 
 static void command_run(char *words)

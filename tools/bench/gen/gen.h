@@ -6,6 +6,7 @@
  *   engine.c    one measured phase: pacing, windows, what comes back, the result
  *   hosts.c     the hosts and flows: ARP, building and verifying frames
  *   six.c       the same for IPv6, through a 6to4 gateway or a translator
+ *   dns.c       clients of a DNS64 server, and its upstream
  *   meter.c     the guest's instruction counter, vCPU time, latency samples
  *   dgram.c     a port over QEMU's -netdev dgram: one frame at a time, held back by the guest
  *   stream.c    a port over QEMU's -netdev stream: bursts that fill the guest's ring
@@ -52,7 +53,7 @@ struct port *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
-enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4, MODE_XLAT };
+enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4, MODE_XLAT, MODE_DNS };
 
 struct mac {
 	uint8_t b[6];
@@ -76,6 +77,7 @@ struct traffic {
 	unsigned first; /* number of the first flow */
 	unsigned servers;
 	unsigned size; /* bytes of a frame, without check sequence */
+	bool fresh;    /* DNS: names never asked before */
 };
 
 struct flow {
@@ -85,7 +87,15 @@ struct flow {
 };
 
 /* What a good frame turned out to be. */
-enum verdict { V_FORWARDED, V_ANSWER, V_ARP, V_OTHER, V_BAD };
+enum verdict {
+	V_FORWARDED,
+	V_ANSWER,
+	V_ARP,
+	V_UPSTREAM, /* DNS: a question to upstream, whose answer is in *reply */
+	V_FAILED,   /* DNS: an answer that says no */
+	V_OTHER,
+	V_BAD
+};
 
 struct arrival {
 	enum verdict verdict;

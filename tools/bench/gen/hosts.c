@@ -37,6 +37,11 @@ uint32_t hosts_client(unsigned index)
 	return plan.first[LAN] + index;
 }
 
+void hosts_complain(const char *why)
+{
+	complaint = why;
+}
+
 const char *hosts_complaint(void)
 {
 	return complaint;
@@ -103,6 +108,10 @@ void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint
 	struct payload p = {MARK_REQUEST, number, ++flows[number].seq_out, now};
 	struct ends e = ends_of(t, number);
 
+	if (plan.mode == MODE_DNS) {
+		dns_build(f, t, number, now);
+		return;
+	}
 	if (is_six(LAN)) {
 		six_build(f, LAN, &e, &p, t->size);
 		return;
@@ -359,6 +368,10 @@ struct arrival hosts_accept(int side, const struct frame *f, const struct traffi
 
 	if (arp_reply(side, f, reply) || six_neighbour(side, f, reply))
 		return (struct arrival){.verdict = V_ARP};
+	/* Upstream answers between phases as well, or it would be taken for dead. */
+	if (plan.mode == MODE_DNS)
+		return t != NULL || side == WAN ? dns_accept(side, f, reply)
+		                                : (struct arrival){.verdict = V_OTHER};
 	data = is_six(side) ? six_payload(side, f) : payload_of(f);
 	if (t == NULL || data == NULL)
 		return (struct arrival){.verdict = V_OTHER};

@@ -4,6 +4,7 @@
  *
  *   hosts.c     who talks to whom; plain IPv4 and ARP
  *   six.c       the same talk in IPv6, through a 6to4 gateway or a translator; neighbour discovery
+ *   dns.c       questions and answers instead
  */
 #ifndef HOSTS_H
 #define HOSTS_H
@@ -38,6 +39,9 @@ struct ends {
 
 /* ---- six.c ---- */
 
+/* IPv6 address of a host of the LAN, or of the gateway there. */
+void six_inside(uint8_t *at, uint32_t address);
+
 /* A packet as it is when a host of the side sends it; the frame's size is that of its IPv4 twin. */
 void six_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
                unsigned size);
@@ -52,6 +56,18 @@ bool six_neighbour(int side, const struct frame *f, struct frame *reply);
 /* A client asks for the gateway's MAC; where it stands in an answer, NULL if that is none. */
 void six_request(struct frame *f, uint32_t address);
 const uint8_t *six_learn(const struct frame *f);
+
+/* ---- dns.c ---- */
+
+/* The next question, for flow `number`. */
+void dns_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
+/* A question to upstream is answered in *reply, an answer to a client judged. */
+struct arrival dns_accept(int side, const struct frame *f, struct frame *reply);
+
+/* ---- hosts.c ---- */
+
+/* What hosts_complaint() says from now on. */
+void hosts_complain(const char *why);
 
 /* ---- bytes ---- */
 

@@ -43,20 +43,19 @@ static void embed(uint8_t *at, uint32_t address)
 	put32(at + 12, address);
 }
 
-/* A host of the LAN, or the gateway there. */
-static void inside(uint8_t *at, uint32_t address)
+void six_inside(uint8_t *at, uint32_t address)
 {
-	if (plan.mode == MODE_6TO4)
-		site(at, plan.gateway[WAN], address);
-	else
+	if (plan.mode == MODE_XLAT)
 		embed(at, address);
+	else
+		site(at, plan.gateway[WAN], address);
 }
 
 static void addresses(uint8_t *ip6, int side, const struct ends *e)
 {
 	uint8_t *server = ip6 + (side == LAN ? 24 : 8);
 
-	inside(ip6 + (side == LAN ? 8 : 24), e->client);
+	six_inside(ip6 + (side == LAN ? 8 : 24), e->client);
 	if (plan.mode == MODE_6TO4)
 		site(server, e->server, 1);
 	else
@@ -196,7 +195,7 @@ static bool is_client(const uint8_t *address)
 	uint32_t host = get32(address + 12);
 	uint8_t expected[16];
 
-	inside(expected, host);
+	six_inside(expected, host);
 	return memcmp(address, expected, 16) == 0 && host - plan.first[LAN] < plan.hosts;
 }
 
@@ -255,8 +254,8 @@ void six_request(struct frame *f, uint32_t address)
 	static const uint8_t group[16] = {0xff, 2, [11] = 1, 0xff};
 	uint8_t target[16], *ip6 = f->data + ETH;
 
-	inside(target, plan.gateway[LAN]);
-	inside(ip6 + 8, address);
+	six_inside(target, plan.gateway[LAN]);
+	six_inside(ip6 + 8, address);
 	memcpy(ip6 + 24, group, 13);
 	memcpy(ip6 + 37, target + 13, 3);
 	put16(f->data, 0x3333);
@@ -269,7 +268,7 @@ const uint8_t *six_learn(const struct frame *f)
 	const uint8_t *icmp = f->data + ETH + IP6;
 	uint8_t expected[16];
 
-	inside(expected, plan.gateway[LAN]);
+	six_inside(expected, plan.gateway[LAN]);
 	if (!is_neighbour(f, NEIGHBOUR_ADVERT, NA_LEN) || memcmp(icmp + 8, expected, 16) != 0 ||
 	    icmp[24] != 2)
 		return NULL;
