@@ -25,7 +25,7 @@ struct xlat64 {
 	uint16_t delta;
 	uint16_t id;   /* host order */
 	uint16_t frag; /* flags and offset, host order */
-	uint16_t set; /* number of the port set in the source */
+	uint16_t set;  /* number of the port set in the source */
 	uint8_t tos, ttl, proto;
 	bool fragment; /* the packet has a fragment header */
 	bool stranger; /* an error whose source has no IPv4 address */
