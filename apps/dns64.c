@@ -19,7 +19,7 @@
 static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                 uint32_t arg)
 {
-	struct dns64_from from = {.ends = *ends};
+	struct dns64_from from = {.ends = *ends, .conn = TCP_NONE};
 	enum drop why;
 	(void)arg;
 	uint32_t len = dns64_question(gw, &from, p->data, p->len, UDP_ROOM, &why);
@@ -31,13 +31,17 @@ static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_e
 	}
 	if (len > p->len && !pkt_put(p, len - p->len))
 		return gw_drop(gw, p, DROP_NO_PACKET); /* UDP_ROOM is there */
-	dns64_reply_end(gw, &from, &(struct dns64_sheet){p, p->data}, len);
+	dns64_reply_end(gw, &from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
 	return V_KEPT;
 }
 
 bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns64_sheet *s)
 {
-	(void)from;
+	if (from->conn != TCP_NONE) {
+		*s = (struct dns64_sheet){NULL, dns64_of(gw)->reply + 2, DNS64_STREAM_MAX};
+		return true;
+	}
+	s->room = UDP_ROOM;
 	s->p = pkt_alloc(gw->pool);
 	s->at = s->p ? pkt_put(s->p, UDP_ROOM) : NULL;
 	if (s->p && !s->at)
@@ -48,8 +52,12 @@ bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns6
 void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
                      uint32_t len)
 {
-	pkt_trim(s->p, len);
 	dns64_of(gw)->count.answers++;
+	if (from->conn != TCP_NONE) {
+		dns64_stream_reply(gw, from, len);
+		return;
+	}
+	pkt_trim(s->p, len);
 	udp_send(gw, s->p, &from->ends);
 }
 
@@ -104,8 +112,8 @@ static bool dns64_tick(struct gw *gw)
 	bool more = dns64_ask_make_room(gw);
 	share_turns(gw);
 	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
-		uint32_t node = dns64_wheel_take(&d->wheel, now);
-		if (node == DNS64_WHEEL_NONE)
+		uint32_t node = wheel_take(&d->wheel, now);
+		if (node == WHEEL_NONE)
 			break;
 		if (node < DNS64_ASKS)
 			dns64_ask_due(gw, node);
@@ -115,7 +123,7 @@ static bool dns64_tick(struct gw *gw)
 			dns64_relay_due(gw, node - DNS64_ASKS - DNS64_WAITERS);
 		more |= i + 1 == TIMERS_A_TURN;
 	}
-	uint64_t slot = 1u << DNS64_WHEEL_SHIFT;
+	uint64_t slot = 1u << WHEEL_SHIFT;
 	gw->wake_us = d->wheel.n_set ? (gw->now_us & ~(slot - 1)) + slot : 0;
 	return more;
 }
@@ -173,6 +181,9 @@ static const char *dns64_init(struct gw *gw)
 	d->handler = udp_register(gw, dns64_try_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
 		return "port: somebody else has it";
+	bad = dns64_stream_init(gw, d);
+	if (bad)
+		return bad;
 	note_ports(gw);
 	advertise(gw);
 	return NULL;

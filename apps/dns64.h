@@ -10,10 +10,12 @@
 #define APPS_DNS64_H
 
 #include "apps/dns64_cache.h"
-#include "apps/dns64_wheel.h"
+#include "net/wheel.h"
 #include "apps/embed.h"
 #include "net/gw.h"
+#include "net/tcp.h"
 #include "net/udp.h"
+#include "net/wheel.h"
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
 #define DNS64_WAITERS       2048u /* clients' questions that wait */
@@ -58,6 +60,7 @@ struct dns64_try {
 	uint32_t sent_us;
 	uint8_t server;
 	bool edns;
+	bool stream; /* asked over TCP, without a port of its own */
 };
 
 struct dns64_ask {
@@ -84,12 +87,14 @@ struct dns64_ask {
 /* The way back to who asked. How messages travel is known to dns64.c and dns64_try.c alone. */
 struct dns64_from {
 	struct udp_ends ends;
+	uint32_t conn; /* the TCP connection; TCP_NONE: a datagram */
 };
 
-/* Memory for an answer, UDP_ROOM bytes. */
+/* Memory for an answer, UDP_ROOM bytes or more. */
 struct dns64_sheet {
-	struct pkt *p;
+	struct pkt *p; /* NULL: over TCP */
 	uint8_t *at;
+	uint32_t room;
 };
 
 struct dns64_query {
@@ -98,6 +103,7 @@ struct dns64_query {
 	const uint8_t *name; /* as the client spelled it */
 	uint16_t id, flags;  /* of its header */
 	bool edns, dnssec;   /* it sent OPT, with DO */
+	bool stream;         /* it came over TCP */
 	bool skip;           /* nothing is synthesised for this client */
 	uint16_t limit;      /* bytes of an answer */
 	uint32_t serial;     /* of the latest answer in the cache when it was asked */
@@ -181,6 +187,19 @@ struct dns64_map {
 	struct embed_form form;
 };
 
+/* The TCP connection to an upstream server, and the questions under way in it
+ * (dns64_link.c). */
+#define DNS64_LINK_ASKS 64u
+struct dns64_link {
+	uint32_t conn; /* TCP_NONE: there is none */
+	uint32_t n;    /* slots in use */
+	uint32_t len;  /* of the message that is coming; 0: not known yet */
+	struct {
+		uint16_t ask; /* DNS64_NONE: free */
+		uint16_t id;
+	} slot[DNS64_LINK_ASKS];
+};
+
 /* The answers of one client prefix (dns64_limit.c). */
 struct dns64_bucket {
 	uint32_t key[3]; /* /32 or /64, and the family */
@@ -194,6 +213,7 @@ struct dns64_count {
 	uint64_t queries, answers, hits, stale, synthesised, not_global, prefetched;
 	uint64_t asked, answered, timeouts, joined, forged, miscased;
 	uint64_t formerr, notimp, refused, badvers, servfail, truncated, full, relayed;
+	uint64_t streamed, fetched;
 };
 
 struct dns64 {
@@ -248,7 +268,11 @@ struct dns64 {
 	struct dns64_relay *relay;
 	uint8_t relay_handler;
 
-	struct dns64_wheel wheel; /* asks, then waiters, then relays */
+	struct wheel wheel; /* asks, then waiters, then relays */
+
+	/* TCP: memory for one question, one answer of ours, one of upstream. */
+	uint8_t *question, *reply, *fetched;
+	struct dns64_link link[CONFIG_SERVERS];
 
 	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
 
@@ -293,6 +317,14 @@ static inline bool dns64_may_serve(const struct gw *gw, const struct dns64_recor
 	       (int32_t)(gw->now_s - r->expire_s) < (int32_t)dns64_of(gw)->stale_s;
 }
 
+/* Bytes of the OPT record in an answer. Over TCP it says how long a silent connection stays (RFC
+ * 7828). */
+#define DNS64_KEEP_ALIVE_BYTES 6u
+static inline uint32_t dns64_opt_bytes(const struct dns64_query *u)
+{
+	return u->edns ? DNS_OPT_BYTES + (u->stream ? DNS64_KEEP_ALIVE_BYTES : 0) : 0;
+}
+
 /* --- dns64_client.c: a message of `len` bytes from a client, in memory of `room` bytes, UDP_ROOM
  * at least. Gives the length of the answer that then stands there; 0: none now, and *why says
  * whether the message counts as dropped, or waits (DROP_NONE). */
@@ -304,6 +336,23 @@ bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from,
                        struct dns64_sheet *s) MUST_USE;
 void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
                      uint32_t len);
+
+/* --- dns64_stream.c: clients over TCP (RFC 7766) */
+#define DNS64_STREAM_MAX    65535u
+#define DNS64_STREAM_IDLE_S 10u
+const char *dns64_stream_init(struct gw *gw, struct dns64 *d);
+void dns64_stream_reply(struct gw *gw, const struct dns64_from *from, uint32_t len);
+
+/* The same for one that is not answered. */
+void dns64_stream_lost(struct gw *gw, const struct dns64_from *from);
+
+/* --- dns64_link.c: upstream over TCP. Asks once more what was answered with TC: the try becomes
+ * one over TCP. False: it cannot be. */
+void dns64_link_init(struct dns64 *d);
+bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t) MUST_USE;
+
+/* Takes no answer to this try any more. */
+void dns64_link_forget(struct gw *gw, struct dns64_try *t);
 
 /* --- dns64_plan.c: what answers a query, with what is in the cache now */
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
@@ -376,9 +425,16 @@ bool dns64_ask_make_room(struct gw *gw);
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
                            struct dns_view m);
 
+/* The connection on which it was asked is gone: asks anew, or gives up. */
+void dns64_ask_lost(struct gw *gw, uint32_t ask);
+
 /* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
  * whatever hinders it, the timer goes on. */
 void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server);
+
+/* Writes the question of a try into DNS64_QUESTION_MAX bytes; gives its length. */
+#define DNS64_QUESTION_MAX (DNS_HEADER + DNS_NAME_MAX + DNS_QUESTION_FIXED + DNS_OPT_BYTES)
+uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m);
 
 /* Takes no answer to this try any more. */
 void dns64_try_close(struct gw *gw, struct dns64_try *t);

@@ -32,13 +32,25 @@ static void put_header(uint8_t *at, const struct dns64_query *u, uint32_t flags)
 
 static bool put_opt(const struct dns64_query *u, struct dns_out *o, uint16_t rcode)
 {
-	return u->edns && dns_put_opt(o, DNS64_EDNS_SIZE, rcode, u->dnssec);
+	if (!u->edns || o->limit - o->len < dns64_opt_bytes(u) ||
+	    !dns_put_opt(o, DNS64_EDNS_SIZE, rcode, u->dnssec))
+		return false;
+	if (!u->stream)
+		return true;
+	/* edns-tcp-keepalive (RFC 7828 section 3.1), in tenths of a second. */
+	uint8_t *at = o->at + o->len;
+	dns_put16(at - 2, DNS64_KEEP_ALIVE_BYTES);
+	dns_put16(at, DNS_OPTION_KEEP_ALIVE);
+	dns_put16(at + 2, 2);
+	dns_put16(at + 4, DNS64_STREAM_IDLE_S * 10);
+	o->len += DNS64_KEEP_ALIVE_BYTES;
+	return true;
 }
 
 uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t *at, uint32_t len)
 {
 	struct dns_out o;
-	dns_out_init(&o, at, len, len + DNS_OPT_BYTES);
+	dns_out_init(&o, at, len, len + dns64_opt_bytes(u));
 	memset(at + 4, 0, 8);
 	at[5] = len > DNS_HEADER;
 	at[11] = put_opt(u, &o, rcode);
@@ -86,7 +98,7 @@ static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct d
 	struct dns64_record *r = p->record[0];
 	const uint8_t *m = dns64_message(r);
 	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED;
-	uint32_t opt = u->edns ? DNS_OPT_BYTES : 0;
+	uint32_t opt = dns64_opt_bytes(u);
 	struct dns_out o;
 	if (r->len > limit - opt)
 		return 0;
@@ -399,7 +411,7 @@ static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const s
 	a.count[DNS_QD] = 1;
 	a.count[DNS_AN] = a.count[DNS_NS] = a.count[DNS_AR] = 0;
 	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED;
-	dns_out_init(&a.o, at, begin, limit - (u->edns ? DNS_OPT_BYTES : 0));
+	dns_out_init(&a.o, at, begin, limit - dns64_opt_bytes(u));
 	if (p->how == DNS64_LOCAL)
 		put_local(&a);
 	else if (p->how == DNS64_TURN)

@@ -29,7 +29,7 @@ const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 	d->ask = alloc(DNS64_ASKS * sizeof *d->ask, 64);
 	d->ask_hash = alloc(HASH_HEADS * sizeof *d->ask_hash, 64);
 	if (!d->ask || !d->ask_hash ||
-	    !dns64_wheel_init(&d->wheel, DNS64_ASKS + DNS64_WAITERS + DNS64_RELAYS, dns64_now(gw)))
+	    !wheel_init(&d->wheel, DNS64_ASKS + DNS64_WAITERS + DNS64_RELAYS, dns64_now(gw)))
 		return "not enough memory";
 	memset(d->ask_hash, 0xff, HASH_HEADS * sizeof *d->ask_hash);
 	for (uint32_t i = 0; i < DNS64_ASKS; i++)
@@ -110,7 +110,7 @@ static void finish(struct gw *gw, struct dns64_ask *a)
 	for (uint32_t i = 0; i < DNS64_TRIES; i++)
 		dns64_try_close(gw, &a->try[i]);
 	unlink_from(d, a);
-	dns64_wheel_clear(&d->wheel, me);
+	wheel_clear(&d->wheel, me);
 	a->first = DNS64_NONE;
 	a->n_tries = 0; /* free */
 	a->next = d->ask_free;
@@ -162,7 +162,7 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
 	if (a->n_tries >= d->tries || wait > left)
 		wait = left;
-	dns64_wheel_set(&d->wheel, number_of(d, a), now + wait);
+	wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
 /* Random upper and lower case in a name in lower case (draft-vixie-dnsext-dns0x20). A
@@ -213,7 +213,7 @@ static void probe(struct gw *gw, const struct dns64_need *need, uint32_t server)
 	if (!a)
 		return;
 	dns64_try_send(gw, a, server);
-	dns64_wheel_set(&d->wheel, number_of(d, a), a->begun_us + d->try_us);
+	wheel_set(&d->wheel, number_of(d, a), a->begun_us + d->try_us);
 }
 
 uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
@@ -267,7 +267,7 @@ static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64
 		return true;
 	d->count.miscased++;
 	if (!a->miscased)
-		dns64_wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + CASE_WAIT_US);
+		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + CASE_WAIT_US);
 	a->miscased = true;
 	a->last = t->server;
 	return false;
@@ -295,6 +295,13 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 		return;
 	}
 	dns64_server_missed(gw, a->last);
+	dns64_ask_lost(gw, ask);
+}
+
+void dns64_ask_lost(struct gw *gw, uint32_t ask)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_ask *a = &d->ask[ask];
 	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
 		try_next(gw, a);
 	else
@@ -381,6 +388,9 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
+	} else if (flags & DNS_TC && !t->stream && !a->probe && dns64_link_ask(gw, a, t)) {
+		/* RFC 7766 section 5: all of it comes over TCP. */
+		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + d->try_us);
 	} else {
 		if (truncated) {
 			memset(l.count + DNS_AN, 0, 3 * sizeof l.count[0]);

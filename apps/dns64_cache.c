@@ -5,7 +5,7 @@
 
 #define DEAD     0x80000000u
 #define NOWHERE  UINT32_MAX
-#define MAX_SIZE (sizeof(struct dns64_record) + DNS64_MESSAGE_MAX)
+#define MAX_SIZE ((sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 7) & ~7u)
 
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 {

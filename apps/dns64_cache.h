@@ -17,9 +17,9 @@
 #include "apps/dnsmsg.h"
 #include "kernel/random.h"
 
-#define DNS64_RECORD_BYTES 112u  /* of the ring, for each record of dns64.cache */
-#define DNS64_MESSAGE_MAX  4096u /* longer messages are not kept */
-#define DNS64_MOVES        64u   /* records kept on at most while room is made for one */
+#define DNS64_RECORD_BYTES 112u   /* of the ring, for each record of dns64.cache */
+#define DNS64_MESSAGE_MAX  65535u /* the longest there are, over TCP */
+#define DNS64_MOVES        64u    /* records kept on at most while room is made for one */
 #define DNS64_USED_MAX     3u
 
 /* Of a name, rounded up to an even number. */

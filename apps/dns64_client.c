@@ -48,7 +48,11 @@ static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct 
 {
 	struct dns_layout all;
 	const struct dns_rr *opt = &all.opt;
-	*relay = l->qtype == DNS_TYPE_IXFR || l->qtype == DNS_TYPE_AXFR;
+	bool transfer = l->qtype == DNS_TYPE_IXFR || l->qtype == DNS_TYPE_AXFR;
+	*relay = transfer;
+	/* Zones have other ways; one of many messages is not passed on. */
+	if (transfer && u->stream)
+		return DNS_NOTIMP;
 	if (LIKELY(load32(m.at + 6) == 0 && load16(m.at + 10) == 0))
 		return m.len == l->question_end ? DNS_NOERROR : DNS_FORMERR;
 	if (!dns_parse(m, &all) || all.n_opt > 1)
@@ -130,9 +134,13 @@ static uint32_t question(struct gw *gw, const struct dns64_from *from, struct dn
 	if (be16_get(dns_header_of(v)->count[DNS_QD]) != 1 || !dns_parse_question(v, &l))
 		return refuse(u, DNS_FORMERR, m, len, &d->count.formerr);
 	uint16_t rcode = read_rest(v, &l, u, d->size_max, &relay);
+	if (u->stream)
+		u->limit = DNS64_STREAM_MAX;
 	if (UNLIKELY(rcode != DNS_NOERROR))
 		return refuse(u, rcode, m, len,
-		              rcode == DNS_BADVERS ? &d->count.badvers : &d->count.formerr);
+		              rcode == DNS_BADVERS  ? &d->count.badvers
+		              : rcode == DNS_NOTIMP ? &d->count.notimp
+		                                    : &d->count.formerr);
 	if (UNLIKELY(relay))
 		return dns64_relay(gw, v, u, from)
 		               ? 0
@@ -155,7 +163,10 @@ uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m
 	*why = DROP_DNS_SHORT;
 	if (len < DNS_HEADER)
 		return 0;
-	struct dns64_query u = {.id = dns_get16(m), .flags = dns_get16(m + 2), .limit = DNS_PLAIN};
+	struct dns64_query u = {.id = dns_get16(m),
+	                        .flags = dns_get16(m + 2),
+	                        .limit = DNS_PLAIN,
+	                        .stream = from->conn != TCP_NONE};
 	*why = DROP_DNS_RESPONSE;
 	if (u.flags & DNS_QR) /* an answer to nothing must not be answered */
 		return 0;

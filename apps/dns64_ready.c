@@ -44,7 +44,7 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
 	    !is_usual(u) || m[2] & DNS_TC >> 8 || !d->keep)
 		return;
 	uint32_t life = min_u32(lifetime(gw, p->record[0]), lifetime(gw, p->six));
-	len -= u->edns ? DNS_OPT_BYTES : 0;
+	len -= dns64_opt_bytes(u);
 	if (life < LEAST_S || len > READY_MAX)
 		return;
 	u->q.key = DNS64_KEY_READY;

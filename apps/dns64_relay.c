@@ -22,7 +22,7 @@ static void release(struct gw *gw, struct dns64_relay *r)
 	struct dns64 *d = dns64_of(gw);
 	udp_unbind(gw, r->port);
 	r->port = 0;
-	dns64_wheel_clear(&d->wheel, NODES + (uint32_t)(r - d->relay));
+	wheel_clear(&d->wheel, NODES + (uint32_t)(r - d->relay));
 }
 
 /* Sends a copy of the question; its port and ID stay the same for all tries, and so does
@@ -36,8 +36,8 @@ static void ask(struct gw *gw, struct dns64_relay *r)
 	                        .link = PKT_PORT_SELF};
 	uint32_t wait = dns64_server_wait_us(d, r->server, r->n_tries++);
 	uint32_t now = dns64_now(gw), left = r->begun_us + d->wait_us - now;
-	dns64_wheel_set(&d->wheel, NODES + (uint32_t)(r - d->relay),
-	                now + (r->n_tries >= d->tries ? left : min_u32(wait, left)));
+	wheel_set(&d->wheel, NODES + (uint32_t)(r - d->relay),
+	          now + (r->n_tries >= d->tries ? left : min_u32(wait, left)));
 	struct pkt *p = udp_source(gw, &ends) ? pkt_alloc(gw->pool) : NULL;
 	uint8_t *m = p ? pkt_put(p, r->len) : NULL;
 	if (!m) {
@@ -85,9 +85,9 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
 static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uint32_t question_end)
 {
 	struct dns64_sheet s;
-	bool fits = m.len <= min_u32(r->limit, UDP_ROOM);
-	uint32_t len = fits ? m.len : question_end;
 	if (dns64_reply_begin(gw, &r->from, &s)) {
+		bool fits = m.len <= min_u32(r->limit, s.room);
+		uint32_t len = fits ? m.len : question_end;
 		memcpy(s.at, m.at, len);
 		dns_put16(s.at, r->client_id);
 		if (!fits) {
@@ -95,6 +95,8 @@ static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uin
 			memset(s.at + 6, 0, 6);
 		}
 		dns64_reply_end(gw, &r->from, &s, len);
+	} else {
+		dns64_stream_lost(gw, &r->from);
 	}
 	release(gw, r);
 }
@@ -140,6 +142,8 @@ static void give_up(struct gw *gw, struct dns64_relay *r)
 		                                  whole ? l.question_end : DNS_HEADER);
 		d->count.servfail++;
 		dns64_reply_end(gw, &r->from, &s, len);
+	} else {
+		dns64_stream_lost(gw, &r->from);
 	}
 	release(gw, r);
 }

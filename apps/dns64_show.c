@@ -37,6 +37,8 @@ static bool show_stats(const struct dns64 *d, uint32_t *cursor, char *buf, size_
 	        {"dns_servfail", c->servfail},
 	        {"dns_truncated", c->truncated},
 	        {"dns_relayed", c->relayed},
+	        {"dns_tcp_queries", c->streamed},
+	        {"dns_upstream_tcp", c->fetched},
 	};
 	uint32_t i = (*cursor)++;
 	if (i >= ARRAY_SIZE(row))

@@ -9,21 +9,15 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t)
 {
 	if (t->port)
 		udp_unbind(gw, t->port);
+	if (t->stream)
+		dns64_link_forget(gw, t);
 	t->port = 0;
+	t->stream = false;
 }
 
-/* Writes the question of a try; false when no packet is free. */
-static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
-                                  const struct dns64_try *t)
+uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m)
 {
 	uint32_t end = DNS_HEADER + a->name_len + DNS_QUESTION_FIXED;
-	struct pkt *p = pkt_alloc(gw->pool);
-	uint8_t *m = p ? pkt_put(p, end + (t->edns ? DNS_OPT_BYTES : 0)) : NULL;
-	if (!m) {
-		if (p)
-			pkt_free(p);
-		return NULL;
-	}
 	/* AD: we pass it on to those who understand it (RFC 6840 section 5.7). */
 	uint32_t flags = DNS_AD | (a->key & DNS64_KEY_NORD ? 0u : DNS_RD) |
 	                 (a->key & DNS64_KEY_CD ? DNS_CD : 0u) |
@@ -35,13 +29,23 @@ static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
 	memcpy(m + DNS_HEADER, a->name, a->name_len);
 	dns_put16(m + end - 4, a->type);
 	dns_put16(m + end - 2, a->class);
-	if (t->edns) {
-		struct dns_out o;
-		dns_out_init(&o, m, end, end + DNS_OPT_BYTES);
-		if (!dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO))
-			pkt_trim(p, end); /* there is room */
-	}
-	return p;
+	struct dns_out o;
+	dns_out_init(&o, m, end, end + (t->edns ? DNS_OPT_BYTES : 0));
+	bool opt = t->edns && dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO);
+	return opt ? o.len : end;
+}
+
+/* The same in a packet; NULL when none is free. */
+static struct pkt *write_question(struct gw *gw, const struct dns64_ask *a,
+                                  const struct dns64_try *t)
+{
+	struct pkt *p = pkt_alloc(gw->pool);
+	uint8_t *m = p ? pkt_put(p, DNS64_QUESTION_MAX) : NULL;
+	if (m)
+		pkt_trim(p, dns64_try_write(a, t, m));
+	else if (p)
+		pkt_free(p);
+	return m ? p : NULL;
 }
 
 /* A place for one more try; the oldest is given up where there is none. */
@@ -50,7 +54,7 @@ static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
 	struct dns64_try *old = &a->try[0];
 	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
 		struct dns64_try *t = &a->try[i];
-		if (!t->port)
+		if (!t->port && !t->stream)
 			return t;
 		if ((int32_t)(t->sent_us - old->sent_us) < 0)
 			old = t;

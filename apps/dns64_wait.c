@@ -51,7 +51,7 @@ static void release(struct dns64 *d, struct dns64_waiter *w)
 {
 	unlink_from(d, w, 0);
 	unlink_from(d, w, 1);
-	dns64_wheel_clear(&d->wheel, DNS64_ASKS + (uint32_t)(w - d->waiter));
+	wheel_clear(&d->wheel, DNS64_ASKS + (uint32_t)(w - d->waiter));
 	w->link[0].next = d->waiter_free;
 	d->waiter_free = (uint16_t)(w - d->waiter);
 	d->n_waiters--;
@@ -123,7 +123,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 	}
 	/* Those who wait long are looked at before their questions are over: A records may
 	 * be there, or stale ones. */
-	dns64_wheel_set(&d->wheel, DNS64_ASKS + i, w->since_us + d->patience_us);
+	wheel_set(&d->wheel, DNS64_ASKS + i, w->since_us + d->patience_us);
 	return true;
 }
 
@@ -138,6 +138,7 @@ static void query_of(const struct gw *gw, const struct dns64_waiter *w, struct d
 	u->id = w->id;
 	u->flags = w->flags;
 	u->edns = w->edns;
+	u->stream = w->from.conn != TCP_NONE;
 	u->dnssec = w->dnssec;
 	u->skip = w->skip;
 	u->limit = w->limit;
@@ -149,12 +150,14 @@ static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns
                    const struct dns64_plan *p)
 {
 	struct dns64_sheet s;
-	if (!dns64_reply_begin(gw, &w->from, &s))
-		return; /* the client will ask again */
+	if (!dns64_reply_begin(gw, &w->from, &s)) {
+		dns64_stream_lost(gw, &w->from); /* the client will ask again */
+		return;
+	}
 	memcpy(s.at + DNS_HEADER, w->name, w->name_len);
 	dns_put16(s.at + DNS_HEADER + w->name_len, w->type);
 	dns_put16(s.at + DNS_HEADER + w->name_len + 2, w->class);
-	dns64_reply_end(gw, &w->from, &s, dns64_answer(gw, u, p, s.at, UDP_ROOM));
+	dns64_reply_end(gw, &w->from, &s, dns64_answer(gw, u, p, s.at, s.room));
 }
 
 /* Plans a query once more; it is answered, or waits on. */
@@ -194,6 +197,6 @@ void dns64_wait_due(struct gw *gw, uint32_t waiter)
 	uint32_t waited = dns64_now(gw) - w->since_us;
 	uint32_t next = waited < DNS64_STALE_WAIT_US ? DNS64_STALE_WAIT_US : d->wait_us;
 	if (waited < next)
-		dns64_wheel_set(&d->wheel, DNS64_ASKS + waiter, w->since_us + next);
+		wheel_set(&d->wheel, DNS64_ASKS + waiter, w->since_us + next);
 	go_on(gw, w);
 }

@@ -41,7 +41,8 @@ enum {
 	DNS_CD = 0x0010,
 	DNS_RCODE = 0x000f,
 };
-enum { DNS_OPT_DO = 0x8000 }; /* in the flags of OPT (RFC 3225) */
+enum { DNS_OPTION_KEEP_ALIVE = 11 }; /* RFC 7828 */
+enum { DNS_OPT_DO = 0x8000 };        /* in the flags of OPT (RFC 3225) */
 
 enum dns_rcode {
 	DNS_NOERROR = 0,

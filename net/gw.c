@@ -8,6 +8,7 @@
 #include "net/local.h"
 #include "net/mld.h"
 #include "net/nd.h"
+#include "net/tcp.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
@@ -363,5 +364,9 @@ bool gw_tick(struct gw *gw)
 			ra_tick(gw);
 		}
 	}
-	return gw->app->tick && gw->app->tick(gw);
+	gw->wake_us = 0;
+	bool more = gw->app->tick && gw->app->tick(gw);
+	if (gw->tcp)
+		more |= tcp_tick(gw);
+	return more;
 }

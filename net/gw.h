@@ -19,6 +19,7 @@
 #include "net/ra.h"
 #include "net/wire.h"
 
+struct tcp;
 struct udp_table;
 
 #define GW_PORTS     2u
@@ -155,6 +156,7 @@ struct gw {
 	 * timings only. */
 	uint32_t (*cycles)(void);
 	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
+	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
 
 	struct gw_port port[GW_PORTS];
 	struct gw_route route[GW_ROUTES];
@@ -176,7 +178,7 @@ struct gw {
 	uint64_t icmp_suppressed; /* not sent: rate limit */
 	uint64_t hairpinned;
 	uint64_t tick_us; /* next tick */
-	uint64_t wake_us; /* when the application wants one before; 0: it does not */
+	uint64_t wake_us; /* when the application or TCP wants one before; 0: neither */
 
 	/* ICMP error budgets, and IPv4 identification counters. */
 	struct gw_errors errors[GW_ERROR_KINDS];

@@ -1,9 +1,9 @@
-/* See local.h. Services of applications bind UDP ports (udp.h). */
+/* See local.h. Services of applications bind UDP and TCP ports (udp.h, tcp.h). */
 #include "net/local.h"
 
 #include "net/csum.h"
 #include "net/ip4.h"
-#include "net/tcp_refuse.h"
+#include "net/tcp.h"
 #include "net/udp.h"
 
 /* Turns an echo request into its reply, in place. The request's options do not
@@ -30,6 +30,10 @@ static enum verdict local_icmp(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
+	if (icmp->type == ICMP_UNREACHABLE && gw->tcp && tcp_icmp(gw, p)) {
+		pkt_free(p);
+		return V_KEPT;
+	}
 	if (icmp->type != ICMP_ECHO || icmp->code != 0)
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	return echo(gw, p, icmp);
@@ -37,11 +41,11 @@ static enum verdict local_icmp(struct gw *gw, struct pkt *p)
 
 enum verdict local_service(struct gw *gw, struct pkt *p)
 {
-	if (!gw->udp)
-		return V_LOCAL;
-	return p->proto == PROTO_UDP   ? udp_input(gw, p)
-	       : p->proto == PROTO_TCP ? tcp_refuse(gw, p)
-	                               : V_LOCAL;
+	if (gw->udp && p->proto == PROTO_UDP)
+		return udp_input(gw, p);
+	if (gw->tcp && p->proto == PROTO_TCP)
+		return tcp_input(gw, p);
+	return V_LOCAL;
 }
 
 enum verdict local_ip4(struct gw *gw, struct pkt *p)

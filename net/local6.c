@@ -7,6 +7,7 @@
 #include "net/ip6.h"
 #include "net/mld.h"
 #include "net/nd.h"
+#include "net/tcp.h"
 
 /* Turns an echo request into its reply, in place. One to a group or an anycast address
  * is answered by an address of ours alone. The request's extension headers do not
@@ -56,6 +57,9 @@ static enum verdict local_icmp6(struct gw *gw, struct pkt *p, const struct gw_ad
 		wrong = mld_input(gw, p);
 	else if (p->flags & PKT_L2_GROUP && !ip6_is_group(&h->to))
 		wrong = DROP_MULTICAST; /* as in IPv4 */
+	else if ((icmp->type == ICMP6_UNREACHABLE || icmp->type == ICMP6_TOO_BIG) && gw->tcp &&
+	         own && tcp_icmp(gw, p))
+		wrong = DROP_NONE;
 	else if (icmp->type == ICMP6_ECHO && icmp->code == 0)
 		return echo(gw, p, own);
 	if (wrong != DROP_NONE)

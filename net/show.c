@@ -3,6 +3,7 @@
 #include "net/gw.h"
 
 #include "kernel/fmt.h"
+#include "net/tcp.h"
 
 static const char *const labels[] = {
         [DROP_NONE] = "none",
@@ -66,6 +67,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		return true;
 	}
 	uint32_t rest = i - (DROP_COUNT - 1);
+	if (gw->tcp && tcp_show_stats(gw, &rest, buf, size))
+		return true;
 	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
 }
 

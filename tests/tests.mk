@@ -7,7 +7,7 @@ FLAGS64 = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize
 FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
 
 HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
-           tests/host/rig.c tests/host/route6.c tests/host/nat_check.c tests/fuzz/frames.c tests/fuzz/frames6.c \
+           tests/host/rig.c tests/host/route6.c tests/host/nat_check.c tests/host/tcp_pair.c tests/fuzz/frames.c tests/fuzz/frames6.c \
            $(wildcard tests/models/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)

@@ -13,12 +13,19 @@
 
 void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us)
 {
+	host_arena(memory);
+	log_reset();
+	log_time(now_us);
+	rig_clear(rig, seed, now_us);
+}
+
+void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us)
+{
 	static const char *names[MAX_APPS];
 	uint32_t n = min_u32(n_apps, MAX_APPS - 1);
 	for (uint32_t i = 0; i < n; i++)
 		names[i] = apps[i].name;
 	names[n++] = "route6";
-	host_arena(memory);
 	memset(&rig->pool, 0, sizeof rig->pool);
 	memset(&rig->gw, 0, sizeof rig->gw);
 	memset(&rig->rng, 0, sizeof rig->rng);
@@ -27,8 +34,6 @@ void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us)
 	rig->started = false;
 	memset(rig->stalled, 0, sizeof rig->stalled);
 	rig->gw.now_us = now_us;
-	log_reset();
-	log_time(now_us);
 }
 
 bool rig_config(struct rig *rig, const char *text, size_t len)
@@ -36,12 +41,12 @@ bool rig_config(struct rig *rig, const char *text, size_t len)
 	return config_text(&rig->config, "gateway.conf", text, len);
 }
 
-static const struct app *find_app(const char *name)
+static const struct app *find_app(const struct rig *rig, const char *name)
 {
 	for (uint32_t i = 0; i < n_apps; i++)
 		if (strcmp(apps[i].name, name) == 0)
 			return apps[i].app;
-	return strcmp(name, "route6") == 0 ? &app_route6 : NULL;
+	return strcmp(name, "route6") == 0 ? &app_route6 : rig->app;
 }
 
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
@@ -49,7 +54,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	struct gw *gw = &rig->gw;
 	if (rig->started)
 		return "started already";
-	gw->app = find_app(app);
+	gw->app = find_app(rig, app);
 	if (!gw->app)
 		return "no such application";
 	if (!config_check(&rig->config) || rig->config.n_errors)

@@ -22,11 +22,16 @@ struct rig {
 	/* Gets each frame that leaves; the bytes are valid during the call. */
 	void (*sink)(struct rig *rig, uint32_t port, const uint8_t *frame, uint32_t len);
 	void *ctx;
+	const struct app
+	        *app; /* of a test, that is in no image: started where no other has the name */
 };
 
 /* Forgets everything: fresh memory, the log empty, time `now_us`, random numbers
  * from `seed`. Keeps sink and ctx. */
 void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us);
+
+/* The same in the memory that is there, for a second gateway beside the first. */
+void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us);
 
 /* Adds configuration text; false with errors in rig->config. */
 bool rig_config(struct rig *rig, const char *text, size_t len);

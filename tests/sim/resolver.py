@@ -8,6 +8,7 @@ What the upstream servers know stands in a `Zone`; dnspython writes and reads al
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
@@ -23,10 +24,11 @@ import dns.rdatatype
 import dns.rrset
 from gateway import ADDRESSES, LAN, NEIGHBOURS, PORT_MAC, WAN, A, B, Gateway, Host, Sent, ROUTER
 from net6 import A6, ADDRESSES6, B6, NEIGHBOURS6, ROUTER6, Host6
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
-from scapy.packet import Raw
+from scapy.packet import Packet, Raw
+from stream import Stream, framed, pieces
 
 UPSTREAM, UPSTREAM2, UPSTREAM6 = "198.51.100.53", "198.51.100.54", "2001:db8:f::53"
 OUR4, OUR6 = "192.168.1.1", "2001:db8:1::1"
@@ -128,6 +130,7 @@ class Asked:
     message: Message
     raw: bytes
     at: float
+    tcp: bool = False
 
 
 @dataclass
@@ -155,16 +158,23 @@ class Network:
     got: list[Got] = field(default_factory=list)
     other: list[Sent] = field(default_factory=list)
     delivers: bool = True
+    streams: list[Stream] = field(default_factory=list)
+    listens: bool = True  # the servers, on TCP
 
     def deliver(self, frames: Sequence[Sent]) -> None:
-        for sent in frames:
+        """In the order in which they left."""
+        waiting = deque(frames)
+        while waiting:
+            sent = waiting.popleft()
             for frame in self.take(sent):
-                self.deliver(self.gateway.send(WAN, frame))
+                waiting.extend(self.gateway.send(sent.port, frame))
 
     def take(self, sent: Sent) -> list[bytes]:
         """Notes a frame; gives the answers of the server it went to."""
         packet = sent.frame
         ip = packet[IP] if IP in packet else packet[IPv6] if IPv6 in packet else None
+        if ip is not None and TCP in ip:
+            return self.stream(sent, ip)
         if ip is None or UDP not in ip:
             self.other.append(sent)
             return []
@@ -176,6 +186,41 @@ class Network:
             return [upstream(ip.dst, ip.src, udp.sport, one) for one in answers if one is not None and self.delivers]
         self.got.append(Got(ip.dst, ip.src, udp.dport, raw, sent.at))
         return []
+
+
+    def stream(self, sent: Sent, ip: Packet) -> list[bytes]:
+        """A TCP segment: to one of our ends, or to a server, which opens one."""
+        tcp = ip[TCP]
+        for one in self.streams:
+            if (one.local, one.sport, one.dport) == (ip.dst, tcp.dport, tcp.sport) and not one.reset:
+                return one.take(tcp)
+        new = Stream(WAN, ROUTER.mac, ip.dst, ip.src, tcp.dport, tcp.sport)
+        self.other.append(sent)
+        if sent.port != WAN or tcp.dport != 53 or ip.dst not in self.servers or tcp.flags != "S":
+            return []
+        if not self.listens:
+            new.seq, new.ack = 0, (int(tcp.seq) + 1) % 2**32
+            return [new.segment("RA")]
+        new.hears = self.hear
+        self.streams.append(new)
+        return new.take(tcp)
+
+    def hear(self, stream: Stream) -> list[bytes]:
+        """Questions have come to a server on TCP."""
+        frames = []
+        for raw in stream.messages():
+            query = dns.message.from_wire(raw)
+            setattr(query, "tcp", True)
+            self.asked.append(Asked(stream.local, stream.remote, stream.dport, query, raw, 0, True))
+            for answer in self.servers[stream.local](query):
+                if answer is not None:
+                    data = pieces(framed(wire(answer)))
+                    frames += [stream.segment("PA", piece) for piece in data]
+        return frames
+
+
+def over_tcp(query: Message) -> bool:
+    return getattr(query, "tcp", False)
 
 
 def wire(message: Message | bytes) -> bytes:

@@ -1,6 +1,6 @@
-/* apps/dns64_wheel.c against a list of times: all come, none early, none late by more
+/* net/wheel.c against a list of times: all come, none early, none late by more
  * than a slot, also across the wrap of time and after long silence. */
-#include "apps/dns64_wheel.h"
+#include "net/wheel.h"
 
 #include "kernel/io.h"
 #include "kernel/random.h"
@@ -8,9 +8,9 @@
 #include "tests/tap.h"
 
 enum { NODES = 300 };
-#define SLOT_US (1u << DNS64_WHEEL_SHIFT)
+#define SLOT_US (1u << WHEEL_SHIFT)
 
-static struct dns64_wheel w;
+static struct wheel w;
 static struct rng rng;
 
 static void start(uint32_t now)
@@ -18,45 +18,45 @@ static void start(uint32_t now)
 	host_arena(1u << 20);
 	memset(&rng, 0, sizeof rng);
 	memset(&w, 0, sizeof w);
-	CHECK(dns64_wheel_init(&w, NODES, now));
+	CHECK(wheel_init(&w, NODES, now));
 }
 
 static void one(void)
 {
 	start(1000000);
-	CHECK_EQ(dns64_wheel_take(&w, 1000000), DNS64_WHEEL_NONE);
-	dns64_wheel_set(&w, 7, 1100000);
+	CHECK_EQ(wheel_take(&w, 1000000), WHEEL_NONE);
+	wheel_set(&w, 7, 1100000);
 	CHECK_EQ(w.n_set, 1);
-	CHECK_EQ(dns64_wheel_take(&w, 1099999), DNS64_WHEEL_NONE);
-	CHECK_EQ(dns64_wheel_take(&w, 1100000 + SLOT_US), 7);
+	CHECK_EQ(wheel_take(&w, 1099999), WHEEL_NONE);
+	CHECK_EQ(wheel_take(&w, 1100000 + SLOT_US), 7);
 	CHECK_EQ(w.n_set, 0);
-	CHECK_EQ(dns64_wheel_take(&w, 1100000 + SLOT_US), DNS64_WHEEL_NONE);
+	CHECK_EQ(wheel_take(&w, 1100000 + SLOT_US), WHEEL_NONE);
 	/* Set anew, and cleared. */
-	dns64_wheel_set(&w, 7, 1200000);
-	dns64_wheel_set(&w, 7, 1500000);
-	dns64_wheel_set(&w, 8, 1300000);
-	dns64_wheel_set(&w, 9, 1300000);
-	dns64_wheel_clear(&w, 9);
-	dns64_wheel_clear(&w, 9);
-	CHECK_EQ(dns64_wheel_take(&w, 1400000), 8);
-	CHECK_EQ(dns64_wheel_take(&w, 1400000), DNS64_WHEEL_NONE);
-	CHECK_EQ(dns64_wheel_take(&w, 1600000), 7);
+	wheel_set(&w, 7, 1200000);
+	wheel_set(&w, 7, 1500000);
+	wheel_set(&w, 8, 1300000);
+	wheel_set(&w, 9, 1300000);
+	wheel_clear(&w, 9);
+	wheel_clear(&w, 9);
+	CHECK_EQ(wheel_take(&w, 1400000), 8);
+	CHECK_EQ(wheel_take(&w, 1400000), WHEEL_NONE);
+	CHECK_EQ(wheel_take(&w, 1600000), 7);
 	CHECK_EQ(w.n_set, 0);
 }
 
 /* A timer of a later turn shares the slot of one that is due. */
 static void later_turn(void)
 {
-	uint32_t turn = DNS64_WHEEL_SLOTS * SLOT_US;
+	uint32_t turn = WHEEL_SLOTS * SLOT_US;
 	start(0);
-	dns64_wheel_set(&w, 1, 50000);
-	dns64_wheel_set(&w, 2, 50000 + turn);
-	dns64_wheel_set(&w, 3, 50000 + 3 * turn);
-	CHECK_EQ(dns64_wheel_take(&w, 100000), 1);
-	CHECK_EQ(dns64_wheel_take(&w, 100000), DNS64_WHEEL_NONE);
-	CHECK_EQ(dns64_wheel_take(&w, turn), DNS64_WHEEL_NONE);
-	CHECK_EQ(dns64_wheel_take(&w, turn + 100000), 2);
-	CHECK_EQ(dns64_wheel_take(&w, 10 * turn), 3);
+	wheel_set(&w, 1, 50000);
+	wheel_set(&w, 2, 50000 + turn);
+	wheel_set(&w, 3, 50000 + 3 * turn);
+	CHECK_EQ(wheel_take(&w, 100000), 1);
+	CHECK_EQ(wheel_take(&w, 100000), WHEEL_NONE);
+	CHECK_EQ(wheel_take(&w, turn), WHEEL_NONE);
+	CHECK_EQ(wheel_take(&w, turn + 100000), 2);
+	CHECK_EQ(wheel_take(&w, 10 * turn), 3);
 	CHECK_EQ(w.n_set, 0);
 }
 
@@ -70,7 +70,7 @@ static void model(void)
 		uint32_t i = rng_below(&rng, NODES);
 		switch (rng_below(&rng, 4)) {
 		case 0:
-			dns64_wheel_clear(&w, i);
+			wheel_clear(&w, i);
 			set[i] = false;
 			break;
 		case 1:
@@ -79,10 +79,10 @@ static void model(void)
 		default:
 			due[i] = now + rng_below(&rng, rng_below(&rng, 10) ? 500000 : 60000000);
 			set[i] = true;
-			dns64_wheel_set(&w, i, due[i]);
+			wheel_set(&w, i, due[i]);
 			break;
 		}
-		for (uint32_t got; (got = dns64_wheel_take(&w, now)) != DNS64_WHEEL_NONE;) {
+		for (uint32_t got; (got = wheel_take(&w, now)) != WHEEL_NONE;) {
 			CHECK(set[got] && (int32_t)(now - due[got]) >= 0);
 			set[got] = false;
 		}

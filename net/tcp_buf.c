@@ -1,0 +1,257 @@
+/* Bytes that TCP holds: to be sent or to arrive, to be read, and out of order. All are in
+ * packets of the pool, booked with pool_keep. What is short is copied behind what is there
+ * already, so that segments of one byte do not hold a packet each. See tcp_conn.h. */
+#include "net/tcp_conn.h"
+
+#define SHORT   512u /* bytes that are rather copied than held in a packet of their own */
+#define A_SHARE 4u   /* of what all may keep, a quarter is left to others */
+
+/* --- what may be held ------------------------------------------------------------------------ */
+
+/* Packets that connections may hold together. */
+static uint32_t most(const struct gw *gw)
+{
+	return gw->pool->kept_max - gw->pool->kept_max / A_SHARE;
+}
+
+bool tcp_keep(struct gw *gw)
+{
+	struct tcp *t = gw->tcp;
+	if (t->n_packets < most(gw) && pool_keep(gw->pool)) {
+		t->n_packets++;
+		return true;
+	}
+	tcp_give_way(gw, true);
+	return false;
+}
+
+static void unkeep(struct gw *gw)
+{
+	pool_unkeep(gw->pool);
+	gw->tcp->n_packets--;
+}
+
+static void drop_packet(struct gw *gw, struct pkt *p)
+{
+	unkeep(gw);
+	pkt_free(p);
+}
+
+static void link_last(struct tcp_queue *q, struct pkt *p)
+{
+	p->next = NULL;
+	if (q->last)
+		q->last->next = p;
+	else
+		q->first = p;
+	q->last = p;
+	q->n++;
+}
+
+/* --- queues in order ---------------------------------------------------------------------------
+ */
+
+void tcp_queue_free(struct gw *gw, struct tcp_queue *q)
+{
+	for (struct pkt *p = q->first, *next; p; p = next) {
+		next = p->next;
+		drop_packet(gw, p);
+	}
+	*q = (struct tcp_queue){0};
+}
+
+void tcp_queue_take(struct gw *gw, struct tcp_queue *q, uint32_t n)
+{
+	q->len -= n;
+	while (n) {
+		struct pkt *p = q->first;
+		uint32_t here = min_u32(n, p->len);
+		p->data += here;
+		p->len -= here;
+		n -= here;
+		if (p->len)
+			break;
+		q->first = p->next;
+		if (!q->first)
+			q->last = NULL;
+		q->n--;
+		drop_packet(gw, p);
+	}
+}
+
+void tcp_queue_copy(const struct tcp_queue *q, uint32_t skip, uint8_t *to, uint32_t n)
+{
+	for (const struct pkt *p = q->first; n; p = p->next) {
+		if (skip >= p->len) {
+			skip -= p->len;
+			continue;
+		}
+		uint32_t here = min_u32(n, p->len - skip);
+		memcpy(to, p->data + skip, here);
+		to += here;
+		n -= here;
+		skip = 0;
+	}
+}
+
+/* Bytes that can be put behind a packet's data. */
+static uint32_t room_behind(const struct pkt *p)
+{
+	return p ? (uint32_t)(p->bytes + sizeof p->bytes - (p->data + p->len)) : 0;
+}
+
+/* Takes fresh packets for n bytes into a list; all or none. */
+static bool take_packets(struct gw *gw, uint32_t n, struct tcp_queue *fresh)
+{
+	for (; n; n -= min_u32(n, PKT_ROOM)) {
+		bool kept = tcp_keep(gw);
+		struct pkt *p = kept ? pkt_alloc(gw->pool) : NULL;
+		if (!p) {
+			if (kept)
+				unkeep(gw);
+			tcp_queue_free(gw, fresh);
+			return false;
+		}
+		link_last(fresh, p);
+	}
+	return true;
+}
+
+bool tcp_queue_write(struct gw *gw, struct tcp_queue *q, const uint8_t *data, uint32_t n)
+{
+	struct tcp_queue fresh = {0};
+	uint32_t behind = min_u32(room_behind(q->last), n);
+	if (!take_packets(gw, n - behind, &fresh))
+		return false;
+	q->len += n;
+	if (behind) {
+		memcpy(q->last->data + q->last->len, data, behind);
+		q->last->len += behind;
+		data += behind;
+		n -= behind;
+	}
+	for (struct pkt *p = fresh.first, *next; p; p = next) {
+		uint32_t here = min_u32(n, PKT_ROOM);
+		next = p->next;
+		memcpy(p->data, data, here);
+		p->len = here;
+		data += here;
+		n -= here;
+		link_last(q, p);
+	}
+	return true;
+}
+
+bool tcp_queue_add(struct gw *gw, struct tcp_queue *q, struct pkt *p)
+{
+	uint32_t n = p->len;
+	if (q->last && n <= SHORT && room_behind(q->last) >= n) {
+		memcpy(q->last->data + q->last->len, p->data, n);
+		q->last->len += n;
+		pkt_free(p);
+	} else if (tcp_keep(gw)) {
+		link_last(q, p);
+	} else {
+		return false;
+	}
+	q->len += n;
+	return true;
+}
+
+/* --- out of order
+ * --------------------------------------------------------------------------------- */
+
+/* Where a packet out of order begins. It is on its way to nowhere: the next hop is free. */
+static uint32_t begin_of(const struct pkt *p)
+{
+	return p->hop;
+}
+
+static uint32_t end_of(const struct pkt *p)
+{
+	return p->hop + p->len;
+}
+
+uint32_t tcp_gap_room(const struct tcp_conn *c)
+{
+	return c->gaps.first ? begin_of(c->gaps.first) - c->rcv : UINT32_MAX;
+}
+
+uint32_t tcp_gap_end(const struct tcp_conn *c)
+{
+	return c->gaps.last ? end_of(c->gaps.last) : c->rcv;
+}
+
+/* Puts a packet behind another of the list (NULL: in front). */
+static void insert(struct tcp_queue *q, struct pkt *before, struct pkt *p)
+{
+	p->next = before ? before->next : q->first;
+	*(before ? &before->next : &q->first) = p;
+	if (!p->next)
+		q->last = p;
+	q->n++;
+	q->len += p->len;
+}
+
+/* What came first stays: two segments that contradict each other cannot make the reader see
+ * both. Of one that spans several gaps the first is filled; the rest is sent again. */
+enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t seq)
+{
+	struct tcp_queue *q = &c->gaps;
+	struct pkt *before = NULL, *behind = q->first;
+	for (; behind && seq_le(begin_of(behind), seq); behind = behind->next)
+		before = behind;
+	if (before && seq_lt(seq, end_of(before))) {
+		uint32_t cut = min_u32(end_of(before) - seq, p->len);
+		p->data += cut;
+		p->len -= cut;
+		seq += cut;
+	}
+	if (behind && seq_lt(begin_of(behind), seq + p->len))
+		p->len = seq_lt(seq, begin_of(behind)) ? begin_of(behind) - seq : 0;
+	if (p->len == 0)
+		return DROP_TCP_WINDOW;
+	p->hop = seq;
+	if (before && end_of(before) == seq && p->len <= SHORT && room_behind(before) >= p->len) {
+		memcpy(before->data + before->len, p->data, p->len);
+		before->len += p->len;
+		q->len += p->len;
+		pkt_free(p);
+		return DROP_NONE;
+	}
+	if (q->n >= TCP_GAPS)
+		return DROP_TCP_ORDER;
+	if (!tcp_keep(gw))
+		return DROP_TCP_MEMORY;
+	insert(q, before, p);
+	return DROP_NONE;
+}
+
+void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
+{
+	struct tcp_queue *q = &c->gaps;
+	struct pkt *p;
+	while ((p = q->first) != NULL && seq_le(begin_of(p), c->rcv)) {
+		uint32_t known = min_u32(c->rcv - begin_of(p), p->len);
+		q->first = p->next;
+		if (!q->first)
+			q->last = NULL;
+		q->n--;
+		q->len -= p->len;
+		p->data += known;
+		p->len -= known;
+		if (p->len == 0) {
+			drop_packet(gw, p);
+			continue;
+		}
+		c->rcv += p->len;
+		c->in.len += p->len;
+		if (c->in.last && p->len <= SHORT && room_behind(c->in.last) >= p->len) {
+			memcpy(c->in.last->data + c->in.last->len, p->data, p->len);
+			c->in.last->len += p->len;
+			drop_packet(gw, p);
+		} else {
+			link_last(&c->in, p);
+		}
+	}
+}

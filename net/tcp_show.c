@@ -1,0 +1,130 @@
+/* TCP for people, and its invariants for tests. See tcp.h and tcp_conn.h. */
+#include "net/tcp_conn.h"
+
+#include "kernel/fmt.h"
+
+bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	const struct tcp *t = gw->tcp;
+	const struct tcp_count *c = &t->count;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} row[] = {
+	        {"tcp_connections", t->n - t->n_waiting},
+	        {"tcp_half_open", t->n_half},
+	        {"tcp_time_wait", t->n_waiting},
+	        {"tcp_packets_held", t->n_packets},
+	        {"tcp_segments_in", c->in},
+	        {"tcp_segments_out", c->out},
+	        {"tcp_accepted", c->accepted},
+	        {"tcp_connected", c->connected},
+	        {"tcp_closed", c->ended[TCP_CLOSED]},
+	        {"tcp_reset", c->ended[TCP_RESET]},
+	        {"tcp_timeout", c->ended[TCP_TIMEOUT]},
+	        {"tcp_unreachable", c->ended[TCP_UNREACHABLE]},
+	        {"tcp_crowded_out", c->ended[TCP_CROWDED]},
+	        {"tcp_retransmitted", c->retransmitted},
+	        {"tcp_fast_retransmits", c->fast},
+	        {"tcp_probes", c->probes},
+	        {"tcp_cookies_sent", c->cookies},
+	        {"tcp_cookies_good", c->cookies_good},
+	        {"tcp_resets_sent", c->resets},
+	        {"tcp_challenges", c->challenges},
+	};
+	uint32_t i = *cursor;
+	if (i >= ARRAY_SIZE(row)) {
+		*cursor -= (uint32_t)ARRAY_SIZE(row);
+		return false;
+	}
+	++*cursor;
+	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
+	return true;
+}
+
+bool tcp_show(const struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [TCP_SYN_SENT] = "syn-sent",       [TCP_SYN_RECEIVED] = "syn-received",
+	        [TCP_ESTABLISHED] = "established", [TCP_CLOSE_WAIT] = "close-wait",
+	        [TCP_FIN_WAIT_1] = "fin-wait-1",   [TCP_FIN_WAIT_2] = "fin-wait-2",
+	        [TCP_CLOSING] = "closing",         [TCP_LAST_ACK] = "last-ack",
+	        [TCP_TIME_WAIT] = "time-wait",     [TCP_ENDING] = "ending",
+	};
+	for (; *cursor < TCP_CONNECTIONS; ++*cursor) {
+		const struct tcp_conn *c = &gw->tcp->conn[*cursor];
+		char text[FMT_IP6];
+		if (c->state == TCP_FREE)
+			continue;
+		++*cursor;
+		fmt(buf, size, "tcp %s %u %s port %u in=%u out=%u ms=%u", state[c->state],
+		    c->ends.local_port, addr_text(text, &c->ends.remote), c->ends.remote_port,
+		    c->in.len, c->out.len, gw->now_ms - c->active_ms);
+		return true;
+	}
+	return false;
+}
+
+static const char *check_queue(const struct tcp_queue *q)
+{
+	uint32_t n = 0, len = 0;
+	const struct pkt *last = NULL;
+	for (const struct pkt *p = q->first; p; last = p, p = p->next) {
+		n++;
+		len += p->len;
+		if (p->owned != PKT_OWNED || p->len == 0)
+			return "a queue holds a packet that is free or empty";
+	}
+	return n == q->n && len == q->len && last == q->last ? NULL : "a queue does not add up";
+}
+
+static const char *check_one(const struct gw *gw, const struct tcp_conn *c)
+{
+	const struct tcp_queue *queue[] = {&c->out, &c->in, &c->gaps};
+	for (unsigned i = 0; i < ARRAY_SIZE(queue); i++) {
+		const char *bad = check_queue(queue[i]);
+		if (bad)
+			return bad;
+	}
+	if (tcp_find(gw, &c->ends) != c)
+		return "a connection is not found";
+	if (seq_lt(c->nxt, c->una) || seq_lt(c->max, c->nxt))
+		return "una <= nxt <= max does not hold";
+	if (c->state >= TCP_ESTABLISHED && c->state < TCP_TIME_WAIT) {
+		uint32_t fin = c->shut && !c->fin_acked;
+		if (c->max - c->una > c->out.len + fin)
+			return "more is under way than there is";
+		if (c->in.len > c->window || seq_lt(c->edge, c->rcv))
+			return "more has come than the window let in";
+		bool waits = c->nxt != c->una || (c->out.len && c->wnd == 0);
+		if (waits && c->timer == TCP_T_NONE)
+			return "no timer for what is under way";
+	}
+	if (c->timer != TCP_T_NONE && !c->armed)
+		return "a timer that never comes";
+	for (const struct pkt *p = c->gaps.first; p; p = p->next)
+		if (p->next && seq_lt(p->next->hop, p->hop + p->len))
+			return "data out of order overlap";
+	return c->gaps.n > TCP_GAPS ? "too many gaps" : NULL;
+}
+
+const char *tcp_check(const struct gw *gw)
+{
+	const struct tcp *t = gw->tcp;
+	uint32_t n = 0, half = 0, waiting = 0, packets = 0;
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		const struct tcp_conn *c = &t->conn[i];
+		if (c->state == TCP_FREE)
+			continue;
+		n++;
+		half += c->state == TCP_SYN_RECEIVED && !c->active;
+		waiting += c->state == TCP_TIME_WAIT;
+		packets += c->out.n + c->in.n + c->gaps.n;
+		const char *bad = check_one(gw, c);
+		if (bad)
+			return bad;
+	}
+	if (n != t->n || half != t->n_half || waiting != t->n_waiting || packets != t->n_packets)
+		return "connections do not add up";
+	return half > TCP_HALF_OPEN + 1 ? "too many half-open connections" : NULL;
+}

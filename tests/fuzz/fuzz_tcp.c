@@ -1,0 +1,336 @@
+/* libFuzzer: TCP segments of several strangers, with time, ICMP errors and a user that sends,
+ * reads, closes and connects. Their numbers are near those that matter, so that most of them get
+ * somewhere; checksums are right.
+ *
+ * Checked: each frame that leaves is well formed; the tables are consistent; what
+ * the user reads is within what was sent; in the end, after the user has closed all and some time
+ * has passed, no connection is left and every packet is back. */
+#include "tests/fuzz/frames.h"
+#include "tests/fuzz/frames6.h"
+#include "tests/host/tcp_pair.h"
+
+#include "kernel/io.h"
+#include "net/csum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_STEPS 300
+#define PORTS     6u /* of strangers */
+#define FIRST     4000u
+#define HELD      32u
+
+static struct rig rig;
+static struct tcp_user user;
+static uint32_t held[HELD]; /* the user's connections */
+static uint32_t n_events;
+static bool eager; /* the user reads all at once */
+static uint8_t last[2048];
+static uint32_t last_len;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "fuzz_tcp: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	bool is6 = len >= 14 && frame[12] == 0x86;
+	const char *bad = is6 ? frame6_check(frame + 14, len - 14, r->gw.port[port].mtu, true)
+	                      : frame_check(frame, len, r->gw.port[port].mtu, true);
+	if (bad)
+		fail(bad, frame, len);
+	memcpy(last, frame, min_u32(len, sizeof last));
+	last_len = min_u32(len, sizeof last);
+}
+
+static uint32_t *slot_of(uint32_t conn)
+{
+	for (uint32_t i = 0; i < HELD; i++)
+		if (held[i] == conn)
+			return &held[i];
+	return NULL;
+}
+
+static void read_some(struct gw *gw, uint32_t conn, uint32_t most)
+{
+	uint32_t len;
+	const uint8_t *at;
+	while (most && (at = tcp_peek(gw, conn, &len)) != NULL) {
+		uint32_t n = min_u32(len, most);
+		volatile uint8_t sum = 0;
+		for (uint32_t i = 0; i < n; i++)
+			sum = (uint8_t)(sum + at[i]); /* readable, says the sanitizer */
+		tcp_take(gw, conn, n);
+		most -= n;
+	}
+}
+
+static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
+{
+	uint32_t *slot = slot_of(conn);
+	n_events++;
+	if (what == TCP_OPENED && !slot) {
+		slot = slot_of(TCP_NONE);
+		if (slot)
+			*slot = conn;
+		else
+			tcp_abort(gw, conn);
+		return;
+	}
+	if (!slot)
+		fail("an event of a connection that nobody has", NULL, 0);
+	if (what == TCP_ENDED)
+		*slot = TCP_NONE;
+	else if (what == TCP_INPUT && eager)
+		read_some(gw, conn, UINT32_MAX);
+	else if (what == TCP_IDLE) {
+		*slot = TCP_NONE;
+		tcp_close(gw, conn);
+	}
+}
+
+static enum drop accept(struct gw *gw, const struct udp_ends *ends)
+{
+	(void)gw;
+	return ends->remote_port == FIRST + PORTS - 1 ? DROP_DNS_CLIENT : DROP_NONE;
+}
+
+/* In large steps: it makes no difference to the connections, but to the speed. */
+static void pass(uint32_t us)
+{
+	for (uint32_t n; us; us -= n) {
+		n = min_u32(us, 500000);
+		rig.gw.now_us += n;
+		rig_advance(&rig, 0);
+	}
+}
+
+static void start(struct input *in)
+{
+	static const char text[] =
+	        "lan.address 10.0.0.2/24\nlan.address 2001:db8::2/64\n"
+	        "neighbour 10.0.0.1 02:00:00:00:00:01\nneighbour 2001:db8::1 02:00:00:00:00:01\n";
+	uint8_t choice = input_u8(in);
+	memset(held, 0, sizeof held);
+	last_len = 0;
+	eager = choice & 4;
+	pair.is6 = choice & 1;
+	rig.sink = seen;
+	rig.app = &tcp_pair_app;
+	rig_reset(&rig, choice, 8 << 20, 1000000);
+	if (!rig_config(&rig, text, sizeof text - 1))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "tcp", choice & 8 ? 40 : 512);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	pass(3000000);
+	user = (struct tcp_user){.accept = accept,
+	                         .event = event,
+	                         .window = choice & 16 ? 2000 : 60000,
+	                         .send_most = 20000,
+	                         .idle_ms = choice & 32 ? 5000 : 0,
+	                         .stall_ms = choice & 64 ? 3000 : 0};
+	if (!tcp_listen(&rig.gw, PAIR_PORT, &user))
+		fail("nobody can listen", NULL, 0);
+}
+
+/* The connection with a stranger's port, if there is one. */
+static struct tcp_conn *conn_of(uint16_t port)
+{
+	for (uint32_t i = 0; i < TCP_CONNECTIONS && i < 64; i++) {
+		struct tcp_conn *c = &rig.gw.tcp->conn[i];
+		if (c->state != TCP_FREE &&
+		    (c->ends.remote_port == port || (c->active && port == FIRST)))
+			return c;
+	}
+	return NULL;
+}
+
+static uint32_t near(const uint32_t *value, uint8_t n)
+{
+	return value[n & 3] + (uint32_t)(int32_t)(int8_t)((n & 0xfc) << 1) / 8;
+}
+
+static void put_segment(struct input *in)
+{
+	static const uint8_t usual[8] = {TCP_ACK,           TCP_SYN, TCP_ACK | TCP_PSH,
+	                                 TCP_ACK | TCP_FIN, TCP_RST, TCP_SYN | TCP_ACK,
+	                                 TCP_ACK,           TCP_ACK};
+	uint8_t frame[1600], data[1460], a = input_u8(in), f = input_u8(in), s = input_u8(in),
+	                                 k = input_u8(in), n = input_u8(in);
+	uint16_t port = (uint16_t)(FIRST + a % PORTS), to = PAIR_PORT;
+	const struct tcp_conn *c = conn_of(port);
+	uint32_t seq[4] = {1000, 2000, 0xffffff00, 1000}, ack[4] = {1, 2, 3, 4};
+	if (c) {
+		uint32_t theirs[4] = {c->rcv, c->edge, c->irs, c->rcv + 3000},
+		         ours[4] = {c->nxt, c->una, c->max, c->iss + 1};
+		memcpy(seq, theirs, sizeof seq);
+		memcpy(ack, ours, sizeof ack);
+		port = c->ends.remote_port;
+		to = c->ends.local_port;
+	}
+	uint32_t len = n & 128 ? (n & 127) * 11u : n & 15;
+	memset(data, n, sizeof data);
+	uint8_t flags = f & 8 ? (uint8_t)(f >> 2) : usual[f & 7];
+	uint16_t window = (uint16_t)(f & 16 ? 0 : f & 32 ? 60000 : (f & 0xc0) << 2);
+	if (flags & TCP_SYN)
+		len = 0;
+	uint32_t all = pair_segment(frame, 0, port, to, near(seq, s), near(ack, k), flags, window,
+	                            data, len);
+	if (!rig_input(&rig, PORT_LAN, frame, all))
+		return;
+}
+
+/* An ICMP error about the last frame that left. */
+static void put_error(struct input *in)
+{
+	uint8_t a = input_u8(in), e[14 + 48 + 600];
+	bool is6 = last_len > 14 && last[12] == 0x86;
+	uint32_t head = is6 ? 40 : 20,
+	         quote = min_u32(last_len - min_u32(14, last_len), a & 1 ? 28 : 80);
+	if (last_len < 60)
+		return;
+	memset(e, 0, sizeof e);
+	memcpy(e, last + 6, 6);
+	memcpy(e + 6, last, 8);
+	uint8_t *ip = e + 14, *icmp = ip + head;
+	memcpy(icmp + 8, last + 14, quote);
+	if (a & 2)
+		icmp[8 + head + 4 + (a >> 6)] ^= a; /* another sequence number */
+	uint16_t n = (uint16_t)(8 + quote), mtu = (uint16_t)(input_u8(in) << 3);
+	store16(icmp + 6, swap16(mtu));
+	if (is6) {
+		memcpy(ip, last + 14, 40);
+		store16(ip + 4, swap16(n));
+		ip[6] = PROTO_ICMP6;
+		memcpy(ip + 8, last + 14 + 24, 16);
+		memcpy(ip + 24, last + 14 + 8, 16);
+		icmp[0] = a & 4 ? ICMP6_TOO_BIG : ICMP6_UNREACHABLE;
+		store16(icmp + 2,
+		        (uint16_t)~csum_plus(
+		                csum_sum(icmp, n),
+		                csum_pseudo6((ip6 *)(ip + 8), (ip6 *)(ip + 24), PROTO_ICMP6, n)));
+	} else {
+		memcpy(ip, last + 14, 20);
+		store16(ip + 2, swap16((uint16_t)(20 + n)));
+		ip[9] = PROTO_ICMP;
+		memcpy(ip + 12, last + 14 + 16, 4);
+		memcpy(ip + 16, last + 14 + 12, 4);
+		store16(ip + 10, 0);
+		store16(ip + 10, (uint16_t)~csum_sum(ip, 20));
+		icmp[0] = ICMP_UNREACHABLE;
+		icmp[1] = a & 4 ? ICMP_TOO_BIG : a >> 4;
+		store16(icmp + 2, (uint16_t)~csum_sum(icmp, n));
+	}
+	(void)rig_input(&rig, PORT_LAN, e, 14 + head + n);
+}
+
+static void connect_out(void)
+{
+	struct udp_ends ends;
+	uint32_t *slot = slot_of(TCP_NONE);
+	memset(&ends, 0, sizeof ends);
+	ends.remote.is6 = pair.is6;
+	ends.remote.v4 = ip4_of(0x0a000001);
+	ends.remote.v6 = (ip6){{0x20, 1, 0xd, 0xb8, [15] = 1}};
+	ends.remote_port = 7777;
+	ends.link = PORT_LAN;
+	if (slot)
+		*slot = tcp_connect(&rig.gw, &ends, &user);
+}
+
+static void use(struct input *in)
+{
+	static uint8_t data[20000];
+	uint8_t a = input_u8(in), b = input_u8(in);
+	uint32_t *slot = &held[a % HELD], conn = *slot;
+	struct gw *gw = &rig.gw;
+	switch (a >> 5) {
+	case 0:
+	case 1:
+		if (tcp_send(gw, conn, data, b * 60u + 1))
+			tcp_push(gw, conn);
+		break;
+	case 2:
+		read_some(gw, conn, b * 16u);
+		break;
+	case 3:
+		tcp_shut(gw, conn);
+		break;
+	case 4:
+		*slot = TCP_NONE;
+		if (b & 1)
+			tcp_close(gw, conn);
+		else
+			tcp_abort(gw, conn);
+		break;
+	case 5:
+		connect_out();
+		break;
+	case 6:
+		tcp_keep_alive(gw, conn, b * 100u);
+		break;
+	case 7:
+		tcp_idle(gw, conn, b * 100u);
+		break;
+	}
+	rig_flush(&rig);
+}
+
+static void step(struct input *in)
+{
+	static const uint32_t times_us[8] = {1,       1000,    50000,    200000,
+	                                     1000000, 3000000, 12000000, 70000000};
+	uint8_t what = input_u8(in);
+	switch (what & 7) {
+	case 5:
+		pass(times_us[what >> 5]);
+		break;
+	case 6:
+		use(in);
+		break;
+	case 7:
+		put_error(in);
+		break;
+	default:
+		put_segment(in);
+	}
+	const char *bad = in->left % 4 == 0 ? tcp_check(&rig.gw) : NULL;
+	if (bad)
+		fail(bad, NULL, 0);
+}
+
+static void finish(void)
+{
+	for (uint32_t i = 0; i < HELD; i++) {
+		uint32_t conn = held[i];
+		held[i] = TCP_NONE;
+		tcp_close(&rig.gw, conn);
+	}
+	rig_flush(&rig);
+	for (uint32_t i = 0; i < 400 && rig.gw.tcp->n; i++)
+		pass(1000000);
+	const char *bad = tcp_check(&rig.gw);
+	if (bad)
+		fail(bad, NULL, 0);
+	if (rig.gw.tcp->n)
+		fail("a connection is left", NULL, 0);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept)
+		fail("packets are lost", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(&in);
+	for (uint32_t i = 0; in.left && i < MAX_STEPS; i++)
+		step(&in);
+	finish();
+	return 0;
+}

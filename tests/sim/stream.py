@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One end of a TCP connection to the gateway: a host that follows RFC 9293 as far as a test needs it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from gateway import PORT_MAC
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+MSS = 1000
+
+
+@dataclass
+class Stream:
+    """`local`:`sport` on the side `port` of the gateway talks to `remote`:`dport`, which is one of its addresses."""
+
+    port: str
+    mac: str
+    local: str
+    remote: str
+    sport: int
+    dport: int
+    seq: int = 0xfffffff0  # wraps early
+    window: int = 65535
+    ack: int | None = None
+    acked: int = 0
+    received: bytes = b""
+    ended: bool = False  # the gateway has sent its FIN
+    reset: bool = False
+    quiet: bool = False  # acknowledges nothing
+    closes: bool = True  # when the gateway has
+    closed: bool = False
+    mss: int | None = None  # of the gateway
+    segments: list[Packet] = field(default_factory=list)
+    hears: Callable[[Stream], list[bytes]] | None = None  # is told of new data; gives frames to send
+
+    def segment(self, flags: str, data: bytes = b"", *, skew: int = 0, booked: bool = True, **fields: int) -> bytes:
+        """A frame to the gateway. `skew` moves its sequence number."""
+        layer = IP if ip_address(self.local).version == 4 else IPv6
+        options = [("MSS", MSS)] if "S" in flags else []
+        values = {"seq": (self.seq + skew) % 2**32, "ack": self.ack or 0 if "A" in flags else 0, "window": self.window}
+        tcp = TCP(sport=self.sport, dport=self.dport, flags=flags, options=options, **{**values, **fields})
+        if booked:
+            self.closed |= "F" in flags
+            self.seq = (self.seq + len(data) + ("S" in flags) + ("F" in flags)) % 2**32
+        kind = 0x800 if layer is IP else 0x86dd
+        return bytes(Ether(src=self.mac, dst=PORT_MAC[self.port], type=kind) /
+                     layer(src=self.local, dst=self.remote) / tcp / Raw(data))
+
+    def take(self, tcp: Packet) -> list[bytes]:
+        """A segment of the gateway; gives the frames that answer it."""
+        self.segments.append(tcp)
+        data = bytes(tcp.payload)
+        flags = str(tcp.flags)
+        if "R" in flags:
+            self.reset = True
+            return []
+        if "A" in flags:
+            self.acked = int(tcp.ack)
+        if "S" in flags:
+            self.ack = (int(tcp.seq) + 1) % 2**32
+            self.mss = dict(option for option in tcp.options if len(option) == 2).get("MSS")
+            return [self.segment("A" if "A" in flags else "SA")]
+        if self.quiet or (not data and "F" not in flags):
+            return []
+        if int(tcp.seq) == self.ack:
+            self.received += data
+            self.ack = (self.ack + len(data) + ("F" in flags)) % 2**32
+            self.ended |= "F" in flags
+        answer = self.hears(self) if self.hears and data else []
+        if self.ended and self.closes and not self.closed:
+            return [*answer, self.segment("FA")]
+        return answer or [self.segment("A")]
+
+    def messages(self) -> list[bytes]:
+        """The whole DNS messages that came, taken off."""
+        found = []
+        while len(self.received) >= 2:
+            length = struct.unpack("!H", self.received[:2])[0]
+            if len(self.received) < 2 + length:
+                break
+            found.append(self.received[2:2 + length])
+            self.received = self.received[2 + length:]
+        return found
+
+
+def framed(*messages: bytes) -> bytes:
+    """Messages as they stand in a stream (RFC 1035 section 4.2.2)."""
+    return b"".join(struct.pack("!H", len(message)) + message for message in messages)
+
+
+def pieces(data: bytes, size: int = MSS) -> list[bytes]:
+    return [data[at:at + size] for at in range(0, len(data), size)]

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""DNS over TCP (RFC 7766, RFC 7828): clients' streams, and what upstream answers with TC."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from ipaddress import IPv4Address
+
+import dns.flags
+import dns.message
+import dns.rcode
+import pytest
+from gateway import LAN, PORT_MAC, A, Gateway, Host
+from net6 import A6, Host6
+from resolver import OUR4, OUR6, Message, Resolver, Zone, addresses, check, inside, over_tcp, rr, silent, wire
+from scapy.layers.inet import IP, TCP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from stream import Stream, framed
+
+Start = Callable[..., Gateway]
+NAMES = [f"n{i}.example." for i in range(200)]
+
+
+def zone() -> Zone:
+    return Zone(*(rr(name, 300, "A", str(IPv4Address("192.0.2.0") + i)) for i, name in enumerate(NAMES)),
+                rr("four.example.", 300, "A", "192.0.2.33"), rr("six.example.", 300, "AAAA", "2001:db8::6"))
+
+
+@pytest.fixture
+def resolver(start: Start) -> Resolver:
+    return Resolver(start, zone())
+
+
+def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, **how: int) -> Stream:
+    """A client's connection, open."""
+    own = OUR6 if isinstance(client, Host6) else OUR4
+    stream = Stream(LAN, client.mac, client.ip, own, sport, 53, **how)
+    resolver.net.streams.append(stream)
+    put(resolver, stream.segment("S"))
+    assert stream.ack is not None, "no SYN-ACK"
+    return stream
+
+
+def put(resolver: Resolver, *frames: bytes) -> None:
+    for frame in frames:
+        resolver.net.deliver(resolver.gateway.send(LAN, frame))
+
+
+def say(resolver: Resolver, stream: Stream, *queries: Message | bytes, size: int = 1000) -> None:
+    data = framed(*(wire(query) for query in queries))
+    for at in range(0, len(data), size):
+        put(resolver, stream.segment("PA", data[at:at + size]))
+
+
+def answers(stream: Stream) -> dict[int, Message]:
+    found = [dns.message.from_wire(raw) for raw in stream.messages()]
+    by_id = {message.id: message for message in found}
+    assert len(by_id) == len(found), "an answer came twice"
+    return by_id
+
+
+@pytest.mark.parametrize("client", [A, A6], ids=["ipv4", "ipv6"])
+def test_one_question(resolver: Resolver, client: Host | Host6) -> None:
+    stream = opened(resolver, client=client)
+    query = resolver.query("four.example.", "AAAA")
+    say(resolver, stream, query)
+    assert addresses(answers(stream)[query.id]) == [inside("192.0.2.33")]
+    assert not any(one.tcp for one in resolver.net.asked), "upstream is asked over UDP first"
+    assert stream.mss == (1460 if client is A else 1440)
+    put(resolver, stream.segment("FA"))
+    assert stream.ended and not stream.reset
+    assert resolver.gateway.stats()["tcp_connections"] == 0
+    assert resolver.gateway.drops() == {}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_pipelined_in_pieces(resolver: Resolver, size: int) -> None:
+    """Many questions one behind the other, cut anywhere."""
+    stream = opened(resolver)
+    queries = [resolver.query(name, kind) for name in NAMES[:8 if size < 7 else 60] for kind in ("AAAA", "A")]
+    say(resolver, stream, *queries, size=size)
+    resolver.wait(1)
+    got = answers(stream)
+    for i, query in enumerate(queries):
+        answer = check(query, wire(got[query.id]))
+        if i % 2 == 0:
+            assert addresses(answer) == [inside(str(IPv4Address("192.0.2.0") + i // 2))]
+    assert len(got) == len(queries)
+
+
+def test_answers_out_of_order(resolver: Resolver) -> None:
+    """What is known does not wait for what is not (RFC 7766 section 6.2.1.1)."""
+    stream = opened(resolver)
+    resolver.addresses("four.example.")
+    resolver.zone.instead = silent()  # type: ignore[attr-defined]
+    slow, fast = resolver.query("n1.example.", "AAAA"), resolver.query("four.example.", "AAAA")
+    say(resolver, stream, slow, fast)
+    assert list(answers(stream)) == [fast.id]
+    resolver.zone.instead = None  # type: ignore[attr-defined]
+    resolver.wait(5)
+    assert list(answers(stream)) == [slow.id]
+
+
+def test_half_close_with_questions_open(resolver: Resolver) -> None:
+    """A client may say that it has asked all; it still gets its answers, then the connection ends."""
+    stream = opened(resolver)
+    resolver.zone.instead = silent()  # type: ignore[attr-defined]
+    query = resolver.query("n1.example.", "AAAA")
+    say(resolver, stream, query)
+    put(resolver, stream.segment("FA"))
+    resolver.zone.instead = None  # type: ignore[attr-defined]
+    for _ in range(10):
+        resolver.wait(0.5)
+    assert addresses(answers(stream)[query.id]) == [inside("192.0.2.1")]
+    assert stream.ended and resolver.gateway.stats()["tcp_connections"] == 0
+
+
+def test_idle_connections_are_closed(resolver: Resolver) -> None:
+    stream = opened(resolver)
+    query = resolver.query("four.example.", "AAAA", edns=0)
+    say(resolver, stream, query)
+    option = dns.message.from_wire(stream.messages()[0]).options[0]
+    assert int(option.otype) == 11
+    seconds = int.from_bytes(option.to_wire(), "big") / 10
+    assert seconds == 10
+    resolver.wait(seconds - 1)
+    assert not stream.ended
+    resolver.wait(2)
+    assert stream.ended and not stream.reset
+    resolver.wait(61)
+    assert resolver.gateway.stats()["tcp_time_wait"] == 0
+
+
+def test_no_option_without_opt_nor_over_udp(resolver: Resolver) -> None:
+    stream = opened(resolver)
+    say(resolver, stream, resolver.query("four.example.", "AAAA"))
+    assert dns.message.from_wire(stream.messages()[0]).edns < 0
+    assert not resolver.ask("four.example.", edns=0).options
+
+
+def test_a_client_that_drips(resolver: Resolver) -> None:
+    """Bytes that never become a question do not keep a connection for ever."""
+    stream = opened(resolver)
+    data = framed(bytes(200))
+    for i in range(30):
+        put(resolver, stream.segment("PA", data[i:i + 1]))
+        resolver.wait(1)
+        if stream.reset:
+            break
+    assert stream.reset and 20 < i < 25
+
+
+def test_a_client_that_never_reads(resolver: Resolver) -> None:
+    """Its window is shut; it is gone after a while, and others are served meanwhile."""
+    stream = opened(resolver, window=0)
+    say(resolver, stream, *(resolver.query(name, "AAAA") for name in NAMES[:60]))
+    stream.quiet = True
+    for _ in range(12):
+        resolver.wait(1)
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    assert stream.reset
+    stats = resolver.gateway.stats()
+    assert stats["tcp_connections"] == 0 and stats["tcp_packets_held"] == 0
+
+
+def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None:
+    """Questions without end whose answers nobody takes: the window closes, memory does not grow."""
+    resolver.zone.sets.update(  # type: ignore[attr-defined]
+        {(one.name, one.rdtype): one for one in [rr("text.example.", 300, "TXT", *(["x" * 250] * 16))]})
+    stream = opened(resolver)
+    stream.quiet = True
+    for i in range(40):
+        say(resolver, stream, *(resolver.query("text.example.", "TXT") for _ in range(30)))
+    assert stream.segments[-1].window < 1000
+    stats = resolver.gateway.stats()
+    assert stats["tcp_packets_held"] < 40
+    assert resolver.gateway.drops().get("tcp-window", 0) > 0
+    resolver.wait(11)
+    assert stream.reset and resolver.gateway.stats()["tcp_packets_held"] == 0
+
+
+@pytest.mark.parametrize("data, drop", [(framed(b"short"), "dns-short"), (b"\0\0", "dns-short"),
+                                        (b"\xff\xff" + bytes(100), "dns-long"),
+                                        (framed(b"\0\1\x80\0" + bytes(8)), "dns-response")])
+def test_what_is_no_dns(resolver: Resolver, data: bytes, drop: str) -> None:
+    stream = opened(resolver)
+    put(resolver, stream.segment("PA", data))
+    assert stream.reset
+    assert resolver.gateway.drops() == {drop: 1}
+
+
+def test_errors_are_answered(resolver: Resolver) -> None:
+    stream = opened(resolver)
+    broken = resolver.query("four.example.", "AAAA").to_wire() + b"x"
+    transfer = resolver.query("example.", "AXFR")
+    good = resolver.query("four.example.", "AAAA")
+    say(resolver, stream, broken, transfer, good)
+    codes = [answer.rcode() for answer in answers(stream).values()]
+    assert codes == [dns.rcode.FORMERR, dns.rcode.NOTIMP, dns.rcode.NOERROR]
+
+
+def test_a_stranger_gets_no_connection(start: Start) -> None:
+    resolver = Resolver(start, zone(), more="dns64.client 192.168.1.11/32\n")
+    stream = Stream(LAN, A.mac, A.ip, OUR4, 4000, 53)
+    resolver.net.streams.append(stream)
+    put(resolver, stream.segment("S"))
+    assert stream.reset
+    assert resolver.gateway.drops() == {"dns-client": 1}
+
+
+@pytest.mark.parametrize("client", [A, A6], ids=["ipv4", "ipv6"])
+@pytest.mark.parametrize("flags, expected", [
+    ("A", ("R", 7777, 0)), ("SA", ("R", 7777, 0)), ("FA", ("R", 7777, 0)), ("F", None), ("", None), ("R", None),
+    ("RA", None), ("SF", None), ("UP", None),
+])
+def test_segments_of_no_connection(
+    start: Start, client: Host | Host6, flags: str, expected: tuple[str, int, int] | None
+) -> None:
+    resolver = Resolver(start, zone())
+    layer, own, kind = (IP, OUR4, 0x800) if client is A else (IPv6, OUR6, 0x86dd)
+    tcp = TCP(sport=4000, dport=53, flags=flags, seq=1000, ack=7777)
+    frame = Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind) / layer(src=client.ip, dst=own) / tcp
+    sent = resolver.gateway.send(LAN, bytes(frame))
+    if expected is None:
+        assert not sent
+    else:
+        reset = sent[0].frame[TCP]
+        assert (str(reset.flags), reset.seq, reset.ack) == expected
+    assert sum(resolver.gateway.drops().values()) == 1
+
+
+def test_a_flood_of_syns(resolver: Resolver) -> None:
+    """Half-open connections have a limit; beyond it cookies, which a real client does not notice."""
+    for i in range(400):
+        put(resolver, Stream(LAN, A.mac, A.ip, OUR4, 10000 + i, 53).segment("S"))
+    stats = resolver.gateway.stats()
+    assert stats["tcp_half_open"] == 256 and stats["tcp_cookies_sent"] == 144
+    stream = opened(resolver)
+    query = resolver.query("four.example.", "AAAA")
+    say(resolver, stream, query)
+    assert addresses(answers(stream)[query.id]) == [inside("192.0.2.33")]
+    assert resolver.gateway.stats()["tcp_cookies_good"] == 1
+    assert resolver.addresses("n1.example.") == [inside("192.0.2.1")], "UDP goes on"
+    resolver.wait(10)
+    assert resolver.gateway.stats()["tcp_half_open"] == 0
+
+
+def test_guessed_cookies(resolver: Resolver) -> None:
+    for i in range(300):
+        put(resolver, Stream(LAN, A.mac, A.ip, OUR4, 10000 + i, 53).segment("S"))
+    guess = random.Random(1)
+    for i in range(200):
+        one = Stream(LAN, A.mac, A.ip, OUR4, 20000 + i, 53)
+        one.ack = guess.getrandbits(32)
+        put(resolver, one.segment("A"))
+    assert resolver.gateway.stats()["tcp_cookies_good"] == 0
+    assert resolver.gateway.drops() == {"tcp-closed": 200}
+
+
+# --- upstream ----------------------------------------------------------------------------------------------
+
+
+def large(records: int) -> Zone:
+    """A name with so many A records; over UDP the answer has TC."""
+    upstream = zone()
+    upstream.sets.update({(one.name, one.rdtype): one for one in [
+        rr("large.example.", 300, "A", *(str(IPv4Address("198.18.0.0") + i) for i in range(records))),
+        rr("text.example.", 300, "TXT", *(f"{i:03}" + "x" * 250 for i in range(min(records, 245))))]})
+
+    def cut(query: Message) -> Message | None:
+        if over_tcp(query):
+            return None
+        answer = upstream.lookup(query)
+        if len(answer.to_wire(max_size=65535)) <= 1232:
+            return None
+        short = dns.message.make_response(query, recursion_available=True)
+        short.flags |= dns.flags.TC
+        return short
+
+    upstream.instead = cut
+    return upstream
+
+
+def test_truncated_upstream(start: Start) -> None:
+    """RFC 7766 section 5: the rest is fetched over TCP, on one connection."""
+    resolver = Resolver(start, large(300))
+    answer = resolver.ask("large.example.")
+    assert answer.flags & dns.flags.TC
+    assert [one.tcp for one in resolver.net.asked] == [False, False, True]
+    stream = opened(resolver)
+    query = resolver.query("large.example.", "AAAA")
+    say(resolver, stream, query)
+    assert len(addresses(answers(stream)[query.id])) == 300
+    assert len(resolver.net.asked) == 3, "it is in the cache"
+    for name in ("text.example.", "large.example."):
+        query = resolver.query(name, "TXT")
+        say(resolver, stream, query)
+        assert bool(answers(stream)[query.id].answer) == (name == "text.example.")
+    assert sum(1 for one in resolver.net.streams if one.dport != 4000 and one.sport == 53) == 1
+    resolver.wait(11)
+    assert resolver.gateway.stats()["tcp_connections"] == 0
+
+
+@pytest.mark.parametrize("records", [100, 245])
+def test_the_longest_answer(start: Start, records: int) -> None:
+    """Up to 64 KB, through the cache, to a client on TCP."""
+    resolver = Resolver(start, large(records))
+    stream = opened(resolver)
+    query = resolver.query("text.example.", "TXT")
+    say(resolver, stream, query)
+    resolver.wait(2)
+    raw = stream.messages()[0]
+    assert len(raw) > records * 265
+    assert len(dns.message.from_wire(raw).answer[0]) == records
+
+
+def test_upstream_without_tcp(start: Start) -> None:
+    resolver = Resolver(start, large(300))
+    resolver.net.listens = False
+    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+
+
+def test_upstream_closes_in_between(start: Start) -> None:
+    """A server may close at any time (RFC 7766 section 6.2.4): the question is asked again."""
+    resolver = Resolver(start, large(300))
+    resolver.ask("large.example.")
+    server = next(one for one in resolver.net.streams if one.sport == 53)
+    frames = resolver.gateway.send("wan", server.segment("RA"))
+    server.reset = True
+    assert not frames
+    stream = opened(resolver)
+    query = resolver.query("text.example.", "TXT")
+    say(resolver, stream, query)
+    resolver.wait(1)
+    assert len(answers(stream)[query.id].answer[0]) == 245
+    assert resolver.gateway.stats()["tcp_reset"] == 1
+
+
+def test_tcp_answers_to_the_wrong_question(start: Start) -> None:
+    upstream = large(300)
+    right = upstream.instead
+
+    def other(query: Message) -> Message | None:
+        assert right is not None
+        if not over_tcp(query):
+            return right(query)  # type: ignore[return-value]
+        lie = upstream.lookup(query)
+        lie.id ^= 1
+        return lie
+
+    upstream.instead = other
+    resolver = Resolver(start, upstream)
+    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
+    assert resolver.gateway.drops()["dns-forged"] >= 1

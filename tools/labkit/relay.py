@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cable that loses, delays and reorders frames: two taps and a thread between them."""
+
+import heapq
+import os
+import random
+import select
+import threading
+import time
+
+from .netns import Namespace
+
+
+class BadCable:
+    """Joins tap `near` of one namespace and tap `far` of another. Of all frames the share `loss` vanishes, and
+    `late` come some milliseconds late, so that others overtake them."""
+
+    def __init__(self, near: tuple[Namespace, str], far: tuple[Namespace, str], *, loss: float, late: float,
+                 seed: int = 1) -> None:
+        self.loss, self.late = loss, late
+        self.lost = self.passed = 0
+        self._draw = random.Random(seed)
+        self._ends = [space.tap(name) for space, name in (near, far)]
+        self._ending = threading.Event()
+        self._waiting: list[tuple[float, int, int, bytes]] = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Pull the cable out."""
+        self._ending.set()
+        self._thread.join()
+        for end in self._ends:
+            os.close(end)
+
+    def _take(self, end: int, now: float) -> None:
+        while True:
+            try:
+                frame = os.read(self._ends[end], 2048)
+            except OSError: # nothing more, or the tap is down
+                return
+            # Address resolution is not what is tested.
+            if frame[12:14] in (b"\x08\x06",) or (frame[12:14] == b"\x86\xdd" and frame[20] == 58):
+                delay = 0.0
+            elif self._draw.random() < self.loss:
+                self.lost += 1
+                continue
+            else:
+                delay = self._draw.uniform(0.002, 0.02) if self._draw.random() < self.late else 0.001
+            self.passed += 1
+            heapq.heappush(self._waiting, (now + delay, self.passed, 1 - end, frame))
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            now = time.monotonic()
+            while self._waiting and self._waiting[0][0] <= now:
+                _, _, end, frame = heapq.heappop(self._waiting)
+                try:
+                    os.write(self._ends[end], frame)
+                except OSError:
+                    self.lost += 1
+            wait = min(0.05, max(0.0, self._waiting[0][0] - now)) if self._waiting else 0.05
+            ready, _, _ = select.select(self._ends, [], [], wait)
+            for fd in ready:
+                self._take(self._ends.index(fd), time.monotonic())
