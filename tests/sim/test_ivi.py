@@ -4,8 +4,10 @@ mappings of either side, timings."""
 
 from __future__ import annotations
 
+import re
 import struct
 from ipaddress import IPv6Address
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ from scapy.packet import Packet, Raw
 from siit import checksum, pseudo6
 from simulator import Refused
 from test_ivi_properties import filling
+
+pytestmark = pytest.mark.virtual
 
 BASE = "lan.address 2001:db8:1::1/64\nwan.address 198.51.100.1/24\n"
 
@@ -91,6 +95,20 @@ def test_one_mapping_for_both_sides(start: Start) -> None:
         forged = to_four(src=IVI.v6(src), dst=IVI.v6("203.0.113.9")) / UDP()
         assert dropped(gateway, lambda: from6(gateway, forged), "martian-source") == []  # noqa: B023
     assert dropped(gateway, lambda: from4(gateway, to_six(src="192.0.2.7") / UDP()), "martian-source") == []
+
+
+def test_example_configuration(start: Start) -> None:
+    """What boot/gateway.conf has for the translator works, and says what it says."""
+    text = (Path(__file__).parents[2] / "boot/gateway.conf").read_text(encoding="utf-8")
+    head, _, tail = text.partition("(app ivi)")
+    lines = [line.split("#")[0] for line in head.splitlines()]
+    lines += [line[1:].split("#")[0] for line in tail.splitlines() if re.match(r"#[a-z]", line)]
+    host = "2001:db8:ffcb:71:2100::"
+    assert host in tail and len([line for line in lines if line.startswith("ivi.")]) == 2
+    gateway = start("\n".join([*filter(str.strip, lines), f"neighbour {host} {SIX_MAC}"]) + "\n", "ivi")
+    gateway.wait(4)
+    packet = IP(src="198.51.100.9", dst="203.0.113.33") / UDP(sport=1, dport=2)
+    assert only(from4(gateway, packet), LAN).ip6.dst == host
 
 
 def test_many_mappings(start: Start) -> None:
