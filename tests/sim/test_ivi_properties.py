@@ -22,6 +22,8 @@ from scapy.packet import Packet, Raw
 from siit import Refused, checksum, pseudo6
 from simulator import Simulator
 
+pytestmark = pytest.mark.virtual
+
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True, database=None,
                     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 

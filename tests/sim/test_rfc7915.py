@@ -21,6 +21,8 @@ from scapy.packet import Packet, Raw
 from siit import checksum
 from test_ivi_properties import filling, with_options
 
+pytestmark = pytest.mark.virtual
+
 FOUR6 = IVI.v6(FOUR)  # what the IPv4 host is called inside
 NO_ERRORS = World(keys={"ivi.errors": "off"})
 

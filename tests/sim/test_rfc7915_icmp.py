@@ -20,6 +20,8 @@ from scapy.packet import Packet, Raw
 from siit import checksum, fit, pseudo6
 from test_ivi_properties import filling
 
+pytestmark = pytest.mark.virtual
+
 FOUR6 = IVI.v6(FOUR)
 
 
