@@ -424,7 +424,7 @@ def test_mapped_hosts(boot_ivi: Boot, neighbour: Namespace) -> None:
 
 
 def test_shared_address(boot_ivi: Boot) -> None:
-    """Two IPv6 hosts share an IPv4 address by the ports they use (RFC 7597 section 5.1)."""
+    """Four IPv6 hosts share an IPv4 address by ports and echo identifiers (RFC 7597 section 5.1), whoever starts."""
     shared = "192.0.2.48"
     lab = boot_ivi(f"ivi.share {shared} 4 1024\n")
     base = int(ipaddress.IPv6Address(v6(shared)))
@@ -438,6 +438,10 @@ def test_shared_address(boot_ivi: Boot) -> None:
             with lab.lan.socket(socket.AF_INET6) as client:
                 client.bind((host, 8192 + 1024 * psid + 7))
                 assert exchange(client, server, lab.v6(net.FAR_SERVER)) == shared
+            with lab.lan.socket(socket.AF_INET6) as server6, lab.wan.socket() as client4:
+                server6.bind((host, 8192 + 1024 * psid + 8))
+                assert exchange(client4, server6, shared) == lab.v6(net.WAN_SERVER)
+            ping(lab.lan, lab.v6(net.FAR_SERVER), "-I", host, "-e", str(8192 + 1024 * psid + 9))
             with lab.lan.socket(socket.AF_INET6) as thief:
                 thief.bind((host, 8192 + 1024 * (psid ^ 1) + 7))
                 thief.connect((lab.v6(net.FAR_SERVER), 5000))
