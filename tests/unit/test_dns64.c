@@ -230,6 +230,8 @@ static const struct known plain[] = {
         {"long.test", 1, "\xc0\0\2\x25", 4, 5000, 0, false},
         {"none.test", 28, NULL, 0, 0, 0, false},
         {"none.test", 1, NULL, 0, 0, 0, false},
+        {"gone.test", 28, NULL, 0, 0, 3, false},
+        {"gone.test", 1, "\xc0\0\2\x27", 4, 60, 0, false},
         {"way.test", 28, NULL, 0, 0, 0, false},
         {"way.test", 1, "\xc0\0\2\x26", 4, 60, 3, false},
         {"1.2.0.192.in-addr.arpa", 12, "\4host\4test", 11, 60, 0, false},
@@ -240,6 +242,7 @@ static void answers(void)
 {
 	start(ONE, PLAIN);
 	CHECK(ask("four.test", 28) && synthesised("\xc0\0\2\x21", 60));
+	CHECK_EQ(last().n_opt, 0);
 	CHECK(ask("FOUR.test", 28) && synthesised("\xc0\0\2\x21", 60));
 	CHECK(is_name(got[1].data + 12, "four.test") && got[1].data[13] == 'F');
 	CHECK_EQ(n_asked, 2);
@@ -253,6 +256,8 @@ static void answers(void)
 	CHECK_EQ(last().count[DNS_NS], 1);
 	CHECK(ask("way.test", 28) && rcode() == DNS_NXDOMAIN);
 	CHECK(ask("nothing.test", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK(ask("gone.test", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK_EQ(last().n_opt, 0);
 	CHECK(ask("four.test", 1));
 	struct dns_rr rr;
 	CHECK(record(0, &rr) && rr.type == DNS_TYPE_A);

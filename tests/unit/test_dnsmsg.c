@@ -67,6 +67,7 @@ static void bad_names(void)
 	        {HEADER "\xc0\x0c", 14, 12},         /* to itself */
 	        {HEADER "\xc0\x0e\xc0\x0c", 16, 12}, /* forward */
 	        {HEADER "\xc0\x0e\xc0\x0c", 16, 14}, /* and back: a loop */
+	        {HEADER "\xc0\x0e\0", 15, 12},       /* forward to a good name */
 	        {HEADER "\1a\xc0\x0c", 16, 12},      /* to its own beginning */
 	        {HEADER "\1a\xc0\x0d", 16, 12},      /* into itself */
 	        {HEADER "\0\xc0\x00", 15, 13},       /* into the header */
@@ -110,6 +111,10 @@ static void long_names(void)
 	memcpy(m.at + at, "\1y\xc0\x0e", 4);
 	CHECK_EQ(name_at(&m, at, out), 255);
 	CHECK_EQ(dns_labels(out), 127);
+	free(m.at);
+	memcpy(raw + at, "\2yy\xc0\x0e", 5); /* 256 */
+	m = bytes_of(raw, at + 5);
+	CHECK_EQ(name_at(&m, at, NULL), 0);
 	free(m.at);
 	/* 200 pointers, each to the one before. */
 	raw[12] = 0;
