@@ -37,9 +37,17 @@ struct xlat_pairs {
 /* Makes the secret, and no pair known; t is zeroed memory. */
 void xlat_pairs_set_up(struct xlat_pairs *t, struct rng *rng);
 
+/* Multiplication carries upward only, and neighbours differ in the last byte of an IPv4
+ * address: it goes to the lower end. */
+static inline uint32_t xlat_turned(uint32_t a)
+{
+	return a << 8 | a >> 24;
+}
+
 static inline struct xlat_pair46 *xlat_pair46(struct xlat_pairs *t, uint32_t from, uint32_t to)
 {
-	return &t->at46[(from * t->mul46[0] + to * t->mul46[1]) >> (32 - XLAT_PAIR_BITS)];
+	uint32_t h = xlat_turned(from) * t->mul46[0] + xlat_turned(to) * t->mul46[1];
+	return &t->at46[h >> (32 - XLAT_PAIR_BITS)];
 }
 
 /* Adding words up is enough of a hash: hosts differ in few places, and whoever makes
@@ -48,7 +56,8 @@ static inline struct xlat_pair64 *xlat_pair64(struct xlat_pairs *t, const ip6 *f
 {
 	uint32_t a = ip6_word(from, 1) + ip6_word(from, 2) + ip6_word(from, 3);
 	uint32_t b = ip6_word(to, 1) + ip6_word(to, 2) + ip6_word(to, 3);
-	return &t->at64[(a * t->mul64[0] + b * t->mul64[1]) >> (32 - XLAT_PAIR_BITS)];
+	uint32_t h = xlat_turned(a) * t->mul64[0] + xlat_turned(b) * t->mul64[1];
+	return &t->at64[h >> (32 - XLAT_PAIR_BITS)];
 }
 
 /* Takes a frame as the gateway gets it (app.h) if all about it is usual: neither its
