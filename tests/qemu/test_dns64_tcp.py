@@ -55,7 +55,7 @@ class Net:
     def complaints(self, port: int) -> Counter[str]:
         """What tshark says of the frames of one card."""
         fields = [word for flag in FLAGS for word in ("-e", f"tcp.analysis.{flag}")]
-        said = self.lab.lan.run("tshark", "-r", self.pcap[port], "--disable-protocol", "dns", "-o", "tcp.check_checksum:TRUE", "-Y",
+        said = self.lab.lan.run("tshark", "-r", self.pcap[port], "-o", "tcp.check_checksum:TRUE", "-Y",
                                 "tcp.analysis.flags or tcp.checksum.status == \"Bad\" or _ws.malformed",
                                 "-T", "fields", *fields, "-e", "tcp.checksum.status", "-e", "_ws.malformed",
                                 timeout=120).stdout
@@ -166,7 +166,8 @@ def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
     assert lab.console.stats()["tcp_retransmitted"] > 0
     wire.end()
     bad = wire.complaints(0)
-    assert not set(bad) - OF_LOSS - {"window_full"}, bad
+    # With bytes missing tshark takes the middle of a message for its begin.
+    assert not set(bad) - OF_LOSS - {"window_full", "malformed"}, bad
 
 
 def segment(source: str, target: str, sport: int, flags: int, seq: int, ack: int = 0) -> bytes:
