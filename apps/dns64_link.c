@@ -59,8 +59,8 @@ static void take_message(struct gw *gw, uint32_t server, struct dns_view m)
 	gw->drops[why]++;
 }
 
-/* Takes the messages that are there as a whole. Their lengths are taken before: with it the
- * longest message would not fit into the window. False: what comes is no DNS. */
+/* Takes the messages that are there as a whole; their lengths are taken before. False: what comes
+ * is no DNS. */
 static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -129,7 +129,7 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 
 static const struct tcp_user upstream = {
         .event = event,
-        .window = TCP_WINDOW,
+        .window = DNS64_STREAM_MAX + 2048, /* the longest message, and a segment */
         .send_most = 2 * DNS64_LINK_ASKS * 300,
         .idle_ms = IDLE_MS,
         .stall_ms = STALL_MS,

@@ -24,7 +24,7 @@
 
 #define TCP_NONE      0u     /* no connection */
 #define TCP_USERS     8u     /* kinds of user */
-#define TCP_WINDOW    65535u /* the largest window */
+#define TCP_WINDOW    65535u /* the largest window that can be told */
 #define TCP_SEND_MOST 131072u
 
 enum tcp_event {
@@ -52,11 +52,14 @@ struct tcp_user {
 	enum drop (*accept)(struct gw *gw, const struct udp_ends *ends);
 	/* Something happened. The user may call anything below, for this connection too. */
 	void (*event)(struct gw *gw, uint32_t conn, enum tcp_event what);
-	uint32_t window;    /* bytes that may come and not be taken; TCP_WINDOW at most */
+	/* Bytes that may come and not be taken; the other side is told of TCP_WINDOW at most. Who
+	 * waits for a whole message needs a segment more than that: the window does not open for
+	 * less. */
+	uint32_t window;
 	uint32_t send_most; /* bytes that may wait to arrive; TCP_SEND_MOST at most */
 	uint32_t idle_ms;   /* as by tcp_idle, from the start */
-	uint32_t stall_ms;  /* it ends when what was sent makes no progress for so long; at most
-	                     * and by default 100 s (RFC 9293 section 3.8.3, R2) */
+	uint32_t stall_ms;  /* it ends when of what was sent not a segment arrives for so long; at
+	                     * most and by default 100 s (RFC 9293 section 3.8.3, R2) */
 };
 
 struct tcp;

@@ -56,7 +56,7 @@ static void note_syn(struct tcp_conn *c, const struct tcp_seg *s)
 {
 	c->irs = s->seq;
 	c->rcv = c->acked = s->seq + 1;
-	c->edge = c->rcv + c->window;
+	c->edge = c->rcv + min_u32(c->window, TCP_WINDOW);
 	c->peer_mss = s->mss;
 }
 

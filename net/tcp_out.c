@@ -116,7 +116,7 @@ void tcp_refuse(struct gw *gw, const struct tcp_seg *s)
 static uint32_t growth(const struct tcp_conn *c)
 {
 	uint32_t space = c->window > c->in.len ? c->window - c->in.len : 0;
-	uint32_t by = c->rcv + space - c->edge;
+	uint32_t by = c->rcv + min_u32(space, TCP_WINDOW) - c->edge;
 	return c->user && !seq_lt(by, 0) ? by : 0;
 }
 

@@ -355,3 +355,36 @@ def test_tcp_answers_to_the_wrong_question(start: Start) -> None:
     resolver = Resolver(start, upstream)
     assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
     assert resolver.gateway.drops()["dns-forged"] >= 1
+
+
+@pytest.mark.parametrize("length", [65533, 65534, 65535])
+def test_the_longest_upstream_message(start: Start, length: int) -> None:
+    """All that the length in front can say (RFC 1035 section 4.2.2) comes through, window by window."""
+    upstream = large(300)
+    right = upstream.instead
+    sent = b""
+
+    def padded(query: Message) -> Message | bytes | None:
+        nonlocal sent
+        assert right is not None
+        if not over_tcp(query):
+            return right(query)  # type: ignore[return-value]
+        raw = upstream.lookup(query).to_wire(max_size=65535)
+        raw += bytes(length - len(raw))
+        sent = framed(raw)
+        return raw
+
+    upstream.instead = padded  # type: ignore[assignment]
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    query = resolver.query("large.example.", "A")
+    say(resolver, stream, query)
+    server = next(one for one in resolver.net.streams if one.sport == 53)
+    for _ in range(5):
+        begin = server.seq - len(sent)
+        left = sent[(server.acked - begin) % 2**32:]
+        if left:
+            probe = server.segment("PA", left[:max(1, server.segments[-1].window)], booked=False, seq=server.acked)
+            resolver.net.deliver(resolver.gateway.send("wan", probe))
+        resolver.wait(0.2)
+    assert len(answers(stream)[query.id].answer[0]) == 300
