@@ -264,15 +264,19 @@ void tcp_give_way(struct gw *gw, bool holding)
 {
 	struct tcp *t = gw->tcp;
 	struct tcp_conn *best = NULL;
-	uint32_t longest = STOOD_MS;
+	uint32_t most = 0;
 	for (uint32_t i = 0; i < LOOKED_AT; i++) {
 		struct tcp_conn *c = &t->conn[rng_u32(gw->rng) % TCP_CONNECTIONS];
-		uint32_t stood = gw->now_ms - c->active_ms;
+		uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
+		/* Who takes a byte now and then never stands still; so what it holds counts too. */
+		uint32_t cost = holding ? (stood + 100) * (c->out.n + c->in.n + c->gaps.n)
+		                : stood < STOOD_MS ? 0
+		                                   : stood;
 		bool may = c->state >= TCP_ESTABLISHED && c->state < TCP_TIME_WAIT &&
 		           c->timer != TCP_T_GONE;
-		if (!may || stood < longest || (holding && c->out.n + c->in.n + c->gaps.n == 0))
+		if (!may || cost <= most)
 			continue;
-		longest = stood;
+		most = cost;
 		best = c;
 	}
 	if (best)

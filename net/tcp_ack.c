@@ -86,7 +86,13 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	c->una = ack;
 	if (seq_lt(c->nxt, ack))
 		c->nxt = ack;
-	c->stuck_ms = c->active_ms = gw->now_ms;
+	c->active_ms = gw->now_ms;
+	/* A byte now and then is no progress: it would hold all the others for ever. */
+	c->arrived += acked;
+	if (c->arrived >= c->mss || c->out.len == 0) {
+		c->stuck_ms = gw->now_ms;
+		c->arrived = 0;
+	}
 	c->retries = 0;
 	if (c->nxt == c->una)
 		tcp_timer_stop(c);

@@ -219,7 +219,8 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 		pkt_free(p);
 		return DROP_NONE;
 	}
-	if (q->n >= TCP_GAPS)
+	/* They can come again; what is in order must find room. */
+	if (q->n >= TCP_GAPS || gw->tcp->n_packets >= most(gw) / 2)
 		return DROP_TCP_ORDER;
 	if (!tcp_keep(gw))
 		return DROP_TCP_MEMORY;

@@ -109,7 +109,8 @@ struct tcp_conn {
 	uint32_t idle_ms, keep_ms, stall_ms;
 	uint32_t active_ms; /* data last came or arrived */
 	uint32_t heard_ms;  /* anything last came */
-	uint32_t stuck_ms;  /* since when nothing of what was sent arrived */
+	uint32_t stuck_ms;  /* since when not a segment of what was sent arrived */
+	uint32_t arrived;   /* bytes since then */
 	uint32_t sent_us;   /* data was last sent */
 	uint32_t challenge_ms;
 };
@@ -188,8 +189,9 @@ void tcp_free(struct gw *gw, struct tcp_conn *c);
 /* The same, and its user is told. */
 void tcp_end(struct gw *gw, struct tcp_conn *c, enum tcp_end why);
 
-/* In need of a place or of packets (`holding`): a connection that has stood still ends with
- * the next tick. Not at once: its user may be just the one who calls. */
+/* In need of a place, a connection that has stood still ends with the next tick; in need of
+ * packets (`holding`), one that holds many, all the more if it has. Not at once: its user may be
+ * just the one who calls. */
 void tcp_give_way(struct gw *gw, bool holding);
 
 /* Tells the user. False when the connection is gone thereby. */
