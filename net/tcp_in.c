@@ -249,7 +249,8 @@ bool tcp_go_on(struct gw *gw, struct tcp_conn *c)
 }
 
 /* TIME-WAIT (RFC 9293 section 3.10.7.4): a FIN that comes again is acknowledged again; a SYN
- * beyond what was used begins anew. */
+ * beyond what was used begins anew. What is just as it should be gets no answer: where both sides
+ * wait, one copy of an acknowledgment would bring another, to and fro. */
 static enum verdict waiting(struct gw *gw, struct pkt *p, struct tcp_conn *c, struct tcp_seg *s)
 {
 	if (s->flags & TCP_RST)
@@ -260,7 +261,8 @@ static enum verdict waiting(struct gw *gw, struct pkt *p, struct tcp_conn *c, st
 	}
 	if (s->flags & TCP_FIN && s->seq + s->len + 1 == c->rcv)
 		tcp_wait(gw, c);
-	tcp_challenge(gw, c);
+	if (tcp_span(s) || s->seq != c->rcv || s->ack != c->max)
+		tcp_challenge(gw, c);
 	return gw_drop(gw, p, DROP_TCP_WINDOW);
 }
 
@@ -274,8 +276,15 @@ static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, str
 		*gone = why == DROP_NONE;
 		return why;
 	}
+	/* Both began: what acknowledges our SYN is the other side's SYN-ACK (RFC 9293 section 3.5,
+	 * figure 7), whose SYN is known. */
+	if (s->flags & TCP_SYN && s->flags & TCP_ACK && c->active && s->seq == c->irs &&
+	    c->state == TCP_SYN_RECEIVED && s->ack == c->max) {
+		s->flags &= (uint8_t)~TCP_SYN;
+		s->seq++;
+	}
 	if (s->flags & TCP_SYN) { /* RFC 5961 section 4; our SYN-ACK may have been lost */
-		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs)
+		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs && !(s->flags & TCP_ACK))
 			tcp_emit(gw, c, 0, 0, TCP_SYN | TCP_ACK);
 		else
 			tcp_challenge(gw, c);

@@ -142,6 +142,12 @@ static void retransmit(struct gw *gw, struct tcp_conn *c)
 	suspect_black_hole(c);
 	c->cwnd = c->mss;
 	tcp_output(gw, c);
+	/* The window was closed over what is sent again: nothing left, so ask whether it has
+	 * opened (RFC 9293 section 3.8.6). */
+	if (c->nxt == c->una && c->out.len) {
+		c->retries = 0;
+		tcp_timer_set(gw, c, TCP_T_PERSIST, c->rto_us);
+	}
 }
 
 /* A byte, or as much as the small window takes, to see whether that has opened. */
