@@ -22,7 +22,19 @@ import dns.opcode
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
-from gateway import ADDRESSES, LAN, NEIGHBOURS, PORT_MAC, WAN, A, B, Gateway, Host, Sent, ROUTER
+from gateway import (
+    ADDRESSES,
+    LAN,
+    NEIGHBOURS,
+    PORT_MAC,
+    ROUTER,
+    WAN,
+    A,
+    B,
+    Gateway,
+    Host,
+    Sent,
+)
 from net6 import A6, ADDRESSES6, B6, NEIGHBOURS6, ROUTER6, Host6
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
@@ -210,7 +222,7 @@ class Network:
         frames = []
         for raw in stream.messages():
             query = dns.message.from_wire(raw)
-            setattr(query, "tcp", True)
+            query.tcp = True
             self.asked.append(Asked(stream.local, stream.remote, stream.dport, query, raw, 0, True))
             for answer in self.servers[stream.local](query):
                 if answer is not None:
@@ -334,4 +346,4 @@ def inside(ip4: str, prefix: str = PREFIX) -> str:
     return str(IPv6Address(int(IPv6Address(prefix)) | int(ip_address(ip4))))
 
 
-__all__ = ["A", "A6", "B", "B6", "LAN", "ROUTER6", "WAN"]
+__all__ = ["A6", "B6", "LAN", "ROUTER6", "WAN", "A", "B"]

@@ -13,12 +13,34 @@ import dns.opcode
 import dns.rcode
 import dns.rdatatype
 import pytest
-from gateway import INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, Host, Sent, only
-from net6 import Host6
-from resolver import (
-    A, A6, B, B6, OUR4, OUR6, UPSTREAM, Resolver, Zone, addresses, datagram, inside, rr, silent, wire,
+from gateway import (
+    INSIDE,
+    LAN,
+    OUTSIDE,
+    PORT_MAC,
+    ROUTER,
+    WAN,
+    Gateway,
+    only,
 )
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from resolver import (
+    A6,
+    B6,
+    OUR4,
+    OUR6,
+    UPSTREAM,
+    A,
+    B,
+    Resolver,
+    Zone,
+    addresses,
+    datagram,
+    inside,
+    rr,
+    silent,
+    wire,
+)
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 

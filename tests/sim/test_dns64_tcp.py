@@ -171,7 +171,7 @@ def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None
         {(one.name, one.rdtype): one for one in [rr("text.example.", 300, "TXT", *(["x" * 250] * 16))]})
     stream = opened(resolver)
     stream.quiet = True
-    for i in range(40):
+    for _ in range(40):
         say(resolver, stream, *(resolver.query("text.example.", "TXT") for _ in range(30)))
     assert stream.segments[-1].window < 1000
     stats = resolver.gateway.stats()
