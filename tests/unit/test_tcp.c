@@ -683,6 +683,13 @@ static void limit_of_a_client(void)
 	CHECK_EQ(open_many(TCP_A_CLIENT + 10, true), TCP_A_CLIENT);
 	CHECK_EQ(pair_drops(1, DROP_TCP_CLIENT), 10);
 	fine(tcp_check(&pair.side[1].rig.gw));
+	/* When they are gone, the client may open others. */
+	struct gw *gw = &pair.side[1].rig.gw;
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++)
+		tcp_abort(gw, tcp_number(gw, &gw->tcp->conn[i]));
+	CHECK_EQ(gw->tcp->n, 0);
+	CHECK_EQ(open_many(20, true), 20);
+	rig_flush(&pair.side[1].rig);
 }
 
 static void limit_of_half_open(void)
