@@ -260,6 +260,19 @@ bool tcp_tell(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
 	return true;
 }
 
+/* How much is won by its end, 0: it stays. Who takes a byte now and then never stands still; so
+ * what it holds counts too, and how many others its client has. */
+static uint32_t cost_of(const struct gw *gw, const struct tcp_conn *c, bool holding)
+{
+	uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
+	if (c->state < TCP_ESTABLISHED || c->state >= TCP_TIME_WAIT || c->timer == TCP_T_GONE)
+		return 0;
+	if (holding)
+		return (stood + 100) * (c->out.n + c->in.n + c->gaps.n);
+	uint32_t others = c->counted ? *client_of(gw, &c->ends.remote) : 0;
+	return stood >= STOOD_MS || others > TCP_FAIR ? (stood + 100) * (others + 1) : 0;
+}
+
 void tcp_give_way(struct gw *gw, bool holding)
 {
 	struct tcp *t = gw->tcp;
@@ -267,14 +280,8 @@ void tcp_give_way(struct gw *gw, bool holding)
 	uint32_t most = 0;
 	for (uint32_t i = 0; i < LOOKED_AT; i++) {
 		struct tcp_conn *c = &t->conn[rng_u32(gw->rng) % TCP_CONNECTIONS];
-		uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
-		/* Who takes a byte now and then never stands still; so what it holds counts too. */
-		uint32_t cost = holding ? (stood + 100) * (c->out.n + c->in.n + c->gaps.n)
-		                : stood < STOOD_MS ? 0
-		                                   : stood;
-		bool may = c->state >= TCP_ESTABLISHED && c->state < TCP_TIME_WAIT &&
-		           c->timer != TCP_T_GONE;
-		if (!may || cost <= most)
+		uint32_t cost = cost_of(gw, c, holding);
+		if (cost <= most)
 			continue;
 		most = cost;
 		best = c;

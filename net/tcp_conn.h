@@ -13,6 +13,7 @@
 #define TCP_CONNECTIONS 2048u /* a power of two */
 #define TCP_HALF_OPEN   256u  /* of these; beyond that SYN cookies */
 #define TCP_A_CLIENT    512u  /* open ones of one IPv4 address or IPv6 prefix of 64 bits */
+#define TCP_FAIR        64u   /* who has more gives way in need, even where something happens */
 #define TCP_CLIENTS     2048u /* counters of clients, a power of two */
 #define TCP_WAITING     512u  /* connections in TIME-WAIT */
 #define TCP_GAPS        48u   /* packets out of order that one holds */
@@ -189,9 +190,9 @@ void tcp_free(struct gw *gw, struct tcp_conn *c);
 /* The same, and its user is told. */
 void tcp_end(struct gw *gw, struct tcp_conn *c, enum tcp_end why);
 
-/* In need of a place, a connection that has stood still ends with the next tick; in need of
- * packets (`holding`), one that holds many, all the more if it has. Not at once: its user may be
- * just the one who calls. */
+/* In need of a place, a connection ends with the next tick that has stood still, or whose client
+ * has many; in need of packets (`holding`), one that holds many. Not at once: its user may be just
+ * the one who calls. */
 void tcp_give_way(struct gw *gw, bool holding);
 
 /* Tells the user. False when the connection is gone thereby. */

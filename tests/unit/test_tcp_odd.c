@@ -214,6 +214,50 @@ static void busy_hoarders(void)
 	CHECK(tcp(1)->count.ended[TCP_CROWDED] > 0);
 }
 
+static void keep_quiet(struct gw *gw, uint32_t conn, enum tcp_event what)
+{
+	(void)gw;
+	(void)conn;
+	(void)what;
+}
+
+/* All places are taken, and on each connection something happens all the time. A client that has
+ * more than its share loses one to a new client. */
+static void busy_places(void)
+{
+	uint8_t frame[100];
+	pair_start(1, false, 512);
+	pair.wire.dead = true;
+	pair.side[1].user.event = keep_quiet;
+	struct udp_ends e = {.local_port = PAIR_PORT};
+	e.local.v4 = ip4_of(0x0a000002);
+	e.remote.v4 = ip4_of(0x0a000001);
+	for (uint32_t i = 0; i <= TCP_CONNECTIONS; i++) {
+		if (i % TCP_A_CLIENT == 0 &&
+		    i < TCP_CONNECTIONS) { /* another client from here on */
+			memset(tcp(1)->client, 0, sizeof tcp(1)->client);
+			for (uint32_t k = 0; k < TCP_CONNECTIONS; k++)
+				tcp(1)->conn[k].counted = false;
+		}
+		e.remote_port = (uint16_t)(2000 + i);
+		pair_put(1, frame,
+		         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1000, 0, TCP_SYN, 0, NULL,
+		                      0));
+		const struct tcp_conn *c = tcp_find(&pair.side[1].rig.gw, &e);
+		if (c)
+			pair_put(1, frame,
+			         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1001, c->iss + 1,
+			                      TCP_ACK, 1000, NULL, 0));
+	}
+	CHECK_EQ(tcp(1)->n, TCP_CONNECTIONS);
+	CHECK_EQ(pair_drops(1, DROP_TCP_FULL), 1);
+	rig_advance(&pair.side[1].rig, 20000);
+	CHECK_EQ(tcp(1)->count.ended[TCP_CROWDED], 1);
+	pair_put(1, frame,
+	         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1000, 0, TCP_SYN, 0, NULL, 0));
+	CHECK(tcp_find(&pair.side[1].rig.gw, &e));
+}
+
 /* Data out of order can come again; so they hold no more than half of what may be held. */
 static void holes_leave_room(void)
 {
@@ -331,6 +375,7 @@ int main(void)
 	TEST(time_wait_is_silent);
 	TEST(a_byte_at_a_time);
 	TEST(busy_hoarders);
+	TEST(busy_places);
 	TEST(holes_leave_room);
 	TEST(every_flag);
 	return tap_done();
