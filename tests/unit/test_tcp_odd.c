@@ -335,15 +335,15 @@ static void every_flag(void)
 	uint8_t data[40] = {0};
 	for (uint32_t state = TCP_SYN_SENT; state <= TCP_TIME_WAIT; state++)
 		for (uint32_t set = 0; set < 16; set++)
-			for (uint32_t how = 0; how < 32; how++) {
+			for (uint32_t how = 0; how < 16; how++) {
 				uint32_t n, flags = (set & 7) | (set & 8 ? TCP_ACK : 0) | 0x28;
 				struct tcp_conn *c = into(state, &n);
 				uint32_t seq = c->rcv + (uint32_t)skew[how % 4];
-				uint32_t ack = c->max + (uint32_t)skew[how / 4 % 4];
+				uint32_t ack = c->max + (uint32_t)skew[how / 4 % 2 * 2];
 				uint64_t drops = all_drops();
 				pair.n_frames = 0;
 				inject(c, seq, ack, (uint8_t)flags, 1000, data,
-				       how / 16 ? sizeof data : 0);
+				       how / 8 ? sizeof data : 0);
 				CHECK(pair.n_frames <= 1);
 				CHECK(all_drops() - drops <= 1);
 				fine(tcp_check(&pair.side[0].rig.gw));
@@ -357,7 +357,7 @@ static void every_flag(void)
 					printf("# state %u flags %#x how %u\n", state, flags, how);
 					return;
 				}
-				if (how % 8)
+				if (how || set % 4)
 					continue;
 				for (uint32_t side = 0; side < 2; side++) {
 					tcp_abort(&pair.side[side].rig.gw, flow(side, n)->conn);
