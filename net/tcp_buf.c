@@ -63,8 +63,7 @@ void tcp_queue_free(struct gw *gw, struct tcp_queue *q)
 void tcp_queue_take(struct gw *gw, struct tcp_queue *q, uint32_t n)
 {
 	q->len -= n;
-	while (n) {
-		struct pkt *p = q->first;
+	for (struct pkt *p; n && (p = q->first) != NULL;) {
 		uint32_t here = min_u32(n, p->len);
 		p->data += here;
 		p->len -= here;
