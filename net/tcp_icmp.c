@@ -67,6 +67,17 @@ static void too_big(struct gw *gw, struct tcp_conn *c, uint32_t mtu)
 	tcp_output(gw, c);
 }
 
+/* Errors that say that there is nobody to talk to: the port, the protocol, a prohibition. The
+ * others may pass (RFC 9293 section 3.9.2.2, RFC 5461 section 2.2). */
+static bool is_hard(bool is6, uint8_t type, uint8_t code)
+{
+	if (is6)
+		return type == ICMP6_UNREACHABLE && (code == ICMP6_ADMIN || code == ICMP6_PORT);
+	return type == ICMP_UNREACHABLE &&
+	       (code == ICMP_PROTOCOL || code == ICMP_PORT || code == ICMP_NET_ADMIN ||
+	        code == ICMP_HOST_ADMIN || code == ICMP_ADMIN);
+}
+
 bool tcp_icmp(struct gw *gw, const struct pkt *p)
 {
 	bool is6 = p->data[0] >> 4 == 6;
@@ -82,8 +93,7 @@ bool tcp_icmp(struct gw *gw, const struct pkt *p)
 		too_big(gw, c,
 		        is6 ? be32_get(((const struct icmp6_hdr *)icmp)->rest)
 		            : be16_get(icmp->seq));
-	else if (icmp->type == (is6 ? (uint8_t)ICMP6_UNREACHABLE : (uint8_t)ICMP_UNREACHABLE) &&
-	         c->state == TCP_SYN_SENT)
+	else if (c->state == TCP_SYN_SENT && is_hard(is6, icmp->type, icmp->code))
 		tcp_end(gw, c, TCP_UNREACHABLE);
 	return true;
 }

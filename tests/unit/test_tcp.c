@@ -585,8 +585,8 @@ static void many_gaps(void)
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
-/* ICMP errors that quote a wrong number change nothing (RFC 5927); unreachable ends only what is
- * not open yet. */
+/* ICMP errors that quote a wrong number change nothing (RFC 5927); a hard
+ * error ends only what is not open yet. */
 static bool never(uint32_t from, uint8_t *frame, uint32_t len)
 {
 	(void)from;
@@ -638,6 +638,11 @@ static void forged_icmp(void)
 	n = pair_connect(0, 1, 1);
 	c = pair_conn(0, n);
 	tell(3, 3, c, c->iss + 1, 0);
+	CHECK(!flow(0, n)->ended);
+	tell(3, 0, c, c->iss, 0); /* these may pass (RFC 9293 section 3.9.2.2) */
+	tell(3, 1, c, c->iss, 0);
+	tell(3, 5, c, c->iss, 0);
+	tell(11, 0, c, c->iss, 0);
 	CHECK(!flow(0, n)->ended);
 	tell(3, 3, c, c->iss, 0);
 	CHECK_EQ(flow(0, n)->why, TCP_UNREACHABLE);
