@@ -746,7 +746,11 @@ static void cookies(void)
 		                      0));
 		CHECK_EQ(t->count.cookies_good, min_u32(round, 2));
 		/* Time passes without the wheel's: the half-open ones stay. */
-		pair.side[1].rig.gw.now_ms += round == 1 ? 60000 : round == 2 ? 130000 : 0;
+		pair.side[1].rig.gw.now_ms += round == 1 ? 60000 : round == 2 ? 128000 : 0;
+		if (round == 2) /* cookies are still given out */
+			pair_put(1, frame,
+			         pair_segment(frame, 0, 9100, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL,
+			                      0));
 		pair_put(1, frame,
 		         pair_segment(frame, 0, port, PAIR_PORT, 71, seq + 1, TCP_ACK, 1000, NULL,
 		                      0));
