@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import SixNet
+from conftest import Kept
 from labkit import lab as net
 from labkit.netns import Namespace, end_process
 from labkit.sixlab import LAN_PREFIX, SITE_HOST, SixLab, global_address
@@ -136,7 +136,7 @@ def router_of(lab: SixLab) -> str:
 
 
 @pytest.fixture(scope="module")
-def attacker(six_net: SixNet) -> Namespace:
+def attacker(six_net: Kept[SixLab]) -> Namespace:
     """A hostile host on the LAN."""
     return six_net.lab.add_attacker(_RATE)
 

@@ -16,6 +16,8 @@ from resolver import (
     A, A6, BASIC, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls,
 )
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 
 ZONE = (

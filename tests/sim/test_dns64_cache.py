@@ -31,6 +31,8 @@ from resolver import (
 from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 SIX = rr("six.example.", 100, "AAAA", "2001:db8::6")

@@ -23,6 +23,8 @@ from resolver import (
     A6, BASIC, UPSTREAM, Answer, Message, Resolver, Zone, fails, inside, rr, silent, wire,
 )
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 Hook = Callable[[Message], "Answer | list[Answer] | None"]
 

@@ -14,6 +14,8 @@ import pytest
 from gateway import Gateway
 from resolver import A, BASIC, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 WKA = ["192.0.0.170", "192.0.0.171"]
 

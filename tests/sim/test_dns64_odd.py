@@ -36,6 +36,8 @@ from resolver import (
 )
 from scapy.layers.l2 import Ether
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 OPT = b"\0\0\x29\x04\xd0\0\0\0\0\0\0"

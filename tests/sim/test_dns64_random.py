@@ -15,6 +15,8 @@ import pytest
 from gateway import Gateway
 from resolver import A, A6, DNS64, PREFIX, Answer, Message, Resolver, Zone, addresses, check, inside, rr
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 NAMES = [f"n{i}.example." for i in range(5)]
 MODES = ["right"] * 6 + ["servfail", "silent", "no-soa", "truncated", "lost", "cut"]

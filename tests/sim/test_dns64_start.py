@@ -12,6 +12,8 @@ from resolver import BASIC, DNS64, OUR6, PREFIX, UPSTREAM, UPSTREAM2, Resolver, 
 from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRDNSS
 from simulator import Refused
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 BOTH = ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\n"

@@ -19,6 +19,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from stream import Stream, framed
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 NAMES = [f"n{i}.example." for i in range(200)]
 

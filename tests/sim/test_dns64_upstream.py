@@ -38,6 +38,8 @@ from resolver import (
 )
 from scapy.layers.l2 import Ether
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 TWO = BASIC + f"nameserver {UPSTREAM}\nnameserver {UPSTREAM2}\n"
