@@ -31,6 +31,7 @@ static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_e
 	}
 	if (len > p->len && !pkt_put(p, len - p->len))
 		return gw_drop(gw, p, DROP_NO_PACKET); /* UDP_ROOM is there */
+	dns64_know(gw, ends);
 	dns64_reply_end(gw, &from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
 	return V_KEPT;
 }
@@ -178,6 +179,8 @@ static const char *dns64_init(struct gw *gw)
 	d->keep = c->cache > 0;
 	if (!dns64_cache_init(&d->cache, max_u32(c->cache, DNS64_RECORDS_MIN), gw->rng))
 		return "dns64.cache: not enough memory for so many records";
+	d->port = (uint16_t)c->port;
+	dns64_known_init(gw, d);
 	d->handler = udp_register(gw, dns64_try_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
 		return "port: somebody else has it";
@@ -192,6 +195,7 @@ static const char *dns64_init(struct gw *gw)
 const struct app app_dns64 = {
         .one_port = true,
         .init = dns64_init,
+        .known = dns64_known,
         .ip4 = dns64_ip4,
         .ip6 = dns64_ip6,
         .tick = dns64_tick,

@@ -206,6 +206,15 @@ struct dns64_bucket {
 	uint32_t at_us;  /* when tokens were last added */
 	uint64_t tokens; /* in millionths of an answer */
 };
+/* A client whose questions may be answered at once (dns64_known.c). */
+struct dns64_client {
+	ip6 from, to;
+	uint32_t hop;     /* back to it, as in struct pkt */
+	uint32_t changes; /* gw->changes6 when this was found out */
+	uint8_t port;
+};
+#define DNS64_CLIENT_BITS 11u
+
 #define DNS64_BUCKET_SETS 1024u /* a power of two */
 #define DNS64_BUCKET_WAYS 4u
 
@@ -279,6 +288,10 @@ struct dns64 {
 	struct hash_key limit_key;
 	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];
 	struct dns64_bucket refusals; /* of all that may not ask */
+
+	uint16_t port;          /* on which clients ask */
+	uint32_t client_mul[2]; /* secret, odd */
+	struct dns64_client known[1u << DNS64_CLIENT_BITS];
 };
 
 static inline struct dns64 *dns64_of(const struct gw *gw)
@@ -330,6 +343,14 @@ static inline uint32_t dns64_opt_bytes(const struct dns64_query *u)
  * whether the message counts as dropped, or waits (DROP_NONE). */
 uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m, uint32_t len,
                         uint32_t room, enum drop *why);
+
+/* --- dns64_known.c: answers a frame as it came in, if all about it is usual and its answer is
+ * ready; else false, with nothing changed (net/app.h). */
+bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p);
+void dns64_known_init(struct gw *gw, struct dns64 *d);
+
+/* Notes a client whose question came all the way and was answered. */
+void dns64_know(struct gw *gw, const struct udp_ends *e);
 
 /* --- dns64.c: memory for an answer that comes later (false: none is free), and its way out. */
 bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from,

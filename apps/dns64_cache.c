@@ -19,11 +19,14 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 	c->mask = buckets - 1;
 	c->bucket = alloc(buckets * sizeof *c->bucket, 64);
 	c->ring = alloc_raw(c->size, 64);
+	c->quick = alloc(sizeof *c->quick << DNS64_QUICK_BITS, 64);
 	for (unsigned i = 0; i < ARRAY_SIZE(c->secret.k); i++)
 		c->secret.k[i] = rng_u32(rng);
 	for (unsigned i = 0; i < ARRAY_SIZE(c->nh); i++)
 		c->nh[i] = rng_u32(rng);
-	return c->bucket && c->ring;
+	for (unsigned i = 0; i < ARRAY_SIZE(c->quick_mul); i++)
+		c->quick_mul[i] = rng_u32(rng) | 1;
+	return c->bucket && c->ring && c->quick;
 }
 
 /* --- questions -------------------------------------------------------------------------- */
@@ -108,7 +111,22 @@ static void link_in(struct dns64_cache *c, struct dns64_record *r)
 	uint32_t *chain = &c->bucket[r->hash & c->mask];
 	r->next = *chain;
 	*chain = (uint32_t)((uint8_t *)r - c->ring) + 1;
+	if (UNLIKELY(r->quick))
+		c->quick[r->quick] = *chain;
 	c->n++;
+}
+
+void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r)
+{
+	const uint8_t *at = dns64_message(r) + DNS_HEADER;
+	uint32_t n = r->name_len + (uint32_t)DNS_QUESTION_FIXED, i = 0, hash = 0;
+	for (; i < n / 4; i++, at += 4)
+		hash += dns64_quick_word(c, i, load32(at));
+	/* Behind the question of a ready answer stand its records. */
+	hash += dns64_quick_word(c, i, load32(at) & dns64_quick_mask(n));
+	r->quick = (uint16_t)(hash >> (32 - DNS64_QUICK_BITS));
+	if (r->quick)
+		c->quick[r->quick] = (uint32_t)((uint8_t *)r - c->ring) + 1;
 }
 
 /* Takes a record out of its chain; its bytes stay in the ring, dead. */
@@ -119,6 +137,8 @@ static void unlink_from(struct dns64_cache *c, struct dns64_record *r)
 	while (*at != me)
 		at = &record_at(c, *at - 1)->next;
 	*at = r->next;
+	if (c->quick[r->quick] == me) /* nobody has place 0 */
+		c->quick[r->quick] = 0;
 	r->size |= DEAD;
 	c->n--;
 }
@@ -249,5 +269,10 @@ const char *dns64_cache_check(const struct dns64_cache *c)
 			if (r->size & DEAD || (r->hash & c->mask) != i || ++chained > c->n)
 				return "a chain of the cache is wrong";
 		}
+	for (uint32_t i = 0; i < 1u << DNS64_QUICK_BITS; i++) {
+		const struct dns64_record *r = dns64_quick_find(c, i << (32 - DNS64_QUICK_BITS));
+		if (r && (i == 0 || r->size & DEAD || r->quick != i || r->key != DNS64_KEY_READY))
+			return "the index of ready answers is wrong";
+	}
 	return live != c->n || chained != c->n ? "the cache miscounts its records" : NULL;
 }

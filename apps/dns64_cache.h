@@ -22,6 +22,9 @@
 #define DNS64_MOVES        64u    /* records kept on at most while room is made for one */
 #define DNS64_USED_MAX     3u
 
+/* Places of the index of ready answers. 0 is none. */
+#define DNS64_QUICK_BITS 16u
+
 /* Of a name, rounded up to an even number. */
 #define DNS64_NAME_WORDS ((DNS_NAME_MAX + 7u) / 8u * 2u)
 
@@ -62,8 +65,8 @@ enum {
 	DNS64_R_PLAIN = 128 /* nothing but A records of the name in question, DNS64_PLAIN_RR each */
 };
 
-/* An A record whose owner is a pointer. */
-enum { DNS64_PLAIN_RR = 2 + DNS_RR_FIXED + 4 };
+/* An A record whose owner is a pointer, and the AAAA record that is made of it. */
+enum { DNS64_PLAIN_RR = 2 + DNS_RR_FIXED + 4, DNS64_MADE_RR = 2 + DNS_RR_FIXED + 16 };
 
 struct dns64_record {
 	uint32_t size; /* in the ring; DEAD marks what is no record any more */
@@ -79,7 +82,7 @@ struct dns64_record {
 	uint8_t kind;     /* enum dns64_kind */
 	uint8_t used;     /* times asked for, up to DNS64_USED_MAX */
 	uint8_t name_len;
-	uint16_t unused;
+	uint16_t quick; /* its place in the index of ready answers; 0: none */
 };
 _Static_assert(sizeof(struct dns64_record) % 8 == 0, "messages begin aligned");
 
@@ -94,6 +97,8 @@ struct dns64_cache {
 	struct hash_key secret;
 	uint32_t nh[DNS64_NAME_WORDS]; /* secret as well */
 	uint32_t serial;               /* of the latest answer */
+	uint32_t *quick; /* ready answers, by the hash of their question: place + 1, 0 is none */
+	uint32_t quick_mul[(DNS_NAME_MAX + DNS_QUESTION_FIXED + 3) / 4]; /* secret, odd */
 	uint64_t stored, evicted;
 	uint8_t moving[sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 8];
 };
@@ -129,6 +134,33 @@ static inline uint8_t *dns64_message(struct dns64_record *r)
 static inline struct dns_view dns64_view(const struct dns64_record *r)
 {
 	return (struct dns_view){(const uint8_t *)(r + 1), r->len};
+}
+
+/* --- the index of ready answers: one place for a hash, which is taken over by whoever comes
+ * last. The hash is a sum over the words of a question, upper and lower case alike, so that it can
+ * be made in one loop with other things. */
+
+/* Enters a record whose message is written. */
+void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r);
+
+/* What word number i adds to the hash; of the last one only the bytes that dns64_quick_mask
+ * leaves count. */
+static inline uint32_t dns64_quick_word(const struct dns64_cache *c, uint32_t i, uint32_t word)
+{
+	return (word | 0x20202020u) * c->quick_mul[i];
+}
+
+/* The bytes of the last word, not whole, of a question of n bytes. */
+static inline uint32_t dns64_quick_mask(uint32_t n)
+{
+	return (1u << 8 * (n % 4)) - 1;
+}
+
+/* The record at the place of a hash, of this question or another; NULL: none. */
+static inline struct dns64_record *dns64_quick_find(const struct dns64_cache *c, uint32_t hash)
+{
+	uint32_t at = c->quick[hash >> (32 - DNS64_QUICK_BITS)];
+	return at ? (struct dns64_record *)(void *)(c->ring + at - 1) : NULL;
 }
 
 /* Walks through the ring and the chains; NULL, or what is inconsistent (tests). */

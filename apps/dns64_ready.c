@@ -44,6 +44,7 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
 	    !is_usual(u) || m[2] & DNS_TC >> 8 || !d->keep)
 		return;
 	uint32_t life = min_u32(lifetime(gw, p->record[0]), lifetime(gw, p->six));
+	bool plain = p->record[0]->flags & DNS64_R_PLAIN;
 	len -= dns64_opt_bytes(u);
 	if (life < LEAST_S || len > READY_MAX)
 		return;
@@ -60,4 +61,6 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
 	r->end = DNS_HEADER;
 	r->flags = DNS64_R_GOOD;
 	r->expire_s = gw->now_s + life;
+	if (plain)
+		dns64_cache_enter(&d->cache, r);
 }

@@ -165,7 +165,8 @@ struct gw {
 	uint32_t n_routes6;
 	struct gw_given6 given6[GW_GIVEN6];
 	uint32_t n_given6;
-	uint32_t app_mtu; /* of IPv6 packets to PORT_APP; its init sets it */
+	uint32_t changes6; /* of routes and of addresses and their states, counted from 1 */
+	uint32_t app_mtu;  /* of IPv6 packets to PORT_APP; its init sets it */
 	struct gw_owned owned[GW_OWNED];
 	uint32_t n_owned;
 	struct neigh_table neigh;

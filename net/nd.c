@@ -62,6 +62,7 @@ void nd_start(struct gw *gw, uint32_t port, struct gw_address6 *a)
 	a->state = ADDRESS6_TENTATIVE;
 	a->asked = 0;
 	a->due_ms = gw->now_ms + rng_below(gw->rng, SETTLE_MS);
+	gw->changes6++;
 	(void)port;
 }
 
@@ -75,6 +76,7 @@ void nd_link_up(struct gw *gw, uint32_t port)
 static void make_valid(struct gw *gw, uint32_t port, struct gw_address6 *a)
 {
 	a->state = ADDRESS6_VALID;
+	gw->changes6++;
 	if (a == &gw->port[port].addr6[0]) {
 		mld_announce(gw, port);
 		ra_restart(gw, port);
@@ -112,6 +114,7 @@ static void duplicate(struct gw *gw, uint32_t port, struct gw_address6 *a)
 	struct gw_port *at = &gw->port[port];
 	char text[FMT_IP6];
 	a->state = ADDRESS6_DUPLICATE;
+	gw->changes6++;
 	if (a != &at->addr6[0]) {
 		log_line("%s: somebody has %s: not used", at->name, fmt_ip6(text, &a->addr));
 		return;

@@ -185,6 +185,7 @@ static bool rebuild(struct gw *gw)
 {
 	gw->n_routes6 = 0;
 	gw->route6[0] = nowhere;
+	gw->changes6++;
 	for (uint32_t i = 0; i < GW_PORTS; i++)
 		for (uint32_t k = 0; k < gw->port[i].n_addr6; k++)
 			if (!add_connected(gw, i, k))
