@@ -488,8 +488,9 @@ bool dns64_wait_init(struct gw *gw, struct dns64 *d);
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
                 const struct dns64_from *from);
 
-/* A question is over: all who waited for it, from this link on, are planned anew. */
-void dns64_wake(struct gw *gw, uint32_t first);
+/* A question is over, with this answer or NULL: all who waited for it, from this link on, are
+ * planned anew, but those who cannot be answered before the other one is over. */
+void dns64_wake(struct gw *gw, uint32_t first, const struct dns64_record *r);
 
 /* The timer of a waiter. */
 void dns64_wait_due(struct gw *gw, uint32_t waiter);

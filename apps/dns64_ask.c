@@ -101,9 +101,9 @@ static void unlink_from(struct dns64 *d, struct dns64_ask *a)
 	*(a->younger == DNS64_NONE ? &d->youngest : &d->ask[a->younger].older) = a->older;
 }
 
-/* The question is over: its ports are closed, its place is free, and those who wait for
- * it go on. */
-static void finish(struct gw *gw, struct dns64_ask *a)
+/* The question is over, with this answer or NULL: its ports are closed, its place is free, and
+ * those who wait for it go on. */
+static void finish(struct gw *gw, struct dns64_ask *a, const struct dns64_record *r)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t me = number_of(d, a), first = a->first;
@@ -116,7 +116,7 @@ static void finish(struct gw *gw, struct dns64_ask *a)
 	a->next = d->ask_free;
 	d->ask_free = (uint16_t)me;
 	d->n_asks--;
-	dns64_wake(gw, first);
+	dns64_wake(gw, first, r);
 }
 
 /* The question as the cache knows it. */
@@ -132,7 +132,7 @@ void dns64_ask_fail(struct gw *gw, uint32_t ask)
 	question_of(a, &q);
 	if (!a->probe)
 		dns64_store_failure(gw, &q, DNS_SERVFAIL);
-	finish(gw, a);
+	finish(gw, a, NULL);
 }
 
 bool dns64_ask_make_room(struct gw *gw)
@@ -343,11 +343,10 @@ static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
 {
 	struct dns64_question q;
 	question_of(a, &q);
-	if (rcode > DNS_RCODE) /* upper bits are in OPT, which we do not pass on */
-		dns64_store_failure(gw, &q, DNS_SERVFAIL);
-	else
-		dns64_store(gw, &q, m, l);
-	finish(gw, a);
+	/* Upper bits are in OPT, which we do not pass on. */
+	finish(gw, a,
+	       rcode > DNS_RCODE ? dns64_store_failure(gw, &q, DNS_SERVFAIL)
+	                         : dns64_store(gw, &q, m, l));
 }
 
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,

@@ -58,6 +58,21 @@ static void follow_chain(struct dns_view m, const struct dns_layout *l, struct f
 	}
 }
 
+/* The commonest answer of all: behind the question nothing but A records of its name, in
+ * the form that every server gives them. Those need not be parsed again. */
+static bool is_plain(struct dns_view m, const struct dns_layout *l)
+{
+	uint32_t at = l->question_end, n = l->count[DNS_AN];
+	if (l->qtype != DNS_TYPE_A || l->qclass != DNS_CLASS_IN || n == 0 || l->count[DNS_NS] ||
+	    l->count[DNS_AR] != l->n_opt || l->section[DNS_NS] - at != n * DNS64_PLAIN_RR)
+		return false;
+	for (; n; n--, at += DNS64_PLAIN_RR)
+		if (dns_get16(m.at + at) != (0xc000 | DNS_HEADER) ||
+		    dns_get32(m.at + at + 2) != (DNS_TYPE_A << 16 | DNS_CLASS_IN))
+			return false;
+	return true;
+}
+
 static void look_at_data(const struct gw *gw, struct dns_view m, const struct dns_layout *l,
                          struct found *f)
 {
@@ -105,21 +120,6 @@ static enum dns64_kind kind_of(uint16_t rcode, const struct found *f)
 	if (f->wanted)
 		return DNS64_DATA;
 	return f->links && !f->has_soa ? DNS64_CHAIN : DNS64_EMPTY;
-}
-
-/* The commonest answer of all: behind the question nothing but A records of its name, in
- * the form that every server gives them. Those need not be parsed again. */
-static bool is_plain(struct dns_view m, const struct dns_layout *l)
-{
-	uint32_t at = l->question_end, n = l->count[DNS_AN];
-	if (l->qtype != DNS_TYPE_A || l->count[DNS_NS] || l->count[DNS_AR] != l->n_opt ||
-	    l->section[DNS_NS] - at != n * DNS64_PLAIN_RR)
-		return false;
-	for (; n; n--, at += DNS64_PLAIN_RR)
-		if (dns_get16(m.at + at) != (0xc000 | DNS_HEADER) ||
-		    dns_get32(m.at + at + 2) != (DNS_TYPE_A << 16 | DNS_CLASS_IN))
-			return false;
-	return true;
 }
 
 /* Seconds that an answer may be kept; 0: not at all. */
@@ -212,8 +212,14 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 		m = written;
 		l = &tidied;
 	}
-	follow_chain(m, l, &f);
-	look_at_data(gw, m, l, &f);
+	bool plain = is_plain(m, l);
+	if (LIKELY(plain)) {
+		f.end = DNS_HEADER;
+		f.wanted = l->count[DNS_AN];
+	} else {
+		follow_chain(m, l, &f);
+		look_at_data(gw, m, l, &f);
+	}
 	look_at_ttls(m, l, &f);
 	enum dns64_kind kind = kind_of(flags & DNS_RCODE, &f);
 	if (kind == DNS64_ERROR)
@@ -231,7 +237,7 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 	r->flags = (uint16_t)((life ? 0 : DNS64_R_ONCE) | (f.good ? DNS64_R_GOOD : 0) |
 	                      (f.excluded ? DNS64_R_EXCLUDED : 0) | (f.has_soa ? DNS64_R_SOA : 0) |
 	                      (flags & DNS_AD ? DNS64_R_SIGNED : 0) |
-	                      (kind == DNS64_DATA && is_plain(m, l) ? DNS64_R_PLAIN : 0));
+	                      (kind == DNS64_DATA && plain ? DNS64_R_PLAIN : 0));
 	return r;
 }
 

@@ -74,7 +74,7 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
 	t->server = a->last = (uint8_t)server;
 	t->sent_us = dns64_now(gw);
-	t->id = (uint16_t)rng_u32(gw->rng);
+	t->id = rng_u16(gw->rng);
 	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
 	s->asked++;
 	d->count.asked++;

@@ -178,15 +178,29 @@ static void go_on(struct gw *gw, struct dns64_waiter *w)
 	release(d, w);
 }
 
-void dns64_wake(struct gw *gw, uint32_t first)
+/* Whether an answer decides nothing about AAAA records as long as the other question is under way:
+ * A records, or none, and that there are no AAAA records. */
+static bool is_half(const struct dns64_record *r)
+{
+	const uint8_t *m = dns64_view(r).at;
+	uint16_t type = dns_get16(m + DNS_HEADER + r->name_len);
+	if (type == DNS_TYPE_A)
+		return r->kind == DNS64_DATA || r->kind == DNS64_EMPTY;
+	return type == DNS_TYPE_AAAA && r->kind == DNS64_EMPTY && !(dns_get16(m + 2) & DNS_TC);
+}
+
+void dns64_wake(struct gw *gw, uint32_t first, const struct dns64_record *r)
 {
 	struct dns64 *d = dns64_of(gw);
+	bool half = r && is_half(r);
 	while (first != DNS64_NONE) {
 		struct dns64_waiter *w = &d->waiter[first / 2];
 		uint32_t k = first % 2;
 		first = w->link[k].next;
 		w->link[k].ask = DNS64_NONE;
-		go_on(gw, w);
+		if (!half || w->type != DNS_TYPE_AAAA || w->link[1 - k].ask == DNS64_NONE ||
+		    dns64_now(gw) - w->since_us >= d->patience_us)
+			go_on(gw, w);
 	}
 }
 

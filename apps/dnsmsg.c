@@ -148,7 +148,7 @@ bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
  * types of RFC 1035 and the ones whose names were compressed by some before RFC 3597
  * section 4 forbade it; data of all others are bytes. */
 struct form {
-	uint16_t type;
+	bool known;     /* what follows is set */
 	uint8_t before; /* bytes before the names */
 	uint8_t names;
 	uint8_t rest;    /* bytes behind them; ANY_REST: any number */
@@ -157,42 +157,40 @@ struct form {
 #define ANY_REST 0xff
 
 /* clang-format off */
-static const struct form forms[] = {
-	{DNS_TYPE_A, 4, 0, 0, false},
-	{DNS_TYPE_AAAA, 16, 0, 0, false},
-	{DNS_TYPE_CNAME, 0, 1, 0, true},
-	{DNS_TYPE_SOA, 0, 2, 20, true},
-	{DNS_TYPE_NS, 0, 1, 0, true},
-	{DNS_TYPE_PTR, 0, 1, 0, true},
-	{DNS_TYPE_DNAME, 0, 1, 0, false},
-	{DNS_TYPE_RRSIG, 18, 1, ANY_REST, false},
-	{3 /* MD */, 0, 1, 0, true},
-	{4 /* MF */, 0, 1, 0, true},
-	{7 /* MB */, 0, 1, 0, true},
-	{8 /* MG */, 0, 1, 0, true},
-	{9 /* MR */, 0, 1, 0, true},
-	{14 /* MINFO */, 0, 2, 0, true},
-	{15 /* MX */, 2, 1, 0, true},
-	{17 /* RP */, 0, 2, 0, false},
-	{18 /* AFSDB */, 2, 1, 0, false},
-	{21 /* RT */, 2, 1, 0, false},
-	{24 /* SIG */, 18, 1, ANY_REST, false},
-	{26 /* PX */, 2, 2, 0, false},
-	{30 /* NXT */, 0, 1, ANY_REST, false},
-	{33 /* SRV */, 6, 1, 0, false},
-	{36 /* KX */, 2, 1, 0, false},
-	{47 /* NSEC */, 0, 1, ANY_REST, false},
+static const struct form forms[] = { /* by type */
+	[DNS_TYPE_A] = {true, 4, 0, 0, false},
+	[DNS_TYPE_AAAA] = {true, 16, 0, 0, false},
+	[DNS_TYPE_CNAME] = {true, 0, 1, 0, true},
+	[DNS_TYPE_SOA] = {true, 0, 2, 20, true},
+	[DNS_TYPE_NS] = {true, 0, 1, 0, true},
+	[DNS_TYPE_PTR] = {true, 0, 1, 0, true},
+	[DNS_TYPE_DNAME] = {true, 0, 1, 0, false},
+	[DNS_TYPE_RRSIG] = {true, 18, 1, ANY_REST, false},
+	[3 /* MD */] = {true, 0, 1, 0, true},
+	[4 /* MF */] = {true, 0, 1, 0, true},
+	[7 /* MB */] = {true, 0, 1, 0, true},
+	[8 /* MG */] = {true, 0, 1, 0, true},
+	[9 /* MR */] = {true, 0, 1, 0, true},
+	[14 /* MINFO */] = {true, 0, 2, 0, true},
+	[15 /* MX */] = {true, 2, 1, 0, true},
+	[17 /* RP */] = {true, 0, 2, 0, false},
+	[18 /* AFSDB */] = {true, 2, 1, 0, false},
+	[21 /* RT */] = {true, 2, 1, 0, false},
+	[24 /* SIG */] = {true, 18, 1, ANY_REST, false},
+	[26 /* PX */] = {true, 2, 2, 0, false},
+	[30 /* NXT */] = {true, 0, 1, ANY_REST, false},
+	[33 /* SRV */] = {true, 6, 1, 0, false},
+	[36 /* KX */] = {true, 2, 1, 0, false},
+	[47 /* NSEC */] = {true, 0, 1, ANY_REST, false},
 };
 /* clang-format on */
-static const struct form opaque = {0, 0, 0, ANY_REST, false};
+static const struct form opaque = {true, 0, 0, ANY_REST, false};
 
 /* Types are the same in all classes, but for the addresses (RFC 3597 section 5). */
 static const struct form *form_of(const struct dns_rr *rr)
 {
-	for (uint32_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (forms[i].type == rr->type)
-			return rr->class == DNS_CLASS_IN || forms[i].names ? &forms[i] : &opaque;
-	return &opaque;
+	const struct form *f = rr->type < ARRAY_SIZE(forms) ? &forms[rr->type] : &opaque;
+	return f->known && (rr->class == DNS_CLASS_IN || f->names) ? f : &opaque;
 }
 
 /* The data of a record are what its type says, with every name in them whole. */
@@ -231,14 +229,20 @@ bool dns_parse_question(struct dns_view m, struct dns_layout *l)
 	return true;
 }
 
+/* A name that dns_read_rr saw the end of. As most often it is the one in question, or the root. */
+static bool check_owner(struct dns_view m, const struct dns_layout *l, uint32_t at)
+{
+	bool asked = l->name_len && load16(m.at + at) == swap16(POINTER << 8 | DNS_HEADER);
+	return LIKELY(asked) || m.at[at] == 0 || dns_read_name(m, at, NULL, NULL) != 0;
+}
+
 /* The records of one section; *at moves behind them. */
 static bool parse_section(struct dns_view m, struct dns_layout *l, enum dns_section s, uint32_t *at)
 {
 	l->section[s] = *at;
 	for (uint32_t i = 0; i < l->count[s]; i++) {
 		struct dns_rr rr;
-		if (!dns_read_rr(m, *at, &rr) || dns_read_name(m, *at, NULL, NULL) == 0 ||
-		    !check_data(m, &rr))
+		if (!dns_read_rr(m, *at, &rr) || !check_owner(m, l, *at) || !check_data(m, &rr))
 			return false;
 		if (rr.type == DNS_TYPE_OPT && s != DNS_AR) /* RFC 6891 section 6.1.1 */
 			return false;

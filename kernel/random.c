@@ -62,7 +62,7 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 	}
 	/* Nothing that the old state had prepared is given out any more. */
 	memset(r->out, 0, sizeof r->out);
-	r->left = 0;
+	r->left = r->half = 0;
 }
 
 static void refill(struct rng *r)
@@ -83,6 +83,17 @@ uint32_t rng_u32(struct rng *r)
 	uint32_t v = *at;
 	*at = 0;
 	return v;
+}
+
+uint16_t rng_u16(struct rng *r)
+{
+	uint32_t v = r->half;
+	r->half = 0;
+	if (v == 0) {
+		v = rng_u32(r);
+		r->half = v >> 16 | 0x80000000u;
+	}
+	return (uint16_t)v;
 }
 
 uint32_t rng_below(struct rng *r, uint32_t n)

@@ -9,6 +9,7 @@
 struct rng {
 	uint32_t key[8];
 	uint32_t left; /* unread words at the end of out */
+	uint32_t half; /* what rng_u16 left of a word, with the upper bit set; 0: nothing */
 	uint32_t out[16 * 4];
 };
 
@@ -16,8 +17,9 @@ struct rng {
  * mixing never makes the state more guessable. A new rng is all zeros. */
 void rng_seed(struct rng *r, const void *seed, size_t n);
 
-/* 32 random bits; a number below n (n > 0, without modulo bias); n bytes. */
+/* 32 random bits; 16; a number below n (n > 0, without modulo bias); n bytes. */
 uint32_t rng_u32(struct rng *r);
+uint16_t rng_u16(struct rng *r); /* half of what rng_u32 costs */
 uint32_t rng_below(struct rng *r, uint32_t n);
 void rng_bytes(struct rng *r, void *buf, size_t n);
 

@@ -28,6 +28,11 @@ NO_LOOP_CALLS static inline void *copy_up(void *to, const void *from, size_t n)
 			__builtin_memcpy(t + i, &word, 4);
 		}
 	}
+	for (; n >= 4; n -= 4, t += 4, f += 4) {
+		uint32_t word;
+		__builtin_memcpy(&word, f, 4);
+		__builtin_memcpy(t, &word, 4);
+	}
 	while (n-- > 0)
 		*t++ = *f++;
 	return to;
@@ -73,6 +78,13 @@ NO_LOOP_CALLS void *memset(void *to, int byte, size_t n)
 NO_LOOP_CALLS int memcmp(const void *a, const void *b, size_t n)
 {
 	const uint8_t *x = a, *y = b;
+	for (; n >= 4; n -= 4, x += 4, y += 4) { /* up to the first words that differ */
+		uint32_t v, w;
+		__builtin_memcpy(&v, x, 4);
+		__builtin_memcpy(&w, y, 4);
+		if (v != w)
+			break;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (x[i] != y[i])
 			return x[i] < y[i] ? -1 : 1;

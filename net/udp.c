@@ -54,7 +54,7 @@ bool udp_serves(const struct gw *gw, uint16_t port)
 uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
 {
 	for (uint32_t i = 0; i < DRAWS; i++) {
-		uint16_t port = (uint16_t)rng_u32(gw->rng);
+		uint16_t port = rng_u16(gw->rng);
 		if (port >= UDP_FIRST_FREE && take(gw->udp, port, handler, arg))
 			return port;
 	}
