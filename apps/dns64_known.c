@@ -93,11 +93,6 @@ static inline struct dns64_record *find(const struct dns64 *d, const struct fram
 		sum = csum_add32(sum, w);
 		h += dns64_quick_word(c, i, w);
 	}
-	for (uint32_t i = 0; i < 4; i++)
-		sum = csum_add32(csum_add32(sum, ip6_word(&f->ip.from, i)), ip6_word(&f->ip.to, i));
-	const uint8_t *head = (const uint8_t *)&f->udp;
-	for (uint32_t i = 0; i < (sizeof f->udp + sizeof f->dns) / 4; i++)
-		sum = csum_add32(sum, load32(head + 4 * i));
 	struct dns64_record *r = dns64_quick_find(c, h);
 	if (!r || r->name_len + (uint32_t)DNS_QUESTION_FIXED != n)
 		return NULL;
@@ -109,6 +104,11 @@ static inline struct dns64_record *find(const struct dns64 *d, const struct fram
 		if (w != is && dns_lower4(w) != is)
 			return NULL;
 	}
+	for (uint32_t i = 0; i < 4; i++)
+		sum = csum_add32(csum_add32(sum, ip6_word(&f->ip.from, i)), ip6_word(&f->ip.to, i));
+	const uint8_t *head = (const uint8_t *)&f->udp;
+	for (uint32_t i = 0; i < (sizeof f->udp + sizeof f->dns) / 4; i++)
+		sum = csum_add32(sum, load32(head + 4 * i));
 	return csum_fold(sum) == 0xffff ? r : NULL;
 }
 

@@ -206,11 +206,14 @@ struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct
 	struct dns64 *d = dns64_of(gw);
 	uint16_t flags = be16_get(dns_header_of(m)->flags);
 	struct found f = {0};
-	struct dns_layout tidied = *l;
+	struct dns_layout tidied;
 	struct dns_view written = m;
-	if (UNLIKELY(is_untidy(m, l)) && tidy(d, &written, &tidied)) {
-		m = written;
-		l = &tidied;
+	if (UNLIKELY(is_untidy(m, l))) {
+		tidied = *l;
+		if (tidy(d, &written, &tidied)) {
+			m = written;
+			l = &tidied;
+		}
 	}
 	bool plain = is_plain(m, l);
 	if (LIKELY(plain)) {

@@ -12,7 +12,7 @@ enum { BATCH_WORDS = ARRAY_SIZE(((struct rng *)0)->out) };
 /* The third nonce word keeps the two uses of the block function apart. */
 enum { USE_OUTPUT = 1, USE_SEED = 2 };
 
-static void quarter_round(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
+ALWAYS_INLINE void quarter_round(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
 {
 	*a += *b;
 	*d = rotl32(*d ^ *a, 16);
@@ -33,11 +33,14 @@ void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const 
 	uint32_t x[BLOCK_WORDS];
 	memcpy(x, in, sizeof x);
 	for (unsigned i = 0; i < 10; i++) {
-		for (unsigned c = 0; c < 4; c++)
-			quarter_round(&x[c], &x[4 + c], &x[8 + c], &x[12 + c]);
-		for (unsigned c = 0; c < 4; c++)
-			quarter_round(&x[c], &x[4 + (c + 1) % 4], &x[8 + (c + 2) % 4],
-			              &x[12 + (c + 3) % 4]);
+		quarter_round(&x[0], &x[4], &x[8], &x[12]);
+		quarter_round(&x[1], &x[5], &x[9], &x[13]);
+		quarter_round(&x[2], &x[6], &x[10], &x[14]);
+		quarter_round(&x[3], &x[7], &x[11], &x[15]);
+		quarter_round(&x[0], &x[5], &x[10], &x[15]);
+		quarter_round(&x[1], &x[6], &x[11], &x[12]);
+		quarter_round(&x[2], &x[7], &x[8], &x[13]);
+		quarter_round(&x[3], &x[4], &x[9], &x[14]);
 	}
 	for (unsigned i = 0; i < BLOCK_WORDS; i++)
 		out[i] = x[i] + in[i];

@@ -70,6 +70,8 @@ NO_LOOP_CALLS void *memset(void *to, int byte, size_t n)
 	for (; n >= BLOCK; n -= BLOCK, t += BLOCK)
 		for (unsigned i = 0; i < BLOCK; i += 4)
 			__builtin_memcpy(t + i, &word, 4);
+	for (; n >= 4; n -= 4, t += 4)
+		__builtin_memcpy(t, &word, 4);
 	while (n-- > 0)
 		*t++ = (uint8_t)byte;
 	return to;

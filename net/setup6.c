@@ -96,16 +96,18 @@ static ip6 link_local_of(const mac *m)
 
 /* --- routes ----------------------------------------------------------------------- */
 
+static inline bool same_words(const uint32_t w[4], const ip6 *a)
+{
+	return w[3] == ip6_word(a, 3) && w[2] == ip6_word(a, 2) && w[1] == ip6_word(a, 1) &&
+	       w[0] == ip6_word(a, 0);
+}
+
 bool gw_route6_own(const struct gw_route6 *r, const ip6 *to)
 {
 	if ((r->own[0] | r->own[1] | r->own[2] | r->own[3]) == 0)
 		return false;
-	bool own = true, network = r->len <= 126; /* RFC 6164 section 5: /127 has none */
-	for (unsigned i = 0; i < 4; i++) {
-		own &= r->own[i] == ip6_word(to, i);
-		network &= r->net[i] == ip6_word(to, i);
-	}
-	return own || network;
+	/* RFC 6164 section 5: /127 has no anycast address. */
+	return same_words(r->own, to) || (r->len <= 126 && same_words(r->net, to));
 }
 
 const struct gw_route6 *ip6_route_for(const struct gw *gw, const ip6 *to)
