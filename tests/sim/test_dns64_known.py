@@ -18,6 +18,8 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
+pytestmark = pytest.mark.virtual
+
 Start = Callable[..., Gateway]
 FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 
