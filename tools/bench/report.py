@@ -71,7 +71,10 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
             "vhostcpu_pairs",
         ),
     ),
-    ("Guest instructions for an answer of a DNS64 server", ("insn_dnscold", "insn_dnshit")),
+    (
+        "Guest instructions for an answer of a DNS64 server",
+        ("insn_dnscold", "insn_dnshit", "insn_tcphit", "insn_tcpnew"),
+    ),
     ("Answers of a DNS64 server over sockets", ("qps_dnscold", "qps_dnshit", "qpscpu_dnscold", "qpscpu_dnshit")),
     (
         "How long a client of a DNS64 server waits",

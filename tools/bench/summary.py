@@ -189,6 +189,12 @@ class Summary:
         for key, what in (("cold", "new names"), ("hit", "from the cache")):
             label, measure = f"dns64, {what}, instructions/answer, e1000", f"insn_dns{key}"
             self._share(label, E1000, measure, UNBOUND, 20, row="dns64")
+        for measure, what, parts in (
+            ("insn_tcphit", "long-lived connections", 10),
+            ("insn_tcpnew", "a new connection each", 5),
+        ):
+            label = f"dns64, from the cache over TCP, {what}, instructions/answer, e1000"
+            self._share(label, E1000, measure, UNBOUND, parts, row="dns64")
         for peer, factor in ((UNBOUND, 8), (BIND, 15), (PDNS, 15)):
             what = "dns64, new names, answers/s over e1000 sockets"
             self._times(what, E1000, "qps_dnscold", peer, factor, row="dns64")

@@ -194,6 +194,7 @@ _UNBOUND = """server:
 	outgoing-range: 4096
 	num-queries-per-thread: 2048
 	so-rcvbuf: 4m
+	incoming-num-tcp: 64
 	minimal-responses: yes
 forward-zone:
 	name: "."

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""DNS over TCP: guest instructions for an answer from the cache, dnsperf asking over a tap.
+
+    dnstcp.py --nic e1000 --image FILE --plugin FILE --rows dns64,linux-unbound --runs 5 --out FILE
+
+Either connections that live through the whole run, with many questions under way on each, or a new
+connection for each question. fakedns is upstream while the cache is filled, and ended before
+anything is counted: whatever is answered then comes from the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import guest
+import inside
+import measure
+from labkit import dnslab
+from labkit.lab import Lab
+from labkit.netns import CommandFailed, end_process
+from labkit.wait import Timeout, until
+
+SERVER6 = guest.LAN6_ADDRESS.partition("/")[0]
+HOST6 = f"{SERVER6}0/64"
+NAMES = 1000
+CLIENTS = 8
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How often all names are asked for in a run, how, and whether each on a connection of its own."""
+
+    times: int
+    options: tuple[str, ...]
+    new: bool = False
+
+
+KINDS = {
+    "insn_tcphit": Kind(20, ("-q", "192")),
+    "insn_tcpnew": Kind(2, ("-q", str(CLIENTS), "-O", "num-queries-per-conn=1"), True),
+}
+
+
+class Bad(Exception):
+    """Why a run does not count."""
+
+
+def instructions(target: guest.Guest) -> int:
+    """What the plugin has counted so far."""
+    with open(target.counter, "rb") as file:
+        magic, count = struct.unpack("<8sQ", file.read(16))
+    assert magic == b"BGICNT01"
+    return int(count)
+
+
+class Client:
+    """dnsperf on the LAN host, asking for the same names again and again."""
+
+    def __init__(self, lab: Lab, core: int) -> None:
+        self.lab = lab
+        self.pin = ["taskset", "-c", str(core)]
+        names = (f"010-000-{i >> 8:03}-{i & 255:03}.dns64perf.test AAAA\n" for i in range(NAMES))
+        self.file = lab.file("questions", "".join(names))
+
+    def check_one(self) -> bool:
+        """The address behind one of the names is right."""
+        said = self.lab.lan.run("dig", f"@{SERVER6}", "+tcp", "+short", "+time=2", "+tries=1",
+                                "010-000-001-002.dns64perf.test", "AAAA", check=False).stdout
+        return said.split() == ["2001:db8:64::a00:102"]
+
+    def ask(self, kind: Kind) -> None:
+        """All names so often; raises Bad if a question was not answered well or connections are not as told."""
+        command = ["dnsperf", "-m", "tcp", "-s", SERVER6, "-d", self.file, "-n", str(kind.times), "-c", str(CLIENTS)]
+        command += ["-t", "30", "-l", "240", *kind.options]
+        said = self.lab.lan.run(*self.pin, *command, timeout=300).stdout
+        good, again = (int(found[1]) if (found := re.search(pattern, said)) else 0
+                       for pattern in (r"Response codes: +NOERROR (\d+) ", r"Reconnections: +(\d+)"))
+        asked = NAMES * kind.times
+        if good != asked:
+            raise Bad(f"{good} of {asked} questions answered")
+        if again < asked - CLIENTS if kind.new else again > 0:
+            raise Bad(f"{again} new connections for {asked} questions")
+
+
+def measure_run(target: guest.Guest, client: Client, kind: Kind) -> float:
+    """Instructions for an answer, of all that came in a run."""
+    before = instructions(target)
+    client.ask(kind)
+    time.sleep(0.2)  # the last connections are closed
+    return (instructions(target) - before) / (NAMES * kind.times)
+
+
+def prepare(lab: Lab, target: guest.Guest, client: Client) -> str:
+    """Starts the guest and fills its cache; says why nothing counts, if so."""
+    dnslab.open_ipv6(lab.lan, "lan0", HOST6)
+    lab.wan.ip(f"address add {guest.SERVER}/24 dev wan0")
+    upstream = lab.wan.start(*client.pin, str(inside.ROOT / "tools" / "fakedns"), "--listen", guest.SERVER)
+    lab.wan.wait_port(53, "udp", 60)
+    target.start()
+    until(client.check_one, 60, "a right answer")
+    client.ask(Kind(1, ("-q", "32")))
+    end_process(upstream)
+    for kind in KINDS.values():  # whatever the first connections cost once
+        client.ask(kind)
+    before = instructions(target)
+    time.sleep(2)
+    idle = (instructions(target) - before) / 2
+    return f"spins when idle ({idle / 1e6:.1f} M instructions/s)" if idle > measure.IDLE_INSTRUCTIONS else ""
+
+
+def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> list[inside.Figure]:
+    figures: list[inside.Figure] = []
+    with Lab((options.nic, options.nic)) as lab:
+        target = guest.Guest(row, setup, Path(lab.directory), taps=tuple(port.tap for port in lab.ports))
+        client = Client(lab, setup.cores[1])
+        try:
+            spins = prepare(lab, target, client)
+            for run in range(options.runs):
+                for key, kind in KINDS.items():
+                    try:
+                        value, void = measure_run(target, client, kind), spins
+                    except (Bad, CommandFailed, Timeout) as error:
+                        value, void = float("nan"), str(error).splitlines()[0]
+                        print(f"bench: {row.name}, {key}: {error}", file=sys.stderr)
+                    figures.append(inside.Figure(row.name, key, run, value, void))
+        except (guest.GuestError, Bad, CommandFailed, Timeout) as error:
+            print(f"bench: dns-tcp {row.name}: {error}", file=sys.stderr)
+            void = str(error).splitlines()[0]
+            figures += [inside.Figure(row.name, key, 0, float("nan"), void) for key in KINDS]
+        finally:
+            target.stop()
+    return figures
+
+
+if __name__ == "__main__":
+    sys.exit(inside.main("DNS over TCP", measure_row))
