@@ -73,10 +73,21 @@ static bool same_ends(const struct udp_ends *a, const struct udp_ends *b)
 	       (a->link == b->link || !a->remote.is6 || !ip6_is_link_local(&a->remote.v6));
 }
 
+/* The chain for a pair of ends. Our own address counts for nothing in it: of these we have few. */
+static uint16_t slot_of(const struct tcp *t, const struct udp_ends *e)
+{
+	uint32_t w[5] = {(uint32_t)e->local_port << 16 | e->remote_port};
+	if (!e->remote.is6)
+		return hash_three(&t->key, ip4_raw(e->remote.v4), w[0], 0) % TCP_CONNECTIONS;
+	for (unsigned i = 0; i < 4; i++)
+		w[1 + i] = ip6_word(&e->remote.v6, i);
+	return hash_words(&t->key, w, ARRAY_SIZE(w)) % TCP_CONNECTIONS;
+}
+
 struct tcp_conn *tcp_find(const struct gw *gw, const struct udp_ends *ends)
 {
 	struct tcp *t = gw->tcp;
-	uint16_t i = t->head[tcp_hash(&t->key, ends) % TCP_CONNECTIONS];
+	uint16_t i = t->head[slot_of(t, ends)];
 	for (; i != TCP_NOBODY; i = t->conn[i].next)
 		if (same_ends(&t->conn[i].ends, ends))
 			return &t->conn[i];
@@ -205,7 +216,8 @@ struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struc
 	c->idle_ms = user->idle_ms;
 	c->stall_ms = user->stall_ms ? min_u32(user->stall_ms, TCP_R2_MS) : TCP_R2_MS;
 	c->active_ms = c->heard_ms = c->stuck_ms = gw->now_ms;
-	head = &t->head[tcp_hash(&t->key, ends) % TCP_CONNECTIONS];
+	c->slot = slot_of(t, ends);
+	head = &t->head[c->slot];
 	c->next = *head;
 	*head = (uint16_t)index_of(gw, c);
 	return c;
@@ -215,7 +227,7 @@ void tcp_free(struct gw *gw, struct tcp_conn *c)
 {
 	struct tcp *t = gw->tcp;
 	uint16_t me = (uint16_t)index_of(gw, c);
-	uint16_t *at = &t->head[tcp_hash(&t->key, &c->ends) % TCP_CONNECTIONS];
+	uint16_t *at = &t->head[c->slot];
 	while (*at != me)
 		at = &t->conn[*at].next;
 	*at = c->next;

@@ -64,6 +64,7 @@ struct tcp_conn {
 	const struct tcp_user *user; /* NULL: nobody wants to know of it any more */
 	uint32_t tag;
 	uint16_t next;           /* in the hash chain, or of the free ones */
+	uint16_t slot;           /* the number of its chain */
 	uint16_t older, younger; /* in TIME-WAIT, in the order they came */
 	uint16_t generation;
 	uint8_t state; /* enum tcp_state */
