@@ -333,6 +333,10 @@ static void kept_ready(void)
 static void slow(void)
 {
 	start(ONE, PLAIN);
+	/* A records that are known already are no answer yet. */
+	CHECK(ask("slow.test", 1));
+	CHECK(!ask("slow.test", 28));
+	start(ONE, PLAIN);
 	CHECK(!ask("slow.test", 28));
 	wait_ms(700);
 	CHECK_EQ(n_got, 0);
