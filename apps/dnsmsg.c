@@ -345,7 +345,7 @@ void dns_out_init(struct dns_out *o, uint8_t *at, uint32_t len, uint32_t limit)
 void dns_out_from(struct dns_out *o, struct dns_view from, uint32_t same)
 {
 	o->from = from;
-	o->same = same;
+	o->question = o->same = same;
 	o->n_seen = 0;
 }
 
@@ -357,11 +357,20 @@ void dns_out_known(struct dns_out *o, uint32_t from, uint32_t to)
 	o->seen[o->n_seen++].to = (uint16_t)to;
 }
 
+/* Whether the name at `from` ends in the question, and so is the same in both messages. */
+static bool in_question(const struct dns_out *o, uint32_t from)
+{
+	const uint8_t *at = o->from.at;
+	while (from < o->question && at[from] && at[from] <= DNS_LABEL_MAX)
+		from += at[from] + 1u;
+	return from < o->question && at[from] == 0;
+}
+
 /* Where the label at `from` of the source stands in the answer; 0: nowhere. */
 static uint32_t known(const struct dns_out *o, uint32_t from)
 {
-	if (from < o->same)
-		return from < FAR ? from : 0;
+	if (from < o->question)
+		return in_question(o, from) ? from : 0;
 	for (uint32_t i = 0; i < o->n_seen; i++)
 		if (o->seen[i].from == from)
 			return o->seen[i].to;
@@ -442,17 +451,54 @@ static bool copy_data(struct dns_out *o, const struct dns_rr *rr)
 	return true;
 }
 
+/* Whether a name may be copied as it stands: no byte of it is in a TTL, which changes. Its
+ * labels in this record are noted. */
+static bool stays(struct dns_out *o, const struct dns_rr *rr, uint32_t at)
+{
+	const uint8_t *b = o->from.at + at;
+	if (b[0] == POINTER && b[1] == DNS_HEADER && o->question > DNS_HEADER)
+		return true;
+	struct walk w = walk(o->from, at);
+	for (bool more = true; more;) {
+		more = next_label(&w);
+		if (w.bad)
+			return false;
+		uint32_t to = known(o, w.label);
+		if (to == w.label)
+			continue;
+		uint32_t end = w.label + o->from.at[w.label] + 1;
+		if (to || w.label < rr->owner || end > rr->end ||
+		    (end > rr->data - DNS_RR_FIXED && w.label < rr->data))
+			return false;
+		dns_out_known(o, w.label, w.label);
+	}
+	return true;
+}
+
+static bool stands(struct dns_out *o, const struct dns_rr *rr)
+{
+	const struct form *f = form_of(rr);
+	uint32_t at = rr->data + f->before;
+	bool good = rr->owner == o->len && o->same == o->len && stays(o, rr, rr->owner);
+	for (uint32_t i = 0; i < f->names && good; i++) {
+		good = stays(o, rr, at);
+		at = dns_skip_name(o->from, at);
+	}
+	return good;
+}
+
 bool dns_copy_rr(struct dns_out *o, const struct dns_rr *rr, uint32_t ttl)
 {
 	uint32_t len = o->len, n_seen = o->n_seen;
 	/* As long as all before it is the same, a record is copied as it stands. */
-	if (rr->owner == len && o->same == len && n_seen == 0) {
+	if (stands(o, rr)) {
 		if (!put(o, o->from.at + len, rr->end - len))
-			return false;
+			return undo(o, len, n_seen);
 		dns_put32(o->at + rr->data - 6, ttl);
 		o->same = o->len;
 		return true;
 	}
+	o->n_seen = n_seen;
 	if (!copy_name(o, rr->owner, true) || !put_fixed(o, rr->type, rr->class, ttl, 0) ||
 	    !copy_data(o, rr))
 		return undo(o, len, n_seen);

@@ -209,7 +209,8 @@ struct dns_out {
 	uint8_t *at;
 	uint32_t len, limit;
 	struct dns_view from; /* the message that records are copied from */
-	uint32_t same;        /* so many first bytes are the same bytes in both messages */
+	uint32_t question;    /* so many first bytes hold the same names in both messages */
+	uint32_t same;        /* so many are the same bytes, but for TTLs */
 	uint32_t n_seen;
 	struct {
 		uint16_t from, to;
