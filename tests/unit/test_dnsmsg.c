@@ -391,6 +391,23 @@ static void copies(void)
 	free(m.at);
 }
 
+/* A name that leads into a TTL is another one when that has changed. */
+static void names_in_ttls(void)
+{
+	MESSAGE(m, "\x12\x34\x81\x80\0\1\0\2\0\0\0\0"
+	           "\1a\0\0\1\0\1"
+	           "\xc0\x0c\0\1\0\1\3abc\0\4\1\2\3\4" /* 19, its TTL is at 25 */
+	           "\xc0\x19\0\1\0\1\0\0\0\1\0\4\1\2\3\4" /* 35 */);
+	struct dns_layout l;
+	struct dns_rr rr;
+	CHECK(dns_parse(view(&m), &l));
+	struct bytes copy = copy_all(view(&m), &l, l.question_end, 0, 512);
+	CHECK(dns_read_rr(view(&copy), 35, &rr));
+	CHECK(dns_same_name(view(&copy), rr.owner, view(&m), 25));
+	free(copy.at);
+	free(m.at);
+}
+
 /* Names in SRV data were compressed by some; ours are not (RFC 3597 section 4). */
 static void no_compression(void)
 {
@@ -452,6 +469,7 @@ int main(void)
 	TEST(bad_data);
 	TEST(questions);
 	TEST(copies);
+	TEST(names_in_ttls);
 	TEST(no_compression);
 	TEST(own_records);
 	return tap_done();
