@@ -166,8 +166,10 @@ def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
     assert lab.console.stats()["tcp_retransmitted"] > 0
     wire.end()
     bad = wire.complaints(0)
-    # With bytes missing tshark takes the middle of a message for its begin.
-    assert not set(bad) - OF_LOSS - {"window_full", "malformed"}, bad
+    # With bytes missing tshark takes the middle of a message for its begin; an acknowledgment that was sent before a
+    # FIN and comes behind it looks like a keep-alive.
+    reordered = {"keep_alive", "keep_alive_ack"} if late else set[str]()
+    assert not set(bad) - OF_LOSS - reordered - {"window_full", "malformed"}, bad
 
 
 def segment(source: str, target: str, sport: int, flags: int, seq: int, ack: int = 0) -> bytes:
