@@ -73,8 +73,6 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 	memset(&v, 0, sizeof v);
 
 	bool again = *given & from;
-	if (key->count && !*given) /* the first of a list takes the place of the default */
-		*counter(c, key) = 0;
 	*given |= (uint8_t)from;
 	if (text.len == 0) {
 		config_fail(c, s->where, "%s: the value is missing", key->name);
@@ -88,12 +86,15 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 		return;
 	if (from == FROM_FILE && *given & FROM_CMDLINE)
 		return;
+	char *where = c->where[key - config_key];
+	if (key->count && !where[0]) /* the first of a list takes the place of the default */
+		*counter(c, key) = 0;
 	if (key->count && *counter(c, key) >= key->max) {
 		config_fail(c, s->where, "%s: given more than %u times", key->name, key->max);
 		return;
 	}
 	store(c, key, &v);
-	fmt(c->where[key - config_key], sizeof c->where[0], "%s", s->where);
+	fmt(where, sizeof c->where[0], "%s", s->where);
 	if (key->offset == offsetof(struct config, port[CONFIG_LAN].nic) ||
 	    key->offset == offsetof(struct config, port[CONFIG_WAN].nic))
 		fmt(c->nic_where, sizeof c->nic_where, "%s", s->where);
