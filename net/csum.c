@@ -1,21 +1,11 @@
 /* See csum.h. */
 #include "net/csum.h"
 
-/* The sum and four words more. The carry of each addition goes into the next: of that C knows
- * nothing, and it is half of the work. */
+/* The sum and four words more. */
 static inline uint32_t add_four(uint32_t s, const uint8_t *b)
 {
-#ifdef __i386__
-	__asm__("addl (%1), %0\n\tadcl 4(%1), %0\n\tadcl 8(%1), %0\n\tadcl 12(%1), %0\n\t"
-	        "adcl $0, %0"
-	        : "+r"(s)
-	        : "r"(b), "m"(*(const uint8_t(*)[16])b)
-	        : "cc");
-	return s;
-#else
 	s = csum_add32(csum_add32(s, load32(b)), load32(b + 4));
 	return csum_add32(csum_add32(s, load32(b + 8)), load32(b + 12));
-#endif
 }
 
 uint16_t csum_sum(const void *data, size_t n)
