@@ -114,9 +114,9 @@ def spoiled(kind: str, packet: Packet) -> Packet:
     elif kind == "source":
         other = "198.51.100.55" if IP in packet else "2001:db8:f::55"
         return packet.__class__(bytes(datagram(other, packet.dst, 53, packet.dport, bytes(packet[UDP].payload))))
-    elif kind == "target":
-        other = OUR4 if IP in packet else OUR6
-        return packet.__class__(bytes(datagram(packet.src, other, 53, packet.dport, bytes(packet[UDP].payload))))
+    elif kind == "twin":  # an address with the same sum
+        other = "100.53.198.51" if IP in packet else "2001:f:db8::53"
+        return packet.__class__(bytes(datagram(other, packet.dst, 53, packet.dport, bytes(packet[UDP].payload))))
     elif kind == "id":
         raw = bytearray(bytes(packet[UDP].payload))
         raw[1] ^= 1
@@ -131,8 +131,8 @@ def spoiled(kind: str, packet: Packet) -> Packet:
 
 
 @pytest.mark.parametrize(("family", "kind"), [
-    *((4, kind) for kind in ("sum", "header-sum", "length", "short", "source", "id", "more", "offset", "beyond")),
-    *((6, kind) for kind in ("sum", "length", "short", "source", "id")),
+    *((4, kind) for kind in ("sum", "header-sum", "length", "short", "source", "twin", "id", "more", "offset", "beyond")),
+    *((6, kind) for kind in ("sum", "length", "short", "source", "twin", "id")),
 ])
 def test_what_is_wrong_is_not_taken(start: Start, family: int, kind: str) -> None:
     resolver, packet = caught(start, family)
