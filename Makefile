@@ -11,8 +11,8 @@ APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
 # The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys config_nat config_tun config_ivi menu_state keys multiboot acpi symbols_find screen \
-          config_dns64
+PURE    = alloc pkt fmt addr log random config config_keys config_nat config_tun config_ivi config_dns64 \
+          menu_state keys multiboot acpi symbols_find screen
 # Only in the image: the machine, and the C library's memory functions.
 MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
 # On io.h alone: also compiled on the host, with device models behind io.h.
@@ -26,13 +26,12 @@ APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_ta
           dnsmsg dnsname dns64 dns64_client dns64_setup dns64_plan dns64_reverse dns64_answer dns64_store dns64_cache dns64_ask dns64_try dns64_ready dns64_known \
           dns64_server dns64_wait dns64_limit dns64_relay dns64_stream dns64_link dns64_show
 
-
-# What a packet runs through is compiled for speed, the rest for size.
+# What a packet runs through is compiled for speed, the rest (lists, start) for size.
 HOT     = kernel/pkt kernel/alloc kernel/random kernel/string kernel/cpu kernel/clock kernel/rcv \
           $(DRIVERS:%=drivers/%) \
           $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss local local6 udp udp_path \
             wheel tcp tcp_in tcp_ack tcp_out tcp_buf tcp_timer) \
-          $(addprefix apps/,$(filter-out apps %_show %_init,$(APPS)))
+          $(addprefix apps/,$(filter-out apps %_show %_init %_setup,$(APPS)))
 
 OBJDIR = build/image
 PURE_SRC    = $(PURE:%=kernel/%.c)

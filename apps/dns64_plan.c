@@ -192,6 +192,19 @@ static void borrow(const struct gw *gw, const struct trail *t6, const struct tra
 	r->expire_s = until;
 }
 
+const struct embed_form *dns64_form_for(const struct dns64 *d, ip4 a, uint32_t i)
+{
+	const struct dns64_map *m = d->map, *end = m + d->n_maps;
+	for (; m < end; m++) {
+		if ((ip4_get(a) & m->mask) != m->net)
+			continue;
+		bool unfit = m->none || (m->well_known && !embed_is_global(a));
+		return i == 0 && !unfit ? &m->form : NULL;
+	}
+	/* The well-known prefix stands for global addresses only (RFC 6052 section 3.1). */
+	return d->well_known[i] && !embed_is_global(a) ? NULL : &d->prefix[i];
+}
+
 static bool has_form(const struct dns64 *d, const uint8_t *a)
 {
 	for (uint32_t i = 0; i < d->n_prefixes; i++)
