@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from gateway import BROADCAST, LAN, WAN, Gateway, only
 from ivi import (
-    FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, Start, World, body, check46, check64, dropped, frame4, frame6, from4,
-    from6, introduce, start_ivi, to_four, to_six, translated,
+    FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, SIX_MAC, Start, World, body, check46, check64, dropped, frame4, frame6,
+    from4, from6, introduce, start_ivi, to_four, to_six, translated,
 )
 from pieces import DF, MF
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -617,6 +617,18 @@ def test_s41_no_route(start: Start) -> None:
     gateway.wait(4)
     message = dropped(gateway, lambda: from4(gateway, to_six() / UDP()), "no-route")
     assert (only(message, WAN).ip[ICMP].type, message[0].ip[ICMP].code) == (3, 0)
+
+
+def test_s41_only_the_default_route(start: Start) -> None:
+    """IPv6 hosts somewhere behind it are reached by it, from either side: the prefix around them is not in its way."""
+    world = World(keys={"lan.address": "2001:db8:1::1/64", "neighbour": f"2001:db8:1::2 {SIX_MAC}"},
+                  routes=["::/0 via 2001:db8:1::2"])
+    out = ("lan.address 2001:db8:ffc0", "neighbour 2001:db8:ffc0")
+    gateway = start("\n".join(line for line in world.config.splitlines() if not line.startswith(out)) + "\n", "ivi")
+    gateway.wait(4)
+    assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == world.six
+    assert only(from6(gateway, to_four(src="2001:db8:1::9", dst=world.six) / UDP()), LAN).ip6.dst == world.six
+    assert translated(gateway) == (1, 0)
 
 
 def test_foreign_destinations(ivi: Gateway) -> None:
