@@ -367,6 +367,56 @@ def test_analysis_of_code_that_does_not_compile(project: Project) -> None:
         project.expect(check, "net/gw.c:3: ")
 
 
+PATCH = """\
+Refuses nothing.
+Test: tests/unit/test_x
+
+--- a/net/gw.c
++++ b/net/gw.c
+@@ -5,1 +5,1 @@
+-\treturn pkt_len(p) > 0 ? DROP_TTL : -1;
++\treturn pkt_len(p) > 0 ? 0 : -1;
+"""
+
+
+def test_planted_bugs(project: Project) -> None:
+    """Patches that do not apply, make what does not compile, or name no test that there is."""
+    project.write("tests/unit/test_x.c", "")
+    bugs = {
+        "good": PATCH,
+        "stale": PATCH.replace("-\treturn pkt_len(p)", "-\treturn pkt_length(p)"),
+        "empty": "Test: tests/unit/test_x\n",
+        "unused": PATCH.replace("+\treturn", "+\tint n;\n+\treturn").replace("+5,1", "+5,2"),
+        "missing": PATCH.replace("test_x", "test_y"),
+        "unseen": PATCH.replace("Test:", ""),
+    }
+    for name, text in bugs.items():
+        project.write(f"tests/mutants/x/{name}.patch", text)
+    header = PATCH.replace("net/gw.c", "net/gw.h").replace("@@ -5,1 +5,1 @@", "@@ -9,1 +9,1 @@")
+    lines = header.splitlines()[:-2] + ["-int gw_drop(const struct pkt *p);", "+int gw_drop(nothing p);", ""]
+    project.write("tests/mutants/x/header.patch", "\n".join(lines))
+    status, output = project.lint("mutants")
+    found = [line for line in output.splitlines() if line.startswith("tests/mutants/x/")]
+    wanted = [
+        "empty.patch:1: does not apply: ",
+        "header.patch:1: does not compile: net/gw.h:9: error: ",
+        "missing.patch:1: tests/unit/test_y does not exist",
+        "stale.patch:1: does not apply: 1 out of 1 hunk FAILED",
+        "unseen.patch:1: names no test",
+        "unused.patch:1: does not compile: net/gw.c:5: error: unused variable",
+    ]
+    assert status == 1 and len(found) == len(wanted), output
+    for line, text in zip(found, wanted):
+        assert line.startswith(f"tests/mutants/x/{text}"), output
+
+
+def test_the_real_planted_bugs() -> None:
+    """All of them, while `make test` has time to run some only; half a minute on two cores."""
+    command = [sys.executable, f"{ROOT}/tools/lint/run", "mutants"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name", ["tools/thing.sh", "tools/other"])
 def test_shell(project: Project, name: str) -> None:
     project.write(name, "#!/bin/sh\nrm -rf $1\n")
