@@ -1,34 +1,24 @@
-/* net/tcp*.c: two of ours on a wire that delays, loses, doubles, reorders and cuts up; attacks
- * by a third that sees or does not see the numbers. */
-#include "tests/host/tcp_pair.h"
+/* net/tcp*.c: two of ours on a wire that delays, loses, doubles, reorders and cuts up. */
+#include "tests/unit/tcp_kit.h"
 
-#include "net/csum.h"
-
-#include "tests/tap.h"
-
-#define SECOND 1000000u
-
-static struct flow *flow(uint32_t side, uint32_t n)
+/* The other side takes nothing of what it is sent, for so long. */
+static uint32_t unread(uint32_t bytes_out, uint32_t bytes_back, uint64_t us)
 {
-	return &pair.side[side].flow[n - 1];
+	pair_start(1, false, 512);
+	uint32_t n = pair_connect(0, bytes_out, bytes_back);
+	flow(1, n)->reads = false;
+	fine(pair_run(us));
+	return n;
 }
 
-static void fine(const char *bad)
+/* All of it comes, and both close, within so many seconds. */
+static void complete(uint32_t n, uint32_t seconds)
 {
-	CHECK_STR(bad ? bad : "fine", "fine");
+	fine(pair_finish((uint64_t)seconds * SECOND));
+	all_arrived(n);
 }
 
-static void all_arrived(uint32_t n)
-{
-	for (uint32_t side = 0; side < 2; side++) {
-		CHECK(flow(side, n)->ended);
-		CHECK_EQ(flow(side, n)->why, TCP_CLOSED);
-		CHECK_EQ(flow(side, n)->got, flow(side, n)->peer_sends);
-	}
-}
-
-/* --- the plain way
- * ---------------------------------------------------------------------------------- */
+/* --- the plain way ---------------------------------------------------------------------------- */
 
 static void hello(bool is6)
 {
@@ -41,7 +31,7 @@ static void hello(bool is6)
 	/* SYN, SYN-ACK, ACK, data there and back with FINs and their acknowledgments: no more
 	 * than a handful. */
 	CHECK(pair.n_frames <= 10);
-	CHECK_EQ(pair.side[0].rig.gw.tcp->count.retransmitted, 0);
+	CHECK_EQ(tcp(0)->count.retransmitted, 0);
 	fine(pair_finish(70ull * SECOND));
 }
 
@@ -59,18 +49,17 @@ static void megabyte(void)
 {
 	pair_start(2, false, 512);
 	uint32_t n = pair_connect(0, 1000000, 700000);
-	fine(pair_finish(300ull * SECOND));
-	all_arrived(n);
-	CHECK_EQ(pair.side[0].rig.gw.tcp->count.retransmitted, 0);
-	CHECK_EQ(pair.side[1].rig.gw.tcp->count.retransmitted, 0);
+	complete(n, 300);
+	CHECK_EQ(tcp(0)->count.retransmitted, 0);
+	CHECK_EQ(tcp(1)->count.retransmitted, 0);
 }
 
 static void nobody_listens(void)
 {
 	pair_start(1, false, 512);
-	pair.side[1].rig.gw.tcp->n_services = 0;
-	pair.side[1].rig.gw.tcp->service[0].port = 54;
-	pair.side[1].rig.gw.tcp->n_services = 1;
+	tcp(1)->n_services = 0;
+	tcp(1)->service[0].port = 54;
+	tcp(1)->n_services = 1;
 	uint32_t n = pair_connect(0, 1, 1);
 	fine(pair_run(50 * SECOND));
 	CHECK_EQ(pair_drops(1, DROP_NO_SERVICE), 6); /* silence: 0, 1, 3, 7, 15, 31 s */
@@ -112,15 +101,14 @@ static void both_begin(void)
 	len = pair_segment(frame, 1, PAIR_PORT, port, 5001, c->iss + 1, TCP_ACK, 1000, NULL, 0);
 	pair_put(0, frame, len);
 	CHECK(flow(0, n)->opened);
-	CHECK_EQ(pair.side[0].rig.gw.tcp->n_half, 0);
+	CHECK_EQ(tcp(0)->n_half, 0);
 	tcp_abort(&pair.side[0].rig.gw, flow(0, n)->conn);
 	flow(0, n)->conn = TCP_NONE;
 	rig_flush(&pair.side[0].rig);
 	fine(pair_finish(SECOND));
 }
 
-/* --- half-close, closing, TIME-WAIT
- * --------------------------------------------------------------------- */
+/* --- half-close, closing, TIME-WAIT ----------------------------------------------------------- */
 
 static void half_close(void)
 {
@@ -134,8 +122,7 @@ static void half_close(void)
 	CHECK_EQ(pair_conn(1, n)->state, TCP_CLOSE_WAIT);
 	flow(1, n)->to_send = 60000;
 	flow(1, n)->shut_when_all = true;
-	fine(pair_finish(100ull * SECOND));
-	all_arrived(n);
+	complete(n, 100);
 }
 
 static void time_wait(void)
@@ -145,9 +132,9 @@ static void time_wait(void)
 	flow(1, n)->shut_when_all = false; /* the other side closes first */
 	fine(pair_run(SECOND));
 	all_arrived(n);
-	struct tcp *t = pair.side[0].rig.gw.tcp;
+	struct tcp *t = tcp(0);
 	CHECK_EQ(t->n_waiting, 1);
-	CHECK_EQ(pair.side[1].rig.gw.tcp->n, 0);
+	CHECK_EQ(tcp(1)->n, 0);
 	/* A reset does not end it (RFC 1337). */
 	struct tcp_conn *c = &t->conn[t->oldest];
 	uint8_t frame[100];
@@ -169,7 +156,7 @@ static void time_wait_again(void)
 	uint8_t frame[100];
 	pair_start(1, false, 512);
 	pair.wire.dead = true;
-	struct tcp *t = pair.side[1].rig.gw.tcp;
+	struct tcp *t = tcp(1);
 	uint32_t n = pair.n++, len;
 	flow(1, n + 1)->port = 4000;
 	for (uint32_t round = 0; round < 2; round++) {
@@ -203,8 +190,7 @@ static void time_wait_again(void)
 	fine(tcp_check(&pair.side[1].rig.gw));
 }
 
-/* --- time-outs
- * ---------------------------------------------------------------------------------------------- */
+/* --- time-outs -------------------------------------------------------------------------------- */
 
 static void silence(void)
 {
@@ -222,7 +208,7 @@ static void silence(void)
 	CHECK_EQ(pair.n_frames - before, 7);
 	fine(pair_run(2 * SECOND));
 	CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
-	CHECK_EQ(pair.side[0].rig.gw.tcp->n, 0);
+	CHECK_EQ(tcp(0)->n, 0);
 }
 
 static void stall_limit(void)
@@ -264,56 +250,43 @@ static void keep_alive(void)
 	tcp_keep_alive(&pair.side[0].rig.gw, flow(0, n)->conn, 20000);
 	fine(pair_run(100 * SECOND));
 	CHECK(!flow(0, n)->ended);
-	CHECK(pair.side[0].rig.gw.tcp->count.probes >= 4);
-	CHECK_EQ(pair.side[0].rig.gw.tcp->count.probes, pair.side[1].rig.gw.tcp->count.challenges);
+	CHECK(tcp(0)->count.probes >= 4);
+	CHECK_EQ(tcp(0)->count.probes, tcp(1)->count.challenges);
 	pair.wire.dead = true;
 	fine(pair_run(95 * SECOND));
 	CHECK(flow(0, n)->ended);
 	CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
 }
 
-/* --- windows
- * --------------------------------------------------------------------------------------------------
- */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 static void zero_window(void)
 {
-	pair_start(1, false, 512);
-	uint32_t n = pair_connect(0, 100000, 10);
-	flow(1, n)->reads = false;
-	fine(pair_run(40 * SECOND));
+	uint32_t n = unread(100000, 10, 40 * SECOND);
 	CHECK_EQ(tcp_readable(&pair.side[1].rig.gw, flow(1, n)->conn), 16384);
 	CHECK_EQ(pair_conn(0, n)->wnd, 0);
-	CHECK(pair.side[0].rig.gw.tcp->count.probes >= 4);
-	CHECK(pair.side[0].rig.gw.tcp->count.probes <= 7);
+	CHECK(tcp(0)->count.probes >= 4);
+	CHECK(tcp(0)->count.probes <= 7);
 	CHECK_EQ(flow(1, n)->got, 0);
 	flow(1, n)->reads = true;
-	fine(pair_finish(200ull * SECOND));
-	all_arrived(n);
+	complete(n, 200);
 }
 
 /* The window opens, but the segment that says so is lost. */
 static void window_update_lost(void)
 {
-	pair_start(1, false, 512);
-	uint32_t n = pair_connect(0, 100000, 10);
-	flow(1, n)->reads = false;
-	fine(pair_run(10 * SECOND));
+	uint32_t n = unread(100000, 10, 10 * SECOND);
 	pair.wire.dead = true;
 	flow(1, n)->reads = true;
 	fine(pair_run(100000));
 	pair.wire.dead = false;
-	fine(pair_finish(200ull * SECOND));
-	all_arrived(n);
+	complete(n, 200);
 }
 
 /* No segment smaller than what is sensible because the reader takes byte by byte. */
 static void silly_window(void)
 {
-	pair_start(1, false, 512);
-	uint32_t n = pair_connect(0, 60000, 0);
-	flow(1, n)->reads = false;
-	fine(pair_run(3 * SECOND));
+	uint32_t n = unread(60000, 0, 3 * SECOND);
 	uint32_t before = pair.n_frames;
 	struct gw *gw = &pair.side[1].rig.gw;
 	for (uint32_t i = 0; i < 2000; i++) {
@@ -324,8 +297,7 @@ static void silly_window(void)
 	}
 	CHECK(pair.n_frames - before <= 6);
 	flow(1, n)->reads = true;
-	fine(pair_finish(200ull * SECOND));
-	all_arrived(n);
+	complete(n, 200);
 }
 
 static void one_byte_segments(void)
@@ -335,8 +307,7 @@ static void one_byte_segments(void)
 		pair.wire.cut = 1;
 		pair.wire.jitter_us = seed * 2000;
 		uint32_t n = pair_connect(0, 3000, 3000);
-		fine(pair_finish(300ull * SECOND));
-		all_arrived(n);
+		complete(n, 300);
 	}
 }
 
@@ -347,14 +318,12 @@ static void small_mtu(void)
 		pair_start(1, false, 512);
 		pair.wire.mtu = mtu[i];
 		uint32_t n = pair_connect(0, 50000, 50000);
-		fine(pair_finish(100ull * SECOND));
-		all_arrived(n);
+		complete(n, 100);
 	}
 	pair_start(1, true, 512);
 	pair.wire.mtu = 1280;
 	uint32_t n = pair_connect(0, 50000, 50000);
-	fine(pair_finish(100ull * SECOND));
-	all_arrived(n);
+	complete(n, 100);
 }
 
 static bool only_short(uint32_t from, uint8_t *frame, uint32_t len)
@@ -370,13 +339,10 @@ static void black_hole(void)
 	pair_start(1, false, 512);
 	pair.wire.see = only_short;
 	uint32_t n = pair_connect(0, 20000, 20000);
-	fine(pair_finish(120ull * SECOND));
-	all_arrived(n);
+	complete(n, 120);
 }
 
-/* --- loss
- * -------------------------------------------------------------------------------------------------------
- */
+/* --- loss ------------------------------------------------------------------------------------- */
 
 static uint32_t nth, lost_nth;
 static bool lose_one(uint32_t from, uint8_t *frame, uint32_t len)
@@ -394,9 +360,8 @@ static void fast_retransmit(void)
 	lost_nth = 20;
 	pair.wire.see = lose_one;
 	uint32_t n = pair_connect(0, 100000, 0);
-	fine(pair_finish(100ull * SECOND));
-	all_arrived(n);
-	const struct tcp_count *c = &pair.side[0].rig.gw.tcp->count;
+	complete(n, 100);
+	const struct tcp_count *c = &tcp(0)->count;
 	CHECK_EQ(c->fast, 1);
 	CHECK_EQ(c->retransmitted, 1);
 }
@@ -418,9 +383,8 @@ static void new_reno(void)
 	nth = 0;
 	pair.wire.see = lose_some;
 	uint32_t n = pair_connect(0, 100000, 0);
-	fine(pair_finish(100ull * SECOND));
-	all_arrived(n);
-	const struct tcp_count *c = &pair.side[0].rig.gw.tcp->count;
+	complete(n, 100);
+	const struct tcp_count *c = &tcp(0)->count;
 	CHECK_EQ(c->fast, 1);
 	CHECK_EQ(c->retransmitted, 3);
 }
@@ -480,315 +444,8 @@ static void properties(void)
 	}
 }
 
-/* --- strangers who guess (RFC 5961)
- * ------------------------------------------------------------------ */
-
-/* An open connection from side 0, on which a third may put segments as if it were side 1. */
-static struct tcp_conn *open_one(uint32_t *n)
-{
-	pair_start(1, false, 512);
-	*n = pair_connect(0, 100, 100);
-	flow(0, *n)->shut_when_all = flow(1, *n)->shut_when_all = false;
-	fine(pair_run(SECOND));
-	CHECK(flow(0, *n)->opened);
-	pair.n_frames = 0;
-	return pair_conn(0, *n);
-}
-
-static void inject(const struct tcp_conn *c, uint32_t seq, uint32_t ack, uint8_t flags,
-                   const void *data, uint32_t len)
-{
-	uint8_t frame[1600];
-	pair_put(0, frame,
-	         pair_segment(frame, 1, PAIR_PORT, c->ends.local_port, seq, ack, flags, 1000, data,
-	                      len));
-}
-
-static void blind_resets(void)
-{
-	uint32_t n;
-	struct tcp_conn *c = open_one(&n);
-	inject(c, c->rcv + 1, 0, TCP_RST, NULL, 0); /* in the window: only a challenge */
-	CHECK_EQ(pair.n_frames, 1);
-	inject(c, c->edge + 5000, 0, TCP_RST, NULL, 0); /* outside: nothing */
-	inject(c, c->rcv - 1, 0, TCP_RST, NULL, 0);
-	CHECK_EQ(pair.n_frames, 1);
-	CHECK_EQ(pair_drops(0, DROP_TCP_BLIND), 3);
-	inject(c, c->rcv, 0, TCP_SYN, NULL, 0);
-	CHECK_EQ(pair.n_frames, 2);
-	for (uint32_t i = 0; i < 50; i++) /* not without end */
-		inject(c, c->rcv + 1 + i, 0, TCP_RST, NULL, 0);
-	CHECK_EQ(pair.n_frames, 8);
-	CHECK(!flow(0, n)->ended);
-	inject(c, c->rcv, 0, TCP_RST, NULL, 0);
-	CHECK(flow(0, n)->ended);
-	CHECK_EQ(flow(0, n)->why, TCP_RESET);
-}
-
-static void blind_data(void)
-{
-	uint32_t n;
-	struct tcp_conn *c = open_one(&n);
-	uint32_t rcv = c->rcv;
-	inject(c, rcv, c->max + 1, TCP_ACK, "x", 1); /* acknowledges what was never sent */
-	inject(c, rcv, c->una - c->wnd_most - 1, TCP_ACK, "x", 1);
-	CHECK_EQ(pair_drops(0, DROP_TCP_ACK), 2);
-	inject(c, rcv, c->una, 0, "x", 1);
-	CHECK_EQ(pair_drops(0, DROP_TCP_FLAGS), 1);
-	inject(c, rcv - 1, c->una, TCP_ACK, "x", 1);
-	inject(c, c->edge, c->una, TCP_ACK, "x", 1);
-	CHECK_EQ(pair_drops(0, DROP_TCP_WINDOW), 2);
-	CHECK_EQ(c->rcv, rcv);
-	CHECK(!flow(0, n)->wrong && !flow(0, n)->ended);
-}
-
-/* Overlapping and contradictory segments: what came first stays, and nothing comes twice. */
-static void overlaps(void)
-{
-	uint32_t n;
-	struct tcp_conn *c = open_one(&n);
-	struct gw *gw = &pair.side[0].rig.gw;
-	uint8_t got[16];
-	uint32_t rcv = c->rcv, una = c->una;
-	flow(0, n)->reads = false;
-	inject(c, rcv + 4, una, TCP_ACK, "EFGH", 4);
-	inject(c, rcv + 2, una, TCP_ACK, "cdxxxxij", 8); /* spans: only its front is taken */
-	inject(c, rcv + 5, una, TCP_ACK, "yyy", 3);      /* known */
-	CHECK_EQ(c->gaps.len, 6);
-	fine(tcp_check(gw));
-	inject(c, rcv, una, TCP_ACK, "abzzz", 5);
-	CHECK_EQ(tcp_readable(gw, flow(0, n)->conn), 8);
-	CHECK(tcp_copy(gw, flow(0, n)->conn, 0, got, 8));
-	CHECK(memcmp(got, "abcdEFGH", 8) == 0);
-	fine(tcp_check(gw));
-	/* A FIN in front of what is there already is a lie; one behind ends it once. */
-	inject(c, rcv + 12, una, TCP_ACK, "MN", 2);
-	inject(c, rcv + 8, una, TCP_ACK | TCP_FIN, "i", 1);
-	CHECK(!c->fin_seen);
-	inject(c, rcv + 9, una, TCP_ACK, "jkl", 3);
-	CHECK_EQ(c->rcv, rcv + 14);
-	inject(c, rcv + 15, una, TCP_ACK | TCP_FIN, NULL, 0);
-	inject(c, rcv + 14, una, TCP_ACK, "oq", 2); /* the second byte would be the FIN's */
-	CHECK_EQ(c->state, TCP_CLOSE_WAIT);
-	CHECK_EQ(tcp_readable(gw, flow(0, n)->conn), 15);
-}
-
-/* More holes than are held: dropped, counted, and nothing is lost by it. */
-static void many_gaps(void)
-{
-	uint32_t n;
-	struct tcp_conn *c = open_one(&n);
-	for (uint32_t i = 0; i < 100; i++)
-		inject(c, c->rcv + 10 + 10 * i, c->una, TCP_ACK, "x", 1);
-	CHECK_EQ(c->gaps.n, TCP_GAPS);
-	CHECK_EQ(pair_drops(0, DROP_TCP_ORDER), 100 - TCP_GAPS);
-	fine(tcp_check(&pair.side[0].rig.gw));
-}
-
-/* ICMP errors that quote a wrong number change nothing (RFC 5927); a hard
- * error ends only what is not open yet. */
-static bool never(uint32_t from, uint8_t *frame, uint32_t len)
-{
-	(void)from;
-	(void)frame;
-	(void)len;
-	return false;
-}
-
-static void tell(uint32_t type, uint32_t code, const struct tcp_conn *c, uint32_t seq, uint32_t mtu)
-{
-	uint8_t e[14 + 28 + 28] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 8, 0};
-	uint8_t *ip = e + 14, *icmp = ip + 20, *quote = icmp + 8;
-	const uint8_t outer[20] = {0x45, 0, 0,  56, 0, 0, 0,  0, 64, 1,
-	                           0,    0, 10, 0,  0, 2, 10, 0, 0,  1};
-	const uint8_t inner[20] = {0x45, 0, 5,  0, 0, 0, 64, 0, 64, 6,
-	                           0,    0, 10, 0, 0, 1, 10, 0, 0,  2};
-	memcpy(ip, outer, 20);
-	memcpy(quote, inner, 20);
-	store16(ip + 10, (uint16_t)~csum_sum(ip, 20));
-	store16(quote + 20, swap16(c->ends.local_port));
-	store16(quote + 22, swap16(PAIR_PORT));
-	store32(quote + 24, swap32(seq));
-	icmp[0] = (uint8_t)type;
-	icmp[1] = (uint8_t)code;
-	store16(icmp + 6, swap16((uint16_t)mtu));
-	store16(icmp + 2, (uint16_t)~csum_sum(icmp, 36));
-	pair_put(0, e, sizeof e);
-}
-
-static void forged_icmp(void)
-{
-	uint32_t n;
-	struct tcp_conn *c = open_one(&n);
-	pair.wire.see = never;
-	flow(0, n)->to_send += 5000;
-	fine(pair_run(10000));
-	CHECK(c->max != c->una);
-	tell(3, 4, c, c->una - 1, 600);
-	tell(3, 4, c, c->max, 600);
-	CHECK_EQ(c->mss, 1460);
-	tell(3, 3, c, c->una, 0);
-	CHECK(!flow(0, n)->ended);
-	tell(3, 4, c, c->una, 1000);
-	CHECK_EQ(c->mss, 960);
-	tell(3, 4, c, c->una, 100); /* not below what every path carries */
-	CHECK_EQ(c->mss, 536);
-	pair_start(1, false, 512);
-	pair.wire.see = never;
-	n = pair_connect(0, 1, 1);
-	c = pair_conn(0, n);
-	tell(3, 3, c, c->iss + 1, 0);
-	CHECK(!flow(0, n)->ended);
-	tell(3, 0, c, c->iss, 0); /* these may pass (RFC 9293 section 3.9.2.2) */
-	tell(3, 1, c, c->iss, 0);
-	tell(3, 5, c, c->iss, 0);
-	tell(11, 0, c, c->iss, 0);
-	CHECK(!flow(0, n)->ended);
-	tell(3, 3, c, c->iss, 0);
-	CHECK_EQ(flow(0, n)->why, TCP_UNREACHABLE);
-}
-
-/* --- limits
- * ---------------------------------------------------------------------------------------------- */
-
-/* A third opens connections from port after port of side 0; gives how many got in. */
-static uint32_t open_many(uint32_t count, bool answer)
-{
-	uint8_t frame[100];
-	struct tcp *t = pair.side[1].rig.gw.tcp;
-	uint32_t before = (uint32_t)t->count.accepted;
-	for (uint32_t i = 0; i < count; i++) {
-		uint16_t port = (uint16_t)(2000 + i);
-		pair_put(1, frame,
-		         pair_segment(frame, 0, port, PAIR_PORT, 1000, 0, TCP_SYN, 1000, NULL, 0));
-		struct udp_ends e = {.local_port = PAIR_PORT, .remote_port = port};
-		e.local.v4 = ip4_of(0x0a000002);
-		e.remote.v4 = ip4_of(0x0a000001);
-		const struct tcp_conn *c = tcp_find(&pair.side[1].rig.gw, &e);
-		if (answer && c)
-			pair_put(1, frame,
-			         pair_segment(frame, 0, port, PAIR_PORT, 1001, c->iss + 1, TCP_ACK,
-			                      1000, NULL, 0));
-	}
-	return (uint32_t)t->count.accepted - before;
-}
-
-static void keep_quiet(struct gw *gw, uint32_t conn, enum tcp_event what)
-{
-	(void)gw;
-	(void)conn;
-	(void)what;
-}
-
-static void limit_of_a_client(void)
-{
-	pair_start(1, false, 512);
-	pair.wire.dead = true;
-	pair.side[1].user.event = keep_quiet;
-	CHECK_EQ(open_many(TCP_A_CLIENT + 10, true), TCP_A_CLIENT);
-	CHECK_EQ(pair_drops(1, DROP_TCP_CLIENT), 10);
-	fine(tcp_check(&pair.side[1].rig.gw));
-	/* When they are gone, the client may open others. */
-	struct gw *gw = &pair.side[1].rig.gw;
-	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++)
-		tcp_abort(gw, tcp_number(gw, &gw->tcp->conn[i]));
-	CHECK_EQ(gw->tcp->n, 0);
-	CHECK_EQ(open_many(20, true), 20);
-	rig_flush(&pair.side[1].rig);
-}
-
-static void limit_of_half_open(void)
-{
-	pair_start(1, false, 512);
-	pair.wire.dead = true;
-	open_many(TCP_HALF_OPEN + 50, false);
-	struct tcp *t = pair.side[1].rig.gw.tcp;
-	CHECK_EQ(t->n_half, TCP_HALF_OPEN);
-	CHECK_EQ(t->count.cookies, 50);
-	uint32_t frames = pair.n_frames;
-	fine(pair_run(20 * SECOND));
-	CHECK_EQ(t->n, 0);
-	CHECK_EQ(pair.n_frames - frames, 2 * TCP_HALF_OPEN); /* each SYN-ACK twice more */
-	CHECK_EQ(t->count.ended[TCP_TIMEOUT], TCP_HALF_OPEN);
-}
-
-static uint32_t cookie_seq;
-static bool note_cookie(uint32_t from, uint8_t *frame, uint32_t len)
-{
-	(void)len;
-	if (from == 1)
-		cookie_seq = swap32(load32(frame + 34 + 4));
-	return false;
-}
-
-/* A cookie is good for its client, for two minutes at most, and only to the letter. */
-static void cookies(void)
-{
-	uint8_t frame[100];
-	pair_start(1, false, 512);
-	pair.side[1].user.event = keep_quiet;
-	open_many(TCP_HALF_OPEN, false);
-	struct tcp *t = pair.side[1].rig.gw.tcp;
-	pair.wire.see = note_cookie;
-	for (uint32_t round = 0; round < 4; round++) {
-		uint16_t port = (uint16_t)(9000 + round);
-		pair_put(1, frame,
-		         pair_segment(frame, 0, port, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL, 0));
-		uint32_t seq = cookie_seq;
-		pair_put(1, frame,
-		         pair_segment(frame, 0, port, PAIR_PORT, 71, seq + 2, TCP_ACK, 1000, NULL,
-		                      0));
-		pair_put(1, frame,
-		         pair_segment(frame, 0, port, PAIR_PORT, 72, seq + 1, TCP_ACK, 1000, NULL,
-		                      0));
-		pair_put(1, frame,
-		         pair_segment(frame, 0, 8999, PAIR_PORT, 71, seq + 1, TCP_ACK, 1000, NULL,
-		                      0));
-		CHECK_EQ(t->count.cookies_good, min_u32(round, 2));
-		/* Time passes without the wheel's: the half-open ones stay. */
-		pair.side[1].rig.gw.now_ms += round == 1 ? 60000 : round == 2 ? 128000 : 0;
-		if (round == 2) /* cookies are still given out */
-			pair_put(1, frame,
-			         pair_segment(frame, 0, 9100, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL,
-			                      0));
-		pair_put(1, frame,
-		         pair_segment(frame, 0, port, PAIR_PORT, 71, seq + 1, TCP_ACK, 1000, NULL,
-		                      0));
-		CHECK_EQ(t->count.cookies_good, min_u32(round + 1, round < 2    ? 2
-		                                                   : round == 2 ? 2
-		                                                                : 3));
-	}
-}
-
-/* Readers that never read hold all that may be held; who stands still gives way, and a new
- * client is served. */
-static void crowded(void)
-{
-	pair_start(1, false, 400); /* 75 packets may be held */
-	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t n = pair_connect(0, 10, 60000);
-		flow(0, n)->reads = false;
-		fine(pair_run(200000));
-	}
-	CHECK(pair.side[1].rig.gw.tcp->n_packets <= 75);
-	fine(pair_run(3 * SECOND));
-	uint32_t n = pair_connect(0, 100, 20000);
-	fine(pair_run(20 * SECOND));
-	CHECK(pair.side[1].rig.gw.tcp->count.ended[TCP_CROWDED] > 0);
-	all_arrived(n);
-}
-
 int main(void)
 {
-	TEST(blind_resets);
-	TEST(blind_data);
-	TEST(overlaps);
-	TEST(many_gaps);
-	TEST(forged_icmp);
-	TEST(limit_of_a_client);
-	TEST(limit_of_half_open);
-	TEST(cookies);
-	TEST(crowded);
 	TEST(hello4);
 	TEST(hello6);
 	TEST(megabyte);

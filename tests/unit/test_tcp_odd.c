@@ -1,34 +1,5 @@
 /* net/tcp*.c: what a peer may do that is rare, and what one does who wants to harm. */
-#include "tests/host/tcp_pair.h"
-
-#include "tests/tap.h"
-
-#define SECOND 1000000u
-
-static struct flow *flow(uint32_t side, uint32_t n)
-{
-	return &pair.side[side].flow[n - 1];
-}
-
-static void fine(const char *bad)
-{
-	CHECK_STR(bad ? bad : "fine", "fine");
-}
-
-static struct tcp *tcp(uint32_t side)
-{
-	return pair.side[side].rig.gw.tcp;
-}
-
-/* A segment from side 1 to the connection of side 0. */
-static void inject(const struct tcp_conn *c, uint32_t seq, uint32_t ack, uint8_t flags,
-                   uint16_t window, const void *data, uint32_t len)
-{
-	uint8_t frame[1600];
-	pair_put(0, frame,
-	         pair_segment(frame, 1, PAIR_PORT, c->ends.local_port, seq, ack, flags, window,
-	                      data, len));
-}
+#include "tests/unit/tcp_kit.h"
 
 /* An open connection of side 0; of side 1 nothing more is seen. */
 static struct tcp_conn *open_alone(uint32_t *n, uint32_t bytes)
@@ -43,8 +14,7 @@ static struct tcp_conn *open_alone(uint32_t *n, uint32_t bytes)
 	return pair_conn(0, *n);
 }
 
-/* --- both begin
- * ---------------------------------------------------------------------------------- */
+/* --- both begin ------------------------------------------------------------------------------- */
 
 /* RFC 9293 section 3.5, figure 7: the other side's SYN-ACK acknowledges our SYN. Each answering it
  * with one more would go on for ever. */
@@ -69,8 +39,7 @@ static void both_begin(void)
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
-/* --- windows
- * ------------------------------------------------------------------------------------- */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 /* A peer may close its window over what is under way (RFC 9293 section 3.8.6: a sender must be
  * robust against that), and the word that it is open again may be lost: it is asked. */
@@ -113,8 +82,7 @@ static void longest_message(void)
 	CHECK_EQ(flow(1, n)->got, 65537);
 }
 
-/* --- TIME-WAIT
- * ----------------------------------------------------------------------------------- */
+/* --- TIME-WAIT -------------------------------------------------------------------------------- */
 
 /* Both may be there (a simultaneous close), so what is just as it should be gets no answer: else
  * one copy of an acknowledgment would go to and fro for a minute. */
@@ -135,8 +103,7 @@ static void time_wait_is_silent(void)
 	CHECK_EQ(pair.n_frames, 2);
 }
 
-/* --- those who hold what others need
- * ------------------------------------------------------------- */
+/* --- those who hold what others need ---------------------------------------------------------- */
 
 /* One byte now and then is no progress. */
 static void a_byte_at_a_time(void)
@@ -214,13 +181,6 @@ static void busy_hoarders(void)
 	CHECK(tcp(1)->count.ended[TCP_CROWDED] > 0);
 }
 
-static void keep_quiet(struct gw *gw, uint32_t conn, enum tcp_event what)
-{
-	(void)gw;
-	(void)conn;
-	(void)what;
-}
-
 /* All places are taken, and on each connection something happens all the time. A client that has
  * more than its share loses one to a new client. */
 static void busy_places(void)
@@ -283,8 +243,7 @@ static void holes_leave_room(void)
 	CHECK_EQ(tcp(1)->count.ended[TCP_CROWDED], 0);
 }
 
-/* --- every flag in every state
- * ------------------------------------------------------------------- */
+/* --- every flag in every state ---------------------------------------------------------------- */
 
 /* Into each state, by the numbers; gives the connection of side 0, NULL: there is none. */
 static struct tcp_conn *into(enum tcp_state state, uint32_t *n)
