@@ -20,6 +20,7 @@ logging.getLogger("scapy").setLevel(logging.ERROR)
 
 from gateway import Gateway  # noqa: E402
 from image import NICS, Image  # noqa: E402
+from ivi import introduce, start_ivi  # noqa: E402
 from labkit import pytests  # noqa: E402
 from simulator import BUILDS, Simulator  # noqa: E402
 from tunnel import SETUPS, Tunnel  # noqa: E402
@@ -105,3 +106,12 @@ def tunnel(request: pytest.FixtureRequest, start: Callable[..., Gateway]) -> Tun
     """A 6to4 gateway: with its NAT, without, and behind another one; its addresses are in use."""
     config, outer = SETUPS[request.param]
     return Tunnel(start(config, "6to4"), outer)
+
+
+@pytest.fixture(params=["fresh", "known"])
+def ivi(start: Callable[..., Gateway], request: pytest.FixtureRequest) -> Gateway:
+    """A translator that has seen nothing yet, and one that knows the two hosts."""
+    gateway = start_ivi(start)
+    if request.param == "known":
+        introduce(gateway)
+    return gateway

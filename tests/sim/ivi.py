@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from gateway import LAN, PORT_MAC, WAN, Gateway, Sent
-from scapy.layers.inet import IP, UDP
+from gateway import LAN, PORT_MAC, WAN, Gateway, Sent, only
+from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -78,6 +78,7 @@ class World:
 
 
 IVI = World()
+FOUR6 = IVI.v6(FOUR)  # what the IPv4 host is called inside
 # The network of RFC 6052 section 2.4, and two mappings: one names IPv6 hosts behind SIX.
 RFC6052 = World("2001:db8:100::/40", "rfc6052", own4="192.0.2.1",
                 maps=[("1.0.0.0/24", "2001:db8:3::/120"), ("10.0.0.0/24", "2001:db8:2::/120")],
@@ -173,6 +174,24 @@ def check64(gateway: Gateway, world: World, packet: Packet | bytes, *, broken: b
     want = world.siit.translate64(bytes(packet), ident=int.from_bytes(got[4:6], "big"))
     same4(got, want, 28 if is_error4(want) else None)
     return got
+
+
+def own_error4(sent: Any, kind: int, code: int) -> Packet:
+    """Our own ICMPv4 error, of which the header is as docs/interface.md says; gives the message."""
+    ip = only(sent, WAN).ip
+    assert (ip.src, ip.dst, ip.tos, ip.ttl, ip.proto) == (OWN4, FOUR, 0, 64, 1)
+    assert not int(ip.flags) & 2 and ip.len <= 576
+    assert (ip[ICMP].type, ip[ICMP].code) == (kind, code)
+    return ip
+
+
+def own_error6(sent: Any, kind: int, code: int, world: World = IVI) -> bytes:
+    """Our own ICMPv6 error; gives it from its type on."""
+    packet = body(only(sent, LAN))
+    assert packet[:4] == b"\x60\0\0\0" and packet[6:8] == bytes([58, 64])
+    assert IPv6(packet).src == world.own6 and IPv6(packet).dst == world.six and len(packet) <= 1280
+    assert (packet[40], packet[41]) == (kind, code)
+    return packet[40:]
 
 
 def new_drops(gateway: Gateway, before: dict[str, int]) -> dict[str, int]:

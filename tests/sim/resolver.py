@@ -54,12 +54,14 @@ DNS64 = BASIC + f"nameserver {UPSTREAM}\n"
 Message = dns.message.Message
 Answer = Message | bytes | None
 Client = Host | Host6
+Start = Callable[..., Gateway]
 
 
 def rr(owner: str, ttl: int, kind: str, *data: str) -> dns.rrset.RRset:
     return dns.rrset.from_text(dns.name.from_text(owner), ttl, "IN", kind, *data)
 
 
+FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 SOA = "ns.example. root.example. 1 7200 3600 1209600 300"
 
 

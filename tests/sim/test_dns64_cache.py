@@ -3,29 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import dns.flags
 import dns.message
 import dns.rcode
 import pytest
-from gateway import LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway
+from gateway import LAN, OUTSIDE, PORT_MAC, ROUTER, WAN
 from resolver import (
-    A,
-    A6,
-    B,
-    DNS64,
-    OUR4,
-    UPSTREAM,
-    Resolver,
-    Zone,
-    addresses,
-    datagram,
-    fails,
-    inside,
-    rr,
-    silent,
-    ttls,
+    A, A6, B, DNS64, FOUR, OUR4, UPSTREAM, Resolver, Start, Zone, addresses, datagram, fails, inside, rr, silent, ttls,
     wire,
 )
 from scapy.layers.inet import UDP
@@ -33,8 +17,6 @@ from scapy.layers.l2 import Ether
 
 pytestmark = pytest.mark.virtual
 
-Start = Callable[..., Gateway]
-FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 SIX = rr("six.example.", 100, "AAAA", "2001:db8::6")
 
 

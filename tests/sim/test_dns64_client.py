@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
 import dns.edns
 import dns.flags
@@ -13,41 +12,15 @@ import dns.opcode
 import dns.rcode
 import dns.rdatatype
 import pytest
-from gateway import (
-    INSIDE,
-    LAN,
-    OUTSIDE,
-    PORT_MAC,
-    ROUTER,
-    WAN,
-    Gateway,
-    only,
-)
+from gateway import INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, only
 from resolver import (
-    A6,
-    B6,
-    OUR4,
-    OUR6,
-    UPSTREAM,
-    A,
-    B,
-    Resolver,
-    Zone,
-    addresses,
-    datagram,
-    inside,
-    rr,
-    silent,
-    wire,
+    A, A6, B, B6, FOUR, OUR4, OUR6, UPSTREAM, Resolver, Start, Zone, addresses, datagram, inside, rr, silent, wire,
 )
 from scapy.layers.inet import ICMP, IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 pytestmark = pytest.mark.virtual
-
-Start = Callable[..., Gateway]
-FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 
 
 def zone() -> Zone:

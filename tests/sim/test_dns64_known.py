@@ -6,22 +6,17 @@ Whatever is asked here is asked so often that the answer is ready and the client
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import dns.rcode
 import pytest
-from gateway import LAN, PORT_MAC, Gateway
+from gateway import LAN, PORT_MAC
 from net6 import A6, B6, Host6
-from resolver import OUR6, Resolver, Zone, addresses, check, datagram, inside, rr, ttls, wire
+from resolver import FOUR, OUR6, Resolver, Start, Zone, addresses, check, datagram, inside, rr, ttls, wire
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 pytestmark = pytest.mark.virtual
-
-Start = Callable[..., Gateway]
-FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 
 
 def warm(resolver: Resolver, name: str, *clients: Host6) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import dns.flags
 import dns.message
 import dns.name
@@ -12,34 +10,15 @@ import dns.rcode
 import dns.renderer
 import dns.reversename
 import pytest
-from gateway import LAN, PORT_MAC, ROUTER, WAN, Gateway
+from gateway import LAN, PORT_MAC, ROUTER, WAN
 from resolver import (
-    A,
-    A6,
-    B,
-    BASIC,
-    DNS64,
-    OUR6,
-    UPSTREAM,
-    UPSTREAM2,
-    Message,
-    Resolver,
-    Zone,
-    addresses,
-    datagram,
-    fails,
-    inside,
-    rr,
-    silent,
-    upstream,
-    wire,
+    A, A6, B, BASIC, DNS64, FOUR, OUR6, UPSTREAM, UPSTREAM2, Message, Resolver, Start, Zone, addresses, datagram, fails,
+    inside, rr, silent, upstream, wire,
 )
 from scapy.layers.l2 import Ether
 
 pytestmark = pytest.mark.virtual
 
-Start = Callable[..., Gateway]
-FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 OPT = b"\0\0\x29\x04\xd0\0\0\0\0\0\0"
 
 

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from gateway import ADDRESSES, LAN, NEIGHBOURS, WAN, Gateway
 from net6 import ADDRESSES6, NEIGHBOURS6
-from resolver import BASIC, DNS64, OUR6, PREFIX, UPSTREAM, UPSTREAM2, Resolver, Zone, addresses, inside, rr, silent
+from resolver import (
+    BASIC, DNS64, FOUR, OUR6, PREFIX, UPSTREAM, UPSTREAM2, Resolver, Start, Zone, addresses, inside, rr, silent,
+)
 from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRDNSS
 from simulator import Refused
 
 pytestmark = pytest.mark.virtual
 
-Start = Callable[..., Gateway]
-FOUR = rr("four.example.", 300, "A", "192.0.2.33")
 BOTH = ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\n"
 
 # A file as mtd64-ng reads it: comments of both kinds, also behind values, blanks of all kinds, a prefix with host

@@ -33,15 +33,6 @@ pytestmark = pytest.mark.virtual
 BASE = "lan.address 2001:db8:1::1/64\nwan.address 198.51.100.1/24\n"
 
 
-@pytest.fixture(params=["fresh", "known"])
-def ivi(start: Start, request: pytest.FixtureRequest) -> Gateway:
-    """A translator that has seen nothing yet, and one that knows the two hosts."""
-    gateway = start_ivi(start)
-    if request.param == "known":
-        introduce(gateway)
-    return gateway
-
-
 # --- what it needs --------------------------------------------------------------------------------
 
 
