@@ -7,18 +7,13 @@
  * after some silence, every packet is back and the tables are consistent. */
 #include "apps/nat44.h"
 #include "kernel/fmt.h"
-#include "tests/fuzz/frames.h"
+#include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
-#include "tests/host/rig.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 #define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL  0xcb007102u /* 203.0.113.2 */
 #define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
-#define MAX_STEPS 200
-#define SESSION_S 20 /* longest life of a session below */
+#define SESSION_S 20          /* longest life of a session below */
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
@@ -32,28 +27,12 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "nat.tcp-timeout 20\n"
                              "nat.tcp-transitory-timeout 15\n";
 
-static struct rig rig;
-static struct {
-	bool sums;                         /* every frame so far had right transport checksums */
-	bool is_wire;                      /* the bridge passes anything */
-	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
-	uint32_t last_len[GW_PORTS];
-} run;
-
-static void fail(const char *what, const uint8_t *frame, uint32_t len)
-{
-	fprintf(stderr, "fuzz_gw: %s\n", what);
-	for (uint32_t i = 0; i < len; i++)
-		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
-	fputc('\n', stderr);
-	abort();
-}
+static bool is_wire; /* the bridge passes anything */
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
-	run.last_len[port] = min_u32(len, FRAME_MAX);
-	memcpy(run.last[port], frame, run.last_len[port]);
-	if (run.is_wire)
+	note(port, frame, len);
+	if (is_wire)
 		return;
 	const char *bad = frame_check(frame, len, r->gw.port[port].mtu, run.sums);
 	if (bad)
@@ -71,27 +50,19 @@ static void start(struct input *in)
 	                                        "address-and-port-dependent"};
 	uint8_t choice = input_u8(in);
 	char more[128];
-	run.sums = true;
-	run.is_wire = (choice & 7) == 7;
-	memset(run.last_len, 0, sizeof run.last_len);
-	rig.sink = seen;
-	rig_reset(&rig, choice, 4 << 20, 1000000);
+	is_wire = (choice & 7) == 7;
+	begin(choice, seen);
 	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
 	if (!rig_config(&rig, config, sizeof config - 1) || !rig_config(&rig, more, n))
 		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, run.is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
+	const char *wrong = rig_start(&rig, is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 	if (wrong)
 		fail(wrong, NULL, 0);
 }
 
 /* --- frames ---------------------------------------------------------------------- */
-
-static const uint8_t *mac_of(uint32_t port)
-{
-	return rig.gw.port[port].address.b;
-}
 
 /* A transport header with few different ports, so that sessions are shared. */
 static uint32_t make_transport(struct input *in, uint8_t *l4, uint8_t *proto)
@@ -168,15 +139,6 @@ static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t port)
 	return 42;
 }
 
-/* The packet that left a port last, turned around. */
-static uint32_t make_answer(uint8_t *f, uint32_t port)
-{
-	memcpy(f, run.last[port], run.last_len[port]);
-	frame_answer(f, run.last_len[port]);
-	memcpy(f, mac_of(port), 6);
-	return run.last_len[port];
-}
-
 /* An ICMP error about the packet that left a port last. */
 static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 {
@@ -197,26 +159,11 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 	return frame_ip4(f, mac_of(port), from, to, 1, 8 + quote);
 }
 
-static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
-{
-	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
-	for (uint32_t i = 0; i < n; i++)
-		f[i] = input_u8(in);
-	if (n >= 6 && f[0] & 2)
-		memcpy(f, mac_of(port), 6);
-	return n;
-}
-
 /* Overwrites some bytes; then the sums are made right, or not. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
-	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
-		uint32_t at = how & 4 ? 14 + input_u8(in) % 40u : input_u16(in);
-		f[at % len] = input_u8(in);
-	}
-	if (how & 8)
-		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	len = bend(in, how, f, len, 40);
 	if (how & 16)
 		run.sums = false;
 	else
@@ -245,7 +192,6 @@ static void frame(struct input *in, uint8_t op)
 		break;
 	default:
 		len = make_raw(in, f, port);
-		run.sums = false;
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
@@ -258,15 +204,8 @@ static void frame(struct input *in, uint8_t op)
 
 static void end(void)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		rig.stalled[i] = false;
-		rig_link(&rig, i, true);
-	}
-	rig_flush(&rig);
-	rig_advance(&rig, 10000000); /* the longest wait for a neighbour and what follows */
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
-		fail("packets are lost", NULL, 0);
-	if (run.is_wire)
+	silence(10000000); /* the longest wait for a neighbour and what follows */
+	if (is_wire)
 		return;
 	struct nat *n = rig.gw.state;
 	const char *bad = nat_check(&n->table);
@@ -277,29 +216,11 @@ static void end(void)
 		fail("sessions outlive their timeout", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	start(&in);
-	for (int step = 0; step < MAX_STEPS && in.left; step++) {
-		uint8_t op = input_u8(&in);
-		uint32_t port = op >> 7;
-		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
-			break;
-		case 7:
-			if (op & 8)
-				rig.stalled[port] = op & 16;
-			else
-				rig_link(&rig, port, op & 16);
-			rig_flush(&rig);
-			break;
-		default:
-			frame(&in, op);
-		}
-	}
+	play(&in, frame);
 	end();
 	return 0;
 }

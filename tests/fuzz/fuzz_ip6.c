@@ -4,19 +4,12 @@
  * Checked: each frame that leaves is well formed; in the end, after some silence, every
  * packet is back, and what is counted about neighbours and groups is true. */
 #include "net/mld.h"
-#include "tests/fuzz/frames.h"
-#include "tests/fuzz/frames6.h"
-#include "tests/host/rig.h"
+#include "tests/fuzz/gateway.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MAX_STEPS 200
-#define ETH       14u
-#define OUTER     34u /* Ethernet and the tunnel's IPv4 header */
-#define IP6       54u
-#define PEER      0xcb007109u /* 203.0.113.9 */
-#define OUR_END   0xcb007102u
+#define OUTER   34u /* Ethernet and the tunnel's IPv4 header */
+#define IP6     54u
+#define PEER    0xcb007109u /* 203.0.113.9 */
+#define OUR_END 0xcb007102u
 
 static const char config[] = "lan.address 2001:db8:1::1/64\n"
                              "wan.address 2001:db8:2::2/64\n"
@@ -30,32 +23,12 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
                              "lan.dnssl example.org\n"
                              "lan.pref64 64:ff9b::/96\n";
 
-static struct rig rig;
-static struct {
-	bool sums;                         /* every frame so far had right transport checksums */
-	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
-	uint32_t last_len[GW_PORTS];
-} run;
-
-static void fail(const char *what, const uint8_t *frame, uint32_t len)
-{
-	fprintf(stderr, "fuzz_ip6: %s\n", what);
-	for (uint32_t i = 0; i < len; i++)
-		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
-	fputc('\n', stderr);
-	abort();
-}
-
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
-	uint32_t mtu = r->gw.port[port].mtu;
-	run.last_len[port] = min_u32(len, FRAME_MAX);
-	memcpy(run.last[port], frame, run.last_len[port]);
-	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
-	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
-	                      : frame_check(frame, len, mtu, run.sums);
-	if (!bad && !is6 && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
-		bad = frame6_check(frame + OUTER, len - OUTER, mtu, run.sums);
+	note(port, frame, len);
+	const char *bad = check(port, frame, len);
+	if (!bad && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
+		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.port[port].mtu, run.sums);
 	if (bad)
 		fail(bad, frame, len);
 }
@@ -64,10 +37,7 @@ static void start(struct input *in)
 {
 	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n";
 	uint8_t choice = input_u8(in);
-	run.sums = true;
-	memset(run.last_len, 0, sizeof run.last_len);
-	rig.sink = seen;
-	rig_reset(&rig, choice, 4 << 20, 1000000);
+	begin(choice, seen);
 	if (!rig_config(&rig, config, sizeof config - 1) ||
 	    (choice & 8 && !rig_config(&rig, small, sizeof small - 1)) ||
 	    (choice & 16 && !rig_config(&rig, off, sizeof off - 1)))
@@ -80,11 +50,6 @@ static void start(struct input *in)
 }
 
 /* --- frames ---------------------------------------------------------------------- */
-
-static const uint8_t *mac_of(uint32_t port)
-{
-	return rig.gw.port[port].address.b;
-}
 
 /* An address out of all kinds there are, near ours. */
 static void address(uint8_t n, uint32_t port, uint8_t out[16])
@@ -180,29 +145,6 @@ static uint32_t make_message(struct input *in, uint8_t *f, uint32_t port)
 	return frame6_ip(f, mac_of(port), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
 }
 
-/* The packet that left a port last, turned around. */
-static uint32_t make_answer(uint8_t *f, uint32_t port)
-{
-	uint32_t len = run.last_len[port];
-	memcpy(f, run.last[port], len);
-	if (len >= ETH && f[12] == 0x86)
-		frame6_answer(f, len);
-	else
-		frame_answer(f, len);
-	memcpy(f, mac_of(port), 6);
-	return len;
-}
-
-static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
-{
-	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
-	for (uint32_t i = 0; i < n; i++)
-		f[i] = input_u8(in);
-	if (n >= 6 && f[0] & 2)
-		memcpy(f, mac_of(port), 6);
-	return n;
-}
-
 /* Puts an IPv6 frame into the tunnel, as if from its far end. */
 static uint32_t wrap(uint8_t *f, uint32_t len)
 {
@@ -216,12 +158,7 @@ static uint32_t wrap(uint8_t *f, uint32_t len)
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
-	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
-		uint32_t at = how & 4 ? ETH + input_u8(in) % 80u : input_u16(in);
-		f[at % len] = input_u8(in);
-	}
-	if (how & 8)
-		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	len = bend(in, how, f, len, 80);
 	if (how & 16)
 		run.sums = false;
 	return len;
@@ -247,7 +184,6 @@ static void frame(struct input *in, uint8_t op)
 		break;
 	default:
 		len = make_raw(in, f, port);
-		run.sums = false;
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
@@ -278,42 +214,17 @@ static void check_tables(void)
 
 static void end(void)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		rig.stalled[i] = false;
-		rig_link(&rig, i, true);
-	}
-	rig_flush(&rig);
 	check_tables();
 	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
-	rig_advance(&rig, 12000000);
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
-		fail("packets are lost", NULL, 0);
+	silence(12000000);
 	check_tables();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	start(&in);
-	for (int step = 0; step < MAX_STEPS && in.left; step++) {
-		uint8_t op = input_u8(&in);
-		uint32_t port = op >> 7;
-		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
-			break;
-		case 7:
-			if (op & 8)
-				rig.stalled[port] = op & 16;
-			else
-				rig_link(&rig, port, op & 16);
-			rig_flush(&rig);
-			break;
-		default:
-			frame(&in, op);
-		}
-	}
+	play(&in, frame);
 	end();
 	return 0;
 }

@@ -6,22 +6,15 @@
  * after some silence, every packet is back. */
 #include "apps/embed.h"
 #include "kernel/fmt.h"
-#include "tests/fuzz/frames.h"
-#include "tests/fuzz/frames6.h"
-#include "tests/host/rig.h"
+#include "tests/fuzz/gateway.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MAX_STEPS 200
-#define ETH       14u
-#define IP4_L4    34u
-#define IP6_L4    54u
-#define HOSTS     0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
-#define MAPPED    0x01000000u /* 1.0.0.0/24: others, by mapping */
-#define UNROUTED  0xcb007180u /* 203.0.113.128/25: nobody knows on which side */
-#define OWN       0xc6336401u
-#define ROUTER    0xc6336402u
+#define IP4_L4   34u
+#define IP6_L4   54u
+#define HOSTS    0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
+#define MAPPED   0x01000000u /* 1.0.0.0/24: others, by mapping */
+#define UNROUTED 0xcb007180u /* 203.0.113.128/25: nobody knows on which side */
+#define OWN      0xc6336401u
+#define ROUTER   0xc6336402u
 
 static const char common[] = "wan.address 198.51.100.1/24\n"
                              "gateway 198.51.100.2\n"
@@ -61,22 +54,7 @@ static const struct {
          false},
 };
 
-static struct rig rig;
-static struct {
-	bool sums; /* every frame so far had right transport checksums */
-	struct embed_form form;
-	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
-	uint32_t last_len[GW_PORTS];
-} run;
-
-static void fail(const char *what, const uint8_t *frame, uint32_t len)
-{
-	fprintf(stderr, "fuzz_ivi: %s\n", what);
-	for (uint32_t i = 0; i < len; i++)
-		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
-	fputc('\n', stderr);
-	abort();
-}
+static struct embed_form form_of_hosts;
 
 /* A source that an IPv4 packet on the WAN may have: an IPv6 host's, ours; or it goes
  * from one station of the WAN to another. */
@@ -92,12 +70,9 @@ static bool may_leave(const uint8_t *ip)
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
-	uint32_t mtu = r->gw.port[port].mtu;
-	run.last_len[port] = min_u32(len, FRAME_MAX);
-	memcpy(run.last[port], frame, run.last_len[port]);
-	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
-	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
-	                      : frame_check(frame, len, mtu, run.sums);
+	(void)r;
+	note(port, frame, len);
+	const char *bad = check(port, frame, len);
 	if (bad)
 		fail(bad, frame, len);
 	if (port == PORT_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
@@ -110,10 +85,7 @@ static void start(struct input *in)
 	unsigned kind = choice & 3;
 	char more[200];
 	struct prefix prefix;
-	run.sums = true;
-	memset(run.last_len, 0, sizeof run.last_len);
-	rig.sink = seen;
-	rig_reset(&rig, choice, 4 << 20, 1000000);
+	begin(choice, seen);
 	size_t n =
 	        fmt(more, sizeof more, "ivi.prefix %s\nivi.format %s\nwan.mtu %u\nlan.mtu %u\n%s",
 	            kinds[kind].prefix, kinds[kind].ivi ? "ivi" : "rfc6052",
@@ -122,7 +94,7 @@ static void start(struct input *in)
 	if (!rig_config(&rig, common, sizeof common - 1) || !rig_config(&rig, more, n) ||
 	    !rig_config(&rig, kinds[kind].more, strlen(kinds[kind].more)) ||
 	    !addr_prefix(kinds[kind].prefix, strlen(kinds[kind].prefix), &prefix) ||
-	    embed_set_up(&run.form, &prefix, kinds[kind].ivi))
+	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
 		fail(rig.config.error[0].what, NULL, 0);
 	const char *wrong = rig_start(&rig, "ivi", choice & 32 ? 12 : 64);
 	if (wrong)
@@ -131,11 +103,6 @@ static void start(struct input *in)
 }
 
 /* --- frames ---------------------------------------------------------------------- */
-
-static const uint8_t *mac_of(uint32_t port)
-{
-	return rig.gw.port[port].address.b;
-}
 
 static uint32_t address4(uint8_t n)
 {
@@ -168,9 +135,9 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 	};
 	ip6 a;
 	if ((n & 7) < 6 && (n & 7) > 0) {
-		embed_to6(&run.form, swap32(address4(m)), &a);
-		if (n & 128 && run.form.set_at)
-			embed_put_set(&run.form, n >> 3 & 15, &a);
+		embed_to6(&form_of_hosts, swap32(address4(m)), &a);
+		if (n & 128 && form_of_hosts.set_at)
+			embed_put_set(&form_of_hosts, n >> 3 & 15, &a);
 	} else {
 		a = other[n >> 3 & 7 ? (n >> 3) % 6 : 0];
 		a.b[15] = (uint8_t)(m >> 3);
@@ -297,39 +264,11 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 	return frame_ip4(f, mac_of(port), b & 64 ? address4(a) : ROUTER, ip4_get(to), 1, 8 + quote);
 }
 
-/* The packet that left a port last, turned around. */
-static uint32_t make_answer(uint8_t *f, uint32_t port)
-{
-	uint32_t len = run.last_len[port];
-	memcpy(f, run.last[port], len);
-	if (len >= ETH && f[12] == 0x86)
-		frame6_answer(f, len);
-	else
-		frame_answer(f, len);
-	memcpy(f, mac_of(port), 6);
-	return len;
-}
-
-static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
-{
-	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
-	for (uint32_t i = 0; i < n; i++)
-		f[i] = input_u8(in);
-	if (n >= 6 && f[0] & 2)
-		memcpy(f, mac_of(port), 6);
-	return n;
-}
-
 /* Overwrites some bytes, or cuts the frame. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
-	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
-		uint32_t at = how & 4 ? ETH + input_u8(in) % 120u : input_u16(in);
-		f[at % len] = input_u8(in);
-	}
-	if (how & 8)
-		len = min_u32(len, input_u16(in) % FRAME_MAX);
+	len = bend(in, how, f, len, 120);
 	if (how & 16)
 		run.sums = false;
 	return len;
@@ -375,7 +314,6 @@ static void frame(struct input *in, uint8_t op)
 		break;
 	default:
 		len = make_raw(in, f, port);
-		run.sums = false;
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
@@ -389,42 +327,12 @@ static void frame(struct input *in, uint8_t op)
 
 /* --- the rest --------------------------------------------------------------------- */
 
-static void end(void)
-{
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		rig.stalled[i] = false;
-		rig_link(&rig, i, true);
-	}
-	rig_flush(&rig);
-	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
-	rig_advance(&rig, 12000000);
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
-		fail("packets are lost", NULL, 0);
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	start(&in);
-	for (int step = 0; step < MAX_STEPS && in.left; step++) {
-		uint8_t op = input_u8(&in);
-		uint32_t port = op >> 7;
-		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
-			break;
-		case 7:
-			if (op & 8)
-				rig.stalled[port] = op & 16;
-			else
-				rig_link(&rig, port, op & 16);
-			rig_flush(&rig);
-			break;
-		default:
-			frame(&in, op);
-		}
-	}
-	end();
+	play(&in, frame);
+	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
+	silence(12000000);
 	return 0;
 }

@@ -6,20 +6,13 @@
  * has no source that the tunnel may not let in. In the end, after some silence, every
  * packet is back and the tables are consistent. */
 #include "apps/tun6to4.h"
-#include "tests/fuzz/frames.h"
-#include "tests/fuzz/frames6.h"
+#include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
-#include "tests/host/rig.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MAX_STEPS 200
-#define ETH       14u
-#define OUTER     34u         /* Ethernet and IPv4 */
-#define IP6       54u         /* Ethernet and IPv6 */
-#define FAR       0xc6336400u /* 198.51.100.0: other sites, behind the router */
-#define LAN_NET   0xc0a80100u
+#define OUTER   34u         /* Ethernet and IPv4 */
+#define IP6     54u         /* Ethernet and IPv6 */
+#define FAR     0xc6336400u /* 198.51.100.0: other sites, behind the router */
+#define LAN_NET 0xc0a80100u
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "neighbour 192.168.1.10 52:52:52:52:52:52\n"
@@ -40,29 +33,14 @@ static const char *const wan[] = {
         "6rd.prefix 2001:db8::/32\n6rd.mask 8\n",
 };
 
-static struct rig rig;
-static struct {
-	bool rd;
-	bool sums;                         /* every frame so far had right transport checksums */
-	ip6 lan;                           /* our address on the LAN */
-	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
-	uint32_t last_len[GW_PORTS];
-} run;
-
-static void fail(const char *what, const uint8_t *frame, uint32_t len)
-{
-	fprintf(stderr, "fuzz_tun: %s\n", what);
-	for (uint32_t i = 0; i < len; i++)
-		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
-	fputc('\n', stderr);
-	abort();
-}
+static bool is_rd;
+static ip6 our_lan; /* our address on the LAN */
 
 /* --- what may leave ------------------------------------------------------------------ */
 
 static bool in_site(const uint8_t *a)
 {
-	return memcmp(a, run.lan.b, run.rd ? 7 : 6) == 0;
+	return memcmp(a, our_lan.b, is_rd ? 7 : 6) == 0;
 }
 
 /* RFC 3056 section 9; the provider of 6rd may use private addresses. */
@@ -70,19 +48,19 @@ static bool is_end(uint32_t a)
 {
 	if (a >> 24 == 0 || a >> 24 == 127 || a >= 0xe0000000)
 		return false;
-	return run.rd || !(a >> 24 == 10 || a >> 20 == 0xac1 || a >> 16 == 0xc0a8 ||
-	                   a >> 16 == 0xa9fe || (a & 0xffc00000) == 0x64400000);
+	return is_rd || !(a >> 24 == 10 || a >> 20 == 0xac1 || a >> 16 == 0xc0a8 ||
+	                  a >> 16 == 0xa9fe || (a & 0xffc00000) == 0x64400000);
 }
 
 /* The IPv4 address in an address of the domain; false for a native one. */
 static bool embedded(const uint8_t *a, uint32_t *v4)
 {
 	static const uint8_t rd[] = {0x20, 1, 0x0d, 0xb8}, six[] = {0x20, 2};
-	const uint8_t *at = a + (run.rd ? 4 : 2);
-	if (run.rd ? memcmp(a, rd, 4) : memcmp(a, six, 2))
+	const uint8_t *at = a + (is_rd ? 4 : 2);
+	if (is_rd ? memcmp(a, rd, 4) : memcmp(a, six, 2))
 		return false;
 	*v4 = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-	if (run.rd)
+	if (is_rd)
 		*v4 = *v4 >> 8 | 0xcb000000;
 	return true;
 }
@@ -142,12 +120,9 @@ static const char *check_lan(const uint8_t *f)
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
-	uint32_t mtu = r->gw.port[port].mtu;
-	run.last_len[port] = min_u32(len, FRAME_MAX);
-	memcpy(run.last[port], frame, run.last_len[port]);
-	bool is6 = len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd;
-	const char *bad = is6 ? frame6_check(frame + ETH, len - ETH, mtu, run.sums)
-	                      : frame_check(frame, len, mtu, run.sums);
+	(void)r;
+	note(port, frame, len);
+	const char *bad = check(port, frame, len);
 	if (!bad)
 		bad = port == PORT_WAN ? check_wan(frame, len) : check_lan(frame);
 	if (bad)
@@ -158,11 +133,8 @@ static void start(struct input *in)
 {
 	uint8_t choice = input_u8(in), which = (uint8_t)((choice & 3) % 3);
 	char more[160];
-	run.rd = which == 2;
-	run.sums = true;
-	memset(run.last_len, 0, sizeof run.last_len);
-	rig.sink = seen;
-	rig_reset(&rig, choice, 4 << 20, 1000000);
+	is_rd = which == 2;
+	begin(choice, seen);
 	snprintf(more, sizeof more, "6to4.nat %s\nwan.mtu %u\nlan.mtu %u\n6to4.mtu %u\n%s",
 	         choice & 4 ? "off" : "on", choice & 8 ? 1280u : 1500u, choice & 16 ? 1280u : 1500u,
 	         choice & 64 ? 1480u : 1280u, choice & 128 ? "6to4.mss-clamp 1220\n" : "");
@@ -173,23 +145,18 @@ static void start(struct input *in)
 	const char *wrong = rig_start(&rig, "6to4", choice & 32 ? 12 : 64);
 	if (wrong)
 		fail(wrong, NULL, 0);
-	run.lan = rig.gw.port[PORT_LAN].addr6[1].addr;
+	our_lan = rig.gw.port[PORT_LAN].addr6[1].addr;
 	rig_advance(&rig, 2500000); /* the addresses are ours */
 }
 
 /* --- frames ---------------------------------------------------------------------- */
 
-static const uint8_t *mac_of(uint32_t port)
-{
-	return rig.gw.port[port].address.b;
-}
-
 /* An address of the domain with an IPv4 address in it. */
 static void of_site(uint32_t v4, uint8_t out[16])
 {
 	memset(out, 0, 16);
-	if (run.rd) {
-		memcpy(out, run.lan.b, 4);
+	if (is_rd) {
+		memcpy(out, our_lan.b, 4);
 		out[4] = (uint8_t)(v4 >> 16);
 		out[5] = (uint8_t)(v4 >> 8);
 		out[6] = (uint8_t)v4;
@@ -219,11 +186,11 @@ static void address(uint8_t n, uint8_t out[16])
 	switch (n & 7) {
 	case 0:
 	case 1: /* a host on the LAN, or we ourselves */
-		memcpy(out, &run.lan, 16);
+		memcpy(out, &our_lan, 16);
 		out[15] = (uint8_t)(1 + (n >> 3 & 3));
 		return;
 	case 2: /* the unused rest of the site */
-		memcpy(out, &run.lan, 16);
+		memcpy(out, &our_lan, 16);
 		out[7] ^= 2;
 		return;
 	case 3:
@@ -245,7 +212,7 @@ static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 	address(input_u8(in), from);
 	address(input_u8(in), to);
 	if (inwards && a & 8) { /* mostly to somebody here */
-		memcpy(to, &run.lan, 16);
+		memcpy(to, &our_lan, 16);
 		to[15] = (uint8_t)(1 + (a >> 4 & 1));
 	}
 	uint8_t proto = protos[a & 7], *l4 = f + IP6;
@@ -329,47 +296,16 @@ static uint32_t make_ip4(struct input *in, uint8_t *f)
 	return frame_ip4(f, mac_of(PORT_LAN), LAN_NET + 10, to, protos[a & 3], 40);
 }
 
-/* The packet that left a port last, turned around. */
-static uint32_t make_answer(uint8_t *f, uint32_t port)
+/* The packet that left a port last, turned around, and the packet in it. */
+static uint32_t make_answers(uint8_t *f, uint32_t port)
 {
-	uint32_t len = run.last_len[port];
-	memcpy(f, run.last[port], len);
-	if (len >= ETH && f[12] == 0x86)
-		frame6_answer(f, len);
-	else
-		frame_answer(f, len);
-	if (len > IP6 && f[12] == 8 && f[23] == 41) { /* the inner packet too */
+	uint32_t len = make_answer(f, port);
+	if (len > IP6 && f[12] == 8 && f[23] == 41) {
 		uint8_t inner[16];
 		memcpy(inner, f + OUTER + 8, 16);
 		memcpy(f + OUTER + 8, f + OUTER + 24, 16);
 		memcpy(f + OUTER + 24, inner, 16);
 	}
-	memcpy(f, mac_of(port), 6);
-	return len;
-}
-
-static uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
-{
-	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
-	for (uint32_t i = 0; i < n; i++)
-		f[i] = input_u8(in);
-	if (n >= 6 && f[0] & 2)
-		memcpy(f, mac_of(port), 6);
-	run.sums = false;
-	return n;
-}
-
-/* Overwrites some bytes, or cuts the frame. */
-static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
-{
-	uint8_t how = input_u8(in);
-	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
-		uint32_t at = how & 4 ? ETH + input_u8(in) % 80u : input_u16(in);
-		f[at % len] = input_u8(in);
-	}
-	if (how & 8)
-		len = min_u32(len, input_u16(in) % FRAME_MAX);
-	run.sums = false; /* those of an inner packet are not repaired */
 	return len;
 }
 
@@ -390,13 +326,15 @@ static void frame(struct input *in, uint8_t op)
 		break;
 	case 3:
 	case 4:
-		len = make_answer(f, port);
+		len = make_answers(f, port);
 		break;
 	default:
 		len = make_raw(in, f, port);
 	}
-	if (op & 64)
-		len = spoil(in, f, len);
+	if (op & 64) {
+		len = bend(in, input_u8(in), f, len, 80);
+		run.sums = false; /* those of an inner packet are not repaired */
+	}
 	if (len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	frame_repair(f, len);
@@ -407,16 +345,10 @@ static void frame(struct input *in, uint8_t op)
 
 static void end(void)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		rig.stalled[i] = false;
-		rig_link(&rig, i, true);
-	}
-	rig_flush(&rig);
-	rig_advance(&rig, 12000000); /* the longest wait for a neighbour and what follows */
+	silence(12000000); /* the longest wait for a neighbour and what follows */
 	const struct tun *t = tun_of(&rig.gw);
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked ||
-	    t->reasm.n_used)
-		fail("packets are lost", NULL, 0);
+	if (t->reasm.n_used)
+		fail("fragments are kept for ever", NULL, 0);
 	const char *bad = t->has_nat ? nat_check(&t->nat.table) : NULL;
 	if (bad)
 		fail(bad, NULL, 0);
@@ -426,29 +358,11 @@ static void end(void)
 		fail("remembered errors outlive their time", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	start(&in);
-	for (int step = 0; step < MAX_STEPS && in.left; step++) {
-		uint8_t op = input_u8(&in);
-		uint32_t port = op >> 7;
-		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(&in) * 100);
-			break;
-		case 7:
-			if (op & 8)
-				rig.stalled[port] = op & 16;
-			else
-				rig_link(&rig, port, op & 16);
-			rig_flush(&rig);
-			break;
-		default:
-			frame(&in, op);
-		}
-	}
+	play(&in, frame);
 	end();
 	return 0;
 }
