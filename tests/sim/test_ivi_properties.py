@@ -129,11 +129,8 @@ def expected(act: Callable[[], Any]) -> Any:
         return None
 
 
-@pytest.mark.parametrize("name", WORLDS)
-@PROPERTY
-@given(packets=st.lists(packets4(), min_size=1, max_size=8))
-def test_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, packets: list[bytes]) -> None:
-    world = WORLDS[name]
+def both_from_ipv4(sim: Simulator, world: World, packets: list[bytes]) -> None:
+    """The gateway and the second translator make the same of IPv4 packets."""
     gateway = Gateway(sim, world.config, "ivi")
     gateway.wait(3)
     for packet in packets:
@@ -143,20 +140,32 @@ def test_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, pack
     gateway.finish()
 
 
+def both_from_ipv6(sim: Simulator, world: World, packets: list[bytes], inner: int | None = None) -> None:
+    """The same of IPv6 packets; `inner`: where a quoted IPv4 header stands."""
+    gateway = Gateway(sim, world.config, "ivi")
+    gateway.wait(3)
+    for packet in packets:
+        want = expected(lambda: world.siit.translate64(packet))  # noqa: B023
+        sent = [one for one in from6(gateway, packet, broken=True) if one.port == WAN]
+        assert len(sent) == (want is not None), sent
+        if want:
+            same4(body(sent[0]), want, inner)
+    gateway.finish()
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@PROPERTY
+@given(packets=st.lists(packets4(), min_size=1, max_size=8))
+def test_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, packets: list[bytes]) -> None:
+    both_from_ipv4(sim, WORLDS[name], packets)
+
+
 @pytest.mark.parametrize("name", WORLDS)
 @PROPERTY
 @given(data=st.data())
 def test_from_ipv6_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
-    gateway = Gateway(sim, world.config, "ivi")
-    gateway.wait(3)
-    for packet in data.draw(st.lists(packets6(world), min_size=1, max_size=8)):
-        sent = [one for one in from6(gateway, packet, broken=True) if one.port == WAN]
-        want = expected(lambda: world.siit.translate64(packet))  # noqa: B023
-        assert len(sent) == (want is not None), sent
-        if want:
-            same4(body(sent[0]), want)
-    gateway.finish()
+    both_from_ipv6(sim, world, data.draw(st.lists(packets6(world), min_size=1, max_size=8)))
 
 
 @st.composite
@@ -208,13 +217,7 @@ def errors(draw: Callable[..., Any], world: World, six: bool) -> bytes:
 @given(data=st.data())
 def test_errors_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
-    gateway = Gateway(sim, world.config, "ivi")
-    gateway.wait(3)
-    for packet in data.draw(st.lists(errors(world, six=False), min_size=1, max_size=8)):
-        want = expected(lambda: world.siit.translate46(packet))  # noqa: B023
-        sent = [one for one in from4(gateway, packet, broken=True) if one.port == LAN]
-        assert [body(one).hex() for one in sent] == [data.hex() for data in want or []]
-    gateway.finish()
+    both_from_ipv4(sim, world, data.draw(st.lists(errors(world, six=False), min_size=1, max_size=8)))
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -222,15 +225,7 @@ def test_errors_from_ipv4_as_the_second_translator_does(sim: Simulator, name: st
 @given(data=st.data())
 def test_errors_from_ipv6_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
-    gateway = Gateway(sim, world.config, "ivi")
-    gateway.wait(3)
-    for packet in data.draw(st.lists(errors(world, six=True), min_size=1, max_size=8)):
-        want = expected(lambda: world.siit.translate64(packet))  # noqa: B023
-        sent = [one for one in from6(gateway, packet, broken=True) if one.port == WAN]
-        assert len(sent) == (want is not None), sent
-        if want:
-            same4(body(sent[0]), want, 28)
-    gateway.finish()
+    both_from_ipv6(sim, world, data.draw(st.lists(errors(world, six=True), min_size=1, max_size=8)), 28)
 
 
 @pytest.mark.parametrize("world", FORMS, ids=lambda world: f"{world.form}{world.prefix.rpartition('/')[2]}")
