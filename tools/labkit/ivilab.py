@@ -20,8 +20,7 @@ host, and between that and the IPv4 world there is IPv6. It knows the form of RF
 import contextlib
 import ipaddress
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import lab as net
@@ -278,16 +277,6 @@ class IviLab(Lab):
         """)
         self.join()
 
-    @contextlib.contextmanager
-    def web_server6(self, directory: str, port: int = 80) -> Iterator[str]:
+    def web_server6(self, directory: str, port: int = 80) -> contextlib.AbstractContextManager[str]:
         """A web server on the LAN host; gives the path of its log."""
-        log = os.path.join(self.directory, "web6.log")
-        with open(log, "wb") as file:
-            process = self.lan.start("python3", "-u", "-m", "http.server", str(port), "--bind", "::",
-                                     "--directory", directory, stdout=file, stderr=subprocess.STDOUT)
-        try:
-            self.lan.wait_port(port)
-            yield log
-        finally:
-            process.terminate()
-            process.wait()
+        return self.web_server(directory, port, "::", self.lan)

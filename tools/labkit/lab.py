@@ -222,15 +222,17 @@ class Lab:
             raise Timeout(f"{late}; it is {self.console.stats()['packets_free']}") from None
 
     @contextlib.contextmanager
-    def web_server(self, directory: str, port: int = 80, address: str = FAR_SERVER) -> Iterator[str]:
-        """Python's own web server on the WAN server, serving `directory`; gives the path of its log."""
-        log = os.path.join(self.directory, "web.log")
+    def web_server(self, directory: str, port: int = 80, address: str = FAR_SERVER,
+                   host: Namespace | None = None) -> Iterator[str]:
+        """Python's own web server, serving `directory`, on the WAN server if not told; gives the path of its log."""
+        host = host or self.wan
+        log = os.path.join(self.directory, f"web-{host.role}.log")
         with open(log, "wb") as file:
             # -u: a line is in the log when the request is done, not when a buffer is full.
-            process = self.wan.start("python3", "-u", "-m", "http.server", str(port), "--bind", address,
+            process = host.start("python3", "-u", "-m", "http.server", str(port), "--bind", address,
                                      "--directory", directory, stdout=file, stderr=subprocess.STDOUT)
         try:
-            self.wan.wait_port(port)
+            host.wait_port(port)
             yield log
         finally:
             process.terminate()

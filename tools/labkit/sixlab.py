@@ -19,8 +19,7 @@ NAT, lan the segment between the two, and the IPv6 hosts are in a further namesp
 
 import contextlib
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import lab as net
@@ -276,16 +275,6 @@ class SixLab(Lab):
         self.home.ip(f"-6 route add default via {LAN_PREFIX}1")
         return peer
 
-    @contextlib.contextmanager
-    def web_server6(self, directory: str, port: int = 80) -> Iterator[str]:
+    def web_server6(self, directory: str, port: int = 80) -> contextlib.AbstractContextManager[str]:
         """A web server on the site's host, on all its addresses; gives the path of its log."""
-        log = os.path.join(self.directory, "web6.log")
-        with open(log, "wb") as file:
-            process = self.site.start("python3", "-u", "-m", "http.server", str(port), "--bind", "::",
-                                      "--directory", directory, stdout=file, stderr=subprocess.STDOUT)
-        try:
-            self.site.wait_port(port)
-            yield log
-        finally:
-            process.terminate()
-            process.wait()
+        return self.web_server(directory, port, "::", self.site)
