@@ -119,8 +119,13 @@ def test_rdisc6(boot_six: Boot) -> None:
 def test_radvdump(boot_six: Boot) -> None:
     """What radvd's radvdump makes of it: a radvd.conf that says the same."""
     lab = boot_six(RA_LINES)
-    script = "timeout 4 stdbuf -oL radvdump & sleep 1; rdisc6 -1 -q lan0 >/dev/null; wait"
-    said = lab.lan.run("sh", "-c", script, timeout=30).stdout
+    log = Path(lab.directory, "radvdump")
+    with log.open("wb") as file:
+        lab.lan.start("stdbuf", "-oL", "radvdump", stdout=file)
+    until(lambda: lab.lan.run("ss", "-6wanH").stdout, 10, "radvdump to listen")
+    lab.lan.run("rdisc6", "-1", "-q", "lan0")
+    until(lambda: "\n}; # End of interface definition" in log.read_text(), 10, "an advertisement")
+    said = log.read_text()
     statements = [line.strip().rstrip(";") for line in said.splitlines() if line.strip().endswith(";")]
     for wanted in ("AdvManagedFlag off", "AdvOtherConfigFlag off", "AdvReachableTime 0", "AdvRetransTimer 0",
                    "AdvCurHopLimit 64", "AdvDefaultLifetime 1800", "AdvHomeAgentFlag off",

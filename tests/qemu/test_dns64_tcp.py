@@ -9,7 +9,6 @@ import re
 import socket
 import struct
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from labkit.dnslab import GATEWAY6, SERVERS, DnsLab, configuration, synthesised
 from labkit.lab import Lab
 from labkit.netns import Namespace
 from labkit.relay import BadCable
+from labkit.wait import until
 
 pytestmark = pytest.mark.one_card
 
@@ -153,7 +153,9 @@ def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
         far.ip("link set far0 up")
         far.ip(f"address add {FAR}/24 dev far0")
         dnslab.open_ipv6(far, "far0", f"{FAR6}/64")
-        time.sleep(1)
+        for own in (net.LAN_GATEWAY, GATEWAY6):
+            until(lambda: far.run("ping", "-c1", "-W1", "-n", own, check=False).returncode == 0, 30,  # noqa: B023
+                  f"{own} to be reached")
         names = [f"b{i}.w.lab.test" for i in range(1500)]
         dnsperf(lab, lab.lan, names, "-Q", "600", seconds=30)  # into the cache
         dnsperf(lab, far, names, "-m", "tcp", "-c", "20", "-q", "200", seconds=90)
@@ -219,7 +221,7 @@ def test_syn_flood(wire: Net) -> None:
                 raw.sendto(segment(source, net.LAN_GATEWAY, draw.randrange(1, 65536), flags, draw.getrandbits(32),
                                    draw.getrandbits(32)), (net.LAN_GATEWAY, 0))
         with Attack(flood, 0.005) as attack:
-            time.sleep(1)
+            until(lambda: lab.console.stats()["tcp_cookies_sent"], 20, "more half-open connections than there may be")
             dnsperf(lab, lab.lan, names, "-Q", "300", "-c", "4", seconds=30)
             dnsperf(lab, lab.lan, names, "-m", "tcp", "-c", "10", "-Q", "500", server=net.LAN_GATEWAY, seconds=30)
             stats = lab.console.stats()
@@ -248,11 +250,11 @@ def test_clients_that_hold_on(wire: Net) -> None:
             except BlockingIOError:
                 pass
         held.append(one)
+    assert lab.console.stats()["tcp_packets_held"] > 0
     names = [f"h{i}.w.lab.test" for i in range(1500)]
     dnsperf(lab, lab.lan, names, "-Q", "300", "-c", "4", seconds=30)
     dnsperf(lab, lab.lan, names, "-m", "tcp", "-c", "10", "-Q", "500", seconds=30)
-    time.sleep(15)
-    assert lab.console.stats()["tcp_packets_held"] == 0
+    until(lambda: lab.console.stats()["tcp_packets_held"] == 0, 20, "what is held for them to be given up")
     for one in held:
         one.close()
     assert dnslab.ask(lab.lan, GATEWAY6, "v4.lab.test", "AAAA", "+tcp").addresses == [V4]

@@ -34,6 +34,7 @@ SERVER6 = guest.LAN6_ADDRESS.partition("/")[0]
 HOST6 = f"{SERVER6}0/64"
 NAMES = 1000
 CLIENTS = 8
+IDLE_S = 2
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def measure_run(target: guest.Guest, client: Client, kind: Kind) -> float:
     """Instructions for an answer, of all that came in a run."""
     before = instructions(target)
     client.ask(kind)
-    time.sleep(0.2)  # the last connections are closed
+    time.sleep(0.2)  # for the last to be closed, of which nothing tells; they are counted too
     return (instructions(target) - before) / (NAMES * kind.times)
 
 
@@ -113,8 +114,8 @@ def prepare(lab: Lab, target: guest.Guest, client: Client) -> str:
     for kind in KINDS.values():  # whatever the first connections cost once
         client.ask(kind)
     before = instructions(target)
-    time.sleep(2)
-    idle = (instructions(target) - before) / 2
+    time.sleep(IDLE_S)  # the time that is counted over
+    idle = (instructions(target) - before) / IDLE_S
     return f"spins when idle ({idle / 1e6:.1f} M instructions/s)" if idle > measure.IDLE_INSTRUCTIONS else ""
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit import linuxguest
+from labkit.wait import Timeout, until
 
 LAN_ADDRESS = "192.168.1.1/24"
 WAN_ADDRESS = "203.0.113.2/24"
@@ -265,7 +266,9 @@ class Guest:
     def _pin(self) -> None:
         assert self.process is not None
         tasks = Path(f"/proc/{self.process.pid}/task")
-        for _ in range(500):
+        process = self.process
+
+        def found() -> bool:
             for task in tasks.glob("*"):
                 try:
                     name = (task / "comm").read_text(encoding="latin-1")
@@ -274,22 +277,27 @@ class Guest:
                 if name.startswith("CPU 0"):
                     self.vcpu = int(task.name)
                     os.sched_setaffinity(self.vcpu, {self.setup.cores[0]})
-                    return
-            if self.process.poll() is not None:
-                return  # the wait for `ready` tells what QEMU said
-            time.sleep(0.01)
-        raise GuestError(f"{self.row.name}: no vCPU thread found")
+                    return True
+            return process.poll() is not None  # the wait for `ready` tells what QEMU said
+
+        try:
+            until(found, 5, "a vCPU thread")
+        except Timeout as late:
+            raise GuestError(f"{self.row.name}: {late}") from None
 
     # ---- talking and ending ----
 
-    def console(self, command: str, wait_s: float = 0.5) -> list[str]:
-        """Types a console command (ours only) and returns the lines that followed."""
+    def console(self, command: str, timeout_s: float = 5) -> list[str]:
+        """Types a console command and returns the lines that followed. Our answers end with an empty line; Linux's
+        is one line, the command and a number."""
         assert self.process is not None and self.process.stdin is not None
         begin = len(self.lines)
         self.process.stdin.write(command.encode() + b"\r")
         self.process.stdin.flush()
-        time.sleep(wait_s)
-        return self.lines[begin:]
+        last = re.compile(rf"{command} \d" if self.row.linux else "^$")
+        with self._news:
+            self._news.wait_for(lambda: any(last.search(line) for line in self.lines[begin:]), timeout_s)
+            return self.lines[begin:]
 
     def stop(self) -> None:
         if self.process is None:

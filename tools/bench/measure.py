@@ -439,7 +439,7 @@ class Session:
     def measure_memory(self) -> None:
         """DNS: what all tables take, as our log says; Linux's by the most that the server's process had."""
         linux = self.guest.row.linux
-        for line in self.guest.console("memory" if linux else "log", 1.5):
+        for line in self.guest.console("memory" if linux else "log"):
             found = re.search(r"memory (\d+) kB" if linux else r"its tables take (\d+) KB", line)
             if found:
                 self._note(DNS_MEMORY, 0, float(found[1]))
@@ -448,7 +448,7 @@ class Session:
         """Our own counters of dropped packets, where there are any."""
         if self.guest.row.linux:
             return []
-        lines = [line.strip("> \r") for line in self.guest.console("stats", 1.5)]
+        lines = [line.strip("> \r") for line in self.guest.console("stats")]
         return [line for line in lines if line.startswith("drop{") and not line.endswith(" 0")]
 
     def stop(self) -> None:
