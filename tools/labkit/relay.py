@@ -37,10 +37,10 @@ class BadCable:
         while True:
             try:
                 frame = os.read(self._ends[end], 2048)
-            except OSError: # nothing more, or the tap is down
+            except OSError:  # nothing more, or the tap is down
                 return
             # Address resolution is not what is tested.
-            if frame[12:14] in (b"\x08\x06",) or (frame[12:14] == b"\x86\xdd" and frame[20] == 58):
+            if frame[12:14] == b"\x08\x06" or (frame[12:14] == b"\x86\xdd" and frame[20] == 58):
                 delay = 0.0
             elif self._draw.random() < self.loss:
                 self.lost += 1
