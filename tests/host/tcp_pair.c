@@ -22,8 +22,7 @@ static struct frame slots[PAIR_WIRE];
 static uint32_t n_wire;
 static uint32_t next_order;
 
-/* --- the bytes
- * ------------------------------------------------------------------------------------ */
+/* --- the bytes -------------------------------------------------------------------------------- */
 
 static uint8_t byte_at(uint32_t seed, uint32_t place)
 {
@@ -134,8 +133,7 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 		write_more(gw, f);
 }
 
-/* --- the wire
- * --------------------------------------------------------------------------------------- */
+/* --- the wire --------------------------------------------------------------------------------- */
 
 static bool is_tcp(const uint8_t *frame, uint32_t len, uint32_t *l4)
 {
@@ -303,9 +301,7 @@ static struct frame *next_frame(void)
 	return f;
 }
 
-/* --- both
- * -----------------------------------------------------------------------------------------------
- */
+/* --- both ------------------------------------------------------------------------------------- */
 
 static const char *test_init(struct gw *gw)
 {
