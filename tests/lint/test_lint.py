@@ -281,11 +281,14 @@ def test_sizes(project: Project) -> None:
     body = "\tpkt_len(0);\n" * 58
     project.replace("net/gw.c", "int gw", f"void gw_long(void)\n{{\n{body}}}\n\nint gw")
     project.write("net/long.h", "\n" * 601)
+    project.write("tests/long.py", "\n" * 601)
     project.expect(
         "sizes",
+        "tests/long.py:1: 601 lines",
         "net/gw.c:3: gw_long has 61 lines",
         "net/long.h:1: 601 lines",
     )
+    project.write("tests/long.py", "")
     project.write("tools/lint/sizes.txt", "# x\nnet/gw.c:gw_long  a table\nnet/long.h  a list\n")
     assert project.lint("sizes")[0] == 0
     project.write("net/long.h", "\n" * 600)

@@ -47,12 +47,15 @@ def functions(text: str) -> Iterator[tuple[str, int, int]]:
 def check(tree: Tree) -> list[Finding]:
     exceptions = Exceptions.read(tree, "tools/lint/sizes.txt")
     findings = []
-    for path in tree.image_files(".c", ".h", ".S"):
+    image = set(tree.image_files(".c", ".h", ".S"))
+    for path in tree.files:
+        if not path.endswith((".c", ".h", ".S", ".py")):
+            continue
         text = tree.text(path)
         length = text.count("\n")
         if length > FILE_LINES and not exceptions.allow(path):
             findings.append(Finding(path, 1, f"{length} lines, more than {FILE_LINES}"))
-        if path.endswith(".S"):
+        if path not in image or path.endswith(".S"):
             continue
         for name, line, lines in functions(text):
             if lines > FUNCTION_LINES and not exceptions.allow(f"{path}:{name}"):
