@@ -294,8 +294,13 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 		try_next(gw, a);
 		return;
 	}
+	uint32_t links = 0; /* on which it waits for an answer, a bit each */
+	for (uint32_t i = 0; i < DNS64_TRIES; i++)
+		links |= (uint32_t)a->try[i].stream << a->try[i].server;
 	dns64_server_missed(gw, a->last);
 	dns64_ask_lost(gw, ask);
+	if (UNLIKELY(links))
+		dns64_link_late(gw, links);
 }
 
 void dns64_ask_lost(struct gw *gw, uint32_t ask)
@@ -320,20 +325,26 @@ static bool awaits_other(const struct dns64_ask *a, const struct dns64_try *t)
 	return false;
 }
 
-static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
-                          uint32_t rcode, const struct dns_layout *l)
+/* Whether a server may be asked that was not yet. */
+static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
 {
-	struct dns64 *d = dns64_of(gw);
+	uint32_t all = (1u << d->n_servers) - 1;
+	return !a->probe && a->tried != all && a->n_tries < d->tries;
+}
+
+static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
+                          uint32_t rcode, const struct dns_layout *l, bool fetch)
+{
+	bool other = may_ask_other(dns64_of(gw), a);
 	/* No OPT in an answer that complains (RFC 6891 section 7): it may be about ours. */
 	if (t->edns && l->n_opt == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP))
 		return ASK_PLAIN;
 	if (t->edns && rcode == DNS_BADVERS)
 		return ASK_PLAIN;
 	if (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN)
-		return TAKE;
+		return fetch && other && dns64_link_is_bad(gw, t->server) ? ASK_OTHER : TAKE;
 	/* Another server may know better: one that has not been asked yet, or has not answered. */
-	uint32_t all = (1u << d->n_servers) - 1;
-	if (!a->probe && a->tried != all && a->n_tries < d->tries)
+	if (other)
 		return ASK_OTHER;
 	return awaits_other(a, t) ? WAIT_ON : TAKE;
 }
@@ -378,7 +389,8 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		rcode |= l.opt.ttl >> 24 << 4;
 	d->count.answered++;
 	dns64_server_answered(gw, t->server, dns64_now(gw) - t->sent_us);
-	enum outcome o = judge(gw, a, t, rcode, &l);
+	bool fetch = flags & DNS_TC && !t->stream && !a->probe;
+	enum outcome o = judge(gw, a, t, rcode, &l, fetch);
 	if (o == ASK_PLAIN)
 		s->plain_s = gw->now_s + PLAIN_S;
 	if (o != TAKE) {
@@ -387,7 +399,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
-	} else if (flags & DNS_TC && !t->stream && !a->probe && dns64_link_ask(gw, a, t)) {
+	} else if (fetch && dns64_link_ask(gw, a, t)) {
 		/* RFC 7766 section 5: all of it comes over TCP. */
 		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + d->try_us);
 	} else {

@@ -13,7 +13,7 @@ import dns.rcode
 import pytest
 from gateway import LAN, PORT_MAC, A, Gateway, Host
 from net6 import A6, Host6
-from resolver import OUR4, OUR6, Message, Resolver, Zone, addresses, check, inside, over_tcp, rr, silent, wire
+from resolver import KEYRING, OUR4, OUR6, UPSTREAM, UPSTREAM2, WAN, Message, Resolver, Zone, addresses, check, inside, over_tcp, rr, silent, wire
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -181,6 +181,113 @@ def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None
     assert resolver.gateway.drops().get("tcp-window", 0) > 0
     resolver.wait(11)
     assert stream.reset and resolver.gateway.stats()["tcp_packets_held"] == 0
+
+
+class Slow:
+    """Upstream knows names t0 ... with TXT records of some 260 bytes each; it says TC over UDP, and over TCP nothing
+    until it is told to; from then on it answers at once."""
+
+    def __init__(self, start: Start, n: int, size: int, packets: int = 4096) -> None:
+        upstream = zone()
+        for i in range(n):
+            one = rr(f"t{i}.example.", 300, "TXT", *(f"{i:03}{k:03}" + "x" * 244 for k in range(size)))
+            upstream.sets[one.name, one.rdtype] = one
+        self.open: list[Message] = []
+        self.slow = True
+        upstream.instead = self.instead
+        self.zone = upstream
+        self.resolver = Resolver(start, upstream, packets=packets)
+
+    def instead(self, query: Message) -> Message | list[None] | None:
+        if query.question[0].rdtype != dns.rdatatype.TXT:
+            return None
+        if over_tcp(query):
+            self.open.append(query)
+            return [] if self.slow else None
+        short = dns.message.make_response(query, recursion_available=True)
+        short.flags |= dns.flags.TC
+        return short
+
+    def answer(self) -> None:
+        """All that was asked until now."""
+        server = next(one for one in self.resolver.net.streams if one.sport == 53 and not one.reset and not one.ended)
+        raw = framed(*(wire(self.zone.lookup(query)) for query in self.open))
+        self.slow = False
+        sent = [one for frame in server.give(raw) for one in self.resolver.gateway.send(WAN, frame)]
+        self.resolver.net.deliver(sent)
+
+
+@pytest.mark.parametrize("n, size", [(64, 8), (64, 40), (12, 245)])
+def test_long_answers_all_at_once(start: Start, n: int, size: int) -> None:
+    """A client that pipelines, and reads only after all answers have come, gets every one of them: those it has no room
+    for wait."""
+    slow = Slow(start, n, size)
+    resolver = slow.resolver
+    stream = opened(resolver)
+    stream.quiet = True
+    queries = [resolver.query(f"t{i}.example.", "TXT") for i in range(n)]
+    say(resolver, stream, *queries)
+    assert len(slow.open) == n
+    slow.answer()
+    for _ in range(10):
+        resolver.wait(0.1)
+    stats = resolver.gateway.stats()
+    assert stats["dns_tcp_held"] >= n * 3 // 4 and stats["dns_waiting"] == stats["dns_tcp_held"]
+    assert stats["tcp_packets_held"] < 70
+    assert resolver.addresses("six.example.") == ["2001:db8::6"], "UDP goes on"
+    stream.quiet = False
+    for _ in range(20):
+        resolver.wait(1)
+    got = answers(stream)
+    for i, query in enumerate(queries):
+        answer = check(query, wire(got[query.id]), stream=True)
+        assert len(answer.answer[0]) == size
+        assert all(item.strings[0].startswith(b"%03d" % i) for item in answer.answer[0])
+    assert len(got) == n and not stream.reset
+    stats = resolver.gateway.stats()
+    assert (stats["dns_waiting"], stats["dns_servfail"], stats["tcp_packets_held"]) == (0, 0, 0)
+
+
+def test_long_answers_while_memory_is_short(start: Start) -> None:
+    """Many such clients at once: each gets its answers, one after the other."""
+    slow = Slow(start, 16, 8, packets=512)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(8)]
+    queries = [resolver.query(f"t{k}.example.", "TXT") for k in range(16)]
+    for stream in streams:
+        stream.quiet = True
+        say(resolver, stream, *queries)
+    slow.answer()
+    for stream in streams:
+        stream.quiet = False
+    for _ in range(20):
+        resolver.wait(1)
+    assert [len(answers(stream)) for stream in streams] == [16] * 8
+    assert not any(stream.reset for stream in streams)
+    assert resolver.gateway.stats()["dns_servfail"] == 0
+
+
+def test_held_answers_end_with_their_client(start: Start) -> None:
+    """Answers held back for clients that never read have places of their own, of which one client gets half; what
+    finds none is SERVFAIL, in time. They are gone with their client."""
+    slow = Slow(start, 64, 8)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(8)]
+    for stream in streams:
+        stream.quiet = True
+        say(resolver, stream, *(resolver.query(f"t{k}.example.", "TXT") for k in range(64)))
+    assert resolver.gateway.stats()["dns_waiting"] == 8 * 64
+    slow.answer()
+    stats = resolver.gateway.stats()
+    assert stats["dns_waiting"] == 256
+    assert stats["dns_servfail"] == stats["dns_table_full"] >= 50
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    for _ in range(12):
+        resolver.wait(1)
+    assert all(stream.reset for stream in streams)
+    stats = resolver.gateway.stats()
+    assert (stats["dns_waiting"], stats["tcp_connections"], stats["tcp_packets_held"]) == (0, 0, 0)
+    assert stats["tcp_timeout"] == 8
 
 
 @pytest.mark.parametrize("data, drop", [(framed(b"short"), "dns-short"), (b"\0\0", "dns-short"),
@@ -390,3 +497,160 @@ def test_the_longest_upstream_message(start: Start, length: int) -> None:
             resolver.net.deliver(resolver.gateway.send("wan", probe))
         resolver.wait(0.2)
     assert len(answers(stream)[query.id].answer[0]) == 300
+
+
+# --- servers that accept and say nothing ---------------------------------------------------------------------------
+
+
+TWO = f"nameserver {UPSTREAM2}\nselection-mode round-robin\n"
+
+
+def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
+    """It takes connections and questions and never answers: a connection is given up after four questions in vain, and
+    UDP goes on."""
+    upstream = large(300)
+    for i in range(40):
+        upstream.sets[rr(f"l{i}.example.", 300, "A", "192.0.2.1").name, 1] = rr(
+            f"l{i}.example.", 300, "A", *(str(IPv4Address("198.18.0.0") + i) for i in range(300)))
+    right = upstream.instead
+
+    def mute(query: Message) -> Message | list[None] | None:
+        assert right is not None
+        return [] if over_tcp(query) else right(query)  # type: ignore[return-value]
+
+    upstream.instead = mute
+    resolver = Resolver(start, upstream)
+    # A new one each second, so that the connection never is without questions.
+    for i in range(8):
+        resolver.send(resolver.query(f"l{i}.example."), port=5000 + i)
+        resolver.wait(1)
+        assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    stats = resolver.gateway.stats()
+    assert stats["dns_upstream_tcp_mute"] >= 1
+    servers = [one for one in resolver.net.streams if one.sport == 53]
+    assert len(servers) >= 2 and servers[0].reset and stats["dns_upstream_up"] == 1
+    for _ in range(15):
+        resolver.wait(1)
+    assert [one.message.rcode() for one in resolver.net.got if one.port >= 5000] == [dns.rcode.SERVFAIL] * 8
+    assert resolver.gateway.stats()["tcp_connections"] == 0
+    # It has come to its senses.
+    upstream.instead = right
+    stream = opened(resolver)
+    query = resolver.query("l30.example.", "AAAA")
+    say(resolver, stream, query)
+    assert len(addresses(answers(stream)[query.id])) == 300
+
+
+@pytest.mark.parametrize("dead", ["silent", "closed"])
+def test_another_server_has_tcp(start: Start, dead: str) -> None:
+    """What one server cannot give over TCP another is asked for; after that, at once."""
+    one, two = large(300), large(300)
+    right = one.instead
+
+    def mute(query: Message) -> Message | list[None] | None:
+        assert right is not None
+        return [] if over_tcp(query) else right(query)  # type: ignore[return-value]
+
+    one.instead = mute
+    resolver = Resolver(start, one, more=TWO)
+    resolver.servers(two=two)
+    if dead == "closed":
+        resolver.net.deaf.add(UPSTREAM)
+    took = []
+    for i in range(12):
+        name = f"m{i}.example."
+        for side in (one, two):
+            side.sets[rr(name, 300, "A", "192.0.2.1").name, 1] = rr(
+                name, 300, "A", *(str(IPv4Address("198.18.0.0") + k) for k in range(300)))
+        stream = opened(resolver, 5000 + i)
+        query = resolver.query(name, "A")
+        say(resolver, stream, query)
+        waited = 0
+        while not stream.received and waited < 40:
+            resolver.wait(0.1)
+            waited += 1
+        assert len(answers(stream)[query.id].answer[0]) == 300
+        took.append(waited)
+    assert max(took[-4:]) == 0, took
+    assert resolver.gateway.stats()["dns_upstream_up"] == 2
+
+
+# --- signed questions ----------------------------------------------------------------------------------------------
+
+
+def signed(resolver: Resolver, name: str, kind: str) -> Message:
+    query = resolver.query(name, kind)
+    query.use_tsig(KEYRING, keyname="key.")
+    return query
+
+
+def checked(query: Message, raw: bytes) -> Message:
+    """An answer whose signature is good."""
+    answer = dns.message.from_wire(raw, keyring=KEYRING, request_mac=query.mac)
+    assert answer.had_tsig and answer.id == query.id
+    return answer
+
+
+@pytest.mark.parametrize("kind, size", [("AAAA", 0), ("A", 300), ("TXT", 245)])
+def test_signed_questions(start: Start, kind: str, size: int) -> None:
+    """RFC 5625 sections 4.4.1 and 4.5: over TCP to upstream as well, and both ways so that the signatures hold."""
+    resolver = Resolver(start, large(300))
+    stream = opened(resolver)
+    for name in ("large.example.", "text.example."):
+        query = signed(resolver, name, kind)
+        say(resolver, stream, query)
+        resolver.wait(1)
+        answer = checked(query, stream.messages()[0])
+        assert sum(len(one) for one in answer.answer) in (0, size)
+    assert [one.tcp for one in resolver.net.asked] == [True, True]
+    stats = resolver.gateway.stats()
+    assert stats["dns_relayed"] == stats["dns_upstream_tcp"] == 2 and stats["dns_synthesised"] == 0
+
+
+def test_signed_and_others_share_a_connection(start: Start) -> None:
+    resolver = Resolver(start, large(300))
+    stream = opened(resolver)
+    queries = [signed(resolver, "four.example.", "A") if i % 2 else resolver.query(f"{name}.example.", "TXT")
+               for i, name in enumerate(["text", "", "text", ""])]
+    say(resolver, stream, *queries)
+    resolver.wait(1)
+    raw = {int.from_bytes(one[:2], "big"): one for one in stream.messages()}
+    assert set(raw) == {query.id for query in queries}
+    for query in queries[1::2]:
+        checked(query, raw[query.id])
+    assert sum(1 for one in resolver.net.streams if one.sport == 53) == 1
+
+
+def test_a_signed_question_whose_connection_ends(start: Start) -> None:
+    """It is asked once more on another."""
+    upstream = zone()
+    upstream.instead = silent()
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    query = signed(resolver, "four.example.", "A")
+    say(resolver, stream, query)
+    upstream.instead = None
+    server = next(one for one in resolver.net.streams if one.sport == 53)
+    server.reset = True
+    resolver.net.deliver(resolver.gateway.send("wan", server.segment("RA")))
+    assert len(checked(query, stream.messages()[0]).answer[0]) == 1
+    assert [one.tcp for one in resolver.net.asked] == [True, True]
+
+
+def test_a_signed_question_in_vain(start: Start) -> None:
+    """SERVFAIL in time, and no place is lost: not with a server that is mute, nor with one that has no TCP."""
+    upstream = zone()
+    upstream.instead = silent()
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    for listens in (True, False):
+        resolver.net.listens = listens
+        queries = [signed(resolver, "four.example.", "A") for _ in range(40)]
+        say(resolver, stream, *queries)
+        for _ in range(4):
+            resolver.wait(1)
+        assert [raw[3] & 15 for raw in stream.messages()] == [dns.rcode.SERVFAIL] * 40
+        say(resolver, stream, resolver.query("ipv4only.arpa."))
+        resolver.wait(6)
+        assert len(stream.messages()) == 1, "the connection stays"
+    assert resolver.gateway.stats()["dns_upstream_tcp_mute"] == 1
