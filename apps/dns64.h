@@ -66,10 +66,11 @@ struct dns64_try {
 struct dns64_ask {
 	uint8_t name[DNS_NAME_MAX + 1]; /* as it is spelled in the question (0x20) */
 	uint8_t name_len;
-	uint8_t key;   /* DNS64_KEY_… */
-	uint8_t last;  /* the server that was asked last */
-	bool probe;    /* only to see whether a server is back */
-	bool miscased; /* an answer came with another case in its name */
+	uint8_t key;    /* DNS64_KEY_… */
+	uint8_t last;   /* the server that was asked last */
+	bool probe;     /* only to see whether a server is back */
+	bool miscased;  /* an answer came with another case in its name */
+	bool truncated; /* an answer came with TC */
 	uint16_t type, class;
 	uint32_t hash;           /* of the name */
 	uint16_t next;           /* with the same hash */

@@ -135,6 +135,28 @@ void dns64_ask_fail(struct gw *gw, uint32_t ask)
 	finish(gw, a, NULL);
 }
 
+/* Nobody answered. If there was TC, and only TCP failed, the client learns that there is more (RFC
+ * 5625 section 4.4), unless a stale answer may serve. */
+static void give_up(struct gw *gw, struct dns64_ask *a)
+{
+	uint8_t m[DNS64_QUESTION_MAX];
+	struct dns_view v = {m, 0};
+	struct dns64_question q;
+	struct dns_layout l;
+	if (LIKELY(!a->truncated || a->probe)) {
+		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
+		return;
+	}
+	question_of(a, &q);
+	v.len = dns64_try_write(a, &(struct dns64_try){0}, m);
+	const struct dns64_record *old = dns64_cache_find(&dns64_of(gw)->cache, &q, false);
+	dns_put16(m + 2, DNS_QR | DNS_TC);
+	if ((old && dns64_may_serve(gw, old)) || !dns_parse(v, &l))
+		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
+	else
+		finish(gw, a, dns64_store(gw, &q, v, &l));
+}
+
 bool dns64_ask_make_room(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -195,7 +217,7 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
-	a->miscased = false;
+	a->miscased = a->truncated = false;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	memset(a->try, 0, sizeof a->try);
@@ -285,6 +307,13 @@ static void case_lost(struct gw *gw, struct dns64_ask *a)
 	s->case_s = gw->now_s + PLAIN_S;
 }
 
+/* Whether a server may be asked that was not yet. */
+static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
+{
+	uint32_t all = (1u << d->n_servers) - 1;
+	return !a->probe && a->tried != all && a->n_tries < d->tries;
+}
+
 void dns64_ask_due(struct gw *gw, uint32_t ask)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -307,10 +336,13 @@ void dns64_ask_lost(struct gw *gw, uint32_t ask)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[ask];
-	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+	/* Twice in vain over TCP: who gets TC comes back over TCP, before its patience is over. */
+	bool enough = a->truncated && a->n_tries >= 2 && !may_ask_other(d, a);
+	if (!a->probe && !enough && a->n_tries < d->tries &&
+	    (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
 		try_next(gw, a);
 	else
-		dns64_ask_fail(gw, ask);
+		give_up(gw, a);
 }
 
 /* What to do with a response code. */
@@ -323,13 +355,6 @@ static bool awaits_other(const struct dns64_ask *a, const struct dns64_try *t)
 		if (a->try[i].port && a->try[i].server != t->server)
 			return true;
 	return false;
-}
-
-/* Whether a server may be asked that was not yet. */
-static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
-{
-	uint32_t all = (1u << d->n_servers) - 1;
-	return !a->probe && a->tried != all && a->n_tries < d->tries;
 }
 
 static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
@@ -390,6 +415,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	d->count.answered++;
 	dns64_server_answered(gw, t->server, dns64_now(gw) - t->sent_us);
 	bool fetch = flags & DNS_TC && !t->stream && !a->probe;
+	a->truncated |= fetch;
 	enum outcome o = judge(gw, a, t, rcode, &l, fetch);
 	if (o == ASK_PLAIN)
 		s->plain_s = gw->now_s + PLAIN_S;
@@ -399,6 +425,8 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
+	} else if (flags & DNS_TC && a->probe) {
+		finish(gw, a, NULL);
 	} else if (fetch && dns64_link_ask(gw, a, t)) {
 		/* RFC 7766 section 5: all of it comes over TCP. */
 		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + d->try_us);

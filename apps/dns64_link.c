@@ -107,18 +107,25 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 	return true;
 }
 
-/* Ends all tries of a question on a link that is gone; false when there are none. */
-static bool close_tries(struct dns64_ask *a, uint32_t server)
+/* Ends the tries of a question on a link that is gone. True when there is nothing newer to wait
+ * for. */
+static bool end_tries(struct dns64_ask *a, uint32_t server)
 {
-	bool any = false;
+	const struct dns64_try *last = NULL; /* of all */
+	bool mine = false;
 	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
 		struct dns64_try *t = &a->try[i];
-		if (!t->stream || t->server != server)
+		if (!t->stream && !t->port)
 			continue;
-		t->stream = false; /* its slot is free */
-		any = true;
+		bool ended = t->stream && t->server == server;
+		if (!last || (int32_t)(t->sent_us - last->sent_us) > 0) {
+			last = t;
+			mine = ended;
+		}
+		if (ended)
+			t->stream = false; /* its slot is free */
 	}
-	return any;
+	return mine;
 }
 
 /* The connection is gone: what was asked on it is asked anew, or given up. A new connection may
@@ -141,7 +148,7 @@ static void lost(struct gw *gw, uint32_t server)
 			continue;
 		if (who >= DNS64_ASKS)
 			dns64_relay_lost(gw, who - DNS64_ASKS);
-		else if (close_tries(&d->ask[who], server))
+		else if (end_tries(&d->ask[who], server))
 			dns64_ask_lost(gw, who);
 	}
 }

@@ -13,7 +13,26 @@ import dns.rcode
 import pytest
 from gateway import LAN, PORT_MAC, A, Gateway, Host
 from net6 import A6, Host6
-from resolver import KEYRING, OUR4, OUR6, UPSTREAM, UPSTREAM2, WAN, Message, Resolver, Zone, addresses, check, inside, over_tcp, rr, silent, wire
+from resolver import (
+    BASIC,
+    KEYRING,
+    OUR4,
+    OUR6,
+    UPSTREAM,
+    UPSTREAM2,
+    UPSTREAM6,
+    WAN,
+    Message,
+    Resolver,
+    Zone,
+    addresses,
+    check,
+    inside,
+    over_tcp,
+    rr,
+    silent,
+    wire,
+)
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -392,9 +411,10 @@ def large(records: int) -> Zone:
     return upstream
 
 
-def test_truncated_upstream(start: Start) -> None:
+@pytest.mark.parametrize("server", [UPSTREAM, UPSTREAM6])
+def test_truncated_upstream(start: Start, server: str) -> None:
     """RFC 7766 section 5: the rest is fetched over TCP, on one connection."""
-    resolver = Resolver(start, large(300))
+    resolver = Resolver(start, large(300), BASIC + f"nameserver {server}\n")
     answer = resolver.ask("large.example.")
     assert answer.flags & dns.flags.TC
     assert [one.tcp for one in resolver.net.asked] == [False, False, True]
@@ -425,11 +445,38 @@ def test_the_longest_answer(start: Start, records: int) -> None:
     assert len(dns.message.from_wire(raw).answer[0]) == records
 
 
-def test_upstream_without_tcp(start: Start) -> None:
-    resolver = Resolver(start, large(300))
-    resolver.net.listens = False
-    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
+@pytest.mark.parametrize("how", ["closed", "silent"])
+def test_upstream_without_tcp(start: Start, how: str) -> None:
+    """RFC 5625 section 4.4: the client learns by TC that there is more, also when we cannot get it; one that comes over
+    TCP itself gets SERVFAIL, and a stale answer is better than both."""
+    upstream = large(300)
+    right = upstream.instead
+
+    def mute(query: Message) -> Message | list[None] | None:
+        assert right is not None
+        return [] if over_tcp(query) else right(query)  # type: ignore[return-value]
+
+    resolver = Resolver(start, upstream)
+    if how == "closed":
+        resolver.net.listens = False
+    else:
+        upstream.instead = mute
+    for kind in ("AAAA", "A"):
+        answer = resolver.ask("large.example.", kind, wait=0 if how == "closed" else 4)
+        assert answer.rcode() == dns.rcode.NOERROR and answer.flags & dns.flags.TC and not answer.answer
+    stream = opened(resolver)
+    query = resolver.query("large.example.", "AAAA")
+    say(resolver, stream, query)
+    resolver.wait(4)
+    assert answers(stream)[query.id].rcode() == dns.rcode.SERVFAIL
     assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    # From here on it could, but the answer has grown.
+    resolver.gateway.wait(12)
+    before = resolver.ask("n5.example.", "A")
+    upstream.sets[before.answer[0].name, 1] = rr(
+        "n5.example.", 300, "A", *(str(IPv4Address("198.18.0.0") + i) for i in range(300)))
+    resolver.gateway.wait(301)
+    assert resolver.ask("n5.example.", "A", wait=4).answer == [rr("n5.example.", 30, "A", "192.0.2.5")]
 
 
 def test_upstream_closes_in_between(start: Start) -> None:
@@ -462,7 +509,8 @@ def test_tcp_answers_to_the_wrong_question(start: Start) -> None:
 
     upstream.instead = other
     resolver = Resolver(start, upstream)
-    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
+    answer = resolver.ask("large.example.", wait=30)
+    assert answer.flags & dns.flags.TC and not answer.answer
     assert resolver.gateway.drops()["dns-forged"] >= 1
 
 
@@ -531,7 +579,7 @@ def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
     assert len(servers) >= 2 and servers[0].reset and stats["dns_upstream_up"] == 1
     for _ in range(15):
         resolver.wait(1)
-    assert [one.message.rcode() for one in resolver.net.got if one.port >= 5000] == [dns.rcode.SERVFAIL] * 8
+    assert [bool(one.message.flags & dns.flags.TC) for one in resolver.net.got if one.port >= 5000] == [True] * 8
     assert resolver.gateway.stats()["tcp_connections"] == 0
     # It has come to its senses.
     upstream.instead = right
