@@ -94,8 +94,10 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 				return true;
 			tcp_take(gw, conn, sizeof prefix);
 			l->len = dns_get16(prefix);
-			if (l->len < DNS_HEADER)
+			if (l->len < DNS_HEADER) {
+				gw->drops[DROP_DNS_ANSWER]++;
 				return false;
+			}
 		}
 		if (!tcp_copy(gw, conn, 0, d->fetched, l->len))
 			return true;

@@ -51,10 +51,13 @@ static void forget(struct gw *gw, struct dns64_stream *s)
 		dns64_wait_drop(gw, take_held(gw, s));
 }
 
-static void end(struct gw *gw, struct dns64_stream *s)
+/* Ends the connection, for a reason that counts; false. */
+static bool refuse(struct gw *gw, struct dns64_stream *s, enum drop why)
 {
+	gw->drops[why]++;
 	tcp_abort(gw, s->conn);
 	forget(gw, s);
+	return false;
 }
 
 /* Puts a message of `len` bytes that stands behind two free ones into the stream. False: there is
@@ -66,9 +69,7 @@ static bool put(struct gw *gw, struct dns64_stream *s, uint8_t *at, uint32_t len
 		dns64_of(gw)->count.answers++;
 		return true;
 	}
-	gw->drops[DROP_TCP_MEMORY]++;
-	end(gw, s);
-	return false;
+	return refuse(gw, s, DROP_TCP_MEMORY);
 }
 
 /* Where memory is short a client gets one answer at a time. */
@@ -89,11 +90,12 @@ static bool answer(struct gw *gw, struct dns64_stream *s, uint32_t len)
 	uint32_t n = dns64_question(gw, &from, d->question + 2, len, DNS64_STREAM_MAX, &why);
 	d->count.streamed++;
 	s->asked_s = gw->now_s;
-	if (why != DROP_NONE) {
+	if (why == DROP_DNS_RATE) { /* no answer, as over UDP; it may ask again */
 		gw->drops[why]++;
-		end(gw, s);
-		return false;
+		return true;
 	}
+	if (why != DROP_NONE)
+		return refuse(gw, s, why);
 	if (n)
 		return put(gw, s, d->question, n);
 	s->n_waiting++;
@@ -113,11 +115,8 @@ static uint32_t next_question(struct gw *gw, struct dns64_stream *s, bool *later
 	enum drop why = len < DNS_HEADER ? DROP_DNS_SHORT
 	                : len > LONGEST  ? DROP_DNS_LONG
 	                                 : DROP_NONE;
-	if (why != DROP_NONE) {
-		gw->drops[why]++;
-		end(gw, s);
-		return 0;
-	}
+	if (why != DROP_NONE)
+		return refuse(gw, s, why);
 	if (!tcp_copy(gw, s->conn, 2, d->question + 2, len))
 		return 0;
 	tcp_take(gw, s->conn, len + 2);
@@ -153,7 +152,7 @@ static void serve(struct gw *gw, struct dns64_stream *s)
 	if (tcp_at_end(gw, s->conn) && s->n_waiting == 0)
 		close(gw, s);
 	else if (tcp_readable(gw, s->conn) && gw->now_s - s->asked_s > 2 * DNS64_STREAM_IDLE_S)
-		end(gw, s); /* it drips */
+		refuse(gw, s, DROP_DNS_SLOW); /* it drips */
 }
 
 static void event(struct gw *gw, uint32_t conn, enum tcp_event what)

@@ -171,6 +171,18 @@ def test_a_client_that_drips(resolver: Resolver) -> None:
         if stream.reset:
             break
     assert stream.reset and 20 < i < 25
+    assert resolver.gateway.drops() == {"dns-slow": 1}
+
+
+def test_rate(start: Start) -> None:
+    """What is beyond it gets no answer, as over UDP, but keeps its connection."""
+    resolver = Resolver(start, zone(), more="dns64.rate 5\n")
+    stream = opened(resolver)
+    say(resolver, stream, *(resolver.query(f"n{i}.example.", "A") for i in range(12)))
+    assert len(answers(stream)) == 5 and resolver.gateway.drops() == {"dns-rate": 7}
+    resolver.wait(1)
+    say(resolver, stream, resolver.query("four.example."))
+    assert len(answers(stream)) == 1 and not stream.reset
 
 
 def test_a_client_that_never_reads(resolver: Resolver) -> None:
@@ -702,3 +714,29 @@ def test_a_signed_question_in_vain(start: Start) -> None:
         resolver.wait(6)
         assert len(stream.messages()) == 1, "the connection stays"
     assert resolver.gateway.stats()["dns_upstream_tcp_mute"] == 1
+
+
+@pytest.mark.parametrize("data, drop", [(b"\0\5short", "dns-answer"), (b"\0\0", "dns-answer"),
+                                        (framed(b"\0\1" + bytes(40)), "dns-forged")])
+def test_upstream_says_what_is_no_dns(start: Start, data: bytes, drop: str) -> None:
+    """A connection whose messages cannot be told apart is closed; another begins."""
+    upstream = large(300)
+    right = upstream.instead
+
+    def odd(query: Message) -> Message | list[None] | None:
+        assert right is not None
+        return [] if over_tcp(query) else right(query)  # type: ignore[return-value]
+
+    upstream.instead = odd
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    query = resolver.query("large.example.", "A")
+    say(resolver, stream, query)
+    server = next(one for one in resolver.net.streams if one.sport == 53)
+    upstream.instead = right
+    resolver.net.deliver(resolver.gateway.send(WAN, server.segment("PA", data)))
+    for _ in range(30):
+        resolver.wait(0.1)
+    assert len(answers(stream)[query.id].answer[0]) == 300
+    assert resolver.gateway.drops() == {drop: 1}
+    assert server.ended == (drop == "dns-answer")
