@@ -71,6 +71,7 @@ struct dns64_ask {
 	bool probe;     /* only to see whether a server is back */
 	bool miscased;  /* an answer came with another case in its name */
 	bool truncated; /* an answer came with TC */
+	bool queued;    /* and the connection to that server, `last`, is full */
 	uint16_t type, class;
 	uint32_t hash;           /* of the name */
 	uint16_t next;           /* with the same hash */
@@ -192,7 +193,7 @@ struct dns64_map {
 
 /* The TCP connection to an upstream server, and the questions under way in it
  * (dns64_link.c). */
-#define DNS64_LINK_ASKS 64u
+#define DNS64_LINK_ASKS 256u
 struct dns64_link {
 	uint32_t conn;     /* TCP_NONE: there is none */
 	uint32_t n;        /* slots in use */
@@ -394,6 +395,9 @@ void dns64_stream_hold(struct gw *gw, const struct dns64_from *from, uint32_t wa
  * one over TCP. False: it cannot be. */
 void dns64_link_init(struct dns64 *d);
 bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t) MUST_USE;
+
+/* Whether there are as many questions on the connection to this server as it may have. */
+bool dns64_link_is_full(const struct gw *gw, uint32_t server);
 
 /* Passes a question on, with an ID of its own (r->id). False: it cannot be. */
 bool dns64_link_relay(struct gw *gw, struct dns64_relay *r) MUST_USE;

@@ -18,6 +18,7 @@
 #define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
 #define CASE_WAIT_US 100000u   /* for the right one behind an answer with another case */
+#define FULL_WAIT_US 20000u    /* for a place on a connection */
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
@@ -217,7 +218,7 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
-	a->miscased = a->truncated = false;
+	a->miscased = a->truncated = a->queued = false;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	memset(a->try, 0, sizeof a->try);
@@ -314,10 +315,39 @@ static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
 	return !a->probe && a->tried != all && a->n_tries < d->tries;
 }
 
+/* All of an answer comes over TCP (RFC 7766 section 5). Where the connection is full a place is
+ * waited for. False: it cannot be. */
+static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try *t)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t now = dns64_now(gw);
+	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	a->last = t->server;
+	if (!a->queued && !dns64_link_ask(gw, a, t))
+		return false;
+	wheel_set(&d->wheel, number_of(d, a), now + (a->queued ? FULL_WAIT_US : d->try_us));
+	return true;
+}
+
+/* The same of one that has waited. */
+static void fetch_later(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64_try *t = a->try;
+	while (t < a->try + DNS64_TRIES && !(t->port && t->server == a->last))
+		t++;
+	a->queued = false;
+	if (t == a->try + DNS64_TRIES || !fetch_over_tcp(gw, a, t))
+		dns64_ask_lost(gw, number_of(dns64_of(gw), a));
+}
+
 void dns64_ask_due(struct gw *gw, uint32_t ask)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[ask];
+	if (UNLIKELY(a->queued)) {
+		fetch_later(gw, a);
+		return;
+	}
 	if (a->miscased) {
 		case_lost(gw, a);
 		try_next(gw, a);
@@ -427,10 +457,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		dns64_ask_fail(gw, number_of(d, a));
 	} else if (flags & DNS_TC && a->probe) {
 		finish(gw, a, NULL);
-	} else if (fetch && dns64_link_ask(gw, a, t)) {
-		/* RFC 7766 section 5: all of it comes over TCP. */
-		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + d->try_us);
-	} else {
+	} else if (!fetch || !fetch_over_tcp(gw, a, t)) {
 		if (truncated) {
 			memset(l.count + DNS_AN, 0, 3 * sizeof l.count[0]);
 			l.end = l.section[DNS_AN] = l.section[DNS_NS] = l.section[DNS_AR] =

@@ -204,7 +204,7 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 static const struct tcp_user upstream = {
         .event = event,
         .window = DNS64_STREAM_MAX + 2048, /* the longest message, and a segment */
-        .send_most = 2 * DNS64_LINK_ASKS * 300,
+        .send_most = TCP_SEND_MOST,
         .idle_ms = IDLE_MS,
         .stall_ms = STALL_MS,
 };
@@ -231,7 +231,7 @@ static bool ask(struct gw *gw, uint32_t server, uint32_t who, uint8_t *at, uint3
 	uint32_t i = free_slot(l);
 	do
 		*id = rng_u16(gw->rng);
-	while (slot_of(l, *id) < DNS64_LINK_ASKS); /* of 65536 at most 64 are in use */
+	while (slot_of(l, *id) < DNS64_LINK_ASKS); /* of 65536 at most 256 are in use */
 	dns_put16(at, len);
 	dns_put16(at + 2, *id);
 	if (i == DNS64_LINK_ASKS || (l->conn == TCP_NONE && !connect(gw, server)) ||
@@ -243,6 +243,12 @@ static bool ask(struct gw *gw, uint32_t server, uint32_t who, uint8_t *at, uint3
 	l->n++;
 	dns64_of(gw)->count.fetched++;
 	return true;
+}
+
+bool dns64_link_is_full(const struct gw *gw, uint32_t server)
+{
+	const struct dns64_link *l = &dns64_of(gw)->link[server];
+	return l->n == DNS64_LINK_ASKS || tcp_unsent(gw, l->conn) > TCP_SEND_MOST / 2;
 }
 
 bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t)

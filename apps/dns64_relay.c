@@ -138,14 +138,20 @@ static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uin
 	release(gw, r);
 }
 
-/* Whether a message answers this question: with its ID, and the question to the letter. */
+/* Whether a message answers this question: with its ID, and the question to the letter, which may
+ * be missing where the server does not know the signature, or understand it. */
 static bool answers(const struct dns64_relay *r, struct dns_view m, struct dns_layout *l)
 {
 	struct dns_view asked = {r->question, r->len};
 	struct dns_layout want;
-	return m.len >= DNS_HEADER && dns_get16(m.at) == r->id && m.at[2] & DNS_QR >> 8 &&
-	       be16_get(dns_header_of(m)->count[DNS_QD]) == 1 && dns_parse_question(m, l) &&
-	       dns_parse_question(asked, &want) && l->question_end == want.question_end &&
+	if (m.len < DNS_HEADER || dns_get16(m.at) != r->id || !(m.at[2] & DNS_QR >> 8))
+		return false;
+	uint32_t n = be16_get(dns_header_of(m)->count[DNS_QD]);
+	l->question_end = DNS_HEADER;
+	if (n == 0)
+		return (m.at[3] & DNS_RCODE) != DNS_NOERROR;
+	return n == 1 && dns_parse_question(m, l) && dns_parse_question(asked, &want) &&
+	       l->question_end == want.question_end &&
 	       memcmp(m.at + DNS_HEADER, asked.at + DNS_HEADER, l->question_end - DNS_HEADER) == 0;
 }
 

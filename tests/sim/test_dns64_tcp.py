@@ -279,6 +279,23 @@ def test_long_answers_all_at_once(start: Start, n: int, size: int) -> None:
     assert (stats["dns_waiting"], stats["dns_servfail"], stats["tcp_packets_held"]) == (0, 0, 0)
 
 
+def test_more_questions_than_a_connection_to_upstream_has(start: Start) -> None:
+    """They wait for a place."""
+    slow = Slow(start, 600, 6)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(10)]
+    for i, stream in enumerate(streams):
+        say(resolver, stream, *(resolver.query(f"t{60 * i + k}.example.", "TXT") for k in range(60)))
+    assert len(slow.open) == 256 and resolver.gateway.stats()["dns_waiting"] == 600
+    slow.answer()
+    for _ in range(20):
+        resolver.wait(0.1)
+    assert [len(answers(stream)) for stream in streams] == [60] * 10
+    stats = resolver.gateway.stats()
+    assert stats["dns_servfail"] == stats["dns_waiting"] == 0 and stats["dns_upstream_tcp"] == 600
+    assert sum(1 for one in resolver.net.streams if one.sport == 53) == 1
+
+
 def test_long_answers_while_memory_is_short(start: Start) -> None:
     """Many such clients at once: each gets its answers, one after the other."""
     slow = Slow(start, 16, 8, packets=512)
@@ -665,6 +682,21 @@ def test_signed_questions(start: Start, kind: str, size: int) -> None:
     assert [one.tcp for one in resolver.net.asked] == [True, True]
     stats = resolver.gateway.stats()
     assert stats["dns_relayed"] == stats["dns_upstream_tcp"] == 2 and stats["dns_synthesised"] == 0
+
+
+@pytest.mark.parametrize("rcode, good", [(9, True), (1, True), (0, False)])
+def test_a_signature_that_upstream_does_not_know(start: Start, rcode: int, good: bool) -> None:
+    """It need not repeat the question then (NSD does not); other answers must."""
+    upstream = zone()
+    upstream.instead = lambda query: query.id.to_bytes(2, "big") + bytes([0x81, 0x80 | rcode]) + bytes(8)
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    query = signed(resolver, "four.example.", "A")
+    say(resolver, stream, query)
+    resolver.wait(4)
+    raw = stream.messages()[0]
+    assert raw[:2] == query.id.to_bytes(2, "big") and raw[3] & 15 == (rcode if good else dns.rcode.SERVFAIL)
+    assert resolver.gateway.drops().get("dns-forged", 0) == (not good)
 
 
 def test_signed_and_others_share_a_connection(start: Start) -> None:
