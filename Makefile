@@ -21,16 +21,16 @@ DEVICE  = pci
 WIRING  = main rcv menu shell
 DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
 NET     = gw setup show neigh arp ip4 icmp local csum frag reasm mss setup6 ip6 icmp6 neigh6 nd ra mld local6 \
-          udp wheel tcp tcp_in tcp_open tcp_cookie tcp_ack tcp_out tcp_buf tcp_timer tcp_icmp tcp_show
+          udp udp_path wheel tcp tcp_in tcp_open tcp_cookie tcp_ack tcp_out tcp_buf tcp_timer tcp_icmp tcp_show
 APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_table nat_session nat_room nat_tcp nat_syn tun6to4 tun6to4_init tun6to4_end tun6to4_out tun6to4_in tun6to4_icmp embed ivi ivi_addr ivi_show xlat_known xlat46 xlat64 xlat_icmp xlat_error46 xlat_error64 \
-          dnsmsg dns64 dns64_client dns64_setup dns64_plan dns64_reverse dns64_answer dns64_store dns64_cache dns64_ask dns64_try dns64_ready dns64_known \
+          dnsmsg dnsname dns64 dns64_client dns64_setup dns64_plan dns64_reverse dns64_answer dns64_store dns64_cache dns64_ask dns64_try dns64_ready dns64_known \
           dns64_server dns64_wait dns64_limit dns64_relay dns64_stream dns64_link dns64_show
 
 
 # What a packet runs through is compiled for speed, the rest for size.
 HOT     = kernel/pkt kernel/alloc kernel/random kernel/string kernel/cpu kernel/clock kernel/rcv \
           $(DRIVERS:%=drivers/%) \
-          $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss local local6 udp \
+          $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss local local6 udp udp_path \
             wheel tcp tcp_in tcp_ack tcp_out tcp_buf tcp_timer) \
           $(addprefix apps/,$(filter-out apps %_show %_init,$(APPS)))
 
@@ -52,7 +52,12 @@ ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie
 CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fno-omit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
 OPT    = -Os
-$(HOT:%=$(OBJDIR)/%.o): OPT = -O2
+# A cold answer of dns64 is thousands of instructions in many small steps: these the compiler
+# may unroll and put into each other.
+FASTEST = $(addprefix apps/,$(filter dns%,$(APPS))) net/udp_path net/csum
+# Most loops there are short: they stay loops instead of calls of memcpy.
+$(HOT:%=$(OBJDIR)/%.o): OPT = -O2 -fno-tree-loop-distribute-patterns
+$(FASTEST:%=$(OBJDIR)/%.o): OPT = -O3 -fno-tree-loop-distribute-patterns
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 

@@ -15,25 +15,39 @@
 
 /* --- datagrams of clients -------------------------------------------------------------------- */
 
-/* To our port: the answer goes out in the packet that the question came in. */
+/* The answer goes out in the packet that the question came in. Gives why there is none. */
+static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *from)
+{
+	enum drop why;
+	uint32_t len = dns64_question(gw, from, p->data, p->len, UDP_ROOM, &why);
+	if (why != DROP_NONE)
+		return why;
+	if (len == 0) {
+		pkt_free(p);
+		return DROP_NONE;
+	}
+	if (len > p->len && !pkt_put(p, len - p->len))
+		return DROP_NO_PACKET; /* UDP_ROOM is there */
+	dns64_know(gw, &from->ends);
+	dns64_reply_end(gw, from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
+	return DROP_NONE;
+}
+
+void dns64_ask_by_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *from)
+{
+	enum drop why = answer(gw, p, from);
+	if (UNLIKELY(why != DROP_NONE))
+		gw_discard(gw, p, why);
+}
+
+/* To our port. */
 static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                 uint32_t arg)
 {
-	struct dns64_from from = {.ends = *ends, .conn = TCP_NONE};
-	enum drop why;
+	const struct dns64_from from = {.ends = *ends, .conn = TCP_NONE};
 	(void)arg;
-	uint32_t len = dns64_question(gw, &from, p->data, p->len, UDP_ROOM, &why);
-	if (why != DROP_NONE)
-		return gw_drop(gw, p, why);
-	if (len == 0) {
-		pkt_free(p);
-		return V_KEPT;
-	}
-	if (len > p->len && !pkt_put(p, len - p->len))
-		return gw_drop(gw, p, DROP_NO_PACKET); /* UDP_ROOM is there */
-	dns64_know(gw, ends);
-	dns64_reply_end(gw, &from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
-	return V_KEPT;
+	enum drop why = answer(gw, p, &from);
+	return why == DROP_NONE ? V_KEPT : gw_drop(gw, p, why);
 }
 
 bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns64_sheet *s)
@@ -59,7 +73,11 @@ void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct 
 	}
 	dns64_of(gw)->count.answers++;
 	pkt_trim(s->p, len);
-	udp_send(gw, s->p, &from->ends);
+	const struct udp_path *path = dns64_path_to(gw, &from->ends);
+	if (LIKELY(path != NULL))
+		udp_path_send(gw, path, s->p, from->ends.local_port, from->ends.remote_port);
+	else
+		udp_send(gw, s->p, &from->ends);
 }
 
 /* --- packets

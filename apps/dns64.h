@@ -10,11 +10,10 @@
 #define APPS_DNS64_H
 
 #include "apps/dns64_cache.h"
-#include "net/wheel.h"
 #include "apps/embed.h"
 #include "net/gw.h"
 #include "net/tcp.h"
-#include "net/udp.h"
+#include "net/udp_path.h"
 #include "net/wheel.h"
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
@@ -39,6 +38,7 @@
 
 struct dns64_server {
 	struct addr addr;
+	struct udp_path path;     /* to it, where it holds */
 	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
 	uint32_t missed;          /* tries in a row that were not answered in time */
 	bool down;
@@ -64,16 +64,14 @@ struct dns64_try {
 };
 
 struct dns64_ask {
-	uint8_t name[DNS_NAME_MAX + 1]; /* as it is spelled in the question (0x20) */
-	uint8_t name_len;
-	uint8_t key;    /* DNS64_KEY_… */
-	uint8_t last;   /* the server that was asked last */
-	bool probe;     /* only to see whether a server is back */
-	bool miscased;  /* an answer came with another case in its name */
-	bool truncated; /* an answer came with TC */
-	bool queued;    /* and the connection to that server, `last`, is full */
-	uint16_t type, class;
-	uint32_t hash;           /* of the name */
+	struct dns64_question q;
+	/* The same as it stands in a message, with the name as it is spelled (0x20). */
+	uint8_t sent[DNS_NAME_MAX + 1 + DNS_QUESTION_FIXED];
+	uint8_t last;            /* the server that was asked last */
+	bool probe;              /* only to see whether a server is back */
+	bool miscased;           /* an answer came with another case in its name */
+	bool truncated;          /* an answer came with TC */
+	bool queued;             /* and the connection to that server, `last`, is full */
 	uint16_t next;           /* with the same hash */
 	uint16_t older, younger; /* in the order they began */
 	uint16_t first;          /* who waits: number of a waiter's link */
@@ -90,6 +88,7 @@ struct dns64_ask {
 struct dns64_from {
 	struct udp_ends ends;
 	uint32_t conn; /* the TCP connection; TCP_NONE: a datagram */
+	bool known;    /* it is known that this client may ask */
 };
 
 /* Memory for an answer, UDP_ROOM bytes or more. */
@@ -100,7 +99,7 @@ struct dns64_sheet {
 };
 
 struct dns64_query {
-	struct dns64_question q; /* its type is that of the latest look into the cache */
+	struct dns64_question *q; /* its type is that of the latest look into the cache */
 	uint16_t qtype;
 	const uint8_t *name; /* as the client spelled it */
 	uint16_t id, flags;  /* of its header */
@@ -114,16 +113,14 @@ struct dns64_query {
 
 /* A query that waits for at most two questions. */
 struct dns64_waiter {
-	uint8_t name[DNS_NAME_MAX + 1];
+	struct dns64_question q;
+	struct dns64_query u;           /* points to q and name here */
+	uint8_t name[DNS_NAME_MAX + 1]; /* as the client spelled it */
 	struct dns64_from from;
-	uint16_t id, flags, type, class, limit;
-	bool edns, dnssec, skip;
-	uint8_t name_len;
 	uint8_t rounds;  /* times it was planned */
 	uint8_t share;   /* in which its client's are counted */
 	uint16_t behind; /* the next that is held back for the same client (dns64_stream.c) */
-	uint32_t serial, since_us;
-	uint32_t hash; /* of the name */
+	uint32_t since_us;
 	/* Two links, numbered waiter * 2 + 0 or 1, into the lists of the questions waited for. */
 	struct {
 		uint16_t ask; /* DNS64_NONE: not in use */
@@ -223,14 +220,7 @@ struct dns64_bucket {
 	uint32_t at_us;  /* when tokens were last added */
 	uint64_t tokens; /* in millionths of an answer */
 };
-/* A client whose questions may be answered at once (dns64_known.c). */
-struct dns64_client {
-	ip6 from, to;
-	uint32_t hop;     /* back to it, as in struct pkt */
-	uint32_t changes; /* gw->changes6 when this was found out */
-	uint8_t port;
-};
-#define DNS64_CLIENT_BITS 11u
+#define DNS64_CLIENT_BITS 11u /* of the table of clients that may ask (dns64_known.c) */
 
 #define DNS64_BUCKET_SETS 1024u /* a power of two */
 #define DNS64_BUCKET_WAYS 4u
@@ -287,7 +277,7 @@ struct dns64 {
 	struct dns64_waiter *waiter;
 	uint16_t waiter_free;
 	uint32_t n_waiters;
-	struct hash_key share_key;
+	uint32_t share_mul[4];        /* secret, odd */
 	uint16_t share[DNS64_SHARES]; /* how many by a hash of their client's address */
 	uint32_t n_held;
 	uint16_t held[DNS64_SHARES]; /* of these, how many wait for their client to read */
@@ -311,7 +301,7 @@ struct dns64 {
 
 	uint16_t port;          /* on which clients ask */
 	uint32_t client_mul[2]; /* secret, odd */
-	struct dns64_client known[1u << DNS64_CLIENT_BITS];
+	struct udp_path known[1u << DNS64_CLIENT_BITS];
 };
 
 static inline struct dns64 *dns64_of(const struct gw *gw)
@@ -322,7 +312,7 @@ static inline struct dns64 *dns64_of(const struct gw *gw)
 /* Whether a client validates itself: nothing is made for it (RFC 6147 section 5.5). */
 static inline bool dns64_validates(const struct dns64_query *u)
 {
-	return (~u->q.key & (DNS64_KEY_DO | DNS64_KEY_CD)) == 0;
+	return (~u->q->key & (DNS64_KEY_DO | DNS64_KEY_CD)) == 0;
 }
 
 /* Microseconds that wrap after 71 minutes, for differences. */
@@ -364,15 +354,19 @@ static inline uint32_t dns64_opt_bytes(const struct dns64_query *u)
 uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m, uint32_t len,
                         uint32_t room, enum drop *why);
 
-/* --- dns64_known.c: answers a frame as it came in, if all about it is usual and its answer is
- * ready; else false, with nothing changed (net/app.h). */
+/* --- dns64_known.c: takes a frame as it came in, if all about it is usual: a question of a known
+ * client, an answer of upstream; else false, with nothing changed (net/app.h). */
 bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p);
 void dns64_known_init(struct gw *gw, struct dns64 *d);
 
-/* Notes a client whose question came all the way and was answered. */
+/* Notes a client whose question came all the way and was answered; the path to such a one, NULL:
+ * not noted. */
 void dns64_know(struct gw *gw, const struct udp_ends *e);
+const struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends *e);
 
-/* --- dns64.c: memory for an answer that comes later (false: none is free), and its way out. */
+/* --- dns64.c: a question in a datagram whose payload p is. Takes the packet. Memory for an answer
+ * that comes later (false: none is free), and its way out. */
+void dns64_ask_by_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *from);
 bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from,
                        struct dns64_sheet *s) MUST_USE;
 void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
@@ -497,6 +491,11 @@ uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, u
 /* Takes no answer to this try any more. */
 void dns64_try_close(struct gw *gw, struct dns64_try *t);
 
+/* A frame with the UDP header `udp` (udp_path.h), taken if it is a datagram from a server that was
+ * asked; else false, with nothing changed. */
+bool dns64_try_heard(struct gw *gw, const struct gw_port *in, struct pkt *p,
+                     const struct udp_hdr *udp);
+
 /* A datagram to the port of question number `arg` (udp.h). */
 enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                              uint32_t arg);
@@ -506,10 +505,19 @@ const char *dns64_server_init(struct gw *gw, struct dns64 *d);
 
 /* A server for the next try of a question that `tried` (a bit each) were asked for; one of
  * them only where there is no other. */
-uint32_t dns64_server_pick(struct gw *gw, uint32_t tried);
+uint32_t dns64_server_choose(struct gw *gw, uint32_t tried);
+static inline uint32_t dns64_server_pick(struct gw *gw, uint32_t tried)
+{
+	return dns64_of(gw)->n_servers == 1 ? 0 : dns64_server_choose(gw, tried);
+}
 
 /* A server that is down and should be looked at now; DNS64_NONE: none. */
-uint32_t dns64_server_probe(struct gw *gw);
+uint32_t dns64_server_look(struct gw *gw);
+static inline uint32_t dns64_server_probe(struct gw *gw)
+{
+	const struct dns64 *d = dns64_of(gw);
+	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE : dns64_server_look(gw);
+}
 
 /* How long to wait for the answer to try number n (from 0). */
 uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n);
@@ -555,7 +563,8 @@ void dns64_relay_due(struct gw *gw, uint32_t i);
 bool dns64_may_ask(const struct dns64 *d, const struct addr *client);
 bool dns64_in_prefixes(const struct prefix *p, uint32_t n, const struct addr *a);
 
-/* Takes an answer out of what the client's prefix may have; false when there is none. */
+/* Takes an answer out of what the client's prefix may have, where dns64.rate is set; false when
+ * there is none. */
 bool dns64_limit(struct gw *gw, const struct addr *client);
 
 /* The same for a refusal. */

@@ -97,7 +97,7 @@ static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct d
 {
 	struct dns64_record *r = p->record[0];
 	const uint8_t *m = dns64_message(r);
-	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED;
+	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED;
 	uint32_t opt = dns64_opt_bytes(u);
 	struct dns_out o;
 	if (r->len > limit - opt)
@@ -348,7 +348,7 @@ static void put_soa(struct answer *a)
 	static const uint8_t soa[] =
 	        DNS64_WKN "\0\6nobody\7invalid\0"
 	                  "\0\0\0\1\0\0\x0e\x10\0\0\x04\xb0\0\x09\x3a\x80\0\0\x0e\x10";
-	uint32_t owner = DNS_HEADER + a->u->q.name.len - DNS64_WKN_LEN;
+	uint32_t owner = DNS_HEADER + a->u->q->name.len - DNS64_WKN_LEN;
 	if (dns_put_rr(&a->o, owner, DNS_TYPE_SOA, DNS_CLASS_IN, DNS64_WKN_TTL, soa,
 	               sizeof soa - 1))
 		a->count[DNS_NS]++;
@@ -410,7 +410,7 @@ static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const s
 	a.made = a.renamed = 0;
 	a.count[DNS_QD] = 1;
 	a.count[DNS_AN] = a.count[DNS_NS] = a.count[DNS_AR] = 0;
-	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED;
+	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED;
 	dns_out_init(&a.o, at, begin, limit - dns64_opt_bytes(u));
 	if (p->how == DNS64_LOCAL)
 		put_local(&a);
@@ -431,7 +431,7 @@ uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct d
                       uint8_t *at, uint32_t limit)
 {
 	struct dns64 *d = dns64_of(gw);
-	uint32_t begin = DNS_HEADER + u->q.name.len + DNS_QUESTION_FIXED, n = 0;
+	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED, n = 0;
 	limit = min_u32(limit, u->limit);
 	d->count.stale += p->stale;
 	if (p->how == DNS64_RCODE) {

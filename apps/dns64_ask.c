@@ -47,18 +47,11 @@ static uint32_t number_of(const struct dns64 *d, const struct dns64_ask *a)
 
 /* --- the table ------------------------------------------------------------------------- */
 
-/* The name in question is in lower case, that of the table in any. */
 static bool same_question(const struct dns64_ask *a, const struct dns64_need *need)
 {
 	const struct dns64_question *q = need->q;
-	if (a->hash != q->hash || a->type != need->type || a->name_len != q->name.len ||
-	    a->class != q->class || a->key != q->key)
-		return false;
-	uint32_t words = dns_key_words(q->name.len);
-	for (uint32_t i = 0; i < words; i++)
-		if (dns_lower4(load32(a->name + 4 * i)) != q->name.word[i])
-			return false;
-	return true;
+	return a->q.type == need->type && a->q.class == q->class && a->q.key == q->key &&
+	       dns64_same_name(&a->q, q);
 }
 
 static struct dns64_ask *take_free(struct dns64 *d)
@@ -76,7 +69,7 @@ static struct dns64_ask *take_free(struct dns64 *d)
 /* Into its chain, where others can join it, and behind all others in age. */
 static void link_in(struct dns64 *d, struct dns64_ask *a)
 {
-	uint16_t me = (uint16_t)number_of(d, a), *head = &d->ask_hash[a->hash % HASH_HEADS];
+	uint16_t me = (uint16_t)number_of(d, a), *head = &d->ask_hash[a->q.hash % HASH_HEADS];
 	if (!a->probe) {
 		a->next = *head;
 		*head = me;
@@ -92,7 +85,7 @@ static void link_in(struct dns64 *d, struct dns64_ask *a)
 
 static void unlink_from(struct dns64 *d, struct dns64_ask *a)
 {
-	uint16_t me = (uint16_t)number_of(d, a), *at = &d->ask_hash[a->hash % HASH_HEADS];
+	uint16_t me = (uint16_t)number_of(d, a), *at = &d->ask_hash[a->q.hash % HASH_HEADS];
 	if (!a->probe) {
 		while (*at != me)
 			at = &d->ask[*at].next;
@@ -109,7 +102,8 @@ static void finish(struct gw *gw, struct dns64_ask *a, const struct dns64_record
 	struct dns64 *d = dns64_of(gw);
 	uint32_t me = number_of(d, a), first = a->first;
 	for (uint32_t i = 0; i < DNS64_TRIES; i++)
-		dns64_try_close(gw, &a->try[i]);
+		if (a->try[i].port || a->try[i].stream)
+			dns64_try_close(gw, &a->try[i]);
 	unlink_from(d, a);
 	wheel_clear(&d->wheel, me);
 	a->first = DNS64_NONE;
@@ -120,19 +114,11 @@ static void finish(struct gw *gw, struct dns64_ask *a, const struct dns64_record
 	dns64_wake(gw, first, r);
 }
 
-/* The question as the cache knows it. */
-static void question_of(const struct dns64_ask *a, struct dns64_question *q)
-{
-	dns64_question_known(q, a->name, a->name_len, a->hash, a->type, a->class, a->key);
-}
-
 void dns64_ask_fail(struct gw *gw, uint32_t ask)
 {
 	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
-	struct dns64_question q;
-	question_of(a, &q);
 	if (!a->probe)
-		dns64_store_failure(gw, &q, DNS_SERVFAIL);
+		dns64_store_failure(gw, &a->q, DNS_SERVFAIL);
 	finish(gw, a, NULL);
 }
 
@@ -142,20 +128,18 @@ static void give_up(struct gw *gw, struct dns64_ask *a)
 {
 	uint8_t m[DNS64_QUESTION_MAX];
 	struct dns_view v = {m, 0};
-	struct dns64_question q;
 	struct dns_layout l;
 	if (LIKELY(!a->truncated || a->probe)) {
 		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
 		return;
 	}
-	question_of(a, &q);
 	v.len = dns64_try_write(a, &(struct dns64_try){0}, m);
-	const struct dns64_record *old = dns64_cache_find(&dns64_of(gw)->cache, &q, false);
+	const struct dns64_record *old = dns64_cache_find(&dns64_of(gw)->cache, &a->q, false);
 	dns_put16(m + 2, DNS_QR | DNS_TC);
 	if ((old && dns64_may_serve(gw, old)) || !dns_parse(v, &l))
 		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
 	else
-		finish(gw, a, dns64_store(gw, &q, v, &l));
+		finish(gw, a, dns64_store(gw, &a->q, v, &l));
 }
 
 bool dns64_ask_make_room(struct gw *gw)
@@ -188,41 +172,46 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
-/* Random upper and lower case in a name in lower case (draft-vixie-dnsext-dns0x20). A
- * random number has a bit for each of 32 characters: eight words of four. */
-static void spell(struct gw *gw, struct dns64_ask *a, const struct dns_key *name)
+/* The name of a question, and the question as it is sent: with random upper and lower case
+ * (draft-vixie-dnsext-dns0x20). A random number has a bit for each of 32 characters: eight words
+ * of four. */
+static void spell(struct gw *gw, struct dns64_ask *a, const struct dns64_question *q)
 {
-	uint32_t words = dns_key_words(name->len), random = 0;
-	for (uint32_t i = 0; i < words; i++) {
-		uint32_t w = name->word[i], low = w & 0x7f7f7f7f;
-		/* Upper bits: from 'a' on, and not beyond 'z'. */
-		uint32_t letter = (low + 0x1f1f1f1f) & ~(low + 0x05050505) & ~w & 0x80808080;
-		random = i % 8 == 0 ? rng_u32(gw->rng) : random << 1 | random >> 31;
-		store32(a->name + 4 * i, w ^ (letter >> 2 & random));
+	uint32_t words = dns_key_words(q->name.len);
+	for (uint32_t i = 0; i < words;) {
+		uint32_t random = rng_u32(gw->rng), end = min_u32(i + 8, words);
+		for (; i < end; i++, random = random << 1 | random >> 31) {
+			uint32_t w = q->name.word[i], low = w & 0x7f7f7f7f;
+			/* Upper bits: from 'a' on, and not beyond 'z'. */
+			uint32_t letter =
+			        (low + 0x1f1f1f1f) & ~((low + 0x05050505) | w) & 0x80808080;
+			a->q.name.word[i] = w;
+			store32(a->sent + 4 * i, w ^ (letter >> 2 & random));
+		}
 	}
+	dns_put16(a->sent + q->name.len, a->q.type);
+	dns_put16(a->sent + q->name.len + 2, a->q.class);
 }
 
 /* A new question, not sent yet; NULL when there are too many. */
 static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, bool probe)
 {
 	struct dns64 *d = dns64_of(gw);
-	const struct dns64_question *q = need->q;
 	struct dns64_ask *a = take_free(d);
 	if (!a)
 		return NULL;
-	a->name_len = (uint8_t)q->name.len;
-	a->type = need->type;
-	a->class = q->class;
-	a->key = q->key;
-	a->hash = q->hash;
+	a->q.name.len = need->q->name.len;
+	a->q.hash = need->q->hash;
+	a->q.type = need->type;
+	a->q.class = need->q->class;
+	a->q.key = need->q->key;
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
 	a->miscased = a->truncated = a->queued = false;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
-	memset(a->try, 0, sizeof a->try);
-	spell(gw, a, &q->name);
+	spell(gw, a, need->q);
 	link_in(d, a);
 	return a;
 }
@@ -262,20 +251,37 @@ uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need)
 
 enum match { MATCH_NO, MATCH_CASE, MATCH_YES };
 
-/* Whether the question came back; MATCH_CASE when only upper and lower case differ. */
+/* For more than four bytes. */
+static inline bool same_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	n -= 4;
+	if (load32(a + n) != load32(b + n))
+		return false;
+	for (uint32_t i = 0; i < n; i += 4)
+		if (load32(a + i) != load32(b + i))
+			return false;
+	return true;
+}
+
+/* Whether the question came back to the letter. */
+static bool repeats(const struct dns64_ask *a, struct dns_view m)
+{
+	uint32_t n = a->q.name.len + DNS_QUESTION_FIXED;
+	return m.len - DNS_HEADER >= n && be16_raw(dns_header_of(m)->count[DNS_QD]) == swap16(1) &&
+	       same_bytes(m.at + DNS_HEADER, a->sent, n);
+}
+
+/* The same where it did not: MATCH_CASE when only upper and lower case differ. */
 static enum match match_question(const struct dns64_ask *a, struct dns_view m,
                                  const struct dns_layout *l)
 {
-	if (l->count[DNS_QD] != 1 || l->name_len != a->name_len || l->qtype != a->type ||
-	    l->qclass != a->class)
+	uint32_t n = a->q.name.len;
+	if (l->count[DNS_QD] != 1 || l->name_len != n || l->qtype != a->q.type ||
+	    l->qclass != a->q.class)
 		return MATCH_NO;
-	const uint8_t *name = m.at + DNS_HEADER;
-	if (memcmp(name, a->name, a->name_len) == 0)
-		return MATCH_YES;
-	struct dns_key one, two;
-	dns_key_set(&one, name, l->name_len);
-	dns_key_set(&two, a->name, a->name_len);
-	return memcmp(one.word, two.word, sizeof one.word[0] * dns_key_words(one.len)) == 0
+	struct dns_key key;
+	dns_key_set(&key, m.at + DNS_HEADER, n);
+	return memcmp(key.word, a->q.name.word, sizeof key.word[0] * dns_key_words(n)) == 0
 	               ? MATCH_CASE
 	               : MATCH_NO;
 }
@@ -407,12 +413,10 @@ static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct
 static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
                         const struct dns_layout *l, uint32_t rcode)
 {
-	struct dns64_question q;
-	question_of(a, &q);
 	/* Upper bits are in OPT, which we do not pass on. */
 	finish(gw, a,
-	       rcode > DNS_RCODE ? dns64_store_failure(gw, &q, DNS_SERVFAIL)
-	                         : dns64_store(gw, &q, m, l));
+	       rcode > DNS_RCODE ? dns64_store_failure(gw, &a->q, DNS_SERVFAIL)
+	                         : dns64_store(gw, &a->q, m, l));
 }
 
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
@@ -424,14 +428,16 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	uint32_t flags = be16_get(dns_header_of(m)->flags);
 	if (!(flags & DNS_QR) || flags & DNS_OPCODE)
 		return DROP_DNS_FORGED;
+	bool same = repeats(a, m);
 	/* Bytes behind the last record do no harm. */
-	bool whole = dns_parse(m, &l) || l.end;
+	bool whole =
+	        (LIKELY(same) ? dns_parse_rest(m, a->q.name.len, &l) : dns_parse(m, &l)) || l.end;
 	/* Of a truncated message the end may be missing as well. */
 	bool truncated = !whole && flags & DNS_TC && l.name_len;
 	uint32_t rcode = flags & DNS_RCODE;
 	if (!whole && !truncated)
 		return DROP_DNS_ANSWER;
-	enum match match = match_question(a, m, &l);
+	enum match match = LIKELY(same) ? MATCH_YES : match_question(a, m, &l);
 	/* Who does not understand the question need not repeat it (RFC 1035 section 4.1.1). */
 	bool mute = l.count[DNS_QD] == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP);
 	if (match == MATCH_NO && !mute)
@@ -459,10 +465,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		finish(gw, a, NULL);
 	} else if (!fetch || !fetch_over_tcp(gw, a, t)) {
 		if (truncated) {
-			memset(l.count + DNS_AN, 0, 3 * sizeof l.count[0]);
-			l.end = l.section[DNS_AN] = l.section[DNS_NS] = l.section[DNS_AR] =
-			        l.question_end;
-			l.n_opt = 0;
+			dns_layout_cut(&l);
 		}
 		take_answer(gw, a, m, &l, rcode);
 	}

@@ -31,45 +31,41 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 
 /* --- questions -------------------------------------------------------------------------- */
 
-/* The hash of the name and the rest of the key. In class IN that is the type, and types
- * of one name fall into buckets of their own; what else somebody may choose freely
- * needs the secret. */
-static uint32_t hash_of(const struct dns64_cache *c, const struct dns64_question *q, uint8_t key)
+uint32_t dns64_hash_odd(const struct dns64_cache *c, const struct dns64_question *q, uint32_t rest)
 {
-	uint32_t rest = q->type | (uint32_t)key << 16;
-	if (UNLIKELY(q->class != DNS_CLASS_IN))
-		return hash_three(&c->secret, q->hash, rest, q->class);
-	return q->hash + rest * 0x9e3779b1u;
+	return hash_three(&c->secret, q->hash, rest, q->class);
 }
 
-static uint8_t key_of(const struct dns64_question *q, bool fail)
+/* The last bytes of a name, less than a word, with zeros behind them. */
+static inline uint32_t last_word(const uint8_t *at, uint32_t n)
 {
-	return (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
-}
-
-/* A name in lower case, with zeros up to an even number of words; gives that. */
-static inline uint32_t lower_words(uint32_t *word, const uint8_t *name, uint32_t len)
-{
-	uint32_t n = 0, last = 0;
-	for (; n < len / 4; n++, name += 4)
-		word[n] = dns_lower4(load32(name));
-	for (uint32_t i = len % 4; i > 0; i--)
-		last = last << 8 | name[i - 1];
-	if (len % 4)
-		word[n++] = dns_lower4(last);
-	if (n % 2)
-		word[n++] = 0;
-	return n;
+	uint32_t word = 0;
+	while (n > 0)
+		word = word << 8 | at[--n];
+	return word;
 }
 
 void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
                         uint32_t len, uint16_t type, uint16_t class, uint8_t key)
 {
-	uint32_t n = lower_words(q->name.word, name, len);
+	uint32_t *word = q->name.word, whole = len / 4, i = 0;
+	const uint32_t *nh = c->nh;
 	uint64_t sum = 0;
-	for (uint32_t i = 0; i < n; i += 2)
-		sum += (uint64_t)(q->name.word[i] + c->nh[i]) *
-		       (q->name.word[i + 1] + c->nh[i + 1]);
+	for (; i + 1 < whole; i += 2) {
+		uint32_t one = dns_lower4(load32(name + 4 * i));
+		uint32_t two = dns_lower4(load32(name + 4 * i + 4));
+		word[i] = one;
+		word[i + 1] = two;
+		sum += (uint64_t)(one + nh[i]) * (two + nh[i + 1]);
+	}
+	uint32_t rest = len - 4 * i; /* less than a pair */
+	if (rest) {
+		uint32_t one = rest < 4 ? last_word(name + 4 * i, rest) : load32(name + 4 * i);
+		uint32_t two = rest > 4 ? last_word(name + 4 * i + 4, rest - 4) : 0;
+		word[i] = one = dns_lower4(one);
+		word[i + 1] = two = dns_lower4(two);
+		sum += (uint64_t)(one + nh[i]) * (two + nh[i + 1]);
+	}
 	q->name.len = len;
 	q->type = type;
 	q->class = class;
@@ -77,26 +73,18 @@ void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, c
 	q->hash = hash_three(&c->secret, (uint32_t)sum, (uint32_t)(sum >> 32), len);
 }
 
-void dns64_question_known(struct dns64_question *q, const uint8_t *name, uint32_t len,
-                          uint32_t hash, uint16_t type, uint16_t class, uint8_t key)
+/* Whether the question of a message, behind its header, is this one. */
+static inline bool is_question(const struct dns64_question *q, const uint8_t *at)
 {
-	lower_words(q->name.word, name, len);
-	q->name.len = len;
-	q->hash = hash;
-	q->type = type;
-	q->class = class;
-	q->key = key;
-}
-
-/* What stands behind the name in a message is readable. */
-static bool same_name(const struct dns_key *key, const uint8_t *name)
-{
-	const uint32_t *word = key->word, *end = word + key->len / 4;
-	uint32_t rest = key->len % 4;
-	for (; word < end; word++, name += 4)
-		if (load32(name) != *word)
+	uint32_t whole = q->name.len / 4, rest = q->name.len % 4;
+	const uint8_t *behind = at + q->name.len;
+	if (load32(behind) != (swap16(q->type) | (uint32_t)swap16(q->class) << 16))
+		return false;
+	for (uint32_t i = 0; i < whole; i++)
+		if (UNLIKELY(load32(at + 4 * i) != q->name.word[i]))
 			return false;
-	return rest == 0 || ((load32(name) ^ *word) << (32 - 8 * rest)) == 0;
+	return rest == 0 ||
+	       ((load32(at + 4 * whole) ^ q->name.word[whole]) << (32 - 8 * rest)) == 0;
 }
 
 /* --- chains -------------------------------------------------------------------------------- */
@@ -114,6 +102,7 @@ static void link_in(struct dns64_cache *c, struct dns64_record *r)
 	if (UNLIKELY(r->quick))
 		c->quick[r->quick] = *chain;
 	c->n++;
+	c->n_failed += (r->key & DNS64_KEY_FAIL) != 0;
 }
 
 void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r)
@@ -141,23 +130,20 @@ static void unlink_from(struct dns64_cache *c, struct dns64_record *r)
 		c->quick[r->quick] = 0;
 	r->size |= DEAD;
 	c->n--;
+	c->n_failed -= (r->key & DNS64_KEY_FAIL) != 0;
 }
 
-struct dns64_record *dns64_cache_find(const struct dns64_cache *c, const struct dns64_question *q,
-                                      bool fail)
+struct dns64_record *dns64_cache_walk(const struct dns64_cache *c, uint32_t at, uint32_t hash,
+                                      const struct dns64_question *q, uint8_t key)
 {
-	uint8_t key = key_of(q, fail);
-	uint32_t hash = hash_of(c, q, key);
-	struct dns64_record *r;
-	for (uint32_t at = c->bucket[hash & c->mask]; at; at = r->next) {
-		r = record_at(c, at - 1);
+	do {
+		struct dns64_record *r = record_at(c, at - 1);
+		at = r->next;
 		if (r->hash != hash || r->key != key || r->name_len != q->name.len)
 			continue;
-		const uint8_t *name = dns64_message(r) + DNS_HEADER, *rest = name + r->name_len;
-		if (dns_get16(rest) == q->type && dns_get16(rest + 2) == q->class &&
-		    same_name(&q->name, name))
+		if (is_question(q, dns64_message(r) + DNS_HEADER))
 			return r;
-	}
+	} while (at);
 	return NULL;
 }
 
@@ -235,8 +221,8 @@ struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_q
 	r = record_at(c, place);
 	memset(r, 0, sizeof *r);
 	r->size = size;
-	r->key = key_of(q, fail);
-	r->hash = hash_of(c, q, r->key);
+	r->key = (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
+	r->hash = dns64_hash_of(c, q, r->key);
 	r->name_len = (uint8_t)q->name.len;
 	r->len = (uint16_t)len;
 	r->serial = ++c->serial;

@@ -94,6 +94,7 @@ struct dns64_cache {
 	uint32_t *bucket;
 	uint32_t mask;
 	uint32_t n, limit; /* records */
+	uint32_t n_failed; /* of these, such as tell that asking failed */
 	struct hash_key secret;
 	uint32_t nh[DNS64_NAME_WORDS]; /* secret as well */
 	uint32_t serial;               /* of the latest answer */
@@ -111,14 +112,64 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng) 
 void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, const uint8_t *name,
                         uint32_t len, uint16_t type, uint16_t class, uint8_t key);
 
-/* The same of a name whose hash is known. */
-void dns64_question_known(struct dns64_question *q, const uint8_t *name, uint32_t len,
-                          uint32_t hash, uint16_t type, uint16_t class, uint8_t key);
+/* Whether two questions are about the same name. */
+static inline bool dns64_same_name(const struct dns64_question *a, const struct dns64_question *b)
+{
+	uint32_t words = dns_key_words(a->name.len);
+	if (a->hash != b->hash || a->name.len != b->name.len)
+		return false;
+	for (uint32_t i = 0; i < words; i++)
+		if (a->name.word[i] != b->name.word[i])
+			return false;
+	return true;
+}
+
+/* Copies a question: no more of its name than there is. */
+static inline void dns64_question_copy(struct dns64_question *to, const struct dns64_question *from)
+{
+	to->name.len = from->name.len;
+	to->hash = from->hash;
+	to->type = from->type;
+	to->class = from->class;
+	to->key = from->key;
+	dns_copy_name((uint8_t *)to->name.word, (const uint8_t *)from->name.word, from->name.len);
+}
+
+uint32_t dns64_hash_odd(const struct dns64_cache *c, const struct dns64_question *q, uint32_t rest);
+
+/* The hash under which the record of a question with this key is found: that of the name and
+ * the rest. In class IN that is the type, and types of one name fall into buckets of their own;
+ * what else somebody may choose freely needs the secret. */
+ALWAYS_INLINE uint32_t dns64_hash_of(const struct dns64_cache *c, const struct dns64_question *q,
+                                     uint8_t key)
+{
+	uint32_t rest = q->type | (uint32_t)key << 16;
+	if (UNLIKELY(q->class != DNS_CLASS_IN))
+		return dns64_hash_odd(c, q, rest);
+	return q->hash + rest * 0x9e3779b1u;
+}
+
+/* The record of a chain (place + 1 of its first) with this hash, key and question; NULL: none. */
+struct dns64_record *dns64_cache_walk(const struct dns64_cache *c, uint32_t at, uint32_t hash,
+                                      const struct dns64_question *q, uint8_t key);
 
 /* The record of a question, expired or not; that of its failure with fail. NULL when
  * there is none. Valid until the next dns64_cache_add. */
-struct dns64_record *dns64_cache_find(const struct dns64_cache *c, const struct dns64_question *q,
-                                      bool fail);
+ALWAYS_INLINE struct dns64_record *dns64_cache_find(const struct dns64_cache *c,
+                                                    const struct dns64_question *q, bool fail)
+{
+	if (fail && LIKELY(c->n_failed == 0))
+		return NULL;
+	uint8_t key = (uint8_t)(q->key | (fail ? DNS64_KEY_FAIL : 0));
+	uint32_t hash = dns64_hash_of(c, q, key), at = c->bucket[hash & c->mask];
+	while (at) {
+		const struct dns64_record *r = (const void *)(c->ring + at - 1);
+		if (r->hash == hash)
+			return dns64_cache_walk(c, at, hash, q, key);
+		at = r->next;
+	}
+	return NULL;
+}
 
 /* Room for a message of len bytes, DNS64_MESSAGE_MAX at most, in a record that takes
  * the place of the one with the same key. serial, hash, key, len, name_len are set, the

@@ -151,7 +151,7 @@ static uint32_t question(struct gw *gw, const struct dns64_from *from, struct dn
 	          dns64_in_prefixes(d->skip_client, d->n_skip_clients, &from->ends.remote);
 	u->serial = d->cache.serial;
 	u->waited_us = 0;
-	dns64_question_set(&d->cache, &u->q, u->name, l.name_len, l.qtype, l.qclass,
+	dns64_question_set(&d->cache, u->q, u->name, l.name_len, l.qtype, l.qclass,
 	                   dns64_key_of(u->flags, u->dnssec));
 	return answer(gw, from, u, m, room);
 }
@@ -163,18 +163,22 @@ uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m
 	*why = DROP_DNS_SHORT;
 	if (len < DNS_HEADER)
 		return 0;
-	struct dns64_query u = {.id = dns_get16(m),
-	                        .flags = dns_get16(m + 2),
-	                        .limit = DNS_PLAIN,
-	                        .stream = from->conn != TCP_NONE};
+	struct dns64_question q;
+	struct dns64_query u;
+	u.q = &q;
+	u.id = dns_get16(m);
+	u.flags = dns_get16(m + 2);
+	u.limit = DNS_PLAIN;
+	u.edns = u.dnssec = false;
+	u.stream = from->conn != TCP_NONE;
 	*why = DROP_DNS_RESPONSE;
 	if (u.flags & DNS_QR) /* an answer to nothing must not be answered */
 		return 0;
 	d->count.queries++;
-	if (UNLIKELY(!dns64_may_ask(d, &from->ends.remote))) {
+	if (UNLIKELY(!from->known && !dns64_may_ask(d, &from->ends.remote))) {
 		*why = dns64_limit_refusal(gw) ? DROP_NONE : DROP_DNS_CLIENT;
 		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &d->count.refused) : 0;
 	}
-	*why = dns64_limit(gw, &from->ends.remote) ? DROP_NONE : DROP_DNS_RATE;
+	*why = !d->rate || dns64_limit(gw, &from->ends.remote) ? DROP_NONE : DROP_DNS_RATE;
 	return *why == DROP_NONE ? question(gw, from, &u, m, len, room) : 0;
 }

@@ -1,4 +1,5 @@
-/* Questions whose answers are ready, of clients that were answered before: from frame to frame.
+/* Frames that need not go the whole way: answers of upstream servers, and questions of clients that
+ * were answered before.
  *
  * What the whole way finds out about a client (its address is good here and may ask, ours is
  * valid, the way back) is noted once and holds until addresses or routes change. Questions of the
@@ -24,18 +25,39 @@ _Static_assert(sizeof(struct frame) == sizeof(struct eth_hdr) + HEADERS, "header
 /* --- clients ------------------------------------------------------------------------ */
 
 /* Adding words up is enough of a hash, as in xlat_known.h. */
-static struct dns64_client *client_of(struct dns64 *d, const ip6 *a)
+static inline uint32_t place_of6(const struct dns64 *d, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) + ip6_word(a, 2)) * d->client_mul[0] +
 	             ip6_word(a, 3) * d->client_mul[1];
-	return &d->known[h >> (32 - DNS64_CLIENT_BITS)];
+	return h >> (32 - DNS64_CLIENT_BITS);
 }
 
-static inline bool is_client(const struct gw *gw, const struct dns64_client *k, const ip6 *from,
-                             const ip6 *to, uint32_t port)
+static inline uint32_t place_of4(const struct dns64 *d, ip4 a)
 {
-	return ip6_eq(&k->from, from) && ip6_eq(&k->to, to) && k->port == port &&
-	       k->changes == gw->changes6;
+	return ip4_raw(a) * d->client_mul[1] >> (32 - DNS64_CLIENT_BITS);
+}
+
+/* The path to a client that is known, NULL: it is not. */
+static inline struct udp_path *client6(const struct gw *gw, struct dns64 *d, const ip6 *from,
+                                       const ip6 *to)
+{
+	struct udp_path *w = &d->known[place_of6(d, from)];
+	bool same = w->remote.is6 && ip6_eq(&w->remote.v6, from) && ip6_eq(&w->local.v6, to);
+	return same && udp_path_holds(gw, w) ? w : NULL;
+}
+
+static inline struct udp_path *client4(const struct gw *gw, struct dns64 *d, ip4 from, ip4 to)
+{
+	struct udp_path *w = &d->known[place_of4(d, from)];
+	bool same = !w->remote.is6 && ip4_eq(w->remote.v4, from) && ip4_eq(w->local.v4, to);
+	return same && udp_path_holds(gw, w) ? w : NULL;
+}
+
+const struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends *e)
+{
+	struct dns64 *d = dns64_of(gw);
+	return e->remote.is6 ? client6(gw, d, &e->remote.v6, &e->local.v6)
+	                     : client4(gw, d, e->remote.v4, e->local.v4);
 }
 
 void dns64_known_init(struct gw *gw, struct dns64 *d)
@@ -47,69 +69,71 @@ void dns64_known_init(struct gw *gw, struct dns64 *d)
 void dns64_know(struct gw *gw, const struct udp_ends *e)
 {
 	struct dns64 *d = dns64_of(gw);
-	const ip6 *from = &e->remote.v6, *to = &e->local.v6;
-	if (!e->remote.is6 || e->link >= GW_PORTS || d->debug)
+	const struct addr *a = &e->remote;
+	if (LIKELY(dns64_path_to(gw, e) != NULL))
 		return;
-	struct dns64_client *k = client_of(d, from);
-	if (is_client(gw, k, from, to, e->link))
+	/* What came so far has a good source, and our address is valid. */
+	struct udp_path w;
+	if (d->debug || !dns64_may_ask(d, a) || !udp_path_find(gw, &w, a, &e->local) ||
+	    w.port != e->link)
 		return;
-	/* Its source was found good, and our address valid, or it had not come so far. */
-	const struct gw_route6 *r = ip6_route_for(gw, from);
-	if (ip6_is_special(from) || ip6_is_special(to) || !r || r->port != e->link ||
-	    !dns64_may_ask(d, &e->remote) ||
-	    dns64_in_prefixes(d->skip_client, d->n_skip_clients, &e->remote))
-		return;
-	*k = (struct dns64_client){*from, *to, r->hop, gw->changes6, e->link};
+	d->known[a->is6 ? place_of6(d, &a->v6) : place_of4(d, a->v4)] = w;
 }
 
 /* --- questions ------------------------------------------------------------------------ */
 
-/* True for a question in a datagram of its own to us, with nothing behind. */
-static inline bool is_usual(const struct dns64 *d, const struct gw_port *in, const struct pkt *p)
+/* True for a question that may have a ready answer, over IPv6 and with nothing behind it. */
+static inline bool is_usual(const struct gw_port *in, const struct pkt *p)
 {
 	const struct frame *f = (const struct frame *)p->data;
 	uint32_t n = be16_get(f->ip.len);
 	return p->len >= sizeof *f && mac_eq(&f->eth.to, &in->address) &&
-	       be16_raw(f->eth.type) == swap16(ETH_IP6) && f->ip.first.b[0] >> 4 == 6 &&
-	       f->ip.next == PROTO_UDP && n <= p->len - sizeof f->eth - IP6_MIN &&
+	       f->ip.first.b[0] >> 4 == 6 && n <= p->len - sizeof f->eth - IP6_MIN &&
 	       n + IP6_MIN - HEADERS - 1 < QUESTIONS && be16_get(f->udp.len) == n &&
-	       be16_get(f->udp.to) == d->port && be16_raw(f->udp.from) != 0 &&
 	       be16_raw(f->udp.sum) != 0 &&
 	       (be16_raw(f->dns.flags) | swap16(DNS_AD)) == swap16(DNS_RD | DNS_AD) &&
 	       be16_raw(f->dns.count[DNS_QD]) == swap16(1) && be16_raw(f->dns.count[DNS_AN]) == 0 &&
 	       load32(&f->dns.count[DNS_NS]) == 0;
 }
 
-/* The ready answer to a question of n bytes whose datagram is whole; NULL: none. Bytes behind the
- * frame may be read, but mean nothing. */
-static inline struct dns64_record *find(const struct dns64 *d, const struct frame *f, uint32_t n)
+/* Whether a record of the index is the ready answer to a question of n bytes. */
+static inline bool answers(const struct dns64_record *r, const struct frame *f, uint32_t n)
 {
-	const struct dns64_cache *c = &d->cache;
-	uint32_t words = n / 4, last = load32(f->question + (n & ~3u)) & dns64_quick_mask(n);
-	uint32_t sum = csum_add32(last, swap16(PROTO_UDP) + (uint32_t)be16_raw(f->udp.len));
-	uint32_t h = dns64_quick_word(c, words, last);
-	for (uint32_t i = 0; i < words; i++) {
-		uint32_t w = load32(f->question + 4 * i);
-		sum = csum_add32(sum, w);
-		h += dns64_quick_word(c, i, w);
-	}
-	struct dns64_record *r = dns64_quick_find(c, h);
-	if (!r || r->name_len + (uint32_t)DNS_QUESTION_FIXED != n)
-		return NULL;
-	const uint8_t *at = dns64_message(r) + DNS_HEADER;
-	if ((load32(at + (n & ~3u)) & dns64_quick_mask(n)) != dns_lower4(last))
-		return NULL;
+	uint32_t words = n / 4, mask = dns64_quick_mask(n);
+	if (r->name_len + (uint32_t)DNS_QUESTION_FIXED != n)
+		return false;
+	const uint8_t *at = dns64_view(r).at + DNS_HEADER;
+	uint32_t last = load32(f->question + (n & ~3u)) & mask;
+	if ((load32(at + (n & ~3u)) & mask) != dns_lower4(last))
+		return false;
 	for (uint32_t i = 0; i < words; i++) {
 		uint32_t w = load32(f->question + 4 * i), is = load32(at + 4 * i);
 		if (w != is && dns_lower4(w) != is)
-			return NULL;
+			return false;
 	}
-	for (uint32_t i = 0; i < 4; i++)
-		sum = csum_add32(csum_add32(sum, ip6_word(&f->ip.from, i)), ip6_word(&f->ip.to, i));
+	return true;
+}
+
+/* Whether the checksum of a usual question of n bytes is right. If so *ready is its ready
+ * answer, NULL: none. Bytes behind the frame may be read, but mean nothing. */
+static inline bool find(const struct dns64 *d, const struct udp_path *w, const struct frame *f,
+                        uint32_t n, struct dns64_record **ready)
+{
+	const struct dns64_cache *c = &d->cache;
+	uint32_t words = n / 4, last = load32(f->question + (n & ~3u)) & dns64_quick_mask(n);
+	uint32_t sum = csum_add32(last, w->sum + (uint32_t)be16_raw(f->udp.len));
+	uint32_t h = dns64_quick_word(c, words, last);
+	for (uint32_t i = 0; i < words; i++) {
+		uint32_t is = load32(f->question + 4 * i);
+		sum = csum_add32(sum, is);
+		h += dns64_quick_word(c, i, is);
+	}
 	const uint8_t *head = (const uint8_t *)&f->udp;
 	for (uint32_t i = 0; i < (sizeof f->udp + sizeof f->dns) / 4; i++)
 		sum = csum_add32(sum, load32(head + 4 * i));
-	return csum_fold(sum) == 0xffff ? r : NULL;
+	struct dns64_record *r = dns64_quick_find(c, h);
+	*ready = r && answers(r, f, n) ? r : NULL;
+	return csum_fold(sum) == 0xffff;
 }
 
 /* Puts the records behind the question of n bytes, with what is left of their TTLs; gives
@@ -160,24 +184,17 @@ static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record 
 	p->len = (uint32_t)sizeof *f - DNS_HEADER + r->len;
 }
 
-bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
+/* Answers with a record that is ready; false when that cannot be now. */
+static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p,
+                          struct dns64_record *r, uint32_t n)
 {
 	struct dns64 *d = dns64_of(gw);
-	const struct frame *f = (const struct frame *)p->data;
-	if (!is_usual(d, in, p))
-		return false;
-	const struct dns64_client *k = client_of(d, &f->ip.from);
-	uint32_t n = be16_get(f->ip.len) + IP6_MIN - HEADERS;
-	if (UNLIKELY(!is_client(gw, k, &f->ip.from, &f->ip.to, p->port)))
-		return false;
-	struct dns64_record *r = find(d, f, n);
-	if (!r || UNLIKELY(!dns64_fresh(gw, r)))
-		return false;
-	const ip6 *hop = LIKELY(k->hop == 0) ? &f->ip.from : &gw->route6[k->hop - 1].via;
-	struct neigh *next = neigh_ready6(&gw->neigh, k->port, hop);
-	struct addr from = {.is6 = true};
-	from.v6 = f->ip.from;
-	if (UNLIKELY(!next || (d->rate && !dns64_limit(gw, &from))))
+	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
+	struct neigh *next = neigh_ready6(&gw->neigh, w->port, hop);
+	if (UNLIKELY(!next || !dns64_fresh(gw, r) ||
+	             (d->n_skip_clients &&
+	              dns64_in_prefixes(d->skip_client, d->n_skip_clients, &w->remote)) ||
+	             (d->rate && !dns64_limit(gw, &w->remote))))
 		return false;
 	d->count.queries++;
 	d->count.hits++;
@@ -186,6 +203,64 @@ bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
 	r->used = DNS64_USED_MAX;
 	next->used = true;
 	turn(gw, p, r, n, next);
-	gw_transmit(gw, &gw->port[k->port], p);
+	gw_transmit(gw, &gw->port[w->port], p);
 	return true;
+}
+
+/* The path of a frame's addresses, when it is one of a client that is known. */
+static inline const struct udp_path *path_of(const struct gw *gw, struct dns64 *d,
+                                             const struct pkt *p)
+{
+	const struct udp_frame6 *f6 = (const struct udp_frame6 *)p->data;
+	const struct udp_frame4 *f4 = (const struct udp_frame4 *)p->data;
+	return LIKELY(be16_raw(f6->eth.type) == swap16(ETH_IP6))
+	               ? client6(gw, d, &f6->ip.from, &f6->ip.to)
+	               : client4(gw, d, f4->ip.from, f4->ip.to);
+}
+
+/* A frame to the port on which clients ask, with the UDP header `udp`. */
+static bool question(struct gw *gw, const struct gw_port *in, struct pkt *p,
+                     const struct udp_hdr *udp)
+{
+	struct dns64 *d = dns64_of(gw);
+	const struct udp_path *w = path_of(gw, d, p);
+	if (UNLIKELY(!w || w->port != p->port || be16_raw(udp->from) == 0))
+		return false;
+	uint32_t len;
+	const uint8_t *m;
+	if (w->remote.is6 && is_usual(in, p)) {
+		struct dns64_record *ready;
+		const struct frame *f = (const struct frame *)p->data;
+		uint32_t n = be16_get(f->ip.len) + IP6_MIN - HEADERS;
+		if (UNLIKELY(!find(d, w, f, n, &ready)))
+			return false;
+		if (LIKELY(ready != NULL) && answer(gw, w, p, ready, n))
+			return true;
+		m = (const uint8_t *)&f->dns;
+		len = n + DNS_HEADER;
+	} else {
+		m = udp_path_payload(w, in, p, udp, &len);
+		if (UNLIKELY(!m))
+			return false;
+	}
+	const struct dns64_from from = {.ends = {.local = w->local,
+	                                         .remote = w->remote,
+	                                         .local_port = d->port,
+	                                         .remote_port = be16_get(udp->from),
+	                                         .link = p->port},
+	                                .conn = TCP_NONE,
+	                                .known = true};
+	p->data += m - p->data;
+	p->len = len;
+	dns64_ask_by_datagram(gw, p, &from);
+	return true;
+}
+
+bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
+{
+	const struct udp_hdr *udp = udp_path_header(p);
+	if (!udp)
+		return false;
+	return be16_get(udp->to) == dns64_of(gw)->port ? question(gw, in, p, udp)
+	                                               : dns64_try_heard(gw, in, p, udp);
 }

@@ -58,8 +58,6 @@ bool dns64_limit(struct gw *gw, const struct addr *client)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	if (d->rate == 0)
-		return true;
 	/* A family each, so that 0 is no prefix. */
 	uint32_t a = client->is6 ? ip6_word(&client->v6, 0) : ip4_raw(client->v4);
 	uint32_t b = client->is6 ? ip6_word(&client->v6, 1) : 0, kind = client->is6 ? 6 : 4;

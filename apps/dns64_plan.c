@@ -102,7 +102,7 @@ static const struct dns64_record *last_of(const struct trail *t)
 static bool follow(struct gw *gw, struct dns64_query *u, struct dns64_plan *p, uint16_t type,
                    struct dns64_question *other, struct trail *t)
 {
-	struct dns64_question *q = &u->q;
+	struct dns64_question *q = u->q;
 	for (t->n = 0; t->n < DNS64_LINKS;) {
 		struct dns64_record *r = dns64_look(gw, u, p, q, type);
 		if (!r)
@@ -115,7 +115,7 @@ static bool follow(struct gw *gw, struct dns64_query *u, struct dns64_plan *p, u
 		if (!dns_read_name(dns64_view(r), r->end, name, &len))
 			break; /* it was parsed; be sure */
 		dns64_question_set(&dns64_of(gw)->cache, other, name, len, type, DNS_CLASS_IN,
-		                   u->q.key);
+		                   u->q->key);
 		q = other;
 	}
 	t->n = 0;
@@ -142,14 +142,14 @@ static void answer_with(struct dns64_plan *p, const struct trail *t, enum dns64_
 static void plan_plain(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 {
 	struct trail t;
-	t.record[0] = dns64_look(gw, u, p, &u->q, u->qtype);
+	t.record[0] = dns64_look(gw, u, p, u->q, u->qtype);
 	t.n = 1;
 	if (!t.record[0]) {
 		p->how = DNS64_WAIT;
 		return;
 	}
 	if (t.record[0]->flags & DNS64_R_BORROWED && !is_new(u, t.record[0])) {
-		need(p, &u->q, u->qtype);
+		need(p, u->q, u->qtype);
 		p->how = DNS64_WAIT;
 		return;
 	}
@@ -280,11 +280,12 @@ static void plan_aaaa(struct gw *gw, struct dns64_query *u, struct dns64_plan *p
 
 static bool skips_name(const struct dns64 *d, const struct dns64_query *u)
 {
-	const uint8_t *name = (const uint8_t *)u->q.name.word;
+	const uint8_t *name = (const uint8_t *)u->q->name.word;
 	for (uint32_t i = 0; i < d->n_skip_names; i++) {
 		const struct dns_key *skip = &d->skip_name[i];
 		uint32_t tail = dns_tail(name, d->skip_labels[i]);
-		if (tail == skip->len && memcmp(name + u->q.name.len - tail, skip->word, tail) == 0)
+		if (tail == skip->len &&
+		    memcmp(name + u->q->name.len - tail, skip->word, tail) == 0)
 			return true;
 	}
 	return false;
@@ -297,7 +298,8 @@ void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 	p->stale = false;
 	p->again.q = NULL;
 	/* Another class: as if there were no DNS64 (section 5.1). */
-	bool plain = u->skip || u->q.class != DNS_CLASS_IN || (d->n_skip_names && skips_name(d, u));
+	bool plain =
+	        u->skip || u->q->class != DNS_CLASS_IN || (d->n_skip_names && skips_name(d, u));
 	if (!plain && dns64_plan_special(gw, u, p))
 		return;
 	if (!plain && !dns64_validates(u) && u->qtype == DNS_TYPE_AAAA)

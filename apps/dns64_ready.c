@@ -12,16 +12,17 @@
 /* Questions of the usual kind: nothing about them changes what is made. */
 static bool is_usual(const struct dns64_query *u)
 {
-	return u->qtype == DNS_TYPE_AAAA && u->q.class == DNS_CLASS_IN && u->q.key == 0 && !u->skip;
+	return u->qtype == DNS_TYPE_AAAA && u->q->class == DNS_CLASS_IN && u->q->key == 0 &&
+	       !u->skip;
 }
 
 struct dns64_record *dns64_ready(struct gw *gw, struct dns64_query *u)
 {
 	if (!is_usual(u))
 		return NULL;
-	u->q.key = DNS64_KEY_READY;
-	struct dns64_record *r = dns64_cache_find(&dns64_of(gw)->cache, &u->q, false);
-	u->q.key = 0;
+	u->q->key = DNS64_KEY_READY;
+	struct dns64_record *r = dns64_cache_find(&dns64_of(gw)->cache, u->q, false);
+	u->q->key = 0;
 	if (!r || !dns64_fresh(gw, r))
 		return NULL;
 	r->used = DNS64_USED_MAX;
@@ -48,13 +49,13 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
 	len -= dns64_opt_bytes(u);
 	if (life < LEAST_S || len > READY_MAX)
 		return;
-	u->q.key = DNS64_KEY_READY;
-	u->q.type = DNS_TYPE_AAAA;
-	struct dns64_record *r = dns64_cache_add(&d->cache, &u->q, false, len, gw->now_s);
-	u->q.key = 0;
+	u->q->key = DNS64_KEY_READY;
+	u->q->type = DNS_TYPE_AAAA;
+	struct dns64_record *r = dns64_cache_add(&d->cache, u->q, false, len, gw->now_s);
+	u->q->key = 0;
 	uint8_t *to = dns64_message(r);
 	memcpy(to, m, len);
-	memcpy(to + DNS_HEADER, u->q.name.word, u->q.name.len);
+	memcpy(to + DNS_HEADER, u->q->name.word, u->q->name.len);
 	dns_put16(to + 2, DNS_QR);
 	dns_put16(to + 10, dns_get16(to + 10) - (u->edns ? 1u : 0u));
 	r->kind = DNS64_DATA;

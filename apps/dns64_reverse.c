@@ -11,12 +11,12 @@ static const uint8_t ip6_arpa[] = "\3ip6\4arpa";
 
 static const uint8_t *key_name(const struct dns64_query *u)
 {
-	return (const uint8_t *)u->q.name.word;
+	return (const uint8_t *)u->q->name.word;
 }
 
 static bool ends_with(const struct dns64_query *u, const uint8_t *tail, uint32_t len)
 {
-	return u->q.name.len >= len && memcmp(key_name(u) + u->q.name.len - len, tail, len) == 0;
+	return u->q->name.len >= len && memcmp(key_name(u) + u->q->name.len - len, tail, len) == 0;
 }
 
 /* --- ipv4only.arpa ------------------------------------------------------------------------ */
@@ -25,7 +25,7 @@ static bool plan_wkn(const struct dns64_query *u, struct dns64_plan *p)
 {
 	if (!ends_with(u, wkn, sizeof wkn) || dns_tail(key_name(u), 2) != sizeof wkn)
 		return false;
-	bool self = u->q.name.len == sizeof wkn;
+	bool self = u->q->name.len == sizeof wkn;
 	/* DS records are the parent's: resolved like any other, so that a client can see
 	 * that nothing is signed here. */
 	if (self && u->qtype == DNS_TYPE_DS)
@@ -52,7 +52,7 @@ static uint32_t digit(uint8_t c)
 static bool address_of(const struct dns64_query *u, ip6 *out)
 {
 	const uint8_t *name = key_name(u);
-	if (u->q.name.len != 2 * NIBBLES + sizeof ip6_arpa ||
+	if (u->q->name.len != 2 * NIBBLES + sizeof ip6_arpa ||
 	    memcmp(name + 2 * NIBBLES, ip6_arpa, sizeof ip6_arpa) != 0)
 		return false;
 	memset(out, 0, sizeof *out);
@@ -115,7 +115,7 @@ static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan
 	struct dns64_record *r;
 	do {
 		dns64_question_set(&d->cache, &p->other[0], name, len, DNS_TYPE_PTR, DNS_CLASS_IN,
-		                   u->q.key);
+		                   u->q->key);
 		r = dns64_look(gw, u, p, &p->other[0], DNS_TYPE_PTR);
 	} while (r && r->kind == DNS64_CHAIN && ++links < DNS64_LINKS &&
 	         dns_read_name(dns64_view(r), r->end, name, &len));

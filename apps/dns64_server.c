@@ -42,13 +42,11 @@ static uint32_t choose(struct gw *gw, struct dns64 *d, uint32_t wanted)
 	return i;
 }
 
-uint32_t dns64_server_pick(struct gw *gw, uint32_t tried)
+uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t all = (1u << d->n_servers) - 1, up = 0;
 	_Static_assert(CONFIG_SERVERS < 32, "a bit each");
-	if (d->n_servers == 1)
-		return 0;
 	for (uint32_t i = 0; i < d->n_servers; i++)
 		up |= (uint32_t)!d->server[i].down << i;
 	if (up & ~tried)
@@ -58,12 +56,10 @@ uint32_t dns64_server_pick(struct gw *gw, uint32_t tried)
 	return choose(gw, d, all & ~tried ? all & ~tried : all);
 }
 
-uint32_t dns64_server_probe(struct gw *gw)
+uint32_t dns64_server_look(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	if (LIKELY(d->n_up == d->n_servers) || d->n_up == 0)
-		return DNS64_NONE;
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		struct dns64_server *s = &d->server[i];
 		if (!s->down || (int32_t)(now - s->probe_us) < 0)

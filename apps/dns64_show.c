@@ -70,7 +70,7 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 		if (a->n_tries == 0)
 			continue;
 		fmt(buf, size, "asking %s type=%u class=%u tries=%u ms=%u",
-		    dns_name_text(name, sizeof name, a->name), a->type, a->class, a->n_tries,
+		    dns_name_text(name, sizeof name, a->sent), a->q.type, a->q.class, a->n_tries,
 		    (dns64_now(gw) - a->begun_us) / 1000);
 		return true;
 	}

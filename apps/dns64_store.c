@@ -95,20 +95,12 @@ static void look_at_data(const struct gw *gw, struct dns_view m, const struct dn
 /* TTLs of all records, and the SOA record of a negative answer (RFC 2308 section 5). */
 static void look_at_ttls(struct dns_view m, const struct dns_layout *l, struct found *f)
 {
-	struct dns_rr rr;
-	f->ttl = DNS64_MAX_TTL;
-	uint32_t at = l->section[DNS_AN];
-	for (; at < l->end && dns_read_rr(m, at, &rr); at = rr.end) {
-		if (rr.type == DNS_TYPE_OPT)
-			continue;
-		f->ttl = min_u32(f->ttl, cap_ttl(rr.ttl));
-		if (rr.type != DNS_TYPE_SOA || f->has_soa || at < l->section[DNS_NS] ||
-		    at >= l->section[DNS_AR])
-			continue;
-		f->has_soa = true;
-		f->soa_ttl = cap_ttl(rr.ttl);
-		f->soa_negative = min_u32(f->soa_ttl, cap_ttl(dns_get32(m.at + rr.end - 4)));
-	}
+	f->ttl = cap_ttl(l->ttl_least);
+	if (l->soa.end == 0)
+		return;
+	f->has_soa = true;
+	f->soa_ttl = cap_ttl(l->soa.ttl);
+	f->soa_negative = min_u32(f->soa_ttl, dns_get32(m.at + l->soa.end - 4));
 }
 
 static enum dns64_kind kind_of(uint16_t rcode, const struct found *f)
@@ -185,19 +177,19 @@ static void write_message(struct dns64_record *r, const struct dns64_question *q
 	uint8_t *to = dns64_message(r);
 	struct dns_view v = {to, r->len};
 	struct dns_rr rr;
-	memcpy(to, m.at, r->len);
-	memcpy(to + DNS_HEADER, q->name.word, q->name.len);
-	dns_put16(to, 0);
-	for (unsigned s = DNS_AN; s < DNS_AR; s++)
-		dns_put16(to + 4 + 2 * s, l->count[s]);
-	dns_put16(to + 10, l->n_opt ? l->before_opt : l->count[DNS_AR]);
-	bool negative = f->has_soa && f->wanted == 0;
-	for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr); at = rr.end) {
-		bool soa = negative && rr.type == DNS_TYPE_SOA && at >= l->section[DNS_NS];
-		uint32_t most = soa ? f->soa_negative : DNS64_MAX_TTL;
-		if (rr.ttl > most)
-			dns_put32(to + rr.data - 6, most);
-	}
+	uint32_t behind = DNS_HEADER + q->name.len;
+	dns_put32(to, dns_get16(m.at + 2)); /* no ID */
+	dns_put32(to + 4, 1u << 16 | l->count[DNS_AN]);
+	dns_put32(to + 8,
+	          (uint32_t)l->count[DNS_NS] << 16 | (l->n_opt ? l->before_opt : l->count[DNS_AR]));
+	dns_copy_name(to + DNS_HEADER, (const uint8_t *)q->name.word, q->name.len);
+	memcpy(to + behind, m.at + behind, r->len - behind);
+	if (UNLIKELY(l->ttl_most > DNS64_MAX_TTL))
+		for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr);
+		     at = rr.end)
+			dns_put32(to + rr.data - 6, cap_ttl(rr.ttl));
+	if (f->has_soa && f->wanted == 0)
+		dns_put32(to + l->soa.data - 6, f->soa_negative);
 }
 
 struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,

@@ -17,22 +17,20 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t)
 
 uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m)
 {
-	uint32_t end = DNS_HEADER + a->name_len + DNS_QUESTION_FIXED;
+	uint32_t end = DNS_HEADER + a->q.name.len + DNS_QUESTION_FIXED;
 	/* AD: we pass it on to those who understand it (RFC 6840 section 5.7). */
-	uint32_t flags = DNS_AD | (a->key & DNS64_KEY_NORD ? 0u : DNS_RD) |
-	                 (a->key & DNS64_KEY_CD ? DNS_CD : 0u) |
-	                 (a->key & DNS64_KEY_Z ? DNS_Z : 0u);
+	uint32_t flags = DNS_AD | (a->q.key & DNS64_KEY_NORD ? 0u : DNS_RD) |
+	                 (a->q.key & DNS64_KEY_CD ? DNS_CD : 0u) |
+	                 (a->q.key & DNS64_KEY_Z ? DNS_Z : 0u);
 	dns_put16(m, t->id);
 	dns_put16(m + 2, flags);
 	dns_put32(m + 4, 1u << 16);
 	dns_put32(m + 8, t->edns);
-	memcpy(m + DNS_HEADER, a->name, a->name_len);
-	dns_put16(m + end - 4, a->type);
-	dns_put16(m + end - 2, a->class);
-	struct dns_out o;
-	dns_out_init(&o, m, end, end + (t->edns ? DNS_OPT_BYTES : 0));
-	bool opt = t->edns && dns_put_opt(&o, DNS64_EDNS_SIZE, 0, a->key & DNS64_KEY_DO);
-	return opt ? o.len : end;
+	dns_copy_name(m + DNS_HEADER, a->sent, end - DNS_HEADER);
+	if (!t->edns)
+		return end;
+	dns_write_opt(m + end, DNS64_EDNS_SIZE, a->q.key & DNS64_KEY_DO ? DNS_OPT_DO : 0);
+	return end + DNS_OPT_BYTES;
 }
 
 /* The same in a packet; NULL when none is free. */
@@ -67,8 +65,6 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_server *s = &d->server[server];
-	struct udp_ends ends = {
-	        .remote = s->addr, .remote_port = DNS64_PORT, .link = PKT_PORT_SELF};
 	struct dns64_try *t = take_try(gw, a);
 	a->tried = (uint16_t)(a->tried | 1u << server);
 	a->n_tries = (uint16_t)min_u32(a->n_tries + 1u, UINT16_MAX);
@@ -78,26 +74,46 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
 	s->asked++;
 	d->count.asked++;
-	if (!udp_source(gw, &ends))
+	if (UNLIKELY(!udp_path_holds(gw, &s->path)) && !udp_path_find(gw, &s->path, &s->addr, NULL))
 		return;
 	t->port = udp_bind_any(gw, d->handler, (uint16_t)(a - d->ask));
 	struct pkt *p = t->port ? write_question(gw, a, t) : NULL;
-	if (!p)
-		return;
-	ends.local_port = t->port;
-	udp_send(gw, p, &ends);
+	if (p)
+		udp_path_send(gw, &s->path, p, t->port, DNS64_PORT);
 }
 
-/* The try whose port a datagram came to, when the one that was asked sent it. */
-static struct dns64_try *try_of(const struct dns64 *d, struct dns64_ask *a,
-                                const struct udp_ends *ends)
+/* The try that has this port, if any. */
+static struct dns64_try *try_at(struct dns64_ask *a, uint32_t port)
 {
 	struct dns64_try *t = a->try;
-	while (t < a->try + DNS64_TRIES - 1 && t->port != ends->local_port)
+	while (t < a->try + DNS64_TRIES - 1 && t->port != port)
 		t++;
-	bool asked = t->port == ends->local_port && ends->remote_port == DNS64_PORT &&
-	             addr_eq(&ends->remote, &d->server[t->server].addr);
-	return asked ? t : NULL;
+	return t->port == port ? t : NULL;
+}
+
+bool dns64_try_heard(struct gw *gw, const struct gw_port *in, struct pkt *p,
+                     const struct udp_hdr *udp)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t port = be16_get(udp->to);
+	if (be16_raw(udp->from) != swap16(DNS64_PORT) || gw->udp->owner[port] != d->handler)
+		return false;
+	struct dns64_ask *a = &d->ask[gw->udp->arg[port]];
+	struct dns64_try *t = try_at(a, port);
+	const struct udp_path *path = t ? &d->server[t->server].path : NULL;
+	struct dns_view m;
+	if (!path || UNLIKELY(!udp_path_holds(gw, path)))
+		return false;
+	m.at = udp_path_payload(path, in, p, udp, &m.len);
+	if (UNLIKELY(!m.at) || m.len < DNS_HEADER || dns_get16(m.at) != t->id)
+		return false;
+	enum drop why = dns64_ask_answer(gw, a, t, m);
+	if (UNLIKELY(why != DROP_NONE)) {
+		d->count.forged++;
+		gw_drop(gw, p, why);
+	}
+	pkt_free(p);
+	return true;
 }
 
 enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
@@ -105,11 +121,12 @@ enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[arg];
-	struct dns64_try *t = try_of(d, a, ends);
+	struct dns64_try *t = try_at(a, ends->local_port);
 	enum drop why = DROP_DNS_FORGED;
-	if (!t) { /* to all others the port is closed */
+	if (!t || ends->remote_port != DNS64_PORT ||
+	    !addr_eq(&ends->remote, &d->server[t->server].addr)) {
 		d->count.forged++;
-		return V_LOCAL;
+		return V_LOCAL; /* to all others than the one that was asked the port is closed */
 	}
 	if (p->len >= DNS_HEADER && dns_get16(p->data) == t->id)
 		why = dns64_ask_answer(gw, a, t, (struct dns_view){p->data, p->len});

@@ -12,8 +12,8 @@
 
 bool dns64_wait_init(struct gw *gw, struct dns64 *d)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(d->share_key.k); i++)
-		d->share_key.k[i] = rng_u32(gw->rng);
+	for (unsigned i = 0; i < ARRAY_SIZE(d->share_mul); i++)
+		d->share_mul[i] = rng_u32(gw->rng) | 1;
 	d->waiter = alloc(DNS64_WAITERS * sizeof *d->waiter, 64);
 	for (uint32_t i = 0; d->waiter && i < DNS64_WAITERS; i++)
 		d->waiter[i].link[0].next = (uint16_t)(i + 1 < DNS64_WAITERS ? i + 1 : DNS64_NONE);
@@ -105,14 +105,17 @@ static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns6
 	return any;
 }
 
-/* Where the questions of a client are counted. Two may share a place and its limit. */
+/* Where the questions of a client are counted. Two may share a place and its limit; which do
+ * depends on a secret, for each word one. */
 static uint8_t share_of(const struct dns64 *d, const struct addr *a)
 {
 	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
+	const uint32_t *mul = d->share_mul;
 	if (!a->is6)
-		return (uint8_t)hash_three(&d->share_key, ip4_raw(a->v4), 0, 4);
-	uint32_t host = ip6_word(&a->v6, 2) ^ ip6_word(&a->v6, 3) * 0x9e3779b1u;
-	return (uint8_t)hash_three(&d->share_key, ip6_word(&a->v6, 0), ip6_word(&a->v6, 1), host);
+		return (uint8_t)(ip4_raw(a->v4) * mul[0] >> 24);
+	return (uint8_t)((ip6_word(&a->v6, 0) * mul[0] + ip6_word(&a->v6, 1) * mul[1] +
+	                  ip6_word(&a->v6, 2) * mul[2] + ip6_word(&a->v6, 3) * mul[3]) >>
+	                 24);
 }
 
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
@@ -132,20 +135,13 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 	w->share = share;
 	w->link[0].ask = w->link[1].ask = DNS64_NONE;
 	w->from = *from;
-	w->id = u->id;
-	w->flags = u->flags;
-	w->type = u->qtype;
-	w->class = u->q.class;
-	w->limit = u->limit;
-	w->edns = u->edns;
-	w->dnssec = u->dnssec;
-	w->skip = u->skip;
-	w->serial = u->serial;
+	w->u = *u;
+	w->u.q = &w->q;
+	w->u.name = w->name;
 	w->since_us = dns64_now(gw);
 	w->rounds = 0;
-	w->name_len = (uint8_t)u->q.name.len;
-	w->hash = u->q.hash;
-	memcpy(w->name, u->name, w->name_len);
+	dns64_question_copy(&w->q, u->q);
+	dns_copy_name(w->name, u->name, u->q->name.len); /* type and class are behind it */
 	if (!ask_for_all(gw, w, p)) {
 		release(d, w);
 		return false;
@@ -158,56 +154,39 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 
 /* --- going on --------------------------------------------------------------------------------- */
 
-static void query_of(const struct gw *gw, const struct dns64_waiter *w, struct dns64_query *u)
-{
-	dns64_question_known(&u->q, w->name, w->name_len, w->hash, w->type, w->class,
-	                     dns64_key_of(w->flags, w->dnssec));
-	u->qtype = w->type;
-	u->name = w->name;
-	u->id = w->id;
-	u->flags = w->flags;
-	u->edns = w->edns;
-	u->stream = w->from.conn != TCP_NONE;
-	u->dnssec = w->dnssec;
-	u->skip = w->skip;
-	u->limit = w->limit;
-	u->serial = w->serial;
-	u->waited_us = dns64_now(gw) - w->since_us;
-}
-
-static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns64_query *u,
-                   const struct dns64_plan *p)
+static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns64_plan *p)
 {
 	struct dns64_sheet s;
 	if (!dns64_reply_begin(gw, &w->from, &s))
 		return; /* the client will ask again */
-	memcpy(s.at + DNS_HEADER, w->name, w->name_len);
-	dns_put16(s.at + DNS_HEADER + w->name_len, w->type);
-	dns_put16(s.at + DNS_HEADER + w->name_len + 2, w->class);
-	dns64_reply_end(gw, &w->from, &s, dns64_answer(gw, u, p, s.at, s.room));
+	uint8_t *rest = s.at + DNS_HEADER + w->q.name.len;
+	dns_copy_name(s.at + DNS_HEADER, w->name, w->q.name.len);
+	dns_put16(rest, w->u.qtype);
+	dns_put16(rest + 2, w->q.class);
+	dns64_reply_end(gw, &w->from, &s, dns64_answer(gw, &w->u, p, s.at, s.room));
 }
 
 /* Plans a query once more; it is answered, or waits on. */
 static void go_on(struct gw *gw, struct dns64_waiter *w)
 {
 	struct dns64 *d = dns64_of(gw);
-	struct dns64_query u;
+	struct dns64_query *u = &w->u;
 	struct dns64_plan p;
-	query_of(gw, w, &u);
-	dns64_plan(gw, &u, &p);
+	u->waited_us = dns64_now(gw) - w->since_us;
+	dns64_plan(gw, u, &p);
 	/* As long as one question may take. */
-	bool time = u.waited_us < d->wait_us && ++w->rounds < MAX_ROUNDS;
+	bool time = u->waited_us < d->wait_us && ++w->rounds < MAX_ROUNDS;
 	if (p.how == DNS64_WAIT && time && ask_for_all(gw, w, &p))
 		return;
 	if (p.how == DNS64_WAIT)
-		dns64_plan_now(gw, &u, &p);
+		dns64_plan_now(gw, u, &p);
 	if (w->from.conn != TCP_NONE && p.how != DNS64_RCODE && !dns64_stream_takes(gw, &w->from)) {
 		if (hold(gw, w))
 			return;
 		p.how = DNS64_RCODE; /* that is short */
 		p.rcode = DNS_SERVFAIL;
 	}
-	answer(gw, w, &u, &p);
+	answer(gw, w, &p);
 	release(d, w);
 }
 
@@ -251,7 +230,7 @@ void dns64_wake(struct gw *gw, uint32_t first, const struct dns64_record *r)
 		uint32_t k = first % 2;
 		first = w->link[k].next;
 		w->link[k].ask = DNS64_NONE;
-		if (!half || w->type != DNS_TYPE_AAAA || w->link[1 - k].ask == DNS64_NONE ||
+		if (!half || w->u.qtype != DNS_TYPE_AAAA || w->link[1 - k].ask == DNS64_NONE ||
 		    dns64_now(gw) - w->since_us >= d->patience_us)
 			go_on(gw, w);
 	}

@@ -1,8 +1,6 @@
 /* See dnsmsg.h. */
 #include "apps/dnsmsg.h"
 
-#include "kernel/fmt.h"
-
 #define POINTER   0xc0u
 #define MAX_JUMPS 127u    /* as many as a name can have labels */
 #define FAR       0x4000u /* what a pointer cannot reach */
@@ -62,6 +60,38 @@ static struct walk walk(struct dns_view m, uint32_t at)
 	return (struct walk){.m = m, .at = at, .low = at};
 }
 
+/* By the same rules as next_label, and quicker: every name of every message comes here. */
+static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at)
+{
+	uint32_t behind = 0, low = at, len = 0, jumps = 0;
+	while (at < m_len) {
+		uint32_t n = m[at];
+		if (n == 0)
+			return behind ? behind : at + 1;
+		if (n <= DNS_LABEL_MAX) {
+			at += n + 1;
+			len += n + 1;
+			if (len > DNS_NAME_MAX - 1)
+				return 0;
+			continue;
+		}
+		if (n < POINTER || m_len - at < 2)
+			return 0;
+		if (!behind)
+			behind = at + 2;
+		at = dns_get16(m + at) & ~(POINTER << 8);
+		if (at < DNS_HEADER || at >= low || ++jumps > MAX_JUMPS)
+			return 0;
+		low = at;
+	}
+	return 0;
+}
+
+uint32_t dns_check_name(struct dns_view m, uint32_t at)
+{
+	return check_name(m.at, m.len, at);
+}
+
 uint32_t dns_read_name(struct dns_view m, uint32_t at, uint8_t out[DNS_NAME_MAX], uint32_t *out_len)
 {
 	struct walk w = walk(m, at);
@@ -70,16 +100,13 @@ uint32_t dns_read_name(struct dns_view m, uint32_t at, uint8_t out[DNS_NAME_MAX]
 		uint32_t n = m.at[w.label] + 1u;
 		if (n > DNS_NAME_MAX - 1 - len)
 			return 0;
-		if (out)
-			memcpy(out + len, m.at + w.label, n);
+		memcpy(out + len, m.at + w.label, n);
 		len += n;
 	}
 	if (w.bad)
 		return 0;
-	if (out)
-		out[len] = 0;
-	if (out_len)
-		*out_len = len + 1;
+	out[len] = 0;
+	*out_len = len + 1;
 	return dns_skip_name(m, at);
 }
 
@@ -106,31 +133,11 @@ bool dns_same_name(struct dns_view a, uint32_t at_a, struct dns_view b, uint32_t
 	}
 }
 
-uint32_t dns_labels(const uint8_t *name)
-{
-	uint32_t n = 0;
-	for (; *name; name += *name + 1u)
-		n++;
-	return n;
-}
-
-uint32_t dns_tail(const uint8_t *name, uint32_t n_labels)
-{
-	uint32_t have = dns_labels(name), len = 1;
-	if (have < n_labels)
-		return 0;
-	for (; have > n_labels; have--)
-		name += *name + 1u;
-	for (; *name; name += *name + 1u)
-		len += *name + 1u;
-	return len;
-}
-
 /* --- reading records ------------------------------------------------------------------ */
 
-bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
+/* The record whose owner's name ends before `fixed`. */
+ALWAYS_INLINE bool read_fixed(struct dns_view m, uint32_t at, uint32_t fixed, struct dns_rr *rr)
 {
-	uint32_t fixed = dns_skip_name(m, at);
 	if (fixed == 0 || m.len - fixed < DNS_RR_FIXED)
 		return false;
 	const uint8_t *f = m.at + fixed;
@@ -142,6 +149,11 @@ bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
 	rr->data = fixed + DNS_RR_FIXED;
 	rr->end = rr->data + rr->data_len;
 	return rr->data_len <= m.len - rr->data;
+}
+
+bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
+{
+	return read_fixed(m, at, dns_skip_name(m, at), rr);
 }
 
 /* What the data of a type consist of: fixed bytes, names, and a rest. Those are the
@@ -193,22 +205,31 @@ static const struct form *form_of(const struct dns_rr *rr)
 	return f->known && (rr->class == DNS_CLASS_IN || f->names) ? f : &opaque;
 }
 
-/* The data of a record are what its type says, with every name in them whole. */
-static bool check_data(struct dns_view m, const struct dns_rr *rr)
+/* The names in the data of a record, and that what is behind them is as its type says. */
+static bool check_names(const uint8_t *m, const struct form *f, const struct dns_rr *rr)
 {
-	const struct form *f = form_of(rr);
-	/* Names may point anywhere before them, but they end within the data. */
-	struct dns_view until = {m.at, rr->end};
 	uint32_t at = rr->data;
 	if (rr->data_len < f->before)
 		return false;
 	at += f->before;
 	for (uint32_t i = 0; i < f->names; i++) {
-		at = dns_read_name(until, at, NULL, NULL);
+		/* Names may point anywhere before them, but they end within the data. */
+		at = check_name(m, rr->end, at);
 		if (at == 0)
 			return false;
 	}
 	return f->rest == ANY_REST || rr->end - at == f->rest;
+}
+
+/* The data of a record are what its type says, with every name in them whole. */
+static inline bool check_data(const uint8_t *m, const struct dns_rr *rr)
+{
+	if (rr->type == DNS_TYPE_OPT)
+		return true;
+	if (LIKELY(rr->type == DNS_TYPE_A && rr->class == DNS_CLASS_IN))
+		return rr->data_len == sizeof(ip4);
+	const struct form *f = form_of(rr);
+	return f == &opaque || check_names(m, f, rr);
 }
 
 bool dns_parse_question(struct dns_view m, struct dns_layout *l)
@@ -229,107 +250,104 @@ bool dns_parse_question(struct dns_view m, struct dns_layout *l)
 	return true;
 }
 
-/* A name that dns_read_rr saw the end of. As most often it is the one in question, or the root. */
-static bool check_owner(struct dns_view m, const struct dns_layout *l, uint32_t at)
+/* Checks the name of a record; gives the offset behind it, 0 when it is none. As most often it is
+ * the one in question, or the root. */
+ALWAYS_INLINE uint32_t check_owner(struct dns_view m, const struct dns_layout *l, uint32_t at)
 {
-	bool asked = l->name_len && load16(m.at + at) == swap16(POINTER << 8 | DNS_HEADER);
-	return LIKELY(asked) || m.at[at] == 0 || dns_read_name(m, at, NULL, NULL) != 0;
+	if (m.len - at >= 2 && load16(m.at + at) == swap16(POINTER << 8 | DNS_HEADER) &&
+	    l->name_len)
+		return at + 2;
+	if (at < m.len && m.at[at] == 0)
+		return at + 1;
+	return check_name(m.at, m.len, at);
 }
 
-/* The records of one section; *at moves behind them. */
-static bool parse_section(struct dns_view m, struct dns_layout *l, enum dns_section s, uint32_t *at)
+/* What is known of all records together, and of those that matter alone. */
+ALWAYS_INLINE bool note_rr(struct dns_layout *l, enum dns_section s, uint32_t i,
+                           const struct dns_rr *rr)
 {
-	l->section[s] = *at;
-	for (uint32_t i = 0; i < l->count[s]; i++) {
-		struct dns_rr rr;
-		if (!dns_read_rr(m, *at, &rr) || !check_owner(m, l, *at) || !check_data(m, &rr))
-			return false;
-		if (rr.type == DNS_TYPE_OPT && s != DNS_AR) /* RFC 6891 section 6.1.1 */
-			return false;
-		if (rr.type == DNS_TYPE_OPT && l->n_opt++ == 0) {
-			l->opt = rr;
+	if (rr->type == DNS_TYPE_OPT) {
+		if (l->n_opt++ == 0) {
+			l->opt = *rr;
 			l->before_opt = (uint16_t)i;
 		}
-		*at = rr.end;
+		return s == DNS_AR; /* RFC 6891 section 6.1.1 */
 	}
+	l->ttl_least = min_u32(l->ttl_least, rr->ttl);
+	l->ttl_most = max_u32(l->ttl_most, rr->ttl);
+	if (s == DNS_NS && rr->type == DNS_TYPE_SOA && l->soa.end == 0)
+		l->soa = *rr;
 	return true;
 }
 
-bool dns_parse(struct dns_view m, struct dns_layout *l)
+/* Begins with the header of a message that has one. */
+static inline void begin(struct dns_view m, struct dns_layout *l)
 {
-	memset(l, 0, sizeof *l);
-	if (m.len < DNS_HEADER)
-		return false;
 	for (unsigned s = 0; s < DNS_SECTIONS; s++)
 		l->count[s] = be16_get(dns_header_of(m)->count[s]);
-	uint32_t at = l->section[DNS_QD] = l->question_end = DNS_HEADER;
-	if (l->count[DNS_QD] > 0) {
-		if (!dns_parse_question(m, l))
-			return false;
-		at = l->question_end;
+	l->section[DNS_QD] = l->question_end = DNS_HEADER;
+	l->end = l->name_len = 0;
+	l->n_opt = 0;
+	l->soa.end = 0;
+	l->ttl_least = UINT32_MAX;
+	l->ttl_most = 0;
+}
+
+/* All behind the questions. */
+static bool parse_records(struct dns_view m, struct dns_layout *l, uint32_t at)
+{
+	for (unsigned s = DNS_AN; s < DNS_SECTIONS; s++) {
+		l->section[s] = at;
+		for (uint32_t i = 0; i < l->count[s]; i++) {
+			struct dns_rr rr;
+			if (!read_fixed(m, at, check_owner(m, l, at), &rr) ||
+			    !check_data(m.at, &rr) || !note_rr(l, (enum dns_section)s, i, &rr))
+				return false;
+			at = rr.end;
+		}
 	}
-	for (uint32_t i = 1; i < l->count[DNS_QD]; i++) {
-		at = dns_read_name(m, at, NULL, NULL);
-		if (at == 0 || m.len - at < DNS_QUESTION_FIXED)
-			return false;
-		at += DNS_QUESTION_FIXED;
-	}
-	for (unsigned s = DNS_AN; s < DNS_SECTIONS; s++)
-		if (!parse_section(m, l, (enum dns_section)s, &at))
-			return false;
 	l->end = at;
 	return at == m.len;
 }
 
-/* --- names as keys and as text ---------------------------------------------------------- */
-
-void dns_key_set(struct dns_key *key, const uint8_t *name, uint32_t len)
+bool dns_parse(struct dns_view m, struct dns_layout *l)
 {
-	uint32_t whole = len / 4, rest = len % 4;
-	key->len = len;
-	for (uint32_t i = 0; i < whole; i++)
-		key->word[i] = dns_lower4(load32(name + 4 * i));
-	if (rest) {
-		uint32_t w = 0;
-		memcpy(&w, name + 4 * whole, rest);
-		key->word[whole] = dns_lower4(w);
+	if (m.len < DNS_HEADER) {
+		memset(l, 0, sizeof *l);
+		return false;
 	}
+	begin(m, l);
+	if (l->count[DNS_QD] > 0 && !dns_parse_question(m, l))
+		return false;
+	uint32_t at = l->question_end;
+	for (uint32_t i = 1; i < l->count[DNS_QD]; i++) {
+		at = check_name(m.at, m.len, at);
+		if (at == 0 || m.len - at < DNS_QUESTION_FIXED)
+			return false;
+		at += DNS_QUESTION_FIXED;
+	}
+	return parse_records(m, l, at);
 }
 
-char *dns_name_text(char *buf, size_t size, const uint8_t *name)
+bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l)
 {
-	size_t n = 0;
-	if (*name == 0)
-		n += fmt(buf + n, size - n, ".");
-	for (; *name; name += *name + 1u) {
-		for (uint32_t i = 1; i <= *name; i++) {
-			uint8_t c = name[i];
-			bool plain = c > ' ' && c <= '~' && c != '.' && c != '\\';
-			n += plain ? fmt(buf + n, size - n, "%c", c)
-			           : fmt(buf + n, size - n, "\\%u%u%u", c / 100u, c / 10u % 10u,
-			                 c % 10u);
-		}
-		n += fmt(buf + n, size - n, ".");
-	}
-	return buf;
+	const uint8_t *behind = m.at + DNS_HEADER + name_len;
+	begin(m, l);
+	l->name_len = name_len;
+	l->qtype = dns_get16(behind);
+	l->qclass = dns_get16(behind + 2);
+	l->question_end = DNS_HEADER + name_len + DNS_QUESTION_FIXED;
+	return parse_records(m, l, l->question_end);
 }
 
-uint32_t dns_name_of_text(uint8_t out[DNS_NAME_MAX], const char *text)
+void dns_layout_cut(struct dns_layout *l)
 {
-	uint32_t len = 0;
-	while (*text) {
-		uint32_t n = 0;
-		while (text[n] && text[n] != '.')
-			n++;
-		if (n == 0 || n > DNS_LABEL_MAX || n + 1 > DNS_NAME_MAX - 1 - len)
-			return 0;
-		out[len] = (uint8_t)n;
-		memcpy(out + len + 1, text, n);
-		len += n + 1;
-		text += n + (text[n] == '.');
-	}
-	out[len] = 0;
-	return len + 1;
+	memset(l->count + DNS_AN, 0, 3 * sizeof l->count[0]);
+	l->end = l->section[DNS_AN] = l->section[DNS_NS] = l->section[DNS_AR] = l->question_end;
+	l->n_opt = 0;
+	l->soa.end = 0;
+	l->ttl_least = UINT32_MAX;
+	l->ttl_most = 0;
 }
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -530,5 +548,7 @@ bool dns_put_opt(struct dns_out *o, uint16_t size, uint16_t rcode, bool dnssec_o
 	uint32_t ttl = (uint32_t)(rcode >> 4) << 24 | (dnssec_ok ? DNS_OPT_DO : 0u);
 	if (o->limit - o->len < DNS_OPT_BYTES)
 		return false;
-	return put(o, "", 1) && put_fixed(o, DNS_TYPE_OPT, size, ttl, 0);
+	dns_write_opt(o->at + o->len, size, ttl);
+	o->len += DNS_OPT_BYTES;
+	return true;
 }

@@ -102,6 +102,8 @@ struct dns_layout {
 	uint16_t n_opt;      /* OPT records */
 	uint16_t before_opt; /* records of the additional section before the first one */
 	struct dns_rr opt;   /* the first one */
+	struct dns_rr soa;   /* the first SOA record of the authority section; end 0: none */
+	uint32_t ttl_least, ttl_most; /* of all records but OPT; UINT32_MAX and 0: there are none */
 };
 
 static inline uint16_t dns_get16(const uint8_t *at)
@@ -135,8 +137,10 @@ static inline const struct dns_header *dns_header_of(struct dns_view m)
  * does not end within the message. Pointers are not followed. */
 uint32_t dns_skip_name(struct dns_view m, uint32_t at);
 
-/* The same, and 0 also when what pointers lead to is no name of at most 255 bytes.
- * `out` (NULL: only looks) gets the name without compression, *out_len its length. */
+/* The same, and 0 also when what pointers lead to is no name of at most 255 bytes. */
+uint32_t dns_check_name(struct dns_view m, uint32_t at);
+
+/* The same; `out` gets the name without compression, *out_len its length. */
 uint32_t dns_read_name(struct dns_view m, uint32_t at, uint8_t out[DNS_NAME_MAX],
                        uint32_t *out_len);
 
@@ -153,6 +157,13 @@ bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr) MUST_USE;
  * else it is 0 after false. Questions with a compressed name
  * are refused: nothing stands before it that could be pointed to. */
 bool dns_parse(struct dns_view m, struct dns_layout *l) MUST_USE;
+
+/* The same of a message that begins with one question, already known to be well-formed, with a
+ * name of name_len bytes. */
+bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l) MUST_USE;
+
+/* Takes a layout back to what stands before the first record. */
+void dns_layout_cut(struct dns_layout *l);
 
 /* The first question of a message with at least a header and one question: sets
  * name_len, qtype, qclass and question_end; false when it is malformed. */
@@ -180,6 +191,18 @@ static inline uint32_t dns_key_words(uint32_t len)
 
 /* Sets the key of a name in wire form; `name` is readable for len bytes. */
 void dns_key_set(struct dns_key *key, const uint8_t *name, uint32_t len);
+
+/* Copies a name of `len` bytes that has room up to the end of its last word on both sides. */
+static inline void dns_copy_name(uint8_t *to, const uint8_t *from, uint32_t len)
+{
+	uint32_t i = 0;
+	for (; i + 4 < len; i += 8) {
+		store32(to + i, load32(from + i));
+		store32(to + i + 4, load32(from + i + 4));
+	}
+	if (i < len)
+		store32(to + i, load32(from + i));
+}
 
 /* Lower case of four characters at once (RFC 4343 section 3: ASCII letters only).
  * Length bytes of labels lie below the letters and stay as they are. */
@@ -239,7 +262,17 @@ bool dns_copy_owner(struct dns_out *o, uint32_t owner, uint16_t type, uint16_t c
 bool dns_put_rr(struct dns_out *o, uint32_t owner, uint16_t type, uint16_t class, uint32_t ttl,
                 const void *data, uint32_t data_len) MUST_USE;
 
-/* An OPT record (RFC 6891 section 6.1.2) without options. `rcode` is the whole one. */
+/* An OPT record (RFC 6891 section 6.1.2) without options, into DNS_OPT_BYTES bytes. */
+static inline void dns_write_opt(uint8_t *at, uint16_t size, uint32_t ttl)
+{
+	at[0] = 0;
+	dns_put16(at + 1, DNS_TYPE_OPT);
+	dns_put16(at + 3, size);
+	dns_put32(at + 5, ttl);
+	dns_put16(at + 9, 0);
+}
+
+/* The same into a message. `rcode` is the whole one. */
 bool dns_put_opt(struct dns_out *o, uint16_t size, uint16_t rcode, bool dnssec_ok) MUST_USE;
 
 #endif

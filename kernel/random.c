@@ -7,7 +7,7 @@
 #include "kernel/random.h"
 
 enum { KEY_WORDS = 8, BLOCK_WORDS = 16 };
-enum { BATCH_WORDS = ARRAY_SIZE(((struct rng *)0)->out) };
+enum { BATCH_WORDS = RNG_WORDS };
 
 /* The third nonce word keeps the two uses of the block function apart. */
 enum { USE_OUTPUT = 1, USE_SEED = 2 };
@@ -68,7 +68,7 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 	r->left = r->half = 0;
 }
 
-static void refill(struct rng *r)
+void rng_refill(struct rng *r)
 {
 	static const uint32_t nonce[3] = {0, 0, USE_OUTPUT};
 	for (unsigned i = 0; i < BATCH_WORDS / BLOCK_WORDS; i++)
@@ -76,27 +76,6 @@ static void refill(struct rng *r)
 	memcpy(r->key, r->out, sizeof r->key);
 	memset(r->out, 0, sizeof r->key);
 	r->left = BATCH_WORDS - KEY_WORDS;
-}
-
-uint32_t rng_u32(struct rng *r)
-{
-	if (r->left == 0)
-		refill(r);
-	uint32_t *at = &r->out[BATCH_WORDS - r->left--];
-	uint32_t v = *at;
-	*at = 0;
-	return v;
-}
-
-uint16_t rng_u16(struct rng *r)
-{
-	uint32_t v = r->half;
-	r->half = 0;
-	if (v == 0) {
-		v = rng_u32(r);
-		r->half = v >> 16 | 0x80000000u;
-	}
-	return (uint16_t)v;
 }
 
 uint32_t rng_below(struct rng *r, uint32_t n)

@@ -6,11 +6,13 @@
 
 #include "kernel/bytes.h"
 
+enum { RNG_WORDS = 16 * 4 };
+
 struct rng {
 	uint32_t key[8];
 	uint32_t left; /* unread words at the end of out */
 	uint32_t half; /* what rng_u16 left of a word, with the upper bit set; 0: nothing */
-	uint32_t out[16 * 4];
+	uint32_t out[RNG_WORDS];
 };
 
 /* Mixes `n` bytes of seed into the key. Any amount, any time, any quality:
@@ -18,10 +20,13 @@ struct rng {
 void rng_seed(struct rng *r, const void *seed, size_t n);
 
 /* 32 random bits; 16; a number below n (n > 0, without modulo bias); n bytes. */
-uint32_t rng_u32(struct rng *r);
-uint16_t rng_u16(struct rng *r); /* half of what rng_u32 costs */
+static inline uint32_t rng_u32(struct rng *r);
+static inline uint16_t rng_u16(struct rng *r); /* half of what rng_u32 costs */
 uint32_t rng_below(struct rng *r, uint32_t n);
 void rng_bytes(struct rng *r, void *buf, size_t n);
+
+/* Makes new numbers when there are none left; for rng_u32. */
+void rng_refill(struct rng *r);
 
 /* The ChaCha20 block function (RFC 8439 section 2.3), as words; for the test. */
 void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const uint32_t nonce[3]);

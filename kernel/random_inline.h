@@ -1,9 +1,30 @@
-/* The keyed hash: HalfSipHash (Aumasson and Bernstein's SipHash with 32-bit
- * words) with one compression and three finalisation rounds. */
+/* What of random.h is on the way of many packets. The keyed hash: HalfSipHash (Aumasson and
+ * Bernstein's SipHash with 32-bit words) with one compression and three finalisation rounds. */
 #ifndef KERNEL_RANDOM_INLINE_H
 #define KERNEL_RANDOM_INLINE_H
 
 #include "kernel/random.h"
+
+static inline uint32_t rng_u32(struct rng *r)
+{
+	if (UNLIKELY(r->left == 0))
+		rng_refill(r);
+	uint32_t *at = &r->out[RNG_WORDS - r->left--];
+	uint32_t v = *at;
+	*at = 0;
+	return v;
+}
+
+static inline uint16_t rng_u16(struct rng *r)
+{
+	uint32_t v = r->half;
+	r->half = 0;
+	if (v == 0) {
+		v = rng_u32(r);
+		r->half = v >> 16 | 0x80000000u;
+	}
+	return (uint16_t)v;
+}
 
 static inline uint32_t rotl32(uint32_t v, unsigned n)
 {

@@ -14,6 +14,14 @@
 #else
 #define NO_LOOP_CALLS __attribute__((optimize("no-tree-loop-distribute-patterns")))
 #endif
+
+/* One number, wherever it lies. */
+#define MOVE(type, t, f)                               \
+	do {                                           \
+		type v_;                               \
+		__builtin_memcpy(&v_, (f), sizeof v_); \
+		__builtin_memcpy((t), &v_, sizeof v_); \
+	} while (0)
 #define BLOCK 16
 
 /* From the first byte to the last; right for overlapping runs when `to` is the lower. */
@@ -22,19 +30,29 @@ NO_LOOP_CALLS static inline void *copy_up(void *to, const void *from, size_t n)
 	uint8_t *t = to;
 	const uint8_t *f = from;
 	for (; n >= BLOCK; n -= BLOCK, t += BLOCK, f += BLOCK) {
-		for (unsigned i = 0; i < BLOCK; i += 4) {
-			uint32_t word;
-			__builtin_memcpy(&word, f + i, 4);
-			__builtin_memcpy(t + i, &word, 4);
-		}
+		MOVE(uint32_t, t, f);
+		MOVE(uint32_t, t + 4, f + 4);
+		MOVE(uint32_t, t + 8, f + 8);
+		MOVE(uint32_t, t + 12, f + 12);
 	}
-	for (; n >= 4; n -= 4, t += 4, f += 4) {
-		uint32_t word;
-		__builtin_memcpy(&word, f, 4);
-		__builtin_memcpy(t, &word, 4);
+	if (n & 8) {
+		MOVE(uint32_t, t, f);
+		MOVE(uint32_t, t + 4, f + 4);
+		t += 8;
+		f += 8;
 	}
-	while (n-- > 0)
-		*t++ = *f++;
+	if (n & 4) {
+		MOVE(uint32_t, t, f);
+		t += 4;
+		f += 4;
+	}
+	if (n & 2) {
+		MOVE(uint16_t, t, f);
+		t += 2;
+		f += 2;
+	}
+	if (n & 1)
+		*t = *f;
 	return to;
 }
 
@@ -67,9 +85,12 @@ NO_LOOP_CALLS void *memset(void *to, int byte, size_t n)
 {
 	uint8_t *t = to;
 	uint32_t word = (uint8_t)byte * 0x01010101u;
-	for (; n >= BLOCK; n -= BLOCK, t += BLOCK)
-		for (unsigned i = 0; i < BLOCK; i += 4)
-			__builtin_memcpy(t + i, &word, 4);
+	for (; n >= BLOCK; n -= BLOCK, t += BLOCK) {
+		MOVE(uint32_t, t, &word);
+		MOVE(uint32_t, t + 4, &word);
+		MOVE(uint32_t, t + 8, &word);
+		MOVE(uint32_t, t + 12, &word);
+	}
 	for (; n >= 4; n -= 4, t += 4)
 		__builtin_memcpy(t, &word, 4);
 	while (n-- > 0)

@@ -1,24 +1,36 @@
 /* See csum.h. */
 #include "net/csum.h"
 
+/* The sum and four words more. */
+static inline uint32_t add_four(uint32_t s, const uint8_t *b)
+{
+	s = csum_add32(csum_add32(s, load32(b)), load32(b + 4));
+	return csum_add32(csum_add32(s, load32(b + 8)), load32(b + 12));
+}
+
 uint16_t csum_sum(const void *data, size_t n)
 {
 	const uint8_t *b = data;
 	uint32_t s = 0;
-	for (; n >= 16; n -= 16, b += 16) {
-		s = csum_add32(s, load32(b));
-		s = csum_add32(s, load32(b + 4));
-		s = csum_add32(s, load32(b + 8));
-		s = csum_add32(s, load32(b + 12));
+	for (; n >= 32; n -= 32, b += 32)
+		s = add_four(add_four(s, b), b + 16);
+	if (n & 16) {
+		s = add_four(s, b);
+		b += 16;
 	}
-	for (; n >= 4; n -= 4, b += 4)
+	if (n & 8) {
+		s = csum_add32(csum_add32(s, load32(b)), load32(b + 4));
+		b += 8;
+	}
+	if (n & 4) {
 		s = csum_add32(s, load32(b));
-	if (n >= 2) {
+		b += 4;
+	}
+	if (n & 2) {
 		s = csum_add32(s, load16(b));
 		b += 2;
-		n -= 2;
 	}
-	if (n)
+	if (n & 1)
 		s = csum_add32(s, b[0]);
 	return csum_fold(s);
 }

@@ -21,11 +21,8 @@ static uint16_t *slot_of(struct wheel *w, uint32_t due_us)
 	return &w->slot[(due_us >> WHEEL_SHIFT) % WHEEL_SLOTS];
 }
 
-void wheel_clear(struct wheel *w, uint32_t i)
+static void take_out(struct wheel *w, struct wheel_node *n)
 {
-	struct wheel_node *n = &w->node[i];
-	if (!n->set)
-		return;
 	n->set = false;
 	w->n_set--;
 	if (n->prev == NONE)
@@ -36,12 +33,22 @@ void wheel_clear(struct wheel *w, uint32_t i)
 		w->node[n->next].prev = n->prev;
 }
 
+void wheel_clear(struct wheel *w, uint32_t i)
+{
+	if (w->node[i].set)
+		take_out(w, &w->node[i]);
+}
+
 void wheel_set(struct wheel *w, uint32_t i, uint32_t due_us)
 {
 	struct wheel_node *n = &w->node[i];
-	wheel_clear(w, i);
+	if (n->set)
+		take_out(w, n);
 	uint16_t *slot = slot_of(w, due_us);
-	*n = (struct wheel_node){.due_us = due_us, .prev = NONE, .next = *slot, .set = true};
+	n->due_us = due_us;
+	n->prev = NONE;
+	n->next = *slot;
+	n->set = true;
 	if (*slot != NONE)
 		w->node[*slot].prev = (uint16_t)i;
 	*slot = (uint16_t)i;

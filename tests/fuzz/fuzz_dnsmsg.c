@@ -81,8 +81,8 @@ static void same_data(struct dns_view a, const struct dns_rr *ra, struct dns_vie
 	same_bytes(a, &at, b, &bt, before);
 	for (; names; names--) {
 		MUST(dns_same_name(a, at, b, bt));
-		at = dns_read_name(a, at, NULL, NULL);
-		bt = dns_read_name(b, bt, NULL, NULL);
+		at = dns_check_name(a, at);
+		bt = dns_check_name(b, bt);
 		MUST(at && bt);
 	}
 	MUST(ra->end - at == rb->end - bt);
@@ -96,6 +96,7 @@ static void check_name(struct dns_view m, uint32_t at)
 	char text[1200];
 	uint32_t len, len2;
 	uint32_t end = dns_read_name(m, at, name, &len);
+	MUST(dns_check_name(m, at) == end);
 	if (!end)
 		return;
 	MUST(end == dns_skip_name(m, at) && end > at && end <= m.len);
