@@ -410,7 +410,7 @@ static void start(uint8_t choice)
 	n_queue = question_len = 0;
 	refuses = false;
 	rig.sink = seen;
-	rig_reset(&rig, choice, 8u << 20, 1000000);
+	rig_reset(&rig, choice, 16u << 20, 1000000);
 	if (!rig_config(&rig, config, sizeof config - 1))
 		fail(rig.config.error[0].what, NULL, 0);
 	const char *wrong = rig_start(&rig, "dns64", choice & 1 ? 1024 : 128);
