@@ -67,11 +67,11 @@ bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns6
 void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
                      uint32_t len)
 {
-	dns64_of(gw)->count.answers++;
 	if (from->conn != TCP_NONE) {
 		dns64_stream_reply(gw, from, len);
 		return;
 	}
+	dns64_of(gw)->count.answers++;
 	pkt_trim(s->p, len);
 	const struct udp_path *path = dns64_path_to(gw, &from->ends);
 	if (LIKELY(path != NULL))

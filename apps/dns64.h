@@ -70,6 +70,8 @@ struct dns64_ask {
 	uint8_t last;            /* the server that was asked last */
 	bool probe;              /* only to see whether a server is back */
 	bool miscased;           /* an answer came with another case in its name */
+	bool truncated;          /* an answer came with TC */
+	bool queued;             /* and the connection to that server, `last`, is full */
 	uint16_t next;           /* with the same hash */
 	uint16_t older, younger; /* in the order they began */
 	uint16_t first;          /* who waits: number of a waiter's link */
@@ -115,8 +117,9 @@ struct dns64_waiter {
 	struct dns64_query u;           /* points to q and name here */
 	uint8_t name[DNS_NAME_MAX + 1]; /* as the client spelled it */
 	struct dns64_from from;
-	uint8_t rounds; /* times it was planned */
-	uint8_t share;  /* in which its client's are counted */
+	uint8_t rounds;  /* times it was planned */
+	uint8_t share;   /* in which its client's are counted */
+	uint16_t behind; /* the next that is held back for the same client (dns64_stream.c) */
 	uint32_t since_us;
 	/* Two links, numbered waiter * 2 + 0 or 1, into the lists of the questions waited for. */
 	struct {
@@ -128,11 +131,12 @@ struct dns64_waiter {
 /* A question that is passed on as it is (dns64_relay.c). */
 struct dns64_relay {
 	uint8_t question[1280]; /* from its header on */
-	uint16_t len;
+	uint16_t len;           /* 0: free */
 	struct dns64_from from;
-	uint16_t port; /* ours; 0: free */
+	uint16_t port; /* ours; 0: asked over TCP */
 	uint16_t id, client_id, limit, n_tries;
 	bool edns, dnssec; /* the client sent OPT, with DO */
+	bool linked;       /* under way over TCP, with this ID */
 	uint8_t server;
 	uint32_t begun_us;
 };
@@ -186,15 +190,28 @@ struct dns64_map {
 
 /* The TCP connection to an upstream server, and the questions under way in it
  * (dns64_link.c). */
-#define DNS64_LINK_ASKS 64u
+#define DNS64_LINK_ASKS 256u
 struct dns64_link {
-	uint32_t conn; /* TCP_NONE: there is none */
-	uint32_t n;    /* slots in use */
-	uint32_t len;  /* of the message that is coming; 0: not known yet */
-	struct {
-		uint16_t ask; /* DNS64_NONE: free */
+	uint32_t conn;     /* TCP_NONE: there is none */
+	uint32_t n;        /* slots in use */
+	uint32_t len;      /* of the message that is coming; 0: not known yet */
+	uint32_t late;     /* questions in a row that were not answered in time */
+	uint32_t heard_us; /* when the last answer came, or it was begun */
+	uint32_t bad_s;    /* until then other servers are rather asked; 0: not at all */
+	bool good;         /* an answer came */
+	struct dns64_slot {
+		uint16_t who; /* the number of a question, behind all of them of a relay;
+		               * DNS64_NONE: free */
 		uint16_t id;
 	} slot[DNS64_LINK_ASKS];
+};
+
+/* A client's TCP connection (dns64_stream.c). */
+struct dns64_stream {
+	uint32_t conn;        /* TCP_NONE: there is none */
+	uint32_t asked_s;     /* when the last question came */
+	uint32_t n_waiting;   /* questions without an answer */
+	uint16_t first, last; /* of those whose answers it cannot take yet; DNS64_NONE: none */
 };
 
 /* The answers of one client prefix (dns64_limit.c). */
@@ -212,7 +229,7 @@ struct dns64_count {
 	uint64_t queries, answers, hits, stale, synthesised, not_global, prefetched;
 	uint64_t asked, answered, timeouts, joined, forged, miscased;
 	uint64_t formerr, notimp, refused, badvers, servfail, truncated, full, relayed;
-	uint64_t streamed, fetched;
+	uint64_t streamed, held, fetched, mute;
 };
 
 struct dns64 {
@@ -262,6 +279,8 @@ struct dns64 {
 	uint32_t n_waiters;
 	uint32_t share_mul[4];        /* secret, odd */
 	uint16_t share[DNS64_SHARES]; /* how many by a hash of their client's address */
+	uint32_t n_held;
+	uint16_t held[DNS64_SHARES]; /* of these, how many wait for their client to read */
 
 	/* What is passed on. */
 	struct dns64_relay *relay;
@@ -271,6 +290,7 @@ struct dns64 {
 
 	/* TCP: memory for one question, one answer of ours, one of upstream. */
 	uint8_t *question, *reply, *fetched;
+	struct dns64_stream *stream; /* by number of the connection, modulo TCP_CONNECTIONS */
 	struct dns64_link link[CONFIG_SERVERS];
 
 	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
@@ -358,16 +378,33 @@ void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct 
 const char *dns64_stream_init(struct gw *gw, struct dns64 *d);
 void dns64_stream_reply(struct gw *gw, const struct dns64_from *from, uint32_t len);
 
-/* The same for one that is not answered. */
-void dns64_stream_lost(struct gw *gw, const struct dns64_from *from);
+/* Whether this client can take a long answer now. */
+bool dns64_stream_takes(const struct gw *gw, const struct dns64_from *from);
+
+/* For one that cannot: waiter number w is held back until it can (dns64_wait_on), or its connection
+ * is gone (dns64_wait_drop). */
+void dns64_stream_hold(struct gw *gw, const struct dns64_from *from, uint32_t waiter);
 
 /* --- dns64_link.c: upstream over TCP. Asks once more what was answered with TC: the try becomes
  * one over TCP. False: it cannot be. */
 void dns64_link_init(struct dns64 *d);
 bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t) MUST_USE;
 
-/* Takes no answer to this try any more. */
-void dns64_link_forget(struct gw *gw, struct dns64_try *t);
+/* Whether there are as many questions on the connection to this server as it may have. */
+bool dns64_link_is_full(const struct gw *gw, uint32_t server);
+
+/* Passes a question on, with an ID of its own (r->id). False: it cannot be. */
+bool dns64_link_relay(struct gw *gw, struct dns64_relay *r) MUST_USE;
+
+/* Takes no answer with this ID any more. */
+void dns64_link_forget(struct gw *gw, uint32_t server, uint16_t id);
+
+/* A question on the connections to these servers (a bit each) was not answered in time. One that
+ * answers nothing is given up. */
+void dns64_link_late(struct gw *gw, uint32_t servers);
+
+/* Whether TCP to this server did not work lately. */
+bool dns64_link_is_bad(const struct gw *gw, uint32_t server);
 
 /* --- dns64_plan.c: what answers a query, with what is in the cache now */
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
@@ -500,6 +537,10 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
  * planned anew, but those who cannot be answered before the other one is over. */
 void dns64_wake(struct gw *gw, uint32_t first, const struct dns64_record *r);
 
+/* A query that was held back goes on, or is given up. */
+void dns64_wait_on(struct gw *gw, uint32_t waiter);
+void dns64_wait_drop(struct gw *gw, uint32_t waiter);
+
 /* The timer of a waiter. */
 void dns64_wait_due(struct gw *gw, uint32_t waiter);
 
@@ -510,9 +551,12 @@ bool dns64_relay_init(struct gw *gw, struct dns64 *d);
 bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from) MUST_USE;
 
-/* A datagram to the port of number `arg`; the timer of number i. */
+/* A datagram to the port of number `arg`; a message over TCP with the ID of number i: why it is
+ * dropped, or DROP_NONE; the connection of number i is gone; its timer. */
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                uint32_t arg);
+enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m);
+void dns64_relay_lost(struct gw *gw, uint32_t i);
 void dns64_relay_due(struct gw *gw, uint32_t i);
 
 /* --- dns64_limit.c: who may ask, and how much */

@@ -442,6 +442,11 @@ uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct d
 		n = relay(gw, u, p, at, limit);
 	if (n == 0)
 		n = put_together(gw, u, p, at, limit);
+	/* Over TCP there is nothing to try behind TC. */
+	if (UNLIKELY(u->stream) && dns_get16(at + 2) & DNS_TC && dns_get16(at + 6) == 0) {
+		d->count.servfail++;
+		return dns64_answer_rcode(u, DNS_SERVFAIL, at, begin);
+	}
 	d->count.truncated += (dns_get16(at + 2) & DNS_TC) != 0;
 	return n;
 }

@@ -18,6 +18,7 @@
 #define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
 #define CASE_WAIT_US 100000u   /* for the right one behind an answer with another case */
+#define FULL_WAIT_US 20000u    /* for a place on a connection */
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
@@ -121,6 +122,26 @@ void dns64_ask_fail(struct gw *gw, uint32_t ask)
 	finish(gw, a, NULL);
 }
 
+/* Nobody answered. If there was TC, and only TCP failed, the client learns that there is more (RFC
+ * 5625 section 4.4), unless a stale answer may serve. */
+static void give_up(struct gw *gw, struct dns64_ask *a)
+{
+	uint8_t m[DNS64_QUESTION_MAX];
+	struct dns_view v = {m, 0};
+	struct dns_layout l;
+	if (LIKELY(!a->truncated || a->probe)) {
+		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
+		return;
+	}
+	v.len = dns64_try_write(a, &(struct dns64_try){0}, m);
+	const struct dns64_record *old = dns64_cache_find(&dns64_of(gw)->cache, &a->q, false);
+	dns_put16(m + 2, DNS_QR | DNS_TC);
+	if ((old && dns64_may_serve(gw, old)) || !dns_parse(v, &l))
+		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
+	else
+		finish(gw, a, dns64_store(gw, &a->q, v, &l));
+}
+
 bool dns64_ask_make_room(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -187,7 +208,7 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = 0;
-	a->miscased = false;
+	a->miscased = a->truncated = a->queued = false;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	spell(gw, a, need->q);
@@ -293,27 +314,71 @@ static void case_lost(struct gw *gw, struct dns64_ask *a)
 	s->case_s = gw->now_s + PLAIN_S;
 }
 
+/* Whether a server may be asked that was not yet. */
+static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
+{
+	uint32_t all = (1u << d->n_servers) - 1;
+	return !a->probe && a->tried != all && a->n_tries < d->tries;
+}
+
+/* All of an answer comes over TCP (RFC 7766 section 5). Where the connection is full a place is
+ * waited for. False: it cannot be. */
+static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try *t)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t now = dns64_now(gw);
+	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	a->last = t->server;
+	if (!a->queued && !dns64_link_ask(gw, a, t))
+		return false;
+	wheel_set(&d->wheel, number_of(d, a), now + (a->queued ? FULL_WAIT_US : d->try_us));
+	return true;
+}
+
+/* The same of one that has waited. */
+static void fetch_later(struct gw *gw, struct dns64_ask *a)
+{
+	struct dns64_try *t = a->try;
+	while (t < a->try + DNS64_TRIES && !(t->port && t->server == a->last))
+		t++;
+	a->queued = false;
+	if (t == a->try + DNS64_TRIES || !fetch_over_tcp(gw, a, t))
+		dns64_ask_lost(gw, number_of(dns64_of(gw), a));
+}
+
 void dns64_ask_due(struct gw *gw, uint32_t ask)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[ask];
+	if (UNLIKELY(a->queued)) {
+		fetch_later(gw, a);
+		return;
+	}
 	if (a->miscased) {
 		case_lost(gw, a);
 		try_next(gw, a);
 		return;
 	}
+	uint32_t links = 0; /* on which it waits for an answer, a bit each */
+	for (uint32_t i = 0; i < DNS64_TRIES; i++)
+		links |= (uint32_t)a->try[i].stream << a->try[i].server;
 	dns64_server_missed(gw, a->last);
 	dns64_ask_lost(gw, ask);
+	if (UNLIKELY(links))
+		dns64_link_late(gw, links);
 }
 
 void dns64_ask_lost(struct gw *gw, uint32_t ask)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_ask *a = &d->ask[ask];
-	if (!a->probe && a->n_tries < d->tries && (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+	/* Twice in vain over TCP: who gets TC comes back over TCP, before its patience is over. */
+	bool enough = a->truncated && a->n_tries >= 2 && !may_ask_other(d, a);
+	if (!a->probe && !enough && a->n_tries < d->tries &&
+	    (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
 		try_next(gw, a);
 	else
-		dns64_ask_fail(gw, ask);
+		give_up(gw, a);
 }
 
 /* What to do with a response code. */
@@ -329,19 +394,18 @@ static bool awaits_other(const struct dns64_ask *a, const struct dns64_try *t)
 }
 
 static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
-                          uint32_t rcode, const struct dns_layout *l)
+                          uint32_t rcode, const struct dns_layout *l, bool fetch)
 {
-	struct dns64 *d = dns64_of(gw);
+	bool other = may_ask_other(dns64_of(gw), a);
 	/* No OPT in an answer that complains (RFC 6891 section 7): it may be about ours. */
 	if (t->edns && l->n_opt == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP))
 		return ASK_PLAIN;
 	if (t->edns && rcode == DNS_BADVERS)
 		return ASK_PLAIN;
 	if (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN)
-		return TAKE;
+		return fetch && other && dns64_link_is_bad(gw, t->server) ? ASK_OTHER : TAKE;
 	/* Another server may know better: one that has not been asked yet, or has not answered. */
-	uint32_t all = (1u << d->n_servers) - 1;
-	if (!a->probe && a->tried != all && a->n_tries < d->tries)
+	if (other)
 		return ASK_OTHER;
 	return awaits_other(a, t) ? WAIT_ON : TAKE;
 }
@@ -386,7 +450,9 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		rcode |= l.opt.ttl >> 24 << 4;
 	d->count.answered++;
 	dns64_server_answered(gw, t->server, dns64_now(gw) - t->sent_us);
-	enum outcome o = judge(gw, a, t, rcode, &l);
+	bool fetch = flags & DNS_TC && !t->stream && !a->probe;
+	a->truncated |= fetch;
+	enum outcome o = judge(gw, a, t, rcode, &l, fetch);
 	if (o == ASK_PLAIN)
 		s->plain_s = gw->now_s + PLAIN_S;
 	if (o != TAKE) {
@@ -395,10 +461,9 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
-	} else if (flags & DNS_TC && !t->stream && !a->probe && dns64_link_ask(gw, a, t)) {
-		/* RFC 7766 section 5: all of it comes over TCP. */
-		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + d->try_us);
-	} else {
+	} else if (flags & DNS_TC && a->probe) {
+		finish(gw, a, NULL);
+	} else if (!fetch || !fetch_over_tcp(gw, a, t)) {
 		if (truncated) {
 			dns_layout_cut(&l);
 		}

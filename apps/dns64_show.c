@@ -38,7 +38,9 @@ static bool show_stats(const struct dns64 *d, uint32_t *cursor, char *buf, size_
 	        {"dns_truncated", c->truncated},
 	        {"dns_relayed", c->relayed},
 	        {"dns_tcp_queries", c->streamed},
+	        {"dns_tcp_held", c->held},
 	        {"dns_upstream_tcp", c->fetched},
+	        {"dns_upstream_tcp_mute", c->mute},
 	};
 	uint32_t i = (*cursor)++;
 	if (i >= ARRAY_SIZE(row))

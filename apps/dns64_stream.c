@@ -2,8 +2,9 @@
  * length, answered as the answers come. See dns64.h.
  *
  * What a client may hold is bounded: a connection has so many questions without an answer, and so
- * many bytes of answers that it has not read; then no more is read from it, its window closes, and
- * if nothing moves for a while it is gone. A connection on which no whole question comes for some
+ * many bytes of answers that it has not read; then no more is read from it, and answers that come
+ * wait where their questions waited (dns64_wait.c) until it has read. Its window closes, and if
+ * nothing moves for a while it is gone. A connection on which no whole question comes for some
  * time is closed, however busily its bytes drip (RFC 7828 tells the client how long). */
 #include "apps/dns64.h"
 
@@ -14,116 +15,170 @@
 #define WAITING   64u    /* questions of a connection without an answer */
 #define UNREAD    32768u /* bytes of answers that a client has not taken */
 #define STALL_MS  10000u
-#define SEND_MOST (UNREAD + DNS64_STREAM_MAX + 2)
+#define SHORTEST  512u /* bytes of a SERVFAIL in place of an answer for which there is no room */
+#define SEND_MOST (UNREAD + DNS64_STREAM_MAX + 2 + WAITING * SHORTEST)
 
-/* The tag of a connection: when the last question came (seconds), and how many wait. */
-static uint32_t waiting(uint32_t tag)
+/* What is kept of a connection; NULL: it is gone. */
+static struct dns64_stream *stream_of(const struct gw *gw, uint32_t conn)
 {
-	return tag & 0xffff;
+	struct dns64_stream *s = &dns64_of(gw)->stream[conn % TCP_CONNECTIONS];
+	return conn != TCP_NONE && s->conn == conn ? s : NULL;
 }
 
-static uint32_t tag_of(const struct gw *gw, uint32_t n)
+static void begin(struct gw *gw, uint32_t conn)
 {
-	return gw->now_s << 16 | n;
+	dns64_of(gw)->stream[conn % TCP_CONNECTIONS] = (struct dns64_stream){
+	        .conn = conn,
+	        .asked_s = gw->now_s,
+	        .first = DNS64_NONE,
+	        .last = DNS64_NONE,
+	};
 }
 
-static uint32_t silent_s(const struct gw *gw, uint32_t tag)
+/* The first of the waiters that are held back. */
+static uint32_t take_held(const struct gw *gw, struct dns64_stream *s)
 {
-	return (gw->now_s - (tag >> 16)) & 0xffff;
+	uint32_t waiter = s->first;
+	s->first = dns64_of(gw)->waiter[waiter].behind;
+	return waiter;
 }
 
-/* Puts a message of `len` bytes that stands behind two free ones into the stream. */
-static bool put(struct gw *gw, uint32_t conn, uint8_t *at, uint32_t len)
+/* The connection is gone; answers under way find nobody. */
+static void forget(struct gw *gw, struct dns64_stream *s)
+{
+	s->conn = TCP_NONE;
+	while (s->first != DNS64_NONE)
+		dns64_wait_drop(gw, take_held(gw, s));
+}
+
+/* Ends the connection, for a reason that counts; false. */
+static bool refuse(struct gw *gw, struct dns64_stream *s, enum drop why)
+{
+	gw->drops[why]++;
+	tcp_abort(gw, s->conn);
+	forget(gw, s);
+	return false;
+}
+
+/* Puts a message of `len` bytes that stands behind two free ones into the stream. False: there is
+ * no memory, and the connection is gone. */
+static bool put(struct gw *gw, struct dns64_stream *s, uint8_t *at, uint32_t len)
 {
 	dns_put16(at, len);
-	return tcp_send(gw, conn, at, len + 2);
+	if (tcp_send(gw, s->conn, at, len + 2)) {
+		dns64_of(gw)->count.answers++;
+		return true;
+	}
+	return refuse(gw, s, DROP_TCP_MEMORY);
+}
+
+/* Where memory is short a client gets one answer at a time. */
+static bool takes_more(const struct gw *gw, const struct dns64_stream *s)
+{
+	return tcp_unsent(gw, s->conn) <= (tcp_scarce(gw) ? 0 : UNREAD);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
 
 /* Answers one question of `len` bytes, which stands in d->question behind two bytes. False when
  * the connection is gone. */
-static bool answer(struct gw *gw, uint32_t conn, uint32_t len)
+static bool answer(struct gw *gw, struct dns64_stream *s, uint32_t len)
 {
 	struct dns64 *d = dns64_of(gw);
-	struct dns64_from from = {.ends = *tcp_ends(gw, conn), .conn = conn};
+	struct dns64_from from = {.ends = *tcp_ends(gw, s->conn), .conn = s->conn};
 	enum drop why;
 	uint32_t n = dns64_question(gw, &from, d->question + 2, len, DNS64_STREAM_MAX, &why);
 	d->count.streamed++;
-	if (why != DROP_NONE)
+	s->asked_s = gw->now_s;
+	if (why == DROP_DNS_RATE) { /* no answer, as over UDP; it may ask again */
 		gw->drops[why]++;
-	if (why != DROP_NONE || (n && !put(gw, conn, d->question, n))) {
-		tcp_abort(gw, conn);
-		return false;
+		return true;
 	}
-	d->count.answers += n != 0;
-	tcp_set_tag(gw, conn, tag_of(gw, waiting(tcp_tag(gw, conn)) + (n == 0)));
+	if (why != DROP_NONE)
+		return refuse(gw, s, why);
+	if (n)
+		return put(gw, s, d->question, n);
+	s->n_waiting++;
 	return true;
 }
 
-/* The next question, moved to d->question; its length. 0: there is no whole one; *more says
- * whether there is, but not now. */
-static uint32_t next_question(struct gw *gw, uint32_t conn, bool *later)
+/* The next question, moved to d->question; its length. 0: there is no whole one; *later says
+ * whether there may be, but not now. */
+static uint32_t next_question(struct gw *gw, struct dns64_stream *s, bool *later)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint8_t prefix[2];
-	*later = tcp_unsent(gw, conn) > UNREAD || waiting(tcp_tag(gw, conn)) >= WAITING;
-	if (*later || !tcp_copy(gw, conn, 0, prefix, sizeof prefix))
+	*later = s->first != DNS64_NONE || s->n_waiting >= WAITING || !takes_more(gw, s);
+	if (*later || !tcp_copy(gw, s->conn, 0, prefix, sizeof prefix))
 		return 0;
 	uint32_t len = dns_get16(prefix);
 	enum drop why = len < DNS_HEADER ? DROP_DNS_SHORT
 	                : len > LONGEST  ? DROP_DNS_LONG
 	                                 : DROP_NONE;
-	if (why != DROP_NONE) {
-		gw->drops[why]++;
-		tcp_abort(gw, conn);
+	if (why != DROP_NONE)
+		return refuse(gw, s, why);
+	if (!tcp_copy(gw, s->conn, 2, d->question + 2, len))
 		return 0;
-	}
-	if (!tcp_copy(gw, conn, 2, d->question + 2, len))
-		return 0;
-	tcp_take(gw, conn, len + 2);
+	tcp_take(gw, s->conn, len + 2);
 	return len;
 }
 
 /* What is left of a question that never became whole is thrown away. */
-static void close(struct gw *gw, uint32_t conn)
+static void close(struct gw *gw, struct dns64_stream *s)
 {
+	uint32_t conn = s->conn;
+	s->conn = TCP_NONE;
 	tcp_take(gw, conn, tcp_readable(gw, conn));
 	tcp_close(gw, conn);
 }
 
+/* Answers that were held back go out, as many as there is room for. */
+static void let_go(struct gw *gw, struct dns64_stream *s)
+{
+	while (s->conn != TCP_NONE && s->first != DNS64_NONE && takes_more(gw, s))
+		dns64_wait_on(gw, take_held(gw, s));
+}
+
 /* Reads questions as long as there are any and the client may ask more. */
-static void serve(struct gw *gw, uint32_t conn)
+static void serve(struct gw *gw, struct dns64_stream *s)
 {
 	uint32_t len;
 	bool later;
-	while ((len = next_question(gw, conn, &later)) != 0)
-		if (!answer(gw, conn, len))
+	while ((len = next_question(gw, s, &later)) != 0)
+		if (!answer(gw, s, len))
 			return;
-	if (!tcp_ends(gw, conn) || later)
+	if (s->conn == TCP_NONE || later)
 		return;
-	uint32_t tag = tcp_tag(gw, conn);
-	if (tcp_at_end(gw, conn) && waiting(tag) == 0)
-		close(gw, conn);
-	else if (tcp_readable(gw, conn) && silent_s(gw, tag) > 2 * DNS64_STREAM_IDLE_S)
-		tcp_abort(gw, conn); /* it drips */
+	if (tcp_at_end(gw, s->conn) && s->n_waiting == 0)
+		close(gw, s);
+	else if (tcp_readable(gw, s->conn) && gw->now_s - s->asked_s > 2 * DNS64_STREAM_IDLE_S)
+		refuse(gw, s, DROP_DNS_SLOW); /* it drips */
 }
 
 static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 {
+	if (what == TCP_OPENED)
+		begin(gw, conn);
+	struct dns64_stream *s = stream_of(gw, conn);
+	if (!s)
+		return;
 	switch (what) {
 	case TCP_OPENED:
-		tcp_set_tag(gw, conn, tag_of(gw, 0));
+		break;
+	case TCP_ROOM:
+		let_go(gw, s);
+		if (s->conn != TCP_NONE)
+			serve(gw, s);
 		break;
 	case TCP_INPUT:
-	case TCP_ROOM:
-		serve(gw, conn);
+		serve(gw, s);
 		break;
 	case TCP_IDLE:
-		if (waiting(tcp_tag(gw, conn)) == 0)
-			close(gw, conn);
+		if (s->n_waiting == 0)
+			close(gw, s);
 		break;
-	case TCP_ENDED: /* answers under way find nobody */
+	case TCP_ENDED:
+		forget(gw, s);
 		break;
 	}
 }
@@ -137,22 +192,31 @@ static enum drop may_connect(struct gw *gw, const struct udp_ends *ends)
 /* --- answers that come later ---------------------------------------------------------------------
  */
 
-void dns64_stream_lost(struct gw *gw, const struct dns64_from *from)
+bool dns64_stream_takes(const struct gw *gw, const struct dns64_from *from)
 {
-	uint32_t tag = tcp_tag(gw, from->conn);
-	if (from->conn != TCP_NONE && waiting(tag))
-		tcp_set_tag(gw, from->conn, tag - 1);
+	const struct dns64_stream *s = stream_of(gw, from->conn);
+	return !s || takes_more(gw, s);
+}
+
+void dns64_stream_hold(struct gw *gw, const struct dns64_from *from, uint32_t waiter)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_stream *s = stream_of(gw, from->conn);
+	d->waiter[waiter].behind = DNS64_NONE;
+	*(s->first == DNS64_NONE ? &s->first : &d->waiter[s->last].behind) = (uint16_t)waiter;
+	s->last = (uint16_t)waiter;
 }
 
 /* The other questions of this client are read, and a connection that it has closed is ended, when
  * the acknowledgment of this answer comes (TCP_ROOM). */
 void dns64_stream_reply(struct gw *gw, const struct dns64_from *from, uint32_t len)
 {
-	dns64_stream_lost(gw, from);
-	if (put(gw, from->conn, dns64_of(gw)->reply, len))
-		tcp_push(gw, from->conn);
-	else
-		tcp_abort(gw, from->conn);
+	struct dns64_stream *s = stream_of(gw, from->conn);
+	if (!s)
+		return;
+	s->n_waiting--;
+	if (put(gw, s, dns64_of(gw)->reply, len))
+		tcp_push(gw, s->conn);
 }
 
 const char *dns64_stream_init(struct gw *gw, struct dns64 *d)
@@ -168,7 +232,8 @@ const char *dns64_stream_init(struct gw *gw, struct dns64 *d)
 	d->question = alloc_raw(DNS64_STREAM_MAX + 2, 64);
 	d->reply = alloc_raw(DNS64_STREAM_MAX + 2, 64);
 	d->fetched = alloc_raw(DNS64_STREAM_MAX, 64);
-	if (!d->question || !d->reply || !d->fetched || !tcp_init(gw))
+	d->stream = alloc(TCP_CONNECTIONS * sizeof *d->stream, 64);
+	if (!d->question || !d->reply || !d->fetched || !d->stream || !tcp_init(gw))
 		return "not enough memory";
 	dns64_link_init(d);
 	if (!tcp_listen(gw, (uint16_t)gw->config->dns64.port, &clients))

@@ -10,7 +10,7 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t)
 	if (t->port)
 		udp_unbind(gw, t->port);
 	if (t->stream)
-		dns64_link_forget(gw, t);
+		dns64_link_forget(gw, t->server, t->id);
 	t->port = 0;
 	t->stream = false;
 }

@@ -7,7 +7,8 @@
 
 #include "kernel/alloc.h"
 
-#define MAX_ROUNDS 24u /* plans for one query: more is a chain without end */
+#define MAX_ROUNDS 24u  /* plans for one query: more is a chain without end */
+#define HELD       512u /* that wait for their client to read; of one client half */
 
 bool dns64_wait_init(struct gw *gw, struct dns64 *d)
 {
@@ -56,6 +57,34 @@ static void release(struct dns64 *d, struct dns64_waiter *w)
 	d->waiter_free = (uint16_t)(w - d->waiter);
 	d->n_waiters--;
 	d->share[w->share]--;
+}
+
+/* It waits no more for upstream, but until its client has read answers before this one. The records
+ * that answer it stay in the cache, or are asked for once more. False when too many wait so. */
+static bool hold(struct gw *gw, struct dns64_waiter *w)
+{
+	struct dns64 *d = dns64_of(gw);
+	uint32_t me = (uint32_t)(w - d->waiter);
+	if (d->n_held == HELD || d->held[w->share] == HELD / 2) {
+		d->count.full++;
+		return false;
+	}
+	unlink_from(d, w, 0);
+	unlink_from(d, w, 1);
+	wheel_clear(&d->wheel, DNS64_ASKS + me);
+	d->n_held++;
+	d->held[w->share]++;
+	d->count.held++;
+	dns64_stream_hold(gw, &w->from, me);
+	return true;
+}
+
+static struct dns64_waiter *unhold(struct dns64 *d, uint32_t waiter)
+{
+	struct dns64_waiter *w = &d->waiter[waiter];
+	d->n_held--;
+	d->held[w->share]--;
+	return w;
 }
 
 /* --- waiting -------------------------------------------------------------------------------- */
@@ -128,10 +157,8 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 static void answer(struct gw *gw, const struct dns64_waiter *w, const struct dns64_plan *p)
 {
 	struct dns64_sheet s;
-	if (!dns64_reply_begin(gw, &w->from, &s)) {
-		dns64_stream_lost(gw, &w->from); /* the client will ask again */
-		return;
-	}
+	if (!dns64_reply_begin(gw, &w->from, &s))
+		return; /* the client will ask again */
 	uint8_t *rest = s.at + DNS_HEADER + w->q.name.len;
 	dns_copy_name(s.at + DNS_HEADER, w->name, w->q.name.len);
 	dns_put16(rest, w->u.qtype);
@@ -153,8 +180,34 @@ static void go_on(struct gw *gw, struct dns64_waiter *w)
 		return;
 	if (p.how == DNS64_WAIT)
 		dns64_plan_now(gw, u, &p);
+	if (w->from.conn != TCP_NONE && p.how != DNS64_RCODE && !dns64_stream_takes(gw, &w->from)) {
+		if (hold(gw, w))
+			return;
+		p.how = DNS64_RCODE; /* that is short */
+		p.rcode = DNS_SERVFAIL;
+	}
 	answer(gw, w, &p);
 	release(d, w);
+}
+
+/* The time that it was held does not count: no more has gone by for upstream than makes do with A
+ * records. */
+void dns64_wait_on(struct gw *gw, uint32_t waiter)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_waiter *w = unhold(d, waiter);
+	uint32_t now = dns64_now(gw);
+	if (now - w->since_us > d->patience_us)
+		w->since_us = now - d->patience_us;
+	w->rounds = 0;
+	wheel_set(&d->wheel, DNS64_ASKS + waiter, now + d->patience_us);
+	go_on(gw, w);
+}
+
+void dns64_wait_drop(struct gw *gw, uint32_t waiter)
+{
+	struct dns64 *d = dns64_of(gw);
+	release(d, unhold(d, waiter));
 }
 
 /* Whether an answer decides nothing about AAAA records as long as the other question is under way:

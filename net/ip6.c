@@ -178,7 +178,7 @@ void ip6_sum(struct pkt *p, uint32_t at)
 	store16(l4 + at, 0);
 	uint16_t sum = csum_plus(csum_sum(l4, p->l4_len),
 	                         csum_pseudo6(&h->from, &h->to, p->proto, p->l4_len));
-	store16(l4 + at, sum == 0xffff ? 0xffff : (uint16_t)~sum);
+	store16(l4 + at, sum == 0xffff && p->proto == PROTO_UDP ? 0xffff : (uint16_t)~sum);
 }
 
 void ip6_send_group(struct gw *gw, uint32_t port, struct pkt *p)

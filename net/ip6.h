@@ -100,7 +100,8 @@ static inline uint32_t ip6_mtu(const struct gw *gw, const struct pkt *p)
 void ip6_build(struct pkt *p, const ip6 *from, const ip6 *to, uint8_t proto, uint8_t hops);
 
 /* The checksum of the message behind the header that ip6_build wrote, which stands
- * `at` bytes into it (RFC 8200 section 8.1). A result of zero becomes all ones. */
+ * `at` bytes into it (RFC 8200 section 8.1). A result of zero becomes all ones with UDP, and only
+ * there. */
 void ip6_sum(struct pkt *p, uint32_t at);
 
 /* Sends a packet of ours in pieces of at most mtu bytes (RFC 8200 section 4.5);

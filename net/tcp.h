@@ -22,7 +22,10 @@
 
 #include "net/udp.h"
 
-#define TCP_NONE      0u     /* no connection */
+#define TCP_NONE 0u /* no connection */
+#define TCP_CONNECTIONS                                                                          \
+	2048u                /* at a time; a power of two. Two that are there differ modulo this \
+	                      */
 #define TCP_USERS     8u     /* kinds of user */
 #define TCP_WINDOW    65535u /* the largest window that can be told */
 #define TCP_SEND_MOST 131072u
@@ -108,6 +111,9 @@ bool tcp_at_end(const struct gw *gw, uint32_t conn);
 
 /* Bytes that wait to be sent or to arrive. */
 uint32_t tcp_unsent(const struct gw *gw, uint32_t conn);
+
+/* Whether memory for what is held runs short: who can wait with sending should. */
+bool tcp_scarce(const struct gw *gw);
 
 /* Takes bytes to be sent: all, or none and false when there is no room or no sending any
  * more. They leave with tcp_push, or at the end of the event. */

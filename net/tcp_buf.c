@@ -14,6 +14,11 @@ static uint32_t most(const struct gw *gw)
 	return gw->pool->kept_max - gw->pool->kept_max / A_SHARE;
 }
 
+bool tcp_scarce(const struct gw *gw)
+{
+	return gw->tcp->n_packets >= most(gw) / 2;
+}
+
 bool tcp_keep(struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
@@ -219,7 +224,7 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 		return DROP_NONE;
 	}
 	/* They can come again; what is in order must find room. */
-	if (q->n >= TCP_GAPS || gw->tcp->n_packets >= most(gw) / 2)
+	if (q->n >= TCP_GAPS || tcp_scarce(gw))
 		return DROP_TCP_ORDER;
 	if (!tcp_keep(gw))
 		return DROP_TCP_MEMORY;

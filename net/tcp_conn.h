@@ -10,15 +10,14 @@
 #include "net/tcp.h"
 #include "net/wheel.h"
 
-#define TCP_CONNECTIONS 2048u /* a power of two */
-#define TCP_HALF_OPEN   256u  /* of these; beyond that SYN cookies */
-#define TCP_A_CLIENT    512u  /* open ones of one IPv4 address or IPv6 prefix of 64 bits */
-#define TCP_FAIR        64u   /* who has more gives way in need, even where something happens */
-#define TCP_CLIENTS     2048u /* counters of clients, a power of two */
-#define TCP_WAITING     512u  /* connections in TIME-WAIT */
-#define TCP_GAPS        48u   /* packets out of order that one holds */
-#define TCP_BURST       16u   /* segments of one that are sent in one go */
-#define TCP_NOBODY      0xffffu
+#define TCP_HALF_OPEN 256u  /* of these; beyond that SYN cookies */
+#define TCP_A_CLIENT  512u  /* open ones of one IPv4 address or IPv6 prefix of 64 bits */
+#define TCP_FAIR      64u   /* who has more gives way in need, even where something happens */
+#define TCP_CLIENTS   2048u /* counters of clients, a power of two */
+#define TCP_WAITING   512u  /* connections in TIME-WAIT */
+#define TCP_GAPS      48u   /* packets out of order that one holds */
+#define TCP_BURST     16u   /* segments of one that are sent in one go */
+#define TCP_NOBODY    0xffffu
 
 /* Microseconds; those of tcp_timer.c that only it needs stand there. */
 #define TCP_FIRST_RTO_US 1000000u  /* RFC 6298 section 2 */

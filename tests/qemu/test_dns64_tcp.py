@@ -94,9 +94,9 @@ def make_dns_lab(track_lab: Callable[[Lab], None]) -> Iterator[Callable[..., Dns
 
 
 def dnsperf(lab: DnsLab, space: Namespace, names: list[str], *more: str, server: str = GATEWAY6,
-            seconds: int = 60) -> str:
+            seconds: int = 60, kind: str = "AAAA") -> str:
     """Each name once over; what dnsperf says, of which no question may be unanswered."""
-    file = lab.file("questions", "".join(f"{name} AAAA\n" for name in names))
+    file = lab.file("questions", "".join(f"{name} {kind}\n" for name in names))
     said = space.run("dnsperf", "-s", server, "-d", file, "-n", "1", "-l", str(seconds), "-t", "30", *more,
                      timeout=seconds + 60).stdout
     assert re.search(rf"Queries sent: +{len(names)}$", said, re.M), said
@@ -140,6 +140,23 @@ def test_dnsperf(wire: Net) -> None:
     wire.end()
     bad = wire.complaints(0)
     assert not set(bad) - {"window_full"}, bad
+
+
+def test_long_answers(wire: Net) -> None:
+    """Hundreds of questions at once on a connection, whose answers of 2 KB each must all be fetched over TCP; and
+    signed ones, which go to upstream over TCP as they are, and it knows nobody's key."""
+    lab = wire.lab
+    names = [f"a{i}.l.lab.test" for i in range(800)]
+    for server in (GATEWAY6, net.LAN_GATEWAY):
+        dnsperf(lab, lab.lan, names, "-m", "tcp", "-c", "2", "-q", "400", server=server, kind="TXT")
+    said = lab.lan.run("kdig", f"@{GATEWAY6}", "+tcp", "-y", "hmac-sha256:key.:c2VjcmV0", "v4.lab.test", "A").stdout
+    assert "status: NOTAUTH" in said or "BADKEY" in said, said
+    stats = lab.console.stats()
+    assert stats["dns_upstream_tcp"] >= 800 and stats["dns_relayed"] == 1
+    assert stats["dns_servfail"] == stats["tcp_timeout"] == 0
+    wire.end()
+    assert not set(wire.complaints(0)) - {"window_full", "zero_window", "zero_window_probe", "zero_window_probe_ack"}
+    assert not set(wire.complaints(1)) - {"window_full"}
 
 
 @pytest.mark.parametrize("loss, late", [(0.05, 0.0), (0.05, 0.2)], ids=["loss", "loss and reordering"])

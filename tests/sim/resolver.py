@@ -22,6 +22,7 @@ import dns.opcode
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+import dns.tsigkeyring
 from gateway import (
     ADDRESSES,
     LAN,
@@ -40,7 +41,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
-from stream import Stream, framed, pieces
+from stream import Stream, framed
 
 UPSTREAM, UPSTREAM2, UPSTREAM6 = "198.51.100.53", "198.51.100.54", "2001:db8:f::53"
 OUR4, OUR6 = "192.168.1.1", "2001:db8:1::1"
@@ -50,6 +51,8 @@ BASIC = (
     ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\ndns64.cache 2000\n" + f"dns64-prefix {PREFIX}/96\n"
 )
 DNS64 = BASIC + f"nameserver {UPSTREAM}\n"
+
+KEYRING = dns.tsigkeyring.from_text({"key.": "c2VjcmV0"})  # of clients that sign, and of the servers
 
 Message = dns.message.Message
 Answer = Message | bytes | None
@@ -174,6 +177,7 @@ class Network:
     delivers: bool = True
     streams: list[Stream] = field(default_factory=list)
     listens: bool = True  # the servers, on TCP
+    deaf: set[str] = field(default_factory=set)  # servers that do not
 
     def deliver(self, frames: Sequence[Sent]) -> None:
         """In the order in which they left."""
@@ -212,7 +216,7 @@ class Network:
         self.other.append(sent)
         if sent.port != WAN or tcp.dport != 53 or ip.dst not in self.servers or tcp.flags != "S":
             return []
-        if not self.listens:
+        if not self.listens or ip.dst in self.deaf:
             new.seq, new.ack = 0, (int(tcp.seq) + 1) % 2**32
             return [new.segment("RA")]
         new.hears = self.hear
@@ -223,13 +227,12 @@ class Network:
         """Questions have come to a server on TCP."""
         frames = []
         for raw in stream.messages():
-            query = dns.message.from_wire(raw)
+            query = dns.message.from_wire(raw, keyring=KEYRING)
             query.tcp = True
             self.asked.append(Asked(stream.local, stream.remote, stream.dport, query, raw, 0, True))
             for answer in self.servers[stream.local](query):
                 if answer is not None:
-                    data = pieces(framed(wire(answer)))
-                    frames += [stream.segment("PA", piece) for piece in data]
+                    frames += stream.give(framed(wire(answer)))
         return frames
 
 
@@ -317,7 +320,7 @@ class Resolver:
         return addresses(self.ask(name, "AAAA", **how))
 
 
-def check(query: Message, raw: bytes) -> Message:
+def check(query: Message, raw: bytes, stream: bool = False) -> Message:
     """An answer to this question, to the letter of its name, with all that must come back (RFC 1035, RFC 6891)."""
     answer = dns.message.from_wire(raw)
     assert answer.id == query.id
@@ -328,7 +331,7 @@ def check(query: Message, raw: bytes) -> Message:
     for flag in (dns.flags.RD, dns.flags.CD):
         assert answer.flags & flag == query.flags & flag
     assert (answer.edns >= 0) == (query.edns >= 0), "OPT for those who sent it"
-    limit = max(query.payload, 512) if query.edns >= 0 else 512
+    limit = 65535 if stream else max(query.payload, 512) if query.edns >= 0 else 512
     assert len(raw) <= limit, f"{len(raw)} bytes"
     if query.edns >= 0:
         assert answer.ednsflags & dns.flags.DO == query.ednsflags & dns.flags.DO

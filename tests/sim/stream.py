@@ -39,6 +39,8 @@ class Stream:
     closed: bool = False
     mss: int | None = None  # of the gateway
     segments: list[Packet] = field(default_factory=list)
+    room: int = 0  # the gateway's window
+    backlog: bytes = b""  # what does not fit into it yet
     hears: Callable[[Stream], list[bytes]] | None = None  # is told of new data; gives frames to send
 
     def segment(self, flags: str, data: bytes = b"", *, skew: int = 0, booked: bool = True, **fields: int) -> bytes:
@@ -64,12 +66,13 @@ class Stream:
             return []
         if "A" in flags:
             self.acked = int(tcp.ack)
+        self.room = int(tcp.window)
         if "S" in flags:
             self.ack = (int(tcp.seq) + 1) % 2**32
             self.mss = dict(option for option in tcp.options if len(option) == 2).get("MSS")
             return [self.segment("A" if "A" in flags else "SA")]
         if self.quiet or (not data and "F" not in flags):
-            return []
+            return self.give()
         if int(tcp.seq) == self.ack:
             self.received += data
             self.ack = (self.ack + len(data) + ("F" in flags)) % 2**32
@@ -77,7 +80,16 @@ class Stream:
         answer = self.hears(self) if self.hears and data else []
         if self.ended and self.closes and not self.closed:
             return [*answer, self.segment("FA")]
-        return answer or [self.segment("A")]
+        return answer or self.give() or [self.segment("A")]
+
+    def give(self, data: bytes = b"") -> list[bytes]:
+        """Frames with data, as far as the gateway's window lets them; the rest comes later."""
+        self.backlog += data
+        frames = []
+        while self.backlog and (self.seq - self.acked) % 2**32 + min(MSS, len(self.backlog)) <= self.room:
+            frames.append(self.segment("PA", self.backlog[:MSS]))
+            self.backlog = self.backlog[MSS:]
+        return frames
 
     def messages(self) -> list[bytes]:
         """The whole DNS messages that came, taken off."""
@@ -94,7 +106,3 @@ class Stream:
 def framed(*messages: bytes) -> bytes:
     """Messages as they stand in a stream (RFC 1035 section 4.2.2)."""
     return b"".join(struct.pack("!H", len(message)) + message for message in messages)
-
-
-def pieces(data: bytes, size: int = MSS) -> list[bytes]:
-    return [data[at:at + size] for at in range(0, len(data), size)]

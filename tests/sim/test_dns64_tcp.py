@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""DNS over TCP (RFC 7766, RFC 7828): clients' streams, and what upstream answers with TC."""
+"""DNS over TCP (RFC 7766, RFC 7828): clients' streams."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from ipaddress import IPv4Address
 
 import dns.flags
 import dns.message
 import dns.rcode
 import pytest
-from gateway import LAN, PORT_MAC, A, Gateway, Host
+from dnsstream import NAMES, Slow, Start, answers, opened, put, say, zone
+from gateway import LAN, PORT_MAC, A, Host
 from net6 import A6, Host6
-from resolver import OUR4, OUR6, Message, Resolver, Zone, addresses, check, inside, over_tcp, rr, silent, wire
+from resolver import (
+    OUR4,
+    OUR6,
+    Resolver,
+    addresses,
+    check,
+    inside,
+    rr,
+    silent,
+    wire,
+)
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -21,46 +31,10 @@ from stream import Stream, framed
 
 pytestmark = pytest.mark.virtual
 
-Start = Callable[..., Gateway]
-NAMES = [f"n{i}.example." for i in range(200)]
-
-
-def zone() -> Zone:
-    return Zone(*(rr(name, 300, "A", str(IPv4Address("192.0.2.0") + i)) for i, name in enumerate(NAMES)),
-                rr("four.example.", 300, "A", "192.0.2.33"), rr("six.example.", 300, "AAAA", "2001:db8::6"))
-
 
 @pytest.fixture
 def resolver(start: Start) -> Resolver:
     return Resolver(start, zone())
-
-
-def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, **how: int) -> Stream:
-    """A client's connection, open."""
-    own = OUR6 if isinstance(client, Host6) else OUR4
-    stream = Stream(LAN, client.mac, client.ip, own, sport, 53, **how)
-    resolver.net.streams.append(stream)
-    put(resolver, stream.segment("S"))
-    assert stream.ack is not None, "no SYN-ACK"
-    return stream
-
-
-def put(resolver: Resolver, *frames: bytes) -> None:
-    for frame in frames:
-        resolver.net.deliver(resolver.gateway.send(LAN, frame))
-
-
-def say(resolver: Resolver, stream: Stream, *queries: Message | bytes, size: int = 1000) -> None:
-    data = framed(*(wire(query) for query in queries))
-    for at in range(0, len(data), size):
-        put(resolver, stream.segment("PA", data[at:at + size]))
-
-
-def answers(stream: Stream) -> dict[int, Message]:
-    found = [dns.message.from_wire(raw) for raw in stream.messages()]
-    by_id = {message.id: message for message in found}
-    assert len(by_id) == len(found), "an answer came twice"
-    return by_id
 
 
 @pytest.mark.parametrize("client", [A, A6], ids=["ipv4", "ipv6"])
@@ -152,6 +126,18 @@ def test_a_client_that_drips(resolver: Resolver) -> None:
         if stream.reset:
             break
     assert stream.reset and 20 < i < 25
+    assert resolver.gateway.drops() == {"dns-slow": 1}
+
+
+def test_rate(start: Start) -> None:
+    """What is beyond it gets no answer, as over UDP, but keeps its connection."""
+    resolver = Resolver(start, zone(), more="dns64.rate 5\n")
+    stream = opened(resolver)
+    say(resolver, stream, *(resolver.query(f"n{i}.example.", "A") for i in range(12)))
+    assert len(answers(stream)) == 5 and resolver.gateway.drops() == {"dns-rate": 7}
+    resolver.wait(1)
+    say(resolver, stream, resolver.query("four.example."))
+    assert len(answers(stream)) == 1 and not stream.reset
 
 
 def test_a_client_that_never_reads(resolver: Resolver) -> None:
@@ -181,6 +167,96 @@ def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None
     assert resolver.gateway.drops().get("tcp-window", 0) > 0
     resolver.wait(11)
     assert stream.reset and resolver.gateway.stats()["tcp_packets_held"] == 0
+
+
+@pytest.mark.parametrize("n, size", [(64, 8), (64, 40), (12, 245)])
+def test_long_answers_all_at_once(start: Start, n: int, size: int) -> None:
+    """A client that pipelines, and reads only after all answers have come, gets every one of them: those it has no room
+    for wait."""
+    slow = Slow(start, n, size)
+    resolver = slow.resolver
+    stream = opened(resolver)
+    stream.quiet = True
+    queries = [resolver.query(f"t{i}.example.", "TXT") for i in range(n)]
+    say(resolver, stream, *queries)
+    assert len(slow.open) == n
+    slow.answer()
+    for _ in range(10):
+        resolver.wait(0.1)
+    stats = resolver.gateway.stats()
+    assert stats["dns_tcp_held"] >= n * 3 // 4 and stats["dns_waiting"] == stats["dns_tcp_held"]
+    assert stats["tcp_packets_held"] < 70
+    assert resolver.addresses("six.example.") == ["2001:db8::6"], "UDP goes on"
+    stream.quiet = False
+    for _ in range(20):
+        resolver.wait(1)
+    got = answers(stream)
+    for i, query in enumerate(queries):
+        answer = check(query, wire(got[query.id]), stream=True)
+        assert len(answer.answer[0]) == size
+        assert all(item.strings[0].startswith(b"%03d" % i) for item in answer.answer[0])
+    assert len(got) == n and not stream.reset
+    stats = resolver.gateway.stats()
+    assert (stats["dns_waiting"], stats["dns_servfail"], stats["tcp_packets_held"]) == (0, 0, 0)
+
+
+def test_more_questions_than_a_connection_to_upstream_has(start: Start) -> None:
+    """They wait for a place."""
+    slow = Slow(start, 600, 6)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(10)]
+    for i, stream in enumerate(streams):
+        say(resolver, stream, *(resolver.query(f"t{60 * i + k}.example.", "TXT") for k in range(60)))
+    assert len(slow.open) == 256 and resolver.gateway.stats()["dns_waiting"] == 600
+    slow.answer()
+    for _ in range(20):
+        resolver.wait(0.1)
+    assert [len(answers(stream)) for stream in streams] == [60] * 10
+    stats = resolver.gateway.stats()
+    assert stats["dns_servfail"] == stats["dns_waiting"] == 0 and stats["dns_upstream_tcp"] == 600
+    assert sum(1 for one in resolver.net.streams if one.sport == 53) == 1
+
+
+def test_long_answers_while_memory_is_short(start: Start) -> None:
+    """Many such clients at once: each gets its answers, one after the other."""
+    slow = Slow(start, 16, 8, packets=512)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(8)]
+    queries = [resolver.query(f"t{k}.example.", "TXT") for k in range(16)]
+    for stream in streams:
+        stream.quiet = True
+        say(resolver, stream, *queries)
+    slow.answer()
+    for stream in streams:
+        stream.quiet = False
+    for _ in range(20):
+        resolver.wait(1)
+    assert [len(answers(stream)) for stream in streams] == [16] * 8
+    assert not any(stream.reset for stream in streams)
+    assert resolver.gateway.stats()["dns_servfail"] == 0
+
+
+def test_held_answers_end_with_their_client(start: Start) -> None:
+    """Answers held back for clients that never read have places of their own, of which one client gets half; what
+    finds none is SERVFAIL, in time. They are gone with their client."""
+    slow = Slow(start, 64, 8)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i) for i in range(8)]
+    for stream in streams:
+        stream.quiet = True
+        say(resolver, stream, *(resolver.query(f"t{k}.example.", "TXT") for k in range(64)))
+    assert resolver.gateway.stats()["dns_waiting"] == 8 * 64
+    slow.answer()
+    stats = resolver.gateway.stats()
+    assert stats["dns_waiting"] == 256
+    assert stats["dns_servfail"] == stats["dns_table_full"] >= 50
+    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    for _ in range(12):
+        resolver.wait(1)
+    assert all(stream.reset for stream in streams)
+    stats = resolver.gateway.stats()
+    assert (stats["dns_waiting"], stats["tcp_connections"], stats["tcp_packets_held"]) == (0, 0, 0)
+    assert stats["tcp_timeout"] == 8
 
 
 @pytest.mark.parametrize("data, drop", [(framed(b"short"), "dns-short"), (b"\0\0", "dns-short"),
@@ -259,134 +335,3 @@ def test_guessed_cookies(resolver: Resolver) -> None:
         put(resolver, one.segment("A"))
     assert resolver.gateway.stats()["tcp_cookies_good"] == 0
     assert resolver.gateway.drops() == {"tcp-closed": 200}
-
-
-# --- upstream ----------------------------------------------------------------------------------------------
-
-
-def large(records: int) -> Zone:
-    """A name with so many A records; over UDP the answer has TC."""
-    upstream = zone()
-    upstream.sets.update({(one.name, one.rdtype): one for one in [
-        rr("large.example.", 300, "A", *(str(IPv4Address("198.18.0.0") + i) for i in range(records))),
-        rr("text.example.", 300, "TXT", *(f"{i:03}" + "x" * 250 for i in range(min(records, 245))))]})
-
-    def cut(query: Message) -> Message | None:
-        if over_tcp(query):
-            return None
-        answer = upstream.lookup(query)
-        if len(answer.to_wire(max_size=65535)) <= 1232:
-            return None
-        short = dns.message.make_response(query, recursion_available=True)
-        short.flags |= dns.flags.TC
-        return short
-
-    upstream.instead = cut
-    return upstream
-
-
-def test_truncated_upstream(start: Start) -> None:
-    """RFC 7766 section 5: the rest is fetched over TCP, on one connection."""
-    resolver = Resolver(start, large(300))
-    answer = resolver.ask("large.example.")
-    assert answer.flags & dns.flags.TC
-    assert [one.tcp for one in resolver.net.asked] == [False, False, True]
-    stream = opened(resolver)
-    query = resolver.query("large.example.", "AAAA")
-    say(resolver, stream, query)
-    assert len(addresses(answers(stream)[query.id])) == 300
-    assert len(resolver.net.asked) == 3, "it is in the cache"
-    for name in ("text.example.", "large.example."):
-        query = resolver.query(name, "TXT")
-        say(resolver, stream, query)
-        assert bool(answers(stream)[query.id].answer) == (name == "text.example.")
-    assert sum(1 for one in resolver.net.streams if one.dport != 4000 and one.sport == 53) == 1
-    resolver.wait(11)
-    assert resolver.gateway.stats()["tcp_connections"] == 0
-
-
-@pytest.mark.parametrize("records", [100, 245])
-def test_the_longest_answer(start: Start, records: int) -> None:
-    """Up to 64 KB, through the cache, to a client on TCP."""
-    resolver = Resolver(start, large(records))
-    stream = opened(resolver)
-    query = resolver.query("text.example.", "TXT")
-    say(resolver, stream, query)
-    resolver.wait(2)
-    raw = stream.messages()[0]
-    assert len(raw) > records * 265
-    assert len(dns.message.from_wire(raw).answer[0]) == records
-
-
-def test_upstream_without_tcp(start: Start) -> None:
-    resolver = Resolver(start, large(300))
-    resolver.net.listens = False
-    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
-    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
-
-
-def test_upstream_closes_in_between(start: Start) -> None:
-    """A server may close at any time (RFC 7766 section 6.2.4): the question is asked again."""
-    resolver = Resolver(start, large(300))
-    resolver.ask("large.example.")
-    server = next(one for one in resolver.net.streams if one.sport == 53)
-    frames = resolver.gateway.send("wan", server.segment("RA"))
-    server.reset = True
-    assert not frames
-    stream = opened(resolver)
-    query = resolver.query("text.example.", "TXT")
-    say(resolver, stream, query)
-    resolver.wait(1)
-    assert len(answers(stream)[query.id].answer[0]) == 245
-    assert resolver.gateway.stats()["tcp_reset"] == 1
-
-
-def test_tcp_answers_to_the_wrong_question(start: Start) -> None:
-    upstream = large(300)
-    right = upstream.instead
-
-    def other(query: Message) -> Message | None:
-        assert right is not None
-        if not over_tcp(query):
-            return right(query)  # type: ignore[return-value]
-        lie = upstream.lookup(query)
-        lie.id ^= 1
-        return lie
-
-    upstream.instead = other
-    resolver = Resolver(start, upstream)
-    assert resolver.ask("large.example.", wait=30).rcode() == dns.rcode.SERVFAIL
-    assert resolver.gateway.drops()["dns-forged"] >= 1
-
-
-@pytest.mark.parametrize("length", [65533, 65534, 65535])
-def test_the_longest_upstream_message(start: Start, length: int) -> None:
-    """All that the length in front can say (RFC 1035 section 4.2.2) comes through, window by window."""
-    upstream = large(300)
-    right = upstream.instead
-    sent = b""
-
-    def padded(query: Message) -> Message | bytes | None:
-        nonlocal sent
-        assert right is not None
-        if not over_tcp(query):
-            return right(query)  # type: ignore[return-value]
-        raw = upstream.lookup(query).to_wire(max_size=65535)
-        raw += bytes(length - len(raw))
-        sent = framed(raw)
-        return raw
-
-    upstream.instead = padded  # type: ignore[assignment]
-    resolver = Resolver(start, upstream)
-    stream = opened(resolver)
-    query = resolver.query("large.example.", "A")
-    say(resolver, stream, query)
-    server = next(one for one in resolver.net.streams if one.sport == 53)
-    for _ in range(5):
-        begin = server.seq - len(sent)
-        left = sent[(server.acked - begin) % 2**32:]
-        if left:
-            probe = server.segment("PA", left[:max(1, server.segments[-1].window)], booked=False, seq=server.acked)
-            resolver.net.deliver(resolver.gateway.send("wan", probe))
-        resolver.wait(0.2)
-    assert len(answers(stream)[query.id].answer[0]) == 300

@@ -394,10 +394,35 @@ static void waiting_while_routes_change(void)
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
 }
 
+/* A sum of zero is written as such, but with UDP, where that means that there is none. */
+static void sum_of_zero(void)
+{
+	static const uint8_t proto[] = {PROTO_TCP, PROTO_ICMP6, PROTO_UDP};
+	ip6 from = parse("2001:db8:1::1"), to = parse("2001:db8:1::10");
+	start("");
+	for (unsigned k = 0; k < ARRAY_SIZE(proto); k++) {
+		struct pkt *p = pkt_alloc(&rig.pool);
+		uint32_t zeros = 0, ones = 0;
+		CHECK(p && pkt_put(p, IP6_MIN + 24));
+		for (uint32_t i = 0; i < 65536; i++) {
+			memset(p->data, 0, IP6_MIN + 24);
+			store16(p->data + IP6_MIN + 20, (uint16_t)i);
+			ip6_build(p, &from, &to, proto[k], 64);
+			ip6_sum(p, 2);
+			zeros += load16(p->data + IP6_MIN + 2) == 0;
+			ones += load16(p->data + IP6_MIN + 2) == 0xffff;
+		}
+		CHECK_EQ(zeros, proto[k] != PROTO_UDP);
+		CHECK_EQ(ones, proto[k] == PROTO_UDP);
+		pkt_free(p);
+	}
+}
+
 int main(void)
 {
 	static const uint32_t seed = 5;
 	rng_seed(&rng, &seed, sizeof seed);
+	TEST(sum_of_zero);
 	TEST(any_chain);
 	TEST(longest_prefix);
 	TEST(routes_come_and_go);

@@ -73,6 +73,7 @@ _s._udp SRV   1 2 53 v4
 odd     TYPE65280 \\# 4 01020304
 short 1 A     {net.FAR_SERVER}
 *.w     A     198.51.100.7
+*.l     TXT   {" ".join(f'"{i}{"x" * 240}"' for i in range(8))}
 """ + "".join(f"many A 198.51.100.{i + 1}\n" for i in range(MANY)),
     REVERSE: """\
 $TTL 300

@@ -1,0 +1,462 @@
+/* Fuzzer: DNS over TCP, with clients and an upstream server that send anything. The input is a
+ * list of operations: connections that are opened, closed and reset; questions that are
+ * well-formed or not, in pieces; acknowledgments held back; answers of upstream to what it was
+ * asked over TCP, bent, or plain bytes; time. TCP itself is as it should be: fuzz_tcp does that.
+ *
+ * Checked: what a client reads are whole messages, each well-formed, to a question of this
+ * connection that was not answered yet, and repeats it; upstream gets whole, well-formed questions;
+ * in the end, after some silence, no connection is left, nothing waits, every packet is back. */
+#include "apps/dns64.h"
+#include "kernel/fmt.h"
+#include "net/tcp_conn.h"
+#include "tests/fuzz/frames.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLIENT    0xc0a8010au
+#define OWN_LAN   0xc0a80101u
+#define OWN_WAN   0xcb007102u
+#define SERVER    0xc6336435u
+#define MAX_STEPS 150
+#define CLIENTS   4u /* connections of them */
+#define ENDS      12u
+#define BYTES     (1u << 17)
+#define QUEUE     256u
+#define SIGNED    2u /* first byte of the IDs of signed questions */
+
+static const char config[] = "lan.address 192.168.1.1/24\n"
+                             "wan.address 203.0.113.2/24\n"
+                             "gateway 203.0.113.1\n"
+                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+                             "nameserver 198.51.100.53\n"
+                             "dns64-prefix 2001:db8:64::/96\n"
+                             "dns64.cache 100\n"
+                             "timeout-time 0.5\n";
+
+static struct rig rig;
+
+/* Our end of a connection: the first are those of clients, the others the server's. */
+static struct end {
+	bool open, quiet, shut;
+	uint32_t port; /* of the gateway's, PORT_… */
+	uint32_t local, remote;
+	uint16_t sport, dport;
+	uint32_t seq, ack;
+	uint32_t n;               /* bytes that came and make no message yet */
+	uint8_t asked[0x400 / 8]; /* a bit for each ID of a client's question that has no answer */
+} end[ENDS];
+static uint8_t bytes[ENDS][BYTES];
+
+/* Frames for the gateway: it is not called while it sends. */
+static struct {
+	uint32_t port, len;
+	uint8_t bytes[FRAME_MAX];
+} queue[QUEUE];
+static uint32_t n_queue;
+
+/* What the server was asked last over TCP. */
+static uint8_t question[600];
+static uint32_t question_len, question_end;
+static bool refuses;
+
+static void fail(const char *what, const uint8_t *frame, uint32_t len)
+{
+	fprintf(stderr, "not: %s\n", what);
+	for (uint32_t i = 0; i < len; i++)
+		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
+	fputc('\n', stderr);
+	abort();
+}
+
+/* --- frames that come in ---------------------------------------------------------------------- */
+
+static uint8_t *take_frame(uint32_t port, uint32_t **len)
+{
+	uint32_t i = n_queue < QUEUE ? n_queue++ : QUEUE - 1;
+	queue[i].port = port;
+	*len = &queue[i].len;
+	memset(queue[i].bytes, 0, 60);
+	return queue[i].bytes;
+}
+
+static void send_segment(struct end *e, uint8_t flags, const uint8_t *data, uint32_t n)
+{
+	uint32_t *len;
+	uint8_t *f = take_frame(e->port, &len);
+	dns_put16(f + 34, e->sport);
+	dns_put16(f + 36, e->dport);
+	dns_put32(f + 38, e->seq);
+	dns_put32(f + 42, flags & TCP_ACK ? e->ack : 0);
+	f[46] = 5 << 4;
+	f[47] = flags;
+	dns_put16(f + 48, 65535);
+	if (n)
+		memcpy(f + 54, data, n);
+	*len = frame_ip4(f, rig.gw.port[e->port].address.b, e->local, e->remote, PROTO_TCP, 20 + n);
+	frame_repair(f, *len);
+	e->seq += n + ((flags & TCP_SYN) != 0) + ((flags & TCP_FIN) != 0);
+}
+
+static void send_data(struct end *e, const uint8_t *data, uint32_t n)
+{
+	for (uint32_t here; n && !e->shut; data += here, n -= here) {
+		here = min_u32(n, 1400);
+		send_segment(e, TCP_ACK | TCP_PSH, data, here);
+	}
+}
+
+/* Over UDP the server always has too much to say. */
+static void answer_datagram(const uint8_t *f, uint32_t n)
+{
+	uint32_t *len;
+	uint8_t *to = take_frame(PORT_WAN, &len);
+	struct dns_layout l;
+	if (!dns_parse_question((struct dns_view){f + 42, n - 42}, &l))
+		fail("a malformed question", f, n);
+	memcpy(to + 42, f + 42, l.question_end);
+	to[44] |= 0x82;
+	memset(to + 42 + 6, 0, 6);
+	dns_put16(to + 34, 53);
+	dns_put16(to + 36, dns_get16(f + 34));
+	dns_put16(to + 38, l.question_end + 8);
+	*len = frame_ip4(to, rig.gw.port[PORT_WAN].address.b, SERVER, OWN_WAN, 17,
+	                 l.question_end + 8);
+	frame_repair(to, *len);
+}
+
+static void run(void)
+{
+	for (uint32_t i = 0; i < n_queue; i++) /* grows meanwhile */
+		(void)rig_input(&rig, queue[i].port, queue[i].bytes, queue[i].len);
+	n_queue = 0;
+}
+
+/* --- what leaves ---------------------------------------------------------------------------- */
+
+static void flip(struct end *e, const uint8_t *id, bool to, const char *wrong, uint32_t len)
+{
+	uint32_t n = dns_get16(id) & 0x3ff;
+	if (to == (e->asked[n / 8] >> n % 8 & 1))
+		fail(wrong, id, len);
+	e->asked[n / 8] ^= (uint8_t)(1u << n % 8);
+}
+
+static void check_message(struct end *e, const uint8_t *at, uint32_t len)
+{
+	struct dns_view m = {at, len};
+	struct dns_layout l;
+	bool as_it_is = e < end + CLIENTS && at[0] == SIGNED;
+	if (!dns_parse(m, &l) && !as_it_is)
+		fail("a malformed message", at, len);
+	if (e < end + CLIENTS) {
+		if (!(at[2] & 0x80))
+			fail("a client is asked", at, len);
+		flip(e, at, false, "an answer that nobody waits for", len);
+		if ((l.count[DNS_QD] || as_it_is) && at[DNS_HEADER + 1] != at[1])
+			fail("an answer to another question", at, len);
+		return;
+	}
+	if (at[2] & 0x80 || l.count[DNS_QD] != 1 || len > sizeof question)
+		fail("the server is answered", at, len);
+	memcpy(question, at, len);
+	question_len = len;
+	question_end = l.question_end;
+}
+
+static void read_messages(struct end *e)
+{
+	while (e->n >= 2 && e->n >= 2 + (uint32_t)dns_get16(bytes[e - end])) {
+		uint32_t len = dns_get16(bytes[e - end]);
+		check_message(e, bytes[e - end] + 2, len);
+		e->n -= 2 + len;
+		memmove(bytes[e - end], bytes[e - end] + 2 + len, e->n);
+	}
+}
+
+/* The server accepts a connection, in the place of the oldest. */
+static void accept(const uint8_t *f)
+{
+	static uint32_t next;
+	struct end *e = &end[CLIENTS + next++ % (ENDS - CLIENTS)];
+	memset(e, 0, sizeof *e);
+	e->port = PORT_WAN;
+	e->local = SERVER;
+	e->remote = OWN_WAN;
+	e->sport = 53;
+	e->dport = dns_get16(f + 34);
+	e->seq = 1000;
+	e->ack = dns_get32(f + 38) + 1;
+	e->open = !refuses;
+	send_segment(e, refuses ? TCP_RST | TCP_ACK : TCP_SYN | TCP_ACK, NULL, 0);
+}
+
+static void take_segment(struct end *e, const uint8_t *f)
+{
+	uint32_t hlen = (uint32_t)(f[46] >> 4) * 4, n = dns_get16(f + 16) - 20u - hlen;
+	uint32_t seq = dns_get32(f + 38);
+	if (f[47] & TCP_RST) {
+		e->open = false;
+		return;
+	}
+	if (f[47] & TCP_SYN)
+		e->ack = seq++ + 1;
+	else if (n == 0 && !(f[47] & TCP_FIN))
+		return;
+	if (e->quiet)
+		return;
+	if (seq == e->ack) {
+		if (n > BYTES - e->n)
+			fail("too much", f, 54);
+		memcpy(bytes[e - end] + e->n, f + 34 + hlen, n);
+		e->n += n;
+		e->ack += n + ((f[47] & TCP_FIN) != 0);
+		read_messages(e);
+	}
+	bool last = f[47] & TCP_FIN && seq + n + 1 == e->ack;
+	send_segment(e, last && !e->shut ? TCP_FIN | TCP_ACK : TCP_ACK, NULL, 0);
+	e->shut |= last;
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+{
+	const char *bad = frame_check(f, len, r->gw.port[port].mtu, true);
+	if (f[12] == 0x86)
+		return; /* neighbour discovery of our own */
+	if (bad)
+		fail(bad, f, len);
+	if (f[12] != 8 || f[13] != 0)
+		return;
+	if (f[23] == 17 && port == PORT_WAN)
+		answer_datagram(f, len);
+	if (f[23] != PROTO_TCP)
+		return;
+	uint16_t from = dns_get16(f + 34), to = dns_get16(f + 36);
+	for (struct end *e = end; e < end + ENDS; e++)
+		if (e->open && e->port == port && e->sport == to && e->dport == from) {
+			take_segment(e, f);
+			return;
+		}
+	if (port == PORT_WAN && to == 53 && (f[47] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		accept(f);
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static void open_one(struct input *in)
+{
+	static uint16_t sport = 2000;
+	struct end *e = &end[input_u8(in) % CLIENTS];
+	if (e->open)
+		send_segment(e, TCP_RST, NULL, 0);
+	memset(e, 0, sizeof *e);
+	e->open = true;
+	e->port = PORT_LAN;
+	e->local = CLIENT;
+	e->remote = OWN_LAN;
+	e->sport = sport = (uint16_t)(sport < 60000 ? sport + 1 : 2000);
+	e->dport = 53;
+	e->seq = 0xffffff00u;
+	send_segment(e, TCP_SYN, NULL, 0);
+}
+
+/* Questions; the second byte of the name is that of the ID, so that answers can be told apart. */
+static void ask(struct input *in)
+{
+	uint8_t m[40 * 64], how = input_u8(in), what = input_u8(in);
+	struct end *e = &end[how % CLIENTS];
+	uint32_t len = 0;
+	static const uint8_t types[] = {28, 1, 16, 12};
+	for (uint32_t i = 0; i <= (how >> 2 & 31u); i++) {
+		bool sig = how & 0x80 && !(what & 1); /* such are passed on as they are */
+		uint8_t *q = m + len + 2, id[2] = {sig ? SIGNED : what & 1, (uint8_t)(what + i)};
+		if (e->asked[(id[0] & 3) * 32 + id[1] / 8] >> id[1] % 8 & 1)
+			continue;
+		memset(q, 0, 64);
+		memcpy(q, id, 2);
+		q[2] = 1;
+		q[5] = 1;
+		q[12] = 1;
+		q[13] = id[1];
+		q[16] = types[what >> 6];
+		q[18] = 1;
+		uint32_t n = 19;
+		if (how & 0x80) { /* OPT, or a signature */
+			q[11] = 1;
+			q[n + 2] = sig ? 250 : 41;
+			n += 11;
+		}
+		dns_put16(m + len, n);
+		len += n + 2;
+		if (e->open)
+			flip(e, q, true, "cannot be", 2);
+	}
+	uint32_t cut = input_u8(in) % (len + 1);
+	if (!e->open || len == 0)
+		return;
+	send_data(e, m, cut);
+	run();
+	if (e->open)
+		send_data(e, m + cut, len - cut);
+}
+
+static void bytes_of(struct input *in, struct end *e)
+{
+	uint8_t m[64];
+	uint32_t len = input_u8(in) % sizeof m;
+	for (uint32_t i = 0; i < len; i++)
+		m[i] = input_u8(in);
+	if (!e->open)
+		return;
+	send_data(e, m, len);
+	/* What comes of that is unknown: only what is written is looked at. */
+	memset(e->asked, 0, sizeof e->asked);
+	e->quiet = true;
+}
+
+/* An answer of upstream to its latest question: a record as often as it fits. */
+static void answer(struct input *in)
+{
+	static uint8_t m[2 + 65536];
+	uint8_t how = input_u8(in), bend = input_u8(in);
+	uint32_t size = how & 1 ? input_u8(in) * 257u : input_u8(in), at = question_end, n = 0;
+	struct end *e = end + CLIENTS;
+	for (struct end *i = e; i < end + ENDS; i++)
+		if (i->open)
+			e = i;
+	if (!e->open || question_len == 0)
+		return;
+	uint8_t *q = m + 2;
+	memcpy(q, question, question_end);
+	q[2] = 0x81;
+	q[3] = 0x80 | (how & 2 ? bend & 15 : 0);
+	bool text = q[question_end - 3] == 16;
+	uint32_t data = text ? 256 : q[question_end - 3] == 28 ? 16 : 4;
+	for (; at + 12 + data <= size; at += 12 + data, n++) {
+		memset(q + at, (uint8_t)n, 12 + data);
+		dns_put16(q + at, 0xc000 | 12);
+		dns_put16(q + at + 2, dns_get16(q + question_end - 4));
+		dns_put16(q + at + 4, 1);
+		dns_put32(q + at + 6, 5);
+		dns_put16(q + at + 10, data);
+		if (text)
+			q[at + 12] = 255;
+	}
+	memset(q + 6, 0, 6);
+	dns_put16(q + 6, n);
+	if (how & 4)
+		q[input_u16(in) % at] ^= bend;
+	if (how & 8)
+		at = min_u32(at, 12u + bend);
+	dns_put16(m, how & 16 ? input_u16(in) : at);
+	if (how & 16)
+		e->quiet = true; /* nobody knows what that is */
+	send_data(e, m, at + 2);
+}
+
+static void step(struct input *in)
+{
+	uint8_t what = input_u8(in);
+	struct end *e = &end[what / 16 % ENDS];
+	switch (what % 16) {
+	case 0:
+	case 1:
+		open_one(in);
+		break;
+	case 2:
+	case 3:
+	case 4:
+	case 5:
+		ask(in);
+		break;
+	case 6:
+	case 7:
+	case 8:
+	case 9:
+		answer(in);
+		break;
+	case 10:
+		bytes_of(in, e);
+		break;
+	case 11:
+		e->quiet = !e->quiet;
+		break;
+	case 12:
+		if (e->open && !e->shut)
+			send_segment(e, what & 16 ? TCP_FIN | TCP_ACK : TCP_RST | TCP_ACK, NULL, 0);
+		e->shut = true;
+		break;
+	case 13:
+		refuses = !refuses;
+		break;
+	case 14: /* up to 650 ms … */
+		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
+		break;
+	default: /* … or some seconds */
+		rig_advance(&rig, (uint64_t)input_u8(in) * 50000);
+		break;
+	}
+	run();
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+static void start(uint8_t choice)
+{
+	memset(end, 0, sizeof end);
+	n_queue = question_len = 0;
+	refuses = false;
+	rig.sink = seen;
+	rig_reset(&rig, choice, 16u << 20, 1000000);
+	if (!rig_config(&rig, config, sizeof config - 1))
+		fail(rig.config.error[0].what, NULL, 0);
+	const char *wrong = rig_start(&rig, "dns64", choice & 1 ? 1024 : 128);
+	if (wrong)
+		fail(wrong, NULL, 0);
+}
+
+static void finish(void)
+{
+	const struct dns64 *d = rig.gw.state;
+	for (struct end *e = end; e < end + ENDS; e++)
+		e->quiet = true;
+	for (int i = 0; i < 13; i++) {
+		rig_advance(&rig, 2000000);
+		run();
+	}
+	const char *bad = tcp_check(&rig.gw);
+	if (bad)
+		fail(bad, NULL, 0);
+	/* Whose FIN came beyond our window is waited for a minute longer. */
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		uint8_t state = rig.gw.tcp->conn[i].state;
+		if (state != TCP_FREE && state != TCP_TIME_WAIT && state != TCP_FIN_WAIT_2)
+			fail("a connection is left", NULL, 0);
+	}
+	if (d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set)
+		fail("something waits for ever", NULL, 0);
+	for (uint32_t i = 0; i < DNS64_RELAYS; i++)
+		if (d->relay[i].len)
+			fail("a signed question waits for ever", NULL, 0);
+	if (d->link[0].n)
+		fail("a slot stays taken", NULL, 0);
+	bad = dns64_cache_check(&d->cache);
+	if (bad)
+		fail(bad, NULL, 0);
+	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+		fail("packets are lost", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	start(input_u8(&in));
+	for (int i = 0; i < MAX_STEPS && in.left; i++)
+		step(&in);
+	finish();
+	return 0;
+}
