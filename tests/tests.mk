@@ -89,6 +89,8 @@ build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o build/fuzz/libgateway.a
 .PHONY: fuzz fuzz-short
 fuzz: deps $(FUZZERS:%=build/fuzz/fuzz_%)
 	tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
-# Part of `make test`.
-fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
-	tests/fuzz/run 10 $(FUZZERS)
+# Part of `make test`, side by side.
+.PHONY: $(FUZZERS:%=fuzz-short-%)
+fuzz-short: $(FUZZERS:%=fuzz-short-%)
+$(FUZZERS:%=fuzz-short-%): fuzz-short-%: build/fuzz/fuzz_%
+	tests/fuzz/run 10 $*
