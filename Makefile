@@ -48,7 +48,7 @@ WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -
 # Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- takes the same.
 ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
        -fcf-protection=none -fno-asynchronous-unwind-tables -fno-strict-aliasing
-CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fno-omit-frame-pointer \
+CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fomit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
 OPT    = -Os
 # A cold answer of dns64 is thousands of instructions in many small steps: these the compiler

@@ -57,7 +57,6 @@ entry:
 	xorl %eax, %eax
 	rep stosl
 
-	xorl %ebp, %ebp                 /* the end of the return-address trail */
 	pushl %ebx
 	pushl %esi
 	call main_start

@@ -88,38 +88,35 @@ static bool on_stack(uint32_t at)
 	return at % 4 == 0 && (main || fault);
 }
 
-/* Whether the function at `at` has pushed the frame pointer: not in its first
- * instructions, not where it does without, not where there is no function. */
-static bool has_frame(uint32_t at)
+/* Whether a word of the stack can be a return address: it points into our text, behind a call. */
+static bool is_behind_call(uint32_t at)
 {
+	static const uint8_t lengths[] = {2, 3, 4, 6, 7}; /* of CALL r/m32 (SDM vol. 2) */
+	const uint8_t *b = (const uint8_t *)(uintptr_t)at;
 	uint32_t offset;
-	return symbols_name(at, &offset) && offset > 2 &&
-	       *(const uint8_t *)(uintptr_t)(at - offset) == 0x55; /* PUSH EBP */
+	if (!symbols_name(at - 1, &offset))
+		return false;
+	if (b[-5] == 0xe8) /* CALL rel32 */
+		return true;
+	for (unsigned i = 0; i < sizeof lengths; i++)
+		if (b[-lengths[i]] == 0xff && (b[1 - lengths[i]] & 0x38) == 0x10)
+			return true;
+	return false;
 }
 
-/* Of a function without a frame of its own: the return address on top. */
-static void print_top(uint32_t esp)
+/* The return addresses on the stack from `esp` upwards. Functions have no frame pointer, which
+ * would cost one instruction in twenty; so what calls that are over have left between them is
+ * shown as well. */
+static void print_trail(uint32_t esp)
 {
-	uint32_t offset;
-	if (!on_stack(esp))
-		return;
-	uint32_t at = *(const uint32_t *)(uintptr_t)esp;
-	if (symbols_name(at, &offset)) {
+	unsigned n = 0;
+	for (; n < TRAIL && on_stack(esp); esp += 4) {
+		uint32_t at = *(const uint32_t *)(uintptr_t)esp;
+		if (!is_behind_call(at))
+			continue;
 		put("  ");
 		print_place(at, 1);
-	}
-}
-
-/* Follows the frame pointers: at each, the caller's and the return address. */
-static void print_trail(uint32_t frame)
-{
-	for (unsigned i = 0; i < TRAIL && on_stack(frame); i++) {
-		const uint32_t *at = (const uint32_t *)(uintptr_t)frame;
-		put("  ");
-		print_place(at[1], 1);
-		if (at[0] <= frame) /* frames lie upwards; anything else is damaged */
-			return;
-		frame = at[0];
+		n++;
 	}
 }
 
@@ -167,7 +164,7 @@ void panic(const char *format, ...)
 	fmt_v(line, sizeof line, format, args);
 	va_end(args);
 	print("panic: %s\ncalled from\n", line);
-	print_trail((uintptr_t)__builtin_frame_address(0));
+	print_trail((uintptr_t)&args);
 	end();
 }
 
@@ -177,9 +174,7 @@ static void print_state(const struct trap_frame *f, uint32_t esp)
 	print("eax %08x  ebx %08x  ecx %08x  edx %08x\n", f->eax, f->ebx, f->ecx, f->edx);
 	print("esi %08x  edi %08x  ebp %08x  esp %08x\n", f->esi, f->edi, f->ebp, esp);
 	print("eip %08x  eflags %08x  cs %04x\ncalled from\n", f->eip, f->eflags, f->cs & 0xffff);
-	if (!has_frame(f->eip))
-		print_top(esp);
-	print_trail(f->ebp);
+	print_trail(esp);
 }
 
 static uint32_t fault_address(void)

@@ -6,7 +6,7 @@
 
 #include "kernel/bytes.h"
 
-enum { RNG_WORDS = 16 * 4 };
+enum { RNG_WORDS = 16 * 8 };
 
 struct rng {
 	uint32_t key[8];
