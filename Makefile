@@ -53,7 +53,7 @@ CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fomit-frame-pointer \
 OPT    = -Os
 # A cold answer of dns64 is thousands of instructions in many small steps: these the compiler
 # may unroll and put into each other.
-FASTEST = $(addprefix apps/,$(filter dns%,$(APPS))) net/udp_path net/csum
+FASTEST = $(filter apps/dns%,$(HOT)) net/udp_path net/csum
 # Most loops there are short: they stay loops instead of calls of memcpy.
 $(HOT:%=$(OBJDIR)/%.o): OPT = -O2 -fno-tree-loop-distribute-patterns
 $(FASTEST:%=$(OBJDIR)/%.o): OPT = -O3 -fno-tree-loop-distribute-patterns

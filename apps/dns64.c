@@ -15,10 +15,21 @@
 
 /* --- datagrams of clients -------------------------------------------------------------------- */
 
+/* Behind long extension headers a question stands so far back in its packet that its answer would
+ * not fit there. */
+static void make_room(struct pkt *p)
+{
+	if (LIKELY((uint32_t)(p->bytes + sizeof p->bytes - p->data) >= UDP_ROOM))
+		return;
+	memmove(p->bytes + PKT_HEADROOM, p->data, p->len);
+	p->data = p->bytes + PKT_HEADROOM;
+}
+
 /* The answer goes out in the packet that the question came in. Gives why there is none. */
 static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *from)
 {
 	enum drop why;
+	make_room(p);
 	uint32_t len = dns64_question(gw, from, p->data, p->len, UDP_ROOM, &why);
 	if (why != DROP_NONE)
 		return why;

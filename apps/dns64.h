@@ -138,6 +138,7 @@ struct dns64_relay {
 	bool edns, dnssec; /* the client sent OPT, with DO */
 	bool linked;       /* under way over TCP, with this ID */
 	uint8_t server;
+	uint8_t share; /* dns64_share_of its client */
 	uint32_t begun_us;
 };
 
@@ -175,6 +176,7 @@ struct dns64_plan {
 	uint32_t n_needs; /* with DNS64_WAIT */
 	struct dns64_need need[2];
 	struct dns64_need again; /* although there is an answer: popular, or stale; q NULL: none */
+	struct dns64_record *popular;   /* the record for which that is; NULL: a stale one */
 	struct dns64_question other[2]; /* names other than the one in question */
 };
 
@@ -409,7 +411,10 @@ bool dns64_link_is_bad(const struct gw *gw, uint32_t server);
 /* --- dns64_plan.c: what answers a query, with what is in the cache now */
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 
-/* The same when nothing more can be asked: whatever there is, or SERVFAIL. */
+/* Asks for what a plan with an answer wants to have anew, if there is room for it. */
+void dns64_plan_again(struct gw *gw, const struct dns64_plan *p);
+
+/* The same as dns64_plan when nothing more can be asked: whatever there is, or SERVFAIL. */
 void dns64_plan_now(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 
 /* The record that may serve this query for a question of type `type`; NULL, with the
@@ -526,7 +531,9 @@ uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n
 void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us);
 void dns64_server_missed(struct gw *gw, uint32_t server);
 
-/* --- dns64_wait.c: queries that wait */
+/* --- dns64_wait.c: queries that wait. Where the questions of a client are counted. */
+uint8_t dns64_share_of(const struct dns64 *d, const struct addr *a);
+
 bool dns64_wait_init(struct gw *gw, struct dns64 *d);
 
 /* Lets a query wait for what its plan needs; false when it cannot. */

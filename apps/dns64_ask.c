@@ -164,6 +164,7 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
+	a->queued = false;
 	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left, if any. */
 	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
@@ -295,6 +296,8 @@ static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64
 	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
 		return true;
 	d->count.miscased++;
+	if (a->queued) /* the whole answer of another server is asked for */
+		return false;
 	if (!a->miscased)
 		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + CASE_WAIT_US);
 	a->miscased = true;
@@ -329,6 +332,7 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	uint32_t now = dns64_now(gw);
 	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
 	a->last = t->server;
+	a->miscased = false;
 	if (!a->queued && !dns64_link_ask(gw, a, t))
 		return false;
 	wheel_set(&d->wheel, number_of(d, a), now + (a->queued ? FULL_WAIT_US : d->try_us));

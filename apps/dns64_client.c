@@ -114,8 +114,7 @@ static uint32_t answer(struct gw *gw, const struct dns64_from *from, struct dns6
 	} else {
 		d->count.hits++;
 	}
-	if (UNLIKELY(plan.again.q != NULL) && d->n_asks < DNS64_ASKS / 2)
-		dns64_ask_for(gw, &plan.again);
+	dns64_plan_again(gw, &plan);
 	uint32_t len = dns64_answer(gw, u, &plan, m, room);
 	dns64_keep_ready(gw, u, &plan, m, len);
 	return len;

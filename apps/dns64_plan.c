@@ -30,9 +30,20 @@ static void prefetch(const struct gw *gw, struct dns64_plan *p, struct dns64_que
 	if (LIKELY(left > life / 8) || r->used < PREFETCH_USES || r->flags & DNS64_R_ASKED ||
 	    life < 8 || p->again.q)
 		return;
-	r->flags |= DNS64_R_ASKED;
 	p->again = (struct dns64_need){q, q->type};
-	dns64_of(gw)->count.prefetched++;
+	p->popular = r;
+}
+
+void dns64_plan_again(struct gw *gw, const struct dns64_plan *p)
+{
+	struct dns64 *d = dns64_of(gw);
+	if (LIKELY(p->again.q == NULL) || d->n_asks >= DNS64_ASKS / 2)
+		return;
+	if (p->popular) {
+		p->popular->flags |= DNS64_R_ASKED;
+		d->count.prefetched++;
+	}
+	dns64_ask_for(gw, &p->again);
 }
 
 /* Nothing fresh: what is known of the question all the same, NULL when nothing is. */
@@ -54,6 +65,7 @@ static struct dns64_record *look_further(struct gw *gw, const struct dns64_query
 	p->stale = true;
 	if (!know || gw->now_s - failed->stored_s >= DNS64_STALE_RETRY)
 		p->again = (struct dns64_need){q, q->type};
+	p->popular = NULL;
 	return r;
 }
 
@@ -113,7 +125,9 @@ static bool follow(struct gw *gw, struct dns64_query *u, struct dns64_plan *p, u
 		uint8_t name[DNS_NAME_MAX];
 		uint32_t len;
 		if (!dns_read_name(dns64_view(r), r->end, name, &len))
-			break; /* it was parsed; be sure */
+			break;           /* it was parsed; be sure */
+		if (p->again.q == other) /* which becomes the next name */
+			p->again.q = NULL;
 		dns64_question_set(&dns64_of(gw)->cache, other, name, len, type, DNS_CLASS_IN,
 		                   u->q->key);
 		q = other;
@@ -310,6 +324,7 @@ void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 	p->n = p->n_needs = 0;
 	p->stale = false;
 	p->again.q = NULL;
+	p->popular = NULL;
 	/* Another class: as if there were no DNS64 (section 5.1). */
 	bool plain =
 	        u->skip || u->q->class != DNS_CLASS_IN || (d->n_skip_names && skips_name(d, u));

@@ -71,10 +71,14 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
-	struct dns64_relay *r = d->relay;
-	while (r < d->relay + DNS64_RELAYS && r->len)
-		r++;
-	if (r == d->relay + DNS64_RELAYS || m.len > sizeof r->question) {
+	struct dns64_relay *r = NULL;
+	uint8_t share = dns64_share_of(d, &from->ends.remote);
+	uint32_t of_share = 0;
+	for (struct dns64_relay *one = d->relay; one < d->relay + DNS64_RELAYS; one++) {
+		of_share += one->len && one->share == share;
+		r = one->len ? r : one;
+	}
+	if (!r || of_share >= DNS64_RELAYS / 2 || m.len > sizeof r->question) {
 		d->count.full++;
 		return false;
 	}
@@ -88,6 +92,7 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
 	r->from = *from;
 	r->id = (uint16_t)rng_u32(gw->rng);
 	r->client_id = u->id;
+	r->share = share;
 	r->limit = u->limit;
 	r->edns = u->edns;
 	r->dnssec = u->dnssec;

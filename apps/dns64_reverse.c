@@ -114,6 +114,7 @@ static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan
 	uint32_t len = reverse_name(name, inner), links = 0;
 	struct dns64_record *r;
 	do {
+		p->again.q = NULL; /* of the name before */
 		dns64_question_set(&d->cache, &p->other[0], name, len, DNS_TYPE_PTR, DNS_CLASS_IN,
 		                   u->q->key);
 		r = dns64_look(gw, u, p, &p->other[0], DNS_TYPE_PTR);

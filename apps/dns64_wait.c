@@ -105,9 +105,8 @@ static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns6
 	return any;
 }
 
-/* Where the questions of a client are counted. Two may share a place and its limit; which do
- * depends on a secret, for each word one. */
-static uint8_t share_of(const struct dns64 *d, const struct addr *a)
+/* Two may share a place and its limit; which do depends on a secret, for each word one. */
+uint8_t dns64_share_of(const struct dns64 *d, const struct addr *a)
 {
 	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
 	const uint32_t *mul = d->share_mul;
@@ -123,7 +122,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t i = d->waiter_free;
-	uint8_t share = share_of(d, &from->ends.remote);
+	uint8_t share = dns64_share_of(d, &from->ends.remote);
 	if (i == DNS64_NONE || d->share[share] == DNS64_SHARE) {
 		d->count.full++;
 		return false;
@@ -186,6 +185,7 @@ static void go_on(struct gw *gw, struct dns64_waiter *w)
 		p.how = DNS64_RCODE; /* that is short */
 		p.rcode = DNS_SERVFAIL;
 	}
+	dns64_plan_again(gw, &p);
 	answer(gw, w, &p);
 	release(d, w);
 }

@@ -17,7 +17,7 @@
 #include "kernel/uart.h"
 #include "kernel/vga.h"
 
-#define TRAIL  16 /* return addresses shown */
+#define TRAIL  24 /* return addresses shown */
 #define LINE   160
 #define WAIT_S 10
 #define RED    0x4f /* white on red */

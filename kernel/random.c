@@ -1,4 +1,4 @@
-/* See random.h. ChaCha20 blocks (RFC 8439 section 2.3) under a key that is
+/* See random.h. ChaCha blocks (RFC 8439 section 2.3) under a key that is
  * replaced by the first words of every batch and wiped as it is read, so that
  * a later look at the state does not show what was given out before.
  *
@@ -24,7 +24,8 @@ ALWAYS_INLINE void quarter_round(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t
 	*b = rotl32(*b ^ *c, 7);
 }
 
-void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const uint32_t nonce[3])
+void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const uint32_t nonce[3],
+               unsigned rounds)
 {
 	uint32_t in[BLOCK_WORDS] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
 	memcpy(in + 4, key, KEY_WORDS * sizeof *key);
@@ -32,7 +33,7 @@ void rng_block(uint32_t out[16], const uint32_t key[8], uint32_t counter, const 
 	memcpy(in + 13, nonce, 3 * sizeof *nonce);
 	uint32_t x[BLOCK_WORDS];
 	memcpy(x, in, sizeof x);
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < rounds / 2; i++) {
 		quarter_round(&x[0], &x[4], &x[8], &x[12]);
 		quarter_round(&x[1], &x[5], &x[9], &x[13]);
 		quarter_round(&x[2], &x[6], &x[10], &x[14]);
@@ -58,7 +59,7 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 		/* The length keeps "a" and "a, zero" apart; the block function
 		 * between two parts keeps them from cancelling each other. */
 		const uint32_t nonce[3] = {(uint32_t)take, 0, USE_SEED};
-		rng_block(block, r->key, 0, nonce);
+		rng_block(block, r->key, 0, nonce, RNG_ROUNDS);
 		memcpy(r->key, block, sizeof r->key);
 		from += take;
 		n -= take;
@@ -72,7 +73,7 @@ void rng_refill(struct rng *r)
 {
 	static const uint32_t nonce[3] = {0, 0, USE_OUTPUT};
 	for (unsigned i = 0; i < BATCH_WORDS / BLOCK_WORDS; i++)
-		rng_block(r->out + i * BLOCK_WORDS, r->key, i, nonce);
+		rng_block(r->out + i * BLOCK_WORDS, r->key, i, nonce, RNG_ROUNDS);
 	memcpy(r->key, r->out, sizeof r->key);
 	memset(r->out, 0, sizeof r->key);
 	r->left = BATCH_WORDS - KEY_WORDS;

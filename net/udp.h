@@ -13,7 +13,7 @@
 #define UDP_HANDLERS   8u
 #define UDP_SERVICES   8u
 #define UDP_FIRST_FREE 1024u /* ports from here on may be drawn (RFC 6335 section 6) */
-#define UDP_ROOM       1800u /* payload bytes that every packet has room for */
+#define UDP_ROOM       1800u /* payload bytes that a packet of ours has room for */
 
 /* The two ends of a datagram, as we see them. */
 struct udp_ends {

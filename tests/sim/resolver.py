@@ -198,7 +198,7 @@ class Network:
             return []
         udp, raw = ip[UDP], bytes(ip[UDP].payload)
         if sent.port == WAN and udp.dport == 53 and ip.dst in self.servers:
-            query = dns.message.from_wire(raw)
+            query = dns.message.from_wire(raw, keyring=KEYRING)
             self.asked.append(Asked(ip.dst, ip.src, udp.sport, query, raw, sent.at))
             answers = list(self.servers[ip.dst](query))
             return [upstream(ip.dst, ip.src, udp.sport, one) for one in answers if one is not None and self.delivers]

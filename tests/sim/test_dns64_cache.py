@@ -218,6 +218,8 @@ def test_the_same_question_is_asked_once(start: Start) -> None:
     assert stats["dns_upstream_joined"] >= 38
 
 
+SHORT = "ns.example. root.example. 1 7200 3600 1209600 60"
+
 # --- prefetch -------------------------------------------------------------------------------------------
 
 
@@ -232,6 +234,21 @@ def test_popular_names_are_asked_for_before_their_time_is_over(start: Start) -> 
     assert len(zone.asked) == 2
     assert resolver.ask("four.example.", "A").answer[0].ttl == 80
     assert resolver.gateway.stats()["dns_prefetched"] == 1
+
+
+def test_a_popular_record_beside_one_whose_time_is_over(start: Start) -> None:
+    """The question that waits for the negative answer asks for the A record ahead as well."""
+    zone = Zone(rr("four.example.", 400, "A", "192.0.2.33"), soa=rr("example.", 60, "SOA", SHORT))
+    resolver = Resolver(start, zone)
+    for _ in range(5):
+        resolver.ask("four.example.")
+    resolver.wait(360)
+    resolver.ask("four.example.")
+    assert zone.types_asked()[2:] == ["AAAA", "A"]
+    assert resolver.gateway.stats()["dns_prefetched"] == 1
+    for _ in range(3):
+        resolver.ask("four.example.")
+    assert resolver.gateway.stats()["dns_prefetched"] == 1 and len(zone.asked) == 4
 
 
 def test_others_are_not(start: Start) -> None:

@@ -12,6 +12,7 @@ import pytest
 from dnsstream import Start, answers, large, opened, say, zone
 from resolver import (
     BASIC,
+    B,
     KEYRING,
     UPSTREAM,
     UPSTREAM2,
@@ -362,3 +363,17 @@ def test_upstream_says_what_is_no_dns(start: Start, data: bytes, drop: str) -> N
     assert len(answers(stream)[query.id].answer[0]) == 300
     assert resolver.gateway.drops() == {drop: 1}
     assert server.ended == (drop == "dns-answer")
+
+
+def test_one_client_does_not_take_all_places(start: Start) -> None:
+    """Half of them are left to others."""
+    upstream = zone()
+    resolver = Resolver(start, upstream)
+    upstream.instead = lambda _: []
+    for _ in range(40):
+        resolver.send(signed(resolver, "four.example.", "A"))
+    refused = [one for one in resolver.net.got if one.raw[3] & 15 == dns.rcode.SERVFAIL]
+    assert len(resolver.net.asked) == 32 and len(refused) == 8
+    upstream.instead = None
+    query = signed(resolver, "four.example.", "A")
+    assert checked(query, resolver.raw(query, client=B) or b"").answer

@@ -1,4 +1,4 @@
-/* kernel/random.c: ChaCha20 of RFC 8439, the generator on top, and the keyed
+/* kernel/random.c: ChaCha of RFC 8439, the generator on top, and the keyed
  * hash. */
 #include "kernel/random.h"
 
@@ -15,9 +15,24 @@ static void chacha20_block(void)
 	                                  0xd19c12b5, 0xb94e16de, 0xe883d0cb, 0x4e3c50a2};
 	for (unsigned i = 0; i < 32; i++)
 		((uint8_t *)key)[i] = (uint8_t)i;
-	rng_block(out, key, 1, nonce);
+	rng_block(out, key, 1, nonce, 20);
 	for (unsigned i = 0; i < 16; i++)
 		CHECK_EQ(out[i], want[i]);
+}
+
+/* draft-strombergson-chacha-test-vectors-01, TC1 with 12 rounds: all zero. */
+static void chacha12_block(void)
+{
+	static const uint32_t zero[8] = {0};
+	static const uint8_t want[64] = {
+	        0x9b, 0xf4, 0x9a, 0x6a, 0x07, 0x55, 0xf9, 0x53, 0x81, 0x1f, 0xce, 0x12, 0x5f,
+	        0x26, 0x83, 0xd5, 0x04, 0x29, 0xc3, 0xbb, 0x49, 0xe0, 0x74, 0x14, 0x7e, 0x00,
+	        0x89, 0xa5, 0x2e, 0xae, 0x15, 0x5f, 0x05, 0x64, 0xf8, 0x79, 0xd2, 0x7a, 0xe3,
+	        0xc0, 0x2c, 0xe8, 0x28, 0x34, 0xac, 0xfa, 0x8c, 0x79, 0x3a, 0x62, 0x9f, 0x2c,
+	        0xa0, 0xde, 0x69, 0x19, 0x61, 0x0b, 0xe8, 0x2f, 0x41, 0x13, 0x26, 0xbe};
+	uint32_t out[16];
+	rng_block(out, zero, 0, zero, 12);
+	CHECK(memcmp(out, want, sizeof want) == 0);
 }
 
 /* Same seed, same numbers; any other seed, other numbers. */
@@ -221,6 +236,7 @@ static void hash_avalanche(void)
 int main(void)
 {
 	TEST(chacha20_block);
+	TEST(chacha12_block);
 	TEST(seeds);
 	TEST(seeds_add_up);
 	TEST(seed_takes_effect_at_once);
