@@ -84,7 +84,7 @@ struct dns64_ask {
 /* --- clients' questions (dns64_client.c, dns64_wait.c)
  * --------------------------------------------- */
 
-/* The way back to who asked. How messages travel is known to dns64.c and dns64_try.c alone. */
+/* The way back to who asked; what plans and answers knows nothing of it. */
 struct dns64_from {
 	struct udp_ends ends;
 	uint32_t conn; /* the TCP connection; TCP_NONE: a datagram */

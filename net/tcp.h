@@ -23,12 +23,11 @@
 #include "net/udp.h"
 
 #define TCP_NONE 0u /* no connection */
-#define TCP_CONNECTIONS                                                                          \
-	2048u                /* at a time; a power of two. Two that are there differ modulo this \
-	                      */
-#define TCP_USERS     8u     /* kinds of user */
-#define TCP_WINDOW    65535u /* the largest window that can be told */
-#define TCP_SEND_MOST 131072u
+/* At a time; a power of two. The numbers of two that are there differ modulo this. */
+#define TCP_CONNECTIONS 2048u
+#define TCP_USERS       8u     /* kinds of user */
+#define TCP_WINDOW      65535u /* the largest window that can be told */
+#define TCP_SEND_MOST   131072u
 
 enum tcp_event {
 	TCP_OPENED, /* the connection is open, whoever began it */
