@@ -459,8 +459,8 @@ def test_more_of_them_than_fit(start: Start) -> None:
     from resolver import OUR4, datagram
     from scapy.layers.l2 import Ether
     resolver = Resolver(start, Zone())
-    frames = [(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
-        A.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(100)]
+    frames = [(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
+        client.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(50) for client in (A, B)]
     sent = [one.port for answer in resolver.gateway.send_many(frames) for one in answer]
     assert sent.count(WAN) == 64 and sent.count(LAN) == 36
 

@@ -163,7 +163,10 @@ def test_s626_answer_within_half_a_second(start: Start) -> None:
     gateway = settled(start)
     times = []
     for _ in range(10):
-        before = gateway.wait(200)
+        before = gateway.wait(196)
+        if ras(last := gateway.wait(4)):  # so soon after it the answer would be for one
+            last += gateway.wait(4)
+        before += last
         asked = max([60.0] + [one.at for one in before])
         assert send(gateway, A6, solicit()) == []
         sent = only(ras(gateway.wait(0.61)), LAN)
