@@ -41,6 +41,7 @@ static struct rig rig;
 /* Our end of a connection: the first are those of clients, the others the server's. */
 static struct end {
 	bool open, quiet, shut;
+	bool garbled;  /* nobody knows what was asked: only frames are looked at */
 	uint32_t port; /* of the gateway's, PORT_… */
 	uint32_t local, remote;
 	uint16_t sport, dport;
@@ -148,6 +149,8 @@ static void check_message(struct end *e, const uint8_t *at, uint32_t len)
 {
 	struct dns_view m = {at, len};
 	struct dns_layout l;
+	if (e->garbled)
+		return;
 	bool as_it_is = e < end + CLIENTS && at[0] == SIGNED;
 	if (!dns_parse(m, &l) && !as_it_is)
 		fail("a malformed message", at, len);
@@ -311,9 +314,7 @@ static void bytes_of(struct input *in, struct end *e)
 	if (!e->open)
 		return;
 	send_data(e, m, len);
-	/* What comes of that is unknown: only what is written is looked at. */
-	memset(e->asked, 0, sizeof e->asked);
-	e->quiet = true;
+	e->garbled = true;
 }
 
 /* An answer of upstream to its latest question: a record as often as it fits. */
