@@ -457,23 +457,18 @@ static void paired_pooling(void)
 /* Hosts come until one finds no port on its address; gives how many have one then. */
 static uint32_t fill_an_address(void)
 {
-	uint32_t full = NAT_NONE, drawn = 0;
+	uint32_t host = 1;
 	enum nat_lack lack = NAT_HAS_ALL;
 	pooled(4000, 2);
-	/* Even ports below 1024 of one address: 511. */
-	for (uint32_t host = 1; host <= 1200 && full == NAT_NONE; host++)
-		if (!nat_mapping_new(&table, NAT_UDP, host, swap16(80), &lack))
-			full = host;
-		else
-			drawn = host;
+	while (host <= 1200 && nat_mapping_new(&table, NAT_UDP, host, swap16(80), &lack))
+		host++;
 	CHECK_EQ(lack, NAT_LACKS_PORT);
-	CHECK(full != NAT_NONE && drawn >= 511);
-	CHECK_EQ(nat_host_sessions(&table, full), 0);
+	CHECK(host > 511 && host <= 1200); /* even ports below 1024 of one address: 511 */
+	CHECK_EQ(nat_host_sessions(&table, host), 0);
 	return table.external[0].n_hosts + table.external[1].n_hosts;
 }
 
-/* A host does not fall back to the other address, which has ports; but now and then both are full
- * at the same time. */
+/* It does not fall back to the other address, which has ports, unless both are full at once. */
 static void address_out_of_ports(void)
 {
 	uint32_t tries = 0;
