@@ -1,5 +1,4 @@
-/* apps/nat_table against a model that is an array and a loop, with thousands of
- * random operations; then each limit by itself. */
+/* apps/nat_table against an array and a loop, with thousands of operations; then each limit. */
 #include "apps/nat_table.h"
 #include "kernel/alloc.h"
 #include "kernel/io.h"
@@ -457,13 +456,12 @@ static void paired_pooling(void)
 /* Hosts come until one finds no port on its address; gives how many have one then. */
 static uint32_t fill_an_address(void)
 {
-	uint32_t host = 1;
 	enum nat_lack lack = NAT_HAS_ALL;
+	uint32_t host = 1;
 	pooled(4000, 2);
 	while (host <= 1200 && nat_mapping_new(&table, NAT_UDP, host, swap16(80), &lack))
 		host++;
-	CHECK_EQ(lack, NAT_LACKS_PORT);
-	CHECK(host > 511 && host <= 1200); /* even ports below 1024 of one address: 511 */
+	CHECK(lack == NAT_LACKS_PORT && host > 511 && host <= 1200); /* even ones below 1024 */
 	CHECK_EQ(nat_host_sessions(&table, host), 0);
 	return table.external[0].n_hosts + table.external[1].n_hosts;
 }
@@ -471,10 +469,10 @@ static uint32_t fill_an_address(void)
 /* It does not fall back to the other address, which has ports, unless both are full at once. */
 static void address_out_of_ports(void)
 {
-	uint32_t tries = 0;
-	while (tries < 20 && fill_an_address() >= 1022)
-		tries++;
-	CHECK(tries < 20);
+	uint32_t left = 20;
+	while (left && fill_an_address() >= 1022)
+		left--;
+	CHECK(left);
 }
 
 static void external_ranges(void)
