@@ -7,7 +7,6 @@
 #include "kernel/random.h"
 
 enum { KEY_WORDS = 8, BLOCK_WORDS = 16 };
-enum { BATCH_WORDS = RNG_WORDS };
 
 /* The third nonce word keeps the two uses of the block function apart. */
 enum { USE_OUTPUT = 1, USE_SEED = 2 };
@@ -72,11 +71,11 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 void rng_refill(struct rng *r)
 {
 	static const uint32_t nonce[3] = {0, 0, USE_OUTPUT};
-	for (unsigned i = 0; i < BATCH_WORDS / BLOCK_WORDS; i++)
+	for (unsigned i = 0; i < RNG_WORDS / BLOCK_WORDS; i++)
 		rng_block(r->out + i * BLOCK_WORDS, r->key, i, nonce, RNG_ROUNDS);
 	memcpy(r->key, r->out, sizeof r->key);
 	memset(r->out, 0, sizeof r->key);
-	r->left = BATCH_WORDS - KEY_WORDS;
+	r->left = RNG_WORDS - KEY_WORDS;
 }
 
 uint32_t rng_below(struct rng *r, uint32_t n)
