@@ -63,9 +63,10 @@ static struct dns64_record *look_further(struct gw *gw, const struct dns64_query
 	if (!know && d->n_up > 0 && u->waited_us < DNS64_STALE_WAIT_US)
 		return NULL;
 	p->stale = true;
-	if (!know || gw->now_s - failed->stored_s >= DNS64_STALE_RETRY)
+	if (!know || gw->now_s - failed->stored_s >= DNS64_STALE_RETRY) {
 		p->again = (struct dns64_need){q, q->type};
-	p->popular = NULL;
+		p->popular = NULL;
+	}
 	return r;
 }
 
