@@ -189,8 +189,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
                           struct dns64_record *r, uint32_t n)
 {
 	struct dns64 *d = dns64_of(gw);
-	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
-	struct neigh *next = neigh_ready6(&gw->neigh, w->port, hop);
+	struct neigh *next = udp_path_next(gw, w);
 	if (UNLIKELY(!next || !dns64_fresh(gw, r) ||
 	             (d->n_skip_clients &&
 	              dns64_in_prefixes(d->skip_client, d->n_skip_clients, &w->remote)) ||

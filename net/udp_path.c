@@ -119,15 +119,6 @@ static __attribute__((noinline)) void send_whole_way(struct gw *gw, const struct
 	udp_send(gw, p, &ends);
 }
 
-/* The neighbour that the path leads to, when it is ready. */
-static inline struct neigh *next_of(struct gw *gw, const struct udp_path *w)
-{
-	if (!w->remote.is6)
-		return neigh_ready4(&gw->neigh, w->port, w->hop);
-	const ip6 *hop = w->hop == 0 ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
-	return neigh_ready6(&gw->neigh, w->port, hop);
-}
-
 /* Puts the UDP header in front of the payload and completes the checksum. */
 static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, uint16_t local_port,
                                       uint16_t remote_port)
@@ -150,7 +141,7 @@ void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint1
 {
 	struct gw_port *out = &gw->port[w->port];
 	uint32_t head = (uint32_t)sizeof(struct udp_hdr) + w->head;
-	struct neigh *n = next_of(gw, w);
+	struct neigh *n = udp_path_next(gw, w);
 	if (UNLIKELY(!n || p->len + head > min_u32(out->mtu, IP6_MTU_MIN) ||
 	             (uint32_t)(p->data - p->bytes) < head + sizeof n->eth)) {
 		send_whole_way(gw, w, p, local_port, remote_port);

@@ -45,6 +45,15 @@ static inline bool udp_path_holds(const struct gw *gw, const struct udp_path *w)
 bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *remote,
                    const struct addr *local) MUST_USE;
 
+/* The neighbour that the path leads to; NULL: it is not ready. */
+static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *w)
+{
+	if (!w->remote.is6)
+		return neigh_ready4(&gw->neigh, w->port, w->hop);
+	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
+	return neigh_ready6(&gw->neigh, w->port, hop);
+}
+
 /* Where the UDP header of a frame stands, if the frame is one plain datagram, by its type and
  * protocol fields; nothing else was looked at. NULL: it is something else. */
 static inline const struct udp_hdr *udp_path_header(const struct pkt *p)
