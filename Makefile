@@ -69,7 +69,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test bench fuzz lint clean format
+.PHONY: image deps packages run images test test-programs bench fuzz lint clean format
 
 image: images/gateway.elf
 
@@ -98,7 +98,7 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 
 # --- the other commands --------------------------------------------------------
 # What is missing is there before anything else begins.
-.NOTPARALLEL: run images test bench fuzz lint
+.NOTPARALLEL: run images test test-programs bench fuzz lint
 deps:
 	tools/deps
 packages:
@@ -113,9 +113,9 @@ images: packages image
 include tests/tests.mk
 
 # What the tests run is built first, so that a stage's time is its own.
-test: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
-      build/tools/fakedns build/tools/dns64perf \
-      $(FUZZERS:%=build/fuzz/fuzz_%)
+test-programs: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
+      build/tools/fakedns build/tools/dns64perf $(FUZZERS:%=build/fuzz/fuzz_%)
+test: test-programs
 	tests/run
 
 bench: deps image
