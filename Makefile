@@ -85,7 +85,7 @@ $(OBJDIR)/%.o: %.S Makefile $(STAMP)
 # Linked twice: the second time with the table of function names that the
 # first one gave (for the trail of a panic).
 $(OBJDIR)/pass1.elf: $(IMAGE_OBJ) boot/gateway.ld
-	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) -lgcc -o $@
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(LDFLAGS_MORE) $(IMAGE_OBJ) -lgcc -o $@
 $(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
 	tools/symtab $(CROSS)nm $< > $@
 $(OBJDIR)/gateway.elf: $(IMAGE_OBJ) $(OBJDIR)/symtab.S boot/gateway.ld
