@@ -4,6 +4,8 @@
 #   make images   USB stick, CD, iPXE        make test    all tests
 #   make bench    beside a Linux guest       make fuzz    fuzzers for a bounded time
 #   make lint     format, analysis, arrows   make deps    installs what is missing
+#   make fresh    both commands in a new     make test-long  all tests, more of each
+#                 Debian                     make untested   functions that no test calls
 
 CROSS ?= i686-linux-gnu-
 CC     = $(CROSS)gcc
@@ -69,7 +71,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test test-programs bench fuzz lint clean format
+.PHONY: image deps packages run images test test-programs test-long untested fresh bench fuzz lint clean format
 
 image: images/gateway.elf
 
@@ -98,7 +100,7 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 
 # --- the other commands --------------------------------------------------------
 # What is missing is there before anything else begins.
-.NOTPARALLEL: run images test test-programs bench fuzz lint
+.NOTPARALLEL: run images test test-programs test-long untested fresh bench fuzz lint
 deps:
 	tools/deps
 packages:
@@ -117,6 +119,15 @@ test-programs: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/g
       build/tools/fakedns build/tools/dns64perf $(FUZZERS:%=build/fuzz/fuzz_%)
 test: test-programs
 	tests/run
+# Hours.
+test-long: test-programs
+	tests/run --long
+untested: deps image
+	tests/untested
+# The README's commands on a machine with nothing but make.
+fresh:
+	tools/deps fresh
+	tools/fresh
 
 bench: deps image
 	tools/bench/run $(BENCH)
