@@ -122,6 +122,7 @@ test: test-programs
 # Hours.
 test-long: test-programs
 	tests/run --long
+# Some minutes.
 untested: deps image
 	tests/untested
 # The README's commands on a machine with nothing but make.
