@@ -122,18 +122,15 @@ static struct guest far4(uint32_t n)
 	return (struct guest){false, 0xee, {{[12] = 192, 0, 2, (uint8_t)n}}};
 }
 
-/* The gateway knows who has its address, as after a question for it. */
-static void introduce(const struct guest *g)
+/* The gateway believes that a station has an address, as after a question of that. */
+static void claim(uint8_t station, const struct guest *g)
 {
-	mac address = {{2, 0, 0, 0, 0, g->station}};
-	if (g->station == 0xee)
-		return;
+	mac address = {{2, 0, 0, 0, 0, station}};
+	ip4 a4 = {{g->a.b[12], g->a.b[13], g->a.b[14], g->a.b[15]}};
 	if (g->is6)
 		neigh_heard6(&rig.gw, PORT_LAN, &g->a, &address);
 	else
-		neigh_learn4(&rig.gw, PORT_LAN,
-		             (ip4){{g->a.b[12], g->a.b[13], g->a.b[14], g->a.b[15]}}, &address,
-		             true, NEIGH_REACHABLE);
+		neigh_learn4(&rig.gw, PORT_LAN, a4, &address, true, NEIGH_REACHABLE);
 }
 
 static ip6 our_address(const struct guest *g)
@@ -204,7 +201,8 @@ static struct tcp_conn *conn_of(const struct guest *g, uint16_t port)
 /* Its connection from a port, opened; NULL: refused. */
 static struct tcp_conn *open(const struct guest *g, uint16_t port)
 {
-	introduce(g);
+	if (g->station != 0xee)
+		claim(g->station, g);
 	heard.flags = 0;
 	say(g, port, 1000, 0, TCP_SYN, NULL, 0);
 	if (heard.flags != (TCP_SYN | TCP_ACK))
@@ -284,24 +282,28 @@ static void all_addresses_of_a_host(void)
 }
 
 /* Beyond the link all have the router's MAC address: an IPv6 prefix of 64 bits is a client, and an
- * IPv4 address. */
+ * IPv4 address, whatever a station of the link says that it has. */
 static void beyond_the_link(void)
 {
 	start(512);
 	struct guest b6 = far6(2, 0), router = near6(0xee, 0xfe), b4 = far4(2);
 	router.a.b[13] = 0;
 	router.a.b[14] = 0xff;
+	claim(1, &b6);
 	CHECK(open(&b6, 1000));
 	CHECK(open(&router, 1000));
+	claim(1, &b4);
 	CHECK(open(&b4, 1000));
 	for (uint32_t i = 0; i < TCP_A_CLIENT + 5; i++) {
 		struct guest g = far6(1, i);
+		claim(1, &g);
 		CHECK(open(&g, PORT0));
 		turn();
 	}
 	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 3);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 5);
 	struct guest a4 = far4(1);
+	claim(1, &a4);
 	CHECK_EQ(open_many(&a4, TCP_A_CLIENT + 5), TCP_A_CLIENT + 5);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 10);
 	CHECK(conn_of(&b6, 1000) && conn_of(&router, 1000) && conn_of(&b4, 1000));
@@ -406,6 +408,36 @@ static void forged_syns_end_nothing(void)
 	struct guest b = near4(9, 0);
 	CHECK(open(&b, 1000));
 	CHECK_EQ(table()->count.cookies_good, 1);
+}
+
+/* Where ours take all that clients leave, a SYN gets a cookie, and who comes with that is refused
+ * until there is a place. */
+static void no_place_at_all(void)
+{
+	start(512);
+	for (uint32_t s = 1; s <= 3; s++) {
+		struct guest g = near6(s, 0);
+		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+	}
+	struct udp_ends e = {.remote = {.v4 = ip4_of(0xc0000201)}, .remote_port = 53};
+	uint32_t ours = 0, n = 0;
+	for (uint32_t one; (one = tcp_connect(&rig.gw, &e, &user)) != TCP_NONE; n++) {
+		ours = one;
+		if (n % 50 == 0)
+			rig_flush(&rig);
+	}
+	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN);
+	struct guest b = near4(9, 0);
+	CHECK(!open(&b, 1000));
+	CHECK_EQ(table()->count.cookies, 1);
+	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 1);
+	tcp_abort(&rig.gw, ours);
+	rig_flush(&rig);
+	CHECK_EQ(table()->count.cookies_good, 0);
+	CHECK(open(&b, 1000));
+	CHECK_EQ(n_ended, 0);
+	turn();
+	CHECK_EQ(n_ended, 1);
 }
 
 /* --- orphans ---------------------------------------------------------------------------------- */
@@ -523,6 +555,30 @@ static void hoarders_of_many_stations(void)
 	hoarders(14);
 }
 
+/* However fast its connections fill memory, between two turns of MAIN too, a station gets two
+ * thirds of it. */
+static void a_third_is_left(void)
+{
+	start(4096);
+	static const uint8_t data[600];
+	struct guest a = near6(1, 0), b = near4(2, 0);
+	CHECK_EQ(open_many(&a, 40), 40);
+	struct tcp_conn *c = open(&b, 1000);
+	for (uint32_t i = 0; i < 40; i++) {
+		const struct tcp_conn *one = conn_of(&a, (uint16_t)(PORT0 + i));
+		for (uint32_t k = 0; k < 27; k++)
+			say(&a, (uint16_t)(PORT0 + i), one->rcv, one->iss + 1, TCP_ACK, data, 600);
+	}
+	CHECK_EQ(table()->n_packets, 512);
+	CHECK(!tcp_scarce(&rig.gw, tcp_number(&rig.gw, c)));
+	CHECK(tcp_scarce(&rig.gw, tcp_number(&rig.gw, conn_of(&a, PORT0 + 39))));
+	for (uint32_t i = 0; i < 20; i++)
+		say(&b, 1000, c->rcv, c->iss + 1, TCP_ACK, data, 600);
+	CHECK_EQ(c->in.n, 20);
+	CHECK(rig.gw.drops[DROP_TCP_MEMORY] > 0);
+	fine(tcp_check(&rig.gw));
+}
+
 int main(void)
 {
 	TEST(a_client_gives_way_to_itself);
@@ -532,9 +588,11 @@ int main(void)
 	TEST(who_has_most_gives_way);
 	TEST(clients_without_end);
 	TEST(forged_syns_end_nothing);
+	TEST(no_place_at_all);
 	TEST(orphans_go_first);
 	TEST(an_orphan_that_closes);
 	TEST(hoarders_of_one_station);
 	TEST(hoarders_of_many_stations);
+	TEST(a_third_is_left);
 	return tap_done();
 }
