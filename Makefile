@@ -23,7 +23,7 @@ DEVICE  = pci
 WIRING  = main rcv menu shell
 DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
 NET     = gw setup show neigh arp ip4 icmp local csum frag reasm mss setup6 ip6 icmp6 neigh6 nd ra mld local6 \
-          udp udp_path wheel tcp tcp_in tcp_open tcp_cookie tcp_ack tcp_out tcp_buf tcp_timer tcp_icmp tcp_show
+          udp udp_path wheel tcp tcp_client tcp_in tcp_open tcp_cookie tcp_ack tcp_out tcp_buf tcp_timer tcp_icmp tcp_show
 APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_table nat_session nat_room nat_tcp nat_syn tun6to4 tun6to4_init tun6to4_end tun6to4_out tun6to4_in tun6to4_icmp embed ivi ivi_addr ivi_show xlat_known xlat46 xlat64 xlat_icmp xlat_error46 xlat_error64 \
           dnsmsg dnsname dns64 dns64_client dns64_setup dns64_plan dns64_reverse dns64_answer dns64_store dns64_cache dns64_ask dns64_try dns64_ready dns64_known \
           dns64_server dns64_wait dns64_limit dns64_relay dns64_stream dns64_link dns64_show
@@ -32,7 +32,7 @@ APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_ta
 HOT     = kernel/pkt kernel/alloc kernel/random kernel/string kernel/cpu kernel/clock kernel/rcv \
           $(DRIVERS:%=drivers/%) \
           $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss local local6 udp udp_path \
-            wheel tcp tcp_in tcp_ack tcp_out tcp_buf tcp_timer) \
+            wheel tcp tcp_client tcp_in tcp_ack tcp_out tcp_buf tcp_timer) \
           $(addprefix apps/,$(filter-out apps %_show %_init %_setup,$(APPS)))
 
 OBJDIR = build/image

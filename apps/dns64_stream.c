@@ -75,7 +75,7 @@ static bool put(struct gw *gw, struct dns64_stream *s, uint8_t *at, uint32_t len
 /* Where memory is short a client gets one answer at a time. */
 static bool takes_more(const struct gw *gw, const struct dns64_stream *s)
 {
-	return tcp_unsent(gw, s->conn) <= (tcp_scarce(gw) ? 0 : UNREAD);
+	return tcp_unsent(gw, s->conn) <= (tcp_scarce(gw, s->conn) ? 0 : UNREAD);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */

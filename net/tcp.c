@@ -4,10 +4,8 @@
 #include "kernel/alloc.h"
 #include "net/ip6.h"
 
-#define DRAWS     64u   /* tries for a free port */
-#define LOOKED_AT 32u   /* connections, for one that gives way */
-#define STOOD_MS  1000u /* so long without data, to be one */
-#define WAIT_US   60000000u
+#define DRAWS   64u /* tries for a free port */
+#define WAIT_US 60000000u
 
 /* --- start ------------------------------------------------------------------------------- */
 
@@ -23,7 +21,7 @@ bool tcp_init(struct gw *gw)
 		conn[i].next = (uint16_t)(i + 1 < TCP_CONNECTIONS ? i + 1 : TCP_NOBODY);
 		conn[i].generation = 1;
 	}
-	t->oldest = t->youngest = TCP_NOBODY;
+	tcp_lists_init(t);
 	struct hash_key *key[] = {&t->key, &t->client_key, &t->iss_key, &t->cookie_key};
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++) {
 		key[i]->k[0] = rng_u32(gw->rng);
@@ -118,37 +116,16 @@ struct tcp_conn *tcp_of(const struct gw *gw, uint32_t number)
 	return c && c->state < TCP_TIME_WAIT ? c : NULL;
 }
 
-/* --- clients ------------------------------------------------------------------------------- */
-
-static uint16_t *client_of(const struct gw *gw, const struct addr *a)
-{
-	uint32_t h = a->is6 ? hash_three(&gw->tcp->client_key, ip6_word(&a->v6, 0),
-	                                 ip6_word(&a->v6, 1), 6)
-	                    : hash_three(&gw->tcp->client_key, ip4_raw(a->v4), 0, 4);
-	return &gw->tcp->client[h % TCP_CLIENTS];
-}
-
-bool tcp_count_client(struct gw *gw, struct tcp_conn *c)
-{
-	uint16_t *n = client_of(gw, &c->ends.remote);
-	if (c->active)
-		return true;
-	if (*n >= TCP_A_CLIENT)
-		return false;
-	++*n;
-	c->counted = true;
-	return true;
-}
-
 /* --- coming and going ------------------------------------------------------------------------ */
 
 /* The user hears of it for the last time. Of a connection that others began it knows only
  * once that is open. */
 static void leave_user(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 {
-	const struct tcp_user *user = c->counted || c->active ? c->user : NULL;
+	const struct tcp_user *user = c->known ? c->user : NULL;
 	gw->tcp->count.ended[why]++;
 	gw->tcp->why = why;
+	tcp_list_leave(gw, c);
 	c->state = TCP_ENDING;
 	c->user = NULL;
 	c->idle_ms = c->keep_ms = 0;
@@ -156,59 +133,60 @@ static void leave_user(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 		user->event(gw, tcp_number(gw, c), TCP_ENDED);
 }
 
-static void uncount(struct gw *gw, struct tcp_conn *c)
+static void free_queues(struct gw *gw, struct tcp_conn *c)
 {
-	if (c->counted)
-		--*client_of(gw, &c->ends.remote);
-	c->counted = false;
-}
-
-static void wait_leave(struct tcp *t, struct tcp_conn *c)
-{
-	*(c->older == TCP_NOBODY ? &t->oldest : &t->conn[c->older].younger) = c->younger;
-	*(c->younger == TCP_NOBODY ? &t->youngest : &t->conn[c->younger].older) = c->older;
-	t->n_waiting--;
+	tcp_queue_free(gw, c, &c->out);
+	tcp_queue_free(gw, c, &c->in);
+	tcp_queue_free(gw, c, &c->gaps);
 }
 
 void tcp_wait(struct gw *gw, struct tcp_conn *c)
 {
-	struct tcp *t = gw->tcp;
-	uint16_t me = (uint16_t)index_of(gw, c);
-	if (c->state == TCP_TIME_WAIT) {
-		wait_leave(t, c);
-	} else {
+	const struct tcp_list *waiting = &gw->tcp->list[TCP_LIST_WAITING];
+	if (c->state != TCP_TIME_WAIT) {
 		leave_user(gw, c, TCP_CLOSED);
-		uncount(gw, c);
-		tcp_queue_free(gw, &c->out);
-		tcp_queue_free(gw, &c->in);
-		tcp_queue_free(gw, &c->gaps);
-		if (t->n_waiting == TCP_WAITING)
-			tcp_free(gw, &t->conn[t->oldest]);
+		free_queues(gw, c);
+		if (waiting->n == TCP_WAITING)
+			tcp_free(gw, &gw->tcp->conn[waiting->oldest]);
 	}
 	c->state = TCP_TIME_WAIT;
-	c->older = t->youngest;
-	c->younger = TCP_NOBODY;
-	*(t->youngest == TCP_NOBODY ? &t->oldest : &t->conn[t->youngest].younger) = me;
-	t->youngest = me;
-	t->n_waiting++;
+	tcp_list_join(gw, c, TCP_LIST_WAITING);
 	tcp_timer_set(gw, c, TCP_T_GONE, WAIT_US);
+}
+
+void tcp_orphan(struct gw *gw, struct tcp_conn *c)
+{
+	tcp_list_join(gw, c, TCP_LIST_ORPHANS);
+	tcp_timer_set(gw, c, TCP_T_GONE, TCP_FIN_WAIT_2_US);
+}
+
+/* Somebody who has no user leaves his place at once: first one whose other side is only waited
+ * for, then one in TIME-WAIT. */
+static void leave_place(struct gw *gw)
+{
+	struct tcp *t = gw->tcp;
+	uint16_t orphan = t->list[TCP_LIST_ORPHANS].oldest;
+	uint16_t waiting = t->list[TCP_LIST_WAITING].oldest;
+	if (orphan != TCP_NOBODY)
+		tcp_end(gw, &t->conn[orphan], TCP_CROWDED);
+	else if (waiting != TCP_NOBODY)
+		tcp_free(gw, &t->conn[waiting]);
 }
 
 struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struct tcp_user *user)
 {
 	struct tcp *t = gw->tcp;
-	if (t->free == TCP_NOBODY && t->n_waiting)
-		tcp_free(gw, &t->conn[t->oldest]);
-	if (t->free == TCP_NOBODY) {
-		tcp_give_way(gw, false);
+	if (t->free == TCP_NOBODY)
+		leave_place(gw);
+	if (t->free == TCP_NOBODY)
 		return NULL;
-	}
 	struct tcp_conn *c = &t->conn[t->free];
 	uint16_t generation = c->generation, *head;
 	t->free = c->next;
 	t->n++;
 	memset(c, 0, sizeof *c);
 	c->generation = generation;
+	c->list = TCP_NOBODY;
 	c->ends = *ends;
 	c->user = user;
 	c->rto_us = TCP_FIRST_RTO_US;
@@ -231,14 +209,10 @@ void tcp_free(struct gw *gw, struct tcp_conn *c)
 	while (*at != me)
 		at = &t->conn[*at].next;
 	*at = c->next;
-	if (c->state == TCP_TIME_WAIT)
-		wait_leave(t, c);
 	if (c->state == TCP_SYN_RECEIVED && !c->active)
 		t->n_half--;
-	uncount(gw, c);
-	tcp_queue_free(gw, &c->out);
-	tcp_queue_free(gw, &c->in);
-	tcp_queue_free(gw, &c->gaps);
+	tcp_list_leave(gw, c);
+	free_queues(gw, c);
 	wheel_clear(&t->wheel, me);
 	c->state = TCP_FREE;
 	/* Generation 0 would make number 0 of the first. */
@@ -252,8 +226,6 @@ void tcp_end(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 {
 	if (c->state == TCP_SYN_RECEIVED && !c->active)
 		gw->tcp->n_half--;
-	if (c->state == TCP_TIME_WAIT)
-		wait_leave(gw->tcp, c);
 	leave_user(gw, c, why);
 	tcp_free(gw, c);
 }
@@ -270,36 +242,6 @@ bool tcp_tell(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
 		return false;
 	c->busy = was;
 	return true;
-}
-
-/* How much is won by its end, 0: it stays. Who takes a byte now and then never stands still; so
- * what it holds counts too, and how many others its client has. */
-static uint32_t cost_of(const struct gw *gw, const struct tcp_conn *c, bool holding)
-{
-	uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
-	if (c->state < TCP_ESTABLISHED || c->state >= TCP_TIME_WAIT || c->timer == TCP_T_GONE)
-		return 0;
-	if (holding)
-		return (stood + 100) * (c->out.n + c->in.n + c->gaps.n);
-	uint32_t others = c->counted ? *client_of(gw, &c->ends.remote) : 0;
-	return stood >= STOOD_MS || others > TCP_FAIR ? (stood + 100) * (others + 1) : 0;
-}
-
-void tcp_give_way(struct gw *gw, bool holding)
-{
-	struct tcp *t = gw->tcp;
-	struct tcp_conn *best = NULL;
-	uint32_t most = 0;
-	for (uint32_t i = 0; i < LOOKED_AT; i++) {
-		struct tcp_conn *c = &t->conn[rng_u32(gw->rng) % TCP_CONNECTIONS];
-		uint32_t cost = cost_of(gw, c, holding);
-		if (cost <= most)
-			continue;
-		most = cost;
-		best = c;
-	}
-	if (best)
-		tcp_timer_set(gw, best, TCP_T_GONE, 0);
 }
 
 /* --- users -------------------------------------------------------------------------------------
@@ -323,7 +265,7 @@ uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user
 	struct tcp_conn *c = tcp_new(gw, ends, user);
 	if (!c)
 		return TCP_NONE;
-	c->active = true;
+	c->active = c->known = true;
 	c->state = TCP_SYN_SENT;
 	c->iss = tcp_iss(gw, ends);
 	c->una = c->iss;
@@ -386,7 +328,7 @@ void tcp_take(struct gw *gw, uint32_t conn, uint32_t n)
 	struct tcp_conn *c = tcp_of(gw, conn);
 	if (!c)
 		return;
-	tcp_queue_take(gw, &c->in, min_u32(n, c->in.len));
+	tcp_queue_take(gw, c, &c->in, min_u32(n, c->in.len));
 	if (c->busy)
 		return;
 	tcp_output(gw, c);
@@ -408,6 +350,12 @@ uint32_t tcp_unsent(const struct gw *gw, uint32_t conn)
 	return c ? c->out.len : 0;
 }
 
+bool tcp_scarce(const struct gw *gw, uint32_t conn)
+{
+	const struct tcp_conn *c = tcp_of(gw, conn);
+	return c && tcp_is_scarce(gw, c);
+}
+
 bool tcp_send(struct gw *gw, uint32_t conn, const void *data, uint32_t len)
 {
 	struct tcp_conn *c = tcp_of(gw, conn);
@@ -416,7 +364,7 @@ bool tcp_send(struct gw *gw, uint32_t conn, const void *data, uint32_t len)
 		return false;
 	if (c->out.len == 0)
 		c->stuck_ms = gw->now_ms;
-	return tcp_queue_write(gw, &c->out, data, len);
+	return tcp_queue_write(gw, c, &c->out, data, len);
 }
 
 void tcp_push(struct gw *gw, uint32_t conn)
@@ -454,7 +402,7 @@ void tcp_close(struct gw *gw, uint32_t conn)
 	c->user = NULL;
 	c->idle_ms = c->keep_ms = 0;
 	if (c->state == TCP_FIN_WAIT_2) /* else when it gets there */
-		tcp_timer_set(gw, c, TCP_T_GONE, TCP_FIN_WAIT_2_US);
+		tcp_orphan(gw, c);
 	tcp_shut(gw, conn);
 }
 

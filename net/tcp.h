@@ -7,8 +7,9 @@
  * asked of one that is gone does nothing.
  *
  * Everything is bounded: connections in all and of one client, bytes and packets that
- * one holds, packets that all hold together, time without progress. In need, the
- * connection that has stood still longest gives way to a new one.
+ * one holds, packets that all hold together, time without progress. In need, who has most
+ * gives way to a new one. A client is a host on the link, known by its MAC address, or beyond it
+ * an IPv4 address or an IPv6 prefix of 64 bits.
  *
  * With: retransmission (RFC 6298), fast retransmit and NewReno (RFC 5681, 6582, 3042),
  * initial window (RFC 6928), zero windows and silly windows on both sides, delayed
@@ -111,8 +112,9 @@ bool tcp_at_end(const struct gw *gw, uint32_t conn);
 /* Bytes that wait to be sent or to arrive. */
 uint32_t tcp_unsent(const struct gw *gw, uint32_t conn);
 
-/* Whether memory for what is held runs short: who can wait with sending should. */
-bool tcp_scarce(const struct gw *gw);
+/* Whether memory for what this one holds runs short, for its client holds much of it: who can
+ * wait with sending should. */
+bool tcp_scarce(const struct gw *gw, uint32_t conn);
 
 /* Takes bytes to be sent: all, or none and false when there is no room or no sending any
  * more. They leave with tcp_push, or at the end of the event. */

@@ -78,7 +78,7 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	uint32_t acked = ack - c->una, was = under_way(c);
 	if (acked > c->out.len)
 		c->fin_acked = true;
-	tcp_queue_take(gw, &c->out, min_u32(acked, c->out.len));
+	tcp_queue_take(gw, c, &c->out, min_u32(acked, c->out.len));
 	if (c->timing && seq_lt(c->timed_seq, ack)) {
 		c->timing = false;
 		tcp_rtt(c, tcp_now(gw) - c->timed_us);

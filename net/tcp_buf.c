@@ -3,42 +3,11 @@
  * already, so that segments of one byte do not hold a packet each. See tcp_conn.h. */
 #include "net/tcp_conn.h"
 
-#define SHORT   512u /* bytes that are rather copied than held in a packet of their own */
-#define A_SHARE 4u   /* of what all may keep, a quarter is left to others */
+#define SHORT 512u /* bytes that are rather copied than held in a packet of their own */
 
-/* --- what may be held ------------------------------------------------------------------------ */
-
-/* Packets that connections may hold together. */
-static uint32_t most(const struct gw *gw)
+static void drop_packet(struct gw *gw, struct tcp_conn *c, struct pkt *p)
 {
-	return gw->pool->kept_max - gw->pool->kept_max / A_SHARE;
-}
-
-bool tcp_scarce(const struct gw *gw)
-{
-	return gw->tcp->n_packets >= most(gw) / 2;
-}
-
-bool tcp_keep(struct gw *gw)
-{
-	struct tcp *t = gw->tcp;
-	if (t->n_packets < most(gw) && pool_keep(gw->pool)) {
-		t->n_packets++;
-		return true;
-	}
-	tcp_give_way(gw, true);
-	return false;
-}
-
-static void unkeep(struct gw *gw)
-{
-	pool_unkeep(gw->pool);
-	gw->tcp->n_packets--;
-}
-
-static void drop_packet(struct gw *gw, struct pkt *p)
-{
-	unkeep(gw);
+	tcp_unkeep(gw, c);
 	pkt_free(p);
 }
 
@@ -56,16 +25,16 @@ static void link_last(struct tcp_queue *q, struct pkt *p)
 /* --- queues in order ---------------------------------------------------------------------------
  */
 
-void tcp_queue_free(struct gw *gw, struct tcp_queue *q)
+void tcp_queue_free(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q)
 {
 	for (struct pkt *p = q->first, *next; p; p = next) {
 		next = p->next;
-		drop_packet(gw, p);
+		drop_packet(gw, c, p);
 	}
 	*q = (struct tcp_queue){0};
 }
 
-void tcp_queue_take(struct gw *gw, struct tcp_queue *q, uint32_t n)
+void tcp_queue_take(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, uint32_t n)
 {
 	q->len -= n;
 	for (struct pkt *p; n && (p = q->first) != NULL;) {
@@ -79,7 +48,7 @@ void tcp_queue_take(struct gw *gw, struct tcp_queue *q, uint32_t n)
 		if (!q->first)
 			q->last = NULL;
 		q->n--;
-		drop_packet(gw, p);
+		drop_packet(gw, c, p);
 	}
 }
 
@@ -105,15 +74,15 @@ static uint32_t room_behind(const struct pkt *p)
 }
 
 /* Takes fresh packets for n bytes into a list; all or none. */
-static bool take_packets(struct gw *gw, uint32_t n, struct tcp_queue *fresh)
+static bool take_packets(struct gw *gw, struct tcp_conn *c, uint32_t n, struct tcp_queue *fresh)
 {
 	for (; n; n -= min_u32(n, PKT_ROOM)) {
-		bool kept = tcp_keep(gw);
+		bool kept = tcp_keep(gw, c);
 		struct pkt *p = kept ? pkt_alloc(gw->pool) : NULL;
 		if (!p) {
 			if (kept)
-				unkeep(gw);
-			tcp_queue_free(gw, fresh);
+				tcp_unkeep(gw, c);
+			tcp_queue_free(gw, c, fresh);
 			return false;
 		}
 		link_last(fresh, p);
@@ -121,11 +90,12 @@ static bool take_packets(struct gw *gw, uint32_t n, struct tcp_queue *fresh)
 	return true;
 }
 
-bool tcp_queue_write(struct gw *gw, struct tcp_queue *q, const uint8_t *data, uint32_t n)
+bool tcp_queue_write(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, const uint8_t *data,
+                     uint32_t n)
 {
 	struct tcp_queue fresh = {0};
 	uint32_t behind = min_u32(room_behind(q->last), n);
-	if (!take_packets(gw, n - behind, &fresh))
+	if (!take_packets(gw, c, n - behind, &fresh))
 		return false;
 	q->len += n;
 	if (behind) {
@@ -146,14 +116,14 @@ bool tcp_queue_write(struct gw *gw, struct tcp_queue *q, const uint8_t *data, ui
 	return true;
 }
 
-bool tcp_queue_add(struct gw *gw, struct tcp_queue *q, struct pkt *p)
+bool tcp_queue_add(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, struct pkt *p)
 {
 	uint32_t n = p->len;
 	if (q->last && n <= SHORT && room_behind(q->last) >= n) {
 		memcpy(q->last->data + q->last->len, p->data, n);
 		q->last->len += n;
 		pkt_free(p);
-	} else if (tcp_keep(gw)) {
+	} else if (tcp_keep(gw, c)) {
 		link_last(q, p);
 	} else {
 		return false;
@@ -224,9 +194,9 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 		return DROP_NONE;
 	}
 	/* They can come again; what is in order must find room. */
-	if (q->n >= TCP_GAPS || tcp_scarce(gw))
+	if (q->n >= TCP_GAPS || tcp_is_scarce(gw, c))
 		return DROP_TCP_ORDER;
-	if (!tcp_keep(gw))
+	if (!tcp_keep(gw, c))
 		return DROP_TCP_MEMORY;
 	insert(q, before, p);
 	return DROP_NONE;
@@ -246,7 +216,7 @@ void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
 		p->data += known;
 		p->len -= known;
 		if (p->len == 0) {
-			drop_packet(gw, p);
+			drop_packet(gw, c, p);
 			continue;
 		}
 		c->rcv += p->len;
@@ -254,7 +224,7 @@ void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
 		if (c->in.last && p->len <= SHORT && room_behind(c->in.last) >= p->len) {
 			memcpy(c->in.last->data + c->in.last->len, p->data, p->len);
 			c->in.last->len += p->len;
-			drop_packet(gw, p);
+			drop_packet(gw, c, p);
 		} else {
 			link_last(&c->in, p);
 		}

@@ -1,9 +1,9 @@
 /* What the files of TCP share; users need tcp.h only.
  *
- * Invariants (tcp_check): a connection that is not free is in exactly one hash chain;
- * its queues hold what their lengths say, of packets that are booked with pool_keep;
- * all of them together at most TCP_PACKETS of a pool. Sequence numbers: una <= nxt <= max,
- * and what is sent lies within send_len bytes (and a FIN) behind una. */
+ * Invariants (tcp_check): a connection that is not free is in exactly one hash chain, and in
+ * one list at most; its queues hold what their lengths say, of packets that are booked with
+ * pool_keep; all of them together at most TCP_PACKETS of a pool. Sequence numbers: una <= nxt <=
+ * max, and what is sent lies within send_len bytes (and a FIN) behind una. */
 #ifndef NET_TCP_CONN_H
 #define NET_TCP_CONN_H
 
@@ -11,8 +11,9 @@
 #include "net/wheel.h"
 
 #define TCP_HALF_OPEN 256u  /* of these; beyond that SYN cookies */
-#define TCP_A_CLIENT  512u  /* open ones of one IPv4 address or IPv6 prefix of 64 bits */
-#define TCP_FAIR      64u   /* who has more gives way in need, even where something happens */
+#define TCP_A_CLIENT  512u  /* open ones of one client */
+#define TCP_SLACK     64u   /* as many more until the next tick */
+#define TCP_OPEN      1536u /* open ones of all clients; the rest is for half-open ones and ours */
 #define TCP_CLIENTS   2048u /* counters of clients, a power of two */
 #define TCP_WAITING   512u  /* connections in TIME-WAIT */
 #define TCP_GAPS      48u   /* packets out of order that one holds */
@@ -55,6 +56,21 @@ struct tcp_queue {
 	uint32_t n;   /* packets */
 };
 
+/* Connections in the order they came. */
+struct tcp_list {
+	uint16_t oldest, youngest; /* TCP_NOBODY: none */
+	uint16_t n;
+	uint16_t packets; /* that they hold */
+	uint32_t since;   /* tcp_conn.order of the oldest */
+};
+
+/* One for each counter of clients, and behind these: */
+enum {
+	TCP_LIST_ORPHANS = TCP_CLIENTS, /* FIN-WAIT-2, and nobody reads any more */
+	TCP_LIST_WAITING,               /* TIME-WAIT */
+	TCP_LISTS,
+};
+
 /* What the retransmission timer is for. */
 enum tcp_timer { TCP_T_NONE, TCP_T_RETRANSMIT, TCP_T_PERSIST, TCP_T_GONE };
 
@@ -64,12 +80,14 @@ struct tcp_conn {
 	uint32_t tag;
 	uint16_t next;           /* in the hash chain, or of the free ones */
 	uint16_t slot;           /* the number of its chain */
-	uint16_t older, younger; /* in TIME-WAIT, in the order they came */
+	uint16_t list;           /* the number of its list; TCP_NOBODY: in none */
+	uint16_t older, younger; /* in that */
+	uint16_t held;           /* packets in its queues */
 	uint16_t generation;
 	uint8_t state; /* enum tcp_state */
 	uint8_t timer; /* enum tcp_timer */
 
-	bool counted;  /* as one of its client's */
+	bool known;    /* to its user: we opened it, or it is open */
 	bool active;   /* we opened it */
 	bool busy;     /* an event is under way: output follows anyway */
 	bool shut;     /* a FIN stands behind the data to send */
@@ -107,6 +125,7 @@ struct tcp_conn {
 	uint32_t ack_us;   /* with ack_later */
 	uint32_t armed_us; /* of the wheel's node */
 	bool armed;
+	uint32_t order; /* counts how often a list was joined */
 	uint32_t idle_ms, keep_ms, stall_ms;
 	uint32_t active_ms; /* data last came or arrived */
 	uint32_t heard_ms;  /* anything last came */
@@ -126,14 +145,17 @@ struct tcp {
 	struct wheel wheel; /* a node for each connection */
 	uint16_t head[TCP_CONNECTIONS];
 	uint16_t free;
-	uint32_t n, n_half, n_waiting, n_packets;
-	uint16_t oldest, youngest; /* in TIME-WAIT */
+	uint32_t n, n_half, n_packets;
+	uint32_t n_clients; /* open connections of all clients */
+	uint32_t joined;    /* lists */
+	bool crowded;       /* a client has too many connections, or all have */
+	bool starved;       /* there are hardly packets left, or somebody found none */
 	struct {
 		uint16_t port;
 		const struct tcp_user *user;
 	} service[TCP_USERS];
 	uint32_t n_services;
-	uint16_t client[TCP_CLIENTS]; /* open connections by keyed hash */
+	struct tcp_list list[TCP_LISTS]; /* those of clients by keyed hash */
 	struct hash_key key, client_key, iss_key, cookie_key;
 	bool cookies_sent;
 	uint32_t cookie_ms; /* the last one */
@@ -190,25 +212,44 @@ void tcp_free(struct gw *gw, struct tcp_conn *c);
 /* The same, and its user is told. */
 void tcp_end(struct gw *gw, struct tcp_conn *c, enum tcp_end why);
 
-/* In need of a place, a connection ends with the next tick that has stood still, or whose client
- * has many; in need of packets (`holding`), one that holds many. Not at once: its user may be just
- * the one who calls. */
-void tcp_give_way(struct gw *gw, bool holding);
-
 /* Tells the user. False when the connection is gone thereby. */
 bool tcp_tell(struct gw *gw, struct tcp_conn *c, enum tcp_event what);
 
-/* It is open from now on: counted for its client. False: that one has too many. */
-bool tcp_count_client(struct gw *gw, struct tcp_conn *c);
-
 /* Into TIME-WAIT, or anew there. */
 void tcp_wait(struct gw *gw, struct tcp_conn *c);
+
+/* Into FIN-WAIT-2 without a user: it ends in a while, or when its place is needed. */
+void tcp_orphan(struct gw *gw, struct tcp_conn *c);
 
 /* What serves a port, NULL: nothing. */
 const struct tcp_user *tcp_service(const struct gw *gw, uint16_t port);
 
 /* What is inconsistent, or NULL (tests; tcp_show.c). */
 const char *tcp_check(const struct gw *gw);
+
+/* --- tcp_client.c: who has how much, and who gives way --------------------------------------- */
+
+void tcp_lists_init(struct tcp *t);
+
+/* Puts a connection behind the others of a list, out of the one that it is in. */
+void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list);
+void tcp_list_leave(struct gw *gw, struct tcp_conn *c);
+
+/* It is open from now on: counted for its client, whose longest-standing one ends with the next
+ * tick when it has too many. False: there are too many to wait for that. */
+bool tcp_count_client(struct gw *gw, struct tcp_conn *c);
+
+/* Books one more packet for a connection, and takes it off. False when its client holds so many
+ * that too few would be left to others; somebody then gives way with the next tick. */
+bool tcp_keep(struct gw *gw, struct tcp_conn *c) MUST_USE;
+void tcp_unkeep(struct gw *gw, struct tcp_conn *c);
+
+/* Whether memory is short for what a connection holds: half of what its client may hold is gone. */
+bool tcp_is_scarce(const struct gw *gw, const struct tcp_conn *c);
+
+/* Ends those that give way, which tick by tick are few; true when there are more. Only from the
+ * tick: a user that calls may be just the one that is told. */
+bool tcp_make_room(struct gw *gw);
 
 /* --- tcp_open.c: connections that are not open yet ---------------------------------------- */
 
@@ -277,18 +318,17 @@ void tcp_reset(struct gw *gw, struct tcp_conn *c);
 
 /* --- tcp_buf.c: queues of bytes -------------------------------------------------------------- */
 
-/* Books one more packet; somebody may give way for it. */
-bool tcp_keep(struct gw *gw);
-void tcp_queue_free(struct gw *gw, struct tcp_queue *q);
-void tcp_queue_take(struct gw *gw, struct tcp_queue *q, uint32_t n);
+void tcp_queue_free(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q);
+void tcp_queue_take(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, uint32_t n);
 void tcp_queue_copy(const struct tcp_queue *q, uint32_t skip, uint8_t *to, uint32_t n);
 
 /* Copies bytes into a queue: all, or none and false. */
-bool tcp_queue_write(struct gw *gw, struct tcp_queue *q, const uint8_t *data, uint32_t n);
+bool tcp_queue_write(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, const uint8_t *data,
+                     uint32_t n);
 
 /* Puts a packet's data behind the others; takes the packet. False, and it stays the
  * caller's, when nothing more can be held. */
-bool tcp_queue_add(struct gw *gw, struct tcp_queue *q, struct pkt *p);
+bool tcp_queue_add(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, struct pkt *p);
 
 /* The same of data out of order that begin at seq; what is there already is left out. Gives
  * why it was dropped. */

@@ -176,7 +176,7 @@ static enum drop take_data(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s,
 	}
 	n = min_u32(n, tcp_gap_room(c));
 	pkt_trim(p, n);
-	if (!tcp_queue_add(gw, &c->in, p))
+	if (!tcp_queue_add(gw, c, &c->in, p))
 		return DROP_TCP_MEMORY;
 	*taken = true;
 	c->rcv += n;
@@ -243,7 +243,7 @@ bool tcp_go_on(struct gw *gw, struct tcp_conn *c)
 	if (c->state == TCP_FIN_WAIT_1) {
 		c->state = TCP_FIN_WAIT_2;
 		if (!c->user)
-			tcp_timer_set(gw, c, TCP_T_GONE, TCP_FIN_WAIT_2_US);
+			tcp_orphan(gw, c);
 	}
 	return true;
 }

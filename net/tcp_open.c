@@ -64,15 +64,13 @@ static enum verdict syn(struct gw *gw, struct pkt *p, const struct tcp_seg *s,
                         const struct tcp_user *user)
 {
 	struct tcp *t = gw->tcp;
-	if (t->n_half >= TCP_HALF_OPEN) {
+	struct tcp_conn *c = t->n_half < TCP_HALF_OPEN ? tcp_new(gw, &s->ends, user) : NULL;
+	if (!c) {
 		tcp_emit_bare(gw, &s->ends, tcp_cookie(gw, s), s->seq + 1, TCP_SYN | TCP_ACK,
 		              tcp_path_mss(gw, &s->ends, true), user->window);
 		pkt_free(p);
 		return V_KEPT;
 	}
-	struct tcp_conn *c = tcp_new(gw, &s->ends, user);
-	if (!c)
-		return gw_drop(gw, p, DROP_TCP_FULL);
 	c->state = TCP_SYN_RECEIVED;
 	t->n_half++;
 	note_syn(c, s);
@@ -146,6 +144,7 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 		tcp_free(gw, c);
 		return false;
 	}
+	c->known = true;
 	if (c->active)
 		t->count.connected++;
 	else

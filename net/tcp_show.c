@@ -7,13 +7,15 @@ bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t siz
 {
 	const struct tcp *t = gw->tcp;
 	const struct tcp_count *c = &t->count;
+	uint32_t waiting = t->list[TCP_LIST_WAITING].n;
 	const struct {
 		const char *name;
 		uint64_t value;
 	} row[] = {
-	        {"tcp_connections", t->n - t->n_waiting},
+	        {"tcp_connections", t->n - waiting},
 	        {"tcp_half_open", t->n_half},
-	        {"tcp_time_wait", t->n_waiting},
+	        {"tcp_orphans", t->list[TCP_LIST_ORPHANS].n},
+	        {"tcp_time_wait", waiting},
 	        {"tcp_packets_held", t->n_packets},
 	        {"tcp_segments_in", c->in},
 	        {"tcp_segments_out", c->out},
@@ -85,23 +87,69 @@ static const char *check_one(const struct gw *gw, const struct tcp_conn *c)
 	return c->gaps.n > TCP_GAPS ? "too many gaps" : NULL;
 }
 
+/* A connection that is in a list where its state belongs, and is known by who is next to it. */
+static const char *check_place(const struct tcp *t, const struct tcp_conn *c)
+{
+	uint32_t me = (uint32_t)(c - t->conn);
+	bool waiting = c->state == TCP_TIME_WAIT;
+	bool orphan = c->state == TCP_FIN_WAIT_2 && !c->user;
+	if (waiting != (c->list == TCP_LIST_WAITING) || orphan != (c->list == TCP_LIST_ORPHANS))
+		return "a connection is in a wrong list";
+	bool client = c->known && !c->active && !waiting && !orphan;
+	if (client != (c->list < TCP_CLIENTS))
+		return "a client's connection is not counted, or another is";
+	if (c->list == TCP_NOBODY)
+		return NULL;
+	const struct tcp_list *l = &t->list[c->list];
+	uint32_t before = c->older == TCP_NOBODY ? l->oldest : t->conn[c->older].younger;
+	uint32_t behind = c->younger == TCP_NOBODY ? l->youngest : t->conn[c->younger].older;
+	return before != me || behind != me ? "a list is torn" : NULL;
+}
+
+/* What the lists say of their connections; *open: those of clients. */
+static const char *check_lists(const struct tcp *t, uint32_t *open)
+{
+	for (uint32_t i = 0; i < TCP_LISTS; i++) {
+		const struct tcp_list *l = &t->list[i];
+		uint32_t n = 0, packets = 0, order = l->since;
+		for (uint16_t k = l->oldest; k != TCP_NOBODY; k = t->conn[k].younger) {
+			const struct tcp_conn *c = &t->conn[k];
+			if (c->list != i || seq_lt(c->order, order))
+				return "a list is not in order";
+			order = c->order;
+			packets += c->held;
+			n++;
+		}
+		if (n != l->n || packets != l->packets)
+			return "a list does not add up";
+		*open += i < TCP_CLIENTS ? n : 0;
+	}
+	return NULL;
+}
+
 const char *tcp_check(const struct gw *gw)
 {
 	const struct tcp *t = gw->tcp;
-	uint32_t n = 0, half = 0, waiting = 0, packets = 0;
+	uint32_t n = 0, half = 0, packets = 0, open = 0;
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
 		const struct tcp_conn *c = &t->conn[i];
 		if (c->state == TCP_FREE)
 			continue;
 		n++;
 		half += c->state == TCP_SYN_RECEIVED && !c->active;
-		waiting += c->state == TCP_TIME_WAIT;
-		packets += c->out.n + c->in.n + c->gaps.n;
-		const char *bad = check_one(gw, c);
+		packets += c->held;
+		if (c->held != c->out.n + c->in.n + c->gaps.n)
+			return "packets are booked for the wrong one";
+		const char *bad = check_place(t, c);
+		if (!bad)
+			bad = check_one(gw, c);
 		if (bad)
 			return bad;
 	}
-	if (n != t->n || half != t->n_half || waiting != t->n_waiting || packets != t->n_packets)
+	const char *bad = check_lists(t, &open);
+	if (bad)
+		return bad;
+	if (n != t->n || half != t->n_half || packets != t->n_packets || open != t->n_clients)
 		return "connections do not add up";
 	return half > TCP_HALF_OPEN + 1 ? "too many half-open connections" : NULL;
 }

@@ -166,14 +166,10 @@ static void probe(struct gw *gw, struct tcp_conn *c)
 static bool timer_due(struct gw *gw, struct tcp_conn *c)
 {
 	if (c->timer == TCP_T_GONE) {
-		if (c->state == TCP_TIME_WAIT) {
+		if (c->state == TCP_TIME_WAIT)
 			tcp_free(gw, c);
-		} else if (!c->user && c->state == TCP_FIN_WAIT_2) {
+		else
 			tcp_end(gw, c, TCP_CLOSED);
-		} else {
-			tcp_reset(gw, c);
-			tcp_end(gw, c, TCP_CROWDED);
-		}
 		return false;
 	}
 	bool syn_over = c->state == TCP_SYN_RECEIVED && c->retries >= SYN_AGAIN;
@@ -233,6 +229,7 @@ static void due(struct gw *gw, struct tcp_conn *c)
 bool tcp_tick(struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
+	bool more = tcp_make_room(gw);
 	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
 		uint32_t node = wheel_take(&t->wheel, tcp_now(gw));
 		if (node == WHEEL_NONE) {
@@ -240,7 +237,7 @@ bool tcp_tick(struct gw *gw)
 			uint64_t wake = (gw->now_us & ~(slot - 1)) + slot;
 			if (t->wheel.n_set && (gw->wake_us == 0 || wake < gw->wake_us))
 				gw->wake_us = wake;
-			return false;
+			return more;
 		}
 		due(gw, &t->conn[node]);
 	}

@@ -133,19 +133,19 @@ static void time_wait(void)
 	fine(pair_run(SECOND));
 	all_arrived(n);
 	struct tcp *t = tcp(0);
-	CHECK_EQ(t->n_waiting, 1);
+	CHECK_EQ(t->list[TCP_LIST_WAITING].n, 1);
 	CHECK_EQ(tcp(1)->n, 0);
 	/* A reset does not end it (RFC 1337). */
-	struct tcp_conn *c = &t->conn[t->oldest];
+	struct tcp_conn *c = &t->conn[t->list[TCP_LIST_WAITING].oldest];
 	uint8_t frame[100];
 	uint32_t rcv = c->rcv, len;
 	uint16_t port = c->ends.local_port;
 	len = pair_segment(frame, 1, PAIR_PORT, port, rcv, 0, TCP_RST, 0, NULL, 0);
 	pair_put(0, frame, len);
-	CHECK_EQ(t->n_waiting, 1);
+	CHECK_EQ(t->list[TCP_LIST_WAITING].n, 1);
 	CHECK_EQ(pair_drops(0, DROP_TCP_BLIND), 1);
 	fine(pair_run(58 * SECOND));
-	CHECK_EQ(t->n_waiting, 1);
+	CHECK_EQ(t->list[TCP_LIST_WAITING].n, 1);
 	fine(pair_run(4 * SECOND));
 	CHECK_EQ(t->n, 0);
 }
@@ -179,12 +179,12 @@ static void time_wait_again(void)
 		len = pair_segment(frame, 0, 4000, PAIR_PORT, seq + 1, iss + 2, TCP_ACK | TCP_FIN,
 		                   1000, NULL, 0);
 		pair_put(1, frame, len);
-		CHECK_EQ(t->n_waiting, 1);
+		CHECK_EQ(t->list[TCP_LIST_WAITING].n, 1);
 		flow(1, n + 1)->ended = false;
 		/* An old SYN changes nothing. */
 		len = pair_segment(frame, 0, 4000, PAIR_PORT, seq - 5, 0, TCP_SYN, 1000, NULL, 0);
 		pair_put(1, frame, len);
-		CHECK_EQ(t->n_waiting, 1);
+		CHECK_EQ(t->list[TCP_LIST_WAITING].n, 1);
 	}
 	rig_flush(&pair.side[1].rig);
 	fine(tcp_check(&pair.side[1].rig.gw));

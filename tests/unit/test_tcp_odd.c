@@ -92,8 +92,8 @@ static void time_wait_is_silent(void)
 	uint32_t n = pair_connect(0, 10, 10);
 	flow(1, n)->shut_when_all = false;
 	fine(pair_run(SECOND));
-	CHECK_EQ(tcp(0)->n_waiting, 1);
-	const struct tcp_conn *c = &tcp(0)->conn[tcp(0)->oldest];
+	CHECK_EQ(tcp(0)->list[TCP_LIST_WAITING].n, 1);
+	const struct tcp_conn *c = &tcp(0)->conn[tcp(0)->list[TCP_LIST_WAITING].oldest];
 	pair.n_frames = 0;
 	inject(c, c->rcv, c->max, TCP_ACK, 1000, NULL, 0);
 	CHECK_EQ(pair.n_frames, 0);
@@ -165,7 +165,7 @@ static void busy_hoarders(void)
 		CHECK(open_raw((uint16_t)(4000 + i), 60000));
 		fine(pair_run(100000));
 	}
-	CHECK(tcp(1)->n_packets >= 50);
+	CHECK(tcp(1)->n_packets >= 30); /* one client gets two thirds at most */
 	uint32_t n = pair_connect(0, 100, 20000);
 	for (uint32_t round = 0; round < 200 && flow(0, n)->got < 20000; round++) {
 		for (uint16_t i = 0; i < 6; i++) {
@@ -179,43 +179,6 @@ static void busy_hoarders(void)
 	}
 	CHECK_EQ(flow(0, n)->got, 20000);
 	CHECK(tcp(1)->count.ended[TCP_CROWDED] > 0);
-}
-
-/* All places are taken, and on each connection something happens all the time. A client that has
- * more than its share loses one to a new client. */
-static void busy_places(void)
-{
-	uint8_t frame[100];
-	pair_start(1, false, 512);
-	pair.wire.dead = true;
-	pair.side[1].user.event = keep_quiet;
-	struct udp_ends e = {.local_port = PAIR_PORT};
-	e.local.v4 = ip4_of(0x0a000002);
-	e.remote.v4 = ip4_of(0x0a000001);
-	for (uint32_t i = 0; i <= TCP_CONNECTIONS; i++) {
-		if (i % TCP_A_CLIENT == 0 &&
-		    i < TCP_CONNECTIONS) { /* another client from here on */
-			memset(tcp(1)->client, 0, sizeof tcp(1)->client);
-			for (uint32_t k = 0; k < TCP_CONNECTIONS; k++)
-				tcp(1)->conn[k].counted = false;
-		}
-		e.remote_port = (uint16_t)(2000 + i);
-		pair_put(1, frame,
-		         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1000, 0, TCP_SYN, 0, NULL,
-		                      0));
-		const struct tcp_conn *c = tcp_find(&pair.side[1].rig.gw, &e);
-		if (c)
-			pair_put(1, frame,
-			         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1001, c->iss + 1,
-			                      TCP_ACK, 1000, NULL, 0));
-	}
-	CHECK_EQ(tcp(1)->n, TCP_CONNECTIONS);
-	CHECK_EQ(pair_drops(1, DROP_TCP_FULL), 1);
-	rig_advance(&pair.side[1].rig, 20000);
-	CHECK_EQ(tcp(1)->count.ended[TCP_CROWDED], 1);
-	pair_put(1, frame,
-	         pair_segment(frame, 0, e.remote_port, PAIR_PORT, 1000, 0, TCP_SYN, 0, NULL, 0));
-	CHECK(tcp_find(&pair.side[1].rig.gw, &e));
 }
 
 /* Data out of order can come again; so they hold no more than half of what may be held. */
@@ -334,7 +297,6 @@ int main(void)
 	TEST(time_wait_is_silent);
 	TEST(a_byte_at_a_time);
 	TEST(busy_hoarders);
-	TEST(busy_places);
 	TEST(holes_leave_room);
 	TEST(every_flag);
 	return tap_done();
