@@ -342,13 +342,12 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 
 /* True for the IPv4 address, raw, of an IPv6 host; *m is its mapping, NULL where it has none. */
 ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to,
-                            const struct embed_map **m)
+                           const struct embed_map **m)
 {
 	*m = embed_find4(&v->maps, to);
 	if (UNLIKELY(*m != NULL)) {
 		uint32_t i = (uint32_t)(*m - v->maps.map);
-		return !v->map_is4[i] &&
-		       !(v->map_native[i] && ivi_is_native4(gw, to, (*m)->len4));
+		return !v->map_is4[i] && !(v->map_native[i] && ivi_is_native4(gw, to, (*m)->len4));
 	}
 	return ivi_is_host6(gw, v, to);
 }
@@ -363,9 +362,8 @@ static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 /* One with hops left (RFC 7915 section 4.1). */
 static enum verdict source_route(struct gw *gw, struct pkt *p)
 {
-	return ivi_concerns4(gw, p)
-	               ? ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
-	               : gw_drop(gw, p, DROP_SOURCE_ROUTE);
+	return ivi_concerns4(gw, p) ? ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
+	                            : gw_drop(gw, p, DROP_SOURCE_ROUTE);
 }
 
 static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
