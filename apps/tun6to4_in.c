@@ -42,7 +42,7 @@ static inline bool good_native(const ip6 *a)
 
 /* What is wrong with the inner source, given the outer one (raw). One that the outer
  * source does not prove must at least be one that the tunnel leads back to (reverse path,
- * RFC 2827): a network on the LAN, native or not, sends nothing from outside. */
+ * RFC 2827): our own site and any other network on the LAN send nothing from outside. */
 static inline enum drop bad_source(const struct gw *gw, const struct tun *t, const ip6 *from,
                                    uint32_t outer)
 {
@@ -50,8 +50,8 @@ static inline enum drop bad_source(const struct gw *gw, const struct tun *t, con
 		if (LIKELY(tun_embedded(t, from) == outer))
 			return DROP_NONE;
 		/* A 6rd relay may pass on what one site sends another (RFC 5969 section
-		 * 12), but nothing that says it comes from here. */
-		if (outer != t->relay || !t->relay_may_all || tun_in(&t->site, from))
+		 * 12). */
+		if (outer != t->relay || !t->relay_may_all)
 			return DROP_INNER_SOURCE;
 	} else if (UNLIKELY(!good_native(from))) {
 		return DROP_INNER_ADDRESS;
