@@ -50,7 +50,7 @@ static void ask(struct gw *gw, struct neigh *n)
 static uint32_t known_as(struct neigh_table *t, uint32_t port, const ip6 *a, uint32_t **set)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[0] + ip6_word(a, 3) * t->mul[1];
-	*set = t->known6[(neigh_set6(t, a) - t->entry[0]) / NEIGH_WAYS];
+	*set = t->known6[(uint32_t)(neigh_set6(t, a) - t->entry[0]) / NEIGH_WAYS];
 	return max_u32(h + port, 1);
 }
 
