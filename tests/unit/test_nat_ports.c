@@ -122,7 +122,7 @@ static void a_new_host_goes_where_ports_are(void)
 			CHECK(m && m->external != full);
 		}
 		for (uint32_t e = 0; e < 4; e++)
-			CHECK(e == full || table.external[e].n_hosts > 60);
+			CHECK(e == full || table.external[e].n_hosts > 95);
 		consistent();
 	}
 }
