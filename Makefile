@@ -4,6 +4,8 @@
 #   make images   USB stick, CD, iPXE        make test    all tests
 #   make bench    beside a Linux guest       make fuzz    fuzzers for a bounded time
 #   make lint     format, analysis, arrows   make deps    installs what is missing
+#   make fresh    both commands in a new     make test-long  all tests, more of each
+#                 Debian                     make untested   functions that no test calls
 
 CROSS ?= i686-linux-gnu-
 CC     = $(CROSS)gcc
@@ -69,7 +71,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test bench fuzz lint clean format
+.PHONY: image deps packages run images test test-programs test-long untested fresh bench fuzz lint clean format
 
 image: images/gateway.elf
 
@@ -85,7 +87,7 @@ $(OBJDIR)/%.o: %.S Makefile $(STAMP)
 # Linked twice: the second time with the table of function names that the
 # first one gave (for the trail of a panic).
 $(OBJDIR)/pass1.elf: $(IMAGE_OBJ) boot/gateway.ld
-	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) -lgcc -o $@
+	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(LDFLAGS_MORE) $(IMAGE_OBJ) -lgcc -o $@
 $(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
 	tools/symtab $(CROSS)nm $< > $@
 $(OBJDIR)/gateway.elf: $(IMAGE_OBJ) $(OBJDIR)/symtab.S boot/gateway.ld
@@ -98,7 +100,7 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 
 # --- the other commands --------------------------------------------------------
 # What is missing is there before anything else begins.
-.NOTPARALLEL: run images test bench fuzz lint
+.NOTPARALLEL: run images test test-programs test-long untested fresh bench fuzz lint
 deps:
 	tools/deps
 packages:
@@ -113,10 +115,20 @@ images: packages image
 include tests/tests.mk
 
 # What the tests run is built first, so that a stage's time is its own.
-test: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
-      build/tools/fakedns build/tools/dns64perf \
-      $(FUZZERS:%=build/fuzz/fuzz_%)
+test-programs: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
+      build/tools/fakedns build/tools/dns64perf $(FUZZERS:%=build/fuzz/fuzz_%)
+test: test-programs
 	tests/run
+# Hours.
+test-long: test-programs
+	tests/run --long
+# Some minutes.
+untested: deps image
+	tests/untested
+# The README's commands on a machine with nothing but make.
+fresh:
+	tools/deps fresh
+	tools/fresh
 
 bench: deps image
 	tools/bench/run $(BENCH)

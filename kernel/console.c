@@ -25,8 +25,7 @@
 
 static uint8_t out[OUT_BYTES];
 static uint32_t out_head, out_tail; /* read, written; free-running */
-static uint32_t out_lost;
-static bool dropping; /* since the ring was full */
+static bool dropping;               /* since the ring was full */
 static uint8_t in[IN_BYTES];
 static uint32_t in_head, in_tail;
 static int16_t key[KEYS]; /* from the keyboard */
@@ -53,11 +52,6 @@ size_t console_room(void)
 	return OUT_BYTES - (out_tail - out_head);
 }
 
-uint32_t console_lost(void)
-{
-	return out_lost;
-}
-
 static void queue_line_end(void)
 {
 	out[out_tail++ % OUT_BYTES] = '\r';
@@ -75,8 +69,8 @@ static void queue(char c)
 	bool end = c == '\n';
 	dropping = console_room() < 2 || (dropping && !end);
 	if (dropping)
-		out_lost++;
-	else if (end)
+		return;
+	if (end)
 		queue_line_end();
 	else
 		out[out_tail++ % OUT_BYTES] = (uint8_t)c;

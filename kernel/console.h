@@ -19,9 +19,6 @@ void console_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* Free bytes of the output ring (a CR LF pair needs two). */
 size_t console_room(void);
 
-/* Bytes of output dropped so far because the ring was full. */
-uint32_t console_lost(void);
-
 /* One key: ASCII (Enter is '\r' or '\n' as it came, Backspace 8 or 127) or enum
  * console_key; KEY_NONE when there is none. */
 int console_key(void);

@@ -155,13 +155,3 @@ NO_LOOP_CALLS int strncmp(const char *a, const char *b, size_t n)
 	}
 	return 0;
 }
-
-NO_LOOP_CALLS char *strchr(const char *s, int c)
-{
-	for (;; s++) {
-		if (*s == (char)c)
-			return (char *)(uintptr_t)s;
-		if (*s == '\0')
-			return NULL;
-	}
-}

@@ -14,7 +14,6 @@ size_t strlen(const char *s);
 size_t strnlen(const char *s, size_t n);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
-char *strchr(const char *s, int c);
 
 /* A freestanding compiler does not know these by name; by their built-in names it
  * turns small constant sizes into a move or two. */

@@ -151,9 +151,8 @@ bool tcp_icmp(struct gw *gw, const struct pkt *p);
 /* Timers; true when there is more to do now. Sets gw->wake_us no later than it needs. */
 bool tcp_tick(struct gw *gw);
 
-/* One counter a call, as gw_show_stats; one connection a call. False behind the last: of the
- * counters, *cursor then counts what comes behind them. */
+/* One counter a call, as gw_show_stats. False behind the last: *cursor then counts what comes
+ * behind them. */
 bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size);
-bool tcp_show(const struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
 #endif

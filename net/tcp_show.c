@@ -1,4 +1,4 @@
-/* TCP for people, and its invariants for tests. See tcp.h and tcp_conn.h. */
+/* The counters of TCP, and its invariants for tests. See tcp.h and tcp_conn.h. */
 #include "net/tcp_conn.h"
 
 #include "kernel/fmt.h"
@@ -40,29 +40,6 @@ bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t siz
 	++*cursor;
 	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
 	return true;
-}
-
-bool tcp_show(const struct gw *gw, uint32_t *cursor, char *buf, size_t size)
-{
-	static const char *const state[] = {
-	        [TCP_SYN_SENT] = "syn-sent",       [TCP_SYN_RECEIVED] = "syn-received",
-	        [TCP_ESTABLISHED] = "established", [TCP_CLOSE_WAIT] = "close-wait",
-	        [TCP_FIN_WAIT_1] = "fin-wait-1",   [TCP_FIN_WAIT_2] = "fin-wait-2",
-	        [TCP_CLOSING] = "closing",         [TCP_LAST_ACK] = "last-ack",
-	        [TCP_TIME_WAIT] = "time-wait",     [TCP_ENDING] = "ending",
-	};
-	for (; *cursor < TCP_CONNECTIONS; ++*cursor) {
-		const struct tcp_conn *c = &gw->tcp->conn[*cursor];
-		char text[FMT_IP6];
-		if (c->state == TCP_FREE)
-			continue;
-		++*cursor;
-		fmt(buf, size, "tcp %s %u %s port %u in=%u out=%u ms=%u", state[c->state],
-		    c->ends.local_port, addr_text(text, &c->ends.remote), c->ends.remote_port,
-		    c->in.len, c->out.len, gw->now_ms - c->active_ms);
-		return true;
-	}
-	return false;
 }
 
 static const char *check_queue(const struct tcp_queue *q)

@@ -25,8 +25,9 @@ uint8_t udp_register(struct gw *gw, udp_handler handler)
 	return (uint8_t)t->n_handlers++;
 }
 
-static bool take(struct udp_table *t, uint16_t port, uint8_t handler, uint16_t arg)
+bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
 {
+	struct udp_table *t = gw->udp;
 	if (t->owner[port] != 0)
 		return false;
 	t->owner[port] = handler;
@@ -34,28 +35,11 @@ static bool take(struct udp_table *t, uint16_t port, uint8_t handler, uint16_t a
 	return true;
 }
 
-bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
-{
-	struct udp_table *t = gw->udp;
-	if (t->n_services == UDP_SERVICES || !take(t, port, handler, arg))
-		return false;
-	t->service[t->n_services++] = port;
-	return true;
-}
-
-bool udp_serves(const struct gw *gw, uint16_t port)
-{
-	for (uint32_t i = 0; gw->udp && i < gw->udp->n_services; i++)
-		if (gw->udp->service[i] == port)
-			return true;
-	return false;
-}
-
 uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
 {
 	for (uint32_t i = 0; i < DRAWS; i++) {
 		uint16_t port = rng_u16(gw->rng);
-		if (port >= UDP_FIRST_FREE && take(gw->udp, port, handler, arg))
+		if (port >= UDP_FIRST_FREE && udp_bind(gw, port, handler, arg))
 			return port;
 	}
 	return 0;

@@ -11,7 +11,6 @@
 #include "net/gw.h"
 
 #define UDP_HANDLERS   8u
-#define UDP_SERVICES   8u
 #define UDP_FIRST_FREE 1024u /* ports from here on may be drawn (RFC 6335 section 6) */
 #define UDP_ROOM       1800u /* payload bytes that a packet of ours has room for */
 
@@ -33,8 +32,6 @@ typedef enum verdict (*udp_handler)(struct gw *gw, struct pkt *p, const struct u
 struct udp_table {
 	udp_handler handler[UDP_HANDLERS];
 	uint32_t n_handlers; /* numbers count from 1; 0 is nobody's */
-	uint16_t service[UDP_SERVICES];
-	uint32_t n_services;
 	uint8_t owner[65536];
 	uint16_t arg[65536];
 };
@@ -46,11 +43,8 @@ bool udp_init(struct gw *gw) MUST_USE;
 uint8_t udp_register(struct gw *gw, udp_handler handler);
 
 /* Gives a port to a handler, on every address of ours, for a service that stays; false
- * when somebody has it or there are too many services. */
+ * when somebody has it. */
 bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg) MUST_USE;
-
-/* True for a port of udp_bind. */
-bool udp_serves(const struct gw *gw, uint16_t port);
 
 /* Gives away a port for a while, one that nobody can guess (RFC 5452 section 9.2, RFC 6056
  * section 3.3.1); gives it, 0 when none was found. */

@@ -70,6 +70,7 @@ build/tools/fakedns build/tools/dns64perf:
 # Fuzzers: tests/fuzz/fuzz_NAME.c each, with clang's libFuzzer.
 FUZZ_CC = clang-14
 FUZZ_SECONDS ?= 60
+FUZZ_SHORT ?= 10
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -91,4 +92,4 @@ fuzz: deps $(FUZZERS:%=build/fuzz/fuzz_%)
 	tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
 # Part of `make test`; two side by side.
 fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
-	printf '%s\n' $(FUZZERS) | xargs -n1 -P2 tests/fuzz/run 10
+	printf '%s\n' $(FUZZERS) | xargs -n1 -P2 tests/fuzz/run $(FUZZ_SHORT)

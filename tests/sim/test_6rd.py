@@ -8,8 +8,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
 import pytest
+from examples import examples
 from gateway import A, LAN, ROUTER, WAN, Gateway, only
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP
 from scapy.packet import Raw
@@ -167,8 +168,7 @@ def test_what_does_not_fit(start: Start) -> None:
         f"6rd.relay: {OWN} is the gateway itself"
 
 
-ARITHMETIC = settings(max_examples=60, deadline=None, derandomize=True, database=None,
-                      suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+ARITHMETIC = examples(60)
 
 
 @ARITHMETIC

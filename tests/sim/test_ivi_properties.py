@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from examples import examples
 from gateway import LAN, WAN, Gateway, only
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ivi import (
     FAR, FORMS, FOUR, IVI, OWN4, RFC6052, SIX4, World, body, frame4, frame6, from4, from6, is_error4, same4, six_of,
@@ -24,8 +25,7 @@ from simulator import Simulator
 
 pytestmark = pytest.mark.virtual
 
-PROPERTY = settings(max_examples=150, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+PROPERTY = examples(150)
 
 NARROW = World(lan_mtu=1400, wan_mtu=1300, lowest=1300, keys={"ivi.tos": "184", "ivi.udp-zero-checksum": "drop"})
 WORLDS = {"ivi": IVI, "rfc6052": RFC6052, "narrow": NARROW}
@@ -229,7 +229,7 @@ def test_errors_from_ipv6_as_the_second_translator_does(sim: Simulator, name: st
 
 
 @pytest.mark.parametrize("world", FORMS, ids=lambda world: f"{world.form}{world.prefix.rpartition('/')[2]}")
-@settings(PROPERTY, max_examples=40)
+@examples(40)
 @given(proto=st.sampled_from([UDP, TCP, ICMP]), sport=ports, dport=ports, size=st.integers(0, 1200),
        tos=st.integers(0, 255), ttl=st.integers(3, 255))
 def test_there_and_back(sim: Simulator, world: World, proto: Any, sport: int, dport: int, size: int, tos: int,

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from examples import examples
 from gateway import A, B, INSIDE, LAN, NAT, NEAR, OUTSIDE, ROUTER, SERVER, SERVER2, WAN, Gateway, Host, only
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pieces import cut, join
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -22,8 +23,7 @@ from traffic import KINDS, answer, frame_of, icmp_kind, open_out, outer, request
 
 Start = Callable[..., Gateway]
 ANY = "nat.filtering endpoint-independent\n"
-PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+PROPERTY = examples(60)
 GRE, ESP, AH, SCTP, IPIP6 = 47, 50, 51, 132, 41
 NO_TRANSLATION = (33, 51, 136)  # DCCP, AH, UDP-Lite: sums that cover the addresses
 HAS_PORTS = (1, 6, 17)

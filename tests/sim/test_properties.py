@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from examples import examples
 from gateway import A, B, INSIDE, LAN, NAT, NEAR, NEIGHBOURS, OUTSIDE, PORT_MAC, SERVER, WAN, Gateway, only
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
@@ -18,9 +19,7 @@ from simulator import Simulator
 
 pytestmark = pytest.mark.virtual
 
-# Examples are the same in every run; each makes its own gateway.
-PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None,
-                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+PROPERTY = examples(60)
 
 ports = st.integers(1, 65535)
 payloads = st.binary(max_size=200)

@@ -9,7 +9,6 @@
 #define strnlen image_strnlen
 #define strcmp  image_strcmp
 #define strncmp image_strncmp
-#define strchr  image_strchr
 #include "kernel/string.c" /* NOLINT: it is the thing tested */
 #undef memcpy
 #undef memmove
@@ -20,7 +19,6 @@
 #undef strnlen
 #undef strcmp
 #undef strncmp
-#undef strchr
 
 #include "tests/tap.h"
 

@@ -241,6 +241,25 @@ static void idle_event(void)
 	CHECK_EQ(flow(0, n)->idle_events, 0);
 }
 
+/* tcp_idle gives one connection another time than its user's, or none. */
+static void idle_of_one(void)
+{
+	pair_start(1, false, 512);
+	pair.side[1].user.idle_ms = 5000;
+	uint32_t n = pair_connect(0, 10, 10);
+	flow(0, n)->shut_when_all = flow(1, n)->shut_when_all = false;
+	fine(pair_run(SECOND));
+	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn, 2000);
+	fine(pair_run(SECOND * 3 / 2));
+	CHECK_EQ(flow(1, n)->idle_events, 1);
+	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn, 0);
+	fine(pair_run(60 * SECOND));
+	CHECK_EQ(flow(1, n)->idle_events, 1);
+	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn + 1, 1); /* nobody's */
+	fine(pair_run(SECOND));
+	CHECK_EQ(flow(1, n)->idle_events, 1);
+}
+
 static void keep_alive(void)
 {
 	pair_start(1, false, 512);
@@ -458,6 +477,7 @@ int main(void)
 	TEST(silence);
 	TEST(stall_limit);
 	TEST(idle_event);
+	TEST(idle_of_one);
 	TEST(keep_alive);
 	TEST(zero_window);
 	TEST(window_update_lost);

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How many examples hypothesis makes up for a test, and which.
+
+Without more said they are the same in every run. EXAMPLES=N asks for N times as many that no run has had
+before. Then a failing example is printed with a line `@reproduce_failure(...)`, which repeats it above the
+test, and kept in build/hypothesis: the next run with EXAMPLES begins with it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
+from simulator import ROOT
+
+TIMES = int(os.environ.get("EXAMPLES", "0"))
+
+
+def examples(number: int) -> settings:
+    """Settings of a test that wants so many. Each example makes its own gateway, so fixtures may stay."""
+    which: dict[str, Any] = {"derandomize": True, "database": None}
+    if TIMES:
+        number *= TIMES
+        which = {"database": DirectoryBasedExampleDatabase(ROOT / "build/hypothesis"), "print_blob": True}
+    return settings(max_examples=number, deadline=None, **which,
+                    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
