@@ -223,6 +223,7 @@ static const char *dns64_init(struct gw *gw)
 
 const struct app app_dns64 = {
         .one_port = true,
+        .is_host = true,
         .init = dns64_init,
         .known = dns64_known,
         .ip4 = dns64_ip4,

@@ -312,8 +312,16 @@ static const char *ivi_init(struct gw *gw)
 
 /* --- what is for whom ------------------------------------------------------------------- */
 
-/* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host of the side it
- * came from that a native route leads to. */
+/* True for a destination on the side that the packet came from, to which a native route
+ * leads. */
+static bool goes_back(const struct gw *gw, const struct pkt *p)
+{
+	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
+	return r && r->port == p->port && r->len > 0 && !gw_is_own(gw, ip4_to(p));
+}
+
+/* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host that it goes
+ * back to. */
 static enum verdict not_translated(struct gw *gw, struct pkt *p)
 {
 	ip4 to = ip4_to(p);
@@ -322,8 +330,7 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, bad);
 	if (gw_port_has(&gw->port[p->port], to))
 		return V_LOCAL;
-	const struct gw_route *r = ip4_route_for(gw, to);
-	if (!r || r->port != p->port || r->len == 0 || gw_is_own(gw, to))
+	if (!goes_back(gw, p))
 		return gw_drop(gw, p, DROP_FOREIGN);
 	if (ip4_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
@@ -333,27 +340,46 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
+/* True for the IPv4 address, raw, of an IPv6 host; *m is its mapping, NULL where it has none. */
+ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to,
+                           const struct embed_map **m)
+{
+	*m = embed_find4(&v->maps, to);
+	if (UNLIKELY(*m != NULL)) {
+		uint32_t i = (uint32_t)(*m - v->maps.map);
+		return !v->map_is4[i] && !(v->map_native[i] && ivi_is_native4(gw, to, (*m)->len4));
+	}
+	return ivi_is_host6(gw, v, to);
+}
+
+static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	const struct embed_map *m;
+	return gw_port_has(&gw->port[p->port], ip4_to(p)) || goes_back(gw, p) ||
+	       (p->port == PORT_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
+}
+
+/* One with hops left (RFC 7915 section 4.1). */
+static enum verdict source_route(struct gw *gw, struct pkt *p)
+{
+	return ivi_concerns4(gw, p) ? ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
+	                            : gw_drop(gw, p, DROP_SOURCE_ROUTE);
+}
+
 static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 {
 	struct ivi *v = gw->state;
 	uint32_t to = ip4_raw(ip4_to(p));
 	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
-		return ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE);
+		return source_route(gw, p);
 	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
 		return not_translated(gw, p);
-	const struct embed_map *m = embed_find4(&v->maps, to);
-	if (UNLIKELY(m != NULL)) {
-		uint32_t i = (uint32_t)(m - v->maps.map);
-		if (v->map_is4[i] || (v->map_native[i] && ivi_is_native4(gw, to, m->len4)))
-			return not_translated(gw, p);
-		return xlat46(gw, v, p, m, IVI_NO_PORT);
-	}
-	const struct ivi_net *n = ivi_net_of(v, to);
-	if (UNLIKELY(!n || (n->native_inside && ivi_is_native4(gw, to, n->len))))
+	const struct embed_map *m;
+	if (UNLIKELY(!is_ours(gw, v, to, &m)))
 		return not_translated(gw, p);
-	if (UNLIKELY(v->n_shares))
+	if (UNLIKELY(!m && v->n_shares))
 		return ivi_shared(gw, v, p);
-	return xlat46(gw, v, p, NULL, IVI_NO_PORT);
+	return xlat46(gw, v, p, m, IVI_NO_PORT);
 }
 
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
@@ -397,6 +423,7 @@ const struct app app_ivi = {
         .init = ivi_init,
         .known = xlat_known,
         .ip4 = ivi_ip4,
+        .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
         .tick = ivi_tick,

@@ -525,6 +525,13 @@ enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 	return p->port == PORT_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
 }
 
+bool nat_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	ip4 to = ip4_to(p);
+	return p->port == PORT_LAN || is_external(nat_of(gw), to) ||
+	       gw_port_has(&gw->port[PORT_WAN], to);
+}
+
 bool nat_tick(struct gw *gw)
 {
 	struct nat *n = nat_of(gw);
@@ -536,6 +543,7 @@ const struct app app_nat44 = {
         .init = nat_init,
         .ahead = nat_ahead,
         .ip4 = nat_ip4,
+        .concerns4 = nat_concerns4,
         .tick = nat_tick,
         .show = nat_show,
 };

@@ -31,6 +31,7 @@ static inline struct nat *nat_of(const struct gw *gw)
  * nat_start sets up the NAT in gw->state, whose memory is there and zero. */
 const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
+bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_tick(struct gw *gw);
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 

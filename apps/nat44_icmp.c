@@ -127,7 +127,9 @@ static const struct nat_session *quoted_inwards(const struct nat *n, const struc
 {
 	uint32_t in_ip = ip4_raw(q->ip->to), rem_ip = ip4_raw(q->ip->from);
 	if (q->proto == NAT_OTHER) {
-		uint32_t external = nat_external_for(&n->table, in_ip);
+		uint32_t external = nat_external_of(&n->table, in_ip);
+		if (external == NAT_NONE)
+			return NULL;
 		const struct nat_session *s =
 		        nat_other_find(n, n->table.external[external].ip, rem_ip, q->ip->proto);
 		return s && nat_mapping_of(n, s)->in_ip == in_ip ? s : NULL;

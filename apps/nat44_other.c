@@ -33,9 +33,11 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (p->proto == PROTO_IP6 && n->has_router41 && in_ip != n->router41)
 		return gw_drop(gw, p, DROP_AMBIGUOUS);
-	uint32_t external = nat_external_for(&n->table, in_ip);
-	struct nat_session *s =
-	        nat_other_find(n, n->table.external[external].ip, ip4_raw(h->to), p->proto);
+	uint32_t external = nat_external_of(&n->table, in_ip);
+	struct nat_session *s = external == NAT_NONE
+	                                ? NULL
+	                                : nat_other_find(n, n->table.external[external].ip,
+	                                                 ip4_raw(h->to), p->proto);
 	if (!s && !(s = nat_open_out(gw, n, p, NAT_OTHER, p->proto, &v)))
 		return v;
 	const struct nat_mapping *m = nat_mapping_of(n, s);
@@ -49,17 +51,19 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 }
 
 /* The session of the configured 6to4 router, which outlives silence: made anew for
- * a packet from outside. */
-static struct nat_session *router41(struct gw *gw, struct nat *n)
+ * a packet from outside to an external address, if that is the router's once there is
+ * room. */
+static struct nat_session *router41(struct gw *gw, struct nat *n, uint32_t external)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack;
 	if (t->n_sessions == t->size && !nat_make_room(t, n->router41, NULL))
 		return NULL;
-	struct nat_mapping *m = nat_mapping_new(t, NAT_OTHER, n->router41, PROTO_IP6, &lack);
-	struct nat_session *s = !m ? NULL
-	                           : nat_session_new(t, m, 0, 0, NAT_OPEN,
-	                                             gw->now_s + n->life_s[NAT_OTHER][NAT_OPEN]);
+	struct nat_mapping *m = nat_mapping_other(t, n->router41, PROTO_IP6, 0, &lack);
+	struct nat_session *s = NULL;
+	if (m && m->external == external)
+		s = nat_session_new(t, m, 0, 0, NAT_OPEN,
+		                    gw->now_s + n->life_s[NAT_OTHER][NAT_OPEN]);
 	if (m && !s)
 		nat_mapping_drop(t, m);
 	if (s)
@@ -80,7 +84,7 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 		return gw_drop(gw, p, cannot_pass(n, p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);
 	if (nat_route_in(gw, p, anew ? n->router41 : nat_mapping_of(n, s)->in_ip) != V_SEND)
 		return V_DROP;
-	if (anew && !(s = router41(gw, n))) {
+	if (anew && !(s = router41(gw, n, external))) {
 		n->table_full++;
 		return gw_drop(gw, p, DROP_TABLE_FULL);
 	}

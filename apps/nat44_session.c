@@ -48,11 +48,13 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
 	if (full && !nat_make_room(t, in_ip, m))
 		return NULL;
-	if (!m)
+	if (!m && proto == NAT_OTHER)
+		m = nat_mapping_other(t, in_ip, (uint16_t)ports, rem_ip, &lack);
+	else if (!m)
 		m = nat_mapping_new(t, proto, in_ip, (uint16_t)ports, &lack);
 	if (!m) {
-		if (lack == NAT_LACKS_PORT)
-			*why = DROP_NO_PORT;
+		if (lack != NAT_LACKS_ENTRY)
+			*why = lack == NAT_LACKS_PORT ? DROP_NO_PORT : DROP_AMBIGUOUS;
 		return NULL;
 	}
 	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), UINT32_MAX);
@@ -80,8 +82,8 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
 	}
 	uint32_t rem_ip = nat_other_remote(p->proto, ip4_raw(h->to));
 	s = make(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
-	if (!s)
-		*v = refuse(gw, n, p, bad);
+	if (!s) /* of another host's session nothing is said */
+		*v = bad == DROP_AMBIGUOUS ? gw_drop(gw, p, bad) : refuse(gw, n, p, bad);
 	return s;
 }
 

@@ -77,16 +77,6 @@ bool nat_replace_stranger(struct nat_table *t, const struct nat_mapping *keep)
 	return false;
 }
 
-/* A port of those that may stand for a wanted one, host order. */
-static uint32_t draw_port(struct nat_table *t, uint8_t proto, uint32_t wanted)
-{
-	if (proto == NAT_ICMP)
-		return rng_below(t->rng, 65536);
-	if (wanted < 1024)
-		return rng_below(t->rng, 512) * 2 + wanted % 2;
-	return 1024 + rng_below(t->rng, (65536 - 1024) / 2) * 2 + wanted % 2;
-}
-
 /* The only session of a mapping that need not stay; NAT_NONE when there is none, or
  * when its port does not name it. */
 static uint32_t lone_session(const struct nat_table *t, const struct nat_mapping *m)
@@ -99,7 +89,7 @@ uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16
 {
 	const struct nat_host *h = &t->host[host];
 	uint32_t wanted = swap16(in_port), hosts = t->external[h->external].n_hosts;
-	uint32_t all = proto == NAT_ICMP ? 65536 : wanted < 1024 ? 512 : (65536 - 1024) / 2;
+	uint32_t lowest = nat_port_least(proto, wanted), all = 65536 - lowest;
 	bool entitled = h->n_ports[proto] < 65536 / hosts; /* it is among the hosts */
 	unsigned tries = entitled ? ROOM_TRIES : OWN_TRIES;
 	/* The owner of the port holds more than an equal share of those that would
@@ -107,7 +97,7 @@ uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16
 	uint32_t least = max_u32(all / hosts, h->n_ports[proto] + 1u), most = 0, found = 0;
 	struct nat_session *victim = NULL;
 	for (unsigned i = 0; i < tries; i++) {
-		uint32_t port = draw_port(t, proto, wanted);
+		uint32_t port = lowest + rng_below(t->rng, all);
 		const struct nat_mapping *m =
 		        nat_mapping_of_port(t, h->external, proto, swap16((uint16_t)port));
 		uint32_t lone = m ? lone_session(t, m) : NAT_NONE;

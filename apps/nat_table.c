@@ -35,7 +35,7 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 		memset(p->used, 0, sizeof p->used);
 		p->used[0] = 1; /* port 0 is nobody's */
 		for (uint32_t c = 0; c < NAT_PORT_CLASSES; c++)
-			p->n_free[c] = (uint16_t)(c < 2 ? 512 - (c == 0) : (65536 - 1024) / 2);
+			e->n_free[i][c] = (uint16_t)(c < 2 ? 512 - (c == 0) : (65536 - 1024) / 2);
 		e->ports[i] = p;
 	}
 	return true;
@@ -124,13 +124,19 @@ uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip)
 	return i == NAT_NONE ? 0 : t->host[i].n_sessions;
 }
 
+uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip)
+{
+	uint32_t i = host_find(t, in_ip);
+	return i == NAT_NONE ? NAT_NONE : t->host[i].external;
+}
+
 /* A new host gets the address that the fewest hosts share, of two drawn by its
  * own address, so that it comes back to where it was. */
 uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
 {
-	uint32_t i = host_find(t, in_ip);
+	uint32_t i = nat_external_of(t, in_ip);
 	if (i != NAT_NONE)
-		return t->host[i].external;
+		return i;
 	if (t->n_external == 1)
 		return 0;
 	uint32_t h = hash_words(&t->key[NAT_OTHER], &in_ip, 1);
@@ -148,13 +154,63 @@ static uint32_t take(struct nat_free *f, const uint32_t *next_of_head)
 	return f->fresh < f->size ? f->fresh++ : NAT_NONE;
 }
 
+/* What a new mapping is for: `number` is the inside port, raw, or the IP protocol. */
+struct need {
+	uint8_t proto; /* enum nat_proto */
+	uint16_t number;
+	uint32_t rem_ip; /* NAT_OTHER only */
+};
+
+/* The class in the n-th place of those that may stand for a port; NAT_PORT_CLASSES behind
+ * the last: the same, the other parity, the other range. */
+static uint32_t class_in_place(uint8_t proto, uint32_t wanted, uint32_t n)
+{
+	if (n >= (nat_port_least(proto, wanted) ? 2 : NAT_PORT_CLASSES))
+		return NAT_PORT_CLASSES;
+	return nat_port_class(wanted) ^ n;
+}
+
+/* The best class that has a free port of an external address; NAT_PORT_CLASSES when none
+ * has. */
+static uint32_t class_with_port(const struct nat_external *e, uint8_t proto, uint32_t wanted)
+{
+	uint32_t c, n = 0;
+	while ((c = class_in_place(proto, wanted, n++)) < NAT_PORT_CLASSES)
+		if (e->n_free[proto][c])
+			break;
+	return c;
+}
+
+static bool can_serve(const struct nat_table *t, uint32_t external, struct need need)
+{
+	const struct nat_external *e = &t->external[external];
+	if (need.proto == NAT_OTHER)
+		return !nat_session_find(t, NAT_OTHER, e->ip, need.rem_ip, need.number);
+	return class_with_port(e, need.proto, swap16(need.number)) < NAT_PORT_CLASSES;
+}
+
+/* The address for a new host: where that cannot serve it, of those that can the one with
+ * the fewest hosts. With none of these it is as if all could. */
+static uint32_t external_for_need(const struct nat_table *t, uint32_t in_ip, struct need need)
+{
+	uint32_t first = nat_external_for(t, in_ip), best = NAT_NONE;
+	if (can_serve(t, first, need))
+		return first;
+	for (uint32_t i = 0; i < t->n_external; i++) {
+		bool fewer = best == NAT_NONE || t->external[i].n_hosts < t->external[best].n_hosts;
+		if (fewer && can_serve(t, i, need))
+			best = i;
+	}
+	return best == NAT_NONE ? first : best;
+}
+
 /* The host's entry, made if there is none; NAT_NONE when the table is full. */
-static uint32_t host_get(struct nat_table *t, uint32_t ip)
+static uint32_t host_get(struct nat_table *t, uint32_t ip, struct need need)
 {
 	uint32_t i = host_find(t, ip);
 	if (i != NAT_NONE)
 		return i;
-	uint32_t external = nat_external_for(t, ip);
+	uint32_t external = external_for_need(t, ip, need);
 	i = take(&t->host_free,
 	         t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
 	if (i == NAT_NONE)
@@ -231,16 +287,17 @@ static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t l
 /* A free port for a wanted one; 0 when there is none, which costs no search. */
 static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t proto, uint32_t wanted)
 {
-	const struct nat_ports *p = t->external[external].ports[proto];
-	const uint16_t *n = p->n_free;
+	const struct nat_external *e = &t->external[external];
+	const struct nat_ports *p = e->ports[proto];
 	if (wanted && !port_used(p, wanted))
 		return wanted;
-	if (proto == NAT_ICMP)
-		return n[0] + n[1] + n[2] + n[3] ? pick_port(t->rng, p, 0, 65535, 0xffffffff) : 0;
-	if (n[nat_port_class(wanted)] == 0)
+	uint32_t class = class_with_port(e, proto, wanted);
+	if (class == NAT_PORT_CLASSES)
 		return 0;
-	uint32_t parity = wanted % 2 ? 0xaaaaaaaa : 0x55555555;
-	if (wanted < 1024)
+	if (proto == NAT_ICMP)
+		return pick_port(t->rng, p, 0, 65535, 0xffffffff);
+	uint32_t parity = class % 2 ? 0xaaaaaaaa : 0x55555555;
+	if (class < nat_port_class(1024))
 		return pick_port(t->rng, p, 0, 1023, parity);
 	return pick_port(t->rng, p, 1024, 65535, parity);
 }
@@ -275,7 +332,7 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 	h->n_ports[proto]++;
 	e->ports[proto]->used[port / 32] |= 1u << port % 32;
 	e->ports[proto]->owner[m->ext_port] = NAT_BARE | index;
-	e->ports[proto]->n_free[nat_port_class(port)]--;
+	e->n_free[proto][nat_port_class(port)]--;
 	return m;
 }
 
@@ -291,29 +348,57 @@ static void give_mapping(struct nat_table *t, uint32_t index)
 	t->mapping_free.head = index;
 }
 
+/* Entries for a mapping and, if it has none, its host; false with the reason. */
+static bool take_entries(struct nat_table *t, uint32_t in_ip, struct need need, uint32_t *index,
+                         uint32_t *host, enum nat_lack *lack)
+{
+	*lack = NAT_LACKS_ENTRY;
+	*index = take_mapping(t);
+	if (*index == NAT_NONE)
+		return false;
+	*host = host_get(t, in_ip, need);
+	if (*host == NAT_NONE) {
+		give_mapping(t, *index);
+		return false;
+	}
+	*lack = NAT_HAS_ALL;
+	return true;
+}
+
+static void give_entries(struct nat_table *t, uint32_t index, uint32_t host)
+{
+	host_put(t, host);
+	give_mapping(t, index);
+}
+
 struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                     uint16_t in_port, enum nat_lack *lack)
 {
-	uint32_t index = take_mapping(t), host = NAT_NONE, port = 0;
-	*lack = NAT_LACKS_ENTRY;
-	if (index == NAT_NONE)
+	uint32_t index, host, port;
+	if (!take_entries(t, in_ip, (struct need){proto, in_port, 0}, &index, &host, lack))
 		return NULL;
-	host = host_get(t, in_ip);
-	if (host != NAT_NONE && proto != NAT_OTHER) {
-		port = choose_port(t, t->host[host].external, proto, swap16(in_port));
-		if (!port)
-			port = nat_make_port(t, proto, host, in_port);
-		if (!port)
-			*lack = NAT_LACKS_PORT;
-	}
-	if (host == NAT_NONE || (proto != NAT_OTHER && !port)) {
-		if (host != NAT_NONE)
-			host_put(t, host);
-		give_mapping(t, index);
+	port = choose_port(t, t->host[host].external, proto, swap16(in_port));
+	if (!port)
+		port = nat_make_port(t, proto, host, in_port);
+	if (port)
+		return add_mapping(t, index, host, proto, in_port, port);
+	*lack = NAT_LACKS_PORT;
+	give_entries(t, index, host);
+	return NULL;
+}
+
+struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint16_t ip_proto,
+                                      uint32_t rem_ip, enum nat_lack *lack)
+{
+	const struct need need = {NAT_OTHER, ip_proto, rem_ip};
+	uint32_t index, host;
+	if (!take_entries(t, in_ip, need, &index, &host, lack))
 		return NULL;
-	}
-	*lack = NAT_HAS_ALL;
-	return add_mapping(t, index, host, proto, in_port, port);
+	if (can_serve(t, t->host[host].external, need))
+		return add_mapping(t, index, host, NAT_OTHER, ip_proto, 0);
+	*lack = NAT_LACKS_KEY;
+	give_entries(t, index, host);
+	return NULL;
 }
 
 bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
@@ -323,7 +408,8 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 	if (port_used(t->external[0].ports[proto], port) ||
 	    nat_mapping_find(t, proto, in_ip, in_port))
 		return false;
-	uint32_t host = host_get(t, in_ip), index = take_mapping(t);
+	uint32_t host = host_get(t, in_ip, (struct need){proto, in_port, 0});
+	uint32_t index = take_mapping(t);
 	if (host == NAT_NONE || index == NAT_NONE)
 		return false;
 	struct nat_host *h = &t->host[host];
@@ -347,7 +433,7 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
 		struct nat_ports *p = t->external[m->external].ports[m->proto];
 		p->used[port / 32] &= ~(1u << port % 32);
 		p->owner[m->ext_port] = NAT_NONE;
-		p->n_free[nat_port_class(port)]++;
+		t->external[m->external].n_free[m->proto][nat_port_class(port)]++;
 		t->host[m->host].n_ports[m->proto]--;
 	}
 	t->host[m->host].n_mappings--;

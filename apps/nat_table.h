@@ -126,14 +126,21 @@ struct nat_host {
 };
 _Static_assert(sizeof(struct nat_host) == 24, "a host's memory is documented");
 
-/* Ports that may take each other's place (RFC 4787 REQ-3a and REQ-4): below 1024
+/* Ports that take each other's place first (RFC 4787 REQ-3a and REQ-4): below 1024
  * or not, even or odd. */
 #define NAT_PORT_CLASSES 4u
 
-/* The class of a port, host order; ICMP has only one, of all four. */
+/* The class of a port, host order. */
 static inline uint32_t nat_port_class(uint32_t port)
 {
 	return (port >= 1024) * 2u + port % 2;
+}
+
+/* The lowest port, host order, that may stand for a wanted one: those below 1024 are for
+ * whoever wants one of them, while who does may get any. ICMP has no such parts. */
+static inline uint32_t nat_port_least(uint8_t proto, uint32_t wanted)
+{
+	return proto == NAT_ICMP || wanted < 1024 ? 0 : 1024;
 }
 
 /* Ports in use on one external address for one protocol. */
@@ -143,12 +150,12 @@ struct nat_ports {
 	 * belonged to last, NAT_BARE and the mapping while it has no session, or
 	 * NAT_NONE. */
 	uint32_t owner[65536];
-	uint16_t n_free[NAT_PORT_CLASSES];
 };
 
 struct nat_external {
 	uint32_t ip;
 	uint32_t n_hosts;
+	uint16_t n_free[NAT_WITH_PORTS][NAT_PORT_CLASSES]; /* ports */
 	struct nat_ports *ports[NAT_WITH_PORTS];
 };
 
@@ -276,17 +283,24 @@ ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t,
 struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                      uint16_t in_port);
 
-/* Why there is no new mapping or session. */
-enum nat_lack { NAT_HAS_ALL, NAT_LACKS_PORT, NAT_LACKS_ENTRY };
+/* Why there is no new mapping or session: table, ports of the host's external address,
+ * or another host has the key of a session without ports there. */
+enum nat_lack { NAT_HAS_ALL, NAT_LACKS_PORT, NAT_LACKS_ENTRY, NAT_LACKS_KEY };
 
 /* A new mapping for an inside endpoint with a free port of the host's external
- * address: the same number if it is free, else an unpredictable one of the same
- * parity and range (RFC 4787 REQ-3a and REQ-4; RFC 6056), any number for ICMP,
- * none for NAT_OTHER. Where there is none, nat_make_port is asked for one. NULL
- * with the reason in *lack. It has no session yet: give it one, or
- * nat_mapping_drop it. */
+ * address: the same number if it is free, else an unpredictable one (RFC 6056) of the
+ * same parity and range (RFC 4787 REQ-3a and REQ-4), else of the other parity, else,
+ * for one below 1024, from 1024 on; any number for ICMP. Where there is none,
+ * nat_make_port is asked for one. A host that holds nothing gets an external address that
+ * has such a port, if there is one. Not NAT_OTHER. NULL with the reason in *lack. It has
+ * no session yet: give it one, or nat_mapping_drop it. */
 struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                     uint16_t in_port, enum nat_lack *lack);
+
+/* The same for NAT_OTHER: a mapping for the one session of a host with a remote address
+ * (0: any), whose key no other host has at its external address. */
+struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint16_t ip_proto,
+                                      uint32_t rem_ip, enum nat_lack *lack);
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
 
 /* A mapping that stays: `ext_port` of the first external address belongs to an
@@ -294,7 +308,9 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
 bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
                         uint16_t in_port) MUST_USE;
 
-/* The external address that an inside host has, or would get (its index). */
+/* The external address that an inside host has (its index), NAT_NONE while it holds
+ * nothing; and the one that it has, or would get if all could serve it. */
+uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip);
 uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip);
 
 /* Sessions that an inside host opened or took up: what anybody outside can make

@@ -28,6 +28,11 @@ static const char *tun_init(struct gw *gw)
 	return bad || !t->has_nat ? bad : nat_start(gw);
 }
 
+static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
+}
+
 static bool tun_tick(struct gw *gw)
 {
 	struct tun *t = tun_of(gw);
@@ -63,6 +68,7 @@ const struct app app_tun6to4 = {
         .no_wan6 = true,
         .init = tun_init,
         .ip4 = tun_ip4,
+        .concerns4 = tun_concerns4,
         .ip6 = tun_ip6,
         .tick = tun_tick,
         .show = tun_show,

@@ -154,6 +154,8 @@ static enum verdict tell(struct gw *gw, struct tun *t, struct pkt *p)
 	    ip4_raw(outer->from) != t->outer || be16_get(outer->frag) & IP4_OFFSET ||
 	    ((const uint8_t *)outer)[hlen] >> 4 != 6)
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
+	if (!tun_known_end(gw, t, to) && tun_bad_end(gw, t, to) != DROP_NONE)
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* we send nothing to there */
 	if (e.type == 0)
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (n - hlen < IP6_MIN) {

@@ -40,20 +40,26 @@ static inline bool good_native(const ip6 *a)
 	return a->b[0] < 0xfc && (a->b[0] | a->b[1]) != 0;
 }
 
-/* What is wrong with the inner source, given the outer one (raw). */
-static inline enum drop bad_source(const struct tun *t, const ip6 *from, uint32_t outer)
+/* What is wrong with the inner source, given the outer one (raw). One that the outer
+ * source does not prove must at least be one that the tunnel leads back to (reverse path,
+ * RFC 2827): our own site and any other network on the LAN send nothing from outside. */
+static inline enum drop bad_source(const struct gw *gw, const struct tun *t, const ip6 *from,
+                                   uint32_t outer)
 {
 	if (LIKELY(tun_in(&t->domain, from))) {
 		if (LIKELY(tun_embedded(t, from) == outer))
 			return DROP_NONE;
 		/* A 6rd relay may pass on what one site sends another (RFC 5969 section
-		 * 12), but nothing that says it comes from here. */
-		bool passed = outer == t->relay && t->relay_may_all && !tun_in(&t->site, from);
-		return passed ? DROP_NONE : DROP_INNER_SOURCE;
-	}
-	if (UNLIKELY(!good_native(from)))
+		 * 12). */
+		if (outer != t->relay || !t->relay_may_all)
+			return DROP_INNER_SOURCE;
+	} else if (UNLIKELY(!good_native(from))) {
 		return DROP_INNER_ADDRESS;
-	return t->native_any || outer == t->relay ? DROP_NONE : DROP_NATIVE_SOURCE;
+	} else if (UNLIKELY(!t->native_any && outer != t->relay)) {
+		return DROP_NATIVE_SOURCE;
+	}
+	const struct gw_route6 *back = ip6_route_for(gw, from);
+	return back && back->port == PORT_APP ? DROP_NONE : DROP_INNER_SOURCE;
 }
 
 /* Out of the tunnel to a host of the site. */
@@ -94,7 +100,7 @@ ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
 	const struct ip6_hdr *h = ip6_header(p);
 	if (UNLIKELY(!tun_in(&t->site, &h->to)))
 		return gw_drop(gw, p, DROP_INNER_DESTINATION);
-	bad = bad_source(t, &h->from, from);
+	bad = bad_source(gw, t, &h->from, from);
 	if (UNLIKELY(bad != DROP_NONE))
 		return gw_drop(gw, p, bad);
 	if (UNLIKELY(tun_is_nested(p)))

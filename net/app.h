@@ -24,6 +24,9 @@ struct app {
 	bool promiscuous; /* the ports take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
 	bool one_port;    /* can do without a WAN */
+	/* A host, no router: IPv6 packets for others end in silence, whatever keeps them from
+	 * their way (a router tells their senders). */
+	bool is_host;
 	/* Source routes: where set, IPv4 packets with one come to the application, whatever
 	 * ip4_route_done says of it, and so do IPv6 packets on PORT_APP (RFC 7915 sections
 	 * 4.1 and 5.1). Else all are dropped in silence. */
@@ -44,6 +47,11 @@ struct app {
 	bool (*known)(struct gw *gw, const struct gw_port *in, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
+	/* True when the destination of an IPv4 packet, which was parsed as far as its options,
+	 * makes it one that the ip4 hook passes on or gives to the gateway: only then is
+	 * its sender told that the options are malformed. NULL: where it is an address of
+	 * the gateway. */
+	bool (*concerns4)(const struct gw *gw, const struct pkt *p);
 	/* An IPv6 packet that is not for the gateway itself: data at its header,
 	 * ip6_parse and ip6_route done; neither source nor destination is special
 	 * (ip6_is_special). p->out is a port, or PORT_APP where a route leads to the

@@ -165,12 +165,21 @@ static __attribute__((noinline)) void settle6(struct gw *gw, struct pkt *p, enum
 	settle(gw, p, v);
 }
 
+/* Malformed options: who is on the packet's way tells its sender (RFC 1812 section 4.3.3.5,
+ * RFC 1122 section 3.2.2.5); of what is for others nothing is said (section 3.2.1.3). */
+static __attribute__((noinline)) void tell_of_options(struct gw *gw, const struct pkt *p)
+{
+	const struct app *app = gw->app;
+	if (app->concerns4 ? app->concerns4(gw, p) : gw_is_own(gw, ip4_to(p)))
+		gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
+}
+
 ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip4_parse(p);
 	if (UNLIKELY(wrong != DROP_NONE)) {
 		if (wrong == DROP_IP_OPTIONS)
-			gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
+			tell_of_options(gw, p);
 		if (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes)
 			return gw_drop(gw, p, wrong);
 	}
@@ -188,7 +197,8 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
 		return ip6_special(gw, p);
 	if (UNLIKELY(!ip6_route(gw, p, &h->to))) {
-		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+		if (!gw->app->is_host)
+			gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	}
 	if (UNLIKELY(wrong != DROP_NONE && p->out != PORT_APP))

@@ -1,6 +1,7 @@
 /* ICMP errors (RFC 792, RFC 1812 section 4.3). See gw.h. */
 #include "net/gw.h"
 
+#include "net/bucket.h"
 #include "net/csum.h"
 #include "net/ip4.h"
 
@@ -8,28 +9,8 @@
 
 /* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error:
  * 1000 a second in bursts of 100, of which one addressee gets a quarter of the
- * rate and half of the burst. Token buckets, kept as the time at which they are
- * full again. */
-struct limit {
-	uint32_t token_us; /* one error more, every so often */
-	uint32_t depth_us; /* the time in which a burst comes back */
-};
-static const struct limit all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
-
-/* Takes `n` tokens of what a bucket holds: *owed_us, the time until it is full again,
- * grows. One that is left pays for two. False when there is none. */
-static bool take(const struct limit *l, uint32_t *owed_us, uint32_t n)
-{
-	if (*owed_us > l->depth_us - l->token_us)
-		return false;
-	*owed_us = min_u32(*owed_us + n * l->token_us, l->depth_us);
-	return true;
-}
-
-static uint32_t owed(const struct gw *gw, uint64_t full_us)
-{
-	return full_us > gw->now_us ? (uint32_t)(full_us - gw->now_us) : 0;
-}
+ * rate and half of the burst. */
+static const struct bucket all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
 
 bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key)
 {
@@ -38,8 +19,9 @@ bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key)
 	/* One or two, so that nobody can count by them what others caused (the side
 	 * channel of "SAD DNS", CVE-2020-25705). */
 	uint32_t n = 1 + rng_below(gw->rng, 2);
-	uint32_t one_us = owed(gw, *mine), all_us = owed(gw, e->all_us);
-	if (!take(&one, &one_us, n) || !take(&all, &all_us, n)) {
+	uint32_t one_us = bucket_owed(gw->now_us, *mine);
+	uint32_t all_us = bucket_owed(gw->now_us, e->all_us);
+	if (!bucket_take(&one, &one_us, n) || !bucket_take(&all, &all_us, n)) {
 		gw->icmp_suppressed++;
 		return false;
 	}

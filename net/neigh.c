@@ -54,8 +54,7 @@ static struct pkt *unpark(struct gw *gw, struct neigh *n)
 	return p;
 }
 
-/* RFC 1812 section 5.2.7.1, RFC 4443 section 3.1. */
-static void tell_sender(struct gw *gw, struct pkt *p, bool six)
+void neigh_tell(struct gw *gw, struct pkt *p, bool six)
 {
 	if (gw->app->no_neighbour)
 		gw->app->no_neighbour(gw, p, six);
@@ -70,7 +69,7 @@ void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
 		if (reason == DROP_NO_NEIGHBOUR)
-			tell_sender(gw, p, n->is6);
+			neigh_tell(gw, p, n->is6);
 		gw_discard(gw, p, reason);
 	}
 }
@@ -107,11 +106,19 @@ static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
 	return (uint32_t)(rank[n->state] - in_use) << 16 | age_s;
 }
 
+/* True when one of two entries gives way before the other; of equal ones the one that came
+ * first, so that in a flood of questions each has the most time for its answer. */
+static bool gives_way(const struct gw *gw, const struct neigh *a, const struct neigh *b)
+{
+	uint32_t of_a = dispensable(gw, a), of_b = dispensable(gw, b);
+	return of_a != of_b ? of_a > of_b : (int16_t)(a->turn - b->turn) < 0;
+}
+
 struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)
 {
 	struct neigh *best = &set[0];
 	for (unsigned i = 1; i < NEIGH_WAYS; i++)
-		if (dispensable(gw, &set[i]) > dispensable(gw, best))
+		if (gives_way(gw, &set[i], best))
 			best = &set[i];
 	if (best->state == NEIGH_STATIC)
 		return NULL;
@@ -121,6 +128,7 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)
 	}
 	memset(best, 0, sizeof *best);
 	best->port = (uint8_t)port;
+	best->turn = gw->neigh.turn++;
 	best->confirmed_ms = gw->now_ms;
 	return best;
 }
@@ -173,7 +181,7 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 		return;
 	}
 	if (n && n->state == NEIGH_FAILED) {
-		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+		neigh_tell(gw, p, false);
 		gw_discard(gw, p, DROP_NO_NEIGHBOUR);
 		return;
 	}

@@ -20,6 +20,8 @@
 #define NEIGH_WAYS       4u
 #define NEIGH_PARKED     4u  /* packets waiting for one neighbour */
 #define NEIGH_PARKED_ALL 64u /* for all together */
+#define NEIGH_ASKERS     256u
+#define NEIGH_KNOWN      8u
 
 enum neigh_state {
 	NEIGH_FREE,
@@ -42,6 +44,7 @@ struct neigh {
 	struct eth_hdr eth; /* ready to copy in front of a packet */
 	uint8_t n_parked;
 	bool is6;
+	uint16_t turn;    /* when it was taken: the table's turn */
 	uint32_t next_ms; /* when to ask again or expire */
 	uint32_t confirmed_ms;
 	struct pkt *parked; /* oldest first */
@@ -50,10 +53,15 @@ struct neigh {
 struct neigh_table {
 	uint32_t mul[4]; /* secret odd multipliers of the hash */
 	uint32_t n_parked;
-	uint32_t n_asking6;  /* IPv6 entries being asked for */
-	uint32_t ask_tokens; /* new IPv6 neighbours that may be asked for … */
-	uint32_t ask_ms;     /* … as of then */
+	uint32_t n_asking6; /* IPv6 entries being asked for */
+	/* How many new IPv6 neighbours may be asked for, as buckets (bucket.h): in all, for one
+	 * that causes it, by secret hash, and of those that were known before. */
+	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
 	uint64_t evicted;
+	uint16_t turn; /* entries taken so far; wraps */
+	/* IPv6 neighbours that once answered, as a secret hash, by the set of their entries;
+	 * the latest first. */
+	uint32_t known6[NEIGH_SETS][NEIGH_KNOWN];
 	struct neigh entry[NEIGH_SETS][NEIGH_WAYS];
 };
 
@@ -199,6 +207,11 @@ void neigh_release(struct gw *gw, struct neigh *n);
 /* Ends the wait of everything parked; the senders are told where the reason is that
  * the neighbour does not answer. */
 void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason);
+
+/* Tells the sender of a packet that its next hop does not answer (RFC 1812 section 5.2.7.1,
+ * RFC 4443 section 3.1), in the words of the application where that turns packets into the
+ * other IP version; the packet stays the caller's. */
+void neigh_tell(struct gw *gw, struct pkt *p, bool six);
 
 void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason);
 

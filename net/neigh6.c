@@ -1,8 +1,11 @@
 /* IPv6 neighbours: the states of RFC 4861 section 7.3.2 over the table of neigh.h,
  * and the bounds against scanning (RFC 6583): a network of 2^64 addresses lets
  * anybody send to as many that nobody has. How many are asked for at one time and
- * how many new ones in a second is limited; known neighbours never give way to
- * such questions while there is another choice in their set. */
+ * how many new ones in a second is limited, for all and for each that causes it;
+ * those that answered before have a budget of their own, so that no scan keeps them
+ * from being asked (section 7 there: what is known first). Known neighbours never give
+ * way to such questions while there is another choice in their set. */
+#include "net/bucket.h"
 #include "net/gw.h"
 #include "net/ip6.h"
 #include "net/nd.h"
@@ -15,8 +18,10 @@
 #define FAILED_MS    3000u   /* no questions for so long after three without answer */
 #define STALE_MS     600000u /* unused for so long: forgotten */
 #define ASKING_MAX   256u
-#define ASK_RATE     500u /* new questions a second */
-#define ASK_BURST    64u
+
+/* New questions: 500 a second in bursts of 64, of which one who causes them gets a quarter
+ * of the rate and half of the burst; and as many again for those known before. */
+static const struct bucket all = {2000, 64 * 2000}, one = {8000, 32 * 8000};
 
 static const ip6 *address_of(const struct neigh *n)
 {
@@ -41,19 +46,63 @@ static void ask(struct gw *gw, struct neigh *n)
 	nd_ask(gw, n->port, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
-static bool may_ask(struct gw *gw)
+/* The hash by which a neighbour is remembered, never 0; its set in *set. */
+static uint32_t known_as(struct neigh_table *t, uint32_t port, const ip6 *a, uint32_t **set)
+{
+	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[0] + ip6_word(a, 3) * t->mul[1];
+	*set = t->known6[(uint32_t)(neigh_set6(t, a) - t->entry[0]) / NEIGH_WAYS];
+	return max_u32(h + port, 1);
+}
+
+static bool was_known(struct neigh_table *t, uint32_t port, const ip6 *addr)
+{
+	uint32_t *set, h = known_as(t, port, addr, &set);
+	for (uint32_t i = 0; i < NEIGH_KNOWN; i++)
+		if (set[i] == h)
+			return true;
+	return false;
+}
+
+/* A neighbour has answered: the one of its set that has not for longest is forgotten. */
+static void note_known(struct neigh_table *t, const struct neigh *n)
+{
+	uint32_t i = 0, *set, h = known_as(t, n->port, address_of(n), &set);
+	while (i < NEIGH_KNOWN - 1 && set[i] != h)
+		i++;
+	memmove(set + 1, set, i * sizeof *set);
+	set[0] = h;
+}
+
+/* The budget of who sent a packet: an IPv6 network of 64 bits, in which one host has as many
+ * addresses as it likes, or an IPv4 host behind a translation, whose address is in the
+ * rest. */
+static uint64_t *budget_of(struct gw *gw, const struct pkt *p)
+{
+	const ip6 *from = &ip6_header(p)->from;
+	const uint32_t *mul = gw->neigh.mul;
+	uint32_t h = ip6_word(from, 0) * mul[0] + ip6_word(from, 1) * mul[1];
+	if (p->port == PORT_WAN && gw->app->no_wan6)
+		h += ip6_word(from, 2) * mul[2] + ip6_word(from, 3) * mul[3];
+	_Static_assert(NEIGH_ASKERS == 1u << 8, "the upper eight bits");
+	return &gw->neigh.asker_us[h >> 24];
+}
+
+/* Whether a packet may cause the question for a new neighbour. */
+static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 {
 	struct neigh_table *t = &gw->neigh;
-	uint32_t fresh = (gw->now_ms - t->ask_ms) * ASK_RATE / 1000;
-	if (gw->now_ms - t->ask_ms >= 1000)
-		fresh = ASK_BURST;
-	if (fresh) {
-		t->ask_tokens = min_u32(t->ask_tokens + fresh, ASK_BURST);
-		t->ask_ms = gw->now_ms;
+	uint32_t known_us = bucket_owed(gw->now_us, t->known_us);
+	if (was_known(t, p->out, addr) && bucket_take(&all, &known_us, 1)) {
+		t->known_us = gw->now_us + known_us;
+		return true;
 	}
-	if (t->ask_tokens == 0)
+	uint64_t *mine = budget_of(gw, p);
+	uint32_t one_us = bucket_owed(gw->now_us, *mine);
+	uint32_t all_us = bucket_owed(gw->now_us, t->asks_us);
+	if (!bucket_take(&one, &one_us, 1) || !bucket_take(&all, &all_us, 1))
 		return false;
-	t->ask_tokens--;
+	*mine = gw->now_us + one_us;
+	t->asks_us = gw->now_us + all_us;
 	return true;
 }
 
@@ -73,13 +122,14 @@ static void drop_oldest_question(struct gw *gw)
 		neigh_forget(gw, oldest, DROP_NEIGHBOUR_QUEUE);
 }
 
-static struct neigh *start_asking(struct gw *gw, uint32_t port, const ip6 *addr)
+/* Asks for the next hop of a packet; NULL when that may not be now. */
+static struct neigh *start_asking(struct gw *gw, const struct pkt *p, const ip6 *addr)
 {
-	if (!may_ask(gw))
+	if (!may_ask(gw, p, addr))
 		return NULL;
 	if (gw->neigh.n_asking6 >= ASKING_MAX)
 		drop_oldest_question(gw);
-	struct neigh *n = take6(gw, port, addr);
+	struct neigh *n = take6(gw, p->out, addr);
 	if (!n)
 		return NULL;
 	neigh_set_state(gw, n, NEIGH_ASKING);
@@ -103,12 +153,12 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 		return;
 	}
 	if (n && n->state == NEIGH_FAILED) {
-		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+		neigh_tell(gw, p, true);
 		gw_discard(gw, p, DROP_NO_NEIGHBOUR);
 		return;
 	}
 	if (!n)
-		n = start_asking(gw, p->out, hop);
+		n = start_asking(gw, p, hop);
 	if (n)
 		neigh_park(gw, n, p);
 	else
@@ -130,6 +180,7 @@ bool neigh_fix6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *addres
 static void set_reachable(struct gw *gw, struct neigh *n)
 {
 	neigh_set_state(gw, n, NEIGH_REACHABLE);
+	note_known(&gw->neigh, n);
 	n->confirmed_ms = gw->now_ms;
 	n->next_ms = gw->now_ms + REACHABLE_MS / 2 + rng_below(gw->rng, REACHABLE_MS);
 }

@@ -79,7 +79,7 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
 		*sessions += m->n_sessions;
 	}
 	for (unsigned c = 0; c < NAT_PORT_CLASSES; c++)
-		CHECK_THAT(n_free[c] == p->n_free[c]);
+		CHECK_THAT(n_free[c] == t->external[external].n_free[proto][c]);
 	return NULL;
 }
 
@@ -187,7 +187,7 @@ static const char *check_host(const struct nat_table *t, uint32_t i)
 	}
 	CHECK_THAT(sessions == h->n_sessions);
 	CHECK_THAT(h->n_mappings > 0 && h->n_mappings == others + ports);
-	CHECK_THAT(nat_external_for(t, h->ip) == h->external);
+	CHECK_THAT(nat_external_of(t, h->ip) == h->external);
 	CHECK_THAT(nat_host_sessions(t, h->ip) == h->n_sessions);
 	return NULL;
 }

@@ -126,6 +126,16 @@ def test_source_outside_the_site(rd: Tunnel) -> None:
         assert rd.dropped() == "ingress"
 
 
+def test_source_of_a_native_network_on_the_lan(start: Start) -> None:
+    """Nothing that the relay passes on has a source there, of the 6rd domain or not."""
+    own = at("10.9.9.9")
+    tunnel = Tunnel(start(CONFIG + f"lan.address 2001:db9:1::1/64\nroute {own}/128 via {HOST6}\n", "6to4"), OWN)
+    for source in ("2001:db9:1::1", "2001:db9:1::10", own):
+        refused(tunnel, ping6(source, HOST6), "inner-source", BR)
+    for source in (NATIVE6, PEER6):
+        assert ip6(only(tunnel.into(ping6(source, HOST6), BR), LAN)).src == source
+
+
 def test_icmp_errors(rd: Tunnel) -> None:
     quoted = only(rd.out(ping6(HOST6, PEER6)), WAN).raw[14:]
     error = IP(src=EDGE, dst=OWN) / ICMP(type=3, code=0) / Raw(quoted)

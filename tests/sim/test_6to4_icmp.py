@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import IPv4Address
 
 import pytest
 from gateway import LAN, PORT_MAC, ROUTER, WAN, Gateway, Sent, only
@@ -151,6 +152,24 @@ def test_soft_state_is_bounded(tunnel: Tunnel) -> None:
         assert about(tunnel, forged) == []
     assert 32 < tunnel.gateway.stats()["tunnel_errors_remembered"] <= 64
     assert [one.port for one in tunnel.out(ping6()) if one.port == WAN] == [WAN]
+
+
+@pytest.mark.parametrize("end", [
+    "0.0.0.0", "127.0.0.1", "10.1.2.3", "224.0.0.1", "255.255.255.255", "192.168.1.10", "ourselves", "broadcast",
+])
+def test_quote_of_a_packet_to_no_end(tunnel: Tunnel, end: str) -> None:
+    """We send nothing to there, so nothing is remembered of it, neither short nor long quotes."""
+    to = {"ourselves": tunnel.outer, "broadcast": tunnel.outer.rpartition(".")[0] + ".255"}.get(end, end)
+    quoted = sent_packet(tunnel)
+    forged = quoted[:16] + IPv4Address(to).packed + quoted[20:]
+    for _ in range(3):
+        assert about(tunnel, forged[:28]) == []
+        assert tunnel.dropped() == "icmp-quote"
+    inside = bytes(ping6(dst=in_site(to)))
+    assert about(tunnel, forged[:20] + inside) == []
+    assert tunnel.dropped() == "icmp-quote"
+    assert tunnel.gateway.stats()["tunnel_errors_remembered"] == 0
+    assert tunnel.gateway.stats()["tunnel_errors_told"] == 0
 
 
 @pytest.mark.parametrize("cut", [20, 24, 27])

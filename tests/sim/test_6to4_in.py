@@ -190,6 +190,19 @@ def test_source_in_our_own_site(tunnel: Tunnel) -> None:
         refused(tunnel, back(source), "inner-source", RELAY)
 
 
+@pytest.mark.parametrize("network", [
+    "lan.address 2001:db8:77::1/64\n", f"route 2001:db8:77::/48 via {HOST6}\n",
+], ids=["connected", "routed"])
+def test_source_of_a_native_network_on_the_lan(start: Start, network: str) -> None:
+    """A native network beside the tunnel: nothing from the WAN has a source there, neither a host nor ourselves."""
+    tunnel = Tunnel(start(DECOUPLED + network, "6to4"))
+    for source in ("2001:db8:77::10", "2001:db8:77::1", "2001:db8:77::"):
+        for sender in (FAR, RELAY):
+            refused(tunnel, back(source), "inner-source", sender)
+            refused(tunnel, back(source, OWN6), "inner-source", sender)
+    arrives(tunnel, back("2001:db8:78::10"), RELAY)
+
+
 def test_source_of_no_host(tunnel: Tunnel) -> None:
     """RFC 3964 section 5.3.2."""
     for address in SPECIAL:

@@ -13,6 +13,7 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from gateway import INSIDE, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, only
+from net6 import ADDRESSES6, NEIGHBOURS6, ROUTER6
 from resolver import (
     A, A6, B, B6, FOUR, OUR4, OUR6, UPSTREAM, Resolver, Start, Zone, addresses, datagram, inside, rr, silent, wire,
 )
@@ -414,6 +415,19 @@ def test_nothing_is_forwarded(resolver: Resolver) -> None:
     frame = Ether(src=A6.mac, dst=PORT_MAC[LAN]) / IPv6(src=A6.ip, dst="2001:db8:f::7") / UDP(dport=53) / GOOD
     assert not resolver.gateway.send(LAN, frame)
     assert resolver.gateway.drops() == {"not-dns": 2}
+
+
+def test_what_is_for_others_ends_in_silence(start: Start) -> None:
+    """A host says nothing of packets for others, with a route to there or without, and from any source."""
+    gateway = start(ADDRESSES6.replace(f"gateway {ROUTER6.ip}\n", "") + NEIGHBOURS6
+                    + f"lan.ra off\nnameserver {ROUTER6.ip}\n", "dns64")
+    gateway.wait(5)
+    for host in (A6, ROUTER6):
+        for source in (host.ip, host.local):
+            for target in ("2001:db8:f::7", "2001:db8:1::99", "2001:db8:2::99"):
+                packet = IPv6(src=source, dst=target) / UDP(dport=53)
+                assert gateway.send(host.port, Ether(src=host.mac, dst=PORT_MAC[host.port]) / packet) == []
+    assert gateway.drops() == {"not-dns": 4, "no-route": 2, "scope": 6}
 
 
 def test_ping(resolver: Resolver) -> None:

@@ -92,6 +92,44 @@ def test_malformed_options_are_told(gateway: Gateway, options: bytes, pointer: i
     assert gateway.drops() == {"ip-options": 1}
 
 
+BAD_OPTION = b"\x94\x05\x00\x00"
+SEVERAL = NAT + "nat.pool 203.0.113.40-203.0.113.41\nwan.address 203.0.113.60/24\n"
+
+
+@pytest.mark.parametrize(("app", "config", "ours"), [
+    ("nat", NAT, [OUTSIDE]),
+    ("nat", SEVERAL, [OUTSIDE, "203.0.113.40", "203.0.113.41", "203.0.113.60"]),
+    ("6to4", ADDRESSES + NEIGHBOURS + "6to4.address 203.0.113.2\n", [OUTSIDE]),
+    ("6to4", ADDRESSES + NEIGHBOURS + "6to4.address 203.0.113.2\n6to4.nat off\n", [OUTSIDE]),
+    ("dns64", ADDRESSES + NEIGHBOURS + f"nameserver {SERVER}\n", [OUTSIDE]),
+], ids=["nat", "pool", "6to4", "6to4-alone", "dns64"])
+@pytest.mark.virtual
+def test_malformed_options_to_somebody_else_are_not_told(start: Start, app: str, config: str, ours: list[str]) -> None:
+    """Outside, we speak for our own addresses only; what is not for us is dropped in silence (RFC 1122 3.2.1.3)."""
+    gateway = start(config, app)
+    others = ["203.0.113.77", SERVER, A.ip, "192.168.77.1", "203.0.113.42"]
+    for number, destination in enumerate(others, 1):
+        question = IP(src=NEAR.ip, dst=destination) / UDP(sport=4000, dport=53)
+        assert gateway.ip_from(NEAR, with_options(question, BAD_OPTION)) == []
+        assert gateway.drops()["ip-options"] == number
+    for destination in ours:
+        question = IP(src=NEAR.ip, dst=destination) / UDP(sport=4000, dport=53)
+        error = only(gateway.ip_from(NEAR, with_options(question, BAD_OPTION)), WAN)
+        assert (error.frame[ICMP].type, error.frame[ICMP].code, error.frame[ICMP].ptr) == (12, 0, 20)
+
+
+@pytest.mark.parametrize("config", [("dns64", f"nameserver {SERVER}\n"), ("6to4", "6to4.nat off\n")],
+                         ids=["dns64", "6to4-alone"])
+@pytest.mark.virtual
+def test_malformed_options_where_nothing_is_forwarded(start: Start, config: tuple[str, str]) -> None:
+    """Inside too, who forwards no IPv4 tells only what is wrong with packets to itself."""
+    gateway = start(ADDRESSES + NEIGHBOURS + config[1], config[0])
+    assert gateway.lan(with_options(udp(), BAD_OPTION)) == []
+    assert gateway.lan(with_options(udp(dst=B.ip), BAD_OPTION)) == []
+    assert only(gateway.lan(with_options(udp(dst=INSIDE), BAD_OPTION)), LAN).frame[ICMP].type == 12
+    assert gateway.drops() == {"ip-options": 3}
+
+
 @pytest.mark.parametrize("options", [
     b"\x00\xff\xff\xff",  # nothing after the end of the list is looked at
     b"\x01\x01\x01\x00",

@@ -543,6 +543,17 @@ def test_an_ipv4_host_that_does_not_answer(ivi: Gateway, payload: Packet) -> Non
     assert ivi.stats()["packets_kept"] == 0
 
 
+def test_hosts_that_have_not_answered_lately(ivi: Gateway) -> None:
+    """The next packets are answered at once, in the same words."""
+    four, six = to_six(dst="192.0.2.99") / UDP(), to_four(dst=IVI.v6("198.51.100.99")) / UDP()
+    from4(ivi, four)
+    ivi.wait(3.2)
+    from6(ivi, six)
+    ivi.wait(1.2)
+    assert body(only(from4(ivi, four), WAN))[20:22] == b"\3\1"
+    assert body(only(from6(ivi, six), LAN))[40:42] == b"\1\0"
+
+
 @pytest.mark.parametrize("wrong", [0, 1, 0x8000])
 def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int) -> None:
     """It is nobody's business but the two hosts': translated there, translated back, never mended."""

@@ -13,6 +13,7 @@ from gateway import (
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
+from traffic import use_up
 
 Start = Callable[..., Gateway]
 PROTOCOLS = pytest.mark.parametrize("proto", [UDP, TCP], ids=["udp", "tcp"])
@@ -263,16 +264,14 @@ def from_crowd(ip: str, sport: int, dport: int = 53) -> tuple[str, Packet]:
 
 @pytest.mark.virtual
 def test_ports_run_out_and_come_back(start: Start) -> None:
-    """Well-known even ports are 511; the next host is told 3/13 (RFC 5508 REQ-8)."""
-    gateway = start(CROWD + "nat.sessions 1000\n" + f"neighbour 10.0.9.9 {A.mac}\n")
-    answers = gateway.send_many([from_crowd(ip, 500) for ip in crowd(511)])
-    ports = {only(sent, WAN).ip[UDP].sport for sent in answers}
-    assert ports == set(range(2, 1024, 2))
-    refused = only(gateway.send(*from_crowd("10.0.9.9", 500)), LAN)
-    assert (refused.frame[ICMP].type, refused.frame[ICMP].code) == (3, 13)
-    assert gateway.drops() == {"no-port": 1}
-    assert gateway.stats()["nat_mappings"] == 511
-    assert only(gateway.send(*from_crowd("10.0.9.9", 501)), WAN).ip[UDP].sport == 501
+    """When all ports that may stand for a host's are used it is told 3/13 (RFC 5508 REQ-8)."""
+    gateway = start(CROWD + "nat.sessions 70000\n" + f"neighbour 10.0.9.9 {A.mac}\nneighbour 10.0.9.8 {A.mac}\n")
+    use_up(gateway, Host(LAN, "10.0.9.8", A.mac), range(1, 65536), answered=True)
+    for port in (5000, 501):
+        refused = only(gateway.send(*from_crowd("10.0.9.9", port)), LAN)
+        assert (refused.frame[ICMP].type, refused.frame[ICMP].code) == (3, 13)
+    assert gateway.drops() == {"no-port": 2}
+    assert gateway.stats()["nat_mappings"] == 65535
     gateway.wait(302)
     assert only(gateway.send(*from_crowd("10.0.9.9", 500)), WAN).ip[UDP].sport == 500
 

@@ -11,12 +11,12 @@ from pieces import cut
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.packet import Packet, Raw
 from tcp import Connection
-from traffic import answer, frame_of, icmp_kind, open_out, request
+from traffic import answer, frame_of, icmp_kind, open_out, request, use_up
 
 Start = Callable[..., Gateway]
 SMALL = NAT.replace("nat.sessions 256", "nat.sessions 200")
-MANY = NAT.replace("nat.sessions 256", "nat.sessions 2000")
-LOW = range(2, 1024, 2)  # all even ports below 1024
+FULL = NAT.replace("nat.sessions 256", "nat.sessions 70000")
+HIGH = range(1024, 65536)
 
 
 def stranger(n: int, kind: str = "udp", dport: int = 80, *, source: str = "") -> Packet:
@@ -35,36 +35,34 @@ def back(gateway: Gateway, n: int) -> list[Sent]:
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.virtual
 def test_one_host_cannot_keep_all_ports(start: Start, kind: str) -> None:
-    """Who took all ports of a range loses some that nobody answered, to those who have fewer, and those only."""
-    gateway = start(MANY)
-    for port in LOW:
-        open_out(gateway, kind, port)
-    for port in LOW[:100]:
+    """Who took all ports loses some that nobody answered, to those who have fewer, and those only."""
+    gateway = start(FULL + f"nat.forward {kind} 1024 {A.ip}:9\n")
+    use_up(gateway, A, HIGH[1:], kind)
+    for port in HIGH[1:100]:
         assert answer(gateway, kind, port)
-    gateway.lan(IP(src=A.ip, dst=SERVER) / request(kind, 0))
+    gateway.lan(IP(src=A.ip, dst=SERVER) / request(kind, HIGH[0]))
     assert gateway.drops() == {"no-port": 1}
-    used = [open_out(gateway, kind, port, host=B) for port in LOW[100:140]]
+    used = [open_out(gateway, kind, port, host=B) for port in HIGH[100:140]]
     assert len(set(used)) == 40
-    assert all(port in LOW for port in used)
+    assert all(port in HIGH for port in used)
     if kind == "udp":
-        assert not set(used) & set(LOW[:100])
-        for port in LOW[:100]:
+        assert not set(used) & set(HIGH[:100])
+        for port in HIGH[1:100]:
             only(answer(gateway, kind, port), LAN)
     assert gateway.stats()["nat_sessions_evicted"] == 40
     for port in used:
         assert only(answer(gateway, kind, port), LAN).ip.dst == B.ip
 
 
+@pytest.mark.virtual
 def test_ports_in_use_are_nobodys_to_take(start: Start) -> None:
-    gateway = start(MANY)
-    for port in LOW:
-        open_out(gateway, "udp", port)
-        only(answer(gateway, "udp", port), LAN)
-    told = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / request("udp", 80)), LAN)
+    gateway = start(FULL)
+    use_up(gateway, A, HIGH, answered=True)
+    told = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / request("udp", 8080)), LAN)
     assert icmp_kind(told) == (3, 13)
     assert gateway.drops() == {"no-port": 1}
     assert open_out(gateway, "udp", 81, host=B) == 81
-    assert open_out(gateway, "udp", 8080, host=B) == 8080
+    assert open_out(gateway, "tcp", 8080, host=B) == 8080
 
 
 # --- strangers ----------------------------------------------------------------------------------------

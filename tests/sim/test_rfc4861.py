@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from gateway import LAN, PORT_MAC, WAN, Gateway, Sent, only
+from ivi import FAR, FOUR, IVI, World, from4, start_ivi, to_six
 from net6 import (
     A6, B6, FAR6, OWN, OWN_LOCAL, PLAIN6, ROUTER6, SIX, Host6, Start, advertise, frame, group_mac, kind6, of_kind, send,
     solicit, solicited_node, start6, state_of,
@@ -416,23 +417,87 @@ def test_link_down_forgets(six: Gateway) -> None:
 # --- bounds (RFC 6583) ------------------------------------------------------------------------------------------
 
 
-def scan(gateway: Gateway, first: int, n: int) -> list[Sent]:
+def scan(gateway: Gateway, first: int, n: int, source: str = FAR6) -> list[Sent]:
     """Packets from outside to addresses that nobody has; nobody looks at their checksums."""
-    raw = bytes(frame(ROUTER6, IPv6(src=FAR6, dst="2001:db8:1:0:1::") / UDP()))
+    raw = bytes(frame(ROUTER6, IPv6(src=source, dst="2001:db8:1:0:1::") / UDP()))
     frames = [(WAN, raw[:50] + at.to_bytes(4, "big") + raw[54:]) for at in range(first, first + n)]
     return [one for sent in gateway.send_many(frames) for one in sent]
 
 
-def test_scan_is_asked_at_a_bounded_rate(six: Gateway) -> None:
-    """500 new neighbours a second at most, with bursts of 64; the rest is dropped."""
-    asked = len(of_kind(scan(six, 0, 2000), NS))
-    assert asked == 64
+@pytest.mark.parametrize(("networks", "burst", "rate"), [(1, 32, 125), (100, 64, 500)], ids=["one", "many"])
+def test_scan_is_asked_at_a_bounded_rate(six: Gateway, networks: int, burst: int, rate: int) -> None:
+    """500 new neighbours a second at most, with bursts of 64, for one who asks a quarter of it and half of them; the
+    rest is dropped."""
+    def part(turn: int) -> int:
+        return sum(len(of_kind(scan(six, turn * 2000 + n * (2000 // networks), 2000 // networks,
+                                    f"2001:db8:f:{n:x}:{turn:x}::7"), NS)) for n in range(networks))
+
+    asked = part(0)
+    assert asked == burst
     for turn in range(1, 11):
         six.wait(0.1)
-        asked += len(of_kind(scan(six, turn * 2000, 500), NS))
-    assert 450 <= asked <= 600
+        asked += part(turn)
+    assert abs(asked - burst - rate) <= 5
     assert six.stats()["packets_kept"] <= 64
     six.wait(10)
+
+
+def found_in_a_scan(gateway: Gateway, rate: int, hosts: Sequence[Host6], source: str) -> int:
+    """While somebody scans so many addresses a second a packet goes to each host, which answers the question for it.
+    Gives to how many another packet can then be delivered."""
+    found = 0
+    for turn, host in enumerate(hosts):
+        asked = []
+        for step in range(10):
+            scan(gateway, (turn * 10 + step) * rate, rate // 100)
+            if step == 5:
+                asked = of_kind(send(gateway, ROUTER6, IPv6(src=source, dst=host.ip) / UDP(sport=7)), NS, LAN)
+            if step == 6 and asked:
+                send(gateway, host, advertise(host, asked[0].ip6.src))
+            gateway.wait(0.01)
+        again = send(gateway, ROUTER6, IPv6(src=source, dst=host.ip) / UDP(sport=8))
+        found += [one.frame.dst for one in again] == [host.mac]
+    gateway.wait(10)
+    return found
+
+
+HOSTS = [Host6(LAN, f"2001:db8:1::c:{n:x}", "fe80::1", f"52:54:00:00:05:{n:02x}") for n in range(1, 41)]
+
+
+@pytest.mark.parametrize("rate", [1000, 5000])
+def test_scan_does_not_keep_others_from_new_hosts(six: Gateway, rate: int) -> None:
+    """Hosts that were never heard of, asked for by somebody else than who scans."""
+    assert found_in_a_scan(six, rate, HOSTS, "2001:db8:e::7") == 40
+
+
+@pytest.mark.parametrize("how", ["link", "time"])
+@pytest.mark.parametrize("rate", [1000, 5000])
+def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: str) -> None:
+    """Hosts that once answered and were forgotten since have a budget of their own, whoever scans."""
+    for host in HOSTS:
+        learn(six, host)
+        six.wait(0.1)
+    if how == "time":
+        six.wait(700)
+    else:
+        six.link(LAN, False)
+        six.link(LAN, True)
+        six.wait(3)  # until our addresses are ours again
+    assert state_of(six, HOSTS[0].ip) is None
+    assert found_in_a_scan(six, rate, HOSTS, FAR6) == 40
+
+
+@pytest.mark.parametrize("world", [IVI, World("2001:db8:122:344::/96", "rfc6052")], ids=["ivi", "rfc6052"])
+def test_scan_by_one_ipv4_host_leaves_others_their_questions(start: Start, world: World) -> None:
+    """IPv4 hosts are told apart though the IPv6 addresses they get may differ in the last bits only."""
+    gateway = start_ivi(start, world)
+    for number in range(100):
+        from4(gateway, to_six(src=FAR, dst=f"192.0.2.{number + 100}") / UDP())
+    found = []
+    for number in range(20):
+        found += from4(gateway, to_six(src=FOUR, dst=f"192.0.2.{number + 200}") / UDP())
+    assert sum(one.raw[54] == 135 for one in found) == 20
+    gateway.wait(5)
 
 
 def test_scan_does_not_push_out_who_is_known(six: Gateway) -> None:
@@ -452,9 +517,9 @@ def test_scan_leaves_room_for_a_new_host(six: Gateway) -> None:
     for turn in range(40):
         host = Host6(LAN, f"2001:db8:1::b:{turn:x}", "fe80::1", f"52:54:00:00:04:{turn:02x}")
         six.wait(0.1)
-        scan(six, turn * 300, 20)
+        scan(six, turn * 300, 20, f"2001:db8:f:{turn + 1:x}::7")
         assert kind6(only(deliver(six, turn, host), LAN)) == (NS, 0)
-        scan(six, turn * 300 + 30, 20)
+        scan(six, turn * 300 + 30, 20, f"2001:db8:f:{turn + 1:x}::7")
         send(six, host, advertise(host, OWN[LAN]))
         assert numbers(deliver(six, 99, host)) == [99]
     assert sum(line.split()[3] == "asking" for line in six.lines("neighbours")) <= 256

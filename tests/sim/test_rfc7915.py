@@ -105,6 +105,22 @@ def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
     assert body(only(sent, LAN)).hex() == body(only(want, LAN)).hex()
 
 
+@pytest.mark.parametrize(("options", "reason", "means"), [
+    (b"\x94\x05\x00\x00", "ip-options", (12, 0)),
+    (b"\x83\x07\x04" + bytes([10, 0, 0, 1]) + b"\x00", "source-route", (3, 5)),
+], ids=["malformed", "source-route"])
+def test_options_to_somebody_else_are_not_told(ivi: Gateway, options: bytes, reason: str,
+                                               means: tuple[int, int]) -> None:
+    """What is for no host of ours is dropped in silence, whatever is wrong with it."""
+    for destination in ("8.8.8.8", "198.51.101.5", OWN4[:-1] + "0"):
+        assert dropped(ivi, lambda: from4(ivi, with_options(bytes(to_six(dst=destination) / UDP()), options)),  # noqa: B023
+                       reason) == []
+    for destination in (SIX4, OWN4, "198.51.100.99"):
+        packet = with_options(bytes(to_six(dst=destination) / UDP()), options)
+        error = only(dropped(ivi, lambda: from4(ivi, packet), reason), WAN).frame[ICMP]  # noqa: B023
+        assert (error.type, error.code) == means
+
+
 @pytest.mark.parametrize("options", [b"\x83\x07\x04" + bytes([10, 0, 0, 1]) + b"\x00",
                                      b"\x89\x0b\x08" + bytes(8) + b"\x00",
                                      b"\x83\x0b\x0c" + bytes(8) + b"\x89\x07\x04" + bytes(4) + b"\0\0"])

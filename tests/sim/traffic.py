@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from gateway import A, OUTSIDE, SERVER, Gateway, Host, Sent, only
+from gateway import A, LAN, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, Gateway, Host, Sent, only
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
-from gateway import PORT_MAC, ROUTER, WAN
 
 KINDS = ("udp", "tcp", "icmp")
 
@@ -58,6 +58,27 @@ def frame_of(host: Host, packet: Packet | bytes) -> tuple[str, bytes]:
 
 def from_router(packet: Packet) -> tuple[str, bytes]:
     return frame_of(ROUTER, packet)
+
+
+def use_up(gateway: Gateway, host: Host, ports: Iterable[int], kind: str = "udp", *, answered: bool = False) -> None:
+    """A session from each of these ports, which the host keeps outside; quickly, for tens of thousands of them. Nobody
+    looks at their checksums."""
+    wanted = list(ports)
+    first = wanted[0]
+    assert open_out(gateway, kind, first, host=host) == first
+    out = bytearray(frame_of(host, IP(src=host.ip, dst=SERVER) / request(kind, first))[1])
+    back = bytearray(from_router(IP(src=SERVER, dst=OUTSIDE) / reply(kind, first))[1])
+    if kind == "udp":
+        out[40:42] = back[40:42] = bytes(2)
+    for at in range(0, len(wanted), 4096):
+        lines = []
+        for port in wanted[at:at + 4096]:
+            out[34:36] = back[36:38] = port.to_bytes(2, "big")
+            lines.append(f"rx {LAN} {out.hex()}")
+            if answered:
+                lines.append(f"rx {WAN} {back.hex()}")
+        sent = [len(answer) for answer in gateway.sim.batch(lines)]
+        assert sent == [1] * len(lines)
 
 
 def icmp_kind(sent: Sent) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@
 
 #include "tests/tap.h"
 
-enum { SIZE = 300, LOW = 511 }; /* LOW: even ports below 1024 */
+enum { SIZE = 300, HIGH = 65536 - 1024 }; /* HIGH: ports from 1024 on */
 static struct nat_table table;
 static struct rng rng;
 
@@ -14,7 +14,7 @@ static void start(uint32_t size, uint32_t externals)
 	static uint32_t seed;
 	const struct nat_range range = {0xcb007102, 0xcb007102 + externals - 1, 0};
 	seed++;
-	host_arena(16 << 20);
+	host_arena(48 << 20);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
 	const char *wrong = nat_table_init(&table, size, &range, 1, &rng);
@@ -192,12 +192,12 @@ static void unused_entries_are_not_looked_at(void)
 
 /* --- ports ------------------------------------------------------------------------------- */
 
-/* A host takes all even low ports of one address, with sessions in one state. */
+/* A host takes high ports of one address, with sessions in one state. */
 static void take_ports(uint32_t host, uint32_t from, uint32_t to, enum nat_state state,
                        uint8_t flags)
 {
 	for (uint32_t i = from; i < to; i++) {
-		struct nat_session *s = session(host, swap16((uint16_t)(2 * i + 2)));
+		struct nat_session *s = session(host, swap16((uint16_t)(1024 + i)));
 		CHECK(s != NULL);
 		if (s) {
 			s->state = (uint8_t)state;
@@ -214,16 +214,16 @@ static uint32_t ports_of(uint32_t host)
 	return 0;
 }
 
-/* One more for `host`, any even low port for the n-th; the reason when there is none. */
+/* One more for `host`, by the n-th high port; the reason when there is none. */
 static enum nat_lack one_more(uint32_t host, uint16_t n)
 {
 	enum nat_lack lack;
 	struct nat_mapping *m =
-	        nat_mapping_new(&table, NAT_UDP, host, swap16((uint16_t)(2 * n)), &lack);
+	        nat_mapping_new(&table, NAT_UDP, host, swap16((uint16_t)(1024 + n)), &lack);
 	if (m)
 		CHECK(nat_session_new(&table, m, 2, 3, NAT_OPEN, 100) != NULL);
 	if (m)
-		CHECK(swap16(m->ext_port) < 1024 && swap16(m->ext_port) % 2 == 0);
+		CHECK(swap16(m->ext_port) >= 1024);
 	return lack;
 }
 
@@ -235,14 +235,14 @@ static void ports_are_shared(void)
 		uint8_t state, flags;
 	} row[] = {{NAT_OPEN, 0}, {NAT_INIT, 0}, {NAT_BOTH_FIN, 16}, {NAT_TRANS, 16}};
 	for (unsigned k = 0; k < ARRAY_SIZE(row); k++) {
-		start(2000, 1);
-		take_ports(5, 0, LOW, (enum nat_state)row[k].state, row[k].flags);
+		start(70000, 1);
+		take_ports(5, 0, HIGH, (enum nat_state)row[k].state, row[k].flags);
 		unsigned got = 0;
-		for (uint16_t i = 1; i <= 400; i++)
+		for (uint16_t i = 1; i <= 40000; i++)
 			got += one_more(6, i) == NAT_HAS_ALL;
-		CHECK(got >= 240 && got <= 256);
+		CHECK_EQ(got, HIGH / 2);
 		CHECK_EQ(ports_of(6), got);
-		CHECK_EQ(ports_of(5), LOW - got);
+		CHECK_EQ(ports_of(5), HIGH - got);
 		CHECK(ports_of(5) >= ports_of(6));
 		CHECK_EQ(table.evicted, got);
 		consistent();
@@ -252,24 +252,25 @@ static void ports_are_shared(void)
 /* The one who took them gets no more, and of those in use nobody gets any. */
 static void ports_in_use_stay(void)
 {
-	start(2000, 1);
-	take_ports(5, 0, LOW, NAT_OPEN, 0);
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
 	CHECK_EQ(one_more(5, 0), NAT_LACKS_PORT);
 	CHECK_EQ(table.n_hosts, 1);
-	start(2000, 1);
-	take_ports(5, 0, LOW, NAT_OPEN, NAT_ANSWERED);
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, NAT_ANSWERED);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
 	CHECK_EQ(table.n_hosts, 1);
-	start(2000, 1); /* a mapping with two sessions serves somebody else as well */
-	take_ports(5, 0, LOW, NAT_OPEN, 0);
-	for (uint16_t i = 0; i < LOW; i++)
-		CHECK(open_one(NAT_UDP, 5, swap16((uint16_t)(2 * i + 2)), 4) != NULL);
+	start(140000, 1); /* a mapping with two sessions serves somebody else as well */
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(open_one(NAT_UDP, 5, swap16((uint16_t)(1024 + i)), 4) != NULL);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
-	start(2000, 1); /* the configuration's are for ever */
-	for (uint16_t i = 0; i < LOW; i++)
-		CHECK(nat_mapping_static(&table, NAT_UDP, swap16((uint16_t)(2 * i + 2)), 5, i));
-	for (uint16_t i = 0; i < LOW; i++)
-		CHECK(open_one(NAT_UDP, 5, i, 4) != NULL);
+	start(70000, 1); /* the configuration's are for ever */
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(nat_mapping_static(&table, NAT_UDP, swap16((uint16_t)(1024 + i)), 5,
+		                         (uint16_t)i));
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(open_one(NAT_UDP, 5, (uint16_t)i, 4) != NULL);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
 	CHECK_EQ(table.evicted, 0);
 	consistent();
@@ -278,16 +279,17 @@ static void ports_in_use_stay(void)
 /* What a host gets leaves it with no more ports than the one who loses. */
 static void the_asker_is_never_better_off(void)
 {
-	start(2000, 1);
-	take_ports(5, 0, 311, NAT_OPEN, 0);
-	take_ports(7, 311, LOW, NAT_OPEN, 0);
-	for (uint16_t i = 0; i < 310; i++)
-		CHECK(session(6, swap16((uint16_t)(2000 + i))) != NULL);
+	start(70000, 1);
+	take_ports(5, 0, 21700, NAT_OPEN, 0);
+	take_ports(6, 21700, 2 * 21700 - 1, NAT_OPEN, 0);
+	take_ports(7, 2 * 21700 - 1, HIGH, NAT_OPEN, 0);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
-	nat_session_drop(&table, nat_session_find(&table, NAT_UDP, 6, 2, swap16(2000) | 3u << 16));
+	uint32_t port = swap16(1024 + 21700);
+	nat_session_drop(&table, nat_session_find(&table, NAT_UDP, 6, 2, port | 3u << 16));
+	CHECK_EQ(one_more(7, 0), NAT_HAS_ALL);
 	CHECK_EQ(one_more(6, 0), NAT_HAS_ALL);
-	CHECK_EQ(ports_of(5), 310);
-	CHECK_EQ(ports_of(6), 310);
+	CHECK_EQ(ports_of(5), 21700 - 1);
+	CHECK_EQ(ports_of(6), 21700 - 1);
 	consistent();
 }
 
@@ -295,32 +297,33 @@ static void the_asker_is_never_better_off(void)
  * leaves the host something. */
 static void ports_of_strangers(void)
 {
-	start(2000, 1);
-	take_ports(5, 0, LOW, NAT_ESTABLISHED, NAT_ANSWERED);
-	for (uint32_t i = 0; i < LOW; i++)
+	start(70000, 1);
+	take_ports(7, 0, 1, NAT_ESTABLISHED, NAT_ANSWERED);
+	take_ports(5, 1, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
+	for (uint32_t i = 0; i < HIGH; i++)
 		nat_session_uninvited(&table, &table.session[i]);
 	CHECK_EQ(one_more(6, 0), NAT_HAS_ALL);
 	CHECK_EQ(one_more(5, 0), NAT_HAS_ALL);
 	CHECK_EQ(table.evicted, 2);
 	consistent();
-	start(2000, 1);
-	for (uint32_t i = 0; i < LOW; i++) { /* each host has one, and it is over */
+	start(70000, 1);
+	for (uint32_t i = 0; i < HIGH; i++) { /* each host has one, and it is over */
 		take_ports(1000 + i, i, i + 1, NAT_TRANS, NAT_ANSWERED);
 		if (i % 2)
 			nat_session_uninvited(&table, &table.session[i]);
 	}
-	for (uint32_t i = 0; i < LOW; i++)
-		(void)one_more(1000 + i, 0);
+	for (uint32_t i = 0; i < HIGH; i++)
+		(void)one_more(1000 + i, (uint16_t)((i + 1) % HIGH));
 	consistent();
 }
 
-/* Another class, protocol or address has what it had. */
+/* Other ports and protocols have what they had. */
 static void other_ports_are_free(void)
 {
-	start(2000, 1);
-	take_ports(5, 0, LOW, NAT_OPEN, 0);
-	CHECK(session(6, swap16(81)) && session(6, swap16(8080)) && session(6, swap16(8081)));
-	CHECK(open_one(NAT_TCP, 6, swap16(80), 1) != NULL);
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
+	CHECK(session(6, swap16(80)) && session(6, swap16(81)));
+	CHECK(open_one(NAT_TCP, 6, swap16(8080), 1) != NULL);
 	CHECK_EQ(table.evicted, 0);
 	consistent();
 }

@@ -191,6 +191,36 @@ static void ports_are_apart(void)
 	CHECK(neigh_find4(&rig.gw.neigh, PORT_WAN, swap32(0xcb007101)) == NULL);
 }
 
+/* A scan goes on, so many addresses a second; in between packets go to hosts that answer a
+ * question in two milliseconds. Gives how many of 40 are found at the first try. */
+static unsigned found_in_a_scan(uint32_t each_ms)
+{
+	unsigned found = 0;
+	uint32_t next = 0x0a100000;
+	start("");
+	for (uint32_t ms = 0; ms < 4000; ms++) {
+		for (uint32_t i = 0; i < each_ms; i++)
+			send(next++);
+		uint32_t host = 0x0a200000 + ms / 100;
+		if (ms % 100 == 50)
+			send(host);
+		if (ms % 100 == 52) {
+			learn(host, 3, false);
+			found += find(host) && find(host)->state == NEIGH_REACHABLE;
+		}
+		rig_advance(&rig, 1000);
+	}
+	check_bounds();
+	return found;
+}
+
+static void hosts_are_found_in_a_scan(void)
+{
+	CHECK_EQ(found_in_a_scan(1), 40);
+	CHECK_EQ(found_in_a_scan(5), 40);
+	CHECK_EQ(found_in_a_scan(50), 40);
+}
+
 int main(void)
 {
 	static const uint32_t seed = 11;
@@ -201,5 +231,6 @@ int main(void)
 	TEST(a_set_of_fixed_entries_is_full);
 	TEST(late_turn);
 	TEST(ports_are_apart);
+	TEST(hosts_are_found_in_a_scan);
 	return tap_done();
 }
