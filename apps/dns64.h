@@ -170,6 +170,7 @@ struct dns64_plan {
 	enum dns64_local local;
 	uint16_t rcode;
 	bool stale; /* the time of some record is over */
+	bool exists; /* there are names of ours below: upstream's NXDOMAIN means empty (RFC 8020) */
 	uint32_t n; /* records, each but the last a CNAME chain that leads to the next */
 	struct dns64_record *record[DNS64_LINKS];
 	const struct dns64_record
@@ -430,7 +431,7 @@ const struct embed_form *dns64_form_for(const struct dns64 *d, ip4 a, uint32_t i
 
 /* --- dns64_reverse.c: names that we know something of ourselves: ipv4only.arpa (RFC 7050,
  * RFC 8880), and those of addresses under our prefixes (RFC 6147 section 5.3.1). False
- * when the name in question is none of them. */
+ * when upstream has to say something about the name in question; p->exists is set then. */
 bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 
 /* The two addresses of ipv4only.arpa, its name, and how long they may be kept. */
