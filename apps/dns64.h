@@ -72,6 +72,7 @@ struct dns64_ask {
 	uint8_t last;            /* the server that was asked last */
 	bool probe;              /* only to see whether a server is back */
 	bool miscased;           /* an answer came with another case in its name */
+	bool mute;               /* a complaint came without a question */
 	bool truncated;          /* an answer came with TC */
 	bool queued;             /* and the connection to that server, `last`, is full */
 	uint16_t next;           /* with the same hash */
@@ -79,6 +80,7 @@ struct dns64_ask {
 	uint16_t first;          /* who waits: number of a waiter's link */
 	uint16_t n_tries;        /* so far */
 	uint16_t tried;          /* servers, a bit each */
+	uint16_t plain;          /* of these, the ones that complained about OPT, perhaps */
 	uint32_t begun_us, deadline_us;
 	struct dns64_try try[DNS64_TRIES];
 };
@@ -457,9 +459,9 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
                       const uint8_t *m, uint32_t len);
 
 /* --- dns64_store.c: puts an upstream answer, well-formed and for this question, into the
- * cache, and gives its record. */
+ * cache, and gives its record. TTLs are seconds, those above ttl_most become that. */
 struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
-                                 const struct dns_layout *l);
+                                 const struct dns_layout *l, uint32_t ttl_most);
 
 /* The same of a question that got none. */
 struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode);
@@ -495,6 +497,9 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server);
 /* Writes the question of a try into DNS64_QUESTION_MAX bytes; gives its length. */
 #define DNS64_QUESTION_MAX (DNS_HEADER + DNS_NAME_MAX + DNS_QUESTION_FIXED + DNS_OPT_BYTES)
 uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m);
+
+/* Whether a server gets this question with OPT. */
+bool dns64_try_has_opt(const struct gw *gw, const struct dns64_ask *a, uint32_t server);
 
 /* Takes no answer to this try any more. */
 void dns64_try_close(struct gw *gw, struct dns64_try *t);

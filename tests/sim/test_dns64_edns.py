@@ -70,11 +70,12 @@ def test_the_retry_without_opt_goes_to_the_same_server(start: Start) -> None:
     refuses, good = Server(), Zone(rr("four.example.", 300, "HTTPS", "1 ."))
     resolver = Resolver(start, good, TWO + "selection-mode round-robin\n")
     resolver.servers(one=refuses)
-    for _ in range(2):
+    for _ in range(4):
         assert resolver.ask("four.example.", "HTTPS").answer
         resolver.wait(301)
-    assert [query.edns for query in refuses.asked] == [0, -1]
-    assert [query.edns for query in good.asked] == [0, 0]
+    edns = [query.edns for query in refuses.asked]
+    assert len(edns) >= 2 and edns == [0, -1] * (len(edns) // 2)
+    assert [query.edns for query in good.asked] == [0] * 4
 
 
 def test_a_lost_retry_marks_nobody(start: Start) -> None:
@@ -147,6 +148,7 @@ def started(start: Start, plain: bool) -> tuple[Resolver, Zone]:
     if plain:
         resolver.ask("six.example.", "A")
     resolver.net.asked.clear()
+    resolver.net.got.clear()
     zone.instead = silent()
     resolver.send(resolver.query("four.example.", "A"))
     (asked,) = resolver.net.asked
@@ -189,7 +191,10 @@ def test_a_server_that_never_repeats_the_question(start: Start) -> None:
     zone = Zone()
     zone.instead = lambda query: complaint(query, echo=False)
     resolver = Resolver(start, zone)
-    assert resolver.ask("four.example.", "A", wait=1).rcode() == dns.rcode.SERVFAIL
+    resolver.send(resolver.query("four.example.", "A"))
+    for _ in range(12):
+        resolver.wait(0.05)
+    assert resolver.net.got[0].message.rcode() == dns.rcode.SERVFAIL
     assert [query.edns for query in zone.asked] == [0, -1, -1]
     assert resolver.gateway.stats()["dns_asking"] == 0
 

@@ -222,13 +222,14 @@ def test_a_server_without_edns(start: Start, code: int, echo: bool) -> None:
 
     zone.instead = instead
     resolver = Resolver(start, zone)
-    assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
+    # Without the question the complaint may be forged, and the right answer is waited for.
+    assert resolver.addresses("four.example.", wait=0 if echo else 0.2) == [inside("192.0.2.33")]
     assert len([one for one in zone.asked if one.edns < 0]) == 2
     n = len(zone.asked)
     resolver.ask("other.example.", "A")
     assert len(zone.asked) == n + 1 and zone.asked[-1].edns < 0
     resolver.wait(601)
-    resolver.ask("later.example.", "A")
+    resolver.ask("later.example.", "A", wait=0 if echo else 0.2)
     assert zone.asked[n + 1].edns == 0
 
 
