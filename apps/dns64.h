@@ -18,7 +18,7 @@
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
 #define DNS64_WAITERS       2048u /* clients' questions that wait */
-#define DNS64_SHARE         1536u /* of these for one client at most */
+#define DNS64_SHARE         3u    /* of these for one client, for each that is free */
 #define DNS64_SHARES        256u  /* clients told apart, a power of two */
 #define DNS64_RELAYS        64u   /* questions that are passed on as they are */
 #define DNS64_RECORDS_MIN   8192u /* of the cache: all that those who wait may need */
@@ -74,7 +74,7 @@ struct dns64_ask {
 	bool miscased;           /* an answer came with another case in its name */
 	bool mute;               /* a complaint came without a question */
 	bool truncated;          /* an answer came with TC */
-	bool queued;             /* and the connection to that server, `last`, is full */
+	uint8_t queued;          /* the connection for try number `queued` - 1 is full; 0: none */
 	uint16_t next;           /* with the same hash */
 	uint16_t older, younger; /* in the order they began */
 	uint16_t first;          /* who waits: number of a waiter's link */
@@ -487,8 +487,12 @@ bool dns64_ask_make_room(struct gw *gw);
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
                            struct dns_view m);
 
-/* The connection on which it was asked is gone: asks anew, or gives up. */
+/* Its last try was in vain: asks anew, or gives up. */
 void dns64_ask_lost(struct gw *gw, uint32_t ask);
+
+/* The connection of try `t`, its last, is gone, on which others were answered: asks on a new one,
+ * as long as there is time. */
+void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t);
 
 /* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
  * whatever hinders it, the timer goes on. */
@@ -571,11 +575,12 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from) MUST_USE;
 
 /* A datagram to the port of number `arg`; a message over TCP with the ID of number i: why it is
- * dropped, or DROP_NONE; the connection of number i is gone; its timer. */
+ * dropped, or DROP_NONE; the connection of number i is gone (`good`: others were answered on it,
+ * so that it was no try in vain); its timer. */
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                uint32_t arg);
 enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m);
-void dns64_relay_lost(struct gw *gw, uint32_t i);
+void dns64_relay_lost(struct gw *gw, uint32_t i, bool good);
 void dns64_relay_due(struct gw *gw, uint32_t i);
 
 /* --- dns64_limit.c: who may ask, and how much */

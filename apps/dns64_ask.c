@@ -18,6 +18,7 @@
 #define ROOM         256u      /* places in either table that the oldest give way for … */
 #define GIVE_WAY_US  1000000u  /* … when they are so old, … */
 #define ROOM_A_TURN  64u       /* … so many in one turn */
+#define CROWD        1280u     /* clients that wait: old questions give way as well */
 #define MAX_WAIT_US  60000000u /* for all tries of a question together */
 #define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
@@ -152,7 +153,7 @@ bool dns64_ask_make_room(struct gw *gw)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	for (uint32_t i = 0; i < ROOM_A_TURN; i++) {
-		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters + ROOM > DNS64_SHARE;
+		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters > CROWD;
 		if (LIKELY(!full) || d->n_asks == 0 ||
 		    now - d->ask[d->oldest].begun_us < GIVE_WAY_US)
 			return false;
@@ -169,7 +170,7 @@ static void try_server(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
-	a->queued = false;
+	a->queued = 0;
 	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left, if any. */
 	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
@@ -226,7 +227,8 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->probe = probe;
 	a->first = DNS64_NONE;
 	a->n_tries = a->tried = a->plain = 0;
-	a->miscased = a->mute = a->truncated = a->queued = false;
+	a->miscased = a->mute = a->truncated = false;
+	a->queued = 0;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	spell(gw, a, need->q);
@@ -369,7 +371,8 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	bool full = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	a->queued = full ? (uint8_t)(t - a->try + 1) : 0;
 	a->last = t->server;
 	a->miscased = a->mute = false;
 	if (!a->queued && !dns64_link_ask(gw, a, t))
@@ -381,12 +384,15 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 /* The same of one that has waited. */
 static void fetch_later(struct gw *gw, struct dns64_ask *a)
 {
-	struct dns64_try *t = a->try;
-	while (t < a->try + DNS64_TRIES && !(t->port && t->server == a->last))
-		t++;
-	a->queued = false;
-	if (t == a->try + DNS64_TRIES || !fetch_over_tcp(gw, a, t))
+	if (!fetch_over_tcp(gw, a, &a->try[a->queued - 1]))
 		dns64_ask_lost(gw, number_of(dns64_of(gw), a));
+}
+
+void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t)
+{
+	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
+	if ((int32_t)(a->deadline_us - dns64_now(gw)) <= 0 || !fetch_over_tcp(gw, a, t))
+		dns64_ask_lost(gw, ask);
 }
 
 void dns64_ask_due(struct gw *gw, uint32_t ask)
