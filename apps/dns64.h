@@ -85,8 +85,7 @@ struct dns64_ask {
 	struct dns64_try try[DNS64_TRIES];
 };
 
-/* --- clients' questions (dns64_client.c, dns64_wait.c)
- * --------------------------------------------- */
+/* --- clients' questions (dns64_client.c, dns64_wait.c) ---------------------------------- */
 
 /* The way back to who asked; what plans and answers knows nothing of it. */
 struct dns64_from {
@@ -171,9 +170,9 @@ struct dns64_plan {
 	enum dns64_how how;
 	enum dns64_local local;
 	uint16_t rcode;
-	bool stale; /* the time of some record is over */
+	bool stale;  /* the time of some record is over */
 	bool exists; /* there are names of ours below: upstream's NXDOMAIN means empty (RFC 8020) */
-	uint32_t n; /* records, each but the last a CNAME chain that leads to the next */
+	uint32_t n;  /* records, each but the last a CNAME chain that leads to the next */
 	struct dns64_record *record[DNS64_LINKS];
 	const struct dns64_record
 	        *six;     /* with DNS64_MAKE: that there are no AAAA records; or NULL */
@@ -490,8 +489,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 /* Its last try was in vain: asks anew, or gives up. */
 void dns64_ask_lost(struct gw *gw, uint32_t ask);
 
-/* The connection of try `t`, its last, is gone, on which others were answered: asks on a new one,
- * as long as there is time. */
+/* The connection of its last try `t` is gone, on which others were answered: asks on a new one. */
 void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t);
 
 /* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
@@ -575,8 +573,7 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from) MUST_USE;
 
 /* A datagram to the port of number `arg`; a message over TCP with the ID of number i: why it is
- * dropped, or DROP_NONE; the connection of number i is gone (`good`: others were answered on it,
- * so that it was no try in vain); its timer. */
+ * dropped, or DROP_NONE; its connection is gone (`good`: others were answered on it); its timer. */
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                uint32_t arg);
 enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m);

@@ -302,8 +302,8 @@ static bool native_may_serve(struct gw *gw, const struct dns64_query *u)
 	struct trail t;
 	begin(&p);
 	later.waited_us = INT32_MAX;
-	if (dns64_of(gw)->always ||
-	    !follow(gw, &later, &p, DNS_TYPE_AAAA, &p.other[0], &t) || t.n == 0)
+	if (dns64_of(gw)->always || !follow(gw, &later, &p, DNS_TYPE_AAAA, &p.other[0], &t) ||
+	    t.n == 0)
 		return false;
 	return last_of(&t)->kind == DNS64_DATA && last_of(&t)->flags & DNS64_R_GOOD;
 }

@@ -4,8 +4,8 @@
  * changed (RFC 5625 section 4.5, RFC 8945 section 5.5), and only the ID may be, which the
  * signature leaves out. Nothing of them is joined, kept or synthesised. They wait in a
  * small table, of which one client has at most as many places as are free; when it is full the
- * oldest gives way to a client that has none. What came over TCP goes on over TCP (RFC 5625 section 4.4.1): who asked over UDP and
- * gets TC signs another one and comes over TCP. */
+ * oldest gives way to a client that has none. What came over TCP goes on over TCP (RFC 5625
+ * section 4.4.1): who asked over UDP and gets TC signs another one and comes over TCP. */
 #include "apps/dns64.h"
 
 #include "kernel/alloc.h"

@@ -13,10 +13,10 @@
 
 /* What a walk through a message finds. */
 struct found {
-	uint32_t end;    /* the name at the end of the CNAME chain */
-	uint32_t links;  /* CNAME records on the way */
-	uint32_t ttl;    /* the lowest of all records */
-	uint32_t wanted; /* records of the type at the end */
+	uint32_t end;      /* the name at the end of the CNAME chain */
+	uint32_t links;    /* CNAME records on the way */
+	uint32_t ttl;      /* the lowest of all records */
+	uint32_t wanted;   /* records of the type at the end */
 	uint32_t ttl_most; /* above which none is taken */
 	uint32_t soa_ttl, soa_negative;
 	bool has_soa;
