@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Upstream servers that refuse questions with OPT (RFC 6891 section 7): when the gateway believes that a server does not
-know EDNS, and what it keeps of answers that came without OPT to clients that set DO."""
+"""Upstream servers that refuse questions with OPT (RFC 6891 section 7): when a server is believed not to
+know EDNS, and what is kept of answers that came without OPT to clients that set DO."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ def test_names_on_the_way_that_upstream_knows(start: Start) -> None:
 
 
 def test_names_on_the_way_are_not_vouched_for(start: Start) -> None:
-    """Upstream vouches for NXDOMAIN, not for what is made of it; who validates gets what upstream said (section 5.5)."""
+    """Upstream vouches for NXDOMAIN, not for what is made of it; who validates gets what it said (section 5.5)."""
     zone = Zone(HOST, origin="arpa.")
 
     def vouched(query: dns.message.Message) -> dns.message.Message:

@@ -346,8 +346,8 @@ def flood(resolver: Resolver, kind: str, senders: list[str]) -> list[int]:
 
 @pytest.mark.parametrize("kind, each", [("A", 1), ("AAAA", 2)])
 def test_a_full_table(start: Start, kind: str, each: int) -> None:
-    """More questions than places: SERVFAIL at once for the rest, never silence; old ones give way after a second. A client
-    has three places at most for each that is free, so that three leave something to a fourth."""
+    """More questions than places: SERVFAIL at once for the rest, never silence; old ones give way after a second. A
+    client has three places at most for each that is free, so that three leave something to a fourth."""
     zone = Zone(FOUR)
     zone.instead = silent()
     others = [f"192.168.1.{n}" for n in (20, 21, 22)]
