@@ -459,6 +459,7 @@ def test_a_signed_question_in_vain(start: Start) -> None:
 
 
 def test_more_of_them_than_fit(start: Start) -> None:
+    """Each of two clients has as many as are free, so that a third of the places is left."""
     from gateway import LAN, PORT_MAC
     from resolver import OUR4, datagram
     from scapy.layers.l2 import Ether
@@ -466,7 +467,7 @@ def test_more_of_them_than_fit(start: Start) -> None:
     frames = [(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
         client.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(50) for client in (A, B)]
     sent = [one.port for answer in resolver.gateway.send_many(frames) for one in answer]
-    assert sent.count(WAN) == 64 and sent.count(LAN) == 36
+    assert sent.count(WAN) == 43 and sent.count(LAN) == 57
 
 
 def test_zone_transfers_are_passed_on(start: Start) -> None:
