@@ -140,24 +140,27 @@ static void lost(struct gw *gw, uint32_t server)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_link *l = &d->link[server];
 	struct dns64_slot old[DNS64_LINK_ASKS];
+	struct dns64_try *last[DNS64_LINK_ASKS];
 	bool good = l->good;
 	if (l->n && !good)
 		l->bad_s = gw->now_s + BAD_S;
 	memcpy(old, l->slot, sizeof old);
-	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++)
+	/* All end before any is asked anew: a question may have several. */
+	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
 		l->slot[i].who = DNS64_NONE;
+		last[i] = old[i].who < DNS64_ASKS ? end_tries(&d->ask[old[i].who], server) : NULL;
+	}
 	l->conn = TCP_NONE;
 	l->len = l->n = 0;
 	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
 		uint32_t who = old[i].who;
 		if (who == DNS64_NONE)
 			continue;
-		struct dns64_try *t = who < DNS64_ASKS ? end_tries(&d->ask[who], server) : NULL;
 		if (who >= DNS64_ASKS)
 			dns64_relay_lost(gw, who - DNS64_ASKS, good);
-		else if (t && good)
-			dns64_ask_cut_off(gw, who, t);
-		else if (t)
+		else if (last[i] && good)
+			dns64_ask_cut_off(gw, who, last[i]);
+		else if (last[i])
 			dns64_ask_lost(gw, who);
 	}
 }
