@@ -18,7 +18,7 @@
 
 #define DNS64_ASKS          4096u /* questions to upstream at a time */
 #define DNS64_WAITERS       2048u /* clients' questions that wait */
-#define DNS64_SHARE         1536u /* of these for one client at most */
+#define DNS64_SHARE         3u    /* of these for one client, for each that is free */
 #define DNS64_SHARES        256u  /* clients told apart, a power of two */
 #define DNS64_RELAYS        64u   /* questions that are passed on as they are */
 #define DNS64_RECORDS_MIN   8192u /* of the cache: all that those who wait may need */
@@ -42,9 +42,11 @@ struct dns64_server {
 	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
 	uint32_t missed;          /* tries in a row that were not answered in time */
 	bool down;
-	uint32_t answer_us; /* when the last answer came */
-	uint32_t probe_us;  /* while down: when to look again */
+	uint64_t answer_us; /* when the last answer came */
+	uint64_t probe_us;  /* while down: when to look again */
 	uint32_t probe_gap_us;
+	uint32_t down_s;   /* while down: since when */
+	uint32_t missed_s; /* when a try was last not answered in time */
 	uint32_t plain_s;  /* until then without OPT, which it does not know; 0: with */
 	uint32_t case_s;   /* until then the case of names is not compared; 0: it is */
 	uint8_t case_lost; /* answers with another case, and no right one behind */
@@ -70,19 +72,20 @@ struct dns64_ask {
 	uint8_t last;            /* the server that was asked last */
 	bool probe;              /* only to see whether a server is back */
 	bool miscased;           /* an answer came with another case in its name */
+	bool mute;               /* a complaint came without a question */
 	bool truncated;          /* an answer came with TC */
-	bool queued;             /* and the connection to that server, `last`, is full */
+	uint8_t queued;          /* the connection for try number `queued` - 1 is full; 0: none */
 	uint16_t next;           /* with the same hash */
 	uint16_t older, younger; /* in the order they began */
 	uint16_t first;          /* who waits: number of a waiter's link */
 	uint16_t n_tries;        /* so far */
 	uint16_t tried;          /* servers, a bit each */
+	uint16_t plain;          /* of these, the ones that complained about OPT, perhaps */
 	uint32_t begun_us, deadline_us;
 	struct dns64_try try[DNS64_TRIES];
 };
 
-/* --- clients' questions (dns64_client.c, dns64_wait.c)
- * --------------------------------------------- */
+/* --- clients' questions (dns64_client.c, dns64_wait.c) ---------------------------------- */
 
 /* The way back to who asked; what plans and answers knows nothing of it. */
 struct dns64_from {
@@ -167,8 +170,9 @@ struct dns64_plan {
 	enum dns64_how how;
 	enum dns64_local local;
 	uint16_t rcode;
-	bool stale; /* the time of some record is over */
-	uint32_t n; /* records, each but the last a CNAME chain that leads to the next */
+	bool stale;  /* the time of some record is over */
+	bool exists; /* there are names of ours below: upstream's NXDOMAIN means empty (RFC 8020) */
+	uint32_t n;  /* records, each but the last a CNAME chain that leads to the next */
 	struct dns64_record *record[DNS64_LINKS];
 	const struct dns64_record
 	        *six;     /* with DNS64_MAKE: that there are no AAAA records; or NULL */
@@ -428,7 +432,7 @@ const struct embed_form *dns64_form_for(const struct dns64 *d, ip4 a, uint32_t i
 
 /* --- dns64_reverse.c: names that we know something of ourselves: ipv4only.arpa (RFC 7050,
  * RFC 8880), and those of addresses under our prefixes (RFC 6147 section 5.3.1). False
- * when the name in question is none of them. */
+ * when upstream has to say something about the name in question; p->exists is set then. */
 bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 
 /* The two addresses of ipv4only.arpa, its name, and how long they may be kept. */
@@ -454,9 +458,9 @@ void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_p
                       const uint8_t *m, uint32_t len);
 
 /* --- dns64_store.c: puts an upstream answer, well-formed and for this question, into the
- * cache, and gives its record. */
+ * cache, and gives its record. TTLs are seconds, those above ttl_most become that. */
 struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
-                                 const struct dns_layout *l);
+                                 const struct dns_layout *l, uint32_t ttl_most);
 
 /* The same of a question that got none. */
 struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode);
@@ -482,8 +486,11 @@ bool dns64_ask_make_room(struct gw *gw);
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
                            struct dns_view m);
 
-/* The connection on which it was asked is gone: asks anew, or gives up. */
+/* Its last try was in vain: asks anew, or gives up. */
 void dns64_ask_lost(struct gw *gw, uint32_t ask);
+
+/* The connection of its last try `t` is gone, on which others were answered: asks on a new one. */
+void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t);
 
 /* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
  * whatever hinders it, the timer goes on. */
@@ -492,6 +499,9 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server);
 /* Writes the question of a try into DNS64_QUESTION_MAX bytes; gives its length. */
 #define DNS64_QUESTION_MAX (DNS_HEADER + DNS_NAME_MAX + DNS_QUESTION_FIXED + DNS_OPT_BYTES)
 uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m);
+
+/* Whether a server gets this question with OPT. */
+bool dns64_try_has_opt(const struct gw *gw, const struct dns64_ask *a, uint32_t server);
 
 /* Takes no answer to this try any more. */
 void dns64_try_close(struct gw *gw, struct dns64_try *t);
@@ -523,6 +533,10 @@ static inline uint32_t dns64_server_probe(struct gw *gw)
 	const struct dns64 *d = dns64_of(gw);
 	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE : dns64_server_look(gw);
 }
+
+/* Whether nobody is there to ask: all servers have been down for a while, and were asked in vain
+ * until a moment ago. */
+bool dns64_server_all_gone(const struct gw *gw);
 
 /* How long to wait for the answer to try number n (from 0). */
 uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n);
@@ -559,11 +573,11 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from) MUST_USE;
 
 /* A datagram to the port of number `arg`; a message over TCP with the ID of number i: why it is
- * dropped, or DROP_NONE; the connection of number i is gone; its timer. */
+ * dropped, or DROP_NONE; its connection is gone (`good`: others were answered on it); its timer. */
 enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                uint32_t arg);
 enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m);
-void dns64_relay_lost(struct gw *gw, uint32_t i);
+void dns64_relay_lost(struct gw *gw, uint32_t i, bool good);
 void dns64_relay_due(struct gw *gw, uint32_t i);
 
 /* --- dns64_limit.c: who may ask, and how much */

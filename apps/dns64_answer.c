@@ -66,6 +66,17 @@ static uint32_t authentic(const struct dns64_query *u, const struct dns64_record
 	return asked && r->flags & DNS64_R_SIGNED ? DNS_AD : 0;
 }
 
+/* Response code, TC and AD of an answer that is one record. What upstream does not know may have
+ * names of ours below; that an alias leads to nothing is true all the same. */
+static uint32_t flags_of_one(const struct dns64_query *u, const struct dns64_plan *p,
+                             const struct dns64_record *r)
+{
+	uint32_t flags = dns_get16(dns64_view(r).at + 2) & (DNS_TC | DNS_RCODE);
+	if (UNLIKELY(p->exists) && r->kind == DNS64_NXDOMAIN && r->end == DNS_HEADER)
+		return flags & ~(uint32_t)DNS_RCODE;
+	return flags | authentic(u, r);
+}
+
 /* --- one record as it is ------------------------------------------------------------------ */
 
 /* What is left of a TTL. */
@@ -105,7 +116,7 @@ static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct d
 	memcpy(at + begin, m + begin, r->len - begin);
 	memcpy(at + 4, m + 4, 8); /* counts */
 	age_all(gw, p, r, at + begin, at + r->len);
-	put_header(at, u, (dns_get16(m + 2) & (DNS_TC | DNS_RCODE)) | authentic(u, r));
+	put_header(at, u, flags_of_one(u, p, r));
 	dns_out_init(&o, at, r->len, limit);
 	if (put_opt(u, &o, 0))
 		dns_put16(at + 10, dns_get16(at + 10) + 1u);
@@ -395,7 +406,7 @@ static uint32_t flags_of(const struct answer *a)
 	uint32_t of_last = dns_get16(dns64_view(last).at + 2);
 	uint32_t flags = of_last & (DNS_RCODE | DNS_TC);
 	bool whole = p->how == DNS64_RELAY || (p->how == DNS64_JOIN && p->n == 1);
-	return whole && !(last->flags & DNS64_R_EXCLUDED) ? flags | authentic(a->u, last) : flags;
+	return whole && !(last->flags & DNS64_R_EXCLUDED) ? flags_of_one(a->u, p, last) : flags;
 }
 
 static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,

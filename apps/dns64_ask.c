@@ -5,7 +5,11 @@
  * answered. An answer counts when it comes from the server that was asked, to the port and
  * with the ID of that try, and repeats the question to the letter: upper and lower case of
  * its name are random ("0x20"), as long as the server keeps them. All others are counted
- * and dropped. */
+ * and dropped. A complaint that does not repeat it may be forged as well: only when no right
+ * answer comes for a moment it has an effect.
+ *
+ * A server that complains is asked without OPT (RFC 6891 section 7). Only when it answers then,
+ * it is known not to know OPT. */
 #include "apps/dns64.h"
 
 #include "kernel/alloc.h"
@@ -14,10 +18,12 @@
 #define ROOM         256u      /* places in either table that the oldest give way for … */
 #define GIVE_WAY_US  1000000u  /* … when they are so old, … */
 #define ROOM_A_TURN  64u       /* … so many in one turn */
+#define CROWD        1280u     /* clients that wait: old questions give way as well */
 #define MAX_WAIT_US  60000000u /* for all tries of a question together */
 #define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
-#define CASE_WAIT_US 100000u   /* for the right one behind an answer with another case */
+#define BARE_TTL     30u       /* of what came without OPT, for those who set DO */
+#define DOUBT_US     100000u   /* for the right answer behind one that may be forged */
 #define FULL_WAIT_US 20000u    /* for a place on a connection */
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
@@ -139,7 +145,7 @@ static void give_up(struct gw *gw, struct dns64_ask *a)
 	if ((old && dns64_may_serve(gw, old)) || !dns_parse(v, &l))
 		dns64_ask_fail(gw, number_of(dns64_of(gw), a));
 	else
-		finish(gw, a, dns64_store(gw, &a->q, v, &l));
+		finish(gw, a, dns64_store(gw, &a->q, v, &l, DNS64_MAX_TTL));
 }
 
 bool dns64_ask_make_room(struct gw *gw)
@@ -147,7 +153,7 @@ bool dns64_ask_make_room(struct gw *gw)
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
 	for (uint32_t i = 0; i < ROOM_A_TURN; i++) {
-		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters + ROOM > DNS64_SHARE;
+		bool full = d->n_asks + ROOM > DNS64_ASKS || d->n_waiters > CROWD;
 		if (LIKELY(!full) || d->n_asks == 0 ||
 		    now - d->ask[d->oldest].begun_us < GIVE_WAY_US)
 			return false;
@@ -158,19 +164,31 @@ bool dns64_ask_make_room(struct gw *gw)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
-/* The next try, with a timer behind it. */
-static void try_next(struct gw *gw, struct dns64_ask *a)
+/* One more try, with a timer behind it. */
+static void try_server(struct gw *gw, struct dns64_ask *a, uint32_t server)
 {
 	struct dns64 *d = dns64_of(gw);
-	uint32_t now = dns64_now(gw), server = dns64_server_pick(gw, a->tried);
+	uint32_t now = dns64_now(gw);
 	uint32_t wait = dns64_server_wait_us(d, server, a->n_tries);
-	a->queued = false;
+	a->queued = 0;
 	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left, if any. */
 	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
 	if (a->n_tries >= d->tries || wait > left)
 		wait = left;
 	wheel_set(&d->wheel, number_of(d, a), now + wait);
+}
+
+static void try_next(struct gw *gw, struct dns64_ask *a)
+{
+	try_server(gw, a, dns64_server_pick(gw, a->tried));
+}
+
+/* The same server without OPT. */
+static void try_plain(struct gw *gw, struct dns64_ask *a, uint32_t server)
+{
+	a->plain = (uint16_t)(a->plain | 1u << server);
+	try_server(gw, a, server);
 }
 
 /* The name of a question, and the question as it is sent: with random upper and lower case
@@ -208,8 +226,9 @@ static struct dns64_ask *begin(struct gw *gw, const struct dns64_need *need, boo
 	a->q.key = need->q->key;
 	a->probe = probe;
 	a->first = DNS64_NONE;
-	a->n_tries = a->tried = 0;
-	a->miscased = a->truncated = a->queued = false;
+	a->n_tries = a->tried = a->plain = 0;
+	a->miscased = a->mute = a->truncated = false;
+	a->queued = 0;
 	a->begun_us = dns64_now(gw);
 	a->deadline_us = a->begun_us + d->wait_us;
 	spell(gw, a, need->q);
@@ -287,8 +306,20 @@ static enum match match_question(const struct dns64_ask *a, struct dns_view m,
 	               : MATCH_NO;
 }
 
-/* Whether a server that changed the case of a name is known for that. If not, the right answer
- * may still come: somebody else may have guessed all but the spelling. */
+/* The right answer may still come: somebody else may have guessed all but the spelling. Gives
+ * whether it is waited for. */
+static bool doubt(struct gw *gw, struct dns64_ask *a, const struct dns64_try *t)
+{
+	if (a->queued) /* the whole answer of another server is asked for */
+		return false;
+	if (!a->miscased && !a->mute)
+		wheel_set(&dns64_of(gw)->wheel, number_of(dns64_of(gw), a),
+		          dns64_now(gw) + DOUBT_US);
+	a->last = t->server;
+	return true;
+}
+
+/* Whether a server that changed the case of a name is known for that. */
 static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64_try *t)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -296,12 +327,7 @@ static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64
 	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
 		return true;
 	d->count.miscased++;
-	if (a->queued) /* the whole answer of another server is asked for */
-		return false;
-	if (!a->miscased)
-		wheel_set(&d->wheel, number_of(d, a), dns64_now(gw) + CASE_WAIT_US);
-	a->miscased = true;
-	a->last = t->server;
+	a->miscased |= doubt(gw, a, t);
 	return false;
 }
 
@@ -317,6 +343,21 @@ static void case_lost(struct gw *gw, struct dns64_ask *a)
 	s->case_s = gw->now_s + PLAIN_S;
 }
 
+/* No right answer came behind one that may be forged. */
+static void doubt_over(struct gw *gw, struct dns64_ask *a)
+{
+	bool complained = a->mute;
+	a->mute = false;
+	if (a->miscased) {
+		case_lost(gw, a);
+		try_next(gw, a);
+	} else if (complained && dns64_try_has_opt(gw, a, a->last)) {
+		try_plain(gw, a, a->last);
+	} else {
+		dns64_ask_lost(gw, number_of(dns64_of(gw), a));
+	}
+}
+
 /* Whether a server may be asked that was not yet. */
 static bool may_ask_other(const struct dns64 *d, const struct dns64_ask *a)
 {
@@ -330,9 +371,10 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	bool full = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	a->queued = full ? (uint8_t)(t - a->try + 1) : 0;
 	a->last = t->server;
-	a->miscased = false;
+	a->miscased = a->mute = false;
 	if (!a->queued && !dns64_link_ask(gw, a, t))
 		return false;
 	wheel_set(&d->wheel, number_of(d, a), now + (a->queued ? FULL_WAIT_US : d->try_us));
@@ -342,12 +384,15 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 /* The same of one that has waited. */
 static void fetch_later(struct gw *gw, struct dns64_ask *a)
 {
-	struct dns64_try *t = a->try;
-	while (t < a->try + DNS64_TRIES && !(t->port && t->server == a->last))
-		t++;
-	a->queued = false;
-	if (t == a->try + DNS64_TRIES || !fetch_over_tcp(gw, a, t))
+	if (!fetch_over_tcp(gw, a, &a->try[a->queued - 1]))
 		dns64_ask_lost(gw, number_of(dns64_of(gw), a));
+}
+
+void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t)
+{
+	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
+	if ((int32_t)(a->deadline_us - dns64_now(gw)) <= 0 || !fetch_over_tcp(gw, a, t))
+		dns64_ask_lost(gw, ask);
 }
 
 void dns64_ask_due(struct gw *gw, uint32_t ask)
@@ -358,9 +403,8 @@ void dns64_ask_due(struct gw *gw, uint32_t ask)
 		fetch_later(gw, a);
 		return;
 	}
-	if (a->miscased) {
-		case_lost(gw, a);
-		try_next(gw, a);
+	if (a->miscased || a->mute) {
+		doubt_over(gw, a);
 		return;
 	}
 	uint32_t links = 0; /* on which it waits for an answer, a bit each */
@@ -385,6 +429,12 @@ void dns64_ask_lost(struct gw *gw, uint32_t ask)
 		give_up(gw, a);
 }
 
+/* The server does not understand the question. */
+static bool is_complaint(uint32_t rcode)
+{
+	return rcode == DNS_FORMERR || rcode == DNS_NOTIMP;
+}
+
 /* What to do with a response code. */
 enum outcome { TAKE, ASK_PLAIN, ASK_OTHER, WAIT_ON };
 
@@ -400,12 +450,11 @@ static bool awaits_other(const struct dns64_ask *a, const struct dns64_try *t)
 static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
                           uint32_t rcode, const struct dns_layout *l, bool fetch)
 {
-	bool other = may_ask_other(dns64_of(gw), a);
-	/* No OPT in an answer that complains (RFC 6891 section 7): it may be about ours. */
-	if (t->edns && l->n_opt == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP))
-		return ASK_PLAIN;
-	if (t->edns && rcode == DNS_BADVERS)
-		return ASK_PLAIN;
+	bool other = may_ask_other(dns64_of(gw), a), error = is_complaint(rcode);
+	/* No OPT in an answer that complains (RFC 6891 section 7): it may be about ours. Once is
+	 * enough to ask without. */
+	if (t->edns && ((error && l->n_opt == 0) || rcode == DNS_BADVERS))
+		return a->plain >> t->server & 1 ? WAIT_ON : ASK_PLAIN;
 	if (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN)
 		return fetch && other && dns64_link_is_bad(gw, t->server) ? ASK_OTHER : TAKE;
 	/* Another server may know better: one that has not been asked yet, or has not answered. */
@@ -414,13 +463,24 @@ static enum outcome judge(struct gw *gw, const struct dns64_ask *a, const struct
 	return awaits_other(a, t) ? WAIT_ON : TAKE;
 }
 
-static void take_answer(struct gw *gw, struct dns64_ask *a, struct dns_view m,
-                        const struct dns_layout *l, uint32_t rcode)
+/* What was refused with OPT is answered without: the server does not know OPT. */
+static void note_plain(struct gw *gw, const struct dns64_ask *a, const struct dns64_try *t,
+                       uint32_t rcode)
 {
+	if (!t->edns && a->plain >> t->server & 1 &&
+	    (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN))
+		dns64_of(gw)->server[t->server].plain_s = gw->now_s + PLAIN_S;
+}
+
+static void take_answer(struct gw *gw, struct dns64_ask *a, const struct dns64_try *t,
+                        struct dns_view m, const struct dns_layout *l, uint32_t rcode)
+{
+	/* Without OPT there is no DO, and there are no signatures. */
+	bool bare = !t->edns && a->q.key & DNS64_KEY_DO;
 	/* Upper bits are in OPT, which we do not pass on. */
 	finish(gw, a,
 	       rcode > DNS_RCODE ? dns64_store_failure(gw, &a->q, DNS_SERVFAIL)
-	                         : dns64_store(gw, &a->q, m, l));
+	                         : dns64_store(gw, &a->q, m, l, bare ? BARE_TTL : DNS64_MAX_TTL));
 }
 
 enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
@@ -443,9 +503,13 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		return DROP_DNS_ANSWER;
 	enum match match = LIKELY(same) ? MATCH_YES : match_question(a, m, &l);
 	/* Who does not understand the question need not repeat it (RFC 1035 section 4.1.1). */
-	bool mute = l.count[DNS_QD] == 0 && (rcode == DNS_FORMERR || rcode == DNS_NOTIMP);
+	bool mute = l.count[DNS_QD] == 0 && is_complaint(rcode);
 	if (match == MATCH_NO && !mute)
 		return DROP_DNS_FORGED;
+	if (mute && !t->stream) { /* on a connection nobody else can answer */
+		a->mute |= doubt(gw, a, t);
+		return DROP_DNS_FORGED;
+	}
 	if (match == MATCH_CASE && !case_accepted(gw, a, t))
 		return DROP_DNS_FORGED;
 	if (match == MATCH_YES)
@@ -457,11 +521,12 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	bool fetch = flags & DNS_TC && !t->stream && !a->probe;
 	a->truncated |= fetch;
 	enum outcome o = judge(gw, a, t, rcode, &l, fetch);
-	if (o == ASK_PLAIN)
-		s->plain_s = gw->now_s + PLAIN_S;
+	note_plain(gw, a, t, rcode);
 	if (o != TAKE) {
 		dns64_try_close(gw, t);
-		if (o != WAIT_ON)
+		if (o == ASK_PLAIN)
+			try_plain(gw, a, t->server);
+		else if (o == ASK_OTHER)
 			try_next(gw, a);
 	} else if (mute) {
 		dns64_ask_fail(gw, number_of(d, a));
@@ -471,7 +536,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 		if (truncated) {
 			dns_layout_cut(&l);
 		}
-		take_answer(gw, a, m, &l, rcode);
+		take_answer(gw, a, t, m, &l, rcode);
 	}
 	return DROP_NONE;
 }

@@ -97,7 +97,7 @@ static uint32_t answer(struct gw *gw, const struct dns64_from *from, struct dns6
 	struct dns64_record *ready = dns64_ready(gw, u);
 	if (LIKELY(ready != NULL) && !d->debug) {
 		plan.how = DNS64_RELAY;
-		plan.stale = false;
+		plan.stale = plan.exists = false;
 		plan.n = 1;
 		plan.record[0] = ready;
 		d->count.hits++;

@@ -2,6 +2,9 @@
  * connection to it, which stays for further questions until it has been silent for a while; and
  * what TCP clients ask that must not be changed (dns64_relay.c). See dns64.h.
  *
+ * A server may close whenever it likes, behind each answer if it must. What it leaves over goes
+ * to a new connection at once; only one that ends without any answer was a try in vain.
+ *
  * A connection is given up when several questions in a row were not answered in time, and nothing
  * came for a while: it may be open, and nobody there. For a while other servers are then asked
  * first for what needs TCP, if there are any; over UDP the server is as good as before. */
@@ -109,11 +112,11 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 	return true;
 }
 
-/* Ends the tries of a question on a link that is gone. True when there is nothing newer to wait
- * for. */
-static bool end_tries(struct dns64_ask *a, uint32_t server)
+/* Ends the tries of a question on a link that is gone. Gives its last one; NULL: there is something
+ * newer to wait for. */
+static struct dns64_try *end_tries(struct dns64_ask *a, uint32_t server)
 {
-	const struct dns64_try *last = NULL; /* of all */
+	struct dns64_try *last = NULL; /* of all */
 	bool mine = false;
 	for (uint32_t i = 0; i < DNS64_TRIES; i++) {
 		struct dns64_try *t = &a->try[i];
@@ -127,7 +130,7 @@ static bool end_tries(struct dns64_ask *a, uint32_t server)
 		if (ended)
 			t->stream = false; /* its slot is free */
 	}
-	return mine;
+	return mine ? last : NULL;
 }
 
 /* The connection is gone: what was asked on it is asked anew, or given up. A new connection may
@@ -137,11 +140,16 @@ static void lost(struct gw *gw, uint32_t server)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_link *l = &d->link[server];
 	struct dns64_slot old[DNS64_LINK_ASKS];
-	if (l->n && !l->good)
+	struct dns64_try *last[DNS64_LINK_ASKS];
+	bool good = l->good;
+	if (l->n && !good)
 		l->bad_s = gw->now_s + BAD_S;
 	memcpy(old, l->slot, sizeof old);
-	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++)
+	/* All end before any is asked anew: a question may have several. */
+	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
 		l->slot[i].who = DNS64_NONE;
+		last[i] = old[i].who < DNS64_ASKS ? end_tries(&d->ask[old[i].who], server) : NULL;
+	}
 	l->conn = TCP_NONE;
 	l->len = l->n = 0;
 	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
@@ -149,8 +157,10 @@ static void lost(struct gw *gw, uint32_t server)
 		if (who == DNS64_NONE)
 			continue;
 		if (who >= DNS64_ASKS)
-			dns64_relay_lost(gw, who - DNS64_ASKS);
-		else if (end_tries(&d->ask[who], server))
+			dns64_relay_lost(gw, who - DNS64_ASKS, good);
+		else if (last[i] && good)
+			dns64_ask_cut_off(gw, who, last[i]);
+		else if (last[i])
 			dns64_ask_lost(gw, who);
 	}
 }

@@ -10,6 +10,14 @@
 #define PREFETCH_USES 2u
 #define ODD_KEY       (DNS64_KEY_NORD | DNS64_KEY_Z)
 
+static void begin(struct dns64_plan *p)
+{
+	p->n = p->n_needs = 0;
+	p->stale = p->exists = false;
+	p->again.q = NULL;
+	p->popular = NULL;
+}
+
 static void need(struct dns64_plan *p, struct dns64_question *q, uint16_t type)
 {
 	if (p->n_needs < ARRAY_SIZE(p->need))
@@ -46,6 +54,16 @@ void dns64_plan_again(struct gw *gw, const struct dns64_plan *p)
 	dns64_ask_for(gw, &p->again);
 }
 
+/* Whether a client has waited long enough for upstream to get a stale answer (RFC 8767 section 5):
+ * less where all servers are down, and not at all when nobody is there to ask. */
+static bool waited_enough(const struct gw *gw, const struct dns64_query *u)
+{
+	const struct dns64 *d = dns64_of(gw);
+	if (LIKELY(d->n_up > 0))
+		return u->waited_us >= DNS64_STALE_WAIT_US;
+	return u->waited_us >= d->patience_us || dns64_server_all_gone(gw);
+}
+
 /* Nothing fresh: what is known of the question all the same, NULL when nothing is. */
 static struct dns64_record *look_further(struct gw *gw, const struct dns64_query *u,
                                          struct dns64_plan *p, struct dns64_question *q,
@@ -57,10 +75,9 @@ static struct dns64_record *look_further(struct gw *gw, const struct dns64_query
 	bool serve = r && dns64_may_serve(gw, r);
 	if (!serve)
 		return know ? failed : NULL;
-	/* It may serve when the attempt to refresh it failed or takes too long, or when
-	 * nobody is there to ask (RFC 8767 section 5). Then it is asked for behind the
-	 * client's back. */
-	if (!know && d->n_up > 0 && u->waited_us < DNS64_STALE_WAIT_US)
+	/* It may serve when the attempt to refresh it failed or takes too long. Then it is asked
+	 * for behind the client's back. */
+	if (!know && !waited_enough(gw, u))
 		return NULL;
 	p->stale = true;
 	if (!know || gw->now_s - failed->stored_s >= DNS64_STALE_RETRY) {
@@ -276,6 +293,21 @@ static void plan_synthesis(struct gw *gw, struct dns64_plan *p, const struct tra
 		answer_with(p, t4, data ? DNS64_MAKE : DNS64_JOIN);
 }
 
+/* Whether AAAA records are known, past their time, that will serve when their refresh takes too
+ * long (RFC 8767): they are better than what could be made meanwhile. */
+static bool native_may_serve(struct gw *gw, const struct dns64_query *u)
+{
+	struct dns64_query later = *u;
+	struct dns64_plan p;
+	struct trail t;
+	begin(&p);
+	later.waited_us = INT32_MAX;
+	if (dns64_of(gw)->always || !follow(gw, &later, &p, DNS_TYPE_AAAA, &p.other[0], &t) ||
+	    t.n == 0)
+		return false;
+	return last_of(&t)->kind == DNS64_DATA && last_of(&t)->flags & DNS64_R_GOOD;
+}
+
 static void plan_aaaa(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 {
 	struct dns64 *d = dns64_of(gw);
@@ -294,7 +326,8 @@ static void plan_aaaa(struct gw *gw, struct dns64_query *u, struct dns64_plan *p
 	bool know4 = follow(gw, u, p, DNS_TYPE_A, &p->other[1], &t4);
 	bool data4 = know4 && t4.n && last_of(&t4)->kind == DNS64_DATA;
 	/* An AAAA answer that does not come counts as an error (section 5.1.3). */
-	bool late = !know6 && data4 && !d->servfail && u->waited_us >= d->patience_us;
+	bool late = !know6 && data4 && !d->servfail && u->waited_us >= d->patience_us &&
+	            !native_may_serve(gw, u);
 	if (!know4 || (!know6 && !late)) {
 		p->how = DNS64_WAIT;
 		return;
@@ -322,10 +355,7 @@ static bool skips_name(const struct dns64 *d, const struct dns64_query *u)
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
 {
 	struct dns64 *d = dns64_of(gw);
-	p->n = p->n_needs = 0;
-	p->stale = false;
-	p->again.q = NULL;
-	p->popular = NULL;
+	begin(p);
 	/* Another class: as if there were no DNS64 (section 5.1). */
 	bool plain =
 	        u->skip || u->q->class != DNS_CLASS_IN || (d->n_skip_names && skips_name(d, u));

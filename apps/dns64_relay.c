@@ -3,8 +3,9 @@
  * Those are signed ones (TSIG, SIG(0)) and zone transfers: whoever signs does not want them
  * changed (RFC 5625 section 4.5, RFC 8945 section 5.5), and only the ID may be, which the
  * signature leaves out. Nothing of them is joined, kept or synthesised. They wait in a
- * small table. What came over TCP goes on over TCP (RFC 5625 section 4.4.1): who asked over UDP and
- * gets TC signs another one and comes over TCP. */
+ * small table, of which one client has at most as many places as are free; when it is full the
+ * oldest gives way to a client that has none. What came over TCP goes on over TCP (RFC 5625
+ * section 4.4.1): who asked over UDP and gets TC signs another one and comes over TCP. */
 #include "apps/dns64.h"
 
 #include "kernel/alloc.h"
@@ -67,18 +68,57 @@ static void ask(struct gw *gw, struct dns64_relay *r)
 	          now + (last ? left : min_u32(wait, left)));
 }
 
+/* In vain: SERVFAIL. */
+static void give_up(struct gw *gw, struct dns64_relay *r)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns_layout l;
+	struct dns64_sheet s;
+	struct dns64_query u = {.id = r->client_id,
+	                        .flags = dns_get16(r->question + 2),
+	                        .edns = r->edns,
+	                        .dnssec = r->dnssec};
+	if (dns64_reply_begin(gw, &r->from, &s)) {
+		memcpy(s.at, r->question, r->len);
+		bool whole = dns_parse_question((struct dns_view){s.at, r->len}, &l);
+		uint32_t len = dns64_answer_rcode(&u, DNS_SERVFAIL, s.at,
+		                                  whole ? l.question_end : DNS_HEADER);
+		d->count.servfail++;
+		dns64_reply_end(gw, &r->from, &s, len);
+	}
+	release(gw, r);
+}
+
+/* A free place for a question of a client with this share; NULL: it has as many as it may. */
+static struct dns64_relay *take(struct gw *gw, uint8_t share)
+{
+	struct dns64 *d = dns64_of(gw);
+	struct dns64_relay *r = NULL, *oldest = d->relay;
+	uint32_t of_share = 0, n_free = 0;
+	for (struct dns64_relay *one = d->relay; one < d->relay + DNS64_RELAYS; one++) {
+		if (one->len == 0) {
+			r = one;
+			n_free++;
+			continue;
+		}
+		of_share += one->share == share;
+		if ((int32_t)(one->begun_us - oldest->begun_us) < 0)
+			oldest = one;
+	}
+	if (!r && of_share == 0) {
+		give_up(gw, oldest);
+		return oldest;
+	}
+	return of_share < n_free ? r : NULL;
+}
+
 bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
-	struct dns64_relay *r = NULL;
 	uint8_t share = dns64_share_of(d, &from->ends.remote);
-	uint32_t of_share = 0;
-	for (struct dns64_relay *one = d->relay; one < d->relay + DNS64_RELAYS; one++) {
-		of_share += one->len && one->share == share;
-		r = one->len ? r : one;
-	}
-	if (!r || of_share >= DNS64_RELAYS / 2 || m.len > sizeof r->question) {
+	struct dns64_relay *r = m.len <= sizeof r->question ? take(gw, share) : NULL;
+	if (!r) {
 		d->count.full++;
 		return false;
 	}
@@ -103,28 +143,6 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
 	ask(gw, r);
 	return true;
 }
-
-/* In vain: SERVFAIL. */
-static void give_up(struct gw *gw, struct dns64_relay *r)
-{
-	struct dns64 *d = dns64_of(gw);
-	struct dns_layout l;
-	struct dns64_sheet s;
-	struct dns64_query u = {.id = r->client_id,
-	                        .flags = dns_get16(r->question + 2),
-	                        .edns = r->edns,
-	                        .dnssec = r->dnssec};
-	if (dns64_reply_begin(gw, &r->from, &s)) {
-		memcpy(s.at, r->question, r->len);
-		bool whole = dns_parse_question((struct dns_view){s.at, r->len}, &l);
-		uint32_t len = dns64_answer_rcode(&u, DNS_SERVFAIL, s.at,
-		                                  whole ? l.question_end : DNS_HEADER);
-		d->count.servfail++;
-		dns64_reply_end(gw, &r->from, &s, len);
-	}
-	release(gw, r);
-}
-
 /* What the client cannot take is cut down to the question, with TC. */
 static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uint32_t question_end)
 {
@@ -198,10 +216,11 @@ static bool may_ask_again(const struct gw *gw, const struct dns64_relay *r)
 	return r->n_tries < d->tries && dns64_now(gw) - r->begun_us < d->wait_us;
 }
 
-void dns64_relay_lost(struct gw *gw, uint32_t i)
+void dns64_relay_lost(struct gw *gw, uint32_t i, bool good)
 {
 	struct dns64_relay *r = &dns64_of(gw)->relay[i];
 	r->linked = false;
+	r->n_tries = (uint16_t)(r->n_tries - good);
 	if (may_ask_again(gw, r))
 		ask(gw, r);
 	else

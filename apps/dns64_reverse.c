@@ -1,7 +1,9 @@
 /* Names that DNS64 answers for itself: ipv4only.arpa, by which clients find the prefix
  * (RFC 7050, RFC 8880 section 7.1), and names under ip6.arpa of addresses that were made
  * here (RFC 6147 section 5.3.1, the second way: a CNAME to the name under in-addr.arpa,
- * where there are PTR records). See dns64.h. */
+ * where there are PTR records). Names on the way to these exist as well: shorter ones, inside and
+ * above a prefix. Of them upstream may say NXDOMAIN, which would deny all below (RFC 8020) and end
+ * the search of those who ask label by label (RFC 9156). See dns64.h. */
 #include "apps/dns64.h"
 
 #define NIBBLES 32u
@@ -48,21 +50,43 @@ static uint32_t digit(uint8_t c)
 	return c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16u;
 }
 
-/* The address that a name of 32 nibbles stands for (RFC 3596 section 2.5). */
-static bool address_of(const struct dns64_query *u, ip6 *out)
+/* The leading bits that the addresses below a name have in common, four for each nibble; of a name
+ * of 32 nibbles the address (RFC 3596 section 2.5). False: it is no such name. */
+static bool bits_of(const struct dns64_query *u, ip6 *out, uint32_t *bits)
 {
 	const uint8_t *name = key_name(u);
-	if (u->q->name.len != 2 * NIBBLES + sizeof ip6_arpa ||
-	    memcmp(name + 2 * NIBBLES, ip6_arpa, sizeof ip6_arpa) != 0)
+	uint32_t n = (u->q->name.len - (uint32_t)sizeof ip6_arpa) / 2;
+	if (!ends_with(u, ip6_arpa, sizeof ip6_arpa) || n > NIBBLES ||
+	    u->q->name.len != 2 * n + sizeof ip6_arpa)
 		return false;
 	memset(out, 0, sizeof *out);
-	for (uint32_t i = 0; i < NIBBLES; i++, name += 2) {
-		uint32_t v = digit(name[1]), at = NIBBLES - 1 - i;
+	*bits = 4 * n;
+	while (n-- > 0) {
+		uint32_t v = digit(name[1]);
 		if (name[0] != 1 || v > 15)
 			return false;
-		out->b[at / 2] |= (uint8_t)(at % 2 ? v : v << 4);
+		out->b[n / 2] |= (uint8_t)(n % 2 ? v : v << 4);
+		name += 2;
 	}
 	return true;
+}
+
+/* Whether an address under the form's prefix begins with so many bits. */
+static bool may_begin(const struct embed_form *f, const ip6 *a, uint32_t bits)
+{
+	return addr_in6(a, (const ip6 *)f->prefix, (uint8_t)min_u32(bits, f->len));
+}
+
+/* Whether names of ours lie at or below the one with these bits. */
+static bool leads_to_ours(const struct dns64 *d, const ip6 *a, uint32_t bits)
+{
+	for (uint32_t i = 0; i < d->n_maps; i++)
+		if (!d->map[i].none && may_begin(&d->map[i].form, a, bits))
+			return true;
+	for (uint32_t i = 0; i < d->n_prefixes; i++)
+		if (may_begin(&d->prefix[i], a, bits))
+			return true;
+	return false;
 }
 
 /* The IPv4 address in an IPv6 address that is of our making. */
@@ -97,13 +121,13 @@ static uint32_t reverse_name(uint8_t *out, ip4 a)
 	return len + (uint32_t)sizeof tail;
 }
 
-static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
+static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan *p,
+                         const ip6 *addr)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint8_t name[DNS_NAME_MAX];
-	ip6 addr;
 	ip4 inner;
-	if (!address_of(u, &addr) || !embedded(d, &addr, &inner))
+	if (!embedded(d, addr, &inner))
 		return false;
 	if (ip4_get(inner) == DNS64_WKA_1 || ip4_get(inner) == DNS64_WKA_2) {
 		p->how = DNS64_LOCAL;
@@ -139,6 +163,13 @@ bool dns64_plan_special(struct gw *gw, struct dns64_query *u, struct dns64_plan 
 		return false;
 	if (plan_wkn(u, p))
 		return true;
-	return u->qtype == DNS_TYPE_PTR && dns64_of(gw)->reverse && !dns64_validates(u) &&
-	       plan_reverse(gw, u, p);
+	const struct dns64 *d = dns64_of(gw);
+	ip6 addr;
+	uint32_t bits;
+	if (!d->reverse || dns64_validates(u) || !bits_of(u, &addr, &bits))
+		return false;
+	if (bits == 4 * NIBBLES && u->qtype == DNS_TYPE_PTR && plan_reverse(gw, u, p, &addr))
+		return true;
+	p->exists = leads_to_ours(d, &addr, bits);
+	return false;
 }

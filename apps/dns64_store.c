@@ -13,19 +13,15 @@
 
 /* What a walk through a message finds. */
 struct found {
-	uint32_t end;    /* the name at the end of the CNAME chain */
-	uint32_t links;  /* CNAME records on the way */
-	uint32_t ttl;    /* the lowest of all records */
-	uint32_t wanted; /* records of the type at the end */
+	uint32_t end;      /* the name at the end of the CNAME chain */
+	uint32_t links;    /* CNAME records on the way */
+	uint32_t ttl;      /* the lowest of all records */
+	uint32_t wanted;   /* records of the type at the end */
+	uint32_t ttl_most; /* above which none is taken */
 	uint32_t soa_ttl, soa_negative;
 	bool has_soa;
 	bool good, excluded;
 };
-
-static uint32_t cap_ttl(uint32_t ttl)
-{
-	return min_u32(ttl, DNS64_MAX_TTL);
-}
 
 /* The record of `type` whose owner is the name at `owner`, in the answer section, from
  * *at and number *i on. */
@@ -95,11 +91,11 @@ static void look_at_data(const struct gw *gw, struct dns_view m, const struct dn
 /* TTLs of all records, and the SOA record of a negative answer (RFC 2308 section 5). */
 static void look_at_ttls(struct dns_view m, const struct dns_layout *l, struct found *f)
 {
-	f->ttl = cap_ttl(l->ttl_least);
+	f->ttl = min_u32(l->ttl_least, f->ttl_most);
 	if (l->soa.end == 0)
 		return;
 	f->has_soa = true;
-	f->soa_ttl = cap_ttl(l->soa.ttl);
+	f->soa_ttl = min_u32(l->soa.ttl, f->ttl_most);
 	f->soa_negative = min_u32(f->soa_ttl, dns_get32(m.at + l->soa.end - 4));
 }
 
@@ -184,20 +180,20 @@ static void write_message(struct dns64_record *r, const struct dns64_question *q
 	          (uint32_t)l->count[DNS_NS] << 16 | (l->n_opt ? l->before_opt : l->count[DNS_AR]));
 	dns_copy_name(to + DNS_HEADER, (const uint8_t *)q->name.word, q->name.len);
 	memcpy(to + behind, m.at + behind, r->len - behind);
-	if (UNLIKELY(l->ttl_most > DNS64_MAX_TTL))
+	if (UNLIKELY(l->ttl_most > f->ttl_most))
 		for (uint32_t at = l->question_end; at < v.len && dns_read_rr(v, at, &rr);
 		     at = rr.end)
-			dns_put32(to + rr.data - 6, cap_ttl(rr.ttl));
+			dns_put32(to + rr.data - 6, min_u32(rr.ttl, f->ttl_most));
 	if (f->has_soa && f->wanted == 0)
 		dns_put32(to + l->soa.data - 6, f->soa_negative);
 }
 
 struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
-                                 const struct dns_layout *l)
+                                 const struct dns_layout *l, uint32_t ttl_most)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint16_t flags = be16_get(dns_header_of(m)->flags);
-	struct found f = {0};
+	struct found f = {.ttl_most = ttl_most};
 	struct dns_layout tidied;
 	struct dns_view written = m;
 	if (UNLIKELY(is_untidy(m, l))) {

@@ -15,6 +15,12 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t)
 	t->stream = false;
 }
 
+bool dns64_try_has_opt(const struct gw *gw, const struct dns64_ask *a, uint32_t server)
+{
+	uint32_t until = dns64_of(gw)->server[server].plain_s;
+	return !(a->plain >> server & 1) && (until == 0 || (int32_t)(gw->now_s - until) >= 0);
+}
+
 uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m)
 {
 	uint32_t end = DNS_HEADER + a->q.name.len + DNS_QUESTION_FIXED;
@@ -71,7 +77,7 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	t->server = a->last = (uint8_t)server;
 	t->sent_us = dns64_now(gw);
 	t->id = rng_u16(gw->rng);
-	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
+	t->edns = dns64_try_has_opt(gw, a, server);
 	s->asked++;
 	d->count.asked++;
 	if (UNLIKELY(!udp_path_holds(gw, &s->path)) && !udp_path_find(gw, &s->path, &s->addr, NULL))

@@ -2,13 +2,13 @@
  *
  * What waits holds no packet, only what is needed to answer: where to, and the question
  * as it was spelled. It is in the list of each question to upstream that it waits for.
- * One client cannot take all places: some are left to the others. */
+ * One client cannot take all places, nor can a few: what one may have depends on what is free. */
 #include "apps/dns64.h"
 
 #include "kernel/alloc.h"
 
 #define MAX_ROUNDS 24u  /* plans for one query: more is a chain without end */
-#define HELD       512u /* that wait for their client to read; of one client half */
+#define HELD       512u /* that wait for their client to read; of one client as many as are free */
 
 bool dns64_wait_init(struct gw *gw, struct dns64 *d)
 {
@@ -65,7 +65,7 @@ static bool hold(struct gw *gw, struct dns64_waiter *w)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t me = (uint32_t)(w - d->waiter);
-	if (d->n_held == HELD || d->held[w->share] == HELD / 2) {
+	if (d->held[w->share] >= HELD - d->n_held) {
 		d->count.full++;
 		return false;
 	}
@@ -123,7 +123,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 	struct dns64 *d = dns64_of(gw);
 	uint32_t i = d->waiter_free;
 	uint8_t share = dns64_share_of(d, &from->ends.remote);
-	if (i == DNS64_NONE || d->share[share] == DNS64_SHARE) {
+	if (d->share[share] >= DNS64_SHARE * (DNS64_WAITERS - d->n_waiters)) {
 		d->count.full++;
 		return false;
 	}

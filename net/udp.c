@@ -150,6 +150,11 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 
 static void send6(struct gw *gw, struct pkt *p, const struct udp_ends *e)
 {
+	/* Since the question came the address may have become tentative (RFC 4862 section 5.4). */
+	if (!gw_is_own6(gw, e->link, &e->local.v6)) {
+		gw_discard(gw, p, DROP_TENTATIVE);
+		return;
+	}
 	if (!pkt_push(p, IP6_MIN)) {
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;

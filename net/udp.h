@@ -62,7 +62,7 @@ enum verdict udp_input(struct gw *gw, struct pkt *p);
 bool udp_source(const struct gw *gw, struct udp_ends *ends) MUST_USE;
 
 /* Sends p, whose data are the payload, from the local to the remote end. Takes the
- * packet. */
+ * packet; it is dropped (DROP_TENTATIVE) when the local IPv6 address is not in use. */
 void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *ends);
 
 #endif

@@ -24,9 +24,11 @@ from resolver import (
     inside,
     over_tcp,
     rr,
+    Zone,
     silent,
+    wire,
 )
-from stream import framed
+from stream import Stream, framed
 
 pytestmark = pytest.mark.virtual
 
@@ -377,3 +379,119 @@ def test_one_client_does_not_take_all_places(start: Start) -> None:
     upstream.instead = None
     query = signed(resolver, "four.example.", "A")
     assert checked(query, resolver.raw(query, client=B) or b"").answer
+
+
+def neighbours(first: int, last: int) -> str:
+    """Clients on the LAN whose station is known."""
+    return "".join(f"neighbour 192.168.1.{n} {B.mac}\n" for n in range(first, last + 1))
+
+
+def test_three_clients_share_the_places(start: Start) -> None:
+    """A client may have as many places as are free, so that two cannot have all."""
+    upstream = zone()
+    upstream.instead = lambda _: []
+    resolver = Resolver(start, upstream, more=neighbours(12, 14))
+    for last in (10, 11, 12, 13):
+        for _ in range(40):
+            resolver.send(signed(resolver, "four.example.", "A"), sport_of=f"192.168.1.{last}")
+    asked = len(resolver.net.asked)
+    assert asked == 32 + 16 + 8 + 4
+    assert len(resolver.net.got) == 160 - asked
+    upstream.instead = None
+    query = signed(resolver, "four.example.", "A")
+    assert checked(query, resolver.raw(query, sport_of="192.168.1.14") or b"").answer
+
+
+def test_many_clients_do_not_take_all_places(start: Start) -> None:
+    """When there is no place left the oldest question gives way to a client that has none under way."""
+    upstream = zone()
+    upstream.instead = lambda _: []
+    resolver = Resolver(start, upstream, more=neighbours(100, 109))
+    for last in range(100, 250):
+        resolver.send(signed(resolver, "four.example.", "A"), sport_of=f"192.168.1.{last}")
+        resolver.gateway.wait(0.001)
+    # Some of them are counted together.
+    gave_way = [one.client for one in resolver.net.got]
+    assert len(resolver.net.asked) > 100 and gave_way[:10] == [f"192.168.1.{n}" for n in range(100, 110)]
+    assert all(one.raw[3] & 15 == dns.rcode.SERVFAIL for one in resolver.net.got)
+
+
+# --- servers that close behind every answer --------------------------------------------------------------------------
+
+
+class Closing:
+    """An upstream server that answers one question on a connection and closes it (RFC 7766 section 6.2.4)."""
+
+    def __init__(self, resolver: Resolver, upstream: Zone) -> None:
+        self.resolver, self.zone = resolver, upstream
+        self.open: dict[int, list[Message]] = {}
+        resolver.net.hear = self.hear  # type: ignore[method-assign]
+
+    def hear(self, stream: Stream) -> list[bytes]:
+        for raw in stream.messages():
+            query = dns.message.from_wire(raw, keyring=KEYRING)
+            query.tcp = True
+            self.open.setdefault(id(stream), []).append(query)
+        return []
+
+    def answer(self) -> int:
+        """The first question of each connection. Gives how many were open."""
+        streams = [one for one in self.resolver.net.streams if self.open.get(id(one)) and not one.closed]
+        for stream in streams:
+            frames = stream.give(framed(wire(self.zone.lookup(self.open[id(stream)][0]))))
+            frames.append(stream.segment("FA"))
+            self.resolver.net.deliver([one for frame in frames for one in self.resolver.gateway.send(WAN, frame)])
+        self.resolver.wait(0.005)
+        return len(streams)
+
+
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_upstream_closes_behind_every_answer(start: Start, n: int) -> None:
+    """No question behind another loses a try by that: it is asked again on a new connection, as long as each connection
+    brings an answer."""
+    upstream = large(300)
+    names = [f"t{i}.example." for i in range(n)]
+    for name in names:
+        one = rr(name, 300, "TXT", *(f"{k:03}" + "x" * 250 for k in range(6)))
+        upstream.sets[one.name, one.rdtype] = one
+    resolver = Resolver(start, upstream)
+    closing = Closing(resolver, upstream)
+    stream = opened(resolver)
+    queries = [resolver.query(name, "TXT") for name in names]
+    say(resolver, stream, *queries)
+    udp = len(resolver.net.asked)
+    while closing.answer():
+        pass
+    got = answers(stream)
+    assert [len(got[query.id].answer) for query in queries] == [1] * n
+    assert len(resolver.net.asked) == udp == n, "nothing is asked over UDP once more"
+    assert len(closing.open) == n
+    stats = resolver.gateway.stats()
+    assert stats["dns_asking"] == stats["dns_waiting"] == 0
+
+
+def test_signed_questions_to_a_server_that_closes(start: Start) -> None:
+    upstream = zone()
+    resolver = Resolver(start, upstream)
+    closing = Closing(resolver, upstream)
+    stream = opened(resolver)
+    queries = [signed(resolver, f"n{i}.example.", "A") for i in range(8)]
+    say(resolver, stream, *queries)
+    while closing.answer():
+        pass
+    raw = {int.from_bytes(one[:2], "big"): one for one in stream.messages()}
+    for query in queries:
+        assert checked(query, raw[query.id]).answer
+
+
+def test_upstream_closes_without_an_answer(start: Start) -> None:
+    """That costs a try, and ends."""
+    upstream = large(300)
+    resolver = Resolver(start, upstream)
+    resolver.net.hear = lambda stream: stream.messages() and [stream.segment("FA")]  # type: ignore
+    stream = opened(resolver)
+    query = resolver.query("text.example.", "TXT")
+    say(resolver, stream, query)
+    resolver.wait(4)
+    assert answers(stream)[query.id].rcode() == dns.rcode.SERVFAIL
+    assert 2 <= len([one for one in resolver.net.streams if one.sport == 53]) <= 3

@@ -12,7 +12,7 @@ import dns.rcode
 import dns.reversename
 import pytest
 from gateway import Gateway
-from resolver import A, BASIC, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls
+from resolver import A, A6, BASIC, PREFIX, UPSTREAM, Resolver, Zone, addresses, fails, inside, rr, silent, ttls
 
 pytestmark = pytest.mark.virtual
 
@@ -217,3 +217,102 @@ def test_reverse_off(start: Start) -> None:
     zone = Zone(HOST, origin="arpa.")
     assert Resolver(start, zone, more="dns64.reverse off\n").ask(reverse(inside("192.0.2.33")), "PTR").rcode() == 3
     assert zone.asked[-1].question[0].name.to_text().lower() == reverse(inside("192.0.2.33"))
+
+
+# --- names above reverse names (RFC 8020, RFC 9156) ----------------------------------------------------
+
+KINDS = ["A", "AAAA", "NS", "PTR", "TXT", "DS"]
+
+
+def cut(address: str, nibbles: int) -> str:
+    """The last so many nibbles of a reverse name."""
+    return ".".join(reverse(address).split(".")[32 - nibbles:])
+
+
+def under(prefix: str) -> str:
+    return BASIC.replace(f"dns64-prefix {PREFIX}/96\n", f"dns64-prefix {prefix}\n") + f"nameserver {UPSTREAM}\n"
+
+
+def empty(message: dns.message.Message) -> bool:
+    return message.rcode() == 0 and not message.answer and bool(message.authority)
+
+
+@pytest.mark.parametrize("prefix, address", FORMS)
+def test_names_on_the_way_to_a_reverse_name(start: Start, prefix: str, address: str) -> None:
+    """Upstream knows none of them, but names below them exist here. A resolver that asks label by label (RFC 9156) ends
+    at the first NXDOMAIN (RFC 8020)."""
+    resolver = Resolver(start, Zone(HOST, origin="arpa."), under(prefix))
+    for nibbles in range(33):
+        name = cut(address, nibbles)
+        for kind in KINDS if nibbles % 5 == 2 or nibbles == 32 else ["A", "PTR"]:
+            if nibbles == 32 and kind == "PTR":
+                continue
+            assert empty(resolver.ask(name, kind)), (name, kind)
+        assert empty(resolver.ask(name.upper(), "A", client=A6))
+    assert pointers(resolver.ask(reverse(address), "PTR")) == ["host.example."]
+
+
+@pytest.mark.parametrize("prefix, address", FORMS)
+def test_names_that_lead_to_no_reverse_name(start: Start, prefix: str, address: str) -> None:
+    """Beside the prefix, or behind the last nibble: what upstream says."""
+    resolver = Resolver(start, Zone(HOST, origin="arpa."), under(prefix))
+    own = int(prefix.split("/")[1]) // 4
+    for nibbles in range(1, 33):
+        name = cut(address, nibbles)
+        other = ("e" if name[0] == "f" else "f") + name[1:]
+        inside_prefix = nibbles > own
+        for kind in ("A", "NS"):
+            assert (resolver.ask(other, kind).rcode() == 0) == inside_prefix, other
+    for name in ("0." + reverse(address), "x." + cut(address, 8), "12." + cut(address, 8), "g." + cut(address, 8),
+                 cut(address, 8) + "example.", "x" + cut(address, 8)):
+        for kind in ("A", "PTR"):
+            assert resolver.ask(name, kind).rcode() == dns.rcode.NXDOMAIN, name
+
+
+def test_names_on_the_way_that_upstream_knows(start: Start) -> None:
+    """What there is comes unchanged (RFC 6147 section 5.3.3); an alias that leads to nothing stays NXDOMAIN."""
+    there, alias = cut(inside("192.0.2.33"), 12), cut(inside("192.0.2.33"), 26)
+    zone = Zone(rr(there, 60, "NS", "ns.example."), rr(alias, 60, "CNAME", "nothing.example."), origin="arpa.")
+    resolver = Resolver(start, zone)
+    assert [one.to_text() for one in resolver.ask(there, "NS").answer] == [f"{there} 60 IN NS ns.example."]
+    answer = resolver.ask(alias, "A")
+    assert answer.rcode() == dns.rcode.NXDOMAIN and len(answer.answer) == 1
+    zone.instead = fails(dns.rcode.SERVFAIL)
+    assert resolver.ask(cut(inside("192.0.2.33"), 20), "A").rcode() == dns.rcode.SERVFAIL
+
+
+def test_names_on_the_way_are_not_vouched_for(start: Start) -> None:
+    """Upstream vouches for NXDOMAIN, not for what is made of it; who validates gets what it said (section 5.5)."""
+    zone = Zone(HOST, origin="arpa.")
+
+    def vouched(query: dns.message.Message) -> dns.message.Message:
+        answer = zone.lookup(query)
+        answer.flags |= dns.flags.AD
+        return answer
+
+    zone.instead = vouched
+    resolver = Resolver(start, zone)
+    for _ in range(2):
+        answer = resolver.ask(cut(inside("192.0.2.33"), 20), "A", dnssec=True)
+        assert empty(answer) and not answer.flags & dns.flags.AD
+        answer = resolver.ask(cut(inside("192.0.2.33"), 20), "A", flags="RD CD", dnssec=True)
+        assert answer.rcode() == dns.rcode.NXDOMAIN and answer.flags & dns.flags.AD
+        assert resolver.ask("other.arpa.", "A", dnssec=True).flags & dns.flags.AD
+
+
+def test_names_on_the_way_to_those_of_ranges(start: Start) -> None:
+    """A prefix of `dns64.map`, and one that is not synthesised with."""
+    maps = "dns64.map 10.0.0.0/8 2001:db8:67::/96\ndns64.map 172.16.0.0/12 none\n"
+    resolver = Resolver(start, Zone(HOST, origin="arpa."), more=maps)
+    for nibbles in (11, 12, 20, 26, 31):
+        assert empty(resolver.ask(cut("2001:db8:67::a01:1", nibbles), "A"))
+    assert resolver.ask(cut("2001:db8:68::a01:1", 12), "A").rcode() == dns.rcode.NXDOMAIN
+
+
+@pytest.mark.parametrize("more, options", [("dns64.reverse off\n", {}), ("", {"rdclass": "CH"}),
+                                           ("dns64.skip-name ip6.arpa\n", {}),
+                                           ("dns64.skip-client 192.168.1.0/24\n", {})],
+                         ids=["off", "class", "skip-name", "skip-client"])
+def test_names_on_the_way_where_nothing_is_made(start: Start, more: str, options: dict[str, str]) -> None:
+    resolver = Resolver(start, Zone(HOST, origin="arpa."), more=more)
+    assert resolver.ask(cut(inside("192.0.2.33"), 20), "A", **options).rcode() == dns.rcode.NXDOMAIN

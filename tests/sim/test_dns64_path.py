@@ -32,7 +32,7 @@ from resolver import (
     silent,
     wire,
 )
-from scapy.layers.inet import IP, UDP, IPOption_NOP, fragment
+from scapy.layers.inet import ICMP, IP, UDP, IPOption_NOP, fragment
 from scapy.layers.inet6 import HBHOptUnknown, IPv6, IPv6ExtHdrDestOpt
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
@@ -273,3 +273,75 @@ def test_an_answer_behind_a_long_header(start: Start, options: int) -> None:
     right(sent.frame)
     answer = check(query, bytes(sent.frame[UDP].payload))
     assert len(answer.answer[0]) == 5 and not resolver.gateway.drops()
+
+
+# --- what changes under a path ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_no_answer_from_an_address_that_is_tentative(start: Start, known: bool) -> None:
+    """RFC 4862 section 5.4: it may be somebody else's. The client asks again when it is ours."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    if known:
+        resolver.ask("six.example.", client=A6)
+    zone.instead = silent()
+    resolver.net.asked.clear()
+    resolver.send(resolver.query("four.example.", "A"), client=A6)
+    resolver.gateway.link(LAN, False)
+    resolver.gateway.link(LAN, True)
+    (asked,) = resolver.net.asked
+    before, dropped = len(resolver.net.got), resolver.gateway.drops().get("tentative", 0)
+    packet = datagram(UPSTREAM, asked.source, 53, asked.port, wire(zone.lookup(asked.message)))
+    arrives(resolver, packet)
+    assert len(resolver.net.got) == before
+    assert resolver.gateway.drops()["tentative"] == dropped + 1
+    for _ in range(4):
+        resolver.wait(1)
+    zone.instead = None
+    assert resolver.ask("four.example.", "A", client=A6).answer
+
+
+@pytest.mark.parametrize("port", [LAN, WAN])
+def test_questions_to_upstream_wait_for_a_valid_address(start: Start, port: str) -> None:
+    """A server behind IPv6 is not asked from a tentative address; the gateway's other ones serve."""
+    resolver = Resolver(start, Zone(FOUR), CONFIG[6])
+    resolver.ask("four.example.", "A")
+    resolver.gateway.link(port, False)
+    resolver.gateway.link(port, True)
+    n = len(resolver.net.asked)
+    resolver.send(resolver.query("other.example.", "A"))
+    ours = {"2001:db8:2::2"} if port == LAN else {OUR6}
+    assert {one.source for one in resolver.net.asked[n:]} <= ours
+    for _ in range(4):
+        resolver.wait(1)
+    assert resolver.ask("third.example.", "A", wait=1).rcode() == dns.rcode.NXDOMAIN
+    assert resolver.net.asked[-1].source == "2001:db8:2::2"
+
+
+def test_ipv4_stays_as_it_was_configured(start: Start) -> None:
+    """No frame and no cable changes an IPv4 address or route, so a path over IPv4 holds for ever."""
+    config = DNS64.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", "")
+    resolver = Resolver(start, Zone(FOUR), config)
+    routes = resolver.gateway.lines("routes")
+
+    def learnt(mac: str) -> bytes:
+        reply = ARP(op=2, hwsrc=mac, psrc=ROUTER.ip, hwdst=PORT_MAC[WAN], pdst="203.0.113.2")
+        return bytes(Ether(src=mac, dst=PORT_MAC[WAN]) / reply)
+
+    resolver.send(resolver.query("four.example.", "A"))
+    resolver.net.deliver(resolver.gateway.send(WAN, learnt(ROUTER.mac)))
+    assert resolver.net.got[-1].message.answer
+    redirect = IP(src=ROUTER.ip, dst="203.0.113.2") / ICMP(type=5, code=1, gw="203.0.113.9")
+    quoted = IP(src="203.0.113.2", dst=UPSTREAM) / UDP(sport=4000, dport=53)
+    arrives(resolver, IP(bytes(redirect / quoted)))
+    for port in (LAN, WAN):
+        resolver.gateway.link(port, False)
+        resolver.gateway.link(port, True)
+    # The neighbour is found anew, if need be; addresses and next hop are the same.
+    packet = datagram(A.ip, OUR4, 4000, 53, wire(resolver.query("other.example.", "A")))
+    frames = resolver.gateway.send(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet))
+    frames += resolver.gateway.send(WAN, learnt(ROUTER.mac))
+    (asked,) = [one.frame for one in frames if one.port == WAN and UDP in one.frame]
+    assert (asked.dst, asked[IP].src, asked[IP].dst) == (ROUTER.mac, "203.0.113.2", UPSTREAM)
+    assert resolver.gateway.lines("routes") == routes

@@ -11,7 +11,7 @@ import dns.message
 import dns.rcode
 import pytest
 from dnsstream import NAMES, Slow, Start, answers, opened, put, say, zone
-from gateway import LAN, PORT_MAC, A, Host
+from gateway import LAN, PORT_MAC, A, B, Host
 from net6 import A6, Host6
 from resolver import (
     OUR4,
@@ -237,8 +237,8 @@ def test_long_answers_while_memory_is_short(start: Start) -> None:
 
 
 def test_held_answers_end_with_their_client(start: Start) -> None:
-    """Answers held back for clients that never read have places of their own, of which one client gets half; what
-    finds none is SERVFAIL, in time. They are gone with their client."""
+    """Answers held back for clients that never read have places of their own, of which one client gets as many as are
+    left free; what finds none is SERVFAIL, in time. They are gone with their client."""
     slow = Slow(start, 64, 8)
     resolver = slow.resolver
     streams = [opened(resolver, 4000 + i) for i in range(8)]
@@ -257,6 +257,24 @@ def test_held_answers_end_with_their_client(start: Start) -> None:
     stats = resolver.gateway.stats()
     assert (stats["dns_waiting"], stats["tcp_connections"], stats["tcp_packets_held"]) == (0, 0, 0)
     assert stats["tcp_timeout"] == 8
+
+
+def test_two_clients_leave_places_of_held_answers(start: Start) -> None:
+    """A third one that reads slowly gets all its answers."""
+    slow = Slow(start, 64, 8)
+    resolver = slow.resolver
+    streams = [opened(resolver, 4000 + i, client) for client in (A, B) for i in range(6)]
+    third = opened(resolver, 4000, A6)
+    for stream in (*streams, third):
+        stream.quiet = True
+        say(resolver, stream, *(resolver.query(f"t{k}.example.", "TXT") for k in range(64)))
+    slow.answer()
+    stats = resolver.gateway.stats()
+    assert 300 < stats["dns_waiting"] < 512
+    third.quiet = False
+    for _ in range(20):
+        resolver.wait(0.5)
+    assert sum(one.rcode() == 0 for one in answers(third).values()) == 64
 
 
 @pytest.mark.parametrize("data, drop", [(framed(b"short"), "dns-short"), (b"\0\0", "dns-short"),
