@@ -43,9 +43,11 @@ struct dns64_server {
 	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
 	uint32_t missed;          /* tries in a row that were not answered in time */
 	bool down;
-	uint32_t answer_us; /* when the last answer came */
-	uint32_t probe_us;  /* while down: when to look again */
+	uint64_t answer_us; /* when the last answer came */
+	uint64_t probe_us;  /* while down: when to look again */
 	uint32_t probe_gap_us;
+	uint32_t down_s;   /* while down: since when */
+	uint32_t missed_s; /* when a try was last not answered in time */
 	uint32_t plain_s;  /* until then without OPT, which it does not know; 0: with */
 	uint32_t case_s;   /* until then the case of names is not compared; 0: it is */
 	uint8_t case_lost; /* answers with another case, and no right one behind */
@@ -524,6 +526,10 @@ static inline uint32_t dns64_server_probe(struct gw *gw)
 	const struct dns64 *d = dns64_of(gw);
 	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE : dns64_server_look(gw);
 }
+
+/* Whether nobody is there to ask: all servers have been down for a while, and were asked in vain
+ * until a moment ago. */
+bool dns64_server_all_gone(const struct gw *gw);
 
 /* How long to wait for the answer to try number n (from 0). */
 uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n);
