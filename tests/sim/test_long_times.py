@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import dns.message
 import dns.rcode
 import pytest
 from dnsstream import opened, put, say
-from gateway import A, ADDRESSES, INSIDE, LAN, NAT, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, Gateway
-from net6 import A6, ALL_ROUTERS, NEIGHBOURS6, OWN, OWN_LOCAL, PLAIN6, ROUTER6, Start, of_kind, state_of
+from gateway import INSIDE, LAN, NAT, NEAR, OUTSIDE, SERVER, WAN, A
+from net6 import A6, NEIGHBOURS6, OWN, PLAIN6, ROUTER6, Start, of_kind, state_of
 from net6 import advertise as advertise6
 from net6 import send as send6
 from net6 import solicit as solicit6
-from resolver import BASIC, DNS64, FOUR, UPSTREAM, UPSTREAM2, Answer, Message, Resolver, Zone, silent
+from resolver import DNS64, FOUR, Answer, Message, Resolver, Zone, silent
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Raw
 from stream import Stream
@@ -515,7 +513,7 @@ def test_a_host_that_does_not_answer_is_told_of_50_days_after_the_link_came_up(s
 def test_a_syn_cookie_across_a_boundary(start: Start, boundary: str, before: int) -> None:
     """The connection opens when the acknowledgment comes a second behind the boundary."""
     it = Resolver(start, Zone(FOUR), now=round(BOUNDARIES[boundary] - before - 5, 1))
-    for n in range(256):
+    for _ in range(256):
         half_open(it)
     stream = Stream(LAN, A.mac, A.ip, INSIDE, 1999, 53)
     sent = it.gateway.send(LAN, stream.segment("S"))
@@ -533,7 +531,21 @@ def test_rates_forget_the_longest_silent_network(start: Start) -> None:
     assert not no_answer(it) and not no_answer(it) and no_answer(it)
 
 
-def test_the_load_of_decades_is_counted(start: Start) -> None:
+def test_a_stranger_lasts_as_long_as_who_let_it_in(start: Start) -> None:
+    """Across 2^32 seconds; the list says how long that is."""
+    it = Plain(start, NAT + "nat.filtering endpoint-independent\n", "nat", 2**32 - 100)
+    it.gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53))
+    it.gateway.wait(50)
+    it.gateway.wan(IP(src=NEAR.ip, dst=OUTSIDE) / UDP(sport=53, dport=5000))
+    left = [line.split("expires=")[1] for line in it.gateway.lines("sessions")]
+    assert left == ["250", "250"]
+    it.gateway.wait(249)
+    assert stat("nat_sessions", it) == 2
+    it.gateway.wait(2)
+    assert stat("nat_sessions", it) == 0
+
+
+def test_decades_are_counted(start: Start) -> None:
     """Uptime, log and drops say seconds that no 32 bits hold."""
     it = Plain(start, NAT, "nat", 2**32 + 100)
     it.gateway.lan(IP(src=A.ip, dst="224.0.0.1") / UDP())
