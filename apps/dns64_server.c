@@ -77,8 +77,7 @@ bool dns64_server_all_gone(const struct gw *gw)
 	const struct dns64 *d = dns64_of(gw);
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		const struct dns64_server *s = &d->server[i];
-		if (!s->down || gw->now_s - s->down_s < GONE_S ||
-		    gw->now_s - s->missed_s >= GONE_S)
+		if (!s->down || gw->now_s - s->down_s < GONE_S || gw->now_s - s->missed_s >= GONE_S)
 			return false;
 	}
 	return true;
