@@ -63,7 +63,7 @@ static void long_pause(void)
 		fine(pair_run(30 * SECOND));
 		struct tcp_conn *c = pair_conn(0, n);
 		CHECK(c && c->cwnd > 14600);
-		silence(pauses[i]);
+		silence(pauses[i] - (c ? pair.side[0].rig.gw.now_us - c->sent_us : 0));
 		CHECK(tcp_send(&pair.side[0].rig.gw, flow(0, n)->conn, (const uint8_t *)"x", 1));
 		tcp_push(&pair.side[0].rig.gw, flow(0, n)->conn);
 		CHECK(c && c->cwnd <= 14600);
