@@ -11,6 +11,7 @@
 
 #include "apps/dns64_cache.h"
 #include "apps/embed.h"
+#include "kernel/when.h"
 #include "net/gw.h"
 #include "net/tcp.h"
 #include "net/udp_path.h"
@@ -27,9 +28,9 @@
 #define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
 #define DNS64_NONE          0xffffu
 #define DNS64_EDNS_SIZE     1232u    /* asked of upstream, and sent to clients by default */
-#define DNS64_MAX_TTL       604800u  /* seven days, RFC 8767 section 4 */
 #define DNS64_MAX_NEGATIVE  10800u   /* three hours, RFC 2308 section 5 */
 #define DNS64_NO_SOA        600u     /* RFC 6147 section 5.1.7 */
+#define DNS64_PLAIN_S       600u     /* how long a server is spared OPT, or mixed case */
 #define DNS64_STALE_WAIT_US 1800000u /* before stale records serve, RFC 8767 section 5 */
 #define DNS64_STALE_RETRY   5u       /* seconds between attempts to refresh what is stale */
 #define DNS64_STALE_TTL     30u /* of what is served although its time is over, RFC 8767 section 4 */
@@ -223,7 +224,7 @@ struct dns64_stream {
 /* The answers of one client prefix (dns64_limit.c). */
 struct dns64_bucket {
 	uint32_t key[3]; /* /32 or /64, and the family */
-	uint32_t at_us;  /* when tokens were last added */
+	uint64_t at_us;  /* when tokens were last added; does not wrap */
 	uint64_t tokens; /* in millionths of an answer */
 };
 #define DNS64_CLIENT_BITS 11u /* of the table of clients that may ask (dns64_known.c) */
@@ -336,14 +337,14 @@ static inline uint8_t dns64_key_of(uint16_t flags, bool dnssec)
 
 static inline bool dns64_fresh(const struct gw *gw, const struct dns64_record *r)
 {
-	return (int32_t)(r->expire_s - gw->now_s) > 0;
+	return !when_come(gw->now_s, r->expire_s, DNS64_MAX_TTL);
 }
 
 /* Whether a record may serve when it cannot be asked for, though its time is over. */
 static inline bool dns64_may_serve(const struct gw *gw, const struct dns64_record *r)
 {
-	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < 0x40000000u &&
-	       (int32_t)(gw->now_s - r->expire_s) < (int32_t)dns64_of(gw)->stale_s;
+	uint32_t life = r->expire_s - r->stored_s;
+	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < life + dns64_of(gw)->stale_s;
 }
 
 /* Bytes of the OPT record in an answer. Over TCP it says how long a silent connection stays (RFC

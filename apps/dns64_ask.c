@@ -20,7 +20,6 @@
 #define ROOM_A_TURN  64u       /* … so many in one turn */
 #define CROWD        1280u     /* clients that wait: old questions give way as well */
 #define MAX_WAIT_US  60000000u /* for all tries of a question together */
-#define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
 #define BARE_TTL     30u       /* of what came without OPT, for those who set DO */
 #define DOUBT_US     100000u   /* for the right answer behind one that may be forged */
@@ -164,6 +163,12 @@ bool dns64_ask_make_room(struct gw *gw)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
+/* Microseconds until all tries together have taken too long. */
+static uint32_t left(const struct gw *gw, const struct dns64_ask *a)
+{
+	return when_left(dns64_now(gw), a->deadline_us, MAX_WAIT_US);
+}
+
 /* One more try, with a timer behind it. */
 static void try_server(struct gw *gw, struct dns64_ask *a, uint32_t server)
 {
@@ -173,9 +178,9 @@ static void try_server(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	a->queued = 0;
 	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left, if any. */
-	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
-	if (a->n_tries >= d->tries || wait > left)
-		wait = left;
+	uint32_t most = max_u32(left(gw, a), 1);
+	if (a->n_tries >= d->tries || wait > most)
+		wait = most;
 	wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
@@ -324,7 +329,7 @@ static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64
 {
 	struct dns64 *d = dns64_of(gw);
 	const struct dns64_server *s = &d->server[t->server];
-	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
+	if (s->case_s && !when_come(gw->now_s, s->case_s, DNS64_PLAIN_S))
 		return true;
 	d->count.miscased++;
 	a->miscased |= doubt(gw, a, t);
@@ -340,7 +345,7 @@ static void case_lost(struct gw *gw, struct dns64_ask *a)
 	if (++s->case_lost < CASE_LOST)
 		return;
 	s->case_lost = 0;
-	s->case_s = gw->now_s + PLAIN_S;
+	s->case_s = gw->now_s + DNS64_PLAIN_S;
 }
 
 /* No right answer came behind one that may be forged. */
@@ -371,7 +376,7 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	bool full = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	bool full = dns64_link_is_full(gw, t->server) && left(gw, a) > 0;
 	a->queued = full ? (uint8_t)(t - a->try + 1) : 0;
 	a->last = t->server;
 	a->miscased = a->mute = false;
@@ -391,7 +396,7 @@ static void fetch_later(struct gw *gw, struct dns64_ask *a)
 void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t)
 {
 	struct dns64_ask *a = &dns64_of(gw)->ask[ask];
-	if ((int32_t)(a->deadline_us - dns64_now(gw)) <= 0 || !fetch_over_tcp(gw, a, t))
+	if (left(gw, a) == 0 || !fetch_over_tcp(gw, a, t))
 		dns64_ask_lost(gw, ask);
 }
 
@@ -422,8 +427,7 @@ void dns64_ask_lost(struct gw *gw, uint32_t ask)
 	struct dns64_ask *a = &d->ask[ask];
 	/* Twice in vain over TCP: who gets TC comes back over TCP, before its patience is over. */
 	bool enough = a->truncated && a->n_tries >= 2 && !may_ask_other(d, a);
-	if (!a->probe && !enough && a->n_tries < d->tries &&
-	    (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+	if (!a->probe && !enough && a->n_tries < d->tries && left(gw, a) > 0)
 		try_next(gw, a);
 	else
 		give_up(gw, a);
@@ -469,7 +473,7 @@ static void note_plain(struct gw *gw, const struct dns64_ask *a, const struct dn
 {
 	if (!t->edns && a->plain >> t->server & 1 &&
 	    (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN))
-		dns64_of(gw)->server[t->server].plain_s = gw->now_s + PLAIN_S;
+		dns64_of(gw)->server[t->server].plain_s = gw->now_s + DNS64_PLAIN_S;
 }
 
 static void take_answer(struct gw *gw, struct dns64_ask *a, const struct dns64_try *t,

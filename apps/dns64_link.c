@@ -114,7 +114,7 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 
 /* Ends the tries of a question on a link that is gone. Gives its last one; NULL: there is something
  * newer to wait for. */
-static struct dns64_try *end_tries(struct dns64_ask *a, uint32_t server)
+static struct dns64_try *end_tries(struct dns64_ask *a, uint32_t server, uint32_t now)
 {
 	struct dns64_try *last = NULL; /* of all */
 	bool mine = false;
@@ -123,7 +123,7 @@ static struct dns64_try *end_tries(struct dns64_ask *a, uint32_t server)
 		if (!t->stream && !t->port)
 			continue;
 		bool ended = t->stream && t->server == server;
-		if (!last || (int32_t)(t->sent_us - last->sent_us) > 0) {
+		if (!last || now - t->sent_us < now - last->sent_us) {
 			last = t;
 			mine = ended;
 		}
@@ -148,7 +148,9 @@ static void lost(struct gw *gw, uint32_t server)
 	/* All end before any is asked anew: a question may have several. */
 	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
 		l->slot[i].who = DNS64_NONE;
-		last[i] = old[i].who < DNS64_ASKS ? end_tries(&d->ask[old[i].who], server) : NULL;
+		last[i] = old[i].who < DNS64_ASKS
+		                  ? end_tries(&d->ask[old[i].who], server, dns64_now(gw))
+		                  : NULL;
 	}
 	l->conn = TCP_NONE;
 	l->len = l->n = 0;
@@ -184,7 +186,7 @@ void dns64_link_late(struct gw *gw, uint32_t servers)
 bool dns64_link_is_bad(const struct gw *gw, uint32_t server)
 {
 	uint32_t until = dns64_of(gw)->link[server].bad_s;
-	return until && (int32_t)(gw->now_s - until) < 0;
+	return until && !when_come(gw->now_s, until, BAD_S);
 }
 
 static void event(struct gw *gw, uint32_t conn, enum tcp_event what)

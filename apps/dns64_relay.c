@@ -94,7 +94,7 @@ static struct dns64_relay *take(struct gw *gw, uint8_t share)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_relay *r = NULL, *oldest = d->relay;
-	uint32_t of_share = 0, n_free = 0;
+	uint32_t of_share = 0, n_free = 0, now = dns64_now(gw);
 	for (struct dns64_relay *one = d->relay; one < d->relay + DNS64_RELAYS; one++) {
 		if (one->len == 0) {
 			r = one;
@@ -102,7 +102,7 @@ static struct dns64_relay *take(struct gw *gw, uint8_t share)
 			continue;
 		}
 		of_share += one->share == share;
-		if ((int32_t)(one->begun_us - oldest->begun_us) < 0)
+		if (now - one->begun_us > now - oldest->begun_us)
 			oldest = one;
 	}
 	if (!r && of_share == 0) {

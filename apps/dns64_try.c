@@ -18,7 +18,8 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t)
 bool dns64_try_has_opt(const struct gw *gw, const struct dns64_ask *a, uint32_t server)
 {
 	uint32_t until = dns64_of(gw)->server[server].plain_s;
-	return !(a->plain >> server & 1) && (until == 0 || (int32_t)(gw->now_s - until) >= 0);
+	return !(a->plain >> server & 1) &&
+	       (until == 0 || when_come(gw->now_s, until, DNS64_PLAIN_S));
 }
 
 uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m)
@@ -60,7 +61,7 @@ static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
 		struct dns64_try *t = &a->try[i];
 		if (!t->port && !t->stream)
 			return t;
-		if ((int32_t)(t->sent_us - old->sent_us) < 0)
+		if (dns64_now(gw) - t->sent_us > dns64_now(gw) - old->sent_us)
 			old = t;
 	}
 	dns64_try_close(gw, old);

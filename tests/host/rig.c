@@ -147,6 +147,16 @@ void rig_advance(struct rig *rig, uint64_t us)
 	turns(rig);
 }
 
+void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
+{
+	for (; n > 0; n--) {
+		uint64_t step = us / n;
+		us -= step;
+		rig->gw.now_us += step;
+		turns(rig);
+	}
+}
+
 void rig_link(struct rig *rig, uint32_t port, bool up)
 {
 	struct gw_port *p = &rig->gw.port[port];

@@ -60,6 +60,29 @@ static void later_turn(void)
 	CHECK_EQ(w.n_set, 0);
 }
 
+/* After a silence of more than half of what 32 bits hold, and of nearly all, what was due is due.
+ */
+static void silence(void)
+{
+	static const uint32_t silences[] = {WHEEL_MOST_US, 2160000000u, 3000000000u,
+	                                    UINT32_MAX - WHEEL_MOST_US};
+	for (unsigned k = 0; k < ARRAY_SIZE(silences); k++) {
+		uint32_t now = 0xfff00000u, n = 0;
+		start(now);
+		CHECK_EQ(wheel_take(&w, now), WHEEL_NONE);
+		for (uint32_t i = 0; i < NODES; i++)
+			wheel_set(&w, i, now + WHEEL_MOST_US / NODES * i);
+		while (wheel_take(&w, now + silences[k]) != WHEEL_NONE)
+			n++;
+		CHECK_EQ(n, NODES);
+		/* And of none: nothing comes early. */
+		now += silences[k];
+		wheel_set(&w, 1, now + WHEEL_MOST_US);
+		CHECK_EQ(wheel_take(&w, now + WHEEL_MOST_US - SLOT_US), WHEEL_NONE);
+		CHECK_EQ(wheel_take(&w, now + WHEEL_MOST_US + SLOT_US), 1);
+	}
+}
+
 /* What somebody without a wheel would do. */
 static void model(void)
 {
@@ -100,6 +123,7 @@ int main(void)
 {
 	TEST(one);
 	TEST(later_turn);
+	TEST(silence);
 	TEST(model);
 	return tap_done();
 }
