@@ -343,6 +343,20 @@ static void command_line_errors(void)
 	start();
 	CHECK(!config_cmdline(&c, line));
 	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	/* Of 200 characters it is looked at, of 201 it is not; what ends it does not count. */
+	line[9 + 201] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	line[9 + 200] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: expected letters, digits, - and . (at most "
+	                    "63), such as gateway");
+	memset(line + 9 + 10, '+', 190); /* blanks, that are cut off */
+	start();
+	CHECK(config_cmdline(&c, line));
+	CHECK_STR(c.hostname, "vvvvvvvvvv");
 	memset(line, '=', sizeof line - 1);
 	start();
 	CHECK(!config_cmdline(&c, line));

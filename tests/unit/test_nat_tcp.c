@@ -145,6 +145,23 @@ static void reset_of_one_fin(void)
 	STATE(NAT_TRANS);
 }
 
+/* A reset behind both FINs, of either side: a segment that comes late does not open it again. */
+static void reset_of_both_fins(void)
+{
+	for (int side = 0; side < 2; side++) {
+		establish();
+		IN(FIN_ACK);
+		OUT(FIN_ACK);
+		STATE(NAT_BOTH_FIN);
+		CHECK(put((enum nat_side)side, TCP_RST, 0, 0));
+		STATE(NAT_BOTH_FIN);
+		CHECK(put((enum nat_side)side, TCP_ACK, 0, 0));
+		CHECK(put((enum nat_side) !side, TCP_ACK, 0, 0));
+		STATE(NAT_BOTH_FIN);
+		CHECK(!nat_tcp_is_open(s.state));
+	}
+}
+
 static void refused_connection(void)
 {
 	begin();
@@ -532,6 +549,7 @@ int main(void)
 	TEST(one_fin_is_established);
 	TEST(reset_and_data);
 	TEST(reset_of_one_fin);
+	TEST(reset_of_both_fins);
 	TEST(refused_connection);
 	TEST(blind);
 	TEST(blind_syn_ack);
