@@ -534,6 +534,65 @@ static void round_trips(void)
 	}
 }
 
+/* Where the value stands that a message is about: its first word is the key. */
+static void where_a_value_stands(void)
+{
+	start();
+	CHECK(config_cmdline(&c, "lan.mtu=1400"));
+	CHECK(text("\nwan.mtu 1300\n"));
+	CHECK_STR(config_where(&c, "lan.mtu: too small"), "command line");
+	CHECK_STR(config_where(&c, "lan.mtu"), "command line");
+	CHECK_STR(config_where(&c, "wan.mtu of 1300 is too small"), "gateway.conf:2");
+	CHECK_STR(config_where(&c, "lan: a default"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mt: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mtux: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, ""), "gateway.conf");
+}
+
+/* What stands behind the text is no part of it. */
+static void text_ends_where_it_ends(void)
+{
+	start();
+	CHECK(!config_text(&c, "gateway.conf", "hostname a//", 11));
+	CHECK_EQ(c.n_errors, 1);
+	start();
+	CHECK(config_text(&c, "gateway.conf", "hostname a//", 12));
+	CHECK_STR(c.hostname, "a");
+}
+
+static void bytes_at_the_edges(void)
+{
+	start();
+	CHECK(!text("# \x7f\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x7f is not text");
+	start();
+	CHECK(!text("hostname \x80\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x80 is not text");
+	start();
+	CHECK(text("\r\n\r\nhostname a\r\n\r"));
+	CHECK_STR(c.hostname, "a");
+	start();
+	CHECK(!text("\xef\xbb hostname a\n")); /* two bytes of the mark are none */
+	CHECK_STR(error(0), "gateway.conf:1: byte 0xef is not text");
+}
+
+/* Lines that do not fit are cut, and nothing is written behind them. */
+static void lines_in_a_small_room(void)
+{
+	start();
+	CHECK(text("neighbour 192.0.2.1 52:54:00:00:00:01\n"));
+	for (size_t size = 1; size < 60; size++) {
+		char buf[64];
+		uint32_t cursor = 0;
+		memset(buf, 'x', sizeof buf);
+		while (config_line(&c, &cursor, buf, size)) {
+			CHECK(strnlen(buf, size) < size);
+			for (size_t i = size; i < sizeof buf; i++)
+				CHECK_EQ(buf[i], 'x');
+		}
+	}
+}
+
 int main(void)
 {
 	TEST(defaults);
@@ -547,5 +606,9 @@ int main(void)
 	TEST(many_errors);
 	TEST(error_texts);
 	TEST(round_trips);
+	TEST(where_a_value_stands);
+	TEST(text_ends_where_it_ends);
+	TEST(bytes_at_the_edges);
+	TEST(lines_in_a_small_room);
 	return tap_done();
 }
