@@ -226,6 +226,10 @@ static void an_entry_too_long_is_the_last(void)
 		entry(MIB, MIB, 1);
 		entry(4 * MIB, MIB, 1);
 		store32(map_bytes + 24, 20 + more);
+		size_t len = map_len;
+		map_len += more; /* where the next one would stand: it takes all away */
+		entry(MIB, 16 * MIB, 2);
+		map_len = len;
 		struct multiboot_map m = parse();
 		CHECK_EQ(m.n, 2);
 		CHECK_EQ(m.range[1].end, 5 * MIB);
