@@ -7,7 +7,8 @@
 
 static bool s5(const char *aml, size_t len, uint8_t type[2])
 {
-	uint8_t *copy = malloc(len + !len); /* of the exact size, so that a read beside it is seen */
+	uint8_t *copy =
+	        malloc(len + !len); /* of the exact size, so that a read beside it is seen */
 	type[0] = type[1] = 0xff;
 	memcpy(copy, aml, len);
 	bool found = acpi_s5(copy, len, type);

@@ -252,6 +252,24 @@ static void scaled_window(void)
 	}
 }
 
+/* Each side's window has the scale of that side. */
+static void two_scales(void)
+{
+	static const uint8_t two[] = {1, 3, 3, 2}, seven[] = {1, 3, 3, 7};
+	begin();
+	memcpy(seg.options, two, 4);
+	IN(TCP_SYN);
+	memcpy(seg.options, seven, 4);
+	OUT(SYN_ACK);
+	memset(seg.options, 0, sizeof seg.options);
+	IN(TCP_ACK);
+	OUT(TCP_ACK);
+	CHECK(!put(NAT_OUTSIDE, TCP_ACK, 0, 10000 * 4 + 1));
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 0, 10000 * 4));
+	CHECK(!put(NAT_INSIDE, TCP_ACK, 0, 10000 * 128 + 1));
+	CHECK(put(NAT_INSIDE, TCP_ACK, 0, 10000 * 128));
+}
+
 /* A window that is closed does not make what is under way foreign. */
 static void closed_window(void)
 {
@@ -555,6 +573,7 @@ int main(void)
 	TEST(blind_syn_ack);
 	TEST(any_order);
 	TEST(scaled_window);
+	TEST(two_scales);
 	TEST(closed_window);
 	TEST(port_used_again);
 	TEST(another_attempt);
