@@ -469,28 +469,6 @@ static void wakes_for_room(void)
 	kit_end();
 }
 
-/* The restart of a card that hung with its ring full clears what it may wake for; it has to be told
- * anew. */
-static void wakes_for_room_after_restart(void)
-{
-	struct e1000_model *m = kit_begin();
-	m->tx_hung = true;
-	CHECK_EQ(kit_send(0, 300, 64, 0), KIT_RING - 1);
-	CHECK(!arm());
-	kit_wait_ms(2100);
-	CHECK_EQ(kit_nic[0]->count.resets, 1);
-	m->tx_hold = true;
-	CHECK_EQ(kit_send(0, 300, 64, 0), KIT_RING - 1);
-	CHECK(!arm());
-	CHECK(!e1000_model_irq(m));
-	e1000_model_send(m, 100);
-	CHECK(e1000_model_irq(m));
-	CHECK(arm());
-	e1000_model_send(m, 1000);
-	kit_wait_ms(10);
-	kit_end();
-}
-
 /* --- filters and counters ------------------------------------------------------------ */
 
 static enum e1000_rx arrive_at(const uint8_t to[6])
@@ -600,7 +578,6 @@ int main(void)
 	TEST(never_sleeps_over_a_frame);
 	TEST(idle_arms_are_free);
 	TEST(wakes_for_room);
-	TEST(wakes_for_room_after_restart);
 	TEST(filters);
 	TEST(hears_arp);
 	TEST(counts);

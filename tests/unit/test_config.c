@@ -576,23 +576,6 @@ static void bytes_at_the_edges(void)
 	CHECK_STR(error(0), "gateway.conf:1: byte 0xef is not text");
 }
 
-/* Lines that do not fit are cut, and nothing is written behind them. */
-static void lines_in_a_small_room(void)
-{
-	start();
-	CHECK(text("neighbour 192.0.2.1 52:54:00:00:00:01\n"));
-	for (size_t size = 1; size < 60; size++) {
-		char buf[64];
-		uint32_t cursor = 0;
-		memset(buf, 'x', sizeof buf);
-		while (config_line(&c, &cursor, buf, size)) {
-			CHECK(strnlen(buf, size) < size);
-			for (size_t i = size; i < sizeof buf; i++)
-				CHECK_EQ(buf[i], 'x');
-		}
-	}
-}
-
 int main(void)
 {
 	TEST(defaults);
@@ -609,6 +592,5 @@ int main(void)
 	TEST(where_a_value_stands);
 	TEST(text_ends_where_it_ends);
 	TEST(bytes_at_the_edges);
-	TEST(lines_in_a_small_room);
 	return tap_done();
 }

@@ -440,6 +440,22 @@ static void full_lists(void)
 	      "gateway.conf:5: gateway: given more than 4 times");
 }
 
+/* Lines that do not fit are cut, and nothing is written behind them. */
+static void lines_in_a_small_room(void)
+{
+	GOOD("neighbour 192.0.2.1 52:54:00:00:00:01\n");
+	for (size_t size = 1; size < 60; size++) {
+		char buf[64];
+		uint32_t cursor = 0;
+		memset(buf, 'x', sizeof buf);
+		while (config_line(&c, &cursor, buf, size)) {
+			CHECK(strnlen(buf, size) < size);
+			for (size_t i = size; i < sizeof buf; i++)
+				CHECK_EQ(buf[i], 'x');
+		}
+	}
+}
+
 int main(void)
 {
 	TEST(names);
@@ -455,5 +471,6 @@ int main(void)
 	TEST(dns64_values);
 	TEST(numbers);
 	TEST(full_lists);
+	TEST(lines_in_a_small_room);
 	return tap_done();
 }
