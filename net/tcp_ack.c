@@ -21,10 +21,12 @@ static void resend_first(struct gw *gw, struct tcp_conn *c)
 	tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
 }
 
-/* Halves the window (RFC 5681, equation 4). */
+/* Halves the window (RFC 5681, equation 4). What limited transmit sent beyond the window does not
+ * count (section 3.2 step 2). */
 static void reduce(struct tcp_conn *c)
 {
-	c->ssthresh = max_u32(under_way(c) / 2, 2 * c->mss);
+	c->ssthresh = max_u32(min_u32(under_way(c), c->cwnd) / 2, 2 * c->mss);
+	c->grown = 0;
 }
 
 void tcp_lost(struct tcp_conn *c)
@@ -32,7 +34,6 @@ void tcp_lost(struct tcp_conn *c)
 	if (c->retries == 0) /* once for one loss */
 		reduce(c);
 	c->cwnd = c->mss;
-	c->grown = 0;
 	c->recover = c->max;
 	c->recovery = false;
 	c->dup_acks = 0;
@@ -101,6 +102,8 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	if (c->recovery) {
 		recover(gw, c, acked);
 	} else {
+		if (seq_lt(c->recover, ack)) /* it stays close, lest its number wraps */
+			c->recover = ack - 1;
 		c->dup_acks = 0;
 		grow(c, acked, was);
 	}
@@ -130,12 +133,13 @@ void tcp_acked(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 		new_ack(gw, c, s->ack);
 	else if (s->ack == c->una && under_way(c) && tcp_span(s) == 0 && s->wnd == c->wnd)
 		duplicate(gw, c);
-	/* Not by a segment that is older than the one that told it last. */
-	if (!seq_lt(c->wl1, s->seq) && (c->wl1 != s->seq || seq_lt(s->ack, c->wl2)))
+	/* Not by a segment with an older number or acknowledgment than the one that told it last
+	 * (RFC 9293 section 3.10.7.4): its window counts from what is past. SND.WL2 is never beyond
+	 * una. */
+	if (seq_lt(s->ack, c->una) || seq_lt(s->seq, c->wl1))
 		return;
 	c->wnd = s->wnd;
 	c->wl1 = s->seq;
-	c->wl2 = s->ack;
 	c->wnd_most = max_u32(c->wnd_most, c->wnd);
 	if (c->timer == TCP_T_PERSIST && c->wnd)
 		tcp_timer_stop(c);

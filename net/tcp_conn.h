@@ -103,7 +103,7 @@ struct tcp_conn {
 
 	/* Sending (RFC 9293 section 3.3.1). */
 	uint32_t iss, una, nxt, max;
-	uint32_t wnd, wnd_most, wl1, wl2;
+	uint32_t wnd, wnd_most, wl1;
 	uint32_t cwnd, ssthresh, recover;
 	uint32_t grown; /* bytes acknowledged since the congestion window last grew */
 	uint32_t mss;   /* bytes of a segment we send */
@@ -264,6 +264,12 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s);
 
 /* What segments may have on the way to the other side, and what we tell it we take. */
 uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_us);
+
+/* The congestion window in bytes that a connection begins with (RFC 6928 section 2). */
+static inline uint32_t tcp_first_cwnd(const struct tcp_conn *c)
+{
+	return min_u32(10 * c->mss, max_u32(2 * c->mss, 14600));
+}
 
 /* Sets the segment size, and with it the first congestion window. */
 void tcp_set_mss(const struct gw *gw, struct tcp_conn *c, uint32_t peer_mss);

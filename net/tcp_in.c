@@ -284,10 +284,12 @@ static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, str
 		s->seq++;
 	}
 	if (s->flags & TCP_SYN) { /* RFC 5961 section 4; our SYN-ACK may have been lost */
-		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs && !(s->flags & TCP_ACK))
+		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs && !(s->flags & TCP_ACK)) {
+			c->timing = false; /* RFC 6298 section 3: what is sent twice */
 			tcp_emit(gw, c, 0, 0, TCP_SYN | TCP_ACK);
-		else
+		} else {
 			tcp_challenge(gw, c);
+		}
 		return DROP_TCP_BLIND;
 	}
 	if (!(s->flags & TCP_ACK))

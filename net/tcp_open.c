@@ -37,8 +37,7 @@ void tcp_set_mss(const struct gw *gw, struct tcp_conn *c, uint32_t peer_mss)
 	c->peer_mss = max_u32(peer_mss, TCP_MSS_MIN);
 	c->mss = min_u32(c->peer_mss, tcp_path_mss(gw, &c->ends, false));
 	c->rcv_mss = TCP_MSS4;
-	/* RFC 6928 section 2. */
-	c->cwnd = min_u32(10 * c->mss, max_u32(2 * c->mss, 14600));
+	c->cwnd = tcp_first_cwnd(c);
 	c->ssthresh = UINT32_MAX;
 }
 
@@ -129,12 +128,13 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 	c->recover = c->iss;
 	c->wnd = c->wnd_most = s->wnd;
 	c->wl1 = s->seq;
-	c->wl2 = s->ack;
 	tcp_set_mss(gw, c, c->peer_mss);
 	if (c->timing)
 		tcp_rtt(c, tcp_now(gw) - c->timed_us);
 	else if (c->retries) /* RFC 6298 section 5.7 */
 		c->rto_us = 3 * TCP_FIRST_RTO_US;
+	if (c->retries > 1) /* RFC 5681 section 3.1, as RFC 6928 section 2 has it */
+		c->cwnd = c->mss;
 	c->timing = false;
 	c->retries = 0;
 	c->stuck_ms = c->active_ms = c->heard_ms = gw->now_ms;

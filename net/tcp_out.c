@@ -245,7 +245,7 @@ static void send_data(struct gw *gw, struct tcp_conn *c)
 	uint8_t flags;
 	/* After a pause the path may have changed (RFC 5681 section 4.1). */
 	if (c->nxt == c->una && gw->now_us - c->sent_us > c->rto_us)
-		c->cwnd = min_u32(c->cwnd, max_u32(2 * c->mss, min_u32(10 * c->mss, 14600)));
+		c->cwnd = min_u32(c->cwnd, tcp_first_cwnd(c));
 	for (i = 0; i < TCP_BURST && next_segment(c, &n, &flags); i++) {
 		tcp_emit(gw, c, c->nxt - c->una, n, flags);
 		sent(gw, c, n + ((flags & TCP_FIN) != 0));

@@ -356,6 +356,28 @@ static void two_cards(void)
 	kit_end();
 }
 
+/* The restart of a card that hung with its ring full clears what it may wake for; it has to be told
+ * anew. */
+static void wakes_for_room_after_restart(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->tx_hung = true;
+	CHECK_EQ(kit_send(0, 300, 64, 0), KIT_RING - 1);
+	CHECK(!kit_nic[0]->ops->arm(kit_nic[0]));
+	kit_wait_ms(2100);
+	CHECK_EQ(kit_nic[0]->count.resets, 1);
+	m->tx_hold = true;
+	CHECK_EQ(kit_send(0, 300, 64, 0), KIT_RING - 1);
+	CHECK(!kit_nic[0]->ops->arm(kit_nic[0]));
+	CHECK(!e1000_model_irq(m));
+	e1000_model_send(m, 100);
+	CHECK(e1000_model_irq(m));
+	CHECK(kit_nic[0]->ops->arm(kit_nic[0]));
+	e1000_model_send(m, 1000);
+	kit_wait_ms(10);
+	kit_end();
+}
+
 int main(void)
 {
 	TEST(receives_every_length);
@@ -374,5 +396,6 @@ int main(void)
 	TEST(reclaims_a_few);
 	TEST(touches_few_registers);
 	TEST(two_cards);
+	TEST(wakes_for_room_after_restart);
 	return tap_done();
 }

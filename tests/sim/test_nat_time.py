@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gateway import A, NAT, OUTSIDE, SERVER, SERVER2, Gateway, only
+from gateway import A, LAN, NAT, OUTSIDE, SERVER, SERVER2, Gateway, only
 from scapy.layers.inet import ICMP, IP, UDP
 from tcp import Connection
 
@@ -136,6 +136,21 @@ def test_tcp_established(start: Start, phase: float, config: str, seconds: float
     gateway.wait(phase)
     Connection(gateway).establish()
     assert lives(gateway, seconds)
+
+
+@pytest.mark.parametrize("end", ["reset", "both FINs"])
+def test_tcp_ends_late(start: Start, end: str) -> None:
+    """The table would look at an old connection only minutes later: its end comes after its timeout all the same."""
+    gateway = start(NAT + "nat.tcp-transitory-timeout 10\n")
+    c = Connection(gateway).establish()
+    gateway.wait(20)
+    if end == "reset":
+        only(c.out("R"))
+    else:
+        only(c.out("FA"))
+        only(c.back("FA"), LAN)
+        only(c.out("A"))
+    assert lives(gateway, 10)
 
 
 # --- the clock --------------------------------------------------------------------------------------

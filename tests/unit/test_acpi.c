@@ -1,14 +1,19 @@
 /* The searches in ACPI tables. */
 #include "kernel/acpi.h"
 
+#include <stdlib.h>
+
 #include "tests/tap.h"
 
 static bool s5(const char *aml, size_t len, uint8_t type[2])
 {
-	uint8_t copy[64]; /* of the exact size, so that a read beyond is seen */
+	uint8_t *copy =
+	        malloc(len + !len); /* of the exact size, so that a read beside it is seen */
 	type[0] = type[1] = 0xff;
-	memcpy(copy + sizeof copy - len, aml, len);
-	return acpi_s5(copy + sizeof copy - len, len, type);
+	memcpy(copy, aml, len);
+	bool found = acpi_s5(copy, len, type);
+	free(copy);
+	return found;
 }
 #define S5(text, type) s5(text, sizeof(text) - 1, type)
 
@@ -40,6 +45,9 @@ static void the_name_elsewhere_is_not_it(void)
 	uint8_t t[2];
 	CHECK(!S5("", t));
 	CHECK(!S5("\x08_S5", t));
+	CHECK(!S5("\x08_S5X\x12\x06\x04\0\0\0\0", t));
+	CHECK(!S5("\\_S5_\x12\x06\x04\0\0\0\0", t)); /* nothing in front of the root's prefix */
+	CHECK(!S5("x\\_S5_\x12\x06\x04\0\0\0\0", t));
 	CHECK(!S5("_S5_\x12\x06\x04\0\0\0\0", t));
 	CHECK(!S5("x_S5_\x12\x06\x04\0\0\0\0", t));
 	CHECK(!S5("\x08_S5_\x11\x06\x04\0\0\0\0", t));
@@ -56,8 +64,10 @@ static void what_is_cut_or_wild_is_refused(void)
 	CHECK(s5(whole, sizeof whole - 1, t));
 	CHECK(!S5("\x08_S5_\x12\xff\x04\x0a\x05", t));
 	CHECK(!S5("\x08_S5_\x12\x06\x00\0\0\0\0", t));
+	CHECK(!S5("\x08_S5_\x12\x06\x00\x0a\x05\x0a\x06", t)); /* of no elements */
 	CHECK(!S5("\x08_S5_\x12\x06\x04\x70\0\0\0", t));
 	CHECK(!S5("\x08_S5_\x12\x06\x04\x0a\x08\0\0", t)); /* three bits */
+	CHECK(!S5("\x08_S5_\x12\x07\x04\x0a\x07\x0a\x08\0", t));
 }
 
 static void finds_the_root_pointer(void)

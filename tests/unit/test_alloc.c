@@ -112,6 +112,36 @@ static void regions_are_bounded(void)
 	CHECK(alloc(1, 1) == NULL);
 }
 
+static void empty_regions_take_no_place(void)
+{
+	alloc_reset();
+	for (unsigned i = 0; i < ALLOC_REGIONS; i++)
+		alloc_add(memory, 0);
+	alloc_add(memory, 100);
+	alloc_add(memory + 200, 60);
+	CHECK_EQ(alloc_left(), 160);
+	CHECK_EQ(alloc_largest(), 100); /* the first */
+}
+
+/* What was taken since the mark comes back, and nothing else. */
+static void release(void)
+{
+	alloc_reset();
+	alloc_add(memory, 100);
+	alloc_add(memory + 1000, 100);
+	CHECK(alloc(60, 1) == memory);
+	alloc_mark();
+	CHECK(alloc(30, 1) == memory + 60);
+	CHECK(alloc(80, 1) == memory + 1000);
+	CHECK_EQ(alloc_left(), 30);
+	alloc_release();
+	CHECK_EQ(alloc_left(), 140);
+	CHECK(alloc(30, 1) == memory + 60);
+	alloc_release(); /* the mark stays */
+	CHECK_EQ(alloc_left(), 140);
+	CHECK(alloc(100, 1) == memory + 1000);
+}
+
 int main(void)
 {
 	TEST(empty);
@@ -120,5 +150,7 @@ int main(void)
 	TEST(exhaustion);
 	TEST(first_fit);
 	TEST(regions_are_bounded);
+	TEST(empty_regions_take_no_place);
+	TEST(release);
 	return tap_done();
 }

@@ -343,6 +343,20 @@ static void command_line_errors(void)
 	start();
 	CHECK(!config_cmdline(&c, line));
 	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	/* Of 200 characters it is looked at, of 201 it is not; what ends it does not count. */
+	line[9 + 201] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	line[9 + 200] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: expected letters, digits, - and . (at most "
+	                    "63), such as gateway");
+	memset(line + 9 + 10, '+', 190); /* blanks, that are cut off */
+	start();
+	CHECK(config_cmdline(&c, line));
+	CHECK_STR(c.hostname, "vvvvvvvvvv");
 	memset(line, '=', sizeof line - 1);
 	start();
 	CHECK(!config_cmdline(&c, line));
@@ -520,6 +534,48 @@ static void round_trips(void)
 	}
 }
 
+/* Where the value stands that a message is about: its first word is the key. */
+static void where_a_value_stands(void)
+{
+	start();
+	CHECK(config_cmdline(&c, "lan.mtu=1400"));
+	CHECK(text("\nwan.mtu 1300\n"));
+	CHECK_STR(config_where(&c, "lan.mtu: too small"), "command line");
+	CHECK_STR(config_where(&c, "lan.mtu"), "command line");
+	CHECK_STR(config_where(&c, "wan.mtu of 1300 is too small"), "gateway.conf:2");
+	CHECK_STR(config_where(&c, "lan: a default"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mt: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mtux: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, ""), "gateway.conf");
+}
+
+/* What stands behind the text is no part of it. */
+static void text_ends_where_it_ends(void)
+{
+	start();
+	CHECK(!config_text(&c, "gateway.conf", "hostname a//", 11));
+	CHECK_EQ(c.n_errors, 1);
+	start();
+	CHECK(config_text(&c, "gateway.conf", "hostname a//", 12));
+	CHECK_STR(c.hostname, "a");
+}
+
+static void bytes_at_the_edges(void)
+{
+	start();
+	CHECK(!text("# \x7f\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x7f is not text");
+	start();
+	CHECK(!text("hostname \x80\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x80 is not text");
+	start();
+	CHECK(text("\r\n\r\nhostname a\r\n\r"));
+	CHECK_STR(c.hostname, "a");
+	start();
+	CHECK(!text("\xef\xbb hostname a\n")); /* two bytes of the mark are none */
+	CHECK_STR(error(0), "gateway.conf:1: byte 0xef is not text");
+}
+
 int main(void)
 {
 	TEST(defaults);
@@ -533,5 +589,8 @@ int main(void)
 	TEST(many_errors);
 	TEST(error_texts);
 	TEST(round_trips);
+	TEST(where_a_value_stands);
+	TEST(text_ends_where_it_ends);
+	TEST(bytes_at_the_edges);
 	return tap_done();
 }

@@ -192,6 +192,7 @@ static void nat_values(void)
 	                                          "tcp 80",
 	                                          "tcp 80 192.168.1.10:80 x"};
 	char line[80], want[160];
+	GOOD("nat.forward tcp 1 192.168.1.10:65535\nnat.forward udp 65535 192.168.1.10:1\n");
 	for (unsigned i = 0; i < ARRAY_SIZE(bad_pool); i++) {
 		snprintf(line, sizeof line, "nat.pool %s\n", bad_pool[i]);
 		snprintf(want, sizeof want, "gateway.conf:1: %s", pool);
@@ -223,6 +224,8 @@ static void advertised_values(void)
 	WRONG_VALUE("lan.rdnss ::1", "lan.rdnss: ::1 is the loopback address");
 
 #define LABEL "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij"
+	GOOD("lan.dnssl a.\nlan.dnssl 0az9.AZ_-9\n");
+	CHECK(prints("lan.dnssl a"));
 	GOOD("lan.dnssl a\nlan.dnssl " LABEL "abc.x\nlan.dnssl " LABEL "." LABEL "." LABEL "." LABEL
 	     ".abcdefghi\n"); /* 63 in a label, 253 in all */
 	static const char *const domain[] = {".",
@@ -318,6 +321,8 @@ static void mtd64_values(void)
 #undef EXPECTED
 	WRONG_VALUE("dns64-prefix 10.0.0.0/8",
 	            "dns64-prefix: expected an IPv6 PREFIX/LENGTH, such as 64:ff9b::/96");
+	GOOD("timeout-time 5");
+	CHECK_EQ(c.dns64.timeout_ms, 5000);
 	GOOD("timeout-time 2.5");
 	CHECK_EQ(c.dns64.timeout_ms, 2500);
 	GOOD("timeout-time 32767.999999");
@@ -346,6 +351,10 @@ static void dns64_values(void)
 	CHECK(prints("dns64.client 192.168.1.0/24"));
 	CHECK(prints("dns64.exclude fe80::/10"));
 	CHECK_EQ(c.dns64.n_exclude, 1);
+	/* Also within a byte. */
+	GOOD("dns64.client 2001:db8:ffff::/44\ndns64.client 192.168.255.255/20\n");
+	CHECK(prints("dns64.client 2001:db8:fff0::/44"));
+	CHECK(prints("dns64.client 192.168.240.0/20"));
 	GOOD("dns64.map 10.1.2.3/8 64:ff9b::/96\n");
 	CHECK(prints("dns64.map 10.0.0.0/8 64:ff9b::/96"));
 	WRONG_VALUE("dns64.client 192.168.1.1", "dns64.client: expected PREFIX/LENGTH, such as "
@@ -431,6 +440,22 @@ static void full_lists(void)
 	      "gateway.conf:5: gateway: given more than 4 times");
 }
 
+/* Lines that do not fit are cut, and nothing is written behind them. */
+static void lines_in_a_small_room(void)
+{
+	GOOD("neighbour 192.0.2.1 52:54:00:00:00:01\n");
+	for (size_t size = 1; size < 60; size++) {
+		char buf[64];
+		uint32_t cursor = 0;
+		memset(buf, 'x', sizeof buf);
+		while (config_line(&c, &cursor, buf, size)) {
+			CHECK(strnlen(buf, size) < size);
+			for (size_t i = size; i < sizeof buf; i++)
+				CHECK_EQ(buf[i], 'x');
+		}
+	}
+}
+
 int main(void)
 {
 	TEST(names);
@@ -446,5 +471,6 @@ int main(void)
 	TEST(dns64_values);
 	TEST(numbers);
 	TEST(full_lists);
+	TEST(lines_in_a_small_room);
 	return tap_done();
 }

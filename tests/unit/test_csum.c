@@ -169,6 +169,24 @@ static void pseudo_header(void)
 	}
 }
 
+/* RFC 8200 section 8.1: addresses, length, zeros, next header. */
+static void pseudo_header6(void)
+{
+	uint8_t buf[40];
+	for (uint32_t round = 0; round < 1000; round++) {
+		for (unsigned i = 0; i < 32; i++)
+			buf[i] = (uint8_t)((round * 40503u + i * 2654435761u) >> 7);
+		uint16_t len = (uint16_t)(round * 67);
+		ip6 from, to;
+		memcpy(&from, buf, 16);
+		memcpy(&to, buf + 16, 16);
+		memset(buf + 32, 0, 8);
+		store16(buf + 34, swap16(len));
+		buf[39] = (uint8_t)round;
+		CHECK_EQ(csum_pseudo6(&from, &to, buf[39], len), csum_sum(buf, sizeof buf));
+	}
+}
+
 int main(void)
 {
 	TEST(rfc1071_example);
@@ -181,5 +199,6 @@ int main(void)
 	TEST(unfolded_deltas);
 	TEST(ip4_header_of_20);
 	TEST(pseudo_header);
+	TEST(pseudo_header6);
 	return tap_done();
 }

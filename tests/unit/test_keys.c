@@ -148,6 +148,38 @@ static void any_byte_is_survived(void)
 	}
 }
 
+/* One after the other, and whatever the number: nothing is left of the one before. */
+static void every_editing_key(void)
+{
+	struct keys_ansi k = {0};
+	for (unsigned n = 0; n < 1000; n++) {
+		char text[8];
+		int want = n == 1 || n == 7   ? KEY_HOME
+		           : n == 3           ? KEY_DELETE
+		           : n == 4 || n == 8 ? KEY_END
+		                              : KEY_NONE;
+		int got = KEY_NONE;
+		snprintf(text, sizeof text, "\033[%u~", n);
+		for (const char *p = text; *p; p++)
+			got = keys_ansi(&k, (uint8_t)*p, 0);
+		CHECK_EQ(got, want);
+		CHECK_EQ(keys_ansi(&k, '3', 0), '3');
+	}
+	CHECK_EQ(ansi("\033OAx"), -2); /* two keys: up, x */
+	CHECK_EQ(ansi("\033OB\033OB"), -2);
+}
+
+/* Behind 0xe0 stand the pad's Enter and slash; the others there are no characters. */
+static void keys_behind_the_prefix(void)
+{
+	struct keys_scan k = {0};
+	CHECK_EQ(scan(&k, "\xe0\x1c"), '\r');
+	CHECK_EQ(scan(&k, "\xe0\x9c\xe0\x35"), '/');
+	CHECK_EQ(scan(&k, "\xe0\x10\xe0\x90"), KEY_NONE); /* the track before */
+	CHECK_EQ(scan(&k, "\xe0\x5b\xe0\xdb"), KEY_NONE);
+	CHECK_EQ(scan(&k, "\x10"), 'q');
+}
+
 int main(void)
 {
 	TEST(terminal_keys);
@@ -158,5 +190,7 @@ int main(void)
 	TEST(arrows_and_the_number_pad);
 	TEST(pause_is_passed_over);
 	TEST(any_byte_is_survived);
+	TEST(every_editing_key);
+	TEST(keys_behind_the_prefix);
 	return tap_done();
 }

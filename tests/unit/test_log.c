@@ -194,6 +194,22 @@ static void sink_that_logs(void)
 	CHECK_EQ(sunk_lines, 2);
 }
 
+static void edges(void)
+{
+	char line[LOG_LINE];
+	uint64_t cursor = 0;
+	start();
+	log_line(" ~\x7f\x1f\x80");
+	log_line("second");
+	CHECK(!log_next(&cursor, line, 0)); /* no room: nothing is passed over */
+	CHECK_EQ(cursor, 0);
+	CHECK(log_next(&cursor, line, sizeof line));
+	CHECK_STR(line, "0.000  ~???");
+	CHECK(log_next(&cursor, line, 1));
+	CHECK_STR(line, "");
+	CHECK(!log_next(&cursor, line, sizeof line));
+}
+
 int main(void)
 {
 	TEST(form);
@@ -204,5 +220,6 @@ int main(void)
 	TEST(limited);
 	TEST(sinks);
 	TEST(sink_that_logs);
+	TEST(edges);
 	return tap_done();
 }

@@ -115,6 +115,28 @@ static void other_packets(void)
 	}
 }
 
+/* A segment without data behind an IPv6 header: it ends with its options. */
+static void behind_an_ip_header(void)
+{
+	static const uint8_t plain[] = {2, 4, 0x05, 0xb4};
+	struct pkt *p = segment(plain, 4, TCP_SYN);
+	pkt_trim(p, 24);
+	p->l4_len = 24;
+	struct tcp_hdr *tcp = (struct tcp_hdr *)p->data;
+	tcp->sum = be16_of(0);
+	tcp->sum = be16_from_raw((uint16_t)~csum_sum(tcp, 24));
+	uint8_t *ip = pkt_push(p, 40);
+	CHECK(ip != NULL);
+	memset(ip, 0x66, 40);
+	p->l4 = 40;
+	mss_clamp(p, 1220);
+	CHECK_EQ(load16(p->data + 40 + 22), swap16(1220));
+	CHECK_EQ(csum_sum(p->data + 40, 24), 0xffff);
+	for (unsigned i = 0; i < 40; i++)
+		CHECK_EQ(p->data[i], 0x66);
+	pkt_free(p);
+}
+
 int main(void)
 {
 	host_arena(1 << 20);
@@ -122,5 +144,6 @@ int main(void)
 	TEST(clamps);
 	TEST(malformed);
 	TEST(other_packets);
+	TEST(behind_an_ip_header);
 	return tap_done();
 }

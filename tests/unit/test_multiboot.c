@@ -190,6 +190,61 @@ static void module_names(void)
 	CHECK_STR(out, "123456789012345");
 }
 
+static void ranges_that_touch_are_one(void)
+{
+	entry(0x500000, 0x100000, 1);
+	entry(0x400000, 0x100000, 1); /* in front of the other */
+	entry(0x600000, 0x80001, 1);  /* behind it, and a byte of the next page */
+	struct multiboot_map m = parse();
+	CHECK_EQ(m.n, 1);
+	CHECK_EQ(m.range[0].base, 0x400000);
+	CHECK_EQ(m.range[0].end, 0x680000);
+	/* Nothing is reserved between two pages: that splits no range. */
+	entry(0x400000, 0x100000, 1);
+	entry(0x480000, 0, 2);
+	m = parse();
+	CHECK_EQ(m.n, 1);
+	CHECK_EQ(m.range[0].end, 0x500000);
+}
+
+/* Both halves of an address count. */
+static void memory_above_4_gb_is_left_out(void)
+{
+	entry(0x100000000ull, 0x40000000, 1);
+	entry(0x300400000ull, 0x40000000, 1);
+	CHECK_EQ(parse().n, 0);
+	entry(MIB, MIB, 1);
+	entry(0x100100000ull, MIB, 2);
+	CHECK_EQ(parse().n, 1);
+}
+
+/* The last entry says that it is longer than what is there. */
+static void an_entry_too_long_is_the_last(void)
+{
+	for (uint32_t more = 1; more < 30; more++) {
+		memset(map_bytes, 0, sizeof map_bytes);
+		entry(MIB, MIB, 1);
+		entry(4 * MIB, MIB, 1);
+		store32(map_bytes + 24, 20 + more);
+		size_t len = map_len;
+		map_len += more; /* where the next one would stand: it takes all away */
+		entry(MIB, 16 * MIB, 2);
+		map_len = len;
+		struct multiboot_map m = parse();
+		CHECK_EQ(m.n, 2);
+		CHECK_EQ(m.range[1].end, 5 * MIB);
+	}
+}
+
+static void blanks_in_front_of_a_command_line(void)
+{
+	char out[32];
+	CHECK(multiboot_cmdline(out, sizeof out, "qemu", "  images/gateway.elf app=nat"));
+	CHECK_STR(out, "app=nat");
+	CHECK(multiboot_cmdline(out, sizeof out, "GRUB", "  app=nat"));
+	CHECK_STR(out, "app=nat");
+}
+
 int main(void)
 {
 	TEST(a_pc_with_a_hole_and_memory_above_4_gb);
@@ -202,5 +257,9 @@ int main(void)
 	TEST(a_cut_splits_trims_and_removes);
 	TEST(command_lines_by_loader);
 	TEST(module_names);
+	TEST(ranges_that_touch_are_one);
+	TEST(memory_above_4_gb_is_left_out);
+	TEST(an_entry_too_long_is_the_last);
+	TEST(blanks_in_front_of_a_command_line);
 	return tap_done();
 }

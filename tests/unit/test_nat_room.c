@@ -342,6 +342,29 @@ static void identifiers_are_shared(void)
 	CHECK_EQ(table.evicted, 100);
 }
 
+/* One host holds everything; the share is that of two as soon as a second one asks. */
+static void one_holds_all(void)
+{
+	start(SIZE, 1);
+	for (uint16_t i = 0; i < SIZE; i++)
+		CHECK(session(5, i) != NULL);
+	for (uint32_t i = 0; i < SIZE; i++)
+		table.session[i].state = NAT_INIT;
+	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(session(6, 1) != NULL);
+	consistent();
+}
+
+/* A time that is past is due with the next second. */
+static void past_is_due_at_once(void)
+{
+	start(SIZE, 1);
+	struct nat_session *s = session(5, 1);
+	nat_session_sooner(&table, s, table.wheel_s - 40);
+	(void)nat_table_tick(&table, table.wheel_s + 2, 100);
+	CHECK_EQ(table.n_sessions, 0);
+}
+
 int main(void)
 {
 	TEST(half_open_sessions_make_room);
@@ -357,5 +380,7 @@ int main(void)
 	TEST(ports_of_strangers);
 	TEST(other_ports_are_free);
 	TEST(identifiers_are_shared);
+	TEST(one_holds_all);
+	TEST(past_is_due_at_once);
 	return tap_done();
 }

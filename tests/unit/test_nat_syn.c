@@ -171,6 +171,35 @@ static void time_wraps(void)
 	CHECK(after >= 6000000 && after <= 6300000);
 }
 
+/* What an inside host opens through another external address does not solicit it. */
+static void of_another_address(void)
+{
+	start();
+	hold(7, 5000, 0);
+	for (uint32_t i = 0; i < 20000; i++)
+		if (i != 0x7102)
+			nat_syn_solicited(&syns, swap32(0xc6336407u), swap32(0xcb000000u + i),
+			                  swap16(80) | (uint32_t)swap16(5000) << 16);
+	CHECK_EQ(syns.n_held, 1);
+	solicited(7, 5000);
+	CHECK_EQ(syns.n_held, 0);
+}
+
+/* More than the limit of errors allows at once: the others are told later. */
+static void told_later(void)
+{
+	start();
+	for (uint32_t i = 0; i < 400; i++)
+		hold((uint8_t)(i % 250 + 1), (uint16_t)(5000 + i), 0);
+	uint32_t held = syns.n_held;
+	CHECK(held >= 100);
+	while (answered_after(30))
+		;
+	CHECK(rig.gw.icmp_suppressed > 0);
+	CHECK_EQ(syns.answered, held);
+	CHECK_EQ(syns.n_held, 0);
+}
+
 int main(void)
 {
 	TEST(six_seconds);
@@ -179,5 +208,7 @@ int main(void)
 	TEST(opened_from_inside_meanwhile);
 	TEST(flood);
 	TEST(time_wraps);
+	TEST(of_another_address);
+	TEST(told_later);
 	return tap_done();
 }

@@ -145,6 +145,23 @@ static void reset_of_one_fin(void)
 	STATE(NAT_TRANS);
 }
 
+/* A reset behind both FINs, of either side: a segment that comes late does not open it again. */
+static void reset_of_both_fins(void)
+{
+	for (int side = 0; side < 2; side++) {
+		establish();
+		IN(FIN_ACK);
+		OUT(FIN_ACK);
+		STATE(NAT_BOTH_FIN);
+		CHECK(put((enum nat_side)side, TCP_RST, 0, 0));
+		STATE(NAT_BOTH_FIN);
+		CHECK(put((enum nat_side)side, TCP_ACK, 0, 0));
+		CHECK(put((enum nat_side) !side, TCP_ACK, 0, 0));
+		STATE(NAT_BOTH_FIN);
+		CHECK(!nat_tcp_is_open(s.state));
+	}
+}
+
 static void refused_connection(void)
 {
 	begin();
@@ -233,6 +250,24 @@ static void scaled_window(void)
 		CHECK(put(NAT_OUTSIDE, TCP_ACK, 0, row[i].reach));
 		STATE(NAT_ESTABLISHED);
 	}
+}
+
+/* Each side's window has the scale of that side. */
+static void two_scales(void)
+{
+	static const uint8_t two[] = {1, 3, 3, 2}, seven[] = {1, 3, 3, 7};
+	begin();
+	memcpy(seg.options, two, 4);
+	IN(TCP_SYN);
+	memcpy(seg.options, seven, 4);
+	OUT(SYN_ACK);
+	memset(seg.options, 0, sizeof seg.options);
+	IN(TCP_ACK);
+	OUT(TCP_ACK);
+	CHECK(!put(NAT_OUTSIDE, TCP_ACK, 0, 10000 * 4 + 1));
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 0, 10000 * 4));
+	CHECK(!put(NAT_INSIDE, TCP_ACK, 0, 10000 * 128 + 1));
+	CHECK(put(NAT_INSIDE, TCP_ACK, 0, 10000 * 128));
 }
 
 /* A window that is closed does not make what is under way foreign. */
@@ -532,11 +567,13 @@ int main(void)
 	TEST(one_fin_is_established);
 	TEST(reset_and_data);
 	TEST(reset_of_one_fin);
+	TEST(reset_of_both_fins);
 	TEST(refused_connection);
 	TEST(blind);
 	TEST(blind_syn_ack);
 	TEST(any_order);
 	TEST(scaled_window);
+	TEST(two_scales);
 	TEST(closed_window);
 	TEST(port_used_again);
 	TEST(another_attempt);

@@ -233,6 +233,44 @@ static void hash_avalanche(void)
 	}
 }
 
+/* Two come of each word, the lower half first; none of it is left behind. */
+static void halves(void)
+{
+	struct rng r, same;
+	memset(&r, 0, sizeof r);
+	rng_seed(&r, "halves", 6);
+	same = r;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint32_t w = rng_u32(&same);
+		CHECK_EQ(rng_u16(&r), w & 0xffff);
+		CHECK_EQ(rng_u16(&r), w >> 16);
+		CHECK_EQ(r.half, 0);
+	}
+}
+
+/* What is given out and what a seed leaves behind come of the block function with different
+ * nonces; the first words of a batch are the next key. */
+static void uses_are_apart(void)
+{
+	static const uint32_t seeding[3] = {4, 0, 2}, giving[3] = {0, 0, 1};
+	uint32_t key[8] = {0}, block[16];
+	struct rng r;
+	memset(&r, 0, sizeof r);
+	rng_seed(&r, "seed", 4);
+	memcpy(key, "seed", 4);
+	rng_block(block, key, 0, seeding, RNG_ROUNDS);
+	memcpy(key, block, sizeof key);
+	for (unsigned batch = 0; batch < 3; batch++) {
+		for (unsigned i = 0; i < RNG_WORDS / 16; i++) {
+			rng_block(block, key, i, giving, RNG_ROUNDS);
+			for (unsigned k = i ? 0 : 8; k < 16; k++)
+				CHECK_EQ(rng_u32(&r), block[k]);
+		}
+		rng_block(block, key, 0, giving, RNG_ROUNDS);
+		memcpy(key, block, sizeof key);
+	}
+}
+
 int main(void)
 {
 	TEST(chacha20_block);
@@ -248,5 +286,7 @@ int main(void)
 	TEST(bits);
 	TEST(hash);
 	TEST(hash_avalanche);
+	TEST(halves);
+	TEST(uses_are_apart);
 	return tap_done();
 }

@@ -144,6 +144,25 @@ static void any_bytes_stay_on_the_screen(void)
 	}
 }
 
+/* The line that scrolling brings is empty from the first column on, and the cursor is shown. */
+static void scrolling_leaves_nothing(void)
+{
+	start("");
+	CHECK(s.moved);
+	for (uint32_t i = 0; i < SCREEN_ROWS; i++)
+		put("xyz\n");
+	CHECK_EQ(s.row, SCREEN_ROWS - 1);
+	for (uint32_t c = 0; c < SCREEN_COLUMNS; c++)
+		CHECK_EQ(s.cell[SCREEN_ROWS - 1][c], 0x0720);
+	CHECK_STR(row(SCREEN_ROWS - 2), "xyz");
+	start("\b\b"); /* not in front of the first column */
+	CHECK_EQ(s.column, 0);
+	start("1234567\tx");
+	CHECK_STR(row(0), "1234567 x");
+	start("12345678\tx");
+	CHECK_STR(row(0), "12345678        x");
+}
+
 int main(void)
 {
 	TEST(text_and_line_ends);
@@ -153,5 +172,6 @@ int main(void)
 	TEST(erasing);
 	TEST(unknown_sequences_show_nothing);
 	TEST(any_bytes_stay_on_the_screen);
+	TEST(scrolling_leaves_nothing);
 	return tap_done();
 }
