@@ -151,7 +151,7 @@ static inline enum drop ip6_parse(struct pkt *p)
 		return DROP_IP_LENGTH;
 	if (UNLIKELY(!ip6_is_plain[h->next]))
 		return ip6_parse_rare(p);
-	p->len = IP6_MIN + len; /* without the link's padding */
+	pkt_end(p, IP6_MIN + len); /* without the link's padding */
 	p->l4 = IP6_MIN;
 	p->l4_len = (uint16_t)len;
 	p->proto = h->next;
