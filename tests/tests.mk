@@ -48,7 +48,7 @@ unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
-# One file of them as a program, so that tests/mutants/run can name it.
+# One file of them as a program, so that tests/mutants/run can run it.
 SIM = $(wildcard tests/sim/test_*.py)
 $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@mkdir -p $(@D)
