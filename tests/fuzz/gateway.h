@@ -5,18 +5,22 @@
 
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
+#include "tests/fuzz/frames_make.h"
 #include "tests/host/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ETH 14u
+#define ETH       14u
+#define FLOOD_MAX 300u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
 static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
+	bool payloads;                     /* … and the payload that frames_make.h makes */
+	uint32_t flooded;                  /* frames of floods so far */
 	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[GW_PORTS];
 } run;
@@ -34,7 +38,8 @@ static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
 static inline void begin(uint8_t seed,
                          void (*seen)(struct rig *, uint32_t, const uint8_t *, uint32_t))
 {
-	run.sums = true;
+	run.sums = run.payloads = true;
+	run.flooded = 0;
 	memset(run.last_len, 0, sizeof run.last_len);
 	rig.sink = seen;
 	rig_reset(&rig, seed, 4 << 20, 1000000);
@@ -80,7 +85,7 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
 		f[i] = input_u8(in);
 	if (n >= 6 && f[0] & 2)
 		memcpy(f, mac_of(port), 6);
-	run.sums = false;
+	run.sums = run.payloads = false;
 	return n;
 }
 
@@ -88,11 +93,29 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
  * frame; gives its length. */
 static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t len, uint32_t reach)
 {
+	run.payloads = run.payloads && (how & 3) == 0;
 	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
 		uint32_t at = how & 4 ? ETH + input_u8(in) % reach : input_u16(in);
 		f[at % len] = input_u8(in);
 	}
 	return how & 8 ? min_u32(len, input_u16(in) % FRAME_MAX) : len;
+}
+
+/* How many frames the next flood has: enough for every table, and bounded for an input. */
+static inline uint32_t flood_of(struct input *in)
+{
+	uint32_t n = min_u32(1u + input_u8(in), FLOOD_MAX - run.flooded);
+	run.flooded += n;
+	return n;
+}
+
+/* Quiet days, in which the gateway has a turn each hour only: nothing may depend on more. */
+static inline void quiet_days(uint32_t days)
+{
+	for (uint32_t hour = 0; hour < days * 24; hour++) {
+		rig.gw.now_us += 3600 * 1000000ull - 1;
+		rig_advance(&rig, 1);
+	}
 }
 
 /* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails. */
@@ -102,8 +125,11 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		uint8_t op = input_u8(in);
 		uint32_t port = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(in) * 100);
+		case 6: /* up to 6.5 s, or two months */
+			if (op & 8)
+				quiet_days(input_u8(in) & 63);
+			else
+				rig_advance(&rig, (uint64_t)input_u16(in) * 100);
 			break;
 		case 7:
 			if (op & 8)
