@@ -164,8 +164,8 @@ uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t pr
 	uint8_t a = input_u8(in), b = input_u8(in), size = input_u8(in), head[24];
 	uint32_t whole = m->later ? 0 : make_l4(head, proto, a, b);
 	/* Rarely a header that is cut off. */
-	uint32_t n = a & 128 && b & 128 ? length_of(size, room)
-	                                : whole + length_of(size, room - whole);
+	uint32_t n =
+	        a & 128 && b & 128 ? length_of(size, room) : whole + length_of(size, room - whole);
 	fill(at, m->index, n);
 	memcpy(at, head, min_u32(whole, n));
 	return n;
@@ -173,7 +173,7 @@ uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t pr
 
 /* --- floods --------------------------------------------------------------------------- */
 
-void frame_vary(uint8_t *f, uint32_t len, uint8_t how, uint32_t i)
+void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 {
 	bool is6 = f[12] == 0x86;
 	uint32_t l4 = is6 ? ETH + IP6 : ETH + (f[ETH] & 15u) * 4;
@@ -185,15 +185,15 @@ void frame_vary(uint8_t *f, uint32_t len, uint8_t how, uint32_t i)
 	if (!is6 && get16(f + ETH + 6) & 0x1fff)
 		has_ports = false;
 	if (how & 1 && has_ports)
-		put16(f + l4, get16(f + l4) + i);
+		put16(f + l4, get16(f + l4) + 1);
 	if (how & 2)
-		put16(f + from, get16(f + from) + i);
+		put16(f + from, get16(f + from) + 1);
 	if (how & 4)
-		put16(f + to, get16(f + to) + i);
+		put16(f + to, get16(f + to) + 1);
 	if (how & 8 && !is6)
-		put16(f + ETH + 4, get16(f + ETH + 4) + i);
+		put16(f + ETH + 4, get16(f + ETH + 4) + 1);
 	if (how & 8 && is6 && first == FRAGMENT)
-		put16(f + l4 + 6, get16(f + l4 + 6) + i);
+		put16(f + l4 + 6, get16(f + l4 + 6) + 1);
 }
 
 /* --- what arrives --------------------------------------------------------------------- */
@@ -218,7 +218,12 @@ static const char *check_rest(uint8_t proto, const uint8_t *at, uint32_t n, uint
 			return NULL;
 		return proto == ICMP ? check4(at + 8, n - 8, true) : check6(at + 8, n - 8, true);
 	}
-	if (!later) {
+	if (later) {
+		if (proto == 41) /* of a tunnel: it is no payload that is cut */
+			return NULL;
+	} else {
+		if (proto == 41 && !quoted)
+			return check6(at, n, false);
 		if (proto == 4 || proto == 41 || proto == 51 || proto == 2 ||
 		    (icmp && (n < 8 || (at[0] != 0 && at[0] != 8 && at[0] >> 1 != 64))))
 			return NULL;
@@ -267,8 +272,8 @@ static const char *check6(const uint8_t *ip, uint32_t n, bool quoted)
 			since = at;
 			later = get16(h + 2) & 0xfff8;
 			if (later)
-				return check_rest(h[0], ip + at, n - at, get16(h + 2) & 0xfff8u, true,
-				                  quoted);
+				return check_rest(h[0], ip + at, n - at, get16(h + 2) & 0xfff8u,
+				                  true, quoted);
 		}
 		proto = h[0];
 	}

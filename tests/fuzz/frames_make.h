@@ -32,9 +32,9 @@ uint8_t make_proto(struct input *in, bool is6);
 uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t proto,
                         const struct middle *m);
 
-/* Number i of a flood that began with a frame: another port, source, destination or
- * fragment identification, as `how` says. Checksums are wrong then. */
-void frame_vary(uint8_t *f, uint32_t len, uint8_t how, uint32_t i);
+/* The next frame of a flood: another port, source, destination or fragment identification,
+ * as `how` says. Checksums are wrong then. */
+void frame_vary(uint8_t *f, uint32_t len, uint8_t how);
 
 /* NULL, or what is wrong with the payload of a frame that left: an IPv4 or IPv6 packet, or
  * an ICMP error about one. */

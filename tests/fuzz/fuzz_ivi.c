@@ -191,17 +191,14 @@ static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
 {
 	uint8_t how = input_u8(in), from[16], to[16], next;
 	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in), proto = make_proto(in, true);
-	struct middle m = {0};
+	struct middle m;
 	if (how & 32) {
 		hairpin(a, c, from, to);
 	} else {
 		address6(how, a, from);
 		address6(b, c, to);
 	}
-	uint32_t head = 0;
-	next = proto;
-	if (how & 64)
-		head = make_chain(in, f + IP6_L4, FRAME_MAX - IP6_L4 - 24, &next, proto, &m);
+	uint32_t head = make_chain(in, f + IP6_L4, FRAME_MAX - IP6_L4 - 24, &next, proto, &m);
 	uint32_t at = IP6_L4 + head, n = make_transport(in, f + at, FRAME_MAX - at, proto, &m);
 	return frame6_ip(f, mac_of(port), from, to, next, b & 64 ? 1 : 64, head + n);
 }
@@ -292,17 +289,13 @@ static void frame(struct input *in, uint8_t op)
 	if (op & 64)
 		len = spoil(in, f, len);
 	run.sums &= !is_sealed(f, len);
-	bool flood = op & 32 && (op & 7) < 3;
-	uint8_t how = flood ? input_u8(in) : 0;
-	for (uint32_t i = 0, n = flood ? flood_of(in) : 1; i < n; i++) {
-		if (i > 0)
-			frame_vary(f, len, how, 1);
-		if (run.sums && len > ETH && f[12] == 0x86)
-			frame6_repair(f + ETH, len - ETH);
-		if (run.sums)
-			frame_repair(f, len);
-		(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
-	}
+	if (run.sums && len > ETH && f[12] == 0x86)
+		frame6_repair(f + ETH, len - ETH);
+	if (run.sums)
+		frame_repair(f, len);
+	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	if (op & 32 && (op & 7) < 3)
+		flood(in, f, len, port);
 }
 
 /* --- the rest --------------------------------------------------------------------- */

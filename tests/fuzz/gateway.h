@@ -109,11 +109,25 @@ static inline uint32_t flood_of(struct input *in)
 	return n;
 }
 
-/* Quiet days, in which the gateway has a turn each hour only: nothing may depend on more. */
+/* More of a frame, each with another port, host or identification. */
+static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t port)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t n = flood_of(in); n > 0; n--) {
+		frame_vary(f, len, how);
+		if (run.sums && len > ETH && f[12] == 0x86)
+			frame6_repair(f + ETH, len - ETH);
+		if (run.sums)
+			frame_repair(f, len);
+		(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	}
+}
+
+/* Quiet days, in which the gateway has a turn each day only: nothing may depend on more. */
 static inline void quiet_days(uint32_t days)
 {
-	for (uint32_t hour = 0; hour < days * 24; hour++) {
-		rig.gw.now_us += 3600 * 1000000ull - 1;
+	for (; days > 0; days--) {
+		rig.gw.now_us += 86400 * 1000000ull - 1;
 		rig_advance(&rig, 1);
 	}
 }
