@@ -13,7 +13,9 @@
 #define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL  0xcb007102u /* 203.0.113.2 */
 #define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
-#define SESSION_S 20          /* longest life of a session below */
+/* The longest life of a session below: an established connection, and then the
+ * transitory time (RFC 7857 section 2, figure 1). */
+#define SESSION_S (20 + 15)
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
