@@ -13,7 +13,9 @@
 #define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL  0xcb007102u /* 203.0.113.2 */
 #define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
-#define SESSION_S 20          /* longest life of a session below */
+/* The longest life of a session below: an established connection, and then the
+ * transitory time (RFC 7857 section 2, figure 1). */
+#define SESSION_S (20 + 15)
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
@@ -46,22 +48,17 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 		fail("a source that is not ours on the WAN", frame, len);
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
 	static const char *const filtering[] = {"endpoint-independent", "address-dependent",
 	                                        "address-and-port-dependent"};
-	uint8_t choice = input_u8(in);
 	char more[128];
-	is_wire = (choice & 7) == 7;
-	begin(choice, seen);
 	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
-	if (!rig_config(&rig, config, sizeof config - 1) || !rig_config(&rig, more, n))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(config, sizeof config - 1);
+	configure(more, n);
+	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 }
 
 /* --- frames ---------------------------------------------------------------------- */
@@ -201,7 +198,7 @@ static void end(void)
 	const char *bad = nat_check(&n->table);
 	if (bad)
 		fail(bad, NULL, 0);
-	rig_advance(&rig, (SESSION_S + 2 - 10) * 1000000ull);
+	rig_hurry(&rig, (SESSION_S + 2 - 10) * 1000000ull, 2);
 	if (n->table.n_sessions || n->table.n_mappings)
 		fail("sessions outlive their timeout", NULL, 0);
 }
@@ -209,7 +206,9 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	uint8_t choice = input_u8(&in);
+	is_wire = (choice & 7) == 7;
+	begin(choice & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();
 	return 0;

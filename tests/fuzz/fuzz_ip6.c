@@ -35,18 +35,15 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 		fail(bad, frame, len);
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
 	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n";
-	uint8_t choice = input_u8(in);
-	begin(choice, seen);
-	if (!rig_config(&rig, config, sizeof config - 1) ||
-	    (choice & 8 && !rig_config(&rig, small, sizeof small - 1)) ||
-	    (choice & 16 && !rig_config(&rig, off, sizeof off - 1)))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, "route6", choice & 32 ? 12 : 64);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(config, sizeof config - 1);
+	if (choice & 8)
+		configure(small, sizeof small - 1);
+	if (choice & 16)
+		configure(off, sizeof off - 1);
+	start_app("route6", choice & 32 ? 12 : 64);
 	if (choice & 1)
 		rig_advance(&rig, 4000000); /* the addresses are ours */
 }
@@ -198,7 +195,7 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	begin(input_u8(&in) & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();
 	return 0;

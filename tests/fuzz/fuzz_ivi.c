@@ -81,27 +81,29 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 		fail("a source that may not be on the WAN", frame, len);
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
-	uint8_t choice = input_u8(in);
 	unsigned kind = choice & 3;
 	char more[200];
-	struct prefix prefix;
-	begin(choice, seen);
 	size_t n =
 	        fmt(more, sizeof more, "ivi.prefix %s\nivi.format %s\nwan.mtu %u\nlan.mtu %u\n%s",
 	            kinds[kind].prefix, kinds[kind].ivi ? "ivi" : "rfc6052",
 	            choice & 4 ? 1280u : 1500u, choice & 8 ? 1280u : 1500u,
 	            choice & 16 ? "ivi.errors off\n" : "ivi.lowest-ipv6-mtu 1400\n");
-	if (!rig_config(&rig, common, sizeof common - 1) || !rig_config(&rig, more, n) ||
-	    !rig_config(&rig, kinds[kind].more, strlen(kinds[kind].more)) ||
-	    !addr_prefix(kinds[kind].prefix, strlen(kinds[kind].prefix), &prefix) ||
-	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, "ivi", choice & 32 ? 12 : 64);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(common, sizeof common - 1);
+	configure(more, n);
+	configure(kinds[kind].more, strlen(kinds[kind].more));
+	start_app("ivi", choice & 32 ? 12 : 64);
 	rig_advance(&rig, 4000000); /* the addresses are ours */
+}
+
+/* The form in which a kind has IPv4 addresses in IPv6 addresses. */
+static void set_form(unsigned kind)
+{
+	struct prefix prefix;
+	if (!addr_prefix(kinds[kind].prefix, strlen(kinds[kind].prefix), &prefix) ||
+	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
+		fail("no form", NULL, 0);
 }
 
 /* --- frames ---------------------------------------------------------------------- */
@@ -303,7 +305,9 @@ static void frame(struct input *in, uint8_t op)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	uint8_t choice = input_u8(&in);
+	set_form(choice & 3);
+	begin(choice & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
 	silence(12000000);

@@ -131,22 +131,17 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 		fail(bad, frame, len);
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
-	uint8_t choice = input_u8(in), which = (uint8_t)((choice & 3) % 3);
+	const char *its = wan[(choice & 3) % 3];
 	char more[160];
-	is_rd = which == 2;
-	begin(choice, seen);
 	snprintf(more, sizeof more, "6to4.nat %s\nwan.mtu %u\nlan.mtu %u\n6to4.mtu %u\n%s",
 	         choice & 4 ? "off" : "on", choice & 8 ? 1280u : 1500u, choice & 16 ? 1280u : 1500u,
 	         choice & 64 ? 1480u : 1280u, choice & 128 ? "6to4.mss-clamp 1220\n" : "");
-	if (!rig_config(&rig, config, sizeof config - 1) ||
-	    !rig_config(&rig, wan[which], strlen(wan[which])) ||
-	    !rig_config(&rig, more, strlen(more)))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, "6to4", choice & 32 ? 12 : 64);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(config, sizeof config - 1);
+	configure(its, strlen(its));
+	configure(more, strlen(more));
+	start_app("6to4", choice & 32 ? 12 : 64);
 	our_lan = rig.gw.port[PORT_LAN].addr6[1].addr;
 	rig_advance(&rig, 2500000); /* the addresses are ours */
 }
@@ -350,7 +345,7 @@ static void end(void)
 	if (bad)
 		fail(bad, NULL, 0);
 	if (t->n_soft)
-		rig_advance(&rig, TUN_SOFT_MS * 1000);
+		rig_hurry(&rig, TUN_SOFT_MS * 1000, 2);
 	if (t->n_soft)
 		fail("remembered errors outlive their time", NULL, 0);
 }
@@ -358,7 +353,10 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	uint8_t choice = input_u8(&in);
+	is_rd = (choice & 3) == 2;
+	begin(choice, 4u << 20, start, seen);
+	our_lan = rig.gw.port[PORT_LAN].addr6[1].addr;
 	play(&in, frame);
 	end();
 	return 0;

@@ -1,18 +1,24 @@
-/* What the fuzzers of a whole gateway share: the gateway, what left it last, frames that answer
- * that or are like nothing, time, cables and cards, and the silence at the end. */
+/* What the fuzzers of a whole gateway share: the gateway, its start that is copied, what left it
+ * last, frames that answer that or are like nothing, time, cables and cards, and the silence at
+ * the end. */
 #ifndef TESTS_FUZZ_GATEWAY_H
 #define TESTS_FUZZ_GATEWAY_H
 
+#include "kernel/log.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
 #include "tests/fuzz/frames_make.h"
-#include "tests/host/rig.h"
+#include "tests/host/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ETH       14u
-#define FLOOD_MAX 300u
+#define ETH            14u
+#define FLOOD_MAX      300u
+#define SILENT_STEP_US 500000u
+#ifndef PACKETS
+#define PACKETS 64u
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,15 +40,49 @@ static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
 	abort();
 }
 
-/* An empty gateway, of which `seen` gets each frame that leaves. */
-static inline void begin(uint8_t seed,
+/* A started gateway of which `seen` gets each frame that leaves. `make` starts it: it gives
+ * the rig a configuration and calls start_app. For each choice this is done once, with random
+ * numbers from the choice; from then on it is copied, and `make` must not do anything else. */
+static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t choice),
                          void (*seen)(struct rig *, uint32_t, const uint8_t *, uint32_t))
 {
+	static struct {
+		const struct image *image;
+		__typeof__(run) run;
+	} start[256];
+	log_reset();
+	if (start[choice].image) {
+		image_put_back(&rig, start[choice].image);
+		run = start[choice].run;
+		return;
+	}
+	memset(&run, 0, sizeof run);
 	run.sums = run.payloads = true;
-	run.flooded = 0;
-	memset(run.last_len, 0, sizeof run.last_len);
 	rig.sink = seen;
-	rig_reset(&rig, seed, 4 << 20, 1000000);
+	rig_reset(&rig, choice, memory, 1000000);
+	make(choice);
+	start[choice].image = image_keep(&rig);
+	start[choice].run = run;
+}
+
+static inline void configure(const char *text, size_t len)
+{
+	if (!rig_config(&rig, text, len))
+		fail(rig.config.error[0].what, NULL, 0);
+}
+
+/* Starts an application with a pool of `packets`, PACKETS at most. There are always PACKETS,
+ * of which the others are never free: so what is behind them has one place in all images. */
+static inline void start_app(const char *name, uint32_t packets)
+{
+	const char *wrong = rig_start(&rig, name, PACKETS);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	uint32_t less = PACKETS - packets;
+	rig.pool.n_free -= less;
+	rig.pool.n_total -= less;
+	rig.pool.kept_max = packets / 4;
+	rig.free_at_start -= less;
 }
 
 static inline void note(uint32_t port, const uint8_t *frame, uint32_t len)
@@ -123,15 +163,6 @@ static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t po
 	}
 }
 
-/* Quiet days, in which the gateway has a turn each day only: nothing may depend on more. */
-static inline void quiet_days(uint32_t days)
-{
-	for (; days > 0; days--) {
-		rig.gw.now_us += 86400 * 1000000ull - 1;
-		rig_advance(&rig, 1);
-	}
-}
-
 /* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails. */
 static inline void play(struct input *in, void (*frame)(struct input *in, uint8_t op))
 {
@@ -139,11 +170,13 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		uint8_t op = input_u8(in);
 		uint32_t port = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to 6.5 s, or two months */
-			if (op & 8)
-				quiet_days(input_u8(in) & 63);
-			else
-				rig_advance(&rig, (uint64_t)input_u16(in) * 100);
+		case 6: /* up to two months, with a turn each day only, or up to 6.5 s */
+			if (op & 64) {
+				uint32_t days = input_u8(in) & 63u;
+				rig_hurry(&rig, days * 86400000000ull, days);
+				break;
+			}
+			rig_hurry(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
 			break;
 		case 7:
 			if (op & 8)
@@ -166,7 +199,7 @@ static inline void silence(uint64_t us)
 		rig_link(&rig, i, true);
 	}
 	rig_flush(&rig);
-	rig_advance(&rig, us);
+	rig_hurry(&rig, us, (uint32_t)(us / SILENT_STEP_US));
 	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
 		fail("packets are lost", NULL, 0);
 }

@@ -65,7 +65,7 @@ def stories() -> list[bytes]:
     found.append(card(WAN, True) + packet(LAN, 4, 4, 0) * 20 + card(WAN, False) + wait(5))
     found.append(b"".join(packet(LAN, 4 + 8 * h, 4, 0, p << 3) for h, p in itertools.product(range(4), range(8))))
     found.append(packet(LAN, 20, 4, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0) + wait(4))  # nobody answers
-    found.append(packet(LAN, 4, 4, 0) + packet(LAN | 32, 4, 4, 0) + bytes([3, 255]) + bytes([0x0E, 30]))
+    found.append(packet(LAN, 4, 4, 0) + packet(LAN | 32, 4, 4, 0) + bytes([3, 255]) + bytes([0x46, 30]))
     pieces = [bytes([LAN, 0x84, 4, 0, piece, 0, 0, 160]) for piece in (1, 0x51, 0x14)]
     found += [b"".join(pieces), b"".join(pieces[::-1]) + wait(2)]
     ip = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)

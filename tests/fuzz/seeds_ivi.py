@@ -58,7 +58,7 @@ def wait(seconds: float) -> bytes:
 
 
 def quiet(days: int) -> bytes:
-    return bytes([0x0E, days])
+    return bytes([0x46, days])
 
 
 def stories() -> list[bytes]:

@@ -147,6 +147,15 @@ void rig_advance(struct rig *rig, uint64_t us)
 	turns(rig);
 }
 
+void rig_hurry(struct rig *rig, uint64_t us, uint32_t n)
+{
+	uint64_t begin = rig->gw.now_us;
+	for (uint64_t i = 1; i <= n; i++) {
+		rig->gw.now_us = begin + us * i / n;
+		turns(rig);
+	}
+}
+
 void rig_link(struct rig *rig, uint32_t port, bool up)
 {
 	struct gw_port *p = &rig->gw.port[port];
