@@ -197,8 +197,8 @@ static void track(struct gw *gw, struct nat *n, struct nat_session *s, const str
 			nat_refresh(gw, n, s);
 		return;
 	}
-	uint32_t expire_s = gw->now_s + n->life_s[NAT_TCP][s->state];
-	if ((int32_t)(expire_s - s->expire_s) < 0)
+	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
+	if (life_s < nat_session_left(s, gw->now_s))
 		nat_session_sooner(&n->table, s, expire_s);
 	else
 		s->expire_s = expire_s;

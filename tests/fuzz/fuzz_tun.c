@@ -345,7 +345,7 @@ static void end(void)
 	if (bad)
 		fail(bad, NULL, 0);
 	if (t->n_soft)
-		rig_hurry(&rig, TUN_SOFT_MS * 1000, 2);
+		rig_leap(&rig, TUN_SOFT_MS * 1000, 2);
 	if (t->n_soft)
 		fail("remembered errors outlive their time", NULL, 0);
 }

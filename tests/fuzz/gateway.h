@@ -173,10 +173,10 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		case 6: /* up to two months, with a turn each day only, or up to 6.5 s */
 			if (op & 64) {
 				uint32_t days = input_u8(in) & 63u;
-				rig_hurry(&rig, days * 86400000000ull, days);
+				rig_leap(&rig, days * 86400000000ull, days);
 				break;
 			}
-			rig_hurry(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
+			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
 			break;
 		case 7:
 			if (op & 8)
@@ -199,7 +199,7 @@ static inline void silence(uint64_t us)
 		rig_link(&rig, i, true);
 	}
 	rig_flush(&rig);
-	rig_hurry(&rig, us, (uint32_t)(us / SILENT_STEP_US));
+	rig_leap(&rig, us, (uint32_t)(us / SILENT_STEP_US));
 	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
 		fail("packets are lost", NULL, 0);
 }

@@ -277,6 +277,17 @@ def test_unused_drop_reason(project: Project) -> None:
     )
 
 
+def test_times_compared_by_their_sign(project: Project) -> None:
+    """Sequence numbers, and words in comments, are none."""
+    project.replace(
+        "net/gw.c",
+        "int gw",
+        "/* (int32_t)(now_ms - due_ms) */\nint a(uint32_t seq, uint32_t ack, uint32_t now_ms, uint32_t due_ms)\n"
+        "{\n\tif ((int32_t)(seq - ack) < 0)\n\t\treturn 1;\n\treturn (int32_t)(now_ms - due_ms) < 0;\n}\n\nint gw",
+    )
+    project.expect("times", "net/gw.c:8: times are compared by their sign; use kernel/when.h")
+
+
 def test_sizes(project: Project) -> None:
     body = "\tpkt_len(0);\n" * 58
     project.replace("net/gw.c", "int gw", f"void gw_long(void)\n{{\n{body}}}\n\nint gw")
