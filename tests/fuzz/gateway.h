@@ -163,7 +163,38 @@ static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t po
 	}
 }
 
-/* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails. */
+/* One listing for people: so many lines that it would never end are a failure. */
+static inline void list(bool (*show)(struct gw *, uint32_t *, char *, size_t))
+{
+	char line[256];
+	uint32_t cursor = 0;
+	for (uint32_t n = 0; show(&rig.gw, &cursor, line, sizeof line); n++)
+		if (n > 10000 || strlen(line) >= sizeof line)
+			fail("a listing that does not end", NULL, 0);
+}
+
+static inline bool show_sessions(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, line, n);
+}
+
+static inline bool show_timings(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, line, n);
+}
+
+static inline void list_all(void)
+{
+	list(gw_show_stats);
+	list(gw_show_routes);
+	list(gw_show_neighbours);
+	list(gw_show_drops);
+	list(show_sessions);
+	list(show_timings);
+}
+
+/* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails, or
+ * somebody looks. */
 static inline void play(struct input *in, void (*frame)(struct input *in, uint8_t op))
 {
 	for (int step = 0; step < 200 && in->left; step++) {
@@ -179,7 +210,9 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
 			break;
 		case 7:
-			if (op & 8)
+			if (op & 32)
+				list_all();
+			else if (op & 8)
 				rig.stalled[port] = op & 16;
 			else
 				rig_link(&rig, port, op & 16);
