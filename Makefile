@@ -137,7 +137,7 @@ lint: deps image
 	tools/lint/run
 
 format:
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
 clean:
 	rm -rf build images/gateway*

@@ -39,6 +39,8 @@ void ip4_blank_records(struct pkt *p)
 		return;
 	for (uint32_t i = IP4_MIN; i < hlen && h[i] != IP4_OPT_END;) {
 		uint32_t len = h[i] == IP4_OPT_NOP ? 1 : h[i + 1];
+		if (len == 0 || len > hlen - i)
+			break; /* ip4_parse saw to that */
 		if (h[i] == IP4_OPT_RECORD || h[i] == IP4_OPT_TIMESTAMP)
 			memset(h + i, IP4_OPT_NOP, len);
 		i += len;

@@ -73,7 +73,9 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 	if (!pool_keep(gw->pool))
 		return NULL;
 	struct pkt *p = pkt_alloc(gw->pool);
-	if (!p) {
+	if (!p || !pkt_put(p, REASM_BYTES)) {
+		if (p)
+			pkt_free(p);
 		pool_unkeep(gw->pool);
 		return NULL;
 	}
@@ -160,8 +162,9 @@ static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bo
 static enum drop finish(struct reasm_slot *s)
 {
 	struct pkt *p = s->p;
-	p->data = payload(s) - s->hlen;
-	p->len = s->hlen + s->n_all;
+	pkt_trim(p, s->n_all);
+	if (!pkt_push(p, s->hlen))
+		return DROP_NO_PACKET; /* the headroom takes any header */
 	struct ip4_hdr *h = ip4_header(p);
 	if (s->ecn & CE) { /* RFC 3168 section 5.3 */
 		if (s->ecn & NO_ECN)

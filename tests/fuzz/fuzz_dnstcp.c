@@ -9,11 +9,8 @@
 #include "apps/dns64.h"
 #include "kernel/fmt.h"
 #include "net/tcp_conn.h"
-#include "tests/fuzz/frames.h"
-#include "tests/host/rig.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#define PACKETS 1024u
+#include "tests/fuzz/gateway.h"
 
 #define CLIENT    0xc0a8010au
 #define OWN_LAN   0xc0a80101u
@@ -36,8 +33,6 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "dns64.cache 100\n"
                              "timeout-time 0.5\n";
 
-static struct rig rig;
-
 /* Our end of a connection: the first are those of clients, the others the server's. */
 static struct end {
 	bool open, quiet, shut;
@@ -49,6 +44,8 @@ static struct end {
 	uint32_t n;               /* bytes that came and make no message yet */
 	uint8_t asked[0x400 / 8]; /* a bit for each ID of a client's question that has no answer */
 } end[ENDS];
+static uint32_t next_server; /* which of the server's is taken next */
+static uint16_t sport;       /* of the last client's connection */
 static uint8_t bytes[ENDS][BYTES];
 
 /* Frames for the gateway: it is not called while it sends. */
@@ -62,15 +59,6 @@ static uint32_t n_queue;
 static uint8_t question[600];
 static uint32_t question_len, question_end;
 static bool refuses;
-
-static void fail(const char *what, const uint8_t *frame, uint32_t len)
-{
-	fprintf(stderr, "not: %s\n", what);
-	for (uint32_t i = 0; i < len; i++)
-		fprintf(stderr, "%02x%s", frame[i], i % 32 == 31 ? "\n" : "");
-	fputc('\n', stderr);
-	abort();
-}
 
 /* --- frames that come in ---------------------------------------------------------------------- */
 
@@ -128,7 +116,7 @@ static void answer_datagram(const uint8_t *f, uint32_t n)
 	frame_repair(to, *len);
 }
 
-static void run(void)
+static void deliver(void)
 {
 	for (uint32_t i = 0; i < n_queue; i++) /* grows meanwhile */
 		(void)rig_input(&rig, queue[i].port, queue[i].bytes, queue[i].len);
@@ -182,8 +170,7 @@ static void read_messages(struct end *e)
 /* The server accepts a connection, in the place of the oldest. */
 static void accept(const uint8_t *f)
 {
-	static uint32_t next;
-	struct end *e = &end[CLIENTS + next++ % (ENDS - CLIENTS)];
+	struct end *e = &end[CLIENTS + next_server++ % (ENDS - CLIENTS)];
 	memset(e, 0, sizeof *e);
 	e->port = PORT_WAN;
 	e->local = SERVER;
@@ -250,7 +237,6 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 
 static void open_one(struct input *in)
 {
-	static uint16_t sport = 2000;
 	struct end *e = &end[input_u8(in) % CLIENTS];
 	if (e->open)
 		send_segment(e, TCP_RST, NULL, 0);
@@ -300,7 +286,7 @@ static void ask(struct input *in)
 	if (!e->open || len == 0)
 		return;
 	send_data(e, m, cut);
-	run();
+	deliver();
 	if (e->open)
 		send_data(e, m + cut, len - cut);
 }
@@ -396,27 +382,18 @@ static void step(struct input *in)
 		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
 		break;
 	default: /* … or some seconds */
-		rig_advance(&rig, (uint64_t)input_u8(in) * 50000);
+		rig_leap(&rig, (uint64_t)input_u8(in) * 50000, 8);
 		break;
 	}
-	run();
+	deliver();
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void start(uint8_t choice)
 {
-	memset(end, 0, sizeof end);
-	n_queue = question_len = 0;
-	refuses = false;
-	rig.sink = seen;
-	rig_reset(&rig, choice, 16u << 20, 1000000);
-	if (!rig_config(&rig, config, sizeof config - 1))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, "dns64", choice & 1 ? 1024 : 128);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(config, sizeof config - 1);
+	start_app("dns64", choice & 1 ? 1024 : 128);
 }
 
 static void finish(void)
@@ -425,8 +402,8 @@ static void finish(void)
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
 	for (int i = 0; i < 13; i++) {
-		rig_advance(&rig, 2000000);
-		run();
+		rig_leap(&rig, 2000000, 2);
+		deliver();
 	}
 	const char *bad = tcp_check(&rig.gw);
 	if (bad)
@@ -451,11 +428,15 @@ static void finish(void)
 		fail("packets are lost", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(input_u8(&in));
+	memset(end, 0, sizeof end);
+	n_queue = question_len = 0;
+	next_server = 0;
+	sport = 2000;
+	refuses = false;
+	begin(input_u8(&in) & 7, 16u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

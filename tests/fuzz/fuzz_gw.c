@@ -10,10 +10,12 @@
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
 
-#define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
-#define EXTERNAL  0xcb007102u /* 203.0.113.2 */
-#define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
-#define SESSION_S 20          /* longest life of a session below */
+#define LAN_NET  0xc0a80100u /* 192.168.1.0; the gateway is .1 */
+#define EXTERNAL 0xcb007102u /* 203.0.113.2 */
+#define REMOTE   0xc6336400u /* 198.51.100.0, behind the router */
+/* The longest life of a session below: an established connection, and then the
+ * transitory time (RFC 7857 section 2, figure 1). */
+#define SESSION_S (20 + 15)
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
@@ -35,6 +37,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	if (is_wire)
 		return;
 	const char *bad = frame_check(frame, len, r->gw.port[port].mtu, run.sums);
+	if (!bad && run.payloads)
+		bad = frame_payload(frame, len);
 	if (bad)
 		fail(bad, frame, len);
 	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */
@@ -44,53 +48,20 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 		fail("a source that is not ours on the WAN", frame, len);
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
 	static const char *const filtering[] = {"endpoint-independent", "address-dependent",
 	                                        "address-and-port-dependent"};
-	uint8_t choice = input_u8(in);
 	char more[128];
-	is_wire = (choice & 7) == 7;
-	begin(choice, seen);
 	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
-	if (!rig_config(&rig, config, sizeof config - 1) || !rig_config(&rig, more, n))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
-	if (wrong)
-		fail(wrong, NULL, 0);
+	configure(config, sizeof config - 1);
+	configure(more, n);
+	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 }
 
 /* --- frames ---------------------------------------------------------------------- */
-
-/* A transport header with few different ports, so that sessions are shared. */
-static uint32_t make_transport(struct input *in, uint8_t *l4, uint8_t *proto)
-{
-	static const uint8_t protos[] = {17, 6, 1, 17, 6, 1, 17, 47};
-	static const uint8_t flags[] = {0x02, 0x12, 0x10, 0x11, 0x04, 0x18, 0x14, 0x00};
-	uint8_t a = input_u8(in), b = input_u8(in);
-	uint32_t data = (uint32_t)(b >> 3) * (a & 128 ? 46 : 1);
-	*proto = protos[a & 7];
-	memset(l4, 0x5a, 24 + data);
-	memset(l4, 0, 20);
-	l4[0] = l4[2] = (uint8_t)(a & 64 ? 0 : 0x13);
-	l4[1] = (uint8_t)(a >> 3 & 7);
-	l4[3] = (uint8_t)(b & 7);
-	if (*proto == 1) {
-		l4[0] = (uint8_t)(b & 4 ? b & 15 : 8);
-		l4[1] = 0;
-		l4[4] = 0x13;
-		l4[5] = (uint8_t)(a >> 3 & 7);
-		return 8 + data;
-	}
-	if (*proto == 6) {
-		l4[12] = 0x50;
-		l4[13] = flags[b & 7];
-		return 20 + data;
-	}
-	return 8 + data;
-}
 
 static uint32_t address(uint8_t n, bool inside)
 {
@@ -108,15 +79,29 @@ static uint32_t address(uint8_t n, bool inside)
 	}
 }
 
+/* A packet, whole or a piece, with options or not. */
 static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
 {
-	uint8_t from = input_u8(in), to = input_u8(in), proto;
-	uint32_t n = make_transport(in, f + 34, &proto);
+	uint8_t from = input_u8(in), to = input_u8(in), proto = make_proto(in, false);
+	struct middle m = {0};
+	uint32_t options = from & 64 ? 8 : 0, at = 34 + options;
 	uint32_t source = address((uint8_t)(from | 4), port == PORT_LAN);
 	uint32_t target = port == PORT_LAN ? address(to, false)
 	                  : to & 32        ? address(to, true)
 	                                   : EXTERNAL;
-	return frame_ip4(f, mac_of(port), source, target, proto, n);
+	frame_ip4(f, mac_of(port), source, target, proto, 0);
+	if (from & 128)
+		m = make_piece4(in, f + ETH);
+	f[20] |= to & 0x40;
+	f[22] = to & 128 ? 1 : 64;
+	f[14] = (uint8_t)(0x45 + options / 4);
+	memset(f + 34, 1, options);
+	if (options && to & 16) /* a source route, or one byte of no option there is */
+		memcpy(f + 34, to & 8 ? "\x83\x07\x04" : "\x44\x04\x05", 3);
+	uint32_t n = at + make_transport(in, f + at, FRAME_MAX - at, proto, &m);
+	f[16] = (uint8_t)((n - ETH) >> 8);
+	f[17] = (uint8_t)(n - ETH);
+	return n;
 }
 
 static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t port)
@@ -198,6 +183,8 @@ static void frame(struct input *in, uint8_t op)
 	else
 		frame_repair(f, len);
 	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	if (op & 32 && (op & 7) < 2)
+		flood(in, f, len, port);
 }
 
 /* --- the rest --------------------------------------------------------------------- */
@@ -211,7 +198,7 @@ static void end(void)
 	const char *bad = nat_check(&n->table);
 	if (bad)
 		fail(bad, NULL, 0);
-	rig_advance(&rig, (SESSION_S + 2 - 10) * 1000000ull);
+	rig_leap(&rig, (SESSION_S + 2 - 10) * 1000000ull, 2);
 	if (n->table.n_sessions || n->table.n_mappings)
 		fail("sessions outlive their timeout", NULL, 0);
 }
@@ -219,7 +206,9 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	uint8_t choice = input_u8(&in);
+	is_wire = (choice & 7) == 7;
+	begin(choice & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();
 	return 0;

@@ -7,6 +7,7 @@
  * has passed, no connection is left and every packet is back. */
 #include "kernel/io.h"
 #include "net/csum.h"
+#define PACKETS 512u
 #include "tests/fuzz/gateway.h"
 #include "tests/host/tcp_pair.h"
 
@@ -87,41 +88,35 @@ static enum drop accept(struct gw *gw, const struct udp_ends *ends)
 /* In large steps: it makes no difference to the connections, but to the speed. */
 static void pass(uint32_t us)
 {
-	for (uint32_t n; us; us -= n) {
-		n = min_u32(us, 500000);
-		rig.gw.now_us += n;
-		rig_advance(&rig, 0);
-	}
+	rig_leap(&rig, us, min_u32(us / 500000 + 1, 12));
 }
 
-static void start(struct input *in)
+static void start(uint8_t choice)
 {
 	static const char text[] =
 	        "lan.address 10.0.0.2/24\nlan.address 2001:db8::2/64\n"
 	        "neighbour 10.0.0.1 02:00:00:00:00:01\nneighbour 2001:db8::1 02:00:00:00:00:01\n";
-	uint8_t choice = input_u8(in);
+	rig.app = &tcp_pair_app;
+	configure(text, sizeof text - 1);
+	start_app("tcp", choice & 8 ? 40 : 512);
+	pass(3000000);
+	if (!tcp_listen(&rig.gw, PAIR_PORT, &user))
+		fail("nobody can listen", NULL, 0);
+}
+
+/* Who uses the connections, and how. */
+static void set_user(uint8_t choice)
+{
 	memset(held, 0, sizeof held);
-	run.sums = true;
 	last_len = 0;
 	eager = choice & 4;
 	pair.is6 = choice & 1;
-	rig.sink = seen;
-	rig.app = &tcp_pair_app;
-	rig_reset(&rig, choice, 8 << 20, 1000000);
-	if (!rig_config(&rig, text, sizeof text - 1))
-		fail(rig.config.error[0].what, NULL, 0);
-	const char *wrong = rig_start(&rig, "tcp", choice & 8 ? 40 : 512);
-	if (wrong)
-		fail(wrong, NULL, 0);
-	pass(3000000);
 	user = (struct tcp_user){.accept = accept,
 	                         .event = event,
 	                         .window = choice & 16 ? 2000 : 60000,
 	                         .send_most = 20000,
 	                         .idle_ms = choice & 32 ? 5000 : 0,
 	                         .stall_ms = choice & 64 ? 3000 : 0};
-	if (!tcp_listen(&rig.gw, PAIR_PORT, &user))
-		fail("nobody can listen", NULL, 0);
 }
 
 /* The connection with a stranger's port, if there is one. */
@@ -285,7 +280,7 @@ static void step(struct input *in)
 	default:
 		put_segment(in);
 	}
-	const char *bad = in->left % 4 == 0 ? tcp_check(&rig.gw) : NULL;
+	const char *bad = in->left % 16 == 0 ? tcp_check(&rig.gw) : NULL;
 	if (bad)
 		fail(bad, NULL, 0);
 }
@@ -298,8 +293,9 @@ static void finish(void)
 		tcp_close(&rig.gw, conn);
 	}
 	rig_flush(&rig);
-	for (uint32_t i = 0; i < 400 && rig.gw.tcp->n; i++)
-		pass(1000000);
+	/* 4 minutes in steps that grow. */
+	for (uint32_t i = 0; i < 46 && rig.gw.tcp->n; i++)
+		rig_leap(&rig, i < 16 ? 500000 : i < 36 ? 2000000 : 20000000, 1);
 	const char *bad = tcp_check(&rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);
@@ -312,7 +308,9 @@ static void finish(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	start(&in);
+	uint8_t choice = input_u8(&in);
+	set_user(choice);
+	begin(choice & 15, 8u << 20, start, seen);
 	for (uint32_t i = 0; in.left && i < MAX_STEPS; i++)
 		step(&in);
 	finish();

@@ -1,22 +1,32 @@
-/* What the fuzzers of a whole gateway share: the gateway, what left it last, frames that answer
- * that or are like nothing, time, cables and cards, and the silence at the end. */
+/* What the fuzzers of a whole gateway share: the gateway, its start that is copied, what left it
+ * last, frames that answer that or are like nothing, time, cables and cards, and the silence at
+ * the end. */
 #ifndef TESTS_FUZZ_GATEWAY_H
 #define TESTS_FUZZ_GATEWAY_H
 
+#include "kernel/log.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
-#include "tests/host/rig.h"
+#include "tests/fuzz/frames_make.h"
+#include "tests/host/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define ETH 14u
+#define ETH            14u
+#define FLOOD_MAX      300u
+#define SILENT_STEP_US 500000u
+#ifndef PACKETS
+#define PACKETS 64u
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
 static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
+	bool payloads;                     /* … and the payload that frames_make.h makes */
+	uint32_t flooded;                  /* frames of floods so far */
 	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[GW_PORTS];
 } run;
@@ -30,14 +40,49 @@ static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
 	abort();
 }
 
-/* An empty gateway, of which `seen` gets each frame that leaves. */
-static inline void begin(uint8_t seed,
+/* A started gateway of which `seen` gets each frame that leaves. `make` starts it: it gives
+ * the rig a configuration and calls start_app. For each choice this is done once, with random
+ * numbers from the choice; from then on it is copied, and `make` must not do anything else. */
+static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t choice),
                          void (*seen)(struct rig *, uint32_t, const uint8_t *, uint32_t))
 {
-	run.sums = true;
-	memset(run.last_len, 0, sizeof run.last_len);
+	static struct {
+		const struct image *image;
+		__typeof__(run) run;
+	} start[256];
+	log_reset();
+	if (start[choice].image) {
+		image_put_back(&rig, start[choice].image);
+		run = start[choice].run;
+		return;
+	}
+	memset(&run, 0, sizeof run);
+	run.sums = run.payloads = true;
 	rig.sink = seen;
-	rig_reset(&rig, seed, 4 << 20, 1000000);
+	rig_reset(&rig, choice, memory, 1000000);
+	make(choice);
+	start[choice].image = image_keep(&rig);
+	start[choice].run = run;
+}
+
+static inline void configure(const char *text, size_t len)
+{
+	if (!rig_config(&rig, text, len))
+		fail(rig.config.error[0].what, NULL, 0);
+}
+
+/* Starts an application with a pool of `packets`, PACKETS at most. There are always PACKETS,
+ * of which the others are never free: so what is behind them has one place in all images. */
+static inline void start_app(const char *name, uint32_t packets)
+{
+	const char *wrong = rig_start(&rig, name, PACKETS);
+	if (wrong)
+		fail(wrong, NULL, 0);
+	uint32_t less = PACKETS - packets;
+	rig.pool.n_free -= less;
+	rig.pool.n_total -= less;
+	rig.pool.kept_max = packets / 4;
+	rig.free_at_start -= less;
 }
 
 static inline void note(uint32_t port, const uint8_t *frame, uint32_t len)
@@ -80,7 +125,7 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
 		f[i] = input_u8(in);
 	if (n >= 6 && f[0] & 2)
 		memcpy(f, mac_of(port), 6);
-	run.sums = false;
+	run.sums = run.payloads = false;
 	return n;
 }
 
@@ -88,6 +133,7 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
  * frame; gives its length. */
 static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t len, uint32_t reach)
 {
+	run.payloads = run.payloads && (how & 3) == 0;
 	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
 		uint32_t at = how & 4 ? ETH + input_u8(in) % reach : input_u16(in);
 		f[at % len] = input_u8(in);
@@ -95,18 +141,78 @@ static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t 
 	return how & 8 ? min_u32(len, input_u16(in) % FRAME_MAX) : len;
 }
 
-/* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails. */
+/* How many frames the next flood has: enough for every table, and bounded for an input. */
+static inline uint32_t flood_of(struct input *in)
+{
+	uint32_t n = min_u32(1u + input_u8(in), FLOOD_MAX - run.flooded);
+	run.flooded += n;
+	return n;
+}
+
+/* More of a frame, each with another port, host or identification. */
+static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t port)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t n = flood_of(in); n > 0; n--) {
+		frame_vary(f, len, how);
+		if (run.sums && len > ETH && f[12] == 0x86)
+			frame6_repair(f + ETH, len - ETH);
+		if (run.sums)
+			frame_repair(f, len);
+		(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	}
+}
+
+/* One listing for people: so many lines that it would never end are a failure. */
+static inline void list(bool (*show)(struct gw *, uint32_t *, char *, size_t))
+{
+	char line[256];
+	uint32_t cursor = 0;
+	for (uint32_t n = 0; show(&rig.gw, &cursor, line, sizeof line); n++)
+		if (n > 10000 || strlen(line) >= sizeof line)
+			fail("a listing that does not end", NULL, 0);
+}
+
+static inline bool show_sessions(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, line, n);
+}
+
+static inline bool show_timings(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, line, n);
+}
+
+static inline void list_all(void)
+{
+	list(gw_show_stats);
+	list(gw_show_routes);
+	list(gw_show_neighbours);
+	list(gw_show_drops);
+	list(show_sessions);
+	list(show_timings);
+}
+
+/* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails, or
+ * somebody looks. */
 static inline void play(struct input *in, void (*frame)(struct input *in, uint8_t op))
 {
 	for (int step = 0; step < 200 && in->left; step++) {
 		uint8_t op = input_u8(in);
 		uint32_t port = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_advance(&rig, (uint64_t)input_u16(in) * 100);
+		case 6: /* up to two months, with a turn each day only, or up to 6.5 s */
+			if (op & 64) {
+				uint32_t days = input_u8(in) & 63u;
+				rig_leap(&rig, days * 86400000000ull, days);
+				break;
+			}
+			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
 			break;
 		case 7:
-			if (op & 8)
+			if (op & 32)
+				list_all();
+			else if (op & 8)
 				rig.stalled[port] = op & 16;
 			else
 				rig_link(&rig, port, op & 16);
@@ -126,7 +232,7 @@ static inline void silence(uint64_t us)
 		rig_link(&rig, i, true);
 	}
 	rig_flush(&rig);
-	rig_advance(&rig, us);
+	rig_leap(&rig, us, (uint32_t)(us / SILENT_STEP_US));
 	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
 		fail("packets are lost", NULL, 0);
 }

@@ -26,6 +26,7 @@ uint64_t host_now_us;
 static struct host_bus bus;
 static uint8_t *arena;
 static size_t arena_size;
+static struct host_span changed; /* what was poisoned or unpoisoned of late */
 
 /* Device memory is a reserved range without access, so that a plain pointer
  * access by a driver faults; addresses inside it name physical ones. */
@@ -49,16 +50,26 @@ void host_bus_set(const struct host_bus *b)
 
 void host_arena(size_t size)
 {
-	if (arena) {
+	if (arena)
 		io_unpoison(arena, arena_size);
+	if (arena && size != arena_size) {
 		munmap(arena, arena_size);
+		arena = NULL;
 	}
-	arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* One of the same size stays where it is: images of it name its addresses. */
+	arena = mmap(arena, size, PROT_READ | PROT_WRITE,
+	             MAP_PRIVATE | MAP_ANONYMOUS | (arena ? MAP_FIXED : 0), -1, 0);
 	if (arena == MAP_FAILED)
 		fail("no memory for the arena");
 	arena_size = size;
 	alloc_reset();
 	alloc_add(arena, size);
+}
+
+uint8_t *host_arena_at(size_t *size)
+{
+	*size = arena_size;
+	return arena;
 }
 
 void *host_dma(uint64_t at, size_t n)
@@ -205,24 +216,57 @@ uint64_t io_cycles(void)
 	return __builtin_ia32_rdtsc();
 }
 
+static void note_poison(const uint8_t *at, const uint8_t *end)
+{
+	if (!changed.at || at < changed.at)
+		changed.at = at;
+	if (!changed.end || end > changed.end)
+		changed.end = end;
+}
+
+struct host_span host_poison_changed(void)
+{
+	struct host_span s = changed;
+	changed = (struct host_span){NULL, NULL};
+	return s;
+}
+
 void io_poison(const void *p, size_t n)
 {
+	note_poison(p, (const uint8_t *)p + n);
 #ifdef HOST_ASAN
 	ASAN_POISON_MEMORY_REGION(p, n);
-#else
-	(void)p;
-	(void)n;
 #endif
 }
 
 void io_unpoison(const void *p, size_t n)
 {
+	note_poison(p, (const uint8_t *)p + n);
 #ifdef HOST_ASAN
 	ASAN_UNPOISON_MEMORY_REGION(p, n);
-#else
-	(void)p;
-	(void)n;
 #endif
+}
+
+const uint8_t *host_poisoned(const uint8_t *at, const uint8_t *end, size_t *n)
+{
+	*n = 0;
+#ifdef HOST_ASAN
+	/* Piece by piece: a question about all of it looks at all of it. */
+	for (const uint8_t *next; at < end; at = next) {
+		next = end - at > 4096 ? at + 4096 : end;
+		const uint8_t *found = __asan_region_is_poisoned((void *)(uintptr_t)at,
+		                                                 (size_t)(next - at));
+		if (!found)
+			continue;
+		while (found + *n < end && __asan_address_is_poisoned(found + *n))
+			++*n;
+		return found;
+	}
+#else
+	(void)at;
+	(void)end;
+#endif
+	return NULL;
 }
 
 void io_delay_us(uint32_t us)

@@ -50,37 +50,79 @@ static const char *check_mapping(const struct nat_table *t, const struct nat_map
 	return NULL;
 }
 
-/* The ports of one external address for one protocol; adds up what they hold. */
+/* What hosts hold, counted anew. */
+static struct held {
+	uint32_t ports[NAT_WITH_PORTS];
+	uint32_t sessions, others;
+} held[NAT_HOSTS];
+
+/* The owner of a port; gives its mapping's sessions in *sessions. */
+static const char *check_owner(const struct nat_table *t, uint32_t external, unsigned proto,
+                               uint16_t raw, uint64_t *sessions)
+{
+	const struct nat_ports *p = t->external[external].ports[proto];
+	uint32_t port = swap16(raw), owner = p->owner[raw], index = owner & ~NAT_BARE;
+	CHECK_THAT(p->used[port / 32] >> port % 32 & 1);
+	if (owner == index) { /* a session that lives */
+		CHECK_THAT(index < t->session_free.fresh);
+		CHECK_THAT(t->session[index].state != NAT_FREE);
+		index = t->session[index].mapping;
+	}
+	CHECK_THAT(index < t->mapping_free.fresh);
+	const struct nat_mapping *m = &t->mapping[index];
+	CHECK_THAT(m->proto == proto && swap16(m->ext_port) == port);
+	CHECK_THAT(m->external == external);
+	const char *bad = check_mapping(t, m);
+	if (bad)
+		return bad;
+	held[m->host].ports[proto]++;
+	*sessions += m->n_sessions;
+	return NULL;
+}
+
+/* The ports in use have the owners that were counted, but for port 0; the others are free. */
+static const char *check_used(const struct nat_ports *p, const uint32_t *free_of_class,
+                              uint32_t n_owners)
+{
+	uint32_t n_free[NAT_PORT_CLASSES] = {0}, sum = 0;
+	for (uint32_t word = 0; word < 65536 / 32; word++)
+		for (uint32_t odd = 0; odd < 2; odd++)
+			n_free[nat_port_class(word * 32 + odd)] += (uint32_t)__builtin_popcount(
+			        ~p->used[word] & (odd ? 0xaaaaaaaa : 0x55555555));
+	for (unsigned c = 0; c < NAT_PORT_CLASSES; c++) {
+		CHECK_THAT(n_free[c] == free_of_class[c]);
+		sum += n_free[c];
+	}
+	CHECK_THAT(p->used[0] & 1);
+	CHECK_THAT(sum + n_owners + 1 == 65536);
+	return NULL;
+}
+
+/* The ports of one external address for one protocol; adds up what they hold. Most are
+ * nobody's: those are passed by in blocks. */
 static const char *check_ports(const struct nat_table *t, uint32_t external, unsigned proto,
                                uint32_t *mappings, uint64_t *sessions)
 {
+	enum { BLOCK = 1024 };
+	static uint32_t nobody[BLOCK];
 	const struct nat_ports *p = t->external[external].ports[proto];
-	uint32_t n_free[NAT_PORT_CLASSES] = {0};
-	for (uint32_t port = 0; port < 65536; port++) {
-		uint32_t owner = p->owner[swap16((uint16_t)port)], index = owner & ~NAT_BARE;
-		bool used = p->used[port / 32] >> port % 32 & 1;
-		CHECK_THAT(used == (owner != NAT_NONE) || port == 0);
-		n_free[nat_port_class(port)] += !used;
-		if (owner == NAT_NONE)
+	uint32_t n_owners = 0;
+	if (nobody[0] != NAT_NONE)
+		memset(nobody, 0xff, sizeof nobody);
+	for (uint32_t block = 0; block < 65536; block += BLOCK) {
+		if (memcmp(&p->owner[block], nobody, sizeof nobody) == 0)
 			continue;
-		if (owner == index) { /* a session that lives */
-			CHECK_THAT(index < t->session_free.fresh);
-			CHECK_THAT(t->session[index].state != NAT_FREE);
-			index = t->session[index].mapping;
+		for (uint32_t raw = block; raw < block + BLOCK; raw++) {
+			if (p->owner[raw] == NAT_NONE)
+				continue;
+			const char *bad = check_owner(t, external, proto, (uint16_t)raw, sessions);
+			if (bad)
+				return bad;
+			n_owners++;
 		}
-		CHECK_THAT(index < t->mapping_free.fresh);
-		const struct nat_mapping *m = &t->mapping[index];
-		CHECK_THAT(m->proto == proto && swap16(m->ext_port) == port);
-		CHECK_THAT(m->external == external);
-		const char *bad = check_mapping(t, m);
-		if (bad)
-			return bad;
-		++*mappings;
-		*sessions += m->n_sessions;
 	}
-	for (unsigned c = 0; c < NAT_PORT_CLASSES; c++)
-		CHECK_THAT(n_free[c] == t->external[external].n_free[proto][c]);
-	return NULL;
+	*mappings += n_owners;
+	return check_used(p, t->external[external].n_free[proto], n_owners);
 }
 
 /* Mappings are found by their ports; those without by their only session. */
@@ -169,41 +211,37 @@ static const char *check_peers(const struct nat_table *t)
 static const char *check_host(const struct nat_table *t, uint32_t i)
 {
 	const struct nat_host *h = &t->host[i];
-	uint32_t sessions = 0, others = 0, ports = 0;
-	for (uint32_t k = 0; k < t->session_free.fresh; k++) {
-		const struct nat_session *s = &t->session[k];
-		bool own = s->state != NAT_FREE && t->mapping[s->mapping].host == i;
-		sessions += own && !(s->flags & NAT_UNINVITED);
-		others += own && s->proto == NAT_OTHER;
-	}
+	uint32_t ports = 0;
 	for (unsigned proto = 0; proto < NAT_WITH_PORTS; proto++) {
-		uint32_t before = ports;
-		for (uint32_t port = 0; port < 65536; port++) {
-			const struct nat_mapping *m =
-			        nat_mapping_of_port(t, h->external, (uint8_t)proto, (uint16_t)port);
-			ports += m && m->host == i;
-		}
-		CHECK_THAT(ports - before == h->n_ports[proto]);
+		CHECK_THAT(held[i].ports[proto] == h->n_ports[proto]);
+		ports += h->n_ports[proto];
 	}
-	CHECK_THAT(sessions == h->n_sessions);
-	CHECK_THAT(h->n_mappings > 0 && h->n_mappings == others + ports);
+	CHECK_THAT(held[i].sessions == h->n_sessions);
+	CHECK_THAT(h->n_mappings > 0 && h->n_mappings == held[i].others + ports);
 	CHECK_THAT(nat_external_of(t, h->ip) == h->external);
 	CHECK_THAT(nat_host_sessions(t, h->ip) == h->n_sessions);
 	return NULL;
 }
 
-/* All hosts stand in the buckets once; the first few are counted through. */
+/* All hosts stand in the buckets once. Their ports were counted by check_ports. */
 static const char *check_hosts(const struct nat_table *t)
 {
 	uint32_t hosts = 0, on_externals = 0;
 	uint64_t sessions = 0;
-	for (uint32_t i = 0; i < t->session_free.fresh; i++)
-		sessions += t->session[i].state != NAT_FREE && t->session[i].flags & NAT_UNINVITED;
+	for (uint32_t i = 0; i < t->session_free.fresh; i++) {
+		const struct nat_session *s = &t->session[i];
+		if (s->state == NAT_FREE)
+			continue;
+		struct held *own = &held[t->mapping[s->mapping].host];
+		sessions += (s->flags & NAT_UNINVITED) != 0;
+		own->sessions += !(s->flags & NAT_UNINVITED);
+		own->others += s->proto == NAT_OTHER;
+	}
 	for (uint32_t b = 0; b <= t->host_mask; b++)
 		for (uint32_t i = t->host_bucket[b]; i != NAT_NONE; i = t->host[i].next) {
 			CHECK_THAT(i < t->host_free.fresh && ++hosts <= t->n_hosts);
 			sessions += t->host[i].n_sessions;
-			const char *bad = hosts <= 8 ? check_host(t, i) : NULL;
+			const char *bad = check_host(t, i);
 			if (bad)
 				return bad;
 		}
@@ -218,8 +256,10 @@ static const char *check_hosts(const struct nat_table *t)
 const char *nat_check(const struct nat_table *t)
 {
 	const char *bad = check_free(t);
-	if (!bad)
-		bad = check_wheel(t);
+	if (bad)
+		return bad;
+	memset(held, 0, t->host_free.fresh * sizeof *held);
+	bad = check_wheel(t);
 	for (uint32_t i = 0; !bad && i < t->session_free.fresh; i++)
 		if (t->session[i].state != NAT_FREE)
 			bad = check_session(t, i);

@@ -14,6 +14,9 @@ pytestmark = pytest.mark.virtual
 
 Start = Callable[..., Gateway]
 
+ANY = "nat.filtering endpoint-independent\n"
+SHORT = "nat.tcp-timeout 20\nnat.tcp-transitory-timeout 15\n"
+
 # Never before the timeout, and not much behind it.
 SLACK = 2
 
@@ -129,6 +132,7 @@ def test_tcp_half_open(start: Start, phase: float, config: str, seconds: float) 
 @PHASES
 @pytest.mark.parametrize(("config", "seconds"), [
     ("", 7440 + 240), ("nat.tcp-timeout 9000\n", 9000 + 240), ("nat.tcp-transitory-timeout 20\n", 7440 + 20),
+    (SHORT, 20 + 15),
 ])
 def test_tcp_established(start: Start, phase: float, config: str, seconds: float) -> None:
     """9000 s is more than once around the wheel of the table. Both timeouts, one after the other: RFC 7857 figure 1."""
@@ -151,6 +155,24 @@ def test_tcp_ends_late(start: Start, end: str) -> None:
         only(c.back("FA"), LAN)
         only(c.out("A"))
     assert lives(gateway, 10)
+
+
+@PHASES
+def test_tcp_established_by_syns_that_cross(start: Start, phase: float) -> None:
+    """Without a SYN-ACK of the inside host: the ACKs of both sides establish it, and both timeouts follow."""
+    gateway = start(NAT + ANY + SHORT)
+    gateway.wait(phase)
+    connection = Connection(gateway)
+    only(connection.out("S"))
+    only(connection.back("S"))
+    only(connection.back("A"))
+    assert connection.state == "init"
+    gateway.wait(1.4)
+    only(connection.out("PA", b"\0"))
+    assert connection.state == "established"
+    gateway.wait(20 + 2)
+    assert connection.state == "transitory"
+    assert lives(gateway, 15 - 2)
 
 
 # --- the clock --------------------------------------------------------------------------------------

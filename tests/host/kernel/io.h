@@ -28,6 +28,20 @@ extern uint64_t host_now_us;
 #define HOST_DMA_BASE 0x100000u
 void host_arena(size_t size);
 
+/* Where the arena is; NULL before the first host_arena. */
+uint8_t *host_arena_at(size_t *size);
+
+/* From the first to behind the last byte that io_poison and io_unpoison were called for
+ * since this was last asked; NULL when there was none. */
+struct host_span {
+	const uint8_t *at, *end;
+};
+struct host_span host_poison_changed(void);
+
+/* The first poisoned byte from `at` on, and how many follow it with it; NULL when there is
+ * none before `end`. Without a sanitizer nothing is poisoned. */
+const uint8_t *host_poisoned(const uint8_t *at, const uint8_t *end, size_t *n);
+
 /* The memory behind a bus address, for device models: NULL unless all n bytes
  * lie in the arena, which a model must treat as a DMA fault of the driver. */
 void *host_dma(uint64_t bus, size_t n);

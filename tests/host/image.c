@@ -1,0 +1,203 @@
+/* See image.h. */
+#include "tests/host/image.h"
+
+#include "kernel/io.h"
+#include "kernel/panic.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#define PAGE      4096u
+#define STORE     (1u << 18) /* different pages that are found again */
+#define COOL_DOWN 5000u      /* images put back between two times that all pages are protected */
+
+struct run {
+	const uint8_t *at;
+	size_t n;
+};
+
+struct image {
+	struct rig rig;
+	uint8_t **page; /* what each page of the arena holds */
+	struct run *poisoned;
+	uint32_t n_poisoned;
+};
+
+static uint8_t *arena;
+static uint32_t n_pages;
+static bool *is_hot;
+static uint32_t *hot, n_hot;
+static uint32_t n_put_back;
+static const struct image *in_place; /* what the pages hold that are not hot */
+static uint8_t *store[STORE];        /* pages by their hash */
+static struct sigaction before;
+
+/* Zeroed memory for ever. Not from malloc: a fuzzer would look for a leak after each start. */
+static void *take(size_t n)
+{
+	enum { CHUNK = 1 << 24 };
+	static uint8_t *at;
+	static size_t left;
+	n = (n + 63) & ~(size_t)63;
+	if (n > left) {
+		left = n > CHUNK ? n : CHUNK;
+		at = mmap(NULL, left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (at == MAP_FAILED)
+			panic("image: not enough memory");
+	}
+	left -= n;
+	at += n;
+	return at - n;
+}
+
+static void protect(uint8_t *at, size_t n, int how)
+{
+	if (mprotect(at, n, how) != 0)
+		panic("image: mprotect fails");
+}
+
+static void make_hot(uint32_t i)
+{
+	protect(arena + (size_t)i * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	is_hot[i] = true;
+	hot[n_hot++] = i;
+}
+
+/* The first write to a page. Any other fault is for whom it was for before. */
+static void written(int number, siginfo_t *info, void *context)
+{
+	uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)arena;
+	if (at < (size_t)n_pages * PAGE && !is_hot[at / PAGE])
+		make_hot((uint32_t)(at / PAGE));
+	else if (before.sa_flags & SA_SIGINFO)
+		before.sa_sigaction(number, info, context);
+	else
+		(void)signal(SIGSEGV, SIG_DFL);
+}
+
+static void set_up(uint8_t *at, size_t size)
+{
+	arena = at;
+	n_pages = (uint32_t)(size / PAGE);
+	is_hot = take(n_pages * sizeof *is_hot);
+	hot = take(n_pages * sizeof *hot);
+	struct sigaction a = {.sa_sigaction = written, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	if (sigaction(SIGSEGV, &a, &before) != 0)
+		panic("image: sigaction fails");
+}
+
+/* All pages are protected; what they hold is `image`. */
+static void cool_down(const struct image *image)
+{
+	protect(arena, (size_t)n_pages * PAGE, PROT_READ);
+	for (uint32_t i = 0; i < n_hot; i++)
+		is_hot[hot[i]] = false;
+	n_hot = 0;
+	in_place = image;
+}
+
+/* A copy of a page that stays, the same one for the same contents. */
+static uint8_t *stored(const uint8_t *page)
+{
+	uint64_t hash = 0, word;
+	for (uint32_t i = 0; i < PAGE; i += sizeof word) {
+		memcpy(&word, page + i, sizeof word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 29;
+	}
+	for (uint32_t i = 0; i < 16; i++) {
+		uint8_t **slot = &store[(hash + i) % STORE];
+		if (!*slot)
+			*slot = memcpy(take(PAGE), page, PAGE);
+		if (memcmp(*slot, page, PAGE) == 0)
+			return *slot;
+	}
+	return memcpy(take(PAGE), page, PAGE);
+}
+
+/* memcpy would look at the poison. */
+static void copy_page(uint8_t *to, const uint8_t *from)
+{
+	size_t n = PAGE;
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+}
+
+static void keep_poison(struct image *image)
+{
+	static struct run found[4096];
+	const uint8_t *at = arena, *end = arena + (size_t)n_pages * PAGE;
+	for (size_t n; (at = host_poisoned(at, end, &n)) != NULL; at += n) {
+		if (image->n_poisoned == ARRAY_SIZE(found))
+			panic("image: too much is poisoned");
+		found[image->n_poisoned++] = (struct run){at, n};
+	}
+	image->poisoned = take(image->n_poisoned * sizeof *found);
+	memcpy(image->poisoned, found, image->n_poisoned * sizeof *found);
+	(void)host_poison_changed();
+}
+
+struct image *image_keep(const struct rig *rig)
+{
+	size_t size;
+	uint8_t *at = host_arena_at(&size);
+	if (!arena)
+		set_up(at, size);
+	if (at != arena || size / PAGE != n_pages)
+		panic("image: another arena");
+	struct image *image = take(sizeof *image);
+	image->rig = *rig;
+	image->page = take(n_pages * sizeof *image->page);
+	keep_poison(image);
+	io_unpoison(arena, size);
+	for (uint32_t i = 0; i < n_pages; i++)
+		image->page[i] = stored(arena + (size_t)i * PAGE);
+	for (uint32_t i = 0; i < image->n_poisoned; i++)
+		io_poison(image->poisoned[i].at, image->poisoned[i].n);
+	cool_down(image);
+	return image;
+}
+
+static struct host_span span_of(const struct image *image)
+{
+	if (image->n_poisoned == 0)
+		return (struct host_span){NULL, NULL};
+	const struct run *last = &image->poisoned[image->n_poisoned - 1];
+	return (struct host_span){image->poisoned[0].at, last->at + last->n};
+}
+
+static struct host_span both(struct host_span a, struct host_span b)
+{
+	if (!a.at)
+		return b;
+	if (!b.at)
+		return a;
+	return (struct host_span){a.at < b.at ? a.at : b.at, a.end > b.end ? a.end : b.end};
+}
+
+static void put_poison(const struct image *image)
+{
+	struct host_span s = host_poison_changed();
+	if (image != in_place)
+		s = both(s, both(span_of(in_place), span_of(image)));
+	if (!s.at)
+		return;
+	io_unpoison(s.at, (size_t)(s.end - s.at));
+	for (const struct run *r = image->poisoned; r < image->poisoned + image->n_poisoned; r++)
+		if (r->at < s.end && r->at + r->n > s.at)
+			io_poison(r->at, r->n);
+	(void)host_poison_changed();
+}
+
+void image_put_back(struct rig *rig, const struct image *image)
+{
+	*rig = image->rig;
+	put_poison(image);
+	for (uint32_t i = 0; i < n_pages && in_place != image; i++)
+		if (!is_hot[i] && in_place->page[i] != image->page[i])
+			make_hot(i);
+	for (uint32_t i = 0; i < n_hot; i++)
+		copy_page(arena + (size_t)hot[i] * PAGE, image->page[hot[i]]);
+	in_place = image;
+	if (++n_put_back % COOL_DOWN == 0)
+		cool_down(image);
+}
