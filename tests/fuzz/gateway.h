@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define ETH            14u
-#define SILENT_STEP_US 500000u
+#define SILENT_STEP_US 1000000u
 #ifndef PACKETS
 #define PACKETS 64u
 #endif
@@ -144,7 +144,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		uint32_t port = op >> 7;
 		switch (op & 7) {
 		case 6: /* up to 6.5 s */
-			rig_hurry(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
+			rig_hurry(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
 			if (op & 8)
