@@ -16,7 +16,7 @@
 #define OWN_LAN   0xc0a80101u
 #define OWN_WAN   0xcb007102u
 #define SERVER    0xc6336435u
-#define MAX_STEPS 150
+#define MAX_STEPS 60
 #define CLIENTS   4u /* connections of them */
 #define ENDS      12u
 #define BYTES     (1u << 17)
