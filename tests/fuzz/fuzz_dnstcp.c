@@ -308,7 +308,10 @@ static void answer(struct input *in)
 {
 	static uint8_t m[2 + 65536];
 	uint8_t how = input_u8(in), bend = input_u8(in);
-	uint32_t size = how & 1 ? input_u8(in) * 257u : input_u8(in), at = question_end, n = 0;
+	uint32_t unit = !(how & 1) ? 1
+	                : how & 32 ? 17
+	                           : 257,
+	         size = input_u8(in) * unit, at = question_end, n = 0;
 	struct end *e = end + CLIENTS;
 	for (struct end *i = e; i < end + ENDS; i++)
 		if (i->open)
@@ -436,7 +439,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	next_server = 0;
 	sport = 2000;
 	refuses = false;
-	begin(input_u8(&in) & 7, 16u << 20, start, seen);
+	begin(input_u8(&in) & 3, 16u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

@@ -10,9 +10,9 @@
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
 
-#define LAN_NET   0xc0a80100u /* 192.168.1.0; the gateway is .1 */
-#define EXTERNAL  0xcb007102u /* 203.0.113.2 */
-#define REMOTE    0xc6336400u /* 198.51.100.0, behind the router */
+#define LAN_NET  0xc0a80100u /* 192.168.1.0; the gateway is .1 */
+#define EXTERNAL 0xcb007102u /* 203.0.113.2 */
+#define REMOTE   0xc6336400u /* 198.51.100.0, behind the router */
 /* The longest life of a session below: an established connection, and then the
  * transitory time (RFC 7857 section 2, figure 1). */
 #define SESSION_S (20 + 15)
