@@ -30,15 +30,18 @@ static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *f
 {
 	enum drop why;
 	make_room(p);
-	uint32_t len = dns64_question(gw, from, p->data, p->len, UDP_ROOM, &why);
-	if (why != DROP_NONE)
+	uint32_t n = p->len;
+	if (n < UDP_ROOM && !pkt_put(p, UDP_ROOM - n))
+		return DROP_NO_PACKET; /* it is there */
+	uint32_t len = dns64_question(gw, from, p->data, n, UDP_ROOM, &why);
+	if (why != DROP_NONE) {
+		pkt_trim(p, n);
 		return why;
+	}
 	if (len == 0) {
 		pkt_free(p);
 		return DROP_NONE;
 	}
-	if (len > p->len && !pkt_put(p, len - p->len))
-		return DROP_NO_PACKET; /* UDP_ROOM is there */
 	dns64_know(gw, &from->ends);
 	dns64_reply_end(gw, from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
 	return DROP_NONE;

@@ -11,6 +11,7 @@
 
 #include "apps/dns64_cache.h"
 #include "apps/embed.h"
+#include "kernel/when.h"
 #include "net/gw.h"
 #include "net/tcp.h"
 #include "net/udp_path.h"
@@ -27,9 +28,9 @@
 #define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
 #define DNS64_NONE          0xffffu
 #define DNS64_EDNS_SIZE     1232u    /* asked of upstream, and sent to clients by default */
-#define DNS64_MAX_TTL       604800u  /* seven days, RFC 8767 section 4 */
 #define DNS64_MAX_NEGATIVE  10800u   /* three hours, RFC 2308 section 5 */
 #define DNS64_NO_SOA        600u     /* RFC 6147 section 5.1.7 */
+#define DNS64_PLAIN_S       600u     /* how long a server is spared OPT, or mixed case */
 #define DNS64_STALE_WAIT_US 1800000u /* before stale records serve, RFC 8767 section 5 */
 #define DNS64_STALE_RETRY   5u       /* seconds between attempts to refresh what is stale */
 #define DNS64_STALE_TTL     30u /* of what is served although its time is over, RFC 8767 section 4 */
@@ -42,9 +43,11 @@ struct dns64_server {
 	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
 	uint32_t missed;          /* tries in a row that were not answered in time */
 	bool down;
-	uint32_t answer_us; /* when the last answer came */
-	uint32_t probe_us;  /* while down: when to look again */
+	uint64_t answer_us; /* when the last answer came */
+	uint64_t probe_us;  /* while down: when to look again */
 	uint32_t probe_gap_us;
+	uint32_t down_s;   /* while down: since when */
+	uint32_t missed_s; /* when a try was last not answered in time */
 	uint32_t plain_s;  /* until then without OPT, which it does not know; 0: with */
 	uint32_t case_s;   /* until then the case of names is not compared; 0: it is */
 	uint8_t case_lost; /* answers with another case, and no right one behind */
@@ -219,7 +222,7 @@ struct dns64_stream {
 /* The answers of one client prefix (dns64_limit.c). */
 struct dns64_bucket {
 	uint32_t key[3]; /* /32 or /64, and the family */
-	uint32_t at_us;  /* when tokens were last added */
+	uint64_t at_us;  /* when tokens were last added; does not wrap */
 	uint64_t tokens; /* in millionths of an answer */
 };
 #define DNS64_CLIENT_BITS 11u /* of the table of clients that may ask (dns64_known.c) */
@@ -332,14 +335,14 @@ static inline uint8_t dns64_key_of(uint16_t flags, bool dnssec)
 
 static inline bool dns64_fresh(const struct gw *gw, const struct dns64_record *r)
 {
-	return (int32_t)(r->expire_s - gw->now_s) > 0;
+	return !when_come(gw->now_s, r->expire_s, DNS64_MAX_TTL);
 }
 
 /* Whether a record may serve when it cannot be asked for, though its time is over. */
 static inline bool dns64_may_serve(const struct gw *gw, const struct dns64_record *r)
 {
-	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < 0x40000000u &&
-	       (int32_t)(gw->now_s - r->expire_s) < (int32_t)dns64_of(gw)->stale_s;
+	uint32_t life = r->expire_s - r->stored_s;
+	return !(r->flags & DNS64_R_ONCE) && gw->now_s - r->stored_s < life + dns64_of(gw)->stale_s;
 }
 
 /* Bytes of the OPT record in an answer. Over TCP it says how long a silent connection stays (RFC
@@ -523,6 +526,10 @@ static inline uint32_t dns64_server_probe(struct gw *gw)
 	const struct dns64 *d = dns64_of(gw);
 	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE : dns64_server_look(gw);
 }
+
+/* Whether nobody is there to ask: all servers have been down for a while, and were asked in vain
+ * until a moment ago. */
+bool dns64_server_all_gone(const struct gw *gw);
 
 /* How long to wait for the answer to try number n (from 0). */
 uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n);

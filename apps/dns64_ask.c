@@ -15,7 +15,6 @@
 #define GIVE_WAY_US  1000000u  /* … when they are so old, … */
 #define ROOM_A_TURN  64u       /* … so many in one turn */
 #define MAX_WAIT_US  60000000u /* for all tries of a question together */
-#define PLAIN_S      600u      /* how long a server is spared OPT, or mixed case */
 #define CASE_LOST    2u        /* answers that show that a server loses case */
 #define CASE_WAIT_US 100000u   /* for the right one behind an answer with another case */
 #define FULL_WAIT_US 20000u    /* for a place on a connection */
@@ -158,6 +157,12 @@ bool dns64_ask_make_room(struct gw *gw)
 
 /* --- sending ---------------------------------------------------------------------------- */
 
+/* Microseconds until all tries together have taken too long. */
+static uint32_t left(const struct gw *gw, const struct dns64_ask *a)
+{
+	return when_left(dns64_now(gw), a->deadline_us, MAX_WAIT_US);
+}
+
 /* The next try, with a timer behind it. */
 static void try_next(struct gw *gw, struct dns64_ask *a)
 {
@@ -167,9 +172,9 @@ static void try_next(struct gw *gw, struct dns64_ask *a)
 	a->queued = false;
 	dns64_try_send(gw, a, server);
 	/* The last try has all the time that is left, if any. */
-	uint32_t left = (int32_t)(a->deadline_us - now) > 0 ? a->deadline_us - now : 1;
-	if (a->n_tries >= d->tries || wait > left)
-		wait = left;
+	uint32_t most = max_u32(left(gw, a), 1);
+	if (a->n_tries >= d->tries || wait > most)
+		wait = most;
 	wheel_set(&d->wheel, number_of(d, a), now + wait);
 }
 
@@ -293,7 +298,7 @@ static bool case_accepted(struct gw *gw, struct dns64_ask *a, const struct dns64
 {
 	struct dns64 *d = dns64_of(gw);
 	const struct dns64_server *s = &d->server[t->server];
-	if (s->case_s && (int32_t)(gw->now_s - s->case_s) < 0)
+	if (s->case_s && !when_come(gw->now_s, s->case_s, DNS64_PLAIN_S))
 		return true;
 	d->count.miscased++;
 	if (a->queued) /* the whole answer of another server is asked for */
@@ -314,7 +319,7 @@ static void case_lost(struct gw *gw, struct dns64_ask *a)
 	if (++s->case_lost < CASE_LOST)
 		return;
 	s->case_lost = 0;
-	s->case_s = gw->now_s + PLAIN_S;
+	s->case_s = gw->now_s + DNS64_PLAIN_S;
 }
 
 /* Whether a server may be asked that was not yet. */
@@ -330,7 +335,7 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	a->queued = dns64_link_is_full(gw, t->server) && (int32_t)(a->deadline_us - now) > 0;
+	a->queued = dns64_link_is_full(gw, t->server) && left(gw, a) > 0;
 	a->last = t->server;
 	a->miscased = false;
 	if (!a->queued && !dns64_link_ask(gw, a, t))
@@ -378,8 +383,7 @@ void dns64_ask_lost(struct gw *gw, uint32_t ask)
 	struct dns64_ask *a = &d->ask[ask];
 	/* Twice in vain over TCP: who gets TC comes back over TCP, before its patience is over. */
 	bool enough = a->truncated && a->n_tries >= 2 && !may_ask_other(d, a);
-	if (!a->probe && !enough && a->n_tries < d->tries &&
-	    (int32_t)(a->deadline_us - dns64_now(gw)) > 0)
+	if (!a->probe && !enough && a->n_tries < d->tries && left(gw, a) > 0)
 		try_next(gw, a);
 	else
 		give_up(gw, a);
@@ -458,7 +462,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	a->truncated |= fetch;
 	enum outcome o = judge(gw, a, t, rcode, &l, fetch);
 	if (o == ASK_PLAIN)
-		s->plain_s = gw->now_s + PLAIN_S;
+		s->plain_s = gw->now_s + DNS64_PLAIN_S;
 	if (o != TAKE) {
 		dns64_try_close(gw, t);
 		if (o != WAIT_ON)

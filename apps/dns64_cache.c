@@ -2,6 +2,7 @@
 #include "apps/dns64_cache.h"
 
 #include "kernel/alloc.h"
+#include "kernel/when.h"
 
 #define DEAD     0x80000000u
 #define NOWHERE  UINT32_MAX
@@ -183,7 +184,7 @@ static void pop(struct dns64_cache *c, uint32_t *moves, uint32_t now_s)
 	uint32_t size = r->size & ~DEAD;
 	bool live = !(r->size & DEAD), keep = false;
 	if (live) {
-		keep = r->used && *moves && (int32_t)(r->expire_s - now_s) > 0;
+		keep = r->used && *moves && !when_come(now_s, r->expire_s, DNS64_MAX_TTL);
 		unlink_from(c, r);
 	}
 	if (keep)

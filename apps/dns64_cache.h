@@ -19,7 +19,8 @@
 
 #define DNS64_RECORD_BYTES 112u   /* of the ring, for each record of dns64.cache */
 #define DNS64_MESSAGE_MAX  65535u /* the longest there are, over TCP */
-#define DNS64_MOVES        64u    /* records kept on at most while room is made for one */
+#define DNS64_MAX_TTL      604800u /* no record is fresh for longer: seven days, RFC 8767 section 4 */
+#define DNS64_MOVES        64u     /* records kept on at most while room is made for one */
 #define DNS64_USED_MAX     3u
 
 /* Places of the index of ready answers. 0 is none. */

@@ -96,6 +96,12 @@ static inline bool is_usual(const struct gw_port *in, const struct pkt *p)
 	       load32(&f->dns.count[DNS_NS]) == 0;
 }
 
+/* The last n % 4 of n bytes, the first of them lowest; for n >= 4, or with bytes in front. */
+static inline uint32_t rest_of(const uint8_t *at, uint32_t n)
+{
+	return load32(at + n - 4) >> 1 >> (31 - 8 * (n % 4));
+}
+
 /* Whether a record of the index is the ready answer to a question of n bytes. */
 static inline bool answers(const struct dns64_record *r, const struct frame *f, uint32_t n)
 {
@@ -103,8 +109,7 @@ static inline bool answers(const struct dns64_record *r, const struct frame *f, 
 	if (r->name_len + (uint32_t)DNS_QUESTION_FIXED != n)
 		return false;
 	const uint8_t *at = dns64_view(r).at + DNS_HEADER;
-	uint32_t last = load32(f->question + (n & ~3u)) & mask;
-	if ((load32(at + (n & ~3u)) & mask) != dns_lower4(last))
+	if ((load32(at + (n & ~3u)) & mask) != dns_lower4(rest_of(f->question, n)))
 		return false;
 	for (uint32_t i = 0; i < words; i++) {
 		uint32_t w = load32(f->question + 4 * i), is = load32(at + 4 * i);
@@ -115,12 +120,12 @@ static inline bool answers(const struct dns64_record *r, const struct frame *f, 
 }
 
 /* Whether the checksum of a usual question of n bytes is right. If so *ready is its ready
- * answer, NULL: none. Bytes behind the frame may be read, but mean nothing. */
+ * answer, NULL: none. */
 static inline bool find(const struct dns64 *d, const struct udp_path *w, const struct frame *f,
                         uint32_t n, struct dns64_record **ready)
 {
 	const struct dns64_cache *c = &d->cache;
-	uint32_t words = n / 4, last = load32(f->question + (n & ~3u)) & dns64_quick_mask(n);
+	uint32_t words = n / 4, last = rest_of(f->question, n);
 	uint32_t sum = csum_add32(last, w->sum + (uint32_t)be16_raw(f->udp.len));
 	uint32_t h = dns64_quick_word(c, words, last);
 	for (uint32_t i = 0; i < words; i++) {
@@ -181,7 +186,6 @@ static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record 
 	f->udp.sum = csum_apply_icmp(f->udp.sum, delta);
 	f->dns.flags = flags;
 	f->dns.count[DNS_AN] = count;
-	p->len = (uint32_t)sizeof *f - DNS_HEADER + r->len;
 }
 
 /* Answers with a record that is ready; false when that cannot be now. */
@@ -190,10 +194,12 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 {
 	struct dns64 *d = dns64_of(gw);
 	struct neigh *next = udp_path_next(gw, w);
+	uint32_t len = (uint32_t)sizeof(struct frame) - DNS_HEADER + r->len;
 	if (UNLIKELY(!next || !dns64_fresh(gw, r) ||
 	             (d->n_skip_clients &&
 	              dns64_in_prefixes(d->skip_client, d->n_skip_clients, &w->remote)) ||
-	             (d->rate && !dns64_limit(gw, &w->remote))))
+	             (d->rate && !dns64_limit(gw, &w->remote)) ||
+	             (len > p->len && !pkt_put(p, len - p->len))))
 		return false;
 	d->count.queries++;
 	d->count.hits++;
@@ -201,6 +207,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 	d->count.answers++;
 	r->used = DNS64_USED_MAX;
 	next->used = true;
+	pkt_trim(p, len);
 	turn(gw, p, r, n, next);
 	gw_transmit(gw, &gw->port[w->port], p);
 	return true;
@@ -249,8 +256,9 @@ static bool question(struct gw *gw, const struct gw_port *in, struct pkt *p,
 	                                         .link = p->port},
 	                                .conn = TCP_NONE,
 	                                .known = true};
-	p->data += m - p->data;
-	p->len = len;
+	if (!pkt_pull(p, (uint32_t)(m - p->data)))
+		return false; /* the message is in it */
+	pkt_trim(p, len);
 	dns64_ask_by_datagram(gw, p, &from);
 	return true;
 }

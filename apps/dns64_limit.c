@@ -36,10 +36,10 @@ bool dns64_may_ask(const struct dns64 *d, const struct addr *client)
 }
 
 /* Adds what has grown since, and takes one answer. */
-static bool take(struct dns64_bucket *b, uint32_t rate, uint32_t now)
+static bool take(struct dns64_bucket *b, uint32_t rate, uint64_t now)
 {
-	uint64_t most = (uint64_t)rate * ANSWER;
-	b->tokens += (uint64_t)min_u32(now - b->at_us, SECOND_US) * rate;
+	uint64_t most = (uint64_t)rate * ANSWER, passed = now - b->at_us;
+	b->tokens += passed < SECOND_US ? passed * rate : most;
 	b->at_us = now;
 	if (b->tokens > most)
 		b->tokens = most;
@@ -51,13 +51,13 @@ static bool take(struct dns64_bucket *b, uint32_t rate, uint32_t now)
 
 bool dns64_limit_refusal(struct gw *gw)
 {
-	return take(&dns64_of(gw)->refusals, REFUSALS, dns64_now(gw));
+	return take(&dns64_of(gw)->refusals, REFUSALS, gw->now_us);
 }
 
 bool dns64_limit(struct gw *gw, const struct addr *client)
 {
 	struct dns64 *d = dns64_of(gw);
-	uint32_t now = dns64_now(gw);
+	uint64_t now = gw->now_us;
 	/* A family each, so that 0 is no prefix. */
 	uint32_t a = client->is6 ? ip6_word(&client->v6, 0) : ip4_raw(client->v4);
 	uint32_t b = client->is6 ? ip6_word(&client->v6, 1) : 0, kind = client->is6 ? 6 : 4;
@@ -67,7 +67,7 @@ bool dns64_limit(struct gw *gw, const struct addr *client)
 	for (uint32_t i = 0; i < DNS64_BUCKET_WAYS; i++) {
 		if (set[i].key[0] == a && set[i].key[1] == b && set[i].key[2] == kind)
 			return take(&set[i], d->rate, now);
-		if (now - set[i].at_us > now - oldest->at_us)
+		if (set[i].at_us < oldest->at_us)
 			oldest = &set[i];
 	}
 	*oldest = (struct dns64_bucket){{a, b, kind}, now, (uint64_t)d->rate * ANSWER};

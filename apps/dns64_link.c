@@ -111,7 +111,7 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 
 /* Ends the tries of a question on a link that is gone. True when there is nothing newer to wait
  * for. */
-static bool end_tries(struct dns64_ask *a, uint32_t server)
+static bool end_tries(struct dns64_ask *a, uint32_t server, uint32_t now)
 {
 	const struct dns64_try *last = NULL; /* of all */
 	bool mine = false;
@@ -120,7 +120,7 @@ static bool end_tries(struct dns64_ask *a, uint32_t server)
 		if (!t->stream && !t->port)
 			continue;
 		bool ended = t->stream && t->server == server;
-		if (!last || (int32_t)(t->sent_us - last->sent_us) > 0) {
+		if (!last || now - t->sent_us < now - last->sent_us) {
 			last = t;
 			mine = ended;
 		}
@@ -150,7 +150,7 @@ static void lost(struct gw *gw, uint32_t server)
 			continue;
 		if (who >= DNS64_ASKS)
 			dns64_relay_lost(gw, who - DNS64_ASKS);
-		else if (end_tries(&d->ask[who], server))
+		else if (end_tries(&d->ask[who], server, dns64_now(gw)))
 			dns64_ask_lost(gw, who);
 	}
 }
@@ -174,7 +174,7 @@ void dns64_link_late(struct gw *gw, uint32_t servers)
 bool dns64_link_is_bad(const struct gw *gw, uint32_t server)
 {
 	uint32_t until = dns64_of(gw)->link[server].bad_s;
-	return until && (int32_t)(gw->now_s - until) < 0;
+	return until && !when_come(gw->now_s, until, BAD_S);
 }
 
 static void event(struct gw *gw, uint32_t conn, enum tcp_event what)

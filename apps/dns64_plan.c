@@ -198,13 +198,11 @@ static void borrow(const struct gw *gw, const struct trail *t6, const struct tra
 	if (!r || r->kind != DNS64_EMPTY || r->flags & DNS64_R_SOA || !dns64_of(gw)->keep ||
 	    !(r->flags & DNS64_R_ONCE) || r->key & ODD_KEY || truncated(r))
 		return;
-	uint32_t until = last_of(t4)->expire_s;
-	if ((int32_t)(until - gw->now_s) > (int32_t)DNS64_NO_SOA)
-		until = gw->now_s + DNS64_NO_SOA;
-	if ((int32_t)(until - gw->now_s) <= 0)
+	uint32_t left = when_left(gw->now_s, last_of(t4)->expire_s, DNS64_MAX_TTL);
+	if (left == 0)
 		return;
 	r->flags = (uint16_t)((r->flags & ~DNS64_R_ONCE) | DNS64_R_BORROWED);
-	r->expire_s = until;
+	r->expire_s = gw->now_s + min_u32(left, DNS64_NO_SOA);
 }
 
 const struct embed_form *dns64_form_for(const struct dns64 *d, ip4 a, uint32_t i)

@@ -4,7 +4,8 @@
  * A server is down when it left several tries in a row unanswered and was silent for some
  * time; so one name that no server answers for takes nobody down while other names are
  * answered. One that is down is asked only when all are, or as a second one beside a
- * healthy one, ever more rarely. */
+ * healthy one, ever more rarely. That a server is down may be the fault of names that nobody
+ * answers for; it is gone when it stays down for a while although asked. */
 #include "apps/dns64.h"
 
 #include "kernel/fmt.h"
@@ -14,6 +15,7 @@
 #define LEAST_WAIT_US 250000u  /* upstream may have to ask others first */
 #define DOWN_MISSED   4u       /* tries in a row */
 #define DOWN_QUIET_US 2000000u /* and not a word for so long */
+#define GONE_S        30u      /* down for so long, and asked in vain so lately */
 #define PROBE_MIN_US  1000000u
 #define PROBE_MAX_US  16000000u
 
@@ -59,16 +61,27 @@ uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
 uint32_t dns64_server_look(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
-	uint32_t now = dns64_now(gw);
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		struct dns64_server *s = &d->server[i];
-		if (!s->down || (int32_t)(now - s->probe_us) < 0)
+		if (!s->down || gw->now_us < s->probe_us)
 			continue;
-		s->probe_us = now + s->probe_gap_us;
+		s->probe_us = gw->now_us + s->probe_gap_us;
 		s->probe_gap_us = min_u32(2 * s->probe_gap_us, PROBE_MAX_US);
 		return i;
 	}
 	return DNS64_NONE;
+}
+
+bool dns64_server_all_gone(const struct gw *gw)
+{
+	const struct dns64 *d = dns64_of(gw);
+	for (uint32_t i = 0; i < d->n_servers; i++) {
+		const struct dns64_server *s = &d->server[i];
+		if (!s->down || gw->now_s - s->down_s < GONE_S ||
+		    gw->now_s - s->missed_s >= GONE_S)
+			return false;
+	}
+	return true;
 }
 
 uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n)
@@ -92,7 +105,7 @@ void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_server *s = &d->server[server];
 	s->missed = 0;
-	s->answer_us = dns64_now(gw);
+	s->answer_us = gw->now_us;
 	s->answered++;
 	/* RFC 6298 section 2, with the usual shifts. */
 	if (s->srtt_us == 0) {
@@ -114,14 +127,15 @@ void dns64_server_missed(struct gw *gw, uint32_t server)
 {
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_server *s = &d->server[server];
-	uint32_t now = dns64_now(gw);
 	d->count.timeouts++;
 	s->missed += s->missed < UINT32_MAX;
-	if (s->down || s->missed < DOWN_MISSED || now - s->answer_us < DOWN_QUIET_US)
+	s->missed_s = gw->now_s;
+	if (s->down || s->missed < DOWN_MISSED || gw->now_us - s->answer_us < DOWN_QUIET_US)
 		return;
 	s->down = true;
+	s->down_s = gw->now_s;
 	s->probe_gap_us = PROBE_MIN_US;
-	s->probe_us = now + PROBE_MIN_US;
+	s->probe_us = gw->now_us + PROBE_MIN_US;
 	d->n_up--;
 	log_server(s, "does not answer");
 }

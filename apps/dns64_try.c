@@ -54,7 +54,7 @@ static struct dns64_try *take_try(struct gw *gw, struct dns64_ask *a)
 		struct dns64_try *t = &a->try[i];
 		if (!t->port && !t->stream)
 			return t;
-		if ((int32_t)(t->sent_us - old->sent_us) < 0)
+		if (dns64_now(gw) - t->sent_us > dns64_now(gw) - old->sent_us)
 			old = t;
 	}
 	dns64_try_close(gw, old);
@@ -71,7 +71,7 @@ void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server)
 	t->server = a->last = (uint8_t)server;
 	t->sent_us = dns64_now(gw);
 	t->id = rng_u16(gw->rng);
-	t->edns = s->plain_s == 0 || (int32_t)(gw->now_s - s->plain_s) >= 0;
+	t->edns = s->plain_s == 0 || when_come(gw->now_s, s->plain_s, DNS64_PLAIN_S);
 	s->asked++;
 	d->count.asked++;
 	if (UNLIKELY(!udp_path_holds(gw, &s->path)) && !udp_path_find(gw, &s->path, &s->addr, NULL))

@@ -197,8 +197,8 @@ static void track(struct gw *gw, struct nat *n, struct nat_session *s, const str
 			nat_refresh(gw, n, s);
 		return;
 	}
-	uint32_t expire_s = gw->now_s + n->life_s[NAT_TCP][s->state];
-	if ((int32_t)(expire_s - s->expire_s) < 0)
+	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
+	if (life_s < nat_session_left(s, gw->now_s))
 		nat_session_sooner(&n->table, s, expire_s);
 	else
 		s->expire_s = expire_s;
@@ -209,6 +209,12 @@ static inline void touch(const struct nat_table *t, uint32_t index)
 {
 	if (LIKELY(index < NAT_BARE))
 		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
+}
+
+/* A frame with whatever nat_ahead looks at. */
+static inline bool has_ports(const struct pkt *p)
+{
+	return LIKELY(p->len >= sizeof(struct eth_hdr) + IP4_MIN + 4);
 }
 
 /* What UDP and TCP packets without IP options will need: on the way out the
@@ -223,8 +229,10 @@ static void nat_ahead(const struct gw *gw, uint32_t port, struct pkt **burst, ui
 	if (port == PORT_LAN) {
 		for (struct pkt **p = burst; p != end; p++) {
 			const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
-			(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
-			                              load32(ip + 20));
+			(*p)->hint = 0;
+			if (has_ports(*p))
+				(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
+				                              load32(ip + 20));
 		}
 		for (struct pkt **p = burst; p != end; p++)
 			touch(t, t->session_bucket[(*p)->hint]);
@@ -234,7 +242,8 @@ static void nat_ahead(const struct gw *gw, uint32_t port, struct pkt **burst, ui
 	const uint32_t *tcp = t->external[0].ports[NAT_TCP]->owner;
 	for (struct pkt **p = burst; p != end; p++) {
 		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
-		touch(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
+		if (has_ports(*p))
+			touch(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
 	}
 }
 

@@ -18,13 +18,13 @@ static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum dro
 	return gw_drop(gw, p, reason);
 }
 
-/* `until`: seconds since boot after which it does not last in any case. */
+/* It lasts no longer than `most_s` seconds in any case. */
 static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat_mapping *m,
-                                        uint32_t rem_ip, uint16_t rem_port, uint32_t until)
+                                        uint32_t rem_ip, uint16_t rem_port, uint32_t most_s)
 {
 	enum nat_state state = m->proto == NAT_TCP ? NAT_INIT : NAT_OPEN;
 	return nat_session_new(&n->table, m, rem_ip, rem_port, state,
-	                       min_u32(gw->now_s + n->life_s[m->proto][state], until));
+	                       gw->now_s + min_u32(n->life_s[m->proto][state], most_s));
 }
 
 static bool at_limit(const struct nat *n, uint32_t in_ip)
@@ -55,7 +55,7 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 			*why = DROP_NO_PORT;
 		return NULL;
 	}
-	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), UINT32_MAX);
+	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), NAT_LIFE_S);
 	if (!s && m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
 	if (s && proto == NAT_TCP)
@@ -120,16 +120,16 @@ static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struc
 	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
 	if (at_limit(n, m->in_ip))
 		return DROP_HOST_LIMIT;
-	uint32_t until = UINT32_MAX;
+	uint32_t most_s = NAT_LIFE_S;
 	bool room = t->n_sessions < t->size;
 	if (m->is_static) { /* a service that we offer has a host's share */
 		room = room || nat_make_room(t, m->in_ip, m);
 	} else {
-		until = max_u32(nat_mapping_until(t, m, rem_ip), gw->now_s + 1);
+		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->now_s), 1);
 		room = room || nat_replace_stranger(t, m);
 	}
 	if (room)
-		*s = open_session(gw, n, m, rem_ip, rem_port, until);
+		*s = open_session(gw, n, m, rem_ip, rem_port, most_s);
 	if (!*s) {
 		n->table_full++;
 		return DROP_TABLE_FULL; /* the outside is not told */

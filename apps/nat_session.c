@@ -1,6 +1,8 @@
 /* Sessions, their peers and their times. See nat_table.h. */
 #include "apps/nat_table.h"
 
+#include "kernel/when.h"
+
 /* --- peers ------------------------------------------------------------------------ */
 
 static uint32_t *peer_head(const struct nat_table *t, uint8_t proto, uint32_t mapping,
@@ -28,13 +30,19 @@ bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint
 	return peer_find(t, m, rem_ip) != NULL;
 }
 
-uint32_t nat_mapping_until(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip)
+uint32_t nat_session_left(const struct nat_session *s, uint32_t now_s)
+{
+	return when_left(now_s, s->expire_s, NAT_MOST_S);
+}
+
+uint32_t nat_mapping_left(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip,
+                          uint32_t now_s)
 {
 	const struct nat_session *peer = peer_find(t, m, rem_ip);
 	if (peer)
-		return peer->expire_s;
+		return nat_session_left(peer, now_s);
 	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
-	return i < NAT_BARE ? t->session[i].expire_s : 0;
+	return i < NAT_BARE ? nat_session_left(&t->session[i], now_s) : 0;
 }
 
 static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
@@ -77,9 +85,8 @@ static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32
  * around if that is further away. Never into the slot being emptied. */
 static void wheel_add(struct nat_table *t, struct nat_session *s)
 {
-	uint32_t index = (uint32_t)(s - t->session), ahead = s->expire_s - t->wheel_s;
-	if ((int32_t)ahead < 1)
-		ahead = 1;
+	uint32_t index = (uint32_t)(s - t->session);
+	uint32_t ahead = max_u32(nat_session_left(s, t->wheel_s), 1);
 	uint32_t slot = (t->wheel_s + min_u32(ahead, NAT_WHEEL - 1)) % NAT_WHEEL;
 	s->wheel_prev = NAT_HEAD | slot;
 	s->wheel_next = t->wheel[slot];
@@ -108,7 +115,7 @@ void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t exp
 /* Looks at a session whose slot has come. */
 static void wheel_turn(struct nat_table *t, struct nat_session *s)
 {
-	if ((int32_t)(t->wheel_s - s->expire_s) >= 0) {
+	if (nat_session_left(s, t->wheel_s) == 0) {
 		if (s->state != NAT_ESTABLISHED || t->linger_s == 0) {
 			t->expired++;
 			nat_session_drop(t, s);
@@ -123,6 +130,9 @@ static void wheel_turn(struct nat_table *t, struct nat_session *s)
 
 bool nat_table_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 {
+	/* After a long silence every slot is looked at once. */
+	if (now_s - t->wheel_s > NAT_WHEEL)
+		t->wheel_s = now_s - NAT_WHEEL;
 	while (t->wheel_s != now_s) {
 		uint32_t slot = t->wheel_s % NAT_WHEEL;
 		while (t->wheel[slot] != NAT_NONE) {

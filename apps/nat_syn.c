@@ -1,6 +1,7 @@
 /* See nat_syn.h. */
 #include "apps/nat_syn.h"
 
+#include "kernel/when.h"
 #include "net/ip4.h"
 
 #define LOOK_MS 100u
@@ -83,12 +84,11 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 
 void nat_syn_tick(struct gw *gw, struct nat_syns *t)
 {
-	if (t->n_held == 0 || (int32_t)(gw->now_ms - t->next_look_ms) < 0)
+	if (t->n_held == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
 		return;
-	t->next_look_ms = gw->now_ms + LOOK_MS;
 	for (unsigned i = 0; i < NAT_SYN_SETS * NAT_SYN_WAYS; i++) {
 		struct nat_syn *s = &t->slot[i / NAT_SYN_WAYS][i % NAT_SYN_WAYS];
-		if (s->n == 0 || (int32_t)(gw->now_ms - s->due_ms) < 0)
+		if (s->n == 0 || !when_come(gw->now_ms, s->due_ms, NAT_SYN_MS))
 			continue;
 		if (!answer(gw, t, s)) /* at the next look; others may be told now */
 			continue;

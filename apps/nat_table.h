@@ -23,7 +23,9 @@
 #include "kernel/random.h"
 
 #define NAT_NONE      0xffffffffu
-#define NAT_WHEEL     8192u       /* seconds; a longer timeout goes round more than once */
+#define NAT_WHEEL     8192u    /* seconds; a longer timeout goes round more than once */
+#define NAT_LIFE_S    4000000u /* no timeout is longer … */
+#define NAT_MOST_S    (NAT_LIFE_S + NAT_WHEEL) /* … and no wheel is later than that */
 #define NAT_HEAD      0x80000000u /* in wheel_prev: the first of a slot, with its number */
 #define NAT_BARE      0x80000000u /* in owner: the number of a mapping */
 #define NAT_HOSTS     65536u      /* inside hosts, at most */
@@ -78,7 +80,7 @@ struct nat_session {
 	uint8_t scale; /* window scales: inside in the lower half, outside in the upper */
 	uint32_t mapping;
 	uint32_t next;     /* hash chain; free list */
-	uint32_t expire_s; /* seconds since boot */
+	uint32_t expire_s; /* seconds since boot (when.h) */
 	uint32_t wheel_next, wheel_prev;
 	/* Copies of the mapping's, so that a packet needs no other line of memory. */
 	uint32_t ext_ip;
@@ -332,10 +334,13 @@ uint32_t nat_make_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16
 /* True when the mapping has a session with this remote address, any port. */
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);
 
-/* How long, in seconds since boot, a session of the mapping lasts that is at hand: one with
- * this remote address, or the one its port remembers; 0 when neither is there. Not
- * NAT_OTHER. */
-uint32_t nat_mapping_until(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);
+/* How many seconds a session has left; 0: its time is over. */
+uint32_t nat_session_left(const struct nat_session *s, uint32_t now_s);
+
+/* The same of a session of the mapping that is at hand: one with this remote address, or the
+ * one its port remembers; 0 when neither is there. Not NAT_OTHER. */
+uint32_t nat_mapping_left(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip,
+                          uint32_t now_s);
 
 /* Moves a session to its new time at once: needed only when it becomes shorter. */
 void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s);

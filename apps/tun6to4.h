@@ -126,8 +126,8 @@ const char *tun_not_unique(ip4 a);
 bool tun_good_kind(const struct tun *t, ip4 a);
 
 /* True when the inner packet is itself a tunnel's: it would leave the checks of this
- * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). And when ip6_parse
- * did not come to the end of its headers (RFC 7112): then it may be. */
+ * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). And when its headers
+ * do not end within it (RFC 7112): then it may be. */
 static inline bool tun_is_nested(const struct pkt *p)
 {
 	if (LIKELY(ip6_is_plain[p->proto]))

@@ -8,6 +8,7 @@
  * sent, and through gw_error6, which limits the rate. See tun6to4.h. */
 #include "apps/tun6to4.h"
 
+#include "kernel/when.h"
 #include "net/csum.h"
 
 #define LOOK_MS     1000u
@@ -88,7 +89,7 @@ enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_
 	if (LIKELY(s->to != to) || (too_big && p->len <= s->mtu))
 		return V_SEND6;
 	forget(t, s);
-	if ((int32_t)(gw->now_ms - s->due_ms) >= 0)
+	if (when_come(gw->now_ms, s->due_ms, TUN_SOFT_MS))
 		return V_SEND6;
 	t->errors++;
 	gw_error6(gw, p, s->type, s->code, too_big ? s->mtu : 0);
@@ -98,11 +99,10 @@ enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_
 
 void tun_soft_tick(struct gw *gw, struct tun *t)
 {
-	if (t->n_soft == 0 || (int32_t)(gw->now_ms - t->next_look_ms) < 0)
+	if (t->n_soft == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
 		return;
-	t->next_look_ms = gw->now_ms + LOOK_MS;
 	for (uint32_t i = 0; i < TUN_SOFT; i++)
-		if (t->soft[i].to && (int32_t)(gw->now_ms - t->soft[i].due_ms) >= 0)
+		if (t->soft[i].to && when_come(gw->now_ms, t->soft[i].due_ms, TUN_SOFT_MS))
 			forget(t, &t->soft[i]);
 }
 

@@ -120,7 +120,8 @@ static inline uint16_t xlat_df(uint32_t len)
 be16 xlat_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta);
 
 /* Turns a packet that xlat64 has made an IPv4 packet of into an IPv6 packet again: the
- * second half of hairpinning. Gives the verdict. */
+ * second half of hairpinning. What p notes is of the packet that came in; it is noted
+ * anew from `first`. Gives the verdict. */
 enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat64 *first);
 
 /* What the packet that an ICMPv6 error quotes has to say before the error is routed:

@@ -177,23 +177,24 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p)
 	}
 }
 
-/* Changes the transport header; later fragments have none. */
+/* Changes the transport header; later fragments have none, and nothing is written that is
+ * not whole. */
 static inline enum verdict change_l4(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
 {
 	uint8_t *l4 = p->data + p->l4;
 	if (UNLIKELY(p->flags & PKT_LATER))
 		return V_SEND;
-	if (LIKELY(p->proto == PROTO_TCP)) {
+	if (LIKELY(p->proto == PROTO_TCP && p->l4_len >= sizeof(struct tcp_hdr))) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
 		tcp->sum = csum_apply(tcp->sum, x->delta);
 		if (UNLIKELY(v->mss))
 			mss_clamp(p, v->mss);
-	} else if (p->proto == PROTO_UDP) {
+	} else if (p->proto == PROTO_UDP && p->l4_len >= sizeof(struct udp_hdr)) {
 		struct udp_hdr *udp = (struct udp_hdr *)l4;
 		if (UNLIKELY(be16_raw(udp->sum) == 0))
 			return no_checksum(gw, v, p, x);
 		udp->sum = csum_apply_udp(udp->sum, x->delta);
-	} else if (p->proto == PROTO_ICMP) {
+	} else if (p->proto == PROTO_ICMP && p->l4_len >= sizeof(struct icmp_hdr)) {
 		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
 		uint8_t type = icmp->type == ICMP_ECHO ? ICMP6_ECHO : ICMP6_ECHO_REPLY;
 		uint32_t delta = xlat_pseudo(&x->from, &x->to, p->l4_len);
@@ -385,12 +386,24 @@ static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool err
 	return way;
 }
 
+/* Notes of a packet that xlat64 made what ip4_parse would. */
+static void note_as_ip4(struct pkt *p, const struct xlat64 *first)
+{
+	p->l4 = IP4_MIN;
+	p->l4_len = (uint16_t)first->l4_len;
+	p->proto = first->proto;
+	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	if (first->frag & (IP4_MF | IP4_OFFSET))
+		p->flags |= first->frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
+}
+
 /* The hop was counted and the size looked at in the first half; the packet's fragments
  * are as large as its sender made them. */
 enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat64 *first)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	uint32_t frag = be16_get(h->frag);
+	note_as_ip4(p, first);
 	bool error = is_error(p);
 	struct xlat46 x = {
 	        .to = first->back,

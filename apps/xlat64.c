@@ -271,22 +271,23 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *
 	}
 }
 
-/* Changes the transport header; later fragments have none. */
+/* Changes the transport header; later fragments have none, and nothing is written that is
+ * not whole. */
 static inline void change_l4(struct ivi *v, struct pkt *p, const struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	uint8_t *l4 = p->data + x->l4;
 	if (UNLIKELY(x->frag & IP4_OFFSET))
 		return;
-	if (LIKELY(x->proto == PROTO_TCP)) {
+	if (LIKELY(x->proto == PROTO_TCP && x->l4_len >= sizeof(struct tcp_hdr))) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
 		tcp->sum = csum_apply(tcp->sum, x->delta);
 		if (UNLIKELY(v->mss))
 			mss_clamp(p, v->mss);
-	} else if (x->proto == PROTO_UDP) {
+	} else if (x->proto == PROTO_UDP && x->l4_len >= sizeof(struct udp_hdr)) {
 		struct udp_hdr *udp = (struct udp_hdr *)l4;
 		udp->sum = csum_apply_udp(udp->sum, x->delta);
-	} else if (x->proto == PROTO_ICMP6) {
+	} else if (x->proto == PROTO_ICMP6 && x->l4_len >= sizeof(struct icmp_hdr)) {
 		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
 		uint8_t type = icmp->type == ICMP6_ECHO ? ICMP_ECHO : ICMP_ECHO_REPLY;
 		uint32_t delta = (uint16_t)~xlat_pseudo(&h->from, &h->to, x->l4_len);
@@ -316,9 +317,6 @@ static enum verdict turn(struct gw *gw, struct ivi *v, struct pkt *p, struct xla
 	if (w != V_SEND)
 		return w;
 	gw->hairpinned++;
-	p->l4 = IP4_MIN;
-	p->l4_len = (uint16_t)x->l4_len;
-	p->proto = x->proto;
 	return xlat46_turn(gw, v, p, x);
 }
 

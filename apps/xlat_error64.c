@@ -214,8 +214,5 @@ enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 	if (!x->hairpin)
 		return V_SEND;
 	gw->hairpinned++;
-	p->l4 = IP4_MIN;
-	p->l4_len = (uint16_t)x->l4_len;
-	p->proto = PROTO_ICMP;
 	return xlat46_turn(gw, v, p, x);
 }

@@ -160,13 +160,12 @@ void xlat_fit(struct xlat_parts *x, uint32_t room, uint32_t unit)
 bool xlat_arrange(struct pkt *p, const struct xlat_parts *x, uint8_t *data, const uint8_t *ext,
                   uint32_t front)
 {
-	if (!pkt_pull(p, (uint32_t)(data - p->data)))
+	uint32_t n = x->data + x->pad + x->ext;
+	if (!pkt_pull(p, (uint32_t)(data - p->data)) || (n > p->len && !pkt_put(p, n - p->len)))
 		return false;
-	pkt_trim(p, x->data);
-	uint8_t *end = pkt_put(p, x->pad + x->ext);
-	if (!end)
-		return false;
+	uint8_t *end = p->data + x->data;
 	memmove(end + x->pad, ext, x->ext);
 	memset(end, 0, x->pad);
+	pkt_trim(p, n);
 	return pkt_push(p, front) != NULL;
 }

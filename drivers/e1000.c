@@ -129,7 +129,7 @@ static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt *
 		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
 		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
 			struct pkt *p = rx_slot(d)->p;
-			p->len = len;
+			pkt_filled(p, len);
 			*out++ = p;
 			rx_give(d, ring_alloc(&top));
 		} else if (state & RXD_DD) {
@@ -520,6 +520,7 @@ static bool fill_ring(struct e1000 *e, struct pool *pool)
 				pkt_free(e->rx->slot[i].p);
 			return false;
 		}
+		pkt_lend(p);
 		e->rx->slot[i].p = p;
 	}
 	return true;

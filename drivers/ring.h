@@ -19,13 +19,14 @@ static inline void ring_settle(struct pool *pool, struct pkt **top)
 	pool->n_free = (uint32_t)(top - pool->stack);
 }
 
-/* A packet for a receive ring from a stack that is not empty. Its len is whatever it
- * was: set it when a frame is in it. */
+/* A packet for a receive ring from a stack that is not empty, lent to the card. Its len
+ * is whatever it was: pkt_filled sets it when a frame is in it. */
 static inline struct pkt *ring_alloc(struct pkt ***top)
 {
 	struct pkt *p = *--*top;
-	io_unpoison(p->bytes, sizeof p->bytes);
+	io_unpoison(p->bytes, PKT_HEADROOM);
 	p->data = p->bytes + PKT_HEADROOM;
+	pkt_lend(p);
 	p->flags = 0;
 	p->owned = PKT_OWNED;
 	return p;
@@ -41,7 +42,7 @@ static inline void ring_free(const struct pool *pool, struct pkt ***top, struct 
 	if (UNLIKELY(p->owned != PKT_OWNED))
 		pkt_double_free(p);
 	p->owned = PKT_FREED;
-	io_poison(p->bytes, sizeof p->bytes);
+	io_poison(p->bytes, sizeof *p - offsetof(struct pkt, bytes));
 	*(*top)++ = p;
 }
 

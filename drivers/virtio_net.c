@@ -100,6 +100,7 @@ static inline void rx_place(struct virtio_net *v, uint32_t id, struct pkt *p)
 {
 	struct vq *q = &v->rx;
 	uint32_t at = (uint32_t)dma_addr(p->data);
+	pkt_lend(p);
 	q->slot[id] = p;
 	q->data[id].addr = at - v->front;
 }
@@ -176,12 +177,12 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			return (uint32_t)(to - burst);
 		}
 		struct pkt *p = q->slot[id], *fresh;
-		p->len = len; /* of no meaning where it stays in its slot */
 		if (UNLIKELY(len - FRAME_MIN > PKT_ROOM - FRAME_MIN)) {
 			nic->count.rx_errors++;
 		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
 			nic->count.rx_no_packet++;
 		} else {
+			pkt_filled(p, len);
 			*to++ = p;
 			rx_place(v, id, fresh);
 		}

@@ -195,9 +195,9 @@ static uint32_t cpu_busy(void)
 /* Once a second: the load, and a little of the time of day for the generator. */
 static void every_second(uint64_t now)
 {
-	uint32_t passed = (uint32_t)(now - second_at + SECOND_US);
-	uint32_t idle = (uint32_t)(halted_us - second_halted_us);
-	busy_permille = 1000 - min_u32(idle / (passed / 1000), 1000);
+	uint64_t passed_ms = (now - second_at + SECOND_US) / 1000; /* a second at least */
+	uint64_t idle = (halted_us - second_halted_us) / passed_ms;
+	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
 	second_halted_us = halted_us;
 	second_at = now + SECOND_US;
 	uint64_t jitter = io_cycles();

@@ -1,7 +1,8 @@
 /* Packet buffers: fixed slots with headroom, handed along by pointer.
  *
  * Invariants: a packet has one owner; data lies inside the slot's bytes;
- * a free packet is in its pool's stack and nowhere else. Out on purpose:
+ * a free packet is in its pool's stack and nowhere else. Nobody reads or writes behind
+ * the end of the data: sanitizer builds stop whoever does. Out on purpose:
  * reference counts, cloning, growth after boot. */
 #ifndef KERNEL_PKT_H
 #define KERNEL_PKT_H
@@ -87,6 +88,14 @@ static inline uint8_t *pkt_at(const struct pkt *p, uint32_t off, uint32_t n) MUS
 
 /* Cuts the packet to n bytes; a longer n changes nothing. */
 static inline void pkt_trim(struct pkt *p, uint32_t n);
+
+/* The same for an n that is known to be no more than p->len. */
+static inline void pkt_end(struct pkt *p, uint32_t n);
+
+/* A fresh packet becomes a card's, which writes up to PKT_ROOM bytes at data; and is the
+ * caller's again with the n <= PKT_ROOM bytes that the card wrote. */
+static inline void pkt_lend(struct pkt *p);
+static inline void pkt_filled(struct pkt *p, uint32_t n);
 
 #include "kernel/pkt_inline.h"
 

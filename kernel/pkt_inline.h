@@ -10,7 +10,7 @@ static inline struct pkt *pkt_alloc(struct pool *pool)
 	if (UNLIKELY(pool->n_free == 0))
 		return NULL;
 	struct pkt *p = pool->stack[--pool->n_free];
-	io_unpoison(p->bytes, sizeof p->bytes);
+	io_unpoison(p->bytes, PKT_HEADROOM);
 	p->data = p->bytes + PKT_HEADROOM;
 	p->len = 0;
 	p->flags = 0;
@@ -24,7 +24,7 @@ static inline void pkt_free(struct pkt *p)
 	if (UNLIKELY(p->owned != PKT_OWNED))
 		pkt_double_free(p);
 	p->owned = PKT_FREED;
-	io_poison(p->bytes, sizeof p->bytes);
+	io_poison(p->bytes, sizeof *p - offsetof(struct pkt, bytes));
 	pool->stack[pool->n_free++] = p;
 }
 
@@ -65,6 +65,7 @@ static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 	if (UNLIKELY(n > sizeof p->bytes - used))
 		return NULL;
 	uint8_t *at = p->data + p->len;
+	io_unpoison(at, n);
 	p->len += n;
 	return at;
 }
@@ -76,10 +77,27 @@ static inline uint8_t *pkt_at(const struct pkt *p, uint32_t off, uint32_t n)
 	return p->data + off;
 }
 
+static inline void pkt_lend(struct pkt *p)
+{
+	io_unpoison(p->data, PKT_ROOM);
+}
+
+static inline void pkt_filled(struct pkt *p, uint32_t n)
+{
+	io_poison(p->data + n, PKT_ROOM - n);
+	p->len = n;
+}
+
+static inline void pkt_end(struct pkt *p, uint32_t n)
+{
+	io_poison(p->data + n, p->len - n);
+	p->len = n;
+}
+
 static inline void pkt_trim(struct pkt *p, uint32_t n)
 {
 	if (n < p->len)
-		p->len = n;
+		pkt_end(p, n);
 }
 
 #endif

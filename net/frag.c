@@ -1,6 +1,7 @@
 /* See frag.h. */
 #include "net/frag.h"
 
+#include "kernel/when.h"
 #include "net/gw.h"
 #include "net/ip4.h"
 
@@ -58,6 +59,12 @@ static void forget(struct gw *gw, struct frag *f)
 	f->state = FRAG_FREE;
 }
 
+/* How long the entry still lives. */
+static uint32_t left(const struct gw *gw, const struct frag *f)
+{
+	return when_left(gw->now_ms, f->due_ms, FRAG_LIVE_MS);
+}
+
 /* The entry to give away in a set, in the order of the states, the oldest of
  * each. So packets that come in order do not suffer from fragments without a
  * beginning. `for_first` may take any; a later fragment never takes the place of
@@ -69,7 +76,7 @@ static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first
 		if (f->state == FRAG_KNOWN && !for_first)
 			continue;
 		if (!best || f->state < best->state ||
-		    (f->state == best->state && (int32_t)(f->due_ms - best->due_ms) < 0))
+		    (f->state == best->state && left(gw, f) < left(gw, best)))
 			best = f;
 	}
 	if (!best)
@@ -169,13 +176,12 @@ bool frag_park(struct gw *gw, struct pkt *p)
 void frag_tick(struct gw *gw)
 {
 	struct frag_table *t = &gw->frags;
-	if (t->n_used == 0 || (int32_t)(gw->now_ms - t->next_look_ms) < 0)
+	if (t->n_used == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
 		return;
-	t->next_look_ms = gw->now_ms + LOOK_MS;
 	for (unsigned s = 0; s < FRAG_SETS; s++)
 		for (unsigned w = 0; w < FRAG_WAYS; w++) {
 			struct frag *f = &t->entry[s][w];
-			if (f->state != FRAG_FREE && (int32_t)(gw->now_ms - f->due_ms) >= 0)
+			if (f->state != FRAG_FREE && left(gw, f) == 0)
 				forget(gw, f);
 		}
 }

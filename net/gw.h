@@ -67,7 +67,7 @@ struct gw_port {
 	mac address;
 	bool present;   /* a NIC serves it */
 	bool link_up;   /* set by the driver's side */
-	uint32_t up_ms; /* when it last came up */
+	uint64_t up_us; /* when it last came up */
 	uint32_t mtu;   /* of IP packets */
 	struct gw_address addr[GW_ADDRESSES];
 	uint32_t n_addr;

@@ -61,14 +61,6 @@ static bool station_may_ask(const struct gw *gw, const struct pkt *p)
 	       !gw_address6(gw, p->port, from);
 }
 
-/* True when more headers follow than ip6_parse walks: nobody knows what is behind them. */
-static bool hides_the_rest(const struct pkt *p)
-{
-	const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, p->l4, sizeof *e);
-	return !(p->flags & PKT_LATER) && ip6_is_extension(p->proto) && e &&
-	       ip6_extension_len(p->proto, e) <= p->l4_len;
-}
-
 /* RFC 4443 section 2.4 (e): never about an error or a redirect, or what might be one;
  * about a multicast only what path MTU discovery and unknown options need; never to
  * a source that is no single host reachable where the packet came from. */
@@ -82,8 +74,6 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 		    icmp[0] < ICMP6_INFORMATION || icmp[0] == ICMP6_REDIRECT)
 			return false;
 	}
-	if (hides_the_rest(p))
-		return false;
 	bool about_group =
 	        type == ICMP6_TOO_BIG || (type == ICMP6_PARAMETER && code == ICMP6_OPTION);
 	if (!about_group && (ip6_is_group(&ip6_header(p)->to) || p->flags & PKT_L2_GROUP))

@@ -91,7 +91,7 @@ static inline enum drop ip4_parse(struct pkt *p)
 	if (UNLIKELY(len > p->len || len < IP4_MIN ||
 	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET)))
 		return ip4_parse_rare(p);
-	p->len = len; /* without the link's padding */
+	pkt_end(p, len); /* without the link's padding */
 	p->l4 = IP4_MIN;
 	p->l4_len = (uint16_t)(len - IP4_MIN);
 	p->proto = h->proto;

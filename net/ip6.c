@@ -3,10 +3,6 @@
 
 #include "net/csum.h"
 
-/* More headers than that no packet of any use has; the walk ends there and the rest
- * counts as an unknown protocol. */
-#define EXTENSIONS_MAX 8u
-
 const bool ip6_is_plain[256] = {[PROTO_TCP] = true, [PROTO_UDP] = true, [PROTO_ICMP6] = true};
 
 bool ip6_is_extension(uint8_t proto)
@@ -24,7 +20,8 @@ uint32_t ip6_extension_len(uint8_t proto, const struct ip6_ext *e)
 	return (e->len + 1u) * 8;
 }
 
-/* Notes the transport header of a packet whose length is right. */
+/* Notes the transport header of a packet whose length is right. Each header takes eight
+ * bytes of the packet at least, so the packet's length bounds the walk. */
 static enum drop walk(struct pkt *p)
 {
 	uint32_t at = IP6_MIN;
@@ -32,7 +29,7 @@ static enum drop walk(struct pkt *p)
 	enum drop found = DROP_NONE;
 	if (ip6_is_extension(proto))
 		p->flags |= PKT_OPTIONS;
-	for (unsigned n = 0; n < EXTENSIONS_MAX && ip6_is_extension(proto); n++) {
+	while (ip6_is_extension(proto)) {
 		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
 		if (!e || ip6_extension_len(proto, e) > p->len - at)
 			break;
@@ -75,7 +72,7 @@ static uint32_t source_route_at(const struct pkt *p)
 {
 	uint32_t at = IP6_MIN;
 	uint8_t proto = ip6_header(p)->next;
-	for (unsigned n = 0; n < EXTENSIONS_MAX && ip6_is_extension(proto); n++) {
+	while (ip6_is_extension(proto)) {
 		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
 		if (!e || (proto == PROTO_ROUTING && e->kind == 0))
 			break;

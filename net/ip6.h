@@ -1,8 +1,8 @@
 /* IPv6: parsing, routing, forwarding checks, our own packets (RFC 8200).
  *
  * A router needs nothing of a packet but its fixed header: extension headers are
- * walked only to know the transport header, and a chain that the walk does not
- * understand or that is longer than it looks passes all the same. Left out on
+ * walked only to know the transport header, however many they are, and a chain that
+ * the walk does not understand passes all the same. Left out on
  * purpose: reassembly (fragments to the gateway itself are dropped), jumbograms
  * (RFC 2675), hop-by-hop options of packets that only pass (RFC 8200 section 4.3
  * leaves that to those who have use for them). */
@@ -21,9 +21,11 @@ static inline struct ip6_hdr *ip6_header(const struct pkt *p)
  * DROP_NONE or what is wrong; ip6_malformed tells the sender where that is due.
  *
  * proto is the first header that is none of hop-by-hop options, routing, fragment,
- * AH and destination options. Where the walk ends early (a header beyond the end of
- * the packet, too many) it is the header that the walk stopped at, with l4 there:
- * a protocol nobody knows. In a later fragment l4 is behind the fragment header. */
+ * AH and destination options, and l4 is there. In a later fragment (PKT_LATER) l4 is
+ * behind the fragment header, and what stands there is the middle of something. Where a
+ * header is cut off by the end of the packet proto is that header, with l4 there: then
+ * ip6_is_extension(proto) holds without PKT_LATER, and what the packet carries is not
+ * in it (RFC 7112). Nothing else lies beyond what the walk saw. */
 static inline enum drop ip6_parse(struct pkt *p) MUST_USE;
 
 /* Longest-prefix match: notes out and hop in p, and PKT_ROUTED where out is a real
@@ -151,7 +153,7 @@ static inline enum drop ip6_parse(struct pkt *p)
 		return DROP_IP_LENGTH;
 	if (UNLIKELY(!ip6_is_plain[h->next]))
 		return ip6_parse_rare(p);
-	p->len = IP6_MIN + len; /* without the link's padding */
+	pkt_end(p, IP6_MIN + len); /* without the link's padding */
 	p->l4 = IP6_MIN;
 	p->l4_len = (uint16_t)len;
 	p->proto = h->next;

@@ -1,14 +1,15 @@
 /* See mld.h. */
 #include "net/mld.h"
 
+#include "kernel/when.h"
 #include "net/icmp6.h"
 #include "net/ip6.h"
-#include "net/neigh.h"
 
-#define ROBUSTNESS   2u      /* unasked reports of each change, RFC 3810 section 9.1 */
-#define UNASKED_MS   1000u   /* longest wait before each, section 9.11 */
-#define OLD_ASKER_MS 260000u /* an MLDv1 router is remembered so long, section 9.12 */
-#define LONG_QUERY   28u     /* an MLDv2 query has at least so many bytes, section 8.1 */
+#define ROBUSTNESS   2u              /* unasked reports of each change, RFC 3810 section 9.1 */
+#define UNASKED_MS   1000u           /* longest wait before each, section 9.11 */
+#define OLD_ASKER_MS 260000u         /* an MLDv1 router is remembered so long, section 9.12 */
+#define LONGEST_MS   (0x1fffu << 10) /* a query's longest wait, section 5.1.3 */
+#define LONG_QUERY   28u             /* an MLDv2 query has at least so many bytes, section 8.1 */
 
 /* Record types (RFC 3810 section 5.2.12): without a list of sources EXCLUDE is
  * to listen, INCLUDE is not to. */
@@ -137,7 +138,7 @@ static void reported(struct gw *gw, struct gw_port *port, struct mld_group *g)
 
 static bool is_due(const struct gw *gw, const struct mld_group *g)
 {
-	return (g->changes || g->asked) && neigh_due(gw->now_ms, g->due_ms);
+	return (g->changes || g->asked) && when_come(gw->now_ms, g->due_ms, LONGEST_MS);
 }
 
 static void tick_port(struct gw *gw, uint32_t i)
@@ -148,7 +149,7 @@ static void tick_port(struct gw *gw, uint32_t i)
 		struct mld2_record record[MLD_GROUPS];
 	} m = {.head = {.type = ICMP6_MLD2_REPORT}};
 	uint32_t n = 0;
-	if (port->mld_v1 && neigh_due(gw->now_ms, port->mld_v1_ms))
+	if (port->mld_v1 && when_come(gw->now_ms, port->mld_v1_ms, OLD_ASKER_MS))
 		port->mld_v1 = false;
 	/* Backwards, since a group that is gone gives its place to the last. */
 	for (uint32_t k = port->n_groups; k-- > 0;) {
@@ -192,11 +193,11 @@ static uint32_t longest_wait(uint32_t code, bool v2)
 /* A report that is on its way already, soon or sooner, says the same. */
 static void answer(struct gw *gw, struct mld_group *g, uint32_t wait_ms)
 {
-	uint32_t due = gw->now_ms + wait_ms;
-	if (g->users == 0 || g->changes || (g->asked && neigh_due(due, g->due_ms)))
+	bool sooner = g->asked && when_left(gw->now_ms, g->due_ms, LONGEST_MS) <= wait_ms;
+	if (g->users == 0 || g->changes || sooner)
 		return;
 	g->asked = true;
-	g->due_ms = due;
+	g->due_ms = gw->now_ms + wait_ms;
 }
 
 static void query(struct gw *gw, struct gw_port *port, const struct mld_msg *m, bool v2)

@@ -3,6 +3,7 @@
 
 #include "kernel/fmt.h"
 #include "kernel/log.h"
+#include "kernel/when.h"
 #include "net/icmp6.h"
 #include "net/ip6.h"
 #include "net/mld.h"
@@ -87,7 +88,7 @@ static void make_valid(struct gw *gw, uint32_t port, struct gw_address6 *a)
 static void tick_address(struct gw *gw, uint32_t port, struct gw_address6 *a)
 {
 	static const ip6 unspecified;
-	if (a->state != ADDRESS6_TENTATIVE || !neigh_due(gw->now_ms, a->due_ms))
+	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->now_ms, a->due_ms, RETRANS_MS))
 		return;
 	if (a->asked) { /* DupAddrDetectTransmits is 1 */
 		make_valid(gw, port, a);

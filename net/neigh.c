@@ -2,6 +2,7 @@
 #include "net/neigh.h"
 
 #include "kernel/log.h"
+#include "kernel/when.h"
 #include "net/arp.h"
 #include "net/gw.h"
 #include "net/ip4.h"
@@ -14,8 +15,8 @@
 #define ASK_MS    300u
 #define ASK_TRIES 3u
 #define FAILED_MS 3000u
-#define PROBE_MS  1000u /* between questions about an entry in use */
-#define SETTLE_MS 3000u /* a link that came up may not carry frames before that */
+#define PROBE_MS  1000u    /* between questions about an entry in use */
+#define SETTLE_US 3000000u /* a link that came up may not carry frames before that */
 
 void neigh_init(struct gw *gw)
 {
@@ -208,13 +209,13 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 
 bool neigh_settling(const struct gw *gw, const struct neigh *n)
 {
-	return gw->now_ms - gw->port[n->port].up_ms < SETTLE_MS;
+	return gw->now_us - gw->port[n->port].up_us < SETTLE_US;
 }
 
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
 	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC ||
-	    !neigh_due(gw->now_ms, n->next_ms))
+	    !when_come(gw->now_ms, n->next_ms, NEIGH_MOST_MS))
 		return;
 	if (n->is6) {
 		neigh_tick6(gw, n);
@@ -233,7 +234,7 @@ static void tick_entry(struct gw *gw, struct neigh *n)
 		return;
 	case NEIGH_REACHABLE:
 		if (!n->used) {
-			if (neigh_due(gw->now_ms, n->confirmed_ms + REACHABLE_MS))
+			if (gw->now_ms - n->confirmed_ms >= REACHABLE_MS)
 				neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
 			return;
 		}

@@ -18,8 +18,9 @@
 
 #define NEIGH_SETS       256u
 #define NEIGH_WAYS       4u
-#define NEIGH_PARKED     4u  /* packets waiting for one neighbour */
-#define NEIGH_PARKED_ALL 64u /* for all together */
+#define NEIGH_PARKED     4u      /* packets waiting for one neighbour */
+#define NEIGH_PARKED_ALL 64u     /* for all together */
+#define NEIGH_MOST_MS    600000u /* no entry is set to a time further ahead */
 
 enum neigh_state {
 	NEIGH_FREE,
@@ -42,7 +43,7 @@ struct neigh {
 	struct eth_hdr eth; /* ready to copy in front of a packet */
 	uint8_t n_parked;
 	bool is6;
-	uint32_t next_ms; /* when to ask again or expire */
+	uint32_t next_ms; /* when to ask again or expire (when.h) */
 	uint32_t confirmed_ms;
 	struct pkt *parked; /* oldest first */
 };
@@ -174,12 +175,6 @@ static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t port, c
 }
 
 /* --- between neigh.c and neigh6.c ---------------------------------------------- */
-
-/* Time order with wrap-around: true when `at` has come. */
-static inline bool neigh_due(uint32_t now_ms, uint32_t at)
-{
-	return (int32_t)(now_ms - at) >= 0;
-}
 
 /* A free entry of a set, if need be by evicting the most dispensable; NULL when all
  * are static. It has no key and no state yet. */

@@ -12,8 +12,8 @@
 #define RETRANS_MS   1000u
 #define ASK_TRIES    3u
 #define PROBE_TRIES  3u
-#define FAILED_MS    3000u   /* no questions for so long after three without answer */
-#define STALE_MS     600000u /* unused for so long: forgotten */
+#define FAILED_MS    3000u         /* no questions for so long after three without answer */
+#define STALE_MS     NEIGH_MOST_MS /* unused for so long: forgotten */
 #define ASKING_MAX   256u
 #define ASK_RATE     500u /* new questions a second */
 #define ASK_BURST    64u
@@ -66,7 +66,8 @@ static void drop_oldest_question(struct gw *gw)
 		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
 			struct neigh *n = &gw->neigh.entry[s][w];
 			if (n->is6 && n->state == NEIGH_ASKING &&
-			    (!oldest || (int32_t)(n->confirmed_ms - oldest->confirmed_ms) < 0))
+			    (!oldest ||
+			     gw->now_ms - n->confirmed_ms > gw->now_ms - oldest->confirmed_ms))
 				oldest = n;
 		}
 	if (oldest)
@@ -151,7 +152,8 @@ static struct neigh *take_unasked(struct gw *gw, uint32_t port, const ip6 *addr)
 			return take6(gw, port, addr); /* which takes one of these first */
 		bool idle = n->state == NEIGH_STALE ||
 		            (n->state == NEIGH_REACHABLE && !n->is6 && !n->used);
-		if (idle && (!best || (int32_t)(n->confirmed_ms - best->confirmed_ms) < 0))
+		if (idle &&
+		    (!best || gw->now_ms - n->confirmed_ms > gw->now_ms - best->confirmed_ms))
 			best = n;
 	}
 	if (!best)

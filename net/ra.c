@@ -3,6 +3,7 @@
 
 #include "kernel/fmt.h"
 #include "kernel/log.h"
+#include "kernel/when.h"
 #include "net/icmp6.h"
 #include "net/ip6.h"
 #include "net/mld.h"
@@ -38,6 +39,12 @@ static void *option(struct writer *w, uint8_t type, uint32_t n)
 	return at;
 }
 
+/* How long a deprecated prefix is still valid. */
+static uint32_t left_s(const struct gw *gw, const struct ra_prefix *p)
+{
+	return when_left(gw->now_s, p->until_s, RA_LEAVING_S);
+}
+
 static void write_prefixes(const struct gw *gw, struct writer *w, const struct ra *ra)
 {
 	for (uint32_t i = 0; i < ra->n_prefixes; i++) {
@@ -47,7 +54,7 @@ static void write_prefixes(const struct gw *gw, struct writer *w, const struct r
 			return;
 		o->prefix_len = p->len;
 		o->flags = p->flags;
-		o->valid = be32_of(p->deprecated ? p->until_s - gw->now_s : p->valid_s);
+		o->valid = be32_of(p->deprecated ? left_s(gw, p) : p->valid_s);
 		o->preferred = be32_of(p->deprecated ? 0 : p->preferred_s);
 		o->prefix = p->net;
 	}
@@ -151,11 +158,12 @@ static void send(struct gw *gw, uint32_t port, const ip6 *to, bool last)
  * the last; one that comes sooner anyway stays. */
 static void bring_forward(struct gw *gw, struct ra *ra, uint32_t most_ms)
 {
-	uint32_t due = gw->now_ms + rng_below(gw->rng, most_ms + 1);
-	if (ra->sent && !neigh_due(due, ra->sent_ms + APART_MS))
-		due = ra->sent_ms + APART_MS + rng_below(gw->rng, most_ms + 1);
-	if (neigh_due(ra->next_ms, due))
-		ra->next_ms = due;
+	uint32_t wait = rng_below(gw->rng, most_ms + 1);
+	uint32_t apart = when_left(gw->now_ms, ra->apart_ms, APART_MS);
+	if (wait < apart)
+		wait = apart + rng_below(gw->rng, most_ms + 1);
+	if (wait < when_left(gw->now_ms, ra->next_ms, LONGEST_MS))
+		ra->next_ms = gw->now_ms + wait;
 }
 
 void ra_restart(struct gw *gw, uint32_t port)
@@ -237,7 +245,7 @@ static void forget_old(const struct gw *gw, struct ra *ra)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < ra->n_prefixes; i++)
-		if (!ra->prefix[i].deprecated || (int32_t)(ra->prefix[i].until_s - gw->now_s) > 0)
+		if (!ra->prefix[i].deprecated || left_s(gw, &ra->prefix[i]) > 0)
 			ra->prefix[n++] = ra->prefix[i];
 	ra->n_prefixes = n;
 }
@@ -247,19 +255,18 @@ static void tick_port(struct gw *gw, uint32_t port)
 	struct ra *ra = &gw->ra[port];
 	forget_old(gw, ra);
 	for (uint32_t i = 0; i < RA_ANSWERS; i++)
-		if (ra->answer[i].waits && neigh_due(gw->now_ms, ra->answer[i].due_ms)) {
+		if (ra->answer[i].waits && when_come(gw->now_ms, ra->answer[i].due_ms, ANSWER_MS)) {
 			ra->answer[i].waits = false;
 			send(gw, port, &ra->answer[i].to, false);
 		}
-	if (!neigh_due(gw->now_ms, ra->next_ms))
+	if (!when_come(gw->now_ms, ra->next_ms, LONGEST_MS))
 		return;
 	uint32_t wait = SHORTEST_MS + rng_below(gw->rng, LONGEST_MS - SHORTEST_MS);
 	if (ra->n_first < FIRST) {
 		ra->n_first++;
 		wait = FIRST_MS;
 	}
-	ra->sent = true;
-	ra->sent_ms = gw->now_ms;
+	ra->apart_ms = gw->now_ms + APART_MS;
 	ra->next_ms = gw->now_ms + wait;
 	send(gw, port, &mld_all_nodes, false);
 }
@@ -298,7 +305,7 @@ void ra_stop(struct gw *gw)
 static void answer(struct gw *gw, uint32_t port, const ip6 *to)
 {
 	struct ra *ra = &gw->ra[port];
-	bool crowded = ra->sent && gw->now_ms - ra->sent_ms < APART_MS;
+	bool crowded = !when_come(gw->now_ms, ra->apart_ms, APART_MS);
 	for (uint32_t i = 0; crowded && ip6_is_link_local(to) && i < RA_ANSWERS; i++) {
 		if (ra->answer[i].waits && ip6_eq(&ra->answer[i].to, to))
 			return;

@@ -39,10 +39,9 @@ struct ra {
 	struct prefix pref64[CONFIG_PREF64];
 	uint32_t n_pref64;
 
-	bool sent;        /* one was: */
-	uint32_t sent_ms; /* the last to all nodes */
-	uint32_t next_ms; /* the next */
-	uint32_t n_first; /* of the first few, which come sooner */
+	uint32_t apart_ms; /* not before: one to all nodes was sent lately */
+	uint32_t next_ms;  /* the next */
+	uint32_t n_first;  /* of the first few, which come sooner */
 	struct {
 		bool waits;
 		ip6 to;

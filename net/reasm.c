@@ -1,6 +1,7 @@
 /* See reasm.h. */
 #include "net/reasm.h"
 
+#include "kernel/when.h"
 #include "net/gw.h"
 #include "net/ip4.h"
 
@@ -45,6 +46,12 @@ static void empty(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 	t->n_used--;
 }
 
+/* How long the packet still waits. */
+static uint32_t left(const struct gw *gw, const struct reasm_slot *s)
+{
+	return when_left(gw->now_ms, s->due_ms, REASM_WAIT_MS);
+}
+
 /* A slot for a packet that has none: a free one, the sender's own oldest, or the next
  * in turn. */
 static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t which,
@@ -56,7 +63,7 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 			best = s;
 			break;
 		}
-		if (s->key.from == key->from && (!best || (int32_t)(s->due_ms - best->due_ms) < 0))
+		if (s->key.from == key->from && (!best || left(gw, s) < left(gw, best)))
 			best = s;
 	}
 	if (!best)
@@ -66,7 +73,9 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 	if (!pool_keep(gw->pool))
 		return NULL;
 	struct pkt *p = pkt_alloc(gw->pool);
-	if (!p) {
+	if (!p || !pkt_put(p, REASM_BYTES)) {
+		if (p)
+			pkt_free(p);
 		pool_unkeep(gw->pool);
 		return NULL;
 	}
@@ -153,8 +162,9 @@ static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bo
 static enum drop finish(struct reasm_slot *s)
 {
 	struct pkt *p = s->p;
-	p->data = payload(s) - s->hlen;
-	p->len = s->hlen + s->n_all;
+	pkt_trim(p, s->n_all);
+	if (!pkt_push(p, s->hlen))
+		return DROP_NO_PACKET; /* the headroom takes any header */
 	struct ip4_hdr *h = ip4_header(p);
 	if (s->ecn & CE) { /* RFC 3168 section 5.3 */
 		if (s->ecn & NO_ECN)
@@ -210,13 +220,12 @@ enum verdict reasm_ip4(struct gw *gw, struct reasm_table *t, struct pkt *p)
 
 void reasm_tick(struct gw *gw, struct reasm_table *t)
 {
-	if (t->n_used == 0 || (int32_t)(gw->now_ms - t->next_look_ms) < 0)
+	if (t->n_used == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
 		return;
-	t->next_look_ms = gw->now_ms + LOOK_MS;
 	for (unsigned i = 0; i < REASM_SETS; i++)
 		for (unsigned w = 0; w < REASM_WAYS; w++) {
 			struct reasm_slot *s = &t->slot[i][w];
-			if (s->state != REASM_FREE && (int32_t)(gw->now_ms - s->due_ms) >= 0)
+			if (s->state != REASM_FREE && left(gw, s) == 0)
 				empty(gw, t, s);
 		}
 }

@@ -221,7 +221,7 @@ const char *gw_init(struct gw *gw)
 
 void gw_link_up(struct gw *gw, uint32_t port)
 {
-	gw->port[port].up_ms = gw->now_ms;
+	gw->port[port].up_us = gw->now_us;
 	if (gw->app->frames)
 		return; /* a bridge has no addresses of its own */
 	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)

@@ -160,7 +160,8 @@ bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	const struct gw_drop_entry *e =
 	        &gw->drop_log[(gw->n_drop_log - have + (*cursor)++) % GW_DROP_LOG];
 	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
-	size_t n = fmt(buf, size, "%u.%03u %s %s %u bytes:", (uint32_t)(e->at_us / 1000000), ms,
+	size_t n = fmt(buf, size,
+	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
 	               labels[e->reason], port_name(gw, e->port), e->len);
 	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
 		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);

@@ -104,6 +104,14 @@ static uint32_t room_behind(const struct pkt *p)
 	return p ? (uint32_t)(p->bytes + sizeof p->bytes - (p->data + p->len)) : 0;
 }
 
+/* Puts n bytes behind a packet's data, for which there is room (room_behind). */
+static void append(struct pkt *p, const uint8_t *data, uint32_t n)
+{
+	uint8_t *to = pkt_put(p, n);
+	if (to)
+		memcpy(to, data, n);
+}
+
 /* Takes fresh packets for n bytes into a list; all or none. */
 static bool take_packets(struct gw *gw, uint32_t n, struct tcp_queue *fresh)
 {
@@ -129,16 +137,14 @@ bool tcp_queue_write(struct gw *gw, struct tcp_queue *q, const uint8_t *data, ui
 		return false;
 	q->len += n;
 	if (behind) {
-		memcpy(q->last->data + q->last->len, data, behind);
-		q->last->len += behind;
+		append(q->last, data, behind);
 		data += behind;
 		n -= behind;
 	}
 	for (struct pkt *p = fresh.first, *next; p; p = next) {
 		uint32_t here = min_u32(n, PKT_ROOM);
 		next = p->next;
-		memcpy(p->data, data, here);
-		p->len = here;
+		append(p, data, here);
 		data += here;
 		n -= here;
 		link_last(q, p);
@@ -150,8 +156,7 @@ bool tcp_queue_add(struct gw *gw, struct tcp_queue *q, struct pkt *p)
 {
 	uint32_t n = p->len;
 	if (q->last && n <= SHORT && room_behind(q->last) >= n) {
-		memcpy(q->last->data + q->last->len, p->data, n);
-		q->last->len += n;
+		append(q->last, p->data, n);
 		pkt_free(p);
 	} else if (tcp_keep(gw)) {
 		link_last(q, p);
@@ -212,13 +217,12 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 		seq += cut;
 	}
 	if (behind && seq_lt(begin_of(behind), seq + p->len))
-		p->len = seq_lt(seq, begin_of(behind)) ? begin_of(behind) - seq : 0;
+		pkt_trim(p, seq_lt(seq, begin_of(behind)) ? begin_of(behind) - seq : 0);
 	if (p->len == 0)
 		return DROP_TCP_WINDOW;
 	p->hop = seq;
 	if (before && end_of(before) == seq && p->len <= SHORT && room_behind(before) >= p->len) {
-		memcpy(before->data + before->len, p->data, p->len);
-		before->len += p->len;
+		append(before, p->data, p->len);
 		q->len += p->len;
 		pkt_free(p);
 		return DROP_NONE;
@@ -252,8 +256,7 @@ void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
 		c->rcv += p->len;
 		c->in.len += p->len;
 		if (c->in.last && p->len <= SHORT && room_behind(c->in.last) >= p->len) {
-			memcpy(c->in.last->data + c->in.last->len, p->data, p->len);
-			c->in.last->len += p->len;
+			append(c->in.last, p->data, p->len);
 			drop_packet(gw, p);
 		} else {
 			link_last(&c->in, p);

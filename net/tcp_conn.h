@@ -112,7 +112,7 @@ struct tcp_conn {
 	uint32_t heard_ms;  /* anything last came */
 	uint32_t stuck_ms;  /* since when not a segment of what was sent arrived */
 	uint32_t arrived;   /* bytes since then */
-	uint32_t sent_us;   /* data was last sent */
+	uint64_t sent_us;   /* data was last sent; does not wrap */
 	uint32_t challenge_ms;
 };
 
@@ -136,7 +136,7 @@ struct tcp {
 	uint16_t client[TCP_CLIENTS]; /* open connections by keyed hash */
 	struct hash_key key, client_key, iss_key, cookie_key;
 	bool cookies_sent;
-	uint32_t cookie_ms; /* the last one */
+	uint32_t cookie_unit; /* of time, of the last one */
 	enum tcp_end why;
 	struct tcp_count count;
 };

@@ -232,7 +232,7 @@ static void sent(struct gw *gw, struct tcp_conn *c, uint32_t span)
 	c->nxt += span;
 	if (seq_lt(c->max, c->nxt))
 		c->max = c->nxt;
-	c->sent_us = tcp_now(gw);
+	c->sent_us = gw->now_us;
 	if (c->timer != TCP_T_RETRANSMIT) {
 		c->retries = 0;
 		tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
@@ -244,7 +244,7 @@ static void send_data(struct gw *gw, struct tcp_conn *c)
 	uint32_t n, i;
 	uint8_t flags;
 	/* After a pause the path may have changed (RFC 5681 section 4.1). */
-	if (c->nxt == c->una && tcp_now(gw) - c->sent_us > c->rto_us)
+	if (c->nxt == c->una && gw->now_us - c->sent_us > c->rto_us)
 		c->cwnd = min_u32(c->cwnd, max_u32(2 * c->mss, min_u32(10 * c->mss, 14600)));
 	for (i = 0; i < TCP_BURST && next_segment(c, &n, &flags); i++) {
 		tcp_emit(gw, c, c->nxt - c->una, n, flags);

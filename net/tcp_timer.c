@@ -4,10 +4,10 @@
  * A connection has one node in the wheel, set to the earliest of its times or before: it is
  * moved only to an earlier time, so that traffic costs no list work. When it comes up too
  * early it is set anew. */
+#include "kernel/when.h"
 #include "net/tcp_conn.h"
 
-#define ACK_US        40000u  /* RFC 9293 section 3.8.6.3: less than half a second */
-#define FURTHEST_MS   600000u /* the wheel reaches half an hour */
+#define ACK_US        40000u /* RFC 9293 section 3.8.6.3: less than half a second */
 #define TIMERS_A_TURN 64u
 #define SYN_AGAIN     2u /* SYN-ACKs sent again: a forged SYN must not bring many */
 #define PROBE_MS      10000u
@@ -38,13 +38,12 @@ static uint32_t node_of(const struct gw *gw, const struct tcp_conn *c)
 
 static void arm_at(struct gw *gw, struct tcp_conn *c, uint32_t due_us)
 {
-	if (c->armed && seq_le(c->armed_us, due_us))
+	uint32_t now = tcp_now(gw), left = when_left(now, due_us, WHEEL_MOST_US);
+	if (c->armed && when_left(now, c->armed_us, WHEEL_MOST_US) <= left)
 		return;
-	if (seq_lt(due_us, tcp_now(gw)))
-		due_us = tcp_now(gw);
 	c->armed = true;
-	c->armed_us = due_us;
-	wheel_set(&gw->tcp->wheel, node_of(gw, c), due_us);
+	c->armed_us = now + left;
+	wheel_set(&gw->tcp->wheel, node_of(gw, c), c->armed_us);
 }
 
 /* A time in milliseconds, `ms` after `since_ms`. */
@@ -52,7 +51,7 @@ static void arm_ms(struct gw *gw, struct tcp_conn *c, uint32_t since_ms, uint32_
 {
 	uint32_t gone = gw->now_ms - since_ms, left = ms > gone ? ms - gone : 0;
 	/* now_ms may be late by a tenth of a second. */
-	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, FURTHEST_MS) * 1000);
+	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, WHEEL_MOST_US / 1000) * 1000);
 }
 
 static uint32_t keep_after_ms(const struct tcp_conn *c)
@@ -208,7 +207,7 @@ static void due(struct gw *gw, struct tcp_conn *c)
 {
 	uint32_t now = tcp_now(gw);
 	c->armed = false;
-	if (c->timer != TCP_T_NONE && seq_le(c->due_us, now) && !timer_due(gw, c))
+	if (c->timer != TCP_T_NONE && when_come(now, c->due_us, WHEEL_MOST_US) && !timer_due(gw, c))
 		return;
 	if (c->more) {
 		c->more = false;
@@ -216,7 +215,7 @@ static void due(struct gw *gw, struct tcp_conn *c)
 			return;
 		tcp_output(gw, c);
 	}
-	if (c->ack_later && seq_le(c->ack_us, now))
+	if (c->ack_later && when_come(now, c->ack_us, ACK_US))
 		tcp_ack(gw, c);
 	if (c->keep_ms && c->state >= TCP_ESTABLISHED &&
 	    gw->now_ms - c->heard_ms >= keep_after_ms(c) && !keep_alive_due(gw, c))

@@ -122,10 +122,8 @@ enum verdict udp_input(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_L4_HEADER); /* check saw the header */
 	pkt_trim(p, len - (uint32_t)sizeof(struct udp_hdr));
 	enum verdict v = t->handler[owner](gw, p, &ends, t->arg[ends.local_port]);
-	if (v == V_LOCAL) {
-		p->data -= headers;
-		p->len = all;
-	}
+	if (v == V_LOCAL && (!pkt_push(p, headers) || !pkt_put(p, all - p->len)))
+		return gw_drop(gw, p, DROP_L4_HEADER); /* they were there */
 	return v;
 }
 

@@ -2,6 +2,7 @@
 #include "net/wheel.h"
 
 #include "kernel/alloc.h"
+#include "kernel/when.h"
 
 #define NONE    WHEEL_NONE
 #define NUMBERS (1u << (32 - WHEEL_SHIFT)) /* of slots, before they wrap */
@@ -66,7 +67,7 @@ uint32_t wheel_take(struct wheel *w, uint32_t now_us)
 		uint32_t i = w->slot[w->turn % WHEEL_SLOTS];
 		/* The others in the slot are of later turns of the wheel. */
 		for (; i != NONE; i = w->node[i].next) {
-			if ((int32_t)(now_us - w->node[i].due_us) < 0)
+			if (!when_come(now_us, w->node[i].due_us, WHEEL_MOST_US))
 				continue;
 			wheel_clear(w, i);
 			return i;

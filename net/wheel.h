@@ -1,6 +1,6 @@
 /* Timers: a wheel of slots of about 8 ms, with a list of nodes in
  * each. Setting and clearing cost the same however many there are. Times are
- * microseconds that wrap; none may lie more than half an hour ahead. */
+ * microseconds that wrap (when.h); none may lie more than WHEEL_MOST_US ahead. */
 #ifndef NET_WHEEL_H
 #define NET_WHEEL_H
 
@@ -9,6 +9,8 @@
 #define WHEEL_SLOTS 1024u /* a power of two */
 #define WHEEL_SHIFT 13u
 #define WHEEL_NONE  0xffffu
+
+#define WHEEL_MOST_US 600000000u
 
 struct wheel_node {
 	uint32_t due_us;

@@ -8,6 +8,7 @@ FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
 
 HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
            tests/host/rig.c tests/host/image.c tests/host/route6.c tests/host/nat_check.c tests/host/tcp_pair.c tests/fuzz/frames.c tests/fuzz/frames6.c \
+           tests/fuzz/frames_make.c \
            $(wildcard tests/models/*.c)
 UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
@@ -48,7 +49,7 @@ unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
-# One file of them as a program, so that tests/mutants/run can name it.
+# One file of them as a program, so that tests/mutants/run can run it.
 SIM = $(wildcard tests/sim/test_*.py)
 $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@mkdir -p $(@D)
@@ -77,7 +78,7 @@ FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
 # What only checks needs not be explored. Comparisons are traced where messages are read, so that
 # numbers of the input's are found; elsewhere it costs half of the time. (Words of the
 # configuration are found by memcmp and the dictionary.)
-FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c
+FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c tests/fuzz/frames_make.c
 FUZZ_TRACED = kernel/addr.c apps/dnsmsg.c apps/dnsname.c tests/fuzz/fuzz_dnsmsg.c
 fuzz_explore = $(if $(filter $(FUZZ_PLAIN),$1),,-fsanitize=fuzzer-no-link \
                  $(if $(filter $(FUZZ_TRACED),$1),,-fno-sanitize-coverage=trace-cmp))
@@ -97,3 +98,20 @@ fuzz: deps $(FUZZERS:%=build/fuzz/fuzz_%)
 # Part of `make test`; two side by side.
 fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
 	printf '%s\n' $(FUZZERS) | xargs -n1 -P2 tests/fuzz/run 10
+
+# Which lines of net/ and apps/ no fuzzer reaches, by clang's coverage: all fuzzers in one program each, without sanitizers.
+FUZZCOV_FLAGS = -O1 -fprofile-instr-generate -fcoverage-mapping $(HOST_FLAGS)
+build/fuzzcov/obj/%.o: %.c Makefile tests/tests.mk
+	@mkdir -p $(@D)
+	$(call say,CC)$(FUZZ_CC) $(FUZZCOV_FLAGS) -MMD -MP -c $< -o $@
+build/fuzzcov/libgateway.a: $(HOST_SRC:%.c=build/fuzzcov/obj/%.o)
+	@rm -f $@ && ar rcs $@ $^
+build/fuzzcov/fuzz_%: build/fuzzcov/obj/tests/fuzz/fuzz_%.o build/fuzzcov/libgateway.a
+	$(call say,LINK)$(FUZZ_CC) $(FUZZCOV_FLAGS) -fsanitize=fuzzer $^ -o $@
+-include $(HOST_SRC:%.c=build/fuzzcov/obj/%.d) $(FUZZERS:%=build/fuzzcov/obj/tests/fuzz/fuzz_%.d)
+.PRECIOUS: build/fuzzcov/obj/%.o
+
+FUZZ_COVERAGE_SECONDS ?= 60
+.PHONY: fuzz-coverage
+fuzz-coverage: deps $(FUZZERS:%=build/fuzz/fuzz_%) $(FUZZERS:%=build/fuzzcov/fuzz_%)
+	tests/fuzz/coverage --seconds $(FUZZ_COVERAGE_SECONDS) $(FUZZERS)

@@ -145,10 +145,10 @@ static inline uint32_t kit_take(unsigned i, uint32_t max, uint32_t n, uint32_t n
 static inline struct pkt *kit_packet(unsigned i, uint32_t n, uint32_t number)
 {
 	struct pkt *p = pkt_alloc(&kit_pool);
-	if (!p)
+	if (!p || !pkt_put(p, n < 60 ? 60 : n))
 		return NULL;
 	kit_frame(p->data, i, n < 60 ? 60 : n, number);
-	p->len = n;
+	pkt_trim(p, n);
 	return p;
 }
 

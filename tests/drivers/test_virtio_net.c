@@ -241,6 +241,7 @@ static void short_frames_are_padded_with_zeros(void)
 			struct pkt *p = pkt_alloc(&rig.pool);
 			if (!p)
 				break;
+			pkt_lend(p);
 			memset(p->bytes, 0xee, sizeof p->bytes); /* what must not leak */
 			uint8_t *at = pkt_put(p, len), out[2048];
 			memset(at, 0x11, len);

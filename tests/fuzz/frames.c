@@ -133,13 +133,13 @@ void frame_answer(uint8_t *f, uint32_t len)
 	uint8_t *ip = f + IP;
 	uint32_t h = header_len(ip);
 	swap_bytes(ip + 12, ip + 16, 4);
-	if (h < 20 || len - ETH < h + 4)
+	ip[8] = 64;
+	if (h < 20 || len - ETH < h + 4 || get16(ip + 6) & 0x1fff)
 		return;
 	if (ip[9] == ICMP_PROTO && ip[h] == 8)
 		ip[h] = 0;
 	else if (ip[9] != ICMP_PROTO)
 		swap_bytes(ip + h, ip + h + 2, 2);
-	ip[8] = 64;
 }
 
 static const char *check_transport(const uint8_t *ip, uint32_t h)

@@ -30,7 +30,7 @@ static bool find_transport(const uint8_t *ip, uint32_t n, uint8_t *proto, uint32
 {
 	*proto = ip[6];
 	*at = IP;
-	for (int i = 0; i < 20; i++) {
+	while (true) {
 		uint8_t p = *proto;
 		if (p != 0 && p != 43 && p != 44 && p != 60 && p != 51)
 			return true;
@@ -44,7 +44,6 @@ static bool find_transport(const uint8_t *ip, uint32_t n, uint8_t *proto, uint32
 		*proto = ip[*at];
 		*at += len;
 	}
-	return false;
 }
 
 static uint32_t sum_offset(uint8_t proto, uint32_t l4_len)

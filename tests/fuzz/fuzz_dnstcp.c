@@ -385,7 +385,7 @@ static void step(struct input *in)
 		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
 		break;
 	default: /* … or some seconds */
-		rig_hurry(&rig, (uint64_t)input_u8(in) * 50000, 4);
+		rig_leap(&rig, (uint64_t)input_u8(in) * 50000, 4);
 		break;
 	}
 	deliver();
@@ -405,7 +405,7 @@ static void finish(void)
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
 	for (int i = 0; i < 13; i++) {
-		rig_hurry(&rig, 2000000, 1);
+		rig_leap(&rig, 2000000, 1);
 		deliver();
 	}
 	const char *bad = tcp_check(&rig.gw);

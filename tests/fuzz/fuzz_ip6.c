@@ -29,6 +29,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	const char *bad = check(port, frame, len);
 	if (!bad && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
 		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.port[port].mtu, run.sums);
+	if (!bad && run.payloads)
+		bad = frame_payload(frame, len);
 	if (bad)
 		fail(bad, frame, len);
 }
@@ -71,44 +73,15 @@ static void address(uint8_t n, uint32_t port, uint8_t out[16])
 		out[13] = 1;
 }
 
-/* Extension headers in front of a transport header; gives their length. */
-static uint32_t make_chain(struct input *in, uint8_t *at, uint8_t *next, uint8_t proto)
-{
-	static const uint8_t kinds[] = {0, 60, 43, 44, 51, 60, 44, 0};
-	uint8_t n = input_u8(in) & 3, *named = next;
-	uint32_t len = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t a = input_u8(in), b = input_u8(in);
-		*named = kinds[a & 7];
-		uint8_t *h = at + len;
-		memset(h, 0, 16);
-		h[1] = *named == 44 ? 0 : (uint8_t)(a >> 3 & 1);
-		h[2] = *named == 44 ? 0 : b;
-		h[3] = *named == 44 ? b : (uint8_t)(a >> 4);
-		named = h;
-		len += (h[1] + 1u) * 8;
-	}
-	*named = proto;
-	return len;
-}
-
 static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
 {
-	static const uint8_t protos[] = {17, 6, 58, 59, 58, 17, 58, 50};
-	uint8_t a = input_u8(in), from[16], to[16], next;
+	uint8_t a = input_u8(in), from[16], to[16], next, proto = make_proto(in, true);
+	struct middle m;
 	address(input_u8(in), port, from);
 	address(input_u8(in), port, to);
-	uint32_t n = a & 8 ? make_chain(in, f + IP6, &next, protos[a & 7]) : 0;
-	if (!(a & 8))
-		next = protos[a & 7];
-	uint32_t data = (uint32_t)(a >> 5) * 180;
-	uint8_t *l4 = f + IP6 + n;
-	memset(l4, 0, 20 + data);
-	if (protos[a & 7] == 58)
-		l4[0] = a & 16 ? input_u8(in) : 128;
-	if (protos[a & 7] == 6)
-		l4[12] = 0x50;
-	return frame6_ip(f, mac_of(port), from, to, next, a & 16 ? 1 : 64, n + 20 + data);
+	uint32_t head = make_chain(in, f + IP6, FRAME_MAX - IP6 - 24, &next, proto, &m);
+	uint32_t at = IP6 + head, n = make_transport(in, f + at, FRAME_MAX - at, proto, &m);
+	return frame6_ip(f, mac_of(port), from, to, next, a & 16 ? 1 : 64, head + n);
 }
 
 /* Neighbour discovery and multicast listener discovery, nearly right. */
@@ -190,6 +163,8 @@ static void frame(struct input *in, uint8_t op)
 		len = wrap(f, len);
 	frame_repair(f, len);
 	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	if (op & 16 && (op & 7) < 5)
+		flood(in, f, len, port);
 }
 
 /* --- the rest --------------------------------------------------------------------- */

@@ -73,6 +73,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	(void)r;
 	note(port, frame, len);
 	const char *bad = check(port, frame, len);
+	if (!bad && run.payloads)
+		bad = frame_payload(frame, len);
 	if (bad)
 		fail(bad, frame, len);
 	if (port == PORT_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
@@ -147,90 +149,59 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 	memcpy(out, &a, 16);
 }
 
-/* A transport header with few different ports. */
-static uint32_t make_transport(struct input *in, uint8_t *l4, uint8_t *proto, bool is6)
-{
-	static const uint8_t protos[] = {17, 6, 1, 17, 6, 1, 33, 0};
-	uint8_t a = input_u8(in), b = input_u8(in);
-	uint32_t data = (uint32_t)(b >> 3) * (a & 128 ? 46 : 1);
-	*proto = protos[a & 7];
-	memset(l4, 0x5a, 24 + data);
-	memset(l4, 0, 20);
-	l4[0] = l4[2] = (uint8_t)(a & 64 ? 4 : 0x13);
-	l4[1] = l4[3] = (uint8_t)(a >> 3 & 7);
-	if (*proto == 0)
-		*proto = b;
-	if (*proto == 1) {
-		*proto = is6 ? 58 : 1;
-		l4[0] = (uint8_t)(b & 4 ? b & 7 : is6 ? 128 + (b & 1) : (b & 1) * 8);
-		l4[1] = 0;
-		return 8 + data;
-	}
-	if (*proto == 6) {
-		l4[12] = (uint8_t)(a & 32 ? 0x60 : 0x50);
-		l4[13] = (uint8_t)(b & 2);
-		l4[20] = 2;
-		l4[21] = 4;
-		return (a & 32 ? 24 : 20) + data;
-	}
-	return 8 + data;
-}
-
 /* An IPv4 packet, whole or in pieces, with options or not. */
 static uint32_t make4(struct input *in, uint8_t *f, uint32_t port)
 {
-	uint8_t how = input_u8(in), from = input_u8(in), to = input_u8(in), proto;
-	uint32_t n = make_transport(in, f + IP4_L4, &proto, false);
-	uint32_t len = frame_ip4(f, mac_of(port), address4(from), address4(to), proto, n);
-	f[20] = how & 0x60;
-	f[21] = how & 0x20 ? how & 3 : 0;
-	f[22] = how & 16 ? 1 : 64;
-	if (how & 4 && len + 12 < FRAME_MAX) { /* a source route, done or not */
-		memmove(f + IP4_L4 + 12, f + IP4_L4, len - IP4_L4);
-		memset(f + IP4_L4, 1, 12);
+	uint8_t how = input_u8(in), from = input_u8(in), to = input_u8(in);
+	uint8_t proto = make_proto(in, false), head[ETH + 20];
+	struct middle m = {0};
+	uint32_t options = how & 4 ? 12 : 0;
+	frame_ip4(head, mac_of(port), address4(from), address4(to), proto, 0);
+	if (how & 2)
+		m = make_piece4(in, head + ETH);
+	head[20] |= how & 0x40;
+	head[22] = how & 16 ? 1 : 64;
+	head[14] = (uint8_t)(0x45 + options / 4);
+	memcpy(f, head, sizeof head);
+	memset(f + IP4_L4, 1, options);
+	if (options) { /* a source route, done or not */
 		f[IP4_L4] = how & 8 ? 131 : 7;
 		f[IP4_L4 + 1] = 7;
 		f[IP4_L4 + 2] = how & 1 ? 8 : 4;
-		f[14] = 0x48;
-		len += 12;
-		f[16] = (uint8_t)((len - ETH) >> 8);
-		f[17] = (uint8_t)(len - ETH);
 	}
-	return len;
+	uint32_t at = IP4_L4 + options;
+	uint32_t n = at + make_transport(in, f + at, FRAME_MAX - at, proto, &m);
+	f[16] = (uint8_t)((n - ETH) >> 8);
+	f[17] = (uint8_t)(n - ETH);
+	return n;
 }
 
-/* Extension headers in front of a transport header; gives their length. */
-static uint32_t make_chain(struct input *in, uint8_t *at, uint8_t *next, uint8_t proto)
+/* A host of the IPv6 side by an address that leads there, and by what it is called on the
+ * IPv4 side, in the form that only the translator knows: such packets go back (RFC 7757
+ * section 4). */
+static void hairpin(uint8_t a, uint8_t b, uint8_t from[16], uint8_t to[16])
 {
-	static const uint8_t kind[] = {0, 60, 43, 44, 51, 60, 44, 0};
-	uint8_t n = input_u8(in) & 3, *named = next;
-	uint32_t len = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t a = input_u8(in), b = input_u8(in);
-		*named = kind[a & 7];
-		uint8_t *h = at + len;
-		memset(h, 0, 16);
-		h[1] = *named == 44 ? 0 : (uint8_t)(a >> 3 & 1);
-		h[2] = *named == 44 ? b >> 4 : b;
-		h[3] = *named == 44 ? b : (uint8_t)(a >> 6);
-		named = h;
-		len += (h[1] + 1u) * 8;
-	}
-	*named = proto;
-	return len;
+	ip6 x = {{0x20, 1, 0x0d, 0xb8, 0, 3, [15] = (uint8_t)(a & 31)}};
+	if (a & 128)
+		embed_to6(&form_of_hosts, swap32(HOSTS + 8 + (a & 7)), &x);
+	memcpy(from, &x, 16);
+	embed_to6(&form_of_hosts, swap32(MAPPED + (b & 31)), &x);
+	memcpy(to, &x, 16);
 }
 
 static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
 {
-	uint8_t how = input_u8(in), from[16], to[16], next = 0, proto, payload[FRAME_MAX];
-	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in);
-	address6(how, a, from);
-	address6(b, c, to);
-	uint32_t n = make_transport(in, payload, &proto, true);
-	uint32_t head = how & 64 ? make_chain(in, f + IP6_L4, &next, proto) : 0;
-	if (!(how & 64))
-		next = proto;
-	memcpy(f + IP6_L4 + head, payload, n);
+	uint8_t how = input_u8(in), from[16], to[16], next;
+	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in), proto = make_proto(in, true);
+	struct middle m;
+	if (how & 32) {
+		hairpin(a, c, from, to);
+	} else {
+		address6(how, a, from);
+		address6(b, c, to);
+	}
+	uint32_t head = make_chain(in, f + IP6_L4, FRAME_MAX - IP6_L4 - 24, &next, proto, &m);
+	uint32_t at = IP6_L4 + head, n = make_transport(in, f + at, FRAME_MAX - at, proto, &m);
 	return frame6_ip(f, mac_of(port), from, to, next, b & 64 ? 1 : 64, head + n);
 }
 
@@ -242,7 +213,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 	bool is6 = run.last_len[port] > ETH && last[12] == 0x86;
 	uint32_t quote = run.last_len[port] > ETH ? run.last_len[port] - ETH : 0;
 	uint8_t *icmp = f + (is6 ? IP6_L4 : IP4_L4);
-	quote = min_u32(quote, a & 128 ? 40 + (a & 63) : 1000);
+	quote = min_u32(quote, b & 128 ? 128 + (a & 63) : a & 128 ? 40 + (a & 63) : 1000);
 	memset(icmp, 0, 1400);
 	icmp[0] = is6 ? types6[a >> 4 & 3] : types4[a >> 4 & 3];
 	icmp[1] = a & 15;
@@ -250,7 +221,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 	icmp[7] = b;
 	memcpy(icmp + 8, last + ETH, quote);
 	if (b & 128) { /* extensions behind 128 bytes and more */
-		quote = is6 ? (max_u32(quote, 128) + 7) & ~7u : (max_u32(quote, 128) + 3) & ~3u;
+		quote = max_u32(quote, 128) & (is6 ? ~7u : ~3u);
 		icmp[is6 ? 4 : 5] = (uint8_t)(quote / (is6 ? 8 : 4) - (b & 1));
 		quote += (b >> 2 & 31) * 8u;
 	}
@@ -325,6 +296,8 @@ static void frame(struct input *in, uint8_t op)
 	if (run.sums)
 		frame_repair(f, len);
 	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	if (op & 32 && (op & 7) < 3)
+		flood(in, f, len, port);
 }
 
 /* --- the rest --------------------------------------------------------------------- */

@@ -88,7 +88,7 @@ static enum drop accept(struct gw *gw, const struct udp_ends *ends)
 /* In large steps: it makes no difference to the connections, but to the speed. */
 static void pass(uint32_t us)
 {
-	rig_hurry(&rig, us, min_u32(us / 500000 + 1, 12));
+	rig_leap(&rig, us, min_u32(us / 500000 + 1, 12));
 }
 
 static void start(uint8_t choice)
@@ -295,7 +295,7 @@ static void finish(void)
 	rig_flush(&rig);
 	/* 4 minutes in steps that grow. */
 	for (uint32_t i = 0; i < 46 && rig.gw.tcp->n; i++)
-		rig_hurry(&rig, i < 16 ? 500000 : i < 36 ? 2000000 : 20000000, 1);
+		rig_leap(&rig, i < 16 ? 500000 : i < 36 ? 2000000 : 20000000, 1);
 	const char *bad = tcp_check(&rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);

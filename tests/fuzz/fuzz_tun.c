@@ -125,6 +125,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	const char *bad = check(port, frame, len);
 	if (!bad)
 		bad = port == PORT_WAN ? check_wan(frame, len) : check_lan(frame);
+	if (!bad && run.payloads)
+		bad = frame_payload(frame, len);
 	if (bad)
 		fail(bad, frame, len);
 }
@@ -202,29 +204,20 @@ static void address(uint8_t n, uint8_t out[16])
 /* An IPv6 packet at f + 54 and its headers; gives the frame's length. */
 static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 {
-	static const uint8_t protos[] = {17, 6, 58, 58, 44, 41, 60, 4};
+	static const uint8_t protos[] = {17, 6, 58, 59, 44, 41, 60, 4};
 	uint8_t a = input_u8(in), from[16], to[16];
 	address(input_u8(in), from);
 	address(input_u8(in), to);
-	if (inwards && a & 8) { /* mostly to somebody here */
+	if (inwards && a & 32) { /* mostly to somebody here */
 		memcpy(to, &our_lan, 16);
 		to[15] = (uint8_t)(1 + (a >> 4 & 1));
 	}
-	uint8_t proto = protos[a & 7], *l4 = f + IP6;
-	uint32_t data = (uint32_t)(a >> 5) * 200;
-	memset(l4, 0, 40 + data);
-	if (proto == 58) {
-		l4[0] = a & 1 ? input_u8(in) : 128;
-	} else if (proto == 6) { /* a SYN with an MSS */
-		static const uint8_t mss[] = {2, 4, 5, 0xa0};
-		l4[12] = 0x60;
-		l4[13] = 2;
-		memcpy(l4 + 20, mss, 4);
-	} else if (proto == 44 || proto == 60) {
-		l4[0] = (uint8_t)(a & 16 ? 41 : 17);
-		l4[3] = proto == 44 ? input_u8(in) : 0;
-	}
-	return frame6_ip(f, mac_of(PORT_LAN), from, to, proto, a & 128 ? 1 : 64, 40 + data);
+	uint8_t proto = a & 8 ? protos[a & 7] : make_proto(in, true), next;
+	struct middle m;
+	uint32_t room = FRAME_MAX - IP6 - 20; /* the outer header comes in front of it */
+	uint32_t head = make_chain(in, f + IP6, room - 24, &next, proto, &m);
+	uint32_t n = head + make_transport(in, f + IP6 + head, room - head, proto, &m);
+	return frame6_ip(f, mac_of(PORT_LAN), from, to, next, a & 128 ? 1 : 64, n);
 }
 
 /* A tunnel packet from the WAN, perhaps in pieces. */
@@ -276,19 +269,21 @@ static uint32_t make_error(struct input *in, uint8_t *f)
 	                 ip4_get(rig.gw.port[PORT_WAN].addr[0].addr), 1, 8 + quote);
 }
 
-/* IPv4 from the LAN: for the NAT, for us, or protocol 41. */
+/* IPv4 from the LAN: for the NAT, for us, or protocol 41; whole or a piece. */
 static uint32_t make_ip4(struct input *in, uint8_t *f)
 {
-	static const uint8_t protos[] = {17, 1, 41, 6};
-	uint8_t a = input_u8(in);
-	memset(f + OUTER, 0, 40);
-	f[OUTER] = (uint8_t)(a & 1 ? 8 : 1);
-	f[OUTER + 12] = 0x50;
-	f[OUTER + 13] = 2;
+	uint8_t a = input_u8(in), proto = a & 1 ? 41 : make_proto(in, false);
+	struct middle m = {0};
 	uint32_t to = a & 32 ? FAR + (a >> 2 & 7) : LAN_NET + (a >> 2 & 1);
 	if (a & 64)
 		to = ip4_get(rig.gw.port[PORT_WAN].addr[0].addr);
-	return frame_ip4(f, mac_of(PORT_LAN), LAN_NET + 10, to, protos[a & 3], 40);
+	frame_ip4(f, mac_of(PORT_LAN), LAN_NET + 10, to, proto, 0);
+	if (a & 128)
+		m = make_piece4(in, f + ETH);
+	uint32_t n = OUTER + make_transport(in, f + OUTER, FRAME_MAX - OUTER, proto, &m);
+	f[16] = (uint8_t)((n - ETH) >> 8);
+	f[17] = (uint8_t)(n - ETH);
+	return n;
 }
 
 /* The packet that left a port last, turned around, and the packet in it. */
@@ -334,6 +329,8 @@ static void frame(struct input *in, uint8_t op)
 		frame6_repair(f + ETH, len - ETH);
 	frame_repair(f, len);
 	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	if (op & 32 && (op & 7) < 3)
+		flood(in, f, len, port);
 }
 
 /* --- the rest --------------------------------------------------------------------- */
@@ -348,7 +345,7 @@ static void end(void)
 	if (bad)
 		fail(bad, NULL, 0);
 	if (t->n_soft)
-		rig_hurry(&rig, TUN_SOFT_MS * 1000, 2);
+		rig_leap(&rig, TUN_SOFT_MS * 1000, 2);
 	if (t->n_soft)
 		fail("remembered errors outlive their time", NULL, 0);
 }

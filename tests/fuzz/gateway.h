@@ -7,12 +7,14 @@
 #include "kernel/log.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
+#include "tests/fuzz/frames_make.h"
 #include "tests/host/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define ETH            14u
+#define FLOOD_MAX      300u
 #define SILENT_STEP_US 1000000u
 #ifndef PACKETS
 #define PACKETS 64u
@@ -23,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct rig rig;
 static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
+	bool payloads;                     /* … and the payload that frames_make.h makes */
+	uint32_t flooded;                  /* frames of floods so far */
 	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[GW_PORTS];
 } run;
@@ -53,7 +57,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 		return;
 	}
 	memset(&run, 0, sizeof run);
-	run.sums = true;
+	run.sums = run.payloads = true;
 	rig.sink = seen;
 	rig_reset(&rig, choice, memory, 1000000);
 	make(choice);
@@ -121,7 +125,7 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
 		f[i] = input_u8(in);
 	if (n >= 6 && f[0] & 2)
 		memcpy(f, mac_of(port), 6);
-	run.sums = false;
+	run.sums = run.payloads = false;
 	return n;
 }
 
@@ -129,11 +133,34 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
  * frame; gives its length. */
 static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t len, uint32_t reach)
 {
+	run.payloads = run.payloads && (how & 3) == 0;
 	for (uint32_t i = 0; i < (how & 3u) && len; i++) {
 		uint32_t at = how & 4 ? ETH + input_u8(in) % reach : input_u16(in);
 		f[at % len] = input_u8(in);
 	}
 	return how & 8 ? min_u32(len, input_u16(in) % FRAME_MAX) : len;
+}
+
+/* How many frames the next flood has: enough for every table, and bounded for an input. */
+static inline uint32_t flood_of(struct input *in)
+{
+	uint32_t n = min_u32(1u + input_u8(in), FLOOD_MAX - run.flooded);
+	run.flooded += n;
+	return n;
+}
+
+/* More of a frame, each with another port, host or identification. */
+static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t port)
+{
+	uint8_t how = input_u8(in);
+	for (uint32_t n = flood_of(in); n > 0; n--) {
+		frame_vary(f, len, how);
+		if (run.sums && len > ETH && f[12] == 0x86)
+			frame6_repair(f + ETH, len - ETH);
+		if (run.sums)
+			frame_repair(f, len);
+		(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	}
 }
 
 /* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails. */
@@ -143,8 +170,13 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		uint8_t op = input_u8(in);
 		uint32_t port = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to 6.5 s */
-			rig_hurry(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
+		case 6: /* up to two months, with a turn each day only, or up to 6.5 s */
+			if (op & 64) {
+				uint32_t days = input_u8(in) & 63u;
+				rig_leap(&rig, days * 86400000000ull, days);
+				break;
+			}
+			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
 			if (op & 8)
@@ -167,7 +199,7 @@ static inline void silence(uint64_t us)
 		rig_link(&rig, i, true);
 	}
 	rig_flush(&rig);
-	rig_hurry(&rig, us, (uint32_t)(us / SILENT_STEP_US));
+	rig_leap(&rig, us, (uint32_t)(us / SILENT_STEP_US));
 	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
 		fail("packets are lost", NULL, 0);
 }

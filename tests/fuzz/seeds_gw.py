@@ -28,9 +28,9 @@ def raw(port: int, frame: Packet) -> bytes:
     return bytes([port | 5]) + struct.pack("!H", len(data)) + data
 
 
-def packet(port: int, source: int, target: int, transport: int, data: int) -> bytes:
+def packet(port: int, source: int, target: int, proto: int, ports: int = 0, size: int = 16) -> bytes:
     """An operation `make_packet`; the numbers are those that fuzz_gw.c takes apart."""
-    return bytes([port, source, target, transport, data])
+    return bytes([port, source, target, proto, ports, 0, size])
 
 
 def answer(port: int) -> bytes:
@@ -56,15 +56,18 @@ def card(port: int, stall: bool) -> bytes:
 def stories() -> list[bytes]:
     """Without the first octet, which chooses the configuration."""
     found = []
-    for transport in range(8):  # each protocol: out, back, errors in both directions, the end
-        out = packet(LAN, 4, 4, transport, 0)
+    for proto in range(8):  # each protocol: out, back, errors in both directions, the end
+        out = packet(LAN, 4, 4, proto)
         found.append(out + answer(WAN) + answer(LAN) + error(WAN, 0x03) + error(LAN, 0x83) + wait(6) + answer(WAN))
-    found.append(packet(LAN, 4, 4, 1, 0) + packet(LAN, 12, 4, 1, 0) + answer(WAN) + wait(1) + bytes([2, 0, 0x01]))
-    found.append(packet(LAN, 4, 4, 0, 0) + packet(LAN, 4, 0, 0, 0) + answer(LAN) + error(LAN, 0x03))  # hairpin
-    found.append(packet(LAN, 4, 4, 128, 0xF8) + answer(WAN) + link(LAN, False) + answer(WAN) + link(LAN, True))
-    found.append(card(WAN, True) + packet(LAN, 4, 4, 0, 0) * 20 + card(WAN, False) + wait(5))
-    found.append(b"".join(packet(LAN, 4 + 8 * h, 4, p << 3, 0) for h, p in itertools.product(range(4), range(8))))
-    found.append(packet(LAN, 20, 4, 0, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0, 0) + wait(4))  # nobody answers
+    found.append(packet(LAN, 4, 4, 1) + packet(LAN, 12, 4, 1) + answer(WAN) + wait(1) + bytes([2, 0, 0x01]))
+    found.append(packet(LAN, 4, 4, 0) + packet(LAN, 4, 0, 0) + answer(LAN) + error(LAN, 0x03))  # hairpin
+    found.append(packet(LAN, 4, 4, 0, size=255) + answer(WAN) + link(LAN, False) + answer(WAN) + link(LAN, True))
+    found.append(card(WAN, True) + packet(LAN, 4, 4, 0) * 20 + card(WAN, False) + wait(5))
+    found.append(b"".join(packet(LAN, 4 + 8 * h, 4, 0, p << 3) for h, p in itertools.product(range(4), range(8))))
+    found.append(packet(LAN, 20, 4, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0) + wait(4))  # nobody answers
+    found.append(packet(LAN, 4, 4, 0) + packet(LAN | 32, 4, 4, 0) + bytes([3, 255]) + bytes([0x46, 30]))
+    pieces = [bytes([LAN, 0x84, 4, 0, piece, 0, 0, 160]) for piece in (1, 0x51, 0x14)]
+    found += [b"".join(pieces), b"".join(pieces[::-1]) + wait(2)]
     ip = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
     back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
     found.append(raw(LAN, ip / UDP(sport=4000, dport=53) / b"q") + raw(WAN, back / UDP(sport=53, dport=4000) / b"a"))

@@ -39,34 +39,45 @@ def error(port: int, how: int, more: int = 0) -> bytes:
     return bytes([port | 4, how, more])
 
 
-def four(how: int, source: int, target: int, transport: int, data: int = 0) -> bytes:
+def transport(ports: int = 0, flags: int = 0, size: int = 16) -> bytes:
+    """What `make_transport` takes apart."""
+    return bytes([ports, flags, size])
+
+
+def four(how: int, source: int, target: int, proto: int, piece: bytes = b"", size: int = 16) -> bytes:
     """An operation `make4`; the numbers are those that fuzz_ivi.c takes apart."""
-    return bytes([WAN, how, source, target, transport, data])
+    return bytes([WAN, how, source, target, proto]) + piece + transport(size=size)
 
 
-def six(how: int, source: int, kind: int, target: int, transport: int, data: int = 0, chain: bytes = b"") -> bytes:
-    return bytes([LAN | 1, how, source, kind, target, transport, data]) + chain
+def six(how: int, source: int, kind: int, target: int, proto: int, chain: bytes = b"\0", size: int = 16) -> bytes:
+    return bytes([LAN | 1, how, source, kind, target, proto]) + chain + transport(size=size)
 
 
 def wait(seconds: float) -> bytes:
     return b"\x06" + struct.pack("!H", int(seconds * 10000))
 
 
+def quiet(days: int) -> bytes:
+    return bytes([0x46, days])
+
+
 def stories() -> list[bytes]:
     """Without the first octet, which chooses the configuration."""
     found = []
-    for transport in range(8):  # each protocol both ways, answered, and errors about it
+    for proto in range(8):  # each protocol both ways, answered, and errors about it
         told4 = error(WAN, 0x03) + error(WAN, 0x04, 5) + error(WAN, 0x13, 0x95)
         told6 = error(LAN, 0x00) + error(LAN, 0x10) + error(LAN, 0x20, 0x85)
-        found.append(four(0, 3, 5, transport) * 2 + answer(LAN) + told6)
-        found.append(six(1, 5, 1, 3, transport) * 2 + answer(WAN) + told4)
-    found.append(b"".join(four(how, 3, 5, 128, 0xF8) for how in range(0, 256, 4)))
+        found.append(four(0, 3, 5, proto) * 2 + answer(LAN) + told6)
+        found.append(six(1, 5, 1, 3, proto) * 2 + answer(WAN) + told4)
+    found.append(b"".join(four(how, 3, 5, 0, size=255) for how in range(0, 256, 4)))
     found.append(b"".join(four(0, n, 5, 0) + four(0, 3, n, 0) for n in range(0, 256, 8)))
     found.append(b"".join(six(1, n, 1, 3, 0) + six(1, 5, 1, n, 0) for n in range(0, 256, 8)))
-    found.append(b"".join(six(0x41, 5, 1, 3, 0, 0, bytes([1, kind, 8])) for kind in range(0, 256, 9)))
-    found.append(six(0x41, 5, 1, 3, 128, 0xF8, bytes([1, 3, 1])) + six(0x41, 5, 1, 3, 128, 0xF8, bytes([1, 3, 0x80])))
+    found.append(b"".join(six(1, 5, 1, 3, 0, bytes([kind, 0, 0])) for kind in range(1, 7)))
+    found.append(b"".join(six(1, 5, 1, 3, 0, piece, 160) for piece in (b"\4\1\0", b"\4\x16", b"\4\0\0")))
     found.append(six(0, 8, 1, 1, 0) * 2 + error(LAN, 0x04) + answer(LAN))  # mapped hosts, hairpin
-    found.append(b"".join(four(0x20 | n & 3, 3, 5, 0, 0x40) for n in (1, 2, 0)) + wait(2))
+    found.append(six(0x20, 1, 0, 2, 1) + six(0x20, 130, 0, 2, 0) + answer(LAN))
+    found.append(b"".join(four(2, 3, 5, 0, bytes([piece]), 160) for piece in (1, 0x51, 0)) + wait(2))
+    found.append(four(0, 3, 5, 0) + bytes([WAN | 32, 0, 3, 5, 0]) + transport() + bytes([3, 60]) + quiet(30))
     host, far = "192.0.2.10", "8.8.8.8"
     told = ICMP(type=3, code=4, nexthopmtu=1300) / Raw(bytes(IP(src=host, dst=far) / UDP() / b"q"))
     for upper in (UDP(sport=9, dport=53) / b"q", UDP(chksum=0) / b"q", TCP(flags="S", options=[("MSS", 1460)]),

@@ -7,6 +7,7 @@
  *   start APP                  ports get their links, announcements go out
  *   rx PORT HEX                a frame comes in; PORT is lan or wan
  *   time SECONDS.FRACTION      time passes
+ *   leap SECONDS.FRACTION N    time passes with only N turns of MAIN
  *   link PORT up|down          the cable
  *   card PORT run|stall        whether the card takes frames to send
  *   stats sessions timings neighbours routes interfaces drops log print
@@ -154,6 +155,17 @@ static void do_link(char *rest)
 		rig_link(&rig, port, strcmp(word(&rest), "up") == 0);
 }
 
+static void do_leap(char *rest)
+{
+	uint64_t us;
+	bool is_time = seconds(word(&rest), &us);
+	uint32_t n = (uint32_t)strtoul(word(&rest), NULL, 10);
+	if (is_time && n > 0)
+		rig_leap(&rig, us, n);
+	else
+		error("not a time and a number of turns");
+}
+
 static void do_card(char *rest)
 {
 	uint32_t port;
@@ -277,6 +289,8 @@ static void run(char *line)
 			rig_advance(&rig, us);
 		else
 			error("not a time");
+	} else if (strcmp(command, "leap") == 0) {
+		do_leap(rest);
 	} else if (strcmp(command, "link") == 0) {
 		do_link(rest);
 	} else if (strcmp(command, "card") == 0) {

@@ -147,11 +147,12 @@ void rig_advance(struct rig *rig, uint64_t us)
 	turns(rig);
 }
 
-void rig_hurry(struct rig *rig, uint64_t us, uint32_t n)
+void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 {
-	uint64_t begin = rig->gw.now_us;
-	for (uint64_t i = 1; i <= n; i++) {
-		rig->gw.now_us = begin + us * i / n;
+	for (; n > 0; n--) {
+		uint64_t step = us / n;
+		us -= step;
+		rig->gw.now_us += step;
 		turns(rig);
 	}
 }

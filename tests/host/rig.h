@@ -47,9 +47,8 @@ bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len)
 /* Lets time pass, with MAIN's turns in it; idle time between ticks is skipped. */
 void rig_advance(struct rig *rig, uint64_t us);
 
-/* Lets time pass with MAIN's turns at only `n` moments of it (1 or more), equally far apart,
- * the last at its end: the machine is busy with other things, and timers are looked at late. */
-void rig_hurry(struct rig *rig, uint64_t us, uint32_t n);
+/* Time passes with only n turns of MAIN, evenly apart, the last at its end; n is at least 1. */
+void rig_leap(struct rig *rig, uint64_t us, uint32_t n);
 
 /* The link of a port goes up or down, as the driver's poll would tell. */
 void rig_link(struct rig *rig, uint32_t port, bool up);

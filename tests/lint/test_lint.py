@@ -277,6 +277,17 @@ def test_unused_drop_reason(project: Project) -> None:
     )
 
 
+def test_times_compared_by_their_sign(project: Project) -> None:
+    """Sequence numbers, and words in comments, are none."""
+    project.replace(
+        "net/gw.c",
+        "int gw",
+        "/* (int32_t)(now_ms - due_ms) */\nint a(uint32_t seq, uint32_t ack, uint32_t now_ms, uint32_t due_ms)\n"
+        "{\n\tif ((int32_t)(seq - ack) < 0)\n\t\treturn 1;\n\treturn (int32_t)(now_ms - due_ms) < 0;\n}\n\nint gw",
+    )
+    project.expect("times", "net/gw.c:8: times are compared by their sign; use kernel/when.h")
+
+
 def test_sizes(project: Project) -> None:
     body = "\tpkt_len(0);\n" * 58
     project.replace("net/gw.c", "int gw", f"void gw_long(void)\n{{\n{body}}}\n\nint gw")
@@ -370,43 +381,47 @@ def test_analysis_of_code_that_does_not_compile(project: Project) -> None:
         project.expect(check, "net/gw.c:3: ")
 
 
-PATCH = """\
-Refuses nothing.
+MUTANT = """\
 Test: tests/unit/test_x
 
---- a/net/gw.c
-+++ b/net/gw.c
-@@ -5,1 +5,1 @@
+In net/gw.c, gw_drop:
 -\treturn pkt_len(p) > 0 ? DROP_TTL : -1;
 +\treturn pkt_len(p) > 0 ? 0 : -1;
 """
 
 
 def test_planted_bugs(project: Project) -> None:
-    """Patches that do not apply, make what does not compile, or name no test that there is."""
+    """Bugs that do not stand where they say, make what does not compile, or name no test that there is."""
     project.write("tests/unit/test_x.c", "")
     bugs = {
-        "good": PATCH,
-        "stale": PATCH.replace("-\treturn pkt_len(p)", "-\treturn pkt_length(p)"),
+        "good": MUTANT,
+        "stale": MUTANT.replace("-\treturn pkt_len(p)", "-\treturn pkt_length(p)"),
+        "nowhere": MUTANT.replace("gw_drop", "gw_none"),
+        "no-file": MUTANT.replace("gw.c", "none.c"),
         "empty": "Test: tests/unit/test_x\n",
-        "unused": PATCH.replace("+\treturn", "+\tint n;\n+\treturn").replace("+5,1", "+5,2"),
-        "missing": PATCH.replace("test_x", "test_y"),
-        "unseen": PATCH.replace("Test:", ""),
+        "same": MUTANT.replace("? 0 :", "? DROP_TTL :"),
+        "twice": MUTANT.replace(", gw_drop", "").replace("-\treturn pkt_len(p) > 0 ? DROP_TTL : -1;", "-"),
+        "unused": MUTANT.replace("+\treturn", "+\tint n;\n+\treturn"),
+        "missing": MUTANT.replace("test_x", "test_y"),
+        "unseen": MUTANT.replace("Test:", ""),
+        "header": "Test: tests/unit/test_x\n\nIn net/gw.h:\n"
+        "-int gw_drop(const struct pkt *p);\n+int gw_drop(nothing p);\n",
     }
     for name, text in bugs.items():
-        project.write(f"tests/mutants/x/{name}.patch", text)
-    header = PATCH.replace("net/gw.c", "net/gw.h").replace("@@ -5,1 +5,1 @@", "@@ -9,1 +9,1 @@")
-    lines = header.splitlines()[:-2] + ["-int gw_drop(const struct pkt *p);", "+int gw_drop(nothing p);", ""]
-    project.write("tests/mutants/x/header.patch", "\n".join(lines))
+        project.write(f"tests/mutants/x/{name}.mutant", text)
     status, output = project.lint("mutants")
     found = [line for line in output.splitlines() if line.startswith("tests/mutants/x/")]
     wanted = [
-        "empty.patch:1: does not apply: ",
-        "header.patch:1: does not compile: net/gw.h:9: error: ",
-        "missing.patch:1: tests/unit/test_y does not exist",
-        "stale.patch:1: does not apply: 1 out of 1 hunk FAILED",
-        "unseen.patch:1: names no test",
-        "unused.patch:1: does not compile: net/gw.c:5: error: unused variable",
+        "empty.mutant:1: changes nothing",
+        "header.mutant:1: does not compile: net/gw.h:9: error: ",
+        "missing.mutant:1: tests/unit/test_y does not exist",
+        "no-file.mutant:1: there is no net/none.c",
+        "nowhere.mutant:1: gw_none is defined 0 times",
+        "same.mutant:1: changes nothing in net/gw.c, gw_drop",
+        "stale.mutant:1: its lines stand 0 times in net/gw.c, gw_drop",
+        "twice.mutant:1: changes nothing in net/gw.c",
+        "unseen.mutant:1: names no test",
+        "unused.mutant:1: does not compile: net/gw.c:5: error: unused variable",
     ]
     assert status == 1 and len(found) == len(wanted), output
     for line, text in zip(found, wanted):

@@ -179,6 +179,10 @@ class Gateway:
         that waited."""
         return self._read(self.sim.command(f"time {seconds:.6f}"), transport=not broken)
 
+    def leap(self, seconds: float, turns: int = 1) -> list[Sent]:
+        """Time passes in which MAIN gets so few turns, the last one at its end."""
+        return self._read(self.sim.command(f"leap {seconds:.6f} {turns}"))
+
     def link(self, port: str, up: bool) -> list[Sent]:
         return self._read(self.sim.command(f"link {port} {'up' if up else 'down'}"))
 

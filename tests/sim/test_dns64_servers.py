@@ -99,6 +99,38 @@ def test_another_server_is_asked(start: Start) -> None:
     assert len(dead.asked) - asked > 10
 
 
+@pytest.mark.parametrize("quiet", [100, 2400, 4300])
+def test_a_server_that_came_back_while_nobody_asked(start: Start, quiet: int) -> None:
+    """However long that was (2^31 microseconds are 36 minutes), it is looked at with the next questions."""
+    dead, zone = Zone(), Zone()
+    dead.instead = silent()
+    resolver = Resolver(start, zone, TWO)
+    resolver.servers(one=dead)
+    for n in range(60):
+        resolver.ask(f"name{n}.example.", "A", wait=0.5)
+    assert resolver.gateway.stats()["dns_upstream_up"] == 1
+    resolver.wait(quiet)
+    dead.instead = None
+    for n in range(3):
+        resolver.ask(f"later{n}.example.", "A")
+    assert resolver.gateway.stats()["dns_upstream_up"] == 2
+
+
+@pytest.mark.parametrize("quiet", [4294, 4295.5])
+def test_silence_is_not_forgotten(start: Start, quiet: float) -> None:
+    """A server is down after four tries in vain when it was silent for two seconds, also when it answered 2^32
+    microseconds ago."""
+    zone = Zone(FOUR)
+    resolver = Resolver(start, zone)
+    resolver.ask("four.example.", "A")
+    zone.instead = silent()
+    resolver.wait(quiet)
+    resolver.send(resolver.query("a.example.", "A"))
+    resolver.send(resolver.query("b.example.", "A"))
+    resolver.wait(1)
+    assert resolver.gateway.stats()["dns_upstream_up"] == 0
+
+
 @pytest.mark.parametrize("code", [dns.rcode.SERVFAIL, dns.rcode.REFUSED])
 def test_another_server_knows_better(start: Start, code: int) -> None:
     bad, good = Zone(), Zone(FOUR)

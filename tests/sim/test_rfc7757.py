@@ -9,7 +9,7 @@ import pytest
 from gateway import LAN, Gateway, only
 from ivi import RFC6052, Start, World, body, check64, dropped, from6, start_ivi, to_four
 from scapy.layers.inet import TCP, UDP
-from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrFragment
+from scapy.layers.inet6 import ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment
 from scapy.packet import Packet, Raw
 from test_ivi_properties import filling
 from test_rfc7915_icmp import error6
@@ -111,3 +111,17 @@ def test_rfc7757_hop_limit(start: Start) -> None:
     gateway = start_ivi(start, RFC6052)
     packet = IPv6(src=RFC6052.six, dst=RFC6052.v6("10.0.0.9"), hlim=1) / UDP()
     assert body(only(dropped(gateway, lambda: from6(gateway, packet), "ttl"), LAN))[40:42] == b"\3\0"
+
+
+@pytest.mark.parametrize("proto", [6, 17])
+@pytest.mark.parametrize("size", [8, 16, 17, 24, 1000])
+@pytest.mark.parametrize("headers", [0, 7, 8, 9, 100])
+def test_rfc7757_later_piece_behind_a_long_chain(start: Start, headers: int, size: int, proto: int) -> None:
+    """No checksum stands in it, however many headers hide that it is a later piece."""
+    gateway = start_ivi(start, RFC6052)
+    chain = bytes(IPv6ExtHdrDestOpt(nh=60)) * (headers - 1) + bytes(IPv6ExtHdrDestOpt(nh=44)) if headers else b""
+    payload = bytes(filling(size, 1))
+    piece = bytes(IPv6ExtHdrFragment(offset=50, m=0, id=7, nh=proto)) + payload
+    packet = IPv6(src="2001:db8:3::8", dst=RFC6052.v6("10.0.0.9"), nh=60 if headers else 44) / Raw(chain + piece)
+    got = body(only(from6(gateway, packet), LAN))
+    assert got[40:].hex() == piece.hex()

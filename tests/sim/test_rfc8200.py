@@ -288,11 +288,19 @@ def test_s44_routing_header_with_segments_left(six: Gateway, routing: int) -> No
     (60, bytes([58, 5, 1, 4]) + bytes(4)),
     (0, bytes([58])),
     (44, bytes(7)),
-    (60, b"".join(options(60, b"") for _ in range(12)) + options(58, b"")),
-], ids=["beyond-the-end", "one-byte", "short-fragment-header", "too-many"])
+    (60, b"".join(options(60, b"") for _ in range(12)) + bytes([58, 1, 1, 4]) + bytes(4)),
+], ids=["beyond-the-end", "one-byte", "short-fragment-header", "after-many"])
 def test_chain_that_has_no_end(six: Gateway, chain: tuple[int, bytes]) -> None:
     assert send(six, A6, to_us(nh=chain[0]) / Raw(chain[1]), broken=True) == []
     assert six.drops() == {"extension": 1}
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 170])
+def test_s4_chain_of_any_length(six: Gateway, n: int) -> None:
+    chain = b"".join(options(60, b"") for _ in range(n - 1)) + options(58, b"")
+    assert only(send(six, A6, to_us(nh=60) / Raw(chain + echo())), LAN).ip6.nh == 58
+    assert send(six, A6, to_us(nh=60) / Raw(chain[:-8] + options(44, b"") + bytes([58, 0, 0, 8]) + bytes(12))) == []
+    assert six.drops() == {"fragment": 1}
 
 
 def test_s45_fragments_to_the_gateway_are_dropped(six: Gateway) -> None:

@@ -49,7 +49,7 @@ static bool is_extension(uint8_t proto)
 static struct model walk(const uint8_t *b, uint32_t n)
 {
 	struct model m = {.l4 = 40, .proto = b[6]};
-	for (int i = 0; i < 8 && is_extension(m.proto); i++) {
+	while (is_extension(m.proto)) {
 		if (n - m.l4 < 8)
 			break;
 		const uint8_t *h = b + m.l4;

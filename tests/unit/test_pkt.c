@@ -68,14 +68,16 @@ static void exhaustion(void)
 		CHECK(all[i] != NULL);
 		for (unsigned j = 0; j < i; j++)
 			CHECK(all[j] != all[i]);
-		memset(all[i]->bytes, (int)i, sizeof all[i]->bytes);
+		uint8_t *data = pkt_put(all[i], PKT_ROOM);
+		CHECK(data != NULL);
+		memset(data, (int)i, PKT_ROOM);
 	}
 	CHECK(pkt_alloc(&pool) == NULL);
 	CHECK(pkt_alloc(&pool) == NULL);
 	CHECK_EQ(pool.n_free, 0);
 	for (unsigned i = 0; i < N; i++) {
-		CHECK_EQ(all[i]->bytes[0], i);
-		CHECK_EQ(all[i]->bytes[sizeof all[i]->bytes - 1], i);
+		CHECK_EQ(all[i]->data[0], i);
+		CHECK_EQ(all[i]->data[PKT_ROOM - 1], i);
 		pkt_free(all[i]);
 	}
 	CHECK_EQ(pool.n_free, N);
@@ -247,11 +249,49 @@ static void read_of_a_free_slot(void)
 	sight = pool.stack[0]->bytes[0];
 }
 
+/* A packet of ten bytes, of twenty that are cut, or of five and five more. */
+static struct pkt *ten_bytes(unsigned how)
+{
+	struct pkt *p = pkt_alloc(&pool);
+	if (!p || !pkt_put(p, how == 0 ? 10 : how == 1 ? 20 : 5))
+		abort();
+	if (how == 2 && !pkt_put(p, 5))
+		abort();
+	pkt_trim(p, 10);
+	return p;
+}
+
+static unsigned how_made;
+
+static void write_behind_the_end(void)
+{
+	ten_bytes(how_made)->data[10] = 1;
+}
+
+static void write_at_the_slots_end(void)
+{
+	ten_bytes(how_made)->data[PKT_ROOM - 1] = 1;
+}
+
+static void writes_within(void)
+{
+	struct pkt *p = ten_bytes(how_made);
+	p->data[9] = 1;
+	if (!pkt_push(p, PKT_HEADROOM))
+		abort();
+	p->data[0] = 1;
+}
+
 static void poison(void)
 {
 	start();
 	CHECK(dies(read_after_free));
 	CHECK(dies(read_of_a_free_slot));
+	for (how_made = 0; how_made < 3; how_made++) {
+		CHECK(dies(write_behind_the_end));
+		CHECK(dies(write_at_the_slots_end));
+		CHECK(!dies(writes_within));
+	}
 }
 #endif
 

@@ -226,7 +226,7 @@ static bool note_cookie(uint32_t from, uint8_t *frame, uint32_t len)
 	return false;
 }
 
-/* A cookie is good for its client, for two minutes at most, and only to the letter. */
+/* A cookie is good for its client, for two units of 2^26 us at most, and only to the letter. */
 static void cookies(void)
 {
 	uint8_t frame[100];
@@ -251,7 +251,7 @@ static void cookies(void)
 		                      0));
 		CHECK_EQ(t->count.cookies_good, min_u32(round, 2));
 		/* Time passes without the wheel's: the half-open ones stay. */
-		pair.side[1].rig.gw.now_ms += round == 1 ? 60000 : round == 2 ? 128000 : 0;
+		pair.side[1].rig.gw.now_us += round == 1 ? 60000000 : round == 2 ? 135000000 : 0;
 		if (round == 2) /* cookies are still given out */
 			pair_put(1, frame,
 			         pair_segment(frame, 0, 9100, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL,

@@ -5,21 +5,22 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
+import sys
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from compilers import Compilers, find_tool, in_parallel, parse, report, run
+from compilers import Compilers, in_parallel, parse, report, run
 from tree import Finding, Tree
 
-PATCHED = re.compile(r"^\+\+\+ b/(\S+)", re.M)
-TESTS = re.compile(r"^Test:(.*)$", re.M)
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/mutants"))
+
+import mutant as planted  # noqa: E402
 
 
 def compiled(tree: Tree, compiler: list[str], folder: str, path: str) -> list[Finding]:
     """What the compiler says of a file in the folder; of a header alone, as its users are many."""
-    # Patched headers go before the tree's. More than the syntax: a bug may leave a function unused.
+    # Changed headers go before the tree's. More than the syntax: a bug may leave a function unused.
     command = [compiler[0], f"-I{folder}", *compiler[1:], "-O1", "-S", "-o", os.devnull]
     if path.endswith(".h"):
         status, output = run(tree, [*command, "-x", "c", "-"], f'#include "{folder}/{path}"\n')
@@ -28,30 +29,28 @@ def compiled(tree: Tree, compiler: list[str], folder: str, path: str) -> list[Fi
     return report(status, output, path, parse(output.replace(f"{folder}/", "")))
 
 
-def check_patch(tree: Tree, tool: str, compiler: list[str], patch: str) -> list[Finding]:
-    text = tree.text(patch)
-    tests = " ".join(TESTS.findall(text)).split()
-    unknown = {test for test in tests if not {f"{test}.c", f"{test}.py"} & set(tree.files)}
-    wrong = [f"{test} does not exist" for test in sorted(unknown)] if tests else ["names no test"]
+def check_one(tree: Tree, compiler: list[str], path: str) -> list[Finding]:
+    try:
+        bug = planted.parse(tree.text(path))
+        changed = planted.plant(bug, tree.text)
+    except planted.Unfit as why:
+        return [Finding(path, 1, str(why))]
+    unknown = {test for test in bug.tests if not {f"{test}.c", f"{test}.py"} & set(tree.files)}
+    wrong = [f"{test} does not exist" for test in sorted(unknown)]
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        paths = [path for path in PATCHED.findall(text) if path in tree.files]
-        for path in paths:
-            target = Path(folder, path)
+        for name, text in changed.items():
+            target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tree.root / path, target)
-        status, output = run(tree, [tool, "-s", "-f", "-p1", "-F0", "-d", folder], text)
-        if status != 0 or not paths:
-            wrong.append(f"does not apply: {output.strip() or 'no patch'}")
-            paths = []
-        for path in paths:
-            findings = compiled(tree, compiler, folder, path)
+            target.write_text(text)
+        for name in changed:
+            findings = compiled(tree, compiler, folder, name)
             wrong += [f"does not compile: {f.path}:{f.line}: {f.text}" for f in findings]
-    return [Finding(patch, 1, what) for what in wrong]
+    return [Finding(path, 1, what) for what in wrong]
 
 
 def check(tree: Tree) -> list[Finding]:
-    patches = [path for path in tree.files if re.match(r"tests/mutants/.*\.patch$", path)]
-    if not patches:
+    paths = [path for path in tree.files if re.match(rf"tests/mutants/.*\{planted.SUFFIX}$", path)]
+    if not paths:
         return []
-    tool, compiler = find_tool("patch", package="patch"), Compilers(tree).host[0]
-    return in_parallel(partial(check_patch, tree, tool, compiler, patch) for patch in patches)
+    compiler = Compilers(tree).host[0]
+    return in_parallel(partial(check_one, tree, compiler, path) for path in paths)

@@ -34,6 +34,7 @@ LISTS = {
 HEADERS = {
     "kernel/bytes.h": "pure",
     "kernel/link.h": "pure",
+    "kernel/when.h": "pure",
     # The linker script's symbols.
     "kernel/image.h": "machine",
     # One interface over a pure search and the image's own table.

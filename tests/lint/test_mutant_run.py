@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tests/mutants/run counts as seen only what a test saw, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from labkit.wait import until  # noqa: E402
+
+MAKEFILE = """\
+build/host64/tests/%: tests/% net/a.c
+\t@mkdir -p $(@D) && cp $< $@
+"""
+SOURCE = """\
+int first(void)
+{
+\treturn 1;
+}
+
+int second(void)
+{
+\treturn 1;
+}
+"""
+BUG = """\
+Something else comes back.
+Test: tests/test_value
+
+In net/a.c, second:
+-\treturn 1;
++\treturn 2;
+"""
+
+
+@pytest.fixture(name="project")
+def make_project(tmp_path: Path) -> Path:
+    for name in ("boot", "kernel", "drivers", "net", "apps", "tools/labkit", "tests/mutants/x", ".venv", "tmp"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("run", "mutant.py"):
+        shutil.copy(ROOT / "tests/mutants" / name, tmp_path / "tests/mutants")
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    (tmp_path / "net/a.c").write_text(SOURCE)
+    for name, script in {
+        "test_value": "! grep -q 'return 2' net/a.c",
+        "test_slow": "if grep -q 'return 2' net/a.c; then sleep 1000; fi",
+        "test_blind": "true",
+        "test_broken": "false",
+    }.items():
+        path = tmp_path / "tests" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    return tmp_path
+
+
+def plant(project: Path, **bugs: str) -> None:
+    for name, text in bugs.items():
+        (project / f"tests/mutants/x/{name}.mutant").write_text(text)
+
+
+def environment(project: Path) -> dict[str, str]:
+    return {**os.environ, "TMPDIR": str(project / "tmp"), "MUTANT_JOBS": "2"}
+
+
+def run(project: Path, *words: str) -> tuple[int, dict[str, str], str]:
+    """Status, what was said of each, and all of it."""
+    done = subprocess.run([str(project / "tests/mutants/run"), "--seconds", "1", *words], cwd=project,
+                          capture_output=True, text=True, check=False, env=environment(project), timeout=100)
+    lines = re.findall(r"^((?:not )?ok) \d+ - x/(\S+) # (.*)$", done.stdout, re.M)
+    return done.returncode, {name: f"{ok}: {what}" for ok, name, what in lines}, done.stdout + done.stderr
+
+
+def test_verdicts(project: Path) -> None:
+    plant(project,
+          seen=BUG,
+          later=BUG.replace("tests/test_value", "tests/test_blind tests/test_value"),
+          blind=BUG.replace("test_value", "test_blind"),
+          slow=BUG.replace("test_value", "test_slow"),
+          endless=BUG.replace("test_value", "test_slow\nEnds: never"),
+          broken=BUG.replace("test_value", "test_broken"),
+          stale=BUG.replace("return 1", "return 3"),
+          none=BUG.replace("test_value", "test_none"))
+    status, said, output = run(project)
+    assert status == 1, output
+    assert said["seen"] == said["later"] == "ok: seen by tests/test_value"
+    assert said["endless"] == "ok: seen by tests/test_slow"
+    assert said["blind"] == "not ok: nobody saw it"
+    assert said["slow"] == "not ok: tests/test_slow ran out of time"
+    assert said["broken"].startswith("not ok: tests/test_broken fails without a bug")
+    assert said["stale"] == "not ok: its lines stand 0 times in net/a.c, second"
+    assert said["none"].startswith("not ok: tests/test_none does not build")
+    assert "# not seen: x/blind x/broken x/none x/slow x/stale" in output
+    assert (project / "net/a.c").read_text() == SOURCE and not list((project / "tmp").iterdir())
+
+
+def test_some_are_others_each_time_and_repeated_by_seed(project: Path) -> None:
+    plant(project, **{f"n{i}": BUG for i in range(60)})
+    first, second = run(project, "--some"), run(project, "--some")
+    assert first[0] == 0 and len(first[1]) == 50 and first[1].keys() != second[1].keys()
+    seed = re.search(r"--seed (\d+)", first[2])
+    assert seed and run(project, "--some", "--seed", seed[1])[1].keys() == first[1].keys()
+
+
+def test_unknown_name(project: Path) -> None:
+    assert run(project, "x/nothing")[0] != 0
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(project: Path, sign: signal.Signals) -> None:
+    """Nothing stays, neither a folder nor a process."""
+    plant(project, slow=BUG.replace("test_value", "test_slow"))
+    program = [str(project / "tests/mutants/run"), "--seconds", "1000"]
+    with subprocess.Popen(program, cwd=project, env=environment(project), start_new_session=True,
+                          stdout=subprocess.DEVNULL) as process:
+        def sleepers() -> list[int]:
+            found = []
+            for entry in Path("/proc").glob("[0-9]*"):
+                try:
+                    if str((entry / "cwd").readlink()).startswith(str(project / "tmp")) and \
+                            b"sleep" in (entry / "cmdline").read_bytes():
+                        found.append(int(entry.name))
+                except OSError:
+                    pass
+            return found
+
+        until(sleepers, 60, "the slow test runs")
+        began = time.monotonic()
+        process.send_signal(sign)
+        assert process.wait(60) == 130 and time.monotonic() - began < 30
+        until(lambda: not sleepers(), 10, "the slow test has ended")
+        assert not list((project / "tmp").iterdir())
