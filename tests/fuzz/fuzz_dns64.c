@@ -358,7 +358,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			rig_advance(&rig, (uint64_t)input_u16(&in) * 10);
 			break;
 		default: /* … or some seconds */
-			rig_leap(&rig, (uint64_t)input_u8(&in) * 50000, 8);
+			rig_leap(&rig, (uint64_t)input_u8(&in) * 50000, 4);
 			break;
 		}
 	}

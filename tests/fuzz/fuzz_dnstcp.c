@@ -16,7 +16,7 @@
 #define OWN_LAN   0xc0a80101u
 #define OWN_WAN   0xcb007102u
 #define SERVER    0xc6336435u
-#define MAX_STEPS 150
+#define MAX_STEPS 60
 #define CLIENTS   4u /* connections of them */
 #define ENDS      12u
 #define BYTES     (1u << 17)
@@ -308,7 +308,10 @@ static void answer(struct input *in)
 {
 	static uint8_t m[2 + 65536];
 	uint8_t how = input_u8(in), bend = input_u8(in);
-	uint32_t size = how & 1 ? input_u8(in) * 257u : input_u8(in), at = question_end, n = 0;
+	uint32_t unit = !(how & 1) ? 1
+	                : how & 32 ? 17
+	                           : 257,
+	         size = input_u8(in) * unit, at = question_end, n = 0;
 	struct end *e = end + CLIENTS;
 	for (struct end *i = e; i < end + ENDS; i++)
 		if (i->open)
@@ -382,7 +385,7 @@ static void step(struct input *in)
 		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
 		break;
 	default: /* … or some seconds */
-		rig_leap(&rig, (uint64_t)input_u8(in) * 50000, 8);
+		rig_leap(&rig, (uint64_t)input_u8(in) * 50000, 4);
 		break;
 	}
 	deliver();
@@ -402,7 +405,7 @@ static void finish(void)
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
 	for (int i = 0; i < 13; i++) {
-		rig_leap(&rig, 2000000, 2);
+		rig_leap(&rig, 2000000, 1);
 		deliver();
 	}
 	const char *bad = tcp_check(&rig.gw);
@@ -436,7 +439,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	next_server = 0;
 	sport = 2000;
 	refuses = false;
-	begin(input_u8(&in) & 7, 16u << 20, start, seen);
+	begin(input_u8(&in) & 3, 16u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

@@ -15,7 +15,7 @@
 
 #define ETH            14u
 #define FLOOD_MAX      300u
-#define SILENT_STEP_US 500000u
+#define SILENT_STEP_US 1000000u
 #ifndef PACKETS
 #define PACKETS 64u
 #endif
@@ -207,7 +207,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 				rig_leap(&rig, days * 86400000000ull, days);
 				break;
 			}
-			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 7));
+			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
 			if (op & 32)

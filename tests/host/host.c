@@ -254,8 +254,8 @@ const uint8_t *host_poisoned(const uint8_t *at, const uint8_t *end, size_t *n)
 	/* Piece by piece: a question about all of it looks at all of it. */
 	for (const uint8_t *next; at < end; at = next) {
 		next = end - at > 4096 ? at + 4096 : end;
-		const uint8_t *found = __asan_region_is_poisoned((void *)(uintptr_t)at,
-		                                                 (size_t)(next - at));
+		const uint8_t *found =
+		        __asan_region_is_poisoned((void *)(uintptr_t)at, (size_t)(next - at));
 		if (!found)
 			continue;
 		while (found + *n < end && __asan_address_is_poisoned(found + *n))

@@ -81,7 +81,7 @@ static const char *check_owner(const struct nat_table *t, uint32_t external, uns
 }
 
 /* The ports in use have the owners that were counted, but for port 0; the others are free. */
-static const char *check_used(const struct nat_ports *p, const uint32_t *free_of_class,
+static const char *check_used(const struct nat_ports *p, const uint16_t *free_of_class,
                               uint32_t n_owners)
 {
 	uint32_t n_free[NAT_PORT_CLASSES] = {0}, sum = 0;
