@@ -95,11 +95,6 @@ static void compares_as_unsigned_bytes(void)
 static void finds_characters(void)
 {
 	const char *s = "routes\xff";
-	CHECK(image_strchr(s, 'r') == s);
-	CHECK(image_strchr(s, 's') == s + 5);
-	CHECK(image_strchr(s, 0xff) == s + 6);
-	CHECK(image_strchr(s, 'x') == NULL);
-	CHECK(image_strchr(s, 0) == s + 7);
 	CHECK(image_memchr(s, 't', 7) == s + 3);
 	CHECK(image_memchr(s, 't', 3) == NULL);
 	CHECK(image_memchr(s, 0x1ff, 7) == s + 6);
