@@ -60,14 +60,15 @@ def from_router(packet: Packet) -> tuple[str, bytes]:
     return frame_of(ROUTER, packet)
 
 
-def use_up(gateway: Gateway, host: Host, ports: Iterable[int], kind: str = "udp", *, answered: bool = False) -> None:
+def use_up(gateway: Gateway, host: Host, ports: Iterable[int], kind: str = "udp", *, answered: bool = False,
+           outside: str = OUTSIDE) -> None:
     """A session from each of these ports, which the host keeps outside; quickly, for tens of thousands of them. Nobody
     looks at their checksums."""
     wanted = list(ports)
     first = wanted[0]
     assert open_out(gateway, kind, first, host=host) == first
     out = bytearray(frame_of(host, IP(src=host.ip, dst=SERVER) / request(kind, first))[1])
-    back = bytearray(from_router(IP(src=SERVER, dst=OUTSIDE) / reply(kind, first))[1])
+    back = bytearray(from_router(IP(src=SERVER, dst=outside) / reply(kind, first))[1])
     if kind == "udp":
         out[40:42] = back[40:42] = bytes(2)
     for at in range(0, len(wanted), 4096):
