@@ -4,8 +4,7 @@
  * records of the cache, or what must be asked first (dns64_plan.c, dns64_reverse.c);
  * the answer is built from the plan (dns64_answer.c). Where something must be asked,
  * the query waits (dns64_wait.c) for questions to upstream (dns64_ask.c) that many may
- * share; each answer goes into the cache, and those who wait for it are planned anew.
- * So all answers come out of the cache, and nothing else has to be kept. */
+ * share; each answer goes into the cache, from which all answers to clients are made. */
 #ifndef APPS_DNS64_H
 #define APPS_DNS64_H
 

@@ -290,7 +290,7 @@ def test_outer_header_that_is_wrong(tunnel: Tunnel) -> None:
 
 def test_long_chain_of_headers(tunnel: Tunnel) -> None:
     """However long a chain is, what stands at its end counts: a tunnel is refused, to a host and to ourselves, and so
-    is a header that the packet cuts off. A second hop-by-hop header is a destination's business (RFC 8200 section 4)."""
+    is a header that the packet cuts off. A second hop-by-hop header is a destination's business (RFC 8200 4)."""
     options = bytes(IPv6ExtHdrDestOpt(nh=60)) * 120
     for dst in (HOST6, OWN6):
         hidden = options + bytes(IPv6ExtHdrDestOpt(nh=41)) + bytes(IPv6(src=FAR6, dst=HOST6, nh=59))

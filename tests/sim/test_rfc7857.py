@@ -368,7 +368,7 @@ def test_s3_no_port_overlapping(gateway: Gateway) -> None:
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.virtual
 def test_s4_paired_address_out_of_ports(start: Start, kind: str) -> None:
-    """New sessions of a host whose address has no port left are dropped, though the other address has all of its own."""
+    """New sessions of a host whose address has no port left are dropped, though the other address has all its own."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 70000") + "nat.pool 203.0.113.50-203.0.113.51\n")
 
     def address_of(ip: str, number: int) -> str:
