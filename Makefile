@@ -1,4 +1,4 @@
-# Baregate: the map of the project. What stands in a list below is in the image.
+# Baregate: how it is built. What is in the image stands in each folder's sources.mk.
 #
 #   make          images/gateway.elf         make run     the main job, shown (APP=nat)
 #   make images   USB stick, CD, iPXE        make test    all tests
@@ -12,38 +12,19 @@ CC     = $(CROSS)gcc
 APP   ?= nat
 
 # --- what there is ------------------------------------------------------------
-# The pure part of the kernel: no hardware, compiled on the host as well.
-PURE    = alloc pkt fmt addr log random config config_keys config_nat config_tun config_ivi config_dns64 \
-          menu_state keys multiboot acpi symbols_find screen
-# Only in the image: the machine, and the C library's memory functions.
-MACHINE = string boot cpu clock mem console uart vga keyboard panic power symbols entropy
-# On io.h alone: also compiled on the host, with device models behind io.h.
-DEVICE  = pci
-# The only code that looks upward.
-WIRING  = main rcv menu shell
-DRIVERS = drivers e1000 e1000_hw virtio_net virtio_pci
-NET     = gw setup show neigh arp ip4 icmp local csum frag reasm mss setup6 ip6 icmp6 neigh6 nd ra mld local6 \
-          udp udp_path wheel tcp tcp_client tcp_in tcp_open tcp_cookie tcp_ack tcp_out tcp_buf tcp_timer tcp_icmp tcp_show
-APPS    = apps wire nat44 nat44_session nat44_icmp nat44_other nat44_show nat_table nat_session nat_room nat_tcp nat_syn tun6to4 tun6to4_init tun6to4_end tun6to4_out tun6to4_in tun6to4_icmp embed ivi ivi_addr ivi_show xlat_known xlat46 xlat64 xlat_icmp xlat_error46 xlat_error64 \
-          dnsmsg dnsname dns64 dns64_client dns64_setup dns64_plan dns64_reverse dns64_answer dns64_store dns64_cache dns64_ask dns64_try dns64_ready dns64_known \
-          dns64_server dns64_wait dns64_limit dns64_relay dns64_stream dns64_link dns64_show
-
-# What a packet runs through is compiled for speed, the rest (lists, start) for size.
-HOT     = kernel/pkt kernel/alloc kernel/random kernel/string kernel/cpu kernel/clock kernel/rcv \
-          $(DRIVERS:%=drivers/%) \
-          $(addprefix net/,gw neigh neigh6 ip4 ip6 icmp icmp6 csum frag reasm mss local local6 udp udp_path \
-            wheel tcp tcp_client tcp_in tcp_ack tcp_out tcp_buf tcp_timer) \
-          $(addprefix apps/,$(filter-out apps %_show %_init %_setup,$(APPS)))
+# Each folder's sources.mk names its files, one a line. What it adds them to says where
+# and how they are compiled:
+#
+#   SRC           image and host         SRC_IMAGE       image only: needs the machine
+#   SRC_HOT       runs for each packet   SRC_IMAGE_HOT
+#   SRC_FASTEST   DNS64's long way: many small steps, which the compiler may put into each other
+include $(wildcard */sources.mk */*/sources.mk */*/*/sources.mk)
 
 OBJDIR = build/image
-PURE_SRC    = $(PURE:%=kernel/%.c)
-NET_SRC     = $(NET:%=net/%.c)
-APPS_SRC    = $(APPS:%=apps/%.c)
-DRIVERS_SRC = $(DRIVERS:%=drivers/%.c)
-DEVICE_SRC  = $(DEVICE:%=kernel/%.c)
-IMAGE_SRC   = $(wildcard boot/*.S) $(wildcard kernel/*.S) $(MACHINE:%=kernel/%.c) \
-              $(WIRING:%=kernel/%.c) $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC)
-IMAGE_OBJ   = $(patsubst %,$(OBJDIR)/%.o,$(basename $(IMAGE_SRC)))
+OBJ    = $(patsubst %,$(OBJDIR)/%.o,$(basename $(1)))
+BOTH_SRC  = $(SRC) $(SRC_HOT) $(SRC_FASTEST)
+IMAGE_SRC = $(BOTH_SRC) $(SRC_IMAGE) $(SRC_IMAGE_HOT)
+IMAGE_OBJ = $(call OBJ,$(IMAGE_SRC))
 
 # --- flags --------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
@@ -53,12 +34,9 @@ ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie
 CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fomit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
 OPT    = -Os
-# A cold answer of dns64 is thousands of instructions in many small steps: these the compiler
-# may unroll and put into each other.
-FASTEST = $(filter apps/dns%,$(HOT)) net/udp_path net/csum
 # Most loops there are short: they stay loops instead of calls of memcpy.
-$(HOT:%=$(OBJDIR)/%.o): OPT = -O2 -fno-tree-loop-distribute-patterns
-$(FASTEST:%=$(OBJDIR)/%.o): OPT = -O3 -fno-tree-loop-distribute-patterns
+$(call OBJ,$(SRC_HOT) $(SRC_IMAGE_HOT)): OPT = -O2 -fno-tree-loop-distribute-patterns
+$(call OBJ,$(SRC_FASTEST)): OPT = -O3 -fno-tree-loop-distribute-patterns
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 
@@ -75,7 +53,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 image: images/gateway.elf
 
-# A list of names that changes must rebuild the link.
+# Lists that change rebuild the link.
 $(OBJDIR)/%.o: %.c Makefile $(STAMP)
 	@command -v $(CC) >/dev/null || tools/deps packages
 	@mkdir -p $(@D)

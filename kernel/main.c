@@ -6,15 +6,17 @@
 #include "kernel/main.h"
 
 #include "apps/apps.h"
-#include "kernel/alloc.h"
-#include "kernel/boot.h"
-#include "kernel/clock.h"
-#include "kernel/console.h"
-#include "kernel/cpu.h"
-#include "kernel/fmt.h"
-#include "kernel/io.h"
-#include "kernel/log.h"
-#include "kernel/mem.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/x86/boot.h"
+#include "kernel/x86/clock.h"
+#include "kernel/console/console.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/cpuid.h"
+#include "kernel/x86/entropy.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/seam/io.h"
+#include "kernel/lib/log.h"
+#include "kernel/x86/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
 #include "kernel/shell.h"
@@ -45,7 +47,7 @@ static void console_log(const char *line, size_t len)
 static void seed(void)
 {
 	uint8_t bytes[32];
-	rng_seed(&rng, bytes, cpu_entropy(bytes, sizeof bytes));
+	rng_seed(&rng, bytes, entropy_gather(bytes, sizeof bytes));
 	for (uint32_t i = 0; i < n_nics; i++)
 		rng_seed(&rng, &nics[i]->address, sizeof nics[i]->address);
 }
@@ -69,7 +71,7 @@ static void read_config(const struct boot_info *boot)
 static void find_nics(void)
 {
 	uint32_t most = (uint32_t)(alloc_left() / 4 / sizeof(struct pkt));
-	if (pool_init(&pool, min_u32(POOL_PACKETS, most)))
+	if (pkt_pool_init(&pool, min_u32(POOL_PACKETS, most)))
 		n_nics = nic_probe_all(&pool, nics, NIC_MAX);
 	else
 		log_line("not enough memory for packets");
@@ -268,7 +270,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	console_init();
 	log_sink(console_log);
 	log_time(clock_now_us());
-	log_line("Baregate on %s, %u MB free", cpu_features()->name,
+	log_line("Baregate on %s, %u MB free", cpuid_features()->name,
 	         (uint32_t)(alloc_left() >> 20));
 	read_config(boot);
 	clock_watchdog(config.watchdog_ms);

@@ -2,7 +2,7 @@
 #ifndef KERNEL_MAIN_H
 #define KERNEL_MAIN_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 /* Runs the machine and never returns. `magic` and `mbi` are EAX and EBX as the
  * loader left them (Multiboot 0.6.96, section 3.2). */

@@ -5,9 +5,11 @@
  * Left out on purpose: the configuration editor. */
 #include "kernel/menu.h"
 
-#include "kernel/clock.h"
-#include "kernel/console.h"
-#include "kernel/cpu.h"
+#include "kernel/x86/clock.h"
+#include "kernel/console/console.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/power.h"
+#include "kernel/finish.h"
 #include "kernel/menu_state.h"
 
 enum { COLUMNS = 80, ROWS = 25 };
@@ -150,10 +152,10 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 			return m.chosen;
 		case MENU_RESTART:
 			console_flush();
-			cpu_reboot();
+			power_restart();
 		case MENU_OFF:
 			console_flush();
-			cpu_poweroff();
+			finish_off();
 		case MENU_SECOND:
 			draw_countdown(&m, item);
 			break;

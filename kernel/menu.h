@@ -2,7 +2,7 @@
 #ifndef KERNEL_MENU_H
 #define KERNEL_MENU_H
 
-#include "kernel/config.h"
+#include "kernel/config/config.h"
 
 struct menu_item {
 	const char *name;

@@ -2,7 +2,7 @@
 #ifndef KERNEL_MENU_STATE_H
 #define KERNEL_MENU_STATE_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 /* Keys that are no characters, as the menu sees them. */
 enum { MENU_KEY_UP = 0x100, MENU_KEY_DOWN, MENU_KEY_HOME, MENU_KEY_END };

@@ -2,20 +2,20 @@
  *
  * Everything here is polled and bounded, and trusts as little as it can: a
  * second panic inside the first says only that, a third one restarts at once. */
-#include "kernel/panic.h"
+#include "kernel/seam/panic.h"
 
-#include "kernel/clock.h"
-#include "kernel/console.h"
-#include "kernel/cpu.h"
-#include "kernel/fmt.h"
-#include "kernel/image.h"
-#include "kernel/io.h"
-#include "kernel/pkt.h"
-#include "kernel/power.h"
-#include "kernel/symbols.h"
-#include "kernel/trap.h"
-#include "kernel/uart.h"
-#include "kernel/vga.h"
+#include "kernel/x86/clock.h"
+#include "kernel/console/console.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/x86/image.h"
+#include "kernel/seam/io.h"
+#include "kernel/lib/pkt.h"
+#include "kernel/x86/power.h"
+#include "kernel/x86/symbols.h"
+#include "kernel/x86/trap.h"
+#include "kernel/console/uart.h"
+#include "kernel/console/vga.h"
 
 #define TRAIL  24 /* return addresses shown */
 #define LINE   160
@@ -133,7 +133,7 @@ static void begin(void)
 	if (depth == 2) {
 		put("\npanic inside a panic\n");
 		vga_flush();
-		cpu_reboot();
+		power_restart();
 	}
 	put("\n*** ");
 }
@@ -152,7 +152,7 @@ static void end(void)
 		if (clock_now_us() - start > WAIT_S * 1000000u)
 			break;
 	}
-	cpu_reboot();
+	power_restart();
 }
 
 void panic(const char *format, ...)

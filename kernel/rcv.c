@@ -1,9 +1,9 @@
 /* See rcv.h. */
 #include "kernel/rcv.h"
 
-#include "kernel/cpu.h"
-#include "kernel/log.h"
-#include "net/mld.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/lib/log.h"
+#include "net/ip6/mld.h"
 
 static struct gw *gw;
 static struct nic *nic[GW_PORTS];
@@ -42,7 +42,7 @@ const struct nic *rcv_nic(uint32_t port)
 static void drop_waiting(struct gw_port *port)
 {
 	port->sent = port->sent_bytes = 0;
-	for (struct pkt *p; (p = link_pop(&port->out)) != NULL;)
+	for (struct pkt *p; (p = pkt_queue_pop(&port->out)) != NULL;)
 		gw_discard(gw, p, DROP_LINK_DOWN);
 }
 
@@ -51,7 +51,7 @@ bool rcv_flush(void)
 	bool moved = false;
 	for (uint32_t i = 0; i < GW_PORTS; i++) {
 		struct gw_port *port = &gw->port[i];
-		if (link_count(&port->out) == 0)
+		if (pkt_queue_count(&port->out) == 0)
 			continue;
 		if (UNLIKELY(!port->link_up)) {
 			drop_waiting(port);
@@ -59,11 +59,11 @@ bool rcv_flush(void)
 		}
 		gw_sent(port);
 		/* Twice at most: a burst that wraps lies in two pieces. */
-		for (int piece = 0; piece < 2 && link_count(&port->out); piece++) {
+		for (int piece = 0; piece < 2 && pkt_queue_count(&port->out); piece++) {
 			uint32_t n;
-			struct pkt **burst = link_front(&port->out, &n);
+			struct pkt **burst = pkt_queue_front(&port->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
-			link_take(&port->out, took);
+			pkt_queue_take(&port->out, took);
 			found[i] |= took != 0;
 			moved |= took != 0;
 			if (took < n)

@@ -2,7 +2,7 @@
 #ifndef KERNEL_RCV_H
 #define KERNEL_RCV_H
 
-#include "drivers/nic.h"
+#include "drivers/net/nic.h"
 #include "net/gw.h"
 
 /* Ties a card to each port; NULL where a port has none. */

@@ -2,12 +2,14 @@
  * its place in a cursor; so the longest table never holds up forwarding. */
 #include "kernel/shell.h"
 
-#include "kernel/clock.h"
-#include "kernel/console.h"
-#include "kernel/cpu.h"
-#include "kernel/fmt.h"
-#include "kernel/io.h"
-#include "kernel/log.h"
+#include "kernel/x86/clock.h"
+#include "kernel/console/console.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/power.h"
+#include "kernel/finish.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/seam/io.h"
+#include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 
 #define LINE_IN      128u
@@ -170,7 +172,7 @@ static void act_reboot(void)
 	console_print("restarting\n");
 	console_flush();
 	leave();
-	cpu_reboot();
+	power_restart();
 }
 
 static void act_poweroff(void)
@@ -178,7 +180,7 @@ static void act_poweroff(void)
 	console_print("powering off\n");
 	console_flush();
 	leave();
-	cpu_poweroff();
+	finish_off();
 }
 
 /* Makes no progress, for the watchdog's test. */

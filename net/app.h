@@ -3,7 +3,7 @@
 #ifndef NET_APP_H
 #define NET_APP_H
 
-#include "kernel/pkt.h"
+#include "kernel/lib/pkt.h"
 
 struct gw;
 struct gw_port;
@@ -60,8 +60,8 @@ struct app {
 	 * ports have no IPv6, it is dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
 	/* Tells the sender of a packet that it found no neighbour (`six`: it is IPv6 now),
-	 * where the application turns packets into the other IP version. NULL: gw_error or
-	 * gw_error6, in the words of the packet as it is now. The caller drops it. */
+	 * where the application turns packets into the other IP version. NULL: icmp_error or
+	 * icmp6_error, in the words of the packet as it is now. The caller drops it. */
 	void (*no_neighbour)(struct gw *gw, struct pkt *p, bool six);
 	/* Called from MAIN at least once a millisecond under load and at every
 	 * wake-up; does a bounded piece of work and says whether there is more. */

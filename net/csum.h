@@ -5,7 +5,7 @@
 #ifndef NET_CSUM_H
 #define NET_CSUM_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 /* Folds a sum of 16-bit words to 16 bits. */
 static inline uint16_t csum_fold(uint32_t sum)

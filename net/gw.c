@@ -2,13 +2,13 @@
  * of drops between them. See gw.h. */
 #include "net/gw.h"
 
-#include "net/arp.h"
-#include "net/ip4.h"
-#include "net/ip6.h"
+#include "net/ether/arp.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
 #include "net/local.h"
-#include "net/mld.h"
-#include "net/nd.h"
-#include "net/tcp.h"
+#include "net/ip6/mld.h"
+#include "net/ip6/nd.h"
+#include "net/tcp/tcp.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
@@ -171,7 +171,7 @@ static __attribute__((noinline)) void tell_of_options(struct gw *gw, const struc
 {
 	const struct app *app = gw->app;
 	if (app->concerns4 ? app->concerns4(gw, p) : gw_is_own(gw, ip4_to(p)))
-		gw_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
+		icmp_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
 }
 
 ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
@@ -198,7 +198,7 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 		return ip6_special(gw, p);
 	if (UNLIKELY(!ip6_route(gw, p, &h->to))) {
 		if (!gw->app->is_host)
-			gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	}
 	if (UNLIKELY(wrong != DROP_NONE && p->out != PORT_APP))
@@ -321,10 +321,10 @@ void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
 
 void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n)
 {
-	struct link *l = &port->out;
-	uint32_t fits = min_u32(n, LINK_SIZE - link_count(l)), tail = l->tail, bytes = 0;
+	struct pkt_queue *l = &port->out;
+	uint32_t fits = min_u32(n, PKT_QUEUE_SIZE - pkt_queue_count(l)), tail = l->tail, bytes = 0;
 	for (uint32_t i = 0; i < fits; i++) {
-		l->slot[(tail + i) % LINK_SIZE] = burst[i];
+		l->slot[(tail + i) % PKT_QUEUE_SIZE] = burst[i];
 		bytes += max_u32(burst[i]->len, ETH_MIN);
 	}
 	l->tail = tail + fits;

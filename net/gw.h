@@ -8,15 +8,15 @@
 #ifndef NET_GW_H
 #define NET_GW_H
 
-#include "kernel/config.h"
-#include "kernel/link.h"
-#include "kernel/random.h"
+#include "kernel/config/config.h"
+#include "kernel/lib/pkt_queue.h"
+#include "kernel/lib/rng.h"
 #include "net/app.h"
 #include "net/drop.h"
-#include "net/frag.h"
-#include "net/mld_group.h"
+#include "net/ip4/frag.h"
+#include "net/ip6/mld_group.h"
 #include "net/neigh.h"
-#include "net/ra.h"
+#include "net/ip6/ra.h"
 #include "net/wire.h"
 
 struct tcp;
@@ -79,7 +79,7 @@ struct gw_port {
 	uint32_t mld_v1_ms;        /* … until then at least */
 	bool groups_changed;       /* the card's filter does not know yet */
 	uint32_t burst;            /* frames taken in one turn at most; 0: as many as come */
-	struct link out;           /* frames to send */
+	struct pkt_queue out;      /* frames to send */
 	uint32_t sent, sent_bytes; /* put on out since gw_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* last word about a station that claims our address */
@@ -261,20 +261,20 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
  * error goes the way back through the translation. The only maker of ICMP
  * errors; it keeps to RFC 1812 section 4.3.2.7 (when not to send) and 4.3.2.8 (rate).
  * `rest` is the second half of the first word row: MTU or pointer << 24. */
-void gw_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
+void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 /* Whether one more ICMP or ICMPv6 error may be sent now; if so it is taken off the
  * budgets of its kind, if not icmp_suppressed counts it. `key` stands for the
  * addressee: the IPv4 address, or a fold of the IPv6 prefix of 64 bits. Limits in
  * icmp.c. For makers of errors, as the last thing they ask. */
-bool gw_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST_USE;
+bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST_USE;
 
 /* The same with an ICMPv6 error about an IPv6 packet, data at its header, parsed and
  * otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section
  * 2.4 (e) and (f), and sends none to a source that cannot be on the side the packet
  * came from; only ICMP6_POLICY is for such a source, and goes to the station that sent
  * the packet (which must be as it came). `rest` is MTU or pointer. */
-void gw_error6(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
+void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 /* Runs timers: neighbours, fragments, the application. Called
  * with now_us set; does a bounded piece of work; true when there is more. */
@@ -341,7 +341,7 @@ bool gw_route6_own(const struct gw_route6 *r, const ip6 *to);
 
 static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p)
 {
-	if (UNLIKELY(!link_push(&port->out, p))) {
+	if (UNLIKELY(!pkt_queue_push(&port->out, p))) {
 		gw_discard(gw, p, DROP_LINK_FULL);
 		return;
 	}
@@ -360,7 +360,7 @@ static inline void gw_pass(struct gw *gw, struct gw_port *port, struct neigh *ne
 	gw_transmit(gw, port, p);
 }
 
-/* Listings for people (show.c); each writes one line and moves the cursor. */
+/* Listings for people (gw_show.c); each writes one line and moves the cursor. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

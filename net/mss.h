@@ -4,7 +4,7 @@
 #ifndef NET_MSS_H
 #define NET_MSS_H
 
-#include "kernel/pkt.h"
+#include "kernel/lib/pkt.h"
 
 /* Lowers the MSS that a parsed packet offers to `most`, with the checksum; for
  * anything but a whole TCP SYN with a larger MSS it does nothing. A SYN without the

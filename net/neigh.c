@@ -1,12 +1,12 @@
 /* See neigh.h. */
 #include "net/neigh.h"
 
-#include "kernel/log.h"
-#include "kernel/when.h"
-#include "net/arp.h"
+#include "kernel/lib/log.h"
+#include "kernel/lib/when.h"
+#include "net/ether/arp.h"
 #include "net/gw.h"
-#include "net/ip4.h"
-#include "net/ip6.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
 
 #define REACHABLE_MS 60000u /* how long an answer counts */
 #define REFRESH_MS   10000u /* asked again so long before that, when in use */
@@ -60,9 +60,9 @@ void neigh_tell(struct gw *gw, struct pkt *p, bool six)
 	if (gw->app->no_neighbour)
 		gw->app->no_neighbour(gw, p, six);
 	else if (six)
-		gw_error6(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	else
-		gw_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
 }
 
 /* Ends the wait of everything parked: the sender is told. */

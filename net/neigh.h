@@ -12,7 +12,7 @@
 #ifndef NET_NEIGH_H
 #define NET_NEIGH_H
 
-#include "kernel/pkt.h"
+#include "kernel/lib/pkt.h"
 #include "net/drop.h"
 #include "net/wire.h"
 

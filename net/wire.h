@@ -3,7 +3,7 @@
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 /* Ethernet II (IEEE 802.3, 3.2.6). */
 struct eth_hdr {

@@ -6,11 +6,11 @@ HOST_FLAGS = -std=gnu17 -g $(WARN) -Itests/host -I.
 FLAGS64 = -O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(HOST_FLAGS)
 FLAGS32 = -O2 $(ARCH) $(HOST_FLAGS)
 
-HOST_SRC = $(PURE_SRC) $(DEVICE_SRC) $(DRIVERS_SRC) $(NET_SRC) $(APPS_SRC) tests/host/host.c \
+HOST_SRC = $(BOTH_SRC) tests/host/host.c \
            tests/host/rig.c tests/host/image.c tests/host/route6.c tests/host/nat_check.c tests/host/tcp_pair.c tests/fuzz/frames.c tests/fuzz/frames6.c \
            tests/fuzz/frames_make.c \
            $(wildcard tests/models/*.c)
-UNIT_SRC = $(wildcard tests/unit/*.c) $(wildcard tests/drivers/*.c)
+UNIT_SRC = $(shell find tests/unit -name "test_*.c")
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
 UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
 
@@ -50,7 +50,7 @@ unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
 sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
 # One file of them as a program, so that tests/mutants/run can run it.
-SIM = $(wildcard tests/sim/test_*.py)
+SIM = $(wildcard tests/sim/*/test_*.py)
 $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
@@ -80,7 +80,7 @@ FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
 # numbers of the input's are found; elsewhere it costs half of the time. (Words of the
 # configuration are found by memcmp and the dictionary.)
 FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c tests/fuzz/frames_make.c
-FUZZ_TRACED = kernel/addr.c apps/dnsmsg.c apps/dnsname.c tests/fuzz/fuzz_dnsmsg.c
+FUZZ_TRACED = kernel/lib/addr.c apps/dns64/dns_message.c apps/dns64/dns_name.c tests/fuzz/fuzz_dnsmsg.c
 fuzz_explore = $(if $(filter $(FUZZ_PLAIN),$1),,-fsanitize=fuzzer-no-link \
                  $(if $(filter $(FUZZ_TRACED),$1),,-fno-sanitize-coverage=trace-cmp))
 build/fuzz/obj/%.o: %.c Makefile tests/tests.mk

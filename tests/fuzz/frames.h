@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_FRAMES_H
 #define TESTS_FUZZ_FRAMES_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 #define FRAME_MAX 2048u
 

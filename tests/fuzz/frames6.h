@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FRAMES6_H
 #define TESTS_FUZZ_FRAMES6_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 /* Writes an Ethernet and IPv6 header for n bytes that stand behind it already (at
  * offset 54); gives the frame's length. To a group goes the group's MAC address. */

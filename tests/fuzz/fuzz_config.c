@@ -4,8 +4,8 @@
  *
  * Whatever was read, the configuration in force must print as text that loads
  * again without an error and gives the same configuration. */
-#include "kernel/config.h"
-#include "kernel/log.h"
+#include "kernel/config/config.h"
+#include "kernel/lib/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>

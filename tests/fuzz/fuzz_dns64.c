@@ -6,8 +6,8 @@
  * Checked: what reaches a client is a well-formed message of at most the size it takes,
  * repeats its question to the letter, and is the only one; in the end, after some
  * silence, nothing waits, no port is open, every packet is back, the cache is sound. */
-#include "apps/dns64.h"
-#include "kernel/fmt.h"
+#include "apps/dns64/dns64.h"
+#include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
 
 #define CLIENT    0xc0a8010au

@@ -6,9 +6,9 @@
  * Checked: what a client reads are whole messages, each well-formed, to a question of this
  * connection that was not answered yet, and repeats it; upstream gets whole, well-formed questions;
  * in the end, after some silence, no connection is left, nothing waits, every packet is back. */
-#include "apps/dns64.h"
-#include "kernel/fmt.h"
-#include "net/tcp_conn.h"
+#include "apps/dns64/dns64.h"
+#include "kernel/lib/fmt.h"
+#include "net/tcp/tcp_conn.h"
 #define PACKETS 1024u
 #include "tests/fuzz/gateway.h"
 

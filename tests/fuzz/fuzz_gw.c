@@ -5,8 +5,8 @@
  * cables and cards. Pool and tables are small, so that they run out. Checked:
  * each frame that leaves is well formed and has an allowed source; in the end,
  * after some silence, every packet is back and the tables are consistent. */
-#include "apps/nat44.h"
-#include "kernel/fmt.h"
+#include "apps/nat/nat.h"
+#include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
 

@@ -3,7 +3,7 @@
  *
  * Checked: each frame that leaves is well formed; in the end, after some silence, every
  * packet is back, and what is counted about neighbours and groups is true. */
-#include "net/mld.h"
+#include "net/ip6/mld.h"
 #include "tests/fuzz/gateway.h"
 
 #define OUTER   34u /* Ethernet and the tunnel's IPv4 header */

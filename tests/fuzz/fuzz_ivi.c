@@ -4,8 +4,8 @@
  * Checked: each frame that leaves is well formed, its sums are right if those that came
  * in were, and an IPv4 packet on the WAN has a source that may be there; in the end,
  * after some silence, every packet is back. */
-#include "apps/embed.h"
-#include "kernel/fmt.h"
+#include "apps/translate/embed.h"
+#include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
 
 #define IP4_L4   34u

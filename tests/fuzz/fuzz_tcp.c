@@ -5,7 +5,7 @@
  * Checked: each frame that leaves is well formed; the tables are consistent; what
  * the user reads is within what was sent; in the end, after the user has closed all and some time
  * has passed, no connection is left and every packet is back. */
-#include "kernel/io.h"
+#include "kernel/seam/io.h"
 #include "net/csum.h"
 #define PACKETS 512u
 #include "tests/fuzz/gateway.h"

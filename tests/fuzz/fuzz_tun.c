@@ -5,7 +5,7 @@
  * and if a tunnel packet, one that RFC 3964 section 5.1 allows; what comes to the LAN
  * has no source that the tunnel may not let in. In the end, after some silence, every
  * packet is back and the tables are consistent. */
-#include "apps/tun6to4.h"
+#include "apps/tunnel/tun.h"
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
 

@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_GATEWAY_H
 #define TESTS_FUZZ_GATEWAY_H
 
-#include "kernel/log.h"
+#include "kernel/lib/log.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
 #include "tests/fuzz/frames_make.h"

@@ -20,8 +20,8 @@
  * in it as `tx PORT HEX MICROSECONDS`; what cannot be done is `error TEXT`. */
 #include "tests/host/rig.h"
 
-#include "apps/nat44.h"
-#include "kernel/log.h"
+#include "apps/nat/nat.h"
+#include "kernel/lib/log.h"
 #include "tests/host/nat_check.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* The host's side of the seam: an arena for alloc(), and accesses handed to
  * the bus that a test installed. */
-#include "kernel/io.h"
+#include "kernel/seam/io.h"
 
-#include "kernel/alloc.h"
-#include "kernel/panic.h"
-#include "kernel/pkt.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/seam/panic.h"
+#include "kernel/lib/pkt.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* See image.h. */
 #include "tests/host/image.h"
 
-#include "kernel/io.h"
-#include "kernel/panic.h"
+#include "kernel/seam/io.h"
+#include "kernel/seam/panic.h"
 
 #include <signal.h>
 #include <sys/mman.h>

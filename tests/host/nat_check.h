@@ -2,7 +2,7 @@
 #ifndef TESTS_HOST_NAT_CHECK_H
 #define TESTS_HOST_NAT_CHECK_H
 
-#include "apps/nat_table.h"
+#include "apps/nat/nat_table.h"
 
 /* NULL, or what is inconsistent. */
 const char *nat_check(const struct nat_table *t);

@@ -2,11 +2,11 @@
 #include "tests/host/rig.h"
 
 #include "apps/apps.h"
-#include "kernel/alloc.h"
-#include "kernel/fmt.h"
-#include "kernel/io.h"
-#include "kernel/log.h"
-#include "kernel/panic.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/seam/io.h"
+#include "kernel/lib/log.h"
+#include "kernel/seam/panic.h"
 #include "tests/host/route6.h"
 
 #define MAX_APPS 16
@@ -59,7 +59,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 		return "no such application";
 	if (!config_check(&rig->config) || rig->config.n_errors)
 		return rig->config.error[0].what;
-	if (!pool_init(&rig->pool, packets))
+	if (!pkt_pool_init(&rig->pool, packets))
 		return "not enough memory for packets";
 	gw->pool = &rig->pool;
 	gw->rng = &rig->rng;
@@ -88,7 +88,7 @@ void rig_flush(struct rig *rig)
 		if (rig->stalled[i] && port->link_up)
 			continue;
 		gw_sent(port);
-		while ((p = link_pop(&port->out)) != NULL) {
+		while ((p = pkt_queue_pop(&port->out)) != NULL) {
 			if (!port->link_up) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;

@@ -4,9 +4,9 @@
 #ifndef TESTS_HOST_RIG_H
 #define TESTS_HOST_RIG_H
 
-#include "kernel/config.h"
-#include "kernel/pkt.h"
-#include "kernel/random.h"
+#include "kernel/config/config.h"
+#include "kernel/lib/pkt.h"
+#include "kernel/lib/rng.h"
 #include "net/gw.h"
 
 #define RIG_TICKS_MAX 10000000u /* turns of MAIN at one time: more is an endless loop */

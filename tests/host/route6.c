@@ -5,8 +5,8 @@
 #include "tests/host/route6.h"
 
 #include "net/gw.h"
-#include "net/ip4.h"
-#include "net/ip6.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
 
 #define TUNNEL_PEER 0xcb007109u /* 203.0.113.9 */
 #define TUNNEL_MTU  1400u

@@ -1,11 +1,11 @@
 /* See tcp_pair.h. */
 #include "tests/host/tcp_pair.h"
 
-#include "kernel/io.h"
-#include "kernel/panic.h"
+#include "kernel/seam/io.h"
+#include "kernel/seam/panic.h"
 #include "net/csum.h"
-#include "net/ip4.h"
-#include "net/ip6.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
 
 #define STEP_US 1000u
 

@@ -6,7 +6,7 @@
 
 #include "tests/host/rig.h"
 
-#include "net/tcp_conn.h"
+#include "net/tcp/tcp_conn.h"
 
 #define PAIR_PORT  53u
 #define PAIR_FLOWS 64u

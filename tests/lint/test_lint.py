@@ -18,18 +18,12 @@ CC = i686-linux-gnu-gcc
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 ARCH = -m32 -march=pentium4 -mgeneral-regs-only
 CFLAGS = -std=gnu17 -O2 -ffreestanding $(ARCH) $(WARN) -I.
-PURE = pkt
-MACHINE = clock
-WIRING = main
-DRIVERS = nic
-NET = gw
-APPS = nat44
 .PHONY: all
 all:
 """,
-    "kernel/io.h": """\
-#ifndef KERNEL_IO_H
-#define KERNEL_IO_H
+    "kernel/seam/io.h": """\
+#ifndef KERNEL_SEAM_IO_H
+#define KERNEL_SEAM_IO_H
 #include <stdint.h>
 static inline void io_out8(uint16_t port, uint8_t v)
 {
@@ -37,9 +31,9 @@ static inline void io_out8(uint16_t port, uint8_t v)
 }
 #endif
 """,
-    "kernel/pkt.h": """\
-#ifndef KERNEL_PKT_H
-#define KERNEL_PKT_H
+    "kernel/lib/pkt.h": """\
+#ifndef KERNEL_LIB_PKT_H
+#define KERNEL_LIB_PKT_H
 #include <stdint.h>
 struct pkt {
 	uint32_t len;
@@ -47,24 +41,24 @@ struct pkt {
 uint32_t pkt_len(const struct pkt *p);
 #endif
 """,
-    "kernel/pkt.c": """\
-#include "kernel/pkt.h"
-#include "kernel/io.h"
+    "kernel/lib/pkt.c": """\
+#include "kernel/lib/pkt.h"
+#include "kernel/seam/io.h"
 
 uint32_t pkt_len(const struct pkt *p)
 {
 	return p->len;
 }
 """,
-    "kernel/clock.h": """\
-#ifndef KERNEL_CLOCK_H
-#define KERNEL_CLOCK_H
+    "kernel/x86/clock.h": """\
+#ifndef KERNEL_X86_CLOCK_H
+#define KERNEL_X86_CLOCK_H
 void clock_init(void);
 #endif
 """,
-    "kernel/clock.c": """\
-#include "kernel/clock.h"
-#include "kernel/io.h"
+    "kernel/x86/clock.c": """\
+#include "kernel/x86/clock.h"
+#include "kernel/seam/io.h"
 
 void clock_init(void)
 {
@@ -79,23 +73,23 @@ void main_run(void);
 """,
     "kernel/main.c": """\
 #include "kernel/main.h"
-#include "apps/nat44.h"
-#include "kernel/clock.h"
+#include "apps/nat/nat44.h"
+#include "kernel/x86/clock.h"
 
 void main_run(void)
 {
 	clock_init();
 }
 """,
-    "drivers/nic.h": """\
+    "drivers/net/nic.h": """\
 #ifndef DRIVERS_NIC_H
 #define DRIVERS_NIC_H
 void nic_init(void);
 #endif
 """,
-    "drivers/nic.c": """\
-#include "drivers/nic.h"
-#include "kernel/clock.h"
+    "drivers/net/nic.c": """\
+#include "drivers/net/nic.h"
+#include "kernel/x86/clock.h"
 
 void nic_init(void)
 {
@@ -106,7 +100,7 @@ void nic_init(void)
     "net/gw.h": """\
 #ifndef NET_GW_H
 #define NET_GW_H
-#include "kernel/pkt.h"
+#include "kernel/lib/pkt.h"
 enum gw_drop_reason {
 #define DROP(name, text) DROP_##name,
 #include "net/drop.def"
@@ -124,21 +118,35 @@ int gw_drop(const struct pkt *p)
 }
 """,
     "apps/apps.def": 'APP(nat, "translate")\n',
-    "apps/nat44.h": """\
+    "apps/nat/nat44.h": """\
 #ifndef APPS_NAT44_H
 #define APPS_NAT44_H
 #include "net/gw.h"
 int nat44_ip4(const struct pkt *p);
 #endif
 """,
-    "apps/nat44.c": """\
-#include "apps/nat44.h"
+    "apps/nat/nat44.c": """\
+#include "apps/nat/nat44.h"
 
 int nat44_ip4(const struct pkt *p)
 {
 	return gw_drop(p);
 }
 """,
+    "kernel/sources.mk": "SRC_IMAGE += kernel/main.c\n",
+    "kernel/lib/sources.mk": "SRC_HOT += kernel/lib/pkt.c\n",
+    "kernel/x86/sources.mk": "SRC_IMAGE += kernel/x86/clock.c\n",
+    "drivers/net/sources.mk": "# Cards.\nSRC     += drivers/net/nic.c\n",
+    "net/sources.mk": "SRC += net/gw.c\n",
+    "apps/nat/sources.mk": "SRC += apps/nat/nat44.c\n",
+    "kernel/README.md": "May include: everything.\n\nHardware: yes.\n",
+    "kernel/lib/README.md": "May include: kernel/seam.\n\nHardware: none.\n",
+    "kernel/seam/README.md": "May include: nothing.\n\nHardware: yes.\n",
+    "kernel/x86/README.md": "May include: kernel/lib, kernel/seam.\n\nHardware: yes.\n",
+    "drivers/net/README.md": "May include: kernel/lib, kernel/seam, kernel/x86.\n\nHardware: seam.\n",
+    "net/README.md": "May include: kernel/lib.\n\nHardware: none.\n",
+    "apps/README.md": "May include: nothing.\n\nHardware: none.\n",
+    "apps/nat/README.md": "May include: net/*, `kernel/lib`.\n\nHardware: none.\n",
     "tools/thing.sh": '#!/bin/sh\necho "$1"\n',
     "tools/thing.py": "def double(x: int) -> int:\n    return 2 * x\n",
 }
@@ -187,31 +195,32 @@ def test_clean_tree_passes(project: Project) -> None:
 
 
 def test_the_real_arrows_and_scripts_can_be_read() -> None:
-    """The real Makefile gives its lists: the check would be blind without them."""
+    """The real READMEs and lists are understood: the checks would be blind without them."""
     sys.path.insert(0, str(ROOT / "tools/lint"))
     from tree import Tree
 
     tree = Tree(ROOT)
-    assert tree.layer("kernel/pkt.c") == "pure"
-    assert tree.layer("kernel/main.c") == "wiring"
-    assert tree.layer("kernel/io.h") == "seam"
+    assert tree.on_host("kernel/lib/pkt.c") and tree.on_host("kernel/lib/pkt_inline.h")
+    assert not tree.on_host("kernel/main.c") and not tree.on_host("kernel/seam/io.h")
+    assert tree.rooms["apps/nat"].may("net/ip4") and not tree.rooms["net"].may("apps/nat")
+    assert tree.rooms["kernel"].may("apps") and not tree.rooms["kernel/seam"].may("kernel/lib")
     assert "-m32" in tree.flags("CFLAGS")
 
 
 ARROWS = [
-    ("net/gw.c", "kernel/clock.h", "net/ may not include"),
-    ("net/gw.c", "kernel/io.h", "net/ may not include"),
-    ("net/gw.c", "apps/nat44.h", "net/ may not include"),
-    ("net/gw.c", "drivers/nic.h", "net/ may not include"),
-    ("apps/nat44.c", "drivers/nic.h", "apps/ may not include"),
-    ("apps/nat44.c", "kernel/main.h", "apps/ may not include"),
-    ("drivers/nic.c", "net/gw.h", "drivers/ may not include"),
-    ("drivers/nic.c", "kernel/main.h", "drivers/ may not include"),
-    ("kernel/pkt.c", "kernel/clock.h", "the kernel's pure part may not include"),
-    ("kernel/pkt.c", "net/gw.h", "the kernel's pure part may not include"),
-    ("kernel/pkt.c", "net/drop.def", "the kernel's pure part may not include"),
-    ("kernel/clock.c", "net/gw.h", "the kernel's machine part may not include"),
-    ("kernel/clock.c", "kernel/main.h", "the kernel's machine part may not include"),
+    ("net/gw.c", "kernel/x86/clock.h", "net/ may not include"),
+    ("net/gw.c", "kernel/seam/io.h", "net/ may not include"),
+    ("net/gw.c", "apps/nat/nat44.h", "net/ may not include"),
+    ("net/gw.c", "drivers/net/nic.h", "net/ may not include"),
+    ("apps/nat/nat44.c", "drivers/net/nic.h", "apps/nat/ may not include"),
+    ("apps/nat/nat44.c", "kernel/main.h", "apps/nat/ may not include"),
+    ("drivers/net/nic.c", "net/gw.h", "drivers/net/ may not include"),
+    ("drivers/net/nic.c", "kernel/main.h", "drivers/net/ may not include"),
+    ("kernel/lib/pkt.c", "kernel/x86/clock.h", "kernel/lib/ may not include"),
+    ("kernel/lib/pkt.c", "net/gw.h", "kernel/lib/ may not include"),
+    ("kernel/lib/pkt.c", "net/drop.def", "kernel/lib/ may not include"),
+    ("kernel/x86/clock.c", "net/gw.h", "kernel/x86/ may not include"),
+    ("kernel/x86/clock.c", "kernel/main.h", "kernel/x86/ may not include"),
 ]
 
 
@@ -225,7 +234,7 @@ def test_arrow(project: Project, path: str, header: str, what: str) -> None:
     ("line", "what"),
     [
         ('#include "gw.h"', '"gw.h" is not written with its folder'),
-        ('#include "../kernel/pkt.h"', '"../kernel/pkt.h" is not written with its folder'),
+        ('#include "../kernel/lib/pkt.h"', '"../kernel/lib/pkt.h" is not written with its folder'),
         ('# include "net/none.h"', '"net/none.h" does not exist'),
         ("#include <string.h>", "<string.h> needs a C library"),
         ("#include HEADER", "#include HEADER: write the file's name out"),
@@ -236,7 +245,7 @@ def test_include_form(project: Project, line: str, what: str) -> None:
     project.expect("arrows", f"net/gw.c:1: {what}")
 
 
-@pytest.mark.parametrize("path", ["net/gw.c", "apps/nat44.c", "kernel/pkt.c"])
+@pytest.mark.parametrize("path", ["net/gw.c", "apps/nat/nat44.c", "kernel/lib/pkt.c"])
 @pytest.mark.parametrize(
     ("code", "what"),
     [
@@ -256,14 +265,33 @@ def test_hardware_in_pure_code(project: Project, path: str, code: str, what: str
 
 def test_file_outside_the_lists(project: Project) -> None:
     project.write("net/extra.c", "")
-    project.write("kernel/extra.h", "")
-    project.replace("Makefile", "NET = gw", "NET = gw gone")
+    project.write("net/room/extra.h", "")
+    project.write("net/sources.mk",
+                  "SRC += net/gw.c\nSRC += net/gone.c\nSRC += net/gw.c\nnet/other.c\nNET += net/gw.c\n")
+    project.write("kernel/lib/sources.mk", "SRC += net/gw.c\nSRC += kernel/lib/pkt.c\n")
     project.expect(
         "arrows",
-        "net/extra.c:1: stands in no list",
-        "kernel/extra.h:1: goes with no .c",
-        "Makefile:1: net/gone.c is listed and does not exist",
+        "net/extra.c:1: stands in no list of net/sources.mk",
+        "net/room/README.md:1: does not say `May include: …`",
+        "net/sources.mk:2: net/gone.c does not exist",
+        "net/sources.mk:3: net/gw.c is listed twice",
+        "net/sources.mk:4: is not `LIST += FOLDER/FILE`",
+        "net/sources.mk:5: is not `LIST += FOLDER/FILE`",
+        "kernel/lib/sources.mk:1: net/gw.c belongs into its own folder's list",
     )
+
+
+def test_circle(project: Project) -> None:
+    """Three files that need each other; a header and its .c are one."""
+    project.write("net/a.h", '#include "net/b.h"\n')
+    project.write("net/b.c", '#include "net/b.h"\n#include "net/c.h"\n')
+    project.write("net/b.h", "")
+    project.write("net/c.h", '#include "net/a.h"\n')
+    project.expect("circles", "net/a.h:1: leads back to itself through net/b, net/c")
+    project.write("tools/lint/circles.txt", "net/a  why\nnet/b  why\nnet/c  why\nnet/d  why\n")
+    project.expect("circles", "tools/lint/circles.txt:4: net/d is not needed any more")
+    project.write("net/c.h", "")
+    project.expect("circles", "tools/lint/circles.txt:1: net/a is not needed any more")
 
 
 def test_unused_drop_reason(project: Project) -> None:
@@ -324,13 +352,13 @@ def test_format(project: Project) -> None:
 
 
 def test_header_alone(project: Project) -> None:
-    project.replace("net/gw.h", '#include "kernel/pkt.h"\n', "")
+    project.replace("net/gw.h", '#include "kernel/lib/pkt.h"\n', "")
     project.expect("headers", "net/gw.h:")
 
 
 def test_header_twice(project: Project) -> None:
-    project.replace("kernel/pkt.h", "#define KERNEL_PKT_H\n", "")
-    project.expect("headers", "kernel/pkt.h:")
+    project.replace("kernel/lib/pkt.h", "#define KERNEL_LIB_PKT_H\n", "")
+    project.expect("headers", "kernel/lib/pkt.h:")
 
 
 def test_warning_of_the_images_compiler(project: Project) -> None:
@@ -353,9 +381,9 @@ def test_warning_of_the_hosts_compilers(project: Project) -> None:
 def test_warning_of_clang_only(project: Project) -> None:
     """The machine part goes through clang too."""
     project.replace(
-        "kernel/clock.c", "\tio_out8", "\tint x = 1;\n\tx = x;\n\tio_out8"
+        "kernel/x86/clock.c", "\tio_out8", "\tint x = 1;\n\tx = x;\n\tio_out8"
     )
-    project.expect("warnings", "kernel/clock.c:7: error: explicitly assigning")
+    project.expect("warnings", "kernel/x86/clock.c:7: error: explicitly assigning")
 
 
 @pytest.mark.parametrize("check", ["cppcheck", "analyzer"])
@@ -398,34 +426,42 @@ def test_planted_bugs(project: Project) -> None:
         "stale": MUTANT.replace("-\treturn pkt_len(p)", "-\treturn pkt_length(p)"),
         "nowhere": MUTANT.replace("gw_drop", "gw_none"),
         "no-file": MUTANT.replace("gw.c", "none.c"),
+        "elsewhere": "Test: tests/unit/test_x\n\nIn kernel/lib/pkt.c, pkt_len:\n"
+        "-\treturn p->len;\n+\treturn p->len + 1;\n",
         "empty": "Test: tests/unit/test_x\n",
         "same": MUTANT.replace("? 0 :", "? DROP_TTL :"),
-        "twice": MUTANT.replace(", gw_drop", "").replace("-\treturn pkt_len(p) > 0 ? DROP_TTL : -1;", "-"),
+        "blank": MUTANT.replace(", gw_drop", "").replace("-\treturn pkt_len(p) > 0 ? DROP_TTL : -1;", "-"),
+        "odd": MUTANT + "nonsense\n",
         "unused": MUTANT.replace("+\treturn", "+\tint n;\n+\treturn"),
         "missing": MUTANT.replace("test_x", "test_y"),
         "unseen": MUTANT.replace("Test:", ""),
         "header": "Test: tests/unit/test_x\n\nIn net/gw.h:\n"
         "-int gw_drop(const struct pkt *p);\n+int gw_drop(nothing p);\n",
     }
-    for name, text in bugs.items():
-        project.write(f"tests/mutants/x/{name}.mutant", text)
+    project.write("tests/mutants/net/gw.mutants", "".join(f"== {name}\n{text}\n" for name, text in bugs.items()))
+    project.write("tests/mutants/net/two.mutants", f"== a\n{MUTANT}\n== a\n{MUTANT}")
+    project.write("tests/mutants/net/early.mutants", MUTANT)
     status, output = project.lint("mutants")
-    found = [line for line in output.splitlines() if line.startswith("tests/mutants/x/")]
+    found = [line.split(" ", 1)[1] for line in output.splitlines() if line.startswith("tests/mutants/net/gw.mutants:")]
     wanted = [
-        "empty.mutant:1: changes nothing",
-        "header.mutant:1: does not compile: net/gw.h:9: error: ",
-        "missing.mutant:1: tests/unit/test_y does not exist",
-        "no-file.mutant:1: there is no net/none.c",
-        "nowhere.mutant:1: gw_none is defined 0 times",
-        "same.mutant:1: changes nothing in net/gw.c, gw_drop",
-        "stale.mutant:1: its lines stand 0 times in net/gw.c, gw_drop",
-        "twice.mutant:1: changes nothing in net/gw.c",
-        "unseen.mutant:1: names no test",
-        "unused.mutant:1: does not compile: net/gw.c:5: error: unused variable",
+        "blank changes nothing in net/gw.c",
+        "elsewhere changes nothing in net/gw",
+        "empty changes nothing",
+        "header does not compile: net/gw.h:9: error: ",
+        "missing needs tests/unit/test_y, which does not exist",
+        "no-file there is no net/none.c",
+        "nowhere gw_none is defined 0 times",
+        "odd has a line that begins with neither '-', '+' nor a space: nonsense",
+        "same changes nothing in net/gw.c, gw_drop",
+        "stale its lines stand 0 times in net/gw.c, gw_drop",
+        "unseen names no test",
+        "unused does not compile: net/gw.c:5: error: unused variable",
     ]
     assert status == 1 and len(found) == len(wanted), output
-    for line, text in zip(found, wanted):
-        assert line.startswith(f"tests/mutants/x/{text}"), output
+    for line, text in zip(sorted(found), wanted):
+        assert line.startswith(text), output
+    assert "tests/mutants/net/two.mutants:1: has two bugs of one name" in output
+    assert "tests/mutants/net/early.mutants:1: line 1 stands before the first `== NAME`" in output
 
 
 def test_the_real_planted_bugs() -> None:

@@ -46,7 +46,7 @@ In net/a.c, second:
 
 @pytest.fixture(name="project")
 def make_project(tmp_path: Path) -> Path:
-    for name in ("boot", "kernel", "drivers", "net", "apps", "tools/labkit", "tests/mutants/x", ".venv", "tmp"):
+    for name in ("boot", "kernel", "drivers", "net", "apps", "tools/labkit", "tests/mutants/net", ".venv", "tmp"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("run", "mutant.py"):
         shutil.copy(ROOT / "tests/mutants" / name, tmp_path / "tests/mutants")
@@ -65,8 +65,8 @@ def make_project(tmp_path: Path) -> Path:
 
 
 def plant(project: Path, **bugs: str) -> None:
-    for name, text in bugs.items():
-        (project / f"tests/mutants/x/{name}.mutant").write_text(text)
+    text = "".join(f"== {name}\n{text}\n" for name, text in bugs.items())
+    (project / "tests/mutants/net/a.mutants").write_text(text)
 
 
 def environment(project: Path) -> dict[str, str]:
@@ -77,7 +77,7 @@ def run(project: Path, *words: str) -> tuple[int, dict[str, str], str]:
     """Status, what was said of each, and all of it."""
     done = subprocess.run([str(project / "tests/mutants/run"), "--seconds", "1", *words], cwd=project,
                           capture_output=True, text=True, check=False, env=environment(project), timeout=100)
-    lines = re.findall(r"^((?:not )?ok) \d+ - x/(\S+) # (.*)$", done.stdout, re.M)
+    lines = re.findall(r"^((?:not )?ok) \d+ - net/a:(\S+) # (.*)$", done.stdout, re.M)
     return done.returncode, {name: f"{ok}: {what}" for ok, name, what in lines}, done.stdout + done.stderr
 
 
@@ -100,7 +100,7 @@ def test_verdicts(project: Path) -> None:
     assert said["broken"].startswith("not ok: tests/test_broken fails without a bug")
     assert said["stale"] == "not ok: its lines stand 0 times in net/a.c, second"
     assert said["none"].startswith("not ok: tests/test_none does not build")
-    assert "# not seen: x/blind x/broken x/none x/slow x/stale" in output
+    assert "# not seen: net/a:blind net/a:broken net/a:none net/a:slow net/a:stale" in output
     assert (project / "net/a.c").read_text() == SOURCE and not list((project / "tmp").iterdir())
 
 
@@ -112,8 +112,13 @@ def test_some_are_others_each_time_and_repeated_by_seed(project: Path) -> None:
     assert seed and run(project, "--some", "--seed", seed[1])[1].keys() == first[1].keys()
 
 
-def test_unknown_name(project: Path) -> None:
-    assert run(project, "x/nothing")[0] != 0
+def test_choice_by_name(project: Path) -> None:
+    plant(project, first=BUG, second=BUG)
+    assert run(project, "net/a:second")[1].keys() == {"second"}
+    for name in ("net", "net/a", "tests/mutants/net/a.mutants"):
+        assert run(project, name)[1].keys() == {"first", "second"}
+    for name in ("net/b", "net/a:third"):
+        assert run(project, name)[0] == 1
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])

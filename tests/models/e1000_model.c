@@ -3,7 +3,7 @@
 #include "tests/models/e1000_model.h"
 #include "tests/models/e1000_model_regs.h"
 
-#include "kernel/io.h"
+#include "kernel/seam/io.h"
 
 /* Registers that exist (table 13-2) and their bits that keep what is written. */
 static const struct {

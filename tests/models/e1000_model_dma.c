@@ -2,7 +2,7 @@
 #include "tests/models/e1000_model.h"
 #include "tests/models/e1000_model_regs.h"
 
-#include "kernel/io.h"
+#include "kernel/seam/io.h"
 
 #define RX_BUFFER  2048u /* RCTL.BSIZE 00b; other sizes are a fault */
 #define TX_LONGEST 1518u /* a VLAN-tagged frame without FCS */

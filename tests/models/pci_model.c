@@ -1,7 +1,7 @@
 /* The PCI bus of pci_model.h. Section numbers: PCI Local Bus Specification 3.0. */
 #include "tests/models/pci_model.h"
 
-#include "kernel/io.h"
+#include "kernel/seam/io.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #ifndef TESTS_MODELS_PCI_MODEL_H
 #define TESTS_MODELS_PCI_MODEL_H
 
-#include "kernel/bytes.h"
+#include "kernel/lib/bytes.h"
 
 #define PCI_MODEL_MAX 8
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Planted bugs: what a file tests/mutants/FOLDER/NAME.mutant says, and planting it.
+"""Planted bugs: what tests/mutants/FOLDER/FILE.mutants says of the source file FOLDER/FILE, and planting them.
 
+    == late-refresh
     A neighbour in use is asked again only when its time is over.
-    Test: tests/sim/test_arp
+    Test: tests/sim/ip4/test_arp
 
     In net/neigh.c, neigh_confirm:
     -	n->next_ms = gw->now_ms + REACHABLE_MS - REFRESH_MS;
     +	n->next_ms = gw->now_ms + REACHABLE_MS;
 
-The first lines say what the bug is. `Test:` names the tests of which one must fail. A bug that only
+A bug has a name, and lines that say what it is. `Test:` names the tests of which one must fail. A bug that only
 an endless test can show says `Ends: never`: then a test that runs out of time has seen it.
 Each place names a file and a function, then lines that are there (`-`), that stand there instead
 (`+`), or stay (a space). The lines before the change must stand in the function exactly once, side
@@ -20,9 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
-SUFFIX = ".mutant"
+SUFFIX = ".mutants"
+_NAME = re.compile(r"== ([\w.-]+)$")
 _PLACE = re.compile(r"In ([^\s,]+)(?:, (\w+))?:$")
 
 
@@ -45,17 +46,34 @@ class Place:
 
 @dataclass
 class Mutant:
-    """A planted bug; `endless` when only running out of time can show it."""
+    """A planted bug, the line of its name, and `endless` when only running out of time can show it."""
 
+    name: str
+    line: int
+    text: list[str] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     endless: bool = False
     places: list[Place] = field(default_factory=list)
 
 
-def parse(text: str) -> Mutant:
-    """What the file says; Unfit with the reason otherwise."""
-    mutant = Mutant()
+def bugs(text: str) -> list[Mutant]:
+    """All that a file names; each still has to be read."""
+    found: list[Mutant] = []
     for number, line in enumerate(text.splitlines(), 1):
+        if match := _NAME.match(line):
+            found.append(Mutant(match[1], number))
+        elif found:
+            found[-1].text.append(line)
+        elif line:
+            raise Unfit(f"line {number} stands before the first `== NAME`")
+    if len({bug.name for bug in found}) < len(found):
+        raise Unfit("has two bugs of one name")
+    return found
+
+
+def read(mutant: Mutant) -> None:
+    """What the lines of a bug say; Unfit with the reason otherwise."""
+    for line in mutant.text:
         if match := _PLACE.match(line):
             mutant.places.append(Place(match[1], match[2] or ""))
         elif mutant.places and line[:1] in ("-", "+", " "):
@@ -65,12 +83,12 @@ def parse(text: str) -> Mutant:
             if line[0] != "-":
                 place.new.append(line[1:])
         elif mutant.places and line:
-            raise Unfit(f"line {number} begins with neither '-', '+' nor a space")
+            raise Unfit(f"has a line that begins with neither '-', '+' nor a space: {line}")
         elif line.startswith("Test:"):
             mutant.tests += line[len("Test:"):].split()
         elif line.startswith("Ends:"):
             if line != "Ends: never":
-                raise Unfit(f"line {number} is not 'Ends: never'")
+                raise Unfit("has a line that is not 'Ends: never'")
             mutant.endless = True
     if not mutant.tests:
         raise Unfit("names no test")
@@ -79,7 +97,6 @@ def parse(text: str) -> Mutant:
     for place in mutant.places:
         if not any(line.strip() for line in place.old) or place.old == place.new:
             raise Unfit(f"changes nothing in {place}")
-    return mutant
 
 
 def _span(lines: list[str], function: str) -> tuple[int, int]:
@@ -120,8 +137,3 @@ def plant(mutant: Mutant, read: Callable[[str], str]) -> dict[str, str]:
             raise Unfit(f"there is no {place.path}") from None
         changed[place.path] = _changed(text, place)
     return changed
-
-
-def name_of(path: Path) -> str:
-    """FOLDER/NAME of a file."""
-    return f"{path.parent.name}/{path.stem}"

@@ -4,9 +4,9 @@
 #define TESTS_UNIT_TCP_GUESTS_H
 
 #include "net/csum.h"
-#include "net/ip4.h"
-#include "net/ip6.h"
-#include "tests/unit/tcp_kit.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
+#include "tests/unit/net/tcp/tcp_kit.h"
 
 #define PORT0 2000u
 

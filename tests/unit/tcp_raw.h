@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_TCP_RAW_H
 #define TESTS_UNIT_TCP_RAW_H
 
-#include "tests/unit/tcp_kit.h"
+#include "tests/unit/net/tcp/tcp_kit.h"
 
 #define MS     1000u
 #define CLIENT 4000u

@@ -1,41 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The arrows of docs/design.md, checked from the #include lines, and what goes with them:
+"""Who may include whom: what each folder's README says, checked from the #include lines, and what goes with it:
 
-* each include of ours is written with its folder from the root: #include "kernel/pkt.h";
-* no file includes upward or across; only the wiring may include anything;
+* each include of ours is written with its folder from the root: #include "kernel/lib/pkt.h";
+* no file includes a folder that its own folder's README does not name under `May include:`;
 * the image has no C library: of <...> only what the compiler itself provides;
-* net/, apps/ and the kernel's pure part hold no inline assembly and touch no hardware;
-* every .c of the image stands in a list of the Makefile, every kernel header in a layer.
+* a folder with `Hardware: none` holds no inline assembly and touches no hardware;
+* every source file of the image stands in its folder's sources.mk, once, and every folder has a README.
 """
 
 from __future__ import annotations
 
+import os
 import re
 
-from tree import Finding, Tree, without_comments
-
-# What a layer may include. "seam" is kernel/io.h: the pure part knows it, net/ and apps/ do not.
-MAY_INCLUDE = {
-    "pure": {"pure", "seam"},
-    "seam": {"pure"},
-    "device": {"device", "pure", "seam"},
-    "machine": {"machine", "device", "pure", "seam"},
-    "drivers": {"drivers", "machine", "device", "pure", "seam"},
-    "net": {"net", "pure"},
-    "apps": {"apps", "net", "pure"},
-    "wiring": {"wiring", "apps", "net", "drivers", "machine", "device", "pure", "seam"},
-}
-
-NAMES = {
-    "pure": "the kernel's pure part",
-    "seam": "the seam kernel/io.h",
-    "device": "the kernel's machine part (DEVICE)",
-    "machine": "the kernel's machine part",
-    "drivers": "drivers/",
-    "net": "net/",
-    "apps": "apps/",
-    "wiring": "the wiring",
-}
+from tree import ENTRY, HOST_LISTS, IMAGE_LISTS, Finding, Room, Tree, without_comments
 
 # Headers of the compiler that need no library.
 FREESTANDING = {
@@ -43,7 +21,6 @@ FREESTANDING = {
     "stdint.h", "stdnoreturn.h",
 }
 
-PURE_LAYERS = ("pure", "net", "apps")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(\S.*))', re.M)
 ASSEMBLY = re.compile(r"\b(asm|__asm|__asm__)\b")
 # Ports, device memory and privileged instructions, by our names and by the usual ones.
@@ -57,7 +34,7 @@ def line_of(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def check_includes(tree: Tree, path: str, layer: str) -> list[Finding]:
+def check_includes(tree: Tree, path: str, room: Room) -> list[Finding]:
     # Comments go, strings stay: the file names of #include are strings.
     text = without_comments(tree.text(path), strings=False)
     findings = []
@@ -74,15 +51,11 @@ def check_includes(tree: Tree, path: str, layer: str) -> list[Finding]:
             if system not in FREESTANDING:
                 add(f"<{system}> needs a C library, the image has none")
         elif "/" not in ours or ours.startswith((".", "/")):
-            add(f'"{ours}" is not written with its folder from the root, such as "kernel/pkt.h"')
+            add(f'"{ours}" is not written with its folder from the root, such as "kernel/lib/pkt.h"')
         elif not (tree.root / ours).is_file():
             add(f'"{ours}" does not exist')
-        else:
-            target = tree.layer(ours)
-            if target is None:
-                add(f'"{ours}" belongs to no layer that {NAMES[layer]} may include')
-            elif target not in MAY_INCLUDE[layer]:
-                add(f'{NAMES[layer]} may not include "{ours}" ({NAMES[target]})')
+        elif not room.may(os.path.dirname(ours)):
+            add(f'{room.folder}/ may not include "{ours}"')
     return findings
 
 
@@ -98,26 +71,43 @@ def check_purity(tree: Tree, path: str) -> list[Finding]:
 
 
 def check_lists(tree: Tree) -> list[Finding]:
-    """Makefile and folders agree."""
+    """Each folder and its sources.mk agree."""
     findings = []
-    present = {path.removesuffix(".c") for path in tree.image_files(".c")}
-    for stem in sorted(present - set(tree.listed)):
-        findings.append(Finding(f"{stem}.c", 1, "stands in no list of the Makefile"))
-    for stem in sorted(set(tree.listed) - present):
-        findings.append(Finding("Makefile", 1, f"{stem}.c is listed and does not exist"))
+    seen: set[str] = set()
+    for path in tree.image_files("sources.mk"):
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            match = ENTRY.match(line)
+            if not line or line.startswith("#"):
+                continue
+            if not match or match[1] not in HOST_LISTS + IMAGE_LISTS:
+                findings.append(Finding(path, number, "is not `LIST += FOLDER/FILE`"))
+                continue
+            source = match[2]
+            if not (tree.root / source).is_file():
+                findings.append(Finding(path, number, f"{source} does not exist"))
+            elif os.path.dirname(source) != os.path.dirname(path):
+                findings.append(Finding(path, number, f"{source} belongs into its own folder's list"))
+            if source in seen:
+                findings.append(Finding(path, number, f"{source} is listed twice"))
+            seen.add(source)
+    for source in tree.image_files(".c", ".S"):
+        if source not in seen:
+            what = f"stands in no list of {os.path.dirname(source)}/sources.mk"
+            findings.append(Finding(source, 1, what))
     return findings
 
 
 def check(tree: Tree) -> list[Finding]:
     findings = check_lists(tree)
+    for folder in sorted({os.path.dirname(path) for path in tree.image_files(".c", ".h", ".S", ".def")}):
+        if folder not in tree.rooms:
+            what = "does not say `May include: …` and `Hardware: none|seam|yes`"
+            findings.append(Finding(f"{folder}/README.md", 1, what))
     for path in tree.image_files(".c", ".h", ".S", ".def", ".inc"):
-        layer = tree.layer(path)
-        if layer is None:
-            if not path.endswith(".c"):
-                what = "goes with no .c of a Makefile list; name its layer in tools/lint/tree.py"
-                findings.append(Finding(path, 1, what))
+        room = tree.room(path)
+        if room is None:
             continue
-        findings += check_includes(tree, path, layer)
-        if layer in PURE_LAYERS:
+        findings += check_includes(tree, path, room)
+        if room.hardware == "none":
             findings += check_purity(tree, path)
     return findings

@@ -2,7 +2,7 @@
 """What the compilers and analysers say: format, warnings, headers alone, static analysis.
 
 Everything that the host tests compile goes through three compilers: the image's own with the
-image's flags, and the host's gcc and clang with the tests' flags. The machine part cannot be
+image's flags, and the host's gcc and clang with the tests' flags. What only the image has cannot be
 compiled for the host; there clang takes its place with a bare 32-bit target.
 """
 
@@ -26,7 +26,6 @@ DIAGNOSTIC = re.compile(
     r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<text>(?:fatal )?(?:error|warning): .*)$"
 )
 WHILE = ", while compiling "
-HOST_LAYERS = ("pure", "device", "drivers", "net", "apps")
 # Options of gcc that clang does not know and does not need.
 GCC_ONLY = {"-fno-asynchronous-unwind-tables"}
 
@@ -106,7 +105,7 @@ class Compilers:
         self.clang = clang
 
     def of_image(self, path: str) -> list[list[str]]:
-        if self.tree.layer(path) in HOST_LAYERS:
+        if self.tree.on_host(path):
             return [self.image, *self.host]
         return [self.image, self.bare]
 
@@ -180,7 +179,7 @@ def unsuppressed(
 
 
 def analysed_files(tree: Tree) -> list[str]:
-    return [path for path in tree.image_files(".c") if tree.layer(path) in HOST_LAYERS]
+    return [path for path in tree.image_files(".c") if tree.on_host(path)]
 
 
 def check_cppcheck(tree: Tree) -> list[Finding]:

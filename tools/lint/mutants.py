@@ -29,14 +29,20 @@ def compiled(tree: Tree, compiler: list[str], folder: str, path: str) -> list[Fi
     return report(status, output, path, parse(output.replace(f"{folder}/", "")))
 
 
-def check_one(tree: Tree, compiler: list[str], path: str) -> list[Finding]:
+def check_one(tree: Tree, compiler: list[str], path: str, bug: planted.Mutant) -> list[Finding]:
+    def finding(what: str) -> Finding:
+        return Finding(path, bug.line, f"{bug.name} {what}")
+
     try:
-        bug = planted.parse(tree.text(path))
+        planted.read(bug)
         changed = planted.plant(bug, tree.text)
     except planted.Unfit as why:
-        return [Finding(path, 1, str(why))]
+        return [finding(str(why))]
     unknown = {test for test in bug.tests if not {f"{test}.c", f"{test}.py"} & set(tree.files)}
-    wrong = [f"{test} does not exist" for test in sorted(unknown)]
+    wrong = [f"needs {test}, which does not exist" for test in sorted(unknown)]
+    source = path.removeprefix("tests/mutants/").removesuffix(planted.SUFFIX)
+    if not any(os.path.splitext(name)[0] == source for name in changed):
+        wrong.append(f"changes nothing in {source}")
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name, text in changed.items():
             target = Path(folder, name)
@@ -45,7 +51,7 @@ def check_one(tree: Tree, compiler: list[str], path: str) -> list[Finding]:
         for name in changed:
             findings = compiled(tree, compiler, folder, name)
             wrong += [f"does not compile: {f.path}:{f.line}: {f.text}" for f in findings]
-    return [Finding(path, 1, what) for what in wrong]
+    return [finding(what) for what in wrong]
 
 
 def check(tree: Tree) -> list[Finding]:
@@ -53,4 +59,10 @@ def check(tree: Tree) -> list[Finding]:
     if not paths:
         return []
     compiler = Compilers(tree).host[0]
-    return in_parallel(partial(check_one, tree, compiler, path) for path in paths)
+    jobs, findings = [], []
+    for path in paths:
+        try:
+            jobs += [partial(check_one, tree, compiler, path, bug) for bug in planted.bugs(tree.text(path))]
+        except planted.Unfit as why:
+            findings.append(Finding(path, 1, str(why)))
+    return findings + in_parallel(jobs)

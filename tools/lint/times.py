@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Times of 32 bits are compared by kernel/when.h only, never by the sign of a difference: that takes what nobody
+"""Times of 32 bits are compared by kernel/lib/when.h only, never by the sign of a difference: that takes what nobody
 looked at for half a turn of the clock for the future."""
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def check(tree: Tree) -> list[Finding]:
         text = without_comments(tree.text(path))
         for match in SIGNED.finditer(text):
             if re.search(TIME, match[1] or match[2] or ""):
-                what = "times are compared by their sign; use kernel/when.h"
+                what = "times are compared by their sign; use kernel/lib/when.h"
                 findings.append(Finding(path, line_of(text, match.start()), what))
     return findings

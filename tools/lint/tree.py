@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The project as the checks see it: files, and the layer each belongs to.
+"""The project as the checks see it: its files, and the folder ("room") each belongs to.
 
-The lists PURE, MACHINE, ... of the Makefile say where a .c file belongs; a header goes with the .c
-of its name. So there is one place that knows, and it is the one that builds the image.
+What a folder may include and whether it touches the hardware stands in its README.md, for people and
+for the checks; which files are compiled, and for what, in its sources.mk.
 """
 
 from __future__ import annotations
@@ -19,31 +19,13 @@ IMAGE_FOLDERS = ("boot", "kernel", "drivers", "net", "apps")
 # Nothing of ours to check in there.
 SKIPPED_FOLDERS = {".git", ".venv", "build", "images", "__pycache__", ".pytest_cache"}
 
-# Lists of the Makefile and the folder their names stand for.
-LISTS = {
-    "PURE": "kernel",
-    "MACHINE": "kernel",
-    "DEVICE": "kernel",
-    "WIRING": "kernel",
-    "DRIVERS": "drivers",
-    "NET": "net",
-    "APPS": "apps",
-}
-
-# Kernel headers that do not go with a .c of their name.
-HEADERS = {
-    "kernel/bytes.h": "pure",
-    "kernel/link.h": "pure",
-    "kernel/when.h": "pure",
-    # The linker script's symbols.
-    "kernel/image.h": "machine",
-    # One interface over a pure search and the image's own table.
-    "kernel/symbols.h": "pure",
-    # The C library's memory functions: the image has its own, the host uses its own.
-    "kernel/string.h": "pure",
-    # The host build finds another one; see docs/design.md.
-    "kernel/io.h": "seam",
-}
+# What sources.mk adds files to: compiled for image and host, or for the image only.
+HOST_LISTS = ("SRC", "SRC_HOT", "SRC_FASTEST")
+IMAGE_LISTS = ("SRC_IMAGE", "SRC_IMAGE_HOT")
+ENTRY = re.compile(r"(\w+) *\+= (\S+)$")
+# A folder's README: `May include: a, b/*`, `Hardware: none | seam | yes`.
+MAY_INCLUDE = re.compile(r"^May include: (.+)$", re.M)
+HARDWARE = re.compile(r"^Hardware: (none|seam|yes)\b", re.M)
 
 
 @dataclass(frozen=True, order=True)
@@ -56,6 +38,23 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Room:
+    """A folder of the image: the folders it may include besides itself, and its hardware."""
+
+    folder: str
+    may_include: tuple[str, ...]
+    hardware: str
+
+    def may(self, folder: str) -> bool:
+        if folder == self.folder:
+            return True
+        return any(
+            name in (folder, "everything") or (name.endswith("/*") and f"{folder}/".startswith(name[:-1]))
+            for name in self.may_include
+        )
 
 
 class LintError(Exception):
@@ -95,7 +94,7 @@ class Tree:
     @cached_property
     def variables(self) -> dict[str, str]:
         """The Makefile's variables that we need, expanded by make itself."""
-        names = [*LISTS, "CC", "CFLAGS", "ARCH", "WARN", "HOST_FLAGS"]
+        names = ["CC", "CFLAGS", "ARCH", "WARN", "HOST_FLAGS"]
         show = "".join(f"$(info @@{name}=$({name}))" for name in names)
         # A recipe is expanded only when all makefiles have been read.
         command = ["make", "-s", "-n", "--no-print-directory", "--eval", f"lint-show:;@:{show}"]
@@ -112,32 +111,37 @@ class Tree:
         return self.variables.get(name, "").split()
 
     @cached_property
-    def _listed(self) -> dict[str, str]:
-        """folder/stem → layer, from the Makefile's lists."""
-        layers = {}
-        for variable, folder in LISTS.items():
-            for name in self.variables.get(variable, "").split():
-                layers[f"{folder}/{name}"] = variable.lower()
-        return layers
+    def rooms(self) -> dict[str, Room]:
+        """The folders of the image whose README says what they may include."""
+        rooms = {}
+        for path in self.image_files("README.md"):
+            folder, text = os.path.dirname(path), self.text(path)
+            names, hardware = MAY_INCLUDE.search(text), HARDWARE.search(text)
+            if names and hardware:
+                listed = tuple(name.strip(" `") for name in names[1].rstrip(".").split(","))
+                rooms[folder] = Room(folder, listed, hardware[1])
+        return rooms
 
-    @property
+    def room(self, path: str) -> Room | None:
+        return self.rooms.get(os.path.dirname(path))
+
+    @cached_property
     def listed(self) -> dict[str, str]:
-        return self._listed
+        """Source file → the list of its folder's sources.mk in which it stands."""
+        lists: dict[str, str] = {}
+        for path in self.image_files("sources.mk"):
+            for line in self.text(path).splitlines():
+                if match := ENTRY.match(line):
+                    lists[match[2]] = match[1]
+        return lists
 
-    def layer(self, path: str) -> str | None:
-        """The layer of a file of the image; None if nothing says so."""
-        folder = path.split("/")[0]
-        if path in HEADERS:
-            return HEADERS[path]
-        if folder in ("net", "apps", "drivers"):
-            return folder
-        if folder == "boot" or path.endswith(".S"):
-            return "machine"
-        stem = os.path.splitext(path)[0]
-        # The header of an assembly file (trap.h); all of these are in the image.
-        if (self.root / f"{stem}.S").is_file():
-            return "machine"
-        return self._listed.get(stem, self._listed.get(stem.removesuffix("_inline")))
+    def on_host(self, path: str) -> bool:
+        """Whether a file is compiled for the host too; a header goes with the .c of its name."""
+        stem = os.path.splitext(path)[0].removesuffix("_inline")
+        if f"{stem}.c" in self.listed:
+            return self.listed[f"{stem}.c"] in HOST_LISTS
+        room = self.room(path)
+        return room is not None and room.hardware != "yes"
 
 
 def without_comments(text: str, strings: bool = True) -> str:

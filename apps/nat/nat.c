@@ -1,0 +1,558 @@
+/* The application `nat`: network address and port translation between inside
+ * hosts (LAN) and external addresses (WAN), RFC 3022, RFC 4787, RFC 5382, RFC
+ * 5508, RFC 7857. Here are the two directions and UDP and TCP; new sessions are
+ * made in nat_open.c, ICMP is in nat_icmp.c, other protocols are in
+ * nat_other.c, the tables in nat_table.c and nat_session.c, who gives way when
+ * they are full in nat_room.c.
+ *
+ * Invariants: a packet is changed only when all that can refuse it has been
+ * asked (but for recorded routes, which are blanked before); what leaves by the
+ * WAN has an external address as source. */
+#include "apps/nat/nat.h"
+
+#include "apps/apps.h"
+#include "kernel/lib/alloc.h"
+#include "net/csum.h"
+
+#define TICK_SESSIONS 64u /* looked at in one turn of MAIN */
+
+/* --- start ------------------------------------------------------------------------- */
+
+static uint32_t seconds(uint32_t ms)
+{
+	return (ms + 999) / 1000;
+}
+
+static void set_lifetimes(struct nat *n, const struct config_nat *c)
+{
+	for (unsigned s = 0; s < NAT_STATES; s++) {
+		n->life_s[NAT_UDP][s] = n->life_s[NAT_OTHER][s] = seconds(c->udp_timeout_ms);
+		n->life_s[NAT_ICMP][s] = seconds(c->icmp_timeout_ms);
+		n->life_s[NAT_TCP][s] =
+		        seconds(nat_tcp_is_open((uint8_t)s) ? c->tcp_timeout_ms
+		                                            : c->tcp_transitory_timeout_ms);
+	}
+	if (c->has_tcp_opening_timeout)
+		n->life_s[NAT_TCP][NAT_INIT] = seconds(c->tcp_opening_timeout_ms);
+	n->table.linger_s = n->life_s[NAT_TCP][NAT_TRANS];
+}
+
+/* What is wrong with a range of nat.pool, besides its size. */
+static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = 0; i < gw->port[PORT_WAN].n_addr; i++) {
+		const struct gw_address *wan = &gw->port[PORT_WAN].addr[i];
+		uint32_t mask = addr_mask4(wan->len), net = ip4_get(wan->addr) & mask;
+		uint32_t all = net | ~mask;
+		if (wan->len <= 30 &&
+		    ((first <= net && net <= last) || (first <= all && all <= last)))
+			return "nat.pool: holds the network or broadcast address of wan.address";
+	}
+	for (uint32_t i = 0; i < gw->n_owned; i++)
+		if (gw->owned[i].first <= last && first <= gw->owned[i].last)
+			return "nat.pool: an address is given twice";
+	for (uint32_t i = 0; i < gw->port[PORT_LAN].n_addr; i++) {
+		const struct gw_address *lan = &gw->port[PORT_LAN].addr[i];
+		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
+		if (first <= (net | ~mask) && net <= last)
+			return "nat.pool: an address lies in the network of lan.address";
+	}
+	return NULL;
+}
+
+/* The first address of a range that is a next hop of ours, `last` + 1 when there
+ * is none: a router keeps its address, whatever nat.pool says. */
+static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
+{
+	uint64_t found = (uint64_t)last + 1;
+	for (uint32_t i = 0; i < gw->n_routes; i++) {
+		uint32_t via = swap32(gw->route[i].via);
+		if (via >= first && via < found)
+			found = via;
+	}
+	return found;
+}
+
+/* The external addresses: nat.pool, or else the WAN's own first address. */
+static const char *set_externals(struct gw *gw, struct nat *n)
+{
+	const struct config_nat *c = &gw->config->nat;
+	struct nat_range range[NAT_RANGES];
+	uint32_t own = ip4_get(gw->port[PORT_WAN].addr[0].addr), n_ranges = 0;
+	_Static_assert(NAT_RANGES == GW_OWNED && GW_OWNED > CONFIG_POOLS, "room for nat.pool");
+	for (uint32_t i = 0; i < c->n_pool; i++) {
+		uint64_t first = ip4_get(c->pool[i].first);
+		uint32_t last = ip4_get(c->pool[i].last);
+		const char *bad = bad_range(gw, (uint32_t)first, last);
+		if (bad)
+			return bad;
+		for (uint64_t end; first <= last; first = end + 1) {
+			end = next_hop_in(gw, (uint32_t)first, last);
+			if (end == first)
+				continue;
+			if (!gw_own(gw, PORT_WAN, (uint32_t)first, (uint32_t)end - 1))
+				return "nat.pool: too many ranges";
+			range[n_ranges++] =
+			        (struct nat_range){(uint32_t)first, (uint32_t)end - 1, 0};
+		}
+	}
+	if (c->n_pool && n_ranges == 0)
+		return "nat.pool: holds nothing but routers";
+	if (n_ranges == 0)
+		range[n_ranges++] = (struct nat_range){own, own, 0};
+	return nat_table_init(&n->table, c->sessions, range, n_ranges, gw->rng);
+}
+
+static const char *set_forwards(struct gw *gw, struct nat *n)
+{
+	const struct config_nat *c = &gw->config->nat;
+	for (uint32_t i = 0; i < c->n_forward; i++) {
+		const struct config_forward *f = &c->forward[i];
+		const struct gw_route *r = ip4_route_for(gw, f->inside);
+		if (!r || r->port != PORT_LAN || gw_is_own(gw, f->inside))
+			return "nat.forward: the inside address is not on the LAN side";
+		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
+		                        swap16(f->public_port), ip4_raw(f->inside),
+		                        swap16(f->inside_port)))
+			return "nat.forward: a public port or an inside endpoint is given twice";
+	}
+	return NULL;
+}
+
+const char *nat_start(struct gw *gw)
+{
+	const struct config_nat *c = &gw->config->nat;
+	struct nat *n = nat_of(gw);
+	if (gw->port[PORT_LAN].n_addr == 0)
+		return "lan.address: an IPv4 address is required by the NAT";
+	if (gw->port[PORT_WAN].n_addr == 0)
+		return "wan.address: an IPv4 address is required by the NAT";
+	n->filtering = c->filtering;
+	n->host_limit = c->host_limit;
+	n->hairpin = c->hairpin;
+	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
+	n->router41 = ip4_raw(c->protocol41);
+	nat_syn_init(&n->syns, gw->rng);
+	const char *bad = set_externals(gw, n);
+	set_lifetimes(n, c);
+	return bad ? bad : set_forwards(gw, n);
+}
+
+static const char *nat_init(struct gw *gw)
+{
+	gw->state = alloc(sizeof(struct nat), 64);
+	return gw->state ? nat_start(gw) : "not enough memory";
+}
+
+/* --- UDP and TCP ------------------------------------------------------------------------ */
+
+/* Corrects the transport checksum; p holds at least the header. */
+static inline void fix_l4(struct pkt *p, uint8_t proto, uint16_t delta)
+{
+	uint8_t *l4 = p->data + p->l4;
+	if (proto == NAT_TCP) {
+		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
+		tcp->sum = csum_apply(tcp->sum, delta);
+	} else {
+		struct udp_hdr *udp = (struct udp_hdr *)l4;
+		udp->sum = csum_apply_udp(udp->sum, delta);
+	}
+}
+
+static inline const struct tcp_hdr *tcp_of(const struct pkt *p)
+{
+	return (const struct tcp_hdr *)(p->data + p->l4);
+}
+
+/* A UDP length that holds its own header and ends within the packet; of a first
+ * fragment only the header is here. */
+static inline bool udp_fits(const struct pkt *p)
+{
+	if (p->l4_len < sizeof(struct udp_hdr))
+		return false;
+	uint32_t len = be16_get(((const struct udp_hdr *)(p->data + p->l4))->len);
+	return len >= sizeof(struct udp_hdr) && (len <= p->l4_len || p->flags & PKT_FRAGMENT);
+}
+
+/* The transport header is all there (RFC 3128: no header split to hide in). */
+static inline bool l4_complete(const struct pkt *p, uint8_t proto)
+{
+	if (proto != NAT_TCP)
+		return udp_fits(p);
+	if (p->l4_len < sizeof(struct tcp_hdr))
+		return false;
+	uint32_t hlen = (uint32_t)(tcp_of(p)->offset >> 4) * 4;
+	return hlen >= sizeof(struct tcp_hdr) && hlen <= p->l4_len;
+}
+
+/* Follows a TCP connection; a segment that is none of it moves no timer. A
+ * refresh needs a segment from inside that is no RST (RFC 7857 section 7.1). */
+static void track(struct gw *gw, struct nat *n, struct nat_session *s, const struct pkt *p,
+                  enum nat_side side)
+{
+	uint8_t was = s->state;
+	bool real = nat_tcp_segment(s, tcp_of(p), p->l4_len, side);
+	if (LIKELY(s->state == was)) {
+		if (real && side == NAT_INSIDE && !(tcp_of(p)->flags & TCP_RST))
+			nat_refresh(gw, n, s);
+		return;
+	}
+	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
+	if (life_s < nat_session_left(s, gw->now_s))
+		nat_session_sooner(&n->table, s, expire_s);
+	else
+		s->expire_s = expire_s;
+}
+
+/* Fetches a session that will be needed. */
+static inline void touch(const struct nat_table *t, uint32_t index)
+{
+	if (LIKELY(index < NAT_BARE))
+		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
+}
+
+/* A frame with whatever nat_ahead looks at. */
+static inline bool has_ports(const struct pkt *p)
+{
+	return LIKELY(p->len >= sizeof(struct eth_hdr) + IP4_MIN + 4);
+}
+
+/* What UDP and TCP packets without IP options will need: on the way out the
+ * session in the bucket, whose number is noted, on the way in the one that the
+ * port names, on the first external address. The steps of one packet wait for
+ * memory, those of different packets need not wait for each other. For packets
+ * of other kinds nothing is lost but the time. */
+static void nat_ahead(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
+{
+	const struct nat_table *t = &((const struct nat *)gw->state)->table;
+	struct pkt **end = burst + n;
+	if (port == PORT_LAN) {
+		for (struct pkt **p = burst; p != end; p++) {
+			const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+			(*p)->hint = 0;
+			if (has_ports(*p))
+				(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
+				                              load32(ip + 20));
+		}
+		for (struct pkt **p = burst; p != end; p++)
+			touch(t, t->session_bucket[(*p)->hint]);
+		return;
+	}
+	const uint32_t *udp = t->external[0].ports[NAT_UDP]->owner;
+	const uint32_t *tcp = t->external[0].ports[NAT_TCP]->owner;
+	for (struct pkt **p = burst; p != end; p++) {
+		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+		if (has_ports(*p))
+			touch(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
+	}
+}
+
+/* The session of an outgoing packet that is not in the bucket noted ahead: it is
+ * in another one after all, or it is new; NULL with the verdict in *v. */
+static struct nat_session *unexpected(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                      enum verdict *v)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t ports = load32(p->data + p->l4);
+	struct nat_session *s =
+	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
+	return s ? s : nat_open_out(gw, n, p, proto, ports, v);
+}
+
+/* One body, compiled for each of the two protocols. */
+ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto)
+{
+	uint8_t *l4 = p->data + p->l4;
+	enum verdict v = V_DROP;
+	if (UNLIKELY(!l4_complete(p, proto)))
+		return gw_drop(gw, p, DROP_L4_HEADER);
+	const struct ip4_hdr *h = ip4_header(p);
+	struct nat_session *s = nat_session_in(&n->table, p->hint & n->table.mask, proto,
+	                                       ip4_raw(h->from), ip4_raw(h->to), load32(l4));
+	if (UNLIKELY(!s) && !(s = unexpected(gw, n, p, proto, &v)))
+		return v;
+	if (proto == NAT_TCP)
+		track(gw, n, s, p, NAT_INSIDE);
+	else
+		nat_refresh(gw, n, s);
+	if (UNLIKELY(s->flags & NAT_UNINVITED))
+		nat_take_up(n, s);
+	store16(l4, s->ext_port);
+	fix_l4(p, proto, s->l4_delta);
+	nat_finish_out(gw, p, s);
+	return V_SEND;
+}
+
+/* The session of a packet from outside that is not the one its port remembers:
+ * another one of the mapping, or a new one; NULL with the verdict in *v. */
+static struct nat_session *other_session(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                         uint32_t external, enum verdict *v)
+{
+	const uint8_t *l4 = p->data + p->l4;
+	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
+	if (!m) {
+		if (proto == NAT_TCP && nat_tcp_opens(tcp_of(p)) && !(p->flags & PKT_HAIRPIN))
+			nat_syn_hold(gw, &n->syns, p);
+		*v = gw_drop(gw, p, DROP_NO_MAPPING);
+		return NULL;
+	}
+	struct nat_session *s =
+	        nat_session_of(&n->table, m, ip4_raw(ip4_header(p)->from), load16(l4));
+	return s ? s : nat_open_in(gw, n, p, m, load16(l4), v);
+}
+
+ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                   uint32_t external)
+{
+	uint8_t *l4 = p->data + p->l4;
+	enum verdict v = V_DROP;
+	if (UNLIKELY(!l4_complete(p, proto)))
+		return gw_drop(gw, p, DROP_L4_HEADER);
+	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
+	                                            ip4_raw(ip4_header(p)->from), load16(l4));
+	if (UNLIKELY(!s) && !(s = other_session(gw, n, p, proto, external, &v)))
+		return v;
+	if (UNLIKELY(nat_route_in(gw, p, s->in_ip) != V_SEND))
+		return V_DROP;
+	s->flags |= NAT_ANSWERED;
+	if (proto == NAT_TCP)
+		track(gw, n, s, p, NAT_OUTSIDE);
+	store16(l4 + 2, (uint16_t)s->ports);
+	fix_l4(p, proto, (uint16_t)~s->l4_delta);
+	nat_finish_in(p, s, s->in_ip);
+	return V_SEND;
+}
+
+/* --- fragments ---------------------------------------------------------------------------- */
+
+/* A later piece of a TCP segment moves the end of what was seen, as the first one
+ * could not know how much follows. frag.flow holds the ports as a session has them,
+ * and the segment's nat_tcp_base. */
+static void follow_piece(struct nat *n, const struct frag *f, const struct pkt *p, bool out)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t in_ip = out ? ip4_raw(h->from) : f->new_addr;
+	uint32_t rem_ip = ip4_raw(out ? h->to : h->from);
+	struct nat_session *s = nat_session_find(&n->table, NAT_TCP, in_ip, rem_ip, f->flow[0]);
+	uint32_t at = (uint32_t)(be16_get(h->frag) & IP4_OFFSET) * 8;
+	if (s)
+		nat_tcp_piece(s, f->flow[1], at + p->l4_len, out ? NAT_INSIDE : NAT_OUTSIDE);
+}
+
+/* A fragment other than the first. It may not begin inside the transport header
+ * (RFC 3128); the ones without a decision yet wait for it. */
+static enum verdict later(struct gw *gw, struct pkt *p, bool out)
+{
+	struct ip4_hdr *h = ip4_header(p);
+	if ((be16_get(h->frag) & IP4_OFFSET) == 1 && p->proto == PROTO_TCP)
+		return gw_drop(gw, p, DROP_FRAGMENT);
+	const struct frag_key key = frag_key(p);
+	struct frag *f = frag_known(gw, &key);
+	if (!f)
+		return frag_park(gw, p) ? V_KEPT : gw_drop(gw, p, DROP_FRAGMENT);
+	ip4 *addr = out ? &h->from : &h->to;
+	ip4 was = *addr, is = ip4_from_raw(f->new_addr);
+	enum verdict v = out ? ip4_may_forward(gw, p) : nat_route_in(gw, p, f->new_addr);
+	if (v != V_SEND)
+		return v;
+	frag_count(f, p);
+	if (p->proto == PROTO_TCP)
+		follow_piece(gw->state, f, p, out);
+	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(was), ip4_raw(is)) +
+	                 csum_delta16(be16_raw(h->id), f->new_id);
+	*addr = is;
+	h->id = be16_from_raw(f->new_id);
+	if (!out && p->flags & PKT_HAIRPIN)
+		h->sum = csum_apply(h->sum, delta);
+	else
+		ip4_hop(h, delta);
+	p->flags |= out ? PKT_TRANSLATED : PKT_INBOUND;
+	return V_SEND;
+}
+
+/* --- the two directions ---------------------------------------------------------------- */
+
+ALWAYS_INLINE enum verdict translate_out(struct gw *gw, struct nat *n, struct pkt *p)
+{
+	switch (p->proto) {
+	case PROTO_UDP:
+		return port_out(gw, n, p, NAT_UDP);
+	case PROTO_TCP:
+		return port_out(gw, n, p, NAT_TCP);
+	case PROTO_ICMP:
+		return nat_icmp_out(gw, n, p);
+	default:
+		return nat_other_out(gw, n, p);
+	}
+}
+
+ALWAYS_INLINE enum verdict translate_in(struct gw *gw, struct nat *n, struct pkt *p,
+                                        uint32_t external)
+{
+	switch (p->proto) {
+	case PROTO_UDP:
+		return port_in(gw, n, p, NAT_UDP, external);
+	case PROTO_TCP:
+		return port_in(gw, n, p, NAT_TCP, external);
+	case PROTO_ICMP:
+		return nat_icmp_in(gw, n, p, external);
+	default:
+		return nat_other_in(gw, n, p, external);
+	}
+}
+
+/* From an inside host to an external address: to a mapping of an inside host
+ * (hairpinning, RFC 4787 REQ-9), or to the gateway itself. A later fragment
+ * shares the way of its first. */
+static bool is_hairpin(const struct nat *n, const struct pkt *p, uint32_t external)
+{
+	uint8_t proto = nat_proto_of(p->proto);
+	if (p->flags & PKT_LATER)
+		return true;
+	if (proto == NAT_OTHER || p->l4_len < 8)
+		return false;
+	const uint8_t *l4 = p->data + p->l4;
+	if (proto == NAT_ICMP) /* errors about hairpinned packets, RFC 5508 REQ-7 */
+		return l4[0] == ICMP_UNREACHABLE || l4[0] == ICMP_TIME_EXCEEDED ||
+		       l4[0] == ICMP_PARAMETER;
+	return nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2)) != NULL;
+}
+
+/* From inside to where no translation leads: another inside network (plain
+ * forwarding), or the gateway. */
+static enum verdict not_outwards(struct gw *gw, struct pkt *p)
+{
+	enum drop bad = ip4_bad_destination(gw, p);
+	if (bad != DROP_NONE)
+		return gw_drop(gw, p, bad);
+	if (p->out == PKT_PORT_SELF)
+		return V_LOCAL;
+	if (ip4_bad_source(gw, p))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (ip4_may_forward(gw, p) != V_SEND)
+		return V_DROP;
+	ip4_hop(ip4_header(p), 0);
+	return V_SEND;
+}
+
+/* The first fragment; out of line, because translate_* are long. */
+static __attribute__((noinline)) enum verdict first(struct gw *gw, struct nat *n, struct pkt *p,
+                                                    uint32_t external, bool out)
+{
+	return out ? translate_out(gw, n, p) : translate_in(gw, n, p, external);
+}
+
+/* A packet with options, or a piece of one: the first piece takes the way of a whole
+ * packet, and the later ones then follow it. `external` is for incoming ones. */
+static enum verdict rare(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external, bool out)
+{
+	if (p->flags & PKT_LATER)
+		return later(gw, p, out);
+	if (!(p->flags & PKT_FRAGMENT)) /* it has options */
+		return first(gw, n, p, external, out);
+	const struct frag_key key = frag_key(p);
+	const uint8_t *l4 = p->data + p->l4;
+	uint32_t ports = out && p->l4_len >= 4 ? load32(l4) : 0;
+	enum verdict v = first(gw, n, p, external, out);
+	if (v != V_SEND)
+		return v;
+	struct ip4_hdr *h = ip4_header(p);
+	struct frag *f = frag_decide(gw, &key);
+	if (f->n_seen) { /* the first fragment once more: its fellows have their identification */
+		h->sum = csum_apply(h->sum, csum_delta16(be16_raw(h->id), f->new_id));
+		h->id = be16_from_raw(f->new_id);
+	}
+	frag_count(f, p);
+	f->new_id = be16_raw(h->id);
+	f->new_addr = ip4_raw(out ? h->from : h->to);
+	if (p->proto == PROTO_TCP) {
+		f->flow[0] = out ? ports : load16(l4 + 2) | (uint32_t)load16(l4) << 16;
+		f->flow[1] = nat_tcp_base(tcp_of(p));
+	}
+	gw_forward(gw, p);
+	frag_release(gw, f);
+	return V_KEPT;
+}
+
+static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
+{
+	uint32_t external = nat_external_find(&n->table, ip4_raw(ip4_to(p)));
+	if (UNLIKELY(external != NAT_NONE)) {
+		p->out = PKT_PORT_SELF;
+		p->flags |= PKT_ROUTED;
+		if (!is_hairpin(n, p, external))
+			return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_NO_MAPPING);
+		if (!n->hairpin)
+			return gw_drop(gw, p, DROP_HAIRPIN);
+	} else if (UNLIKELY(!ip4_route(gw, p, ip4_to(p)))) {
+		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
+		return gw_drop(gw, p, DROP_NO_ROUTE);
+	} else if (UNLIKELY(p->out != PORT_WAN)) {
+		return not_outwards(gw, p);
+	}
+	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
+		return V_DROP;
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP | PKT_OPTIONS))) {
+		if (p->flags & PKT_L2_GROUP) /* RFC 1812 section 5.3.4 */
+			return gw_drop(gw, p, DROP_MULTICAST);
+		ip4_blank_records(p);
+		return rare(gw, n, p, NAT_NONE, true);
+	}
+	return translate_out(gw, n, p);
+}
+
+static inline bool is_external(const struct nat *n, ip4 a)
+{
+	return ip4_raw(a) == n->table.first_external ||
+	       (n->table.n_external > 1 && nat_external_find(&n->table, ip4_raw(a)) != NAT_NONE);
+}
+
+static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
+{
+	uint32_t external = nat_external_find(&n->table, ip4_raw(ip4_to(p)));
+	if (UNLIKELY(external == NAT_NONE)) {
+		enum drop bad = ip4_bad_destination(gw, p);
+		if (bad != DROP_NONE)
+			return gw_drop(gw, p, bad);
+		return gw_port_has(&gw->port[PORT_WAN], ip4_to(p)) ? V_LOCAL
+		                                                   : gw_drop(gw, p, DROP_FOREIGN);
+	}
+	if (UNLIKELY(p->flags & PKT_L2_GROUP))
+		return gw_drop(gw, p, DROP_MULTICAST);
+	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(is_external(n, ip4_header(p)->from)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have it */
+	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_OPTIONS))) {
+		ip4_blank_records(p);
+		return rare(gw, n, p, external, false);
+	}
+	return translate_in(gw, n, p, external);
+}
+
+enum verdict nat_ip4(struct gw *gw, struct pkt *p)
+{
+	struct nat *n = nat_of(gw);
+	return p->port == PORT_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
+}
+
+bool nat_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	ip4 to = ip4_to(p);
+	return p->port == PORT_LAN || is_external(nat_of(gw), to) ||
+	       gw_port_has(&gw->port[PORT_WAN], to);
+}
+
+bool nat_tick(struct gw *gw)
+{
+	struct nat *n = nat_of(gw);
+	nat_syn_tick(gw, &n->syns);
+	return nat_session_tick(&n->table, gw->now_s, TICK_SESSIONS);
+}
+
+const struct app app_nat = {
+        .init = nat_init,
+        .ahead = nat_ahead,
+        .ip4 = nat_ip4,
+        .concerns4 = nat_concerns4,
+        .tick = nat_tick,
+        .show = nat_show,
+};

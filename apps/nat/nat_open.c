@@ -1,0 +1,165 @@
+/* New sessions of the NAT: who may have one, and what is said when there is
+ * none. See nat.h. */
+#include "apps/nat/nat.h"
+
+/* True for a packet that may begin a session. A TCP segment in the middle of a
+ * connection that is not known does not (RFC 5382 section 5 leaves it open). */
+static bool opens(const struct pkt *p, uint8_t proto)
+{
+	return proto != NAT_TCP || nat_tcp_opens((const struct tcp_hdr *)(p->data + p->l4));
+}
+
+/* A session cannot be had: the sender is told (RFC 5508 REQ-8). */
+static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum drop reason)
+{
+	if (reason == DROP_TABLE_FULL)
+		n->table_full++;
+	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_ADMIN, 0);
+	return gw_drop(gw, p, reason);
+}
+
+/* It lasts no longer than `most_s` seconds in any case. */
+static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat_mapping *m,
+                                        uint32_t rem_ip, uint16_t rem_port, uint32_t most_s)
+{
+	enum nat_state state = m->proto == NAT_TCP ? NAT_INIT : NAT_OPEN;
+	return nat_session_new(&n->table, m, rem_ip, rem_port, state,
+	                       gw->now_s + min_u32(n->life_s[m->proto][state], most_s));
+}
+
+static bool at_limit(const struct nat *n, uint32_t in_ip)
+{
+	return n->host_limit && nat_host_sessions(&n->table, in_ip) >= n->host_limit;
+}
+
+/* A mapping and a session for a new flow from inside; NULL with the reason. */
+static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uint32_t in_ip,
+                                uint32_t rem_ip, uint32_t ports, enum drop *why)
+{
+	struct nat_table *t = &n->table;
+	enum nat_lack lack = NAT_HAS_ALL;
+	if (at_limit(n, in_ip)) {
+		*why = DROP_HOST_LIMIT;
+		return NULL;
+	}
+	*why = DROP_TABLE_FULL;
+	struct nat_mapping *m =
+	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
+	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
+	if (full && !nat_make_room(t, in_ip, m))
+		return NULL;
+	if (!m && proto == NAT_OTHER)
+		m = nat_mapping_other(t, in_ip, (uint16_t)ports, rem_ip, &lack);
+	else if (!m)
+		m = nat_mapping_new(t, proto, in_ip, (uint16_t)ports, &lack);
+	if (!m) {
+		if (lack != NAT_LACKS_ENTRY)
+			*why = lack == NAT_LACKS_PORT ? DROP_NO_PORT : DROP_AMBIGUOUS;
+		return NULL;
+	}
+	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), NAT_LIFE_S);
+	if (!s && m->n_sessions == 0 && !m->is_static)
+		nat_mapping_drop(t, m);
+	if (s && proto == NAT_TCP)
+		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
+		                  ports >> 16 | (uint32_t)m->ext_port << 16);
+	return s;
+}
+
+struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
+                                 uint32_t ports, enum verdict *v)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	struct nat_session *s = NULL;
+	enum drop bad = ip4_bad_destination(gw, p);
+	if (bad == DROP_NONE && ip4_bad_source(gw, p))
+		bad = DROP_MARTIAN_SOURCE;
+	if (bad == DROP_NONE && !opens(p, proto))
+		bad = DROP_NO_SESSION;
+	if (bad != DROP_NONE) {
+		*v = gw_drop(gw, p, bad);
+		return NULL;
+	}
+	uint32_t rem_ip = nat_other_remote(p->proto, ip4_raw(h->to));
+	s = make(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
+	if (!s) /* of another host's session nothing is said */
+		*v = bad == DROP_AMBIGUOUS ? gw_drop(gw, p, bad) : refuse(gw, n, p, bad);
+	return s;
+}
+
+/* Why a new remote endpoint may not use a mapping; DROP_NONE when it may. */
+static enum drop filter(struct gw *gw, const struct nat *n, const struct pkt *p,
+                        const struct nat_mapping *m)
+{
+	if (!(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
+		return DROP_MARTIAN_SOURCE;
+	if (m->is_static)
+		return DROP_NONE;
+	switch (n->filtering) {
+	case NAT_FILTER_ENDPOINT_INDEPENDENT:
+		return DROP_NONE;
+	case NAT_FILTER_ADDRESS_DEPENDENT:
+		return nat_knows_peer(&n->table, m, ip4_raw(ip4_header(p)->from)) ? DROP_NONE
+		                                                                  : DROP_FILTERED;
+	default:
+		return DROP_FILTERED;
+	}
+}
+
+void nat_take_up(struct nat *n, struct nat_session *s)
+{
+	if (s->state != NAT_INIT && !at_limit(n, nat_mapping_of(n, s)->in_ip))
+		nat_session_invite(&n->table, s);
+}
+
+/* A new remote endpoint that may come in: its session, or why there is none. It lasts no
+ * longer than a session that was there, so that from outside neither a mapping nor the
+ * right to use it is prolonged (RFC 4787 REQ-6). */
+static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struct nat_mapping *m,
+                        uint16_t rem_port, struct nat_session **s)
+{
+	struct nat_table *t = &n->table;
+	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
+	if (at_limit(n, m->in_ip))
+		return DROP_HOST_LIMIT;
+	uint32_t most_s = NAT_LIFE_S;
+	bool room = t->n_sessions < t->size;
+	if (m->is_static) { /* a service that we offer has a host's share */
+		room = room || nat_make_room(t, m->in_ip, m);
+	} else {
+		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->now_s), 1);
+		room = room || nat_replace_stranger(t, m);
+	}
+	if (room)
+		*s = open_session(gw, n, m, rem_ip, rem_port, most_s);
+	if (!*s) {
+		n->table_full++;
+		return DROP_TABLE_FULL; /* the outside is not told */
+	}
+	nat_session_uninvited(t, *s);
+	if (m->proto == NAT_TCP) /* an earlier SYN of it needs no answer any more */
+		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
+		                  rem_port | (uint32_t)m->ext_port << 16);
+	return DROP_NONE;
+}
+
+struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
+                                uint16_t rem_port, enum verdict *v)
+{
+	struct nat_session *s = NULL;
+	enum drop bad = filter(gw, n, p, m);
+	if (bad == DROP_NONE && !opens(p, m->proto))
+		bad = DROP_NO_SESSION;
+	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens(p, NAT_TCP) &&
+	    !(p->flags & PKT_HAIRPIN))
+		nat_syn_hold(gw, &n->syns, p);
+	if (bad == DROP_NONE) {
+		*v = nat_route_in(gw, p, m->in_ip); /* says and counts what it refuses */
+		if (*v != V_SEND)
+			return NULL;
+		bad = let_in(gw, n, p, m, rem_port, &s);
+	}
+	if (bad != DROP_NONE)
+		*v = gw_drop(gw, p, bad);
+	return s;
+}

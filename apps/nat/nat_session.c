@@ -1,0 +1,242 @@
+/* Sessions, their peers and their times. See nat_table.h. */
+#include "apps/nat/nat_table.h"
+
+#include "kernel/lib/when.h"
+
+/* --- peers ------------------------------------------------------------------------ */
+
+static uint32_t *peer_head(const struct nat_table *t, uint8_t proto, uint32_t mapping,
+                           uint32_t rem_ip)
+{
+	const uint32_t w[2] = {mapping, rem_ip};
+	return &t->peer_bucket[hash_words(&t->key[proto], w, 2) & t->mask];
+}
+
+static struct nat_session *peer_find(const struct nat_table *t, const struct nat_mapping *m,
+                                     uint32_t rem_ip)
+{
+	uint32_t mapping = (uint32_t)(m - t->mapping);
+	uint32_t i = *peer_head(t, m->proto, mapping, rem_ip);
+	for (; i != NAT_NONE; i = t->peer[i].next) {
+		struct nat_session *s = &t->session[i];
+		if (s->mapping == mapping && s->rem_ip == rem_ip)
+			return s;
+	}
+	return NULL;
+}
+
+bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip)
+{
+	return peer_find(t, m, rem_ip) != NULL;
+}
+
+uint32_t nat_session_left(const struct nat_session *s, uint32_t now_s)
+{
+	return when_left(now_s, s->expire_s, NAT_MOST_S);
+}
+
+uint32_t nat_mapping_left(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip,
+                          uint32_t now_s)
+{
+	const struct nat_session *peer = peer_find(t, m, rem_ip);
+	if (peer)
+		return nat_session_left(peer, now_s);
+	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
+	return i < NAT_BARE ? nat_session_left(&t->session[i], now_s) : 0;
+}
+
+static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
+{
+	const struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);
+	struct nat_peer *own = &t->peer[index];
+	if (first) { /* behind the first, in its ring */
+		own->back = (uint32_t)(first - t->session);
+		own->more = t->peer[own->back].more;
+		t->peer[own->more].back = index;
+		t->peer[own->back].more = index;
+		return;
+	}
+	uint32_t *head = peer_head(t, s->proto, s->mapping, s->rem_ip);
+	own->more = own->back = index;
+	own->next = *head;
+	*head = index;
+}
+
+static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32_t index)
+{
+	const struct nat_peer *own = &t->peer[index];
+	uint32_t *at = peer_head(t, s->proto, s->mapping, s->rem_ip);
+	while (*at != NAT_NONE && *at != index)
+		at = &t->peer[*at].next;
+	if (*at == index) { /* the first: another one of the ring takes its place */
+		*at = own->next;
+		if (own->more != index) {
+			t->peer[own->more].next = *at;
+			*at = own->more;
+		}
+	}
+	t->peer[own->more].back = own->back;
+	t->peer[own->back].more = own->more;
+}
+
+/* --- the wheel ------------------------------------------------------------------------ */
+
+/* Puts a session where the wheel will look at it when it runs out, or once
+ * around if that is further away. Never into the slot being emptied. */
+static void wheel_add(struct nat_table *t, struct nat_session *s)
+{
+	uint32_t index = (uint32_t)(s - t->session);
+	uint32_t ahead = max_u32(nat_session_left(s, t->wheel_s), 1);
+	uint32_t slot = (t->wheel_s + min_u32(ahead, NAT_WHEEL - 1)) % NAT_WHEEL;
+	s->wheel_prev = NAT_HEAD | slot;
+	s->wheel_next = t->wheel[slot];
+	if (s->wheel_next != NAT_NONE)
+		t->session[s->wheel_next].wheel_prev = index;
+	t->wheel[slot] = index;
+}
+
+static void wheel_remove(struct nat_table *t, struct nat_session *s)
+{
+	if (s->wheel_prev & NAT_HEAD)
+		t->wheel[s->wheel_prev & ~NAT_HEAD] = s->wheel_next;
+	else
+		t->session[s->wheel_prev].wheel_next = s->wheel_next;
+	if (s->wheel_next != NAT_NONE)
+		t->session[s->wheel_next].wheel_prev = s->wheel_prev;
+}
+
+void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t expire_s)
+{
+	s->expire_s = expire_s;
+	wheel_remove(t, s);
+	wheel_add(t, s);
+}
+
+/* Looks at a session whose slot has come. */
+static void wheel_turn(struct nat_table *t, struct nat_session *s)
+{
+	if (nat_session_left(s, t->wheel_s) == 0) {
+		if (s->state != NAT_ESTABLISHED || t->linger_s == 0) {
+			t->expired++;
+			nat_session_drop(t, s);
+			return;
+		}
+		s->state = NAT_TRANS;
+		s->expire_s += t->linger_s;
+	}
+	wheel_remove(t, s);
+	wheel_add(t, s);
+}
+
+bool nat_session_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
+{
+	/* After a long silence every slot is looked at once. */
+	if (now_s - t->wheel_s > NAT_WHEEL)
+		t->wheel_s = now_s - NAT_WHEEL;
+	while (t->wheel_s != now_s) {
+		uint32_t slot = t->wheel_s % NAT_WHEEL;
+		while (t->wheel[slot] != NAT_NONE) {
+			if (most-- == 0)
+				return true;
+			wheel_turn(t, &t->session[t->wheel[slot]]);
+		}
+		t->wheel_s++;
+	}
+	return false;
+}
+
+/* --- sessions -------------------------------------------------------------------------- */
+
+/* The inside half of a session's key (see nat_table.h). */
+static uint32_t key_ip(const struct nat_mapping *m)
+{
+	return m->proto == NAT_OTHER ? m->ext_ip : m->in_ip;
+}
+
+/* Where the external port of a mapping names its owner. Not NAT_OTHER. */
+static uint32_t *owner(const struct nat_table *t, const struct nat_mapping *m)
+{
+	return &t->external[m->external].ports[m->proto]->owner[m->ext_port];
+}
+
+struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping *m,
+                                   uint32_t rem_ip, uint16_t rem_port)
+{
+	struct nat_session *s = nat_session_find(t, m->proto, m->in_ip, rem_ip,
+	                                         m->in_port | (uint32_t)rem_port << 16);
+	if (s)
+		*owner(t, m) = (uint32_t)(s - t->session);
+	return s;
+}
+
+struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
+                                    uint16_t rem_port, enum nat_state state, uint32_t expire_s)
+{
+	struct nat_free *f = &t->session_free;
+	uint32_t index = f->head;
+	if (index != NAT_NONE)
+		f->head = t->session[index].next;
+	else if (f->fresh < f->size)
+		index = f->fresh++;
+	else
+		return NULL;
+	struct nat_session *s = &t->session[index];
+	*s = (struct nat_session){
+	        .in_ip = key_ip(m),
+	        .rem_ip = rem_ip,
+	        .ports = m->in_port | (uint32_t)rem_port << 16,
+	        .proto = m->proto,
+	        .state = (uint8_t)state,
+	        .mapping = (uint32_t)(m - t->mapping),
+	        .expire_s = expire_s,
+	        .ext_ip = m->ext_ip,
+	        .ext_port = m->ext_port,
+	        .ip_delta = m->ip_delta,
+	        .l4_delta = m->l4_delta,
+	};
+	if (m->proto != NAT_OTHER)
+		*owner(t, m) = index;
+	uint32_t *head = &t->session_bucket[nat_session_hash(t, s->in_ip, rem_ip, s->ports)];
+	s->next = *head;
+	*head = index;
+	peer_add(t, s, index);
+	wheel_add(t, s);
+	m->n_sessions++;
+	t->host[m->host].n_sessions++;
+	t->n_sessions++;
+	t->created++;
+	return s;
+}
+
+void nat_session_drop(struct nat_table *t, struct nat_session *s)
+{
+	uint32_t index = (uint32_t)(s - t->session);
+	struct nat_mapping *m = &t->mapping[s->mapping];
+	uint32_t *at = &t->session_bucket[nat_session_hash(t, s->in_ip, s->rem_ip, s->ports)];
+	while (*at != index)
+		at = &t->session[*at].next;
+	*at = s->next;
+	if (m->proto != NAT_OTHER && *owner(t, m) == index)
+		*owner(t, m) = NAT_BARE | s->mapping;
+	peer_remove(t, s, index);
+	wheel_remove(t, s);
+	s->state = NAT_FREE;
+	s->next = t->session_free.head;
+	t->session_free.head = index;
+	t->n_sessions--;
+	t->host[m->host].n_sessions -= !(s->flags & NAT_UNINVITED);
+	if (--m->n_sessions == 0 && !m->is_static)
+		nat_mapping_drop(t, m);
+}
+
+void nat_session_uninvited(struct nat_table *t, struct nat_session *s)
+{
+	s->flags |= NAT_UNINVITED;
+	t->host[t->mapping[s->mapping].host].n_sessions--;
+}
+
+void nat_session_invite(struct nat_table *t, struct nat_session *s)
+{
+	s->flags &= (uint8_t)~NAT_UNINVITED;
+	t->host[t->mapping[s->mapping].host].n_sessions++;
+}

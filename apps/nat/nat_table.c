@@ -1,0 +1,443 @@
+/* See nat_table.h: memory, hosts, mappings and ports. Sessions and their times
+ * are in nat_session.c. */
+#include "apps/nat/nat_table.h"
+
+#include "kernel/lib/alloc.h"
+#include "net/csum.h"
+
+/* --- memory ------------------------------------------------------------------- */
+
+static uint32_t *buckets(uint32_t n)
+{
+	uint32_t *b = alloc_raw(n * sizeof *b, 64);
+	if (b)
+		memset(b, 0xff, n * sizeof *b); /* NAT_NONE */
+	return b;
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	uint32_t p = 64;
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static bool init_external(struct nat_external *e, uint32_t ip)
+{
+	e->ip = ip;
+	e->n_hosts = 0;
+	for (unsigned i = 0; i < NAT_WITH_PORTS; i++) {
+		struct nat_ports *p = alloc_raw(sizeof *p, 64);
+		if (!p)
+			return false;
+		memset(p->owner, 0xff, sizeof p->owner);
+		memset(p->used, 0, sizeof p->used);
+		p->used[0] = 1; /* port 0 is nobody's */
+		for (uint32_t c = 0; c < NAT_PORT_CLASSES; c++)
+			e->n_free[i][c] = (uint16_t)(c < 2 ? 512 - (c == 0) : (65536 - 1024) / 2);
+		e->ports[i] = p;
+	}
+	return true;
+}
+
+static const char *init_externals(struct nat_table *t, const struct nat_range *range, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		t->range[i] = range[i];
+		t->range[i].index = t->n_external;
+		if (range[i].last - range[i].first >= NAT_EXTERNALS - t->n_external)
+			return "nat.pool: more than 1024 addresses";
+		t->n_external += range[i].last - range[i].first + 1;
+	}
+	t->n_ranges = n;
+	t->external = alloc_raw(t->n_external * sizeof *t->external, 64);
+	for (uint32_t i = 0; t->external && i < n; i++)
+		for (uint32_t k = 0; k <= range[i].last - range[i].first; k++)
+			if (!init_external(&t->external[t->range[i].index + k],
+			                   swap32(range[i].first + k)))
+				return "nat.pool: not enough memory for so many addresses";
+	if (!t->external)
+		return "nat.pool: not enough memory";
+	t->first_external = t->external[0].ip;
+	return NULL;
+}
+
+static void init_free(struct nat_free *f, uint32_t size)
+{
+	*f = (struct nat_free){.head = NAT_NONE, .size = size};
+}
+
+const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
+                           uint32_t n_ranges, struct rng *rng)
+{
+	uint32_t n = power_of_two(size), hosts = min_u32(size, NAT_HOSTS);
+	memset(t, 0, sizeof *t);
+	t->size = size;
+	t->mask = n - 1;
+	t->host_mask = power_of_two(hosts) - 1;
+	t->rng = rng;
+	for (unsigned i = 0; i < NAT_PROTOS; i++)
+		for (unsigned k = 0; k < 2; k++)
+			t->key[i].k[k] = rng_u32(rng);
+	init_free(&t->session_free, size);
+	init_free(&t->mapping_free, size);
+	init_free(&t->host_free, hosts);
+	const char *bad = init_externals(t, range, n_ranges);
+	if (bad)
+		return bad;
+	/* What packets touch lies together, behind the ports: a TLB with few ways has
+	 * the fewest conflicts then. */
+	t->session_bucket = buckets(n);
+	t->session = alloc_raw(size * sizeof *t->session, 64);
+	t->peer = alloc_raw(size * sizeof *t->peer, 64);
+	t->mapping = alloc_raw(size * sizeof *t->mapping, 64);
+	t->host = alloc_raw(hosts * sizeof *t->host, 64);
+	t->mapping_bucket = buckets(n);
+	t->peer_bucket = buckets(n);
+	t->host_bucket = buckets(t->host_mask + 1);
+	if (!t->session || !t->peer || !t->mapping || !t->host || !t->session_bucket ||
+	    !t->mapping_bucket || !t->peer_bucket || !t->host_bucket)
+		return "nat.sessions: not enough memory for so many";
+	memset(t->wheel, 0xff, sizeof t->wheel);
+	return NULL;
+}
+
+/* --- hosts ------------------------------------------------------------------------ */
+
+static uint32_t *host_head(const struct nat_table *t, uint32_t ip)
+{
+	return &t->host_bucket[hash_words(&t->key[NAT_OTHER], &ip, 1) & t->host_mask];
+}
+
+static uint32_t host_find(const struct nat_table *t, uint32_t ip)
+{
+	uint32_t i = *host_head(t, ip);
+	while (i != NAT_NONE && t->host[i].ip != ip)
+		i = t->host[i].next;
+	return i;
+}
+
+uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip)
+{
+	uint32_t i = host_find(t, in_ip);
+	return i == NAT_NONE ? 0 : t->host[i].n_sessions;
+}
+
+uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip)
+{
+	uint32_t i = host_find(t, in_ip);
+	return i == NAT_NONE ? NAT_NONE : t->host[i].external;
+}
+
+/* A new host gets the address that the fewest hosts share, of two drawn by its
+ * own address, so that it comes back to where it was. */
+uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
+{
+	uint32_t i = nat_external_of(t, in_ip);
+	if (i != NAT_NONE)
+		return i;
+	if (t->n_external == 1)
+		return 0;
+	uint32_t h = hash_words(&t->key[NAT_OTHER], &in_ip, 1);
+	uint32_t a = (h & 0xffff) % t->n_external, b = (h >> 16) % t->n_external;
+	return t->external[b].n_hosts < t->external[a].n_hosts ? b : a;
+}
+
+static uint32_t take(struct nat_free *f, const uint32_t *next_of_head)
+{
+	if (f->head != NAT_NONE) {
+		uint32_t i = f->head;
+		f->head = *next_of_head;
+		return i;
+	}
+	return f->fresh < f->size ? f->fresh++ : NAT_NONE;
+}
+
+/* What a new mapping is for: `number` is the inside port, raw, or the IP protocol. */
+struct need {
+	uint8_t proto; /* enum nat_proto */
+	uint16_t number;
+	uint32_t rem_ip; /* NAT_OTHER only */
+};
+
+/* The class in the n-th place of those that may stand for a port; NAT_PORT_CLASSES behind
+ * the last: the same, the other parity, the other range. */
+static uint32_t class_in_place(uint8_t proto, uint32_t wanted, uint32_t n)
+{
+	if (n >= (nat_port_least(proto, wanted) ? 2 : NAT_PORT_CLASSES))
+		return NAT_PORT_CLASSES;
+	return nat_port_class(wanted) ^ n;
+}
+
+/* The best class that has a free port of an external address; NAT_PORT_CLASSES when none
+ * has. */
+static uint32_t class_with_port(const struct nat_external *e, uint8_t proto, uint32_t wanted)
+{
+	uint32_t c, n = 0;
+	while ((c = class_in_place(proto, wanted, n++)) < NAT_PORT_CLASSES)
+		if (e->n_free[proto][c])
+			break;
+	return c;
+}
+
+static bool can_serve(const struct nat_table *t, uint32_t external, struct need need)
+{
+	const struct nat_external *e = &t->external[external];
+	if (need.proto == NAT_OTHER)
+		return !nat_session_find(t, NAT_OTHER, e->ip, need.rem_ip, need.number);
+	return class_with_port(e, need.proto, swap16(need.number)) < NAT_PORT_CLASSES;
+}
+
+/* The address for a new host: where that cannot serve it, of those that can the one with
+ * the fewest hosts. With none of these it is as if all could. */
+static uint32_t external_for_need(const struct nat_table *t, uint32_t in_ip, struct need need)
+{
+	uint32_t first = nat_external_for(t, in_ip), best = NAT_NONE;
+	if (can_serve(t, first, need))
+		return first;
+	for (uint32_t i = 0; i < t->n_external; i++) {
+		bool fewer = best == NAT_NONE || t->external[i].n_hosts < t->external[best].n_hosts;
+		if (fewer && can_serve(t, i, need))
+			best = i;
+	}
+	return best == NAT_NONE ? first : best;
+}
+
+/* The host's entry, made if there is none; NAT_NONE when the table is full. */
+static uint32_t host_get(struct nat_table *t, uint32_t ip, struct need need)
+{
+	uint32_t i = host_find(t, ip);
+	if (i != NAT_NONE)
+		return i;
+	uint32_t external = external_for_need(t, ip, need);
+	i = take(&t->host_free,
+	         t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
+	if (i == NAT_NONE)
+		return NAT_NONE;
+	uint32_t *head = host_head(t, ip);
+	t->host[i] = (struct nat_host){.ip = ip, .next = *head, .external = (uint16_t)external};
+	*head = i;
+	t->n_hosts++;
+	t->external[external].n_hosts++;
+	return i;
+}
+
+static void host_put(struct nat_table *t, uint32_t i)
+{
+	struct nat_host *h = &t->host[i];
+	if (h->n_mappings)
+		return;
+	uint32_t *at = host_head(t, h->ip);
+	while (*at != i)
+		at = &t->host[*at].next;
+	*at = h->next;
+	t->external[h->external].n_hosts--;
+	t->n_hosts--;
+	h->next = t->host_free.head;
+	t->host_free.head = i;
+}
+
+/* --- mappings --------------------------------------------------------------------- */
+
+static uint32_t *mapping_head(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                              uint16_t in_port)
+{
+	const uint32_t w[2] = {in_ip, in_port};
+	return &t->mapping_bucket[hash_words(&t->key[proto], w, 2) & t->mask];
+}
+
+struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                                     uint16_t in_port)
+{
+	uint32_t i = *mapping_head(t, proto, in_ip, in_port);
+	for (; i != NAT_NONE; i = t->mapping[i].next) {
+		struct nat_mapping *m = &t->mapping[i];
+		if (m->in_ip == in_ip && m->in_port == in_port && m->proto == proto)
+			return m;
+	}
+	return NULL;
+}
+
+static bool port_used(const struct nat_ports *p, uint32_t port)
+{
+	return p->used[port / 32] >> port % 32 & 1;
+}
+
+/* A free port from lo to hi whose bit pattern is allowed by `mask` in each word
+ * of 32 (parity), beginning at a random word; there is one. Looks at each word
+ * once, so the cost is bounded by 2048 words. */
+static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
+                          uint32_t mask)
+{
+	uint32_t first = lo / 32, n = (hi - lo) / 32 + 1;
+	uint32_t start = rng_below(rng, n), turn = rng_below(rng, 32);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t word = first + (start + i) % n;
+		uint32_t free = ~p->used[word] & mask;
+		if (!free)
+			continue;
+		/* A random one of the free bits: rotate, take the lowest. */
+		uint32_t rolled = free >> turn | free << ((32 - turn) & 31);
+		return word * 32 + (((uint32_t)__builtin_ctz(rolled) + turn) & 31);
+	}
+	return 0;
+}
+
+/* A free port for a wanted one; 0 when there is none, which costs no search. */
+static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t proto, uint32_t wanted)
+{
+	const struct nat_external *e = &t->external[external];
+	const struct nat_ports *p = e->ports[proto];
+	if (wanted && !port_used(p, wanted))
+		return wanted;
+	uint32_t class = class_with_port(e, proto, wanted);
+	if (class == NAT_PORT_CLASSES)
+		return 0;
+	if (proto == NAT_ICMP)
+		return pick_port(t->rng, p, 0, 65535, 0xffffffff);
+	uint32_t parity = class % 2 ? 0xaaaaaaaa : 0x55555555;
+	if (class < nat_port_class(1024))
+		return pick_port(t->rng, p, 0, 1023, parity);
+	return pick_port(t->rng, p, 1024, 65535, parity);
+}
+
+/* Fills a mapping in and makes it known; `port` is host order, 0 for NAT_OTHER. */
+static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint32_t host,
+                                       uint8_t proto, uint16_t in_port, uint32_t port)
+{
+	struct nat_mapping *m = &t->mapping[index];
+	struct nat_host *h = &t->host[host];
+	struct nat_external *e = &t->external[h->external];
+	*m = (struct nat_mapping){
+	        .in_ip = h->ip,
+	        .ext_ip = e->ip,
+	        .in_port = in_port,
+	        .ext_port = swap16((uint16_t)port),
+	        .ip_delta = csum_delta32(h->ip, e->ip),
+	        .host = host,
+	        .external = h->external,
+	        .proto = proto,
+	};
+	h->n_mappings++;
+	t->n_mappings++;
+	if (proto == NAT_OTHER)
+		return m;
+	uint16_t port_delta = csum_delta16(in_port, m->ext_port);
+	/* ICMP has no pseudo header: only the identifier counts (RFC 792). */
+	m->l4_delta = proto == NAT_ICMP ? port_delta : csum_plus(m->ip_delta, port_delta);
+	uint32_t *head = mapping_head(t, proto, m->in_ip, in_port);
+	m->next = *head;
+	*head = index;
+	h->n_ports[proto]++;
+	e->ports[proto]->used[port / 32] |= 1u << port % 32;
+	e->ports[proto]->owner[m->ext_port] = NAT_BARE | index;
+	e->n_free[proto][nat_port_class(port)]--;
+	return m;
+}
+
+static uint32_t take_mapping(struct nat_table *t)
+{
+	struct nat_free *f = &t->mapping_free;
+	return take(f, f->head == NAT_NONE ? NULL : &t->mapping[f->head].next);
+}
+
+static void give_mapping(struct nat_table *t, uint32_t index)
+{
+	t->mapping[index].next = t->mapping_free.head;
+	t->mapping_free.head = index;
+}
+
+/* Entries for a mapping and, if it has none, its host; false with the reason. */
+static bool take_entries(struct nat_table *t, uint32_t in_ip, struct need need, uint32_t *index,
+                         uint32_t *host, enum nat_lack *lack)
+{
+	*lack = NAT_LACKS_ENTRY;
+	*index = take_mapping(t);
+	if (*index == NAT_NONE)
+		return false;
+	*host = host_get(t, in_ip, need);
+	if (*host == NAT_NONE) {
+		give_mapping(t, *index);
+		return false;
+	}
+	*lack = NAT_HAS_ALL;
+	return true;
+}
+
+static void give_entries(struct nat_table *t, uint32_t index, uint32_t host)
+{
+	host_put(t, host);
+	give_mapping(t, index);
+}
+
+struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                                    uint16_t in_port, enum nat_lack *lack)
+{
+	uint32_t index, host, port;
+	if (!take_entries(t, in_ip, (struct need){proto, in_port, 0}, &index, &host, lack))
+		return NULL;
+	port = choose_port(t, t->host[host].external, proto, swap16(in_port));
+	if (!port)
+		port = nat_make_port(t, proto, host, in_port);
+	if (port)
+		return add_mapping(t, index, host, proto, in_port, port);
+	*lack = NAT_LACKS_PORT;
+	give_entries(t, index, host);
+	return NULL;
+}
+
+struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint16_t ip_proto,
+                                      uint32_t rem_ip, enum nat_lack *lack)
+{
+	const struct need need = {NAT_OTHER, ip_proto, rem_ip};
+	uint32_t index, host;
+	if (!take_entries(t, in_ip, need, &index, &host, lack))
+		return NULL;
+	if (can_serve(t, t->host[host].external, need))
+		return add_mapping(t, index, host, NAT_OTHER, ip_proto, 0);
+	*lack = NAT_LACKS_KEY;
+	give_entries(t, index, host);
+	return NULL;
+}
+
+bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
+                        uint16_t in_port)
+{
+	uint32_t port = swap16(ext_port);
+	if (port_used(t->external[0].ports[proto], port) ||
+	    nat_mapping_find(t, proto, in_ip, in_port))
+		return false;
+	uint32_t host = host_get(t, in_ip, (struct need){proto, in_port, 0});
+	uint32_t index = take_mapping(t);
+	if (host == NAT_NONE || index == NAT_NONE)
+		return false;
+	struct nat_host *h = &t->host[host];
+	if (h->external != 0) { /* the host's other sessions show the same address */
+		t->external[h->external].n_hosts--;
+		t->external[0].n_hosts++;
+		h->external = 0;
+	}
+	add_mapping(t, index, host, proto, in_port, port)->is_static = 1;
+	return true;
+}
+
+void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
+{
+	uint32_t index = (uint32_t)(m - t->mapping), port = swap16(m->ext_port);
+	if (m->proto != NAT_OTHER) {
+		uint32_t *at = mapping_head(t, m->proto, m->in_ip, m->in_port);
+		while (*at != index)
+			at = &t->mapping[*at].next;
+		*at = m->next;
+		struct nat_ports *p = t->external[m->external].ports[m->proto];
+		p->used[port / 32] &= ~(1u << port % 32);
+		p->owner[m->ext_port] = NAT_NONE;
+		t->external[m->external].n_free[m->proto][nat_port_class(port)]++;
+		t->host[m->host].n_ports[m->proto]--;
+	}
+	t->host[m->host].n_mappings--;
+	host_put(t, m->host);
+	t->n_mappings--;
+	give_mapping(t, index);
+}

@@ -1,0 +1,1 @@
+SRC += apps/apps.c

@@ -1,0 +1,431 @@
+/* The application `ivi`: stateless translation between IPv4 hosts on the WAN side and
+ * IPv6 hosts on the LAN side (RFC 6219, RFC 7915). Here are its start and the question
+ * what is for whom; the translation is in xlat46.c and xlat64.c.
+ *
+ * Which packets are translated is mostly a matter of routes: those of ivi.prefix and of
+ * mappings lead to PORT_APP, and a longer native route wins (RFC 7915 sections 4.6 and
+ * 5.6). For IPv4 the nets of IPv6 hosts are looked up first, because an IPv4 route
+ * table has a default route to the WAN that would take all.
+ *
+ * Left out on purpose: multicast (RFC 6219 section 5.1). */
+#include "apps/translate/xlat_known.h"
+
+#include "apps/apps.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/lib/fmt.h"
+#include "net/ip6/ra.h"
+
+static char wrong[128];
+
+static const char *fail(const char *what, const char *more)
+{
+	fmt(wrong, sizeof wrong, "%s %s", what, more);
+	return wrong;
+}
+
+/* --- start: what stands for IPv6 hosts ---------------------------------------------------- */
+
+static void add_net(struct ivi *v, ip4 net, uint8_t len)
+{
+	struct ivi_net *n = &v->net[v->n_nets++];
+	*n = (struct ivi_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
+}
+
+static const char *set_form(struct ivi *v, const struct config_ivi *c)
+{
+	v->has_form = c->has_prefix;
+	if (!c->has_prefix)
+		return c->n_ipv4 || c->n_share ? "ivi.prefix: required by ivi with ivi.ipv4" : NULL;
+	const char *bad = embed_set_up(&v->form, &c->prefix, c->format == IVI_FORMAT_IVI);
+	if (bad)
+		return fail("ivi.prefix", bad);
+	v->well_known = embed_is_well_known(&v->form);
+	v->plain = !v->well_known && c->n_share == 0;
+	if (c->n_share && v->form.set_at == 0)
+		return "ivi.share: there is no room for the number of the set behind a /96";
+	return NULL;
+}
+
+static const char *set_nets(struct ivi *v, const struct config_ivi *c)
+{
+	for (uint32_t i = 0; i < c->n_ipv4; i++)
+		add_net(v, c->ipv4[i].net, c->ipv4[i].len);
+	for (uint32_t i = 0; i < c->n_share; i++) {
+		const struct config_share *s = &c->share[i];
+		if (!ivi_net_of(v, ip4_raw(s->net)))
+			add_net(v, s->net, s->len);
+		for (uint32_t k = 0; k < i; k++)
+			if (!((ip4_get(s->net) ^ ip4_get(c->share[k].net)) &
+			      addr_mask4(s->len < c->share[k].len ? s->len : c->share[k].len)))
+				return "ivi.share: an address is given twice";
+		embed_share_set_up(&v->share[v->n_shares++], s);
+	}
+	return v->n_nets == 0 && c->n_map == 0
+	               ? "ivi.ipv4: required by ivi, unless ivi.map names the IPv6 hosts"
+	               : NULL;
+}
+
+static const char *set_maps(struct gw *gw, struct ivi *v, const struct config_ivi *c)
+{
+	uint32_t mul[5];
+	for (unsigned i = 0; i < ARRAY_SIZE(mul); i++)
+		mul[i] = rng_u32(gw->rng) | 1;
+	return embed_maps_set_up(&v->maps, c->map, c->n_map, mul);
+}
+
+/* --- start: routes ------------------------------------------------------------------------ */
+
+/* The native IPv6 route on the LAN side for a network, NULL when there is none. Routes to
+ * the application do not count. */
+static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint8_t len)
+{
+	for (uint32_t i = 0; i < gw->n_routes6; i++) {
+		const struct gw_route6 *r = &gw->route6[i];
+		ip6 to;
+		memcpy(&to, r->net, sizeof to);
+		if (r->len <= len && addr_in6(net, &to, r->len) && r->port < GW_PORTS)
+			return r->port == PORT_LAN ? r : NULL;
+	}
+	return NULL;
+}
+
+/* The same for IPv4 on the WAN side. */
+static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t len)
+{
+	for (uint32_t i = 0; i < gw->n_routes; i++) {
+		const struct gw_route *r = &gw->route[i];
+		if (r->len <= len && (net & r->mask) == r->net)
+			return r->port == PORT_WAN ? r : NULL;
+	}
+	return NULL;
+}
+
+/* IPv6 hosts whose addresses lie under a route to the application keep their native
+ * way; without one nothing leads there. */
+static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_len)
+{
+	const struct gw_route6 *r = native6(gw, net, len);
+	if (r && r->len > app_len)
+		return true;
+	if (!r)
+		return gw_add_route6(gw, net, len, NULL, PORT_NONE);
+	ip6 via = r->via;
+	return gw_add_route6(gw, net, len, &via, r->port);
+}
+
+/* Says of a mapping whose hosts it names. Where no route tells it is taken for IPv6
+ * hosts if these can be reached at all. */
+static bool set_map_side(struct gw *gw, struct ivi *v, uint32_t i)
+{
+	const struct config_map *c = &gw->config->ivi.map[i];
+	const struct gw_route6 *r6 = native6(gw, &c->net6, c->len6);
+	const struct gw_route *r4 = native4(gw, ip4_get(c->net4), c->len4);
+	const struct ivi_net *n = ivi_net_of(v, ip4_raw(c->net4));
+	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
+	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
+	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
+	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, PORT_APP);
+}
+
+static const char *set_routes(struct gw *gw, struct ivi *v)
+{
+	const struct config_ivi *c = &gw->config->ivi;
+	bool ok = true;
+	for (uint32_t i = 0; i < c->n_map; i++)
+		ok = ok && set_map_side(gw, v, i);
+	if (v->has_form) {
+		ip6 net;
+		memcpy(&net, v->form.prefix, sizeof net);
+		for (uint32_t i = 0; i < v->n_nets && ok; i++) {
+			ip6 hosts;
+			embed_to6(&v->form, v->net[i].net, &hosts);
+			ok = keep_native(gw, &hosts, v->form.end[v->net[i].len], v->form.len);
+		}
+		for (uint32_t i = 0; i < c->n_map && ok; i++)
+			if (v->map_is6[i] && addr_in6(&c->map[i].net6, &net, v->form.len))
+				ok = keep_native(gw, &c->map[i].net6, c->map[i].len6, v->form.len);
+		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, PORT_APP);
+	}
+	return ok ? NULL : "ivi.map: too many routes";
+}
+
+/* --- start: IPv4 addresses ---------------------------------------------------------------- */
+
+static void add_never(struct ivi *v, uint32_t a)
+{
+	if (v->n_never < IVI_NEVER && !ivi_is_never(v, swap32(a)))
+		v->never[v->n_never++] = swap32(a);
+}
+
+/* Our own addresses, and what no single host has in our networks (RFC 3021: a /31 has
+ * hosts only). */
+static void set_never(const struct gw *gw, struct ivi *v)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
+			const struct gw_address *a = &gw->port[i].addr[k];
+			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
+			add_never(v, own);
+			if (a->len > 30)
+				continue;
+			add_never(v, own & mask);
+			add_never(v, own | ~mask);
+		}
+}
+
+/* True when there is such an address in a net. */
+static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
+{
+	uint32_t mask = addr_mask4(len);
+	for (uint32_t i = 0; i < gw->n_routes; i++) {
+		const struct gw_route *r = &gw->route[i];
+		if ((r->len > len && (r->net & mask) == net) ||
+		    (r->own && (r->own & mask) == net) ||
+		    (r->via && (swap32(r->via) & mask) == net))
+			return true;
+	}
+	return false;
+}
+
+/* The first address at or behind one that is no IPv6 host's whatever net it lies in: a
+ * router's, ours, a broadcast. 2^32 when there is none. */
+static uint64_t next_other(const struct gw *gw, const struct ivi *v, uint32_t from)
+{
+	uint64_t found = 1ull << 32;
+	for (uint32_t i = 0; i < v->n_never; i++) {
+		uint32_t a = swap32(v->never[i]);
+		if (a >= from && a < found)
+			found = a;
+	}
+	for (uint32_t i = 0; i < gw->n_routes; i++) {
+		uint32_t via = swap32(gw->route[i].via);
+		if (via >= from && via < found)
+			found = via;
+	}
+	return found;
+}
+
+/* ARP is answered on the WAN for what lies in its networks, but for routers. */
+static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uint8_t len)
+{
+	const struct gw_port *wan = &gw->port[PORT_WAN];
+	uint64_t first = net, last = net | ~addr_mask4(len);
+	bool on_link = false;
+	for (uint32_t i = 0; i < wan->n_addr; i++)
+		on_link |= !((ip4_get(wan->addr[i].addr) ^ net) &
+		             addr_mask4(len < wan->addr[i].len ? len : wan->addr[i].len));
+	for (uint64_t end; on_link && first <= last; first = end + 1) {
+		end = next_other(gw, v, (uint32_t)first);
+		if (end > last)
+			end = last + 1;
+		if (end > first && !gw_own(gw, PORT_WAN, (uint32_t)first, (uint32_t)end - 1))
+			return "ivi.map: too many ranges in the networks of wan.address";
+	}
+	return NULL;
+}
+
+static const char *set_addresses(struct gw *gw, struct ivi *v)
+{
+	const struct config_ivi *c = &gw->config->ivi;
+	const char *bad = NULL;
+	set_never(gw, v);
+	for (uint32_t i = 0; i < v->n_nets && !bad; i++) {
+		struct ivi_net *n = &v->net[i];
+		n->native_inside = has_native4(gw, swap32(n->net), n->len);
+		bad = own_net(gw, v, swap32(n->net), n->len);
+	}
+	for (uint32_t i = 0; i < c->n_map && !bad; i++) {
+		v->map_native[i] = has_native4(gw, ip4_get(c->map[i].net4), c->map[i].len4);
+		if (v->map_is6[i])
+			bad = own_net(gw, v, ip4_get(c->map[i].net4), c->map[i].len4);
+	}
+	for (uint32_t i = 0; i < c->n_icmp_source; i++) {
+		if (c->icmp_source[i].is6)
+			v->icmp6[v->n_icmp6++] = c->icmp_source[i].v6;
+		else
+			v->icmp4[v->n_icmp4++] = c->icmp_source[i].v4;
+	}
+	return bad;
+}
+
+static bool has_global6(const struct gw_port *port)
+{
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		if (!ip6_is_link_local(&port->addr6[i].addr))
+			return true;
+	return false;
+}
+
+/* Hosts have addresses of the mapped form, which they cannot make up themselves: the
+ * prefixes are on the link, but not for that (RFC 6219 section 6.1; A = 0). */
+static const char *advertise(struct gw *gw)
+{
+	const struct gw_port *lan = &gw->port[PORT_LAN];
+	if (!gw->config->ra.on)
+		return NULL;
+	ra_start(gw, PORT_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
+	for (uint32_t i = 0; i < lan->n_addr6; i++) {
+		const struct gw_address6 *a = &lan->addr6[i];
+		if (!ip6_is_link_local(&a->addr) &&
+		    !ra_set_prefix(gw, PORT_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
+		                   RA_PREFERRED_S))
+			return "lan.address: too many IPv6 networks to advertise";
+	}
+	return NULL;
+}
+
+static const char *ivi_init(struct gw *gw)
+{
+	const struct config_ivi *c = &gw->config->ivi;
+	if (!has_global6(&gw->port[PORT_LAN]))
+		return "lan.address: an IPv6 address is required by ivi";
+	if (gw->port[PORT_WAN].n_addr == 0)
+		return "wan.address: an IPv4 address is required by ivi";
+	struct ivi *v = alloc(sizeof *v, 64);
+	if (!v || !(v->pairs = alloc(sizeof *v->pairs, 64)))
+		return "not enough memory";
+	gw->state = v;
+	gw->app_mtu = gw->port[PORT_WAN].mtu + IP6_MIN - IP4_MIN;
+	v->errors = c->errors;
+	v->compute_zero = c->udp_zero_checksum == IVI_ZERO_COMPUTE;
+	v->icmp_interface = c->icmp_interface;
+	v->mss = (uint16_t)c->mss_clamp;
+	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
+	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
+	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
+	v->largest[IVI_46] = v->most[IVI_46] = v->limit46 - IP6_MIN;
+	v->whole46 = gw->port[PORT_LAN].mtu - IP6_MIN;
+	v->largest[IVI_64] = v->most[IVI_64] = gw->port[PORT_WAN].mtu - IP4_MIN;
+	ivi_pairs_set_up(v->pairs, gw->rng);
+	ivi_set_clock(gw, v);
+	const char *bad = set_form(v, c);
+	if (!bad)
+		bad = set_nets(v, c);
+	if (!bad)
+		bad = set_maps(gw, v, c);
+	if (!bad)
+		bad = set_routes(gw, v);
+	if (!bad)
+		bad = set_addresses(gw, v);
+	return bad ? bad : advertise(gw);
+}
+
+/* --- what is for whom ------------------------------------------------------------------- */
+
+/* True for a destination on the side that the packet came from, to which a native route
+ * leads. */
+static bool goes_back(const struct gw *gw, const struct pkt *p)
+{
+	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
+	return r && r->port == p->port && r->len > 0 && !gw_is_own(gw, ip4_to(p));
+}
+
+/* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host that it goes
+ * back to. */
+static enum verdict not_translated(struct gw *gw, struct pkt *p)
+{
+	ip4 to = ip4_to(p);
+	enum drop bad = ip4_bad_destination(gw, p);
+	if (bad != DROP_NONE)
+		return gw_drop(gw, p, bad);
+	if (gw_port_has(&gw->port[p->port], to))
+		return V_LOCAL;
+	if (!goes_back(gw, p))
+		return gw_drop(gw, p, DROP_FOREIGN);
+	if (ip4_bad_source(gw, p))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (!ip4_route(gw, p, to) || ip4_may_forward(gw, p) != V_SEND)
+		return V_DROP;
+	ip4_hop(ip4_header(p), 0);
+	return V_SEND;
+}
+
+/* True for the IPv4 address, raw, of an IPv6 host; *m is its mapping, NULL where it has none. */
+ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to,
+                           const struct embed_map **m)
+{
+	*m = embed_find4(&v->maps, to);
+	if (UNLIKELY(*m != NULL)) {
+		uint32_t i = (uint32_t)(*m - v->maps.map);
+		return !v->map_is4[i] && !(v->map_native[i] && ivi_is_native4(gw, to, (*m)->len4));
+	}
+	return ivi_is_host6(gw, v, to);
+}
+
+static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	const struct embed_map *m;
+	return gw_port_has(&gw->port[p->port], ip4_to(p)) || goes_back(gw, p) ||
+	       (p->port == PORT_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
+}
+
+/* One with hops left (RFC 7915 section 4.1). */
+static enum verdict source_route(struct gw *gw, struct pkt *p)
+{
+	return ivi_concerns4(gw, p) ? ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
+	                            : gw_drop(gw, p, DROP_SOURCE_ROUTE);
+}
+
+static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
+{
+	struct ivi *v = gw->state;
+	uint32_t to = ip4_raw(ip4_to(p));
+	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
+		return source_route(gw, p);
+	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
+		return not_translated(gw, p);
+	const struct embed_map *m;
+	if (UNLIKELY(!is_ours(gw, v, to, &m)))
+		return not_translated(gw, p);
+	if (UNLIKELY(!m && v->n_shares))
+		return ivi_shared(gw, v, p);
+	return xlat46(gw, v, p, m, IVI_NO_PORT);
+}
+
+static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
+{
+	struct ivi *v = gw->state;
+	if (LIKELY(p->out == PORT_APP))
+		return xlat64(gw, v, p);
+	if (p->out == PORT_LAN)
+		return ip6_forward(gw, p);
+	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+	return gw_drop(gw, p, DROP_NO_ROUTE);
+}
+
+/* What was translated: the error is about the packet as it is now, as if a router just
+ * behind the translator sent it, and is translated like that one's. What was noted
+ * of the packet is of the one that came in, so it is parsed again. */
+static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
+{
+	uint8_t port = p->port;
+	if (six && ip6_parse(p) == DROP_NONE) {
+		const struct gw_route6 *back = gw_route6_for(gw, &ip6_header(p)->from);
+		bool translated = back && back->port == PORT_APP;
+		if (translated)
+			p->port = PORT_APP;
+		/* In IPv4 not about later fragments (RFC 1812 section 4.3.2.7). */
+		if (!(translated && p->flags & PKT_LATER))
+			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+	} else if (!six && ip4_parse(p) == DROP_NONE) {
+		if (port == PORT_LAN && p->out == PORT_WAN) {
+			p->port = PORT_WAN;
+			p->flags |= PKT_INBOUND;
+		}
+		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+	}
+	p->port = port;
+}
+
+const struct app app_ivi = {
+        .no_wan6 = true,
+        .takes_source_routes = true,
+        .init = ivi_init,
+        .known = xlat_known,
+        .ip4 = ivi_ip4,
+        .concerns4 = ivi_concerns4,
+        .ip6 = ivi_ip6,
+        .no_neighbour = ivi_no_neighbour,
+        .tick = ivi_tick,
+        .show = ivi_show,
+};

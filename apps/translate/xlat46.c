@@ -1,0 +1,425 @@
+/* IPv4 packets into IPv6 packets, in place (RFC 7915 section 4). ICMP errors are in
+ * xlat_icmp_to6.c.
+ *
+ * Everything that may refuse the packet is asked before a byte of it changes, so
+ * that an ICMP error quotes it as it came. */
+#include "apps/translate/xlat.h"
+
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+#include "net/mss.h"
+
+/* --- headers ------------------------------------------------------------------------- */
+
+void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n)
+{
+	struct ip6_hdr *h = (struct ip6_hdr *)at;
+	uint32_t more = x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0;
+	h->first = be32_of(0x60000000u | (uint32_t)x->tc << 20); /* flow label 0 */
+	h->len = be16_of((uint16_t)(n + more));
+	h->next = x->fragment ? PROTO_FRAGMENT : x->next;
+	h->hops = x->hops;
+	h->from = x->from;
+	h->to = x->to;
+	if (!x->fragment)
+		return;
+	struct ip6_frag *f = (struct ip6_frag *)(h + 1);
+	f->next = x->next;
+	f->reserved = 0;
+	f->offset = be16_of(x->offset);
+	f->id = be32_of(x->id);
+}
+
+/* The IPv6 header in place of the IPv4 header. */
+static enum verdict finish(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat46 *x)
+{
+	uint32_t n = p->l4_len;
+	uint32_t front = IP6_MIN + (x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0);
+	if (UNLIKELY(!pkt_pull(p, p->l4) || !pkt_push(p, front)))
+		return gw_drop(gw, p, DROP_NO_PACKET);
+	xlat46_put(p->data, x, n);
+	v->translated[IVI_46]++;
+	return V_SEND6;
+}
+
+/* --- pieces -------------------------------------------------------------------------- */
+
+/* One piece of the payload as a packet of its own, NULL when there is no packet. */
+static struct pkt *piece(struct gw *gw, const struct pkt *p, const struct xlat46 *x, uint32_t at,
+                         uint32_t n)
+{
+	struct pkt *f = pkt_alloc(gw->pool);
+	uint32_t head = IP6_MIN + (uint32_t)sizeof(struct ip6_frag);
+	uint8_t *to = f ? pkt_put(f, head + n) : NULL;
+	if (!to) {
+		if (f)
+			pkt_free(f);
+		return NULL;
+	}
+	xlat46_put(to, x, n);
+	memcpy(to + head, p->data + p->l4 + at, n);
+	f->port = PKT_PORT_SELF;
+	f->out = p->out;
+	f->hop = p->hop;
+	f->flags = PKT_ROUTED;
+	return f;
+}
+
+/* An IPv4 packet without DF that would be too large: as fragments of at most
+ * v->limit46 bytes (RFC 7915 section 4.1). The transport header is done. */
+static enum verdict split(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+{
+	uint32_t most = (v->limit46 - IP6_MIN - (uint32_t)sizeof(struct ip6_frag)) & ~7u;
+	uint16_t first = x->offset, last_more = first & IP6_MF;
+	struct pkt *list = NULL, **end = &list;
+	x->fragment = true;
+	for (uint32_t at = most; at < p->l4_len; at += most) {
+		uint32_t n = min_u32(p->l4_len - at, most);
+		bool more = at + n < p->l4_len;
+		x->offset = (uint16_t)(((first & IP6_OFFSET) + at) | (more ? IP6_MF : last_more));
+		struct pkt *f = piece(gw, p, x, at, n);
+		if (!f) {
+			for (struct pkt *next; list; list = next) {
+				next = list->next;
+				pkt_free(list);
+			}
+			return gw_drop(gw, p, DROP_NO_PACKET);
+		}
+		f->next = NULL;
+		*end = f;
+		end = &f->next;
+	}
+	x->offset = (first & IP6_OFFSET) | IP6_MF;
+	pkt_trim(p, p->l4 + most);
+	p->l4_len = (uint16_t)most;
+	if (finish(gw, v, p, x) != V_SEND6)
+		pkt_free(p);
+	else
+		gw_forward6(gw, p);
+	for (struct pkt *next; list; list = next) {
+		next = list->next;
+		gw_send6(gw, list);
+	}
+	return V_KEPT;
+}
+
+/* --- transport headers ------------------------------------------------------------------ */
+
+uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
+{
+	switch (proto) {
+	case PROTO_TCP:
+	case PROTO_UDP:
+	case PROTO_DCCP:
+	case PROTO_SCTP:
+	case PROTO_UDPLITE:
+		return n < 4 ? IVI_NO_PORT : swap16(load16(l4 + (source ? 0 : 2)));
+	case PROTO_ICMP:
+		if (n < 6 || (l4[0] != ICMP_ECHO && l4[0] != ICMP_ECHO_REPLY))
+			return IVI_NO_PORT;
+		return swap16(load16(l4 + 4));
+	default:
+		return IVI_NO_PORT;
+	}
+}
+
+/* A UDP packet without checksum, which IPv6 does not know: RFC 7915 section 4.5. */
+static enum verdict no_checksum(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat46 *x)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	struct udp_hdr *udp = (struct udp_hdr *)(p->data + p->l4);
+	uint32_t n = be16_get(udp->len);
+	bool sound = n >= sizeof *udp && n <= p->l4_len;
+	if (v->compute_zero && !(p->flags & PKT_FRAGMENT) && sound) {
+		uint16_t sum = csum_plus(csum_sum(udp, n),
+		                         csum_pseudo6(&x->from, &x->to, PROTO_UDP, (uint16_t)n));
+		udp->sum = be16_from_raw(sum == 0xffff ? 0xffff : (uint16_t)~sum);
+		return V_SEND;
+	}
+	char from[FMT_IP4], to[FMT_IP4];
+	log_limited(&v->no_checksum_us, 10000, "ivi: UDP without checksum dropped: %s:%u to %s:%u",
+	            fmt_ip4(from, h->from), be16_get(udp->from), fmt_ip4(to, h->to),
+	            be16_get(udp->to));
+	return ivi_refuse4(gw, p, DROP_NO_CHECKSUM);
+}
+
+/* Whether the transport header can be translated, before anything is changed. */
+static enum verdict check_l4(struct gw *gw, struct pkt *p)
+{
+	const uint8_t *l4 = p->data + p->l4;
+	switch (p->proto) {
+	case PROTO_TCP:
+		return p->l4_len < sizeof(struct tcp_hdr) && !(p->flags & PKT_LATER)
+		               ? ivi_refuse4(gw, p, DROP_L4_HEADER)
+		               : V_SEND;
+	case PROTO_UDP:
+		return p->l4_len < sizeof(struct udp_hdr) && !(p->flags & PKT_LATER)
+		               ? ivi_refuse4(gw, p, DROP_L4_HEADER)
+		               : V_SEND;
+	case PROTO_ICMP: /* fragments: RFC 7915 section 1.2 */
+		if (p->flags & PKT_FRAGMENT)
+			return ivi_refuse4(gw, p, DROP_FRAGMENT);
+		if (p->l4_len < sizeof(struct icmp_hdr))
+			return gw_drop(gw, p, DROP_L4_HEADER);
+		return l4[0] == ICMP_ECHO || l4[0] == ICMP_ECHO_REPLY
+		               ? V_SEND
+		               : gw_drop(gw, p, DROP_ICMP_TYPE);
+	case PROTO_IGMP:
+		return gw_drop(gw, p, DROP_PROTOCOL);
+	case PROTO_HOP_BY_HOP: /* these would be headers of IPv6, not payload */
+	case PROTO_ROUTING:
+	case PROTO_FRAGMENT:
+	case PROTO_ICMP6:
+	case PROTO_DESTINATION:
+		return ivi_refuse4(gw, p, DROP_PROTOCOL);
+	default:
+		return V_SEND;
+	}
+}
+
+/* Changes the transport header; later fragments have none, and nothing is written that is
+ * not whole. */
+static inline enum verdict change_l4(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+{
+	uint8_t *l4 = p->data + p->l4;
+	if (UNLIKELY(p->flags & PKT_LATER))
+		return V_SEND;
+	if (LIKELY(p->proto == PROTO_TCP && p->l4_len >= sizeof(struct tcp_hdr))) {
+		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
+		tcp->sum = csum_apply(tcp->sum, x->delta);
+		if (UNLIKELY(v->mss))
+			mss_clamp(p, v->mss);
+	} else if (p->proto == PROTO_UDP && p->l4_len >= sizeof(struct udp_hdr)) {
+		struct udp_hdr *udp = (struct udp_hdr *)l4;
+		if (UNLIKELY(be16_raw(udp->sum) == 0))
+			return no_checksum(gw, v, p, x);
+		udp->sum = csum_apply_udp(udp->sum, x->delta);
+	} else if (p->proto == PROTO_ICMP && p->l4_len >= sizeof(struct icmp_hdr)) {
+		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
+		uint8_t type = icmp->type == ICMP_ECHO ? ICMP6_ECHO : ICMP6_ECHO_REPLY;
+		uint32_t delta = xlat_pseudo(&x->from, &x->to, p->l4_len);
+		delta += csum_delta16(icmp->type, type);
+		icmp->sum = csum_apply(icmp->sum, delta);
+		icmp->type = type;
+	}
+	return V_SEND;
+}
+
+/* --- the whole way ------------------------------------------------------------------------ */
+
+static inline bool is_error(const struct pkt *p)
+{
+	return p->proto == PROTO_ICMP && !(p->flags & PKT_LATER) && p->l4_len > 0 &&
+	       xlat_is_error4(p->data[p->l4]);
+}
+
+/* The IPv6 destination; `port` chooses among hosts that share it. */
+static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
+                                  const struct embed_map *m, uint32_t port, struct xlat46 *x)
+{
+	uint32_t to = ip4_raw(ip4_to(p));
+	if (UNLIKELY(m != NULL)) {
+		embed_map_to6(m, to, &x->to);
+		return V_SEND;
+	}
+	if (LIKELY(v->plain)) {
+		embed_to6(&v->form, to, &x->to);
+		return V_SEND;
+	}
+	return ivi_form_to6(v, to, port, &x->to) == IVI_NO_WAY ? ivi_refuse4(gw, p, DROP_NO_MAP)
+	                                                       : V_SEND;
+}
+
+/* True for the address of an IPv6 host that a native route other than the default one
+ * leads to; a mapping may name hosts of both sides. */
+static bool is_inside(const struct gw *gw, const ip6 *a)
+{
+	const struct gw_route6 *r = gw_route6_for(gw, a);
+	return r && r->port == PORT_LAN && r->len > 0;
+}
+
+/* The IPv6 source. One that no host of the WAN can have is not told anything (RFC
+ * 7915 section 4.1); errors pass from anywhere, for those who look for trouble. */
+static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
+                                    struct xlat46 *x)
+{
+	ip4 a = ip4_header(p)->from;
+	uint32_t from = ip4_raw(a);
+	if (UNLIKELY(ivi_no_host(a) || ivi_is_never(v, from) || ivi_is_host6(gw, v, from)) &&
+	    !error)
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see ivi_no_neighbour */
+		x->from = ivi_icmp_source6(gw, v, &x->to);
+		return V_SEND;
+	}
+	const struct embed_map *m = embed_find4(&v->maps, from);
+	if (UNLIKELY(m != NULL)) {
+		uint32_t i = (uint32_t)(m - v->maps.map);
+		bool native = v->map_native[i] && ivi_is_native4(gw, from, m->len4);
+		embed_map_to6(m, from, &x->from);
+		if (!native && !error && (v->map_is6[i] || is_inside(gw, &x->from)))
+			return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+		return V_SEND;
+	}
+	if (LIKELY(v->plain)) {
+		embed_to6(&v->form, from, &x->from);
+		return V_SEND;
+	}
+	if (ivi_form_to6(v, from, IVI_NO_PORT, &x->from) != IVI_NO_WAY)
+		return V_SEND;
+	if (!error)
+		return ivi_refuse4(gw, p, DROP_NO_MAP);
+	x->from = ivi_icmp_source6(gw, v, &x->to);
+	return V_SEND;
+}
+
+/* Time to live, and size if DF forbids to split; `n` is that of the IPv6 packet. */
+static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
+{
+	if (ip4_header(p)->ttl <= 1) {
+		icmp_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
+		return gw_drop(gw, p, DROP_TTL);
+	}
+	/* What fits unfragmented, as most packets are; who sends fragments of just that
+	 * is told of the 8 bytes that their header needs. */
+	uint32_t mtu = gw->port[PORT_LAN].mtu - (IP6_MIN - IP4_MIN);
+	uint32_t len = IP4_MIN + p->l4_len;
+	if (len <= mtu)
+		mtu -= more;
+	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, mtu);
+	return gw_drop(gw, p, DROP_TOO_BIG);
+}
+
+static enum verdict no_route(struct gw *gw, struct pkt *p)
+{
+	if (p->flags & PKT_ROUTED && p->out == PKT_PORT_SELF)
+		return ivi_refuse4(gw, p, DROP_OWN_ADDRESS);
+	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
+	return gw_drop(gw, p, DROP_NO_ROUTE);
+}
+
+static enum ivi_row row_of(const struct pkt *p)
+{
+	return p->proto == PROTO_TCP ? IVI_TCP : p->proto == PROTO_UDP ? IVI_UDP : IVI_ICMP;
+}
+
+/* One body, compiled with and without a clock in it. */
+ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
+                              const struct embed_map *m, uint32_t port, bool timed)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	struct xlat46 x;
+	bool error = UNLIKELY(p->proto == PROTO_ICMP) && is_error(p);
+	uint32_t clock = ivi_clock(gw, timed);
+	enum verdict w = map_to(gw, v, p, m, port, &x);
+	if (LIKELY(w == V_SEND))
+		w = map_from(gw, v, p, error, &x);
+	if (UNLIKELY(w != V_SEND))
+		return w;
+	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
+	ivi_lap(gw, v, timed, clock, IVI_46, IVI_ADDRESS);
+
+	if (UNLIKELY(!ip6_route(gw, p, &x.to) || p->out != PORT_LAN))
+		return no_route(gw, p);
+	uint32_t frag = be16_get(h->frag);
+	x.fragment = frag & (IP4_MF | IP4_OFFSET);
+	uint32_t more = x.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0;
+	uint32_t len = IP6_MIN + more + p->l4_len;
+	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->port[PORT_LAN].mtu)))
+		return cannot_forward(gw, p, more);
+	x.id = be16_get(h->id);
+	x.offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));
+	x.tc = xlat_tos(v, h->tos);
+	x.hops = (uint8_t)(h->ttl - 1);
+	x.next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto;
+	x.turned = false;
+	if (UNLIKELY(error))
+		return xlat46_error(gw, v, p, &x);
+	w = check_l4(gw, p);
+	if (UNLIKELY(w != V_SEND))
+		return w;
+	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)
+		ivi_note46(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
+	clock = ivi_clock(gw, timed);
+	w = change_l4(gw, v, p, &x);
+	ivi_lap(gw, v, timed, clock, IVI_46, row_of(p));
+	if (UNLIKELY(w != V_SEND))
+		return w;
+	clock = ivi_clock(gw, timed);
+	w = UNLIKELY(!(frag & IP4_DF) && len > v->limit46) ? split(gw, v, p, &x)
+	                                                   : finish(gw, v, p, &x);
+	ivi_lap(gw, v, timed, clock, IVI_46, IVI_HEADER);
+	return w;
+}
+
+static __attribute__((noinline)) enum verdict go_timed(struct gw *gw, struct ivi *v, struct pkt *p,
+                                                       const struct embed_map *m, uint32_t port)
+{
+	ivi_set_due(v, IVI_46, IVI_NOTHING);
+	return go(gw, v, p, m, port, true);
+}
+
+enum verdict xlat46(struct gw *gw, struct ivi *v, struct pkt *p, const struct embed_map *m,
+                    uint32_t port)
+{
+	if (UNLIKELY(v->due[IVI_46] == IVI_PARTS))
+		return go_timed(gw, v, p, m, port);
+	return go(gw, v, p, m, port, false);
+}
+
+/* The IPv6 source of a packet that goes back: not by mapping, so that the answer comes
+ * here too (RFC 7757 section 4.2.1). An error from elsewhere than the quoted packet's
+ * destination is not concerned. */
+static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool error, uint16_t set,
+                              ip6 *out)
+{
+	uint32_t from = ip4_raw(ip4_header(p)->from);
+	bool elsewhere = false;
+	if (error && p->l4_len >= sizeof(struct icmp_hdr) + IP4_MIN) {
+		const uint8_t *quote = p->data + p->l4 + sizeof(struct icmp_hdr);
+		elsewhere = ip4_raw(((const struct ip4_hdr *)quote)->to) != from;
+	}
+	enum ivi_way way = elsewhere ? ivi_to6(v, from, IVI_NO_PORT, out)
+	                             : ivi_form_to6(v, from, IVI_NO_PORT, out);
+	if (way == IVI_BY_FORM && set != 0)
+		embed_put_set(&v->form, set, out);
+	return way;
+}
+
+/* Notes of a packet that xlat64 made what ip4_parse would. */
+static void note_as_ip4(struct pkt *p, const struct xlat64 *first)
+{
+	p->l4 = IP4_MIN;
+	p->l4_len = (uint16_t)first->l4_len;
+	p->proto = first->proto;
+	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	if (first->frag & (IP4_MF | IP4_OFFSET))
+		p->flags |= first->frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
+}
+
+/* The hop was counted and the size looked at in the first half; the packet's fragments
+ * are as large as its sender made them. */
+enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat64 *first)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t frag = be16_get(h->frag);
+	note_as_ip4(p, first);
+	bool error = is_error(p);
+	struct xlat46 x = {
+	        .to = first->back,
+	        .id = be16_get(h->id),
+	        .offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0)),
+	        .tc = h->tos,
+	        .hops = h->ttl,
+	        .next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto,
+	        .fragment = frag & (IP4_MF | IP4_OFFSET),
+	        .turned = true,
+	};
+	if (turn_from(v, p, error, first->set, &x.from) == IVI_NO_WAY)
+		return gw_drop(gw, p, DROP_NO_MAP);
+	if (error)
+		return xlat46_error(gw, v, p, &x);
+	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
+	enum verdict w = change_l4(gw, v, p, &x);
+	return w == V_SEND ? finish(gw, v, p, &x) : w;
+}

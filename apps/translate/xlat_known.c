@@ -1,0 +1,142 @@
+/* Packets between known hosts, from frame to frame; see xlat_known.h. What the whole way
+ * would ask is asked here too, all of it before the first byte changes. */
+#include "apps/translate/xlat_known.h"
+
+/* True for a frame of this type to us alone that has room for an IP header of so many bytes
+ * and a UDP header. */
+static inline bool is_ours(const struct gw_port *in, const struct pkt *p, uint16_t type,
+                           uint32_t head)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	return p->len >= sizeof *eth + head + sizeof(struct udp_hdr) &&
+	       mac_eq(&eth->to, &in->address) && be16_raw(eth->type) == swap16(type);
+}
+
+/* Changes the checksum of n bytes of TCP or UDP by `delta`; false, with nothing changed,
+ * for other protocols and where there is more to do. */
+ALWAYS_INLINE bool change_sum(const struct ivi *v, uint8_t proto, uint8_t *l4, uint32_t n,
+                              uint16_t delta)
+{
+	if (proto == PROTO_TCP && LIKELY(n >= sizeof(struct tcp_hdr) && !v->mss)) {
+		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
+		tcp->sum = csum_apply(tcp->sum, delta);
+		return true;
+	}
+	struct udp_hdr *udp = (struct udp_hdr *)l4;
+	if (proto != PROTO_UDP || UNLIKELY(n < sizeof *udp || be16_raw(udp->sum) == 0))
+		return false;
+	udp->sum = csum_apply_icmp(udp->sum, delta);
+	return true;
+}
+
+/* True for a large packet that need not be split, since its sender forbids that and the
+ * link takes it: most of what comes from a TCP server. */
+static inline bool goes_whole(const struct ivi *v, const struct ip4_hdr *h, uint32_t n)
+{
+	return n <= v->whole46 && be16_raw(h->frag) & swap16(IP4_DF) && v->most[IVI_46] != 0;
+}
+
+/* The header is read before the longer one is written over it. */
+ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *p)
+{
+	struct ivi *v = gw->state;
+	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + sizeof(struct eth_hdr));
+	if (UNLIKELY(!is_ours(in, p, ETH_IP4, IP4_MIN)))
+		return false;
+	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), n = be16_get(h->len) - IP4_MIN;
+	const struct xlat_pair46 *k = xlat_pair46(v->pairs, from, to);
+	if (UNLIKELY(k->from != from || k->to != to || h->version_ihl != 0x45 || h->ttl <= 1 ||
+	             (n > v->most[IVI_46] && !goes_whole(v, h, n)) ||
+	             n > p->len - sizeof(struct eth_hdr) - IP4_MIN ||
+	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
+	             csum_ip4_header(h) != 0xffff))
+		return false;
+	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->route6[k->hop - 1].via;
+	struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, hop);
+	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP4_MIN;
+	if (UNLIKELY(!next || !change_sum(v, h->proto, l4, n, k->delta)))
+		return false;
+	v->translated[IVI_46]++;
+	uint32_t tc = (h->tos & v->tos_mask) | v->tos_set;
+	uint32_t rest =
+	        swap16((uint16_t)n) | (uint32_t)h->proto << 16 | (uint32_t)(h->ttl - 1) << 24;
+	struct ip6_hdr *six = (struct ip6_hdr *)(l4 - IP6_MIN);
+	six->first = be32_of(0x60000000u | tc << 20);
+	store32(&six->len, rest);
+	six->from = k->from6;
+	six->to = k->to6;
+	gw_pass(gw, &gw->port[PORT_LAN], next, p, (uint8_t *)six, IP6_MIN + n);
+	return true;
+}
+_Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, hops) == 7,
+               "length, next header and hop limit are one word");
+_Static_assert(PKT_HEADROOM >= IP6_MIN - IP4_MIN, "the larger header fits in front");
+
+ALWAYS_INLINE bool known64(struct gw *gw, const struct gw_port *in, struct pkt *p)
+{
+	struct ivi *v = gw->state;
+	const struct ip6_hdr *h = (const struct ip6_hdr *)(p->data + sizeof(struct eth_hdr));
+	if (UNLIKELY(!is_ours(in, p, ETH_IP6, IP6_MIN)))
+		return false;
+	const struct xlat_pair64 *k = xlat_pair64(v->pairs, &h->from, &h->to);
+	uint32_t n = be16_get(h->len);
+	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
+	             h->first.b[0] >> 4 != 6 || h->hops <= 1 || n > v->most[IVI_64] ||
+	             n > p->len - sizeof(struct eth_hdr) - IP6_MIN))
+		return false;
+	struct neigh *next = neigh_ready4(&gw->neigh, PORT_WAN, k->hop);
+	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP6_MIN;
+	if (UNLIKELY(!next || !change_sum(v, h->next, l4, n, k->delta)))
+		return false;
+	v->translated[IVI_64]++;
+	/* Words of the IPv4 header as they stand in memory; their sum is that of all. */
+	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + n;
+	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
+	uint32_t w1 = be16_raw(gw_ip_id(gw, ip4_from_raw(k->to))) | (uint32_t)swap16(xlat_df(len))
+	                                                                    << 16;
+	uint32_t w2 = (uint32_t)(h->hops - 1) | (uint32_t)h->next << 8;
+	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, k->sum)));
+	uint8_t *four = l4 - IP4_MIN;
+	store32(four, w0);
+	store32(four + 4, w1);
+	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
+	store32(four + 12, k->from);
+	store32(four + 16, k->to);
+	gw_pass(gw, &gw->port[PORT_WAN], next, p, four, len);
+	return true;
+}
+
+/* Refused was a packet that is not usual, or any because one is to be timed: then it is
+ * the next that is taken. */
+static __attribute__((noinline)) bool refused(struct gw *gw, const struct gw_port *in,
+                                              struct pkt *p, unsigned way)
+{
+	struct ivi *v = gw->state;
+	if (v->due[way] != IVI_ALL)
+		return false;
+	ivi_set_due(v, way, IVI_NOTHING);
+	uint32_t clock = gw->cycles();
+	bool taken = xlat_known(gw, in, p);
+	if (taken)
+		ivi_note(v, gw->cycles() - clock, way, IVI_KNOWN);
+	else
+		ivi_set_due(v, way, IVI_ALL);
+	return taken;
+}
+
+static __attribute__((noinline)) bool from_wan(struct gw *gw, const struct gw_port *in,
+                                               struct pkt *p)
+{
+	return LIKELY(known46(gw, in, p)) || refused(gw, in, p, IVI_46);
+}
+
+static __attribute__((noinline)) bool from_lan(struct gw *gw, const struct gw_port *in,
+                                               struct pkt *p)
+{
+	return LIKELY(known64(gw, in, p)) || refused(gw, in, p, IVI_64);
+}
+
+bool xlat_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
+{
+	return p->port == PORT_LAN ? from_lan(gw, in, p) : from_wan(gw, in, p);
+}

@@ -1,0 +1,75 @@
+/* The application `6to4`: IPv6 hosts on the LAN reach the IPv6 world in tunnels
+ * through IPv4 (RFC 3056, RFC 4213; with 6rd.prefix RFC 5969), and with 6to4.nat the
+ * same box is the NAT for their IPv4 (RFC 3056 section 5.8). The engine is in
+ * tun_setup.c, _end.c, _out.c, _in.c and _icmp.c.
+ *
+ * NAT and tunnel share one IPv4 address: protocol 41 to it belongs to the tunnel
+ * before the NAT looks, ICMP errors go to whom the quoted packet belongs, and both
+ * draw their identifications from gw_ip_id.
+ *
+ * Left out on purpose: relaying for others (a destination outside our own prefix is
+ * refused), anycast relays (RFC 7526), dynamic path MTU (optional in RFC 4213 section
+ * 3.2.2), native IPv6 on the WAN. */
+#include "apps/tunnel/tun.h"
+
+#include "apps/apps.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/lib/fmt.h"
+
+static const char *tun_init(struct gw *gw)
+{
+	struct tun *t = alloc(sizeof *t, 64);
+	if (!t)
+		return "not enough memory";
+	gw->state = t;
+	const char *bad = tun_setup(gw, t);
+	t->has_nat = gw->config->tun.nat;
+	t->nat.no_protocol41 = true;
+	return bad || !t->has_nat ? bad : nat_start(gw);
+}
+
+static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
+}
+
+static bool tun_tick(struct gw *gw)
+{
+	struct tun *t = tun_of(gw);
+	reasm_tick(gw, &t->reasm);
+	tun_soft_tick(gw, t);
+	return t->has_nat && nat_tick(gw);
+}
+
+static bool tun_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+{
+	const struct tun *t = tun_of(gw);
+	const struct {
+		const char *name;
+		uint64_t value;
+	} row[] = {
+	        {"tunnel_out_packets", t->out},           {"tunnel_in_packets", t->in},
+	        {"tunnel_errors_told", t->errors},        {"tunnel_errors_remembered", t->n_soft},
+	        {"tunnel_reassembling", t->reasm.n_used}, {"tunnel_ecn_odd", t->ecn_odd},
+	};
+	uint32_t own = what == SHOW_STATS ? ARRAY_SIZE(row) : 0, i = *cursor;
+	if (i < own) {
+		fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
+		++*cursor;
+		return true;
+	}
+	uint32_t rest = i - own;
+	bool more = t->has_nat && nat_show(gw, what, &rest, buf, size);
+	*cursor = rest + own;
+	return more;
+}
+
+const struct app app_tun = {
+        .no_wan6 = true,
+        .init = tun_init,
+        .ip4 = tun_ip4,
+        .concerns4 = tun_concerns4,
+        .ip6 = tun_ip6,
+        .tick = tun_tick,
+        .show = tun_show,
+};

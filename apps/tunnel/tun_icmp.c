@@ -1,0 +1,189 @@
+/* ICMP errors about our own tunnel packets, told on to who sent the inner packet
+ * (RFC 4213 section 3.4, RFC 3056 section 7).
+ *
+ * Where the error quotes the inner header, an ICMPv6 error goes out at once, about as
+ * much of the inner packet as was quoted. Routers of old quote eight bytes behind the
+ * outer header: then we remember what was said about the outer destination, and the
+ * next packet to there is answered with it. Both only for quotes of what we may have
+ * sent, and through icmp6_error, which limits the rate. See tun.h. */
+#include "apps/tunnel/tun.h"
+
+#include "kernel/lib/when.h"
+#include "net/csum.h"
+
+#define LOOK_MS     1000u
+#define QUOTE_LEAST 8u /* bytes behind the outer header that every quote has (RFC 792) */
+
+/* An ICMPv6 error. */
+struct told {
+	uint8_t type, code;
+	uint32_t rest;
+};
+
+/* --- what it becomes ---------------------------------------------------------------- */
+
+static bool is_error(uint8_t type)
+{
+	return type == ICMP_UNREACHABLE || type == ICMP_QUENCH || type == ICMP_TIME_EXCEEDED ||
+	       type == ICMP_PARAMETER;
+}
+
+static struct told unreachable(const struct icmp_hdr *icmp)
+{
+	switch (icmp->code) {
+	case ICMP_NET:
+	case ICMP_NET_UNKNOWN:
+	case ICMP_NET_TOS:
+		return (struct told){ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0};
+	case ICMP_NET_ADMIN:
+	case ICMP_HOST_ADMIN:
+	case ICMP_ADMIN:
+		return (struct told){ICMP6_UNREACHABLE, ICMP6_ADMIN, 0};
+	case ICMP_TOO_BIG: {
+		/* Room for the outer header; 0 where the router knows no path MTU. */
+		uint32_t mtu = be16_get(icmp->seq);
+		mtu = max_u32(mtu, TUN_MTU_LEAST + IP4_MIN) - IP4_MIN;
+		return (struct told){ICMP6_TOO_BIG, 0, mtu};
+	}
+	default: /* host, protocol: there is no tunnel at that end */
+		return (struct told){ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0};
+	}
+}
+
+/* The ICMPv6 error for an ICMP error; type 0 for what no IPv6 host can use. */
+static struct told translate(const struct icmp_hdr *icmp)
+{
+	if (icmp->type == ICMP_UNREACHABLE)
+		return unreachable(icmp);
+	if (icmp->type == ICMP_TIME_EXCEEDED && icmp->code <= 1)
+		return (struct told){ICMP6_TIME_EXCEEDED, icmp->code, 0};
+	return (struct told){0, 0, 0};
+}
+
+/* --- soft state ------------------------------------------------------------------------ */
+
+static struct tun_soft *soft_of(const struct gw *gw, struct tun *t, uint32_t to)
+{
+	_Static_assert(TUN_SOFT == 1u << 6, "the upper six bits");
+	return &t->soft[to * gw->id_mul >> 26];
+}
+
+static void forget(struct tun *t, struct tun_soft *s)
+{
+	t->n_soft -= s->to != 0;
+	s->to = 0;
+}
+
+static void remember(struct gw *gw, struct tun *t, uint32_t to, struct told e)
+{
+	struct tun_soft *s = soft_of(gw, t, to);
+	forget(t, s);
+	*s = (struct tun_soft){to, gw->now_ms + TUN_SOFT_MS, e.type, e.code, (uint16_t)e.rest};
+	t->n_soft++;
+}
+
+enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_t to)
+{
+	struct tun_soft *s = soft_of(gw, t, to);
+	bool too_big = s->type == ICMP6_TOO_BIG;
+	if (LIKELY(s->to != to) || (too_big && p->len <= s->mtu))
+		return V_SEND6;
+	forget(t, s);
+	if (when_come(gw->now_ms, s->due_ms, TUN_SOFT_MS))
+		return V_SEND6;
+	t->errors++;
+	icmp6_error(gw, p, s->type, s->code, too_big ? s->mtu : 0);
+	/* Elsewhere the error was about an earlier packet; this one may find its way. */
+	return too_big ? gw_drop(gw, p, DROP_TOO_BIG) : V_SEND6;
+}
+
+void tun_soft_tick(struct gw *gw, struct tun *t)
+{
+	if (t->n_soft == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+		return;
+	for (uint32_t i = 0; i < TUN_SOFT; i++)
+		if (t->soft[i].to && when_come(gw->now_ms, t->soft[i].due_ms, TUN_SOFT_MS))
+			forget(t, &t->soft[i]);
+}
+
+/* --- the quote -------------------------------------------------------------------------- */
+
+/* Bytes of the quoted packet behind the ICMP header: without what follows it in an
+ * extended message (RFC 4884 section 4), and without padding. */
+static uint32_t quoted_bytes(const struct pkt *p)
+{
+	const uint8_t *icmp = p->data + p->l4;
+	uint32_t n = p->l4_len - (uint32_t)sizeof(struct icmp_hdr), original = icmp[5] * 4u;
+	if (original >= IP4_MIN && original < n)
+		n = original;
+	const struct ip4_hdr *h = (const struct ip4_hdr *)(icmp + sizeof(struct icmp_hdr));
+	return min_u32(n, be16_get(h->len));
+}
+
+/* Cuts p down to the quoted inner packet and parses that as far as it goes; false
+ * when it is none of ours: from our site, to that outer destination (raw). */
+static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint32_t n,
+                         uint32_t outer_to)
+{
+	if (!pkt_pull(p, skip))
+		return false;
+	pkt_trim(p, n);
+	struct ip6_hdr *h = ip6_header(p);
+	if (h->first.b[0] >> 4 != 6 || !tun_in(&t->site, &h->from) ||
+	    tun_outer_to(t, &h->to) != outer_to)
+		return false;
+	/* The quote is shorter than the packet was; parse what is there. */
+	be16 len = h->len;
+	if (be16_get(len) > p->len - IP6_MIN)
+		h->len = be16_of((uint16_t)(p->len - IP6_MIN));
+	bool good = ip6_parse(p) == DROP_NONE;
+	h->len = len;
+	p->port = PORT_LAN; /* where it had come from, and the error goes */
+	return good;
+}
+
+/* An error about protocol 41: tells on what can be told. Takes p unless it drops it. */
+static enum verdict tell(struct gw *gw, struct tun *t, struct pkt *p)
+{
+	const struct icmp_hdr *icmp = (const struct icmp_hdr *)(p->data + p->l4);
+	struct told e = translate(icmp);
+	uint32_t skip = p->l4 + (uint32_t)sizeof *icmp, n = quoted_bytes(p);
+	const struct ip4_hdr *outer = (const struct ip4_hdr *)(p->data + skip);
+	uint32_t hlen = (uint32_t)(outer->version_ihl & 15) * 4, to = ip4_raw(outer->to);
+	if (hlen < IP4_MIN || hlen > n || n - hlen < QUOTE_LEAST ||
+	    ip4_raw(outer->from) != t->outer || be16_get(outer->frag) & IP4_OFFSET ||
+	    ((const uint8_t *)outer)[hlen] >> 4 != 6)
+		return gw_drop(gw, p, DROP_ICMP_QUOTE);
+	if (!tun_known_end(gw, t, to) && tun_bad_end(gw, t, to) != DROP_NONE)
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* we send nothing to there */
+	if (e.type == 0)
+		return gw_drop(gw, p, DROP_ICMP_TYPE);
+	if (n - hlen < IP6_MIN) {
+		remember(gw, t, to, e);
+	} else {
+		if (!inner_packet(t, p, skip + hlen, n - hlen, to))
+			return gw_drop(gw, p, DROP_ICMP_QUOTE);
+		t->errors++;
+		icmp6_error(gw, p, e.type, e.code, e.rest);
+	}
+	pkt_free(p);
+	return V_KEPT;
+}
+
+bool tun_icmp(struct gw *gw, struct tun *t, struct pkt *p, enum verdict *v)
+{
+	const uint8_t *icmp = p->data + p->l4;
+	if (p->flags & (PKT_FRAGMENT | PKT_HAIRPIN | PKT_L2_GROUP) ||
+	    p->l4_len < sizeof(struct icmp_hdr) + IP4_MIN || !is_error(icmp[0]))
+		return false;
+	const struct ip4_hdr *outer = (const struct ip4_hdr *)(icmp + sizeof(struct icmp_hdr));
+	if (outer->version_ihl >> 4 != 4 || outer->proto != PROTO_IP6)
+		return false;
+	if (csum_sum(icmp, p->l4_len) != 0xffff)
+		*v = gw_drop(gw, p, DROP_ICMP_CHECKSUM);
+	else if (ip4_bad_source(gw, p))
+		*v = gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	else
+		*v = tell(gw, t, p);
+	return true;
+}

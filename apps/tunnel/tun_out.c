@@ -1,0 +1,122 @@
+/* IPv6 packets into the tunnel: who may send, where to, and the outer header
+ * (RFC 3056 section 5.3, RFC 3964 section 5.1, RFC 4213 section 3.5).
+ *
+ * The tunnel's MTU is static (RFC 4213 section 3.2.1): the outer header has DF clear,
+ * so the identification must be fresh (RFC 6864). See tun.h. */
+#include "apps/tunnel/tun.h"
+
+#include "net/csum.h"
+#include "net/mss.h"
+
+#define SELDOM static __attribute__((noinline))
+
+/* A source from elsewhere. One that embeds an address which cannot be a tunnel's end
+ * gets no answer (RFC 3056 section 9). */
+SELDOM enum verdict stranger(struct gw *gw, const struct tun *t, struct pkt *p)
+{
+	const ip6 *from = &ip6_header(p)->from;
+	if (tun_in(&t->domain, from) && !tun_good_kind(t, ip4_from_raw(tun_embedded(t, from))))
+		return gw_drop(gw, p, DROP_TUNNEL_END);
+	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_POLICY, 0);
+	return gw_drop(gw, p, DROP_INGRESS);
+}
+
+SELDOM enum verdict nested(struct gw *gw, struct pkt *p)
+{
+	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADMIN, 0);
+	return gw_drop(gw, p, DROP_NESTED_TUNNEL);
+}
+
+/* Whether a packet from inside may go into the tunnel at all. */
+static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct pkt *p)
+{
+	const ip6 *from = &ip6_header(p)->from;
+	if (UNLIKELY(p->port != PORT_LAN))
+		return gw_drop(gw, p, DROP_LOOP); /* out of the tunnel and in again */
+	if (UNLIKELY(!tun_in(&t->site, from)))
+		return stranger(gw, t, p);
+	if (UNLIKELY(t->own_low >> (from->b[15] & 31) & 1) && gw_is_own6(gw, PORT_LAN, from))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	return UNLIKELY(tun_is_nested(p)) ? nested(gw, p) : V_SEND6;
+}
+
+/* An outer destination that is not known yet: none at all, or a new one, or one that
+ * cannot be. */
+SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p, uint32_t to)
+{
+	enum drop bad = DROP_NO_RELAY;
+	if (to || tun_in(&t->domain, &ip6_header(p)->to))
+		bad = tun_bad_end(gw, t, to);
+	if (bad == DROP_NONE)
+		return tun_known_end(gw, t, to);
+	if (bad != DROP_TUNNEL_END) /* that one in silence, as above */
+		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+	gw_drop(gw, p, bad);
+	return NULL;
+}
+
+/* Puts the outer header in front, word by word as the machine loads them: version,
+ * TOS, length; identification, no flags; TTL, protocol, checksum; the addresses. False
+ * when there is no room, which cannot be. */
+static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p, uint32_t to)
+{
+	uint32_t tos = (uint32_t)(p->data[0] << 4 | p->data[1] >> 4) & t->tos_mask;
+	uint8_t *h = pkt_push(p, IP4_MIN);
+	if (UNLIKELY(!h))
+		return false;
+	uint32_t len = swap16((uint16_t)p->len), id = be16_raw(gw_ip_id(gw, ip4_from_raw(to)));
+	uint32_t sum = t->header_sum + (tos << 8) + len + id + (to & 0xffff) + (to >> 16);
+	store32(h, t->word0 | tos << 8 | len << 16);
+	store32(h + 4, id);
+	store32(h + 8, t->word2 | (uint32_t)(uint16_t)~csum_fold(sum) << 16);
+	store32(h + 12, t->outer);
+	store32(h + 16, to);
+	return true;
+}
+
+/* `ours`: the packet is one of our own. */
+ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
+{
+	if (LIKELY(!ours) && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
+		return V_DROP;
+	uint32_t to = tun_outer_to(t, &ip6_header(p)->to);
+	const struct tun_end *end = tun_known_end(gw, t, to);
+	if (UNLIKELY(!end) && !(end = new_end(gw, t, p, to)))
+		return V_DROP;
+	if (LIKELY(!ours)) {
+		if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
+			return V_DROP;
+		if (UNLIKELY(t->n_soft) && tun_soft_error(gw, t, p, to) != V_SEND6)
+			return V_DROP;
+		if (UNLIKELY(t->mss))
+			mss_clamp(p, t->mss);
+		ip6_hop(ip6_header(p));
+	}
+	if (UNLIKELY(!put_header(gw, t, p, to)))
+		return gw_drop(gw, p, DROP_NO_PACKET);
+	t->out++;
+	struct gw_port *wan = &gw->port[PORT_WAN];
+	struct neigh *next = neigh_ready4(&gw->neigh, PORT_WAN, end->hop);
+	if (LIKELY(next != NULL && p->len <= wan->mtu)) {
+		gw_pass(gw, wan, next, p, p->data, p->len);
+		return V_KEPT;
+	}
+	p->out = PORT_WAN;
+	p->hop = end->hop;
+	p->flags |= PKT_ROUTED;
+	return V_SEND;
+}
+
+SELDOM enum verdict wrap_own(struct gw *gw, struct pkt *p)
+{
+	return wrap(gw, tun_of(gw), p, true);
+}
+
+enum verdict tun_ip6(struct gw *gw, struct pkt *p)
+{
+	if (UNLIKELY(p->out != PORT_APP))
+		return ip6_forward(gw, p);
+	if (UNLIKELY(p->port == PKT_PORT_SELF))
+		return wrap_own(gw, p);
+	return wrap(gw, tun_of(gw), p, false);
+}

@@ -1,0 +1,217 @@
+/* Setting up the tunnel engine: which addresses may be its ends, its parameters,
+ * our addresses and routes. See tun.h. */
+#include "apps/tunnel/tun.h"
+
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+
+static char wrong[128];
+
+static const char *fail(const char *format, ...) PRINTF_LIKE(1, 2);
+static const char *fail(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fmt_v(wrong, sizeof wrong, format, args);
+	va_end(args);
+	return wrong;
+}
+
+/* --- the parameters ----------------------------------------------------------------------- */
+
+static void set_prefix(struct tun_prefix *p, uint64_t bits, uint32_t len)
+{
+	uint64_t mask = len == 0 ? 0 : ~0ull << (64 - len);
+	bits &= mask;
+	p->mask[0] = swap32((uint32_t)(mask >> 32));
+	p->mask[1] = swap32((uint32_t)mask);
+	p->word[0] = swap32((uint32_t)(bits >> 32));
+	p->word[1] = swap32((uint32_t)bits);
+}
+
+static uint64_t upper_half(const ip6 *a)
+{
+	return (uint64_t)swap32(ip6_word(a, 0)) << 32 | swap32(ip6_word(a, 1));
+}
+
+static ip6 address_of(uint64_t upper, uint32_t host)
+{
+	ip6 a = {{0}};
+	store32(a.b, swap32((uint32_t)(upper >> 32)));
+	store32(a.b + 4, swap32((uint32_t)upper));
+	store32(a.b + 12, swap32(host));
+	return a;
+}
+
+/* The address that the site's prefix is made from, and our own on the WAN: the same
+ * but behind another NAT. */
+static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *site)
+{
+	const struct config_6to4 *c = &gw->config->tun;
+	const struct gw_port *wan = &gw->port[PORT_WAN];
+	char text[FMT_IP4];
+	if (wan->n_addr == 0)
+		return "wan.address: an IPv4 address is required by 6to4";
+	ip4 first = wan->addr[0].addr;
+	*site = c->has_address ? c->address : first;
+	bool own = gw_port_has(wan, *site);
+	t->outer = ip4_raw(own ? *site : first);
+	if (gw->config->rd.has_prefix)
+		return NULL; /* the provider's network may be private */
+	const char *what = tun_not_unique(*site);
+	if (what && c->has_address)
+		return fail("6to4.address: %s is %s", fmt_ip4(text, *site), what);
+	if (what)
+		return fail("6to4.address: must be given, because wan.address %s is %s",
+		            fmt_ip4(text, *site), what);
+	if (!own && !tun_not_unique(first))
+		return fail("6to4.address: %s is not a wan.address, and that is not private",
+		            fmt_ip4(text, *site));
+	return NULL;
+}
+
+static const char *choose_relay(const struct gw *gw, struct tun *t)
+{
+	bool rd = gw->config->rd.has_prefix;
+	const struct config *c = gw->config;
+	const char *key = rd ? "6rd.relay" : "6to4.relay";
+	ip4 relay = rd ? c->rd.relay : c->tun.relay;
+	char text[FMT_IP4];
+	t->relay_may_all = rd;
+	/* A provider's network has one way in for native IPv6 (RFC 5969 section 12). */
+	t->native_any = !rd && c->tun.native_from == TUN_NATIVE_ANY;
+	if (!(rd ? c->rd.has_relay : c->tun.has_relay))
+		return NULL;
+	const char *what = rd ? NULL : tun_not_unique(relay);
+	if (!what && gw_is_own(gw, relay))
+		what = "the gateway itself";
+	if (what)
+		return fail("%s: %s is %s", key, fmt_ip4(text, relay), what);
+	t->relay = ip4_raw(relay);
+	return NULL;
+}
+
+/* The site's prefix and the LAN's, from the four parameters of the engine. */
+static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uint32_t *site_len,
+                                uint64_t *site, uint64_t *lan)
+{
+	const struct config *c = gw->config;
+	bool rd = c->rd.has_prefix;
+	uint32_t len = rd ? c->rd.prefix.len : 16, mask = rd ? c->rd.mask : 0;
+	uint64_t domain = rd ? upper_half(&c->rd.prefix.addr.v6) : 0x2002ull << 48;
+	*site_len = len + 32 - mask;
+	if (*site_len > 64)
+		return fail("6rd.prefix: with %u bits of IPv4 address there is no room for a /64",
+		            32 - mask);
+	t->v4_mask = mask == 32 ? 0 : 0xffffffffu >> mask;
+	t->v4_common = ip4_get(own) & ~t->v4_mask;
+	t->at = (uint8_t)(len / 8);
+	t->bit = (uint8_t)(len % 8);
+	t->drop_bits = (uint8_t)(mask % 32);
+	t->whole = t->bit == 0 && mask == 0;
+	uint32_t subnet_bits = 64 - *site_len, subnet = subnet_bits ? c->tun.subnet : 0;
+	if (subnet_bits < 16 && subnet >> subnet_bits)
+		return fail("6to4.subnet: %u does not fit, the site's prefix is a /%u", subnet,
+		            *site_len);
+	*site = domain | (uint64_t)(ip4_get(own) & t->v4_mask) << subnet_bits;
+	*lan = *site | subnet;
+	set_prefix(&t->domain, domain, len);
+	set_prefix(&t->site, *site, *site_len);
+	return NULL;
+}
+
+static void set_header(struct gw *gw, struct tun *t)
+{
+	const struct config_6to4 *c = &gw->config->tun;
+	const struct ip4_hdr h = {
+	        .version_ihl = 0x45,
+	        .ttl = IP4_TTL,
+	        .proto = PROTO_IP6,
+	        .from = ip4_from_raw(t->outer),
+	};
+	t->word0 = load32(&h);
+	t->word2 = load32(&h.ttl);
+	t->header_sum = csum_ip4_header(&h);
+	t->tos_mask = (uint8_t)((c->dscp == TUN_COPY ? 0xfc : 0) | (c->ecn == TUN_COPY ? 3 : 0));
+	t->mss = (uint16_t)c->mss_clamp;
+	gw->app_mtu = c->mtu;
+	if (c->mtu + IP4_MIN > gw->port[PORT_WAN].mtu)
+		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
+		         gw->port[PORT_WAN].mtu - IP4_MIN);
+}
+
+/* --- addresses and routes ------------------------------------------------------------------ */
+
+/* The way into the tunnel, and what must not take it: the unused rest of the site
+ * (else packets to it would come back for ever), addresses that are no hosts' and
+ * those that are no one's outside their own network (RFC 3964 section 5.3.2, RFC
+ * 4193). */
+static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t domain,
+                       uint32_t domain_len)
+{
+	const struct {
+		ip6 net;
+		uint32_t len, port;
+	} route[] = {
+	        {address_of(site, 0), site_len, PORT_NONE},
+	        {address_of(domain, 0), domain_len, PORT_APP},
+	        {address_of(0xfcull << 56, 0), 7, PORT_NONE},
+	        {address_of(0, 0), 16, PORT_NONE},
+	        {address_of(0, 0), 0, PORT_APP},
+	};
+	for (uint32_t i = 0; i < ARRAY_SIZE(route); i++)
+		if (!gw_add_route6(gw, &route[i].net, (uint8_t)route[i].len, NULL, route[i].port))
+			return false;
+	return true;
+}
+
+/* Our address on the LAN, and the advertisements there. Hosts should prefer any other
+ * router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
+static const char *start_lan(struct gw *gw, uint64_t lan)
+{
+	const struct gw_port *port = &gw->port[PORT_LAN];
+	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
+	bool have = false, rd = gw->config->rd.has_prefix;
+	/* Host number 1, unless the configuration gives us another one in that network. */
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		have |= addr_in6(&port->addr6[i].addr, &net, 64);
+	const char *bad = have ? NULL : gw_add_address6(gw, PORT_LAN, &router, 64);
+	if (bad)
+		return bad;
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		tun_of(gw)->own_low |= 1u << (port->addr6[i].addr.b[15] & 31);
+	ra_start(gw, PORT_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
+	         min_u32(gw->app_mtu, port->mtu));
+	return ra_set_prefix(gw, PORT_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
+	                     RA_VALID_S, RA_PREFERRED_S)
+	               ? NULL
+	               : "too many prefixes to advertise";
+}
+
+const char *tun_setup(struct gw *gw, struct tun *t)
+{
+	uint64_t site = 0, lan = 0;
+	uint32_t site_len = 0;
+	ip4 own;
+	const struct config *c = gw->config;
+	t->private_good = c->rd.has_prefix;
+	const char *bad = choose_addresses(gw, t, &own);
+	if (!bad)
+		bad = choose_relay(gw, t);
+	if (!bad)
+		bad = set_prefixes(gw, t, own, &site_len, &site, &lan);
+	if (bad)
+		return bad;
+	for (uint32_t i = 0; i < c->port[CONFIG_WAN].n_address; i++)
+		if (c->port[CONFIG_WAN].address[i].addr.is6)
+			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
+			         "used");
+	set_header(gw, t);
+	reasm_init(gw, &t->reasm);
+	bad = start_lan(gw, lan);
+	if (bad)
+		return bad;
+	uint32_t domain_len = c->rd.has_prefix ? c->rd.prefix.len : 16;
+	uint64_t domain = site >> (64 - domain_len) << (64 - domain_len);
+	return set_routes(gw, site, site_len, domain, domain_len) ? NULL : "too many routes";
+}

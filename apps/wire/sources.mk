@@ -1,0 +1,1 @@
+SRC_HOT += apps/wire/wire.c

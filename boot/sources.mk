@@ -1,0 +1,1 @@
+SRC_IMAGE += boot/entry.S

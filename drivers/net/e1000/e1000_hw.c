@@ -1,0 +1,213 @@
+/* Intel 8254x network cards: reset, EEPROM, PHY. Used at start and after a hang,
+ * never for a packet. Sections: see e1000_reg.h.
+ *
+ * Left out on purpose: fibre and SerDes cards (their link is negotiated by the
+ * MAC), writing the EEPROM, flow control (a gateway that stands still because
+ * a neighbour says so helps an attacker), the half-duplex repair of the 82547's
+ * send buffer, the cable tuning of the 82541's PHY. */
+#include "drivers/net/e1000/e1000.h"
+
+void e1000_hw_quiesce(struct e1000 *e)
+{
+	e1000_write(e, E1000_IMC, 0xffffffffu);
+	uint32_t rctl = e1000_read(e, E1000_RCTL), tctl = e1000_read(e, E1000_TCTL);
+	/* What is off is not written again: a write to RCTL makes some emulated
+	 * cards deaf for a second. */
+	if (!(rctl & RCTL_EN) && !(tctl & TCTL_EN))
+		return;
+	e1000_write(e, E1000_RCTL, rctl & ~RCTL_EN);
+	e1000_write(e, E1000_TCTL, tctl & ~TCTL_EN);
+	e1000_read(e, E1000_STATUS); /* a read pushes the writes through the bridges */
+	io_delay_us(10000);          /* frames and bus transfers under way */
+}
+
+bool e1000_hw_reset(struct e1000 *e)
+{
+	e1000_hw_quiesce(e);
+	e1000_write(e, E1000_CTRL, e1000_read(e, E1000_CTRL) | CTRL_RST);
+	io_delay_us(20); /* 13.4.1: no access within the first microsecond */
+	uint64_t end = io_now_us() + 20000;
+	while (e1000_read(e, E1000_CTRL) & CTRL_RST) {
+		if (io_now_us() > end)
+			return false;
+		io_delay_us(50);
+	}
+	/* The card reads its EEPROM (14.3) and would overwrite what we set. */
+	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
+	e1000_write(e, E1000_IMC, 0xffffffffu);
+	e1000_read(e, E1000_ICR);
+	return true;
+}
+
+/* --- EEPROM ------------------------------------------------------------------------ */
+
+/* One word through the built-in reader (5.3.1). */
+static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
+{
+	bool is41 = e->kind == E1000_82541;
+	uint32_t done = is41 ? EERD_DONE_41 : EERD_DONE;
+	uint32_t shift = is41 ? EERD_ADDR_SHIFT_41 : EERD_ADDR_SHIFT;
+	uint64_t end = io_now_us() + 2000; /* a word takes some 30 us */
+	e1000_write(e, E1000_EERD, at << shift | EERD_START);
+	for (;;) {
+		uint32_t v = e1000_read(e, E1000_EERD);
+		if (v & done) {
+			*out = (uint16_t)(v >> 16);
+			return true;
+		}
+		if (io_now_us() > end)
+			return false;
+		io_delay_us(5);
+	}
+}
+
+/* One clock of the Microwire bus: the EEPROM takes DI, and shows its next bit,
+ * at the rising edge. */
+static bool uwire_bit(struct e1000 *e, bool di)
+{
+	uint32_t v = EECD_CS | (di ? EECD_DI : 0);
+	e1000_write(e, E1000_EECD, v);
+	io_delay_us(2); /* 250 kHz, what the slowest part takes */
+	e1000_write(e, E1000_EECD, v | EECD_SK);
+	io_delay_us(2);
+	bool out = (e1000_read(e, E1000_EECD) & EECD_DO) != 0;
+	e1000_write(e, E1000_EECD, v);
+	return out;
+}
+
+/* One word bit by bit: the 82544 has a 64-word Microwire EEPROM and no EERD.
+ * Start bit and read command are 110b, then six bits of address. */
+static bool uwire_word(struct e1000 *e, uint32_t at, uint16_t *out)
+{
+	uint32_t command = 6u << 6 | at, v = 0;
+	for (int i = 8; i >= 0; i--)
+		uwire_bit(e, command >> i & 1);
+	for (int i = 0; i < 16; i++)
+		v = v << 1 | uwire_bit(e, false);
+	e1000_write(e, E1000_EECD, 0); /* deselected: ready for the next command */
+	io_delay_us(2);
+	*out = (uint16_t)v;
+	return true;
+}
+
+/* The address in the first three words, if the checksum is right (5.6.1, 5.6.35). */
+static bool eeprom_address(struct e1000 *e, mac *out)
+{
+	uint16_t word, sum = 0;
+	for (uint32_t i = 0; i < EEPROM_WORDS; i++) {
+		bool ok = e->kind == E1000_82544 ? uwire_word(e, i, &word) : eerd_word(e, i, &word);
+		if (!ok)
+			return false;
+		sum = (uint16_t)(sum + word);
+		if (i < 3)
+			store16(out->b + 2 * i, word);
+	}
+	/* The second port of an 82546 has the other last bit (5.6.1). */
+	if (e1000_read(e, E1000_STATUS) & STATUS_LAN_B)
+		out->b[5] ^= 1;
+	return sum == EEPROM_SUM;
+}
+
+static bool usable(const mac *a)
+{
+	static const mac zero;
+	return !mac_is_group(a) && !mac_eq(a, &zero);
+}
+
+bool e1000_hw_address(struct e1000 *e, mac *out)
+{
+	if (eeprom_address(e, out) && usable(out))
+		return true;
+	store32(out->b, e1000_read(e, E1000_RAL));
+	uint32_t high = e1000_read(e, E1000_RAH);
+	store16(out->b + 4, (uint16_t)high);
+	return (high & RAH_VALID) && usable(out);
+}
+
+/* --- PHY ------------------------------------------------------------------------------ */
+
+/* Waits for the management frame (64 bits at some MHz) to end. */
+static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
+{
+	uint64_t end = io_now_us() + 2000;
+	e1000_write(e, E1000_MDIC, command | MDIC_PHY);
+	for (;;) {
+		uint32_t v = e1000_read(e, E1000_MDIC);
+		if (v & MDIC_READY) {
+			*out = (uint16_t)v;
+			return !(v & MDIC_ERROR);
+		}
+		if (io_now_us() > end)
+			return false;
+		io_delay_us(10);
+	}
+}
+
+static bool phy_read(struct e1000 *e, uint32_t reg, uint16_t *out)
+{
+	return mdic(e, MDIC_READ | reg << MDIC_REG_SHIFT, out);
+}
+
+static bool phy_write(struct e1000 *e, uint32_t reg, uint16_t v)
+{
+	uint16_t ignored;
+	return mdic(e, MDIC_WRITE | reg << MDIC_REG_SHIFT | v, &ignored);
+}
+
+void e1000_hw_host_arp(struct e1000 *e)
+{
+	if (e->kind != E1000_82544) /* which has no such register */
+		e1000_write(e, E1000_MANC, e1000_read(e, E1000_MANC) & ~MANC_ARP_EN);
+}
+
+void e1000_hw_link(struct e1000 *e)
+{
+	uint16_t control, offer, offer_1000;
+	/* The PHY negotiates on its own after power-on (8.6.2.1). An operating
+	 * system before us may have narrowed its offer or switched it off, to
+	 * save power while it waited for a wake-up frame. Only then is the
+	 * negotiation started again: it takes the link down for seconds. A PHY
+	 * that does not answer is left alone. */
+	if (phy_read(e, PHY_CONTROL, &control) && phy_read(e, PHY_OFFER, &offer) &&
+	    phy_read(e, PHY_OFFER_1000, &offer_1000) &&
+	    ((control & (PHY_CONTROL_AN | PHY_CONTROL_OFF)) != PHY_CONTROL_AN ||
+	     (offer & PHY_OFFER_ALL) != PHY_OFFER_ALL || !(offer_1000 & PHY_OFFER_1000FD))) {
+		bool ok = phy_write(e, PHY_OFFER, offer | PHY_OFFER_ALL) &&
+		          phy_write(e, PHY_OFFER_1000, offer_1000 | PHY_OFFER_1000FD) &&
+		          phy_write(e, PHY_CONTROL, PHY_CONTROL_AN | PHY_CONTROL_REDO);
+		(void)ok; /* the link then stays as it is, and says so */
+	}
+	/* Speed and duplex as the PHY indicates them (8.6.2.2.3, 8.6.2.3). */
+	uint32_t ctrl = e1000_read(e, E1000_CTRL);
+	ctrl &= ~(CTRL_ASDE | CTRL_ILOS | CTRL_FRCSPD | CTRL_FRCDPLX | CTRL_RFCE | CTRL_TFCE |
+	          CTRL_VME | CTRL_RST | CTRL_PHY_RST);
+	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
+}
+
+void e1000_hw_link_read(struct e1000 *e)
+{
+	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
+	uint32_t s = e1000_read(e, E1000_STATUS);
+	/* All ones: the card is gone from the bus. */
+	bool up = (s & STATUS_LU) && s != 0xffffffffu;
+	e->nic.link = (struct nic_link){
+	        .up = up,
+	        .full_duplex = up && (s & STATUS_FD),
+	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
+	};
+}
+
+/* --- filters ------------------------------------------------------------------------- */
+
+/* None of the filters is reset by hardware (13.5). */
+void e1000_hw_filters(struct e1000 *e)
+{
+	for (uint32_t i = 1; i < RA_PAIRS; i++) {
+		e1000_write(e, E1000_RAH + 8 * i, 0); /* 13.5.3: high before low */
+		e1000_write(e, E1000_RAL + 8 * i, 0);
+	}
+	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
+	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
+	for (uint32_t i = 0; i < MTA_WORDS; i++)
+		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+}

@@ -1,0 +1,152 @@
+/* Registers and descriptors of the Intel 8254x Gigabit Ethernet controllers.
+ * Sections are those of the "PCI/PCI-X Family of Gigabit Ethernet Controllers
+ * Software Developer's Manual", 317453, revision 4.0. Only what the driver
+ * uses stands here. */
+#ifndef DRIVERS_NET_E1000_E1000_REG_H
+#define DRIVERS_NET_E1000_E1000_REG_H
+
+#include "kernel/lib/bytes.h"
+
+#define E1000_WINDOW 0x20000u /* bytes behind base address 0 (13.2.1) */
+
+/* --- device control (13.4.1) and status (13.4.2) ------------------------------ */
+#define E1000_CTRL      0x0000
+#define CTRL_ASDE       (1u << 5)  /* find out the speed by watching the clocks */
+#define CTRL_SLU        (1u << 6)  /* take the link of the PHY */
+#define CTRL_ILOS       (1u << 7)  /* loss-of-signal input upside down */
+#define CTRL_FRCSPD     (1u << 11) /* speed and duplex set by hand */
+#define CTRL_FRCDPLX    (1u << 12)
+#define CTRL_RST        (1u << 26) /* global reset, clears itself */
+#define CTRL_RFCE       (1u << 27) /* heed and send PAUSE frames */
+#define CTRL_TFCE       (1u << 28)
+#define CTRL_VME        (1u << 30) /* strip VLAN tags */
+#define CTRL_PHY_RST    (1u << 31)
+#define E1000_STATUS    0x0008
+#define STATUS_FD       (1u << 0)
+#define STATUS_LU       (1u << 1)
+#define STATUS_LAN_B    (1u << 2)      /* second port of an 82546 */
+#define STATUS_SPEED(v) ((v) >> 6 & 3) /* 0: 10, 1: 100, 2 and 3: 1000 Mbit/s */
+
+/* --- EEPROM (5.3.1, 13.4.3, 13.4.4) -------------------------------------------- */
+#define E1000_EECD 0x0010
+#define EECD_SK    (1u << 0) /* clock */
+#define EECD_CS    (1u << 1) /* chip select */
+#define EECD_DI    (1u << 2) /* to the EEPROM */
+#define EECD_DO    (1u << 3) /* from it */
+#define E1000_EERD 0x0014
+#define EERD_START (1u << 0)
+/* The 82541 and 82547 place the done bit and the address elsewhere. */
+#define EERD_DONE          (1u << 4)
+#define EERD_ADDR_SHIFT    8
+#define EERD_DONE_41       (1u << 1)
+#define EERD_ADDR_SHIFT_41 2
+#define EEPROM_WORDS       0x40
+#define EEPROM_SUM         0xbaba /* of all words (5.6.35) */
+
+/* --- PHY (13.4.7) ---------------------------------------------------------------- */
+#define E1000_MDIC     0x0020
+#define MDIC_REG_SHIFT 16
+#define MDIC_PHY       (1u << 21) /* the internal PHY is number 1 */
+#define MDIC_WRITE     (1u << 26)
+#define MDIC_READ      (2u << 26)
+#define MDIC_READY     (1u << 28)
+#define MDIC_ERROR     (1u << 30)
+/* PHY registers (IEEE 802.3 clauses 22, 28, 40). */
+#define PHY_CONTROL      0
+#define PHY_CONTROL_AN   0x1000 /* auto-negotiation enabled */
+#define PHY_CONTROL_OFF  0x4c00 /* loopback, power down, isolate */
+#define PHY_CONTROL_REDO 0x0200 /* start auto-negotiation again */
+#define PHY_OFFER        4
+#define PHY_OFFER_ALL    0x01e0 /* 10 and 100 Mbit/s, half and full duplex */
+#define PHY_OFFER_1000   9
+#define PHY_OFFER_1000FD 0x0200
+
+/* --- flow control (13.4.8 to 13.4.12), VLAN type ---------------------------------- */
+#define E1000_FCAL 0x0028
+#define E1000_FCAH 0x002c
+#define E1000_FCT  0x0030
+
+/* --- interrupts (13.4.17, 13.4.20, 13.4.21) --------------------------------------- */
+#define E1000_ICR  0x00c0 /* a read clears all causes */
+#define E1000_IMS  0x00d0
+#define E1000_IMC  0x00d8
+#define INT_TXDW   (1u << 0) /* a descriptor with RS was written back */
+#define INT_RXDMT0 (1u << 4) /* few receive descriptors left */
+#define INT_RXO    (1u << 6) /* a frame was missed */
+#define INT_RXT0   (1u << 7) /* a frame was received */
+
+/* --- receive (13.4.22, 13.4.25 to 13.4.31) ----------------------------------------- */
+#define E1000_RCTL   0x0100
+#define RCTL_EN      (1u << 1)
+#define RCTL_UPE     (1u << 3)  /* all unicast */
+#define RCTL_MPE     (1u << 4)  /* all multicast */
+#define RCTL_BAM     (1u << 15) /* broadcast; BSIZE 0 = 2048 bytes */
+#define RCTL_SECRC   (1u << 26) /* without FCS */
+#define E1000_RDBAL  0x2800
+#define E1000_RDBAH  0x2804
+#define E1000_RDLEN  0x2808
+#define E1000_RDH    0x2810
+#define E1000_RDT    0x2818
+#define E1000_RDTR   0x2820
+#define E1000_RXDCTL 0x2828                /* 13.4.46 */
+#define RXDCTL_EACH  (1u << 24 | 1u << 16) /* write back after each descriptor */
+#define E1000_RXCSUM 0x5000
+#define E1000_MTA    0x5200 /* 13.5.1: 128 words, not reset by hardware */
+#define MTA_WORDS    128
+#define E1000_RAL    0x5400 /* 13.5.2, 13.5.3: 16 pairs */
+#define E1000_RAH    0x5404
+#define RAH_VALID    (1u << 31)
+#define RA_PAIRS     16
+
+/* --- manageability (3.2.1): may keep ARP requests from the host ----------------------- */
+#define E1000_MANC  0x5820
+#define MANC_ARP_EN (1u << 13)
+
+/* --- transmit (13.4.33, 13.4.34, 13.4.36 to 13.4.41) --------------------------------- */
+#define E1000_TCTL     0x0400
+#define TCTL_EN        (1u << 1)
+#define TCTL_CT        (0x0fu << 4)  /* 16 attempts */
+#define TCTL_COLD      (0x40u << 12) /* 64 byte times: full duplex, and 10/100 half */
+#define E1000_TIPG     0x0410
+#define TIPG_COPPER    (10u | 8u << 10 | 6u << 20) /* values of table 13-77 */
+#define TIPG_COPPER_44 (8u | 8u << 10 | 6u << 20)
+#define E1000_TDBAL    0x3800
+#define E1000_TDBAH    0x3804
+#define E1000_TDLEN    0x3808
+#define E1000_TDH      0x3810
+#define E1000_TDT      0x3818
+#define E1000_TIDV     0x3820
+
+/* --- statistics (13.7): 32 bits, a read clears, not reset by hardware ------------------ */
+#define E1000_CRCERRS  0x4000
+#define E1000_ALGNERRC 0x4004
+#define E1000_RXERRC   0x400c
+#define E1000_MPC      0x4010
+#define E1000_ECOL     0x4018
+#define E1000_LATECOL  0x4020
+#define E1000_RLEC     0x4040
+
+/* --- descriptors -------------------------------------------------------------------- */
+struct e1000_rx_desc { /* 3.2.3 */
+	uint32_t addr, addr_high;
+	uint16_t len, checksum;
+	uint32_t state; /* status, then errors in the second byte, then VLAN tag */
+};
+#define RXD_DD     (1u << 0)
+#define RXD_EOP    (1u << 1)
+#define RXD_ERRORS (0x97u << 8) /* 3.2.3.2: RXE, CXE, SEQ, SE, CE */
+
+struct e1000_tx_desc { /* 3.3.3 */
+	uint32_t addr, addr_high;
+	uint32_t cmd;   /* length in the lower half */
+	uint32_t state; /* status in the lowest byte */
+};
+#define TXD_EOP  (1u << 24)
+#define TXD_IFCS (1u << 25) /* the card adds the FCS */
+#define TXD_RS   (1u << 27) /* write back when done */
+#define TXD_DD   (1u << 0)
+
+_Static_assert(sizeof(struct e1000_rx_desc) == 16 && sizeof(struct e1000_tx_desc) == 16,
+               "descriptors");
+
+#endif

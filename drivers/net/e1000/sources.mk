@@ -1,0 +1,2 @@
+SRC_HOT += drivers/net/e1000/e1000.c
+SRC_HOT += drivers/net/e1000/e1000_hw.c

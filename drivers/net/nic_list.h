@@ -1,0 +1,10 @@
+/* The drivers there are. */
+#ifndef DRIVERS_NET_NIC_LIST_H
+#define DRIVERS_NET_NIC_LIST_H
+
+#include "drivers/net/nic.h"
+
+extern const struct pci_driver e1000_driver;
+extern const struct pci_driver virtio_net_driver;
+
+#endif

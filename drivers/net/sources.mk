@@ -1,0 +1,1 @@
+SRC_HOT += drivers/net/nic_list.c

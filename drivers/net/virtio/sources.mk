@@ -1,0 +1,2 @@
+SRC_HOT += drivers/net/virtio/virtio_net.c
+SRC_HOT += drivers/net/virtio/virtio_pci.c

@@ -1,0 +1,187 @@
+/* See console.h. Text for COM1 waits in a ring and goes out in bursts of the
+ * UART's FIFO; text for the screen goes into vga.c's copy at once and to the
+ * screen a row a pass. Received bytes wait in a ring of their own, so that
+ * pasted commands are not lost while one is carried out.
+ *
+ * Looking at a port costs about a microsecond on the bus, so the devices are
+ * asked only when their wake-up came, when output waits, and each tick. */
+#include "kernel/console/console.h"
+
+#include "kernel/x86/clock.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/seam/io.h"
+#include "kernel/console/keyboard.h"
+#include "kernel/console/keys.h"
+#include "kernel/x86/trap.h"
+#include "kernel/console/uart.h"
+#include "kernel/console/vga.h"
+
+#define OUT_BYTES   8192u /* powers of two */
+#define IN_BYTES    1024u
+#define KEYS        64u
+#define PRINT_BYTES 512
+#define POLL_BYTES  64      /* received a pass, at most */
+#define FLUSH_US    1000000 /* the ring takes 711 ms at 115200 */
+
+static uint8_t out[OUT_BYTES];
+static uint32_t out_head, out_tail; /* read, written; free-running */
+static bool dropping;               /* since the ring was full */
+static uint8_t in[IN_BYTES];
+static uint32_t in_head, in_tail;
+static int16_t key[KEYS]; /* from the keyboard */
+static uint32_t key_head, key_tail;
+static struct keys_ansi ansi;
+static uint32_t polled_tick;
+
+void console_init(void)
+{
+	vga_init();
+	uart_init();
+	keyboard_init();
+	if (!uart_present())
+		out_head = out_tail;
+}
+
+static uint32_t now_ms(void)
+{
+	return (uint32_t)(clock_now_us() >> 10); /* 1024 us are near enough */
+}
+
+size_t console_room(void)
+{
+	return OUT_BYTES - (out_tail - out_head);
+}
+
+static void queue_line_end(void)
+{
+	out[out_tail++ % OUT_BYTES] = '\r';
+	out[out_tail++ % OUT_BYTES] = '\n';
+}
+
+/* Queues a character. What does not fit is dropped up to the end of its line,
+ * or until everything has gone out. */
+static void queue(char c)
+{
+	if (dropping && out_head == out_tail) {
+		dropping = false;
+		queue_line_end();
+	}
+	bool end = c == '\n';
+	dropping = console_room() < 2 || (dropping && !end);
+	if (dropping)
+		return;
+	if (end)
+		queue_line_end();
+	else
+		out[out_tail++ % OUT_BYTES] = (uint8_t)c;
+}
+
+void console_write(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		vga_put((uint8_t)text[i]);
+		if (uart_present())
+			queue(text[i]);
+	}
+}
+
+void console_print(const char *format, ...)
+{
+	char text[PRINT_BYTES];
+	va_list args;
+	va_start(args, format);
+	size_t len = fmt_v(text, sizeof text, format, args);
+	va_end(args);
+	console_write(text, len);
+}
+
+void console_clear(void)
+{
+	console_write("\033[2J\033[H", 7);
+}
+
+/* A burst to the UART; gives whether bytes went out. */
+static bool send(void)
+{
+	if (out_head == out_tail)
+		return false;
+	unsigned room = uart_send_room();
+	for (unsigned i = 0; i < room && out_head != out_tail; i++)
+		uart_send(out[out_head++ % OUT_BYTES]);
+	return room > 0;
+}
+
+static bool receive(void)
+{
+	bool any = false;
+	for (unsigned i = 0; i < POLL_BYTES && in_tail - in_head < IN_BYTES; i++) {
+		int byte = uart_receive();
+		if (byte < 0)
+			break;
+		in[in_tail++ % IN_BYTES] = (uint8_t)byte;
+		any = true;
+	}
+	while (key_tail - key_head < KEYS) {
+		int k = keyboard_key();
+		if (k == KEY_NONE)
+			break;
+		key[key_tail++ % KEYS] = (int16_t)k;
+		any = true;
+	}
+	return any;
+}
+
+bool console_poll(void)
+{
+	uint32_t tick = trap_ticks;
+	bool busy = send();
+	if (tick != polled_tick || uart_fired() || keyboard_fired()) {
+		polled_tick = tick;
+		busy |= receive();
+	}
+	if (vga_pending()) {
+		vga_poll();
+		busy = true;
+	}
+	return busy;
+}
+
+int console_key(void)
+{
+	if (key_head != key_tail)
+		return key[key_head++ % KEYS];
+	uint32_t now = now_ms();
+	while (in_head != in_tail) {
+		int k = keys_ansi(&ansi, in[in_head++ % IN_BYTES], now);
+		if (k != KEY_NONE)
+			return k;
+	}
+	return keys_ansi_idle(&ansi, now);
+}
+
+bool console_arm(void)
+{
+	bool waiting = out_head != out_tail;
+	if (vga_pending())
+		return true;
+	if (waiting && uart_send_room() > 0)
+		return true;
+	bool asleep = !uart_fired() && !keyboard_fired();
+	uart_arm(waiting);
+	keyboard_arm();
+	/* What was armed before and did not fire has nothing to tell. */
+	return !asleep && receive();
+}
+
+void console_flush(void)
+{
+	uint64_t start = clock_now_us();
+	vga_flush();
+	/* A clock that stands still must not keep us: a byte takes 87 us. */
+	for (uint32_t i = 0; i < FLUSH_US / 10 && out_head != out_tail; i++) {
+		if (!send())
+			io_delay_us(10);
+		if (clock_now_us() - start > FLUSH_US)
+			break;
+	}
+}

@@ -1,0 +1,86 @@
+/* See vga.h. Registers: IBM VGA (PS/2 Hardware Interface Technical Reference),
+ * CRT controller at 0x3d4, colour text mode 3 as the firmware left it.
+ *
+ * Out on purpose: setting the mode, fonts, monochrome adapters, frame buffers;
+ * scrolling by the start address, because other programs read the screen at
+ * its fixed place. */
+#include "kernel/console/vga.h"
+
+#include "kernel/seam/io.h"
+#include "kernel/console/screen.h"
+
+#define NORMAL 0x07 /* light grey on black */
+
+enum { CRTC_INDEX = 0x3d4, CRTC_DATA = 0x3d5, CURSOR_HIGH = 0x0e, CURSOR_LOW = 0x0f };
+
+static struct screen screen;
+static bool present;
+
+static volatile uint32_t *row_at(uint32_t r)
+{
+	return (volatile uint32_t *)(uintptr_t)(0xb8000u + r * SCREEN_COLUMNS * 2);
+}
+
+void vga_init(void)
+{
+	volatile uint32_t *p = row_at(0);
+	*p = 0x075a0741;
+	present = *p == 0x075a0741; /* nothing there reads as ones */
+	screen_init(&screen, NORMAL);
+}
+
+void vga_put(uint8_t byte)
+{
+	screen_put(&screen, byte);
+}
+
+static void show_cursor(void)
+{
+	uint32_t at = screen.row * SCREEN_COLUMNS + min_u32(screen.column, SCREEN_COLUMNS - 1);
+	io_out8(CRTC_INDEX, CURSOR_HIGH);
+	io_out8(CRTC_DATA, (uint8_t)(at >> 8));
+	io_out8(CRTC_INDEX, CURSOR_LOW);
+	io_out8(CRTC_DATA, (uint8_t)at);
+}
+
+static void show_row(uint32_t r)
+{
+	volatile uint32_t *to = row_at(r);
+	for (uint32_t i = 0; i < SCREEN_COLUMNS / 2; i++)
+		to[i] = screen.cell[r][2 * i] | (uint32_t)screen.cell[r][2 * i + 1] << 16;
+}
+
+static void show_next(void)
+{
+	if (screen.dirty) {
+		uint32_t r = (uint32_t)__builtin_ctz(screen.dirty);
+		screen.dirty &= screen.dirty - 1;
+		show_row(r);
+	} else if (screen.moved) {
+		screen.moved = false;
+		show_cursor();
+	}
+}
+
+bool vga_poll(void)
+{
+	if (present)
+		show_next();
+	return vga_pending();
+}
+
+bool vga_pending(void)
+{
+	return present && (screen.dirty || screen.moved);
+}
+
+void vga_flush(void)
+{
+	while (screen.dirty || screen.moved)
+		show_next();
+}
+
+void vga_colour(uint8_t attribute)
+{
+	screen.attribute = attribute;
+}

@@ -1,0 +1,67 @@
+/* Addresses, prefixes and numbers from text. Each parser takes exactly `len`
+ * characters, gives false on anything else than the whole text being one
+ * well-formed value, and then leaves *out unchanged. */
+#ifndef KERNEL_LIB_ADDR_H
+#define KERNEL_LIB_ADDR_H
+
+#include "kernel/lib/bytes.h"
+
+/* An address of either family. IPv4 stands in v4, IPv6 in v6. */
+struct addr {
+	bool is6;
+	ip4 v4;
+	ip6 v6;
+};
+
+/* An address with a prefix length (0-32 or 0-128). Host bits are kept. */
+struct prefix {
+	struct addr addr;
+	uint8_t len;
+};
+
+/* Dotted decimal, four numbers without leading zeros. */
+bool addr_ip4(const char *text, size_t len, ip4 *out) MUST_USE;
+/* RFC 4291 section 2.2, all three forms; no zone. */
+bool addr_ip6(const char *text, size_t len, ip6 *out) MUST_USE;
+/* Either family. */
+bool addr_any(const char *text, size_t len, struct addr *out) MUST_USE;
+/* ADDRESS/LENGTH. */
+bool addr_prefix(const char *text, size_t len, struct prefix *out) MUST_USE;
+/* Six hexadecimal octets with ':' or '-' between. */
+bool addr_mac(const char *text, size_t len, mac *out) MUST_USE;
+/* Decimal number from 0 to 2^32-1. */
+bool addr_u32(const char *text, size_t len, uint32_t *out) MUST_USE;
+/* Seconds with up to three decimals, as milliseconds. */
+bool addr_ms(const char *text, size_t len, uint32_t *out) MUST_USE;
+
+bool addr_eq(const struct addr *a, const struct addr *b);
+/* Network mask of a length 0-32, host order. */
+static inline uint32_t addr_mask4(uint8_t len)
+{
+	return len == 0 ? 0 : 0xffffffffu << (32 - len);
+}
+
+/* True when the first `len` bits of two IPv6 addresses are equal. */
+static inline bool addr_in6(const ip6 *a, const ip6 *net, uint8_t len)
+{
+	unsigned whole = len / 8u, rest = len % 8u;
+	if (memcmp(a->b, net->b, whole) != 0)
+		return false;
+	return rest == 0 || (a->b[whole] ^ net->b[whole]) >> (8 - rest) == 0;
+}
+
+/* The address with all but its first `len` bits zero. */
+static inline ip6 addr_net6(const ip6 *a, uint8_t len)
+{
+	ip6 net = {{0}};
+	memcpy(net.b, a->b, len / 8u);
+	if (len % 8)
+		net.b[len / 8] = (uint8_t)(a->b[len / 8] & 0xff00 >> len % 8);
+	return net;
+}
+
+/* Text of an address (room FMT_IP6) and of a prefix (room FMT_IP6 + 4); gives buf. */
+char *addr_text(char *buf, const struct addr *a);
+char *addr_prefix_text(char *buf, const struct prefix *p);
+
+#endif

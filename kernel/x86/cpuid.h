@@ -1,0 +1,20 @@
+/* What the processor can do (Intel SDM vol. 2, CPUID). */
+#ifndef KERNEL_X86_CPUID_H
+#define KERNEL_X86_CPUID_H
+
+#include "kernel/lib/bytes.h"
+
+/* Optional features. */
+struct cpuid_features {
+	bool pae, nx, pse, tsc, rdrand;
+	uint8_t phys_bits; /* width of a physical address */
+	char name[49];     /* brand or vendor string, for the log */
+};
+
+/* Asks the processor once, before paging is set up. */
+void cpuid_init(void);
+
+/* What cpuid_init found; all false before it. */
+const struct cpuid_features *cpuid_features(void);
+
+#endif

@@ -1,0 +1,231 @@
+/* See power.h. ACPI specification 6.5: root pointer
+ * 5.2.5, fixed description table 5.2.9, sleeping 4.8.3.2 and 7.4.2, reset
+ * register 4.8.3.6. Tables are looked for only now: both happen once.
+ *
+ * The isa-debug-exit port of QEMU reads as 0; where nothing is, the bus reads
+ * as ones. On a PC 0xf4 is an unused port of the coprocessor's range, so a write
+ * does nothing even where it should read as 0. */
+#include "kernel/x86/power.h"
+
+#include "kernel/x86/acpi.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/seam/io.h"
+#include "kernel/x86/pci.h"
+
+#define DEBUG_EXIT    0xf4
+#define DEBUG_OFF     0x10 /* QEMU's exit status: 2 * 0x10 + 1 = 33 */
+#define LONGEST_TABLE 0x100000u
+#define MOST_TABLES   64u
+
+/* Offsets in the fixed description table (5.2.9). */
+enum { FADT_DSDT = 40, FADT_SMI = 48, FADT_ENABLE = 52, FADT_PM1A = 64, FADT_PM1B = 68 };
+enum { FADT_FLAGS = 112, FADT_RESET = 116, FADT_RESET_VALUE = 128, FADT_X_DSDT = 140 };
+enum { FADT_X_PM1A = 172, FADT_X_PM1B = 184 };
+enum { FLAG_RESET = 1 << 10, SPACE_MEMORY = 0, SPACE_IO = 1 };
+enum { SCI_ENABLED = 1, SLEEP_SHIFT = 10, SLEEP_ENABLE = 1 << 13, SLEEP_BITS = 7 << 10 };
+enum { KBC_STATUS = 0x64, KBC_RESET = 0xfe, KBC_BUSY = 2 };
+
+struct table {
+	const uint8_t *p;
+	uint32_t len;
+};
+
+bool power_debug_exit(void)
+{
+	return io_in8(DEBUG_EXIT) == 0;
+}
+
+static uint64_t load64(const uint8_t *p)
+{
+	return (uint64_t)load32(p + 4) << 32 | load32(p);
+}
+
+static const uint8_t *memory(uint64_t phys, size_t len)
+{
+	return (const uint8_t *)(uintptr_t)mem_map(phys, len);
+}
+
+/* The table at a physical address, whole and with the right sum. */
+static struct table table_at(uint64_t phys)
+{
+	struct table none = {0};
+	const uint8_t *p = phys ? memory(phys, ACPI_HEADER) : NULL;
+	if (!p)
+		return none;
+	uint32_t len = load32(p + 4);
+	if (len < ACPI_HEADER || len > LONGEST_TABLE)
+		return none;
+	p = memory(phys, len);
+	return p && acpi_sum(p, len) ? (struct table){p, len} : none;
+}
+
+/* The root pointer: in the first KiB of the extended BIOS data area, or in the
+ * BIOS's read-only memory (5.2.5.1). */
+static const uint8_t *find_root(void)
+{
+	const uint8_t *bda = memory(0x400, 256);
+	uint32_t ebda = bda ? (uint32_t)load16(bda + 0x0e) << 4 : 0;
+	const uint8_t *area = ebda >= 0x80000 && ebda < 0xa0000 ? memory(ebda, 1024) : NULL;
+	long at = area ? acpi_root(area, 1024) : -1;
+	if (at < 0) {
+		area = memory(0xe0000, 0x20000);
+		at = area ? acpi_root(area, 0x20000) : -1;
+	}
+	return at < 0 ? NULL : area + at;
+}
+
+static struct table find_fadt(void)
+{
+	struct table none = {0};
+	const uint8_t *root = find_root();
+	if (!root)
+		return none;
+	/* Revision 2 and later have 64-bit pointers (5.2.5.3). */
+	struct table list = root[15] >= 2 ? table_at(load64(root + 24)) : none;
+	uint32_t width = list.p ? 8 : 4;
+	if (!list.p)
+		list = table_at(load32(root + 16));
+	for (uint32_t i = 0; list.p && i < MOST_TABLES; i++) {
+		uint32_t at = ACPI_HEADER + i * width;
+		if (at + width > list.len)
+			break;
+		uint64_t phys = width == 8 ? load64(list.p + at) : load32(list.p + at);
+		struct table t = table_at(phys);
+		if (t.p && memcmp(t.p, "FACP", 4) == 0 && t.len >= FADT_FLAGS + 4)
+			return t;
+	}
+	return none;
+}
+
+/* A port from its 32-bit field or, if that is 0, from the generic address. */
+static uint16_t port_of(const struct table *fadt, uint32_t old, uint32_t generic)
+{
+	uint32_t port = load32(fadt->p + old);
+	if (port == 0 && fadt->len >= generic + 12 && fadt->p[generic] == SPACE_IO)
+		port = (uint32_t)load64(fadt->p + generic + 4);
+	return port < 0x10000 ? (uint16_t)port : 0;
+}
+
+/* Takes the machine over from the firmware, without which it ignores the
+ * sleep register (4.8.2.5); bounded by 3 s. */
+static void acpi_enable(const struct table *fadt, uint16_t pm1a)
+{
+	uint32_t smi = load32(fadt->p + FADT_SMI);
+	uint8_t value = fadt->p[FADT_ENABLE];
+	if (io_in16(pm1a) & SCI_ENABLED || smi == 0 || smi > 0xffff || value == 0)
+		return;
+	io_out8((uint16_t)smi, value);
+	for (unsigned ms = 0; ms < 3000 && !(io_in16(pm1a) & SCI_ENABLED); ms++)
+		io_delay_us(1000);
+}
+
+static void sleep(uint16_t port, uint8_t type)
+{
+	uint16_t v = (uint16_t)(io_in16(port) & ~(SLEEP_BITS | SLEEP_ENABLE));
+	v = (uint16_t)(v | type << SLEEP_SHIFT);
+	io_out16(port, v);
+	io_out16(port, v | SLEEP_ENABLE);
+}
+
+static void acpi_off(void)
+{
+	struct table fadt = find_fadt();
+	if (!fadt.p)
+		return;
+	struct table dsdt = table_at(load32(fadt.p + FADT_DSDT));
+	if (!dsdt.p && fadt.len >= FADT_X_DSDT + 8)
+		dsdt = table_at(load64(fadt.p + FADT_X_DSDT));
+	uint16_t pm1a = port_of(&fadt, FADT_PM1A, FADT_X_PM1A);
+	uint16_t pm1b = port_of(&fadt, FADT_PM1B, FADT_X_PM1B);
+	uint8_t type[2];
+	if (!dsdt.p || pm1a == 0 || !acpi_s5(dsdt.p + ACPI_HEADER, dsdt.len - ACPI_HEADER, type))
+		return;
+	acpi_enable(&fadt, pm1a);
+	sleep(pm1a, type[0]);
+	if (pm1b != 0)
+		sleep(pm1b, type[1]);
+	io_delay_us(500000);
+}
+
+static void acpi_reset(void)
+{
+	struct table fadt = find_fadt();
+	if (!fadt.p || fadt.len <= FADT_RESET_VALUE || !(load32(fadt.p + FADT_FLAGS) & FLAG_RESET))
+		return;
+	uint64_t at = load64(fadt.p + FADT_RESET + 4);
+	uint8_t value = fadt.p[FADT_RESET_VALUE];
+	if (fadt.p[FADT_RESET] == SPACE_IO && at < 0x10000) {
+		io_out8((uint16_t)at, value);
+	} else if (fadt.p[FADT_RESET] == SPACE_MEMORY) {
+		volatile void *p = mem_map(at, 1);
+		if (p)
+			mmio_write8(p, value);
+	}
+	io_delay_us(50000);
+}
+
+/* The keyboard controller's reset may reach the processor only, not the cards:
+ * none of them may go on writing into memory that the next system uses. */
+static void stop_bus_masters(void)
+{
+	uint32_t cursor = 0;
+	struct pci_dev d;
+	while (pci_next(&cursor, &d))
+		if (d.class_code != 6) /* bridges */
+			pci_write16(&d, 4, pci_read16(&d, 4) & (uint16_t)~4u);
+}
+
+void power_halt(void)
+{
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}
+
+/* QEMU marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */
+static bool on_qemu(void)
+{
+	uint32_t cursor = 0;
+	struct pci_dev d;
+	while (pci_next(&cursor, &d))
+		if (d.class_code == 6 && pci_read32(&d, 0x2c) == 0x11001af4)
+			return true;
+	return false;
+}
+
+void power_off(void)
+{
+	cpu_irq_off();
+	stop_bus_masters();
+	if (power_debug_exit())
+		io_out8(DEBUG_EXIT, DEBUG_OFF);
+	acpi_off();
+	if (on_qemu()) { /* its power management port, where firmware shows no tables */
+		io_out16(0x604, SLEEP_ENABLE);
+		io_out16(0xb004, SLEEP_ENABLE);
+		io_delay_us(100000);
+	}
+}
+
+void power_reset(void)
+{
+	/* An exception without a table of handlers ends in a shutdown cycle, which a
+	 * PC answers with a reset (SDM vol. 3, 6.15, double fault). */
+	struct {
+		uint16_t limit;
+		uint32_t base;
+	} __attribute__((packed)) none = {0};
+	__asm__ volatile("lidt %0; int3" : : "m"(none));
+	power_halt();
+}
+
+void power_restart(void)
+{
+	cpu_irq_off();
+	stop_bus_masters();
+	acpi_reset();
+	for (unsigned i = 0; i < 10000 && io_in8(KBC_STATUS) & KBC_BUSY; i++)
+		io_delay_us(1);
+	io_out8(KBC_STATUS, KBC_RESET);
+	io_delay_us(50000);
+	power_reset();
+}

@@ -1,0 +1,1 @@
+SRC += net/ether/arp.c

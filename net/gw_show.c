@@ -1,0 +1,169 @@
+/* Listings of the gateway for people: one line a call, so that the console can
+ * print them a few at a time. See gw.h. */
+#include "net/gw.h"
+
+#include "kernel/lib/fmt.h"
+#include "net/tcp/tcp.h"
+
+static const char *const labels[] = {
+        [DROP_NONE] = "none",
+#define DROP(name, label, text) [DROP_##name] = label,
+#include "net/drop.def"
+#undef DROP
+};
+
+static const char *port_name(const struct gw *gw, uint32_t port)
+{
+	return port < GW_PORTS ? gw->port[port].name : port == PORT_APP ? "app" : "self";
+}
+
+static void line(char *buf, size_t size, const char *name, const char *label, const char *of,
+                 uint64_t value)
+{
+	if (label)
+		fmt(buf, size, "%s{%s=\"%s\"} %llu", name, label, of, (unsigned long long)value);
+	else
+		fmt(buf, size, "%s %llu", name, (unsigned long long)value);
+}
+
+/* Four counters a port, in the order of the names. */
+static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
+{
+	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
+	const struct gw_port *p = &gw->port[i / 4];
+	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets + p->sent,
+	                          p->tx_bytes + p->sent_bytes};
+	line(buf, size, name[i % 4], "if", p->name, value[i % 4]);
+}
+
+bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint32_t i = (*cursor)++;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} own[] = {
+	        {"forwarded_packets", gw->forwarded},
+	        {"hairpinned_packets", gw->hairpinned},
+	        {"icmp_errors_sent", gw->icmp_errors},
+	        {"icmp_errors_suppressed", gw->icmp_suppressed},
+	        {"neighbours_evicted", gw->neigh.evicted},
+	        {"packets_free", gw->pool->n_free},
+	        {"packets_kept", gw->pool->kept},
+	        {"uptime_seconds", gw->now_us / 1000000},
+	};
+	if (i < GW_PORTS * 4) {
+		port_line(gw, i, buf, size);
+		return true;
+	}
+	i -= GW_PORTS * 4;
+	if (i < ARRAY_SIZE(own)) {
+		line(buf, size, own[i].name, NULL, NULL, own[i].value);
+		return true;
+	}
+	i -= (uint32_t)ARRAY_SIZE(own);
+	if (i < DROP_COUNT - 1) {
+		line(buf, size, "drop", "reason", labels[i + 1], gw->drops[i + 1]);
+		return true;
+	}
+	uint32_t rest = i - (DROP_COUNT - 1);
+	if (gw->tcp && tcp_show_stats(gw, &rest, buf, size))
+		return true;
+	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
+}
+
+/* Those in force, each behind a space; gives the number of characters. */
+size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [ADDRESS6_TENTATIVE] = "(tentative)",
+	        [ADDRESS6_VALID] = "",
+	        [ADDRESS6_DUPLICATE] = "(duplicate)",
+	};
+	char text[FMT_IP6];
+	size_t n = 0;
+	for (uint32_t i = 0; i < port->n_addr; i++)
+		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, port->addr[i].addr),
+		         port->addr[i].len);
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &port->addr6[i].addr),
+		         port->addr6[i].len, state[port->addr6[i].state]);
+	return n;
+}
+
+static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *buf, size_t size)
+{
+	static const char *const side[] = {"lan", "wan", "app", "none"};
+	char net[FMT_IP6], via[FMT_IP6];
+	ip6 a;
+	_Static_assert(sizeof a == sizeof r->net, "an address");
+	memcpy(&a, r->net, sizeof a);
+	fmt_ip6(net, &a);
+	const char *to = r->port < GW_PORTS ? gw->port[r->port].name : side[r->port];
+	if (r->hop)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip6(via, &r->via), to);
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len, to);
+}
+
+bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint32_t i = (*cursor)++;
+	if (i >= gw->n_routes + gw->n_routes6)
+		return false;
+	if (i >= gw->n_routes) {
+		route6_line(gw, &gw->route6[i - gw->n_routes], buf, size);
+		return true;
+	}
+	const struct gw_route *r = &gw->route[i];
+	char net[FMT_IP4], via[FMT_IP4];
+	fmt_ip4(net, ip4_of(r->net));
+	if (r->via)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip4(via, ip4_from_raw(r->via)),
+		    port_name(gw, r->port));
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len, port_name(gw, r->port));
+	return true;
+}
+
+bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [NEIGH_FREE] = "free",       [NEIGH_ASKING] = "asking",
+	        [NEIGH_FAILED] = "failed",   [NEIGH_REACHABLE] = "reachable",
+	        [NEIGH_STALE] = "stale",     [NEIGH_DELAY] = "delay",
+	        [NEIGH_PROBING] = "probing", [NEIGH_STATIC] = "static",
+	};
+	while (*cursor < NEIGH_SETS * NEIGH_WAYS) {
+		const struct neigh *n =
+		        &gw->neigh.entry[*cursor / NEIGH_WAYS][*cursor % NEIGH_WAYS];
+		(*cursor)++;
+		if (n->state == NEIGH_FREE)
+			continue;
+		char addr[FMT_IP6], hw[FMT_MAC];
+		if (n->is6)
+			fmt_ip6(addr, (const ip6 *)n->key);
+		else
+			fmt_ip4(addr, ip4_from_raw(n->key[3]));
+		fmt(buf, size, "%s %s %s %s waiting=%u", addr, port_name(gw, n->port),
+		    neigh_usable(n) ? fmt_mac(hw, &n->eth.to) : "-", state[n->state], n->n_parked);
+		return true;
+	}
+	return false;
+}
+
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint64_t have = gw->n_drop_log < GW_DROP_LOG ? gw->n_drop_log : GW_DROP_LOG;
+	if (*cursor >= have)
+		return false;
+	const struct gw_drop_entry *e =
+	        &gw->drop_log[(gw->n_drop_log - have + (*cursor)++) % GW_DROP_LOG];
+	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
+	size_t n = fmt(buf, size,
+	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
+	               labels[e->reason], port_name(gw, e->port), e->len);
+	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
+		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
+	return true;
+}

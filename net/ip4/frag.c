@@ -1,0 +1,187 @@
+/* See frag.h. */
+#include "net/ip4/frag.h"
+
+#include "kernel/lib/when.h"
+#include "net/gw.h"
+#include "net/ip4/ip4.h"
+
+#define LOOK_MS 100u
+
+void frag_init(struct gw *gw)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->frags.secret.k); i++)
+		gw->frags.secret.k[i] = rng_u32(gw->rng);
+}
+
+struct frag_key frag_key(const struct pkt *p)
+{
+	const struct ip4_hdr *h = (const struct ip4_hdr *)p->data;
+	return (struct frag_key){
+	        .from = ip4_raw(h->from),
+	        .to = ip4_raw(h->to),
+	        .what = be16_raw(h->id) | (uint32_t)h->proto << 16 | (uint32_t)p->port << 24,
+	};
+}
+
+static struct frag *set_of(struct frag_table *t, const struct frag_key *k)
+{
+	const uint32_t w[3] = {k->from, k->to, k->what};
+	return t->entry[hash_words(&t->secret, w, 3) % FRAG_SETS];
+}
+
+static struct frag *find(struct gw *gw, const struct frag_key *k)
+{
+	struct frag *f = set_of(&gw->frags, k);
+	for (unsigned i = 0; i < FRAG_WAYS; i++, f++)
+		if (f->state != FRAG_FREE && f->key.what == k->what && f->key.from == k->from &&
+		    f->key.to == k->to)
+			return f;
+	return NULL;
+}
+
+static struct pkt *unpark(struct gw *gw, struct frag *f)
+{
+	struct pkt *p = f->parked;
+	if (!p)
+		return NULL;
+	f->parked = p->next;
+	f->n_parked--;
+	gw->frags.n_parked--;
+	pool_unkeep(gw->pool);
+	return p;
+}
+
+static void forget(struct gw *gw, struct frag *f)
+{
+	for (struct pkt *p; (p = unpark(gw, f)) != NULL;)
+		gw_discard(gw, p, DROP_FRAGMENT);
+	gw->frags.n_used -= f->state != FRAG_FREE;
+	f->state = FRAG_FREE;
+}
+
+/* How long the entry still lives. */
+static uint32_t left(const struct gw *gw, const struct frag *f)
+{
+	return when_left(gw->now_ms, f->due_ms, FRAG_LIVE_MS);
+}
+
+/* The entry to give away in a set, in the order of the states, the oldest of
+ * each. So packets that come in order do not suffer from fragments without a
+ * beginning. `for_first` may take any; a later fragment never takes the place of
+ * a decision that is still needed. */
+static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first)
+{
+	struct frag *f = set_of(&gw->frags, k), *best = NULL;
+	for (unsigned i = 0; i < FRAG_WAYS; i++, f++) {
+		if (f->state == FRAG_KNOWN && !for_first)
+			continue;
+		if (!best || f->state < best->state ||
+		    (f->state == best->state && left(gw, f) < left(gw, best)))
+			best = f;
+	}
+	if (!best)
+		return NULL;
+	forget(gw, best);
+	*best = (struct frag){.key = *k};
+	gw->frags.n_used++;
+	return best;
+}
+
+struct frag *frag_known(struct gw *gw, const struct frag_key *key)
+{
+	struct frag *f = find(gw, key);
+	return f && f->state == FRAG_KNOWN ? f : NULL;
+}
+
+/* A number for a boundary between fragments; 0 for the beginning. */
+static uint32_t boundary(uint32_t at)
+{
+	return at * at * at * 0x9e3779b1u;
+}
+
+/* Each fragment adds the number of its end and takes away that of its beginning: of
+ * fragments that came once each, in any order, only the packet's end remains. What
+ * came twice is not complete by it, lest its fellows should wait for another first. */
+void frag_count(struct frag *f, const struct pkt *p)
+{
+	uint32_t frag = be16_get(ip4_header(p)->frag);
+	uint32_t at = (frag & IP4_OFFSET) * 8, end = at + p->l4_len;
+	f->n_seen += p->l4_len;
+	f->cover += boundary(end) - boundary(at);
+	if (!(frag & IP4_MF))
+		f->n_all = end;
+	if (f->n_all && f->n_seen == f->n_all && f->cover == boundary(f->n_all))
+		f->state = FRAG_DONE;
+}
+
+struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
+{
+	struct frag *f = find(gw, key);
+	if (!f)
+		f = take(gw, key, true);
+	if (f->n_all && f->n_seen >= f->n_all) /* the next packet with this identification */
+		f->n_seen = f->n_all = f->cover = 0;
+	f->state = FRAG_KNOWN;
+	f->due_ms = gw->now_ms + FRAG_LIVE_MS;
+	return f;
+}
+
+void frag_release(struct gw *gw, struct frag *f)
+{
+	/* All at once: what goes on may come back to be parked, and the entry may
+	 * then be another packet's. */
+	struct pkt *list = f->parked;
+	gw->frags.n_parked -= f->n_parked;
+	f->parked = NULL;
+	f->n_parked = 0;
+	while (list) {
+		struct pkt *p = list;
+		list = p->next;
+		pool_unkeep(gw->pool);
+		gw_resume(gw, p);
+	}
+}
+
+static void wait_for_first(const struct gw *gw, struct frag *f)
+{
+	f->state = FRAG_WAITING;
+	f->due_ms = gw->now_ms + FRAG_WAIT_MS;
+}
+
+bool frag_park(struct gw *gw, struct pkt *p)
+{
+	struct frag_key key = frag_key(p);
+	struct frag *f = find(gw, &key);
+	if (!f) {
+		f = take(gw, &key, false);
+		if (!f)
+			return false;
+		wait_for_first(gw, f);
+	} else if (f->state == FRAG_DONE) { /* of the next packet with this identification */
+		f->n_seen = f->n_all = f->cover = 0;
+		wait_for_first(gw, f);
+	}
+	if (f->n_parked >= FRAG_PARKED || gw->frags.n_parked >= FRAG_ALL || !pool_keep(gw->pool))
+		return false;
+	struct pkt **end = &f->parked;
+	while (*end)
+		end = &(*end)->next;
+	*end = p;
+	p->next = NULL;
+	f->n_parked++;
+	gw->frags.n_parked++;
+	return true;
+}
+
+void frag_tick(struct gw *gw)
+{
+	struct frag_table *t = &gw->frags;
+	if (t->n_used == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+		return;
+	for (unsigned s = 0; s < FRAG_SETS; s++)
+		for (unsigned w = 0; w < FRAG_WAYS; w++) {
+			struct frag *f = &t->entry[s][w];
+			if (f->state != FRAG_FREE && left(gw, f) == 0)
+				forget(gw, f);
+		}
+}

@@ -1,0 +1,96 @@
+/* ICMP errors (RFC 792, RFC 1812 section 4.3). See gw.h. */
+#include "net/gw.h"
+
+#include "kernel/lib/bucket.h"
+#include "net/csum.h"
+#include "net/ip4/ip4.h"
+
+#define ERROR_BYTES 576u /* of the whole error, RFC 1812 section 4.3.2.3 */
+
+/* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error:
+ * 1000 a second in bursts of 100, of which one addressee gets a quarter of the
+ * rate and half of the burst. */
+static const struct bucket all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
+
+bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key)
+{
+	struct gw_errors *e = &gw->errors[kind];
+	uint64_t *mine = &e->one_us[hash_words(&gw->error_key, &key, 1) % GW_ADDRESSEES];
+	/* One or two, so that nobody can count by them what others caused (the side
+	 * channel of "SAD DNS", CVE-2020-25705). */
+	uint32_t n = 1 + rng_below(gw->rng, 2);
+	uint32_t one_us = bucket_owed(gw->now_us, *mine);
+	uint32_t all_us = bucket_owed(gw->now_us, e->all_us);
+	if (!bucket_take(&one, &one_us, n) || !bucket_take(&all, &all_us, n)) {
+		gw->icmp_suppressed++;
+		return false;
+	}
+	*mine = gw->now_us + one_us;
+	e->all_us = gw->now_us + all_us;
+	return true;
+}
+
+static bool is_error_type(uint8_t type)
+{
+	return type == ICMP_UNREACHABLE || type == ICMP_QUENCH || type == ICMP_REDIRECT ||
+	       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
+}
+
+/* RFC 1812 section 4.3.2.7: never about an ICMP error, a later fragment, a
+ * group address, or a source that is no single host reachable where the packet
+ * came from. */
+static bool may_tell(const struct gw *gw, const struct pkt *p)
+{
+	if (p->port >= GW_PORTS || p->flags & (PKT_LATER | PKT_L2_GROUP))
+		return false;
+	if (p->proto == PROTO_ICMP) {
+		const uint8_t *icmp = pkt_at(p, p->l4, 1);
+		if (!icmp || p->l4_len == 0 || is_error_type(icmp[0]))
+			return false;
+	}
+	if (ip4_bad_destination(gw, p) != DROP_NONE)
+		return false;
+	/* A translated packet has a source of ours: the error comes back in and
+	 * finds its way to the inside host through the translation. */
+	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) || !ip4_bad_source(gw, p);
+}
+
+void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
+{
+	const struct ip4_hdr *about = ip4_header(p);
+	bool too_big = type == ICMP_UNREACHABLE && code == ICMP_TOO_BIG;
+	if (!may_tell(gw, p) || !icmp_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER,
+	                                            ip4_raw(about->from)))
+		return;
+	/* About a packet that was translated inwards the error comes from inside,
+	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
+	bool inbound = p->flags & PKT_INBOUND;
+	const struct gw_address *own = inbound ? gw_own_address(gw, p->out, about->to)
+	                                       : gw_own_address(gw, p->port, about->from);
+	struct pkt *e = own ? pkt_alloc(gw->pool) : NULL;
+	if (!e) {
+		gw->icmp_suppressed++;
+		return;
+	}
+	uint32_t quote = min_u32(p->len, ERROR_BYTES - IP4_MIN - sizeof(struct icmp_hdr));
+	uint8_t *icmp = pkt_put(e, sizeof(struct icmp_hdr) + quote);
+	if (!icmp || !pkt_push(e, IP4_MIN)) { /* cannot be: a slot holds far more */
+		pkt_free(e);
+		return;
+	}
+	e->port = PKT_PORT_SELF;
+	icmp[0] = type;
+	icmp[1] = code;
+	store16(icmp + 2, 0);
+	store32(icmp + 4, swap32(rest));
+	memcpy(icmp + sizeof(struct icmp_hdr), p->data, quote);
+	store16(icmp + 2, (uint16_t)~csum_sum(icmp, sizeof(struct icmp_hdr) + quote));
+	ip4_build(gw, e, own->addr, about->from, PROTO_ICMP, 0);
+	gw->icmp_errors++;
+	if (inbound) {
+		e->flags |= PKT_TRANSLATED;
+		gw_turn(gw, p->out, e);
+		return;
+	}
+	gw_send(gw, e);
+}

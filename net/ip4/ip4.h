@@ -1,0 +1,143 @@
+/* IPv4: parsing, routing, forwarding checks, fragmentation (RFC 791, RFC 1812).
+ * Left out on purpose: recording routes and timestamps in options, and source
+ * routes (dropped, RFC 7126 sections 4.3 and 4.4). */
+#ifndef NET_IP4_IP4_H
+#define NET_IP4_IP4_H
+
+#include "net/csum.h"
+#include "net/gw.h"
+
+static inline struct ip4_hdr *ip4_header(const struct pkt *p)
+{
+	return (struct ip4_hdr *)p->data;
+}
+
+static inline ip4 ip4_to(const struct pkt *p)
+{
+	return ip4_header(p)->to;
+}
+
+/* Checks version, lengths, header checksum and options; cuts link padding;
+ * notes l4, l4_len, proto and the fragment flags in p. Gives DROP_NONE or what
+ * is wrong. data is at the IPv4 header. */
+static inline enum drop ip4_parse(struct pkt *p) MUST_USE;
+
+/* Offset in the header of the option that ip4_parse found malformed. */
+uint8_t ip4_option_error(const struct pkt *p);
+
+/* Makes the options record route and timestamp into no operations: they would carry
+ * addresses of one side to the other. p was parsed. */
+void ip4_blank_records(struct pkt *p);
+
+/* True when all source routes of a packet that ip4_parse refused for one have no hop
+ * left (RFC 791 section 3.1: the pointer is behind the route). */
+bool ip4_route_done(const struct pkt *p);
+
+/* Longest-prefix match: notes out, hop and PKT_ROUTED in p; false when there
+ * is no route. */
+static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
+
+/* The route for an address, NULL when there is none. An address of our own has
+ * the route of its network. */
+const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
+
+/* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
+static inline bool ip4_no_host(ip4 a)
+{
+	return a.b[0] == 0 || a.b[0] == 127 || a.b[0] >= 224;
+}
+
+/* True when the source cannot be a host's on the side p came from (RFC 1812
+ * sections 5.3.7 and 5.3.8; RFC 2827): class, own address, or a route back
+ * that leaves by another port. */
+bool ip4_bad_source(const struct gw *gw, const struct pkt *p);
+
+/* All ones or all zeros in the host part of one of the port's networks that has room
+ * for them (RFC 3021: /31 has neither). */
+bool ip4_is_broadcast(const struct gw_port *port, ip4 a);
+
+/* Why the destination cannot be forwarded to: DROP_NONE, or multicast,
+ * broadcast, loopback, this-network, class E. */
+enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p);
+
+/* For a routed packet that will be forwarded: time to live and size, with the
+ * ICMP error where one is due. The packet must be as it came (not yet
+ * translated). Gives V_SEND (TTL not yet lowered) or V_DROP (counted). */
+static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p);
+
+/* One hop less, for a header whose other changes sum up to `delta` (csum.h):
+ * lowers the TTL and corrects the checksum for both. */
+static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta);
+
+/* Splits a packet larger than its port's MTU and sends the pieces (RFC 791
+ * section 3.2); with DF: error and drop. Takes the packet. */
+void ip4_fragment(struct gw *gw, struct pkt *p);
+
+/* Writes a header without options for a datagram of ours at p->data: total
+ * length from p->len, fresh identification, TTL 64, checksum. */
+void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, uint8_t tos);
+
+/* --- bodies on the way of every packet ------------------------------------- */
+
+/* ip4_parse for what is rarer: options, fragments, and all that is wrong. */
+enum drop ip4_parse_rare(struct pkt *p) MUST_USE;
+
+static inline enum drop ip4_parse(struct pkt *p)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	if (UNLIKELY(p->len < IP4_MIN || h->version_ihl != 0x45))
+		return ip4_parse_rare(p);
+	uint32_t len = be16_get(h->len);
+	if (UNLIKELY(len > p->len || len < IP4_MIN ||
+	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET)))
+		return ip4_parse_rare(p);
+	pkt_end(p, len); /* without the link's padding */
+	p->l4 = IP4_MIN;
+	p->l4_len = (uint16_t)(len - IP4_MIN);
+	p->proto = h->proto;
+	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
+	return csum_ip4_header(h) == 0xffff ? DROP_NONE : DROP_IP_CHECKSUM;
+}
+
+static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
+{
+	uint32_t addr = ip4_get(to);
+	const struct gw_route *r = gw->route, *end = r + gw->n_routes;
+	for (; r < end; r++) {
+		if ((addr & r->mask) != r->net)
+			continue;
+		p->out = UNLIKELY(addr == r->own) ? PKT_PORT_SELF : r->port;
+		p->hop = r->via ? r->via : ip4_raw(to);
+		p->flags |= PKT_ROUTED;
+		return true;
+	}
+	return false;
+}
+
+/* TTL and protocol share a 16-bit word, the TTL in its low byte as loaded, so
+ * that one less is ~m + (m - 1), all ones but the last bit. */
+#define IP4_HOP_DELTA 0xfffeu
+
+static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta)
+{
+	h->ttl--;
+	h->sum = csum_apply(h->sum, delta + IP4_HOP_DELTA);
+}
+
+/* What the way on carries; a packet that is turned around inside goes back to the
+ * side it came from. */
+static inline uint32_t ip4_mtu(const struct gw *gw, const struct pkt *p)
+{
+	return gw->port[p->out < GW_PORTS ? p->out : p->port].mtu;
+}
+
+enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p);
+
+static inline enum verdict ip4_may_forward(struct gw *gw, struct pkt *p)
+{
+	if (UNLIKELY(ip4_header(p)->ttl <= 1 || p->len > ip4_mtu(gw, p)))
+		return ip4_cannot_forward(gw, p);
+	return V_SEND;
+}
+
+#endif

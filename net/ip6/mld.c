@@ -1,0 +1,257 @@
+/* See mld.h. */
+#include "net/ip6/mld.h"
+
+#include "kernel/lib/when.h"
+#include "net/ip6/icmp6.h"
+#include "net/ip6/ip6.h"
+
+#define ROBUSTNESS   2u              /* unasked reports of each change, RFC 3810 section 9.1 */
+#define UNASKED_MS   1000u           /* longest wait before each, section 9.11 */
+#define OLD_ASKER_MS 260000u         /* an MLDv1 router is remembered so long, section 9.12 */
+#define LONGEST_MS   (0x1fffu << 10) /* a query's longest wait, section 5.1.3 */
+#define LONG_QUERY   28u             /* an MLDv2 query has at least so many bytes, section 8.1 */
+
+/* Record types (RFC 3810 section 5.2.12): without a list of sources EXCLUDE is
+ * to listen, INCLUDE is not to. */
+enum { IS_EXCLUDE = 2, TO_INCLUDE = 3, TO_EXCLUDE = 4 };
+
+const ip6 mld_all_nodes = {{0xff, 2, [15] = 1}};
+const ip6 mld_all_routers = {{0xff, 2, [15] = 2}};
+static const ip6 mld2_routers = {{0xff, 2, [15] = 0x16}};
+
+ip6 mld_solicited(const ip6 *a)
+{
+	return (ip6){{0xff, 2, [11] = 1, [12] = 0xff, a->b[13], a->b[14], a->b[15]}};
+}
+
+static struct mld_group *find(struct gw_port *port, const ip6 *group)
+{
+	for (uint32_t i = 0; i < port->n_groups; i++)
+		if (ip6_eq(&port->group[i].addr, group))
+			return &port->group[i];
+	return NULL;
+}
+
+bool mld_member(const struct gw_port *port, const ip6 *group)
+{
+	if (ip6_eq(group, &mld_all_nodes))
+		return true;
+	for (uint32_t i = 0; i < port->n_groups; i++)
+		if (port->group[i].users && ip6_eq(&port->group[i].addr, group))
+			return true;
+	return false;
+}
+
+static void changed(struct gw *gw, struct mld_group *g)
+{
+	g->changes = ROBUSTNESS;
+	g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
+}
+
+void mld_join(struct gw *gw, uint32_t port, const ip6 *group)
+{
+	struct gw_port *at = &gw->port[port];
+	struct mld_group *g = find(at, group);
+	if (!g && at->n_groups == MLD_GROUPS)
+		return;
+	if (!g) {
+		g = &at->group[at->n_groups++];
+		*g = (struct mld_group){.addr = *group};
+	}
+	if (g->users++)
+		return;
+	changed(gw, g);
+	at->groups_changed = true;
+}
+
+void mld_leave(struct gw *gw, uint32_t port, const ip6 *group)
+{
+	struct gw_port *at = &gw->port[port];
+	struct mld_group *g = find(at, group);
+	if (!g || g->users == 0 || --g->users)
+		return;
+	g->asked = false;
+	changed(gw, g);
+	at->groups_changed = true;
+}
+
+void mld_announce(struct gw *gw, uint32_t port)
+{
+	for (uint32_t i = 0; i < gw->port[port].n_groups; i++)
+		changed(gw, &gw->port[port].group[i]);
+}
+
+uint32_t mld_filter(const struct gw_port *port, mac out[static MLD_GROUPS + 1])
+{
+	uint32_t n = 0;
+	if (port->n_addr6)
+		out[n++] = (mac){{0x33, 0x33, 0, 0, 0, 1}};
+	for (uint32_t i = 0; i < port->n_groups; i++) {
+		const uint8_t *a = port->group[i].addr.b;
+		if (port->group[i].users)
+			out[n++] = (mac){{0x33, 0x33, a[12], a[13], a[14], a[15]}};
+	}
+	return n;
+}
+
+/* --- reports ---------------------------------------------------------------------- */
+
+/* Sends a message of n bytes with the router alert option, by which routers that do
+ * not listen to the group see it (RFC 3810 section 5). */
+static void send(struct gw *gw, uint32_t port, const ip6 *to, const void *message, uint32_t n)
+{
+	static const ip6 unspecified;
+	static const uint8_t alert[8] = {PROTO_ICMP6, 0, IP6_OPT_ALERT, 2, 0, 0, IP6_OPT_PADN, 0};
+	const struct gw_address6 *own = &gw->port[port].addr6[0];
+	void *room;
+	struct pkt *p = icmp6_new(gw, sizeof alert + n, &room);
+	if (!p)
+		return;
+	memcpy(room, alert, sizeof alert);
+	memcpy((uint8_t *)room + sizeof alert, message, n);
+	ip6_build(p, own->state == ADDRESS6_VALID ? &own->addr : &unspecified, to, PROTO_HOP_BY_HOP,
+	          1);
+	p->l4 += sizeof alert;
+	p->l4_len = (uint16_t)n;
+	p->proto = PROTO_ICMP6;
+	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
+	ip6_send_group(gw, port, p);
+}
+
+static void report_v1(struct gw *gw, uint32_t port, const struct mld_group *g)
+{
+	struct mld_msg m = {.type = g->users ? ICMP6_MLD_REPORT : ICMP6_MLD_DONE, .group = g->addr};
+	send(gw, port, g->users ? &g->addr : &mld_all_routers, &m, sizeof m);
+}
+
+/* One report is over: the next, or none. A group that was left is gone then. */
+static void reported(struct gw *gw, struct gw_port *port, struct mld_group *g)
+{
+	g->asked = false;
+	if (g->changes)
+		g->changes--;
+	if (g->changes)
+		g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
+	else if (g->users == 0)
+		*g = port->group[--port->n_groups];
+}
+
+static bool is_due(const struct gw *gw, const struct mld_group *g)
+{
+	return (g->changes || g->asked) && when_come(gw->now_ms, g->due_ms, LONGEST_MS);
+}
+
+static void tick_port(struct gw *gw, uint32_t i)
+{
+	struct gw_port *port = &gw->port[i];
+	struct {
+		struct mld2_report head;
+		struct mld2_record record[MLD_GROUPS];
+	} m = {.head = {.type = ICMP6_MLD2_REPORT}};
+	uint32_t n = 0;
+	if (port->mld_v1 && when_come(gw->now_ms, port->mld_v1_ms, OLD_ASKER_MS))
+		port->mld_v1 = false;
+	/* Backwards, since a group that is gone gives its place to the last. */
+	for (uint32_t k = port->n_groups; k-- > 0;) {
+		struct mld_group *g = &port->group[k];
+		if (!is_due(gw, g))
+			continue;
+		if (port->mld_v1)
+			report_v1(gw, i, g);
+		else
+			m.record[n++] = (struct mld2_record){
+			        .type = !g->users    ? TO_INCLUDE
+			                : g->changes ? TO_EXCLUDE
+			                             : IS_EXCLUDE,
+			        .group = g->addr,
+			};
+		reported(gw, port, g);
+	}
+	m.head.n_records = be16_of((uint16_t)n);
+	if (n)
+		send(gw, i, &mld2_routers, &m, (uint32_t)(sizeof m.head + n * sizeof m.record[0]));
+}
+
+void mld_tick(struct gw *gw)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		if (gw->port[i].link_up && gw->port[i].n_addr6)
+			tick_port(gw, i);
+}
+
+/* --- questions -------------------------------------------------------------------- */
+
+/* Milliseconds; an MLDv2 query's may be a floating point number (RFC 3810 section
+ * 5.1.3). */
+static uint32_t longest_wait(uint32_t code, bool v2)
+{
+	if (!v2 || code < 0x8000)
+		return code;
+	return ((code & 0xfff) | 0x1000) << ((code >> 12 & 7) + 3);
+}
+
+/* A report that is on its way already, soon or sooner, says the same. */
+static void answer(struct gw *gw, struct mld_group *g, uint32_t wait_ms)
+{
+	bool sooner = g->asked && when_left(gw->now_ms, g->due_ms, LONGEST_MS) <= wait_ms;
+	if (g->users == 0 || g->changes || sooner)
+		return;
+	g->asked = true;
+	g->due_ms = gw->now_ms + wait_ms;
+}
+
+static void query(struct gw *gw, struct gw_port *port, const struct mld_msg *m, bool v2)
+{
+	uint32_t most = longest_wait(be16_get(m->wait), v2) + 1;
+	uint32_t together = rng_below(gw->rng, most);
+	bool v1_before = port->mld_v1;
+	if (!v2) {
+		port->mld_v1 = true;
+		port->mld_v1_ms = gw->now_ms + OLD_ASKER_MS;
+	}
+	for (uint32_t i = 0; i < port->n_groups; i++) {
+		struct mld_group *g = &port->group[i];
+		if (port->mld_v1 != v1_before) /* RFC 3810 section 8.3.1 */
+			g->asked = false;
+		if (!ip6_is_unspecified(&m->group) && !ip6_eq(&m->group, &g->addr))
+			continue;
+		/* MLDv2 puts all into one report, MLDv1 sends one for each. */
+		answer(gw, g, port->mld_v1 ? rng_below(gw->rng, most) : together);
+	}
+}
+
+/* The router alert option of MLD in a hop-by-hop header. */
+static bool has_alert(const struct pkt *p)
+{
+	const uint8_t *h = pkt_at(p, IP6_MIN, 8);
+	if (!h || ip6_header(p)->next != PROTO_HOP_BY_HOP)
+		return false;
+	uint32_t end = (h[1] + 1u) * 8; /* within the packet: ip6_parse walked over it */
+	for (uint32_t i = 2; i + 4 <= end;) {
+		if (h[i] == IP6_OPT_ALERT)
+			return h[i + 1] == 2 && h[i + 2] == 0 && h[i + 3] == 0;
+		i += h[i] == IP6_OPT_PAD1 ? 1 : h[i + 1] + 2u;
+	}
+	return false;
+}
+
+enum drop mld_input(struct gw *gw, const struct pkt *p)
+{
+	const struct mld_msg *m = (const struct mld_msg *)pkt_at(p, p->l4, sizeof *m);
+	/* RFC 3810 sections 5.1.14 and 6.2; 24 bytes are an MLDv1 message. */
+	if (!m || p->port >= GW_PORTS || ip6_header(p)->hops != 1 ||
+	    !ip6_is_link_local(&ip6_header(p)->from) || !has_alert(p) ||
+	    (p->l4_len != sizeof *m && p->l4_len < LONG_QUERY))
+		return DROP_MLD;
+	struct gw_port *port = &gw->port[p->port];
+	if (m->type == ICMP6_MLD_QUERY) {
+		query(gw, port, m, p->l4_len >= LONG_QUERY);
+		return DROP_NONE;
+	}
+	/* Somebody else has reported the group: that is enough (RFC 2710 section 4). */
+	struct mld_group *g = find(port, &m->group);
+	if (m->type != ICMP6_MLD_REPORT || !port->mld_v1 || !g)
+		return DROP_MLD;
+	g->asked = false;
+	return DROP_NONE;
+}

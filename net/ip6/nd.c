@@ -1,0 +1,252 @@
+/* See nd.h. */
+#include "net/ip6/nd.h"
+
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+#include "kernel/lib/when.h"
+#include "net/ip6/icmp6.h"
+#include "net/ip6/ip6.h"
+#include "net/ip6/mld.h"
+
+#define RETRANS_MS 1000u /* RFC 4861 section 10 */
+#define SETTLE_MS  1000u /* random wait before the first message of a link */
+
+/* --- messages of ours ------------------------------------------------------------ */
+
+/* Sends a message with our MAC address as an option of kind `option`, none if 0. */
+static void send_nd(struct gw *gw, uint32_t port, uint8_t type, const ip6 *target, uint32_t flags,
+                    uint8_t option, const ip6 *from, const ip6 *to, const mac *station)
+{
+	void *message;
+	uint32_t n = sizeof(struct nd_msg) + (option ? sizeof(struct nd_opt_mac) : 0);
+	struct pkt *p = icmp6_new(gw, n, &message);
+	if (!p)
+		return;
+	struct nd_msg *m = message;
+	m->type = type;
+	m->flags = be32_of(flags);
+	m->target = *target;
+	if (option) {
+		struct nd_opt_mac *o = (struct nd_opt_mac *)(m + 1);
+		o->type = option;
+		o->len = 1;
+		o->address = gw->port[port].address;
+	}
+	icmp6_send(gw, port, p, from, to, station, IP6_ND_HOPS);
+}
+
+void nd_ask(struct gw *gw, uint32_t port, const ip6 *target, const mac *to)
+{
+	const ip6 *own = gw_port_own6(gw, port, target);
+	if (!own) /* all tentative yet */
+		return;
+	ip6 group = mld_solicited(target);
+	send_nd(gw, port, ICMP6_NS, target, 0, ND_OPT_SOURCE, own, to ? target : &group, to);
+}
+
+/* RFC 4861 section 7.2.4; to a station without address yet: to everybody. An anycast
+ * address does not override (section 7.2.7). */
+static void advertise(struct gw *gw, uint32_t port, const ip6 *own, bool anycast, const ip6 *to,
+                      const mac *station)
+{
+	uint32_t flags = ND_ROUTER | (to ? ND_SOLICITED : 0) | (anycast ? 0 : ND_OVERRIDE);
+	const ip6 *from = anycast ? gw_port_own6(gw, port, to ? to : own) : own;
+	if (from)
+		send_nd(gw, port, ICMP6_NA, own, flags, ND_OPT_TARGET, from,
+		        to ? to : &mld_all_nodes, station);
+}
+
+/* --- our own addresses ------------------------------------------------------------ */
+
+void nd_start(struct gw *gw, uint32_t port, struct gw_address6 *a)
+{
+	a->state = ADDRESS6_TENTATIVE;
+	a->asked = 0;
+	a->due_ms = gw->now_ms + rng_below(gw->rng, SETTLE_MS);
+	gw->changes6++;
+	(void)port;
+}
+
+void nd_link_up(struct gw *gw, uint32_t port)
+{
+	for (uint32_t i = 0; i < gw->port[port].n_addr6; i++)
+		nd_start(gw, port, &gw->port[port].addr6[i]);
+}
+
+/* Nobody objected: the address is ours, and everybody is told (RFC 9131). */
+static void make_valid(struct gw *gw, uint32_t port, struct gw_address6 *a)
+{
+	a->state = ADDRESS6_VALID;
+	gw->changes6++;
+	if (a == &gw->port[port].addr6[0]) {
+		mld_announce(gw, port);
+		ra_restart(gw, port);
+	}
+	advertise(gw, port, &a->addr, false, NULL, NULL);
+}
+
+static void tick_address(struct gw *gw, uint32_t port, struct gw_address6 *a)
+{
+	static const ip6 unspecified;
+	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->now_ms, a->due_ms, RETRANS_MS))
+		return;
+	if (a->asked) { /* DupAddrDetectTransmits is 1 */
+		make_valid(gw, port, a);
+		return;
+	}
+	ip6 group = mld_solicited(&a->addr);
+	a->asked++;
+	a->due_ms = gw->now_ms + RETRANS_MS;
+	send_nd(gw, port, ICMP6_NS, &a->addr, 0, 0, &unspecified, &group, NULL);
+}
+
+void nd_tick(struct gw *gw)
+{
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		for (uint32_t k = 0; gw->port[i].link_up && k < gw->port[i].n_addr6; k++)
+			tick_address(gw, i, &gw->port[i].addr6[k]);
+}
+
+/* Somebody has a tentative address (RFC 4862 section 5.4.5). A duplicate of the
+ * address made from our MAC means that somebody has that too: no address of the
+ * port is of use then. */
+static void duplicate(struct gw *gw, uint32_t port, struct gw_address6 *a)
+{
+	struct gw_port *at = &gw->port[port];
+	char text[FMT_IP6];
+	a->state = ADDRESS6_DUPLICATE;
+	gw->changes6++;
+	if (a != &at->addr6[0]) {
+		log_line("%s: somebody has %s: not used", at->name, fmt_ip6(text, &a->addr));
+		return;
+	}
+	log_line("%s: somebody has %s: no IPv6 there", at->name, fmt_ip6(text, &a->addr));
+	for (uint32_t i = 0; i < at->n_addr6; i++)
+		at->addr6[i].state = ADDRESS6_DUPLICATE;
+}
+
+/* --- messages of others ------------------------------------------------------------ */
+
+bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
+{
+	*address = NULL;
+	for (uint32_t at = fixed; at < p->l4_len;) {
+		const struct nd_opt_mac *o =
+		        (const struct nd_opt_mac *)pkt_at(p, p->l4 + at, sizeof *o);
+		if (!o || o->len == 0 || o->len * 8u > p->l4_len - at)
+			return false;
+		if (o->type == kind && o->len == 1)
+			*address = &o->address;
+		at += o->len * 8u;
+	}
+	return !*address || !mac_is_group(*address);
+}
+
+bool nd_on_link(const struct gw_port *port, const ip6 *a)
+{
+	if (ip6_is_link_local(a))
+		return true;
+	for (uint32_t i = 0; i < port->n_addr6; i++)
+		if (addr_in6(a, &port->addr6[i].addr, port->addr6[i].len))
+			return !ip6_is_special(a);
+	return false;
+}
+
+/* The subnet-router anycast address of a network of the port. */
+static bool is_anycast(const struct gw *gw, uint32_t port, const ip6 *a)
+{
+	const struct gw_route6 *r = ip6_is_special(a) ? NULL : gw_route6_for(gw, a);
+	return r && r->port == port && gw_route6_own(r, a);
+}
+
+/* Somebody uses an address of ours (RFC 4862 section 5.4.4 leaves open what to do). */
+static enum drop conflict(struct gw_port *port, const ip6 *a)
+{
+	char text[FMT_IP6];
+	log_limited(&port->conflict_us, 10000, "%s: somebody also claims our address %s",
+	            port->name, fmt_ip6(text, a));
+	return DROP_ND_BAD;
+}
+
+static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct nd_msg *m)
+{
+	const struct ip6_hdr *h = ip6_header(p);
+	const mac *source;
+	struct gw_port *port = &gw->port[p->port];
+	bool nameless = ip6_is_unspecified(&h->from);
+	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_SOURCE, &source))
+		return DROP_ND_BAD;
+	ip6 group = mld_solicited(&m->target);
+	if (nameless && (source || !ip6_eq(&h->to, &group)))
+		return DROP_ND_BAD;
+	if (gw_port_address6(port, &h->from))
+		return conflict(port, &h->from);
+	struct gw_address6 *own = gw_port_address6(port, &m->target);
+	bool anycast = !own && is_anycast(gw, p->port, &m->target);
+	if (own && own->state == ADDRESS6_TENTATIVE && nameless) {
+		duplicate(gw, p->port, own);
+		return DROP_NONE;
+	}
+	if (!anycast && (!own || own->state != ADDRESS6_VALID))
+		return DROP_ND_OTHER;
+	if (nameless) {
+		advertise(gw, p->port, &m->target, anycast, NULL, NULL);
+		return DROP_NONE;
+	}
+	/* Who asks with an address of another network, as hosts may, is answered, but
+	 * is no neighbour by that address. */
+	bool near = nd_on_link(port, &h->from);
+	if (!near && !source)
+		return DROP_ND_BAD;
+	if (near && source)
+		neigh_heard6(gw, p->port, &h->from, source);
+	advertise(gw, p->port, &m->target, anycast, &h->from, source);
+	return DROP_NONE;
+}
+
+static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct nd_msg *m)
+{
+	const mac *target;
+	struct gw_port *port = &gw->port[p->port];
+	uint32_t flags = be32_get(m->flags);
+	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_TARGET, &target) ||
+	    (flags & ND_SOLICITED && ip6_is_group(&ip6_header(p)->to)) ||
+	    ip6_is_unspecified(&ip6_header(p)->from))
+		return DROP_ND_BAD;
+	struct gw_address6 *own = gw_port_address6(port, &m->target);
+	if (own && own->state == ADDRESS6_TENTATIVE) {
+		duplicate(gw, p->port, own);
+		return DROP_NONE;
+	}
+	if (own)
+		return conflict(port, &m->target);
+	return neigh_answered6(gw, p->port, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
+}
+
+/* A frame of ours that the link has reflected. */
+static bool reflected(const struct gw *gw, const struct pkt *p)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)(p->data - sizeof *eth);
+	return mac_eq(&eth->from, &gw->port[p->port].address);
+}
+
+enum drop nd_input(struct gw *gw, struct pkt *p)
+{
+	const struct icmp6_hdr *icmp = (const struct icmp6_hdr *)pkt_at(p, p->l4, sizeof *icmp);
+	const struct nd_msg *m = (const struct nd_msg *)pkt_at(p, p->l4, sizeof *m);
+	/* Extension headers: fragments must not be taken (RFC 6980), others have no
+	 * use here. */
+	if (!icmp || ip6_header(p)->hops != IP6_ND_HOPS || icmp->code != 0 ||
+	    p->flags & PKT_OPTIONS || p->port >= GW_PORTS)
+		return DROP_ND_BAD;
+	if (reflected(gw, p))
+		return DROP_ND_OTHER;
+	if (icmp->type == ICMP6_NS || icmp->type == ICMP6_NA) {
+		if (!m || p->l4_len < sizeof *m)
+			return DROP_ND_BAD;
+		return icmp->type == ICMP6_NS ? solicitation(gw, p, m) : advertisement(gw, p, m);
+	}
+	if (icmp->type == ICMP6_RS)
+		return ra_solicited(gw, p);
+	return icmp->type == ICMP6_RA ? ra_heard(gw, p) : DROP_ND_OTHER;
+}

@@ -1,0 +1,294 @@
+/* IPv6 neighbours: the states of RFC 4861 section 7.3.2 over the table of neigh.h,
+ * and the bounds against scanning (RFC 6583): a network of 2^64 addresses lets
+ * anybody send to as many that nobody has. How many are asked for at one time and
+ * how many new ones in a second is limited, for all and for each that causes it;
+ * those that answered before have a budget of their own, so that no scan keeps them
+ * from being asked (section 7 there: what is known first). Known neighbours never give
+ * way to such questions while there is another choice in their set. */
+#include "kernel/lib/bucket.h"
+#include "net/gw.h"
+#include "net/ip6/ip6.h"
+#include "net/ip6/nd.h"
+
+#define REACHABLE_MS 30000u /* on average; RFC 4861 section 10, as the next four */
+#define DELAY_MS     5000u
+#define RETRANS_MS   1000u
+#define ASK_TRIES    3u
+#define PROBE_TRIES  3u
+#define FAILED_MS    3000u         /* no questions for so long after three without answer */
+#define STALE_MS     NEIGH_MOST_MS /* unused for so long: forgotten */
+#define ASKING_MAX   256u
+
+/* New questions: 500 a second in bursts of 64, of which one who causes them gets a quarter
+ * of the rate and half of the burst; and as many again for those known before. */
+static const struct bucket all = {2000, 64 * 2000}, one = {8000, 32 * 8000};
+
+static const ip6 *address_of(const struct neigh *n)
+{
+	return (const ip6 *)n->key;
+}
+
+/* A new entry, without state yet; NULL when there is no room. */
+static struct neigh *take6(struct gw *gw, uint32_t port, const ip6 *addr)
+{
+	struct neigh *n = neigh_take(gw, neigh_set6(&gw->neigh, addr), port);
+	if (!n)
+		return NULL;
+	n->is6 = true;
+	memcpy(n->key, addr, sizeof n->key);
+	return n;
+}
+
+static void ask(struct gw *gw, struct neigh *n)
+{
+	n->tries++;
+	n->next_ms = gw->now_ms + RETRANS_MS;
+	nd_ask(gw, n->port, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
+}
+
+/* The hash by which a neighbour is remembered, never 0; its set in *set. */
+static uint32_t known_as(struct neigh_table *t, uint32_t port, const ip6 *a, uint32_t **set)
+{
+	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[0] + ip6_word(a, 3) * t->mul[1];
+	*set = t->known6[(uint32_t)(neigh_set6(t, a) - t->entry[0]) / NEIGH_WAYS];
+	return max_u32(h + port, 1);
+}
+
+static bool was_known(struct neigh_table *t, uint32_t port, const ip6 *addr)
+{
+	uint32_t *set, h = known_as(t, port, addr, &set);
+	for (uint32_t i = 0; i < NEIGH_KNOWN; i++)
+		if (set[i] == h)
+			return true;
+	return false;
+}
+
+/* A neighbour has answered: the one of its set that has not for longest is forgotten. */
+static void note_known(struct neigh_table *t, const struct neigh *n)
+{
+	uint32_t i = 0, *set, h = known_as(t, n->port, address_of(n), &set);
+	while (i < NEIGH_KNOWN - 1 && set[i] != h)
+		i++;
+	memmove(set + 1, set, i * sizeof *set);
+	set[0] = h;
+}
+
+/* The budget of who sent a packet: an IPv6 network of 64 bits, in which one host has as many
+ * addresses as it likes, or an IPv4 host behind a translation, whose address is in the
+ * rest. */
+static uint64_t *budget_of(struct gw *gw, const struct pkt *p)
+{
+	const ip6 *from = &ip6_header(p)->from;
+	const uint32_t *mul = gw->neigh.mul;
+	uint32_t h = ip6_word(from, 0) * mul[0] + ip6_word(from, 1) * mul[1];
+	if (p->port == PORT_WAN && gw->app->no_wan6)
+		h += ip6_word(from, 2) * mul[2] + ip6_word(from, 3) * mul[3];
+	_Static_assert(NEIGH_ASKERS == 1u << 8, "the upper eight bits");
+	return &gw->neigh.asker_us[h >> 24];
+}
+
+/* Whether a packet may cause the question for a new neighbour. */
+static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
+{
+	struct neigh_table *t = &gw->neigh;
+	uint32_t known_us = bucket_owed(gw->now_us, t->known_us);
+	if (was_known(t, p->out, addr) && bucket_take(&all, &known_us, 1)) {
+		t->known_us = gw->now_us + known_us;
+		return true;
+	}
+	uint64_t *mine = budget_of(gw, p);
+	uint32_t one_us = bucket_owed(gw->now_us, *mine);
+	uint32_t all_us = bucket_owed(gw->now_us, t->asks_us);
+	if (!bucket_take(&one, &one_us, 1) || !bucket_take(&all, &all_us, 1))
+		return false;
+	*mine = gw->now_us + one_us;
+	t->asks_us = gw->now_us + all_us;
+	return true;
+}
+
+/* The entry that has been asked for longest gives way, so that a flood of questions
+ * leaves a real neighbour the time to answer. */
+static void drop_oldest_question(struct gw *gw)
+{
+	struct neigh *oldest = NULL;
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+			struct neigh *n = &gw->neigh.entry[s][w];
+			if (n->is6 && n->state == NEIGH_ASKING &&
+			    (!oldest ||
+			     gw->now_ms - n->confirmed_ms > gw->now_ms - oldest->confirmed_ms))
+				oldest = n;
+		}
+	if (oldest)
+		neigh_forget(gw, oldest, DROP_NEIGHBOUR_QUEUE);
+}
+
+/* Asks for the next hop of a packet; NULL when that may not be now. */
+static struct neigh *start_asking(struct gw *gw, const struct pkt *p, const ip6 *addr)
+{
+	if (!may_ask(gw, p, addr))
+		return NULL;
+	if (gw->neigh.n_asking6 >= ASKING_MAX)
+		drop_oldest_question(gw);
+	struct neigh *n = take6(gw, p->out, addr);
+	if (!n)
+		return NULL;
+	neigh_set_state(gw, n, NEIGH_ASKING);
+	ask(gw, n);
+	return n;
+}
+
+void neigh_resolve6(struct gw *gw, struct pkt *p)
+{
+	const ip6 *hop = ip6_hop_of(gw, p);
+	struct neigh *n = neigh_find6(&gw->neigh, p->out, hop);
+	if (!gw->port[p->out].link_up) {
+		gw_discard(gw, p, DROP_LINK_DOWN);
+		return;
+	}
+	if (n && n->state == NEIGH_STALE) {
+		neigh_set_state(gw, n, NEIGH_DELAY);
+		n->next_ms = gw->now_ms + DELAY_MS;
+		n->tries = 0;
+		gw_send6(gw, p);
+		return;
+	}
+	if (n && n->state == NEIGH_FAILED) {
+		neigh_tell(gw, p, true);
+		gw_discard(gw, p, DROP_NO_NEIGHBOUR);
+		return;
+	}
+	if (!n)
+		n = start_asking(gw, p, hop);
+	if (n)
+		neigh_park(gw, n, p);
+	else
+		gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
+}
+
+bool neigh_fix6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address)
+{
+	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	if (!n)
+		n = take6(gw, port, addr);
+	if (!n)
+		return false;
+	neigh_set_mac(gw, n, address);
+	neigh_set_state(gw, n, NEIGH_STATIC);
+	return true;
+}
+
+static void set_reachable(struct gw *gw, struct neigh *n)
+{
+	neigh_set_state(gw, n, NEIGH_REACHABLE);
+	note_known(&gw->neigh, n);
+	n->confirmed_ms = gw->now_ms;
+	n->next_ms = gw->now_ms + REACHABLE_MS / 2 + rng_below(gw->rng, REACHABLE_MS);
+}
+
+static void set_stale(struct gw *gw, struct neigh *n)
+{
+	neigh_set_state(gw, n, NEIGH_STALE);
+	n->next_ms = gw->now_ms + STALE_MS;
+}
+
+/* An entry for a station that only says it is there: a free place, or that of one that
+ * is not in use. Nobody whom packets of ours wait for or go to gives way: any station
+ * can ask from as many addresses as it likes. */
+static struct neigh *take_unasked(struct gw *gw, uint32_t port, const ip6 *addr)
+{
+	struct neigh *set = neigh_set6(&gw->neigh, addr), *best = NULL;
+	for (struct neigh *n = set; n < set + NEIGH_WAYS; n++) {
+		if (n->state == NEIGH_FREE || n->state == NEIGH_FAILED)
+			return take6(gw, port, addr); /* which takes one of these first */
+		bool idle = n->state == NEIGH_STALE ||
+		            (n->state == NEIGH_REACHABLE && !n->is6 && !n->used);
+		if (idle &&
+		    (!best || gw->now_ms - n->confirmed_ms > gw->now_ms - best->confirmed_ms))
+			best = n;
+	}
+	if (!best)
+		return NULL;
+	neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
+	gw->neigh.evicted++;
+	return take6(gw, port, addr);
+}
+
+void neigh_heard6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address)
+{
+	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	if (!n)
+		n = take_unasked(gw, port, addr);
+	else if (n->state == NEIGH_STATIC || (neigh_usable(n) && mac_eq(&n->eth.to, address)))
+		return;
+	if (!n)
+		return;
+	neigh_set_mac(gw, n, address);
+	set_stale(gw, n);
+	neigh_release(gw, n);
+}
+
+bool neigh_answered6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address,
+                     uint32_t flags)
+{
+	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	if (!n)
+		return false;
+	if (n->state == NEIGH_STATIC)
+		return true;
+	if (!neigh_usable(n)) {
+		if (!address)
+			return true;
+		neigh_set_mac(gw, n, address);
+		if (flags & ND_SOLICITED)
+			set_reachable(gw, n);
+		else
+			set_stale(gw, n);
+		neigh_release(gw, n);
+		return true;
+	}
+	bool other = address && !mac_eq(&n->eth.to, address);
+	if (other && !(flags & ND_OVERRIDE)) {
+		if (n->state == NEIGH_REACHABLE)
+			set_stale(gw, n);
+		return true;
+	}
+	if (other)
+		neigh_set_mac(gw, n, address);
+	if (flags & ND_SOLICITED)
+		set_reachable(gw, n);
+	else if (other)
+		set_stale(gw, n);
+	return true;
+}
+
+void neigh_tick6(struct gw *gw, struct neigh *n)
+{
+	switch (n->state) {
+	case NEIGH_ASKING:
+		if (n->tries < ASK_TRIES || neigh_settling(gw, n)) {
+			ask(gw, n);
+			return;
+		}
+		neigh_set_state(gw, n, NEIGH_FAILED); /* before the errors, which may come back */
+		n->next_ms = gw->now_ms + FAILED_MS;
+		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
+		return;
+	case NEIGH_REACHABLE:
+		set_stale(gw, n);
+		return;
+	case NEIGH_DELAY:
+		neigh_set_state(gw, n, NEIGH_PROBING);
+		n->tries = 0;
+		ask(gw, n);
+		return;
+	case NEIGH_PROBING:
+		if (n->tries < PROBE_TRIES)
+			ask(gw, n);
+		else
+			neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
+		return;
+	default:
+		neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
+	}
+}

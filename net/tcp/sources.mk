@@ -1,0 +1,11 @@
+SRC_HOT += net/tcp/tcp.c
+SRC_HOT += net/tcp/tcp_ack.c
+SRC_HOT += net/tcp/tcp_buf.c
+SRC_HOT += net/tcp/tcp_client.c
+SRC     += net/tcp/tcp_cookie.c
+SRC     += net/tcp/tcp_icmp.c
+SRC_HOT += net/tcp/tcp_in.c
+SRC     += net/tcp/tcp_open.c
+SRC_HOT += net/tcp/tcp_out.c
+SRC     += net/tcp/tcp_show.c
+SRC_HOT += net/tcp/tcp_timer.c

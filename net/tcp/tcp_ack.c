@@ -1,0 +1,146 @@
+/* What an acknowledgment does: to the data that waited for it, to the congestion window (RFC
+ * 5681, fast recovery by RFC 6582), to the timer (RFC 6298) and to the window of the other
+ * side. See tcp_conn.h. */
+#include "net/tcp/tcp_conn.h"
+
+#define CWND_MOST (1u << 20)
+
+static uint32_t under_way(const struct tcp_conn *c)
+{
+	return c->nxt - c->una;
+}
+
+/* The first segment that has not arrived, once more. */
+static void resend_first(struct gw *gw, struct tcp_conn *c)
+{
+	uint32_t n = min_u32(c->out.len, c->mss);
+	bool fin = c->shut && !c->fin_acked && n == c->out.len;
+	gw->tcp->count.retransmitted++;
+	c->timing = false;
+	tcp_emit(gw, c, 0, n, (uint8_t)(TCP_ACK | (fin ? TCP_FIN : 0)));
+	tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
+}
+
+/* Halves the window (RFC 5681, equation 4). What limited transmit sent beyond the window does not
+ * count (section 3.2 step 2). */
+static void reduce(struct tcp_conn *c)
+{
+	c->ssthresh = max_u32(min_u32(under_way(c), c->cwnd) / 2, 2 * c->mss);
+	c->grown = 0;
+}
+
+void tcp_lost(struct tcp_conn *c)
+{
+	if (c->retries == 0) /* once for one loss */
+		reduce(c);
+	c->cwnd = c->mss;
+	c->recover = c->max;
+	c->recovery = false;
+	c->dup_acks = 0;
+	c->nxt = c->una;
+	c->timing = false;
+}
+
+/* Slow start or congestion avoidance (RFC 5681 section 3.1, counting bytes as RFC 3465), but
+ * only where the window was used. */
+static void grow(struct tcp_conn *c, uint32_t acked, uint32_t was_under_way)
+{
+	if (2 * was_under_way < c->cwnd || c->cwnd >= CWND_MOST)
+		return;
+	if (c->cwnd < c->ssthresh) {
+		c->cwnd += min_u32(acked, c->mss);
+		return;
+	}
+	c->grown += acked;
+	if (c->grown >= c->cwnd) {
+		c->grown -= c->cwnd;
+		c->cwnd += c->mss;
+	}
+}
+
+/* In fast recovery (RFC 6582 section 3.2): all that was out when it began has arrived, or only
+ * a part. */
+static void recover(struct gw *gw, struct tcp_conn *c, uint32_t acked)
+{
+	if (seq_le(c->recover, c->una)) {
+		c->recovery = false;
+		c->dup_acks = 0;
+		c->cwnd = min_u32(c->ssthresh, max_u32(under_way(c), c->mss) + c->mss);
+		return;
+	}
+	c->cwnd -= min_u32(acked, c->cwnd - c->mss);
+	if (acked >= c->mss)
+		c->cwnd += c->mss;
+	resend_first(gw, c);
+}
+
+static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
+{
+	uint32_t acked = ack - c->una, was = under_way(c);
+	if (acked > c->out.len)
+		c->fin_acked = true;
+	tcp_queue_take(gw, c, &c->out, min_u32(acked, c->out.len));
+	if (c->timing && seq_lt(c->timed_seq, ack)) {
+		c->timing = false;
+		tcp_rtt(c, tcp_now(gw) - c->timed_us);
+	}
+	c->una = ack;
+	if (seq_lt(c->nxt, ack))
+		c->nxt = ack;
+	c->active_ms = gw->now_ms;
+	/* A byte now and then is no progress: it would hold all the others for ever. */
+	c->arrived += acked;
+	if (c->arrived >= c->mss || c->out.len == 0) {
+		c->stuck_ms = gw->now_ms;
+		c->arrived = 0;
+	}
+	c->retries = 0;
+	if (c->nxt == c->una)
+		tcp_timer_stop(c);
+	else
+		tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
+	if (c->recovery) {
+		recover(gw, c, acked);
+	} else {
+		if (seq_lt(c->recover, ack)) /* it stays close, lest its number wraps */
+			c->recover = ack - 1;
+		c->dup_acks = 0;
+		grow(c, acked, was);
+	}
+}
+
+/* A sign that a later segment has arrived (RFC 5681 section 2). */
+static void duplicate(struct gw *gw, struct tcp_conn *c)
+{
+	c->dup_acks = (uint8_t)min_u32(c->dup_acks + 1u, UINT8_MAX);
+	if (c->recovery) {
+		c->cwnd = min_u32(c->cwnd + c->mss, CWND_MOST);
+		return;
+	}
+	if (c->dup_acks != 3 || !seq_lt(c->recover, c->una))
+		return;
+	reduce(c);
+	c->recover = c->max;
+	c->recovery = true;
+	c->cwnd = c->ssthresh + 3 * c->mss;
+	gw->tcp->count.fast++;
+	resend_first(gw, c);
+}
+
+void tcp_acked(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
+{
+	if (seq_lt(c->una, s->ack))
+		new_ack(gw, c, s->ack);
+	else if (s->ack == c->una && under_way(c) && tcp_span(s) == 0 && s->wnd == c->wnd)
+		duplicate(gw, c);
+	/* Not by a segment with an older number or acknowledgment than the one that told it last
+	 * (RFC 9293 section 3.10.7.4): its window counts from what is past. SND.WL2 is never beyond
+	 * una. */
+	if (seq_lt(s->ack, c->una) || seq_lt(s->seq, c->wl1))
+		return;
+	c->wnd = s->wnd;
+	c->wl1 = s->seq;
+	c->wnd_most = max_u32(c->wnd_most, c->wnd);
+	if (c->timer == TCP_T_PERSIST && c->wnd)
+		tcp_timer_stop(c);
+}

@@ -1,0 +1,155 @@
+/* The counters of TCP, and its invariants for tests. See tcp.h and tcp_conn.h. */
+#include "net/tcp/tcp_conn.h"
+
+#include "kernel/lib/fmt.h"
+
+bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	const struct tcp *t = gw->tcp;
+	const struct tcp_count *c = &t->count;
+	uint32_t waiting = t->list[TCP_LIST_WAITING].n;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} row[] = {
+	        {"tcp_connections", t->n - waiting},
+	        {"tcp_half_open", t->n_half},
+	        {"tcp_orphans", t->list[TCP_LIST_ORPHANS].n},
+	        {"tcp_time_wait", waiting},
+	        {"tcp_packets_held", t->n_packets},
+	        {"tcp_segments_in", c->in},
+	        {"tcp_segments_out", c->out},
+	        {"tcp_accepted", c->accepted},
+	        {"tcp_connected", c->connected},
+	        {"tcp_closed", c->ended[TCP_CLOSED]},
+	        {"tcp_reset", c->ended[TCP_RESET]},
+	        {"tcp_timeout", c->ended[TCP_TIMEOUT]},
+	        {"tcp_unreachable", c->ended[TCP_UNREACHABLE]},
+	        {"tcp_crowded_out", c->ended[TCP_CROWDED]},
+	        {"tcp_retransmitted", c->retransmitted},
+	        {"tcp_fast_retransmits", c->fast},
+	        {"tcp_probes", c->probes},
+	        {"tcp_cookies_sent", c->cookies},
+	        {"tcp_cookies_good", c->cookies_good},
+	        {"tcp_resets_sent", c->resets},
+	        {"tcp_challenges", c->challenges},
+	};
+	uint32_t i = *cursor;
+	if (i >= ARRAY_SIZE(row)) {
+		*cursor -= (uint32_t)ARRAY_SIZE(row);
+		return false;
+	}
+	++*cursor;
+	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
+	return true;
+}
+
+static const char *check_queue(const struct tcp_queue *q)
+{
+	uint32_t n = 0, len = 0;
+	const struct pkt *last = NULL;
+	for (const struct pkt *p = q->first; p; last = p, p = p->next) {
+		n++;
+		len += p->len;
+		if (p->owned != PKT_OWNED || p->len == 0)
+			return "a queue holds a packet that is free or empty";
+	}
+	return n == q->n && len == q->len && last == q->last ? NULL : "a queue does not add up";
+}
+
+static const char *check_one(const struct gw *gw, const struct tcp_conn *c)
+{
+	const struct tcp_queue *queue[] = {&c->out, &c->in, &c->gaps};
+	for (unsigned i = 0; i < ARRAY_SIZE(queue); i++) {
+		const char *bad = check_queue(queue[i]);
+		if (bad)
+			return bad;
+	}
+	if (tcp_find(gw, &c->ends) != c)
+		return "a connection is not found";
+	if (seq_lt(c->nxt, c->una) || seq_lt(c->max, c->nxt))
+		return "una <= nxt <= max does not hold";
+	if (c->state >= TCP_ESTABLISHED && c->state < TCP_TIME_WAIT) {
+		uint32_t fin = c->shut && !c->fin_acked;
+		if (c->max - c->una > c->out.len + fin)
+			return "more is under way than there is";
+		if (c->in.len > c->window || seq_lt(c->edge, c->rcv))
+			return "more has come than the window let in";
+		bool waits = c->nxt != c->una || (c->out.len && c->wnd == 0);
+		if (waits && c->timer == TCP_T_NONE)
+			return "no timer for what is under way";
+	}
+	if (c->timer != TCP_T_NONE && !c->armed)
+		return "a timer that never comes";
+	for (const struct pkt *p = c->gaps.first; p; p = p->next)
+		if (p->next && seq_lt(p->next->hop, p->hop + p->len))
+			return "data out of order overlap";
+	return c->gaps.n > TCP_GAPS ? "too many gaps" : NULL;
+}
+
+/* A connection that is in a list where its state belongs, and is known by who is next to it. */
+static const char *check_place(const struct tcp *t, const struct tcp_conn *c)
+{
+	uint32_t me = (uint32_t)(c - t->conn);
+	bool waiting = c->state == TCP_TIME_WAIT;
+	bool orphan = c->state == TCP_FIN_WAIT_2 && !c->user;
+	if (waiting != (c->list == TCP_LIST_WAITING) || orphan != (c->list == TCP_LIST_ORPHANS))
+		return "a connection is in a wrong list";
+	bool client = c->known && !c->active && !waiting && !orphan;
+	if (client != (c->list < TCP_CLIENTS))
+		return "a client's connection is not counted, or another is";
+	if (c->list == TCP_NOBODY)
+		return NULL;
+	const struct tcp_list *l = &t->list[c->list];
+	uint32_t before = c->older == TCP_NOBODY ? l->oldest : t->conn[c->older].younger;
+	uint32_t behind = c->younger == TCP_NOBODY ? l->youngest : t->conn[c->younger].older;
+	return before != me || behind != me ? "a list is torn" : NULL;
+}
+
+/* What the lists say of their connections; *open: those of clients. */
+static const char *check_lists(const struct tcp *t, uint32_t *open)
+{
+	for (uint32_t i = 0; i < TCP_LISTS; i++) {
+		const struct tcp_list *l = &t->list[i];
+		uint32_t n = 0, packets = 0, order = l->since;
+		for (uint16_t k = l->oldest; k != TCP_NOBODY; k = t->conn[k].younger) {
+			const struct tcp_conn *c = &t->conn[k];
+			if (c->list != i || seq_lt(c->order, order))
+				return "a list is not in order";
+			order = c->order;
+			packets += c->held;
+			n++;
+		}
+		if (n != l->n || packets != l->packets)
+			return "a list does not add up";
+		*open += i < TCP_CLIENTS ? n : 0;
+	}
+	return NULL;
+}
+
+const char *tcp_check(const struct gw *gw)
+{
+	const struct tcp *t = gw->tcp;
+	uint32_t n = 0, half = 0, packets = 0, open = 0;
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		const struct tcp_conn *c = &t->conn[i];
+		if (c->state == TCP_FREE)
+			continue;
+		n++;
+		half += c->state == TCP_SYN_RECEIVED && !c->active;
+		packets += c->held;
+		if (c->held != c->out.n + c->in.n + c->gaps.n)
+			return "packets are booked for the wrong one";
+		const char *bad = check_place(t, c);
+		if (!bad)
+			bad = check_one(gw, c);
+		if (bad)
+			return bad;
+	}
+	const char *bad = check_lists(t, &open);
+	if (bad)
+		return bad;
+	if (n != t->n || half != t->n_half || packets != t->n_packets || open != t->n_clients)
+		return "connections do not add up";
+	return half > TCP_HALF_OPEN + 1 ? "too many half-open connections" : NULL;
+}

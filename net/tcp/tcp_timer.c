@@ -1,0 +1,244 @@
+/* The timers of TCP: retransmission (RFC 6298), zero-window probes (RFC 9293 section 3.8.6.1),
+ * delayed acknowledgments, silence, keep-alive. See tcp_conn.h.
+ *
+ * A connection has one node in the wheel, set to the earliest of its times or before: it is
+ * moved only to an earlier time, so that traffic costs no list work. When it comes up too
+ * early it is set anew. */
+#include "kernel/lib/when.h"
+#include "net/tcp/tcp_conn.h"
+
+#define ACK_US        40000u /* RFC 9293 section 3.8.6.3: less than half a second */
+#define TIMERS_A_TURN 64u
+#define SYN_AGAIN     2u /* SYN-ACKs sent again: a forged SYN must not bring many */
+#define PROBE_MS      10000u
+#define PROBES        6u
+#define BLACK_HOLE    2u /* timeouts in a row after which smaller segments are tried */
+
+void tcp_rtt(struct tcp_conn *c, uint32_t us)
+{
+	if (c->srtt_us == 0) {
+		c->srtt_us = max_u32(us, 1);
+		c->var_us = us / 2;
+	} else {
+		uint32_t off = us > c->srtt_us ? us - c->srtt_us : c->srtt_us - us;
+		c->var_us = c->var_us - c->var_us / 4 + off / 4;
+		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + us / 8, 1);
+	}
+	/* The clock is far finer than any of these: no G. */
+	c->rto_us = min_u32(max_u32(c->srtt_us + 4 * c->var_us, TCP_LEAST_RTO_US), TCP_MOST_RTO_US);
+}
+
+/* --- setting ------------------------------------------------------------------------------------
+ */
+
+static uint32_t node_of(const struct gw *gw, const struct tcp_conn *c)
+{
+	return (uint32_t)(c - gw->tcp->conn);
+}
+
+static void arm_at(struct gw *gw, struct tcp_conn *c, uint32_t due_us)
+{
+	uint32_t now = tcp_now(gw), left = when_left(now, due_us, WHEEL_MOST_US);
+	if (c->armed && when_left(now, c->armed_us, WHEEL_MOST_US) <= left)
+		return;
+	c->armed = true;
+	c->armed_us = now + left;
+	wheel_set(&gw->tcp->wheel, node_of(gw, c), c->armed_us);
+}
+
+/* A time in milliseconds, `ms` after `since_ms`. */
+static void arm_ms(struct gw *gw, struct tcp_conn *c, uint32_t since_ms, uint32_t ms)
+{
+	uint32_t gone = gw->now_ms - since_ms, left = ms > gone ? ms - gone : 0;
+	/* now_ms may be late by a tenth of a second. */
+	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, WHEEL_MOST_US / 1000) * 1000);
+}
+
+static uint32_t keep_after_ms(const struct tcp_conn *c)
+{
+	return c->probes ? PROBE_MS * c->probes + c->keep_ms : c->keep_ms;
+}
+
+void tcp_timer_arm(struct gw *gw, struct tcp_conn *c)
+{
+	if (c->timer != TCP_T_NONE)
+		arm_at(gw, c, c->due_us);
+	if (c->ack_later)
+		arm_at(gw, c, c->ack_us);
+	if (c->more)
+		arm_at(gw, c, tcp_now(gw));
+	if (c->idle_ms && c->state >= TCP_ESTABLISHED)
+		arm_ms(gw, c, c->active_ms, c->idle_ms);
+	if (c->keep_ms && c->state >= TCP_ESTABLISHED)
+		arm_ms(gw, c, c->heard_ms, keep_after_ms(c));
+}
+
+void tcp_timer_set(struct gw *gw, struct tcp_conn *c, enum tcp_timer what, uint32_t after_us)
+{
+	if (c->timer == TCP_T_GONE && what != TCP_T_GONE)
+		return;
+	/* Not beyond the moment when it has stood still too long. */
+	uint32_t stuck = gw->now_ms - c->stuck_ms;
+	uint32_t left = c->stall_ms > stuck ? c->stall_ms - stuck : 0;
+	if (what != TCP_T_GONE)
+		after_us = min_u32(after_us, (left + 100) * 1000);
+	c->timer = (uint8_t)what;
+	c->due_us = tcp_now(gw) + after_us;
+	arm_at(gw, c, c->due_us);
+}
+
+void tcp_timer_stop(struct tcp_conn *c)
+{
+	if (c->timer != TCP_T_GONE)
+		c->timer = TCP_T_NONE;
+}
+
+void tcp_timer_ack(struct gw *gw, struct tcp_conn *c)
+{
+	c->ack_later = true;
+	c->ack_us = tcp_now(gw) + ACK_US;
+	arm_at(gw, c, c->ack_us);
+}
+
+/* --- what is due
+ * ---------------------------------------------------------------------------------- */
+
+/* Segments as large as these do not arrive, and nobody says why (RFC 2923 section 2.1): what
+ * every path carries may. */
+static void suspect_black_hole(struct tcp_conn *c)
+{
+	uint32_t small = c->ends.remote.is6 ? TCP_MSS6 : TCP_MSS4;
+	if (c->retries != BLACK_HOLE || c->mss <= small || c->out.len <= small)
+		return;
+	c->mss = small;
+	c->may_fragment = true;
+}
+
+static void back_off(struct gw *gw, struct tcp_conn *c, enum tcp_timer what)
+{
+	uint32_t after = c->rto_us;
+	c->retries = (uint8_t)min_u32(c->retries + 1u, UINT8_MAX);
+	if (what == TCP_T_RETRANSMIT)
+		after = c->rto_us = min_u32(2 * c->rto_us, TCP_MOST_RTO_US);
+	else
+		for (uint32_t i = 0; i < c->retries && after < TCP_MOST_RTO_US; i++)
+			after *= 2;
+	tcp_timer_set(gw, c, what, min_u32(after, TCP_MOST_RTO_US));
+}
+
+static void retransmit(struct gw *gw, struct tcp_conn *c)
+{
+	c->timer = TCP_T_NONE;
+	if (c->state == TCP_SYN_SENT || c->state == TCP_SYN_RECEIVED) {
+		c->timing = false;
+		gw->tcp->count.retransmitted++;
+		tcp_emit(gw, c, 0, 0, c->state == TCP_SYN_SENT ? TCP_SYN : TCP_SYN | TCP_ACK);
+		back_off(gw, c, TCP_T_RETRANSMIT);
+		return;
+	}
+	tcp_lost(c);
+	back_off(gw, c, TCP_T_RETRANSMIT);
+	suspect_black_hole(c);
+	c->cwnd = c->mss;
+	tcp_output(gw, c);
+	/* The window was closed over what is sent again: nothing left, so ask whether it has
+	 * opened (RFC 9293 section 3.8.6). */
+	if (c->nxt == c->una && c->out.len) {
+		c->retries = 0;
+		tcp_timer_set(gw, c, TCP_T_PERSIST, c->rto_us);
+	}
+}
+
+/* A byte, or as much as the small window takes, to see whether that has opened. */
+static void probe(struct gw *gw, struct tcp_conn *c)
+{
+	uint32_t n = min_u32(min_u32(c->out.len, c->mss), max_u32(c->wnd, 1));
+	c->timer = TCP_T_NONE;
+	gw->tcp->count.probes++;
+	tcp_emit(gw, c, 0, n, TCP_ACK);
+	if (seq_lt(c->max, c->una + n))
+		c->max = c->una + n;
+	back_off(gw, c, TCP_T_PERSIST);
+}
+
+/* The one timer that sending has. False: the connection is gone. */
+static bool timer_due(struct gw *gw, struct tcp_conn *c)
+{
+	if (c->timer == TCP_T_GONE) {
+		if (c->state == TCP_TIME_WAIT)
+			tcp_free(gw, c);
+		else
+			tcp_end(gw, c, TCP_CLOSED);
+		return false;
+	}
+	bool syn_over = c->state == TCP_SYN_RECEIVED && c->retries >= SYN_AGAIN;
+	if (syn_over || gw->now_ms - c->stuck_ms >= c->stall_ms) {
+		if (!syn_over)
+			tcp_reset(gw, c);
+		tcp_end(gw, c, TCP_TIMEOUT);
+		return false;
+	}
+	if (c->timer == TCP_T_PERSIST)
+		probe(gw, c);
+	else
+		retransmit(gw, c);
+	return true;
+}
+
+/* Silence (RFC 9293 section 3.8.4): an old byte number, which the other side must answer. */
+static bool keep_alive_due(struct gw *gw, struct tcp_conn *c)
+{
+	if (c->probes >= PROBES) {
+		tcp_reset(gw, c);
+		tcp_end(gw, c, TCP_TIMEOUT);
+		return false;
+	}
+	c->probes++;
+	gw->tcp->count.probes++;
+	tcp_emit(gw, c, UINT32_MAX, 0, TCP_ACK); /* una - 1 */
+	return true;
+}
+
+static void due(struct gw *gw, struct tcp_conn *c)
+{
+	uint32_t now = tcp_now(gw);
+	c->armed = false;
+	if (c->timer != TCP_T_NONE && when_come(now, c->due_us, WHEEL_MOST_US) && !timer_due(gw, c))
+		return;
+	if (c->more) {
+		c->more = false;
+		if (!tcp_go_on(gw, c))
+			return;
+		tcp_output(gw, c);
+	}
+	if (c->ack_later && when_come(now, c->ack_us, ACK_US))
+		tcp_send_ack(gw, c);
+	if (c->keep_ms && c->state >= TCP_ESTABLISHED &&
+	    gw->now_ms - c->heard_ms >= keep_after_ms(c) && !keep_alive_due(gw, c))
+		return;
+	if (c->idle_ms && c->state >= TCP_ESTABLISHED && gw->now_ms - c->active_ms >= c->idle_ms) {
+		c->active_ms = gw->now_ms;
+		if (!tcp_tell(gw, c, TCP_IDLE))
+			return;
+		tcp_output(gw, c);
+	}
+	tcp_timer_arm(gw, c);
+}
+
+bool tcp_tick(struct gw *gw)
+{
+	struct tcp *t = gw->tcp;
+	bool more = tcp_make_room(gw);
+	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
+		uint32_t node = wheel_take(&t->wheel, tcp_now(gw));
+		if (node == WHEEL_NONE) {
+			uint64_t slot = 1u << WHEEL_SHIFT;
+			uint64_t wake = (gw->now_us & ~(slot - 1)) + slot;
+			if (t->wheel.n_set && (gw->wake_us == 0 || wake < gw->wake_us))
+				gw->wake_us = wake;
+			return more;
+		}
+		due(gw, &t->conn[node]);
+	}
+	return true;
+}

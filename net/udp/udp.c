@@ -1,0 +1,185 @@
+/* See udp.h. */
+#include "net/udp/udp.h"
+
+#include "kernel/lib/alloc.h"
+#include "net/csum.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
+
+#define DRAWS 64u /* tries for a free port */
+
+bool udp_init(struct gw *gw)
+{
+	gw->udp = alloc(sizeof *gw->udp, 64);
+	if (gw->udp)
+		gw->udp->n_handlers = 1;
+	return gw->udp != NULL;
+}
+
+uint8_t udp_register(struct gw *gw, udp_handler handler)
+{
+	struct udp_table *t = gw->udp;
+	if (t->n_handlers == UDP_HANDLERS)
+		return 0;
+	t->handler[t->n_handlers] = handler;
+	return (uint8_t)t->n_handlers++;
+}
+
+bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
+{
+	struct udp_table *t = gw->udp;
+	if (t->owner[port] != 0)
+		return false;
+	t->owner[port] = handler;
+	t->arg[port] = arg;
+	return true;
+}
+
+uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
+{
+	for (uint32_t i = 0; i < DRAWS; i++) {
+		uint16_t port = rng_u16(gw->rng);
+		if (port >= UDP_FIRST_FREE && udp_bind(gw, port, handler, arg))
+			return port;
+	}
+	return 0;
+}
+
+void udp_unbind(struct gw *gw, uint16_t port)
+{
+	gw->udp->owner[port] = 0;
+}
+
+/* --- in -------------------------------------------------------------------------------- */
+
+/* Header and checksum; the data may be followed by bytes that are none of them. */
+static enum drop check(const struct pkt *p, bool is6)
+{
+	const struct udp_hdr *udp = (const struct udp_hdr *)pkt_at(p, p->l4, sizeof *udp);
+	if (!udp || p->l4_len < sizeof *udp)
+		return DROP_L4_HEADER;
+	uint16_t len = be16_get(udp->len);
+	if (len < sizeof *udp || len > p->l4_len)
+		return DROP_L4_HEADER;
+	if (be16_raw(udp->sum) == 0) /* none was made; IPv6 needs one (RFC 8200 section 8.1) */
+		return is6 ? DROP_UDP_CHECKSUM : DROP_NONE;
+	uint16_t pseudo =
+	        is6 ? csum_pseudo6(&ip6_header(p)->from, &ip6_header(p)->to, PROTO_UDP, len)
+	            : csum_pseudo4(ip4_header(p)->from, ip4_header(p)->to, PROTO_UDP, len);
+	return csum_plus(csum_sum(udp, len), pseudo) == 0xffff ? DROP_NONE : DROP_UDP_CHECKSUM;
+}
+
+static void note_ends(const struct pkt *p, bool is6, struct udp_ends *e)
+{
+	const struct udp_hdr *udp = (const struct udp_hdr *)(p->data + p->l4);
+	e->local.is6 = e->remote.is6 = is6;
+	if (is6) {
+		e->remote.v6 = ip6_header(p)->from;
+		e->local.v6 = ip6_header(p)->to;
+	} else {
+		e->remote.v4 = ip4_header(p)->from;
+		e->local.v4 = ip4_header(p)->to;
+	}
+	e->remote_port = be16_get(udp->from);
+	e->local_port = be16_get(udp->to);
+	e->link = p->port;
+}
+
+enum verdict udp_input(struct gw *gw, struct pkt *p)
+{
+	const struct udp_table *t = gw->udp;
+	bool is6 = p->data[0] >> 4 == 6;
+	struct udp_ends ends;
+	enum drop wrong = check(p, is6);
+	if (wrong != DROP_NONE)
+		return gw_drop(gw, p, wrong);
+	note_ends(p, is6, &ends);
+	uint8_t owner = t->owner[ends.local_port];
+	if (owner == 0)
+		return V_LOCAL;
+	/* Port 0 is no port to answer to (RFC 768, "Source Port"). */
+	if (ends.remote_port == 0)
+		return gw_drop(gw, p, DROP_L4_HEADER);
+	uint32_t headers = p->l4 + (uint32_t)sizeof(struct udp_hdr), all = p->len;
+	uint32_t len = be16_get(((const struct udp_hdr *)(p->data + p->l4))->len);
+	if (!pkt_pull(p, headers))
+		return gw_drop(gw, p, DROP_L4_HEADER); /* check saw the header */
+	pkt_trim(p, len - (uint32_t)sizeof(struct udp_hdr));
+	enum verdict v = t->handler[owner](gw, p, &ends, t->arg[ends.local_port]);
+	if (v == V_LOCAL && (!pkt_push(p, headers) || !pkt_put(p, all - p->len)))
+		return gw_drop(gw, p, DROP_L4_HEADER); /* they were there */
+	return v;
+}
+
+/* --- out ------------------------------------------------------------------------------- */
+
+bool udp_source(const struct gw *gw, struct udp_ends *e)
+{
+	e->local.is6 = e->remote.is6;
+	if (e->remote.is6) {
+		const struct gw_route6 *r = gw_route6_for(gw, &e->remote.v6);
+		const ip6 *own = r ? gw_own_address6(gw, r->port, &e->remote.v6) : NULL;
+		if (own)
+			e->local.v6 = *own;
+		return own != NULL;
+	}
+	const struct gw_route *r = ip4_route_for(gw, e->remote.v4);
+	ip4 hop = r && r->via ? ip4_from_raw(r->via) : e->remote.v4;
+	const struct gw_address *own = r ? gw_own_address(gw, r->port, hop) : NULL;
+	if (own)
+		e->local.v4 = own->addr;
+	return own != NULL;
+}
+
+static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16_t len)
+{
+	struct udp_hdr *udp = (struct udp_hdr *)p->data;
+	uint16_t sum = csum_plus(csum_sum(udp, len),
+	                         csum_pseudo4(e->local.v4, e->remote.v4, PROTO_UDP, len));
+	/* All ones stand for zero, which would say that there is none. */
+	udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);
+	if (!pkt_push(p, IP4_MIN)) {
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	ip4_build(gw, p, e->local.v4, e->remote.v4, PROTO_UDP, 0);
+	gw_send(gw, p);
+}
+
+static void send6(struct gw *gw, struct pkt *p, const struct udp_ends *e)
+{
+	/* Since the question came the address may have become tentative (RFC 4862 section 5.4). */
+	if (!gw_is_own6(gw, e->link, &e->local.v6)) {
+		gw_discard(gw, p, DROP_TENTATIVE);
+		return;
+	}
+	if (!pkt_push(p, IP6_MIN)) {
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	ip6_build(p, &e->local.v6, &e->remote.v6, PROTO_UDP, IP6_HOPS);
+	ip6_sum(p, offsetof(struct udp_hdr, sum));
+	if (ip6_is_link_local(&e->remote.v6))
+		ip6_to_link(p, e->link);
+	gw_send6(gw, p);
+}
+
+void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *e)
+{
+	struct udp_hdr *udp = (struct udp_hdr *)pkt_push(p, sizeof *udp);
+	if (!udp || p->len > UINT16_MAX) {
+		gw_discard(gw, p, DROP_NO_PACKET);
+		return;
+	}
+	uint16_t len = (uint16_t)p->len;
+	p->port = PKT_PORT_SELF;
+	p->flags = 0;
+	udp->from = be16_of(e->local_port);
+	udp->to = be16_of(e->remote_port);
+	udp->len = be16_of(len);
+	udp->sum = be16_of(0);
+	if (e->remote.is6)
+		send6(gw, p, e);
+	else
+		send4(gw, p, e, len);
+}

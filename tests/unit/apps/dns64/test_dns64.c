@@ -1,0 +1,587 @@
+/* The DNS64 server whole, in short: a client, an upstream server, virtual time. What the
+ * RFCs say is tested in tests/sim; here is what must not get lost, quickly. */
+#include "apps/dns64/dns64.h"
+#include "kernel/lib/fmt.h"
+#include "tests/fuzz/frames.h"
+#include "tests/host/rig.h"
+
+#include <stdlib.h>
+
+#include "net/tcp/tcp_conn.h"
+
+#include "tests/tap.h"
+
+#define CLIENT 0xc0a8010au /* 192.168.1.10 */
+#define OURS   0xc0a80101u
+#define OUTER  0xcb007102u /* 203.0.113.2 */
+#define SERVER 0xc6336435u /* 198.51.100.53 */
+
+static struct rig rig;
+
+/* What upstream knows. */
+struct known {
+	const char *name;
+	uint16_t type;
+	const char *data; /* of one record; NULL: NODATA with SOA */
+	uint32_t len, ttl;
+	uint8_t rcode;
+	bool silent;
+};
+static const struct known *zone;
+static uint32_t n_zone;
+
+/* What was sent. */
+static struct datagram {
+	uint16_t port; /* of the gateway towards upstream, of the client else */
+	uint32_t to;
+	uint32_t len;
+	uint8_t data[1500];
+} asked[64], got[64];
+static uint32_t n_asked, n_got, n_answered;
+static bool replies; /* upstream answers at once */
+static bool cuts;    /* it truncates what it says about A records */
+static bool lowers;  /* it gives names back in lower case */
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+{
+	(void)r;
+	if (f[12] != 8 || f[13] != 0 || f[23] != 17 || len > 1500)
+		return;
+	bool up = port == PORT_WAN;
+	struct datagram *d = up ? &asked[n_asked++ % 64] : &got[n_got++ % 64];
+	d->port = dns_get16(f + (up ? 34 : 36));
+	d->to = dns_get32(f + 30);
+	d->len = dns_get16(f + 38) - 8u;
+	memcpy(d->data, f + 42, d->len);
+}
+
+static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
+                     const uint8_t *data, uint32_t len)
+{
+	uint8_t f[FRAME_MAX] = {0};
+	dns_put16(f + 34, sport);
+	dns_put16(f + 36, dport);
+	dns_put16(f + 38, len + 8);
+	memcpy(f + 42, data, len);
+	uint32_t n = frame_ip4(f, rig.gw.port[port].address.b, from, to, 17, len + 8);
+	frame_repair(f, n);
+	CHECK(rig_input(&rig, port, f, n));
+}
+
+static bool is_name(const uint8_t *name, const char *text)
+{
+	uint8_t want[DNS_NAME_MAX];
+	uint32_t len = dns_name_of_text(want, text);
+	return dns_same_name((struct dns_view){name, DNS_NAME_MAX}, 0, (struct dns_view){want, len},
+	                     0);
+}
+
+static const struct known *look_up(const uint8_t *name, uint16_t type)
+{
+	for (uint32_t i = 0; i < n_zone; i++)
+		if (zone[i].type == type && is_name(name, zone[i].name))
+			return &zone[i];
+	return NULL;
+}
+
+/* Writes the answer of upstream to a question; 0: none. */
+static uint32_t write_answer(const struct datagram *q, uint8_t *m)
+{
+	static const uint8_t soa[] = "\2ns\0\4root\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\x3c";
+	struct dns_layout l;
+	struct dns_out o;
+	memcpy(m, q->data, q->len);
+	CHECK(dns_parse_question((struct dns_view){m, q->len}, &l));
+	const struct known *k = look_up(m + DNS_HEADER, l.qtype);
+	if (k && k->silent)
+		return 0;
+	m[2] = 0x81;
+	m[3] = (uint8_t)(0x80 | (k ? k->rcode : DNS_NXDOMAIN));
+	memset(m + 6, 0, 6);
+	dns_out_init(&o, m, l.question_end, 1400);
+	for (uint32_t i = DNS_HEADER; lowers && i < DNS_HEADER + l.name_len; i++)
+		m[i] |= m[i] >= 'A' && m[i] <= 'Z' ? 0x20 : 0;
+	if (cuts && l.qtype == DNS_TYPE_A) {
+		m[2] |= DNS_TC >> 8;
+	} else if (k && k->data) {
+		m[7] = 1;
+		CHECK(dns_put_rr(&o, DNS_HEADER, l.qtype, 1, k->ttl, k->data, k->len));
+	} else if (!k || !k->rcode) {
+		m[9] = 1;
+		CHECK(dns_put_rr(&o, DNS_HEADER, DNS_TYPE_SOA, 1, 90, soa, sizeof soa - 1));
+	}
+	return o.len;
+}
+
+/* Upstream answers what it was asked since. */
+static void serve(void)
+{
+	uint8_t m[1500];
+	for (; n_answered < n_asked; n_answered++) {
+		const struct datagram *q = &asked[n_answered % 64];
+		uint32_t n = replies ? write_answer(q, m) : 0;
+		if (n)
+			send_udp(PORT_WAN, q->to, 53, OUTER, q->port, m, n);
+	}
+}
+
+static void wait_ms(uint32_t ms)
+{
+	for (; ms >= 10; ms -= 10) {
+		rig_advance(&rig, 10000);
+		serve();
+	}
+}
+
+static void start(const char *more, const struct known *known, uint32_t n)
+{
+	static const char config[] = "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\n"
+	                             "gateway 203.0.113.1\n"
+	                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+	                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+	                             "dns64.cache 100\ndns64-prefix 2001:db8:64::/96\n";
+	zone = known;
+	n_zone = n;
+	n_asked = n_answered = n_got = 0;
+	replies = true;
+	cuts = lowers = false;
+	rig.sink = seen;
+	rig_reset(&rig, 5, 16u << 20, 1000000);
+	CHECK(rig_config(&rig, config, sizeof config - 1));
+	CHECK(rig_config(&rig, more, strlen(more)));
+	const char *wrong = rig_start(&rig, "dns64", 256);
+	CHECK_STR(wrong ? wrong : "", "");
+}
+
+#define ONE "nameserver 198.51.100.53\n"
+#define TWO ONE "nameserver 198.51.100.54\n"
+
+/* Asks; the answer, if there is one, is the last of got. */
+static uint32_t put_question(uint8_t *m, const char *name, uint16_t type)
+{
+	memset(m, 0, 12);
+	m[0] = 0x77;
+	m[2] = 1;
+	m[5] = 1;
+	uint32_t len = dns_name_of_text(m + 12, name);
+	dns_put16(m + 12 + len, type);
+	dns_put16(m + 14 + len, 1);
+	return 16 + len;
+}
+
+static bool ask(const char *name, uint16_t type)
+{
+	uint8_t m[600];
+	uint32_t before = n_got, len = put_question(m, name, type);
+	send_udp(PORT_LAN, CLIENT, 4000, OURS, 53, m, len);
+	serve();
+	return n_got == before + 1;
+}
+
+static struct dns_layout last(void)
+{
+	struct dns_layout l;
+	const struct datagram *d = &got[(n_got - 1) % 64];
+	memset(&l, 0, sizeof l);
+	CHECK(dns_parse((struct dns_view){d->data, d->len}, &l));
+	return l;
+}
+
+static uint8_t rcode(void)
+{
+	return got[(n_got - 1) % 64].data[3] & 15;
+}
+
+/* The n-th record of the last answer. */
+static bool record(uint32_t n, struct dns_rr *rr)
+{
+	const struct datagram *d = &got[(n_got - 1) % 64];
+	struct dns_layout l = last();
+	uint32_t at = l.section[DNS_AN];
+	for (; dns_read_rr((struct dns_view){d->data, d->len}, at, rr) && n; n--)
+		at = rr->end;
+	return n == 0 && at < d->len;
+}
+
+/* The last answer's record is an AAAA record with these last four bytes of ours. */
+static bool synthesised(const char *four, uint32_t ttl)
+{
+	struct dns_rr rr;
+	if (!record(0, &rr) || rr.type != DNS_TYPE_AAAA || rr.ttl != ttl || rr.data_len != 16)
+		return false;
+	const uint8_t *a = got[(n_got - 1) % 64].data + rr.data;
+	return memcmp(a, "\x20\x01\x0d\xb8\0\x64\0\0\0\0\0\0", 12) == 0 &&
+	       memcmp(a + 12, four, 4) == 0;
+}
+
+static const struct known plain[] = {
+        {"four.test", 28, NULL, 0, 0, 0, false},
+        {"four.test", 1, "\xc0\0\2\x21", 4, 60, 0, false},
+        {"six.test", 28, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\6", 16, 60, 0, false},
+        {"mapped.test", 28, "\0\0\0\0\0\0\0\0\0\0\xff\xff\1\2\3\4", 16, 60, 0, false},
+        {"mapped.test", 1, "\xc0\0\2\x22", 4, 60, 0, false},
+        {"error.test", 28, NULL, 0, 0, 2, false},
+        {"error.test", 1, "\xc0\0\2\x23", 4, 60, 0, false},
+        {"slow.test", 28, NULL, 0, 0, 0, true},
+        {"slow.test", 1, "\xc0\0\2\x24", 4, 60, 0, false},
+        {"dead.test", 28, NULL, 0, 0, 0, true},
+        {"dead.test", 1, NULL, 0, 0, 0, true},
+        {"long.test", 28, NULL, 0, 0, 0, false},
+        {"long.test", 1, "\xc0\0\2\x25", 4, 5000, 0, false},
+        {"none.test", 28, NULL, 0, 0, 0, false},
+        {"none.test", 1, NULL, 0, 0, 0, false},
+        {"gone.test", 28, NULL, 0, 0, 3, false},
+        {"gone.test", 1, "\xc0\0\2\x27", 4, 60, 0, false},
+        {"way.test", 28, NULL, 0, 0, 0, false},
+        {"way.test", 1, "\xc0\0\2\x26", 4, 60, 3, false},
+        {"1.2.0.192.in-addr.arpa", 12, "\4host\4test", 11, 60, 0, false},
+};
+#define PLAIN plain, ARRAY_SIZE(plain)
+
+static void answers(void)
+{
+	start(ONE, PLAIN);
+	CHECK(ask("four.test", 28) && synthesised("\xc0\0\2\x21", 60));
+	CHECK_EQ(last().n_opt, 0);
+	CHECK(ask("FOUR.test", 28) && synthesised("\xc0\0\2\x21", 60));
+	CHECK(is_name(got[1].data + 12, "four.test") && got[1].data[13] == 'F');
+	CHECK_EQ(n_asked, 2);
+	CHECK(ask("six.test", 28) && !synthesised("\0\0\0\6", 60));
+	CHECK_EQ(last().count[DNS_AN], 1);
+	CHECK(ask("mapped.test", 28) && synthesised("\xc0\0\2\x22", 60));
+	CHECK(ask("error.test", 28) && synthesised("\xc0\0\2\x23", 60));
+	CHECK(ask("long.test", 28) && synthesised("\xc0\0\2\x25", 90));
+	CHECK(ask("none.test", 28) && rcode() == 0);
+	CHECK_EQ(last().count[DNS_AN], 0);
+	CHECK_EQ(last().count[DNS_NS], 1);
+	CHECK(ask("way.test", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK(ask("nothing.test", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK(ask("gone.test", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK_EQ(last().n_opt, 0);
+	CHECK(ask("four.test", 1));
+	struct dns_rr rr;
+	CHECK(record(0, &rr) && rr.type == DNS_TYPE_A);
+}
+
+static void own_names(void)
+{
+	start(ONE, PLAIN);
+	CHECK(ask("ipv4only.arpa", 28) && synthesised("\xc0\0\0\xaa", 3600));
+	CHECK_EQ(last().count[DNS_AN], 2);
+	CHECK(ask("x.ipv4only.arpa", 28) && rcode() == DNS_NXDOMAIN);
+	CHECK_EQ(n_asked, 0);
+	CHECK(ask("1.0.2.0.0.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", 12));
+	struct dns_rr rr;
+	CHECK(record(0, &rr) && rr.type == DNS_TYPE_CNAME && rr.ttl == 60);
+	CHECK(record(1, &rr) && rr.type == DNS_TYPE_PTR);
+	CHECK(is_name(asked[0].data + 12, "1.2.0.192.in-addr.arpa"));
+	CHECK(ask("2.0.2.0.0.0.0.c.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", 12));
+	CHECK(rcode() == DNS_NXDOMAIN && last().count[DNS_AN] == 0);
+}
+
+static void time_passes(void)
+{
+	start(ONE, PLAIN);
+	CHECK(ask("four.test", 28));
+	wait_ms(20000);
+	CHECK(ask("four.test", 28) && synthesised("\xc0\0\2\x21", 40));
+	CHECK_EQ(n_asked, 2);
+	wait_ms(41000);
+	CHECK(ask("four.test", 28) && synthesised("\xc0\0\2\x21", 60));
+	CHECK_EQ(n_asked, 4);
+	/* Upstream goes; what is stale serves, with a TTL of its own. */
+	wait_ms(100000);
+	replies = false;
+	CHECK(!ask("four.test", 28));
+	wait_ms(1900);
+	CHECK_EQ(n_got, 4);
+	CHECK(synthesised("\xc0\0\2\x21", 30));
+}
+
+/* What is asked for often is kept as it goes out, but no longer than its records. */
+static void kept_ready(void)
+{
+	start(ONE, PLAIN);
+	for (uint32_t i = 0; i < 30; i++) {
+		CHECK(ask("four.test", 28));
+		CHECK(synthesised("\xc0\0\2\x21", 60 - i));
+		wait_ms(1000);
+	}
+	CHECK_EQ(n_asked, 2);
+	const struct dns64 *d = rig.gw.state;
+	CHECK_EQ(d->cache.n, 3);
+	/* Not for those who validate. */
+	uint8_t m[600];
+	uint32_t len = put_question(m, "four.test", 28);
+	struct dns_out o;
+	dns_out_init(&o, m, len, sizeof m);
+	m[3] = DNS_CD;
+	m[11] = dns_put_opt(&o, 1232, 0, true);
+	send_udp(PORT_LAN, CLIENT, 4000, OURS, 53, m, o.len);
+	serve();
+	CHECK_EQ(n_asked, 3);
+	CHECK_EQ(last().count[DNS_AN], 0);
+	static const struct known other[] = {{"four.test", 28, NULL, 0, 0, 0, false},
+	                                     {"four.test", 1, "\xc0\0\2\x33", 4, 60, 0, false}};
+	zone = other;
+	n_zone = 2;
+	wait_ms(40000);
+	CHECK(ask("four.test", 28));
+	CHECK(synthesised("\xc0\0\2\x33", 60));
+}
+
+static void slow(void)
+{
+	start(ONE, PLAIN);
+	/* A records that are known already are no answer yet. */
+	CHECK(ask("slow.test", 1));
+	CHECK(!ask("slow.test", 28));
+	start(ONE, PLAIN);
+	CHECK(!ask("slow.test", 28));
+	wait_ms(700);
+	CHECK_EQ(n_got, 0);
+	wait_ms(100);
+	CHECK_EQ(n_got, 1);
+	CHECK(synthesised("\xc0\0\2\x24", 60));
+	CHECK(!ask("dead.test", 28));
+	wait_ms(2950);
+	CHECK_EQ(n_got, 1);
+	wait_ms(100);
+	CHECK_EQ(n_got, 2);
+	CHECK_EQ(rcode(), DNS_SERVFAIL);
+	const struct dns64 *d = rig.gw.state;
+	wait_ms(4000);
+	CHECK_EQ(d->n_asks, 0);
+	CHECK_EQ(d->n_waiters, 0);
+	CHECK_EQ(d->wheel.n_set, 0);
+	for (uint32_t i = 0; i < 65536; i++)
+		if (rig.gw.udp->owner[i] && i != 53)
+			CHECK(!"all ports closed");
+}
+
+/* A question under way, and answers that are none. */
+static void forgery(void)
+{
+	start(ONE, PLAIN);
+	replies = false;
+	CHECK(!ask("four.test", 1));
+	CHECK_EQ(n_asked, 1);
+	uint8_t m[1500], bad[1500];
+	uint32_t n = write_answer(&asked[0], m);
+	uint16_t port = asked[0].port;
+	CHECK(n > 0 && port >= 1024);
+	memcpy(bad, m, n);
+	bad[1] ^= 1; /* another ID */
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, bad, n);
+	bad[1] ^= 1;
+	bad[13] ^= 0x20; /* another spelling */
+	send_udp(PORT_WAN, SERVER + 2, 53, OUTER, port, bad, n);
+	bad[13] ^= 0x21; /* another name */
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, bad, n);
+	send_udp(PORT_WAN, SERVER + 2, 53, OUTER, port, m, n); /* another server */
+	send_udp(PORT_WAN, SERVER, 54, OUTER, port, m, n);     /* another port of it */
+	send_udp(PORT_WAN, SERVER, 53, OUTER, (uint16_t)(port ^ 1), m, n);
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n - 1);
+	m[2] &= 0x7f; /* a question */
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	CHECK_EQ(n_got, 0);
+	m[2] |= 0x80;
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	CHECK_EQ(n_got, 1);
+	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	CHECK_EQ(n_got, 1);
+}
+
+/* Two questions of two clients are one, and both get their answer. */
+static void joined(void)
+{
+	start(ONE, PLAIN);
+	replies = false;
+	CHECK(!ask("four.test", 28));
+	CHECK(!ask("fOUR.test", 28));
+	CHECK_EQ(n_asked, 2);
+	CHECK(asked[0].port != asked[1].port);
+	CHECK(memcmp(asked[0].data, asked[1].data, 2) != 0);
+	replies = true;
+	n_answered = 0;
+	serve();
+	CHECK_EQ(n_got, 2);
+	CHECK(got[0].data[14] != got[1].data[14]);
+	CHECK(synthesised("\xc0\0\2\x21", 60));
+}
+
+static void several_servers(void)
+{
+	start(TWO, PLAIN);
+	/* Both are asked in time, and one that is silent is left out. */
+	bool first = false, second = false;
+	for (char n = 'a'; n < 'z'; n++) {
+		const char name[] = {n, '.', 't', 0};
+		CHECK(ask(name, 1));
+		first |= asked[(n_asked - 1) % 64].to == SERVER;
+		second |= asked[(n_asked - 1) % 64].to == SERVER + 1;
+	}
+	CHECK(first && second);
+	/* An error is not believed before the other was asked. */
+	uint32_t before = n_asked;
+	CHECK(ask("error.test", 28) && synthesised("\xc0\0\2\x23", 60));
+	CHECK_EQ(n_asked - before, 3);
+}
+
+static void sizes(void)
+{
+	static const uint8_t opt[] = "\0\0\x29\x02\x58\0\0\0\0\0\0"; /* 600 bytes */
+	start(ONE, PLAIN);
+	uint8_t m[600];
+	uint32_t n = put_question(m, "four.test", 28);
+	memcpy(m + n, opt, sizeof opt - 1);
+	m[11] = 1;
+	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
+	serve();
+	CHECK_EQ(n_got, 1);
+	CHECK_EQ(last().n_opt, 1);
+	CHECK_EQ(last().opt.class, 1232);
+	m[n + 6] = 1; /* another version */
+	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
+	CHECK_EQ(n_got, 2);
+	CHECK_EQ(last().opt.ttl, 0x01000000);
+	/* An answer that is none, and a question that is none. */
+	m[2] |= 0x80;
+	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n);
+	CHECK_EQ(n_got, 2);
+	m[2] = 1;
+	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n - 1);
+	CHECK_EQ(n_got, 3);
+	CHECK_EQ(rcode(), DNS_FORMERR);
+	m[2] = 0x29;
+	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n);
+	CHECK_EQ(rcode(), DNS_NOTIMP);
+}
+
+/* Many questions under way: clients get fewer turns, upstream as many as ever. */
+static void overload(void)
+{
+	char name[20];
+	start(ONE, PLAIN);
+	replies = false;
+	for (uint32_t i = 0; i < 40; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		CHECK(!ask(name, DNS_TYPE_AAAA));
+	}
+	wait_ms(10);
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 8);
+	CHECK_EQ(rig.gw.port[PORT_WAN].burst, 0);
+	wait_ms(4000); /* all are over */
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+	/* Both come in by the same port: nothing to choose. */
+	start("nameserver 192.168.1.10\n", PLAIN);
+	replies = false;
+	for (uint32_t i = 0; i < 40; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		ask(name, DNS_TYPE_AAAA);
+	}
+	wait_ms(10);
+	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+}
+
+/* One client cannot take all places of those who wait. */
+static void shares(void)
+{
+	char name[20];
+	uint8_t m[600];
+	start(ONE, PLAIN);
+	const struct dns64 *d = rig.gw.state;
+	replies = false;
+	for (uint32_t i = 0; i < 1600; i++) {
+		fmt(name, sizeof name, "n%u.test", i);
+		ask(name, DNS_TYPE_A);
+	}
+	CHECK_EQ(d->n_waiters, 1536);
+	CHECK_EQ(n_got, 64);
+	CHECK_EQ(rcode(), DNS_SERVFAIL);
+	uint32_t len = put_question(m, "four.test", DNS_TYPE_A);
+	send_udp(PORT_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
+	CHECK_EQ(d->n_waiters, 1537);
+	wait_ms(4000);
+	CHECK_EQ(d->n_waiters, 0);
+	CHECK(!ask("other.test", DNS_TYPE_A));
+	CHECK_EQ(d->n_waiters, 1);
+}
+
+/* Answers of upstream that are not quite right. */
+static void odd_answers(void)
+{
+	static const struct known works[] = {{"error.test", 1, "\xc0\0\2\x23", 4, 1, 0, false}};
+	start(ONE, PLAIN);
+	cuts = true;
+	/* All of it would come over TCP, but there is none: the client hears that there is more. */
+	CHECK(!ask("four.test", DNS_TYPE_AAAA));
+	wait_ms(60000);
+	CHECK_EQ(n_got, 1);
+	CHECK_EQ(got[0].data[2] & 2, 2);
+	CHECK_EQ(got[0].data[3] & 15, DNS_NOERROR);
+	CHECK_EQ(rig.gw.tcp->n, 0);
+	/* Case is lost: believed after two, a tenth of a second each. */
+	start(ONE, PLAIN);
+	lowers = true;
+	CHECK(!ask("four.test", DNS_TYPE_A));
+	wait_ms(150);
+	CHECK_EQ(n_got, 0);
+	wait_ms(150);
+	CHECK_EQ(n_got, 1);
+	CHECK_EQ(n_asked, 3);
+	CHECK(ask("six.test", DNS_TYPE_A));
+	/* What fails again is asked for more rarely, until it was answered once. */
+	static const struct known fails[] = {{"error.test", 1, NULL, 0, 0, 2, false}};
+	start(ONE "dns64.stale 0\n", fails, 1);
+	for (uint32_t turn = 0, seconds = 0; turn < 2; turn++) {
+		n_asked = n_answered = 0;
+		for (seconds = 0; seconds < 8; seconds++) {
+			CHECK(ask("error.test", DNS_TYPE_A));
+			CHECK_EQ(rcode(), 2);
+			wait_ms(1000);
+		}
+		CHECK_EQ(n_asked, 3); /* now, 2 s later, 4 s later */
+		zone = works;
+		wait_ms(8000);
+		CHECK(ask("error.test", DNS_TYPE_A));
+		CHECK_EQ(rcode(), 0);
+		wait_ms(2000);
+		zone = fails;
+	}
+}
+
+static void who_may_ask(void)
+{
+	start(ONE "dns64.client 192.168.1.11/32\n", PLAIN);
+	CHECK(ask("four.test", 28));
+	CHECK_EQ(rcode(), DNS_REFUSED);
+	CHECK_EQ(got[0].data[5], 1); /* the question comes back */
+	CHECK_EQ(n_asked, 0);
+	start(ONE "dns64.rate 3\n", PLAIN);
+	for (int i = 0; i < 10; i++)
+		ask("ipv4only.arpa", 28);
+	CHECK_EQ(n_got, 3);
+	wait_ms(1000);
+	for (int i = 0; i < 10; i++)
+		ask("ipv4only.arpa", 28);
+	CHECK_EQ(n_got, 6);
+}
+
+int main(void)
+{
+	TEST(answers);
+	TEST(own_names);
+	TEST(time_passes);
+	TEST(kept_ready);
+	TEST(slow);
+	TEST(forgery);
+	TEST(joined);
+	TEST(several_servers);
+	TEST(sizes);
+	TEST(overload);
+	TEST(shares);
+	TEST(odd_answers);
+	TEST(who_may_ask);
+	return tap_done();
+}

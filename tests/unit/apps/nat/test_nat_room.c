@@ -1,0 +1,386 @@
+/* apps/nat_room: who gives way when the NAT's table or ports are used up. */
+#include "apps/nat/nat_table.h"
+#include "kernel/seam/io.h"
+#include "tests/host/nat_check.h"
+
+#include "tests/tap.h"
+
+enum { SIZE = 300, HIGH = 65536 - 1024 }; /* HIGH: ports from 1024 on */
+static struct nat_table table;
+static struct rng rng;
+
+static void start(uint32_t size, uint32_t externals)
+{
+	static uint32_t seed;
+	const struct nat_range range = {0xcb007102, 0xcb007102 + externals - 1, 0};
+	seed++;
+	host_arena(48 << 20);
+	memset(&rng, 0, sizeof rng);
+	rng_seed(&rng, &seed, sizeof seed);
+	const char *wrong = nat_table_init(&table, size, &range, 1, &rng);
+	CHECK_STR(wrong ? wrong : "fine", "fine");
+}
+
+static void consistent(void)
+{
+	const char *bad = nat_check(&table);
+	CHECK_STR(bad ? bad : "consistent", "consistent");
+}
+
+static struct nat_session *open_one(uint8_t proto, uint32_t in_ip, uint16_t in_port,
+                                    uint16_t rem_port)
+{
+	enum nat_lack lack;
+	struct nat_mapping *m = nat_mapping_find(&table, proto, in_ip, in_port);
+	if (!m)
+		m = nat_mapping_new(&table, proto, in_ip, in_port, &lack);
+	return m ? nat_session_new(&table, m, 2, rem_port, NAT_OPEN, 100) : NULL;
+}
+
+static struct nat_session *session(uint32_t in_ip, uint16_t in_port)
+{
+	return open_one(NAT_UDP, in_ip, in_port, 3);
+}
+
+/* --- room in a full table ------------------------------------------------------------- */
+
+static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
+{
+	for (uint16_t i = 0; i < SIZE; i++) {
+		struct nat_session *s = session(i < 100 ? 1000u + i : scanner, i);
+		CHECK(s != NULL);
+		if (s) {
+			s->state = (uint8_t)state;
+			s->flags = flags;
+		}
+	}
+}
+
+/* Half-open sessions of the one who holds too much go, and no others. */
+static void half_open_sessions_make_room(void)
+{
+	start(SIZE, 1);
+	fill(5, NAT_OPEN, 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(session(2000 + i, 1) != NULL);
+		CHECK_EQ(table.n_sessions, SIZE);
+		consistent();
+	}
+	CHECK_EQ(table.evicted, 20);
+	for (uint32_t i = 0; i < 100; i++)
+		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
+	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 20);
+	CHECK(!nat_make_room(&table, 5, NULL)); /* not for itself */
+	start(SIZE, 1);
+	fill(5, NAT_INIT, NAT_ANSWERED);
+	CHECK(nat_make_room(&table, 6, NULL));
+}
+
+static void whole_sessions_stay(void)
+{
+	static const struct {
+		uint8_t state, flags;
+	} row[] = {{NAT_OPEN, NAT_ANSWERED}, {NAT_ESTABLISHED, NAT_ANSWERED}, {NAT_IN_FIN, 0}};
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
+		start(SIZE, 1);
+		fill(5, (enum nat_state)row[i].state, row[i].flags);
+		CHECK(!nat_make_room(&table, 6, NULL));
+		CHECK_EQ(table.n_sessions, SIZE);
+	}
+	/* Nor does anybody lose who has no more than the others. */
+	start(SIZE, 1);
+	for (uint32_t i = 0; i < SIZE; i++)
+		CHECK(session(i + 1, 9) != NULL);
+	CHECK(!nat_make_room(&table, SIZE + 1, NULL));
+	CHECK_EQ(table.evicted, 0);
+}
+
+/* What strangers opened goes first, whoever asks, and nothing else does then. */
+static void strangers_go_first(void)
+{
+	start(SIZE, 1);
+	fill(5, NAT_OPEN, 0);
+	for (uint32_t i = 0; i < SIZE; i++)
+		if (i % 2)
+			nat_session_uninvited(&table, &table.session[i]);
+	consistent();
+	uint32_t own = nat_host_sessions(&table, 5);
+	for (uint32_t i = 0; i < 50; i++) {
+		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(session(2000 + i, 1) != NULL);
+	}
+	unsigned found = 0; /* the one who holds much looks at fewer */
+	for (uint32_t i = 0; i < 20; i++)
+		found += nat_make_room(&table, 5, NULL);
+	CHECK(found >= 5);
+	CHECK_EQ(nat_host_sessions(&table, 5), own);
+	consistent();
+	/* Where they answered nobody they are there to be taken, in any state. */
+	start(SIZE, 1);
+	fill(5, NAT_ESTABLISHED, NAT_ANSWERED);
+	for (uint32_t i = 0; i < SIZE; i++)
+		nat_session_uninvited(&table, &table.session[i]);
+	CHECK(nat_make_room(&table, 5, NULL));
+}
+
+/* A host's count is what it opened or took up. */
+static void strangers_do_not_count(void)
+{
+	start(SIZE, 1);
+	struct nat_session *own = session(5, 1), *s = open_one(NAT_UDP, 5, 1, 4);
+	nat_session_uninvited(&table, s);
+	CHECK_EQ(nat_host_sessions(&table, 5), 1);
+	consistent();
+	nat_session_invite(&table, s);
+	CHECK_EQ(nat_host_sessions(&table, 5), 2);
+	consistent();
+	nat_session_uninvited(&table, own);
+	nat_session_drop(&table, own);
+	CHECK_EQ(nat_host_sessions(&table, 5), 1);
+	nat_session_drop(&table, s);
+	CHECK_EQ(table.n_hosts, 0);
+	consistent();
+}
+
+static void ended_connections_make_room(void)
+{
+	static const uint8_t over[] = {NAT_BOTH_FIN, NAT_TRANS};
+	for (unsigned i = 0; i < ARRAY_SIZE(over); i++) {
+		start(SIZE, 1);
+		fill(5, (enum nat_state)over[i], NAT_ANSWERED);
+		CHECK(nat_make_room(&table, 6, NULL));
+		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1); /* the one who holds much */
+		CHECK(session(6, 1) != NULL);
+		/* For itself as well, and at nobody else's cost. */
+		unsigned found = 0;
+		for (unsigned k = 0; k < 20; k++)
+			found += nat_make_room(&table, 5, NULL);
+		CHECK(found > 10);
+		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1 - found);
+		for (uint32_t k = 0; k < 100; k++)
+			CHECK_EQ(nat_host_sessions(&table, 1000 + k), 1);
+		consistent();
+	}
+}
+
+/* The mapping that a new session is for does not go with its last one. */
+static void a_mapping_that_is_needed_stays(void)
+{
+	start(1, 1);
+	struct nat_session *s = session(5, 1);
+	nat_session_uninvited(&table, s);
+	CHECK(!nat_make_room(&table, 5, &table.mapping[s->mapping]));
+	CHECK_EQ(table.n_sessions, 1);
+	CHECK(nat_make_room(&table, 5, NULL));
+	CHECK_EQ(table.n_mappings, 0);
+}
+
+/* The mapping table can be full with sessions left: those never used are not read. */
+static void unused_entries_are_not_looked_at(void)
+{
+	start(64, 1);
+	for (uint16_t i = 0; i < 62; i++)
+		CHECK(nat_mapping_static(&table, NAT_TCP, swap16((uint16_t)(100 + i)), 5, i));
+	memset(table.session, NAT_INIT, 64 * sizeof *table.session);
+	CHECK(!nat_make_room(&table, 6, NULL)); /* no session at all */
+	CHECK(session(7, 1) && session(7, 2));
+	CHECK_EQ(table.n_mappings, 64);
+	CHECK(nat_make_room(&table, 6, NULL) == false); /* 7 holds no more than its share */
+	consistent();
+}
+
+/* --- ports ------------------------------------------------------------------------------- */
+
+/* A host takes high ports of one address, with sessions in one state. */
+static void take_ports(uint32_t host, uint32_t from, uint32_t to, enum nat_state state,
+                       uint8_t flags)
+{
+	for (uint32_t i = from; i < to; i++) {
+		struct nat_session *s = session(host, swap16((uint16_t)(1024 + i)));
+		CHECK(s != NULL);
+		if (s) {
+			s->state = (uint8_t)state;
+			s->flags = flags;
+		}
+	}
+}
+
+static uint32_t ports_of(uint32_t host)
+{
+	for (uint32_t i = 0; i < table.host_free.fresh; i++)
+		if (table.host[i].ip == host && table.host[i].n_mappings)
+			return table.host[i].n_ports[NAT_UDP];
+	return 0;
+}
+
+/* One more for `host`, by the n-th high port; the reason when there is none. */
+static enum nat_lack one_more(uint32_t host, uint16_t n)
+{
+	enum nat_lack lack;
+	struct nat_mapping *m =
+	        nat_mapping_new(&table, NAT_UDP, host, swap16((uint16_t)(1024 + n)), &lack);
+	if (m)
+		CHECK(nat_session_new(&table, m, 2, 3, NAT_OPEN, 100) != NULL);
+	if (m)
+		CHECK(swap16(m->ext_port) >= 1024);
+	return lack;
+}
+
+/* Who holds many ports that nobody answered loses some, until it has no more than
+ * the others. */
+static void ports_are_shared(void)
+{
+	static const struct {
+		uint8_t state, flags;
+	} row[] = {{NAT_OPEN, 0}, {NAT_INIT, 0}, {NAT_BOTH_FIN, 16}, {NAT_TRANS, 16}};
+	for (unsigned k = 0; k < ARRAY_SIZE(row); k++) {
+		start(70000, 1);
+		take_ports(5, 0, HIGH, (enum nat_state)row[k].state, row[k].flags);
+		unsigned got = 0;
+		for (uint16_t i = 1; i <= 40000; i++)
+			got += one_more(6, i) == NAT_HAS_ALL;
+		CHECK_EQ(got, HIGH / 2);
+		CHECK_EQ(ports_of(6), got);
+		CHECK_EQ(ports_of(5), HIGH - got);
+		CHECK(ports_of(5) >= ports_of(6));
+		CHECK_EQ(table.evicted, got);
+		consistent();
+	}
+}
+
+/* The one who took them gets no more, and of those in use nobody gets any. */
+static void ports_in_use_stay(void)
+{
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
+	CHECK_EQ(one_more(5, 0), NAT_LACKS_PORT);
+	CHECK_EQ(table.n_hosts, 1);
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, NAT_ANSWERED);
+	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
+	CHECK_EQ(table.n_hosts, 1);
+	start(140000, 1); /* a mapping with two sessions serves somebody else as well */
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(open_one(NAT_UDP, 5, swap16((uint16_t)(1024 + i)), 4) != NULL);
+	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
+	start(70000, 1); /* the configuration's are for ever */
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(nat_mapping_static(&table, NAT_UDP, swap16((uint16_t)(1024 + i)), 5,
+		                         (uint16_t)i));
+	for (uint32_t i = 0; i < HIGH; i++)
+		CHECK(open_one(NAT_UDP, 5, (uint16_t)i, 4) != NULL);
+	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
+	CHECK_EQ(table.evicted, 0);
+	consistent();
+}
+
+/* What a host gets leaves it with no more ports than the one who loses. */
+static void the_asker_is_never_better_off(void)
+{
+	start(70000, 1);
+	take_ports(5, 0, 21700, NAT_OPEN, 0);
+	take_ports(6, 21700, 2 * 21700 - 1, NAT_OPEN, 0);
+	take_ports(7, 2 * 21700 - 1, HIGH, NAT_OPEN, 0);
+	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
+	uint32_t port = swap16(1024 + 21700);
+	nat_session_drop(&table, nat_session_find(&table, NAT_UDP, 6, 2, port | 3u << 16));
+	CHECK_EQ(one_more(7, 0), NAT_HAS_ALL);
+	CHECK_EQ(one_more(6, 0), NAT_HAS_ALL);
+	CHECK_EQ(ports_of(5), 21700 - 1);
+	CHECK_EQ(ports_of(6), 21700 - 1);
+	consistent();
+}
+
+/* A port that only strangers keep goes to anybody; of a host's own only while that
+ * leaves the host something. */
+static void ports_of_strangers(void)
+{
+	start(70000, 1);
+	take_ports(7, 0, 1, NAT_ESTABLISHED, NAT_ANSWERED);
+	take_ports(5, 1, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
+	for (uint32_t i = 0; i < HIGH; i++)
+		nat_session_uninvited(&table, &table.session[i]);
+	CHECK_EQ(one_more(6, 0), NAT_HAS_ALL);
+	CHECK_EQ(one_more(5, 0), NAT_HAS_ALL);
+	CHECK_EQ(table.evicted, 2);
+	consistent();
+	start(70000, 1);
+	for (uint32_t i = 0; i < HIGH; i++) { /* each host has one, and it is over */
+		take_ports(1000 + i, i, i + 1, NAT_TRANS, NAT_ANSWERED);
+		if (i % 2)
+			nat_session_uninvited(&table, &table.session[i]);
+	}
+	for (uint32_t i = 0; i < HIGH; i++)
+		(void)one_more(1000 + i, (uint16_t)((i + 1) % HIGH));
+	consistent();
+}
+
+/* Other ports and protocols have what they had. */
+static void other_ports_are_free(void)
+{
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_OPEN, 0);
+	CHECK(session(6, swap16(80)) && session(6, swap16(81)));
+	CHECK(open_one(NAT_TCP, 6, swap16(8080), 1) != NULL);
+	CHECK_EQ(table.evicted, 0);
+	consistent();
+}
+
+/* Identifiers have no classes. */
+static void identifiers_are_shared(void)
+{
+	enum nat_lack lack;
+	start(70000, 1);
+	for (uint32_t i = 0; i < 65535; i++)
+		if (!open_one(NAT_ICMP, 5, (uint16_t)i, 0))
+			CHECK_EQ(i, -1);
+	CHECK(!nat_mapping_new(&table, NAT_ICMP, 5, 65535, &lack));
+	for (uint16_t i = 0; i < 100; i++)
+		CHECK(open_one(NAT_ICMP, 6, i, 0) != NULL);
+	CHECK_EQ(table.evicted, 100);
+}
+
+/* One host holds everything; the share is that of two as soon as a second one asks. */
+static void one_holds_all(void)
+{
+	start(SIZE, 1);
+	for (uint16_t i = 0; i < SIZE; i++)
+		CHECK(session(5, i) != NULL);
+	for (uint32_t i = 0; i < SIZE; i++)
+		table.session[i].state = NAT_INIT;
+	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(session(6, 1) != NULL);
+	consistent();
+}
+
+/* A time that is past is due with the next second. */
+static void past_is_due_at_once(void)
+{
+	start(SIZE, 1);
+	struct nat_session *s = session(5, 1);
+	nat_session_sooner(&table, s, table.wheel_s - 40);
+	(void)nat_session_tick(&table, table.wheel_s + 2, 100);
+	CHECK_EQ(table.n_sessions, 0);
+}
+
+int main(void)
+{
+	TEST(half_open_sessions_make_room);
+	TEST(whole_sessions_stay);
+	TEST(strangers_go_first);
+	TEST(strangers_do_not_count);
+	TEST(ended_connections_make_room);
+	TEST(a_mapping_that_is_needed_stays);
+	TEST(unused_entries_are_not_looked_at);
+	TEST(ports_are_shared);
+	TEST(ports_in_use_stay);
+	TEST(the_asker_is_never_better_off);
+	TEST(ports_of_strangers);
+	TEST(other_ports_are_free);
+	TEST(identifiers_are_shared);
+	TEST(one_holds_all);
+	TEST(past_is_due_at_once);
+	return tap_done();
+}

@@ -1,0 +1,180 @@
+/* What the tests of the e1000 driver share: cards, a pool, frames that carry
+ * their own number, and the checks that end every test. */
+#ifndef TESTS_DRIVERS_E1000_KIT_H
+#define TESTS_DRIVERS_E1000_KIT_H
+
+#include "tests/tap.h"
+
+#include "drivers/net/nic_list.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/seam/io.h"
+#include "kernel/lib/log.h"
+#include "tests/models/e1000_model.h"
+#include "tests/models/e1000_model_regs.h"
+
+#define KIT_POOL 1200u
+#define KIT_RING 256u /* packets a card keeps in its receive ring */
+
+static struct e1000_model kit_card[2];
+static struct nic *kit_nic[2];
+static unsigned kit_nics; /* cards that were probed well */
+static struct pool kit_pool;
+static const uint8_t kit_mac[2][6] = {{0x00, 0x0e, 0x0c, 1, 2, 3}, {0x00, 0x0e, 0x0c, 4, 5, 6}};
+
+/* An empty machine with a pool of n packets. */
+static inline void kit_machine(uint32_t n)
+{
+	pci_model_reset();
+	host_arena(8u << 20);
+	log_reset();
+	host_now_us = 5000000;
+	kit_nics = 0;
+	kit_nic[0] = kit_nic[1] = NULL;
+	CHECK(pkt_pool_init(&kit_pool, n));
+}
+
+/* Plugs in card i. */
+static inline struct e1000_model *kit_plug(unsigned i, enum e1000_kind kind, uint16_t device)
+{
+	e1000_model_init(&kit_card[i], kind, device, i, kit_mac[i]);
+	return &kit_card[i];
+}
+
+/* Lets the driver take the next card; what is wrong, or NULL. */
+static inline const char *kit_probe(void)
+{
+	uint32_t cursor = 0;
+	struct pci_dev dev;
+	for (unsigned i = 0; i <= kit_nics; i++)
+		if (!pci_next(&cursor, &dev))
+			return "no card";
+	for (unsigned k = 0; k < e1000_driver.n_ids; k++) {
+		if (e1000_driver.ids[k].vendor != dev.vendor ||
+		    e1000_driver.ids[k].device != dev.device)
+			continue;
+		const char *wrong = e1000_driver.probe(&dev, &kit_pool, &kit_nic[kit_nics]);
+		kit_nics += wrong == NULL;
+		return wrong;
+	}
+	return "not in the list";
+}
+
+/* One 82540EM that works. */
+static inline struct e1000_model *kit_begin(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	const char *wrong = kit_probe();
+	CHECK(wrong == NULL);
+	if (wrong)
+		printf("# %s\n", wrong);
+	return m;
+}
+
+/* Time passes in steps of 10 ms, as the main loop has it. */
+static inline void kit_wait_ms(unsigned ms)
+{
+	for (; ms >= 10; ms -= 10) {
+		host_now_us += 10000;
+		for (unsigned i = 0; i < kit_nics; i++)
+			kit_nic[i]->ops->poll(kit_nic[i], host_now_us);
+	}
+}
+
+/* No packet is lost: all but those of the rings are free. */
+static inline void kit_check_pool(void)
+{
+	CHECK_EQ(kit_pool.n_free, kit_pool.n_total - KIT_RING * kit_nics);
+}
+
+/* Ends a test: stops the cards, and then nothing may stir. */
+static inline void kit_end(void)
+{
+	for (unsigned i = 0; i < kit_nics; i++) {
+		uint64_t before = host_now_us;
+		kit_nic[i]->ops->stop(kit_nic[i]);
+		CHECK(host_now_us - before < 100000);
+		CHECK(e1000_model_quiet(&kit_card[i]));
+	}
+	CHECK_EQ(kit_pool.n_free, kit_pool.n_total); /* also those of the rings */
+	CHECK_EQ(pci_model_faults(), 0);
+}
+
+/* A frame for card i: n bytes that all depend on `number`. */
+static inline void kit_frame(uint8_t *f, unsigned i, uint32_t n, uint32_t number)
+{
+	uint32_t x = number * 2654435761u + n;
+	memcpy(f, kit_mac[i], 6);
+	for (uint32_t k = 6; k < n; k++) {
+		x = x * 1103515245u + 12345;
+		f[k] = (uint8_t)(x >> 16);
+	}
+}
+
+static inline enum e1000_rx kit_arrive(unsigned i, uint32_t n, uint32_t number)
+{
+	uint8_t f[4096];
+	kit_frame(f, i, n, number);
+	return e1000_model_receive(&kit_card[i], f, n);
+}
+
+static inline bool kit_same(const uint8_t *bytes, uint32_t len, unsigned i, uint32_t n,
+                            uint32_t number)
+{
+	uint8_t f[4096];
+	kit_frame(f, i, n, number);
+	return len == n && memcmp(bytes, f, n) == 0;
+}
+
+/* Takes a burst and checks that it is the frames from `number` on, all of n
+ * bytes; frees them; gives how many. */
+static inline uint32_t kit_take(unsigned i, uint32_t max, uint32_t n, uint32_t number)
+{
+	struct pkt *burst[NIC_BURST];
+	uint32_t got = kit_nic[i]->ops->rx(kit_nic[i], burst, max);
+	CHECK(got <= max);
+	for (uint32_t k = 0; k < got; k++) {
+		CHECK(kit_same(burst[k]->data, burst[k]->len, i, n, number + k));
+		CHECK_EQ(burst[k]->data - burst[k]->bytes, PKT_HEADROOM);
+		pkt_free(burst[k]);
+	}
+	return got;
+}
+
+/* A packet with the frame of that number. */
+static inline struct pkt *kit_packet(unsigned i, uint32_t n, uint32_t number)
+{
+	struct pkt *p = pkt_alloc(&kit_pool);
+	if (!p || !pkt_put(p, n < 60 ? 60 : n))
+		return NULL;
+	kit_frame(p->data, i, n < 60 ? 60 : n, number);
+	pkt_trim(p, n);
+	return p;
+}
+
+/* Offers `count` frames of n bytes in one call; what is refused is freed. */
+static inline uint32_t kit_send(unsigned i, uint32_t count, uint32_t n, uint32_t number)
+{
+	struct pkt *burst[512];
+	for (uint32_t k = 0; k < count; k++) {
+		burst[k] = kit_packet(i, n, number + k);
+		if (!burst[k]) {
+			CHECK(burst[k] != NULL);
+			count = k;
+		}
+	}
+	uint32_t took = kit_nic[i]->ops->tx(kit_nic[i], burst, count);
+	CHECK(took <= count);
+	for (uint32_t k = took; k < count; k++)
+		pkt_free(burst[k]);
+	return took;
+}
+
+/* The model's frame number k went out as the frame `number`. */
+static inline bool kit_sent(unsigned i, unsigned k, uint32_t n, uint32_t number)
+{
+	const struct e1000_model_sent *f = &kit_card[i].out[k % 64];
+	return kit_same(f->bytes, f->len, i, n, number);
+}
+
+#endif

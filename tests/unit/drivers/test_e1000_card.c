@@ -1,0 +1,585 @@
+/* The e1000 driver's care for the card: start, EEPROM, PHY, link, interrupts,
+ * filters, recovery and end, against the card's model. */
+#include "tests/unit/drivers/e1000_kit.h"
+
+static void starts_a_card(void)
+{
+	struct e1000_model *m = kit_begin();
+	const struct nic *nic = kit_nic[0];
+	CHECK(memcmp(nic->address.b, kit_mac[0], 6) == 0);
+	CHECK(nic->link.up && nic->link.full_duplex);
+	CHECK_EQ(nic->link.mbit, 1000);
+	CHECK_EQ(nic->irq, 10);
+	CHECK_EQ(m->resets, 1);
+	CHECK_EQ(m->rctl_writes, 1);
+	CHECK_EQ(m->reg[RAL / 4], 0x010c0e00);
+	CHECK_EQ(m->reg[RAL / 4 + 1], 0x80000302);
+	for (unsigned i = 1; i < 16; i++)
+		CHECK_EQ(m->reg[RAL / 4 + 2 * i + 1] & 0x80000000, 0);
+	for (unsigned i = 0; i < 128; i++)
+		CHECK_EQ(m->reg[MTA / 4 + i], 0);
+	CHECK_EQ(m->reg[TIPG / 4], 0x0060200a);
+	CHECK(host_now_us - 5000000 < 12000); /* the way to `ready` is short */
+	kit_end();
+}
+
+static void knows_the_family(void)
+{
+	static const struct {
+		enum e1000_kind kind;
+		uint16_t device;
+	} card[] = {
+	        {E1000_KIND_82544, 0x1008}, {E1000_KIND_82544, 0x100c}, {E1000_KIND_82540, 0x100e},
+	        {E1000_KIND_82540, 0x1015}, {E1000_KIND_82540, 0x100f}, {E1000_KIND_82540, 0x1026},
+	        {E1000_KIND_82540, 0x1010}, {E1000_KIND_82540, 0x1079}, {E1000_KIND_82541, 0x1013},
+	        {E1000_KIND_82541, 0x1076}, {E1000_KIND_82541, 0x107c}, {E1000_KIND_82541, 0x1019},
+	        {E1000_KIND_82541, 0x1075},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(card); i++) {
+		kit_machine(KIT_POOL);
+		struct e1000_model *m = kit_plug(0, card[i].kind, card[i].device);
+		/* Without a signature the card loads no address, so it must be
+		 * the one that the driver read. */
+		m->eeprom[0x0a] = 0;
+		e1000_model_eeprom_sum(m);
+		CHECK(kit_probe() == NULL);
+		if (kit_nics)
+			CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
+		kit_end();
+	}
+	kit_machine(KIT_POOL);
+	kit_plug(0, E1000_KIND_82540, 0x10d3); /* an 82574: another family */
+	CHECK_STR(kit_probe(), "not in the list");
+}
+
+static void second_port_has_its_own_address(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x1010);
+	m->lan_b = true;
+	CHECK(kit_probe() == NULL);
+	CHECK_EQ(kit_nic[0]->address.b[5], kit_mac[0][5] ^ 1);
+	kit_end();
+}
+
+/* The card is there, with an EEPROM as `spoil` leaves it. */
+static const char *probe_spoilt(enum e1000_kind kind, void (*spoil)(struct e1000_model *))
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, kind,
+	                                 kind == E1000_KIND_82541 ? 0x1076
+	                                 : kind                   ? 0x100c
+	                                                          : 0x100e);
+	spoil(m);
+	const char *wrong = kit_probe();
+	CHECK(host_now_us - 5000000 < 100000);
+	if (wrong)
+		CHECK(e1000_model_quiet(m));
+	kit_end();
+	return wrong;
+}
+
+static void dead(struct e1000_model *m)
+{
+	m->eeprom_dead = true;
+}
+
+static void bad_sum(struct e1000_model *m)
+{
+	m->eeprom[0x3f]++;
+}
+
+static void empty(struct e1000_model *m)
+{
+	memset(m->eeprom, 0xff, sizeof m->eeprom);
+}
+
+static void noise(struct e1000_model *m)
+{
+	m->eeprom_noise = 0x0110;
+}
+
+static void no_signature(struct e1000_model *m)
+{
+	m->eeprom[0x0a] = 0;
+	bad_sum(m);
+}
+
+static void multicast(struct e1000_model *m)
+{
+	m->eeprom[0] |= 1;
+	e1000_model_eeprom_sum(m);
+}
+
+static void zero(struct e1000_model *m)
+{
+	m->eeprom[0] = m->eeprom[1] = m->eeprom[2] = 0;
+	e1000_model_eeprom_sum(m);
+}
+
+static void broken_eeprom(void)
+{
+	for (enum e1000_kind kind = E1000_KIND_82540; kind <= E1000_KIND_82544; kind++) {
+		/* What the card loaded by itself helps. */
+		CHECK(probe_spoilt(kind, dead) == NULL);
+		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
+		CHECK(probe_spoilt(kind, bad_sum) == NULL);
+		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
+		CHECK(probe_spoilt(kind, noise) == NULL);
+		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
+		/* And where it does not, there is no card. */
+		CHECK(probe_spoilt(kind, empty) != NULL);
+		CHECK(probe_spoilt(kind, no_signature) != NULL);
+		CHECK(probe_spoilt(kind, multicast) != NULL);
+		CHECK(probe_spoilt(kind, zero) != NULL);
+	}
+}
+
+static void cards_that_cannot_start(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	m->reset_stuck = true;
+	CHECK_STR(kit_probe(), "does not come out of reset");
+	CHECK(host_now_us - 5000000 < 50000);
+	kit_end();
+
+	kit_machine(KIT_RING - 1);
+	m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	CHECK_STR(kit_probe(), "too few packets for the receive ring");
+	CHECK(e1000_model_quiet(m));
+	kit_end();
+
+	kit_machine(KIT_POOL);
+	m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	memset(m->pci.cfg + 0x10, 0, 4);
+	memset(m->pci.writable + 0x10, 0, 4);
+	CHECK_STR(kit_probe(), "no memory window");
+	kit_end();
+}
+
+/* Firmware that booted from the network left the card running. */
+static void takes_over_a_running_card(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	m->reg[RCTL / 4] = RCTL_EN;
+	m->reg[TCTL / 4] = TCTL_EN;
+	m->reg[RDLEN / 4] = 128;
+	m->ims = 0xff;
+	m->icr = 0xff;
+	m->dma_tail_us = 5000;
+	CHECK(kit_probe() == NULL);
+	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
+	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
+	kit_end();
+}
+
+/* --- PHY and link ----------------------------------------------------------------- */
+
+static void wakes_the_phy(void)
+{
+	static const uint16_t state[][3] = {
+	        {0x1140, 0x0061, 0x0000}, /* offers 10 Mbit/s only, waiting for a wake-up */
+	        {0x1940, 0x0de1, 0x0e00}, /* powered down */
+	        {0x2100, 0x0de1, 0x0e00}, /* forced to 100 Mbit/s */
+	        {0x5140, 0x0de1, 0x0e00}, /* in loopback */
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(state); i++) {
+		kit_machine(KIT_POOL);
+		struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+		m->phy[PHY_BMCR] = state[i][0];
+		m->phy[PHY_ANAR] = state[i][1];
+		m->phy[PHY_GTCR] = state[i][2];
+		m->negotiate_us = 1500000;
+		CHECK(kit_probe() == NULL);
+		CHECK(host_now_us - 5000000 < 15000); /* does not wait for the link */
+		CHECK(!kit_nic[0]->link.up);
+		kit_wait_ms(2000);
+		CHECK(kit_nic[0]->link.up);
+		CHECK_EQ(m->phy[PHY_ANAR] & 0x1e1, 0x1e1);
+		CHECK_EQ(m->phy[PHY_GTCR] & 0x200, 0x200);
+		CHECK_EQ(m->phy[PHY_BMCR] & 0x5c00, 0x1000);
+		kit_end();
+	}
+}
+
+static void dead_phy(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	m->phy_dead = true;
+	CHECK(kit_probe() == NULL); /* the MAC may see a link all the same */
+	CHECK(host_now_us - 5000000 < 20000);
+	CHECK(kit_nic[0]->link.up);
+	kit_end();
+}
+
+static void speed_and_duplex(void)
+{
+	static const uint16_t mbit[] = {10, 100, 1000};
+	for (unsigned i = 0; i < 6; i++) {
+		kit_machine(KIT_POOL);
+		struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+		m->speed = mbit[i % 3];
+		m->half_duplex = i >= 3;
+		CHECK(kit_probe() == NULL);
+		CHECK_EQ(kit_nic[0]->link.mbit, mbit[i % 3]);
+		CHECK_EQ(kit_nic[0]->link.full_duplex, i < 3);
+		kit_end();
+	}
+}
+
+static void link_down_and_up(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->negotiate_us = 700000;
+	e1000_model_cable(m, false);
+	kit_wait_ms(10);
+	CHECK(!kit_nic[0]->link.up);
+	CHECK_EQ(kit_nic[0]->link.mbit, 0);
+	unsigned sent = m->sent;
+	CHECK_EQ(kit_send(0, 40, 64, 0), 40); /* taken, dropped, counted */
+	CHECK_EQ(kit_nic[0]->count.tx_link_down, 40);
+	CHECK_EQ(kit_arrive(0, 64, 0), E1000_RX_OFF);
+	kit_wait_ms(3000);
+	e1000_model_cable(m, true);
+	kit_wait_ms(500);
+	CHECK(!kit_nic[0]->link.up);
+	kit_wait_ms(300);
+	CHECK(kit_nic[0]->link.up);
+	CHECK_EQ(m->sent, sent); /* nothing stale goes out */
+	CHECK_EQ(kit_nic[0]->count.resets, 0);
+	CHECK_EQ(m->rctl_writes, 1);
+	CHECK_EQ(kit_arrive(0, 64, 9), E1000_RX_TAKEN);
+	CHECK_EQ(kit_take(0, NIC_BURST, 64, 9), 1);
+	CHECK_EQ(kit_send(0, 1, 64, 0), 1);
+	CHECK_EQ(m->sent, sent + 1);
+	kit_wait_ms(10);
+	kit_end();
+}
+
+static void link_lost_under_way(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->tx_hold = true;
+	CHECK_EQ(kit_send(0, 50, 64, 0), 50);
+	CHECK_EQ(e1000_model_send(m, 20), 20);
+	e1000_model_cable(m, false);
+	kit_wait_ms(50);
+	CHECK_EQ(kit_nic[0]->count.tx_link_down, 50); /* one RS: none is known as sent */
+	CHECK_EQ(kit_nic[0]->count.resets, 1);
+	kit_check_pool();
+	e1000_model_cable(m, true);
+	m->tx_hold = false;
+	kit_wait_ms(50);
+	CHECK(kit_nic[0]->link.up);
+	CHECK_EQ(m->sent, 20);
+	CHECK_EQ(kit_send(0, 3, 64, 7), 3);
+	CHECK(kit_sent(0, 20, 64, 7));
+	kit_wait_ms(10);
+	kit_end();
+}
+
+/* --- recovery ----------------------------------------------------------------------- */
+
+static void recovers_from_a_hang(void)
+{
+	struct e1000_model *m = kit_begin();
+	kit_send(0, 10, 64, 0);
+	kit_wait_ms(100);
+	m->tx_hung = true;
+	CHECK_EQ(kit_send(0, 100, 64, 0), 100);
+	for (uint32_t i = 0; i < 100; i++) /* frames it has received get lost */
+		CHECK_EQ(kit_arrive(0, 64, i), E1000_RX_TAKEN);
+	kit_wait_ms(1900);
+	CHECK_EQ(kit_nic[0]->count.resets, 0);
+	kit_wait_ms(200);
+	CHECK_EQ(kit_nic[0]->count.resets, 1);
+	CHECK_EQ(m->resets, 2);
+	CHECK_EQ(kit_nic[0]->count.tx_errors, 100);
+	kit_check_pool();
+	CHECK(kit_nic[0]->link.up);
+	for (uint32_t i = 0; i < 600; i++) { /* and it works as before */
+		unsigned sent = m->sent;
+		CHECK_EQ(kit_send(0, 1, 64, i), 1);
+		CHECK(kit_sent(0, sent, 64, i));
+		CHECK_EQ(kit_arrive(0, 64, i), E1000_RX_TAKEN);
+		CHECK_EQ(kit_take(0, NIC_BURST, 64, i), 1);
+	}
+	kit_wait_ms(3000);
+	CHECK_EQ(kit_nic[0]->count.resets, 1);
+	kit_end();
+}
+
+/* A slow transmitter, and one with nothing to do, do not hang. */
+static void knows_slow_from_hung(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->tx_hold = true;
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(kit_send(0, 32, 64, 0), 32);
+	for (int i = 0; i < 5; i++) {
+		kit_wait_ms(1500);
+		CHECK_EQ(e1000_model_send(m, 32), 32);
+	}
+	kit_wait_ms(10000);
+	CHECK_EQ(kit_send(0, 1, 64, 0), 1);
+	kit_wait_ms(1500);
+	CHECK_EQ(kit_nic[0]->count.resets, 0);
+	e1000_model_send(m, 1);
+	kit_wait_ms(10);
+	kit_end();
+}
+
+/* A card that does not come back is tried again, and harmless meanwhile. */
+static void does_not_come_back(void)
+{
+	struct e1000_model *m = kit_begin();
+	kit_wait_ms(10);
+	m->tx_hung = true;
+	m->reset_stuck = true;
+	CHECK_EQ(kit_send(0, 10, 64, 0), 10);
+	kit_wait_ms(2100);
+	CHECK(!kit_nic[0]->link.up);
+	kit_check_pool();
+	CHECK_EQ(kit_send(0, 10, 64, 0), 10);
+	CHECK_EQ(kit_nic[0]->count.tx_link_down, 10);
+	CHECK_EQ(kit_take(0, NIC_BURST, 0, 0), 0);
+	pci_model_faults_clear();
+	m->reset_stuck = false;
+	kit_wait_ms(5000);
+	CHECK(kit_nic[0]->link.up);
+	CHECK_EQ(kit_send(0, 1, 64, 5), 1);
+	CHECK(kit_sent(0, m->sent - 1, 64, 5));
+	kit_wait_ms(10);
+	kit_end();
+}
+
+static void stops_in_mid_traffic(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->tx_hold = true;
+	m->dma_tail_us = 5000;
+	CHECK_EQ(kit_send(0, 100, 64, 0), 100);
+	for (uint32_t i = 0; i < 100; i++)
+		CHECK_EQ(kit_arrive(0, 64, i), E1000_RX_TAKEN);
+	kit_end();
+	CHECK_EQ(kit_arrive(0, 64, 0), E1000_RX_OFF);
+	CHECK_EQ(e1000_model_send(m, 1), 0);
+	CHECK(!e1000_model_irq(m));
+}
+
+/* --- interrupts ------------------------------------------------------------------------ */
+
+static bool arm(void)
+{
+	return kit_nic[0]->ops->arm(kit_nic[0]);
+}
+
+static void arms(void)
+{
+	struct e1000_model *m = kit_begin();
+	CHECK(!arm());
+	CHECK(!e1000_model_irq(m));
+	/* Between the last look and the arming: seen. */
+	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
+	CHECK(arm());
+	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
+	CHECK(!arm());
+	CHECK(!e1000_model_irq(m)); /* acknowledged: a level interrupt would stay */
+	/* After it: it wakes. */
+	CHECK_EQ(kit_arrive(0, 64, 2), E1000_RX_TAKEN);
+	CHECK(e1000_model_irq(m));
+	CHECK_EQ(kit_take(0, NIC_BURST, 64, 2), 1);
+	CHECK(!arm());
+	CHECK(!e1000_model_irq(m));
+	/* A cause that rises after its frame was taken is gone by the second arm. */
+	m->icr |= ICR_RXT0;
+	CHECK(!arm());
+	CHECK(!e1000_model_irq(m));
+	kit_end();
+}
+
+static uint32_t came, came_at_icr;
+
+static void come(struct e1000_model *m)
+{
+	(void)m;
+	if (came_at_icr-- == 1)
+		came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
+}
+
+/* Every moment at which a frame can come, relative to take and arm. */
+static void never_sleeps_over_a_frame(void)
+{
+	struct e1000_model *m = kit_begin();
+	uint32_t out = 0, x = 1;
+	came = 0;
+	m->at_icr = come;
+	for (unsigned turn = 0; turn < 3000; turn++) {
+		x = x * 1664525u + 1013904223u;
+		if (x >> 30 & 1)
+			came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
+		if (x >> 29 & 1)
+			out += kit_take(0, NIC_BURST, 64, out);
+		if (x >> 28 & 1)
+			came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
+		came_at_icr = x >> 26 & 3;
+		bool work = arm();
+		if (x >> 25 & 1)
+			came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
+		CHECK(came == out || work || e1000_model_irq(m));
+		if (turn % 7 == 0)
+			kit_wait_ms(10);
+	}
+	kit_end();
+}
+
+/* An idle gateway that is woken by another card asks this one nothing. */
+static void idle_arms_are_free(void)
+{
+	kit_begin();
+	arm();
+	arm();
+	unsigned reads = pci_model_reads(), writes = pci_model_writes();
+	for (int i = 0; i < 100; i++)
+		CHECK(!arm());
+	CHECK_EQ(pci_model_reads() - reads, 0);
+	CHECK_EQ(pci_model_writes() - writes, 0);
+	kit_end();
+}
+
+/* With the ring full and frames refused, a sent burst wakes as well. */
+static void wakes_for_room(void)
+{
+	struct e1000_model *m = kit_begin();
+	m->tx_hold = true;
+	CHECK_EQ(kit_send(0, 300, 64, 0), KIT_RING - 1);
+	CHECK(!arm());
+	CHECK(!e1000_model_irq(m));
+	e1000_model_send(m, 100);
+	CHECK(e1000_model_irq(m));
+	CHECK(arm());
+	CHECK_EQ(kit_send(0, 50, 64, 0), 50);
+	CHECK(!arm());
+	e1000_model_send(m, 1000);
+	CHECK(!e1000_model_irq(m)); /* and no longer, once there is room */
+	kit_wait_ms(10);
+	kit_end();
+}
+
+/* --- filters and counters ------------------------------------------------------------ */
+
+static enum e1000_rx arrive_at(const uint8_t to[6])
+{
+	uint8_t f[100];
+	kit_frame(f, 0, sizeof f, 0);
+	memcpy(f, to, 6);
+	enum e1000_rx r = e1000_model_receive(&kit_card[0], f, sizeof f);
+	struct pkt *burst[NIC_BURST];
+	uint32_t n = kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST);
+	CHECK_EQ(n, r == E1000_RX_TAKEN);
+	while (n)
+		pkt_free(burst[--n]);
+	return r;
+}
+
+static void filters(void)
+{
+	static const uint8_t all[6] = {255, 255, 255, 255, 255, 255};
+	static const uint8_t other[6] = {0, 1, 2, 3, 4, 5};
+	static const mac group[] = {{{0x33, 0x33, 0, 0, 0, 1}}, {{1, 0, 0x5e, 0, 0, 0xfb}}};
+	struct e1000_model *m = kit_begin();
+	struct nic *nic = kit_nic[0];
+	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
+	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(arrive_at(group[0].b), E1000_RX_FILTERED);
+	nic->ops->filter(nic, false, group, 2);
+	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
+	nic->ops->filter(nic, false, group, 1);
+	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(m->rctl_writes, 1);
+	nic->ops->filter(nic, true, NULL, 0);
+	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(arrive_at(other), E1000_RX_TAKEN);
+	nic->ops->filter(nic, true, NULL, 0);
+	CHECK_EQ(m->rctl_writes, 2);
+	nic->ops->filter(nic, false, group, 1);
+	/* A reset keeps what was asked for. */
+	m->tx_hung = true;
+	kit_send(0, 1, 64, 0);
+	kit_wait_ms(2100);
+	CHECK_EQ(nic->count.resets, 1);
+	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
+	kit_end();
+}
+
+/* A board with a management processor gives it no ARP of ours. */
+static void hears_arp(void)
+{
+	kit_begin();
+	uint8_t f[60];
+	kit_frame(f, 0, sizeof f, 1);
+	memset(f, 0xff, 6);
+	f[12] = 8;
+	f[13] = 6;
+	CHECK_EQ(e1000_model_receive(&kit_card[0], f, sizeof f), E1000_RX_TAKEN);
+	struct pkt *burst[NIC_BURST];
+	CHECK_EQ(kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST), 1);
+	pkt_free(burst[0]);
+	kit_end();
+}
+
+static void counts(void)
+{
+	struct e1000_model *m = kit_begin();
+	const struct nic_counters *c = &kit_nic[0]->count;
+	kit_wait_ms(1100);
+	CHECK_EQ(c->rx_missed + c->rx_errors + c->tx_errors, 0); /* stale values are not ours */
+	e1000_model_count(m, MPC, 3);
+	e1000_model_count(m, CRCERRS, 4);
+	e1000_model_count(m, RLEC, 5);
+	e1000_model_count(m, ECOL, 6);
+	kit_wait_ms(1100);
+	CHECK_EQ(c->rx_missed, 3);
+	CHECK_EQ(c->rx_errors, 9);
+	CHECK_EQ(c->tx_errors, 6);
+	unsigned reads = pci_model_reads();
+	kit_wait_ms(1000);
+	CHECK(pci_model_reads() - reads <= 100 + 10); /* link each time, the rest once */
+	CHECK_EQ(c->rx_missed, 3);
+	kit_end();
+}
+
+int main(void)
+{
+	TEST(starts_a_card);
+	TEST(knows_the_family);
+	TEST(second_port_has_its_own_address);
+	TEST(broken_eeprom);
+	TEST(cards_that_cannot_start);
+	TEST(takes_over_a_running_card);
+	TEST(wakes_the_phy);
+	TEST(dead_phy);
+	TEST(speed_and_duplex);
+	TEST(link_down_and_up);
+	TEST(link_lost_under_way);
+	TEST(recovers_from_a_hang);
+	TEST(knows_slow_from_hung);
+	TEST(does_not_come_back);
+	TEST(stops_in_mid_traffic);
+	TEST(arms);
+	TEST(never_sleeps_over_a_frame);
+	TEST(idle_arms_are_free);
+	TEST(wakes_for_room);
+	TEST(filters);
+	TEST(hears_arp);
+	TEST(counts);
+	return tap_done();
+}

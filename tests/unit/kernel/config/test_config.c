@@ -1,0 +1,596 @@
+/* kernel/config/config.c and config_keys.c: lines, words, who wins, every key once,
+ * errors, and the way back to text. */
+#include "tests/unit/kernel/config/config_kit.h"
+
+static void defaults(void)
+{
+	char all[2000];
+	start();
+	dump(all, sizeof all);
+	CHECK_STR(all, "hostname gateway\n"
+	               "lan nic0\n"
+	               "wan nic1\n"
+	               "lan.mtu 1500\n"
+	               "wan.mtu 1500\n"
+	               "lan.ra on\n"
+	               "watchdog 10\n"
+	               "debug off\n"
+	               "nat.sessions 100000\n"
+	               "nat.host-limit 0\n"
+	               "nat.filtering address-dependent\n"
+	               "nat.udp-timeout 300\n"
+	               "nat.tcp-timeout 7440\n"
+	               "nat.tcp-transitory-timeout 240\n"
+	               "nat.icmp-timeout 60\n"
+	               "nat.hairpin on\n"
+	               "6to4.subnet 1\n"
+	               "6to4.native-from any\n"
+	               "6to4.mtu 1280\n"
+	               "6to4.mss-clamp 0\n"
+	               "6to4.dscp copy\n"
+	               "6to4.ecn copy\n"
+	               "6to4.nat on\n"
+	               "6rd.mask 0\n"
+	               "ivi.format ivi\n"
+	               "ivi.icmp-interface off\n"
+	               "ivi.lowest-ipv6-mtu 1280\n"
+	               "ivi.udp-zero-checksum compute\n"
+	               "ivi.errors on\n"
+	               "ivi.mss-clamp 0\n"
+	               "ivi.tos copy\n"
+	               "selection-mode random\n"
+	               "dns64-prefix 64:ff9b::/96\n"
+	               "debugging no\n"
+	               "timeout-time 1.000\n"
+	               "resend-attempts 2\n"
+	               "port 53\n"
+	               "dns64.exclude ::ffff:0.0.0.0/96\n"
+	               "dns64.always off\n"
+	               "dns64.cache 65536\n"
+	               "dns64.reverse on\n"
+	               "dns64.on-error synthesise\n"
+	               "dns64.stale 86400\n"
+	               "dns64.rate 0\n");
+	CHECK_EQ(c.n_errors, 0);
+	CHECK_STR(c.app, "");
+	CHECK(!c.has_menu_timeout);
+	CHECK_EQ(c.watchdog_ms, 10000);
+	CHECK(config_check(&c));
+}
+
+static void every_key(void)
+{
+	static const char file[] = "app 6to4\n"
+	                           "hostname gw-1.example\n"
+	                           "lan nic7\n"
+	                           "wan 52:54:00:12:34:56\n"
+	                           "lan.address 192.168.1.1/24\n"
+	                           "lan.address 2001:db8:1::1/64\n"
+	                           "wan.address 192.0.2.7/31\n"
+	                           "lan.mtu 1280\n"
+	                           "wan.mtu 1400\n"
+	                           "gateway 192.0.2.6\n"
+	                           "gateway fe80::1\n"
+	                           "route 10.0.0.0/8 via 192.168.1.2\n"
+	                           "route ::/0 via 2001:db8:1::2\n"
+	                           "neighbour 192.168.1.2 52:54:00:00:00:02\n"
+	                           "neighbour 2001:db8:1::2 52:54:00:00:00:02\n"
+	                           "nameserver 192.0.2.53\n"
+	                           "nameserver 2001:db8::53\n"
+	                           "nameserver default\n"
+	                           "lan.ra off\n"
+	                           "lan.rdnss 2001:db8::53\n"
+	                           "lan.rdnss fe80::1\n"
+	                           "lan.dnssl example.com\n"
+	                           "lan.dnssl lab-1.x_y.example\n"
+	                           "lan.pref64 64:ff9b::/96\n"
+	                           "lan.pref64 2001:db8:100::/40\n"
+	                           "menu-timeout 2.5\n"
+	                           "menu-default nat\n"
+	                           "watchdog 0\n"
+	                           "debug on\n"
+	                           "nat.pool 203.0.113.10\n"
+	                           "nat.pool 203.0.113.20-203.0.113.30\n"
+	                           "nat.sessions 10000\n"
+	                           "nat.host-limit 500\n"
+	                           "nat.filtering endpoint-independent\n"
+	                           "nat.udp-timeout 120.25\n"
+	                           "nat.tcp-timeout 86400\n"
+	                           "nat.tcp-transitory-timeout 100.005\n"
+	                           "nat.icmp-timeout 4000000\n"
+	                           "nat.forward tcp 8080 192.168.1.10:80\n"
+	                           "nat.forward udp 53 192.168.1.11:5353\n"
+	                           "nat.protocol41 192.168.1.6\n"
+	                           "nat.hairpin off\n"
+	                           "6to4.address 192.0.2.4\n"
+	                           "6to4.subnet 65535\n"
+	                           "6to4.relay 198.51.100.9\n"
+	                           "6to4.native-from relay\n"
+	                           "6to4.mtu 1480\n"
+	                           "6to4.mss-clamp 1220\n"
+	                           "6to4.dscp zero\n"
+	                           "6to4.ecn zero\n"
+	                           "6to4.nat off\n"
+	                           "6rd.prefix 2001:db8:8000::/33\n"
+	                           "6rd.mask 8\n"
+	                           "6rd.relay 10.0.0.1\n"
+	                           "ivi.prefix 2001:db8::/32\n"
+	                           "ivi.format rfc6052\n"
+	                           "ivi.ipv4 192.0.2.0/24\n"
+	                           "ivi.map 10.0.0.0/24 2001:db8:2::/120\n"
+	                           "ivi.share 192.0.2.1/32 16 64\n"
+	                           "ivi.icmp-source 203.0.113.8\n"
+	                           "ivi.icmp-source 2001:db8::8\n"
+	                           "ivi.icmp-interface on\n"
+	                           "ivi.lowest-ipv6-mtu 1500\n"
+	                           "ivi.udp-zero-checksum drop\n"
+	                           "ivi.errors off\n"
+	                           "ivi.mss-clamp 1220\n"
+	                           "ivi.tos 184\n"
+	                           "selection-mode round-robin\n"
+	                           "dns64-prefix 2001:db8:64::/48\n"
+	                           "dns64-prefix 2001:db8:65::/96\n"
+	                           "debugging yes\n"
+	                           "timeout-time 0.250\n"
+	                           "resend-attempts 0\n"
+	                           "response-maxlength 512\n"
+	                           "port 5353\n"
+	                           "num-threads 10\n"
+	                           "dns64.exclude ::ffff:0.0.0.0/96\n"
+	                           "dns64.exclude 2001:db8:64::/48\n"
+	                           "dns64.always on\n"
+	                           "dns64.client 10.0.0.0/8\n"
+	                           "dns64.client 2001:db8::/32\n"
+	                           "dns64.cache 0\n"
+	                           "dns64.map 10.0.0.0/8 none\n"
+	                           "dns64.map 0.0.0.0/0 2001:db8:66::/96\n"
+	                           "dns64.skip-name example.com\n"
+	                           "dns64.skip-client 10.1.0.0/16\n"
+	                           "dns64.reverse off\n"
+	                           "dns64.on-error servfail\n"
+	                           "dns64.stale 0\n"
+	                           "dns64.rate 1000\n";
+	char all[4000];
+	GOOD(file);
+	CHECK(config_check(&c));
+	dump(all, sizeof all);
+	CHECK_STR(all, file);
+	CHECK_EQ(c.port[CONFIG_LAN].nic.index, 7);
+	CHECK(c.port[CONFIG_WAN].nic.by_mac && c.port[CONFIG_WAN].nic.address.b[5] == 0x56);
+	CHECK_EQ(c.port[CONFIG_LAN].n_address, 2);
+	CHECK_EQ(ip4_get(c.port[CONFIG_LAN].address[0].addr.v4), 0xc0a80101);
+	CHECK_EQ(c.port[CONFIG_LAN].address[0].len, 24);
+	CHECK(c.port[CONFIG_LAN].address[1].addr.is6);
+	CHECK_EQ(c.port[CONFIG_WAN].mtu, 1400);
+	CHECK_EQ(c.n_gateway, 2);
+	CHECK_EQ(c.n_route, 2);
+	CHECK_EQ(c.route[0].to.len, 8);
+	CHECK_EQ(c.n_neighbour, 2);
+	CHECK(c.has_menu_timeout);
+	CHECK_EQ(c.menu_timeout_ms, 2500);
+	CHECK_STR(c.menu_default, "nat");
+	CHECK_EQ(c.watchdog_ms, 0);
+	CHECK(c.debug && !c.nat.hairpin);
+	CHECK_EQ(c.nat.filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
+	CHECK_EQ(c.nat.udp_timeout_ms, 120250);
+	CHECK_EQ(c.nat.icmp_timeout_ms, 4000000000);
+	CHECK(!c.ra.on && c.ra.rdnss[1].b[0] == 0xfe && c.ra.pref64[0].len == 96);
+	CHECK_EQ(c.ra.n_rdnss, 2);
+	CHECK_EQ(c.ra.n_dnssl, 2);
+	CHECK_EQ(c.ra.n_pref64, 2);
+	CHECK_STR(c.ra.dnssl[1], "lab-1.x_y.example");
+	CHECK(c.tun.has_address && ip4_get(c.tun.address) == 0xc0000204);
+	CHECK(c.tun.has_relay && ip4_get(c.tun.relay) == 0xc6336409);
+	CHECK_EQ(c.tun.subnet, 65535);
+	CHECK_EQ(c.tun.native_from, TUN_NATIVE_RELAY);
+	CHECK_EQ(c.tun.mtu, 1480);
+	CHECK_EQ(c.tun.mss_clamp, 1220);
+	CHECK(c.tun.dscp == TUN_ZERO && c.tun.ecn == TUN_ZERO && !c.tun.nat);
+	CHECK(c.rd.has_prefix && c.rd.prefix.len == 33 && c.rd.mask == 8 && c.rd.has_relay);
+}
+
+static void lines(void)
+{
+	GOOD("");
+	GOOD("\n\n\n");
+	GOOD("# only a comment");
+	GOOD("// only a comment\n   \t \n#\n//\n");
+	GOOD("hostname x");
+	CHECK_STR(c.hostname, "x");
+	GOOD("  \thostname\t \tx  \t\r\n");
+	CHECK_STR(c.hostname, "x");
+	GOOD("hostname x\r");
+	CHECK_STR(c.hostname, "x");
+	GOOD("hostname x# y\nlan.mtu 1400// z");
+	CHECK_STR(c.hostname, "x");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	GOOD("hostname x # with \xc3\xa4 in it // twice\n");
+	GOOD("\xef\xbb\xbf");
+	GOOD("\xef\xbb\xbfhostname x\n");
+	CHECK_STR(c.hostname, "x");
+	GOOD("route  10.0.0.0/8\tvia   192.0.2.1\n");
+	CHECK_EQ(c.n_route, 1);
+	GOOD("lan.address 192.168.1.1/24// one slash is no comment\n");
+	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK(text_n(NULL, 0));
+}
+
+static void not_text(void)
+{
+	start();
+	CHECK(!text_n("hostname x\n\0\nlan.mtu 1400\n", 26));
+	CHECK_STR(error(0), "gateway.conf:2: byte 0x00 is not text");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	WRONG("hostname \xe4\n", "gateway.conf:1: byte 0xe4 is not text");
+	WRONG("\n\nhost\x01name x", "gateway.conf:3: byte 0x01 is not text");
+	WRONG("# a\rhostname x\n", "gateway.conf:1: byte 0x0d is not text");
+	WRONG("# \x1a", "gateway.conf:1: byte 0x1a is not text");
+	WRONG("hostname x\r\r\n", "gateway.conf:1: byte 0x0d is not text");
+	WRONG("hostname x\x7f\n", "gateway.conf:1: byte 0x7f is not text");
+	/* UTF-16, as some editors save it. */
+	start();
+	CHECK(!text_n("\xff\xfeh\0o\0\n\0", 8));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0xff is not text");
+	CHECK_STR(error(1), "gateway.conf:2: byte 0x00 is not text");
+}
+
+static void unknown_keys(void)
+{
+	WRONG("hostnam x\n", "gateway.conf:1: unknown key \"hostnam\", nearest: hostname");
+	WRONG("\n\nnat.udp_timeout 5", "gateway.conf:3: unknown key \"nat.udp_timeout\", nearest: "
+	                               "nat.udp-timeout");
+	WRONG("lanaddress 1.2.3.4/8", "gateway.conf:1: unknown key \"lanaddress\", nearest: "
+	                              "lan.address");
+	WRONG("neighbor x", "gateway.conf:1: unknown key \"neighbor\", nearest: neighbour");
+	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
+	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
+	/* Keys of later versions, and keys of nobody. */
+	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp", "http",
+	                                    "6rd",     "6to4",   "ivi",      "lan"};
+	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
+		char file[64], want[64];
+		snprintf(file, sizeof file, "%s 1", other[i]);
+		snprintf(want, sizeof want, "unknown key \"%s\", nearest: ", other[i]);
+		CHECK(!load(file));
+		CHECK_EQ(strstr(error(0), want) != NULL, strcmp(other[i], "lan") != 0);
+	}
+	start();
+	char longer[5000];
+	memset(longer, 'k', sizeof longer);
+	CHECK(!text_n(longer, sizeof longer));
+	CHECK(strstr(error(0),
+	             "unknown key \"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk\", nearest"));
+}
+
+static void missing_and_twice(void)
+{
+	WRONG("hostname", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname   \t\r\n", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname # x\n", "gateway.conf:1: hostname: the value is missing");
+	WRONG("hostname x\nhostname y\n", "gateway.conf:2: hostname: given a second time");
+	CHECK_STR(c.hostname, "x");
+	WRONG("debug on\n\ndebug on\n", "gateway.conf:3: debug: given a second time");
+	/* In another module it is a second time as well. */
+	start();
+	CHECK(text("hostname x\n"));
+	CHECK(!config_text(&c, "more.conf", "\nhostname y", 11));
+	CHECK_STR(error(0), "more.conf:2: hostname: given a second time");
+	/* Lists go on in another module. */
+	start();
+	CHECK(text("gateway 192.0.2.1\n"));
+	CHECK(text("gateway 192.0.2.2\n"));
+	CHECK_EQ(c.n_gateway, 2);
+}
+
+static void command_line(void)
+{
+	char line[200];
+	uint64_t cursor = 0;
+	start();
+	CHECK(config_cmdline(&c, " app=nat  quiet lan.address=192.168.7.1/24\t"
+	                         "route=10.0.0.0/8+via+192.168.7.2 \033[2J"));
+	CHECK(text("app wire\nhostname fromfile\nlan.address 192.168.1.1/24\n"
+	           "lan.address 192.168.2.1/24\nroute ::/0 via 2001:db8::1\n"));
+	CHECK_STR(c.app, "nat");
+	CHECK_STR(c.hostname, "fromfile");
+	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK(prints("lan.address 192.168.7.1/24"));
+	CHECK_EQ(c.n_route, 1);
+	CHECK(prints("route 10.0.0.0/8 via 192.168.7.2"));
+	CHECK(log_next(&cursor, line, sizeof line));
+	CHECK_STR(line, "0.000 command line: ignored \"quiet\"");
+	CHECK(log_next(&cursor, line, sizeof line));
+	CHECK_STR(line, "0.000 command line: ignored \"?[2J\"");
+	CHECK(!log_next(&cursor, line, sizeof line));
+
+	/* A list on the command line may have several words. */
+	start();
+	CHECK(config_cmdline(&c, "gateway=192.0.2.1 gateway=2001:db8::1"));
+	CHECK(text("gateway 192.0.2.3"));
+	CHECK_EQ(c.n_gateway, 2);
+	start();
+	CHECK(config_cmdline(&c, ""));
+	CHECK(config_cmdline(&c, "   "));
+}
+
+static void command_line_errors(void)
+{
+	static const struct {
+		const char *line, *error;
+	} wrong[] = {
+	        {"ap=nat", "command line: unknown key \"ap\", nearest: app"},
+	        {"=nat", "command line: unknown key \"\", nearest: app"},
+	        {"app=", "command line: app: the value is missing"},
+	        {"app=+", "command line: app: the value is missing"},
+	        {"app=nat app=nat", "command line: app: given a second time"},
+	        {"lan.mtu=99", "command line: lan.mtu: expected a number from 1280 to 1500"},
+	        {"hostname=a=b", "command line: hostname: expected letters, digits, - and . (at "
+	                         "most 63), such as gateway"},
+	        {"app=\033\x01\xff", "command line: app: unknown \"???\", nearest: nat (there are: "
+	                             "nat, wire, 6to4)"},
+	        {"route+x=1", "command line: unknown key \"route+x\", nearest: route"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		start();
+		CHECK(!config_cmdline(&c, wrong[i].line));
+		CHECK_STR(error(0), wrong[i].error);
+		CHECK_EQ(c.n_errors, 1);
+	}
+	char line[2048];
+	memset(line, 'v', sizeof line - 1);
+	line[sizeof line - 1] = '\0';
+	memcpy(line, "hostname=", 9);
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	/* Of 200 characters it is looked at, of 201 it is not; what ends it does not count. */
+	line[9 + 201] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
+	line[9 + 200] = '\0';
+	start();
+	CHECK(!config_cmdline(&c, line));
+	CHECK_STR(error(0), "command line: hostname: expected letters, digits, - and . (at most "
+	                    "63), such as gateway");
+	memset(line + 9 + 10, '+', 190); /* blanks, that are cut off */
+	start();
+	CHECK(config_cmdline(&c, line));
+	CHECK_STR(c.hostname, "vvvvvvvvvv");
+	memset(line, '=', sizeof line - 1);
+	start();
+	CHECK(!config_cmdline(&c, line));
+	/* Overridden lines are still checked for form, and for "twice". */
+	start();
+	CHECK(config_cmdline(&c, "lan.mtu=1400 debug=on"));
+	CHECK(!text("lan.mtu 99\ndebug off\ndebug off\n"));
+	CHECK_STR(error(0), "gateway.conf:1: lan.mtu: expected a number from 1280 to 1500");
+	CHECK_STR(error(1), "gateway.conf:3: debug: given a second time");
+	CHECK_EQ(c.port[0].mtu, 1400);
+	CHECK(c.debug);
+}
+
+static void many_errors(void)
+{
+	char junk[61440];
+	start();
+	for (unsigned i = 0; i < 30; i++)
+		CHECK(!config_text(&c, "more", "x\ny", 3));
+	CHECK_EQ(c.n_errors, 60);
+	CHECK_STR(error(CONFIG_ERRORS - 1), "more:2: unknown key \"y\", nearest: app");
+	config_fail(&c, "later", "%s", "one");
+	CHECK_EQ(c.n_errors, 61);
+
+	/* 60 KB: lines of one letter, one endless line, zeros, noise. */
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = i % 2 ? '\n' : 'z';
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_EQ(c.n_errors, sizeof junk / 2);
+	CHECK_STR(error(1), "gateway.conf:2: unknown key \"z\", nearest: app");
+	memset(junk, 'z', sizeof junk);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_EQ(c.n_errors, 1);
+	memset(junk, 0, sizeof junk);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x00 is not text");
+	uint32_t seed = 7;
+	for (size_t i = 0; i < sizeof junk; i++)
+		junk[i] = (char)((seed = seed * 1664525 + 1013904223) >> 24);
+	start();
+	CHECK(!text_n(junk, sizeof junk));
+	for (unsigned i = 0; i < CONFIG_ERRORS; i++)
+		for (const char *p = error(i); *p; p++)
+			CHECK(*p >= ' ' && *p <= '~');
+}
+
+static void error_texts(void)
+{
+	char name[80];
+	start();
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	CHECK(!config_text(&c, name, "\n\nx", 3));
+	size_t n = strlen(c.error[0].where);
+	CHECK(n < sizeof c.error[0].where && strcmp(c.error[0].where + n - 2, ":3") == 0);
+	config_fail(&c, "", "%s %s %s", name, name, name);
+	CHECK_EQ(strlen(c.error[1].what), sizeof c.error[1].what - 1);
+	config_fail(&c, "nic", "lan: %s\n\033", "not there");
+	CHECK_STR(error(2), "nic: lan: not there??");
+}
+
+/* --- generated configurations ------------------------------------------------- */
+
+static uint32_t seed = 4242;
+
+static uint32_t draw(uint32_t n)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % n;
+}
+
+static const char *address(bool is6)
+{
+	static char turn[4][64];
+	static unsigned next;
+	char *t = turn[next++ % 4];
+	if (is6)
+		snprintf(t, 64, draw(2) ? "2001:db8:%x::%x" : "2001:DB8::%X:%X:0:0:1", draw(65536),
+		         1 + draw(65535));
+	else
+		snprintf(t, 64, "%u.%u.%u.%u", 1 + draw(126), draw(256), draw(256), 1 + draw(253));
+	return t;
+}
+
+static const char *seconds(uint32_t most)
+{
+	static char t[32];
+	static const char *const form[] = {"%u", "%u.5", "%u.25", "%u.007", "%u.0"};
+	snprintf(t, sizeof t, form[draw(ARRAY_SIZE(form))], 1 + draw(most - 1));
+	return t;
+}
+
+/* One good line for a key that is drawn; `used` keeps the others from coming
+ * twice. */
+static int line(char *buf, size_t size, uint32_t *used)
+{
+	static const char *const timeout[] = {
+	        "nat.udp-timeout",  "nat.tcp-timeout", "nat.tcp-transitory-timeout",
+	        "nat.icmp-timeout", "menu-timeout",    "watchdog"};
+	static const char *const filter[] = {"endpoint-independent", "address-dependent",
+	                                     "address-and-port-dependent"};
+	uint32_t kind = draw(20);
+	bool is6 = draw(2);
+	if (kind < 16 && (*used >> kind & 1))
+		return 0;
+	*used |= 1u << kind;
+	switch (kind) {
+	case 0:
+		return snprintf(buf, size, "app %s\n", apps[draw(3)]);
+	case 1:
+		return snprintf(buf, size, "hostname h%u.example\n", draw(1000));
+	case 2:
+		return snprintf(buf, size, "lan nic%u\n", draw(256));
+	case 3:
+		return snprintf(buf, size, "wan 52:54:00:%02x:%02X:%02x\n", draw(256), draw(256),
+		                draw(256));
+	case 4:
+	case 5:
+		return snprintf(buf, size, "%s.mtu %u\n", kind == 4 ? "lan" : "wan",
+		                1280 + draw(221));
+	case 6:
+		return snprintf(buf, size, "menu-default\t%s # c\n", apps[draw(3)]);
+	case 7:
+		return snprintf(buf, size, "nat.sessions %u\n", 100 + draw(16000000 - 100));
+	case 8:
+		return snprintf(buf, size, "nat.filtering %s\r\n", filter[draw(3)]);
+	case 9:
+		return snprintf(buf, size, "%s %s\n", "nat.hairpin", draw(2) ? "on" : "off");
+	default:
+		break;
+	}
+	if (kind < 16)
+		return snprintf(buf, size, "%s %s\n", timeout[kind - 10],
+		                seconds(kind < 14 ? 4000000 : 86400));
+	switch (kind) {
+	case 16:
+		return snprintf(buf, size, "%s.address %s/%u\n", draw(2) ? "lan" : "wan",
+		                address(is6), is6 ? 127 : 31);
+	case 17:
+		return snprintf(buf, size, "gateway %s\n", address(is6));
+	case 18:
+		return snprintf(buf, size, "route %s/%u  via %s\n", address(is6),
+		                draw(is6 ? 129 : 33), address(is6));
+	default:
+		return snprintf(buf, size, "neighbour %s 52-54-00-%02x-aa-BB // x\n", address(is6),
+		                draw(256));
+	}
+}
+
+static void round_trips(void)
+{
+	static struct config first;
+	for (unsigned round = 0; round < 3000; round++) {
+		char file[4000] = "", again[10000], twice[10000];
+		size_t n = 0;
+		uint32_t used = 0;
+		start();
+		for (unsigned i = draw(40); i > 0; i--)
+			n += (size_t)line(file + n, sizeof file - n, &used);
+		/* Lists may overflow: then the error is the lists' only. */
+		if (!text(file)) {
+			CHECK(strstr(error(0), "given more than"));
+			c.n_errors = 0;
+		}
+		dump(again, sizeof again);
+		first = c;
+		CHECK(load(again));
+		CHECK_STR(error(0), "");
+		CHECK(memcmp(&first, &c, offsetof(struct config, apps)) == 0);
+		dump(twice, sizeof twice);
+		CHECK_STR(twice, again);
+	}
+}
+
+/* Where the value stands that a message is about: its first word is the key. */
+static void where_a_value_stands(void)
+{
+	start();
+	CHECK(config_cmdline(&c, "lan.mtu=1400"));
+	CHECK(text("\nwan.mtu 1300\n"));
+	CHECK_STR(config_where(&c, "lan.mtu: too small"), "command line");
+	CHECK_STR(config_where(&c, "lan.mtu"), "command line");
+	CHECK_STR(config_where(&c, "wan.mtu of 1300 is too small"), "gateway.conf:2");
+	CHECK_STR(config_where(&c, "lan: a default"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mt: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, "lan.mtux: no key"), "gateway.conf");
+	CHECK_STR(config_where(&c, ""), "gateway.conf");
+}
+
+/* What stands behind the text is no part of it. */
+static void text_ends_where_it_ends(void)
+{
+	start();
+	CHECK(!config_text(&c, "gateway.conf", "hostname a//", 11));
+	CHECK_EQ(c.n_errors, 1);
+	start();
+	CHECK(config_text(&c, "gateway.conf", "hostname a//", 12));
+	CHECK_STR(c.hostname, "a");
+}
+
+static void bytes_at_the_edges(void)
+{
+	start();
+	CHECK(!text("# \x7f\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x7f is not text");
+	start();
+	CHECK(!text("hostname \x80\n"));
+	CHECK_STR(error(0), "gateway.conf:1: byte 0x80 is not text");
+	start();
+	CHECK(text("\r\n\r\nhostname a\r\n\r"));
+	CHECK_STR(c.hostname, "a");
+	start();
+	CHECK(!text("\xef\xbb hostname a\n")); /* two bytes of the mark are none */
+	CHECK_STR(error(0), "gateway.conf:1: byte 0xef is not text");
+}
+
+int main(void)
+{
+	TEST(defaults);
+	TEST(every_key);
+	TEST(lines);
+	TEST(not_text);
+	TEST(unknown_keys);
+	TEST(missing_and_twice);
+	TEST(command_line);
+	TEST(command_line_errors);
+	TEST(many_errors);
+	TEST(error_texts);
+	TEST(round_trips);
+	TEST(where_a_value_stands);
+	TEST(text_ends_where_it_ends);
+	TEST(bytes_at_the_edges);
+	return tap_done();
+}

@@ -1,0 +1,437 @@
+/* net/ip6 and net/setup6: the walk over extension headers and the routes against
+ * simple models, the choice of our address, and addresses that go. What is seen on
+ * the wire is in tests/sim/ip6/test_rfc8200.py. */
+#include "kernel/lib/fmt.h"
+#include "net/ip6/ip6.h"
+#include "net/ip6/mld.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/tap.h"
+
+static struct rig rig;
+static struct rng rng;
+
+static ip6 parse(const char *text)
+{
+	ip6 a = {{0}};
+	CHECK(addr_ip6(text, strlen(text), &a));
+	return a;
+}
+
+static void start(const char *more)
+{
+	static const char base[] = "lan.address 2001:db8:1::1/64\nwan.address 2001:db8:2::2/64\n"
+	                           "gateway 2001:db8:2::1\nlan.ra off\n";
+	rig_reset(&rig, 3, 4 << 20, 1000000);
+	CHECK(rig_config(&rig, base, strlen(base)) && rig_config(&rig, more, strlen(more)));
+	const char *wrong = rig_start(&rig, "route6", 100);
+	CHECK_STR(wrong ? wrong : "fine", "fine");
+	rig_advance(&rig, 5000000);
+}
+
+/* --- parsing ------------------------------------------------------------------------ */
+
+/* What a walk by the letter of RFC 8200 finds. */
+struct model {
+	uint32_t l4;
+	uint8_t proto;
+	bool fragment, later, source_route;
+};
+
+static bool is_extension(uint8_t proto)
+{
+	return proto == 0 || proto == 43 || proto == 44 || proto == 51 || proto == 60;
+}
+
+static struct model walk(const uint8_t *b, uint32_t n)
+{
+	struct model m = {.l4 = 40, .proto = b[6]};
+	while (is_extension(m.proto)) {
+		if (n - m.l4 < 8)
+			break;
+		const uint8_t *h = b + m.l4;
+		uint32_t len = m.proto == 44   ? 8
+		               : m.proto == 51 ? (h[1] + 2u) * 4
+		                               : (h[1] + 1u) * 8;
+		if (len > n - m.l4)
+			break;
+		if (m.proto == 43 && h[2] == 0 && h[3])
+			m.source_route = true;
+		bool cut = m.proto == 44 && ((h[2] << 8 | h[3]) & 0xfff9);
+		m.fragment |= cut;
+		m.later = m.proto == 44 && ((h[2] << 8 | h[3]) & 0xfff8);
+		m.proto = h[0];
+		m.l4 += len;
+		if (m.later)
+			break;
+	}
+	return m;
+}
+
+/* A packet of random headers, most of them such as there are. */
+static uint32_t random_chain(uint8_t *b)
+{
+	static const uint8_t protos[] = {0, 43, 44, 51, 60, 60, 6, 17, 58, 59, 135, 50};
+	uint32_t n = 40 + rng_below(&rng, 200);
+	rng_bytes(&rng, b, n);
+	b[0] = (uint8_t)(0x60 | (b[0] & 15));
+	uint32_t at = 40;
+	uint8_t *next = &b[6];
+	while (at + 8 <= n && rng_below(&rng, 8)) {
+		*next = protos[rng_below(&rng, ARRAY_SIZE(protos))];
+		next = &b[at];
+		b[at + 1] = (uint8_t)rng_below(&rng, rng_below(&rng, 4) ? 3 : 256);
+		if (rng_below(&rng, 4))
+			b[at + 2] = 0;
+		if (rng_below(&rng, 4))
+			b[at + 3] = (uint8_t)rng_below(&rng, 2);
+		at += *next == 44 ? 8 : (b[at + 1] + 1u) * 8;
+	}
+	*next = protos[rng_below(&rng, ARRAY_SIZE(protos))];
+	return n;
+}
+
+static void any_chain(void)
+{
+	unsigned wrong = 0, seen[3] = {0};
+	start("");
+	for (int i = 0; i < 200000; i++) {
+		struct pkt *p = pkt_alloc(&rig.pool);
+		uint8_t b[256];
+		uint32_t n = random_chain(b), padding = rng_below(&rng, 3);
+		uint8_t *to = p ? pkt_put(p, n + padding) : NULL;
+		if (!p || !to)
+			break;
+		memset(to, 0xee, n + padding);
+		memcpy(to, b, n);
+		to[4] = (uint8_t)((n - 40) >> 8);
+		to[5] = (uint8_t)(n - 40);
+		p->flags = (uint16_t)rng_u32(&rng);
+		struct model m = walk(to, n);
+		enum drop found = ip6_parse(p),
+		          expect = m.source_route ? DROP_SOURCE_ROUTE : DROP_NONE;
+		if (n == 40 && to[6] == 0)
+			expect = DROP_IP_LENGTH;
+		wrong += found != expect;
+		if (expect != DROP_IP_LENGTH) {
+			wrong += p->len != n || p->l4 != m.l4 || p->l4_len != n - m.l4;
+			wrong += p->proto != m.proto || !(p->flags & PKT_LATER) != !m.later ||
+			         !(p->flags & PKT_FRAGMENT) != !m.fragment ||
+			         !(p->flags & PKT_OPTIONS) != !is_extension(to[6]);
+		}
+		seen[0] += m.later;
+		seen[1] += m.source_route;
+		seen[2] += m.l4 > 80;
+		pkt_free(p);
+	}
+	CHECK_EQ(wrong, 0);
+	CHECK(seen[0] > 1000 && seen[1] > 1000 && seen[2] > 1000);
+}
+
+/* --- routes ------------------------------------------------------------------------- */
+
+static struct entry {
+	ip6 net, via;
+	uint8_t len;
+} entry[CONFIG_ROUTES];
+static unsigned n_entries;
+
+static unsigned common_bits(const ip6 *a, const ip6 *b)
+{
+	unsigned n = 0;
+	while (n < 128 && ((a->b[n / 8] ^ b->b[n / 8]) >> (7 - n % 8) & 1) == 0)
+		n++;
+	return n;
+}
+
+static const ip6 *model_hop(const ip6 *to)
+{
+	const struct entry *best = NULL;
+	for (unsigned i = 0; i < n_entries; i++)
+		if (common_bits(&entry[i].net, to) >= entry[i].len &&
+		    (!best || entry[i].len > best->len))
+			best = &entry[i];
+	return best ? &best->via : NULL;
+}
+
+static void model_add(const char *net, uint8_t len, const char *via)
+{
+	entry[n_entries++] = (struct entry){parse(net), parse(via), len};
+}
+
+/* An address near the others: some bits of one of them changed. */
+static ip6 near(void)
+{
+	ip6 a = parse(rng_below(&rng, 2) ? "2001:db8:1::1" : "2001:db8:2::5");
+	for (unsigned k = rng_below(&rng, 3); k-- > 0;) {
+		unsigned bit = rng_below(&rng, 128);
+		a.b[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	a.b[0] = 0x20;
+	return a;
+}
+
+static unsigned differs_from_model(const ip6 *to)
+{
+	struct pkt p = {0};
+	bool found = ip6_route(&rig.gw, &p, to);
+	const ip6 *hop = model_hop(to);
+	const struct gw_route6 *r = gw_route6_for(&rig.gw, to);
+	if (!hop)
+		return found || r;
+	if (!found || !r)
+		return 1;
+	if (hop->b[15] == 0xfe) /* ourselves */
+		return p.out != PKT_PORT_SELF || !(p.flags & PKT_ROUTED);
+	if (p.out != r->port || !(p.flags & PKT_ROUTED))
+		return 1;
+	struct ip6_hdr h = {.to = *to};
+	p.data = (uint8_t *)&h;
+	return !ip6_eq(ip6_hop_of(&rig.gw, &p), hop->b[15] == 0xff ? to : hop);
+}
+
+static void longest_prefix(void)
+{
+	unsigned wrong = 0;
+	for (int round = 0; round < 30; round++) {
+		start("");
+		n_entries = 0;
+		model_add("2001:db8:1::", 64, "::ff"); /* connected */
+		model_add("2001:db8:2::", 64, "::ff");
+		model_add("2001:db8:1::1", 128, "::fe"); /* and ourselves: addresses, anycast */
+		model_add("2001:db8:2::2", 128, "::fe");
+		model_add("2001:db8:1::", 128, "::fe");
+		model_add("2001:db8:2::", 128, "::fe");
+		model_add("::", 0, "2001:db8:2::1");
+		for (unsigned i = 1 + rng_below(&rng, 40); i-- > 0;) {
+			ip6 net = near(), via = parse("2001:db8:1::1:0");
+			uint8_t len = (uint8_t)rng_below(&rng, 65);
+			via.b[15] = (uint8_t)(1 + rng_below(&rng, 250));
+			CHECK(gw_add_route6(&rig.gw, &net, len, &via, PORT_LAN));
+			entry[n_entries++] = (struct entry){net, via, len};
+		}
+		for (int i = 0; i < 3000; i++) {
+			ip6 to = near();
+			wrong += differs_from_model(&to);
+		}
+	}
+	CHECK_EQ(wrong, 0);
+}
+
+static void routes_come_and_go(void)
+{
+	start("");
+	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"),
+	    other = parse("2001:db8:5:1::");
+	uint32_t before = rig.gw.n_routes6;
+	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, PORT_LAN));
+	CHECK(gw_add_route6(&rig.gw, &other, 64, NULL, PORT_NONE));
+	CHECK(gw_add_route6(&rig.gw, &net, 40, NULL, PORT_APP));
+	ip6 in = parse("2001:db8:5:2::1"), nowhere = parse("2001:db8:5:1::1"),
+	    app = parse("2001:db8:4::1");
+	struct pkt p = {0};
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_LAN && p.flags & PKT_ROUTED && p.hop);
+	p.flags = 0;
+	CHECK(!ip6_route(&rig.gw, &p, &nowhere));
+	p.flags = 0;
+	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == PORT_APP && !(p.flags & PKT_ROUTED));
+	gw_del_route6(&rig.gw, &net, 48);
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_APP);
+	gw_del_route6(&rig.gw, &net, 40);
+	gw_del_route6(&rig.gw, &other, 64);
+	CHECK_EQ(rig.gw.n_routes6, before);
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_WAN);
+	ip6 any = {0};
+	gw_del_route6(&rig.gw, &any, 0); /* the gateway's */
+	CHECK_EQ(rig.gw.n_routes6, before - 1);
+	p.flags = 0;
+	CHECK(!ip6_route(&rig.gw, &p, &in) && !(p.flags & PKT_ROUTED));
+}
+
+static void full_table(void)
+{
+	start("");
+	ip6 net = parse("2001:db8:7::");
+	unsigned added = 0;
+	while (added < 1000 && gw_add_route6(&rig.gw, &net, 64, NULL, PORT_NONE))
+		net.b[7] = (uint8_t)++added;
+	CHECK_EQ(added, GW_GIVEN6 - 1); /* the gateway's is one */
+	ip6 to = parse("2001:db8:7:3::1"), far = parse("2001:db8:9::1");
+	struct pkt p = {0};
+	CHECK(!ip6_route(&rig.gw, &p, &to) && ip6_route(&rig.gw, &p, &far));
+}
+
+/* What lies in a longer route elsewhere stays ours all the same. */
+static void own_inside_a_longer_route(void)
+{
+	start("");
+	ip6 own = parse("2001:db8:1::1"), via = parse("2001:db8:2::9"), net = parse("2001:db8:1::");
+	CHECK(gw_add_route6(&rig.gw, &net, 80, &via, PORT_WAN));
+	struct pkt p = {0};
+	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_PORT_SELF);
+	ip6 to = parse("2001:db8:1::2");
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_WAN);
+}
+
+/* --- addresses ------------------------------------------------------------------------ */
+
+static const char *own_for(uint32_t port, const char *peer)
+{
+	static char text[FMT_IP6];
+	ip6 a = parse(peer);
+	const ip6 *own = gw_own_address6(&rig.gw, port, &a);
+	return own ? fmt_ip6(text, own) : "none";
+}
+
+static void our_address_for_a_peer(void)
+{
+	start("lan.address fd00:1::1/64\nlan.address 2001:db8:1:8000::1/64\n");
+	CHECK_STR(own_for(PORT_LAN, "2001:db8:1::77"), "2001:db8:1::1");
+	CHECK_STR(own_for(PORT_LAN, "2001:db8:1:9000::77"), "2001:db8:1:8000::1");
+	CHECK_STR(own_for(PORT_LAN, "fd00:9::1"), "fd00:1::1");
+	CHECK_STR(own_for(PORT_LAN, "fe80::9"), "fe80::ff:fe00:1");
+	CHECK_STR(own_for(PORT_WAN, "fe80::9"), "fe80::ff:fe00:2");
+	CHECK_STR(own_for(PORT_WAN, "fd00:9::1"), "2001:db8:2::2"); /* its own side's */
+	CHECK_STR(own_for(PORT_APP, "fd00:9::1"), "fd00:1::1");     /* of all sides */
+	CHECK_STR(own_for(PORT_APP, "fe80::9"), "none");
+}
+
+/* The application's addresses may change while it runs. */
+static void an_address_goes(void)
+{
+	start("");
+	ip6 own = parse("2002:c000:204:1::5"), to = parse("2002:c000:204:1::2");
+	ip6 group = mld_solicited(&own), second = parse("fd00::5");
+	struct gw_port *lan = &rig.gw.port[PORT_LAN];
+	struct pkt p = {0};
+	uint32_t groups = lan->n_groups;
+	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &own, 64) == NULL);
+	CHECK(!gw_is_own6(&rig.gw, PORT_LAN, &own)); /* not yet */
+	rig_advance(&rig, 3000000);
+	CHECK(gw_is_own6(&rig.gw, PORT_WAN, &own));
+	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_PORT_SELF);
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_LAN && p.hop == 0);
+	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &second, 64) == NULL);
+	CHECK(mld_member(lan, &group)); /* of both */
+	gw_del_address6(&rig.gw, PORT_LAN, &own);
+	CHECK(!gw_is_own6(&rig.gw, PORT_LAN, &own));
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_WAN);
+	CHECK(mld_member(lan, &group));
+	gw_del_address6(&rig.gw, PORT_LAN, &second);
+	CHECK(!mld_member(lan, &group));
+	rig_advance(&rig, 5000000);
+	CHECK_EQ(lan->n_groups, groups);
+	CHECK(gw_port_address6(lan, &own) == NULL && lan->n_addr6 == 2);
+	ip6 local = lan->addr6[0].addr;
+	gw_del_address6(&rig.gw, PORT_LAN, &local); /* what a port needs stays */
+	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, PORT_LAN, &local));
+}
+
+static unsigned n_leaves;
+
+static void count_leaves(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+{
+	(void)r;
+	if (port != PORT_LAN || len < 14 + 56 + 20 || frame[14 + 6] != 0 || frame[14 + 48] != 143)
+		return;
+	for (uint32_t at = 14 + 56; at + 20 <= len; at += 20)
+		n_leaves += frame[at] == 3; /* CHANGE_TO_INCLUDE of nothing */
+}
+
+/* RFC 3810 section 6.1: leaving is reported as often as joining. */
+static void a_group_is_left(void)
+{
+	start("");
+	ip6 own = parse("2002:c000:204:1::77");
+	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &own, 64) == NULL);
+	rig_advance(&rig, 5000000);
+	rig.sink = count_leaves;
+	n_leaves = 0;
+	gw_del_address6(&rig.gw, PORT_LAN, &own);
+	rig_advance(&rig, 5000000);
+	rig.sink = NULL;
+	CHECK_EQ(n_leaves, 2);
+}
+
+static void too_many_addresses(void)
+{
+	start("");
+	unsigned added = 0;
+	ip6 own = parse("2002:c000:204::1");
+	const char *wrong = NULL;
+	while (!(wrong = gw_add_address6(&rig.gw, PORT_LAN, &own, 64)) && added < 100)
+		own.b[7] = (uint8_t)++added;
+	CHECK_EQ(added, GW_ADDRESSES6 - 2);
+	CHECK_STR(wrong, "lan.address: too many IPv6 addresses");
+}
+
+/* A packet that waits for its next hop when the routes change goes the new way. */
+static void waiting_while_routes_change(void)
+{
+	start("neighbour 2001:db8:2::1 02:00:00:00:00:99\n");
+	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"), to = parse("2001:db8:5::1");
+	ip6 earlier = parse("2001:db8:6::");
+	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, PORT_LAN));
+	CHECK(gw_add_route6(&rig.gw, &earlier, 56, NULL, PORT_NONE));
+	struct pkt *p = pkt_alloc(&rig.pool);
+	if (!p || !pkt_put(p, 40))
+		return;
+	p->port = PORT_WAN;
+	ip6 from = parse("2001:db8:2::77");
+	ip6_build(p, &from, &to, PROTO_NONE, 64);
+	gw_send6(&rig.gw, p);
+	CHECK_EQ(rig.gw.neigh.n_parked, 1);
+	gw_del_route6(&rig.gw, &earlier, 56);
+	gw_del_route6(&rig.gw, &net, 48);
+	mac m = {{2, 9, 9, 9, 9, 9}};
+	uint64_t sent = rig.gw.port[PORT_WAN].tx_packets;
+	CHECK(neigh_answered6(&rig.gw, PORT_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));
+	rig_flush(&rig);
+	CHECK_EQ(rig.gw.port[PORT_WAN].tx_packets, sent + 1);
+	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
+}
+
+/* A sum of zero is written as such, but with UDP, where that means that there is none. */
+static void sum_of_zero(void)
+{
+	static const uint8_t proto[] = {PROTO_TCP, PROTO_ICMP6, PROTO_UDP};
+	ip6 from = parse("2001:db8:1::1"), to = parse("2001:db8:1::10");
+	start("");
+	for (unsigned k = 0; k < ARRAY_SIZE(proto); k++) {
+		struct pkt *p = pkt_alloc(&rig.pool);
+		uint32_t zeros = 0, ones = 0;
+		CHECK(p && pkt_put(p, IP6_MIN + 24));
+		for (uint32_t i = 0; i < 65536; i++) {
+			memset(p->data, 0, IP6_MIN + 24);
+			store16(p->data + IP6_MIN + 20, (uint16_t)i);
+			ip6_build(p, &from, &to, proto[k], 64);
+			ip6_sum(p, 2);
+			zeros += load16(p->data + IP6_MIN + 2) == 0;
+			ones += load16(p->data + IP6_MIN + 2) == 0xffff;
+		}
+		CHECK_EQ(zeros, proto[k] != PROTO_UDP);
+		CHECK_EQ(ones, proto[k] == PROTO_UDP);
+		pkt_free(p);
+	}
+}
+
+int main(void)
+{
+	static const uint32_t seed = 5;
+	rng_seed(&rng, &seed, sizeof seed);
+	TEST(sum_of_zero);
+	TEST(any_chain);
+	TEST(longest_prefix);
+	TEST(routes_come_and_go);
+	TEST(full_table);
+	TEST(own_inside_a_longer_route);
+	TEST(our_address_for_a_peer);
+	TEST(an_address_goes);
+	TEST(a_group_is_left);
+	TEST(too_many_addresses);
+	TEST(waiting_while_routes_change);
+	return tap_done();
+}

@@ -1,0 +1,377 @@
+/* net/tcp/tcp_client.c: many hosts, of which some take all they can get; what they cost the others.
+ */
+#include "tests/unit/tcp_guests.h"
+
+/* --- one client ------------------------------------------------------------------------------- */
+
+/* At its limit a client's newest connection is taken in and its longest-standing one ends, which
+ * the other side is told. Nobody else notices: not in the same network, nor with a link-local
+ * address, nor with IPv4. */
+static void a_client_gives_way_to_itself(void)
+{
+	static struct guest (*const kind[])(uint32_t, uint32_t) = {near4, near6, local6};
+	for (uint32_t k = 0; k < ARRAY_SIZE(kind); k++) {
+		start(512);
+		struct guest a = kind[k](1, 0), b = kind[k](2, 0);
+		CHECK(open(&b, 1000));
+		CHECK_EQ(open_many(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT + 10);
+		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK(!conn_of(&a, PORT0 + 9) && conn_of(&a, PORT0 + 10));
+		CHECK_EQ(heard.resets, 10);
+		CHECK_EQ(n_ended, 10);
+		CHECK_EQ(table()->count.ended[TCP_CROWDED], 10);
+		CHECK(conn_of(&b, 1000));
+		for (uint32_t i = 0; i < ARRAY_SIZE(kind); i++) {
+			struct guest other = kind[i](3 + i, 0);
+			CHECK(open(&other, 1000));
+		}
+		turn();
+		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 0);
+	}
+}
+
+/* A host has as many addresses as it likes, and is one client. */
+static void all_addresses_of_a_host(void)
+{
+	start(512);
+	struct guest b = near6(2, 0);
+	CHECK(open(&b, 1000));
+	for (uint32_t i = 0; i < TCP_A_CLIENT + 30; i++) {
+		struct guest g = i % 3 == 0   ? near4(1, i / 3)
+		                 : i % 3 == 1 ? near6(1, i)
+		                              : local6(1, i);
+		CHECK(open(&g, PORT0));
+		turn();
+	}
+	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
+	CHECK_EQ(table()->count.ended[TCP_CROWDED], 30);
+	CHECK(conn_of(&b, 1000));
+}
+
+/* Beyond the link all have the router's MAC address: an IPv6 prefix of 64 bits is a client, and an
+ * IPv4 address, whatever a station of the link says that it has. */
+static void beyond_the_link(void)
+{
+	start(512);
+	struct guest b6 = far6(2, 0), router = near6(0xee, 0xfe), b4 = far4(2);
+	router.a.b[13] = 0;
+	router.a.b[14] = 0xff;
+	claim(1, &b6);
+	CHECK(open(&b6, 1000));
+	CHECK(open(&router, 1000));
+	claim(1, &b4);
+	CHECK(open(&b4, 1000));
+	for (uint32_t i = 0; i < TCP_A_CLIENT + 5; i++) {
+		struct guest g = far6(1, i);
+		claim(1, &g);
+		CHECK(open(&g, PORT0));
+		turn();
+	}
+	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 3);
+	CHECK_EQ(table()->count.ended[TCP_CROWDED], 5);
+	struct guest a4 = far4(1);
+	claim(1, &a4);
+	CHECK_EQ(open_many(&a4, TCP_A_CLIENT + 5), TCP_A_CLIENT + 5);
+	CHECK_EQ(table()->count.ended[TCP_CROWDED], 10);
+	CHECK(conn_of(&b6, 1000) && conn_of(&router, 1000) && conn_of(&b4, 1000));
+}
+
+/* Between two turns of MAIN nothing ends; so a client has some more then, and the next are refused.
+ * Others come in. */
+static void faster_than_they_end(void)
+{
+	start(512);
+	struct guest a = near6(1, 0), b = near6(2, 0);
+	CHECK_EQ(open_many(&a, TCP_A_CLIENT), TCP_A_CLIENT);
+	for (uint32_t i = 0; i < TCP_SLACK + 9; i++)
+		CHECK_EQ(open(&a, (uint16_t)(10000 + i)) != NULL, i < TCP_SLACK);
+	CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 9);
+	CHECK(open(&b, 1000));
+	turn();
+	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
+	CHECK_EQ(count(&a, TCP_A_CLIENT), TCP_A_CLIENT - TCP_SLACK);
+	CHECK(open(&a, 9999));
+}
+
+/* --- all places ------------------------------------------------------------------------------- */
+
+/* Where all together have too many, who has most gives way, down to what the others have; who has
+ * few stays, however long. */
+static void who_has_most_gives_way(void)
+{
+	start(512);
+	struct guest small = near4(9, 0);
+	CHECK(open(&small, 1000));
+	for (uint32_t s = 1; s <= 5; s++) {
+		struct guest g = near6(s, 0);
+		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+	}
+	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	for (uint32_t s = 1; s <= 5; s++) {
+		struct guest g = near6(s, 0);
+		uint32_t n = count(&g, TCP_A_CLIENT), share = (TCP_OPEN - 1) / 5;
+		CHECK(n >= share && n <= share + 1);
+	}
+	CHECK(conn_of(&small, 1000));
+	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL] + rig.gw.drops[DROP_TCP_CLIENT], 0);
+}
+
+/* The n-th of stations without end. */
+static struct guest any_station(uint32_t n)
+{
+	struct guest g = far6(n & 255, 0);
+	g.a.b[6] = (uint8_t)(n >> 8);
+	return g;
+}
+
+/* Among those that have as many as each other the longest-standing goes. So somebody who makes up
+ * clients without end takes all places, but whoever comes has one for as long as it takes to open
+ * hundreds of others. */
+static void clients_without_end(void)
+{
+	start(512);
+	uint32_t n = 0;
+	struct guest first = any_station(n++);
+	CHECK(open(&first, 1000));
+	for (; n < 3 * TCP_OPEN; n++) {
+		struct guest g = any_station(n);
+		CHECK(open(&g, 1000));
+		turn();
+	}
+	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK(!conn_of(&first, 1000));
+	for (uint32_t i = 0; i < 8; i++) {
+		struct guest last = near6(1 + i, 0);
+		CHECK(open(&last, 1000));
+		for (uint32_t end = n + 300; n < end; n++) {
+			struct guest g = any_station(n);
+			CHECK(open(&g, 1000));
+			turn();
+		}
+		CHECK(conn_of(&last, 1000));
+	}
+	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
+}
+
+/* Forged SYNs take what is left for half-open connections, and nothing of those that are open; who
+ * finds no place gets a cookie. */
+static void forged_syns_end_nothing(void)
+{
+	start(512);
+	for (uint32_t s = 1; s <= 3; s++) {
+		struct guest g = near6(s, 0);
+		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+	}
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct guest g = far6(i & 255, i);
+		say(&g, (uint16_t)(PORT0 + i), 1000, 0, TCP_SYN, NULL, 0);
+		if (i % 50 == 0)
+			turn();
+	}
+	CHECK_EQ(table()->n_half, TCP_HALF_OPEN);
+	CHECK_EQ(table()->count.cookies, 3000 - TCP_HALF_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(n_ended, 0);
+	struct guest b = near4(9, 0);
+	CHECK(open(&b, 1000));
+	CHECK_EQ(table()->count.cookies_good, 1);
+}
+
+/* Where ours take all that clients leave, a SYN gets a cookie, and who comes with that is refused
+ * until there is a place. */
+static void no_place_at_all(void)
+{
+	start(512);
+	for (uint32_t s = 1; s <= 3; s++) {
+		struct guest g = near6(s, 0);
+		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+	}
+	struct udp_ends e = {.remote = {.v4 = ip4_of(0xc0000201)}, .remote_port = 53};
+	uint32_t ours = 0, n = 0;
+	for (uint32_t one; (one = tcp_connect(&rig.gw, &e, &user)) != TCP_NONE; n++) {
+		ours = one;
+		if (n % 50 == 0)
+			rig_flush(&rig);
+	}
+	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN);
+	struct guest b = near4(9, 0);
+	CHECK(!open(&b, 1000));
+	CHECK_EQ(table()->count.cookies, 1);
+	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 1);
+	tcp_abort(&rig.gw, ours);
+	rig_flush(&rig);
+	CHECK_EQ(table()->count.cookies_good, 0);
+	CHECK(open(&b, 1000));
+	CHECK_EQ(n_ended, 0);
+	turn();
+	CHECK_EQ(n_ended, 1);
+}
+
+/* --- orphans ---------------------------------------------------------------------------------- */
+
+/* Our side closes, the other acknowledges that and never closes itself. */
+static void orphan(const struct guest *g, uint16_t port)
+{
+	struct tcp_conn *c = open(g, port);
+	CHECK(c);
+	tcp_close(&rig.gw, tcp_number(&rig.gw, c));
+	say(g, port, 1001, c->max, TCP_ACK, NULL, 0);
+	CHECK_EQ(c->state, TCP_FIN_WAIT_2);
+}
+
+/* Four addresses of one host that leave all their connections half closed take no place from
+ * anybody, neither from a client nor from us: they are the first to go, before TIME-WAIT. */
+static void orphans_go_first(void)
+{
+	start(512);
+	struct guest last = near4(9, 0), w = near4(8, 0);
+	struct tcp_conn *c = open(&w, 999);
+	tcp_close(&rig.gw, tcp_number(&rig.gw, c));
+	say(&w, 999, 1001, c->max, TCP_ACK | TCP_FIN, NULL, 0);
+	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		struct guest g = near4(1, i / TCP_A_CLIENT);
+		orphan(&g, (uint16_t)(PORT0 + i % TCP_A_CLIENT));
+	}
+	turn();
+	CHECK_EQ(table()->n, TCP_CONNECTIONS);
+	CHECK_EQ(table()->n_clients, 0);
+	CHECK_EQ(table()->list[TCP_LIST_ORPHANS].n, TCP_CONNECTIONS - 1);
+	for (uint32_t i = 0; i < 20; i++)
+		CHECK(open(&last, (uint16_t)(PORT0 + i)));
+	struct udp_ends e = {.remote = {.v4 = ip4_of(0x0a000109)}, .remote_port = 53};
+	CHECK(tcp_connect(&rig.gw, &e, &user) != TCP_NONE);
+	CHECK_EQ(table()->count.ended[TCP_CROWDED], 22);
+	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
+	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
+	fine(tcp_check(&rig.gw));
+	for (uint32_t i = 0; i < 700; i++)
+		rig_advance(&rig, 100000);
+	fine(tcp_check(&rig.gw));
+	CHECK_EQ(table()->list[TCP_LIST_ORPHANS].n, 0);
+	CHECK_EQ(table()->count.ended[TCP_CLOSED], TCP_CONNECTIONS - 21);
+}
+
+/* One that gets its FIN after all goes on to TIME-WAIT. */
+static void an_orphan_that_closes(void)
+{
+	start(512);
+	struct guest g = near4(1, 0);
+	orphan(&g, PORT0);
+	const struct tcp_conn *c = conn_of(&g, PORT0);
+	say(&g, PORT0, 1001, c->max, TCP_ACK | TCP_FIN, NULL, 0);
+	CHECK_EQ(c->state, TCP_TIME_WAIT);
+	CHECK_EQ(table()->list[TCP_LIST_ORPHANS].n, 0);
+	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
+	fine(tcp_check(&rig.gw));
+}
+
+/* --- packets ---------------------------------------------------------------------------------- */
+
+/* Takes a byte of what it was sent, so that it does not stand still. */
+static void sip(const struct guest *g, uint16_t port)
+{
+	const struct tcp_conn *c = conn_of(g, port);
+	if (c)
+		say(g, port, c->rcv, c->una + 1, TCP_ACK, NULL, 0);
+}
+
+/* 14 connections of as many stations hold all packets, and sip. Whoever comes then is heard at the
+ * second try at the latest, and can be answered. */
+static void hoarders(void)
+{
+	start(4096);
+	send_on_open = 60000;
+	for (uint32_t i = 0; i < 14; i++) {
+		struct guest g = near6(1 + i, 0);
+		CHECK(open(&g, (uint16_t)(PORT0 + i)));
+		static const uint8_t data[1000];
+		const struct tcp_conn *c = conn_of(&g, (uint16_t)(PORT0 + i));
+		for (uint32_t k = 0; k < 40; k++) /* and what is out of order */
+			say(&g, (uint16_t)(PORT0 + i), 1002 + k * 400, c->iss + 1, TCP_ACK, data,
+			    1000 - 600 * (k % 2));
+		turn();
+	}
+	send_on_open = 0;
+	for (uint32_t i = 0; i < 30; i++) {
+		struct guest b = near6(100 + i, 0);
+		struct tcp_conn *c = open(&b, 1000);
+		CHECK(c);
+		for (uint32_t tries = 0; c && c->in.len == 0 && tries < 2; tries++) {
+			say(&b, 1000, 1001, c->iss + 1, TCP_ACK, "a question", 10);
+			for (uint32_t k = 0; k < 14; k++) {
+				struct guest g = near6(1 + k, 0);
+				sip(&g, (uint16_t)(PORT0 + k));
+			}
+			turn();
+		}
+		CHECK(c && c->in.len == 10);
+		static const uint8_t answer[3000];
+		CHECK(tcp_send(&rig.gw, tcp_number(&rig.gw, c), answer, sizeof answer));
+		fine(tcp_check(&rig.gw));
+	}
+}
+
+/* Those who hold little keep it, while others fill memory again and again. */
+static void who_holds_little(void)
+{
+	start(4096);
+	for (uint32_t s = 10; s < 50; s++) {
+		struct guest g = near4(s, 0);
+		say(&g, 1000, 1001, open(&g, 1000)->iss + 1, TCP_ACK, "part of a question", 18);
+	}
+	send_on_open = 60000;
+	for (uint32_t i = 0; i < 200; i++) {
+		struct guest g = near6(1 + i % 8, 0);
+		CHECK(open(&g, (uint16_t)(PORT0 + i)));
+		turn();
+	}
+	CHECK(table()->count.ended[TCP_CROWDED] > 100);
+	for (uint32_t s = 10; s < 50; s++) {
+		struct guest g = near4(s, 0);
+		CHECK(conn_of(&g, 1000));
+	}
+}
+
+/* However fast its connections fill memory, between two turns of MAIN too, a station gets two
+ * thirds of it. */
+static void a_third_is_left(void)
+{
+	start(4096);
+	static const uint8_t data[600];
+	struct guest a = near6(1, 0), b = near4(2, 0);
+	CHECK_EQ(open_many(&a, 40), 40);
+	struct tcp_conn *c = open(&b, 1000);
+	for (uint32_t i = 0; i < 40; i++) {
+		const struct tcp_conn *one = conn_of(&a, (uint16_t)(PORT0 + i));
+		for (uint32_t k = 0; k < 27; k++)
+			say(&a, (uint16_t)(PORT0 + i), one->rcv, one->iss + 1, TCP_ACK, data, 600);
+	}
+	CHECK_EQ(table()->n_packets, 512);
+	CHECK(!tcp_scarce(&rig.gw, tcp_number(&rig.gw, c)));
+	CHECK(tcp_scarce(&rig.gw, tcp_number(&rig.gw, conn_of(&a, PORT0 + 39))));
+	for (uint32_t i = 0; i < 20; i++)
+		say(&b, 1000, c->rcv, c->iss + 1, TCP_ACK, data, 600);
+	CHECK_EQ(c->in.n, 20);
+	CHECK(rig.gw.drops[DROP_TCP_MEMORY] > 0);
+	fine(tcp_check(&rig.gw));
+}
+
+int main(void)
+{
+	TEST(a_client_gives_way_to_itself);
+	TEST(all_addresses_of_a_host);
+	TEST(beyond_the_link);
+	TEST(faster_than_they_end);
+	TEST(who_has_most_gives_way);
+	TEST(clients_without_end);
+	TEST(forged_syns_end_nothing);
+	TEST(no_place_at_all);
+	TEST(orphans_go_first);
+	TEST(an_orphan_that_closes);
+	TEST(hoarders);
+	TEST(who_holds_little);
+	TEST(a_third_is_left);
+	return tap_done();
+}

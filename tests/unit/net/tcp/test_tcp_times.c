@@ -1,0 +1,79 @@
+/* TCP between two gateways where 32 bits of microseconds and milliseconds end: everything arrives,
+ * silence is asked about and ends, TIME-WAIT ends, and a pause is one however long. */
+#include "tests/unit/net/tcp/tcp_kit.h"
+
+static const uint64_t boundaries[] = {1ull << 31, 1ull << 32, 1000ull << 31, 1000ull << 32};
+
+/* Nobody looks at the clock for so long. */
+static void silence(uint64_t us)
+{
+	pair.now_us += us;
+	for (uint32_t side = 0; side < 2; side++)
+		pair.side[side].rig.gw.now_us += us;
+}
+
+/* Both machines are `before_us` before a boundary. */
+static void start(uint64_t boundary, uint64_t before_us)
+{
+	pair_start(1, false, 512);
+	silence(boundary - before_us - pair.side[0].rig.gw.now_us);
+	fine(pair_run(SECOND));
+}
+
+static void losses(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(boundaries); i++) {
+		start(boundaries[i], 5 * SECOND);
+		pair.wire.lose = 50;
+		uint32_t n = pair_connect(0, 300000, 100000);
+		fine(pair_finish(600ull * SECOND));
+		all_arrived(n);
+		CHECK(tcp(0)->count.retransmitted > 0);
+		CHECK(pair.side[0].rig.gw.now_us > boundaries[i]);
+	}
+}
+
+static void keep_alive(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(boundaries); i++) {
+		start(boundaries[i], 60 * SECOND);
+		uint32_t n = pair_connect(0, 10, 10);
+		flow(0, n)->shut_when_all = flow(1, n)->shut_when_all = false;
+		fine(pair_run(SECOND));
+		tcp_keep_alive(&pair.side[0].rig.gw, flow(0, n)->conn, 20000);
+		fine(pair_run(100 * SECOND));
+		CHECK(!flow(0, n)->ended);
+		CHECK_EQ(tcp(0)->count.probes, 5);
+		pair.wire.dead = true;
+		fine(pair_run(95 * SECOND));
+		CHECK(flow(0, n)->ended);
+		CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
+	}
+}
+
+/* RFC 5681 section 4.1: also where the pause was as long as 32 bits of microseconds. */
+static void long_pause(void)
+{
+	static const uint64_t pauses[] = {60 * SECOND, 1ull << 31, 1ull << 32,
+	                                  (1ull << 32) + 500000};
+	for (unsigned i = 0; i < ARRAY_SIZE(pauses); i++) {
+		pair_start(1, false, 512);
+		uint32_t n = pair_connect(0, 400000, 10);
+		flow(0, n)->shut_when_all = flow(1, n)->shut_when_all = false;
+		fine(pair_run(30 * SECOND));
+		struct tcp_conn *c = pair_conn(0, n);
+		CHECK(c && c->cwnd > 14600);
+		silence(pauses[i] - (c ? pair.side[0].rig.gw.now_us - c->sent_us : 0));
+		CHECK(tcp_send(&pair.side[0].rig.gw, flow(0, n)->conn, (const uint8_t *)"x", 1));
+		tcp_push(&pair.side[0].rig.gw, flow(0, n)->conn);
+		CHECK(c && c->cwnd <= 14600);
+	}
+}
+
+int main(void)
+{
+	TEST(losses);
+	TEST(keep_alive);
+	TEST(long_pause);
+	return tap_done();
+}

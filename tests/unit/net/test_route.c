@@ -1,0 +1,176 @@
+/* Routes: gw_init's sorted table against a model that looks at every prefix,
+ * and what a configuration may not say. */
+#include "net/ip4/ip4.h"
+#include "tests/host/rig.h"
+
+#include <stdio.h>
+
+#include "tests/tap.h"
+
+static struct rig rig;
+static struct rng rng;
+
+static void add(const char *text)
+{
+	if (!rig_config(&rig, text, strlen(text)))
+		CHECK_STR(rig.config.error[0].what, text);
+}
+
+static void begin(void)
+{
+	rig_reset(&rig, 1, 4 << 20, 0);
+	add("lan.address 10.1.0.1/16\nwan.address 203.0.113.2/24\nnat.sessions 100\n");
+}
+
+static const char *started(void)
+{
+	const char *wrong = rig_start(&rig, "nat", 16);
+	return wrong ? wrong : "fine";
+}
+
+/* A model route: what the text said, in its order. */
+static struct entry {
+	uint32_t net, via;
+	unsigned len;
+} entry[CONFIG_ROUTES];
+static unsigned n_entries;
+
+static unsigned common_bits(uint32_t a, uint32_t b)
+{
+	unsigned n = 0;
+	while (n < 32 && ((a ^ b) >> (31 - n) & 1) == 0)
+		n++;
+	return n;
+}
+
+/* The next hop by the letter: the longest prefix, the earliest of equals. */
+static uint32_t model_hop(uint32_t to)
+{
+	const struct entry *best = NULL;
+	for (unsigned i = 0; i < n_entries; i++)
+		if (common_bits(entry[i].net, to) >= entry[i].len &&
+		    (!best || entry[i].len > best->len))
+			best = &entry[i];
+	return best ? best->via : 0;
+}
+
+static void model_add(uint32_t net, unsigned len, uint32_t via)
+{
+	entry[n_entries++] = (struct entry){net, via, len};
+}
+
+static void longest_prefix(void)
+{
+	unsigned wrong = 0;
+	for (int round = 0; round < 40; round++) {
+		begin();
+		n_entries = 0;
+		model_add(0x0a010000, 16, 1); /* the connected networks */
+		model_add(0xcb007100, 24, 1);
+		model_add(0x0a010001, 32, 2); /* and ourselves */
+		model_add(0xcb007102, 32, 2);
+		unsigned n = 1 + rng_below(&rng, 50);
+		for (unsigned i = 0; i < n; i++) {
+			/* Prefixes inside each other, host bits not always zero. */
+			uint32_t net = 0x0a000000 | rng_u32(&rng) >> rng_below(&rng, 25);
+			unsigned len = rng_below(&rng, 33);
+			uint32_t hop = 0x0a010100 + rng_below(&rng, 200);
+			char text[80];
+			snprintf(text, sizeof text, "route %u.%u.%u.%u/%u via 10.1.1.%u\n",
+			         net >> 24, net >> 16 & 255, net >> 8 & 255, net & 255, len,
+			         hop & 255);
+			add(text);
+			model_add(net, len, hop);
+		}
+		CHECK_STR(started(), "fine");
+		for (unsigned i = 0; i < 2000; i++) {
+			uint32_t to = 0x0a000000 | rng_u32(&rng) >> rng_below(&rng, 30);
+			struct pkt p = {0};
+			bool found = ip4_route(&rig.gw, &p, ip4_of(to));
+			uint32_t hop = model_hop(to);
+			const struct gw_route *r = ip4_route_for(&rig.gw, ip4_of(to));
+			wrong += found != (hop != 0) || found != (r != NULL);
+			if (!found || !hop)
+				continue;
+			uint32_t got = p.out == PKT_PORT_SELF ? 2 : !r->via ? 1 : swap32(p.hop);
+			wrong += got != hop || !(p.flags & PKT_ROUTED) || p.out != r->port;
+			if (!r->via)
+				wrong += swap32(p.hop) != to;
+		}
+	}
+	CHECK_EQ(wrong, 0);
+}
+
+static void default_route_is_the_last(void)
+{
+	begin();
+	add("gateway 203.0.113.1\nroute 0.0.0.0/1 via 203.0.113.9\n");
+	CHECK_STR(started(), "fine");
+	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(0x08080808))->via), 0xcb007109);
+	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(0x88080808))->via), 0xcb007101);
+}
+
+static void no_route(void)
+{
+	begin();
+	CHECK_STR(started(), "fine");
+	struct pkt p = {0};
+	CHECK(!ip4_route(&rig.gw, &p, ip4_of(0x08080808)));
+	CHECK(!(p.flags & PKT_ROUTED));
+	CHECK(ip4_route_for(&rig.gw, ip4_of(0x08080808)) == NULL);
+}
+
+static void full_table(void)
+{
+	begin();
+	for (unsigned i = 0; i < CONFIG_ROUTES; i++) {
+		char text[80];
+		snprintf(text, sizeof text, "route 172.16.%u.0/24 via 10.1.1.1\n", i);
+		add(text);
+	}
+	for (unsigned i = 1; i <= CONFIG_GATEWAYS; i++) {
+		char text[80];
+		snprintf(text, sizeof text, "gateway 203.0.113.%u\n", 10 + i);
+		add(text);
+	}
+	CHECK_STR(started(), "fine");
+	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
+	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(1))->via), 0xcb00710b);
+}
+
+static void what_may_not_be(void)
+{
+	static const struct {
+		const char *text, *wrong;
+	} table[] = {
+	        {"gateway 192.0.2.1\n",
+	         "gateway 192.0.2.1 lies in no network of lan.address or wan.address"},
+	        {"gateway 203.0.113.2\n", "gateway 203.0.113.2 is the gateway's own address"},
+	        {"route 8.0.0.0/8 via 10.2.0.1\n",
+	         "route via 10.2.0.1 lies in no network of lan.address or wan.address"},
+	        {"route 8.0.0.0/8 via 10.1.0.1\n",
+	         "route via 10.1.0.1 is the gateway's own address"},
+	        {"lan.address 10.1.0.1/24\n", "lan.address 10.1.0.1 is given twice"},
+	        {"wan.address 10.1.9.9/24\n",
+	         "wan.address 10.1.9.9 lies in the network of lan.address"},
+	        {"neighbour 192.0.2.1 02:00:00:00:00:09\n",
+	         "neighbour 192.0.2.1 lies in no network of lan.address or wan.address"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		begin();
+		add(table[i].text);
+		CHECK_STR(started(), table[i].wrong);
+	}
+}
+
+int main(void)
+{
+	static const uint32_t seed = 7;
+	rng_seed(&rng, &seed, sizeof seed);
+	TEST(longest_prefix);
+	TEST(default_route_is_the_last);
+	TEST(no_route);
+	TEST(full_table);
+	TEST(what_may_not_be);
+	return tap_done();
+}
