@@ -313,7 +313,7 @@ def test_times_compared_by_their_sign(project: Project) -> None:
         "/* (int32_t)(now_ms - due_ms) */\nint a(uint32_t seq, uint32_t ack, uint32_t now_ms, uint32_t due_ms)\n"
         "{\n\tif ((int32_t)(seq - ack) < 0)\n\t\treturn 1;\n\treturn (int32_t)(now_ms - due_ms) < 0;\n}\n\nint gw",
     )
-    project.expect("times", "net/gw.c:8: times are compared by their sign; use kernel/when.h")
+    project.expect("times", "net/gw.c:8: times are compared by their sign; use kernel/lib/when.h")
 
 
 def test_sizes(project: Project) -> None:
@@ -489,5 +489,5 @@ def test_unknown_check(project: Project) -> None:
 
 def test_broken_makefile_is_not_a_pass(project: Project) -> None:
     project.write("Makefile", "all:\n  nonsense\n")
-    status, output = project.lint("arrows")
+    status, output = project.lint("warnings")
     assert status == 2 and "Makefile" in output
