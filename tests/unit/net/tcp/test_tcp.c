@@ -245,11 +245,13 @@ static void idle_event(void)
 static void idle_of_one(void)
 {
 	pair_start(1, false, 512);
-	pair.side[1].user.idle_ms = 5000;
+	pair.side[1].user.idle_ms = 60000;
 	uint32_t n = pair_connect(0, 10, 10);
 	flow(0, n)->shut_when_all = flow(1, n)->shut_when_all = false;
+	fine(pair_run(10 * SECOND)); /* no timer is due before the end of the idle time */
+	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn, 12000);
 	fine(pair_run(SECOND));
-	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn, 2000);
+	CHECK_EQ(flow(1, n)->idle_events, 0);
 	fine(pair_run(SECOND * 3 / 2));
 	CHECK_EQ(flow(1, n)->idle_events, 1);
 	tcp_idle(&pair.side[1].rig.gw, flow(1, n)->conn, 0);
