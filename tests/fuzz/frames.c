@@ -39,7 +39,7 @@ uint32_t frame_sum(uint32_t sum, const uint8_t *b, uint32_t n)
 {
 	uint64_t words = 0;
 	uint32_t word;
-	for (; n >= sizeof word; n -= sizeof word, b += sizeof word) {
+	for (; n >= 4; n -= 4, b += 4) {
 		memcpy(&word, b, sizeof word);
 		words += word;
 	}

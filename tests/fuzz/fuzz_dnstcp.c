@@ -258,8 +258,7 @@ static void ask(struct input *in)
 	struct end *e = &end[how % CLIENTS];
 	uint32_t len = 0;
 	static const uint8_t types[] = {28, 1, 16, 12};
-	uint32_t n_asks = 1 + (how >> 2 & 7u);
-	for (uint32_t i = 0; i < ((how & 0x60) == 0x60 ? 4 * n_asks : n_asks); i++) {
+	for (uint32_t i = 0; i <= (how >> 2 & 31u); i++) {
 		bool sig = how & 0x80 && !(what & 1); /* such are passed on as they are */
 		uint8_t *q = m + len + 2, id[2] = {sig ? SIGNED : what & 1, (uint8_t)(what + i)};
 		if (e->asked[(id[0] & 3) * 32 + id[1] / 8] >> id[1] % 8 & 1)
