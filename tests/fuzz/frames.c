@@ -34,11 +34,21 @@ static void put32(uint8_t *b, uint32_t v)
 	put16(b + 2, v);
 }
 
-/* RFC 1071, word by word. */
-static uint32_t add_up(uint32_t sum, const uint8_t *b, uint32_t n)
+/* Words of 32 bits in the byte order of the host, turned in the end. */
+uint32_t frame_sum(uint32_t sum, const uint8_t *b, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
-		sum += i % 2 ? b[i] : (uint32_t)b[i] << 8;
+	uint64_t words = 0;
+	uint32_t word;
+	for (; n >= 4; n -= 4, b += 4) {
+		memcpy(&word, b, sizeof word);
+		words += word;
+	}
+	word = 0;
+	memcpy(&word, b, n);
+	words += word;
+	while (words >> 16)
+		words = (words & 0xffff) + (words >> 16);
+	sum += get16((const uint8_t[]){(uint8_t)words, (uint8_t)(words >> 8)});
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return sum;
@@ -56,7 +66,7 @@ static bool is_fragment(const uint8_t *ip)
 
 static uint32_t pseudo(const uint8_t *ip, uint32_t l4_len)
 {
-	return ip[9] == ICMP_PROTO ? 0 : add_up(ip[9] + l4_len, ip + 12, 8);
+	return ip[9] == ICMP_PROTO ? 0 : frame_sum(ip[9] + l4_len, ip + 12, 8);
 }
 
 /* Where the transport checksum stands; 0 when the protocol has none here. */
@@ -96,7 +106,7 @@ void frame_repair(uint8_t *f, uint32_t len)
 	if (get16(ip + 2) > len - ETH || get16(ip + 2) < h)
 		put16(ip + 2, len - ETH);
 	put16(ip + 10, 0);
-	put16(ip + 10, ~add_up(0, ip, h));
+	put16(ip + 10, ~frame_sum(0, ip, h));
 	uint32_t l4_len = get16(ip + 2) - h, at = sum_offset(ip, l4_len);
 	if (!at || is_fragment(ip))
 		return;
@@ -104,7 +114,7 @@ void frame_repair(uint8_t *f, uint32_t len)
 	if (ip[9] == UDP_PROTO)
 		put16(l4 + 4, l4_len);
 	put16(l4 + at, 0);
-	uint32_t sum = ~add_up(pseudo(ip, l4_len), l4, l4_len) & 0xffff;
+	uint32_t sum = ~frame_sum(pseudo(ip, l4_len), l4, l4_len) & 0xffff;
 	put16(l4 + at, ip[9] == UDP_PROTO && sum == 0 ? 0xffff : sum);
 }
 
@@ -148,7 +158,7 @@ static const char *check_transport(const uint8_t *ip, uint32_t h)
 	const uint8_t *l4 = ip + h;
 	if (!at || (ip[9] == UDP_PROTO && get16(l4 + at) == 0))
 		return NULL;
-	if (add_up(pseudo(ip, l4_len), l4, l4_len) != 0xffff)
+	if (frame_sum(pseudo(ip, l4_len), l4, l4_len) != 0xffff)
 		return "wrong transport checksum";
 	return NULL;
 }
@@ -171,7 +181,7 @@ const char *frame_check(const uint8_t *f, uint32_t len, uint32_t mtu, bool sums)
 		return "IPv4 length is not that of the frame";
 	if (len - ETH > mtu)
 		return "larger than the MTU";
-	if (add_up(0, ip, h) != 0xffff)
+	if (frame_sum(0, ip, h) != 0xffff)
 		return "wrong IPv4 header checksum";
 	if (ip[8] == 0)
 		return "time to live 0";

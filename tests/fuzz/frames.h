@@ -1,5 +1,5 @@
 /* Frames for the fuzzer: parts to build them from, checksums made right, and
- * the check of what a gateway sends. Written from the RFCs, with naive sums of
+ * the check of what a gateway sends. Written from the RFCs, with sums of
  * its own, so that it knows nothing of the code that is tested. */
 #ifndef TESTS_FUZZ_FRAMES_H
 #define TESTS_FUZZ_FRAMES_H
@@ -15,6 +15,10 @@ struct input {
 };
 uint8_t input_u8(struct input *in);
 uint16_t input_u16(struct input *in);
+
+/* The ones' complement sum of n bytes (RFC 1071), in words of two bytes with the first one high,
+ * and of `sum`: 16 bits, in host byte order. */
+uint32_t frame_sum(uint32_t sum, const uint8_t *b, uint32_t n);
 
 /* Writes an Ethernet and IPv4 header for l4_len bytes that stand behind it
  * already (at offset 34); gives the frame's length. */

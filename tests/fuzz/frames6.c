@@ -1,6 +1,8 @@
 /* See frames6.h. */
 #include "tests/fuzz/frames6.h"
 
+#include "tests/fuzz/frames.h"
+
 enum { ETH = 14, IP = 40, ICMP6 = 58, TCP = 6, UDP = 17 };
 
 static uint32_t get16(const uint8_t *b)
@@ -12,16 +14,6 @@ static void put16(uint8_t *b, uint32_t v)
 {
 	b[0] = (uint8_t)(v >> 8);
 	b[1] = (uint8_t)v;
-}
-
-/* RFC 1071, word by word. */
-static uint32_t add_up(uint32_t sum, const uint8_t *b, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		sum += i % 2 ? b[i] : (uint32_t)b[i] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
 }
 
 /* The transport header: its protocol and place; false where a fragment or a chain that
@@ -91,7 +83,7 @@ void frame6_repair(uint8_t *ip, uint32_t n)
 	if (proto == UDP)
 		put16(ip + l4 + 4, n - l4);
 	put16(ip + at, 0);
-	uint32_t sum = ~add_up(add_up(proto + n - l4, ip + 8, 32), ip + l4, n - l4) & 0xffff;
+	uint32_t sum = ~frame_sum(frame_sum(proto + n - l4, ip + 8, 32), ip + l4, n - l4) & 0xffff;
 	put16(ip + at, proto == UDP && sum == 0 ? 0xffff : sum);
 }
 
@@ -164,7 +156,7 @@ const char *frame6_check(const uint8_t *ip, uint32_t n, uint32_t mtu, bool sums)
 		return "a group as source";
 	if (!sums || !find_transport(ip, n, &proto, &l4) || !sum_offset(proto, n - l4))
 		return NULL;
-	if (add_up(add_up(proto + n - l4, ip + 8, 32), ip + l4, n - l4) != 0xffff)
+	if (frame_sum(frame_sum(proto + n - l4, ip + 8, 32), ip + l4, n - l4) != 0xffff)
 		return "wrong transport checksum";
 	if (proto == ICMP6 && ip[24] == 0xff && ip[l4] < 128)
 		return "an ICMPv6 error to a group";

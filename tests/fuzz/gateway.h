@@ -15,6 +15,7 @@
 
 #define ETH            14u
 #define FLOOD_MAX      300u
+#define LISTINGS_MAX   4u
 #define SILENT_STEP_US 1000000u
 #ifndef PACKETS
 #define PACKETS 64u
@@ -27,6 +28,7 @@ static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
 	bool payloads;                     /* … and the payload that frames_make.h makes */
 	uint32_t flooded;                  /* frames of floods so far */
+	uint32_t listed;                   /* listings so far */
 	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[GW_PORTS];
 } run;
@@ -183,14 +185,14 @@ static inline bool show_timings(struct gw *gw, uint32_t *cursor, char *line, siz
 	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, line, n);
 }
 
-static inline void list_all(void)
+/* Somebody looks, but not often in an input: to make text costs more than packets do. */
+static inline void list_one(uint32_t which)
 {
-	list(gw_show_stats);
-	list(gw_show_routes);
-	list(gw_show_neighbours);
-	list(gw_show_drops);
-	list(show_sessions);
-	list(show_timings);
+	static bool (*const show[])(struct gw *, uint32_t *, char *,
+	                            size_t) = {gw_show_stats, gw_show_routes, gw_show_neighbours,
+	                                       gw_show_drops, show_sessions,  show_timings};
+	if (run.listed++ < LISTINGS_MAX)
+		list(show[which % ARRAY_SIZE(show)]);
 }
 
 /* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails, or
@@ -201,17 +203,17 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		uint8_t op = input_u8(in);
 		uint32_t port = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to two months, with a turn each day only, or up to 6.5 s */
+		case 6: /* up to two months, with a turn in 16 days only, or up to 6.5 s */
 			if (op & 64) {
 				uint32_t days = input_u8(in) & 63u;
-				rig_leap(&rig, days * 86400000000ull, days);
+				rig_leap(&rig, days * 86400000000ull, 1 + days / 16);
 				break;
 			}
 			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
 			if (op & 32)
-				list_all();
+				list_one((op >> 3 & 3u) | (op >> 4 & 4u));
 			else if (op & 8)
 				rig.stalled[port] = op & 16;
 			else

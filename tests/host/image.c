@@ -9,7 +9,7 @@
 
 #define PAGE      4096u
 #define STORE     (1u << 18) /* different pages that are found again */
-#define COOL_DOWN 5000u      /* images put back between two times that all pages are protected */
+#define COOL_DOWN 500u       /* images put back between two times that all pages are protected */
 
 struct run {
 	const uint8_t *at;
