@@ -63,8 +63,8 @@ bool udp_source(const struct gw *gw, struct udp_ends *ends) MUST_USE;
 
 /* Sends a UDP datagram or a TCP segment over IPv6 between two ends: p at its header, whose
  * checksum field stands `at` bytes into it and holds 0. Takes the packet; it is dropped
- * (DROP_TENTATIVE) when the local address is not in use: since the ends were noted it may have become
- * tentative (RFC 4862 section 5.4). */
+ * (DROP_TENTATIVE) when the local address is not in use: since the ends were noted it may have
+ * become tentative (RFC 4862 section 5.4). */
 void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *ends, uint8_t proto,
                     uint32_t at);
 
