@@ -46,7 +46,7 @@ bool gw_is_own(const struct gw *gw, ip4 a)
 }
 
 /* Keeps the table sorted by falling prefix length; among equals the earlier
- * one wins. */
+ * one wins. GW_ROUTES has room for all that a configuration can hold. */
 static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint32_t own,
                       uint8_t port)
 {
@@ -121,13 +121,23 @@ static const char *setup_port(struct gw *gw, uint32_t i)
 	return NULL;
 }
 
-/* Our own addresses stay ours inside a network that is routed elsewhere. */
+static bool has_own_route(const struct gw *gw, ip4 a)
+{
+	for (uint32_t i = 0; i < gw->n_routes && gw->route[i].len == 32; i++)
+		if (gw->route[i].own == ip4_get(a))
+			return true;
+	return false;
+}
+
+/* Our own addresses stay ours inside a network that is about to be routed elsewhere: each gets
+ * one route of its own. */
 static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 {
 	for (uint32_t i = 0; i < GW_PORTS; i++)
 		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
 			const struct gw_address *a = &gw->port[i].addr[k];
-			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)))
+			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)) ||
+			    has_own_route(gw, a->addr))
 				continue;
 			if (!add_route(gw, ip4_get(a->addr), 32, 0, ip4_get(a->addr), (uint8_t)i))
 				return false;
@@ -151,7 +161,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 		                     addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
-	if (!add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port) || !keep_own(gw, net, len))
+	if (!keep_own(gw, net, len) || !add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port))
 		return gw_setup_fail("too many routes");
 	return NULL;
 }

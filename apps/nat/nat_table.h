@@ -191,6 +191,7 @@ struct nat_table {
 	struct nat_free session_free, mapping_free, host_free;
 	uint32_t n_sessions, n_mappings, n_hosts;
 	uint64_t created, expired, evicted;
+	uint32_t room_at; /* the session whose turn it is in nat_room.c */
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is being looked at */
 	/* For how long an established TCP session whose time has run out waits for

@@ -4,8 +4,7 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/when.h"
 
-#define NONE    WHEEL_NONE
-#define NUMBERS (1u << (32 - WHEEL_SHIFT)) /* of slots, before they wrap */
+#define NONE WHEEL_NONE
 
 bool wheel_init(struct wheel *w, uint32_t n, uint32_t now_us)
 {
@@ -59,11 +58,9 @@ void wheel_set(struct wheel *w, uint32_t i, uint32_t due_us)
 uint32_t wheel_take(struct wheel *w, uint32_t now_us)
 {
 	uint32_t current = now_us >> WHEEL_SHIFT;
-	/* After a long silence every slot is looked at once. */
-	uint32_t behind = (current - w->turn) % NUMBERS;
-	if (behind > WHEEL_SLOTS)
-		w->turn = (current - WHEEL_SLOTS) % NUMBERS;
-	for (; w->turn != current; w->turn = (w->turn + 1) % NUMBERS) {
+	/* After a long silence, and where the time wraps, every slot is looked at once. */
+	uint32_t behind = min_u32(current - w->turn, WHEEL_SLOTS);
+	for (w->turn = current - behind; w->turn != current; w->turn++) {
 		uint32_t i = w->slot[w->turn % WHEEL_SLOTS];
 		/* The others in the slot are of later turns of the wheel. */
 		for (; i != NONE; i = w->node[i].next) {

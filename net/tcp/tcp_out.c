@@ -4,7 +4,6 @@
 
 #include "net/csum.h"
 #include "net/ip4/ip4.h"
-#include "net/ip6/ip6.h"
 
 enum { OPT_MSS = 2, OPT_MSS_LEN = 4 };
 
@@ -64,26 +63,13 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool m
 	gw_send(gw, p);
 }
 
-static void send6(struct gw *gw, struct pkt *p, const struct udp_ends *e)
-{
-	if (!pkt_push(p, IP6_MIN)) {
-		gw_discard(gw, p, DROP_NO_PACKET);
-		return;
-	}
-	ip6_build(p, &e->local.v6, &e->remote.v6, PROTO_TCP, IP6_HOPS);
-	ip6_sum(p, offsetof(struct tcp_hdr, sum));
-	if (ip6_is_link_local(&e->remote.v6))
-		ip6_to_link(p, e->link);
-	gw_send6(gw, p);
-}
-
 static void finish(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool may_fragment)
 {
 	p->port = PKT_PORT_SELF;
 	p->flags = 0;
 	gw->tcp->count.out++;
 	if (e->remote.is6)
-		send6(gw, p, e);
+		udp_ends_send6(gw, p, e, PROTO_TCP, offsetof(struct tcp_hdr, sum));
 	else
 		send4(gw, p, e, may_fragment);
 }

@@ -146,9 +146,9 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 	gw_send(gw, p);
 }
 
-static void send6(struct gw *gw, struct pkt *p, const struct udp_ends *e)
+void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint8_t proto,
+                    uint32_t at)
 {
-	/* Since the question came the address may have become tentative (RFC 4862 section 5.4). */
 	if (!gw_is_own6(gw, e->link, &e->local.v6)) {
 		gw_discard(gw, p, DROP_TENTATIVE);
 		return;
@@ -157,8 +157,8 @@ static void send6(struct gw *gw, struct pkt *p, const struct udp_ends *e)
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;
 	}
-	ip6_build(p, &e->local.v6, &e->remote.v6, PROTO_UDP, IP6_HOPS);
-	ip6_sum(p, offsetof(struct udp_hdr, sum));
+	ip6_build(p, &e->local.v6, &e->remote.v6, proto, IP6_HOPS);
+	ip6_sum(p, at);
 	if (ip6_is_link_local(&e->remote.v6))
 		ip6_to_link(p, e->link);
 	gw_send6(gw, p);
@@ -179,7 +179,7 @@ void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *e)
 	udp->len = be16_of(len);
 	udp->sum = be16_of(0);
 	if (e->remote.is6)
-		send6(gw, p, e);
+		udp_ends_send6(gw, p, e, PROTO_UDP, offsetof(struct udp_hdr, sum));
 	else
 		send4(gw, p, e, len);
 }

@@ -61,6 +61,13 @@ enum verdict udp_input(struct gw *gw, struct pkt *p);
  * no way to it. */
 bool udp_source(const struct gw *gw, struct udp_ends *ends) MUST_USE;
 
+/* Sends a UDP datagram or a TCP segment over IPv6 between two ends: p at its header, whose
+ * checksum field stands `at` bytes into it and holds 0. Takes the packet; it is dropped
+ * (DROP_TENTATIVE) when the local address is not in use: since the ends were noted it may have
+ * become tentative (RFC 4862 section 5.4). */
+void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *ends, uint8_t proto,
+                    uint32_t at);
+
 /* Sends p, whose data are the payload, from the local to the remote end. Takes the
  * packet; it is dropped (DROP_TENTATIVE) when the local IPv6 address is not in use. */
 void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *ends);

@@ -11,14 +11,16 @@ import dns.message
 import dns.rcode
 import pytest
 from dnsstream import NAMES, Slow, Start, answers, opened, put, say, zone
-from gateway import LAN, PORT_MAC, A, B, Host
+from gateway import LAN, PORT_MAC, ROUTER, WAN, A, B, Host
 from net6 import A6, Host6
 from resolver import (
     OUR4,
     OUR6,
+    UPSTREAM,
     Resolver,
     addresses,
     check,
+    datagram,
     inside,
     rr,
     silent,
@@ -353,3 +355,35 @@ def test_guessed_cookies(resolver: Resolver) -> None:
         put(resolver, one.segment("A"))
     assert resolver.gateway.stats()["tcp_cookies_good"] == 0
     assert resolver.gateway.drops() == {"tcp-closed": 200}
+
+
+@pytest.mark.parametrize("how", ["answer", "repetition"])
+def test_no_segment_from_an_address_that_is_tentative(start: Start, how: str) -> None:
+    """RFC 4862 section 5.4: it may be somebody else's. What was to be sent is sent when the address is ours again."""
+    upstream = zone()
+    upstream.instead = silent()
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver, client=A6)
+    stream.quiet = True
+    query = resolver.query("four.example.", "A")
+    say(resolver, stream, query)
+    (asked,) = resolver.net.asked
+    packet = datagram(UPSTREAM, asked.source, 53, asked.port, wire(upstream.lookup(asked.message)))
+    answer = bytes(Ether(src=ROUTER.mac, dst=PORT_MAC[WAN], type=0x800) / packet)
+    if how == "repetition":
+        resolver.net.deliver(resolver.gateway.send(WAN, answer))
+        resolver.wait(0.5)
+    resolver.gateway.link(LAN, False)
+    resolver.gateway.link(LAN, True)
+    before, dropped = len(stream.segments), resolver.gateway.drops().get("tentative", 0)
+    if how == "answer":
+        resolver.net.deliver(resolver.gateway.send(WAN, answer))
+    resolver.wait(0.9)
+    assert len(stream.segments) == before
+    assert resolver.gateway.drops()["tentative"] > dropped
+    stream.quiet = False
+    for _ in range(4):
+        resolver.wait(1)
+    assert answers(stream)[query.id].answer and not stream.reset
+    put(resolver, stream.segment("FA"))
+    assert stream.ended

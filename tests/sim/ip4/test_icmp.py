@@ -92,6 +92,40 @@ def test_no_service(gateway: Gateway, packet: Packet, code: int) -> None:
     assert gateway.wan(IP(src=SERVER, dst=OUTSIDE, **proto) / packet) == []
 
 
+HOST4 = f"""
+lan.address {INSIDE}/24
+wan.address {OUTSIDE}/24
+gateway {ROUTER.ip}
+nameserver {SERVER}
+neighbour {A.ip} {A.mac}
+neighbour {ROUTER.ip} {ROUTER.mac}
+"""
+
+
+@SIDES
+@pytest.mark.parametrize("target", ["own", "network", "directed", "limited", "group"])
+def test_broadcast_ping_to_a_host(start: Start, host: Host, own: str, target: str) -> None:
+    """The same where nothing is forwarded, and the gateway is a host."""
+    gateway = start(HOST4, "dns64")
+    net = own.rsplit(".", 1)[0]
+    to = {"own": own, "network": f"{net}.0", "directed": f"{net}.255", "limited": "255.255.255.255",
+          "group": "224.0.0.1"}[target]
+    mac = "01:00:5e:00:00:01" if target == "group" else BROADCAST
+    assert gateway.send(host.port, Ether(src=host.mac, dst=mac) / IP(src=host.ip, dst=to) / ICMP()) == []
+    assert gateway.drops() == {"multicast": 1}
+
+
+@pytest.mark.parametrize("packet", [UDP(sport=1, dport=9), TCP(sport=1, dport=9), Raw(b"what is this?")])
+def test_closed_ports_of_a_host(start: Start, packet: Packet) -> None:
+    """As in test_no_service, where nothing is translated: of closed ports the WAN is not told."""
+    gateway = start(HOST4, "dns64")
+    proto: dict[str, Any] = {"proto": 99} if isinstance(packet, Raw) else {}
+    assert gateway.wan(IP(src=SERVER, dst=OUTSIDE, **proto) / packet) == []
+    assert gateway.drops() == {"no-service": 1}
+    told = only(gateway.lan(IP(src=A.ip, dst=INSIDE, **proto) / packet), LAN).frame[ICMP]
+    assert (told.type, told.code) == (3, 2 if proto else 3)
+
+
 # --- errors --------------------------------------------------------------------------------------
 
 

@@ -138,6 +138,68 @@ static void full_table(void)
 	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(1))->via), 0xcb00710b);
 }
 
+/* Whatever a configuration holds, the table has room for it: each of our addresses in a network
+ * of its own and in as many routed ones as there are, which are all inside each other. */
+static void fullest_table(void)
+{
+	rig_reset(&rig, 1, 4 << 20, 0);
+	add("nat.sessions 100\n");
+	for (unsigned i = 0; i < CONFIG_ADDRESSES; i++) {
+		char text[80];
+		snprintf(text, sizeof text, "lan.address 10.%u.0.1/16\n", i);
+		add(text);
+		snprintf(text, sizeof text, "wan.address 11.%u.0.1/16\n", i);
+		add(text);
+	}
+	for (unsigned i = 0; i < CONFIG_ROUTES; i++) {
+		char text[80];
+		snprintf(text, sizeof text, "route %u.%u.0.0/%u via 10.0.1.1\n", 10 + i / 8 % 2,
+		         i % 8, 17 + i / 16);
+		add(text);
+	}
+	for (unsigned i = 1; i <= CONFIG_GATEWAYS; i++) {
+		char text[80];
+		snprintf(text, sizeof text, "gateway 11.0.2.%u\n", i);
+		add(text);
+	}
+	CHECK_STR(started(), "fine");
+	CHECK_EQ(rig.gw.n_routes, GW_ROUTES);
+	for (unsigned i = 0; i < 2 * CONFIG_ADDRESSES; i++) {
+		uint32_t own = (10 + i / 8) << 24 | i % 8 << 16 | 1;
+		struct pkt p = {0};
+		CHECK(ip4_route(&rig.gw, &p, ip4_of(own)));
+		CHECK_EQ(p.out, PKT_PORT_SELF);
+	}
+}
+
+/* A route to exactly our address does not take it away. */
+static void route_to_our_address(void)
+{
+	static const uint32_t own[] = {0x0a010001, 0x0a010002, 0xcb007102};
+	begin();
+	add("lan.address 10.1.0.2/16\nroute 10.1.0.1/32 via 10.1.1.1\n"
+	    "route 10.1.0.2/32 via 10.1.1.1\nroute 203.0.113.2/32 via 10.1.1.1\n");
+	CHECK_STR(started(), "fine");
+	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
+		struct pkt p = {0};
+		CHECK(ip4_route(&rig.gw, &p, ip4_of(own[i])));
+		CHECK_EQ(p.out, PKT_PORT_SELF);
+	}
+}
+
+/* What the application owns, from the first address to the last. */
+static void owned_ranges(void)
+{
+	rig_reset(&rig, 1, 16 << 20, 0);
+	add("lan.address 10.1.0.1/16\nwan.address 203.0.113.2/24\nnat.sessions 100\n"
+	    "nat.pool 203.0.113.16-203.0.113.23\nnat.pool 203.0.113.40\n");
+	CHECK_STR(started(), "fine");
+	for (uint32_t i = 0; i < 64; i++) {
+		bool ours = (i >= 16 && i <= 23) || i == 40;
+		CHECK_EQ(gw_owned(&rig.gw, ip4_of(0xcb007100 + i)) != NULL, ours);
+	}
+}
+
 static void what_may_not_be(void)
 {
 	static const struct {
@@ -171,6 +233,9 @@ int main(void)
 	TEST(default_route_is_the_last);
 	TEST(no_route);
 	TEST(full_table);
+	TEST(fullest_table);
+	TEST(route_to_our_address);
+	TEST(owned_ranges);
 	TEST(what_may_not_be);
 	return tap_done();
 }

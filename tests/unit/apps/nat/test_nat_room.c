@@ -355,6 +355,84 @@ static void one_holds_all(void)
 	consistent();
 }
 
+enum { LARGE = 100000, FEW = 500 };
+
+/* Of so many sessions, all in use, FEW are made ones that may go: each so far from the last. */
+static void make_few(uint32_t n, uint32_t apart, uint32_t first)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		table.session[i].state = NAT_ESTABLISHED;
+		table.session[i].flags = NAT_ANSWERED;
+	}
+	for (uint32_t i = 0; i < FEW; i++)
+		table.session[first + i * apart].state = NAT_TRANS;
+}
+
+/* A newcomer finds the few, wherever they are: spread he has one with nearly each attempt; side
+ * by side after as many attempts as it takes to look at all once. */
+static void few_of_many(void)
+{
+	static const struct {
+		uint32_t apart, first, failures;
+	} row[] = {{LARGE / FEW, 0, 30}, {1, LARGE / 2, LARGE / 500}, {1, 0, LARGE / 500}};
+	for (unsigned k = 0; k < ARRAY_SIZE(row); k++) {
+		uint32_t failures = 0, served = 0;
+		start(LARGE, 1);
+		for (uint32_t i = 0; i < LARGE; i++)
+			if (!open_one(i % 2 ? NAT_UDP : NAT_TCP, 5, (uint16_t)(i / 2), 3))
+				CHECK_EQ(i, -1);
+		make_few(LARGE, row[k].apart, row[k].first);
+		while (served < FEW / 2 && failures <= row[k].failures)
+			if (nat_make_room(&table, 1000 + served, NULL))
+				CHECK(session(1000 + served++, 9) != NULL);
+			else
+				failures++;
+		CHECK_EQ(served, FEW / 2);
+		CHECK_EQ(table.n_sessions, LARGE);
+		consistent();
+	}
+}
+
+/* The same of ports; also where the table has far more sessions than the address. */
+static void few_of_many_ports(void)
+{
+	static const uint32_t apart[] = {HIGH / FEW, 1};
+	for (unsigned k = 0; k < ARRAY_SIZE(apart); k++) {
+		uint32_t failures = 0, served = 0;
+		start(LARGE, 1);
+		take_ports(5, 0, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
+		make_few(HIGH, apart[k], 7);
+		while (served < FEW / 2 && failures <= HIGH / 500)
+			if (session(1000 + served, swap16(9999)))
+				served++;
+			else
+				failures++;
+		CHECK_EQ(served, FEW / 2);
+		CHECK_EQ(table.evicted, FEW / 2);
+		consistent();
+	}
+}
+
+/* Of other protocols, and below 1024, no session gives its port. */
+static void few_with_other_ports(void)
+{
+	start(70000, 1);
+	take_ports(5, 0, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
+	for (uint32_t i = 0; i < 500; i++) {
+		struct nat_session *tcp = open_one(NAT_TCP, 5, (uint16_t)i, 3);
+		struct nat_session *low = session(7, swap16((uint16_t)(i + 1)));
+		CHECK(tcp && low);
+		if (tcp && low) {
+			nat_session_uninvited(&table, tcp);
+			nat_session_uninvited(&table, low);
+		}
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		CHECK(session(1000 + i, swap16(9999)) == NULL);
+	CHECK_EQ(table.evicted, 0);
+	consistent();
+}
+
 /* A time that is past is due with the next second. */
 static void past_is_due_at_once(void)
 {
@@ -381,6 +459,9 @@ int main(void)
 	TEST(other_ports_are_free);
 	TEST(identifiers_are_shared);
 	TEST(one_holds_all);
+	TEST(few_of_many);
+	TEST(few_of_many_ports);
+	TEST(few_with_other_ports);
 	TEST(past_is_due_at_once);
 	return tap_done();
 }

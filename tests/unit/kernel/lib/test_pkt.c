@@ -42,6 +42,18 @@ static void pool_without_memory(void)
 	CHECK(pkt_alloc(&small) == NULL);
 }
 
+/* Sizes in bytes that 32 bits do not hold: what is left of them would fit. */
+static void pool_beyond_32_bits(void)
+{
+	struct pool large;
+	uint32_t n = UINT32_MAX / (uint32_t)sizeof(struct pkt);
+	host_arena(64u << 20);
+	CHECK(!pkt_pool_init(&large, n + 1));
+	CHECK(!pkt_pool_init(&large, n + 2));
+	CHECK(!pkt_pool_init(&large, UINT32_MAX));
+	CHECK(alloc_left() > 60u << 20);
+}
+
 static void fresh(void)
 {
 	start();
@@ -299,6 +311,7 @@ int main(void)
 {
 	TEST(pool_counts);
 	TEST(pool_without_memory);
+	TEST(pool_beyond_32_bits);
 	TEST(fresh);
 	TEST(exhaustion);
 	TEST(keepers);

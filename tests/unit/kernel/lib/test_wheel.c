@@ -83,6 +83,23 @@ static void silence(void)
 	}
 }
 
+/* Slots in one call are at most those of the wheel, also where the time wraps: a walk through all
+ * numbers that 32 bits hold finds the same timers, but takes seconds. */
+static void wrap(void)
+{
+	for (uint32_t before = 0; before < 40; before++) {
+		uint32_t now = 0u - 20 * SLOT_US;
+		start(now);
+		wheel_set(&w, 1, now + before * SLOT_US);
+		wheel_set(&w, 2, now + 60 * SLOT_US);
+		now += 50 * SLOT_US;
+		CHECK_EQ(wheel_take(&w, now), 1);
+		CHECK((now >> WHEEL_SHIFT) - w.turn <= WHEEL_SLOTS);
+		CHECK_EQ(wheel_take(&w, now), WHEEL_NONE);
+		CHECK_EQ(wheel_take(&w, now + 20 * SLOT_US), 2);
+	}
+}
+
 /* What somebody without a wheel would do. */
 static void model(void)
 {
@@ -124,6 +141,7 @@ int main(void)
 	TEST(one);
 	TEST(later_turn);
 	TEST(silence);
+	TEST(wrap);
 	TEST(model);
 	return tap_done();
 }
