@@ -31,13 +31,9 @@ static const uint8_t client6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 16},
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
                              "gateway 203.0.113.1\n"
-                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
-                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
                              "lan.address 2001:db8:1::1/64\n"
                              "wan.address 2001:db8:2::2/64\n"
                              "gateway 2001:db8:2::1\n"
-                             "neighbour 2001:db8:2::1 52:52:52:52:52:52\n"
-                             "neighbour 2001:db8:1::10 52:52:52:52:52:52\n"
                              "dns64-prefix 2001:db8:64::/96\n"
                              "dns64.cache 100\n"
                              "timeout-time 0.5\n";
@@ -238,6 +234,30 @@ static void take_segment(struct end *e, const uint8_t *l4, uint32_t all)
 	e->shut |= last;
 }
 
+/* Who asks for an address of its own has none yet, or announces it. */
+static bool asks_neighbour(const uint8_t *f, uint32_t len)
+{
+	if (f[12] == 8 && f[13] == 6)
+		return memcmp(f + 28, f + 38, 4) != 0;
+	return f[12] == 0x86 && len >= 54 + 24 && f[20] == PROTO_ICMP6 && f[54] == ICMP6_NS &&
+	       f[22];
+}
+
+static void answer_neighbour(uint32_t port, const uint8_t *f, uint32_t len)
+{
+	uint32_t *n;
+	uint8_t *to = take_frame(port, &n);
+	memcpy(to, f, len);
+	if (f[12] == 0x86) {
+		frame6_answer(to, len);
+		frame6_repair(to + ETH, len - ETH);
+	} else {
+		frame_answer(to, len);
+	}
+	memcpy(to, mac_of(port), 6);
+	*n = len;
+}
+
 static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 {
 	const char *bad = check(port, f, len);
@@ -245,6 +265,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 	(void)r;
 	if (bad)
 		fail(bad, f, len);
+	if (asks_neighbour(f, len))
+		answer_neighbour(port, f, len);
 	if (!is6 && (f[12] != 8 || f[13] != 0))
 		return;
 	const uint8_t *l4 = f + (is6 ? 54 : 34);
@@ -334,6 +356,35 @@ static void bytes_of(struct input *in, struct end *e)
 	e->garbled = true;
 }
 
+/* A question over UDP, of a client or as if from one, with or without a mistake. */
+static void ask_datagram(struct input *in)
+{
+	static const uint8_t rest[] = {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'u', 0, 0, 28, 0, 1};
+	uint8_t how = input_u8(in), what = input_u8(in);
+	uint32_t *len;
+	uint8_t *f = take_frame(PORT_LAN, &len), *udp = l4_of(f, clients6);
+	uint32_t n = 8 + 2 + sizeof rest;
+	dns_put16(udp, how & 1 ? 0 : 3000);
+	dns_put16(udp + 2, how & 2 ? 54 : 53);
+	memcpy(udp + 10, rest, sizeof rest);
+	udp[8] = what;
+	if (how & 4)
+		n = what % 8;
+	*len = address_frame(f, PORT_LAN, clients6, PROTO_UDP, n);
+	if (how & 8) /* of a host of the link; 0: without an address */
+		memset(f + ETH + 8, 0, 16);
+	if (how & 16) {
+		f[ETH + 8] = 0xfe;
+		f[ETH + 9] = 0x80;
+	}
+	if (clients6 && how & 24)
+		frame6_repair(f + ETH, *len - ETH);
+	if (how & 32)
+		dns_put16(udp + 6, 0);
+	if (how & 64)
+		udp[what & 7] ^= 1;
+}
+
 /* An answer of upstream to its latest question: a record as often as it fits. */
 static void answer(struct input *in)
 {
@@ -410,7 +461,12 @@ static void step(struct input *in)
 		e->shut = true;
 		break;
 	case 13:
-		refuses = !refuses;
+		if (what & 128)
+			ask_datagram(in);
+		else if (what & 64)
+			rig_link(&rig, what >> 4 & 1, what & 32);
+		else
+			refuses = !refuses;
 		break;
 	case 14: /* up to 650 ms … */
 		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
@@ -428,7 +484,13 @@ static void start(uint8_t choice)
 {
 	static const char by4[] = "nameserver 198.51.100.53\n",
 	                  by6[] = "nameserver 2001:db8:9::53\n";
+	static const char known[] = "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+	                            "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+	                            "neighbour 2001:db8:2::1 52:52:52:52:52:52\n"
+	                            "neighbour 2001:db8:1::10 52:52:52:52:52:52\n";
 	configure(config, sizeof config - 1);
+	if (!(choice & 8))
+		configure(known, sizeof known - 1);
 	if (choice & 4)
 		configure(by6, sizeof by6 - 1);
 	else
@@ -442,6 +504,8 @@ static void finish(void)
 	const struct dns64 *d = rig.gw.state;
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		rig_link(&rig, i, true);
 	for (int i = 0; i < 13; i++) {
 		rig_leap(&rig, 2000000, 1);
 		deliver();
@@ -479,7 +543,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	refuses = false;
 	uint8_t choice = input_u8(&in);
 	clients6 = choice & 2;
-	begin(choice & 7, 16u << 20, start, seen);
+	begin(choice & 15, 16u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

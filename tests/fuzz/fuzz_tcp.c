@@ -23,6 +23,8 @@ static struct tcp_user user;
 static uint32_t held[HELD]; /* the user's connections */
 static uint32_t n_events;
 static bool eager; /* the user reads all at once */
+static bool hasty; /* the user closes when there is room again … */
+static bool harsh; /* … or when something came */
 static uint8_t last[2048];
 static uint32_t last_len;
 static uint32_t many; /* connections of floods so far */
@@ -77,9 +79,15 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 		fail("a connection ended for no reason", NULL, 0);
 	if (what == TCP_ENDED)
 		*slot = TCP_NONE;
-	else if (what == TCP_INPUT && eager)
+	else if (what == TCP_INPUT && harsh) {
+		*slot = TCP_NONE;
+		tcp_abort(gw, conn);
+	} else if (what == TCP_INPUT && eager)
 		read_some(gw, conn, UINT32_MAX);
-	else if (what == TCP_IDLE) {
+	else if (what == TCP_ROOM && hasty) {
+		*slot = TCP_NONE;
+		tcp_close(gw, conn);
+	} else if (what == TCP_IDLE) {
 		*slot = TCP_NONE;
 		tcp_close(gw, conn);
 	}
@@ -116,6 +124,8 @@ static void set_user(uint8_t choice)
 	memset(held, 0, sizeof held);
 	last_len = many = 0;
 	eager = choice & 4;
+	hasty = choice & 128;
+	harsh = choice & 2;
 	pair.is6 = choice & 1;
 	user = (struct tcp_user){.accept = accept,
 	                         .event = event,
@@ -214,9 +224,9 @@ static void put_many(struct input *in)
 
 static void put_segment(struct input *in, uint8_t what)
 {
-	static const uint8_t usual[8] = {TCP_ACK,           TCP_SYN, TCP_ACK | TCP_PSH,
-	                                 TCP_ACK | TCP_FIN, TCP_RST, TCP_SYN | TCP_ACK,
-	                                 TCP_ACK,           TCP_ACK};
+	static const uint8_t usual[8] = {
+	        TCP_ACK, TCP_SYN, TCP_ACK | TCP_PSH, TCP_ACK | TCP_FIN, TCP_RST, TCP_SYN | TCP_ACK,
+	        0,       TCP_ACK};
 	uint8_t frame[1600], data[1460], a = input_u8(in), f = input_u8(in), s = input_u8(in),
 	                                 k = input_u8(in), n = input_u8(in);
 	uint16_t port = (uint16_t)(FIRST + a % PORTS), to = PAIR_PORT;
@@ -331,6 +341,7 @@ static void use(struct input *in)
 		break;
 	case 2:
 		read_some(gw, conn, b * 16u);
+		tcp_take(gw, conn, 0);
 		break;
 	case 3:
 		tcp_shut(gw, conn);

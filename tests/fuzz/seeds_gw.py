@@ -54,15 +54,15 @@ def card(port: int, stall: bool) -> bytes:
 
 
 def piece(offset: int, more: bool, flood: int = 0) -> bytes:
-    """16 bytes of a UDP datagram; of a flood each has another identification."""
-    many = bytes([8, flood - 1]) if flood else b""
-    return bytes([LAN | bool(flood) << 5, 0x84, 4, 0, offset // 8 << 2 | more, 0, 0, 16 if offset else 8]) + many
+    """16 bytes of an ICMP message; of a flood each has another identification, and later ones another sender."""
+    many = bytes([10 if offset else 8, flood - 1]) if flood else b""
+    return bytes([LAN | bool(flood) << 5, 0x84, 4, 2, offset // 8 << 2 | more, 0, 0, 16 if offset else 8]) + many
 
 
 def full_tables() -> list[bytes]:
     """What fills the pool, the queue of a card and the tables of pieces and neighbours."""
-    found = [piece(0, True, 255) + piece(0, True, 45) + piece(16, False) * 3]
-    found.append(piece(16, False, 255) + piece(16, False, 45) + wait(2))
+    found = [piece(0, True, 200) + piece(16, False, 100) + wait(1)]
+    found.append(piece(16, False, 255) + wait(2))
     # A large packet is cut up: with options that each piece has, and with the last packet of the pool.
     found.append(packet(LAN, 0x64, 0x14, 0, size=255) + packet(LAN, 0x74, 0x14, 0, size=255))
     small, large = packet(LAN, 4, 4, 0), packet(LAN, 4, 4, 0, size=255)

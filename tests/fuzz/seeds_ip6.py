@@ -39,7 +39,7 @@ def answer(port: int) -> bytes:
 
 def packet(port: int, how: int, source: int, target: int) -> bytes:
     """An operation `make_packet`; the numbers are those that fuzz_ip6.c takes apart: UDP without more headers."""
-    return bytes([port, how, source, target, 0, 0, 0, 0, 16])
+    return bytes([port, how, 0, source, target, 0, 0, 0, 16])
 
 
 def message(port: int, kind: int, target: int, source: int, to: int) -> bytes:

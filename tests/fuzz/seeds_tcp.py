@@ -41,7 +41,8 @@ def error(how: int, mtu: int) -> bytes:
 
 
 def opened(who: int = 0) -> bytes:
-    return segment(who, SYN) + disturb(ANSWER, 0)
+    """With segments of 1,440 bytes."""
+    return segment(who, SYN, 1) + disturb(ANSWER, 0)
 
 
 def stories() -> list[bytes]:
@@ -62,6 +63,13 @@ def stories() -> list[bytes]:
               opened() + segment(0, FIN) + use(3) + disturb(ANSWER, 0) + wait(7),
               opened() + use(3) + disturb(ANSWER, 0) + segment(0, FIN) + segment(0, FIN) + wait(7),
               opened() + segment(0, PUSH, 200) + use(3) + disturb(ANSWER, 1) + use(2, much=255) + wait(3),
+              use(5) + segment(0, SYN) + segment(0, SYN_ACK, seq=2, ack=2) + wait(4) + disturb(ANSWER, 0),
+              opened() + use(3) + disturb(ANSWER, 0) + segment(0, FIN) + segment(0, SYN, seq=3) + disturb(ANSWER, 0),
+              opened() + segment(0, PUSH, 200) * 20 + segment(0, FIN) + use(2, much=255) + wait(4),
+              opened() + use(0, much=255) + segment(0, ACK, window=16) + wait(5) * 3 + segment(0, ACK) + wait(5),
+              opened() + use(0, much=30) + disturb(ANSWER, 0) * 2 + segment(0, PUSH, 9) + use(3) + disturb(ANSWER, 1),
+              opened() + use(3) + disturb(ANSWER, 0) + use(4, much=1) + wait(7),
+              disturb(MANY, 0, 90) + disturb(STALL) + wait(7) + disturb(ANSWER, 0) + disturb(GO) + wait(3),
               opened() + use(6, much=10) + wait(6) * 8, opened() + use(7, much=10) + wait(6) * 3]
     return found
 
@@ -70,7 +78,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for number, story in enumerate(stories()):
-        for choice in (0, 1, 4 | 8, 5, 32 | 64, 16 | 1):
+        for choice in (0, 1, 4 | 8, 5, 32 | 64, 16 | 1, 128, 2):
             (folder / f"story-{number:03}-{choice:02}").write_bytes(bytes([choice]) + story)
 
 
