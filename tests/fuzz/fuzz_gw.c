@@ -20,7 +20,6 @@
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
-                             "gateway 203.0.113.1\n"
                              "route 10.0.0.0/8 via 192.168.1.12\n"
                              "neighbour 203.0.113.1 52:52:52:52:52:52\n"
                              "neighbour 192.168.1.10 52:52:52:52:52:52\n"
@@ -59,9 +58,12 @@ static void start(uint8_t choice)
 	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
+	static const char gateway[] = "gateway 203.0.113.1\n";
 	static const char pool[] = "nat.pool 203.0.113.8-203.0.113.11\n";
 	configure(config, sizeof config - 1);
 	configure(more, n);
+	if ((choice & 7) != 5) /* else the servers are out of reach */
+		configure(gateway, sizeof gateway - 1);
 	if (has_pool)
 		configure(pool, sizeof pool - 1);
 	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);

@@ -24,7 +24,9 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
                              "neighbour 2001:db8:1::10 52:52:52:52:52:52\n"
                              "lan.rdnss 2001:db8:1::1\n"
                              "lan.dnssl example.org\n"
-                             "lan.pref64 64:ff9b::/96\n";
+                             "lan.dnssl lab.example.org.\n"
+                             "lan.pref64 64:ff9b::/96\n"
+                             "lan.pref64 2001:db8:64::/48\n";
 
 /* What the frames below have in groups of bits, and prefixes that an application advertises. */
 static const ip6 lan_net = {{0x20, 1, 0x0d, 0xb8, 0, 1}},

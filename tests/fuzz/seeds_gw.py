@@ -100,6 +100,8 @@ def stories() -> list[bytes]:
     found.append(raw(LAN, ip / ICMP(id=9) / b"ping") + raw(WAN, back / ICMP(type=0, id=9) / b"ping"))
     found.append(raw(LAN, Ether(src=HOST_MAC, dst="ff:ff:ff:ff:ff:ff")
                      / ARP(hwsrc=HOST_MAC, psrc="192.168.1.10", pdst="192.168.1.1")))
+    found.append(raw(LAN, Ether(src=HOST_MAC, dst=PORT_MAC[LAN])
+                     / ARP(hwsrc=PORT_MAC[LAN], psrc="192.168.1.1", pdst="192.168.1.1")))
     return found
 
 
@@ -107,7 +109,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for number, story in enumerate(stories()):
-        for choice in (0, 7, 8 | 16 | 1, 32 | 2, 6, 32 | 8 | 4):
+        for choice in (0, 7, 8 | 16 | 1, 32 | 2, 6, 32 | 8 | 4, 5):
             (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import (
     ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6MLQuery2, ICMPv6MLReport, ICMPv6MLReport2, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_Redirect,
-    ICMPv6ND_RS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr, IPv6, IPv6ExtHdrDestOpt,
+    ICMPv6ND_RS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt,
     IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, Pad1, PadN, RouterAlert,
 )
 from scapy.layers.l2 import Ether
@@ -104,6 +104,7 @@ def listeners() -> list[bytes]:
         found += [raw(LAN, one, mac) + bytes([7 | 32]) + wait(3) + bytes([7 | 32]) + packet(LAN, 0, 0x80, 0x80)
                   for one, mac in ((ask, group), (told, "33:33:00:00:00:01"))]
         found.append(wait(1) + raw(LAN, told, "33:33:00:00:00:01") + wait(4))
+    found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6Unknown(type=135), "33:33:00:00:00:01"))
     for code in range(2):
         found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6ND_RS(code=code), "33:33:00:00:00:01"))
     reflected = Ether(src=PORT_MAC[LAN], dst="33:33:ff:00:00:01") / IPv6(
