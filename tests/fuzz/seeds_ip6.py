@@ -104,7 +104,7 @@ def listeners() -> list[bytes]:
         found += [raw(LAN, one, mac) + bytes([7 | 32]) + wait(3) + bytes([7 | 32]) + packet(LAN, 0, 0x80, 0x80)
                   for one, mac in ((ask, group), (told, "33:33:00:00:00:01"))]
         found.append(wait(1) + raw(LAN, told, "33:33:00:00:00:01") + wait(4))
-    found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6Unknown(type=135), "33:33:00:00:00:01"))
+    found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6Unknown(type=135, msgbody=b"1234"), "33:33:00:00:00:01"))
     for code in range(2):
         found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6ND_RS(code=code), "33:33:00:00:00:01"))
     reflected = Ether(src=PORT_MAC[LAN], dst="33:33:ff:00:00:01") / IPv6(
