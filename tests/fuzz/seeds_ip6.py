@@ -119,12 +119,14 @@ def neighbours() -> list[bytes]:
     found = []
     ask = packet(WAN, 0, 2, 0xa0)  # to .14
     macs = (HOST_MAC, "52:52:52:52:52:53")
+
+    def said(how: int) -> bytes:
+        na = ICMPv6ND_NA(tgt=nowhere, S=how & 1, O=how >> 1 & 1, R=0)
+        if how & 4:
+            na = na / ICMPv6NDOptDstLLAddr(lladdr=macs[how & 1 ^ 1])
+        return raw(LAN, IPv6(src=nowhere, dst=OWN, hlim=255) / na)
+
     for first, then in itertools.product(range(8), range(8)):
-        def said(how: int) -> bytes:
-            na = ICMPv6ND_NA(tgt=nowhere, S=how & 1, O=how >> 1 & 1, R=0)
-            if how & 4 or first == 7:
-                na = na / ICMPv6NDOptDstLLAddr(lladdr=macs[how & 1 ^ 1])
-            return raw(LAN, IPv6(src=nowhere, dst=OWN, hlim=255) / na)
         found.append(ask + said(first) + said(then) + ask + wait(6) + said(then) + ask + wait(2) + said(first ^ 4))
     routed = packet(WAN, 0, 2, 0x42) * 2  # behind a router on the LAN
     router = IPv6(src="2001:db8:1::12", dst=OWN, hlim=255) / ICMPv6ND_NA(

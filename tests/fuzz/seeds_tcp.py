@@ -47,7 +47,7 @@ def opened(who: int = 0) -> bytes:
 
 def stories() -> list[bytes]:
     """Without the first octet, which chooses who uses the connections."""
-    found = [b"".join(segment(0, SYN, size) + wait(1) + disturb(ANSWER, 0) + wait(2) for size in range(0, 16))]
+    found = [b"".join(segment(0, SYN, size) + wait(1) + disturb(ANSWER, 0) + wait(2) for size in range(16))]
     found += [opened() + use(0, much=255) + error(how, mtu) + wait(3) + disturb(ANSWER, 0)
               for how in (0, 4, 6, 0x10, 0x30, 0x44, 1) for mtu in (0, 70, 150, 255)]
     found += [use(5, much=whom) + error(how, 150) + wait(3) + disturb(ANSWER, 0) + use(0) + disturb(LIST)
