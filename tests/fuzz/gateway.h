@@ -24,6 +24,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
+static void (*change)(struct input *in); /* the gateway itself changes something, where it can */
 static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
 	bool payloads;                     /* … and the payload that frames_make.h makes */
@@ -191,8 +192,17 @@ static inline void list_one(uint32_t which)
 	static bool (*const show[])(struct gw *, uint32_t *, char *,
 	                            size_t) = {gw_show_stats, gw_show_routes, gw_show_neighbours,
 	                                       gw_show_drops, show_sessions,  show_timings};
-	if (run.listed++ < LISTINGS_MAX)
-		list(show[which % ARRAY_SIZE(show)]);
+	if (run.listed++ >= LISTINGS_MAX)
+		return;
+	if (which % (ARRAY_SIZE(show) + 1) < ARRAY_SIZE(show)) {
+		list(show[which % (ARRAY_SIZE(show) + 1)]);
+		return;
+	}
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		char line[1024];
+		if (gw_show_addresses(&rig.gw.port[i], line, sizeof line) >= sizeof line)
+			fail("a listing that does not end", NULL, 0);
+	}
 }
 
 /* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails, or
@@ -212,8 +222,10 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
-			if (op & 32)
-				list_one((op >> 3 & 3u) | (op >> 4 & 4u));
+			if (op & 32 && op & 16 && change)
+				change(in);
+			else if (op & 32) /* another one each time */
+				list_one(run.listed + (op & 8 ? 3 : 0));
 			else if (op & 8)
 				rig.stalled[port] = op & 16;
 			else
