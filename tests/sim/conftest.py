@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+# Tests of one folder use what those of another make packets with.
+sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 logging.getLogger("scapy").setLevel(logging.ERROR)
 

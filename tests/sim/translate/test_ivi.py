@@ -90,7 +90,7 @@ def test_one_mapping_for_both_sides(start: Start) -> None:
 
 def test_example_configuration(start: Start) -> None:
     """What boot/gateway.conf has for the translator works, and says what it says."""
-    text = (Path(__file__).parents[2] / "boot/gateway.conf").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "boot/gateway.conf").read_text(encoding="utf-8")
     head, _, tail = text.partition("(app ivi)")
     lines = [line.split("#")[0] for line in head.splitlines()]
     lines += [line[1:].split("#")[0] for line in tail.splitlines() if re.match(r"#[a-z]", line)]
