@@ -194,6 +194,7 @@ static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
 	uint8_t how = input_u8(in), from[16], to[16], next;
 	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in), proto = make_proto(in, true);
 	struct middle m;
+	not_headers(proto);
 	if (how & 32) {
 		hairpin(a, c, from, to);
 	} else {

@@ -214,6 +214,7 @@ static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 	}
 	uint8_t proto = a & 8 ? protos[a & 7] : make_proto(in, true), next;
 	struct middle m;
+	not_headers(proto);
 	uint32_t room = FRAME_MAX - IP6 - 20; /* the outer header comes in front of it */
 	uint32_t head = make_chain(in, f + IP6, room - 24, &next, proto, &m);
 	uint32_t n = head + make_transport(in, f + IP6 + head, room - head, proto, &m);
