@@ -191,8 +191,8 @@ void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 		put16(f + l4, get16(f + l4) + 1);
 	if (how & 2)
 		put16(f + from, get16(f + from) + 1);
-	if (how & 4)
-		put16(f + to, get16(f + to) + 1);
+	if (how & 4) /* in steps, by which one flood has other targets than the next */
+		put16(f + to, get16(f + to) + 1 + (how & 0xf0u) * 16);
 	if (how & 8 && !is6)
 		put16(f + ETH + 4, get16(f + ETH + 4) + 1);
 	if (how & 8 && is6 && first == FRAGMENT)

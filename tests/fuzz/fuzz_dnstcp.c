@@ -23,22 +23,26 @@
 #define QUEUE     256u
 #define SIGNED    2u /* first byte of the IDs of signed questions */
 
+static const uint8_t client6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 16},
+                     own_lan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 1},
+                     own_wan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 2},
+                     server6[16] = {0x20, 1, 0x0d, 0xb8, 0, 9, [15] = 0x53};
+
 static const char config[] = "lan.address 192.168.1.1/24\n"
                              "wan.address 203.0.113.2/24\n"
                              "gateway 203.0.113.1\n"
-                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
-                             "neighbour 192.168.1.10 52:52:52:52:52:52\n"
-                             "nameserver 198.51.100.53\n"
+                             "lan.address 2001:db8:1::1/64\n"
+                             "wan.address 2001:db8:2::2/64\n"
+                             "gateway 2001:db8:2::1\n"
                              "dns64-prefix 2001:db8:64::/96\n"
                              "dns64.cache 100\n"
                              "timeout-time 0.5\n";
 
 /* Our end of a connection: the first are those of clients, the others the server's. */
 static struct end {
-	bool open, quiet, shut;
+	bool open, quiet, shut, is6;
 	bool garbled;  /* nobody knows what was asked: only frames are looked at */
 	uint32_t port; /* of the gateway's, PORT_… */
-	uint32_t local, remote;
 	uint16_t sport, dport;
 	uint32_t seq, ack;
 	uint32_t n;               /* bytes that came and make no message yet */
@@ -59,6 +63,7 @@ static uint32_t n_queue;
 static uint8_t question[600];
 static uint32_t question_len, question_end;
 static bool refuses;
+static bool clients6; /* they speak IPv6 */
 
 /* --- frames that come in ---------------------------------------------------------------------- */
 
@@ -71,21 +76,42 @@ static uint8_t *take_frame(uint32_t port, uint32_t **len)
 	return queue[i].bytes;
 }
 
+/* Where the transport header of a frame is. */
+static uint8_t *l4_of(uint8_t *f, bool is6)
+{
+	return f + (is6 ? 54 : 34);
+}
+
+/* Puts the headers in front of n bytes behind them, from a client or the server to us, and makes
+ * the sums right; gives the frame's length. */
+static uint32_t address_frame(uint8_t *f, uint32_t port, bool is6, uint8_t proto, uint32_t n)
+{
+	bool lan = port == PORT_LAN;
+	uint32_t len = is6 ? frame6_ip(f, mac_of(port), lan ? client6 : server6,
+	                               lan ? own_lan6 : own_wan6, proto, 64, n)
+	                   : frame_ip4(f, mac_of(port), lan ? CLIENT : SERVER,
+	                               lan ? OWN_LAN : OWN_WAN, proto, n);
+	if (is6)
+		frame6_repair(f + ETH, len - ETH);
+	else
+		frame_repair(f, len);
+	return len;
+}
+
 static void send_segment(struct end *e, uint8_t flags, const uint8_t *data, uint32_t n)
 {
 	uint32_t *len;
-	uint8_t *f = take_frame(e->port, &len);
-	dns_put16(f + 34, e->sport);
-	dns_put16(f + 36, e->dport);
-	dns_put32(f + 38, e->seq);
-	dns_put32(f + 42, flags & TCP_ACK ? e->ack : 0);
-	f[46] = 5 << 4;
-	f[47] = flags;
-	dns_put16(f + 48, 65535);
+	uint8_t *f = take_frame(e->port, &len), *l4 = l4_of(f, e->is6);
+	dns_put16(l4, e->sport);
+	dns_put16(l4 + 2, e->dport);
+	dns_put32(l4 + 4, e->seq);
+	dns_put32(l4 + 8, flags & TCP_ACK ? e->ack : 0);
+	l4[12] = 5 << 4;
+	l4[13] = flags;
+	dns_put16(l4 + 14, 65535);
 	if (n)
-		memcpy(f + 54, data, n);
-	*len = frame_ip4(f, rig.gw.port[e->port].address.b, e->local, e->remote, PROTO_TCP, 20 + n);
-	frame_repair(f, *len);
+		memcpy(l4 + 20, data, n);
+	*len = address_frame(f, e->port, e->is6, PROTO_TCP, 20 + n);
 	e->seq += n + ((flags & TCP_SYN) != 0) + ((flags & TCP_FIN) != 0);
 }
 
@@ -98,22 +124,20 @@ static void send_data(struct end *e, const uint8_t *data, uint32_t n)
 }
 
 /* Over UDP the server always has too much to say. */
-static void answer_datagram(const uint8_t *f, uint32_t n)
+static void answer_datagram(const uint8_t *udp, uint32_t n, bool is6)
 {
 	uint32_t *len;
-	uint8_t *to = take_frame(PORT_WAN, &len);
+	uint8_t *f = take_frame(PORT_WAN, &len), *to = l4_of(f, is6);
 	struct dns_layout l;
-	if (!dns_parse_question((struct dns_view){f + 42, n - 42}, &l))
-		fail("a malformed question", f, n);
-	memcpy(to + 42, f + 42, l.question_end);
-	to[44] |= 0x82;
-	memset(to + 42 + 6, 0, 6);
-	dns_put16(to + 34, 53);
-	dns_put16(to + 36, dns_get16(f + 34));
-	dns_put16(to + 38, l.question_end + 8);
-	*len = frame_ip4(to, rig.gw.port[PORT_WAN].address.b, SERVER, OWN_WAN, 17,
-	                 l.question_end + 8);
-	frame_repair(to, *len);
+	if (!dns_parse_question((struct dns_view){udp + 8, n - 8}, &l))
+		fail("a malformed question", udp, n);
+	memcpy(to + 8, udp + 8, l.question_end);
+	to[8 + 2] |= 0x82;
+	memset(to + 8 + 6, 0, 6);
+	dns_put16(to, 53);
+	dns_put16(to + 2, dns_get16(udp));
+	dns_put16(to + 4, l.question_end + 8);
+	*len = address_frame(f, PORT_WAN, is6, PROTO_UDP, l.question_end + 8);
 }
 
 static void deliver(void)
@@ -168,69 +192,99 @@ static void read_messages(struct end *e)
 }
 
 /* The server accepts a connection, in the place of the oldest. */
-static void accept(const uint8_t *f)
+static void accept(const uint8_t *l4, bool is6)
 {
 	struct end *e = &end[CLIENTS + next_server++ % (ENDS - CLIENTS)];
 	memset(e, 0, sizeof *e);
 	e->port = PORT_WAN;
-	e->local = SERVER;
-	e->remote = OWN_WAN;
+	e->is6 = is6;
 	e->sport = 53;
-	e->dport = dns_get16(f + 34);
+	e->dport = dns_get16(l4);
 	e->seq = 1000;
-	e->ack = dns_get32(f + 38) + 1;
+	e->ack = dns_get32(l4 + 4) + 1;
 	e->open = !refuses;
 	send_segment(e, refuses ? TCP_RST | TCP_ACK : TCP_SYN | TCP_ACK, NULL, 0);
 }
 
-static void take_segment(struct end *e, const uint8_t *f)
+/* `all` bytes of header and data have come. */
+static void take_segment(struct end *e, const uint8_t *l4, uint32_t all)
 {
-	uint32_t hlen = (uint32_t)(f[46] >> 4) * 4, n = dns_get16(f + 16) - 20u - hlen;
-	uint32_t seq = dns_get32(f + 38);
-	if (f[47] & TCP_RST) {
+	uint32_t hlen = (uint32_t)(l4[12] >> 4) * 4, n = all - hlen;
+	uint32_t seq = dns_get32(l4 + 4);
+	if (l4[13] & TCP_RST) {
 		e->open = false;
 		return;
 	}
-	if (f[47] & TCP_SYN)
+	if (l4[13] & TCP_SYN)
 		e->ack = seq++ + 1;
-	else if (n == 0 && !(f[47] & TCP_FIN))
+	else if (n == 0 && !(l4[13] & TCP_FIN))
 		return;
 	if (e->quiet)
 		return;
 	if (seq == e->ack) {
 		if (n > BYTES - e->n)
-			fail("too much", f, 54);
-		memcpy(bytes[e - end] + e->n, f + 34 + hlen, n);
+			fail("too much", l4, hlen);
+		memcpy(bytes[e - end] + e->n, l4 + hlen, n);
 		e->n += n;
-		e->ack += n + ((f[47] & TCP_FIN) != 0);
+		e->ack += n + ((l4[13] & TCP_FIN) != 0);
 		read_messages(e);
 	}
-	bool last = f[47] & TCP_FIN && seq + n + 1 == e->ack;
+	bool last = l4[13] & TCP_FIN && seq + n + 1 == e->ack;
 	send_segment(e, last && !e->shut ? TCP_FIN | TCP_ACK : TCP_ACK, NULL, 0);
 	e->shut |= last;
 }
 
+/* Who asks for an address of its own has none yet, or announces it. */
+static bool asks_neighbour(const uint8_t *f, uint32_t len)
+{
+	if (f[12] == 8 && f[13] == 6)
+		return memcmp(f + 28, f + 38, 4) != 0;
+	return f[12] == 0x86 && len >= 54 + 24 && f[20] == PROTO_ICMP6 && f[54] == ICMP6_NS &&
+	       f[22];
+}
+
+static void answer_neighbour(uint32_t port, const uint8_t *f, uint32_t len)
+{
+	uint32_t *n;
+	uint8_t *to = take_frame(port, &n);
+	memcpy(to, f, len);
+	if (f[12] == 0x86) {
+		frame6_answer(to, len);
+		frame6_repair(to + ETH, len - ETH);
+	} else {
+		frame_answer(to, len);
+	}
+	memcpy(to, mac_of(port), 6);
+	*n = len;
+}
+
 static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 {
-	const char *bad = frame_check(f, len, r->gw.port[port].mtu, true);
-	if (f[12] == 0x86)
-		return; /* neighbour discovery of our own */
+	const char *bad = check(port, f, len);
+	bool is6 = f[12] == 0x86;
+	(void)r;
 	if (bad)
 		fail(bad, f, len);
-	if (f[12] != 8 || f[13] != 0)
+	if (asks_neighbour(f, len))
+		answer_neighbour(port, f, len);
+	if (!is6 && (f[12] != 8 || f[13] != 0))
 		return;
-	if (f[23] == 17 && port == PORT_WAN)
-		answer_datagram(f, len);
-	if (f[23] != PROTO_TCP)
+	const uint8_t *l4 = f + (is6 ? 54 : 34);
+	uint8_t proto = is6 ? f[20] : f[23];
+	uint32_t n = is6 ? dns_get16(f + 18) : dns_get16(f + 16) - 20u;
+	if (proto == PROTO_UDP && port == PORT_WAN)
+		answer_datagram(l4, n, is6);
+	if (proto != PROTO_TCP)
 		return;
-	uint16_t from = dns_get16(f + 34), to = dns_get16(f + 36);
+	uint16_t from = dns_get16(l4), to = dns_get16(l4 + 2);
 	for (struct end *e = end; e < end + ENDS; e++)
-		if (e->open && e->port == port && e->sport == to && e->dport == from) {
-			take_segment(e, f);
+		if (e->open && e->port == port && e->is6 == is6 && e->sport == to &&
+		    e->dport == from) {
+			take_segment(e, l4, n);
 			return;
 		}
-	if (port == PORT_WAN && to == 53 && (f[47] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
-		accept(f);
+	if (port == PORT_WAN && to == 53 && (l4[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		accept(l4, is6);
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -243,8 +297,7 @@ static void open_one(struct input *in)
 	memset(e, 0, sizeof *e);
 	e->open = true;
 	e->port = PORT_LAN;
-	e->local = CLIENT;
-	e->remote = OWN_LAN;
+	e->is6 = clients6;
 	e->sport = sport = (uint16_t)(sport < 60000 ? sport + 1 : 2000);
 	e->dport = 53;
 	e->seq = 0xffffff00u;
@@ -301,6 +354,35 @@ static void bytes_of(struct input *in, struct end *e)
 		return;
 	send_data(e, m, len);
 	e->garbled = true;
+}
+
+/* A question over UDP, of a client or as if from one, with or without a mistake. */
+static void ask_datagram(struct input *in)
+{
+	static const uint8_t rest[] = {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'u', 0, 0, 28, 0, 1};
+	uint8_t how = input_u8(in), what = input_u8(in);
+	uint32_t *len;
+	uint8_t *f = take_frame(PORT_LAN, &len), *udp = l4_of(f, clients6);
+	uint32_t n = 8 + 2 + sizeof rest;
+	dns_put16(udp, how & 1 ? 0 : 3000);
+	dns_put16(udp + 2, how & 2 ? 54 : 53);
+	memcpy(udp + 10, rest, sizeof rest);
+	udp[8] = what;
+	if (how & 4)
+		n = what % 8;
+	*len = address_frame(f, PORT_LAN, clients6, PROTO_UDP, n);
+	if (how & 8) /* of a host of the link; 0: without an address */
+		memset(f + ETH + 8, 0, 16);
+	if (how & 16) {
+		f[ETH + 8] = 0xfe;
+		f[ETH + 9] = 0x80;
+	}
+	if (clients6 && how & 24)
+		frame6_repair(f + ETH, *len - ETH);
+	if (how & 32)
+		dns_put16(udp + 6, 0);
+	if (how & 64)
+		udp[what & 7] ^= 1;
 }
 
 /* An answer of upstream to its latest question: a record as often as it fits. */
@@ -379,7 +461,12 @@ static void step(struct input *in)
 		e->shut = true;
 		break;
 	case 13:
-		refuses = !refuses;
+		if (what & 128)
+			ask_datagram(in);
+		else if (what & 64)
+			rig_link(&rig, what >> 4 & 1, what & 32);
+		else
+			refuses = !refuses;
 		break;
 	case 14: /* up to 650 ms … */
 		rig_advance(&rig, (uint64_t)input_u16(in) * 10);
@@ -395,8 +482,21 @@ static void step(struct input *in)
 
 static void start(uint8_t choice)
 {
+	static const char by4[] = "nameserver 198.51.100.53\n",
+	                  by6[] = "nameserver 2001:db8:9::53\n";
+	static const char known[] = "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+	                            "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+	                            "neighbour 2001:db8:2::1 52:52:52:52:52:52\n"
+	                            "neighbour 2001:db8:1::10 52:52:52:52:52:52\n";
 	configure(config, sizeof config - 1);
+	if (!(choice & 8))
+		configure(known, sizeof known - 1);
+	if (choice & 4)
+		configure(by6, sizeof by6 - 1);
+	else
+		configure(by4, sizeof by4 - 1);
 	start_app("dns64", choice & 1 ? 1024 : 128);
+	rig_advance(&rig, 4000000); /* the IPv6 addresses are ours */
 }
 
 static void finish(void)
@@ -404,6 +504,8 @@ static void finish(void)
 	const struct dns64 *d = rig.gw.state;
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
+	for (uint32_t i = 0; i < GW_PORTS; i++)
+		rig_link(&rig, i, true);
 	for (int i = 0; i < 13; i++) {
 		rig_leap(&rig, 2000000, 1);
 		deliver();
@@ -439,7 +541,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	next_server = 0;
 	sport = 2000;
 	refuses = false;
-	begin(input_u8(&in) & 3, 16u << 20, start, seen);
+	uint8_t choice = input_u8(&in);
+	clients6 = choice & 2;
+	begin(choice & 15, 16u << 20, start, seen);
 	for (int i = 0; i < MAX_STEPS && in.left; i++)
 		step(&in);
 	finish();

@@ -13,6 +13,7 @@
 #define LAN_NET  0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL 0xcb007102u /* 203.0.113.2 */
 #define REMOTE   0xc6336400u /* 198.51.100.0, behind the router */
+#define POOL     0xcb007108u /* 203.0.113.8/30, translated to when the configuration says so */
 /* The longest life of a session below: an established connection, and then the
  * transitory time (RFC 7857 section 2, figure 1). */
 #define SESSION_S (20 + 15)
@@ -30,6 +31,7 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "nat.tcp-transitory-timeout 15\n";
 
 static bool is_wire; /* the bridge passes anything */
+static bool has_pool;
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
@@ -44,7 +46,8 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */
 	ip4 from;
 	memcpy(&from, frame + (frame[13] == 6 ? 28 : 26), sizeof from);
-	if (port == PORT_WAN && ip4_get(from) != EXTERNAL)
+	bool of_pool = has_pool && (ip4_get(from) & ~3u) == POOL;
+	if (port == PORT_WAN && ip4_get(from) != EXTERNAL && !of_pool)
 		fail("a source that is not ours on the WAN", frame, len);
 }
 
@@ -56,8 +59,11 @@ static void start(uint8_t choice)
 	size_t n = fmt(more, sizeof more, "nat.filtering %s\nwan.mtu %u\nlan.mtu %u\n",
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
+	static const char pool[] = "nat.pool 203.0.113.8-203.0.113.11\n";
 	configure(config, sizeof config - 1);
 	configure(more, n);
+	if (has_pool)
+		configure(pool, sizeof pool - 1);
 	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 }
 
@@ -88,6 +94,7 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
 	uint32_t source = address((uint8_t)(from | 4), port == PORT_LAN);
 	uint32_t target = port == PORT_LAN ? address(to, false)
 	                  : to & 32        ? address(to, true)
+	                  : has_pool       ? POOL + (to & 3u)
 	                                   : EXTERNAL;
 	frame_ip4(f, mac_of(port), source, target, proto, 0);
 	if (from & 128)
@@ -96,8 +103,12 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
 	f[22] = to & 128 ? 1 : 64;
 	f[14] = (uint8_t)(0x45 + options / 4);
 	memset(f + 34, 1, options);
-	if (options && to & 16) /* a source route, or one byte of no option there is */
-		memcpy(f + 34, to & 8 ? "\x83\x07\x04" : "\x44\x04\x05", 3);
+	if (options && to & 16) { /* a source route, a timestamp, or one that pieces have too */
+		const char *option = from & 32 ? "\x94\x03"
+		                     : to & 8  ? "\x83\x07\x04"
+		                               : "\x44\x04\x05";
+		memcpy(f + 34, option, 3);
+	}
 	uint32_t n = at + make_transport(in, f + at, FRAME_MAX - at, proto, &m);
 	f[16] = (uint8_t)((n - ETH) >> 8);
 	f[17] = (uint8_t)(n - ETH);
@@ -208,6 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
 	is_wire = (choice & 7) == 7;
+	has_pool = (choice & 7) == 6;
 	begin(choice & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();

@@ -3,7 +3,10 @@
  *
  * Checked: each frame that leaves is well formed; in the end, after some silence, every
  * packet is back, and what is counted about neighbours and groups is true. */
+#include "net/ip6/icmp6.h"
+#include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
+#include "net/ip6/ra.h"
 #include "tests/fuzz/gateway.h"
 
 #define OUTER   34u /* Ethernet and the tunnel's IPv4 header */
@@ -22,6 +25,10 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
                              "lan.rdnss 2001:db8:1::1\n"
                              "lan.dnssl example.org\n"
                              "lan.pref64 64:ff9b::/96\n";
+
+/* What the frames below have in groups of bits, and prefixes that an application advertises. */
+static const ip6 lan_net = {{0x20, 1, 0x0d, 0xb8, 0, 1}},
+                 tunnel_net = {{0x20, 1, 0x0d, 0xb8, 0, 10}};
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
@@ -67,6 +74,8 @@ static void address(uint8_t n, uint32_t port, uint8_t out[16])
 	out[15] = (uint8_t)(n >> 3 & 7);
 	if ((n & 7) < 4 && n & 128)
 		out[15] |= 0x10;
+	if ((n & 7) == 2 && n & 64)
+		out[5] = n & 128 ? 11 : 12; /* nowhere, or behind a router on the LAN */
 	if ((n & 7) == 4 && n & 64)
 		memcpy(out, &rig.gw.port[port].addr6[0].addr, 16);
 	if ((n & 7) == 6 && n & 64)
@@ -167,6 +176,70 @@ static void frame(struct input *in, uint8_t op)
 		flood(in, f, len, port);
 }
 
+/* A packet of our own to anywhere, as a service sends. */
+static void send_own(struct input *in)
+{
+	uint8_t size = input_u8(in), to[16];
+	uint32_t port = size & 1;
+	ip6 target;
+	void *message;
+	address(input_u8(in), port, to);
+	memcpy(&target, to, sizeof target);
+	const ip6 *own = gw_own_address6(&rig.gw, port, &target);
+	if (!own || ip6_is_unspecified(&target) || ip6_is_group(&target))
+		return;
+	struct pkt *p = icmp6_new(&rig.gw, 8 + size * 6u, &message);
+	if (!p)
+		return;
+	memset(message, 0, 8 + size * 6u);
+	((uint8_t *)message)[0] = ICMP6_ECHO_REPLY;
+	ip6_build(p, own, &target, PROTO_ICMP6, IP6_HOPS);
+	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
+	gw_send6(&rig.gw, p);
+	run.payloads = false;
+}
+
+/* What applications do when their addresses change, and the gateway when it stops. */
+static void change_own(struct input *in)
+{
+	static const struct prefix pref64 = {.addr = {.is6 = true, .v6 = {{0, 0x64, 0xff, 0x9b}}},
+	                                     .len = 96};
+	struct gw *gw = &rig.gw;
+	uint8_t what = input_u8(in);
+	uint32_t port = what >> 7;
+	ip6 group = mld_solicited(&lan_net);
+	mac filter[MLD_GROUPS + 1];
+	ip6 own = gw->port[PORT_LAN].addr6[0].addr;
+	switch (what & 7) {
+	case 0:
+		mld_join(gw, port, &group);
+		break;
+	case 1:
+		mld_leave(gw, port, &group);
+		if (mld_filter(&gw->port[port], filter) > MLD_GROUPS + 1)
+			fail("too many groups for a card", NULL, 0);
+		break;
+	case 2:
+		(void)ra_set_prefix(gw, port, what & 8 ? &tunnel_net : &lan_net, 64,
+		                    ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S);
+		break;
+	case 3:
+		ra_deprecate(gw, port, what & 8 ? &tunnel_net : &lan_net, 64);
+		break;
+	case 4:
+		ra_set_dns64(gw, PORT_LAN, &own, &pref64, 1);
+		break;
+	case 5:
+		ra_stop(gw);
+		break;
+	case 6:
+		ra_start(gw, port, what & 8 ? RA_LIFETIME_S : 0, RA_PREF_LOW, 1280);
+		break;
+	default:
+		send_own(in);
+	}
+}
+
 /* --- the rest --------------------------------------------------------------------- */
 
 static void check_tables(void)
@@ -195,6 +268,7 @@ static void end(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
+	change = change_own;
 	begin(input_u8(&in) & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();

@@ -14,14 +14,20 @@
 #define MAX_STEPS 300
 #define PORTS     6u /* of strangers */
 #define FIRST     4000u
-#define HELD      32u
+#define HELD      640u        /* more than one client may have */
+#define USED      32u         /* of these the user does something with */
+#define MANY      700u        /* connections of floods in an input */
+#define FAR_PORT  (FIRST + 4) /* of one that is no neighbour yet */
 
 static struct tcp_user user;
 static uint32_t held[HELD]; /* the user's connections */
 static uint32_t n_events;
 static bool eager; /* the user reads all at once */
+static bool hasty; /* the user closes when there is room again … */
+static bool harsh; /* … or when something came */
 static uint8_t last[2048];
 static uint32_t last_len;
+static uint32_t many; /* connections of floods so far */
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
@@ -69,11 +75,19 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 	}
 	if (!slot)
 		fail("an event of a connection that nobody has", NULL, 0);
+	if (what == TCP_ENDED && tcp_why(gw) > TCP_CROWDED)
+		fail("a connection ended for no reason", NULL, 0);
 	if (what == TCP_ENDED)
 		*slot = TCP_NONE;
-	else if (what == TCP_INPUT && eager)
+	else if (what == TCP_INPUT && harsh) {
+		*slot = TCP_NONE;
+		tcp_abort(gw, conn);
+	} else if (what == TCP_INPUT && eager)
 		read_some(gw, conn, UINT32_MAX);
-	else if (what == TCP_IDLE) {
+	else if (what == TCP_ROOM && hasty) {
+		*slot = TCP_NONE;
+		tcp_close(gw, conn);
+	} else if (what == TCP_IDLE) {
 		*slot = TCP_NONE;
 		tcp_close(gw, conn);
 	}
@@ -108,8 +122,10 @@ static void start(uint8_t choice)
 static void set_user(uint8_t choice)
 {
 	memset(held, 0, sizeof held);
-	last_len = 0;
+	last_len = many = 0;
 	eager = choice & 4;
+	hasty = choice & 128;
+	harsh = choice & 2;
 	pair.is6 = choice & 1;
 	user = (struct tcp_user){.accept = accept,
 	                         .event = event,
@@ -136,11 +152,81 @@ static uint32_t near(const uint32_t *value, uint8_t n)
 	return value[n & 3] + (uint32_t)(int32_t)(int8_t)((n & 0xfc) << 1) / 8;
 }
 
-static void put_segment(struct input *in)
+static void repair(uint8_t *frame, uint32_t len)
 {
-	static const uint8_t usual[8] = {TCP_ACK,           TCP_SYN, TCP_ACK | TCP_PSH,
-	                                 TCP_ACK | TCP_FIN, TCP_RST, TCP_SYN | TCP_ACK,
-	                                 TCP_ACK,           TCP_ACK};
+	if (pair.is6)
+		frame6_repair(frame + ETH, len - ETH);
+	else
+		frame_repair(frame, len);
+}
+
+static uint8_t *tcp_header(uint8_t *frame)
+{
+	return frame + ETH + (pair.is6 ? 40 : 20);
+}
+
+/* The data of a SYN become options. */
+static uint32_t put_options(uint8_t *frame, uint32_t len, uint8_t which)
+{
+	static const uint8_t options[4][8] = {{1, 1, 2, 4, 5, 0xa0},
+	                                      {3, 3, 7, 2, 4, 1, 0},
+	                                      {2, 9, 5, 0xa0},
+	                                      {2, 3, 5, 1, 2, 4, 0, 10}};
+	memcpy(frame + len, options[which & 3], sizeof options[0]);
+	tcp_header(frame)[12] = 7 << 4;
+	len += sizeof options[0];
+	store16(frame + ETH + (pair.is6 ? 4 : 2),
+	        swap16((uint16_t)(len - ETH - (pair.is6 ? 40 : 0))));
+	return len;
+}
+
+/* From an address whose neighbour is not known; IPv6: of the link. */
+static void move_away(uint8_t *frame)
+{
+	static const uint8_t far[16] = {0xfe, 0x80, [15] = 9};
+	if (pair.is6)
+		memcpy(frame + ETH + 8, far, sizeof far);
+	else
+		frame[ETH + 15] = 9;
+}
+
+/* Answers the last segment that left with exactly the numbers it waits for. */
+static void put_answer(uint8_t flags)
+{
+	uint8_t frame[1600], *t = tcp_header(last);
+	uint32_t head = ETH + (pair.is6 ? 40u : 20u);
+	if (last_len < head + 20 || last[ETH + (pair.is6 ? 6 : 9)] != PROTO_TCP)
+		return;
+	uint32_t seq = swap32(load32(t + 4)), ack = swap32(load32(t + 8));
+	uint32_t n = last_len - head - (t[12] >> 4) * 4u;
+	n += (t[13] & (TCP_SYN | TCP_FIN)) != 0;
+	uint32_t len = pair_segment(frame, 0, swap16(load16(t + 2)), swap16(load16(t)), ack,
+	                            seq + n, flags, 60000, NULL, 0);
+	(void)rig_input(&rig, PORT_LAN, frame, len);
+}
+
+/* Connections from one port after the other, answered or not. */
+static void put_many(struct input *in)
+{
+	uint8_t how = input_u8(in), frame[1600];
+	uint32_t n = min_u32((uint32_t)input_u8(in) * 3, MANY - many);
+	for (; n > 0; n--) {
+		uint16_t port = (uint16_t)(10000 + many++);
+		uint32_t len =
+		        pair_segment(frame, 0, port, PAIR_PORT, 1000, 0, TCP_SYN, 60000, NULL, 0);
+		(void)rig_input(&rig, PORT_LAN, frame, len);
+		if (how & 1)
+			put_answer(TCP_ACK);
+		if (how & 2)
+			put_answer(TCP_ACK | TCP_FIN);
+	}
+}
+
+static void put_segment(struct input *in, uint8_t what)
+{
+	static const uint8_t usual[8] = {
+	        TCP_ACK, TCP_SYN, TCP_ACK | TCP_PSH, TCP_ACK | TCP_FIN, TCP_RST, TCP_SYN | TCP_ACK,
+	        0,       TCP_ACK};
 	uint8_t frame[1600], data[1460], a = input_u8(in), f = input_u8(in), s = input_u8(in),
 	                                 k = input_u8(in), n = input_u8(in);
 	uint16_t port = (uint16_t)(FIRST + a % PORTS), to = PAIR_PORT;
@@ -162,8 +248,17 @@ static void put_segment(struct input *in)
 		len = 0;
 	uint32_t all = pair_segment(frame, 0, port, to, near(seq, s), near(ack, k), flags, window,
 	                            data, len);
-	if (!rig_input(&rig, PORT_LAN, frame, all))
-		return;
+	if (flags & TCP_SYN && n & 1)
+		all = put_options(frame, all, n >> 1);
+	if (port == FAR_PORT)
+		move_away(frame);
+	repair(frame, all);
+	if (what >> 3 == 31) { /* nearly right */
+		tcp_header(frame)[input_u8(in) % 20] = n;
+		if (n & 2)
+			repair(frame, all);
+	}
+	(void)rig_input(&rig, PORT_LAN, frame, all); /* false: no free packet, as it may be */
 }
 
 /* An ICMP error about the last frame that left. */
@@ -173,11 +268,12 @@ static void put_error(struct input *in)
 	bool is6 = last_len > 14 && last[12] == 0x86;
 	uint32_t head = is6 ? 40 : 20,
 	         quote = min_u32(last_len - min_u32(14, last_len), a & 1 ? 28 : 80);
-	if (last_len < 60)
+	if (quote < head + 8)
 		return;
 	memset(e, 0, sizeof e);
 	memcpy(e, last + 6, 6);
-	memcpy(e + 6, last, 8);
+	memcpy(e + 6, last, 6);
+	memcpy(e + 12, last + 12, 2);
 	uint8_t *ip = e + 14, *icmp = ip + head;
 	memcpy(icmp + 8, last + 14, quote);
 	if (a & 2)
@@ -210,7 +306,7 @@ static void put_error(struct input *in)
 	(void)rig_input(&rig, PORT_LAN, e, 14 + head + n);
 }
 
-static void connect_out(void)
+static void connect_out(uint8_t whom)
 {
 	struct udp_ends ends;
 	uint32_t *slot = slot_of(TCP_NONE);
@@ -218,8 +314,15 @@ static void connect_out(void)
 	ends.remote.is6 = pair.is6;
 	ends.remote.v4 = ip4_of(0x0a000001);
 	ends.remote.v6 = (ip6){{0x20, 1, 0xd, 0xb8, [15] = 1}};
-	ends.remote_port = 7777;
+	ends.remote_port = whom & 4 ? PAIR_PORT : 7777;
 	ends.link = PORT_LAN;
+	if ((whom & 3) == 1) { /* ourselves */
+		ends.remote.v4.b[3] = 2;
+		ends.remote.v6.b[15] = 2;
+	} else if ((whom & 3) == 2) { /* one that no route leads to */
+		ends.remote.v4.b[0] = 11;
+		ends.remote.v6.b[0] = 0x30;
+	}
 	if (slot)
 		*slot = tcp_connect(&rig.gw, &ends, &user);
 }
@@ -228,7 +331,7 @@ static void use(struct input *in)
 {
 	static uint8_t data[20000];
 	uint8_t a = input_u8(in), b = input_u8(in);
-	uint32_t *slot = &held[a % HELD], conn = *slot;
+	uint32_t *slot = &held[a % USED], conn = *slot;
 	struct gw *gw = &rig.gw;
 	switch (a >> 5) {
 	case 0:
@@ -238,6 +341,7 @@ static void use(struct input *in)
 		break;
 	case 2:
 		read_some(gw, conn, b * 16u);
+		tcp_take(gw, conn, 0);
 		break;
 	case 3:
 		tcp_shut(gw, conn);
@@ -250,7 +354,7 @@ static void use(struct input *in)
 			tcp_abort(gw, conn);
 		break;
 	case 5:
-		connect_out();
+		connect_out(b);
 		break;
 	case 6:
 		tcp_keep_alive(gw, conn, b * 100u);
@@ -262,6 +366,31 @@ static void use(struct input *in)
 	rig_flush(&rig);
 }
 
+/* The cable, the card, somebody who looks, floods, exact answers. */
+static void disturb(struct input *in, uint8_t what)
+{
+	static const uint8_t answers[] = {TCP_ACK, TCP_ACK | TCP_FIN, TCP_RST, TCP_ACK};
+	switch (what >> 5) {
+	case 0:
+		list_all();
+		break;
+	case 1:
+	case 2:
+		rig_link(&rig, PORT_LAN, what >> 5 == 1);
+		break;
+	case 3:
+	case 4:
+		rig.stalled[PORT_LAN] = what >> 5 == 3;
+		break;
+	case 5:
+		put_many(in);
+		break;
+	default:
+		put_answer(answers[input_u8(in) & 3]);
+	}
+	rig_flush(&rig);
+}
+
 static void step(struct input *in)
 {
 	static const uint32_t times_us[8] = {1,       1000,    50000,    200000,
@@ -269,7 +398,10 @@ static void step(struct input *in)
 	uint8_t what = input_u8(in);
 	switch (what & 7) {
 	case 5:
-		pass(times_us[what >> 5]);
+		if (what & 8)
+			disturb(in, what);
+		else
+			pass(times_us[what >> 5]);
 		break;
 	case 6:
 		use(in);
@@ -278,7 +410,7 @@ static void step(struct input *in)
 		put_error(in);
 		break;
 	default:
-		put_segment(in);
+		put_segment(in, what);
 	}
 	const char *bad = in->left % 16 == 0 ? tcp_check(&rig.gw) : NULL;
 	if (bad)
@@ -287,6 +419,9 @@ static void step(struct input *in)
 
 static void finish(void)
 {
+	rig.stalled[PORT_LAN] = false;
+	rig_link(&rig, PORT_LAN, true);
+	rig_flush(&rig);
 	for (uint32_t i = 0; i < HELD; i++) {
 		uint32_t conn = held[i];
 		held[i] = TCP_NONE;
@@ -294,7 +429,7 @@ static void finish(void)
 	}
 	rig_flush(&rig);
 	/* 4 minutes in steps that grow. */
-	for (uint32_t i = 0; i < 46 && rig.gw.tcp->n; i++)
+	for (uint32_t i = 0; i < 46 && (rig.gw.tcp->n || rig.gw.neigh.n_parked); i++)
 		rig_leap(&rig, i < 16 ? 500000 : i < 36 ? 2000000 : 20000000, 1);
 	const char *bad = tcp_check(&rig.gw);
 	if (bad)

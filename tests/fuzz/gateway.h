@@ -23,6 +23,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
+static void (*change)(struct input *in); /* the gateway itself changes something, where it can */
 static struct {
 	bool sums;                         /* every frame so far had right transport checksums */
 	bool payloads;                     /* … and the payload that frames_make.h makes */
@@ -193,6 +194,11 @@ static inline bool show_timings(struct gw *gw, uint32_t *cursor, char *line, siz
 
 static inline void list_all(void)
 {
+	for (uint32_t i = 0; i < GW_PORTS; i++) {
+		char line[1024];
+		if (gw_show_addresses(&rig.gw.port[i], line, sizeof line) >= sizeof line)
+			fail("a listing that does not end", NULL, 0);
+	}
 	list(gw_show_stats);
 	list(gw_show_routes);
 	list(gw_show_neighbours);
@@ -218,7 +224,9 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			rig_leap(&rig, (uint64_t)input_u16(in) * 100, 1 + (op >> 3 & 3));
 			break;
 		case 7:
-			if (op & 32)
+			if (op & 32 && op & 16 && change)
+				change(in);
+			else if (op & 32)
 				list_all();
 			else if (op & 8)
 				rig.stalled[port] = op & 16;

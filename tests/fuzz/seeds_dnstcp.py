@@ -6,7 +6,7 @@ import random
 import sys
 from pathlib import Path
 
-OPEN, ASK, ANSWER, QUIET, TIME = 0, 2, 6, 11, 14
+OPEN, ASK, ANSWER, QUIET, OTHER, TIME = 0, 2, 6, 11, 13, 14
 
 
 def seed(draw: random.Random) -> bytes:
@@ -14,7 +14,7 @@ def seed(draw: random.Random) -> bytes:
     for who in range(4):
         steps.append(bytes([OPEN, who]))
     for _ in range(draw.randrange(5, 60)):
-        kind = draw.choice([ASK, ASK, ANSWER, ANSWER, ANSWER, QUIET, TIME, draw.randrange(16)])
+        kind = draw.choice([ASK, ASK, ANSWER, ANSWER, ANSWER, QUIET, TIME, OTHER, draw.randrange(16)])
         steps.append(bytes([kind | draw.randrange(16) << 4, *(draw.randrange(256) for _ in range(3))]))
     return b"".join(steps)
 

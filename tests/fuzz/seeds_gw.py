@@ -53,6 +53,28 @@ def card(port: int, stall: bool) -> bytes:
     return bytes([port | 15 | stall << 4])
 
 
+def piece(offset: int, more: bool, flood: int = 0) -> bytes:
+    """16 bytes of an ICMP message; of a flood each has another identification, and later ones another sender."""
+    many = bytes([10 if offset else 8, flood - 1]) if flood else b""
+    return bytes([LAN | bool(flood) << 5, 0x84, 4, 2, offset // 8 << 2 | more, 0, 0, 16 if offset else 8]) + many
+
+
+def full_tables() -> list[bytes]:
+    """What fills the pool, the queue of a card and the tables of pieces and neighbours."""
+    found = [piece(0, True, 200) + piece(16, False, 100) + wait(1)]
+    found.append(piece(16, False, 255) + wait(2))
+    # A large packet is cut up: with options that each piece has, and with the last packet of the pool.
+    found.append(packet(LAN, 0x64, 0x14, 0, size=255) + packet(LAN, 0x74, 0x14, 0, size=255))
+    small, large = packet(LAN, 4, 4, 0), packet(LAN, 4, 4, 0, size=255)
+    for n in range(7, 12):
+        found.append(small + card(WAN, True) + small * n + large * 2 + bytes([LAN | 2, 0, 4]) + card(WAN, False))
+    found.append(card(LAN, True) + bytes([LAN | 2, 0, 4]) * 14 + card(LAN, False))
+    found.append(bytes([7 | 32]) + packet(WAN, 4, 32, 0) + bytes([7 | 32]))
+    # To a pool's address from inside, and to one that nobody has.
+    found.append(packet(LAN, 4, 4, 0) + packet(WAN, 4, 1, 0) + packet(LAN, 4, 0x80, 0) + packet(LAN, 4, 2, 0) + wait(2))
+    return found
+
+
 def stories() -> list[bytes]:
     """Without the first octet, which chooses the configuration."""
     found = []
@@ -66,8 +88,10 @@ def stories() -> list[bytes]:
     found.append(b"".join(packet(LAN, 4 + 8 * h, 4, 0, p << 3) for h, p in itertools.product(range(4), range(8))))
     found.append(packet(LAN, 20, 4, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0) + wait(4))  # nobody answers
     found.append(packet(LAN, 4, 4, 0) + packet(LAN | 32, 4, 4, 0) + bytes([3, 255]) + bytes([0x46, 30]))
-    pieces = [bytes([LAN, 0x84, 4, 0, piece, 0, 0, 160]) for piece in (1, 0x51, 0x14)]
-    found += [b"".join(pieces), b"".join(pieces[::-1]) + wait(2)]
+    pieces = [piece(0, True), piece(16, True), piece(32, False)]
+    found += [b"".join(order) for order in itertools.permutations(pieces)]
+    found.append(b"".join(pieces[::-1]) + b"".join(pieces) + pieces[1] + wait(3) + pieces[2] + pieces[0] + pieces[0])
+    found += full_tables()
     ip = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
     back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
     found.append(raw(LAN, ip / UDP(sport=4000, dport=53) / b"q") + raw(WAN, back / UDP(sport=53, dport=4000) / b"a"))
@@ -83,7 +107,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for number, story in enumerate(stories()):
-        for choice in (0, 7, 8 | 16 | 1, 32 | 2):
+        for choice in (0, 7, 8 | 16 | 1, 32 | 2, 6, 32 | 8 | 4):
             (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
 
 
