@@ -258,9 +258,16 @@ static bool draw_port(struct gw *gw, struct udp_ends *e)
 	return false;
 }
 
+static bool is_own(const struct gw *gw, const struct udp_ends *e)
+{
+	const struct addr *a = &e->remote;
+	return a->is6 ? gw_address6(gw, e->link, &a->v6) != NULL : gw_is_own(gw, a->v4);
+}
+
 uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user *user)
 {
-	if (!udp_source(gw, ends) || !draw_port(gw, ends))
+	/* To ourselves a segment would come in while it is still being sent. */
+	if (is_own(gw, ends) || !udp_source(gw, ends) || !draw_port(gw, ends))
 		return TCP_NONE;
 	struct tcp_conn *c = tcp_new(gw, ends, user);
 	if (!c)

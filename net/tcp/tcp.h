@@ -75,8 +75,8 @@ bool tcp_init(struct gw *gw) MUST_USE;
 bool tcp_listen(struct gw *gw, uint16_t port, const struct tcp_user *user) MUST_USE;
 
 /* Opens a connection to ends->remote from an address and a port that are chosen here
- * (the local end is set). TCP_NONE when there is no way or no room; else TCP_OPENED or
- * TCP_ENDED follows, never before this returns. */
+ * (the local end is set). TCP_NONE when there is no way or no room, or the address is ours;
+ * else TCP_OPENED or TCP_ENDED follows, never before this returns. */
 uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user *user);
 
 /* A number of the user's own that goes with a connection; 0 at first. */

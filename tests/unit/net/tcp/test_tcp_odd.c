@@ -39,6 +39,25 @@ static void both_begin(void)
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
+/* To itself it does not connect: each segment would come in while it is still being sent. */
+static void ourselves(void)
+{
+	pair_start(1, false, 512);
+	struct gw *gw = &pair.side[0].rig.gw;
+	struct udp_ends e = {.remote = {.v4 = ip4_of(0x0a000001)}, .remote_port = PAIR_PORT};
+	CHECK(gw_is_own(gw, e.remote.v4));
+	CHECK_EQ(tcp_connect(gw, &e, &pair.side[0].user), TCP_NONE);
+	for (uint32_t i = 0; i < gw->port[PORT_LAN].n_addr6; i++) {
+		struct udp_ends six = {
+		        .remote = {.is6 = true, .v6 = gw->port[PORT_LAN].addr6[i].addr},
+		        .remote_port = PAIR_PORT,
+		        .link = PORT_LAN};
+		CHECK_EQ(tcp_connect(gw, &six, &pair.side[0].user), TCP_NONE);
+	}
+	CHECK_EQ(gw->port[PORT_LAN].n_addr6, 2);
+	CHECK_EQ(gw->tcp->n, 0);
+}
+
 /* --- windows ---------------------------------------------------------------------------------- */
 
 /* A peer may close its window over what is under way (RFC 9293 section 3.8.6: a sender must be
@@ -292,6 +311,7 @@ static void every_flag(void)
 int main(void)
 {
 	TEST(both_begin);
+	TEST(ourselves);
 	TEST(window_closed_over_data);
 	TEST(longest_message);
 	TEST(time_wait_is_silent);
