@@ -40,6 +40,7 @@ static const uint8_t wan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 2};
 /* What a client sent from port 4000 + i and has no answer to yet. */
 struct client {
 	bool waits;
+	bool raw; /* if its question is signed, the answer is passed on as it is */
 	uint32_t limit;
 	uint32_t len; /* of what must come back: ID and question */
 	uint8_t id[2];
@@ -52,7 +53,7 @@ static struct pending {
 	uint32_t server; /* 0: server6 */
 	uint16_t port;
 	uint32_t len;
-	uint8_t data[300];
+	uint8_t data[600];
 } pending[PENDING];
 static uint32_t n_pending;
 
@@ -66,7 +67,9 @@ static void check_answer(const uint8_t *f, uint32_t len, uint32_t at, uint32_t n
 	if (n >= CLIENTS || !c->waits)
 		fail("an answer that nobody waits for", f, len);
 	c->waits = false;
-	if (!dns_parse(m, &l))
+	if (!dns_parse(m, &l) && c->raw)
+		return;
+	if (!l.end)
 		fail("a malformed answer", f, len);
 	if (!(m.at[2] & 0x80) || memcmp(m.at, c->id, 2) != 0 || m.len > c->limit)
 		fail("an answer with a wrong header or size", f, len);
@@ -89,7 +92,7 @@ static void datagram(uint32_t port, const uint8_t *f, uint32_t len, uint32_t at,
 		return;
 	}
 	struct dns_layout l;
-	if (to != 53 || !dns_parse((struct dns_view){f + at, len - at}, &l) || len - at > 300)
+	if (to != 53 || !dns_parse((struct dns_view){f + at, len - at}, &l) || len - at > 600)
 		fail("a malformed question", f, len);
 	struct pending *p = &pending[n_pending++ % PENDING];
 	*p = (struct pending){.server = target, .port = from, .len = len - at};
@@ -162,13 +165,23 @@ static uint32_t put_name(uint8_t *to, uint8_t choice)
 	                                    "1.0.2.0.192.in-addr.arpa",
 	                                    "skip.me",
 	                                    "a-much-longer-name-than-the-others.example"};
-	static const char reverse[] = "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f."
-	                              "4.6.0.0.ip6.arpa";
+	/* In the prefixes, to the end, halfway or behind; in none; and what is no such name. */
+#define ZEROS "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0."
+	static const char *const reverse[] = {
+	        "1.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "a.a.0.0.0.0.0.c." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "0.0.b.9.f.f.4.6.0.0.ip6.arpa",
+	        "0.0.0.0.0.0.0.0.0.0.0.3.0.2.0.0.1.0.0.a.5.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
+	        "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
+	        "1.0.0.0.0.0.0.f." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "x.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "1.1.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	};
 	if (choice == 0xff) {
 		*to = 0;
 		return 1;
 	}
-	return dns_name_of_text(to, choice & 8 ? reverse : names[choice & 7]);
+	return dns_name_of_text(to, choice & 8 ? reverse[choice & 7] : names[choice & 7]);
 }
 
 static const uint16_t types[] = {28, 1, 28, 12, 5, 255, 43, 16};
@@ -181,6 +194,7 @@ static void ask(struct input *in)
 	struct client *c = &client[n];
 	if (c->waits)
 		return; /* each port once at a time, so that every answer has its question */
+	c->raw = false;
 	c->id[0] = m[0] = (uint8_t)n;
 	c->id[1] = m[1] = what;
 	m[2] = (uint8_t)(how & 1 ? 1 : input_u8(in) & 0x7f);
@@ -220,8 +234,11 @@ static void ask_raw(struct input *in)
 	for (uint32_t i = 0; i < len; i++)
 		m[i] = input_u8(in);
 	memcpy(c->id, m, 2);
+	c->raw = false;
 	c->limit = 1232;
 	c->len = 0;
+	for (uint32_t i = DNS_HEADER; i + 1 < len; i++)
+		c->raw |= dns_get16(m + i) == DNS_TYPE_TSIG;
 	if (len >= DNS_HEADER && dns_parse_question((struct dns_view){m, len}, &l)) {
 		c->len = l.question_end - DNS_HEADER;
 		memcpy(c->question, m + DNS_HEADER, c->len);
@@ -346,22 +363,22 @@ static uint8_t owners[65536]; /* of UDP ports after a start, the same for each *
 static void start(uint8_t choice)
 {
 	char more[600];
-	size_t n =
-	        fmt(more, sizeof more, "%s%s%s%s%s%s%s%sdns64.stale %u\n",
-	            choice & 1 ? "nameserver 198.51.100.54\nnameserver 2001:db8:2::53\n" : "",
-	            choice & 2 ? "dns64-prefix 2001:db8:64::/96\ndns64-prefix 64:ff9b::/96\n" : "",
-	            choice & 4 ? "dns64.always on\n" : "",
-	            choice & 8 ? "dns64.map 0.0.0.0/1 none\ndns64.map 160.0.0.0/4 "
-	                         "2001:db8:65::/48\ndns64.exclude 3000::/4\n"
-	                       : "",
-	            choice & 16 ? "dns64.skip-name skip.me\ndns64.skip-client 192.168.1.11/32\n" : "",
-	            choice & 32 ? "selection-mode round-robin\nresponse-maxlength 600\n" : "",
-	            choice & 64 ? "dns64.on-error servfail\ndebugging yes\n" : "",
-	            choice & 128 ? "resend-attempts 7\ndns64.rate 4\ndns64.client 192.168.1.10/32\n"
-	                           "dns64.client 2001:db8:1::/64\ndns64.skip-client "
-	                           "2001:db8:1::/64\n"
-	                         : "",
-	            choice & 3 ? 86400u : 0u);
+	size_t n = fmt(
+	        more, sizeof more, "%s%s%s%s%s%s%s%sdns64.stale %u\n",
+	        choice & 1 ? "nameserver 198.51.100.54\nnameserver 2001:db8:2::53\n" : "",
+	        choice & 2 ? "dns64-prefix 2001:db8:64::/96\ndns64-prefix 64:ff9b::/96\n" : "",
+	        choice & 4 ? "dns64.always on\n" : "",
+	        choice & 8 ? "dns64.map 0.0.0.0/1 none\ndns64.map 160.0.0.0/4 "
+	                     "2001:db8:65::/48\ndns64.exclude 3000::/4\n"
+	                   : "",
+	        choice & 16 ? "dns64.skip-name skip.me\ndns64.skip-client 192.168.1.11/32\n" : "",
+	        choice & 32 ? "selection-mode round-robin\nresponse-maxlength 600\n" : "",
+	        choice & 64 ? "dns64.on-error servfail\ndebugging yes\n" : "",
+	        choice & 128 ? "resend-attempts 7\ndns64.rate 4\ndns64.client 192.168.1.10/32\n"
+	                       "dns64.client 2001:db8:1::/64\ndns64.skip-client "
+	                       "2001:db8:1::/64\n"
+	                     : "",
+	        choice & 3 ? 86400u : 0u);
 	configure(config, sizeof config - 1);
 	configure(more, n);
 	if ((choice & 0x24) == 0x24)
@@ -374,8 +391,8 @@ static void start(uint8_t choice)
 	memcpy(owners, rig.gw.udp->owner, sizeof owners);
 	/* A cache so small that records give way. */
 	struct dns64 *d = rig.gw.state;
-	d->cache.limit = 16;
-	d->cache.size = 8192; /* the longest datagram is far shorter */
+	d->cache.limit = choice & 8 ? 16 : 64;
+	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */
 }
 
 static void end(void)
