@@ -83,6 +83,7 @@ SEEDS = {
     + ask(AAAA, 7, 2, 512),
     "silent": ask(AAAA, 0, 1) + ask(AAAA, 0, 2) + later(400) + later(400) + bytes([7, 80]) + answer(0, a()),
     "ready": ask(AAAA, 1, 1 | SIX) + NODATA + answer(0, a(), a(34), sections=(2, 0, 0)) + ask(AAAA, 1, 2 | SIX) + LOOK
+    + ask(AAAA, 1, 7 | SIX) + ask(AAAA, 1, 8 | SIX) + ask(AAAA, 1, 9 | SIX)
     + ask(AAAA, 1 | 4, 3 | SIX) + quiet(20) + ask(AAAA, 1, 4 | SIX) + ask(AAAA, 2, 5 | SIX) + quiet(160)
     + ask(AAAA, 1, 6 | SIX),
     "ready-upper": ask(AAAA, 7, 1 | SIX) + NODATA + answer(0, a()) + ask(AAAA, 7, 2 | SIX) + bytes([0, 5, 7, 3 | SIX]),
