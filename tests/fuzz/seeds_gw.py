@@ -107,7 +107,8 @@ def connections() -> list[bytes]:
     ]
     ends += [b"".join(pieces), pieces[-1] + b"".join(pieces[:-1])]
     return [opened + end for end in ends] + [
-        half + wait(5), half + heard(500, 101, "RA"), half + heard(500, 777, "R"), half + heard(500, 0, "S") + said(100, 501, "SA"),
+        half + wait(5), half + heard(500, 101, "RA"), half + heard(500, 777, "R"),
+        half + heard(500, 0, "S") + said(100, 501, "SA"),
         heard(500, 0, "S") + said(100, 0, "S"), heard(500, 0, "S") + wait(6) * 2,
     ]
 

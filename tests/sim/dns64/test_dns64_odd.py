@@ -110,7 +110,9 @@ def test_bytes_behind_an_answer(start: Start, more: bytes) -> None:
         assert resolver.ask("four.example.", "A").answer == [FOUR]
 
 
-@pytest.mark.parametrize("ttl, rcode", [(256, dns.rcode.SERVFAIL), (255, dns.rcode.SERVFAIL), (0xC00C, dns.rcode.NOERROR)])
+@pytest.mark.parametrize(
+    "ttl, rcode", [(256, dns.rcode.SERVFAIL), (255, dns.rcode.SERVFAIL), (0xC00C, dns.rcode.NOERROR)]
+)
 def test_a_name_that_lies_in_a_ttl(start: Start, ttl: int, rcode: dns.rcode.Rcode) -> None:
     """A TTL is lowered while an answer is kept: a name that depends on it is none. One behind it does no harm."""
 
