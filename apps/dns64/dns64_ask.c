@@ -503,7 +503,7 @@ enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 	/* Of a truncated message the end may be missing as well. */
 	bool truncated = !whole && flags & DNS_TC && l.name_len;
 	uint32_t rcode = flags & DNS_RCODE;
-	if (!whole && !truncated)
+	if ((!whole && !truncated) || (whole && !dns_names_stay(m, &l, d->tidy)))
 		return DROP_DNS_ANSWER;
 	enum match match = LIKELY(same) ? MATCH_YES : match_question(a, m, &l);
 	/* Who does not understand the question need not repeat it (RFC 1035 section 4.1.1). */

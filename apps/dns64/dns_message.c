@@ -4,6 +4,7 @@
 #define POINTER   0xc0u
 #define MAX_JUMPS 127u    /* as many as a name can have labels */
 #define FAR       0x4000u /* what a pointer cannot reach */
+#define NO_LABEL  0x80u   /* as a label's first byte it is an error */
 
 /* --- reading names ------------------------------------------------------------------ */
 
@@ -60,8 +61,9 @@ static struct walk walk(struct dns_view m, uint32_t at)
 	return (struct walk){.m = m, .at = at, .low = at};
 }
 
-/* By the same rules as next_label, and quicker: every name of every message comes here. */
-static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at)
+/* By the same rules as next_label, and quicker: every name of every message comes here. *far is
+ * raised to the furthest place that a pointer leads to. */
+static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at, uint32_t *far)
 {
 	uint32_t behind = 0, low = at, len = 0, jumps = 0;
 	while (at < m_len) {
@@ -83,13 +85,15 @@ static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at)
 		if (at < DNS_HEADER || at >= low || ++jumps > MAX_JUMPS)
 			return 0;
 		low = at;
+		*far = max_u32(*far, at);
 	}
 	return 0;
 }
 
 uint32_t dns_check_name(struct dns_view m, uint32_t at)
 {
-	return check_name(m.at, m.len, at);
+	uint32_t far = 0;
+	return check_name(m.at, m.len, at, &far);
 }
 
 uint32_t dns_read_name(struct dns_view m, uint32_t at, uint8_t out[DNS_NAME_MAX], uint32_t *out_len)
@@ -206,7 +210,8 @@ static const struct form *form_of(const struct dns_rr *rr)
 }
 
 /* The names in the data of a record, and that what is behind them is as its type says. */
-static bool check_names(const uint8_t *m, const struct form *f, const struct dns_rr *rr)
+static bool check_names(const uint8_t *m, const struct form *f, const struct dns_rr *rr,
+                        uint32_t *far)
 {
 	uint32_t at = rr->data;
 	if (rr->data_len < f->before)
@@ -214,7 +219,7 @@ static bool check_names(const uint8_t *m, const struct form *f, const struct dns
 	at += f->before;
 	for (uint32_t i = 0; i < f->names; i++) {
 		/* Names may point anywhere before them, but they end within the data. */
-		at = check_name(m, rr->end, at);
+		at = check_name(m, rr->end, at, far);
 		if (at == 0)
 			return false;
 	}
@@ -222,14 +227,14 @@ static bool check_names(const uint8_t *m, const struct form *f, const struct dns
 }
 
 /* The data of a record are what its type says, with every name in them whole. */
-static inline bool check_data(const uint8_t *m, const struct dns_rr *rr)
+static inline bool check_data(const uint8_t *m, const struct dns_rr *rr, uint32_t *far)
 {
 	if (rr->type == DNS_TYPE_OPT)
 		return true;
 	if (LIKELY(rr->type == DNS_TYPE_A && rr->class == DNS_CLASS_IN))
 		return rr->data_len == sizeof(ip4);
 	const struct form *f = form_of(rr);
-	return f == &opaque || check_names(m, f, rr);
+	return f == &opaque || check_names(m, f, rr, far);
 }
 
 bool dns_parse_question(struct dns_view m, struct dns_layout *l)
@@ -252,14 +257,14 @@ bool dns_parse_question(struct dns_view m, struct dns_layout *l)
 
 /* Checks the name of a record; gives the offset behind it, 0 when it is none. As most often it is
  * the one in question, or the root. */
-ALWAYS_INLINE uint32_t check_owner(struct dns_view m, const struct dns_layout *l, uint32_t at)
+ALWAYS_INLINE uint32_t check_owner(struct dns_view m, struct dns_layout *l, uint32_t at)
 {
 	if (m.len - at >= 2 && load16(m.at + at) == swap16(POINTER << 8 | DNS_HEADER) &&
 	    l->name_len)
 		return at + 2;
 	if (at < m.len && m.at[at] == 0)
 		return at + 1;
-	return check_name(m.at, m.len, at);
+	return check_name(m.at, m.len, at, &l->far);
 }
 
 /* What is known of all records together, and of those that matter alone. */
@@ -286,7 +291,7 @@ static inline void begin(struct dns_view m, struct dns_layout *l)
 	for (unsigned s = 0; s < DNS_SECTIONS; s++)
 		l->count[s] = be16_get(dns_header_of(m)->count[s]);
 	l->section[DNS_QD] = l->question_end = DNS_HEADER;
-	l->end = l->name_len = 0;
+	l->end = l->name_len = l->far = 0;
 	l->n_opt = 0;
 	l->soa.end = 0;
 	l->ttl_least = UINT32_MAX;
@@ -301,7 +306,8 @@ static bool parse_records(struct dns_view m, struct dns_layout *l, uint32_t at)
 		for (uint32_t i = 0; i < l->count[s]; i++) {
 			struct dns_rr rr;
 			if (!read_fixed(m, at, check_owner(m, l, at), &rr) ||
-			    !check_data(m.at, &rr) || !note_rr(l, (enum dns_section)s, i, &rr))
+			    !check_data(m.at, &rr, &l->far) ||
+			    !note_rr(l, (enum dns_section)s, i, &rr))
 				return false;
 			at = rr.end;
 		}
@@ -321,7 +327,7 @@ bool dns_parse(struct dns_view m, struct dns_layout *l)
 		return false;
 	uint32_t at = l->question_end;
 	for (uint32_t i = 1; i < l->count[DNS_QD]; i++) {
-		at = check_name(m.at, m.len, at);
+		at = check_name(m.at, m.len, at, &l->far);
 		if (at == 0 || m.len - at < DNS_QUESTION_FIXED)
 			return false;
 		at += DNS_QUESTION_FIXED;
@@ -338,6 +344,19 @@ bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l)
 	l->qclass = dns_get16(behind + 2);
 	l->question_end = DNS_HEADER + name_len + DNS_QUESTION_FIXED;
 	return parse_records(m, l, l->question_end);
+}
+
+bool dns_names_stay(struct dns_view m, const struct dns_layout *l, uint8_t *room)
+{
+	struct dns_view v = {room, l->end};
+	struct dns_layout other;
+	struct dns_rr rr;
+	if (LIKELY(l->far < l->question_end))
+		return true; /* only into the question */
+	memcpy(room, m.at, v.len);
+	for (uint32_t at = l->section[DNS_AN]; at < v.len && dns_read_rr(m, at, &rr); at = rr.end)
+		memset(room + rr.data - 6, NO_LABEL, 4);
+	return dns_parse(v, &other);
 }
 
 void dns_layout_cut(struct dns_layout *l)

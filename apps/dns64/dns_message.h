@@ -103,6 +103,7 @@ struct dns_layout {
 	uint16_t before_opt; /* records of the additional section before the first one */
 	struct dns_rr opt;   /* the first one */
 	struct dns_rr soa;   /* the first SOA record of the authority section; end 0: none */
+	uint32_t far;        /* the furthest place that a pointer leads to; 0: there is none */
 	uint32_t ttl_least, ttl_most; /* of all records but OPT; UINT32_MAX and 0: there are none */
 };
 
@@ -161,6 +162,11 @@ bool dns_parse(struct dns_view m, struct dns_layout *l) MUST_USE;
 /* The same of a message that begins with one question, already known to be well-formed, with a
  * name of name_len bytes. */
 bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l) MUST_USE;
+
+/* Whether the names of a parsed message that has its `end` are names whatever its TTLs are: a
+ * pointer may lead into a TTL, which changes while an answer is kept. `room` has room for the
+ * message, which is copied to it if need be. */
+bool dns_names_stay(struct dns_view m, const struct dns_layout *l, uint8_t *room);
 
 /* Takes a layout back to what stands before the first record. */
 void dns_layout_cut(struct dns_layout *l);

@@ -125,8 +125,12 @@ uint8_t make_proto(struct input *in, bool is6)
 {
 	static const uint8_t protos[] = {UDP, TCP, ICMP, UDP, TCP, ICMP, 33, 47};
 	uint8_t a = input_u8(in), proto = protos[a & 7];
-	if (a >= 0xf8)
-		proto = input_u8(in);
+	static const uint8_t rare[] = {2,   ICMP, ICMP6, 4,  41, 50, AH, 59,
+	                               132, 136,  0,     43, 44, 60, 135};
+	if (a >= 0xf8) {
+		uint8_t b = input_u8(in);
+		return b < sizeof rare ? rare[b] : b;
+	}
 	return proto == ICMP && is6 ? ICMP6 : proto;
 }
 

@@ -3,9 +3,11 @@
  * the file.
  *
  * Whatever was read, the configuration in force must print as text that loads
- * again without an error and gives the same configuration. */
+ * again without an error and gives the same configuration. One without errors starts its
+ * application or is refused with a reason, in much memory or little. */
 #include "kernel/config/config.h"
 #include "kernel/lib/log.h"
+#include "tests/host/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,22 @@ static void check_in_force(void)
 	MUST(print(&second, again, sizeof again) == n && memcmp(text, again, n) == 0);
 }
 
+/* The size is chosen by the input's: the least is too little for any application. */
+static void check_start(size_t size)
+{
+	static struct rig rig;
+	static const size_t memory[] = {1u << 18, 1u << 21, 1u << 22, 1u << 24};
+	rig_reset(&rig, 1, memory[size % ARRAY_SIZE(memory)], 1000000);
+	rig.config = first;
+	const char *wrong = rig_start(&rig, first.app, 16);
+	if (wrong) {
+		check_text(wrong, 1000);
+		return;
+	}
+	rig_leap(&rig, 4000000, 4);
+	MUST(rig.pool.n_free <= rig.free_at_start);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *nul = size ? memchr(data, 0, size) : NULL;
@@ -89,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_in_force();
 	ok = config_check(&first) && ok;
 	check_errors(&first, ok);
+	if (ok && first.app[0])
+		check_start(size);
 	free(line);
 	free(file);
 	return 0;

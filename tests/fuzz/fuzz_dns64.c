@@ -14,6 +14,7 @@
 #define OWN_LAN   0xc0a80101u
 #define OWN_WAN   0xcb007102u
 #define SERVER    0xc6336435u /* 198.51.100.53, and the next */
+#define IP6_UDP   62u         /* where a message stands in an IPv6 frame */
 #define MAX_STEPS 120
 #define CLIENTS   64u
 #define PENDING   64u
@@ -23,13 +24,23 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "gateway 203.0.113.1\n"
                              "neighbour 203.0.113.1 52:52:52:52:52:52\n"
                              "neighbour 192.168.1.10 52:52:52:52:52:52\n"
+                             "neighbour 192.168.1.11 52:52:52:52:52:52\n"
+                             "lan.address 2001:db8:1::1/64\n"
+                             "neighbour 2001:db8:1::a 52:52:52:52:52:52\n"
+                             "wan.address 2001:db8:2::2/64\n"
+                             "neighbour 2001:db8:2::53 52:52:52:52:52:52\n"
                              "nameserver 198.51.100.53\n"
-                             "dns64.cache 1\n"
                              "timeout-time 0.5\n";
+
+static const uint8_t client6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 0x0a};
+static const uint8_t lan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 1};
+static const uint8_t server6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 0x53};
+static const uint8_t wan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 2};
 
 /* What a client sent from port 4000 + i and has no answer to yet. */
 struct client {
 	bool waits;
+	bool raw; /* if its question is signed, the answer is passed on as it is */
 	uint32_t limit;
 	uint32_t len; /* of what must come back: ID and question */
 	uint8_t id[2];
@@ -39,24 +50,26 @@ static struct client client[CLIENTS];
 
 /* What upstream was asked. */
 static struct pending {
-	uint32_t server;
+	uint32_t server; /* 0: server6 */
 	uint16_t port;
 	uint32_t len;
-	uint8_t data[300];
+	uint8_t data[600];
 } pending[PENDING];
 static uint32_t n_pending;
 
 /* --- what leaves ---------------------------------------------------------------------------- */
 
-static void check_answer(const uint8_t *f, uint32_t len, uint32_t n)
+static void check_answer(const uint8_t *f, uint32_t len, uint32_t at, uint32_t n)
 {
 	struct client *c = &client[n % CLIENTS];
-	struct dns_view m = {f + 42, len - 42};
+	struct dns_view m = {f + at, len - at};
 	struct dns_layout l;
 	if (n >= CLIENTS || !c->waits)
 		fail("an answer that nobody waits for", f, len);
 	c->waits = false;
-	if (!dns_parse(m, &l))
+	if (!dns_parse(m, &l) && c->raw)
+		return;
+	if (!l.end)
 		fail("a malformed answer", f, len);
 	if (!(m.at[2] & 0x80) || memcmp(m.at, c->id, 2) != 0 || m.len > c->limit)
 		fail("an answer with a wrong header or size", f, len);
@@ -67,29 +80,35 @@ static void check_answer(const uint8_t *f, uint32_t len, uint32_t n)
 		fail("more than one OPT, or in the midst", f, len);
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+/* A datagram that left a port, with its UDP header and message. */
+static void datagram(uint32_t port, const uint8_t *f, uint32_t len, uint32_t at, uint32_t target)
 {
-	const char *bad = frame_check(f, len, r->gw.port[port].mtu, true);
-	if (f[12] == 0x86)
-		return; /* neighbour discovery of our own */
-	if (bad)
-		fail(bad, f, len);
-	if (f[12] != 8 || f[13] != 0 || f[23] != 17 || len < 42)
-		return; /* ARP, ICMP errors */
-	uint32_t target = dns_get32(f + 30);
-	uint16_t from = dns_get16(f + 34), to = dns_get16(f + 36);
+	uint16_t from = dns_get16(f + at - 8), to = dns_get16(f + at - 6);
+	bool is6 = at == IP6_UDP;
 	if (port == PORT_LAN) {
-		if (from != 53 || target != CLIENT)
+		if (from != 53 || (is6 ? memcmp(f + 38, client6, 16) != 0 : target - CLIENT > 1))
 			fail("a datagram that no client asked for", f, len);
-		check_answer(f, len, to - 4000u);
+		check_answer(f, len, at, to - 4000u);
 		return;
 	}
 	struct dns_layout l;
-	if (to != 53 || !dns_parse((struct dns_view){f + 42, len - 42}, &l))
+	if (to != 53 || !dns_parse((struct dns_view){f + at, len - at}, &l) || len - at > 600)
 		fail("a malformed question", f, len);
 	struct pending *p = &pending[n_pending++ % PENDING];
-	*p = (struct pending){.server = target, .port = from, .len = len - 42};
-	memcpy(p->data, f + 42, p->len);
+	*p = (struct pending){.server = target, .port = from, .len = len - at};
+	memcpy(p->data, f + at, p->len);
+}
+
+static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+{
+	(void)r;
+	const char *bad = check(port, f, len);
+	if (bad)
+		fail(bad, f, len);
+	if (f[12] == 0x86 && f[20] == 17 && len >= IP6_UDP)
+		datagram(port, f, len, IP6_UDP, 0);
+	if (f[12] == 8 && f[13] == 0 && f[23] == 17 && len >= 42)
+		datagram(port, f, len, 42, dns_get32(f + 30));
 }
 
 /* --- frames that come in ---------------------------------------------------------------------- */
@@ -108,6 +127,34 @@ static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, 
 	(void)rig_input(&rig, port, f, n);
 }
 
+static void send_udp6(uint32_t port, const uint8_t *from, uint16_t sport, const uint8_t *to,
+                      uint16_t dport, const uint8_t *data, uint32_t len)
+{
+	uint8_t f[FRAME_MAX] = {0};
+	dns_put16(f + 54, sport);
+	dns_put16(f + 56, dport);
+	dns_put16(f + 58, len + 8);
+	memcpy(f + IP6_UDP, data, len);
+	uint32_t n = frame6_ip(f, mac_of(port), from, to, 17, 64, len + 8);
+	frame6_repair(f + ETH, n - ETH);
+	(void)rig_input(&rig, port, f, n);
+}
+
+/* A client's datagram. `how`: over IPv6; by a client that is another in the configuration; to
+ * somebody else. */
+static void send_question(uint8_t how, uint32_t n, const uint8_t *data, uint32_t len)
+{
+	uint16_t sport = (uint16_t)(4000 + n);
+	uint8_t to6[16];
+	memcpy(to6, lan6, sizeof to6);
+	to6[15] = (uint8_t)(to6[15] + (how & 32));
+	if (how & 64)
+		send_udp6(PORT_LAN, client6, sport, to6, 53, data, len);
+	else
+		send_udp(PORT_LAN, CLIENT + (how >> 7), sport, OWN_LAN + (how & 32u), 53, data,
+		         len);
+}
+
 static uint32_t put_name(uint8_t *to, uint8_t choice)
 {
 	static const char *const names[] = {"a",
@@ -118,13 +165,23 @@ static uint32_t put_name(uint8_t *to, uint8_t choice)
 	                                    "1.0.2.0.192.in-addr.arpa",
 	                                    "skip.me",
 	                                    "a-much-longer-name-than-the-others.example"};
-	static const char reverse[] = "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f."
-	                              "4.6.0.0.ip6.arpa";
+	/* In the prefixes, to the end, halfway or behind; in none; and what is no such name. */
+#define ZEROS "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0."
+	static const char *const reverse[] = {
+	        "1.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "a.a.0.0.0.0.0.c." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "0.0.b.9.f.f.4.6.0.0.ip6.arpa",
+	        "0.0.0.0.0.0.0.0.0.0.0.3.0.2.0.0.1.0.0.a.5.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
+	        "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
+	        "1.0.0.0.0.0.0.f." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "x.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	        "1.1.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
+	};
 	if (choice == 0xff) {
 		*to = 0;
 		return 1;
 	}
-	return dns_name_of_text(to, choice & 8 ? reverse : names[choice & 7]);
+	return dns_name_of_text(to, choice & 8 ? reverse[choice & 7] : names[choice & 7]);
 }
 
 static const uint16_t types[] = {28, 1, 28, 12, 5, 255, 43, 16};
@@ -132,11 +189,13 @@ static const uint16_t types[] = {28, 1, 28, 12, 5, 255, 43, 16};
 /* A client's datagram; `raw` bytes of it are the input's. */
 static void ask(struct input *in)
 {
-	uint8_t m[600] = {0}, how = input_u8(in), what = input_u8(in), n = input_u8(in) % CLIENTS;
+	uint8_t m[600] = {0}, how = input_u8(in), what = input_u8(in), who = input_u8(in);
+	uint32_t n = who % CLIENTS;
 	struct client *c = &client[n];
 	if (c->waits)
 		return; /* each port once at a time, so that every answer has its question */
-	c->id[0] = m[0] = n;
+	c->raw = false;
+	c->id[0] = m[0] = (uint8_t)n;
 	c->id[1] = m[1] = what;
 	m[2] = (uint8_t)(how & 1 ? 1 : input_u8(in) & 0x7f);
 	m[3] = how & 2 ? 0x10 : 0;
@@ -160,13 +219,13 @@ static void ask(struct input *in)
 	}
 	if (!(m[2] & 0x80))
 		c->waits = true; /* until it is answered, or the end */
-	send_udp(PORT_LAN, CLIENT, (uint16_t)(4000 + n), OWN_LAN, 53, m, len);
+	send_question(who & 0xc0, n, m, len);
 }
 
 static void ask_raw(struct input *in)
 {
 	uint8_t m[600];
-	uint32_t len = input_u16(in) % sizeof m, n = input_u8(in) % CLIENTS;
+	uint32_t len = input_u16(in) % sizeof m, who = input_u8(in), n = who % CLIENTS;
 	struct client *c = &client[n];
 	struct dns_layout l;
 	if (c->waits)
@@ -175,14 +234,17 @@ static void ask_raw(struct input *in)
 	for (uint32_t i = 0; i < len; i++)
 		m[i] = input_u8(in);
 	memcpy(c->id, m, 2);
+	c->raw = false;
 	c->limit = 1232;
 	c->len = 0;
+	for (uint32_t i = DNS_HEADER; i + 1 < len; i++)
+		c->raw |= dns_get16(m + i) == DNS_TYPE_TSIG;
 	if (len >= DNS_HEADER && dns_parse_question((struct dns_view){m, len}, &l)) {
 		c->len = l.question_end - DNS_HEADER;
 		memcpy(c->question, m + DNS_HEADER, c->len);
 	}
 	c->waits = true;
-	send_udp(PORT_LAN, CLIENT, (uint16_t)(4000 + n), OWN_LAN, 53, m, len);
+	send_question((uint8_t)who, n, m, len);
 }
 
 /* The data of a record of one of the rarer types: some bytes, a name, which may be a pointer,
@@ -288,7 +350,10 @@ static void answer(struct input *in)
 	if (bend & 8)
 		m[13] ^= 0x20;
 	uint16_t sport = bend & 16 ? 54 : 53;
-	send_udp(PORT_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
+	if (p->server == 0)
+		send_udp6(PORT_WAN, server6, sport, wan6, p->port, m, at);
+	else
+		send_udp(PORT_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */
@@ -297,27 +362,37 @@ static uint8_t owners[65536]; /* of UDP ports after a start, the same for each *
 
 static void start(uint8_t choice)
 {
-	char more[400];
-	size_t n =
-	        fmt(more, sizeof more, "%s%s%s%s%s%s%s%sdns64.stale %u\n",
-	            choice & 1 ? "nameserver 198.51.100.54\n" : "",
-	            choice & 2 ? "dns64-prefix 2001:db8:64::/96\ndns64-prefix 64:ff9b::/96\n" : "",
-	            choice & 4 ? "dns64.always on\n" : "",
-	            choice & 8 ? "dns64.map 0.0.0.0/1 none\ndns64.map 160.0.0.0/4 "
-	                         "2001:db8:65::/48\n"
-	                       : "",
-	            choice & 16 ? "dns64.skip-name skip.me\n" : "",
-	            choice & 32 ? "selection-mode round-robin\n" : "",
-	            choice & 64 ? "dns64.on-error servfail\n" : "",
-	            choice & 128 ? "resend-attempts 7\n" : "", choice & 3 ? 86400u : 0u);
+	char more[600];
+	size_t n = fmt(
+	        more, sizeof more, "%s%s%s%s%s%s%s%sdns64.stale %u\n",
+	        choice & 1 ? "nameserver 198.51.100.54\nnameserver 2001:db8:2::53\n" : "",
+	        choice & 2 ? "dns64-prefix 2001:db8:64::/96\ndns64-prefix 64:ff9b::/96\n" : "",
+	        choice & 4 ? "dns64.always on\n" : "",
+	        choice & 8 ? "dns64.map 0.0.0.0/1 none\ndns64.map 160.0.0.0/4 "
+	                     "2001:db8:65::/48\ndns64.exclude 3000::/4\n"
+	                   : "",
+	        choice & 16 ? "dns64.skip-name skip.me\ndns64.skip-client 192.168.1.11/32\n" : "",
+	        choice & 32 ? "selection-mode round-robin\nresponse-maxlength 600\n" : "",
+	        choice & 64 ? "dns64.on-error servfail\ndebugging yes\n" : "",
+	        choice & 128 ? "resend-attempts 7\ndns64.rate 4\ndns64.client 192.168.1.10/32\n"
+	                       "dns64.client 2001:db8:1::/64\ndns64.skip-client "
+	                       "2001:db8:1::/64\n"
+	                     : "",
+	        choice & 3 ? 86400u : 0u);
 	configure(config, sizeof config - 1);
 	configure(more, n);
+	if ((choice & 0x24) == 0x24)
+		configure("dns64.cache 0\n", 14);
+	else
+		configure("dns64.cache 1\n", 14);
 	start_app("dns64", choice & 64 ? 64 : 16);
+	rig_advance(&rig, 4000000); /* the addresses are ours */
+	n_pending = 0;
 	memcpy(owners, rig.gw.udp->owner, sizeof owners);
 	/* A cache so small that records give way. */
 	struct dns64 *d = rig.gw.state;
-	d->cache.limit = 16;
-	d->cache.size = 2 * (DNS64_MESSAGE_MAX + sizeof(struct dns64_record));
+	d->cache.limit = choice & 8 ? 16 : 64;
+	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */
 }
 
 static void end(void)
@@ -357,9 +432,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6: /* up to 650 ms … */
 			rig_advance(&rig, (uint64_t)input_u16(&in) * 10);
 			break;
-		default: /* … or some seconds */
-			rig_leap(&rig, (uint64_t)input_u8(&in) * 50000, 4);
+		default: { /* … or some seconds, or somebody looks */
+			uint8_t steps = input_u8(&in);
+			if (steps == 0)
+				list_all();
+			else
+				rig_leap(&rig, steps * 50000ull, 4);
 			break;
+		}
 		}
 	}
 	end();

@@ -29,8 +29,19 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "nat.tcp-timeout 20\n"
                              "nat.tcp-transitory-timeout 15\n";
 
+/* What else a configuration has. */
+static const char *const kinds[] = {
+        "",
+        "nat.forward tcp 1024 192.168.1.10:1024\nnat.forward udp 4864 192.168.1.11:4864\n"
+        "nat.protocol41 192.168.1.10\n",
+        "nat.host-limit 6\nnat.hairpin off\n",
+        "nat.forward udp 1024 192.168.1.10:4864\nnat.tcp-opening-timeout 4\n"
+        "nat.protocol41 192.168.1.12\n",
+};
+
 static bool is_wire; /* the bridge passes anything */
 static bool has_pool;
+static uint32_t n_static; /* mappings of the configuration */
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
 {
@@ -64,6 +75,7 @@ static void start(uint8_t choice)
 	configure(more, n);
 	if ((choice & 7) != 5) /* else the servers are out of reach */
 		configure(gateway, sizeof gateway - 1);
+	configure(kinds[choice >> 6], strlen(kinds[choice >> 6]));
 	if (has_pool)
 		configure(pool, sizeof pool - 1);
 	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
@@ -212,7 +224,7 @@ static void end(void)
 	if (bad)
 		fail(bad, NULL, 0);
 	rig_leap(&rig, (SESSION_S + 2 - 10) * 1000000ull, 2);
-	if (n->table.n_sessions || n->table.n_mappings)
+	if (n->table.n_sessions || n->table.n_mappings != n_static)
 		fail("sessions outlive their timeout", NULL, 0);
 }
 
@@ -222,7 +234,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_u8(&in);
 	is_wire = (choice & 7) == 7;
 	has_pool = (choice & 7) == 6;
-	begin(choice & 63, 4u << 20, start, seen);
+	begin(choice, 4u << 20, start, seen);
+	n_static = is_wire ? 0 : ((struct nat *)rig.gw.state)->table.n_mappings;
 	play(&in, frame);
 	end();
 	return 0;

@@ -13,13 +13,12 @@
 #define HOSTS    0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
 #define MAPPED   0x01000000u /* 1.0.0.0/24: others, by mapping */
 #define UNROUTED 0xcb007180u /* 203.0.113.128/25: nobody knows on which side */
+#define ON_WAN   0xc6336480u /* 198.51.100.128/25: IPv6 hosts in the network of the WAN */
 #define OWN      0xc6336401u
 #define ROUTER   0xc6336402u
 
 static const char common[] = "wan.address 198.51.100.1/24\n"
-                             "gateway 198.51.100.2\n"
                              "neighbour 198.51.100.2 52:52:52:52:52:52\n"
-                             "ivi.ipv4 192.0.2.0/24\n"
                              "ivi.icmp-source 203.0.113.8\n";
 
 /* A form, and what of the configuration depends on it. */
@@ -52,7 +51,33 @@ static const struct {
          "ivi.mss-clamp 1220\n"
          "ivi.tos 46\n",
          false},
+        /* Hosts in the network of the WAN, and mappings that are longer than their bytes. */
+        {"2001:db8:100::/40",
+         "lan.address 2001:db8:1c0:2:fe::/64\n"
+         "neighbour 2001:db8:1c0:2:a:: 52:52:52:52:52:52\n"
+         "ivi.ipv4 198.51.100.128/25\n"
+         "ivi.share 192.0.2.8/30 16\n"
+         "route 192.0.2.64/26 via 198.51.100.130\n"
+         "ivi.map 1.0.0.0/24 2001:db8:3::/100\n"
+         "ivi.map 1.0.0.16/28 2001:db8:1c0:5::/109\n"
+         "route 2001:db8:4::/64 via 2001:db8:1c0:2:a::\n"
+         "ivi.map 203.0.113.128/27 2001:db8:4::/64\n"
+         "ivi.icmp-source 2001:db8:77::1\n"
+         "ivi.icmp-interface on\n",
+         false},
+        /* No prefix, and no way but to the networks. */
+        {NULL,
+         "lan.address 2001:db8:3::1:1/64\n"
+         "neighbour 2001:db8:3::8 52:52:52:52:52:52\n"
+         "ivi.map 1.0.0.0/24 2001:db8:3::/120\n"
+         "ivi.map 203.0.113.128/25 2001:db8:4::/121\n"
+         "ivi.map 198.51.100.0/24 2001:db8:5::/120\n"
+         "ivi.mss-clamp 1220\n"
+         "ivi.icmp-source 2001:db8:77::1\n"
+         "lan.ra off\n",
+         false},
 };
+#define KINDS ((uint8_t)ARRAY_SIZE(kinds))
 
 static struct embed_form form_of_hosts;
 
@@ -65,7 +90,7 @@ static bool may_leave(const uint8_t *ip)
 	memcpy(&b, ip + 16, 4);
 	uint32_t from = ip4_get(a), to = ip4_get(b);
 	return from >> 8 == HOSTS >> 8 || from >> 8 == MAPPED >> 8 || from >> 7 == UNROUTED >> 7 ||
-	       from == OWN || from == 0xcb007108 || to >> 8 == OWN >> 8;
+	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 || to >> 8 == OWN >> 8;
 }
 
 static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
@@ -83,17 +108,21 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 
 static void start(uint8_t choice)
 {
-	unsigned kind = choice & 3;
-	char more[200];
+	unsigned kind = choice % 8 % KINDS;
+	const char *prefix = kinds[kind].prefix;
+	char more[300];
 	size_t n =
-	        fmt(more, sizeof more, "ivi.prefix %s\nivi.format %s\nwan.mtu %u\nlan.mtu %u\n%s",
-	            kinds[kind].prefix, kinds[kind].ivi ? "ivi" : "rfc6052",
-	            choice & 4 ? 1280u : 1500u, choice & 8 ? 1280u : 1500u,
-	            choice & 16 ? "ivi.errors off\n" : "ivi.lowest-ipv6-mtu 1400\n");
+	        prefix ? fmt(more, sizeof more,
+	                     "ivi.prefix %s\nivi.ipv4 192.0.2.0/24\ngateway 198.51.100.2\n", prefix)
+	               : 0;
+	n += fmt(more + n, sizeof more - n, "ivi.format %s\nwan.mtu %u\nlan.mtu %u\n%s",
+	         kinds[kind].ivi ? "ivi" : "rfc6052", choice & 8 ? 1280u : 1500u,
+	         choice & 16 ? 1280u : 1500u,
+	         choice & 32 ? "ivi.errors off\n" : "ivi.lowest-ipv6-mtu 1400\n");
 	configure(common, sizeof common - 1);
 	configure(more, n);
 	configure(kinds[kind].more, strlen(kinds[kind].more));
-	start_app("ivi", choice & 32 ? 12 : 64);
+	start_app("ivi", choice & 64 ? 12 : 64);
 	rig_advance(&rig, 4000000); /* the addresses are ours */
 }
 
@@ -101,7 +130,8 @@ static void start(uint8_t choice)
 static void set_form(unsigned kind)
 {
 	struct prefix prefix;
-	if (!addr_prefix(kinds[kind].prefix, strlen(kinds[kind].prefix), &prefix) ||
+	const char *text = kinds[kind].prefix ? kinds[kind].prefix : "64:ff9b::/96";
+	if (!addr_prefix(text, strlen(text), &prefix) ||
 	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
 		fail("no form", NULL, 0);
 }
@@ -120,8 +150,9 @@ static uint32_t address4(uint8_t n)
 	case 2:
 		return UNROUTED + (n >> 3);
 	case 3:
-	case 4:
 		return 0x08080808u + (n >> 6);
+	case 4:
+		return n & 128 ? ON_WAN + (n >> 3 & 15) : 0x08080808u + (n >> 6);
 	default:
 		return HOSTS + 8 + (n >> 4 & 7);
 	}
@@ -136,6 +167,8 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 	        {{0xff, 2}},
 	        {{0x40}},
 	        {{0}},
+	        {{0x20, 1, 0x0d, 0xb8, 1, 0xc0, 0, 5}},
+	        {{0x20, 1, 0x0d, 0xb8, 0, 5}},
 	};
 	ip6 a;
 	if ((n & 7) < 6 && (n & 7) > 0) {
@@ -143,7 +176,7 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 		if (n & 128 && form_of_hosts.set_at)
 			embed_put_set(&form_of_hosts, n >> 3 & 15, &a);
 	} else {
-		a = other[n >> 3 & 7 ? (n >> 3) % 6 : 0];
+		a = other[n >> 3 & 7];
 		a.b[15] = (uint8_t)(m >> 3);
 	}
 	memcpy(out, &a, 16);
@@ -194,6 +227,7 @@ static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
 	uint8_t how = input_u8(in), from[16], to[16], next;
 	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in), proto = make_proto(in, true);
 	struct middle m;
+	not_headers(proto);
 	if (how & 32) {
 		hairpin(a, c, from, to);
 	} else {
@@ -306,8 +340,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
-	set_form(choice & 3);
-	begin(choice & 63, 4u << 20, start, seen);
+	set_form(choice % 8 % KINDS);
+	begin(choice & 127, 4u << 20, start, seen);
 	play(&in, frame);
 	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
 	silence(12000000);

@@ -31,6 +31,11 @@ static const char *const wan[] = {
         "wan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
         "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2001:db8:71:201::1/64\n"
         "6rd.prefix 2001:db8::/32\n6rd.mask 8\n",
+        /* No route to most of the world, another network inside, little trust. */
+        "wan.address 203.0.113.2/24\nroute 198.51.100.0/29 via 203.0.113.1\n"
+        "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2002:cb00:7102:1::1/64\n"
+        "lan.address 2001:db9::1/64\n6to4.native-from relay\n6to4.dscp zero\n6to4.ecn zero\n"
+        "nat.forward tcp 1024 192.168.1.10:80\nnat.hairpin off\nnat.host-limit 6\n",
 };
 
 static bool is_rd;
@@ -133,7 +138,7 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 
 static void start(uint8_t choice)
 {
-	const char *its = wan[(choice & 3) % 3];
+	const char *its = wan[choice & 3];
 	char more[160];
 	snprintf(more, sizeof more, "6to4.nat %s\nwan.mtu %u\nlan.mtu %u\n6to4.mtu %u\n%s",
 	         choice & 4 ? "off" : "on", choice & 8 ? 1280u : 1500u, choice & 16 ? 1280u : 1500u,
@@ -214,6 +219,7 @@ static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 	}
 	uint8_t proto = a & 8 ? protos[a & 7] : make_proto(in, true), next;
 	struct middle m;
+	not_headers(proto);
 	uint32_t room = FRAME_MAX - IP6 - 20; /* the outer header comes in front of it */
 	uint32_t head = make_chain(in, f + IP6, room - 24, &next, proto, &m);
 	uint32_t n = head + make_transport(in, f + IP6 + head, room - head, proto, &m);

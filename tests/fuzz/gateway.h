@@ -108,6 +108,14 @@ static inline const uint8_t *mac_of(uint32_t port)
 	return rig.gw.port[port].address.b;
 }
 
+/* Bytes of a payload that stand where the packet says an extension header is: nobody can tell
+ * from them where they stand. */
+static inline void not_headers(uint8_t proto)
+{
+	if (proto == 0 || proto == 43 || proto == 44 || proto == 60)
+		run.payloads = false;
+}
+
 /* The packet that left a port last, turned around. */
 static inline uint32_t make_answer(uint8_t *f, uint32_t port)
 {

@@ -13,7 +13,7 @@ import struct
 import sys
 from pathlib import Path
 
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP, fragment
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
 
@@ -75,6 +75,44 @@ def full_tables() -> list[bytes]:
     return found
 
 
+def connections() -> list[bytes]:
+    """TCP as it is spoken, from port 4000 to port 80: the ways in which a connection ends or goes on."""
+    out = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
+    back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
+
+    def said(seq: int, ack: int, flags: str, data: bytes = b"", window: int = 8192, **more: object) -> bytes:
+        return raw(LAN, out / TCP(sport=4000, dport=80, seq=seq, ack=ack, flags=flags, window=window, **more) / data)
+
+    def heard(seq: int, ack: int, flags: str, data: bytes = b"", window: int = 8192, **more: object) -> bytes:
+        return raw(WAN, back / TCP(sport=80, dport=4000, seq=seq, ack=ack, flags=flags, window=window, **more) / data)
+
+    scale = [("NOP", None), ("MSS", 1460), ("WScale", 7)]
+    opened = said(100, 0, "S", options=scale) + heard(500, 101, "SA", options=scale) + said(101, 501, "A")
+    ends = [
+        said(101, 501, "FA") + heard(501, 102, "A") + heard(501, 102, "FA") + said(102, 502, "A") + said(200, 0, "S"),
+        heard(501, 101, "FA") + said(101, 502, "FA") + heard(502, 102, "R"),
+        heard(501, 101, "R") + said(101, 501, "A") + heard(501, 101, "A"),
+        said(101, 501, "R") + wait(3) + said(101, 501, "PA", b"x"),
+        heard(9000000, 101, "R") + heard(501, 101, "A"),
+        said(101, 501, "A", b"x" * 100) + heard(501, 201, "A", b"y" * 300) + said(201, 801, "FA") + heard(801, 202, "R"),
+        said(7000, 0, "S", options=scale) + heard(9000, 7001, "SA") + said(7001, 9001, "A"),
+        heard(7000, 0, "S") + said(9000, 7001, "SA") + heard(900000, 1, "SA", options=[("WScale", 15)]),
+        wait(6) * 5 + said(101, 501, "A"),
+    ]
+    half = said(100, 0, "S", options=[("WScale", 3)])
+    pieces = [
+        raw(LAN, Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / one)
+        for one in fragment(IP(src="192.168.1.10", dst=SERVER) / TCP(sport=4000, dport=80, seq=101, ack=501, flags="A")
+                            / bytes(200), 64)
+    ]
+    ends += [b"".join(pieces), pieces[-1] + b"".join(pieces[:-1])]
+    return [opened + end for end in ends] + [
+        half + wait(5), half + heard(500, 101, "RA"), half + heard(500, 777, "R"),
+        half + heard(500, 0, "S") + said(100, 501, "SA"),
+        heard(500, 0, "S") + said(100, 0, "S"), heard(500, 0, "S") + wait(6) * 2,
+    ]
+
+
 def stories() -> list[bytes]:
     """Without the first octet, which chooses the configuration."""
     found = []
@@ -91,7 +129,7 @@ def stories() -> list[bytes]:
     pieces = [piece(0, True), piece(16, True), piece(32, False)]
     found += [b"".join(order) for order in itertools.permutations(pieces)]
     found.append(b"".join(pieces[::-1]) + b"".join(pieces) + pieces[1] + wait(3) + pieces[2] + pieces[0] + pieces[0])
-    found += full_tables()
+    found += full_tables() + connections()
     ip = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
     back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
     found.append(raw(LAN, ip / UDP(sport=4000, dport=53) / b"q") + raw(WAN, back / UDP(sport=53, dport=4000) / b"a"))
@@ -109,7 +147,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for number, story in enumerate(stories()):
-        for choice in (0, 7, 8 | 16 | 1, 32 | 2, 6, 32 | 8 | 4, 5):
+        for choice in (0, 7, 8 | 16 | 1, 32 | 2, 6, 32 | 8 | 4, 5, 64, 128, 192 | 1, 192 | 6):
             (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
 
 

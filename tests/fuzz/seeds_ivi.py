@@ -22,8 +22,8 @@ LAN, WAN = 0, 128
 PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
 HOST_MAC = "52:52:52:52:52:52"
 ROUTER, OWN = "198.51.100.2", "198.51.100.1"
-KINDS = range(4)  # configurations
-NARROW, QUIET, FEW = 12, 16, 32
+KINDS = range(6)  # configurations
+NARROW, QUIET, FEW = 24, 32, 64
 
 
 def raw(port: int, packet: Packet) -> bytes:

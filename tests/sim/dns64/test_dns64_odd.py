@@ -110,6 +110,28 @@ def test_bytes_behind_an_answer(start: Start, more: bytes) -> None:
         assert resolver.ask("four.example.", "A").answer == [FOUR]
 
 
+@pytest.mark.parametrize(
+    "ttl, rcode", [(256, dns.rcode.SERVFAIL), (255, dns.rcode.SERVFAIL), (0xC00C, dns.rcode.NOERROR)]
+)
+def test_a_name_that_lies_in_a_ttl(start: Start, ttl: int, rcode: dns.rcode.Rcode) -> None:
+    """A TTL is lowered while an answer is kept: a name that depends on it is none. One behind it does no harm."""
+
+    def instead(query: Message) -> bytes:
+        raw, end = wire(Zone(FOUR).lookup(query)), question_end(query)
+        if query.question[0].rdtype != 1 or raw[7] != 1:
+            return raw
+        # The record of the authority section has the last byte of that TTL as its name, or a name in the question.
+        into = 12 if rcode == dns.rcode.NOERROR else end + 9
+        more = bytes([0xC0, into]) + b"\0\x10\0\1\0\0\1\x2c\0\2\1x"
+        return raw[:8] + b"\0\1\0\0" + raw[12 : end + 6] + ttl.to_bytes(4, "big") + raw[end + 10 : end + 16] + more
+
+    zone = Zone(FOUR)
+    zone.instead = instead
+    resolver = Resolver(start, zone)
+    assert resolver.ask("four.example.", "A", wait=3.1, edns=0).rcode() == rcode
+    assert bool(resolver.gateway.drops().get("dns-answer")) == (rcode != dns.rcode.NOERROR)
+
+
 def test_names_that_are_written_out(start: Start) -> None:
     """A server that does not compress repeats our random spelling in its records; the client sees its own."""
     zone = Zone(FOUR, rr("four.example.", 300, "TXT", "x"))

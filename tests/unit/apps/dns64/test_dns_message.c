@@ -409,6 +409,30 @@ static void names_in_ttls(void)
 }
 
 /* Names in SRV data were compressed by some; ours are not (RFC 3597 section 4). */
+/* Two records, of which the second has a name that leads into the first. */
+static void names_that_stay(void)
+{
+	static const struct {
+		const char *into; /* the name of the second record */
+		bool stays;
+	} cases[] = {{"\xc0\x0c", true},
+	             {"\xc0\x13", true},
+	             {"\xc0\x1a", false},
+	             {"\xc0\x1d", false},
+	             {"\xc0\x20", true}};
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t m[] = "\0\0\x80\0\0\1\0\2\0\0\0\0\1a\0\0\1\0\1"
+		              "\1b\0\0\5\0\1\0\0\0\0\0\3\1c\0"
+		              "..\0\x10\0\1\0\0\0\5\0\2\1x";
+		uint8_t room[sizeof m];
+		struct dns_layout l;
+		memcpy(m + 35, cases[i].into, 2);
+		struct dns_view v = {m, sizeof m - 1};
+		CHECK(dns_parse(v, &l));
+		CHECK_EQ(dns_names_stay(v, &l, room), cases[i].stays);
+	}
+}
+
 static void no_compression(void)
 {
 	MESSAGE(m, "\0\0\0\0\0\1\0\2\0\0\0\0"
@@ -470,6 +494,7 @@ int main(void)
 	TEST(questions);
 	TEST(copies);
 	TEST(names_in_ttls);
+	TEST(names_that_stay);
 	TEST(no_compression);
 	TEST(own_records);
 	return tap_done();
