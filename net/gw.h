@@ -128,7 +128,7 @@ enum gw_error_kind { GW_ERROR_TOO_BIG, GW_ERROR_OTHER, GW_ERROR_KINDS };
  * value is the time at which all its tokens are back. */
 struct gw_errors {
 	uint64_t all_us;
-	uint64_t one_us[GW_ADDRESSEES]; /* by keyed hash */
+	uint64_t one_us[GW_ADDRESSEES]; /* by the number of a client (client.h) */
 };
 
 /* One dropped frame, for people. */
@@ -183,7 +183,7 @@ struct gw {
 
 	/* ICMP error budgets, and IPv4 identification counters. */
 	struct gw_errors errors[GW_ERROR_KINDS];
-	struct hash_key error_key;
+	struct hash_key client_key; /* client.h */
 	uint32_t id_mul;
 	uint16_t id[GW_IDS];
 
@@ -264,10 +264,10 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 /* Whether one more ICMP or ICMPv6 error may be sent now; if so it is taken off the
- * budgets of its kind, if not icmp_suppressed counts it. `key` stands for the
- * addressee: the IPv4 address, or a fold of the IPv6 prefix of 64 bits. Limits in
- * icmp.c. For makers of errors, as the last thing they ask. */
-bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key) MUST_USE;
+ * budgets of its kind, if not icmp_suppressed counts it. `client` is the
+ * addressee (client.h). Limits in icmp.c. For makers of errors, as the last thing they
+ * ask. */
+bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t client) MUST_USE;
 
 /* The same with an ICMPv6 error about an IPv6 packet, data at its header, parsed and
  * otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section

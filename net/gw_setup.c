@@ -3,6 +3,7 @@
 #include "net/gw_setup.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/client.h"
 #include "net/ether/arp.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -201,8 +202,7 @@ const char *gw_init(struct gw *gw)
 {
 	gw->id_mul = rng_u32(gw->rng) | 1;
 	rng_bytes(gw->rng, gw->id, sizeof gw->id);
-	for (unsigned i = 0; i < ARRAY_SIZE(gw->error_key.k); i++)
-		gw->error_key.k[i] = rng_u32(gw->rng);
+	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
 	frag_init(gw);
 	for (uint32_t i = 0; i < GW_PORTS; i++) {

@@ -196,7 +196,7 @@ static const char *dns64_init(struct gw *gw)
 	if (gw->config->port[PORT_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
-	if (!d || !udp_init(gw) || !dns64_wait_init(gw, d) || !dns64_relay_init(gw, d))
+	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))
 		return "not enough memory";
 	gw->state = d;
 	const char *bad = dns64_server_init(gw, d);

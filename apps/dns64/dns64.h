@@ -206,10 +206,11 @@ struct dns64_link {
 	uint32_t bad_s;    /* until then other servers are rather asked; 0: not at all */
 	bool good;         /* an answer came */
 	struct dns64_slot {
-		uint16_t who; /* the number of a question, behind all of them of a relay;
-		               * DNS64_NONE: free */
-		uint16_t id;
+		uint16_t who; /* a question, behind all of them a relay; DNS64_NONE: free */
+		uint16_t id, share;
 	} slot[DNS64_LINK_ASKS];
+	/* Slots by share (dns64_share_of); the last of what nobody waits for. */
+	uint16_t share[DNS64_SHARES + 1];
 };
 
 /* A client's TCP connection (dns64_stream.c). */
@@ -220,14 +221,13 @@ struct dns64_stream {
 	uint16_t first, last; /* of those whose answers it cannot take yet; DNS64_NONE: none */
 };
 
-/* The answers of one client prefix (dns64_limit.c). */
+/* The answers of one client (dns64_limit.c). */
 struct dns64_bucket {
-	uint32_t key[3]; /* /32 or /64, and the family */
+	uint32_t client; /* its number (net/client.h) */
 	uint64_t at_us;  /* when tokens were last added; does not wrap */
 	uint64_t tokens; /* in millionths of an answer */
 };
-#define DNS64_CLIENT_BITS 11u /* of the table of clients that may ask (dns64_known.c) */
-
+#define DNS64_CLIENT_BITS 11u   /* of the table of clients that may ask (dns64_known.c) */
 #define DNS64_BUCKET_SETS 1024u /* a power of two */
 #define DNS64_BUCKET_WAYS 4u
 
@@ -266,7 +266,8 @@ struct dns64 {
 	struct prefix skip_client[CONFIG_CLIENTS];
 	uint32_t n_skip_clients;
 	bool always, reverse, servfail, debug;
-	bool keep; /* answers; false: they live only for those who wait (dns64.cache 0) */
+	uint64_t said_us; /* with debug: the last line about a question */
+	bool keep;        /* answers; false: they live only for those who wait (dns64.cache 0) */
 	uint32_t stale_s;
 	uint32_t rate;
 
@@ -283,8 +284,7 @@ struct dns64 {
 	struct dns64_waiter *waiter;
 	uint16_t waiter_free;
 	uint32_t n_waiters;
-	uint32_t share_mul[4];        /* secret, odd */
-	uint16_t share[DNS64_SHARES]; /* how many by a hash of their client's address */
+	uint16_t share[DNS64_SHARES]; /* how many of each share (dns64_share_of) */
 	uint32_t n_held;
 	uint16_t held[DNS64_SHARES]; /* of these, how many wait for their client to read */
 
@@ -301,7 +301,6 @@ struct dns64 {
 
 	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
 
-	struct hash_key limit_key;
 	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];
 	struct dns64_bucket refusals; /* of all that may not ask */
 
@@ -396,8 +395,8 @@ void dns64_stream_hold(struct gw *gw, const struct dns64_from *from, uint32_t wa
 void dns64_link_init(struct dns64 *d);
 bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t) MUST_USE;
 
-/* Whether there are as many questions on the connection to this server as it may have. */
-bool dns64_link_is_full(const struct gw *gw, uint32_t server);
+/* Whether no more of those who wait for this question goes onto the connection to this server. */
+bool dns64_link_is_full(const struct gw *gw, const struct dns64_ask *a, uint32_t server);
 
 /* Passes a question on, with an ID of its own (r->id). False: it cannot be. */
 bool dns64_link_relay(struct gw *gw, struct dns64_relay *r) MUST_USE;
@@ -545,10 +544,11 @@ uint32_t dns64_server_wait_us(const struct dns64 *d, uint32_t server, uint32_t n
 void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us);
 void dns64_server_missed(struct gw *gw, uint32_t server);
 
-/* --- dns64_wait.c: queries that wait. Where the questions of a client are counted. */
-uint8_t dns64_share_of(const struct dns64 *d, const struct addr *a);
+/* --- dns64_wait.c: queries that wait. Where the questions of the client (net/client.h) at the
+ * remote end are counted; two clients may share that and its limits. */
+uint8_t dns64_share_of(struct gw *gw, const struct udp_ends *e);
 
-bool dns64_wait_init(struct gw *gw, struct dns64 *d);
+bool dns64_wait_init(struct dns64 *d);
 
 /* Lets a query wait for what its plan needs; false when it cannot. */
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
@@ -584,9 +584,9 @@ void dns64_relay_due(struct gw *gw, uint32_t i);
 bool dns64_may_ask(const struct dns64 *d, const struct addr *client);
 bool dns64_in_prefixes(const struct prefix *p, uint32_t n, const struct addr *a);
 
-/* Takes an answer out of what the client's prefix may have, where dns64.rate is set; false when
- * there is none. */
-bool dns64_limit(struct gw *gw, const struct addr *client);
+/* Takes an answer out of what the client with this number (net/client.h) may have, where dns64.rate
+ * is set; false when there is none. */
+bool dns64_limit(struct gw *gw, uint32_t client);
 
 /* The same for a refusal. */
 bool dns64_limit_refusal(struct gw *gw);

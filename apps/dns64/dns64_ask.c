@@ -376,7 +376,7 @@ static bool fetch_over_tcp(struct gw *gw, struct dns64_ask *a, struct dns64_try 
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	bool full = dns64_link_is_full(gw, t->server) && left(gw, a) > 0;
+	bool full = dns64_link_is_full(gw, a, t->server) && left(gw, a) > 0;
 	a->queued = full ? (uint8_t)(t - a->try + 1) : 0;
 	a->last = t->server;
 	a->miscased = a->mute = false;

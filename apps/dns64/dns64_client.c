@@ -8,6 +8,7 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/client.h"
 
 /* An answer without records. The question comes back, for clients look for it, and OPT to
  * those who sent it (RFC 6891 section 6.1.1), if it can be made out. */
@@ -72,7 +73,7 @@ static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct 
  */
 
 /* A line about a question, for those who asked for such (debugging yes). */
-static void say(const struct dns64_query *u, const struct udp_ends *ends,
+static void say(struct dns64 *d, const struct dns64_query *u, const struct udp_ends *ends,
                 const struct dns64_plan *p)
 {
 	static const char *const how[] = {
@@ -81,9 +82,8 @@ static void say(const struct dns64_query *u, const struct udp_ends *ends,
 	        [DNS64_LOCAL] = "our own",    [DNS64_RCODE] = "error",
 	        [DNS64_WAIT] = "asking",
 	};
-	static uint64_t last_us;
 	char client[FMT_IP6], name[100];
-	log_limited(&last_us, 100, "dns %s type %u from %s: %s%s",
+	log_limited(&d->said_us, 100, "dns %s type %u from %s: %s%s",
 	            dns_name_text(name, sizeof name, u->name), u->qtype,
 	            addr_text(client, &ends->remote), how[p->how], p->stale ? ", stale" : "");
 }
@@ -106,7 +106,7 @@ static uint32_t answer(struct gw *gw, const struct dns64_from *from, struct dns6
 	}
 	dns64_plan(gw, u, &plan);
 	if (UNLIKELY(d->debug))
-		say(u, &from->ends, &plan);
+		say(d, u, &from->ends, &plan);
 	if (plan.how == DNS64_WAIT) {
 		if (dns64_wait(gw, u, &plan, from))
 			return 0;
@@ -178,6 +178,8 @@ uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m
 		*why = dns64_limit_refusal(gw) ? DROP_NONE : DROP_DNS_CLIENT;
 		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &d->count.refused) : 0;
 	}
-	*why = !d->rate || dns64_limit(gw, &from->ends.remote) ? DROP_NONE : DROP_DNS_RATE;
+	*why = !d->rate || dns64_limit(gw, client_of(gw, from->ends.link, &from->ends.remote))
+	               ? DROP_NONE
+	               : DROP_DNS_RATE;
 	return *why == DROP_NONE ? question(gw, from, &u, m, len, room) : 0;
 }

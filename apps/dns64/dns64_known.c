@@ -7,6 +7,7 @@
  * its hash and its checksum, and that of the answer is the question's and what is added to it. All
  * is asked before the first byte changes; whatever is not usual goes the whole way. */
 #include "apps/dns64/dns64.h"
+#include "net/client.h"
 #include "net/csum.h"
 #include "net/ip6/ip6.h"
 
@@ -188,6 +189,15 @@ static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record 
 	f->dns.count[DNS_AN] = count;
 }
 
+/* The client at the remote end of a path over IPv6, with the neighbour that it leads to: what
+ * client_of gives, without its look-ups. */
+static inline uint32_t client_at(const struct gw *gw, const struct udp_path *w,
+                                 const struct neigh *next)
+{
+	return w->hop == 0 ? client_station(gw, w->port, &next->eth.to)
+	                   : client_beyond(gw, &w->remote);
+}
+
 /* Answers with a record that is ready; false when that cannot be now. */
 static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p,
                           struct dns64_record *r, uint32_t n)
@@ -198,7 +208,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 	if (UNLIKELY(!next || !dns64_fresh(gw, r) ||
 	             (d->n_skip_clients &&
 	              dns64_in_prefixes(d->skip_client, d->n_skip_clients, &w->remote)) ||
-	             (d->rate && !dns64_limit(gw, &w->remote)) ||
+	             (d->rate && !dns64_limit(gw, client_at(gw, w, next))) ||
 	             (len > p->len && !pkt_put(p, len - p->len))))
 		return false;
 	d->count.queries++;

@@ -1,6 +1,6 @@
-/* Who may ask, and how many answers a second a client's prefix gets. See dns64.h.
+/* Who may ask, and how many answers a second a client gets. See dns64.h.
  *
- * The table of prefixes is hashed with a secret key; in a full set the prefix that was
+ * The number of a client says which set of the table it is in; in a full set the client that was
  * silent longest gives way. A new one begins with a second's worth of answers. */
 #include "apps/dns64/dns64.h"
 
@@ -54,22 +54,18 @@ bool dns64_limit_refusal(struct gw *gw)
 	return take(&dns64_of(gw)->refusals, REFUSALS, gw->now_us);
 }
 
-bool dns64_limit(struct gw *gw, const struct addr *client)
+bool dns64_limit(struct gw *gw, uint32_t client)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint64_t now = gw->now_us;
-	/* A family each, so that 0 is no prefix. */
-	uint32_t a = client->is6 ? ip6_word(&client->v6, 0) : ip4_raw(client->v4);
-	uint32_t b = client->is6 ? ip6_word(&client->v6, 1) : 0, kind = client->is6 ? 6 : 4;
-	struct dns64_bucket *set =
-	        d->bucket[hash_three(&d->limit_key, a, b, kind) % DNS64_BUCKET_SETS];
-	struct dns64_bucket *oldest = set;
+	/* A place that nobody has had is as good as that of a client who was silent so far. */
+	struct dns64_bucket *set = d->bucket[client % DNS64_BUCKET_SETS], *oldest = set;
 	for (uint32_t i = 0; i < DNS64_BUCKET_WAYS; i++) {
-		if (set[i].key[0] == a && set[i].key[1] == b && set[i].key[2] == kind)
+		if (set[i].client == client)
 			return take(&set[i], d->rate, now);
 		if (set[i].at_us < oldest->at_us)
 			oldest = &set[i];
 	}
-	*oldest = (struct dns64_bucket){{a, b, kind}, now, (uint64_t)d->rate * ANSWER};
+	*oldest = (struct dns64_bucket){client, now, (uint64_t)d->rate * ANSWER};
 	return take(oldest, d->rate, now);
 }

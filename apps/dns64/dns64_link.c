@@ -5,6 +5,10 @@
  * A server may close whenever it likes, behind each answer if it must. What it leaves over goes
  * to a new connection at once; only one that ends without any answer was a try in vain.
  *
+ * One client has at most as many questions on a connection as have room there besides; what several
+ * wait for counts for one who may have another. So a few whose questions upstream does not answer
+ * keep nobody else's out.
+ *
  * A connection is given up when several questions in a row were not answered in time, and nothing
  * came for a while: it may be open, and nobody there. For a while other servers are then asked
  * first for what needs TCP, if there are any; over UDP the server is as good as before. */
@@ -38,6 +42,20 @@ static uint32_t free_slot(const struct dns64_link *l)
 	while (i < DNS64_LINK_ASKS && l->slot[i].who != DNS64_NONE)
 		i++;
 	return i;
+}
+
+/* The share of one who waits for a question and may have one more on a connection; DNS64_NONE:
+ * nobody may. */
+static uint32_t share_for(const struct dns64 *d, const struct dns64_link *l,
+                          const struct dns64_ask *a)
+{
+	uint32_t n_free = DNS64_LINK_ASKS - l->n;
+	if (a->first == DNS64_NONE)
+		return l->share[DNS64_SHARES] < n_free ? DNS64_SHARES : DNS64_NONE;
+	for (uint32_t i = a->first; i != DNS64_NONE; i = d->waiter[i / 2].link[i % 2].next)
+		if (l->share[d->waiter[i / 2].share] < n_free)
+			return d->waiter[i / 2].share;
+	return DNS64_NONE;
 }
 
 /* --- answers -------------------------------------------------------------------------------------
@@ -154,6 +172,7 @@ static void lost(struct gw *gw, uint32_t server)
 	}
 	l->conn = TCP_NONE;
 	l->len = l->n = 0;
+	memset(l->share, 0, sizeof l->share);
 	for (uint32_t i = 0; i < DNS64_LINK_ASKS; i++) {
 		uint32_t who = old[i].who;
 		if (who == DNS64_NONE)
@@ -235,9 +254,10 @@ static bool connect(struct gw *gw, uint32_t server)
 	return l->conn != TCP_NONE;
 }
 
-/* Sends a question of `len` bytes, which stands behind two free ones, with a random ID (*id). */
-static bool ask(struct gw *gw, uint32_t server, uint32_t who, uint8_t *at, uint32_t len,
-                uint16_t *id)
+/* Sends a question of `len` bytes, which stands behind two free ones, with a random ID (*id). It
+ * counts in a share; with DNS64_NONE it is not sent. */
+static bool ask(struct gw *gw, uint32_t server, uint32_t who, uint32_t share, uint8_t *at,
+                uint32_t len, uint16_t *id)
 {
 	struct dns64_link *l = &dns64_of(gw)->link[server];
 	uint32_t i = free_slot(l);
@@ -246,29 +266,33 @@ static bool ask(struct gw *gw, uint32_t server, uint32_t who, uint8_t *at, uint3
 	while (slot_of(l, *id) < DNS64_LINK_ASKS); /* of 65536 at most 256 are in use */
 	dns_put16(at, len);
 	dns_put16(at + 2, *id);
-	if (i == DNS64_LINK_ASKS || (l->conn == TCP_NONE && !connect(gw, server)) ||
-	    !tcp_send(gw, l->conn, at, len + 2))
+	if (share == DNS64_NONE || i == DNS64_LINK_ASKS ||
+	    (l->conn == TCP_NONE && !connect(gw, server)) || !tcp_send(gw, l->conn, at, len + 2))
 		return false;
 	tcp_push(gw, l->conn);
 	l->slot[i].who = (uint16_t)who;
 	l->slot[i].id = *id;
+	l->slot[i].share = (uint16_t)share;
+	l->share[share]++;
 	l->n++;
 	dns64_of(gw)->count.fetched++;
 	return true;
 }
 
-bool dns64_link_is_full(const struct gw *gw, uint32_t server)
+bool dns64_link_is_full(const struct gw *gw, const struct dns64_ask *a, uint32_t server)
 {
-	const struct dns64_link *l = &dns64_of(gw)->link[server];
-	return l->n == DNS64_LINK_ASKS || tcp_unsent(gw, l->conn) > TCP_SEND_MOST / 2;
+	const struct dns64 *d = dns64_of(gw);
+	const struct dns64_link *l = &d->link[server];
+	return share_for(d, l, a) == DNS64_NONE || tcp_unsent(gw, l->conn) > TCP_SEND_MOST / 2;
 }
 
 bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t)
 {
+	const struct dns64 *d = dns64_of(gw);
 	uint8_t m[2 + DNS64_QUESTION_MAX];
 	uint16_t id;
-	uint32_t len = dns64_try_write(a, t, m + 2);
-	if (!ask(gw, t->server, (uint32_t)(a - dns64_of(gw)->ask), m, len, &id))
+	uint32_t len = dns64_try_write(a, t, m + 2), share = share_for(d, &d->link[t->server], a);
+	if (!ask(gw, t->server, (uint32_t)(a - d->ask), share, m, len, &id))
 		return false;
 	dns64_try_close(gw, t);
 	t->id = id;
@@ -281,8 +305,8 @@ bool dns64_link_relay(struct gw *gw, struct dns64_relay *r)
 {
 	uint8_t m[2 + sizeof r->question];
 	memcpy(m + 2, r->question, r->len);
-	return ask(gw, r->server, DNS64_ASKS + (uint32_t)(r - dns64_of(gw)->relay), m, r->len,
-	           &r->id);
+	return ask(gw, r->server, DNS64_ASKS + (uint32_t)(r - dns64_of(gw)->relay), r->share, m,
+	           r->len, &r->id);
 }
 
 void dns64_link_forget(struct gw *gw, uint32_t server, uint16_t id)
@@ -292,5 +316,6 @@ void dns64_link_forget(struct gw *gw, uint32_t server, uint16_t id)
 	if (i == DNS64_LINK_ASKS)
 		return;
 	l->slot[i].who = DNS64_NONE;
+	l->share[l->slot[i].share]--;
 	l->n--;
 }

@@ -116,7 +116,7 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
                  const struct dns64_from *from)
 {
 	struct dns64 *d = dns64_of(gw);
-	uint8_t share = dns64_share_of(d, &from->ends.remote);
+	uint8_t share = dns64_share_of(gw, &from->ends);
 	struct dns64_relay *r = m.len <= sizeof r->question ? take(gw, share) : NULL;
 	if (!r) {
 		d->count.full++;

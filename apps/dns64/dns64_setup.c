@@ -102,8 +102,6 @@ const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 	d->rate = c->rate;
 	d->patience_us = min_u32(PATIENCE_US / 1000, c->timeout_ms) * 1000;
 	d->size_max = c->has_max_length ? max_u32(c->max_length, DNS_PLAIN) : DNS64_EDNS_SIZE;
-	for (unsigned i = 0; i < ARRAY_SIZE(d->limit_key.k); i++)
-		d->limit_key.k[i] = rng_u32(gw->rng);
 	if (c->has_threads)
 		log_line("num-threads: not needed, there are no threads to wait for");
 	if (c->has_max_length && c->max_length < DNS_PLAIN)

@@ -6,14 +6,13 @@
 #include "apps/dns64/dns64.h"
 
 #include "kernel/lib/alloc.h"
+#include "net/client.h"
 
 #define MAX_ROUNDS 24u  /* plans for one query: more is a chain without end */
 #define HELD       512u /* that wait for their client to read; of one client as many as are free */
 
-bool dns64_wait_init(struct gw *gw, struct dns64 *d)
+bool dns64_wait_init(struct dns64 *d)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(d->share_mul); i++)
-		d->share_mul[i] = rng_u32(gw->rng) | 1;
 	d->waiter = alloc(DNS64_WAITERS * sizeof *d->waiter, 64);
 	for (uint32_t i = 0; d->waiter && i < DNS64_WAITERS; i++)
 		d->waiter[i].link[0].next = (uint16_t)(i + 1 < DNS64_WAITERS ? i + 1 : DNS64_NONE);
@@ -105,16 +104,10 @@ static bool ask_for_all(struct gw *gw, struct dns64_waiter *w, const struct dns6
 	return any;
 }
 
-/* Two may share a place and its limit; which do depends on a secret, for each word one. */
-uint8_t dns64_share_of(const struct dns64 *d, const struct addr *a)
+uint8_t dns64_share_of(struct gw *gw, const struct udp_ends *e)
 {
 	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
-	const uint32_t *mul = d->share_mul;
-	if (!a->is6)
-		return (uint8_t)(ip4_raw(a->v4) * mul[0] >> 24);
-	return (uint8_t)((ip6_word(&a->v6, 0) * mul[0] + ip6_word(&a->v6, 1) * mul[1] +
-	                  ip6_word(&a->v6, 2) * mul[2] + ip6_word(&a->v6, 3) * mul[3]) >>
-	                 24);
+	return (uint8_t)client_of(gw, e->link, &e->remote);
 }
 
 bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
@@ -122,7 +115,7 @@ bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_p
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t i = d->waiter_free;
-	uint8_t share = dns64_share_of(d, &from->ends.remote);
+	uint8_t share = dns64_share_of(gw, &from->ends);
 	if (d->share[share] >= DNS64_SHARE * (DNS64_WAITERS - d->n_waiters)) {
 		d->count.full++;
 		return false;

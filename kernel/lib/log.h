@@ -22,7 +22,7 @@ void log_time(uint64_t now_us);
 /* Adds one line. */
 void log_line(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* Like log_line, but at most one line in `every_ms` for each `mark` (a static
+/* Like log_line, but at most one line in `every_ms` for each `mark` (a
  * variable of the caller, zero at first, that holds the time of its last
  * line); says whether the line was added. */
 bool log_limited(uint64_t *mark, uint32_t every_ms, const char *fmt, ...) PRINTF_LIKE(3, 4);

@@ -2,6 +2,7 @@
 #include "net/gw.h"
 
 #include "kernel/lib/bucket.h"
+#include "net/client.h"
 #include "net/csum.h"
 #include "net/ip4/ip4.h"
 
@@ -12,10 +13,10 @@
  * rate and half of the burst. */
 static const struct bucket all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
 
-bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t key)
+bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t client)
 {
 	struct gw_errors *e = &gw->errors[kind];
-	uint64_t *mine = &e->one_us[hash_words(&gw->error_key, &key, 1) % GW_ADDRESSEES];
+	uint64_t *mine = &e->one_us[client % GW_ADDRESSEES];
 	/* One or two, so that nobody can count by them what others caused (the side
 	 * channel of "SAD DNS", CVE-2020-25705). */
 	uint32_t n = 1 + rng_below(gw->rng, 2);
@@ -55,12 +56,20 @@ static bool may_tell(const struct gw *gw, const struct pkt *p)
 	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) || !ip4_bad_source(gw, p);
 }
 
+/* A translated packet has a source of ours, with which no station is known. */
+static uint32_t addressee(struct gw *gw, const struct pkt *p)
+{
+	const struct addr a = {.v4 = ip4_header(p)->from};
+	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) ? client_beyond(gw, &a)
+	                                                 : client_of(gw, p->port, &a);
+}
+
 void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
 {
 	const struct ip4_hdr *about = ip4_header(p);
 	bool too_big = type == ICMP_UNREACHABLE && code == ICMP_TOO_BIG;
-	if (!may_tell(gw, p) || !icmp_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER,
-	                                            ip4_raw(about->from)))
+	if (!may_tell(gw, p) ||
+	    !icmp_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER, addressee(gw, p)))
 		return;
 	/* About a packet that was translated inwards the error comes from inside,
 	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */

@@ -1,6 +1,7 @@
 /* ICMPv6 errors, and sending ICMPv6 (RFC 4443). See icmp6.h and gw.h. */
 #include "net/ip6/icmp6.h"
 
+#include "net/client.h"
 #include "net/ip6/ip6.h"
 
 struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message)
@@ -81,14 +82,12 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 	return answers_station(type, code) ? station_may_ask(gw, p) : !ip6_bad_source(gw, p);
 }
 
-/* The addressee as the key of its share of the errors, by a secret hash: nobody can
- * choose an address that shares with another. */
-static uint32_t addressee(const struct gw *gw, const ip6 *a)
+/* Whose share of the errors one is taken from. A source that no route leads to says nothing. */
+static uint32_t addressee(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
-	uint32_t h = 0;
-	for (uint32_t i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
-		h += ip6_word(a, i) * gw->neigh.mul[i];
-	return h;
+	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};
+	return answers_station(type, code) ? client_station(gw, p->port, &eth_of(p)->from)
+	                                   : client_of(gw, p->port, &a);
 }
 
 void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
@@ -96,7 +95,7 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	const struct ip6_hdr *about = ip6_header(p);
 	enum gw_error_kind kind = type == ICMP6_TOO_BIG ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER;
 	if (!may_tell(gw, p, type, code) ||
-	    !icmp_error_allowed(gw, kind, addressee(gw, &about->from)))
+	    !icmp_error_allowed(gw, kind, addressee(gw, p, type, code)))
 		return;
 	const ip6 *own = &about->to;
 	if (!gw_is_own6(gw, p->port, own))

@@ -22,7 +22,7 @@ bool tcp_init(struct gw *gw)
 		conn[i].generation = 1;
 	}
 	tcp_lists_init(t);
-	struct hash_key *key[] = {&t->key, &t->client_key, &t->iss_key, &t->cookie_key};
+	struct hash_key *key[] = {&t->key, &t->iss_key, &t->cookie_key};
 	for (unsigned i = 0; i < ARRAY_SIZE(key); i++) {
 		key[i]->k[0] = rng_u32(gw->rng);
 		key[i]->k[1] = rng_u32(gw->rng);

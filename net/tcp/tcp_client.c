@@ -1,9 +1,6 @@
 /* Who has how many connections of ours and packets, and who gives way. See tcp_conn.h.
  *
- * A client is a host on the link, known by the MAC address that its segments are sent to: it has
- * as many IPv6 addresses as it likes. Who is behind a router has the router's, and is known by his
- * IPv4 address or his IPv6 prefix of 64 bits. Each is hashed to a counter under a secret key; two
- * that share one share its limits.
+ * A client (net/client.h) has the counter of its number; two that share one share its limits.
  *
  * What one client does costs others nothing. A new connection is always taken in, and with the next
  * tick the longest-standing one ends of a client that has too many, or, when all have too many, of
@@ -13,50 +10,12 @@
  * one. */
 #include "net/tcp/tcp_conn.h"
 
-#include "net/ip4/ip4.h"
-#include "net/ip6/ip6.h"
+#include "net/client.h"
 
 #define A_SHARE 4u  /* of what all may keep, a quarter is left to others */
 #define AHEAD   8u  /* of what we may keep, an eighth is made free before somebody needs it */
 #define A_TURN  16u /* connections that end in one turn */
 #define TURN_US 1000u
-
-/* What a counter's number is made from, so that no two kinds are alike. */
-enum { BY_IP4 = 4, BY_IP6 = 6, BY_MAC = 0x100 };
-
-/* --- who it is -------------------------------------------------------------------------------- */
-
-/* The neighbour that a client's packets go to, where the client is that itself; NULL: it is beyond
- * the link, or not known. */
-static const struct neigh *neighbour(struct gw *gw, const struct udp_ends *e)
-{
-	const ip6 *a6 = &e->remote.v6;
-	if (!e->remote.is6) {
-		const struct gw_route *r = ip4_route_for(gw, e->remote.v4);
-		bool near = r && r->via == 0 && r->port < GW_PORTS;
-		return near ? neigh_find4(&gw->neigh, r->port, ip4_raw(e->remote.v4)) : NULL;
-	}
-	if (ip6_is_link_local(a6))
-		return neigh_find6(&gw->neigh, e->link, a6);
-	const struct gw_route6 *r = gw_route6_for(gw, a6);
-	bool near = r && r->hop == 0 && r->port < GW_PORTS;
-	return near ? neigh_find6(&gw->neigh, r->port, a6) : NULL;
-}
-
-/* The number of a client's counter. */
-static uint32_t client_of(struct gw *gw, const struct udp_ends *e)
-{
-	const struct hash_key *key = &gw->tcp->client_key;
-	const struct neigh *n = neighbour(gw, e);
-	uint32_t h;
-	if (n && neigh_usable(n))
-		h = hash_three(key, load32(n->eth.to.b), load16(n->eth.to.b + 4), BY_MAC + n->port);
-	else if (e->remote.is6)
-		h = hash_three(key, ip6_word(&e->remote.v6, 0), ip6_word(&e->remote.v6, 1), BY_IP6);
-	else
-		h = hash_three(key, ip4_raw(e->remote.v4), 0, BY_IP4);
-	return h % TCP_CLIENTS;
-}
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -115,7 +74,7 @@ bool tcp_count_client(struct gw *gw, struct tcp_conn *c)
 	struct tcp *t = gw->tcp;
 	if (c->active)
 		return true;
-	uint32_t list = client_of(gw, &c->ends);
+	uint32_t list = client_of(gw, c->ends.link, &c->ends.remote) % TCP_CLIENTS;
 	if (t->list[list].n >= TCP_A_CLIENT + TCP_SLACK)
 		return false;
 	tcp_list_join(gw, c, list);

@@ -155,8 +155,8 @@ struct tcp {
 		const struct tcp_user *user;
 	} service[TCP_USERS];
 	uint32_t n_services;
-	struct tcp_list list[TCP_LISTS]; /* those of clients by keyed hash */
-	struct hash_key key, client_key, iss_key, cookie_key;
+	struct tcp_list list[TCP_LISTS]; /* those of clients by their number */
+	struct hash_key key, iss_key, cookie_key;
 	bool cookies_sent;
 	uint32_t cookie_unit; /* of time, of the last one */
 	enum tcp_end why;

@@ -9,9 +9,10 @@ from ipaddress import IPv4Address
 import dns.flags
 import dns.message
 import dns.rdatatype
-from gateway import LAN, A, Gateway, Host
+from gateway import BROADCAST, LAN, A, Gateway, Host
 from net6 import Host6
 from resolver import OUR4, OUR6, WAN, Message, Resolver, Zone, over_tcp, rr, wire
+from scapy.layers.l2 import ARP, Ether
 from stream import Stream, framed
 
 Start = Callable[..., Gateway]
@@ -31,6 +32,13 @@ def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, **ho
     put(resolver, stream.segment("S"))
     assert stream.ack is not None, "no SYN-ACK"
     return stream
+
+
+def station(resolver: Resolver, n: int) -> Host:
+    """One more host of the LAN; it asks for the gateway's MAC address, as every host does before its first packet."""
+    host = Host(LAN, f"192.168.1.{20 + n}", f"52:54:00:00:03:{n:02x}")
+    put(resolver, bytes(Ether(src=host.mac, dst=BROADCAST) / ARP(hwsrc=host.mac, psrc=host.ip, pdst=OUR4)))
+    return host
 
 
 def put(resolver: Resolver, *frames: bytes) -> None:

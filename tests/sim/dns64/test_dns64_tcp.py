@@ -10,7 +10,7 @@ import dns.flags
 import dns.message
 import dns.rcode
 import pytest
-from dnsstream import NAMES, Slow, Start, answers, opened, put, say, zone
+from dnsstream import NAMES, Slow, Start, answers, opened, put, say, station, zone
 from gateway import LAN, PORT_MAC, A, B, Host
 from net6 import A6, Host6
 from resolver import (
@@ -204,7 +204,7 @@ def test_more_questions_than_a_connection_to_upstream_has(start: Start) -> None:
     """They wait for a place."""
     slow = Slow(start, 600, 6)
     resolver = slow.resolver
-    streams = [opened(resolver, 4000 + i) for i in range(10)]
+    streams = [opened(resolver, 4000 + i, station(resolver, i)) for i in range(10)]
     for i, stream in enumerate(streams):
         say(resolver, stream, *(resolver.query(f"t{60 * i + k}.example.", "TXT") for k in range(60)))
     assert len(slow.open) == 256 and resolver.gateway.stats()["dns_waiting"] == 600
@@ -264,7 +264,7 @@ def test_two_clients_leave_places_of_held_answers(start: Start) -> None:
     slow = Slow(start, 64, 8)
     resolver = slow.resolver
     streams = [opened(resolver, 4000 + i, client) for client in (A, B) for i in range(6)]
-    third = opened(resolver, 4000, A6)
+    third = opened(resolver, 4000, station(resolver, 1))
     for stream in (*streams, third):
         stream.quiet = True
         say(resolver, stream, *(resolver.query(f"t{k}.example.", "TXT") for k in range(64)))

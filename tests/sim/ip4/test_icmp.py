@@ -177,7 +177,7 @@ def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
 def test_errors_to_all_together_are_limited(start: Start) -> None:
     """A burst of 100, then 1000 a second at most, whoever they are for."""
     names = [f"192.168.1.{20 + n}" for n in range(200)]
-    gateway = start(NAT + "".join(f"neighbour {name} {A.mac}\n" for name in names[:60]))
+    gateway = start(NAT + "".join(f"neighbour {name} 52:54:00:00:03:{n:02x}\n" for n, name in enumerate(names[:60])))
     gateway.wait(5)
     frames = [(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / IP(src=name, dst=SERVER, ttl=1) / UDP())
               for name in names[:60] * 5]
@@ -199,10 +199,28 @@ def test_a_flood_of_errors_takes_nobody_elses(gateway: Gateway) -> None:
 
 
 @pytest.mark.virtual
+@pytest.mark.parametrize("known", [True, False])
+def test_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, known: bool) -> None:
+    """Whether it answers for them or not; others get theirs, of either kind."""
+    names = [f"192.168.1.{20 + n}" for n in range(60)]
+    gateway = start(NAT + "wan.mtu 1280\n" + "".join(f"neighbour {name} {A.mac}\n" for name in names if known))
+    gateway.wait(5)
+    large, late = {"ttl": 64, "flags": "DF"}, {"ttl": 1}
+    for how, size, kind in ((late, 0, 11), (large, 1300, 3)):
+        def packet(name: str, how: dict[str, object] = how, size: int = size) -> Packet:
+            return IP(src=name, dst=SERVER, **how) / UDP(sport=5000) / bytes(size)
+        before = gateway.stats()["icmp_errors_sent"]
+        gateway.send_many([(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / packet(name)) for name in names * 5])
+        assert 25 < gateway.stats()["icmp_errors_sent"] - before < 50
+        told = gateway.ip_from(B, packet(B.ip))
+        assert only(told, LAN).frame[ICMP].type == kind
+
+
+@pytest.mark.virtual
 def test_a_flood_of_errors_does_not_hold_back_packet_too_big(start: Start) -> None:
     """RFC 1191: a connection that waits for 3/4 stands still; its budget is its own."""
     gateway = start(NAT + "wan.mtu 1280\nnat.host-limit 1\n"
-                    + "".join(f"neighbour 192.168.1.{20 + n} {A.mac}\n" for n in range(40)))
+                    + "".join(f"neighbour 192.168.1.{20 + n} 52:54:00:00:03:{n:02x}\n" for n in range(40)))
     gateway.wait(5)
     for n in range(2000):  # of many hosts, so that all budgets of refusals are used up
         gateway.lan(IP(src=f"192.168.1.{20 + n % 40}", dst=SERVER, ttl=1) / UDP())

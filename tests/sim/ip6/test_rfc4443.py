@@ -264,6 +264,35 @@ def test_s24_f_packet_too_big_has_a_budget_of_its_own(start: Start) -> None:
     assert 25 < errors(six, A6, IPv6(src=A6.ip, dst=FAR6) / UDP() / bytes(1300)) < 50
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_s24_f_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, known: bool) -> None:
+    """Whether it answers for them or not; others get theirs, of either kind."""
+    six = start6(start, SIX + "wan.mtu 1280\n")
+    six.wait(5)
+    hosts = [Host6(LAN, f"2001:db8:1::1:{n:x}", A6.local, A6.mac) for n in range(60)]
+    for host in hosts if known else []:
+        send(six, host, solicit(host, OWN[LAN]))
+    for late in (True, False):
+        def packet(host: Host6, late: bool = late) -> Packet:
+            return expired(src=host.ip) / UDP() if late else IPv6(src=host.ip, dst=FAR6) / UDP() / bytes(1300)
+        before = six.stats()["icmp_errors_sent"]
+        six.send_many([(LAN, frame(host, packet(host))) for host in hosts * 5])
+        assert 25 < six.stats()["icmp_errors_sent"] - before < 50
+        assert kind6(only(send(six, B6, packet(B6)), LAN)) == ((3, 0) if late else (2, 0))
+
+
+def test_s24_f_beyond_the_link_a_network_gets_the_errors_of_one_host(six: Gateway) -> None:
+    """A prefix of 64 bits; another one's hosts get theirs."""
+    six.wait(5)
+
+    def late(net: int, n: int) -> Packet:
+        return IPv6(src=f"2001:db8:f:{net:x}::{1 + n:x}", dst=A6.ip, hlim=1) / UDP()
+
+    sent = six.send_many([(WAN, frame(ROUTER6, late(1, n))) for n in range(300)])
+    assert 25 < sum(len(some) for some in sent) < 50
+    assert kind6(only(send(six, ROUTER6, late(2, 0)), WAN)) == (3, 0)
+
+
 def test_errors_do_not_need_a_packet_that_is_not_there(six: Gateway) -> None:
     """A stalled card holds every packet: the gateway goes on and tells nobody."""
     six.card(LAN, False)

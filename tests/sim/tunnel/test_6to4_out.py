@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gateway import A, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, only
+from gateway import A, B, LAN, OUTSIDE, PORT_MAC, ROUTER, WAN, Gateway, only
 from pieces import is_fragment, join
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import (
@@ -182,6 +182,15 @@ def test_source_outside_the_site(tunnel: Tunnel, destination: str) -> None:
         assert told(sent) == POLICY
         assert (sent[0].frame.dst, ip6(sent[0]).dst, ip6(sent[0]).src) == (A.mac, source, OWN6)
         assert tunnel.dropped() == "ingress"
+
+
+def test_a_station_with_many_foreign_sources_is_told_as_one(tunnel: Tunnel) -> None:
+    """Each source is of another network of 64 bits. Others get their errors."""
+    tunnel.gateway.wait(5)
+    stray = [tunnel.out(ping6(src=f"2001:db8:{n:x}::1", dst=FAR6)) for n in range(100, 300)]
+    assert 25 < sum(len(sent) for sent in stray) < 50
+    other = Ether(src=B.mac, dst=PORT_MAC[LAN], type=0x86dd) / Raw(bytes(ping6(src="2001:db8::1", dst=FAR6)))
+    assert told(tunnel.gateway.send(LAN, other)) == POLICY
 
 
 def test_source_of_another_lan_network_is_told(start: Start) -> None:

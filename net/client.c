@@ -1,0 +1,51 @@
+/* Who a client is. See client.h. */
+#include "net/client.h"
+
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
+
+/* What a number is made from, so that no two kinds are alike. */
+enum { BY_IP4 = 4, BY_IP6 = 6, BY_MAC = 0x100, BY_LINK = 0x200 };
+
+void client_init(struct gw *gw)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->client_key.k); i++)
+		gw->client_key.k[i] = rng_u32(gw->rng);
+}
+
+/* The port on whose link an address is; GW_PORTS: on none. */
+static uint32_t link_of(const struct gw *gw, uint32_t link, const struct addr *a)
+{
+	if (!a->is6) {
+		const struct gw_route *r = ip4_route_for(gw, a->v4);
+		return r && r->via == 0 ? r->port : GW_PORTS;
+	}
+	if (ip6_is_link_local(&a->v6))
+		return link;
+	const struct gw_route6 *r = gw_route6_for(gw, &a->v6);
+	return r && r->hop == 0 ? r->port : GW_PORTS;
+}
+
+uint32_t client_station(const struct gw *gw, uint32_t port, const mac *station)
+{
+	return hash_three(&gw->client_key, load32(station->b), load16(station->b + 4),
+	                  BY_MAC + port);
+}
+
+uint32_t client_beyond(const struct gw *gw, const struct addr *a)
+{
+	const struct hash_key *key = &gw->client_key;
+	return a->is6 ? hash_three(key, ip6_word(&a->v6, 0), ip6_word(&a->v6, 1), BY_IP6)
+	              : hash_three(key, ip4_raw(a->v4), 0, BY_IP4);
+}
+
+uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
+{
+	uint32_t port = link_of(gw, link, a);
+	if (port >= GW_PORTS)
+		return client_beyond(gw, a);
+	const struct neigh *n = a->is6 ? neigh_find6(&gw->neigh, port, &a->v6)
+	                               : neigh_find4(&gw->neigh, port, ip4_raw(a->v4));
+	return n && neigh_usable(n) ? client_station(gw, port, &n->eth.to)
+	                            : hash_three(&gw->client_key, port, 0, BY_LINK);
+}
