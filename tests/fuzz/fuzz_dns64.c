@@ -435,7 +435,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		default: { /* … or some seconds, or somebody looks */
 			uint8_t steps = input_u8(&in);
 			if (steps == 0)
-				list_all();
+				list_one(run.listed);
 			else
 				rig_leap(&rig, steps * 50000ull, 4);
 			break;

@@ -372,7 +372,7 @@ static void disturb(struct input *in, uint8_t what)
 	static const uint8_t answers[] = {TCP_ACK, TCP_ACK | TCP_FIN, TCP_RST, TCP_ACK};
 	switch (what >> 5) {
 	case 0:
-		list_all();
+		list_one(run.listed);
 		break;
 	case 1:
 	case 2:

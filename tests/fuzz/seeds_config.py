@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeds for fuzz_config: configurations that start, and those that an application refuses. Usage: seeds_config.py FOLDER."""
+"""Seeds for fuzz_config: configurations that start, and those that an application refuses.
+
+Usage: seeds_config.py FOLDER."""
 
 from __future__ import annotations
 
@@ -83,7 +85,8 @@ TEXTS = {
     "ivi-no-wan": FORM.replace("wan.address", "#").replace("gateway", "#"),
     "dns64": DNS + "dns64.cache 1\ndns64-prefix 2001:db8:64:0:ff00::/96\nnum-threads 2\nresponse-maxlength 100\n",
     "dns64-lists": DNS + "dns64.client 10.0.0.0/8\ndns64.skip-client 10.1.0.0/16\ndns64.skip-name a.example\n"
-    "dns64-prefix 64:ff9b::/96\ndns64-prefix 64:ff9b::/96\ndns64.map 0.0.0.0/1 none\ndns64.map 10.0.0.0/8 2001:db8::/32\n",
+    "dns64-prefix 64:ff9b::/96\ndns64-prefix 64:ff9b::/96\ndns64.map 0.0.0.0/1 none\n"
+    "dns64.map 10.0.0.0/8 2001:db8::/32\n",
     "dns64-own": DNS + "nameserver 192.168.1.1\n",
     "dns64-own-6": DNS + "nameserver 2001:db8:1::1\n",
     "dns64-link-local": DNS + "nameserver fe80::1\n",

@@ -96,14 +96,16 @@ SEEDS = {
     + raw(69, SIGNED[4:]) + answer(0, a(), a(), a(), sections=(3, 3, 3)),
     "signed-lost": b"".join(raw(n, bytes([n]) + SIGNED[5:]) for n in range(40)) + quiet(100) + quiet(200),
     "reverse-all": b"".join(
-        ask(PTR, 8 + n, n) + answer(0, bytes([36, 1])) + ask(PTR, 8 + n, 20 + n) + ask(A, 8 + n, 40 + n) for n in range(8)
+        ask(PTR, 8 + n, n) + answer(0, bytes([36, 1])) + ask(PTR, 8 + n, 20 + n) + ask(A, 8 + n, 40 + n)
+        for n in range(8)
     ),
     "refused": ask(AAAA, 1, 1 | 128) + ask(A, 1, 2 | 128) + b"".join(ask(A, n % 8, n) for n in range(3, 30)) + LOOK,
     "odd": raw(1, b"\1\2\x28" + PLAIN[3:] + b"\1a\0\0\1\0\1")
     + raw(2, PLAIN + b"\1a\0\0\xfc\0\1") + raw(3, PLAIN + b"\x41a\0\0\1\0\1") + raw(4, PLAIN + b"\1a\xc0\x0c\0\1\0\1")
     + raw(6, HEADER + b"\1a\0\0\1\0\1") + raw(7 | 32, PLAIN + b"\1a\0\0\1\0\1") + raw(8 | 32 | SIX, PLAIN)
     + raw(9, PLAIN[:4] + b"\0\0" + PLAIN[6:]) + raw(10, PLAIN[:4] + b"\0\2" + PLAIN[6:] + b"\1a\0\0\1\0\1" * 2),
-    "gone": b"".join(ask(A, n % 8, n) + quiet(120) for n in range(12)) + quiet(250) * 40 + ask(A, 1, 50) + quiet(250) * 8
+    "gone": b"".join(ask(A, n % 8, n) + quiet(120) for n in range(12)) + quiet(250) * 40 + ask(A, 1, 50)
+    + quiet(250) * 8
     + answer(0, a()) + ask(A, 1, 51),
     "stale": ask(A, 1, 1) + answer(0, a()) + ask(AAAA, 2, 3) + NODATA + answer(0, a()) + quiet(200) + ask(A, 1, 2)
     + ask(AAAA, 2, 4) + quiet(40) + quiet(40) + answer(0, rcode=2, sections=(0, 0, 0)) + ask(AAAA, 2, 5) + quiet(100),

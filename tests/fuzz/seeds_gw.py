@@ -94,7 +94,8 @@ def connections() -> list[bytes]:
         heard(501, 101, "R") + said(101, 501, "A") + heard(501, 101, "A"),
         said(101, 501, "R") + wait(3) + said(101, 501, "PA", b"x"),
         heard(9000000, 101, "R") + heard(501, 101, "A"),
-        said(101, 501, "A", b"x" * 100) + heard(501, 201, "A", b"y" * 300) + said(201, 801, "FA") + heard(801, 202, "R"),
+        said(101, 501, "A", b"x" * 100) + heard(501, 201, "A", b"y" * 300) + said(201, 801, "FA")
+        + heard(801, 202, "R"),
         said(7000, 0, "S", options=scale) + heard(9000, 7001, "SA") + said(7001, 9001, "A"),
         heard(7000, 0, "S") + said(9000, 7001, "SA") + heard(900000, 1, "SA", options=[("WScale", 15)]),
         wait(6) * 5 + said(101, 501, "A"),

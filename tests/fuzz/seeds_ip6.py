@@ -14,8 +14,10 @@ from pathlib import Path
 
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import (
-    ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6MLQuery2, ICMPv6MLReport, ICMPv6MLReport2, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_Redirect,
-    ICMPv6ND_RS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt,
+    ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6MLQuery2, ICMPv6MLReport, ICMPv6MLReport2,
+    ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_Redirect,
+    ICMPv6ND_RS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr,
+    ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt,
     IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, Pad1, PadN, RouterAlert,
 )
 from scapy.layers.l2 import Ether
@@ -93,7 +95,8 @@ def listeners() -> list[bytes]:
     groups = ["ff02::1:ff00:1", "::"]
     found = [mld(alert, ICMPv6MLQuery(mladdr=g, mrd=wait_ms)) + wait(1) + mld(alert, ICMPv6MLReport(mladdr=g)) + wait(4)
              for g in groups for wait_ms in (0, 3000, 60000)]
-    found += [mld(alert, ICMPv6MLQuery2(mladdr=g, mrd=wait_ms)) + wait(3) for g in groups for wait_ms in (0, 3000, 60000)]
+    found += [mld(alert, ICMPv6MLQuery2(mladdr=g, mrd=wait_ms)) + wait(3)
+              for g in groups for wait_ms in (0, 3000, 60000)]
     found.append(mld(late, ICMPv6MLQuery()) + mld(ICMPv6MLQuery()) + mld(IPv6ExtHdrHopByHop(), ICMPv6MLQuery())
                  + mld(alert, ICMPv6MLQuery(), hops=2) + mld(alert, ICMPv6MLQuery(), source=HOST))
     own = "fe80::ff:fe00:1"
@@ -104,7 +107,8 @@ def listeners() -> list[bytes]:
         found += [raw(LAN, one, mac) + bytes([7 | 32]) + wait(3) + bytes([7 | 32]) + packet(LAN, 0, 0x80, 0x80)
                   for one, mac in ((ask, group), (told, "33:33:00:00:00:01"))]
         found.append(wait(1) + raw(LAN, told, "33:33:00:00:00:01") + wait(4))
-    found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6Unknown(type=135, msgbody=b"1234"), "33:33:00:00:00:01"))
+    odd = IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6Unknown(type=135, msgbody=b"1234")
+    found.append(raw(LAN, odd, "33:33:00:00:00:01"))
     for code in range(2):
         found.append(raw(LAN, IPv6(src=LOCAL, dst="ff02::1", hlim=255) / ICMPv6ND_RS(code=code), "33:33:00:00:00:01"))
     reflected = Ether(src=PORT_MAC[LAN], dst="33:33:ff:00:00:01") / IPv6(
