@@ -71,7 +71,7 @@ build/tools/fakedns build/tools/dns64perf:
 # Fuzzers: tests/fuzz/fuzz_NAME.c each, with clang's libFuzzer.
 FUZZ_CC = clang-14
 FUZZ_SECONDS ?= 60
-FUZZ_SHORT ?= 10
+FUZZ_SHORT ?= same
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
