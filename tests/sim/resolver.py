@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address
+from itertools import count
 from typing import Any
 
 import dns.edns
@@ -180,9 +181,12 @@ class Network:
     deaf: set[str] = field(default_factory=set)  # servers that do not
 
     def deliver(self, frames: Sequence[Sent]) -> None:
-        """In the order in which they left."""
+        """In the order in which they left. What the servers say at once must end some time."""
         waiting = deque(frames)
-        while waiting:
+        for n in count():
+            if not waiting:
+                break
+            assert n < 20000, "the gateway asks without end"
             sent = waiting.popleft()
             for frame in self.take(sent):
                 waiting.extend(self.gateway.send(sent.port, frame))
