@@ -302,12 +302,12 @@ _Static_assert(GW_IDS == 1u << 12, "gw_ip_id takes the upper twelve bits");
 const struct gw_address *gw_own_address(const struct gw *gw, uint32_t iface, ip4 peer);
 
 /* True when the address is one of ours: on this port, on any port. */
-bool iface_has(const struct interface *iface, ip4 a);
+bool gw_iface_has(const struct interface *iface, ip4 a);
 bool gw_is_own(const struct gw *gw, ip4 a);
 
 /* Our IPv6 address that is `a`, in any state, NULL when there is none: on a port, or
  * on any; a link-local address counts on its own port only. */
-struct gw_address6 *iface_address6(struct interface *iface, const ip6 *a);
+struct gw_address6 *gw_iface_address6(struct interface *iface, const ip6 *a);
 const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t iface, const ip6 *a);
 
 /* True when it is one of ours and in use. */

@@ -30,7 +30,7 @@ const struct gw_address *gw_own_address(const struct gw *gw, uint32_t iface, ip4
 	return at->n_addr ? &at->addr[0] : NULL;
 }
 
-bool iface_has(const struct interface *iface, ip4 a)
+bool gw_iface_has(const struct interface *iface, ip4 a)
 {
 	for (uint32_t i = 0; i < iface->n_addr; i++)
 		if (ip4_eq(iface->addr[i].addr, a))
@@ -41,7 +41,7 @@ bool iface_has(const struct interface *iface, ip4 a)
 bool gw_is_own(const struct gw *gw, ip4 a)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
-		if (iface_has(&gw->iface[i], a))
+		if (gw_iface_has(&gw->iface[i], a))
 			return true;
 	return false;
 }

@@ -9,7 +9,7 @@
 
 /* --- addresses -------------------------------------------------------------------- */
 
-struct gw_address6 *iface_address6(struct interface *iface, const ip6 *a)
+struct gw_address6 *gw_iface_address6(struct interface *iface, const ip6 *a)
 {
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		if (ip6_eq(&iface->addr6[i].addr, a))
@@ -282,7 +282,7 @@ const char *gw_add_address6(struct gw *gw, uint32_t iface, const ip6 *a, uint8_t
 void gw_del_address6(struct gw *gw, uint32_t iface, const ip6 *a)
 {
 	struct interface *at = &gw->iface[iface];
-	struct gw_address6 *gone = iface_address6(at, a), *end = &at->addr6[at->n_addr6];
+	struct gw_address6 *gone = gw_iface_address6(at, a), *end = &at->addr6[at->n_addr6];
 	if (!gone || gone == &at->addr6[0])
 		return;
 	listen(gw, iface, gone, mld_leave);

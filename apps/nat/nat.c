@@ -514,8 +514,8 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 		enum drop bad = ip4_bad_destination(gw, p);
 		if (bad != DROP_NONE)
 			return gw_drop(gw, p, bad);
-		return iface_has(&gw->iface[IF_WAN], ip4_to(p)) ? V_LOCAL
-		                                                : gw_drop(gw, p, DROP_FOREIGN);
+		return gw_iface_has(&gw->iface[IF_WAN], ip4_to(p)) ? V_LOCAL
+		                                                   : gw_drop(gw, p, DROP_FOREIGN);
 	}
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
 		return gw_drop(gw, p, DROP_MULTICAST);
@@ -538,7 +538,7 @@ bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
 	return p->iface == IF_LAN || is_external(nat_of(gw), to) ||
-	       iface_has(&gw->iface[IF_WAN], to);
+	       gw_iface_has(&gw->iface[IF_WAN], to);
 }
 
 bool nat_tick(struct gw *gw)

@@ -328,7 +328,7 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
-	if (iface_has(&gw->iface[p->iface], to))
+	if (gw_iface_has(&gw->iface[p->iface], to))
 		return V_LOCAL;
 	if (!goes_back(gw, p))
 		return gw_drop(gw, p, DROP_FOREIGN);
@@ -355,7 +355,7 @@ ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to
 static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	const struct embed_map *m;
-	return iface_has(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
+	return gw_iface_has(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
 	       (p->iface == IF_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
 }
 

@@ -54,7 +54,7 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 		return "wan.address: an IPv4 address is required by 6to4";
 	ip4 first = wan->addr[0].addr;
 	*site = c->has_address ? c->address : first;
-	bool own = iface_has(wan, *site);
+	bool own = gw_iface_has(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
 	if (gw->config->rd.has_prefix)
 		return NULL; /* the provider's network may be private */

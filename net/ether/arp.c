@@ -85,7 +85,7 @@ static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
 static bool is_ours(const struct gw *gw, uint32_t iface, ip4 a)
 {
 	const struct gw_owned *claim;
-	if (iface_has(&gw->iface[iface], a))
+	if (gw_iface_has(&gw->iface[iface], a))
 		return true;
 	return on_link(&gw->iface[iface], a) && (claim = gw_owned(gw, a)) && claim->iface == iface;
 }

@@ -179,9 +179,9 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 	ip6 group = mld_solicited(&m->target);
 	if (nameless && (source || !ip6_eq(&h->to, &group)))
 		return DROP_ND_BAD;
-	if (iface_address6(iface, &h->from))
+	if (gw_iface_address6(iface, &h->from))
 		return conflict(iface, &h->from);
-	struct gw_address6 *own = iface_address6(iface, &m->target);
+	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
 	bool anycast = !own && is_anycast(gw, p->iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE && nameless) {
 		duplicate(gw, p->iface, own);
@@ -213,7 +213,7 @@ static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct 
 	    (flags & ND_SOLICITED && ip6_is_group(&ip6_header(p)->to)) ||
 	    ip6_is_unspecified(&ip6_header(p)->from))
 		return DROP_ND_BAD;
-	struct gw_address6 *own = iface_address6(iface, &m->target);
+	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE) {
 		duplicate(gw, p->iface, own);
 		return DROP_NONE;

@@ -324,7 +324,7 @@ static void an_address_goes(void)
 	CHECK(!mld_member(lan, &group));
 	rig_advance(&rig, 5000000);
 	CHECK_EQ(lan->n_groups, groups);
-	CHECK(iface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
+	CHECK(gw_iface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
 	ip6 local = lan->addr6[0].addr;
 	gw_del_address6(&rig.gw, IF_LAN, &local); /* what a port needs stays */
 	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, IF_LAN, &local));
