@@ -33,8 +33,7 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 	pkt_free(p);
 }
 
-static void reenter(struct gw *gw, struct pkt *p);
-static void settle6(struct gw *gw, struct pkt *p, enum verdict v);
+static void hairpin(struct gw *gw, struct pkt *p);
 
 /* The way of a packet of our own making. */
 static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
@@ -53,7 +52,7 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 		return;
 	}
 	if (UNLIKELY(p->out == PKT_IF_SELF)) {
-		reenter(gw, p);
+		hairpin(gw, p);
 		return;
 	}
 	struct interface *out = &gw->iface[p->out];
@@ -99,7 +98,7 @@ static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 	if (p->out != IF_APP)
 		return true;
 	p->flags |= PKT_HAIRPIN;
-	settle6(gw, p, gw->app->ip6(gw, p));
+	gw_reinject(gw, p, PKT_IF_SELF, FAMILY_IP6);
 	return false;
 }
 
@@ -160,11 +159,6 @@ ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 	}
 }
 
-static __attribute__((noinline)) void settle6(struct gw *gw, struct pkt *p, enum verdict v)
-{
-	settle(gw, p, v);
-}
-
 /* Malformed options: who is on the packet's way tells its sender (RFC 1812 section 4.3.3.5,
  * RFC 1122 section 3.2.2.5); of what is for others nothing is said (section 3.2.1.3). */
 static __attribute__((noinline)) void tell_of_options(struct gw *gw, const struct pkt *p)
@@ -216,13 +210,6 @@ static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct inte
 		return;
 	}
 	settle(gw, p, ip6_input(gw, p));
-}
-
-enum verdict gw_input6(struct gw *gw, struct pkt *p)
-{
-	p->iface = IF_APP;
-	p->flags &= (uint16_t)~PKT_ROUTED;
-	return ip6_input(gw, p);
 }
 
 /* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
@@ -300,23 +287,28 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	in->rx_bytes += bytes;
 }
 
-/* A packet to one of our own addresses that the gateway itself sends or that
- * a translation turned around: it comes in once more, at most once. */
-static void reenter(struct gw *gw, struct pkt *p)
+void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family)
+{
+	if (UNLIKELY((p->flags & PKT_ROUNDS) == REINJECTED_MAX * PKT_ROUND)) {
+		gw_discard(gw, p, DROP_LOOP);
+		return;
+	}
+	p->iface = (uint8_t)iface;
+	p->flags = (uint16_t)((p->flags & ~PKT_ROUTED) + PKT_ROUND);
+	settle(gw, p, family == FAMILY_IP4 ? ip4_input(gw, p) : ip6_input(gw, p));
+}
+
+/* An IPv4 packet to an address of ours or of the application, which the gateway itself sends or
+ * a translation made: it comes in from outside, once. */
+static void hairpin(struct gw *gw, struct pkt *p)
 {
 	if (p->flags & PKT_HAIRPIN) {
 		gw_discard(gw, p, DROP_LOOP);
 		return;
 	}
 	gw->hairpinned++;
-	p->flags = (uint16_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
-	gw_turn(gw, IF_WAN, p);
-}
-
-void gw_turn(struct gw *gw, uint32_t iface, struct pkt *p)
-{
-	p->iface = (uint8_t)iface;
-	settle(gw, p, ip4_input(gw, p));
+	p->flags |= PKT_HAIRPIN;
+	gw_reinject(gw, p, IF_WAN, FAMILY_IP4);
 }
 
 void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst, uint32_t n)
@@ -356,14 +348,10 @@ void gw_forward6(struct gw *gw, struct pkt *p)
 	gw_send6(gw, p);
 }
 
-void gw_resume(struct gw *gw, struct pkt *p)
-{
-	settle(gw, p, gw->app->ip4(gw, p));
-}
-
 bool gw_tick(struct gw *gw)
 {
 	keep_clock(gw);
+	gw->wake_us = UINT64_MAX;
 	if (gw->now_us >= gw->tick_us) {
 		gw->tick_us = gw->clock_us; /* in step with the seconds */
 		neigh_tick(gw);
@@ -374,7 +362,7 @@ bool gw_tick(struct gw *gw)
 			ra_tick(gw);
 		}
 	}
-	gw->wake_us = 0;
+	gw_wake_at(gw, gw->tick_us);
 	bool more = gw->app->tick && gw->app->tick(gw);
 	if (gw->tcp)
 		more |= tcp_tick(gw);

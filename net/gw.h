@@ -31,6 +31,8 @@ struct udp_table;
 #define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
 #define GW_ROUTES6    (GW_GIVEN6 + 2u * INTERFACES * GW_ADDRESSES6)
 #define GW_OWNED      32u
+#define REINJECTED_MAX \
+	4u /* of one packet: a tunnel's piece waits, is hairpinned, waits, comes out */
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
 #define GW_DROP_BYTES 48u
@@ -40,6 +42,9 @@ struct udp_table;
  * for IPv6 packets: what lies behind its tunnel or its translation. To IF_NONE
  * leads the route of a network that nobody has. */
 enum { IF_LAN, IF_WAN, IF_APP, IF_NONE };
+
+/* The version of an IP packet. */
+enum family { FAMILY_IP4, FAMILY_IP6 };
 
 /* An IPv4 address of ours and its network. */
 struct gw_address {
@@ -178,8 +183,8 @@ struct gw {
 	uint64_t icmp_errors;     /* sent */
 	uint64_t icmp_suppressed; /* not sent: rate limit */
 	uint64_t hairpinned;
-	uint64_t tick_us; /* next tick */
-	uint64_t wake_us; /* when the application or TCP wants one before; 0: neither */
+	uint64_t tick_us; /* when the timers that run ten times a second are next due */
+	uint64_t wake_us; /* when gw_tick is next due; see gw_wake_at */
 
 	/* ICMP error budgets, and IPv4 identification counters. */
 	struct gw_errors errors[GW_ERROR_KINDS];
@@ -212,17 +217,12 @@ void gw_forward(struct gw *gw, struct pkt *p);
 void gw_send6(struct gw *gw, struct pkt *p);
 void gw_forward6(struct gw *gw, struct pkt *p);
 
-/* An IPv6 packet that came out of the application's tunnel, data at its header, not
- * yet parsed: as if it had come in on IF_APP. Gives the verdict, for the ip4 hook
- * that took the tunnel's header off. */
-enum verdict gw_input6(struct gw *gw, struct pkt *p);
-
-/* An IP packet of ours comes in on a port, for the translation there; takes it. */
-void gw_turn(struct gw *gw, uint32_t iface, struct pkt *p);
-
-/* A packet that was kept goes through the application once more, data at its
- * header, parsed. Takes the packet. */
-void gw_resume(struct gw *gw, struct pkt *p);
+/* Takes an IP packet in once more, data at its header, as if it had come in on `iface`: a real
+ * interface, IF_APP for what came out of the application's tunnel, or PKT_IF_SELF for an IPv6
+ * packet of ours that the application is to send on. It is parsed and routed again and goes to
+ * the application or to the gateway itself. Takes the packet. One that was reinjected
+ * REINJECTED_MAX times before is dropped (DROP_LOOP). */
+void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family);
 
 /* Claims addresses for the application (gw_owned); false when there are too
  * many ranges. Called from an application's init. */
@@ -276,9 +276,19 @@ bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t client)
  * the packet (which must be as it came). `rest` is MTU or pointer. */
 void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
-/* Runs timers: neighbours, fragments, the application. Called
- * with now_us set; does a bounded piece of work; true when there is more. */
+/* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the
+ * application and TCP. Called with now_us set, at gw->wake_us or before; does a bounded piece of
+ * work and gives true when there is more to do at once. Each part then says anew when it next
+ * needs a tick (gw_wake_at). */
 bool gw_tick(struct gw *gw);
+
+/* A part needs a tick at a time, in microseconds, or before: gw->wake_us becomes that time
+ * unless it is earlier already. */
+static inline void gw_wake_at(struct gw *gw, uint64_t us)
+{
+	if (us < gw->wake_us)
+		gw->wake_us = us;
+}
 
 /* Called when a port's link comes up: announces our addresses. */
 void gw_link_up(struct gw *gw, uint32_t iface);

@@ -157,7 +157,8 @@ static bool dns64_tick(struct gw *gw)
 		more |= i + 1 == TIMERS_A_TURN;
 	}
 	uint64_t slot = 1u << WHEEL_SHIFT;
-	gw->wake_us = d->wheel.n_set ? (gw->now_us & ~(slot - 1)) + slot : 0;
+	if (d->wheel.n_set)
+		gw_wake_at(gw, (gw->now_us & ~(slot - 1)) + slot);
 	return more;
 }
 

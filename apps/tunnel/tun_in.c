@@ -111,8 +111,10 @@ ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
 	p->iface = IF_APP;
 	/* The short way for what goes on to the LAN; the rest (for ourselves, or to a
 	 * network that nobody has) takes the way of all IPv6. */
-	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN))
-		return gw_input6(gw, p);
+	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN)) {
+		gw_reinject(gw, p, IF_APP, FAMILY_IP6);
+		return V_KEPT;
+	}
 	return deliver(gw, t, p);
 }
 

@@ -37,10 +37,12 @@ enum {
 	PKT_L2_GROUP = 2,    /* came to a multicast or broadcast MAC address */
 	PKT_FRAGMENT = 4,    /* part of an IP packet */
 	PKT_LATER = 8,       /* a fragment other than the first */
-	PKT_HAIRPIN = 16,    /* re-entered once already */
+	PKT_HAIRPIN = 16,    /* was turned around at an address of ours or of the application */
 	PKT_OPTIONS = 32,    /* IPv4 header with options, IPv6 header with extension headers */
 	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
 	PKT_INBOUND = 128,   /* its destination is an inside host's by now */
+	PKT_ROUND = 256,     /* the least bit of PKT_ROUNDS */
+	PKT_ROUNDS = 7 * PKT_ROUND, /* how often it was reinjected (gw_reinject) */
 };
 #define PKT_IF_SELF 0xff
 #define PKT_OWNED   0x4f574e44u

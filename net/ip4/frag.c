@@ -138,7 +138,7 @@ void frag_release(struct gw *gw, struct frag *f)
 		struct pkt *p = list;
 		list = p->next;
 		pool_unkeep(gw->pool);
-		gw_resume(gw, p);
+		gw_reinject(gw, p, p->iface, FAMILY_IP4);
 	}
 }
 

@@ -98,7 +98,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	gw->icmp_errors++;
 	if (inbound) {
 		e->flags |= PKT_TRANSLATED;
-		gw_turn(gw, p->out, e);
+		gw_reinject(gw, e, p->out, FAMILY_IP4);
 		return;
 	}
 	gw_send(gw, e);

@@ -175,7 +175,7 @@ static enum drop finish(struct reasm_slot *s)
 	h->frag = be16_of(0);
 	h->sum = be16_of(0);
 	h->sum = be16_from_raw((uint16_t)~csum_sum(h, s->hlen));
-	return ip4_parse(p);
+	return DROP_NONE;
 }
 
 static void complete(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
@@ -186,7 +186,7 @@ static void complete(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 	t->n_used--;
 	pool_unkeep(gw->pool);
 	if (bad == DROP_NONE)
-		gw_resume(gw, p);
+		gw_reinject(gw, p, p->iface, FAMILY_IP4);
 	else
 		gw_discard(gw, p, bad);
 }

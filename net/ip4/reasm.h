@@ -60,9 +60,8 @@ struct gw;
 void reasm_init(struct gw *gw, struct reasm_table *t);
 
 /* The fragment p (data at its IPv4 header, parsed) of a packet to ourselves. Copies
- * it; when it completes its packet, that goes through the application once more
- * (gw_resume), whole. V_DROP: p is spoilt, counted, and stays the caller's;
- * V_KEPT: it is taken. */
+ * it; when it completes its packet, that is reinjected whole. V_DROP: p is spoilt, counted, and
+ * stays the caller's; V_KEPT: it is taken. */
 enum verdict reasm_ip4(struct gw *gw, struct reasm_table *t, struct pkt *p);
 
 /* Ends what has waited long enough. To be called from the application's tick. */

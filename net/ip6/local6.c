@@ -30,7 +30,7 @@ static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 
 		return gw_drop(gw, p, DROP_IP_HEADER);
 	p->data[IP6_MIN] = ICMP6_ECHO_REPLY;
 	p->iface = PKT_IF_SELF;
-	p->flags = 0;
+	p->flags &= PKT_ROUNDS;
 	ip6_build(p, &from, &to, PROTO_ICMP6, IP6_HOPS);
 	ip6_header(p)->first = be32_of(0x60000000u | traffic_class);
 	ip6_sum(p, offsetof(struct icmp6_hdr, sum));

@@ -150,7 +150,7 @@ enum verdict tcp_input(struct gw *gw, struct pkt *p);
  * true when it was about a connection of ours. */
 bool tcp_icmp(struct gw *gw, const struct pkt *p);
 
-/* Timers; true when there is more to do now. Sets gw->wake_us no later than it needs. */
+/* Timers, from gw_tick; true when there is more to do at once. Asks for its next tick. */
 bool tcp_tick(struct gw *gw);
 
 /* One counter a call, as gw_show_stats. False behind the last: *cursor then counts what comes

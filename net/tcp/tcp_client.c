@@ -62,9 +62,7 @@ void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list)
 /* The tick that ends those that give way comes with MAIN's next turn. */
 static void wake_soon(struct gw *gw)
 {
-	uint64_t at = gw->now_us + TURN_US;
-	if (gw->wake_us == 0 || at < gw->wake_us)
-		gw->wake_us = at;
+	gw_wake_at(gw, gw->now_us + TURN_US);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */

@@ -234,8 +234,8 @@ bool tcp_tick(struct gw *gw)
 		if (node == WHEEL_NONE) {
 			uint64_t slot = 1u << WHEEL_SHIFT;
 			uint64_t wake = (gw->now_us & ~(slot - 1)) + slot;
-			if (t->wheel.n_set && (gw->wake_us == 0 || wake < gw->wake_us))
-				gw->wake_us = wake;
+			if (t->wheel.n_set)
+				gw_wake_at(gw, wake);
 			return more;
 		}
 		due(gw, &t->conn[node]);

@@ -128,19 +128,14 @@ static void turns(struct rig *rig)
 	rig_flush(rig);
 }
 
-static uint64_t next_tick(const struct gw *gw)
-{
-	return gw->wake_us && gw->wake_us < gw->tick_us ? gw->wake_us : gw->tick_us;
-}
-
 void rig_advance(struct rig *rig, uint64_t us)
 {
 	struct gw *gw = &rig->gw;
 	uint64_t end = gw->now_us + us;
-	/* Nothing happens between two ticks of the gateway and of the application. */
-	for (uint64_t next; (next = next_tick(gw)) < end;) {
-		if (gw->now_us < next)
-			gw->now_us = next;
+	/* Nothing happens before a part of the gateway needs a tick. */
+	while (gw->wake_us < end) {
+		if (gw->now_us < gw->wake_us)
+			gw->now_us = gw->wake_us;
 		turns(rig);
 	}
 	gw->now_us = end;

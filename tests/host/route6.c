@@ -36,7 +36,10 @@ static enum verdict route4(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_FOREIGN);
 	if (p->proto != PROTO_IP6)
 		return V_LOCAL;
-	return pkt_pull(p, p->l4) ? gw_input6(gw, p) : gw_drop(gw, p, DROP_IP_LENGTH);
+	if (!pkt_pull(p, p->l4))
+		return gw_drop(gw, p, DROP_IP_LENGTH);
+	gw_reinject(gw, p, IF_APP, FAMILY_IP6);
+	return V_KEPT;
 }
 
 static enum verdict route6(struct gw *gw, struct pkt *p)

@@ -1,9 +1,10 @@
-/* net/gw: the clock that the tables use. The way of a packet is tested in
- * tests/sim. */
+/* net/gw: the clock that the tables use, when the next tick is due, and the bound on reinjection.
+ * The way of a packet is tested in tests/sim. */
 #include "tests/host/rig.h"
 
 #include <stdio.h>
 
+#include "net/csum.h"
 #include "tests/tap.h"
 
 static struct rig rig;
@@ -49,9 +50,87 @@ static void seconds_after_a_long_pause(void)
 	CHECK_EQ(rig.gw.now_ms, (uint32_t)7654322000);
 }
 
+/* --- the next tick ------------------------------------------------------------------------ */
+
+static uint32_t wanted_us; /* the application's next tick, from now */
+
+static bool tick_again(struct gw *gw)
+{
+	gw_wake_at(gw, gw->now_us + wanted_us);
+	return false;
+}
+
+static void the_earliest_wish_counts(void)
+{
+	static const struct app sleeper = {.tick = tick_again};
+	start(0);
+	rig.gw.app = &sleeper;
+	wanted_us = 70000;
+	turn(1000000);
+	CHECK_EQ(rig.gw.wake_us, 1070000);
+	gw_wake_at(&rig.gw, 1020000);
+	gw_wake_at(&rig.gw, 1050000); /* a later wish of another part */
+	CHECK_EQ(rig.gw.wake_us, 1020000);
+	turn(1020000); /* the application says again what it needs */
+	CHECK_EQ(rig.gw.wake_us, 1090000);
+	wanted_us = 500000; /* the other parts need a tick before */
+	turn(1090000);
+	CHECK_EQ(rig.gw.wake_us, 1100000);
+}
+
+/* --- reinjection -------------------------------------------------------------------------- */
+
+static uint32_t rounds;
+static enum family family;
+
+static enum verdict go_round(struct gw *gw, struct pkt *p)
+{
+	rounds++;
+	gw_reinject(gw, p, IF_WAN, family);
+	return V_KEPT;
+}
+
+static const struct app circle = {.ip4 = go_round, .ip6 = go_round};
+
+static void reinject(const void *packet, uint32_t len)
+{
+	struct pkt *p = pkt_alloc(&rig.pool);
+	uint8_t *to = p ? pkt_put(p, len) : NULL;
+	CHECK(to != NULL);
+	if (!to)
+		return;
+	memcpy(to, packet, len);
+	rounds = 0;
+	gw_reinject(&rig.gw, p, IF_WAN, family);
+}
+
+/* An application that reinjects each packet it sees does not get it for ever. */
+static void a_packet_is_reinjected_a_few_times(void)
+{
+	struct ip4_hdr four = {.version_ihl = 0x45, .len = be16_of(sizeof four), .ttl = 9};
+	struct ip6_hdr six = {.first = be32_of(6u << 28), .next = PROTO_NONE, .hops = 9};
+	static const ip6 to = {{0x20, 1, 0x0d, 0xb8, 1}};
+	start(0);
+	rig.gw.app = &circle;
+	CHECK(gw_add_route6(&rig.gw, &to, 64, NULL, IF_APP));
+	four.sum = be16_from_raw((uint16_t)~csum_ip4_header(&four));
+	family = FAMILY_IP4;
+	reinject(&four, sizeof four);
+	CHECK_EQ(rounds, REINJECTED_MAX);
+	CHECK_EQ(rig.gw.drops[DROP_LOOP], 1);
+	six.from = six.to = to;
+	family = FAMILY_IP6;
+	reinject(&six, sizeof six);
+	CHECK_EQ(rounds, REINJECTED_MAX);
+	CHECK_EQ(rig.gw.drops[DROP_LOOP], 2);
+	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
+}
+
 int main(void)
 {
 	TEST(seconds_are_not_behind);
 	TEST(seconds_after_a_long_pause);
+	TEST(the_earliest_wish_counts);
+	TEST(a_packet_is_reinjected_a_few_times);
 	return tap_done();
 }

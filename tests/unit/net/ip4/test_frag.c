@@ -61,11 +61,10 @@ static struct pkt *piece(uint16_t id, uint16_t offset, uint16_t len, bool more)
 	h->proto = PROTO_UDP;
 	h->from = ip4_of(0xc0a8010a);
 	h->to = ip4_of(0xc6336407);
-	p->l4 = 20;
-	p->l4_len = len;
-	p->proto = PROTO_UDP;
-	p->flags = offset ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
+	h->len = be16_of((uint16_t)(20 + len));
+	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
 	p->iface = IF_LAN;
+	CHECK_EQ(ip4_parse(p), DROP_NONE);
 	return p;
 }
 
