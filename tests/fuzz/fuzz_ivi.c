@@ -326,11 +326,11 @@ static void frame(struct input *in, uint8_t op)
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
-	run.sums &= !is_sealed(f, len);
 	if (run.sums && len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	if (run.sums)
 		frame_repair(f, len);
+	run.sums &= !is_sealed(f, len);
 	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, port);
