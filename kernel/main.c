@@ -115,8 +115,8 @@ static uint32_t cycles(void)
 /* Sets the gateway up for an application; false with the reason in `problem`. */
 static bool start(uint32_t app)
 {
-	const struct config_port *to_wan = &config.port[CONFIG_WAN];
-	struct nic *lan = nic_for("lan", &config.port[CONFIG_LAN].nic);
+	const struct config_interface *to_wan = &config.iface[CONFIG_WAN];
+	struct nic *lan = nic_for("lan", &config.iface[CONFIG_LAN].nic);
 	struct nic *wan = lan ? nic_for("wan", &to_wan->nic) : NULL;
 	bool alone = lan && apps[app].app->one_port && to_wan->n_address == 0;
 	if (!lan || (!wan && !alone))
@@ -136,11 +136,11 @@ static bool start(uint32_t app)
 	gw->config = &config;
 	gw->app = apps[app].app;
 	gw->cycles = cycles;
-	gw->port[PORT_LAN].address = lan->address;
-	gw->port[PORT_LAN].present = true;
+	gw->iface[IF_LAN].address = lan->address;
+	gw->iface[IF_LAN].present = true;
 	if (wan) {
-		gw->port[PORT_WAN].address = wan->address;
-		gw->port[PORT_WAN].present = true;
+		gw->iface[IF_WAN].address = wan->address;
+		gw->iface[IF_WAN].present = true;
 	}
 	alloc_mark();
 	const char *wrong = gw_init(gw);
@@ -170,7 +170,7 @@ static void choose_and_start(void)
 	_Static_assert(MENU_ITEMS >= 9, "room for the number keys");
 	for (uint32_t i = 0; i < n_apps; i++)
 		item[i] = (struct menu_item){apps[i].name, apps[i].about};
-	if (n_nics < GW_PORTS)
+	if (n_nics < INTERFACES)
 		fmt(problem, sizeof problem, "%s: two are needed",
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();

@@ -6,64 +6,64 @@
 #include "net/ip6/mld.h"
 
 static struct gw *gw;
-static struct nic *nic[GW_PORTS];
+static struct nic *nic[INTERFACES];
 
 /* A line that another device holds would wake us for ever: after so many
  * wake-ups in a row without a frame it stays masked until the next rcv_poll, and
  * the card is then polled at that rate. */
 #define FRUITLESS 16u
-static uint8_t fruitless[GW_PORTS];
-static bool found[GW_PORTS]; /* frames came or went since the last rcv_arm */
+static uint8_t fruitless[INTERFACES];
+static bool found[INTERFACES]; /* frames came or went since the last rcv_arm */
 
 /* Tells a card which multicast groups its port listens to. */
 static void set_filter(uint32_t i)
 {
-	struct gw_port *port = &gw->port[i];
+	struct interface *iface = &gw->iface[i];
 	mac group[MLD_GROUPS + 1];
-	port->groups_changed = false;
-	nic[i]->ops->filter(nic[i], gw->app->promiscuous, group, mld_filter(port, group));
+	iface->groups_changed = false;
+	nic[i]->ops->filter(nic[i], gw->app->promiscuous, group, mld_filter(iface, group));
 }
 
 void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
 {
 	gw = g;
-	nic[PORT_LAN] = lan;
-	nic[PORT_WAN] = wan;
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	nic[IF_LAN] = lan;
+	nic[IF_WAN] = wan;
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (nic[i])
 			set_filter(i);
 }
 
-const struct nic *rcv_nic(uint32_t port)
+const struct nic *rcv_nic(uint32_t iface)
 {
-	return nic[port];
+	return nic[iface];
 }
 
-static void drop_waiting(struct gw_port *port)
+static void drop_waiting(struct interface *iface)
 {
-	port->sent = port->sent_bytes = 0;
-	for (struct pkt *p; (p = pkt_queue_pop(&port->out)) != NULL;)
+	iface->sent = iface->sent_bytes = 0;
+	for (struct pkt *p; (p = pkt_queue_pop(&iface->out)) != NULL;)
 		gw_discard(gw, p, DROP_LINK_DOWN);
 }
 
 bool rcv_flush(void)
 {
 	bool moved = false;
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		struct gw_port *port = &gw->port[i];
-		if (pkt_queue_count(&port->out) == 0)
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		struct interface *iface = &gw->iface[i];
+		if (pkt_queue_count(&iface->out) == 0)
 			continue;
-		if (UNLIKELY(!port->link_up)) {
-			drop_waiting(port);
+		if (UNLIKELY(!iface->link_up)) {
+			drop_waiting(iface);
 			continue;
 		}
-		gw_sent(port);
+		gw_sent(iface);
 		/* Twice at most: a burst that wraps lies in two pieces. */
-		for (int piece = 0; piece < 2 && pkt_queue_count(&port->out); piece++) {
+		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
 			uint32_t n;
-			struct pkt **burst = pkt_queue_front(&port->out, &n);
+			struct pkt **burst = pkt_queue_front(&iface->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
-			pkt_queue_take(&port->out, took);
+			pkt_queue_take(&iface->out, took);
 			found[i] |= took != 0;
 			moved |= took != 0;
 			if (took < n)
@@ -76,11 +76,11 @@ bool rcv_flush(void)
 bool rcv_run(void)
 {
 	uint32_t got = 0;
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct pkt *burst[NIC_BURST];
 		if (!nic[i])
 			continue;
-		uint32_t most = gw->port[i].burst ? gw->port[i].burst : NIC_BURST;
+		uint32_t most = gw->iface[i].burst ? gw->iface[i].burst : NIC_BURST;
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, most);
 		if (n == 0)
 			continue;
@@ -93,19 +93,19 @@ bool rcv_run(void)
 
 void rcv_poll(uint64_t now_us)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		if (!nic[i])
 			continue;
 		nic[i]->ops->poll(nic[i], now_us);
 		fruitless[i] = 0;
-		struct gw_port *port = &gw->port[i];
-		if (port->groups_changed)
+		struct interface *iface = &gw->iface[i];
+		if (iface->groups_changed)
 			set_filter(i);
-		if (nic[i]->link.up == port->link_up)
+		if (nic[i]->link.up == iface->link_up)
 			continue;
-		port->link_up = nic[i]->link.up;
-		log_line("%s: link %s", port->name, port->link_up ? "up" : "down");
-		if (port->link_up)
+		iface->link_up = nic[i]->link.up;
+		log_line("%s: link %s", iface->name, iface->link_up ? "up" : "down");
+		if (iface->link_up)
 			gw_link_up(gw, i);
 		else
 			neigh_flush(gw, i);
@@ -115,7 +115,7 @@ void rcv_poll(uint64_t now_us)
 bool rcv_arm(void)
 {
 	bool work = false;
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		if (!nic[i])
 			continue;
 		bool here = nic[i]->ops->arm(nic[i]);
@@ -133,7 +133,7 @@ bool rcv_arm(void)
 
 void rcv_stop(void)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (nic[i])
 			nic[i]->ops->stop(nic[i]);
 }

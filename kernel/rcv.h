@@ -25,6 +25,6 @@ bool rcv_arm(void);
 void rcv_stop(void);
 
 /* The card of a port, NULL when it has none. */
-const struct nic *rcv_nic(uint32_t port);
+const struct nic *rcv_nic(uint32_t iface);
 
 #endif

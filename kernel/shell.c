@@ -51,10 +51,10 @@ static bool list_stats(uint64_t *at, char *buf, size_t size)
 		fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
 		return true;
 	}
-	if (i - 1 < GW_PORTS * ARRAY_SIZE(name)) {
+	if (i - 1 < INTERFACES * ARRAY_SIZE(name)) {
 		++*at;
-		const struct nic *nic = rcv_nic((i - 1) % GW_PORTS);
-		uint32_t which = (i - 1) / GW_PORTS;
+		const struct nic *nic = rcv_nic((i - 1) % INTERFACES);
+		uint32_t which = (i - 1) / INTERFACES;
 		const uint64_t none = 0;
 		const uint64_t *value = &none;
 		if (nic)
@@ -62,35 +62,35 @@ static bool list_stats(uint64_t *at, char *buf, size_t size)
 			        &nic->count.rx_no_packet, &nic->count.rx_missed,
 			        &nic->count.rx_errors,    &nic->count.tx_errors,
 			        &nic->count.tx_link_down, &nic->count.resets}[which];
-		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], gw->port[(i - 1) % GW_PORTS].name,
-		    (unsigned long long)*value);
+		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which],
+		    gw->iface[(i - 1) % INTERFACES].name, (unsigned long long)*value);
 		return true;
 	}
-	uint32_t rest = i - 1 - GW_PORTS * (uint32_t)ARRAY_SIZE(name);
+	uint32_t rest = i - 1 - INTERFACES * (uint32_t)ARRAY_SIZE(name);
 	bool more = gw_show_stats(gw, &rest, buf, size);
-	*at = rest + 1 + GW_PORTS * ARRAY_SIZE(name);
+	*at = rest + 1 + INTERFACES * ARRAY_SIZE(name);
 	return more;
 }
 
 static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)(*at)++;
-	if (i >= GW_PORTS)
+	if (i >= INTERFACES)
 		return false;
-	const struct gw_port *port = &gw->port[i];
+	const struct interface *iface = &gw->iface[i];
 	const struct nic *nic = rcv_nic(i);
 	char hw[FMT_MAC];
 	if (!nic) {
-		fmt(buf, size, "%s none", port->name);
+		fmt(buf, size, "%s none", iface->name);
 		return true;
 	}
-	size_t n = fmt(buf, size, "%s %s %s link=%s", port->name, nic->driver,
+	size_t n = fmt(buf, size, "%s %s %s link=%s", iface->name, nic->driver,
 	               fmt_mac(hw, &nic->address), nic->link.up ? "up" : "down");
 	if (nic->link.up && nic->link.mbit)
 		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->link.mbit,
 		         nic->link.full_duplex ? "full" : "half");
-	n += fmt(buf + n, size - n, " mtu=%u", port->mtu);
-	gw_show_addresses(port, buf + n, size - n);
+	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
+	gw_show_addresses(iface, buf + n, size - n);
 	return true;
 }
 

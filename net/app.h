@@ -6,7 +6,7 @@
 #include "kernel/lib/pkt.h"
 
 struct gw;
-struct gw_port;
+struct interface;
 
 /* What becomes of a packet after an application saw it. */
 enum verdict {
@@ -28,7 +28,7 @@ struct app {
 	 * their way (a router tells their senders). */
 	bool is_host;
 	/* Source routes: where set, IPv4 packets with one come to the application, whatever
-	 * ip4_route_done says of it, and so do IPv6 packets on PORT_APP (RFC 7915 sections
+	 * ip4_route_done says of it, and so do IPv6 packets on IF_APP (RFC 7915 sections
 	 * 4.1 and 5.1). Else all are dropped in silence. */
 	bool takes_source_routes;
 	/* Sets the application up from gw->config, with memory from alloc();
@@ -36,15 +36,15 @@ struct app {
 	const char *(*init)(struct gw *gw);
 	/* Takes n whole frames that came in on a port, in place of ip4, where set;
 	 * their p->port is set. */
-	void (*frames)(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
+	void (*frames)(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 	/* Sees a burst of frames, as they came and unchecked, before the first of
 	 * them goes its way: fetches what all of them will need from memory, so that
 	 * they do not wait for it one after the other. NULL: nothing. */
-	void (*ahead)(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
+	void (*ahead)(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 	/* Sees each frame before all else where set: it came in on `in` and nothing was asked
 	 * yet. True when the application knew all about it and has sent it on (gw_pass);
 	 * else the frame is as it was and goes the way of all others. */
-	bool (*known)(struct gw *gw, const struct gw_port *in, struct pkt *p);
+	bool (*known)(struct gw *gw, const struct interface *in, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
 	/* True when the destination of an IPv4 packet, which was parsed as far as its options,
@@ -54,8 +54,8 @@ struct app {
 	bool (*concerns4)(const struct gw *gw, const struct pkt *p);
 	/* An IPv6 packet that is not for the gateway itself: data at its header,
 	 * ip6_parse and ip6_route done; neither source nor destination is special
-	 * (ip6_is_special). p->out is a port, or PORT_APP where a route leads to the
-	 * application. A packet of our own (p->port is PKT_PORT_SELF) comes here too
+	 * (ip6_is_special). p->out is a port, or IF_APP where a route leads to the
+	 * application. A packet of our own (p->port is PKT_IF_SELF) comes here too
 	 * when its route does: it is neither checked nor does it lose a hop. NULL: the
 	 * ports have no IPv6, it is dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);

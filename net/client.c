@@ -13,23 +13,23 @@ void client_init(struct gw *gw)
 		gw->client_key.k[i] = rng_u32(gw->rng);
 }
 
-/* The port on whose link an address is; GW_PORTS: on none. */
+/* The port on whose link an address is; INTERFACES: on none. */
 static uint32_t link_of(const struct gw *gw, uint32_t link, const struct addr *a)
 {
 	if (!a->is6) {
 		const struct gw_route *r = ip4_route_for(gw, a->v4);
-		return r && r->via == 0 ? r->port : GW_PORTS;
+		return r && r->via == 0 ? r->iface : INTERFACES;
 	}
 	if (ip6_is_link_local(&a->v6))
 		return link;
 	const struct gw_route6 *r = gw_route6_for(gw, &a->v6);
-	return r && r->hop == 0 ? r->port : GW_PORTS;
+	return r && r->hop == 0 ? r->iface : INTERFACES;
 }
 
-uint32_t client_station(const struct gw *gw, uint32_t port, const mac *station)
+uint32_t client_station(const struct gw *gw, uint32_t iface, const mac *station)
 {
 	return hash_three(&gw->client_key, load32(station->b), load16(station->b + 4),
-	                  BY_MAC + port);
+	                  BY_MAC + iface);
 }
 
 uint32_t client_beyond(const struct gw *gw, const struct addr *a)
@@ -41,11 +41,11 @@ uint32_t client_beyond(const struct gw *gw, const struct addr *a)
 
 uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a)
 {
-	uint32_t port = link_of(gw, link, a);
-	if (port >= GW_PORTS)
+	uint32_t iface = link_of(gw, link, a);
+	if (iface >= INTERFACES)
 		return client_beyond(gw, a);
-	const struct neigh *n = a->is6 ? neigh_find6(&gw->neigh, port, &a->v6)
-	                               : neigh_find4(&gw->neigh, port, ip4_raw(a->v4));
-	return n && neigh_usable(n) ? client_station(gw, port, &n->eth.to)
-	                            : hash_three(&gw->client_key, port, 0, BY_LINK);
+	const struct neigh *n = a->is6 ? neigh_find6(&gw->neigh, iface, &a->v6)
+	                               : neigh_find4(&gw->neigh, iface, ip4_raw(a->v4));
+	return n && neigh_usable(n) ? client_station(gw, iface, &n->eth.to)
+	                            : hash_three(&gw->client_key, iface, 0, BY_LINK);
 }

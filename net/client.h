@@ -24,7 +24,7 @@ uint32_t client_of(struct gw *gw, uint32_t link, const struct addr *a);
 
 /* The client that is the station with this MAC address on a port of ours: what client_of gives of
  * each of its addresses. */
-uint32_t client_station(const struct gw *gw, uint32_t port, const mac *station);
+uint32_t client_station(const struct gw *gw, uint32_t iface, const mac *station);
 
 /* The client with an address beyond our links. */
 uint32_t client_beyond(const struct gw *gw, const struct addr *a);

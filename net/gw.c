@@ -16,10 +16,10 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 	struct gw_drop_entry *e = &gw->drop_log[gw->n_drop_log++ % GW_DROP_LOG];
 	/* A received frame still has its Ethernet header in front of data. */
 	const uint8_t *from = p->bytes + PKT_HEADROOM;
-	if (p->port == PKT_PORT_SELF || p->data < from)
+	if (p->iface == PKT_IF_SELF || p->data < from)
 		from = p->data;
 	e->reason = (uint8_t)reason;
-	e->port = p->port;
+	e->iface = p->iface;
 	e->at_us = gw->now_us;
 	e->len = (uint32_t)(p->data - from) + p->len;
 	e->n = (uint8_t)min_u32(e->len, GW_DROP_BYTES);
@@ -41,7 +41,7 @@ static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
 {
 	if (!gw_owned(gw, ip4_to(p)))
 		return ip4_route(gw, p, ip4_to(p));
-	p->out = PKT_PORT_SELF;
+	p->out = PKT_IF_SELF;
 	p->flags |= PKT_ROUTED;
 	return true;
 }
@@ -52,11 +52,11 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_NO_ROUTE);
 		return;
 	}
-	if (UNLIKELY(p->out == PKT_PORT_SELF)) {
+	if (UNLIKELY(p->out == PKT_IF_SELF)) {
 		reenter(gw, p);
 		return;
 	}
-	struct gw_port *out = &gw->port[p->out];
+	struct interface *out = &gw->iface[p->out];
 	if (UNLIKELY(p->len > out->mtu)) {
 		ip4_fragment(gw, p);
 		return;
@@ -85,8 +85,8 @@ static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_NO_ROUTE);
 		return false;
 	}
-	bool own = p->port == PKT_PORT_SELF, beyond = p->out == PORT_APP || p->hop != 0;
-	if (p->out == PKT_PORT_SELF || (p->out == PORT_APP && (!own || p->flags & PKT_HAIRPIN))) {
+	bool own = p->iface == PKT_IF_SELF, beyond = p->out == IF_APP || p->hop != 0;
+	if (p->out == PKT_IF_SELF || (p->out == IF_APP && (!own || p->flags & PKT_HAIRPIN))) {
 		gw_discard(gw, p, DROP_LOOP);
 		return false;
 	}
@@ -96,7 +96,7 @@ static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 		ip6_fragment(gw, p, IP6_MTU_MIN);
 		return false;
 	}
-	if (p->out != PORT_APP)
+	if (p->out != IF_APP)
 		return true;
 	p->flags |= PKT_HAIRPIN;
 	settle6(gw, p, gw->app->ip6(gw, p));
@@ -107,13 +107,13 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 {
 	if (UNLIKELY(!(p->flags & PKT_ROUTED)) && !route6(gw, p))
 		return;
-	if (UNLIKELY(p->out >= GW_PORTS)) {
+	if (UNLIKELY(p->out >= INTERFACES)) {
 		gw_discard(gw, p, DROP_LOOP);
 		return;
 	}
-	struct gw_port *out = &gw->port[p->out];
+	struct interface *out = &gw->iface[p->out];
 	if (UNLIKELY(p->len > out->mtu)) {
-		if (p->port == PKT_PORT_SELF)
+		if (p->iface == PKT_IF_SELF)
 			ip6_fragment(gw, p, out->mtu);
 		else /* ip6_may_forward told the sender */
 			gw_discard(gw, p, DROP_TOO_BIG);
@@ -201,14 +201,14 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	}
-	if (UNLIKELY(wrong != DROP_NONE && p->out != PORT_APP))
+	if (UNLIKELY(wrong != DROP_NONE && p->out != IF_APP))
 		return ip6_malformed(gw, p, wrong);
-	if (UNLIKELY(p->out == PKT_PORT_SELF))
+	if (UNLIKELY(p->out == PKT_IF_SELF))
 		return V_LOCAL6;
 	return gw->app->ip6(gw, p);
 }
 
-static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct gw_port *in,
+static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct interface *in,
                                                 struct pkt *p)
 {
 	if (UNLIKELY(in->n_addr6 == 0)) {
@@ -220,7 +220,7 @@ static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct gw_p
 
 enum verdict gw_input6(struct gw *gw, struct pkt *p)
 {
-	p->port = PORT_APP;
+	p->iface = IF_APP;
 	p->flags &= (uint16_t)~PKT_ROUTED;
 	return ip6_input(gw, p);
 }
@@ -246,7 +246,7 @@ static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 		gw_discard(gw, p, DROP_ETHERTYPE);
 }
 
-ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct pkt *p)
+ALWAYS_INLINE void frame_input(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
@@ -269,29 +269,29 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct gw_port *in, struct p
 }
 
 /* A frame has come in on a port; gives its length. */
-static inline uint32_t arrive(struct pkt *p, uint32_t port)
+static inline uint32_t arrive(struct pkt *p, uint32_t iface)
 {
-	p->port = (uint8_t)port;
+	p->iface = (uint8_t)iface;
 	return p->len;
 }
 
-void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
+void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct app *app = gw->app;
-	struct gw_port *in = &gw->port[port];
+	struct interface *in = &gw->iface[iface];
 	struct pkt **end = burst + n;
 	uint32_t bytes = 0;
 	keep_clock(gw);
 	if (app->frames) {
 		for (struct pkt **p = burst; p != end; p++)
-			bytes += arrive(*p, port);
-		app->frames(gw, port, burst, n);
+			bytes += arrive(*p, iface);
+		app->frames(gw, iface, burst, n);
 	} else {
 		if (app->ahead)
-			app->ahead(gw, port, burst, n);
+			app->ahead(gw, iface, burst, n);
 		while (burst != end) {
 			struct pkt *p = *burst++;
-			bytes += arrive(p, port);
+			bytes += arrive(p, iface);
 			if (!app->known || UNLIKELY(!app->known(gw, in, p)))
 				frame_input(gw, in, p);
 		}
@@ -310,26 +310,26 @@ static void reenter(struct gw *gw, struct pkt *p)
 	}
 	gw->hairpinned++;
 	p->flags = (uint16_t)((p->flags & ~PKT_ROUTED) | PKT_HAIRPIN);
-	gw_turn(gw, PORT_WAN, p);
+	gw_turn(gw, IF_WAN, p);
 }
 
-void gw_turn(struct gw *gw, uint32_t port, struct pkt *p)
+void gw_turn(struct gw *gw, uint32_t iface, struct pkt *p)
 {
-	p->port = (uint8_t)port;
+	p->iface = (uint8_t)iface;
 	settle(gw, p, ip4_input(gw, p));
 }
 
-void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n)
+void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst, uint32_t n)
 {
-	struct pkt_queue *l = &port->out;
+	struct pkt_queue *l = &iface->out;
 	uint32_t fits = min_u32(n, PKT_QUEUE_SIZE - pkt_queue_count(l)), tail = l->tail, bytes = 0;
 	for (uint32_t i = 0; i < fits; i++) {
 		l->slot[(tail + i) % PKT_QUEUE_SIZE] = burst[i];
 		bytes += max_u32(burst[i]->len, ETH_MIN);
 	}
 	l->tail = tail + fits;
-	port->sent += fits;
-	port->sent_bytes += bytes;
+	iface->sent += fits;
+	iface->sent_bytes += bytes;
 	for (uint32_t i = fits; i < n; i++)
 		gw_discard(gw, burst[i], DROP_LINK_FULL);
 }

@@ -22,14 +22,14 @@
 struct tcp;
 struct udp_table;
 
-#define GW_PORTS     2u
+#define INTERFACES   2u
 #define GW_ADDRESSES CONFIG_ADDRESSES
-#define GW_ROUTES    (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * GW_PORTS * GW_ADDRESSES)
+#define GW_ROUTES    (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * INTERFACES * GW_ADDRESSES)
 /* Of a port: the link-local one, those of the configuration, and some that the
  * application makes. */
 #define GW_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
 #define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
-#define GW_ROUTES6    (GW_GIVEN6 + 2u * GW_PORTS * GW_ADDRESSES6)
+#define GW_ROUTES6    (GW_GIVEN6 + 2u * INTERFACES * GW_ADDRESSES6)
 #define GW_OWNED      32u
 #define GW_IDS        4096u /* a power of two */
 #define GW_DROP_LOG   32u
@@ -37,9 +37,9 @@ struct udp_table;
 #define GW_ADDRESSEES 256u /* a power of two */
 
 /* The sides of the gateway. Two ports have cards; the application is a third side
- * for IPv6 packets: what lies behind its tunnel or its translation. To PORT_NONE
+ * for IPv6 packets: what lies behind its tunnel or its translation. To IF_NONE
  * leads the route of a network that nobody has. */
-enum { PORT_LAN, PORT_WAN, PORT_APP, PORT_NONE };
+enum { IF_LAN, IF_WAN, IF_APP, IF_NONE };
 
 /* An IPv4 address of ours and its network. */
 struct gw_address {
@@ -62,7 +62,7 @@ struct gw_address6 {
 	uint32_t due_ms; /* when the next is due, or the address is ours */
 };
 
-struct gw_port {
+struct interface {
 	const char *name; /* "lan" or "wan" */
 	mac address;
 	bool present;   /* a NIC serves it */
@@ -91,7 +91,7 @@ struct gw_route {
 	uint32_t via;       /* next hop, raw; 0: the destination itself */
 	uint32_t own;       /* our address in a connected network, host order; 0: none */
 	uint8_t len;
-	uint8_t port;
+	uint8_t iface;
 };
 
 /* An IPv6 route, sorted likewise; words are raw. */
@@ -102,14 +102,14 @@ struct gw_route6 {
 	uint32_t hop;    /* what ip6_route notes in p->hop */
 	uint16_t routed; /* PKT_ROUTED where port is a real one, else 0 */
 	uint8_t len;
-	uint8_t port; /* may be PORT_APP or PORT_NONE */
+	uint8_t iface; /* may be IF_APP or IF_NONE */
 };
 
 /* A route that somebody gave us, of which the table is made. */
 struct gw_given6 {
 	ip6 net, via;
 	uint8_t len;
-	uint8_t port;
+	uint8_t iface;
 	bool has_via;
 };
 
@@ -117,7 +117,7 @@ struct gw_given6 {
  * host order: ARP is answered for them, routes lead to ourselves. */
 struct gw_owned {
 	uint32_t first, last;
-	uint8_t port;
+	uint8_t iface;
 };
 
 /* ICMP errors by what their loss costs: a connection that waits for packet-too-big
@@ -134,7 +134,7 @@ struct gw_errors {
 /* One dropped frame, for people. */
 struct gw_drop_entry {
 	uint8_t reason;
-	uint8_t port;
+	uint8_t iface;
 	uint8_t n;    /* bytes kept */
 	uint32_t len; /* bytes it had */
 	uint64_t at_us;
@@ -158,20 +158,20 @@ struct gw {
 	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
 	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
 
-	struct gw_port port[GW_PORTS];
+	struct interface iface[INTERFACES];
 	struct gw_route route[GW_ROUTES];
 	uint32_t n_routes;
-	struct gw_route6 route6[GW_ROUTES6 + 1]; /* behind the last: to PORT_NONE, for all */
+	struct gw_route6 route6[GW_ROUTES6 + 1]; /* behind the last: to IF_NONE, for all */
 	uint32_t n_routes6;
 	struct gw_given6 given6[GW_GIVEN6];
 	uint32_t n_given6;
 	uint32_t changes6; /* of routes and of addresses and their states, counted from 1 */
-	uint32_t app_mtu;  /* of IPv6 packets to PORT_APP; its init sets it */
+	uint32_t app_mtu;  /* of IPv6 packets to IF_APP; its init sets it */
 	struct gw_owned owned[GW_OWNED];
 	uint32_t n_owned;
 	struct neigh_table neigh;
 	struct frag_table frags;
-	struct ra ra[GW_PORTS];
+	struct ra ra[INTERFACES];
 
 	uint64_t drops[DROP_COUNT];
 	uint64_t forwarded;
@@ -198,7 +198,7 @@ struct gw {
 const char *gw_init(struct gw *gw);
 
 /* n frames received on a port, in order; takes the packets. */
-void gw_input(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n);
+void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* An IP packet (data at its header) on its way: route, size, neighbour. Takes
  * the packet. Anyone below main may call it. */
@@ -213,12 +213,12 @@ void gw_send6(struct gw *gw, struct pkt *p);
 void gw_forward6(struct gw *gw, struct pkt *p);
 
 /* An IPv6 packet that came out of the application's tunnel, data at its header, not
- * yet parsed: as if it had come in on PORT_APP. Gives the verdict, for the ip4 hook
+ * yet parsed: as if it had come in on IF_APP. Gives the verdict, for the ip4 hook
  * that took the tunnel's header off. */
 enum verdict gw_input6(struct gw *gw, struct pkt *p);
 
 /* An IP packet of ours comes in on a port, for the translation there; takes it. */
-void gw_turn(struct gw *gw, uint32_t port, struct pkt *p);
+void gw_turn(struct gw *gw, uint32_t iface, struct pkt *p);
 
 /* A packet that was kept goes through the application once more, data at its
  * header, parsed. Takes the packet. */
@@ -226,28 +226,28 @@ void gw_resume(struct gw *gw, struct pkt *p);
 
 /* Claims addresses for the application (gw_owned); false when there are too
  * many ranges. Called from an application's init. */
-bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last) MUST_USE;
+bool gw_own(struct gw *gw, uint32_t iface, uint32_t first, uint32_t last) MUST_USE;
 
 /* The claim that an address falls under, NULL when the application owns it not. */
 const struct gw_owned *gw_owned(const struct gw *gw, ip4 a);
 
 /* Puts a finished frame onto a port's link; takes the packet. */
-static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p);
+static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
 
 /* The same for an IP packet of `len` bytes at `at`, which lies in p with room for a frame's
  * header in front: to a neighbour that is ready, forwarded. */
-static inline void gw_pass(struct gw *gw, struct gw_port *port, struct neigh *next, struct pkt *p,
-                           uint8_t *at, uint32_t len);
+static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh *next,
+                           struct pkt *p, uint8_t *at, uint32_t len);
 
 /* The same as gw_transmit for n frames; takes them. */
-void gw_transmit_all(struct gw *gw, struct gw_port *port, struct pkt **burst, uint32_t n);
+void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst, uint32_t n);
 
 /* Counts what was put onto a port's link; once a burst. */
-static inline void gw_sent(struct gw_port *port)
+static inline void gw_sent(struct interface *iface)
 {
-	port->tx_packets += port->sent;
-	port->tx_bytes += port->sent_bytes;
-	port->sent = port->sent_bytes = 0;
+	iface->tx_packets += iface->sent;
+	iface->tx_bytes += iface->sent_bytes;
+	iface->sent = iface->sent_bytes = 0;
 }
 
 /* Counts and logs a drop; the packet stays the caller's. Gives V_DROP. */
@@ -281,7 +281,7 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 bool gw_tick(struct gw *gw);
 
 /* Called when a port's link comes up: announces our addresses. */
-void gw_link_up(struct gw *gw, uint32_t port);
+void gw_link_up(struct gw *gw, uint32_t iface);
 
 /* The machine is about to stop: frames that tell the neighbours are put on the ports'
  * links. */
@@ -299,70 +299,70 @@ _Static_assert(GW_IDS == 1u << 12, "gw_ip_id takes the upper twelve bits");
 
 /* One of our addresses on a port, NULL when it has none: the one on the
  * network of `peer` if there is one. */
-const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 peer);
+const struct gw_address *gw_own_address(const struct gw *gw, uint32_t iface, ip4 peer);
 
 /* True when the address is one of ours: on this port, on any port. */
-bool gw_port_has(const struct gw_port *port, ip4 a);
+bool gw_iface_has(const struct interface *iface, ip4 a);
 bool gw_is_own(const struct gw *gw, ip4 a);
 
 /* Our IPv6 address that is `a`, in any state, NULL when there is none: on a port, or
  * on any; a link-local address counts on its own port only. */
-struct gw_address6 *gw_port_address6(struct gw_port *port, const ip6 *a);
-const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t port, const ip6 *a);
+struct gw_address6 *gw_iface_address6(struct interface *iface, const ip6 *a);
+const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t iface, const ip6 *a);
 
 /* True when it is one of ours and in use. */
-bool gw_is_own6(const struct gw *gw, uint32_t port, const ip6 *a);
+bool gw_is_own6(const struct gw *gw, uint32_t iface, const ip6 *a);
 
 /* Our address for a packet to `peer`, NULL when there is none (RFC 6724 section 5,
  * rules 2 and 8): link-local for a link-local peer on the port, else the one that
  * has the longest prefix in common, of this port if it has one at all. */
-const ip6 *gw_own_address6(const struct gw *gw, uint32_t port, const ip6 *peer);
+const ip6 *gw_own_address6(const struct gw *gw, uint32_t iface, const ip6 *peer);
 
 /* The same among the addresses of this port alone, where none of the peer's scope
  * serves link-local: for neighbour discovery, which never leaves the link. */
-const ip6 *gw_port_own6(const struct gw *gw, uint32_t port, const ip6 *peer);
+const ip6 *gw_iface_own6(const struct gw *gw, uint32_t iface, const ip6 *peer);
 
 /* Adds an address and its network to a port, tentative; from an application's init
  * or later. NULL, or the text of what is wrong. The other takes it away, but never the
  * one made from the MAC address. */
-const char *gw_add_address6(struct gw *gw, uint32_t port, const ip6 *a, uint8_t len);
-void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a);
+const char *gw_add_address6(struct gw *gw, uint32_t iface, const ip6 *a, uint8_t len);
+void gw_del_address6(struct gw *gw, uint32_t iface, const ip6 *a);
 
-/* Adds a route: to a next hop on a port (`via`), to PORT_APP, or to PORT_NONE. False
+/* Adds a route: to a next hop on a port (`via`), to IF_APP, or to IF_NONE. False
  * when there are too many. Our own addresses inside the network stay ours. The other
  * takes all routes for exactly this network away but the connected one. */
 bool gw_add_route6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via,
-                   uint32_t port) MUST_USE;
+                   uint32_t iface) MUST_USE;
 void gw_del_route6(struct gw *gw, const ip6 *net, uint8_t len);
 
 /* True when `to` is our address in the connected network of r, or that network's
  * subnet-router anycast address (RFC 4291 section 2.6.1). */
 bool gw_route6_own(const struct gw_route6 *r, const ip6 *to);
 
-static inline void gw_transmit(struct gw *gw, struct gw_port *port, struct pkt *p)
+static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
 {
-	if (UNLIKELY(!pkt_queue_push(&port->out, p))) {
+	if (UNLIKELY(!pkt_queue_push(&iface->out, p))) {
 		gw_discard(gw, p, DROP_LINK_FULL);
 		return;
 	}
-	port->sent++;
-	port->sent_bytes += max_u32(p->len, ETH_MIN);
+	iface->sent++;
+	iface->sent_bytes += max_u32(p->len, ETH_MIN);
 }
 
-static inline void gw_pass(struct gw *gw, struct gw_port *port, struct neigh *next, struct pkt *p,
-                           uint8_t *at, uint32_t len)
+static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh *next,
+                           struct pkt *p, uint8_t *at, uint32_t len)
 {
 	gw->forwarded++;
 	next->used = true;
 	p->data = at - sizeof next->eth;
 	p->len = len + (uint32_t)sizeof next->eth;
 	memcpy(p->data, &next->eth, sizeof next->eth);
-	gw_transmit(gw, port, p);
+	gw_transmit(gw, iface, p);
 }
 
 /* Listings for people (gw_show.c); each writes one line and moves the cursor. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
-size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size);
+size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

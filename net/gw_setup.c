@@ -19,9 +19,9 @@ const char *gw_setup_fail(const char *format, ...)
 	return wrong;
 }
 
-const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 peer)
+const struct gw_address *gw_own_address(const struct gw *gw, uint32_t iface, ip4 peer)
 {
-	const struct gw_port *at = &gw->port[port];
+	const struct interface *at = &gw->iface[iface];
 	for (uint32_t i = 0; i < at->n_addr; i++) {
 		uint32_t mask = addr_mask4(at->addr[i].len);
 		if (((ip4_get(at->addr[i].addr) ^ ip4_get(peer)) & mask) == 0)
@@ -30,18 +30,18 @@ const struct gw_address *gw_own_address(const struct gw *gw, uint32_t port, ip4 
 	return at->n_addr ? &at->addr[0] : NULL;
 }
 
-bool gw_port_has(const struct gw_port *port, ip4 a)
+bool gw_iface_has(const struct interface *iface, ip4 a)
 {
-	for (uint32_t i = 0; i < port->n_addr; i++)
-		if (ip4_eq(port->addr[i].addr, a))
+	for (uint32_t i = 0; i < iface->n_addr; i++)
+		if (ip4_eq(iface->addr[i].addr, a))
 			return true;
 	return false;
 }
 
 bool gw_is_own(const struct gw *gw, ip4 a)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (gw_port_has(&gw->port[i], a))
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		if (gw_iface_has(&gw->iface[i], a))
 			return true;
 	return false;
 }
@@ -49,7 +49,7 @@ bool gw_is_own(const struct gw *gw, ip4 a)
 /* Keeps the table sorted by falling prefix length; among equals the earlier
  * one wins. GW_ROUTES has room for all that a configuration can hold. */
 static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint32_t own,
-                      uint8_t port)
+                      uint8_t iface)
 {
 	if (gw->n_routes == GW_ROUTES)
 		return false;
@@ -62,16 +62,16 @@ static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, ui
 	        .via = via,
 	        .own = own,
 	        .len = len,
-	        .port = port,
+	        .iface = iface,
 	};
 	return true;
 }
 
-bool gw_own(struct gw *gw, uint32_t port, uint32_t first, uint32_t last)
+bool gw_own(struct gw *gw, uint32_t iface, uint32_t first, uint32_t last)
 {
 	if (gw->n_owned == GW_OWNED)
 		return false;
-	gw->owned[gw->n_owned++] = (struct gw_owned){first, last, (uint8_t)port};
+	gw->owned[gw->n_owned++] = (struct gw_owned){first, last, (uint8_t)iface};
 	return true;
 }
 
@@ -83,37 +83,37 @@ const struct gw_owned *gw_owned(const struct gw *gw, ip4 a)
 	return NULL;
 }
 
-/* The port on whose network an address lies; GW_PORTS when on none. */
-static uint32_t port_of(const struct gw *gw, ip4 a)
+/* The port on whose network an address lies; INTERFACES when on none. */
+static uint32_t iface_of(const struct gw *gw, ip4 a)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
-			uint32_t mask = addr_mask4(gw->port[i].addr[k].len);
-			if (((ip4_get(gw->port[i].addr[k].addr) ^ ip4_get(a)) & mask) == 0)
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
+			uint32_t mask = addr_mask4(gw->iface[i].addr[k].len);
+			if (((ip4_get(gw->iface[i].addr[k].addr) ^ ip4_get(a)) & mask) == 0)
 				return i;
 		}
-	return GW_PORTS;
+	return INTERFACES;
 }
 
-static const char *setup_port(struct gw *gw, uint32_t i)
+static const char *setup_iface(struct gw *gw, uint32_t i)
 {
-	const struct config_port *c = &gw->config->port[i];
-	struct gw_port *port = &gw->port[i];
-	port->name = i == PORT_LAN ? "lan" : "wan";
-	port->mtu = c->mtu;
+	const struct config_interface *c = &gw->config->iface[i];
+	struct interface *iface = &gw->iface[i];
+	iface->name = i == IF_LAN ? "lan" : "wan";
+	iface->mtu = c->mtu;
 	for (uint32_t k = 0; k < c->n_address; k++) {
 		if (c->address[k].addr.is6)
 			continue;
 		ip4 a = c->address[k].addr.v4;
 		char text[FMT_IP4];
 		if (gw_is_own(gw, a))
-			return gw_setup_fail("%s.address %s is given twice", port->name,
+			return gw_setup_fail("%s.address %s is given twice", iface->name,
 			                     fmt_ip4(text, a));
-		uint32_t other = port_of(gw, a);
+		uint32_t other = iface_of(gw, a);
 		if (other < i)
 			return gw_setup_fail("%s.address %s lies in the network of %s.address",
-			                     port->name, fmt_ip4(text, a), gw->port[other].name);
-		port->addr[port->n_addr++] = (struct gw_address){a, c->address[k].len};
+			                     iface->name, fmt_ip4(text, a), gw->iface[other].name);
+		iface->addr[iface->n_addr++] = (struct gw_address){a, c->address[k].len};
 		/* A second address in a network has a route of its own. */
 		uint8_t len = other == i ? 32 : c->address[k].len;
 		if (!add_route(gw, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
@@ -134,9 +134,9 @@ static bool has_own_route(const struct gw *gw, ip4 a)
  * one route of its own. */
 static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
-			const struct gw_address *a = &gw->port[i].addr[k];
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
+			const struct gw_address *a = &gw->iface[i].addr[k];
 			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)) ||
 			    has_own_route(gw, a->addr))
 				continue;
@@ -153,8 +153,8 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	char text[FMT_IP6];
 	if (via->is6)
 		return NULL;
-	uint32_t port = port_of(gw, via->v4);
-	if (port == GW_PORTS)
+	uint32_t iface = iface_of(gw, via->v4);
+	if (iface == INTERFACES)
 		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
 		                     addr_text(text, via));
 	if (gw_is_own(gw, via->v4))
@@ -162,7 +162,8 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 		                     addr_text(text, via));
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
-	if (!keep_own(gw, net, len) || !add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)port))
+	if (!keep_own(gw, net, len) ||
+	    !add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)iface))
 		return gw_setup_fail("too many routes");
 	return NULL;
 }
@@ -194,13 +195,13 @@ static const char *setup_neighbours(struct gw *gw)
 		char text[FMT_IP4];
 		if (n->addr.is6)
 			continue;
-		uint32_t port = port_of(gw, n->addr.v4);
-		if (port == GW_PORTS)
+		uint32_t iface = iface_of(gw, n->addr.v4);
+		if (iface == INTERFACES)
 			return gw_setup_fail(
 			        "neighbour %s lies in no network of lan.address or wan.address",
 			        fmt_ip4(text, n->addr.v4));
-		neigh_learn4(gw, port, n->addr.v4, &n->address, true, NEIGH_STATIC);
-		if (!neigh_find4(&gw->neigh, port, ip4_raw(n->addr.v4)))
+		neigh_learn4(gw, iface, n->addr.v4, &n->address, true, NEIGH_STATIC);
+		if (!neigh_find4(&gw->neigh, iface, ip4_raw(n->addr.v4)))
 			return gw_setup_fail(
 			        "no room for neighbour %s: too many with the same hash",
 			        fmt_ip4(text, n->addr.v4));
@@ -215,10 +216,10 @@ const char *gw_init(struct gw *gw)
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
 	frag_init(gw);
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		const char *bad = setup_port(gw, i);
-		if (!bad && gw->app->ip6 && !(i == PORT_WAN && gw->app->no_wan6))
-			bad = gw_setup_port6(gw, i);
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		const char *bad = setup_iface(gw, i);
+		if (!bad && gw->app->ip6 && !(i == IF_WAN && gw->app->no_wan6))
+			bad = gw_setup_iface6(gw, i);
 		if (bad)
 			return bad;
 	}
@@ -232,16 +233,16 @@ const char *gw_init(struct gw *gw)
 	return bad ? bad : gw->app->init(gw);
 }
 
-void gw_link_up(struct gw *gw, uint32_t port)
+void gw_link_up(struct gw *gw, uint32_t iface)
 {
-	gw->port[port].up_us = gw->now_us;
+	gw->iface[iface].up_us = gw->now_us;
 	if (gw->app->frames)
 		return; /* a bridge has no addresses of its own */
-	for (uint32_t i = 0; i < gw->port[port].n_addr; i++)
-		arp_announce(gw, port, gw->port[port].addr[i].addr);
+	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
+		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
 	if (gw->app->ip6) {
-		nd_link_up(gw, port);
-		mld_announce(gw, port);
+		nd_link_up(gw, iface);
+		mld_announce(gw, iface);
 	}
 }
 

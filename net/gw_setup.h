@@ -10,7 +10,7 @@ const char *gw_setup_fail(const char *format, ...) PRINTF_LIKE(1, 2);
 /* The IPv6 addresses of a port: the link-local one and those of the configuration.
  * Routes and fixed neighbours of the configuration, when all ports are set up. NULL,
  * or what is wrong. Not called where the application has no IPv6. */
-const char *gw_setup_port6(struct gw *gw, uint32_t i);
+const char *gw_setup_iface6(struct gw *gw, uint32_t i);
 const char *gw_setup_routes6(struct gw *gw);
 const char *gw_setup_neighbours6(struct gw *gw);
 

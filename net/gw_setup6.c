@@ -9,29 +9,29 @@
 
 /* --- addresses -------------------------------------------------------------------- */
 
-struct gw_address6 *gw_port_address6(struct gw_port *port, const ip6 *a)
+struct gw_address6 *gw_iface_address6(struct interface *iface, const ip6 *a)
 {
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		if (ip6_eq(&port->addr6[i].addr, a))
-			return &port->addr6[i];
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (ip6_eq(&iface->addr6[i].addr, a))
+			return &iface->addr6[i];
 	return NULL;
 }
 
-const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t port, const ip6 *a)
+const struct gw_address6 *gw_address6(const struct gw *gw, uint32_t iface, const ip6 *a)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		if (ip6_is_link_local(a) && i != port)
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		if (ip6_is_link_local(a) && i != iface)
 			continue;
-		for (uint32_t k = 0; k < gw->port[i].n_addr6; k++)
-			if (ip6_eq(&gw->port[i].addr6[k].addr, a))
-				return &gw->port[i].addr6[k];
+		for (uint32_t k = 0; k < gw->iface[i].n_addr6; k++)
+			if (ip6_eq(&gw->iface[i].addr6[k].addr, a))
+				return &gw->iface[i].addr6[k];
 	}
 	return NULL;
 }
 
-bool gw_is_own6(const struct gw *gw, uint32_t port, const ip6 *a)
+bool gw_is_own6(const struct gw *gw, uint32_t iface, const ip6 *a)
 {
-	const struct gw_address6 *own = gw_address6(gw, port, a);
+	const struct gw_address6 *own = gw_address6(gw, iface, a);
 	return own && own->state == ADDRESS6_VALID;
 }
 
@@ -44,11 +44,11 @@ static uint32_t common_bits(const ip6 *a, const ip6 *b)
 }
 
 /* The best address of one port; NULL when it has none of the scope. */
-static const ip6 *best_of(const struct gw_port *port, const ip6 *peer, uint32_t *bits)
+static const ip6 *best_of(const struct interface *iface, const ip6 *peer, uint32_t *bits)
 {
 	const ip6 *best = NULL;
-	for (uint32_t i = 0; i < port->n_addr6; i++) {
-		const struct gw_address6 *a = &port->addr6[i];
+	for (uint32_t i = 0; i < iface->n_addr6; i++) {
+		const struct gw_address6 *a = &iface->addr6[i];
 		if (a->state != ADDRESS6_VALID ||
 		    ip6_is_link_local(&a->addr) != ip6_is_link_local(peer))
 			continue;
@@ -61,14 +61,14 @@ static const ip6 *best_of(const struct gw_port *port, const ip6 *peer, uint32_t 
 	return best;
 }
 
-const ip6 *gw_own_address6(const struct gw *gw, uint32_t port, const ip6 *peer)
+const ip6 *gw_own_address6(const struct gw *gw, uint32_t iface, const ip6 *peer)
 {
 	uint32_t bits = 0, most = 0;
-	const ip6 *best = port < GW_PORTS ? best_of(&gw->port[port], peer, &bits) : NULL;
+	const ip6 *best = iface < INTERFACES ? best_of(&gw->iface[iface], peer, &bits) : NULL;
 	if (best || ip6_is_link_local(peer))
 		return best;
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		const ip6 *a = best_of(&gw->port[i], peer, &bits);
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		const ip6 *a = best_of(&gw->iface[i], peer, &bits);
 		if (a && (!best || bits > most)) {
 			best = a;
 			most = bits;
@@ -77,9 +77,9 @@ const ip6 *gw_own_address6(const struct gw *gw, uint32_t port, const ip6 *peer)
 	return best;
 }
 
-const ip6 *gw_port_own6(const struct gw *gw, uint32_t port, const ip6 *peer)
+const ip6 *gw_iface_own6(const struct gw *gw, uint32_t iface, const ip6 *peer)
 {
-	const struct gw_port *at = &gw->port[port];
+	const struct interface *at = &gw->iface[iface];
 	uint32_t bits;
 	const ip6 *best = best_of(at, peer, &bits);
 	if (best)
@@ -123,12 +123,12 @@ const struct gw_route6 *gw_route6_for(const struct gw *gw, const ip6 *to)
 	return NULL;
 }
 
-static const struct gw_route6 nowhere = {.port = PORT_NONE};
+static const struct gw_route6 nowhere = {.iface = IF_NONE};
 
 /* Keeps the table sorted by falling prefix length; among equals the earlier one
  * wins. */
 static bool insert(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, const ip6 *own,
-                   uint32_t port)
+                   uint32_t iface)
 {
 	if (gw->n_routes6 == GW_ROUTES6)
 		return false;
@@ -137,7 +137,7 @@ static bool insert(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, c
 	for (; i > 0 && gw->route6[i - 1].len < len; i--)
 		gw->route6[i] = gw->route6[i - 1];
 	struct gw_route6 *r = &gw->route6[i];
-	*r = (struct gw_route6){.len = len, .port = (uint8_t)port};
+	*r = (struct gw_route6){.len = len, .iface = (uint8_t)iface};
 	for (unsigned k = 0; k < 4; k++) {
 		uint32_t bits = len <= 32 * k ? 0 : min_u32(len - 32 * k, 32);
 		r->mask[k] = swap32(addr_mask4((uint8_t)bits));
@@ -146,17 +146,17 @@ static bool insert(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, c
 	}
 	if (via)
 		r->via = *via;
-	r->routed = port < GW_PORTS ? PKT_ROUTED : 0;
+	r->routed = iface < INTERFACES ? PKT_ROUTED : 0;
 	return true;
 }
 
 /* True when an address of ours needs a route of its own: an earlier one in its
  * network has that network's route, or a longer route leads elsewhere. */
-static bool needs_own_route(const struct gw *gw, uint32_t port, uint32_t k)
+static bool needs_own_route(const struct gw *gw, uint32_t iface, uint32_t k)
 {
-	const struct gw_address6 *a = &gw->port[port].addr6[k];
+	const struct gw_address6 *a = &gw->iface[iface].addr6[k];
 	for (uint32_t i = 0; i < k; i++) {
-		const struct gw_address6 *b = &gw->port[port].addr6[i];
+		const struct gw_address6 *b = &gw->iface[iface].addr6[i];
 		if (b->len == a->len && addr_in6(&a->addr, &b->addr, a->len))
 			return true;
 	}
@@ -167,19 +167,19 @@ static bool needs_own_route(const struct gw *gw, uint32_t port, uint32_t k)
 	return false;
 }
 
-static bool add_connected(struct gw *gw, uint32_t port, uint32_t k)
+static bool add_connected(struct gw *gw, uint32_t iface, uint32_t k)
 {
-	const struct gw_address6 *a = &gw->port[port].addr6[k];
+	const struct gw_address6 *a = &gw->iface[iface].addr6[k];
 	if (ip6_is_link_local(&a->addr))
 		return true; /* its link is known from the packet */
-	bool own_route = needs_own_route(gw, port, k);
-	if (own_route && !insert(gw, &a->addr, 128, NULL, &a->addr, port))
+	bool own_route = needs_own_route(gw, iface, k);
+	if (own_route && !insert(gw, &a->addr, 128, NULL, &a->addr, iface))
 		return false;
 	for (uint32_t i = 0; i < k; i++)
-		if (gw->port[port].addr6[i].len == a->len &&
-		    addr_in6(&a->addr, &gw->port[port].addr6[i].addr, a->len))
+		if (gw->iface[iface].addr6[i].len == a->len &&
+		    addr_in6(&a->addr, &gw->iface[iface].addr6[i].addr, a->len))
 			return true; /* the network has its route */
-	return insert(gw, &a->addr, a->len, NULL, &a->addr, port);
+	return insert(gw, &a->addr, a->len, NULL, &a->addr, iface);
 }
 
 /* Makes the table anew: connected networks first, so that they win among equals. */
@@ -188,13 +188,13 @@ static bool rebuild(struct gw *gw)
 	gw->n_routes6 = 0;
 	gw->route6[0] = nowhere;
 	gw->changes6++;
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 0; k < gw->port[i].n_addr6; k++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < gw->iface[i].n_addr6; k++)
 			if (!add_connected(gw, i, k))
 				return false;
 	for (uint32_t i = 0; i < gw->n_given6; i++) {
 		const struct gw_given6 *g = &gw->given6[i];
-		if (!insert(gw, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, g->port))
+		if (!insert(gw, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, g->iface))
 			return false;
 	}
 	for (uint32_t i = 0; i < gw->n_routes6; i++)
@@ -202,12 +202,12 @@ static bool rebuild(struct gw *gw)
 	return true;
 }
 
-bool gw_add_route6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, uint32_t port)
+bool gw_add_route6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, uint32_t iface)
 {
 	if (gw->n_given6 == ARRAY_SIZE(gw->given6))
 		return false;
 	struct gw_given6 *g = &gw->given6[gw->n_given6++];
-	*g = (struct gw_given6){.net = *net, .len = len, .port = (uint8_t)port};
+	*g = (struct gw_given6){.net = *net, .len = len, .iface = (uint8_t)iface};
 	if (via) {
 		g->has_via = true;
 		g->via = *via;
@@ -229,43 +229,43 @@ void gw_del_route6(struct gw *gw, const ip6 *net, uint8_t len)
 	(void)!rebuild(gw); /* fewer than before */
 }
 
-/* The port on whose network an address lies; GW_PORTS when on none. */
-static uint32_t port_of(const struct gw *gw, const ip6 *a)
+/* The port on whose network an address lies; INTERFACES when on none. */
+static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 1; k < gw->port[i].n_addr6; k++)
-			if (!ip6_is_link_local(&gw->port[i].addr6[k].addr) &&
-			    addr_in6(a, &gw->port[i].addr6[k].addr, gw->port[i].addr6[k].len))
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++)
+			if (!ip6_is_link_local(&gw->iface[i].addr6[k].addr) &&
+			    addr_in6(a, &gw->iface[i].addr6[k].addr, gw->iface[i].addr6[k].len))
 				return i;
-	return GW_PORTS;
+	return INTERFACES;
 }
 
 /* The groups that an address needs: its own solicited-node group, and that of its
  * network's subnet-router anycast address. */
-static void listen(struct gw *gw, uint32_t port, const struct gw_address6 *a,
+static void listen(struct gw *gw, uint32_t iface, const struct gw_address6 *a,
                    void (*act)(struct gw *, uint32_t, const ip6 *))
 {
 	ip6 group = mld_solicited(&a->addr), anycast = addr_net6(&a->addr, a->len);
-	act(gw, port, &group);
+	act(gw, iface, &group);
 	if (ip6_is_link_local(&a->addr) || a->len > 126)
 		return;
 	group = mld_solicited(&anycast);
-	act(gw, port, &group);
+	act(gw, iface, &group);
 }
 
-const char *gw_add_address6(struct gw *gw, uint32_t port, const ip6 *a, uint8_t len)
+const char *gw_add_address6(struct gw *gw, uint32_t iface, const ip6 *a, uint8_t len)
 {
-	struct gw_port *at = &gw->port[port];
+	struct interface *at = &gw->iface[iface];
 	char text[FMT_IP6];
 	if (ip6_is_special(a) && !ip6_is_link_local(a))
 		return gw_setup_fail("%s.address %s is no address of a host", at->name,
 		                     fmt_ip6(text, a));
-	if (gw_address6(gw, port, a))
+	if (gw_address6(gw, iface, a))
 		return gw_setup_fail("%s.address %s is given twice", at->name, fmt_ip6(text, a));
-	uint32_t other = ip6_is_link_local(a) ? GW_PORTS : port_of(gw, a);
-	if (other != GW_PORTS && other != port)
+	uint32_t other = ip6_is_link_local(a) ? INTERFACES : iface_of(gw, a);
+	if (other != INTERFACES && other != iface)
 		return gw_setup_fail("%s.address %s lies in the network of %s.address", at->name,
-		                     fmt_ip6(text, a), gw->port[other].name);
+		                     fmt_ip6(text, a), gw->iface[other].name);
 	if (at->n_addr6 == GW_ADDRESSES6)
 		return gw_setup_fail("%s.address: too many IPv6 addresses", at->name);
 	struct gw_address6 *own = &at->addr6[at->n_addr6++];
@@ -274,18 +274,18 @@ const char *gw_add_address6(struct gw *gw, uint32_t port, const ip6 *a, uint8_t 
 		at->n_addr6--;
 		return gw_setup_fail("too many routes");
 	}
-	listen(gw, port, own, mld_join);
-	nd_start(gw, port, own);
+	listen(gw, iface, own, mld_join);
+	nd_start(gw, iface, own);
 	return NULL;
 }
 
-void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a)
+void gw_del_address6(struct gw *gw, uint32_t iface, const ip6 *a)
 {
-	struct gw_port *at = &gw->port[port];
-	struct gw_address6 *gone = gw_port_address6(at, a), *end = &at->addr6[at->n_addr6];
+	struct interface *at = &gw->iface[iface];
+	struct gw_address6 *gone = gw_iface_address6(at, a), *end = &at->addr6[at->n_addr6];
 	if (!gone || gone == &at->addr6[0])
 		return;
-	listen(gw, port, gone, mld_leave);
+	listen(gw, iface, gone, mld_leave);
 	for (; gone + 1 < end; gone++)
 		gone[0] = gone[1];
 	at->n_addr6--;
@@ -294,12 +294,12 @@ void gw_del_address6(struct gw *gw, uint32_t port, const ip6 *a)
 
 /* --- the configuration ---------------------------------------------------------------- */
 
-const char *gw_setup_port6(struct gw *gw, uint32_t i)
+const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 {
-	const struct config_port *c = &gw->config->port[i];
-	if (!gw->port[i].present)
+	const struct config_interface *c = &gw->config->iface[i];
+	if (!gw->iface[i].present)
 		return NULL;
-	ip6 own = link_local_of(&gw->port[i].address);
+	ip6 own = link_local_of(&gw->iface[i].address);
 	const char *bad = gw_add_address6(gw, i, &own, 64);
 	mld_join(gw, i, &mld_all_routers);
 	for (uint32_t k = 0; k < c->n_address && !bad; k++)
@@ -314,17 +314,17 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 {
 	static const ip6 any;
 	char text[FMT_IP6];
-	uint32_t port = port_of(gw, &via->v6);
+	uint32_t iface = iface_of(gw, &via->v6);
 	if (ip6_is_link_local(&via->v6))
 		return gw_setup_fail("%s %s is link-local, which does not say on which side it is",
 		                     key, addr_text(text, via));
-	if (port == GW_PORTS)
+	if (iface == INTERFACES)
 		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
 		                     addr_text(text, via));
-	if (gw_address6(gw, port, &via->v6))
+	if (gw_address6(gw, iface, &via->v6))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));
-	if (!gw_add_route6(gw, to ? &to->addr.v6 : &any, to ? to->len : 0, &via->v6, port))
+	if (!gw_add_route6(gw, to ? &to->addr.v6 : &any, to ? to->len : 0, &via->v6, iface))
 		return gw_setup_fail("too many routes");
 	return NULL;
 }
@@ -349,12 +349,12 @@ const char *gw_setup_neighbours6(struct gw *gw)
 		char text[FMT_IP6];
 		if (!n->addr.is6)
 			continue;
-		uint32_t port = port_of(gw, &n->addr.v6);
-		if (port == GW_PORTS)
+		uint32_t iface = iface_of(gw, &n->addr.v6);
+		if (iface == INTERFACES)
 			return gw_setup_fail("neighbour %s lies in no network of lan.address or "
 			                     "wan.address",
 			                     fmt_ip6(text, &n->addr.v6));
-		if (!neigh_fix6(gw, port, &n->addr.v6, &n->address))
+		if (!neigh_fix6(gw, iface, &n->addr.v6, &n->address))
 			return gw_setup_fail(
 			        "no room for neighbour %s: too many with the same hash",
 			        fmt_ip6(text, &n->addr.v6));

@@ -12,9 +12,9 @@ static const char *const labels[] = {
 #undef DROP
 };
 
-static const char *port_name(const struct gw *gw, uint32_t port)
+static const char *iface_name(const struct gw *gw, uint32_t iface)
 {
-	return port < GW_PORTS ? gw->port[port].name : port == PORT_APP ? "app" : "self";
+	return iface < INTERFACES ? gw->iface[iface].name : iface == IF_APP ? "app" : "self";
 }
 
 static void line(char *buf, size_t size, const char *name, const char *label, const char *of,
@@ -30,7 +30,7 @@ static void line(char *buf, size_t size, const char *name, const char *label, co
 static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
 {
 	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
-	const struct gw_port *p = &gw->port[i / 4];
+	const struct interface *p = &gw->iface[i / 4];
 	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets + p->sent,
 	                          p->tx_bytes + p->sent_bytes};
 	line(buf, size, name[i % 4], "if", p->name, value[i % 4]);
@@ -52,11 +52,11 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	        {"packets_kept", gw->pool->kept},
 	        {"uptime_seconds", gw->now_us / 1000000},
 	};
-	if (i < GW_PORTS * 4) {
+	if (i < INTERFACES * 4) {
 		port_line(gw, i, buf, size);
 		return true;
 	}
-	i -= GW_PORTS * 4;
+	i -= INTERFACES * 4;
 	if (i < ARRAY_SIZE(own)) {
 		line(buf, size, own[i].name, NULL, NULL, own[i].value);
 		return true;
@@ -73,7 +73,7 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 }
 
 /* Those in force, each behind a space; gives the number of characters. */
-size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size)
+size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 {
 	static const char *const state[] = {
 	        [ADDRESS6_TENTATIVE] = "(tentative)",
@@ -82,12 +82,12 @@ size_t gw_show_addresses(const struct gw_port *port, char *buf, size_t size)
 	};
 	char text[FMT_IP6];
 	size_t n = 0;
-	for (uint32_t i = 0; i < port->n_addr; i++)
-		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, port->addr[i].addr),
-		         port->addr[i].len);
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &port->addr6[i].addr),
-		         port->addr6[i].len, state[port->addr6[i].state]);
+	for (uint32_t i = 0; i < iface->n_addr; i++)
+		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, iface->addr[i].addr),
+		         iface->addr[i].len);
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &iface->addr6[i].addr),
+		         iface->addr6[i].len, state[iface->addr6[i].state]);
 	return n;
 }
 
@@ -99,7 +99,7 @@ static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *bu
 	_Static_assert(sizeof a == sizeof r->net, "an address");
 	memcpy(&a, r->net, sizeof a);
 	fmt_ip6(net, &a);
-	const char *to = r->port < GW_PORTS ? gw->port[r->port].name : side[r->port];
+	const char *to = r->iface < INTERFACES ? gw->iface[r->iface].name : side[r->iface];
 	if (r->hop)
 		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip6(via, &r->via), to);
 	else
@@ -120,9 +120,9 @@ bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	fmt_ip4(net, ip4_of(r->net));
 	if (r->via)
 		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip4(via, ip4_from_raw(r->via)),
-		    port_name(gw, r->port));
+		    iface_name(gw, r->iface));
 	else
-		fmt(buf, size, "%s/%u %s", net, r->len, port_name(gw, r->port));
+		fmt(buf, size, "%s/%u %s", net, r->len, iface_name(gw, r->iface));
 	return true;
 }
 
@@ -145,7 +145,7 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 			fmt_ip6(addr, (const ip6 *)n->key);
 		else
 			fmt_ip4(addr, ip4_from_raw(n->key[3]));
-		fmt(buf, size, "%s %s %s %s waiting=%u", addr, port_name(gw, n->port),
+		fmt(buf, size, "%s %s %s %s waiting=%u", addr, iface_name(gw, n->iface),
 		    neigh_usable(n) ? fmt_mac(hw, &n->eth.to) : "-", state[n->state], n->n_parked);
 		return true;
 	}
@@ -162,7 +162,7 @@ bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
 	size_t n = fmt(buf, size,
 	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
-	               labels[e->reason], port_name(gw, e->port), e->len);
+	               labels[e->reason], iface_name(gw, e->iface), e->len);
 	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
 		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
 	return true;

@@ -32,13 +32,13 @@ void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 		gw->neigh.n_asking6++;
 	n->state = (uint8_t)state;
 	uint32_t family = n->is6 ? NEIGH_READY6 : NEIGH_READY4;
-	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->port) : 0;
+	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->iface) : 0;
 }
 
 void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address)
 {
 	n->eth.to = *address;
-	n->eth.from = gw->port[n->port].address;
+	n->eth.from = gw->iface[n->iface].address;
 	n->eth.type = be16_of(n->is6 ? ETH_IP6 : ETH_IP4);
 }
 
@@ -115,7 +115,7 @@ static bool gives_way(const struct gw *gw, const struct neigh *a, const struct n
 	return of_a != of_b ? of_a > of_b : (int16_t)(a->turn - b->turn) < 0;
 }
 
-struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)
+struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
 {
 	struct neigh *best = &set[0];
 	for (unsigned i = 1; i < NEIGH_WAYS; i++)
@@ -128,15 +128,15 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port)
 		neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
 	}
 	memset(best, 0, sizeof *best);
-	best->port = (uint8_t)port;
+	best->iface = (uint8_t)iface;
 	best->turn = gw->neigh.turn++;
 	best->confirmed_ms = gw->now_ms;
 	return best;
 }
 
-static struct neigh *take4(struct gw *gw, uint32_t port, ip4 addr)
+static struct neigh *take4(struct gw *gw, uint32_t iface, ip4 addr)
 {
-	struct neigh *n = neigh_take(gw, neigh_set4(&gw->neigh, ip4_raw(addr)), port);
+	struct neigh *n = neigh_take(gw, neigh_set4(&gw->neigh, ip4_raw(addr)), iface);
 	if (n)
 		n->key[3] = ip4_raw(addr);
 	return n;
@@ -151,7 +151,7 @@ static void ask(struct gw *gw, struct neigh *n, const mac *to)
 {
 	n->tries++;
 	n->next_ms = gw->now_ms + (n->state == NEIGH_PROBING ? PROBE_MS : ASK_MS);
-	arp_ask(gw, n->port, address_of(n), to);
+	arp_ask(gw, n->iface, address_of(n), to);
 }
 
 /* When too many wait the oldest goes: the latest is the one still wanted (RFC 1122
@@ -177,7 +177,7 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 {
 	ip4 hop = ip4_from_raw(p->hop);
 	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
-	if (!gw->port[p->out].link_up) {
+	if (!gw->iface[p->out].link_up) {
 		gw_discard(gw, p, DROP_LINK_DOWN);
 		return;
 	}
@@ -198,12 +198,12 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 	neigh_park(gw, n, p);
 }
 
-void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bool create,
+void neigh_learn4(struct gw *gw, uint32_t iface, ip4 addr, const mac *address, bool create,
                   enum neigh_state state)
 {
-	struct neigh *n = neigh_find4(&gw->neigh, port, ip4_raw(addr));
+	struct neigh *n = neigh_find4(&gw->neigh, iface, ip4_raw(addr));
 	if (!n && create)
-		n = take4(gw, port, addr);
+		n = take4(gw, iface, addr);
 	if (!n || n->state == NEIGH_STATIC)
 		return;
 	neigh_set_state(gw, n, state);
@@ -217,7 +217,7 @@ void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bo
 
 bool neigh_settling(const struct gw *gw, const struct neigh *n)
 {
-	return gw->now_us - gw->port[n->port].up_us < SETTLE_US;
+	return gw->now_us - gw->iface[n->iface].up_us < SETTLE_US;
 }
 
 static void tick_entry(struct gw *gw, struct neigh *n)
@@ -267,12 +267,12 @@ void neigh_tick(struct gw *gw)
 			tick_entry(gw, &gw->neigh.entry[s][w]);
 }
 
-void neigh_flush(struct gw *gw, uint32_t port)
+void neigh_flush(struct gw *gw, uint32_t iface)
 {
 	for (unsigned s = 0; s < NEIGH_SETS; s++)
 		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
 			struct neigh *n = &gw->neigh.entry[s][w];
-			if (n->state != NEIGH_FREE && n->state != NEIGH_STATIC && n->port == port)
+			if (n->state != NEIGH_FREE && n->state != NEIGH_STATIC && n->iface == iface)
 				neigh_forget(gw, n, DROP_LINK_DOWN);
 		}
 }

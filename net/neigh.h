@@ -38,7 +38,7 @@ enum neigh_state {
 struct neigh {
 	uint32_t key[4];
 	uint16_t ready; /* NEIGH_READY4 or 6 | port while packets may go there, else 0 */
-	uint8_t port;
+	uint8_t iface;
 	uint8_t state; /* enum neigh_state, by set_state */
 	uint8_t tries;
 	bool used;          /* since the last confirmation */
@@ -69,14 +69,14 @@ struct neigh_table {
 struct gw;
 
 /* The entry of an IPv4 neighbour on a port, NULL when there is none. */
-static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t port, uint32_t addr_raw);
+static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
 
 /* The entry of an IPv4 neighbour that packets can be sent to now, else NULL. */
-static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t port, uint32_t addr_raw);
+static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
 
 /* The same for IPv6. A stale entry is not ready: neigh_resolve6 wakes it up. */
-static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t port, const ip6 *addr);
-static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t port, const ip6 *addr);
+static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
+static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
 
 /* True when packets can be sent to it now. */
 static inline bool neigh_usable(const struct neigh *n)
@@ -92,29 +92,29 @@ void neigh_resolve4(struct gw *gw, struct pkt *p);
 
 /* An ARP or configured fact: `addr` on `port` has this MAC. Creates an entry
  * only with `create`; sends what waited. Static entries do not change. */
-void neigh_learn4(struct gw *gw, uint32_t port, ip4 addr, const mac *address, bool create,
+void neigh_learn4(struct gw *gw, uint32_t iface, ip4 addr, const mac *address, bool create,
                   enum neigh_state state);
 
 /* neigh_resolve4 for IPv6. */
 void neigh_resolve6(struct gw *gw, struct pkt *p);
 
 /* A fixed entry of the configuration; false when there is no room. */
-bool neigh_fix6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address) MUST_USE;
+bool neigh_fix6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address) MUST_USE;
 
 /* A station that asks us has this MAC (RFC 4861 sections 7.2.3 and 6.2.6): its entry
  * is made or brought up to date, stale. */
-void neigh_heard6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address);
+void neigh_heard6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address);
 
 /* An advertisement (RFC 4861 section 7.2.5): `address` is NULL where it has no
  * link-layer address, `flags` are ND_…. Never makes an entry; false when there was none. */
-bool neigh_answered6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address,
+bool neigh_answered6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address,
                      uint32_t flags);
 
 /* Timers, about ten times a second. */
 void neigh_tick(struct gw *gw);
 
 /* Drops what waits on a port and forgets its learned neighbours (link lost). */
-void neigh_flush(struct gw *gw, uint32_t port);
+void neigh_flush(struct gw *gw, uint32_t iface);
 
 #define NEIGH_READY4 0x100u
 #define NEIGH_READY6 0x200u
@@ -142,38 +142,38 @@ static inline bool neigh_is(const struct neigh *n, const ip6 *a)
 	       n->key[1] == ip6_word(a, 1) && n->key[0] == ip6_word(a, 0);
 }
 
-static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t port, uint32_t addr_raw)
+static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
 {
 	struct neigh *n = neigh_set4(t, addr_raw);
 	for (unsigned i = 0; i < NEIGH_WAYS; i++, n++)
-		if (n->key[3] == addr_raw && !n->is6 && n->port == port && n->state != NEIGH_FREE)
+		if (n->key[3] == addr_raw && !n->is6 && n->iface == iface && n->state != NEIGH_FREE)
 			return n;
 	return NULL;
 }
 
-static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t port, const ip6 *addr)
+static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 {
 	struct neigh *n = neigh_set6(t, addr);
 	for (unsigned i = 0; i < NEIGH_WAYS; i++, n++)
-		if (n->is6 && n->port == port && n->state != NEIGH_FREE && neigh_is(n, addr))
+		if (n->is6 && n->iface == iface && n->state != NEIGH_FREE && neigh_is(n, addr))
 			return n;
 	return NULL;
 }
 
-static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t port, uint32_t addr_raw)
+static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
 {
 	struct neigh *n = neigh_set4(t, addr_raw), *end = n + NEIGH_WAYS;
-	uint32_t ready = NEIGH_READY4 | port;
+	uint32_t ready = NEIGH_READY4 | iface;
 	for (; n < end; n++)
 		if (LIKELY(n->key[3] == addr_raw && n->ready == ready))
 			return n;
 	return NULL;
 }
 
-static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t port, const ip6 *addr)
+static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 {
 	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
-	uint16_t ready = (uint16_t)(NEIGH_READY6 | port);
+	uint16_t ready = (uint16_t)(NEIGH_READY6 | iface);
 	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
 		return n; /* as most often */
 	for (n++; n < end; n++)
@@ -186,7 +186,7 @@ static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t port, c
 
 /* A free entry of a set, if need be by evicting the most dispensable; NULL when all
  * are static. It has no key and no state yet. */
-struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t port);
+struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface);
 
 void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state);
 

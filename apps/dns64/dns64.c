@@ -117,24 +117,24 @@ static enum verdict dns64_ip6(struct gw *gw, struct pkt *p)
 static void share_turns(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (d->clients_only[i])
-			gw->port[i].burst = d->n_asks > MANY_ASKS ? FEW_FRAMES : 0;
+			gw->iface[i].burst = d->n_asks > MANY_ASKS ? FEW_FRAMES : 0;
 }
 
 static void note_ports(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
-	bool server[GW_PORTS] = {false};
+	bool server[INTERFACES] = {false};
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		const struct addr *a = &d->server[i].addr;
 		const struct gw_route *r4 = a->is6 ? NULL : ip4_route_for(gw, a->v4);
 		const struct gw_route6 *r6 = a->is6 ? gw_route6_for(gw, &a->v6) : NULL;
-		uint32_t port = r4 ? r4->port : r6 ? r6->port : GW_PORTS;
-		if (port < GW_PORTS)
-			server[port] = true;
+		uint32_t iface = r4 ? r4->iface : r6 ? r6->iface : INTERFACES;
+		if (iface < INTERFACES)
+			server[iface] = true;
 	}
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		d->clients_only[i] = !server[i] && server[!i];
 }
 
@@ -168,7 +168,7 @@ static const char *check_servers(const struct gw *gw, const struct dns64 *d)
 {
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		const struct addr *a = &d->server[i].addr;
-		if (a->is6 ? gw_address6(gw, PORT_LAN, &a->v6) != NULL : gw_is_own(gw, a->v4))
+		if (a->is6 ? gw_address6(gw, IF_LAN, &a->v6) != NULL : gw_is_own(gw, a->v4))
 			return "nameserver: one is the gateway's own address";
 		if (a->is6 && ip6_is_link_local(&a->v6))
 			return "nameserver: a link-local address does not say on which link";
@@ -179,13 +179,13 @@ static const char *check_servers(const struct gw *gw, const struct dns64 *d)
 /* Hosts on the LAN are told who serves them, and by which prefixes; we are no router. */
 static void advertise(struct gw *gw)
 {
-	const struct config_port *lan = &gw->config->port[PORT_LAN];
+	const struct config_interface *lan = &gw->config->iface[IF_LAN];
 	const struct config_dns64 *c = &gw->config->dns64;
 	for (uint32_t i = 0; i < lan->n_address; i++) {
 		if (!lan->address[i].addr.is6)
 			continue;
-		ra_start(gw, PORT_LAN, 0, 0, 0);
-		ra_set_dns64(gw, PORT_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
+		ra_start(gw, IF_LAN, 0, 0, 0);
+		ra_set_dns64(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
 		return;
 	}
 }
@@ -193,7 +193,7 @@ static void advertise(struct gw *gw)
 static const char *dns64_init(struct gw *gw)
 {
 	const struct config_dns64 *c = &gw->config->dns64;
-	if (gw->config->port[PORT_LAN].n_address == 0)
+	if (gw->config->iface[IF_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
 	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))

@@ -277,8 +277,8 @@ struct dns64 {
 	uint16_t *ask_hash; /* by name; heads of chains */
 	uint16_t ask_free, oldest, youngest;
 	uint32_t n_asks;
-	uint32_t n_up;               /* servers that are not down */
-	bool clients_only[GW_PORTS]; /* ports with no server behind them */
+	uint32_t n_up;                 /* servers that are not down */
+	bool clients_only[INTERFACES]; /* ports with no server behind them */
 
 	/* Who waits. */
 	struct dns64_waiter *waiter;
@@ -361,7 +361,7 @@ uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m
 
 /* --- dns64_known.c: takes a frame as it came in, if all about it is usual: a question of a known
  * client, an answer of upstream; else false, with nothing changed (net/app.h). */
-bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p);
+bool dns64_known(struct gw *gw, const struct interface *in, struct pkt *p);
 void dns64_known_init(struct gw *gw, struct dns64 *d);
 
 /* Notes a client whose question came all the way and was answered; the path to such a one, NULL:
@@ -507,7 +507,7 @@ void dns64_try_close(struct gw *gw, struct dns64_try *t);
 
 /* A frame with the UDP header `udp` (udp_path.h), taken if it is a datagram from a server that was
  * asked; else false, with nothing changed. */
-bool dns64_try_heard(struct gw *gw, const struct gw_port *in, struct pkt *p,
+bool dns64_try_heard(struct gw *gw, const struct interface *in, struct pkt *p,
                      const struct udp_hdr *udp);
 
 /* A datagram to the port of question number `arg` (udp.h). */

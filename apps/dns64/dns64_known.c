@@ -76,7 +76,7 @@ void dns64_know(struct gw *gw, const struct udp_ends *e)
 	/* What came so far has a good source, and our address is valid. */
 	struct udp_path w;
 	if (d->debug || !dns64_may_ask(d, a) || !udp_path_find(gw, &w, a, &e->local) ||
-	    w.port != e->link)
+	    w.iface != e->link)
 		return;
 	d->known[a->is6 ? place_of6(d, &a->v6) : place_of4(d, a->v4)] = w;
 }
@@ -84,7 +84,7 @@ void dns64_know(struct gw *gw, const struct udp_ends *e)
 /* --- questions ------------------------------------------------------------------------ */
 
 /* True for a question that may have a ready answer, over IPv6 and with nothing behind it. */
-static inline bool is_usual(const struct gw_port *in, const struct pkt *p)
+static inline bool is_usual(const struct interface *in, const struct pkt *p)
 {
 	const struct frame *f = (const struct frame *)p->data;
 	uint32_t n = be16_get(f->ip.len);
@@ -194,7 +194,7 @@ static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record 
 static inline uint32_t client_at(const struct gw *gw, const struct udp_path *w,
                                  const struct neigh *next)
 {
-	return w->hop == 0 ? client_station(gw, w->port, &next->eth.to)
+	return w->hop == 0 ? client_station(gw, w->iface, &next->eth.to)
 	                   : client_beyond(gw, &w->remote);
 }
 
@@ -219,7 +219,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 	next->used = true;
 	pkt_trim(p, len);
 	turn(gw, p, r, n, next);
-	gw_transmit(gw, &gw->port[w->port], p);
+	gw_transmit(gw, &gw->iface[w->iface], p);
 	return true;
 }
 
@@ -235,12 +235,12 @@ static inline const struct udp_path *path_of(const struct gw *gw, struct dns64 *
 }
 
 /* A frame to the port on which clients ask, with the UDP header `udp`. */
-static bool question(struct gw *gw, const struct gw_port *in, struct pkt *p,
+static bool question(struct gw *gw, const struct interface *in, struct pkt *p,
                      const struct udp_hdr *udp)
 {
 	struct dns64 *d = dns64_of(gw);
 	const struct udp_path *w = path_of(gw, d, p);
-	if (UNLIKELY(!w || w->port != p->port || be16_raw(udp->from) == 0))
+	if (UNLIKELY(!w || w->iface != p->iface || be16_raw(udp->from) == 0))
 		return false;
 	uint32_t len;
 	const uint8_t *m;
@@ -263,7 +263,7 @@ static bool question(struct gw *gw, const struct gw_port *in, struct pkt *p,
 	                                         .remote = w->remote,
 	                                         .local_port = d->port,
 	                                         .remote_port = be16_get(udp->from),
-	                                         .link = p->port},
+	                                         .link = p->iface},
 	                                .conn = TCP_NONE,
 	                                .known = true};
 	if (!pkt_pull(p, (uint32_t)(m - p->data)))
@@ -273,7 +273,7 @@ static bool question(struct gw *gw, const struct gw_port *in, struct pkt *p,
 	return true;
 }
 
-bool dns64_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
+bool dns64_known(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	const struct udp_hdr *udp = udp_path_header(p);
 	if (!udp)

@@ -245,7 +245,7 @@ static bool connect(struct gw *gw, uint32_t server)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_link *l = &d->link[server];
 	struct udp_ends ends = {
-	        .remote = d->server[server].addr, .remote_port = DNS64_PORT, .link = PKT_PORT_SELF};
+	        .remote = d->server[server].addr, .remote_port = DNS64_PORT, .link = PKT_IF_SELF};
 	l->conn = tcp_connect(gw, &ends, &upstream);
 	l->late = 0;
 	l->good = false;

@@ -71,8 +71,8 @@ static void set_clients(const struct gw *gw, struct dns64 *d)
 	d->own_clients = true;
 	_Static_assert(CONFIG_CLIENTS >= 2 * CONFIG_PORTS * CONFIG_ADDRESSES, "room for all");
 	for (uint32_t i = 0; i < CONFIG_PORTS; i++)
-		for (uint32_t k = 0; k < gw->config->port[i].n_address; k++)
-			d->client[d->n_clients++] = gw->config->port[i].address[k];
+		for (uint32_t k = 0; k < gw->config->iface[i].n_address; k++)
+			d->client[d->n_clients++] = gw->config->iface[i].address[k];
 }
 
 static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)

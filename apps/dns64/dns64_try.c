@@ -98,7 +98,7 @@ static struct dns64_try *try_at(struct dns64_ask *a, uint32_t port)
 	return t->port == port ? t : NULL;
 }
 
-bool dns64_try_heard(struct gw *gw, const struct gw_port *in, struct pkt *p,
+bool dns64_try_heard(struct gw *gw, const struct interface *in, struct pkt *p,
                      const struct udp_hdr *udp)
 {
 	struct dns64 *d = dns64_of(gw);

@@ -40,8 +40,8 @@ static void set_lifetimes(struct nat *n, const struct config_nat *c)
 /* What is wrong with a range of nat.pool, besides its size. */
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 {
-	for (uint32_t i = 0; i < gw->port[PORT_WAN].n_addr; i++) {
-		const struct gw_address *wan = &gw->port[PORT_WAN].addr[i];
+	for (uint32_t i = 0; i < gw->iface[IF_WAN].n_addr; i++) {
+		const struct gw_address *wan = &gw->iface[IF_WAN].addr[i];
 		uint32_t mask = addr_mask4(wan->len), net = ip4_get(wan->addr) & mask;
 		uint32_t all = net | ~mask;
 		if (wan->len <= 30 &&
@@ -51,8 +51,8 @@ static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 	for (uint32_t i = 0; i < gw->n_owned; i++)
 		if (gw->owned[i].first <= last && first <= gw->owned[i].last)
 			return "nat.pool: an address is given twice";
-	for (uint32_t i = 0; i < gw->port[PORT_LAN].n_addr; i++) {
-		const struct gw_address *lan = &gw->port[PORT_LAN].addr[i];
+	for (uint32_t i = 0; i < gw->iface[IF_LAN].n_addr; i++) {
+		const struct gw_address *lan = &gw->iface[IF_LAN].addr[i];
 		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
 		if (first <= (net | ~mask) && net <= last)
 			return "nat.pool: an address lies in the network of lan.address";
@@ -78,7 +78,7 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 {
 	const struct config_nat *c = &gw->config->nat;
 	struct nat_range range[NAT_RANGES];
-	uint32_t own = ip4_get(gw->port[PORT_WAN].addr[0].addr), n_ranges = 0;
+	uint32_t own = ip4_get(gw->iface[IF_WAN].addr[0].addr), n_ranges = 0;
 	_Static_assert(NAT_RANGES == GW_OWNED && GW_OWNED > CONFIG_POOLS, "room for nat.pool");
 	for (uint32_t i = 0; i < c->n_pool; i++) {
 		uint64_t first = ip4_get(c->pool[i].first);
@@ -90,7 +90,7 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 			end = next_hop_in(gw, (uint32_t)first, last);
 			if (end == first)
 				continue;
-			if (!gw_own(gw, PORT_WAN, (uint32_t)first, (uint32_t)end - 1))
+			if (!gw_own(gw, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
 				return "nat.pool: too many ranges";
 			range[n_ranges++] =
 			        (struct nat_range){(uint32_t)first, (uint32_t)end - 1, 0};
@@ -109,7 +109,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct config_forward *f = &c->forward[i];
 		const struct gw_route *r = ip4_route_for(gw, f->inside);
-		if (!r || r->port != PORT_LAN || gw_is_own(gw, f->inside))
+		if (!r || r->iface != IF_LAN || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
 		                        swap16(f->public_port), ip4_raw(f->inside),
@@ -123,9 +123,9 @@ const char *nat_start(struct gw *gw)
 {
 	const struct config_nat *c = &gw->config->nat;
 	struct nat *n = nat_of(gw);
-	if (gw->port[PORT_LAN].n_addr == 0)
+	if (gw->iface[IF_LAN].n_addr == 0)
 		return "lan.address: an IPv4 address is required by the NAT";
-	if (gw->port[PORT_WAN].n_addr == 0)
+	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by the NAT";
 	n->filtering = c->filtering;
 	n->host_limit = c->host_limit;
@@ -222,11 +222,11 @@ static inline bool has_ports(const struct pkt *p)
  * port names, on the first external address. The steps of one packet wait for
  * memory, those of different packets need not wait for each other. For packets
  * of other kinds nothing is lost but the time. */
-static void nat_ahead(const struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
+static void nat_ahead(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct nat_table *t = &((const struct nat *)gw->state)->table;
 	struct pkt **end = burst + n;
-	if (port == PORT_LAN) {
+	if (iface == IF_LAN) {
 		for (struct pkt **p = burst; p != end; p++) {
 			const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
 			(*p)->hint = 0;
@@ -425,7 +425,7 @@ static enum verdict not_outwards(struct gw *gw, struct pkt *p)
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
-	if (p->out == PKT_PORT_SELF)
+	if (p->out == PKT_IF_SELF)
 		return V_LOCAL;
 	if (ip4_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
@@ -478,7 +478,7 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	uint32_t external = nat_external_find(&n->table, ip4_raw(ip4_to(p)));
 	if (UNLIKELY(external != NAT_NONE)) {
-		p->out = PKT_PORT_SELF;
+		p->out = PKT_IF_SELF;
 		p->flags |= PKT_ROUTED;
 		if (!is_hairpin(n, p, external))
 			return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_NO_MAPPING);
@@ -487,7 +487,7 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	} else if (UNLIKELY(!ip4_route(gw, p, ip4_to(p)))) {
 		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
-	} else if (UNLIKELY(p->out != PORT_WAN)) {
+	} else if (UNLIKELY(p->out != IF_WAN)) {
 		return not_outwards(gw, p);
 	}
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
@@ -514,7 +514,7 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 		enum drop bad = ip4_bad_destination(gw, p);
 		if (bad != DROP_NONE)
 			return gw_drop(gw, p, bad);
-		return gw_port_has(&gw->port[PORT_WAN], ip4_to(p)) ? V_LOCAL
+		return gw_iface_has(&gw->iface[IF_WAN], ip4_to(p)) ? V_LOCAL
 		                                                   : gw_drop(gw, p, DROP_FOREIGN);
 	}
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
@@ -531,14 +531,14 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 {
 	struct nat *n = nat_of(gw);
-	return p->port == PORT_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
+	return p->iface == IF_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
 }
 
 bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
-	return p->port == PORT_LAN || is_external(nat_of(gw), to) ||
-	       gw_port_has(&gw->port[PORT_WAN], to);
+	return p->iface == IF_LAN || is_external(nat_of(gw), to) ||
+	       gw_iface_has(&gw->iface[IF_WAN], to);
 }
 
 bool nat_tick(struct gw *gw)

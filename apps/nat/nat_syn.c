@@ -68,7 +68,7 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 	uint8_t *to = p ? pkt_put(p, s->n) : NULL;
 	if (to) {
 		memcpy(to, s->bytes, s->n);
-		p->port = PORT_WAN;
+		p->iface = IF_WAN;
 		p->l4 = s->l4;
 		p->l4_len = (uint16_t)(s->n - s->l4);
 		p->proto = PROTO_TCP;

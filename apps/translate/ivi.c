@@ -3,7 +3,7 @@
  * what is for whom; the translation is in xlat46.c and xlat64.c.
  *
  * Which packets are translated is mostly a matter of routes: those of ivi.prefix and of
- * mappings lead to PORT_APP, and a longer native route wins (RFC 7915 sections 4.6 and
+ * mappings lead to IF_APP, and a longer native route wins (RFC 7915 sections 4.6 and
  * 5.6). For IPv4 the nets of IPv6 hosts are looked up first, because an IPv4 route
  * table has a default route to the WAN that would take all.
  *
@@ -83,8 +83,8 @@ static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint
 		const struct gw_route6 *r = &gw->route6[i];
 		ip6 to;
 		memcpy(&to, r->net, sizeof to);
-		if (r->len <= len && addr_in6(net, &to, r->len) && r->port < GW_PORTS)
-			return r->port == PORT_LAN ? r : NULL;
+		if (r->len <= len && addr_in6(net, &to, r->len) && r->iface < INTERFACES)
+			return r->iface == IF_LAN ? r : NULL;
 	}
 	return NULL;
 }
@@ -95,7 +95,7 @@ static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t
 	for (uint32_t i = 0; i < gw->n_routes; i++) {
 		const struct gw_route *r = &gw->route[i];
 		if (r->len <= len && (net & r->mask) == r->net)
-			return r->port == PORT_WAN ? r : NULL;
+			return r->iface == IF_WAN ? r : NULL;
 	}
 	return NULL;
 }
@@ -108,9 +108,9 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 	if (r && r->len > app_len)
 		return true;
 	if (!r)
-		return gw_add_route6(gw, net, len, NULL, PORT_NONE);
+		return gw_add_route6(gw, net, len, NULL, IF_NONE);
 	ip6 via = r->via;
-	return gw_add_route6(gw, net, len, &via, r->port);
+	return gw_add_route6(gw, net, len, &via, r->iface);
 }
 
 /* Says of a mapping whose hosts it names. Where no route tells it is taken for IPv6
@@ -124,7 +124,7 @@ static bool set_map_side(struct gw *gw, struct ivi *v, uint32_t i)
 	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
 	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
 	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
-	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, PORT_APP);
+	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, IF_APP);
 }
 
 static const char *set_routes(struct gw *gw, struct ivi *v)
@@ -144,7 +144,7 @@ static const char *set_routes(struct gw *gw, struct ivi *v)
 		for (uint32_t i = 0; i < c->n_map && ok; i++)
 			if (v->map_is6[i] && addr_in6(&c->map[i].net6, &net, v->form.len))
 				ok = keep_native(gw, &c->map[i].net6, c->map[i].len6, v->form.len);
-		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, PORT_APP);
+		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, IF_APP);
 	}
 	return ok ? NULL : "ivi.map: too many routes";
 }
@@ -161,9 +161,9 @@ static void add_never(struct ivi *v, uint32_t a)
  * hosts only). */
 static void set_never(const struct gw *gw, struct ivi *v)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 0; k < gw->port[i].n_addr; k++) {
-			const struct gw_address *a = &gw->port[i].addr[k];
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
+			const struct gw_address *a = &gw->iface[i].addr[k];
 			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
 			add_never(v, own);
 			if (a->len > 30)
@@ -208,7 +208,7 @@ static uint64_t next_other(const struct gw *gw, const struct ivi *v, uint32_t fr
 /* ARP is answered on the WAN for what lies in its networks, but for routers. */
 static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uint8_t len)
 {
-	const struct gw_port *wan = &gw->port[PORT_WAN];
+	const struct interface *wan = &gw->iface[IF_WAN];
 	uint64_t first = net, last = net | ~addr_mask4(len);
 	bool on_link = false;
 	for (uint32_t i = 0; i < wan->n_addr; i++)
@@ -218,7 +218,7 @@ static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uin
 		end = next_other(gw, v, (uint32_t)first);
 		if (end > last)
 			end = last + 1;
-		if (end > first && !gw_own(gw, PORT_WAN, (uint32_t)first, (uint32_t)end - 1))
+		if (end > first && !gw_own(gw, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
 			return "ivi.map: too many ranges in the networks of wan.address";
 	}
 	return NULL;
@@ -248,10 +248,10 @@ static const char *set_addresses(struct gw *gw, struct ivi *v)
 	return bad;
 }
 
-static bool has_global6(const struct gw_port *port)
+static bool has_global6(const struct interface *iface)
 {
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		if (!ip6_is_link_local(&port->addr6[i].addr))
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (!ip6_is_link_local(&iface->addr6[i].addr))
 			return true;
 	return false;
 }
@@ -260,14 +260,14 @@ static bool has_global6(const struct gw_port *port)
  * prefixes are on the link, but not for that (RFC 6219 section 6.1; A = 0). */
 static const char *advertise(struct gw *gw)
 {
-	const struct gw_port *lan = &gw->port[PORT_LAN];
+	const struct interface *lan = &gw->iface[IF_LAN];
 	if (!gw->config->ra.on)
 		return NULL;
-	ra_start(gw, PORT_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
+	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
 	for (uint32_t i = 0; i < lan->n_addr6; i++) {
 		const struct gw_address6 *a = &lan->addr6[i];
 		if (!ip6_is_link_local(&a->addr) &&
-		    !ra_set_prefix(gw, PORT_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
+		    !ra_set_prefix(gw, IF_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
 		                   RA_PREFERRED_S))
 			return "lan.address: too many IPv6 networks to advertise";
 	}
@@ -277,25 +277,25 @@ static const char *advertise(struct gw *gw)
 static const char *ivi_init(struct gw *gw)
 {
 	const struct config_ivi *c = &gw->config->ivi;
-	if (!has_global6(&gw->port[PORT_LAN]))
+	if (!has_global6(&gw->iface[IF_LAN]))
 		return "lan.address: an IPv6 address is required by ivi";
-	if (gw->port[PORT_WAN].n_addr == 0)
+	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by ivi";
 	struct ivi *v = alloc(sizeof *v, 64);
 	if (!v || !(v->pairs = alloc(sizeof *v->pairs, 64)))
 		return "not enough memory";
 	gw->state = v;
-	gw->app_mtu = gw->port[PORT_WAN].mtu + IP6_MIN - IP4_MIN;
+	gw->app_mtu = gw->iface[IF_WAN].mtu + IP6_MIN - IP4_MIN;
 	v->errors = c->errors;
 	v->compute_zero = c->udp_zero_checksum == IVI_ZERO_COMPUTE;
 	v->icmp_interface = c->icmp_interface;
 	v->mss = (uint16_t)c->mss_clamp;
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
-	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->port[PORT_LAN].mtu);
+	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->iface[IF_LAN].mtu);
 	v->largest[IVI_46] = v->most[IVI_46] = v->limit46 - IP6_MIN;
-	v->whole46 = gw->port[PORT_LAN].mtu - IP6_MIN;
-	v->largest[IVI_64] = v->most[IVI_64] = gw->port[PORT_WAN].mtu - IP4_MIN;
+	v->whole46 = gw->iface[IF_LAN].mtu - IP6_MIN;
+	v->largest[IVI_64] = v->most[IVI_64] = gw->iface[IF_WAN].mtu - IP4_MIN;
 	ivi_pairs_set_up(v->pairs, gw->rng);
 	ivi_set_clock(gw, v);
 	const char *bad = set_form(v, c);
@@ -317,7 +317,7 @@ static const char *ivi_init(struct gw *gw)
 static bool goes_back(const struct gw *gw, const struct pkt *p)
 {
 	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
-	return r && r->port == p->port && r->len > 0 && !gw_is_own(gw, ip4_to(p));
+	return r && r->iface == p->iface && r->len > 0 && !gw_is_own(gw, ip4_to(p));
 }
 
 /* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host that it goes
@@ -328,7 +328,7 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
-	if (gw_port_has(&gw->port[p->port], to))
+	if (gw_iface_has(&gw->iface[p->iface], to))
 		return V_LOCAL;
 	if (!goes_back(gw, p))
 		return gw_drop(gw, p, DROP_FOREIGN);
@@ -355,8 +355,8 @@ ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to
 static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	const struct embed_map *m;
-	return gw_port_has(&gw->port[p->port], ip4_to(p)) || goes_back(gw, p) ||
-	       (p->port == PORT_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
+	return gw_iface_has(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
+	       (p->iface == IF_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
 }
 
 /* One with hops left (RFC 7915 section 4.1). */
@@ -372,7 +372,7 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 	uint32_t to = ip4_raw(ip4_to(p));
 	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
 		return source_route(gw, p);
-	if (UNLIKELY(p->port != PORT_WAN || p->flags & PKT_L2_GROUP))
+	if (UNLIKELY(p->iface != IF_WAN || p->flags & PKT_L2_GROUP))
 		return not_translated(gw, p);
 	const struct embed_map *m;
 	if (UNLIKELY(!is_ours(gw, v, to, &m)))
@@ -385,9 +385,9 @@ static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 {
 	struct ivi *v = gw->state;
-	if (LIKELY(p->out == PORT_APP))
+	if (LIKELY(p->out == IF_APP))
 		return xlat64(gw, v, p);
-	if (p->out == PORT_LAN)
+	if (p->out == IF_LAN)
 		return ip6_forward(gw, p);
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
@@ -398,23 +398,23 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
  * of the packet is of the one that came in, so it is parsed again. */
 static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 {
-	uint8_t port = p->port;
+	uint8_t iface = p->iface;
 	if (six && ip6_parse(p) == DROP_NONE) {
 		const struct gw_route6 *back = gw_route6_for(gw, &ip6_header(p)->from);
-		bool translated = back && back->port == PORT_APP;
+		bool translated = back && back->iface == IF_APP;
 		if (translated)
-			p->port = PORT_APP;
+			p->iface = IF_APP;
 		/* In IPv4 not about later fragments (RFC 1812 section 4.3.2.7). */
 		if (!(translated && p->flags & PKT_LATER))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {
-		if (port == PORT_LAN && p->out == PORT_WAN) {
-			p->port = PORT_WAN;
+		if (iface == IF_LAN && p->out == IF_WAN) {
+			p->iface = IF_WAN;
 			p->flags |= PKT_INBOUND;
 		}
 		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
 	}
-	p->port = port;
+	p->iface = iface;
 }
 
 const struct app app_ivi = {

@@ -70,16 +70,16 @@ bool ivi_is_never(const struct ivi *v, uint32_t a)
 ip4 ivi_icmp_source4(struct gw *gw, const struct ivi *v, ip4 to)
 {
 	if (v->n_icmp4 == 0)
-		return gw_own_address(gw, PORT_WAN, to)->addr;
+		return gw_own_address(gw, IF_WAN, to)->addr;
 	return v->icmp4[rng_below(gw->rng, v->n_icmp4)];
 }
 
 ip6 ivi_icmp_source6(struct gw *gw, const struct ivi *v, const ip6 *to)
 {
-	const ip6 *own = gw_own_address6(gw, PORT_LAN, to);
+	const ip6 *own = gw_own_address6(gw, IF_LAN, to);
 	if (v->n_icmp6)
 		return v->icmp6[rng_below(gw->rng, v->n_icmp6)];
-	return own ? *own : gw->port[PORT_LAN].addr6[1].addr;
+	return own ? *own : gw->iface[IF_LAN].addr6[1].addr;
 }
 
 /* --- known pairs --------------------------------------------------------------------------- */

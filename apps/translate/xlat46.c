@@ -58,7 +58,7 @@ static struct pkt *piece(struct gw *gw, const struct pkt *p, const struct xlat46
 	}
 	xlat46_put(to, x, n);
 	memcpy(to + head, p->data + p->l4 + at, n);
-	f->port = PKT_PORT_SELF;
+	f->iface = PKT_IF_SELF;
 	f->out = p->out;
 	f->hop = p->hop;
 	f->flags = PKT_ROUTED;
@@ -235,7 +235,7 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
 static bool is_inside(const struct gw *gw, const ip6 *a)
 {
 	const struct gw_route6 *r = gw_route6_for(gw, a);
-	return r && r->port == PORT_LAN && r->len > 0;
+	return r && r->iface == IF_LAN && r->len > 0;
 }
 
 /* The IPv6 source. One that no host of the WAN can have is not told anything (RFC
@@ -282,7 +282,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 	}
 	/* What fits unfragmented, as most packets are; who sends fragments of just that
 	 * is told of the 8 bytes that their header needs. */
-	uint32_t mtu = gw->port[PORT_LAN].mtu - (IP6_MIN - IP4_MIN);
+	uint32_t mtu = gw->iface[IF_LAN].mtu - (IP6_MIN - IP4_MIN);
 	uint32_t len = IP4_MIN + p->l4_len;
 	if (len <= mtu)
 		mtu -= more;
@@ -292,7 +292,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 
 static enum verdict no_route(struct gw *gw, struct pkt *p)
 {
-	if (p->flags & PKT_ROUTED && p->out == PKT_PORT_SELF)
+	if (p->flags & PKT_ROUTED && p->out == PKT_IF_SELF)
 		return ivi_refuse4(gw, p, DROP_OWN_ADDRESS);
 	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
@@ -319,13 +319,13 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
 	ivi_lap(gw, v, timed, clock, IVI_46, IVI_ADDRESS);
 
-	if (UNLIKELY(!ip6_route(gw, p, &x.to) || p->out != PORT_LAN))
+	if (UNLIKELY(!ip6_route(gw, p, &x.to) || p->out != IF_LAN))
 		return no_route(gw, p);
 	uint32_t frag = be16_get(h->frag);
 	x.fragment = frag & (IP4_MF | IP4_OFFSET);
 	uint32_t more = x.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0;
 	uint32_t len = IP6_MIN + more + p->l4_len;
-	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->port[PORT_LAN].mtu)))
+	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->iface[IF_LAN].mtu)))
 		return cannot_forward(gw, p, more);
 	x.id = be16_get(h->id);
 	x.offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));

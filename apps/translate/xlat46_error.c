@@ -150,8 +150,8 @@ enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
-	struct xlat_mtu mtu = {.mtu4 = x->turned ? UINT16_MAX : gw->port[PORT_WAN].mtu,
-	                       .mtu6 = gw->port[PORT_LAN].mtu};
+	struct xlat_mtu mtu = {.mtu4 = x->turned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
+	                       .mtu6 = gw->iface[IF_LAN].mtu};
 	bool usable = read_quote(icmp, p->l4_len, &q);
 	mtu.quoted = usable ? q.len : 0;
 	if (!xlat_icmp_to6(&to, &mtu))

@@ -149,7 +149,7 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 		return DROP_MARTIAN_SOURCE;
 	if (m) { /* a mapping may name hosts of both sides */
 		const struct gw_route6 *r = gw_route6_for(gw, &ip6_header(p)->from);
-		return r && r->port == PORT_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
+		return r && r->iface == IF_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
 	/* What a mapping names is another host's. */
 	if (!ivi_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
@@ -197,11 +197,11 @@ static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p,
                                     struct xlat64 *x)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (UNLIKELY(error) && p->port == PKT_PORT_SELF) { /* see ivi_no_neighbour */
+	if (UNLIKELY(error) && p->iface == PKT_IF_SELF) { /* see ivi_no_neighbour */
 		x->from = ip4_raw(ivi_icmp_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}
-	if (UNLIKELY(gw_is_own6(gw, PORT_LAN, from)))
+	if (UNLIKELY(gw_is_own6(gw, IF_LAN, from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (LIKELY(v->plain && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);
@@ -334,14 +334,14 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
 static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
 {
 	if (UNLIKELY(x->hairpin)) {
-		if (!ip6_route(gw, p, &x->back) || p->out != PORT_LAN)
+		if (!ip6_route(gw, p, &x->back) || p->out != IF_LAN)
 			return no_route(gw, p);
-	} else if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(x->to)) || p->out != PORT_WAN)) {
+	} else if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(x->to)) || p->out != IF_WAN)) {
 		return no_route(gw, p);
 	}
-	if (UNLIKELY(p->port == PKT_PORT_SELF))
+	if (UNLIKELY(p->iface == PKT_IF_SELF))
 		return V_SEND;
-	uint32_t mtu = gw->port[PORT_WAN].mtu, len = IP4_MIN + x->l4_len;
+	uint32_t mtu = gw->iface[IF_WAN].mtu, len = IP4_MIN + x->l4_len;
 	if (UNLIKELY(ip6_header(p)->hops <= 1 || (len > mtu && !error && !x->hairpin)))
 		return cannot_forward(gw, p, max_u32(mtu + IP6_MIN - IP4_MIN, IP6_MTU_MIN));
 	return V_SEND;
@@ -391,14 +391,14 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool 
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	x.tos = xlat_tos(v, (uint8_t)(be32_get(h->first) >> 20));
-	x.ttl = (uint8_t)(h->hops - (p->port != PKT_PORT_SELF));
+	x.ttl = (uint8_t)(h->hops - (p->iface != PKT_IF_SELF));
 	if (LIKELY(!x.fragment)) {
 		x.id = be16_get(gw_ip_id(gw, ip4_from_raw(x.to)));
 		x.frag = xlat_df(IP4_MIN + x.l4_len);
 	}
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
-	if (!v->n_shares && !x.hairpin && p->port == PORT_LAN && x.proto != PROTO_ICMP6)
+	if (!v->n_shares && !x.hairpin && p->iface == IF_LAN && x.proto != PROTO_ICMP6)
 		ivi_note64(v, p, &h->from, &h->to, &x);
 	clock = ivi_clock(gw, timed);
 	change_l4(v, p, &x);

@@ -197,8 +197,8 @@ enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* xlat64_quote saw to that */
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	const struct xlat_mtu mtu = {
-	        .mtu4 = x->hairpin ? UINT16_MAX : gw->port[PORT_WAN].mtu,
-	        .mtu6 = gw->port[PORT_LAN].mtu,
+	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,
+	        .mtu6 = gw->iface[IF_LAN].mtu,
 	        .more = q.chain.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0,
 	};
 	if (!xlat_icmp_to4(&to, &mtu))

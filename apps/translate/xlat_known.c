@@ -4,7 +4,7 @@
 
 /* True for a frame of this type to us alone that has room for an IP header of so many bytes
  * and a UDP header. */
-static inline bool is_ours(const struct gw_port *in, const struct pkt *p, uint16_t type,
+static inline bool is_ours(const struct interface *in, const struct pkt *p, uint16_t type,
                            uint32_t head)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
@@ -37,7 +37,7 @@ static inline bool goes_whole(const struct ivi *v, const struct ip4_hdr *h, uint
 }
 
 /* The header is read before the longer one is written over it. */
-ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *p)
+ALWAYS_INLINE bool known46(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	struct ivi *v = gw->state;
 	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + sizeof(struct eth_hdr));
@@ -52,7 +52,7 @@ ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *
 	             csum_ip4_header(h) != 0xffff))
 		return false;
 	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->route6[k->hop - 1].via;
-	struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, hop);
+	struct neigh *next = neigh_ready6(&gw->neigh, IF_LAN, hop);
 	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP4_MIN;
 	if (UNLIKELY(!next || !change_sum(v, h->proto, l4, n, k->delta)))
 		return false;
@@ -65,14 +65,14 @@ ALWAYS_INLINE bool known46(struct gw *gw, const struct gw_port *in, struct pkt *
 	store32(&six->len, rest);
 	six->from = k->from6;
 	six->to = k->to6;
-	gw_pass(gw, &gw->port[PORT_LAN], next, p, (uint8_t *)six, IP6_MIN + n);
+	gw_pass(gw, &gw->iface[IF_LAN], next, p, (uint8_t *)six, IP6_MIN + n);
 	return true;
 }
 _Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, hops) == 7,
                "length, next header and hop limit are one word");
 _Static_assert(PKT_HEADROOM >= IP6_MIN - IP4_MIN, "the larger header fits in front");
 
-ALWAYS_INLINE bool known64(struct gw *gw, const struct gw_port *in, struct pkt *p)
+ALWAYS_INLINE bool known64(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	struct ivi *v = gw->state;
 	const struct ip6_hdr *h = (const struct ip6_hdr *)(p->data + sizeof(struct eth_hdr));
@@ -84,7 +84,7 @@ ALWAYS_INLINE bool known64(struct gw *gw, const struct gw_port *in, struct pkt *
 	             h->first.b[0] >> 4 != 6 || h->hops <= 1 || n > v->most[IVI_64] ||
 	             n > p->len - sizeof(struct eth_hdr) - IP6_MIN))
 		return false;
-	struct neigh *next = neigh_ready4(&gw->neigh, PORT_WAN, k->hop);
+	struct neigh *next = neigh_ready4(&gw->neigh, IF_WAN, k->hop);
 	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP6_MIN;
 	if (UNLIKELY(!next || !change_sum(v, h->next, l4, n, k->delta)))
 		return false;
@@ -102,13 +102,13 @@ ALWAYS_INLINE bool known64(struct gw *gw, const struct gw_port *in, struct pkt *
 	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
 	store32(four + 12, k->from);
 	store32(four + 16, k->to);
-	gw_pass(gw, &gw->port[PORT_WAN], next, p, four, len);
+	gw_pass(gw, &gw->iface[IF_WAN], next, p, four, len);
 	return true;
 }
 
 /* Refused was a packet that is not usual, or any because one is to be timed: then it is
  * the next that is taken. */
-static __attribute__((noinline)) bool refused(struct gw *gw, const struct gw_port *in,
+static __attribute__((noinline)) bool refused(struct gw *gw, const struct interface *in,
                                               struct pkt *p, unsigned way)
 {
 	struct ivi *v = gw->state;
@@ -124,19 +124,19 @@ static __attribute__((noinline)) bool refused(struct gw *gw, const struct gw_por
 	return taken;
 }
 
-static __attribute__((noinline)) bool from_wan(struct gw *gw, const struct gw_port *in,
+static __attribute__((noinline)) bool from_wan(struct gw *gw, const struct interface *in,
                                                struct pkt *p)
 {
 	return LIKELY(known46(gw, in, p)) || refused(gw, in, p, IVI_46);
 }
 
-static __attribute__((noinline)) bool from_lan(struct gw *gw, const struct gw_port *in,
+static __attribute__((noinline)) bool from_lan(struct gw *gw, const struct interface *in,
                                                struct pkt *p)
 {
 	return LIKELY(known64(gw, in, p)) || refused(gw, in, p, IVI_64);
 }
 
-bool xlat_known(struct gw *gw, const struct gw_port *in, struct pkt *p)
+bool xlat_known(struct gw *gw, const struct interface *in, struct pkt *p)
 {
-	return p->port == PORT_LAN ? from_lan(gw, in, p) : from_wan(gw, in, p);
+	return p->iface == IF_LAN ? from_lan(gw, in, p) : from_wan(gw, in, p);
 }

@@ -63,6 +63,6 @@ static inline struct xlat_pair64 *xlat_pair64(struct xlat_pairs *t, const ip6 *f
 /* Takes a frame as the gateway gets it (app.h) if all about it is usual: neither its
  * addresses nor its size, its headers or the neighbour it goes to need a closer look.
  * Then it is translated and sent; else it stays as it is, for the whole way. */
-bool xlat_known(struct gw *gw, const struct gw_port *in, struct pkt *p);
+bool xlat_known(struct gw *gw, const struct interface *in, struct pkt *p);
 
 #endif

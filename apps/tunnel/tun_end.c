@@ -61,8 +61,8 @@ enum drop tun_bad_end(const struct gw *gw, struct tun *t, uint32_t a)
 		return DROP_NO_ROUTE;
 	/* An end on the LAN, an address of ours and a broadcast are no better than a
 	 * private one. */
-	if (r->port != PORT_WAN || r->own == ip4_get(end) || gw_owned(gw, end) ||
-	    ip4_is_broadcast(&gw->port[PORT_WAN], end))
+	if (r->iface != IF_WAN || r->own == ip4_get(end) || gw_owned(gw, end) ||
+	    ip4_is_broadcast(&gw->iface[IF_WAN], end))
 		return DROP_TUNNEL_END;
 	t->end[a * gw->id_mul >> 24] = (struct tun_end){a, r->via ? r->via : a};
 	return DROP_NONE;

@@ -138,7 +138,7 @@ static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint
 		h->len = be16_of((uint16_t)(p->len - IP6_MIN));
 	bool good = ip6_parse(p) == DROP_NONE;
 	h->len = len;
-	p->port = PORT_LAN; /* where it had come from, and the error goes */
+	p->iface = IF_LAN; /* where it had come from, and the error goes */
 	return good;
 }
 

@@ -1,5 +1,5 @@
 /* Packets out of the tunnel: every check of RFC 3964 section 5.2 and RFC 4213
- * section 3.6, then the inner packet goes its way as one that came in on PORT_APP.
+ * section 3.6, then the inner packet goes its way as one that came in on IF_APP.
  *
  * Whatever is refused here is dropped in silence: an answer would go to whoever the
  * packet says it comes from. That the inner destination must be ours keeps us from
@@ -59,7 +59,7 @@ static inline enum drop bad_source(const struct gw *gw, const struct tun *t, con
 		return DROP_NATIVE_SOURCE;
 	}
 	const struct gw_route6 *back = gw_route6_for(gw, from);
-	return back && back->port == PORT_APP ? DROP_NONE : DROP_INNER_SOURCE;
+	return back && back->iface == IF_APP ? DROP_NONE : DROP_INNER_SOURCE;
 }
 
 /* Out of the tunnel to a host of the site. */
@@ -70,10 +70,10 @@ static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pk
 	if (UNLIKELY(t->mss))
 		mss_clamp(p, t->mss);
 	ip6_hop(ip6_header(p));
-	struct neigh *next = neigh_ready6(&gw->neigh, PORT_LAN, ip6_hop_of(gw, p));
+	struct neigh *next = neigh_ready6(&gw->neigh, IF_LAN, ip6_hop_of(gw, p));
 	if (UNLIKELY(!next))
 		return V_SEND6;
-	gw_pass(gw, &gw->port[PORT_LAN], next, p, p->data, p->len);
+	gw_pass(gw, &gw->iface[IF_LAN], next, p, p->data, p->len);
 	return V_KEPT;
 }
 
@@ -108,10 +108,10 @@ ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
 	if (UNLIKELY(!merge_ecn(t, tos, p->data)))
 		return gw_drop(gw, p, DROP_ECN);
 	t->in++;
-	p->port = PORT_APP;
+	p->iface = IF_APP;
 	/* The short way for what goes on to the LAN; the rest (for ourselves, or to a
 	 * network that nobody has) takes the way of all IPv6. */
-	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != PORT_LAN))
+	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN))
 		return gw_input6(gw, p);
 	return deliver(gw, t, p);
 }
@@ -124,7 +124,7 @@ static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, bad);
 	if (gw_is_own(gw, ip4_to(p)))
 		return V_LOCAL;
-	return gw_drop(gw, p, p->port == PORT_LAN ? DROP_IPV4 : DROP_FOREIGN);
+	return gw_drop(gw, p, p->iface == IF_LAN ? DROP_IPV4 : DROP_FOREIGN);
 }
 
 /* What is no whole tunnel packet. */
@@ -147,7 +147,7 @@ static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tu
 enum verdict tun_ip4(struct gw *gw, struct pkt *p)
 {
 	struct tun *t = tun_of(gw);
-	bool to_us = p->port == PORT_WAN && ip4_raw(ip4_to(p)) == t->outer;
+	bool to_us = p->iface == IF_WAN && ip4_raw(ip4_to(p)) == t->outer;
 	if (LIKELY(to_us && p->proto == PROTO_IP6 && !(p->flags & (PKT_L2_GROUP | PKT_FRAGMENT))))
 		return unwrap(gw, t, p);
 	/* What passes the NAT costs no more than it does there. */

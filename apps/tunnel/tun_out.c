@@ -31,11 +31,11 @@ SELDOM enum verdict nested(struct gw *gw, struct pkt *p)
 static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (UNLIKELY(p->port != PORT_LAN))
+	if (UNLIKELY(p->iface != IF_LAN))
 		return gw_drop(gw, p, DROP_LOOP); /* out of the tunnel and in again */
 	if (UNLIKELY(!tun_in(&t->site, from)))
 		return stranger(gw, t, p);
-	if (UNLIKELY(t->own_low >> (from->b[15] & 31) & 1) && gw_is_own6(gw, PORT_LAN, from))
+	if (UNLIKELY(t->own_low >> (from->b[15] & 31) & 1) && gw_is_own6(gw, IF_LAN, from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	return UNLIKELY(tun_is_nested(p)) ? nested(gw, p) : V_SEND6;
 }
@@ -95,13 +95,13 @@ ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p, boo
 	if (UNLIKELY(!put_header(gw, t, p, to)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	t->out++;
-	struct gw_port *wan = &gw->port[PORT_WAN];
-	struct neigh *next = neigh_ready4(&gw->neigh, PORT_WAN, end->hop);
+	struct interface *wan = &gw->iface[IF_WAN];
+	struct neigh *next = neigh_ready4(&gw->neigh, IF_WAN, end->hop);
 	if (LIKELY(next != NULL && p->len <= wan->mtu)) {
 		gw_pass(gw, wan, next, p, p->data, p->len);
 		return V_KEPT;
 	}
-	p->out = PORT_WAN;
+	p->out = IF_WAN;
 	p->hop = end->hop;
 	p->flags |= PKT_ROUTED;
 	return V_SEND;
@@ -114,9 +114,9 @@ SELDOM enum verdict wrap_own(struct gw *gw, struct pkt *p)
 
 enum verdict tun_ip6(struct gw *gw, struct pkt *p)
 {
-	if (UNLIKELY(p->out != PORT_APP))
+	if (UNLIKELY(p->out != IF_APP))
 		return ip6_forward(gw, p);
-	if (UNLIKELY(p->port == PKT_PORT_SELF))
+	if (UNLIKELY(p->iface == PKT_IF_SELF))
 		return wrap_own(gw, p);
 	return wrap(gw, tun_of(gw), p, false);
 }

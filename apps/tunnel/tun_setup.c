@@ -48,13 +48,13 @@ static ip6 address_of(uint64_t upper, uint32_t host)
 static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *site)
 {
 	const struct config_6to4 *c = &gw->config->tun;
-	const struct gw_port *wan = &gw->port[PORT_WAN];
+	const struct interface *wan = &gw->iface[IF_WAN];
 	char text[FMT_IP4];
 	if (wan->n_addr == 0)
 		return "wan.address: an IPv4 address is required by 6to4";
 	ip4 first = wan->addr[0].addr;
 	*site = c->has_address ? c->address : first;
-	bool own = gw_port_has(wan, *site);
+	bool own = gw_iface_has(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
 	if (gw->config->rd.has_prefix)
 		return NULL; /* the provider's network may be private */
@@ -135,9 +135,9 @@ static void set_header(struct gw *gw, struct tun *t)
 	t->tos_mask = (uint8_t)((c->dscp == TUN_COPY ? 0xfc : 0) | (c->ecn == TUN_COPY ? 3 : 0));
 	t->mss = (uint16_t)c->mss_clamp;
 	gw->app_mtu = c->mtu;
-	if (c->mtu + IP4_MIN > gw->port[PORT_WAN].mtu)
+	if (c->mtu + IP4_MIN > gw->iface[IF_WAN].mtu)
 		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
-		         gw->port[PORT_WAN].mtu - IP4_MIN);
+		         gw->iface[IF_WAN].mtu - IP4_MIN);
 }
 
 /* --- addresses and routes ------------------------------------------------------------------ */
@@ -151,16 +151,16 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 {
 	const struct {
 		ip6 net;
-		uint32_t len, port;
+		uint32_t len, iface;
 	} route[] = {
-	        {address_of(site, 0), site_len, PORT_NONE},
-	        {address_of(domain, 0), domain_len, PORT_APP},
-	        {address_of(0xfcull << 56, 0), 7, PORT_NONE},
-	        {address_of(0, 0), 16, PORT_NONE},
-	        {address_of(0, 0), 0, PORT_APP},
+	        {address_of(site, 0), site_len, IF_NONE},
+	        {address_of(domain, 0), domain_len, IF_APP},
+	        {address_of(0xfcull << 56, 0), 7, IF_NONE},
+	        {address_of(0, 0), 16, IF_NONE},
+	        {address_of(0, 0), 0, IF_APP},
 	};
 	for (uint32_t i = 0; i < ARRAY_SIZE(route); i++)
-		if (!gw_add_route6(gw, &route[i].net, (uint8_t)route[i].len, NULL, route[i].port))
+		if (!gw_add_route6(gw, &route[i].net, (uint8_t)route[i].len, NULL, route[i].iface))
 			return false;
 	return true;
 }
@@ -169,20 +169,20 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
  * router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
 static const char *start_lan(struct gw *gw, uint64_t lan)
 {
-	const struct gw_port *port = &gw->port[PORT_LAN];
+	const struct interface *iface = &gw->iface[IF_LAN];
 	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
 	bool have = false, rd = gw->config->rd.has_prefix;
 	/* Host number 1, unless the configuration gives us another one in that network. */
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		have |= addr_in6(&port->addr6[i].addr, &net, 64);
-	const char *bad = have ? NULL : gw_add_address6(gw, PORT_LAN, &router, 64);
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		have |= addr_in6(&iface->addr6[i].addr, &net, 64);
+	const char *bad = have ? NULL : gw_add_address6(gw, IF_LAN, &router, 64);
 	if (bad)
 		return bad;
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		tun_of(gw)->own_low |= 1u << (port->addr6[i].addr.b[15] & 31);
-	ra_start(gw, PORT_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
-	         min_u32(gw->app_mtu, port->mtu));
-	return ra_set_prefix(gw, PORT_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		tun_of(gw)->own_low |= 1u << (iface->addr6[i].addr.b[15] & 31);
+	ra_start(gw, IF_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
+	         min_u32(gw->app_mtu, iface->mtu));
+	return ra_set_prefix(gw, IF_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
 	                     RA_VALID_S, RA_PREFERRED_S)
 	               ? NULL
 	               : "too many prefixes to advertise";
@@ -202,8 +202,8 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 		bad = set_prefixes(gw, t, own, &site_len, &site, &lan);
 	if (bad)
 		return bad;
-	for (uint32_t i = 0; i < c->port[CONFIG_WAN].n_address; i++)
-		if (c->port[CONFIG_WAN].address[i].addr.is6)
+	for (uint32_t i = 0; i < c->iface[CONFIG_WAN].n_address; i++)
+		if (c->iface[CONFIG_WAN].address[i].addr.is6)
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
 	set_header(gw, t);

@@ -9,10 +9,10 @@ static const char *wire_init(struct gw *gw)
 	return NULL;
 }
 
-static void wire_frames(struct gw *gw, uint32_t port, struct pkt **burst, uint32_t n)
+static void wire_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	gw->forwarded += n;
-	gw_transmit_all(gw, &gw->port[port ^ 1u], burst, n);
+	gw_transmit_all(gw, &gw->iface[iface ^ 1u], burst, n);
 }
 
 const struct app app_wire = {

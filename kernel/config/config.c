@@ -95,8 +95,8 @@ static void set(const struct config_source *s, struct slice text, unsigned from)
 	}
 	store(c, key, &v);
 	fmt(where, sizeof c->where[0], "%s", s->where);
-	if (key->offset == offsetof(struct config, port[CONFIG_LAN].nic) ||
-	    key->offset == offsetof(struct config, port[CONFIG_WAN].nic))
+	if (key->offset == offsetof(struct config, iface[CONFIG_LAN].nic) ||
+	    key->offset == offsetof(struct config, iface[CONFIG_WAN].nic))
 		fmt(c->nic_where, sizeof c->nic_where, "%s", s->where);
 }
 
@@ -251,7 +251,7 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 
 bool config_check(struct config *c)
 {
-	const struct config_nic *lan = &c->port[CONFIG_LAN].nic, *wan = &c->port[CONFIG_WAN].nic;
+	const struct config_nic *lan = &c->iface[CONFIG_LAN].nic, *wan = &c->iface[CONFIG_WAN].nic;
 	bool same = lan->by_mac ? wan->by_mac && mac_eq(&lan->address, &wan->address)
 	                        : !wan->by_mac && lan->index == wan->index;
 	if (same)

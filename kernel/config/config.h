@@ -39,7 +39,7 @@ struct config_nic {
 	mac address;
 };
 
-struct config_port {
+struct config_interface {
 	struct config_nic nic;
 	struct prefix address[CONFIG_ADDRESSES];
 	uint32_t n_address;
@@ -230,7 +230,7 @@ struct config_error {
 struct config {
 	char app[CONFIG_NAME]; /* empty: the menu asks */
 	char hostname[CONFIG_NAME];
-	struct config_port port[CONFIG_PORTS];
+	struct config_interface iface[CONFIG_PORTS];
 	struct addr gateway[CONFIG_GATEWAYS];
 	uint32_t n_gateway;
 	struct config_route route[CONFIG_ROUTES];

@@ -23,7 +23,7 @@ struct pkt {
 	uint16_t l4;     /* offset of the transport header */
 	uint16_t l4_len; /* bytes from there to the end of the IP packet */
 	uint8_t proto;   /* transport protocol */
-	uint8_t port;    /* port it came in on; PKT_PORT_SELF if made here */
+	uint8_t iface;   /* port it came in on; PKT_IF_SELF if made here */
 	uint16_t flags;  /* PKT_… */
 	uint32_t hop;    /* with PKT_ROUTED: IPv4 next hop, raw; IPv6: see ip6_route */
 	uint8_t out;     /* chosen port, valid with PKT_ROUTED */
@@ -42,9 +42,9 @@ enum {
 	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
 	PKT_INBOUND = 128,   /* its destination is an inside host's by now */
 };
-#define PKT_PORT_SELF 0xff
-#define PKT_OWNED     0x4f574e44u
-#define PKT_FREED     0x46524545u
+#define PKT_IF_SELF 0xff
+#define PKT_OWNED   0x4f574e44u
+#define PKT_FREED   0x46524545u
 
 struct pool {
 	struct pkt **stack; /* free packets, the last freed on top */

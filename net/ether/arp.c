@@ -7,7 +7,7 @@
 
 static const mac broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
-static void send_arp(struct gw *gw, uint32_t port, uint16_t operation, const mac *eth_to,
+static void send_arp(struct gw *gw, uint32_t iface, uint16_t operation, const mac *eth_to,
                      ip4 sender, const mac *target_mac, ip4 target)
 {
 	struct pkt *p = pkt_alloc(gw->pool);
@@ -19,34 +19,34 @@ static void send_arp(struct gw *gw, uint32_t port, uint16_t operation, const mac
 			pkt_free(p);
 		return;
 	}
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	eth->to = *eth_to;
-	eth->from = gw->port[port].address;
+	eth->from = gw->iface[iface].address;
 	eth->type = be16_of(ETH_ARP);
 	a->hardware = be16_of(1);
 	a->protocol = be16_of(ETH_IP4);
 	a->hardware_len = sizeof(mac);
 	a->protocol_len = sizeof(ip4);
 	a->operation = be16_of(operation);
-	a->sender_mac = gw->port[port].address;
+	a->sender_mac = gw->iface[iface].address;
 	a->sender_ip = sender;
 	a->target_mac = *target_mac;
 	a->target_ip = target;
-	gw_transmit(gw, &gw->port[port], p);
+	gw_transmit(gw, &gw->iface[iface], p);
 }
 
-void arp_ask(struct gw *gw, uint32_t port, ip4 target, const mac *to)
+void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to)
 {
 	static const mac zero;
-	const struct gw_address *own = gw_own_address(gw, port, target);
+	const struct gw_address *own = gw_own_address(gw, iface, target);
 	if (own)
-		send_arp(gw, port, ARP_REQUEST, to ? to : &broadcast, own->addr, &zero, target);
+		send_arp(gw, iface, ARP_REQUEST, to ? to : &broadcast, own->addr, &zero, target);
 }
 
-void arp_announce(struct gw *gw, uint32_t port, ip4 own)
+void arp_announce(struct gw *gw, uint32_t iface, ip4 own)
 {
 	static const mac zero;
-	send_arp(gw, port, ARP_REQUEST, &broadcast, own, &zero, own);
+	send_arp(gw, iface, ARP_REQUEST, &broadcast, own, &zero, own);
 }
 
 /* What no station may send: wrong sizes, a group address as hardware address. */
@@ -59,47 +59,47 @@ static bool malformed(const struct arp_hdr *a)
 }
 
 /* The network of ours on a port that an address lies in, NULL when in none. */
-static const struct gw_address *on_link(const struct gw_port *port, ip4 a)
+static const struct gw_address *on_link(const struct interface *iface, ip4 a)
 {
-	for (uint32_t i = 0; i < port->n_addr; i++) {
-		uint32_t mask = addr_mask4(port->addr[i].len);
-		if (((ip4_get(a) ^ ip4_get(port->addr[i].addr)) & mask) == 0)
-			return &port->addr[i];
+	for (uint32_t i = 0; i < iface->n_addr; i++) {
+		uint32_t mask = addr_mask4(iface->addr[i].len);
+		if (((ip4_get(a) ^ ip4_get(iface->addr[i].addr)) & mask) == 0)
+			return &iface->addr[i];
 	}
 	return NULL;
 }
 
 /* Somebody else uses an address of ours: say so, and defend it (RFC 5227
  * section 2.4 (c)), at most every ten seconds. */
-static void conflict(struct gw *gw, uint32_t port, const struct arp_hdr *a)
+static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
 {
 	char addr[FMT_IP4], from[FMT_MAC];
-	if (log_limited(&gw->port[port].conflict_us, 10000, "%s: %s also claims our address %s",
-	                gw->port[port].name, fmt_mac(from, &a->sender_mac),
+	if (log_limited(&gw->iface[iface].conflict_us, 10000, "%s: %s also claims our address %s",
+	                gw->iface[iface].name, fmt_mac(from, &a->sender_mac),
 	                fmt_ip4(addr, a->sender_ip)))
-		arp_announce(gw, port, a->sender_ip);
+		arp_announce(gw, iface, a->sender_ip);
 }
 
 /* An address that is answered for on a port: its own, or one in its networks that
  * the application owns there (proxy ARP, RFC 3022 section 6.2). */
-static bool is_ours(const struct gw *gw, uint32_t port, ip4 a)
+static bool is_ours(const struct gw *gw, uint32_t iface, ip4 a)
 {
 	const struct gw_owned *claim;
-	if (gw_port_has(&gw->port[port], a))
+	if (gw_iface_has(&gw->iface[iface], a))
 		return true;
-	return on_link(&gw->port[port], a) && (claim = gw_owned(gw, a)) && claim->port == port;
+	return on_link(&gw->iface[iface], a) && (claim = gw_owned(gw, a)) && claim->iface == iface;
 }
 
-static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *a)
+static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
 {
-	const struct gw_port *in = &gw->port[port];
+	const struct interface *in = &gw->iface[iface];
 	if (malformed(a))
 		return DROP_ARP_BAD;
 	if (mac_eq(&a->sender_mac, &in->address)) /* our own, reflected by the link */
 		return DROP_ARP_OTHER;
 	bool probe = ip4_raw(a->sender_ip) == 0; /* RFC 5227 section 2.1.1 */
-	if (is_ours(gw, port, a->sender_ip)) {
-		conflict(gw, port, a);
+	if (is_ours(gw, iface, a->sender_ip)) {
+		conflict(gw, iface, a);
 		return DROP_ARP_BAD;
 	}
 	if (ip4_no_host(a->sender_ip) && !probe)
@@ -107,17 +107,17 @@ static enum drop arp_handle(struct gw *gw, uint32_t port, const struct arp_hdr *
 	bool request = be16_get(a->operation) == ARP_REQUEST;
 	if (!request && be16_get(a->operation) != ARP_REPLY)
 		return DROP_ARP_BAD;
-	bool for_us = is_ours(gw, port, a->target_ip);
+	bool for_us = is_ours(gw, iface, a->target_ip);
 	/* An entry is made only for a station that asks for us, so that chatter
 	 * between others costs no entries; known stations are kept current (RFC
 	 * 826, "merge"), which is how a gratuitous ARP moves an address. A host may
 	 * ask with an address of another of its networks (Linux does unless told
 	 * otherwise): it gets its answer, but is no neighbour by that address. */
 	if (!probe && on_link(in, a->sender_ip))
-		neigh_learn4(gw, port, a->sender_ip, &a->sender_mac, for_us && request,
+		neigh_learn4(gw, iface, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);
 	if (request && for_us)
-		send_arp(gw, port, ARP_REPLY, &a->sender_mac, a->target_ip, &a->sender_mac,
+		send_arp(gw, iface, ARP_REPLY, &a->sender_mac, a->target_ip, &a->sender_mac,
 		         a->sender_ip);
 	return for_us ? DROP_NONE : DROP_ARP_OTHER;
 }
@@ -126,7 +126,7 @@ void arp_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = DROP_RUNT;
 	if (p->len >= sizeof(struct arp_hdr))
-		wrong = arp_handle(gw, p->port, (const struct arp_hdr *)p->data);
+		wrong = arp_handle(gw, p->iface, (const struct arp_hdr *)p->data);
 	if (wrong != DROP_NONE)
 		gw_drop(gw, p, wrong);
 	pkt_free(p);

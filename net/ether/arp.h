@@ -9,9 +9,9 @@
 void arp_input(struct gw *gw, struct pkt *p);
 
 /* Asks who has `target` on a port; to one station, or to all when `to` is NULL. */
-void arp_ask(struct gw *gw, uint32_t port, ip4 target, const mac *to);
+void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to);
 
 /* Tells everyone that `own` is at our MAC (gratuitous ARP). */
-void arp_announce(struct gw *gw, uint32_t port, ip4 own);
+void arp_announce(struct gw *gw, uint32_t iface, ip4 own);
 
 #endif

@@ -19,7 +19,7 @@ struct frag_key frag_key(const struct pkt *p)
 	return (struct frag_key){
 	        .from = ip4_raw(h->from),
 	        .to = ip4_raw(h->to),
-	        .what = be16_raw(h->id) | (uint32_t)h->proto << 16 | (uint32_t)p->port << 24,
+	        .what = be16_raw(h->id) | (uint32_t)h->proto << 16 | (uint32_t)p->iface << 24,
 	};
 }
 

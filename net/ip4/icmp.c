@@ -42,7 +42,7 @@ static bool is_error_type(uint8_t type)
  * came from. */
 static bool may_tell(const struct gw *gw, const struct pkt *p)
 {
-	if (p->port >= GW_PORTS || p->flags & (PKT_LATER | PKT_L2_GROUP))
+	if (p->iface >= INTERFACES || p->flags & (PKT_LATER | PKT_L2_GROUP))
 		return false;
 	if (p->proto == PROTO_ICMP) {
 		const uint8_t *icmp = pkt_at(p, p->l4, 1);
@@ -61,7 +61,7 @@ static uint32_t addressee(struct gw *gw, const struct pkt *p)
 {
 	const struct addr a = {.v4 = ip4_header(p)->from};
 	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) ? client_beyond(gw, &a)
-	                                                 : client_of(gw, p->port, &a);
+	                                                 : client_of(gw, p->iface, &a);
 }
 
 void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
@@ -75,7 +75,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
 	bool inbound = p->flags & PKT_INBOUND;
 	const struct gw_address *own = inbound ? gw_own_address(gw, p->out, about->to)
-	                                       : gw_own_address(gw, p->port, about->from);
+	                                       : gw_own_address(gw, p->iface, about->from);
 	struct pkt *e = own ? pkt_alloc(gw->pool) : NULL;
 	if (!e) {
 		gw->icmp_suppressed++;
@@ -87,7 +87,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 		pkt_free(e);
 		return;
 	}
-	e->port = PKT_PORT_SELF;
+	e->iface = PKT_IF_SELF;
 	icmp[0] = type;
 	icmp[1] = code;
 	store16(icmp + 2, 0);

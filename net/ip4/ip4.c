@@ -109,11 +109,11 @@ const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to)
 	return NULL;
 }
 
-bool ip4_is_broadcast(const struct gw_port *port, ip4 a)
+bool ip4_is_broadcast(const struct interface *iface, ip4 a)
 {
-	for (uint32_t i = 0; i < port->n_addr; i++) {
-		uint32_t mask = addr_mask4(port->addr[i].len);
-		if (port->addr[i].len > 30 || ((ip4_get(a) ^ ip4_get(port->addr[i].addr)) & mask))
+	for (uint32_t i = 0; i < iface->n_addr; i++) {
+		uint32_t mask = addr_mask4(iface->addr[i].len);
+		if (iface->addr[i].len > 30 || ((ip4_get(a) ^ ip4_get(iface->addr[i].addr)) & mask))
 			continue;
 		uint32_t host = ip4_get(a) & ~mask;
 		if (host == 0 || host == ~mask)
@@ -130,7 +130,7 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 	const struct gw_route *r = ip4_route_for(gw, from);
 	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
 		return true;
-	return !r || r->port != p->port || ip4_is_broadcast(&gw->port[p->port], from);
+	return !r || r->iface != p->iface || ip4_is_broadcast(&gw->iface[p->iface], from);
 }
 
 enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
@@ -140,8 +140,8 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 		return DROP_MULTICAST;
 	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (ip4_is_broadcast(&gw->port[i], to))
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		if (ip4_is_broadcast(&gw->iface[i], to))
 			return DROP_MULTICAST;
 	/* A unicast packet in a broadcast frame (RFC 1812 section 5.3.4). */
 	return p->flags & PKT_L2_GROUP ? DROP_MULTICAST : DROP_NONE;
@@ -208,7 +208,7 @@ static void finish_fragment(struct pkt *f, uint32_t hlen, uint32_t offset, bool 
 
 void ip4_fragment(struct gw *gw, struct pkt *p)
 {
-	uint32_t mtu = gw->port[p->out].mtu, hlen = (uint32_t)(p->data[0] & 15) * 4;
+	uint32_t mtu = gw->iface[p->out].mtu, hlen = (uint32_t)(p->data[0] & 15) * 4;
 	uint32_t frag = be16_get(ip4_header(p)->frag);
 	if (frag & IP4_DF) { /* an answer of ours, or translated: nobody to tell */
 		gw_discard(gw, p, DROP_TOO_BIG);
@@ -232,7 +232,7 @@ void ip4_fragment(struct gw *gw, struct pkt *p)
 		memcpy(to, at == 0 ? p->data : header, h);
 		memcpy(to + h, p->data + hlen + at, n);
 		left -= n;
-		f->port = PKT_PORT_SELF;
+		f->iface = PKT_IF_SELF;
 		f->out = p->out;
 		f->hop = p->hop;
 		f->flags = PKT_ROUTED;

@@ -54,7 +54,7 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p);
 
 /* All ones or all zeros in the host part of one of the port's networks that has room
  * for them (RFC 3021: /31 has neither). */
-bool ip4_is_broadcast(const struct gw_port *port, ip4 a);
+bool ip4_is_broadcast(const struct interface *iface, ip4 a);
 
 /* Why the destination cannot be forwarded to: DROP_NONE, or multicast,
  * broadcast, loopback, this-network, class E. */
@@ -106,7 +106,7 @@ static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 	for (; r < end; r++) {
 		if ((addr & r->mask) != r->net)
 			continue;
-		p->out = UNLIKELY(addr == r->own) ? PKT_PORT_SELF : r->port;
+		p->out = UNLIKELY(addr == r->own) ? PKT_IF_SELF : r->iface;
 		p->hop = r->via ? r->via : ip4_raw(to);
 		p->flags |= PKT_ROUTED;
 		return true;
@@ -128,7 +128,7 @@ static inline void ip4_hop(struct ip4_hdr *h, uint32_t delta)
  * side it came from. */
 static inline uint32_t ip4_mtu(const struct gw *gw, const struct pkt *p)
 {
-	return gw->port[p->out < GW_PORTS ? p->out : p->port].mtu;
+	return gw->iface[p->out < INTERFACES ? p->out : p->iface].mtu;
 }
 
 enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p);

@@ -16,7 +16,7 @@ static enum verdict echo(struct gw *gw, struct pkt *p, struct icmp_hdr *icmp)
 	icmp->type = ICMP_ECHO_REPLY;
 	if (!pkt_pull(p, p->l4) || !pkt_push(p, IP4_MIN))
 		return gw_drop(gw, p, DROP_IP_HEADER);
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	p->flags &= PKT_HAIRPIN;
 	ip4_build(gw, p, from, to, PROTO_ICMP, tos);
 	gw_send(gw, p);
@@ -50,7 +50,7 @@ enum verdict local_service(struct gw *gw, struct pkt *p)
 
 enum verdict local_ip4(struct gw *gw, struct pkt *p)
 {
-	if (p->port < GW_PORTS && !(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
+	if (p->iface < INTERFACES && !(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (p->flags & PKT_L2_GROUP)
 		return gw_drop(gw, p, DROP_MULTICAST);
@@ -63,7 +63,7 @@ enum verdict local_ip4(struct gw *gw, struct pkt *p)
 		return v;
 	/* Nothing listens. Inside hosts are told, so that they do not wait; the
 	 * outside learns nothing. */
-	if (p->port == PORT_LAN)
+	if (p->iface == IF_LAN)
 		icmp_error(gw, p, ICMP_UNREACHABLE,
 		           p->proto == PROTO_UDP || p->proto == PROTO_TCP ? ICMP_PORT
 		                                                          : ICMP_PROTOCOL,

@@ -85,7 +85,7 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 	        .due_ms = gw->now_ms + REASM_WAIT_MS,
 	        .p = p,
 	};
-	p->port = (uint8_t)(key->what >> 24);
+	p->iface = (uint8_t)(key->what >> 24);
 	t->n_used++;
 	return best;
 }

@@ -15,30 +15,30 @@ struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message)
 		return NULL;
 	}
 	memset(to, 0, IP6_MIN + n);
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	*message = to + IP6_MIN;
 	return p;
 }
 
-void icmp6_send(struct gw *gw, uint32_t port, struct pkt *p, const ip6 *from, const ip6 *to,
+void icmp6_send(struct gw *gw, uint32_t iface, struct pkt *p, const ip6 *from, const ip6 *to,
                 const mac *station, uint8_t hops)
 {
 	ip6_build(p, from, to, PROTO_ICMP6, hops);
 	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
 	if (ip6_is_group(to)) {
-		ip6_send_group(gw, port, p);
+		ip6_send_group(gw, iface, p);
 		return;
 	}
 	struct eth_hdr *eth = station ? (struct eth_hdr *)pkt_push(p, sizeof *eth) : NULL;
 	if (!eth) {
-		ip6_to_link(p, port);
+		ip6_to_link(p, iface);
 		gw_send6(gw, p);
 		return;
 	}
 	eth->to = *station;
-	eth->from = gw->port[port].address;
+	eth->from = gw->iface[iface].address;
 	eth->type = be16_of(ETH_IP6);
-	gw_transmit(gw, &gw->port[port], p);
+	gw_transmit(gw, &gw->iface[iface], p);
 }
 
 /* "Source address failed ingress policy" (RFC 4443 section 3.1, code 5) is for a host
@@ -58,8 +58,8 @@ static const struct eth_hdr *eth_of(const struct pkt *p)
 static bool station_may_ask(const struct gw *gw, const struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	return p->port < GW_PORTS && !mac_is_group(&eth_of(p)->from) && !ip6_is_special(from) &&
-	       !gw_address6(gw, p->port, from);
+	return p->iface < INTERFACES && !mac_is_group(&eth_of(p)->from) && !ip6_is_special(from) &&
+	       !gw_address6(gw, p->iface, from);
 }
 
 /* RFC 4443 section 2.4 (e): never about an error or a redirect, or what might be one;
@@ -67,7 +67,7 @@ static bool station_may_ask(const struct gw *gw, const struct pkt *p)
  * a source that is no single host reachable where the packet came from. */
 static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
-	if (p->port == PKT_PORT_SELF)
+	if (p->iface == PKT_IF_SELF)
 		return false;
 	if (p->proto == PROTO_ICMP6) {
 		const uint8_t *icmp = pkt_at(p, p->l4, 1);
@@ -86,8 +86,8 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 static uint32_t addressee(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
 	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};
-	return answers_station(type, code) ? client_station(gw, p->port, &eth_of(p)->from)
-	                                   : client_of(gw, p->port, &a);
+	return answers_station(type, code) ? client_station(gw, p->iface, &eth_of(p)->from)
+	                                   : client_of(gw, p->iface, &a);
 }
 
 void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
@@ -98,8 +98,8 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	    !icmp_error_allowed(gw, kind, addressee(gw, p, type, code)))
 		return;
 	const ip6 *own = &about->to;
-	if (!gw_is_own6(gw, p->port, own))
-		own = gw_own_address6(gw, p->port, &about->from);
+	if (!gw_is_own6(gw, p->iface, own))
+		own = gw_own_address6(gw, p->iface, &about->from);
 	void *message;
 	uint32_t quote = min_u32(p->len, IP6_MTU_MIN - IP6_MIN - sizeof(struct icmp6_hdr));
 	struct pkt *e = own ? icmp6_new(gw, sizeof(struct icmp6_hdr) + quote, &message) : NULL;
@@ -114,12 +114,12 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	memcpy(icmp + 1, p->data, quote);
 	gw->icmp_errors++;
 	if (answers_station(type, code)) {
-		icmp6_send(gw, p->port, e, own, &about->from, &eth_of(p)->from, IP6_HOPS);
+		icmp6_send(gw, p->iface, e, own, &about->from, &eth_of(p)->from, IP6_HOPS);
 		return;
 	}
 	ip6_build(e, own, &about->from, PROTO_ICMP6, IP6_HOPS);
 	ip6_sum(e, offsetof(struct icmp6_hdr, sum));
 	if (ip6_is_link_local(&about->from))
-		ip6_to_link(e, p->port);
+		ip6_to_link(e, p->iface);
 	gw_send6(gw, e);
 }

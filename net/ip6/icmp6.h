@@ -11,7 +11,7 @@ struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message) MUST_USE;
 /* Finishes the message (lengths, checksum) and sends it on a port: to a group, to one
  * station whose MAC is known, or, with `station` NULL, to a neighbour that is looked up.
  * Takes the packet. */
-void icmp6_send(struct gw *gw, uint32_t port, struct pkt *p, const ip6 *from, const ip6 *to,
+void icmp6_send(struct gw *gw, uint32_t iface, struct pkt *p, const ip6 *from, const ip6 *to,
                 const mac *station, uint8_t hops);
 
 #endif

@@ -86,7 +86,7 @@ enum verdict ip6_malformed(struct gw *gw, struct pkt *p, enum drop wrong)
 {
 	/* The kind of routing header is what is wrong (RFC 8200 section 4.4); only the
 	 * destination tells. */
-	if (wrong == DROP_SOURCE_ROUTE && gw_is_own6(gw, p->port, &ip6_header(p)->to))
+	if (wrong == DROP_SOURCE_ROUTE && gw_is_own6(gw, p->iface, &ip6_header(p)->to))
 		icmp6_error(gw, p, ICMP6_PARAMETER, ICMP6_FIELD, source_route_at(p) + 2);
 	return gw_drop(gw, p, wrong);
 }
@@ -94,12 +94,12 @@ enum verdict ip6_malformed(struct gw *gw, struct pkt *p, enum drop wrong)
 bool ip6_bad_source(const struct gw *gw, const struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (gw_address6(gw, p->port, from))
+	if (gw_address6(gw, p->iface, from))
 		return true;
 	if (ip6_is_special(from))
-		return p->port >= GW_PORTS || !ip6_is_link_local(from);
+		return p->iface >= INTERFACES || !ip6_is_link_local(from);
 	const struct gw_route6 *r = gw_route6_for(gw, from);
-	return !r || r->port != p->port || gw_route6_own(r, from);
+	return !r || r->iface != p->iface || gw_route6_own(r, from);
 }
 
 enum drop ip6_bad_destination(const struct pkt *p)
@@ -116,11 +116,11 @@ enum verdict ip6_special(struct gw *gw, struct pkt *p)
 	if (ip6_is_group(&h->from) || (ip6_is_special(&h->from) && !ip6_is_link_local(&h->from) &&
 	                               !ip6_is_unspecified(&h->from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (p->port >= GW_PORTS) /* a tunnel has no link (RFC 3964 section 4.1.1) */
+	if (p->iface >= INTERFACES) /* a tunnel has no link (RFC 3964 section 4.1.1) */
 		return gw_drop(gw, p,
 		               ip6_is_special(&h->from) ? DROP_MARTIAN_SOURCE
 		                                        : ip6_bad_destination(p));
-	if (ip6_is_group(&h->to) || gw_address6(gw, p->port, &h->to))
+	if (ip6_is_group(&h->to) || gw_address6(gw, p->iface, &h->to))
 		return V_LOCAL6;
 	if (ip6_is_unspecified(&h->from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
@@ -179,7 +179,7 @@ void ip6_sum(struct pkt *p, uint32_t at)
 	store16(l4 + at, sum == 0xffff && p->proto == PROTO_UDP ? 0xffff : (uint16_t)~sum);
 }
 
-void ip6_send_group(struct gw *gw, uint32_t port, struct pkt *p)
+void ip6_send_group(struct gw *gw, uint32_t iface, struct pkt *p)
 {
 	const ip6 *to = &ip6_header(p)->to;
 	mac group = {{0x33, 0x33, to->b[12], to->b[13], to->b[14], to->b[15]}};
@@ -189,9 +189,9 @@ void ip6_send_group(struct gw *gw, uint32_t port, struct pkt *p)
 		return;
 	}
 	eth->to = group;
-	eth->from = gw->port[port].address;
+	eth->from = gw->iface[iface].address;
 	eth->type = be16_of(ETH_IP6);
-	gw_transmit(gw, &gw->port[port], p);
+	gw_transmit(gw, &gw->iface[iface], p);
 }
 
 void ip6_fragment(struct gw *gw, struct pkt *p, uint32_t mtu)
@@ -212,7 +212,7 @@ void ip6_fragment(struct gw *gw, struct pkt *p, uint32_t mtu)
 		}
 		left -= n;
 		memcpy(to + IP6_MIN + sizeof(struct ip6_frag), p->data + IP6_MIN + at, n);
-		f->port = PKT_PORT_SELF;
+		f->iface = PKT_IF_SELF;
 		f->out = p->out;
 		f->hop = p->hop;
 		f->flags = p->flags;

@@ -29,8 +29,8 @@ static inline struct ip6_hdr *ip6_header(const struct pkt *p)
 static inline enum drop ip6_parse(struct pkt *p) MUST_USE;
 
 /* Longest-prefix match: notes out and hop in p, and PKT_ROUTED where out is a real
- * port or PKT_PORT_SELF (an address of ours). Where the route leads to the
- * application out is PORT_APP and PKT_ROUTED stays clear, so that the packet that
+ * port or PKT_IF_SELF (an address of ours). Where the route leads to the
+ * application out is IF_APP and PKT_ROUTED stays clear, so that the packet that
  * it makes is routed anew. hop is 0 where the destination itself is the next hop,
  * else 1 + the index of the route: who keeps a packet clears PKT_ROUTED, since the
  * routes may change meanwhile. False when there is no route, or one to nowhere.
@@ -94,7 +94,7 @@ enum verdict ip6_forward(struct gw *gw, struct pkt *p);
  * application's own links. */
 static inline uint32_t ip6_mtu(const struct gw *gw, const struct pkt *p)
 {
-	return p->out < GW_PORTS ? gw->port[p->out].mtu : gw->app_mtu;
+	return p->out < INTERFACES ? gw->iface[p->out].mtu : gw->app_mtu;
 }
 
 /* Writes a header without extensions for a packet of ours at p->data: lengths from
@@ -111,16 +111,16 @@ void ip6_sum(struct pkt *p, uint32_t at);
 void ip6_fragment(struct gw *gw, struct pkt *p, uint32_t mtu);
 
 /* Marks a packet of ours as on its way to a neighbour on a port's link. */
-static inline void ip6_to_link(struct pkt *p, uint32_t port)
+static inline void ip6_to_link(struct pkt *p, uint32_t iface)
 {
-	p->out = (uint8_t)port;
+	p->out = (uint8_t)iface;
 	p->hop = 0;
 	p->flags |= PKT_ROUTED;
 }
 
 /* Sends a packet of ours to the multicast group in its header, on a port (RFC 2464
  * section 7). Takes the packet. */
-void ip6_send_group(struct gw *gw, uint32_t port, struct pkt *p);
+void ip6_send_group(struct gw *gw, uint32_t iface, struct pkt *p);
 
 /* True for the headers that ip6_parse walks over, and how long one is by its first two
  * bytes. */
@@ -170,12 +170,12 @@ static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 	       (UNLIKELY(r->len > 64) &&
 	        ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3])))
 		r++;
-	p->out = r->port;
+	p->out = r->iface;
 	p->hop = r->hop;
 	p->flags |= r->routed;
 	if (UNLIKELY((d == r->own[3] || d == 0) && gw_route6_own(r, to)))
-		p->out = PKT_PORT_SELF;
-	return LIKELY(r->port != PORT_NONE);
+		p->out = PKT_IF_SELF;
+	return LIKELY(r->iface != IF_NONE);
 }
 
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p)

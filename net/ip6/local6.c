@@ -17,11 +17,11 @@ static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 
 	const struct ip6_hdr *h = ip6_header(p);
 	ip6 to = h->from, from = h->to;
 	uint32_t traffic_class = be32_get(h->first) & 0x0ff00000;
-	uint32_t port = p->port;
+	uint32_t iface = p->iface;
 	if (ip6_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (!own) {
-		const ip6 *best = gw_own_address6(gw, port, &to);
+		const ip6 *best = gw_own_address6(gw, iface, &to);
 		if (!best)
 			return gw_drop(gw, p, DROP_TENTATIVE);
 		from = *best;
@@ -29,13 +29,13 @@ static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 
 	if (!pkt_pull(p, p->l4) || !pkt_push(p, IP6_MIN))
 		return gw_drop(gw, p, DROP_IP_HEADER);
 	p->data[IP6_MIN] = ICMP6_ECHO_REPLY;
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	p->flags = 0;
 	ip6_build(p, &from, &to, PROTO_ICMP6, IP6_HOPS);
 	ip6_header(p)->first = be32_of(0x60000000u | traffic_class);
 	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
 	if (ip6_is_link_local(&to))
-		ip6_to_link(p, port);
+		ip6_to_link(p, iface);
 	gw_send6(gw, p);
 	return V_KEPT;
 }
@@ -123,10 +123,10 @@ static enum drop look_at_chain(struct gw *gw, const struct pkt *p, uint32_t *nam
 enum verdict local_ip6(struct gw *gw, struct pkt *p)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	const struct gw_address6 *own = gw_address6(gw, p->port, &h->to);
+	const struct gw_address6 *own = gw_address6(gw, p->iface, &h->to);
 	bool group = ip6_is_group(&h->to);
 	uint32_t named = offsetof(struct ip6_hdr, next);
-	if (group && (p->port >= GW_PORTS || !mld_member(&gw->port[p->port], &h->to)))
+	if (group && (p->iface >= INTERFACES || !mld_member(&gw->iface[p->iface], &h->to)))
 		return gw_drop(gw, p, DROP_MULTICAST);
 	if (own && own->state != ADDRESS6_VALID)
 		return gw_drop(gw, p, DROP_TENTATIVE);
@@ -146,7 +146,7 @@ enum verdict local_ip6(struct gw *gw, struct pkt *p)
 		return v;
 	/* Nothing listens. Inside hosts are told, so that they do not wait; the
 	 * outside learns nothing. */
-	if (p->port != PORT_LAN || p->proto == PROTO_NONE)
+	if (p->iface != IF_LAN || p->proto == PROTO_NONE)
 		return gw_drop(gw, p, DROP_NO_SERVICE);
 	if (p->proto == PROTO_UDP || p->proto == PROTO_TCP)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_PORT, 0);

@@ -24,20 +24,20 @@ ip6 mld_solicited(const ip6 *a)
 	return (ip6){{0xff, 2, [11] = 1, [12] = 0xff, a->b[13], a->b[14], a->b[15]}};
 }
 
-static struct mld_group *find(struct gw_port *port, const ip6 *group)
+static struct mld_group *find(struct interface *iface, const ip6 *group)
 {
-	for (uint32_t i = 0; i < port->n_groups; i++)
-		if (ip6_eq(&port->group[i].addr, group))
-			return &port->group[i];
+	for (uint32_t i = 0; i < iface->n_groups; i++)
+		if (ip6_eq(&iface->group[i].addr, group))
+			return &iface->group[i];
 	return NULL;
 }
 
-bool mld_member(const struct gw_port *port, const ip6 *group)
+bool mld_member(const struct interface *iface, const ip6 *group)
 {
 	if (ip6_eq(group, &mld_all_nodes))
 		return true;
-	for (uint32_t i = 0; i < port->n_groups; i++)
-		if (port->group[i].users && ip6_eq(&port->group[i].addr, group))
+	for (uint32_t i = 0; i < iface->n_groups; i++)
+		if (iface->group[i].users && ip6_eq(&iface->group[i].addr, group))
 			return true;
 	return false;
 }
@@ -48,9 +48,9 @@ static void changed(struct gw *gw, struct mld_group *g)
 	g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
 }
 
-void mld_join(struct gw *gw, uint32_t port, const ip6 *group)
+void mld_join(struct gw *gw, uint32_t iface, const ip6 *group)
 {
-	struct gw_port *at = &gw->port[port];
+	struct interface *at = &gw->iface[iface];
 	struct mld_group *g = find(at, group);
 	if (!g && at->n_groups == MLD_GROUPS)
 		return;
@@ -64,9 +64,9 @@ void mld_join(struct gw *gw, uint32_t port, const ip6 *group)
 	at->groups_changed = true;
 }
 
-void mld_leave(struct gw *gw, uint32_t port, const ip6 *group)
+void mld_leave(struct gw *gw, uint32_t iface, const ip6 *group)
 {
-	struct gw_port *at = &gw->port[port];
+	struct interface *at = &gw->iface[iface];
 	struct mld_group *g = find(at, group);
 	if (!g || g->users == 0 || --g->users)
 		return;
@@ -75,20 +75,20 @@ void mld_leave(struct gw *gw, uint32_t port, const ip6 *group)
 	at->groups_changed = true;
 }
 
-void mld_announce(struct gw *gw, uint32_t port)
+void mld_announce(struct gw *gw, uint32_t iface)
 {
-	for (uint32_t i = 0; i < gw->port[port].n_groups; i++)
-		changed(gw, &gw->port[port].group[i]);
+	for (uint32_t i = 0; i < gw->iface[iface].n_groups; i++)
+		changed(gw, &gw->iface[iface].group[i]);
 }
 
-uint32_t mld_filter(const struct gw_port *port, mac out[static MLD_GROUPS + 1])
+uint32_t mld_filter(const struct interface *iface, mac out[static MLD_GROUPS + 1])
 {
 	uint32_t n = 0;
-	if (port->n_addr6)
+	if (iface->n_addr6)
 		out[n++] = (mac){{0x33, 0x33, 0, 0, 0, 1}};
-	for (uint32_t i = 0; i < port->n_groups; i++) {
-		const uint8_t *a = port->group[i].addr.b;
-		if (port->group[i].users)
+	for (uint32_t i = 0; i < iface->n_groups; i++) {
+		const uint8_t *a = iface->group[i].addr.b;
+		if (iface->group[i].users)
 			out[n++] = (mac){{0x33, 0x33, a[12], a[13], a[14], a[15]}};
 	}
 	return n;
@@ -98,11 +98,11 @@ uint32_t mld_filter(const struct gw_port *port, mac out[static MLD_GROUPS + 1])
 
 /* Sends a message of n bytes with the router alert option, by which routers that do
  * not listen to the group see it (RFC 3810 section 5). */
-static void send(struct gw *gw, uint32_t port, const ip6 *to, const void *message, uint32_t n)
+static void send(struct gw *gw, uint32_t iface, const ip6 *to, const void *message, uint32_t n)
 {
 	static const ip6 unspecified;
 	static const uint8_t alert[8] = {PROTO_ICMP6, 0, IP6_OPT_ALERT, 2, 0, 0, IP6_OPT_PADN, 0};
-	const struct gw_address6 *own = &gw->port[port].addr6[0];
+	const struct gw_address6 *own = &gw->iface[iface].addr6[0];
 	void *room;
 	struct pkt *p = icmp6_new(gw, sizeof alert + n, &room);
 	if (!p)
@@ -115,17 +115,17 @@ static void send(struct gw *gw, uint32_t port, const ip6 *to, const void *messag
 	p->l4_len = (uint16_t)n;
 	p->proto = PROTO_ICMP6;
 	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
-	ip6_send_group(gw, port, p);
+	ip6_send_group(gw, iface, p);
 }
 
-static void report_v1(struct gw *gw, uint32_t port, const struct mld_group *g)
+static void report_v1(struct gw *gw, uint32_t iface, const struct mld_group *g)
 {
 	struct mld_msg m = {.type = g->users ? ICMP6_MLD_REPORT : ICMP6_MLD_DONE, .group = g->addr};
-	send(gw, port, g->users ? &g->addr : &mld_all_routers, &m, sizeof m);
+	send(gw, iface, g->users ? &g->addr : &mld_all_routers, &m, sizeof m);
 }
 
 /* One report is over: the next, or none. A group that was left is gone then. */
-static void reported(struct gw *gw, struct gw_port *port, struct mld_group *g)
+static void reported(struct gw *gw, struct interface *iface, struct mld_group *g)
 {
 	g->asked = false;
 	if (g->changes)
@@ -133,7 +133,7 @@ static void reported(struct gw *gw, struct gw_port *port, struct mld_group *g)
 	if (g->changes)
 		g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
 	else if (g->users == 0)
-		*g = port->group[--port->n_groups];
+		*g = iface->group[--iface->n_groups];
 }
 
 static bool is_due(const struct gw *gw, const struct mld_group *g)
@@ -141,22 +141,22 @@ static bool is_due(const struct gw *gw, const struct mld_group *g)
 	return (g->changes || g->asked) && when_come(gw->now_ms, g->due_ms, LONGEST_MS);
 }
 
-static void tick_port(struct gw *gw, uint32_t i)
+static void tick_iface(struct gw *gw, uint32_t i)
 {
-	struct gw_port *port = &gw->port[i];
+	struct interface *iface = &gw->iface[i];
 	struct {
 		struct mld2_report head;
 		struct mld2_record record[MLD_GROUPS];
 	} m = {.head = {.type = ICMP6_MLD2_REPORT}};
 	uint32_t n = 0;
-	if (port->mld_v1 && when_come(gw->now_ms, port->mld_v1_ms, OLD_ASKER_MS))
-		port->mld_v1 = false;
+	if (iface->mld_v1 && when_come(gw->now_ms, iface->mld_v1_ms, OLD_ASKER_MS))
+		iface->mld_v1 = false;
 	/* Backwards, since a group that is gone gives its place to the last. */
-	for (uint32_t k = port->n_groups; k-- > 0;) {
-		struct mld_group *g = &port->group[k];
+	for (uint32_t k = iface->n_groups; k-- > 0;) {
+		struct mld_group *g = &iface->group[k];
 		if (!is_due(gw, g))
 			continue;
-		if (port->mld_v1)
+		if (iface->mld_v1)
 			report_v1(gw, i, g);
 		else
 			m.record[n++] = (struct mld2_record){
@@ -165,7 +165,7 @@ static void tick_port(struct gw *gw, uint32_t i)
 			                             : IS_EXCLUDE,
 			        .group = g->addr,
 			};
-		reported(gw, port, g);
+		reported(gw, iface, g);
 	}
 	m.head.n_records = be16_of((uint16_t)n);
 	if (n)
@@ -174,9 +174,9 @@ static void tick_port(struct gw *gw, uint32_t i)
 
 void mld_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (gw->port[i].link_up && gw->port[i].n_addr6)
-			tick_port(gw, i);
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		if (gw->iface[i].link_up && gw->iface[i].n_addr6)
+			tick_iface(gw, i);
 }
 
 /* --- questions -------------------------------------------------------------------- */
@@ -200,23 +200,23 @@ static void answer(struct gw *gw, struct mld_group *g, uint32_t wait_ms)
 	g->due_ms = gw->now_ms + wait_ms;
 }
 
-static void query(struct gw *gw, struct gw_port *port, const struct mld_msg *m, bool v2)
+static void query(struct gw *gw, struct interface *iface, const struct mld_msg *m, bool v2)
 {
 	uint32_t most = longest_wait(be16_get(m->wait), v2) + 1;
 	uint32_t together = rng_below(gw->rng, most);
-	bool v1_before = port->mld_v1;
+	bool v1_before = iface->mld_v1;
 	if (!v2) {
-		port->mld_v1 = true;
-		port->mld_v1_ms = gw->now_ms + OLD_ASKER_MS;
+		iface->mld_v1 = true;
+		iface->mld_v1_ms = gw->now_ms + OLD_ASKER_MS;
 	}
-	for (uint32_t i = 0; i < port->n_groups; i++) {
-		struct mld_group *g = &port->group[i];
-		if (port->mld_v1 != v1_before) /* RFC 3810 section 8.3.1 */
+	for (uint32_t i = 0; i < iface->n_groups; i++) {
+		struct mld_group *g = &iface->group[i];
+		if (iface->mld_v1 != v1_before) /* RFC 3810 section 8.3.1 */
 			g->asked = false;
 		if (!ip6_is_unspecified(&m->group) && !ip6_eq(&m->group, &g->addr))
 			continue;
 		/* MLDv2 puts all into one report, MLDv1 sends one for each. */
-		answer(gw, g, port->mld_v1 ? rng_below(gw->rng, most) : together);
+		answer(gw, g, iface->mld_v1 ? rng_below(gw->rng, most) : together);
 	}
 }
 
@@ -239,18 +239,18 @@ enum drop mld_input(struct gw *gw, const struct pkt *p)
 {
 	const struct mld_msg *m = (const struct mld_msg *)pkt_at(p, p->l4, sizeof *m);
 	/* RFC 3810 sections 5.1.14 and 6.2; 24 bytes are an MLDv1 message. */
-	if (!m || p->port >= GW_PORTS || ip6_header(p)->hops != 1 ||
+	if (!m || p->iface >= INTERFACES || ip6_header(p)->hops != 1 ||
 	    !ip6_is_link_local(&ip6_header(p)->from) || !has_alert(p) ||
 	    (p->l4_len != sizeof *m && p->l4_len < LONG_QUERY))
 		return DROP_MLD;
-	struct gw_port *port = &gw->port[p->port];
+	struct interface *iface = &gw->iface[p->iface];
 	if (m->type == ICMP6_MLD_QUERY) {
-		query(gw, port, m, p->l4_len >= LONG_QUERY);
+		query(gw, iface, m, p->l4_len >= LONG_QUERY);
 		return DROP_NONE;
 	}
 	/* Somebody else has reported the group: that is enough (RFC 2710 section 4). */
-	struct mld_group *g = find(port, &m->group);
-	if (m->type != ICMP6_MLD_REPORT || !port->mld_v1 || !g)
+	struct mld_group *g = find(iface, &m->group);
+	if (m->type != ICMP6_MLD_REPORT || !iface->mld_v1 || !g)
 		return DROP_MLD;
 	g->asked = false;
 	return DROP_NONE;

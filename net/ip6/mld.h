@@ -17,15 +17,15 @@ ip6 mld_solicited(const ip6 *a);
 
 /* Joins a group on a port, and leaves it; as often left as joined. A group that finds
  * no room is not joined. */
-void mld_join(struct gw *gw, uint32_t port, const ip6 *group);
-void mld_leave(struct gw *gw, uint32_t port, const ip6 *group);
+void mld_join(struct gw *gw, uint32_t iface, const ip6 *group);
+void mld_leave(struct gw *gw, uint32_t iface, const ip6 *group);
 
 /* True when the port listens to a group; to all nodes always. */
-bool mld_member(const struct gw_port *port, const ip6 *group);
+bool mld_member(const struct interface *iface, const ip6 *group);
 
 /* Reports all groups of a port anew: the link came up, or the port got the link-local
  * address without which nobody counts its reports (RFC 3590). */
-void mld_announce(struct gw *gw, uint32_t port);
+void mld_announce(struct gw *gw, uint32_t iface);
 
 /* A message of types 130 to 132, the ICMPv6 header's checksum right; the packet stays
  * the caller's. Gives DROP_NONE or what is wrong. */
@@ -35,6 +35,6 @@ enum drop mld_input(struct gw *gw, const struct pkt *p);
 void mld_tick(struct gw *gw);
 
 /* MAC addresses of the groups of a port, for the card's filter; gives how many. */
-uint32_t mld_filter(const struct gw_port *port, mac out[static MLD_GROUPS + 1]);
+uint32_t mld_filter(const struct interface *iface, mac out[static MLD_GROUPS + 1]);
 
 #endif

@@ -14,7 +14,7 @@
 /* --- messages of ours ------------------------------------------------------------ */
 
 /* Sends a message with our MAC address as an option of kind `option`, none if 0. */
-static void send_nd(struct gw *gw, uint32_t port, uint8_t type, const ip6 *target, uint32_t flags,
+static void send_nd(struct gw *gw, uint32_t iface, uint8_t type, const ip6 *target, uint32_t flags,
                     uint8_t option, const ip6 *from, const ip6 *to, const mac *station)
 {
 	void *message;
@@ -30,89 +30,89 @@ static void send_nd(struct gw *gw, uint32_t port, uint8_t type, const ip6 *targe
 		struct nd_opt_mac *o = (struct nd_opt_mac *)(m + 1);
 		o->type = option;
 		o->len = 1;
-		o->address = gw->port[port].address;
+		o->address = gw->iface[iface].address;
 	}
-	icmp6_send(gw, port, p, from, to, station, IP6_ND_HOPS);
+	icmp6_send(gw, iface, p, from, to, station, IP6_ND_HOPS);
 }
 
-void nd_ask(struct gw *gw, uint32_t port, const ip6 *target, const mac *to)
+void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to)
 {
-	const ip6 *own = gw_port_own6(gw, port, target);
+	const ip6 *own = gw_iface_own6(gw, iface, target);
 	if (!own) /* all tentative yet */
 		return;
 	ip6 group = mld_solicited(target);
-	send_nd(gw, port, ICMP6_NS, target, 0, ND_OPT_SOURCE, own, to ? target : &group, to);
+	send_nd(gw, iface, ICMP6_NS, target, 0, ND_OPT_SOURCE, own, to ? target : &group, to);
 }
 
 /* RFC 4861 section 7.2.4; to a station without address yet: to everybody. An anycast
  * address does not override (section 7.2.7). */
-static void advertise(struct gw *gw, uint32_t port, const ip6 *own, bool anycast, const ip6 *to,
+static void advertise(struct gw *gw, uint32_t iface, const ip6 *own, bool anycast, const ip6 *to,
                       const mac *station)
 {
 	uint32_t flags = ND_ROUTER | (to ? ND_SOLICITED : 0) | (anycast ? 0 : ND_OVERRIDE);
-	const ip6 *from = anycast ? gw_port_own6(gw, port, to ? to : own) : own;
+	const ip6 *from = anycast ? gw_iface_own6(gw, iface, to ? to : own) : own;
 	if (from)
-		send_nd(gw, port, ICMP6_NA, own, flags, ND_OPT_TARGET, from,
+		send_nd(gw, iface, ICMP6_NA, own, flags, ND_OPT_TARGET, from,
 		        to ? to : &mld_all_nodes, station);
 }
 
 /* --- our own addresses ------------------------------------------------------------ */
 
-void nd_start(struct gw *gw, uint32_t port, struct gw_address6 *a)
+void nd_start(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
 	a->state = ADDRESS6_TENTATIVE;
 	a->asked = 0;
 	a->due_ms = gw->now_ms + rng_below(gw->rng, SETTLE_MS);
 	gw->changes6++;
-	(void)port;
+	(void)iface;
 }
 
-void nd_link_up(struct gw *gw, uint32_t port)
+void nd_link_up(struct gw *gw, uint32_t iface)
 {
-	for (uint32_t i = 0; i < gw->port[port].n_addr6; i++)
-		nd_start(gw, port, &gw->port[port].addr6[i]);
+	for (uint32_t i = 0; i < gw->iface[iface].n_addr6; i++)
+		nd_start(gw, iface, &gw->iface[iface].addr6[i]);
 }
 
 /* Nobody objected: the address is ours, and everybody is told (RFC 9131). */
-static void make_valid(struct gw *gw, uint32_t port, struct gw_address6 *a)
+static void make_valid(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
 	a->state = ADDRESS6_VALID;
 	gw->changes6++;
-	if (a == &gw->port[port].addr6[0]) {
-		mld_announce(gw, port);
-		ra_restart(gw, port);
+	if (a == &gw->iface[iface].addr6[0]) {
+		mld_announce(gw, iface);
+		ra_restart(gw, iface);
 	}
-	advertise(gw, port, &a->addr, false, NULL, NULL);
+	advertise(gw, iface, &a->addr, false, NULL, NULL);
 }
 
-static void tick_address(struct gw *gw, uint32_t port, struct gw_address6 *a)
+static void tick_address(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
 	static const ip6 unspecified;
 	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->now_ms, a->due_ms, RETRANS_MS))
 		return;
 	if (a->asked) { /* DupAddrDetectTransmits is 1 */
-		make_valid(gw, port, a);
+		make_valid(gw, iface, a);
 		return;
 	}
 	ip6 group = mld_solicited(&a->addr);
 	a->asked++;
 	a->due_ms = gw->now_ms + RETRANS_MS;
-	send_nd(gw, port, ICMP6_NS, &a->addr, 0, 0, &unspecified, &group, NULL);
+	send_nd(gw, iface, ICMP6_NS, &a->addr, 0, 0, &unspecified, &group, NULL);
 }
 
 void nd_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		for (uint32_t k = 0; gw->port[i].link_up && k < gw->port[i].n_addr6; k++)
-			tick_address(gw, i, &gw->port[i].addr6[k]);
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; gw->iface[i].link_up && k < gw->iface[i].n_addr6; k++)
+			tick_address(gw, i, &gw->iface[i].addr6[k]);
 }
 
 /* Somebody has a tentative address (RFC 4862 section 5.4.5). A duplicate of the
  * address made from our MAC means that somebody has that too: no address of the
  * port is of use then. */
-static void duplicate(struct gw *gw, uint32_t port, struct gw_address6 *a)
+static void duplicate(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
-	struct gw_port *at = &gw->port[port];
+	struct interface *at = &gw->iface[iface];
 	char text[FMT_IP6];
 	a->state = ADDRESS6_DUPLICATE;
 	gw->changes6++;
@@ -142,29 +142,29 @@ bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **a
 	return !*address || !mac_is_group(*address);
 }
 
-bool nd_on_link(const struct gw_port *port, const ip6 *a)
+bool nd_on_link(const struct interface *iface, const ip6 *a)
 {
 	if (ip6_is_link_local(a))
 		return true;
-	for (uint32_t i = 0; i < port->n_addr6; i++)
-		if (addr_in6(a, &port->addr6[i].addr, port->addr6[i].len))
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (addr_in6(a, &iface->addr6[i].addr, iface->addr6[i].len))
 			return !ip6_is_special(a);
 	return false;
 }
 
 /* The subnet-router anycast address of a network of the port. */
-static bool is_anycast(const struct gw *gw, uint32_t port, const ip6 *a)
+static bool is_anycast(const struct gw *gw, uint32_t iface, const ip6 *a)
 {
 	const struct gw_route6 *r = ip6_is_special(a) ? NULL : gw_route6_for(gw, a);
-	return r && r->port == port && gw_route6_own(r, a);
+	return r && r->iface == iface && gw_route6_own(r, a);
 }
 
 /* Somebody uses an address of ours (RFC 4862 section 5.4.4 leaves open what to do). */
-static enum drop conflict(struct gw_port *port, const ip6 *a)
+static enum drop conflict(struct interface *iface, const ip6 *a)
 {
 	char text[FMT_IP6];
-	log_limited(&port->conflict_us, 10000, "%s: somebody also claims our address %s",
-	            port->name, fmt_ip6(text, a));
+	log_limited(&iface->conflict_us, 10000, "%s: somebody also claims our address %s",
+	            iface->name, fmt_ip6(text, a));
 	return DROP_ND_BAD;
 }
 
@@ -172,62 +172,62 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	const mac *source;
-	struct gw_port *port = &gw->port[p->port];
+	struct interface *iface = &gw->iface[p->iface];
 	bool nameless = ip6_is_unspecified(&h->from);
 	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_SOURCE, &source))
 		return DROP_ND_BAD;
 	ip6 group = mld_solicited(&m->target);
 	if (nameless && (source || !ip6_eq(&h->to, &group)))
 		return DROP_ND_BAD;
-	if (gw_port_address6(port, &h->from))
-		return conflict(port, &h->from);
-	struct gw_address6 *own = gw_port_address6(port, &m->target);
-	bool anycast = !own && is_anycast(gw, p->port, &m->target);
+	if (gw_iface_address6(iface, &h->from))
+		return conflict(iface, &h->from);
+	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
+	bool anycast = !own && is_anycast(gw, p->iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE && nameless) {
-		duplicate(gw, p->port, own);
+		duplicate(gw, p->iface, own);
 		return DROP_NONE;
 	}
 	if (!anycast && (!own || own->state != ADDRESS6_VALID))
 		return DROP_ND_OTHER;
 	if (nameless) {
-		advertise(gw, p->port, &m->target, anycast, NULL, NULL);
+		advertise(gw, p->iface, &m->target, anycast, NULL, NULL);
 		return DROP_NONE;
 	}
 	/* Who asks with an address of another network, as hosts may, is answered, but
 	 * is no neighbour by that address. */
-	bool near = nd_on_link(port, &h->from);
+	bool near = nd_on_link(iface, &h->from);
 	if (!near && !source)
 		return DROP_ND_BAD;
 	if (near && source)
-		neigh_heard6(gw, p->port, &h->from, source);
-	advertise(gw, p->port, &m->target, anycast, &h->from, source);
+		neigh_heard6(gw, p->iface, &h->from, source);
+	advertise(gw, p->iface, &m->target, anycast, &h->from, source);
 	return DROP_NONE;
 }
 
 static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct nd_msg *m)
 {
 	const mac *target;
-	struct gw_port *port = &gw->port[p->port];
+	struct interface *iface = &gw->iface[p->iface];
 	uint32_t flags = be32_get(m->flags);
 	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_TARGET, &target) ||
 	    (flags & ND_SOLICITED && ip6_is_group(&ip6_header(p)->to)) ||
 	    ip6_is_unspecified(&ip6_header(p)->from))
 		return DROP_ND_BAD;
-	struct gw_address6 *own = gw_port_address6(port, &m->target);
+	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE) {
-		duplicate(gw, p->port, own);
+		duplicate(gw, p->iface, own);
 		return DROP_NONE;
 	}
 	if (own)
-		return conflict(port, &m->target);
-	return neigh_answered6(gw, p->port, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
+		return conflict(iface, &m->target);
+	return neigh_answered6(gw, p->iface, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
 }
 
 /* A frame of ours that the link has reflected. */
 static bool reflected(const struct gw *gw, const struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)(p->data - sizeof *eth);
-	return mac_eq(&eth->from, &gw->port[p->port].address);
+	return mac_eq(&eth->from, &gw->iface[p->iface].address);
 }
 
 enum drop nd_input(struct gw *gw, struct pkt *p)
@@ -237,7 +237,7 @@ enum drop nd_input(struct gw *gw, struct pkt *p)
 	/* Extension headers: fragments must not be taken (RFC 6980), others have no
 	 * use here. */
 	if (!icmp || ip6_header(p)->hops != IP6_ND_HOPS || icmp->code != 0 ||
-	    p->flags & PKT_OPTIONS || p->port >= GW_PORTS)
+	    p->flags & PKT_OPTIONS || p->iface >= INTERFACES)
 		return DROP_ND_BAD;
 	if (reflected(gw, p))
 		return DROP_ND_OTHER;

@@ -10,7 +10,7 @@
 
 /* Asks who has `target` on a port: one station, or its solicited-node group when
  * `to` is NULL. */
-void nd_ask(struct gw *gw, uint32_t port, const ip6 *target, const mac *to);
+void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to);
 
 /* A message of types 133 to 137, the ICMPv6 header's checksum right; the packet stays
  * the caller's. Gives DROP_NONE or what is wrong. */
@@ -21,13 +21,13 @@ enum drop nd_input(struct gw *gw, struct pkt *p);
 bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address);
 
 /* True for an address that stations of a port's link have. */
-bool nd_on_link(const struct gw_port *port, const ip6 *a);
+bool nd_on_link(const struct interface *iface, const ip6 *a);
 
 /* The link came up: all addresses of the port are tentative again. */
-void nd_link_up(struct gw *gw, uint32_t port);
+void nd_link_up(struct gw *gw, uint32_t iface);
 
 /* A new address of ours: asks whether somebody has it. */
-void nd_start(struct gw *gw, uint32_t port, struct gw_address6 *a);
+void nd_start(struct gw *gw, uint32_t iface, struct gw_address6 *a);
 
 /* Timers, about ten times a second. */
 void nd_tick(struct gw *gw);

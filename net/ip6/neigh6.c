@@ -29,9 +29,9 @@ static const ip6 *address_of(const struct neigh *n)
 }
 
 /* A new entry, without state yet; NULL when there is no room. */
-static struct neigh *take6(struct gw *gw, uint32_t port, const ip6 *addr)
+static struct neigh *take6(struct gw *gw, uint32_t iface, const ip6 *addr)
 {
-	struct neigh *n = neigh_take(gw, neigh_set6(&gw->neigh, addr), port);
+	struct neigh *n = neigh_take(gw, neigh_set6(&gw->neigh, addr), iface);
 	if (!n)
 		return NULL;
 	n->is6 = true;
@@ -43,20 +43,20 @@ static void ask(struct gw *gw, struct neigh *n)
 {
 	n->tries++;
 	n->next_ms = gw->now_ms + RETRANS_MS;
-	nd_ask(gw, n->port, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
+	nd_ask(gw, n->iface, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
 /* The hash by which a neighbour is remembered, never 0; its set in *set. */
-static uint32_t known_as(struct neigh_table *t, uint32_t port, const ip6 *a, uint32_t **set)
+static uint32_t known_as(struct neigh_table *t, uint32_t iface, const ip6 *a, uint32_t **set)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[0] + ip6_word(a, 3) * t->mul[1];
 	*set = t->known6[(uint32_t)(neigh_set6(t, a) - t->entry[0]) / NEIGH_WAYS];
-	return max_u32(h + port, 1);
+	return max_u32(h + iface, 1);
 }
 
-static bool was_known(struct neigh_table *t, uint32_t port, const ip6 *addr)
+static bool was_known(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 {
-	uint32_t *set, h = known_as(t, port, addr, &set);
+	uint32_t *set, h = known_as(t, iface, addr, &set);
 	for (uint32_t i = 0; i < NEIGH_KNOWN; i++)
 		if (set[i] == h)
 			return true;
@@ -66,7 +66,7 @@ static bool was_known(struct neigh_table *t, uint32_t port, const ip6 *addr)
 /* A neighbour has answered: the one of its set that has not for longest is forgotten. */
 static void note_known(struct neigh_table *t, const struct neigh *n)
 {
-	uint32_t i = 0, *set, h = known_as(t, n->port, address_of(n), &set);
+	uint32_t i = 0, *set, h = known_as(t, n->iface, address_of(n), &set);
 	while (i < NEIGH_KNOWN - 1 && set[i] != h)
 		i++;
 	memmove(set + 1, set, i * sizeof *set);
@@ -81,7 +81,7 @@ static uint64_t *budget_of(struct gw *gw, const struct pkt *p)
 	const ip6 *from = &ip6_header(p)->from;
 	const uint32_t *mul = gw->neigh.mul;
 	uint32_t h = ip6_word(from, 0) * mul[0] + ip6_word(from, 1) * mul[1];
-	if (p->port == PORT_WAN && gw->app->no_wan6)
+	if (p->iface == IF_WAN && gw->app->no_wan6)
 		h += ip6_word(from, 2) * mul[2] + ip6_word(from, 3) * mul[3];
 	_Static_assert(NEIGH_ASKERS == 1u << 8, "the upper eight bits");
 	return &gw->neigh.asker_us[h >> 24];
@@ -142,7 +142,7 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 {
 	const ip6 *hop = ip6_hop_of(gw, p);
 	struct neigh *n = neigh_find6(&gw->neigh, p->out, hop);
-	if (!gw->port[p->out].link_up) {
+	if (!gw->iface[p->out].link_up) {
 		gw_discard(gw, p, DROP_LINK_DOWN);
 		return;
 	}
@@ -166,11 +166,11 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
 }
 
-bool neigh_fix6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address)
+bool neigh_fix6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address)
 {
-	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	struct neigh *n = neigh_find6(&gw->neigh, iface, addr);
 	if (!n)
-		n = take6(gw, port, addr);
+		n = take6(gw, iface, addr);
 	if (!n)
 		return false;
 	neigh_set_mac(gw, n, address);
@@ -195,12 +195,12 @@ static void set_stale(struct gw *gw, struct neigh *n)
 /* An entry for a station that only says it is there: a free place, or that of one that
  * is not in use. Nobody whom packets of ours wait for or go to gives way: any station
  * can ask from as many addresses as it likes. */
-static struct neigh *take_unasked(struct gw *gw, uint32_t port, const ip6 *addr)
+static struct neigh *take_unasked(struct gw *gw, uint32_t iface, const ip6 *addr)
 {
 	struct neigh *set = neigh_set6(&gw->neigh, addr), *best = NULL;
 	for (struct neigh *n = set; n < set + NEIGH_WAYS; n++) {
 		if (n->state == NEIGH_FREE || n->state == NEIGH_FAILED)
-			return take6(gw, port, addr); /* which takes one of these first */
+			return take6(gw, iface, addr); /* which takes one of these first */
 		bool idle = n->state == NEIGH_STALE ||
 		            (n->state == NEIGH_REACHABLE && !n->is6 && !n->used);
 		if (idle &&
@@ -211,14 +211,14 @@ static struct neigh *take_unasked(struct gw *gw, uint32_t port, const ip6 *addr)
 		return NULL;
 	neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
 	gw->neigh.evicted++;
-	return take6(gw, port, addr);
+	return take6(gw, iface, addr);
 }
 
-void neigh_heard6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address)
+void neigh_heard6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address)
 {
-	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	struct neigh *n = neigh_find6(&gw->neigh, iface, addr);
 	if (!n)
-		n = take_unasked(gw, port, addr);
+		n = take_unasked(gw, iface, addr);
 	else if (n->state == NEIGH_STATIC || (neigh_usable(n) && mac_eq(&n->eth.to, address)))
 		return;
 	if (!n)
@@ -228,10 +228,10 @@ void neigh_heard6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *addr
 	neigh_release(gw, n);
 }
 
-bool neigh_answered6(struct gw *gw, uint32_t port, const ip6 *addr, const mac *address,
+bool neigh_answered6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address,
                      uint32_t flags)
 {
-	struct neigh *n = neigh_find6(&gw->neigh, port, addr);
+	struct neigh *n = neigh_find6(&gw->neigh, iface, addr);
 	if (!n)
 		return false;
 	if (n->state == NEIGH_STATIC)

@@ -122,11 +122,11 @@ static void write_pref64(const struct config_ra *c, const struct ra *ra, struct 
 }
 
 /* `last`: this router goes. Then nothing that leads to it may be used. */
-static void send(struct gw *gw, uint32_t port, const ip6 *to, bool last)
+static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 {
 	struct writer w = {.n = sizeof(struct ra_msg)};
-	const struct gw_port *at = &gw->port[port];
-	const struct ra *ra = &gw->ra[port];
+	const struct interface *at = &gw->iface[iface];
+	const struct ra *ra = &gw->ra[iface];
 	struct ra_msg *m = (struct ra_msg *)w.bytes;
 	uint32_t lifetime_s = last ? 0 : RA_LIFETIME_S;
 	memset(m, 0, sizeof *m);
@@ -149,7 +149,7 @@ static void send(struct gw *gw, uint32_t port, const ip6 *to, bool last)
 	if (!p)
 		return;
 	memcpy(message, w.bytes, w.n);
-	icmp6_send(gw, port, p, &at->addr6[0].addr, to, NULL, IP6_ND_HOPS);
+	icmp6_send(gw, iface, p, &at->addr6[0].addr, to, NULL, IP6_ND_HOPS);
 }
 
 /* --- when --------------------------------------------------------------------------- */
@@ -166,9 +166,9 @@ static void bring_forward(struct gw *gw, struct ra *ra, uint32_t most_ms)
 		ra->next_ms = gw->now_ms + wait;
 }
 
-void ra_restart(struct gw *gw, uint32_t port)
+void ra_restart(struct gw *gw, uint32_t iface)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	if (!ra->on)
 		return;
 	ra->n_first = 0;
@@ -176,20 +176,20 @@ void ra_restart(struct gw *gw, uint32_t port)
 	bring_forward(gw, ra, ANSWER_MS);
 }
 
-void ra_start(struct gw *gw, uint32_t port, uint16_t lifetime_s, uint8_t preference, uint32_t mtu)
+void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	ra->on = gw->config->ra.on;
 	ra->lifetime_s = lifetime_s;
 	ra->preference = preference;
 	ra->mtu = mtu;
-	ra_restart(gw, port);
+	ra_restart(gw, iface);
 }
 
-void ra_set_dns64(struct gw *gw, uint32_t port, const ip6 *server, const struct prefix *pref64,
+void ra_set_dns64(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
                   uint32_t n)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	ra->has_dns = true;
 	ra->dns = *server;
 	ra->n_pref64 = min_u32(n, CONFIG_PREF64);
@@ -204,10 +204,10 @@ static struct ra_prefix *find(struct ra *ra, const ip6 *net, uint8_t len)
 	return NULL;
 }
 
-bool ra_set_prefix(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len, uint8_t flags,
+bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
                    uint32_t valid_s, uint32_t preferred_s)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	struct ra_prefix *p = find(ra, net, len);
 	if (!p && ra->n_prefixes == RA_PREFIXES)
 		return false;
@@ -230,9 +230,9 @@ static void leave(const struct gw *gw, struct ra_prefix *p)
 	p->until_s = gw->now_s + min_u32(p->valid_s, RA_LEAVING_S);
 }
 
-void ra_deprecate(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len)
+void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	struct ra_prefix *p = find(ra, net, len);
 	if (!p || p->deprecated)
 		return;
@@ -250,14 +250,14 @@ static void forget_old(const struct gw *gw, struct ra *ra)
 	ra->n_prefixes = n;
 }
 
-static void tick_port(struct gw *gw, uint32_t port)
+static void tick_iface(struct gw *gw, uint32_t iface)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	forget_old(gw, ra);
 	for (uint32_t i = 0; i < RA_ANSWERS; i++)
 		if (ra->answer[i].waits && when_come(gw->now_ms, ra->answer[i].due_ms, ANSWER_MS)) {
 			ra->answer[i].waits = false;
-			send(gw, port, &ra->answer[i].to, false);
+			send(gw, iface, &ra->answer[i].to, false);
 		}
 	if (!when_come(gw->now_ms, ra->next_ms, LONGEST_MS))
 		return;
@@ -268,26 +268,26 @@ static void tick_port(struct gw *gw, uint32_t port)
 	}
 	ra->apart_ms = gw->now_ms + APART_MS;
 	ra->next_ms = gw->now_ms + wait;
-	send(gw, port, &mld_all_nodes, false);
+	send(gw, iface, &mld_all_nodes, false);
 }
 
 /* RFC 4861 section 4.2: from the link-local address, so not before there is one. */
-static bool may_send(const struct gw *gw, uint32_t port)
+static bool may_send(const struct gw *gw, uint32_t iface)
 {
-	return gw->ra[port].on && gw->port[port].link_up &&
-	       gw->port[port].addr6[0].state == ADDRESS6_VALID;
+	return gw->ra[iface].on && gw->iface[iface].link_up &&
+	       gw->iface[iface].addr6[0].state == ADDRESS6_VALID;
 }
 
 void ra_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (may_send(gw, i))
-			tick_port(gw, i);
+			tick_iface(gw, i);
 }
 
 void ra_stop(struct gw *gw)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct ra *ra = &gw->ra[i];
 		/* Who comes back with another IPv4 address has other prefixes. */
 		for (uint32_t k = 0; k < ra->n_prefixes; k++)
@@ -302,9 +302,9 @@ void ra_stop(struct gw *gw)
 /* --- what others say ------------------------------------------------------------------ */
 
 /* To all nodes, or, shortly after the last such, to the one that asked. */
-static void answer(struct gw *gw, uint32_t port, const ip6 *to)
+static void answer(struct gw *gw, uint32_t iface, const ip6 *to)
 {
-	struct ra *ra = &gw->ra[port];
+	struct ra *ra = &gw->ra[iface];
 	bool crowded = !when_come(gw->now_ms, ra->apart_ms, APART_MS);
 	for (uint32_t i = 0; crowded && ip6_is_link_local(to) && i < RA_ANSWERS; i++) {
 		if (ra->answer[i].waits && ip6_eq(&ra->answer[i].to, to))
@@ -326,11 +326,11 @@ enum drop ra_solicited(struct gw *gw, const struct pkt *p)
 	if (!nd_options(p, sizeof(struct icmp6_hdr), ND_OPT_SOURCE, &source) ||
 	    (source && ip6_is_unspecified(&h->from)))
 		return DROP_ND_BAD;
-	if (!gw->ra[p->port].on)
+	if (!gw->ra[p->iface].on)
 		return DROP_ND_OTHER;
-	if (source && nd_on_link(&gw->port[p->port], &h->from))
-		neigh_heard6(gw, p->port, &h->from, source);
-	answer(gw, p->port, &h->from);
+	if (source && nd_on_link(&gw->iface[p->iface], &h->from))
+		neigh_heard6(gw, p->iface, &h->from, source);
+	answer(gw, p->iface, &h->from);
 	return DROP_NONE;
 }
 
@@ -342,8 +342,8 @@ enum drop ra_heard(struct gw *gw, const struct pkt *p)
 	if (p->l4_len < sizeof(struct ra_msg) || !ip6_is_link_local(&h->from) ||
 	    !nd_options(p, sizeof(struct ra_msg), ND_OPT_SOURCE, &source))
 		return DROP_ND_BAD;
-	if (gw->ra[p->port].on)
-		log_limited(&gw->ra[p->port].other_us, LONGEST_MS, "%s: %s is a router here too",
-		            gw->port[p->port].name, fmt_ip6(text, &h->from));
+	if (gw->ra[p->iface].on)
+		log_limited(&gw->ra[p->iface].other_us, LONGEST_MS, "%s: %s is a router here too",
+		            gw->iface[p->iface].name, fmt_ip6(text, &h->from));
 	return DROP_ND_OTHER;
 }

@@ -62,20 +62,20 @@ struct pkt;
 
 /* Starts advertising on a port, if the configuration wants it: from the application's
  * init. */
-void ra_start(struct gw *gw, uint32_t port, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
+void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
 /* A DNS server and NAT64 prefixes of the application's own, told unless the configuration
  * names others. From its init; prefixes beyond CONFIG_PREF64 are left out. */
-void ra_set_dns64(struct gw *gw, uint32_t port, const ip6 *server, const struct prefix *pref64,
+void ra_set_dns64(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
                   uint32_t n);
 
 /* Adds a prefix, or changes the lifetimes of one that is advertised; soon told to all.
  * False when there are too many. */
-bool ra_set_prefix(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len, uint8_t flags,
+bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
                    uint32_t valid_s, uint32_t preferred_s) MUST_USE;
 
 /* A prefix goes: no new connections from it, old ones for two hours at most. */
-void ra_deprecate(struct gw *gw, uint32_t port, const ip6 *net, uint8_t len);
+void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len);
 
 /* A router solicitation or advertisement that nd_input found well-formed so far (hop
  * limit, code, extension headers); the packet stays the caller's. */
@@ -83,7 +83,7 @@ enum drop ra_solicited(struct gw *gw, const struct pkt *p);
 enum drop ra_heard(struct gw *gw, const struct pkt *p);
 
 /* The link came up, or the port got its link-local address. */
-void ra_restart(struct gw *gw, uint32_t port);
+void ra_restart(struct gw *gw, uint32_t iface);
 
 /* Timers, about ten times a second. */
 void ra_tick(struct gw *gw);

@@ -65,7 +65,7 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool m
 
 static void finish(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool may_fragment)
 {
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	p->flags = 0;
 	gw->tcp->count.out++;
 	if (e->remote.is6)

@@ -82,7 +82,7 @@ static void note_ends(const struct pkt *p, bool is6, struct udp_ends *e)
 	}
 	e->remote_port = be16_get(udp->from);
 	e->local_port = be16_get(udp->to);
-	e->link = p->port;
+	e->link = p->iface;
 }
 
 enum verdict udp_input(struct gw *gw, struct pkt *p)
@@ -118,14 +118,14 @@ bool udp_source(const struct gw *gw, struct udp_ends *e)
 	e->local.is6 = e->remote.is6;
 	if (e->remote.is6) {
 		const struct gw_route6 *r = gw_route6_for(gw, &e->remote.v6);
-		const ip6 *own = r ? gw_own_address6(gw, r->port, &e->remote.v6) : NULL;
+		const ip6 *own = r ? gw_own_address6(gw, r->iface, &e->remote.v6) : NULL;
 		if (own)
 			e->local.v6 = *own;
 		return own != NULL;
 	}
 	const struct gw_route *r = ip4_route_for(gw, e->remote.v4);
 	ip4 hop = r && r->via ? ip4_from_raw(r->via) : e->remote.v4;
-	const struct gw_address *own = r ? gw_own_address(gw, r->port, hop) : NULL;
+	const struct gw_address *own = r ? gw_own_address(gw, r->iface, hop) : NULL;
 	if (own)
 		e->local.v4 = own->addr;
 	return own != NULL;
@@ -172,7 +172,7 @@ void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *e)
 		return;
 	}
 	uint16_t len = (uint16_t)p->len;
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	p->flags = 0;
 	udp->from = be16_of(e->local_port);
 	udp->to = be16_of(e->remote_port);

@@ -13,11 +13,12 @@ static bool find4(const struct gw *gw, struct udp_path *w)
 {
 	ip4 to = w->remote.v4;
 	const struct gw_route *r = ip4_route_for(gw, to);
-	if (!r || r->port >= GW_PORTS || ip4_no_host(to) || gw_owned(gw, to) || gw_is_own(gw, to) ||
-	    ip4_is_broadcast(&gw->port[r->port], to) || !gw_is_own(gw, w->local.v4))
+	if (!r || r->iface >= INTERFACES || ip4_no_host(to) || gw_owned(gw, to) ||
+	    gw_is_own(gw, to) || ip4_is_broadcast(&gw->iface[r->iface], to) ||
+	    !gw_is_own(gw, w->local.v4))
 		return false;
 	w->hop = r->via ? r->via : ip4_raw(to);
-	w->port = r->port;
+	w->iface = r->iface;
 	w->sum = csum_pseudo4(w->local.v4, to, PROTO_UDP, 0);
 	w->head = IP4_MIN;
 	w->ip4 = (struct ip4_hdr){.version_ihl = 0x45,
@@ -33,11 +34,11 @@ static bool find6(const struct gw *gw, struct udp_path *w)
 {
 	const ip6 *to = &w->remote.v6, *own = &w->local.v6;
 	const struct gw_route6 *r = gw_route6_for(gw, to);
-	if (!r || r->port >= GW_PORTS || ip6_is_special(to) || ip6_is_special(own) ||
-	    gw_address6(gw, r->port, to) || !gw_is_own6(gw, r->port, own))
+	if (!r || r->iface >= INTERFACES || ip6_is_special(to) || ip6_is_special(own) ||
+	    gw_address6(gw, r->iface, to) || !gw_is_own6(gw, r->iface, own))
 		return false;
 	w->hop = r->hop;
-	w->port = r->port;
+	w->iface = r->iface;
 	w->sum = csum_pseudo6(own, to, PROTO_UDP, 0);
 	w->head = IP6_MIN;
 	w->ip6 = (struct ip6_hdr){.first = be32_of(0x60000000u),
@@ -87,12 +88,12 @@ static uint32_t check6(const struct udp_path *w, const struct pkt *p)
 	return good ? n : 0;
 }
 
-const uint8_t *udp_path_payload(const struct udp_path *w, const struct gw_port *in,
+const uint8_t *udp_path_payload(const struct udp_path *w, const struct interface *in,
                                 const struct pkt *p, const struct udp_hdr *udp, uint32_t *len)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	bool is6 = be16_raw(eth->type) == swap16(ETH_IP6);
-	if (p->port != w->port || is6 != w->remote.is6 || !mac_eq(&eth->to, &in->address))
+	if (p->iface != w->iface || is6 != w->remote.is6 || !mac_eq(&eth->to, &in->address))
 		return NULL;
 	uint32_t n = is6 ? check6(w, p) : check4(w, p);
 	if (n <= sizeof *udp || be16_get(udp->len) != n || be16_raw(udp->sum) == 0)
@@ -115,7 +116,7 @@ static __attribute__((noinline)) void send_whole_way(struct gw *gw, const struct
 	                        .remote = w->remote,
 	                        .local_port = local_port,
 	                        .remote_port = remote_port,
-	                        .link = w->port};
+	                        .link = w->iface};
 	udp_send(gw, p, &ends);
 }
 
@@ -139,7 +140,7 @@ static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, u
 void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint16_t local_port,
                    uint16_t remote_port)
 {
-	struct gw_port *out = &gw->port[w->port];
+	struct interface *out = &gw->iface[w->iface];
 	uint32_t head = (uint32_t)sizeof(struct udp_hdr) + w->head;
 	struct neigh *n = udp_path_next(gw, w);
 	if (UNLIKELY(!n || p->len + head > min_u32(out->mtu, IP6_MTU_MIN) ||

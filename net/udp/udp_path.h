@@ -13,7 +13,7 @@ struct udp_path {
 	uint32_t changes; /* gw->changes6 when this was found out; 0: nothing was */
 	uint16_t sum;     /* of both addresses and the protocol, for the pseudo header */
 	uint16_t sum4;    /* of the IPv4 header below */
-	uint8_t port;     /* of the gateway */
+	uint8_t iface;    /* of the gateway */
 	uint8_t head;     /* bytes of the IP header */
 	union {           /* lengths, identification and checksum are zero */
 		struct ip4_hdr ip4;
@@ -49,9 +49,9 @@ bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *r
 static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *w)
 {
 	if (!w->remote.is6)
-		return neigh_ready4(&gw->neigh, w->port, w->hop);
+		return neigh_ready4(&gw->neigh, w->iface, w->hop);
 	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
-	return neigh_ready6(&gw->neigh, w->port, hop);
+	return neigh_ready6(&gw->neigh, w->iface, hop);
 }
 
 /* Where the UDP header of a frame stands, if the frame is one plain datagram, by its type and
@@ -72,7 +72,7 @@ static inline const struct udp_hdr *udp_path_header(const struct pkt *p)
 /* The payload of a frame for which that gave `udp`, its length in *len, when the frame came in
  * on `in` from the remote end to the local one, is whole and has right checksums. NULL: let it
  * go the whole way. The packet is as it was. */
-const uint8_t *udp_path_payload(const struct udp_path *w, const struct gw_port *in,
+const uint8_t *udp_path_payload(const struct udp_path *w, const struct interface *in,
                                 const struct pkt *p, const struct udp_hdr *udp, uint32_t *len);
 
 /* Sends p, whose data are the payload, along a path that holds. Takes the packet. */

@@ -81,11 +81,11 @@ static void check_answer(const uint8_t *f, uint32_t len, uint32_t at, uint32_t n
 }
 
 /* A datagram that left a port, with its UDP header and message. */
-static void datagram(uint32_t port, const uint8_t *f, uint32_t len, uint32_t at, uint32_t target)
+static void datagram(uint32_t iface, const uint8_t *f, uint32_t len, uint32_t at, uint32_t target)
 {
 	uint16_t from = dns_get16(f + at - 8), to = dns_get16(f + at - 6);
 	bool is6 = at == IP6_UDP;
-	if (port == PORT_LAN) {
+	if (iface == IF_LAN) {
 		if (from != 53 || (is6 ? memcmp(f + 38, client6, 16) != 0 : target - CLIENT > 1))
 			fail("a datagram that no client asked for", f, len);
 		check_answer(f, len, at, to - 4000u);
@@ -99,21 +99,21 @@ static void datagram(uint32_t port, const uint8_t *f, uint32_t len, uint32_t at,
 	memcpy(p->data, f + at, p->len);
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 {
 	(void)r;
-	const char *bad = check(port, f, len);
+	const char *bad = check(iface, f, len);
 	if (bad)
 		fail(bad, f, len);
 	if (f[12] == 0x86 && f[20] == 17 && len >= IP6_UDP)
-		datagram(port, f, len, IP6_UDP, 0);
+		datagram(iface, f, len, IP6_UDP, 0);
 	if (f[12] == 8 && f[13] == 0 && f[23] == 17 && len >= 42)
-		datagram(port, f, len, 42, dns_get32(f + 30));
+		datagram(iface, f, len, 42, dns_get32(f + 30));
 }
 
 /* --- frames that come in ---------------------------------------------------------------------- */
 
-static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
+static void send_udp(uint32_t iface, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
                      const uint8_t *data, uint32_t len)
 {
 	uint8_t f[FRAME_MAX];
@@ -122,12 +122,12 @@ static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, 
 	dns_put16(f + 36, dport);
 	dns_put16(f + 38, len + 8);
 	memcpy(f + 42, data, len);
-	uint32_t n = frame_ip4(f, rig.gw.port[port].address.b, from, to, 17, len + 8);
+	uint32_t n = frame_ip4(f, rig.gw.iface[iface].address.b, from, to, 17, len + 8);
 	frame_repair(f, n);
-	(void)rig_input(&rig, port, f, n);
+	(void)rig_input(&rig, iface, f, n);
 }
 
-static void send_udp6(uint32_t port, const uint8_t *from, uint16_t sport, const uint8_t *to,
+static void send_udp6(uint32_t iface, const uint8_t *from, uint16_t sport, const uint8_t *to,
                       uint16_t dport, const uint8_t *data, uint32_t len)
 {
 	uint8_t f[FRAME_MAX] = {0};
@@ -135,9 +135,9 @@ static void send_udp6(uint32_t port, const uint8_t *from, uint16_t sport, const 
 	dns_put16(f + 56, dport);
 	dns_put16(f + 58, len + 8);
 	memcpy(f + IP6_UDP, data, len);
-	uint32_t n = frame6_ip(f, mac_of(port), from, to, 17, 64, len + 8);
+	uint32_t n = frame6_ip(f, mac_of(iface), from, to, 17, 64, len + 8);
 	frame6_repair(f + ETH, n - ETH);
-	(void)rig_input(&rig, port, f, n);
+	(void)rig_input(&rig, iface, f, n);
 }
 
 /* A client's datagram. `how`: over IPv6; by a client that is another in the configuration; to
@@ -149,10 +149,9 @@ static void send_question(uint8_t how, uint32_t n, const uint8_t *data, uint32_t
 	memcpy(to6, lan6, sizeof to6);
 	to6[15] = (uint8_t)(to6[15] + (how & 32));
 	if (how & 64)
-		send_udp6(PORT_LAN, client6, sport, to6, 53, data, len);
+		send_udp6(IF_LAN, client6, sport, to6, 53, data, len);
 	else
-		send_udp(PORT_LAN, CLIENT + (how >> 7), sport, OWN_LAN + (how & 32u), 53, data,
-		         len);
+		send_udp(IF_LAN, CLIENT + (how >> 7), sport, OWN_LAN + (how & 32u), 53, data, len);
 }
 
 static uint32_t put_name(uint8_t *to, uint8_t choice)
@@ -356,9 +355,9 @@ static void answer(struct input *in)
 		m[13] ^= 0x20;
 	uint16_t sport = bend & 16 ? 54 : 53;
 	if (p->server == 0)
-		send_udp6(PORT_WAN, server6, sport, wan6, p->port, m, at);
+		send_udp6(IF_WAN, server6, sport, wan6, p->port, m, at);
 	else
-		send_udp(PORT_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
+		send_udp(IF_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
 }
 
 /* --- the whole ------------------------------------------------------------------------------ */

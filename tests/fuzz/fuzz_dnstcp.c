@@ -41,8 +41,8 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
 /* Our end of a connection: the first are those of clients, the others the server's. */
 static struct end {
 	bool open, quiet, shut, is6;
-	bool garbled;  /* nobody knows what was asked: only frames are looked at */
-	uint32_t port; /* of the gateway's, PORT_… */
+	bool garbled;   /* nobody knows what was asked: only frames are looked at */
+	uint32_t iface; /* of the gateway's, PORT_… */
 	uint16_t sport, dport;
 	uint32_t seq, ack;
 	uint32_t n;               /* bytes that came and make no message yet */
@@ -54,7 +54,7 @@ static uint8_t bytes[ENDS][BYTES];
 
 /* Frames for the gateway: it is not called while it sends. */
 static struct {
-	uint32_t port, len;
+	uint32_t iface, len;
 	uint8_t bytes[FRAME_MAX];
 } queue[QUEUE];
 static uint32_t n_queue;
@@ -67,10 +67,10 @@ static bool clients6; /* they speak IPv6 */
 
 /* --- frames that come in ---------------------------------------------------------------------- */
 
-static uint8_t *take_frame(uint32_t port, uint32_t **len)
+static uint8_t *take_frame(uint32_t iface, uint32_t **len)
 {
 	uint32_t i = n_queue < QUEUE ? n_queue++ : QUEUE - 1;
-	queue[i].port = port;
+	queue[i].iface = iface;
 	*len = &queue[i].len;
 	memset(queue[i].bytes, 0, 60);
 	return queue[i].bytes;
@@ -84,12 +84,12 @@ static uint8_t *l4_of(uint8_t *f, bool is6)
 
 /* Puts the headers in front of n bytes behind them, from a client or the server to us, and makes
  * the sums right; gives the frame's length. */
-static uint32_t address_frame(uint8_t *f, uint32_t port, bool is6, uint8_t proto, uint32_t n)
+static uint32_t address_frame(uint8_t *f, uint32_t iface, bool is6, uint8_t proto, uint32_t n)
 {
-	bool lan = port == PORT_LAN;
-	uint32_t len = is6 ? frame6_ip(f, mac_of(port), lan ? client6 : server6,
+	bool lan = iface == IF_LAN;
+	uint32_t len = is6 ? frame6_ip(f, mac_of(iface), lan ? client6 : server6,
 	                               lan ? own_lan6 : own_wan6, proto, 64, n)
-	                   : frame_ip4(f, mac_of(port), lan ? CLIENT : SERVER,
+	                   : frame_ip4(f, mac_of(iface), lan ? CLIENT : SERVER,
 	                               lan ? OWN_LAN : OWN_WAN, proto, n);
 	if (is6)
 		frame6_repair(f + ETH, len - ETH);
@@ -101,7 +101,7 @@ static uint32_t address_frame(uint8_t *f, uint32_t port, bool is6, uint8_t proto
 static void send_segment(struct end *e, uint8_t flags, const uint8_t *data, uint32_t n)
 {
 	uint32_t *len;
-	uint8_t *f = take_frame(e->port, &len), *l4 = l4_of(f, e->is6);
+	uint8_t *f = take_frame(e->iface, &len), *l4 = l4_of(f, e->is6);
 	dns_put16(l4, e->sport);
 	dns_put16(l4 + 2, e->dport);
 	dns_put32(l4 + 4, e->seq);
@@ -111,7 +111,7 @@ static void send_segment(struct end *e, uint8_t flags, const uint8_t *data, uint
 	dns_put16(l4 + 14, 65535);
 	if (n)
 		memcpy(l4 + 20, data, n);
-	*len = address_frame(f, e->port, e->is6, PROTO_TCP, 20 + n);
+	*len = address_frame(f, e->iface, e->is6, PROTO_TCP, 20 + n);
 	e->seq += n + ((flags & TCP_SYN) != 0) + ((flags & TCP_FIN) != 0);
 }
 
@@ -127,7 +127,7 @@ static void send_data(struct end *e, const uint8_t *data, uint32_t n)
 static void answer_datagram(const uint8_t *udp, uint32_t n, bool is6)
 {
 	uint32_t *len;
-	uint8_t *f = take_frame(PORT_WAN, &len), *to = l4_of(f, is6);
+	uint8_t *f = take_frame(IF_WAN, &len), *to = l4_of(f, is6);
 	struct dns_layout l;
 	if (!dns_parse_question((struct dns_view){udp + 8, n - 8}, &l))
 		fail("a malformed question", udp, n);
@@ -137,13 +137,13 @@ static void answer_datagram(const uint8_t *udp, uint32_t n, bool is6)
 	dns_put16(to, 53);
 	dns_put16(to + 2, dns_get16(udp));
 	dns_put16(to + 4, l.question_end + 8);
-	*len = address_frame(f, PORT_WAN, is6, PROTO_UDP, l.question_end + 8);
+	*len = address_frame(f, IF_WAN, is6, PROTO_UDP, l.question_end + 8);
 }
 
 static void deliver(void)
 {
 	for (uint32_t i = 0; i < n_queue; i++) /* grows meanwhile */
-		(void)rig_input(&rig, queue[i].port, queue[i].bytes, queue[i].len);
+		(void)rig_input(&rig, queue[i].iface, queue[i].bytes, queue[i].len);
 	n_queue = 0;
 }
 
@@ -195,7 +195,7 @@ static void accept(const uint8_t *l4, bool is6)
 {
 	struct end *e = &end[CLIENTS + next_server++ % (ENDS - CLIENTS)];
 	memset(e, 0, sizeof *e);
-	e->port = PORT_WAN;
+	e->iface = IF_WAN;
 	e->is6 = is6;
 	e->sport = 53;
 	e->dport = dns_get16(l4);
@@ -242,10 +242,10 @@ static bool asks_neighbour(const uint8_t *f, uint32_t len)
 	       f[22];
 }
 
-static void answer_neighbour(uint32_t port, const uint8_t *f, uint32_t len)
+static void answer_neighbour(uint32_t iface, const uint8_t *f, uint32_t len)
 {
 	uint32_t *n;
-	uint8_t *to = take_frame(port, &n);
+	uint8_t *to = take_frame(iface, &n);
 	memcpy(to, f, len);
 	if (f[12] == 0x86) {
 		frame6_answer(to, len);
@@ -253,36 +253,36 @@ static void answer_neighbour(uint32_t port, const uint8_t *f, uint32_t len)
 	} else {
 		frame_answer(to, len);
 	}
-	memcpy(to, mac_of(port), 6);
+	memcpy(to, mac_of(iface), 6);
 	*n = len;
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 {
-	const char *bad = check(port, f, len);
+	const char *bad = check(iface, f, len);
 	bool is6 = f[12] == 0x86;
 	(void)r;
 	if (bad)
 		fail(bad, f, len);
 	if (asks_neighbour(f, len))
-		answer_neighbour(port, f, len);
+		answer_neighbour(iface, f, len);
 	if (!is6 && (f[12] != 8 || f[13] != 0))
 		return;
 	const uint8_t *l4 = f + (is6 ? 54 : 34);
 	uint8_t proto = is6 ? f[20] : f[23];
 	uint32_t n = is6 ? dns_get16(f + 18) : dns_get16(f + 16) - 20u;
-	if (proto == PROTO_UDP && port == PORT_WAN)
+	if (proto == PROTO_UDP && iface == IF_WAN)
 		answer_datagram(l4, n, is6);
 	if (proto != PROTO_TCP)
 		return;
 	uint16_t from = dns_get16(l4), to = dns_get16(l4 + 2);
 	for (struct end *e = end; e < end + ENDS; e++)
-		if (e->open && e->port == port && e->is6 == is6 && e->sport == to &&
+		if (e->open && e->iface == iface && e->is6 == is6 && e->sport == to &&
 		    e->dport == from) {
 			take_segment(e, l4, n);
 			return;
 		}
-	if (port == PORT_WAN && to == 53 && (l4[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+	if (iface == IF_WAN && to == 53 && (l4[13] & (TCP_SYN | TCP_ACK)) == TCP_SYN)
 		accept(l4, is6);
 }
 
@@ -295,7 +295,7 @@ static void open_one(struct input *in)
 		send_segment(e, TCP_RST, NULL, 0);
 	memset(e, 0, sizeof *e);
 	e->open = true;
-	e->port = PORT_LAN;
+	e->iface = IF_LAN;
 	e->is6 = clients6;
 	e->sport = sport = (uint16_t)(sport < 60000 ? sport + 1 : 2000);
 	e->dport = 53;
@@ -361,7 +361,7 @@ static void ask_datagram(struct input *in)
 	static const uint8_t rest[] = {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'u', 0, 0, 28, 0, 1};
 	uint8_t how = input_u8(in), what = input_u8(in);
 	uint32_t *len;
-	uint8_t *f = take_frame(PORT_LAN, &len), *udp = l4_of(f, clients6);
+	uint8_t *f = take_frame(IF_LAN, &len), *udp = l4_of(f, clients6);
 	uint32_t n = 8 + 2 + sizeof rest;
 	dns_put16(udp, how & 1 ? 0 : 3000);
 	dns_put16(udp + 2, how & 2 ? 54 : 53);
@@ -369,7 +369,7 @@ static void ask_datagram(struct input *in)
 	udp[8] = what;
 	if (how & 4)
 		n = what % 8;
-	*len = address_frame(f, PORT_LAN, clients6, PROTO_UDP, n);
+	*len = address_frame(f, IF_LAN, clients6, PROTO_UDP, n);
 	if (how & 8) /* of a host of the link; 0: without an address */
 		memset(f + ETH + 8, 0, 16);
 	if (how & 16) {
@@ -503,7 +503,7 @@ static void finish(void)
 	const struct dns64 *d = rig.gw.state;
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		rig_link(&rig, i, true);
 	for (int i = 0; i < 13; i++) {
 		rig_leap(&rig, 2000000, 1);

@@ -43,12 +43,12 @@ static bool is_wire; /* the bridge passes anything */
 static bool has_pool;
 static uint32_t n_static; /* mappings of the configuration */
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
-	note(port, frame, len);
+	note(iface, frame, len);
 	if (is_wire)
 		return;
-	const char *bad = frame_check(frame, len, r->gw.port[port].mtu, run.sums);
+	const char *bad = frame_check(frame, len, r->gw.iface[iface].mtu, run.sums);
 	if (!bad && run.payloads)
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
@@ -57,7 +57,7 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t le
 	ip4 from;
 	memcpy(&from, frame + (frame[13] == 6 ? 28 : 26), sizeof from);
 	bool of_pool = has_pool && (ip4_get(from) & ~3u) == POOL;
-	if (port == PORT_WAN && ip4_get(from) != EXTERNAL && !of_pool)
+	if (iface == IF_WAN && ip4_get(from) != EXTERNAL && !of_pool)
 		fail("a source that is not ours on the WAN", frame, len);
 }
 
@@ -100,17 +100,17 @@ static uint32_t address(uint8_t n, bool inside)
 }
 
 /* A packet, whole or a piece, with options or not. */
-static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t from = input_u8(in), to = input_u8(in), proto = make_proto(in, false);
 	struct middle m = {0};
 	uint32_t options = from & 64 ? 8 : 0, at = 34 + options;
-	uint32_t source = address((uint8_t)(from | 4), port == PORT_LAN);
-	uint32_t target = port == PORT_LAN ? address(to, false)
-	                  : to & 32        ? address(to, true)
-	                  : has_pool       ? POOL + (to & 3u)
-	                                   : EXTERNAL;
-	frame_ip4(f, mac_of(port), source, target, proto, 0);
+	uint32_t source = address((uint8_t)(from | 4), iface == IF_LAN);
+	uint32_t target = iface == IF_LAN ? address(to, false)
+	                  : to & 32       ? address(to, true)
+	                  : has_pool      ? POOL + (to & 3u)
+	                                  : EXTERNAL;
+	frame_ip4(f, mac_of(iface), source, target, proto, 0);
 	if (from & 128)
 		m = make_piece4(in, f + ETH);
 	f[20] |= to & 0x40;
@@ -129,18 +129,18 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
 	return n;
 }
 
-static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t head[] = {8, 6, 0, 1, 8, 0, 6, 4, 0};
 	uint8_t a = input_u8(in), b = input_u8(in);
 	memset(f, a & 1 ? 0xff : 0, 6);
 	if (!(a & 1))
-		memcpy(f, mac_of(port), 6);
+		memcpy(f, mac_of(iface), 6);
 	memset(f + 6, 0x52, 6);
 	memcpy(f + 12, head, sizeof head);
 	f[21] = (uint8_t)(a & 2 ? 2 : 1);
 	memset(f + 22, 0x52 + (a >> 6), 6);
-	uint32_t net = port == PORT_LAN ? LAN_NET : EXTERNAL - 2, own = port == PORT_LAN ? 1 : 2;
+	uint32_t net = iface == IF_LAN ? LAN_NET : EXTERNAL - 2, own = iface == IF_LAN ? 1 : 2;
 	ip4 sender = ip4_of(net + (a & 4 ? own : b & 15)),
 	    target = ip4_of(net + (b & 16 ? b >> 5 : own));
 	memcpy(f + 28, sender.b, 4);
@@ -150,23 +150,23 @@ static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t port)
 }
 
 /* An ICMP error about the packet that left a port last. */
-static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t types[] = {3, 11, 12, 5};
 	uint8_t a = input_u8(in);
-	uint32_t quote = run.last_len[port] > 14 ? run.last_len[port] - 14 : 0;
+	uint32_t quote = run.last_len[iface] > 14 ? run.last_len[iface] - 14 : 0;
 	quote = min_u32(quote, a & 128 ? 28 + (a & 15) : 1000);
 	memset(f + 34, 0, 8);
 	f[34] = types[a >> 4 & 3];
 	f[35] = a & 15;
-	memcpy(f + 42, run.last[port] + 14, quote);
-	uint32_t from = port == PORT_LAN ? LAN_NET + 10 + (a & 3) : REMOTE + (a & 3), to = EXTERNAL;
-	if (port == PORT_LAN && quote >= 20) { /* to whom that packet came from */
+	memcpy(f + 42, run.last[iface] + 14, quote);
+	uint32_t from = iface == IF_LAN ? LAN_NET + 10 + (a & 3) : REMOTE + (a & 3), to = EXTERNAL;
+	if (iface == IF_LAN && quote >= 20) { /* to whom that packet came from */
 		ip4 source;
 		memcpy(&source, f + 42 + 12, 4);
 		to = ip4_get(source);
 	}
-	return frame_ip4(f, mac_of(port), from, to, 1, 8 + quote);
+	return frame_ip4(f, mac_of(iface), from, to, 1, 8 + quote);
 }
 
 /* Overwrites some bytes; then the sums are made right, or not. */
@@ -184,32 +184,32 @@ static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
-	uint32_t port = op >> 7, len;
+	uint32_t iface = op >> 7, len;
 	memset(f, 0, sizeof f);
 	switch (op & 7) {
 	case 0:
 	case 1:
-		len = make_packet(in, f, port);
+		len = make_packet(in, f, iface);
 		break;
 	case 2:
-		len = make_arp(in, f, port);
+		len = make_arp(in, f, iface);
 		break;
 	case 3:
-		len = make_answer(f, port);
+		len = make_answer(f, iface);
 		break;
 	case 4:
-		len = make_error(in, f, port);
+		len = make_error(in, f, iface);
 		break;
 	default:
-		len = make_raw(in, f, port);
+		len = make_raw(in, f, iface);
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
 	else
 		frame_repair(f, len);
-	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 2)
-		flood(in, f, len, port);
+		flood(in, f, len, iface);
 }
 
 /* --- the rest --------------------------------------------------------------------- */

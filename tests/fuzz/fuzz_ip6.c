@@ -32,12 +32,12 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
 static const ip6 lan_net = {{0x20, 1, 0x0d, 0xb8, 0, 1}},
                  tunnel_net = {{0x20, 1, 0x0d, 0xb8, 0, 10}};
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
-	note(port, frame, len);
-	const char *bad = check(port, frame, len);
+	note(iface, frame, len);
+	const char *bad = check(iface, frame, len);
 	if (!bad && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
-		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.port[port].mtu, run.sums);
+		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.iface[iface].mtu, run.sums);
 	if (!bad && run.payloads)
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
@@ -60,7 +60,7 @@ static void start(uint8_t choice)
 /* --- frames ---------------------------------------------------------------------- */
 
 /* An address out of all kinds there are, near ours. */
-static void address(uint8_t n, uint32_t port, uint8_t out[16])
+static void address(uint8_t n, uint32_t iface, uint8_t out[16])
 {
 	static const ip6 net[] = {
 	        {{0x20, 1, 0x0d, 0xb8, 0, 1}},      /* the LAN */
@@ -79,34 +79,34 @@ static void address(uint8_t n, uint32_t port, uint8_t out[16])
 	if ((n & 7) == 2 && n & 64)
 		out[5] = n & 128 ? 11 : 12; /* nowhere, or behind a router on the LAN */
 	if ((n & 7) == 4 && n & 64)
-		memcpy(out, &rig.gw.port[port].addr6[0].addr, 16);
+		memcpy(out, &rig.gw.iface[iface].addr6[0].addr, 16);
 	if ((n & 7) == 6 && n & 64)
 		out[13] = 1;
 }
 
-static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t a = input_u8(in), from[16], to[16], next, proto = make_proto(in, true);
 	struct middle m;
 	not_headers(proto);
-	address(input_u8(in), port, from);
-	address(input_u8(in), port, to);
+	address(input_u8(in), iface, from);
+	address(input_u8(in), iface, to);
 	uint32_t head = make_chain(in, f + IP6, FRAME_MAX - IP6 - 24, &next, proto, &m);
 	uint32_t at = IP6 + head, n = make_transport(in, f + at, FRAME_MAX - at, proto, &m);
-	return frame6_ip(f, mac_of(port), from, to, next, a & 16 ? 1 : 64, head + n);
+	return frame6_ip(f, mac_of(iface), from, to, next, a & 16 ? 1 : 64, head + n);
 }
 
 /* Neighbour discovery and multicast listener discovery, nearly right. */
-static uint32_t make_message(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_message(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t kinds[] = {135, 136, 133, 134, 130, 131, 137, 135};
 	static const uint8_t alert[] = {58, 0, 5, 2, 0, 0, 1, 0};
 	uint8_t a = input_u8(in), b = input_u8(in), from[16], to[16], target[16];
 	uint8_t kind = kinds[a & 7], *l4 = f + IP6;
 	bool mld = kind == 130 || kind == 131;
-	address(input_u8(in), port, from);
-	address(input_u8(in), port, to);
-	address(b, port, target);
+	address(input_u8(in), iface, from);
+	address(input_u8(in), iface, to);
+	address(b, iface, target);
 	uint32_t n = mld ? 8 : 0, fixed = kind == 134 ? 16 : kind == 133 ? 8 : 24;
 	memcpy(l4, alert, n);
 	l4 += n;
@@ -124,7 +124,7 @@ static uint32_t make_message(struct input *in, uint8_t *f, uint32_t port)
 		memset(l4 + fixed + 2, 0x52 + (a >> 6), 6);
 		n += 8;
 	}
-	return frame6_ip(f, mac_of(port), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
+	return frame6_ip(f, mac_of(iface), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
 }
 
 /* Puts an IPv6 frame into the tunnel, as if from its far end. */
@@ -133,7 +133,7 @@ static uint32_t wrap(uint8_t *f, uint32_t len)
 	if (len <= ETH || len > FRAME_MAX - 20)
 		return len;
 	memmove(f + OUTER, f + ETH, len - ETH);
-	return frame_ip4(f, mac_of(PORT_WAN), PEER, OUR_END, 41, len - ETH);
+	return frame_ip4(f, mac_of(IF_WAN), PEER, OUR_END, 41, len - ETH);
 }
 
 /* Overwrites some bytes, or cuts the frame. */
@@ -149,46 +149,46 @@ static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
-	uint32_t port = op >> 7, len;
+	uint32_t iface = op >> 7, len;
 	bool is_raw = (op & 7) == 5;
 	memset(f, 0, sizeof f);
 	switch (op & 7) {
 	case 0:
 	case 1:
-		len = make_packet(in, f, port);
+		len = make_packet(in, f, iface);
 		break;
 	case 2:
 	case 4:
-		len = make_message(in, f, port);
+		len = make_message(in, f, iface);
 		break;
 	case 3:
-		len = make_answer(f, port);
+		len = make_answer(f, iface);
 		break;
 	default:
-		len = make_raw(in, f, port);
+		len = make_raw(in, f, iface);
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
 	if (run.sums && !is_raw && len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
-	if (op & 32 && port == PORT_WAN)
+	if (op & 32 && iface == IF_WAN)
 		len = wrap(f, len);
 	frame_repair(f, len);
-	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 16 && (op & 7) < 5)
-		flood(in, f, len, port);
+		flood(in, f, len, iface);
 }
 
 /* A packet of our own to anywhere, as a service sends. */
 static void send_own(struct input *in)
 {
 	uint8_t size = input_u8(in), to[16];
-	uint32_t port = size & 1;
+	uint32_t iface = size & 1;
 	ip6 target;
 	void *message;
-	address(input_u8(in), port, to);
+	address(input_u8(in), iface, to);
 	memcpy(&target, to, sizeof target);
-	const ip6 *own = gw_own_address6(&rig.gw, port, &target);
+	const ip6 *own = gw_own_address6(&rig.gw, iface, &target);
 	if (!own || ip6_is_unspecified(&target) || ip6_is_group(&target))
 		return;
 	struct pkt *p = icmp6_new(&rig.gw, 8 + size * 6u, &message);
@@ -209,34 +209,34 @@ static void change_own(struct input *in)
 	                                     .len = 96};
 	struct gw *gw = &rig.gw;
 	uint8_t what = input_u8(in);
-	uint32_t port = what >> 7;
+	uint32_t iface = what >> 7;
 	ip6 group = mld_solicited(&lan_net);
 	mac filter[MLD_GROUPS + 1];
-	ip6 own = gw->port[PORT_LAN].addr6[0].addr;
+	ip6 own = gw->iface[IF_LAN].addr6[0].addr;
 	switch (what & 7) {
 	case 0:
-		mld_join(gw, port, &group);
+		mld_join(gw, iface, &group);
 		break;
 	case 1:
-		mld_leave(gw, port, &group);
-		if (mld_filter(&gw->port[port], filter) > MLD_GROUPS + 1)
+		mld_leave(gw, iface, &group);
+		if (mld_filter(&gw->iface[iface], filter) > MLD_GROUPS + 1)
 			fail("too many groups for a card", NULL, 0);
 		break;
 	case 2:
-		(void)ra_set_prefix(gw, port, what & 8 ? &tunnel_net : &lan_net, 64,
+		(void)ra_set_prefix(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64,
 		                    ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S);
 		break;
 	case 3:
-		ra_deprecate(gw, port, what & 8 ? &tunnel_net : &lan_net, 64);
+		ra_deprecate(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64);
 		break;
 	case 4:
-		ra_set_dns64(gw, PORT_LAN, &own, &pref64, 1);
+		ra_set_dns64(gw, IF_LAN, &own, &pref64, 1);
 		break;
 	case 5:
 		ra_stop(gw);
 		break;
 	case 6:
-		ra_start(gw, port, what & 8 ? RA_LIFETIME_S : 0, RA_PREF_LOW, 1280);
+		ra_start(gw, iface, what & 8 ? RA_LIFETIME_S : 0, RA_PREF_LOW, 1280);
 		break;
 	default:
 		send_own(in);
@@ -255,8 +255,8 @@ static void check_tables(void)
 		}
 	if (asking != rig.gw.neigh.n_asking6)
 		fail("questions are miscounted", NULL, 0);
-	for (uint32_t i = 0; i < GW_PORTS; i++)
-		if (rig.gw.port[i].n_groups > MLD_GROUPS)
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		if (rig.gw.iface[i].n_groups > MLD_GROUPS)
 			fail("too many groups", NULL, 0);
 }
 

@@ -93,16 +93,16 @@ static bool may_leave(const uint8_t *ip)
 	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 || to >> 8 == OWN >> 8;
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	note(port, frame, len);
-	const char *bad = check(port, frame, len);
+	note(iface, frame, len);
+	const char *bad = check(iface, frame, len);
 	if (!bad && run.payloads)
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
-	if (port == PORT_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
+	if (iface == IF_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
 		fail("a source that may not be on the WAN", frame, len);
 }
 
@@ -183,14 +183,14 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 }
 
 /* An IPv4 packet, whole or in pieces, with options or not. */
-static uint32_t make4(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t how = input_u8(in), from = input_u8(in), to = input_u8(in);
 	uint8_t proto = make_proto(in, false), head[ETH + 20];
 	struct middle m = {0};
 	uint32_t options = how & 4 ? 12 : 0;
 	not_headers(proto);
-	frame_ip4(head, mac_of(port), address4(from), address4(to), proto, 0);
+	frame_ip4(head, mac_of(iface), address4(from), address4(to), proto, 0);
 	if (how & 2)
 		m = make_piece4(in, head + ETH);
 	head[20] |= how & 0x40;
@@ -223,7 +223,7 @@ static void hairpin(uint8_t a, uint8_t b, uint8_t from[16], uint8_t to[16])
 	memcpy(to, &x, 16);
 }
 
-static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make6(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t how = input_u8(in), from[16], to[16], next;
 	uint8_t a = input_u8(in), b = input_u8(in), c = input_u8(in), proto = make_proto(in, true);
@@ -237,16 +237,16 @@ static uint32_t make6(struct input *in, uint8_t *f, uint32_t port)
 	}
 	uint32_t head = make_chain(in, f + IP6_L4, FRAME_MAX - IP6_L4 - 24, &next, proto, &m);
 	uint32_t at = IP6_L4 + head, n = make_transport(in, f + at, FRAME_MAX - at, proto, &m);
-	return frame6_ip(f, mac_of(port), from, to, next, b & 64 ? 1 : 64, head + n);
+	return frame6_ip(f, mac_of(iface), from, to, next, b & 64 ? 1 : 64, head + n);
 }
 
 /* An ICMP error about the packet that left a port last, with extensions or not. */
-static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
+static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t types4[] = {3, 11, 12, 3}, types6[] = {1, 2, 3, 4};
-	uint8_t a = input_u8(in), b = input_u8(in), *last = run.last[port];
-	bool is6 = run.last_len[port] > ETH && last[12] == 0x86;
-	uint32_t quote = run.last_len[port] > ETH ? run.last_len[port] - ETH : 0;
+	uint8_t a = input_u8(in), b = input_u8(in), *last = run.last[iface];
+	bool is6 = run.last_len[iface] > ETH && last[12] == 0x86;
+	uint32_t quote = run.last_len[iface] > ETH ? run.last_len[iface] - ETH : 0;
 	uint8_t *icmp = f + (is6 ? IP6_L4 : IP4_L4);
 	quote = min_u32(quote, b & 128 ? 128 + (a & 63) : a & 128 ? 40 + (a & 63) : 1000);
 	memset(icmp, 0, 1400);
@@ -266,11 +266,12 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t port)
 		address6(a, b, from);
 		memcpy(from, b & 64 ? from : last + ETH + 24, 16);
 		memcpy(to, last + ETH + 8, 16);
-		return frame6_ip(f, mac_of(port), from, to, 58, 64, 8 + quote);
+		return frame6_ip(f, mac_of(iface), from, to, 58, 64, 8 + quote);
 	}
 	ip4 to;
 	memcpy(&to, last + ETH + 12, 4);
-	return frame_ip4(f, mac_of(port), b & 64 ? address4(a) : ROUTER, ip4_get(to), 1, 8 + quote);
+	return frame_ip4(f, mac_of(iface), b & 64 ? address4(a) : ROUTER, ip4_get(to), 1,
+	                 8 + quote);
 }
 
 /* Overwrites some bytes, or cuts the frame. */
@@ -303,26 +304,26 @@ static bool is_sealed(const uint8_t *f, uint32_t len)
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
-	uint32_t port = op >> 7, len;
+	uint32_t iface = op >> 7, len;
 	memset(f, 0, sizeof f);
 	switch (op & 7) {
 	case 0:
-		len = make4(in, f, port);
+		len = make4(in, f, iface);
 		break;
 	case 1:
-		len = make6(in, f, port);
+		len = make6(in, f, iface);
 		break;
 	case 2:
-		len = port == PORT_LAN ? make6(in, f, port) : make4(in, f, port);
+		len = iface == IF_LAN ? make6(in, f, iface) : make4(in, f, iface);
 		break;
 	case 3:
-		len = make_answer(f, port);
+		len = make_answer(f, iface);
 		break;
 	case 4:
-		len = make_error(in, f, port);
+		len = make_error(in, f, iface);
 		break;
 	default:
-		len = make_raw(in, f, port);
+		len = make_raw(in, f, iface);
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
@@ -331,9 +332,9 @@ static void frame(struct input *in, uint8_t op)
 	if (run.sums)
 		frame_repair(f, len);
 	run.sums &= !is_sealed(f, len);
-	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 3)
-		flood(in, f, len, port);
+		flood(in, f, len, iface);
 }
 
 /* --- the rest --------------------------------------------------------------------- */

@@ -29,10 +29,10 @@ static uint8_t last[2048];
 static uint32_t last_len;
 static uint32_t many; /* connections of floods so far */
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	const char *bad = check(port, frame, len);
+	const char *bad = check(iface, frame, len);
 	if (bad)
 		fail(bad, frame, len);
 	memcpy(last, frame, min_u32(len, sizeof last));
@@ -202,7 +202,7 @@ static void put_answer(uint8_t flags)
 	n += (t[13] & (TCP_SYN | TCP_FIN)) != 0;
 	uint32_t len = pair_segment(frame, 0, swap16(load16(t + 2)), swap16(load16(t)), ack,
 	                            seq + n, flags, 60000, NULL, 0);
-	(void)rig_input(&rig, PORT_LAN, frame, len);
+	(void)rig_input(&rig, IF_LAN, frame, len);
 }
 
 /* Connections from one port after the other, answered or not. */
@@ -214,7 +214,7 @@ static void put_many(struct input *in)
 		uint16_t port = (uint16_t)(10000 + many++);
 		uint32_t len =
 		        pair_segment(frame, 0, port, PAIR_PORT, 1000, 0, TCP_SYN, 60000, NULL, 0);
-		(void)rig_input(&rig, PORT_LAN, frame, len);
+		(void)rig_input(&rig, IF_LAN, frame, len);
 		if (how & 1)
 			put_answer(TCP_ACK);
 		if (how & 2)
@@ -258,7 +258,7 @@ static void put_segment(struct input *in, uint8_t what)
 		if (n & 2)
 			repair(frame, all);
 	}
-	(void)rig_input(&rig, PORT_LAN, frame, all); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, IF_LAN, frame, all); /* false: no free packet, as it may be */
 }
 
 /* An ICMP error about the last frame that left. */
@@ -303,7 +303,7 @@ static void put_error(struct input *in)
 		icmp[1] = a & 4 ? ICMP_TOO_BIG : a >> 4;
 		store16(icmp + 2, (uint16_t)~csum_sum(icmp, n));
 	}
-	(void)rig_input(&rig, PORT_LAN, e, 14 + head + n);
+	(void)rig_input(&rig, IF_LAN, e, 14 + head + n);
 }
 
 static void connect_out(uint8_t whom)
@@ -315,7 +315,7 @@ static void connect_out(uint8_t whom)
 	ends.remote.v4 = ip4_of(0x0a000001);
 	ends.remote.v6 = (ip6){{0x20, 1, 0xd, 0xb8, [15] = 1}};
 	ends.remote_port = whom & 4 ? PAIR_PORT : 7777;
-	ends.link = PORT_LAN;
+	ends.link = IF_LAN;
 	if ((whom & 3) == 1) { /* ourselves */
 		ends.remote.v4.b[3] = 2;
 		ends.remote.v6.b[15] = 2;
@@ -376,11 +376,11 @@ static void disturb(struct input *in, uint8_t what)
 		break;
 	case 1:
 	case 2:
-		rig_link(&rig, PORT_LAN, what >> 5 == 1);
+		rig_link(&rig, IF_LAN, what >> 5 == 1);
 		break;
 	case 3:
 	case 4:
-		rig.stalled[PORT_LAN] = what >> 5 == 3;
+		rig.stalled[IF_LAN] = what >> 5 == 3;
 		break;
 	case 5:
 		put_many(in);
@@ -419,8 +419,8 @@ static void step(struct input *in)
 
 static void finish(void)
 {
-	rig.stalled[PORT_LAN] = false;
-	rig_link(&rig, PORT_LAN, true);
+	rig.stalled[IF_LAN] = false;
+	rig_link(&rig, IF_LAN, true);
 	rig_flush(&rig);
 	for (uint32_t i = 0; i < HELD; i++) {
 		uint32_t conn = held[i];

@@ -83,7 +83,7 @@ static const char *check_tunnel(const uint8_t *f, uint32_t len)
 	uint32_t v4;
 	if (ip[0] != 0x45 || ip[6] & 0x40 || ip[8] != 64)
 		return "an outer header with options, DF or another TTL";
-	if (!is_end(to) || to == ip4_get(rig.gw.port[PORT_WAN].addr[0].addr))
+	if (!is_end(to) || to == ip4_get(rig.gw.iface[IF_WAN].addr[0].addr))
 		return "an outer destination that is no tunnel's end";
 	if ((ip[6] & 0x3f) | ip[7])
 		return NULL; /* a fragment */
@@ -103,7 +103,7 @@ static const char *check_wan(const uint8_t *f, uint32_t len)
 	if (f[12] != 8)
 		return "IPv6 on the WAN";
 	memcpy(&from, f + (f[13] == 6 ? 28 : 26), sizeof from);
-	if (!ip4_eq(from, rig.gw.port[PORT_WAN].addr[0].addr))
+	if (!ip4_eq(from, rig.gw.iface[IF_WAN].addr[0].addr))
 		return "a source that is not ours on the WAN";
 	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
 }
@@ -123,13 +123,13 @@ static const char *check_lan(const uint8_t *f)
 	return NULL;
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	note(port, frame, len);
-	const char *bad = check(port, frame, len);
+	note(iface, frame, len);
+	const char *bad = check(iface, frame, len);
 	if (!bad)
-		bad = port == PORT_WAN ? check_wan(frame, len) : check_lan(frame);
+		bad = iface == IF_WAN ? check_wan(frame, len) : check_lan(frame);
 	if (!bad && run.payloads)
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
@@ -147,7 +147,7 @@ static void start(uint8_t choice)
 	configure(its, strlen(its));
 	configure(more, strlen(more));
 	start_app("6to4", choice & 32 ? 12 : 64);
-	our_lan = rig.gw.port[PORT_LAN].addr6[1].addr;
+	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
 	rig_advance(&rig, 2500000); /* the addresses are ours */
 }
 
@@ -223,7 +223,7 @@ static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 	uint32_t room = FRAME_MAX - IP6 - 20; /* the outer header comes in front of it */
 	uint32_t head = make_chain(in, f + IP6, room - 24, &next, proto, &m);
 	uint32_t n = head + make_transport(in, f + IP6 + head, room - head, proto, &m);
-	return frame6_ip(f, mac_of(PORT_LAN), from, to, next, a & 128 ? 1 : 64, n);
+	return frame6_ip(f, mac_of(IF_LAN), from, to, next, a & 128 ? 1 : 64, n);
 }
 
 /* A tunnel packet from the WAN, perhaps in pieces. */
@@ -246,8 +246,7 @@ static uint32_t make_tunnel(struct input *in, uint8_t *f)
 		at -= how & 4 && at ? 8 : 0; /* overlaps */
 		memmove(f + OUTER, f + OUTER + at, n);
 	}
-	len = frame_ip4(f, mac_of(PORT_WAN), from, ip4_get(rig.gw.port[PORT_WAN].addr[0].addr), 41,
-	                n);
+	len = frame_ip4(f, mac_of(IF_WAN), from, ip4_get(rig.gw.iface[IF_WAN].addr[0].addr), 41, n);
 	f[ETH + 1] = how >> 6; /* ECN */
 	f[ETH + 5] = how >> 3 & 3;
 	if (how & 1) {
@@ -262,7 +261,7 @@ static uint32_t make_error(struct input *in, uint8_t *f)
 {
 	static const uint8_t types[] = {3, 3, 11, 12};
 	uint8_t a = input_u8(in), b = input_u8(in);
-	uint32_t quote = run.last_len[PORT_WAN] > ETH ? run.last_len[PORT_WAN] - ETH : 0;
+	uint32_t quote = run.last_len[IF_WAN] > ETH ? run.last_len[IF_WAN] - ETH : 0;
 	quote = min_u32(quote, a & 128 ? 20 + (b & 63) : 1000);
 	memset(f + OUTER, 0, 8);
 	f[OUTER] = types[a >> 4 & 3];
@@ -270,9 +269,9 @@ static uint32_t make_error(struct input *in, uint8_t *f)
 	f[OUTER + 5] = a & 64 ? b : 0; /* RFC 4884 */
 	f[OUTER + 6] = 5;
 	f[OUTER + 7] = b;
-	memcpy(f + OUTER + 8, run.last[PORT_WAN] + ETH, quote);
-	return frame_ip4(f, mac_of(PORT_WAN), FAR + (b & 7),
-	                 ip4_get(rig.gw.port[PORT_WAN].addr[0].addr), 1, 8 + quote);
+	memcpy(f + OUTER + 8, run.last[IF_WAN] + ETH, quote);
+	return frame_ip4(f, mac_of(IF_WAN), FAR + (b & 7),
+	                 ip4_get(rig.gw.iface[IF_WAN].addr[0].addr), 1, 8 + quote);
 }
 
 /* IPv4 from the LAN: for the NAT, for us, or protocol 41; whole or a piece. */
@@ -282,8 +281,8 @@ static uint32_t make_ip4(struct input *in, uint8_t *f)
 	struct middle m = {0};
 	uint32_t to = a & 32 ? FAR + (a >> 2 & 7) : LAN_NET + (a >> 2 & 1);
 	if (a & 64)
-		to = ip4_get(rig.gw.port[PORT_WAN].addr[0].addr);
-	frame_ip4(f, mac_of(PORT_LAN), LAN_NET + 10, to, proto, 0);
+		to = ip4_get(rig.gw.iface[IF_WAN].addr[0].addr);
+	frame_ip4(f, mac_of(IF_LAN), LAN_NET + 10, to, proto, 0);
 	if (a & 128)
 		m = make_piece4(in, f + ETH);
 	uint32_t n = OUTER + make_transport(in, f + OUTER, FRAME_MAX - OUTER, proto, &m);
@@ -293,9 +292,9 @@ static uint32_t make_ip4(struct input *in, uint8_t *f)
 }
 
 /* The packet that left a port last, turned around, and the packet in it. */
-static uint32_t make_answers(uint8_t *f, uint32_t port)
+static uint32_t make_answers(uint8_t *f, uint32_t iface)
 {
-	uint32_t len = make_answer(f, port);
+	uint32_t len = make_answer(f, iface);
 	if (len > IP6 && f[12] == 8 && f[23] == 41) {
 		uint8_t inner[16];
 		memcpy(inner, f + OUTER + 8, 16);
@@ -308,24 +307,24 @@ static uint32_t make_answers(uint8_t *f, uint32_t port)
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
-	uint32_t port = op >> 7, len;
+	uint32_t iface = op >> 7, len;
 	memset(f, 0, sizeof f);
 	switch (op & 7) {
 	case 0:
-		len = port == PORT_LAN ? make_packet6(in, f, false) : make_tunnel(in, f);
+		len = iface == IF_LAN ? make_packet6(in, f, false) : make_tunnel(in, f);
 		break;
 	case 1:
-		len = port == PORT_LAN ? make_packet6(in, f, false) : make_error(in, f);
+		len = iface == IF_LAN ? make_packet6(in, f, false) : make_error(in, f);
 		break;
 	case 2:
-		len = port == PORT_LAN ? make_ip4(in, f) : make_tunnel(in, f);
+		len = iface == IF_LAN ? make_ip4(in, f) : make_tunnel(in, f);
 		break;
 	case 3:
 	case 4:
-		len = make_answers(f, port);
+		len = make_answers(f, iface);
 		break;
 	default:
-		len = make_raw(in, f, port);
+		len = make_raw(in, f, iface);
 	}
 	if (op & 64) {
 		len = bend(in, input_u8(in), f, len, 80);
@@ -334,9 +333,9 @@ static void frame(struct input *in, uint8_t op)
 	if (len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	frame_repair(f, len);
-	(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 3)
-		flood(in, f, len, port);
+		flood(in, f, len, iface);
 }
 
 /* --- the rest --------------------------------------------------------------------- */
@@ -362,7 +361,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_u8(&in);
 	is_rd = (choice & 3) == 2;
 	begin(choice, 4u << 20, start, seen);
-	our_lan = rig.gw.port[PORT_LAN].addr6[1].addr;
+	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
 	play(&in, frame);
 	end();
 	return 0;

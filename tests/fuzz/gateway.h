@@ -31,8 +31,8 @@ static struct {
 	bool quotes;      /* … and behind what an error quotes was nothing else */
 	uint32_t flooded; /* frames of floods so far */
 	uint32_t listed;  /* listings so far */
-	uint8_t last[GW_PORTS][FRAME_MAX]; /* the last frame that left */
-	uint32_t last_len[GW_PORTS];
+	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
+	uint32_t last_len[INTERFACES];
 } run;
 
 static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
@@ -89,24 +89,24 @@ static inline void start_app(const char *name, uint32_t packets)
 	rig.free_at_start -= less;
 }
 
-static inline void note(uint32_t port, const uint8_t *frame, uint32_t len)
+static inline void note(uint32_t iface, const uint8_t *frame, uint32_t len)
 {
-	run.last_len[port] = min_u32(len, FRAME_MAX);
-	memcpy(run.last[port], frame, run.last_len[port]);
+	run.last_len[iface] = min_u32(len, FRAME_MAX);
+	memcpy(run.last[iface], frame, run.last_len[iface]);
 }
 
 /* NULL, or what is wrong with an IPv4 or IPv6 frame that left a port. */
-static inline const char *check(uint32_t port, const uint8_t *frame, uint32_t len)
+static inline const char *check(uint32_t iface, const uint8_t *frame, uint32_t len)
 {
-	uint32_t mtu = rig.gw.port[port].mtu;
+	uint32_t mtu = rig.gw.iface[iface].mtu;
 	if (len >= ETH && frame[12] == 0x86 && frame[13] == 0xdd)
 		return frame6_check(frame + ETH, len - ETH, mtu, run.sums);
 	return frame_check(frame, len, mtu, run.sums);
 }
 
-static inline const uint8_t *mac_of(uint32_t port)
+static inline const uint8_t *mac_of(uint32_t iface)
 {
-	return rig.gw.port[port].address.b;
+	return rig.gw.iface[iface].address.b;
 }
 
 /* Bytes of a payload that stand where the packet says an extension header is: nobody can tell
@@ -118,25 +118,25 @@ static inline void not_headers(uint8_t proto)
 }
 
 /* The packet that left a port last, turned around. */
-static inline uint32_t make_answer(uint8_t *f, uint32_t port)
+static inline uint32_t make_answer(uint8_t *f, uint32_t iface)
 {
-	uint32_t len = run.last_len[port];
-	memcpy(f, run.last[port], len);
+	uint32_t len = run.last_len[iface];
+	memcpy(f, run.last[iface], len);
 	if (len >= ETH && f[12] == 0x86)
 		frame6_answer(f, len);
 	else
 		frame_answer(f, len);
-	memcpy(f, mac_of(port), 6);
+	memcpy(f, mac_of(iface), 6);
 	return len;
 }
 
-static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t port)
+static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint32_t n = input_u16(in) % (FRAME_MAX + 1);
 	for (uint32_t i = 0; i < n; i++)
 		f[i] = input_u8(in);
 	if (n >= 6 && f[0] & 2)
-		memcpy(f, mac_of(port), 6);
+		memcpy(f, mac_of(iface), 6);
 	run.sums = run.payloads = false;
 	return n;
 }
@@ -162,7 +162,7 @@ static inline uint32_t flood_of(struct input *in)
 }
 
 /* More of a frame, each with another port, host or identification. */
-static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t port)
+static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t iface)
 {
 	uint8_t how = input_u8(in);
 	for (uint32_t n = flood_of(in); n > 0; n--) {
@@ -171,7 +171,7 @@ static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t po
 			frame6_repair(f + ETH, len - ETH);
 		if (run.sums)
 			frame_repair(f, len);
-		(void)rig_input(&rig, port, f, len); /* false: no free packet, as it may be */
+		(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	}
 }
 
@@ -207,9 +207,9 @@ static inline void list_one(uint32_t which)
 		list(show[which % (ARRAY_SIZE(show) + 1)]);
 		return;
 	}
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		char line[1024];
-		if (gw_show_addresses(&rig.gw.port[i], line, sizeof line) >= sizeof line)
+		if (gw_show_addresses(&rig.gw.iface[i], line, sizeof line) >= sizeof line)
 			fail("a listing that does not end", NULL, 0);
 	}
 }
@@ -220,7 +220,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 {
 	for (int step = 0; step < 200 && in->left; step++) {
 		uint8_t op = input_u8(in);
-		uint32_t port = op >> 7;
+		uint32_t iface = op >> 7;
 		switch (op & 7) {
 		case 6: /* up to two months, with a turn in 16 days only, or up to 6.5 s */
 			if (op & 64) {
@@ -236,9 +236,9 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			else if (op & 32) /* another one each time */
 				list_one(run.listed + (op & 8 ? 3 : 0));
 			else if (op & 8)
-				rig.stalled[port] = op & 16;
+				rig.stalled[iface] = op & 16;
 			else
-				rig_link(&rig, port, op & 16);
+				rig_link(&rig, iface, op & 16);
 			rig_flush(&rig);
 			break;
 		default:
@@ -250,7 +250,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 /* Cables and cards are well again, and nothing comes for so long: every packet must be back. */
 static inline void silence(uint64_t us)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
+	for (uint32_t i = 0; i < INTERFACES; i++) {
 		rig.stalled[i] = false;
 		rig_link(&rig, i, true);
 	}

@@ -37,9 +37,9 @@ static size_t option_memory;
 static uint64_t option_now_us;
 static uint32_t seed_now;
 
-static const char *const port_names[GW_PORTS] = {"lan", "wan"};
+static const char *const iface_names[INTERFACES] = {"lan", "wan"};
 
-static void print_frame(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	static const char digits[] = "0123456789abcdef";
 	static char hex[2 * sizeof(((struct pkt *)0)->bytes) + 1];
@@ -48,7 +48,7 @@ static void print_frame(struct rig *r, uint32_t port, const uint8_t *frame, uint
 		hex[2 * i + 1] = digits[frame[i] & 15];
 	}
 	hex[2 * len] = 0;
-	printf("tx %s %s %llu\n", port_names[port], hex, (unsigned long long)r->gw.now_us);
+	printf("tx %s %s %llu\n", iface_names[iface], hex, (unsigned long long)r->gw.now_us);
 }
 
 static void error(const char *what)
@@ -90,10 +90,10 @@ static bool seconds(const char *text, uint64_t *us)
 	return *end == 0;
 }
 
-static bool port_of(const char *name, uint32_t *port)
+static bool iface_of(const char *name, uint32_t *iface)
 {
-	for (*port = 0; *port < GW_PORTS; ++*port)
-		if (strcmp(name, port_names[*port]) == 0)
+	for (*iface = 0; *iface < INTERFACES; ++*iface)
+		if (strcmp(name, iface_names[*iface]) == 0)
 			return true;
 	error("no such port");
 	return false;
@@ -106,8 +106,8 @@ static int nibble(char c)
 
 static void do_rx(char *rest)
 {
-	uint32_t port;
-	if (!port_of(word(&rest), &port))
+	uint32_t iface;
+	if (!iface_of(word(&rest), &iface))
 		return;
 	const char *hex = word(&rest);
 	uint8_t frame[PKT_ROOM + 1];
@@ -120,7 +120,7 @@ static void do_rx(char *rest)
 	}
 	if (*hex)
 		error("not a frame in hexadecimal digits");
-	else if (!rig_input(&rig, port, frame, n))
+	else if (!rig_input(&rig, iface, frame, n))
 		error("no free packet");
 }
 
@@ -150,9 +150,9 @@ static void do_config(char *rest)
 
 static void do_link(char *rest)
 {
-	uint32_t port;
-	if (port_of(word(&rest), &port))
-		rig_link(&rig, port, strcmp(word(&rest), "up") == 0);
+	uint32_t iface;
+	if (iface_of(word(&rest), &iface))
+		rig_link(&rig, iface, strcmp(word(&rest), "up") == 0);
 }
 
 static void do_leap(char *rest)
@@ -168,9 +168,9 @@ static void do_leap(char *rest)
 
 static void do_card(char *rest)
 {
-	uint32_t port;
-	if (port_of(word(&rest), &port))
-		rig.stalled[port] = strcmp(word(&rest), "stall") == 0;
+	uint32_t iface;
+	if (iface_of(word(&rest), &iface))
+		rig.stalled[iface] = strcmp(word(&rest), "stall") == 0;
 	rig_flush(&rig);
 }
 
@@ -204,11 +204,11 @@ static bool list_log(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 
 static bool list_interfaces(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
-	if (*cursor >= GW_PORTS)
+	if (*cursor >= INTERFACES)
 		return false;
-	const struct gw_port *port = &gw->port[(*cursor)++];
-	size_t n = (size_t)snprintf(buf, size, "%s", port->name);
-	gw_show_addresses(port, buf + n, size - n);
+	const struct interface *iface = &gw->iface[(*cursor)++];
+	size_t n = (size_t)snprintf(buf, size, "%s", iface->name);
+	gw_show_addresses(iface, buf + n, size - n);
 	return true;
 }
 
@@ -240,18 +240,18 @@ static bool do_list(const char *command)
 /* What an application would do when its IPv4 address changes. */
 static void do_prefix(char *rest)
 {
-	uint32_t port;
-	if (!port_of(word(&rest), &port))
+	uint32_t iface;
+	if (!iface_of(word(&rest), &iface))
 		return;
 	const char *how = word(&rest), *text = word(&rest);
 	struct prefix p;
 	if (!addr_prefix(text, strlen(text), &p) || !p.addr.is6)
 		error("not an IPv6 prefix");
-	else if (strcmp(how, "set") == 0 &&
-	         !ra_set_prefix(&rig.gw, port, &p.addr.v6, p.len, 0xc0, RA_VALID_S, RA_PREFERRED_S))
+	else if (strcmp(how, "set") == 0 && !ra_set_prefix(&rig.gw, iface, &p.addr.v6, p.len, 0xc0,
+	                                                   RA_VALID_S, RA_PREFERRED_S))
 		error("too many prefixes");
 	else if (strcmp(how, "deprecate") == 0)
-		ra_deprecate(&rig.gw, port, &p.addr.v6, p.len);
+		ra_deprecate(&rig.gw, iface, &p.addr.v6, p.len);
 }
 
 static void do_check(void)

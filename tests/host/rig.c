@@ -64,9 +64,9 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	gw->pool = &rig->pool;
 	gw->rng = &rig->rng;
 	gw->config = &rig->config;
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		gw->port[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(i + 1)}};
-		gw->port[i].present = true;
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(i + 1)}};
+		gw->iface[i].present = true;
 	}
 	const char *wrong = gw_init(gw);
 	if (wrong)
@@ -75,21 +75,21 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	rig->started = true;
 	rig->free_at_start = rig->pool.n_free;
 	rig_advance(rig, 0);
-	for (uint32_t i = 0; i < GW_PORTS; i++)
+	for (uint32_t i = 0; i < INTERFACES; i++)
 		rig_link(rig, i, true);
 	return NULL;
 }
 
 void rig_flush(struct rig *rig)
 {
-	for (uint32_t i = 0; i < GW_PORTS; i++) {
-		struct gw_port *port = &rig->gw.port[i];
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		struct interface *iface = &rig->gw.iface[i];
 		struct pkt *p;
-		if (rig->stalled[i] && port->link_up)
+		if (rig->stalled[i] && iface->link_up)
 			continue;
-		gw_sent(port);
-		while ((p = pkt_queue_pop(&port->out)) != NULL) {
-			if (!port->link_up) {
+		gw_sent(iface);
+		while ((p = pkt_queue_pop(&iface->out)) != NULL) {
+			if (!iface->link_up) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;
 			}
@@ -102,7 +102,7 @@ void rig_flush(struct rig *rig)
 	}
 }
 
-bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len)
+bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len)
 {
 	struct pkt *p = len <= PKT_ROOM ? pkt_alloc(&rig->pool) : NULL;
 	if (!p)
@@ -111,7 +111,7 @@ bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len)
 	if (!to)
 		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
 	memcpy(to, frame, len);
-	gw_input(&rig->gw, port, &p, 1);
+	gw_input(&rig->gw, iface, &p, 1);
 	rig_flush(rig);
 	return true;
 }
@@ -157,15 +157,15 @@ void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 	}
 }
 
-void rig_link(struct rig *rig, uint32_t port, bool up)
+void rig_link(struct rig *rig, uint32_t iface, bool up)
 {
-	struct gw_port *p = &rig->gw.port[port];
+	struct interface *p = &rig->gw.iface[iface];
 	if (p->link_up == up)
 		return;
 	p->link_up = up;
 	if (up)
-		gw_link_up(&rig->gw, port);
+		gw_link_up(&rig->gw, iface);
 	else
-		neigh_flush(&rig->gw, port);
+		neigh_flush(&rig->gw, iface);
 	rig_flush(rig);
 }

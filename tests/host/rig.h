@@ -17,10 +17,10 @@ struct rig {
 	struct config config;
 	struct gw gw;
 	bool started;
-	bool stalled[GW_PORTS]; /* the card takes nothing: frames stay on the link */
-	uint32_t free_at_start; /* packets in the pool before the first frame */
+	bool stalled[INTERFACES]; /* the card takes nothing: frames stay on the link */
+	uint32_t free_at_start;   /* packets in the pool before the first frame */
 	/* Gets each frame that leaves; the bytes are valid during the call. */
-	void (*sink)(struct rig *rig, uint32_t port, const uint8_t *frame, uint32_t len);
+	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
 	void *ctx;
 	const struct app
 	        *app; /* of a test, that is in no image: started where no other has the name */
@@ -42,7 +42,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets);
 
 /* A frame from the wire; false when it is longer than a slot or no packet is
  * free (the card keeps its buffer then). */
-bool rig_input(struct rig *rig, uint32_t port, const uint8_t *frame, size_t len);
+bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len);
 
 /* Lets time pass, with MAIN's turns in it; idle time between ticks is skipped. */
 void rig_advance(struct rig *rig, uint64_t us);
@@ -51,7 +51,7 @@ void rig_advance(struct rig *rig, uint64_t us);
 void rig_leap(struct rig *rig, uint64_t us, uint32_t n);
 
 /* The link of a port goes up or down, as the driver's poll would tell. */
-void rig_link(struct rig *rig, uint32_t port, bool up);
+void rig_link(struct rig *rig, uint32_t iface, bool up);
 
 /* Takes what waits on the ports' links, as the RCV task does after a burst. */
 void rig_flush(struct rig *rig);

@@ -15,17 +15,17 @@ static const char *init(struct gw *gw)
 {
 	static const ip6 tunnel = {{0x20, 1, 0x0d, 0xb8, 0, 10}},
 	                 nowhere = {{0x20, 1, 0x0d, 0xb8, 0, 11}};
-	const struct config_port *lan = &gw->config->port[CONFIG_LAN];
-	ra_start(gw, PORT_LAN, RA_LIFETIME_S, RA_PREF_LOW, lan->mtu);
+	const struct config_interface *lan = &gw->config->iface[CONFIG_LAN];
+	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_LOW, lan->mtu);
 	for (uint32_t i = 0; i < lan->n_address; i++)
 		if (lan->address[i].addr.is6 &&
-		    !ra_set_prefix(gw, PORT_LAN, &lan->address[i].addr.v6, lan->address[i].len,
+		    !ra_set_prefix(gw, IF_LAN, &lan->address[i].addr.v6, lan->address[i].len,
 		                   ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS, RA_VALID_S,
 		                   RA_PREFERRED_S))
 			return "lan.address: more prefixes than can be advertised";
 	gw->app_mtu = TUNNEL_MTU;
-	if (gw->port[PORT_WAN].n_addr && (!gw_add_route6(gw, &tunnel, 48, NULL, PORT_APP) ||
-	                                  !gw_add_route6(gw, &nowhere, 48, NULL, PORT_NONE)))
+	if (gw->iface[IF_WAN].n_addr && (!gw_add_route6(gw, &tunnel, 48, NULL, IF_APP) ||
+	                                 !gw_add_route6(gw, &nowhere, 48, NULL, IF_NONE)))
 		return "too many routes";
 	return NULL;
 }
@@ -41,13 +41,13 @@ static enum verdict route4(struct gw *gw, struct pkt *p)
 
 static enum verdict route6(struct gw *gw, struct pkt *p)
 {
-	if (p->out != PORT_APP)
+	if (p->out != IF_APP)
 		return ip6_forward(gw, p);
-	if (p->port != PKT_PORT_SELF && ip6_forward(gw, p) != V_SEND6)
+	if (p->iface != PKT_IF_SELF && ip6_forward(gw, p) != V_SEND6)
 		return V_DROP;
 	if (!pkt_push(p, IP4_MIN))
 		return gw_drop(gw, p, DROP_NO_PACKET);
-	ip4_build(gw, p, gw->port[PORT_WAN].addr[0].addr, ip4_of(TUNNEL_PEER), PROTO_IP6, 0);
+	ip4_build(gw, p, gw->iface[IF_WAN].addr[0].addr, ip4_of(TUNNEL_PEER), PROTO_IP6, 0);
 	return V_SEND;
 }
 

@@ -186,7 +186,7 @@ static void enqueue(uint32_t to, const uint8_t *frame, uint32_t len)
 
 void pair_put(uint32_t to, const uint8_t *frame, uint32_t len)
 {
-	if (!rig_input(&pair.side[to].rig, PORT_LAN, frame, len))
+	if (!rig_input(&pair.side[to].rig, IF_LAN, frame, len))
 		pair.wire.lost++;
 }
 
@@ -254,12 +254,12 @@ static void cut_up(uint32_t to, const uint8_t *frame, uint32_t len, uint32_t l4)
 	}
 }
 
-static void sink(struct rig *rig, uint32_t port, const uint8_t *frame, uint32_t len)
+static void sink(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	struct wire *w = &pair.wire;
 	uint32_t from = rig == &pair.side[1].rig, l4;
 	uint8_t copy[1600];
-	if (port != PORT_LAN || len > sizeof copy || !is_tcp(frame, len, &l4))
+	if (iface != IF_LAN || len > sizeof copy || !is_tcp(frame, len, &l4))
 		return;
 	memcpy(copy, frame, len);
 	pair.n_frames++;
@@ -372,7 +372,7 @@ uint32_t pair_connect(uint32_t from, uint32_t bytes_out, uint32_t bytes_back)
 	struct udp_ends ends;
 	memset(&ends, 0, sizeof ends);
 	ends.remote_port = PAIR_PORT;
-	ends.link = PORT_LAN;
+	ends.link = IF_LAN;
 	ends.remote.is6 = pair.is6;
 	const char *to = pair.is6 ? (from ? "2001:db8::1" : "2001:db8::2")
 	                          : (from ? "10.0.0.1" : "10.0.0.2");

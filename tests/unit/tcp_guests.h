@@ -33,12 +33,12 @@ static struct tcp *table(void)
 	return rig.gw.tcp;
 }
 
-static void see(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void see(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
 	bool is6 = frame[12] == 0x86;
 	uint32_t l4 = is6 ? 54 : 34, proto = is6 ? 20 : 23;
-	if (port != PORT_LAN || len < l4 + 20 || frame[13] == 6 || frame[proto] != PROTO_TCP)
+	if (iface != IF_LAN || len < l4 + 20 || frame[13] == 6 || frame[proto] != PROTO_TCP)
 		return;
 	const struct tcp_hdr *t = (const struct tcp_hdr *)(frame + l4);
 	heard.n++;
@@ -132,15 +132,15 @@ static void claim(uint8_t station, const struct guest *g)
 	mac address = {{2, 0, 0, 0, 0, station}};
 	ip4 a4 = {{g->a.b[12], g->a.b[13], g->a.b[14], g->a.b[15]}};
 	if (g->is6)
-		neigh_heard6(&rig.gw, PORT_LAN, &g->a, &address);
+		neigh_heard6(&rig.gw, IF_LAN, &g->a, &address);
 	else
-		neigh_learn4(&rig.gw, PORT_LAN, a4, &address, true, NEIGH_REACHABLE);
+		neigh_learn4(&rig.gw, IF_LAN, a4, &address, true, NEIGH_REACHABLE);
 }
 
 static ip6 our_address(const struct guest *g)
 {
 	if (ip6_is_link_local(&g->a))
-		return rig.gw.port[PORT_LAN].addr6[0].addr;
+		return rig.gw.iface[IF_LAN].addr6[0].addr;
 	return (ip6){{0x20, 1, 0xd, 0xb8, [15] = 2}};
 }
 
@@ -149,7 +149,7 @@ static void say(const struct guest *g, uint16_t port, uint32_t seq, uint32_t ack
 {
 	uint8_t frame[1600] = {0};
 	uint32_t head = g->is6 ? 40 : 20, n = 20 + len;
-	memcpy(frame, rig.gw.port[PORT_LAN].address.b, 6);
+	memcpy(frame, rig.gw.iface[IF_LAN].address.b, 6);
 	memcpy(frame + 6, (mac){{2, 0, 0, 0, 0, g->station}}.b, 6);
 	frame[12] = g->is6 ? 0x86 : 8;
 	frame[13] = g->is6 ? 0xdd : 0;
@@ -185,12 +185,12 @@ static void say(const struct guest *g, uint16_t port, uint32_t seq, uint32_t ack
 		pseudo = csum_pseudo4(h->from, h->to, PROTO_TCP, (uint16_t)n);
 	}
 	t->sum = be16_from_raw((uint16_t)~csum_plus(csum_sum(t, n), pseudo));
-	CHECK(rig_input(&rig, PORT_LAN, frame, 14 + head + n));
+	CHECK(rig_input(&rig, IF_LAN, frame, 14 + head + n));
 }
 
 static struct tcp_conn *conn_of(const struct guest *g, uint16_t port)
 {
-	struct udp_ends e = {.local_port = PAIR_PORT, .remote_port = port, .link = PORT_LAN};
+	struct udp_ends e = {.local_port = PAIR_PORT, .remote_port = port, .link = IF_LAN};
 	e.local.is6 = e.remote.is6 = g->is6;
 	if (g->is6) {
 		e.remote.v6 = g->a;

@@ -28,7 +28,7 @@ static uint8_t *memory(void)
 static void use(void)
 {
 	static const uint8_t frame[60] = {2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8};
-	CHECK(rig_input(&rig, PORT_LAN, frame, sizeof frame));
+	CHECK(rig_input(&rig, IF_LAN, frame, sizeof frame));
 	CHECK(pkt_alloc(&rig.pool) != NULL);
 	rig_advance(&rig, 5000000);
 	memory()[SPOT] = 7;
@@ -39,7 +39,7 @@ static void is_as_kept(uint32_t n_free, const uint8_t *copy)
 {
 	CHECK_EQ(rig.gw.now_us, 1000000);
 	CHECK_EQ(rig.pool.n_free, n_free);
-	CHECK_EQ(rig.gw.port[PORT_LAN].rx_packets, 0);
+	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 0);
 	const uint8_t *at = memory(), *end = at + MEMORY, *open = at;
 	/* Outside of what is poisoned every byte is as it was. */
 	bool same = true;

@@ -31,14 +31,14 @@ static uint32_t client(const char *text, uint32_t link)
 }
 
 /* Station s of a port has this address. */
-static void learn(uint32_t port, const char *text, uint8_t s)
+static void learn(uint32_t iface, const char *text, uint8_t s)
 {
 	struct addr a = address(text);
 	mac m = {{2, 0, 0, 0, 0, s}};
 	if (a.is6)
-		neigh_heard6(&rig.gw, port, &a.v6, &m);
+		neigh_heard6(&rig.gw, iface, &a.v6, &m);
 	else
-		neigh_learn4(&rig.gw, port, a.v4, &m, true, NEIGH_REACHABLE);
+		neigh_learn4(&rig.gw, iface, a.v4, &m, true, NEIGH_REACHABLE);
 	rig_flush(&rig);
 }
 
@@ -48,48 +48,48 @@ static void stations(void)
 	                                   "2001:db8::1:7", "fe80::7",  "fe80::1:7"};
 	start(1);
 	for (unsigned i = 0; i < ARRAY_SIZE(mine); i++)
-		learn(PORT_LAN, mine[i], 7);
-	learn(PORT_LAN, "2001:db8::8", 8);
-	learn(PORT_LAN, "10.0.0.8", 8);
-	learn(PORT_WAN, "10.1.0.7", 7);
+		learn(IF_LAN, mine[i], 7);
+	learn(IF_LAN, "2001:db8::8", 8);
+	learn(IF_LAN, "10.0.0.8", 8);
+	learn(IF_WAN, "10.1.0.7", 7);
 	const mac m = {{2, 0, 0, 0, 0, 7}};
-	uint32_t me = client_station(&rig.gw, PORT_LAN, &m);
+	uint32_t me = client_station(&rig.gw, IF_LAN, &m);
 	for (unsigned i = 0; i < ARRAY_SIZE(mine); i++)
-		CHECK_EQ(client(mine[i], PORT_LAN), me);
-	CHECK(client("2001:db8::8", PORT_LAN) != me);
-	CHECK_EQ(client("2001:db8::8", PORT_LAN), client("10.0.0.8", PORT_LAN));
+		CHECK_EQ(client(mine[i], IF_LAN), me);
+	CHECK(client("2001:db8::8", IF_LAN) != me);
+	CHECK_EQ(client("2001:db8::8", IF_LAN), client("10.0.0.8", IF_LAN));
 	/* On another link it is another station. */
-	CHECK(client("10.1.0.7", PORT_WAN) != me);
-	CHECK(client("fe80::7", PORT_WAN) != me);
+	CHECK(client("10.1.0.7", IF_WAN) != me);
+	CHECK(client("fe80::7", IF_WAN) != me);
 }
 
 /* Nobody has answered for them, or does any more. */
 static void not_known(void)
 {
 	start(1);
-	uint32_t nobody = client("10.0.0.7", PORT_LAN);
-	CHECK_EQ(client("10.0.0.8", PORT_LAN), nobody);
-	CHECK_EQ(client("2001:db8::7", PORT_LAN), nobody);
-	CHECK_EQ(client("fe80::7", PORT_LAN), nobody);
-	CHECK(client("10.1.0.7", PORT_WAN) != nobody);
-	CHECK_EQ(client("10.1.0.7", PORT_WAN), client("fe80::7", PORT_WAN));
-	learn(PORT_LAN, "10.0.0.7", 7);
-	CHECK(client("10.0.0.7", PORT_LAN) != nobody);
-	neigh_flush(&rig.gw, PORT_LAN);
-	CHECK_EQ(client("10.0.0.7", PORT_LAN), nobody);
+	uint32_t nobody = client("10.0.0.7", IF_LAN);
+	CHECK_EQ(client("10.0.0.8", IF_LAN), nobody);
+	CHECK_EQ(client("2001:db8::7", IF_LAN), nobody);
+	CHECK_EQ(client("fe80::7", IF_LAN), nobody);
+	CHECK(client("10.1.0.7", IF_WAN) != nobody);
+	CHECK_EQ(client("10.1.0.7", IF_WAN), client("fe80::7", IF_WAN));
+	learn(IF_LAN, "10.0.0.7", 7);
+	CHECK(client("10.0.0.7", IF_LAN) != nobody);
+	neigh_flush(&rig.gw, IF_LAN);
+	CHECK_EQ(client("10.0.0.7", IF_LAN), nobody);
 	/* Asked for, not answered yet. */
 	struct addr a = address("10.0.0.9");
 	struct pkt *p = pkt_alloc(&rig.pool);
 	CHECK(p && pkt_put(p, 28));
 	memset(p->data, 0, 28);
 	p->data[0] = 0x45;
-	p->port = PKT_PORT_SELF;
-	p->out = PORT_LAN;
+	p->iface = PKT_IF_SELF;
+	p->out = IF_LAN;
 	p->hop = ip4_raw(a.v4);
 	p->flags = PKT_ROUTED;
 	gw_send(&rig.gw, p);
-	CHECK(neigh_find4(&rig.gw.neigh, PORT_LAN, ip4_raw(a.v4)));
-	CHECK_EQ(client("10.0.0.9", PORT_LAN), nobody);
+	CHECK(neigh_find4(&rig.gw.neigh, IF_LAN, ip4_raw(a.v4)));
+	CHECK_EQ(client("10.0.0.9", IF_LAN), nobody);
 }
 
 /* Whatever a station says that it has. */
@@ -101,17 +101,17 @@ static void beyond(void)
 	start(1);
 	for (unsigned i = 0; i < ARRAY_SIZE(far); i++) {
 		struct addr a = address(far[i]);
-		c[i] = client(far[i], PORT_LAN);
+		c[i] = client(far[i], IF_LAN);
 		CHECK_EQ(c[i], client_beyond(&rig.gw, &a));
 		for (unsigned k = 0; k < i; k++)
 			CHECK(c[i] != c[k]);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(far); i++) {
-		learn(PORT_LAN, far[i], 7);
-		CHECK_EQ(client(far[i], PORT_LAN), c[i]);
-		CHECK_EQ(client(far[i], PORT_WAN), c[i]);
+		learn(IF_LAN, far[i], 7);
+		CHECK_EQ(client(far[i], IF_LAN), c[i]);
+		CHECK_EQ(client(far[i], IF_WAN), c[i]);
 	}
-	CHECK_EQ(client("2001:db8:1::ffff:1", PORT_LAN), c[2]);
+	CHECK_EQ(client("2001:db8:1::ffff:1", IF_LAN), c[2]);
 }
 
 /* Nobody can know which numbers are near each other. */
@@ -119,11 +119,11 @@ static void secret(void)
 {
 	uint32_t same = 0;
 	start(1);
-	uint32_t one = client("192.0.2.1", PORT_LAN), six = client("2001:db8:1::1", PORT_LAN);
+	uint32_t one = client("192.0.2.1", IF_LAN), six = client("2001:db8:1::1", IF_LAN);
 	for (uint32_t seed = 2; seed < 10; seed++) {
 		start(seed);
-		same += client("192.0.2.1", PORT_LAN) == one;
-		same += client("2001:db8:1::1", PORT_LAN) == six;
+		same += client("192.0.2.1", IF_LAN) == one;
+		same += client("2001:db8:1::1", IF_LAN) == six;
 	}
 	CHECK_EQ(same, 0);
 }

@@ -12,10 +12,10 @@ static struct rig rig;
 static struct rng rng;
 static unsigned n_questions, n_frames;
 
-static void count(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void count(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	(void)port;
+	(void)iface;
 	(void)len;
 	if (frame[12] == 8 && frame[13] == 6)
 		n_questions++;
@@ -43,8 +43,8 @@ static void send(uint32_t to)
 	if (!p || !ip)
 		return;
 	memset(ip, 0, 28);
-	p->port = PKT_PORT_SELF;
-	p->out = PORT_LAN;
+	p->iface = PKT_IF_SELF;
+	p->out = IF_LAN;
 	p->hop = swap32(to);
 	p->flags = PKT_ROUTED;
 	ip[0] = 0x45;
@@ -55,13 +55,13 @@ static void send(uint32_t to)
 static void learn(uint32_t addr, uint8_t last, bool create)
 {
 	mac m = {{2, 9, 9, 9, 9, last}};
-	neigh_learn4(&rig.gw, PORT_LAN, ip4_of(addr), &m, create, NEIGH_REACHABLE);
+	neigh_learn4(&rig.gw, IF_LAN, ip4_of(addr), &m, create, NEIGH_REACHABLE);
 	rig_flush(&rig);
 }
 
 static struct neigh *find(uint32_t addr)
 {
-	return neigh_find4(&rig.gw.neigh, PORT_LAN, swap32(addr));
+	return neigh_find4(&rig.gw.neigh, IF_LAN, swap32(addr));
 }
 
 /* What waits is counted once everywhere, and within its bounds. */
@@ -100,8 +100,8 @@ static void any_order_of_events(void)
 		else if (r < 99 || rng_below(&rng, 50))
 			rig_advance(&rig, rng_below(&rng, r < 81 ? 1000000 : 1000));
 		else {
-			rig_link(&rig, PORT_LAN, false);
-			rig_link(&rig, PORT_LAN, true);
+			rig_link(&rig, IF_LAN, false);
+			rig_link(&rig, IF_LAN, true);
 		}
 		if (step % 50 == 0)
 			check_bounds();
@@ -161,7 +161,7 @@ static void a_set_of_fixed_entries_is_full(void)
 	same_set(0x0a000050, other, NEIGH_WAYS);
 	mac m = {{2, 1, 1, 1, 1, 1}};
 	for (unsigned i = 0; i < NEIGH_WAYS; i++)
-		neigh_learn4(&rig.gw, PORT_LAN, ip4_of(other[i]), &m, true, NEIGH_STATIC);
+		neigh_learn4(&rig.gw, IF_LAN, ip4_of(other[i]), &m, true, NEIGH_STATIC);
 	send(0x0a000050);
 	CHECK(find(0x0a000050) == NULL);
 	CHECK_EQ(rig.gw.drops[DROP_NEIGHBOUR_QUEUE], 1);
@@ -188,7 +188,7 @@ static void ports_are_apart(void)
 	start("");
 	learn(0xcb007101, 1, true); /* on the LAN, an address of the WAN */
 	CHECK(find(0xcb007101) != NULL);
-	CHECK(neigh_find4(&rig.gw.neigh, PORT_WAN, swap32(0xcb007101)) == NULL);
+	CHECK(neigh_find4(&rig.gw.neigh, IF_WAN, swap32(0xcb007101)) == NULL);
 }
 
 /* A scan goes on, so many addresses a second; in between packets go to hosts that answer a

@@ -92,8 +92,8 @@ static void longest_prefix(void)
 			wrong += found != (hop != 0) || found != (r != NULL);
 			if (!found || !hop)
 				continue;
-			uint32_t got = p.out == PKT_PORT_SELF ? 2 : !r->via ? 1 : swap32(p.hop);
-			wrong += got != hop || !(p.flags & PKT_ROUTED) || p.out != r->port;
+			uint32_t got = p.out == PKT_IF_SELF ? 2 : !r->via ? 1 : swap32(p.hop);
+			wrong += got != hop || !(p.flags & PKT_ROUTED) || p.out != r->iface;
 			if (!r->via)
 				wrong += swap32(p.hop) != to;
 		}
@@ -168,7 +168,7 @@ static void fullest_table(void)
 		uint32_t own = (10 + i / 8) << 24 | i % 8 << 16 | 1;
 		struct pkt p = {0};
 		CHECK(ip4_route(&rig.gw, &p, ip4_of(own)));
-		CHECK_EQ(p.out, PKT_PORT_SELF);
+		CHECK_EQ(p.out, PKT_IF_SELF);
 	}
 }
 
@@ -183,7 +183,7 @@ static void route_to_our_address(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
 		struct pkt p = {0};
 		CHECK(ip4_route(&rig.gw, &p, ip4_of(own[i])));
-		CHECK_EQ(p.out, PKT_PORT_SELF);
+		CHECK_EQ(p.out, PKT_IF_SELF);
 	}
 }
 

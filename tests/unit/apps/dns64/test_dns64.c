@@ -42,12 +42,12 @@ static bool replies; /* upstream answers at once */
 static bool cuts;    /* it truncates what it says about A records */
 static bool lowers;  /* it gives names back in lower case */
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 {
 	(void)r;
 	if (f[12] != 8 || f[13] != 0 || f[23] != 17 || len > 1500)
 		return;
-	bool up = port == PORT_WAN;
+	bool up = iface == IF_WAN;
 	struct datagram *d = up ? &asked[n_asked++ % 64] : &got[n_got++ % 64];
 	d->port = dns_get16(f + (up ? 34 : 36));
 	d->to = dns_get32(f + 30);
@@ -55,7 +55,7 @@ static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
 	memcpy(d->data, f + 42, d->len);
 }
 
-static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
+static void send_udp(uint32_t iface, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
                      const uint8_t *data, uint32_t len)
 {
 	uint8_t f[FRAME_MAX] = {0};
@@ -63,9 +63,9 @@ static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, 
 	dns_put16(f + 36, dport);
 	dns_put16(f + 38, len + 8);
 	memcpy(f + 42, data, len);
-	uint32_t n = frame_ip4(f, rig.gw.port[port].address.b, from, to, 17, len + 8);
+	uint32_t n = frame_ip4(f, rig.gw.iface[iface].address.b, from, to, 17, len + 8);
 	frame_repair(f, n);
-	CHECK(rig_input(&rig, port, f, n));
+	CHECK(rig_input(&rig, iface, f, n));
 }
 
 static bool is_name(const uint8_t *name, const char *text)
@@ -121,7 +121,7 @@ static void serve(void)
 		const struct datagram *q = &asked[n_answered % 64];
 		uint32_t n = replies ? write_answer(q, m) : 0;
 		if (n)
-			send_udp(PORT_WAN, q->to, 53, OUTER, q->port, m, n);
+			send_udp(IF_WAN, q->to, 53, OUTER, q->port, m, n);
 	}
 }
 
@@ -173,7 +173,7 @@ static bool ask(const char *name, uint16_t type)
 {
 	uint8_t m[600];
 	uint32_t before = n_got, len = put_question(m, name, type);
-	send_udp(PORT_LAN, CLIENT, 4000, OURS, 53, m, len);
+	send_udp(IF_LAN, CLIENT, 4000, OURS, 53, m, len);
 	serve();
 	return n_got == before + 1;
 }
@@ -317,7 +317,7 @@ static void kept_ready(void)
 	dns_out_init(&o, m, len, sizeof m);
 	m[3] = DNS_CD;
 	m[11] = dns_put_opt(&o, 1232, 0, true);
-	send_udp(PORT_LAN, CLIENT, 4000, OURS, 53, m, o.len);
+	send_udp(IF_LAN, CLIENT, 4000, OURS, 53, m, o.len);
 	serve();
 	CHECK_EQ(n_asked, 3);
 	CHECK_EQ(last().count[DNS_AN], 0);
@@ -372,23 +372,23 @@ static void forgery(void)
 	CHECK(n > 0 && port >= 1024);
 	memcpy(bad, m, n);
 	bad[1] ^= 1; /* another ID */
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, bad, n);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, bad, n);
 	bad[1] ^= 1;
 	bad[13] ^= 0x20; /* another spelling */
-	send_udp(PORT_WAN, SERVER + 2, 53, OUTER, port, bad, n);
+	send_udp(IF_WAN, SERVER + 2, 53, OUTER, port, bad, n);
 	bad[13] ^= 0x21; /* another name */
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, bad, n);
-	send_udp(PORT_WAN, SERVER + 2, 53, OUTER, port, m, n); /* another server */
-	send_udp(PORT_WAN, SERVER, 54, OUTER, port, m, n);     /* another port of it */
-	send_udp(PORT_WAN, SERVER, 53, OUTER, (uint16_t)(port ^ 1), m, n);
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n - 1);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, bad, n);
+	send_udp(IF_WAN, SERVER + 2, 53, OUTER, port, m, n); /* another server */
+	send_udp(IF_WAN, SERVER, 54, OUTER, port, m, n);     /* another port of it */
+	send_udp(IF_WAN, SERVER, 53, OUTER, (uint16_t)(port ^ 1), m, n);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, m, n - 1);
 	m[2] &= 0x7f; /* a question */
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, m, n);
 	CHECK_EQ(n_got, 0);
 	m[2] |= 0x80;
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, m, n);
 	CHECK_EQ(n_got, 1);
-	send_udp(PORT_WAN, SERVER, 53, OUTER, port, m, n);
+	send_udp(IF_WAN, SERVER, 53, OUTER, port, m, n);
 	CHECK_EQ(n_got, 1);
 }
 
@@ -436,25 +436,25 @@ static void sizes(void)
 	uint32_t n = put_question(m, "four.test", 28);
 	memcpy(m + n, opt, sizeof opt - 1);
 	m[11] = 1;
-	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
+	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
 	serve();
 	CHECK_EQ(n_got, 1);
 	CHECK_EQ(last().n_opt, 1);
 	CHECK_EQ(last().opt.class, 1232);
 	m[n + 6] = 1; /* another version */
-	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
+	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
 	CHECK_EQ(n_got, 2);
 	CHECK_EQ(last().opt.ttl, 0x01000000);
 	/* An answer that is none, and a question that is none. */
 	m[2] |= 0x80;
-	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n);
+	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n);
 	CHECK_EQ(n_got, 2);
 	m[2] = 1;
-	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n - 1);
+	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n - 1);
 	CHECK_EQ(n_got, 3);
 	CHECK_EQ(rcode(), DNS_FORMERR);
 	m[2] = 0x29;
-	send_udp(PORT_LAN, CLIENT, 4001, OURS, 53, m, n);
+	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n);
 	CHECK_EQ(rcode(), DNS_NOTIMP);
 }
 
@@ -469,10 +469,10 @@ static void overload(void)
 		CHECK(!ask(name, DNS_TYPE_AAAA));
 	}
 	wait_ms(10);
-	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 8);
-	CHECK_EQ(rig.gw.port[PORT_WAN].burst, 0);
+	CHECK_EQ(rig.gw.iface[IF_LAN].burst, 8);
+	CHECK_EQ(rig.gw.iface[IF_WAN].burst, 0);
 	wait_ms(4000); /* all are over */
-	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+	CHECK_EQ(rig.gw.iface[IF_LAN].burst, 0);
 	/* Both come in by the same port: nothing to choose. */
 	start("nameserver 192.168.1.10\n", PLAIN);
 	replies = false;
@@ -481,7 +481,7 @@ static void overload(void)
 		ask(name, DNS_TYPE_AAAA);
 	}
 	wait_ms(10);
-	CHECK_EQ(rig.gw.port[PORT_LAN].burst, 0);
+	CHECK_EQ(rig.gw.iface[IF_LAN].burst, 0);
 }
 
 /* One client cannot take all places of those who wait. */
@@ -500,7 +500,7 @@ static void shares(void)
 	CHECK_EQ(n_got, 64);
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
 	uint32_t len = put_question(m, "four.test", DNS_TYPE_A);
-	send_udp(PORT_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
+	send_udp(IF_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
 	CHECK_EQ(d->n_waiters, 1537);
 	wait_ms(4000);
 	CHECK_EQ(d->n_waiters, 0);

@@ -34,10 +34,9 @@ static void ask(void)
 	dns_put16(f + 36, 53);
 	dns_put16(f + 38, len + 8);
 	memcpy(f + 42, question, len);
-	uint32_t n =
-	        frame_ip4(f, rig.gw.port[PORT_LAN].address.b, CLIENT, OURS, PROTO_UDP, len + 8);
+	uint32_t n = frame_ip4(f, rig.gw.iface[IF_LAN].address.b, CLIENT, OURS, PROTO_UDP, len + 8);
 	frame_repair(f, n);
-	CHECK(rig_input(&rig, PORT_LAN, f, n));
+	CHECK(rig_input(&rig, IF_LAN, f, n));
 }
 
 static uint32_t lines(void)

@@ -73,7 +73,7 @@ static uint32_t number_of(const uint8_t *name)
 	return n;
 }
 
-static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
+static void send_udp(uint32_t iface, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
                      const uint8_t *data, uint32_t len)
 {
 	uint8_t f[700];
@@ -82,14 +82,14 @@ static void send_udp(uint32_t port, uint32_t from, uint16_t sport, uint32_t to, 
 	dns_put16(f + 36, dport);
 	dns_put16(f + 38, len + 8);
 	memcpy(f + 42, data, len);
-	uint32_t n = frame_ip4(f, rig.gw.port[port].address.b, from, to, 17, len + 8);
+	uint32_t n = frame_ip4(f, rig.gw.iface[iface].address.b, from, to, 17, len + 8);
 	uint32_t sum = 0;
 	f[24] = f[25] = 0;
 	for (uint32_t i = 14; i < 34; i += 2)
 		sum += dns_get16(f + i);
 	sum = (sum & 0xffff) + (sum >> 16);
 	dns_put16(f + 24, ~(sum + (sum >> 16)) & 0xffff);
-	n_bad += !rig_input(&rig, port, f, n);
+	n_bad += !rig_input(&rig, iface, f, n);
 }
 
 /* --- upstream ------------------------------------------------------------------------- */
@@ -140,16 +140,16 @@ static void serve_one(uint32_t i)
 	uint32_t len = put_answer(m, n, l.qtype, l.question_end);
 	if (k == FORGED) {
 		m[0] ^= 1;
-		send_udp(PORT_WAN, from, 53, OUTER, port, m, len);
+		send_udp(IF_WAN, from, 53, OUTER, port, m, len);
 		m[0] ^= 1;
 		m[DNS_HEADER + 1] ^= 1;
-		send_udp(PORT_WAN, from, 53, OUTER, port, m, len);
+		send_udp(IF_WAN, from, 53, OUTER, port, m, len);
 		m[DNS_HEADER + 1] ^= 1;
-		send_udp(PORT_WAN, from + 9, 53, OUTER, port, m, len);
+		send_udp(IF_WAN, from + 9, 53, OUTER, port, m, len);
 	}
-	send_udp(PORT_WAN, from, 53, OUTER, port, m, len);
+	send_udp(IF_WAN, from, 53, OUTER, port, m, len);
 	if (k == DOUBLE)
-		send_udp(PORT_WAN, from, 53, OUTER, port, m, len);
+		send_udp(IF_WAN, from, 53, OUTER, port, m, len);
 }
 
 static void serve(void)
@@ -186,13 +186,13 @@ static bool is_right(const uint8_t *m, uint32_t len)
 	       memcmp(m + rr.data, want, sizeof want) == 0;
 }
 
-static void seen(struct rig *r, uint32_t port, const uint8_t *f, uint32_t len)
+static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 {
 	(void)r;
 	if (f[12] != 8 || f[13] != 0 || f[23] != 17 || len < 42)
 		return;
 	uint32_t n = dns_get16(f + 38) - 8u;
-	if (port == PORT_LAN) {
+	if (iface == IF_LAN) {
 		n_got++;
 		n_bad += !is_right(f + 42, n);
 		return;
@@ -216,7 +216,7 @@ static void ask(uint32_t n, uint16_t port)
 	if (kind_of(n) == BROKEN)
 		m[DNS_HEADER] = 0xff;
 	n_sent++;
-	send_udp(PORT_LAN, CLIENT, port, OURS, 53, m, len + 4);
+	send_udp(IF_LAN, CLIENT, port, OURS, 53, m, len + 4);
 }
 
 /* --- the whole ---------------------------------------------------------------------------- */

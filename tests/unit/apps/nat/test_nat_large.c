@@ -11,14 +11,14 @@ enum { HOSTS = 2000, FLOWS = 1000, ALL = HOSTS * FLOWS, FIRST_PORT = 2000, TURN 
 static const uint32_t FIRST_HOST = 0x0a010001, SERVER = 0xc0000207;
 
 static struct rig rig;
-static unsigned sent[GW_PORTS];
-static uint8_t last[GW_PORTS][128];
+static unsigned sent[INTERFACES];
+static uint8_t last[INTERFACES][128];
 
-static void sink(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void sink(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	sent[port]++;
-	memcpy(last[port], frame, min_u32(len, sizeof last[port]));
+	sent[iface]++;
+	memcpy(last[iface], frame, min_u32(len, sizeof last[iface]));
 }
 
 static struct nat *nat(void)
@@ -40,7 +40,7 @@ static void start(void)
 	CHECK(rig_config(&rig, config, sizeof config - 1));
 	const char *wrong = rig_start(&rig, "nat", 512);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
-	sent[PORT_LAN] = sent[PORT_WAN] = 0;
+	sent[IF_LAN] = sent[IF_WAN] = 0;
 }
 
 /* A UDP packet of 28 bytes from an inside host to the server, port 53. */
@@ -58,7 +58,7 @@ static void udp_out(uint32_t host, uint16_t port)
 	store16(f + 34, swap16(port));
 	store16(f + 36, swap16(53));
 	store16(f + 38, swap16(8));
-	CHECK(rig_input(&rig, PORT_LAN, f, sizeof f));
+	CHECK(rig_input(&rig, IF_LAN, f, sizeof f));
 }
 
 static void fill(void)
@@ -67,7 +67,7 @@ static void fill(void)
 	for (uint32_t h = 0; h < HOSTS; h++)
 		for (uint16_t i = 0; i < FLOWS; i++)
 			udp_out(FIRST_HOST + h, (uint16_t)(FIRST_PORT + i));
-	CHECK_EQ(sent[PORT_WAN], ALL);
+	CHECK_EQ(sent[IF_WAN], ALL);
 	CHECK_EQ(nat()->table.n_sessions, ALL);
 	CHECK_EQ(nat()->table.n_mappings, ALL);
 	CHECK_EQ(nat()->table.n_hosts, HOSTS);
@@ -94,18 +94,18 @@ static void all_are_found(void)
 /* One more of a host that has its share is refused, and told so; old ones pass. */
 static void one_more_is_refused(void)
 {
-	unsigned out = sent[PORT_WAN];
+	unsigned out = sent[IF_WAN];
 	udp_out(FIRST_HOST, 60000);
-	CHECK_EQ(sent[PORT_WAN], out);
-	CHECK_EQ(sent[PORT_LAN], 1);
-	CHECK(last[PORT_LAN][34] == ICMP_UNREACHABLE && last[PORT_LAN][35] == ICMP_ADMIN);
+	CHECK_EQ(sent[IF_WAN], out);
+	CHECK_EQ(sent[IF_LAN], 1);
+	CHECK(last[IF_LAN][34] == ICMP_UNREACHABLE && last[IF_LAN][35] == ICMP_ADMIN);
 	CHECK_EQ(rig.gw.drops[DROP_TABLE_FULL], 1);
 	CHECK_EQ(nat()->table_full, 1);
 	udp_out(FIRST_HOST, FIRST_PORT);
 	udp_out(FIRST_HOST + HOSTS - 1, FIRST_PORT + FLOWS - 1);
-	CHECK_EQ(sent[PORT_WAN], out + 2);
+	CHECK_EQ(sent[IF_WAN], out + 2);
 	udp_out(FIRST_HOST + HOSTS, FIRST_PORT); /* it has nothing yet: there is room */
-	CHECK_EQ(sent[PORT_WAN], out + 3);
+	CHECK_EQ(sent[IF_WAN], out + 3);
 	CHECK_EQ(nat()->table.evicted, 1);
 	CHECK_EQ(nat()->table.n_sessions, ALL);
 }
@@ -121,9 +121,9 @@ static void expiry_does_not_stall(void)
 		more = gw_tick(&rig.gw);
 		most = max_u32(most, before - nat()->table.n_sessions);
 		if (turns % 1000 == 500) {
-			unsigned out = sent[PORT_WAN];
+			unsigned out = sent[IF_WAN];
 			udp_out(FIRST_HOST + HOSTS + 1, 40000);
-			lively += sent[PORT_WAN] == out + 1;
+			lively += sent[IF_WAN] == out + 1;
 		}
 	}
 	CHECK_EQ(most, TURN);

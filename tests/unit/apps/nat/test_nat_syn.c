@@ -12,12 +12,12 @@ static unsigned sent;
 static uint8_t last[128];
 static uint32_t last_len;
 
-static void sink(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void sink(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
 	if (frame[12] != 8 || frame[13] != 0)
 		return; /* ARP */
-	CHECK_EQ(port, PORT_WAN);
+	CHECK_EQ(iface, IF_WAN);
 	sent++;
 	last_len = len;
 	memcpy(last, frame, min_u32(len, sizeof last));
@@ -57,7 +57,7 @@ static void hold(uint8_t host, uint16_t port, uint32_t options)
 	p->l4 = (uint16_t)(20 + options);
 	p->l4_len = 20;
 	p->proto = PROTO_TCP;
-	p->port = PORT_WAN;
+	p->iface = IF_WAN;
 	nat_syn_hold(&rig.gw, &syns, p);
 	pkt_free(p);
 }

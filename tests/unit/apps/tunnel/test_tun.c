@@ -7,14 +7,14 @@
 #include "tests/tap.h"
 
 static struct rig rig;
-static uint8_t last[GW_PORTS][2048];
-static uint32_t n_sent[GW_PORTS];
+static uint8_t last[INTERFACES][2048];
+static uint32_t n_sent[INTERFACES];
 
-static void sink(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void sink(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	memcpy(last[port], frame, min_u32(len, sizeof last[port]));
-	n_sent[port]++;
+	memcpy(last[iface], frame, min_u32(len, sizeof last[iface]));
+	n_sent[iface]++;
 }
 
 #define NET                                                                                   \
@@ -165,10 +165,10 @@ static void outer_checksum(void)
 	for (uint32_t i = 0; i < 4000; i++) {
 		uint32_t a = i * 2654435761u;
 		snprintf(to, sizeof to, "2002:%x:%x::1", 0x0b00 + (a & 0x3ff), a >> 16);
-		uint32_t before = n_sent[PORT_WAN], n = i % 1361;
-		CHECK(rig_input(&rig, PORT_LAN, f, packet(f, (uint8_t)i, n, to)));
-		CHECK_EQ(n_sent[PORT_WAN], before + 1);
-		const struct ip4_hdr *h = (const struct ip4_hdr *)(last[PORT_WAN] + 14);
+		uint32_t before = n_sent[IF_WAN], n = i % 1361;
+		CHECK(rig_input(&rig, IF_LAN, f, packet(f, (uint8_t)i, n, to)));
+		CHECK_EQ(n_sent[IF_WAN], before + 1);
+		const struct ip4_hdr *h = (const struct ip4_hdr *)(last[IF_WAN] + 14);
 		if (csum_sum(h, 20) != 0xffff || h->tos != (uint8_t)i ||
 		    be16_get(h->len) != 60 + n || ip4_get(h->to) >> 16 != 0x0b00 + (a & 0x3ff)) {
 			CHECK_EQ(i, 0); /* says which */
@@ -188,7 +188,7 @@ static void soft_state(void)
 	CHECK(to != NULL);
 	memcpy(to, f + 14, n);
 	CHECK_EQ(ip6_parse(p), DROP_NONE);
-	p->port = PORT_LAN;
+	p->iface = IF_LAN;
 	uint32_t a = 0x076433c6, b = a + 1, place = a * rig.gw.id_mul >> 26;
 	while (b * rig.gw.id_mul >> 26 != place)
 		b++;

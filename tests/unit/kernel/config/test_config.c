@@ -155,13 +155,13 @@ static void every_key(void)
 	CHECK(config_check(&c));
 	dump(all, sizeof all);
 	CHECK_STR(all, file);
-	CHECK_EQ(c.port[CONFIG_LAN].nic.index, 7);
-	CHECK(c.port[CONFIG_WAN].nic.by_mac && c.port[CONFIG_WAN].nic.address.b[5] == 0x56);
-	CHECK_EQ(c.port[CONFIG_LAN].n_address, 2);
-	CHECK_EQ(ip4_get(c.port[CONFIG_LAN].address[0].addr.v4), 0xc0a80101);
-	CHECK_EQ(c.port[CONFIG_LAN].address[0].len, 24);
-	CHECK(c.port[CONFIG_LAN].address[1].addr.is6);
-	CHECK_EQ(c.port[CONFIG_WAN].mtu, 1400);
+	CHECK_EQ(c.iface[CONFIG_LAN].nic.index, 7);
+	CHECK(c.iface[CONFIG_WAN].nic.by_mac && c.iface[CONFIG_WAN].nic.address.b[5] == 0x56);
+	CHECK_EQ(c.iface[CONFIG_LAN].n_address, 2);
+	CHECK_EQ(ip4_get(c.iface[CONFIG_LAN].address[0].addr.v4), 0xc0a80101);
+	CHECK_EQ(c.iface[CONFIG_LAN].address[0].len, 24);
+	CHECK(c.iface[CONFIG_LAN].address[1].addr.is6);
+	CHECK_EQ(c.iface[CONFIG_WAN].mtu, 1400);
 	CHECK_EQ(c.n_gateway, 2);
 	CHECK_EQ(c.n_route, 2);
 	CHECK_EQ(c.route[0].to.len, 8);
@@ -203,7 +203,7 @@ static void lines(void)
 	CHECK_STR(c.hostname, "x");
 	GOOD("hostname x# y\nlan.mtu 1400// z");
 	CHECK_STR(c.hostname, "x");
-	CHECK_EQ(c.port[0].mtu, 1400);
+	CHECK_EQ(c.iface[0].mtu, 1400);
 	GOOD("hostname x # with \xc3\xa4 in it // twice\n");
 	GOOD("\xef\xbb\xbf");
 	GOOD("\xef\xbb\xbfhostname x\n");
@@ -211,7 +211,7 @@ static void lines(void)
 	GOOD("route  10.0.0.0/8\tvia   192.0.2.1\n");
 	CHECK_EQ(c.n_route, 1);
 	GOOD("lan.address 192.168.1.1/24// one slash is no comment\n");
-	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK_EQ(c.iface[0].n_address, 1);
 	CHECK(text_n(NULL, 0));
 }
 
@@ -220,7 +220,7 @@ static void not_text(void)
 	start();
 	CHECK(!text_n("hostname x\n\0\nlan.mtu 1400\n", 26));
 	CHECK_STR(error(0), "gateway.conf:2: byte 0x00 is not text");
-	CHECK_EQ(c.port[0].mtu, 1400);
+	CHECK_EQ(c.iface[0].mtu, 1400);
 	WRONG("hostname \xe4\n", "gateway.conf:1: byte 0xe4 is not text");
 	WRONG("\n\nhost\x01name x", "gateway.conf:3: byte 0x01 is not text");
 	WRONG("# a\rhostname x\n", "gateway.conf:1: byte 0x0d is not text");
@@ -293,7 +293,7 @@ static void command_line(void)
 	           "lan.address 192.168.2.1/24\nroute ::/0 via 2001:db8::1\n"));
 	CHECK_STR(c.app, "nat");
 	CHECK_STR(c.hostname, "fromfile");
-	CHECK_EQ(c.port[0].n_address, 1);
+	CHECK_EQ(c.iface[0].n_address, 1);
 	CHECK(prints("lan.address 192.168.7.1/24"));
 	CHECK_EQ(c.n_route, 1);
 	CHECK(prints("route 10.0.0.0/8 via 192.168.7.2"));
@@ -366,7 +366,7 @@ static void command_line_errors(void)
 	CHECK(!text("lan.mtu 99\ndebug off\ndebug off\n"));
 	CHECK_STR(error(0), "gateway.conf:1: lan.mtu: expected a number from 1280 to 1500");
 	CHECK_STR(error(1), "gateway.conf:3: debug: given a second time");
-	CHECK_EQ(c.port[0].mtu, 1400);
+	CHECK_EQ(c.iface[0].mtu, 1400);
 	CHECK(c.debug);
 }
 

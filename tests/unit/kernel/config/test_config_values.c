@@ -42,7 +42,7 @@ static void nics(void)
 	GOOD("lan nic0\nwan 52-54-00-12-34-56");
 	CHECK(prints("wan 52:54:00:12:34:56"));
 	GOOD("lan nic255\n");
-	CHECK_EQ(c.port[0].nic.index, 255);
+	CHECK_EQ(c.iface[0].nic.index, 255);
 #define EXPECTED "lan: expected nic0, nic1, ... or a MAC address such as 52:54:00:12:34:56"
 	WRONG_VALUE("lan nic256", EXPECTED);
 	WRONG_VALUE("lan nic", EXPECTED);
@@ -87,7 +87,7 @@ static void own_addresses(void)
 	GOOD("lan.address 10.0.0.1/8\nlan.address 10.255.255.254/8\nlan.address 192.0.2.0/31\n"
 	     "lan.address 192.0.2.1/31\nlan.address 192.0.2.1/32\nlan.address 2001:db8::/127\n"
 	     "lan.address 2001:db8::/128\nlan.address fe80::1/64\n");
-	CHECK_EQ(c.port[CONFIG_LAN].n_address, 8);
+	CHECK_EQ(c.iface[CONFIG_LAN].n_address, 8);
 #define LONGEST "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"
 	GOOD("lan.address " LONGEST "/128\nroute " LONGEST "/128 via " LONGEST "\n");
 	CHECK(prints("lan.address " LONGEST "/128"));

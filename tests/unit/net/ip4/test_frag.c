@@ -65,7 +65,7 @@ static struct pkt *piece(uint16_t id, uint16_t offset, uint16_t len, bool more)
 	p->l4_len = len;
 	p->proto = PROTO_UDP;
 	p->flags = offset ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
-	p->port = PORT_LAN;
+	p->iface = IF_LAN;
 	return p;
 }
 
@@ -202,7 +202,7 @@ static void keys(void)
 		else if (i == 3)
 			h->proto++;
 		else
-			p->port = PORT_WAN;
+			p->iface = IF_WAN;
 		key = frag_key(p);
 		CHECK(frag_known(&gw, &key) == NULL);
 		*h = was;

@@ -24,7 +24,7 @@ static enum verdict see(struct gw *g, struct pkt *p)
 	(void)g;
 	got++;
 	CHECK_EQ(p->flags & (uint8_t)~PKT_OPTIONS, 0);
-	CHECK_EQ(p->port, PORT_WAN);
+	CHECK_EQ(p->iface, IF_WAN);
 	CHECK_EQ(p->l4 + p->l4_len, p->len);
 	CHECK_EQ(csum_sum(p->data, p->l4), 0xffff);
 	whole_len = p->len;
@@ -82,7 +82,7 @@ static enum verdict send(struct piece f)
 	h->sum = be16_from_raw((uint16_t)~csum_sum(h, hlen));
 	for (uint32_t i = 0; i < f.len; i++)
 		p->data[hlen + i] = (uint8_t)(f.at + i + f.fill);
-	p->port = PORT_WAN;
+	p->iface = IF_WAN;
 	CHECK_EQ(ip4_parse(p), DROP_NONE);
 	enum verdict v = reasm_ip4(&gw, &table, p);
 	if (v == V_DROP)

@@ -185,8 +185,8 @@ static unsigned differs_from_model(const ip6 *to)
 	if (!found || !r)
 		return 1;
 	if (hop->b[15] == 0xfe) /* ourselves */
-		return p.out != PKT_PORT_SELF || !(p.flags & PKT_ROUTED);
-	if (p.out != r->port || !(p.flags & PKT_ROUTED))
+		return p.out != PKT_IF_SELF || !(p.flags & PKT_ROUTED);
+	if (p.out != r->iface || !(p.flags & PKT_ROUTED))
 		return 1;
 	struct ip6_hdr h = {.to = *to};
 	p.data = (uint8_t *)&h;
@@ -210,7 +210,7 @@ static void longest_prefix(void)
 			ip6 net = near(), via = parse("2001:db8:1::1:0");
 			uint8_t len = (uint8_t)rng_below(&rng, 65);
 			via.b[15] = (uint8_t)(1 + rng_below(&rng, 250));
-			CHECK(gw_add_route6(&rig.gw, &net, len, &via, PORT_LAN));
+			CHECK(gw_add_route6(&rig.gw, &net, len, &via, IF_LAN));
 			entry[n_entries++] = (struct entry){net, via, len};
 		}
 		for (int i = 0; i < 3000; i++) {
@@ -227,23 +227,23 @@ static void routes_come_and_go(void)
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"),
 	    other = parse("2001:db8:5:1::");
 	uint32_t before = rig.gw.n_routes6;
-	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, PORT_LAN));
-	CHECK(gw_add_route6(&rig.gw, &other, 64, NULL, PORT_NONE));
-	CHECK(gw_add_route6(&rig.gw, &net, 40, NULL, PORT_APP));
+	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, IF_LAN));
+	CHECK(gw_add_route6(&rig.gw, &other, 64, NULL, IF_NONE));
+	CHECK(gw_add_route6(&rig.gw, &net, 40, NULL, IF_APP));
 	ip6 in = parse("2001:db8:5:2::1"), nowhere = parse("2001:db8:5:1::1"),
 	    app = parse("2001:db8:4::1");
 	struct pkt p = {0};
-	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_LAN && p.flags & PKT_ROUTED && p.hop);
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_LAN && p.flags & PKT_ROUTED && p.hop);
 	p.flags = 0;
 	CHECK(!ip6_route(&rig.gw, &p, &nowhere));
 	p.flags = 0;
-	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == PORT_APP && !(p.flags & PKT_ROUTED));
+	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == IF_APP && !(p.flags & PKT_ROUTED));
 	gw_del_route6(&rig.gw, &net, 48);
-	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_APP);
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_APP);
 	gw_del_route6(&rig.gw, &net, 40);
 	gw_del_route6(&rig.gw, &other, 64);
 	CHECK_EQ(rig.gw.n_routes6, before);
-	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == PORT_WAN);
+	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_WAN);
 	ip6 any = {0};
 	gw_del_route6(&rig.gw, &any, 0); /* the gateway's */
 	CHECK_EQ(rig.gw.n_routes6, before - 1);
@@ -256,7 +256,7 @@ static void full_table(void)
 	start("");
 	ip6 net = parse("2001:db8:7::");
 	unsigned added = 0;
-	while (added < 1000 && gw_add_route6(&rig.gw, &net, 64, NULL, PORT_NONE))
+	while (added < 1000 && gw_add_route6(&rig.gw, &net, 64, NULL, IF_NONE))
 		net.b[7] = (uint8_t)++added;
 	CHECK_EQ(added, GW_GIVEN6 - 1); /* the gateway's is one */
 	ip6 to = parse("2001:db8:7:3::1"), far = parse("2001:db8:9::1");
@@ -269,34 +269,34 @@ static void own_inside_a_longer_route(void)
 {
 	start("");
 	ip6 own = parse("2001:db8:1::1"), via = parse("2001:db8:2::9"), net = parse("2001:db8:1::");
-	CHECK(gw_add_route6(&rig.gw, &net, 80, &via, PORT_WAN));
+	CHECK(gw_add_route6(&rig.gw, &net, 80, &via, IF_WAN));
 	struct pkt p = {0};
-	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_PORT_SELF);
+	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_IF_SELF);
 	ip6 to = parse("2001:db8:1::2");
-	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_WAN);
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == IF_WAN);
 }
 
 /* --- addresses ------------------------------------------------------------------------ */
 
-static const char *own_for(uint32_t port, const char *peer)
+static const char *own_for(uint32_t iface, const char *peer)
 {
 	static char text[FMT_IP6];
 	ip6 a = parse(peer);
-	const ip6 *own = gw_own_address6(&rig.gw, port, &a);
+	const ip6 *own = gw_own_address6(&rig.gw, iface, &a);
 	return own ? fmt_ip6(text, own) : "none";
 }
 
 static void our_address_for_a_peer(void)
 {
 	start("lan.address fd00:1::1/64\nlan.address 2001:db8:1:8000::1/64\n");
-	CHECK_STR(own_for(PORT_LAN, "2001:db8:1::77"), "2001:db8:1::1");
-	CHECK_STR(own_for(PORT_LAN, "2001:db8:1:9000::77"), "2001:db8:1:8000::1");
-	CHECK_STR(own_for(PORT_LAN, "fd00:9::1"), "fd00:1::1");
-	CHECK_STR(own_for(PORT_LAN, "fe80::9"), "fe80::ff:fe00:1");
-	CHECK_STR(own_for(PORT_WAN, "fe80::9"), "fe80::ff:fe00:2");
-	CHECK_STR(own_for(PORT_WAN, "fd00:9::1"), "2001:db8:2::2"); /* its own side's */
-	CHECK_STR(own_for(PORT_APP, "fd00:9::1"), "fd00:1::1");     /* of all sides */
-	CHECK_STR(own_for(PORT_APP, "fe80::9"), "none");
+	CHECK_STR(own_for(IF_LAN, "2001:db8:1::77"), "2001:db8:1::1");
+	CHECK_STR(own_for(IF_LAN, "2001:db8:1:9000::77"), "2001:db8:1:8000::1");
+	CHECK_STR(own_for(IF_LAN, "fd00:9::1"), "fd00:1::1");
+	CHECK_STR(own_for(IF_LAN, "fe80::9"), "fe80::ff:fe00:1");
+	CHECK_STR(own_for(IF_WAN, "fe80::9"), "fe80::ff:fe00:2");
+	CHECK_STR(own_for(IF_WAN, "fd00:9::1"), "2001:db8:2::2"); /* its own side's */
+	CHECK_STR(own_for(IF_APP, "fd00:9::1"), "fd00:1::1");     /* of all sides */
+	CHECK_STR(own_for(IF_APP, "fe80::9"), "none");
 }
 
 /* The application's addresses may change while it runs. */
@@ -305,37 +305,37 @@ static void an_address_goes(void)
 	start("");
 	ip6 own = parse("2002:c000:204:1::5"), to = parse("2002:c000:204:1::2");
 	ip6 group = mld_solicited(&own), second = parse("fd00::5");
-	struct gw_port *lan = &rig.gw.port[PORT_LAN];
+	struct interface *lan = &rig.gw.iface[IF_LAN];
 	struct pkt p = {0};
 	uint32_t groups = lan->n_groups;
-	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &own, 64) == NULL);
-	CHECK(!gw_is_own6(&rig.gw, PORT_LAN, &own)); /* not yet */
+	CHECK(gw_add_address6(&rig.gw, IF_LAN, &own, 64) == NULL);
+	CHECK(!gw_is_own6(&rig.gw, IF_LAN, &own)); /* not yet */
 	rig_advance(&rig, 3000000);
-	CHECK(gw_is_own6(&rig.gw, PORT_WAN, &own));
-	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_PORT_SELF);
-	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_LAN && p.hop == 0);
-	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &second, 64) == NULL);
+	CHECK(gw_is_own6(&rig.gw, IF_WAN, &own));
+	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_IF_SELF);
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == IF_LAN && p.hop == 0);
+	CHECK(gw_add_address6(&rig.gw, IF_LAN, &second, 64) == NULL);
 	CHECK(mld_member(lan, &group)); /* of both */
-	gw_del_address6(&rig.gw, PORT_LAN, &own);
-	CHECK(!gw_is_own6(&rig.gw, PORT_LAN, &own));
-	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == PORT_WAN);
+	gw_del_address6(&rig.gw, IF_LAN, &own);
+	CHECK(!gw_is_own6(&rig.gw, IF_LAN, &own));
+	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == IF_WAN);
 	CHECK(mld_member(lan, &group));
-	gw_del_address6(&rig.gw, PORT_LAN, &second);
+	gw_del_address6(&rig.gw, IF_LAN, &second);
 	CHECK(!mld_member(lan, &group));
 	rig_advance(&rig, 5000000);
 	CHECK_EQ(lan->n_groups, groups);
-	CHECK(gw_port_address6(lan, &own) == NULL && lan->n_addr6 == 2);
+	CHECK(gw_iface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
 	ip6 local = lan->addr6[0].addr;
-	gw_del_address6(&rig.gw, PORT_LAN, &local); /* what a port needs stays */
-	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, PORT_LAN, &local));
+	gw_del_address6(&rig.gw, IF_LAN, &local); /* what a port needs stays */
+	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, IF_LAN, &local));
 }
 
 static unsigned n_leaves;
 
-static void count_leaves(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void count_leaves(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	if (port != PORT_LAN || len < 14 + 56 + 20 || frame[14 + 6] != 0 || frame[14 + 48] != 143)
+	if (iface != IF_LAN || len < 14 + 56 + 20 || frame[14 + 6] != 0 || frame[14 + 48] != 143)
 		return;
 	for (uint32_t at = 14 + 56; at + 20 <= len; at += 20)
 		n_leaves += frame[at] == 3; /* CHANGE_TO_INCLUDE of nothing */
@@ -346,11 +346,11 @@ static void a_group_is_left(void)
 {
 	start("");
 	ip6 own = parse("2002:c000:204:1::77");
-	CHECK(gw_add_address6(&rig.gw, PORT_LAN, &own, 64) == NULL);
+	CHECK(gw_add_address6(&rig.gw, IF_LAN, &own, 64) == NULL);
 	rig_advance(&rig, 5000000);
 	rig.sink = count_leaves;
 	n_leaves = 0;
-	gw_del_address6(&rig.gw, PORT_LAN, &own);
+	gw_del_address6(&rig.gw, IF_LAN, &own);
 	rig_advance(&rig, 5000000);
 	rig.sink = NULL;
 	CHECK_EQ(n_leaves, 2);
@@ -362,7 +362,7 @@ static void too_many_addresses(void)
 	unsigned added = 0;
 	ip6 own = parse("2002:c000:204::1");
 	const char *wrong = NULL;
-	while (!(wrong = gw_add_address6(&rig.gw, PORT_LAN, &own, 64)) && added < 100)
+	while (!(wrong = gw_add_address6(&rig.gw, IF_LAN, &own, 64)) && added < 100)
 		own.b[7] = (uint8_t)++added;
 	CHECK_EQ(added, GW_ADDRESSES6 - 2);
 	CHECK_STR(wrong, "lan.address: too many IPv6 addresses");
@@ -374,12 +374,12 @@ static void waiting_while_routes_change(void)
 	start("neighbour 2001:db8:2::1 02:00:00:00:00:99\n");
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"), to = parse("2001:db8:5::1");
 	ip6 earlier = parse("2001:db8:6::");
-	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, PORT_LAN));
-	CHECK(gw_add_route6(&rig.gw, &earlier, 56, NULL, PORT_NONE));
+	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, IF_LAN));
+	CHECK(gw_add_route6(&rig.gw, &earlier, 56, NULL, IF_NONE));
 	struct pkt *p = pkt_alloc(&rig.pool);
 	if (!p || !pkt_put(p, 40))
 		return;
-	p->port = PORT_WAN;
+	p->iface = IF_WAN;
 	ip6 from = parse("2001:db8:2::77");
 	ip6_build(p, &from, &to, PROTO_NONE, 64);
 	gw_send6(&rig.gw, p);
@@ -387,10 +387,10 @@ static void waiting_while_routes_change(void)
 	gw_del_route6(&rig.gw, &earlier, 56);
 	gw_del_route6(&rig.gw, &net, 48);
 	mac m = {{2, 9, 9, 9, 9, 9}};
-	uint64_t sent = rig.gw.port[PORT_WAN].tx_packets;
-	CHECK(neigh_answered6(&rig.gw, PORT_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));
+	uint64_t sent = rig.gw.iface[IF_WAN].tx_packets;
+	CHECK(neigh_answered6(&rig.gw, IF_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));
 	rig_flush(&rig);
-	CHECK_EQ(rig.gw.port[PORT_WAN].tx_packets, sent + 1);
+	CHECK_EQ(rig.gw.iface[IF_WAN].tx_packets, sent + 1);
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
 }
 

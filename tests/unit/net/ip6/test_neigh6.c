@@ -13,10 +13,10 @@ static struct rig rig;
 static struct rng rng;
 static unsigned n_questions, n_frames;
 
-static void count(struct rig *r, uint32_t port, const uint8_t *frame, uint32_t len)
+static void count(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	(void)r;
-	(void)port;
+	(void)iface;
 	if (frame[12] == 0x86 && len > 54 && frame[20] == 58 && frame[54] == 135)
 		n_questions++;
 	else
@@ -51,9 +51,9 @@ static void send(uint32_t n)
 	struct pkt *p = pkt_alloc(&rig.pool);
 	if (!p || !pkt_put(p, 40))
 		return;
-	p->port = PKT_PORT_SELF;
+	p->iface = PKT_IF_SELF;
 	ip6_build(p, &from, &to, PROTO_NONE, 64);
-	ip6_to_link(p, PORT_LAN);
+	ip6_to_link(p, IF_LAN);
 	gw_send6(&rig.gw, p);
 	rig_flush(&rig);
 }
@@ -61,14 +61,14 @@ static void send(uint32_t n)
 static struct neigh *find(uint32_t n)
 {
 	ip6 a = address(n);
-	return neigh_find6(&rig.gw.neigh, PORT_LAN, &a);
+	return neigh_find6(&rig.gw.neigh, IF_LAN, &a);
 }
 
 static void hear(uint32_t n, uint8_t last)
 {
 	ip6 a = address(n);
 	mac m = {{2, 9, 9, 9, 9, last}};
-	neigh_heard6(&rig.gw, PORT_LAN, &a, &m);
+	neigh_heard6(&rig.gw, IF_LAN, &a, &m);
 	rig_flush(&rig);
 }
 
@@ -76,14 +76,14 @@ static void answer(uint32_t n, uint8_t last, uint32_t flags)
 {
 	ip6 a = address(n);
 	mac m = {{2, 9, 9, 9, 9, last}};
-	(void)neigh_answered6(&rig.gw, PORT_LAN, &a, flags & 1 ? NULL : &m, flags & ~1u);
+	(void)neigh_answered6(&rig.gw, IF_LAN, &a, flags & 1 ? NULL : &m, flags & ~1u);
 	rig_flush(&rig);
 }
 
 static void learn4(uint32_t addr)
 {
 	mac m = {{2, 4, 4, 4, 4, 4}};
-	neigh_learn4(&rig.gw, PORT_LAN, ip4_of(addr), &m, true, NEIGH_REACHABLE);
+	neigh_learn4(&rig.gw, IF_LAN, ip4_of(addr), &m, true, NEIGH_REACHABLE);
 }
 
 /* What waits and what is asked for is counted once everywhere, and within its bounds;
@@ -103,7 +103,7 @@ static void check_bounds(void)
 			CHECK(chain <= NEIGH_PARKED && (chain == 0 || n->state == NEIGH_ASKING));
 			bool usable = n->state >= NEIGH_REACHABLE && n->state != NEIGH_STALE;
 			CHECK_EQ(n->ready,
-			         usable ? (n->is6 ? NEIGH_READY6 : NEIGH_READY4) | n->port : 0);
+			         usable ? (n->is6 ? NEIGH_READY6 : NEIGH_READY4) | n->iface : 0);
 			parked += chain;
 			asking += n->is6 && n->state == NEIGH_ASKING;
 		}
@@ -132,14 +132,14 @@ static void any_order_of_events(void)
 		else if (r < 99 || rng_below(&rng, 50))
 			rig_advance(&rig, rng_below(&rng, r < 81 ? 2000000 : 2000));
 		else {
-			rig_link(&rig, PORT_LAN, false);
-			rig_link(&rig, PORT_LAN, true);
+			rig_link(&rig, IF_LAN, false);
+			rig_link(&rig, IF_LAN, true);
 		}
 		if (step % 50 == 0)
 			check_bounds();
 	}
 	ip6 fixed = {{0x20, 1, 0x0d, 0xb8, [15] = 0x77}};
-	const struct neigh *n = neigh_find6(&rig.gw.neigh, PORT_LAN, &fixed);
+	const struct neigh *n = neigh_find6(&rig.gw.neigh, IF_LAN, &fixed);
 	CHECK(n && n->state == NEIGH_STATIC && n->eth.to.b[5] == 0x77);
 	CHECK(rig.gw.neigh.evicted > 100 && n_frames > 1000 && n_questions > 1000);
 	rig_advance(&rig, 700000000);
@@ -158,18 +158,18 @@ static void families_are_apart(void)
 		ip6 a = {{0x20, 1, 0x0d, 0xb8, [10] = 0xff, [11] = 0xff, 10, 0, (uint8_t)(n >> 8),
 		          (uint8_t)n}};
 		uint32_t raw = ip6_word(&a, 3);
-		neigh_heard6(&rig.gw, PORT_LAN, &a, &m6);
-		found4 += neigh_find4(&rig.gw.neigh, PORT_LAN, raw) != NULL;
+		neigh_heard6(&rig.gw, IF_LAN, &a, &m6);
+		found4 += neigh_find4(&rig.gw.neigh, IF_LAN, raw) != NULL;
 		/* In the very set where the IPv4 one would be looked for. */
 		struct neigh *set = neigh_set4(&rig.gw.neigh, raw);
-		*set = *neigh_find6(&rig.gw.neigh, PORT_LAN, &a);
-		found4 += neigh_find4(&rig.gw.neigh, PORT_LAN, raw) != NULL;
-		found4 += neigh_ready4(&rig.gw.neigh, PORT_LAN, raw) != NULL;
+		*set = *neigh_find6(&rig.gw.neigh, IF_LAN, &a);
+		found4 += neigh_find4(&rig.gw.neigh, IF_LAN, raw) != NULL;
+		found4 += neigh_ready4(&rig.gw.neigh, IF_LAN, raw) != NULL;
 		memset(set, 0, sizeof *set);
 		learn4(0x0a010000 + n);
 		ip6 mapped = {{[10] = 0xff, [11] = 0xff, 10, 1, (uint8_t)(n >> 8), (uint8_t)n}};
-		found6 += neigh_find6(&rig.gw.neigh, PORT_LAN, &mapped) != NULL;
-		found6 += neigh_ready6(&rig.gw.neigh, PORT_LAN, &mapped) != NULL;
+		found6 += neigh_find6(&rig.gw.neigh, IF_LAN, &mapped) != NULL;
+		found6 += neigh_ready6(&rig.gw.neigh, IF_LAN, &mapped) != NULL;
 		tries++;
 	}
 	CHECK_EQ(tries, 2000);
@@ -183,7 +183,7 @@ static void ports_are_apart(void)
 	hear(5, 1);
 	ip6 a = address(5);
 	CHECK(find(5) != NULL);
-	CHECK(neigh_find6(&rig.gw.neigh, PORT_WAN, &a) == NULL);
+	CHECK(neigh_find6(&rig.gw.neigh, IF_WAN, &a) == NULL);
 }
 
 /* A fixed set of the table never lets a question take the place of a known neighbour. */

@@ -47,14 +47,14 @@ static void ourselves(void)
 	struct udp_ends e = {.remote = {.v4 = ip4_of(0x0a000001)}, .remote_port = PAIR_PORT};
 	CHECK(gw_is_own(gw, e.remote.v4));
 	CHECK_EQ(tcp_connect(gw, &e, &pair.side[0].user), TCP_NONE);
-	for (uint32_t i = 0; i < gw->port[PORT_LAN].n_addr6; i++) {
+	for (uint32_t i = 0; i < gw->iface[IF_LAN].n_addr6; i++) {
 		struct udp_ends six = {
-		        .remote = {.is6 = true, .v6 = gw->port[PORT_LAN].addr6[i].addr},
+		        .remote = {.is6 = true, .v6 = gw->iface[IF_LAN].addr6[i].addr},
 		        .remote_port = PAIR_PORT,
-		        .link = PORT_LAN};
+		        .link = IF_LAN};
 		CHECK_EQ(tcp_connect(gw, &six, &pair.side[0].user), TCP_NONE);
 	}
-	CHECK_EQ(gw->port[PORT_LAN].n_addr6, 2);
+	CHECK_EQ(gw->iface[IF_LAN].n_addr6, 2);
 	CHECK_EQ(gw->tcp->n, 0);
 }
 
