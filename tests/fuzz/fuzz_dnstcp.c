@@ -23,7 +23,7 @@
 #define QUEUE     256u
 #define SIGNED    2u /* first byte of the IDs of signed questions */
 /* Then one at a time, and of answers short ones: each costs as much as all else of an input. */
-#define ASKED_MAX  40u
+#define ASKED_MAX  24u
 #define ANSWER_MAX 40000u
 
 static const uint8_t client6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 16},
