@@ -10,15 +10,16 @@
 #include "net/tcp/tcp.h"
 #include "kernel/lib/wheel.h"
 
-#define TCP_HALF_OPEN 256u  /* of these; beyond that SYN cookies */
-#define TCP_A_CLIENT  512u  /* open ones of one client */
-#define TCP_SLACK     64u   /* as many more until the next tick */
-#define TCP_OPEN      1536u /* open ones of all clients; the rest is for half-open ones and ours */
-#define TCP_CLIENTS   2048u /* counters of clients, a power of two */
-#define TCP_WAITING   512u  /* connections in TIME-WAIT */
-#define TCP_GAPS      48u   /* packets out of order that one holds */
-#define TCP_BURST     16u   /* segments of one that are sent in one go */
-#define TCP_NOBODY    0xffffu
+#define TCP_HALF_OPEN (TCP_CONNECTIONS / 8)  /* of these; beyond that SYN cookies */
+#define TCP_A_CLIENT  (TCP_CONNECTIONS / 4)  /* open ones of one client */
+#define TCP_SLACK     (TCP_CONNECTIONS / 32) /* as many more until the next tick */
+/* Open ones of all clients; the rest is for half-open ones and ours. */
+#define TCP_OPEN    (TCP_CONNECTIONS / 4 * 3)
+#define TCP_CLIENTS TCP_CONNECTIONS       /* counters of clients, a power of two */
+#define TCP_WAITING (TCP_CONNECTIONS / 4) /* connections in TIME-WAIT */
+#define TCP_GAPS    48u                   /* packets out of order that one holds */
+#define TCP_BURST   16u                   /* segments of one that are sent in one go */
+#define TCP_NOBODY  0xffffu
 
 /* Microseconds; those of tcp_timer.c that only it needs stand there. */
 #define TCP_FIRST_RTO_US 1000000u  /* RFC 6298 section 2 */
