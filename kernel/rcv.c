@@ -4,6 +4,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/log.h"
 #include "net/ip6/mld.h"
+#include "net/neigh.h"
 
 static struct gw *gw;
 static struct nic *nic[INTERFACES];
@@ -57,7 +58,7 @@ bool rcv_flush(void)
 			drop_waiting(iface);
 			continue;
 		}
-		gw_sent(iface);
+		interface_sent(iface);
 		/* Twice at most: a burst that wraps lies in two pieces. */
 		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
 			uint32_t n;

@@ -17,12 +17,12 @@ void client_init(struct gw *gw)
 static uint32_t link_of(const struct gw *gw, uint32_t link, const struct addr *a)
 {
 	if (!a->is6) {
-		const struct gw_route *r = ip4_route_for(gw, a->v4);
+		const struct route4 *r = route4_for(&gw->routes4, a->v4);
 		return r && r->via == 0 ? r->iface : INTERFACES;
 	}
 	if (ip6_is_link_local(&a->v6))
 		return link;
-	const struct gw_route6 *r = gw_route6_for(gw, &a->v6);
+	const struct route6 *r = route6_for(&gw->routes6, &a->v6);
 	return r && r->hop == 0 ? r->iface : INTERFACES;
 }
 

@@ -5,8 +5,12 @@
 #include "kernel/lib/fmt.h"
 #include "net/client.h"
 #include "net/ether/arp.h"
+#include "net/gw_address.h"
+#include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
+#include "net/ip6/ra.h"
+#include "net/neigh.h"
 
 static char wrong[128];
 
@@ -17,70 +21,6 @@ const char *gw_setup_fail(const char *format, ...)
 	fmt_v(wrong, sizeof wrong, format, args);
 	va_end(args);
 	return wrong;
-}
-
-const struct gw_address *gw_own_address(const struct gw *gw, uint32_t iface, ip4 peer)
-{
-	const struct interface *at = &gw->iface[iface];
-	for (uint32_t i = 0; i < at->n_addr; i++) {
-		uint32_t mask = addr_mask4(at->addr[i].len);
-		if (((ip4_get(at->addr[i].addr) ^ ip4_get(peer)) & mask) == 0)
-			return &at->addr[i];
-	}
-	return at->n_addr ? &at->addr[0] : NULL;
-}
-
-bool gw_iface_has(const struct interface *iface, ip4 a)
-{
-	for (uint32_t i = 0; i < iface->n_addr; i++)
-		if (ip4_eq(iface->addr[i].addr, a))
-			return true;
-	return false;
-}
-
-bool gw_is_own(const struct gw *gw, ip4 a)
-{
-	for (uint32_t i = 0; i < INTERFACES; i++)
-		if (gw_iface_has(&gw->iface[i], a))
-			return true;
-	return false;
-}
-
-/* Keeps the table sorted by falling prefix length; among equals the earlier
- * one wins. GW_ROUTES has room for all that a configuration can hold. */
-static bool add_route(struct gw *gw, uint32_t net, uint8_t len, uint32_t via, uint32_t own,
-                      uint8_t iface)
-{
-	if (gw->n_routes == GW_ROUTES)
-		return false;
-	uint32_t i = gw->n_routes++;
-	for (; i > 0 && gw->route[i - 1].len < len; i--)
-		gw->route[i] = gw->route[i - 1];
-	gw->route[i] = (struct gw_route){
-	        .net = net & addr_mask4(len),
-	        .mask = addr_mask4(len),
-	        .via = via,
-	        .own = own,
-	        .len = len,
-	        .iface = iface,
-	};
-	return true;
-}
-
-bool gw_own(struct gw *gw, uint32_t iface, uint32_t first, uint32_t last)
-{
-	if (gw->n_owned == GW_OWNED)
-		return false;
-	gw->owned[gw->n_owned++] = (struct gw_owned){first, last, (uint8_t)iface};
-	return true;
-}
-
-const struct gw_owned *gw_owned(const struct gw *gw, ip4 a)
-{
-	for (uint32_t i = 0; i < gw->n_owned; i++)
-		if (ip4_get(a) >= gw->owned[i].first && ip4_get(a) <= gw->owned[i].last)
-			return &gw->owned[i];
-	return NULL;
 }
 
 /* The port on whose network an address lies; INTERFACES when on none. */
@@ -113,10 +53,10 @@ static const char *setup_iface(struct gw *gw, uint32_t i)
 		if (other < i)
 			return gw_setup_fail("%s.address %s lies in the network of %s.address",
 			                     iface->name, fmt_ip4(text, a), gw->iface[other].name);
-		iface->addr[iface->n_addr++] = (struct gw_address){a, c->address[k].len};
+		iface->addr[iface->n_addr++] = (struct address4){a, c->address[k].len};
 		/* A second address in a network has a route of its own. */
 		uint8_t len = other == i ? 32 : c->address[k].len;
-		if (!add_route(gw, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
+		if (!route4_add(&gw->routes4, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
 			return gw_setup_fail("too many routes");
 	}
 	return NULL;
@@ -124,8 +64,8 @@ static const char *setup_iface(struct gw *gw, uint32_t i)
 
 static bool has_own_route(const struct gw *gw, ip4 a)
 {
-	for (uint32_t i = 0; i < gw->n_routes && gw->route[i].len == 32; i++)
-		if (gw->route[i].own == ip4_get(a))
+	for (uint32_t i = 0; i < gw->routes4.n && gw->routes4.entry[i].len == 32; i++)
+		if (gw->routes4.entry[i].own == ip4_get(a))
 			return true;
 	return false;
 }
@@ -136,11 +76,12 @@ static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
-			const struct gw_address *a = &gw->iface[i].addr[k];
+			const struct address4 *a = &gw->iface[i].addr[k];
 			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)) ||
 			    has_own_route(gw, a->addr))
 				continue;
-			if (!add_route(gw, ip4_get(a->addr), 32, 0, ip4_get(a->addr), (uint8_t)i))
+			if (!route4_add(&gw->routes4, ip4_get(a->addr), 32, 0, ip4_get(a->addr),
+			                (uint8_t)i))
 				return false;
 		}
 	return true;
@@ -163,7 +104,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
 	if (!keep_own(gw, net, len) ||
-	    !add_route(gw, net, len, ip4_raw(via->v4), 0, (uint8_t)iface))
+	    !route4_add(&gw->routes4, net, len, ip4_raw(via->v4), 0, (uint8_t)iface))
 		return gw_setup_fail("too many routes");
 	return NULL;
 }
@@ -211,8 +152,8 @@ static const char *setup_neighbours(struct gw *gw)
 
 const char *gw_init(struct gw *gw)
 {
-	gw->id_mul = rng_u32(gw->rng) | 1;
-	rng_bytes(gw->rng, gw->id, sizeof gw->id);
+	gw->ids.mul = rng_u32(gw->rng) | 1;
+	rng_bytes(gw->rng, gw->ids.next, sizeof gw->ids.next);
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
 	frag_init(gw);

@@ -91,7 +91,7 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 	return n;
 }
 
-static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *buf, size_t size)
+static void route6_line(const struct gw *gw, const struct route6 *r, char *buf, size_t size)
 {
 	static const char *const side[] = {"lan", "wan", "app", "none"};
 	char net[FMT_IP6], via[FMT_IP6];
@@ -109,13 +109,13 @@ static void route6_line(const struct gw *gw, const struct gw_route6 *r, char *bu
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	uint32_t i = (*cursor)++;
-	if (i >= gw->n_routes + gw->n_routes6)
+	if (i >= gw->routes4.n + gw->routes6.n)
 		return false;
-	if (i >= gw->n_routes) {
-		route6_line(gw, &gw->route6[i - gw->n_routes], buf, size);
+	if (i >= gw->routes4.n) {
+		route6_line(gw, &gw->routes6.entry[i - gw->routes4.n], buf, size);
 		return true;
 	}
-	const struct gw_route *r = &gw->route[i];
+	const struct route4 *r = &gw->routes4.entry[i];
 	char net[FMT_IP4], via[FMT_IP4];
 	fmt_ip4(net, ip4_of(r->net));
 	if (r->via)
@@ -154,11 +154,11 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
-	uint64_t have = gw->n_drop_log < GW_DROP_LOG ? gw->n_drop_log : GW_DROP_LOG;
+	uint64_t have = gw->drop_log.n < DROP_LOG_ENTRIES ? gw->drop_log.n : DROP_LOG_ENTRIES;
 	if (*cursor >= have)
 		return false;
-	const struct gw_drop_entry *e =
-	        &gw->drop_log[(gw->n_drop_log - have + (*cursor)++) % GW_DROP_LOG];
+	const struct drop_log_entry *e =
+	        &gw->drop_log.entry[(gw->drop_log.n - have + (*cursor)++) % DROP_LOG_ENTRIES];
 	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
 	size_t n = fmt(buf, size,
 	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,

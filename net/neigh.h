@@ -12,80 +12,7 @@
 #ifndef NET_NEIGH_H
 #define NET_NEIGH_H
 
-#include "kernel/lib/pkt.h"
-#include "net/drop.h"
-#include "net/wire.h"
-
-#ifndef NEIGH_SET_BITS /* fewer in the fuzzers, so that the table fills */
-#define NEIGH_SET_BITS 8u
-#endif
-#define NEIGH_SETS       (1u << NEIGH_SET_BITS)
-#define NEIGH_WAYS       4u
-#define NEIGH_PARKED     4u  /* packets waiting for one neighbour */
-#define NEIGH_PARKED_ALL 64u /* for all together */
-#define NEIGH_ASKERS     256u
-#define NEIGH_KNOWN      8u
-#define NEIGH_MOST_MS    600000u /* no entry is set to a time further ahead */
-
-enum neigh_state {
-	NEIGH_FREE,
-	NEIGH_ASKING,    /* no answer yet; packets may wait */
-	NEIGH_FAILED,    /* no answer; asked again only after a pause */
-	NEIGH_REACHABLE, /* confirmed lately */
-	NEIGH_STALE,     /* IPv6: not confirmed lately; asked again after the next use */
-	NEIGH_DELAY,     /* IPv6: used since, about to be asked */
-	NEIGH_PROBING,   /* usable, being asked again */
-	NEIGH_STATIC,    /* from the configuration */
-};
-
-struct neigh {
-	uint32_t key[4];
-	uint16_t ready; /* NEIGH_READY4 or 6 | port while packets may go there, else 0 */
-	uint8_t iface;
-	uint8_t state; /* enum neigh_state, by set_state */
-	uint8_t tries;
-	bool used;          /* since the last confirmation */
-	struct eth_hdr eth; /* ready to copy in front of a packet */
-	uint8_t n_parked;
-	bool is6;
-	uint16_t turn;    /* when it was taken: the table's turn */
-	uint32_t next_ms; /* when to ask again or expire (when.h) */
-	uint32_t confirmed_ms;
-	struct pkt *parked; /* oldest first */
-};
-
-struct neigh_table {
-	uint32_t mul[4]; /* secret odd multipliers of the hash */
-	uint32_t n_parked;
-	uint32_t n_asking6; /* IPv6 entries being asked for */
-	/* How many new IPv6 neighbours may be asked for, as buckets (bucket.h): in all, for one
-	 * that causes it, by secret hash, and of those that were known before. */
-	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
-	uint64_t evicted;
-	uint16_t turn; /* entries taken so far; wraps */
-	/* IPv6 neighbours that once answered, as a secret hash, by the set of their entries;
-	 * the latest first. */
-	uint32_t known6[NEIGH_SETS][NEIGH_KNOWN];
-	struct neigh entry[NEIGH_SETS][NEIGH_WAYS];
-};
-
-struct gw;
-
-/* The entry of an IPv4 neighbour on a port, NULL when there is none. */
-static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
-
-/* The entry of an IPv4 neighbour that packets can be sent to now, else NULL. */
-static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
-
-/* The same for IPv6. A stale entry is not ready: neigh_resolve6 wakes it up. */
-static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
-static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
-
-/* True when packets can be sent to it now. */
-static inline bool neigh_usable(const struct neigh *n)
-{
-	return n->state >= NEIGH_REACHABLE;
-}
+#include "net/gw.h"
 
 void neigh_init(struct gw *gw);
 
@@ -119,72 +46,7 @@ void neigh_tick(struct gw *gw);
 /* Drops what waits on a port and forgets its learned neighbours (link lost). */
 void neigh_flush(struct gw *gw, uint32_t iface);
 
-#define NEIGH_READY4 0x100u
-#define NEIGH_READY6 0x200u
-
-/* Multiply-shift hashing with secret odd multipliers: universal, three
- * instructions a word; the set has a fixed number of ways, so collisions cost
- * an eviction, never time. */
-static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
-{
-	return t->entry[addr_raw * t->mul[3] >> (32 - NEIGH_SET_BITS)];
-}
-
-/* The network counts little: there are few of them on a link, and in each of them any
- * two hosts are as unlikely to meet as before. */
-static inline struct neigh *neigh_set6(struct neigh_table *t, const ip6 *a)
-{
-	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[2] + ip6_word(a, 3) * t->mul[3];
-	return t->entry[h >> (32 - NEIGH_SET_BITS)];
-}
-
-static inline bool neigh_is(const struct neigh *n, const ip6 *a)
-{
-	return n->key[3] == ip6_word(a, 3) && n->key[2] == ip6_word(a, 2) &&
-	       n->key[1] == ip6_word(a, 1) && n->key[0] == ip6_word(a, 0);
-}
-
-static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
-{
-	struct neigh *n = neigh_set4(t, addr_raw);
-	for (unsigned i = 0; i < NEIGH_WAYS; i++, n++)
-		if (n->key[3] == addr_raw && !n->is6 && n->iface == iface && n->state != NEIGH_FREE)
-			return n;
-	return NULL;
-}
-
-static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
-{
-	struct neigh *n = neigh_set6(t, addr);
-	for (unsigned i = 0; i < NEIGH_WAYS; i++, n++)
-		if (n->is6 && n->iface == iface && n->state != NEIGH_FREE && neigh_is(n, addr))
-			return n;
-	return NULL;
-}
-
-static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
-{
-	struct neigh *n = neigh_set4(t, addr_raw), *end = n + NEIGH_WAYS;
-	uint32_t ready = NEIGH_READY4 | iface;
-	for (; n < end; n++)
-		if (LIKELY(n->key[3] == addr_raw && n->ready == ready))
-			return n;
-	return NULL;
-}
-
-static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
-{
-	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
-	uint16_t ready = (uint16_t)(NEIGH_READY6 | iface);
-	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
-		return n; /* as most often */
-	for (n++; n < end; n++)
-		if (n->ready == ready && neigh_is(n, addr))
-			return n;
-	return NULL;
-}
-
-/* --- between neigh.c and neigh6.c ---------------------------------------------- */
+/* --- between neigh.c, neigh4.c and neigh6.c ------------------------------------ */
 
 /* A free entry of a set, if need be by evicting the most dispensable; NULL when all
  * are static. It has no key and no state yet. */
@@ -216,7 +78,8 @@ void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason);
  * silence means nothing then. */
 bool neigh_settling(const struct gw *gw, const struct neigh *n);
 
-/* One entry's timer (neigh6.c). */
+/* The timer of one entry, when its time has come. */
+void neigh_tick4(struct gw *gw, struct neigh *n);
 void neigh_tick6(struct gw *gw, struct neigh *n);
 
 #endif

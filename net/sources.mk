@@ -1,8 +1,13 @@
-SRC_FASTEST += net/csum.c
 SRC         += net/client.c
-SRC_HOT     += net/gw.c
+SRC_FASTEST += net/csum.c
+SRC_HOT     += net/drop_log.c
+SRC         += net/gw_address.c
+SRC_HOT     += net/gw_dispatch.c
 SRC         += net/gw_setup.c
 SRC         += net/gw_setup6.c
 SRC         += net/gw_show.c
+SRC_HOT     += net/gw_tick.c
+SRC_HOT     += net/icmp_limit.c
+SRC         += net/interface.c
 SRC_HOT     += net/mss.c
 SRC_HOT     += net/neigh.c

@@ -6,8 +6,10 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
+#include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/ip6/ra.h"
 
 #define TIMERS_A_TURN 64u
 #define MANY_ASKS     64u /* questions to upstream under way */
@@ -128,8 +130,8 @@ static void note_ports(struct gw *gw)
 	bool server[INTERFACES] = {false};
 	for (uint32_t i = 0; i < d->n_servers; i++) {
 		const struct addr *a = &d->server[i].addr;
-		const struct gw_route *r4 = a->is6 ? NULL : ip4_route_for(gw, a->v4);
-		const struct gw_route6 *r6 = a->is6 ? gw_route6_for(gw, &a->v6) : NULL;
+		const struct route4 *r4 = a->is6 ? NULL : route4_for(&gw->routes4, a->v4);
+		const struct route6 *r6 = a->is6 ? route6_for(&gw->routes6, &a->v6) : NULL;
 		uint32_t iface = r4 ? r4->iface : r6 ? r6->iface : INTERFACES;
 		if (iface < INTERFACES)
 			server[iface] = true;

@@ -13,6 +13,9 @@
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
 #include "net/csum.h"
+#include "net/gw_address.h"
+#include "net/ip4/frag.h"
+#include "net/ip4/icmp.h"
 
 #define TICK_SESSIONS 64u /* looked at in one turn of MAIN */
 
@@ -41,18 +44,18 @@ static void set_lifetimes(struct nat *n, const struct config_nat *c)
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = 0; i < gw->iface[IF_WAN].n_addr; i++) {
-		const struct gw_address *wan = &gw->iface[IF_WAN].addr[i];
+		const struct address4 *wan = &gw->iface[IF_WAN].addr[i];
 		uint32_t mask = addr_mask4(wan->len), net = ip4_get(wan->addr) & mask;
 		uint32_t all = net | ~mask;
 		if (wan->len <= 30 &&
 		    ((first <= net && net <= last) || (first <= all && all <= last)))
 			return "nat.pool: holds the network or broadcast address of wan.address";
 	}
-	for (uint32_t i = 0; i < gw->n_owned; i++)
-		if (gw->owned[i].first <= last && first <= gw->owned[i].last)
+	for (uint32_t i = 0; i < gw->routes4.n_claims; i++)
+		if (gw->routes4.claim[i].first <= last && first <= gw->routes4.claim[i].last)
 			return "nat.pool: an address is given twice";
 	for (uint32_t i = 0; i < gw->iface[IF_LAN].n_addr; i++) {
-		const struct gw_address *lan = &gw->iface[IF_LAN].addr[i];
+		const struct address4 *lan = &gw->iface[IF_LAN].addr[i];
 		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
 		if (first <= (net | ~mask) && net <= last)
 			return "nat.pool: an address lies in the network of lan.address";
@@ -65,8 +68,8 @@ static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
 {
 	uint64_t found = (uint64_t)last + 1;
-	for (uint32_t i = 0; i < gw->n_routes; i++) {
-		uint32_t via = swap32(gw->route[i].via);
+	for (uint32_t i = 0; i < gw->routes4.n; i++) {
+		uint32_t via = swap32(gw->routes4.entry[i].via);
 		if (via >= first && via < found)
 			found = via;
 	}
@@ -79,7 +82,7 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 	const struct config_nat *c = &gw->config->nat;
 	struct nat_range range[NAT_RANGES];
 	uint32_t own = ip4_get(gw->iface[IF_WAN].addr[0].addr), n_ranges = 0;
-	_Static_assert(NAT_RANGES == GW_OWNED && GW_OWNED > CONFIG_POOLS, "room for nat.pool");
+	_Static_assert(NAT_RANGES == CLAIMS4 && CLAIMS4 > CONFIG_POOLS, "room for nat.pool");
 	for (uint32_t i = 0; i < c->n_pool; i++) {
 		uint64_t first = ip4_get(c->pool[i].first);
 		uint32_t last = ip4_get(c->pool[i].last);
@@ -90,7 +93,7 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 			end = next_hop_in(gw, (uint32_t)first, last);
 			if (end == first)
 				continue;
-			if (!gw_own(gw, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
+			if (!route4_claim(&gw->routes4, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
 				return "nat.pool: too many ranges";
 			range[n_ranges++] =
 			        (struct nat_range){(uint32_t)first, (uint32_t)end - 1, 0};
@@ -108,7 +111,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	const struct config_nat *c = &gw->config->nat;
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct config_forward *f = &c->forward[i];
-		const struct gw_route *r = ip4_route_for(gw, f->inside);
+		const struct route4 *r = route4_for(&gw->routes4, f->inside);
 		if (!r || r->iface != IF_LAN || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
@@ -514,8 +517,8 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 		enum drop bad = ip4_bad_destination(gw, p);
 		if (bad != DROP_NONE)
 			return gw_drop(gw, p, bad);
-		return gw_iface_has(&gw->iface[IF_WAN], ip4_to(p)) ? V_LOCAL
-		                                                   : gw_drop(gw, p, DROP_FOREIGN);
+		return interface_has4(&gw->iface[IF_WAN], ip4_to(p)) ? V_LOCAL
+		                                                     : gw_drop(gw, p, DROP_FOREIGN);
 	}
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
 		return gw_drop(gw, p, DROP_MULTICAST);
@@ -538,7 +541,7 @@ bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
 	return p->iface == IF_LAN || is_external(nat_of(gw), to) ||
-	       gw_iface_has(&gw->iface[IF_WAN], to);
+	       interface_has4(&gw->iface[IF_WAN], to);
 }
 
 bool nat_tick(struct gw *gw)

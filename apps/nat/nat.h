@@ -113,7 +113,7 @@ static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat
 	struct ip4_hdr *h = ip4_header(p);
 	uint32_t delta = s->ip_delta;
 	if (!(be16_get(h->frag) & IP4_DF) || p->flags & PKT_FRAGMENT) {
-		be16 fresh = gw_ip_id(gw, h->to);
+		be16 fresh = ip4_id(&gw->ids, h->to);
 		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
 		h->id = fresh;
 	}

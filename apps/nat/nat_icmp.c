@@ -6,6 +6,7 @@
 #include "apps/nat/nat.h"
 
 #include "net/csum.h"
+#include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 
 /* The packet that an error quotes. */
@@ -171,7 +172,7 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 	change_quote(&q, &q.ip->to, ip4_from_raw(m->ext_ip), q.l4 + (q.proto == NAT_ICMP ? 4 : 2),
 	             m->ext_port);
 	finish_error(p);
-	be16 id = gw_ip_id(gw, h->to);
+	be16 id = ip4_id(&gw->ids, h->to);
 	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(h->from), m->ext_ip) +
 	                 csum_delta16(be16_raw(h->id), be16_raw(id));
 	h->from = ip4_from_raw(m->ext_ip);

@@ -1,6 +1,7 @@
 /* New sessions of the NAT: who may have one, and what is said when there is
  * none. See nat.h. */
 #include "apps/nat/nat.h"
+#include "net/ip4/icmp.h"
 
 /* True for a packet that may begin a session. A TCP segment in the middle of a
  * connection that is not known does not (RFC 5382 section 5 leaves it open). */

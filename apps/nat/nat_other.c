@@ -8,6 +8,7 @@
  * 5.8). Protocols whose checksum covers the addresses (DCCP, UDP-Lite) and AH
  * cannot pass a translation that does not know them; they are dropped. */
 #include "apps/nat/nat.h"
+#include "net/ip4/icmp.h"
 
 static bool cannot_pass(const struct nat *n, uint8_t ip_proto)
 {

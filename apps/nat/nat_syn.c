@@ -2,6 +2,7 @@
 #include "apps/nat/nat_syn.h"
 
 #include "kernel/lib/when.h"
+#include "net/ip4/icmp.h"
 #include "net/ip4/ip4.h"
 
 #define LOOK_MS 100u

@@ -13,6 +13,9 @@
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/fmt.h"
+#include "net/gw_address.h"
+#include "net/ip4/icmp.h"
+#include "net/ip6/icmp6.h"
 #include "net/ip6/ra.h"
 
 static char wrong[128];
@@ -77,10 +80,10 @@ static const char *set_maps(struct gw *gw, struct ivi *v, const struct config_iv
 
 /* The native IPv6 route on the LAN side for a network, NULL when there is none. Routes to
  * the application do not count. */
-static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint8_t len)
+static const struct route6 *native6(const struct gw *gw, const ip6 *net, uint8_t len)
 {
-	for (uint32_t i = 0; i < gw->n_routes6; i++) {
-		const struct gw_route6 *r = &gw->route6[i];
+	for (uint32_t i = 0; i < gw->routes6.n; i++) {
+		const struct route6 *r = &gw->routes6.entry[i];
 		ip6 to;
 		memcpy(&to, r->net, sizeof to);
 		if (r->len <= len && addr_in6(net, &to, r->len) && r->iface < INTERFACES)
@@ -90,10 +93,10 @@ static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint
 }
 
 /* The same for IPv4 on the WAN side. */
-static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t len)
+static const struct route4 *native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
-	for (uint32_t i = 0; i < gw->n_routes; i++) {
-		const struct gw_route *r = &gw->route[i];
+	for (uint32_t i = 0; i < gw->routes4.n; i++) {
+		const struct route4 *r = &gw->routes4.entry[i];
 		if (r->len <= len && (net & r->mask) == r->net)
 			return r->iface == IF_WAN ? r : NULL;
 	}
@@ -104,13 +107,13 @@ static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t
  * way; without one nothing leads there. */
 static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_len)
 {
-	const struct gw_route6 *r = native6(gw, net, len);
+	const struct route6 *r = native6(gw, net, len);
 	if (r && r->len > app_len)
 		return true;
 	if (!r)
-		return gw_add_route6(gw, net, len, NULL, IF_NONE);
+		return route6_add(&gw->routes6, gw->iface, net, len, NULL, IF_NONE);
 	ip6 via = r->via;
-	return gw_add_route6(gw, net, len, &via, r->iface);
+	return route6_add(&gw->routes6, gw->iface, net, len, &via, r->iface);
 }
 
 /* Says of a mapping whose hosts it names. Where no route tells it is taken for IPv6
@@ -118,13 +121,13 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 static bool set_map_side(struct gw *gw, struct ivi *v, uint32_t i)
 {
 	const struct config_map *c = &gw->config->ivi.map[i];
-	const struct gw_route6 *r6 = native6(gw, &c->net6, c->len6);
-	const struct gw_route *r4 = native4(gw, ip4_get(c->net4), c->len4);
+	const struct route6 *r6 = native6(gw, &c->net6, c->len6);
+	const struct route4 *r4 = native4(gw, ip4_get(c->net4), c->len4);
 	const struct ivi_net *n = ivi_net_of(v, ip4_raw(c->net4));
 	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
 	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
 	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
-	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, IF_APP);
+	return !app || route6_add(&gw->routes6, gw->iface, &c->net6, c->len6, NULL, IF_APP);
 }
 
 static const char *set_routes(struct gw *gw, struct ivi *v)
@@ -144,7 +147,7 @@ static const char *set_routes(struct gw *gw, struct ivi *v)
 		for (uint32_t i = 0; i < c->n_map && ok; i++)
 			if (v->map_is6[i] && addr_in6(&c->map[i].net6, &net, v->form.len))
 				ok = keep_native(gw, &c->map[i].net6, c->map[i].len6, v->form.len);
-		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, IF_APP);
+		ok = ok && route6_add(&gw->routes6, gw->iface, &net, v->form.len, NULL, IF_APP);
 	}
 	return ok ? NULL : "ivi.map: too many routes";
 }
@@ -163,7 +166,7 @@ static void set_never(const struct gw *gw, struct ivi *v)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
-			const struct gw_address *a = &gw->iface[i].addr[k];
+			const struct address4 *a = &gw->iface[i].addr[k];
 			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
 			add_never(v, own);
 			if (a->len > 30)
@@ -177,8 +180,8 @@ static void set_never(const struct gw *gw, struct ivi *v)
 static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
 	uint32_t mask = addr_mask4(len);
-	for (uint32_t i = 0; i < gw->n_routes; i++) {
-		const struct gw_route *r = &gw->route[i];
+	for (uint32_t i = 0; i < gw->routes4.n; i++) {
+		const struct route4 *r = &gw->routes4.entry[i];
 		if ((r->len > len && (r->net & mask) == net) ||
 		    (r->own && (r->own & mask) == net) ||
 		    (r->via && (swap32(r->via) & mask) == net))
@@ -197,8 +200,8 @@ static uint64_t next_other(const struct gw *gw, const struct ivi *v, uint32_t fr
 		if (a >= from && a < found)
 			found = a;
 	}
-	for (uint32_t i = 0; i < gw->n_routes; i++) {
-		uint32_t via = swap32(gw->route[i].via);
+	for (uint32_t i = 0; i < gw->routes4.n; i++) {
+		uint32_t via = swap32(gw->routes4.entry[i].via);
 		if (via >= from && via < found)
 			found = via;
 	}
@@ -218,7 +221,8 @@ static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uin
 		end = next_other(gw, v, (uint32_t)first);
 		if (end > last)
 			end = last + 1;
-		if (end > first && !gw_own(gw, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
+		if (end > first &&
+		    !route4_claim(&gw->routes4, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
 			return "ivi.map: too many ranges in the networks of wan.address";
 	}
 	return NULL;
@@ -265,7 +269,7 @@ static const char *advertise(struct gw *gw)
 		return NULL;
 	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
 	for (uint32_t i = 0; i < lan->n_addr6; i++) {
-		const struct gw_address6 *a = &lan->addr6[i];
+		const struct address6 *a = &lan->addr6[i];
 		if (!ip6_is_link_local(&a->addr) &&
 		    !ra_set_prefix(gw, IF_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
 		                   RA_PREFERRED_S))
@@ -316,7 +320,7 @@ static const char *ivi_init(struct gw *gw)
  * leads. */
 static bool goes_back(const struct gw *gw, const struct pkt *p)
 {
-	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
+	const struct route4 *r = route4_for(&gw->routes4, ip4_to(p));
 	return r && r->iface == p->iface && r->len > 0 && !gw_is_own(gw, ip4_to(p));
 }
 
@@ -328,7 +332,7 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
-	if (gw_iface_has(&gw->iface[p->iface], to))
+	if (interface_has4(&gw->iface[p->iface], to))
 		return V_LOCAL;
 	if (!goes_back(gw, p))
 		return gw_drop(gw, p, DROP_FOREIGN);
@@ -355,7 +359,7 @@ ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to
 static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	const struct embed_map *m;
-	return gw_iface_has(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
+	return interface_has4(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
 	       (p->iface == IF_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
 }
 
@@ -400,7 +404,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 {
 	uint8_t iface = p->iface;
 	if (six && ip6_parse(p) == DROP_NONE) {
-		const struct gw_route6 *back = gw_route6_for(gw, &ip6_header(p)->from);
+		const struct route6 *back = route6_for(&gw->routes6, &ip6_header(p)->from);
 		bool translated = back && back->iface == IF_APP;
 		if (translated)
 			p->iface = IF_APP;

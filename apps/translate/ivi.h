@@ -23,7 +23,7 @@ struct ivi_net {
 };
 
 #define IVI_NETS  (CONFIG_IVI_NETS + CONFIG_IVI_SHARES)
-#define IVI_NEVER (3u * INTERFACES * GW_ADDRESSES)
+#define IVI_NEVER (3u * INTERFACES * CONFIG_ADDRESSES)
 
 /* Parts of the whole way, and all of the short one (xlat_known.h). */
 enum ivi_row { IVI_ADDRESS, IVI_HEADER, IVI_TCP, IVI_UDP, IVI_ICMP, IVI_KNOWN, IVI_ROWS };

@@ -3,6 +3,10 @@
 #include "apps/translate/ivi.h"
 
 #include "apps/translate/xlat_known.h"
+#include "net/gw_address.h"
+#include "net/ip4/frag.h"
+#include "net/ip4/icmp.h"
+#include "net/ip6/icmp6.h"
 
 enum verdict ivi_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
 {
@@ -49,8 +53,8 @@ bool ivi_is_native4(const struct gw *gw, uint32_t a, uint8_t len)
 	uint32_t addr = swap32(a);
 	if (gw_is_own(gw, ip4_from_raw(a)))
 		return true;
-	for (uint32_t i = 0; i < gw->n_routes; i++) {
-		const struct gw_route *r = &gw->route[i];
+	for (uint32_t i = 0; i < gw->routes4.n; i++) {
+		const struct route4 *r = &gw->routes4.entry[i];
 		if (r->via == a || ((addr & r->mask) == r->net && r->len > len))
 			return true;
 	}
@@ -70,7 +74,7 @@ bool ivi_is_never(const struct ivi *v, uint32_t a)
 ip4 ivi_icmp_source4(struct gw *gw, const struct ivi *v, ip4 to)
 {
 	if (v->n_icmp4 == 0)
-		return gw_own_address(gw, IF_WAN, to)->addr;
+		return interface_own4(&gw->iface[IF_WAN], to)->addr;
 	return v->icmp4[rng_below(gw->rng, v->n_icmp4)];
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/ip4/icmp.h"
 #include "net/mss.h"
 
 /* --- headers ------------------------------------------------------------------------- */
@@ -234,7 +235,7 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
  * leads to; a mapping may name hosts of both sides. */
 static bool is_inside(const struct gw *gw, const ip6 *a)
 {
-	const struct gw_route6 *r = gw_route6_for(gw, a);
+	const struct route6 *r = route6_for(&gw->routes6, a);
 	return r && r->iface == IF_LAN && r->len > 0;
 }
 

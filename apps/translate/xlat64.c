@@ -7,6 +7,8 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/gw_address.h"
+#include "net/ip6/icmp6.h"
 #include "net/mss.h"
 
 /* --- extension headers ---------------------------------------------------------------- */
@@ -148,7 +150,7 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 	if (ivi_no_host(a) || ivi_is_never(v, x->from))
 		return DROP_MARTIAN_SOURCE;
 	if (m) { /* a mapping may name hosts of both sides */
-		const struct gw_route6 *r = gw_route6_for(gw, &ip6_header(p)->from);
+		const struct route6 *r = route6_for(&gw->routes6, &ip6_header(p)->from);
 		return r && r->iface == IF_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
 	/* What a mapping names is another host's. */
@@ -393,7 +395,7 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool 
 	x.tos = xlat_tos(v, (uint8_t)(be32_get(h->first) >> 20));
 	x.ttl = (uint8_t)(h->hops - (p->iface != PKT_IF_SELF));
 	if (LIKELY(!x.fragment)) {
-		x.id = be16_get(gw_ip_id(gw, ip4_from_raw(x.to)));
+		x.id = be16_get(ip4_id(&gw->ids, ip4_from_raw(x.to)));
 		x.frag = xlat_df(IP4_MIN + x.l4_len);
 	}
 	if (UNLIKELY(error))

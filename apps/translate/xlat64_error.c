@@ -132,7 +132,7 @@ static void make_inner(struct gw *gw, const struct ivi *v, const struct quote *q
 		x->id = (uint16_t)c->id;
 		x->frag = (uint16_t)(c->offset >> 3 | (c->offset & IP6_MF ? IP4_MF : 0));
 	} else {
-		x->id = be16_get(gw_ip_id(gw, ip4_from_raw(x->to)));
+		x->id = be16_get(ip4_id(&gw->ids, ip4_from_raw(x->to)));
 		x->frag = xlat_df(IP4_MIN + q->payload);
 	}
 }

@@ -51,7 +51,7 @@ ALWAYS_INLINE bool known46(struct gw *gw, const struct interface *in, struct pkt
 	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
 	             csum_ip4_header(h) != 0xffff))
 		return false;
-	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->route6[k->hop - 1].via;
+	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->routes6.entry[k->hop - 1].via;
 	struct neigh *next = neigh_ready6(&gw->neigh, IF_LAN, hop);
 	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP4_MIN;
 	if (UNLIKELY(!next || !change_sum(v, h->proto, l4, n, k->delta)))
@@ -92,8 +92,8 @@ ALWAYS_INLINE bool known64(struct gw *gw, const struct interface *in, struct pkt
 	/* Words of the IPv4 header as they stand in memory; their sum is that of all. */
 	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + n;
 	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
-	uint32_t w1 = be16_raw(gw_ip_id(gw, ip4_from_raw(k->to))) | (uint32_t)swap16(xlat_df(len))
-	                                                                    << 16;
+	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))) |
+	              (uint32_t)swap16(xlat_df(len)) << 16;
 	uint32_t w2 = (uint32_t)(h->hops - 1) | (uint32_t)h->next << 8;
 	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, k->sum)));
 	uint8_t *four = l4 - IP4_MIN;

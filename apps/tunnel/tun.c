@@ -5,7 +5,7 @@
  *
  * NAT and tunnel share one IPv4 address: protocol 41 to it belongs to the tunnel
  * before the NAT looks, ICMP errors go to whom the quoted packet belongs, and both
- * draw their identifications from gw_ip_id.
+ * draw their identifications from ip4_id.
  *
  * Left out on purpose: relaying for others (a destination outside our own prefix is
  * refused), anycast relays (RFC 7526), dynamic path MTU (optional in RFC 4213 section
@@ -15,6 +15,7 @@
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/fmt.h"
+#include "net/gw_address.h"
 
 static const char *tun_init(struct gw *gw)
 {

@@ -113,7 +113,7 @@ enum drop tun_bad_end(const struct gw *gw, struct tun *t, uint32_t a);
 static inline const struct tun_end *tun_known_end(const struct gw *gw, const struct tun *t,
                                                   uint32_t a)
 {
-	const struct tun_end *e = &t->end[a * gw->id_mul >> 24];
+	const struct tun_end *e = &t->end[a * gw->ids.mul >> 24];
 	return LIKELY(e->addr == a && e->hop) ? e : NULL;
 }
 _Static_assert(TUN_ENDS == 1u << 8, "the upper eight bits");

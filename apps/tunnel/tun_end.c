@@ -56,14 +56,14 @@ enum drop tun_bad_end(const struct gw *gw, struct tun *t, uint32_t a)
 	ip4 end = ip4_from_raw(a);
 	if (!tun_good_kind(t, end))
 		return DROP_TUNNEL_END;
-	const struct gw_route *r = ip4_route_for(gw, end);
+	const struct route4 *r = route4_for(&gw->routes4, end);
 	if (!r)
 		return DROP_NO_ROUTE;
 	/* An end on the LAN, an address of ours and a broadcast are no better than a
 	 * private one. */
-	if (r->iface != IF_WAN || r->own == ip4_get(end) || gw_owned(gw, end) ||
-	    ip4_is_broadcast(&gw->iface[IF_WAN], end))
+	if (r->iface != IF_WAN || r->own == ip4_get(end) || route4_claimed(&gw->routes4, end) ||
+	    interface_is_broadcast4(&gw->iface[IF_WAN], end))
 		return DROP_TUNNEL_END;
-	t->end[a * gw->id_mul >> 24] = (struct tun_end){a, r->via ? r->via : a};
+	t->end[a * gw->ids.mul >> 24] = (struct tun_end){a, r->via ? r->via : a};
 	return DROP_NONE;
 }

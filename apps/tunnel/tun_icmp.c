@@ -10,6 +10,7 @@
 
 #include "kernel/lib/when.h"
 #include "net/csum.h"
+#include "net/ip6/icmp6.h"
 
 #define LOOK_MS     1000u
 #define QUOTE_LEAST 8u /* bytes behind the outer header that every quote has (RFC 792) */
@@ -65,7 +66,7 @@ static struct told translate(const struct icmp_hdr *icmp)
 static struct tun_soft *soft_of(const struct gw *gw, struct tun *t, uint32_t to)
 {
 	_Static_assert(TUN_SOFT == 1u << 6, "the upper six bits");
-	return &t->soft[to * gw->id_mul >> 26];
+	return &t->soft[to * gw->ids.mul >> 26];
 }
 
 static void forget(struct tun *t, struct tun_soft *s)

@@ -6,6 +6,7 @@
  * being an open relay and breaks the loops of RFC 6324. See tun.h. */
 #include "apps/tunnel/tun.h"
 
+#include "net/gw_address.h"
 #include "net/mss.h"
 
 /* What an inner ECN field becomes under an outer one (RFC 6040 section 4.2, figure 4).
@@ -58,7 +59,7 @@ static inline enum drop bad_source(const struct gw *gw, const struct tun *t, con
 	} else if (UNLIKELY(!t->native_any && outer != t->relay)) {
 		return DROP_NATIVE_SOURCE;
 	}
-	const struct gw_route6 *back = gw_route6_for(gw, from);
+	const struct route6 *back = route6_for(&gw->routes6, from);
 	return back && back->iface == IF_APP ? DROP_NONE : DROP_INNER_SOURCE;
 }
 

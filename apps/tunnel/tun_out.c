@@ -6,6 +6,8 @@
 #include "apps/tunnel/tun.h"
 
 #include "net/csum.h"
+#include "net/gw_address.h"
+#include "net/ip6/icmp6.h"
 #include "net/mss.h"
 
 #define SELDOM static __attribute__((noinline))
@@ -64,7 +66,7 @@ static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p,
 	uint8_t *h = pkt_push(p, IP4_MIN);
 	if (UNLIKELY(!h))
 		return false;
-	uint32_t len = swap16((uint16_t)p->len), id = be16_raw(gw_ip_id(gw, ip4_from_raw(to)));
+	uint32_t len = swap16((uint16_t)p->len), id = be16_raw(ip4_id(&gw->ids, ip4_from_raw(to)));
 	uint32_t sum = t->header_sum + (tos << 8) + len + id + (to & 0xffff) + (to >> 16);
 	store32(h, t->word0 | tos << 8 | len << 16);
 	store32(h + 4, id);

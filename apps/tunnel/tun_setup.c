@@ -4,6 +4,9 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/gw_address.h"
+#include "net/gw_setup6.h"
+#include "net/ip6/ra.h"
 
 static char wrong[128];
 
@@ -54,7 +57,7 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 		return "wan.address: an IPv4 address is required by 6to4";
 	ip4 first = wan->addr[0].addr;
 	*site = c->has_address ? c->address : first;
-	bool own = gw_iface_has(wan, *site);
+	bool own = interface_has4(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
 	if (gw->config->rd.has_prefix)
 		return NULL; /* the provider's network may be private */
@@ -160,7 +163,8 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 	        {address_of(0, 0), 0, IF_APP},
 	};
 	for (uint32_t i = 0; i < ARRAY_SIZE(route); i++)
-		if (!gw_add_route6(gw, &route[i].net, (uint8_t)route[i].len, NULL, route[i].iface))
+		if (!route6_add(&gw->routes6, gw->iface, &route[i].net, (uint8_t)route[i].len, NULL,
+		                route[i].iface))
 			return false;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/ip4/ip4.h"
+#include "net/neigh.h"
 
 static const mac broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
@@ -38,7 +39,7 @@ static void send_arp(struct gw *gw, uint32_t iface, uint16_t operation, const ma
 void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to)
 {
 	static const mac zero;
-	const struct gw_address *own = gw_own_address(gw, iface, target);
+	const struct address4 *own = interface_own4(&gw->iface[iface], target);
 	if (own)
 		send_arp(gw, iface, ARP_REQUEST, to ? to : &broadcast, own->addr, &zero, target);
 }
@@ -58,17 +59,6 @@ static bool malformed(const struct arp_hdr *a)
 	       (load32(a->sender_mac.b) | load16(a->sender_mac.b + 4)) == 0;
 }
 
-/* The network of ours on a port that an address lies in, NULL when in none. */
-static const struct gw_address *on_link(const struct interface *iface, ip4 a)
-{
-	for (uint32_t i = 0; i < iface->n_addr; i++) {
-		uint32_t mask = addr_mask4(iface->addr[i].len);
-		if (((ip4_get(a) ^ ip4_get(iface->addr[i].addr)) & mask) == 0)
-			return &iface->addr[i];
-	}
-	return NULL;
-}
-
 /* Somebody else uses an address of ours: say so, and defend it (RFC 5227
  * section 2.4 (c)), at most every ten seconds. */
 static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
@@ -84,10 +74,11 @@ static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
  * the application owns there (proxy ARP, RFC 3022 section 6.2). */
 static bool is_ours(const struct gw *gw, uint32_t iface, ip4 a)
 {
-	const struct gw_owned *claim;
-	if (gw_iface_has(&gw->iface[iface], a))
+	const struct claim4 *claim;
+	if (interface_has4(&gw->iface[iface], a))
 		return true;
-	return on_link(&gw->iface[iface], a) && (claim = gw_owned(gw, a)) && claim->iface == iface;
+	return interface_on_link4(&gw->iface[iface], a) &&
+	       (claim = route4_claimed(&gw->routes4, a)) && claim->iface == iface;
 }
 
 static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
@@ -113,7 +104,7 @@ static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr 
 	 * 826, "merge"), which is how a gratuitous ARP moves an address. A host may
 	 * ask with an address of another of its networks (Linux does unless told
 	 * otherwise): it gets its answer, but is no neighbour by that address. */
-	if (!probe && on_link(in, a->sender_ip))
+	if (!probe && interface_on_link4(in, a->sender_ip))
 		neigh_learn4(gw, iface, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);
 	if (request && for_us)

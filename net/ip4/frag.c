@@ -2,7 +2,6 @@
 #include "net/ip4/frag.h"
 
 #include "kernel/lib/when.h"
-#include "net/gw.h"
 #include "net/ip4/ip4.h"
 
 #define LOOK_MS 100u

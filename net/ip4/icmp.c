@@ -1,34 +1,18 @@
-/* ICMP errors (RFC 792, RFC 1812 section 4.3). See gw.h. */
-#include "net/gw.h"
+/* See icmp.h. */
+#include "net/ip4/icmp.h"
 
-#include "kernel/lib/bucket.h"
 #include "net/client.h"
 #include "net/csum.h"
 #include "net/ip4/ip4.h"
 
 #define ERROR_BYTES 576u /* of the whole error, RFC 1812 section 4.3.2.3 */
 
-/* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error:
- * 1000 a second in bursts of 100, of which one addressee gets a quarter of the
- * rate and half of the burst. */
-static const struct bucket all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
-
-bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t client)
+bool icmp_error_allowed(struct gw *gw, enum icmp_limit_kind kind, uint32_t client)
 {
-	struct gw_errors *e = &gw->errors[kind];
-	uint64_t *mine = &e->one_us[client % GW_ADDRESSEES];
-	/* One or two, so that nobody can count by them what others caused (the side
-	 * channel of "SAD DNS", CVE-2020-25705). */
-	uint32_t n = 1 + rng_below(gw->rng, 2);
-	uint32_t one_us = bucket_owed(gw->now_us, *mine);
-	uint32_t all_us = bucket_owed(gw->now_us, e->all_us);
-	if (!bucket_take(&one, &one_us, n) || !bucket_take(&all, &all_us, n)) {
-		gw->icmp_suppressed++;
-		return false;
-	}
-	*mine = gw->now_us + one_us;
-	e->all_us = gw->now_us + all_us;
-	return true;
+	if (icmp_limit_take(&gw->limits[kind], gw->rng, gw->now_us, client))
+		return true;
+	gw->icmp_suppressed++;
+	return false;
 }
 
 static bool is_error_type(uint8_t type)
@@ -69,13 +53,14 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	const struct ip4_hdr *about = ip4_header(p);
 	bool too_big = type == ICMP_UNREACHABLE && code == ICMP_TOO_BIG;
 	if (!may_tell(gw, p) ||
-	    !icmp_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER, addressee(gw, p)))
+	    !icmp_error_allowed(gw, too_big ? ICMP_LIMIT_TOO_BIG : ICMP_LIMIT_OTHER,
+	                        addressee(gw, p)))
 		return;
 	/* About a packet that was translated inwards the error comes from inside,
 	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
 	bool inbound = p->flags & PKT_INBOUND;
-	const struct gw_address *own = inbound ? gw_own_address(gw, p->out, about->to)
-	                                       : gw_own_address(gw, p->iface, about->from);
+	const struct address4 *own = inbound ? interface_own4(&gw->iface[p->out], about->to)
+	                                     : interface_own4(&gw->iface[p->iface], about->from);
 	struct pkt *e = own ? pkt_alloc(gw->pool) : NULL;
 	if (!e) {
 		gw->icmp_suppressed++;

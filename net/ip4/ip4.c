@@ -100,37 +100,15 @@ enum drop ip4_parse_rare(struct pkt *p)
 	return csum_ip4_header(h) == 0xffff ? DROP_NONE : DROP_IP_CHECKSUM;
 }
 
-const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to)
-{
-	uint32_t addr = ip4_get(to);
-	for (uint32_t i = 0; i < gw->n_routes; i++)
-		if ((addr & gw->route[i].mask) == gw->route[i].net)
-			return &gw->route[i];
-	return NULL;
-}
-
-bool ip4_is_broadcast(const struct interface *iface, ip4 a)
-{
-	for (uint32_t i = 0; i < iface->n_addr; i++) {
-		uint32_t mask = addr_mask4(iface->addr[i].len);
-		if (iface->addr[i].len > 30 || ((ip4_get(a) ^ ip4_get(iface->addr[i].addr)) & mask))
-			continue;
-		uint32_t host = ip4_get(a) & ~mask;
-		if (host == 0 || host == ~mask)
-			return true;
-	}
-	return false;
-}
-
 bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 {
 	ip4 from = ip4_header(p)->from;
 	if (ip4_no_host(from))
 		return true;
-	const struct gw_route *r = ip4_route_for(gw, from);
-	if (gw_owned(gw, from) || (r && r->own == ip4_get(from)))
+	const struct route4 *r = route4_for(&gw->routes4, from);
+	if (route4_claimed(&gw->routes4, from) || (r && r->own == ip4_get(from)))
 		return true;
-	return !r || r->iface != p->iface || ip4_is_broadcast(&gw->iface[p->iface], from);
+	return !r || r->iface != p->iface || interface_is_broadcast4(&gw->iface[p->iface], from);
 }
 
 enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
@@ -141,24 +119,10 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
 	for (uint32_t i = 0; i < INTERFACES; i++)
-		if (ip4_is_broadcast(&gw->iface[i], to))
+		if (interface_is_broadcast4(&gw->iface[i], to))
 			return DROP_MULTICAST;
 	/* A unicast packet in a broadcast frame (RFC 1812 section 5.3.4). */
 	return p->flags & PKT_L2_GROUP ? DROP_MULTICAST : DROP_NONE;
-}
-
-enum verdict ip4_cannot_forward(struct gw *gw, struct pkt *p)
-{
-	const struct ip4_hdr *h = ip4_header(p);
-	if (h->ttl <= 1) {
-		icmp_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
-		return gw_drop(gw, p, DROP_TTL);
-	}
-	if (be16_get(h->frag) & IP4_DF) {
-		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_TOO_BIG, ip4_mtu(gw, p));
-		return gw_drop(gw, p, DROP_TOO_BIG);
-	}
-	return V_SEND; /* gw_send splits it */
 }
 
 void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, uint8_t tos)
@@ -167,7 +131,7 @@ void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, ui
 	h->version_ihl = 0x45;
 	h->tos = tos;
 	h->len = be16_of((uint16_t)p->len);
-	h->id = gw_ip_id(gw, to);
+	h->id = ip4_id(&gw->ids, to);
 	h->frag = be16_of(0);
 	h->ttl = IP4_TTL;
 	h->proto = proto;

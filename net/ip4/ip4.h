@@ -37,10 +37,6 @@ bool ip4_route_done(const struct pkt *p);
  * is no route. */
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to);
 
-/* The route for an address, NULL when there is none. An address of our own has
- * the route of its network. */
-const struct gw_route *ip4_route_for(const struct gw *gw, ip4 to);
-
 /* 0/8, 127/8, 224/3: never a host's address (RFC 1122 section 3.2.1.3). */
 static inline bool ip4_no_host(ip4 a)
 {
@@ -51,10 +47,6 @@ static inline bool ip4_no_host(ip4 a)
  * sections 5.3.7 and 5.3.8; RFC 2827): class, own address, or a route back
  * that leaves by another port. */
 bool ip4_bad_source(const struct gw *gw, const struct pkt *p);
-
-/* All ones or all zeros in the host part of one of the port's networks that has room
- * for them (RFC 3021: /31 has neither). */
-bool ip4_is_broadcast(const struct interface *iface, ip4 a);
 
 /* Why the destination cannot be forwarded to: DROP_NONE, or multicast,
  * broadcast, loopback, this-network, class E. */
@@ -102,7 +94,7 @@ static inline enum drop ip4_parse(struct pkt *p)
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 {
 	uint32_t addr = ip4_get(to);
-	const struct gw_route *r = gw->route, *end = r + gw->n_routes;
+	const struct route4 *r = gw->routes4.entry, *end = r + gw->routes4.n;
 	for (; r < end; r++) {
 		if ((addr & r->mask) != r->net)
 			continue;

@@ -2,6 +2,7 @@
 #include "net/local.h"
 
 #include "net/csum.h"
+#include "net/ip4/icmp.h"
 #include "net/ip4/ip4.h"
 #include "net/tcp/tcp.h"
 #include "net/udp/udp.h"

@@ -3,6 +3,7 @@
 
 #include "kernel/lib/when.h"
 #include "net/gw.h"
+#include "net/ip4/frag.h"
 #include "net/ip4/ip4.h"
 
 #define LOOK_MS 100u

@@ -1,7 +1,9 @@
-/* ICMPv6 errors, and sending ICMPv6 (RFC 4443). See icmp6.h and gw.h. */
+/* ICMPv6 errors, and sending ICMPv6 (RFC 4443). See icmp6.h. */
 #include "net/ip6/icmp6.h"
 
 #include "net/client.h"
+#include "net/gw_address.h"
+#include "net/ip4/icmp.h"
 #include "net/ip6/ip6.h"
 
 struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message)
@@ -93,7 +95,7 @@ static uint32_t addressee(struct gw *gw, const struct pkt *p, uint8_t type, uint
 void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest)
 {
 	const struct ip6_hdr *about = ip6_header(p);
-	enum gw_error_kind kind = type == ICMP6_TOO_BIG ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER;
+	enum icmp_limit_kind kind = type == ICMP6_TOO_BIG ? ICMP_LIMIT_TOO_BIG : ICMP_LIMIT_OTHER;
 	if (!may_tell(gw, p, type, code) ||
 	    !icmp_error_allowed(gw, kind, addressee(gw, p, type, code)))
 		return;

@@ -1,4 +1,4 @@
-/* ICMPv6 messages of our own (RFC 4443). Errors: icmp6_error in gw.h. */
+/* ICMPv6 messages of our own (RFC 4443). */
 #ifndef NET_IP6_ICMP6_H
 #define NET_IP6_ICMP6_H
 
@@ -13,5 +13,12 @@ struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message) MUST_USE;
  * Takes the packet. */
 void icmp6_send(struct gw *gw, uint32_t iface, struct pkt *p, const ip6 *from, const ip6 *to,
                 const mac *station, uint8_t hops);
+
+/* Sends an ICMPv6 error about an IPv6 packet p, which stays the caller's: data at its header,
+ * parsed and otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section
+ * 2.4 (e) and (f), and sends none to a source that cannot be on the side the packet
+ * came from; only ICMP6_POLICY is for such a source, and goes to the station that sent
+ * the packet (which must be as it came). `rest` is MTU or pointer. */
+void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 #endif

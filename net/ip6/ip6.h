@@ -10,6 +10,7 @@
 #define NET_IP6_IP6_H
 
 #include "net/gw.h"
+#include "net/ip6/ip6_address.h"
 
 static inline struct ip6_hdr *ip6_header(const struct pkt *p)
 {
@@ -37,34 +38,8 @@ static inline enum drop ip6_parse(struct pkt *p) MUST_USE;
  * Link-local and multicast destinations are not routed. */
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to);
 
-/* The route for an address, NULL when there is none. */
-const struct gw_route6 *gw_route6_for(const struct gw *gw, const ip6 *to);
-
 /* The next hop of a packet with PKT_ROUTED. */
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p);
-
-/* ::/32 (unspecified, loopback, IPv4-mapped, IPv4-compatible), link-local, multicast,
- * reserved: not forwarded to and not forwarded from. */
-static inline bool ip6_is_special(const ip6 *a)
-{
-	return ip6_word(a, 0) == 0 || a->b[0] >= 0xfe;
-}
-
-static inline bool ip6_is_group(const ip6 *a)
-{
-	return a->b[0] == 0xff;
-}
-
-/* fe80::/10 (RFC 4291 section 2.5.6). */
-static inline bool ip6_is_link_local(const ip6 *a)
-{
-	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
-}
-
-static inline bool ip6_is_unspecified(const ip6 *a)
-{
-	return (ip6_word(a, 0) | ip6_word(a, 1) | ip6_word(a, 2) | ip6_word(a, 3)) == 0;
-}
 
 /* True when the source cannot be a host's on the side p came from (RFC 4291, RFC
  * 2827): its kind, one of our own addresses, or a route back that leaves by another
@@ -164,7 +139,7 @@ static inline enum drop ip6_parse(struct pkt *p)
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 {
 	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), d = ip6_word(to, 3);
-	const struct gw_route6 *r = gw->route6;
+	const struct route6 *r = gw->routes6.entry;
 	/* The last one is good for every address (gw.h). */
 	while ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1] ||
 	       (UNLIKELY(r->len > 64) &&
@@ -173,14 +148,14 @@ static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 	p->out = r->iface;
 	p->hop = r->hop;
 	p->flags |= r->routed;
-	if (UNLIKELY((d == r->own[3] || d == 0) && gw_route6_own(r, to)))
+	if (UNLIKELY((d == r->own[3] || d == 0) && route6_own(r, to)))
 		p->out = PKT_IF_SELF;
 	return LIKELY(r->iface != IF_NONE);
 }
 
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p)
 {
-	return LIKELY(p->hop == 0) ? &ip6_header(p)->to : &gw->route6[p->hop - 1].via;
+	return LIKELY(p->hop == 0) ? &ip6_header(p)->to : &gw->routes6.entry[p->hop - 1].via;
 }
 
 enum verdict ip6_cannot_forward(struct gw *gw, struct pkt *p);

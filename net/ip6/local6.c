@@ -4,6 +4,8 @@
 #include "net/local.h"
 
 #include "net/csum.h"
+#include "net/gw_address.h"
+#include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -12,7 +14,7 @@
 /* Turns an echo request into its reply, in place. One to a group or an anycast address
  * is answered by an address of ours alone. The request's extension headers do not
  * come back. */
-static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 *own)
+static enum verdict echo(struct gw *gw, struct pkt *p, const struct address6 *own)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	ip6 to = h->from, from = h->to;
@@ -40,7 +42,7 @@ static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 
 	return V_KEPT;
 }
 
-static enum verdict local_icmp6(struct gw *gw, struct pkt *p, const struct gw_address6 *own)
+static enum verdict local_icmp6(struct gw *gw, struct pkt *p, const struct address6 *own)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	const struct icmp6_hdr *icmp = (const struct icmp6_hdr *)pkt_at(p, p->l4, sizeof *icmp);
@@ -123,7 +125,7 @@ static enum drop look_at_chain(struct gw *gw, const struct pkt *p, uint32_t *nam
 enum verdict local_ip6(struct gw *gw, struct pkt *p)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	const struct gw_address6 *own = gw_address6(gw, p->iface, &h->to);
+	const struct address6 *own = gw_address6(gw, p->iface, &h->to);
 	bool group = ip6_is_group(&h->to);
 	uint32_t named = offsetof(struct ip6_hdr, next);
 	if (group && (p->iface >= INTERFACES || !mld_member(&gw->iface[p->iface], &h->to)))

@@ -102,7 +102,7 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, const void *messa
 {
 	static const ip6 unspecified;
 	static const uint8_t alert[8] = {PROTO_ICMP6, 0, IP6_OPT_ALERT, 2, 0, 0, IP6_OPT_PADN, 0};
-	const struct gw_address6 *own = &gw->iface[iface].addr6[0];
+	const struct address6 *own = &gw->iface[iface].addr6[0];
 	void *room;
 	struct pkt *p = icmp6_new(gw, sizeof alert + n, &room);
 	if (!p)

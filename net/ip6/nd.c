@@ -7,6 +7,9 @@
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
+#include "net/ip6/nd_option.h"
+#include "net/ip6/ra.h"
+#include "net/neigh.h"
 
 #define RETRANS_MS 1000u /* RFC 4861 section 10 */
 #define SETTLE_MS  1000u /* random wait before the first message of a link */
@@ -37,7 +40,7 @@ static void send_nd(struct gw *gw, uint32_t iface, uint8_t type, const ip6 *targ
 
 void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to)
 {
-	const ip6 *own = gw_iface_own6(gw, iface, target);
+	const ip6 *own = interface_own6(&gw->iface[iface], target);
 	if (!own) /* all tentative yet */
 		return;
 	ip6 group = mld_solicited(target);
@@ -50,7 +53,7 @@ static void advertise(struct gw *gw, uint32_t iface, const ip6 *own, bool anycas
                       const mac *station)
 {
 	uint32_t flags = ND_ROUTER | (to ? ND_SOLICITED : 0) | (anycast ? 0 : ND_OVERRIDE);
-	const ip6 *from = anycast ? gw_iface_own6(gw, iface, to ? to : own) : own;
+	const ip6 *from = anycast ? interface_own6(&gw->iface[iface], to ? to : own) : own;
 	if (from)
 		send_nd(gw, iface, ICMP6_NA, own, flags, ND_OPT_TARGET, from,
 		        to ? to : &mld_all_nodes, station);
@@ -58,12 +61,12 @@ static void advertise(struct gw *gw, uint32_t iface, const ip6 *own, bool anycas
 
 /* --- our own addresses ------------------------------------------------------------ */
 
-void nd_start(struct gw *gw, uint32_t iface, struct gw_address6 *a)
+void nd_start(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	a->state = ADDRESS6_TENTATIVE;
 	a->asked = 0;
 	a->due_ms = gw->now_ms + rng_below(gw->rng, SETTLE_MS);
-	gw->changes6++;
+	gw->routes6.changes++;
 	(void)iface;
 }
 
@@ -74,10 +77,10 @@ void nd_link_up(struct gw *gw, uint32_t iface)
 }
 
 /* Nobody objected: the address is ours, and everybody is told (RFC 9131). */
-static void make_valid(struct gw *gw, uint32_t iface, struct gw_address6 *a)
+static void make_valid(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	a->state = ADDRESS6_VALID;
-	gw->changes6++;
+	gw->routes6.changes++;
 	if (a == &gw->iface[iface].addr6[0]) {
 		mld_announce(gw, iface);
 		ra_restart(gw, iface);
@@ -85,7 +88,7 @@ static void make_valid(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 	advertise(gw, iface, &a->addr, false, NULL, NULL);
 }
 
-static void tick_address(struct gw *gw, uint32_t iface, struct gw_address6 *a)
+static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	static const ip6 unspecified;
 	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->now_ms, a->due_ms, RETRANS_MS))
@@ -110,12 +113,12 @@ void nd_tick(struct gw *gw)
 /* Somebody has a tentative address (RFC 4862 section 5.4.5). A duplicate of the
  * address made from our MAC means that somebody has that too: no address of the
  * port is of use then. */
-static void duplicate(struct gw *gw, uint32_t iface, struct gw_address6 *a)
+static void duplicate(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	struct interface *at = &gw->iface[iface];
 	char text[FMT_IP6];
 	a->state = ADDRESS6_DUPLICATE;
-	gw->changes6++;
+	gw->routes6.changes++;
 	if (a != &at->addr6[0]) {
 		log_line("%s: somebody has %s: not used", at->name, fmt_ip6(text, &a->addr));
 		return;
@@ -127,36 +130,11 @@ static void duplicate(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 
 /* --- messages of others ------------------------------------------------------------ */
 
-bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
-{
-	*address = NULL;
-	for (uint32_t at = fixed; at < p->l4_len;) {
-		const struct nd_opt_mac *o =
-		        (const struct nd_opt_mac *)pkt_at(p, p->l4 + at, sizeof *o);
-		if (!o || o->len == 0 || o->len * 8u > p->l4_len - at)
-			return false;
-		if (o->type == kind && o->len == 1)
-			*address = &o->address;
-		at += o->len * 8u;
-	}
-	return !*address || !mac_is_group(*address);
-}
-
-bool nd_on_link(const struct interface *iface, const ip6 *a)
-{
-	if (ip6_is_link_local(a))
-		return true;
-	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		if (addr_in6(a, &iface->addr6[i].addr, iface->addr6[i].len))
-			return !ip6_is_special(a);
-	return false;
-}
-
 /* The subnet-router anycast address of a network of the port. */
 static bool is_anycast(const struct gw *gw, uint32_t iface, const ip6 *a)
 {
-	const struct gw_route6 *r = ip6_is_special(a) ? NULL : gw_route6_for(gw, a);
-	return r && r->iface == iface && gw_route6_own(r, a);
+	const struct route6 *r = ip6_is_special(a) ? NULL : route6_for(&gw->routes6, a);
+	return r && r->iface == iface && route6_own(r, a);
 }
 
 /* Somebody uses an address of ours (RFC 4862 section 5.4.4 leaves open what to do). */
@@ -174,14 +152,14 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 	const mac *source;
 	struct interface *iface = &gw->iface[p->iface];
 	bool nameless = ip6_is_unspecified(&h->from);
-	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_SOURCE, &source))
+	if (ip6_is_group(&m->target) || !nd_option_address(p, sizeof *m, ND_OPT_SOURCE, &source))
 		return DROP_ND_BAD;
 	ip6 group = mld_solicited(&m->target);
 	if (nameless && (source || !ip6_eq(&h->to, &group)))
 		return DROP_ND_BAD;
-	if (gw_iface_address6(iface, &h->from))
+	if (interface_address6(iface, &h->from))
 		return conflict(iface, &h->from);
-	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
+	struct address6 *own = interface_address6(iface, &m->target);
 	bool anycast = !own && is_anycast(gw, p->iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE && nameless) {
 		duplicate(gw, p->iface, own);
@@ -195,7 +173,7 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 	}
 	/* Who asks with an address of another network, as hosts may, is answered, but
 	 * is no neighbour by that address. */
-	bool near = nd_on_link(iface, &h->from);
+	bool near = interface_on_link6(iface, &h->from);
 	if (!near && !source)
 		return DROP_ND_BAD;
 	if (near && source)
@@ -209,11 +187,11 @@ static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct 
 	const mac *target;
 	struct interface *iface = &gw->iface[p->iface];
 	uint32_t flags = be32_get(m->flags);
-	if (ip6_is_group(&m->target) || !nd_options(p, sizeof *m, ND_OPT_TARGET, &target) ||
+	if (ip6_is_group(&m->target) || !nd_option_address(p, sizeof *m, ND_OPT_TARGET, &target) ||
 	    (flags & ND_SOLICITED && ip6_is_group(&ip6_header(p)->to)) ||
 	    ip6_is_unspecified(&ip6_header(p)->from))
 		return DROP_ND_BAD;
-	struct gw_address6 *own = gw_iface_address6(iface, &m->target);
+	struct address6 *own = interface_address6(iface, &m->target);
 	if (own && own->state == ADDRESS6_TENTATIVE) {
 		duplicate(gw, p->iface, own);
 		return DROP_NONE;

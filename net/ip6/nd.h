@@ -16,18 +16,11 @@ void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to);
  * the caller's. Gives DROP_NONE or what is wrong. */
 enum drop nd_input(struct gw *gw, struct pkt *p);
 
-/* Walks the options behind the `fixed` bytes that a message begins with. False when
- * one is malformed; *address is that in an option of a kind, NULL when there is none. */
-bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address);
-
-/* True for an address that stations of a port's link have. */
-bool nd_on_link(const struct interface *iface, const ip6 *a);
-
 /* The link came up: all addresses of the port are tentative again. */
 void nd_link_up(struct gw *gw, uint32_t iface);
 
 /* A new address of ours: asks whether somebody has it. */
-void nd_start(struct gw *gw, uint32_t iface, struct gw_address6 *a);
+void nd_start(struct gw *gw, uint32_t iface, struct address6 *a);
 
 /* Timers, about ten times a second. */
 void nd_tick(struct gw *gw);

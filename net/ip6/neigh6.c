@@ -6,9 +6,9 @@
  * from being asked (section 7 there: what is known first). Known neighbours never give
  * way to such questions while there is another choice in their set. */
 #include "kernel/lib/bucket.h"
-#include "net/gw.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/nd.h"
+#include "net/neigh.h"
 
 #define REACHABLE_MS 30000u /* on average; RFC 4861 section 10, as the next four */
 #define DELAY_MS     5000u

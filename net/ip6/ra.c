@@ -7,7 +7,8 @@
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
-#include "net/ip6/nd.h"
+#include "net/ip6/nd_option.h"
+#include "net/neigh.h"
 
 /* RFC 4861 section 6.2.1: MaxRtrAdvInterval and MinRtrAdvInterval, as by default. */
 #define LONGEST_MS  600000u
@@ -323,12 +324,12 @@ enum drop ra_solicited(struct gw *gw, const struct pkt *p)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	const mac *source;
-	if (!nd_options(p, sizeof(struct icmp6_hdr), ND_OPT_SOURCE, &source) ||
+	if (!nd_option_address(p, sizeof(struct icmp6_hdr), ND_OPT_SOURCE, &source) ||
 	    (source && ip6_is_unspecified(&h->from)))
 		return DROP_ND_BAD;
 	if (!gw->ra[p->iface].on)
 		return DROP_ND_OTHER;
-	if (source && nd_on_link(&gw->iface[p->iface], &h->from))
+	if (source && interface_on_link6(&gw->iface[p->iface], &h->from))
 		neigh_heard6(gw, p->iface, &h->from, source);
 	answer(gw, p->iface, &h->from);
 	return DROP_NONE;
@@ -340,7 +341,7 @@ enum drop ra_heard(struct gw *gw, const struct pkt *p)
 	const mac *source;
 	char text[FMT_IP6];
 	if (p->l4_len < sizeof(struct ra_msg) || !ip6_is_link_local(&h->from) ||
-	    !nd_options(p, sizeof(struct ra_msg), ND_OPT_SOURCE, &source))
+	    !nd_option_address(p, sizeof(struct ra_msg), ND_OPT_SOURCE, &source))
 		return DROP_ND_BAD;
 	if (gw->ra[p->iface].on)
 		log_limited(&gw->ra[p->iface].other_us, LONGEST_MS, "%s: %s is a router here too",

@@ -1,4 +1,3 @@
-SRC_HOT += net/tcp/tcp.c
 SRC_HOT += net/tcp/tcp_ack.c
 SRC_HOT += net/tcp/tcp_buf.c
 SRC_HOT += net/tcp/tcp_client.c
@@ -9,3 +8,4 @@ SRC     += net/tcp/tcp_open.c
 SRC_HOT += net/tcp/tcp_out.c
 SRC     += net/tcp/tcp_show.c
 SRC_HOT += net/tcp/tcp_timer.c
+SRC_HOT += net/tcp/tcp_user.c

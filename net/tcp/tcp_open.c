@@ -17,12 +17,12 @@ uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_
 	const uint32_t head4 = IP4_MIN + sizeof(struct tcp_hdr);
 	const uint32_t head6 = IP6_MIN + sizeof(struct tcp_hdr);
 	if (!ends->remote.is6) {
-		const struct gw_route *r = ip4_route_for(gw, ends->remote.v4);
+		const struct route4 *r = route4_for(&gw->routes4, ends->remote.v4);
 		return link_mtu(gw, r ? r->iface : IF_LAN) - head4;
 	}
 	if (ip6_is_link_local(&ends->remote.v6))
 		return link_mtu(gw, ends->link) - head6;
-	const struct gw_route6 *r = gw_route6_for(gw, &ends->remote.v6);
+	const struct route6 *r = route6_for(&gw->routes6, &ends->remote.v6);
 	/* Beyond the link the gateway sends nothing longer than what every path carries
 	 * (RFC 8201 section 4). */
 	if (!r || (!to_us && (r->hop != 0 || r->iface >= INTERFACES)))

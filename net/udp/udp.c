@@ -3,6 +3,7 @@
 
 #include "kernel/lib/alloc.h"
 #include "net/csum.h"
+#include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 
@@ -117,15 +118,15 @@ bool udp_source(const struct gw *gw, struct udp_ends *e)
 {
 	e->local.is6 = e->remote.is6;
 	if (e->remote.is6) {
-		const struct gw_route6 *r = gw_route6_for(gw, &e->remote.v6);
+		const struct route6 *r = route6_for(&gw->routes6, &e->remote.v6);
 		const ip6 *own = r ? gw_own_address6(gw, r->iface, &e->remote.v6) : NULL;
 		if (own)
 			e->local.v6 = *own;
 		return own != NULL;
 	}
-	const struct gw_route *r = ip4_route_for(gw, e->remote.v4);
+	const struct route4 *r = route4_for(&gw->routes4, e->remote.v4);
 	ip4 hop = r && r->via ? ip4_from_raw(r->via) : e->remote.v4;
-	const struct gw_address *own = r ? gw_own_address(gw, r->iface, hop) : NULL;
+	const struct address4 *own = r ? interface_own4(&gw->iface[r->iface], hop) : NULL;
 	if (own)
 		e->local.v4 = own->addr;
 	return own != NULL;

@@ -2,6 +2,7 @@
 #include "net/udp/udp_path.h"
 
 #include "net/csum.h"
+#include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 
@@ -12,9 +13,9 @@
 static bool find4(const struct gw *gw, struct udp_path *w)
 {
 	ip4 to = w->remote.v4;
-	const struct gw_route *r = ip4_route_for(gw, to);
-	if (!r || r->iface >= INTERFACES || ip4_no_host(to) || gw_owned(gw, to) ||
-	    gw_is_own(gw, to) || ip4_is_broadcast(&gw->iface[r->iface], to) ||
+	const struct route4 *r = route4_for(&gw->routes4, to);
+	if (!r || r->iface >= INTERFACES || ip4_no_host(to) || route4_claimed(&gw->routes4, to) ||
+	    gw_is_own(gw, to) || interface_is_broadcast4(&gw->iface[r->iface], to) ||
 	    !gw_is_own(gw, w->local.v4))
 		return false;
 	w->hop = r->via ? r->via : ip4_raw(to);
@@ -33,7 +34,7 @@ static bool find4(const struct gw *gw, struct udp_path *w)
 static bool find6(const struct gw *gw, struct udp_path *w)
 {
 	const ip6 *to = &w->remote.v6, *own = &w->local.v6;
-	const struct gw_route6 *r = gw_route6_for(gw, to);
+	const struct route6 *r = route6_for(&gw->routes6, to);
 	if (!r || r->iface >= INTERFACES || ip6_is_special(to) || ip6_is_special(own) ||
 	    gw_address6(gw, r->iface, to) || !gw_is_own6(gw, r->iface, own))
 		return false;
@@ -62,7 +63,7 @@ bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *r
 	w->local = ends.local;
 	if (!(remote->is6 ? find6(gw, w) : find4(gw, w)))
 		return false;
-	w->changes = gw->changes6;
+	w->changes = gw->routes6.changes;
 	return true;
 }
 
@@ -157,7 +158,7 @@ void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint1
 		struct ip4_hdr *h = (struct ip4_hdr *)at;
 		memcpy(at, &w->ip4, sizeof w->ip4);
 		h->len = be16_of((uint16_t)p->len);
-		h->id = gw_ip_id(gw, w->remote.v4);
+		h->id = ip4_id(&gw->ids, w->remote.v4);
 		uint32_t sum = w->sum4 + (uint32_t)be16_raw(h->len) + be16_raw(h->id);
 		h->sum = be16_from_raw((uint16_t)~csum_fold(sum));
 	}

@@ -10,7 +10,7 @@
 struct udp_path {
 	struct addr remote, local;
 	uint32_t hop;     /* as in struct pkt */
-	uint32_t changes; /* gw->changes6 when this was found out; 0: nothing was */
+	uint32_t changes; /* gw->routes6.changes when this was found out; 0: nothing was */
 	uint16_t sum;     /* of both addresses and the protocol, for the pseudo header */
 	uint16_t sum4;    /* of the IPv4 header below */
 	uint8_t iface;    /* of the gateway */
@@ -36,7 +36,7 @@ struct udp_frame6 {
 /* Whether what was found out still holds: no address or route has changed since. */
 static inline bool udp_path_holds(const struct gw *gw, const struct udp_path *w)
 {
-	return w->changes == gw->changes6;
+	return w->changes == gw->routes6.changes;
 }
 
 /* Finds out the way between two addresses; with `local` NULL ours is chosen (udp_source).
@@ -50,7 +50,7 @@ static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *
 {
 	if (!w->remote.is6)
 		return neigh_ready4(&gw->neigh, w->iface, w->hop);
-	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->route6[w->hop - 1].via;
+	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->routes6.entry[w->hop - 1].via;
 	return neigh_ready6(&gw->neigh, w->iface, hop);
 }
 

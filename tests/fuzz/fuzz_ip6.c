@@ -4,6 +4,7 @@
  * Checked: each frame that leaves is well formed; in the end, after some silence, every
  * packet is back, and what is counted about neighbours and groups is true. */
 #include "net/ip6/icmp6.h"
+#include "net/gw_address.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/ra.h"

@@ -22,6 +22,7 @@
 
 #include "apps/nat/nat.h"
 #include "kernel/lib/log.h"
+#include "net/ip6/ra.h"
 #include "tests/host/nat_check.h"
 
 #include <stdio.h>

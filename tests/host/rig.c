@@ -7,6 +7,7 @@
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/panic.h"
+#include "net/neigh.h"
 #include "tests/host/route6.h"
 
 #define MAX_APPS 16
@@ -87,7 +88,7 @@ void rig_flush(struct rig *rig)
 		struct pkt *p;
 		if (rig->stalled[i] && iface->link_up)
 			continue;
-		gw_sent(iface);
+		interface_sent(iface);
 		while ((p = pkt_queue_pop(&iface->out)) != NULL) {
 			if (!iface->link_up) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);

@@ -5,8 +5,10 @@
 #include "tests/host/route6.h"
 
 #include "net/gw.h"
+#include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/ip6/ra.h"
 
 #define TUNNEL_PEER 0xcb007109u /* 203.0.113.9 */
 #define TUNNEL_MTU  1400u
@@ -24,8 +26,9 @@ static const char *init(struct gw *gw)
 		                   RA_PREFERRED_S))
 			return "lan.address: more prefixes than can be advertised";
 	gw->app_mtu = TUNNEL_MTU;
-	if (gw->iface[IF_WAN].n_addr && (!gw_add_route6(gw, &tunnel, 48, NULL, IF_APP) ||
-	                                 !gw_add_route6(gw, &nowhere, 48, NULL, IF_NONE)))
+	if (gw->iface[IF_WAN].n_addr &&
+	    (!route6_add(&gw->routes6, gw->iface, &tunnel, 48, NULL, IF_APP) ||
+	     !route6_add(&gw->routes6, gw->iface, &nowhere, 48, NULL, IF_NONE)))
 		return "too many routes";
 	return NULL;
 }

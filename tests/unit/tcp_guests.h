@@ -6,6 +6,7 @@
 #include "net/csum.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/neigh.h"
 #include "tests/unit/net/tcp/tcp_kit.h"
 
 #define PORT0 2000u

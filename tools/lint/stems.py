@@ -18,8 +18,8 @@ from tree import Finding, Tree, without_comments
 
 
 def fits(name: str, stem: str) -> bool:
-    """Whether a name begins with a file's, in whole words; the 6 of IPv6 may stand at the end instead."""
-    if stem.endswith("6") and name.endswith("6") and name.startswith(f"{stem[:-1]}_"):
+    """Whether a name begins with a file's, in whole words; the 4 or 6 of IP may stand at the end instead."""
+    if stem[-1] in "46" and name.endswith(stem[-1]) and name.startswith(f"{stem[:-1]}_"):
         return True
     return name == stem or name.startswith(f"{stem}_")
 

@@ -112,7 +112,7 @@ static void a_packet_is_reinjected_a_few_times(void)
 	static const ip6 to = {{0x20, 1, 0x0d, 0xb8, 1}};
 	start(0);
 	rig.gw.app = &circle;
-	CHECK(gw_add_route6(&rig.gw, &to, 64, NULL, IF_APP));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &to, 64, NULL, IF_APP));
 	four.sum = be16_from_raw((uint16_t)~csum_ip4_header(&four));
 	family = FAMILY_IP4;
 	reinject(&four, sizeof four);

@@ -88,7 +88,7 @@ static void longest_prefix(void)
 			struct pkt p = {0};
 			bool found = ip4_route(&rig.gw, &p, ip4_of(to));
 			uint32_t hop = model_hop(to);
-			const struct gw_route *r = ip4_route_for(&rig.gw, ip4_of(to));
+			const struct route4 *r = route4_for(&rig.gw.routes4, ip4_of(to));
 			wrong += found != (hop != 0) || found != (r != NULL);
 			if (!found || !hop)
 				continue;
@@ -106,8 +106,8 @@ static void default_route_is_the_last(void)
 	begin();
 	add("gateway 203.0.113.1\nroute 0.0.0.0/1 via 203.0.113.9\n");
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(0x08080808))->via), 0xcb007109);
-	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(0x88080808))->via), 0xcb007101);
+	CHECK_EQ(swap32(route4_for(&rig.gw.routes4, ip4_of(0x08080808))->via), 0xcb007109);
+	CHECK_EQ(swap32(route4_for(&rig.gw.routes4, ip4_of(0x88080808))->via), 0xcb007101);
 }
 
 static void no_route(void)
@@ -117,7 +117,7 @@ static void no_route(void)
 	struct pkt p = {0};
 	CHECK(!ip4_route(&rig.gw, &p, ip4_of(0x08080808)));
 	CHECK(!(p.flags & PKT_ROUTED));
-	CHECK(ip4_route_for(&rig.gw, ip4_of(0x08080808)) == NULL);
+	CHECK(route4_for(&rig.gw.routes4, ip4_of(0x08080808)) == NULL);
 }
 
 static void full_table(void)
@@ -134,8 +134,8 @@ static void full_table(void)
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.n_routes, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
-	CHECK_EQ(swap32(ip4_route_for(&rig.gw, ip4_of(1))->via), 0xcb00710b);
+	CHECK_EQ(rig.gw.routes4.n, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
+	CHECK_EQ(swap32(route4_for(&rig.gw.routes4, ip4_of(1))->via), 0xcb00710b);
 }
 
 /* Whatever a configuration holds, the table has room for it: each of our addresses in a network
@@ -163,7 +163,7 @@ static void fullest_table(void)
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.n_routes, GW_ROUTES);
+	CHECK_EQ(rig.gw.routes4.n, ROUTES4);
 	for (unsigned i = 0; i < 2 * CONFIG_ADDRESSES; i++) {
 		uint32_t own = (10 + i / 8) << 24 | i % 8 << 16 | 1;
 		struct pkt p = {0};
@@ -196,7 +196,7 @@ static void owned_ranges(void)
 	CHECK_STR(started(), "fine");
 	for (uint32_t i = 0; i < 64; i++) {
 		bool ours = (i >= 16 && i <= 23) || i == 40;
-		CHECK_EQ(gw_owned(&rig.gw, ip4_of(0xcb007100 + i)) != NULL, ours);
+		CHECK_EQ(route4_claimed(&rig.gw.routes4, ip4_of(0xcb007100 + i)) != NULL, ours);
 	}
 }
 

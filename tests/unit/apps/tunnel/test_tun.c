@@ -189,8 +189,8 @@ static void soft_state(void)
 	memcpy(to, f + 14, n);
 	CHECK_EQ(ip6_parse(p), DROP_NONE);
 	p->iface = IF_LAN;
-	uint32_t a = 0x076433c6, b = a + 1, place = a * rig.gw.id_mul >> 26;
-	while (b * rig.gw.id_mul >> 26 != place)
+	uint32_t a = 0x076433c6, b = a + 1, place = a * rig.gw.ids.mul >> 26;
+	while (b * rig.gw.ids.mul >> 26 != place)
 		b++;
 	for (unsigned i = 0; i < 2; i++) {
 		t->soft[place] =

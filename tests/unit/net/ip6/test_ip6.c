@@ -2,8 +2,11 @@
  * simple models, the choice of our address, and addresses that go. What is seen on
  * the wire is in tests/sim/ip6/test_rfc8200.py. */
 #include "kernel/lib/fmt.h"
+#include "net/gw_address.h"
+#include "net/gw_setup6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
+#include "net/neigh.h"
 #include "tests/host/rig.h"
 
 #include <stdio.h>
@@ -179,7 +182,7 @@ static unsigned differs_from_model(const ip6 *to)
 	struct pkt p = {0};
 	bool found = ip6_route(&rig.gw, &p, to);
 	const ip6 *hop = model_hop(to);
-	const struct gw_route6 *r = gw_route6_for(&rig.gw, to);
+	const struct route6 *r = route6_for(&rig.gw.routes6, to);
 	if (!hop)
 		return found || r;
 	if (!found || !r)
@@ -210,7 +213,7 @@ static void longest_prefix(void)
 			ip6 net = near(), via = parse("2001:db8:1::1:0");
 			uint8_t len = (uint8_t)rng_below(&rng, 65);
 			via.b[15] = (uint8_t)(1 + rng_below(&rng, 250));
-			CHECK(gw_add_route6(&rig.gw, &net, len, &via, IF_LAN));
+			CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, len, &via, IF_LAN));
 			entry[n_entries++] = (struct entry){net, via, len};
 		}
 		for (int i = 0; i < 3000; i++) {
@@ -226,10 +229,10 @@ static void routes_come_and_go(void)
 	start("");
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"),
 	    other = parse("2001:db8:5:1::");
-	uint32_t before = rig.gw.n_routes6;
-	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, IF_LAN));
-	CHECK(gw_add_route6(&rig.gw, &other, 64, NULL, IF_NONE));
-	CHECK(gw_add_route6(&rig.gw, &net, 40, NULL, IF_APP));
+	uint32_t before = rig.gw.routes6.n;
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &other, 64, NULL, IF_NONE));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 40, NULL, IF_APP));
 	ip6 in = parse("2001:db8:5:2::1"), nowhere = parse("2001:db8:5:1::1"),
 	    app = parse("2001:db8:4::1");
 	struct pkt p = {0};
@@ -238,15 +241,15 @@ static void routes_come_and_go(void)
 	CHECK(!ip6_route(&rig.gw, &p, &nowhere));
 	p.flags = 0;
 	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == IF_APP && !(p.flags & PKT_ROUTED));
-	gw_del_route6(&rig.gw, &net, 48);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_APP);
-	gw_del_route6(&rig.gw, &net, 40);
-	gw_del_route6(&rig.gw, &other, 64);
-	CHECK_EQ(rig.gw.n_routes6, before);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 40);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &other, 64);
+	CHECK_EQ(rig.gw.routes6.n, before);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_WAN);
 	ip6 any = {0};
-	gw_del_route6(&rig.gw, &any, 0); /* the gateway's */
-	CHECK_EQ(rig.gw.n_routes6, before - 1);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &any, 0); /* the gateway's */
+	CHECK_EQ(rig.gw.routes6.n, before - 1);
 	p.flags = 0;
 	CHECK(!ip6_route(&rig.gw, &p, &in) && !(p.flags & PKT_ROUTED));
 }
@@ -256,9 +259,9 @@ static void full_table(void)
 	start("");
 	ip6 net = parse("2001:db8:7::");
 	unsigned added = 0;
-	while (added < 1000 && gw_add_route6(&rig.gw, &net, 64, NULL, IF_NONE))
+	while (added < 1000 && route6_add(&rig.gw.routes6, rig.gw.iface, &net, 64, NULL, IF_NONE))
 		net.b[7] = (uint8_t)++added;
-	CHECK_EQ(added, GW_GIVEN6 - 1); /* the gateway's is one */
+	CHECK_EQ(added, ROUTES6_GIVEN - 1); /* the gateway's is one */
 	ip6 to = parse("2001:db8:7:3::1"), far = parse("2001:db8:9::1");
 	struct pkt p = {0};
 	CHECK(!ip6_route(&rig.gw, &p, &to) && ip6_route(&rig.gw, &p, &far));
@@ -269,7 +272,7 @@ static void own_inside_a_longer_route(void)
 {
 	start("");
 	ip6 own = parse("2001:db8:1::1"), via = parse("2001:db8:2::9"), net = parse("2001:db8:1::");
-	CHECK(gw_add_route6(&rig.gw, &net, 80, &via, IF_WAN));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 80, &via, IF_WAN));
 	struct pkt p = {0};
 	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_IF_SELF);
 	ip6 to = parse("2001:db8:1::2");
@@ -324,7 +327,7 @@ static void an_address_goes(void)
 	CHECK(!mld_member(lan, &group));
 	rig_advance(&rig, 5000000);
 	CHECK_EQ(lan->n_groups, groups);
-	CHECK(gw_iface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
+	CHECK(interface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
 	ip6 local = lan->addr6[0].addr;
 	gw_del_address6(&rig.gw, IF_LAN, &local); /* what a port needs stays */
 	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, IF_LAN, &local));
@@ -364,7 +367,7 @@ static void too_many_addresses(void)
 	const char *wrong = NULL;
 	while (!(wrong = gw_add_address6(&rig.gw, IF_LAN, &own, 64)) && added < 100)
 		own.b[7] = (uint8_t)++added;
-	CHECK_EQ(added, GW_ADDRESSES6 - 2);
+	CHECK_EQ(added, INTERFACE_ADDRESSES6 - 2);
 	CHECK_STR(wrong, "lan.address: too many IPv6 addresses");
 }
 
@@ -374,8 +377,8 @@ static void waiting_while_routes_change(void)
 	start("neighbour 2001:db8:2::1 02:00:00:00:00:99\n");
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"), to = parse("2001:db8:5::1");
 	ip6 earlier = parse("2001:db8:6::");
-	CHECK(gw_add_route6(&rig.gw, &net, 48, &via, IF_LAN));
-	CHECK(gw_add_route6(&rig.gw, &earlier, 56, NULL, IF_NONE));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
+	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &earlier, 56, NULL, IF_NONE));
 	struct pkt *p = pkt_alloc(&rig.pool);
 	if (!p || !pkt_put(p, 40))
 		return;
@@ -384,8 +387,8 @@ static void waiting_while_routes_change(void)
 	ip6_build(p, &from, &to, PROTO_NONE, 64);
 	gw_send6(&rig.gw, p);
 	CHECK_EQ(rig.gw.neigh.n_parked, 1);
-	gw_del_route6(&rig.gw, &earlier, 56);
-	gw_del_route6(&rig.gw, &net, 48);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &earlier, 56);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48);
 	mac m = {{2, 9, 9, 9, 9, 9}};
 	uint64_t sent = rig.gw.iface[IF_WAN].tx_packets;
 	CHECK(neigh_answered6(&rig.gw, IF_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));

@@ -1,5 +1,6 @@
 /* net/tcp*.c: what a peer may do that is rare, and what one does who wants to harm. */
 #include "tests/unit/net/tcp/tcp_kit.h"
+#include "net/gw_address.h"
 
 /* An open connection of side 0; of side 1 nothing more is seen. */
 static struct tcp_conn *open_alone(uint32_t *n, uint32_t bytes)

@@ -2,6 +2,7 @@
 #include "net/tcp/tcp_conn.h"
 
 #include "kernel/lib/alloc.h"
+#include "net/gw_address.h"
 #include "net/ip6/ip6.h"
 
 #define DRAWS   64u /* tries for a free port */

@@ -3,27 +3,21 @@
 #include "net/gw.h"
 
 #include "net/ether/arp.h"
+#include "net/gw_address.h"
+#include "net/ip4/icmp.h"
 #include "net/ip4/ip4.h"
+#include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/local.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
+#include "net/neigh.h"
 #include "net/tcp/tcp.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
 	gw->drops[reason]++;
-	struct gw_drop_entry *e = &gw->drop_log[gw->n_drop_log++ % GW_DROP_LOG];
-	/* A received frame still has its Ethernet header in front of data. */
-	const uint8_t *from = p->bytes + PKT_HEADROOM;
-	if (p->iface == PKT_IF_SELF || p->data < from)
-		from = p->data;
-	e->reason = (uint8_t)reason;
-	e->iface = p->iface;
-	e->at_us = gw->now_us;
-	e->len = (uint32_t)(p->data - from) + p->len;
-	e->n = (uint8_t)min_u32(e->len, GW_DROP_BYTES);
-	memcpy(e->bytes, from, e->n);
+	drop_log_note(&gw->drop_log, p, reason, gw->now_us);
 	return V_DROP;
 }
 
@@ -38,7 +32,7 @@ static void hairpin(struct gw *gw, struct pkt *p);
 /* The way of a packet of our own making. */
 static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
 {
-	if (!gw_owned(gw, ip4_to(p)))
+	if (!route4_claimed(&gw->routes4, ip4_to(p)))
 		return ip4_route(gw, p, ip4_to(p));
 	p->out = PKT_IF_SELF;
 	p->flags |= PKT_ROUTED;
@@ -212,18 +206,6 @@ static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct inte
 	settle(gw, p, ip6_input(gw, p));
 }
 
-/* Sets now_s and now_ms, ten times a second. The steps begin with the second, so
- * that no session seems younger than it is. */
-static inline void keep_clock(struct gw *gw)
-{
-	if (LIKELY(gw->now_us < gw->clock_us))
-		return;
-	uint32_t ms = (uint32_t)(gw->now_us / 1000);
-	gw->now_s = (uint32_t)(gw->now_us / 1000000);
-	gw->now_ms = ms;
-	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
-}
-
 /* What is neither IP nor for the application as a frame. */
 static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 {
@@ -268,7 +250,7 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	struct interface *in = &gw->iface[iface];
 	struct pkt **end = burst + n;
 	uint32_t bytes = 0;
-	keep_clock(gw);
+	gw_keep_clock(gw);
 	if (app->frames) {
 		for (struct pkt **p = burst; p != end; p++)
 			bytes += arrive(*p, iface);
@@ -346,25 +328,4 @@ void gw_forward6(struct gw *gw, struct pkt *p)
 {
 	gw->forwarded++;
 	gw_send6(gw, p);
-}
-
-bool gw_tick(struct gw *gw)
-{
-	keep_clock(gw);
-	gw->wake_us = UINT64_MAX;
-	if (gw->now_us >= gw->tick_us) {
-		gw->tick_us = gw->clock_us; /* in step with the seconds */
-		neigh_tick(gw);
-		frag_tick(gw);
-		if (gw->app->ip6) {
-			nd_tick(gw);
-			mld_tick(gw);
-			ra_tick(gw);
-		}
-	}
-	gw_wake_at(gw, gw->tick_us);
-	bool more = gw->app->tick && gw->app->tick(gw);
-	if (gw->tcp)
-		more |= tcp_tick(gw);
-	return more;
 }

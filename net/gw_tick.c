@@ -1,0 +1,30 @@
+/* Timers of all parts. See gw_tick in gw.h. */
+#include "net/gw.h"
+
+#include "net/ip4/frag.h"
+#include "net/ip6/mld.h"
+#include "net/ip6/nd.h"
+#include "net/ip6/ra.h"
+#include "net/neigh.h"
+#include "net/tcp/tcp.h"
+
+bool gw_tick(struct gw *gw)
+{
+	gw_keep_clock(gw);
+	gw->wake_us = UINT64_MAX;
+	if (gw->now_us >= gw->tick_us) {
+		gw->tick_us = gw->clock_us; /* in step with the seconds */
+		neigh_tick(gw);
+		frag_tick(gw);
+		if (gw->app->ip6) {
+			nd_tick(gw);
+			mld_tick(gw);
+			ra_tick(gw);
+		}
+	}
+	gw_wake_at(gw, gw->tick_us);
+	bool more = gw->app->tick && gw->app->tick(gw);
+	if (gw->tcp)
+		more |= tcp_tick(gw);
+	return more;
+}

@@ -1,0 +1,100 @@
+/* An interface: what the gateway has towards one network, and its addresses there. */
+#ifndef NET_INTERFACE_H
+#define NET_INTERFACE_H
+
+#include "kernel/config/config.h"
+#include "kernel/lib/pkt_queue.h"
+#include "net/ip6/mld_group.h"
+
+#define INTERFACES 2u
+/* Of an interface: the link-local one, those of the configuration, and some that the
+ * application makes. */
+#define INTERFACE_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
+
+/* The sides of the gateway. Two ports have cards; the application is a third side
+ * for IPv6 packets: what lies behind its tunnel or its translation. To IF_NONE
+ * leads the route of a network that nobody has. */
+enum { IF_LAN, IF_WAN, IF_APP, IF_NONE };
+
+/* An IPv4 address of ours and its network. */
+struct address4 {
+	ip4 addr;
+	uint8_t len;
+};
+
+/* An IPv6 address of ours and its network. The first of a port is the link-local
+ * one made from its MAC address. */
+enum address6_state {
+	ADDRESS6_TENTATIVE, /* not known to be ours alone: not used (RFC 4862 section 5.4) */
+	ADDRESS6_VALID,
+	ADDRESS6_DUPLICATE, /* somebody else has it: not used until the link comes up anew */
+};
+struct address6 {
+	ip6 addr;
+	uint8_t len;
+	uint8_t state;   /* enum address6_state */
+	uint8_t asked;   /* solicitations sent for it while tentative */
+	uint32_t due_ms; /* when the next is due, or the address is ours */
+};
+
+struct interface {
+	const char *name; /* "lan" or "wan" */
+	mac address;
+	bool present;   /* a NIC serves it */
+	bool link_up;   /* set by the driver's side */
+	uint64_t up_us; /* when it last came up */
+	uint32_t mtu;   /* of IP packets */
+	struct address4 addr[CONFIG_ADDRESSES];
+	uint32_t n_addr;
+	struct address6 addr6[INTERFACE_ADDRESSES6];
+	uint32_t n_addr6; /* 0: no IPv6 on this port */
+	struct mld_group group[MLD_GROUPS];
+	uint32_t n_groups;
+	bool mld_v1;               /* an MLDv1 router is there … */
+	uint32_t mld_v1_ms;        /* … until then at least */
+	bool groups_changed;       /* the card's filter does not know yet */
+	uint32_t burst;            /* frames taken in one turn at most; 0: as many as come */
+	struct pkt_queue out;      /* frames to send */
+	uint32_t sent, sent_bytes; /* put on out since interface_sent was last called */
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	uint64_t conflict_us; /* last word about a station that claims our address */
+};
+
+/* The address of the interface on the network that `peer` lies in; NULL when there is none. */
+const struct address4 *interface_on_link4(const struct interface *iface, ip4 peer);
+
+/* The address of the interface for a packet to `peer`: the one on the network of `peer` if there
+ * is one, else the first. NULL when the interface has no IPv4 address. */
+const struct address4 *interface_own4(const struct interface *iface, ip4 peer);
+
+/* True when `a` is an IPv4 address of the interface. */
+bool interface_has4(const struct interface *iface, ip4 a);
+
+/* True when all bits of the host part of `a` are ones or zeros in a network of the interface that
+ * has room for such addresses (a /31 has none, RFC 3021). */
+bool interface_is_broadcast4(const struct interface *iface, ip4 a);
+
+/* The IPv6 address `a` of the interface, in any state; NULL when it has none such. */
+struct address6 *interface_address6(struct interface *iface, const ip6 *a);
+
+/* The valid address of the interface that has the longest prefix in common with `peer`, of those
+ * with its scope (link-local or not); *bits is the length of that prefix. NULL, and *bits as it
+ * was, when there is none. */
+const ip6 *interface_best6(const struct interface *iface, const ip6 *peer, uint32_t *bits);
+
+/* The address for a packet to a neighbour: interface_best6, else the link-local one if it is
+ * valid. NULL when neither is there. */
+const ip6 *interface_own6(const struct interface *iface, const ip6 *peer);
+
+/* True for an address that stations of the interface's network have. */
+bool interface_on_link6(const struct interface *iface, const ip6 *a);
+
+/* Adds what was put into the transmit queue to the counters of sent packets; once a burst. */
+static inline void interface_sent(struct interface *iface)
+{
+	iface->tx_packets += iface->sent;
+	iface->tx_bytes += iface->sent_bytes;
+	iface->sent = iface->sent_bytes = 0;
+}
+
+#endif

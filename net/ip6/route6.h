@@ -1,0 +1,58 @@
+/* IPv6 routes: the table that packets are looked up in, and the routes that were given, from which
+ * and from the interfaces' addresses it is made. */
+#ifndef NET_IP6_ROUTE6_H
+#define NET_IP6_ROUTE6_H
+
+#include "net/interface.h"
+
+#define ROUTES6_GIVEN (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
+#define ROUTES6       (ROUTES6_GIVEN + 2u * INTERFACES * INTERFACE_ADDRESSES6)
+
+/* A route. Sorted by falling length, so the first match is the longest; words are raw. */
+struct route6 {
+	uint32_t net[4], mask[4];
+	uint32_t own[4]; /* our address in a connected network; all zero: none */
+	ip6 via;         /* next hop, where hop is not 0 */
+	uint32_t hop;    /* what ip6_route notes in p->hop */
+	uint16_t routed; /* PKT_ROUTED where port is a real one, else 0 */
+	uint8_t len;
+	uint8_t iface; /* may be IF_APP or IF_NONE */
+};
+
+/* A route that somebody gave us, of which the table is made. */
+struct route6_given {
+	ip6 net, via;
+	uint8_t len;
+	uint8_t iface;
+	bool has_via;
+};
+
+struct route6_table {
+	struct route6 entry[ROUTES6 + 1]; /* behind the last: to IF_NONE, for all addresses */
+	uint32_t n;
+	struct route6_given given[ROUTES6_GIVEN];
+	uint32_t n_given;
+	uint32_t changes; /* of routes and of addresses and their states, counted from 1 */
+};
+
+/* The route for an address, NULL when there is none. */
+const struct route6 *route6_for(const struct route6_table *t, const ip6 *to);
+
+/* True when `to` is our address in the connected network of r, or that network's
+ * subnet-router anycast address (RFC 4291 section 2.6.1). */
+bool route6_own(const struct route6 *r, const ip6 *to);
+
+/* Makes the table from the addresses of all interfaces (`all` is the first of INTERFACES) and the
+ * given routes, and counts a change. False when there are too many routes. */
+bool route6_rebuild(struct route6_table *t, const struct interface *all) MUST_USE;
+
+/* Adds a route: to a next hop on an interface (`via`), to IF_APP, or to IF_NONE. Our own addresses
+ * inside the network stay ours. False, and the table as before, when there are too many. */
+bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
+                const ip6 *via, uint32_t iface) MUST_USE;
+
+/* Removes all routes for exactly this network that were added; a connected network keeps its
+ * own route. */
+void route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len);
+
+#endif
