@@ -27,11 +27,8 @@ const char *gw_setup_fail(const char *format, ...)
 static uint32_t iface_of(const struct gw *gw, ip4 a)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
-		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
-			uint32_t mask = addr_mask4(gw->iface[i].addr[k].len);
-			if (((ip4_get(gw->iface[i].addr[k].addr) ^ ip4_get(a)) & mask) == 0)
-				return i;
-		}
+		if (interface_on_link4(&gw->iface[i], a))
+			return i;
 	return INTERFACES;
 }
 

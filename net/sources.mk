@@ -8,6 +8,6 @@ SRC         += net/gw_setup6.c
 SRC         += net/gw_show.c
 SRC_HOT     += net/gw_tick.c
 SRC_HOT     += net/icmp_limit.c
-SRC         += net/interface.c
+SRC_HOT     += net/interface.c
 SRC_HOT     += net/mss.c
 SRC_HOT     += net/neigh.c
