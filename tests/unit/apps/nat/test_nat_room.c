@@ -433,16 +433,6 @@ static void few_with_other_ports(void)
 	consistent();
 }
 
-/* A time that is past is due with the next second. */
-static void past_is_due_at_once(void)
-{
-	start(SIZE, 1);
-	struct nat_session *s = session(5, 1);
-	nat_session_sooner(&table, s, table.wheel_s - 40);
-	(void)nat_session_tick(&table, table.wheel_s + 2, 100);
-	CHECK_EQ(table.n_sessions, 0);
-}
-
 int main(void)
 {
 	TEST(half_open_sessions_make_room);
@@ -462,6 +452,5 @@ int main(void)
 	TEST(few_of_many);
 	TEST(few_of_many_ports);
 	TEST(few_with_other_ports);
-	TEST(past_is_due_at_once);
 	return tap_done();
 }
