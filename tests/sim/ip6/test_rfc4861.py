@@ -487,6 +487,43 @@ def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: st
     assert found_in_a_scan(six, rate, HOSTS, FAR6) == 40
 
 
+def asked_for(gateway: Gateway, host: Host6, first: int, n: int, source: str = "") -> int:
+    """How many questions the packets of a LAN host cause, to addresses of the WAN that nobody has."""
+    packets = [IPv6(src=source or host.ip, dst=f"2001:db8:2::f:{number:x}") / UDP() for number in range(first, first + n)]
+    sent = gateway.send_many([(LAN, frame(host, packet)) for packet in packets])
+    return len(of_kind([one for some in sent for one in some], NS, WAN))
+
+
+def test_scan_by_a_station_leaves_others_of_its_link_their_questions(six: Gateway) -> None:
+    """A client on the link is a MAC address, not the network that it shares with all others there."""
+    for host in (A6, B6):
+        send(six, host, solicit(host, OWN[LAN]))
+    assert asked_for(six, A6, 1, 100) == 32
+    assert asked_for(six, B6, 1001, 20) == 20
+    six.wait(10)
+
+
+def test_station_with_many_addresses_has_one_budget(start: Start) -> None:
+    """Also in several networks of the link; addresses for which nobody has answered are one client together."""
+    nets = range(1, 4)
+    six = start6(start, PLAIN6 + "".join(f"lan.address 2001:db8:a:{n}::1/64\n" for n in nets))
+    for n in nets:
+        source = f"2001:db8:a:{n}::10"
+        send(six, A6, solicit(A6, f"2001:db8:a:{n}::1", src=source))
+        assert state_of(six, source) == "stale"
+    assert sum(asked_for(six, A6, 100 * n, 30, f"2001:db8:a:{n}::10") for n in nets) == 32
+    assert sum(asked_for(six, B6, 1000 + 100 * n, 30, f"2001:db8:a:{n}::11") for n in nets) == 32
+    six.wait(10)
+
+
+def test_questions_of_the_gateway_are_its_own(six: Gateway) -> None:
+    """Neither who scans from a network of ours nor who is not known on its link takes them."""
+    assert asked_for(six, B6, 1, 100) == 32
+    ping = IPv6(src=FAR6, dst=OWN[LAN]) / ICMPv6EchoRequest()
+    assert kind6(only(send(six, ROUTER6, ping), WAN)) == (NS, 0)
+    six.wait(10)
+
+
 @pytest.mark.parametrize("world", [IVI, World("2001:db8:122:344::/96", "rfc6052")], ids=["ivi", "rfc6052"])
 def test_scan_by_one_ipv4_host_leaves_others_their_questions(start: Start, world: World) -> None:
     """IPv4 hosts are told apart though the IPv6 addresses they get may differ in the last bits only."""
