@@ -409,14 +409,16 @@ static void property(uint32_t seed)
 	fine(pair_finish(4000ull * SECOND));
 	for (uint32_t k = 1; k <= flows; k++)
 		for (uint32_t side = 0; side < 2; side++) {
-			const struct flow *f = flow(side, k);
+			const struct flow *f = flow(side, k), *peer = flow(1 - side, k);
+			/* Small pieces that wait for a reader may take all packets. */
+			bool crowded = f->why == TCP_CROWDED || peer->why == TCP_CROWDED;
 			if (!f->opened && !f->ended)
 				continue; /* the SYN never came */
 			CHECK(f->ended);
 			if (f->ended && f->why == TCP_CLOSED)
 				CHECK_EQ(f->got, f->peer_sends);
 			else
-				CHECK(dies || pair.wire.lose || pair.wire.corrupt);
+				CHECK(dies || pair.wire.lose || pair.wire.corrupt || crowded);
 		}
 }
 
