@@ -489,7 +489,7 @@ def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: st
 
 def asked_for(gateway: Gateway, host: Host6, first: int, n: int, source: str = "") -> int:
     """How many questions the packets of a LAN host cause, to addresses of the WAN that nobody has."""
-    packets = [IPv6(src=source or host.ip, dst=f"2001:db8:2::f:{number:x}") / UDP() for number in range(first, first + n)]
+    packets = [IPv6(src=source or host.ip, dst=f"2001:db8:2::f:{first + k:x}") / UDP() for k in range(n)]
     sent = gateway.send_many([(LAN, frame(host, packet)) for packet in packets])
     return len(of_kind([one for some in sent for one in some], NS, WAN))
 

@@ -367,36 +367,6 @@ static void sooner(void)
 	CHECK_EQ(table.n_sessions, 0);
 }
 
-/* A time that has come, or is past, is due with the next second. */
-static void past_is_due_at_once(void)
-{
-	for (uint32_t ago = 0; ago <= 2 * NAT_WHEEL; ago = 2 * ago + 1) {
-		start(SIZE);
-		(void)nat_session_tick(&table, 20000, 100);
-		struct nat_session *s = session(1, 1, 2, 2, 20100);
-		CHECK(s != NULL);
-		nat_session_sooner(&table, s, 20000 - ago);
-		(void)nat_session_tick(&table, 20000, 100);
-		CHECK_EQ(table.n_sessions, 1);
-		(void)nat_session_tick(&table, 20001, 100);
-		CHECK_EQ(table.n_sessions, 0);
-		consistent();
-	}
-}
-
-/* After a silence longer than its time and its linger a session is looked at twice in one slot. */
-static void lingers_in_the_past(void)
-{
-	start(SIZE);
-	table.linger_s = 240;
-	struct nat_session *s = session(1, 1, 2, 2, 100);
-	s->state = NAT_ESTABLISHED;
-	CHECK(!nat_session_tick(&table, 1000000, 2));
-	CHECK_EQ(table.n_sessions, 0);
-	CHECK_EQ(table.expired, 1);
-	consistent();
-}
-
 /* A turn looks at no more than it may, and the rest is not forgotten. */
 static void bounded_turn(void)
 {
@@ -594,8 +564,6 @@ int main(void)
 	TEST(time_jumps);
 	TEST(refreshed_session_goes_on);
 	TEST(sooner);
-	TEST(past_is_due_at_once);
-	TEST(lingers_in_the_past);
 	TEST(bounded_turn);
 	TEST(seconds_wrap);
 	TEST(ring_of_peers);

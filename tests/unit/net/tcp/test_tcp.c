@@ -372,6 +372,16 @@ static void new_reno(void)
 	CHECK_EQ(c->retransmitted, 3);
 }
 
+/* Small pieces that wait for a reader may take all packets: then some are lost, and connections
+ * end. */
+static bool crowded(void)
+{
+	uint64_t n = 0;
+	for (uint32_t side = 0; side < 2; side++)
+		n += pair_drops(side, DROP_TCP_MEMORY) + tcp(side)->count.ended[TCP_CROWDED];
+	return n > 0;
+}
+
 /* Whatever the wire does: what is sent is what arrives, or the connection ends with a reason. */
 static void property(uint32_t seed)
 {
@@ -409,16 +419,14 @@ static void property(uint32_t seed)
 	fine(pair_finish(4000ull * SECOND));
 	for (uint32_t k = 1; k <= flows; k++)
 		for (uint32_t side = 0; side < 2; side++) {
-			const struct flow *f = flow(side, k), *peer = flow(1 - side, k);
-			/* Small pieces that wait for a reader may take all packets. */
-			bool crowded = f->why == TCP_CROWDED || peer->why == TCP_CROWDED;
+			const struct flow *f = flow(side, k);
 			if (!f->opened && !f->ended)
 				continue; /* the SYN never came */
 			CHECK(f->ended);
 			if (f->ended && f->why == TCP_CLOSED)
 				CHECK_EQ(f->got, f->peer_sends);
 			else
-				CHECK(dies || pair.wire.lose || pair.wire.corrupt || crowded);
+				CHECK(dies || pair.wire.lose || pair.wire.corrupt || crowded());
 		}
 }
 
