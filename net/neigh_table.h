@@ -48,7 +48,7 @@ struct neigh_table {
 	uint32_t n_parked;
 	uint32_t n_asking6; /* IPv6 entries being asked for */
 	/* How many new IPv6 neighbours may be asked for, as buckets (bucket.h): in all, for one
-	 * that causes it, by secret hash, and of those that were known before. */
+	 * client that causes it, and of those that were known before. */
 	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
 	uint64_t evicted;
 	uint16_t turn; /* entries taken so far; wraps */

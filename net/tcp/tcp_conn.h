@@ -100,7 +100,7 @@ struct tcp_conn {
 	bool timing;       /* a round trip is being measured */
 	bool more;         /* output stopped at TCP_BURST, or there is something else to do soon */
 	bool may_fragment; /* the path carries less than a segment can be made */
-	uint8_t retries, probes, dup_acks, challenges;
+	uint8_t retries, dup_acks, challenges;
 
 	/* Sending (RFC 9293 section 3.3.1). */
 	uint32_t iss, una, nxt, max;
@@ -127,9 +127,8 @@ struct tcp_conn {
 	uint32_t armed_us; /* of the wheel's node */
 	bool armed;
 	uint32_t order; /* counts how often a list was joined */
-	uint32_t idle_ms, keep_ms, stall_ms;
+	uint32_t idle_ms, stall_ms;
 	uint32_t active_ms; /* data last came or arrived */
-	uint32_t heard_ms;  /* anything last came */
 	uint32_t stuck_ms;  /* since when not a segment of what was sent arrived */
 	uint32_t arrived;   /* bytes since then */
 	uint64_t sent_us;   /* data was last sent; does not wrap */
