@@ -1,10 +1,10 @@
-/* Who a client is. See client.h. */
+/* See client.h. */
 #include "net/client.h"
 
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 
-/* What a number is made from, so that no two kinds are alike. */
+/* Hashed with each address, so that clients of different kinds have different numbers. */
 enum { BY_IP4 = 4, BY_IP6 = 6, BY_MAC = 0x100, BY_LINK = 0x200 };
 
 void client_init(struct gw *gw)
@@ -13,7 +13,7 @@ void client_init(struct gw *gw)
 		gw->client_key.k[i] = rng_u32(gw->rng);
 }
 
-/* The port on whose link an address is; INTERFACES: on none. */
+/* The interface on whose network an address is; INTERFACES when on none. */
 static uint32_t link_of(const struct gw *gw, uint32_t link, const struct addr *a)
 {
 	if (!a->is6) {

@@ -1,7 +1,7 @@
 /* See csum.h. */
 #include "net/csum.h"
 
-/* The sum and four words more. */
+/* Adds four words to a sum. */
 static inline uint32_t add_four(uint32_t s, const uint8_t *b)
 {
 	s = csum_add32(csum_add32(s, load32(b)), load32(b + 4));

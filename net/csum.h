@@ -15,18 +15,18 @@ static inline uint16_t csum_fold(uint32_t sum)
 }
 
 /* One's complement sum of n bytes, not inverted; an odd last byte counts as
- * followed by a zero. Sums may be added with csum_plus when the first piece
- * has an even length. */
+ * followed by a zero. Sums of two pieces may be added with csum_plus when the
+ * first piece has an even length. */
 uint16_t csum_sum(const void *data, size_t n);
 
-/* One's complement addition: the carry comes around, and makes no other. */
+/* One's complement addition: the carry is added at the lower end, which gives no second carry. */
 static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 {
 	uint32_t sum = (uint32_t)a + b;
 	return (uint16_t)(sum + (sum >> 16));
 }
 
-/* The same for words. */
+/* One's complement addition of 32-bit words. */
 static inline uint32_t csum_add32(uint32_t a, uint32_t b)
 {
 	uint32_t sum = a + b;
@@ -56,24 +56,24 @@ static inline uint16_t csum_delta32(uint32_t was, uint32_t is)
 	                 csum_delta16((uint16_t)(was >> 16), (uint16_t)(is >> 16)));
 }
 
-/* A checksum field after a change; delta may be a sum of some deltas, not yet
+/* The checksum field after a change by `delta`, which may be a sum of several deltas that was not
  * folded. */
 static inline be16 csum_apply(be16 sum, uint32_t delta)
 {
 	return be16_from_raw((uint16_t)~csum_fold((uint32_t)(uint16_t)~be16_raw(sum) + delta));
 }
 
-/* The same for ICMP, which has no pseudo header: of a message of nothing but
- * zeros the checksum is all ones, which the update cannot tell from zero (RFC
- * 1624 section 3). All ones are right in both cases. */
+/* csum_apply for ICMP, which has no pseudo header. The checksum of a message of zeros is all ones,
+ * and the update cannot tell all ones from zero (RFC 1624 section 3); it gives all ones, which a
+ * receiver accepts in both cases. */
 static inline be16 csum_apply_icmp(be16 sum, uint32_t delta)
 {
 	be16 r = csum_apply(sum, delta);
 	return be16_raw(r) == 0 ? be16_from_raw(0xffff) : r;
 }
 
-/* The same for UDP: zero means "no checksum" and stays; a result of zero is
- * sent as all ones (RFC 768). */
+/* csum_apply for UDP: zero means "no checksum" and stays; a result of zero is sent as all ones (RFC
+ * 768). */
 static inline be16 csum_apply_udp(be16 sum, uint32_t delta)
 {
 	return be16_raw(sum) == 0 ? sum : csum_apply_icmp(sum, delta);

@@ -1,10 +1,10 @@
-/* The gateway: ports, routes, neighbours, counters, and the way of a packet
- * through them. A pure machine: (state, time, frame) gives frames on links and
- * counters. It has no clock and no hardware; whoever drives it sets the time,
- * feeds frames and takes frames off the ports' links.
+/* The gateway: its state, put together from the parts below, and the way of a packet. A pure
+ * machine: from state, time and a frame it makes frames in transmit queues, and counters. It has
+ * no clock and no hardware: the caller sets the time, passes frames in and takes frames from the
+ * interfaces' transmit queues.
  *
- * Ownership: gw_input and gw_send take the packet. An application's verdict
- * says what becomes of the packet it was shown (app.h). */
+ * Ownership: gw_input and gw_send take the packet. An application's verdict says what becomes of
+ * the packet that the application was shown (app.h). */
 #ifndef NET_GW_H
 #define NET_GW_H
 
@@ -25,24 +25,24 @@
 struct tcp;
 struct udp_table;
 
-#define REINJECTED_MAX \
-	4u /* of one packet: a tunnel's piece waits, is hairpinned, waits, comes out */
+/* How often one packet may be reinjected. The longest way known takes four: a fragment waits for
+ * its first one, is hairpinned, waits again and comes out of the tunnel. */
+#define REINJECTED_MAX 4u
 
 /* The version of an IP packet. */
 enum family { FAMILY_IP4, FAMILY_IP6 };
 
 struct gw {
-	/* Set by whoever drives the gateway. */
-	uint64_t now_us;
+	uint64_t now_us;   /* set by the caller of the functions below */
 	uint32_t now_s;    /* seconds since boot, never late */
 	uint32_t now_ms;   /* wraps; up to 100 ms late */
-	uint64_t clock_us; /* when the two are to be set again */
+	uint64_t clock_us; /* when now_s and now_ms are next set */
 	struct pool *pool;
 	struct rng *rng;
 	const struct config *config;
 	const struct app *app;
 	void *state; /* the application's own */
-	/* The processor's cycle counter, its lower half; NULL where there is none. For
+	/* Gives the lower half of the processor's cycle counter; NULL where there is none. For
 	 * timings only. */
 	uint32_t (*cycles)(void);
 	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
@@ -70,59 +70,66 @@ struct gw {
 	struct drop_log drop_log;
 };
 
-/* Sets up a gateway from a configuration whose form was checked: ports,
- * routes, neighbours, then the application. `port[i].address` and `.present`
- * must be set before. NULL, or the text of what is wrong (static, valid until
- * the next call). Needs pool, rng, config, app set and the rest zero. */
+/* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
+ * then the application. The caller has set now_us, pool, rng, config, app, and iface[i].address
+ * and .present; all else is zero. Gives NULL, or the text of what is wrong (static, valid until
+ * the next call). */
 const char *gw_init(struct gw *gw);
 
-/* n frames received on a port, in order; takes the packets. */
+/* Handles n frames received on an interface, in order. Takes the packets. */
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
-/* An IP packet (data at its header) on its way: route, size, neighbour. Takes
- * the packet. Anyone below main may call it. */
+/* Sends an IPv4 packet, data at its header: routes it unless that is done (PKT_ROUTED), splits it
+ * to the MTU, finds the neighbour. Takes the packet. */
 void gw_send(struct gw *gw, struct pkt *p);
 
-/* The same, counted as forwarded. Takes the packet. */
+/* Counts an IPv4 packet as forwarded and sends it as gw_send does. Takes the packet. */
 void gw_forward(struct gw *gw, struct pkt *p);
 
-/* The same two for an IPv6 packet. Where its route leads to the application, that
- * gets it (app.h), which it does with packets of our own only. */
+/* Sends an IPv6 packet, data at its header. A packet of our own whose route leads to the
+ * application is reinjected, so that the application gets it (app.h); any other such packet is
+ * dropped (DROP_LOOP). Takes the packet. */
 void gw_send6(struct gw *gw, struct pkt *p);
+
+/* Counts an IPv6 packet as forwarded and sends it as gw_send6 does. Takes the packet. */
 void gw_forward6(struct gw *gw, struct pkt *p);
 
-/* Takes an IP packet in once more, data at its header, as if it had come in on `iface`: a real
- * interface, IF_APP for what came out of the application's tunnel, or PKT_IF_SELF for an IPv6
- * packet of ours that the application is to send on. It is parsed and routed again and goes to
- * the application or to the gateway itself. Takes the packet. One that was reinjected
+/* Takes an IP packet in once more, data at its header, as if it had come in on `iface`: an
+ * interface with a card, IF_APP for what came out of the application's tunnel, or PKT_IF_SELF for
+ * an IPv6 packet of ours that the application is to send on. It is parsed and routed again and goes
+ * to the application or to the gateway itself. Takes the packet. One that was reinjected
  * REINJECTED_MAX times before is dropped (DROP_LOOP). */
 void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family);
 
-/* Puts a finished frame onto a port's link; takes the packet. */
+/* Puts a finished frame into an interface's transmit queue; a full queue drops it. Takes the
+ * packet. */
 static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
 
-/* The same for an IP packet of `len` bytes at `at`, which lies in p with room for a frame's
- * header in front: to a neighbour that is ready, forwarded. */
+/* Forwards the IP packet of `len` bytes at `at`, inside p and with room for an Ethernet header in
+ * front, to a neighbour that is ready: counts it, writes the Ethernet header, and puts the frame
+ * into the transmit queue. Takes the packet. */
 static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh *next,
                            struct pkt *p, uint8_t *at, uint32_t len);
 
-/* The same as gw_transmit for n frames; takes them. */
+/* Puts n finished frames into an interface's transmit queue; what does not fit is dropped. Takes
+ * the packets. */
 void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst, uint32_t n);
 
-/* Counts and logs a drop; the packet stays the caller's. Gives V_DROP. */
+/* Counts a dropped packet and notes it for the listing of drops. The packet stays the caller's.
+ * Gives V_DROP. */
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 
-/* The same, and frees the packet. */
+/* Counts and notes a dropped packet as gw_drop does, and frees it. */
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the
  * application and TCP. Called with now_us set, at gw->wake_us or before; does a bounded piece of
- * work and gives true when there is more to do at once. Each part then says anew when it next
- * needs a tick (gw_wake_at). */
+ * work; true when there is more to do at once. It clears gw->wake_us, and each part then says when
+ * it next needs a tick (gw_wake_at). */
 bool gw_tick(struct gw *gw);
 
-/* Brings now_s and now_ms up to date with now_us, ten times a second. The steps begin with the
- * second, so that no session seems younger than it is. */
+/* Sets now_s and now_ms from now_us, ten times a second. The steps begin with the second, so that
+ * no session seems younger than it is. */
 static inline void gw_keep_clock(struct gw *gw)
 {
 	if (LIKELY(gw->now_us < gw->clock_us))
@@ -132,19 +139,19 @@ static inline void gw_keep_clock(struct gw *gw)
 	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
 }
 
-/* A part needs a tick at a time, in microseconds, or before: gw->wake_us becomes that time
- * unless it is earlier already. */
+/* Asks for a tick at a time in microseconds (as now_us) or before. An earlier time that another
+ * part asked for stays. */
 static inline void gw_wake_at(struct gw *gw, uint64_t us)
 {
 	if (us < gw->wake_us)
 		gw->wake_us = us;
 }
 
-/* Called when a port's link comes up: announces our addresses. */
+/* The carrier of an interface came up: announces our addresses there. */
 void gw_link_up(struct gw *gw, uint32_t iface);
 
-/* The machine is about to stop: frames that tell the neighbours are put on the ports'
- * links. */
+/* The machine is about to stop: puts the frames that tell the neighbours so into the transmit
+ * queues. */
 void gw_stop(struct gw *gw);
 
 static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
@@ -168,11 +175,15 @@ static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh 
 	gw_transmit(gw, iface, p);
 }
 
-/* Listings for people (gw_show.c); each writes one line and moves the cursor. */
+/* Listings for people (gw_show.c). Each writes one line into buf and moves the cursor, which is 0
+ * at first; false behind the last line. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
-size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+
+/* Writes the addresses of an interface that are in force, each behind a space; gives the number of
+ * characters. */
+size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size);
 
 #endif

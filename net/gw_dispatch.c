@@ -1,5 +1,5 @@
-/* The whole way of a packet on one screen: gw_input, gw_send, and the counting
- * of drops between them. See gw.h. */
+/* The way of a packet: gw_input, the verdicts of the protocols and of the application, gw_send, and
+ * the counting of drops. See gw.h. */
 #include "net/gw.h"
 
 #include "net/ether/arp.h"
@@ -29,7 +29,7 @@ void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 
 static void hairpin(struct gw *gw, struct pkt *p);
 
-/* The way of a packet of our own making. */
+/* Routes a packet that nobody has routed yet; false when there is no route. */
 static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
 {
 	if (!route4_claimed(&gw->routes4, ip4_to(p)))
@@ -61,7 +61,7 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 	}
 	n->used = true;
 	uint8_t *eth = pkt_push(p, sizeof n->eth);
-	if (UNLIKELY(!eth)) { /* no translation uses up the headroom; be sure */
+	if (UNLIKELY(!eth)) { /* not seen: no translation uses up the headroom */
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;
 	}
@@ -69,9 +69,9 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 	gw_transmit(gw, out, p);
 }
 
-/* A packet of our own finds its way. One that is not must have been routed by whoever
- * forwards it: what leads back to the application has gone around. False when it
- * is gone. */
+/* Routes a packet that nobody has routed yet. True when it can be sent on; false when it was
+ * dropped, split or reinjected. Only a packet of our own may be routed to the application here: the
+ * application routes what it forwards, so a packet that comes back to it is in a loop. */
 static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 {
 	if (ip6_is_special(&ip6_header(p)->to) || !ip6_route(gw, p, &ip6_header(p)->to)) {
@@ -83,8 +83,8 @@ static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_LOOP);
 		return false;
 	}
-	/* No path MTU is kept: beyond the link every path carries this much (RFC
-	 * 8201 section 4). */
+	/* No path MTU is kept, so a packet that leaves the link has the size that every path
+	 * carries (RFC 8201 section 4). */
 	if (own && beyond && p->len > IP6_MTU_MIN) {
 		ip6_fragment(gw, p, IP6_MTU_MIN);
 		return false;
@@ -108,7 +108,7 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(p->len > out->mtu)) {
 		if (p->iface == PKT_IF_SELF)
 			ip6_fragment(gw, p, out->mtu);
-		else /* ip6_may_forward told the sender */
+		else /* ip6_may_forward has told the sender */
 			gw_discard(gw, p, DROP_TOO_BIG);
 		return;
 	}
@@ -126,8 +126,8 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 	gw_transmit(gw, out, p);
 }
 
-/* What is rarer than sending an IPv4 packet. */
-static __attribute__((noinline)) void settle_rare(struct gw *gw, struct pkt *p, enum verdict v)
+/* Carries out every verdict but V_SEND. */
+static __attribute__((noinline)) void settle_other(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND6)) {
 		gw->forwarded++;
@@ -142,19 +142,20 @@ static __attribute__((noinline)) void settle_rare(struct gw *gw, struct pkt *p, 
 		pkt_free(p);
 }
 
-/* Carries out what an application or a protocol decided. */
+/* Carries out the verdict of the application or of a protocol. Takes the packet. */
 ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND)) {
 		gw->forwarded++;
 		send(gw, p);
 	} else if (v != V_KEPT) {
-		settle_rare(gw, p, v);
+		settle_other(gw, p, v);
 	}
 }
 
-/* Malformed options: who is on the packet's way tells its sender (RFC 1812 section 4.3.3.5,
- * RFC 1122 section 3.2.2.5); of what is for others nothing is said (section 3.2.1.3). */
+/* The options of a packet are malformed: its sender is told when the gateway forwards the packet or
+ * is its destination (RFC 1812 section 4.3.3.5, RFC 1122 section 3.2.2.5). A packet for others is
+ * dropped without an error (section 3.2.1.3). */
 static __attribute__((noinline)) void tell_of_options(struct gw *gw, const struct pkt *p)
 {
 	const struct app *app = gw->app;
@@ -174,7 +175,8 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	return gw->app->ip4(gw, p);
 }
 
-/* What needs no more than to be passed on goes to the application. */
+/* Parses and routes an IPv6 packet; what is neither for the gateway itself nor special goes to the
+ * application. */
 ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip6_parse(p);
@@ -206,7 +208,7 @@ static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct inte
 	settle(gw, p, ip6_input(gw, p));
 }
 
-/* What is neither IP nor for the application as a frame. */
+/* Handles a frame that is neither IPv4 nor IPv6. */
 static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 {
 	if (type == ETH_ARP)
@@ -237,7 +239,7 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct interface *in, struct
 		other_frame(gw, p, be16_get(eth->type));
 }
 
-/* A frame has come in on a port; gives its length. */
+/* Notes the interface that a frame came in on; gives its length. */
 static inline uint32_t arrive(struct pkt *p, uint32_t iface)
 {
 	p->iface = (uint8_t)iface;
@@ -280,8 +282,9 @@ void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family famil
 	settle(gw, p, family == FAMILY_IP4 ? ip4_input(gw, p) : ip6_input(gw, p));
 }
 
-/* An IPv4 packet to an address of ours or of the application, which the gateway itself sends or
- * a translation made: it comes in from outside, once. */
+/* Reinjects an IPv4 packet whose destination is an address of ours or of the application as one
+ * that comes from outside. The gateway itself or a translation made it. This happens to a packet
+ * once. */
 static void hairpin(struct gw *gw, struct pkt *p)
 {
 	if (p->flags & PKT_HAIRPIN) {

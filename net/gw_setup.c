@@ -1,5 +1,5 @@
-/* From a configuration to a gateway that is ready: ports, routes, neighbours,
- * and what must fit together between them. See gw_init in gw.h; IPv6 is in gw_setup6.c. */
+/* Makes a gateway from a configuration: interfaces, routes, neighbours, and checks that they fit
+ * together. See gw_init in gw.h; IPv6 is in gw_setup6.c. */
 #include "net/gw_setup.h"
 
 #include "kernel/lib/fmt.h"
@@ -23,7 +23,7 @@ const char *gw_setup_fail(const char *format, ...)
 	return wrong;
 }
 
-/* The port on whose network an address lies; INTERFACES when on none. */
+/* The interface on whose network an address lies; INTERFACES when on none. */
 static uint32_t iface_of(const struct gw *gw, ip4 a)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
@@ -51,7 +51,7 @@ static const char *setup_iface(struct gw *gw, uint32_t i)
 			return gw_setup_fail("%s.address %s lies in the network of %s.address",
 			                     iface->name, fmt_ip4(text, a), gw->iface[other].name);
 		iface->addr[iface->n_addr++] = (struct address4){a, c->address[k].len};
-		/* A second address in a network has a route of its own. */
+		/* A second address in the same network gets a host route. */
 		uint8_t len = other == i ? 32 : c->address[k].len;
 		if (!route4_add(&gw->routes4, ip4_get(a), len, 0, ip4_get(a), (uint8_t)i))
 			return gw_setup_fail("too many routes");
@@ -67,8 +67,8 @@ static bool has_own_route(const struct gw *gw, ip4 a)
 	return false;
 }
 
-/* Our own addresses stay ours inside a network that is about to be routed elsewhere: each gets
- * one route of its own. */
+/* Gives each address of ours inside a network that is about to be routed elsewhere a host route, so
+ * that the address stays ours. False when there are too many routes. */
 static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
@@ -84,7 +84,8 @@ static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 	return true;
 }
 
-/* A next hop must be a neighbour, and not one of ourselves. */
+/* Adds a route by a next hop, which must be on a network of ours and not be our own address. `to`
+ * NULL: the default route. Gives NULL or what is wrong. */
 static const char *add_next_hop(struct gw *gw, const char *key, const struct prefix *to,
                                 const struct addr *via)
 {
@@ -175,7 +176,7 @@ void gw_link_up(struct gw *gw, uint32_t iface)
 {
 	gw->iface[iface].up_us = gw->now_us;
 	if (gw->app->frames)
-		return; /* a bridge has no addresses of its own */
+		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
 		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
 	if (gw->app->ip6) {

@@ -1,5 +1,5 @@
-/* IPv6 addresses and routes: from the configuration, and those that an application
- * adds later. See gw_setup.h, and gw.h for what others may call. */
+/* IPv6 addresses and routes: those of the configuration (gw_setup.h), and addresses that come and
+ * go later (gw_setup6.h). */
 #include "net/gw_setup6.h"
 
 #include "kernel/lib/fmt.h"
@@ -12,14 +12,15 @@
 
 /* --- addresses -------------------------------------------------------------------- */
 
-/* Interface identifier from a MAC address (RFC 4291 appendix A). */
+/* The link-local address with the interface identifier made from a MAC address (RFC 4291 appendix
+ * A). */
 static ip6 link_local_of(const mac *m)
 {
 	return (ip6){{0xfe, 0x80, 0, 0, 0, 0, 0, 0, m->b[0] ^ 2, m->b[1], m->b[2], 0xff, 0xfe,
 	              m->b[3], m->b[4], m->b[5]}};
 }
 
-/* The port on whose network an address lies; INTERFACES when on none. */
+/* The interface on whose network an address lies; INTERFACES when on none. */
 static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
@@ -30,8 +31,8 @@ static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 	return INTERFACES;
 }
 
-/* The groups that an address needs: its own solicited-node group, and that of its
- * network's subnet-router anycast address. */
+/* Joins or leaves (`act`) the groups that an address needs: its solicited-node group, and that of
+ * its network's subnet-router anycast address. */
 static void listen(struct gw *gw, uint32_t iface, const struct address6 *a,
                    void (*act)(struct gw *, uint32_t, const ip6 *))
 {
@@ -98,7 +99,8 @@ const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 	return bad;
 }
 
-/* A next hop must be a neighbour, and not one of ourselves. */
+/* Adds a route by a next hop, which must be on a network of ours and not be our own address. `to`
+ * NULL: the default route. Gives NULL or what is wrong. */
 static const char *add_next_hop(struct gw *gw, const char *key, const struct prefix *to,
                                 const struct addr *via)
 {

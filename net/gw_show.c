@@ -1,5 +1,5 @@
-/* Listings of the gateway for people: one line a call, so that the console can
- * print them a few at a time. See gw.h. */
+/* Listings of the gateway for people: one line for each call, so that the console can print a few
+ * lines at a time. See gw.h. */
 #include "net/gw.h"
 
 #include "kernel/lib/fmt.h"
@@ -26,7 +26,7 @@ static void line(char *buf, size_t size, const char *name, const char *label, co
 		fmt(buf, size, "%s %llu", name, (unsigned long long)value);
 }
 
-/* Four counters a port, in the order of the names. */
+/* Line i of the interfaces' counters: four for each interface, in the order of the names. */
 static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
 {
 	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
@@ -72,7 +72,6 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
 }
 
-/* Those in force, each behind a space; gives the number of characters. */
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 {
 	static const char *const state[] = {

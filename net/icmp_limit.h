@@ -8,12 +8,12 @@
 
 #define ICMP_LIMIT_CLIENTS 256u /* a power of two */
 
-/* ICMP errors by what their loss costs: a connection that waits for packet-too-big
- * stands still, of all others somebody only learns later what is wrong. */
+/* Kinds of ICMP errors, by what their loss costs: a connection stalls without packet-too-big; the
+ * loss of any other error only delays a report. */
 enum icmp_limit_kind { ICMP_LIMIT_TOO_BIG, ICMP_LIMIT_OTHER, ICMP_LIMIT_KINDS };
 
-/* How many errors of a kind may still be sent: in all, and to each addressee. A
- * value is the time at which all its tokens are back. */
+/* The token buckets of one kind of error: for all addressees together and for each. A value is the
+ * time at which the bucket is full again (bucket.h). */
 struct icmp_limit {
 	uint64_t all_us;
 	uint64_t one_us[ICMP_LIMIT_CLIENTS]; /* by the number of a client (client.h) */

@@ -11,9 +11,9 @@
  * application makes. */
 #define INTERFACE_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
 
-/* The sides of the gateway. Two ports have cards; the application is a third side
- * for IPv6 packets: what lies behind its tunnel or its translation. To IF_NONE
- * leads the route of a network that nobody has. */
+/* Where an IPv6 route can lead, and the numbers of interfaces. Two interfaces have cards. IF_APP is
+ * the application: the far side of its tunnel or its translation. IF_NONE is for networks that do
+ * not exist. */
 enum { IF_LAN, IF_WAN, IF_APP, IF_NONE };
 
 /* An IPv4 address of ours and its network. */
@@ -22,45 +22,45 @@ struct address4 {
 	uint8_t len;
 };
 
-/* An IPv6 address of ours and its network. The first of a port is the link-local
+/* An IPv6 address of ours and its network. The first of an interface is the link-local
  * one made from its MAC address. */
 enum address6_state {
 	ADDRESS6_TENTATIVE, /* not known to be ours alone: not used (RFC 4862 section 5.4) */
 	ADDRESS6_VALID,
-	ADDRESS6_DUPLICATE, /* somebody else has it: not used until the link comes up anew */
+	ADDRESS6_DUPLICATE, /* another station has it: not used until the carrier comes up again */
 };
 struct address6 {
 	ip6 addr;
 	uint8_t len;
 	uint8_t state;   /* enum address6_state */
-	uint8_t asked;   /* solicitations sent for it while tentative */
-	uint32_t due_ms; /* when the next is due, or the address is ours */
+	uint8_t asked;   /* number of solicitations sent for it while tentative */
+	uint32_t due_ms; /* when the next solicitation is due, or the address becomes valid */
 };
 
 struct interface {
 	const char *name; /* "lan" or "wan" */
 	mac address;
-	bool present;   /* a NIC serves it */
-	bool link_up;   /* set by the driver's side */
-	uint64_t up_us; /* when it last came up */
+	bool present;   /* it has a card */
+	bool link_up;   /* carrier; set by the card's poll */
+	uint64_t up_us; /* when the carrier last came up */
 	uint32_t mtu;   /* of IP packets */
 	struct address4 addr[CONFIG_ADDRESSES];
 	uint32_t n_addr;
 	struct address6 addr6[INTERFACE_ADDRESSES6];
-	uint32_t n_addr6; /* 0: no IPv6 on this port */
+	uint32_t n_addr6; /* 0: no IPv6 on this interface */
 	struct mld_group group[MLD_GROUPS];
 	uint32_t n_groups;
-	bool mld_v1;               /* an MLDv1 router is there … */
-	uint32_t mld_v1_ms;        /* … until then at least */
-	bool groups_changed;       /* the card's filter does not know yet */
-	uint32_t burst;            /* frames taken in one turn at most; 0: as many as come */
-	struct pkt_queue out;      /* frames to send */
-	uint32_t sent, sent_bytes; /* put on out since interface_sent was last called */
+	bool mld_v1;               /* there is an MLDv1 router … */
+	uint32_t mld_v1_ms;        /* … and it counts until this time */
+	bool groups_changed;       /* the card's filter is not up to date */
+	uint32_t burst;            /* frames taken in one turn at most; 0: no such limit */
+	struct pkt_queue out;      /* transmit queue */
+	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-	uint64_t conflict_us; /* last word about a station that claims our address */
+	uint64_t conflict_us; /* when the log last named a station that claims our address */
 };
 
-/* The address of the interface on the network that `peer` lies in; NULL when there is none. */
+/* The address of the interface in the same network as `peer`; NULL when there is none. */
 const struct address4 *interface_on_link4(const struct interface *iface, ip4 peer);
 
 /* The address of the interface for a packet to `peer`: the one on the network of `peer` if there

@@ -4,16 +4,17 @@
 
 #include "net/gw.h"
 
-/* An IPv4 packet to one of our addresses, parsed. Answers echo requests (RFC
- * 1122 section 3.2.2.6) and tells that there is no such service; gives the
- * verdict for the packet (V_DROP, or V_KEPT when it became the answer). */
+/* Handles an IPv4 packet to one of our addresses, parsed: answers echo requests (RFC 1122 section
+ * 3.2.2.6), passes UDP and TCP to services, and reports to inside hosts that no service listens.
+ * Gives V_DROP, or V_KEPT when a service took the packet or it became the answer. */
 enum verdict local_ip4(struct gw *gw, struct pkt *p);
 
-/* The same for an IPv6 packet to one of our addresses or to a group. */
+/* Handles an IPv6 packet to one of our addresses or to a multicast group, parsed, as local_ip4 does
+ * with IPv4 packets. Verdicts as there. */
 enum verdict local_ip6(struct gw *gw, struct pkt *p);
 
-/* What both do with UDP and TCP: gives the verdict of the service that listens, V_LOCAL
- * when none does. */
+/* Passes a UDP or TCP packet to the service that listens on its port. Gives that service's verdict;
+ * V_LOCAL when none listens. For local_ip4 and local_ip6. */
 enum verdict local_service(struct gw *gw, struct pkt *p);
 
 #endif

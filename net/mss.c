@@ -6,8 +6,8 @@
 
 enum { OPT_END = 0, OPT_NOP = 1, OPT_MSS = 2, OPT_MSS_LEN = 4 };
 
-/* The MSS value among the options [at, end) of a TCP header; NULL when there is none,
- * or something malformed before it. */
+/* The MSS value among the options [at, end) of a TCP header; NULL when there is none or an option
+ * before it is malformed. */
 static uint8_t *find_mss(uint8_t *at, const uint8_t *end)
 {
 	while (at < end && *at != OPT_END) {

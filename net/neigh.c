@@ -6,7 +6,7 @@
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
 
-#define SETTLE_US 3000000u /* a link that came up may not carry frames before that */
+#define SETTLE_US 3000000u /* a link that came up may not carry frames for so long */
 
 void neigh_init(struct gw *gw)
 {
@@ -32,7 +32,7 @@ void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address)
 	n->eth.type = be16_of(n->is6 ? ETH_IP6 : ETH_IP4);
 }
 
-/* Takes the oldest waiting packet off an entry. */
+/* Takes the oldest parked packet from an entry; NULL when there is none. */
 static struct pkt *unpark(struct gw *gw, struct neigh *n)
 {
 	struct pkt *p = n->parked;
@@ -55,7 +55,6 @@ void neigh_tell(struct gw *gw, struct pkt *p, bool six)
 		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
 }
 
-/* Ends the wait of everything parked: the sender is told. */
 void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
 {
 	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
@@ -72,7 +71,7 @@ void neigh_release(struct gw *gw, struct neigh *n)
 			gw_send(gw, p);
 			continue;
 		}
-		if (p->hop) /* the routes may be others by now */
+		if (p->hop) /* the routes may have changed */
 			p->flags &= (uint16_t)~PKT_ROUTED;
 		gw_send6(gw, p);
 	}
@@ -84,9 +83,9 @@ void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason)
 	neigh_set_state(gw, n, NEIGH_FREE);
 }
 
-/* How willingly an entry gives way to a new one; higher goes first. IPv6 does not note
- * use, but an entry is reachable only because it was asked for lately. */
-static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
+/* A rank for eviction; the entry with the highest is evicted first. IPv6 entries do not note use,
+ * but such an entry is reachable only because it was asked for recently. */
+static uint32_t eviction_rank(const struct gw *gw, const struct neigh *n)
 {
 	static const uint8_t rank[] = {
 	        [NEIGH_FREE] = 6,      [NEIGH_FAILED] = 5, [NEIGH_ASKING] = 4,  [NEIGH_STALE] = 3,
@@ -97,19 +96,19 @@ static uint32_t dispensable(const struct gw *gw, const struct neigh *n)
 	return (uint32_t)(rank[n->state] - in_use) << 16 | age_s;
 }
 
-/* True when one of two entries gives way before the other; of equal ones the one that came
- * first, so that in a flood of questions each has the most time for its answer. */
-static bool gives_way(const struct gw *gw, const struct neigh *a, const struct neigh *b)
+/* True when entry a is evicted before entry b. Of equal ones the older is evicted, so that in a
+ * flood of requests each entry has as long as possible for its answer. */
+static bool evicted_before(const struct gw *gw, const struct neigh *a, const struct neigh *b)
 {
-	uint32_t of_a = dispensable(gw, a), of_b = dispensable(gw, b);
-	return of_a != of_b ? of_a > of_b : (int16_t)(a->turn - b->turn) < 0;
+	uint32_t of_a = eviction_rank(gw, a), of_b = eviction_rank(gw, b);
+	return of_a != of_b ? of_a > of_b : (int16_t)(a->serial - b->serial) < 0;
 }
 
 struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
 {
 	struct neigh *best = &set[0];
 	for (unsigned i = 1; i < NEIGH_WAYS; i++)
-		if (gives_way(gw, &set[i], best))
+		if (evicted_before(gw, &set[i], best))
 			best = &set[i];
 	if (best->state == NEIGH_STATIC)
 		return NULL;
@@ -119,12 +118,12 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
 	}
 	memset(best, 0, sizeof *best);
 	best->iface = (uint8_t)iface;
-	best->turn = gw->neigh.turn++;
+	best->serial = gw->neigh.serial++;
 	best->confirmed_ms = gw->now_ms;
 	return best;
 }
 
-/* When too many wait the oldest goes: the latest is the one still wanted (RFC 1122
+/* When too many packets wait, the oldest is dropped: the latest is the most useful one (RFC 1122
  * section 2.3.2.2, RFC 4861 section 7.2.2). */
 void neigh_park(struct gw *gw, struct neigh *n, struct pkt *p)
 {

@@ -1,4 +1,6 @@
-/* The table of neighbours: its entries, and finding one. See neigh.h for what is done with them. */
+/* The table of neighbours: its entries, and how one is found. neigh.h says what is done with them.
+ *
+ * Keys are 16 bytes; an IPv4 address is in the last four. */
 #ifndef NET_NEIGH_TABLE_H
 #define NET_NEIGH_TABLE_H
 
@@ -19,26 +21,26 @@
 enum neigh_state {
 	NEIGH_FREE,
 	NEIGH_ASKING,    /* no answer yet; packets may wait */
-	NEIGH_FAILED,    /* no answer; asked again only after a pause */
-	NEIGH_REACHABLE, /* confirmed lately */
-	NEIGH_STALE,     /* IPv6: not confirmed lately; asked again after the next use */
-	NEIGH_DELAY,     /* IPv6: used since, about to be asked */
+	NEIGH_FAILED,    /* no answer; asked for again only after a pause */
+	NEIGH_REACHABLE, /* confirmed recently */
+	NEIGH_STALE,     /* IPv6: not confirmed recently; asked again after the next use */
+	NEIGH_DELAY,     /* IPv6: used while stale, soon asked again */
 	NEIGH_PROBING,   /* usable, being asked again */
 	NEIGH_STATIC,    /* from the configuration */
 };
 
 struct neigh {
 	uint32_t key[4];
-	uint16_t ready; /* NEIGH_READY4 or 6 | port while packets may go there, else 0 */
+	uint16_t ready; /* NEIGH_READY4 or 6 | interface while packets may be sent there, else 0 */
 	uint8_t iface;
-	uint8_t state; /* enum neigh_state, by set_state */
+	uint8_t state; /* enum neigh_state, set by neigh_set_state */
 	uint8_t tries;
 	bool used;          /* since the last confirmation */
 	struct eth_hdr eth; /* ready to copy in front of a packet */
 	uint8_t n_parked;
 	bool is6;
-	uint16_t turn;    /* when it was taken: the table's turn */
-	uint32_t next_ms; /* when to ask again or expire (when.h) */
+	uint16_t serial;  /* the table's when the entry was taken */
+	uint32_t next_ms; /* when it is asked again or expires (when.h) */
 	uint32_t confirmed_ms;
 	struct pkt *parked; /* oldest first */
 };
@@ -47,25 +49,28 @@ struct neigh_table {
 	uint32_t mul[4]; /* secret odd multipliers of the hash */
 	uint32_t n_parked;
 	uint32_t n_asking6; /* IPv6 entries being asked for */
-	/* How many new IPv6 neighbours may be asked for, as buckets (bucket.h): in all, for one
-	 * client that causes it, and of those that were known before. */
+	/* How many new IPv6 neighbours may be asked for, as token buckets (bucket.h): in all, for
+	 * one client that causes it, and for neighbours that were known before. */
 	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
 	uint64_t evicted;
-	uint16_t turn; /* entries taken so far; wraps */
-	/* IPv6 neighbours that once answered, as a secret hash, by the set of their entries;
-	 * the latest first. */
+	uint16_t serial; /* number of entries taken so far; wraps */
+	/* Secret hashes of IPv6 neighbours that have answered before, for each set of entries; the
+	 * latest comes first. */
 	uint32_t known6[NEIGH_SETS][NEIGH_KNOWN];
 	struct neigh entry[NEIGH_SETS][NEIGH_WAYS];
 };
 
-/* The entry of an IPv4 neighbour on a port, NULL when there is none. */
+/* The entry of an IPv4 neighbour on an interface, NULL when there is none. */
 static inline struct neigh *neigh_find4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
 
-/* The entry of an IPv4 neighbour that packets can be sent to now, else NULL. */
+/* The entry of an IPv4 neighbour that packets can be sent to now; NULL when there is none. */
 static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw);
 
-/* The same for IPv6. A stale entry is not ready: neigh_resolve6 wakes it up. */
+/* The entry of an IPv6 neighbour on an interface, NULL when there is none. */
 static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
+
+/* The entry of an IPv6 neighbour that packets can be sent to now; NULL when there is none. A stale
+ * entry does not count: neigh_resolve6 has it asked again. */
 static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
 
 /* True when packets can be sent to it now. */
@@ -77,16 +82,16 @@ static inline bool neigh_usable(const struct neigh *n)
 #define NEIGH_READY4 0x100u
 #define NEIGH_READY6 0x200u
 
-/* Multiply-shift hashing with secret odd multipliers: universal, three
- * instructions a word; the set has a fixed number of ways, so collisions cost
- * an eviction, never time. */
+/* The set of an IPv4 address: multiply-shift hashing with secret odd multipliers, which is
+ * universal and takes three instructions a word. A set has a fixed number of ways, so a collision
+ * costs an eviction and never time. */
 static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
 {
 	return t->entry[addr_raw * t->mul[3] >> (32 - NEIGH_SET_BITS)];
 }
 
-/* The network counts little: there are few of them on a link, and in each of them any
- * two hosts are as unlikely to meet as before. */
+/* The set of an IPv6 address. Its network is mixed in cheaply: a link has few networks, and within
+ * each of them two hosts are as unlikely to share a set. */
 static inline struct neigh *neigh_set6(struct neigh_table *t, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[2] + ip6_word(a, 3) * t->mul[3];
@@ -132,7 +137,7 @@ static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, 
 	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
 	uint16_t ready = (uint16_t)(NEIGH_READY6 | iface);
 	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
-		return n; /* as most often */
+		return n; /* the usual case */
 	for (n++; n < end; n++)
 		if (n->ready == ready && neigh_is(n, addr))
 			return n;

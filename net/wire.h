@@ -1,5 +1,5 @@
-/* Every header that goes over the wire, as it lies in memory. All fields are
- * byte arrays (bytes.h), so the structs have alignment 1 and no padding. */
+/* The headers of all protocols, as they stand in a frame. All fields are byte arrays (bytes.h), so
+ * the structs have alignment 1 and no padding. */
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 
@@ -70,10 +70,10 @@ struct ip6_hdr {
 _Static_assert(sizeof(struct ip6_hdr) == 40, "IPv6 header");
 
 enum { IP6_MIN = 40, IP6_HOPS = 64, IP6_ND_HOPS = 255 };
-enum { IP6_MTU_MIN = 1280 }; /* every link carries that much (RFC 8200 section 5) */
+enum { IP6_MTU_MIN = 1280 }; /* every link carries packets of this size (RFC 8200 section 5) */
 
-/* What hop-by-hop options, routing and destination options begin with (RFC 8200
- * section 4); `len` counts words of 8 bytes behind the first. */
+/* The start of hop-by-hop options, routing and destination options headers (RFC 8200 section 4);
+ * `len` counts units of 8 bytes after the first. */
 struct ip6_ext {
 	uint8_t next;
 	uint8_t len;
@@ -205,7 +205,7 @@ struct nd_msg {
 	uint8_t type;
 	uint8_t code;
 	be16 sum;
-	be32 flags; /* of an advertisement */
+	be32 flags; /* in an advertisement */
 	ip6 target;
 };
 _Static_assert(sizeof(struct nd_msg) == 24, "neighbour solicitation");

@@ -50,7 +50,8 @@ void arp_announce(struct gw *gw, uint32_t iface, ip4 own)
 	send_arp(gw, iface, ARP_REQUEST, &broadcast, own, &zero, own);
 }
 
-/* What no station may send: wrong sizes, a group address as hardware address. */
+/* True for what no station may send: wrong sizes, or a hardware address that is no single
+ * station's. */
 static bool malformed(const struct arp_hdr *a)
 {
 	return be16_get(a->hardware) != 1 || be16_get(a->protocol) != ETH_IP4 ||
@@ -59,8 +60,8 @@ static bool malformed(const struct arp_hdr *a)
 	       (load32(a->sender_mac.b) | load16(a->sender_mac.b + 4)) == 0;
 }
 
-/* Somebody else uses an address of ours: say so, and defend it (RFC 5227
- * section 2.4 (c)), at most every ten seconds. */
+/* Another station uses an address of ours: logs that and defends the address (RFC 5227 section
+ * 2.4 (c)), at most every ten seconds. */
 static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
 {
 	char addr[FMT_IP4], from[FMT_MAC];
@@ -70,8 +71,8 @@ static void conflict(struct gw *gw, uint32_t iface, const struct arp_hdr *a)
 		arp_announce(gw, iface, a->sender_ip);
 }
 
-/* An address that is answered for on a port: its own, or one in its networks that
- * the application owns there (proxy ARP, RFC 3022 section 6.2). */
+/* True for an address that ARP answers for on an interface: one of its own, or one in its networks
+ * that the application claims there (proxy ARP, RFC 3022 section 6.2). */
 static bool is_ours(const struct gw *gw, uint32_t iface, ip4 a)
 {
 	const struct claim4 *claim;
@@ -86,7 +87,7 @@ static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr 
 	const struct interface *in = &gw->iface[iface];
 	if (malformed(a))
 		return DROP_ARP_BAD;
-	if (mac_eq(&a->sender_mac, &in->address)) /* our own, reflected by the link */
+	if (mac_eq(&a->sender_mac, &in->address)) /* our own frame, reflected by the link */
 		return DROP_ARP_OTHER;
 	bool probe = ip4_raw(a->sender_ip) == 0; /* RFC 5227 section 2.1.1 */
 	if (is_ours(gw, iface, a->sender_ip)) {
@@ -99,11 +100,11 @@ static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr 
 	if (!request && be16_get(a->operation) != ARP_REPLY)
 		return DROP_ARP_BAD;
 	bool for_us = is_ours(gw, iface, a->target_ip);
-	/* An entry is made only for a station that asks for us, so that chatter
-	 * between others costs no entries; known stations are kept current (RFC
-	 * 826, "merge"), which is how a gratuitous ARP moves an address. A host may
-	 * ask with an address of another of its networks (Linux does unless told
-	 * otherwise): it gets its answer, but is no neighbour by that address. */
+	/* An entry is made only for a station that asks for an address of ours, so that traffic
+	 * between others costs no entries. Known stations are updated (RFC 826, "merge"); so a
+	 * gratuitous ARP moves an address. A host may ask with an address of another of its
+	 * networks (Linux does so by default): it is answered, but is no neighbour by that
+	 * address. */
 	if (!probe && interface_on_link4(in, a->sender_ip))
 		neigh_learn4(gw, iface, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);

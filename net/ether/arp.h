@@ -4,14 +4,15 @@
 
 #include "net/gw.h"
 
-/* An ARP frame: data behind the Ethernet header. Takes the packet. Answers
- * questions for our addresses; learns only from stations that talk to us. */
+/* Handles an ARP frame, data behind the Ethernet header: answers requests for our addresses and
+ * learns from stations that talk to us. Takes the packet. */
 void arp_input(struct gw *gw, struct pkt *p);
 
-/* Asks who has `target` on a port; to one station, or to all when `to` is NULL. */
+/* Sends a request for the MAC address of `target` on an interface: to the station `to`, or to all
+ * stations when `to` is NULL. */
 void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to);
 
-/* Tells everyone that `own` is at our MAC (gratuitous ARP). */
+/* Announces to all stations on an interface that `own` has our MAC address (gratuitous ARP). */
 void arp_announce(struct gw *gw, uint32_t iface, ip4 own);
 
 #endif

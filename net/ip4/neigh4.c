@@ -1,16 +1,16 @@
-/* IPv4 neighbours: asked for by ARP (RFC 826, RFC 1122 section 2.3.2), over the table of neigh.h.
- */
+/* IPv4 neighbours: states of the entries of neigh_table.h, by ARP (RFC 826, RFC 1122
+ * section 2.3.2). See neigh.h. */
 #include "net/ether/arp.h"
 #include "net/neigh.h"
 
 #define REACHABLE_MS 60000u /* how long an answer counts */
-#define REFRESH_MS   10000u /* asked again so long before that, when in use */
-/* Three questions in 0.9 s, then a pause: less than one a second on the whole (RFC
- * 1122 section 2.3.2.1), and what waits is let go within the second. */
+#define REFRESH_MS   10000u /* an entry in use is asked again so long before that time */
+/* Three requests in 0.9 s, then a pause: on average less than one a second (RFC 1122 section
+ * 2.3.2.1), and packets that wait are dropped within a second. */
 #define ASK_MS    300u
 #define ASK_TRIES 3u
 #define FAILED_MS 3000u
-#define PROBE_MS  1000u /* between questions about an entry in use */
+#define PROBE_MS  1000u /* between two requests about an entry in use */
 
 static struct neigh *take4(struct gw *gw, uint32_t iface, ip4 addr)
 {
@@ -99,7 +99,7 @@ void neigh_tick4(struct gw *gw, struct neigh *n)
 	case NEIGH_PROBING:
 		if (n->tries >= 2 * ASK_TRIES)
 			neigh_forget(gw, n, DROP_NO_NEIGHBOUR);
-		else /* first the station itself, then everybody (it may have moved) */
+		else /* first the station itself, then all stations (it may have moved) */
 			ask(gw, n, n->tries < ASK_TRIES ? &n->eth.to : NULL);
 		return;
 	default:

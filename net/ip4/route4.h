@@ -16,8 +16,8 @@ struct route4 {
 	uint8_t iface;
 };
 
-/* Addresses that the application owns on a port's network beside the port's own,
- * host order: ARP is answered for them, routes lead to ourselves. */
+/* Addresses on an interface's network that the application claims, host order: the gateway answers
+ * ARP requests for them, and packets of our own to them are hairpinned. */
 struct claim4 {
 	uint32_t first, last;
 	uint8_t iface;

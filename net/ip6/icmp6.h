@@ -15,10 +15,10 @@ void icmp6_send(struct gw *gw, uint32_t iface, struct pkt *p, const ip6 *from, c
                 const mac *station, uint8_t hops);
 
 /* Sends an ICMPv6 error about an IPv6 packet p, which stays the caller's: data at its header,
- * parsed and otherwise as it came. The only maker of ICMPv6 errors; it keeps to RFC 4443 section
- * 2.4 (e) and (f), and sends none to a source that cannot be on the side the packet
- * came from; only ICMP6_POLICY is for such a source, and goes to the station that sent
- * the packet (which must be as it came). `rest` is MTU or pointer. */
+ * parsed and otherwise as it came. All ICMPv6 errors are made here, by the rules of RFC 4443
+ * section 2.4 (e) and (f). None is sent to a source that cannot be on the side that the packet came
+ * from, except ICMP6_POLICY: that error is for such a source, and goes to the station that sent the
+ * packet. `rest` is MTU or pointer. */
 void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, uint32_t rest);
 
 #endif

@@ -4,8 +4,9 @@
 
 #include "kernel/lib/pkt.h"
 
-/* Walks the options behind the `fixed` bytes that a message begins with. False when
- * one is malformed; *address is that in an option of a kind, NULL when there is none. */
+/* Walks the options of a message, which begin behind its first `fixed` bytes. Sets *address to the
+ * link-layer address in the last option of type `kind`, NULL when there is none. False when an
+ * option is malformed or that address is a multicast one. */
 bool nd_option_address(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address);
 
 #endif

@@ -14,12 +14,12 @@ struct route6 {
 	uint32_t own[4]; /* our address in a connected network; all zero: none */
 	ip6 via;         /* next hop, where hop is not 0 */
 	uint32_t hop;    /* what ip6_route notes in p->hop */
-	uint16_t routed; /* PKT_ROUTED where port is a real one, else 0 */
+	uint16_t routed; /* PKT_ROUTED where the interface has a card, else 0 */
 	uint8_t len;
 	uint8_t iface; /* may be IF_APP or IF_NONE */
 };
 
-/* A route that somebody gave us, of which the table is made. */
+/* A route that was added (route6_add). */
 struct route6_given {
 	ip6 net, via;
 	uint8_t len;
