@@ -8,14 +8,14 @@
 static struct gw *gw;
 static struct nic *nic[INTERFACES];
 
-/* A line that another device holds would wake us for ever: after so many
- * wake-ups in a row without a frame it stays masked until the next rcv_poll, and
- * the card is then polled at that rate. */
+/* An interrupt line that another device keeps asserted would wake the processor for ever.
+ * After FRUITLESS wake-ups in a row without a frame, the line stays masked until the next
+ * rcv_poll. Until then the card is polled at that rate. */
 #define FRUITLESS 16u
 static uint8_t fruitless[INTERFACES];
-static bool found[INTERFACES]; /* frames came or went since the last rcv_arm */
+static bool found[INTERFACES]; /* frames came or left since the last rcv_arm */
 
-/* Tells a card which multicast groups its port listens to. */
+/* Sets a card's filter to the multicast groups of its interface. */
 static void set_filter(uint32_t i)
 {
 	struct interface *iface = &gw->iface[i];
@@ -39,6 +39,7 @@ const struct nic *rcv_nic(uint32_t iface)
 	return nic[iface];
 }
 
+/* Drops all packets in the transmit queue of an interface whose carrier is down. */
 static void drop_waiting(struct interface *iface)
 {
 	iface->sent = iface->sent_bytes = 0;
@@ -58,7 +59,7 @@ bool rcv_flush(void)
 			continue;
 		}
 		gw_sent(iface);
-		/* Twice at most: a burst that wraps lies in two pieces. */
+		/* At most two pieces: a burst that wraps in the queue has two. */
 		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
 			uint32_t n;
 			struct pkt **burst = pkt_queue_front(&iface->out, &n);

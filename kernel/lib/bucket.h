@@ -18,8 +18,8 @@ static inline uint32_t bucket_owed(uint64_t now_us, uint64_t full_us)
 	return full_us > now_us ? (uint32_t)(full_us - now_us) : 0;
 }
 
-/* Takes `n` tokens: *owed_us, as bucket_owed gave it, grows. If at least one token is left,
- * all n are granted, and the bucket is then empty at most. False when no token is left. */
+/* Takes `n` tokens: *owed_us, as bucket_owed gave it, grows. One token that is left is
+ * enough for all n; the bucket is then empty. False when no token is left. */
 static inline bool bucket_take(const struct bucket *b, uint32_t *owed_us, uint32_t n)
 {
 	if (*owed_us > b->depth_us - b->token_us)

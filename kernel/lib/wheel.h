@@ -20,7 +20,7 @@ struct wheel_node {
 
 struct wheel {
 	struct wheel_node *node;
-	uint32_t turn; /* time >> WHEEL_SHIFT of the next slot to check */
+	uint32_t position; /* time >> WHEEL_SHIFT of the next slot to check */
 	uint32_t n_set;
 	uint16_t slot[WHEEL_SLOTS];
 };

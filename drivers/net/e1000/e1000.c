@@ -412,12 +412,12 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		e->ack = 1; /* clears a cause that came late (see e1000_arm) */
 	if (e->broken) {
 		if (now_us > e->hang_us + HANG_US)
-			restart(e, &nic->count.tx_errors, "out of order");
+			restart(e, &nic->count.tx_errors, "did not finish its reset");
 		return;
 	}
 	e1000_hw_link_read(e);
 	if (!nic->link.up && e->tx_head != e->tx_tail) {
-		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
+		restart(e, &nic->count.tx_link_down, "carrier lost while frames wait");
 	} else if (tx_hangs(e, now_us)) {
 		restart(e, &nic->count.tx_errors, "transmitter hangs");
 	}

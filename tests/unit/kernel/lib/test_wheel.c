@@ -94,7 +94,7 @@ static void wrap(void)
 		wheel_set(&w, 2, now + 60 * SLOT_US);
 		now += 50 * SLOT_US;
 		CHECK_EQ(wheel_take(&w, now), 1);
-		CHECK((now >> WHEEL_SHIFT) - w.turn <= WHEEL_SLOTS);
+		CHECK((now >> WHEEL_SHIFT) - w.position <= WHEEL_SLOTS);
 		CHECK_EQ(wheel_take(&w, now), WHEEL_NONE);
 		CHECK_EQ(wheel_take(&w, now + 20 * SLOT_US), 2);
 	}
