@@ -1,4 +1,4 @@
-/* See mem.h.  The processor's paging (Intel SDM vol. 3, chapter 4): PAE if the processor
+/* See mem.h. The processor's paging (Intel SDM vol. 3, chapter 4): PAE if the processor
  * has it, for NX and for devices above 4 GB; else 32-bit tables.
  *
  * Memory is mapped one to one: the memory that the loader's map calls available,

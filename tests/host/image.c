@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 #define PAGE      4096u
-#define STORE     (1u << 18) /* different pages that are found again */
-#define COOL_DOWN 500u       /* images put back between two times that all pages are protected */
+#define STORE     (1u << 18) /* slots for different pages */
+#define COOL_DOWN 500u       /* restored images until all pages are protected again */
 
 struct run {
 	const uint8_t *at;
@@ -18,7 +18,7 @@ struct run {
 
 struct image {
 	struct rig rig;
-	uint8_t **page; /* what each page of the arena holds */
+	uint8_t **page; /* contents of each page of the arena */
 	struct run *poisoned;
 	uint32_t n_poisoned;
 };
@@ -28,11 +28,12 @@ static uint32_t n_pages;
 static bool *is_hot;
 static uint32_t *hot, n_hot;
 static uint32_t n_put_back;
-static const struct image *in_place; /* what the pages hold that are not hot */
-static uint8_t *store[STORE];        /* pages by their hash */
+static const struct image *in_place; /* the image that the pages that are not hot hold */
+static uint8_t *store[STORE];        /* stored pages by their hash */
 static struct sigaction before;
 
-/* Zeroed memory for ever. Not from malloc: a fuzzer would look for a leak after each start. */
+/* Gives zeroed memory for ever. Not from malloc, because a fuzzer would search for leaks
+ * after each start. */
 static void *take(size_t n)
 {
 	enum { CHUNK = 1 << 24 };
@@ -63,7 +64,7 @@ static void make_hot(uint32_t i)
 	hot[n_hot++] = i;
 }
 
-/* The first write to a page. Any other fault is for whom it was for before. */
+/* The handler of the first write to a page. Any other fault goes to the earlier handler. */
 static void written(int number, siginfo_t *info, void *context)
 {
 	uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)arena;
@@ -86,7 +87,7 @@ static void set_up(uint8_t *at, size_t size)
 		panic("image: sigaction fails");
 }
 
-/* All pages are protected; what they hold is `image`. */
+/* Protects all pages. They hold `image`. */
 static void cool_down(const struct image *image)
 {
 	protect(arena, (size_t)n_pages * PAGE, PROT_READ);
@@ -96,7 +97,7 @@ static void cool_down(const struct image *image)
 	in_place = image;
 }
 
-/* A copy of a page that stays, the same one for the same contents. */
+/* Gives a permanent copy of a page; pages with the same contents share one copy. */
 static uint8_t *stored(const uint8_t *page)
 {
 	uint64_t hash = 0, word;
@@ -115,7 +116,7 @@ static uint8_t *stored(const uint8_t *page)
 	return memcpy(take(PAGE), page, PAGE);
 }
 
-/* memcpy would look at the poison. */
+/* Copies a page; memcpy would check the poison. */
 static void copy_page(uint8_t *to, const uint8_t *from)
 {
 	size_t n = PAGE;
