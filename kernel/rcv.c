@@ -102,9 +102,9 @@ void rcv_poll(uint64_t now_us)
 		struct interface *iface = &gw->iface[i];
 		if (iface->groups_changed)
 			set_filter(i);
-		if (nic[i]->link.up == iface->link_up)
+		if (nic[i]->carrier.up == iface->link_up)
 			continue;
-		iface->link_up = nic[i]->link.up;
+		iface->link_up = nic[i]->carrier.up;
 		log_line("%s: link %s", iface->name, iface->link_up ? "up" : "down");
 		if (iface->link_up)
 			gw_link_up(gw, i);

@@ -85,10 +85,10 @@ static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 		return true;
 	}
 	size_t n = fmt(buf, size, "%s %s %s link=%s", iface->name, nic->driver,
-	               fmt_mac(hw, &nic->address), nic->link.up ? "up" : "down");
-	if (nic->link.up && nic->link.mbit)
-		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->link.mbit,
-		         nic->link.full_duplex ? "full" : "half");
+	               fmt_mac(hw, &nic->address), nic->carrier.up ? "up" : "down");
+	if (nic->carrier.up && nic->carrier.mbit)
+		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->carrier.mbit,
+		         nic->carrier.full_duplex ? "full" : "half");
 	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
 	gw_show_addresses(iface, buf + n, size - n);
 	return true;

@@ -13,10 +13,10 @@
 
 struct nic;
 
-struct nic_link {
+struct nic_carrier {
 	bool up;
 	bool full_duplex;
-	uint16_t mbit; /* 0: unknown */
+	uint16_t mbit; /* speed in Mbit/s; 0: unknown */
 };
 
 struct nic_ops {
@@ -61,7 +61,7 @@ struct nic {
 	struct pool *pool;
 	mac address;
 	uint8_t irq; /* PIC interrupt line; 0xff: none */
-	struct nic_link link;
+	struct nic_carrier carrier;
 	struct nic_counters count;
 	struct pci_dev pci;
 };

@@ -237,7 +237,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 	return n;
 }
 
-static uint32_t tx_no_link(struct e1000 *e, struct pkt **burst, uint32_t n)
+static uint32_t tx_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		pkt_free(burst[i]);
@@ -249,8 +249,8 @@ static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
 	struct e1000 *e = card(nic);
 	tx_reclaim(e);
-	if (UNLIKELY(!nic->link.up))
-		return tx_no_link(e, burst, n);
+	if (UNLIKELY(!nic->carrier.up))
+		return tx_no_carrier(e, burst, n);
 	uint32_t room = E1000_RING - 1 - (e->tx_tail - e->tx_head);
 	e->tx_refused = n > room;
 	if (UNLIKELY(n > room))
@@ -339,13 +339,13 @@ static void start(struct e1000 *e)
 	e1000_write(e, E1000_FCAH, 0);
 	e1000_write(e, E1000_FCT, 0);
 	e1000_hw_host_arp(e);
-	e1000_hw_link(e);
+	e1000_hw_negotiate(e);
 	e1000_hw_filters(e);
 	start_tx(e);
 	start_rx(e);
 	/* Only the causes that must end a halt. poll() notices a change of the carrier. */
 	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
-	e1000_hw_link_read(e);
+	e1000_hw_carrier_read(e);
 }
 
 static void tx_drop_all(struct e1000 *e, uint64_t *counter)
@@ -367,7 +367,7 @@ static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 	tx_reclaim(e);
 	tx_drop_all(e, counter);
 	e->broken = !ok;
-	e->nic.link.up = false;
+	e->nic.carrier.up = false;
 	if (ok)
 		start(e);
 }
@@ -385,7 +385,7 @@ static void e1000_stop(struct nic *nic)
 			pkt_free(slot->p);
 		slot->p = NULL;
 	}
-	nic->link.up = false;
+	nic->carrier.up = false;
 }
 
 /* --- watching ------------------------------------------------------------------------- */
@@ -415,8 +415,8 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 			restart(e, &nic->count.tx_errors, "did not finish its reset");
 		return;
 	}
-	e1000_hw_link_read(e);
-	if (!nic->link.up && e->tx_head != e->tx_tail) {
+	e1000_hw_carrier_read(e);
+	if (!nic->carrier.up && e->tx_head != e->tx_tail) {
 		restart(e, &nic->count.tx_link_down, "carrier lost while frames wait");
 	} else if (tx_hangs(e, now_us)) {
 		restart(e, &nic->count.tx_errors, "transmitter hangs");

@@ -84,12 +84,12 @@ bool e1000_hw_address(struct e1000 *e, mac *out);
  * management processor on the board, which answers them itself. */
 void e1000_hw_host_arp(struct e1000 *e);
 
-/* Lets the link come up: the PHY offers all speeds and duplex modes, and the MAC uses what
- * was negotiated. */
-void e1000_hw_link(struct e1000 *e);
+/* Starts the link: the PHY offers all speeds and duplex modes, and the MAC uses what was
+ * negotiated. */
+void e1000_hw_negotiate(struct e1000 *e);
 
-/* Reads the carrier state, speed and duplex mode from the card into nic.link. */
-void e1000_hw_link_read(struct e1000 *e);
+/* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
+void e1000_hw_carrier_read(struct e1000 *e);
 
 /* Writes the address filters: the card's own address into the first entry of the exact
  * filter, nothing into the others, and e->mta into the hash table. */

@@ -162,7 +162,7 @@ void e1000_hw_host_arp(struct e1000 *e)
 		e1000_write(e, E1000_MANC, e1000_read(e, E1000_MANC) & ~MANC_ARP_EN);
 }
 
-void e1000_hw_link(struct e1000 *e)
+void e1000_hw_negotiate(struct e1000 *e)
 {
 	uint16_t control, offer, offer_1000;
 	/* The PHY negotiates by itself after power-on (8.6.2.1). An operating system that
@@ -187,13 +187,13 @@ void e1000_hw_link(struct e1000 *e)
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
 }
 
-void e1000_hw_link_read(struct e1000 *e)
+void e1000_hw_carrier_read(struct e1000 *e)
 {
 	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
 	uint32_t s = e1000_read(e, E1000_STATUS);
 	/* All ones: the card is no longer on the bus. */
 	bool up = (s & STATUS_LU) && s != 0xffffffffu;
-	e->nic.link = (struct nic_link){
+	e->nic.carrier = (struct nic_carrier){
 	        .up = up,
 	        .full_duplex = up && (s & STATUS_FD),
 	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,

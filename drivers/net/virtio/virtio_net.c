@@ -78,7 +78,7 @@ static struct virtio_net *card(struct nic *nic)
 static void mark_broken(struct virtio_net *v, const char *why)
 {
 	v->state = BROKEN;
-	v->nic.link.up = false;
+	v->nic.carrier.up = false;
 	log_limited(&v->said, 10000, "virtio-net %02x:%02x.%x: %s", v->nic.pci.bus, v->nic.pci.dev,
 	            v->nic.pci.fn, why);
 }
@@ -255,7 +255,7 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		v->tx_armed = false;
 		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	}
-	if (UNLIKELY(!nic->link.up))
+	if (UNLIKELY(!nic->carrier.up))
 		return tx_drop(&nic->count.tx_link_down, burst, n);
 	uint32_t posted = q->posted;
 	struct pkt **from = burst, **end = burst + n;
@@ -397,12 +397,12 @@ static void read_mac(struct virtio_net *v, uint64_t features)
 }
 
 /* Reads the carrier state. A device that does not report it counts as up. */
-static void read_link(struct virtio_net *v)
+static void read_carrier(struct virtio_net *v)
 {
 	uint16_t s = VIRTIO_NET_LINK_UP;
 	if (v->has_status)
 		s = virtio_pci_config16(&v->pci, VIRTIO_NET_C_STATUS);
-	v->nic.link.up = s & VIRTIO_NET_LINK_UP;
+	v->nic.carrier.up = s & VIRTIO_NET_LINK_UP;
 }
 
 /* Negotiates features and sets up the queues (3.1.1, from step 4 on). Gives NULL, or a text
@@ -436,7 +436,7 @@ static const char *set_up(struct virtio_net *v)
 static const char *start(struct virtio_net *v)
 {
 	v->state = BROKEN;
-	v->nic.link.up = false;
+	v->nic.carrier.up = false;
 	if (!virtio_pci_reset(&v->pci)) {
 		virtio_pci_cut(&v->pci);
 		return "does not reset";
@@ -454,7 +454,7 @@ static const char *start(struct virtio_net *v)
 	v->state = RUNNING;
 	v->armed = v->tx_armed = v->tx_refused = false;
 	publish(v, &v->rx, VIRTIO_NET_RX); /* notify only after DRIVER_OK */
-	read_link(v);
+	read_carrier(v);
 	return NULL;
 }
 
@@ -493,7 +493,7 @@ static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 		restart(v, now_us);
 		return;
 	}
-	read_link(v);
+	read_carrier(v);
 }
 
 /* Reading the cause first lowers the interrupt line. A later event raises the line again;
@@ -509,7 +509,7 @@ static bool virtio_net_arm(struct nic *nic)
 	if (v->state != RUNNING)
 		return false;
 	if (cause & VIRTIO_ISR_CONFIG)
-		read_link(v);
+		read_carrier(v);
 	q->ring.avail[0] = 0;
 	v->armed = true;
 	if (UNLIKELY(v->tx_refused)) {
@@ -529,7 +529,7 @@ static void virtio_net_stop(struct nic *nic)
 {
 	struct virtio_net *v = card(nic);
 	v->state = STOPPED;
-	nic->link.up = false;
+	nic->carrier.up = false;
 	/* In both cases all DMA ends, and the packets belong to the driver again. */
 	if (!virtio_pci_reset(&v->pci))
 		virtio_pci_cut(&v->pci);
@@ -565,7 +565,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 	v->nic.pool = pool;
 	v->nic.irq = dev->irq;
 	v->nic.pci = *dev;
-	v->nic.link.full_duplex = true;
+	v->nic.carrier.full_duplex = true;
 	v->started = true;
 	v->retry_us = RETRY_FIRST_US;
 	const char *wrong = virtio_pci_open(&v->pci, dev);
