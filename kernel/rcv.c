@@ -13,7 +13,7 @@ static struct nic *nic[INTERFACES];
  * rcv_poll. Until then the card is polled at that rate. */
 #define FRUITLESS 16u
 static uint8_t fruitless[INTERFACES];
-static bool found[INTERFACES]; /* frames came or left since the last rcv_arm */
+static bool moved_frames[INTERFACES]; /* frames came or left since the last rcv_arm */
 
 /* Sets a card's filter to the multicast groups of its interface. */
 static void set_filter(uint32_t i)
@@ -65,7 +65,7 @@ bool rcv_flush(void)
 			struct pkt **burst = pkt_queue_front(&iface->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
 			pkt_queue_take(&iface->out, took);
-			found[i] |= took != 0;
+			moved_frames[i] |= took != 0;
 			moved |= took != 0;
 			if (took < n)
 				break;
@@ -86,7 +86,7 @@ bool rcv_run(void)
 		if (n == 0)
 			continue;
 		gw_input(gw, i, burst, n);
-		found[i] = true;
+		moved_frames[i] = true;
 		got += n;
 	}
 	return rcv_flush() || got;
@@ -120,11 +120,11 @@ bool rcv_arm(void)
 		if (!nic[i])
 			continue;
 		bool here = nic[i]->ops->arm(nic[i]);
-		if (here || found[i] || !cpu_irq_fired(nic[i]->irq))
+		if (here || moved_frames[i] || !cpu_irq_fired(nic[i]->irq))
 			fruitless[i] = 0;
 		else if (fruitless[i] < FRUITLESS)
 			fruitless[i]++;
-		found[i] = false;
+		moved_frames[i] = false;
 		work |= here;
 		if (fruitless[i] < FRUITLESS)
 			cpu_irq_unmask(nic[i]->irq);

@@ -13,6 +13,7 @@
 
 struct nic;
 
+/* The carrier state, and the negotiated mode. */
 struct nic_carrier {
 	bool up;
 	bool full_duplex;

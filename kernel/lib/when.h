@@ -2,15 +2,15 @@
  * lower half of a longer count, so they wrap (microseconds after 72 minutes, milliseconds
  * after 50 days).
  *
- * The sign of a difference is not enough to tell a past time from a future one. Suppose
- * that nobody checks a time for half of the clock's range, because its table was empty, its
- * carrier was down or the machine stood still. Then a time in the past would look like one
- * in the future. So the owner of such a time also states `most`: how far ahead of the clock
+ * The sign of a difference is not enough to distinguish a past time from a future one.
+ * Suppose that nobody checks a time for half of the clock's range, because its table was
+ * empty, its carrier was down or the machine stood still. Then a past time would look like
+ * a future one. So the owner of such a time also states `most`: how far ahead of the clock
  * it ever sets the time, in the same unit, and less than the clock's range. A time that
- * lies further ahead has passed. Then a pause of any length delays nothing: what became due
- * meanwhile is due at the next check. There is one unlikely exception: if the clock, after
- * it has wrapped, stands within `most` before the same number, the time is due after `most`
- * at the latest.
+ * lies further ahead has passed. So a pause of any length delays nothing: what became due
+ * during the pause is due at the next check. There is one unlikely exception: at the next
+ * check the clock has wrapped and is again less than `most` before the time. Then the time
+ * comes up to `most` late.
  *
  * Ages need no such care (now - since, unsigned): an age that exceeds the clock's range may
  * look young for a moment. No other code compares such times (`tools/lint/run times`). */
@@ -19,14 +19,15 @@
 
 #include "kernel/lib/bytes.h"
 
-/* Gives how long it is until `at`, or 0 when `at` has come. */
+/* Gives how long it is until `at`, or 0 when `at` has come. The caller never sets `at` more
+ * than `most` ahead of the clock. */
 static inline uint32_t when_left(uint32_t now, uint32_t at, uint32_t most)
 {
 	uint32_t ahead = at - now;
 	return ahead <= most ? ahead : 0;
 }
 
-/* True when `at` has come. */
+/* True when `at` has come. The caller never sets `at` more than `most` ahead of the clock. */
 static inline bool when_come(uint32_t now, uint32_t at, uint32_t most)
 {
 	return when_left(now, at, most) == 0;

@@ -51,7 +51,7 @@ static void find_memory(const struct info *info)
 }
 
 /* Adds all ranges of a map to alloc(). */
-static void give(const struct multiboot_map *map)
+static void add_to_alloc(const struct multiboot_map *map)
 {
 	for (uint32_t i = 0; i < map->n; i++)
 		alloc_add((void *)(uintptr_t)map->range[i].base,
@@ -128,13 +128,13 @@ const struct boot_info *boot_init(uint32_t magic, uint32_t mbi)
 	alloc_reset();
 	struct multiboot_map free = ram;
 	cut_loader(&free, info);
-	give(&free);
+	add_to_alloc(&free);
 	if (info->flags & FLAG_MODULES)
 		copy_modules(info);
 	/* The loader's memory is free after the copy. */
 	for (uint32_t i = 0; i < free.n; i++)
 		multiboot_cut(&ram, free.range[i].base, free.range[i].end);
-	give(&ram);
+	add_to_alloc(&ram);
 	if (alloc_left() == 0)
 		panic("no memory: the loader's map names none above 1 MiB");
 	return &boot;

@@ -2,9 +2,9 @@
  * time-stamp counter, TSC (SDM vol. 3, 17.17).
  *
  * Channel 2 of the timer, gated by I/O port 0x61, runs freely for the calibration. Channel
- * 0 makes the tick. A sample reads the timer between two reads of the TSC. Of several
- * samples, the one with the smallest distance between the two counts, so that neither an
- * SMI nor a busy host spoils the result.
+ * 0 makes the tick. A sample reads the timer between two reads of the TSC. Several samples
+ * are taken, and the one with the closest two TSC values is used, so that neither an SMI
+ * nor a busy host spoils the result.
  *
  * Left out on purpose: a TSC that changes its rate (mobile processors before the invariant
  * TSC, throttling); a firmware that stops the clock. */

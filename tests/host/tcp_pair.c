@@ -405,7 +405,7 @@ uint32_t pair_connect(uint32_t from, uint32_t bytes_out, uint32_t bytes_back)
 	return i + 1;
 }
 
-static const char *look(void)
+static const char *check_sides(void)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const char *bad = tcp_check(&pair.side[i].rig.gw);
@@ -418,7 +418,7 @@ static const char *look(void)
 	return NULL;
 }
 
-static void use(uint32_t i)
+static void run_flows(uint32_t i)
 {
 	struct side *s = &pair.side[i];
 	for (uint32_t k = 0; k < pair.n; k++) {
@@ -444,13 +444,13 @@ const char *pair_run(uint64_t us)
 		struct frame *f;
 		while ((f = next_frame()) != NULL)
 			pair_put(f->to, f->bytes, f->len);
-		use(0);
-		use(1);
-		const char *bad = pass % 64 == 0 ? look() : NULL;
+		run_flows(0);
+		run_flows(1);
+		const char *bad = pass % 64 == 0 ? check_sides() : NULL;
 		if (bad)
 			return bad;
 	}
-	return look();
+	return check_sides();
 }
 
 const char *pair_finish(uint64_t most_us)

@@ -2,7 +2,7 @@
  * the split virtqueues of 2.6 and the transport of virtio_pci.c.
  *
  * There is one receive and one transmit queue. A packet takes one slot of its queue, and
- * slot i is descriptor i. If the device allows any layout, the header stands in the
+ * slot i is descriptor i. If the device allows any layout, the header is in the
  * packet's headroom directly before the frame, and one descriptor covers both. A legacy
  * device without ANY_LAYOUT gets the header in descriptor i and the frame in descriptor i +
  * slots (2.6.4.2).
@@ -486,7 +486,7 @@ static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 	if (v->state == STOPPED)
 		return;
 	if (v->state == RUNNING && virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET)
-		mark_broken(v, "the device asks for a reset"); /* 2.1.2 */
+		mark_broken(v, "the device needs a reset"); /* 2.1.2 */
 	if (v->state == RUNNING)
 		tx_reclaim(v);
 	if (v->state == BROKEN) {

@@ -91,7 +91,7 @@ uint16_t virtio_pci_config16(const struct virtio_pci *v, uint32_t off);
  * interrupt line (4.1.4.5). */
 uint8_t virtio_pci_isr(const struct virtio_pci *v);
 
-/* Tells the device that queue n has new buffers (4.1.5.2). */
+/* Notifies the device that queue n has new buffers (4.1.5.2). */
 static inline void virtio_pci_notify(const struct virtio_pci *v, uint16_t n)
 {
 	if (v->modern)
