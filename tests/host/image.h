@@ -1,9 +1,10 @@
 /* Images of a started gateway, for fuzzers. Their inputs begin with one of a few starts.
  * Copying what changed since then is cheaper than starting again.
  *
- * Pages of the arena are write-protected until something writes to them. From then on they
- * are "hot", and each image_put_back copies them. From time to time all pages are protected
- * again. Pages with equal contents are stored once, so that many images need little memory. */
+ * Pages of the arena and of the rig are write-protected until something writes to them. From
+ * then on they are "hot", and each image_put_back copies them. From time to time all pages are
+ * protected again. Pages with equal contents are stored once, so that many images need little
+ * memory. */
 #ifndef TESTS_HOST_IMAGE_H
 #define TESTS_HOST_IMAGE_H
 
