@@ -26,8 +26,8 @@ void rng_seed(struct rng *r, const void *seed, size_t n);
 
 /* Gives 32 random bits. */
 static inline uint32_t rng_u32(struct rng *r);
-static inline uint16_t
-rng_u16(struct rng *r); /* Gives 16 random bits, at half the cost of rng_u32. */
+/* Gives 16 random bits, at half the cost of rng_u32. */
+static inline uint16_t rng_u16(struct rng *r);
 /* Gives a random number below n (n > 0), without modulo bias. */
 uint32_t rng_below(struct rng *r, uint32_t n);
 /* Fills buf with n random bytes. */

@@ -39,8 +39,7 @@ enum { CR4_PSE = 1 << 4, CR4_PAE = 1 << 5 };
 #define EFER_NXE (1u << 11)
 
 static struct multiboot_map memory;
-static uint8_t *directory; /* one directory with 32-bit entries, or four contiguous ones with 64-bit
-                              entries */
+static uint8_t *directory; /* one with 32-bit entries, or four in a row with 64-bit entries */
 static bool pae;
 static uint32_t large;      /* bytes of a large page; 0: none */
 static uint64_t no_execute; /* NO_EXECUTE, or 0 without NX */

@@ -31,7 +31,7 @@ static uint32_t n_pages; /* pages of the arena, then those inside the rig */
 static bool *is_hot;
 static uint32_t *hot, n_hot;
 static uint32_t n_put_back;
-static const struct image *in_place; /* the image that the pages that are not hot hold */
+static const struct image *in_place; /* the image in the pages that are not hot */
 static uint8_t *store[STORE];        /* stored pages by their hash */
 static struct sigaction before;
 

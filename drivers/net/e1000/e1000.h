@@ -39,13 +39,12 @@ struct e1000 {
 	struct e1000_rx_ring *rx;
 	struct e1000_tx_ring *tx;
 	struct e1000_rx_desc *rx_next; /* next descriptor to look at */
-	uint32_t rx_want; /* the state of a complete frame: RXD_DD | RXD_EOP; RX_SKIP while the rest
-	                     of a long frame is skipped */
-	uint32_t tx_head; /* oldest frame not yet reclaimed; free-running */
-	uint32_t tx_tail; /* next free descriptor; free-running */
-	uint32_t ack;     /* how many of the next arm() calls read ICR */
-	bool tx_refused;  /* the last tx() found the ring full */
-	bool tx_wake;     /* INT_TXDW is enabled */
+	uint32_t rx_want;              /* RXD_DD | RXD_EOP; RX_SKIP while a long frame is skipped */
+	uint32_t tx_head;              /* oldest frame not yet reclaimed; free-running */
+	uint32_t tx_tail;              /* next free descriptor; free-running */
+	uint32_t ack;                  /* how many of the next arm() calls read ICR */
+	bool tx_refused;               /* the last tx() found the ring full */
+	bool tx_wake;                  /* INT_TXDW is enabled */
 	bool promiscuous;
 	bool broken; /* the card did not finish its reset; the carrier counts as down */
 	enum e1000_kind kind;
