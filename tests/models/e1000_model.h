@@ -51,8 +51,8 @@ struct e1000_model {
 	bool lan_b;            /* the second interface of an 82546 */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */
-	uint32_t negotiate_us; /* duration of auto-negotiation */
-	uint16_t speed;        /* negotiated speed: 10 */
+	uint32_t negotiate_us; /* duration of auto-negotiation (default 0) */
+	uint16_t speed;        /* negotiated speed: 10, 100, 1000 (default) */
 	bool half_duplex;
 	bool tx_hold; /* nothing is sent until e1000_model_send */
 	bool tx_hung; /* nothing is sent until a reset */

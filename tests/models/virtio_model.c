@@ -32,7 +32,7 @@ void virtio_model_raise(struct virtio_model *m, uint8_t cause)
 
 static uint8_t isr_read(struct virtio_model *m)
 {
-	uint8_t v = m->isr; /* a read clears it and lowers the line */
+	uint8_t v = m->isr; /* 4.1.4.5: a read clears it and lowers the line */
 	m->isr = 0;
 	return v;
 }
@@ -408,7 +408,7 @@ static void modern_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		width("common", off - AT_COMMON, size, common_width(off - AT_COMMON));
 		common_write(m, off - AT_COMMON, v);
 	} else if (off >= AT_NOTIFY && off < AT_NOTIFY + m->notify_bytes) {
-		/* a 16-bit write of the queue's number at its offset. */
+		/* 4.1.5.2: a 16-bit write of the queue's number at its offset. */
 		width("notify", off - AT_NOTIFY, size, 2);
 		if (off - AT_NOTIFY != v * m->notify_mult)
 			pci_model_fault("queue %u notified at offset %u", v, off - AT_NOTIFY);

@@ -6,7 +6,7 @@
 
 #include "kernel/lib/bytes.h"
 
-#define E1000_WINDOW 0x20000u /* size of the register window at base address 0, in bytes */
+#define E1000_WINDOW 0x20000u /* bytes of the register window at base address 0 (13.2.1) */
 
 /* --- device control (13.4.1) and status (13.4.2) ------------------------------ */
 #define E1000_CTRL      0x0000
@@ -34,7 +34,7 @@
 #define EECD_DO    (1u << 3) /* from the EEPROM */
 #define E1000_EERD 0x0014
 #define EERD_START (1u << 0)
-/* have the done bit and the address at other positions */
+/* The 82541 and 82547 have the done bit and the address at other positions. */
 #define EERD_DONE          (1u << 4)
 #define EERD_ADDR_SHIFT    8
 #define EERD_DONE_41       (1u << 1)
