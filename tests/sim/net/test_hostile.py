@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Copyright (c) 2026, the Baregate authors
-"""What a hostile neighbour may try: each is dropped with a reason, and nothing else suffers."""
+"""What a hostile neighbour may try: each packet is dropped with a reason, and other traffic goes on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Start = Callable[..., Gateway]
 
 @pytest.mark.virtual
 def test_hairpinned_fragments_without_a_way_end(start: Start) -> None:
-    """Later fragments that wait for a filtered first one come back to be parked; that ends."""
+    """Later fragments that wait for a filtered first one are parked again and again, but not for ever."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 4000"))
     for host, port in ((B, 6000), (A, 5000)):
         gateway.lan(IP(src=host.ip, dst=SERVER) / UDP(sport=port, dport=53))
@@ -34,7 +34,7 @@ def test_hairpinned_fragments_without_a_way_end(start: Start) -> None:
 
 
 def test_identification_used_again_in_another_order(gateway: Gateway) -> None:
-    """A packet with the identification of one that has just passed is a packet of its own."""
+    """A packet with the identification of an earlier one is not mixed up with it."""
     open_out(gateway)
     packet = IP(src=A.ip, dst=SERVER, id=1) / UDP(sport=5000, dport=53) / Raw(bytes(range(200)) * 10)
     first = cut(packet, 800)
@@ -52,7 +52,7 @@ def test_udp_length_that_lies(gateway: Gateway, length: int) -> None:
 
 
 def test_fragment_beyond_the_end_of_any_packet(gateway: Gateway) -> None:
-    """Offset and length reach past 65,535: no host could use it."""
+    """Offset and length reach past 65,535, the largest packet."""
     open_out(gateway)
     gateway.lan(IP(src=A.ip, dst=SERVER, id=7, flags="MF") / UDP(sport=5000, dport=53, len=60000) / Raw(b"x" * 8))
     before = gateway.drops().get("ip-length", 0)
@@ -69,7 +69,7 @@ def test_icmp_error_from_an_impossible_source(gateway: Gateway, source: str) -> 
 
 
 def test_our_own_address_from_outside(gateway: Gateway) -> None:
-    """A session between two inside hosts through our address is not open to a forger outside."""
+    """A session between two inside hosts through our address takes no forged packets from outside."""
     for one, port, other in ((A, 5000, 6000), (B, 6000, 5000), (A, 5000, 6000)):
         gateway.lan(IP(src=one.ip, dst=SERVER) / UDP(sport=port, dport=53))
         gateway.lan(IP(src=one.ip, dst=OUTSIDE) / UDP(sport=port, dport=other))
@@ -93,7 +93,7 @@ def test_syn_with_data_is_established(start: Start, acked: int) -> None:
 
 @pytest.mark.virtual
 def test_a_held_syn_that_gets_in_after_all(start: Start) -> None:
-    """RFC 5382 REQ-4: its connection stands, so its first SYN is not answered with an error."""
+    """RFC 5382 REQ-4: the connection was opened after all, so no error answers its first SYN."""
     gateway = start(NAT + "nat.filtering endpoint-independent\n")
     syn = IP(src=SERVER, dst=OUTSIDE) / TCP(sport=4000, dport=5000, flags="S", seq=9)
     assert gateway.wan(syn) == []
@@ -104,7 +104,7 @@ def test_a_held_syn_that_gets_in_after_all(start: Start) -> None:
 
 @pytest.mark.virtual
 def test_a_forwarded_service_survives_a_scan(start: Start) -> None:
-    """One inside host has filled the table; a server inside still gets its clients."""
+    """One inside host has filled the table; clients still reach a server inside."""
     gateway = start(NAT + f"nat.forward tcp 80 {B.ip}:80\n")
     for number in range(300):
         gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=5000, dport=1000 + number, flags="S", seq=1))
@@ -113,7 +113,7 @@ def test_a_forwarded_service_survives_a_scan(start: Start) -> None:
 
 
 def test_our_own_announcement_reflected(gateway: Gateway) -> None:
-    """RFC 5227 section 2.4 speaks of a different hardware address."""
+    """RFC 5227 section 2.4: a conflict needs a different hardware address."""
     ours = Host(LAN, INSIDE, PORT_MAC[LAN])
     frame = Ether(src=ours.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=ours.mac, psrc=INSIDE, pdst=INSIDE)
     assert gateway.send(LAN, frame) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Listings of the console: docs/interface.md says what stands in them."""
+"""Listings of the console, as docs/interface.md describes them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from scapy.packet import Raw
 
 pytestmark = pytest.mark.virtual
 
-KEPT, SHOWN = 32, 48  # frames that are remembered, and bytes of each
+KEPT, SHOWN = 32, 48  # frames in the list, and bytes shown of each
 
 
 def expired(n: int, size: int) -> IP:
-    """A packet whose hop limit ends here, with a number and some bytes of data."""
+    """A packet with TTL 1, a number and some bytes of data."""
     return IP(src=A.ip, dst=SERVER, ttl=1, id=n) / UDP(sport=1000, dport=2000) / Raw(bytes(size))
 
 
 def test_drops(gateway: Gateway) -> None:
-    """When, why, where, how long, and the first 48 bytes; the oldest of 32 first."""
+    """Time, reason, interface, length and the first 48 bytes of each; the oldest of 32 comes first."""
     assert gateway.lines("drops") == []
     gateway.wait(1.25)
     gateway.lan(expired(7, 100))
@@ -38,7 +38,7 @@ def test_drops(gateway: Gateway) -> None:
 
 
 def test_drops_are_few(gateway: Gateway) -> None:
-    """The newest 32; a frame shorter than what is shown is shown whole."""
+    """The newest 32 frames; a short frame is shown whole."""
     for n in range(40):
         gateway.lan(expired(n, 0))
     lines = gateway.lines("drops")
@@ -50,7 +50,7 @@ def test_drops_are_few(gateway: Gateway) -> None:
 
 
 def test_servers_and_questions(start: Callable[..., Gateway]) -> None:
-    """`sessions` of dns64: each server with its counts, and each question that waits for an answer."""
+    """`sessions` of dns64: each server with its counters, and each fetch that waits for an answer."""
     resolver = Resolver(start, Zone(FOUR))
     server = f"nameserver {UPSTREAM} up asked="
     lines = resolver.gateway.lines("sessions")

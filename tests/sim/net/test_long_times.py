@@ -3,7 +3,7 @@
 milliseconds (25 and 50 days) and seconds (68 and 136 years) of uptime, and after a quiet time as long as these.
 
 A `Case` puts something into a table and says when it ends. It ends in time when a boundary lies in the middle of its
-life, when nobody used the table for long, and when MAIN gets a single turn after a long time."""
+life, when nobody used the table for long, and when a single tick comes after a long time."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ pytestmark = pytest.mark.virtual
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 BOUNDARIES = {f"{bits}bit-{unit}": 2**bits * size for unit, size in UNITS.items() for bits in (31, 32)}
-# Times that look like the future when taken for 32 bits with a sign, and a whole turn of the clock.
+# Times that look like the future as signed 32-bit values, and a whole period of the clock.
 GAPS = {name: gap for unit, size in UNITS.items()
         for name, gap in ((f"gap-{unit}", 3 * 2**30 * size), (f"turn-{unit}", 2**32 * size))}
 DAY = 86400.0
-SETTLE = 12.0  # until addresses are known to be ours and everything is said
+SETTLE = 12.0  # until our addresses are valid and all announcements were sent
 
 
 # --- cases ------------------------------------------------------------------------------------------------
 
 
 class Plain:
-    """A gateway with one of the configurations, at rest."""
+    """A gateway with one of the configurations, idle."""
 
     def __init__(self, start: Start, config: str, app: str, now: float) -> None:
         self.gateway = start(config, app, now=now)
@@ -62,8 +62,8 @@ class Plain:
 
 @dataclass(frozen=True)
 class Case:
-    """`fill` puts something there; `there` says that it is there still, at `least` seconds later and not at `most`.
-    `exact`: its time does not wrap, so that a turn of the clock is not taken for nothing."""
+    """`fill` makes an entry; `there` says whether it still exists: it does `least` seconds later, and does not after
+    `most`. `exact`: its time does not wrap, so that a whole period of the clock is not taken for zero."""
 
     begin: Callable[[Start, float], Any]
     fill: Callable[[Any], Any]
@@ -78,7 +78,7 @@ CASES: dict[str, Case] = {}
 
 def case(begin: Callable[[Start, float], Any], fill: Callable[[Any], Any], least: float, most: float, *,
          exact: bool = False) -> Callable[[Callable[[Any], bool]], None]:
-    """The decorated function is `there`; its name is the case's."""
+    """The decorated function is `there`; its name is the name of the case."""
     def add(there: Callable[[Any], bool]) -> None:
         CASES[there.__name__] = Case(begin, fill, there, least, most, exact)
     return add
@@ -94,14 +94,14 @@ def resolver(config: str = DNS64, more: str = "", zone: Callable[[], Zone] = lam
 
 
 def leap(it: Any, seconds: float, turns: int = 1) -> None:
-    """Time passes with few turns of MAIN."""
+    """Time passes with few ticks."""
     sent = it.gateway.leap(seconds, turns)
     if isinstance(it, Resolver):
         it.net.deliver(sent)
 
 
 def rest(it: Any, seconds: float) -> None:
-    """Time passes: step by step, or, where it is long, with two turns of MAIN a second until shortly before its end."""
+    """Time passes: step by step, or, where it is long, with two ticks a second until shortly before its end."""
     if seconds > 20:
         leap(it, seconds - 3, int(2 * seconds))
         seconds = 3
@@ -120,7 +120,7 @@ def stat(name: str, it: Any) -> int:
     return value
 
 
-# ARP (net/neigh.c)
+# ARP (net/ip4/neigh4.c)
 
 @case(plain(PLAIN), lambda it: it.gateway.send(LAN, ask(A, INSIDE)), 59.8, 60.3)
 def arp_entry(it: Plain) -> bool:
@@ -172,7 +172,7 @@ def tentative_address(it: Plain) -> bool:
 
 
 def reports1(it: Plain) -> bool:
-    """An MLDv2 question is answered with MLDv1 reports."""
+    """An MLDv2 query is answered with MLDv1 reports."""
     send6(it.gateway, ROUTER6, message(mld_query(100)))
     return of_kind(it.gateway.wait(0.3), REPORT1, WAN) != []
 
@@ -249,11 +249,11 @@ def nat_tcp_opening(it: Plain) -> bool:
 @case(plain(NAT + "nat.tcp-timeout 9000\nnat.tcp-transitory-timeout 20\n"),
       lambda it: Connection(it.gateway).establish(), 9019.9, 9022)
 def nat_tcp(it: Plain) -> bool:
-    """More than once around the wheel, and its last seconds as a transitory one."""
+    """It lives for more than one period of the wheel, its last seconds as a transitory session."""
     return sessions(it)
 
 
-# ICMP errors (net/ip4/icmp.c), log (kernel/lib/log.c)
+# ICMP errors (net/icmp_limit.c), log (kernel/lib/log.c)
 
 def no_error(it: Plain) -> bool:
     return it.gateway.lan(IP(src=A.ip, dst=SERVER, ttl=1) / UDP(sport=5000, dport=53)) == []
@@ -310,7 +310,7 @@ def dns_record(it: Resolver) -> bool:
 
 
 def no_edns() -> Zone:
-    """Upstream knows no EDNS."""
+    """Upstream does not support EDNS."""
     zone = Zone(FOUR)
 
     def instead(query: Message) -> Answer:
@@ -329,7 +329,7 @@ fresh_name = iter(range(10**9))
 
 
 def ask_something(it: Resolver) -> int:
-    """A name that nobody asked for yet; gives how many questions reached upstream."""
+    """Queries a name for the first time; gives how many queries reached upstream."""
     n = len(it.net.asked)
     it.ask(f"n{next(fresh_name)}.example.", "A", wait=0.2)
     return len(it.net.asked) - n
@@ -341,7 +341,7 @@ def dns_server_without_edns(it: Resolver) -> bool:
 
 
 def ask_patiently(it: Resolver) -> int:
-    """The same where wrong answers come first, and the right one is waited for."""
+    """As ask_something, where wrong answers come first: waits for the right one."""
     n = len(it.net.asked)
     it.send(it.query(f"n{next(fresh_name)}.example.", "A"))
     for _ in range(3):
@@ -423,18 +423,18 @@ def test_a_boundary_in_its_life(start: Start, name: str, boundary: str) -> None:
 @EACH
 @pytest.mark.parametrize("unit", list(UNITS))
 def test_after_a_quiet_time(start: Start, name: str, unit: str) -> None:
-    """Of a table that was never used, and of one that was."""
+    """Of an unused table, and of one that was in use before."""
     one = CASES[name]
     it = one.begin(start, 1)
     for what in ("never used", "used before"):
-        leap(it, GAPS[f"gap-{unit}"] + 1234.567, 3)  # not a whole number of turns of any clock
+        leap(it, GAPS[f"gap-{unit}"] + 1234.567, 3)  # not a whole number of periods of any clock
         lives(it, one, what)
 
 
 @EACH
 @pytest.mark.parametrize("gap", list(GAPS))
 def test_a_long_time_in_its_life(start: Start, name: str, gap: str) -> None:
-    """It is over; what keeps 32 bits of a time may take a whole turn of the clock for nothing."""
+    """It has ended; but a 32-bit time may take a whole period of the clock for zero."""
     one = CASES[name]
     it = one.begin(start, 1)
     one.fill(it)
@@ -444,14 +444,14 @@ def test_a_long_time_in_its_life(start: Start, name: str, gap: str) -> None:
     assert not one.there(it)
 
 
-# --- where nothing ticks while the cable is out ------------------------------------------------------------------
+# --- timers that stop while the cable is unplugged ------------------------------------------------------------------
 
 UNPLUGGED = pytest.mark.parametrize("days", [1, 26, 37, 51])
 
 
 @UNPLUGGED
 def test_a_cable_that_was_out_for_weeks(start: Start, days: int) -> None:
-    """The router advertises itself as soon as its address is its own, as after a start."""
+    """The router advertises itself as soon as its address is valid, as after a start."""
     it = Plain(start, CONFIG, "route6", 1)
     it.gateway.link(LAN, False)
     it.gateway.leap(days * DAY, 100)
@@ -461,7 +461,7 @@ def test_a_cable_that_was_out_for_weeks(start: Start, days: int) -> None:
 
 @UNPLUGGED
 def test_who_asked_before_a_cable_was_out_for_weeks(start: Start, days: int) -> None:
-    """Its place is free again, and so are all others."""
+    """The place of the station that waited is free again, and so are all others."""
     it = Plain(start, CONFIG, "route6", 1)
     for n in range(40):
         send6(it.gateway, A6, solicit_ra(f"fe80::{n + 1:x}"))
@@ -488,7 +488,7 @@ def test_an_mldv1_router_before_a_cable_was_out_for_weeks(start: Start, days: in
 
 @pytest.mark.parametrize("days", [1, 37])
 def test_groups_are_reported_after_weeks(start: Start, days: int) -> None:
-    """Changes that were to be reported when the cable went out."""
+    """Changes of groups that were not yet reported when the cable was unplugged."""
     gateway = start(PLAIN6, "route6", now=1)
     gateway.wait(0.2)
     gateway.link(WAN, False)
@@ -501,7 +501,7 @@ def test_groups_are_reported_after_weeks(start: Start, days: int) -> None:
 
 
 def test_a_host_that_does_not_answer_is_told_of_50_days_after_the_link_came_up(start: Start) -> None:
-    """The link's first seconds, in which silence means nothing, do not come back."""
+    """The first seconds after the carrier came up, in which a missing answer means nothing, do not come back."""
     it = Plain(start, PLAIN, "nat", 1)
     it.gateway.leap(2**32 / 1000 - SETTLE - 0.5, 100)
     it.gateway.send(LAN, ping(A))
@@ -511,7 +511,7 @@ def test_a_host_that_does_not_answer_is_told_of_50_days_after_the_link_came_up(s
 
 @pytest.mark.parametrize(("boundary", "before"), [("32bit-us", 1), ("32bit-ms", 1), ("32bit-ms", 30), ("32bit-ms", 60)])
 def test_a_syn_cookie_across_a_boundary(start: Start, boundary: str, before: int) -> None:
-    """The connection opens when the acknowledgment comes a second behind the boundary."""
+    """The connection opens when the acknowledgment comes a second after the boundary."""
     it = Resolver(start, Zone(FOUR), now=round(BOUNDARIES[boundary] - before - 5, 1))
     for _ in range(256):
         half_open(it)
@@ -524,7 +524,7 @@ def test_a_syn_cookie_across_a_boundary(start: Start, boundary: str, before: int
 
 
 def test_rates_forget_the_longest_silent_network(start: Start) -> None:
-    """Of five networks in one place, after as long as 32 bits of microseconds take."""
+    """Five networks share one place, and 32 bits of microseconds wrap meanwhile."""
     it = Resolver(start, Zone(FOUR), more="dns64.rate 2\n")
     many_questions(it)
     leap(it, 2**32 / 1e6, 3)
@@ -532,7 +532,7 @@ def test_rates_forget_the_longest_silent_network(start: Start) -> None:
 
 
 def test_a_stranger_lasts_as_long_as_who_let_it_in(start: Start) -> None:
-    """Across 2^32 seconds; the list says how long that is."""
+    """Across 2^32 seconds; the listing shows how long the session still lives."""
     it = Plain(start, NAT + "nat.filtering endpoint-independent\n", "nat", 2**32 - 100)
     it.gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53))
     it.gateway.wait(50)
@@ -546,7 +546,7 @@ def test_a_stranger_lasts_as_long_as_who_let_it_in(start: Start) -> None:
 
 
 def test_decades_are_counted(start: Start) -> None:
-    """Uptime, log and drops say seconds that no 32 bits hold."""
+    """Uptime, log and drops show seconds beyond 32 bits."""
     it = Plain(start, NAT, "nat", 2**32 + 100)
     it.gateway.lan(IP(src=A.ip, dst="224.0.0.1") / UDP())
     claim(it)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What must hold for any traffic: found by hypothesis, not by example."""
+"""What must hold for any traffic: hypothesis generates the packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ payloads = st.binary(max_size=200)
 
 @st.composite
 def headers(draw: Callable[..., Any]) -> dict[str, Any]:
-    """IPv4 fields that a NAT has no business to change."""
+    """IPv4 fields that a NAT must not change."""
     return {"tos": draw(st.integers(0, 255)), "ttl": draw(st.integers(2, 255)), "id": draw(st.integers(0, 65535)),
             "flags": draw(st.sampled_from(["", "DF"]))}
 
@@ -46,10 +46,10 @@ def transport(proto: Any, sport: int, dport: int, data: bytes, chksum: int | Non
 def test_what_goes_out_and_comes_back_arrives_unchanged(
         sim: Simulator, proto: Any, sport: int, dport: int, data: bytes, fields: dict[str, Any], no_sum: bool,
         taken: bool) -> None:
-    """The server turns the packet around; the inside host gets its own bytes, endpoints swapped."""
+    """The server sends the packet back; the inside host gets its own bytes with the endpoints swapped."""
     gateway = Gateway(sim)
     chksum = 0 if no_sum else None
-    if taken:  # then the external port is another one
+    if taken:  # then the NAT chooses another external port
         only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / transport(proto, sport, dport, b"")), WAN)
     packet = IP(src=A.ip, dst=SERVER, **fields) / transport(proto, sport, dport, data, chksum)
     sent = only(gateway.lan(packet), WAN).ip
@@ -67,7 +67,7 @@ def test_what_goes_out_and_comes_back_arrives_unchanged(
     back = only(gateway.wan(IP(src=SERVER, dst=OUTSIDE, **fields) / answer), LAN).ip
     wanted = IP(src=SERVER, dst=A.ip, **{**fields, "ttl": fields["ttl"] - 1}) / expected
     if proto is ICMP and bytes(back)[22:24] == b"\xff\xff":
-        # All ones and zero are the same sum; the wrapper has held it against the data.
+        # All ones and zero are the same sum; the wrapper has compared it with the data.
         back[ICMP].chksum = wanted[ICMP].chksum = 0xffff
     assert bytes(back) == bytes(wanted)
     gateway.finish()
@@ -81,7 +81,7 @@ addresses = st.one_of(
 
 @st.composite
 def packets(draw: Callable[..., Any]) -> tuple[str, bytes]:
-    """A frame on any port: often sensible, never with wrong sums (the oracle would not know)."""
+    """A frame on any interface: often valid, never with wrong checksums (the oracle does not check them)."""
     port = draw(st.sampled_from([LAN, LAN, WAN]))
     proto = draw(st.sampled_from([UDP, TCP, ICMP, None]))
     number = st.one_of(st.sampled_from([53, 80, 5000, 5001]), ports)
@@ -122,7 +122,7 @@ def test_nothing_inside_shows_outside(sim: Simulator, traffic: list[Any], filter
         for one in sent:
             if one.port == WAN and one.frame.type == 0x800 and one.ip.proto == 1 and one.raw[34] in (3, 11, 12):
                 quoted = IP(one.quote)
-                # What an outsider sent with such an address in it, it may get back.
+                # An outside host may get back what it sent with such an address in it.
                 if isinstance(step, float) or step[0] == LAN:
                     assert ipaddress.ip_address(quoted.src) not in inside
                     assert ipaddress.ip_address(quoted.dst) not in inside

@@ -1,4 +1,4 @@
-/* net/client: which addresses are one client. */
+/* net/client: which addresses count as one client. */
 #include "net/client.h"
 #include "net/ip6/ip6.h"
 #include "net/neigh.h"
@@ -31,7 +31,7 @@ static uint32_t client(const char *text, uint32_t link)
 	return client_of(&rig.gw, link, &a);
 }
 
-/* Station s of a port has this address. */
+/* Station s on an interface has this address. */
 static void learn(uint32_t iface, const char *text, uint8_t s)
 {
 	struct addr a = address(text);
@@ -59,12 +59,12 @@ static void stations(void)
 		CHECK_EQ(client(mine[i], IF_LAN), me);
 	CHECK(client("2001:db8::8", IF_LAN) != me);
 	CHECK_EQ(client("2001:db8::8", IF_LAN), client("10.0.0.8", IF_LAN));
-	/* On another link it is another station. */
+	/* The same MAC address on another interface is another client. */
 	CHECK(client("10.1.0.7", IF_WAN) != me);
 	CHECK(client("fe80::7", IF_WAN) != me);
 }
 
-/* Nobody has answered for them, or does any more. */
+/* Addresses for which no station has answered yet, or answers no longer. */
 static void not_known(void)
 {
 	start(1);
@@ -78,7 +78,7 @@ static void not_known(void)
 	CHECK(client("10.0.0.7", IF_LAN) != nobody);
 	neigh_flush(&rig.gw, IF_LAN);
 	CHECK_EQ(client("10.0.0.7", IF_LAN), nobody);
-	/* Asked for, not answered yet. */
+	/* A request was sent, but no answer has arrived. */
 	struct addr a = address("10.0.0.9");
 	struct pkt *p = pkt_alloc(&rig.pool);
 	CHECK(p && pkt_put(p, 28));
@@ -93,7 +93,7 @@ static void not_known(void)
 	CHECK_EQ(client("10.0.0.9", IF_LAN), nobody);
 }
 
-/* Whatever a station says that it has. */
+/* Addresses beyond our networks, also when a station claims to have them. */
 static void beyond(void)
 {
 	static const char *const far[] = {"192.0.2.1", "192.0.2.2", "2001:db8:1::1",
@@ -115,7 +115,7 @@ static void beyond(void)
 	CHECK_EQ(client("2001:db8:1::ffff:1", IF_LAN), c[2]);
 }
 
-/* Nobody can know which numbers are near each other. */
+/* The numbers depend on a key that no outsider knows. */
 static void secret(void)
 {
 	uint32_t same = 0;

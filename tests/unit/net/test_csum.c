@@ -1,5 +1,5 @@
-/* net/csum: against the arithmetic in the RFCs, and the incremental update
- * against the sum of everything, on random data and in the corners. */
+/* net/csum: compared with the arithmetic in the RFCs; the incremental update compared with the sum
+ * of everything, on random data and in corner cases. */
 #include "kernel/lib/rng.h"
 #include "net/csum.h"
 #include "net/wire.h"
@@ -8,7 +8,7 @@
 
 static struct rng rng;
 
-/* RFC 1071 section 1, word by word, knowing nothing of wider loads. */
+/* RFC 1071 section 1, word by word, without wider loads. */
 static uint16_t naive(const uint8_t *b, size_t n)
 {
 	uint32_t s = 0;
@@ -37,7 +37,7 @@ static void every_length_and_alignment(void)
 				if (swap16(csum_sum(buf + at, n)) != naive(buf + at, n))
 					CHECK_EQ(n, -1);
 	}
-	/* All ones: the carries go around as often as they can. */
+	/* All ones: the most carries. */
 	static uint8_t ones[65535];
 	memset(ones, 0xff, sizeof ones);
 	CHECK_EQ(csum_sum(ones, 65534), 0xffff);
@@ -55,7 +55,7 @@ static void pieces(void)
 		         csum_sum(buf, sizeof buf));
 }
 
-/* A checksum field as its value in the RFC's notation. */
+/* A checksum field with a value in the RFC's notation. */
 static uint32_t updated(uint16_t sum, uint16_t was, uint16_t is)
 {
 	return be16_get(csum_apply(be16_of(sum), csum_delta16(swap16(was), swap16(is))));
@@ -78,7 +78,7 @@ static void udp_zero(void)
 	CHECK(be16_get(csum_apply_udp(be16_of(0xdd2f), 0)) == 0xdd2f);
 }
 
-/* An echo reply of nothing but zeros, made from its request. */
+/* An echo reply that consists of zeros, made from its request. */
 static void icmp_of_zeros(void)
 {
 	uint8_t icmp[8] = {8, 0, 0xf7, 0xff};
@@ -90,7 +90,7 @@ static void icmp_of_zeros(void)
 	CHECK_EQ(csum_sum(icmp, 8), 0xffff);
 }
 
-/* Words from the corners of the arithmetic as often as any others. */
+/* A random word; half of them are corner cases of the arithmetic. */
 static uint16_t word(void)
 {
 	static const uint16_t corner[] = {0, 0xffff, 1, 0xfffe, 0x8000, 0x00ff, 0xff00};
@@ -117,14 +117,14 @@ static void incremental_is_full(void)
 		store16(data + 2, 0);
 		uint16_t full = (uint16_t)~csum_sum(data, sizeof data);
 		wrong += be16_raw(csum_apply(sum, delta)) != full;
-		/* And undone. */
+		/* The inverse delta restores the checksum. */
 		uint16_t back = be16_raw(csum_apply(be16_from_raw(full), (uint16_t)~delta));
 		wrong += back != be16_raw(sum) && (uint16_t)(back ^ be16_raw(sum)) != 0xffff;
 	}
 	CHECK_EQ(wrong, 0);
 }
 
-/* Some deltas may be added up without folding in between. */
+/* Several deltas may be added without folding in between. */
 static void unfolded_deltas(void)
 {
 	for (int round = 0; round < 10000; round++) {
@@ -141,7 +141,7 @@ static void unfolded_deltas(void)
 
 static void ip4_header_of_20(void)
 {
-	/* The header of many text books. */
+	/* The example header of many textbooks. */
 	static const uint8_t h[] = {0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11,
 	                            0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7};
 	CHECK_EQ(csum_ip4_header(h), 0xffff);

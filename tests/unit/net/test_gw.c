@@ -19,7 +19,7 @@ static void start(uint64_t now_us)
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 
-/* MAIN's turn at a time of its own choosing. */
+/* A tick at a given time; gives the seconds that the gateway then counts. */
 static uint32_t turn(uint64_t now_us)
 {
 	rig.gw.now_us = now_us;
@@ -27,8 +27,8 @@ static uint32_t turn(uint64_t now_us)
 	return rig.gw.now_s;
 }
 
-/* A clock that is behind when a session is refreshed and right when the session
- * is looked at would end it early (RFC 5382 REQ-5: not before 2 h 4 min). */
+/* If the clock were late when a session is refreshed and right when its age is checked, the session
+ * would end too early (RFC 5382 REQ-5: not before 2 h 4 min). */
 static void seconds_are_not_behind(void)
 {
 	static const uint32_t late_us[] = {0, 1, 1000, 33333, 99999};
@@ -60,7 +60,7 @@ static bool tick_again(struct gw *gw)
 	return false;
 }
 
-static void the_earliest_wish_counts(void)
+static void the_earliest_tick_counts(void)
 {
 	static const struct app sleeper = {.tick = tick_again};
 	start(0);
@@ -69,11 +69,11 @@ static void the_earliest_wish_counts(void)
 	turn(1000000);
 	CHECK_EQ(rig.gw.wake_us, 1070000);
 	gw_wake_at(&rig.gw, 1020000);
-	gw_wake_at(&rig.gw, 1050000); /* a later wish of another part */
+	gw_wake_at(&rig.gw, 1050000); /* another part asks for a later time */
 	CHECK_EQ(rig.gw.wake_us, 1020000);
-	turn(1020000); /* the application says again what it needs */
+	turn(1020000); /* the application asks again */
 	CHECK_EQ(rig.gw.wake_us, 1090000);
-	wanted_us = 500000; /* the other parts need a tick before */
+	wanted_us = 500000; /* the other parts need an earlier tick */
 	turn(1090000);
 	CHECK_EQ(rig.gw.wake_us, 1100000);
 }
@@ -104,7 +104,7 @@ static void reinject(const void *packet, uint32_t len)
 	gw_reinject(&rig.gw, p, IF_WAN, family);
 }
 
-/* An application that reinjects each packet it sees does not get it for ever. */
+/* A packet that the application reinjects each time ends after a few rounds. */
 static void a_packet_is_reinjected_a_few_times(void)
 {
 	struct ip4_hdr four = {.version_ihl = 0x45, .len = be16_of(sizeof four), .ttl = 9};
@@ -130,7 +130,7 @@ int main(void)
 {
 	TEST(seconds_are_not_behind);
 	TEST(seconds_after_a_long_pause);
-	TEST(the_earliest_wish_counts);
+	TEST(the_earliest_tick_counts);
 	TEST(a_packet_is_reinjected_a_few_times);
 	return tap_done();
 }

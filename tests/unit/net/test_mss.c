@@ -29,8 +29,8 @@ static struct pkt *segment(const uint8_t *options, uint32_t n, uint8_t flags)
 	return p;
 }
 
-/* Clamps to `most`; true when byte `at` of the options then begins with `want`, and
- * nothing else is different. */
+/* Clamps to `most`; true when the options then hold `want` at offset `at`, and nothing else has
+ * changed but the checksum. */
 static bool becomes(const uint8_t *options, uint32_t n, uint8_t flags, uint16_t most, uint32_t at,
                     uint16_t want)
 {
@@ -115,7 +115,7 @@ static void other_packets(void)
 	}
 }
 
-/* A segment without data behind an IPv6 header: it ends with its options. */
+/* A segment without data behind an IPv6 header: the packet ends with the TCP options. */
 static void behind_an_ip_header(void)
 {
 	static const uint8_t plain[] = {2, 4, 0x05, 0xb4};

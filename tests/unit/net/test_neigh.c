@@ -1,6 +1,5 @@
-/* net/neigh: the table's bounds under any order of events, what gives way to
- * what, and the turns of MAIN that come late. ARP as seen on the wire is in
- * tests/sim/ip4/test_arp.py. */
+/* net/neigh: the table's bounds under any order of events, which entry is evicted, and ticks that
+ * come late. tests/sim/ip4/test_arp.py tests the ARP frames on the wire. */
 #include "net/neigh.h"
 #include "tests/host/rig.h"
 
@@ -64,7 +63,7 @@ static struct neigh *find(uint32_t addr)
 	return neigh_find4(&rig.gw.neigh, IF_LAN, swap32(addr));
 }
 
-/* What waits is counted once everywhere, and within its bounds. */
+/* The counts of parked packets agree with each other and keep to their limits. */
 static void check_bounds(void)
 {
 	uint32_t parked = 0;
@@ -170,7 +169,7 @@ static void a_set_of_fixed_entries_is_full(void)
 	check_bounds();
 }
 
-/* MAIN was away for long: questions do not come in a burst afterwards. */
+/* After a tick that comes very late, requests do not come in a burst. */
 static void late_turn(void)
 {
 	start("");
@@ -191,8 +190,8 @@ static void ports_are_apart(void)
 	CHECK(neigh_find4(&rig.gw.neigh, IF_WAN, swap32(0xcb007101)) == NULL);
 }
 
-/* A scan goes on, so many addresses a second; in between packets go to hosts that answer a
- * question in two milliseconds. Gives how many of 40 are found at the first try. */
+/* During a scan of so many addresses a second, packets go to 40 hosts that answer a request within
+ * two milliseconds. Gives how many of them are found at the first attempt. */
 static unsigned found_in_a_scan(uint32_t each_ms)
 {
 	unsigned found = 0;

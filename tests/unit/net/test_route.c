@@ -1,5 +1,5 @@
-/* Routes: gw_init's sorted table against a model that looks at every prefix,
- * and what a configuration may not say. */
+/* IPv4 routes: the sorted table that gw_init makes, compared with a model that looks at every
+ * prefix, and configurations that are refused. */
 #include "net/ip4/ip4.h"
 #include "tests/host/rig.h"
 
@@ -28,7 +28,7 @@ static const char *started(void)
 	return wrong ? wrong : "fine";
 }
 
-/* A model route: what the text said, in its order. */
+/* Routes of the model, in the order of the configuration. */
 static struct entry {
 	uint32_t net, via;
 	unsigned len;
@@ -43,7 +43,7 @@ static unsigned common_bits(uint32_t a, uint32_t b)
 	return n;
 }
 
-/* The next hop by the letter: the longest prefix, the earliest of equals. */
+/* The next hop by definition: the longest prefix, and of equal ones the first. */
 static uint32_t model_hop(uint32_t to)
 {
 	const struct entry *best = NULL;
@@ -138,8 +138,8 @@ static void full_table(void)
 	CHECK_EQ(swap32(route4_for(&rig.gw.routes4, ip4_of(1))->via), 0xcb00710b);
 }
 
-/* Whatever a configuration holds, the table has room for it: each of our addresses in a network
- * of its own and in as many routed ones as there are, which are all inside each other. */
+/* The table has room for the largest configuration: each of our addresses in a network of its own,
+ * and as many routes as there may be, whose networks all hold that address. */
 static void fullest_table(void)
 {
 	rig_reset(&rig, 1, 4 << 20, 0);
@@ -172,7 +172,7 @@ static void fullest_table(void)
 	}
 }
 
-/* A route to exactly our address does not take it away. */
+/* A route to exactly one of our addresses leaves it our address. */
 static void route_to_our_address(void)
 {
 	static const uint32_t own[] = {0x0a010001, 0x0a010002, 0xcb007102};
@@ -187,7 +187,7 @@ static void route_to_our_address(void)
 	}
 }
 
-/* What the application owns, from the first address to the last. */
+/* The claims of the application, from the first address to the last. */
 static void owned_ranges(void)
 {
 	rig_reset(&rig, 1, 16 << 20, 0);
