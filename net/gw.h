@@ -25,8 +25,9 @@
 struct tcp;
 struct udp_table;
 
-/* How often one packet may be reinjected. The longest way known takes four: a fragment waits for
- * its first one, is hairpinned, waits again and comes out of the tunnel. */
+/* How often one packet may be reinjected. The longest ways known take three: a fragment waits for
+ * its first one, is hairpinned and waits again; a reassembled packet comes out of the tunnel, and
+ * the answer into which it is turned goes into the tunnel. */
 #define REINJECTED_MAX 4u
 
 /* The version of an IP packet. */
