@@ -65,7 +65,7 @@ def full_tables() -> list[bytes]:
     """Scenarios that fill the tables of neighbours and of pending solicitations."""
     to_lan = packet(WAN | 16, 0, 2, 0x80)
     found = [b"".join(to_lan + bytes([4 | k << 4, 31]) + wait(0.26) for k in range(9)) + wait(4)]
-    asked = bytes([LAN | 2 | 16, 8, 8, 0x80, 0x4e])  # a host that solicits from many addresses, with its own MAC address
+    asked = bytes([LAN | 2 | 16, 8, 8, 0x80, 0x4e])  # many source addresses, one source MAC address
     found.append((asked + bytes([2, 249])) + to_lan + bytes([4, 40]))
     found.append((to_lan + bytes([4, 31]) + wait(0.3)) * 2 + wait(2) + asked + bytes([2, 200]) + wait(6))
     return found
