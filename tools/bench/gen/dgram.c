@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port over QEMU's -netdev dgram: one UNIX datagram is one Ethernet frame. Our socket is
- * connected, so a full queue on QEMU's side shows as EAGAIN and poll() tells when there is room:
- * the sender is held back and nothing is lost on the way.
+ * An endpoint over QEMU's -netdev dgram: one UNIX datagram is one Ethernet frame. Our socket is
+ * connected, so a full queue on QEMU's side shows as EAGAIN, and poll() reports when there is room
+ * again: the sender waits and no frame is lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -40,7 +40,7 @@ static unsigned dgram_send(struct port *port, const struct frame *const *frames,
 		n = BURST;
 	memset(messages, 0, n * sizeof(messages[0]));
 	for (unsigned i = 0; i < n; i++) {
-		/* The kernel does not write through this pointer; iovec just has no const. */
+		/* The kernel does not write through this pointer; iovec only lacks const. */
 		parts[i].iov_base = (void *)(uintptr_t)frames[i]->data;
 		parts[i].iov_len = frames[i]->len;
 		messages[i].msg_hdr.msg_iov = &parts[i];
@@ -73,7 +73,7 @@ static unsigned dgram_recv(struct port *port, struct frame *frames, unsigned max
 	return got > 0 ? (unsigned)got : 0;
 }
 
-/* QEMU may start after us: the connection is tried again until its socket is there. */
+/* QEMU may start after us: connecting is repeated until its socket exists. */
 static bool dgram_service(struct port *port)
 {
 	struct dgram_port *d = of(port);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port over QEMU's -netdev stream: frames on a UNIX stream socket, each behind its length in
- * four bytes. QEMU takes whatever waits there in one go, so a burst of ours fills the guest's
- * receive ring at once; over datagrams it takes one frame a turn and the kernel holds ten, which
- * leaves a fast guest idle between them. We listen, QEMU connects.
+ * An endpoint over QEMU's -netdev stream: frames on a UNIX stream socket, each after its length in
+ * four bytes. QEMU takes all waiting bytes at once, so one burst fills the guest's receive ring.
+ * Over datagrams it takes one frame for each pass of its loop and the kernel holds ten, so a fast
+ * guest would idle between them. We listen, QEMU connects.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@ enum { LENGTH = 4, BUFFER = 1 << 18 };
 struct stream_port {
 	struct port port; /* first: the engine's view */
 	int listener, peer;
-	/* What the socket did not take yet, and what came but was not asked for yet. */
+	/* Bytes that the socket did not accept yet, and received bytes that were not read yet. */
 	uint8_t out[BURST * (LENGTH + FRAME_MAX)];
 	size_t out_at, out_end;
 	uint8_t in[BUFFER];
@@ -40,7 +40,7 @@ static void hang_up(struct stream_port *s)
 	s->out_at = s->out_end = s->in_at = s->in_end = 0;
 }
 
-/* True when nothing is left to be written. */
+/* True when no bytes are left to be written. */
 static bool push(struct stream_port *s)
 {
 	while (s->out_at != s->out_end) {
@@ -73,10 +73,10 @@ static unsigned stream_send(struct port *port, const struct frame *const *frames
 		s->out_end += LENGTH + frames[i]->len;
 	}
 	push(s);
-	return n; /* taken, even if some still wait here */
+	return n; /* accepted, even if some bytes still wait here */
 }
 
-/* The length of the frame at the front of the buffer; false when it is not there as a whole. */
+/* The length of the frame at the front of the buffer; false when the frame is not complete. */
 static bool whole_frame(const struct stream_port *s, size_t *len)
 {
 	size_t have = s->in_end - s->in_at;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port that is a vhost-user back end for virtio-net: QEMU hands us the guest's memory and the
- * places of its two rings, and frames are copied straight in and out of the guest's buffers.
+ * An endpoint that is a vhost-user back end for virtio-net: QEMU gives us the guest's memory and
+ * the places of its two rings, and frames are copied directly into and out of the guest's buffers.
  * Nothing is emulated on the way, so the guest is the limit.
  *
  * Reference: QEMU's "Vhost-user Protocol" and VIRTIO 1.1, section 2.6 (split virtqueues).
- * Kept small on purpose: split rings, one queue pair, no indirect descriptors, no event index,
- * no migration log. The used rings always say "do not notify": we poll. The protocol-features
- * bit is offered (with none of them), else this QEMU starts no ring.
+ * Deliberately small: split rings, one queue pair, no indirect descriptors, no event index, no
+ * migration log. The used rings always say "do not notify", because we poll. The protocol-features
+ * bit is offered (with no features), because otherwise this QEMU starts no ring.
  *
- * The guest is trusted as far as it must be to be measured; still, addresses and indices are
- * checked, because a broken driver should give a message and not a crash of the bench.
+ * The guest must be trusted to be measured at all; still, addresses and indices are checked,
+ * because a broken driver must give a message and not a crash of the bench.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ enum request {
 };
 
 enum { VERSION = 1, REPLY = 4, REGIONS_MAX = 8, RING_MAX = 1024, NO_FD = 0x100 };
-enum { RX, TX, RINGS }; /* as the guest calls them */
+enum { RX, TX, RINGS }; /* the guest's names */
 
 #define FEATURE_MERGEABLE (1ull << 15)
 #define FEATURE_PROTOCOL  (1ull << 30)
@@ -190,7 +190,7 @@ static unsigned waiting(const struct ring *r)
 	return (uint16_t)(__atomic_load_n(&r->avail->idx, __ATOMIC_ACQUIRE) - r->last);
 }
 
-/* Gives entries back and interrupts the guest if it wants that. */
+/* Returns entries and interrupts the guest if it wants that. */
 static void publish(struct ring *r, uint16_t idx)
 {
 	static const uint64_t one = 1;
@@ -214,7 +214,7 @@ static unsigned fill(const struct vhost_port *v, const struct ring *r, unsigned 
 	uint8_t bytes[12 + sizeof(f->data)] = {0};
 	unsigned total = header_of(v) + f->len, done = 0;
 
-	bytes[10] = 1; /* buffers used, where the header has that field */
+	bytes[10] = 1; /* buffers used, if the header has that field */
 	memcpy(bytes + header_of(v), f->data, f->len);
 	for (unsigned steps = 0, i = head; steps < r->num && done < total; steps++) {
 		struct desc d = r->desc[i % r->num];
@@ -341,7 +341,7 @@ static void ring_message(struct vhost_port *v, struct message *m, const int *fds
 		m->state.num = r->last;
 		answer(v, m, sizeof(m->state));
 		break;
-	case SET_VRING_KICK: /* never listened to; its arrival starts the ring */
+	case SET_VRING_KICK: /* the descriptor is not used; the message starts the ring */
 		r->started = true;
 		if (!(m->u64 & NO_FD))
 			close(fds[0]);
@@ -378,7 +378,8 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 		break;
 	case SET_FEATURES:
 		v->features = m->u64;
-		/* Without the protocol bit there is no enable message: rings are born enabled. */
+		/* Without the protocol bit there is no enable message: rings are enabled from the
+		 * start. */
 		for (int i = 0; i < RINGS && !(m->u64 & FEATURE_PROTOCOL); i++)
 			v->ring[i].enabled = true;
 		break;
@@ -386,7 +387,7 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 		set_memory(v, m, fds);
 		for (int i = 0; i < REGIONS_MAX; i++)
 			if (fds[i] >= 0)
-				close(fds[i]); /* the mapping stays */
+				close(fds[i]); /* the mapping remains valid */
 		break;
 	default:
 		if (m->size >= sizeof(m->u64) && (m->u64 & 0xff) < RINGS)
@@ -434,7 +435,8 @@ static bool read_message(struct vhost_port *v)
 	return true;
 }
 
-/* The control socket is quiet once the guest runs: looking a thousand times a second is enough. */
+/* The control socket has few messages once the guest runs: polling it a thousand times a second is
+ * enough. */
 static bool vhost_service(struct port *port)
 {
 	struct vhost_port *v = of(port);
