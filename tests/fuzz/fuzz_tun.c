@@ -108,7 +108,8 @@ static const char *check_wan(const uint8_t *f, uint32_t len)
 	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
 }
 
-/* In the network of the LAN that is not of the site (`wan`, above). */
+/* Whether an address is in the native network of the LAN, which is not part of the site (`wan`,
+ * above). */
 static bool is_native(const uint8_t *a)
 {
 	static const uint8_t net[8] = {0x20, 1, 0x0d, 0xb9};
