@@ -251,7 +251,7 @@ class IviLab(Lab):
         self.join()
 
     def join(self) -> None:
-        """Connects the LAN host to a running gateway; waits until the gateway has an address from which it can send errors."""
+        """Connects the LAN host to a running gateway; waits until the gateway has an address to send errors from."""
         self._join()
         self.wait_ping6(self.v6(ROUTER4))
         self.wait_ping6(self.v6(net.FAR_SERVER))
