@@ -49,7 +49,7 @@ struct queue {
 	unsigned head, count;
 };
 
-struct port *ports[SIDES];
+struct endpoint *endpoints[SIDES];
 static struct queue queues[SIDES];
 static struct run run;
 
@@ -70,7 +70,7 @@ static bool flush(int side)
 
 		for (unsigned i = 0; i < n; i++)
 			burst[i] = &q->frame[(q->head + i) % QUEUE];
-		taken = ports[side]->ops->send(ports[side], burst, n);
+		taken = endpoints[side]->ops->send(endpoints[side], burst, n);
 		q->head = (q->head + taken) % QUEUE;
 		q->count -= taken;
 		moved = moved || taken != 0;
@@ -133,7 +133,7 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 static bool receive(int side)
 {
 	static struct frame burst[BURST];
-	unsigned n = ports[side]->ops->recv(ports[side], burst, BURST);
+	unsigned n = endpoints[side]->ops->recv(endpoints[side], burst, BURST);
 	uint64_t now = n != 0 ? clock_ns() : 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -225,7 +225,8 @@ static void sleep_until(uint64_t then_ns)
 	uint64_t now = clock_ns();
 
 	for (int side = LAN; side < SIDES; side++)
-		if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0, &fds[side])) {
+		if (!endpoints[side]->ops->wait_for(endpoints[side], queues[side].count != 0,
+		                                    &fds[side])) {
 			sched_yield();
 			return;
 		}
@@ -243,7 +244,7 @@ static uint64_t turn(uint64_t end_ns)
 	bool moved = false;
 
 	for (int side = LAN; side < SIDES; side++) {
-		ports[side]->ops->service(ports[side]);
+		endpoints[side]->ops->service(endpoints[side]);
 		moved |= receive(side);
 	}
 	if (run.making && !run.phase->back)
@@ -281,8 +282,8 @@ void engine_until_input(void)
 
 		turn(0);
 		for (int side = LAN; side < SIDES; side++)
-			if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0,
-			                                &fds[side]))
+			if (!endpoints[side]->ops->wait_for(endpoints[side],
+			                                    queues[side].count != 0, &fds[side]))
 				ms = 2;
 		if (poll(fds, SIDES + 1, ms) > 0 && fds[SIDES].revents != 0)
 			return;

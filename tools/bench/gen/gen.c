@@ -235,7 +235,7 @@ static void parse_options(int argc, char **argv)
 	plan.known[LAN] = plan.known[WAN] = plan.mode == MODE_WIRE;
 }
 
-static void open_ports(void)
+static void open_endpoints(void)
 {
 	for (int side = LAN; side < SIDES; side++) {
 		char *remote = strchr(socket_arg[side], ',');
@@ -243,12 +243,12 @@ static void open_ports(void)
 		if (remote != NULL)
 			*remote++ = 0;
 		if (use_vhost)
-			ports[side] = vhost_open(socket_arg[side], mergeable);
+			endpoints[side] = vhost_open(socket_arg[side], mergeable);
 		else if (use_stream)
-			ports[side] = stream_open(socket_arg[side]);
+			endpoints[side] = stream_open(socket_arg[side]);
 		else
-			ports[side] = dgram_open(socket_arg[side], remote ? remote : "");
-		if (ports[side] == NULL)
+			endpoints[side] = dgram_open(socket_arg[side], remote ? remote : "");
+		if (endpoints[side] == NULL)
 			fail(socket_arg[side]);
 	}
 }
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_TIMERSLACK, 1);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse_options(argc, argv);
-	open_ports();
+	open_endpoints();
 	printf("{\"open\": true}\n");
 	/* Commands are sent one at a time, so stdio never buffers a second line that poll cannot
 	 * see. */

@@ -31,25 +31,25 @@ struct frame {
 	uint8_t data[1536];
 };
 
-/* ---- endpoints (struct port): they send and receive frames ---- */
+/* ---- endpoints, which send and receive frames ---- */
 
-struct port {
-	const struct port_ops *ops;
+struct endpoint {
+	const struct endpoint_ops *ops;
 };
 
-struct port_ops {
+struct endpoint_ops {
 	/* Sends frames in order; returns how many were accepted (fewer: the guest has no room). */
-	unsigned (*send)(struct port *port, const struct frame *const *frames, unsigned n);
-	unsigned (*recv)(struct port *port, struct frame *frames, unsigned max);
+	unsigned (*send)(struct endpoint *endpoint, const struct frame *const *frames, unsigned n);
+	unsigned (*recv)(struct endpoint *endpoint, struct frame *frames, unsigned max);
 	/* Housekeeping; true when the endpoint can carry frames. */
-	bool (*service)(struct port *port);
+	bool (*service)(struct endpoint *endpoint);
 	/* Sets what poll() must wait for; false: the endpoint must be polled by calling recv. */
-	bool (*wait_for)(struct port *port, bool to_send, struct pollfd *fd);
+	bool (*wait_for)(struct endpoint *endpoint, bool to_send, struct pollfd *fd);
 };
 
-struct port *dgram_open(const char *local, const char *remote);
-struct port *stream_open(const char *path);
-struct port *vhost_open(const char *path, bool mergeable);
+struct endpoint *dgram_open(const char *local, const char *remote);
+struct endpoint *stream_open(const char *path);
+struct endpoint *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
@@ -157,7 +157,7 @@ struct phase {
 	bool once;       /* each flow exactly once, then the phase ends */
 };
 
-extern struct port *ports[SIDES];
+extern struct endpoint *endpoints[SIDES];
 
 bool engine_resolve(double seconds);
 void engine_idle(double seconds);

@@ -107,8 +107,8 @@ struct ring {
 	bool started, enabled;
 };
 
-struct vhost_port {
-	struct port port; /* first: the engine's view */
+struct vhost_endpoint {
+	struct endpoint endpoint; /* first: the engine's view */
 	int listener, peer;
 	uint64_t offered, features;
 	unsigned regions;
@@ -118,14 +118,14 @@ struct vhost_port {
 	uint64_t looked_ns;
 };
 
-static struct vhost_port *of(struct port *port)
+static struct vhost_endpoint *of(struct endpoint *endpoint)
 {
-	return (struct vhost_port *)port;
+	return (struct vhost_endpoint *)endpoint;
 }
 
 /* ---- the guest's memory ---- */
 
-static void unmap(struct vhost_port *v)
+static void unmap(struct vhost_endpoint *v)
 {
 	for (unsigned i = 0; i < v->regions; i++)
 		munmap(v->mapped[i], v->region[i].size + v->region[i].offset);
@@ -134,7 +134,7 @@ static void unmap(struct vhost_port *v)
 		v->ring[i].desc = NULL;
 }
 
-static void *find(const struct vhost_port *v, uint64_t at, uint64_t len, bool guest)
+static void *find(const struct vhost_endpoint *v, uint64_t at, uint64_t len, bool guest)
 {
 	for (unsigned i = 0; i < v->regions; i++) {
 		const struct region *r = &v->region[i];
@@ -146,7 +146,7 @@ static void *find(const struct vhost_port *v, uint64_t at, uint64_t len, bool gu
 	return NULL;
 }
 
-static void set_memory(struct vhost_port *v, const struct message *m, const int *fds)
+static void set_memory(struct vhost_endpoint *v, const struct message *m, const int *fds)
 {
 	unmap(v);
 	for (unsigned i = 0; i < m->memory.count && i < REGIONS_MAX; i++) {
@@ -171,7 +171,7 @@ static bool ready(const struct ring *r)
 	return r->started && r->enabled && r->desc != NULL;
 }
 
-static void set_ring(struct vhost_port *v, struct ring_address a)
+static void set_ring(struct vhost_endpoint *v, struct ring_address a)
 {
 	struct ring *r = &v->ring[a.index];
 	uint64_t n = r->num;
@@ -202,13 +202,13 @@ static void publish(struct ring *r, uint16_t idx)
 			perror("gen: call");
 }
 
-static unsigned header_of(const struct vhost_port *v)
+static unsigned header_of(const struct vhost_endpoint *v)
 {
 	return v->features & (FEATURE_VERSION_1 | FEATURE_MERGEABLE) ? 12 : 10;
 }
 
 /* Copies header and frame into one chain of the guest's buffers; returns the bytes written. */
-static unsigned fill(const struct vhost_port *v, const struct ring *r, unsigned head,
+static unsigned fill(const struct vhost_endpoint *v, const struct ring *r, unsigned head,
                      const struct frame *f)
 {
 	uint8_t bytes[12 + sizeof(f->data)] = {0};
@@ -232,9 +232,9 @@ static unsigned fill(const struct vhost_port *v, const struct ring *r, unsigned 
 	return done;
 }
 
-static unsigned vhost_send(struct port *port, const struct frame *const *frames, unsigned n)
+static unsigned vhost_send(struct endpoint *endpoint, const struct frame *const *frames, unsigned n)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	struct ring *r = &v->ring[RX];
 	unsigned room;
 	uint16_t idx;
@@ -257,7 +257,8 @@ static unsigned vhost_send(struct port *port, const struct frame *const *frames,
 }
 
 /* Collects one chain of the guest's buffers into a frame, without the header. */
-static void drain(const struct vhost_port *v, const struct ring *r, unsigned head, struct frame *f)
+static void drain(const struct vhost_endpoint *v, const struct ring *r, unsigned head,
+                  struct frame *f)
 {
 	unsigned skip = header_of(v);
 
@@ -279,9 +280,9 @@ static void drain(const struct vhost_port *v, const struct ring *r, unsigned hea
 	}
 }
 
-static unsigned vhost_recv(struct port *port, struct frame *frames, unsigned max)
+static unsigned vhost_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	struct ring *r = &v->ring[TX];
 	unsigned n;
 	uint16_t idx;
@@ -306,7 +307,7 @@ static unsigned vhost_recv(struct port *port, struct frame *frames, unsigned max
 
 /* ---- the control socket ---- */
 
-static void answer(struct vhost_port *v, struct message *m, uint32_t size)
+static void answer(struct vhost_endpoint *v, struct message *m, uint32_t size)
 {
 	m->flags = VERSION | REPLY;
 	m->size = size;
@@ -322,7 +323,7 @@ static void take_fd(int *slot, const struct message *m, const int *fds)
 }
 
 /* Messages about one ring; the index was checked. */
-static void ring_message(struct vhost_port *v, struct message *m, const int *fds)
+static void ring_message(struct vhost_endpoint *v, struct message *m, const int *fds)
 {
 	struct ring *r = &v->ring[m->u64 & 0xff];
 
@@ -361,7 +362,7 @@ static void ring_message(struct vhost_port *v, struct message *m, const int *fds
 	}
 }
 
-static void message(struct vhost_port *v, struct message *m, const int *fds)
+static void message(struct vhost_endpoint *v, struct message *m, const int *fds)
 {
 	switch (m->request) {
 	case GET_FEATURES:
@@ -396,7 +397,7 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 	}
 }
 
-static void hang_up(struct vhost_port *v)
+static void hang_up(struct vhost_endpoint *v)
 {
 	close(v->peer);
 	v->peer = -1;
@@ -408,7 +409,7 @@ static void hang_up(struct vhost_port *v)
 	}
 }
 
-static bool read_message(struct vhost_port *v)
+static bool read_message(struct vhost_endpoint *v)
 {
 	struct message m = {0};
 	int fds[REGIONS_MAX];
@@ -437,9 +438,9 @@ static bool read_message(struct vhost_port *v)
 
 /* The control socket has few messages once the guest runs: polling it a thousand times a second is
  * enough. */
-static bool vhost_service(struct port *port)
+static bool vhost_service(struct endpoint *endpoint)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	uint64_t now = clock_ns();
 
 	if (now - v->looked_ns < 1000000)
@@ -452,9 +453,9 @@ static bool vhost_service(struct port *port)
 	return ready(&v->ring[RX]);
 }
 
-static bool vhost_wait_for(struct port *port, bool to_send, struct pollfd *fd)
+static bool vhost_wait_for(struct endpoint *endpoint, bool to_send, struct pollfd *fd)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 
 	(void)to_send;
 	fd->fd = v->peer >= 0 ? v->peer : v->listener;
@@ -462,22 +463,22 @@ static bool vhost_wait_for(struct port *port, bool to_send, struct pollfd *fd)
 	return !ready(&v->ring[TX]); /* running rings are polled */
 }
 
-static const struct port_ops vhost_ops = {
+static const struct endpoint_ops vhost_ops = {
         .send = vhost_send,
         .recv = vhost_recv,
         .service = vhost_service,
         .wait_for = vhost_wait_for,
 };
 
-struct port *vhost_open(const char *path, bool mergeable)
+struct endpoint *vhost_open(const char *path, bool mergeable)
 {
-	struct vhost_port *v = calloc(1, sizeof(*v));
+	struct vhost_endpoint *v = calloc(1, sizeof(*v));
 	struct sockaddr_un here = {.sun_family = AF_UNIX};
 
 	if (v == NULL || strlen(path) >= sizeof(here.sun_path))
 		return NULL;
 	strcpy(here.sun_path, path);
-	v->port.ops = &vhost_ops;
+	v->endpoint.ops = &vhost_ops;
 	v->peer = v->ring[RX].call = v->ring[TX].call = -1;
 	v->offered = FEATURE_PROTOCOL | FEATURE_VERSION_1 | (mergeable ? FEATURE_MERGEABLE : 0);
 	v->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -486,5 +487,5 @@ struct port *vhost_open(const char *path, bool mergeable)
 	    bind(v->listener, (const struct sockaddr *)&here, sizeof(here)) != 0 ||
 	    listen(v->listener, 1) != 0)
 		return NULL;
-	return &v->port;
+	return &v->endpoint;
 }
