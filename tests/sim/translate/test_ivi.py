@@ -414,8 +414,7 @@ def test_from_a_shared_address_to_a_mapped_host(start: Start, payload: Packet) -
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])
 def test_fragments_to_a_shared_address(shared: Gateway, order: list[int]) -> None:
-    """Only the first fragment has the port; the others follow it, in whatever order they come (RFC 7599 section
-    10.2)."""
+    """Only the first fragment has the port; the others follow it, in any order (RFC 7599 section 10.2)."""
     pieces = cut(to_six(dst=SHARED, id=77) / UDP(sport=9, dport=1088) / filling(2000, 1), 800)
     sent = [one for at in order for one in from4(shared, pieces[at])]
     assert sorted((one.raw[56:58], one.ip6.dst) for one in sent) == \
@@ -575,8 +574,7 @@ def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int)
 @pytest.mark.parametrize(("what", "packets", "errors"), [("error", 1, 0), ("fragment", 1, 0), ("many", 12, 4),
                                                          ("split", 1, 1)])
 def test_which_waiting_packets_cause_an_error(ivi: Gateway, what: str, packets: int, errors: int) -> None:
-    """No error about an error or a later fragment. About many packets: errors about those that waited for the
-    neighbour."""
+    """No error about an error or a later fragment; one about each packet that waited for the neighbour."""
     packet = {"error": to_six(dst="192.0.2.99") / ICMP(type=3, code=1) / IP(src="192.0.2.99", dst=FOUR) / UDP(),
               "fragment": to_six(dst="192.0.2.99", frag=5, proto=17) / Raw(filling(64, 1)),
               "many": to_six(dst="192.0.2.99") / UDP(),
