@@ -6,11 +6,11 @@
 /* Octet `at` of the IPv6 address becomes octet `k` of the IPv4 address. */
 static void take_octet(struct embed_form *f, unsigned k, unsigned at)
 {
-	uint8_t *take = (uint8_t *)&f->take[at / 4];
+	uint8_t *take = (uint8_t *)&f->octets[at / 4];
 	take[at % 4] = 0xff;
 	/* In memory order octet k moves to at % 4; rotating left by 8 moves each octet
 	 * to the next place on a little-endian machine. */
-	f->turn[at / 4] = (uint8_t)((at % 4 + 4 - k) % 4 * 8);
+	f->rotate[at / 4] = (uint8_t)((at % 4 + 4 - k) % 4 * 8);
 }
 
 static const char *bad_length(const struct prefix *prefix, bool ivi)

@@ -14,12 +14,12 @@
 /* A form: which octets of the IPv6 address are the IPv4 address. Words are raw. */
 struct embed_form {
 	uint32_t prefix[4];
-	uint32_t mask[4]; /* of the prefix */
-	uint32_t take[4]; /* octets that belong to the IPv4 address … */
-	uint8_t turn[4];  /* … when it is rotated left by so many bits */
-	uint8_t len;      /* bits in front of the IPv4 address */
-	uint8_t set_at;   /* octet where the port set's number stands; 0: no room */
-	uint8_t end[33];  /* length of the IPv6 prefix made from an IPv4 prefix, by its length */
+	uint32_t mask[4];   /* of the prefix */
+	uint32_t octets[4]; /* octets that belong to the IPv4 address … */
+	uint8_t rotate[4];  /* … when it is rotated left by so many bits */
+	uint8_t len;        /* bits in front of the IPv4 address */
+	uint8_t set_at;     /* octet where the port set's number stands; 0: no room */
+	uint8_t end[33];    /* length of the IPv6 prefix made from an IPv4 prefix, by its length */
 };
 
 /* Sets a form up; NULL, or what is wrong with the prefix (a text that follows the
@@ -34,7 +34,7 @@ static inline bool embed_has(const struct embed_form *f, const ip6 *a)
 	       (load32(a->b + 8) & f->mask[2]) == f->prefix[2];
 }
 
-static inline uint32_t embed_turn_left(uint32_t v, uint8_t bits)
+static inline uint32_t embed_rotate_left(uint32_t v, uint8_t bits)
 {
 	return v << (bits & 31) | v >> (-bits & 31);
 }
@@ -45,7 +45,7 @@ static inline uint32_t embed_to4(const struct embed_form *f, const ip6 *a)
 {
 	uint32_t v = 0;
 	for (unsigned i = 1; i < 4; i++)
-		v |= embed_turn_left(load32(a->b + 4 * i) & f->take[i], (uint8_t)-f->turn[i]);
+		v |= embed_rotate_left(load32(a->b + 4 * i) & f->octets[i], (uint8_t)-f->rotate[i]);
 	return v;
 }
 
@@ -56,7 +56,7 @@ static inline void embed_to6(const struct embed_form *f, uint32_t v, ip6 *out)
 	store32(out->b, f->prefix[0]);
 	for (unsigned i = 1; i < 4; i++)
 		store32(out->b + 4 * i,
-		        f->prefix[i] | (embed_turn_left(v, f->turn[i]) & f->take[i]));
+		        f->prefix[i] | (embed_rotate_left(v, f->rotate[i]) & f->octets[i]));
 }
 
 /* True for 64:ff9b::/96, which must not stand in front of an address that is not

@@ -1,6 +1,6 @@
 /* ICMPv4 errors into ICMPv6 errors, with the packet that they quote (RFC 7915 section
  * 4.3) and its extensions (RFC 4884). */
-#include "apps/translate/xlat.h"
+#include "apps/translate/xlat_packet.h"
 
 #define ERROR_BYTES IP6_MTU_MIN /* of the whole error (RFC 4443 section 2.4 (c)) */
 
@@ -54,7 +54,7 @@ uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n)
 {
 	struct quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	return xlat46_port(q.l4, q.data, header_of(icmp)->proto, true);
 }
 
@@ -83,17 +83,17 @@ static void change_l4(const struct quote *q, const struct xlat46 *x, uint8_t pro
 
 /* The quoted packet's IPv6 header. It went from an IPv6 host to an IPv4 host; when it
  * was hairpinned its destination is not mapped (RFC 7757 section 4.2.1, rule 2). */
-static bool map_quote(const struct ivi *v, const struct quote *q, const struct ip4_hdr *h,
+static bool map_quote(const struct translator *v, const struct quote *q, const struct ip4_hdr *h,
                       const struct xlat46 *outer, struct xlat46 *x)
 {
-	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), port = IVI_NO_PORT;
+	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), port = XLAT_NO_PORT;
 	if (UNLIKELY(v->n_shares) && q->first)
 		port = xlat46_port(q->l4, q->data, h->proto, true);
-	if (ivi_to6(v, from, port, &x->from) == IVI_NO_WAY)
+	if (xlat_to6(v, from, port, &x->from) == XLAT_UNMAPPED)
 		return false;
-	enum ivi_way way = outer->turned ? ivi_form_to6(v, to, IVI_NO_PORT, &x->to)
-	                                 : ivi_to6(v, to, IVI_NO_PORT, &x->to);
-	if (way == IVI_NO_WAY)
+	enum xlat_way way = outer->hairpinned ? xlat_form_to6(v, to, XLAT_NO_PORT, &x->to)
+	                                      : xlat_to6(v, to, XLAT_NO_PORT, &x->to);
+	if (way == XLAT_UNMAPPED)
 		return false;
 	x->delta = xlat_delta46(&x->from, &x->to, from, to);
 	x->id = be16_get(h->id);
@@ -106,7 +106,7 @@ static bool map_quote(const struct ivi *v, const struct quote *q, const struct i
 }
 
 /* The whole message, when all is known. */
-static enum verdict build(struct gw *gw, struct ivi *v, struct pkt *p, const struct quote *q,
+static enum verdict build(struct gw *gw, struct translator *v, struct pkt *p, const struct quote *q,
                           struct xlat46 *outer, const struct xlat46 *inner,
                           const struct xlat_icmp *to)
 {
@@ -133,11 +133,11 @@ static enum verdict build(struct gw *gw, struct ivi *v, struct pkt *p, const str
 	outer->fragment = false;
 	outer->next = PROTO_ICMP6;
 	xlat46_put(p->data, outer, n);
-	v->translated[IVI_46]++;
+	v->translated[XLAT_46]++;
 	return V_SEND6;
 }
 
-enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
 {
 	uint8_t *icmp = p->data + p->l4;
 	struct quote q;
@@ -150,7 +150,7 @@ enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
-	struct xlat_mtu mtu = {.mtu4 = x->turned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
+	struct xlat_mtu mtu = {.mtu4 = x->hairpinned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
 	                       .mtu6 = gw->iface[IF_LAN].mtu};
 	bool usable = read_quote(icmp, p->l4_len, &q);
 	mtu.quoted = usable ? q.len : 0;

@@ -1,10 +1,10 @@
 /* ICMPv6 errors into ICMPv4 errors, with the packet that they quote (RFC 7915 section
  * 5.3), its extensions (RFC 4884), and errors from where no IPv4 address leads (RFC
  * 6791). */
-#include "apps/translate/xlat.h"
+#include "apps/translate/xlat_packet.h"
 
-#define ERROR_BYTES 576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
-#define TURN_BYTES  2000u /* the other half of hairpinning cuts it */
+#define ERROR_BYTES   576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
+#define HAIRPIN_BYTES 2000u /* the other half of hairpinning cuts it */
 
 /* The quoted packet. */
 struct quote {
@@ -55,26 +55,26 @@ uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 {
 	struct quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	return xlat64_port(q.l4, q.data, q.chain.proto, false);
 }
 
 /* The quoted packet's addresses. It went from an IPv4 host to an IPv6 host. */
-static bool map_quote(const struct ivi *v, const uint8_t *icmp, struct xlat64 *x,
-                      enum ivi_way *from)
+static bool map_quote(const struct translator *v, const uint8_t *icmp, struct xlat64 *x,
+                      enum xlat_way *from)
 {
 	const struct ip6_hdr *h = header_of(icmp);
-	*from = ivi_to4(v, &h->from, &x->from);
-	return *from != IVI_NO_WAY && ivi_to4(v, &h->to, &x->to) != IVI_NO_WAY;
+	*from = xlat_to4(v, &h->from, &x->from);
+	return *from != XLAT_UNMAPPED && xlat_to4(v, &h->to, &x->to) != XLAT_UNMAPPED;
 }
 
-enum verdict xlat64_quote(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	uint8_t *icmp = p->data + x->l4;
 	const struct ip6_hdr *h = ip6_header(p);
 	struct quote q;
 	struct xlat64 inner;
-	enum ivi_way way;
+	enum xlat_way way;
 	if (x->frag & (IP4_OFFSET | IP4_MF))
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (x->l4_len < sizeof(struct icmp6_hdr))
@@ -89,9 +89,9 @@ enum verdict xlat64_quote(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
-	if (way == IVI_BY_FORM && embed_find4(&v->maps, inner.from)) {
+	if (way == XLAT_BY_FORM && embed_find4(&v->maps, inner.from)) {
 		x->hairpin = true;
-		if (ivi_to6(v, x->to, IVI_NO_PORT, &x->back) == IVI_NO_WAY)
+		if (xlat_to6(v, x->to, XLAT_NO_PORT, &x->back) == XLAT_UNMAPPED)
 			return gw_drop(gw, p, DROP_NO_MAP);
 	}
 	return V_SEND;
@@ -120,7 +120,7 @@ static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t d
 }
 
 /* The quoted packet's IPv4 header. */
-static void make_inner(struct gw *gw, const struct ivi *v, const struct quote *q,
+static void make_inner(struct gw *gw, const struct translator *v, const struct quote *q,
                        const struct ip6_hdr *h, struct xlat64 *x)
 {
 	const struct xlat64_chain *c = &q->chain;
@@ -137,7 +137,7 @@ static void make_inner(struct gw *gw, const struct ivi *v, const struct quote *q
 	}
 }
 
-/* An extension structure that tells where an error came from: interface information
+/* An extension structure that add_source where an error came from: interface information
  * with an IP address (RFC 5837 section 4, RFC 6791 section 4). */
 #define INTERFACE_BYTES 28u
 static void interface_object(uint8_t *to, const ip6 *from)
@@ -154,19 +154,19 @@ static void interface_object(uint8_t *to, const ip6 *from)
 
 /* The whole message, when all is known. */
 static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
-                  const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *stranger)
+                  const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
 {
 	bool too_big = to->type == ICMP_UNREACHABLE && to->code == ICMP_TOO_BIG;
 	uint8_t object[INTERFACE_BYTES];
 	const uint8_t *ext = q->ext;
 	struct xlat_parts x = {.head = IP4_MIN, .data = q->data, .ext = q->n_ext};
 	uint32_t front = IP4_MIN + (uint32_t)sizeof(struct icmp_hdr);
-	if (stranger && x.ext == 0) {
-		interface_object(object, stranger);
+	if (foreign && x.ext == 0) {
+		interface_object(object, foreign);
 		ext = object;
 		x.ext = sizeof object;
 	}
-	xlat_fit(&x, (outer->hairpin ? TURN_BYTES : ERROR_BYTES) - front, too_big ? 0 : 4);
+	xlat_fit(&x, (outer->hairpin ? HAIRPIN_BYTES : ERROR_BYTES) - front, too_big ? 0 : 4);
 	uint32_t field = x.head + x.data + x.pad;
 	uint32_t n = (uint32_t)sizeof(struct icmp_hdr) + field + x.ext;
 	if (!xlat_arrange(p, &x, q->l4, ext, front + x.head))
@@ -185,14 +185,14 @@ static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
 	return true;
 }
 
-enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	uint8_t *icmp = p->data + x->l4;
 	const struct ip6_hdr *h = header_of(icmp);
 	const ip6 from = ip6_header(p)->from;
 	struct xlat64 inner = {.l4 = 0};
 	struct quote q;
-	enum ivi_way way;
+	enum xlat_way way;
 	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* xlat64_quote saw to that */
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
@@ -207,12 +207,12 @@ enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		to.rest &= 0xffff;
 	make_inner(gw, v, &q, h, &inner);
 	change_l4(&q, h, inner.delta);
-	bool tells = x->stranger && v->icmp_interface && !x->hairpin;
-	if (!build(p, &q, x, &inner, &to, tells ? &from : NULL))
+	bool add_source = x->foreign && v->icmp_interface && !x->hairpin;
+	if (!build(p, &q, x, &inner, &to, add_source ? &from : NULL))
 		return gw_drop(gw, p, DROP_NO_PACKET);
-	v->translated[IVI_64]++;
+	v->translated[XLAT_64]++;
 	if (!x->hairpin)
 		return V_SEND;
 	gw->hairpinned++;
-	return xlat46_turn(gw, v, p, x);
+	return xlat46_hairpin(gw, v, p, x);
 }

@@ -1,6 +1,6 @@
 /* ICMP errors in both directions: types and codes, MTUs (RFC 7915 sections 4.2 and
  * 5.2), and where the parts of a message go (RFC 4884). */
-#include "apps/translate/xlat.h"
+#include "apps/translate/xlat_packet.h"
 
 #define IP4_MTU_MIN 68u /* RFC 791 section 3.2 */
 

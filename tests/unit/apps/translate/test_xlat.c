@@ -1,7 +1,7 @@
 /* The translator's pure parts: types, codes and MTUs of ICMP errors, the parts of a
  * message (apps/translate/xlat_icmp.c), extension headers (xlat64.c), ports, checksums, and
  * how the table of known pairs is filled. */
-#include "apps/translate/xlat_known.h"
+#include "apps/translate/xlat_cache.h"
 #include "kernel/lib/addr.h"
 #include "kernel/seam/io.h"
 
@@ -258,17 +258,17 @@ static void ports(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(with); i++) {
 		CHECK_EQ(xlat46_port(l4, 4, with[i], true), 0x0800);
 		CHECK_EQ(xlat46_port(l4, 4, with[i], false), 0x1234);
-		CHECK_EQ(xlat46_port(l4, 3, with[i], false), IVI_NO_PORT);
+		CHECK_EQ(xlat46_port(l4, 3, with[i], false), XLAT_NO_PORT);
 		CHECK_EQ(xlat64_port(l4, 4, with[i], true), 0x0800);
 		CHECK_EQ(xlat64_port(l4, 4, with[i], false), 0x1234);
 	}
 	CHECK_EQ(xlat46_port(l4, 6, 1, false), 0x5678);
-	CHECK_EQ(xlat46_port(l4, 5, 1, false), IVI_NO_PORT);
-	CHECK_EQ(xlat46_port(l4, 6, 47, false), IVI_NO_PORT);
-	CHECK_EQ(xlat64_port(l4, 6, 58, true), IVI_NO_PORT); /* type 8 is no echo there */
+	CHECK_EQ(xlat46_port(l4, 5, 1, false), XLAT_NO_PORT);
+	CHECK_EQ(xlat46_port(l4, 6, 47, false), XLAT_NO_PORT);
+	CHECK_EQ(xlat64_port(l4, 6, 58, true), XLAT_NO_PORT); /* type 8 is no echo there */
 	static const uint8_t echo6[] = {128, 0, 0, 0, 0x9a, 0xbc};
 	CHECK_EQ(xlat64_port(echo6, 6, 58, true), 0x9abc);
-	CHECK_EQ(xlat64_port(l4, 6, 1, true), IVI_NO_PORT);
+	CHECK_EQ(xlat64_port(l4, 6, 1, true), XLAT_NO_PORT);
 }
 
 /* Every echo message whose sum is zero or all ones, and their neighbours. */
@@ -291,7 +291,7 @@ static void echo_sums(void)
 static void pairs_spread(void)
 {
 	static const char *const prefix[] = {"2001:db8::/32", "2001:db8:64::/96"};
-	static struct xlat_pairs t;
+	static struct xlat_cache t;
 	static bool taken46[1u << XLAT_PAIR_BITS], taken64[1u << XLAT_PAIR_BITS];
 	const unsigned rounds = 40;
 	unsigned n46 = 0, n64 = 0;
@@ -302,7 +302,7 @@ static void pairs_spread(void)
 		CHECK(addr_prefix(prefix[round % 2], strlen(prefix[round % 2]), &p));
 		CHECK(embed_set_up(&form, &p, round % 2 == 0) == NULL);
 		rng_seed(&rng, &round, sizeof round);
-		ivi_pairs_set_up(&t, &rng);
+		xlat_cache_set_up(&t, &rng);
 		memset(taken46, 0, sizeof taken46);
 		memset(taken64, 0, sizeof taken64);
 		for (uint32_t i = 0; i < 2048; i++) {

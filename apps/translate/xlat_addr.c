@@ -1,50 +1,48 @@
 /* Addresses of the translator: by the form with shared addresses, the sources of
  * RFC 6791, and refusals. See ivi.h. */
-#include "apps/translate/ivi.h"
+#include "apps/translate/xlat_packet.h"
 
-#include "apps/translate/xlat_known.h"
-
-enum verdict ivi_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
+enum verdict xlat_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
 {
-	const struct ivi *v = gw->state;
+	const struct translator *v = gw->state;
 	if (v->errors)
 		icmp_error(gw, p, ICMP_UNREACHABLE, code, 0);
 	return gw_drop(gw, p, reason);
 }
 
-enum verdict ivi_refuse4(struct gw *gw, struct pkt *p, enum drop reason)
+enum verdict xlat_refuse4(struct gw *gw, struct pkt *p, enum drop reason)
 {
-	return ivi_refuse4_as(gw, p, reason, ICMP_ADMIN);
+	return xlat_refuse4_as(gw, p, reason, ICMP_ADMIN);
 }
 
-enum verdict ivi_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
+enum verdict xlat_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
 {
-	const struct ivi *v = gw->state;
+	const struct translator *v = gw->state;
 	if (v->errors)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, code, 0);
 	return gw_drop(gw, p, reason);
 }
 
-enum verdict ivi_refuse6(struct gw *gw, struct pkt *p, enum drop reason)
+enum verdict xlat_refuse6(struct gw *gw, struct pkt *p, enum drop reason)
 {
 	/* RFC 7915 section 5.4: not about any ICMPv6 message. */
 	return p->proto == PROTO_ICMP6 ? gw_drop(gw, p, reason)
-	                               : ivi_refuse6_as(gw, p, reason, ICMP6_ADMIN);
+	                               : xlat_refuse6_as(gw, p, reason, ICMP6_ADMIN);
 }
 
-enum ivi_way ivi_form_to6(const struct ivi *v, uint32_t a, uint32_t port, ip6 *out)
+enum xlat_way xlat_form_to6(const struct translator *v, uint32_t a, uint32_t port, ip6 *out)
 {
 	if (!v->has_form || (v->well_known && !embed_is_global(ip4_from_raw(a))))
-		return IVI_NO_WAY;
+		return XLAT_UNMAPPED;
 	embed_to6(&v->form, a, out);
-	const struct embed_share *s = port == IVI_NO_PORT ? NULL : ivi_share_of(v, a);
+	const struct embed_share *s = port == XLAT_NO_PORT ? NULL : xlat_share_of(v, a);
 	if (!s)
-		return IVI_BY_FORM;
+		return XLAT_BY_FORM;
 	embed_put_set(&v->form, embed_set_of(s, port), out);
-	return embed_has_owner(s, port) ? IVI_BY_FORM : IVI_NO_WAY;
+	return embed_has_owner(s, port) ? XLAT_BY_FORM : XLAT_UNMAPPED;
 }
 
-bool ivi_is_native4(const struct gw *gw, uint32_t a, uint8_t len)
+bool xlat_is_native4(const struct gw *gw, uint32_t a, uint8_t len)
 {
 	uint32_t addr = swap32(a);
 	if (gw_is_own(gw, ip4_from_raw(a)))
@@ -57,68 +55,29 @@ bool ivi_is_native4(const struct gw *gw, uint32_t a, uint8_t len)
 	return false;
 }
 
-bool ivi_is_never(const struct ivi *v, uint32_t a)
+bool xlat_is_reserved(const struct translator *v, uint32_t a)
 {
-	for (uint32_t i = 0; i < v->n_never; i++)
-		if (v->never[i] == a)
+	for (uint32_t i = 0; i < v->n_reserved; i++)
+		if (v->reserved[i] == a)
 			return true;
 	return false;
 }
 
 /* One of several is drawn, so that what reassembles by source and identification
  * mixes fewer packets up (RFC 6791 section 3.2 leaves the choice open). */
-ip4 ivi_icmp_source4(struct gw *gw, const struct ivi *v, ip4 to)
+ip4 xlat_error_source4(struct gw *gw, const struct translator *v, ip4 to)
 {
 	if (v->n_icmp4 == 0)
 		return gw_own_address(gw, IF_WAN, to)->addr;
 	return v->icmp4[rng_below(gw->rng, v->n_icmp4)];
 }
 
-ip6 ivi_icmp_source6(struct gw *gw, const struct ivi *v, const ip6 *to)
+ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
 {
 	const ip6 *own = gw_own_address6(gw, IF_LAN, to);
 	if (v->n_icmp6)
 		return v->icmp6[rng_below(gw->rng, v->n_icmp6)];
 	return own ? *own : gw->iface[IF_LAN].addr6[1].addr;
-}
-
-/* --- known pairs --------------------------------------------------------------------------- */
-
-/* A free entry is that of the pair of zeros. It serves no packet: its next hop is no
- * neighbour. */
-void ivi_pairs_set_up(struct xlat_pairs *t, struct rng *rng)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		t->mul46[i] = rng_u32(rng) | 1;
-		t->mul64[i] = rng_u32(rng) | 1;
-	}
-}
-
-void ivi_note46(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
-                const struct xlat46 *x)
-{
-	*xlat_pair46(v->pairs, from, to) = (struct xlat_pair46){
-	        .from = from,
-	        .to = to,
-	        .hop = p->hop,
-	        .delta = x->delta,
-	        .from6 = x->from,
-	        .to6 = x->to,
-	};
-}
-
-void ivi_note64(struct ivi *v, const struct pkt *p, const ip6 *from, const ip6 *to,
-                const struct xlat64 *x)
-{
-	*xlat_pair64(v->pairs, from, to) = (struct xlat_pair64){
-	        .from6 = *from,
-	        .to6 = *to,
-	        .from = x->from,
-	        .to = x->to,
-	        .sum = csum_add32(x->from, x->to),
-	        .hop = p->hop,
-	        .delta = x->delta,
-	};
 }
 
 /* --- shared addresses --------------------------------------------------------------------- */
@@ -135,7 +94,7 @@ static uint32_t port_of(const struct pkt *p)
 
 /* Pieces of a packet: only the first has the port, the others go where it went (RFC
  * 7599 section 10.2). */
-static enum verdict shared_piece(struct gw *gw, struct ivi *v, struct pkt *p)
+static enum verdict shared_fragment(struct gw *gw, struct translator *v, struct pkt *p)
 {
 	const struct frag_key key = frag_key(p);
 	if (p->flags & PKT_LATER) {
@@ -157,11 +116,11 @@ static enum verdict shared_piece(struct gw *gw, struct ivi *v, struct pkt *p)
 	return w;
 }
 
-enum verdict ivi_shared(struct gw *gw, struct ivi *v, struct pkt *p)
+enum verdict xlat_shared(struct gw *gw, struct translator *v, struct pkt *p)
 {
-	if (!ivi_share_of(v, ip4_raw(ip4_to(p))))
-		return xlat46(gw, v, p, NULL, IVI_NO_PORT);
+	if (!xlat_share_of(v, ip4_raw(ip4_to(p))))
+		return xlat46(gw, v, p, NULL, XLAT_NO_PORT);
 	if (p->flags & PKT_FRAGMENT)
-		return shared_piece(gw, v, p);
+		return shared_fragment(gw, v, p);
 	return xlat46(gw, v, p, NULL, port_of(p));
 }
