@@ -1,13 +1,13 @@
-/* The application `ivi`: stateless translation between IPv4 hosts on the WAN side and
- * IPv6 hosts on the LAN side (RFC 6219, RFC 7915). Here are its start and the question
- * what is for whom; the translation is in xlat46.c and xlat64.c.
+/* The application `ivi`: stateless translation between IPv4 hosts on the WAN side and IPv6
+ * hosts on the LAN side (RFC 6219, RFC 7915). This file sets up the translator and decides
+ * which packets are translated; the translation is in xlat46.c and xlat64.c.
  *
- * Which packets are translated is mostly a matter of routes: those of ivi.prefix and of
- * mappings lead to IF_APP, and a longer native route wins (RFC 7915 sections 4.6 and
- * 5.6). For IPv4 the nets of IPv6 hosts are looked up first, because an IPv4 route
- * table has a default route to the WAN that would take all.
+ * Routes decide for most packets. Those of ivi.prefix and of mappings lead to IF_APP, and a
+ * longer native route wins (RFC 7915 sections 4.6 and 5.6). For IPv4 the networks of IPv6
+ * hosts are looked up first, because an IPv4 route table has a default route to the WAN
+ * that would match everything.
  *
- * Left out on purpose: multicast (RFC 6219 section 5.1). */
+ * Not implemented on purpose: multicast (RFC 6219 section 5.1). */
 #include "apps/translate/ivi.h"
 
 #include "apps/apps.h"
@@ -24,7 +24,7 @@ static const char *key_error(const char *what, const char *more)
 	return wrong;
 }
 
-/* --- start: what stands for IPv6 hosts ---------------------------------------------------- */
+/* --- start: addresses that stand for IPv6 hosts ------------------------------------ */
 
 static void add_net(struct translator *v, ip4 net, uint8_t len)
 {
@@ -90,7 +90,8 @@ static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint
 	return NULL;
 }
 
-/* The same for IPv4 on the WAN side. */
+/* The native IPv4 route on the WAN side for a network (host order), NULL when there is
+ * none. */
 static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
 	for (uint32_t i = 0; i < gw->n_routes; i++) {
@@ -101,8 +102,9 @@ static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t
 	return NULL;
 }
 
-/* IPv6 hosts whose addresses lie under a route to the application keep their native
- * way; without one nothing leads there. */
+/* Adds a native route for IPv6 hosts whose addresses lie under a route to the application.
+ * Without a native route the network becomes unreachable. False when the table of routes is
+ * full. */
 static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_len)
 {
 	const struct gw_route6 *r = native6(gw, net, len);
@@ -114,8 +116,8 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 	return gw_add_route6(gw, net, len, &via, r->iface);
 }
 
-/* Says of a mapping whose hosts it names. Where no route tells it is taken for IPv6
- * hosts if these can be reached at all. */
+/* Decides whether a mapping names IPv4 or IPv6 hosts. When no route decides it, the mapping
+ * is taken for IPv6 hosts if these can be reached at all. */
 static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 {
 	const struct config_map *c = &gw->config->ivi.map[i];
@@ -158,8 +160,8 @@ static void add_reserved(struct translator *v, uint32_t a)
 		v->reserved[v->n_reserved++] = swap32(a);
 }
 
-/* Our own addresses, and what no single host has in our networks (RFC 3021: a /31 has
- * hosts only). */
+/* Reserves our own addresses and those that no host of our networks may have: network and
+ * broadcast address. A /31 has hosts only (RFC 3021). */
 static void set_reserved(const struct gw *gw, struct translator *v)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
@@ -174,7 +176,8 @@ static void set_reserved(const struct gw *gw, struct translator *v)
 		}
 }
 
-/* True when there is such an address in a net. */
+/* True when a network (host order) contains an own address, a router's address or a longer
+ * native route. */
 static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
 	uint32_t mask = addr_mask4(len);
@@ -188,8 +191,8 @@ static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
 	return false;
 }
 
-/* The first address at or behind one that is no IPv6 host's whatever net it lies in: a
- * router's, ours, a broadcast. 2^32 when there is none. */
+/* The first address (host order) from `from` on that no IPv6 host may have, whatever
+ * network it lies in: a router's, our own or a broadcast address. 2^32 when there is none. */
 static uint64_t next_excluded(const struct gw *gw, const struct translator *v, uint32_t from)
 {
 	uint64_t found = 1ull << 32;
@@ -206,7 +209,8 @@ static uint64_t next_excluded(const struct gw *gw, const struct translator *v, u
 	return found;
 }
 
-/* ARP is answered on the WAN for what lies in its networks, but for routers. */
+/* Makes the gateway answer ARP on the WAN for the part of a network of IPv6 hosts that lies
+ * in the WAN's own networks, except for routers. */
 static const char *answer_arp(struct gw *gw, const struct translator *v, uint32_t net, uint8_t len)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];
@@ -257,8 +261,9 @@ static bool has_global6(const struct interface *iface)
 	return false;
 }
 
-/* Hosts have addresses of the mapped form, which they cannot make up themselves: the
- * prefixes are on the link, but not for that (RFC 6219 section 6.1; A = 0). */
+/* Hosts get addresses of the mapped form and cannot make them up themselves. So the
+ * prefixes are advertised as on-link, without the flag for address configuration (RFC 6219
+ * section 6.1; A = 0). */
 static const char *advertise(struct gw *gw)
 {
 	const struct interface *lan = &gw->iface[IF_LAN];
@@ -311,18 +316,18 @@ static const char *ivi_init(struct gw *gw)
 	return bad ? bad : advertise(gw);
 }
 
-/* --- what is for whom ------------------------------------------------------------------- */
+/* --- which packets are translated -------------------------------------------------- */
 
-/* True for a destination on the side that the packet came from, to which a native route
- * leads. */
+/* True for a destination on the side that the packet came from, when a native route leads
+ * there. */
 static bool goes_back(const struct gw *gw, const struct pkt *p)
 {
 	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
 	return r && r->iface == p->iface && r->len > 0 && !gw_is_own(gw, ip4_to(p));
 }
 
-/* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host that it goes
- * back to. */
+/* An IPv4 packet that is for no IPv6 host: it is for the gateway itself, or for a host on
+ * the side that it came from. */
 static enum verdict not_translated(struct gw *gw, struct pkt *p)
 {
 	ip4 to = ip4_to(p);
@@ -341,7 +346,7 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
-/* True for the IPv4 address, raw, of an IPv6 host; *m is its mapping, NULL where it has none. */
+/* True for the raw IPv4 address of an IPv6 host; *m is its mapping, NULL when it has none. */
 ALWAYS_INLINE bool find_host6(const struct gw *gw, const struct translator *v, uint32_t to,
                               const struct embed_map **m)
 {
@@ -360,7 +365,7 @@ static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 	       (p->iface == IF_WAN && find_host6(gw, gw->state, ip4_raw(ip4_to(p)), &m));
 }
 
-/* One with hops left (RFC 7915 section 4.1). */
+/* Drops a packet with a source route that has hops left (RFC 7915 section 4.1). */
 static enum verdict source_route(struct gw *gw, struct pkt *p)
 {
 	return ivi_concerns4(gw, p) ? xlat_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
@@ -394,9 +399,10 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-/* What was translated: the error is about the packet as it is now, as if a router just
- * behind the translator sent it, and is translated like that one's. What was noted
- * of the packet is of the one that came in, so it is parsed again. */
+/* The next hop of a packet does not answer. For a translated packet the error is about the
+ * packet as it is now, as if a router just behind the translator sent it; the error is then
+ * translated like an error of that router. The fields of p describe the packet that came
+ * in, so the packet is parsed again. */
 static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 {
 	uint8_t iface = p->iface;
@@ -405,7 +411,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 		bool translated = back && back->iface == IF_APP;
 		if (translated)
 			p->iface = IF_APP;
-		/* In IPv4 not about later fragments (RFC 1812 section 4.3.2.7). */
+		/* IPv4 has no errors about later fragments (RFC 1812 section 4.3.2.7). */
 		if (!(translated && p->flags & PKT_LATER))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {

@@ -20,7 +20,7 @@ static bool show_stats(const struct translator *v, uint32_t *cursor, char *buf, 
 	return true;
 }
 
-/* One operation a line: how often it was timed, cycles on average and at most. */
+/* One step a line: how often it was timed, cycles on average and at most. */
 static bool show_timings(const struct translator *v, uint32_t *cursor, char *buf, size_t size)
 {
 	uint32_t i = (*cursor)++;

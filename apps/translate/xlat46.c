@@ -1,8 +1,8 @@
-/* IPv4 packets into IPv6 packets, in place (RFC 7915 section 4). ICMP errors are in
- * xlat_icmp_to6.c.
+/* Translates IPv4 packets into IPv6 packets, in place (RFC 7915 section 4). ICMP errors are
+ * in xlat46_error.c.
  *
- * Everything that may refuse the packet is asked before a byte of it changes, so
- * that an ICMP error quotes it as it came. */
+ * All checks that can refuse the packet come before its first byte changes, so that an ICMP
+ * error quotes it as it came in. */
 #include "apps/translate/xlat_cache.h"
 
 #include "kernel/lib/fmt.h"
@@ -30,7 +30,7 @@ void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n)
 	f->id = be32_of(x->id);
 }
 
-/* The IPv6 header in place of the IPv4 header. */
+/* Replaces the IPv4 header by the IPv6 header. */
 static enum verdict finish(struct gw *gw, struct translator *v, struct pkt *p,
                            const struct xlat46 *x)
 {
@@ -43,9 +43,9 @@ static enum verdict finish(struct gw *gw, struct translator *v, struct pkt *p,
 	return V_SEND6;
 }
 
-/* --- pieces -------------------------------------------------------------------------- */
+/* --- fragments --------------------------------------------------------------------- */
 
-/* One piece of the payload as a packet of its own, NULL when there is no packet. */
+/* Makes a packet of n bytes of the payload from offset `at`, NULL when there is no packet. */
 static struct pkt *fragment(struct gw *gw, const struct pkt *p, const struct xlat46 *x, uint32_t at,
                             uint32_t n)
 {
@@ -66,8 +66,8 @@ static struct pkt *fragment(struct gw *gw, const struct pkt *p, const struct xla
 	return f;
 }
 
-/* An IPv4 packet without DF that would be too large: as fragments of at most
- * v->limit46 bytes (RFC 7915 section 4.1). The transport header is done. */
+/* Sends an IPv4 packet without DF that would be too large, as fragments of at most
+ * v->limit46 bytes (RFC 7915 section 4.1). Its transport header is translated already. */
 static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
 {
 	uint32_t most = (v->limit46 - IP6_MIN - (uint32_t)sizeof(struct ip6_frag)) & ~7u;
@@ -124,7 +124,8 @@ uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 	}
 }
 
-/* A UDP packet without checksum, which IPv6 does not know: RFC 7915 section 4.5. */
+/* A UDP packet without checksum, which IPv6 does not allow: computes the checksum or drops
+ * the packet (RFC 7915 section 4.5). */
 static enum verdict no_checksum(struct gw *gw, struct translator *v, struct pkt *p,
                                 const struct xlat46 *x)
 {
@@ -145,7 +146,7 @@ static enum verdict no_checksum(struct gw *gw, struct translator *v, struct pkt 
 	return xlat_refuse4(gw, p, DROP_NO_CHECKSUM);
 }
 
-/* Whether the transport header can be translated, before anything is changed. */
+/* Checks whether the transport header can be translated; changes nothing. */
 static enum verdict check_l4(struct gw *gw, struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
@@ -168,7 +169,7 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p)
 		               : gw_drop(gw, p, DROP_ICMP_TYPE);
 	case PROTO_IGMP:
 		return gw_drop(gw, p, DROP_PROTOCOL);
-	case PROTO_HOP_BY_HOP: /* these would be headers of IPv6, not payload */
+	case PROTO_HOP_BY_HOP: /* would be headers of IPv6, not payload */
 	case PROTO_ROUTING:
 	case PROTO_FRAGMENT:
 	case PROTO_ICMP6:
@@ -179,8 +180,8 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p)
 	}
 }
 
-/* Changes the transport header; later fragments have none, and nothing is written that is
- * not whole. */
+/* Translates the transport header. Later fragments have none; a header that is not complete
+ * stays unchanged. */
 static inline enum verdict change_l4(struct gw *gw, struct translator *v, struct pkt *p,
                                      struct xlat46 *x)
 {
@@ -208,7 +209,7 @@ static inline enum verdict change_l4(struct gw *gw, struct translator *v, struct
 	return V_SEND;
 }
 
-/* --- the whole way ------------------------------------------------------------------------ */
+/* --- slow path --------------------------------------------------------------------- */
 
 static inline bool is_error(const struct pkt *p)
 {
@@ -216,7 +217,7 @@ static inline bool is_error(const struct pkt *p)
 	       xlat_is_error4(p->data[p->l4]);
 }
 
-/* The IPv6 destination; `port` chooses among hosts that share it. */
+/* Finds the IPv6 destination; `port` selects one of the hosts that share it. */
 static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pkt *p,
                                   const struct embed_map *m, uint32_t port, struct xlat46 *x)
 {
@@ -234,16 +235,17 @@ static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pk
 	               : V_SEND;
 }
 
-/* True for the address of an IPv6 host that a native route other than the default one
- * leads to; a mapping may name hosts of both sides. */
+/* True for the address of an IPv6 host that a native route other than the default route
+ * leads to. Needed because a mapping may name hosts of both sides. */
 static bool is_inside(const struct gw *gw, const ip6 *a)
 {
 	const struct gw_route6 *r = gw_route6_for(gw, a);
 	return r && r->iface == IF_LAN && r->len > 0;
 }
 
-/* The IPv6 source. One that no host of the WAN can have is not told anything (RFC
- * 7915 section 4.1); errors pass from anywhere, for those who look for trouble. */
+/* Finds the IPv6 source. A packet whose source no host of the WAN can have is dropped
+ * without an error (RFC 7915 section 4.1). ICMP errors pass from any source, because they
+ * help to find faults. */
 static inline enum verdict map_from(struct gw *gw, struct translator *v, struct pkt *p, bool error,
                                     struct xlat46 *x)
 {
@@ -278,15 +280,17 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
 	return V_SEND;
 }
 
-/* Time to live, and size if DF forbids to split; `n` is that of the IPv6 packet. */
+/* Drops a packet whose time to live is over, or which is too large although DF forbids to
+ * split it. `more` is the size of the fragment header that it gets. */
 static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 {
 	if (ip4_header(p)->ttl <= 1) {
 		icmp_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
 		return gw_drop(gw, p, DROP_TTL);
 	}
-	/* What fits unfragmented, as most packets are; who sends fragments of just that
-	 * is told of the 8 bytes that their header needs. */
+	/* The MTU that an unfragmented packet may use, as most packets are. A fragment that
+	 * fits this MTU gets an MTU that is 8 bytes smaller: its IPv6 fragment header needs
+	 * them. */
 	uint32_t mtu = gw->iface[IF_LAN].mtu - (IP6_MIN - IP4_MIN);
 	uint32_t len = IP4_MIN + p->l4_len;
 	if (len <= mtu)
@@ -376,9 +380,9 @@ enum verdict xlat46(struct gw *gw, struct translator *v, struct pkt *p, const st
 	return translate(gw, v, p, m, port, false);
 }
 
-/* The IPv6 source of a packet that goes back: not by mapping, so that the answer comes
- * here too (RFC 7757 section 4.2.1). An error from elsewhere than the quoted packet's
- * destination is not concerned. */
+/* Finds the IPv6 source of a hairpinned packet: by the form, not by mapping, so that the
+ * answer comes through the translator too (RFC 7757 section 4.2.1). The rule does not apply
+ * to an error whose source is not the quoted packet's destination. */
 static enum xlat_way hairpin_source(const struct translator *v, const struct pkt *p, bool error,
                                     uint16_t set, ip6 *out)
 {
@@ -395,7 +399,7 @@ static enum xlat_way hairpin_source(const struct translator *v, const struct pkt
 	return way;
 }
 
-/* Notes of a packet that xlat64 made what ip4_parse would. */
+/* Sets the fields of a packet that xlat64 made as ip4_parse would set them. */
 static void set_ip4_fields(struct pkt *p, const struct xlat64 *first)
 {
 	p->l4 = IP4_MIN;
@@ -406,8 +410,8 @@ static void set_ip4_fields(struct pkt *p, const struct xlat64 *first)
 		p->flags |= first->frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
 }
 
-/* The hop was counted and the size looked at in the first half; the packet's fragments
- * are as large as its sender made them. */
+/* The first half counted the hop and checked the size; fragments keep the size that their
+ * sender chose. */
 enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
                             const struct xlat64 *first)
 {

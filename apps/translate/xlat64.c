@@ -1,8 +1,8 @@
-/* IPv6 packets into IPv4 packets, in place (RFC 7915 section 5). ICMP errors are in
- * xlat_icmp_to4.c.
+/* Translates IPv6 packets into IPv4 packets, in place (RFC 7915 section 5). ICMP errors are
+ * in xlat64_error.c.
  *
- * As in the other direction everything that may refuse the packet is asked before a
- * byte of it changes. */
+ * As in the other direction, all checks that can refuse the packet come before its first
+ * byte changes. */
 #include "apps/translate/xlat_cache.h"
 
 #include "kernel/lib/fmt.h"
@@ -11,7 +11,7 @@
 
 /* --- extension headers ---------------------------------------------------------------- */
 
-/* Extension headers that must not stand behind a fragment header (RFC 7915 section
+/* True for extension headers that must not stand behind a fragment header (RFC 7915 section
  * 5.1.1): all but ESP. */
 static bool is_extension(uint8_t proto)
 {
@@ -63,7 +63,7 @@ enum xlat_chain_end xlat64_chain(const uint8_t *packet, uint32_t len, struct xla
 	return is_extension(c->proto) ? CHAIN_HIDDEN : CHAIN_GOOD;
 }
 
-/* Notes in x what the chain of a packet says, or refuses it. */
+/* Reads the extension headers of a packet into x, or refuses the packet. */
 static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
@@ -90,7 +90,7 @@ static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *
 	x->fragment = c.fragment;
 	x->id = (uint16_t)c.id;
 	x->frag = (uint16_t)(c.offset >> 3 | (c.offset & IP6_MF ? IP4_MF : 0));
-	/* IPv4 packets end earlier than IPv6 packets do. */
+	/* The largest IPv4 packet has less payload than the largest IPv6 packet. */
 	if ((c.offset & IP6_OFFSET) + IP4_MIN + x->l4_len > 0xffff)
 		return xlat_refuse6(gw, p, DROP_IP_LENGTH);
 	return V_SEND;
@@ -98,7 +98,7 @@ static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *
 
 /* --- addresses ---------------------------------------------------------------------------- */
 
-/* A destination that stands for no IPv4 host. */
+/* Refuses a destination that stands for no IPv4 host. */
 static enum verdict no_destination(struct gw *gw, struct translator *v, struct pkt *p, uint32_t to)
 {
 	ip4 a = ip4_from_raw(to);
@@ -115,7 +115,7 @@ static enum verdict no_route(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-/* The IPv4 destination, and where the way leads: to the WAN, or back. */
+/* Finds the IPv4 destination, and whether the packet is for the WAN or for the IPv6 side. */
 static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pkt *p, bool error,
                                   struct xlat64 *x)
 {
@@ -134,13 +134,13 @@ static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pk
 		}
 		return V_SEND;
 	}
-	/* An IPv6 host that no native route leads to. */
+	/* An IPv6 host without a native route. */
 	return UNLIKELY(xlat_is_host6(gw, v, x->to)) ? no_route(gw, p) : V_SEND;
 }
 
-/* Whether an IPv4 address may be a source: that of an IPv6 host, and one that uses the
- * ports of its set only (RFC 7599 section 8.3), or tells of packets to these. Notes the
- * number of the set. */
+/* Checks an IPv4 source. It must be that of an IPv6 host. A host with a shared address may
+ * use the ports of its set only (RFC 7599 section 8.3), and may send errors only about
+ * packets to these ports. Sets x->set to the number of the port set. */
 static enum drop bad_source(const struct gw *gw, const struct translator *v, const struct pkt *p,
                             struct xlat64 *x, const struct embed_map *m, bool error)
 {
@@ -151,7 +151,7 @@ static enum drop bad_source(const struct gw *gw, const struct translator *v, con
 		const struct gw_route6 *r = gw_route6_for(gw, &ip6_header(p)->from);
 		return r && r->iface == IF_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
-	/* What a mapping names is another host's. */
+	/* An address with a mapping belongs to the host that the mapping names. */
 	if (!xlat_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
 		return DROP_NO_MAP;
 	const struct embed_share *s = xlat_share_of(v, x->from);
@@ -171,8 +171,8 @@ static enum drop bad_source(const struct gw *gw, const struct translator *v, con
 	return DROP_NONE;
 }
 
-/* The IPv4 source. An error that comes from where no IPv4 address leads gets one of
- * ours (RFC 6791). */
+/* Finds the IPv4 source with all checks. An error whose source has no IPv4 address gets one
+ * of ours (RFC 6791). */
 static enum verdict map_checked_source(struct gw *gw, struct translator *v, struct pkt *p,
                                        bool error, struct xlat64 *x)
 {
@@ -219,8 +219,8 @@ be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta)
 	be16 sum = csum_apply(h->sum, delta);
 	if (LIKELY(be16_raw(sum) != 0))
 		return sum;
-	/* One's complement has two zeros, and the update cannot tell them apart (RFC 1624
-	 * section 3). */
+	/* One's complement has two zeros, and the update cannot tell which one is right
+	 * (RFC 1624 section 3). */
 	bool zeros = h->type == 0 && h->code == 0;
 	for (uint32_t i = 4; zeros && i < n; i++)
 		zeros = icmp[i] == 0;
@@ -236,7 +236,7 @@ uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 	return swap16(load16(l4 + 4));
 }
 
-/* Whether the transport header can be translated, before anything is changed. */
+/* Checks whether the transport header can be translated; changes nothing. */
 static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *x)
 {
 	const uint8_t *l4 = p->data + x->l4;
@@ -264,15 +264,15 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *
 		               : gw_drop(gw, p, DROP_ICMP_TYPE);
 	case PROTO_IGMP:
 		return gw_drop(gw, p, DROP_PROTOCOL);
-	case PROTO_ICMP: /* would be taken for a translated one */
+	case PROTO_ICMP: /* it would look like a translated ICMPv6 message */
 		return xlat_refuse6(gw, p, DROP_PROTOCOL);
 	default:
 		return V_SEND;
 	}
 }
 
-/* Changes the transport header; later fragments have none, and nothing is written that is
- * not whole. */
+/* Translates the transport header. Later fragments have none; a header that is not complete
+ * stays unchanged. */
 static inline void change_l4(struct translator *v, struct pkt *p, const struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
@@ -297,9 +297,9 @@ static inline void change_l4(struct translator *v, struct pkt *p, const struct x
 	}
 }
 
-/* --- the whole way ---------------------------------------------------------------------------- */
+/* --- slow path --------------------------------------------------------------------- */
 
-/* The IPv4 header in place of the IPv6 header. */
+/* Replaces the IPv6 header by the IPv4 header. */
 static inline enum verdict finish(struct gw *gw, struct translator *v, struct pkt *p,
                                   struct xlat64 *x)
 {
@@ -311,7 +311,7 @@ static inline enum verdict finish(struct gw *gw, struct translator *v, struct pk
 	return V_SEND;
 }
 
-/* Goes back to the IPv6 side at once (RFC 7757 section 4.2.2). */
+/* Hairpinning: translates the packet back to the IPv6 side (RFC 7757 section 4.2.2). */
 static enum verdict hairpin(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	enum verdict w = finish(gw, v, p, x);
@@ -331,7 +331,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
 	return gw_drop(gw, p, DROP_TOO_BIG);
 }
 
-/* Routes the packet by its new destination and looks whether it may go there. */
+/* Routes the packet by its new destination, and checks hop limit and size. */
 static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
 {
 	if (UNLIKELY(x->hairpin)) {

@@ -1,20 +1,20 @@
-/* ICMPv6 errors into ICMPv4 errors, with the packet that they quote (RFC 7915 section
- * 5.3), its extensions (RFC 4884), and errors from where no IPv4 address leads (RFC
- * 6791). */
+/* Translates ICMPv6 errors into ICMPv4 errors, with the packet that they quote (RFC 7915
+ * section 5.3) and its extensions (RFC 4884). The source of an error may have no IPv4
+ * address (RFC 6791). */
 #include "apps/translate/xlat_packet.h"
 
 #define ERROR_BYTES   576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
-#define HAIRPIN_BYTES 2000u /* the other half of hairpinning cuts it */
+#define HAIRPIN_BYTES 2000u /* the second half of hairpinning shortens it */
 
 /* The quoted packet. */
 struct quote {
 	struct xlat64_chain chain;
 	uint8_t *l4;   /* behind its headers */
-	uint32_t data; /* bytes there */
+	uint32_t data; /* bytes from l4 on */
 	uint8_t *ext;  /* the extensions */
 	uint32_t n_ext;
-	uint32_t payload; /* bytes that the packet had behind its headers */
-	bool first;       /* not a later fragment: a transport header is there */
+	uint32_t payload; /* bytes behind the headers of the whole packet */
+	bool first;       /* a transport header is there: it is not a later fragment */
 };
 
 static const struct ip6_hdr *header_of(const uint8_t *icmp)
@@ -22,7 +22,7 @@ static const struct ip6_hdr *header_of(const uint8_t *icmp)
 	return (const struct ip6_hdr *)(icmp + sizeof(struct icmp6_hdr));
 }
 
-/* Looks at the quoted packet in an error of n bytes; false where it cannot be used. */
+/* Reads the quoted packet of an error of n bytes; false when it cannot be used. */
 static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 {
 	const struct ip6_hdr *h = header_of(icmp);
@@ -34,7 +34,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	bool extended = field >= IP6_MIN && field < have;
 	q->ext = icmp + sizeof(struct icmp6_hdr) + field;
 	q->n_ext = extended ? have - field : 0;
-	if (extended) /* before extensions the packet may be padded */
+	if (extended) /* in front of extensions the quoted packet may be padded */
 		have = min_u32(field, len);
 	const struct xlat64_chain *c = &q->chain;
 	if (xlat64_chain((const uint8_t *)h, have, &q->chain) != CHAIN_GOOD || len < c->l4)
@@ -59,7 +59,8 @@ uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 	return xlat64_port(q.l4, q.data, q.chain.proto, false);
 }
 
-/* The quoted packet's addresses. It went from an IPv4 host to an IPv6 host. */
+/* Maps the quoted packet's addresses. The packet went from an IPv4 host to an IPv6 host;
+ * *from is how its source was mapped. */
 static bool map_quote(const struct translator *v, const uint8_t *icmp, struct xlat64 *x,
                       enum xlat_way *from)
 {
@@ -79,7 +80,7 @@ enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, st
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (x->l4_len < sizeof(struct icmp6_hdr))
 		return gw_drop(gw, p, DROP_L4_HEADER);
-	/* The message is made anew, so a wrong sum would come out right. */
+	/* The message gets a new checksum, which would hide that the old one is wrong. */
 	if (csum_plus(csum_sum(icmp, x->l4_len), xlat_pseudo(&h->from, &h->to, x->l4_len)) !=
 	    0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
@@ -97,7 +98,7 @@ enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, st
 	return V_SEND;
 }
 
-/* Corrects what there is of the quoted transport header. */
+/* Adjusts the part of the quoted transport header that is there. */
 static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t delta)
 {
 	uint8_t proto = q->chain.proto;
@@ -119,7 +120,7 @@ static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t d
 	}
 }
 
-/* The quoted packet's IPv4 header. */
+/* Fills in the quoted packet's IPv4 header. */
 static void make_inner(struct gw *gw, const struct translator *v, const struct quote *q,
                        const struct ip6_hdr *h, struct xlat64 *x)
 {
@@ -137,14 +138,14 @@ static void make_inner(struct gw *gw, const struct translator *v, const struct q
 	}
 }
 
-/* An extension structure that add_source where an error came from: interface information
+/* Writes an extension structure with the IPv6 source of an error: interface information
  * with an IP address (RFC 5837 section 4, RFC 6791 section 4). */
 #define INTERFACE_BYTES 28u
 static void interface_object(uint8_t *to, const ip6 *from)
 {
 	static const uint8_t head[12] = {
 	        0x20, 0,  0, 0,    /* version 2, checksum (RFC 4884 section 7) */
-	        0,    24, 2, 0x04, /* length, class 2; an address, where it came in */
+	        0,    24, 2, 0x04, /* length, class 2; incoming interface, IP address */
 	        0,    2,  0, 0,    /* address family 2: IPv6 */
 	};
 	memcpy(to, head, sizeof head);
@@ -152,7 +153,7 @@ static void interface_object(uint8_t *to, const ip6 *from)
 	store16(to + 2, (uint16_t)~csum_sum(to, INTERFACE_BYTES));
 }
 
-/* The whole message, when all is known. */
+/* Writes the whole message. `foreign` is the IPv6 source to add as an extension, or NULL. */
 static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
                   const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
 {

@@ -1,5 +1,5 @@
-/* Addresses of the translator: by the form with shared addresses, the sources of
- * RFC 6791, and refusals. See ivi.h. */
+/* Addresses of the translator: the form with shared addresses, the source addresses of RFC
+ * 6791, and refusals. See xlat.h. */
 #include "apps/translate/xlat_packet.h"
 
 enum verdict xlat_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
@@ -25,7 +25,7 @@ enum verdict xlat_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uin
 
 enum verdict xlat_refuse6(struct gw *gw, struct pkt *p, enum drop reason)
 {
-	/* RFC 7915 section 5.4: not about any ICMPv6 message. */
+	/* RFC 7915 section 5.4: no error about an ICMPv6 message. */
 	return p->proto == PROTO_ICMP6 ? gw_drop(gw, p, reason)
 	                               : xlat_refuse6_as(gw, p, reason, ICMP6_ADMIN);
 }
@@ -63,8 +63,8 @@ bool xlat_is_reserved(const struct translator *v, uint32_t a)
 	return false;
 }
 
-/* One of several is drawn, so that what reassembles by source and identification
- * mixes fewer packets up (RFC 6791 section 3.2 leaves the choice open). */
+/* Draws one of several addresses, so that a host that reassembles by source and
+ * identification mixes up fewer packets (RFC 6791 section 3.2 leaves the choice open). */
 ip4 xlat_error_source4(struct gw *gw, const struct translator *v, ip4 to)
 {
 	if (v->n_icmp4 == 0)
@@ -82,8 +82,8 @@ ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
 
 /* --- shared addresses --------------------------------------------------------------------- */
 
-/* The port that says which host a packet is for: in an ICMP error that of the quoted
- * packet, which the host sent (RFC 7599 section 9). */
+/* The port that selects the destination host; in an ICMP error that of the quoted packet,
+ * which the host sent (RFC 7599 section 9). */
 static uint32_t port_of(const struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
@@ -92,8 +92,8 @@ static uint32_t port_of(const struct pkt *p)
 	return xlat46_port(l4, p->l4_len, p->proto, false);
 }
 
-/* Pieces of a packet: only the first has the port, the others go where it went (RFC
- * 7599 section 10.2). */
+/* Translates a fragment. Only the first fragment has the port; the later ones follow it to
+ * the same host (RFC 7599 section 10.2). */
 static enum verdict shared_fragment(struct gw *gw, struct translator *v, struct pkt *p)
 {
 	const struct frag_key key = frag_key(p);

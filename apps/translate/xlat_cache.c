@@ -1,9 +1,9 @@
-/* Packets between known hosts, from frame to frame; see xlat_cache.h. What the whole way
- * would ask is asked here too, all of it before the first byte changes. */
+/* The fast path of the translator, from frame to frame; see xlat_cache.h. It makes the same
+ * checks as the slow path, all of them before the first byte changes. */
 #include "apps/translate/xlat_cache.h"
 
-/* A free entry is that of the pair of zeros. It serves no packet: its next hop is no
- * neighbour. */
+/* A free entry is all zeros. It matches the pair of zero addresses, but no such packet is
+ * sent by it: its next hop is no neighbour. */
 void xlat_cache_set_up(struct xlat_cache *t, struct rng *rng)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -39,8 +39,8 @@ void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *fro
 	};
 }
 
-/* True for a frame of this type to us alone that has room for an IP header of so many bytes
- * and a UDP header. */
+/* True for a frame of this type to our own MAC address that has room for an IP header of
+ * `head` bytes and a UDP header. */
 static inline bool is_ours(const struct interface *in, const struct pkt *p, uint16_t type,
                            uint32_t head)
 {
@@ -49,8 +49,8 @@ static inline bool is_ours(const struct interface *in, const struct pkt *p, uint
 	       mac_eq(&eth->to, &in->address) && be16_raw(eth->type) == swap16(type);
 }
 
-/* Changes the checksum of n bytes of TCP or UDP by `delta`; false, with nothing changed,
- * for other protocols and where there is more to do. */
+/* Adds `delta` to the checksum of n bytes of TCP or UDP. False, with nothing changed, for
+ * other protocols, for a packet whose MSS must be clamped and for UDP without checksum. */
 ALWAYS_INLINE bool change_sum(const struct translator *v, uint8_t proto, uint8_t *l4, uint32_t n,
                               uint16_t delta)
 {
@@ -66,15 +66,15 @@ ALWAYS_INLINE bool change_sum(const struct translator *v, uint8_t proto, uint8_t
 	return true;
 }
 
-/* True for a large packet that need not be split, since its sender forbids that and the
- * link takes it: most of what comes from a TCP server. */
+/* True for a large packet with DF that fits the LAN unsplit: most packets that come from a
+ * TCP server. */
 static inline bool fits_unsplit(const struct translator *v, const struct ip4_hdr *h, uint32_t n)
 {
 	return n <= v->unsplit46 && be16_raw(h->frag) & swap16(IP4_DF) &&
 	       v->cache_max[XLAT_46] != 0;
 }
 
-/* The header is read before the longer one is written over it. */
+/* The IPv4 header is read before the longer IPv6 header is written over it. */
 ALWAYS_INLINE bool forward46(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	struct translator *v = gw->state;
@@ -127,7 +127,7 @@ ALWAYS_INLINE bool forward64(struct gw *gw, const struct interface *in, struct p
 	if (UNLIKELY(!next || !change_sum(v, h->next, l4, n, k->delta)))
 		return false;
 	v->translated[XLAT_64]++;
-	/* Words of the IPv4 header as they stand in memory; their sum is that of all. */
+	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
 	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + n;
 	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
 	uint32_t w1 = be16_raw(gw_ip_id(gw, ip4_from_raw(k->to))) | (uint32_t)swap16(xlat_df(len))
@@ -144,8 +144,8 @@ ALWAYS_INLINE bool forward64(struct gw *gw, const struct interface *in, struct p
 	return true;
 }
 
-/* Refused was a packet that is not usual, or any because one is to be timed: then it is
- * the next that is taken. */
+/* The fast path did not take a packet. When the reason is that one is to be timed, tries
+ * the same packet again with a clock. */
 static __attribute__((noinline)) bool time_packet(struct gw *gw, const struct interface *in,
                                                   struct pkt *p, unsigned direction)
 {

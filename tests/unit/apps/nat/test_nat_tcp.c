@@ -510,9 +510,9 @@ static void pieces(void)
 		CHECK(put(side, FIN_ACK, 1460, 0));
 		uint32_t base = nat_tcp_base(&seg.tcp);
 		CHECK_EQ(base, from - 20 + 1);
-		nat_tcp_piece(&s, base, 40000, side); /* in any order, and twice */
-		nat_tcp_piece(&s, base, 20000, side);
-		nat_tcp_piece(&s, base, 40000, side);
+		nat_tcp_fragment(&s, base, 40000, side); /* in any order, and twice */
+		nat_tcp_fragment(&s, base, 20000, side);
+		nat_tcp_fragment(&s, base, 40000, side);
 		CHECK_EQ(s.end[side], from + 39980 + 1);
 		window = 0;
 		CHECK(put(!side, TCP_ACK, 0, 0));
@@ -528,12 +528,12 @@ static void pieces(void)
 		establish();
 		uint32_t end = s.end[NAT_OUTSIDE];
 		BLIND(TCP_ACK, far[i]);
-		nat_tcp_piece(&s, nat_tcp_base(&seg.tcp), 1480, NAT_OUTSIDE);
+		nat_tcp_fragment(&s, nat_tcp_base(&seg.tcp), 1480, NAT_OUTSIDE);
 		CHECK_EQ(s.end[NAT_OUTSIDE], end);
 	}
 	begin();
 	IN(TCP_SYN);
-	nat_tcp_piece(&s, 0xffffffff, 1480, NAT_OUTSIDE);
+	nat_tcp_fragment(&s, 0xffffffff, 1480, NAT_OUTSIDE);
 	CHECK_EQ(s.end[NAT_OUTSIDE], 0);
 }
 

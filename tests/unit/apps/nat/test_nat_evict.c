@@ -1,4 +1,4 @@
-/* apps/nat_room: who gives way when the NAT's table or ports are used up. */
+/* apps/nat_evict: who gives way when the NAT's table or ports are used up. */
 #include "apps/nat/nat_table.h"
 #include "kernel/seam/io.h"
 #include "tests/host/nat_check.h"
@@ -62,7 +62,7 @@ static void half_open_sessions_make_room(void)
 	start(SIZE, 1);
 	fill(5, NAT_OPEN, 0);
 	for (uint32_t i = 0; i < 20; i++) {
-		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(nat_evict_session(&table, 2000 + i, NULL));
 		CHECK(session(2000 + i, 1) != NULL);
 		CHECK_EQ(table.n_sessions, SIZE);
 		consistent();
@@ -71,10 +71,10 @@ static void half_open_sessions_make_room(void)
 	for (uint32_t i = 0; i < 100; i++)
 		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
 	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 20);
-	CHECK(!nat_make_room(&table, 5, NULL)); /* not for itself */
+	CHECK(!nat_evict_session(&table, 5, NULL)); /* not for itself */
 	start(SIZE, 1);
 	fill(5, NAT_INIT, NAT_ANSWERED);
-	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(nat_evict_session(&table, 6, NULL));
 }
 
 static void whole_sessions_stay(void)
@@ -85,14 +85,14 @@ static void whole_sessions_stay(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		start(SIZE, 1);
 		fill(5, (enum nat_state)row[i].state, row[i].flags);
-		CHECK(!nat_make_room(&table, 6, NULL));
+		CHECK(!nat_evict_session(&table, 6, NULL));
 		CHECK_EQ(table.n_sessions, SIZE);
 	}
 	/* Nor does anybody lose who has no more than the others. */
 	start(SIZE, 1);
 	for (uint32_t i = 0; i < SIZE; i++)
 		CHECK(session(i + 1, 9) != NULL);
-	CHECK(!nat_make_room(&table, SIZE + 1, NULL));
+	CHECK(!nat_evict_session(&table, SIZE + 1, NULL));
 	CHECK_EQ(table.evicted, 0);
 }
 
@@ -107,12 +107,12 @@ static void strangers_go_first(void)
 	consistent();
 	uint32_t own = nat_host_sessions(&table, 5);
 	for (uint32_t i = 0; i < 50; i++) {
-		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(nat_evict_session(&table, 2000 + i, NULL));
 		CHECK(session(2000 + i, 1) != NULL);
 	}
 	unsigned found = 0; /* the one who holds much looks at fewer */
 	for (uint32_t i = 0; i < 20; i++)
-		found += nat_make_room(&table, 5, NULL);
+		found += nat_evict_session(&table, 5, NULL);
 	CHECK(found >= 5);
 	CHECK_EQ(nat_host_sessions(&table, 5), own);
 	consistent();
@@ -121,7 +121,7 @@ static void strangers_go_first(void)
 	fill(5, NAT_ESTABLISHED, NAT_ANSWERED);
 	for (uint32_t i = 0; i < SIZE; i++)
 		nat_session_uninvited(&table, &table.session[i]);
-	CHECK(nat_make_room(&table, 5, NULL));
+	CHECK(nat_evict_session(&table, 5, NULL));
 }
 
 /* A host's count is what it opened or took up. */
@@ -149,13 +149,13 @@ static void ended_connections_make_room(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(over); i++) {
 		start(SIZE, 1);
 		fill(5, (enum nat_state)over[i], NAT_ANSWERED);
-		CHECK(nat_make_room(&table, 6, NULL));
+		CHECK(nat_evict_session(&table, 6, NULL));
 		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1); /* the one who holds much */
 		CHECK(session(6, 1) != NULL);
 		/* For itself as well, and at nobody else's cost. */
 		unsigned found = 0;
 		for (unsigned k = 0; k < 20; k++)
-			found += nat_make_room(&table, 5, NULL);
+			found += nat_evict_session(&table, 5, NULL);
 		CHECK(found > 10);
 		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1 - found);
 		for (uint32_t k = 0; k < 100; k++)
@@ -170,9 +170,9 @@ static void a_mapping_that_is_needed_stays(void)
 	start(1, 1);
 	struct nat_session *s = session(5, 1);
 	nat_session_uninvited(&table, s);
-	CHECK(!nat_make_room(&table, 5, &table.mapping[s->mapping]));
+	CHECK(!nat_evict_session(&table, 5, &table.mapping[s->mapping]));
 	CHECK_EQ(table.n_sessions, 1);
-	CHECK(nat_make_room(&table, 5, NULL));
+	CHECK(nat_evict_session(&table, 5, NULL));
 	CHECK_EQ(table.n_mappings, 0);
 }
 
@@ -183,10 +183,10 @@ static void unused_entries_are_not_looked_at(void)
 	for (uint16_t i = 0; i < 62; i++)
 		CHECK(nat_mapping_static(&table, NAT_TCP, swap16((uint16_t)(100 + i)), 5, i));
 	memset(table.session, NAT_INIT, 64 * sizeof *table.session);
-	CHECK(!nat_make_room(&table, 6, NULL)); /* no session at all */
+	CHECK(!nat_evict_session(&table, 6, NULL)); /* no session at all */
 	CHECK(session(7, 1) && session(7, 2));
 	CHECK_EQ(table.n_mappings, 64);
-	CHECK(nat_make_room(&table, 6, NULL) == false); /* 7 holds no more than its share */
+	CHECK(nat_evict_session(&table, 6, NULL) == false); /* 7 holds no more than its share */
 	consistent();
 }
 
@@ -350,7 +350,7 @@ static void one_holds_all(void)
 		CHECK(session(5, i) != NULL);
 	for (uint32_t i = 0; i < SIZE; i++)
 		table.session[i].state = NAT_INIT;
-	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(nat_evict_session(&table, 6, NULL));
 	CHECK(session(6, 1) != NULL);
 	consistent();
 }
@@ -383,7 +383,7 @@ static void few_of_many(void)
 				CHECK_EQ(i, -1);
 		make_few(LARGE, row[k].apart, row[k].first);
 		while (served < FEW / 2 && failures <= row[k].failures)
-			if (nat_make_room(&table, 1000 + served, NULL))
+			if (nat_evict_session(&table, 1000 + served, NULL))
 				CHECK(session(1000 + served++, 9) != NULL);
 			else
 				failures++;
