@@ -67,7 +67,7 @@ static void overlaps(void)
 	inject(c, rcv + 4, una, TCP_ACK, 1000, "EFGH", 4);
 	inject(c, rcv + 2, una, TCP_ACK, 1000, "cdxxxxij", 8); /* spans: only its front is taken */
 	inject(c, rcv + 5, una, TCP_ACK, 1000, "yyy", 3);      /* known */
-	CHECK_EQ(c->gaps.len, 6);
+	CHECK_EQ(c->ooo.len, 6);
 	fine(tcp_check(gw));
 	inject(c, rcv, una, TCP_ACK, 1000, "abzzz", 5);
 	CHECK_EQ(tcp_readable(gw, flow(0, n)->conn), 8);
@@ -93,8 +93,8 @@ static void many_gaps(void)
 	struct tcp_conn *c = open_one(&n);
 	for (uint32_t i = 0; i < 100; i++)
 		inject(c, c->rcv + 10 + 10 * i, c->una, TCP_ACK, 1000, "x", 1);
-	CHECK_EQ(c->gaps.n, TCP_GAPS);
-	CHECK_EQ(pair_drops(0, DROP_TCP_ORDER), 100 - TCP_GAPS);
+	CHECK_EQ(c->ooo.n, TCP_OOO_PACKETS);
+	CHECK_EQ(pair_drops(0, DROP_TCP_ORDER), 100 - TCP_OOO_PACKETS);
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
@@ -192,8 +192,8 @@ static void connections_are_counted_off(void)
 	pair.wire.dead = true;
 	pair.side[1].user.event = keep_quiet;
 	struct gw *gw = &pair.side[1].rig.gw;
-	CHECK_EQ(open_many(TCP_A_CLIENT, true), TCP_A_CLIENT);
-	CHECK_EQ(gw->tcp->n_clients, TCP_A_CLIENT);
+	CHECK_EQ(open_many(TCP_CLIENT_MAX, true), TCP_CLIENT_MAX);
+	CHECK_EQ(gw->tcp->n_clients, TCP_CLIENT_MAX);
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++)
 		tcp_abort(gw, tcp_number(gw, &gw->tcp->conn[i]));
 	CHECK_EQ(gw->tcp->n, 0);

@@ -14,8 +14,8 @@ static void a_client_gives_way_to_itself(void)
 		start(512);
 		struct guest a = kind[k](1, 0), b = kind[k](2, 0);
 		CHECK(open(&b, 1000));
-		CHECK_EQ(open_many(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT + 10);
-		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX + 10);
+		CHECK_EQ(count(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX);
 		CHECK(!conn_of(&a, PORT0 + 9) && conn_of(&a, PORT0 + 10));
 		CHECK_EQ(heard.resets, 10);
 		CHECK_EQ(n_ended, 10);
@@ -26,7 +26,7 @@ static void a_client_gives_way_to_itself(void)
 			CHECK(open(&other, 1000));
 		}
 		turn();
-		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK_EQ(count(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX);
 		CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 0);
 	}
 }
@@ -37,14 +37,14 @@ static void all_addresses_of_a_host(void)
 	start(512);
 	struct guest b = near6(2, 0);
 	CHECK(open(&b, 1000));
-	for (uint32_t i = 0; i < TCP_A_CLIENT + 30; i++) {
+	for (uint32_t i = 0; i < TCP_CLIENT_MAX + 30; i++) {
 		struct guest g = i % 3 == 0   ? near4(1, i / 3)
 		                 : i % 3 == 1 ? near6(1, i)
 		                              : local6(1, i);
 		CHECK(open(&g, PORT0));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 1);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 30);
 	CHECK(conn_of(&b, 1000));
 }
@@ -62,17 +62,17 @@ static void beyond_the_link(void)
 	CHECK(open(&router, 1000));
 	claim(1, &b4);
 	CHECK(open(&b4, 1000));
-	for (uint32_t i = 0; i < TCP_A_CLIENT + 5; i++) {
+	for (uint32_t i = 0; i < TCP_CLIENT_MAX + 5; i++) {
 		struct guest g = far6(1, i);
 		claim(1, &g);
 		CHECK(open(&g, PORT0));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 3);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 3);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 5);
 	struct guest a4 = far4(1);
 	claim(1, &a4);
-	CHECK_EQ(open_many(&a4, TCP_A_CLIENT + 5), TCP_A_CLIENT + 5);
+	CHECK_EQ(open_many(&a4, TCP_CLIENT_MAX + 5), TCP_CLIENT_MAX + 5);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 10);
 	CHECK(conn_of(&b6, 1000) && conn_of(&router, 1000) && conn_of(&b4, 1000));
 }
@@ -83,14 +83,14 @@ static void faster_than_they_end(void)
 {
 	start(512);
 	struct guest a = near6(1, 0), b = near6(2, 0);
-	CHECK_EQ(open_many(&a, TCP_A_CLIENT), TCP_A_CLIENT);
+	CHECK_EQ(open_many(&a, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	for (uint32_t i = 0; i < TCP_SLACK + 9; i++)
 		CHECK_EQ(open(&a, (uint16_t)(10000 + i)) != NULL, i < TCP_SLACK);
 	CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 9);
 	CHECK(open(&b, 1000));
 	turn();
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
-	CHECK_EQ(count(&a, TCP_A_CLIENT), TCP_A_CLIENT - TCP_SLACK);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 1);
+	CHECK_EQ(count(&a, TCP_CLIENT_MAX), TCP_CLIENT_MAX - TCP_SLACK);
 	CHECK(open(&a, 9999));
 }
 
@@ -105,12 +105,12 @@ static void who_has_most_gives_way(void)
 	CHECK(open(&small, 1000));
 	for (uint32_t s = 1; s <= 5; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	for (uint32_t s = 1; s <= 5; s++) {
 		struct guest g = near6(s, 0);
-		uint32_t n = count(&g, TCP_A_CLIENT), share = (TCP_OPEN - 1) / 5;
+		uint32_t n = count(&g, TCP_CLIENT_MAX), share = (TCP_OPEN_MAX - 1) / 5;
 		CHECK(n >= share && n <= share + 1);
 	}
 	CHECK(conn_of(&small, 1000));
@@ -134,12 +134,12 @@ static void clients_without_end(void)
 	uint32_t n = 0;
 	struct guest first = any_station(n++);
 	CHECK(open(&first, 1000));
-	for (; n < 3 * TCP_OPEN; n++) {
+	for (; n < 3 * TCP_OPEN_MAX; n++) {
 		struct guest g = any_station(n);
 		CHECK(open(&g, 1000));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	CHECK(!conn_of(&first, 1000));
 	for (uint32_t i = 0; i < 8; i++) {
 		struct guest last = near6(1 + i, 0);
@@ -161,7 +161,7 @@ static void forged_syns_end_nothing(void)
 	start(512);
 	for (uint32_t s = 1; s <= 3; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct guest g = far6(i & 255, i);
@@ -171,7 +171,7 @@ static void forged_syns_end_nothing(void)
 	}
 	CHECK_EQ(table()->n_half, TCP_HALF_OPEN);
 	CHECK_EQ(table()->count.cookies, 3000 - TCP_HALF_OPEN);
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	CHECK_EQ(n_ended, 0);
 	struct guest b = near4(9, 0);
 	CHECK(open(&b, 1000));
@@ -185,7 +185,7 @@ static void no_place_at_all(void)
 	start(512);
 	for (uint32_t s = 1; s <= 3; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
 	struct udp_ends e = {.remote = {.v4 = ip4_of(0xc0000201)}, .remote_port = 53};
 	uint32_t ours = 0, n = 0;
@@ -194,7 +194,7 @@ static void no_place_at_all(void)
 		if (n % 50 == 0)
 			rig_flush(&rig);
 	}
-	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN);
+	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN_MAX);
 	struct guest b = near4(9, 0);
 	CHECK(!open(&b, 1000));
 	CHECK_EQ(table()->count.cookies, 1);
@@ -231,8 +231,8 @@ static void orphans_go_first(void)
 	say(&w, 999, 1001, c->max, TCP_ACK | TCP_FIN, NULL, 0);
 	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
-		struct guest g = near4(1, i / TCP_A_CLIENT);
-		orphan(&g, (uint16_t)(PORT0 + i % TCP_A_CLIENT));
+		struct guest g = near4(1, i / TCP_CLIENT_MAX);
+		orphan(&g, (uint16_t)(PORT0 + i % TCP_CLIENT_MAX));
 	}
 	turn();
 	CHECK_EQ(table()->n, TCP_CONNECTIONS);
