@@ -156,8 +156,7 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
 	    !(p->flags & PKT_HAIRPIN))
 		nat_syn_hold(gw, &n->syns, p);
 	if (bad == DROP_NONE) {
-		*v = nat_route_in(gw, p,
-		                  m->in_ip); /* counts what it refuses, and sends the error */
+		*v = nat_route_in(gw, p, m->in_ip); /* counts what it refuses */
 		if (*v != V_SEND)
 			return NULL;
 		bad = open_from_outside(gw, n, p, m, rem_port, &s);

@@ -50,15 +50,13 @@ struct tun {
 	uint8_t at, bit;   /* byte and bit of an IPv6 address where the IPv4 bits begin */
 	uint8_t drop_bits; /* number of last bits of the 32 found there that are not IPv4 bits */
 	bool whole;        /* a complete IPv4 address that begins at a byte */
-	uint32_t v4_mask, v4_common; /* host order: mask of the IPv4 bits in the prefix; value of
-	                                the other bits */
+	uint32_t v4_mask, v4_common; /* host order: mask of the IPv4 bits; the other bits */
 	uint32_t outer;              /* our address on the WAN, raw */
 	uint32_t relay;              /* raw; 0: none */
 	bool relay_may_all;          /* packets of the relay may have any inner source */
 	bool native_any;   /* senders other than the relay may have native inner sources */
 	bool private_good; /* private IPv4 addresses may be tunnel ends (6rd) */
-	uint32_t own_low;  /* one bit for each value of the low five bits of our IPv6 addresses on
-	                      the LAN */
+	uint32_t own_low;  /* one bit for each value of the low 5 bits of our LAN addresses */
 	struct tun_end end[TUN_ENDS];
 
 	/* The outer header: its first and third word without the fields that change (raw),

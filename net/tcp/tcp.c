@@ -339,8 +339,7 @@ void tcp_take(struct gw *gw, uint32_t conn, uint32_t n)
 	if (c->busy)
 		return;
 	tcp_output(gw, c);
-	if (c->fin_taken && c->fin_acked &&
-	    c->in.len == 0) { /* the connection ends soon, but not within this call */
+	if (c->fin_taken && c->fin_acked && c->in.len == 0) { /* it ends, but after this call */
 		c->more = true;
 		tcp_timer_arm(gw, c);
 	}

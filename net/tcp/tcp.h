@@ -36,10 +36,8 @@ enum tcp_event {
 	TCP_OPENED, /* the connection is open, whichever side opened it */
 	TCP_INPUT,  /* there is something to read, or the other side has sent all its data */
 	TCP_ROOM,   /* some of what was sent is acknowledged */
-	TCP_IDLE, /* no data came and none was acknowledged for the time of tcp_idle, which restarts
-	             now */
-	TCP_ENDED, /* the connection is gone, its number is not valid any more; always the last
-	              event */
+	TCP_IDLE,   /* no data was received or acknowledged for the time of tcp_idle */
+	TCP_ENDED,  /* the connection is gone; the last event with this number */
 };
 
 /* Why a connection ended. */
@@ -67,8 +65,9 @@ struct tcp_user {
 	uint32_t window;
 	uint32_t send_most; /* bytes that may wait to be acknowledged; at most TCP_SEND_MOST */
 	uint32_t idle_ms;   /* initial value for tcp_idle */
-	uint32_t stall_ms;  /* the connection ends when less than a segment is acknowledged in this
-	                       time; at most and by default 100 s (RFC 9293 section 3.8.3, R2) */
+	/* The connection ends when less than a segment is acknowledged in this time; at most, and
+	 * by default, 100 s (RFC 9293 section 3.8.3, R2). */
+	uint32_t stall_ms;
 };
 
 struct tcp;

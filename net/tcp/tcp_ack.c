@@ -103,8 +103,7 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	if (c->recovery) {
 		recover(gw, c, acked);
 	} else {
-		if (seq_lt(c->recover, ack)) /* stays close to una, so that sequence numbers compare
-		                                correctly */
+		if (seq_lt(c->recover, ack)) /* stays close to una, or it would wrap */
 			c->recover = ack - 1;
 		c->dup_acks = 0;
 		grow(c, acked, was);

@@ -11,11 +11,10 @@
 #include "net/tcp/tcp.h"
 #include "kernel/lib/wheel.h"
 
-#define TCP_HALF_OPEN  256u /* half-open connections; when there are more, SYN cookies are used */
-#define TCP_CLIENT_MAX 512u /* open connections of one client */
-#define TCP_SLACK      64u  /* further ones that it may have until the next tick */
-#define TCP_OPEN_MAX \
-	1536u /* open ones of all clients; the rest is for half-open ones and for those we open */
+#define TCP_HALF_OPEN   256u  /* half-open connections; when there are more, SYN cookies are used */
+#define TCP_CLIENT_MAX  512u  /* open connections of one client */
+#define TCP_SLACK       64u   /* further ones that it may have until the next tick */
+#define TCP_OPEN_MAX    1536u /* open ones of all clients; others are half-open or ours */
 #define TCP_CLIENTS     2048u /* counters of clients; a power of two */
 #define TCP_WAITING     512u  /* connections in TIME-WAIT */
 #define TCP_OOO_PACKETS 48u   /* packets in the out-of-order queue of one connection */
@@ -31,8 +30,7 @@
 #define TCP_FIN_WAIT_2_US 60000000u
 
 enum {
-	TCP_MSS4 = 536, /* when the SYN has no option, and the least that we send (RFC 9293
-	                   section 3.7.1) */
+	TCP_MSS4 = 536, /* default, and the least that we send (RFC 9293 section 3.7.1) */
 	TCP_MSS6 = 1220,
 	TCP_MSS_MIN =
 	        256, /* smaller segments are of no use, and each costs as much as a full one */

@@ -87,8 +87,7 @@ enum verdict tcp_input(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	gw->tcp->count.in++;
 	if (!pkt_pull(p, p->l4 + s.hlen))
-		return gw_drop(gw, p,
-		               DROP_L4_HEADER); /* does not happen: read_segment saw the header */
+		return gw_drop(gw, p, DROP_L4_HEADER); /* not possible: read_segment saw it */
 	pkt_trim(p, s.len);
 	if (!c)
 		return tcp_unmatched(gw, p, &s);
@@ -287,8 +286,7 @@ static enum drop check_segment(struct gw *gw, struct tcp_conn *c, struct tcp_seg
 	}
 	if (s->flags & TCP_SYN) { /* RFC 5961 section 4; our SYN-ACK may have been lost */
 		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs && !(s->flags & TCP_ACK)) {
-			c->timing = false; /* RFC 6298 section 3: a segment that is sent twice is
-			                      not measured */
+			c->timing = false; /* RFC 6298 section 3: sent twice */
 			tcp_emit(gw, c, 0, 0, TCP_SYN | TCP_ACK);
 		} else {
 			tcp_challenge(gw, c);

@@ -210,8 +210,7 @@ static void note_sent(struct gw *gw, struct tcp_conn *c, uint32_t span)
 {
 	bool again = seq_lt(c->nxt, c->max);
 	gw->tcp->count.retransmitted += again;
-	if (!again &&
-	    !c->timing) { /* Karn's algorithm: measures only what is sent for the first time */
+	if (!again && !c->timing) { /* Karn's algorithm: only new data is measured */
 		c->timing = true;
 		c->timed_seq = c->nxt;
 		c->timed_us = tcp_now(gw);

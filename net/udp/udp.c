@@ -62,8 +62,7 @@ static enum drop check(const struct pkt *p, bool is6)
 	uint16_t len = be16_get(udp->len);
 	if (len < sizeof *udp || len > p->l4_len)
 		return DROP_L4_HEADER;
-	if (be16_raw(udp->sum) ==
-	    0) /* sent without one; IPv6 requires one (RFC 8200 section 8.1) */
+	if (be16_raw(udp->sum) == 0) /* no checksum; IPv6 requires one (RFC 8200 section 8.1) */
 		return is6 ? DROP_UDP_CHECKSUM : DROP_NONE;
 	uint16_t pseudo =
 	        is6 ? csum_pseudo6(&ip6_header(p)->from, &ip6_header(p)->to, PROTO_UDP, len)
