@@ -81,13 +81,15 @@ static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32
 
 /* --- expiry ------------------------------------------------------------------------ */
 
-/* Puts a session into the slot of its expiry time, or into the last slot of the wheel when
- * that time is further away. Never into the slot that is being emptied. */
+/* Puts a session into the slot of the second behind its last one, or into the last slot of the
+ * wheel when that time is further away. A session that has expired goes into the slot that is
+ * visited next; while that slot is being emptied this happens to a session at most once
+ * (wheel_visit). */
 static void wheel_add(struct nat_table *t, struct nat_session *s)
 {
 	uint32_t index = (uint32_t)(s - t->session);
-	uint32_t ahead = max_u32(nat_session_left(s, t->wheel_s), 1);
-	uint32_t slot = (t->wheel_s + min_u32(ahead, NAT_WHEEL - 1)) % NAT_WHEEL;
+	uint32_t ahead = min_u32(nat_session_left(s, t->wheel_s), NAT_WHEEL - 1);
+	uint32_t slot = (t->wheel_s + ahead) % NAT_WHEEL;
 	s->wheel_prev = NAT_HEAD | slot;
 	s->wheel_next = t->wheel[slot];
 	if (s->wheel_next != NAT_NONE)

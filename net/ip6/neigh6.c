@@ -1,11 +1,12 @@
 /* IPv6 neighbours: the states of RFC 4861 section 7.3.2 in the table of neigh.h, and limits
  * against scanning (RFC 6583). A network of 2^64 addresses allows anybody to send to many
  * addresses that no host has. So the number of neighbours that are resolved at one time,
- * and the number of new ones in a second, are limited for all and for each sender that
+ * and the number of new ones in a second, are limited for all and for each client that
  * causes them. Neighbours that answered before have a budget of their own, so that a scan
  * does not prevent their resolution (section 7 there: known neighbours first). Known
  * neighbours are not evicted for such resolutions while their set has another choice. */
 #include "kernel/lib/bucket.h"
+#include "net/client.h"
 #include "net/gw.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/nd.h"
@@ -76,18 +77,18 @@ static void note_known(struct neigh_table *t, const struct neigh *n)
 	set[0] = h;
 }
 
-/* The budget of the sender of a packet: an IPv6 network of 64 bits, in which one host may
- * have any number of addresses, or an IPv4 host behind a translation, whose address is in
- * the other bits. */
-static uint64_t *budget_of(struct gw *gw, const struct pkt *p)
+/* The client (client.h) that sent a packet; the gateway itself is one too. A client of an IPv4
+ * host behind a translation is its whole IPv6 address, because any part of that may be the
+ * host's own, and the host's MAC address is not that of an IPv6 neighbour. */
+static uint32_t asker(struct gw *gw, const struct pkt *p)
 {
-	const ip6 *from = &ip6_header(p)->from;
-	const uint32_t *mul = gw->neigh.mul;
-	uint32_t h = ip6_word(from, 0) * mul[0] + ip6_word(from, 1) * mul[1];
+	const struct addr from = {.is6 = true, .v6 = ip6_header(p)->from};
+	if (p->iface == PKT_IF_SELF)
+		return client_station(gw, p->out, &gw->iface[p->out].address);
 	if (p->iface == IF_WAN && gw->app->no_wan6)
-		h += ip6_word(from, 2) * mul[2] + ip6_word(from, 3) * mul[3];
-	_Static_assert(NEIGH_ASKERS == 1u << 8, "the upper eight bits");
-	return &gw->neigh.asker_us[h >> 24];
+		return hash_three(&gw->client_key, ip6_word(&from.v6, 2), ip6_word(&from.v6, 3),
+		                  client_beyond(gw, &from));
+	return client_of(gw, p->iface, &from);
 }
 
 /* Decides whether a packet may start the resolution of a new neighbour, and charges the
@@ -100,7 +101,7 @@ static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 		t->known_us = gw->now_us + known_us;
 		return true;
 	}
-	uint64_t *mine = budget_of(gw, p);
+	uint64_t *mine = &t->asker_us[asker(gw, p) % NEIGH_ASKERS];
 	uint32_t one_us = bucket_owed(gw->now_us, *mine);
 	uint32_t all_us = bucket_owed(gw->now_us, t->asks_us);
 	if (!bucket_take(&one, &one_us, 1) || !bucket_take(&all, &all_us, 1))

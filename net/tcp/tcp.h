@@ -14,29 +14,32 @@
  *
  * Implemented: retransmission (RFC 6298), fast retransmit and NewReno (RFC 5681, 6582,
  * 3042), initial window (RFC 6928), zero windows and silly windows on both sides, delayed
- * acknowledgments, out-of-order segments, half-close, TIME-WAIT, keep-alive, path MTU from
+ * acknowledgments, out-of-order segments, half-close, TIME-WAIT, path MTU from
  * ICMP (RFC 1191, 8201, 5927), defences against blind attacks (RFC 5961, 6528, 1337), SYN
  * cookies (RFC 4987). Not implemented on purpose: window scaling, timestamps and SACK
  * (users move a few kilobytes), ECN, urgent data (its bytes are ordinary data, RFC 6093),
- * Nagle's algorithm (a user writes whole messages and says when to send). */
+ * keep-alive (an idle limit ends silent connections), Nagle's
+ * algorithm (a user writes whole messages and says when to send). */
 #ifndef NET_TCP_TCP_H
 #define NET_TCP_TCP_H
 
 #include "net/udp/udp.h"
 
 #define TCP_NONE 0u /* no connection */
-/* Connections at a time; a power of two. A number modulo this is the index of its
- * connection. */
+/* Connections at a time; a power of two. A number modulo this is the index of its connection.
+ * The fuzzers have a smaller table, so that it fills. */
+#ifndef TCP_CONNECTIONS
 #define TCP_CONNECTIONS 2048u
-#define TCP_USERS       8u     /* services, each a port and its user */
-#define TCP_WINDOW      65535u /* the largest window that a header can express */
-#define TCP_SEND_MOST   131072u
+#endif
+#define TCP_USERS     8u     /* services, each a port and its user */
+#define TCP_WINDOW    65535u /* the largest window that a header can express */
+#define TCP_SEND_MOST 131072u
 
 enum tcp_event {
 	TCP_OPENED, /* the connection is open, whichever side opened it */
 	TCP_INPUT,  /* there is something to read, or the other side has sent all its data */
 	TCP_ROOM,   /* some of what was sent is acknowledged */
-	TCP_IDLE,   /* no data was received or acknowledged for the time of tcp_idle */
+	TCP_IDLE,   /* no data was received or acknowledged for the user's idle_ms */
 	TCP_ENDED,  /* the connection is gone; the last event with this number */
 };
 
@@ -64,7 +67,7 @@ struct tcp_user {
 	 * segment. */
 	uint32_t window;
 	uint32_t send_most; /* bytes that may wait to be acknowledged; at most TCP_SEND_MOST */
-	uint32_t idle_ms;   /* initial value for tcp_idle */
+	uint32_t idle_ms;   /* TCP_IDLE comes after this time without data; 0: never */
 	/* The connection ends when less than a segment is acknowledged in this time; at most, and
 	 * by default, 100 s (RFC 9293 section 3.8.3, R2). */
 	uint32_t stall_ms;
@@ -100,11 +103,6 @@ enum tcp_end tcp_why(const struct gw *gw);
 /* The number of bytes that were received and not taken. */
 uint32_t tcp_readable(const struct gw *gw, uint32_t conn);
 
-/* The first received bytes as far as they lie together; sets *len to their number, NULL and
- * 0 when there are none. The pointer is valid until the next call for this connection or
- * the end of the event. */
-const uint8_t *tcp_peek(const struct gw *gw, uint32_t conn, uint32_t *len);
-
 /* Copies n received bytes from offset `skip` on; false when there are fewer. They are not
  * taken. */
 bool tcp_copy(const struct gw *gw, uint32_t conn, uint32_t skip, void *to, uint32_t n) MUST_USE;
@@ -139,15 +137,6 @@ void tcp_close(struct gw *gw, uint32_t conn);
 
 /* Ends a connection at once, with a reset. No event follows. */
 void tcp_abort(struct gw *gw, uint32_t conn);
-
-/* --- limits ------------------------------------------------------------------------------ */
-
-/* Sets after how many milliseconds without data TCP_IDLE comes; 0: never. */
-void tcp_idle(struct gw *gw, uint32_t conn, uint32_t ms);
-
-/* Sets after how many milliseconds of silence a connection is probed (RFC 9293 section
- * 3.8.4). A few probes without an answer end it. 0, the default: never. */
-void tcp_keep_alive(struct gw *gw, uint32_t conn, uint32_t ms);
 
 /* --- for the layers below ---------------------------------------------------------- */
 

@@ -11,14 +11,15 @@
 #include "net/tcp/tcp.h"
 #include "kernel/lib/wheel.h"
 
-#define TCP_HALF_OPEN   256u  /* half-open connections; when there are more, SYN cookies are used */
-#define TCP_CLIENT_MAX  512u  /* open connections of one client */
-#define TCP_SLACK       64u   /* further ones that it may have until the next tick */
-#define TCP_OPEN_MAX    1536u /* open ones of all clients; others are half-open or ours */
-#define TCP_CLIENTS     2048u /* counters of clients; a power of two */
-#define TCP_WAITING     512u  /* connections in TIME-WAIT */
-#define TCP_OOO_PACKETS 48u   /* packets in the out-of-order queue of one connection */
-#define TCP_BURST       16u   /* segments of one connection that are sent without a break */
+#define TCP_HALF_OPEN  (TCP_CONNECTIONS / 8)  /* half-open ones; above this, SYN cookies are used */
+#define TCP_CLIENT_MAX (TCP_CONNECTIONS / 4)  /* open connections of one client */
+#define TCP_SLACK      (TCP_CONNECTIONS / 32) /* further ones that it may have until the next tick */
+#define TCP_OPEN_MAX \
+	(TCP_CONNECTIONS / 4 * 3)       /* open ones of all clients; others are half-open or ours */
+#define TCP_CLIENTS     TCP_CONNECTIONS /* counters of clients; a power of two */
+#define TCP_WAITING     (TCP_CONNECTIONS / 4) /* connections in TIME-WAIT */
+#define TCP_OOO_PACKETS 48u /* packets in the out-of-order queue of one connection */
+#define TCP_BURST       16u /* segments of one connection that are sent without a break */
 #define TCP_NO_INDEX    0xffffu
 
 /* Times in microseconds. Those that only tcp_timer.c needs are defined there. */
@@ -100,7 +101,7 @@ struct tcp_conn {
 	bool timing;       /* a round-trip time is being measured */
 	bool more;         /* output stopped at TCP_BURST, or something else is to be done soon */
 	bool may_fragment; /* the path MTU is smaller than the smallest segment size that is used */
-	uint8_t retries, probes, dup_acks, challenges;
+	uint8_t retries, dup_acks, challenges;
 
 	/* Sending (RFC 9293 section 3.3.1). */
 	uint32_t iss, una, nxt, max;
@@ -127,9 +128,8 @@ struct tcp_conn {
 	uint32_t armed_us; /* of the node in the wheel */
 	bool armed;
 	uint32_t order; /* value of tcp.joined when it joined its list */
-	uint32_t idle_ms, keep_ms, stall_ms;
+	uint32_t idle_ms, stall_ms;
 	uint32_t active_ms; /* when data was last received or acknowledged */
-	uint32_t heard_ms;  /* when any segment was last received */
 	uint32_t stuck_ms;  /* since when less than a segment was acknowledged */
 	uint32_t arrived;   /* bytes acknowledged since then */
 	uint64_t sent_us;   /* when data was last sent; does not wrap */
