@@ -405,7 +405,7 @@ static void few_victims_among_many(void)
 static void few_victims_among_many_ports(void)
 {
 	static const uint32_t apart[] = {HIGH / FEW, 1};
-	for (unsigned k = 0; k < ARRAY_SIZE(packets_do_not_mix); k++) {
+	for (unsigned k = 0; k < ARRAY_SIZE(apart); k++) {
 		uint32_t failures = 0, served = 0;
 		start(LARGE, 1);
 		take_ports(5, 0, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
