@@ -187,7 +187,7 @@ static inline bool l4_complete(const struct pkt *p, uint8_t proto)
 }
 
 /* Follows a TCP connection. A segment that does not belong to it changes no timer. Only a
- * segment from inside that is no RST restarts the lifetime (RFC 7857 section 7.1). */
+ * segment from inside other than RST restarts the lifetime (RFC 7857 section 7.1). */
 static void track(struct gw *gw, struct nat *n, struct nat_session *s, const struct pkt *p,
                   enum nat_side side)
 {

@@ -4,8 +4,8 @@
  * tun_out.c, tun_in.c and tun_icmp.c.
  *
  * NAT and tunnel share one IPv4 address. Protocol 41 to that address goes to the tunnel
- * before the NAT looks at it. An ICMP error goes to the one that the quoted packet belongs
- * to. Both take their identifications from gw_ip_id.
+ * before the NAT looks at it. An ICMP error goes to NAT or tunnel, whichever sent the
+ * quoted packet. Both take their identifications from gw_ip_id.
  *
  * Not implemented on purpose: relaying for others (a destination outside our own prefix is
  * refused), anycast relays (RFC 7526), dynamic path MTU (optional in RFC 4213 section

@@ -2,8 +2,8 @@
  * inner packet is forwarded as one that came in on IF_APP.
  *
  * A packet that is refused here is dropped without an ICMP error, because its sender
- * address may be forged. The inner destination must be ours: so the gateway is no open
- * relay, and the loops of RFC 6324 end. See tun.h. */
+ * address may be forged. The inner destination must be ours. So the gateway is not an open
+ * relay, and the loops of RFC 6324 are impossible. See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "net/mss.h"

@@ -302,8 +302,8 @@ void ra_stop(struct gw *gw)
 
 /* --- received messages ------------------------------------------------------------- */
 
-/* Answers a solicitation by an advertisement to all nodes, or, shortly after such a one, to
- * the station that sent it. */
+/* Answers a solicitation by an advertisement to all nodes. Shortly after the last one of
+ * these, the answer goes only to the station that asked. */
 static void answer(struct gw *gw, uint32_t iface, const ip6 *to)
 {
 	struct ra *ra = &gw->ra[iface];
