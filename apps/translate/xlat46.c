@@ -31,8 +31,8 @@ void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n)
 }
 
 /* Replaces the IPv4 header by the IPv6 header. */
-static enum verdict finish(struct gw *gw, struct translator *v, struct pkt *p,
-                           const struct xlat46 *x)
+static enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
+                                   const struct xlat46 *x)
 {
 	uint32_t n = p->l4_len;
 	uint32_t front = IP6_MIN + (x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0);
@@ -93,7 +93,7 @@ static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, st
 	x->offset = (first & IP6_OFFSET) | IP6_MF;
 	pkt_trim(p, p->l4 + most);
 	p->l4_len = (uint16_t)most;
-	if (finish(gw, v, p, x) != V_SEND6)
+	if (replace_header(gw, v, p, x) != V_SEND6)
 		pkt_free(p);
 	else
 		gw_forward6(gw, p);
@@ -358,7 +358,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 		return w;
 	clock = xlat_timing_start(gw, timed);
 	w = UNLIKELY(!(frag & IP4_DF) && len > v->limit46) ? split(gw, v, p, &x)
-	                                                   : finish(gw, v, p, &x);
+	                                                   : replace_header(gw, v, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_HEADER);
 	return w;
 }
@@ -435,5 +435,5 @@ enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
 		return xlat46_error(gw, v, p, &x);
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
 	enum verdict w = change_l4(gw, v, p, &x);
-	return w == V_SEND ? finish(gw, v, p, &x) : w;
+	return w == V_SEND ? replace_header(gw, v, p, &x) : w;
 }

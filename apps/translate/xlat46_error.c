@@ -106,9 +106,9 @@ static bool map_quote(const struct translator *v, const struct quote *q, const s
 }
 
 /* Writes the whole message. */
-static enum verdict build(struct gw *gw, struct translator *v, struct pkt *p, const struct quote *q,
-                          struct xlat46 *outer, const struct xlat46 *inner,
-                          const struct xlat_icmp *to)
+static enum verdict build_error(struct gw *gw, struct translator *v, struct pkt *p,
+                                const struct quote *q, struct xlat46 *outer,
+                                const struct xlat46 *inner, const struct xlat_icmp *to)
 {
 	bool extensible = to->type == ICMP6_UNREACHABLE || to->type == ICMP6_TIME_EXCEEDED;
 	struct xlat_parts x = {
@@ -160,5 +160,5 @@ enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	if (!usable || !map_quote(v, &q, h, x, &inner))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	change_l4(&q, &inner, h->proto);
-	return build(gw, v, p, &q, x, &inner, &to);
+	return build_error(gw, v, p, &q, x, &inner, &to);
 }

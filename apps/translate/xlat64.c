@@ -300,8 +300,8 @@ static inline void change_l4(struct translator *v, struct pkt *p, const struct x
 /* --- slow path --------------------------------------------------------------------- */
 
 /* Replaces the IPv6 header by the IPv4 header. */
-static inline enum verdict finish(struct gw *gw, struct translator *v, struct pkt *p,
-                                  struct xlat64 *x)
+static inline enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
+                                          struct xlat64 *x)
 {
 	if (UNLIKELY(!pkt_pull(p, x->l4) || !pkt_push(p, IP4_MIN)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
@@ -314,7 +314,7 @@ static inline enum verdict finish(struct gw *gw, struct translator *v, struct pk
 /* Hairpinning: translates the packet back to the IPv6 side (RFC 7757 section 4.2.2). */
 static enum verdict hairpin(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	enum verdict w = finish(gw, v, p, x);
+	enum verdict w = replace_header(gw, v, p, x);
 	if (w != V_SEND)
 		return w;
 	gw->hairpinned++;
@@ -409,7 +409,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	if (UNLIKELY(x.hairpin))
 		return hairpin(gw, v, p, &x);
 	clock = xlat_timing_start(gw, timed);
-	w = finish(gw, v, p, &x);
+	w = replace_header(gw, v, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_HEADER);
 	return w;
 }

@@ -154,8 +154,8 @@ static void interface_object(uint8_t *to, const ip6 *from)
 }
 
 /* Writes the whole message. `foreign` is the IPv6 source to add as an extension, or NULL. */
-static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
-                  const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
+static bool build_error(struct pkt *p, const struct quote *q, struct xlat64 *outer,
+                        const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
 {
 	bool too_big = to->type == ICMP_UNREACHABLE && to->code == ICMP_TOO_BIG;
 	uint8_t object[INTERFACE_BYTES];
@@ -209,7 +209,7 @@ enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	make_inner(gw, v, &q, h, &inner);
 	change_l4(&q, h, inner.delta);
 	bool add_source = x->foreign && v->icmp_interface && !x->hairpin;
-	if (!build(p, &q, x, &inner, &to, add_source ? &from : NULL))
+	if (!build_error(p, &q, x, &inner, &to, add_source ? &from : NULL))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	v->translated[XLAT_64]++;
 	if (!x->hairpin)
