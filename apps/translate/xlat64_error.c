@@ -195,7 +195,7 @@ enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	struct quote q;
 	enum xlat_way way;
 	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
-		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* xlat64_quote saw to that */
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* not possible: xlat64_quote checked it */
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	const struct xlat_mtu mtu = {
 	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,

@@ -117,7 +117,7 @@ enum verdict ip6_special(struct gw *gw, struct pkt *p)
 	if (ip6_is_group(&h->from) || (ip6_is_special(&h->from) && !ip6_is_link_local(&h->from) &&
 	                               !ip6_is_unspecified(&h->from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (p->iface >= INTERFACES) /* a tunnel is no link (RFC 3964 section 4.1.1) */
+	if (p->iface >= INTERFACES) /* a tunnel has no link (RFC 3964 section 4.1.1) */
 		return gw_drop(gw, p,
 		               ip6_is_special(&h->from) ? DROP_MARTIAN_SOURCE
 		                                        : ip6_bad_destination(p));
