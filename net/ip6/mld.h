@@ -23,7 +23,7 @@ void mld_leave(struct gw *gw, uint32_t iface, const ip6 *group);
 /* True when the interface listens to a group; always for the group of all nodes. */
 bool mld_member(const struct interface *iface, const ip6 *group);
 
-/* Reports all groups of an interface again: the link came up, or the interface got its
+/* Reports all groups of an interface again: the carrier came up, or the interface got its
  * link-local address, without which reports are ignored (RFC 3590). */
 void mld_announce(struct gw *gw, uint32_t iface);
 

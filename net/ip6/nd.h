@@ -24,7 +24,7 @@ bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **a
 /* True for an address that a station on the link of an interface may have. */
 bool nd_on_link(const struct interface *iface, const ip6 *a);
 
-/* The link came up: makes all addresses of the interface tentative again. */
+/* The carrier came up: makes all addresses of the interface tentative again. */
 void nd_link_up(struct gw *gw, uint32_t iface);
 
 /* Starts duplicate address detection for an own address. */

@@ -83,7 +83,7 @@ void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len);
 enum drop ra_solicited(struct gw *gw, const struct pkt *p);
 enum drop ra_heard(struct gw *gw, const struct pkt *p);
 
-/* Advertises again soon: the link came up, or the interface got its link-local address. */
+/* Advertises again soon: the carrier came up, or the interface got its link-local address. */
 void ra_restart(struct gw *gw, uint32_t iface);
 
 /* Runs the timers; called about ten times a second. */
