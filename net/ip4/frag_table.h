@@ -7,37 +7,37 @@
 
 #define FRAG_SETS    256u /* a power of two */
 #define FRAG_WAYS    4u
-#define FRAG_PARKED  48u    /* of one packet: 64 KB in pieces of an Ethernet */
-#define FRAG_ALL     128u   /* of all packets together */
-#define FRAG_WAIT_MS 800u   /* later fragments for the first */
-#define FRAG_LIVE_MS 15000u /* a decision, for later fragments */
+#define FRAG_PARKED  48u    /* for one packet: 64 KB in Ethernet frames */
+#define FRAG_ALL     128u   /* for all packets together */
+#define FRAG_WAIT_MS 800u   /* for later fragments that wait for the first one */
+#define FRAG_LIVE_MS 15000u /* for a decision, which later fragments follow */
 
-/* In the order in which places are given away. */
+/* In the order in which entries are reused. */
 enum frag_state {
 	FRAG_FREE,
-	FRAG_DONE,    /* decided, and every byte of the packet seen once */
-	FRAG_WAITING, /* for the first fragment */
+	FRAG_DONE,    /* decided, and every byte of the packet has passed once */
+	FRAG_WAITING, /* waits for the first fragment */
 	FRAG_KNOWN,   /* decided */
 };
 
-/* Which packet a fragment is a piece of, as it came in: addresses, raw;
- * identification, protocol and port in one word. */
+/* The packet that a fragment belongs to, as it came in: raw addresses; identification,
+ * protocol and interface in one word. */
 struct frag_key {
 	uint32_t from, to, what;
 };
 
-/* One packet in pieces. */
+/* A packet in fragments. */
 struct frag {
 	struct frag_key key;
 	uint8_t state;
 	uint8_t n_parked;
-	uint16_t new_id;   /* raw; the decision: identification … */
-	uint32_t new_addr; /* … and the address that replaces source or destination */
-	uint32_t flow[2];  /* what the application notes for the later pieces */
+	uint16_t new_id;   /* raw; the decision: the new identification … */
+	uint32_t new_addr; /* … and the new source or destination address */
+	uint32_t flow[2];  /* what the application stores for the later fragments */
 	uint32_t due_ms;
-	uint32_t n_seen;    /* payload bytes that took the decision's way */
-	uint32_t n_all;     /* that there are; 0: the last fragment did not come yet */
-	uint32_t cover;     /* what they cover, see frag_count */
+	uint32_t n_seen;    /* payload bytes that passed */
+	uint32_t n_all;     /* payload bytes of the packet; 0: the last fragment has not come yet */
+	uint32_t cover;     /* sum of the boundaries that passed, see frag_count */
 	struct pkt *parked; /* oldest first */
 };
 

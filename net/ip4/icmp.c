@@ -21,8 +21,8 @@ static bool is_error_type(uint8_t type)
 	       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
 }
 
-/* RFC 1812 section 4.3.2.7: never about an ICMP error, a later fragment, a
- * group address, or a source that is no single host reachable where the packet
+/* RFC 1812 section 4.3.2.7: no error about an ICMP error, a later fragment, a group
+ * address, or a packet whose source is not a single host that is reachable where the packet
  * came from. */
 static bool may_tell(const struct gw *gw, const struct pkt *p)
 {
@@ -35,12 +35,13 @@ static bool may_tell(const struct gw *gw, const struct pkt *p)
 	}
 	if (ip4_bad_destination(gw, p) != DROP_NONE)
 		return false;
-	/* A translated packet has a source of ours: the error comes back in and
-	 * finds its way to the inside host through the translation. */
+	/* A translated packet has one of our addresses as its source: the error comes back
+	 * to us and is translated for the inside host. */
 	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) || !ip4_bad_source(gw, p);
 }
 
-/* A translated packet has a source of ours, with which no station is known. */
+/* The client (net/client.h) whose limit applies. A translated packet has one of our
+ * addresses as its source, for which no station is known. */
 static uint32_t addressee(struct gw *gw, const struct pkt *p)
 {
 	const struct addr a = {.v4 = ip4_header(p)->from};
@@ -56,8 +57,8 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	    !icmp_error_allowed(gw, too_big ? ICMP_LIMIT_TOO_BIG : ICMP_LIMIT_OTHER,
 	                        addressee(gw, p)))
 		return;
-	/* About a packet that was translated inwards the error comes from inside,
-	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
+	/* An error about a packet that was translated inwards comes from inside, so that
+	 * the translation reverses the quoted addresses (RFC 5508 REQ-5). */
 	bool inbound = p->flags & PKT_INBOUND;
 	const struct address4 *own = inbound ? interface_own4(&gw->iface[p->out], about->to)
 	                                     : interface_own4(&gw->iface[p->iface], about->from);
@@ -68,7 +69,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	}
 	uint32_t quote = min_u32(p->len, ERROR_BYTES - IP4_MIN - sizeof(struct icmp_hdr));
 	uint8_t *icmp = pkt_put(e, sizeof(struct icmp_hdr) + quote);
-	if (!icmp || !pkt_push(e, IP4_MIN)) { /* cannot be: a slot holds far more */
+	if (!icmp || !pkt_push(e, IP4_MIN)) { /* does not happen: a slot has more room */
 		pkt_free(e);
 		return;
 	}

@@ -4,8 +4,8 @@
 
 #include "kernel/lib/bytes.h"
 
-/* ::/32 (unspecified, loopback, IPv4-mapped, IPv4-compatible), link-local, multicast,
- * reserved: not forwarded to and not forwarded from. */
+/* True for ::/32 (unspecified, loopback, IPv4-mapped, IPv4-compatible), link-local,
+ * multicast and reserved addresses: packets from and to them are not forwarded. */
 static inline bool ip6_is_special(const ip6 *a)
 {
 	return ip6_word(a, 0) == 0 || a->b[0] >= 0xfe;
@@ -16,7 +16,7 @@ static inline bool ip6_is_group(const ip6 *a)
 	return a->b[0] == 0xff;
 }
 
-/* fe80::/10 (RFC 4291 section 2.5.6). */
+/* True for fe80::/10 (RFC 4291 section 2.5.6). */
 static inline bool ip6_is_link_local(const ip6 *a)
 {
 	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;

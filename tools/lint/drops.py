@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each drop reason of net/drop.def is used by some code, stands there once, and is written alike."""
+"""Each drop reason of net/drop.def is used by some code, occurs there once, and has the usual form."""
 
 from __future__ import annotations
 
