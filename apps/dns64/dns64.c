@@ -26,14 +26,14 @@ static void make_room(struct pkt *p)
 }
 
 /* The answer goes out in the packet that the question came in. Gives why there is none. */
-static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *from)
+static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_client *from)
 {
 	enum drop why;
 	make_room(p);
 	uint32_t n = p->len;
 	if (n < UDP_ROOM && !pkt_put(p, UDP_ROOM - n))
 		return DROP_NO_PACKET; /* it is there */
-	uint32_t len = dns64_question(gw, from, p->data, n, UDP_ROOM, &why);
+	uint32_t len = dns64_client_query(gw, from, p->data, n, UDP_ROOM, &why);
 	if (why != DROP_NONE) {
 		pkt_trim(p, n);
 		return why;
@@ -43,11 +43,11 @@ static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *f
 		return DROP_NONE;
 	}
 	dns64_know(gw, &from->ends);
-	dns64_reply_end(gw, from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
+	dns64_reply_end(gw, from, &(struct dns64_reply){p, p->data, UDP_ROOM}, len);
 	return DROP_NONE;
 }
 
-void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *from)
+void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_client *from)
 {
 	enum drop why = answer(gw, p, from);
 	if (UNLIKELY(why != DROP_NONE))
@@ -58,16 +58,16 @@ void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *
 static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
                                 uint32_t arg)
 {
-	const struct dns64_from from = {.ends = *ends, .conn = TCP_NONE};
+	const struct dns64_client from = {.ends = *ends, .conn = TCP_NONE};
 	(void)arg;
 	enum drop why = answer(gw, p, &from);
 	return why == DROP_NONE ? V_KEPT : gw_drop(gw, p, why);
 }
 
-bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns64_sheet *s)
+bool dns64_reply_begin(struct gw *gw, const struct dns64_client *from, struct dns64_reply *s)
 {
 	if (from->conn != TCP_NONE) {
-		*s = (struct dns64_sheet){NULL, dns64_of(gw)->reply + 2, DNS64_STREAM_MAX};
+		*s = (struct dns64_reply){NULL, dns64_of(gw)->reply + 2, DNS64_STREAM_MAX};
 		return true;
 	}
 	s->room = UDP_ROOM;
@@ -78,7 +78,7 @@ bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns6
 	return s->at != NULL;
 }
 
-void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
+void dns64_reply_end(struct gw *gw, const struct dns64_client *from, const struct dns64_reply *s,
                      uint32_t len)
 {
 	if (from->conn != TCP_NONE) {
@@ -142,18 +142,18 @@ static bool dns64_tick(struct gw *gw)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t now = dns64_now(gw);
-	bool more = dns64_ask_make_room(gw);
+	bool more = dns64_fetch_make_room(gw);
 	share_turns(gw);
 	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
 		uint32_t node = wheel_take(&d->wheel, now);
 		if (node == WHEEL_NONE)
 			break;
-		if (node < DNS64_ASKS)
-			dns64_ask_due(gw, node);
-		else if (node < DNS64_ASKS + DNS64_WAITERS)
-			dns64_wait_due(gw, node - DNS64_ASKS);
+		if (node < DNS64_FETCHES)
+			dns64_fetch_due(gw, node);
+		else if (node < DNS64_FETCHES + DNS64_PENDING)
+			dns64_pending_due(gw, node - DNS64_FETCHES);
 		else
-			dns64_relay_due(gw, node - DNS64_ASKS - DNS64_WAITERS);
+			dns64_passthrough_due(gw, node - DNS64_FETCHES - DNS64_PENDING);
 		more |= i + 1 == TIMERS_A_TURN;
 	}
 	uint64_t slot = 1u << WHEEL_SHIFT;
@@ -196,7 +196,7 @@ static const char *dns64_init(struct gw *gw)
 	if (gw->config->iface[IF_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
-	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))
+	if (!d || !udp_init(gw) || !dns64_pending_init(d) || !dns64_passthrough_init(gw, d))
 		return "not enough memory";
 	gw->state = d;
 	const char *bad = dns64_server_init(gw, d);
@@ -205,7 +205,7 @@ static const char *dns64_init(struct gw *gw)
 	if (!bad)
 		bad = dns64_set_up(gw, d);
 	if (!bad)
-		bad = dns64_ask_init(gw, d);
+		bad = dns64_fetch_init(gw, d);
 	if (bad)
 		return bad;
 	d->keep = c->cache > 0;
@@ -213,7 +213,7 @@ static const char *dns64_init(struct gw *gw)
 		return "dns64.cache: not enough memory for so many records";
 	d->port = (uint16_t)c->port;
 	dns64_known_init(gw, d);
-	d->handler = udp_register(gw, dns64_try_input);
+	d->handler = udp_register(gw, dns64_attempt_input);
 	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
 		return "port: somebody else has it";
 	bad = dns64_stream_init(gw, d);

@@ -8,7 +8,7 @@
 #ifndef APPS_DNS64_DNS64_H
 #define APPS_DNS64_DNS64_H
 
-#include "apps/dns64/dns64_cache.h"
+#include "apps/dns64/cache/dns64_cache.h"
 #include "apps/translate/embed.h"
 #include "kernel/lib/when.h"
 #include "net/gw.h"
@@ -16,15 +16,15 @@
 #include "net/udp/udp_path.h"
 #include "kernel/lib/wheel.h"
 
-#define DNS64_ASKS          4096u /* questions to upstream at a time */
-#define DNS64_WAITERS       2048u /* clients' questions that wait */
+#define DNS64_FETCHES       4096u /* questions to upstream at a time */
+#define DNS64_PENDING       2048u /* clients' questions that wait */
 #define DNS64_SHARE         3u    /* of these for one client, for each that is free */
 #define DNS64_SHARES        256u  /* clients told apart, a power of two */
-#define DNS64_RELAYS        64u   /* questions that are passed on as they are */
+#define DNS64_PASSTHROUGHS  64u   /* questions that are passed on as they are */
 #define DNS64_RECORDS_MIN   8192u /* of the cache: all that those who wait may need */
 #define DNS64_PORT          53u   /* of upstream servers */
-#define DNS64_TRIES         4u    /* of one question that can be answered at a time */
-#define DNS64_LINKS         8u    /* of a CNAME chain that are followed */
+#define DNS64_ATTEMPTS      4u    /* of one question that can be answered at a time */
+#define DNS64_CNAMES        8u    /* of a CNAME chain that are followed */
 #define DNS64_NONE          0xffffu
 #define DNS64_EDNS_SIZE     1232u    /* asked of upstream, and sent to clients by default */
 #define DNS64_MAX_NEGATIVE  10800u   /* three hours, RFC 2308 section 5 */
@@ -56,7 +56,7 @@ struct dns64_server {
 /* --- questions to upstream (dns64_ask.c) ------------------------------------------------ */
 
 /* One datagram that may still be answered. */
-struct dns64_try {
+struct dns64_attempt {
 	uint16_t port; /* ours; 0: free */
 	uint16_t id;
 	uint32_t sent_us;
@@ -65,7 +65,7 @@ struct dns64_try {
 	bool stream; /* asked over TCP, without a port of its own */
 };
 
-struct dns64_ask {
+struct dns64_fetch {
 	struct dns64_question q;
 	/* The same as it stands in a message, with the name as it is spelled (0x20). */
 	uint8_t sent[DNS_NAME_MAX + 1 + DNS_QUESTION_FIXED];
@@ -82,20 +82,20 @@ struct dns64_ask {
 	uint16_t tried;          /* servers, a bit each */
 	uint16_t plain;          /* of these, the ones that complained about OPT, perhaps */
 	uint32_t begun_us, deadline_us;
-	struct dns64_try try[DNS64_TRIES];
+	struct dns64_attempt try[DNS64_ATTEMPTS];
 };
 
 /* --- clients' questions (dns64_client.c, dns64_wait.c) ---------------------------------- */
 
 /* The way back to who asked; what plans and answers knows nothing of it. */
-struct dns64_from {
+struct dns64_client {
 	struct udp_ends ends;
 	uint32_t conn; /* the TCP connection; TCP_NONE: a datagram */
 	bool known;    /* it is known that this client may ask */
 };
 
 /* Memory for an answer, UDP_ROOM bytes or more. */
-struct dns64_sheet {
+struct dns64_reply {
 	struct pkt *p; /* NULL: over TCP */
 	uint8_t *at;
 	uint32_t room;
@@ -115,11 +115,11 @@ struct dns64_query {
 };
 
 /* A query that waits for at most two questions. */
-struct dns64_waiter {
+struct dns64_pending {
 	struct dns64_question q;
 	struct dns64_query u;           /* points to q and name here */
 	uint8_t name[DNS_NAME_MAX + 1]; /* as the client spelled it */
-	struct dns64_from from;
+	struct dns64_client from;
 	uint8_t rounds;  /* times it was planned */
 	uint8_t share;   /* in which its client's are counted */
 	uint16_t behind; /* the next that is held back for the same client (dns64_stream.c) */
@@ -132,10 +132,10 @@ struct dns64_waiter {
 };
 
 /* A question that is passed on as it is (dns64_relay.c). */
-struct dns64_relay {
+struct dns64_passthrough {
 	uint8_t question[1280]; /* from its header on */
 	uint16_t len;           /* 0: free */
-	struct dns64_from from;
+	struct dns64_client from;
 	uint16_t port; /* ours; 0: asked over TCP */
 	uint16_t id, client_id, limit, n_tries;
 	bool edns, dnssec; /* the client sent OPT, with DO */
@@ -148,20 +148,21 @@ struct dns64_relay {
 /* --- plans (dns64_plan.c) -------------------------------------------------------------- */
 
 enum dns64_how {
-	DNS64_RELAY, /* the one record as it is */
-	DNS64_JOIN,  /* the records, but for their AAAA records inside dns64.exclude */
-	DNS64_MAKE,  /* the records, with AAAA records made from their A records */
-	DNS64_TURN,  /* the one record's PTR records, behind a CNAME from the name in question */
-	DNS64_LOCAL, /* out of our own knowledge */
-	DNS64_RCODE, /* nothing but a response code */
-	DNS64_WAIT,  /* ask first */
+	DNS64_HOW_AS_IS,      /* the one record as it is */
+	DNS64_HOW_MERGE,      /* the records, but for their AAAA records inside dns64.exclude */
+	DNS64_HOW_SYNTHESISE, /* the records, with AAAA records made from their A records */
+	DNS64_HOW_REVERSE, /* the one record's PTR records, behind a CNAME from the name in question
+	                    */
+	DNS64_HOW_LOCAL,   /* out of our own knowledge */
+	DNS64_HOW_RCODE,   /* nothing but a response code */
+	DNS64_HOW_FETCH,   /* ask first */
 };
 
 /* What is known locally: ipv4only.arpa and the reverse names of its addresses. */
 enum dns64_local { DNS64_L_A, DNS64_L_AAAA, DNS64_L_NODATA, DNS64_L_NXDOMAIN, DNS64_L_PTR };
 
 /* Something to ask upstream. */
-struct dns64_need {
+struct dns64_missing {
 	struct dns64_question *q;
 	uint16_t type;
 };
@@ -173,13 +174,14 @@ struct dns64_plan {
 	bool stale;  /* the time of some record is over */
 	bool exists; /* there are names of ours below: upstream's NXDOMAIN means empty (RFC 8020) */
 	uint32_t n;  /* records, each but the last a CNAME chain that leads to the next */
-	struct dns64_record *record[DNS64_LINKS];
+	struct dns64_record *record[DNS64_CNAMES];
 	const struct dns64_record
-	        *six;     /* with DNS64_MAKE: that there are no AAAA records; or NULL */
+	        *six;     /* with DNS64_HOW_SYNTHESISE: that there are no AAAA records; or NULL */
 	uint32_t ttl_max; /* of AAAA records that are made */
-	uint32_t n_needs; /* with DNS64_WAIT */
-	struct dns64_need need[2];
-	struct dns64_need again; /* although there is an answer: popular, or stale; q NULL: none */
+	uint32_t n_needs; /* with DNS64_HOW_FETCH */
+	struct dns64_missing need[2];
+	struct dns64_missing
+	        again; /* although there is an answer: popular, or stale; q NULL: none */
 	struct dns64_record *popular;   /* the record for which that is; NULL: a stale one */
 	struct dns64_question other[2]; /* names other than the one in question */
 };
@@ -196,8 +198,8 @@ struct dns64_map {
 
 /* The TCP connection to an upstream server, and the questions under way in it
  * (dns64_link.c). */
-#define DNS64_LINK_ASKS 256u
-struct dns64_link {
+#define DNS64_CONN_SLOTS 256u
+struct dns64_conn {
 	uint32_t conn;     /* TCP_NONE: there is none */
 	uint32_t n;        /* slots in use */
 	uint32_t len;      /* of the message that is coming; 0: not known yet */
@@ -208,7 +210,7 @@ struct dns64_link {
 	struct dns64_slot {
 		uint16_t who; /* a question, behind all of them a relay; DNS64_NONE: free */
 		uint16_t id, share;
-	} slot[DNS64_LINK_ASKS];
+	} slot[DNS64_CONN_SLOTS];
 	/* Slots by share (dns64_share_of); the last of what nobody waits for. */
 	uint16_t share[DNS64_SHARES + 1];
 };
@@ -273,7 +275,7 @@ struct dns64 {
 
 	/* Questions to upstream. */
 	uint8_t handler; /* its number in gw->udp */
-	struct dns64_ask *ask;
+	struct dns64_fetch *ask;
 	uint16_t *ask_hash; /* by name; heads of chains */
 	uint16_t ask_free, oldest, youngest;
 	uint32_t n_asks;
@@ -281,7 +283,7 @@ struct dns64 {
 	bool clients_only[INTERFACES]; /* ports with no server behind them */
 
 	/* Who waits. */
-	struct dns64_waiter *waiter;
+	struct dns64_pending *waiter;
 	uint16_t waiter_free;
 	uint32_t n_waiters;
 	uint16_t share[DNS64_SHARES]; /* how many of each share (dns64_share_of) */
@@ -289,7 +291,7 @@ struct dns64 {
 	uint16_t held[DNS64_SHARES]; /* of these, how many wait for their client to read */
 
 	/* What is passed on. */
-	struct dns64_relay *relay;
+	struct dns64_passthrough *relay;
 	uint8_t relay_handler;
 
 	struct wheel wheel; /* asks, then waiters, then relays */
@@ -297,7 +299,7 @@ struct dns64 {
 	/* TCP: memory for one question, one answer of ours, one of upstream. */
 	uint8_t *question, *reply, *fetched;
 	struct dns64_stream *stream; /* by number of the connection, modulo TCP_CONNECTIONS */
-	struct dns64_link link[CONFIG_SERVERS];
+	struct dns64_conn link[CONFIG_SERVERS];
 
 	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
 
@@ -356,8 +358,8 @@ static inline uint32_t dns64_opt_bytes(const struct dns64_query *u)
 /* --- dns64_client.c: a message of `len` bytes from a client, in memory of `room` bytes, UDP_ROOM
  * at least. Gives the length of the answer that then stands there; 0: none now, and *why says
  * whether the message counts as dropped, or waits (DROP_NONE). */
-uint32_t dns64_question(struct gw *gw, const struct dns64_from *from, uint8_t *m, uint32_t len,
-                        uint32_t room, enum drop *why);
+uint32_t dns64_client_query(struct gw *gw, const struct dns64_client *from, uint8_t *m,
+                            uint32_t len, uint32_t room, enum drop *why);
 
 /* --- dns64_known.c: takes a frame as it came in, if all about it is usual: a question of a known
  * client, an answer of upstream; else false, with nothing changed (net/app.h). */
@@ -371,45 +373,45 @@ const struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends 
 
 /* --- dns64.c: a question in a datagram whose payload p is. Takes the packet. Memory for an answer
  * that comes later (false: none is free), and its way out. */
-void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *from);
-bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from,
-                       struct dns64_sheet *s) MUST_USE;
-void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
+void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_client *from);
+bool dns64_reply_begin(struct gw *gw, const struct dns64_client *from,
+                       struct dns64_reply *s) MUST_USE;
+void dns64_reply_end(struct gw *gw, const struct dns64_client *from, const struct dns64_reply *s,
                      uint32_t len);
 
 /* --- dns64_stream.c: clients over TCP (RFC 7766) */
 #define DNS64_STREAM_MAX    65535u
 #define DNS64_STREAM_IDLE_S 10u
 const char *dns64_stream_init(struct gw *gw, struct dns64 *d);
-void dns64_stream_reply(struct gw *gw, const struct dns64_from *from, uint32_t len);
+void dns64_stream_reply(struct gw *gw, const struct dns64_client *from, uint32_t len);
 
 /* Whether this client can take a long answer now. */
-bool dns64_stream_takes(const struct gw *gw, const struct dns64_from *from);
+bool dns64_stream_takes(const struct gw *gw, const struct dns64_client *from);
 
-/* For one that cannot: waiter number w is held back until it can (dns64_wait_on), or its connection
- * is gone (dns64_wait_drop). */
-void dns64_stream_hold(struct gw *gw, const struct dns64_from *from, uint32_t waiter);
+/* For one that cannot: waiter number w is held back until it can (dns64_pending_resume), or its
+ * connection is gone (dns64_pending_drop). */
+void dns64_stream_hold(struct gw *gw, const struct dns64_client *from, uint32_t waiter);
 
 /* --- dns64_link.c: upstream over TCP. Asks once more what was answered with TC: the try becomes
  * one over TCP. False: it cannot be. */
-void dns64_link_init(struct dns64 *d);
-bool dns64_link_ask(struct gw *gw, struct dns64_ask *a, struct dns64_try *t) MUST_USE;
+void dns64_conn_init(struct dns64 *d);
+bool dns64_conn_fetch(struct gw *gw, struct dns64_fetch *a, struct dns64_attempt *t) MUST_USE;
 
 /* Whether no more of those who wait for this question goes onto the connection to this server. */
-bool dns64_link_is_full(const struct gw *gw, const struct dns64_ask *a, uint32_t server);
+bool dns64_conn_is_full(const struct gw *gw, const struct dns64_fetch *a, uint32_t server);
 
 /* Passes a question on, with an ID of its own (r->id). False: it cannot be. */
-bool dns64_link_relay(struct gw *gw, struct dns64_relay *r) MUST_USE;
+bool dns64_conn_passthrough(struct gw *gw, struct dns64_passthrough *r) MUST_USE;
 
 /* Takes no answer with this ID any more. */
-void dns64_link_forget(struct gw *gw, uint32_t server, uint16_t id);
+void dns64_conn_forget(struct gw *gw, uint32_t server, uint16_t id);
 
 /* A question on the connections to these servers (a bit each) was not answered in time. One that
  * answers nothing is given up. */
-void dns64_link_late(struct gw *gw, uint32_t servers);
+void dns64_conn_late(struct gw *gw, uint32_t servers);
 
 /* Whether TCP to this server did not work lately. */
-bool dns64_link_is_bad(const struct gw *gw, uint32_t server);
+bool dns64_conn_is_bad(const struct gw *gw, uint32_t server);
 
 /* --- dns64_plan.c: what answers a query, with what is in the cache now */
 void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
@@ -418,12 +420,12 @@ void dns64_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 void dns64_plan_again(struct gw *gw, const struct dns64_plan *p);
 
 /* The same as dns64_plan when nothing more can be asked: whatever there is, or SERVFAIL. */
-void dns64_plan_now(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
+void dns64_plan_final(struct gw *gw, struct dns64_query *u, struct dns64_plan *p);
 
 /* The record that may serve this query for a question of type `type`; NULL, with the
  * need noted in the plan, when that must be asked first. */
-struct dns64_record *dns64_look(struct gw *gw, const struct dns64_query *u, struct dns64_plan *p,
-                                struct dns64_question *q, uint16_t type);
+struct dns64_record *dns64_lookup(struct gw *gw, const struct dns64_query *u, struct dns64_plan *p,
+                                  struct dns64_question *q, uint16_t type);
 
 /* The form in which an IPv4 address is answered with prefix number i; NULL: not at all. A
  * dns64.map takes the place of the first prefix, and of all. */
@@ -450,69 +452,70 @@ uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct d
 uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t *at, uint32_t len);
 
 /* --- dns64_ready.c: an answer to this question that is kept ready; NULL: none */
-struct dns64_record *dns64_ready(struct gw *gw, struct dns64_query *u);
+struct dns64_record *dns64_ready_find(struct gw *gw, struct dns64_query *u);
 
 /* Keeps an answer that was built, if it is worth it. The plan's records are not valid behind. */
-void dns64_keep_ready(struct gw *gw, struct dns64_query *u, const struct dns64_plan *p,
+void dns64_ready_keep(struct gw *gw, struct dns64_query *u, const struct dns64_plan *p,
                       const uint8_t *m, uint32_t len);
 
 /* --- dns64_store.c: puts an upstream answer, well-formed and for this question, into the
  * cache, and gives its record. TTLs are seconds, those above ttl_most become that. */
-struct dns64_record *dns64_store(struct gw *gw, struct dns64_question *q, struct dns_view m,
-                                 const struct dns_layout *l, uint32_t ttl_most);
+struct dns64_record *dns64_store_answer(struct gw *gw, struct dns64_question *q, struct dns_view m,
+                                        const struct dns_layout *l, uint32_t ttl_most);
 
 /* The same of a question that got none. */
 struct dns64_record *dns64_store_failure(struct gw *gw, struct dns64_question *q, uint16_t rcode);
 
 /* --- dns64_ask.c: questions to upstream */
-const char *dns64_ask_init(struct gw *gw, struct dns64 *d);
+const char *dns64_fetch_init(struct gw *gw, struct dns64 *d);
 
 /* The number of the question in flight for this, asked now if it was not; DNS64_NONE when
  * there are too many. */
-uint32_t dns64_ask_for(struct gw *gw, const struct dns64_need *need);
+uint32_t dns64_fetch_begin(struct gw *gw, const struct dns64_missing *need);
 
 /* The timer of a question. */
-void dns64_ask_due(struct gw *gw, uint32_t ask);
+void dns64_fetch_due(struct gw *gw, uint32_t ask);
 
 /* Ends a question without an answer. */
-void dns64_ask_fail(struct gw *gw, uint32_t ask);
+void dns64_fetch_fail(struct gw *gw, uint32_t ask);
 
 /* Keeps some places free: the oldest questions give way. True when there is more to do. */
-bool dns64_ask_make_room(struct gw *gw);
+bool dns64_fetch_make_room(struct gw *gw);
 
 /* A message from the server that was asked, with the ID of this try; to be taken if the
  * question is right. Gives why it is dropped, or DROP_NONE. */
-enum drop dns64_ask_answer(struct gw *gw, struct dns64_ask *a, struct dns64_try *t,
-                           struct dns_view m);
+enum drop dns64_fetch_answer(struct gw *gw, struct dns64_fetch *a, struct dns64_attempt *t,
+                             struct dns_view m);
 
 /* Its last try was in vain: asks anew, or gives up. */
-void dns64_ask_lost(struct gw *gw, uint32_t ask);
+void dns64_fetch_retry(struct gw *gw, uint32_t ask);
 
 /* The connection of its last try `t` is gone, on which others were answered: asks on a new one. */
-void dns64_ask_cut_off(struct gw *gw, uint32_t ask, struct dns64_try *t);
+void dns64_fetch_cut_off(struct gw *gw, uint32_t ask, struct dns64_attempt *t);
 
 /* --- dns64_try.c: how questions to upstream and their answers travel. Asks one server;
  * whatever hinders it, the timer goes on. */
-void dns64_try_send(struct gw *gw, struct dns64_ask *a, uint32_t server);
+void dns64_attempt_send(struct gw *gw, struct dns64_fetch *a, uint32_t server);
 
-/* Writes the question of a try into DNS64_QUESTION_MAX bytes; gives its length. */
-#define DNS64_QUESTION_MAX (DNS_HEADER + DNS_NAME_MAX + DNS_QUESTION_FIXED + DNS_OPT_BYTES)
-uint32_t dns64_try_write(const struct dns64_ask *a, const struct dns64_try *t, uint8_t *m);
+/* Writes the question of a try into DNS64_ATTEMPT_MAX bytes; gives its length. */
+#define DNS64_ATTEMPT_MAX (DNS_HEADER + DNS_NAME_MAX + DNS_QUESTION_FIXED + DNS_OPT_BYTES)
+uint32_t dns64_attempt_write(const struct dns64_fetch *a, const struct dns64_attempt *t,
+                             uint8_t *m);
 
 /* Whether a server gets this question with OPT. */
-bool dns64_try_has_opt(const struct gw *gw, const struct dns64_ask *a, uint32_t server);
+bool dns64_attempt_has_opt(const struct gw *gw, const struct dns64_fetch *a, uint32_t server);
 
 /* Takes no answer to this try any more. */
-void dns64_try_close(struct gw *gw, struct dns64_try *t);
+void dns64_attempt_close(struct gw *gw, struct dns64_attempt *t);
 
 /* A frame with the UDP header `udp` (udp_path.h), taken if it is a datagram from a server that was
  * asked; else false, with nothing changed. */
-bool dns64_try_heard(struct gw *gw, const struct interface *in, struct pkt *p,
-                     const struct udp_hdr *udp);
+bool dns64_attempt_frame(struct gw *gw, const struct interface *in, struct pkt *p,
+                         const struct udp_hdr *udp);
 
 /* A datagram to the port of question number `arg` (udp.h). */
-enum verdict dns64_try_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                             uint32_t arg);
+enum verdict dns64_attempt_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                                 uint32_t arg);
 
 /* --- dns64_server.c: which server, how long to wait, who is down */
 const char *dns64_server_init(struct gw *gw, struct dns64 *d);
@@ -526,11 +529,12 @@ static inline uint32_t dns64_server_pick(struct gw *gw, uint32_t tried)
 }
 
 /* A server that is down and should be looked at now; DNS64_NONE: none. */
-uint32_t dns64_server_look(struct gw *gw);
+uint32_t dns64_server_due_probe(struct gw *gw);
 static inline uint32_t dns64_server_probe(struct gw *gw)
 {
 	const struct dns64 *d = dns64_of(gw);
-	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE : dns64_server_look(gw);
+	return LIKELY(d->n_up == d->n_servers) || d->n_up == 0 ? DNS64_NONE
+	                                                       : dns64_server_due_probe(gw);
 }
 
 /* Whether nobody is there to ask: all servers have been down for a while, and were asked in vain
@@ -548,45 +552,45 @@ void dns64_server_missed(struct gw *gw, uint32_t server);
  * remote end are counted; two clients may share that and its limits. */
 uint8_t dns64_share_of(struct gw *gw, const struct udp_ends *e);
 
-bool dns64_wait_init(struct dns64 *d);
+bool dns64_pending_init(struct dns64 *d);
 
 /* Lets a query wait for what its plan needs; false when it cannot. */
-bool dns64_wait(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                const struct dns64_from *from);
+bool dns64_pending_add(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
+                       const struct dns64_client *from);
 
 /* A question is over, with this answer or NULL: all who waited for it, from this link on, are
  * planned anew, but those who cannot be answered before the other one is over. */
-void dns64_wake(struct gw *gw, uint32_t first, const struct dns64_record *r);
+void dns64_pending_wake(struct gw *gw, uint32_t first, const struct dns64_record *r);
 
 /* A query that was held back goes on, or is given up. */
-void dns64_wait_on(struct gw *gw, uint32_t waiter);
-void dns64_wait_drop(struct gw *gw, uint32_t waiter);
+void dns64_pending_resume(struct gw *gw, uint32_t waiter);
+void dns64_pending_drop(struct gw *gw, uint32_t waiter);
 
 /* The timer of a waiter. */
-void dns64_wait_due(struct gw *gw, uint32_t waiter);
+void dns64_pending_due(struct gw *gw, uint32_t waiter);
 
 /* --- dns64_relay.c: questions that are passed on as they are */
-bool dns64_relay_init(struct gw *gw, struct dns64 *d);
+bool dns64_passthrough_init(struct gw *gw, struct dns64 *d);
 
 /* Passes a message on; false when there are too many. */
-bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
-                 const struct dns64_from *from) MUST_USE;
+bool dns64_passthrough_begin(struct gw *gw, struct dns_view m, const struct dns64_query *u,
+                             const struct dns64_client *from) MUST_USE;
 
 /* A datagram to the port of number `arg`; a message over TCP with the ID of number i: why it is
  * dropped, or DROP_NONE; its connection is gone (`good`: others were answered on it); its timer. */
-enum verdict dns64_relay_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                               uint32_t arg);
-enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m);
-void dns64_relay_lost(struct gw *gw, uint32_t i, bool good);
-void dns64_relay_due(struct gw *gw, uint32_t i);
+enum verdict dns64_passthrough_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
+                                     uint32_t arg);
+enum drop dns64_passthrough_answer(struct gw *gw, uint32_t i, struct dns_view m);
+void dns64_passthrough_lost(struct gw *gw, uint32_t i, bool good);
+void dns64_passthrough_due(struct gw *gw, uint32_t i);
 
 /* --- dns64_limit.c: who may ask, and how much */
-bool dns64_may_ask(const struct dns64 *d, const struct addr *client);
+bool dns64_limit_allows(const struct dns64 *d, const struct addr *client);
 bool dns64_in_prefixes(const struct prefix *p, uint32_t n, const struct addr *a);
 
 /* Takes an answer out of what the client with this number (net/client.h) may have, where dns64.rate
  * is set; false when there is none. */
-bool dns64_limit(struct gw *gw, uint32_t client);
+bool dns64_limit_take(struct gw *gw, uint32_t client);
 
 /* The same for a refusal. */
 bool dns64_limit_refusal(struct gw *gw);

@@ -64,8 +64,8 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 		    s->missed);
 		return true;
 	}
-	for (i -= d->n_servers; i < DNS64_ASKS; i++) {
-		const struct dns64_ask *a = &d->ask[i];
+	for (i -= d->n_servers; i < DNS64_FETCHES; i++) {
+		const struct dns64_fetch *a = &d->ask[i];
 		*cursor = d->n_servers + i + 1;
 		if (a->n_tries == 0)
 			continue;

@@ -2,7 +2,7 @@
  * is well-formed every record is copied to another place, whole, as often as there
  * is room, and the copy must be well-formed and say the same. The first byte chooses
  * how much room there is and how far things move. */
-#include "apps/dns64/dns_message.h"
+#include "apps/dns64/message/dns_message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -521,7 +521,7 @@ static void finish(void)
 	}
 	if (d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set)
 		fail("something waits for ever", NULL, 0);
-	for (uint32_t i = 0; i < DNS64_RELAYS; i++)
+	for (uint32_t i = 0; i < DNS64_PASSTHROUGHS; i++)
 		if (d->relay[i].len)
 			fail("a signed question waits for ever", NULL, 0);
 	if (d->link[0].n)

@@ -1,0 +1,4 @@
+SRC_FASTEST += apps/dns64/policy/dns64_answer.c
+SRC_FASTEST += apps/dns64/policy/dns64_plan.c
+SRC_FASTEST += apps/dns64/policy/dns64_ready.c
+SRC_FASTEST += apps/dns64/policy/dns64_reverse.c
