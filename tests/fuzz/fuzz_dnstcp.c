@@ -163,14 +163,13 @@ static void check_message(struct end *e, const uint8_t *at, uint32_t len)
 	struct dns_layout l;
 	if (e->garbled)
 		return;
-	bool as_it_is = e < end + CLIENTS && at[0] == SIGNED;
-	if (!dns_parse(m, &l) && !as_it_is)
+	if (!dns_parse(m, &l))
 		fail("a malformed message", at, len);
 	if (e < end + CLIENTS) {
 		if (!(at[2] & 0x80))
 			fail("a client is asked", at, len);
 		flip(e, at, false, "an answer that nobody waits for", len);
-		if ((l.count[DNS_QD] || as_it_is) && at[DNS_HEADER + 1] != at[1])
+		if (l.count[DNS_QD] && at[DNS_HEADER + 1] != at[1])
 			fail("an answer to another question", at, len);
 		return;
 	}

@@ -50,7 +50,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		return;
 	const char *bad = frame_check(frame, len, r->gw.iface[iface].mtu, run.sums);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */

@@ -99,7 +99,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	note(iface, frame, len);
 	const char *bad = check(iface, frame, len);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 	if (iface == IF_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
@@ -189,6 +189,7 @@ static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 	uint8_t proto = make_proto(in, false), head[ETH + 20];
 	struct middle m = {0};
 	uint32_t options = how & 4 ? 12 : 0;
+	not_headers(proto);
 	frame_ip4(head, mac_of(iface), address4(from), address4(to), proto, 0);
 	if (how & 2)
 		m = make_piece4(in, head + ETH);
@@ -254,7 +255,8 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	icmp[6] = b & 7;
 	icmp[7] = b;
 	memcpy(icmp + 8, last + ETH, quote);
-	if (b & 128) { /* extensions behind 128 bytes and more */
+	if (b & 128) { /* extensions behind 128 bytes and more; some types cannot say that */
+		run.quotes = false;
 		quote = max_u32(quote, 128) & (is6 ? ~7u : ~3u);
 		icmp[is6 ? 4 : 5] = (uint8_t)(quote / (is6 ? 8 : 4) - (b & 1));
 		quote += (b >> 2 & 31) * 8u;
@@ -325,11 +327,11 @@ static void frame(struct input *in, uint8_t op)
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
-	run.sums &= !is_sealed(f, len);
 	if (run.sums && len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	if (run.sums)
 		frame_repair(f, len);
+	run.sums &= !is_sealed(f, len);
 	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);

@@ -131,7 +131,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	if (!bad)
 		bad = iface == IF_WAN ? check_wan(frame, len) : check_lan(frame);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 }

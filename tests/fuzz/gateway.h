@@ -26,10 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct rig rig;
 static void (*change)(struct input *in); /* the gateway itself changes something, where it can */
 static struct {
-	bool sums;                           /* every frame so far had right transport checksums */
-	bool payloads;                       /* … and the payload that frames_make.h makes */
-	uint32_t flooded;                    /* frames of floods so far */
-	uint32_t listed;                     /* listings so far */
+	bool sums;        /* every frame so far had right transport checksums */
+	bool payloads;    /* … and the payload that frames_make.h makes */
+	bool quotes;      /* … and behind what an error quotes was nothing else */
+	uint32_t flooded; /* frames of floods so far */
+	uint32_t listed;  /* listings so far */
 	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[INTERFACES];
 } run;
@@ -60,7 +61,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 		return;
 	}
 	memset(&run, 0, sizeof run);
-	run.sums = run.payloads = true;
+	run.sums = run.payloads = run.quotes = true;
 	rig.sink = seen;
 	rig_reset(&rig, choice, memory, 1000000);
 	make(choice);
@@ -112,7 +113,7 @@ static inline const uint8_t *mac_of(uint32_t iface)
  * from them where they stand. */
 static inline void not_headers(uint8_t proto)
 {
-	if (proto == 0 || proto == 43 || proto == 44 || proto == 60)
+	if (proto == 0 || proto == 43 || proto == 44 || proto == 51 || proto == 60)
 		run.payloads = false;
 }
 
