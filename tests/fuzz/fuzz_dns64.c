@@ -403,7 +403,7 @@ static void end(void)
 {
 	const struct dns64 *d = rig.gw.state;
 	silence(10000000); /* the longest wait is 4 s */
-	if (d->n_asks || d->n_waiters || d->wheel.n_set)
+	if (d->fetches.n || d->pendings.n || d->part.wheel.n_set)
 		fail("something waits for ever", NULL, 0);
 	if (memcmp(rig.gw.udp->owner, owners, sizeof owners) != 0)
 		fail("a port stays open", NULL, 0);

@@ -518,12 +518,12 @@ static void finish(void)
 		if (state != TCP_FREE && state != TCP_TIME_WAIT && state != TCP_FIN_WAIT_2)
 			fail("a connection is left", NULL, 0);
 	}
-	if (d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set)
+	if (d->fetches.n || d->pendings.n || d->pendings.n_held || d->part.wheel.n_set)
 		fail("something waits for ever", NULL, 0);
 	for (uint32_t i = 0; i < DNS64_PASSTHROUGHS; i++)
-		if (d->relay[i].len)
+		if (d->passthroughs.entry[i].len)
 			fail("a signed question waits for ever", NULL, 0);
-	if (d->link[0].n)
+	if (d->conns.to[0].n)
 		fail("a slot stays taken", NULL, 0);
 	bad = dns64_cache_check(&d->cache);
 	if (bad)

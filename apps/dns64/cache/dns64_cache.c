@@ -2,7 +2,6 @@
 #include "apps/dns64/cache/dns64_cache.h"
 
 #include "kernel/lib/alloc.h"
-#include "kernel/lib/when.h"
 
 #define DEAD     0x80000000u
 #define NOWHERE  UINT32_MAX
@@ -37,7 +36,7 @@ uint32_t dns64_hash_odd(const struct dns64_cache *c, const struct dns64_question
 	return hash_three(&c->secret, q->hash, rest, q->class);
 }
 
-/* The last bytes of a name, less than a word, with zeros behind them. */
+/* The last n bytes of a name, fewer than a word, with zeros after them. */
 static inline uint32_t last_word(const uint8_t *at, uint32_t n)
 {
 	uint32_t word = 0;
@@ -59,7 +58,7 @@ void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, c
 		word[i + 1] = two;
 		sum += (uint64_t)(one + nh[i]) * (two + nh[i + 1]);
 	}
-	uint32_t rest = len - 4 * i; /* less than a pair */
+	uint32_t rest = len - 4 * i; /* bytes, fewer than two words */
 	if (rest) {
 		uint32_t one = rest < 4 ? last_word(name + 4 * i, rest) : load32(name + 4 * i);
 		uint32_t two = rest > 4 ? last_word(name + 4 * i + 4, rest - 4) : 0;
@@ -74,7 +73,7 @@ void dns64_question_set(const struct dns64_cache *c, struct dns64_question *q, c
 	q->hash = hash_three(&c->secret, (uint32_t)sum, (uint32_t)(sum >> 32), len);
 }
 
-/* Whether the question of a message, behind its header, is this one. */
+/* True when the question section at `at`, after the header, is this question. */
 static inline bool is_question(const struct dns64_question *q, const uint8_t *at)
 {
 	uint32_t whole = q->name.len / 4, rest = q->name.len % 4;
@@ -95,7 +94,7 @@ static struct dns64_record *record_at(const struct dns64_cache *c, uint32_t plac
 	return (struct dns64_record *)(void *)(c->ring + place);
 }
 
-static void link_in(struct dns64_cache *c, struct dns64_record *r)
+static void enter(struct dns64_cache *c, struct dns64_record *r)
 {
 	uint32_t *chain = &c->bucket[r->hash & c->mask];
 	r->next = *chain;
@@ -112,22 +111,22 @@ void dns64_cache_enter(struct dns64_cache *c, struct dns64_record *r)
 	uint32_t n = r->name_len + (uint32_t)DNS_QUESTION_FIXED, i = 0, hash = 0;
 	for (; i < n / 4; i++, at += 4)
 		hash += dns64_quick_word(c, i, load32(at));
-	/* Behind the question of a ready answer stand its records. */
+	/* The records of a ready answer follow its question, so a whole word can be read. */
 	hash += dns64_quick_word(c, i, load32(at) & dns64_quick_mask(n));
 	r->quick = (uint16_t)(hash >> (32 - DNS64_QUICK_BITS));
 	if (r->quick)
 		c->quick[r->quick] = (uint32_t)((uint8_t *)r - c->ring) + 1;
 }
 
-/* Takes a record out of its chain; its bytes stay in the ring, dead. */
-static void unlink_from(struct dns64_cache *c, struct dns64_record *r)
+/* Takes a record out of its chain; its bytes stay in the ring, marked as DEAD. */
+static void leave(struct dns64_cache *c, struct dns64_record *r)
 {
 	uint32_t *at = &c->bucket[r->hash & c->mask];
 	uint32_t me = (uint32_t)((uint8_t *)r - c->ring) + 1;
 	while (*at != me)
 		at = &record_at(c, *at - 1)->next;
 	*at = r->next;
-	if (c->quick[r->quick] == me) /* nobody has place 0 */
+	if (c->quick[r->quick] == me) /* place 0 is not used */
 		c->quick[r->quick] = 0;
 	r->size |= DEAD;
 	c->n--;
@@ -150,8 +149,8 @@ struct dns64_record *dns64_cache_walk(const struct dns64_cache *c, uint32_t at, 
 
 /* --- the ring ------------------------------------------------------------------------------ */
 
-/* Where n bytes in a row are free at the head; what is left at the ring's end is
- * skipped when it is too little. */
+/* The place of n free bytes at the head; NOWHERE: there are none. Bytes at the end of the ring are
+ * skipped when they are too few. */
 static uint32_t room(struct dns64_cache *c, uint32_t n)
 {
 	if (c->fill == 0)
@@ -170,22 +169,22 @@ static uint32_t room(struct dns64_cache *c, uint32_t n)
 	return 0;
 }
 
-static void push(struct dns64_cache *c, uint32_t n)
+static void take_bytes(struct dns64_cache *c, uint32_t n)
 {
 	c->head += n;
 	c->fill += n;
 }
 
-/* Takes away the oldest record. One that was used goes to the head again, as long as
- * *moves allows and there is room. */
-static void pop(struct dns64_cache *c, uint32_t *moves, uint32_t now_s)
+/* Removes the oldest record. A fresh one that was used is moved to the head while *moves is not 0
+ * and there is room. */
+static void remove_oldest(struct dns64_cache *c, uint32_t *moves, uint32_t now_s)
 {
 	struct dns64_record *r = record_at(c, c->tail);
 	uint32_t size = r->size & ~DEAD;
 	bool live = !(r->size & DEAD), keep = false;
 	if (live) {
 		keep = r->used && *moves && !when_come(now_s, r->expire_s, DNS64_MAX_TTL);
-		unlink_from(c, r);
+		leave(c, r);
 	}
 	if (keep)
 		memcpy(c->moving, r, size);
@@ -199,12 +198,12 @@ static void pop(struct dns64_cache *c, uint32_t *moves, uint32_t now_s)
 		return;
 	}
 	--*moves;
-	push(c, size);
+	take_bytes(c, size);
 	r = record_at(c, place);
 	memcpy(r, c->moving, size);
 	r->size = size;
 	r->used--;
-	link_in(c, r);
+	enter(c, r);
 }
 
 struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_question *q,
@@ -215,10 +214,10 @@ struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_q
 	struct dns64_record *r = dns64_cache_find(c, q, fail);
 	uint8_t used = r ? r->used : 0;
 	if (r)
-		unlink_from(c, r);
+		leave(c, r);
 	while (c->n >= c->limit || (place = room(c, size)) == NOWHERE)
-		pop(c, &moves, now_s);
-	push(c, size);
+		remove_oldest(c, &moves, now_s);
+	take_bytes(c, size);
 	r = record_at(c, place);
 	memset(r, 0, sizeof *r);
 	r->size = size;
@@ -230,7 +229,7 @@ struct dns64_record *dns64_cache_add(struct dns64_cache *c, const struct dns64_q
 	r->stored_s = r->expire_s = now_s;
 	r->used = used;
 	c->stored++;
-	link_in(c, r);
+	enter(c, r);
 	return r;
 }
 

@@ -1,17 +1,23 @@
-/* Questions of clients: what a message is, who may ask it, and what becomes of it. See dns64.h.
- * Nothing here knows how a message came.
+/* See dns64_client.h.
  *
- * Whatever a client sends is answered or counted: a question that cannot be read with
- * FORMERR, another operation with NOTIMP, a client that may not ask with REFUSED, a version
- * of EDNS that nobody knows with BADVERS. */
-#include "apps/dns64/dns64.h"
+ * Everything that a client sends is answered or counted: a malformed query with FORMERR, another
+ * operation with NOTIMP, a client that may not query with REFUSED, an unknown version of EDNS with
+ * BADVERS. */
+#include "apps/dns64/client/dns64_client.h"
+
+#include "apps/dns64/client/dns64_limit.h"
+#include "apps/dns64/client/dns64_passthrough.h"
+#include "apps/dns64/client/dns64_pending.h"
+#include "apps/dns64/policy/dns64_answer.h"
+#include "apps/dns64/policy/dns64_plan.h"
+#include "apps/dns64/policy/dns64_ready.h"
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/client.h"
 
-/* An answer without records. The question comes back, for clients look for it, and OPT to
- * those who sent it (RFC 6891 section 6.1.1), if it can be made out. */
+/* Builds an answer without records; gives its length. It repeats the question, which clients look
+ * for, and has OPT if the query has it (RFC 6891 section 6.1.1), as far as these can be read. */
 static uint32_t refuse(struct dns64_query *u, uint16_t rcode, uint8_t *m, uint32_t len,
                        uint64_t *count)
 {
@@ -28,11 +34,11 @@ static uint32_t refuse(struct dns64_query *u, uint16_t rcode, uint8_t *m, uint32
 	return dns64_answer_rcode(u, rcode, m, keep);
 }
 
-/* --- reading a question ------------------------------------------------------------------------
+/* --- reading a query ---------------------------------------------------------------------------
  */
 
-/* Whether a record behind the question is a signature over the message (RFC 8945, RFC
- * 2931): it is the last one. */
+/* True when the last record after the question is a signature over the message (RFC 8945, RFC
+ * 2931). */
 static bool is_signed(struct dns_view m, const struct dns_layout *l)
 {
 	struct dns_rr rr;
@@ -42,23 +48,23 @@ static bool is_signed(struct dns_view m, const struct dns_layout *l)
 	return found;
 }
 
-/* What stands behind the question: OPT, if it is the only record, or more. Gives the
- * response code; *relay says that the message must not be changed. */
+/* Reads what stands after the question: OPT, and perhaps more. Gives the response code. *unchanged
+ * is set when the message must be passed on as it is. */
 static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct dns64_query *u,
-                          uint32_t size_max, bool *relay)
+                          uint32_t size_max, bool *unchanged)
 {
 	struct dns_layout all;
 	const struct dns_rr *opt = &all.opt;
 	bool transfer = l->qtype == DNS_TYPE_IXFR || l->qtype == DNS_TYPE_AXFR;
-	*relay = transfer;
-	/* Zones have other ways; one of many messages is not passed on. */
+	*unchanged = transfer;
+	/* A transfer over TCP is many messages, which are not passed on. */
 	if (transfer && u->stream)
 		return DNS_NOTIMP;
 	if (LIKELY(load32(m.at + 6) == 0 && load16(m.at + 10) == 0))
 		return m.len == l->question_end ? DNS_NOERROR : DNS_FORMERR;
 	if (!dns_parse(m, &all) || !dns_opt_is_right(m, &all))
 		return DNS_FORMERR;
-	*relay |= is_signed(m, &all);
+	*unchanged |= is_signed(m, &all);
 	if (all.n_opt == 0)
 		return DNS_NOERROR;
 	u->edns = true;
@@ -67,12 +73,12 @@ static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct 
 	return opt->ttl >> 16 & 0xff ? DNS_BADVERS : DNS_NOERROR;
 }
 
-/* --- a question --------------------------------------------------------------------------------
+/* --- a query -----------------------------------------------------------------------------------
  */
 
-/* A line about a question, for those who asked for such (debugging yes). */
-static void say(struct dns64 *d, const struct dns64_query *u, const struct udp_ends *ends,
-                const struct dns64_plan *p)
+/* Writes a log line about a query (key debugging). */
+static void log_query(struct dns64_clients *c, const struct dns64_query *u,
+                      const struct udp_ends *ends, const struct dns64_plan *p)
 {
 	static const char *const how[] = {
 	        [DNS64_HOW_AS_IS] = "as it is",         [DNS64_HOW_MERGE] = "put together",
@@ -81,82 +87,85 @@ static void say(struct dns64 *d, const struct dns64_query *u, const struct udp_e
 	        [DNS64_HOW_FETCH] = "asking",
 	};
 	char client[FMT_IP6], name[100];
-	log_limited(&d->said_us, 100, "dns %s type %u from %s: %s%s",
+	log_limited(&c->said_us, 100, "dns %s type %u from %s: %s%s",
 	            dns_name_text(name, sizeof name, u->name), u->qtype,
 	            addr_text(client, &ends->remote), how[p->how], p->stale ? ", stale" : "");
 }
 
-/* What cannot wait is answered with what there is; 0: it waits. */
+/* Builds the answer to a query, or lets it wait; gives the length of the answer, 0: it waits. A
+ * query that cannot wait is answered from what is known. */
 static uint32_t answer(struct gw *gw, const struct dns64_client *from, struct dns64_query *u,
                        uint8_t *m, uint32_t room)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_clients *c = dns64_clients_of(gw);
+	struct dns64_policy *policy = dns64_parts_of(gw)->policy;
 	struct dns64_plan plan;
-	struct dns64_record *ready = dns64_ready_find(gw, u);
-	if (LIKELY(ready != NULL) && !d->debug) {
+	struct dns64_record *ready = dns64_ready_find(policy, u);
+	if (LIKELY(ready != NULL) && !c->debug) {
 		plan.how = DNS64_HOW_AS_IS;
 		plan.stale = plan.exists = false;
 		plan.n = 1;
 		plan.record[0] = ready;
-		d->count.hits++;
-		d->count.synthesised++;
-		return dns64_answer(gw, u, &plan, m, room);
+		c->hits++;
+		policy->synthesised++;
+		return dns64_answer(policy, u, &plan, m, room);
 	}
-	dns64_plan(gw, u, &plan);
-	if (UNLIKELY(d->debug))
-		say(d, u, &from->ends, &plan);
+	dns64_plan(policy, u, &plan);
+	if (UNLIKELY(c->debug))
+		log_query(c, u, &from->ends, &plan);
 	if (plan.how == DNS64_HOW_FETCH) {
 		if (dns64_pending_add(gw, u, &plan, from))
 			return 0;
-		dns64_plan_final(gw, u, &plan);
+		dns64_plan_final(policy, u, &plan);
 	} else {
-		d->count.hits++;
+		c->hits++;
 	}
-	dns64_plan_again(gw, &plan);
-	uint32_t len = dns64_answer(gw, u, &plan, m, room);
-	dns64_ready_keep(gw, u, &plan, m, len);
+	dns64_pending_refetch(gw, &plan);
+	uint32_t len = dns64_answer(policy, u, &plan, m, room);
+	dns64_ready_keep(policy, u, &plan, m, len);
 	return len;
 }
 
-/* A question of one who may ask. */
-static uint32_t question(struct gw *gw, const struct dns64_client *from, struct dns64_query *u,
-                         uint8_t *m, uint32_t len, uint32_t room)
+/* A query of a client that may query. */
+static uint32_t query(struct gw *gw, const struct dns64_client *from, struct dns64_query *u,
+                      uint8_t *m, uint32_t len, uint32_t room)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_clients *c = dns64_clients_of(gw);
+	struct dns64_policy *policy = dns64_parts_of(gw)->policy;
 	struct dns_view v = {m, len};
 	struct dns_layout l;
-	bool relay;
+	bool unchanged;
 	if (u->flags & DNS_OPCODE)
-		return refuse(u, DNS_NOTIMP, m, len, &d->count.notimp);
+		return refuse(u, DNS_NOTIMP, m, len, &c->notimp);
 	if (be16_get(dns_header_of(v)->count[DNS_QD]) != 1 || !dns_parse_question(v, &l))
-		return refuse(u, DNS_FORMERR, m, len, &d->count.formerr);
-	uint16_t rcode = read_rest(v, &l, u, d->size_max, &relay);
+		return refuse(u, DNS_FORMERR, m, len, &c->formerr);
+	uint16_t rcode = read_rest(v, &l, u, c->size_max, &unchanged);
 	if (u->stream)
 		u->limit = DNS64_STREAM_MAX;
 	if (UNLIKELY(rcode != DNS_NOERROR))
 		return refuse(u, rcode, m, len,
-		              rcode == DNS_BADVERS  ? &d->count.badvers
-		              : rcode == DNS_NOTIMP ? &d->count.notimp
-		                                    : &d->count.formerr);
-	if (UNLIKELY(relay))
+		              rcode == DNS_BADVERS  ? &c->badvers
+		              : rcode == DNS_NOTIMP ? &c->notimp
+		                                    : &c->formerr);
+	if (UNLIKELY(unchanged))
 		return dns64_passthrough_begin(gw, v, u, from)
 		               ? 0
-		               : refuse(u, DNS_SERVFAIL, m, len, &d->count.servfail);
+		               : refuse(u, DNS_SERVFAIL, m, len, &policy->failed);
 	u->name = m + DNS_HEADER;
 	u->qtype = l.qtype;
-	u->skip = d->n_skip_clients &&
-	          dns64_in_prefixes(d->skip_client, d->n_skip_clients, &from->ends.remote);
-	u->serial = d->cache.serial;
-	u->waited_us = 0;
-	dns64_question_set(&d->cache, u->q, u->name, l.name_len, l.qtype, l.qclass,
-	                   dns64_key_of(u->flags, u->dnssec));
+	u->skip = dns64_client_skips(c, &from->ends.remote);
+	u->serial = policy->cache->serial;
+	dns64_pending_set_times(gw, u, 0);
+	dns64_question_set(policy->cache, u->q, u->name, l.name_len, l.qtype, l.qclass,
+	                   dns64_query_key(u->flags, u->dnssec));
 	return answer(gw, from, u, m, room);
 }
 
 uint32_t dns64_client_query(struct gw *gw, const struct dns64_client *from, uint8_t *m,
                             uint32_t len, uint32_t room, enum drop *why)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_clients *c = dns64_clients_of(gw);
+	uint32_t rate = dns64_limits_of(gw)->rate;
 	*why = DROP_DNS_SHORT;
 	if (len < DNS_HEADER)
 		return 0;
@@ -169,15 +178,15 @@ uint32_t dns64_client_query(struct gw *gw, const struct dns64_client *from, uint
 	u.edns = u.dnssec = false;
 	u.stream = from->conn != TCP_NONE;
 	*why = DROP_DNS_RESPONSE;
-	if (u.flags & DNS_QR) /* an answer to nothing must not be answered */
+	if (u.flags & DNS_QR) /* a response must not be answered */
 		return 0;
-	d->count.queries++;
-	if (UNLIKELY(!from->known && !dns64_limit_allows(d, &from->ends.remote))) {
+	c->queries++;
+	if (UNLIKELY(!from->known && !dns64_limit_allows(gw, &from->ends.remote))) {
 		*why = dns64_limit_refusal(gw) ? DROP_NONE : DROP_DNS_CLIENT;
-		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &d->count.refused) : 0;
+		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &c->refused) : 0;
 	}
-	*why = !d->rate || dns64_limit_take(gw, client_of(gw, from->ends.link, &from->ends.remote))
+	*why = !rate || dns64_limit_take(gw, client_of(gw, from->ends.link, &from->ends.remote))
 	               ? DROP_NONE
 	               : DROP_DNS_RATE;
-	return *why == DROP_NONE ? question(gw, from, &u, m, len, room) : 0;
+	return *why == DROP_NONE ? query(gw, from, &u, m, len, room) : 0;
 }

@@ -1,12 +1,17 @@
-/* Frames that need not go the whole way: answers of upstream servers, and questions of clients that
- * were answered before.
+/* See dns64_known.h.
  *
- * What the whole way finds out about a client (its address is good here and may ask, ours is
- * valid, the way back) is noted once and holds until addresses or routes change. Questions of the
- * usual kind are found in the cache's index of ready answers. One loop over the question gives
- * its hash and its checksum, and that of the answer is the question's and what is added to it. All
- * is asked before the first byte changes; whatever is not usual goes the whole way. */
-#include "apps/dns64/dns64.h"
+ * Queries of the usual kind are found in the cache's index of ready answers. One loop over the
+ * question computes its hash and its checksum; the answer's checksum is that of the query and of
+ * what is added to it. Everything is checked before the first byte changes. A frame that is not
+ * usual takes the slow path. */
+#include "apps/dns64/client/dns64_known.h"
+
+#include "apps/dns64/client/dns64_client.h"
+#include "apps/dns64/client/dns64_datagram.h"
+#include "apps/dns64/client/dns64_limit.h"
+#include "apps/dns64/client/dns64_path.h"
+#include "apps/dns64/policy/dns64_policy.h"
+#include "apps/dns64/upstream/dns64_attempt.h"
 #include "net/client.h"
 #include "net/csum.h"
 #include "net/ip6/ip6.h"
@@ -23,67 +28,9 @@ struct frame {
 };
 _Static_assert(sizeof(struct frame) == sizeof(struct eth_hdr) + HEADERS, "headers side by side");
 
-/* --- clients ------------------------------------------------------------------------ */
+/* --- queries -------------------------------------------------------------------------- */
 
-/* Adding words up is enough of a hash, as in xlat_known.h. */
-static inline uint32_t place_of6(const struct dns64 *d, const ip6 *a)
-{
-	uint32_t h = (ip6_word(a, 1) + ip6_word(a, 2)) * d->client_mul[0] +
-	             ip6_word(a, 3) * d->client_mul[1];
-	return h >> (32 - DNS64_CLIENT_BITS);
-}
-
-static inline uint32_t place_of4(const struct dns64 *d, ip4 a)
-{
-	return ip4_raw(a) * d->client_mul[1] >> (32 - DNS64_CLIENT_BITS);
-}
-
-/* The path to a client that is known, NULL: it is not. */
-static inline struct udp_path *client6(const struct gw *gw, struct dns64 *d, const ip6 *from,
-                                       const ip6 *to)
-{
-	struct udp_path *w = &d->known[place_of6(d, from)];
-	bool same = w->remote.is6 && ip6_eq(&w->remote.v6, from) && ip6_eq(&w->local.v6, to);
-	return same && udp_path_holds(gw, w) ? w : NULL;
-}
-
-static inline struct udp_path *client4(const struct gw *gw, struct dns64 *d, ip4 from, ip4 to)
-{
-	struct udp_path *w = &d->known[place_of4(d, from)];
-	bool same = !w->remote.is6 && ip4_eq(w->remote.v4, from) && ip4_eq(w->local.v4, to);
-	return same && udp_path_holds(gw, w) ? w : NULL;
-}
-
-const struct udp_path *dns64_path_to(const struct gw *gw, const struct udp_ends *e)
-{
-	struct dns64 *d = dns64_of(gw);
-	return e->remote.is6 ? client6(gw, d, &e->remote.v6, &e->local.v6)
-	                     : client4(gw, d, e->remote.v4, e->local.v4);
-}
-
-void dns64_known_init(struct gw *gw, struct dns64 *d)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(d->client_mul); i++)
-		d->client_mul[i] = rng_u32(gw->rng) | 1;
-}
-
-void dns64_know(struct gw *gw, const struct udp_ends *e)
-{
-	struct dns64 *d = dns64_of(gw);
-	const struct addr *a = &e->remote;
-	if (LIKELY(dns64_path_to(gw, e) != NULL))
-		return;
-	/* What came so far has a good source, and our address is valid. */
-	struct udp_path w;
-	if (d->debug || !dns64_limit_allows(d, a) || !udp_path_find(gw, &w, a, &e->local) ||
-	    w.iface != e->link)
-		return;
-	d->known[a->is6 ? place_of6(d, &a->v6) : place_of4(d, a->v4)] = w;
-}
-
-/* --- questions ------------------------------------------------------------------------ */
-
-/* True for a question that may have a ready answer, over IPv6 and with nothing behind it. */
+/* True for a query that may have a ready answer: over IPv6, with nothing after its question. */
 static inline bool is_usual(const struct interface *in, const struct pkt *p)
 {
 	const struct frame *f = (const struct frame *)p->data;
@@ -103,7 +50,7 @@ static inline uint32_t rest_of(const uint8_t *at, uint32_t n)
 	return load32(at + n - 4) >> 1 >> (31 - 8 * (n % 4));
 }
 
-/* Whether a record of the index is the ready answer to a question of n bytes. */
+/* True when a record of the index is the ready answer to a question of n bytes. */
 static inline bool answers(const struct dns64_record *r, const struct frame *f, uint32_t n)
 {
 	uint32_t words = n / 4, mask = dns64_quick_mask(n);
@@ -120,12 +67,11 @@ static inline bool answers(const struct dns64_record *r, const struct frame *f, 
 	return true;
 }
 
-/* Whether the checksum of a usual question of n bytes is right. If so *ready is its ready
- * answer, NULL: none. */
-static inline bool find(const struct dns64 *d, const struct udp_path *w, const struct frame *f,
-                        uint32_t n, struct dns64_record **ready)
+/* False when the checksum of a usual query, with a question of n bytes, is wrong. *ready is its
+ * ready answer; NULL: there is none. */
+static inline bool find(const struct dns64_cache *c, const struct udp_path *w,
+                        const struct frame *f, uint32_t n, struct dns64_record **ready)
 {
-	const struct dns64_cache *c = &d->cache;
 	uint32_t words = n / 4, last = rest_of(f->question, n);
 	uint32_t sum = csum_add32(last, w->sum + (uint32_t)be16_raw(f->udp.len));
 	uint32_t h = dns64_quick_word(c, words, last);
@@ -142,8 +88,8 @@ static inline bool find(const struct dns64 *d, const struct udp_path *w, const s
 	return csum_fold(sum) == 0xffff;
 }
 
-/* Puts the records behind the question of n bytes, with what is left of their TTLs; gives
- * their sum. */
+/* Puts the records of a ready answer after the question of n bytes, with what is left of their
+ * TTLs; gives their sum for the checksum. */
 static inline uint16_t put_records(const struct gw *gw, uint8_t *to, const struct dns64_record *r,
                                    uint32_t n)
 {
@@ -162,10 +108,10 @@ static inline uint16_t put_records(const struct gw *gw, uint8_t *to, const struc
 	return n % 2 ? swap16(folded) : folded;
 }
 
-/* Turns a question of n bytes into its answer. In the checksum addresses, ports and question stay,
- * and the length counts twice: in its field and in the pseudo header. */
-static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record *r, uint32_t n,
-                        struct neigh *next)
+/* Makes the answer from a query with a question of n bytes. In the checksum addresses, ports and
+ * question stay, and the length counts twice: in its field and in the pseudo header. */
+static inline void make_answer(struct gw *gw, struct pkt *p, const struct dns64_record *r,
+                               uint32_t n, struct neigh *next)
 {
 	struct frame *f = (struct frame *)p->data;
 	be16 len = be16_of((uint16_t)(r->len + sizeof f->udp));
@@ -189,8 +135,8 @@ static inline void turn(struct gw *gw, struct pkt *p, const struct dns64_record 
 	f->dns.count[DNS_AN] = count;
 }
 
-/* The client at the remote end of a path over IPv6, with the neighbour that it leads to: what
- * client_of gives, without its look-ups. */
+/* The number of the client at the remote end of an IPv6 path, `next` being the neighbour that it
+ * leads to: the same as client_of gives, without its lookups. */
 static inline uint32_t client_at(const struct gw *gw, const struct udp_path *w,
                                  const struct neigh *next)
 {
@@ -198,48 +144,45 @@ static inline uint32_t client_at(const struct gw *gw, const struct udp_path *w,
 	                   : client_beyond(gw, &w->remote);
 }
 
-/* Answers with a record that is ready; false when that cannot be now. */
+/* Sends a ready answer; false when it cannot be sent now. */
 static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p,
                           struct dns64_record *r, uint32_t n)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_clients *d = dns64_clients_of(gw);
 	struct neigh *next = udp_path_next(gw, w);
 	uint32_t len = (uint32_t)sizeof(struct frame) - DNS_HEADER + r->len;
-	if (UNLIKELY(!next || !dns64_fresh(gw, r) ||
-	             (d->n_skip_clients &&
-	              dns64_in_prefixes(d->skip_client, d->n_skip_clients, &w->remote)) ||
-	             (d->rate && !dns64_limit_take(gw, client_at(gw, w, next))) ||
+	if (UNLIKELY(!next || !dns64_record_is_fresh(r, gw->now_s) ||
+	             dns64_client_skips(d, &w->remote) ||
+	             (dns64_limits_of(gw)->rate && !dns64_limit_take(gw, client_at(gw, w, next))) ||
 	             (len > p->len && !pkt_put(p, len - p->len))))
 		return false;
-	d->count.queries++;
-	d->count.hits++;
-	d->count.synthesised++;
-	d->count.answers++;
+	d->queries++;
+	d->hits++;
+	d->answers++;
+	dns64_parts_of(gw)->policy->synthesised++;
 	r->used = DNS64_USED_MAX;
 	next->used = true;
 	pkt_trim(p, len);
-	turn(gw, p, r, n, next);
+	make_answer(gw, p, r, n, next);
 	gw_transmit(gw, &gw->iface[w->iface], p);
 	return true;
 }
 
-/* The path of a frame's addresses, when it is one of a client that is known. */
-static inline const struct udp_path *path_of(const struct gw *gw, struct dns64 *d,
-                                             const struct pkt *p)
+/* The path of a frame's addresses; NULL: the client is not known. */
+static inline const struct udp_path *path_of(const struct gw *gw, const struct pkt *p)
 {
 	const struct udp_frame6 *f6 = (const struct udp_frame6 *)p->data;
 	const struct udp_frame4 *f4 = (const struct udp_frame4 *)p->data;
 	return LIKELY(be16_raw(f6->eth.type) == swap16(ETH_IP6))
-	               ? client6(gw, d, &f6->ip.from, &f6->ip.to)
-	               : client4(gw, d, f4->ip.from, f4->ip.to);
+	               ? dns64_path6(gw, &f6->ip.from, &f6->ip.to)
+	               : dns64_path4(gw, f4->ip.from, f4->ip.to);
 }
 
-/* A frame to the port on which clients ask, with the UDP header `udp`. */
-static bool question(struct gw *gw, const struct interface *in, struct pkt *p,
-                     const struct udp_hdr *udp)
+/* A frame to the port for queries, with the UDP header `udp`. */
+static bool query(struct gw *gw, const struct interface *in, struct pkt *p,
+                  const struct udp_hdr *udp)
 {
-	struct dns64 *d = dns64_of(gw);
-	const struct udp_path *w = path_of(gw, d, p);
+	const struct udp_path *w = path_of(gw, p);
 	if (UNLIKELY(!w || w->iface != p->iface || be16_raw(udp->from) == 0))
 		return false;
 	uint32_t len;
@@ -248,7 +191,7 @@ static bool question(struct gw *gw, const struct interface *in, struct pkt *p,
 		struct dns64_record *ready;
 		const struct frame *f = (const struct frame *)p->data;
 		uint32_t n = be16_get(f->ip.len) + IP6_MIN - HEADERS;
-		if (UNLIKELY(!find(d, w, f, n, &ready)))
+		if (UNLIKELY(!find(dns64_parts_of(gw)->cache, w, f, n, &ready)))
 			return false;
 		if (LIKELY(ready != NULL) && answer(gw, w, p, ready, n))
 			return true;
@@ -261,15 +204,16 @@ static bool question(struct gw *gw, const struct interface *in, struct pkt *p,
 	}
 	const struct dns64_client from = {.ends = {.local = w->local,
 	                                           .remote = w->remote,
-	                                           .local_port = d->port,
+	                                           .local_port = dns64_clients_of(gw)->port,
 	                                           .remote_port = be16_get(udp->from),
 	                                           .link = p->iface},
+	                                  .transport = &dns64_datagram,
 	                                  .conn = TCP_NONE,
 	                                  .known = true};
 	if (!pkt_pull(p, (uint32_t)(m - p->data)))
-		return false; /* the message is in it */
+		return false; /* the message lies in p, so this does not happen */
 	pkt_trim(p, len);
-	dns64_send_datagram(gw, p, &from);
+	dns64_datagram_query(gw, p, &from);
 	return true;
 }
 
@@ -278,6 +222,7 @@ bool dns64_known(struct gw *gw, const struct interface *in, struct pkt *p)
 	const struct udp_hdr *udp = udp_path_header(p);
 	if (!udp)
 		return false;
-	return be16_get(udp->to) == dns64_of(gw)->port ? question(gw, in, p, udp)
-	                                               : dns64_attempt_frame(gw, in, p, udp);
+	return be16_get(udp->to) == dns64_clients_of(gw)->port
+	               ? query(gw, in, p, udp)
+	               : dns64_attempt_frame(gw, in, p, udp);
 }

@@ -1,41 +1,25 @@
-/* Who may ask, and how many answers a second a client gets. See dns64.h.
+/* See dns64_limit.h.
  *
- * The number of a client says which set of the table it is in; in a full set the client that was
- * silent longest gives way. A new one begins with a second's worth of answers. */
-#include "apps/dns64/dns64.h"
+ * The number of a client says which set of the table it is in. In a full set the client that has
+ * been silent longest is evicted. A new client begins with the answers of one second. */
+#include "apps/dns64/client/dns64_limit.h"
 
 #include "net/ip6/ip6.h"
 
 #define SECOND_US 1000000u
-#define ANSWER    SECOND_US /* tokens: a rate of one gives one each microsecond */
-#define REFUSALS  50u       /* a second, to all together */
+#define ANSWER    SECOND_US /* tokens; a rate of 1 adds one each microsecond */
+#define REFUSALS  50u       /* a second, to all clients together */
 
-static bool in_prefix(const struct prefix *p, const struct addr *a)
+bool dns64_limit_allows(const struct gw *gw, const struct addr *client)
 {
-	if (p->addr.is6 != a->is6)
-		return false;
-	if (a->is6)
-		return addr_in6(&a->v6, &p->addr.v6, p->len);
-	return ((ip4_get(a->v4) ^ ip4_get(p->addr.v4)) & addr_mask4(p->len)) == 0;
-}
-
-bool dns64_in_prefixes(const struct prefix *p, uint32_t n, const struct addr *a)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (in_prefix(&p[i], a))
-			return true;
-	return false;
-}
-
-bool dns64_limit_allows(const struct dns64 *d, const struct addr *client)
-{
-	/* A link-local address is on a link of ours. */
-	if (dns64_in_prefixes(d->client, d->n_clients, client))
+	const struct dns64_limits *d = dns64_limits_of(gw);
+	/* A link-local address is on a network of ours. */
+	if (addr_in_prefixes(client, d->client, d->n_clients))
 		return true;
 	return d->own_clients && client->is6 && ip6_is_link_local(&client->v6);
 }
 
-/* Adds what has grown since, and takes one answer. */
+/* Adds the tokens of the time that has passed, and takes one answer. */
 static bool take(struct dns64_bucket *b, uint32_t rate, uint64_t now)
 {
 	uint64_t most = (uint64_t)rate * ANSWER, passed = now - b->at_us;
@@ -51,14 +35,14 @@ static bool take(struct dns64_bucket *b, uint32_t rate, uint64_t now)
 
 bool dns64_limit_refusal(struct gw *gw)
 {
-	return take(&dns64_of(gw)->refusals, REFUSALS, gw->now_us);
+	return take(&dns64_limits_of(gw)->refusals, REFUSALS, gw->now_us);
 }
 
 bool dns64_limit_take(struct gw *gw, uint32_t client)
 {
-	struct dns64 *d = dns64_of(gw);
+	struct dns64_limits *d = dns64_limits_of(gw);
 	uint64_t now = gw->now_us;
-	/* A place that nobody has had is as good as that of a client who was silent so far. */
+	/* An unused place counts as that of a client that was silent since the start. */
 	struct dns64_bucket *set = d->bucket[client % DNS64_BUCKET_SETS], *oldest = set;
 	for (uint32_t i = 0; i < DNS64_BUCKET_WAYS; i++) {
 		if (set[i].client == client)

@@ -18,6 +18,8 @@
 #include "kernel/lib/bytes.h"
 
 enum { DNS_HEADER = 12, DNS_NAME_MAX = 255, DNS_LABEL_MAX = 63, DNS_PLAIN = 512 };
+/* The UDP size that we announce in OPT, to servers and clients. */
+enum { DNS_EDNS_SIZE = 1232 };
 enum { DNS_RR_FIXED = 10, DNS_QUESTION_FIXED = 4, DNS_OPT_BYTES = 11 };
 
 struct dns_header {

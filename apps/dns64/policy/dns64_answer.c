@@ -1,23 +1,23 @@
-/* Building answers out of records of the cache. See dns64.h.
+/* See dns64_answer.h.
  *
- * Most answers are one record as it is: its bytes are copied behind the client's
- * question, where all its compression pointers stay right, and its TTLs are lowered. All
- * others are put together record by record (dns_message.h). What does not fit is left out by
- * whole records, with TC where something is missing that was asked for (RFC 2181
- * section 9). */
-#include "apps/dns64/dns64.h"
+ * Most answers are one record as it is: its bytes are copied after the client's question, where all
+ * compression pointers stay right, and its TTLs are lowered. All other answers are put together
+ * record by record (dns_message.h). Resource records that do not fit are left out whole; TC is set
+ * when a part of the answer is missing (RFC 2181 section 9). */
+#include "apps/dns64/policy/dns64_answer.h"
 
-/* An answer in the making. */
+#include "apps/dns64/policy/dns64_reverse.h"
+
+/* An answer that is being built. */
 struct answer {
-	struct gw *gw;
-	struct dns64 *d;
+	struct dns64_policy *y;
 	const struct dns64_query *u;
 	const struct dns64_plan *p;
 	struct dns_out o;
 	uint16_t count[DNS_SECTIONS];
 	bool cut;         /* TC */
 	uint32_t made;    /* AAAA records */
-	uint32_t renamed; /* where the name stands that the next record is about */
+	uint32_t renamed; /* offset of the name that the next record of the plan is about */
 };
 
 /* --- header and OPT --------------------------------------------------------------------- */
@@ -25,15 +25,15 @@ struct answer {
 static void put_header(uint8_t *at, const struct dns64_query *u, uint32_t flags)
 {
 	dns_put16(at, u->id);
-	/* What the client said of itself comes back (RFC 1035 section 4.1.1, RFC 4035
-	 * section 3.2.2); we are no authority, and recursion is what we are for. */
+	/* Opcode, RD and CD are copied from the query (RFC 1035 section 4.1.1, RFC 4035 section
+	 * 3.2.2). RA is set: recursion is our service. */
 	dns_put16(at + 2, DNS_QR | DNS_RA | (u->flags & (DNS_OPCODE | DNS_RD | DNS_CD)) | flags);
 }
 
 static bool put_opt(const struct dns64_query *u, struct dns_out *o, uint16_t rcode)
 {
-	if (!u->edns || o->limit - o->len < dns64_opt_bytes(u) ||
-	    !dns_put_opt(o, DNS64_EDNS_SIZE, rcode, u->dnssec))
+	if (!u->edns || o->limit - o->len < dns64_query_opt_bytes(u) ||
+	    !dns_put_opt(o, DNS_EDNS_SIZE, rcode, u->dnssec))
 		return false;
 	if (!u->stream)
 		return true;
@@ -42,7 +42,7 @@ static bool put_opt(const struct dns64_query *u, struct dns_out *o, uint16_t rco
 	dns_put16(at - 2, DNS64_KEEP_ALIVE_BYTES);
 	dns_put16(at, DNS_OPTION_KEEP_ALIVE);
 	dns_put16(at + 2, 2);
-	dns_put16(at + 4, DNS64_STREAM_IDLE_S * 10);
+	dns_put16(at + 4, DNS64_KEEP_ALIVE_S * 10);
 	o->len += DNS64_KEEP_ALIVE_BYTES;
 	return true;
 }
@@ -50,7 +50,7 @@ static bool put_opt(const struct dns64_query *u, struct dns_out *o, uint16_t rco
 uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t *at, uint32_t len)
 {
 	struct dns_out o;
-	dns_out_init(&o, at, len, len + dns64_opt_bytes(u));
+	dns_out_init(&o, at, len, len + dns64_query_opt_bytes(u));
 	memset(at + 4, 0, 8);
 	at[5] = len > DNS_HEADER;
 	at[11] = put_opt(u, &o, rcode);
@@ -58,16 +58,17 @@ uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t
 	return o.len;
 }
 
-/* AD only for those who understand it (RFC 6840 section 5.8), and never on what we made
- * ourselves (RFC 6147 section 5.5). */
+/* AD is set only for clients that understand it (RFC 6840 section 5.8), and never on synthesised
+ * records (RFC 6147 section 5.5). */
 static uint32_t authentic(const struct dns64_query *u, const struct dns64_record *r)
 {
 	bool asked = u->dnssec || u->flags & DNS_AD;
 	return asked && r->flags & DNS64_R_SIGNED ? DNS_AD : 0;
 }
 
-/* Response code, TC and AD of an answer that is one record. What upstream does not know may have
- * names of ours below; that an alias leads to nothing is true all the same. */
+/* Response code, TC and AD of an answer that is one record. A name for which a server answers
+ * NXDOMAIN exists if local names lie below it, unless it is an alias: that its target does not
+ * exist is true in any case. */
 static uint32_t flags_of_one(const struct dns64_query *u, const struct dns64_plan *p,
                              const struct dns64_record *r)
 {
@@ -80,42 +81,42 @@ static uint32_t flags_of_one(const struct dns64_query *u, const struct dns64_pla
 /* --- one record as it is ------------------------------------------------------------------ */
 
 /* What is left of a TTL. */
-static uint32_t left(const struct gw *gw, const struct dns64_plan *p, const struct dns64_record *r,
-                     uint32_t ttl)
+static uint32_t left(const struct dns64_query *u, const struct dns64_plan *p,
+                     const struct dns64_record *r, uint32_t ttl)
 {
-	uint32_t age = gw->now_s - r->stored_s;
-	if (UNLIKELY(p->stale) && !dns64_fresh(gw, r) && !(r->flags & DNS64_R_ONCE))
+	uint32_t age = u->now_s - r->stored_s;
+	if (UNLIKELY(p->stale) && !dns64_record_is_fresh(r, u->now_s) && !(r->flags & DNS64_R_ONCE))
 		return DNS64_STALE_TTL;
 	return ttl > age ? ttl - age : 0;
 }
 
-/* Lowers the TTLs of all records of a message that was parsed, from `at` to `end`. */
-static void age_all(const struct gw *gw, const struct dns64_plan *p, const struct dns64_record *r,
-                    uint8_t *at, const uint8_t *end)
+/* Lowers all TTLs from `at` to `end` in a message that was parsed. */
+static void age_all(const struct dns64_query *u, const struct dns64_plan *p,
+                    const struct dns64_record *r, uint8_t *at, const uint8_t *end)
 {
 	while (at < end) {
 		while (*at > 0 && *at <= DNS_LABEL_MAX)
 			at += *at + 1u;
 		at += *at ? 2 : 1;
-		dns_put32(at + 4, left(gw, p, r, dns_get32(at + 4)));
+		dns_put32(at + 4, left(u, p, r, dns_get32(at + 4)));
 		at += DNS_RR_FIXED + dns_get16(at + 8);
 	}
 }
 
-/* The whole record when it fits, 0 when not. */
-static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                      uint8_t *at, uint32_t limit)
+/* Copies the whole record; gives the length of the answer, 0 when it does not fit. */
+static uint32_t copy_whole(const struct dns64_query *u, const struct dns64_plan *p, uint8_t *at,
+                           uint32_t limit)
 {
 	struct dns64_record *r = p->record[0];
 	const uint8_t *m = dns64_message(r);
 	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED;
-	uint32_t opt = dns64_opt_bytes(u);
+	uint32_t opt = dns64_query_opt_bytes(u);
 	struct dns_out o;
 	if (r->len > limit - opt)
 		return 0;
 	memcpy(at + begin, m + begin, r->len - begin);
 	memcpy(at + 4, m + 4, 8); /* counts */
-	age_all(gw, p, r, at + begin, at + r->len);
+	age_all(u, p, r, at + begin, at + r->len);
 	put_header(at, u, flags_of_one(u, p, r));
 	dns_out_init(&o, at, r->len, limit);
 	if (put_opt(u, &o, 0))
@@ -127,10 +128,10 @@ static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct d
 
 static bool excluded(const struct answer *a, const struct dns_rr *rr)
 {
-	const struct config_dns64 *c = &a->gw->config->dns64;
+	const struct dns64_cache *c = a->y->cache;
 	struct addr addr = {.is6 = true};
 	memcpy(addr.v6.b, a->o.from.at + rr->data, sizeof addr.v6);
-	return dns64_in_prefixes(c->exclude, c->n_exclude, &addr);
+	return addr_in_prefixes(&addr, c->exclude, c->n_exclude);
 }
 
 static bool is_type(const struct dns_rr *rr, uint16_t type)
@@ -138,14 +139,14 @@ static bool is_type(const struct dns_rr *rr, uint16_t type)
 	return rr->type == type && rr->class == DNS_CLASS_IN;
 }
 
-/* A signature over records of a type (RFC 4034 section 3.1). */
+/* True for a signature over records of a type (RFC 4034 section 3.1). */
 static bool signs(const struct answer *a, const struct dns_rr *rr, uint16_t type)
 {
 	return is_type(rr, DNS_TYPE_RRSIG) && rr->data_len >= 2 &&
 	       dns_get16(a->o.from.at + rr->data) == type;
 }
 
-/* One AAAA record made from an A record (RFC 6147 section 5.1.7). */
+/* Puts one AAAA record made from an A record (RFC 6147 section 5.1.7). False: no room. */
 static bool make_one(struct answer *a, const struct dns_rr *rr, const struct embed_form *form,
                      uint32_t ttl)
 {
@@ -158,17 +159,17 @@ static bool make_one(struct answer *a, const struct dns_rr *rr, const struct emb
 	return true;
 }
 
-/* The AAAA record that an A record gives with prefix number `pass`, if any. */
+/* Puts the AAAA record that an A record gives with prefix number `pass`, if any. False: no room. */
 static bool make(struct answer *a, const struct dns_rr *rr, const struct dns64_record *r,
                  uint32_t pass)
 {
 	ip4 addr = ip4_from_raw(load32(a->o.from.at + rr->data));
-	uint32_t ttl = min_u32(left(a->gw, a->p, r, rr->ttl), a->p->ttl_max);
-	const struct embed_form *form = dns64_form_for(a->d, addr, pass);
+	uint32_t ttl = min_u32(left(a->u, a->p, r, rr->ttl), a->p->ttl_max);
+	const struct embed_form *form = dns64_policy_form(a->y, addr, pass);
 	return !form || make_one(a, rr, form, ttl);
 }
 
-/* The same of a record that holds nothing else (DNS64_R_PLAIN). False: no room. */
+/* Puts the AAAA records of a message with only A records (DNS64_R_PLAIN). False: no room. */
 static bool make_plain(struct answer *a, const struct dns64_record *r, uint32_t pass)
 {
 	const uint8_t *m = dns64_view(r).at;
@@ -176,8 +177,8 @@ static bool make_plain(struct answer *a, const struct dns64_record *r, uint32_t 
 	uint32_t size = 2 + DNS_RR_FIXED + sizeof(ip6);
 	for (uint32_t n = dns_get16(m + 6); n; n--, at += DNS64_PLAIN_RR) {
 		uint32_t four = load32(at + 2 + DNS_RR_FIXED);
-		const struct embed_form *form = dns64_form_for(a->d, ip4_from_raw(four), pass);
-		uint32_t ttl = left(a->gw, a->p, r, dns_get32(at + 6));
+		const struct embed_form *form = dns64_policy_form(a->y, ip4_from_raw(four), pass);
+		uint32_t ttl = left(a->u, a->p, r, dns_get32(at + 6));
 		uint8_t *to = a->o.at + a->o.len;
 		if (!form)
 			continue;
@@ -195,7 +196,7 @@ static bool make_plain(struct answer *a, const struct dns64_record *r, uint32_t 
 	return true;
 }
 
-/* Puts one record of an answer section, changed as the plan says. False: no room. */
+/* Puts one resource record of an answer section, changed as the plan says. False: no room. */
 static bool put_answer(struct answer *a, const struct dns_rr *rr, const struct dns64_record *r,
                        uint32_t pass)
 {
@@ -213,10 +214,10 @@ static bool put_answer(struct answer *a, const struct dns_rr *rr, const struct d
 	    (is_type(rr, DNS_TYPE_AAAA) ? excluded(a, rr) : signs(a, rr, DNS_TYPE_AAAA)))
 		return true;
 	uint32_t at = a->o.len;
-	if (!dns_copy_rr(&a->o, rr, left(a->gw, a->p, r, rr->ttl)))
+	if (!dns_copy_rr(&a->o, rr, left(a->u, a->p, r, rr->ttl)))
 		return false;
 	a->count[DNS_AN]++;
-	if (rr->data == r->end) { /* the CNAME that leads to the next record */
+	if (rr->data == r->end) { /* the CNAME that leads to the next message */
 		struct dns_rr here;
 		if (dns_read_rr((struct dns_view){a->o.at, a->o.len}, at, &here))
 			a->renamed = here.data;
@@ -224,10 +225,10 @@ static bool put_answer(struct answer *a, const struct dns_rr *rr, const struct d
 	return true;
 }
 
-/* The answer section of one record, once for each prefix. */
+/* Puts the answer section of one message, to synthesise once for each prefix. */
 static void put_answers(struct answer *a, const struct dns64_record *r)
 {
-	uint32_t passes = a->p->how == DNS64_HOW_SYNTHESISE ? a->d->n_prefixes : 1;
+	uint32_t passes = a->p->how == DNS64_HOW_SYNTHESISE ? a->y->n_prefixes : 1;
 	struct dns_view m = dns64_view(r);
 	uint16_t n = be16_get(dns_header_of(m)->count[DNS_AN]);
 	for (uint32_t pass = 0; pass < passes; pass++) {
@@ -246,7 +247,7 @@ static void put_answers(struct answer *a, const struct dns64_record *r)
 	}
 }
 
-/* Where a section of a record begins. */
+/* The offset at which a section of a message begins. */
 static uint32_t section_at(struct dns_view m, const struct dns64_record *r, enum dns_section s)
 {
 	uint32_t at = DNS_HEADER + r->name_len + DNS_QUESTION_FIXED;
@@ -258,8 +259,9 @@ static uint32_t section_at(struct dns_view m, const struct dns64_record *r, enum
 	return at;
 }
 
-/* Authority or additional section of the last record. A negative answer is not complete
- * without its SOA record; all else may be missing (RFC 2181 section 9). */
+/* Puts the authority or additional section of the last message; false: not the whole. A negative
+ * answer is not complete without its SOA record, all other records may be missing (RFC 2181
+ * section 9). */
 static bool put_section(struct answer *a, const struct dns64_record *r, enum dns_section s)
 {
 	struct dns_view m = dns64_view(r);
@@ -269,7 +271,7 @@ static bool put_section(struct answer *a, const struct dns64_record *r, enum dns
 		if (!dns_read_rr(m, at, &rr))
 			return false;
 		at = rr.end;
-		if (dns_copy_rr(&a->o, &rr, left(a->gw, a->p, r, rr.ttl))) {
+		if (dns_copy_rr(&a->o, &rr, left(a->u, a->p, r, rr.ttl))) {
 			a->count[s]++;
 			continue;
 		}
@@ -284,8 +286,8 @@ static bool put_section(struct answer *a, const struct dns64_record *r, enum dns
 	return true;
 }
 
-/* All records of the plan, one behind the other; each but the first is about the name
- * that the CNAME before it leads to. */
+/* Puts all messages of the plan, one after the other. Each but the first is about the name that the
+ * CNAME before it leads to. */
 static void put_records(struct answer *a)
 {
 	for (uint32_t i = 0; i < a->p->n && !a->cut; i++) {
@@ -308,9 +310,9 @@ static void put_records(struct answer *a)
 /* --- reverse names (RFC 6147 section 5.3.1) ----------------------------------------------------
  */
 
-/* A CNAME from the name in question to the one that has PTR records, and those. Where a
- * CNAME chain leads to them it is left out. */
-static void put_turned(struct answer *a)
+/* Puts a CNAME from the queried name to the one that has PTR records, and these records. A CNAME
+ * chain that leads to them is left out. */
+static void put_reverse(struct answer *a)
 {
 	const struct dns64_record *r = a->p->record[0];
 	struct dns_view m = dns64_view(r);
@@ -331,7 +333,7 @@ static void put_turned(struct answer *a)
 	for (uint32_t i = 0; i < n && dns_read_rr(m, at, &rr); i++, at = rr.end) {
 		if (!is_type(&rr, DNS_TYPE_PTR) || !dns_same_name(m, rr.owner, m, r->end))
 			continue;
-		uint32_t one = left(a->gw, a->p, r, rr.ttl);
+		uint32_t one = left(a->u, a->p, r, rr.ttl);
 		ttl = min_u32(ttl, one);
 		if (!dns_copy_rr(&a->o, &rr, one)) {
 			a->cut = true;
@@ -342,10 +344,10 @@ static void put_turned(struct answer *a)
 	dns_put32(a->o.at + cname - 6, ttl);
 }
 
-/* --- what we know ourselves (RFC 8880 section 7) -------------------------------------------------
+/* --- local names (RFC 8880 section 7) -------------------------------------------------
  */
 
-static void put_own(struct answer *a, uint16_t type, const void *data, uint32_t len)
+static void put_local_rr(struct answer *a, uint16_t type, const void *data, uint32_t len)
 {
 	if (a->cut || !dns_put_rr(&a->o, DNS_HEADER, type, DNS_CLASS_IN, DNS64_WKN_TTL, data, len))
 		a->cut = true;
@@ -353,8 +355,8 @@ static void put_own(struct answer *a, uint16_t type, const void *data, uint32_t 
 		a->count[DNS_AN]++;
 }
 
-/* An SOA record, so that the absence may be kept (RFC 2308); its owner is the end of the
- * name in question. */
+/* Puts an SOA record, so that the negative answer may be kept (RFC 2308). Its owner is the end of
+ * the queried name. */
 static void put_soa(struct answer *a)
 {
 	static const uint8_t soa[] =
@@ -373,19 +375,19 @@ static void put_local(struct answer *a)
 	const ip4 wka[2] = {ip4_of(DNS64_WKA_1), ip4_of(DNS64_WKA_2)};
 	switch (a->p->local) {
 	case DNS64_L_A:
-		put_own(a, DNS_TYPE_A, &wka[0], sizeof wka[0]);
-		put_own(a, DNS_TYPE_A, &wka[1], sizeof wka[1]);
+		put_local_rr(a, DNS_TYPE_A, &wka[0], sizeof wka[0]);
+		put_local_rr(a, DNS_TYPE_A, &wka[1], sizeof wka[1]);
 		break;
 	case DNS64_L_AAAA:
-		for (uint32_t i = 0; i < 2 * a->d->n_prefixes; i++) {
+		for (uint32_t i = 0; i < 2 * a->y->n_prefixes; i++) {
 			ip6 addr;
-			embed_to6(&a->d->prefix[i / 2], ip4_raw(wka[i % 2]), &addr);
-			put_own(a, DNS_TYPE_AAAA, &addr, sizeof addr);
+			embed_to6(&a->y->prefix[i / 2], ip4_raw(wka[i % 2]), &addr);
+			put_local_rr(a, DNS_TYPE_AAAA, &addr, sizeof addr);
 			a->made++;
 		}
 		break;
 	case DNS64_L_PTR:
-		put_own(a, DNS_TYPE_PTR, DNS64_WKN, DNS64_WKN_LEN);
+		put_local_rr(a, DNS_TYPE_PTR, DNS64_WKN, DNS64_WKN_LEN);
 		break;
 	case DNS64_L_NODATA:
 	case DNS64_L_NXDOMAIN:
@@ -394,10 +396,10 @@ static void put_local(struct answer *a)
 	}
 }
 
-/* --- all together
+/* --- the whole answer
  * ----------------------------------------------------------------------------------- */
 
-/* The response code and AD of what was put together. */
+/* The flags of an answer that was put together. */
 static uint32_t flags_of(const struct answer *a)
 {
 	const struct dns64_plan *p = a->p;
@@ -410,12 +412,11 @@ static uint32_t flags_of(const struct answer *a)
 	return whole && !(last->flags & DNS64_R_EXCLUDED) ? flags_of_one(a->u, p, last) : flags;
 }
 
-static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                             uint8_t *at, uint32_t limit)
+static uint32_t put_together(struct dns64_policy *y, const struct dns64_query *u,
+                             const struct dns64_plan *p, uint8_t *at, uint32_t limit)
 {
 	struct answer a;
-	a.gw = gw;
-	a.d = dns64_of(gw);
+	a.y = y;
 	a.u = u;
 	a.p = p;
 	a.cut = false;
@@ -423,11 +424,11 @@ static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const s
 	a.count[DNS_QD] = 1;
 	a.count[DNS_AN] = a.count[DNS_NS] = a.count[DNS_AR] = 0;
 	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED;
-	dns_out_init(&a.o, at, begin, limit - dns64_opt_bytes(u));
+	dns_out_init(&a.o, at, begin, limit - dns64_query_opt_bytes(u));
 	if (p->how == DNS64_HOW_LOCAL)
 		put_local(&a);
 	else if (p->how == DNS64_HOW_REVERSE)
-		put_turned(&a);
+		put_reverse(&a);
 	else
 		put_records(&a);
 	a.o.limit = limit;
@@ -435,30 +436,29 @@ static uint32_t put_together(struct gw *gw, const struct dns64_query *u, const s
 	for (unsigned s = 0; s < DNS_SECTIONS; s++)
 		dns_put16(at + 4 + 2 * s, a.count[s]);
 	put_header(at, u, flags_of(&a) | (a.cut ? DNS_TC : 0));
-	a.d->count.synthesised += a.made > 0;
+	y->synthesised += a.made > 0;
 	return a.o.len;
 }
 
-uint32_t dns64_answer(struct gw *gw, const struct dns64_query *u, const struct dns64_plan *p,
-                      uint8_t *at, uint32_t limit)
+uint32_t dns64_answer(struct dns64_policy *y, const struct dns64_query *u,
+                      const struct dns64_plan *p, uint8_t *at, uint32_t limit)
 {
-	struct dns64 *d = dns64_of(gw);
 	uint32_t begin = DNS_HEADER + u->q->name.len + DNS_QUESTION_FIXED, n = 0;
 	limit = min_u32(limit, u->limit);
-	d->count.stale += p->stale;
+	y->stale += p->stale;
 	if (p->how == DNS64_HOW_RCODE) {
-		d->count.servfail += p->rcode == DNS_SERVFAIL;
+		y->failed += p->rcode == DNS_SERVFAIL;
 		return dns64_answer_rcode(u, p->rcode, at, begin);
 	}
 	if (p->how == DNS64_HOW_AS_IS)
-		n = relay(gw, u, p, at, limit);
+		n = copy_whole(u, p, at, limit);
 	if (n == 0)
-		n = put_together(gw, u, p, at, limit);
-	/* Over TCP there is nothing to try behind TC. */
+		n = put_together(y, u, p, at, limit);
+	/* A client on TCP has no other transport to try after TC. */
 	if (UNLIKELY(u->stream) && dns_get16(at + 2) & DNS_TC && dns_get16(at + 6) == 0) {
-		d->count.servfail++;
+		y->failed++;
 		return dns64_answer_rcode(u, DNS_SERVFAIL, at, begin);
 	}
-	d->count.truncated += (dns_get16(at + 2) & DNS_TC) != 0;
+	y->truncated += (dns_get16(at + 2) & DNS_TC) != 0;
 	return n;
 }

@@ -1,57 +1,56 @@
-/* Answers kept ready: what was made for a name that is asked for again and again is put into
- * the cache as it went out, so that the next client costs one look and one copy. See dns64.h.
+/* See dns64_ready.h.
  *
- * Such an answer never outlives the records it was made from; it ends a while before them, so
- * that a popular name is planned anew in time to be asked for ahead (dns64_plan.c). */
-#include "apps/dns64/dns64.h"
+ * A ready answer never outlives the records it was made from. It expires some time before them, so
+ * that a popular name is planned again early enough to be prefetched (dns64_lookup.c). */
+#include "apps/dns64/policy/dns64_ready.h"
 
-#define USES      2u /* as many as for asking ahead */
+#define USES      2u /* as many as for prefetching */
 #define LEAST_S   2u
 #define READY_MAX DNS_PLAIN
 
-/* Questions of the usual kind: nothing about them changes what is made. */
+/* True for a query of the usual kind: all such queries for a name get the same answer. */
 static bool is_usual(const struct dns64_query *u)
 {
 	return u->qtype == DNS_TYPE_AAAA && u->q->class == DNS_CLASS_IN && u->q->key == 0 &&
 	       !u->skip;
 }
 
-struct dns64_record *dns64_ready_find(struct gw *gw, struct dns64_query *u)
+struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct dns64_query *u)
 {
 	if (!is_usual(u))
 		return NULL;
 	u->q->key = DNS64_KEY_READY;
-	struct dns64_record *r = dns64_cache_find(&dns64_of(gw)->cache, u->q, false);
+	struct dns64_record *r = dns64_cache_find(y->cache, u->q, false);
 	u->q->key = 0;
-	if (!r || !dns64_fresh(gw, r))
+	if (!r || !dns64_record_is_fresh(r, u->now_s))
 		return NULL;
 	r->used = DNS64_USED_MAX;
 	return r;
 }
 
-/* Seconds that what was made from this record may be kept. */
-static uint32_t lifetime(const struct gw *gw, const struct dns64_record *r)
+/* Seconds for which an answer made from this record may be kept; 0: it may not. */
+static uint32_t lifetime(const struct dns64_query *u, const struct dns64_record *r)
 {
-	uint32_t left = r->expire_s - gw->now_s, ahead = (r->expire_s - r->stored_s) / 8 + 1;
-	bool may = dns64_fresh(gw, r) && !(r->flags & DNS64_R_ONCE) && r->used >= USES;
+	uint32_t left = r->expire_s - u->now_s, ahead = (r->expire_s - r->stored_s) / 8 + 1;
+	bool may =
+	        dns64_record_is_fresh(r, u->now_s) && !(r->flags & DNS64_R_ONCE) && r->used >= USES;
 	return may && left > ahead ? left - ahead : 0;
 }
 
-void dns64_ready_keep(struct gw *gw, struct dns64_query *u, const struct dns64_plan *p,
-                      const uint8_t *m, uint32_t len)
+void dns64_ready_keep(const struct dns64_policy *y, const struct dns64_query *u,
+                      const struct dns64_plan *p, const uint8_t *m, uint32_t len)
 {
-	struct dns64 *d = dns64_of(gw);
-	if (p->how != DNS64_HOW_SYNTHESISE || p->n != 1 || p->stale || p->again.q || !p->six ||
-	    !is_usual(u) || m[2] & DNS_TC >> 8 || !d->keep)
+	if (p->how != DNS64_HOW_SYNTHESISE || p->n != 1 || p->stale || p->refetch.q || !p->six ||
+	    !is_usual(u) || m[2] & DNS_TC >> 8 || !y->cache->keep)
 		return;
-	uint32_t life = min_u32(lifetime(gw, p->record[0]), lifetime(gw, p->six));
+	uint32_t life = min_u32(lifetime(u, p->record[0]), lifetime(u, p->six));
 	bool plain = p->record[0]->flags & DNS64_R_PLAIN;
-	len -= dns64_opt_bytes(u);
+	len -= dns64_query_opt_bytes(u);
 	if (life < LEAST_S || len > READY_MAX)
 		return;
 	u->q->key = DNS64_KEY_READY;
 	u->q->type = DNS_TYPE_AAAA;
-	struct dns64_record *r = dns64_cache_add(&d->cache, u->q, false, len, gw->now_s);
+	struct dns64_record *r = dns64_cache_add(y->cache, u->q, false, len, u->now_s);
 	u->q->key = 0;
 	uint8_t *to = dns64_message(r);
 	memcpy(to, m, len);
@@ -61,7 +60,7 @@ void dns64_ready_keep(struct gw *gw, struct dns64_query *u, const struct dns64_p
 	r->kind = DNS64_DATA;
 	r->end = DNS_HEADER;
 	r->flags = DNS64_R_GOOD;
-	r->expire_s = gw->now_s + life;
+	r->expire_s = u->now_s + life;
 	if (plain)
-		dns64_cache_enter(&d->cache, r);
+		dns64_cache_enter(y->cache, r);
 }

@@ -1,10 +1,11 @@
-/* Names that DNS64 answers for itself: ipv4only.arpa, by which clients find the prefix
- * (RFC 7050, RFC 8880 section 7.1), and names under ip6.arpa of addresses that were made
- * here (RFC 6147 section 5.3.1, the second way: a CNAME to the name under in-addr.arpa,
- * where there are PTR records). Names on the way to these exist as well: shorter ones, inside and
- * above a prefix. Of them upstream may say NXDOMAIN, which would deny all below (RFC 8020) and end
- * the search of those who ask label by label (RFC 9156). See dns64.h. */
-#include "apps/dns64/dns64.h"
+/* See dns64_reverse.h.
+ *
+ * Shorter names that lead to reverse names of synthesised addresses exist as well, inside and above
+ * a prefix. A server may answer NXDOMAIN for them, which would deny all names below (RFC 8020) and
+ * end the search of a resolver that asks label by label (RFC 9156). */
+#include "apps/dns64/policy/dns64_reverse.h"
+
+#include "apps/dns64/policy/dns64_lookup.h"
 
 #define NIBBLES 32u
 
@@ -28,13 +29,13 @@ static bool plan_wkn(const struct dns64_query *u, struct dns64_plan *p)
 	if (!ends_with(u, wkn, sizeof wkn) || dns_tail(key_name(u), 2) != sizeof wkn)
 		return false;
 	bool self = u->q->name.len == sizeof wkn;
-	/* DS records are the parent's: resolved like any other, so that a client can see
-	 * that nothing is signed here. */
+	/* DS records belong to the parent zone and are fetched like any other, so that a client can
+	 * see that this zone is not signed. */
 	if (self && u->qtype == DNS_TYPE_DS)
 		return false;
-	/* Nobody is asked, whoever wants to know. Those who validate get what was not made
-	 * here: no AAAA records (RFC 7050 section 3). */
-	bool made = u->qtype == DNS_TYPE_AAAA && !dns64_validates(u);
+	/* Nothing is fetched for any client. One that validates gets no synthesised AAAA records
+	 * (RFC 7050 section 3). */
+	bool made = u->qtype == DNS_TYPE_AAAA && !dns64_query_validates(u);
 	p->how = DNS64_HOW_LOCAL;
 	p->local = !self                    ? DNS64_L_NXDOMAIN
 	           : u->qtype == DNS_TYPE_A ? DNS64_L_A
@@ -50,8 +51,8 @@ static uint32_t digit(uint8_t c)
 	return c >= '0' && c <= '9' ? c - '0' + 0u : c >= 'a' && c <= 'f' ? c - 'a' + 10u : 16u;
 }
 
-/* The leading bits that the addresses below a name have in common, four for each nibble; of a name
- * of 32 nibbles the address (RFC 3596 section 2.5). False: it is no such name. */
+/* The leading bits that the addresses below a name have in common, four for each nibble; for a name
+ * of 32 nibbles the whole address (RFC 3596 section 2.5). False: it is no such name. */
 static bool bits_of(const struct dns64_query *u, ip6 *out, uint32_t *bits)
 {
 	const uint8_t *name = key_name(u);
@@ -71,35 +72,35 @@ static bool bits_of(const struct dns64_query *u, ip6 *out, uint32_t *bits)
 	return true;
 }
 
-/* Whether an address under the form's prefix begins with so many bits. */
+/* True when an address under the form's prefix may begin with these bits. */
 static bool may_begin(const struct embed_form *f, const ip6 *a, uint32_t bits)
 {
 	return addr_in6(a, (const ip6 *)f->prefix, (uint8_t)min_u32(bits, f->len));
 }
 
-/* Whether names of ours lie at or below the one with these bits. */
-static bool leads_to_ours(const struct dns64 *d, const ip6 *a, uint32_t bits)
+/* True when names of synthesised addresses lie at or below the name with these bits. */
+static bool leads_to_ours(const struct dns64_policy *y, const ip6 *a, uint32_t bits)
 {
-	for (uint32_t i = 0; i < d->n_maps; i++)
-		if (!d->map[i].none && may_begin(&d->map[i].form, a, bits))
+	for (uint32_t i = 0; i < y->n_maps; i++)
+		if (!y->map[i].none && may_begin(&y->map[i].form, a, bits))
 			return true;
-	for (uint32_t i = 0; i < d->n_prefixes; i++)
-		if (may_begin(&d->prefix[i], a, bits))
+	for (uint32_t i = 0; i < y->n_prefixes; i++)
+		if (may_begin(&y->prefix[i], a, bits))
 			return true;
 	return false;
 }
 
-/* The IPv4 address in an IPv6 address that is of our making. */
-static bool embedded(const struct dns64 *d, const ip6 *a, ip4 *out)
+/* Sets the IPv4 address inside a synthesised IPv6 address. False: it is none. */
+static bool embedded(const struct dns64_policy *y, const ip6 *a, ip4 *out)
 {
-	for (uint32_t i = 0; i < d->n_maps; i++)
-		if (!d->map[i].none && embed_has(&d->map[i].form, a)) {
-			*out = ip4_from_raw(embed_to4(&d->map[i].form, a));
+	for (uint32_t i = 0; i < y->n_maps; i++)
+		if (!y->map[i].none && embed_has(&y->map[i].form, a)) {
+			*out = ip4_from_raw(embed_to4(&y->map[i].form, a));
 			return true;
 		}
-	for (uint32_t i = 0; i < d->n_prefixes; i++)
-		if (embed_has(&d->prefix[i], a)) {
-			*out = ip4_from_raw(embed_to4(&d->prefix[i], a));
+	for (uint32_t i = 0; i < y->n_prefixes; i++)
+		if (embed_has(&y->prefix[i], a)) {
+			*out = ip4_from_raw(embed_to4(&y->prefix[i], a));
 			return true;
 		}
 	return false;
@@ -121,28 +122,28 @@ static uint32_t reverse_name(uint8_t *out, ip4 a)
 	return len + (uint32_t)sizeof tail;
 }
 
-static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan *p,
+/* A query for PTR records of an address. False: it is not a synthesised one. */
+static bool plan_reverse(const struct dns64_policy *y, struct dns64_query *u, struct dns64_plan *p,
                          const ip6 *addr)
 {
-	struct dns64 *d = dns64_of(gw);
 	uint8_t name[DNS_NAME_MAX];
 	ip4 inner;
-	if (!embedded(d, addr, &inner))
+	if (!embedded(y, addr, &inner))
 		return false;
 	if (ip4_get(inner) == DNS64_WKA_1 || ip4_get(inner) == DNS64_WKA_2) {
 		p->how = DNS64_HOW_LOCAL;
 		p->local = DNS64_L_PTR;
 		return true;
 	}
-	/* CNAME records that upstream does not follow (RFC 2317) lead to the last of these. */
-	uint32_t len = reverse_name(name, inner), links = 0;
+	/* Follows CNAME records that the servers did not follow (RFC 2317). */
+	uint32_t len = reverse_name(name, inner), n_cnames = 0;
 	struct dns64_record *r;
 	do {
-		p->again.q = NULL; /* of the name before */
-		dns64_question_set(&d->cache, &p->other[0], name, len, DNS_TYPE_PTR, DNS_CLASS_IN,
+		p->refetch.q = NULL; /* of the previous name */
+		dns64_question_set(y->cache, &p->other[0], name, len, DNS_TYPE_PTR, DNS_CLASS_IN,
 		                   u->q->key);
-		r = dns64_lookup(gw, u, p, &p->other[0], DNS_TYPE_PTR);
-	} while (r && r->kind == DNS64_CHAIN && ++links < DNS64_CNAMES &&
+		r = dns64_lookup(y, u, p, &p->other[0], DNS_TYPE_PTR);
+	} while (r && r->kind == DNS64_CHAIN && ++n_cnames < DNS64_CNAMES &&
 	         dns_read_name(dns64_view(r), r->end, name, &len));
 	p->how = r ? DNS64_HOW_REVERSE : DNS64_HOW_FETCH;
 	p->record[0] = r;
@@ -155,21 +156,20 @@ static bool plan_reverse(struct gw *gw, struct dns64_query *u, struct dns64_plan
 	return true;
 }
 
-bool dns64_reverse_plan(struct gw *gw, struct dns64_query *u, struct dns64_plan *p)
+bool dns64_reverse_plan(const struct dns64_policy *y, struct dns64_query *u, struct dns64_plan *p)
 {
-	/* Both end in "arpa". */
+	/* All these names end in "arpa". */
 	static const uint8_t arpa[] = "\4arpa";
 	if (LIKELY(!ends_with(u, arpa, sizeof arpa)))
 		return false;
 	if (plan_wkn(u, p))
 		return true;
-	const struct dns64 *d = dns64_of(gw);
 	ip6 addr;
 	uint32_t bits;
-	if (!d->reverse || dns64_validates(u) || !bits_of(u, &addr, &bits))
+	if (!y->reverse || dns64_query_validates(u) || !bits_of(u, &addr, &bits))
 		return false;
-	if (bits == 4 * NIBBLES && u->qtype == DNS_TYPE_PTR && plan_reverse(gw, u, p, &addr))
+	if (bits == 4 * NIBBLES && u->qtype == DNS_TYPE_PTR && plan_reverse(y, u, p, &addr))
 		return true;
-	p->exists = leads_to_ours(d, &addr, bits);
+	p->exists = leads_to_ours(y, &addr, bits);
 	return false;
 }

@@ -351,9 +351,9 @@ static void slow(void)
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
 	const struct dns64 *d = rig.gw.state;
 	wait_ms(4000);
-	CHECK_EQ(d->n_asks, 0);
-	CHECK_EQ(d->n_waiters, 0);
-	CHECK_EQ(d->wheel.n_set, 0);
+	CHECK_EQ(d->fetches.n, 0);
+	CHECK_EQ(d->pendings.n, 0);
+	CHECK_EQ(d->part.wheel.n_set, 0);
 	for (uint32_t i = 0; i < 65536; i++)
 		if (rig.gw.udp->owner[i] && i != 53)
 			CHECK(!"all ports closed");
@@ -496,16 +496,16 @@ static void shares(void)
 		fmt(name, sizeof name, "n%u.test", i);
 		ask(name, DNS_TYPE_A);
 	}
-	CHECK_EQ(d->n_waiters, 1536);
+	CHECK_EQ(d->pendings.n, 1536);
 	CHECK_EQ(n_got, 64);
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
 	uint32_t len = put_question(m, "four.test", DNS_TYPE_A);
 	send_udp(IF_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
-	CHECK_EQ(d->n_waiters, 1537);
+	CHECK_EQ(d->pendings.n, 1537);
 	wait_ms(4000);
-	CHECK_EQ(d->n_waiters, 0);
+	CHECK_EQ(d->pendings.n, 0);
 	CHECK(!ask("other.test", DNS_TYPE_A));
-	CHECK_EQ(d->n_waiters, 1);
+	CHECK_EQ(d->pendings.n, 1);
 }
 
 /* Answers of upstream that are not quite right. */

@@ -256,7 +256,7 @@ static void soak(void)
 		serve();
 		rig_advance(&rig, STEP_US);
 		serve();
-		most = max_u32(most, d->n_asks);
+		most = max_u32(most, d->fetches.n);
 	}
 	/* Some wait at any time, so that what is left in the end means something. */
 	CHECK(most > 100);
@@ -266,13 +266,13 @@ static void soak(void)
 	}
 	CHECK_EQ(n_bad, 0);
 	CHECK_EQ(n_got, n_sent);
-	CHECK_EQ(d->n_asks, 0);
-	CHECK_EQ(d->n_waiters, 0);
-	CHECK_EQ(d->wheel.n_set, 0);
+	CHECK_EQ(d->fetches.n, 0);
+	CHECK_EQ(d->pendings.n, 0);
+	CHECK_EQ(d->part.wheel.n_set, 0);
 	CHECK_EQ(ports_open(), 1);
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
-	CHECK_EQ(d->count.full, 0);
-	CHECK(d->count.forged > n_names / 64 && d->count.joined > 0);
+	CHECK_EQ(d->part.table_full, 0);
+	CHECK(d->servers.forged > n_names / 64 && d->fetches.joined > 0);
 	CHECK(d->cache.n <= d->cache.limit && d->cache.evicted > 0);
 	const char *bad = dns64_cache_check(&d->cache);
 	CHECK_STR(bad ? bad : "", "");
