@@ -399,11 +399,17 @@ static void start(uint8_t choice)
 	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */
 }
 
+static bool answers_miss(void)
+{
+	const struct dns64 *d = rig.gw.state;
+	return d->fetches.n || d->pendings.n || d->part.wheel.n_set;
+}
+
 static void end(void)
 {
 	const struct dns64 *d = rig.gw.state;
 	silence(10000000); /* the longest wait is 4 s */
-	if (d->fetches.n || d->pendings.n || d->part.wheel.n_set)
+	if (answers_miss())
 		fail("something waits for ever", NULL, 0);
 	if (memcmp(rig.gw.udp->owner, owners, sizeof owners) != 0)
 		fail("a port stays open", NULL, 0);
@@ -418,6 +424,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_u8(&in);
 	memset(client, 0, sizeof client);
 	n_pending = 0;
+	waits = answers_miss;
 	begin(choice, 8u << 20, start, seen);
 	for (int step = 0; step < MAX_STEPS && in.left; step++) {
 		switch (input_u8(&in) % 8) {
@@ -439,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		default: { /* … or some seconds, or somebody looks */
 			uint8_t steps = input_u8(&in);
 			if (steps == 0)
-				list_one(run.listed);
+				list_one((uint32_t)in.left + run.listed);
 			else
 				rig_leap(&rig, steps * 50000ull, 4);
 			break;

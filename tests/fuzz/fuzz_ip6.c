@@ -223,8 +223,9 @@ static void change_own(struct input *in)
 			fail("too many groups for a card", NULL, 0);
 		break;
 	case 2:
-		(void)ra_set_prefix(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64,
-		                    ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S);
+		if (!ra_set_prefix(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64,
+		                   ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S))
+			fail("no room for two prefixes", NULL, 0);
 		break;
 	case 3:
 		ra_deprecate(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64);

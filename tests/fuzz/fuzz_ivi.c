@@ -8,6 +8,8 @@
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
 
+#include <string.h>
+
 #define IP4_L4   34u
 #define IP6_L4   54u
 #define HOSTS    0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
@@ -16,6 +18,7 @@
 #define ON_WAN   0xc6336480u /* 198.51.100.128/25: IPv6 hosts in the network of the WAN */
 #define OWN      0xc6336401u
 #define ROUTER   0xc6336402u
+#define BEYOND   0xc0000240u /* 192.0.2.64/26: where `beyond`, behind a router on the WAN */
 
 static const char common[] = "wan.address 198.51.100.1/24\n"
                              "neighbour 198.51.100.2 52:52:52:52:52:52\n"
@@ -80,9 +83,11 @@ static const struct {
 #define KINDS ((uint8_t)ARRAY_SIZE(kinds))
 
 static struct embed_form form_of_hosts;
+static bool beyond; /* of the kind that runs */
 
-/* A source that an IPv4 packet on the WAN may have: an IPv6 host's, ours; or it goes
- * from one station of the WAN to another. */
+/* True when an IPv4 packet on the WAN may have its source: an IPv6 host's address or ours. A
+ * packet that goes from one station of the WAN to another, or to a network behind one, may have
+ * any. */
 static bool may_leave(const uint8_t *ip)
 {
 	ip4 a, b;
@@ -90,7 +95,8 @@ static bool may_leave(const uint8_t *ip)
 	memcpy(&b, ip + 16, 4);
 	uint32_t from = ip4_get(a), to = ip4_get(b);
 	return from >> 8 == HOSTS >> 8 || from >> 8 == MAPPED >> 8 || from >> 7 == UNROUTED >> 7 ||
-	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 || to >> 8 == OWN >> 8;
+	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 ||
+	       to >> 8 == OWN >> 8 || (beyond && to >> 6 == BEYOND >> 6);
 }
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
@@ -134,6 +140,7 @@ static void set_form(unsigned kind)
 	if (!addr_prefix(text, strlen(text), &prefix) ||
 	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
 		fail("no form", NULL, 0);
+	beyond = strstr(kinds[kind].more, "route 192.0.2.64/26 ") != NULL;
 }
 
 /* --- frames ---------------------------------------------------------------------- */
