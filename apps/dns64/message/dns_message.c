@@ -2,9 +2,9 @@
 #include "apps/dns64/message/dns_message.h"
 
 #define POINTER   0xc0u
-#define MAX_JUMPS 127u    /* as many as a name can have labels */
-#define FAR       0x4000u /* what a pointer cannot reach */
-#define NO_LABEL  0x80u   /* as a label's first byte it is an error */
+#define MAX_JUMPS 127u    /* the most labels that a name can have */
+#define FAR       0x4000u /* offsets from here on are out of a pointer's reach */
+#define NO_LABEL  0x80u   /* an error as the first byte of a label */
 
 /* --- reading names ------------------------------------------------------------------ */
 
@@ -17,8 +17,7 @@ uint32_t dns_skip_name(struct dns_view m, uint32_t at)
 		if (n >= POINTER)
 			return m.len - at >= 2 ? at + 2 : 0;
 		if (n > DNS_LABEL_MAX)
-			return 0; /* the two kinds of label that were given up (RFC 6891 section 5)
-			           */
+			return 0; /* two obsolete kinds of label (RFC 6891 section 5) */
 		at += n + 1;
 	}
 	return 0;
@@ -30,13 +29,13 @@ struct walk {
 	struct dns_view m;
 	uint32_t at;    /* where the next label stands */
 	uint32_t low;   /* where the bytes since the last jump begin */
-	uint32_t end;   /* they end before this */
-	uint32_t label; /* the one that next_label found */
+	uint32_t end;   /* the labels end before this */
+	uint32_t label; /* the label that next_label found */
 	uint32_t jumps;
 	bool bad; /* ended without a root */
 };
 
-/* Goes to the next label; false at the root or, with `bad` set, where there is none. */
+/* Goes to the next label. False: it is the root, or (`bad` is set) there is no label. */
 static bool next_label(struct walk *w)
 {
 	while (w->at < w->end && w->m.at[w->at] >= POINTER) {
@@ -62,15 +61,15 @@ static struct walk walk(struct dns_view m, uint32_t at)
 	return (struct walk){.m = m, .at = at, .low = at, .end = m.len};
 }
 
-/* By the same rules as next_label, and quicker: every name of every message comes here. *far is
- * raised to the furthest place that a pointer leads to. */
+/* dns_check_name by the same rules as next_label, but faster, since every name of every message is
+ * checked here. *far is raised to the highest offset that a pointer leads to. */
 static inline uint32_t check_name(const uint8_t *m, uint32_t end, uint32_t at, uint32_t *far)
 {
-	uint32_t behind = 0, low = at, len = 0, jumps = 0;
+	uint32_t after = 0, low = at, len = 0, jumps = 0;
 	while (at < end) {
 		uint32_t n = m[at];
 		if (n == 0)
-			return behind ? behind : at + 1;
+			return after ? after : at + 1;
 		if (n <= DNS_LABEL_MAX) {
 			at += n + 1;
 			len += n + 1;
@@ -80,8 +79,8 @@ static inline uint32_t check_name(const uint8_t *m, uint32_t end, uint32_t at, u
 		}
 		if (n < POINTER || end - at < 2)
 			return 0;
-		if (!behind)
-			behind = at + 2;
+		if (!after)
+			after = at + 2;
 		at = dns_get16(m + at) & ~(POINTER << 8);
 		if (at < DNS_HEADER || at >= low || ++jumps > MAX_JUMPS)
 			return 0;
@@ -129,7 +128,7 @@ bool dns_same_name(struct dns_view a, uint32_t at_a, struct dns_view b, uint32_t
 		if (more != next_label(&wb) || wa.bad || wb.bad)
 			return false;
 		if (!more || (a.at == b.at && wa.label == wb.label))
-			return true; /* both end, or the rest is the very same bytes */
+			return true; /* both end, or the rest is the same bytes */
 		const uint8_t *la = a.at + wa.label, *lb = b.at + wb.label;
 		if (*la != *lb)
 			return false;
@@ -141,7 +140,7 @@ bool dns_same_name(struct dns_view a, uint32_t at_a, struct dns_view b, uint32_t
 
 /* --- reading records ------------------------------------------------------------------ */
 
-/* The record whose owner's name ends before `fixed`. */
+/* Reads the record at `at` whose fixed part is at `fixed`; 0: its owner is no name. */
 ALWAYS_INLINE bool read_fixed(struct dns_view m, uint32_t at, uint32_t fixed, struct dns_rr *rr)
 {
 	if (fixed == 0 || m.len - fixed < DNS_RR_FIXED)
@@ -162,15 +161,15 @@ bool dns_read_rr(struct dns_view m, uint32_t at, struct dns_rr *rr)
 	return read_fixed(m, at, dns_skip_name(m, at), rr);
 }
 
-/* What the data of a type consist of: fixed bytes, names, and a rest. Those are the
- * types of RFC 1035 and the ones whose names were compressed by some before RFC 3597
- * section 4 forbade it; data of all others are bytes. */
+/* What the data of a type consist of: fixed bytes, names, and a rest. The table has the types of
+ * RFC 1035, and the types whose names some software compressed before RFC 3597 section 4 forbade
+ * it. Data of all other types are bytes. */
 struct form {
 	bool known;     /* what follows is set */
 	uint8_t before; /* bytes before the names */
 	uint8_t names;
-	uint8_t rest;    /* bytes behind them; ANY_REST: any number */
-	bool compressed; /* names may be compressed in what we write */
+	uint8_t rest;    /* bytes after the names; ANY_REST: any number */
+	bool compressed; /* we may compress the names when we write */
 };
 #define ANY_REST 0xff
 
@@ -204,14 +203,14 @@ static const struct form forms[] = { /* by type */
 /* clang-format on */
 static const struct form opaque = {true, 0, 0, ANY_REST, false};
 
-/* Types are the same in all classes, but for the addresses (RFC 3597 section 5). */
+/* Types have the same form in all classes, but for the addresses (RFC 3597 section 5). */
 static const struct form *form_of(const struct dns_rr *rr)
 {
 	const struct form *f = rr->type < ARRAY_SIZE(forms) ? &forms[rr->type] : &opaque;
 	return f->known && (rr->class == DNS_CLASS_IN || f->names) ? f : &opaque;
 }
 
-/* The names in the data of a record, and that what is behind them is as its type says. */
+/* Checks the names in the data of a record, and the length of what follows them. */
 static bool check_names(const uint8_t *m, const struct form *f, const struct dns_rr *rr,
                         uint32_t *far)
 {
@@ -220,7 +219,7 @@ static bool check_names(const uint8_t *m, const struct form *f, const struct dns
 		return false;
 	at += f->before;
 	for (uint32_t i = 0; i < f->names; i++) {
-		/* Names may point anywhere before them, but they end within the data. */
+		/* A name may point to any place before it, but ends within the data. */
 		at = check_name(m, rr->end, at, far);
 		if (at == 0)
 			return false;
@@ -228,7 +227,7 @@ static bool check_names(const uint8_t *m, const struct form *f, const struct dns
 	return f->rest == ANY_REST || rr->end - at == f->rest;
 }
 
-/* The data of a record are what its type says, with every name in them whole. */
+/* Checks that the data of a record have the form of its type. */
 static inline bool check_data(const uint8_t *m, const struct dns_rr *rr, uint32_t *far)
 {
 	if (rr->type == DNS_TYPE_OPT)
@@ -257,8 +256,8 @@ bool dns_parse_question(struct dns_view m, struct dns_layout *l)
 	return true;
 }
 
-/* Checks the name of a record; gives the offset behind it, 0 when it is none. As most often it is
- * the one in question, or the root. */
+/* Checks the owner of a record; gives the offset after it, 0: it is no name. Mostly it is the
+ * queried name, or the root. */
 ALWAYS_INLINE uint32_t check_owner(struct dns_view m, struct dns_layout *l, uint32_t at)
 {
 	if (m.len - at >= 2 && load16(m.at + at) == swap16(POINTER << 8 | DNS_HEADER) &&
@@ -269,7 +268,8 @@ ALWAYS_INLINE uint32_t check_owner(struct dns_view m, struct dns_layout *l, uint
 	return check_name(m.at, m.len, at, &l->far);
 }
 
-/* What is known of all records together, and of those that matter alone. */
+/* Notes what the layout says about all records, and about OPT and SOA. False: OPT is in a wrong
+ * section. */
 ALWAYS_INLINE bool note_rr(struct dns_layout *l, enum dns_section s, uint32_t i,
                            const struct dns_rr *rr)
 {
@@ -287,7 +287,7 @@ ALWAYS_INLINE bool note_rr(struct dns_layout *l, enum dns_section s, uint32_t i,
 	return true;
 }
 
-/* Begins with the header of a message that has one. */
+/* Sets a layout from the header. */
 static inline void begin(struct dns_view m, struct dns_layout *l)
 {
 	for (unsigned s = 0; s < DNS_SECTIONS; s++)
@@ -300,7 +300,7 @@ static inline void begin(struct dns_view m, struct dns_layout *l)
 	l->ttl_most = 0;
 }
 
-/* All behind the questions. */
+/* Parses all that follows the questions. */
 static bool parse_records(struct dns_view m, struct dns_layout *l, uint32_t at)
 {
 	for (unsigned s = DNS_AN; s < DNS_SECTIONS; s++) {
@@ -339,11 +339,11 @@ bool dns_parse(struct dns_view m, struct dns_layout *l)
 
 bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l)
 {
-	const uint8_t *behind = m.at + DNS_HEADER + name_len;
+	const uint8_t *after = m.at + DNS_HEADER + name_len;
 	begin(m, l);
 	l->name_len = name_len;
-	l->qtype = dns_get16(behind);
-	l->qclass = dns_get16(behind + 2);
+	l->qtype = dns_get16(after);
+	l->qclass = dns_get16(after + 2);
 	l->question_end = DNS_HEADER + name_len + DNS_QUESTION_FIXED;
 	return parse_records(m, l, l->question_end);
 }
@@ -354,7 +354,7 @@ bool dns_names_stay(struct dns_view m, const struct dns_layout *l, uint8_t *room
 	struct dns_layout other;
 	struct dns_rr rr;
 	if (LIKELY(l->far < l->question_end))
-		return true; /* only into the question */
+		return true; /* pointers lead into the question only */
 	memcpy(room, m.at, v.len);
 	for (uint32_t at = l->section[DNS_AN]; at < v.len && dns_read_rr(m, at, &rr); at = rr.end)
 		memset(room + rr.data - 6, NO_LABEL, 4);
@@ -401,7 +401,7 @@ void dns_out_known(struct dns_out *o, uint32_t from, uint32_t to)
 	o->seen[o->n_seen++].to = (uint16_t)to;
 }
 
-/* Whether the name at `from` ends in the question, and so is the same in both messages. */
+/* True when the name at `from` ends within the question, and so is the same in both messages. */
 static bool in_question(const struct dns_out *o, uint32_t from)
 {
 	const uint8_t *at = o->from.at;
@@ -410,7 +410,7 @@ static bool in_question(const struct dns_out *o, uint32_t from)
 	return from < o->question && at[from] == 0;
 }
 
-/* Where the label at `from` of the source stands in the answer; 0: nowhere. */
+/* The offset in the answer of the label at `from` in the source; 0: it is not there. */
 static uint32_t known(const struct dns_out *o, uint32_t from)
 {
 	if (from < o->question)
@@ -439,7 +439,7 @@ static bool put_pointer(struct dns_out *o, uint32_t to)
 	return true;
 }
 
-/* A name of the source: labels until one is known, then a pointer to it. */
+/* Copies a name of the source: its labels up to one that is known, then a pointer to it. */
 static bool copy_name(struct dns_out *o, uint32_t at, bool compress)
 {
 	struct walk w = walk(o->from, at);
@@ -455,7 +455,7 @@ static bool copy_name(struct dns_out *o, uint32_t at, bool compress)
 	return !w.bad && put(o, "", 1);
 }
 
-/* Type, class and TTL; the length of the data follows when they are known. */
+/* Writes type, class, TTL and length of the data. */
 static bool put_fixed(struct dns_out *o, uint16_t type, uint16_t class, uint32_t ttl, uint32_t len)
 {
 	if (o->limit - o->len < DNS_RR_FIXED)
@@ -469,7 +469,7 @@ static bool put_fixed(struct dns_out *o, uint16_t type, uint16_t class, uint32_t
 	return true;
 }
 
-/* What was written since, and noted of it, did not happen. */
+/* Takes back what was written and noted since; gives false. */
 static bool undo(struct dns_out *o, uint32_t len, uint32_t n_seen)
 {
 	o->len = len;
@@ -495,8 +495,8 @@ static bool copy_data(struct dns_out *o, const struct dns_rr *rr)
 	return true;
 }
 
-/* Whether a name may be copied as it stands: no byte of it is in a TTL, which changes. Its
- * labels in this record are noted. */
+/* True when a name may be copied as it stands: it leads to the same place in both messages, and no
+ * byte of it is in a TTL, which changes. Its labels in this record are noted. */
 static bool stays(struct dns_out *o, const struct dns_rr *rr, uint32_t at)
 {
 	const uint8_t *b = o->from.at + at;
@@ -519,6 +519,7 @@ static bool stays(struct dns_out *o, const struct dns_rr *rr, uint32_t at)
 	return true;
 }
 
+/* True when a record may be copied as it stands. */
 static bool stands(struct dns_out *o, const struct dns_rr *rr)
 {
 	const struct form *f = form_of(rr);
@@ -534,7 +535,7 @@ static bool stands(struct dns_out *o, const struct dns_rr *rr)
 bool dns_copy_rr(struct dns_out *o, const struct dns_rr *rr, uint32_t ttl)
 {
 	uint32_t len = o->len, n_seen = o->n_seen;
-	/* As long as all before it is the same, a record is copied as it stands. */
+	/* While all bytes before it are the same, a record is copied as it stands. */
 	if (stands(o, rr)) {
 		if (!put(o, o->from.at + len, rr->end - len))
 			return undo(o, len, n_seen);

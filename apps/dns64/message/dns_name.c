@@ -1,4 +1,4 @@
-/* Names outside of messages: as keys and as text, and their labels. See dns_message.h. */
+/* Names outside messages: as keys, as text, and their labels. See dns_message.h. */
 #include "apps/dns64/message/dns_message.h"
 
 #include "kernel/lib/fmt.h"
