@@ -10,8 +10,8 @@
  * names have the same sum with a probability of 2^-32, whatever they are; the sum goes through the
  * hash function that all tables use. A record stays after it has expired: the policy decides
  * whether an expired record may serve. */
-#ifndef APPS_DNS64_DNS64_CACHE_H
-#define APPS_DNS64_DNS64_CACHE_H
+#ifndef APPS_DNS64_CACHE_DNS64_CACHE_H
+#define APPS_DNS64_CACHE_DNS64_CACHE_H
 
 #include "apps/dns64/message/dns_message.h"
 #include "kernel/config/config.h"
@@ -60,14 +60,14 @@ enum dns64_kind {
 };
 
 enum {
-	DNS64_R_ONCE = 1,      /* only for the client queries that wait for it */
-	DNS64_R_GOOD = 2,      /* it has AAAA records outside dns64.exclude */
-	DNS64_R_EXCLUDED = 4,  /* it has AAAA records inside dns64.exclude */
-	DNS64_R_SOA = 8,       /* soa_ttl is set */
-	DNS64_R_SIGNED = 16,   /* AD is set: the server has validated it */
-	DNS64_R_ASKED = 32,    /* a refetch was begun; there is only one */
-	DNS64_R_BORROWED = 64, /* a negative answer without SOA, kept for synthesis only */
-	DNS64_R_PLAIN = 128    /* only A records of the queried name, DNS64_PLAIN_RR bytes each */
+	DNS64_R_ONCE = 1,       /* only for the client queries that wait for it */
+	DNS64_R_GOOD = 2,       /* it has AAAA records outside dns64.exclude */
+	DNS64_R_EXCLUDED = 4,   /* it has AAAA records inside dns64.exclude */
+	DNS64_R_SOA = 8,        /* soa_ttl is set */
+	DNS64_R_SIGNED = 16,    /* AD is set: the server has validated it */
+	DNS64_R_REFETCHED = 32, /* a refetch was begun; there is only one */
+	DNS64_R_BORROWED = 64,  /* a negative answer without SOA, kept for synthesis only */
+	DNS64_R_PLAIN = 128     /* only A records of the queried name, DNS64_PLAIN_RR bytes each */
 };
 
 /* Bytes of an A record whose owner is a pointer, and of the AAAA record made from it. */

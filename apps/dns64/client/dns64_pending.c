@@ -185,7 +185,7 @@ void dns64_pending_refetch(struct gw *gw, const struct dns64_plan *p)
 	if (LIKELY(p->refetch.q == NULL) || dns64_fetches_of(gw)->n >= DNS64_FETCHES / 2)
 		return;
 	if (p->popular) {
-		p->popular->flags |= DNS64_R_ASKED;
+		p->popular->flags |= DNS64_R_REFETCHED;
 		dns64_pendings_of(gw)->prefetched++;
 	}
 	dns64_fetch_begin(gw, p->refetch.q, p->refetch.type);

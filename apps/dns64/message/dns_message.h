@@ -11,8 +11,8 @@
  *
  * Left out on purpose: names as text in questions (keys are in wire form), TSIG and SIG(0) (records
  * like others), DNSSEC (we do not validate). */
-#ifndef APPS_DNS64_DNS_MESSAGE_H
-#define APPS_DNS64_DNS_MESSAGE_H
+#ifndef APPS_DNS64_MESSAGE_DNS_MESSAGE_H
+#define APPS_DNS64_MESSAGE_DNS_MESSAGE_H
 
 #include "kernel/lib/bytes.h"
 

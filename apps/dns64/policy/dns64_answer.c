@@ -62,8 +62,8 @@ uint32_t dns64_answer_rcode(const struct dns64_query *u, uint16_t rcode, uint8_t
  * records (RFC 6147 section 5.5). */
 static uint32_t authentic(const struct dns64_query *u, const struct dns64_record *r)
 {
-	bool asked = u->dnssec || u->flags & DNS_AD;
-	return asked && r->flags & DNS64_R_SIGNED ? DNS_AD : 0;
+	bool wanted = u->dnssec || u->flags & DNS_AD;
+	return wanted && r->flags & DNS64_R_SIGNED ? DNS_AD : 0;
 }
 
 /* Response code, TC and AD of an answer that is one record. A name for which a server answers

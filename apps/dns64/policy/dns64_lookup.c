@@ -15,7 +15,7 @@ static void prefetch(const struct dns64_query *u, struct dns64_plan *p, struct d
                      struct dns64_record *r)
 {
 	uint32_t left = r->expire_s - u->now_s, life = r->expire_s - r->stored_s;
-	if (LIKELY(left > life / 8) || r->used < PREFETCH_USES || r->flags & DNS64_R_ASKED ||
+	if (LIKELY(left > life / 8) || r->used < PREFETCH_USES || r->flags & DNS64_R_REFETCHED ||
 	    life < 8 || p->refetch.q)
 		return;
 	p->refetch = (struct dns64_missing){q, q->type};
