@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""DNS over TCP to upstream servers (RFC 7766): what they answer with TC, and signed questions."""
+"""DNS over TCP to upstream servers (RFC 7766): truncated answers, and signed queries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.virtual
 
 @pytest.mark.parametrize("server", [UPSTREAM, UPSTREAM6])
 def test_truncated_upstream(start: Start, server: str) -> None:
-    """RFC 7766 section 5: the rest is fetched over TCP, on one connection."""
+    """RFC 7766 section 5: the whole answer is fetched over TCP, on one connection."""
     resolver = Resolver(start, large(300), BASIC + f"nameserver {server}\n")
     answer = resolver.ask("large.example.")
     assert answer.flags & dns.flags.TC
@@ -56,7 +56,7 @@ def test_truncated_upstream(start: Start, server: str) -> None:
 
 @pytest.mark.parametrize("records", [100, 245])
 def test_the_longest_answer(start: Start, records: int) -> None:
-    """Up to 64 KB, through the cache, to a client on TCP."""
+    """A client on TCP gets up to 64 KB, through the cache."""
     resolver = Resolver(start, large(records))
     stream = opened(resolver)
     query = resolver.query("text.example.", "TXT")
@@ -69,8 +69,8 @@ def test_the_longest_answer(start: Start, records: int) -> None:
 
 @pytest.mark.parametrize("how", ["closed", "silent"])
 def test_upstream_without_tcp(start: Start, how: str) -> None:
-    """RFC 5625 section 4.4: the client learns by TC that there is more, also when we cannot get it; one that comes over
-    TCP itself gets SERVFAIL, and a stale answer is better than both."""
+    """RFC 5625 section 4.4: the client gets TC when the whole answer cannot be fetched; a client on TCP gets SERVFAIL.
+    A stale answer is preferred to both."""
     upstream = large(300)
     right = upstream.instead
 
@@ -92,7 +92,7 @@ def test_upstream_without_tcp(start: Start, how: str) -> None:
     resolver.wait(4)
     assert answers(stream)[query.id].rcode() == dns.rcode.SERVFAIL
     assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
-    # From here on it could, but the answer has grown.
+    # From here on TCP works, but the answer has grown.
     resolver.gateway.wait(12)
     before = resolver.ask("n5.example.", "A")
     upstream.sets[before.answer[0].name, 1] = rr(
@@ -102,7 +102,7 @@ def test_upstream_without_tcp(start: Start, how: str) -> None:
 
 
 def test_upstream_closes_in_between(start: Start) -> None:
-    """A server may close at any time (RFC 7766 section 6.2.4): the question is asked again."""
+    """A server may close at any time (RFC 7766 section 6.2.4): the message is sent again."""
     resolver = Resolver(start, large(300))
     resolver.ask("large.example.")
     server = next(one for one in resolver.net.streams if one.sport == 53)
@@ -138,7 +138,7 @@ def test_tcp_answers_to_the_wrong_question(start: Start) -> None:
 
 @pytest.mark.parametrize("length", [65533, 65534, 65535])
 def test_the_longest_upstream_message(start: Start, length: int) -> None:
-    """All that the length in front can say (RFC 1035 section 4.2.2) comes through, window by window."""
+    """The longest message that the length field allows (RFC 1035 section 4.2.2) arrives, window by window."""
     upstream = large(300)
     right = upstream.instead
     sent = b""
@@ -169,15 +169,15 @@ def test_the_longest_upstream_message(start: Start, length: int) -> None:
     assert len(answers(stream)[query.id].answer[0]) == 300
 
 
-# --- servers that accept and say nothing ---------------------------------------------------------------------------
+# --- servers that accept and do not answer -------------------------------------------------------------------------
 
 
 TWO = f"nameserver {UPSTREAM2}\nselection-mode round-robin\n"
 
 
 def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
-    """It takes connections and questions and never answers: a connection is given up after four questions in vain, and
-    UDP goes on."""
+    """It accepts connections and messages and never answers: a connection is aborted after four unanswered messages,
+    and UDP is used as before."""
     upstream = large(300)
     for i in range(40):
         upstream.sets[rr(f"l{i}.example.", 300, "A", "192.0.2.1").name, 1] = rr(
@@ -190,7 +190,7 @@ def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
 
     upstream.instead = mute
     resolver = Resolver(start, upstream)
-    # A new one each second, so that the connection never is without questions.
+    # A new query each second, so that the connection always has messages.
     for i in range(8):
         resolver.send(resolver.query(f"l{i}.example."), port=5000 + i)
         resolver.wait(1)
@@ -203,7 +203,7 @@ def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
         resolver.wait(1)
     assert [bool(one.message.flags & dns.flags.TC) for one in resolver.net.got if one.port >= 5000] == [True] * 8
     assert resolver.gateway.stats()["tcp_connections"] == 0
-    # It has come to its senses.
+    # The server answers again.
     upstream.instead = right
     stream = opened(resolver)
     query = resolver.query("l30.example.", "AAAA")
@@ -213,7 +213,7 @@ def test_upstream_that_says_nothing_over_tcp(start: Start) -> None:
 
 @pytest.mark.parametrize("dead", ["silent", "closed"])
 def test_another_server_has_tcp(start: Start, dead: str) -> None:
-    """What one server cannot give over TCP another is asked for; after that, at once."""
+    """What one server cannot give over TCP is fetched from another; the next time at once."""
     one, two = large(300), large(300)
     right = one.instead
 
@@ -245,7 +245,7 @@ def test_another_server_has_tcp(start: Start, dead: str) -> None:
     assert resolver.gateway.stats()["dns_upstream_up"] == 2
 
 
-# --- signed questions ----------------------------------------------------------------------------------------------
+# --- signed queries ------------------------------------------------------------------------------------------------
 
 
 def signed(resolver: Resolver, name: str, kind: str) -> Message:
@@ -263,7 +263,7 @@ def checked(query: Message, raw: bytes) -> Message:
 
 @pytest.mark.parametrize("kind, size", [("AAAA", 0), ("A", 300), ("TXT", 245)])
 def test_signed_questions(start: Start, kind: str, size: int) -> None:
-    """RFC 5625 sections 4.4.1 and 4.5: over TCP to upstream as well, and both ways so that the signatures hold."""
+    """RFC 5625 sections 4.4.1 and 4.5: they go over TCP to the server as well, and signatures stay valid both ways."""
     resolver = Resolver(start, large(300))
     stream = opened(resolver)
     for name in ("large.example.", "text.example."):
@@ -279,7 +279,7 @@ def test_signed_questions(start: Start, kind: str, size: int) -> None:
 
 @pytest.mark.parametrize("rcode, good", [(9, True), (1, True), (0, False)])
 def test_a_signature_that_upstream_does_not_know(start: Start, rcode: int, good: bool) -> None:
-    """It need not repeat the question then (NSD does not); other answers must."""
+    """Such an answer need not repeat the question (NSD does not); other answers must."""
     upstream = zone()
     upstream.instead = lambda query: query.id.to_bytes(2, "big") + bytes([0x81, 0x80 | rcode]) + bytes(8)
     resolver = Resolver(start, upstream)
@@ -321,7 +321,7 @@ def test_signed_and_others_share_a_connection(start: Start) -> None:
 
 
 def test_a_signed_question_whose_connection_ends(start: Start) -> None:
-    """It is asked once more on another."""
+    """It is sent again on another connection."""
     upstream = zone()
     upstream.instead = silent()
     resolver = Resolver(start, upstream)
@@ -337,7 +337,7 @@ def test_a_signed_question_whose_connection_ends(start: Start) -> None:
 
 
 def test_a_signed_question_in_vain(start: Start) -> None:
-    """SERVFAIL in time, and no place is lost: not with a server that is mute, nor with one that has no TCP."""
+    """The client gets SERVFAIL in time, and no place is lost, with a server that does not answer or has no TCP."""
     upstream = zone()
     upstream.instead = silent()
     resolver = Resolver(start, upstream)
@@ -358,7 +358,7 @@ def test_a_signed_question_in_vain(start: Start) -> None:
 @pytest.mark.parametrize("data, drop", [(b"\0\5short", "dns-answer"), (b"\0\0", "dns-answer"),
                                         (framed(b"\0\1" + bytes(40)), "dns-forged")])
 def test_upstream_says_what_is_no_dns(start: Start, data: bytes, drop: str) -> None:
-    """A connection whose messages cannot be told apart is closed; another begins."""
+    """A connection with a wrong message length is closed; another one begins."""
     upstream = large(300)
     right = upstream.instead
 
@@ -382,7 +382,7 @@ def test_upstream_says_what_is_no_dns(start: Start, data: bytes, drop: str) -> N
 
 
 def test_one_client_does_not_take_all_places(start: Start) -> None:
-    """Half of them are left to others."""
+    """Half of the places are left to others."""
     upstream = zone()
     resolver = Resolver(start, upstream)
     upstream.instead = lambda _: []
@@ -396,7 +396,7 @@ def test_one_client_does_not_take_all_places(start: Start) -> None:
 
 
 def neighbours(first: int, last: int) -> str:
-    """Clients on the LAN whose stations are known."""
+    """Clients on the LAN whose MAC addresses are known."""
     return "".join(f"neighbour 192.168.1.{n} 52:54:00:00:03:{n:02x}\n" for n in range(first, last + 1))
 
 
@@ -417,7 +417,7 @@ def test_three_clients_share_the_places(start: Start) -> None:
 
 
 def test_many_clients_do_not_take_all_places(start: Start) -> None:
-    """When there is no place left the oldest question gives way to a client that has none under way."""
+    """When no place is free, the oldest query is given up for a client that has none."""
     upstream = zone()
     upstream.instead = lambda _: []
     resolver = Resolver(start, upstream)
@@ -425,17 +425,17 @@ def test_many_clients_do_not_take_all_places(start: Start) -> None:
         station(resolver, last - 20)
         resolver.send(signed(resolver, "four.example.", "A"), sport_of=f"192.168.1.{last}")
         resolver.gateway.wait(0.001)
-    # Some of them are counted together, and the later one is refused.
+    # Some clients are counted as one, and the later one is refused.
     gave_way = [one.client for one in resolver.net.got if int(one.client.split(".")[3]) < 110]
     assert len(resolver.net.asked) > 100 and gave_way == [f"192.168.1.{n}" for n in range(100, 110)]
     assert all(one.raw[3] & 15 == dns.rcode.SERVFAIL for one in resolver.net.got)
 
 
-# --- servers that close behind every answer --------------------------------------------------------------------------
+# --- servers that close after each answer ----------------------------------------------------------------------------
 
 
 class Closing:
-    """An upstream server that answers one question on a connection and closes it (RFC 7766 section 6.2.4)."""
+    """An upstream server that answers one message on a connection and closes it (RFC 7766 section 6.2.4)."""
 
     def __init__(self, resolver: Resolver, upstream: Zone) -> None:
         self.resolver, self.zone = resolver, upstream
@@ -450,7 +450,7 @@ class Closing:
         return []
 
     def answer(self) -> int:
-        """The first question of each connection. Gives how many were open."""
+        """Answers the first message of each connection. Gives how many were open."""
         streams = [one for one in self.resolver.net.streams if self.open.get(id(one)) and not one.closed]
         for stream in streams:
             frames = stream.give(framed(wire(self.zone.lookup(self.open[id(stream)][0]))))
@@ -462,8 +462,8 @@ class Closing:
 
 @pytest.mark.parametrize("n", [2, 5, 20])
 def test_upstream_closes_behind_every_answer(start: Start, n: int) -> None:
-    """No question behind another loses a try by that: it is asked again on a new connection, as long as each connection
-    brings an answer."""
+    """A message after another does not lose an attempt by that: it is sent again on a new connection, as long as each
+    connection brings an answer."""
     upstream = large(300)
     names = [f"t{i}.example." for i in range(n)]
     for name in names:
@@ -500,7 +500,7 @@ def test_signed_questions_to_a_server_that_closes(start: Start) -> None:
 
 
 def test_upstream_closes_without_an_answer(start: Start) -> None:
-    """That costs a try, and ends."""
+    """That counts as a failed attempt, so it ends."""
     upstream = large(300)
     resolver = Resolver(start, upstream)
     resolver.net.hear = lambda stream: stream.messages() and [stream.segment("FA")]  # type: ignore

@@ -1,5 +1,5 @@
-/* apps/dns64/cache/dns64_cache.c: finding, replacing, room in the ring, what stays and what goes,
- * against a simple model and its own check. */
+/* apps/dns64/cache/dns64_cache.c: records are found, replaced and evicted as in a simple model, and
+ * its own check finds nothing. */
 #include "apps/dns64/cache/dns64_cache.h"
 
 #include "kernel/lib/alloc.h"
@@ -75,7 +75,7 @@ static void find(void)
 	b.class = 1;
 	b.key = DNS64_KEY_DO;
 	CHECK(!dns64_cache_find(&c, &b, false));
-	/* Its failure, another type, class and key live beside it. */
+	/* Its failure, another type, class and key are records of their own. */
 	struct dns64_question chaos = a;
 	chaos.class = 3;
 	CHECK(add(&a, true, 0, 6, 2) != r);
@@ -109,7 +109,7 @@ static struct dns64_question numbered(uint32_t i)
 	return question(text, 1);
 }
 
-/* Never more records than allowed, and the oldest go first. */
+/* There are never more records than allowed, and the oldest are evicted first. */
 static void limit(void)
 {
 	start(2000);
@@ -127,7 +127,7 @@ static void limit(void)
 	CHECK_EQ(c.evicted, 10000 - c.n);
 }
 
-/* What is asked for stays while ten times the cache passes; what is expired goes. */
+/* A record in use stays while ten times the cache passes; an expired one is evicted. */
 static void popular(void)
 {
 	start(2000);
@@ -152,7 +152,7 @@ static void popular(void)
 	}
 }
 
-/* When all is popular, room is made all the same. */
+/* Room is made even if all records are popular. */
 static void all_popular(void)
 {
 	start(1024);
@@ -164,8 +164,8 @@ static void all_popular(void)
 	sound();
 }
 
-/* Against a model that remembers the latest answer to each question: what is found is
- * that one. Sizes from nothing to the largest. */
+/* A model remembers the latest answer to each question: no other one is found. Sizes are from
+ * nothing to the largest. */
 static void model(void)
 {
 	enum { NAMES = 3000 };
@@ -218,7 +218,7 @@ static void longest(void)
 	sound();
 }
 
-/* Too many for any memory. */
+/* Too many records for any memory. */
 static void too_many(void)
 {
 	host_arena(16u << 20);

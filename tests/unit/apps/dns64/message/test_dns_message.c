@@ -1,12 +1,12 @@
-/* apps/dns64/message/dns_message.c: names with pointers good and bad, records, whole messages,
- * keys, text, and what is written out of a message that was read. */
+/* apps/dns64/message/dns_message.c: names with good and bad pointers, records, whole messages,
+ * keys, text, and messages that are written from one that was read. */
 #include "apps/dns64/message/dns_message.h"
 
 #include <stdlib.h>
 
 #include "tests/tap.h"
 
-/* A message in memory of its own, so that a look beyond its end is found. */
+/* A message in memory of its own, so that a read beyond its end is found. */
 struct bytes {
 	uint8_t *at;
 	uint32_t len;
@@ -25,7 +25,7 @@ static struct dns_view view(const struct bytes *b)
 }
 
 #define HEADER "\x12\x34\x81\x80\0\1\0\0\0\0\0\0"
-/* Literals may hold NULs; the one at the end does not count. */
+/* Literals may contain NULs; the one at the end does not count. */
 #define MESSAGE(name, text) struct bytes name = bytes_of(text, sizeof(text) - 1)
 
 static uint32_t name_at(const struct bytes *b, uint32_t at, uint8_t *out)
@@ -52,7 +52,7 @@ static void names(void)
 	CHECK_EQ(dns_skip_name(view(&m), 34), 36);
 	/* The root. */
 	CHECK_EQ(name_at(&m, 28, out), 1);
-	/* Nothing there. */
+	/* There is nothing. */
 	CHECK_EQ(name_at(&m, 36, out), 0);
 	CHECK_EQ(name_at(&m, 4000, out), 0);
 	free(m.at);
@@ -76,7 +76,7 @@ static void bad_names(void)
 	        {HEADER "\xc0", 13, 12},             /* half a pointer */
 	        {HEADER "\3ab", 15, 12},             /* a label beyond the end */
 	        {HEADER "\3abc", 16, 12},            /* no root */
-	        {HEADER "\x40", 13, 12},             /* label types that are no more */
+	        {HEADER "\x40", 13, 12},             /* obsolete label types */
 	        {HEADER "\x41\1\0\0", 16, 12},
 	        {HEADER "\x80\0", 14, 12},
 	        {HEADER "\0\xff\xff", 15, 13}, /* far away */
@@ -94,8 +94,8 @@ static void bad_names(void)
 	free(m.at);
 }
 
-/* 127 labels of one byte make 255 bytes; one more is too long. So is the same by
- * pointers, and a chain of pointers ends. */
+/* 127 labels of one byte make 255 bytes; one more is too long, also by pointers. A chain of
+ * pointers ends. */
 static void long_names(void)
 {
 	uint8_t raw[4096] = HEADER, out[DNS_NAME_MAX];
@@ -140,7 +140,7 @@ static void same_names(void)
 	CHECK(!dns_same_name(view(&a), 12, view(&a), 25));
 	CHECK(!dns_same_name(view(&a), 12, view(&a), 16));
 	CHECK(dns_same_name(view(&a), 16, view(&b), 16));
-	/* '@' and '[' stand beside the letters and are no letters. */
+	/* '@' and '[' are next to the letters and are no letters. */
 	MESSAGE(c, HEADER "\4@[`{\0\4`{@[\0");
 	CHECK(!dns_same_name(view(&c), 12, view(&c), 18));
 	free(a.at);
@@ -171,7 +171,7 @@ static void keys(void)
 	CHECK_EQ(dns_key_words(a.len), 3);
 	CHECK(memcmp(a.word, b.word, 12) == 0);
 	CHECK(memcmp(a.word, "\5examp\2le\0\0\0", 12) == 0);
-	/* Every byte alone, in each place: letters become small, all else stays. */
+	/* Each byte in each place: letters become lower case, all others stay. */
 	for (uint32_t c = 0; c < 256; c++)
 		for (uint32_t shift = 0; shift < 32; shift += 8) {
 			uint32_t want = c >= 'A' && c <= 'Z' ? c + 32 : c;
@@ -235,7 +235,7 @@ static void messages(void)
 	CHECK_EQ(rr.ttl, 256);
 	CHECK_EQ(rr.data_len, 4);
 	CHECK_EQ(rr.end, 62);
-	/* Whatever is cut off, and whatever is added, it is no message any more. */
+	/* A message that is cut or extended anywhere is no message. */
 	for (uint32_t n = 0; n < m.len; n++) {
 		struct bytes cut = bytes_of(m.at, n);
 		CHECK(!dns_parse(view(&cut), &l));
@@ -255,7 +255,7 @@ static void messages(void)
 	free(m.at);
 }
 
-/* Data that are not what their type says. */
+/* Data that do not fit their type. */
 static void bad_data(void)
 {
 	static const struct {
@@ -282,7 +282,7 @@ static void bad_data(void)
 		CHECK(!dns_parse(view(&m), &l));
 		free(m.at);
 	}
-	/* An unknown type is any bytes; A of another class is not four. */
+	/* Data of an unknown type are any bytes; those of A in another class are not four. */
 	MESSAGE(m, "\0\0\0\0\0\0\0\2\0\0\0\0"
 	           "\0\xff\1\0\1\0\0\0\0\0\3\xc0\xff\xff"
 	           "\0\0\1\0\3\0\0\0\0\0\5\1a\0\1\2");
@@ -307,7 +307,7 @@ static void questions(void)
 	MESSAGE(packed, "\0\0\0\0\0\1\0\0\0\0\0\0\xc0\x0c\0\1\0\1");
 	CHECK(!dns_parse(view(&packed), &l));
 	free(packed.at);
-	/* A name of 255 bytes passes, of 256 not. */
+	/* A name of 255 bytes is good, one of 256 is not. */
 	uint8_t raw[300] = "\0\0\0\0\0\1";
 	for (uint32_t at = 12; at < 12 + 254; at += 2)
 		raw[at] = 1;
@@ -321,7 +321,7 @@ static void questions(void)
 	free(m.at);
 }
 
-/* Copies every record of `from` behind a question; gives the copy parsed. */
+/* Copies every record of `from` after a question; gives the copy parsed. */
 static struct bytes copy_all(struct dns_view from, const struct dns_layout *l, uint32_t same,
                              uint32_t shift, uint32_t limit)
 {
@@ -330,7 +330,7 @@ static struct bytes copy_all(struct dns_view from, const struct dns_layout *l, u
 	uint8_t count[4] = {1, 0, 0, 0};
 	memcpy(to.at, from.at, l->question_end);
 	dns_out_init(&o, to.at, l->question_end, limit);
-	if (shift) { /* something in front moves all the rest */
+	if (shift) { /* a record before them moves all others */
 		CHECK(dns_put_rr(&o, DNS_HEADER, 16, 1, 9, "\5shift", 6));
 		count[1]++;
 	}
@@ -355,14 +355,14 @@ static void copies(void)
 	MESSAGE(m, WHOLE);
 	struct dns_layout l, c;
 	CHECK(dns_parse(view(&m), &l));
-	/* The same place: the same bytes, but for the TTL. */
+	/* In the same place the bytes are the same, but for the TTL. */
 	struct bytes same = copy_all(view(&m), &l, l.question_end, 0, 512);
 	CHECK_EQ(same.len, m.len);
 	CHECK_EQ(dns_get32(same.at + 35), 61);
 	dns_put32(same.at + 35, 60);
 	CHECK(memcmp(same.at, m.at, 46) == 0);
 	CHECK(dns_parse(view(&same), &c));
-	/* Moved: pointers go along, also those inside the data. */
+	/* In another place pointers are adapted, also those inside the data. */
 	struct bytes moved = copy_all(view(&m), &l, l.question_end, 1, 512);
 	CHECK(dns_parse(view(&moved), &c));
 	CHECK_EQ(moved.len, m.len + 18);
@@ -378,7 +378,7 @@ static void copies(void)
 	CHECK(dns_same_name(view(&moved), rr.data, view(&m), 74));
 	free(same.at);
 	free(moved.at);
-	/* Nothing is written beyond any limit, and what is written is whole. */
+	/* Nothing is written beyond any limit, and each record is written whole. */
 	for (uint32_t limit = l.question_end; limit <= m.len + 18; limit++) {
 		for (uint32_t shift = 0; shift < 2; shift++) {
 			if (shift && limit < l.question_end + 18)
@@ -392,7 +392,7 @@ static void copies(void)
 	free(m.at);
 }
 
-/* A name that leads into a TTL is another one when that has changed. */
+/* A name that leads into a TTL changes with the TTL. */
 static void names_in_ttls(void)
 {
 	MESSAGE(m, "\x12\x34\x81\x80\0\1\0\2\0\0\0\0"
@@ -409,7 +409,7 @@ static void names_in_ttls(void)
 	free(m.at);
 }
 
-/* Names in SRV data were compressed by some; ours are not (RFC 3597 section 4). */
+/* Some software compressed names in SRV data; we do not (RFC 3597 section 4). */
 /* Two records, of which the second has a name that leads into the first. */
 static void names_that_stay(void)
 {
@@ -469,7 +469,7 @@ static void own_records(void)
 	CHECK_EQ(l.opt.class, 1232);
 	CHECK_EQ(l.opt.ttl, 0x01008000);
 	CHECK_EQ(o.len, 19 + 28 + 11);
-	/* Too little room: nothing. */
+	/* With too little room nothing is written. */
 	dns_out_init(&o, to, 19, 19 + 27);
 	CHECK(!dns_put_rr(&o, DNS_HEADER, DNS_TYPE_AAAA, 1, 77, "0123456789abcdef", 16));
 	CHECK_EQ(o.len, 19);
