@@ -17,7 +17,7 @@
 
 #include "kernel/lib/alloc.h"
 
-#define WINDOW    16384u /* no query is longer */
+#define WINDOW    16384u /* longer queries are refused */
 #define LONGEST   (WINDOW - 2)
 #define WAITING   64u    /* queries of a connection without an answer */
 #define UNREAD    32768u /* bytes of answers that a client has not taken */
@@ -50,7 +50,7 @@ static uint32_t take_held(const struct gw *gw, struct dns64_stream *s)
 	return pending;
 }
 
-/* The connection is gone, and what was held back for it. */
+/* The connection is gone: drops what was held back for it. */
 static void forget(struct gw *gw, struct dns64_stream *s)
 {
 	s->conn = TCP_NONE;
