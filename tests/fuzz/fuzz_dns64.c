@@ -393,7 +393,7 @@ static void start(uint8_t choice)
 	rig_advance(&rig, 4000000); /* the addresses are ours */
 	n_pending = 0;
 	memcpy(owners, rig.gw.udp->owner, sizeof owners);
-	/* A cache so small that records give way. */
+	/* A cache so small that records are evicted. */
 	struct dns64 *d = rig.gw.state;
 	d->cache.limit = choice & 8 ? 16 : 64;
 	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */

@@ -1,7 +1,7 @@
 /* See dns64_answer.h.
  *
- * Most answers are one record as it is: its bytes are copied after the client's question, where all
- * compression pointers stay right, and its TTLs are lowered. All other answers are put together
+ * Most answers are one record as it is: its bytes are copied after the question of the query, where
+ * all compression pointers stay right, and its TTLs are lowered. All other answers are put together
  * record by record (dns_message.h). Resource records that do not fit are left out whole; TC is set
  * when a part of the answer is missing (RFC 2181 section 9). */
 #include "apps/dns64/policy/dns64_answer.h"
