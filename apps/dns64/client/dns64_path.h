@@ -21,7 +21,7 @@ static inline struct dns64_paths *dns64_paths_of(const struct gw *gw)
 	return dns64_parts_of(gw)->paths;
 }
 
-/* Adding words up is enough of a hash, as in xlat_known.h. */
+/* Adding words up is enough of a hash, as in xlat_cache.h. */
 static inline uint32_t dns64_path_place6(const struct dns64_paths *d, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) + ip6_word(a, 2)) * d->mul[0] + ip6_word(a, 3) * d->mul[1];
