@@ -1,105 +1,24 @@
-/* The application `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are
- * its start, the datagrams of clients, and its timers. See dns64.h for the way of a question.
- * Left out on purpose: recursion, zones of our own,
- * validation (RFC 6147 leaves it to the server behind us). */
+/* The application `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are its start
+ * and its timers. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
 #include "apps/apps.h"
+#include "apps/dns64/client/dns64_datagram.h"
+#include "apps/dns64/client/dns64_known.h"
 #include "kernel/lib/alloc.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/ra.h"
 
-#define TIMERS_A_TURN 64u
-#define MANY_ASKS     64u /* questions to upstream under way */
-#define FEW_FRAMES    8u
+#define TIMERS_PER_TICK    64u
+#define EVICTIONS_PER_TICK 64u
+#define MANY_FETCHES       64u
+#define FEW_FRAMES         8u
 
-/* --- datagrams of clients -------------------------------------------------------------------- */
+/* --- packets ------------------------------------------------------------------------------- */
 
-/* Behind long extension headers a question stands so far back in its packet that its answer would
- * not fit there. */
-static void make_room(struct pkt *p)
-{
-	if (LIKELY((uint32_t)(p->bytes + sizeof p->bytes - p->data) >= UDP_ROOM))
-		return;
-	memmove(p->bytes + PKT_HEADROOM, p->data, p->len);
-	p->data = p->bytes + PKT_HEADROOM;
-}
-
-/* The answer goes out in the packet that the question came in. Gives why there is none. */
-static enum drop answer(struct gw *gw, struct pkt *p, const struct dns64_from *from)
-{
-	enum drop why;
-	make_room(p);
-	uint32_t n = p->len;
-	if (n < UDP_ROOM && !pkt_put(p, UDP_ROOM - n))
-		return DROP_NO_PACKET; /* it is there */
-	uint32_t len = dns64_question(gw, from, p->data, n, UDP_ROOM, &why);
-	if (why != DROP_NONE) {
-		pkt_trim(p, n);
-		return why;
-	}
-	if (len == 0) {
-		pkt_free(p);
-		return DROP_NONE;
-	}
-	dns64_know(gw, &from->ends);
-	dns64_reply_end(gw, from, &(struct dns64_sheet){p, p->data, UDP_ROOM}, len);
-	return DROP_NONE;
-}
-
-void dns64_send_datagram(struct gw *gw, struct pkt *p, const struct dns64_from *from)
-{
-	enum drop why = answer(gw, p, from);
-	if (UNLIKELY(why != DROP_NONE))
-		gw_discard(gw, p, why);
-}
-
-/* To our port. */
-static enum verdict dns64_input(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
-                                uint32_t arg)
-{
-	const struct dns64_from from = {.ends = *ends, .conn = TCP_NONE};
-	(void)arg;
-	enum drop why = answer(gw, p, &from);
-	return why == DROP_NONE ? V_KEPT : gw_drop(gw, p, why);
-}
-
-bool dns64_reply_begin(struct gw *gw, const struct dns64_from *from, struct dns64_sheet *s)
-{
-	if (from->conn != TCP_NONE) {
-		*s = (struct dns64_sheet){NULL, dns64_of(gw)->reply + 2, DNS64_STREAM_MAX};
-		return true;
-	}
-	s->room = UDP_ROOM;
-	s->p = pkt_alloc(gw->pool);
-	s->at = s->p ? pkt_put(s->p, UDP_ROOM) : NULL;
-	if (s->p && !s->at)
-		pkt_free(s->p);
-	return s->at != NULL;
-}
-
-void dns64_reply_end(struct gw *gw, const struct dns64_from *from, const struct dns64_sheet *s,
-                     uint32_t len)
-{
-	if (from->conn != TCP_NONE) {
-		dns64_stream_reply(gw, from, len);
-		return;
-	}
-	dns64_of(gw)->count.answers++;
-	pkt_trim(s->p, len);
-	const struct udp_path *path = dns64_path_to(gw, &from->ends);
-	if (LIKELY(path != NULL))
-		udp_path_send(gw, path, s->p, from->ends.local_port, from->ends.remote_port);
-	else
-		udp_send(gw, s->p, &from->ends);
-}
-
-/* --- packets
- * --------------------------------------------------------------------------------------- */
-
-/* For us, or for nobody: nothing is forwarded. */
+/* Nothing is forwarded: a packet is for us, or dropped. */
 static enum verdict dns64_ip4(struct gw *gw, struct pkt *p)
 {
 	if (LIKELY(gw_is_own(gw, ip4_to(p))))
@@ -113,23 +32,77 @@ static enum verdict dns64_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NOT_DNS);
 }
 
-/* A question makes two answers of upstream. While many are under way fewer questions are taken
- * in a turn, so that no answer is lost for want of room on its card: under overload it is then
- * the newest questions that do not get in, which costs nothing. */
-static void share_turns(struct gw *gw)
+/* --- timers -------------------------------------------------------------------------------- */
+
+/* A query makes two answers of servers. While many fetches are under way fewer frames of clients
+ * are taken in one burst, so that no answer is lost for want of room on its card. Under overload
+ * the newest queries are then lost on their card, which costs nothing. */
+static void set_bursts(struct gw *gw, const struct dns64 *d)
 {
-	struct dns64 *d = dns64_of(gw);
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (d->clients_only[i])
-			gw->iface[i].burst = d->n_asks > MANY_ASKS ? FEW_FRAMES : 0;
+			gw->iface[i].burst = d->fetches.n > MANY_FETCHES ? FEW_FRAMES : 0;
 }
 
-static void note_ports(struct gw *gw)
+/* Ends old fetches where room is short. True: there is more to do. */
+static bool make_room(struct gw *gw)
 {
-	struct dns64 *d = dns64_of(gw);
+	for (uint32_t i = 0; i < EVICTIONS_PER_TICK; i++)
+		if (LIKELY(!dns64_fetch_evict(gw, dns64_pending_is_crowded(gw))))
+			return false;
+	return true;
+}
+
+static void timer_due(struct gw *gw, uint32_t node)
+{
+	if (node < DNS64_TIMER_PENDING)
+		dns64_fetch_due(gw, node - DNS64_TIMER_FETCH);
+	else if (node < DNS64_TIMER_PASSTHROUGH)
+		dns64_pending_due(gw, node - DNS64_TIMER_PENDING);
+	else
+		dns64_passthrough_due(gw, node - DNS64_TIMER_PASSTHROUGH);
+}
+
+static bool dns64_tick(struct gw *gw)
+{
+	const struct dns64 *d = gw->state;
+	struct wheel *wheel = dns64_wheel(gw);
+	uint32_t now = dns64_now(gw);
+	bool more = make_room(gw);
+	set_bursts(gw, d);
+	for (uint32_t i = 0; i < TIMERS_PER_TICK; i++) {
+		uint32_t node = wheel_take(wheel, now);
+		if (node == WHEEL_NONE)
+			break;
+		timer_due(gw, node);
+		more |= i + 1 == TIMERS_PER_TICK;
+	}
+	uint64_t slot = 1u << WHEEL_SHIFT;
+	if (wheel->n_set)
+		gw_wake_at(gw, (gw->now_us & ~(slot - 1)) + slot);
+	return more;
+}
+
+/* --- start --------------------------------------------------------------------------------- */
+
+static const char *check_servers(const struct gw *gw, const struct dns64 *d)
+{
+	for (uint32_t i = 0; i < d->servers.n; i++) {
+		const struct addr *a = &d->servers.server[i].addr;
+		if (a->is6 ? gw_address6(gw, IF_LAN, &a->v6) != NULL : gw_is_own(gw, a->v4))
+			return "nameserver: one is the gateway's own address";
+		if (a->is6 && ip6_is_link_local(&a->v6))
+			return "nameserver: a link-local address does not say on which link";
+	}
+	return NULL;
+}
+
+/* Notes the interfaces that have clients behind them but no server. */
+static void note_interfaces(struct gw *gw, struct dns64 *d)
+{
 	bool server[INTERFACES] = {false};
-	for (uint32_t i = 0; i < d->n_servers; i++) {
-		const struct addr *a = &d->server[i].addr;
+	for (uint32_t i = 0; i < d->servers.n; i++) {
+		const struct addr *a = &d->servers.server[i].addr;
 		const struct route4 *r4 = a->is6 ? NULL : route4_for(&gw->routes4, a->v4);
 		const struct route6 *r6 = a->is6 ? route6_for(&gw->routes6, &a->v6) : NULL;
 		uint32_t iface = r4 ? r4->iface : r6 ? r6->iface : INTERFACES;
@@ -140,46 +113,8 @@ static void note_ports(struct gw *gw)
 		d->clients_only[i] = !server[i] && server[!i];
 }
 
-static bool dns64_tick(struct gw *gw)
-{
-	struct dns64 *d = dns64_of(gw);
-	uint32_t now = dns64_now(gw);
-	bool more = dns64_ask_make_room(gw);
-	share_turns(gw);
-	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
-		uint32_t node = wheel_take(&d->wheel, now);
-		if (node == WHEEL_NONE)
-			break;
-		if (node < DNS64_ASKS)
-			dns64_ask_due(gw, node);
-		else if (node < DNS64_ASKS + DNS64_WAITERS)
-			dns64_wait_due(gw, node - DNS64_ASKS);
-		else
-			dns64_relay_due(gw, node - DNS64_ASKS - DNS64_WAITERS);
-		more |= i + 1 == TIMERS_A_TURN;
-	}
-	uint64_t slot = 1u << WHEEL_SHIFT;
-	if (d->wheel.n_set)
-		gw_wake_at(gw, (gw->now_us & ~(slot - 1)) + slot);
-	return more;
-}
-
-/* --- start
- * -------------------------------------------------------------------------------------------- */
-
-static const char *check_servers(const struct gw *gw, const struct dns64 *d)
-{
-	for (uint32_t i = 0; i < d->n_servers; i++) {
-		const struct addr *a = &d->server[i].addr;
-		if (a->is6 ? gw_address6(gw, IF_LAN, &a->v6) != NULL : gw_is_own(gw, a->v4))
-			return "nameserver: one is the gateway's own address";
-		if (a->is6 && ip6_is_link_local(&a->v6))
-			return "nameserver: a link-local address does not say on which link";
-	}
-	return NULL;
-}
-
-/* Hosts on the LAN are told who serves them, and by which prefixes; we are no router. */
+/* Router advertisements tell hosts on the LAN our address as DNS server and the DNS64 prefixes; we
+ * are no router. */
 static void advertise(struct gw *gw)
 {
 	const struct config_interface *lan = &gw->config->iface[IF_LAN];
@@ -193,36 +128,54 @@ static void advertise(struct gw *gw)
 	}
 }
 
+/* Lets the parts find each other. */
+static void join_parts(struct dns64 *d)
+{
+	struct dns64_parts *p = &d->part;
+	p->cache = d->policy.cache = &d->cache;
+	p->policy = &d->policy;
+	p->servers = &d->servers;
+	p->conns = &d->conns;
+	p->attempts = &d->attempts;
+	p->fetches = &d->fetches;
+	p->limits = &d->limits;
+	p->pendings = &d->pendings;
+	p->passthroughs = &d->passthroughs;
+	p->clients = &d->clients;
+	p->paths = &d->paths;
+	p->streams = &d->streams;
+}
+
 static const char *dns64_init(struct gw *gw)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
 	if (gw->config->iface[IF_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
-	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))
+	if (!d || !udp_init(gw))
 		return "not enough memory";
 	gw->state = d;
-	const char *bad = dns64_server_init(gw, d);
+	join_parts(d);
+	const char *bad = dns64_set_up(gw, d);
 	if (!bad)
 		bad = check_servers(gw, d);
-	if (!bad)
-		bad = dns64_set_up(gw, d);
-	if (!bad)
-		bad = dns64_ask_init(gw, d);
 	if (bad)
 		return bad;
-	d->keep = c->cache > 0;
-	if (!dns64_cache_init(&d->cache, max_u32(c->cache, DNS64_RECORDS_MIN), gw->rng))
+	if (!wheel_init(&d->part.wheel, DNS64_TIMERS, dns64_now(gw)) ||
+	    !dns64_pending_init(&d->pendings) || !dns64_passthrough_init(gw, &d->passthroughs))
+		return "not enough memory";
+	bad = dns64_fetch_init(gw, &d->fetches, &dns64_pending_of_fetches);
+	if (bad)
+		return bad;
+	if (!dns64_cache_init(&d->cache, max_u32(gw->config->dns64.cache, DNS64_RECORDS_MIN),
+	                      gw->rng))
 		return "dns64.cache: not enough memory for so many records";
-	d->port = (uint16_t)c->port;
-	dns64_known_init(gw, d);
-	d->handler = udp_register(gw, dns64_try_input);
-	if (!udp_bind(gw, (uint16_t)c->port, udp_register(gw, dns64_input), 0))
+	dns64_path_init(gw, &d->paths);
+	if (!dns64_datagram_init(gw, d->clients.port))
 		return "port: somebody else has it";
-	bad = dns64_stream_init(gw, d);
+	bad = dns64_stream_init(gw, &d->streams, d->clients.port);
 	if (bad)
 		return bad;
-	note_ports(gw);
+	note_interfaces(gw, d);
 	advertise(gw);
 	return NULL;
 }

@@ -1,13 +1,14 @@
-/* From the configuration to the tables of the DNS64 server. See dns64.h. */
+/* From the configuration to the parts of DNS64. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 
-#define PATIENCE_US 750000u
+#define PATIENCE_MS    750u   /* wait for AAAA records while A records are there */
+#define MAX_ATTEMPT_MS 60000u /* longest wait for an answer */
 
-/* A prefix of RFC 6052. Octet 8 should be zero; files of mtd64-ng have others, which
- * clients and translator of such a site agree on. */
+/* Sets the form of a prefix (RFC 6052). Octet 8 should be zero. Files of mtd64-ng may have another
+ * value, on which clients and translator of such a site agree. */
 static void set_form(struct embed_form *f, const struct prefix *prefix, const char *key)
 {
 	struct prefix p = *prefix;
@@ -15,7 +16,7 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 	char text[FMT_IP6 + 4];
 	p.addr.v6.b[8] = p.len == 96 ? 0 : p.addr.v6.b[8];
 	const char *bad = embed_set_up(f, &p, false);
-	if (bad) /* the configuration takes no such length */
+	if (bad) /* the parser refuses such lengths */
 		log_line("%s %s %s", key, addr_prefix_text(text, prefix), bad);
 	if (octet == 0)
 		return;
@@ -24,8 +25,8 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 	         addr_prefix_text(text, prefix));
 }
 
-/* Each once: the same record twice is none more (RFC 2181 section 5). */
-static void set_prefixes(struct dns64 *d, const struct config_dns64 *c)
+/* Each prefix is taken once, since an answer has no record twice (RFC 2181 section 5). */
+static void set_prefixes(struct dns64_policy *d, const struct config_dns64 *c)
 {
 	for (uint32_t i = 0; i < c->n_prefix; i++) {
 		struct embed_form *f = &d->prefix[d->n_prefixes];
@@ -40,9 +41,9 @@ static void set_prefixes(struct dns64 *d, const struct config_dns64 *c)
 	}
 }
 
-static void set_maps(struct dns64 *d, const struct config_dns64 *c)
+static void set_maps(struct dns64_policy *d, const struct config_dns64 *c)
 {
-	/* The longest first; among equals the earlier one. */
+	/* The longest first; of equal length the earlier one. */
 	for (uint32_t i = 0; i < c->n_map; i++) {
 		uint32_t at = d->n_maps++, mask = addr_mask4(c->map[i].from.len);
 		for (; at > 0 && d->map[at - 1].mask < mask; at--)
@@ -58,14 +59,13 @@ static void set_maps(struct dns64 *d, const struct config_dns64 *c)
 	}
 }
 
-/* Clients are the hosts of our own networks, unless the configuration names them. */
-static void set_clients(const struct gw *gw, struct dns64 *d)
+/* The clients are the hosts of our own networks, unless the configuration names others. */
+static void set_clients(const struct gw *gw, struct dns64_limits *d)
 {
 	const struct config_dns64 *c = &gw->config->dns64;
+	d->rate = c->rate;
 	d->n_clients = c->n_client;
 	memcpy(d->client, c->client, sizeof d->client);
-	d->n_skip_clients = c->n_skip_client;
-	memcpy(d->skip_client, c->skip_client, sizeof d->skip_client);
 	if (d->n_clients)
 		return;
 	d->own_clients = true;
@@ -75,7 +75,7 @@ static void set_clients(const struct gw *gw, struct dns64 *d)
 			d->client[d->n_clients++] = gw->config->iface[i].address[k];
 }
 
-static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)
+static const char *set_skip_names(struct dns64_policy *d, const struct config_dns64 *c)
 {
 	for (uint32_t i = 0; i < c->n_skip_name; i++) {
 		uint8_t name[DNS_NAME_MAX];
@@ -88,23 +88,62 @@ static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)
 	return NULL;
 }
 
-const char *dns64_set_up(struct gw *gw, struct dns64 *d)
+static const char *set_servers(struct dns64_servers *s, const struct config_dns64 *c)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	for (uint32_t i = 0; i < c->n_server; i++) {
+		if (c->server[i].lease) {
+			log_line("nameserver default: there is no DHCP lease");
+			continue;
+		}
+		s->server[s->n++].addr = c->server[i].addr;
+	}
+	s->n_up = s->n;
+	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
+	s->attempt_us = min_u32(c->timeout_ms, MAX_ATTEMPT_MS) * 1000;
+	s->n_attempts = c->resend + 1;
+	return s->n ? NULL : "nameserver: required by dns64";
+}
+
+static void set_cache(struct dns64_cache *d, const struct config_dns64 *c)
+{
+	d->keep = c->cache > 0;
+	d->stale_s = c->stale_ms / 1000;
+	d->n_exclude = c->n_exclude;
+	memcpy(d->exclude, c->exclude, sizeof d->exclude);
+}
+
+static const char *set_policy(struct dns64_policy *d, const struct config_dns64 *c)
+{
 	set_prefixes(d, c);
 	set_maps(d, c);
-	set_clients(gw, d);
 	d->always = c->always;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;
+	d->patience_us = min_u32(PATIENCE_MS, c->timeout_ms) * 1000;
+	return set_skip_names(d, c);
+}
+
+static void set_queries(struct dns64_clients *d, const struct config_dns64 *c)
+{
+	d->port = (uint16_t)c->port;
 	d->debug = c->debugging;
-	d->stale_s = c->stale_ms / 1000;
-	d->rate = c->rate;
-	d->patience_us = min_u32(PATIENCE_US / 1000, c->timeout_ms) * 1000;
-	d->size_max = c->has_max_length ? max_u32(c->max_length, DNS_PLAIN) : DNS64_EDNS_SIZE;
-	if (c->has_threads)
-		log_line("num-threads: not needed, there are no threads to wait for");
+	d->size_max = c->has_max_length ? max_u32(c->max_length, DNS_PLAIN) : DNS_EDNS_SIZE;
+	d->n_skip = c->n_skip_client;
+	memcpy(d->skip, c->skip_client, sizeof d->skip);
 	if (c->has_max_length && c->max_length < DNS_PLAIN)
 		log_line("response-maxlength: %u counts as %u", c->max_length, DNS_PLAIN);
-	return set_skip_names(d, c);
+}
+
+const char *dns64_set_up(struct gw *gw, struct dns64 *d)
+{
+	const struct config_dns64 *c = &gw->config->dns64;
+	const char *bad = set_servers(&d->servers, c);
+	if (bad)
+		return bad;
+	set_cache(&d->cache, c);
+	set_clients(gw, &d->limits);
+	if (c->has_threads)
+		log_line("num-threads: not needed, there are no threads to wait for");
+	set_queries(&d->clients, c);
+	return set_policy(&d->policy, c);
 }

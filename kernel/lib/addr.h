@@ -63,6 +63,25 @@ static inline ip6 addr_net6(const ip6 *a, uint8_t len)
 	return net;
 }
 
+/* True when an address is of the prefix's family and lies inside it. */
+static inline bool addr_in_prefix(const struct addr *a, const struct prefix *p)
+{
+	if (p->addr.is6 != a->is6)
+		return false;
+	if (a->is6)
+		return addr_in6(&a->v6, &p->addr.v6, p->len);
+	return ((ip4_get(a->v4) ^ ip4_get(p->addr.v4)) & addr_mask4(p->len)) == 0;
+}
+
+/* True when an address lies inside one of n prefixes. */
+static inline bool addr_in_prefixes(const struct addr *a, const struct prefix *p, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (addr_in_prefix(a, &p[i]))
+			return true;
+	return false;
+}
+
 /* Writes an address as text into buf, which has FMT_IP6 bytes. Gives buf. */
 char *addr_text(char *buf, const struct addr *a);
 /* Writes a prefix as ADDRESS/LENGTH into buf, which has FMT_IP6 + 4 bytes. Gives buf. */

@@ -403,7 +403,7 @@ static void start(uint8_t choice)
 static bool answers_miss(void)
 {
 	const struct dns64 *d = rig.gw.state;
-	return d->n_asks || d->n_waiters || d->wheel.n_set;
+	return d->fetches.n || d->pendings.n || d->part.wheel.n_set;
 }
 
 static void end(void)

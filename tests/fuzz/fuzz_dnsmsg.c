@@ -2,7 +2,7 @@
  * to another place, as often as there is room; the copy must be well formed and have the same
  * contents. A malformed message must only be refused. The first byte chooses how much room there is
  * and how far records move. */
-#include "apps/dns64/dns_message.h"
+#include "apps/dns64/message/dns_message.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -518,7 +518,7 @@ static bool connection_left(void)
 static bool something_waits(void)
 {
 	const struct dns64 *d = rig.gw.state;
-	return d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set;
+	return d->fetches.n || d->pendings.n || d->pendings.n_held || d->part.wheel.n_set;
 }
 
 static void finish(void)
@@ -543,10 +543,10 @@ static void finish(void)
 		fail("a connection is left", NULL, 0);
 	if (something_waits())
 		fail("a query waits for ever", NULL, 0);
-	for (uint32_t i = 0; i < DNS64_RELAYS; i++)
-		if (d->relay[i].len)
+	for (uint32_t i = 0; i < DNS64_PASSTHROUGHS; i++)
+		if (d->passthroughs.entry[i].len)
 			fail("a signed query waits for ever", NULL, 0);
-	if (d->link[0].n)
+	if (d->conns.to[0].n)
 		fail("a slot stays in use", NULL, 0);
 	bad = dns64_cache_check(&d->cache);
 	if (bad)

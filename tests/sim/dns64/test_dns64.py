@@ -77,7 +77,7 @@ def test_a_name_that_does_not_exist(start: Start) -> None:
     answer = resolver.ask("none.example.")
     assert answer.rcode() == dns.rcode.NXDOMAIN
     assert answer.authority[0].rdtype == 6
-    # It stays so, whatever the A records say.
+    # The answer stays the same, whatever the A records say.
     again = Zone(*ZONE)
     again.instead = fails(dns.rcode.NXDOMAIN, "AAAA")
     resolver = Resolver(start, again)
@@ -85,7 +85,7 @@ def test_a_name_that_does_not_exist(start: Start) -> None:
 
 
 def test_neither_address(start: Start) -> None:
-    """The answer to the AAAA question comes back, with its SOA record (5.4)."""
+    """The client gets the answer about AAAA records, with its SOA record (5.4)."""
     upstream = zone()
     upstream.soa = rr("example.", 77, "SOA", "ns.example. root.example. 1 2 3 4 99")
     resolver = Resolver(start, upstream)
@@ -131,7 +131,7 @@ def test_on_error_servfail(start: Start) -> None:
 
 
 def test_no_answer_about_aaaa_counts_as_an_error(start: Start) -> None:
-    """And costs the client less than a second (5.1.3)."""
+    """The client waits less than a second (5.1.3)."""
     upstream = zone()
     upstream.instead = silent("AAAA")
     resolver = Resolver(start, upstream)
@@ -185,7 +185,7 @@ def test_mapped_addresses_are_excluded(start: Start) -> None:
     answer = resolver.ask("only.example.")
     assert answer.rcode() == 0 and not answer.answer and answer.authority
     assert resolver.addresses("mixed.example.") == ["2001:db8::1"]
-    # From the cache the same.
+    # The answer from the cache is the same.
     assert resolver.addresses("mapped.example.") == [inside("192.0.2.9")]
     assert resolver.addresses("mixed.example.") == ["2001:db8::1"]
 
@@ -195,7 +195,7 @@ def test_exclusion_of_ones_own(start: Start) -> None:
                     rr("b.example.", 200, "AAAA", "::ffff:192.0.2.1"))
     resolver = Resolver(start, upstream, more="dns64.exclude 2001:db8:bad::/48\n")
     assert resolver.addresses("a.example.") == ["2001:db8:bae::1"]
-    # The list takes the place of the default.
+    # The list replaces the default.
     assert resolver.addresses("b.example.") == ["::ffff:192.0.2.1"]
 
 
@@ -262,7 +262,7 @@ def test_dname(start: Start) -> None:
 
 
 def leads_out(upstream: Zone) -> Zone:
-    """A server that gives CNAME records without what they lead to, as an authoritative one does."""
+    """A server that gives CNAME records without the records that they lead to, as an authoritative one does."""
     def bare(query: dns.message.Message) -> dns.message.Message | None:
         alias = upstream.sets.get((query.question[0].name, 5))
         if alias is None:
@@ -319,7 +319,7 @@ def test_ttl_without_soa(start: Start, of_a: int, expected: int) -> None:
     upstream.soa = None
     resolver = Resolver(start, upstream)
     assert ttls(resolver.ask("four.example.")) == [expected]
-    # What was made may be kept so long, though the empty answer may not (RFC 2308 section 5).
+    # Synthesised records may be kept so long, though the empty answer may not (RFC 2308 section 5).
     asked = len(upstream.asked)
     resolver.wait(50)
     assert ttls(resolver.ask("four.example.")) == [min(of_a - 50, 600)]
@@ -454,7 +454,7 @@ def test_clients_without_synthesis(start: Start) -> None:
 
 
 def signed(upstream: Zone) -> Zone:
-    """Signs answers for those who want it (not really) and vouches for them."""
+    """Adds (false) signatures for clients that want them, and sets AD."""
     def instead(query: dns.message.Message) -> dns.message.Message:
         answer = upstream.lookup(query)
         if query.ednsflags & dns.flags.DO:
@@ -487,7 +487,7 @@ def test_no_synthesis_for_those_who_validate(start: Start) -> None:
 
 @pytest.mark.parametrize("flags", ["RD", "RD AD"])
 def test_synthesis_with_signatures(start: Start, flags: str) -> None:
-    """DO alone: synthesised, without AD and without signatures over what is not there any more."""
+    """With DO alone the answer is synthesised, without AD and without signatures over records that were left out."""
     upstream = signed(Zone(*CHAIN, *ZONE))
     resolver = Resolver(start, upstream)
     answer = resolver.ask("four.example.", flags=flags, dnssec=True)
@@ -518,7 +518,7 @@ def test_ad_for_those_who_know_it(start: Start) -> None:
 def test_the_question_comes_back_as_it_was_spelled(start: Start) -> None:
     resolver = Resolver(start, zone())
     for name in ("FOUR.eXample.", "four.EXAMPLE.", "fOuR.example."):
-        answer = resolver.ask(name)  # checks the spelling
+        answer = resolver.ask(name)  # checks upper and lower case
         assert addresses(answer) == [inside("192.0.2.33")]
         assert answer.answer[0].name.to_text() == name
     assert len(resolver.zone.asked) == 2  # type: ignore[attr-defined]

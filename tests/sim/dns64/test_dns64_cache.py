@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cache: for how long (RFC 2308, RFC 8767), prefetch, stale answers, joined questions."""
+"""The cache: how long answers are kept (RFC 2308, RFC 8767), prefetch, stale answers, shared fetches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_answers_from_the_cache(start: Start) -> None:
         assert ttls(resolver.ask("four.example.", client=A6)) == [300 - age]
         assert resolver.ask("four.example.", "A").answer[0].ttl == 300 - age
         resolver.wait(30)
-    assert sorted(zone.types_asked()) == ["A", "A", "AAAA", "AAAA"]  # AAAA and A of six were asked at once
+    assert sorted(zone.types_asked()) == ["A", "A", "AAAA", "AAAA"]  # AAAA and A records of six were fetched together
     assert resolver.gateway.stats()["dns_cache_hits"] == 7
     resolver.wait(11)
     assert ttls(resolver.ask("six.example.")) == [100]
@@ -40,20 +40,20 @@ def test_ttl_zero_is_for_one_answer(start: Start) -> None:
     for n in (1, 2):
         assert resolver.addresses("four.example.") == [inside("192.0.2.33")]
         assert zone.types_asked().count("A") == n
-    # Nor does it serve later (RFC 8767 section 7).
+    # It does not serve later either (RFC 8767 section 7).
     zone.instead = silent()
     assert resolver.ask("four.example.", wait=10).rcode() == dns.rcode.SERVFAIL
 
 
 def test_ttls_beyond_reason(start: Start) -> None:
-    """Seven days at most, and the highest bit is no sign (RFC 8767 section 4)."""
+    """A TTL counts as seven days at most; its highest bit is not a sign (RFC 8767 section 4)."""
     zone = Zone(rr("long.example.", 2**31 + 5, "A", "192.0.2.1"))
     assert Resolver(start, zone).ask("long.example.", "A").answer[0].ttl == 604800
 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_negative_answers(start: Start, code: int) -> None:
-    """As long as the SOA record says: its TTL or its MINIMUM, whichever is lower."""
+    """It is kept for the lower of the SOA record's TTL and MINIMUM."""
     zone = Zone(soa=rr("example.", 600, "SOA", "a. b. 1 2 3 4 60"))
     zone.instead = None if code else (lambda query: nodata(zone, query))
     resolver = Resolver(start, zone)
@@ -91,7 +91,7 @@ def test_negative_answers_for_three_hours_at_most(start: Start) -> None:
 
 
 def test_failures_are_kept_shortly(start: Start) -> None:
-    """RFC 9520: at least a second."""
+    """RFC 9520: a failure is kept for at least one second."""
     zone = Zone(FOUR)
     zone.instead = fails(dns.rcode.SERVFAIL)
     resolver = Resolver(start, zone)
@@ -105,13 +105,13 @@ def test_failures_are_kept_shortly(start: Start) -> None:
 
 
 def test_what_fails_again_and_again(start: Start) -> None:
-    """RFC 9520 section 3.2: asked for ever more rarely; a good answer makes that forgotten."""
+    """RFC 9520 section 3.2: it is fetched more and more rarely, until there is a good answer."""
     zone = Zone(FOUR)
     zone.instead = fails(dns.rcode.SERVFAIL)
     resolver = Resolver(start, zone, DNS64 + "dns64.stale 0\n")
 
     def asked_in(seconds: int) -> list[int]:
-        """Seconds between the questions to upstream while a client asks all the time."""
+        """Seconds between the fetches while a client queries all the time."""
         begun, at = len(resolver.net.asked), []
         for _ in range(seconds):
             resolver.ask("four.example.", "A")
@@ -129,7 +129,7 @@ def test_what_fails_again_and_again(start: Start) -> None:
 
 
 def test_an_answer_kept_ready(start: Start) -> None:
-    """What is asked for often is the same in any spelling, size and with OPT, its TTL falls, and it ends in time."""
+    """A popular answer is the same in any case of letters, size and with OPT; its TTL falls, and it expires in time."""
     zone = Zone(FOUR, rr("two.example.", 90, "A", *[f"192.0.2.{n}" for n in range(1, 18)]))
     resolver = Resolver(start, zone, more="dns64.skip-client 192.168.1.11/32\n")
     for seconds in range(260):
@@ -138,16 +138,16 @@ def test_an_answer_kept_ready(start: Start) -> None:
             assert addresses(answer) == [inside("192.0.2.33")] and ttls(answer) == [300 - seconds]
             assert not answer.flags & (dns.flags.AD | dns.flags.TC)
         resolver.wait(1)
-    # Those without synthesis, and signatures, are not answered with it.
+    # Clients without synthesis, and those that want signatures, do not get it.
     assert not resolver.ask("four.example.", client=B).answer
     assert not resolver.ask("four.example.", dnssec=True, flags="RD CD").answer
-    # 505 bytes, for which there is no room with OPT behind.
+    # 505 bytes: there is no room for OPT after them.
     for _ in range(4):
         answer = resolver.ask("two.example.")
         assert len(addresses(answer)) == 17 and not answer.flags & dns.flags.TC
     answer = resolver.ask("two.example.", edns=0, payload=512)
     assert len(addresses(answer)) == 16 and answer.flags & dns.flags.TC
-    # Asked for ahead of its time, and new when that is over.
+    # It is prefetched, and new when the old answer has expired.
     asked = len(zone.asked)
     for _ in range(60):
         resolver.ask("four.example.")
@@ -178,7 +178,7 @@ def test_dnssec_records_are_kept_apart(start: Start) -> None:
 
 
 def test_without_recursion_desired(start: Start) -> None:
-    """From the cache what is there; else upstream is asked the same way, and nothing is kept."""
+    """It is answered from the cache; otherwise it is fetched with the same flags, and the answer is not kept."""
     zone = Zone(FOUR)
     resolver = Resolver(start, zone)
     for n in (1, 2):
@@ -191,7 +191,7 @@ def test_without_recursion_desired(start: Start) -> None:
     assert len(zone.asked) == n
 
 
-# --- joined questions ---------------------------------------------------------------------------------
+# --- shared fetches -----------------------------------------------------------------------------------
 
 
 def test_the_same_question_is_asked_once(start: Start) -> None:
@@ -206,7 +206,7 @@ def test_the_same_question_is_asked_once(start: Start) -> None:
     assert len(zone.asked) == 2
     assert resolver.gateway.stats()["dns_waiting"] == 20
     zone.instead = None
-    # They are asked again; every client gets its answer, with its spelling.
+    # They are fetched again; each client gets its answer, in its own upper and lower case.
     resolver.wait(3)
     assert len(resolver.net.got) == 20
     assert len({one.port for one in resolver.net.got}) == 20
@@ -237,7 +237,7 @@ def test_popular_names_are_asked_for_before_their_time_is_over(start: Start) -> 
 
 
 def test_a_popular_record_beside_one_whose_time_is_over(start: Start) -> None:
-    """The question that waits for the negative answer asks for the A record ahead as well."""
+    """A query that waits for the negative answer also prefetches the A record."""
     zone = Zone(rr("four.example.", 400, "A", "192.0.2.33"), soa=rr("example.", 60, "SOA", SHORT))
     resolver = Resolver(start, zone)
     for _ in range(5):
@@ -264,7 +264,7 @@ def test_others_are_not(start: Start) -> None:
 
 
 def filled(start: Start, more: str = "") -> tuple[Resolver, Zone]:
-    """A cache with records whose time is over, and an upstream server that is gone."""
+    """A cache with expired records, and an upstream server that is gone."""
     zone = Zone(FOUR, SIX)
     resolver = Resolver(start, zone, more=more)
     resolver.addresses("four.example.")
@@ -280,10 +280,10 @@ def test_stale_answers_while_upstream_is_silent(start: Start) -> None:
     assert addresses(answer) == [inside("192.0.2.33")]
     assert ttls(answer) == [30]
     assert resolver.ask("six.example.", wait=1.9).answer[0].ttl == 30
-    # By now it is known that nobody is there: at once.
+    # The server is known to be gone by now: the answer comes at once.
     assert ttls(resolver.ask("four.example.")) == [30]
     assert resolver.gateway.stats()["dns_cache_stale"] == 3
-    # It comes back, and is noticed without any client waiting.
+    # The server comes back; this is noticed while no client waits.
     zone.instead = None
     for _ in range(12):
         resolver.wait(1)
@@ -317,8 +317,8 @@ def test_stale_answers_not_for_ever(start: Start) -> None:
 
 
 def test_a_full_cache_lives_on(start: Start) -> None:
-    """More than it holds, some times over; the popular one stays. The frames are written by hand, since they are many;
-    IPv4 takes UDP without a checksum."""
+    """It gets several times more records than it holds; the popular record stays. Frames are built by hand, since they
+    are many; UDP over IPv4 needs no checksum."""
     resolver = Resolver(start, Zone(FOUR))
     resolver.addresses("four.example.")
     asked = len(resolver.net.asked)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a DNS64 server has to do: a question and its whole answer each, by RFC. The other files go deeper.
+"""The duties of a DNS64 server by RFC: a query and its whole answer each. The other files test more of each.
 
-An expected answer is written as `RCODE flags | answer | authority | additional`; records are parted by commas.
-What upstream does instead of the right thing is a function of its own.
+An expected answer is written as `RCODE flags | answer | authority | additional`, with commas between records.
+Functions describe what an upstream server does wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Hook = Callable[[Message], "Answer | list[Answer] | None"]
 SIX = "2001:db8::6"
 FOUR = inside("192.0.2.33")
 SOA = "ns.example. root.example. 1 7200 3600 1209600 300"
-SOA_RR = f"example. 300 SOA {SOA}"  # RFC 2308 section 5: not longer than the absence holds
+SOA_RR = f"example. 300 SOA {SOA}"  # RFC 2308 section 5: not longer than the negative answer holds
 OWN_SOA = "ipv4only.arpa. 3600 SOA ipv4only.arpa. nobody.invalid. 1 3600 1200 604800 3600"
 
 
@@ -63,11 +63,11 @@ def zone() -> Zone:
     )
 
 
-# --- what upstream may do instead -------------------------------------------------------------------------
+# --- what upstream servers do wrong -----------------------------------------------------------------------
 
 
 def with_soa(ttl: int) -> Hook:
-    """The right answer, with another TTL of the SOA record; 0: without."""
+    """The right answer, with another TTL of the SOA record; 0: without the record."""
     def instead(query: Message) -> Answer:
         answer = zone().lookup(query)
         if not answer.answer:
@@ -98,7 +98,7 @@ def dname(query: Message) -> Answer:
 
 
 def signed(query: Message) -> Answer:
-    """Of a server that validates."""
+    """The answer of a server that validates."""
     answer = zone().lookup(query)
     answer.flags |= dns.flags.AD
     if answer.answer and query.ednsflags & dns.flags.DO:
@@ -116,7 +116,7 @@ def with_glue(query: Message) -> Answer:
 
 
 def compressed_soa(query: Message) -> Answer:
-    """Names within the SOA record are pointers, and the gateway's answer is laid out otherwise."""
+    """Names inside the SOA record are pointers, and stand at other offsets in the gateway's answer."""
     answer = zone().lookup(query)
     if answer.authority:
         answer.authority = [rr("example.", 3600, "SOA", SOA.replace("ns.example.", f"ns.{query.question[0].name}"))]
@@ -178,7 +178,7 @@ def truncated(query: Message) -> Answer:
 
 
 def once(*kinds: str) -> Hook:
-    """Loses the first question of these types."""
+    """Loses the first message about each of these types."""
     lost: set[int] = set()
 
     def instead(query: Message) -> list[Answer] | None:
@@ -201,10 +201,10 @@ class Case:
     upstream: Hook | None = None
     wait: float = 0
     more: str = ""  # configuration
-    how: dict[str, Any] = field(default_factory=dict)  # of the question
-    twice: bool = False  # the same a second time, and nothing more is asked
-    bend: Callable[[bytes], bytes] | None = None  # the question on the wire
-    asked: int | None = None  # questions to upstream
+    how: dict[str, Any] = field(default_factory=dict)  # of the query
+    twice: bool = False  # the query is repeated, and nothing more is fetched
+    bend: Callable[[bytes], bytes] | None = None  # the query on the wire
+    asked: int | None = None  # fetches
 
 
 EDNS: dict[str, Any] = {"edns": 0, "payload": 1232}

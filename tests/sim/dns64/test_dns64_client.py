@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What clients send, well-formed and not: headers, EDNS (RFC 6891), sizes, who may ask, rates (RFC 5625, RFC 1035)."""
+"""Messages of clients: headers, EDNS (RFC 6891), sizes, who may query, rates (RFC 5625, RFC 1035)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def header(raw: bytes) -> tuple[int, ...]:
     return struct.unpack("!6H", raw[:12])
 
 
-# --- what is no question -------------------------------------------------------------------------------
+# --- what is no query ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(11)])
@@ -117,7 +117,7 @@ def test_malformed_questions(resolver: Resolver, counts: tuple[int, ...], rest: 
 def test_malformed_behind_the_question(resolver: Resolver, counts: tuple[int, ...], rest: bytes) -> None:
     raw = resolver.raw(struct.pack("!6H", 77, 0x0100, *counts) + GOOD + rest)
     assert raw is not None and header(raw)[:3] == (77, 0x8181, 1) and raw[12:12 + len(GOOD)] == GOOD
-    # OPT comes back where there was one that could be read (RFC 6891 section 6.1.1).
+    # The answer has OPT if the query has one that can be read (RFC 6891 section 6.1.1).
     readable = rest in (OPT + OPT, b"\1a\0" + OPT[1:])
     assert header(raw)[3:] == (0, 0, readable) and len(raw) == 12 + len(GOOD) + readable * len(OPT)
 
@@ -178,7 +178,7 @@ def test_options_are_between_neighbours(resolver: Resolver) -> None:
     "payload, expected", [(None, 512), (0, 512), (511, 512), (800, 800), (1232, 1232), (4096, 1232), (65535, 1232)]
 )
 def test_limits(resolver: Resolver, payload: int | None, expected: int) -> None:
-    """Whole records and TC, as many as fit."""
+    """As many whole records as fit, and TC."""
     query = (
         resolver.query("many.example.") if payload is None else resolver.query("many.example.", edns=0, payload=payload)
     )
@@ -223,7 +223,7 @@ def test_what_is_not_needed_is_left_out_without_tc(start: Start) -> None:
 def test_response_maxlength(start: Start, most: int, expected: int) -> None:
     resolver = Resolver(start, zone(), more=f"response-maxlength {most}\nlan.mtu 1500\n")
     query = resolver.query("many.example.", edns=0, payload=4096)
-    # Answers longer than a frame leave in pieces.
+    # Answers longer than a frame are sent as fragments.
     sent = resolver.gateway.send(
         LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN]) / datagram(A.ip, OUR4, 4000, 53, wire(query)))
     )
@@ -237,7 +237,7 @@ def test_response_maxlength(start: Start, most: int, expected: int) -> None:
 
 
 def test_tc_from_upstream_stays(start: Start) -> None:
-    """RFC 5625 section 4.4: never taken away, and such an answer is not kept."""
+    """RFC 5625 section 4.4: TC is never cleared, and such an answer is not kept."""
     upstream = zone()
 
     def cut(query: dns.message.Message) -> dns.message.Message:
@@ -254,7 +254,7 @@ def test_tc_from_upstream_stays(start: Start) -> None:
 
 
 def test_a_truncated_answer_without_records(start: Start) -> None:
-    """No AAAA record, and the A records did not fit: that is not the same as none."""
+    """There is no AAAA record, and the A records did not fit: that is not an empty answer."""
     upstream = zone()
 
     def cut(query: dns.message.Message) -> dns.message.Message | None:
@@ -269,7 +269,7 @@ def test_a_truncated_answer_without_records(start: Start) -> None:
     assert answer.flags & dns.flags.TC and not answer.answer
 
 
-# --- who may ask ------------------------------------------------------------------------------------------
+# --- who may query ----------------------------------------------------------------------------------------
 
 
 def test_clients_are_those_on_our_networks(start: Start) -> None:
@@ -277,12 +277,12 @@ def test_clients_are_those_on_our_networks(start: Start) -> None:
     resolver.send(resolver.query("four.example."), client=ROUTER_HOST, to=OUTSIDE, sport_of="198.51.100.7")
     got = only_answer(resolver)
     assert got.rcode() == dns.rcode.REFUSED
-    # Stub resolvers look for their question, and those with EDNS for OPT.
+    # Stub resolvers look for their question in the answer, and those with EDNS for OPT.
     assert len(got.question) == 1 and got.question[0].name.to_text() == "four.example." and got.edns == -1
     resolver.send(resolver.query("four.example.", edns=0), client=ROUTER_HOST, to=OUTSIDE, sport_of="198.51.100.7")
     assert resolver.net.got.pop().message.edns == 0
     assert not resolver.zone.asked  # type: ignore[attr-defined]
-    # A neighbour on the WAN may ask, at the address there.
+    # A neighbour on the WAN may query the address there.
     answer = resolver.raw(resolver.query("four.example."), client=ROUTER_HOST, to=OUTSIDE)
     assert answer is not None and resolver.net.got[-1].source == OUTSIDE
 
@@ -301,7 +301,7 @@ def test_clients_by_configuration(start: Start) -> None:
     assert resolver.addresses("four.example.", client=A6) == [inside("192.0.2.33")]
     raw = resolver.raw(resolver.query("four.example."), client=B)
     assert raw is not None and header(raw)[1] == 0x8185
-    # Refusals are limited, so that nobody can be flooded with them.
+    # Refusals are limited, so that they cannot flood a victim.
     for n in range(100):
         resolver.send(resolver.query("four.example."), client=B, port=5000 + n)
     stats = resolver.gateway.stats()
@@ -311,7 +311,7 @@ def test_clients_by_configuration(start: Start) -> None:
 def test_link_local_clients(start: Start) -> None:
     resolver = Resolver(start, zone())
     raw = resolver.raw(resolver.query("four.example."), client=A6, sport_of=A6.local, to="fe80::ff:fe00:1")
-    if raw is None:  # the neighbour is asked for first
+    if raw is None:  # the neighbour is resolved first
         solicitation = resolver.net.other[-1]
         assert solicitation.port == LAN
         return
@@ -324,7 +324,7 @@ def test_rate(start: Start) -> None:
     for n in range(100):
         resolver.send(resolver.query("four.example."), port=5000 + n)
     assert len(resolver.net.got) == 20
-    # Others are not concerned.
+    # Other clients are not affected.
     assert resolver.addresses("four.example.", client=B) == [inside("192.0.2.33")]
     assert resolver.addresses("four.example.", client=B6) == [inside("192.0.2.33")]
     assert resolver.gateway.drops() == {"dns-rate": 81}
@@ -335,7 +335,7 @@ def test_rate(start: Start) -> None:
     assert len(resolver.net.got) - before == 10
 
 
-# --- around it ----------------------------------------------------------------------------------------------
+# --- other ports and packets -------------------------------------------------------------------------
 
 
 def test_answers_from_the_address_asked(start: Start) -> None:
@@ -379,7 +379,7 @@ def test_checksums(start: Start, client: object) -> None:
         )  # type: ignore[attr-defined]
         if reason or client is A6:
             assert not resolver.net.got
-        else:  # IPv4 may do without
+        else:  # UDP over IPv4 may have no checksum
             assert len(resolver.net.got) == 1
     assert resolver.gateway.drops() == {"udp-checksum": 1 if client is A else 2}
 
@@ -396,7 +396,7 @@ def test_length_beyond_the_packet(resolver: Resolver) -> None:
 
 
 def test_closed_ports(resolver: Resolver) -> None:
-    """Inside hosts are told, the outside is not."""
+    """Inside hosts get an ICMP error, outside hosts do not."""
     sent = resolver.gateway.lan(IP(src=A.ip, dst=OUR4) / UDP(sport=5, dport=54) / b"x")
     assert only(sent, LAN).frame[ICMP].type == 3 and only(sent).frame[ICMP].code == 3
     assert not resolver.gateway.wan(IP(src=ROUTER.ip, dst=OUTSIDE) / UDP(sport=5, dport=54) / b"x")
@@ -410,7 +410,7 @@ def test_nothing_is_forwarded(resolver: Resolver) -> None:
 
 
 def test_what_is_for_others_ends_in_silence(start: Start) -> None:
-    """A host says nothing of packets for others, with a route to there or without, and from any source."""
+    """A host sends no error about packets for others, with or without a route, from any source."""
     gateway = start(ADDRESSES6.replace(f"gateway {ROUTER6.ip}\n", "") + NEIGHBOURS6
                     + f"lan.ra off\nnameserver {ROUTER6.ip}\n", "dns64")
     gateway.wait(5)
@@ -427,7 +427,7 @@ def test_ping(resolver: Resolver) -> None:
 
 
 def test_questions_from_nowhere(resolver: Resolver) -> None:
-    """A source that cannot be on this side."""
+    """A source address that cannot be on this side."""
     assert resolver.raw(resolver.query("four.example."), sport_of="203.0.113.9") is None
     assert resolver.raw(resolver.query("four.example."), sport_of="127.0.0.1") is None
     assert resolver.gateway.drops() == {"martian-source": 2}

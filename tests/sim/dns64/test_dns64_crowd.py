@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""DNS over TCP while some clients take all they can get: connections, half-closed ones, memory."""
+"""DNS over TCP while some clients take as much as they can: connections, half-closed ones, memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def summed(data: bytes) -> int:
 
 
 def segment(client: Host | Host6, sport: int, seq: int, ack: int, flags: int) -> bytes:
-    """A frame without data, made quickly: thousands are needed."""
+    """A frame without data, built quickly: thousands are needed."""
     family, own = (socket.AF_INET6, OUR6) if isinstance(client, Host6) else (socket.AF_INET, OUR4)
     ends = socket.inet_pton(family, client.ip) + socket.inet_pton(family, own)
     tcp = struct.pack("!HHIIBBHHH", sport, 53, seq, ack, 5 << 4, flags, 65535, 0, 0)
@@ -67,14 +67,13 @@ def served(resolver: Resolver, sport: int, client: Host | Host6) -> None:
 
 
 def test_connections_that_are_never_closed(start: Start) -> None:
-    """Whoever leaves all connections half closed, after they were idle, holds up neither clients nor what must be asked
-    of upstream over TCP."""
+    """A client that leaves all idle connections half closed delays neither other clients nor fetches over TCP."""
     more = "".join(f"neighbour {host.ip} {host.mac}\n" for host in CROWD)
     resolver = Resolver(start, large(60), more=more)
     for host in CROWD:
         found = crowd(resolver, host, 512)
         for sent in resolver.gateway.wait(12):
-            if sent.raw[12:14] == b"\x08\x00" and sent.raw[47] & FIN:  # all but those that gave way
+            if sent.raw[12:14] == b"\x08\x00" and sent.raw[47] & FIN:  # all but those that were evicted
                 port = struct.unpack("!H", sent.raw[36:38])[0]
                 resolver.gateway.send(LAN, segment(host, port, 2, found[port] + 1, ACK))
     assert resolver.gateway.stats()["tcp_connections"] >= 2000
@@ -92,7 +91,7 @@ def test_connections_that_are_never_closed(start: Start) -> None:
 
 
 def test_a_host_shuts_nobody_out(start: Start) -> None:
-    """Who has too many connections loses its own oldest ones; others of the same network do not notice."""
+    """A client with too many connections loses its own oldest ones; others of its network are not affected."""
     resolver = Resolver(start, zone())
     first = opened(resolver, 4000, B6)
     crowd(resolver, A6, 600)
@@ -107,8 +106,8 @@ def test_a_host_shuts_nobody_out(start: Start) -> None:
 
 
 def test_a_few_that_hold_all_memory(start: Start) -> None:
-    """14 connections that hold as many packets as they get, and take a byte now and then: who else asks is answered at
-    the second try at the latest."""
+    """14 connections hold as many packets as they get, and read a byte now and then: other clients are answered at the
+    second attempt at the latest."""
     resolver = Resolver(start, large(245), packets=4096)
     hoard = [opened(resolver, 4000 + i, B) for i in range(14)]
     for stream in hoard:

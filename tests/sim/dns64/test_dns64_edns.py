@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Upstream servers that refuse questions with OPT (RFC 6891 section 7): when a server is believed not to
-know EDNS, and what is kept of answers that came without OPT to clients that set DO."""
+"""Upstream servers that refuse messages with OPT (RFC 6891 section 7): when a server is taken as one that does not
+know EDNS, and how long answers without OPT are kept for clients that set DO."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNATURE = rr("four.example.", 3600, "RRSIG", "A 8 2 3600 20300101000000 202001
 
 
 def complaint(query: Message, code: int = dns.rcode.FORMERR, echo: bool = True) -> Message:
-    """An error without OPT; the question comes back or not."""
+    """An error without OPT, with or without the question."""
     answer = dns.message.make_response(query)
     answer.use_edns(-1)
     answer.set_rcode(code)
@@ -33,7 +33,7 @@ def complaint(query: Message, code: int = dns.rcode.FORMERR, echo: bool = True) 
 
 
 class Server(Zone):
-    """Refuses one type with or without OPT, and all questions with OPT when it is `old`; signs for those who set DO."""
+    """Refuses one type with or without OPT, and all messages with OPT if it is `old`; signs answers if DO is set."""
 
     def __init__(self, code: int = dns.rcode.FORMERR, old: bool = False) -> None:
         super().__init__(LONG, rr("six.example.", 3600, "AAAA", "2001:db8::6"))
@@ -49,13 +49,13 @@ class Server(Zone):
 
 
 def deliver(resolver: Resolver, asked: Asked, message: Message | bytes) -> None:
-    """An answer to a question that an upstream server got earlier."""
+    """An answer to an earlier message to an upstream server."""
     resolver.net.deliver(resolver.gateway.send(WAN, upstream(asked.server, asked.source, asked.port, message)))
 
 
 @pytest.mark.parametrize("code", [dns.rcode.FORMERR, dns.rcode.NOTIMP])
 def test_a_refused_type_says_nothing_about_edns(start: Start, code: int) -> None:
-    """The retry without OPT fails as well: the server knows EDNS, and gets OPT with all other questions."""
+    """The retry without OPT fails as well: the server knows EDNS, and gets OPT in all other fetches."""
     zone = Server(code)
     resolver = Resolver(start, zone)
     assert resolver.ask("four.example.", "HTTPS", wait=4).rcode() == code
@@ -66,7 +66,7 @@ def test_a_refused_type_says_nothing_about_edns(start: Start, code: int) -> None
 
 
 def test_the_retry_without_opt_goes_to_the_same_server(start: Start) -> None:
-    """Only there it shows whether OPT was the reason. Another server gets OPT."""
+    """Only that server can show whether OPT was the reason. Another server gets OPT."""
     refuses, good = Server(), Zone(rr("four.example.", 300, "HTTPS", "1 ."))
     resolver = Resolver(start, good, TWO + "selection-mode round-robin\n")
     resolver.servers(one=refuses)
@@ -79,7 +79,7 @@ def test_the_retry_without_opt_goes_to_the_same_server(start: Start) -> None:
 
 
 def test_a_lost_retry_marks_nobody(start: Start) -> None:
-    """The retry without OPT is repeated without OPT; another question begins with OPT."""
+    """The retry without OPT is repeated without OPT; another fetch begins with OPT."""
     zone = Server(old=True)
     right = zone.instead
     zone.instead = lambda query: right(query) if right and query.edns >= 0 else []
@@ -92,7 +92,7 @@ def test_a_lost_retry_marks_nobody(start: Start) -> None:
 
 
 def test_two_complaints_are_one_retry(start: Start) -> None:
-    """Both tries of a question are refused, the second one late: the retry without OPT goes on."""
+    """Both attempts of a fetch are refused, the second one late: the retry without OPT continues."""
     zone = Server()
     zone.instead = silent()
     resolver = Resolver(start, zone)
@@ -107,7 +107,7 @@ def test_two_complaints_are_one_retry(start: Start) -> None:
 
 
 def test_what_came_without_opt_is_kept_briefly_for_those_who_set_do(start: Start) -> None:
-    """It has no signatures. As soon as the server is asked with OPT again the client gets them."""
+    """It has no signatures. The client gets them as soon as the server gets OPT again."""
     zone = Server(old=True)
     resolver = Resolver(start, zone)
     answer = resolver.ask("four.example.", "A", dnssec=True)
@@ -138,11 +138,11 @@ def test_negative_answers_without_opt_are_kept_briefly_as_well(start: Start) -> 
         assert len(zone.asked) == n + 1
 
 
-# --- complaints without a question ---------------------------------------------------------------------
+# --- errors without a question -------------------------------------------------------------------------
 
 
 def started(start: Start, plain: bool) -> tuple[Resolver, Zone]:
-    """A question for an A record under way, with OPT or (`plain`) to a server that is known not to know it."""
+    """A fetch of an A record, with OPT or (`plain`) at a server that is known not to know it."""
     zone = Server(old=True)
     resolver = Resolver(start, zone, DNS64)
     if plain:
@@ -158,8 +158,8 @@ def started(start: Start, plain: bool) -> tuple[Resolver, Zone]:
 
 @pytest.mark.parametrize("plain", [False, True], ids=["opt", "plain"])
 def test_a_complaint_without_a_question_may_be_forged(start: Start, plain: bool) -> None:
-    """Whoever guessed port and ID need not know the spelling of the name. So the right answer is waited for, as behind
-    an answer with another case."""
+    """A forger that guessed port and ID need not know the case of the name. So DNS64 waits for the right answer, as it
+    does after an answer with another case."""
     resolver, zone = started(start, plain)
     (asked,) = resolver.net.asked
     deliver(resolver, asked, complaint(asked.message, echo=False))
@@ -176,7 +176,7 @@ def test_a_complaint_without_a_question_may_be_forged(start: Start, plain: bool)
 
 @pytest.mark.parametrize("plain", [False, True], ids=["opt", "plain"])
 def test_a_right_answer_later_than_the_wait(start: Start, plain: bool) -> None:
-    """The question is asked once more, and the first answer still counts."""
+    """The question is sent once more, and an answer to the first attempt still counts."""
     resolver, zone = started(start, plain)
     (asked,) = resolver.net.asked
     deliver(resolver, asked, complaint(asked.message, echo=False))
@@ -187,7 +187,7 @@ def test_a_right_answer_later_than_the_wait(start: Start, plain: bool) -> None:
 
 
 def test_a_server_that_never_repeats_the_question(start: Start) -> None:
-    """It is not waited for longer than any other, and no place is lost."""
+    """The wait is not longer than for any other fetch, and no place is lost."""
     zone = Zone()
     zone.instead = lambda query: complaint(query, echo=False)
     resolver = Resolver(start, zone)

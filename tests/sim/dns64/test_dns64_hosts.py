@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What one host may take of DNS64, however many addresses it has: on the link a client is a MAC address, beyond it an
-IPv4 address or an IPv6 prefix of 64 bits."""
+"""What one host may take of DNS64, however many addresses it has: on our network a client is a MAC address, behind a
+router it is an IPv4 address or an IPv6 prefix of 64 bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def addresses_of(host: Host6, n: int) -> list[Host6]:
 
 
 def announce(gateway: Gateway, one: Host6) -> None:
-    """It asks for the gateway's MAC address, as every host does before its first packet."""
+    """The host resolves the gateway's MAC address, as every host does before its first packet."""
     send(gateway, one, solicit(one, OUR6))
 
 
@@ -34,13 +34,13 @@ def question(client: Client, query: Message, port: int = 4000) -> tuple[str, byt
 
 
 def dead(resolver: Resolver, senders: list[Client], n: int) -> None:
-    """So many names that nobody answers, from the senders in turn."""
+    """Queries for n names that no server answers, from the senders in turn."""
     resolver.gateway.send_many([
         question(senders[i % len(senders)], resolver.query(f"dead{i}.example.", "A"), 1024 + i) for i in range(n)])
 
 
 def many(resolver: Resolver, known: bool) -> list[Client]:
-    """One host's addresses; its MAC address is known to be theirs, or they never answer."""
+    """The addresses of one host. They are known to have its MAC address, or they never answer."""
     all_of_them: list[Client] = [*addresses_of(A6, 150)]
     if known:
         for one in addresses_of(A6, 150):
@@ -80,7 +80,7 @@ def test_a_host_with_many_addresses_signs_as_one(start: Start, known: bool) -> N
 
 
 def test_a_host_with_many_addresses_holds_answers_as_one(start: Start) -> None:
-    """It does not read over IPv4, nor over IPv6; another one that reads slowly gets all its answers."""
+    """The host reads neither over IPv4 nor over IPv6; another host that reads slowly gets all its answers."""
     slow = Slow(start, 64, 8)
     resolver = slow.resolver
     streams = [opened(resolver, 4000 + i, client) for client in (A, A6) for i in range(6)]
@@ -107,7 +107,7 @@ def answered(resolver: Resolver, senders: list[Client], n: int, name: str = "fou
 
 
 def test_the_rate_of_a_host(start: Start) -> None:
-    """With both families, all its addresses, link-local ones, and TCP; other hosts of the network are not concerned."""
+    """With both families, all its addresses, link-local ones, and TCP; other hosts of the network are not affected."""
     resolver = Resolver(start, zone(), more="dns64.rate 60\n")
     more = addresses_of(A6, 6)
     for one in more:
@@ -124,7 +124,7 @@ def test_the_rate_of_a_host(start: Start) -> None:
 
 
 def test_the_rate_of_hosts_that_are_not_known(start: Start) -> None:
-    """They are one client as long as they do not answer for their addresses: those that do are not concerned."""
+    """Hosts that do not answer for their addresses are one client together; hosts that answer are not affected."""
     resolver = Resolver(start, zone(), more="dns64.rate 20\n")
     silent_ones: list[Client] = [*addresses_of(A6, 30)]
     silent4: list[Client] = [Host(LAN, f"192.168.1.{100 + i}", A.mac) for i in range(30)]
@@ -156,12 +156,12 @@ def test_the_rate_beyond_the_link(start: Start) -> None:
         resolver.wait(1)
 
 
-# --- places on the connection to an upstream server ------------------------------------------------------------------
+# --- places on an upstream connection --------------------------------------------------------------------------------
 
 
 def test_a_host_does_not_take_all_places_of_a_connection(start: Start) -> None:
-    """Of the 256 questions on a connection to upstream one client has as many as are free; what another asks goes out
-    beside those, and what it shares with somebody who has his places."""
+    """Of the 256 messages on an upstream connection one client has as many as places are free. The fetches of another
+    client are sent as well, and so is a fetch that it shares with the first one."""
     slow = Slow(start, 320, 6)
     resolver = slow.resolver
     for i in range(5):
@@ -170,7 +170,7 @@ def test_a_host_does_not_take_all_places_of_a_connection(start: Start) -> None:
     assert len(slow.open) == 128
     other = opened(resolver, 4000, B6)
     say(resolver, other, *(resolver.query(f"t{k}.example.", "TXT") for k in range(290, 320)))
-    # Whoever asks for the same last does not matter.
+    # It does not matter which client queries the name last.
     say(resolver, opened(resolver, 4100, A), *(resolver.query(f"t{k}.example.", "TXT") for k in range(290, 300)))
     resolver.wait(0.1)
     assert len(slow.open) == 128 + 30
@@ -186,7 +186,7 @@ def test_a_host_does_not_take_all_places_of_a_connection(start: Start) -> None:
 
 
 def test_places_of_a_connection_come_back(start: Start) -> None:
-    """When questions end without an answer, one by one or with their connection."""
+    """Fetches end without an answer, one by one or with their connection."""
     slow = Slow(start, 200, 6)
     resolver = slow.resolver
     for turn in range(4):

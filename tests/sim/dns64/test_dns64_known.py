@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ready answers to clients with IPv6 that were answered before: the short way of a question, from frame to frame.
+"""Ready answers to clients with IPv6 that were answered before: the fast path of a query, from frame to frame.
 
-Whatever is asked here is asked so often that the answer is ready and the client is known.
+Each query here is repeated until its answer is ready and its client is known.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def test_every_length_and_number(start: Start) -> None:
 
 
 def test_back_to_who_asked(start: Start) -> None:
-    """Addresses, ports, stations, hop limit; nothing of the question's flow label."""
+    """Addresses, ports, MAC addresses and hop limit are right; the query's flow label is not copied."""
     resolver = Resolver(start, Zone(FOUR))
     warm(resolver, "four.example.", B6)
     for port, client in ((53, A6), (1, B6), (65535, A6), (40000, B6)):
@@ -64,7 +64,7 @@ def test_back_to_who_asked(start: Start) -> None:
 
 
 def test_not_the_question(start: Start) -> None:
-    """Nearly the same questions have answers of their own."""
+    """Queries that are nearly the same have answers of their own."""
     zone = Zone(FOUR, rr("fous.example.", 300, "A", "192.0.2.34"), rr("four.examplf.", 300, "A", "192.0.2.35"))
     resolver = Resolver(start, zone)
     warm(resolver, "four.example.")
@@ -111,7 +111,7 @@ def test_what_is_wrong(start: Start, what: str) -> None:
 
 
 def test_who_may_not(start: Start) -> None:
-    """Clients without synthesis stay without, strangers are refused, and the rate holds."""
+    """Clients without synthesis get none, other clients are refused, and the rate is limited."""
     resolver = Resolver(start, Zone(FOUR), more=f"dns64.skip-client {B6.ip}/128\n")
     warm(resolver, "four.example.")
     for _ in range(4):
@@ -130,7 +130,7 @@ def test_who_may_not(start: Start) -> None:
 
 
 def test_an_address_that_is_ours_no_more(start: Start) -> None:
-    """Behind a change of our addresses a known client is a stranger."""
+    """After a change of our addresses no client is known."""
     resolver = Resolver(start, Zone(FOUR))
     warm(resolver, "four.example.")
     resolver.gateway.link(LAN, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Names that DNS64 answers for itself: ipv4only.arpa (RFC 7050, RFC 8880), reverse names (RFC 6147 section 5.3.1)."""
+"""Names that DNS64 answers itself: ipv4only.arpa (RFC 7050, RFC 8880), reverse names (RFC 6147 section 5.3.1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WKA = ["192.0.0.170", "192.0.0.171"]
 
 
 def nobody() -> Zone:
-    """Must not be asked."""
+    """Must not get a message."""
     zone = Zone()
     zone.instead = fails(dns.rcode.REFUSED)
     return zone
@@ -50,7 +50,7 @@ def test_each_prefix_in_order(start: Start) -> None:
 
 
 def test_the_well_known_prefix_too(start: Start) -> None:
-    """Though these two addresses are not global."""
+    """Its two addresses are not global."""
     config = BASIC.replace(f"dns64-prefix {PREFIX}/96\n", "") + f"nameserver {UPSTREAM}\n"
     assert Resolver(start, nobody(), config).addresses("ipv4only.arpa.") == ["64:ff9b::c000:aa", "64:ff9b::c000:ab"]
 
@@ -121,7 +121,7 @@ def test_a_reverse_name(start: Start) -> None:
         f"{name} 120 IN CNAME 33.2.0.192.in-addr.arpa.", "33.2.0.192.in-addr.arpa. 120 IN PTR host.example."]
     assert not answer.flags & dns.flags.AD
     assert [one.question[0].name.to_text().lower() for one in zone.asked] == ["33.2.0.192.in-addr.arpa."]
-    # Once more, from the cache, later.
+    # Again later, from the cache.
     resolver.wait(20)
     answer = resolver.ask(name.upper(), "PTR")
     assert [one.ttl for one in answer.answer] == [100, 100]
@@ -148,7 +148,7 @@ def test_reverse_names_of_all_lengths(start: Start, prefix: str, address: str) -
 
 
 def test_a_suffix_does_not_matter(start: Start) -> None:
-    """RFC 6052 section 2.2: bits behind the address are ignored."""
+    """RFC 6052 section 2.2: bits after the address are ignored."""
     config = (
         BASIC.replace(f"dns64-prefix {PREFIX}/96\n", "dns64-prefix 2001:db8:122::/48\n") + f"nameserver {UPSTREAM}\n"
     )
@@ -174,7 +174,7 @@ def test_no_pointer_no_cname(start: Start) -> None:
 
 
 def test_a_cname_at_the_other_name_is_not_one_more(start: Start) -> None:
-    """Classless delegation (RFC 2317): the chain is not made longer (5.3.1)."""
+    """Classless delegation (RFC 2317): the chain does not become longer (5.3.1)."""
     zone = Zone(rr("33.2.0.192.in-addr.arpa.", 60, "CNAME", "33.32/27.2.0.192.in-addr.arpa."),
                 rr("33.32/27.2.0.192.in-addr.arpa.", 90, "PTR", "host.example."), origin="arpa.")
     name = reverse(inside("192.0.2.33"))
@@ -200,7 +200,7 @@ def test_the_well_known_addresses(start: Start, address: str) -> None:
 
 
 def test_reverse_names_elsewhere(start: Start) -> None:
-    """Under no prefix of ours, or no whole address: like any other name."""
+    """A name under no prefix of ours, or of no whole address, is like any other name."""
     zone = Zone(rr(reverse("2001:db8:f::1"), 60, "PTR", "far.example."), origin="arpa.")
     resolver = Resolver(start, zone)
     assert pointers(resolver.ask(reverse("2001:db8:f::1"), "PTR")) == ["far.example."]
@@ -225,7 +225,7 @@ KINDS = ["A", "AAAA", "NS", "PTR", "TXT", "DS"]
 
 
 def cut(address: str, nibbles: int) -> str:
-    """The last so many nibbles of a reverse name."""
+    """The last n nibbles of a reverse name."""
     return ".".join(reverse(address).split(".")[32 - nibbles:])
 
 
@@ -239,8 +239,8 @@ def empty(message: dns.message.Message) -> bool:
 
 @pytest.mark.parametrize("prefix, address", FORMS)
 def test_names_on_the_way_to_a_reverse_name(start: Start, prefix: str, address: str) -> None:
-    """Upstream knows none of them, but names below them exist here. A resolver that asks label by label (RFC 9156) ends
-    at the first NXDOMAIN (RFC 8020)."""
+    """The servers do not know them, but names below them exist here. A resolver that asks label by label (RFC 9156)
+    stops at the first NXDOMAIN (RFC 8020)."""
     resolver = Resolver(start, Zone(HOST, origin="arpa."), under(prefix))
     for nibbles in range(33):
         name = cut(address, nibbles)
@@ -254,7 +254,7 @@ def test_names_on_the_way_to_a_reverse_name(start: Start, prefix: str, address: 
 
 @pytest.mark.parametrize("prefix, address", FORMS)
 def test_names_that_lead_to_no_reverse_name(start: Start, prefix: str, address: str) -> None:
-    """Beside the prefix, or behind the last nibble: what upstream says."""
+    """Outside the prefix, or after the last nibble, the server's answer is passed on."""
     resolver = Resolver(start, Zone(HOST, origin="arpa."), under(prefix))
     own = int(prefix.split("/")[1]) // 4
     for nibbles in range(1, 33):
@@ -270,7 +270,7 @@ def test_names_that_lead_to_no_reverse_name(start: Start, prefix: str, address: 
 
 
 def test_names_on_the_way_that_upstream_knows(start: Start) -> None:
-    """What there is comes unchanged (RFC 6147 section 5.3.3); an alias that leads to nothing stays NXDOMAIN."""
+    """Existing records are not changed (RFC 6147 section 5.3.3); an alias to a missing name stays NXDOMAIN."""
     there, alias = cut(inside("192.0.2.33"), 12), cut(inside("192.0.2.33"), 26)
     zone = Zone(rr(there, 60, "NS", "ns.example."), rr(alias, 60, "CNAME", "nothing.example."), origin="arpa.")
     resolver = Resolver(start, zone)
@@ -282,7 +282,7 @@ def test_names_on_the_way_that_upstream_knows(start: Start) -> None:
 
 
 def test_names_on_the_way_are_not_vouched_for(start: Start) -> None:
-    """Upstream vouches for NXDOMAIN, not for what is made of it; who validates gets what it said (section 5.5)."""
+    """AD of NXDOMAIN is not copied to the changed answer; a client that validates gets the original (section 5.5)."""
     zone = Zone(HOST, origin="arpa.")
 
     def vouched(query: dns.message.Message) -> dns.message.Message:
@@ -301,7 +301,7 @@ def test_names_on_the_way_are_not_vouched_for(start: Start) -> None:
 
 
 def test_names_on_the_way_to_those_of_ranges(start: Start) -> None:
-    """A prefix of `dns64.map`, and one that is not synthesised with."""
+    """A prefix of `dns64.map`, and a range for which nothing is synthesised."""
     maps = "dns64.map 10.0.0.0/8 2001:db8:67::/96\ndns64.map 172.16.0.0/12 none\n"
     resolver = Resolver(start, Zone(HOST, origin="arpa."), more=maps)
     for nibbles in (11, 12, 20, 26, 31):

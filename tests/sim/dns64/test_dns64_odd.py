@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Upstream servers that write their answers oddly or answer late, clients that ask oddly, and many at a time."""
+"""Upstream servers with unusual or late answers, clients with unusual queries, and many queries at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def question_end(query: Message) -> int:
 
 
 def test_a_records_that_were_all_cut_off(start: Start) -> None:
-    """TC without a record is no empty answer: the client must ask by TCP (RFC 2181 section 9)."""
+    """TC without a record is no empty answer: the client must retry over TCP (RFC 2181 section 9)."""
     zone = Zone(FOUR)
 
     def cut(query: Message) -> Message | None:
@@ -55,7 +55,7 @@ FAR = [
 @pytest.mark.parametrize("kind, data", [("MX", "10 mail.far.test."), ("SRV", "1 2 3 mail.far.test.")])
 @pytest.mark.parametrize("before", range(len(FAR) + 1))
 def test_opt_anywhere_in_the_additional_section(start: Start, kind: str, data: str, before: int) -> None:
-    """RFC 6891 section 6.1.1: its place means nothing. What stands behind it is passed on as well (RFC 6147 5.3.2)."""
+    """RFC 6891 section 6.1.1: its place has no meaning. Records after it are passed on as well (RFC 6147 5.3.2)."""
     wanted = rr("four.example.", 300, kind, data)
 
     def instead(query: Message) -> bytes:
@@ -114,7 +114,7 @@ def test_bytes_behind_an_answer(start: Start, more: bytes) -> None:
     "ttl, rcode", [(256, dns.rcode.SERVFAIL), (255, dns.rcode.SERVFAIL), (0xC00C, dns.rcode.NOERROR)]
 )
 def test_a_name_that_lies_in_a_ttl(start: Start, ttl: int, rcode: dns.rcode.Rcode) -> None:
-    """A TTL is lowered while an answer is kept: a name that depends on it is none. One behind it does no harm."""
+    """A TTL is lowered while an answer is kept: a name inside it is malformed. A name after it does no harm."""
 
     def instead(query: Message) -> bytes:
         raw, end = wire(Zone(FOUR).lookup(query)), question_end(query)
@@ -179,7 +179,7 @@ def test_an_error_does_not_end_the_wait_for_another_server(start: Start) -> None
 
 
 def test_the_wait_is_over_in_time_for_a_chain_as_well(start: Start) -> None:
-    """However late the CNAME record comes that leads to a name nobody answers for."""
+    """The CNAME record comes late, and leads to a name that no server answers."""
     zone = Zone()
 
     def late(query: Message) -> Message | list[None]:
@@ -200,7 +200,7 @@ def test_the_wait_is_over_in_time_for_a_chain_as_well(start: Start) -> None:
 
 
 def test_a_wrong_spelling_at_the_last_moment(start: Start) -> None:
-    """The question is over in time all the same."""
+    """The query is answered in time all the same."""
     zone = Zone(FOUR)
     zone.instead = silent()
     resolver = Resolver(start, zone, more="timeout-time 0.3\nresend-attempts 0\n")
@@ -221,8 +221,8 @@ def test_a_wrong_spelling_at_the_last_moment(start: Start) -> None:
 
 @pytest.mark.parametrize("how", ["operation", "refused", "version", "two-questions", "no-question"])
 def test_errors_with_opt(start: Start, how: str) -> None:
-    """RFC 6891 section 6.1.1: OPT comes back with any answer. The question too where it is one: some clients (glibc)
-    know their answer by it."""
+    """RFC 6891 section 6.1.1: every answer has OPT. It repeats the question if it can be read: some clients (glibc)
+    recognise their answer by it."""
     resolver = Resolver(start, Zone(FOUR), more=f"dns64.client {A.ip}/32\n" if how == "refused" else "")
     query = resolver.query("four.example.", edns=int(how == "version"), dnssec=how != "version")
     if how == "operation":
@@ -261,7 +261,7 @@ def test_all_names(start: Start, name: str, edns: int | None) -> None:
 
 
 def test_the_well_known_name_for_those_who_validate(start: Start) -> None:
-    """Nobody is asked (RFC 8880 section 7.1), and nothing is made (RFC 6147 section 5.5)."""
+    """Nothing is fetched (RFC 8880 section 7.1), and nothing is synthesised (RFC 6147 section 5.5)."""
     zone = Zone()
     resolver = Resolver(start, zone)
     assert resolver.ask("ipv4only.arpa.", "A", flags="RD CD", dnssec=True).answer
@@ -293,7 +293,7 @@ def test_a_reverse_name_that_upstream_only_leads_on(start: Start) -> None:
         f"{name} 90 IN CNAME 33.32/27.2.0.192.in-addr.arpa.",
         "33.32/27.2.0.192.in-addr.arpa. 90 IN PTR host.example.",
     ]
-    # In a circle there is nothing.
+    # A chain in a circle leads to nothing.
     alias = zone.sets[dns.name.from_text("33.2.0.192.in-addr.arpa."), 5]
     zone.sets = {
         (alias.name, 5): alias,
@@ -310,7 +310,7 @@ def test_a_prefix_that_is_given_twice(start: Start) -> None:
 
 @pytest.mark.parametrize("port", [LAN, WAN])
 def test_a_large_answer_over_ipv6(start: Start, port: int) -> None:
-    """In fragments; 1280 bytes each where the way is not known."""
+    """It is sent in fragments of 1280 bytes each, where the path MTU is not known."""
     zone = Zone(rr("many.example.", 300, "A", *[f"192.0.2.{n}" for n in range(1, 60)]))
     resolver = Resolver(start, zone, more="response-maxlength 4096\ndns64.client ::/0\n")
     resolver.ask("many.example.", edns=0, client=A6)
@@ -330,7 +330,7 @@ def test_a_large_answer_over_ipv6(start: Start, port: int) -> None:
 
 
 def test_many_wait_without_a_cache(start: Start) -> None:
-    """What those who wait need does not give way before it was used: nothing is asked twice."""
+    """Records that pending queries need are not evicted before they are used: nothing is fetched twice."""
     zone = Zone()
     zone.instead = silent()
     resolver = Resolver(start, zone, DNS64.replace("dns64.cache 2000", "dns64.cache 0"))
@@ -340,7 +340,7 @@ def test_many_wait_without_a_cache(start: Start) -> None:
     asked = list(resolver.net.asked)
     assert len(asked) == 2 * many
     zone.instead = None
-    # All about AAAA first, then about A, last things first.
+    # All answers about AAAA first, then those about A, the last ones first.
     for kind, order in ((28, asked), (1, asked[::-1])):
         for one in order:
             if one.message.question[0].rdtype != kind:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The short way of datagrams between us and hosts that are known (net/udp_path): answers of upstream servers over IPv4
-and IPv6, and questions that have no ready answer. What is not a plain datagram goes the whole way, with its own drops.
+"""The fast path of datagrams between us and known hosts (net/udp/udp_path.h): answers of upstream servers over IPv4 and
+IPv6, and queries without a ready answer. What is not a plain datagram takes the slow path, with its drop reasons.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CONFIG = {4: DNS64, 6: BASIC + f"nameserver {UPSTREAM6}\n"}
 
 
 def caught(start: Start, family: int) -> tuple[Resolver, Packet]:
-    """A question for an A record under way, and the packet of its answer, with checksums."""
+    """A fetch of an A record, and the packet of its answer, with checksums."""
     zone = Zone(FOUR)
     zone.instead = silent()
     resolver = Resolver(start, zone, CONFIG[family])
@@ -79,7 +79,7 @@ def test_a_plain_answer(start: Start, family: int, behind: bytes) -> None:
 
 
 def renewed(packet: Packet) -> Packet:
-    """The same with a new header checksum."""
+    """The packet with a new header checksum."""
     if IP in packet:
         del packet[IP].chksum
     return packet.__class__(bytes(packet))
@@ -102,7 +102,7 @@ def test_what_goes_the_whole_way_is_taken_as_well(start: Start, kind: str) -> No
 
 
 def spoiled(kind: str, packet: Packet) -> Packet:
-    """An answer with one thing wrong, all else right."""
+    """An answer with one error."""
     if kind == "sum":
         packet[UDP].chksum ^= 0x0100
     elif kind == "header-sum":
@@ -164,7 +164,7 @@ def test_an_answer_in_fragments_is_dropped(start: Start) -> None:
 
 
 def right(frame: Packet) -> None:
-    """The checksums are there, and right."""
+    """The checksums are right."""
     assert frame[UDP].chksum != 0
     again = frame.__class__(bytes(frame))
     del again[UDP].chksum
@@ -174,7 +174,7 @@ def right(frame: Packet) -> None:
 
 
 def asks(resolver: Resolver, client: Host | Host6, query: Message) -> Packet:
-    """The one frame that comes out for a question."""
+    """The one frame that answers a query."""
     packet = datagram(client.ip, OUR6 if client is A6 else OUR4, 4000, 53, wire(query))
     kind = 0x800 if IP in packet else 0x86dd
     (sent,) = resolver.gateway.send(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=kind) / packet))
@@ -190,7 +190,7 @@ def test_checksums_of_questions(start: Start, family: int) -> None:
 
 @pytest.mark.parametrize("client", [A, A6], ids=["v4", "v6"])
 def test_a_checksum_of_zero(start: Start, client: Host | Host6) -> None:
-    """It would say that there is none (RFC 768)."""
+    """Zero would say that there is no checksum (RFC 768)."""
     resolver = Resolver(start, Zone(FOUR))
     resolver.ask("four.example.", client=client, edns=0)
     query = resolver.query("four.example.", edns=0)
@@ -204,7 +204,7 @@ def test_a_checksum_of_zero(start: Start, client: Host | Host6) -> None:
 
 
 def test_the_neighbour_is_asked_for(start: Start) -> None:
-    """Questions wait for the router's address; none is lost."""
+    """Messages wait for the router's MAC address; none is lost."""
     config = DNS64.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", "")
     resolver = Resolver(start, Zone(FOUR), config)
     resolver.send(resolver.query("four.example."), client=A6)
@@ -259,7 +259,7 @@ def test_another_client_is_not_taken_for_a_known_one(start: Start) -> None:
 
 @pytest.mark.parametrize("options", [0, 3, 5])
 def test_an_answer_behind_a_long_header(start: Start, options: int) -> None:
-    """However far back a question stands in its frame: its answer has room."""
+    """The answer has room even if its query stands far back in its frame."""
     resolver = Resolver(start, Zone(rr("text.example.", 300, "TXT", *[f'"{n}{"x" * 195}"' for n in range(5)])))
     resolver.ask("text.example.", "TXT", client=A6, edns=0)
     query = resolver.query("text.example.", "TXT", edns=0)
@@ -280,7 +280,7 @@ def test_an_answer_behind_a_long_header(start: Start, options: int) -> None:
 
 @pytest.mark.parametrize("known", [False, True])
 def test_no_answer_from_an_address_that_is_tentative(start: Start, known: bool) -> None:
-    """RFC 4862 section 5.4: it may be somebody else's. The client asks again when it is ours."""
+    """RFC 4862 section 5.4: another host may have the address. The client retries when it is ours."""
     zone = Zone(FOUR)
     resolver = Resolver(start, zone)
     if known:
@@ -304,7 +304,7 @@ def test_no_answer_from_an_address_that_is_tentative(start: Start, known: bool) 
 
 @pytest.mark.parametrize("port", [LAN, WAN])
 def test_questions_to_upstream_wait_for_a_valid_address(start: Start, port: str) -> None:
-    """A server behind IPv6 is not asked from a tentative address; the gateway's other ones serve."""
+    """A server over IPv6 gets no message from a tentative address; the gateway's other addresses are used."""
     resolver = Resolver(start, Zone(FOUR), CONFIG[6])
     resolver.ask("four.example.", "A")
     resolver.gateway.link(port, False)
@@ -320,7 +320,7 @@ def test_questions_to_upstream_wait_for_a_valid_address(start: Start, port: str)
 
 
 def test_ipv4_stays_as_it_was_configured(start: Start) -> None:
-    """No frame and no cable changes an IPv4 address or route, so a path over IPv4 holds for ever."""
+    """No frame and no cable changes an IPv4 address or route, so a path over IPv4 always holds."""
     config = DNS64.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", "")
     resolver = Resolver(start, Zone(FOUR), config)
     routes = resolver.gateway.lines("routes")
@@ -338,7 +338,7 @@ def test_ipv4_stays_as_it_was_configured(start: Start) -> None:
     for port in (LAN, WAN):
         resolver.gateway.link(port, False)
         resolver.gateway.link(port, True)
-    # The neighbour is found anew, if need be; addresses and next hop are the same.
+    # The neighbour is resolved again if necessary; addresses and next hop stay the same.
     packet = datagram(A.ip, OUR4, 4000, 53, wire(resolver.query("other.example.", "A")))
     frames = resolver.gateway.send(LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / packet))
     frames += resolver.gateway.send(WAN, learnt(ROUTER.mac))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An upstream that changes all the time, clients that ask anything, time that passes: what holds for every answer, and
-the whole answer wherever it came fresh from upstream."""
+"""Servers that change all the time, random queries, and time that passes: what holds for every answer is checked, and
+the whole answer where it was just fetched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAPPED = "::ffff:192.0.2.9"
 
 @dataclass
 class World:
-    """What upstream knows and how it behaves, now; and the addresses that names ever had."""
+    """What the servers know and how they behave at present, and all addresses that names ever had."""
 
     random: Random
     data: dict[tuple[str, int], str | None] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def test_whatever_happens(start: Start, seed: int) -> None:
         query = resolver.query(name, kind, flags=flags, dnssec=dnssec, edns=random.choice([None, 0]))
         asked, got = len(zone.asked), len(resolver.net.got)
         resolver.send(query, client=random.choice([A, A6]), port=5000 + step)
-        for _ in range(61):  # what is sent while time passes is answered behind it
+        for _ in range(61):  # what is sent while time passes is answered afterwards
             if len(resolver.net.got) == got:
                 resolver.wait(0.05)
         assert len(resolver.net.got) == got + 1, "one answer, in time"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Upstream servers that fail: retries, several servers, which is asked, those without EDNS."""
+"""Upstream servers that fail: retries, the choice among several servers, servers without EDNS."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_slow_answer_to_the_first_try_counts(start: Start) -> None:
 
 
 def test_another_server_is_asked(start: Start) -> None:
-    """One is silent from the start: no client waits long, and soon nobody asks it."""
+    """One is silent from the start: no client waits long, and soon the server gets no messages."""
     dead, alive = Zone(), Zone(FOUR)
     dead.instead = silent()
     resolver = Resolver(start, alive, TWO)
@@ -87,7 +87,7 @@ def test_another_server_is_asked(start: Start) -> None:
     for n in range(40):
         resolver.send(resolver.query(f"more{n}.example.", "A"))
         assert len(resolver.net.got) == 61 + n  # at once
-    # Only looked at now and then, beside the other.
+    # It is only probed now and then, beside the other server.
     assert len(dead.asked) - asked <= 2
     resolver.wait(1)
     # It comes back.
@@ -101,7 +101,7 @@ def test_another_server_is_asked(start: Start) -> None:
 
 @pytest.mark.parametrize("quiet", [100, 2400, 4300])
 def test_a_server_that_came_back_while_nobody_asked(start: Start, quiet: int) -> None:
-    """However long that was (2^31 microseconds are 36 minutes), it is looked at with the next questions."""
+    """However long it was down (2^31 microseconds are 36 minutes), it is probed with the next fetches."""
     dead, zone = Zone(), Zone()
     dead.instead = silent()
     resolver = Resolver(start, zone, TWO)
@@ -118,8 +118,8 @@ def test_a_server_that_came_back_while_nobody_asked(start: Start, quiet: int) ->
 
 @pytest.mark.parametrize("quiet", [4294, 4295.5])
 def test_silence_is_not_forgotten(start: Start, quiet: float) -> None:
-    """A server is down after four tries in vain when it was silent for two seconds, also when it answered 2^32
-    microseconds ago."""
+    """A server is down after four failed attempts when it was silent for two seconds, also when its last answer was
+    2^32 microseconds ago."""
     zone = Zone(FOUR)
     resolver = Resolver(start, zone)
     resolver.ask("four.example.", "A")
@@ -171,7 +171,7 @@ def test_round_robin(start: Start) -> None:
 
 
 def test_all_servers_are_gone_for_a_while(start: Start) -> None:
-    """The only one is asked on, and answers count at once when it is back."""
+    """The only server is still used, and its answers count at once when it is back."""
     zone = Zone(FOUR)
     zone.instead = silent()
     resolver = Resolver(start, zone)
@@ -222,7 +222,7 @@ def test_a_server_without_edns(start: Start, code: int, echo: bool) -> None:
 
     zone.instead = instead
     resolver = Resolver(start, zone)
-    # Without the question the complaint may be forged, and the right answer is waited for.
+    # An error without the question may be forged, so DNS64 waits for the right answer.
     assert resolver.addresses("four.example.", wait=0 if echo else 0.2) == [inside("192.0.2.33")]
     assert len([one for one in zone.asked if one.edns < 0]) == 2
     n = len(zone.asked)
@@ -248,7 +248,7 @@ def test_a_server_with_another_version(start: Start) -> None:
 
 
 def test_a_server_that_always_complains(start: Start) -> None:
-    """No endless exchange."""
+    """The exchange ends."""
     zone = Zone(FOUR)
     for code in (dns.rcode.FORMERR, dns.rcode.BADVERS, dns.rcode.NOTIMP):
         zone.instead = fails(code)
@@ -259,7 +259,7 @@ def test_a_server_that_always_complains(start: Start) -> None:
 
 
 def test_upper_bits_of_response_codes(start: Start) -> None:
-    """They are in OPT, which is not passed on: BADCOOKIE becomes SERVFAIL, not NXRRSET."""
+    """Their upper bits are in OPT, which is not passed on: BADCOOKIE becomes SERVFAIL, not NXRRSET."""
     zone = Zone(FOUR)
     zone.instead = fails(dns.rcode.BADCOOKIE)
     assert Resolver(start, zone).ask("four.example.", "A").rcode() == dns.rcode.SERVFAIL

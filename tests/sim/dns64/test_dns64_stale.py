@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""When a stale answer may serve (RFC 8767): not before upstream had a moment to answer, and native addresses that are
-known rather than synthetic ones."""
+"""When a stale answer may serve (RFC 8767): only after the servers had a moment to answer, and known native addresses
+before synthesised ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dead_names(query: Message) -> list[None] | None:
 
 
 def taken_down(start: Start) -> tuple[Resolver, Zone]:
-    """Two names whose time is over, and a server that eight dead names have marked as down."""
+    """Two expired names, and a server that eight dead names have marked as down."""
     zone = Zone(FOUR, OTHER)
     resolver = Resolver(start, zone)
     resolver.addresses("four.example.")
@@ -52,7 +52,7 @@ def test_a_server_that_went_down_lately_is_waited_for_briefly(start: Start) -> N
 
 
 def gone(resolver: Resolver, zone: Zone, seconds: int) -> None:
-    """Nobody answers for so long, although asked all the time."""
+    """No server answers for so long, although messages are sent all the time."""
     zone.instead = silent()
     for n in range(seconds):
         resolver.send(resolver.query(f"n{n}.example.", "A"))
@@ -63,7 +63,7 @@ def test_a_server_that_is_down_for_long_is_not_waited_for(start: Start) -> None:
     resolver, zone = taken_down(start)
     gone(resolver, zone, 31)
     assert ttls(resolver.ask("four.example.")) == [30]
-    # Behind the client's back it is asked, and back at once.
+    # The server is asked after the client has its answer, and is back at once.
     zone.instead = None
     assert ttls(resolver.ask("other.example.")) == [30]
     assert ttls(resolver.ask("other.example.")) == [300]
@@ -71,7 +71,7 @@ def test_a_server_that_is_down_for_long_is_not_waited_for(start: Start) -> None:
 
 @pytest.mark.parametrize("quiet", [60, 4290, 4330])
 def test_nobody_asked_for_a_while(start: Start, quiet: int) -> None:
-    """That a server was down then says nothing about it by now."""
+    """That a server was down long ago says nothing about its present state."""
     resolver, zone = taken_down(start)
     gone(resolver, zone, 31)
     resolver.wait(quiet)
@@ -101,8 +101,8 @@ def bare(zone: Zone) -> Zone:
 @pytest.mark.parametrize("name", ["both.example.", "www.example."])
 @pytest.mark.parametrize("bald", [False, True])
 def test_a_slow_refresh_does_not_replace_native_addresses(start: Start, name: str, bald: bool) -> None:
-    """A records alone make no answer while AAAA records are known, if only past their time, at the end of a CNAME chain
-    as well; these serve when the refresh takes too long."""
+    """A records alone make no answer while AAAA records are known, even expired ones, also at the end of a CNAME chain;
+    these serve when the refresh takes too long."""
     zone = bare(Zone(*CHAIN)) if bald else Zone(*CHAIN)
     resolver = Resolver(start, zone)
     assert resolver.addresses(name) == ["2001:db8::6"]
@@ -117,7 +117,7 @@ def test_a_slow_refresh_does_not_replace_native_addresses(start: Start, name: st
     resolver.wait(0.2)
     assert addresses(resolver.net.got[-1].message) == ["2001:db8::6"]
     assert resolver.net.got[-1].at > 100 and ttls(resolver.net.got[-1].message) == [30]
-    # Comes the answer meanwhile, it serves at once.
+    # If the answer comes meanwhile, it serves at once.
     resolver.wait(70)
     resolver.send(resolver.query(name))
     zone.instead = right
@@ -128,7 +128,7 @@ def test_a_slow_refresh_does_not_replace_native_addresses(start: Start, name: st
 
 
 def test_native_addresses_too_old_to_serve(start: Start) -> None:
-    """Past `dns64.stale` nothing is known any more: A records serve after the usual patience (RFC 6147 5.1.3)."""
+    """After `dns64.stale` nothing is known: A records serve after the usual wait (RFC 6147 5.1.3)."""
     zone = Zone(*BOTH)
     resolver = Resolver(start, zone, more="dns64.stale 30\n")
     assert resolver.addresses("both.example.") == ["2001:db8::6"]
@@ -138,7 +138,7 @@ def test_native_addresses_too_old_to_serve(start: Start) -> None:
 
 
 def test_addresses_that_were_absent_before(start: Start) -> None:
-    """Where no native ones are known, slow AAAA answers cost no more than the usual patience."""
+    """Where no native addresses are known, slow AAAA answers cost no more than the usual wait."""
     zone = Zone(FOUR, soa=rr("example.", 60, "SOA", SOA))
     resolver = Resolver(start, zone)
     resolver.addresses("four.example.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the DNS64 server makes of its configuration: files of mtd64-ng, what is missing, what it advertises."""
+"""How DNS64 takes its configuration: files of mtd64-ng, missing keys, what it advertises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.virtual
 
 BOTH = ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\n"
 
-# A file as mtd64-ng reads it: comments of both kinds, also behind values, blanks of all kinds, a prefix with host
+# A file as mtd64-ng reads it: comments of both kinds, also after values, blanks of all kinds, a prefix with host
 # bits and with an octet 8 that is not zero, a timeout with many decimals.
 MTD64 = f"""\
 # settings of a small DNS64 server
@@ -49,7 +49,7 @@ def test_a_file_of_mtd64(start: Start) -> None:
     assert [one.server for one in resolver.net.asked] in ([UPSTREAM, UPSTREAM2], [UPSTREAM2, UPSTREAM])
     printed = resolver.gateway.lines("print")
     assert "dns64-prefix 2001:db8:63:ab01:cd02:ef03::/96" in printed and "timeout-time 0.500" in printed
-    # In vain: four tries in two seconds.
+    # It fails: four attempts in two seconds.
     zone.instead = silent()
     before = len(zone.asked)
     assert resolver.ask("other.example.", "A", wait=2.1).rcode() == 2
@@ -101,7 +101,7 @@ def advertised(gateway: Gateway) -> ICMPv6ND_RA:
 
 
 def test_advertises_itself_as_server(start: Start) -> None:
-    """RFC 8106, RFC 8781; it is no router (lifetime 0) and says nothing about prefixes on the link."""
+    """RFC 8106, RFC 8781; it is no router (lifetime 0) and advertises no prefixes of the network."""
     config = DNS64.replace("lan.ra off\n", "") + "dns64-prefix 2001:db8:122::/48\n"
     message = advertised(start(config, "dns64"))
     assert message.routerlifetime == 0 and message.M == message.O == 0

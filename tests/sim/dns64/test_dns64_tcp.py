@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""DNS over TCP (RFC 7766, RFC 7828): clients' streams."""
+"""DNS over TCP (RFC 7766, RFC 7828): connections of clients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_one_question(resolver: Resolver, client: Host | Host6) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_pipelined_in_pieces(resolver: Resolver, size: int) -> None:
-    """Many questions one behind the other, cut anywhere."""
+    """Many queries one after the other, cut anywhere."""
     stream = opened(resolver)
     queries = [resolver.query(name, kind) for name in NAMES[:8 if size < 7 else 60] for kind in ("AAAA", "A")]
     say(resolver, stream, *queries, size=size)
@@ -69,7 +69,7 @@ def test_pipelined_in_pieces(resolver: Resolver, size: int) -> None:
 
 
 def test_answers_out_of_order(resolver: Resolver) -> None:
-    """What is known does not wait for what is not (RFC 7766 section 6.2.1.1)."""
+    """A known answer does not wait for a fetch of another query (RFC 7766 section 6.2.1.1)."""
     stream = opened(resolver)
     resolver.addresses("four.example.")
     resolver.zone.instead = silent()  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ def test_answers_out_of_order(resolver: Resolver) -> None:
 
 
 def test_half_close_with_questions_open(resolver: Resolver) -> None:
-    """A client may say that it has asked all; it still gets its answers, then the connection ends."""
+    """A client may close its side after its last query; it still gets its answers, then the connection ends."""
     stream = opened(resolver)
     resolver.zone.instead = silent()  # type: ignore[attr-defined]
     query = resolver.query("n1.example.", "AAAA")
@@ -119,7 +119,7 @@ def test_no_option_without_opt_nor_over_udp(resolver: Resolver) -> None:
 
 
 def test_a_client_that_drips(resolver: Resolver) -> None:
-    """Bytes that never become a question do not keep a connection for ever."""
+    """Bytes that never become a query do not keep a connection open."""
     stream = opened(resolver)
     data = framed(bytes(200))
     for i in range(30):
@@ -132,7 +132,7 @@ def test_a_client_that_drips(resolver: Resolver) -> None:
 
 
 def test_rate(start: Start) -> None:
-    """What is beyond it gets no answer, as over UDP, but keeps its connection."""
+    """A query beyond the rate gets no answer, as over UDP, but its connection stays."""
     resolver = Resolver(start, zone(), more="dns64.rate 5\n")
     stream = opened(resolver)
     say(resolver, stream, *(resolver.query(f"n{i}.example.", "A") for i in range(12)))
@@ -143,7 +143,7 @@ def test_rate(start: Start) -> None:
 
 
 def test_a_client_that_never_reads(resolver: Resolver) -> None:
-    """Its window is shut; it is gone after a while, and others are served meanwhile."""
+    """A client with a closed window loses its connection after a while; others are served meanwhile."""
     stream = opened(resolver, window=0)
     say(resolver, stream, *(resolver.query(name, "AAAA") for name in NAMES[:60]))
     stream.quiet = True
@@ -156,7 +156,7 @@ def test_a_client_that_never_reads(resolver: Resolver) -> None:
 
 
 def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None:
-    """Questions without end whose answers nobody takes: the window closes, memory does not grow."""
+    """A client sends queries without end and reads no answers: its window closes, memory does not grow."""
     resolver.zone.sets.update(  # type: ignore[attr-defined]
         {(one.name, one.rdtype): one for one in [rr("text.example.", 300, "TXT", *(["x" * 250] * 16))]})
     stream = opened(resolver)
@@ -173,8 +173,8 @@ def test_a_client_that_reads_slowly_is_not_read_from(resolver: Resolver) -> None
 
 @pytest.mark.parametrize("n, size", [(64, 8), (64, 40), (12, 245)])
 def test_long_answers_all_at_once(start: Start, n: int, size: int) -> None:
-    """A client that pipelines, and reads only after all answers have come, gets every one of them: those it has no room
-    for wait."""
+    """A client that pipelines, and reads only after all answers have come, gets all of them: answers without room are
+    held back."""
     slow = Slow(start, n, size)
     resolver = slow.resolver
     stream = opened(resolver)
@@ -203,7 +203,7 @@ def test_long_answers_all_at_once(start: Start, n: int, size: int) -> None:
 
 
 def test_more_questions_than_a_connection_to_upstream_has(start: Start) -> None:
-    """They wait for a place."""
+    """The fetches wait for a place."""
     slow = Slow(start, 600, 6)
     resolver = slow.resolver
     streams = [opened(resolver, 4000 + i, station(resolver, i)) for i in range(10)]
@@ -240,7 +240,7 @@ def test_long_answers_while_memory_is_short(start: Start) -> None:
 
 def test_held_answers_end_with_their_client(start: Start) -> None:
     """Answers held back for clients that never read have places of their own, of which one client gets as many as are
-    left free; what finds none is SERVFAIL, in time. They are gone with their client."""
+    free; without a place the answer is SERVFAIL, in time. The places are free when the client is gone."""
     slow = Slow(start, 64, 8)
     resolver = slow.resolver
     streams = [opened(resolver, 4000 + i) for i in range(8)]
@@ -330,7 +330,7 @@ def test_segments_of_no_connection(
 
 
 def test_a_flood_of_syns(resolver: Resolver) -> None:
-    """Half-open connections have a limit; beyond it cookies, which a real client does not notice."""
+    """Half-open connections have a limit; beyond it SYN cookies are used, which a real client does not notice."""
     for i in range(400):
         put(resolver, Stream(LAN, A.mac, A.ip, OUR4, 10000 + i, 53).segment("S"))
     stats = resolver.gateway.stats()
@@ -359,7 +359,7 @@ def test_guessed_cookies(resolver: Resolver) -> None:
 
 @pytest.mark.parametrize("how", ["answer", "repetition"])
 def test_no_segment_from_an_address_that_is_tentative(start: Start, how: str) -> None:
-    """RFC 4862 section 5.4: it may be somebody else's. What was to be sent is sent when the address is ours again."""
+    """RFC 4862 section 5.4: another host may have the address. Segments are sent when the address is ours again."""
     upstream = zone()
     upstream.instead = silent()
     resolver = Resolver(start, upstream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The exchange with upstream servers: forgery (RFC 5452), malformed answers, many questions, what passes unchanged."""
+"""The exchange with upstream servers: forgery (RFC 5452), malformed answers, many queries, pass-through."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def name_of(message: Message) -> str:
     return message.question[0].name.to_text()
 
 
-# --- questions ------------------------------------------------------------------------------------------
+# --- messages -------------------------------------------------------------------------------------------
 
 
 def test_a_question_as_it_leaves(start: Start) -> None:
@@ -53,7 +53,7 @@ def test_ids_ports_and_spelling_are_random(start: Start) -> None:
     assert len(asked) == 400
     for values, most in (([one.message.id for one in asked], 65536), ([one.port for one in asked], 64512)):
         assert len(set(values)) > 390
-        # Spread over the whole range: each quarter has its share.
+        # They are spread over the whole range: each quarter has its share.
         quarters = Counter((value - (65536 - most)) * 4 // most for value in values)
         assert set(quarters) == {0, 1, 2, 3} and min(quarters.values()) > 60
         steps = Counter((b - a) % 65536 for a, b in zip(values, values[1:]))
@@ -61,7 +61,7 @@ def test_ids_ports_and_spelling_are_random(start: Start) -> None:
     assert min(one.port for one in asked) >= 1024
     letters = [c for one in asked for c in name_of(one.message) if c.isalpha()]
     assert 0.45 < sum(c.isupper() for c in letters) / len(letters) < 0.55
-    # The two questions of one client have different ones.
+    # The two fetches of one client have different ones.
     resolver.send(resolver.query("another.example."))
     one, two = resolver.net.asked[-2:]
     assert one.port != two.port and one.message.id != two.message.id and name_of(one.message) != name_of(two.message)
@@ -80,7 +80,7 @@ def test_two_gateways_differ(start: Start) -> None:
 
 
 def caught(start: Start) -> tuple[Resolver, Zone]:
-    """A question for an A record that is under way."""
+    """A fetch of an A record."""
     zone = Zone(FOUR)
     zone.instead = silent()
     resolver = Resolver(start, zone)
@@ -90,7 +90,7 @@ def caught(start: Start) -> tuple[Resolver, Zone]:
 
 
 def forged(resolver: Resolver, **changes: int | str) -> bytes:
-    """An answer to the question under way with another address in it, changed."""
+    """An answer to the fetch, with another address and a change."""
     asked = resolver.net.asked[0]
     answer = dns.message.make_response(asked.message, recursion_available=True)
     answer.answer.append(BAD)
@@ -134,14 +134,14 @@ def test_forged_answers_are_not_taken(start: Start, changes: dict[str, int | str
     assert not resolver.net.got
     drops = resolver.gateway.drops()
     assert set(drops) <= {"dns-forged", "dns-answer", "no-service"} and sum(drops.values()) == 1
-    # The true one is.
+    # The right answer is taken.
     zone.instead = None
     if "case" not in changes:
         asked = resolver.net.asked[0]
         resolver.net.deliver(
             resolver.gateway.send(WAN, upstream(UPSTREAM, asked.source, asked.port, zone.lookup(asked.message)))
         )
-    else:  # asked once more, to be sure
+    else:  # sent once more, to be sure
         resolver.wait(1)
     assert [item.address for item in resolver.net.got[0].message.answer[0]] == ["192.0.2.33"]
 
@@ -164,7 +164,7 @@ def test_a_flood_of_guesses(start: Start) -> None:
 
 
 def test_an_answer_counts_once(start: Start) -> None:
-    """A duplicate, and an answer after its time, come to a closed port."""
+    """A duplicate and a late answer come to a closed port."""
     zone = Zone(FOUR)
     zone.instead = lambda query: [zone.lookup(query), zone.lookup(query)]
     resolver = Resolver(start, zone)
@@ -180,7 +180,7 @@ def test_an_answer_counts_once(start: Start) -> None:
 
 
 def test_ports_are_closed_to_others(start: Start) -> None:
-    """Whoever looks for open ports cannot tell them: not by the gateway's answers, wherever he is."""
+    """A scanner cannot find open ports by the gateway's answers, wherever it is."""
     resolver, _ = caught(start)
     asked = resolver.net.asked[0]
     for port in (asked.port, asked.port ^ 1):
@@ -193,7 +193,7 @@ def test_ports_are_closed_to_others(start: Start) -> None:
 
 
 def lower(zone: Zone) -> Zone:
-    """A server that loses the case of names."""
+    """A server that does not preserve the case of names."""
     def instead(query: Message) -> Message:
         answer = zone.lookup(query)
         answer.question[0].name = dns.name.from_text(name_of(query).lower())
@@ -204,10 +204,10 @@ def lower(zone: Zone) -> Zone:
 
 
 def test_a_server_that_loses_case(start: Start) -> None:
-    """Is believed when it does so twice, and then for a while."""
+    """Its answers are taken when it does so twice, and then for a while."""
     zone = lower(Zone(FOUR))
     resolver = Resolver(start, zone)
-    # Twice a right answer is waited for, a tenth of a second each.
+    # DNS64 waits twice for a right answer, a tenth of a second each.
     resolver.send(resolver.query("four.example.", "A"))
     resolver.wait(0.11)
     assert not resolver.net.got and len(zone.asked) == 2
@@ -223,7 +223,7 @@ def test_a_server_that_loses_case(start: Start) -> None:
 
 
 def test_another_case_may_be_forged(start: Start) -> None:
-    """The right answer counts when it comes behind, however often that happens."""
+    """The right answer counts when it comes later, however often that happens."""
     zone = Zone(FOUR)
 
     def both(query: Message) -> list[Answer]:
@@ -237,7 +237,7 @@ def test_another_case_may_be_forged(start: Start) -> None:
     for n in range(1, 6):
         assert resolver.ask("four.example.", "A").answer == [FOUR]
         assert len(zone.asked) == n and resolver.gateway.stats()["dns_upstream_case_changed"] == n
-    # No server that loses case either: nothing was learned.
+    # The server preserves case: nothing was learned.
     zone.instead = None
     lower(zone)
     resolver.send(resolver.query("four.example.", "A"))
@@ -275,17 +275,17 @@ def answered_with(start: Start, change: Callable[[bytearray], bytes | bytearray 
     ids=["cut", "short", "less", "count", "no-question", "two-questions", "empty", "zeros", "loop", "far"],
 )
 def test_malformed_answers(start: Start, change: Callable[[bytearray], bytes]) -> None:
-    """They are no answers: asked again, then SERVFAIL."""
+    """They are no answers: the message is sent again, then the client gets SERVFAIL."""
     resolver, zone = answered_with(start, change)
     raw = resolver.raw(resolver.query("four.example.", "A"), wait=3.2)
     assert raw is not None and dns.message.from_wire(raw).rcode() == dns.rcode.SERVFAIL
     assert len(zone.asked) == 3
-    # What a server says to the last try comes too late here.
+    # An answer to the last attempt comes too late here.
     assert set(resolver.gateway.drops()) <= {"dns-answer", "dns-forged", "no-service"}
 
 
 def test_a_truncated_message_that_ends_early(start: Start) -> None:
-    """TC says that something is missing; the client gets TC as well."""
+    """TC says that a part is missing; the client gets TC as well."""
     resolver, _ = answered_with(start, lambda raw: raw[:2] + bytes([raw[2] | 2]) + raw[3:-4])
     answer = resolver.ask("four.example.", "A")
     assert answer.flags & dns.flags.TC and not answer.answer
@@ -313,7 +313,7 @@ def test_records_that_belong_to_others_are_not_used(start: Start) -> None:
 
 
 def test_a_thousand_dead_names(start: Start) -> None:
-    """They do not slow the living ones, and all get SERVFAIL in time."""
+    """They do not delay other names, and all get SERVFAIL in time."""
     zone = Zone(FOUR)
     zone.instead = lambda query: [] if "dead" in name_of(query).lower() else None
     resolver = Resolver(start, zone)
@@ -334,7 +334,7 @@ def test_a_thousand_dead_names(start: Start) -> None:
 
 
 def flood(resolver: Resolver, kind: str, senders: list[str]) -> list[int]:
-    """A thousand dead names from each sender; how many were refused of each."""
+    """Queries for a thousand dead names from each sender; gives how many of each were refused."""
     frames = []
     for sender in senders:
         for n in range(1000):
@@ -347,8 +347,8 @@ def flood(resolver: Resolver, kind: str, senders: list[str]) -> list[int]:
 
 @pytest.mark.parametrize("kind, each", [("A", 1), ("AAAA", 2)])
 def test_a_full_table(start: Start, kind: str, each: int) -> None:
-    """More questions than places: SERVFAIL at once for the rest, never silence; old ones give way after a second. A
-    client has three places at most for each that is free, so that three leave something to a fourth."""
+    """More queries than places: the rest gets SERVFAIL at once, never silence; old fetches end after a second. A client
+    has at most three places for each that is free, so that three clients leave some to a fourth."""
     zone = Zone(FOUR)
     zone.instead = silent()
     others = [f"192.168.1.{n}" for n in (20, 21, 22)]
@@ -360,7 +360,7 @@ def test_a_full_table(start: Start, kind: str, each: int) -> None:
     zone.instead = None
     assert resolver.ask("six.example.", "A", client=B).rcode() == dns.rcode.NXDOMAIN
     zone.instead = silent()
-    # Those that wait a second make room for others.
+    # Queries that have waited a second make room for others.
     resolver.gateway.wait(1.1)
     assert 1100 < resolver.gateway.stats()["dns_waiting"] < 1536
     zone.instead = None
@@ -381,7 +381,7 @@ def test_one_client_does_not_take_all_places(start: Start) -> None:
 
 
 def test_the_router_is_gone(start: Start) -> None:
-    """No way to any server: SERVFAIL in time, not silence."""
+    """No route to any server: SERVFAIL in time, not silence."""
     config = DNS64.replace("gateway 203.0.113.1\n", "")
     resolver = Resolver(start, Zone(FOUR), config)
     assert resolver.ask("four.example.", wait=3.1).rcode() == dns.rcode.SERVFAIL
@@ -389,7 +389,7 @@ def test_the_router_is_gone(start: Start) -> None:
 
 
 def test_questions_that_ask_nothing_twice(start: Start) -> None:
-    """AAAA and A at once, each once; with AAAA in the cache only A."""
+    """AAAA and A are fetched together, each once; with AAAA in the cache only A."""
     zone = Zone(FOUR)
     resolver = Resolver(start, zone)
     resolver.ask("four.example.", "A")
@@ -418,7 +418,7 @@ def payload(sent: Sent) -> bytes:
 
 
 def relayed(resolver: Resolver, question: bytes) -> Sent:
-    """A question that dnspython cannot read without the key, as it leaves for upstream."""
+    """A query that dnspython cannot read without the key, as it is sent to the server."""
     sent = resolver.gateway.send(
         LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, question)))
     assert [one.port for one in sent] == [WAN]
@@ -427,19 +427,19 @@ def relayed(resolver: Resolver, question: bytes) -> Sent:
 
 
 def heard(resolver: Resolver, sent: Sent, answer: bytes) -> list[Sent]:
-    """What leaves when upstream says this."""
+    """What the client gets when the server answers this."""
     return resolver.gateway.send(WAN, upstream(UPSTREAM, sent.ip.src, sent.frame[UDP].sport, answer))
 
 
 def answer_to(sent: Sent, flags: int, counts: bytes, behind: bytes) -> bytes:
-    """With the question of what left; the counts of the other sections, and what stands there."""
+    """A message with the question of what was sent, these counts of the other sections, and their bytes."""
     asked = payload(sent)
     end = asked.index(0, 12) + 5
     return asked[:2] + flags.to_bytes(2, "big") + asked[4:6] + counts + asked[12:end] + behind
 
 
 def test_signed_questions_pass_unchanged(start: Start) -> None:
-    """RFC 5625 section 4.5; the answer as well, though it is about AAAA records."""
+    """RFC 5625 section 4.5; the answer is not changed either, though it is about AAAA records."""
     resolver = Resolver(start, Zone(FOUR))
     for _ in range(3):
         question = signed_question(resolver)
@@ -464,7 +464,7 @@ def test_a_signed_question_in_vain(start: Start) -> None:
 
 
 def test_more_of_them_than_fit(start: Start) -> None:
-    """Each of two clients has as many as are free, so that a third of the places is left."""
+    """Each of two clients has as many places as are free, so that a third of the places is left."""
     resolver = Resolver(start, Zone())
     frames = [(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
         client.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(50) for client in (A, B)]
@@ -500,7 +500,7 @@ MX = b"\0\x0f\0\1\0\0\0\5\0\5\0\0\1b\0"
 )
 @pytest.mark.parametrize("kind", ["IXFR", "TSIG"])
 def test_malformed_answers_are_not_passed_on(start: Start, kind: str, flags: int, counts: bytes, behind: bytes) -> None:
-    """A client that reads strictly would refuse them: asked again, then SERVFAIL."""
+    """A strict client would refuse them: the message is sent again, then the client gets SERVFAIL."""
     resolver = Resolver(start, Zone(FOUR))
     question = signed_question(resolver) if kind == "TSIG" else resolver.query("example.", "IXFR").to_wire()
     sent = relayed(resolver, question)
@@ -524,7 +524,7 @@ def test_malformed_answers_are_not_passed_on(start: Start, kind: str, flags: int
 def test_what_is_passed_on_is_well_formed(
     start: Start, flags: int, counts: bytes, behind: bytes, passed: bytes | None
 ) -> None:
-    """What stands behind the last record is left out; a truncated message that ends early keeps TC and its question."""
+    """Bytes after the last record are left out; a truncated message that ends early keeps TC and its question."""
     resolver = Resolver(start, Zone(FOUR))
     sent = relayed(resolver, resolver.query("example.", "IXFR").to_wire())
     back = heard(resolver, sent, answer_to(sent, flags, counts, behind))

@@ -280,7 +280,7 @@ def log_limit(it: Plain) -> bool:
     return len(it.gateway.lines("log")) == before
 
 
-# DNS64: limits, cache, servers (apps/dns64/dns64_limit.c, dns64.h, dns64_try.c, dns64_ask.c, dns64_link.c)
+# DNS64: limits, cache, servers (client/dns64_limit.c, cache, upstream/dns64_server.c, dns64_fetch.c, dns64_conn.c)
 
 def no_answer(it: Resolver) -> bool:
     return it.raw(it.query("four.example.")) is None

@@ -1,5 +1,5 @@
-/* The DNS64 server whole, in short: a client, an upstream server, virtual time. What the
- * RFCs say is tested in tests/sim; here is what must not get lost, quickly. */
+/* The whole DNS64 server in short: a client, an upstream server, virtual time. tests/sim tests what
+ * the RFCs say; here are quick tests of the essentials. */
 #include "apps/dns64/dns64.h"
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/frames.h"
@@ -18,7 +18,7 @@
 
 static struct rig rig;
 
-/* What upstream knows. */
+/* What the upstream server knows. */
 struct known {
 	const char *name;
 	uint16_t type;
@@ -30,17 +30,17 @@ struct known {
 static const struct known *zone;
 static uint32_t n_zone;
 
-/* What was sent. */
+/* A message that was sent. */
 static struct datagram {
-	uint16_t port; /* of the gateway towards upstream, of the client else */
+	uint16_t port; /* the gateway's port if it went to the server, else the client's */
 	uint32_t to;
 	uint32_t len;
 	uint8_t data[1500];
 } asked[64], got[64];
 static uint32_t n_asked, n_got, n_answered;
-static bool replies; /* upstream answers at once */
-static bool cuts;    /* it truncates what it says about A records */
-static bool lowers;  /* it gives names back in lower case */
+static bool replies; /* the server answers at once */
+static bool cuts;    /* it truncates answers about A records */
+static bool lowers;  /* it repeats names in lower case */
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 {
@@ -84,7 +84,7 @@ static const struct known *look_up(const uint8_t *name, uint16_t type)
 	return NULL;
 }
 
-/* Writes the answer of upstream to a question; 0: none. */
+/* Writes the server's answer to a question; 0: there is none. */
 static uint32_t write_answer(const struct datagram *q, uint8_t *m)
 {
 	static const uint8_t soa[] = "\2ns\0\4root\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\x3c";
@@ -113,7 +113,7 @@ static uint32_t write_answer(const struct datagram *q, uint8_t *m)
 	return o.len;
 }
 
-/* Upstream answers what it was asked since. */
+/* The server answers the messages that came since. */
 static void serve(void)
 {
 	uint8_t m[1500];
@@ -156,7 +156,7 @@ static void start(const char *more, const struct known *known, uint32_t n)
 #define ONE "nameserver 198.51.100.53\n"
 #define TWO ONE "nameserver 198.51.100.54\n"
 
-/* Asks; the answer, if there is one, is the last of got. */
+/* Sends a query; its answer, if there is one, is the last of got. */
 static uint32_t put_question(uint8_t *m, const char *name, uint16_t type)
 {
 	memset(m, 0, 12);
@@ -203,7 +203,7 @@ static bool record(uint32_t n, struct dns_rr *rr)
 	return n == 0 && at < d->len;
 }
 
-/* The last answer's record is an AAAA record with these last four bytes of ours. */
+/* The last answer's record is a synthesised AAAA record with these last four bytes. */
 static bool synthesised(const char *four, uint32_t ttl)
 {
 	struct dns_rr rr;
@@ -289,7 +289,7 @@ static void time_passes(void)
 	wait_ms(41000);
 	CHECK(ask("four.test", 28) && synthesised("\xc0\0\2\x21", 60));
 	CHECK_EQ(n_asked, 4);
-	/* Upstream goes; what is stale serves, with a TTL of its own. */
+	/* The server is gone; stale records serve, with their own TTL. */
 	wait_ms(100000);
 	replies = false;
 	CHECK(!ask("four.test", 28));
@@ -298,7 +298,7 @@ static void time_passes(void)
 	CHECK(synthesised("\xc0\0\2\x21", 30));
 }
 
-/* What is asked for often is kept as it goes out, but no longer than its records. */
+/* A popular answer is kept as it is sent, but no longer than its records. */
 static void kept_ready(void)
 {
 	start(ONE, PLAIN);
@@ -310,7 +310,7 @@ static void kept_ready(void)
 	CHECK_EQ(n_asked, 2);
 	const struct dns64 *d = rig.gw.state;
 	CHECK_EQ(d->cache.n, 3);
-	/* Not for those who validate. */
+	/* It does not serve clients that validate. */
 	uint8_t m[600];
 	uint32_t len = put_question(m, "four.test", 28);
 	struct dns_out o;
@@ -333,7 +333,7 @@ static void kept_ready(void)
 static void slow(void)
 {
 	start(ONE, PLAIN);
-	/* A records that are known already are no answer yet. */
+	/* A records alone are no answer yet. */
 	CHECK(ask("slow.test", 1));
 	CHECK(!ask("slow.test", 28));
 	start(ONE, PLAIN);
@@ -351,15 +351,15 @@ static void slow(void)
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
 	const struct dns64 *d = rig.gw.state;
 	wait_ms(4000);
-	CHECK_EQ(d->n_asks, 0);
-	CHECK_EQ(d->n_waiters, 0);
-	CHECK_EQ(d->wheel.n_set, 0);
+	CHECK_EQ(d->fetches.n, 0);
+	CHECK_EQ(d->pendings.n, 0);
+	CHECK_EQ(d->part.wheel.n_set, 0);
 	for (uint32_t i = 0; i < 65536; i++)
 		if (rig.gw.udp->owner[i] && i != 53)
 			CHECK(!"all ports closed");
 }
 
-/* A question under way, and answers that are none. */
+/* A fetch, and messages that do not answer it. */
 static void forgery(void)
 {
 	start(ONE, PLAIN);
@@ -392,7 +392,7 @@ static void forgery(void)
 	CHECK_EQ(n_got, 1);
 }
 
-/* Two questions of two clients are one, and both get their answer. */
+/* Two clients share a fetch, and both get their answer. */
 static void joined(void)
 {
 	start(ONE, PLAIN);
@@ -413,7 +413,7 @@ static void joined(void)
 static void several_servers(void)
 {
 	start(TWO, PLAIN);
-	/* Both are asked in time, and one that is silent is left out. */
+	/* Both servers get messages in time, and a silent one is not used. */
 	bool first = false, second = false;
 	for (char n = 'a'; n < 'z'; n++) {
 		const char name[] = {n, '.', 't', 0};
@@ -422,7 +422,7 @@ static void several_servers(void)
 		second |= asked[(n_asked - 1) % 64].to == SERVER + 1;
 	}
 	CHECK(first && second);
-	/* An error is not believed before the other was asked. */
+	/* An error is not taken before the other server was asked. */
 	uint32_t before = n_asked;
 	CHECK(ask("error.test", 28) && synthesised("\xc0\0\2\x23", 60));
 	CHECK_EQ(n_asked - before, 3);
@@ -445,7 +445,7 @@ static void sizes(void)
 	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n + (uint32_t)sizeof opt - 1);
 	CHECK_EQ(n_got, 2);
 	CHECK_EQ(last().opt.ttl, 0x01000000);
-	/* An answer that is none, and a question that is none. */
+	/* A malformed answer, and a malformed query. */
 	m[2] |= 0x80;
 	send_udp(IF_LAN, CLIENT, 4001, OURS, 53, m, n);
 	CHECK_EQ(n_got, 2);
@@ -458,7 +458,8 @@ static void sizes(void)
 	CHECK_EQ(rcode(), DNS_NOTIMP);
 }
 
-/* Many questions under way: clients get fewer turns, upstream as many as ever. */
+/* With many fetches fewer frames of clients are taken at a time, and as many of servers as before.
+ */
 static void overload(void)
 {
 	char name[20];
@@ -473,7 +474,7 @@ static void overload(void)
 	CHECK_EQ(rig.gw.iface[IF_WAN].burst, 0);
 	wait_ms(4000); /* all are over */
 	CHECK_EQ(rig.gw.iface[IF_LAN].burst, 0);
-	/* Both come in by the same port: nothing to choose. */
+	/* Clients and servers are on one interface: there is no choice. */
 	start("nameserver 192.168.1.10\n", PLAIN);
 	replies = false;
 	for (uint32_t i = 0; i < 40; i++) {
@@ -484,7 +485,7 @@ static void overload(void)
 	CHECK_EQ(rig.gw.iface[IF_LAN].burst, 0);
 }
 
-/* One client cannot take all places of those who wait. */
+/* One client cannot take all places of pending queries. */
 static void shares(void)
 {
 	char name[20];
@@ -496,32 +497,32 @@ static void shares(void)
 		fmt(name, sizeof name, "n%u.test", i);
 		ask(name, DNS_TYPE_A);
 	}
-	CHECK_EQ(d->n_waiters, 1536);
+	CHECK_EQ(d->pendings.n, 1536);
 	CHECK_EQ(n_got, 64);
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
 	uint32_t len = put_question(m, "four.test", DNS_TYPE_A);
 	send_udp(IF_LAN, CLIENT + 1, 4000, OURS, 53, m, len);
-	CHECK_EQ(d->n_waiters, 1537);
+	CHECK_EQ(d->pendings.n, 1537);
 	wait_ms(4000);
-	CHECK_EQ(d->n_waiters, 0);
+	CHECK_EQ(d->pendings.n, 0);
 	CHECK(!ask("other.test", DNS_TYPE_A));
-	CHECK_EQ(d->n_waiters, 1);
+	CHECK_EQ(d->pendings.n, 1);
 }
 
-/* Answers of upstream that are not quite right. */
+/* Answers of servers with small errors. */
 static void odd_answers(void)
 {
 	static const struct known works[] = {{"error.test", 1, "\xc0\0\2\x23", 4, 1, 0, false}};
 	start(ONE, PLAIN);
 	cuts = true;
-	/* All of it would come over TCP, but there is none: the client hears that there is more. */
+	/* The whole answer would come over TCP, which fails: the client gets TC. */
 	CHECK(!ask("four.test", DNS_TYPE_AAAA));
 	wait_ms(60000);
 	CHECK_EQ(n_got, 1);
 	CHECK_EQ(got[0].data[2] & 2, 2);
 	CHECK_EQ(got[0].data[3] & 15, DNS_NOERROR);
 	CHECK_EQ(rig.gw.tcp->n, 0);
-	/* Case is lost: believed after two, a tenth of a second each. */
+	/* The server loses case: its answers are taken after two, a tenth of a second each. */
 	start(ONE, PLAIN);
 	lowers = true;
 	CHECK(!ask("four.test", DNS_TYPE_A));
@@ -531,7 +532,7 @@ static void odd_answers(void)
 	CHECK_EQ(n_got, 1);
 	CHECK_EQ(n_asked, 3);
 	CHECK(ask("six.test", DNS_TYPE_A));
-	/* What fails again is asked for more rarely, until it was answered once. */
+	/* A name that fails again is fetched more rarely, until it is answered once. */
 	static const struct known fails[] = {{"error.test", 1, NULL, 0, 0, 2, false}};
 	start(ONE "dns64.stale 0\n", fails, 1);
 	for (uint32_t turn = 0, seconds = 0; turn < 2; turn++) {
@@ -556,7 +557,7 @@ static void who_may_ask(void)
 	start(ONE "dns64.client 192.168.1.11/32\n", PLAIN);
 	CHECK(ask("four.test", 28));
 	CHECK_EQ(rcode(), DNS_REFUSED);
-	CHECK_EQ(got[0].data[5], 1); /* the question comes back */
+	CHECK_EQ(got[0].data[5], 1); /* the question is repeated */
 	CHECK_EQ(n_asked, 0);
 	start(ONE "dns64.rate 3\n", PLAIN);
 	for (int i = 0; i < 10; i++)

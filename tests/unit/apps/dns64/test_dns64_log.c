@@ -1,4 +1,4 @@
-/* Lines in the log about questions (debugging yes): how often, and of which gateway. */
+/* Log lines about queries (debugging yes): how often, and of which gateway. */
 #include "apps/dns64/dns64.h"
 #include "kernel/lib/log.h"
 #include "tests/fuzz/frames.h"
@@ -24,7 +24,7 @@ static void start(void)
 	CHECK_STR(wrong ? wrong : "", "");
 }
 
-/* The addresses of a name are asked for over IPv4. */
+/* A query for the addresses of a name, over IPv4. */
 static void ask(void)
 {
 	static const uint8_t question[] = "\0\7\1\0\0\1\0\0\0\0\0\0\1n\4test\0\0\1\0\1";
@@ -49,7 +49,7 @@ static uint32_t lines(void)
 	return n;
 }
 
-/* Ten a second at most; what a gateway before it has said does not count. */
+/* There are ten lines a second at most; lines of an earlier gateway do not count. */
 static void not_too_often(void)
 {
 	for (uint32_t i = 0; i < 3; i++) {

@@ -1,5 +1,5 @@
-/* Very many different names through the DNS64 server, and then everything is as it was: no
- * question, no client, no timer, no port, no packet is left over, and the cache is sound.
+/* Very many different names go through the DNS64 server. Afterwards no fetch, no pending query, no
+ * timer, no port and no packet is left, and the cache is sound.
  *
  *     test_dns64_soak [NAMES]
  *
@@ -18,20 +18,20 @@
 #define CLIENT  0xc0a8010au /* 192.168.1.10 */
 #define OURS    0xc0a80101u
 #define OUTER   0xcb007102u /* 203.0.113.2 */
-#define STEP_US 100u        /* between two questions */
-#define WAITING 64u         /* questions to upstream that are kept until they are answered */
+#define STEP_US 100u        /* between two queries */
+#define WAITING 64u         /* messages to the server that are kept until they are answered */
 
 enum kind {
 	SIX,     /* has an AAAA record */
 	NOWHERE, /* does not exist */
-	LOST,    /* the first question about AAAA is lost */
+	LOST,    /* the first message about AAAA is lost */
 	DEAD,    /* nothing is ever answered */
 	SLOW,    /* AAAA is never answered */
-	FORGED,  /* others answer first, with another ID and another question */
+	FORGED,  /* forged answers come first, with another ID and another question */
 	DOUBLE,  /* everything is answered twice */
 	SHORT,   /* A records that may not be kept */
-	TWICE,   /* two clients ask at the same time */
-	BROKEN,  /* the question cannot be read */
+	TWICE,   /* two clients query at the same time */
+	BROKEN,  /* the query cannot be read */
 	FOUR     /* has an A record, and all others of 64 */
 };
 
@@ -94,7 +94,7 @@ static void send_udp(uint32_t iface, uint32_t from, uint16_t sport, uint32_t to,
 
 /* --- upstream ------------------------------------------------------------------------- */
 
-/* Writes what is true about a name; the length of the answer. */
+/* Writes the right answer about a name; gives its length. */
 static uint32_t put_answer(uint8_t *m, uint32_t n, uint16_t type, uint32_t end)
 {
 	static const uint8_t soa[] = "\0\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\x3c";
@@ -162,7 +162,7 @@ static void serve(void)
 
 /* --- clients --------------------------------------------------------------------------- */
 
-/* Whether this is the right answer. */
+/* True when this is the right answer. */
 static bool is_right(const uint8_t *m, uint32_t len)
 {
 	struct dns_layout l;
@@ -256,9 +256,9 @@ static void soak(void)
 		serve();
 		rig_advance(&rig, STEP_US);
 		serve();
-		most = max_u32(most, d->n_asks);
+		most = max_u32(most, d->fetches.n);
 	}
-	/* Some wait at any time, so that what is left in the end means something. */
+	/* Fetches were under way at any time, so that none being left means something. */
 	CHECK(most > 100);
 	for (uint32_t i = 0; i < 1000; i++) {
 		rig_advance(&rig, 10000);
@@ -266,13 +266,13 @@ static void soak(void)
 	}
 	CHECK_EQ(n_bad, 0);
 	CHECK_EQ(n_got, n_sent);
-	CHECK_EQ(d->n_asks, 0);
-	CHECK_EQ(d->n_waiters, 0);
-	CHECK_EQ(d->wheel.n_set, 0);
+	CHECK_EQ(d->fetches.n, 0);
+	CHECK_EQ(d->pendings.n, 0);
+	CHECK_EQ(d->part.wheel.n_set, 0);
 	CHECK_EQ(ports_open(), 1);
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
-	CHECK_EQ(d->count.full, 0);
-	CHECK(d->count.forged > n_names / 64 && d->count.joined > 0);
+	CHECK_EQ(d->part.table_full, 0);
+	CHECK(d->servers.forged > n_names / 64 && d->fetches.joined > 0);
 	CHECK(d->cache.n <= d->cache.limit && d->cache.evicted > 0);
 	const char *bad = dns64_cache_check(&d->cache);
 	CHECK_STR(bad ? bad : "", "");

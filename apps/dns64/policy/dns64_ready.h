@@ -1,0 +1,16 @@
+/* Ready answers: the answer that was synthesised for a popular name is put into the cache as it was
+ * sent, so that the next client costs one lookup and one copy. */
+#ifndef APPS_DNS64_POLICY_DNS64_READY_H
+#define APPS_DNS64_POLICY_DNS64_READY_H
+
+#include "apps/dns64/policy/dns64_policy.h"
+
+/* The ready answer to a query; NULL: there is none. */
+struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct dns64_query *u);
+
+/* Keeps the answer `m` of `len` bytes, built from this plan, if it is popular. The plan's records
+ * are not valid afterwards. */
+void dns64_ready_keep(const struct dns64_policy *y, const struct dns64_query *u,
+                      const struct dns64_plan *p, const uint8_t *m, uint32_t len);
+
+#endif

@@ -1,0 +1,119 @@
+/* See dns64_server.h. */
+#include "apps/dns64/upstream/dns64_server.h"
+
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+
+#define FIRST_WAIT_US 376000u  /* before a server's first answer */
+#define LEAST_WAIT_US 250000u  /* the server may have to ask other servers first */
+#define DOWN_MISSED   4u       /* attempts in a row … */
+#define DOWN_QUIET_US 2000000u /* … and no answer for so long */
+#define GONE_S        30u      /* down for so long, and an attempt failed within this time */
+#define PROBE_MIN_US  1000000u
+#define PROBE_MAX_US  16000000u
+
+/* One of the servers `wanted` (a bit each, not 0): the next in turn, or a random one. */
+static uint32_t choose(struct gw *gw, struct dns64_servers *all, uint32_t wanted)
+{
+	uint32_t i = all->round_robin ? all->next : rng_below(gw->rng, all->n);
+	while (!(wanted >> i & 1))
+		i = i + 1 < all->n ? i + 1 : 0;
+	all->next = i + 1 < all->n ? i + 1 : 0;
+	return i;
+}
+
+uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
+{
+	struct dns64_servers *all = dns64_servers_of(gw);
+	uint32_t mask = (1u << all->n) - 1, up = 0;
+	_Static_assert(CONFIG_SERVERS < 32, "a bit each");
+	for (uint32_t i = 0; i < all->n; i++)
+		up |= (uint32_t)!all->server[i].down << i;
+	if (up & ~tried)
+		return choose(gw, all, up & ~tried);
+	if (up)
+		return choose(gw, all, up);
+	return choose(gw, all, mask & ~tried ? mask & ~tried : mask);
+}
+
+uint32_t dns64_server_due_probe(struct gw *gw)
+{
+	struct dns64_servers *all = dns64_servers_of(gw);
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct dns64_server *s = &all->server[i];
+		if (!s->down || gw->now_us < s->probe_us)
+			continue;
+		s->probe_us = gw->now_us + s->probe_gap_us;
+		s->probe_gap_us = min_u32(2 * s->probe_gap_us, PROBE_MAX_US);
+		return i;
+	}
+	return DNS64_NONE;
+}
+
+bool dns64_server_all_gone(const struct gw *gw)
+{
+	const struct dns64_servers *all = dns64_servers_of(gw);
+	for (uint32_t i = 0; i < all->n; i++) {
+		const struct dns64_server *s = &all->server[i];
+		if (!s->down || gw->now_s - s->down_s < GONE_S || gw->now_s - s->missed_s >= GONE_S)
+			return false;
+	}
+	return true;
+}
+
+uint32_t dns64_server_wait_us(const struct gw *gw, uint32_t server, uint32_t n)
+{
+	const struct dns64_servers *all = dns64_servers_of(gw);
+	const struct dns64_server *s = &all->server[server];
+	uint32_t wait =
+	        s->srtt_us ? max_u32(s->srtt_us + 4 * s->var_us, LEAST_WAIT_US) : FIRST_WAIT_US;
+	for (; n > 0 && wait < all->attempt_us; n--)
+		wait *= 2;
+	return min_u32(wait, all->attempt_us);
+}
+
+static void log_server(const struct dns64_server *s, const char *what)
+{
+	char text[FMT_IP6];
+	log_line("nameserver %s %s", addr_text(text, &s->addr), what);
+}
+
+void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us)
+{
+	struct dns64_servers *all = dns64_servers_of(gw);
+	struct dns64_server *s = &all->server[server];
+	s->missed = 0;
+	s->answer_us = gw->now_us;
+	s->answered++;
+	/* RFC 6298 section 2, with shifts instead of divisions. */
+	if (s->srtt_us == 0) {
+		s->srtt_us = max_u32(rtt_us, 1);
+		s->var_us = rtt_us / 2;
+	} else {
+		uint32_t off = rtt_us > s->srtt_us ? rtt_us - s->srtt_us : s->srtt_us - rtt_us;
+		s->var_us = s->var_us - s->var_us / 4 + off / 4;
+		s->srtt_us = max_u32(s->srtt_us - s->srtt_us / 8 + rtt_us / 8, 1);
+	}
+	if (UNLIKELY(s->down)) {
+		s->down = false;
+		all->n_up++;
+		log_server(s, "is back");
+	}
+}
+
+void dns64_server_missed(struct gw *gw, uint32_t server)
+{
+	struct dns64_servers *all = dns64_servers_of(gw);
+	struct dns64_server *s = &all->server[server];
+	all->timeouts++;
+	s->missed += s->missed < UINT32_MAX;
+	s->missed_s = gw->now_s;
+	if (s->down || s->missed < DOWN_MISSED || gw->now_us - s->answer_us < DOWN_QUIET_US)
+		return;
+	s->down = true;
+	s->down_s = gw->now_s;
+	s->probe_gap_us = PROBE_MIN_US;
+	s->probe_us = gw->now_us + PROBE_MIN_US;
+	all->n_up--;
+	log_server(s, "does not answer");
+}
