@@ -5,8 +5,11 @@
 
 #include "kernel/lib/pkt.h"
 
+struct config_section;
 struct gw;
 struct interface;
+
+#define APP_SECTIONS 4 /* sections of keys that an application reads, at most */
 
 /* What becomes of a packet after an application saw it. */
 enum verdict {
@@ -31,6 +34,9 @@ struct app {
 	 * ip4_route_done says of it, and so do IPv6 packets on IF_APP (RFC 7915 sections
 	 * 4.1 and 5.1). Else all are dropped in silence. */
 	bool takes_source_routes;
+	/* The sections of configuration keys that it reads beside those of net/; NULL behind
+	 * the last (kernel/config/config_key.h). */
+	const struct config_section *keys[APP_SECTIONS];
 	/* Sets the application up from gw->config, with memory from alloc();
 	 * gives NULL or the text of what is wrong. */
 	const char *(*init)(struct gw *gw);

@@ -8,7 +8,6 @@
 #ifndef NET_GW_H
 #define NET_GW_H
 
-#include "kernel/config/config.h"
 #include "kernel/lib/pkt_queue.h"
 #include "kernel/lib/rng.h"
 #include "net/app.h"
@@ -16,6 +15,7 @@
 #include "net/ip4/frag.h"
 #include "net/ip6/mld_group.h"
 #include "net/neigh.h"
+#include "net/net_keys.h"
 #include "net/ip6/ra.h"
 #include "net/wire.h"
 
@@ -23,18 +23,19 @@ struct tcp;
 struct udp_table;
 
 #define INTERFACES   2u
-#define GW_ADDRESSES CONFIG_ADDRESSES
-#define GW_ROUTES    (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * INTERFACES * GW_ADDRESSES)
+#define GW_ADDRESSES NET_ADDRESSES
+#define GW_ROUTES    (NET_ROUTES + NET_GATEWAYS + 2u * INTERFACES * GW_ADDRESSES)
 /* Of a port: the link-local one, those of the configuration, and some that the
  * application makes. */
-#define GW_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
-#define GW_GIVEN6     (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
-#define GW_ROUTES6    (GW_GIVEN6 + 2u * INTERFACES * GW_ADDRESSES6)
-#define GW_OWNED      32u
-#define GW_IDS        4096u /* a power of two */
-#define GW_DROP_LOG   32u
-#define GW_DROP_BYTES 48u
-#define GW_ADDRESSEES 256u /* a power of two */
+#define GW_ADDRESSES6  (1u + NET_ADDRESSES + 3u)
+#define GW_APP_ROUTES6 320u /* IPv6 routes that an application may add */
+#define GW_GIVEN6      (NET_ROUTES + NET_GATEWAYS + GW_APP_ROUTES6)
+#define GW_ROUTES6     (GW_GIVEN6 + 2u * INTERFACES * GW_ADDRESSES6)
+#define GW_OWNED       32u
+#define GW_IDS         4096u /* a power of two */
+#define GW_DROP_LOG    32u
+#define GW_DROP_BYTES  48u
+#define GW_ADDRESSEES  256u /* a power of two */
 
 /* The sides of the gateway. Two ports have cards; the application is a third side
  * for IPv6 packets: what lies behind its tunnel or its translation. To IF_NONE

@@ -6,3 +6,4 @@ SRC         += net/gw_setup6.c
 SRC         += net/gw_show.c
 SRC_HOT     += net/mss.c
 SRC_HOT     += net/neigh.c
+SRC         += net/net_keys.c

@@ -179,21 +179,21 @@ static const char *check_servers(const struct gw *gw, const struct dns64 *d)
 /* Hosts on the LAN are told who serves them, and by which prefixes; we are no router. */
 static void advertise(struct gw *gw)
 {
-	const struct config_interface *lan = &gw->config->iface[IF_LAN];
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct net_config_interface *lan = &net_config(gw->config)->iface[IF_LAN];
+	const struct dns64_config *c = dns64_config(gw->config);
 	for (uint32_t i = 0; i < lan->n_address; i++) {
 		if (!lan->address[i].addr.is6)
 			continue;
 		ra_start(gw, IF_LAN, 0, 0, 0);
-		ra_set_dns64(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
+		ra_set_dns(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
 		return;
 	}
 }
 
 static const char *dns64_init(struct gw *gw)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
-	if (gw->config->iface[IF_LAN].n_address == 0)
+	const struct dns64_config *c = dns64_config(gw->config);
+	if (net_config(gw->config)->iface[IF_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
 	if (!d || !udp_init(gw) || !dns64_wait_init(d) || !dns64_relay_init(gw, d))
@@ -227,6 +227,7 @@ static const char *dns64_init(struct gw *gw)
 const struct app app_dns64 = {
         .one_port = true,
         .is_host = true,
+        .keys = {&dns64_section},
         .init = dns64_init,
         .known = dns64_known,
         .ip4 = dns64_ip4,

@@ -9,6 +9,7 @@
 #define APPS_DNS64_DNS64_H
 
 #include "apps/dns64/dns64_cache.h"
+#include "apps/dns64/dns64_keys.h"
 #include "apps/translate/embed.h"
 #include "kernel/lib/when.h"
 #include "net/gw.h"
@@ -241,9 +242,8 @@ struct dns64_count {
 struct dns64 {
 	struct dns64_cache cache;
 	struct dns64_count count;
-
 	/* From the configuration. */
-	struct dns64_server server[CONFIG_SERVERS];
+	struct dns64_server server[NET_SERVERS];
 	uint32_t n_servers;
 	bool round_robin;
 	uint32_t turn;        /* of round-robin */
@@ -252,18 +252,18 @@ struct dns64 {
 	uint32_t wait_us;     /* all of them */
 	uint32_t patience_us; /* with AAAA records while A records are there */
 	uint32_t size_max;    /* bytes of an answer */
-	struct embed_form prefix[CONFIG_PREFIXES];
-	bool well_known[CONFIG_PREFIXES];
+	struct embed_form prefix[DNS64_PREFIXES];
+	bool well_known[DNS64_PREFIXES];
 	uint32_t n_prefixes;
-	struct dns64_map map[CONFIG_RANGES]; /* the longest first */
+	struct dns64_map map[DNS64_RANGES]; /* the longest first */
 	uint32_t n_maps;
-	struct dns_key skip_name[CONFIG_RANGES];
-	uint32_t skip_labels[CONFIG_RANGES];
+	struct dns_key skip_name[DNS64_RANGES];
+	uint32_t skip_labels[DNS64_RANGES];
 	uint32_t n_skip_names;
-	struct prefix client[CONFIG_CLIENTS];
+	struct prefix client[DNS64_CLIENTS];
 	uint32_t n_clients;
 	bool own_clients; /* those are the networks of our ports */
-	struct prefix skip_client[CONFIG_CLIENTS];
+	struct prefix skip_client[DNS64_CLIENTS];
 	uint32_t n_skip_clients;
 	bool always, reverse, servfail, debug;
 	uint64_t said_us; /* with debug: the last line about a question */
@@ -297,7 +297,7 @@ struct dns64 {
 	/* TCP: memory for one question, one answer of ours, one of upstream. */
 	uint8_t *question, *reply, *fetched;
 	struct dns64_stream *stream; /* by number of the connection, modulo TCP_CONNECTIONS */
-	struct dns64_link link[CONFIG_SERVERS];
+	struct dns64_link link[NET_SERVERS];
 
 	uint8_t tidy[DNS64_MESSAGE_MAX]; /* an answer that is written anew (dns64_store.c) */
 

@@ -127,7 +127,7 @@ static uint32_t relay(struct gw *gw, const struct dns64_query *u, const struct d
 
 static bool excluded(const struct answer *a, const struct dns_rr *rr)
 {
-	const struct config_dns64 *c = &a->gw->config->dns64;
+	const struct dns64_config *c = dns64_config(a->gw->config);
 	struct addr addr = {.is6 = true};
 	memcpy(addr.v6.b, a->o.from.at + rr->data, sizeof addr.v6);
 	return dns64_in_prefixes(c->exclude, c->n_exclude, &addr);

@@ -27,7 +27,7 @@
 
 const char *dns64_ask_init(struct gw *gw, struct dns64 *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct dns64_config *c = dns64_config(gw->config);
 	d->try_us = min_u32(c->timeout_ms, MAX_WAIT_US / 1000) * 1000;
 	d->tries = c->resend + 1;
 	uint64_t all = (uint64_t)d->try_us * d->tries;

@@ -22,7 +22,7 @@
 
 void dns64_link_init(struct dns64 *d)
 {
-	for (uint32_t i = 0; i < CONFIG_SERVERS; i++)
+	for (uint32_t i = 0; i < NET_SERVERS; i++)
 		for (uint32_t k = 0; k < DNS64_LINK_ASKS; k++)
 			d->link[i].slot[k].who = DNS64_NONE;
 }

@@ -21,7 +21,7 @@
 
 const char *dns64_server_init(struct gw *gw, struct dns64 *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct net_config *c = net_config(gw->config);
 	for (uint32_t i = 0; i < c->n_server; i++) {
 		if (c->server[i].lease) {
 			log_line("nameserver default: there is no DHCP lease");
@@ -30,7 +30,7 @@ const char *dns64_server_init(struct gw *gw, struct dns64 *d)
 		d->server[d->n_servers++].addr = c->server[i].addr;
 	}
 	d->n_up = d->n_servers;
-	d->round_robin = c->selection == DNS64_ROUND_ROBIN;
+	d->round_robin = dns64_config(gw->config)->selection == DNS64_ROUND_ROBIN;
 	return d->n_servers ? NULL : "nameserver: required by dns64";
 }
 
@@ -48,7 +48,7 @@ uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
 {
 	struct dns64 *d = dns64_of(gw);
 	uint32_t all = (1u << d->n_servers) - 1, up = 0;
-	_Static_assert(CONFIG_SERVERS < 32, "a bit each");
+	_Static_assert(NET_SERVERS < 32, "a bit each");
 	for (uint32_t i = 0; i < d->n_servers; i++)
 		up |= (uint32_t)!d->server[i].down << i;
 	if (up & ~tried)

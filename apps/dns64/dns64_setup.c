@@ -25,7 +25,7 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 }
 
 /* Each once: the same record twice is none more (RFC 2181 section 5). */
-static void set_prefixes(struct dns64 *d, const struct config_dns64 *c)
+static void set_prefixes(struct dns64 *d, const struct dns64_config *c)
 {
 	for (uint32_t i = 0; i < c->n_prefix; i++) {
 		struct embed_form *f = &d->prefix[d->n_prefixes];
@@ -40,7 +40,7 @@ static void set_prefixes(struct dns64 *d, const struct config_dns64 *c)
 	}
 }
 
-static void set_maps(struct dns64 *d, const struct config_dns64 *c)
+static void set_maps(struct dns64 *d, const struct dns64_config *c)
 {
 	/* The longest first; among equals the earlier one. */
 	for (uint32_t i = 0; i < c->n_map; i++) {
@@ -61,7 +61,7 @@ static void set_maps(struct dns64 *d, const struct config_dns64 *c)
 /* Clients are the hosts of our own networks, unless the configuration names them. */
 static void set_clients(const struct gw *gw, struct dns64 *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct dns64_config *c = dns64_config(gw->config);
 	d->n_clients = c->n_client;
 	memcpy(d->client, c->client, sizeof d->client);
 	d->n_skip_clients = c->n_skip_client;
@@ -69,13 +69,13 @@ static void set_clients(const struct gw *gw, struct dns64 *d)
 	if (d->n_clients)
 		return;
 	d->own_clients = true;
-	_Static_assert(CONFIG_CLIENTS >= 2 * CONFIG_PORTS * CONFIG_ADDRESSES, "room for all");
-	for (uint32_t i = 0; i < CONFIG_PORTS; i++)
-		for (uint32_t k = 0; k < gw->config->iface[i].n_address; k++)
-			d->client[d->n_clients++] = gw->config->iface[i].address[k];
+	_Static_assert(DNS64_CLIENTS >= 2 * INTERFACES * NET_ADDRESSES, "room for all");
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < net_config(gw->config)->iface[i].n_address; k++)
+			d->client[d->n_clients++] = net_config(gw->config)->iface[i].address[k];
 }
 
-static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)
+static const char *set_skip_names(struct dns64 *d, const struct dns64_config *c)
 {
 	for (uint32_t i = 0; i < c->n_skip_name; i++) {
 		uint8_t name[DNS_NAME_MAX];
@@ -90,7 +90,7 @@ static const char *set_skip_names(struct dns64 *d, const struct config_dns64 *c)
 
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct dns64_config *c = dns64_config(gw->config);
 	set_prefixes(d, c);
 	set_maps(d, c);
 	set_clients(gw, d);

@@ -73,7 +73,7 @@ static void look_at_data(const struct gw *gw, struct dns_view m, const struct dn
                          struct found *f)
 {
 	uint32_t at = l->section[DNS_AN], i = 0;
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct dns64_config *c = dns64_config(gw->config);
 	struct dns_rr rr;
 	while (next_of(m, l, f->end, l->qtype, &at, &i, &rr)) {
 		f->wanted++;

@@ -236,7 +236,7 @@ const char *dns64_stream_init(struct gw *gw, struct dns64 *d)
 	if (!d->question || !d->reply || !d->fetched || !d->stream || !tcp_init(gw))
 		return "not enough memory";
 	dns64_link_init(d);
-	if (!tcp_listen(gw, (uint16_t)gw->config->dns64.port, &clients))
+	if (!tcp_listen(gw, (uint16_t)dns64_config(gw->config)->port, &clients))
 		return "port: somebody else has it";
 	return NULL;
 }

@@ -3,6 +3,7 @@ SRC_FASTEST += apps/dns64/dns64_answer.c
 SRC_FASTEST += apps/dns64/dns64_ask.c
 SRC_FASTEST += apps/dns64/dns64_cache.c
 SRC_FASTEST += apps/dns64/dns64_client.c
+SRC         += apps/dns64/dns64_keys.c
 SRC_FASTEST += apps/dns64/dns64_known.c
 SRC_FASTEST += apps/dns64/dns64_limit.c
 SRC_FASTEST += apps/dns64/dns64_link.c

@@ -2,6 +2,7 @@
 #ifndef APPS_NAT_NAT_H
 #define APPS_NAT_NAT_H
 
+#include "apps/nat/nat_keys.h"
 #include "apps/nat/nat_syn.h"
 #include "apps/nat/nat_table.h"
 #include "apps/nat/nat_tcp.h"

@@ -10,7 +10,7 @@
 #ifndef APPS_TRANSLATE_IVI_H
 #define APPS_TRANSLATE_IVI_H
 
-#include "apps/translate/embed.h"
+#include "apps/translate/ivi_keys.h"
 #include "net/gw.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
@@ -22,7 +22,7 @@ struct ivi_net {
 	bool native_inside; /* an own address or a longer route of the WAN side is in it */
 };
 
-#define IVI_NETS  (CONFIG_IVI_NETS + CONFIG_IVI_SHARES)
+#define IVI_NETS  (IVI_IPV4 + IVI_SHARES)
 #define IVI_NEVER (3u * INTERFACES * GW_ADDRESSES)
 
 /* Parts of the whole way, and all of the short one (xlat_known.h). */
@@ -56,14 +56,14 @@ struct ivi {
 	uint32_t whole46;          /* payload that fits the IPv6 link where DF forbids to split */
 	uint32_t n_nets, n_shares, n_never, n_icmp4, n_icmp6;
 	struct ivi_net net[IVI_NETS];
-	struct embed_share share[CONFIG_IVI_SHARES];
-	uint32_t never[IVI_NEVER];  /* no host's: own addresses and the WAN's broadcasts; raw */
-	ip4 icmp4[CONFIG_IVI_ICMP]; /* RFC 6791 */
-	ip6 icmp6[CONFIG_IVI_ICMP];
+	struct embed_share share[IVI_SHARES];
+	uint32_t never[IVI_NEVER]; /* no host's: own addresses and the WAN's broadcasts; raw */
+	ip4 icmp4[IVI_SOURCES];    /* RFC 6791 */
+	ip6 icmp6[IVI_SOURCES];
 	/* What is known of each mapping, by its index. */
-	bool map_is6[CONFIG_IVI_MAPS];         /* it names IPv6 hosts, surely */
-	bool map_is4[CONFIG_IVI_MAPS];         /* it names IPv4 hosts, surely */
-	bool map_native[CONFIG_IVI_MAPS];      /* as native_inside */
+	bool map_is6[EMBED_MAPS];              /* it names IPv6 hosts, surely */
+	bool map_is4[EMBED_MAPS];              /* it names IPv4 hosts, surely */
+	bool map_native[EMBED_MAPS];           /* as native_inside */
 	uint64_t translated[2];                /* packets, by direction */
 	uint64_t no_checksum_us, extension_us; /* last words about these in the log */
 	uint64_t sample_us;                    /* when the next packet is to be timed */

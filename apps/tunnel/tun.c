@@ -23,7 +23,7 @@ static const char *tun_init(struct gw *gw)
 		return "not enough memory";
 	gw->state = t;
 	const char *bad = tun_setup(gw, t);
-	t->has_nat = gw->config->tun.nat;
+	t->has_nat = tun_config(gw->config)->nat;
 	t->nat.no_protocol41 = true;
 	return bad || !t->has_nat ? bad : nat_start(gw);
 }
@@ -66,6 +66,7 @@ static bool tun_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *
 
 const struct app app_tun = {
         .no_wan6 = true,
+        .keys = {&nat_section, &tun_section},
         .init = tun_init,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,

@@ -9,8 +9,8 @@
 #ifndef NET_IP6_RA_H
 #define NET_IP6_RA_H
 
-#include "kernel/config/config.h"
 #include "net/drop.h"
+#include "net/ip6/ra_keys.h"
 #include "net/wire.h"
 
 #define RA_PREFIXES 4u
@@ -36,7 +36,7 @@ struct ra {
 	/* Told where lan.rdnss and lan.pref64 say nothing. */
 	bool has_dns;
 	ip6 dns;
-	struct prefix pref64[CONFIG_PREF64];
+	struct prefix pref64[RA_PREF64];
 	uint32_t n_pref64;
 
 	uint32_t apart_ms; /* not before: one to all nodes was sent lately */
@@ -65,9 +65,9 @@ struct pkt;
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
 /* A DNS server and NAT64 prefixes of the application's own, told unless the configuration
- * names others. From its init; prefixes beyond CONFIG_PREF64 are left out. */
-void ra_set_dns64(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
-                  uint32_t n);
+ * names others. From its init; prefixes beyond RA_PREF64 are left out. */
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
+                uint32_t n);
 
 /* Adds a prefix, or changes the lifetimes of one that is advertised; soon told to all.
  * False when there are too many. */

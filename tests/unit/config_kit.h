@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "kernel/config/config.h"
 #include "kernel/lib/log.h"
+#include "kernel/settings.h"
 #include "tests/tap.h"
 
 static const char *const apps[] = {"nat", "wire", "6to4"};
@@ -13,7 +13,7 @@ static struct config c;
 
 static inline void start(void)
 {
-	config_init(&c, apps, ARRAY_SIZE(apps));
+	settings_init(&c, apps, ARRAY_SIZE(apps));
 	log_reset();
 }
 
