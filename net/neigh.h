@@ -16,7 +16,10 @@
 #include "net/drop.h"
 #include "net/wire.h"
 
-#define NEIGH_SETS       256u
+#ifndef NEIGH_SET_BITS /* fewer in the fuzzers, so that the table fills */
+#define NEIGH_SET_BITS 8u
+#endif
+#define NEIGH_SETS       (1u << NEIGH_SET_BITS)
 #define NEIGH_WAYS       4u
 #define NEIGH_PARKED     4u  /* packets waiting for one neighbour */
 #define NEIGH_PARKED_ALL 64u /* for all together */
@@ -56,7 +59,7 @@ struct neigh_table {
 	uint32_t n_parked;
 	uint32_t n_asking6; /* IPv6 entries being asked for */
 	/* How many new IPv6 neighbours may be asked for, as buckets (bucket.h): in all, for one
-	 * that causes it, by secret hash, and of those that were known before. */
+	 * client that causes it, and of those that were known before. */
 	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
 	uint64_t evicted;
 	uint16_t turn; /* entries taken so far; wraps */
@@ -124,7 +127,7 @@ void neigh_flush(struct gw *gw, uint32_t iface);
  * an eviction, never time. */
 static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
 {
-	return t->entry[addr_raw * t->mul[3] >> 24];
+	return t->entry[addr_raw * t->mul[3] >> (32 - NEIGH_SET_BITS)];
 }
 
 /* The network counts little: there are few of them on a link, and in each of them any
@@ -132,9 +135,8 @@ static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
 static inline struct neigh *neigh_set6(struct neigh_table *t, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[2] + ip6_word(a, 3) * t->mul[3];
-	return t->entry[h >> 24];
+	return t->entry[h >> (32 - NEIGH_SET_BITS)];
 }
-_Static_assert(NEIGH_SETS == 256, "the sets are the upper eight bits");
 
 static inline bool neigh_is(const struct neigh *n, const ip6 *a)
 {

@@ -1,10 +1,12 @@
 /* Test points in the Test Anything Protocol, which `prove` runs and counts.
  * A test program calls TEST(name) functions from main and ends with
- * `return tap_done();`. A failed CHECK names its place and values and goes on. */
+ * `return tap_done();`. A failed CHECK names its place and values and goes on.
+ * With TAP_STOP in the environment the program ends behind the first test point that fails. */
 #ifndef TESTS_TAP_H
 #define TESTS_TAP_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static unsigned tap_count, tap_bad, tap_bad_here;
@@ -48,6 +50,8 @@ static unsigned tap_count, tap_bad, tap_bad_here;
 		tap_bad += tap_bad_here != 0;                                                 \
 		printf("%s %u - %s\n", tap_bad_here ? "not ok" : "ok", tap_count, #function); \
 		fflush(stdout);                                                               \
+		if (tap_bad && getenv("TAP_STOP"))                                            \
+			exit(1);                                                              \
 	} while (0)
 
 static inline int tap_done(void)

@@ -72,8 +72,11 @@ build/tools/fakedns build/tools/dns64perf:
 FUZZ_CC = clang-14
 FUZZ_SECONDS ?= 60
 FUZZ_SHORT ?= same
+# Smaller tables: an input of a few hundred octets fills them, and less is copied back behind it.
+FUZZ_SMALL = -DTCP_CONNECTIONS=64u -DNAT_WHEEL=512u -DNEIGH_SET_BITS=4u -DWHEEL_SLOTS=64u \
+             -DDNS64_QUICK_BITS=10u
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
-             $(HOST_FLAGS)
+             $(HOST_FLAGS) $(FUZZ_SMALL)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
 # What only checks needs not be explored. Comparisons are traced where messages are read, so that
@@ -101,7 +104,7 @@ fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
 	printf '%s\n' $(FUZZERS) | xargs -n1 -P2 tests/fuzz/run $(FUZZ_SHORT)
 
 # Which lines of net/ and apps/ no fuzzer reaches, by clang's coverage: all fuzzers in one program each, without sanitizers.
-FUZZCOV_FLAGS = -O1 -fprofile-instr-generate -fcoverage-mapping $(HOST_FLAGS)
+FUZZCOV_FLAGS = -O1 -fprofile-instr-generate -fcoverage-mapping $(HOST_FLAGS) $(FUZZ_SMALL)
 build/fuzzcov/obj/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) $(FUZZCOV_FLAGS) -MMD -MP -c $< -o $@

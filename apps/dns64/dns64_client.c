@@ -56,13 +56,11 @@ static uint16_t read_rest(struct dns_view m, const struct dns_layout *l, struct 
 		return DNS_NOTIMP;
 	if (LIKELY(load32(m.at + 6) == 0 && load16(m.at + 10) == 0))
 		return m.len == l->question_end ? DNS_NOERROR : DNS_FORMERR;
-	if (!dns_parse(m, &all) || all.n_opt > 1)
+	if (!dns_parse(m, &all) || !dns_opt_is_right(m, &all))
 		return DNS_FORMERR;
 	*relay |= is_signed(m, &all);
 	if (all.n_opt == 0)
 		return DNS_NOERROR;
-	if (m.at[opt->owner] != 0) /* the root's (RFC 6891 section 6.1.2) */
-		return DNS_FORMERR;
 	u->edns = true;
 	u->dnssec = opt->ttl & DNS_OPT_DO;
 	u->limit = (uint16_t)min_u32(max_u32(opt->class, DNS_PLAIN), size_max);

@@ -2,7 +2,8 @@
  *
  * Those are signed ones (TSIG, SIG(0)) and zone transfers: whoever signs does not want them
  * changed (RFC 5625 section 4.5, RFC 8945 section 5.5), and only the ID may be, which the
- * signature leaves out. Nothing of them is joined, kept or synthesised. They wait in a
+ * signature leaves out. Nothing of them is joined, kept or synthesised. Malformed answers are
+ * dropped, as those to all other questions are. They wait in a
  * small table, of which one client has at most as many places as are free; when it is full the
  * oldest gives way to a client that has none. What came over TCP goes on over TCP (RFC 5625
  * section 4.4.1): who asked over UDP and gets TC signs another one and comes over TCP. */
@@ -143,13 +144,15 @@ bool dns64_relay(struct gw *gw, struct dns_view m, const struct dns64_query *u,
 	ask(gw, r);
 	return true;
 }
-/* What the client cannot take is cut down to the question, with TC. */
-static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uint32_t question_end)
+
+/* What the client cannot take, or what is not whole, is cut down to the question, with TC. */
+static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m,
+                    const struct dns_layout *l, bool whole)
 {
 	struct dns64_sheet s;
 	if (dns64_reply_begin(gw, &r->from, &s)) {
-		bool fits = m.len <= min_u32(r->limit, s.room);
-		uint32_t len = fits ? m.len : question_end;
+		bool fits = whole && l->end <= min_u32(r->limit, s.room);
+		uint32_t len = fits ? l->end : l->question_end;
 		memcpy(s.at, m.at, len);
 		dns_put16(s.at, r->client_id);
 		if (!fits) {
@@ -161,21 +164,22 @@ static void pass_on(struct gw *gw, struct dns64_relay *r, struct dns_view m, uin
 	release(gw, r);
 }
 
-/* Whether a message answers this question: with its ID, and the question to the letter, which may
- * be missing where the server does not know the signature, or understand it. */
-static bool answers(const struct dns64_relay *r, struct dns_view m, struct dns_layout *l)
+/* Whether a message answers this question: with its ID and operation, and the question to the
+ * letter, which may be missing where the server does not know the signature, or understand it. */
+static bool answers(const struct dns64_relay *r, struct dns_view m)
 {
 	struct dns_view asked = {r->question, r->len};
-	struct dns_layout want;
-	if (m.len < DNS_HEADER || dns_get16(m.at) != r->id || !(m.at[2] & DNS_QR >> 8))
+	struct dns_layout have, want;
+	if (m.len < DNS_HEADER || dns_get16(m.at) != r->id ||
+	    (dns_get16(m.at + 2) & (DNS_QR | DNS_OPCODE)) != DNS_QR)
 		return false;
 	uint32_t n = be16_get(dns_header_of(m)->count[DNS_QD]);
-	l->question_end = DNS_HEADER;
 	if (n == 0)
 		return (m.at[3] & DNS_RCODE) != DNS_NOERROR;
-	return n == 1 && dns_parse_question(m, l) && dns_parse_question(asked, &want) &&
-	       l->question_end == want.question_end &&
-	       memcmp(m.at + DNS_HEADER, asked.at + DNS_HEADER, l->question_end - DNS_HEADER) == 0;
+	return n == 1 && dns_parse_question(m, &have) && dns_parse_question(asked, &want) &&
+	       have.question_end == want.question_end &&
+	       memcmp(m.at + DNS_HEADER, asked.at + DNS_HEADER, have.question_end - DNS_HEADER) ==
+	               0;
 }
 
 enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m)
@@ -183,14 +187,19 @@ enum drop dns64_relay_answer(struct gw *gw, uint32_t i, struct dns_view m)
 	struct dns64 *d = dns64_of(gw);
 	struct dns64_relay *r = &d->relay[i];
 	struct dns_layout l;
-	if (!answers(r, m, &l))
+	if (!answers(r, m))
 		return DROP_DNS_FORGED;
+	/* Bytes behind the last record do no harm; of a truncated message the end may be missing.
+	 */
+	bool whole = (dns_parse(m, &l) || l.end) && dns_opt_is_right(m, &l);
+	if (!whole && (l.end || !(m.at[2] & DNS_TC >> 8)))
+		return DROP_DNS_ANSWER;
 	d->count.answered++;
 	/* It cannot be held back as others can, for it is not kept. */
 	if (r->from.conn != TCP_NONE && !dns64_stream_takes(gw, &r->from))
 		give_up(gw, r);
 	else
-		pass_on(gw, r, m, l.question_end);
+		pass_on(gw, r, m, &l, whole);
 	return DROP_NONE;
 }
 

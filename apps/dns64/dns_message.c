@@ -359,6 +359,11 @@ bool dns_names_stay(struct dns_view m, const struct dns_layout *l, uint8_t *room
 	return dns_parse(v, &other);
 }
 
+bool dns_opt_is_right(struct dns_view m, const struct dns_layout *l)
+{
+	return l->n_opt == 0 || (l->n_opt == 1 && m.at[l->opt.owner] == 0);
+}
+
 void dns_layout_cut(struct dns_layout *l)
 {
 	memset(l->count + DNS_AN, 0, 3 * sizeof l->count[0]);

@@ -168,6 +168,10 @@ bool dns_parse_rest(struct dns_view m, uint32_t name_len, struct dns_layout *l) 
  * message, which is copied to it if need be. */
 bool dns_names_stay(struct dns_view m, const struct dns_layout *l, uint8_t *room);
 
+/* Whether a message of which dns_parse set the `end` has at most one OPT record, and that of the
+ * root (RFC 6891 sections 6.1.1 and 6.1.2). */
+bool dns_opt_is_right(struct dns_view m, const struct dns_layout *l);
+
 /* Takes a layout back to what stands before the first record. */
 void dns_layout_cut(struct dns_layout *l);
 

@@ -81,13 +81,14 @@ static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32
 
 /* --- the wheel ------------------------------------------------------------------------ */
 
-/* Puts a session where the wheel will look at it when it runs out, or once
- * around if that is further away. Never into the slot being emptied. */
+/* Puts a session where the wheel will look at it in the second behind its last, or once around if
+ * that is further away. One that has run out goes into the slot that is looked at next; while
+ * that slot is being emptied this happens to a session once at most (wheel_turn). */
 static void wheel_add(struct nat_table *t, struct nat_session *s)
 {
 	uint32_t index = (uint32_t)(s - t->session);
-	uint32_t ahead = max_u32(nat_session_left(s, t->wheel_s), 1);
-	uint32_t slot = (t->wheel_s + min_u32(ahead, NAT_WHEEL - 1)) % NAT_WHEEL;
+	uint32_t ahead = min_u32(nat_session_left(s, t->wheel_s), NAT_WHEEL - 1);
+	uint32_t slot = (t->wheel_s + ahead) % NAT_WHEEL;
 	s->wheel_prev = NAT_HEAD | slot;
 	s->wheel_next = t->wheel[slot];
 	if (s->wheel_next != NAT_NONE)

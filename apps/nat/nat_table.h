@@ -22,9 +22,11 @@
 
 #include "kernel/lib/rng.h"
 
-#define NAT_NONE      0xffffffffu
-#define NAT_WHEEL     8192u    /* seconds; a longer timeout goes round more than once */
-#define NAT_LIFE_S    4000000u /* no timeout is longer … */
+#define NAT_NONE 0xffffffffu
+#ifndef NAT_WHEEL       /* smaller in the fuzzers, which look at all of it for each input */
+#define NAT_WHEEL 8192u /* seconds; a longer timeout goes round more than once */
+#endif
+#define NAT_LIFE_S    4000000u                 /* no timeout is longer … */
 #define NAT_MOST_S    (NAT_LIFE_S + NAT_WHEEL) /* … and no wheel is later than that */
 #define NAT_HEAD      0x80000000u /* in wheel_prev: the first of a slot, with its number */
 #define NAT_BARE      0x80000000u /* in owner: the number of a mapping */

@@ -1,11 +1,12 @@
 /* IPv6 neighbours: the states of RFC 4861 section 7.3.2 over the table of neigh.h,
  * and the bounds against scanning (RFC 6583): a network of 2^64 addresses lets
  * anybody send to as many that nobody has. How many are asked for at one time and
- * how many new ones in a second is limited, for all and for each that causes it;
+ * how many new ones in a second is limited, for all and for each client that causes it;
  * those that answered before have a budget of their own, so that no scan keeps them
  * from being asked (section 7 there: what is known first). Known neighbours never give
  * way to such questions while there is another choice in their set. */
 #include "kernel/lib/bucket.h"
+#include "net/client.h"
 #include "net/gw.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/nd.h"
@@ -73,18 +74,18 @@ static void note_known(struct neigh_table *t, const struct neigh *n)
 	set[0] = h;
 }
 
-/* The budget of who sent a packet: an IPv6 network of 64 bits, in which one host has as many
- * addresses as it likes, or an IPv4 host behind a translation, whose address is in the
- * rest. */
-static uint64_t *budget_of(struct gw *gw, const struct pkt *p)
+/* Who sent a packet, as a client (client.h). We are one ourselves. An IPv4 host behind a
+ * translation is told apart by its whole IPv6 address, any part of which may be its own: its MAC
+ * address is not that of a neighbour of this family. */
+static uint32_t asker(struct gw *gw, const struct pkt *p)
 {
-	const ip6 *from = &ip6_header(p)->from;
-	const uint32_t *mul = gw->neigh.mul;
-	uint32_t h = ip6_word(from, 0) * mul[0] + ip6_word(from, 1) * mul[1];
+	const struct addr from = {.is6 = true, .v6 = ip6_header(p)->from};
+	if (p->iface == PKT_IF_SELF)
+		return client_station(gw, p->out, &gw->iface[p->out].address);
 	if (p->iface == IF_WAN && gw->app->no_wan6)
-		h += ip6_word(from, 2) * mul[2] + ip6_word(from, 3) * mul[3];
-	_Static_assert(NEIGH_ASKERS == 1u << 8, "the upper eight bits");
-	return &gw->neigh.asker_us[h >> 24];
+		return hash_three(&gw->client_key, ip6_word(&from.v6, 2), ip6_word(&from.v6, 3),
+		                  client_beyond(gw, &from));
+	return client_of(gw, p->iface, &from);
 }
 
 /* Whether a packet may cause the question for a new neighbour. */
@@ -96,7 +97,7 @@ static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 		t->known_us = gw->now_us + known_us;
 		return true;
 	}
-	uint64_t *mine = budget_of(gw, p);
+	uint64_t *mine = &t->asker_us[asker(gw, p) % NEIGH_ASKERS];
 	uint32_t one_us = bucket_owed(gw->now_us, *mine);
 	uint32_t all_us = bucket_owed(gw->now_us, t->asks_us);
 	if (!bucket_take(&one, &one_us, 1) || !bucket_take(&all, &all_us, 1))

@@ -128,7 +128,7 @@ static void leave_user(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 	tcp_list_leave(gw, c);
 	c->state = TCP_ENDING;
 	c->user = NULL;
-	c->idle_ms = c->keep_ms = 0;
+	c->idle_ms = 0;
 	if (user)
 		user->event(gw, tcp_number(gw, c), TCP_ENDED);
 }
@@ -193,7 +193,7 @@ struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struc
 	c->window = user->window;
 	c->idle_ms = user->idle_ms;
 	c->stall_ms = user->stall_ms ? min_u32(user->stall_ms, TCP_R2_MS) : TCP_R2_MS;
-	c->active_ms = c->heard_ms = c->stuck_ms = gw->now_ms;
+	c->active_ms = c->stuck_ms = gw->now_ms;
 	c->slot = slot_of(t, ends);
 	head = &t->head[c->slot];
 	c->next = *head;
@@ -314,13 +314,6 @@ uint32_t tcp_readable(const struct gw *gw, uint32_t conn)
 	return c ? c->in.len : 0;
 }
 
-const uint8_t *tcp_peek(const struct gw *gw, uint32_t conn, uint32_t *len)
-{
-	const struct tcp_conn *c = tcp_of(gw, conn);
-	*len = c && c->in.first ? c->in.first->len : 0;
-	return *len ? c->in.first->data : NULL;
-}
-
 bool tcp_copy(const struct gw *gw, uint32_t conn, uint32_t skip, void *to, uint32_t n)
 {
 	const struct tcp_conn *c = tcp_of(gw, conn);
@@ -407,7 +400,7 @@ void tcp_close(struct gw *gw, uint32_t conn)
 		return;
 	}
 	c->user = NULL;
-	c->idle_ms = c->keep_ms = 0;
+	c->idle_ms = 0;
 	if (c->state == TCP_FIN_WAIT_2) /* else when it gets there */
 		tcp_orphan(gw, c);
 	tcp_shut(gw, conn);
@@ -420,22 +413,4 @@ void tcp_abort(struct gw *gw, uint32_t conn)
 		return;
 	tcp_reset(gw, c);
 	tcp_free(gw, c);
-}
-
-void tcp_idle(struct gw *gw, uint32_t conn, uint32_t ms)
-{
-	struct tcp_conn *c = tcp_of(gw, conn);
-	if (!c)
-		return;
-	c->idle_ms = ms;
-	tcp_timer_arm(gw, c);
-}
-
-void tcp_keep_alive(struct gw *gw, uint32_t conn, uint32_t ms)
-{
-	struct tcp_conn *c = tcp_of(gw, conn);
-	if (!c)
-		return;
-	c->keep_ms = ms;
-	tcp_timer_arm(gw, c);
 }

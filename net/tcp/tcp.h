@@ -24,17 +24,20 @@
 #include "net/udp/udp.h"
 
 #define TCP_NONE 0u /* no connection */
-/* At a time; a power of two. The numbers of two that are there differ modulo this. */
+/* At a time; a power of two. The numbers of two that are there differ modulo this. The fuzzers'
+ * table is smaller, so that it fills. */
+#ifndef TCP_CONNECTIONS
 #define TCP_CONNECTIONS 2048u
-#define TCP_USERS       8u     /* kinds of user */
-#define TCP_WINDOW      65535u /* the largest window that can be told */
-#define TCP_SEND_MOST   131072u
+#endif
+#define TCP_USERS     8u     /* kinds of user */
+#define TCP_WINDOW    65535u /* the largest window that can be told */
+#define TCP_SEND_MOST 131072u
 
 enum tcp_event {
 	TCP_OPENED, /* the connection is open, whoever began it */
 	TCP_INPUT,  /* there is something to read, or the other side has sent all it will */
 	TCP_ROOM,   /* some of what was sent has arrived */
-	TCP_IDLE,   /* no byte of data came or arrived for the time of tcp_idle; time begins anew */
+	TCP_IDLE,   /* no byte of data came or arrived for the user's idle_ms; time begins anew */
 	TCP_ENDED,  /* gone; the number means nothing any more. The last event */
 };
 
@@ -60,7 +63,7 @@ struct tcp_user {
 	 * less. */
 	uint32_t window;
 	uint32_t send_most; /* bytes that may wait to arrive; TCP_SEND_MOST at most */
-	uint32_t idle_ms;   /* as by tcp_idle, from the start */
+	uint32_t idle_ms;   /* TCP_IDLE comes after so long without data; 0: never */
 	uint32_t stall_ms;  /* it ends when of what was sent not a segment arrives for so long; at
 	                     * most and by default 100 s (RFC 9293 section 3.8.3, R2) */
 };
@@ -93,10 +96,6 @@ enum tcp_end tcp_why(const struct gw *gw);
 
 /* Bytes that have come and were not taken. */
 uint32_t tcp_readable(const struct gw *gw, uint32_t conn);
-
-/* The first of them that lie side by side: sets *len, 0 when there are none. Valid
- * until the next call for this connection or the end of the event. */
-const uint8_t *tcp_peek(const struct gw *gw, uint32_t conn, uint32_t *len);
 
 /* Copies n of them from `skip` on; false when there are fewer. They stay. */
 bool tcp_copy(const struct gw *gw, uint32_t conn, uint32_t skip, void *to, uint32_t n) MUST_USE;
@@ -131,15 +130,6 @@ void tcp_close(struct gw *gw, uint32_t conn);
 
 /* Ends it at once, with a reset. No event follows. */
 void tcp_abort(struct gw *gw, uint32_t conn);
-
-/* --- limits ------------------------------------------------------------------------------ */
-
-/* TCP_IDLE comes after so long without data; 0: never. */
-void tcp_idle(struct gw *gw, uint32_t conn, uint32_t ms);
-
-/* A silent connection is probed after so long (RFC 9293 section 3.8.4), a few times; 0:
- * never, which it is at first. */
-void tcp_keep_alive(struct gw *gw, uint32_t conn, uint32_t ms);
 
 /* --- for the layers around ----------------------------------------------------------------- */
 

@@ -10,15 +10,16 @@
 #include "net/tcp/tcp.h"
 #include "kernel/lib/wheel.h"
 
-#define TCP_HALF_OPEN 256u  /* of these; beyond that SYN cookies */
-#define TCP_A_CLIENT  512u  /* open ones of one client */
-#define TCP_SLACK     64u   /* as many more until the next tick */
-#define TCP_OPEN      1536u /* open ones of all clients; the rest is for half-open ones and ours */
-#define TCP_CLIENTS   2048u /* counters of clients, a power of two */
-#define TCP_WAITING   512u  /* connections in TIME-WAIT */
-#define TCP_GAPS      48u   /* packets out of order that one holds */
-#define TCP_BURST     16u   /* segments of one that are sent in one go */
-#define TCP_NOBODY    0xffffu
+#define TCP_HALF_OPEN (TCP_CONNECTIONS / 8)  /* of these; beyond that SYN cookies */
+#define TCP_A_CLIENT  (TCP_CONNECTIONS / 4)  /* open ones of one client */
+#define TCP_SLACK     (TCP_CONNECTIONS / 32) /* as many more until the next tick */
+/* Open ones of all clients; the rest is for half-open ones and ours. */
+#define TCP_OPEN    (TCP_CONNECTIONS / 4 * 3)
+#define TCP_CLIENTS TCP_CONNECTIONS       /* counters of clients, a power of two */
+#define TCP_WAITING (TCP_CONNECTIONS / 4) /* connections in TIME-WAIT */
+#define TCP_GAPS    48u                   /* packets out of order that one holds */
+#define TCP_BURST   16u                   /* segments of one that are sent in one go */
+#define TCP_NOBODY  0xffffu
 
 /* Microseconds; those of tcp_timer.c that only it needs stand there. */
 #define TCP_FIRST_RTO_US 1000000u  /* RFC 6298 section 2 */
@@ -99,7 +100,7 @@ struct tcp_conn {
 	bool timing;       /* a round trip is being measured */
 	bool more;         /* output stopped at TCP_BURST, or there is something else to do soon */
 	bool may_fragment; /* the path carries less than a segment can be made */
-	uint8_t retries, probes, dup_acks, challenges;
+	uint8_t retries, dup_acks, challenges;
 
 	/* Sending (RFC 9293 section 3.3.1). */
 	uint32_t iss, una, nxt, max;
@@ -126,9 +127,8 @@ struct tcp_conn {
 	uint32_t armed_us; /* of the wheel's node */
 	bool armed;
 	uint32_t order; /* counts how often a list was joined */
-	uint32_t idle_ms, keep_ms, stall_ms;
+	uint32_t idle_ms, stall_ms;
 	uint32_t active_ms; /* data last came or arrived */
-	uint32_t heard_ms;  /* anything last came */
 	uint32_t stuck_ms;  /* since when not a segment of what was sent arrived */
 	uint32_t arrived;   /* bytes since then */
 	uint64_t sent_us;   /* data was last sent; does not wrap */

@@ -328,8 +328,6 @@ enum verdict tcp_segment(struct gw *gw, struct pkt *p, struct tcp_conn *c, struc
 		pkt_free(p);
 		return V_KEPT;
 	}
-	c->heard_ms = gw->now_ms;
-	c->probes = 0;
 	if (c->state == TCP_SYN_RECEIVED && !tcp_opened(gw, c, s))
 		return gw_drop(gw, p, DROP_TCP_CLIENT);
 	uint32_t una = c->una, rcv = c->rcv;

@@ -1,5 +1,5 @@
 /* The timers of TCP: retransmission (RFC 6298), zero-window probes (RFC 9293 section 3.8.6.1),
- * delayed acknowledgments, silence, keep-alive. See tcp_conn.h.
+ * delayed acknowledgments, silence. See tcp_conn.h.
  *
  * A connection has one node in the wheel, set to the earliest of its times or before: it is
  * moved only to an earlier time, so that traffic costs no list work. When it comes up too
@@ -10,8 +10,6 @@
 #define ACK_US        40000u /* RFC 9293 section 3.8.6.3: less than half a second */
 #define TIMERS_A_TURN 64u
 #define SYN_AGAIN     2u /* SYN-ACKs sent again: a forged SYN must not bring many */
-#define PROBE_MS      10000u
-#define PROBES        6u
 #define BLACK_HOLE    2u /* timeouts in a row after which smaller segments are tried */
 
 void tcp_rtt(struct tcp_conn *c, uint32_t us)
@@ -54,11 +52,6 @@ static void arm_ms(struct gw *gw, struct tcp_conn *c, uint32_t since_ms, uint32_
 	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, WHEEL_MOST_US / 1000) * 1000);
 }
 
-static uint32_t keep_after_ms(const struct tcp_conn *c)
-{
-	return c->probes ? PROBE_MS * c->probes + c->keep_ms : c->keep_ms;
-}
-
 void tcp_timer_arm(struct gw *gw, struct tcp_conn *c)
 {
 	if (c->timer != TCP_T_NONE)
@@ -69,8 +62,6 @@ void tcp_timer_arm(struct gw *gw, struct tcp_conn *c)
 		arm_at(gw, c, tcp_now(gw));
 	if (c->idle_ms && c->state >= TCP_ESTABLISHED)
 		arm_ms(gw, c, c->active_ms, c->idle_ms);
-	if (c->keep_ms && c->state >= TCP_ESTABLISHED)
-		arm_ms(gw, c, c->heard_ms, keep_after_ms(c));
 }
 
 void tcp_timer_set(struct gw *gw, struct tcp_conn *c, enum tcp_timer what, uint32_t after_us)
@@ -185,20 +176,6 @@ static bool timer_due(struct gw *gw, struct tcp_conn *c)
 	return true;
 }
 
-/* Silence (RFC 9293 section 3.8.4): an old byte number, which the other side must answer. */
-static bool keep_alive_due(struct gw *gw, struct tcp_conn *c)
-{
-	if (c->probes >= PROBES) {
-		tcp_reset(gw, c);
-		tcp_end(gw, c, TCP_TIMEOUT);
-		return false;
-	}
-	c->probes++;
-	gw->tcp->count.probes++;
-	tcp_emit(gw, c, UINT32_MAX, 0, TCP_ACK); /* una - 1 */
-	return true;
-}
-
 static void due(struct gw *gw, struct tcp_conn *c)
 {
 	uint32_t now = tcp_now(gw);
@@ -213,9 +190,6 @@ static void due(struct gw *gw, struct tcp_conn *c)
 	}
 	if (c->ack_later && when_come(now, c->ack_us, ACK_US))
 		tcp_send_ack(gw, c);
-	if (c->keep_ms && c->state >= TCP_ESTABLISHED &&
-	    gw->now_ms - c->heard_ms >= keep_after_ms(c) && !keep_alive_due(gw, c))
-		return;
 	if (c->idle_ms && c->state >= TCP_ESTABLISHED && gw->now_ms - c->active_ms >= c->idle_ms) {
 		c->active_ms = gw->now_ms;
 		if (!tcp_tell(gw, c, TCP_IDLE))

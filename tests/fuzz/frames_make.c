@@ -202,8 +202,11 @@ void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 
 /* --- what arrives --------------------------------------------------------------------- */
 
-static const char *check4(const uint8_t *ip, uint32_t n, bool quoted);
-static const char *check6(const uint8_t *ip, uint32_t n, bool quoted);
+/* Whether this is a packet that an error quotes, and what is looked at. */
+enum depth { QUOTED, NO_QUOTES, ALL };
+
+static const char *check4(const uint8_t *ip, uint32_t n, enum depth depth);
+static const char *check6(const uint8_t *ip, uint32_t n, enum depth depth);
 
 static bool is_error(uint8_t proto, uint8_t type)
 {
@@ -212,22 +215,23 @@ static bool is_error(uint8_t proto, uint8_t type)
 
 /* n bytes from the beginning of a transport header on, or from the middle of a datagram. */
 static const char *check_rest(uint8_t proto, const uint8_t *at, uint32_t n, uint32_t index,
-                              bool later, bool quoted)
+                              bool later, enum depth depth)
 {
 	uint32_t head = 0;
 	bool icmp = proto == ICMP || proto == ICMP6;
 	if (!later && icmp && n >= 8 && is_error(proto, at[0])) {
 		/* With extensions the quoted packet may be padded (RFC 4884). */
-		if (quoted || at[proto == ICMP ? 5 : 4])
+		if (depth != ALL || at[proto == ICMP ? 5 : 4])
 			return NULL;
-		return proto == ICMP ? check4(at + 8, n - 8, true) : check6(at + 8, n - 8, true);
+		return proto == ICMP ? check4(at + 8, n - 8, QUOTED)
+		                     : check6(at + 8, n - 8, QUOTED);
 	}
 	if (later) {
 		if (proto == 41) /* of a tunnel: it is no payload that is cut */
 			return NULL;
 	} else {
-		if (proto == 41 && !quoted)
-			return check6(at, n, false);
+		if (proto == 41 && depth != QUOTED)
+			return check6(at, n, depth);
 		if (proto == 4 || proto == 41 || proto == 51 || proto == 2 ||
 		    (icmp && (n < 8 || (at[0] != 0 && at[0] != 8 && at[0] >> 1 != 64))))
 			return NULL;
@@ -243,17 +247,17 @@ static const char *check_rest(uint8_t proto, const uint8_t *at, uint32_t n, uint
 	return NULL;
 }
 
-static const char *check4(const uint8_t *ip, uint32_t n, bool quoted)
+static const char *check4(const uint8_t *ip, uint32_t n, enum depth depth)
 {
 	uint32_t h = (ip[0] & 15u) * 4;
 	if (n < IP4 || h < IP4 || n < h || ip[0] >> 4 != 4)
 		return NULL;
 	uint32_t frag = get16(ip + 6), offset = (frag & 0x1fff) * 8;
 	n = max_u32(h, min_u32(n, get16(ip + 2)));
-	return check_rest(ip[9], ip + h, n - h, offset, offset != 0, quoted);
+	return check_rest(ip[9], ip + h, n - h, offset, offset != 0, depth);
 }
 
-static const char *check6(const uint8_t *ip, uint32_t n, bool quoted)
+static const char *check6(const uint8_t *ip, uint32_t n, enum depth depth)
 {
 	if (n < IP6 || ip[0] >> 4 != 6)
 		return NULL;
@@ -277,16 +281,17 @@ static const char *check6(const uint8_t *ip, uint32_t n, bool quoted)
 			later = get16(h + 2) & 0xfff8;
 			if (later)
 				return check_rest(h[0], ip + at, n - at, get16(h + 2) & 0xfff8u,
-				                  true, quoted);
+				                  true, depth);
 		}
 		proto = h[0];
 	}
-	return check_rest(proto, ip + at, n - at, since ? at - since : 0, false, quoted);
+	return check_rest(proto, ip + at, n - at, since ? at - since : 0, false, depth);
 }
 
-const char *frame_payload(const uint8_t *f, uint32_t len)
+const char *frame_payload(const uint8_t *f, uint32_t len, bool quotes)
 {
+	enum depth depth = quotes ? ALL : NO_QUOTES;
 	if (len > ETH && get16(f + 12) == 0x0800)
-		return check4(f + ETH, len - ETH, false);
-	return len > ETH && get16(f + 12) == 0x86dd ? check6(f + ETH, len - ETH, false) : NULL;
+		return check4(f + ETH, len - ETH, depth);
+	return len > ETH && get16(f + 12) == 0x86dd ? check6(f + ETH, len - ETH, depth) : NULL;
 }

@@ -37,7 +37,7 @@ uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t pr
 void frame_vary(uint8_t *f, uint32_t len, uint8_t how);
 
 /* NULL, or what is wrong with the payload of a frame that left: an IPv4 or IPv6 packet, or
- * an ICMP error about one. */
-const char *frame_payload(const uint8_t *f, uint32_t len);
+ * an ICMP error about one if `quotes` is set. */
+const char *frame_payload(const uint8_t *f, uint32_t len, bool quotes);
 
 #endif

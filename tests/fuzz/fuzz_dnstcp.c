@@ -22,6 +22,9 @@
 #define BYTES     (1u << 17)
 #define QUEUE     256u
 #define SIGNED    2u /* first byte of the IDs of signed questions */
+/* Then one at a time, and of answers short ones: each costs as much as all else of an input. */
+#define ASKED_MAX  24u
+#define ANSWER_MAX 40000u
 
 static const uint8_t client6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 16},
                      own_lan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 1},
@@ -62,6 +65,7 @@ static uint32_t n_queue;
 /* What the server was asked last over TCP. */
 static uint8_t question[600];
 static uint32_t question_len, question_end;
+static uint32_t n_asked, n_answered; /* questions of clients, octets of answers so far */
 static bool refuses;
 static bool clients6; /* they speak IPv6 */
 
@@ -163,14 +167,13 @@ static void check_message(struct end *e, const uint8_t *at, uint32_t len)
 	struct dns_layout l;
 	if (e->garbled)
 		return;
-	bool as_it_is = e < end + CLIENTS && at[0] == SIGNED;
-	if (!dns_parse(m, &l) && !as_it_is)
+	if (!dns_parse(m, &l))
 		fail("a malformed message", at, len);
 	if (e < end + CLIENTS) {
 		if (!(at[2] & 0x80))
 			fail("a client is asked", at, len);
 		flip(e, at, false, "an answer that nobody waits for", len);
-		if ((l.count[DNS_QD] || as_it_is) && at[DNS_HEADER + 1] != at[1])
+		if (l.count[DNS_QD] && at[DNS_HEADER + 1] != at[1])
 			fail("an answer to another question", at, len);
 		return;
 	}
@@ -311,7 +314,7 @@ static void ask(struct input *in)
 	struct end *e = &end[how % CLIENTS];
 	uint32_t len = 0;
 	static const uint8_t types[] = {28, 1, 16, 12};
-	for (uint32_t i = 0; i <= (how >> 2 & 31u); i++) {
+	for (uint32_t i = 0; i <= (n_asked < ASKED_MAX ? how >> 2 & 31u : 0); i++, n_asked++) {
 		bool sig = how & 0x80 && !(what & 1); /* such are passed on as they are */
 		uint8_t *q = m + len + 2, id[2] = {sig ? SIGNED : what & 1, (uint8_t)(what + i)};
 		if (e->asked[(id[0] & 3) * 32 + id[1] / 8] >> id[1] % 8 & 1)
@@ -390,9 +393,9 @@ static void answer(struct input *in)
 {
 	static uint8_t m[2 + 65536];
 	uint8_t how = input_u8(in), bend = input_u8(in);
-	uint32_t unit = !(how & 1) ? 1
-	                : how & 32 ? 17
-	                           : 257,
+	uint32_t unit = !(how & 1) || n_answered > ANSWER_MAX ? 1
+	                : how & 32                            ? 17
+	                                                      : 257,
 	         size = input_u8(in) * unit, at = question_end, n = 0;
 	struct end *e = end + CLIENTS;
 	for (struct end *i = e; i < end + ENDS; i++)
@@ -426,6 +429,7 @@ static void answer(struct input *in)
 	if (how & 16)
 		e->quiet = true; /* nobody knows what that is */
 	send_data(e, m, at + 2);
+	n_answered += at + 2;
 }
 
 static void step(struct input *in)
@@ -499,6 +503,23 @@ static void start(uint8_t choice)
 	rig_advance(&rig, 4000000); /* the IPv6 addresses are ours */
 }
 
+/* Whose FIN came beyond our window is waited for a minute longer. */
+static bool connection_left(void)
+{
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		uint8_t state = rig.gw.tcp->conn[i].state;
+		if (state != TCP_FREE && state != TCP_TIME_WAIT && state != TCP_FIN_WAIT_2)
+			return true;
+	}
+	return false;
+}
+
+static bool something_waits(void)
+{
+	const struct dns64 *d = rig.gw.state;
+	return d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set;
+}
+
 static void finish(void)
 {
 	const struct dns64 *d = rig.gw.state;
@@ -506,20 +527,20 @@ static void finish(void)
 		e->quiet = true;
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		rig_link(&rig, i, true);
-	for (int i = 0; i < 13; i++) {
+	/* 26 s; when nothing waits any more, what is left of it at once. */
+	uint32_t steps = 13;
+	for (; steps > 1 && (connection_left() || something_waits() || !all_back()); steps--) {
 		rig_leap(&rig, 2000000, 1);
 		deliver();
 	}
+	rig_leap(&rig, steps * 2000000ull, 1);
+	deliver();
 	const char *bad = tcp_check(&rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);
-	/* Whose FIN came beyond our window is waited for a minute longer. */
-	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
-		uint8_t state = rig.gw.tcp->conn[i].state;
-		if (state != TCP_FREE && state != TCP_TIME_WAIT && state != TCP_FIN_WAIT_2)
-			fail("a connection is left", NULL, 0);
-	}
-	if (d->n_asks || d->n_waiters || d->n_held || d->wheel.n_set)
+	if (connection_left())
+		fail("a connection is left", NULL, 0);
+	if (something_waits())
 		fail("something waits for ever", NULL, 0);
 	for (uint32_t i = 0; i < DNS64_RELAYS; i++)
 		if (d->relay[i].len)
@@ -529,7 +550,7 @@ static void finish(void)
 	bad = dns64_cache_check(&d->cache);
 	if (bad)
 		fail(bad, NULL, 0);
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+	if (!all_back())
 		fail("packets are lost", NULL, 0);
 }
 
@@ -537,7 +558,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	memset(end, 0, sizeof end);
-	n_queue = question_len = 0;
+	n_queue = question_len = n_asked = n_answered = 0;
 	next_server = 0;
 	sport = 2000;
 	refuses = false;

@@ -13,7 +13,7 @@
 #define LAN_NET  0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL 0xcb007102u /* 203.0.113.2 */
 #define REMOTE   0xc6336400u /* 198.51.100.0, behind the router */
-#define POOL     0xcb007108u /* 203.0.113.8/30, translated to when the configuration says so */
+#define POOL     0xcb007108u /* 203.0.113.8/31, translated to when the configuration says so */
 /* The longest life of a session below: an established connection, and then the
  * transitory time (RFC 7857 section 2, figure 1). */
 #define SESSION_S (20 + 15)
@@ -50,13 +50,13 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		return;
 	const char *bad = frame_check(frame, len, r->gw.iface[iface].mtu, run.sums);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */
 	ip4 from;
 	memcpy(&from, frame + (frame[13] == 6 ? 28 : 26), sizeof from);
-	bool of_pool = has_pool && (ip4_get(from) & ~3u) == POOL;
+	bool of_pool = has_pool && (ip4_get(from) & ~1u) == POOL;
 	if (iface == IF_WAN && ip4_get(from) != EXTERNAL && !of_pool)
 		fail("a source that is not ours on the WAN", frame, len);
 }
@@ -70,7 +70,7 @@ static void start(uint8_t choice)
 	               filtering[(choice & 7) % 3], choice & 8 ? 1280u : 1500u,
 	               choice & 16 ? 1280u : 1500u);
 	static const char gateway[] = "gateway 203.0.113.1\n";
-	static const char pool[] = "nat.pool 203.0.113.8-203.0.113.11\n";
+	static const char pool[] = "nat.pool 203.0.113.8-203.0.113.9\n";
 	configure(config, sizeof config - 1);
 	configure(more, n);
 	if ((choice & 7) != 5) /* else the servers are out of reach */
@@ -108,7 +108,7 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 	uint32_t source = address((uint8_t)(from | 4), iface == IF_LAN);
 	uint32_t target = iface == IF_LAN ? address(to, false)
 	                  : to & 32       ? address(to, true)
-	                  : has_pool      ? POOL + (to & 3u)
+	                  : has_pool      ? POOL + (to & 1u)
 	                                  : EXTERNAL;
 	frame_ip4(f, mac_of(iface), source, target, proto, 0);
 	if (from & 128)

@@ -39,7 +39,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	if (!bad && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
 		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.iface[iface].mtu, run.sums);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 }
@@ -88,6 +88,7 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t a = input_u8(in), from[16], to[16], next, proto = make_proto(in, true);
 	struct middle m;
+	not_headers(proto);
 	address(input_u8(in), iface, from);
 	address(input_u8(in), iface, to);
 	uint32_t head = make_chain(in, f + IP6, FRAME_MAX - IP6 - 24, &next, proto, &m);

@@ -8,6 +8,8 @@
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
 
+#include <string.h>
+
 #define IP4_L4   34u
 #define IP6_L4   54u
 #define HOSTS    0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
@@ -16,6 +18,7 @@
 #define ON_WAN   0xc6336480u /* 198.51.100.128/25: IPv6 hosts in the network of the WAN */
 #define OWN      0xc6336401u
 #define ROUTER   0xc6336402u
+#define BEYOND   0xc0000240u /* 192.0.2.64/26: where `beyond`, behind a router on the WAN */
 
 static const char common[] = "wan.address 198.51.100.1/24\n"
                              "neighbour 198.51.100.2 52:52:52:52:52:52\n"
@@ -80,9 +83,11 @@ static const struct {
 #define KINDS ((uint8_t)ARRAY_SIZE(kinds))
 
 static struct embed_form form_of_hosts;
+static bool beyond; /* of the kind that runs */
 
-/* A source that an IPv4 packet on the WAN may have: an IPv6 host's, ours; or it goes
- * from one station of the WAN to another. */
+/* True when an IPv4 packet on the WAN may have its source: an IPv6 host's address or ours. A
+ * packet that goes from one station of the WAN to another, or to a network behind one, may have
+ * any. */
 static bool may_leave(const uint8_t *ip)
 {
 	ip4 a, b;
@@ -90,7 +95,8 @@ static bool may_leave(const uint8_t *ip)
 	memcpy(&b, ip + 16, 4);
 	uint32_t from = ip4_get(a), to = ip4_get(b);
 	return from >> 8 == HOSTS >> 8 || from >> 8 == MAPPED >> 8 || from >> 7 == UNROUTED >> 7 ||
-	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 || to >> 8 == OWN >> 8;
+	       from == OWN || from >> 7 == ON_WAN >> 7 || from == 0xcb007108 ||
+	       to >> 8 == OWN >> 8 || (beyond && to >> 6 == BEYOND >> 6);
 }
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
@@ -99,7 +105,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	note(iface, frame, len);
 	const char *bad = check(iface, frame, len);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 	if (iface == IF_WAN && frame[12] == 8 && frame[13] == 0 && !may_leave(frame + ETH))
@@ -134,6 +140,7 @@ static void set_form(unsigned kind)
 	if (!addr_prefix(text, strlen(text), &prefix) ||
 	    embed_set_up(&form_of_hosts, &prefix, kinds[kind].ivi))
 		fail("no form", NULL, 0);
+	beyond = strstr(kinds[kind].more, "route 192.0.2.64/26 ") != NULL;
 }
 
 /* --- frames ---------------------------------------------------------------------- */
@@ -189,6 +196,7 @@ static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 	uint8_t proto = make_proto(in, false), head[ETH + 20];
 	struct middle m = {0};
 	uint32_t options = how & 4 ? 12 : 0;
+	not_headers(proto);
 	frame_ip4(head, mac_of(iface), address4(from), address4(to), proto, 0);
 	if (how & 2)
 		m = make_piece4(in, head + ETH);
@@ -254,7 +262,8 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	icmp[6] = b & 7;
 	icmp[7] = b;
 	memcpy(icmp + 8, last + ETH, quote);
-	if (b & 128) { /* extensions behind 128 bytes and more */
+	if (b & 128) { /* extensions behind 128 bytes and more; some types cannot say that */
+		run.quotes = false;
 		quote = max_u32(quote, 128) & (is6 ? ~7u : ~3u);
 		icmp[is6 ? 4 : 5] = (uint8_t)(quote / (is6 ? 8 : 4) - (b & 1));
 		quote += (b >> 2 & 31) * 8u;
@@ -325,11 +334,11 @@ static void frame(struct input *in, uint8_t op)
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
-	run.sums &= !is_sealed(f, len);
 	if (run.sums && len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	if (run.sums)
 		frame_repair(f, len);
+	run.sums &= !is_sealed(f, len);
 	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);

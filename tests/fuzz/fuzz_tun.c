@@ -108,13 +108,22 @@ static const char *check_wan(const uint8_t *f, uint32_t len)
 	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
 }
 
+static bool is_our_lan(const uint8_t *a)
+{
+	const struct interface *lan = &rig.gw.iface[IF_LAN];
+	for (uint32_t i = 0; i < lan->n_addr6; i++)
+		if (memcmp(&lan->addr6[i].addr, a, 16) == 0)
+			return true;
+	return false;
+}
+
 static const char *check_lan(const uint8_t *f)
 {
 	uint32_t v4;
 	if (f[12] != 0x86)
 		return NULL;
 	const uint8_t *from = f + ETH + 8, *to = f + ETH + 24;
-	if (is_special(from) || to[0] >= 0xfe || in_site(from))
+	if (is_special(from) || to[0] >= 0xfe || in_site(from) || is_our_lan(from))
 		return NULL; /* our own, or from one host on the LAN to another */
 	if (!in_site(to) && !(f[20] == 58 && f[IP6] == 1 && f[IP6 + 1] == 5))
 		return "to a host that is not ours";
@@ -131,7 +140,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 	if (!bad)
 		bad = iface == IF_WAN ? check_wan(frame, len) : check_lan(frame);
 	if (!bad && run.payloads)
-		bad = frame_payload(frame, len);
+		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
 }

@@ -15,7 +15,7 @@
 
 #define ETH            14u
 #define FLOOD_MAX      300u
-#define LISTINGS_MAX   4u
+#define LISTINGS_MAX   2u
 #define SILENT_STEP_US 1000000u
 #ifndef PACKETS
 #define PACKETS 64u
@@ -25,11 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
 static void (*change)(struct input *in); /* the gateway itself changes something, where it can */
+static bool (*waits)(void);              /* the application for something, where it can */
 static struct {
-	bool sums;                           /* every frame so far had right transport checksums */
-	bool payloads;                       /* … and the payload that frames_make.h makes */
-	uint32_t flooded;                    /* frames of floods so far */
-	uint32_t listed;                     /* listings so far */
+	bool sums;        /* every frame so far had right transport checksums */
+	bool payloads;    /* … and the payload that frames_make.h makes */
+	bool quotes;      /* … and behind what an error quotes was nothing else */
+	uint32_t flooded; /* frames of floods so far */
+	uint32_t listed;  /* listings so far */
 	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
 	uint32_t last_len[INTERFACES];
 } run;
@@ -60,7 +62,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 		return;
 	}
 	memset(&run, 0, sizeof run);
-	run.sums = run.payloads = true;
+	run.sums = run.payloads = run.quotes = true;
 	rig.sink = seen;
 	rig_reset(&rig, choice, memory, 1000000);
 	make(choice);
@@ -112,7 +114,7 @@ static inline const uint8_t *mac_of(uint32_t iface)
  * from them where they stand. */
 static inline void not_headers(uint8_t proto)
 {
-	if (proto == 0 || proto == 43 || proto == 44 || proto == 60)
+	if (proto == 0 || proto == 43 || proto == 44 || proto == 51 || proto == 60)
 		run.payloads = false;
 }
 
@@ -233,7 +235,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			if (op & 32 && op & 16 && change)
 				change(in);
 			else if (op & 32) /* another one each time */
-				list_one(run.listed + (op & 8 ? 3 : 0));
+				list_one(run.listed + (op >> 3 & 1u) + (op >> 5 & 6u));
 			else if (op & 8)
 				rig.stalled[iface] = op & 16;
 			else
@@ -246,7 +248,18 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 	}
 }
 
-/* Cables and cards are well again, and nothing comes for so long: every packet must be back. */
+static inline bool all_back(void)
+{
+	return rig.pool.n_free == rig.free_at_start && !rig.pool.kept && !rig.gw.neigh.n_parked;
+}
+
+static inline bool at_rest(void)
+{
+	return all_back() && !(waits && waits());
+}
+
+/* Cables and cards are well again, and nothing comes for so long: every packet must be back. When
+ * nothing waits any more, what is left of the time passes at once. */
 static inline void silence(uint64_t us)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++) {
@@ -254,8 +267,14 @@ static inline void silence(uint64_t us)
 		rig_link(&rig, i, true);
 	}
 	rig_flush(&rig);
-	rig_leap(&rig, us, (uint32_t)(us / SILENT_STEP_US));
-	if (rig.pool.n_free != rig.free_at_start || rig.pool.kept || rig.gw.neigh.n_parked)
+	uint64_t left = us;
+	for (; left > SILENT_STEP_US && !at_rest(); left -= SILENT_STEP_US)
+		rig_leap(&rig, SILENT_STEP_US, 1);
+	rig_leap(&rig, left, 1);
+	/* What that began has as much time. */
+	for (left = us; left && !at_rest(); left -= SILENT_STEP_US)
+		rig_leap(&rig, SILENT_STEP_US, 1);
+	if (!all_back())
 		fail("packets are lost", NULL, 0);
 }
 

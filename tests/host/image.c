@@ -9,6 +9,7 @@
 
 #define PAGE      4096u
 #define STORE     (1u << 18) /* different pages that are found again */
+#define MANY      8u         /* pages in a row */
 #define COOL_DOWN 500u       /* images put back between two times that all pages are protected */
 
 struct run {
@@ -18,13 +19,15 @@ struct run {
 
 struct image {
 	struct rig rig;
-	uint8_t **page; /* what each page of the arena holds */
+	uint8_t **page; /* what each page holds */
 	struct run *poisoned;
 	uint32_t n_poisoned;
 };
 
 static uint8_t *arena;
-static uint32_t n_pages;
+static uint32_t n_arena; /* pages of it */
+static uint8_t *rig_at;  /* the first whole page within the rig */
+static uint32_t n_pages; /* of the arena, then those within the rig */
 static bool *is_hot;
 static uint32_t *hot, n_hot;
 static uint32_t n_put_back;
@@ -56,9 +59,23 @@ static void protect(uint8_t *at, size_t n, int how)
 		panic("image: mprotect fails");
 }
 
+static uint8_t *page_at(uint32_t i)
+{
+	return i < n_arena ? arena + (size_t)i * PAGE : rig_at + (size_t)(i - n_arena) * PAGE;
+}
+
+/* The number of the page that a byte is in; n_pages: of none. */
+static uint32_t page_of(uintptr_t at)
+{
+	size_t in_arena = (at - (uintptr_t)arena) / PAGE, in_rig = (at - (uintptr_t)rig_at) / PAGE;
+	if (in_arena < n_arena)
+		return (uint32_t)in_arena;
+	return in_rig < n_pages - n_arena ? n_arena + (uint32_t)in_rig : n_pages;
+}
+
 static void make_hot(uint32_t i)
 {
-	protect(arena + (size_t)i * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	protect(page_at(i), PAGE, PROT_READ | PROT_WRITE);
 	is_hot[i] = true;
 	hot[n_hot++] = i;
 }
@@ -66,19 +83,22 @@ static void make_hot(uint32_t i)
 /* The first write to a page. Any other fault is for whom it was for before. */
 static void written(int number, siginfo_t *info, void *context)
 {
-	uintptr_t at = (uintptr_t)info->si_addr - (uintptr_t)arena;
-	if (at < (size_t)n_pages * PAGE && !is_hot[at / PAGE])
-		make_hot((uint32_t)(at / PAGE));
+	uint32_t i = page_of((uintptr_t)info->si_addr);
+	if (i < n_pages && !is_hot[i])
+		make_hot(i);
 	else if (before.sa_flags & SA_SIGINFO)
 		before.sa_sigaction(number, info, context);
 	else
 		(void)signal(SIGSEGV, SIG_DFL);
 }
 
-static void set_up(uint8_t *at, size_t size)
+static void set_up(uint8_t *at, size_t size, const struct rig *rig)
 {
+	uintptr_t from = ((uintptr_t)rig + PAGE - 1) / PAGE, to = (uintptr_t)(rig + 1) / PAGE;
 	arena = at;
-	n_pages = (uint32_t)(size / PAGE);
+	n_arena = (uint32_t)(size / PAGE);
+	rig_at = (uint8_t *)(from * PAGE);
+	n_pages = n_arena + (uint32_t)(to > from ? to - from : 0);
 	is_hot = take(n_pages * sizeof *is_hot);
 	hot = take(n_pages * sizeof *hot);
 	struct sigaction a = {.sa_sigaction = written, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -89,7 +109,9 @@ static void set_up(uint8_t *at, size_t size)
 /* All pages are protected; what they hold is `image`. */
 static void cool_down(const struct image *image)
 {
-	protect(arena, (size_t)n_pages * PAGE, PROT_READ);
+	protect(arena, (size_t)n_arena * PAGE, PROT_READ);
+	if (n_pages > n_arena)
+		protect(rig_at, (size_t)(n_pages - n_arena) * PAGE, PROT_READ);
 	for (uint32_t i = 0; i < n_hot; i++)
 		is_hot[hot[i]] = false;
 	n_hot = 0;
@@ -125,7 +147,7 @@ static void copy_page(uint8_t *to, const uint8_t *from)
 static void keep_poison(struct image *image)
 {
 	static struct run found[4096];
-	const uint8_t *at = arena, *end = arena + (size_t)n_pages * PAGE;
+	const uint8_t *at = arena, *end = arena + (size_t)n_arena * PAGE;
 	for (size_t n; (at = host_poisoned(at, end, &n)) != NULL; at += n) {
 		if (image->n_poisoned == ARRAY_SIZE(found))
 			panic("image: too much is poisoned");
@@ -141,8 +163,8 @@ struct image *image_keep(const struct rig *rig)
 	size_t size;
 	uint8_t *at = host_arena_at(&size);
 	if (!arena)
-		set_up(at, size);
-	if (at != arena || size / PAGE != n_pages)
+		set_up(at, size, rig);
+	if (at != arena || size / PAGE != n_arena)
 		panic("image: another arena");
 	struct image *image = take(sizeof *image);
 	image->rig = *rig;
@@ -150,7 +172,7 @@ struct image *image_keep(const struct rig *rig)
 	keep_poison(image);
 	io_unpoison(arena, size);
 	for (uint32_t i = 0; i < n_pages; i++)
-		image->page[i] = stored(arena + (size_t)i * PAGE);
+		image->page[i] = stored(page_at(i));
 	for (uint32_t i = 0; i < image->n_poisoned; i++)
 		io_poison(image->poisoned[i].at, image->poisoned[i].n);
 	cool_down(image);
@@ -188,15 +210,49 @@ static void put_poison(const struct image *image)
 	(void)host_poison_changed();
 }
 
+/* Puts another image in the place of the pages that are not hot. Where many in a row are others,
+ * which is seldom, they do not become hot. */
+static void exchange(const struct image *image)
+{
+	for (uint32_t i = 0, n; i < n_pages; i += n ? n : 1) {
+		uint32_t end = i < n_arena ? n_arena : n_pages;
+		for (n = 0; i + n < end && !is_hot[i + n]; n++)
+			if (in_place->page[i + n] == image->page[i + n])
+				break;
+		if (n >= MANY) {
+			protect(page_at(i), (size_t)n * PAGE, PROT_READ | PROT_WRITE);
+			for (uint32_t k = i; k < i + n; k++)
+				copy_page(page_at(k), image->page[k]);
+			protect(page_at(i), (size_t)n * PAGE, PROT_READ);
+		}
+		for (uint32_t k = i; n < MANY && k < i + n; k++)
+			make_hot(k);
+	}
+}
+
+/* What of the rig is on no page of its own. */
+static void put_edges(struct rig *rig, const struct image *image)
+{
+	uint8_t *at = (uint8_t *)rig;
+	const uint8_t *kept = (const uint8_t *)&image->rig;
+	size_t before_pages = (size_t)(rig_at - at);
+	size_t pages_end = before_pages + (size_t)(n_pages - n_arena) * PAGE;
+	if (n_pages == n_arena) {
+		*rig = image->rig;
+		return;
+	}
+	memcpy(at, kept, before_pages);
+	memcpy(at + pages_end, kept + pages_end, sizeof *rig - pages_end);
+}
+
 void image_put_back(struct rig *rig, const struct image *image)
 {
-	*rig = image->rig;
+	put_edges(rig, image);
 	put_poison(image);
-	for (uint32_t i = 0; i < n_pages && in_place != image; i++)
-		if (!is_hot[i] && in_place->page[i] != image->page[i])
-			make_hot(i);
+	if (in_place != image)
+		exchange(image);
 	for (uint32_t i = 0; i < n_hot; i++)
-		copy_page(arena + (size_t)hot[i] * PAGE, image->page[hot[i]]);
+		copy_page(page_at(hot[i]), image->page[hot[i]]);
 	in_place = image;
 	if (++n_put_back % COOL_DOWN == 0)
 		cool_down(image);

@@ -1,8 +1,8 @@
 /* A started gateway that is kept and put back, for fuzzers: their inputs begin with one of
  * a few starts, and to copy what changed since is cheaper than to start again.
  *
- * Pages of the arena are write-protected until something is written to them; from then on
- * they are "hot" and copied at each image_put_back. Now and then all are protected again.
+ * Pages of the arena and of the rig are write-protected until something is written to them; from
+ * then on they are "hot" and copied at each image_put_back. Now and then all are protected again.
  * Pages with equal contents are kept once, so that many images need little memory. */
 #ifndef TESTS_HOST_IMAGE_H
 #define TESTS_HOST_IMAGE_H

@@ -85,10 +85,18 @@ static const char *check_used(const struct nat_ports *p, const uint16_t *free_of
                               uint32_t n_owners)
 {
 	uint32_t n_free[NAT_PORT_CLASSES] = {0}, sum = 0;
-	for (uint32_t word = 0; word < 65536 / 32; word++)
-		for (uint32_t odd = 0; odd < 2; odd++)
-			n_free[nat_port_class(word * 32 + odd)] += (uint32_t)__builtin_popcount(
-			        ~p->used[word] & (odd ? 0xaaaaaaaa : 0x55555555));
+	for (uint32_t first = 0; first < 65536; first += 64) {
+		uint64_t used;
+		memcpy(&used, &p->used[first / 32], sizeof used);
+		uint32_t *even = &n_free[nat_port_class(first)],
+		         *odd = &n_free[nat_port_class(first + 1)];
+		*even += 32;
+		*odd += 32;
+		if (used) {
+			*even -= (uint32_t)__builtin_popcountll(used & 0x5555555555555555);
+			*odd -= (uint32_t)__builtin_popcountll(used & 0xaaaaaaaaaaaaaaaa);
+		}
+	}
 	for (unsigned c = 0; c < NAT_PORT_CLASSES; c++) {
 		CHECK_THAT(n_free[c] == free_of_class[c]);
 		sum += n_free[c];

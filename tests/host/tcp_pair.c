@@ -43,19 +43,16 @@ static struct flow *flow_of(const struct gw *gw, uint32_t conn)
 static void read_all(struct gw *gw, struct flow *f)
 {
 	uint32_t len;
-	const uint8_t *at;
-	while (f->reads && (at = tcp_peek(gw, f->conn, &len)) != NULL) {
-		/* Now and then by other ways of reading, and not all at once. */
-		uint8_t copy[100];
-		uint32_t n = 1 + rng_below(&chance, len);
-		if (rng_below(&chance, 8) == 0) {
-			n = min_u32(n, sizeof copy);
-			if (!tcp_copy(gw, f->conn, 0, copy, n))
-				f->wrong = true;
-			at = copy;
-		}
+	uint8_t data[1460];
+	while (f->reads && (len = tcp_readable(gw, f->conn)) != 0) {
+		/* In pieces that may begin and end anywhere in a segment. */
+		uint32_t n = 1 + rng_below(&chance, min_u32(len, sizeof data));
+		uint32_t skip = rng_below(&chance, 8) == 0 ? rng_below(&chance, n) : 0;
+		f->wrong |= !tcp_copy(gw, f->conn, skip, data + skip, n - skip) ||
+		            !tcp_copy(gw, f->conn, 0, data, skip) ||
+		            tcp_copy(gw, f->conn, len - n + 1, data, n);
 		for (uint32_t i = 0; i < n; i++)
-			f->wrong |= at[i] != byte_at(f->seed ^ 0x55, f->got + i);
+			f->wrong |= data[i] != byte_at(f->seed ^ 0x55, f->got + i);
 		f->got += n;
 		tcp_take(gw, f->conn, n);
 	}
@@ -111,11 +108,15 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 	}
 	if (!f)
 		panic("an event of no flow");
-	if (what == TCP_OPENED) {
-		f->opened = true;
-		tcp_keep_alive(gw, conn, pair.keep_ms);
-	}
+	f->opened |= what == TCP_OPENED;
 	f->idle_events += what == TCP_IDLE;
+	if (what == TCP_IDLE && pair.idle_ends) {
+		f->conn = TCP_NONE;
+		f->ended = true;
+		f->why = TCP_TIMEOUT;
+		tcp_abort(gw, conn);
+		return;
+	}
 	f->rooms += what == TCP_ROOM;
 	if (what == TCP_ENDED) {
 		if (f->ended)

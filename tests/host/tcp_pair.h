@@ -49,7 +49,7 @@ struct pair {
 	struct side side[2];
 	struct wire wire;
 	bool is6;
-	uint32_t keep_ms; /* keep-alive of all connections */
+	bool idle_ends; /* TCP_IDLE ends a connection, with TCP_TIMEOUT */
 	uint64_t now_us;
 	uint32_t n; /* flows; the same number on both sides */
 	uint32_t n_frames;

@@ -55,6 +55,7 @@ def make_project(tmp_path: Path) -> Path:
     for name, script in {
         "test_value": "! grep -q 'return 2' net/a.c",
         "test_slow": "if grep -q 'return 2' net/a.c; then sleep 1000; fi",
+        "test_many": "if grep -q 'return 2' net/a.c; then echo not ok 1; [ $TAP_STOP ] || sleep 1000; exit 1; fi",
         "test_blind": "true",
         "test_broken": "false",
     }.items():
@@ -85,6 +86,7 @@ def test_verdicts(project: Path) -> None:
     plant(project,
           seen=BUG,
           later=BUG.replace("tests/test_value", "tests/test_blind tests/test_value"),
+          many=BUG.replace("test_value", "test_many"),
           blind=BUG.replace("test_value", "test_blind"),
           slow=BUG.replace("test_value", "test_slow"),
           endless=BUG.replace("test_value", "test_slow\nEnds: never"),
@@ -95,6 +97,7 @@ def test_verdicts(project: Path) -> None:
     assert status == 1, output
     assert said["seen"] == said["later"] == "ok: seen by tests/test_value"
     assert said["endless"] == "ok: seen by tests/test_slow"
+    assert said["many"] == "ok: seen by tests/test_many"  # which ends with its first failure
     assert said["blind"] == "not ok: nobody saw it"
     assert said["slow"] == "not ok: tests/test_slow ran out of time"
     assert said["broken"].startswith("not ok: tests/test_broken fails without a bug")

@@ -131,10 +131,16 @@ static void claim(uint8_t station, const struct guest *g)
 {
 	mac address = {{2, 0, 0, 0, 0, station}};
 	ip4 a4 = {{g->a.b[12], g->a.b[13], g->a.b[14], g->a.b[15]}};
-	if (g->is6)
-		neigh_heard6(&rig.gw, IF_LAN, &g->a, &address);
-	else
+	if (!g->is6) {
 		neigh_learn4(&rig.gw, IF_LAN, a4, &address, true, NEIGH_REACHABLE);
+		return;
+	}
+	neigh_heard6(&rig.gw, IF_LAN, &g->a, &address);
+	if (neigh_find6(&rig.gw.neigh, IF_LAN, &g->a))
+		return;
+	/* By chance its set is full of others in use, who have not said anything for long. */
+	neigh_flush(&rig.gw, IF_LAN);
+	neigh_heard6(&rig.gw, IF_LAN, &g->a, &address);
 }
 
 static ip6 our_address(const struct guest *g)

@@ -292,6 +292,20 @@ def test_a_signature_that_upstream_does_not_know(start: Start, rcode: int, good:
     assert resolver.gateway.drops().get("dns-forged", 0) == (not good)
 
 
+@pytest.mark.parametrize("more", [b"\0", b"\0\0\x0f\0\1\0\0\0\5\0\5\0\0\1b"], ids=["cut", "a byte less"])
+def test_a_malformed_answer_to_a_signed_question(start: Start, more: bytes) -> None:
+    """It is no answer; the client gets SERVFAIL."""
+    upstream = zone()
+    upstream.instead = lambda query: query.to_wire()[:2] + b"\x81\x80\0\1\0\1\0\0\0\0\4four\7example\0\0\1\0\1" + more
+    resolver = Resolver(start, upstream)
+    stream = opened(resolver)
+    query = signed(resolver, "four.example.", "A")
+    say(resolver, stream, query)
+    resolver.wait(4)
+    assert [raw[3] & 15 for raw in stream.messages()] == [dns.rcode.SERVFAIL]
+    assert resolver.gateway.drops()["dns-answer"] == 1
+
+
 def test_signed_and_others_share_a_connection(start: Start) -> None:
     resolver = Resolver(start, large(300))
     stream = opened(resolver)

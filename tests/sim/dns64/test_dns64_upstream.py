@@ -11,11 +11,12 @@ import dns.message
 import dns.name
 import dns.rcode
 import pytest
-from gateway import LAN, PORT_MAC, ROUTER, WAN
+from gateway import LAN, PORT_MAC, ROUTER, WAN, Sent
 from resolver import (
     A, B, B6, DNS64, FOUR, OUR4, UPSTREAM, Answer, Message, Resolver, Start, Zone, addresses, datagram, fails, inside,
     rr, silent, ttls, upstream, wire,
 )
+from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
 
 pytestmark = pytest.mark.virtual
@@ -411,59 +412,59 @@ def signed_question(resolver: Resolver, name: str = "four.example.", kind: str =
     return query.to_wire()
 
 
-def passing(resolver: Resolver, zone: Zone, data: bytes, **how: object) -> bytes | None:
-    """Takes a question that dnspython cannot read without the key through the network; gives the answer."""
-    from gateway import LAN, PORT_MAC
-    from resolver import OUR4, datagram
-    from scapy.layers.inet import UDP
-    from scapy.layers.l2 import Ether
+def payload(sent: Sent) -> bytes:
+    """The message in a frame that left."""
+    return bytes(sent.frame[UDP].payload)
 
+
+def relayed(resolver: Resolver, question: bytes) -> Sent:
+    """A question that dnspython cannot read without the key, as it leaves for upstream."""
     sent = resolver.gateway.send(
-        LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, data))
-    )
-    assert len(sent) == 1 and sent[0].port == WAN
-    udp = sent[0].frame[UDP]
-    raw = bytes(udp.payload)
-    assert raw[2:] == data[2:], "unchanged but for the ID"
-    answer = raw[:2] + b"\x81\x80" + raw[4:6] + b"\0\0\0\0" + raw[10:12] + raw[12:]
-    for wrong in (answer[:1] + bytes([answer[1] ^ 1]) + answer[2:], answer[:14] + b"x" + answer[15:], answer[:11]):
-        assert not resolver.gateway.send(WAN, upstream(UPSTREAM, sent[0].ip.src, udp.sport, wrong))
-    back = resolver.gateway.send(WAN, upstream(UPSTREAM, sent[0].ip.src, udp.sport, answer))
-    assert len(back) == 1
-    got = bytes(back[0].frame[UDP].payload)
-    assert got == data[:2] + answer[2:]
-    return got
+        LAN, bytes(Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, question)))
+    assert [one.port for one in sent] == [WAN]
+    assert payload(sent[0])[2:] == question[2:], "unchanged but for the ID"
+    return sent[0]
+
+
+def heard(resolver: Resolver, sent: Sent, answer: bytes) -> list[Sent]:
+    """What leaves when upstream says this."""
+    return resolver.gateway.send(WAN, upstream(UPSTREAM, sent.ip.src, sent.frame[UDP].sport, answer))
+
+
+def answer_to(sent: Sent, flags: int, counts: bytes, behind: bytes) -> bytes:
+    """With the question of what left; the counts of the other sections, and what stands there."""
+    asked = payload(sent)
+    end = asked.index(0, 12) + 5
+    return asked[:2] + flags.to_bytes(2, "big") + asked[4:6] + counts + asked[12:end] + behind
 
 
 def test_signed_questions_pass_unchanged(start: Start) -> None:
     """RFC 5625 section 4.5; the answer as well, though it is about AAAA records."""
-    zone = Zone(FOUR)
-    resolver = Resolver(start, zone)
+    resolver = Resolver(start, Zone(FOUR))
     for _ in range(3):
-        assert passing(resolver, zone, signed_question(resolver)) is not None
+        question = signed_question(resolver)
+        sent = relayed(resolver, question)
+        raw = payload(sent)
+        answer = raw[:2] + b"\x81\x80" + raw[4:6] + b"\0\0\0\0" + raw[10:12] + raw[12:]
+        for wrong in (answer[:1] + bytes([answer[1] ^ 1]) + answer[2:], answer[:14] + b"x" + answer[15:], answer[:11]):
+            assert not heard(resolver, sent, wrong)
+        assert [payload(one) for one in heard(resolver, sent, answer)] == [question[:2] + answer[2:]]
     stats = resolver.gateway.stats()
     assert stats["dns_relayed"] == 3 and stats["dns_synthesised"] == stats["dns_waiting"] == 0
 
 
 def test_a_signed_question_in_vain(start: Start) -> None:
-    from gateway import LAN, PORT_MAC
-    from resolver import OUR4, datagram
-    from scapy.layers.inet import UDP
-    from scapy.layers.l2 import Ether
     resolver = Resolver(start, Zone())
     frame = bytes(
         Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(A.ip, OUR4, 4000, 53, signed_question(resolver))
     )
     sent = [*resolver.gateway.send(LAN, frame), *resolver.gateway.wait(3.1)]
     assert [one.port for one in sent] == [WAN, WAN, WAN, LAN]
-    assert bytes(sent[-1].frame[UDP].payload)[3] & 15 == dns.rcode.SERVFAIL
+    assert payload(sent[-1])[3] & 15 == dns.rcode.SERVFAIL
 
 
 def test_more_of_them_than_fit(start: Start) -> None:
     """Each of two clients has as many as are free, so that a third of the places is left."""
-    from gateway import LAN, PORT_MAC
-    from resolver import OUR4, datagram
-    from scapy.layers.l2 import Ether
     resolver = Resolver(start, Zone())
     frames = [(LAN, bytes(Ether(src=client.mac, dst=PORT_MAC[LAN], type=0x800) / datagram(
         client.ip, OUR4, 4000 + n, 53, signed_question(resolver)))) for n in range(50) for client in (A, B)]
@@ -478,3 +479,55 @@ def test_zone_transfers_are_passed_on(start: Start) -> None:
     raw = resolver.raw(resolver.query("example.", "IXFR"))
     assert raw is not None and dns.message.from_wire(raw).rcode() == dns.rcode.REFUSED
     assert len(zone.asked) == 1 and zone.asked[0].edns == -1 and resolver.gateway.stats()["dns_relayed"] == 1
+
+
+OPT = b"\0\0\x29\x04\xd0\0\0\0\0\0\0"
+MX = b"\0\x0f\0\1\0\0\0\5\0\5\0\0\1b\0"
+
+
+@pytest.mark.parametrize(
+    "flags, counts, behind",
+    [
+        (0x8001, b"\0\1\0\0\0\0", b"\xc0\x70" + MX + bytes(100)),
+        (0x8000, b"\0\1\0\0\0\0", b""),
+        (0x8000, b"\0\0\0\0\0\2", OPT + OPT),
+        (0x8000, b"\0\0\0\0\0\1", b"\xc0\x0c" + OPT[1:]),
+        (0x8000, b"\0\1\0\0\0\0", OPT),
+        (0x8200, b"\0\0\0\0\0\2", OPT + OPT),
+        (0xa800, b"\0\0\0\0\0\0", b""),
+    ],
+    ids=["pointer-forwards", "count", "two-opt", "opt-of-a-name", "opt-in-answer", "two-opt-cut", "operation"],
+)
+@pytest.mark.parametrize("kind", ["IXFR", "TSIG"])
+def test_malformed_answers_are_not_passed_on(start: Start, kind: str, flags: int, counts: bytes, behind: bytes) -> None:
+    """A client that reads strictly would refuse them: asked again, then SERVFAIL."""
+    resolver = Resolver(start, Zone(FOUR))
+    question = signed_question(resolver) if kind == "TSIG" else resolver.query("example.", "IXFR").to_wire()
+    sent = relayed(resolver, question)
+    assert not heard(resolver, sent, answer_to(sent, flags, counts, behind))
+    why = "dns-forged" if flags & 0x7800 else "dns-answer"
+    assert resolver.gateway.drops() == {why: 1}
+    back = [one for one in resolver.gateway.wait(3.1) if one.port == LAN]
+    assert [payload(one)[3] & 15 for one in back] == [dns.rcode.SERVFAIL]
+
+
+@pytest.mark.parametrize(
+    "flags, counts, behind, passed",
+    [
+        (0x8000, b"\0\0\0\0\0\1", OPT, OPT),
+        (0x8000, b"\0\0\0\1\0\0", b"\xc0\x0c" + MX, b"\xc0\x0c" + MX),
+        (0x8000, b"\0\0\0\0\0\1", OPT + b"rest", OPT),
+        (0x8200, b"\0\2\0\0\0\0", b"\xc0\x0c" + MX + b"\xc0\x0c", None),
+    ],
+    ids=["opt", "record", "rest", "cut"],
+)
+def test_what_is_passed_on_is_well_formed(
+    start: Start, flags: int, counts: bytes, behind: bytes, passed: bytes | None
+) -> None:
+    """What stands behind the last record is left out; a truncated message that ends early keeps TC and its question."""
+    resolver = Resolver(start, Zone(FOUR))
+    sent = relayed(resolver, resolver.query("example.", "IXFR").to_wire())
+    back = heard(resolver, sent, answer_to(sent, flags, counts, behind))
+    want = answer_to(sent, flags, bytes(6) if passed is None else counts, passed or b"")
+    assert [payload(one)[2:] for one in back] == [want[2:]]
+    dns.message.from_wire(payload(back[0]))

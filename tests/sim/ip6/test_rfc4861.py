@@ -395,7 +395,7 @@ def test_reachable_time_is_random(six: Gateway) -> None:
     for _ in range(46):
         left.append(sum(state_of(six, host.ip) == "reachable" for host in hosts))
         six.wait(1)
-    assert left[14] == 20 and left[45] == 0 and 4 < left[30] < 16
+    assert left[14] == 20 and left[45] == 0 and 1 < left[30] < 19
 
 
 def test_unused_entries_are_forgotten(six: Gateway) -> None:
@@ -485,6 +485,43 @@ def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: st
         six.wait(3)  # until our addresses are ours again
     assert state_of(six, HOSTS[0].ip) is None
     assert found_in_a_scan(six, rate, HOSTS, FAR6) == 40
+
+
+def asked_for(gateway: Gateway, host: Host6, first: int, n: int, source: str = "") -> int:
+    """How many questions the packets of a LAN host cause, to addresses of the WAN that nobody has."""
+    packets = [IPv6(src=source or host.ip, dst=f"2001:db8:2::f:{first + k:x}") / UDP() for k in range(n)]
+    sent = gateway.send_many([(LAN, frame(host, packet)) for packet in packets])
+    return len(of_kind([one for some in sent for one in some], NS, WAN))
+
+
+def test_scan_by_a_station_leaves_others_of_its_link_their_questions(six: Gateway) -> None:
+    """A client on the link is a MAC address, not the network that it shares with all others there."""
+    for host in (A6, B6):
+        send(six, host, solicit(host, OWN[LAN]))
+    assert asked_for(six, A6, 1, 100) == 32
+    assert asked_for(six, B6, 1001, 20) == 20
+    six.wait(10)
+
+
+def test_station_with_many_addresses_has_one_budget(start: Start) -> None:
+    """Also in several networks of the link; addresses for which nobody has answered are one client together."""
+    nets = range(1, 4)
+    six = start6(start, PLAIN6 + "".join(f"lan.address 2001:db8:a:{n}::1/64\n" for n in nets))
+    for n in nets:
+        source = f"2001:db8:a:{n}::10"
+        send(six, A6, solicit(A6, f"2001:db8:a:{n}::1", src=source))
+        assert state_of(six, source) == "stale"
+    assert sum(asked_for(six, A6, 100 * n, 30, f"2001:db8:a:{n}::10") for n in nets) == 32
+    assert sum(asked_for(six, B6, 1000 + 100 * n, 30, f"2001:db8:a:{n}::11") for n in nets) == 32
+    six.wait(10)
+
+
+def test_questions_of_the_gateway_are_its_own(six: Gateway) -> None:
+    """Neither who scans from a network of ours nor who is not known on its link takes them."""
+    assert asked_for(six, B6, 1, 100) == 32
+    ping = IPv6(src=FAR6, dst=OWN[LAN]) / ICMPv6EchoRequest()
+    assert kind6(only(send(six, ROUTER6, ping), WAN)) == (NS, 0)
+    six.wait(10)
 
 
 @pytest.mark.parametrize("world", [IVI, World("2001:db8:122:344::/96", "rfc6052")], ids=["ivi", "rfc6052"])

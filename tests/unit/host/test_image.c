@@ -6,7 +6,7 @@
 #define MEMORY (2u << 20)
 #define SPOT   (MEMORY - 100000) /* behind all that was given out */
 
-static struct rig rig;
+static struct rig rig, kept[2]; /* as it is, and as it was at each start */
 
 static void start(uint32_t seed, uint32_t packets)
 {
@@ -31,12 +31,15 @@ static void use(void)
 	CHECK(rig_input(&rig, IF_LAN, frame, sizeof frame));
 	CHECK(pkt_alloc(&rig.pool) != NULL);
 	rig_advance(&rig, 5000000);
+	rig.gw.neigh.entry[NEIGH_SETS / 2][1].tries = 1;
+	rig.config.n_errors = 1;
 	memory()[SPOT] = 7;
 	memory()[MEMORY - 1] = 8;
 }
 
-static void is_as_kept(uint32_t n_free, const uint8_t *copy)
+static void is_as_kept(uint32_t n_free, const uint8_t *copy, const struct rig *was)
 {
+	CHECK(memcmp(&rig, was, sizeof rig) == 0);
 	CHECK_EQ(rig.gw.now_us, 1000000);
 	CHECK_EQ(rig.pool.n_free, n_free);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 0);
@@ -82,8 +85,9 @@ static void two_images_in_turn(void)
 		start(i, packets[i]);
 		poisoned[i] = n_poisoned();
 		copy_memory(copy[i]);
+		memcpy(&kept[i], &rig, sizeof rig);
 		image[i] = image_keep(&rig);
-		is_as_kept(packets[i], copy[i]);
+		is_as_kept(packets[i], copy[i], &kept[i]);
 	}
 	/* More than COOL_DOWN times: all pages are protected again meanwhile. */
 	static const unsigned order[] = {0, 0, 1, 1, 0, 1, 0, 0};
@@ -91,7 +95,7 @@ static void two_images_in_turn(void)
 		unsigned i = order[round % 8];
 		image_put_back(&rig, image[i]);
 		if (round < 16 || round % 5000 < 2) {
-			is_as_kept(packets[i], copy[i]);
+			is_as_kept(packets[i], copy[i], &kept[i]);
 			CHECK_EQ(n_poisoned(), poisoned[i]);
 		}
 		use();
@@ -104,13 +108,14 @@ static void start_again(void)
 	static uint8_t copy[MEMORY];
 	start(3, 30);
 	copy_memory(copy);
+	memcpy(&kept[0], &rig, sizeof rig);
 	use();
 	start(3, 30);
 	const struct image *image = image_keep(&rig);
-	is_as_kept(30, copy);
+	is_as_kept(30, copy, &kept[0]);
 	use();
 	image_put_back(&rig, image);
-	is_as_kept(30, copy);
+	is_as_kept(30, copy, &kept[0]);
 }
 
 int main(void)

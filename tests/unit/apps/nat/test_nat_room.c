@@ -433,14 +433,36 @@ static void few_with_other_ports(void)
 	consistent();
 }
 
-/* A time that is past is due with the next second. */
+/* --- times that are past ------------------------------------------------------------------ */
+
+/* A time that has come, or is past, is due with the next second. */
 static void past_is_due_at_once(void)
 {
+	for (uint32_t ago = 0; ago <= 2 * NAT_WHEEL; ago = 2 * ago + 1) {
+		start(SIZE, 1);
+		(void)nat_session_tick(&table, 20000, 100);
+		struct nat_session *s = session(1, 1);
+		CHECK(s != NULL);
+		nat_session_sooner(&table, s, 20000 - ago);
+		(void)nat_session_tick(&table, 20000, 100);
+		CHECK_EQ(table.n_sessions, 1);
+		(void)nat_session_tick(&table, 20001, 100);
+		CHECK_EQ(table.n_sessions, 0);
+		consistent();
+	}
+}
+
+/* After a silence longer than its time and its linger a session is looked at twice in one slot. */
+static void lingers_in_the_past(void)
+{
 	start(SIZE, 1);
-	struct nat_session *s = session(5, 1);
-	nat_session_sooner(&table, s, table.wheel_s - 40);
-	(void)nat_session_tick(&table, table.wheel_s + 2, 100);
+	table.linger_s = 240;
+	struct nat_session *s = session(1, 1);
+	s->state = NAT_ESTABLISHED;
+	CHECK(!nat_session_tick(&table, 1000000, 2));
 	CHECK_EQ(table.n_sessions, 0);
+	CHECK_EQ(table.expired, 1);
+	consistent();
 }
 
 int main(void)
@@ -463,5 +485,6 @@ int main(void)
 	TEST(few_of_many_ports);
 	TEST(few_with_other_ports);
 	TEST(past_is_due_at_once);
+	TEST(lingers_in_the_past);
 	return tap_done();
 }

@@ -305,7 +305,8 @@ static void not_enough_memory(void)
 
 static void ends_in_the_second_behind_its_last(void)
 {
-	static const uint32_t life[] = {1,
+	static const uint32_t life[] = {0,
+	                                1,
 	                                2,
 	                                300,
 	                                NAT_WHEEL - 2,

@@ -356,6 +356,47 @@ static void a_group_is_left(void)
 	CHECK_EQ(n_leaves, 2);
 }
 
+static bool in_filter(const mac *filter, uint32_t n, const char *group)
+{
+	ip6 a = parse(group);
+	mac m = {{0x33, 0x33, a.b[12], a.b[13], a.b[14], a.b[15]}}; /* RFC 2464 section 7 */
+	unsigned found = 0;
+	for (uint32_t i = 0; i < n; i++)
+		found += mac_eq(&filter[i], &m);
+	CHECK(found < 2);
+	return found;
+}
+
+/* What the card lets in: all nodes, and the groups that are joined at this time. */
+static void the_filter_follows_the_groups(void)
+{
+	mac filter[MLD_GROUPS + 1];
+	start("");
+	struct interface *lan = &rig.gw.iface[IF_LAN];
+	uint32_t before = mld_filter(lan, filter), n;
+	CHECK(in_filter(filter, before, "ff02::1"));
+	CHECK(in_filter(filter, before, "ff02::2"));
+	CHECK(in_filter(filter, before, "ff02::1:ff00:1")); /* of both addresses */
+	CHECK(!in_filter(filter, before, "ff02::1:ff00:77"));
+	ip6 own = parse("2002:c000:204:1::77");
+	lan->groups_changed = false;
+	CHECK(gw_add_address6(&rig.gw, IF_LAN, &own, 64) == NULL);
+	CHECK(lan->groups_changed);
+	n = mld_filter(lan, filter);
+	CHECK(n > before && in_filter(filter, n, "ff02::1:ff00:77"));
+	rig_advance(&rig, 5000000);
+	lan->groups_changed = false;
+	gw_del_address6(&rig.gw, IF_LAN, &own);
+	CHECK(lan->groups_changed);
+	CHECK(!in_filter(filter, mld_filter(lan, filter),
+	                 "ff02::1:ff00:77")); /* while it is left */
+	CHECK_EQ(mld_filter(lan, filter), before);
+	rig_advance(&rig, 5000000);
+	CHECK_EQ(mld_filter(lan, filter), before);
+	lan->n_addr6 = lan->n_groups = 0; /* a port without IPv6 */
+	CHECK_EQ(mld_filter(lan, filter), 0);
+}
+
 static void too_many_addresses(void)
 {
 	start("");
@@ -431,6 +472,7 @@ int main(void)
 	TEST(our_address_for_a_peer);
 	TEST(an_address_goes);
 	TEST(a_group_is_left);
+	TEST(the_filter_follows_the_groups);
 	TEST(too_many_addresses);
 	TEST(waiting_while_routes_change);
 	return tap_done();

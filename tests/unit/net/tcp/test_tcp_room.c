@@ -127,7 +127,8 @@ static struct guest any_station(uint32_t n)
 
 /* Among those that have as many as each other the longest-standing goes. So somebody who makes up
  * clients without end takes all places, but whoever comes has one for as long as it takes to open
- * hundreds of others. */
+ * hundreds of others; unless he shares his counter with so many of those that it is among the
+ * fullest, which is chance. */
 static void clients_without_end(void)
 {
 	start(512);
@@ -141,7 +142,8 @@ static void clients_without_end(void)
 	}
 	CHECK_EQ(table()->n_clients, TCP_OPEN);
 	CHECK(!conn_of(&first, 1000));
-	for (uint32_t i = 0; i < 8; i++) {
+	uint32_t kept = 0;
+	for (uint32_t i = 0; i < 20; i++) {
 		struct guest last = near6(1 + i, 0);
 		CHECK(open(&last, 1000));
 		for (uint32_t end = n + 300; n < end; n++) {
@@ -149,9 +151,41 @@ static void clients_without_end(void)
 			CHECK(open(&g, 1000));
 			turn();
 		}
-		CHECK(conn_of(&last, 1000));
+		kept += conn_of(&last, 1000) != NULL;
 	}
+	CHECK(kept >= 8);
 	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
+}
+
+/* A connection of the n-th, on a counter that nobody else has; false: there was none. */
+static bool open_apart(uint32_t n)
+{
+	struct guest g = any_station(n);
+	struct tcp_conn *c = open(&g, 1000);
+	CHECK(c != NULL);
+	if (c && table()->list[c->list].n > 1)
+		tcp_abort(&rig.gw, tcp_number(&rig.gw, c));
+	turn();
+	return conn_of(&g, 1000) != NULL;
+}
+
+/* Each who comes takes the place of the one of all that came first. */
+static void of_equals_the_longest_standing_goes(void)
+{
+	enum { MORE = 60 };
+	static uint32_t who[TCP_OPEN + MORE];
+	uint32_t have = 0, wrong = 0;
+	start(512);
+	for (uint32_t n = 0; n < 20000 && have < ARRAY_SIZE(who); n++)
+		if (open_apart(n))
+			who[have++] = n;
+	CHECK_EQ(have, ARRAY_SIZE(who));
+	CHECK_EQ(table()->count.ended[TCP_CROWDED], MORE);
+	for (uint32_t i = 0; i < have; i++) {
+		struct guest g = any_station(who[i]);
+		wrong += (conn_of(&g, 1000) != NULL) != (i >= MORE);
+	}
+	CHECK_EQ(wrong, 0);
 }
 
 /* Forged SYNs take what is left for half-open connections, and nothing of those that are open; who
@@ -366,6 +400,7 @@ int main(void)
 	TEST(faster_than_they_end);
 	TEST(who_has_most_gives_way);
 	TEST(clients_without_end);
+	TEST(of_equals_the_longest_standing_goes);
 	TEST(forged_syns_end_nothing);
 	TEST(no_place_at_all);
 	TEST(orphans_go_first);

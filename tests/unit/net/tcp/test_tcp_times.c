@@ -33,21 +33,18 @@ static void losses(void)
 	}
 }
 
-static void keep_alive(void)
+static void idle(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(boundaries); i++) {
 		start(boundaries[i], 60 * SECOND);
+		pair.side[0].user.idle_ms = 20000;
 		uint32_t n = pair_connect(0, 10, 10);
 		flow(0, n)->shut_when_all = flow(1, n)->shut_when_all = false;
-		fine(pair_run(SECOND));
-		tcp_keep_alive(&pair.side[0].rig.gw, flow(0, n)->conn, 20000);
-		fine(pair_run(100 * SECOND));
-		CHECK(!flow(0, n)->ended);
-		CHECK_EQ(tcp(0)->count.probes, 5);
-		pair.wire.dead = true;
-		fine(pair_run(95 * SECOND));
-		CHECK(flow(0, n)->ended);
-		CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
+		fine(pair_run(19 * SECOND));
+		CHECK_EQ(flow(0, n)->idle_events, 0);
+		fine(pair_run(82 * SECOND));
+		CHECK_EQ(flow(0, n)->idle_events, 5);
+		CHECK_EQ(flow(1, n)->idle_events, 0);
 	}
 }
 
@@ -73,7 +70,7 @@ static void long_pause(void)
 int main(void)
 {
 	TEST(losses);
-	TEST(keep_alive);
+	TEST(idle);
 	TEST(long_pause);
 	return tap_done();
 }
