@@ -8,7 +8,7 @@
 static const char *const labels[] = {
         [DROP_NONE] = "none",
 #define DROP(name, label, text) [DROP_##name] = label,
-#include "net/drop.def"
+#include "build/drops.def"
 #undef DROP
 };
 
