@@ -1,3 +1,4 @@
+SRC         += net/count.c
 SRC_FASTEST += net/csum.c
 SRC         += net/client.c
 SRC_HOT     += net/gw.c

@@ -228,6 +228,7 @@ const struct app app_dns64 = {
         .one_port = true,
         .is_host = true,
         .keys = {&dns64_section},
+        .counts = {&dns64_counts},
         .init = dns64_init,
         .known = dns64_known,
         .ip4 = dns64_ip4,

@@ -270,7 +270,6 @@ struct dns64 {
 	bool keep;        /* answers; false: they live only for those who wait (dns64.cache 0) */
 	uint32_t stale_s;
 	uint32_t rate;
-
 	/* Questions to upstream. */
 	uint8_t handler; /* its number in gw->udp */
 	struct dns64_ask *ask;
@@ -595,6 +594,7 @@ bool dns64_limit_refusal(struct gw *gw);
 const char *dns64_set_up(struct gw *gw, struct dns64 *d);
 
 /* --- dns64_show.c */
+extern const struct count_table dns64_counts;
 bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

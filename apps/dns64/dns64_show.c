@@ -2,52 +2,48 @@
 #include "apps/dns64/dns64.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 
-static bool show_stats(const struct dns64 *d, uint32_t *cursor, char *buf, size_t size)
+static const struct count count[] = {
+        COUNT(struct dns64, "dns_queries", count.queries),
+        COUNT(struct dns64, "dns_answers", count.answers),
+        COUNT(struct dns64, "dns_synthesised", count.synthesised),
+        COUNT(struct dns64, "dns_not_global", count.not_global),
+        COUNT(struct dns64, "dns_cache_hits", count.hits),
+        COUNT(struct dns64, "dns_cache_stale", count.stale),
+        COUNT(struct dns64, "dns_cache_records", cache.n),
+        COUNT(struct dns64, "dns_cache_stored", cache.stored),
+        COUNT(struct dns64, "dns_cache_evicted", cache.evicted),
+        COUNT(struct dns64, "dns_prefetched", count.prefetched),
+        COUNT(struct dns64, "dns_upstream_asked", count.asked),
+        COUNT(struct dns64, "dns_upstream_answered", count.answered),
+        COUNT(struct dns64, "dns_upstream_timeouts", count.timeouts),
+        COUNT(struct dns64, "dns_upstream_joined", count.joined),
+        COUNT(struct dns64, "dns_upstream_forged", count.forged),
+        COUNT(struct dns64, "dns_upstream_case_changed", count.miscased),
+        COUNT(struct dns64, "dns_upstream_up", n_up),
+        COUNT(struct dns64, "dns_asking", n_asks),
+        COUNT(struct dns64, "dns_waiting", n_waiters),
+        COUNT(struct dns64, "dns_table_full", count.full),
+        COUNT(struct dns64, "dns_formerr", count.formerr),
+        COUNT(struct dns64, "dns_notimp", count.notimp),
+        COUNT(struct dns64, "dns_refused", count.refused),
+        COUNT(struct dns64, "dns_badvers", count.badvers),
+        COUNT(struct dns64, "dns_servfail", count.servfail),
+        COUNT(struct dns64, "dns_truncated", count.truncated),
+        COUNT(struct dns64, "dns_relayed", count.relayed),
+        COUNT(struct dns64, "dns_tcp_queries", count.streamed),
+        COUNT(struct dns64, "dns_tcp_held", count.held),
+        COUNT(struct dns64, "dns_upstream_tcp", count.fetched),
+        COUNT(struct dns64, "dns_upstream_tcp_mute", count.mute),
+};
+
+static const void *state(const struct gw *gw)
 {
-	const struct dns64_count *c = &d->count;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} row[] = {
-	        {"dns_queries", c->queries},
-	        {"dns_answers", c->answers},
-	        {"dns_synthesised", c->synthesised},
-	        {"dns_not_global", c->not_global},
-	        {"dns_cache_hits", c->hits},
-	        {"dns_cache_stale", c->stale},
-	        {"dns_cache_records", d->cache.n},
-	        {"dns_cache_stored", d->cache.stored},
-	        {"dns_cache_evicted", d->cache.evicted},
-	        {"dns_prefetched", c->prefetched},
-	        {"dns_upstream_asked", c->asked},
-	        {"dns_upstream_answered", c->answered},
-	        {"dns_upstream_timeouts", c->timeouts},
-	        {"dns_upstream_joined", c->joined},
-	        {"dns_upstream_forged", c->forged},
-	        {"dns_upstream_case_changed", c->miscased},
-	        {"dns_upstream_up", d->n_up},
-	        {"dns_asking", d->n_asks},
-	        {"dns_waiting", d->n_waiters},
-	        {"dns_table_full", c->full},
-	        {"dns_formerr", c->formerr},
-	        {"dns_notimp", c->notimp},
-	        {"dns_refused", c->refused},
-	        {"dns_badvers", c->badvers},
-	        {"dns_servfail", c->servfail},
-	        {"dns_truncated", c->truncated},
-	        {"dns_relayed", c->relayed},
-	        {"dns_tcp_queries", c->streamed},
-	        {"dns_tcp_held", c->held},
-	        {"dns_upstream_tcp", c->fetched},
-	        {"dns_upstream_tcp_mute", c->mute},
-	};
-	uint32_t i = (*cursor)++;
-	if (i >= ARRAY_SIZE(row))
-		return false;
-	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
-	return true;
+	return gw->state;
 }
+
+const struct count_table dns64_counts = COUNT_TABLE(count, state);
 
 /* The upstream servers, then the questions that are in flight. */
 static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *cursor, char *buf,
@@ -79,8 +75,5 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 
 bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct dns64 *d = gw->state;
-	return what == SHOW_STATS
-	               ? show_stats(d, cursor, buf, size)
-	               : what == SHOW_SESSIONS && show_sessions(gw, d, cursor, buf, size);
+	return what == SHOW_SESSIONS && show_sessions(gw, dns64_of(gw), cursor, buf, size);
 }

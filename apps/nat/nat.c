@@ -550,6 +550,7 @@ bool nat_tick(struct gw *gw)
 
 const struct app app_nat = {
         .keys = {&nat_section},
+        .counts = {&nat_counts},
         .init = nat_init,
         .ahead = nat_ahead,
         .ip4 = nat_ip4,

@@ -34,6 +34,7 @@ const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_tick(struct gw *gw);
+extern const struct count_table nat_counts;
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 /* Which of our protocols an IP protocol is. */

@@ -422,6 +422,7 @@ const struct app app_ivi = {
         .no_wan6 = true,
         .takes_source_routes = true,
         .keys = {&ivi_section},
+        .counts = {&ivi_counts},
         .init = ivi_init,
         .known = xlat_known,
         .ip4 = ivi_ip4,

@@ -149,6 +149,7 @@ void ivi_set_due(struct ivi *v, unsigned way, enum ivi_due due);
 /* Notes the cycles of an operation. */
 void ivi_note(struct ivi *v, uint32_t cycles, unsigned way, enum ivi_row row);
 
+extern const struct count_table ivi_counts;
 bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 ALWAYS_INLINE uint32_t ivi_clock(const struct gw *gw, bool timed)

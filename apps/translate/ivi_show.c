@@ -2,6 +2,7 @@
 #include "apps/translate/ivi.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 
 static const char *const way_name[] = {[IVI_46] = "4to6", [IVI_64] = "6to4"};
 static const char *const row_name[] = {
@@ -51,15 +52,17 @@ void ivi_set_due(struct ivi *v, unsigned way, enum ivi_due due)
 	v->most[way] = due == IVI_NOTHING ? v->largest[way] : 0;
 }
 
-static bool show_stats(const struct ivi *v, uint32_t *cursor, char *buf, size_t size)
+static const struct count count[] = {
+        COUNT(struct ivi, "ivi_translated{way=\"4to6\"}", translated[IVI_46]),
+        COUNT(struct ivi, "ivi_translated{way=\"6to4\"}", translated[IVI_64]),
+};
+
+static const void *state(const struct gw *gw)
 {
-	uint32_t i = (*cursor)++;
-	if (i >= ARRAY_SIZE(way_name))
-		return false;
-	fmt(buf, size, "ivi_translated{way=\"%s\"} %llu", way_name[i],
-	    (unsigned long long)v->translated[i]);
-	return true;
+	return gw->state;
 }
+
+const struct count_table ivi_counts = COUNT_TABLE(count, state);
 
 /* One operation a line: how often it was timed, cycles on average and at most. */
 static bool show_timings(const struct ivi *v, uint32_t *cursor, char *buf, size_t size)
@@ -76,14 +79,6 @@ static bool show_timings(const struct ivi *v, uint32_t *cursor, char *buf, size_
 
 bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct ivi *v = gw->state;
-	switch (what) {
-	case SHOW_STATS:
-		return show_stats(v, cursor, buf, size);
-	case SHOW_TIMINGS:
-		return show_timings(v, cursor, buf, size);
-	case SHOW_SESSIONS: /* there is no state */
-		break;
-	}
-	return false;
+	/* There are no sessions. */
+	return what == SHOW_TIMINGS && show_timings(gw->state, cursor, buf, size);
 }

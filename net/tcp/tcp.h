@@ -51,6 +51,8 @@ enum tcp_end {
 	TCP_ENDS
 };
 
+struct count_table;
+
 /* A user: somebody who serves a port or opens connections. */
 struct tcp_user {
 	/* Whether a stranger may connect to us: DROP_NONE, or why not (counted; it gets a
@@ -143,8 +145,7 @@ bool tcp_icmp(struct gw *gw, const struct pkt *p);
 /* Timers; true when there is more to do now. Sets gw->wake_us no later than it needs. */
 bool tcp_tick(struct gw *gw);
 
-/* One counter a call, as gw_show_stats. False behind the last: *cursor then counts what comes
- * behind them. */
-bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* The counters of TCP; none where nothing listens. */
+extern const struct count_table tcp_counts;
 
 #endif
