@@ -8,7 +8,7 @@
 struct gw;
 
 /* One counter. Its name is one of docs/interface.md; a label is written in the name, as in
- * `ivi_translated{way="4to6"}`. */
+ * `name{way="in"}`. */
 struct count {
 	const char *name;
 	uint32_t offset, size; /* of the unsigned integer in the struct; 8 bytes at most */

@@ -1,7 +1,7 @@
 /* Random numbers that an outsider cannot guess: ChaCha (RFC 8439 section 2.3) with 12 rounds
  * as a generator with fast key erasure, seeded from everything the machine has. The best known
  * attack reaches 7 rounds, and what it would need nobody on a wire has (J.-P. Aumasson, "Too Much
- * Crypto", 2019); each answer of `dns64` to a new name takes 16 random bytes.
+ * Crypto", 2019); an application may take 16 random bytes for each packet.
  * Also the keyed 32-bit hash of all tables whose keys come from the wire. */
 #ifndef KERNEL_LIB_RNG_H
 #define KERNEL_LIB_RNG_H

@@ -294,6 +294,16 @@ def test_circle(project: Project) -> None:
     project.expect("circles", "tools/lint/circles.txt:1: net/a is not needed any more")
 
 
+def test_core_names_an_application(project: Project) -> None:
+    """In code and in comments; a longer word is another one."""
+    project.replace("net/gw.c", "int gw", "/* For NAT64. */\nint native;\nint gw_nat_sessions; /* of the NAT */\nint gw")
+    project.expect(
+        "arrows",
+        "net/gw.c:5: nat is an application: net/ knows none",
+        "net/gw.c:5: nat is an application: net/ knows none",
+    )
+
+
 def test_unused_drop_reason(project: Project) -> None:
     # A comment is no use; a second entry with the same text would make two counters of one name.
     project.replace("net/gw.c", "int gw", "/* DROP_SPARE */\nint gw")
