@@ -1,12 +1,12 @@
-/* The entry point: Multiboot header (0.6.96, section 3.1), the check for the
- * processor this image is compiled for, the stack, and the way into C.
+/* The entry point: Multiboot header (0.6.96, section 3.1), the check that the processor can
+ * run this image, the stack, and the call into C.
  *
- * State at entry (section 3.2): EAX magic, EBX information structure, flat
- * segments, paging and interrupts off; ESP, GDT and IDT are undefined.
- * Until the check has passed only instructions of the 80386 are used. */
+ * State at entry (section 3.2): EAX holds the magic number, EBX the address of the
+ * information structure. Segments are flat, paging and interrupts are off. ESP, GDT and IDT
+ * are undefined. Until the check has passed, the code uses only instructions of the 80386. */
 
 	.set MAGIC, 0x1badb002
-	.set FLAGS, 3                   /* modules on page borders; memory map */
+	.set FLAGS, 3                   /* modules on page boundaries; memory map */
 	.set ID_FLAG, 1 << 21           /* EFLAGS: CPUID exists (SDM vol. 1, 3.4.3.3) */
 	.set NEEDED, 1 << 4 | 1 << 15   /* CPUID.1:EDX: TSC, CMOV */
 	.set COM1, 0x3f8
@@ -47,8 +47,8 @@ entry:
 	movl %eax, clock_entry_tsc
 	movl %edx, clock_entry_tsc + 4
 
-	/* Loaders clear what the file does not hold; one that forgets must not
-	 * be found by a strange error later. */
+	/* Loaders clear .bss. If a loader does not, strange errors would follow much later,
+	 * so the code clears it once more. */
 	movl %edi, %ebx
 	movl $bss_start, %edi
 	movl $bss_end, %ecx
@@ -65,7 +65,7 @@ hang:
 	hlt
 	jmp hang
 
-	/* Says so on the screen and on COM1 (115200 8N1), and stops. */
+	/* Prints the reason on the screen and on COM1 (115200 8N1), and stops. */
 too_old:
 	movw $COM1 + 3, %dx
 	movb $0x80, %al                 /* LCR: divisor latch */
@@ -90,7 +90,7 @@ too_old:
 	movw %ax, (%edi)
 	addl $2, %edi
 2:	movb %al, %bl
-	movl $100000, %ecx              /* a UART that never gets ready is not there */
+	movl $100000, %ecx              /* a UART that never becomes ready does not exist */
 	movw $COM1 + 5, %dx
 3:	inb %dx, %al
 	testb $0x20, %al                /* LSR: transmitter empty */

@@ -1,9 +1,9 @@
-/* The end of a machine that a person switches off. */
+/* Switching the machine off at the user's request. */
 #ifndef KERNEL_FINISH_H
 #define KERNEL_FINISH_H
 
-/* Switches the machine off. Where it cannot, says so on the console and halts. The cards are
- * stopped and the console is flushed already. */
+/* Switches the machine off. If that fails, says so on the console and halts. The caller has
+ * stopped the cards and flushed the console. */
 void finish_off(void) __attribute__((noreturn));
 
 #endif

@@ -1,8 +1,7 @@
-/* Wiring: brings the machine up in order, lets the configuration or the menu
- * choose the application, then runs the two tasks for ever. RCV moves packets
- * (rcv.c); MAIN does everything else (main_run) and gets its turn at least once
- * a millisecond, however much there is to move. When neither has work the
- * processor halts until an interrupt. */
+/* Starts the parts of the machine in order, lets the configuration or the menu choose the
+ * application, and then runs the two tasks for ever. RCV moves packets (rcv.c). MAIN
+ * (main_run) does everything else, and it runs at least once a millisecond under any load.
+ * When neither task has work, the processor halts until an interrupt. */
 #include "kernel/main.h"
 
 #include "apps/apps.h"
@@ -23,8 +22,8 @@
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
-#define MAIN_US      1000u  /* MAIN's turn under load */
-#define POLL_US      10000u /* link state */
+#define MAIN_US      1000u  /* how often MAIN runs under load */
+#define POLL_US      10000u /* how often rcv_poll runs */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
@@ -53,6 +52,7 @@ static void seed(void)
 		rng_seed(&rng, &nics[i]->address, sizeof nics[i]->address);
 }
 
+/* Reads the boot command line and all modules into the configuration. */
 static void read_config(const struct boot_info *boot)
 {
 	static const char *names[MENU_ITEMS];
@@ -60,7 +60,7 @@ static void read_config(const struct boot_info *boot)
 		names[i] = apps[i].name;
 	settings_init(&config, names, n_apps);
 	config_cmdline(&config, boot->cmdline);
-	/* Errors call the first file by the name it has on every medium. */
+	/* Error messages name the first file gateway.conf, as on every boot medium. */
 	for (uint32_t i = 0; i < boot->n_modules; i++)
 		config_text(&config, i ? boot->module[i].name : "gateway.conf",
 		            boot->module[i].text, boot->module[i].len);
@@ -69,6 +69,7 @@ static void read_config(const struct boot_info *boot)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
 }
 
+/* Makes the packet pool and finds the cards. */
 static void find_nics(void)
 {
 	uint32_t most = (uint32_t)(alloc_left() / 4 / sizeof(struct pkt));
@@ -80,7 +81,7 @@ static void find_nics(void)
 		log_line("no network card found");
 }
 
-/* The card that `lan` or `wan` names, or NULL with the reason in `problem`. */
+/* Gives the card that the key `lan` or `wan` names, or NULL with the reason in `problem`. */
 static struct nic *nic_for(const char *key, const struct net_config_card *want)
 {
 	char text[FMT_MAC];
@@ -93,14 +94,15 @@ static struct nic *nic_for(const char *key, const struct net_config_card *want)
 		fmt(problem, sizeof problem, "%s: no network card has the address %s", key,
 		    fmt_mac(text, &want->address));
 	else
-		fmt(problem, sizeof problem, "%s: nic%u is not there; %s", key, want->index,
+		fmt(problem, sizeof problem, "%s: there is no nic%u; %s", key, want->index,
 		    n_nics == 0   ? "no network card was found"
 		    : n_nics == 1 ? "only one network card was found"
 		                  : "fewer network cards were found");
 	return NULL;
 }
 
-/* Cards that no port uses would fill their rings and hold their interrupt lines. */
+/* Stops the cards that no interface uses. They would fill their rings and hold their
+ * interrupt lines. */
 static void stop_others(const struct nic *lan, const struct nic *wan)
 {
 	for (uint32_t i = 0; i < n_nics; i++)
@@ -113,7 +115,7 @@ static uint32_t cycles(void)
 	return (uint32_t)io_cycles();
 }
 
-/* Sets the gateway up for an application; false with the reason in `problem`. */
+/* Sets up the gateway for an application. False with the reason in `problem`. */
 static bool start(uint32_t app)
 {
 	const struct net_config_interface *want = net_config(&config)->iface;
@@ -156,7 +158,7 @@ static bool start(uint32_t app)
 	return true;
 }
 
-/* The application that `app` names; n_apps when it names none. */
+/* Gives the index of the application that the key `app` names; n_apps when it names none. */
 static uint32_t configured_app(void)
 {
 	uint32_t i = 0;
@@ -195,10 +197,11 @@ static uint32_t cpu_busy(void)
 	return busy_permille;
 }
 
-/* Once a second: the load, and a little of the time of day for the generator. */
+/* Once a second: computes the load, and adds the time-stamp counter to the random
+ * generator's seed. */
 static void every_second(uint64_t now)
 {
-	uint64_t passed_ms = (now - second_at + SECOND_US) / 1000; /* a second at least */
+	uint64_t passed_ms = (now - second_at + SECOND_US) / 1000; /* at least a second */
 	uint64_t idle = (halted_us - second_halted_us) / passed_ms;
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
 	second_halted_us = halted_us;
@@ -207,7 +210,7 @@ static void every_second(uint64_t now)
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
 
-/* True when there was something to do. */
+/* The MAIN task. True when there was something to do. */
 static bool main_run(uint64_t now)
 {
 	bool did = gw_tick(gw);
@@ -229,8 +232,8 @@ static bool main_run(uint64_t now)
 
 /* --- the loop ------------------------------------------------------------------------ */
 
-/* Halts unless a card or the console has work; true when the console has, for
- * which MAIN is needed. */
+/* Halts unless a card or the console has work. True when the console has work, which needs
+ * MAIN. */
 static bool idle(uint64_t now)
 {
 	cpu_irq_off();
@@ -282,9 +285,9 @@ void main_start(uint32_t magic, uint32_t mbi)
 	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());
-	log_line("%s starts, its tables take %u KB", settings_name(&config)->hostname,
+	log_line("%s starts; its tables use %u KB", settings_name(&config)->hostname,
 	         (uint32_t)((free - alloc_left()) >> 10));
-	log_sink(NULL); /* from here on the shell prints the log between answers */
+	log_sink(NULL); /* from here on the shell prints the log between its answers */
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
 	shell_init(gw, cpu_busy);

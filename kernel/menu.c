@@ -1,8 +1,8 @@
-/* See menu.h. The menu is written as plain text for 80 columns and 25 lines;
- * only clearing the screen and going back to the start of the last line (CR)
- * are asked of it, so a serial terminal and the VGA screen show the same.
+/* See menu.h. The menu is plain text for 80 columns and 25 lines. It needs only two
+ * functions of a terminal, to clear the screen and to return to the start of the line (CR),
+ * so a serial terminal and the VGA screen show the same.
  *
- * Left out on purpose: the configuration editor. */
+ * Left out on purpose: a configuration editor. */
 #include "kernel/menu.h"
 
 #include "kernel/x86/clock.h"
@@ -14,31 +14,33 @@
 #include "kernel/settings.h"
 
 enum { COLUMNS = 80, ROWS = 25 };
-/* Rows that are always there: title, blank, blank behind the items, blank and
- * help behind the rest, and the line of the countdown. */
+/* Rows that are always used: the title, a blank row, a blank row after the items, a blank
+ * row and a row of help after the errors, and the countdown. */
 enum { FIXED_ROWS = 6 };
 enum { SCREEN_BYTES = ROWS * COLUMNS };
 
-/* Lets output go until a screen fits, as far as the ring ever allows. */
+/* Sends output until a whole screen fits into the ring, or the ring is as empty as it gets. */
 static void make_room(void)
 {
 	while (console_room() < SCREEN_BYTES && console_poll())
 		clock_alive();
 }
 
+/* Gives how many rows an error takes on the screen. */
 static uint32_t rows_of(const struct config_error *e)
 {
 	return (uint32_t)(strlen(e->where) + 2 + strlen(e->what)) / COLUMNS + 1;
 }
 
-/* The errors that fit in `rows`, and how many there are beyond. */
+/* Prints the errors that fit into `rows`, and the number of the others. */
 static void draw_errors(const struct config *c, uint32_t rows)
 {
 	uint32_t kept = min_u32(c->n_errors, CONFIG_ERRORS), shown = 0;
 	if (kept == 0)
 		return;
-	console_print("Nothing can be started before the configuration is right:\n");
-	rows = rows > 2 ? rows - 2 : 0; /* this line, and the one that counts the rest */
+	console_print("Nothing can start until the configuration is correct:\n");
+	rows = rows > 2 ? rows - 2
+	                : 0; /* the line above, and the line with the number of the others */
 	for (; shown < kept && rows_of(&c->error[shown]) <= rows; shown++) {
 		const struct config_error *e = &c->error[shown];
 		console_print("%s: %s\n", e->where, e->what);
@@ -48,7 +50,7 @@ static void draw_errors(const struct config *c, uint32_t rows)
 		console_print("... and %u more\n", c->n_errors - shown);
 }
 
-/* The last line, from its start; blanks wipe what was longer. */
+/* Prints the countdown over the last line. The blanks at the end erase a longer text. */
 static void draw_countdown(const struct menu_state *m, const struct menu_item *item)
 {
 	if (m->counting)
@@ -61,10 +63,10 @@ static void draw(const struct menu_state *m, const struct config *c, const struc
 {
 	make_room();
 	console_clear();
-	console_print("Baregate: what shall this gateway do?\n\n");
+	console_print("Baregate: choose what this gateway does\n\n");
 	uint32_t rows = ROWS - FIXED_ROWS;
 	uint32_t n = min_u32(m->n, rows / 2);
-	/* Of a long list, the part with the choice in it. */
+	/* Of a long list, show the part that contains the choice. */
 	uint32_t first = m->chosen < n ? 0 : m->chosen - n + 1;
 	for (uint32_t i = first; i < first + n; i++)
 		console_print("%c %2u  %-10.10s %.60s\n", i == m->chosen ? '>' : ' ', i + 1,
@@ -101,8 +103,8 @@ static int read_key(void)
 	}
 }
 
-/* Moves output on; with nothing to do halts until the next interrupt, the
- * clock's tick at the latest. */
+/* Sends waiting output. When there is none, halts until the next interrupt, at the latest
+ * the clock's tick. */
 static void wait(void)
 {
 	if (console_poll())
@@ -114,7 +116,7 @@ static void wait(void)
 		cpu_halt();
 }
 
-/* The next thing that happens. */
+/* Waits for the next key or time that changes something, and gives what to do. */
 static enum menu_act next(struct menu_state *m)
 {
 	for (;;) {
@@ -129,6 +131,7 @@ static enum menu_act next(struct menu_state *m)
 	}
 }
 
+/* Gives the index of the item with this name; n when there is none. */
 static uint32_t find(const struct menu_item *item, uint32_t n, const char *name)
 {
 	uint32_t i = 0;

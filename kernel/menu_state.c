@@ -1,4 +1,4 @@
-/* See menu_state.h. Invariant: chosen < n, or n is 0 and so is chosen. */
+/* See menu_state.h. Invariant: chosen < n, or both are 0. */
 #include "kernel/menu_state.h"
 
 void menu_state_init(struct menu_state *m, uint32_t n, uint32_t chosen, bool locked)
@@ -24,7 +24,7 @@ void menu_state_count(struct menu_state *m, uint32_t ms, uint64_t now_us)
 	m->left_s = seconds_left(m, now_us);
 }
 
-/* The item a key leads to; `chosen` itself for a key that leads nowhere. */
+/* Gives the item that a key chooses; `chosen` for any other key. */
 static uint32_t move(const struct menu_state *m, int key)
 {
 	switch (key) {

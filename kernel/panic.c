@@ -1,7 +1,7 @@
-/* See panic.h. Also where exceptions and the watchdog end (trap.S).
+/* See panic.h. Exceptions and the watchdog (trap.S) also end here.
  *
- * Everything here is polled and bounded, and trusts as little as it can: a
- * second panic inside the first says only that, a third one restarts at once. */
+ * Everything here is polled and bounded, and depends on as little as possible. A second
+ * panic inside the first only reports that; a third one restarts at once. */
 #include "kernel/seam/panic.h"
 
 #include "kernel/x86/clock.h"
@@ -17,11 +17,11 @@
 #include "kernel/console/uart.h"
 #include "kernel/console/vga.h"
 
-#define TRAIL  24 /* return addresses shown */
+#define FRAMES 24 /* most return addresses shown */
 #define LINE   160
 #define WAIT_S 10
 #define RED    0x4f /* white on red */
-#define PORT_B 0x61 /* why an NMI came: bit 7 memory parity, bit 6 bus error */
+#define PORT_B 0x61 /* reason of an NMI: bit 7 memory parity, bit 6 bus error */
 
 static unsigned depth;
 
@@ -69,8 +69,8 @@ static void print(const char *format, ...)
 	put(line);
 }
 
-/* An address with its function; of a return address, `back` 1, the caller's:
- * a call that does not return may be the caller's last instruction. */
+/* Prints an address with its function. `back` is 1 for a return address: then the function
+ * is that of the call before it, which may be the caller's last instruction. */
 static void print_place(uint32_t at, uint32_t back)
 {
 	uint32_t offset;
@@ -88,10 +88,11 @@ static bool on_stack(uint32_t at)
 	return at % 4 == 0 && (main || fault);
 }
 
-/* Whether a word of the stack can be a return address: it points into our text, behind a call. */
+/* True when a word of the stack can be a return address: it points into the text segment,
+ * directly behind a call. */
 static bool is_behind_call(uint32_t at)
 {
-	static const uint8_t lengths[] = {2, 3, 4, 6, 7}; /* of CALL r/m32 (SDM vol. 2) */
+	static const uint8_t lengths[] = {2, 3, 4, 6, 7}; /* lengths of CALL r/m32 (SDM vol. 2) */
 	const uint8_t *b = (const uint8_t *)(uintptr_t)at;
 	uint32_t offset;
 	if (!symbols_name(at - 1, &offset))
@@ -104,13 +105,13 @@ static bool is_behind_call(uint32_t at)
 	return false;
 }
 
-/* The return addresses on the stack from `esp` upwards. Functions have no frame pointer, which
- * would cost one instruction in twenty; so what calls that are over have left between them is
- * shown as well. */
-static void print_trail(uint32_t esp)
+/* Prints the return addresses on the stack from `esp` upwards. Functions have no frame
+ * pointer, because it would cost one instruction in twenty. So the backtrace also shows
+ * addresses that earlier calls left on the stack. */
+static void print_backtrace(uint32_t esp)
 {
 	unsigned n = 0;
-	for (; n < TRAIL && on_stack(esp); esp += 4) {
+	for (; n < FRAMES && on_stack(esp); esp += 4) {
 		uint32_t at = *(const uint32_t *)(uintptr_t)esp;
 		if (!is_behind_call(at))
 			continue;
@@ -120,7 +121,7 @@ static void print_trail(uint32_t esp)
 	}
 }
 
-/* First thing of every panic; comes back only if there may be more to say. */
+/* Begins every panic. Returns only in the first one. */
 static void begin(void)
 {
 	cpu_irq_off();
@@ -145,7 +146,7 @@ static void end(void)
 	if (wait)
 		print("restart in %d s\n", WAIT_S);
 	vga_flush();
-	/* By the clock, and by counting in case it does not run. */
+	/* Waits by the clock, and also counts in case the clock does not run. */
 	uint64_t start = clock_now_us();
 	for (unsigned ms = 0; wait && ms < WAIT_S * 1000; ms++) {
 		io_delay_us(1000);
@@ -164,17 +165,17 @@ void panic(const char *format, ...)
 	fmt_v(line, sizeof line, format, args);
 	va_end(args);
 	print("panic: %s\ncalled from\n", line);
-	print_trail((uintptr_t)&args);
+	print_backtrace((uintptr_t)&args);
 	end();
 }
 
-/* Registers and trail. */
+/* Prints the registers and the backtrace. */
 static void print_state(const struct trap_frame *f, uint32_t esp)
 {
 	print("eax %08x  ebx %08x  ecx %08x  edx %08x\n", f->eax, f->ebx, f->ecx, f->edx);
 	print("esi %08x  edi %08x  ebp %08x  esp %08x\n", f->esi, f->edi, f->ebp, esp);
 	print("eip %08x  eflags %08x  cs %04x\ncalled from\n", f->eip, f->eflags, f->cs & 0xffff);
-	print_trail(esp);
+	print_backtrace(esp);
 }
 
 static uint32_t fault_address(void)
@@ -184,7 +185,7 @@ static uint32_t fault_address(void)
 	return cr2;
 }
 
-/* What a page fault's error code says (SDM vol. 3, 4.7). */
+/* Prints the meaning of a page fault's error code (SDM vol. 3, 4.7). */
 static void print_page_fault(uint32_t error)
 {
 	uint32_t at = fault_address();
@@ -201,7 +202,7 @@ static void print_exception(const struct trap_frame *f, uint32_t esp)
 	if (f->vector == TRAP_PAGE_FAULT)
 		print_page_fault(f->error);
 	if (f->vector == 2)
-		print("port 0x61 reads %02x\n", io_in8(PORT_B));
+		print("I/O port 0x61 reads %02x\n", io_in8(PORT_B));
 	print_state(f, esp);
 }
 
@@ -213,7 +214,7 @@ void panic_trap(const struct trap_frame *f)
 		      (trap_stalled_max - 1) * (1000 / CLOCK_HZ));
 		print_place(f->eip, 0);
 	}
-	/* The processor pushed nothing of its stack: it did not change. */
+	/* The processor pushed no ESP, because the stack did not change. */
 	uint32_t esp = (uintptr_t)&f->eflags + 4;
 	if (f->vector == TRAP_WATCHDOG) {
 		print_state(f, esp);

@@ -8,14 +8,14 @@
 static struct gw *gw;
 static struct nic *nic[INTERFACES];
 
-/* A line that another device holds would wake us for ever: after so many
- * wake-ups in a row without a frame it stays masked until the next rcv_poll, and
- * the card is then polled at that rate. */
+/* An interrupt line that another device keeps asserted would wake the processor for ever.
+ * After FRUITLESS wake-ups in a row without a frame, the line stays masked until the next
+ * rcv_poll. Until then the card is polled at that rate. */
 #define FRUITLESS 16u
 static uint8_t fruitless[INTERFACES];
-static bool found[INTERFACES]; /* frames came or went since the last rcv_arm */
+static bool moved_frames[INTERFACES]; /* frames came or left since the last rcv_arm */
 
-/* Tells a card which multicast groups its port listens to. */
+/* Sets a card's filter to the multicast groups of its interface. */
 static void set_filter(uint32_t i)
 {
 	struct interface *iface = &gw->iface[i];
@@ -39,6 +39,7 @@ const struct nic *rcv_nic(uint32_t iface)
 	return nic[iface];
 }
 
+/* Drops all packets in the transmit queue of an interface whose carrier is down. */
 static void drop_waiting(struct interface *iface)
 {
 	iface->sent = iface->sent_bytes = 0;
@@ -58,13 +59,13 @@ bool rcv_flush(void)
 			continue;
 		}
 		gw_sent(iface);
-		/* Twice at most: a burst that wraps lies in two pieces. */
+		/* At most two pieces: a burst that wraps in the queue has two. */
 		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
 			uint32_t n;
 			struct pkt **burst = pkt_queue_front(&iface->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
 			pkt_queue_take(&iface->out, took);
-			found[i] |= took != 0;
+			moved_frames[i] |= took != 0;
 			moved |= took != 0;
 			if (took < n)
 				break;
@@ -85,7 +86,7 @@ bool rcv_run(void)
 		if (n == 0)
 			continue;
 		gw_input(gw, i, burst, n);
-		found[i] = true;
+		moved_frames[i] = true;
 		got += n;
 	}
 	return rcv_flush() || got;
@@ -101,9 +102,9 @@ void rcv_poll(uint64_t now_us)
 		struct interface *iface = &gw->iface[i];
 		if (iface->groups_changed)
 			set_filter(i);
-		if (nic[i]->link.up == iface->link_up)
+		if (nic[i]->carrier.up == iface->link_up)
 			continue;
-		iface->link_up = nic[i]->link.up;
+		iface->link_up = nic[i]->carrier.up;
 		log_line("%s: link %s", iface->name, iface->link_up ? "up" : "down");
 		if (iface->link_up)
 			gw_link_up(gw, i);
@@ -119,11 +120,11 @@ bool rcv_arm(void)
 		if (!nic[i])
 			continue;
 		bool here = nic[i]->ops->arm(nic[i]);
-		if (here || found[i] || !cpu_irq_fired(nic[i]->irq))
+		if (here || moved_frames[i] || !cpu_irq_fired(nic[i]->irq))
 			fruitless[i] = 0;
 		else if (fruitless[i] < FRUITLESS)
 			fruitless[i]++;
-		found[i] = false;
+		moved_frames[i] = false;
 		work |= here;
 		if (fruitless[i] < FRUITLESS)
 			cpu_irq_unmask(nic[i]->irq);

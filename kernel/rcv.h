@@ -1,30 +1,33 @@
-/* The RCV task: frames from the cards into the gateway and out again. */
+/* The RCV task: moves frames from the cards into the gateway and back to the cards. */
 #ifndef KERNEL_RCV_H
 #define KERNEL_RCV_H
 
 #include "drivers/net/nic.h"
 #include "net/gw.h"
 
-/* Ties a card to each port; NULL where a port has none. */
+/* Assigns a card to each interface; NULL where an interface has no card. Sets the cards'
+ * filters. */
 void rcv_init(struct gw *gw, struct nic *lan, struct nic *wan);
 
-/* Takes one burst from each port, runs it through the gateway, sends what came
- * out. gw->now_us is set. True when a frame was moved. */
+/* Takes one burst from each interface, runs it through the gateway, and sends the resulting
+ * frames. gw->now_us must be set. True when a frame was moved. */
 bool rcv_run(void);
 
-/* Hands what waits on the ports' links to the cards; true when some was taken. */
+/* Hands the packets of all transmit queues to the cards. True when a card took some. */
 bool rcv_flush(void);
 
-/* Link state and recovery of the cards; every 10 ms or so. */
+/* Polls the cards (carrier state, recovery) and updates their filters. To be called about
+ * every 10 ms. */
 void rcv_poll(uint64_t now_us);
 
-/* Enables the cards' wake-ups: true when one has work, so do not halt. */
+/* Enables the cards' interrupts. True when a card has work, so that the processor must not
+ * halt. */
 bool rcv_arm(void);
 
-/* Ends all DMA, before a restart. */
+/* Ends all DMA of the cards, before a restart. */
 void rcv_stop(void);
 
-/* The card of a port, NULL when it has none. */
+/* Gives the card of an interface, NULL when it has none. */
 const struct nic *rcv_nic(uint32_t iface);
 
 #endif

@@ -1,5 +1,5 @@
-/* See shell.h. A listing is a function that writes one line at a time and keeps
- * its place in a cursor; so the longest table never holds up forwarding. */
+/* See shell.h. A listing is a function that writes one line per call and keeps its position
+ * in a cursor, so the longest table never delays forwarding. */
 #include "kernel/shell.h"
 
 #include "kernel/x86/clock.h"
@@ -15,19 +15,19 @@
 
 #define LINE_IN      128u
 #define LINE_OUT     448u
-#define LINES_A_TURN 8u
-#define LAST_MS      20u /* for the last frames, before the machine stops */
+#define LINES_A_PASS 8u
+#define LAST_MS      20u /* time for the last frames before the machine stops */
 
-/* Writes line `*cursor` of an answer; an empty line is not printed. False after
- * the last. */
+/* Writes line `*cursor` of an answer into buf and moves the cursor on. An empty line is not
+ * printed. False after the last line. */
 typedef bool (*listing)(uint64_t *cursor, char *buf, size_t size);
 
 struct command {
 	const char *name;
 	const char *about;
-	listing list; /* the answer, or … */
-	void (*act)(void);
-	bool debug; /* only with debug=on */
+	listing list;      /* the answer, or NULL */
+	void (*act)(void); /* called before the answer; or NULL */
+	bool debug;        /* only with debug=on */
 };
 
 static struct gw *gw;
@@ -43,7 +43,7 @@ static uint64_t log_seen; /* log lines printed so far */
 
 static bool list_stats(uint64_t *at, char *buf, size_t size)
 {
-	/* First what only this side knows. */
+	/* First the counters that the gateway does not know. */
 	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
 	                                   "tx_errors",    "tx_link_down", "nic_resets"};
 	uint32_t i = (uint32_t)*at;
@@ -86,10 +86,10 @@ static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 		return true;
 	}
 	size_t n = fmt(buf, size, "%s %s %s link=%s", iface->name, nic->driver,
-	               fmt_mac(hw, &nic->address), nic->link.up ? "up" : "down");
-	if (nic->link.up && nic->link.mbit)
-		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->link.mbit,
-		         nic->link.full_duplex ? "full" : "half");
+	               fmt_mac(hw, &nic->address), nic->carrier.up ? "up" : "down");
+	if (nic->carrier.up && nic->carrier.mbit)
+		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->carrier.mbit,
+		         nic->carrier.full_duplex ? "full" : "half");
 	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
 	gw_show_addresses(iface, buf + n, size - n);
 	return true;
@@ -157,7 +157,8 @@ static bool list_random(uint64_t *at, char *buf, size_t size)
 
 /* --- actions --------------------------------------------------------------------- */
 
-/* Tells the neighbours, and gives the cards the time to send it. */
+/* Lets the gateway send its last messages to the neighbours, gives the cards time to send
+ * them, and stops the cards. */
 static void leave(void)
 {
 	gw_stop(gw);
@@ -184,7 +185,7 @@ static void act_poweroff(void)
 	finish_off();
 }
 
-/* Makes no progress, for the watchdog's test. */
+/* Never returns. For the watchdog's test. */
 static void act_hang(void)
 {
 	for (;;)
@@ -196,7 +197,7 @@ static bool list_help(uint64_t *at, char *buf, size_t size);
 static const struct command commands[] = {
         {"help", "the commands", list_help, NULL, false},
         {"stats", "every counter", list_stats, NULL, false},
-        {"interfaces", "the ports: card, link, addresses", list_interfaces, NULL, false},
+        {"interfaces", "the interfaces: card, carrier, addresses", list_interfaces, NULL, false},
         {"neighbours", "the neighbour table", list_neighbours, NULL, false},
         {"sessions", "the session table", list_sessions, NULL, false},
         {"timings", "cycles of the inner operations", list_timings, NULL, false},
@@ -276,7 +277,7 @@ static void key(int k)
 			n_input--;
 			console_write("\b \b", 3);
 		}
-	} else if (k == 21) { /* Ctrl-U: start over */
+	} else if (k == 21) { /* Ctrl-U: erase the line */
 		for (; n_input; n_input--)
 			console_write("\b \b", 3);
 	} else if (k >= ' ' && k < 127 && n_input < LINE_IN - 1) {
@@ -285,11 +286,11 @@ static void key(int k)
 	}
 }
 
-/* Prints some more of the answer. */
+/* Prints some more lines of the running answer. */
 static void print_more(void)
 {
 	char buf[LINE_OUT];
-	for (unsigned i = 0; i < LINES_A_TURN && console_room() > 2 * LINE_OUT; i++) {
+	for (unsigned i = 0; i < LINES_A_PASS && console_room() > 2 * LINE_OUT; i++) {
 		buf[0] = 0;
 		if (!running(&cursor, buf, sizeof buf)) {
 			running = NULL;
@@ -302,8 +303,7 @@ static void print_more(void)
 	}
 }
 
-/* Takes the prompt and what was typed off the screen, without the escape
- * sequences that the VGA screen does not know. */
+/* Erases the prompt and the typed text, without escape sequences. */
 static void wipe_line(void)
 {
 	console_write("\r", 1);
@@ -312,8 +312,8 @@ static void wipe_line(void)
 	console_write("\r", 1);
 }
 
-/* Prints log lines that came since, between answers: the line being typed is
- * taken back and shown again below. */
+/* Prints new log lines between answers. Before them, the line that the user is typing is
+ * erased; after them, it is printed again. */
 static bool print_log(void)
 {
 	char buf[LOG_LINE];
@@ -337,7 +337,7 @@ void shell_init(struct gw *g, uint32_t (*busy)(void))
 	cpu_busy = busy;
 	char skip[LOG_LINE];
 	while (log_next(&log_seen, skip, sizeof skip))
-		; /* shown already while starting */
+		; /* the console showed these lines during the start */
 	prompt();
 }
 
@@ -345,7 +345,7 @@ bool shell_run(void)
 {
 	if (running) {
 		if (console_room() <= 2 * LINE_OUT)
-			return false; /* the wake-up for output brings us back */
+			return false; /* the interrupt for output runs this again */
 		print_more();
 		return true;
 	}

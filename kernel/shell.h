@@ -4,12 +4,11 @@
 
 #include "net/gw.h"
 
-/* Begins with a prompt. `cpu_busy` gives cpu_busy_permille. */
+/* Prints the first prompt. `cpu_busy` gives the value of cpu_busy_permille. */
 void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
 
-/* Reads keys, runs commands, prints a few lines of a listing while the console
- * has room, and log lines, which never stand inside an answer. True when there
- * was something to do. */
+/* Reads keys, runs commands, and prints a few lines of a listing while the console has
+ * room. Prints log lines, but never inside an answer. True when there was something to do. */
 bool shell_run(void);
 
 #endif

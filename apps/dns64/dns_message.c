@@ -24,12 +24,13 @@ uint32_t dns_skip_name(struct dns_view m, uint32_t at)
 	return 0;
 }
 
-/* A walk over the labels of a name; each jump must go further back than everything
- * since the last one. */
+/* A walk over the labels of a name. A pointer leads to a name that stands whole before the labels
+ * that the pointer ends (RFC 1035 section 4.1.4: "a prior occurrence"). */
 struct walk {
 	struct dns_view m;
 	uint32_t at;    /* where the next label stands */
 	uint32_t low;   /* where the bytes since the last jump begin */
+	uint32_t end;   /* they end before this */
 	uint32_t label; /* the one that next_label found */
 	uint32_t jumps;
 	bool bad; /* ended without a root */
@@ -38,16 +39,16 @@ struct walk {
 /* Goes to the next label; false at the root or, with `bad` set, where there is none. */
 static bool next_label(struct walk *w)
 {
-	while (w->at < w->m.len && w->m.at[w->at] >= POINTER) {
-		if (w->m.len - w->at < 2)
+	while (w->at < w->end && w->m.at[w->at] >= POINTER) {
+		if (w->end - w->at < 2)
 			break;
 		uint32_t to = dns_get16(w->m.at + w->at) & ~(POINTER << 8);
 		if (to < DNS_HEADER || to >= w->low || ++w->jumps > MAX_JUMPS)
 			break;
+		w->end = w->low;
 		w->at = w->low = to;
 	}
-	if (w->at >= w->m.len || w->m.at[w->at] > DNS_LABEL_MAX ||
-	    w->m.at[w->at] >= w->m.len - w->at) {
+	if (w->at >= w->end || w->m.at[w->at] > DNS_LABEL_MAX || w->m.at[w->at] >= w->end - w->at) {
 		w->bad = true;
 		return false;
 	}
@@ -58,15 +59,15 @@ static bool next_label(struct walk *w)
 
 static struct walk walk(struct dns_view m, uint32_t at)
 {
-	return (struct walk){.m = m, .at = at, .low = at};
+	return (struct walk){.m = m, .at = at, .low = at, .end = m.len};
 }
 
 /* By the same rules as next_label, and quicker: every name of every message comes here. *far is
  * raised to the furthest place that a pointer leads to. */
-static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at, uint32_t *far)
+static inline uint32_t check_name(const uint8_t *m, uint32_t end, uint32_t at, uint32_t *far)
 {
 	uint32_t behind = 0, low = at, len = 0, jumps = 0;
-	while (at < m_len) {
+	while (at < end) {
 		uint32_t n = m[at];
 		if (n == 0)
 			return behind ? behind : at + 1;
@@ -77,13 +78,14 @@ static inline uint32_t check_name(const uint8_t *m, uint32_t m_len, uint32_t at,
 				return 0;
 			continue;
 		}
-		if (n < POINTER || m_len - at < 2)
+		if (n < POINTER || end - at < 2)
 			return 0;
 		if (!behind)
 			behind = at + 2;
 		at = dns_get16(m + at) & ~(POINTER << 8);
 		if (at < DNS_HEADER || at >= low || ++jumps > MAX_JUMPS)
 			return 0;
+		end = low;
 		low = at;
 		*far = max_u32(*far, at);
 	}

@@ -3,8 +3,8 @@
  * message travels.
  *
  * Reading changes nothing and copies nothing: a record is a set of offsets. A name
- * is followed through compression pointers only backwards, and only so often, so
- * that every look at any message ends.
+ * is followed through compression pointers only backwards, to labels that end before
+ * the name that points to them, and only so often. So every look at any message ends.
  *
  * Writing copies records out of messages that were read. What may be compressed in
  * the answer is what was compressed in its source: names that shared their bytes

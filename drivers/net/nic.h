@@ -1,7 +1,7 @@
-/* The interface between the gateway and a network card.
+/* The contract between the gateway and a network card's driver.
  *
- * Polled: rx and tx move bursts; interrupts only wake the processor from its
- * halt. All calls come from one thread and never from an interrupt. */
+ * Cards are polled: rx and tx move bursts of frames. Interrupts only wake the processor
+ * from its halt. All functions are called from one thread, never from an interrupt. */
 #ifndef DRIVERS_NET_NIC_H
 #define DRIVERS_NET_NIC_H
 
@@ -9,45 +9,51 @@
 #include "kernel/lib/pkt.h"
 
 #define NIC_MAX   8
-#define NIC_BURST 32u /* packets a call, at most */
+#define NIC_BURST 32u /* most packets in one call */
 
 struct nic;
 
-struct nic_link {
+/* The carrier state, and the negotiated mode. */
+struct nic_carrier {
 	bool up;
 	bool full_duplex;
-	uint16_t mbit; /* 0: not known */
+	uint16_t mbit; /* speed in Mbit/s; 0: unknown */
 };
 
 struct nic_ops {
-	/* Takes up to max received frames, without FCS, in order; the caller
-	 * owns them. Each slot taken gets a fresh packet from nic->pool; when
-	 * that is empty the frame is dropped, counted in rx_no_packet, and its
-	 * packet goes back into the ring. */
+	/* Takes up to max received frames, without FCS, in order. The caller owns them
+	 * afterwards. The driver puts a fresh packet from nic->pool into each slot that it
+	 * empties. When the pool is empty, the driver drops the frame, counts it in
+	 * rx_no_packet, and leaves its packet in the ring. Gives the number of frames in
+	 * burst. */
 	uint32_t (*rx)(struct nic *nic, struct pkt **burst, uint32_t max);
-	/* Hands n frames to the card; gives how many it took (from the front),
-	 * which it owns until sent. Short frames are padded to 60 bytes. Also
-	 * reclaims what was sent. With the link down it takes and drops all,
-	 * counted in tx_link_down, so that nothing stale waits for the link. */
+	/* Hands n frames to the card. Gives how many it took, counted from the front of
+	 * burst; the card owns those until they are sent. The caller keeps the rest. The
+	 * driver pads short frames to 60 bytes and reclaims frames that were sent. While
+	 * the carrier is down, the driver takes and drops all frames and counts them in
+	 * tx_link_down, so that no stale frame waits for the carrier. */
 	uint32_t (*tx)(struct nic *nic, struct pkt **burst, uint32_t n);
-	/* About every 10 ms: link state, reclaim, recovery of a hung card. */
+	/* To be called about every 10 ms: reads the carrier state, reclaims sent frames,
+	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);
-	/* Enables the wake-up and looks again: true when work is waiting. */
+	/* Enables the interrupt that ends a halt, then looks for work once more. True: work
+	 * is waiting, do not halt. */
 	bool (*arm)(struct nic *nic);
-	/* Ends all DMA; the card is silent afterwards. Bounded in time. */
+	/* Ends all DMA. The card does nothing afterwards. Takes a bounded time. */
 	void (*stop)(struct nic *nic);
-	/* What passes besides the card's own address and broadcast: everything
-	 * (promiscuous), or these n multicast addresses. Called rarely. */
+	/* Sets which frames the card accepts besides those to its own address and to
+	 * broadcast: all frames (promiscuous), or those to the n multicast addresses in
+	 * group. Called rarely. */
 	void (*filter)(struct nic *nic, bool promiscuous, const mac *group, uint32_t n);
 };
 
 struct nic_counters {
 	uint64_t rx_no_packet; /* frames dropped: pool empty */
 	uint64_t rx_missed;    /* frames the card dropped: ring full */
-	uint64_t rx_errors;    /* FCS, alignment, lengths that lie, frames over a slot */
-	uint64_t tx_errors;    /* frames the card gave up */
-	uint64_t tx_link_down; /* frames dropped: no link */
-	uint64_t resets;       /* times the card had to be started again */
+	uint64_t rx_errors;    /* bad FCS, alignment or length; frames longer than a slot */
+	uint64_t tx_errors;    /* frames the card failed to send */
+	uint64_t tx_link_down; /* frames dropped: carrier down */
+	uint64_t resets;       /* restarts of the card after a fault */
 };
 
 struct nic {
@@ -55,8 +61,8 @@ struct nic {
 	const char *driver;
 	struct pool *pool;
 	mac address;
-	uint8_t irq; /* PIC line, 0xff: none */
-	struct nic_link link;
+	uint8_t irq; /* PIC interrupt line; 0xff: none */
+	struct nic_carrier carrier;
 	struct nic_counters count;
 	struct pci_dev pci;
 };
@@ -69,14 +75,15 @@ struct pci_driver {
 	const char *name;
 	const struct pci_id *ids;
 	uint32_t n_ids;
-	/* Resets and starts the card with its receive ring filled from `pool`.
-	 * Gives NULL and sets *out, or the text of what is wrong (the card is
-	 * then quiet). */
+	/* Resets and starts the card, with its receive ring filled from `pool`. Gives NULL
+	 * and sets *out on success; *out stays valid for ever. On failure gives a text that
+	 * says what is wrong, and the card does no DMA. */
 	const char *(*probe)(const struct pci_dev *dev, struct pool *pool, struct nic **out);
 };
 
-/* Finds all cards that a driver takes, by ascending bus, device, function;
- * logs each, and each failure. Gives how many are in out. (nic_list.c) */
+/* Finds all cards for which there is a driver, in ascending order of bus, device, function.
+ * Logs each card and each failure. Takes at most `max` cards. Gives the number of cards in
+ * out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
 
 #endif

@@ -1,5 +1,4 @@
-/* The list of drivers, and the search for cards. A new driver is one file and
- * one line here. */
+/* The list of drivers, and the search for cards. A new driver adds one line to the list. */
 #include "drivers/net/nic_list.h"
 
 #include "drivers/net/nic.h"

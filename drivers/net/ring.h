@@ -1,26 +1,27 @@
-/* What drivers with rings of descriptors share: packets taken off the pool and
- * given back by the burst. They do what pkt_alloc and pkt_free do, but keep the
- * top of the pool's stack in a register meanwhile: nobody else may use the pool
- * between ring_top and ring_settle. */
+/* Code for drivers with descriptor rings: takes packets from the pool and gives them back
+ * in bursts. ring_alloc and ring_free do the same as pkt_alloc and pkt_free, but hold the
+ * top of the pool's stack in a register. So no other code may use the pool between ring_top
+ * and ring_settle. */
 #ifndef DRIVERS_NET_RING_H
 #define DRIVERS_NET_RING_H
 
 #include "kernel/seam/io.h"
 #include "kernel/lib/pkt.h"
 
-/* One past the last free packet. */
+/* Starts a burst. Gives the top of the pool's stack, one past the last free packet. */
 static inline struct pkt **ring_top(const struct pool *pool)
 {
 	return pool->stack + pool->n_free;
 }
 
+/* Ends a burst: writes the top of the stack back into the pool. */
 static inline void ring_settle(struct pool *pool, struct pkt **top)
 {
 	pool->n_free = (uint32_t)(top - pool->stack);
 }
 
-/* A packet for a receive ring from a stack that is not empty, lent to the card. Its len
- * is whatever it was: pkt_filled sets it when a frame is in it. */
+/* Takes a packet for a receive ring. The stack must not be empty. The packet is lent to the
+ * card; its len is undefined until pkt_filled sets it. */
 static inline struct pkt *ring_alloc(struct pkt ***top)
 {
 	struct pkt *p = *--*top;
@@ -32,7 +33,8 @@ static inline struct pkt *ring_alloc(struct pkt ***top)
 	return p;
 }
 
-/* Gives a packet back; one of another pool goes there. */
+/* Gives a packet back to `pool`. A packet of another pool goes back to that pool. Freeing a
+ * packet twice is a panic. */
 static inline void ring_free(const struct pool *pool, struct pkt ***top, struct pkt *p)
 {
 	if (UNLIKELY(p->pool != pool)) {

@@ -1,10 +1,10 @@
-/* See console.h. Text for COM1 waits in a ring and goes out in bursts of the
- * UART's FIFO; text for the screen goes into vga.c's copy at once and to the
- * screen a row a pass. Received bytes wait in a ring of their own, so that
- * pasted commands are not lost while one is carried out.
+/* See console.h. Text for COM1 waits in a ring and goes out in bursts of the UART's FIFO.
+ * Text for the screen goes into vga.c's copy at once, and from there to the display one row
+ * a pass. Received bytes wait in a ring of their own, so that pasted commands are not lost
+ * while a command runs.
  *
- * Looking at a port costs about a microsecond on the bus, so the devices are
- * asked only when their wake-up came, when output waits, and each tick. */
+ * A read of an I/O port takes about a microsecond on the bus. So the devices are read only
+ * after their interrupt, while output waits, and once a tick. */
 #include "kernel/console/console.h"
 
 #include "kernel/x86/clock.h"
@@ -20,15 +20,15 @@
 #define IN_BYTES    1024u
 #define KEYS        64u
 #define PRINT_BYTES 512
-#define POLL_BYTES  64      /* received a pass, at most */
-#define FLUSH_US    1000000 /* the ring takes 711 ms at 115200 */
+#define POLL_BYTES  64      /* most bytes received in a pass */
+#define FLUSH_US    1000000 /* sending the whole ring takes 711 ms at 115200 baud */
 
 static uint8_t out[OUT_BYTES];
-static uint32_t out_head, out_tail; /* read, written; free-running */
-static bool dropping;               /* since the ring was full */
+static uint32_t out_head, out_tail; /* next byte to read, next to write; free-running */
+static bool dropping;               /* the ring was full: drop the rest of the line */
 static uint8_t in[IN_BYTES];
 static uint32_t in_head, in_tail;
-static int16_t key[KEYS]; /* from the keyboard */
+static int16_t key[KEYS]; /* keys from the keyboard */
 static uint32_t key_head, key_tail;
 static struct keys_ansi ansi;
 static uint32_t polled_tick;
@@ -44,7 +44,7 @@ void console_init(void)
 
 static uint32_t now_ms(void)
 {
-	return (uint32_t)(clock_now_us() >> 10); /* 1024 us are near enough */
+	return (uint32_t)(clock_now_us() >> 10); /* 1024 us is close enough to 1 ms */
 }
 
 size_t console_room(void)
@@ -58,8 +58,8 @@ static void queue_line_end(void)
 	out[out_tail++ % OUT_BYTES] = '\n';
 }
 
-/* Queues a character. What does not fit is dropped up to the end of its line,
- * or until everything has gone out. */
+/* Queues a character. A character that does not fit is dropped, and so is the rest of its
+ * line, or everything until the ring is empty. */
 static void queue(char c)
 {
 	if (dropping && out_head == out_tail) {
@@ -100,7 +100,7 @@ void console_clear(void)
 	console_write("\033[2J\033[H", 7);
 }
 
-/* A burst to the UART; gives whether bytes went out. */
+/* Sends a burst to the UART. True when bytes went out. */
 static bool send(void)
 {
 	if (out_head == out_tail)
@@ -169,7 +169,7 @@ bool console_arm(void)
 	bool asleep = !uart_fired() && !keyboard_fired();
 	uart_arm(waiting);
 	keyboard_arm();
-	/* What was armed before and did not fire has nothing to tell. */
+	/* A device whose interrupt was enabled and did not come has no input. */
 	return !asleep && receive();
 }
 
@@ -177,7 +177,7 @@ void console_flush(void)
 {
 	uint64_t start = clock_now_us();
 	vga_flush();
-	/* A clock that stands still must not keep us: a byte takes 87 us. */
+	/* The loop also counts, in case the clock does not advance. A byte takes 87 us. */
 	for (uint32_t i = 0; i < FLUSH_US / 10 && out_head != out_tail; i++) {
 		if (!send())
 			io_delay_us(10);

@@ -1,41 +1,43 @@
-/* The console: COM1 (115200 8N1) and the VGA text screen at once, keys from
- * COM1 and a PS/2 keyboard.
+/* The console: output to COM1 (115200 8N1) and to the VGA text screen at the same time,
+ * keys from COM1 and from a PS/2 keyboard.
  *
- * Output goes into a bounded ring and from there a few bytes a pass, so that
- * it never makes forwarding wait; what does not fit is dropped and counted. */
+ * Output goes into a bounded ring. Each pass of the main loop sends a few bytes from it, so
+ * output never delays forwarding. Output that does not fit is dropped. */
 #ifndef KERNEL_CONSOLE_CONSOLE_H
 #define KERNEL_CONSOLE_CONSOLE_H
 
 #include "kernel/lib/bytes.h"
 #include "kernel/console/keys.h" /* the values of console_key */
 
-/* Finds the UART and the screen. Safe to write to before and without either. */
+/* Finds the UART, the screen and the keyboard. The other functions are safe before this
+ * call and without any of the devices. */
 void console_init(void);
 
-/* Queues text; LF becomes CR LF on COM1. */
+/* Queues `len` characters. LF becomes CR LF on COM1. */
 void console_write(const char *text, size_t len);
+/* Formats text as fmt() does and queues it; at most 511 characters. */
 void console_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* Free bytes of the output ring (a CR LF pair needs two). */
+/* Gives the free bytes of the output ring. A CR LF pair needs two. */
 size_t console_room(void);
 
-/* One key: ASCII (Enter is '\r' or '\n' as it came, Backspace 8 or 127) or enum
- * console_key; KEY_NONE when there is none. */
+/* Gives the next key: ASCII (Enter is '\r' or '\n' as it came, Backspace is 8 or 127) or
+ * enum console_key. KEY_NONE when there is none. */
 int console_key(void);
 
-/* Moves waiting output on, a few bytes; reads what keyboard and UART have.
- * Gives whether there was anything to do. */
+/* Sends a few bytes of waiting output, and reads what the keyboard and the UART have
+ * received. True when there was something to do. */
 bool console_poll(void);
 
-/* Enables the wake-up for input, and for output while some waits, and looks
- * again: true when work is waiting, so that the processor must not halt. */
+/* Enables the interrupts for input, and for output while some waits, then looks for work
+ * once more. True when work is waiting, so that the processor must not halt. */
 bool console_arm(void);
 
-/* Writes out everything that waits, by polling, bounded in time (panic,
- * restart, poweroff). */
+/* Sends all waiting output, by polling. Takes a bounded time. For panic, restart and
+ * poweroff. */
 void console_flush(void);
 
-/* Screen control of the menu: clears the screen on both outputs. */
+/* Clears the screen on both outputs. */
 void console_clear(void);
 
 #endif

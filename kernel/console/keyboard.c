@@ -1,9 +1,9 @@
-/* See keyboard.h. The 8042 as in the IBM PS/2 technical reference (keyboard and
- * auxiliary device controller), ports 0x60 and 0x64.
+/* See keyboard.h. The 8042 as in the IBM PS/2 technical reference (keyboard and auxiliary
+ * device controller), I/O ports 0x60 and 0x64.
  *
- * The keyboard itself is left as the firmware set it up (scan code set 2,
- * translated to set 1 by the controller). Out on purpose: mice, resetting the
- * keyboard (half a second), its lamps. */
+ * The keyboard stays as the firmware configured it (scan code set 2, which the controller
+ * translates to set 1). Left out on purpose: mice, a keyboard reset (half a second), the
+ * keyboard's LEDs. */
 #include "kernel/console/keyboard.h"
 
 #include "kernel/x86/cpu.h"
@@ -18,13 +18,13 @@ enum { CMD_MOUSE_OFF = 0xa7, CMD_KEYBOARD_OFF = 0xad, CMD_KEYBOARD_ON = 0xae };
 enum { CONFIG_IRQ1 = 1, CONFIG_IRQ12 = 2, CONFIG_OFF = 0x10, CONFIG_TRANSLATE = 0x40 };
 enum { KEYBOARD_ENABLE = 0xf4 };
 
-#define WAIT_US    5000u /* for the controller; it needs some 100 us */
+#define WAIT_US    5000u /* for the controller, which needs about 100 us */
 #define READ_BYTES 16
 
 static bool present;
 static struct keys_scan decoder;
 
-/* Waits until the status has the bits of `mask` as in `want`. */
+/* Waits until the bits of `mask` in the status equal `want`. False after WAIT_US. */
 static bool wait(uint8_t mask, uint8_t want)
 {
 	for (uint32_t us = 0; us < WAIT_US; us += 10) {
@@ -64,7 +64,7 @@ void keyboard_init(void)
 	present = false;
 	if (io_in8(STATUS) == 0xff) /* no controller */
 		return;
-	/* Both silent, so that what is read next is the answer. */
+	/* Disable both devices, so that the next byte is the controller's answer. */
 	if (!command(CMD_KEYBOARD_OFF) || !command(CMD_MOUSE_OFF))
 		return;
 	drain();
@@ -76,7 +76,8 @@ void keyboard_init(void)
 	if (!command(CMD_WRITE_CONFIG) || !data(config) || !command(CMD_KEYBOARD_ON))
 		return;
 	present = true;
-	/* Its answer, 0xfa, comes later and reads as the release of no key. */
+	/* The keyboard's answer, 0xfa, comes later; keys_scan reads it as the release of no
+	 * key. */
 	(void)data(KEYBOARD_ENABLE);
 }
 

@@ -4,15 +4,16 @@
 
 #include "kernel/lib/bytes.h"
 
-/* Looks for the controller and turns the keyboard on. A few milliseconds at
- * most, nothing where there is none. */
+/* Looks for the controller and enables the keyboard. Takes a few milliseconds at most.
+ * Without a controller, the other functions do nothing. */
 void keyboard_init(void);
 
-/* A key of keys.h, or KEY_NONE; reads a few bytes at most. */
+/* Gives the next key as keys_scan gives it, or KEY_NONE. Reads a few bytes at most. */
 int keyboard_key(void);
 
-/* Wakes the processor at the next key; says whether one came since. */
+/* Enables the interrupt for the next key. */
 void keyboard_arm(void);
+/* True when the interrupt came since keyboard_arm. */
 bool keyboard_fired(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* See keys.h. ECMA-48 (control sequences), the DEC VT220 manual (cursor and
- * editing keys), and the IBM PS/2 technical reference (scan code set 1).
+/* See keys.h. ECMA-48 (control sequences), the DEC VT220 manual (cursor and editing keys),
+ * and the IBM PS/2 technical reference (scan code set 1).
  *
- * Out on purpose: other layouts, dead keys, keyboard lamps, function keys. */
+ * Left out on purpose: other layouts, dead keys, keyboard LEDs, function keys. */
 #include "kernel/console/keys.h"
 
 enum { PLAIN, ESCAPE, BRACKET, SS3 };
@@ -50,7 +50,7 @@ static int bracket(struct keys_ansi *k, uint8_t byte)
 		k->param = (uint8_t)(k->param > 20 ? 255 : k->param * 10 + byte - '0');
 		return KEY_NONE;
 	}
-	if (byte == ';') { /* modifiers follow: the key stays the same */
+	if (byte == ';') { /* modifiers follow and are ignored */
 		k->param = 255;
 		return KEY_NONE;
 	}
@@ -72,7 +72,7 @@ int keys_ansi(struct keys_ansi *k, uint8_t byte, uint32_t now_ms)
 	case ESCAPE:
 		k->param = 0;
 		k->state = byte == '[' ? BRACKET : byte == 'O' ? SS3 : PLAIN;
-		return KEY_NONE; /* ESC and a letter: a key with Alt, not ours */
+		return KEY_NONE; /* ESC and a letter: a key with Alt, not supported */
 	case BRACKET:
 		return bracket(k, byte);
 	case SS3:
@@ -92,7 +92,7 @@ int keys_ansi_idle(struct keys_ansi *k, uint32_t now_ms)
 	return alone ? ESC : KEY_NONE;
 }
 
-/* Set 1 codes 0x00 to 0x39; 0 is no character. */
+/* Characters of the set 1 codes 0x00 to 0x39; 0: no character. */
 static const char plain[] = "\0\033"
                             "1234567890-=\b\t"
                             "qwertyuiop[]\r\0"
@@ -105,7 +105,7 @@ static const char shifted[] = "\0\033"
                               "|ZXCVBNM<>?\0*\0 ";
 _Static_assert(sizeof plain == 0x3b && sizeof shifted == 0x3b, "codes 0x00 to 0x39 and a NUL");
 
-/* Codes 0x47 to 0x53: the number pad, and behind 0xe0 the keys beside it. */
+/* Codes 0x47 to 0x53: the number pad, and after 0xe0 the cursor keys. */
 static const char pad[] = "789-456+1230.";
 static const int16_t pad_key[] = {
         KEY_HOME, KEY_UP,  KEY_NONE, '-',      KEY_LEFT, KEY_NONE,   KEY_RIGHT,
@@ -116,8 +116,8 @@ enum { CODE_CONTROL = 0x1d, CODE_SHIFT_LEFT = 0x2a, CODE_SLASH = 0x35, CODE_SHIF
 enum { CODE_ALT = 0x38, CODE_CAPS = 0x3a, CODE_NUM = 0x45, CODE_PAD = 0x47, CODE_PAD_END = 0x53 };
 enum { CODE_ENTER = 0x1c, CODE_102 = 0x56, RELEASED = 0x80, PREFIX = 0xe0, PREFIX_PAUSE = 0xe1 };
 
-/* True when the code is a modifier's; notes it. Shifts behind 0xe0 are made up
- * by the keyboard around other keys and mean nothing. */
+/* True when the code is that of a modifier, whose state is updated. The keyboard sends
+ * extra Shift codes after 0xe0 around other keys; they mean nothing. */
 static bool modifier(struct keys_scan *k, uint8_t code, bool down, bool extended)
 {
 	switch (code) {
@@ -172,7 +172,7 @@ int keys_scan(struct keys_scan *k, uint8_t byte)
 		k->prefix = byte;
 		return KEY_NONE;
 	}
-	if (byte == PREFIX_PAUSE) { /* e1 1d 45, and once more on release */
+	if (byte == PREFIX_PAUSE) { /* Pause sends e1 1d 45, and the same once more on release */
 		k->skip = 2;
 		return KEY_NONE;
 	}

@@ -1,7 +1,7 @@
 /* See screen.h. ECMA-48, 5th edition (section numbers in the code).
  *
- * Out on purpose: colours from the text (SGR), scrolling regions, tabs that
- * can be set, characters beyond the screen's own set. */
+ * Left out on purpose: colours by control sequence (SGR), scrolling regions, settable tabs,
+ * characters outside the display's own character set. */
 #include "kernel/console/screen.h"
 
 enum { TEXT, ESCAPE, SEQUENCE };
@@ -41,14 +41,14 @@ static void new_line(struct screen *s)
 	blank(s, s->row, 0);
 }
 
-/* A parameter of a cursor movement; 0 and none mean 1 (8.3). */
+/* Gives parameter i of a cursor movement. 0 or no parameter means 1 (8.3). */
 static uint32_t count(const struct screen *s, uint32_t i)
 {
 	return max_u32(s->param[i], 1);
 }
 
-/* ED and EL (8.3.39, 8.3.41): 0 erases from the cursor on, 2 everything; 1 is
- * not ours. */
+/* ED and EL (8.3.39, 8.3.41): parameter 0 erases from the cursor on, 2 erases everything. 1
+ * is not supported. */
 static void erase(struct screen *s, bool page)
 {
 	if (s->param[0] == 0) {
@@ -91,7 +91,7 @@ static void control(struct screen *s, uint8_t final)
 	}
 }
 
-/* A byte behind ESC (5.4: parameters, then one final byte). */
+/* Handles a byte after ESC (5.4: parameters, then one final byte). */
 static void sequence(struct screen *s, uint8_t byte)
 {
 	if (s->state == ESCAPE) {
@@ -107,7 +107,7 @@ static void sequence(struct screen *s, uint8_t byte)
 	} else if (byte >= 0x40) {
 		s->state = TEXT;
 		control(s, byte);
-	} else if (byte < ' ') { /* never finished: what follows is text again */
+	} else if (byte < ' ') { /* an incomplete sequence: text follows */
 		s->state = TEXT;
 	}
 }

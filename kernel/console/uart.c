@@ -1,7 +1,7 @@
 /* See uart.h. Section numbers are those of the PC16550D data sheet (TL/C/8652).
  *
- * Interrupts only wake: nothing depends on one arriving. Out on purpose: other
- * ports and rates, hardware flow control (three-wire cables are common). */
+ * Interrupts only wake the processor; nothing depends on their arrival. Left out on
+ * purpose: other I/O ports and rates, hardware flow control (three-wire cables are common). */
 #include "kernel/console/uart.h"
 
 #include "kernel/x86/cpu.h"
@@ -14,19 +14,20 @@ enum { DATA = BASE, IER, FCR, LCR, MCR, LSR, MSR, SCR }; /* table II */
 enum { IIR = FCR, DIVISOR_LOW = DATA, DIVISOR_HIGH = IER };
 enum { IER_RX = 1, IER_TX = 2 };
 enum { FCR_ON = 7 };      /* FIFOs on and empty, trigger at one byte (8.4) */
-enum { IIR_FIFO = 0xc0 }; /* FIFOs are on and work (8.6) */
+enum { IIR_FIFO = 0xc0 }; /* FIFOs are on and usable (8.6) */
 enum { LCR_8N1 = 3, LCR_DIVISOR = 0x80 };
 enum { MCR_ON = 0x0b, MCR_LOOP = 0x1b }; /* DTR, RTS, OUT2 (gates the interrupt) */
 enum { LSR_DATA = 1, LSR_BAD = 0x1c, LSR_THRE = 0x20 };
 
 #define FIFO 16
-/* Port reads that a byte's time (87 us) and more takes; each is about 1 us on
- * the bus, some 0.1 us on a fast chip. */
+/* Number of reads that take at least the time of a byte (87 us). A read takes about 1 us on
+ * the bus, and about 0.1 us on a fast chip. */
 #define WAIT_READS 20000u
-/* The same for what a panic says: a machine whose host is busy takes its time, and
- * the report is worth waiting for. Where nothing ever leaves, once 0.2 to 2 s. */
+/* Number of reads to wait for one byte of a panic report. A machine on a busy host needs
+ * time, and the report is worth the wait. If the UART never becomes ready, this costs 0.2
+ * to 2 s, once. */
 #define PANIC_READS  2000000u
-#define RECEIVE_SKIP 32 /* bad bytes passed over in one call */
+#define RECEIVE_SKIP 32 /* most bad bytes skipped in one call */
 
 static bool present;
 static unsigned fifo = 1;
@@ -44,12 +45,12 @@ static void line_init(void)
 	armed = 0;
 }
 
-/* The scratch register keeps a value, and a byte comes back through the
- * loop-back of the modem control register (8.7). An empty port reads 0xff. */
+/* True when there is a UART: its scratch register keeps a value, and a byte comes back
+ * through the loop-back of the modem control register (8.7). An unused port reads as 0xff. */
 static bool probe(void)
 {
 	io_out8(SCR, 0x5a);
-	io_out8(0x80, 0); /* another value on the bus in between */
+	io_out8(0x80, 0); /* puts another value on the bus */
 	if (io_in8(SCR) != 0x5a)
 		return false;
 	line_init();
@@ -106,8 +107,8 @@ void uart_arm(bool tx)
 	if (!present || (want == armed && !cpu_irq_fired(IRQ)))
 		return;
 	cpu_irq_unmask(IRQ);
-	/* Off and on again: the line must rise once more for what is pending
-	 * already, because the PIC sees edges only. */
+	/* Disable and enable: the PIC only sees edges, so the line must rise again for an
+	 * event that is pending already. */
 	io_out8(IER, 0);
 	io_out8(IER, want);
 	armed = want;

@@ -1,9 +1,9 @@
-/* See vga.h. Registers: IBM VGA (PS/2 Hardware Interface Technical Reference),
- * CRT controller at 0x3d4, colour text mode 3 as the firmware left it.
+/* See vga.h. Registers: IBM VGA (PS/2 Hardware Interface Technical Reference), CRT
+ * controller at 0x3d4, colour text mode 3 as the firmware left it.
  *
- * Out on purpose: setting the mode, fonts, monochrome adapters, frame buffers;
- * scrolling by the start address, because other programs read the screen at
- * its fixed place. */
+ * Left out on purpose: setting the mode, fonts, monochrome adapters, frame buffers.
+ * Scrolling by the start address, because other programs read the screen at its fixed
+ * address. */
 #include "kernel/console/vga.h"
 
 #include "kernel/seam/io.h"
@@ -25,7 +25,7 @@ void vga_init(void)
 {
 	volatile uint32_t *p = row_at(0);
 	*p = 0x075a0741;
-	present = *p == 0x075a0741; /* nothing there reads as ones */
+	present = *p == 0x075a0741; /* an unused address reads as all ones */
 	screen_init(&screen, NORMAL);
 }
 

@@ -1,8 +1,7 @@
 /* The VGA text screen, 80x25 at 0xb8000.
  *
- * Text goes into a copy in ordinary memory (screen.h) and from there to the
- * screen row by row, so that a scrolling screen costs little and never stalls
- * the caller. */
+ * Text goes into a copy in ordinary memory (screen.h). From there it goes to the display
+ * row by row, so that a scrolling screen costs little and never delays the caller. */
 #ifndef KERNEL_CONSOLE_VGA_H
 #define KERNEL_CONSOLE_VGA_H
 
@@ -11,17 +10,18 @@
 /* Finds out whether there is a screen, and clears it. */
 void vga_init(void);
 
-/* Adds a byte, as screen_put takes it. */
+/* Writes a byte into the copy, as screen_put does. */
 void vga_put(uint8_t byte);
 
-/* Copies one changed row, or moves the cursor; true when more is waiting. */
+/* Copies one changed row to the display, or moves the cursor. True when more is waiting. */
 bool vga_poll(void);
+/* True when rows or the cursor wait to be copied. */
 bool vga_pending(void);
 
-/* Everything at once, also where no screen was found (yet). */
+/* Copies everything at once, also when no screen was found (yet). */
 void vga_flush(void);
 
-/* Colour of the next characters: VGA attribute byte. */
+/* Sets the colour of the next characters: a VGA attribute byte. */
 void vga_colour(uint8_t attribute);
 
 #endif

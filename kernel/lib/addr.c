@@ -1,5 +1,5 @@
-/* See addr.h. Every parser looks at each character at most twice and writes
- * its result only when the whole text fits the form. */
+/* See addr.h. Every parser reads each character at most twice. It writes its result only
+ * after the whole text has matched. */
 #include "kernel/lib/addr.h"
 
 #include "kernel/lib/fmt.h"
@@ -9,7 +9,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Value of a hexadecimal digit, 16 for anything else. */
+/* Gives the value of a hexadecimal digit, or 16 for any other character. */
 static unsigned hex_value(char c)
 {
 	if (is_digit(c))
@@ -32,7 +32,7 @@ bool addr_ip4(const char *text, size_t len, ip4 *out)
 		unsigned v = 0;
 		for (; i < len && i - first < 3 && is_digit(text[i]); i++)
 			v = v * 10 + (unsigned)(text[i] - '0');
-		/* A leading zero could be meant as octal. */
+		/* A leading zero could mean an octal number. */
 		if (i == first || v > 255 || (text[first] == '0' && i - first > 1))
 			return false;
 		a.b[part] = (uint8_t)v;
@@ -43,16 +43,16 @@ bool addr_ip4(const char *text, size_t len, ip4 *out)
 	return true;
 }
 
-/* Groups of an IPv6 address while it is read. */
+/* The groups of an IPv6 address while it is parsed. */
 struct groups {
 	uint8_t b[16];
-	size_t n;     /* bytes so far */
-	size_t gap;   /* where the "::" stands */
-	bool has_gap; /* there is one */
+	size_t n;     /* bytes parsed so far */
+	size_t gap;   /* position of the "::" */
+	bool has_gap; /* there was a "::" */
 };
 
-/* One group, or the dotted end, from `text`; gives the characters used, 0 when
- * it is neither. */
+/* Parses one group, or an IPv4 address at the end. Gives the number of characters used, or
+ * 0 when the text is neither. */
 static size_t ip6_group(struct groups *g, const char *text, size_t len)
 {
 	size_t digits = 0;

@@ -1,47 +1,50 @@
-/* Addresses, prefixes and numbers from text. Each parser takes exactly `len`
- * characters, gives false on anything else than the whole text being one
- * well-formed value, and then leaves *out unchanged. */
+/* Addresses, prefixes and numbers as text. Each parser reads exactly `len` characters. It
+ * gives true and sets *out if the whole text is one well-formed value. Otherwise it gives
+ * false and leaves *out unchanged. All results are in the types' own byte order: addresses
+ * in wire order, numbers in host order. */
 #ifndef KERNEL_LIB_ADDR_H
 #define KERNEL_LIB_ADDR_H
 
 #include "kernel/lib/bytes.h"
 
-/* An address of either family. IPv4 stands in v4, IPv6 in v6. */
+/* An address of either family: v6 is valid when is6 is set, else v4. */
 struct addr {
 	bool is6;
 	ip4 v4;
 	ip6 v6;
 };
 
-/* An address with a prefix length (0-32 or 0-128). Host bits are kept. */
+/* An address with a prefix length (0-32 or 0-128). The bits behind the prefix are kept. */
 struct prefix {
 	struct addr addr;
 	uint8_t len;
 };
 
-/* Dotted decimal, four numbers without leading zeros. */
+/* IPv4 address: four decimal numbers without leading zeros, separated by dots. */
 bool addr_ip4(const char *text, size_t len, ip4 *out) MUST_USE;
-/* RFC 4291 section 2.2, all three forms; no zone. */
+/* IPv6 address in any of the three forms of RFC 4291 section 2.2, without a zone. */
 bool addr_ip6(const char *text, size_t len, ip6 *out) MUST_USE;
-/* Either family. */
+/* Address of either family. */
 bool addr_any(const char *text, size_t len, struct addr *out) MUST_USE;
-/* ADDRESS/LENGTH. */
+/* Prefix: ADDRESS/LENGTH. */
 bool addr_prefix(const char *text, size_t len, struct prefix *out) MUST_USE;
-/* Six hexadecimal octets with ':' or '-' between. */
+/* MAC address: six octets of two hexadecimal digits, separated by ':' or by '-'. */
 bool addr_mac(const char *text, size_t len, mac *out) MUST_USE;
 /* Decimal number from 0 to 2^32-1. */
 bool addr_u32(const char *text, size_t len, uint32_t *out) MUST_USE;
-/* Seconds with up to three decimals, as milliseconds. */
+/* Seconds with up to three decimals; gives milliseconds. */
 bool addr_ms(const char *text, size_t len, uint32_t *out) MUST_USE;
 
+/* True when family and address are equal. */
 bool addr_eq(const struct addr *a, const struct addr *b);
-/* Network mask of a length 0-32, host order. */
+
+/* Gives the network mask for a prefix length of 0 to 32, in host order. */
 static inline uint32_t addr_mask4(uint8_t len)
 {
 	return len == 0 ? 0 : 0xffffffffu << (32 - len);
 }
 
-/* True when the first `len` bits of two IPv6 addresses are equal. */
+/* True when the first `len` bits (0 to 128) of two IPv6 addresses are equal. */
 static inline bool addr_in6(const ip6 *a, const ip6 *net, uint8_t len)
 {
 	unsigned whole = len / 8u, rest = len % 8u;
@@ -50,7 +53,7 @@ static inline bool addr_in6(const ip6 *a, const ip6 *net, uint8_t len)
 	return rest == 0 || (a->b[whole] ^ net->b[whole]) >> (8 - rest) == 0;
 }
 
-/* The address with all but its first `len` bits zero. */
+/* Gives the address with all bits behind the first `len` (0 to 128) set to zero. */
 static inline ip6 addr_net6(const ip6 *a, uint8_t len)
 {
 	ip6 net = {{0}};
@@ -60,8 +63,9 @@ static inline ip6 addr_net6(const ip6 *a, uint8_t len)
 	return net;
 }
 
-/* Text of an address (room FMT_IP6) and of a prefix (room FMT_IP6 + 4); gives buf. */
+/* Writes an address as text into buf, which has FMT_IP6 bytes. Gives buf. */
 char *addr_text(char *buf, const struct addr *a);
+/* Writes a prefix as ADDRESS/LENGTH into buf, which has FMT_IP6 + 4 bytes. Gives buf. */
 char *addr_prefix_text(char *buf, const struct prefix *p);
 
 #endif

@@ -1,8 +1,8 @@
-/* Memory that is given out once, at start, and never taken back. Everything
- * the gateway will ever use is allocated before the first packet moves.
+/* Memory that is allocated once, at the start, and never freed. The gateway allocates
+ * everything it will ever use before the first packet moves.
  *
- * The machine adds the free regions of the boot loader's memory map; tests add
- * arenas of their own. */
+ * The machine adds the free regions of the boot loader's memory map. Tests add arenas of
+ * their own. */
 #ifndef KERNEL_LIB_ALLOC_H
 #define KERNEL_LIB_ALLOC_H
 
@@ -10,27 +10,31 @@
 
 #define ALLOC_REGIONS 32
 
-/* Forgets all regions (tests; the machine calls it once). */
+/* Removes all regions. For tests; the machine calls it once. */
 void alloc_reset(void);
 
-/* Adds a region of writable memory that nobody else uses. A region beyond
- * ALLOC_REGIONS is ignored. */
+/* Adds `size` bytes of writable memory at `base` that no other code uses. Ignored when
+ * there are ALLOC_REGIONS regions. */
 void alloc_add(void *base, size_t size);
 
-/* `size` bytes of zeroed memory aligned to `align` (a power of two), for ever;
- * NULL when no region has room. Memory is contiguous for devices as well. */
+/* Gives `size` bytes of zeroed memory, aligned to `align` (a power of two). The caller owns
+ * them for ever. NULL when no region has enough memory. The memory is physically
+ * contiguous, so devices can use it. */
 void *alloc(size_t size, size_t align) MUST_USE;
 
-/* The same without zeroing, for large tables that are filled anyway. */
+/* Gives memory as alloc() does, but does not zero it. For large tables that are filled
+ * anyway. */
 void *alloc_raw(size_t size, size_t align) MUST_USE;
 
-/* For a start that fails and is tried again: takes back all that was given out
- * since alloc_mark. Marks do not nest. */
+/* Remembers the current state for alloc_release. Marks do not nest. For a start that may
+ * fail and be repeated. */
 void alloc_mark(void);
+/* Frees everything that was allocated since alloc_mark. */
 void alloc_release(void);
 
-/* Bytes not yet given out, over all regions, and in the largest one. */
+/* Gives the number of unallocated bytes in all regions together. */
 size_t alloc_left(void);
+/* Gives the number of unallocated bytes in the region that has the most. */
 size_t alloc_largest(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* Bytes, wire-order integers and addresses.
+/* Bytes, integers in wire order, and addresses.
  *
- * Wire types are structs of bytes with alignment 1: they overlay any frame
- * without `packed`, and comparing one with a number does not compile.
- * Getters give host order; `_raw` getters give the four bytes as the machine
- * loads them, for comparing and hashing only. */
+ * Wire types are structs of bytes with alignment 1. They can overlay any frame without
+ * `packed`, and a comparison of one with a number does not compile. Functions named `_get`
+ * give host order. Functions named `_raw` give the bytes as the machine loads them, for
+ * comparing and hashing only. */
 #ifndef KERNEL_LIB_BYTES_H
 #define KERNEL_LIB_BYTES_H
 
@@ -35,7 +35,7 @@ _Static_assert(sizeof(ip4) == 4 && sizeof(ip6) == 16 && sizeof(mac) == 6, "addre
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Unaligned loads and stores in the machine's own order. */
+/* Unaligned loads and stores in the machine's byte order. */
 static inline uint16_t load16(const void *p)
 {
 	uint16_t v;
@@ -60,7 +60,7 @@ static inline void store32(void *p, uint32_t v)
 	memcpy(p, &v, sizeof v);
 }
 
-/* Host order to and from wire order. The machine is little-endian (x86). */
+/* Conversion between host order and wire order. The machine is little-endian (x86). */
 static inline uint16_t swap16(uint16_t v)
 {
 	return __builtin_bswap16(v);
@@ -136,7 +136,7 @@ static inline bool ip4_eq(ip4 a, ip4 b)
 	return ip4_raw(a) == ip4_raw(b);
 }
 
-/* The i-th four bytes, raw. */
+/* Gives bytes 4 i to 4 i + 3 of an address, raw. */
 static inline uint32_t ip6_word(const ip6 *a, unsigned i)
 {
 	return load32(a->b + 4 * i);
@@ -153,7 +153,8 @@ static inline bool mac_eq(const mac *a, const mac *b)
 	return load32(a->b) == load32(b->b) && load16(a->b + 4) == load16(b->b + 4);
 }
 
-/* Group bit of the first octet: multicast or broadcast (IEEE 802 section 8.2). */
+/* True when the group bit of the first octet is set: multicast or broadcast (IEEE 802
+ * section 8.2). */
 static inline bool mac_is_group(const mac *a)
 {
 	return (a->b[0] & 1) != 0;
@@ -171,7 +172,7 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
-/* For the few short functions on the way of every packet. */
+/* For the few short functions that handle every packet. */
 #define ALWAYS_INLINE     static inline __attribute__((always_inline))
 #define MUST_USE          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))

@@ -1,14 +1,15 @@
-/* See fmt.h. One pass over the format; output beyond the buffer is dropped.
+/* See fmt.h. The code reads the format once and drops output that does not fit into the
+ * buffer.
  *
- * Left out on purpose: floating point, precision for numbers, the flags
- * '+', ' ' and '#', positional arguments. A directive with any of these is
- * printed as it stands, so that a mistake is visible instead of harmful. */
+ * Left out on purpose: floating point, precision for numbers, the flags '+', ' ' and '#',
+ * positional arguments. A directive with any of these is printed as it stands, so that a
+ * mistake is visible and harmless. */
 #include "kernel/lib/fmt.h"
 
 struct out {
 	char *at;
 	size_t len;
-	size_t room; /* characters that still fit, the NUL set aside */
+	size_t room; /* characters that still fit, without the NUL */
 };
 
 enum size { SIZE_INT, SIZE_CHAR, SIZE_SHORT, SIZE_LONG, SIZE_LLONG, SIZE_SIZE };
@@ -22,8 +23,8 @@ struct spec {
 	enum size size;
 };
 
-/* va_list may be an array type, which a pointer to a parameter would not
- * survive; inside a struct it can be handed on. */
+/* va_list may be an array type. As a parameter it would become a pointer and lose its type;
+ * inside a struct it can be passed on. */
 struct args {
 	va_list list;
 };
@@ -50,7 +51,7 @@ static void put_text(struct out *o, const char *s, size_t n)
 	o->room -= n;
 }
 
-/* Text in its field: `sign` stands before any zeros. */
+/* Writes text into its field; `sign` comes before any zeros. */
 static void put_field(struct out *o, const struct spec *spec, const char *sign, const char *s,
                       size_t n)
 {
@@ -73,7 +74,7 @@ static void put_number(struct out *o, const struct spec *spec, const char *sign,
 	char *first = text + sizeof text;
 	for (; v > UINT32_MAX; v /= base)
 		*--first = digits[v % base];
-	/* What fits in a word needs no 64-bit division. */
+	/* A value that fits in a word needs no 64-bit division. */
 	uint32_t low = (uint32_t)v;
 	do {
 		*--first = digits[low % base];
@@ -126,7 +127,7 @@ static uint64_t arg_unsigned(struct args *args, enum size size)
 	}
 }
 
-/* A number in the format; huge ones stay huge instead of wrapping. */
+/* Reads a number in the format. A huge one stays huge and does not wrap. */
 static const char *parse_number(const char *f, size_t *out)
 {
 	size_t n = 0;
@@ -159,7 +160,7 @@ static const char *parse_precision(const char *f, struct spec *spec, struct args
 	if (*f != '*')
 		return parse_number(f, &spec->precision);
 	int precision = va_arg(args->list, int);
-	/* A negative precision is as if there were none. */
+	/* A negative precision counts as none. */
 	spec->has_precision = precision >= 0;
 	spec->precision = precision < 0 ? 0 : (size_t)precision;
 	return f + 1;
@@ -232,8 +233,8 @@ static bool convert_number(struct out *o, const struct spec *spec, char what, st
 	}
 }
 
-/* One directive, `f` behind its '%'; gives what follows it, or NULL when it is
- * none of ours (nothing was written). */
+/* Converts one directive; `f` points behind its '%'. Gives what follows the directive, or
+ * NULL when it is not supported (nothing was written). */
 static const char *convert(struct out *o, const char *f, struct args *args)
 {
 	struct spec spec = {0};
@@ -282,8 +283,8 @@ char *fmt_ip4(char buf[static FMT_IP4], ip4 a)
 	return buf;
 }
 
-/* The first of the longest runs of two or more zero groups (RFC 5952 section
- * 4.2); *len is 0 when there is none. */
+/* Gives the first group of the longest run of two or more zero groups (RFC 5952 section
+ * 4.2). *len is the run's length, 0 when there is none. */
 static unsigned longest_zeros(const ip6 *a, unsigned groups, unsigned *len)
 {
 	unsigned best = 0;

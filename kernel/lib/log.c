@@ -1,9 +1,9 @@
-/* See log.h. The lines lie one behind the other in a ring of bytes, each
- * ended by LF.
+/* See log.h. The lines are stored one after the other in a ring of bytes. Each ends with
+ * LF.
  *
- * Positions count bytes since the start and never wrap (64 bits); a byte lies
- * at its position modulo the ring's size. `oldest` is always the first byte of
- * a line that is still whole. */
+ * Positions count bytes since the start and never wrap (64 bits). A byte is stored at its
+ * position modulo the ring's size. `oldest` is always the first byte of a line that is
+ * complete. */
 #include "kernel/lib/log.h"
 
 #include "kernel/lib/fmt.h"

@@ -1,38 +1,38 @@
-/* The log: lines kept in memory, oldest overwritten, and handed to a sink.
+/* The log: lines in memory, of which the oldest are overwritten, and a sink that gets each
+ * line.
  *
- * A line is "SECONDS.MILLIS text". Text that comes from the wire must be
- * printed with %s only after it was made printable; log_line replaces control
- * characters by '?' in any case. Callers limit lines that the wire can cause
- * (log_limited). */
+ * A line is "SECONDS.MILLIS text". log_line replaces control characters by '?'. Callers
+ * limit how often the wire can cause a line (log_limited). */
 #ifndef KERNEL_LIB_LOG_H
 #define KERNEL_LIB_LOG_H
 
 #include "kernel/lib/bytes.h"
 
-#define LOG_BYTES 16384 /* size of the memory ring */
-#define LOG_LINE  200   /* longest line, the rest is cut */
+#define LOG_BYTES 16384 /* size of the ring in memory */
+#define LOG_LINE  200   /* longest line; the rest is cut off */
 
-/* Sets who else gets each line (console); NULL for nobody. `line` ends with
- * neither CR nor LF and is valid during the call only. */
+/* Sets a function that also gets each line (the console), or NULL. `line` ends with neither
+ * CR nor LF and is valid only during the call. */
 void log_sink(void (*sink)(const char *line, size_t len));
 
-/* The time the next lines carry; the loop sets it once a burst. */
+/* Sets the time for the next lines, in microseconds since boot. The main loop calls it once
+ * a burst. */
 void log_time(uint64_t now_us);
 
-/* Adds one line. */
+/* Adds one line to the log. `fmt` is as for fmt(). */
 void log_line(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* Like log_line, but at most one line in `every_ms` for each `mark` (a
- * variable of the caller, zero at first, that holds the time of its last
- * line); says whether the line was added. */
+/* Adds a line as log_line does, but at most one line in `every_ms` milliseconds for each
+ * `mark`. `mark` is a variable of the caller that starts as zero and holds the time of its
+ * last line. True when the line was added. */
 bool log_limited(uint64_t *mark, uint32_t every_ms, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Reads the kept lines: *cursor is 0 at first and moves on; writes one line
- * with its NUL into buf (at least LOG_LINE bytes) and gives true, or false
- * when there are no more. A line overwritten meanwhile is skipped. */
+/* Reads the lines in memory, the oldest first. *cursor starts as 0 and moves on. Writes one
+ * line with a NUL into buf (at least LOG_LINE bytes) and gives true, or false when there
+ * are no more lines. A line that was overwritten meanwhile is skipped. */
 bool log_next(uint64_t *cursor, char *buf, size_t size);
 
-/* Forgets everything (tests). */
+/* Removes all lines and the sink. For tests. */
 void log_reset(void);
 
 #endif

@@ -1,46 +1,46 @@
-/* Packet buffers: fixed slots with headroom, handed along by pointer.
+/* Packet buffers: slots of fixed size with headroom. Functions pass packets by pointer.
  *
- * Invariants: a packet has one owner; data lies inside the slot's bytes;
- * a free packet is in its pool's stack and nowhere else. Nobody reads or writes behind
- * the end of the data: sanitizer builds stop whoever does. Out on purpose:
- * reference counts, cloning, growth after boot. */
+ * Invariants: a packet has one owner; its data lies inside the slot's bytes; a free packet
+ * is in its pool's stack and nowhere else. No code reads or writes beyond the end of the
+ * data; sanitizer builds detect such accesses. Left out on purpose: reference counts,
+ * cloning, growth after boot. */
 #ifndef KERNEL_LIB_PKT_H
 #define KERNEL_LIB_PKT_H
 
 #include "kernel/lib/bytes.h"
 
-#define PKT_HEADROOM 128  /* room in front for new headers */
-#define PKT_ROOM     2048 /* room for a received frame */
+#define PKT_HEADROOM 128  /* bytes in front of a received frame, for new headers */
+#define PKT_ROOM     2048 /* bytes for a received frame */
 
 struct pool;
 
 struct pkt {
-	struct pkt *next;  /* for the lists of whoever owns it */
-	struct pool *pool; /* where it goes back to */
+	struct pkt *next;  /* for lists of the packet's owner */
+	struct pool *pool; /* the pool that pkt_free gives it back to */
 	uint8_t *data;     /* first byte */
 	uint32_t len;      /* bytes at data */
-	/* What ip4_parse and ip6_parse noted; offsets count from data. */
+	/* Results of ip4_parse and ip6_parse; offsets count from data. */
 	uint16_t l4;     /* offset of the transport header */
 	uint16_t l4_len; /* bytes from there to the end of the IP packet */
 	uint8_t proto;   /* transport protocol */
-	uint8_t iface;   /* port it came in on; PKT_IF_SELF if made here */
+	uint8_t iface;   /* interface that received it; PKT_IF_SELF if the gateway made it */
 	uint16_t flags;  /* PKT_… */
 	uint32_t hop;    /* with PKT_ROUTED: IPv4 next hop, raw; IPv6: see ip6_route */
-	uint8_t out;     /* chosen port, valid with PKT_ROUTED */
-	uint32_t owned;  /* PKT_OWNED while outside the pool */
-	uint32_t hint;   /* what the application noted ahead; not to be trusted */
+	uint8_t out;     /* interface to send it on, valid with PKT_ROUTED */
+	uint32_t owned;  /* PKT_OWNED outside the pool, PKT_FREED inside */
+	uint32_t hint; /* what the application noted before; may be wrong, so it must be checked */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
-} __attribute__((aligned(64))); /* no cache line in two slots */
+} __attribute__((aligned(64))); /* no two slots share a cache line */
 
 enum {
 	PKT_ROUTED = 1,      /* out and hop are set */
-	PKT_L2_GROUP = 2,    /* came to a multicast or broadcast MAC address */
-	PKT_FRAGMENT = 4,    /* part of an IP packet */
+	PKT_L2_GROUP = 2,    /* was sent to a multicast or broadcast MAC address */
+	PKT_FRAGMENT = 4,    /* a fragment of an IP packet */
 	PKT_LATER = 8,       /* a fragment other than the first */
-	PKT_HAIRPIN = 16,    /* re-entered once already */
+	PKT_HAIRPIN = 16,    /* was reinjected once */
 	PKT_OPTIONS = 32,    /* IPv4 header with options, IPv6 header with extension headers */
-	PKT_TRANSLATED = 64, /* its source is an address of ours by now */
-	PKT_INBOUND = 128,   /* its destination is an inside host's by now */
+	PKT_TRANSLATED = 64, /* its source is one of the gateway's addresses after translation */
+	PKT_INBOUND = 128,   /* its destination is an inside host after translation */
 };
 #define PKT_IF_SELF 0xff
 #define PKT_OWNED   0x4f574e44u
@@ -51,50 +51,54 @@ struct pool {
 	uint32_t n_free;
 	uint32_t n_total;
 	uint32_t kept;     /* packets held by queues and reassembly */
-	uint32_t kept_max; /* at most a quarter of the pool */
+	uint32_t kept_max; /* limit of `kept`: a quarter of the pool */
 };
 
-/* Makes a pool of `n` packets from alloc(). False when memory is short. */
+/* Makes a pool of `n` packets from alloc(). False when there is not enough memory. */
 bool pkt_pool_init(struct pool *pool, uint32_t n) MUST_USE;
 
-/* A packet with no bytes, data behind the headroom, flags clear, owned by the
- * caller; NULL when the pool is empty. */
+/* Takes a packet from the pool: len 0, data behind the headroom, no flags. The caller owns
+ * it. NULL when the pool is empty. */
 static inline struct pkt *pkt_alloc(struct pool *pool) MUST_USE;
 
-/* Gives a packet back. The caller owned it; freeing twice is a panic. */
+/* Gives a packet back to its pool. The caller must own it. Freeing a packet twice is a
+ * panic. */
 static inline void pkt_free(struct pkt *p);
 
-/* Reports a packet freed twice and never comes back (panic.c; tests abort). */
+/* Reports a packet that was freed twice. Does not return (panic.c; tests abort). */
 void pkt_double_free(const struct pkt *p) __attribute__((noreturn));
 
-/* Books one more packet as kept for longer than a burst. False when the keepers
- * together have reached their share of the pool. pool_unkeep takes it back. */
+/* Counts one more packet that is kept for longer than a burst. False when the kept packets
+ * have reached their share of the pool; then the caller must not keep the packet. */
 static inline bool pool_keep(struct pool *pool) MUST_USE;
+/* Undoes one successful pool_keep. */
 static inline void pool_unkeep(struct pool *pool);
 
-/* Removes n bytes at the front; gives the new front or NULL (nothing changed)
- * when there are fewer. */
+/* Removes n bytes at the front. Gives the new front, or NULL when the packet has fewer
+ * bytes; then nothing changes. */
 static inline uint8_t *pkt_pull(struct pkt *p, uint32_t n) MUST_USE;
 
-/* Adds n bytes at the front (contents undefined); NULL when the headroom is
- * too small. */
+/* Adds n bytes at the front; their contents are undefined. Gives the new front, or NULL
+ * when the headroom is too small; then nothing changes. */
 static inline uint8_t *pkt_push(struct pkt *p, uint32_t n) MUST_USE;
 
-/* Adds n bytes at the end; gives where they begin, NULL when there is no room. */
+/* Adds n bytes at the end; their contents are undefined. Gives the first of them, or NULL
+ * when there is no room; then nothing changes. */
 static inline uint8_t *pkt_put(struct pkt *p, uint32_t n) MUST_USE;
 
-/* Address of n bytes at offset off, NULL when they are not all there. */
+/* Gives the address of n bytes at offset off from data, or NULL when the packet does not
+ * have them all. */
 static inline uint8_t *pkt_at(const struct pkt *p, uint32_t off, uint32_t n) MUST_USE;
 
-/* Cuts the packet to n bytes; a longer n changes nothing. */
+/* Cuts the packet to n bytes. An n above p->len changes nothing. */
 static inline void pkt_trim(struct pkt *p, uint32_t n);
 
-/* The same for an n that is known to be no more than p->len. */
+/* Cuts the packet to n bytes, where the caller guarantees that n <= p->len. */
 static inline void pkt_end(struct pkt *p, uint32_t n);
 
-/* A fresh packet becomes a card's, which writes up to PKT_ROOM bytes at data; and is the
- * caller's again with the n <= PKT_ROOM bytes that the card wrote. */
+/* Lends a fresh packet to a card, which may write up to PKT_ROOM bytes at data. */
 static inline void pkt_lend(struct pkt *p);
+/* Ends pkt_lend: the card wrote n <= PKT_ROOM bytes, which are the packet's data. */
 static inline void pkt_filled(struct pkt *p, uint32_t n);
 
 #include "kernel/lib/pkt_inline.h"

@@ -1,4 +1,4 @@
-/* The bodies of pkt.h: short, and on the way of every packet. */
+/* The inline functions of pkt.h: short functions that handle every packet. */
 #ifndef KERNEL_LIB_PKT_INLINE_H
 #define KERNEL_LIB_PKT_INLINE_H
 

@@ -1,14 +1,14 @@
-/* See rng.h. ChaCha blocks (RFC 8439 section 2.3) under a key that is
- * replaced by the first words of every batch and wiped as it is read, so that
- * a later look at the state does not show what was given out before.
+/* See rng.h. The first words of every batch of ChaCha blocks (RFC 8439 section 2.3) replace
+ * the key, and each word is wiped when it is read. So the state never shows numbers that
+ * were given out before.
  *
- * Left out on purpose: estimating entropy. Whoever seeds decides when there is
+ * Left out on purpose: an estimate of entropy. The caller that seeds decides when there is
  * enough. */
 #include "kernel/lib/rng.h"
 
 enum { KEY_WORDS = 8, BLOCK_WORDS = 16 };
 
-/* The third nonce word keeps the two uses of the block function apart. */
+/* separates the two uses of the block function */
 enum { USE_OUTPUT = 1, USE_SEED = 2 };
 
 ALWAYS_INLINE void quarter_round(uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
@@ -55,15 +55,15 @@ void rng_seed(struct rng *r, const void *seed, size_t n)
 		memcpy(part, from, take);
 		for (unsigned i = 0; i < KEY_WORDS; i++)
 			r->key[i] ^= part[i];
-		/* The length keeps "a" and "a, zero" apart; the block function
-		 * between two parts keeps them from cancelling each other. */
+		/* The length makes "a" and "a, zero" different seeds. The block function
+		 * between two parts prevents that they cancel each other. */
 		const uint32_t nonce[3] = {(uint32_t)take, 0, USE_SEED};
 		rng_block(block, r->key, 0, nonce, RNG_ROUNDS);
 		memcpy(r->key, block, sizeof r->key);
 		from += take;
 		n -= take;
 	}
-	/* Nothing that the old state had prepared is given out any more. */
+	/* Numbers that the old state had prepared are not given out any more. */
 	memset(r->out, 0, sizeof r->out);
 	r->left = r->half = 0;
 }
@@ -80,8 +80,9 @@ void rng_refill(struct rng *r)
 
 uint32_t rng_below(struct rng *r, uint32_t n)
 {
-	/* The upper half of v * n, v drawn again where n does not divide 2^32
-	 * evenly: less than one more draw on average, for every n. */
+	/* The result is the upper half of v * n. v is drawn again if a plain result would
+	 * be biased, because n does not divide 2^32 evenly. That takes less than one more
+	 * draw on average for every n. */
 	uint32_t uneven = -n % n;
 	for (;;) {
 		uint64_t product = (uint64_t)rng_u32(r) * n;

@@ -1,5 +1,6 @@
-/* What of rng.h is on the way of many packets. The keyed hash: HalfSipHash (Aumasson and
- * Bernstein's SipHash with 32-bit words) with one compression and three finalisation rounds. */
+/* The inline functions of rng.h, which handle many packets. The keyed hash is HalfSipHash
+ * (SipHash of Aumasson and Bernstein with 32-bit words) with one compression round and
+ * three finalisation rounds. */
 #ifndef KERNEL_LIB_RNG_INLINE_H
 #define KERNEL_LIB_RNG_INLINE_H
 
@@ -77,7 +78,7 @@ static inline uint32_t hash_words(const struct hash_key *key, const uint32_t *w,
 	uint32_t v2 = 0x6c796765u ^ key->k[0], v3 = 0x74656462u ^ key->k[1];
 	for (unsigned i = 0; i < n; i++)
 		HASH_WORD(v0, v1, v2, v3, w[i]);
-	/* The length in bytes, modulo 256, on top. */
+	/* The length in bytes, modulo 256, in the highest byte. */
 	HASH_WORD(v0, v1, v2, v3, n << 26);
 	HASH_END(v0, v1, v2, v3);
 	return v1 ^ v3;

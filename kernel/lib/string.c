@@ -1,21 +1,21 @@
-/* The C library's memory and string functions, as the standard has them.
+/* The memory and string functions of the C library, as the standard defines them.
  *
- * The compiler turns loops like these back into calls of themselves, hence
- * the attribute on each. Long runs go by four words a turn: as fast as REP on the
- * hardware, and ten times as fast under emulation, which takes the string
- * instructions one step at a time. */
+ * The compiler would replace loops like these by calls of the same functions; the attribute
+ * on each function prevents that. Long runs are copied four words per pass. That is as fast
+ * as REP on hardware, and ten times as fast under emulation, which executes string
+ * instructions step by step. */
 #define STRING_BODIES
 #include "kernel/lib/string.h"
 
 #include <stdint.h>
 
-#ifdef __clang__ /* it checks this file, it does not build the image */
+#ifdef __clang__ /* clang only checks this file, it does not build the image */
 #define NO_LOOP_CALLS
 #else
 #define NO_LOOP_CALLS __attribute__((optimize("no-tree-loop-distribute-patterns")))
 #endif
 
-/* One number, wherever it lies. */
+/* Copies one number at any alignment. */
 #define MOVE(type, t, f)                               \
 	do {                                           \
 		type v_;                               \
@@ -24,7 +24,8 @@
 	} while (0)
 #define BLOCK 16
 
-/* From the first byte to the last; right for overlapping runs when `to` is the lower. */
+/* Copies from the first byte to the last. Correct for overlapping ranges when `to` is the
+ * lower address. */
 NO_LOOP_CALLS static inline void *copy_up(void *to, const void *from, size_t n)
 {
 	uint8_t *t = to;
@@ -65,9 +66,9 @@ NO_LOOP_CALLS void *memmove(void *to, const void *from, size_t n)
 {
 	uint8_t *t = to;
 	const uint8_t *f = from;
-	if ((uintptr_t)t - (uintptr_t)f >= n) /* also when `to` is below */
+	if ((uintptr_t)t - (uintptr_t)f >= n) /* also true when `to` is below `from` */
 		return copy_up(to, from, n);
-	/* Downwards by words, the odd bytes at the end first. */
+	/* Copies downwards by words, after the odd bytes at the end. */
 	while (n % 4 != 0) {
 		n--;
 		t[n] = f[n];
@@ -101,7 +102,7 @@ NO_LOOP_CALLS void *memset(void *to, int byte, size_t n)
 NO_LOOP_CALLS int memcmp(const void *a, const void *b, size_t n)
 {
 	const uint8_t *x = a, *y = b;
-	for (; n >= 4; n -= 4, x += 4, y += 4) { /* up to the first words that differ */
+	for (; n >= 4; n -= 4, x += 4, y += 4) { /* find the first words that differ */
 		uint32_t v, w;
 		__builtin_memcpy(&v, x, 4);
 		__builtin_memcpy(&w, y, 4);

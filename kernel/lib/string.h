@@ -1,5 +1,5 @@
-/* The memory and string functions of C that the image needs, with the
- * standard's names and meanings. On the host the C library provides them. */
+/* The memory and string functions of the C standard that the image needs, with the
+ * standard's names and meanings. On the host, the C library provides them. */
 #ifndef KERNEL_LIB_STRING_H
 #define KERNEL_LIB_STRING_H
 
@@ -15,8 +15,8 @@ size_t strnlen(const char *s, size_t n);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t n);
 
-/* A freestanding compiler does not know these by name; by their built-in names it
- * turns small constant sizes into a move or two. */
+/* A freestanding compiler does not treat these names specially. With the built-in names, it
+ * replaces small constant sizes by one or two move instructions. */
 #if !__STDC_HOSTED__ && !defined STRING_BODIES
 #define memcpy(to, from, n) __builtin_memcpy((to), (from), (n))
 #define memset(to, byte, n) __builtin_memset((to), (byte), (n))

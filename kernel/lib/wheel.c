@@ -11,7 +11,7 @@ bool wheel_init(struct wheel *w, uint32_t n, uint32_t now_us)
 	w->node = alloc(n * sizeof *w->node, 64);
 	for (uint32_t i = 0; i < WHEEL_SLOTS; i++)
 		w->slot[i] = NONE;
-	w->turn = now_us >> WHEEL_SHIFT;
+	w->position = now_us >> WHEEL_SHIFT;
 	w->n_set = 0;
 	return w->node != NULL && n < NONE;
 }
@@ -58,11 +58,11 @@ void wheel_set(struct wheel *w, uint32_t i, uint32_t due_us)
 uint32_t wheel_take(struct wheel *w, uint32_t now_us)
 {
 	uint32_t current = now_us >> WHEEL_SHIFT;
-	/* After a long silence, and where the time wraps, every slot is looked at once. */
-	uint32_t behind = min_u32(current - w->turn, WHEEL_SLOTS);
-	for (w->turn = current - behind; w->turn != current; w->turn++) {
-		uint32_t i = w->slot[w->turn % WHEEL_SLOTS];
-		/* The others in the slot are of later turns of the wheel. */
+	/* After a long pause, and when the time wraps, every slot is checked once. */
+	uint32_t behind = min_u32(current - w->position, WHEEL_SLOTS);
+	for (w->position = current - behind; w->position != current; w->position++) {
+		uint32_t i = w->slot[w->position % WHEEL_SLOTS];
+		/* Other nodes in the slot are due in a later round of the wheel. */
 		for (; i != NONE; i = w->node[i].next) {
 			if (!when_come(now_us, w->node[i].due_us, WHEEL_MOST_US))
 				continue;

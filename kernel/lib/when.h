@@ -1,36 +1,40 @@
-/* Times in 32 bits: seconds, milliseconds or microseconds since the start, the lower half of a
- * longer count, so that they wrap (microseconds after 72 minutes, milliseconds after 50 days).
+/* Times in 32 bits: seconds, milliseconds or microseconds since the start. They are the
+ * lower half of a longer count, so they wrap (microseconds after 72 minutes, milliseconds
+ * after 50 days).
  *
- * A sign does not tell a time that has passed from one that is still to come: a time that nobody
- * looked at for half a turn of the clock, because its table was empty, its link was down or the
- * machine stood still, would seem to be one of the future. So who keeps such a time also says how
- * far ahead of the clock it is ever set, `most`, in its unit and less than a turn: all that lies
- * further ahead has passed. Then no time of silence delays anything: what was due meanwhile is due
- * at the next look, or, in the unlikely case that the clock stands within `most` before the same
- * number a turn later, `most` after that at the latest.
+ * The sign of a difference is not enough to distinguish a past time from a future one.
+ * Suppose that nobody checks a time for half of the clock's range, because its table was
+ * empty, its carrier was down or the machine stood still. Then a past time would look like
+ * a future one. So the owner of such a time also states `most`: how far ahead of the clock
+ * it ever sets the time, in the same unit, and less than the clock's range. A time that
+ * lies further ahead has passed. So a pause of any length delays nothing: what became due
+ * during the pause is due at the next check. There is one unlikely exception: at the next
+ * check the clock has wrapped and is again less than `most` before the time. Then the time
+ * comes up to `most` late.
  *
- * Ages need no such care (now - since, without sign), where what is older than a turn may for a
- * moment seem young. Nothing else compares such times (`tools/lint/run times`). */
+ * Ages need no such care (now - since, unsigned): an age that exceeds the clock's range may
+ * look young for a moment. No other code compares such times (`tools/lint/run times`). */
 #ifndef KERNEL_LIB_WHEN_H
 #define KERNEL_LIB_WHEN_H
 
 #include "kernel/lib/bytes.h"
 
-/* How long it is until `at`; 0: it has come. */
+/* Gives how long it is until `at`, or 0 when `at` has come. The caller never sets `at` more
+ * than `most` ahead of the clock. */
 static inline uint32_t when_left(uint32_t now, uint32_t at, uint32_t most)
 {
 	uint32_t ahead = at - now;
 	return ahead <= most ? ahead : 0;
 }
 
-/* True when `at` has come. */
+/* True when `at` has come. The caller never sets `at` more than `most` ahead of the clock. */
 static inline bool when_come(uint32_t now, uint32_t at, uint32_t most)
 {
 	return when_left(now, at, most) == 0;
 }
 
-/* For what is looked at every so often at most: true when it is time again, and then notes the next
- * time. Also right where nobody asked for long; *next may begin as anything. */
+/* For work that is done at most once in `every`. True when it is time for it; then *next
+ * becomes the next time. Also right after a long pause; *next may start with any value. */
 static inline bool when_again(uint32_t now, uint32_t *next, uint32_t every)
 {
 	if (!when_come(now, *next, every))

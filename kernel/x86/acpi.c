@@ -1,5 +1,5 @@
-/* See acpi.h. There is no AML interpreter: \_S5_ is a constant package in every
- * firmware seen, and its encoding is searched for (20.2). */
+/* See acpi.h. There is no AML interpreter. \_S5_ is a constant package in every firmware
+ * seen, so the code searches for its encoding (20.2). */
 #include "kernel/x86/acpi.h"
 
 enum { ROOT_BYTES = 20, ROOT_STEP = 16 };
@@ -22,7 +22,7 @@ long acpi_root(const uint8_t *area, size_t len)
 	return -1;
 }
 
-/* A constant number at p (20.2.3); gives its bytes, 0 when it is none. */
+/* Reads the constant number at p (20.2.3). Gives its length in bytes, or 0 when it is none. */
 static size_t number(const uint8_t *p, size_t len, uint8_t *low)
 {
 	static const uint8_t size[] = {[AML_BYTE] = 2, [AML_WORD] = 3, [AML_DWORD] = 5};
@@ -38,19 +38,20 @@ static size_t number(const uint8_t *p, size_t len, uint8_t *low)
 	return size[p[0]];
 }
 
-/* The first two elements of the package at p (20.2.5.4). */
+/* Reads the first two elements of the package at p (20.2.5.4). False when there is no
+ * package. */
 static bool package(const uint8_t *p, size_t len, uint8_t type[2])
 {
 	if (len < 3 || p[0] != AML_PACKAGE)
 		return false;
-	size_t at = 2u + (p[1] >> 6); /* the length's own bytes: 1 to 4 (20.2.4) */
+	size_t at = 2u + (p[1] >> 6); /* the length field takes 1 to 4 bytes (20.2.4) */
 	if (at >= len || p[at] < 1)
 		return false;
 	uint8_t elements = p[at++];
 	size_t n = number(p + at, len - at, &type[0]);
 	if (n == 0)
 		return false;
-	/* Without a second one PM1b has the type of PM1a. */
+	/* Without a second element, PM1b has the type of PM1a. */
 	type[1] = type[0];
 	return elements < 2 || number(p + at + n, len - at - n, &type[1]) != 0;
 }

@@ -1,5 +1,5 @@
-/* The little of ACPI that switching off needs (ACPI specification 6.5): pure
- * searches in tables that a firmware wrote, so nothing in them is believed. */
+/* The part of ACPI that power-off needs (ACPI specification 6.5). Pure searches in tables
+ * of the firmware; they check every length and offset. */
 #ifndef KERNEL_X86_ACPI_H
 #define KERNEL_X86_ACPI_H
 
@@ -7,15 +7,15 @@
 
 #define ACPI_HEADER 36 /* bytes of every table's header (5.2.6) */
 
-/* Offset of the root pointer in an area that starts on a 16-byte border (5.2.5.1);
- * -1 when there is none. */
+/* Gives the offset of the root pointer in an area that starts on a 16-byte boundary
+ * (5.2.5.1); -1 when there is none. */
 long acpi_root(const uint8_t *area, size_t len);
 
-/* Whether all bytes add up to 0. */
+/* True when the sum of all bytes is 0 modulo 256 (5.2.5.3). */
 bool acpi_sum(const uint8_t *p, size_t len);
 
-/* The two sleep types that the package \_S5_ in a block of AML names (7.4.2);
- * false when there is none that can be read. */
+/* Finds the package \_S5_ in a block of AML, and gives its two sleep types, for PM1a and
+ * PM1b (7.4.2). False when there is no readable one. */
 bool acpi_s5(const uint8_t *aml, size_t len, uint8_t type[2]);
 
 #endif

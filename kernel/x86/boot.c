@@ -1,11 +1,10 @@
 /* See boot.h. Multiboot specification 0.6.96, section 3.3.
  *
- * Memory below 1 MiB is left to the firmware: SMM code, USB keyboard
- * emulation and network boot code still resident have all been seen to write
- * there. What the loader left above (modules) is kept out of alloc() until its
- * text has been copied.
+ * Memory below 1 MiB is left to the firmware: SMM code, USB keyboard emulation and resident
+ * network boot code have all been seen to write there. The modules that the loader placed
+ * above are excluded from alloc() until their text has been copied.
  *
- * Out on purpose: ELF sections, drives, APM, VBE; Multiboot 2. */
+ * Left out on purpose: ELF sections, drives, APM, VBE; Multiboot 2. */
 #include "kernel/x86/boot.h"
 
 #include "kernel/lib/alloc.h"
@@ -51,14 +50,15 @@ static void find_memory(const struct info *info)
 	multiboot_cut(&ram, LOW, (uintptr_t)image_end);
 }
 
-static void give(const struct multiboot_map *map)
+/* Adds all ranges of a map to alloc(). */
+static void add_to_alloc(const struct multiboot_map *map)
 {
 	for (uint32_t i = 0; i < map->n; i++)
 		alloc_add((void *)(uintptr_t)map->range[i].base,
 		          map->range[i].end - map->range[i].base);
 }
 
-/* Copies a module's text; gives the bytes it took of `room`. */
+/* Copies a module's text. Gives the bytes that it took of `room`. */
 static uint32_t copy_module(const struct module *m, uint32_t room)
 {
 	struct boot_module *to = &boot.module[boot.n_modules++];
@@ -93,7 +93,7 @@ static void copy_modules(const struct info *info)
 	}
 }
 
-/* Keeps what the loader left above LOW out of the free memory `free`. */
+/* Removes the loader's data above LOW from the free memory `free`. */
 static void cut_loader(struct multiboot_map *free, const struct info *info)
 {
 	const struct module *m = (const struct module *)(uintptr_t)info->modules;
@@ -128,13 +128,13 @@ const struct boot_info *boot_init(uint32_t magic, uint32_t mbi)
 	alloc_reset();
 	struct multiboot_map free = ram;
 	cut_loader(&free, info);
-	give(&free);
+	add_to_alloc(&free);
 	if (info->flags & FLAG_MODULES)
 		copy_modules(info);
-	/* Now what the loader held is free as well. */
+	/* The loader's memory is free after the copy. */
 	for (uint32_t i = 0; i < free.n; i++)
 		multiboot_cut(&ram, free.range[i].base, free.range[i].end);
-	give(&ram);
+	add_to_alloc(&ram);
 	if (alloc_left() == 0)
 		panic("no memory: the loader's map names none above 1 MiB");
 	return &boot;

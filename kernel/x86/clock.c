@@ -1,13 +1,13 @@
-/* See clock.h. The 8254 timer at 1.193182 MHz (Intel 82C54 data sheet, 231244)
- * and the time-stamp counter (SDM vol. 3, 17.17).
+/* See clock.h. The 8254 timer at 1.193182 MHz (Intel 82C54 data sheet, 231244) and the
+ * time-stamp counter, TSC (SDM vol. 3, 17.17).
  *
- * Channel 2 of the timer, gated by port 0x61, runs free for the calibration;
- * channel 0 makes the tick. A sample reads the timer between two reads of the
- * TSC and counts only if those are close, so that neither an SMI nor a host
- * that was busy elsewhere spoils the result.
+ * Channel 2 of the timer, gated by I/O port 0x61, runs freely for the calibration. Channel
+ * 0 makes the tick. A sample reads the timer between two reads of the TSC. Several samples
+ * are taken, and the one with the closest two TSC values is used, so that neither an SMI
+ * nor a busy host spoils the result.
  *
- * Out on purpose: a TSC that changes its rate (mobile processors before
- * invariant TSC, throttling); a firmware that parks the clock. */
+ * Left out on purpose: a TSC that changes its rate (mobile processors before the invariant
+ * TSC, throttling); a firmware that stops the clock. */
 #include "kernel/x86/clock.h"
 
 #include "kernel/x86/cpu.h"
@@ -19,8 +19,8 @@ enum { PIT_CH0 = 0x40, PIT_CH2 = 0x42, PIT_MODE = 0x43, PORT_B = 0x61 };
 
 #define CALIBRATE_COUNTS (PIT_HZ / 200) /* 5 ms */
 #define SAMPLE_TRIES     8
-/* What 5 ms take at most, on the fastest processor; a timer that stands still
- * costs a slow one half a second. */
+/* At least 5 ms on the fastest processor. If the timer does not run, a slow processor waits
+ * for half a second or more. */
 #define WAIT_CYCLES 200000000u
 #define FALLBACK_HZ 1000000000u
 #define SLOWEST_HZ  50000000u
@@ -33,7 +33,7 @@ static uint32_t cycles_per_us_q16;
 
 struct sample {
 	uint64_t tsc;
-	uint64_t width; /* how uncertain tsc is */
+	uint64_t width; /* uncertainty of tsc */
 	uint16_t count;
 };
 
@@ -44,7 +44,7 @@ static uint16_t pit_count(void)
 	return (uint16_t)(low | io_in8(PIT_CH2) << 8);
 }
 
-/* The sharpest of a few. */
+/* Takes a few samples and gives the one with the smallest uncertainty. */
 static struct sample sample(void)
 {
 	struct sample best = {.width = UINT64_MAX};
@@ -59,7 +59,7 @@ static struct sample sample(void)
 	return best;
 }
 
-/* Cycles of the TSC a second; 0 when the timer does not count. */
+/* Gives the TSC's rate in cycles per second; 0 when the timer does not count. */
 static uint64_t measure(void)
 {
 	uint8_t old = io_in8(PORT_B);
@@ -67,7 +67,7 @@ static uint64_t measure(void)
 	io_out8(PIT_MODE, 0xb4);                     /* channel 2, both bytes, mode 2 */
 	io_out8(PIT_CH2, 0);                         /* 65536: 55 ms */
 	io_out8(PIT_CH2, 0);
-	(void)pit_count(); /* the count is loaded with the next pulse */
+	(void)pit_count(); /* the timer loads the count with its next pulse */
 	struct sample start = sample();
 	uint16_t passed = 0;
 	while (passed < CALIBRATE_COUNTS && io_cycles() - start.tsc < WAIT_CYCLES)
@@ -88,7 +88,7 @@ static void calibrate(void)
 	if (hz < SLOWEST_HZ || hz > FASTEST_HZ)
 		hz = measure();
 	if (hz < SLOWEST_HZ || hz > FASTEST_HZ)
-		hz = FALLBACK_HZ; /* time runs at a wrong rate, but it runs */
+		hz = FALLBACK_HZ; /* the time is then wrong, but it advances */
 	cycles_per_us_q16 = (uint32_t)((hz << 16) / 1000000);
 	us_per_cycle_q32 = (uint32_t)((1000000ull << 32) / hz);
 }
@@ -114,7 +114,7 @@ uint64_t clock_now_us(void)
 void clock_watchdog(uint32_t ms)
 {
 	trap_stalled = 0;
-	/* One tick more: the first may come at once. */
+	/* One tick more, because the first tick may come at once. */
 	trap_stalled_max = ms == 0 ? UINT32_MAX : (uint32_t)((uint64_t)ms * CLOCK_HZ / 1000) + 1;
 }
 

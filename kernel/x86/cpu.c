@@ -1,8 +1,8 @@
-/* See cpu.h. Segments, the interrupt table and the PICs (Intel SDM vol. 3,
+/* See cpu.h. Segments, the interrupt descriptor table and the PICs (Intel SDM vol. 3,
  * chapters 3, 6, 7; 8259A data sheet).
  *
- * A double fault runs as a task of its own: it is what a stack overflow into
- * the guard page becomes, and then there is no stack to handle it on. Out on
+ * The handler of a double fault is a task with its own stack. A stack overflow into the
+ * guard page becomes a double fault, and then the old stack is unusable. Left out on
  * purpose: rings other than 0, the local APIC, more than one processor. */
 #include "kernel/x86/cpu.h"
 
@@ -16,9 +16,9 @@
 enum { SEL_CODE = 0x08, SEL_DATA = 0x10, SEL_TASK = 0x18, SEL_FAULT = 0x20 };
 enum { PIC1 = 0x20, PIC2 = 0xa0 };
 enum { GATE_TASK = 0x85, GATE_INTERRUPT = 0x8e };
-#define CASCADE 2 /* the master's line for the slave */
+#define CASCADE 2 /* the master PIC's line for the slave */
 
-/* Flat segments, 4 GB, accessed bit set so that the processor need not write. */
+/* Flat segments of 4 GB. The accessed bit is set so that the processor need not write it. */
 static uint64_t gdt[5] = {0, 0x00cf9b000000ffffull, 0x00cf93000000ffffull};
 static uint64_t idt[TRAP_VECTORS];
 static struct cpu_task task, fault_task;
@@ -126,7 +126,8 @@ void cpu_irq_unmask(uint8_t irq)
 		return;
 	unsigned pic = irq / 8;
 	uint32_t flags;
-	/* A stub between the two writes would find its own mask undone. */
+	/* Interrupts are off, because a stub between the two writes would lose its own mask
+	 * bit. */
 	__asm__ volatile("pushfl; popl %0; cli" : "=r"(flags) : : "memory");
 	trap_masked[pic] &= (uint8_t) ~(1u << (irq % 8));
 	io_out8(pic ? PIC2 + 1 : PIC1 + 1, trap_masked[pic]);
@@ -145,14 +146,14 @@ void cpu_irq_on(void)
 
 void cpu_halt(void)
 {
-	/* Firmware may have left the PIC cut off from the processor (interrupts
-	 * then go through an I/O APIC): busy for ever is better than asleep. */
+	/* The firmware may have disconnected the PIC from the processor (interrupts then go
+	 * through an I/O APIC). A busy loop is better than a halt without end. */
 	if (trap_ticks == 0) {
 		cpu_irq_on();
 		return;
 	}
-	/* STI holds interrupts back for one more instruction, so that none can
-	 * come between the two (SDM vol. 2, STI). */
+	/* STI delays interrupts for one more instruction, so none can come between the two
+	 * (SDM vol. 2, STI). */
 	__asm__ volatile("sti; hlt" : : : "memory");
 }
 
@@ -168,7 +169,8 @@ void cpu_crash_text(void)
 
 void cpu_crash_data(void)
 {
-	static volatile uint8_t code[] = {0xc3}; /* RET: where it may run, nothing happens */
+	static volatile uint8_t code[] = {
+	        0xc3}; /* RET: if the processor may execute it, nothing happens */
 	__asm__ volatile("call *%0" : : "r"(code) : "memory");
 }
 

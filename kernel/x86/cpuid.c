@@ -14,7 +14,7 @@ static struct leaf cpuid(uint32_t leaf)
 	return r;
 }
 
-/* The brand string, else the vendor's (SDM vol. 2, CPUID). */
+/* Reads the brand string, or else the vendor string (SDM vol. 2, CPUID). */
 static void find_name(void)
 {
 	uint32_t text[13] = {0};
@@ -31,7 +31,7 @@ static void find_name(void)
 		text[2] = r.c;
 	}
 	const char *from = (const char *)text;
-	while (*from == ' ') /* brand strings are filled up in front */
+	while (*from == ' ') /* brand strings may start with blanks */
 		from++;
 	memcpy(features.name, from, strlen(from) + 1);
 }
@@ -45,7 +45,7 @@ void cpuid_init(void)
 	features.rdrand = r.c >> 30 & 1;
 	if (cpuid(0x80000000u).a >= 0x80000001u)
 		features.nx = features.pae && (cpuid(0x80000001u).d >> 20 & 1);
-	/* 36 bits were what PAE came with (SDM vol. 3, 4.1.4). */
+	/* PAE has at least 36 bits (SDM vol. 3, 4.1.4). */
 	features.phys_bits = features.pae ? 36 : 32;
 	if (features.pae && cpuid(0x80000000u).a >= 0x80000008u)
 		features.phys_bits = (uint8_t)cpuid(0x80000008u).a;

@@ -1,4 +1,4 @@
-/* What the processor can do (Intel SDM vol. 2, CPUID). */
+/* The processor's features (Intel SDM vol. 2, CPUID). */
 #ifndef KERNEL_X86_CPUID_H
 #define KERNEL_X86_CPUID_H
 
@@ -11,10 +11,10 @@ struct cpuid_features {
 	char name[49];     /* brand or vendor string, for the log */
 };
 
-/* Asks the processor once, before paging is set up. */
+/* Reads the features from the processor. Called once, before paging is set up. */
 void cpuid_init(void);
 
-/* What cpuid_init found; all false before it. */
+/* Gives what cpuid_init found; before it, all features are false. */
 const struct cpuid_features *cpuid_features(void);
 
 #endif

@@ -1,15 +1,14 @@
-/* See entropy.h: what of this machine an outsider cannot know.
- *
- * RDRAND where it exists (Intel SDM vol. 1, 7.3.17), never alone; the phase of
- * the TSC against the timer, whose clocks are two crystals; the date. The pool
- * is mixed with rotations only: rng_seed, which gets it, hashes. */
+/* See entropy.h. The sources are what an attacker cannot know about this machine: RDRAND
+ * where it exists (Intel SDM vol. 1, 7.3.17), but never alone; the phase of the TSC against
+ * the timer, whose clocks come from two crystals; the date. Words are mixed only with
+ * rotations and XOR, because rng_seed, which gets the result, hashes it. */
 #include "kernel/x86/entropy.h"
 
 #include "kernel/x86/cpuid.h"
 #include "kernel/seam/io.h"
 
 #define WORDS   8
-#define SAMPLES 512 /* of the timer; about 3 us each */
+#define SAMPLES 512 /* samples of the timer; about 3 us each */
 #define TRIES   10  /* RDRAND may fail for a moment */
 
 enum { RTC_INDEX = 0x70, RTC_DATA = 0x71, RTC_BYTES = 128 };
@@ -35,8 +34,7 @@ static void mix_rdrand(void)
 	}
 }
 
-/* Timer and time-stamp counter side by side: the low bits of how many cycles a
- * count takes wander. */
+/* Mixes timer and time-stamp counter: the low bits of the cycles per count vary. */
 static void mix_jitter(void)
 {
 	for (unsigned i = 0; i < SAMPLES; i++) {
@@ -47,15 +45,15 @@ static void mix_jitter(void)
 	}
 }
 
-/* Date, time, and whatever else the firmware keeps there. */
+/* Mixes the real-time clock's memory: date, time, and what the firmware stores there. */
 static void mix_rtc(void)
 {
 	for (unsigned i = 0; i < RTC_BYTES; i++) {
-		io_out8(RTC_INDEX, (uint8_t)(0x80 | i)); /* bit 7 holds NMIs back */
+		io_out8(RTC_INDEX, (uint8_t)(0x80 | i)); /* bit 7 disables NMIs */
 		mix(io_in8(RTC_DATA));
 	}
 	io_out8(RTC_INDEX, 0);
-	(void)io_in8(RTC_DATA); /* the chip wants a read after each index */
+	(void)io_in8(RTC_DATA); /* the chip needs a read after each index */
 }
 
 size_t entropy_gather(uint8_t *buf, size_t size)

@@ -4,8 +4,8 @@
 
 #include "kernel/lib/bytes.h"
 
-/* Up to 32 bytes of hardware randomness and jitter: RDRAND where it exists, the
- * TSC against the PIT, the RTC. Gives the number of bytes written. */
+/* Writes up to 32 bytes of hardware randomness and jitter into buf: RDRAND where it exists,
+ * the TSC against the PIT, the RTC. Gives the number of bytes written. */
 size_t entropy_gather(uint8_t *buf, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where the linker put things (boot/gateway.ld). Only the addresses count. */
+/* Symbols of the linker script (boot/gateway.ld). Only their addresses have a meaning. */
 #ifndef KERNEL_X86_IMAGE_H
 #define KERNEL_X86_IMAGE_H
 

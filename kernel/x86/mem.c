@@ -1,8 +1,8 @@
-/* See mem.h. Paging of the processor (Intel SDM vol. 3, chapter 4): PAE where
- * there is one, because of NX and of devices above 4 GB; else 32-bit tables.
+/* See mem.h. The processor's paging (Intel SDM vol. 3, chapter 4): PAE if the processor
+ * has it, for NX and for devices above 4 GB; else 32-bit tables.
  *
- * Memory is mapped one to one: what the loader's map calls available, and the
- * first MiB but for page 0. What is not listed here is not mapped at all:
+ * Memory is mapped one to one: the memory that the loader's map calls available,
+ * and the first MiB except page 0. Addresses that are not in this list are unmapped:
  *
  *   0                 nothing: a null pointer faults
  *   4 KiB - 640 KiB   firmware data, read and write
@@ -14,8 +14,8 @@
  *   stack_guard       nothing
  *   MEM_WINDOW - end  windows of mem_map, uncached
  *
- * Tables are never changed once an entry is present, so no TLB has to
- * be flushed. Out on purpose: unmapping, user mode, write combining. */
+ * An entry never changes once it is present, so the TLB need not be flushed.
+ * Left out on purpose: unmapping, user mode, write combining. */
 #include "kernel/x86/mem.h"
 
 #include "kernel/lib/alloc.h"
@@ -26,7 +26,7 @@
 
 #define PAGE       4096u
 #define WINDOW_END 0xfffff000u
-#define ADDRESS    0x000ffffffffff000ull /* of an entry */
+#define ADDRESS    0x000ffffffffff000ull /* address bits of an entry */
 
 enum { PRESENT = 1, WRITE = 2, WRITE_THROUGH = 8, UNCACHED = 0x10, LARGE = 0x80 };
 #define NO_EXECUTE (1ull << 63)
@@ -39,10 +39,10 @@ enum { CR4_PSE = 1 << 4, CR4_PAE = 1 << 5 };
 #define EFER_NXE (1u << 11)
 
 static struct multiboot_map memory;
-static uint8_t *directory; /* one with 32-bit entries, or four in a row with 64-bit ones */
+static uint8_t *directory; /* one with 32-bit entries, or four in a row with 64-bit entries */
 static bool pae;
-static uint32_t large;      /* bytes of a large page; 0: there are none */
-static uint64_t no_execute; /* NO_EXECUTE or, without NX, nothing */
+static uint32_t large;      /* bytes of a large page; 0: none */
+static uint64_t no_execute; /* NO_EXECUTE, or 0 without NX */
 static uint32_t window = MEM_WINDOW;
 
 void mem_ram(const struct multiboot_map *ram)
@@ -59,7 +59,7 @@ static uint64_t entry_get(const uint8_t *table, uint32_t i)
 static void entry_set(uint8_t *table, uint32_t i, uint64_t v)
 {
 	volatile uint32_t *e = (volatile uint32_t *)(void *)table;
-	if (pae) { /* the half with the present bit last */
+	if (pae) { /* write the half with the present bit last */
 		e[2 * i + 1] = (uint32_t)(v >> 32);
 		e[2 * i] = (uint32_t)v;
 	} else {
@@ -72,7 +72,7 @@ static uint32_t directory_index(uint32_t at)
 	return at >> (pae ? 21 : 22);
 }
 
-/* Maps one page; false when there is no memory for its table. */
+/* Maps one page. False when there is no memory for its table. */
 static bool map_page(uint32_t at, uint64_t phys, uint64_t flags)
 {
 	uint32_t i = directory_index(at);
@@ -122,8 +122,8 @@ static void map_image(void)
 	multiboot_cut(&memory, 0, end);
 }
 
-/* Gives CR3's value. The directory has its final form: PAE takes four of them,
- * and a table of four that names them. */
+/* Allocates the directory and gives the value for CR3. PAE has four directories, and a
+ * table of four entries that point to them. */
 static uint32_t make_directory(void)
 {
 	uint32_t n = pae ? 4 : 1;
@@ -143,7 +143,7 @@ static void turn_on(uint32_t cr3)
 	uint32_t cr0, cr4;
 	__asm__ volatile("movl %%cr4, %0" : "=r"(cr4));
 	cr4 |= pae ? CR4_PAE : large ? CR4_PSE : 0;
-	if (cr4 != 0) /* the register exists where one of its features does */
+	if (cr4 != 0) /* the register exists if the processor has one of these features */
 		__asm__ volatile("movl %0, %%cr4" : : "r"(cr4));
 	if (no_execute) {
 		uint32_t low, high;
@@ -176,7 +176,7 @@ volatile void *mem_map(uint64_t phys, size_t size)
 	uint64_t limit = 1ull << (directory && cpu->phys_bits ? cpu->phys_bits : 32);
 	if (size == 0 || phys >= limit || size > limit - phys)
 		return NULL;
-	if (!directory) /* too early for paging, or never: only a panic comes here */
+	if (!directory) /* before paging is on; only a panic calls this then */
 		return (volatile void *)(uintptr_t)phys;
 	if (size > WINDOW_END - MEM_WINDOW)
 		return NULL;

@@ -1,12 +1,12 @@
-/* See multiboot.h. A broken map must not hurt: entries are read within their
- * bounds only, overlapping entries count as not available where one of them
- * says so, and anything that ends before it begins is ignored. */
+/* See multiboot.h. A wrong map must do no harm: the code reads entries only within their
+ * bounds; memory counts as unavailable if any entry that covers it says so; a range that
+ * ends before it begins is ignored. */
 #include "kernel/x86/multiboot.h"
 
 #define PAGE      4096u
 #define AVAILABLE 1u
 
-/* Offsets in a map entry; the size does not count itself (section 3.3). */
+/* Offsets in a map entry. The size does not include its own field (section 3.3). */
 enum { ENTRY_SIZE = 0, ENTRY_BASE = 4, ENTRY_LENGTH = 12, ENTRY_TYPE = 20, ENTRY_BYTES = 24 };
 
 static uint64_t load64(const uint8_t *p)
@@ -66,7 +66,8 @@ void multiboot_cut(struct multiboot_map *map, uint64_t base, uint64_t end)
 	}
 }
 
-/* Calls `use` for each entry whose being available is `available`. */
+/* Calls `use` for each entry that is available, or, if `available` is false, for each that
+ * is not. */
 static void each(struct multiboot_map *map, const uint8_t *entries, size_t len, bool available,
                  void (*use)(struct multiboot_map *, uint64_t, uint64_t))
 {
@@ -83,7 +84,7 @@ static void each(struct multiboot_map *map, const uint8_t *entries, size_t len, 
 	}
 }
 
-/* What of an available entry lies below 4 GB. */
+/* Adds the part of an available entry that lies below 4 GB. */
 static void add_low(struct multiboot_map *map, uint64_t base, uint64_t end)
 {
 	multiboot_add(map, base, end > UINT32_MAX ? UINT32_MAX : end);

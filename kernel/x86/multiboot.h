@@ -1,6 +1,5 @@
-/* The readable part of what a Multiboot 1 loader leaves (specification 0.6.96,
- * section 3.3): texts and the memory map, as pure functions on bytes. Where
- * they lie in memory is known to boot.c alone. */
+/* The texts and the memory map of a Multiboot 1 loader (specification 0.6.96, section 3.3),
+ * as pure functions on bytes. Only boot.c knows where these lie in memory. */
 #ifndef KERNEL_X86_MULTIBOOT_H
 #define KERNEL_X86_MULTIBOOT_H
 
@@ -8,33 +7,36 @@
 
 #define MULTIBOOT_RANGES 24
 
-/* Memory from base up to, not including, end. */
+/* Memory from base up to, but not including, end. */
 struct multiboot_range {
 	uint32_t base, end;
 };
 
 struct multiboot_map {
-	struct multiboot_range range[MULTIBOOT_RANGES]; /* ascending, apart, not empty */
+	struct multiboot_range range[MULTIBOOT_RANGES]; /* ascending, disjoint, not empty */
 	uint32_t n;
 };
 
-/* The usable memory between `low` and `high` that the map in `len` bytes at
- * `entries` names: available entries without what any other entry claims,
- * merged, whole pages only. Ranges that find no room are left out. */
+/* Sets *map to the usable memory between `low` and `high`, according to the Multiboot
+ * memory map in `len` bytes at `entries`: available entries without the parts that another
+ * entry claims, merged, and only whole pages. Ranges that do not fit into *map are left
+ * out. */
 void multiboot_map(struct multiboot_map *map, const uint8_t *entries, size_t len, uint32_t low,
                    uint32_t high);
 
-/* Adds a range (merging with its neighbours); takes one out. Both are widened
- * or narrowed to whole pages so that nothing unusable gets in. */
+/* Adds the range from base to end and merges it with its neighbours. The range is narrowed
+ * to whole pages. */
 void multiboot_add(struct multiboot_map *map, uint64_t base, uint64_t end);
+/* Removes the range from base to end. The range is widened to whole pages, so that no unusable
+ * memory remains. */
 void multiboot_cut(struct multiboot_map *map, uint64_t base, uint64_t end);
 
-/* The command line without the loader's own first word, which all loaders but
- * GRUB 2 put there. False when it did not fit and was cut. */
+/* Copies the command line `line` to out, without the first word, which every loader except
+ * GRUB 2 adds. `loader` is the loader's name. False when the line did not fit and was cut. */
 bool multiboot_cmdline(char *out, size_t size, const char *loader, const char *line);
 
-/* The last path component of a module string's first word, or "gateway.conf"
- * when there is none; a long one is cut. */
+/* Copies the last path component of the first word of a module's string to out, or
+ * "gateway.conf" when there is none. A long name is cut. */
 void multiboot_module(char *out, size_t size, const char *string);
 
 #endif

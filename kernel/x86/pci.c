@@ -1,8 +1,8 @@
 /* See pci.h. Section numbers are those of the PCI Local Bus Specification 3.0.
  *
- * Out on purpose: assigning addresses and bus numbers (the firmware has),
- * buses behind a second host bridge, PCI Express extended space, message
- * signalled interrupts. */
+ * Left out on purpose: assigning addresses and bus numbers (the firmware has done that),
+ * buses behind a second host bridge, PCI Express extended space, message signalled
+ * interrupts. */
 #include "kernel/x86/pci.h"
 
 #include "kernel/seam/io.h"
@@ -16,10 +16,10 @@ enum { STATUS_CAPABILITIES = 0x10, TYPE_BRIDGE = 1, TYPE_MULTI = 0x80 };
 enum { BAR_IO = 1, BAR_64 = 4, BAR_TYPE = 6 };
 enum { CAP_POWER = 1, POWER_CONTROL = 4, POWER_STATE = 3, POWER_STATUS = 0x8000 };
 #define CAPS_MOST   48       /* 192 bytes of 4 (6.7) */
-#define D0_DELAY_US 10000    /* from D3hot (Power Management Specification 1.2, 5.4.1) */
+#define D0_DELAY_US 10000    /* time to leave D3hot (Power Management Specification 1.2, 5.4.1) */
 #define CURSOR_END  0x10000u /* bus, device, function: 8, 5 and 3 bits */
 
-/* Buses there are, found on the way: bridges name higher ones. */
+/* The buses found so far. Bridges have lower bus numbers than the buses behind them. */
 static uint32_t buses[256 / 32];
 
 static void address(const struct pci_dev *d, uint8_t off)
@@ -63,7 +63,7 @@ static void add_bus(uint8_t bus)
 	buses[bus / 32] |= 1u << bus % 32;
 }
 
-/* Reads what there is to know about the function named in d. */
+/* Reads the header of the function at d's bus, device and function numbers into d. */
 static void read_header(struct pci_dev *d, uint8_t type)
 {
 	uint32_t class = pci_read32(d, CLASS);
@@ -79,7 +79,7 @@ static void read_header(struct pci_dev *d, uint8_t type)
 	uint32_t subsystem = pci_read32(d, SUBSYSTEM);
 	d->subvendor = (uint16_t)subsystem;
 	d->subdevice = (uint16_t)(subsystem >> 16);
-	/* Line 0 is the timer's, so it means that none was assigned (6.2.4). */
+	/* Line 0 belongs to the timer, so 0 means that no line was assigned (6.2.4). */
 	uint16_t line = pci_read16(d, LINE);
 	if (line >> 8 != 0 && (line & 0xff) > 0 && (line & 0xff) < 16)
 		d->irq = (uint8_t)line;
@@ -103,7 +103,7 @@ bool pci_next(uint32_t *cursor, struct pci_dev *out)
 		d.vendor = (uint16_t)id;
 		d.device = (uint16_t)(id >> 16);
 		bool there = d.vendor != 0xffff && d.vendor != 0;
-		/* Only function 0 says whether there are others (6.2.1). */
+		/* Only function 0 says whether there are other functions (6.2.1). */
 		bool others = d.fn != 0 || (there && type & TYPE_MULTI);
 		*cursor = others ? at + 1 : (at | 7) + 1;
 		if (!there)
@@ -115,7 +115,7 @@ bool pci_next(uint32_t *cursor, struct pci_dev *out)
 	return false;
 }
 
-/* Writes ones and sees which stick (6.2.5.1). */
+/* Writes ones to a base address register, and gives the bits that are then set (6.2.5.1). */
 static uint32_t size_bits(const struct pci_dev *d, uint8_t off)
 {
 	uint32_t old = pci_read32(d, off);
@@ -132,14 +132,14 @@ struct pci_bar pci_bar(const struct pci_dev *d, unsigned n)
 		return bar;
 	uint8_t off = (uint8_t)(BAR + 4 * n);
 	uint16_t command = pci_read16(d, COMMAND);
-	/* The address is nonsense for a moment: nothing may answer to it. */
+	/* Decoding is off while the register holds a meaningless address. */
 	pci_write16(d, COMMAND, (uint16_t)(command & ~(COMMAND_IO | COMMAND_MEMORY)));
 	uint32_t low = pci_read32(d, off);
 	uint32_t bits = size_bits(d, off);
 	bar.io = low & BAR_IO;
 	if (bar.io) {
 		bar.base = low & ~3u;
-		/* The upper half may be read-only zeros. */
+		/* The upper 16 bits may be read-only zeros. */
 		bar.size = (uint16_t)(~(bits & ~3u) + 1);
 	} else {
 		uint64_t mask = bits & ~0xfu;
@@ -165,7 +165,7 @@ void pci_enable(const struct pci_dev *d)
 		uint8_t off = (uint8_t)(power + POWER_CONTROL);
 		uint16_t v = pci_read16(d, off);
 		if (v & POWER_STATE) {
-			/* Writing the status bit back as one would clear it. */
+			/* A status bit that is written as one would be cleared. */
 			pci_write16(d, off, (uint16_t)(v & ~(POWER_STATE | POWER_STATUS)));
 			io_delay_us(D0_DELAY_US);
 		}

@@ -1,10 +1,10 @@
-/* See power.h. ACPI specification 6.5: root pointer
- * 5.2.5, fixed description table 5.2.9, sleeping 4.8.3.2 and 7.4.2, reset
- * register 4.8.3.6. Tables are looked for only now: both happen once.
+/* See power.h. ACPI specification 6.5: root pointer 5.2.5, fixed description table 5.2.9,
+ * sleeping 4.8.3.2 and 7.4.2, reset register 4.8.3.6. The tables are searched only when
+ * they are needed, because power-off and restart each happen once.
  *
- * The isa-debug-exit port of QEMU reads as 0; where nothing is, the bus reads
- * as ones. On a PC 0xf4 is an unused port of the coprocessor's range, so a write
- * does nothing even where it should read as 0. */
+ * QEMU's isa-debug-exit port reads as 0; an unused port reads as all ones. On a PC, 0xf4 is
+ * an unused port in the coprocessor's range, so a write does nothing even if the port
+ * should read as 0. */
 #include "kernel/x86/power.h"
 
 #include "kernel/x86/acpi.h"
@@ -45,7 +45,8 @@ static const uint8_t *memory(uint64_t phys, size_t len)
 	return (const uint8_t *)(uintptr_t)mem_map(phys, len);
 }
 
-/* The table at a physical address, whole and with the right sum. */
+/* Maps the table at a physical address. Gives {NULL, 0} when it is incomplete or its
+ * checksum is wrong. */
 static struct table table_at(uint64_t phys)
 {
 	struct table none = {0};
@@ -59,8 +60,8 @@ static struct table table_at(uint64_t phys)
 	return p && acpi_sum(p, len) ? (struct table){p, len} : none;
 }
 
-/* The root pointer: in the first KiB of the extended BIOS data area, or in the
- * BIOS's read-only memory (5.2.5.1). */
+/* Finds the root pointer: in the first KiB of the extended BIOS data area, or in the BIOS's
+ * read-only memory (5.2.5.1). NULL when there is none. */
 static const uint8_t *find_root(void)
 {
 	const uint8_t *bda = memory(0x400, 256);
@@ -74,6 +75,7 @@ static const uint8_t *find_root(void)
 	return at < 0 ? NULL : area + at;
 }
 
+/* Finds the fixed ACPI description table. Gives {NULL, 0} when there is none. */
 static struct table find_fadt(void)
 {
 	struct table none = {0};
@@ -97,7 +99,8 @@ static struct table find_fadt(void)
 	return none;
 }
 
-/* A port from its 32-bit field or, if that is 0, from the generic address. */
+/* Gives an I/O port from its 32-bit field or, if that is 0, from the generic address; 0:
+ * none. */
 static uint16_t port_of(const struct table *fadt, uint32_t old, uint32_t generic)
 {
 	uint32_t port = load32(fadt->p + old);
@@ -106,8 +109,8 @@ static uint16_t port_of(const struct table *fadt, uint32_t old, uint32_t generic
 	return port < 0x10000 ? (uint16_t)port : 0;
 }
 
-/* Takes the machine over from the firmware, without which it ignores the
- * sleep register (4.8.2.5); bounded by 3 s. */
+/* Enables ACPI mode; before, the firmware ignores the sleep register (4.8.2.5). Waits at
+ * most 3 s. */
 static void acpi_enable(const struct table *fadt, uint16_t pm1a)
 {
 	uint32_t smi = load32(fadt->p + FADT_SMI);
@@ -164,8 +167,8 @@ static void acpi_reset(void)
 	io_delay_us(50000);
 }
 
-/* The keyboard controller's reset may reach the processor only, not the cards:
- * none of them may go on writing into memory that the next system uses. */
+/* Disables bus mastering of all cards. The keyboard controller's reset may reset only the
+ * processor, and then no card may write into memory that the next system uses. */
 static void stop_bus_masters(void)
 {
 	uint32_t cursor = 0;
@@ -181,7 +184,7 @@ void power_halt(void)
 		__asm__ volatile("cli; hlt");
 }
 
-/* QEMU marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */
+/* True on QEMU, which marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */
 static bool on_qemu(void)
 {
 	uint32_t cursor = 0;
@@ -199,7 +202,7 @@ void power_off(void)
 	if (power_debug_exit())
 		io_out8(DEBUG_EXIT, DEBUG_OFF);
 	acpi_off();
-	if (on_qemu()) { /* its power management port, where firmware shows no tables */
+	if (on_qemu()) { /* QEMU's power management ports, for firmware without ACPI tables */
 		io_out16(0x604, SLEEP_ENABLE);
 		io_out16(0xb004, SLEEP_ENABLE);
 		io_delay_us(100000);
@@ -208,8 +211,8 @@ void power_off(void)
 
 void power_reset(void)
 {
-	/* An exception without a table of handlers ends in a shutdown cycle, which a
-	 * PC answers with a reset (SDM vol. 3, 6.15, double fault). */
+	/* An exception without a usable interrupt table ends in a shutdown cycle, and a PC
+	 * then resets (SDM vol. 3, 6.15, double fault). */
 	struct {
 		uint16_t limit;
 		uint32_t base;

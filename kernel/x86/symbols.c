@@ -3,7 +3,7 @@
 
 #include "kernel/x86/image.h"
 
-/* Missing in the first link, hence weak. */
+/* Does not exist in the first linking, hence weak. */
 extern const struct symbols symbols_image __attribute__((weak));
 
 const char *symbols_name(uint32_t at, uint32_t *offset)

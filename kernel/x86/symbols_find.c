@@ -1,5 +1,4 @@
-/* The search of symbols.h; apart from the image's table, so that the host
- * tests reach it. */
+/* The search of symbols.h. A file without the image's table, so that host tests can use it. */
 #include "kernel/x86/symbols.h"
 
 const char *symbols_find(const struct symbols *table, uint32_t at, uint32_t *offset)
@@ -14,7 +13,8 @@ const char *symbols_find(const struct symbols *table, uint32_t at, uint32_t *off
 		else
 			high = middle;
 	}
-	/* Names are found by counting: a panic has the time, the image not the room. */
+	/* Names are found by counting: it takes long, but a panic has time, and an index
+	 * would take memory. */
 	const char *name = (const char *)&table->start[table->n];
 	for (uint32_t i = 0; i < low; i++)
 		name += strlen(name) + 1;

@@ -1,10 +1,10 @@
-/* Stubs of the interrupt descriptor table (Intel SDM vol. 3, chapter 6) and of
- * the two 8259A interrupt controllers.
+/* Stubs of the interrupt descriptor table (Intel SDM vol. 3, chapter 6), and the two 8259A
+ * interrupt controllers.
  *
- * An interrupt only wakes the processor: its stub masks the line, acknowledges
- * it (specific end of interrupt, 8259A data sheet, OCW2) and returns; polling
- * finds the work. So stubs touch a few registers and call no C. The timer is
- * not masked; it counts ticks and ends a machine that makes no progress. */
+ * An interrupt only wakes the processor: its stub masks the line, acknowledges it (specific
+ * end of interrupt, 8259A data sheet, OCW2) and returns. Polling finds the work. So the
+ * stubs use few registers and call no C. The timer is not masked: its stub counts ticks,
+ * and ends a machine that makes no progress. */
 
 	.set PIC1, 0x20
 	.set PIC2, 0xa0
@@ -13,7 +13,7 @@
 
 	.text
 
-/* Exceptions: one layout on the stack, with or without an error code. */
+/* Exceptions: the stack has one layout, with or without an error code from the processor. */
 	.macro EXCEPTION n, error=0
 	.type trap_\n, @function
 trap_\n:
@@ -93,10 +93,10 @@ trap_irq\n:
 	SLAVE \n
 	.endr
 
-/* Lines 7 and 15 are also what a PIC reports when a request went away again
- * before it was taken: then its in-service bit is clear and it must not be
- * acknowledged (8259A data sheet, "Edge and level triggered modes"). The
- * master took a spurious 15 for a true request of the slave. */
+/* A PIC reports line 7 or 15 also when a request ended before the processor took it. Then
+ * the line's in-service bit is clear, and the stub must not acknowledge it (8259A data
+ * sheet, "Edge and level triggered modes"). The master takes a spurious line 15 for a real
+ * request of the slave, so that one needs an acknowledgement. */
 	.type trap_irq7, @function
 trap_irq7:
 	pushl %eax

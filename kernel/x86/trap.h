@@ -1,4 +1,4 @@
-/* Between trap.S, cpu.c, clock.c and panic.c: what the stubs share with C. */
+/* Shared by trap.S, cpu.c, clock.c and panic.c. */
 #ifndef KERNEL_X86_TRAP_H
 #define KERNEL_X86_TRAP_H
 
@@ -8,9 +8,9 @@
 #define TRAP_VECTORS      48 /* exceptions, then IRQ 0 to 15 */
 #define TRAP_DOUBLE_FAULT 8
 #define TRAP_PAGE_FAULT   14
-#define TRAP_WATCHDOG     32 /* the timer stub's vector: no progress */
+#define TRAP_WATCHDOG     32 /* vector of the timer's stub: no progress */
 
-/* As trap.S pushes it (PUSHAL, vector, then what the processor pushed). */
+/* The stack as trap.S leaves it: PUSHAL, the vector, then what the processor pushed. */
 struct trap_frame {
 	uint32_t edi, esi, ebp, esp_here, ebx, edx, ecx, eax;
 	uint32_t vector, error;
@@ -20,16 +20,16 @@ struct trap_frame {
 /* Addresses of all stubs, by vector. */
 extern const uint32_t trap_stub[TRAP_VECTORS];
 
-/* Masked lines: the PIC's two mask registers as last written. A stub sets the
- * bit of its line; only cpu_irq_unmask clears one. */
+/* Masked interrupt lines: the mask registers of the two PICs as last written. A stub sets
+ * the bit of its line; only cpu_irq_unmask clears a bit. */
 extern volatile uint8_t trap_masked[2];
 
-/* Ticks since the timer started, ticks since clock_alive, and how many of
- * those are too many. */
+/* Ticks since the timer started, ticks since clock_alive, and the limit of the latter. */
 extern volatile uint32_t trap_ticks, trap_stalled, trap_stalled_max;
 
-/* Where exceptions end, and double faults, on their own stack. (panic.c) */
+/* The handler of exceptions, called by trap.S. (panic.c) */
 void panic_trap(const struct trap_frame *f) __attribute__((noreturn));
+/* The handler of double faults, on its own stack. (panic.c) */
 void panic_double_fault(void) __attribute__((noreturn));
 
 #endif

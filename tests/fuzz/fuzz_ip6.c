@@ -150,7 +150,7 @@ static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
 	uint32_t iface = op >> 7, len;
-	bool is_raw = (op & 7) == 5;
+	bool wrapped = op & 32 && iface == IF_WAN;
 	memset(f, 0, sizeof f);
 	switch (op & 7) {
 	case 0:
@@ -169,9 +169,9 @@ static void frame(struct input *in, uint8_t op)
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
-	if (run.sums && !is_raw && len > ETH && f[12] == 0x86)
+	if (run.sums && len > ETH && (wrapped || f[12] == 0x86))
 		frame6_repair(f + ETH, len - ETH);
-	if (op & 32 && iface == IF_WAN)
+	if (wrapped)
 		len = wrap(f, len);
 	frame_repair(f, len);
 	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
@@ -223,8 +223,9 @@ static void change_own(struct input *in)
 			fail("too many groups for a card", NULL, 0);
 		break;
 	case 2:
-		(void)ra_set_prefix(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64,
-		                    ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S);
+		if (!ra_set_prefix(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64,
+		                   ND_PREFIX_ON_LINK, RA_VALID_S, RA_PREFERRED_S))
+			fail("no room for two prefixes", NULL, 0);
 		break;
 	case 3:
 		ra_deprecate(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64);

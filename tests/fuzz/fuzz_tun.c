@@ -108,6 +108,13 @@ static const char *check_wan(const uint8_t *f, uint32_t len)
 	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
 }
 
+/* In the network of the LAN that is not of the site (`wan`, above). */
+static bool is_native(const uint8_t *a)
+{
+	static const uint8_t net[8] = {0x20, 1, 0x0d, 0xb9};
+	return memcmp(a, net, sizeof net) == 0;
+}
+
 static bool is_our_lan(const uint8_t *a)
 {
 	const struct interface *lan = &rig.gw.iface[IF_LAN];
@@ -123,7 +130,8 @@ static const char *check_lan(const uint8_t *f)
 	if (f[12] != 0x86)
 		return NULL;
 	const uint8_t *from = f + ETH + 8, *to = f + ETH + 24;
-	if (is_special(from) || to[0] >= 0xfe || in_site(from) || is_our_lan(from))
+	if (is_special(from) || to[0] >= 0xfe || in_site(from) || is_our_lan(from) ||
+	    (is_native(from) && is_native(to)))
 		return NULL; /* our own, or from one host on the LAN to another */
 	if (!in_site(to) && !(f[20] == 58 && f[IP6] == 1 && f[IP6 + 1] == 5))
 		return "to a host that is not ours";

@@ -1,23 +1,23 @@
-/* The gateway without a machine: driven by lines on standard input, answered by
- * lines on standard output. `gwsim [SEED]`.
+/* The gateway without a machine: it reads command lines from standard input and writes
+ * answer lines to standard output. `gwsim [SEED]`.
  *
  *   reset SEED                 a new gateway: nothing configured, time 0
  *   option NAME VALUE          before start: packets, memory, now (seconds)
  *   config LINE                one line of gateway.conf
- *   start APP                  ports get their links, announcements go out
- *   rx PORT HEX                a frame comes in; PORT is lan or wan
+ *   start APP                  the carriers come up, announcements go out
+ *   rx INTERFACE HEX           a frame comes in; INTERFACE is lan or wan
  *   time SECONDS.FRACTION      time passes
- *   leap SECONDS.FRACTION N    time passes with only N turns of MAIN
- *   link PORT up|down          the cable
- *   card PORT run|stall        whether the card takes frames to send
+ *   leap SECONDS.FRACTION N    time passes with only N ticks
+ *   link INTERFACE up|down     the carrier
+ *   card INTERFACE run|stall   whether the card takes frames to send
  *   stats sessions timings neighbours routes interfaces drops log print
  *   stop                       the machine is about to stop
- *   prefix PORT set|deprecate NET/LEN   of the router advertisements
- *   check                      the tables of the NAT are consistent, or why not
- *   batch N                    N command lines follow; all are read, then done
+ *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
+ *   check                      error if the tables of the NAT are inconsistent
+ *   batch N                    N command lines follow; all are read before the first runs
  *
- * Every answer ends with a line `.`; frames that left since the last one stand
- * in it as `tx PORT HEX MICROSECONDS`; what cannot be done is `error TEXT`. */
+ * Every answer ends with a line `.`. It contains the frames that left since the last
+ * answer, as `tx INTERFACE HEX MICROSECONDS`, and `error TEXT` for a command that failed. */
 #include "tests/host/rig.h"
 
 #include "apps/nat/nat.h"
@@ -68,7 +68,7 @@ static void reset(uint32_t seed)
 	rig_reset(&rig, seed, option_memory, 0);
 }
 
-/* The word at *text, cut off with a NUL; *text moves behind it. */
+/* Gives the word at *text and ends it with a NUL. *text moves behind it. */
 static char *word(char **text)
 {
 	char *at = *text + strspn(*text, " ");
@@ -78,7 +78,7 @@ static char *word(char **text)
 	return at;
 }
 
-/* Seconds with up to six decimals, as microseconds; false when it is not that. */
+/* Converts seconds with up to six decimals to microseconds. False for any other text. */
 static bool seconds(const char *text, uint64_t *us)
 {
 	char *end;
@@ -97,7 +97,7 @@ static bool iface_of(const char *name, uint32_t *iface)
 	for (*iface = 0; *iface < INTERFACES; ++*iface)
 		if (strcmp(name, iface_names[*iface]) == 0)
 			return true;
-	error("no such port");
+	error("no such interface");
 	return false;
 }
 
@@ -138,13 +138,13 @@ static void do_option(char *rest)
 		option_now_us = us;
 	else
 		error("no such option");
-	/* Before `config`, whose text it would forget. */
+	/* Options come before `config`, because rig_reset deletes the configuration. */
 	rig_reset(&rig, seed_now, option_memory, option_now_us);
 }
 
 static void do_config(char *rest)
 {
-	/* Lines are read one at a time so that every error has its text. */
+	/* Lines are parsed one at a time so that every error has its text. */
 	uint32_t before = rig.config.n_errors;
 	if (!rig_config(&rig, rest, strlen(rest)) && rig.config.n_errors > before)
 		error(rig.config.error[min_u32(rig.config.n_errors, CONFIG_ERRORS) - 1].what);
@@ -165,7 +165,7 @@ static void do_leap(char *rest)
 	if (is_time && n > 0)
 		rig_leap(&rig, us, n);
 	else
-		error("not a time and a number of turns");
+		error("not a time and a number of ticks");
 }
 
 static void do_card(char *rest)
@@ -239,7 +239,7 @@ static bool do_list(const char *command)
 	return false;
 }
 
-/* What an application would do when its IPv4 address changes. */
+/* Does what an application does when its IPv4 address changes. */
 static void do_prefix(char *rest)
 {
 	uint32_t iface;
@@ -311,7 +311,8 @@ static void run(char *line)
 	puts(".");
 }
 
-/* One line without its end, in memory of its own; NULL at the end of input. */
+/* Gives one line without its line end, in memory that the caller frees; NULL at the end of
+ * input. */
 static char *read_line(void)
 {
 	static char buf[LINE_MAX_BYTES];
@@ -321,8 +322,8 @@ static char *read_line(void)
 	return strdup(buf);
 }
 
-/* Reads n lines before it does the first, so that the other side may write them
- * all before it reads an answer. */
+/* Reads n lines before it runs the first, so that the other side may write them all before
+ * it reads an answer. */
 static void batch(uint32_t n)
 {
 	char **lines = calloc(n ? n : 1, sizeof *lines);

@@ -1,5 +1,5 @@
-/* The host's side of the seam: an arena for alloc(), and accesses handed to
- * the bus that a test installed. */
+/* The host's side of the seam: an arena for alloc(), and accesses that go to the bus of the
+ * test. */
 #include "kernel/seam/io.h"
 
 #include "kernel/lib/alloc.h"
@@ -26,10 +26,10 @@ uint64_t host_now_us;
 static struct host_bus bus;
 static uint8_t *arena;
 static size_t arena_size;
-static struct host_span changed; /* what was poisoned or unpoisoned of late */
+static struct host_span changed; /* for host_poison_changed */
 
-/* Device memory is a reserved range without access, so that a plain pointer
- * access by a driver faults; addresses inside it name physical ones. */
+/* Device memory is a reserved address range without access, so that a plain pointer access
+ * by a driver faults. Each address inside it stands for a physical address. */
 #define WINDOWS      16
 #define WINDOW_BYTES (1u << 20)
 static uint8_t *window_base;
@@ -56,7 +56,8 @@ void host_arena(size_t size)
 		munmap(arena, arena_size);
 		arena = NULL;
 	}
-	/* One of the same size stays where it is: images of it name its addresses. */
+	/* An arena of the same size keeps its address, because images of it contain
+	 * addresses. */
 	arena = mmap(arena, size, PROT_READ | PROT_WRITE,
 	             MAP_PRIVATE | MAP_ANONYMOUS | (arena ? MAP_FIXED : 0), -1, 0);
 	if (arena == MAP_FAILED)
@@ -251,7 +252,7 @@ const uint8_t *host_poisoned(const uint8_t *at, const uint8_t *end, size_t *n)
 {
 	*n = 0;
 #ifdef HOST_ASAN
-	/* Piece by piece: a question about all of it looks at all of it. */
+	/* Piece by piece, because one check of the whole range reads all of it. */
 	for (const uint8_t *next; at < end; at = next) {
 		next = end - at > 4096 ? at + 4096 : end;
 		const uint8_t *found =
@@ -278,7 +279,7 @@ void io_delay_us(uint32_t us)
 
 uint64_t io_now_us(void)
 {
-	/* A waiting loop that only looks at the clock must end as well. */
+	/* The clock also advances here, so that a loop that only waits for the clock ends. */
 	return host_now_us++;
 }
 

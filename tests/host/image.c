@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #define PAGE      4096u
-#define STORE     (1u << 18) /* different pages that are found again */
-#define MANY      8u         /* pages in a row */
-#define COOL_DOWN 500u       /* images put back between two times that all pages are protected */
+#define STORE     (1u << 18) /* slots for different pages */
+#define MANY      8u         /* contiguous pages */
+#define COOL_DOWN 500u       /* restored images until all pages are protected again */
 
 struct run {
 	const uint8_t *at;
@@ -19,23 +19,24 @@ struct run {
 
 struct image {
 	struct rig rig;
-	uint8_t **page; /* what each page holds */
+	uint8_t **page; /* contents of each page */
 	struct run *poisoned;
 	uint32_t n_poisoned;
 };
 
 static uint8_t *arena;
-static uint32_t n_arena; /* pages of it */
-static uint8_t *rig_at;  /* the first whole page within the rig */
-static uint32_t n_pages; /* of the arena, then those within the rig */
+static uint32_t n_arena; /* pages of the arena */
+static uint8_t *rig_at;  /* the first page that is completely inside the rig */
+static uint32_t n_pages; /* pages of the arena, then those inside the rig */
 static bool *is_hot;
 static uint32_t *hot, n_hot;
 static uint32_t n_put_back;
-static const struct image *in_place; /* what the pages hold that are not hot */
-static uint8_t *store[STORE];        /* pages by their hash */
+static const struct image *in_place; /* the image in the pages that are not hot */
+static uint8_t *store[STORE];        /* stored pages by their hash */
 static struct sigaction before;
 
-/* Zeroed memory for ever. Not from malloc: a fuzzer would look for a leak after each start. */
+/* Gives zeroed memory for ever. Not from malloc, because a fuzzer would search for leaks
+ * after each start. */
 static void *take(size_t n)
 {
 	enum { CHUNK = 1 << 24 };
@@ -64,7 +65,7 @@ static uint8_t *page_at(uint32_t i)
 	return i < n_arena ? arena + (size_t)i * PAGE : rig_at + (size_t)(i - n_arena) * PAGE;
 }
 
-/* The number of the page that a byte is in; n_pages: of none. */
+/* Gives the number of the page that contains a byte; n_pages when none does. */
 static uint32_t page_of(uintptr_t at)
 {
 	size_t in_arena = (at - (uintptr_t)arena) / PAGE, in_rig = (at - (uintptr_t)rig_at) / PAGE;
@@ -80,7 +81,7 @@ static void make_hot(uint32_t i)
 	hot[n_hot++] = i;
 }
 
-/* The first write to a page. Any other fault is for whom it was for before. */
+/* The handler of the first write to a page. Any other fault goes to the earlier handler. */
 static void written(int number, siginfo_t *info, void *context)
 {
 	uint32_t i = page_of((uintptr_t)info->si_addr);
@@ -106,7 +107,7 @@ static void set_up(uint8_t *at, size_t size, const struct rig *rig)
 		panic("image: sigaction fails");
 }
 
-/* All pages are protected; what they hold is `image`. */
+/* Protects all pages. They hold `image`. */
 static void cool_down(const struct image *image)
 {
 	protect(arena, (size_t)n_arena * PAGE, PROT_READ);
@@ -118,7 +119,7 @@ static void cool_down(const struct image *image)
 	in_place = image;
 }
 
-/* A copy of a page that stays, the same one for the same contents. */
+/* Gives a permanent copy of a page; pages with the same contents share one copy. */
 static uint8_t *stored(const uint8_t *page)
 {
 	uint64_t hash = 0, word;
@@ -137,7 +138,7 @@ static uint8_t *stored(const uint8_t *page)
 	return memcpy(take(PAGE), page, PAGE);
 }
 
-/* memcpy would look at the poison. */
+/* Copies a page; memcpy would check the poison. */
 static void copy_page(uint8_t *to, const uint8_t *from)
 {
 	size_t n = PAGE;
@@ -210,8 +211,8 @@ static void put_poison(const struct image *image)
 	(void)host_poison_changed();
 }
 
-/* Puts another image in the place of the pages that are not hot. Where many in a row are others,
- * which is seldom, they do not become hot. */
+/* Puts another image into the pages that are not hot. A page that differs becomes hot, except in
+ * a run of MANY or more contiguous pages that differ (rare): these are copied at once. */
 static void exchange(const struct image *image)
 {
 	for (uint32_t i = 0, n; i < n_pages; i += n ? n : 1) {
@@ -230,7 +231,7 @@ static void exchange(const struct image *image)
 	}
 }
 
-/* What of the rig is on no page of its own. */
+/* Restores the parts of the rig before and after its complete pages. */
 static void put_edges(struct rig *rig, const struct image *image)
 {
 	uint8_t *at = (uint8_t *)rig;

@@ -1,5 +1,5 @@
-/* See nat_check.h. Counts every entry through every structure it must be in;
- * the counts agree only when none is lost, doubled or left behind. */
+/* See nat_check.h. The code counts every entry in every structure that must contain it. The
+ * counts agree only when no entry is lost, duplicated or left over. */
 #include "tests/host/nat_check.h"
 
 #define CHECK_THAT(cond)                      \
@@ -22,7 +22,8 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 	CHECK_THAT(s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta);
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
 	CHECK_THAT(nat_knows_peer(t, m, s->rem_ip));
-	/* The ring of the peer is closed both ways and holds only its own. */
+	/* The ring of the peer is closed in both directions and contains only its own
+	 * sessions. */
 	const struct nat_peer *own = &t->peer[i];
 	CHECK_THAT(own->more < t->size && own->back < t->size);
 	CHECK_THAT(t->peer[own->more].back == i);
@@ -50,20 +51,20 @@ static const char *check_mapping(const struct nat_table *t, const struct nat_map
 	return NULL;
 }
 
-/* What hosts hold, counted anew. */
+/* What each host holds, counted again. */
 static struct held {
 	uint32_t ports[NAT_WITH_PORTS];
 	uint32_t sessions, others;
 } held[NAT_HOSTS];
 
-/* The owner of a port; gives its mapping's sessions in *sessions. */
+/* Checks the owner of a port, and adds the sessions of its mapping to *sessions. */
 static const char *check_owner(const struct nat_table *t, uint32_t external, unsigned proto,
                                uint16_t raw, uint64_t *sessions)
 {
 	const struct nat_ports *p = t->external[external].ports[proto];
 	uint32_t port = swap16(raw), owner = p->owner[raw], index = owner & ~NAT_BARE;
 	CHECK_THAT(p->used[port / 32] >> port % 32 & 1);
-	if (owner == index) { /* a session that lives */
+	if (owner == index) { /* a session in use */
 		CHECK_THAT(index < t->session_free.fresh);
 		CHECK_THAT(t->session[index].state != NAT_FREE);
 		index = t->session[index].mapping;
@@ -80,7 +81,8 @@ static const char *check_owner(const struct nat_table *t, uint32_t external, uns
 	return NULL;
 }
 
-/* The ports in use have the owners that were counted, but for port 0; the others are free. */
+/* Checks that the ports in use are the counted ones and port 0, and that all others are
+ * free. */
 static const char *check_used(const struct nat_ports *p, const uint16_t *free_of_class,
                               uint32_t n_owners)
 {
@@ -106,8 +108,8 @@ static const char *check_used(const struct nat_ports *p, const uint16_t *free_of
 	return NULL;
 }
 
-/* The ports of one external address for one protocol; adds up what they hold. Most are
- * nobody's: those are passed by in blocks. */
+/* Checks the ports of one external address for one protocol, and adds up what they hold.
+ * Most ports have no owner; these are skipped in blocks. */
 static const char *check_ports(const struct nat_table *t, uint32_t external, unsigned proto,
                                uint32_t *mappings, uint64_t *sessions)
 {
@@ -133,7 +135,8 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
 	return check_used(p, t->external[external].n_free[proto], n_owners);
 }
 
-/* Mappings are found by their ports; those without by their only session. */
+/* Checks all mappings. They are found by their ports; those without ports by their only
+ * session. */
 static const char *check_mappings(const struct nat_table *t)
 {
 	uint32_t mappings = 0;
@@ -158,7 +161,7 @@ static const char *check_mappings(const struct nat_table *t)
 	return NULL;
 }
 
-/* Entries in use and entries given back are all that were ever taken. */
+/* Checks that entries in use and freed entries together are all that were ever allocated. */
 static const char *check_free(const struct nat_table *t)
 {
 	uint32_t sessions = 0, mappings = 0, hosts = 0;
@@ -198,7 +201,7 @@ static const char *check_wheel(const struct nat_table *t)
 	return NULL;
 }
 
-/* Each peer stands in the buckets exactly once, by the first of its ring. */
+/* Checks that each peer is in the buckets exactly once, by the first session of its ring. */
 static const char *check_peers(const struct nat_table *t)
 {
 	uint64_t in_rings = 0;
@@ -215,7 +218,7 @@ static const char *check_peers(const struct nat_table *t)
 	return NULL;
 }
 
-/* What a host holds is what its sessions and mappings say. */
+/* Checks that what a host holds agrees with its sessions and mappings. */
 static const char *check_host(const struct nat_table *t, uint32_t i)
 {
 	const struct nat_host *h = &t->host[i];
@@ -231,7 +234,7 @@ static const char *check_host(const struct nat_table *t, uint32_t i)
 	return NULL;
 }
 
-/* All hosts stand in the buckets once. Their ports were counted by check_ports. */
+/* Checks that each host is in the buckets once. check_ports has counted their ports. */
 static const char *check_hosts(const struct nat_table *t)
 {
 	uint32_t hosts = 0, on_externals = 0;

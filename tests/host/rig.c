@@ -95,7 +95,7 @@ void rig_flush(struct rig *rig)
 				continue;
 			}
 			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes)
-				panic("rig: a bad packet on the link of port %u", i);
+				panic("rig: a bad packet in the transmit queue of interface %u", i);
 			if (rig->sink)
 				rig->sink(rig, i, p->data, p->len);
 			pkt_free(p);
@@ -117,8 +117,8 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 	return true;
 }
 
-/* MAIN's turns at one moment, until it has nothing to do. */
-static void turns(struct rig *rig)
+/* Runs ticks at one moment, until there is nothing to do. */
+static void tick(struct rig *rig)
 {
 	log_time(rig->gw.now_us);
 	for (uint32_t i = 0; gw_tick(&rig->gw); i++) {
@@ -142,10 +142,10 @@ void rig_advance(struct rig *rig, uint64_t us)
 	for (uint64_t next; (next = next_tick(gw)) < end;) {
 		if (gw->now_us < next)
 			gw->now_us = next;
-		turns(rig);
+		tick(rig);
 	}
 	gw->now_us = end;
-	turns(rig);
+	tick(rig);
 }
 
 void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
@@ -154,7 +154,7 @@ void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 		uint64_t step = us / n;
 		us -= step;
 		rig->gw.now_us += step;
-		turns(rig);
+		tick(rig);
 	}
 }
 

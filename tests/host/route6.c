@@ -1,6 +1,6 @@
-/* An application for tests only: plain IPv6 routing between the two ports. It
- * advertises the network of each IPv6 `lan.address` on the LAN. Of IPv4 it does nothing
- * but answer to ping, and, where the WAN has an address, carry 2001:db8:a::/48 in a
+/* An application for tests only: plain IPv6 routing between the two interfaces. It
+ * advertises the network of each IPv6 `lan.address` on the LAN. With IPv4 it does only two
+ * things: it answers pings, and, if the WAN has an address, it carries 2001:db8:a::/48 in a
  * tunnel to 203.0.113.9, without any of the checks that a tunnel needs. */
 #include "tests/host/route6.h"
 

@@ -1,4 +1,4 @@
-/* The test application `route6`. */
+/* The test application `route6`: IPv6 routing. */
 #ifndef TESTS_HOST_ROUTE6_H
 #define TESTS_HOST_ROUTE6_H
 

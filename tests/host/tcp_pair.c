@@ -98,7 +98,7 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 		while (i < pair.n &&
 		       (s->flow[i].port != tcp_ends(gw, conn)->remote_port || s->flow[i].opened))
 			i++;
-		if (i == pair.n) { /* somebody else's */
+		if (i == pair.n) { /* not a connection of this test */
 			tcp_abort(gw, conn);
 			return;
 		}
@@ -191,8 +191,8 @@ void pair_put(uint32_t to, const uint8_t *frame, uint32_t len)
 		pair.wire.lost++;
 }
 
-/* The router's error about a packet that was too long, to its sender. */
-static void tell_too_big(uint32_t from, const uint8_t *frame, uint32_t len)
+/* Sends a router's error about a packet that was too long to the packet's sender. */
+static void send_too_big(uint32_t from, const uint8_t *frame, uint32_t len)
 {
 	uint8_t e[14 + 40 + 8 + 128];
 	uint32_t quote = min_u32(len - 14, 128), head = pair.is6 ? 40 : 20;
@@ -237,7 +237,7 @@ static void tell_too_big(uint32_t from, const uint8_t *frame, uint32_t len)
 	enqueue(from, e, 14 + head + n);
 }
 
-/* Cuts a segment into small ones. */
+/* Splits a segment into small ones. */
 static void cut_up(uint32_t to, const uint8_t *frame, uint32_t len, uint32_t l4)
 {
 	uint32_t hlen = (uint32_t)(frame[l4 + 12] >> 4) * 4, data = l4 + hlen;
@@ -270,7 +270,7 @@ static void sink(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t
 	}
 	if (w->mtu && len - 14 > w->mtu) {
 		w->lost++;
-		tell_too_big(from, copy, len);
+		send_too_big(from, copy, len);
 		return;
 	}
 	w->passed++;
@@ -284,7 +284,8 @@ static void sink(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t
 	}
 }
 
-/* The earliest frame whose time has come, taken off the wire. */
+/* Removes the earliest frame whose time has come from the wire, and gives it. NULL when
+ * there is none. */
 static struct frame *next_frame(void)
 {
 	uint32_t best = n_wire;
@@ -345,7 +346,7 @@ static void start_side(uint32_t i, uint32_t seed, uint32_t packets)
 		panic("tcp_pair: %s", wrong);
 	s->user = (struct tcp_user){.event = event, .window = 16384, .send_most = 65536};
 	if (!tcp_listen(&s->rig.gw, PAIR_PORT, &s->user))
-		panic("tcp_pair: nobody can listen");
+		panic("tcp_pair: tcp_listen failed");
 }
 
 void pair_start(uint32_t seed, bool is6, uint32_t packets)
@@ -358,7 +359,7 @@ void pair_start(uint32_t seed, bool is6, uint32_t packets)
 		wire_frame[i] = &slots[i];
 	n_wire = next_order = 0;
 	pair.is6 = is6;
-	/* Near a wrap of the clock of 32 bits, now and then. */
+	/* With some seeds the time is near a wrap of the 32-bit clock. */
 	pair.now_us = seed % 4 == 3 ? 0xfff00000u : 1000000;
 	pair.wire.delay_us = 5000;
 	start_side(0, seed, packets);
@@ -405,7 +406,7 @@ uint32_t pair_connect(uint32_t from, uint32_t bytes_out, uint32_t bytes_back)
 	return i + 1;
 }
 
-static const char *look(void)
+static const char *check_sides(void)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const char *bad = tcp_check(&pair.side[i].rig.gw);
@@ -418,7 +419,7 @@ static const char *look(void)
 	return NULL;
 }
 
-static void use(uint32_t i)
+static void run_flows(uint32_t i)
 {
 	struct side *s = &pair.side[i];
 	for (uint32_t k = 0; k < pair.n; k++) {
@@ -435,8 +436,8 @@ static void use(uint32_t i)
 const char *pair_run(uint64_t us)
 {
 	uint64_t end = pair.now_us + us;
-	for (uint32_t turn = 0; pair.now_us < end; turn++) {
-		/* With an empty wire nothing happens between the turns of the wheel. */
+	for (uint32_t pass = 0; pair.now_us < end; pass++) {
+		/* With an empty wire nothing happens between two slots of the timer wheel. */
 		uint64_t left = end - pair.now_us, step = n_wire ? STEP_US : 8 * STEP_US;
 		pair.now_us += left < step ? left : step;
 		for (uint32_t i = 0; i < 2; i++)
@@ -444,13 +445,13 @@ const char *pair_run(uint64_t us)
 		struct frame *f;
 		while ((f = next_frame()) != NULL)
 			pair_put(f->to, f->bytes, f->len);
-		use(0);
-		use(1);
-		const char *bad = turn % 64 == 0 ? look() : NULL;
+		run_flows(0);
+		run_flows(1);
+		const char *bad = pass % 64 == 0 ? check_sides() : NULL;
 		if (bad)
 			return bad;
 	}
-	return look();
+	return check_sides();
 }
 
 const char *pair_finish(uint64_t most_us)

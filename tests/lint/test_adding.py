@@ -14,7 +14,8 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("Makefile", "apps", "boot", "docs", "drivers", "kernel", "net", "tests", "tools", "README.md", ".clang-format")
+SOURCES = ("Makefile", "README.md", ".clang-format",
+           "apps", "boot", "docs", "drivers", "kernel", "net", "tests", "tools")
 BLOCK = re.compile(r"^```\w+ (\S+/\S+)\n(.*?)^```$", re.M | re.S)
 
 CONFIG = """\

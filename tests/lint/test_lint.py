@@ -296,7 +296,8 @@ def test_circle(project: Project) -> None:
 
 def test_core_names_an_application(project: Project) -> None:
     """In code and in comments; a longer word is another one."""
-    project.replace("net/gw.c", "int gw", "/* For NAT64. */\nint native;\nint gw_nat_sessions; /* of the NAT */\nint gw")
+    words = "/* For NAT64. */\nint native;\nint gw_nat_sessions; /* of the NAT */\n"
+    project.replace("net/gw.c", "int gw", f"{words}int gw")
     project.expect(
         "arrows",
         "net/gw.c:5: nat is an application: net/ knows none",

@@ -1,11 +1,11 @@
-/* The card of e1000_model.h: registers, EEPROM and PHY. The rings stand in
- * e1000_model_dma.c. Numbers in brackets are sections of the manual. */
+/* The card of e1000_model.h: registers, EEPROM and PHY. The rings are in e1000_model_dma.c.
+ * Numbers in brackets are sections of the manual. */
 #include "tests/models/e1000_model.h"
 #include "tests/models/e1000_model_regs.h"
 
 #include "kernel/seam/io.h"
 
-/* Registers that exist (table 13-2) and their bits that keep what is written. */
+/* Registers that exist (table 13-2), and their bits that keep a written value. */
 static const struct {
 	uint32_t off, n, mask;
 } known[] = {
@@ -79,21 +79,21 @@ static void defaults(struct e1000_model *m)
 {
 	memset(m->reg, 0, sizeof m->reg);
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
-	m->reg[PBA / 4] = 0x00100030; /* 48 KB to receive, 16 KB to send */
+	m->reg[PBA / 4] = 0x00100030; /* 48 KB for receiving, 16 KB for sending */
 	m->reg[TXDCTL / 4] = 0;
-	m->reg[MANC / 4] = MANC_ARP_EN; /* a board that wants it so */
+	m->reg[MANC / 4] = MANC_ARP_EN; /* as on a board with a management processor */
 	m->icr = m->ims = 0;
 	m->rdh = m->rdt = m->rx_owned = 0;
 	m->tdh = m->tdt = m->tx_owned = 0;
 	m->rx_off_us = 0;
 	m->tx_hung = false;
 	memset(&m->uwire, 0, sizeof m->uwire);
-	/* The MTA and the other receive addresses are not reset (13.5.1, 13.5.2):
-	 * they hold anything. */
+	/* A reset does not change the MTA and the other receive addresses (13.5.1, 13.5.2):
+	 * they may hold anything. */
 	memset(&m->reg[MTA / 4], 0x5a, 128 * 4);
 	for (unsigned i = 1; i < 16; i++)
 		m->reg[(RAL + 8 * i) / 4] = m->reg[(RAL + 8 * i) / 4 + 1] = 0xa5a5a5a5;
-	for (unsigned i = 0; i < 74; i++) /* nor are the statistics (13.7) */
+	for (unsigned i = 0; i < 74; i++) /* nor does it change the statistics (13.7) */
 		m->reg[STATS / 4 + i] = 1000 + i;
 	if ((m->eeprom[0x0a] & 0xc000) == 0x4000) { /* signature (5.6.8) */
 		m->reg[RAL / 4] = m->eeprom[0] | (uint32_t)m->eeprom[1] << 16;
@@ -123,7 +123,7 @@ static bool link_up(const struct e1000_model *m)
 	return phy_link(m) && (m->reg[CTRL / 4] & CTRL_SLU);
 }
 
-/* Looks whether the link changed since the last look. */
+/* Checks whether the link state changed since the last check. */
 static void link_look(struct e1000_model *m)
 {
 	if (!phy_link(m))
@@ -251,8 +251,8 @@ static uint32_t eerd_read(struct e1000_model *m)
 	return (v & 0xffff) | data << 16 | (is41 ? 2 : 0x10);
 }
 
-/* Microwire: a rising clock takes one bit in; start bit, two bits opcode, six
- * bits address; then sixteen data bits come out, highest first. */
+/* Microwire: each rising clock edge shifts in one bit: start bit, two bits of opcode, six
+ * bits of address. Then sixteen data bits come out, highest first. */
 static void uwire_clock(struct e1000_model *m, bool di)
 {
 	if (m->uwire.reading) {
@@ -260,14 +260,14 @@ static void uwire_clock(struct e1000_model *m, bool di)
 		return;
 	}
 	if (m->uwire.bits == 0 && !di)
-		return; /* waits for the start bit */
+		return; /* no start bit yet */
 	m->uwire.shift = m->uwire.shift << 1 | di;
 	if (++m->uwire.bits < 9)
 		return;
 	if ((m->uwire.shift >> 6 & 7) != 6)
 		pci_model_fault("EEPROM: not a read command: 0x%x", m->uwire.shift);
 	m->uwire.reading = true;
-	/* a zero comes first */
+	/* the first bit out is a zero */
 	m->uwire.out = m->eeprom[m->uwire.shift & 63] ^ m->eeprom_noise;
 }
 
@@ -315,7 +315,7 @@ static bool too_soon(struct e1000_model *m, uint32_t off)
 		m->resetting = false;
 	if (!m->resetting)
 		return false;
-	/* 13.4.1: nothing for a microsecond, then CTRL alone until RST clears. */
+	/* 13.4.1: no access for a microsecond, then only CTRL until RST clears. */
 	if (host_now_us < m->reset_us + 1 || off != CTRL)
 		pci_model_fault("register 0x%x touched during the reset", off);
 	return true;
@@ -436,7 +436,7 @@ bool e1000_model_irq(const struct e1000_model *m)
 
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n)
 {
-	m->reg[off / 4] += n; /* at the top they stay (13.7): out of reach here */
+	m->reg[off / 4] += n; /* the counters saturate (13.7), which no test reaches */
 }
 
 void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t device, unsigned slot,

@@ -1,16 +1,16 @@
-/* A model of the Intel 8254x Gigabit Ethernet controllers, after the "PCI/PCI-X
- * Family of Gigabit Ethernet Controllers Software Developer's Manual" (317453,
- * revision 4.0), for tests of the driver on the host.
+/* A model of the Intel 8254x Gigabit Ethernet controllers for tests of the driver on the
+ * host, after the "PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's
+ * Manual" (317453, revision 4.0).
  *
- * It does what the manual says the card does, and calls a fault
- * (pci_model_fault) what the manual forbids: access too soon after a reset,
- * rings moved while running, a tail that passes the head, buffers that overlap
- * or are not the driver's, writes to registers that do not exist. Descriptors
- * are fetched when the tail is written, as a card with a descriptor cache may
- * do (3.2.4, 3.4), so what the driver writes later comes too late.
+ * The model does what the manual says the card does. It reports a fault (pci_model_fault)
+ * for what the manual forbids: access too soon after a reset, rings moved while running, a
+ * tail that passes the head, buffers that overlap or do not belong to the driver, writes to
+ * registers that do not exist. The model fetches descriptors when the tail is written, as a
+ * card with a descriptor cache may do (3.2.4, 3.4). So it does not see what the driver
+ * writes to them later.
  *
- * Left out on purpose: offloads, VLANs, wake-up, the serial (TBI) side,
- * extended transmit descriptors (a fault), interrupt moderation (a fault). */
+ * Left out on purpose: offloads, VLANs, wake-up, the serial (TBI) side, extended transmit
+ * descriptors (a fault), interrupt moderation (a fault). */
 #ifndef TESTS_MODELS_E1000_MODEL_H
 #define TESTS_MODELS_E1000_MODEL_H
 
@@ -22,10 +22,10 @@ enum e1000_kind {
 	E1000_KIND_82544, /* no EERD: the EEPROM is read bit by bit (5.3.1) */
 };
 
-/* What became of a frame on the cable. */
+/* What the card did with a frame from the cable. */
 enum e1000_rx {
 	E1000_RX_TAKEN,
-	E1000_RX_OFF,      /* receiver disabled, or no link */
+	E1000_RX_OFF,      /* receiver disabled, or carrier down */
 	E1000_RX_FILTERED, /* not for this station */
 	E1000_RX_MISSED,   /* no descriptor: MPC counts */
 	E1000_RX_BAD,      /* too short or too long: discarded and counted */
@@ -44,31 +44,32 @@ struct e1000_model {
 
 	/* What the test sets before or between the driver's calls. */
 	uint16_t eeprom[64];
-	bool eeprom_dead;      /* EERD.DONE never comes */
+	bool eeprom_dead;      /* EERD.DONE is never set */
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
-	uint16_t eeprom_noise; /* flips these bits of each word that software reads */
-	bool phy_dead;         /* MDIC.R never comes */
-	bool lan_b;            /* the second port of an 82546 */
+	uint16_t eeprom_noise; /* these bits of each word that software reads are inverted */
+	bool phy_dead;         /* MDIC.R is never set */
+	bool lan_b;            /* the second interface of an 82546 */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */
-	uint32_t negotiate_us; /* how long auto-negotiation takes (default 0) */
-	uint16_t speed;        /* what it comes to: 10, 100, 1000 (default) */
+	uint32_t negotiate_us; /* duration of auto-negotiation (default 0) */
+	uint16_t speed;        /* negotiated speed: 10, 100, 1000 (default) */
 	bool half_duplex;
 	bool tx_hold; /* nothing is sent until e1000_model_send */
 	bool tx_hung; /* nothing is sent until a reset */
-	/* Called when ICR is read, before it answers: what happens meanwhile. */
+	/* Called when ICR is read, before the model gives its value: for events at that
+	 * moment. */
 	void (*at_icr)(struct e1000_model *m);
-	uint32_t dma_tail_us; /* DMA goes on this long after a disable */
+	uint32_t dma_tail_us; /* DMA continues for this time after a disable */
 
-	/* What the test looks at. */
+	/* What the test reads. */
 	unsigned resets; /* CTRL.RST */
 	unsigned rctl_writes;
 	unsigned icr_reads;
-	unsigned sent;                   /* frames on the cable; the last ones in out */
-	unsigned sent_padded;            /* frames under 60 bytes that the card had to pad */
+	unsigned sent;        /* frames sent to the cable; the last ones are in out */
+	unsigned sent_padded; /* frames shorter than 60 bytes, which the card had to pad */
 	struct e1000_model_sent out[64]; /* frame k is out[k % 64] */
 
-	/* The inside. */
+	/* Private to the model. */
 	uint32_t reg[0x20000 / 4];
 	uint16_t phy[32];
 	uint32_t icr, ims;
@@ -88,35 +89,35 @@ struct e1000_model {
 	} tx_desc[E1000_MODEL_RING];
 };
 
-/* A card after power-on with a good EEPROM holding `address`, at a free place
- * in memory and on the bus (slot 0, 1, …); hangs it on the PCI bus. */
+/* Makes *m a card after power-on, with a good EEPROM that holds `address`, and adds it to
+ * the PCI bus. Each slot (0, 1, …) has its own addresses in memory and on the bus. */
 void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t device, unsigned slot,
                       const uint8_t address[6]);
 
-/* Writes the checksum word of the EEPROM (5.6.35). */
+/* Writes the EEPROM's checksum word (5.6.35). */
 void e1000_model_eeprom_sum(struct e1000_model *m);
 
-/* A good frame of n bytes without FCS arrives. */
+/* A good frame of n bytes, without FCS, arrives from the cable. */
 enum e1000_rx e1000_model_receive(struct e1000_model *m, const void *frame, uint32_t n);
 
-/* The next receive descriptor is written back just so, whatever the truth;
- * `fill` bytes of data are stored before. False when there is none. */
+/* Writes back the next receive descriptor with these values, true or not. Before that,
+ * stores `fill` bytes of data. False when the card has no descriptor. */
 bool e1000_model_lie(struct e1000_model *m, uint16_t len, uint8_t status, uint8_t errors,
                      uint32_t fill);
 
-/* Sends up to n frames that are held back; gives how many it sent. */
+/* Sends up to n frames that tx_hold holds back. Gives how many it sent. */
 unsigned e1000_model_send(struct e1000_model *m, unsigned n);
 
-/* Plugs the cable in or out. */
+/* Plugs the cable in or unplugs it. */
 void e1000_model_cable(struct e1000_model *m, bool in);
 
-/* The interrupt line is asserted. */
+/* True when the interrupt line is asserted. */
 bool e1000_model_irq(const struct e1000_model *m);
 
-/* No DMA can begin and no interrupt can come. */
+/* True when the card can start no DMA and raise no interrupt. */
 bool e1000_model_quiet(const struct e1000_model *m);
 
-/* Adds to a statistics register (its offset, 13.7). */
+/* Adds n to the statistics register at offset `off` (13.7). */
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n);
 
 #endif

@@ -46,8 +46,8 @@ static bool link_is_up(const struct e1000_model *m)
 
 /* --- descriptors given by the driver ------------------------------------------------ */
 
-/* How many descriptors a new tail gives; a tail that passes the head would hand
- * over what the card still owns (3.2.6, 3.4). */
+/* Gives how many descriptors a new tail hands to the card. A tail that passes the head
+ * would hand over descriptors that the card already owns (3.2.6, 3.4). */
 static uint32_t given(const char *what, uint32_t n, uint32_t old, uint32_t now, uint32_t owned)
 {
 	if (n == 0 || now >= n) {
@@ -149,7 +149,7 @@ static void rx_done(struct e1000_model *m, uint8_t *d, uint16_t len, uint8_t sta
 {
 	uint32_t n = ring_size(m, RDLEN);
 	store16(d + 8, len);
-	store16(d + 10, 0xc5c5); /* packet checksum: anything */
+	store16(d + 10, 0xc5c5); /* packet checksum: any value */
 	d[13] = errors;
 	store16(d + 14, 0);
 	d[12] = state;
@@ -174,7 +174,7 @@ enum e1000_rx e1000_model_receive(struct e1000_model *m, const void *frame, uint
 	const uint8_t *type = (const uint8_t *)frame + 12;
 	if (type[0] == 8 && type[1] == 6 && (m->reg[MANC / 4] & MANC_ARP_EN) &&
 	    m->kind != E1000_KIND_82544)
-		return E1000_RX_FILTERED; /* goes to the management processor (3.2.1) */
+		return E1000_RX_FILTERED; /* the management processor gets it (3.2.1) */
 	if (m->rx_owned == 0) {
 		e1000_model_count(m, MPC, 1);
 		m->icr |= ICR_RXO;
@@ -210,7 +210,7 @@ bool e1000_model_lie(struct e1000_model *m, uint16_t len, uint8_t state, uint8_t
 
 /* --- transmit ----------------------------------------------------------------------- */
 
-/* Adds one descriptor's bytes to the frame under way; true when it is whole. */
+/* Adds one descriptor's bytes to the current frame. True when the frame is complete. */
 static bool tx_gather(struct e1000_model *m, struct e1000_model_sent *f, uint32_t i)
 {
 	uint32_t cmd = m->tx_desc[i].cmd, len = cmd & 0xffff;

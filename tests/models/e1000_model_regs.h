@@ -1,6 +1,6 @@
-/* Inside the card's model: register offsets and bits, written down from the
- * manual (317453, chapters 3 and 13) a second time and not taken from the
- * driver, so that a wrong number there shows. */
+/* Register offsets and bits for the card's model. They were written down from the manual
+ * (317453, chapters 3 and 13) independently of the driver, so that a wrong number in the
+ * driver shows. */
 #ifndef TESTS_MODELS_E1000_MODEL_REGS_H
 #define TESTS_MODELS_E1000_MODEL_REGS_H
 
@@ -118,7 +118,7 @@ enum { /* IEEE 802.3 clause 22 and 40 */
        BMCR_AN_RESTART = 0x0200,
 };
 
-/* A write to any other register: control, rings, filters. (e1000_model_dma.c) */
+/* Handles a write to any other register: control, rings, filters. (e1000_model_dma.c) */
 void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v);
 
 #endif

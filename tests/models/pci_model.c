@@ -20,7 +20,7 @@ enum {
 
 static struct pci_model_dev *devs[PCI_MODEL_MAX];
 static unsigned n_devs, n_faults, n_reads, n_writes;
-static uint32_t address; /* what was written to 0xCF8 */
+static uint32_t address; /* the last value written to 0xCF8 */
 
 void pci_model_fault(const char *fmt, ...)
 {
@@ -69,7 +69,7 @@ static struct pci_model_dev *selected(void)
 static uint32_t cfg_read(unsigned at, unsigned size)
 {
 	const struct pci_model_dev *d = selected();
-	uint32_t v = 0xffffffffu; /* nobody answers: master abort, 3.2.2.3.4 */
+	uint32_t v = 0xffffffffu; /* no device responds: master abort, 3.2.2.3.4 */
 	unsigned off = (address & 0xfc) + at;
 	if (d) {
 		v = 0;
@@ -126,7 +126,7 @@ static uint32_t bar_read(bool io, uint64_t at, unsigned size)
 	n_reads++;
 	if (d && d->bar[n].read)
 		return d->bar[n].read(d->ctx, (uint32_t)(at - bar_base(d, n)), size);
-	pci_model_fault("read of %u at %s 0x%llx: nobody answers", size, io ? "port" : "memory",
+	pci_model_fault("read of %u at %s 0x%llx: no device responds", size, io ? "port" : "memory",
 	                (unsigned long long)at);
 	return 0xffffffffu;
 }
@@ -140,8 +140,8 @@ static void bar_write(bool io, uint64_t at, unsigned size, uint32_t v)
 		d->bar[n].write(d->ctx, (uint32_t)(at - bar_base(d, n)), size, v);
 		return;
 	}
-	pci_model_fault("write of %u at %s 0x%llx: nobody answers", size, io ? "port" : "memory",
-	                (unsigned long long)at);
+	pci_model_fault("write of %u at %s 0x%llx: no device responds", size,
+	                io ? "port" : "memory", (unsigned long long)at);
 }
 
 /* --- the host's bus -------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include "tests/models/virtio_model.h"
 #include "tests/models/virtio_model_regs.h"
 
-/* Where the modern structures lie in base address register 4. */
+/* Offsets of the modern structures in base address register 4. */
 enum { AT_COMMON = 0x1000, AT_ISR = 0x2000, AT_DEVICE = 0x3000, AT_NOTIFY = 0x4000 };
 enum { CAP_COMMON = 1, CAP_NOTIFY, CAP_ISR, CAP_DEVICE, CAP_PCI };
 enum { CONFIG_STATUS = 6 };
@@ -32,7 +32,7 @@ void virtio_model_raise(struct virtio_model *m, uint8_t cause)
 
 static uint8_t isr_read(struct virtio_model *m)
 {
-	uint8_t v = m->isr; /* 4.1.4.5: reading clears, and lowers the line */
+	uint8_t v = m->isr; /* 4.1.4.5: a read clears it and lowers the line */
 	m->isr = 0;
 	return v;
 }
@@ -81,7 +81,7 @@ static void features_ok(struct virtio_model *m)
 		pci_model_fault("modern without VERSION_1 (6.1)");
 	if (m->accepted & ~(F(F_MAC) | F(F_STATUS) | F(F_VERSION_1) | F(F_ANY_LAYOUT) |
 	                    F(F_ACCESS_PLATFORM) | F(F_ORDER_PLATFORM)))
-		pci_model_fault("accepted features 0x%llx, which this model has not",
+		pci_model_fault("accepted features 0x%llx, which this model does not have",
 		                (unsigned long long)m->accepted);
 	if (m->refuse_features)
 		m->status &= (uint8_t)~ST_FEATURES_OK;
@@ -99,14 +99,14 @@ static void status_write(struct virtio_model *m, uint8_t v)
 	if (old & ~v & ~ST_NEEDS_RESET)
 		pci_model_fault("status bits 0x%x cleared (2.1.1)", old & ~v);
 	if (old & ST_NEEDS_RESET)
-		pci_model_fault("driver goes on although a reset is needed (2.1.1)");
+		pci_model_fault("the driver continues although a reset is needed (2.1.1)");
 	if ((added & ST_DRIVER) && !(v & ST_ACK))
 		pci_model_fault("DRIVER before ACKNOWLEDGE (3.1.1)");
 	if ((added & ST_FEATURES_OK) && (!(old & ST_DRIVER) || m->legacy_used))
 		pci_model_fault("FEATURES_OK out of place (3.1.1)");
 	if ((added & ST_DRIVER_OK) &&
 	    (!(old & ST_DRIVER) || (!m->legacy_used && !(old & ST_FEATURES_OK))))
-		pci_model_fault("DRIVER_OK before its time (3.1.1)");
+		pci_model_fault("DRIVER_OK too early (3.1.1)");
 	m->status = v;
 	if ((added & ST_FEATURES_OK) || (m->legacy_used && (added & ST_DRIVER_OK)))
 		features_ok(m);
@@ -168,7 +168,7 @@ static void width(const char *what, uint32_t off, unsigned size, unsigned want)
 		pci_model_fault("%s register %u read or written as %u bytes", what, off, size);
 }
 
-/* Which layout the driver uses; mixing them is a fault (4.1.4.8). */
+/* Records which layout the driver uses; using both is a fault (4.1.4.8). */
 static void use(struct virtio_model *m, bool legacy)
 {
 	if (legacy ? m->modern_used : m->legacy_used)
@@ -186,7 +186,7 @@ static struct virtio_model_queue *selected(struct virtio_model *m)
 	return m->queue_select < VIRTIO_MODEL_QUEUES ? &m->q[m->queue_select] : &none;
 }
 
-/* Queues are set up after the features and before DRIVER_OK (3.1.1). */
+/* Queues must be set up after the features and before DRIVER_OK (3.1.1). */
 static void queue_phase(struct virtio_model *m)
 {
 	uint8_t need = m->legacy_used ? ST_DRIVER : ST_FEATURES_OK;
@@ -227,13 +227,14 @@ static uint32_t legacy_read(void *ctx, uint32_t off, unsigned size)
 	return 0;
 }
 
-/* 2.6.2: descriptors, available ring, and on the next 4096 the used ring. */
+/* 2.6.2: the descriptors, the available ring, and from the next multiple of 4096 the used
+ * ring. */
 static void legacy_pfn(struct virtio_model *m, uint32_t pfn)
 {
 	struct virtio_model_queue *q = selected(m);
 	queue_phase(m);
 	if (q->size_max == 0) {
-		pci_model_fault("queue %u is not there", m->queue_select);
+		pci_model_fault("there is no queue %u", m->queue_select);
 		return;
 	}
 	q->size = q->size_max;
@@ -250,7 +251,7 @@ static void legacy_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	struct virtio_model *m = ctx;
 	if (off == L_STATUS) {
 		width("legacy", off, size, 1);
-		if (v) /* a modern driver may reset through it */
+		if (v) /* a modern driver may reset through this register */
 			use(m, true);
 		status_write(m, (uint8_t)v);
 		return;
@@ -305,7 +306,7 @@ static uint32_t common_read(struct virtio_model *m, uint32_t off)
 	return 0;
 }
 
-/* Both halves of a 64-bit address; the ring may not move once enabled. */
+/* Sets one half of a 64-bit address. */
 static void set_half(uint64_t *at, uint32_t off, uint32_t v)
 {
 	unsigned shift = off & 4 ? 32 : 0;
@@ -317,7 +318,8 @@ static void queue_write(struct virtio_model *m, uint32_t off, uint32_t v)
 	struct virtio_model_queue *q = selected(m);
 	queue_phase(m);
 	if (q->size_max == 0 || q->enabled)
-		pci_model_fault("queue %u written when enabled or not there", m->queue_select);
+		pci_model_fault("queue %u written when it is enabled or does not exist",
+		                m->queue_select);
 	if (off == C_QUEUE_SIZE) {
 		if (v == 0 || v > q->size_max || (v & (v - 1)))
 			pci_model_fault("queue %u: size %u of %u", m->queue_select, v, q->size_max);
@@ -406,7 +408,7 @@ static void modern_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		width("common", off - AT_COMMON, size, common_width(off - AT_COMMON));
 		common_write(m, off - AT_COMMON, v);
 	} else if (off >= AT_NOTIFY && off < AT_NOTIFY + m->notify_bytes) {
-		/* 4.1.5.2: a 16-bit write of the queue's number at its place. */
+		/* 4.1.5.2: a 16-bit write of the queue's number at its offset. */
 		width("notify", off - AT_NOTIFY, size, 2);
 		if (off - AT_NOTIFY != v * m->notify_mult)
 			pci_model_fault("queue %u notified at offset %u", v, off - AT_NOTIFY);
@@ -446,8 +448,8 @@ static void add_cap(struct virtio_model *m, uint8_t type, uint8_t bar, uint32_t 
 	pci_model_add_cap(&m->pci, cap, cap[2]);
 }
 
-/* 4.1.4: the structures, behind others that a driver must pass over: of a type
- * it does not know, in a base address register there is none of, and MSI-X. */
+/* 4.1.4: adds the structures, and before them other capabilities that a driver must ignore:
+ * one of an unknown type, one in a base address register that does not exist, and MSI-X. */
 static void add_caps(struct virtio_model *m)
 {
 	uint8_t msix[12] = {0x11, 0, 1, m->msix_left_on ? 0x80 : 0};

@@ -4,7 +4,7 @@
 
 #define CHAIN_MAX 8u
 
-/* A breach by the driver, unless the device's own books may be wrong. */
+/* Reports a breach by the driver, unless the device's own records may be wrong. */
 #define FAULT(m, ...) ((m)->lied ? (void)0 : pci_model_fault(__VA_ARGS__))
 
 struct segment {
@@ -39,13 +39,13 @@ static struct virtio_model_desc desc_read(struct virtio_model *m, struct virtio_
 	return d;
 }
 
-/* 2.6.6.1: buffers in the device's hands, whatever it said about them. */
+/* 2.6.6.1: buffers that the device owns, whatever it said about them. */
 static uint16_t outstanding(const struct virtio_model_queue *q)
 {
 	return (uint16_t)(q->seen - q->done);
 }
 
-/* A buffer the device may write must be nobody else's. */
+/* A buffer that the device may write must not overlap another one. */
 static void check_overlap(struct virtio_model *m, struct virtio_model_queue *q, uint16_t skip)
 {
 	const struct virtio_model_desc *d = &q->kept[skip];
@@ -58,7 +58,7 @@ static void check_overlap(struct virtio_model *m, struct virtio_model_queue *q, 
 	}
 }
 
-/* One descriptor of a new chain (2.6.5). */
+/* Takes one descriptor of a new chain (2.6.5). */
 static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
 {
 	struct virtio_model_queue *q = &m->q[queue];
@@ -78,7 +78,7 @@ static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
 		check_overlap(m, q, i);
 }
 
-/* 2.6.4.2, 5.1.6.2.2: where the header may stand; 5.1.6.3.1: buffers large enough. */
+/* 2.6.4.2, 5.1.6.2.2: the position of the header; 5.1.6.3.1: buffers are large enough. */
 static void check_framing(struct virtio_model *m, unsigned queue, uint16_t head, uint32_t total)
 {
 	const struct virtio_model_desc *d = &m->q[queue].kept[head];
@@ -111,8 +111,8 @@ static void take_chain(struct virtio_model *m, unsigned queue, uint16_t head)
 	check_framing(m, queue, head, total);
 }
 
-/* Reads what the driver made available since the last look (2.6.6, 2.6.13). */
-static void look(struct virtio_model *m, unsigned queue)
+/* Reads what the driver made available since the last call (2.6.6, 2.6.13). */
+static void read_avail(struct virtio_model *m, unsigned queue)
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	if (!q->enabled || !virtio_model_ready(m))
@@ -133,15 +133,15 @@ static void look(struct virtio_model *m, unsigned queue)
 void virtio_model_notify(struct virtio_model *m, uint32_t queue)
 {
 	if (queue >= VIRTIO_MODEL_QUEUES || !m->q[queue].enabled || !virtio_model_ready(m)) {
-		FAULT(m, "notification of queue %u before its time (3.1.1)", queue);
+		FAULT(m, "notification of queue %u too early (3.1.1)", queue);
 		return;
 	}
 	struct virtio_model_queue *q = &m->q[queue];
 	q->notified++;
 	uint16_t before = q->seen;
-	if (q->quiet) /* 2.6.10.1 allows it, but each one is an exit for nothing */
-		FAULT(m, "queue %u: notified although the device asked for none", queue);
-	look(m, queue);
+	if (q->quiet) /* 2.6.10.1 allows it, but each one is a useless exit */
+		FAULT(m, "queue %u: notified although the device wants no notifications", queue);
+	read_avail(m, queue);
 	if (before == q->seen)
 		FAULT(m, "queue %u: notified with nothing new", queue);
 }
@@ -162,7 +162,7 @@ void virtio_model_queue_check(struct virtio_model *m, unsigned queue)
 		FAULT(m, "queue %u: indices do not begin at 0", queue);
 }
 
-/* Follows a chain the device owns; the driver must not have touched it (2.6.5.2). */
+/* Follows a chain that the device owns; the driver must not have changed it (2.6.5.2). */
 static uint32_t chain(struct virtio_model *m, struct virtio_model_queue *q, uint16_t i,
                       struct segment *out)
 {
@@ -193,7 +193,7 @@ static void release(struct virtio_model_queue *q, uint16_t i)
 	}
 }
 
-/* Copies to or from the chain, from byte `off` of it on; gives how many. */
+/* Copies to or from the chain, starting at byte `off` of it. Gives how many bytes. */
 static uint32_t spread(const struct segment *s, uint32_t n, uint32_t off, void *buf, uint32_t len,
                        bool into_chain)
 {
@@ -238,7 +238,7 @@ uint32_t virtio_model_waiting(struct virtio_model *m, unsigned queue)
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	if (q->quiet)
-		look(m, queue);
+		read_avail(m, queue);
 	return (uint16_t)(q->seen - q->next);
 }
 
@@ -265,7 +265,7 @@ bool virtio_model_deliver_claim(struct virtio_model *m, const void *frame, uint3
 		return false;
 	}
 	uint16_t head = take_head(q, m->shuffle);
-	if (!q->owned[head % q->size]) /* given away by a lie */
+	if (!q->owned[head % q->size]) /* a lie has given it away */
 		return false;
 	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
 	uint8_t header[12] = {[10] = 1}; /* 5.1.6.4.1: num_buffers is 1 */
@@ -328,11 +328,12 @@ void virtio_model_quiet(struct virtio_model *m, unsigned queue, bool quiet)
 	q->quiet = quiet;
 	if (q->enabled) {
 		dma_write16(m, q->used, quiet ? USED_NO_NOTIFY : 0);
-		look(m, queue); /* what came meanwhile */
+		read_avail(m, queue); /* what the driver added meanwhile */
 	}
 }
 
-/* What a lie names is the driver's from then on; the device keeps away from it. */
+/* A buffer that a lie names belongs to the driver from then on; the device does not touch
+ * it. */
 void virtio_model_used_raw(struct virtio_model *m, unsigned queue, uint32_t id, uint32_t len)
 {
 	struct virtio_model_queue *q = &m->q[queue];

@@ -1,17 +1,16 @@
-/* Intel 8254x Gigabit Ethernet cards (82540, 82541, 82544 to 82547, copper):
- * "PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's
- * Manual", 317453. Registers and sections: e1000_reg.h; EEPROM and PHY:
- * e1000_hw.c.
+/* Intel 8254x Gigabit Ethernet cards (82540, 82541, 82544 to 82547, copper): "PCI/PCI-X
+ * Family of Gigabit Ethernet Controllers Software Developer's Manual", 317453. Registers
+ * and sections: e1000_reg.h; EEPROM and PHY: e1000_hw.c.
  *
- * Invariants: every receive slot has a packet, also the one slot before
- * rx_next that the card may not use (a tail equal to the head would mean an
- * empty ring, 3.2.6). The transmit slots from tx_head up to tx_tail, at most
- * E1000_RING - 1, hold the frames under way. No register is read for a packet: the DD bits in
- * memory say what is done, and one tail is written a burst.
+ * Invariants: every receive slot has a packet. This includes the one slot before rx_next
+ * that the card may not use (a tail equal to the head would mean an empty ring, 3.2.6). The
+ * transmit slots from tx_head up to tx_tail, at most E1000_RING - 1, hold the frames that
+ * the card is to send. No register is read for a packet: the DD bits in memory say what is
+ * done. One tail register is written for each burst.
  *
- * Left out on purpose: checksum and segmentation offload, VLAN stripping,
- * extended descriptors, interrupt moderation (the gateway polls; an interrupt
- * only ends a halt, and there sooner is better). */
+ * Left out on purpose: checksum and segmentation offload, VLAN stripping, extended
+ * descriptors, interrupt moderation (the gateway polls; an interrupt only ends a halt, and
+ * an early one is better there). */
 #include "drivers/net/nic_list.h"
 #include "drivers/net/e1000/e1000.h"
 #include "drivers/net/ring.h"
@@ -26,9 +25,9 @@
 #define WIRE_MAX  1518u /* with a VLAN tag, without FCS */
 
 #define RX_WANT (RXD_DD | RXD_EOP)
-#define RX_SKIP 0xffffffffu /* equals no masked state */
+#define RX_SKIP 0xffffffffu /* no masked state has this value */
 
-#define POLL_US  5000u /* poll() works at most so often */
+#define POLL_US  5000u /* shortest time between two full runs of poll() */
 #define STATS_US 1000000u
 #define HANG_US  2000000u
 
@@ -39,7 +38,7 @@ static struct e1000 *card(struct nic *nic)
 
 /* --- receive ------------------------------------------------------------------- */
 
-/* What the device writes behind the compiler's back. */
+/* A word that the device may write at any time. */
 static inline uint32_t device_word(const uint32_t *p)
 {
 	return *(const volatile uint32_t *)p;
@@ -50,7 +49,8 @@ static inline struct e1000_slot *rx_slot(struct e1000_rx_desc *d)
 	return (struct e1000_slot *)(d + E1000_RING);
 }
 
-/* Gives a slot a packet, its own again or a fresh one. */
+/* Puts a packet into a slot and gives the slot to the card. The packet is the slot's old
+ * one or a fresh one. */
 static inline void rx_give(struct e1000_rx_desc *d, struct pkt *p)
 {
 	d->addr = (uint32_t)dma_addr(p->data);
@@ -63,7 +63,7 @@ static inline bool rx_waiting(const struct e1000 *e)
 	return (device_word(&e->rx_next->state) & RXD_DD) != 0;
 }
 
-/* A frame that cannot be taken: counts why. Its packet stays in the ring. */
+/* Drops a frame and counts why. Its packet stays in the ring. */
 static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 {
 	bool good = (state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
@@ -71,19 +71,19 @@ static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 	if (good) {
 		e->nic.count.rx_no_packet++;
 	} else if (e->rx_want == RX_SKIP) {
-		/* The rest of a frame that is counted already. */
+		/* The rest of a frame that was counted before. */
 		if (state & RXD_EOP)
 			e->rx_want = RX_WANT;
 	} else {
 		if (!(state & RXD_EOP))
-			e->rx_want = RX_SKIP; /* longer than a slot: drop it to its end */
+			e->rx_want = RX_SKIP; /* longer than a slot: skip it up to its end */
 		e->nic.count.rx_errors++;
 	}
 	rx_give(d, rx_slot(d)->p);
 }
 
-/* The way back to the card for all before `next`: the slot just before it stays
- * ours, so the tail never meets the head. */
+/* Gives all slots before `next` back to the card, except the last one. The driver keeps
+ * that slot, so the tail never meets the head. */
 static inline void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
 {
 	if (next == e->rx_next)
@@ -95,8 +95,8 @@ static inline void rx_return(struct e1000 *e, struct e1000_rx_desc *next)
 	e1000_write(e, E1000_RDT, at - 1);
 }
 
-/* The pool is empty: up to n frames are dropped to make room for what comes
- * next. Gives where it stopped. */
+/* Used when the pool is empty: drops up to n frames, so that the ring has room for later
+ * ones. Gives the first descriptor that it did not handle. */
 static struct e1000_rx_desc *rx_starve(struct e1000 *e, struct e1000_rx_desc *d, uint32_t n)
 {
 	for (; n; n--, d++) {
@@ -109,14 +109,15 @@ static struct e1000_rx_desc *rx_starve(struct e1000 *e, struct e1000_rx_desc *d,
 	return d;
 }
 
-/* Its own function so that e1000_rx costs little when nothing has come. */
+/* A separate function, so that e1000_rx costs little when no frame waits. */
 static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt **burst,
                                                    uint32_t max)
 {
 	struct pool *pool = e->nic.pool;
 	struct e1000_rx_desc *d = e->rx_next;
-	/* A burst ends with the ring, so that no step has to look for its end,
-	 * and takes a descriptor a step, so that a flood of bad frames ends too. */
+	/* A burst ends at the end of the ring, so that the loop needs no check for a wrap.
+	 * Each pass of the loop handles one descriptor, so that a flood of bad frames ends
+	 * too. */
 	uint32_t room = min_u32(max, (uint32_t)(&e->rx->desc[E1000_RING] - d));
 	uint32_t n = min_u32(room, pool->n_free);
 	struct e1000_rx_desc *stop = d + n;
@@ -124,7 +125,7 @@ static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt *
 	uint32_t want = e->rx_want;
 	for (; d != stop; d++) {
 		uint32_t state = device_word(&d->state);
-		io_rmb(); /* the length only after the state */
+		io_rmb(); /* read the length after the state */
 		uint32_t len = d->len;
 		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
 		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
@@ -159,8 +160,8 @@ static inline struct e1000_slot *tx_slot(struct e1000_tx_desc *d)
 	return (struct e1000_slot *)(d + E1000_RING);
 }
 
-/* The last descriptor of the oldest burst under way. Only it is written back;
- * descriptors are done in order (3.4.2). */
+/* The last descriptor of the oldest burst. The card writes back only this descriptor of a
+ * burst, and it completes descriptors in order (3.4.2). */
 static inline struct e1000_tx_desc *tx_oldest(const struct e1000 *e)
 {
 	uint32_t end = e->tx->slot[e->tx_head & MASK].end;
@@ -172,8 +173,7 @@ static inline bool tx_done(const struct e1000 *e)
 	return (device_word(&tx_oldest(e)->state) & TXD_DD) != 0;
 }
 
-/* Gives back the packets of what was sent. Leaves each descriptor's state 0 for
- * its next use. */
+/* Frees the packets that were sent. Leaves each descriptor's state at 0 for its next use. */
 static inline void tx_reclaim(struct e1000 *e)
 {
 	struct pool *pool = e->nic.pool;
@@ -189,10 +189,11 @@ static inline void tx_reclaim(struct e1000 *e)
 	ring_settle(pool, top);
 }
 
-/* A frame that is too short gets zeros, so that no old bytes leave with it (the
- * card's own padding sends whatever is there, 13.4.33). 0: the frame cannot be
- * sent, is counted and gone. */
-static uint32_t tx_odd(struct e1000 *e, struct pkt *p)
+/* Handles a frame whose length is out of range. A short frame is padded with zeros, so that
+ * no old bytes leave with it (the card's own padding sends whatever lies there, 13.4.33).
+ * Gives the new length, or 0 when the frame cannot be sent: then the frame is counted and
+ * freed. */
+static uint32_t tx_pad_or_drop(struct e1000 *e, struct pkt *p)
 {
 	if (p->len >= FRAME_MIN && p->len < WIRE_MIN) {
 		uint32_t missing = WIRE_MIN - p->len;
@@ -207,9 +208,9 @@ static uint32_t tx_odd(struct e1000 *e, struct pkt *p)
 	return 0;
 }
 
-/* Fills descriptors for the first of n frames, as far as the ring goes without
- * a turn, and asks for a write-back of the last. All of them have room. Gives
- * how many frames it dealt with. */
+/* Fills descriptors for the first of n frames, up to the end of the ring, and requests a
+ * write-back of the last descriptor. The ring has room for all of them. Gives how many
+ * frames it handled. */
 static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
 	uint32_t at = e->tx_tail & MASK;
@@ -219,7 +220,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 		struct pkt *p = *burst;
 		uint32_t len = p->len;
 		if (UNLIKELY(len - WIRE_MIN > WIRE_MAX - WIRE_MIN)) {
-			len = tx_odd(e, p);
+			len = tx_pad_or_drop(e, p);
 			if (len == 0)
 				continue;
 		}
@@ -236,7 +237,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 	return n;
 }
 
-static uint32_t tx_no_link(struct e1000 *e, struct pkt **burst, uint32_t n)
+static uint32_t tx_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		pkt_free(burst[i]);
@@ -248,8 +249,8 @@ static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
 	struct e1000 *e = card(nic);
 	tx_reclaim(e);
-	if (UNLIKELY(!nic->link.up))
-		return tx_no_link(e, burst, n);
+	if (UNLIKELY(!nic->carrier.up))
+		return tx_no_carrier(e, burst, n);
 	uint32_t room = E1000_RING - 1 - (e->tx_tail - e->tx_head);
 	e->tx_refused = n > room;
 	if (UNLIKELY(n > room))
@@ -314,8 +315,8 @@ static void start_tx(struct e1000 *e)
 	e1000_write(e, E1000_TCTL, TCTL_EN | TCTL_CT | TCTL_COLD);
 }
 
-/* Adds the card's own counts to ours (13.7: a read clears). A frame with a bad
- * FCS and a bad symbol counts twice. */
+/* Adds the card's counters to nic.count (13.7: a read clears them). A frame with a bad FCS
+ * and a bad symbol counts twice. */
 static void stats(struct e1000 *e)
 {
 	struct nic_counters *c = &e->nic.count;
@@ -328,33 +329,34 @@ static void stats(struct e1000 *e)
 	c->tx_errors += e1000_read(e, E1000_LATECOL);
 }
 
-/* Makes a card that was just reset work, with empty rings. */
+/* Starts a card that was just reset, with empty rings. */
 static void start(struct e1000 *e)
 {
 	struct nic_counters keep = e->nic.count;
-	stats(e); /* whatever stood in the registers before is not ours */
+	stats(e); /* clears the card's counters */
 	e->nic.count = keep;
 	e1000_write(e, E1000_FCAL, 0);
 	e1000_write(e, E1000_FCAH, 0);
 	e1000_write(e, E1000_FCT, 0);
 	e1000_hw_host_arp(e);
-	e1000_hw_link(e);
+	e1000_hw_negotiate(e);
 	e1000_hw_filters(e);
 	start_tx(e);
 	start_rx(e);
-	/* Only what a halt must end for. A change of link is seen by poll(). */
+	/* Only the causes that must end a halt. poll() notices a change of the carrier. */
 	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
-	e1000_hw_link_read(e);
+	e1000_hw_carrier_read(e);
 }
 
-static void tx_forget(struct e1000 *e, uint64_t *counter)
+static void tx_drop_all(struct e1000 *e, uint64_t *counter)
 {
 	*counter += e->tx_tail - e->tx_head;
 	while (e->tx_head != e->tx_tail)
 		pkt_free(e->tx->slot[e->tx_head++ & MASK].p);
 }
 
-/* From the beginning, after a hang or with frames that no link will take. */
+/* Resets and starts the card, after a hang or when frames wait and the carrier is down.
+ * Adds the frames that were not sent to *counter. */
 static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 {
 	const struct pci_dev *d = &e->nic.pci;
@@ -363,9 +365,9 @@ static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 	bool ok = e1000_hw_reset(e);
 	e->hang_us = io_now_us();
 	tx_reclaim(e);
-	tx_forget(e, counter);
+	tx_drop_all(e, counter);
 	e->broken = !ok;
-	e->nic.link.up = false;
+	e->nic.carrier.up = false;
 	if (ok)
 		start(e);
 }
@@ -376,19 +378,19 @@ static void e1000_stop(struct nic *nic)
 	uint64_t ignored = 0;
 	e1000_hw_quiesce(e);
 	e1000_hw_reset(e);
-	tx_forget(e, &ignored);
+	tx_drop_all(e, &ignored);
 	for (unsigned i = 0; i < E1000_RING; i++) {
 		struct e1000_slot *slot = rx_slot(&e->rx->desc[i]);
 		if (slot->p)
 			pkt_free(slot->p);
 		slot->p = NULL;
 	}
-	nic->link.up = false;
+	nic->carrier.up = false;
 }
 
 /* --- watching ------------------------------------------------------------------------- */
 
-/* Frames wait, the link is up, and none was sent for HANG_US. */
+/* True when frames wait, the carrier is up, and no frame was sent for HANG_US. */
 static bool tx_hangs(struct e1000 *e, uint64_t now_us)
 {
 	if (e->tx_head == e->tx_tail || e->tx_head != e->hang_head) {
@@ -396,7 +398,7 @@ static bool tx_hangs(struct e1000 *e, uint64_t now_us)
 		e->hang_us = now_us;
 		return false;
 	}
-	return now_us > e->hang_us + HANG_US; /* which may lie after now_us, in start() */
+	return now_us > e->hang_us + HANG_US; /* start() may have set hang_us later than now_us */
 }
 
 static void e1000_poll(struct nic *nic, uint64_t now_us)
@@ -407,15 +409,15 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		return;
 	e->poll_us = now_us;
 	if (!e->ack)
-		e->ack = 1; /* a cause that came late (see arm) */
+		e->ack = 1; /* clears a cause that came late (see e1000_arm) */
 	if (e->broken) {
 		if (now_us > e->hang_us + HANG_US)
-			restart(e, &nic->count.tx_errors, "out of order");
+			restart(e, &nic->count.tx_errors, "did not finish its reset");
 		return;
 	}
-	e1000_hw_link_read(e);
-	if (!nic->link.up && e->tx_head != e->tx_tail) {
-		restart(e, &nic->count.tx_link_down, "link lost with frames under way");
+	e1000_hw_carrier_read(e);
+	if (!nic->carrier.up && e->tx_head != e->tx_tail) {
+		restart(e, &nic->count.tx_link_down, "carrier lost while frames wait");
 	} else if (tx_hangs(e, now_us)) {
 		restart(e, &nic->count.tx_errors, "transmitter hangs");
 	}
@@ -425,20 +427,20 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 	}
 }
 
-/* Room for what tx() had to refuse. */
+/* True when the ring has room for frames that tx() refused before. */
 static bool tx_waiting(const struct e1000 *e)
 {
 	return e->tx_refused && e->tx_head != e->tx_tail && tx_done(e);
 }
 
-/* The causes are enabled all the time; to arm is to acknowledge them, then to
- * look. A frame before the read of ICR is seen in the ring, for the read pushes
- * the card's writes to memory before it (PCI 3.0, 3.2.5); one after it raises
- * the line again.
+/* The interrupt causes are enabled all the time. To arm is to acknowledge them and then to
+ * look at the ring. A frame before the read of ICR is visible in the ring, because the read
+ * pushes the card's writes to memory before it (PCI 3.0, 3.2.5). A frame after the read
+ * raises the interrupt line again.
  *
- * A read costs a microsecond and more, so a card without new frames is not
- * asked: its causes are clear, but for one that came just after its frame was
- * seen. That one ends the next halt, and the second arm() clears it. */
+ * A read takes a microsecond or more, so a card without new frames is not read: its causes
+ * are clear, except a cause that came just after its frame was seen. That cause ends the
+ * next halt, and the second arm() clears it. */
 static bool e1000_arm(struct nic *nic)
 {
 	struct e1000 *e = card(nic);
@@ -534,7 +536,7 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	struct e1000 *e = alloc(sizeof *e, 64);
 	if (!e)
 		return "no memory";
-	/* 13.4.25: 16-byte alignment; a cache line and a page keep it simple. */
+	/* 13.4.25 needs 16-byte alignment. Cache line and page alignment are simpler. */
 	e->rx = alloc(sizeof *e->rx, 4096);
 	e->tx = alloc(sizeof *e->tx, 4096);
 	e->regs = mem_map(bar.base, E1000_WINDOW);
@@ -562,7 +564,7 @@ static const struct pci_id ids[] = {
         {0x8086, 0x1016}, {0x8086, 0x1017}, {0x8086, 0x101e}, /* 82540EP */
         {0x8086, 0x100f}, {0x8086, 0x1026},                   /* 82545 EM, GM */
         {0x8086, 0x1010}, {0x8086, 0x101d}, {0x8086, 0x1079}, /* 82546 EB, GB */
-        {0x8086, 0x1099},                                     /* 82546GB with four ports */
+        {0x8086, 0x1099},                                     /* 82546GB, four on a board */
         {0x8086, 0x1013}, {0x8086, 0x1018}, {0x8086, 0x1014}, /* 82541 EI, ER */
         {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
         {0x8086, 0x107c},                                     /* 82541PI */

@@ -1,5 +1,5 @@
-/* Between the two halves of the 8254x driver: e1000.c moves packets and watches
- * over the card, e1000_hw.c speaks with its EEPROM and its PHY. */
+/* Shared by the two halves of the 8254x driver: e1000.c moves packets and supervises the
+ * card, e1000_hw.c handles reset, EEPROM, PHY and filters. */
 #ifndef DRIVERS_NET_E1000_E1000_H
 #define DRIVERS_NET_E1000_E1000_H
 
@@ -7,19 +7,20 @@
 #include "drivers/net/nic.h"
 #include "kernel/seam/io.h"
 
-#define E1000_RING 256u /* descriptors of each ring: a power of two, times 16 bytes */
+#define E1000_RING 256u /* descriptors in each ring, of 16 bytes each; a power of two */
 
 enum e1000_kind {
 	E1000_82540, /* and 82545, 82546 */
-	E1000_82541, /* and 82547: EERD is laid out differently, PHY of another make */
+	E1000_82541, /* and 82547: EERD has another layout, the PHY is of another type */
 	E1000_82544, /* no EERD */
 };
 
-/* A ring as the card sees it, and beside each descriptor, at the same distance
- * everywhere, what the card must not see: one pointer walks both. */
+/* A ring as the card sees it, followed by what the card must not see: one slot for each
+ * descriptor. The distance from a descriptor to its slot is the same for all, so one
+ * pointer reaches both. */
 struct e1000_slot {
 	struct pkt *p;
-	uint32_t end; /* transmit, at the first slot of a burst: tx_tail after it */
+	uint32_t end; /* transmit ring, first slot of a burst: tx_tail after that burst */
 	uint32_t unused[3 - sizeof(void *) / 4];
 };
 struct e1000_rx_ring {
@@ -30,22 +31,22 @@ struct e1000_tx_ring {
 	struct e1000_tx_desc desc[E1000_RING];
 	struct e1000_slot slot[E1000_RING];
 };
-_Static_assert(sizeof(struct e1000_slot) == 16, "slots as large as descriptors");
+_Static_assert(sizeof(struct e1000_slot) == 16, "a slot is as large as a descriptor");
 
 struct e1000 {
-	struct nic nic; /* first: the ops get a pointer to it */
+	struct nic nic; /* must be first: the ops get a pointer to it */
 	volatile uint8_t *regs;
 	struct e1000_rx_ring *rx;
 	struct e1000_tx_ring *tx;
-	struct e1000_rx_desc *rx_next; /* next to look at */
-	uint32_t rx_want; /* RXD_DD and RXD_EOP; unreachable while a chain is skipped */
-	uint32_t tx_head; /* oldest frame not reclaimed; runs free */
-	uint32_t tx_tail; /* next free descriptor; runs free */
-	uint32_t ack;     /* how many of the next arm() calls read the causes */
-	bool tx_refused;  /* the last tx() found the ring full */
-	bool tx_wake;     /* INT_TXDW is enabled */
+	struct e1000_rx_desc *rx_next; /* next descriptor to look at */
+	uint32_t rx_want;              /* RXD_DD | RXD_EOP; RX_SKIP while a long frame is skipped */
+	uint32_t tx_head;              /* oldest frame not yet reclaimed; free-running */
+	uint32_t tx_tail;              /* next free descriptor; free-running */
+	uint32_t ack;                  /* how many of the next arm() calls read ICR */
+	bool tx_refused;               /* the last tx() found the ring full */
+	bool tx_wake;                  /* INT_TXDW is enabled */
 	bool promiscuous;
-	bool broken; /* does not come out of reset: link is down */
+	bool broken; /* the card did not finish its reset; the carrier counts as down */
 	enum e1000_kind kind;
 	uint64_t poll_us, stats_us;
 	uint32_t hang_head; /* tx_head at hang_us */
@@ -53,39 +54,44 @@ struct e1000 {
 	uint32_t mta[MTA_WORDS];
 };
 
+/* Reads the 32-bit register at offset `reg`. */
 static inline uint32_t e1000_read(const struct e1000 *e, uint32_t reg)
 {
 	return mmio_read32(e->regs + reg);
 }
 
+/* Writes the 32-bit register at offset `reg`. */
 static inline void e1000_write(const struct e1000 *e, uint32_t reg, uint32_t v)
 {
 	mmio_write32(e->regs + reg, v);
 }
 
-/* Resets the card: all DMA ends, interrupts are masked. False when it does not
- * come out of the reset. Takes 5 to 20 ms, at most 40. */
+/* Resets the card: ends all DMA and masks all interrupts. False when the card does not
+ * finish its reset. Takes 5 to 20 ms, at most 40 ms. */
 bool e1000_hw_reset(struct e1000 *e);
 
-/* Stops receiver and transmitter and waits for what is under way. */
+/* Stops the receiver and the transmitter, and waits until frames and bus transfers in
+ * progress have ended. */
 void e1000_hw_quiesce(struct e1000 *e);
 
-/* The card's own address, from the EEPROM or else from what the card loaded out
- * of it. False when there is no usable one. Right after e1000_hw_reset. */
+/* Reads the card's MAC address from the EEPROM, or, if that fails, from the address
+ * register that the card loaded from the EEPROM. False when neither holds a usable address.
+ * To be called directly after e1000_hw_reset. */
 bool e1000_hw_address(struct e1000 *e, mac *out);
 
-/* Takes the ARP requests back from a card that would answer them itself, for
- * the management processor on the board. */
+/* Makes the card pass ARP requests to the host. Some cards otherwise pass them to the
+ * management processor on the board, which answers them itself. */
 void e1000_hw_host_arp(struct e1000 *e);
 
-/* Lets the link come up: everything offered, speed and duplex as negotiated. */
-void e1000_hw_link(struct e1000 *e);
+/* Starts the link: the PHY offers all speeds and duplex modes, and the MAC uses what was
+ * negotiated. */
+void e1000_hw_negotiate(struct e1000 *e);
 
-/* Reads nic.link from the card. */
-void e1000_hw_link_read(struct e1000 *e);
+/* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
+void e1000_hw_carrier_read(struct e1000 *e);
 
-/* The own address in the first place of the exact filter, nothing in the others,
- * and the hash table as it stands in e->mta. */
+/* Writes the address filters: the card's own address into the first entry of the exact
+ * filter, nothing into the others, and e->mta into the hash table. */
 void e1000_hw_filters(struct e1000 *e);
 
 #endif

@@ -1,24 +1,24 @@
-/* Intel 8254x network cards: reset, EEPROM, PHY. Used at start and after a hang,
- * never for a packet. Sections: see e1000_reg.h.
+/* Intel 8254x network cards: reset, EEPROM, PHY, filters. Used at the start and after a
+ * hang, never for a packet. Sections: see e1000_reg.h.
  *
- * Left out on purpose: fibre and SerDes cards (their link is negotiated by the
- * MAC), writing the EEPROM, flow control (a gateway that stands still because
- * a neighbour says so helps an attacker), the half-duplex repair of the 82547's
- * send buffer, the cable tuning of the 82541's PHY. */
+ * Left out on purpose: fibre and SerDes cards (there the MAC negotiates the link), writing
+ * the EEPROM, flow control (an attacker could stop the gateway with PAUSE frames from a
+ * neighbour), the half-duplex workaround for the 82547's send buffer, the cable tuning of
+ * the 82541's PHY. */
 #include "drivers/net/e1000/e1000.h"
 
 void e1000_hw_quiesce(struct e1000 *e)
 {
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	uint32_t rctl = e1000_read(e, E1000_RCTL), tctl = e1000_read(e, E1000_TCTL);
-	/* What is off is not written again: a write to RCTL makes some emulated
-	 * cards deaf for a second. */
+	/* If both are off, nothing is written: a write to RCTL makes some emulated cards
+	 * deaf for a second. */
 	if (!(rctl & RCTL_EN) && !(tctl & TCTL_EN))
 		return;
 	e1000_write(e, E1000_RCTL, rctl & ~RCTL_EN);
 	e1000_write(e, E1000_TCTL, tctl & ~TCTL_EN);
-	e1000_read(e, E1000_STATUS); /* a read pushes the writes through the bridges */
-	io_delay_us(10000);          /* frames and bus transfers under way */
+	e1000_read(e, E1000_STATUS); /* a read pushes the writes through the PCI bridges */
+	io_delay_us(10000);          /* frames and bus transfers in progress end */
 }
 
 bool e1000_hw_reset(struct e1000 *e)
@@ -32,7 +32,7 @@ bool e1000_hw_reset(struct e1000 *e)
 			return false;
 		io_delay_us(50);
 	}
-	/* The card reads its EEPROM (14.3) and would overwrite what we set. */
+	/* The card now loads its EEPROM (14.3), which would overwrite later settings. */
 	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	e1000_read(e, E1000_ICR);
@@ -41,13 +41,13 @@ bool e1000_hw_reset(struct e1000 *e)
 
 /* --- EEPROM ------------------------------------------------------------------------ */
 
-/* One word through the built-in reader (5.3.1). */
+/* Reads one word with the card's EEPROM reader, register EERD (5.3.1). */
 static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 {
 	bool is41 = e->kind == E1000_82541;
 	uint32_t done = is41 ? EERD_DONE_41 : EERD_DONE;
 	uint32_t shift = is41 ? EERD_ADDR_SHIFT_41 : EERD_ADDR_SHIFT;
-	uint64_t end = io_now_us() + 2000; /* a word takes some 30 us */
+	uint64_t end = io_now_us() + 2000; /* one word takes about 30 us */
 	e1000_write(e, E1000_EERD, at << shift | EERD_START);
 	for (;;) {
 		uint32_t v = e1000_read(e, E1000_EERD);
@@ -61,13 +61,13 @@ static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 	}
 }
 
-/* One clock of the Microwire bus: the EEPROM takes DI, and shows its next bit,
- * at the rising edge. */
+/* One clock cycle of the Microwire bus. At the rising edge the EEPROM takes the bit DI and
+ * shows its next bit. Gives that bit. */
 static bool uwire_bit(struct e1000 *e, bool di)
 {
 	uint32_t v = EECD_CS | (di ? EECD_DI : 0);
 	e1000_write(e, E1000_EECD, v);
-	io_delay_us(2); /* 250 kHz, what the slowest part takes */
+	io_delay_us(2); /* 250 kHz, the limit of the slowest EEPROM */
 	e1000_write(e, E1000_EECD, v | EECD_SK);
 	io_delay_us(2);
 	bool out = (e1000_read(e, E1000_EECD) & EECD_DO) != 0;
@@ -75,8 +75,8 @@ static bool uwire_bit(struct e1000 *e, bool di)
 	return out;
 }
 
-/* One word bit by bit: the 82544 has a 64-word Microwire EEPROM and no EERD.
- * Start bit and read command are 110b, then six bits of address. */
+/* Reads one word bit by bit: the 82544 has a Microwire EEPROM of 64 words and no EERD. The
+ * command is 110b (start bit and read), then six bits of address. */
 static bool uwire_word(struct e1000 *e, uint32_t at, uint16_t *out)
 {
 	uint32_t command = 6u << 6 | at, v = 0;
@@ -90,7 +90,8 @@ static bool uwire_word(struct e1000 *e, uint32_t at, uint16_t *out)
 	return true;
 }
 
-/* The address in the first three words, if the checksum is right (5.6.1, 5.6.35). */
+/* Reads the MAC address from the first three words. False when the checksum is wrong
+ * (5.6.1, 5.6.35). */
 static bool eeprom_address(struct e1000 *e, mac *out)
 {
 	uint16_t word, sum = 0;
@@ -102,7 +103,7 @@ static bool eeprom_address(struct e1000 *e, mac *out)
 		if (i < 3)
 			store16(out->b + 2 * i, word);
 	}
-	/* The second port of an 82546 has the other last bit (5.6.1). */
+	/* The address of an 82546's second interface differs in the last bit (5.6.1). */
 	if (e1000_read(e, E1000_STATUS) & STATUS_LAN_B)
 		out->b[5] ^= 1;
 	return sum == EEPROM_SUM;
@@ -126,7 +127,8 @@ bool e1000_hw_address(struct e1000 *e, mac *out)
 
 /* --- PHY ------------------------------------------------------------------------------ */
 
-/* Waits for the management frame (64 bits at some MHz) to end. */
+/* Runs one management command and waits until its frame (64 bits at some MHz) has ended.
+ * False on an error or after 2 ms. */
 static bool mdic(struct e1000 *e, uint32_t command, uint16_t *out)
 {
 	uint64_t end = io_now_us() + 2000;
@@ -156,18 +158,18 @@ static bool phy_write(struct e1000 *e, uint32_t reg, uint16_t v)
 
 void e1000_hw_host_arp(struct e1000 *e)
 {
-	if (e->kind != E1000_82544) /* which has no such register */
+	if (e->kind != E1000_82544) /* the 82544 has no such register */
 		e1000_write(e, E1000_MANC, e1000_read(e, E1000_MANC) & ~MANC_ARP_EN);
 }
 
-void e1000_hw_link(struct e1000 *e)
+void e1000_hw_negotiate(struct e1000 *e)
 {
 	uint16_t control, offer, offer_1000;
-	/* The PHY negotiates on its own after power-on (8.6.2.1). An operating
-	 * system before us may have narrowed its offer or switched it off, to
-	 * save power while it waited for a wake-up frame. Only then is the
-	 * negotiation started again: it takes the link down for seconds. A PHY
-	 * that does not answer is left alone. */
+	/* The PHY negotiates by itself after power-on (8.6.2.1). An operating system that
+	 * ran before may have reduced the offer, or switched the PHY off to save power
+	 * until a wake-up frame. Only then does the driver start the negotiation again,
+	 * because that takes the carrier down for seconds. The driver does not touch a PHY
+	 * that does not answer. */
 	if (phy_read(e, PHY_CONTROL, &control) && phy_read(e, PHY_OFFER, &offer) &&
 	    phy_read(e, PHY_OFFER_1000, &offer_1000) &&
 	    ((control & (PHY_CONTROL_AN | PHY_CONTROL_OFF)) != PHY_CONTROL_AN ||
@@ -175,22 +177,23 @@ void e1000_hw_link(struct e1000 *e)
 		bool ok = phy_write(e, PHY_OFFER, offer | PHY_OFFER_ALL) &&
 		          phy_write(e, PHY_OFFER_1000, offer_1000 | PHY_OFFER_1000FD) &&
 		          phy_write(e, PHY_CONTROL, PHY_CONTROL_AN | PHY_CONTROL_REDO);
-		(void)ok; /* the link then stays as it is, and says so */
+		(void)ok; /* on failure the link stays as it is, and its state shows that */
 	}
-	/* Speed and duplex as the PHY indicates them (8.6.2.2.3, 8.6.2.3). */
+	/* The MAC uses the speed and duplex mode that the PHY indicates (8.6.2.2.3,
+	 * 8.6.2.3). */
 	uint32_t ctrl = e1000_read(e, E1000_CTRL);
 	ctrl &= ~(CTRL_ASDE | CTRL_ILOS | CTRL_FRCSPD | CTRL_FRCDPLX | CTRL_RFCE | CTRL_TFCE |
 	          CTRL_VME | CTRL_RST | CTRL_PHY_RST);
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
 }
 
-void e1000_hw_link_read(struct e1000 *e)
+void e1000_hw_carrier_read(struct e1000 *e)
 {
 	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
 	uint32_t s = e1000_read(e, E1000_STATUS);
-	/* All ones: the card is gone from the bus. */
+	/* All ones: the card is no longer on the bus. */
 	bool up = (s & STATUS_LU) && s != 0xffffffffu;
-	e->nic.link = (struct nic_link){
+	e->nic.carrier = (struct nic_carrier){
 	        .up = up,
 	        .full_duplex = up && (s & STATUS_FD),
 	        .mbit = up ? mbit[STATUS_SPEED(s)] : 0,
@@ -199,7 +202,7 @@ void e1000_hw_link_read(struct e1000 *e)
 
 /* --- filters ------------------------------------------------------------------------- */
 
-/* None of the filters is reset by hardware (13.5). */
+/* The hardware does not reset the filters (13.5). */
 void e1000_hw_filters(struct e1000 *e)
 {
 	for (uint32_t i = 1; i < RA_PAIRS; i++) {

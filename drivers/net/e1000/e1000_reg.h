@@ -1,30 +1,29 @@
-/* Registers and descriptors of the Intel 8254x Gigabit Ethernet controllers.
- * Sections are those of the "PCI/PCI-X Family of Gigabit Ethernet Controllers
- * Software Developer's Manual", 317453, revision 4.0. Only what the driver
- * uses stands here. */
+/* Registers and descriptors of the Intel 8254x Gigabit Ethernet controllers, as far as the
+ * driver uses them. Sections are those of the "PCI/PCI-X Family of Gigabit Ethernet
+ * Controllers Software Developer's Manual", 317453, revision 4.0. */
 #ifndef DRIVERS_NET_E1000_E1000_REG_H
 #define DRIVERS_NET_E1000_E1000_REG_H
 
 #include "kernel/lib/bytes.h"
 
-#define E1000_WINDOW 0x20000u /* bytes behind base address 0 (13.2.1) */
+#define E1000_WINDOW 0x20000u /* bytes of the register window at base address 0 (13.2.1) */
 
 /* --- device control (13.4.1) and status (13.4.2) ------------------------------ */
 #define E1000_CTRL      0x0000
-#define CTRL_ASDE       (1u << 5)  /* find out the speed by watching the clocks */
-#define CTRL_SLU        (1u << 6)  /* take the link of the PHY */
-#define CTRL_ILOS       (1u << 7)  /* loss-of-signal input upside down */
-#define CTRL_FRCSPD     (1u << 11) /* speed and duplex set by hand */
+#define CTRL_ASDE       (1u << 5)  /* detect the speed from the receive clock */
+#define CTRL_SLU        (1u << 6)  /* set link up: use the link state of the PHY */
+#define CTRL_ILOS       (1u << 7)  /* invert the loss-of-signal input */
+#define CTRL_FRCSPD     (1u << 11) /* force the speed; CTRL_FRCDPLX: force the duplex mode */
 #define CTRL_FRCDPLX    (1u << 12)
 #define CTRL_RST        (1u << 26) /* global reset, clears itself */
-#define CTRL_RFCE       (1u << 27) /* heed and send PAUSE frames */
+#define CTRL_RFCE       (1u << 27) /* obey PAUSE frames; CTRL_TFCE: send them */
 #define CTRL_TFCE       (1u << 28)
 #define CTRL_VME        (1u << 30) /* strip VLAN tags */
 #define CTRL_PHY_RST    (1u << 31)
 #define E1000_STATUS    0x0008
 #define STATUS_FD       (1u << 0)
 #define STATUS_LU       (1u << 1)
-#define STATUS_LAN_B    (1u << 2)      /* second port of an 82546 */
+#define STATUS_LAN_B    (1u << 2)      /* second interface of an 82546 */
 #define STATUS_SPEED(v) ((v) >> 6 & 3) /* 0: 10, 1: 100, 2 and 3: 1000 Mbit/s */
 
 /* --- EEPROM (5.3.1, 13.4.3, 13.4.4) -------------------------------------------- */
@@ -32,10 +31,10 @@
 #define EECD_SK    (1u << 0) /* clock */
 #define EECD_CS    (1u << 1) /* chip select */
 #define EECD_DI    (1u << 2) /* to the EEPROM */
-#define EECD_DO    (1u << 3) /* from it */
+#define EECD_DO    (1u << 3) /* from the EEPROM */
 #define E1000_EERD 0x0014
 #define EERD_START (1u << 0)
-/* The 82541 and 82547 place the done bit and the address elsewhere. */
+/* The 82541 and 82547 have the done bit and the address at other positions. */
 #define EERD_DONE          (1u << 4)
 #define EERD_ADDR_SHIFT    8
 #define EERD_DONE_41       (1u << 1)
@@ -72,7 +71,7 @@
 #define E1000_IMC  0x00d8
 #define INT_TXDW   (1u << 0) /* a descriptor with RS was written back */
 #define INT_RXDMT0 (1u << 4) /* few receive descriptors left */
-#define INT_RXO    (1u << 6) /* a frame was missed */
+#define INT_RXO    (1u << 6) /* the ring overran: a frame was lost */
 #define INT_RXT0   (1u << 7) /* a frame was received */
 
 /* --- receive (13.4.22, 13.4.25 to 13.4.31) ----------------------------------------- */

@@ -1,30 +1,30 @@
-/* The virtio network card, legacy and modern. Specification: VIRTIO 1.1,
- * section 5.1 over the split queues of 2.6 and the transport of virtio_pci.c.
+/* The virtio network card, legacy and modern. Specification: VIRTIO 1.1, section 5.1, with
+ * the split virtqueues of 2.6 and the transport of virtio_pci.c.
  *
- * One receive and one transmit queue. A packet takes one slot of its queue, and
- * slot i is descriptor i: where the device allows any layout the header stands
- * in the packet's headroom right before the frame and one descriptor covers
- * both; legacy devices without ANY_LAYOUT get the header in descriptor i and
- * the frame in descriptor i + slots (2.6.4.2).
+ * There is one receive and one transmit queue. A packet takes one slot of its queue, and
+ * slot i is descriptor i. If the device allows any layout, the header is in the
+ * packet's headroom directly before the frame, and one descriptor covers both. A legacy
+ * device without ANY_LAYOUT gets the header in descriptor i and the frame in descriptor i +
+ * slots (2.6.4.2).
  *
- * Invariants: `posted` and `taken` run free over 16 bits and posted - taken is
- * what the device has. Receiving, that is all slots, always: a slot is given back
- * to the device as soon as it was taken, with another packet in it. Slots are
- * used in turn, so the available ring is written once and place k of it names
- * slot k; a device that returns buffers out of order changes that, and `order`
- * keeps the truth. Sending, slot[] is NULL while the device has none. An index or
- * an id from the device is used only after it agreed with that. A device that
- * breaks the rules is not followed any further: it is `broken` until poll() has
- * reset it and started it again, less and less often if it goes on. Registers
- * are touched once a burst at most, and only when the device asks for it.
+ * Invariants: `posted` and `taken` are free-running 16-bit counters; posted - taken is the
+ * number of slots that the device has. In the receive queue that is always all slots: a
+ * slot whose packet was taken goes back to the device at once with another packet. Slots
+ * are used in a fixed order, so the available ring is written only once, and place k of it
+ * names slot k. A device that returns buffers in another order changes that; `order` then
+ * holds the real order. In the transmit queue, slot[] is NULL where the device has no
+ * packet. An index or ID from the device is used only after a check against this state. The
+ * driver stops using a device that breaks the rules: the device is BROKEN until poll() has
+ * reset and restarted it. The time between restarts doubles as long as the device keeps
+ * breaking the rules. Registers are accessed at most once a burst, and only when the device
+ * requests it.
  *
- * Left out on purpose: offloads and merged buffers (a gateway passes frames on
- * one by one and as they are), EVENT_IDX (flags do as well when each side
- * looks again), packed rings, the control queue: without it the card passes
- * every frame (5.1.6.5.1), and the gateway looks at addresses itself. A transmit
- * queue that stands still is not reset: a stopped back end looks like that. A
- * device may give transmit buffers back in any order, but one that it keeps
- * stops the queue when its turn comes again. */
+ * Left out on purpose: offloads and merged buffers (a gateway forwards frames one by one
+ * and unchanged), EVENT_IDX (flags are enough when each side looks again), packed rings,
+ * the control queue (without it the card accepts every frame, 5.1.6.5.1, and the gateway
+ * checks addresses itself). A transmit queue that makes no progress is not reset: a stopped
+ * back end looks the same. A device may return transmit buffers in any order, but a buffer
+ * that it keeps stops the queue when its slot is next in order. */
 #include "drivers/net/nic_list.h"
 #include "drivers/net/virtio/virtio_pci.h"
 #include "kernel/lib/alloc.h"
@@ -32,59 +32,59 @@
 #include "kernel/lib/log.h"
 #include "kernel/seam/panic.h"
 
-#define SLOTS          256u      /* packets in a queue, at most */
+#define SLOTS          256u      /* most packets in a queue */
 #define FRAME_MIN      14u       /* an Ethernet header */
 #define FRAME_PAD      60u       /* IEEE 802.3, 4.2.3.3, without FCS */
-#define RETRY_FIRST_US 100000u   /* from one start again to the next … */
-#define RETRY_LAST_US  60000000u /* … doubling up to this */
+#define RETRY_FIRST_US 100000u   /* first time between two restarts */
+#define RETRY_LAST_US  60000000u /* it doubles up to this time */
 
 struct vq {
 	struct virtio_ring ring;
-	struct virtio_desc *data; /* the descriptors with the frames, by slot */
-	uint32_t mask;            /* of a place in the ring */
-	uint32_t slots, last;     /* a power of two, at most SLOTS; one less */
+	struct virtio_desc *data; /* the descriptors of the frames, by slot */
+	uint32_t mask;            /* number of ring entries - 1 */
+	uint32_t slots, last;     /* slots: a power of two, at most SLOTS; last: slots - 1 */
 	uint16_t posted, taken;
-	uint16_t order[SLOTS]; /* receive: slots by place in the ring */
+	uint16_t order[SLOTS]; /* receive queue: slots by place in the ring */
 	struct pkt *slot[SLOTS];
 };
 
 enum state { STOPPED, RUNNING, BROKEN };
 
 struct virtio_net {
-	struct nic nic; /* first: the two addresses are one */
+	struct nic nic; /* must be first: the ops get a pointer to it */
 	struct virtio_pci pci;
 	struct vq rx, tx;
 	enum state state;
-	bool armed;      /* the device may interrupt for received frames … */
-	bool tx_armed;   /* … and for sent ones */
+	bool armed;      /* the device may interrupt for received frames */
+	bool tx_armed;   /* the device may interrupt for sent frames */
 	bool tx_refused; /* the last tx() found the queue full */
-	bool has_status; /* link state in the configuration */
-	bool split;      /* header in a descriptor of its own */
-	uint32_t header; /* its bytes */
-	uint32_t front;  /* those that share the frame's descriptor: all or none */
-	bool started;    /* since the last restart, at started_us */
+	bool has_status; /* the configuration has the carrier state */
+	bool split;      /* the header has a descriptor of its own */
+	uint32_t header; /* bytes of the header */
+	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
+	bool started;    /* the last restart succeeded, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
-	uint64_t said;                         /* log_limited */
-	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros, for split sending */
+	uint64_t said;                         /* for log_limited */
+	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros: header of sent frames if `split` */
 };
 
-static struct virtio_net *of(struct nic *nic)
+static struct virtio_net *card(struct nic *nic)
 {
 	return (struct virtio_net *)(void *)nic;
 }
 
-/* The device did what it must not. Nothing of it is believed until poll() has
- * started it again; its buffers stay where it may still write. */
-static void broken(struct virtio_net *v, const char *why)
+/* Marks a device that broke the rules. The driver believes nothing from it until poll() has
+ * restarted it. Its buffers stay allocated, because the device may still write to them. */
+static void mark_broken(struct virtio_net *v, const char *why)
 {
 	v->state = BROKEN;
-	v->nic.link.up = false;
+	v->nic.carrier.up = false;
 	log_limited(&v->said, 10000, "virtio-net %02x:%02x.%x: %s", v->nic.pci.bus, v->nic.pci.dev,
 	            v->nic.pci.fn, why);
 }
 
-/* Shows the device what was put into the ring, and tells it if it wants to be
- * told (2.6.13.3, 2.6.13.4): its flag is read after the index is out. */
+/* Publishes new ring entries, and notifies the device unless its flag says not to
+ * (2.6.13.3, 2.6.13.4). The flag is read after the index is written. */
 static inline void publish(struct virtio_net *v, struct vq *q, uint16_t n)
 {
 	io_wmb();
@@ -96,6 +96,7 @@ static inline void publish(struct virtio_net *v, struct vq *q, uint16_t n)
 
 /* --- receiving ------------------------------------------------------------------- */
 
+/* Puts packet p into slot `id` for the device to fill. */
 static inline void rx_place(struct virtio_net *v, uint32_t id, struct pkt *p)
 {
 	struct vq *q = &v->rx;
@@ -105,7 +106,7 @@ static inline void rx_place(struct virtio_net *v, uint32_t id, struct pkt *p)
 	q->data[id].addr = at - v->front;
 }
 
-/* The headers of the slots at places `from` to `to`, in descriptors of their own. */
+/* Sets the header descriptors of the slots at places `from` to `to` (split form). */
 static __attribute__((noinline)) void rx_split(struct virtio_net *v, uint32_t from, uint32_t to)
 {
 	struct vq *q = &v->rx;
@@ -115,8 +116,8 @@ static __attribute__((noinline)) void rx_split(struct virtio_net *v, uint32_t fr
 	}
 }
 
-/* Names slot `id` at a place of the ring and at those that come to it when the
- * ring is longer than there are slots. */
+/* Writes slot `id` into a place of the ring, and into all places with the same slot when
+ * the ring has more entries than there are slots. */
 static void ring_name(struct vq *q, uint32_t place, uint32_t id)
 {
 	place &= q->last;
@@ -125,10 +126,10 @@ static void ring_name(struct vq *q, uint32_t place, uint32_t id)
 		q->ring.avail[2 + k] = (uint16_t)id;
 }
 
-/* The device may use buffers in any order (2.6.9): finds slot `id` among those
- * due after place `at` and exchanges it with the one due there. It has read both
- * places, so they can change. False when it has no such slot, which is so as
- * well for one given back since place `shown`, which it has not been shown. */
+/* The device may use buffers in any order (2.6.9). Looks for slot `id` among the slots due
+ * after place `at`, and exchanges it with the slot due at `at`. The device has read both
+ * places, so they may change. False when the device does not have the slot. This includes a
+ * slot that was given back since place `shown` and is not yet published. */
 static __attribute__((noinline)) bool rx_exchange(struct vq *q, uint32_t at, uint32_t shown,
                                                   uint32_t id)
 {
@@ -141,20 +142,20 @@ static __attribute__((noinline)) bool rx_exchange(struct vq *q, uint32_t at, uin
 	return false;
 }
 
-/* Entries of the used ring that wait; 0 as well when the device lies about it. */
+/* Gives the number of used entries that wait; 0 also when the device's index is wrong. */
 static inline uint32_t rx_waiting(struct virtio_net *v, struct vq *q)
 {
 	uint32_t n = (uint16_t)(q->ring.used[1] - q->taken);
 	if (LIKELY(n <= q->slots))
 		return n;
 	v->nic.count.rx_errors++;
-	broken(v, "receive index out of range");
+	mark_broken(v, "receive index out of range");
 	return 0;
 }
 
 static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 {
-	struct virtio_net *v = of(nic);
+	struct virtio_net *v = card(nic);
 	struct vq *q = &v->rx;
 	struct pkt **to = burst;
 	if (UNLIKELY(v->state != RUNNING))
@@ -166,14 +167,14 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 		v->armed = false;
 		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	}
-	io_rmb(); /* entries only after the index that covers them */
+	io_rmb(); /* read the entries after the index that covers them */
 	uint32_t at = q->taken;
 	do {
 		uint32_t id = q->ring.done[at & q->mask].id;
 		uint32_t len = q->ring.done[at & q->mask].len - v->header;
 		if (UNLIKELY(id != q->order[at & q->last]) && !rx_exchange(q, at, q->posted, id)) {
 			nic->count.rx_errors++;
-			broken(v, "received into a buffer it does not have");
+			mark_broken(v, "received into a buffer it does not have");
 			return (uint32_t)(to - burst);
 		}
 		struct pkt *p = q->slot[id], *fresh;
@@ -198,7 +199,7 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 
 /* --- sending ------------------------------------------------------------------------ */
 
-/* Takes back what was sent (2.6.14). */
+/* Frees the packets that were sent (2.6.14). */
 static inline void tx_reclaim(struct virtio_net *v)
 {
 	struct vq *q = &v->tx;
@@ -206,7 +207,7 @@ static inline void tx_reclaim(struct virtio_net *v)
 	if (n == 0)
 		return;
 	if (UNLIKELY(n > (uint16_t)(q->posted - q->taken))) {
-		broken(v, "transmit index out of range");
+		mark_broken(v, "transmit index out of range");
 		return;
 	}
 	io_rmb();
@@ -215,7 +216,7 @@ static inline void tx_reclaim(struct virtio_net *v)
 		uint32_t id = q->ring.done[at & q->mask].id;
 		struct pkt *p = LIKELY(id < q->slots) ? q->slot[id] : NULL;
 		if (UNLIKELY(!p)) {
-			broken(v, "sent a buffer it does not have");
+			mark_broken(v, "sent a buffer it does not have");
 			return;
 		}
 		q->slot[id] = NULL;
@@ -225,7 +226,7 @@ static inline void tx_reclaim(struct virtio_net *v)
 	q->taken = (uint16_t)at;
 }
 
-/* Zeros up to the shortest frame; false when the slot has no room. */
+/* Pads a frame with zeros to FRAME_PAD bytes. False when the slot has no room. */
 static bool tx_pad(struct pkt *p)
 {
 	uint32_t n = FRAME_PAD - p->len;
@@ -235,6 +236,7 @@ static bool tx_pad(struct pkt *p)
 	return at != NULL;
 }
 
+/* Frees n packets and adds n to *counter. Gives n. */
 static uint32_t tx_drop(uint64_t *counter, struct pkt **burst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -245,7 +247,7 @@ static uint32_t tx_drop(uint64_t *counter, struct pkt **burst, uint32_t n)
 
 static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
-	struct virtio_net *v = of(nic);
+	struct virtio_net *v = card(nic);
 	struct vq *q = &v->tx;
 	if (LIKELY(v->state == RUNNING))
 		tx_reclaim(v);
@@ -253,7 +255,7 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		v->tx_armed = false;
 		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
 	}
-	if (UNLIKELY(!nic->link.up))
+	if (UNLIKELY(!nic->carrier.up))
 		return tx_drop(&nic->count.tx_link_down, burst, n);
 	uint32_t posted = q->posted;
 	struct pkt **from = burst, **end = burst + n;
@@ -266,10 +268,10 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 			tx_drop(&nic->count.tx_errors, &p, 1);
 			continue;
 		}
-		/* The header has its headroom in the split form as well, so that no
-		 * frame passes on one device and not on another. 5.1.6.2.1: no
-		 * offload was negotiated, so all of it is zero; the legacy one is
-		 * two bytes shorter. */
+		/* The split form needs the same headroom for the header, so that a frame
+		 * passes either on all devices or on none. 5.1.6.2.1: no offload was
+		 * negotiated, so all header fields are zero. The legacy header is two bytes
+		 * shorter. */
 		uint8_t *at = p->data;
 		uint32_t len = p->len;
 		*slot = p;
@@ -279,7 +281,7 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		struct virtio_desc *d = &q->data[posted & q->last];
 		d->addr = (uint32_t)dma_addr(at) - v->front;
 		d->len = len + v->front;
-		posted++; /* the place in the ring names the slot already */
+		posted++; /* the place in the ring holds the slot's number already */
 	}
 	if (LIKELY((uint16_t)posted != q->posted)) {
 		q->posted = (uint16_t)posted;
@@ -291,6 +293,7 @@ static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 
 /* --- starting and stopping ---------------------------------------------------------- */
 
+/* Gives how many packets a queue holds. */
 static uint32_t queue_held(const struct vq *q)
 {
 	uint32_t n = 0;
@@ -299,12 +302,13 @@ static uint32_t queue_held(const struct vq *q)
 	return n;
 }
 
-/* Memory for queue n and its descriptors, whose fixed fields are set here. */
+/* Allocates queue n and sets the fixed fields of its descriptors. Gives NULL, or a text
+ * that says what is wrong. */
 static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
 {
 	uint32_t size = virtio_pci_queue_size(&v->pci, n);
 	if (v->pci.modern && size > SLOTS && (size & (size - 1)) == 0)
-		size = SLOTS; /* legacy devices do not take a smaller one */
+		size = SLOTS; /* a legacy device does not accept a smaller size */
 	const char *wrong = virtio_pci_ring(&q->ring, size);
 	if (wrong)
 		return wrong;
@@ -312,7 +316,7 @@ static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
 	q->slots = min_u32(v->split ? size / 2 : size, SLOTS);
 	if (q->slots == 0)
 		return "queue too small";
-	if (n == VIRTIO_NET_RX) /* a short pool: as many as it can fill */
+	if (n == VIRTIO_NET_RX) /* with a small pool: as many slots as it can fill */
 		while (q->slots > queue_held(q) + v->nic.pool->n_free)
 			q->slots /= 2;
 	if (q->slots == 0)
@@ -337,8 +341,8 @@ static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
 	return virtio_pci_queue_start(&v->pci, n, &q->ring);
 }
 
-/* Offers what the queue holds from before a reset, then fresh packets. The pool
- * has them (queue_init). */
+/* Gives the device all slots: with the packets that the queue holds from before a reset,
+ * then with fresh packets. The pool has enough of them (queue_init). */
 static void rx_start(struct virtio_net *v)
 {
 	struct vq *q = &v->rx;
@@ -358,8 +362,9 @@ static void rx_start(struct virtio_net *v)
 		rx_split(v, 0, q->slots);
 }
 
-/* Frees the packets of a queue whose device is reset. Gives how many. */
-static uint32_t queue_drop(struct vq *q)
+/* Frees all packets of a queue. The device must be reset. Gives how many packets there
+ * were. */
+static uint32_t queue_free(struct vq *q)
 {
 	uint32_t n = 0;
 	for (uint32_t id = 0; id < SLOTS; id++) {
@@ -372,9 +377,9 @@ static uint32_t queue_drop(struct vq *q)
 	return n;
 }
 
-/* 5.1.5: the card's address. One without gets a locally administered address
- * made of its PCI position: the same at each start, another for each slot, but
- * not unlike that of the same slot in another machine. */
+/* Reads the card's MAC address (5.1.5). A card without one gets a locally administered
+ * address that is made from its PCI position. It is the same at each start and differs
+ * between slots, but the same slot in another machine has the same address. */
 static void read_mac(struct virtio_net *v, uint64_t features)
 {
 	mac *m = &v->nic.address;
@@ -391,20 +396,22 @@ static void read_mac(struct virtio_net *v, uint64_t features)
 	store32(m->b + 2, h);
 }
 
-static void read_link(struct virtio_net *v)
+/* Reads the carrier state. A device that does not report it counts as up. */
+static void read_carrier(struct virtio_net *v)
 {
 	uint16_t s = VIRTIO_NET_LINK_UP;
 	if (v->has_status)
 		s = virtio_pci_config16(&v->pci, VIRTIO_NET_C_STATUS);
-	v->nic.link.up = s & VIRTIO_NET_LINK_UP;
+	v->nic.carrier.up = s & VIRTIO_NET_LINK_UP;
 }
 
-/* Features, queues, buffers: 3.1.1 from step 4 on. */
+/* Negotiates features and sets up the queues (3.1.1, from step 4 on). Gives NULL, or a text
+ * that says what is wrong. */
 static const char *set_up(struct virtio_net *v)
 {
 	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS;
-	/* The platform's memory access is ours when offered: bus addresses are
-	 * physical ones here and x86 keeps the order (6.1). */
+	/* Both platform features are accepted when offered: bus addresses are physical
+	 * addresses here, and x86 keeps the order of accesses (6.1). */
 	want |= v->pci.modern
 	                ? VIRTIO_F_VERSION_1 | VIRTIO_F_ACCESS_PLATFORM | VIRTIO_F_ORDER_PLATFORM
 	                : VIRTIO_F_ANY_LAYOUT;
@@ -424,17 +431,17 @@ static const char *set_up(struct virtio_net *v)
 	return wrong;
 }
 
-/* Resets the device and sets it to work. NULL or what is wrong: the device is
- * then without work, or, not having reset, cut off from the bus. */
+/* Resets and starts the device. Gives NULL, or a text that says what is wrong: then the
+ * device is idle, or, if it did not reset, has no bus access. */
 static const char *start(struct virtio_net *v)
 {
 	v->state = BROKEN;
-	v->nic.link.up = false;
+	v->nic.carrier.up = false;
 	if (!virtio_pci_reset(&v->pci)) {
 		virtio_pci_cut(&v->pci);
 		return "does not reset";
 	}
-	v->nic.count.tx_errors += queue_drop(&v->tx);
+	v->nic.count.tx_errors += queue_free(&v->tx);
 	virtio_pci_status_add(&v->pci, VIRTIO_ACKNOWLEDGE);
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER);
 	const char *wrong = set_up(v);
@@ -446,17 +453,18 @@ static const char *start(struct virtio_net *v)
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER_OK);
 	v->state = RUNNING;
 	v->armed = v->tx_armed = v->tx_refused = false;
-	publish(v, &v->rx, VIRTIO_NET_RX); /* notified only after DRIVER_OK */
-	read_link(v);
+	publish(v, &v->rx, VIRTIO_NET_RX); /* notify only after DRIVER_OK */
+	read_carrier(v);
 	return NULL;
 }
 
+/* Restarts a broken device, if the time for the next attempt has come. */
 static void restart(struct virtio_net *v, uint64_t now_us)
 {
 	if (now_us < v->retry_at_us)
 		return;
 	if (v->started && now_us - v->started_us > RETRY_LAST_US)
-		v->retry_us = RETRY_FIRST_US; /* it did well for a while */
+		v->retry_us = RETRY_FIRST_US; /* it worked long enough */
 	v->started = false;
 	v->retry_at_us = now_us + v->retry_us;
 	if (v->retry_us < RETRY_LAST_US)
@@ -465,7 +473,7 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 	pci_enable(&v->nic.pci);
 	const char *wrong = start(v);
 	if (wrong) {
-		broken(v, wrong);
+		mark_broken(v, wrong);
 		return;
 	}
 	v->started = true;
@@ -474,26 +482,26 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 
 static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 {
-	struct virtio_net *v = of(nic);
+	struct virtio_net *v = card(nic);
 	if (v->state == STOPPED)
 		return;
 	if (v->state == RUNNING && virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET)
-		broken(v, "the device asks for a reset"); /* 2.1.2 */
+		mark_broken(v, "the device needs a reset"); /* 2.1.2 */
 	if (v->state == RUNNING)
 		tx_reclaim(v);
 	if (v->state == BROKEN) {
 		restart(v, now_us);
 		return;
 	}
-	read_link(v);
+	read_carrier(v);
 }
 
-/* Reading the cause first lowers the line; what comes after that raises it
- * again, and what came before is found by looking (2.6.7.1). Sent frames wake
- * only when tx() had to refuse some. */
+/* Reading the cause first lowers the interrupt line. A later event raises the line again;
+ * an earlier one is found by looking at the ring (2.6.7.1). Sent frames wake the processor
+ * only when tx() refused frames. */
 static bool virtio_net_arm(struct nic *nic)
 {
-	struct virtio_net *v = of(nic);
+	struct virtio_net *v = card(nic);
 	struct vq *q = &v->rx;
 	if (v->state == STOPPED)
 		return false;
@@ -501,7 +509,7 @@ static bool virtio_net_arm(struct nic *nic)
 	if (v->state != RUNNING)
 		return false;
 	if (cause & VIRTIO_ISR_CONFIG)
-		read_link(v);
+		read_carrier(v);
 	q->ring.avail[0] = 0;
 	v->armed = true;
 	if (UNLIKELY(v->tx_refused)) {
@@ -519,17 +527,17 @@ static bool virtio_net_arm(struct nic *nic)
 
 static void virtio_net_stop(struct nic *nic)
 {
-	struct virtio_net *v = of(nic);
+	struct virtio_net *v = card(nic);
 	v->state = STOPPED;
-	nic->link.up = false;
-	/* Either way no transfer goes on, and the packets are ours again. */
+	nic->carrier.up = false;
+	/* In both cases all DMA ends, and the packets belong to the driver again. */
 	if (!virtio_pci_reset(&v->pci))
 		virtio_pci_cut(&v->pci);
-	queue_drop(&v->rx);
-	queue_drop(&v->tx);
+	queue_free(&v->rx);
+	queue_free(&v->tx);
 }
 
-/* Without the control queue everything passes (5.1.6.5.1). */
+/* Without the control queue the card accepts every frame (5.1.6.5.1). */
 static void virtio_net_filter(struct nic *nic, bool promiscuous, const mac *group, uint32_t n)
 {
 	(void)nic;
@@ -557,7 +565,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 	v->nic.pool = pool;
 	v->nic.irq = dev->irq;
 	v->nic.pci = *dev;
-	v->nic.link.full_duplex = true;
+	v->nic.carrier.full_duplex = true;
 	v->started = true;
 	v->retry_us = RETRY_FIRST_US;
 	const char *wrong = virtio_pci_open(&v->pci, dev);
@@ -566,7 +574,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 	wrong = start(v);
 	if (wrong) {
 		virtio_pci_cut(&v->pci);
-		queue_drop(&v->rx);
+		queue_free(&v->rx);
 		return wrong;
 	}
 	*out = &v->nic;

@@ -1,26 +1,26 @@
-/* The PCI transport of virtio_pci.h. Specification: VIRTIO 1.1, chapters 2.1 to
- * 2.6, 3.1 and 4.1.
+/* The PCI transport of virtio_pci.h. Specification: VIRTIO 1.1, chapters 2.1 to 2.6, 3.1
+ * and 4.1.
  *
- * Invariants: each field is accessed by its own width (4.1.3.1); capabilities
- * of unknown type or place are passed over (4.1.4.1); nothing the device says
- * about its layout is used unchecked. Left out on purpose: MSI-X (one line
- * wakes the processor, that is all), the configuration window in PCI space
- * (4.1.4.7), structures in I/O ports other than the legacy ones. */
+ * Invariants: each field is accessed by its own width (4.1.3.1); capabilities of unknown
+ * type or place are ignored (4.1.4.1); no layout value from the device is used unchecked.
+ * Left out on purpose: MSI-X (one interrupt line is enough to wake the processor), the
+ * configuration window in PCI space (4.1.4.7), structures in I/O ports other than the
+ * legacy ones. */
 #include "drivers/net/virtio/virtio_pci.h"
 
 #include "kernel/lib/alloc.h"
 
 #define RESET_MS    100u
 #define CONFIG_TRY  10u
-#define WHOLE_BAR   0x10000u /* registers up to this size are mapped once */
+#define WHOLE_BAR   0x10000u /* a register space up to this size is mapped as a whole */
 #define CAPS_MAX    48u      /* more do not fit in 256 bytes */
 #define PCI_COMMAND 0x04
 #define PCI_MASTER  4u
 
 /* --- finding the registers ------------------------------------------------------- */
 
-/* Maps `len` bytes at `off` of base address register `bar`; NULL when they are
- * not all there. */
+/* Maps `len` bytes at `off` of base address register `bar`. NULL when the register does not
+ * cover them all. */
 static volatile uint8_t *map(struct virtio_pci *v, uint8_t bar, uint32_t off, uint32_t len)
 {
 	if (bar > 5)
@@ -35,9 +35,9 @@ static volatile uint8_t *map(struct virtio_pci *v, uint8_t bar, uint32_t off, ui
 	return v->bar[bar] ? v->bar[bar] + off : NULL;
 }
 
-/* Notes one capability; the first of its type that can be used counts
- * (4.1.4.1), so one that fails is as if it were not there. */
-static void note(struct virtio_pci *v, uint8_t cap)
+/* Uses the capability at `cap`, unless one of its type was used before: the first usable
+ * capability of a type counts (4.1.4.1), so one that fails is ignored. */
+static void note_capability(struct virtio_pci *v, uint8_t cap)
 {
 	uint8_t bar = pci_read8(&v->dev, (uint8_t)(cap + VIRTIO_CAP_BAR));
 	uint32_t off = pci_read32(&v->dev, (uint8_t)(cap + VIRTIO_CAP_OFFSET));
@@ -58,11 +58,11 @@ static void note(struct virtio_pci *v, uint8_t cap)
 		}
 		break;
 	case VIRTIO_CAP_NOTIFY:
-		if (v->door.len == 0 && len >= 2 && map(v, bar, off, 2)) {
-			v->door.bar = bar;
-			v->door.off = off;
-			v->door.len = len;
-			v->door.mult = pci_read32(&v->dev, (uint8_t)(cap + VIRTIO_CAP_MULT));
+		if (v->notify_cap.len == 0 && len >= 2 && map(v, bar, off, 2)) {
+			v->notify_cap.bar = bar;
+			v->notify_cap.off = off;
+			v->notify_cap.len = len;
+			v->notify_cap.mult = pci_read32(&v->dev, (uint8_t)(cap + VIRTIO_CAP_MULT));
 		}
 		break;
 	default:
@@ -78,9 +78,9 @@ static bool open_modern(struct virtio_pci *v)
 		if (cap == 0)
 			break;
 		if (cap <= 256 - VIRTIO_CAP_MULT - 4)
-			note(v, cap);
+			note_capability(v, cap);
 	}
-	return v->common && v->isr && v->config && v->door.len;
+	return v->common && v->isr && v->config && v->notify_cap.len;
 }
 
 static bool open_legacy(struct virtio_pci *v)
@@ -93,8 +93,8 @@ static bool open_legacy(struct virtio_pci *v)
 	return true;
 }
 
-/* MSI-X, if firmware left it on, would keep the line silent and move the
- * legacy configuration by four bytes (4.1.4.8). */
+/* Switches MSI-X off. If the firmware left it on, the interrupt line would stay silent, and
+ * the legacy configuration would lie four bytes further on (4.1.4.8). */
 static void msix_off(const struct pci_dev *dev)
 {
 	uint8_t cap = pci_capability(dev, PCI_CAP_MSIX, 0);
@@ -152,7 +152,7 @@ bool virtio_pci_reset(struct virtio_pci *v)
 {
 	uint64_t end = io_now_us() + RESET_MS * 1000u;
 	status_write(v, 0);
-	/* 4.1.4.3.2: done when 0 is read back; a card may take its time. */
+	/* 4.1.4.3.2: the reset is complete when 0 is read back; a card may need time. */
 	while (virtio_pci_status(v) != 0) {
 		if (io_now_us() >= end)
 			return false;
@@ -206,8 +206,8 @@ const char *virtio_pci_ring(struct virtio_ring *r, uint32_t size)
 {
 	if (size == 0 || size > VIRTIO_QUEUE_MAX || (size & (size - 1)))
 		return "queue size is not a power of two up to 32768";
-	/* 2.6.2: descriptors, available ring, and from the next page the used
-	 * ring; each ring has one more word than flags, index and entries. */
+	/* 2.6.2: the descriptors, then the available ring, then on the next page the used
+	 * ring. Beside flags, index and entries, each of the two rings has one more word. */
 	size_t avail = sizeof(struct virtio_desc) * size, used = page_up(avail + 6 + 2 * size);
 	size_t bytes = page_up(used + 6 + sizeof(struct virtio_used) * size);
 	uint8_t *base = (uint8_t *)r->desc;
@@ -242,12 +242,12 @@ const char *virtio_pci_queue_start(struct virtio_pci *v, uint16_t n, const struc
 	}
 	volatile uint8_t *c = v->common;
 	mmio_write16(c + VIRTIO_C_QUEUE_SELECT, n);
-	/* 4.1.4.4: both factors are the device's; the product must fit. */
-	uint64_t at = (uint64_t)mmio_read16(c + VIRTIO_C_NOTIFY_OFF) * v->door.mult;
-	if (at > v->door.len - 2 || at > UINT32_MAX - v->door.off)
+	/* 4.1.4.4: both factors come from the device; the product must fit. */
+	uint64_t at = (uint64_t)mmio_read16(c + VIRTIO_C_NOTIFY_OFF) * v->notify_cap.mult;
+	if (at > v->notify_cap.len - 2 || at > UINT32_MAX - v->notify_cap.off)
 		return "notification address out of range";
 	if (!v->notify[n])
-		v->notify[n] = map(v, v->door.bar, v->door.off + (uint32_t)at, 2);
+		v->notify[n] = map(v, v->notify_cap.bar, v->notify_cap.off + (uint32_t)at, 2);
 	if (!v->notify[n])
 		return "notification address out of reach";
 	mmio_write16(c + VIRTIO_C_QUEUE_SIZE, (uint16_t)r->size);
@@ -269,8 +269,8 @@ bool virtio_pci_config(const struct virtio_pci *v, uint32_t off, uint8_t *buf, u
 {
 	if (v->modern && (off > v->config_len || n > v->config_len - off))
 		return false;
-	/* The generation tells of a change in between; legacy devices have none,
-	 * so a second reading must agree (2.4.4). */
+	/* The generation shows a change between two reads. Legacy devices have no
+	 * generation, so a second read must agree with the first (2.4.4). */
 	for (unsigned i = 0; i < CONFIG_TRY; i++) {
 		uint8_t before = v->modern ? mmio_read8(v->common + VIRTIO_C_GENERATION) : 0;
 		bool same = true;

@@ -1,4 +1,4 @@
-/* Numbers of virtio devices on PCI and of the network card among them.
+/* Registers, offsets and bits of virtio devices on PCI and of the virtio network card.
  * Sections: Virtual I/O Device (VIRTIO) specification, version 1.1. */
 #ifndef DRIVERS_NET_VIRTIO_VIRTIO_REG_H
 #define DRIVERS_NET_VIRTIO_VIRTIO_REG_H
@@ -22,7 +22,7 @@
 #define VIRTIO_F_ACCESS_PLATFORM (1ull << 33)
 #define VIRTIO_F_ORDER_PLATFORM  (1ull << 36)
 
-/* 4.1.4: capabilities that say where the structures are. */
+/* 4.1.4: capabilities that say where the register structures are. */
 #define VIRTIO_CAP_VENDOR 0x09 /* PCI capability ID */
 #define VIRTIO_CAP_TYPE   3    /* offsets in the capability */
 #define VIRTIO_CAP_BAR    4
@@ -60,7 +60,7 @@
 #define VIRTIO_L_STATUS         18
 #define VIRTIO_L_ISR            19
 #define VIRTIO_L_CONFIG         20 /* with MSI-X off */
-#define VIRTIO_L_BYTES          32 /* with the fields read here */
+#define VIRTIO_L_BYTES          32 /* up to the last field that the driver reads */
 #define VIRTIO_L_PAGE           4096u
 
 /* 4.1.4.5 */
@@ -68,7 +68,7 @@
 
 /* 2.6.5: descriptors; 2.6.7 and 2.6.10: flags of the rings. */
 #define VIRTIO_DESC_NEXT          1
-#define VIRTIO_DESC_WRITE         2 /* by the device */
+#define VIRTIO_DESC_WRITE         2 /* the device writes to the buffer */
 #define VIRTIO_AVAIL_NO_INTERRUPT 1
 #define VIRTIO_USED_NO_NOTIFY     1
 #define VIRTIO_QUEUE_MAX          32768u /* 2.6 */

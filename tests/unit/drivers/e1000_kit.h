@@ -1,5 +1,5 @@
-/* What the tests of the e1000 driver share: cards, a pool, frames that carry
- * their own number, and the checks that end every test. */
+/* Shared by the tests of the e1000 driver: cards, a pool, frames that contain their own
+ * number, and the checks at the end of every test. */
 #ifndef TESTS_DRIVERS_E1000_KIT_H
 #define TESTS_DRIVERS_E1000_KIT_H
 
@@ -13,15 +13,15 @@
 #include "tests/models/e1000_model_regs.h"
 
 #define KIT_POOL 1200u
-#define KIT_RING 256u /* packets a card keeps in its receive ring */
+#define KIT_RING 256u /* packets in a card's receive ring */
 
 static struct e1000_model kit_card[2];
 static struct nic *kit_nic[2];
-static unsigned kit_nics; /* cards that were probed well */
+static unsigned kit_nics; /* cards whose probe succeeded */
 static struct pool kit_pool;
 static const uint8_t kit_mac[2][6] = {{0x00, 0x0e, 0x0c, 1, 2, 3}, {0x00, 0x0e, 0x0c, 4, 5, 6}};
 
-/* An empty machine with a pool of n packets. */
+/* Makes an empty machine with a pool of n packets. */
 static inline void kit_machine(uint32_t n)
 {
 	pci_model_reset();
@@ -33,14 +33,14 @@ static inline void kit_machine(uint32_t n)
 	CHECK(pkt_pool_init(&kit_pool, n));
 }
 
-/* Plugs in card i. */
+/* Adds card i to the bus. */
 static inline struct e1000_model *kit_plug(unsigned i, enum e1000_kind kind, uint16_t device)
 {
 	e1000_model_init(&kit_card[i], kind, device, i, kit_mac[i]);
 	return &kit_card[i];
 }
 
-/* Lets the driver take the next card; what is wrong, or NULL. */
+/* Probes the next card. Gives NULL, or the driver's text of what is wrong. */
 static inline const char *kit_probe(void)
 {
 	uint32_t cursor = 0;
@@ -59,7 +59,7 @@ static inline const char *kit_probe(void)
 	return "not in the list";
 }
 
-/* One 82540EM that works. */
+/* Makes a machine with one 82540EM that works, and gives it. */
 static inline struct e1000_model *kit_begin(void)
 {
 	kit_machine(KIT_POOL);
@@ -71,7 +71,7 @@ static inline struct e1000_model *kit_begin(void)
 	return m;
 }
 
-/* Time passes in steps of 10 ms, as the main loop has it. */
+/* Lets time pass in steps of 10 ms, and polls as the main loop does. */
 static inline void kit_wait_ms(unsigned ms)
 {
 	for (; ms >= 10; ms -= 10) {
@@ -81,13 +81,13 @@ static inline void kit_wait_ms(unsigned ms)
 	}
 }
 
-/* No packet is lost: all but those of the rings are free. */
+/* Checks that no packet is lost: all packets outside the receive rings are free. */
 static inline void kit_check_pool(void)
 {
 	CHECK_EQ(kit_pool.n_free, kit_pool.n_total - KIT_RING * kit_nics);
 }
 
-/* Ends a test: stops the cards, and then nothing may stir. */
+/* Ends a test: stops the cards, and checks that they do nothing afterwards. */
 static inline void kit_end(void)
 {
 	for (unsigned i = 0; i < kit_nics; i++) {
@@ -96,11 +96,11 @@ static inline void kit_end(void)
 		CHECK(host_now_us - before < 100000);
 		CHECK(e1000_model_quiet(&kit_card[i]));
 	}
-	CHECK_EQ(kit_pool.n_free, kit_pool.n_total); /* also those of the rings */
+	CHECK_EQ(kit_pool.n_free, kit_pool.n_total); /* also those of the rings are free */
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
-/* A frame for card i: n bytes that all depend on `number`. */
+/* Writes a frame for card i: n bytes that all depend on `number`. */
 static inline void kit_frame(uint8_t *f, unsigned i, uint32_t n, uint32_t number)
 {
 	uint32_t x = number * 2654435761u + n;
@@ -126,8 +126,8 @@ static inline bool kit_same(const uint8_t *bytes, uint32_t len, unsigned i, uint
 	return len == n && memcmp(bytes, f, n) == 0;
 }
 
-/* Takes a burst and checks that it is the frames from `number` on, all of n
- * bytes; frees them; gives how many. */
+/* Takes a burst, checks that it contains the frames from `number` on, each of n bytes, and
+ * frees them. Gives how many. */
 static inline uint32_t kit_take(unsigned i, uint32_t max, uint32_t n, uint32_t number)
 {
 	struct pkt *burst[NIC_BURST];
@@ -141,7 +141,7 @@ static inline uint32_t kit_take(unsigned i, uint32_t max, uint32_t n, uint32_t n
 	return got;
 }
 
-/* A packet with the frame of that number. */
+/* Gives a packet with the frame of that number. */
 static inline struct pkt *kit_packet(unsigned i, uint32_t n, uint32_t number)
 {
 	struct pkt *p = pkt_alloc(&kit_pool);
@@ -152,7 +152,8 @@ static inline struct pkt *kit_packet(unsigned i, uint32_t n, uint32_t number)
 	return p;
 }
 
-/* Offers `count` frames of n bytes in one call; what is refused is freed. */
+/* Offers `count` frames of n bytes in one call, and frees those that the driver refuses.
+ * Gives how many it took. */
 static inline uint32_t kit_send(unsigned i, uint32_t count, uint32_t n, uint32_t number)
 {
 	struct pkt *burst[512];
@@ -170,7 +171,7 @@ static inline uint32_t kit_send(unsigned i, uint32_t count, uint32_t n, uint32_t
 	return took;
 }
 
-/* The model's frame number k went out as the frame `number`. */
+/* True when the k-th frame that left the model is the frame `number`. */
 static inline bool kit_sent(unsigned i, unsigned k, uint32_t n, uint32_t number)
 {
 	const struct e1000_model_sent *f = &kit_card[i].out[k % 64];

@@ -16,7 +16,7 @@ static void receives_every_length(void)
 	kit_end();
 }
 
-/* Twenty turns of the ring in bursts of changing size, never losing one. */
+/* Twenty rounds of the ring in bursts of changing size, without losing a frame. */
 static void receives_many_in_order(void)
 {
 	kit_begin();
@@ -48,7 +48,7 @@ static void receive_ring_full(void)
 	for (int k = 0; k < 20; k++)
 		got += kit_take(0, NIC_BURST, 64, got);
 	CHECK_EQ(got, KIT_RING - 1);
-	for (uint32_t i = 0; i < KIT_RING - 1; i++) /* the whole ring is back */
+	for (uint32_t i = 0; i < KIT_RING - 1; i++) /* the whole ring belongs to the card again */
 		CHECK_EQ(kit_arrive(0, 64, i), E1000_RX_TAKEN);
 	for (got = 0; got < KIT_RING - 1;)
 		got += kit_take(0, NIC_BURST, 64, got);
@@ -65,7 +65,7 @@ static void pool_empty(void)
 	uint32_t n = 0;
 	while ((held[n] = pkt_alloc(&kit_pool)) != NULL)
 		n++;
-	/* Three whole rings of frames find no packet, and the card goes on. */
+	/* Three whole rings of frames find no packet, and the card continues. */
 	for (uint32_t i = 0; i < 3 * KIT_RING; i++) {
 		CHECK_EQ(kit_arrive(0, 200, i), E1000_RX_TAKEN);
 		if (i % 20 == 19 || i == 3 * KIT_RING - 1)
@@ -73,7 +73,7 @@ static void pool_empty(void)
 				CHECK_EQ(kit_take(0, NIC_BURST, 200, i), 0);
 	}
 	CHECK_EQ(kit_nic[0]->count.rx_no_packet, 3 * KIT_RING);
-	/* Three packets come back: three of ten frames get through. */
+	/* Three packets are freed: three of ten frames get through. */
 	for (int k = 0; k < 3; k++)
 		pkt_free(held[--n]);
 	for (uint32_t i = 0; i < 10; i++)
@@ -93,7 +93,7 @@ static void pool_empty(void)
 	kit_end();
 }
 
-/* A good frame after whatever was before. */
+/* Checks that the card still receives a good frame. */
 static void check_alive(void)
 {
 	static uint32_t number = 5000;
@@ -112,7 +112,7 @@ static void lying_lengths(void)
 		}
 	CHECK_EQ(kit_nic[0]->count.rx_errors, 100 * ARRAY_SIZE(lie));
 	check_alive();
-	/* The shortest and the longest that fit are handed over as they are. */
+	/* The shortest and the longest frame that fit are passed on unchanged. */
 	struct pkt *burst[NIC_BURST];
 	CHECK(e1000_model_lie(m, 14, 3, 0, 14));
 	CHECK(e1000_model_lie(m, 2048, 3, 0, 2048));
@@ -124,7 +124,7 @@ static void lying_lengths(void)
 	kit_end();
 }
 
-/* Frames over several descriptors are dropped to their end and count once. */
+/* Frames in several descriptors are dropped up to their end. Each counts once. */
 static void frames_without_an_end(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -136,14 +136,14 @@ static void frames_without_an_end(void)
 		CHECK_EQ(kit_nic[0]->count.rx_errors, pieces);
 		check_alive();
 	}
-	/* The end comes in a later burst, and as a lie. */
+	/* The end comes in a later burst, with a wrong length. */
 	CHECK(e1000_model_lie(m, 2048, 1, 0, 2048));
 	CHECK_EQ(kit_take(0, NIC_BURST, 0, 0), 0);
 	CHECK(e1000_model_lie(m, 9999, 3, 0, 0));
 	CHECK_EQ(kit_take(0, NIC_BURST, 0, 0), 0);
 	CHECK_EQ(kit_nic[0]->count.rx_errors, 8);
 	check_alive();
-	/* No end for two turns of the ring. */
+	/* No end for two rounds of the ring. */
 	for (unsigned i = 0; i < 2 * KIT_RING; i++) {
 		CHECK(e1000_model_lie(m, 2048, 1, 0, 2048));
 		CHECK_EQ(kit_take(0, NIC_BURST, 0, 0), 0);
@@ -164,7 +164,7 @@ static void error_bits(void)
 		CHECK_EQ(kit_take(0, NIC_BURST, 0, 0), 0);
 		CHECK_EQ(kit_nic[0]->count.rx_errors, i + 1);
 	}
-	/* Checksum bits of the upper layers are none of ours. */
+	/* Checksum bits of the upper layers are ignored. */
 	struct pkt *burst[NIC_BURST];
 	CHECK(e1000_model_lie(m, 100, 7, 0x60, 100));
 	CHECK_EQ(kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST), 1);
@@ -172,8 +172,8 @@ static void error_bits(void)
 	kit_end();
 }
 
-/* A burst of bad frames ends although not one of them is taken. */
-static void a_flood_of_bad_frames(void)
+/* A call of rx ends although all frames that it finds are bad. */
+static void flood_of_bad_frames(void)
 {
 	struct e1000_model *m = kit_begin();
 	for (unsigned i = 0; i < KIT_RING - 1; i++)
@@ -219,12 +219,12 @@ static void sends_many_in_order(void)
 	kit_end();
 }
 
-/* Short frames leave with 60 bytes, and the added ones are zero. */
+/* Short frames leave with 60 bytes, and the added bytes are zero. */
 static void pads_short_frames(void)
 {
 	struct e1000_model *m = kit_begin();
 	for (uint32_t n = 14; n < 60; n++) {
-		CHECK_EQ(kit_send(0, 1, n, n), 1); /* old bytes lie behind len */
+		CHECK_EQ(kit_send(0, 1, n, n), 1); /* old bytes lie after the data */
 		const struct e1000_model_sent *f = &m->out[(m->sent - 1) % 64];
 		uint8_t want[60];
 		kit_frame(want, 0, 60, n);
@@ -237,7 +237,8 @@ static void pads_short_frames(void)
 	kit_end();
 }
 
-/* What no cable carries is counted and freed, and its neighbours go out. */
+/* Frames of impossible length are counted and freed, and the other frames of the burst go
+ * out. */
 static void refuses_impossible_frames(void)
 {
 	static const uint32_t len[] = {0, 1, 13, 1519, 2000, 2048};
@@ -252,10 +253,10 @@ static void refuses_impossible_frames(void)
 		CHECK_EQ(m->sent, 2 * (i + 1));
 		CHECK(kit_sent(0, m->sent - 2, 80, 0) && kit_sent(0, m->sent - 1, 80, 2));
 	}
-	/* Only such: nothing is given to the card. */
+	/* A burst with only such frames: the card gets nothing. */
 	burst[0] = kit_packet(0, 0, 1);
 	CHECK_EQ(kit_nic[0]->ops->tx(kit_nic[0], burst, 1), 1);
-	/* No room behind a short frame at the very end of its slot. */
+	/* No room for the padding of a short frame at the end of its slot. */
 	burst[0] = pkt_alloc(&kit_pool);
 	burst[0]->data = burst[0]->bytes + sizeof burst[0]->bytes - 20;
 	burst[0]->len = 20;
@@ -273,11 +274,11 @@ static void transmit_ring_full(void)
 	CHECK_EQ(kit_send(0, 5, 70, 0), 0);
 	CHECK_EQ(m->tx_owned, KIT_RING - 1);
 	CHECK_EQ(e1000_model_send(m, 40), 40);
-	CHECK_EQ(kit_send(0, 300, 70, KIT_RING - 1), NIC_BURST); /* one RS passed */
+	CHECK_EQ(kit_send(0, 300, 70, KIT_RING - 1), NIC_BURST); /* a write-back for each burst */
 	CHECK_EQ(e1000_model_send(m, 1000), KIT_RING - 1 - 8);
 	for (unsigned k = m->sent - 60; k < m->sent; k++)
 		CHECK(kit_sent(0, k, 70, k));
-	/* All can be had again, also without another tx. */
+	/* All packets are freed, also without another tx. */
 	kit_wait_ms(10);
 	kit_check_pool();
 	CHECK_EQ(kit_send(0, 300, 70, 0), KIT_RING - 1);
@@ -286,7 +287,7 @@ static void transmit_ring_full(void)
 	kit_end();
 }
 
-/* Frames behind an asked-for write-back come back although fewer than a burst. */
+/* Fewer frames than a burst are reclaimed too. */
 static void reclaims_a_few(void)
 {
 	kit_begin();
@@ -298,7 +299,7 @@ static void reclaims_a_few(void)
 	kit_end();
 }
 
-/* Nothing is asked of the card for a packet, and one tail is written a burst. */
+/* No register is read for a packet, and one tail is written for each burst. */
 static void touches_few_registers(void)
 {
 	kit_begin();
@@ -318,7 +319,7 @@ static void touches_few_registers(void)
 	kit_end();
 }
 
-/* A gateway of two cards: what one receives the other sends, in both ways. */
+/* A gateway with two cards: each sends what the other receives. */
 static void two_cards(void)
 {
 	kit_machine(KIT_POOL);
@@ -338,7 +339,7 @@ static void two_cards(void)
 		for (unsigned i = 0; i < 2; i++) {
 			struct pkt *burst[NIC_BURST];
 			uint32_t done = 0;
-			while (done < 10) { /* a burst ends with the ring */
+			while (done < 10) { /* a burst ends at the end of the ring */
 				uint32_t n = kit_nic[i]->ops->rx(kit_nic[i], burst, NIC_BURST);
 				CHECK(n > 0 && n <= 10 - done);
 				if (!n)
@@ -356,8 +357,8 @@ static void two_cards(void)
 	kit_end();
 }
 
-/* The restart of a card that hung with its ring full clears what it may wake for; it has to be told
- * anew. */
+/* The restart of a card that hung with its ring full disables the interrupt for room. The
+ * driver must enable it again. */
 static void wakes_for_room_after_restart(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -387,7 +388,7 @@ int main(void)
 	TEST(lying_lengths);
 	TEST(frames_without_an_end);
 	TEST(error_bits);
-	TEST(a_flood_of_bad_frames);
+	TEST(flood_of_bad_frames);
 	TEST(sends_every_length);
 	TEST(sends_many_in_order);
 	TEST(pads_short_frames);

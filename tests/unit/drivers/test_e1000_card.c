@@ -1,5 +1,5 @@
-/* The e1000 driver's care for the card: start, EEPROM, PHY, link, interrupts,
- * filters, recovery and end, against the card's model. */
+/* How the e1000 driver manages the card: start, EEPROM, PHY, carrier, interrupts, filters,
+ * recovery and stop, against the card's model. */
 #include "tests/unit/drivers/e1000_kit.h"
 
 static void starts_a_card(void)
@@ -7,8 +7,8 @@ static void starts_a_card(void)
 	struct e1000_model *m = kit_begin();
 	const struct nic *nic = kit_nic[0];
 	CHECK(memcmp(nic->address.b, kit_mac[0], 6) == 0);
-	CHECK(nic->link.up && nic->link.full_duplex);
-	CHECK_EQ(nic->link.mbit, 1000);
+	CHECK(nic->carrier.up && nic->carrier.full_duplex);
+	CHECK_EQ(nic->carrier.mbit, 1000);
 	CHECK_EQ(nic->irq, 10);
 	CHECK_EQ(m->resets, 1);
 	CHECK_EQ(m->rctl_writes, 1);
@@ -19,7 +19,7 @@ static void starts_a_card(void)
 	for (unsigned i = 0; i < 128; i++)
 		CHECK_EQ(m->reg[MTA / 4 + i], 0);
 	CHECK_EQ(m->reg[TIPG / 4], 0x0060200a);
-	CHECK(host_now_us - 5000000 < 12000); /* the way to `ready` is short */
+	CHECK(host_now_us - 5000000 < 12000); /* a start takes less than 12 ms */
 	kit_end();
 }
 
@@ -38,8 +38,8 @@ static void knows_the_family(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(card); i++) {
 		kit_machine(KIT_POOL);
 		struct e1000_model *m = kit_plug(0, card[i].kind, card[i].device);
-		/* Without a signature the card loads no address, so it must be
-		 * the one that the driver read. */
+		/* Without a signature the card loads no address, so the driver must have
+		 * read it. */
 		m->eeprom[0x0a] = 0;
 		e1000_model_eeprom_sum(m);
 		CHECK(kit_probe() == NULL);
@@ -52,7 +52,7 @@ static void knows_the_family(void)
 	CHECK_STR(kit_probe(), "not in the list");
 }
 
-static void second_port_has_its_own_address(void)
+static void second_interface_has_its_own_address(void)
 {
 	kit_machine(KIT_POOL);
 	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x1010);
@@ -62,7 +62,7 @@ static void second_port_has_its_own_address(void)
 	kit_end();
 }
 
-/* The card is there, with an EEPROM as `spoil` leaves it. */
+/* Probes a card whose EEPROM `spoil` has changed. */
 static const char *probe_spoilt(enum e1000_kind kind, void (*spoil)(struct e1000_model *))
 {
 	kit_machine(KIT_POOL);
@@ -120,14 +120,14 @@ static void zero(struct e1000_model *m)
 static void broken_eeprom(void)
 {
 	for (enum e1000_kind kind = E1000_KIND_82540; kind <= E1000_KIND_82544; kind++) {
-		/* What the card loaded by itself helps. */
+		/* The driver uses the address that the card loaded itself. */
 		CHECK(probe_spoilt(kind, dead) == NULL);
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
 		CHECK(probe_spoilt(kind, bad_sum) == NULL);
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
 		CHECK(probe_spoilt(kind, noise) == NULL);
 		CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
-		/* And where it does not, there is no card. */
+		/* If the card loaded none, the probe fails. */
 		CHECK(probe_spoilt(kind, empty) != NULL);
 		CHECK(probe_spoilt(kind, no_signature) != NULL);
 		CHECK(probe_spoilt(kind, multicast) != NULL);
@@ -158,7 +158,7 @@ static void cards_that_cannot_start(void)
 	kit_end();
 }
 
-/* Firmware that booted from the network left the card running. */
+/* The firmware booted from the network and left the card running. */
 static void takes_over_a_running_card(void)
 {
 	kit_machine(KIT_POOL);
@@ -180,7 +180,8 @@ static void takes_over_a_running_card(void)
 static void wakes_the_phy(void)
 {
 	static const uint16_t state[][3] = {
-	        {0x1140, 0x0061, 0x0000}, /* offers 10 Mbit/s only, waiting for a wake-up */
+	        {0x1140, 0x0061,
+	         0x0000}, /* offers only 10 Mbit/s, while waiting for a wake-up frame */
 	        {0x1940, 0x0de1, 0x0e00}, /* powered down */
 	        {0x2100, 0x0de1, 0x0e00}, /* forced to 100 Mbit/s */
 	        {0x5140, 0x0de1, 0x0e00}, /* in loopback */
@@ -193,10 +194,10 @@ static void wakes_the_phy(void)
 		m->phy[PHY_GTCR] = state[i][2];
 		m->negotiate_us = 1500000;
 		CHECK(kit_probe() == NULL);
-		CHECK(host_now_us - 5000000 < 15000); /* does not wait for the link */
-		CHECK(!kit_nic[0]->link.up);
+		CHECK(host_now_us - 5000000 < 15000); /* does not wait for the carrier */
+		CHECK(!kit_nic[0]->carrier.up);
 		kit_wait_ms(2000);
-		CHECK(kit_nic[0]->link.up);
+		CHECK(kit_nic[0]->carrier.up);
 		CHECK_EQ(m->phy[PHY_ANAR] & 0x1e1, 0x1e1);
 		CHECK_EQ(m->phy[PHY_GTCR] & 0x200, 0x200);
 		CHECK_EQ(m->phy[PHY_BMCR] & 0x5c00, 0x1000);
@@ -209,9 +210,9 @@ static void dead_phy(void)
 	kit_machine(KIT_POOL);
 	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
 	m->phy_dead = true;
-	CHECK(kit_probe() == NULL); /* the MAC may see a link all the same */
+	CHECK(kit_probe() == NULL); /* the MAC may see a link nevertheless */
 	CHECK(host_now_us - 5000000 < 20000);
-	CHECK(kit_nic[0]->link.up);
+	CHECK(kit_nic[0]->carrier.up);
 	kit_end();
 }
 
@@ -224,20 +225,20 @@ static void speed_and_duplex(void)
 		m->speed = mbit[i % 3];
 		m->half_duplex = i >= 3;
 		CHECK(kit_probe() == NULL);
-		CHECK_EQ(kit_nic[0]->link.mbit, mbit[i % 3]);
-		CHECK_EQ(kit_nic[0]->link.full_duplex, i < 3);
+		CHECK_EQ(kit_nic[0]->carrier.mbit, mbit[i % 3]);
+		CHECK_EQ(kit_nic[0]->carrier.full_duplex, i < 3);
 		kit_end();
 	}
 }
 
-static void link_down_and_up(void)
+static void carrier_down_and_up(void)
 {
 	struct e1000_model *m = kit_begin();
 	m->negotiate_us = 700000;
 	e1000_model_cable(m, false);
 	kit_wait_ms(10);
-	CHECK(!kit_nic[0]->link.up);
-	CHECK_EQ(kit_nic[0]->link.mbit, 0);
+	CHECK(!kit_nic[0]->carrier.up);
+	CHECK_EQ(kit_nic[0]->carrier.mbit, 0);
 	unsigned sent = m->sent;
 	CHECK_EQ(kit_send(0, 40, 64, 0), 40); /* taken, dropped, counted */
 	CHECK_EQ(kit_nic[0]->count.tx_link_down, 40);
@@ -245,10 +246,10 @@ static void link_down_and_up(void)
 	kit_wait_ms(3000);
 	e1000_model_cable(m, true);
 	kit_wait_ms(500);
-	CHECK(!kit_nic[0]->link.up);
+	CHECK(!kit_nic[0]->carrier.up);
 	kit_wait_ms(300);
-	CHECK(kit_nic[0]->link.up);
-	CHECK_EQ(m->sent, sent); /* nothing stale goes out */
+	CHECK(kit_nic[0]->carrier.up);
+	CHECK_EQ(m->sent, sent); /* no old frame goes out */
 	CHECK_EQ(kit_nic[0]->count.resets, 0);
 	CHECK_EQ(m->rctl_writes, 1);
 	CHECK_EQ(kit_arrive(0, 64, 9), E1000_RX_TAKEN);
@@ -259,7 +260,7 @@ static void link_down_and_up(void)
 	kit_end();
 }
 
-static void link_lost_under_way(void)
+static void carrier_lost_while_frames_wait(void)
 {
 	struct e1000_model *m = kit_begin();
 	m->tx_hold = true;
@@ -267,13 +268,14 @@ static void link_lost_under_way(void)
 	CHECK_EQ(e1000_model_send(m, 20), 20);
 	e1000_model_cable(m, false);
 	kit_wait_ms(50);
-	CHECK_EQ(kit_nic[0]->count.tx_link_down, 50); /* one RS: none is known as sent */
+	CHECK_EQ(kit_nic[0]->count.tx_link_down,
+	         50); /* one write-back for all: none is known as sent */
 	CHECK_EQ(kit_nic[0]->count.resets, 1);
 	kit_check_pool();
 	e1000_model_cable(m, true);
 	m->tx_hold = false;
 	kit_wait_ms(50);
-	CHECK(kit_nic[0]->link.up);
+	CHECK(kit_nic[0]->carrier.up);
 	CHECK_EQ(m->sent, 20);
 	CHECK_EQ(kit_send(0, 3, 64, 7), 3);
 	CHECK(kit_sent(0, 20, 64, 7));
@@ -290,7 +292,7 @@ static void recovers_from_a_hang(void)
 	kit_wait_ms(100);
 	m->tx_hung = true;
 	CHECK_EQ(kit_send(0, 100, 64, 0), 100);
-	for (uint32_t i = 0; i < 100; i++) /* frames it has received get lost */
+	for (uint32_t i = 0; i < 100; i++) /* frames that it has received are lost */
 		CHECK_EQ(kit_arrive(0, 64, i), E1000_RX_TAKEN);
 	kit_wait_ms(1900);
 	CHECK_EQ(kit_nic[0]->count.resets, 0);
@@ -299,8 +301,8 @@ static void recovers_from_a_hang(void)
 	CHECK_EQ(m->resets, 2);
 	CHECK_EQ(kit_nic[0]->count.tx_errors, 100);
 	kit_check_pool();
-	CHECK(kit_nic[0]->link.up);
-	for (uint32_t i = 0; i < 600; i++) { /* and it works as before */
+	CHECK(kit_nic[0]->carrier.up);
+	for (uint32_t i = 0; i < 600; i++) { /* it works as before */
 		unsigned sent = m->sent;
 		CHECK_EQ(kit_send(0, 1, 64, i), 1);
 		CHECK(kit_sent(0, sent, 64, i));
@@ -312,8 +314,8 @@ static void recovers_from_a_hang(void)
 	kit_end();
 }
 
-/* A slow transmitter, and one with nothing to do, do not hang. */
-static void knows_slow_from_hung(void)
+/* A slow transmitter and an idle one do not count as hung. */
+static void slow_is_not_hung(void)
 {
 	struct e1000_model *m = kit_begin();
 	m->tx_hold = true;
@@ -332,8 +334,8 @@ static void knows_slow_from_hung(void)
 	kit_end();
 }
 
-/* A card that does not come back is tried again, and harmless meanwhile. */
-static void does_not_come_back(void)
+/* A card whose reset fails is reset again and again, and does no harm meanwhile. */
+static void reset_fails_for_a_while(void)
 {
 	struct e1000_model *m = kit_begin();
 	kit_wait_ms(10);
@@ -341,7 +343,7 @@ static void does_not_come_back(void)
 	m->reset_stuck = true;
 	CHECK_EQ(kit_send(0, 10, 64, 0), 10);
 	kit_wait_ms(2100);
-	CHECK(!kit_nic[0]->link.up);
+	CHECK(!kit_nic[0]->carrier.up);
 	kit_check_pool();
 	CHECK_EQ(kit_send(0, 10, 64, 0), 10);
 	CHECK_EQ(kit_nic[0]->count.tx_link_down, 10);
@@ -349,7 +351,7 @@ static void does_not_come_back(void)
 	pci_model_faults_clear();
 	m->reset_stuck = false;
 	kit_wait_ms(5000);
-	CHECK(kit_nic[0]->link.up);
+	CHECK(kit_nic[0]->carrier.up);
 	CHECK_EQ(kit_send(0, 1, 64, 5), 1);
 	CHECK(kit_sent(0, m->sent - 1, 64, 5));
 	kit_wait_ms(10);
@@ -382,19 +384,20 @@ static void arms(void)
 	struct e1000_model *m = kit_begin();
 	CHECK(!arm());
 	CHECK(!e1000_model_irq(m));
-	/* Between the last look and the arming: seen. */
+	/* A frame between the last look and arm(): arm() sees it. */
 	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
 	CHECK(arm());
 	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
 	CHECK(!arm());
-	CHECK(!e1000_model_irq(m)); /* acknowledged: a level interrupt would stay */
-	/* After it: it wakes. */
+	CHECK(!e1000_model_irq(
+	        m)); /* acknowledged: a level-triggered interrupt would stay asserted */
+	/* A frame after arm(): it raises the interrupt. */
 	CHECK_EQ(kit_arrive(0, 64, 2), E1000_RX_TAKEN);
 	CHECK(e1000_model_irq(m));
 	CHECK_EQ(kit_take(0, NIC_BURST, 64, 2), 1);
 	CHECK(!arm());
 	CHECK(!e1000_model_irq(m));
-	/* A cause that rises after its frame was taken is gone by the second arm. */
+	/* A cause that is set after its frame was taken is cleared by the second arm(). */
 	m->icr |= ICR_RXT0;
 	CHECK(!arm());
 	CHECK(!e1000_model_irq(m));
@@ -410,14 +413,14 @@ static void come(struct e1000_model *m)
 		came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
 }
 
-/* Every moment at which a frame can come, relative to take and arm. */
-static void never_sleeps_over_a_frame(void)
+/* Frames come at every moment relative to rx() and arm(). */
+static void never_halts_while_a_frame_waits(void)
 {
 	struct e1000_model *m = kit_begin();
 	uint32_t out = 0, x = 1;
 	came = 0;
 	m->at_icr = come;
-	for (unsigned turn = 0; turn < 3000; turn++) {
+	for (unsigned pass = 0; pass < 3000; pass++) {
 		x = x * 1664525u + 1013904223u;
 		if (x >> 30 & 1)
 			came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
@@ -430,13 +433,13 @@ static void never_sleeps_over_a_frame(void)
 		if (x >> 25 & 1)
 			came += kit_arrive(0, 64, came) == E1000_RX_TAKEN;
 		CHECK(came == out || work || e1000_model_irq(m));
-		if (turn % 7 == 0)
+		if (pass % 7 == 0)
 			kit_wait_ms(10);
 	}
 	kit_end();
 }
 
-/* An idle gateway that is woken by another card asks this one nothing. */
+/* An idle gateway that another card wakes does not read this card's registers. */
 static void idle_arms_are_free(void)
 {
 	kit_begin();
@@ -450,7 +453,7 @@ static void idle_arms_are_free(void)
 	kit_end();
 }
 
-/* With the ring full and frames refused, a sent burst wakes as well. */
+/* When the ring is full and frames were refused, a sent burst raises the interrupt too. */
 static void wakes_for_room(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -464,7 +467,7 @@ static void wakes_for_room(void)
 	CHECK_EQ(kit_send(0, 50, 64, 0), 50);
 	CHECK(!arm());
 	e1000_model_send(m, 1000);
-	CHECK(!e1000_model_irq(m)); /* and no longer, once there is room */
+	CHECK(!e1000_model_irq(m)); /* not any more when there is room */
 	kit_wait_ms(10);
 	kit_end();
 }
@@ -508,7 +511,7 @@ static void filters(void)
 	nic->ops->filter(nic, true, NULL, 0);
 	CHECK_EQ(m->rctl_writes, 2);
 	nic->ops->filter(nic, false, group, 1);
-	/* A reset keeps what was asked for. */
+	/* The filters are the same after a reset. */
 	m->tx_hung = true;
 	kit_send(0, 1, 64, 0);
 	kit_wait_ms(2100);
@@ -520,7 +523,7 @@ static void filters(void)
 	kit_end();
 }
 
-/* A board with a management processor gives it no ARP of ours. */
+/* A board's management processor gets no ARP requests from the driver's card. */
 static void hears_arp(void)
 {
 	kit_begin();
@@ -541,7 +544,8 @@ static void counts(void)
 	struct e1000_model *m = kit_begin();
 	const struct nic_counters *c = &kit_nic[0]->count;
 	kit_wait_ms(1100);
-	CHECK_EQ(c->rx_missed + c->rx_errors + c->tx_errors, 0); /* stale values are not ours */
+	CHECK_EQ(c->rx_missed + c->rx_errors + c->tx_errors,
+	         0); /* values from before the start do not count */
 	e1000_model_count(m, MPC, 3);
 	e1000_model_count(m, CRCERRS, 4);
 	e1000_model_count(m, RLEC, 5);
@@ -552,7 +556,7 @@ static void counts(void)
 	CHECK_EQ(c->tx_errors, 6);
 	unsigned reads = pci_model_reads();
 	kit_wait_ms(1000);
-	CHECK(pci_model_reads() - reads <= 100 + 10); /* link each time, the rest once */
+	CHECK(pci_model_reads() - reads <= 100 + 10); /* the carrier each time, the rest once */
 	CHECK_EQ(c->rx_missed, 3);
 	kit_end();
 }
@@ -561,21 +565,21 @@ int main(void)
 {
 	TEST(starts_a_card);
 	TEST(knows_the_family);
-	TEST(second_port_has_its_own_address);
+	TEST(second_interface_has_its_own_address);
 	TEST(broken_eeprom);
 	TEST(cards_that_cannot_start);
 	TEST(takes_over_a_running_card);
 	TEST(wakes_the_phy);
 	TEST(dead_phy);
 	TEST(speed_and_duplex);
-	TEST(link_down_and_up);
-	TEST(link_lost_under_way);
+	TEST(carrier_down_and_up);
+	TEST(carrier_lost_while_frames_wait);
 	TEST(recovers_from_a_hang);
-	TEST(knows_slow_from_hung);
-	TEST(does_not_come_back);
+	TEST(slow_is_not_hung);
+	TEST(reset_fails_for_a_while);
 	TEST(stops_in_mid_traffic);
 	TEST(arms);
-	TEST(never_sleeps_over_a_frame);
+	TEST(never_halts_while_a_frame_waits);
 	TEST(idle_arms_are_free);
 	TEST(wakes_for_room);
 	TEST(filters);

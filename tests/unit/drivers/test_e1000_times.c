@@ -1,5 +1,6 @@
-/* The e1000 driver's watch where 32 bits of microseconds or milliseconds end: a transmitter that
- * hangs is found after two seconds, and one that was silent for long is not taken for one. */
+/* The e1000 driver's check for a hang where 32-bit counts of microseconds or milliseconds
+ * wrap. A transmitter that hangs is found after two seconds. One that was idle for long
+ * does not count as hung. */
 #include "tests/unit/drivers/e1000_kit.h"
 
 static const uint64_t boundaries[] = {1ull << 31,    1ull << 32,       1000ull << 31,
@@ -8,7 +9,7 @@ static const uint64_t boundaries[] = {1ull << 31,    1ull << 32,       1000ull <
 static void hang(uint64_t at)
 {
 	struct e1000_model *m = kit_begin();
-	host_now_us = at - 1000000; /* nobody polls meanwhile */
+	host_now_us = at - 1000000; /* no poll meanwhile */
 	kit_wait_ms(100);
 	CHECK_EQ(kit_send(0, 3, 64, 0), 3);
 	kit_wait_ms(20);
@@ -19,7 +20,7 @@ static void hang(uint64_t at)
 	CHECK_EQ(kit_nic[0]->count.resets, 0);
 	kit_wait_ms(200);
 	CHECK_EQ(kit_nic[0]->count.resets, 1);
-	host_now_us += at; /* frames after a long silence go out */
+	host_now_us += at; /* frames go out after a long pause */
 	unsigned sent = m->sent;
 	CHECK_EQ(kit_send(0, 1, 64, 5), 1);
 	kit_wait_ms(3000);

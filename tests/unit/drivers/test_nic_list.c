@@ -1,5 +1,5 @@
-/* drivers/net/nic_list: which cards of a bus are found, in which order, and what is said of the
- * others. */
+/* drivers/net/nic_list: which cards of a bus are found, in which order, and what the log
+ * says about the others. */
 #include "tests/tap.h"
 
 #include "drivers/net/nic_list.h"
@@ -24,7 +24,7 @@ static void start(void)
 	CHECK(pkt_pool_init(&pool, POOL));
 }
 
-/* A device that no driver takes. */
+/* Adds a device without a driver to the bus. */
 static void plug_other(unsigned i, uint8_t slot, uint8_t class_code)
 {
 	other[i] = (struct pci_model_dev){
@@ -32,7 +32,8 @@ static void plug_other(unsigned i, uint8_t slot, uint8_t class_code)
 	pci_model_add(&other[i]);
 }
 
-/* Slots 3 to 8: a card, a strange card, a card that does not reset, a disk, two cards. */
+/* Slots 3 to 8: a card, a card without a driver, a card that does not reset, a disk, two
+ * cards. */
 static void plug_all(void)
 {
 	e1000_model_init(&intel[0], E1000_KIND_82540, 0x100e, 0, address[0]);
@@ -46,7 +47,7 @@ static void plug_all(void)
 	e1000_model_init(&intel[1], E1000_KIND_82540, 0x100f, 5, address[1]);
 }
 
-/* How many lines of the log contain this text. */
+/* Gives how many lines of the log contain this text. */
 static unsigned said(const char *text)
 {
 	char line[200];
@@ -83,8 +84,8 @@ static void finds_all_in_the_order_of_the_bus(void)
 	stop(nic, n);
 }
 
-/* What is no network card is nobody's business. */
-static void says_which_cards_it_leaves(void)
+/* Devices that are not network cards are ignored. */
+static void logs_cards_without_a_working_driver(void)
 {
 	struct nic *nic[4];
 	start();
@@ -95,8 +96,8 @@ static void says_which_cards_it_leaves(void)
 	CHECK_EQ(said("pci 00:06.0"), 0);
 }
 
-/* Cards beyond the room are not touched. */
-static void takes_no_more_than_there_is_room_for(void)
+/* Cards that do not fit into the array are not touched. */
+static void stops_when_the_array_is_full(void)
 {
 	struct nic *nic[2] = {NULL};
 	start();
@@ -111,7 +112,7 @@ static void takes_no_more_than_there_is_room_for(void)
 	CHECK_EQ(nic_probe_all(&pool, nic, 2), 0); /* an empty bus */
 }
 
-/* A known device number under another vendor is another card. */
+/* A known device number with another vendor number is another card. */
 static void a_card_is_vendor_and_device(void)
 {
 	struct nic *nic[2];
@@ -129,8 +130,8 @@ static void a_card_is_vendor_and_device(void)
 int main(void)
 {
 	TEST(finds_all_in_the_order_of_the_bus);
-	TEST(says_which_cards_it_leaves);
-	TEST(takes_no_more_than_there_is_room_for);
+	TEST(logs_cards_without_a_working_driver);
+	TEST(stops_when_the_array_is_full);
 	TEST(a_card_is_vendor_and_device);
 	return tap_done();
 }

@@ -1,5 +1,5 @@
-/* The virtio driver against a device that breaks the specification, fails or
- * does not start: nothing it says is followed, nothing leaks, every wait ends. */
+/* The virtio driver with a device that breaks the specification, fails or does not start.
+ * The driver believes no wrong value, leaks nothing, and every wait ends. */
 #include "tests/unit/drivers/virtio_rig.h"
 
 static struct pkt *burst[NIC_BURST];
@@ -9,13 +9,13 @@ static uint32_t receive(void)
 	return rig.nic->ops->rx(rig.nic, burst, NIC_BURST);
 }
 
-/* Polls until the driver has started the device again. */
+/* Polls until the driver has restarted the device. */
 static void recover(uint64_t resets)
 {
-	CHECK(!rig.nic->link.up);
-	for (unsigned i = 0; i < 20 && !rig.nic->link.up; i++)
+	CHECK(!rig.nic->carrier.up);
+	for (unsigned i = 0; i < 20 && !rig.nic->carrier.up; i++)
 		rig_poll();
-	CHECK(rig.nic->link.up);
+	CHECK(rig.nic->carrier.up);
 	CHECK_EQ(rig.nic->count.resets, resets);
 	CHECK_EQ(virtio_model_waiting(&rig.m, VIRTIO_MODEL_RX), 256);
 	CHECK_EQ(virtio_model_waiting(&rig.m, VIRTIO_MODEL_TX), 0);
@@ -30,7 +30,7 @@ static void used_id_out_of_range(void)
 	                               0x7fffffff, 0x80000000, 0xffffffff};
 	rig_start(VIRTIO_MODEL_MODERN);
 	for (unsigned i = 0; i < ARRAY_SIZE(ids); i++) {
-		rig_deliver(); /* a good frame before it is still handed over */
+		rig_deliver(); /* a good frame before it is still passed on */
 		virtio_model_used_raw(&rig.m, VIRTIO_MODEL_RX, ids[i], 100);
 		CHECK_EQ(receive(), 1);
 		CHECK(rig_is_frame(rig.next_rx, burst[0]->data, burst[0]->len));
@@ -41,9 +41,9 @@ static void used_id_out_of_range(void)
 		recover(2 * i + 1);
 		rig_offer(3);
 		virtio_model_used_raw(&rig.m, VIRTIO_MODEL_TX, ids[i], 0);
-		CHECK_EQ(rig_offer(1), 1); /* dropped: no link */
+		CHECK_EQ(rig_offer(1), 1); /* dropped: carrier down */
 		recover(2 * i + 2);
-		rig_now_us += 61000000; /* long enough that it may start at once */
+		rig_now_us += 61000000; /* long enough that a restart comes at once */
 	}
 	CHECK_EQ(rig.nic->count.tx_errors, 3 * ARRAY_SIZE(ids));
 	CHECK_EQ(rig.nic->count.tx_link_down, ARRAY_SIZE(ids));
@@ -82,7 +82,7 @@ static void the_same_buffer_twice(void)
 	virtio_model_used_raw(&rig.m, VIRTIO_MODEL_TX, q->order[(q->next - 2u) % 1024], 0);
 	rig.next_tx += 2;
 	rig_now_us += 61000000;
-	rig_poll(); /* the poll finds it, and starts again at once */
+	rig_poll(); /* the poll finds it and restarts at once */
 	CHECK_EQ(rig.nic->count.resets, 2);
 	CHECK_EQ(rig.nic->count.tx_errors, 1);
 	rig_send(4);
@@ -116,7 +116,7 @@ static void lengths_that_lie(void)
 			CHECK(virtio_model_deliver_claim(&rig.m, buf, 60, bad[i]));
 			CHECK_EQ(receive(), 0);
 			CHECK_EQ(rig.nic->count.rx_errors, i + 1);
-			rig_receive(3); /* it goes on without a restart */
+			rig_receive(3); /* it continues without a restart */
 		}
 		CHECK(virtio_model_deliver_claim(&rig.m, buf, 60, h + 2048));
 		CHECK(virtio_model_deliver_claim(&rig.m, buf, 60, h + 14));
@@ -146,7 +146,7 @@ static void indices_that_jump(void)
 		CHECK_EQ(rig.nic->count.resets, 2 * i);
 		rig_now_us += 61000000;
 	}
-	/* Past what it has, when all that stands in the rings is plausible. */
+	/* Beyond what the device has, where the old entries in the rings are plausible. */
 	for (unsigned i = 0; i < 2 * 256 / NIC_BURST; i++) {
 		rig_receive(NIC_BURST);
 		rig_send(NIC_BURST);
@@ -165,9 +165,9 @@ static void indices_that_jump(void)
 	CHECK_EQ(rig_offer(5), 5);
 	virtio_model_jump(&rig.m, VIRTIO_MODEL_TX, 6);
 	rig_poll();
-	CHECK_EQ(rig.nic->count.tx_errors, tx_errors + 5); /* none is believed sent */
+	CHECK_EQ(rig.nic->count.tx_errors, tx_errors + 5); /* none counts as sent */
 	rig_now_us += 61000000;
-	/* Within what it has, but nothing was written there. */
+	/* Within what the device has, but without entries. */
 	virtio_model_jump(&rig.m, VIRTIO_MODEL_RX, 256);
 	while (receive())
 		pkt_free(burst[0]);
@@ -177,7 +177,7 @@ static void indices_that_jump(void)
 	rig_end();
 }
 
-static void asks_for_a_reset_in_mid_traffic(void)
+static void needs_a_reset_in_mid_traffic(void)
 {
 	static const enum virtio_model_form forms[] = {VIRTIO_MODEL_LEGACY, VIRTIO_MODEL_MODERN};
 	for (unsigned f = 0; f < ARRAY_SIZE(forms); f++) {
@@ -188,7 +188,7 @@ static void asks_for_a_reset_in_mid_traffic(void)
 			CHECK_EQ(rig_offer(NIC_BURST), NIC_BURST);
 			rig_deliver();
 			virtio_model_needs_reset(&rig.m);
-			rig_poll(); /* both frames and buffers of before are gone */
+			rig_poll(); /* frames and buffers from before the reset are gone */
 			CHECK_EQ(rig.nic->count.resets, i);
 			CHECK_EQ(rig.nic->count.tx_errors, NIC_BURST * i);
 			CHECK_EQ(rig.pool.n_free, RIG_POOL - 256);
@@ -200,7 +200,7 @@ static void asks_for_a_reset_in_mid_traffic(void)
 	}
 }
 
-static void starting_again_gets_rarer(void)
+static void restarts_get_rarer(void)
 {
 	rig_start(VIRTIO_MODEL_MODERN);
 	for (unsigned i = 0; i < 60 * 100; i++) { /* a minute of lies */
@@ -209,13 +209,13 @@ static void starting_again_gets_rarer(void)
 	}
 	CHECK(rig.nic->count.resets >= 5 && rig.nic->count.resets <= 12);
 	CHECK_EQ(rig.pool.n_free, RIG_POOL - 256);
-	for (unsigned i = 0; i < 6100 && !rig.nic->link.up; i++)
+	for (unsigned i = 0; i < 6100 && !rig.nic->carrier.up; i++)
 		rig_poll();
 	rig_send(4);
 	rig_end();
 }
 
-static void reset_that_takes_its_time(void)
+static void slow_reset(void)
 {
 	rig_new(VIRTIO_MODEL_MODERN);
 	rig.m.reset_reads = 50;
@@ -238,7 +238,7 @@ static void reset_that_never_ends(void)
 		CHECK_EQ(rig.pool.n_free, RIG_POOL);
 		CHECK_EQ(pci_model_faults(), 0);
 
-		/* At work, then dead for a while, then well again. */
+		/* The device works, then does not reset for a while, then works again. */
 		rig_start(forms[f]);
 		rig_offer(9);
 		rig.m.reset_reads = VIRTIO_MODEL_FOREVER;
@@ -247,16 +247,17 @@ static void reset_that_never_ends(void)
 		for (unsigned i = 0; i < 1000; i++)
 			rig_poll();
 		CHECK(host_now_us - began < 1500000);
-		CHECK(!rig.nic->link.up);
+		CHECK(!rig.nic->carrier.up);
 		CHECK_EQ(receive(), 0);
-		CHECK_EQ(rig.pool.n_free, RIG_POOL - 256 - 9); /* they may be in use */
+		CHECK_EQ(rig.pool.n_free,
+		         RIG_POOL - 256 - 9); /* the device may still use the rest */
 		rig.m.reset_reads = rig.m.reset_left = 0;
-		for (unsigned i = 0; i < 6100 && !rig.nic->link.up; i++)
+		for (unsigned i = 0; i < 6100 && !rig.nic->carrier.up; i++)
 			rig_poll();
 		rig_send(4);
 		rig_receive(4);
 
-		/* Stopped for good while it does not reset: cut off from memory. */
+		/* Stopped while it does not reset: it loses its bus access. */
 		rig.m.reset_reads = VIRTIO_MODEL_FOREVER;
 		rig.nic->ops->stop(rig.nic);
 		CHECK(!pci_model_can_master(&rig.m.pci));
@@ -265,7 +266,7 @@ static void reset_that_never_ends(void)
 	}
 }
 
-/* The device is to be refused with this text, and left without work. */
+/* Checks that the probe fails with this text and leaves the device idle. */
 static void refused(const char *text)
 {
 	const char *wrong = rig_probe();
@@ -284,20 +285,20 @@ static void features_refused(void)
 	rig_new(VIRTIO_MODEL_MODERN);
 	rig.m.features &= ~F(F_VERSION_1);
 	refused("modern registers without VERSION_1");
-	/* And after a restart: no endless loop, no packet lost. */
+	/* The same at a restart: no endless loop, no packet lost. */
 	rig_start(VIRTIO_MODEL_MODERN);
 	rig.m.refuse_features = true;
 	virtio_model_needs_reset(&rig.m);
 	for (unsigned i = 0; i < 50; i++)
 		rig_poll();
-	CHECK(!rig.nic->link.up);
+	CHECK(!rig.nic->carrier.up);
 	CHECK(rig.nic->count.resets < 5);
 	rig.nic->ops->stop(rig.nic);
 	CHECK_EQ(rig.pool.n_free, RIG_POOL);
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
-static void queues_that_cannot_be(void)
+static void impossible_queues(void)
 {
 	static const uint16_t sizes[] = {0, 3, 100, 0xffff, 0x8001};
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(sizes); i++) {
@@ -316,14 +317,14 @@ static void memory_for_huge_queues_is_bounded(void)
 {
 	rig_new(VIRTIO_MODEL_LEGACY);
 	rig.m.q[VIRTIO_MODEL_RX].size_max = 32768;
-	while (alloc(64 << 10, 4)) /* nearly nothing left */
+	while (alloc(64 << 10, 4)) /* almost no memory is left */
 		;
 	refused("no memory for a queue");
 }
 
 static void queue_that_changes_its_size(void)
 {
-	/* Legacy sizes are not the driver's to choose: a restart takes what comes. */
+	/* The driver cannot choose a legacy size: a restart uses the new one. */
 	rig_start(VIRTIO_MODEL_LEGACY);
 	static const uint16_t sizes[] = {16, 512, 64, 0, 256};
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -331,7 +332,7 @@ static void queue_that_changes_its_size(void)
 		virtio_model_needs_reset(&rig.m);
 		rig_now_us += 61000000;
 		rig_poll();
-		CHECK_EQ(rig.nic->link.up, sizes[i] != 0);
+		CHECK_EQ(rig.nic->carrier.up, sizes[i] != 0);
 		if (sizes[i])
 			rig_receive(min_u32(sizes[i], 256));
 	}
@@ -352,9 +353,9 @@ static void notification_out_of_range(void)
 	refused("notification address out of range");
 }
 
-/* Capabilities as they must not be: the structure counts as not there. A
- * transitional device then works through its legacy registers. */
-static void structures_that_are_not_there(void)
+/* Wrong capabilities: the structure counts as missing. A transitional device then works
+ * through its legacy registers. */
+static void missing_structures(void)
 {
 	static const struct {
 		uint8_t at;
@@ -381,8 +382,8 @@ static void structures_that_are_not_there(void)
 	}
 }
 
-/* Everything at random, with traffic in between and time passing. */
-static void anything_goes(void)
+/* Random lies, with traffic and time between them. */
+static void random_lies(void)
 {
 	static uint32_t seed = 12345;
 	for (unsigned round = 0; round < 30; round++) {
@@ -434,16 +435,16 @@ int main(void)
 	TEST(sent_buffer_that_was_never_offered);
 	TEST(lengths_that_lie);
 	TEST(indices_that_jump);
-	TEST(asks_for_a_reset_in_mid_traffic);
-	TEST(starting_again_gets_rarer);
-	TEST(reset_that_takes_its_time);
+	TEST(needs_a_reset_in_mid_traffic);
+	TEST(restarts_get_rarer);
+	TEST(slow_reset);
 	TEST(reset_that_never_ends);
 	TEST(features_refused);
-	TEST(queues_that_cannot_be);
+	TEST(impossible_queues);
 	TEST(memory_for_huge_queues_is_bounded);
 	TEST(queue_that_changes_its_size);
 	TEST(notification_out_of_range);
-	TEST(structures_that_are_not_there);
-	TEST(anything_goes);
+	TEST(missing_structures);
+	TEST(random_lies);
 	return tap_done();
 }

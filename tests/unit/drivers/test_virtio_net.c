@@ -1,5 +1,5 @@
-/* The virtio driver against a device that keeps to the specification: every
- * form of it, full and empty rings, link changes, waking up. */
+/* The virtio driver with a device that obeys the specification: all forms of it, full and
+ * empty rings, carrier changes, interrupts. */
 #include "tests/unit/drivers/virtio_rig.h"
 
 static const enum virtio_model_form forms[] = {VIRTIO_MODEL_LEGACY, VIRTIO_MODEL_TRANSITIONAL,
@@ -21,7 +21,7 @@ static void each_form_starts_and_moves_frames(void)
 		rig_start(forms[i]);
 		CHECK_EQ(rig.m.modern_used, forms[i] != VIRTIO_MODEL_LEGACY);
 		CHECK(mac_eq(&rig.nic->address, &want));
-		CHECK(rig.nic->link.up);
+		CHECK(rig.nic->carrier.up);
 		CHECK_EQ(rig.nic->irq, 10);
 		CHECK_EQ(rig.m.resets, 1);
 		few();
@@ -64,7 +64,7 @@ static void notification_addresses_follow_the_multiplier(void)
 	}
 }
 
-static void queue_sizes_are_the_devices(void)
+static void any_queue_size(void)
 {
 	static const struct {
 		enum virtio_model_form form;
@@ -88,8 +88,8 @@ static void queue_sizes_are_the_devices(void)
 	}
 }
 
-/* More than 65536 frames each way, in bursts of every size, given back out of
- * order as well. */
+/* More than 65536 frames in each direction, in bursts of every size, also given back out of
+ * order. */
 static void traffic(enum virtio_model_form form, uint64_t without, bool disorder)
 {
 	rig_new(form);
@@ -101,7 +101,7 @@ static void traffic(enum virtio_model_form form, uint64_t without, bool disorder
 		uint32_t n = 1 + i * 5 % NIC_BURST;
 		CHECK_EQ(rig_offer(n), n);
 		rig_seen(n);
-		if (i % 3 != 0) /* up to 64 frames stay with the device for a while */
+		if (i % 3 != 0) /* the device keeps up to 64 frames for a while */
 			virtio_model_complete(&rig.m, 64, disorder);
 		if (i % 100 == 0)
 			rig_poll();
@@ -143,19 +143,19 @@ static void full_transmit_ring_refuses(void)
 		CHECK_EQ(rig_offer(NIC_BURST), 0);
 		CHECK_EQ(rig.m.q[VIRTIO_MODEL_TX].notified, before);
 		CHECK_EQ(virtio_model_complete(&rig.m, 3, true), 3);
-		CHECK_EQ(rig_offer(NIC_BURST), 0); /* not their turn yet */
+		CHECK_EQ(rig_offer(NIC_BURST), 0); /* the oldest is not sent yet */
 		CHECK_EQ(virtio_model_complete(&rig.m, 3, false), 3);
 		CHECK_EQ(rig_offer(NIC_BURST), 3);
 		rig_seen(3);
 		virtio_model_complete(&rig.m, 1000, false);
-		rig_poll(); /* reclaims without anything to send */
+		rig_poll(); /* poll() reclaims too */
 		CHECK_EQ(rig.pool.n_free, RIG_POOL - 256);
 		rig_send(NIC_BURST);
 		rig_end();
 	}
 }
 
-static void full_receive_ring_misses_and_goes_on(void)
+static void full_receive_ring_misses_and_continues(void)
 {
 	rig_start(VIRTIO_MODEL_MODERN);
 	uint32_t first = rig.next_rx;
@@ -242,7 +242,7 @@ static void short_frames_are_padded_with_zeros(void)
 			if (!p)
 				break;
 			pkt_lend(p);
-			memset(p->bytes, 0xee, sizeof p->bytes); /* what must not leak */
+			memset(p->bytes, 0xee, sizeof p->bytes); /* bytes that must not leak */
 			uint8_t *at = pkt_put(p, len), out[2048];
 			memset(at, 0x11, len);
 			uint32_t got = 0;
@@ -257,7 +257,7 @@ static void short_frames_are_padded_with_zeros(void)
 	}
 }
 
-static void frames_without_room_are_given_up(void)
+static void frames_without_room_are_dropped(void)
 {
 	struct pkt *p[3];
 	rig_start(VIRTIO_MODEL_MODERN);
@@ -278,7 +278,7 @@ static void registers_are_touched_once_a_burst(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
 		rig_start(forms[i]);
 		unsigned before = pci_model_reads() + pci_model_writes();
-		rig_receive(NIC_BURST); /* one notification for the fresh buffers */
+		rig_receive(NIC_BURST); /* one notification for all fresh buffers */
 		rig_send(NIC_BURST);
 		CHECK_EQ(pci_model_reads() + pci_model_writes() - before, 2);
 		virtio_model_quiet(&rig.m, VIRTIO_MODEL_RX, true);
@@ -303,26 +303,27 @@ static void interrupts_come_only_when_armed(void)
 		few();
 		CHECK_EQ(rig.m.interrupts, 0);
 		CHECK(!rig.nic->ops->arm(rig.nic));
-		CHECK(rig_deliver()); /* wakes */
+		CHECK(rig_deliver()); /* raises the interrupt */
 		CHECK(virtio_model_line(&rig.m));
 		CHECK_EQ(rig.m.interrupts, 1);
-		/* Found by looking: work waits, so it stays awake, the line falls. */
+		/* arm() finds the frame: work waits, no halt, and the line falls. */
 		CHECK(rig.nic->ops->arm(rig.nic));
 		CHECK(!virtio_model_line(&rig.m));
 		rig.next_rx++;
-		CHECK(rig_deliver()); /* awake: no interrupt */
+		CHECK(rig_deliver()); /* not armed: no interrupt */
 		CHECK_EQ(rig.m.interrupts, 1);
 		struct pkt *burst[NIC_BURST];
 		CHECK_EQ(rig.nic->ops->rx(rig.nic, burst, NIC_BURST), 2);
 		pkt_free(burst[0]);
 		pkt_free(burst[1]);
 		rig.next_rx++;
-		/* The other order: armed, woken, received, and the line still high. */
+		/* The other order: armed, interrupt, received, and the line is still
+		 * asserted. */
 		CHECK(!rig.nic->ops->arm(rig.nic));
 		rig_receive(1);
 		CHECK_EQ(rig.m.signals, 2);
 		rig_receive(3);
-		rig_send(4); /* sending never interrupts */
+		rig_send(4); /* sent frames raise no interrupt */
 		CHECK_EQ(rig.m.signals, 2);
 		CHECK_EQ(rig.m.interrupts, 2);
 		CHECK(!rig.nic->ops->arm(rig.nic));
@@ -331,7 +332,7 @@ static void interrupts_come_only_when_armed(void)
 	}
 }
 
-/* With the ring full and frames refused, a sent one wakes as well. */
+/* When the ring is full and frames were refused, a sent frame raises the interrupt too. */
 static void wakes_for_room(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
@@ -348,37 +349,37 @@ static void wakes_for_room(void)
 		CHECK(!rig.nic->ops->arm(rig.nic));
 		CHECK_EQ(virtio_model_complete(&rig.m, 3, false), 3);
 		CHECK(virtio_model_line(&rig.m));
-		CHECK(rig.nic->ops->arm(rig.nic)); /* room: it stays awake */
+		CHECK(rig.nic->ops->arm(rig.nic)); /* there is room: no halt */
 		CHECK_EQ(rig_offer(4), 3);
 		rig_seen(3);
 		CHECK_EQ(rig.m.signals, 3);
-		CHECK_EQ(virtio_model_complete(&rig.m, 2, false), 2); /* awake: no interrupt */
+		CHECK_EQ(virtio_model_complete(&rig.m, 2, false), 2); /* not armed: no interrupt */
 		CHECK_EQ(rig.m.signals, 3);
-		CHECK(rig.nic->ops->arm(rig.nic)); /* room that came before it was asked for */
+		CHECK(rig.nic->ops->arm(rig.nic)); /* room that came before arm() */
 		CHECK_EQ(rig_offer(2), 2);
 		rig_seen(2);
-		CHECK(!rig.nic->ops->arm(rig.nic)); /* nothing waits any more */
+		CHECK(!rig.nic->ops->arm(rig.nic)); /* nothing waits */
 		virtio_model_complete(&rig.m, 1000, false);
 		CHECK_EQ(rig.m.signals, 3);
 		rig_end();
 	}
 }
 
-static void link_down_drops_and_up_goes_on(void)
+static void carrier_down_drops_and_up_continues(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++) {
 		rig_start(forms[i]);
 		virtio_model_link(&rig.m, false);
-		CHECK(rig.nic->link.up);
+		CHECK(rig.nic->carrier.up);
 		rig_poll();
-		CHECK(!rig.nic->link.up);
+		CHECK(!rig.nic->carrier.up);
 		CHECK_EQ(rig_offer(5), 5);
 		CHECK_EQ(rig.nic->count.tx_link_down, 5);
 		CHECK_EQ(virtio_model_waiting(&rig.m, VIRTIO_MODEL_TX), 0);
 		virtio_model_link(&rig.m, true);
-		/* The interrupt of the change is enough; poll would see it as well. */
+		/* The interrupt for the change is enough; poll() would see it too. */
 		CHECK(!rig.nic->ops->arm(rig.nic));
-		CHECK(rig.nic->link.up);
+		CHECK(rig.nic->carrier.up);
 		CHECK(!virtio_model_line(&rig.m));
 		few();
 		CHECK_EQ(rig.nic->count.resets, 0);
@@ -386,14 +387,14 @@ static void link_down_drops_and_up_goes_on(void)
 	}
 }
 
-static void link_is_up_where_there_is_no_status(void)
+static void carrier_is_up_without_status(void)
 {
 	rig_new(VIRTIO_MODEL_MODERN);
 	rig.m.features &= ~F(F_STATUS);
 	CHECK(!rig_probe());
 	rig.m.config[6] = 0;
 	rig_poll();
-	CHECK(rig.nic->link.up);
+	CHECK(rig.nic->carrier.up);
 	few();
 	rig_end();
 }
@@ -413,7 +414,7 @@ static void two_cards_do_not_mix(void)
 	CHECK(!virtio_net_driver.probe(&dev, &rig.pool, &second));
 	CHECK_EQ(rig.nic->address.b[5], 0x0c);
 	CHECK_EQ(second->address.b[5], 0x0d);
-	/* From one to the other, as the gateway does it. */
+	/* From one card to the other, as */
 	for (uint32_t k = 0; k < 3000; k++) {
 		struct pkt *burst[NIC_BURST];
 		uint8_t out[2048];
@@ -433,7 +434,7 @@ static void two_cards_do_not_mix(void)
 
 static void mac_is_whole_or_made_up(void)
 {
-	/* Changed between two bytes of the reading: never half of each. */
+	/* The address changes while the driver reads it: the result is never half of each. */
 	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++)
 		for (uint32_t after = 1; after < 12; after++) {
 			rig_new(forms[i]);
@@ -453,7 +454,7 @@ static void mac_is_whole_or_made_up(void)
 		else
 			rig.m.features &= ~F(F_MAC);
 		CHECK(!rig_probe());
-		CHECK_EQ(rig.nic->address.b[0], 2); /* local, not a group */
+		CHECK_EQ(rig.nic->address.b[0], 2); /* locally administered, not a group */
 		CHECK(load32(rig.nic->address.b + 2) != 0);
 		rig_end();
 	}
@@ -484,7 +485,7 @@ static void a_stopped_card_stays_silent(void)
 	struct pkt *burst[NIC_BURST];
 	rig_start(VIRTIO_MODEL_TRANSITIONAL);
 	few();
-	rig_offer(5); /* under way when it stops */
+	rig_offer(5); /* waiting when the card stops */
 	rig.nic->ops->stop(rig.nic);
 	CHECK_EQ(rig.pool.n_free, RIG_POOL);
 	unsigned before = pci_model_reads() + pci_model_writes();
@@ -504,22 +505,22 @@ int main(void)
 	TEST(legacy_without_any_layout_gets_two_descriptors);
 	TEST(msix_left_on_is_switched_off);
 	TEST(notification_addresses_follow_the_multiplier);
-	TEST(queue_sizes_are_the_devices);
+	TEST(any_queue_size);
 	TEST(indices_wrap_legacy);
 	TEST(indices_wrap_split_header);
 	TEST(indices_wrap_modern);
 	TEST(indices_wrap_out_of_order);
 	TEST(full_transmit_ring_refuses);
-	TEST(full_receive_ring_misses_and_goes_on);
+	TEST(full_receive_ring_misses_and_continues);
 	TEST(empty_pool_drops_and_counts);
 	TEST(a_short_pool_gets_a_short_ring);
 	TEST(short_frames_are_padded_with_zeros);
-	TEST(frames_without_room_are_given_up);
+	TEST(frames_without_room_are_dropped);
 	TEST(registers_are_touched_once_a_burst);
 	TEST(interrupts_come_only_when_armed);
 	TEST(wakes_for_room);
-	TEST(link_down_drops_and_up_goes_on);
-	TEST(link_is_up_where_there_is_no_status);
+	TEST(carrier_down_drops_and_up_continues);
+	TEST(carrier_is_up_without_status);
 	TEST(two_cards_do_not_mix);
 	TEST(mac_is_whole_or_made_up);
 	TEST(platform_features_are_taken);

@@ -1,5 +1,6 @@
-/* The virtio driver's restarts where 32 bits of microseconds, milliseconds or seconds end, and
- * after a silence as long: they get rarer, and after good times come at once again. */
+/* The virtio driver's restarts where 32-bit counts of microseconds, milliseconds or seconds
+ * wrap, and after equally long pauses. Restarts get rarer; after a time without faults the
+ * next one comes at once. */
 #include "tests/unit/drivers/virtio_rig.h"
 
 static const uint64_t boundaries[] = {1ull << 31,    1ull << 32,       1000ull << 31,
@@ -18,7 +19,7 @@ static void restarts(void)
 		rig_now_us += boundaries[k];
 		rig_poll();
 		rig_poll();
-		CHECK(rig.nic->link.up);
+		CHECK(rig.nic->carrier.up);
 		rig_send(4);
 		rig_now_us += boundaries[k];
 		uint64_t resets = rig.nic->count.resets;

@@ -1,9 +1,9 @@
-/* What the tests of the virtio driver share: a device model on a bus, a pool,
- * the driver started on it, and frames whose bytes follow from a number. */
+/* Shared by the tests of the virtio driver: a device model on a bus, a pool, the driver
+ * started on it, and frames whose bytes are computed from a number. */
 #ifndef TESTS_DRIVERS_VIRTIO_RIG_H
 #define TESTS_DRIVERS_VIRTIO_RIG_H
 
-#include "tests/tap.h" /* before the kernel's string.h */
+#include "tests/tap.h" /* must come before the kernel's string.h */
 
 #include "drivers/net/nic_list.h"
 #include "kernel/lib/alloc.h"
@@ -18,13 +18,13 @@ struct rig {
 	struct virtio_model m;
 	struct pool pool;
 	struct nic *nic;
-	uint32_t next_rx, next_tx; /* frame numbers */
+	uint32_t next_rx, next_tx; /* numbers of the next frames */
 };
 
 static struct rig rig;
 static uint64_t rig_now_us;
 
-/* An empty bus and memory, and a device of that form, not yet plugged in. */
+/* Makes an empty bus and memory, and a device of that form that is not yet on the bus. */
 static inline void rig_new(enum virtio_model_form form)
 {
 	pci_model_reset();
@@ -36,7 +36,8 @@ static inline void rig_new(enum virtio_model_form form)
 	virtio_model_init(&rig.m, form);
 }
 
-/* Plugs the device in and starts the driver: NULL or what it says is wrong. */
+/* Adds the device to the bus and starts the driver. Gives NULL, or the driver's text of
+ * what is wrong. */
 static inline const char *rig_probe(void)
 {
 	uint32_t cursor = 0;
@@ -53,7 +54,8 @@ static inline void rig_start(enum virtio_model_form form)
 	CHECK_STR(rig_probe() ? "failed" : "started", "started");
 }
 
-/* Ends a test: the card is silent, every packet is back, no rule was broken. */
+/* Ends a test: checks that the card does nothing, all packets are free, and no rule was
+ * broken. */
 static inline void rig_end(void)
 {
 	rig.nic->ops->stop(rig.nic);
@@ -62,14 +64,14 @@ static inline void rig_end(void)
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
-/* A poll 10 ms later. */
+/* Polls 10 ms later. */
 static inline void rig_poll(void)
 {
 	rig_now_us += 10000;
 	rig.nic->ops->poll(rig.nic, rig_now_us);
 }
 
-/* Frame number n: its length (60 to 1514) and its bytes. */
+/* Writes frame number n and gives its length (60 to 1514). */
 static inline uint32_t rig_frame(uint32_t n, uint8_t *buf)
 {
 	uint32_t len = n % 7 == 0 ? 1514 - n % 5 : 60 + n % 64;
@@ -86,7 +88,7 @@ static inline bool rig_is_frame(uint32_t n, const uint8_t *data, uint32_t len)
 	return len == want_len && memcmp(data, want, len) == 0;
 }
 
-/* A frame from the wire. */
+/* Delivers the next frame from the wire. */
 static inline bool rig_deliver(void)
 {
 	uint8_t buf[1600];
@@ -94,7 +96,7 @@ static inline bool rig_deliver(void)
 	return virtio_model_deliver(&rig.m, buf, len);
 }
 
-/* Delivers n frames and checks that the driver hands over these, in order. */
+/* Delivers n frames, and checks that the driver passes them on in order. */
 static inline void rig_receive(uint32_t n)
 {
 	struct pkt *burst[NIC_BURST];
@@ -109,7 +111,7 @@ static inline void rig_receive(uint32_t n)
 	CHECK_EQ(got, n);
 }
 
-/* A packet of the pool with the next frame to send. */
+/* Gives a packet with frame number n. */
 static inline struct pkt *rig_packet(uint32_t n)
 {
 	struct pkt *p = pkt_alloc(&rig.pool);
@@ -121,7 +123,7 @@ static inline struct pkt *rig_packet(uint32_t n)
 	return p;
 }
 
-/* Hands n frames to the driver in one call; gives how many it took. */
+/* Offers n frames to the driver in one call. Gives how many it took. */
 static inline uint32_t rig_offer(uint32_t n)
 {
 	struct pkt *burst[NIC_BURST];
@@ -133,7 +135,7 @@ static inline uint32_t rig_offer(uint32_t n)
 	return took;
 }
 
-/* Checks that the device sees the next n frames, in order; it keeps them. */
+/* Checks that the device gets the next n frames in order; it keeps them. */
 static inline void rig_seen(uint32_t n)
 {
 	uint8_t buf[2048];
@@ -143,7 +145,7 @@ static inline void rig_seen(uint32_t n)
 		      rig_is_frame(rig.next_tx, buf, len));
 }
 
-/* Sends n frames all the way. */
+/* Sends n frames, and gives their buffers back. */
 static inline void rig_send(uint32_t n)
 {
 	CHECK_EQ(rig_offer(n), n);

@@ -84,7 +84,7 @@ static void countdown(void)
 	CHECK_EQ(menu_state_time(&m, t + 9900000), MENU_STAY);
 }
 
-/* Passes may be long apart; at most one redraw a second comes of it. */
+/* Calls may be far apart: the countdown is drawn at most once a second. */
 static void countdown_in_leaps(void)
 {
 	menu_state_init(&m, 1, 0, false);

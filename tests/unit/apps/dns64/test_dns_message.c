@@ -70,6 +70,7 @@ static void bad_names(void)
 	        {HEADER "\xc0\x0e\0", 15, 12},       /* forward to a good name */
 	        {HEADER "\1a\xc0\x0c", 16, 12},      /* to its own beginning */
 	        {HEADER "\1a\xc0\x0d", 16, 12},      /* into itself */
+	        {HEADER "\3a\xc0\x0c\0", 17, 14},    /* to a label that holds the pointer itself */
 	        {HEADER "\0\xc0\x00", 15, 13},       /* into the header */
 	        {HEADER "\0\xc0\x0b", 15, 13},       /* still the header */
 	        {HEADER "\xc0", 13, 12},             /* half a pointer */

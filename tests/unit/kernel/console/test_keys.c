@@ -3,7 +3,7 @@
 
 #include "tests/tap.h"
 
-/* Feeds a terminal's bytes; gives the only key that came, -2 for several. */
+/* Feeds bytes of a terminal. Gives the only resulting key, or -2 for several. */
 static int ansi(const char *bytes)
 {
 	struct keys_ansi k = {0};
@@ -36,7 +36,7 @@ static void terminal_keys(void)
 	CHECK_EQ(ansi("\033[1;5A"), KEY_UP); /* with Ctrl */
 }
 
-static void sequences_that_mean_nothing_leave_nothing(void)
+static void unknown_sequences_are_ignored(void)
 {
 	CHECK_EQ(ansi("\033[5~"), KEY_NONE);
 	CHECK_EQ(ansi("\033[999999999999~"), KEY_NONE);
@@ -44,7 +44,7 @@ static void sequences_that_mean_nothing_leave_nothing(void)
 	CHECK_EQ(ansi("\033[?1c"), KEY_NONE);
 	CHECK_EQ(ansi("\033x"), KEY_NONE);
 	CHECK_EQ(ansi("\033[5~a"), 'a');
-	CHECK_EQ(ansi("\033[12"), KEY_NONE); /* given up after a while */
+	CHECK_EQ(ansi("\033[12"), KEY_NONE); /* abandoned after a while */
 }
 
 static void escape_alone_takes_time(void)
@@ -96,10 +96,10 @@ static void shift_caps_and_control(void)
 	CHECK_EQ(scan(&k, "\x2a\x1e"), 'A');
 	CHECK_EQ(scan(&k, "\x02"), '!');
 	CHECK_EQ(scan(&k, "\x0c"), '_');
-	CHECK_EQ(scan(&k, "\x36\xaa\x1e"), 'A'); /* the other one is still down */
+	CHECK_EQ(scan(&k, "\x36\xaa\x1e"), 'A'); /* the other Shift key is still down */
 	CHECK_EQ(scan(&k, "\xb6\x1e"), 'a');
 	CHECK_EQ(scan(&k, "\x3a\xba\x1e"), 'A');
-	CHECK_EQ(scan(&k, "\x02"), '1'); /* caps: letters only */
+	CHECK_EQ(scan(&k, "\x02"), '1'); /* Caps Lock changes only letters */
 	CHECK_EQ(scan(&k, "\x2a\x1e\xaa"), 'a');
 	CHECK_EQ(scan(&k, "\x3a\xba\x1d\x2e\x9d"), 3); /* Ctrl-C */
 	CHECK_EQ(scan(&k, "\x2e"), 'c');
@@ -119,14 +119,14 @@ static void arrows_and_the_number_pad(void)
 	CHECK_EQ(scan(&k, "\xe0\x5b"), KEY_NONE);
 	CHECK_EQ(scan(&k, "\x4f"), '1');
 	CHECK_EQ(scan(&k, "\x48"), '8');
-	CHECK_EQ(scan(&k, "\x45\xc5\x48"), KEY_UP); /* number lock off */
+	CHECK_EQ(scan(&k, "\x45\xc5\x48"), KEY_UP); /* Num Lock off */
 	CHECK_EQ(scan(&k, "\x45\xc5\x48"), '8');
-	/* The made-up shift around an arrow does not stick. */
+	/* The extra Shift codes around an arrow do not change the Shift state. */
 	CHECK_EQ(scan(&k, "\xe0\x2a\xe0\x48\xe0\xc8\xe0\xaa\x1e"), 'a');
 	CHECK_EQ(scan(&k, "\x2a\xe0\xaa\xe0\x48\xe0\xc8\xe0\x2a\x1e\xaa"), 'A');
 }
 
-static void pause_is_passed_over(void)
+static void pause_is_ignored(void)
 {
 	struct keys_scan k = {0};
 	CHECK_EQ(scan(&k, "\xe1\x1d\x45\xe1\x9d\xc5"), KEY_NONE);
@@ -134,7 +134,7 @@ static void pause_is_passed_over(void)
 	CHECK_EQ(scan(&k, "\x48"), '8');
 }
 
-static void any_byte_is_survived(void)
+static void random_bytes(void)
 {
 	struct keys_scan s = {0};
 	struct keys_ansi a = {0};
@@ -148,7 +148,7 @@ static void any_byte_is_survived(void)
 	}
 }
 
-/* One after the other, and whatever the number: nothing is left of the one before. */
+/* Editing keys with any number, one after the other: no state of one is left for the next. */
 static void every_editing_key(void)
 {
 	struct keys_ansi k = {0};
@@ -169,13 +169,14 @@ static void every_editing_key(void)
 	CHECK_EQ(ansi("\033OB\033OB"), -2);
 }
 
-/* Behind 0xe0 stand the pad's Enter and slash; the others there are no characters. */
-static void keys_behind_the_prefix(void)
+/* After 0xe0 come Enter and slash of the number pad; the other keys after it are not
+ * characters. */
+static void keys_after_the_prefix(void)
 {
 	struct keys_scan k = {0};
 	CHECK_EQ(scan(&k, "\xe0\x1c"), '\r');
 	CHECK_EQ(scan(&k, "\xe0\x9c\xe0\x35"), '/');
-	CHECK_EQ(scan(&k, "\xe0\x10\xe0\x90"), KEY_NONE); /* the track before */
+	CHECK_EQ(scan(&k, "\xe0\x10\xe0\x90"), KEY_NONE); /* previous track */
 	CHECK_EQ(scan(&k, "\xe0\x5b\xe0\xdb"), KEY_NONE);
 	CHECK_EQ(scan(&k, "\x10"), 'q');
 }
@@ -183,14 +184,14 @@ static void keys_behind_the_prefix(void)
 int main(void)
 {
 	TEST(terminal_keys);
-	TEST(sequences_that_mean_nothing_leave_nothing);
+	TEST(unknown_sequences_are_ignored);
 	TEST(escape_alone_takes_time);
 	TEST(keyboard_characters);
 	TEST(shift_caps_and_control);
 	TEST(arrows_and_the_number_pad);
-	TEST(pause_is_passed_over);
-	TEST(any_byte_is_survived);
+	TEST(pause_is_ignored);
+	TEST(random_bytes);
 	TEST(every_editing_key);
-	TEST(keys_behind_the_prefix);
+	TEST(keys_after_the_prefix);
 	return tap_done();
 }

@@ -1,4 +1,4 @@
-/* What a screen shows after which bytes. */
+/* The contents of the screen after text and control sequences. */
 #include "kernel/console/screen.h"
 
 #include "tests/tap.h"
@@ -18,7 +18,7 @@ static void start(const char *text)
 	put(text);
 }
 
-/* A row's text without the blanks at its end. */
+/* Gives a row's text without the blanks at its end. */
 static const char *row(uint32_t r)
 {
 	static char text[SCREEN_COLUMNS + 1];
@@ -48,7 +48,7 @@ static void text_and_line_ends(void)
 	CHECK_EQ(s.column, 0);
 }
 
-static void a_full_line_breaks_late(void)
+static void a_full_line_wraps_late(void)
 {
 	start("");
 	for (uint32_t i = 0; i < SCREEN_COLUMNS; i++)
@@ -144,7 +144,7 @@ static void any_bytes_stay_on_the_screen(void)
 	}
 }
 
-/* The line that scrolling brings is empty from the first column on, and the cursor is shown. */
+/* A line that scrolling adds is empty from the first column on, and the cursor moves to it. */
 static void scrolling_leaves_nothing(void)
 {
 	start("");
@@ -155,7 +155,7 @@ static void scrolling_leaves_nothing(void)
 	for (uint32_t c = 0; c < SCREEN_COLUMNS; c++)
 		CHECK_EQ(s.cell[SCREEN_ROWS - 1][c], 0x0720);
 	CHECK_STR(row(SCREEN_ROWS - 2), "xyz");
-	start("\b\b"); /* not in front of the first column */
+	start("\b\b"); /* not before the first column */
 	CHECK_EQ(s.column, 0);
 	start("1234567\tx");
 	CHECK_STR(row(0), "1234567 x");
@@ -166,7 +166,7 @@ static void scrolling_leaves_nothing(void)
 int main(void)
 {
 	TEST(text_and_line_ends);
-	TEST(a_full_line_breaks_late);
+	TEST(a_full_line_wraps_late);
 	TEST(the_last_line_scrolls);
 	TEST(cursor_movements);
 	TEST(erasing);

@@ -1,6 +1,6 @@
-/* kernel/lib/addr.c: forms that are right, forms that are not, and the host's
- * inet_pton beside it. Every text is handed over without anything behind it,
- * so that the sanitizers see a look beyond its end. */
+/* kernel/lib/addr.c: correct forms, wrong forms, and a comparison with the host's
+ * inet_pton. Every text is passed in a buffer of its exact size, so that the sanitizers see
+ * a read beyond its end. */
 #include "kernel/lib/addr.h"
 #include "kernel/lib/fmt.h"
 
@@ -17,7 +17,7 @@ static uint32_t draw(uint32_t n)
 	return (seed >> 8) % n;
 }
 
-/* Calls a parser with an exact copy of the text; a failure must leave *out. */
+/* Calls a parser with an exact copy of the text. On failure *out must stay unchanged. */
 #define PARSE(parser, text, out)                                               \
 	({                                                                     \
 		size_t parse_n = strlen(text);                                 \
@@ -131,9 +131,9 @@ static void v6(void)
 	}
 }
 
-/* Any text of the characters of an address: accepted here if and only if the
- * host accepts it, with the same result. */
-static void beside_host(void)
+/* Random texts of characters that occur in addresses: the parser accepts one if and only if
+ * the host does, with the same result. */
+static void same_as_host(void)
 {
 	static const char *const piece[] = {":", ":", ":", "::", "0",   "1",    "ab",   "12345",
 	                                    ".", "7", "g", "ff", "1.2", "2001", ".255", "1.2.3.4"};
@@ -217,7 +217,7 @@ static void prefixes(void)
 		WRONG(addr_prefix, wrong[i], &p);
 	GOOD(addr_prefix, "10.1.2.3/8", &p);
 	CHECK_EQ(p.len, 8);
-	CHECK_EQ(ip4_get(p.addr.v4), 0x0a010203); /* host bits stay */
+	CHECK_EQ(ip4_get(p.addr.v4), 0x0a010203); /* host bits are kept */
 	GOOD(addr_prefix, "0.0.0.0/0", &p);
 	CHECK_EQ(p.len, 0);
 	GOOD(addr_prefix, "2001:db8::/128", &p);
@@ -299,7 +299,7 @@ int main(void)
 {
 	TEST(v4);
 	TEST(v6);
-	TEST(beside_host);
+	TEST(same_as_host);
 	TEST(round_trip);
 	TEST(any);
 	TEST(prefixes);

@@ -39,8 +39,8 @@ static void aligned_and_zeroed(void)
 	}
 }
 
-/* Blocks never overlap, and each byte is given out at most once. */
-static void apart(void)
+/* Blocks never overlap, and each byte is allocated at most once. */
+static void blocks_do_not_overlap(void)
 {
 	static uint8_t owner[sizeof memory];
 	uint32_t seed = 5;
@@ -78,7 +78,7 @@ static void exhaustion(void)
 	CHECK(alloc(36, 64) == memory + 64);
 	CHECK_EQ(alloc_left(), 0);
 	CHECK(alloc(1, 1) == NULL);
-	/* Nothing from a region whose skip alone is too long. */
+	/* Nothing from a region that is too small for the alignment alone. */
 	alloc_reset();
 	alloc_add(memory + 1, 10);
 	CHECK(alloc(1, 4096) == NULL);
@@ -120,10 +120,10 @@ static void empty_regions_take_no_place(void)
 	alloc_add(memory, 100);
 	alloc_add(memory + 200, 60);
 	CHECK_EQ(alloc_left(), 160);
-	CHECK_EQ(alloc_largest(), 100); /* the first */
+	CHECK_EQ(alloc_largest(), 100); /* the first region */
 }
 
-/* What was taken since the mark comes back, and nothing else. */
+/* Everything that was allocated since the mark is freed, and nothing else. */
 static void release(void)
 {
 	alloc_reset();
@@ -137,7 +137,7 @@ static void release(void)
 	alloc_release();
 	CHECK_EQ(alloc_left(), 140);
 	CHECK(alloc(30, 1) == memory + 60);
-	alloc_release(); /* the mark stays */
+	alloc_release(); /* the mark is kept */
 	CHECK_EQ(alloc_left(), 140);
 	CHECK(alloc(100, 1) == memory + 1000);
 }
@@ -146,7 +146,7 @@ int main(void)
 {
 	TEST(empty);
 	TEST(aligned_and_zeroed);
-	TEST(apart);
+	TEST(blocks_do_not_overlap);
 	TEST(exhaustion);
 	TEST(first_fit);
 	TEST(regions_are_bounded);

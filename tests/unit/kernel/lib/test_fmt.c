@@ -1,4 +1,4 @@
-/* kernel/lib/fmt.c beside the host's snprintf, and RFC 5952. */
+/* kernel/lib/fmt.c compared with the host's snprintf, and RFC 5952. */
 #include "kernel/lib/fmt.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ static uint64_t draw64(void)
 	return draw(2) ? edge[draw(ARRAY_SIZE(edge))] : v >> draw(64);
 }
 
-/* One random format with one value through both; both results must agree. */
+/* Formats one value with one random format by both functions; the results must agree. */
 #define BOTH(value)                                                                             \
 	do {                                                                                    \
 		if (star)                                                                       \
@@ -117,7 +117,7 @@ static void texts(void)
 
 static void text_without_end(void)
 {
-	/* %.*s must not look beyond its precision (the sanitizers watch). */
+	/* %.*s must not read beyond its precision (the sanitizers check that). */
 	char *raw = malloc(3), got[16];
 	memcpy(raw, "abc", 3);
 	CHECK_EQ(fmt(got, sizeof got, "%.*s", 3, raw), 3);
@@ -180,8 +180,8 @@ static void mac_text(void)
 	CHECK_STR(fmt_mac(got, &a), "52:54:00:12:ab:ff");
 }
 
-/* RFC 5952 section 4: left any of the forms of sections 2 and 4, right the one
- * that is recommended. */
+/* RFC 5952 section 4: on the left, one of the forms of sections 2 and 4; on the right, the
+ * recommended form. */
 static void rfc5952(void)
 {
 	static const char *const pair[][2] = {
@@ -209,7 +209,7 @@ static void rfc5952(void)
 	}
 }
 
-static void ip6_beside_host(void)
+static void ip6_same_as_host(void)
 {
 	for (unsigned i = 0; i < 30000; i++) {
 		char got[FMT_IP6], want[INET6_ADDRSTRLEN];
@@ -219,7 +219,7 @@ static void ip6_beside_host(void)
 			a.b[2 * g] = (uint8_t)(v >> 8);
 			a.b[2 * g + 1] = (uint8_t)v;
 		}
-		/* The host also shows ::a.b.c.d so, a form long deprecated. */
+		/* The host also prints ::a.b.c.d in this way, a form that is deprecated. */
 		bool old = true;
 		for (unsigned b = 0; b < 12; b++)
 			old &= a.b[b] == 0;
@@ -249,7 +249,7 @@ int main(void)
 	TEST(ip4_text);
 	TEST(mac_text);
 	TEST(rfc5952);
-	TEST(ip6_beside_host);
+	TEST(ip6_same_as_host);
 	TEST(ip6_longest);
 	return tap_done();
 }

@@ -41,7 +41,7 @@ static void form(void)
 	CHECK(log_next(&cursor, line, sizeof line));
 	CHECK_STR(line, "5000000.000 ");
 	CHECK(!log_next(&cursor, line, sizeof line));
-	/* The cursor goes on with what comes later. */
+	/* The cursor continues with later lines. */
 	log_line("late");
 	CHECK(log_next(&cursor, line, sizeof line));
 	CHECK_STR(line, "5000000.000 late");
@@ -79,8 +79,8 @@ static void long_line(void)
 	CHECK_STR(small, "0.000 n");
 }
 
-/* After any number of lines of any length what is kept are the last lines,
- * whole, without a gap, and at least as many as must fit. */
+/* After any number of lines of any length, the log keeps the last lines, complete and
+ * without a gap, and at least as many as must fit. */
 static void wraps(void)
 {
 	char text[LOG_LINE], line[LOG_LINE], want[LOG_LINE];
@@ -113,8 +113,8 @@ static void wraps(void)
 	}
 }
 
-/* A reader that was overtaken goes on with the oldest line there is. */
-static void overtaken(void)
+/* When a reader's next line was overwritten, it continues with the oldest line. */
+static void overtaken_reader(void)
 {
 	char line[LOG_LINE];
 	uint64_t cursor = 0;
@@ -127,7 +127,7 @@ static void overtaken(void)
 		log_line("new %u", i);
 	CHECK(log_next(&cursor, line, sizeof line));
 	CHECK(strncmp(line, "0.000 new ", 10) == 0);
-	/* A cursor from before a reset gives nothing instead of rubbish. */
+	/* A cursor from before a reset gives nothing. */
 	log_reset();
 	CHECK(!log_next(&cursor, line, sizeof line));
 }
@@ -201,7 +201,7 @@ static void edges(void)
 	start();
 	log_line(" ~\x7f\x1f\x80");
 	log_line("second");
-	CHECK(!log_next(&cursor, line, 0)); /* no room: nothing is passed over */
+	CHECK(!log_next(&cursor, line, 0)); /* no room: no line is skipped */
 	CHECK_EQ(cursor, 0);
 	CHECK(log_next(&cursor, line, sizeof line));
 	CHECK_STR(line, "0.000  ~???");
@@ -216,7 +216,7 @@ int main(void)
 	TEST(printable);
 	TEST(long_line);
 	TEST(wraps);
-	TEST(overtaken);
+	TEST(overtaken_reader);
 	TEST(limited);
 	TEST(sinks);
 	TEST(sink_that_logs);

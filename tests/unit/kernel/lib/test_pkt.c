@@ -1,5 +1,5 @@
-/* kernel/lib/pkt.c and its inline part: the pool's limits, the bounds of every
- * access, and the bugs that must not pass silently. */
+/* kernel/lib/pkt.c and its inline part: the pool's limits, the bounds of every access, and
+ * the bugs that must end the program. */
 #include "kernel/lib/alloc.h"
 #include "kernel/seam/io.h"
 #include "kernel/lib/pkt.h"
@@ -42,7 +42,7 @@ static void pool_without_memory(void)
 	CHECK(pkt_alloc(&small) == NULL);
 }
 
-/* Sizes in bytes that 32 bits do not hold: what is left of them would fit. */
+/* Sizes in bytes that need more than 32 bits; the lower 32 bits alone would fit. */
 static void pool_beyond_32_bits(void)
 {
 	struct pool large;
@@ -64,7 +64,7 @@ static void fresh(void)
 		CHECK_EQ(p->len, 0);
 		CHECK_EQ(p->flags, 0);
 		CHECK_EQ((uintptr_t)p % _Alignof(struct pkt), 0);
-		/* What the next owner must not inherit. */
+		/* State that the next owner must not see. */
 		p->flags = PKT_ROUTED | PKT_HAIRPIN;
 		CHECK(pkt_put(p, 100) != NULL && pkt_pull(p, 50) != NULL);
 		pkt_free(p);
@@ -93,11 +93,11 @@ static void exhaustion(void)
 		pkt_free(all[i]);
 	}
 	CHECK_EQ(pool.n_free, N);
-	/* The last freed comes first: it is still in the cache. */
+	/* The last freed packet is allocated first: it is still in the cache. */
 	CHECK(pkt_alloc(&pool) == all[N - 1]);
 }
 
-static void keepers(void)
+static void kept_packets_are_limited(void)
 {
 	start();
 	for (unsigned i = 0; i < N / 4; i++)
@@ -122,7 +122,7 @@ static void put(void)
 	CHECK_EQ(p->len, PKT_ROOM);
 	CHECK(pkt_put(p, 1) == NULL);
 	memset(p->data, 1, p->len);
-	/* What was pulled at the front is no room at the end. */
+	/* Bytes pulled at the front give no room at the end. */
 	CHECK(pkt_pull(p, 100) != NULL);
 	CHECK(pkt_put(p, 1) == NULL);
 	pkt_free(p);
@@ -199,7 +199,7 @@ static void trim(void)
 	pkt_free(p);
 }
 
-/* Runs f in a child; gives whether it was ended (by abort or a sanitizer). */
+/* Runs f in a child process. True when f was ended (by abort or a sanitizer). */
 static bool dies(void (*f)(void))
 {
 	fflush(stdout);
@@ -261,7 +261,7 @@ static void read_of_a_free_slot(void)
 	sight = pool.stack[0]->bytes[0];
 }
 
-/* A packet of ten bytes, of twenty that are cut, or of five and five more. */
+/* Gives a packet of ten bytes: put at once, cut from twenty, or put as five and five. */
 static struct pkt *ten_bytes(unsigned how)
 {
 	struct pkt *p = pkt_alloc(&pool);
@@ -314,7 +314,7 @@ int main(void)
 	TEST(pool_beyond_32_bits);
 	TEST(fresh);
 	TEST(exhaustion);
-	TEST(keepers);
+	TEST(kept_packets_are_limited);
 	TEST(put);
 	TEST(pull);
 	TEST(push);

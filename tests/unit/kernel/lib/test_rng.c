@@ -1,5 +1,4 @@
-/* kernel/lib/rng.c: ChaCha of RFC 8439, the generator on top, and the keyed
- * hash. */
+/* kernel/lib/rng.c: ChaCha of RFC 8439, the generator, and the keyed hash. */
 #include "kernel/lib/rng.h"
 
 #include "tests/tap.h"
@@ -66,7 +65,7 @@ static void seeds(void)
 	}
 }
 
-/* A known seed mixed in later must not make two secret states alike, and both
+/* A known seed that is mixed in later must not make two secret states equal, and both
  * halves of a long seed count. */
 static void seeds_add_up(void)
 {
@@ -82,7 +81,7 @@ static void seeds_add_up(void)
 	CHECK(rng_u32(&a) != rng_u32(&c));
 }
 
-/* A seed in the middle of a batch changes the very next number. */
+/* A seed in the middle of a batch changes the next number. */
 static void seed_takes_effect_at_once(void)
 {
 	struct rng a = {0}, b;
@@ -93,9 +92,8 @@ static void seed_takes_effect_at_once(void)
 	CHECK(rng_u32(&a) != rng_u32(&b));
 }
 
-/* What was given out is no longer in the state, and the key that made it is
- * gone. */
-static void forgets(void)
+/* Numbers that were given out are no longer in the state, nor is the key that made them. */
+static void forgets_given_numbers(void)
 {
 	struct rng r = {0};
 	rng_seed(&r, "start", 5);
@@ -110,7 +108,7 @@ static void forgets(void)
 	for (unsigned j = 0; j < ARRAY_SIZE(r.key); j++)
 		for (unsigned i = 0; i < 300; i++)
 			CHECK(r.key[j] != v[i]);
-	/* No number comes twice across the batches. */
+	/* No number repeats across batches. */
 	for (unsigned i = 0; i < 300; i++)
 		for (unsigned j = 0; j < i; j++)
 			CHECK(v[i] != v[j]);
@@ -127,8 +125,8 @@ static void below_stays_below(void)
 			CHECK(rng_below(&r, limit[i]) < limit[i]);
 }
 
-/* With n = 3 * 2^30 a plain modulo would favour the first third two to one. */
-static void below_is_even(void)
+/* With n = 3 * 2^30, a simple modulo would give numbers of the first third twice as often. */
+static void below_is_unbiased(void)
 {
 	struct rng r = {0};
 	rng_seed(&r, "even", 4);
@@ -147,8 +145,8 @@ static void below_is_even(void)
 	CHECK(odd > 29260 && odd < 30740);
 }
 
-/* With the same n a plain multiplication would send two of four neighbouring
- * draws to each multiple of 3. */
+/* With the same n, a simple multiplication would map two of four neighbouring draws to each
+ * multiple of 3. */
 static void below_residues(void)
 {
 	struct rng r = {0};
@@ -178,7 +176,7 @@ static void bytes(void)
 	}
 }
 
-/* Bits are set half the time, each of the 32. */
+/* Each of the 32 bits is set in half of the numbers. */
 static void bits(void)
 {
 	struct rng r = {0};
@@ -233,7 +231,7 @@ static void hash_avalanche(void)
 	}
 }
 
-/* Two come of each word, the lower half first; none of it is left behind. */
+/* Each word gives two numbers, the lower half first; no part of it stays in the state. */
 static void halves(void)
 {
 	struct rng r, same;
@@ -248,8 +246,8 @@ static void halves(void)
 	}
 }
 
-/* What is given out and what a seed leaves behind come of the block function with different
- * nonces; the first words of a batch are the next key. */
+/* Output and seeding use the block function with different nonces. The first words of a
+ * batch are the next key. */
 static void uses_are_apart(void)
 {
 	static const uint32_t seeding[3] = {4, 0, 2}, giving[3] = {0, 0, 1};
@@ -278,9 +276,9 @@ int main(void)
 	TEST(seeds);
 	TEST(seeds_add_up);
 	TEST(seed_takes_effect_at_once);
-	TEST(forgets);
+	TEST(forgets_given_numbers);
 	TEST(below_stays_below);
-	TEST(below_is_even);
+	TEST(below_is_unbiased);
 	TEST(below_residues);
 	TEST(bytes);
 	TEST(bits);

@@ -1,5 +1,5 @@
-/* The image's memory functions, compiled under other names beside the host's,
- * which are what they are compared with. */
+/* The image's memory and string functions, compiled under other names and compared with the
+ * host's. */
 #define memcpy  image_memcpy
 #define memmove image_memmove
 #define memset  image_memset

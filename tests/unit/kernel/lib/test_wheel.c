@@ -1,5 +1,5 @@
-/* kernel/lib/wheel.c against a list of times: all come, none early, none late by more
- * than a slot, also across the wrap of time and after long silence. */
+/* kernel/lib/wheel.c compared with a list of times: every timer comes, none early, and none
+ * late by more than a slot, also across a wrap of the time and after a long pause. */
 #include "kernel/lib/wheel.h"
 
 #include "kernel/seam/io.h"
@@ -31,7 +31,7 @@ static void one(void)
 	CHECK_EQ(wheel_take(&w, 1100000 + SLOT_US), 7);
 	CHECK_EQ(w.n_set, 0);
 	CHECK_EQ(wheel_take(&w, 1100000 + SLOT_US), WHEEL_NONE);
-	/* Set anew, and cleared. */
+	/* Set again, and cleared. */
 	wheel_set(&w, 7, 1200000);
 	wheel_set(&w, 7, 1500000);
 	wheel_set(&w, 8, 1300000);
@@ -44,8 +44,8 @@ static void one(void)
 	CHECK_EQ(w.n_set, 0);
 }
 
-/* A timer of a later turn shares the slot of one that is due. */
-static void later_turn(void)
+/* A timer of a later round shares the slot of one that is due. */
+static void later_round(void)
 {
 	uint32_t turn = WHEEL_SLOTS * SLOT_US;
 	start(0);
@@ -60,31 +60,31 @@ static void later_turn(void)
 	CHECK_EQ(w.n_set, 0);
 }
 
-/* After a silence of more than half of what 32 bits hold, and of nearly all, what was due is due.
- */
-static void silence(void)
+/* After a pause of more than half of the 32-bit range, and of almost all of it, everything
+ * that was due comes. */
+static void long_pause(void)
 {
-	static const uint32_t silences[] = {WHEEL_MOST_US, 2160000000u, 3000000000u,
-	                                    UINT32_MAX - WHEEL_MOST_US};
-	for (unsigned k = 0; k < ARRAY_SIZE(silences); k++) {
+	static const uint32_t pauses[] = {WHEEL_MOST_US, 2160000000u, 3000000000u,
+	                                  UINT32_MAX - WHEEL_MOST_US};
+	for (unsigned k = 0; k < ARRAY_SIZE(pauses); k++) {
 		uint32_t now = 0xfff00000u, n = 0;
 		start(now);
 		CHECK_EQ(wheel_take(&w, now), WHEEL_NONE);
 		for (uint32_t i = 0; i < NODES; i++)
 			wheel_set(&w, i, now + WHEEL_MOST_US / NODES * i);
-		while (wheel_take(&w, now + silences[k]) != WHEEL_NONE)
+		while (wheel_take(&w, now + pauses[k]) != WHEEL_NONE)
 			n++;
 		CHECK_EQ(n, NODES);
-		/* And of none: nothing comes early. */
-		now += silences[k];
+		/* Without a pause: nothing comes early. */
+		now += pauses[k];
 		wheel_set(&w, 1, now + WHEEL_MOST_US);
 		CHECK_EQ(wheel_take(&w, now + WHEEL_MOST_US - SLOT_US), WHEEL_NONE);
 		CHECK_EQ(wheel_take(&w, now + WHEEL_MOST_US + SLOT_US), 1);
 	}
 }
 
-/* Slots in one call are at most those of the wheel, also where the time wraps: a walk through all
- * numbers that 32 bits hold finds the same timers, but takes seconds. */
+/* One call checks each slot of the wheel at most once, also when the time wraps. A walk
+ * through all 32-bit numbers would find the same timers, but would take seconds. */
 static void wrap(void)
 {
 	for (uint32_t before = 0; before < 40; before++) {
@@ -94,16 +94,16 @@ static void wrap(void)
 		wheel_set(&w, 2, now + 60 * SLOT_US);
 		now += 50 * SLOT_US;
 		CHECK_EQ(wheel_take(&w, now), 1);
-		CHECK((now >> WHEEL_SHIFT) - w.turn <= WHEEL_SLOTS);
+		CHECK((now >> WHEEL_SHIFT) - w.position <= WHEEL_SLOTS);
 		CHECK_EQ(wheel_take(&w, now), WHEEL_NONE);
 		CHECK_EQ(wheel_take(&w, now + 20 * SLOT_US), 2);
 	}
 }
 
-/* What somebody without a wheel would do. */
-static void model(void)
+/* The same with a list instead of a wheel. */
+static void same_as_a_model(void)
 {
-	uint32_t due[NODES], now = 0xfff00000u; /* wraps on the way */
+	uint32_t due[NODES], now = 0xfff00000u; /* wraps during the test */
 	bool set[NODES] = {false};
 	start(now);
 	for (uint32_t round = 0; round < 200000; round++) {
@@ -139,9 +139,9 @@ static void model(void)
 int main(void)
 {
 	TEST(one);
-	TEST(later_turn);
-	TEST(silence);
+	TEST(later_round);
+	TEST(long_pause);
 	TEST(wrap);
-	TEST(model);
+	TEST(same_as_a_model);
 	return tap_done();
 }

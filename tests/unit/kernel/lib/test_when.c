@@ -1,5 +1,5 @@
-/* kernel/lib/when.h against times that do not wrap: every time ahead within its bound is
- * told to the unit, every other has come, wherever the clock stands. */
+/* kernel/lib/when.h: at any time of the clock, a time ahead within its bound is exact to
+ * the unit, and every other time has come. */
 #include "kernel/lib/when.h"
 
 #include "tests/tap.h"
@@ -18,15 +18,15 @@ static void what_is_left(void)
 			}
 }
 
-/* What was due is due, however long nobody looked: all but `most` of a turn. */
+/* What was due stays due after any pause up to the clock's range minus `most`. */
 static void what_has_passed(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(clocks); i++)
 		for (uint32_t most = 1; most < 0x70000000u; most = most * 3 + 1) {
-			uint32_t least = 0u - most - 1; /* the longest silence */
+			uint32_t least = 0u - most - 1; /* the longest pause */
 			for (uint32_t k = 0; k <= 40; k++) {
-				uint32_t silence = least / 40 * k;
-				CHECK(when_come(clocks[i] + silence, clocks[i], most));
+				uint32_t pause = least / 40 * k;
+				CHECK(when_come(clocks[i] + pause, clocks[i], most));
 			}
 			CHECK(when_come(clocks[i] + least, clocks[i], most));
 			CHECK_EQ(when_left(clocks[i] + least + 1, clocks[i], most), most);
@@ -40,7 +40,7 @@ static void every_so_often(void)
 			uint32_t now = clocks[i], next = clocks[k], n = 0;
 			for (uint32_t passed = 0; passed < 1000; passed++)
 				n += when_again(now + passed, &next, 100);
-			CHECK(n >= 9 && n <= 10); /* the first at once, or within the hundred */
+			CHECK(n >= 9 && n <= 10); /* the first at once, or within 100 */
 		}
 }
 

@@ -7,8 +7,8 @@
 
 static bool s5(const char *aml, size_t len, uint8_t type[2])
 {
-	uint8_t *copy =
-	        malloc(len + !len); /* of the exact size, so that a read beside it is seen */
+	uint8_t *copy = malloc(
+	        len + !len); /* of the exact size, so that the sanitizer sees a read beyond it */
 	type[0] = type[1] = 0xff;
 	memcpy(copy, aml, len);
 	bool found = acpi_s5(copy, len, type);
@@ -26,7 +26,7 @@ static void packages_as_firmware_writes_them(void)
 	/* bytes */
 	CHECK(S5("zz\x08_S5_\x12\x0a\x04\x0a\x05\x0a\x06\0\0", t));
 	CHECK(t[0] == 5 && t[1] == 6);
-	/* the root's prefix, One, a word */
+	/* with the root prefix; One and a word */
 	CHECK(S5("\x08\\_S5_\x12\x08\x02\x01\x0b\x07\x00", t));
 	CHECK(t[0] == 1 && t[1] == 7);
 	/* two length bytes */
@@ -40,13 +40,13 @@ static void packages_as_firmware_writes_them(void)
 	CHECK(t[0] == 3 && t[1] == 1);
 }
 
-static void the_name_elsewhere_is_not_it(void)
+static void other_uses_of_the_name(void)
 {
 	uint8_t t[2];
 	CHECK(!S5("", t));
 	CHECK(!S5("\x08_S5", t));
 	CHECK(!S5("\x08_S5X\x12\x06\x04\0\0\0\0", t));
-	CHECK(!S5("\\_S5_\x12\x06\x04\0\0\0\0", t)); /* nothing in front of the root's prefix */
+	CHECK(!S5("\\_S5_\x12\x06\x04\0\0\0\0", t)); /* nothing before the root prefix */
 	CHECK(!S5("x\\_S5_\x12\x06\x04\0\0\0\0", t));
 	CHECK(!S5("_S5_\x12\x06\x04\0\0\0\0", t));
 	CHECK(!S5("x_S5_\x12\x06\x04\0\0\0\0", t));
@@ -55,7 +55,7 @@ static void the_name_elsewhere_is_not_it(void)
 	CHECK(t[0] == 1);
 }
 
-static void what_is_cut_or_wild_is_refused(void)
+static void cut_or_wrong_packages_are_refused(void)
 {
 	static const char whole[] = "\x08_S5_\x12\x0a\x04\x0a\x05\x0a\x06";
 	uint8_t t[2];
@@ -64,9 +64,9 @@ static void what_is_cut_or_wild_is_refused(void)
 	CHECK(s5(whole, sizeof whole - 1, t));
 	CHECK(!S5("\x08_S5_\x12\xff\x04\x0a\x05", t));
 	CHECK(!S5("\x08_S5_\x12\x06\x00\0\0\0\0", t));
-	CHECK(!S5("\x08_S5_\x12\x06\x00\x0a\x05\x0a\x06", t)); /* of no elements */
+	CHECK(!S5("\x08_S5_\x12\x06\x00\x0a\x05\x0a\x06", t)); /* no elements */
 	CHECK(!S5("\x08_S5_\x12\x06\x04\x70\0\0\0", t));
-	CHECK(!S5("\x08_S5_\x12\x06\x04\x0a\x08\0\0", t)); /* three bits */
+	CHECK(!S5("\x08_S5_\x12\x06\x04\x0a\x08\0\0", t)); /* more than three bits */
 	CHECK(!S5("\x08_S5_\x12\x07\x04\x0a\x07\x0a\x08\0", t));
 }
 
@@ -76,7 +76,7 @@ static void finds_the_root_pointer(void)
 	memset(area, 0, sizeof area);
 	CHECK_EQ(acpi_root(area, sizeof area), -1);
 	memcpy(area + 1004, "RSD PTR ", 8);
-	CHECK_EQ(acpi_root(area, sizeof area), -1); /* not on a 16-byte border */
+	CHECK_EQ(acpi_root(area, sizeof area), -1); /* not on a 16-byte boundary */
 	memcpy(area + 992, "RSD PTR ", 8);
 	area[992 + 9] = 1;
 	CHECK_EQ(acpi_root(area, sizeof area), -1); /* wrong sum */
@@ -92,8 +92,8 @@ static void finds_the_root_pointer(void)
 int main(void)
 {
 	TEST(packages_as_firmware_writes_them);
-	TEST(the_name_elsewhere_is_not_it);
-	TEST(what_is_cut_or_wild_is_refused);
+	TEST(other_uses_of_the_name);
+	TEST(cut_or_wrong_packages_are_refused);
 	TEST(finds_the_root_pointer);
 	return tap_done();
 }

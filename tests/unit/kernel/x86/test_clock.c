@@ -1,6 +1,6 @@
-/* kernel/x86/clock.c: the time-stamp counter as microseconds, from the first to some centuries
- * later, on the slowest and the fastest processor; the watchdog's limit. The timer is modelled,
- * and every access to it takes its time. */
+/* kernel/x86/clock.c: the time-stamp counter as microseconds, from the start to some
+ * centuries later, on the slowest and the fastest processor; the limit of the watchdog. The
+ * timer is a model, and every access to it takes time. */
 #include "kernel/seam/io.h"
 
 #include "tests/tap.h"
@@ -59,7 +59,7 @@ static uint32_t port_in(void *ctx, uint16_t port, unsigned size)
 	return low_byte ? latch >> 8 & 0xff : latch & 0xff;
 }
 
-/* A machine that has been on for a while when it is calibrated. */
+/* Calibrates a machine that has been on for a while. */
 static void start(uint64_t rate)
 {
 	static const struct host_bus bus = {.port_in = port_in, .port_out = port_out};
@@ -69,7 +69,8 @@ static void start(uint64_t rate)
 	clock_init();
 }
 
-/* The time is right within a thousandth, and never goes back, whatever halves wrap. */
+/* The time is correct within a thousandth and never goes back, also when the lower half of
+ * the counter wraps. */
 static void microseconds(void)
 {
 	static const uint64_t rates[] = {60000000, 1000000000, 3000000000u, 5400000000u,

@@ -1,4 +1,4 @@
-/* What loaders leave: memory maps, command lines, module names. */
+/* The boot loader's data: memory maps, command lines, module names. */
 #include "kernel/x86/multiboot.h"
 
 #include "tests/tap.h"
@@ -50,10 +50,10 @@ static void a_pc_with_a_hole_and_memory_above_4_gb(void)
 
 static void ranges_are_sorted_merged_and_whole_pages(void)
 {
-	entry(0x800001, 0x2fff, 1); /* to 0x803000: page 0x800 is not whole */
+	entry(0x800001, 0x2fff, 1); /* up to 0x803000: page 0x800 is incomplete */
 	entry(0x400000, 0x100000, 1);
 	entry(0x500000, 0x1800, 1);
-	entry(0x480000, 0x1000, 1); /* inside another one */
+	entry(0x480000, 0x1000, 1); /* inside another range */
 	struct multiboot_map m = parse();
 	CHECK_EQ(m.n, 2);
 	CHECK_EQ(m.range[0].base, 0x400000);
@@ -86,7 +86,7 @@ static void memory_is_cut_at_the_window_and_at_4_gb(void)
 
 static void lying_entries_do_no_harm(void)
 {
-	entry(MIB, UINT64_MAX, 1); /* wraps: means up to the end */
+	entry(MIB, UINT64_MAX, 1); /* wraps: counts up to the end */
 	entry(UINT64_MAX - 5, 100, 2);
 	entry(0x200000, 0, 1);
 	entry(0x300000, 0xfff, 1);
@@ -105,7 +105,7 @@ static void lying_entries_do_no_harm(void)
 	m = parse();
 	CHECK_EQ(m.n, 1);
 	entry(MIB, MIB, 1);
-	map_len -= 1; /* cut short */
+	map_len -= 1; /* truncated */
 	m = parse();
 	CHECK_EQ(m.n, 0);
 	m = parse();
@@ -148,9 +148,9 @@ static void a_cut_splits_trims_and_removes(void)
 	CHECK_EQ(m.range[1].base, MIB + 0x7000);
 	multiboot_cut(&m, MIB + 0x1000, MIB + 0x4000);
 	CHECK_EQ(m.n, 1);
-	multiboot_cut(&m, 3 * MIB, 3 * MIB); /* nothing */
+	multiboot_cut(&m, 3 * MIB, 3 * MIB); /* an empty range */
 	CHECK_EQ(m.n, 1);
-	multiboot_add(&m, 2 * MIB, 3 * MIB); /* touches */
+	multiboot_add(&m, 2 * MIB, 3 * MIB); /* touches the range before it */
 	CHECK_EQ(m.n, 1);
 	CHECK_EQ(m.range[0].end, 3 * MIB);
 }
@@ -193,13 +193,13 @@ static void module_names(void)
 static void ranges_that_touch_are_one(void)
 {
 	entry(0x500000, 0x100000, 1);
-	entry(0x400000, 0x100000, 1); /* in front of the other */
-	entry(0x600000, 0x80001, 1);  /* behind it, and a byte of the next page */
+	entry(0x400000, 0x100000, 1); /* before the other */
+	entry(0x600000, 0x80001, 1);  /* after it, and a byte */
 	struct multiboot_map m = parse();
 	CHECK_EQ(m.n, 1);
 	CHECK_EQ(m.range[0].base, 0x400000);
 	CHECK_EQ(m.range[0].end, 0x680000);
-	/* Nothing is reserved between two pages: that splits no range. */
+	/* An empty reserved range between two pages splits no range. */
 	entry(0x400000, 0x100000, 1);
 	entry(0x480000, 0, 2);
 	m = parse();
@@ -218,7 +218,7 @@ static void memory_above_4_gb_is_left_out(void)
 	CHECK_EQ(parse().n, 1);
 }
 
-/* The last entry says that it is longer than what is there. */
+/* The last entry claims to be longer than the rest of the map. */
 static void an_entry_too_long_is_the_last(void)
 {
 	for (uint32_t more = 1; more < 30; more++) {
@@ -227,7 +227,7 @@ static void an_entry_too_long_is_the_last(void)
 		entry(4 * MIB, MIB, 1);
 		store32(map_bytes + 24, 20 + more);
 		size_t len = map_len;
-		map_len += more; /* where the next one would stand: it takes all away */
+		map_len += more; /* the next entry would be here: it would remove all memory */
 		entry(MIB, 16 * MIB, 2);
 		map_len = len;
 		struct multiboot_map m = parse();

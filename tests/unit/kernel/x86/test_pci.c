@@ -29,7 +29,7 @@ static struct pci_dev find(uint8_t bus, uint8_t dev, uint8_t fn)
 	return (struct pci_dev){0};
 }
 
-/* All functions as "bus:dev.fn " in the order found. */
+/* Gives all functions as "bus:dev.fn ", in the order found. */
 static const char *all(void)
 {
 	static char text[256];
@@ -57,7 +57,7 @@ static void order_functions_and_buses(void)
 	pci_model_add(multi);
 	multi->cfg[0x0e] = 0x80;
 	pci_model_add(add(0, 4, 5));
-	pci_model_add(add(0, 3, 1)); /* not asked for: function 0 is a single one */
+	pci_model_add(add(0, 3, 1)); /* not searched: function 0 says that it is the only one */
 	struct pci_model_dev *bridge = add(0, 1, 0);
 	bridge->class_code = 6;
 	bridge->subclass = 4;
@@ -65,7 +65,7 @@ static void order_functions_and_buses(void)
 	bridge->cfg[0x0e] = 1;
 	bridge->cfg[0x19] = 5;
 	pci_model_add(add(5, 2, 0));
-	pci_model_add(add(6, 2, 0)); /* nobody leads there */
+	pci_model_add(add(6, 2, 0)); /* no bridge names this bus */
 	CHECK_STR(all(), "0:1.0 0:3.0 0:4.0 0:4.5 0:1f.0 5:2.0 ");
 }
 
@@ -140,13 +140,13 @@ static void capabilities(void)
 	uint8_t other = pci_model_add_cap(m, cap, sizeof cap);
 	cap[0] = 9;
 	uint8_t second = pci_model_add_cap(m, cap, sizeof cap);
-	/* The model puts a new one in front. */
+	/* The model puts a new capability in front. */
 	CHECK_EQ(pci_capability(&d, 9, 0), second);
 	CHECK_EQ(pci_capability(&d, 9, second), first);
 	CHECK_EQ(pci_capability(&d, 9, first), 0);
 	CHECK_EQ(pci_capability(&d, 5, 0), other);
 	CHECK_EQ(pci_capability(&d, 1, 0), 0);
-	m->cfg[first + 1] = second; /* a ring */
+	m->cfg[first + 1] = second; /* an endless chain */
 	CHECK_EQ(pci_capability(&d, 1, 0), 0);
 }
 

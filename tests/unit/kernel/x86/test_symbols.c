@@ -39,7 +39,7 @@ static void no_table_no_name(void)
 	CHECK(symbols_find(&empty, 0x100000, &offset) == NULL);
 }
 
-/* Runs the tool on a made-up nm. */
+/* Runs the tool on the output of a fake nm. */
 static void the_tool_writes_the_table(void)
 {
 	static const char *const want[] = {".long 2", ".long 0x00100000", ".long 0x00100020",
