@@ -147,6 +147,19 @@ int nat44_ip4(const struct pkt *p)
     "net/README.md": "May include: kernel/lib.\n\nHardware: none.\n",
     "apps/README.md": "May include: nothing.\n\nHardware: none.\n",
     "apps/nat/README.md": "May include: net/*, `kernel/lib`.\n\nHardware: none.\n",
+    "docs/glossary.md": """\
+# Glossary
+
+A gadget is a widget; the first word may stand here.
+
+## Retired words
+
+| old word | say instead | where it was | forbidden in | pattern |
+| --- | --- | --- | --- | --- |
+| gizmo | widget | a card | `net`, tools/thing.py | `\\bgizmos?\\b\\|\\bgiz_\\w+` |
+| worn phrase | the fact | comments | everything | `\\bworn phrase` |
+| Gz | widget | names | net | `(?-i)\\bGz\\b` |
+""",
     "tools/thing.sh": '#!/bin/sh\necho "$1"\n',
     "tools/thing.py": "def double(x: int) -> int:\n    return 2 * x\n",
 }
@@ -332,6 +345,56 @@ def test_times_compared_by_their_sign(project: Project) -> None:
         "{\n\tif ((int32_t)(seq - ack) < 0)\n\t\treturn 1;\n\treturn (int32_t)(now_ms - due_ms) < 0;\n}\n\nint gw",
     )
     project.expect("times", "net/gw.c:8: times are compared by their sign; use kernel/lib/when.h")
+
+
+def test_retired_words(project: Project) -> None:
+    """Words and identifiers, in the folders of their row only; a phrase over a line's end; case."""
+    project.replace(
+        "net/gw.c", "int gw", "/* Two Gizmos, a worn\n * phrase, gz and Gz. */\nint giz_mo(void);\nint gw"
+    )
+    project.write("apps/nat/notes.txt", "gizmo\n")
+    project.write("tools/gizmo", "#!/bin/sh\n# A worn phrase.\n")
+    project.write("tests/corpus/one.bin", "a worn phrase\n")
+    project.expect(
+        "words",
+        'net/gw.c:3: "Gizmos": gizmo is a retired word; say widget',
+        'net/gw.c:3: "worn * phrase": worn phrase is a retired word; say the fact',
+        'net/gw.c:4: "Gz": Gz is a retired word; say widget',
+        'net/gw.c:5: "giz_mo": gizmo is a retired word; say widget',
+        'tools/gizmo:2: "worn phrase"',
+    )
+    output = project.lint("words")[1]
+    assert "5 findings" in output, output
+
+
+def test_retired_words_of_a_clean_tree(project: Project) -> None:
+    status, output = project.lint("words")
+    assert status == 0, output
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("", "has no table below"),
+        ("| a | b |\n| - | - |\n| gizmo | widget | net |\n", "not a row of retired words: gizmo"),
+        ("| a |\n| - |\n| gizmo | widget | x | net | `(` |\n", "gizmo: "),
+        ("| a |\n| - |\n| gizmo | widget | x | net | gizmo |\n", "not a row of retired words: gizmo"),
+    ],
+)
+def test_unreadable_table_of_retired_words(project: Project, table: str, what: str) -> None:
+    project.write("docs/glossary.md", f"# Glossary\n\n## Retired words\n\n{table}")
+    status, output = project.lint("words")
+    assert status == 2 and what in output, output
+
+
+def test_the_real_retired_words_can_be_read() -> None:
+    """Each row of the real table names folders that exist."""
+    sys.path.insert(0, str(ROOT / "tools/lint"))
+    import words
+    from tree import Tree
+
+    places = {place for word in words.retired(Tree(ROOT)) for place in word.places}
+    assert all(place == "everything" or (ROOT / place).exists() for place in places), places
 
 
 def test_sizes(project: Project) -> None:
