@@ -17,7 +17,7 @@ static inline void start(void)
 	log_reset();
 }
 
-/* From a copy without anything behind it: a look beyond the end is seen. */
+/* Reads a copy on the heap, so that the sanitizer sees a read beyond the end. */
 static inline bool text_n(const char *text, size_t n)
 {
 	char *copy = malloc(n ? n : 1);
@@ -40,7 +40,7 @@ static inline bool load(const char *t)
 	return text(t);
 }
 
-/* The error number i as it is shown, "" when there is none. */
+/* Error number i as it is shown, "" when there is none. */
 static inline const char *error(uint32_t i)
 {
 	static char shown[200];

@@ -59,7 +59,7 @@ static void own_addresses(void)
 	CHECK(prints("route " LONGEST "/128 via " LONGEST));
 #undef LONGEST
 	GOOD("wan.address 223.255.255.254/24\nwan.address 2001:db8::ffff:ffff:ffff:ffff/64\n");
-	/* The blocks for documentation and benchmarks count as public. */
+	/* Addresses of the blocks for documentation and benchmarks are accepted. */
 	GOOD("wan.address 192.0.2.1/24\nwan.address 198.51.100.1/24\nwan.address 203.0.113.1/24\n"
 	     "wan.address 198.18.0.1/15\nwan.address 2001:db8::1/32\n");
 #define EXPECTED "lan.address: expected ADDRESS/LENGTH, such as 192.168.1.1/24"

@@ -3,7 +3,7 @@
 #include "net/net_keys.h"
 #include "tests/unit/config_kit.h"
 
-/* Files of mtd64-ng are taken as they are. */
+/* Files of mtd64-ng need no change. */
 static void mtd64_values(void)
 {
 	GOOD("// nameservers\nnameserver default\nnameserver 8.8.8.8\nnameserver defaults\n"
@@ -21,7 +21,7 @@ static void mtd64_values(void)
 	                                      "192.0.2.1 or 2001:db8::1, or default");
 	WRONG_VALUE("nameserver 224.0.0.1", "nameserver: 224.0.0.1 is a multicast address");
 	WRONG_VALUE("selection-mode first", "selection-mode: expected random or round-robin");
-	/* Host bits are cut, and the default gives way. */
+	/* Host bits are cut, and the value replaces the default. */
 	GOOD("dns64-prefix 2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff/40\n");
 	CHECK_EQ(dns64_config(&c)->n_prefix, 1);
 	CHECK(prints("dns64-prefix 2001:db8:aa00::/40"));
@@ -65,7 +65,7 @@ static void dns64_values(void)
 	CHECK(prints("dns64.client 192.168.1.0/24"));
 	CHECK(prints("dns64.exclude fe80::/10"));
 	CHECK_EQ(dns64_config(&c)->n_exclude, 1);
-	/* Also within a byte. */
+	/* The prefix length may end within a byte. */
 	GOOD("dns64.client 2001:db8:ffff::/44\ndns64.client 192.168.255.255/20\n");
 	CHECK(prints("dns64.client 2001:db8:fff0::/44"));
 	CHECK(prints("dns64.client 192.168.240.0/20"));
@@ -93,7 +93,7 @@ static void dns64_values(void)
 	            "dns64.skip-name: expected a domain name, such as example.com");
 	WRONG_VALUE("dns64.on-error refuse", "dns64.on-error: expected synthesise or servfail");
 	WRONG_VALUE("dns64.cache -1", "dns64.cache: expected a number from 0 to 16000000");
-	/* The command line takes the place of file and default alike. */
+	/* The command line replaces the values of the file and the default. */
 	start();
 	CHECK(config_cmdline(&c, "dns64-prefix=2001:db8:1::/96"));
 	CHECK(text("dns64-prefix 2001:db8:2::/96\ndns64-prefix 2001:db8:3::/96\n"));

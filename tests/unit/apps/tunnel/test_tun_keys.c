@@ -4,7 +4,7 @@
 
 static void tunnel_values(void)
 {
-	/* Whether an address suits is for the application to say. */
+	/* The parser accepts any host address; the application checks which ones it can use. */
 	GOOD("6to4.address 10.0.0.1\n6to4.relay 192.168.1.1\n6rd.mask 32\n6to4.subnet 0\n");
 	CHECK(!tun_config(&c)->rd.has_prefix && !tun_config(&c)->rd.has_relay);
 	WRONG_VALUE("6to4.address 2001:db8::1",

@@ -252,7 +252,7 @@ static void unknown_keys(void)
 	WRONG("neighbor x", "gateway.conf:1: unknown key \"neighbor\", nearest: neighbour");
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
-	/* Keys of later versions, and keys of nobody. */
+	/* Keys that no version has yet, and prefixes of real keys. */
 	static const char *const other[] = {"nat.ftp", "syslog", "lan.dhcp", "http",
 	                                    "6rd",     "6to4",   "ivi",      "lan"};
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
@@ -278,12 +278,12 @@ static void missing_and_twice(void)
 	WRONG("hostname x\nhostname y\n", "gateway.conf:2: hostname: given a second time");
 	CHECK_STR(settings_name(&c)->hostname, "x");
 	WRONG("debug on\n\ndebug on\n", "gateway.conf:3: debug: given a second time");
-	/* In another module it is a second time as well. */
+	/* A second value in another module is an error too. */
 	start();
 	CHECK(text("hostname x\n"));
 	CHECK(!config_text(&c, "more.conf", "\nhostname y", 11));
 	CHECK_STR(error(0), "more.conf:2: hostname: given a second time");
-	/* Lists go on in another module. */
+	/* A list continues in another module. */
 	start();
 	CHECK(text("gateway 192.0.2.1\n"));
 	CHECK(text("gateway 192.0.2.2\n"));
@@ -311,7 +311,7 @@ static void command_line(void)
 	CHECK_STR(line, "0.000 command line: ignored \"?[2J\"");
 	CHECK(!log_next(&cursor, line, sizeof line));
 
-	/* A list on the command line may have several words. */
+	/* The command line may repeat the key of a list. */
 	start();
 	CHECK(config_cmdline(&c, "gateway=192.0.2.1 gateway=2001:db8::1"));
 	CHECK(text("gateway 192.0.2.3"));
@@ -351,7 +351,7 @@ static void command_line_errors(void)
 	start();
 	CHECK(!config_cmdline(&c, line));
 	CHECK_STR(error(0), "command line: hostname: the value is longer than 200 characters");
-	/* Of 200 characters it is looked at, of 201 it is not; what ends it does not count. */
+	/* A value of 200 characters is read, one of 201 is not. The NUL does not count. */
 	line[9 + 201] = '\0';
 	start();
 	CHECK(!config_cmdline(&c, line));
@@ -361,14 +361,14 @@ static void command_line_errors(void)
 	CHECK(!config_cmdline(&c, line));
 	CHECK_STR(error(0), "command line: hostname: expected letters, digits, - and . (at most "
 	                    "63), such as gateway");
-	memset(line + 9 + 10, '+', 190); /* blanks, that are cut off */
+	memset(line + 9 + 10, '+', 190); /* spaces, which are removed */
 	start();
 	CHECK(config_cmdline(&c, line));
 	CHECK_STR(settings_name(&c)->hostname, "vvvvvvvvvv");
 	memset(line, '=', sizeof line - 1);
 	start();
 	CHECK(!config_cmdline(&c, line));
-	/* Overridden lines are still checked for form, and for "twice". */
+	/* Lines that the command line overrides are still checked. */
 	start();
 	CHECK(config_cmdline(&c, "lan.mtu=1400 debug=on"));
 	CHECK(!text("lan.mtu 99\ndebug off\ndebug off\n"));
@@ -429,7 +429,7 @@ static void error_texts(void)
 	CHECK_STR(error(2), "nic: lan: not there??");
 }
 
-/* Where the value stands that a message is about: its first word is the key. */
+/* The first word of a message is the key; config_where gives the place of its value. */
 static void where_a_value_stands(void)
 {
 	start();
@@ -444,7 +444,7 @@ static void where_a_value_stands(void)
 	CHECK_STR(config_where(&c, ""), "gateway.conf");
 }
 
-/* What stands behind the text is no part of it. */
+/* Bytes behind the text are not read. */
 static void text_ends_where_it_ends(void)
 {
 	start();
@@ -467,7 +467,7 @@ static void bytes_at_the_edges(void)
 	CHECK(text("\r\n\r\nhostname a\r\n\r"));
 	CHECK_STR(settings_name(&c)->hostname, "a");
 	start();
-	CHECK(!text("\xef\xbb hostname a\n")); /* two bytes of the mark are none */
+	CHECK(!text("\xef\xbb hostname a\n")); /* two bytes of the mark are no mark */
 	CHECK_STR(error(0), "gateway.conf:1: byte 0xef is not text");
 }
 

@@ -97,7 +97,7 @@ static void round_trips(void)
 		start();
 		for (unsigned i = draw(40); i > 0; i--)
 			n += (size_t)line(file + n, sizeof file - n, &used);
-		/* Lists may overflow: then the error is the lists' only. */
+		/* A list may overflow; no other error is possible. */
 		if (!text(file)) {
 			CHECK(strstr(error(0), "given more than"));
 			c.n_errors = 0;

@@ -147,7 +147,7 @@ static void sections_too_large(void)
 	CHECK_EQ(c.n_errors, 1);
 	CHECK_STR(c.error[0].what, "no room for the keys from word on");
 	CHECK(config_values(&c, &large) == NULL);
-	/* A smaller one behind it still fits. */
+	/* A smaller section after it still fits. */
 	config_init(&c, list, 3);
 	CHECK_EQ(c.n_errors, 1);
 	CHECK(config_values(&c, &second) != NULL);
