@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct frame) == sizeof(struct eth_hdr) + HEADERS, "header
 
 /* --- clients ------------------------------------------------------------------------ */
 
-/* Adding words up is enough of a hash, as in xlat_known.h. */
+/* Adding words up is enough of a hash, as in xlat_cache.h. */
 static inline uint32_t place_of6(const struct dns64 *d, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) + ip6_word(a, 2)) * d->client_mul[0] +

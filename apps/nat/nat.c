@@ -1,20 +1,19 @@
-/* The application `nat`: network address and port translation between inside
- * hosts (LAN) and external addresses (WAN), RFC 3022, RFC 4787, RFC 5382, RFC
- * 5508, RFC 7857. Here are the two directions and UDP and TCP; new sessions are
- * made in nat_open.c, ICMP is in nat_icmp.c, other protocols are in
- * nat_other.c, the tables in nat_table.c and nat_session.c, who gives way when
- * they are full in nat_room.c.
+/* The application `nat`: network address and port translation between inside hosts (LAN)
+ * and external addresses (WAN), RFC 3022, RFC 4787, RFC 5382, RFC 5508, RFC 7857. This file
+ * has the two directions, UDP, TCP and fragments. nat_open.c opens sessions, nat_icmp.c
+ * translates ICMP, nat_other.c other protocols; the tables are in nat_table.c and
+ * nat_session.c, eviction is in nat_evict.c.
  *
- * Invariants: a packet is changed only when all that can refuse it has been
- * asked (but for recorded routes, which are blanked before); what leaves by the
- * WAN has an external address as source. */
+ * Invariants: a packet is changed only after all checks that can refuse it (except for
+ * recorded routes, which are blanked before). A packet that leaves by the WAN has an
+ * external address as its source. */
 #include "apps/nat/nat.h"
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
 #include "net/csum.h"
 
-#define TICK_SESSIONS 64u /* looked at in one turn of MAIN */
+#define TICK_SESSIONS 64u /* sessions visited in one tick */
 
 /* --- start ------------------------------------------------------------------------- */
 
@@ -37,7 +36,8 @@ static void set_lifetimes(struct nat *n, const struct nat_config *c)
 	n->table.linger_s = n->life_s[NAT_TCP][NAT_TRANS];
 }
 
-/* What is wrong with a range of nat.pool, besides its size. */
+/* Checks a range of nat.pool (host order), except for its size. Gives NULL, or what is
+ * wrong. */
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 {
 	for (uint32_t i = 0; i < gw->iface[IF_WAN].n_addr; i++) {
@@ -60,8 +60,8 @@ static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 	return NULL;
 }
 
-/* The first address of a range that is a next hop of ours, `last` + 1 when there
- * is none: a router keeps its address, whatever nat.pool says. */
+/* The first address of a range (host order) that is one of our next hops; `last` + 1 when
+ * there is none. A router keeps its address even when nat.pool includes it. */
 static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
 {
 	uint64_t found = (uint64_t)last + 1;
@@ -73,7 +73,7 @@ static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
 	return found;
 }
 
-/* The external addresses: nat.pool, or else the WAN's own first address. */
+/* Sets the external addresses: nat.pool, or the WAN's first address when there is none. */
 static const char *set_externals(struct gw *gw, struct nat *n)
 {
 	const struct nat_config *c = nat_config(gw->config);
@@ -146,7 +146,7 @@ static const char *nat_init(struct gw *gw)
 
 /* --- UDP and TCP ------------------------------------------------------------------------ */
 
-/* Corrects the transport checksum; p holds at least the header. */
+/* Adjusts the transport checksum; p holds the complete transport header. */
 static inline void fix_l4(struct pkt *p, uint8_t proto, uint16_t delta)
 {
 	uint8_t *l4 = p->data + p->l4;
@@ -164,8 +164,8 @@ static inline const struct tcp_hdr *tcp_of(const struct pkt *p)
 	return (const struct tcp_hdr *)(p->data + p->l4);
 }
 
-/* A UDP length that holds its own header and ends within the packet; of a first
- * fragment only the header is here. */
+/* True for a UDP length that includes the header and ends within the packet. Of a first
+ * fragment only the header is checked. */
 static inline bool udp_fits(const struct pkt *p)
 {
 	if (p->l4_len < sizeof(struct udp_hdr))
@@ -174,7 +174,8 @@ static inline bool udp_fits(const struct pkt *p)
 	return len >= sizeof(struct udp_hdr) && (len <= p->l4_len || p->flags & PKT_FRAGMENT);
 }
 
-/* The transport header is all there (RFC 3128: no header split to hide in). */
+/* True when the transport header is complete (RFC 3128: a filter must not be evaded by a
+ * header split between fragments). */
 static inline bool l4_complete(const struct pkt *p, uint8_t proto)
 {
 	if (proto != NAT_TCP)
@@ -185,8 +186,8 @@ static inline bool l4_complete(const struct pkt *p, uint8_t proto)
 	return hlen >= sizeof(struct tcp_hdr) && hlen <= p->l4_len;
 }
 
-/* Follows a TCP connection; a segment that is none of it moves no timer. A
- * refresh needs a segment from inside that is no RST (RFC 7857 section 7.1). */
+/* Follows a TCP connection. A segment that does not belong to it changes no timer. Only a
+ * segment from inside other than RST restarts the lifetime (RFC 7857 section 7.1). */
 static void track(struct gw *gw, struct nat *n, struct nat_session *s, const struct pkt *p,
                   enum nat_side side)
 {
@@ -204,24 +205,24 @@ static void track(struct gw *gw, struct nat *n, struct nat_session *s, const str
 		s->expire_s = expire_s;
 }
 
-/* Fetches a session that will be needed. */
-static inline void touch(const struct nat_table *t, uint32_t index)
+/* Reads the first word of a session, so that it is in the cache when a packet needs it. */
+static inline void fetch_session(const struct nat_table *t, uint32_t index)
 {
 	if (LIKELY(index < NAT_BARE))
 		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
 }
 
-/* A frame with whatever nat_ahead looks at. */
+/* True for a frame that is long enough for what nat_ahead reads. */
 static inline bool has_ports(const struct pkt *p)
 {
 	return LIKELY(p->len >= sizeof(struct eth_hdr) + IP4_MIN + 4);
 }
 
-/* What UDP and TCP packets without IP options will need: on the way out the
- * session in the bucket, whose number is noted, on the way in the one that the
- * port names, on the first external address. The steps of one packet wait for
- * memory, those of different packets need not wait for each other. For packets
- * of other kinds nothing is lost but the time. */
+/* Fetches the sessions that UDP and TCP packets without IP options will need. On the way
+ * out it is the first one in the bucket of the hash, and p->hint keeps the bucket. On the
+ * way in it is the one that the port names, on the first external address. Loads of one
+ * packet depend on each other, those of different packets overlap. For other packets this
+ * only costs its time. */
 static void nat_ahead(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct nat_table *t = &((const struct nat *)gw->state)->table;
@@ -235,7 +236,7 @@ static void nat_ahead(const struct gw *gw, uint32_t iface, struct pkt **burst, u
 				                              load32(ip + 20));
 		}
 		for (struct pkt **p = burst; p != end; p++)
-			touch(t, t->session_bucket[(*p)->hint]);
+			fetch_session(t, t->session_bucket[(*p)->hint]);
 		return;
 	}
 	const uint32_t *udp = t->external[0].ports[NAT_UDP]->owner;
@@ -243,14 +244,14 @@ static void nat_ahead(const struct gw *gw, uint32_t iface, struct pkt **burst, u
 	for (struct pkt **p = burst; p != end; p++) {
 		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
 		if (has_ports(*p))
-			touch(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
+			fetch_session(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
 	}
 }
 
-/* The session of an outgoing packet that is not in the bucket noted ahead: it is
- * in another one after all, or it is new; NULL with the verdict in *v. */
-static struct nat_session *unexpected(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
-                                      enum verdict *v)
+/* The session of an outgoing packet that is not in the bucket of p->hint: it is in another
+ * bucket, or a new one is opened. NULL with the verdict in *v. */
+static struct nat_session *find_or_open_out(struct gw *gw, struct nat *n, struct pkt *p,
+                                            uint8_t proto, enum verdict *v)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	uint32_t ports = load32(p->data + p->l4);
@@ -269,7 +270,7 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	const struct ip4_hdr *h = ip4_header(p);
 	struct nat_session *s = nat_session_in(&n->table, p->hint & n->table.mask, proto,
 	                                       ip4_raw(h->from), ip4_raw(h->to), load32(l4));
-	if (UNLIKELY(!s) && !(s = unexpected(gw, n, p, proto, &v)))
+	if (UNLIKELY(!s) && !(s = find_or_open_out(gw, n, p, proto, &v)))
 		return v;
 	if (proto == NAT_TCP)
 		track(gw, n, s, p, NAT_INSIDE);
@@ -283,10 +284,10 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	return V_SEND;
 }
 
-/* The session of a packet from outside that is not the one its port remembers:
- * another one of the mapping, or a new one; NULL with the verdict in *v. */
-static struct nat_session *other_session(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
-                                         uint32_t external, enum verdict *v)
+/* The session of a packet from outside that is not the one that its port names: another
+ * session of the mapping, or a new one. NULL with the verdict in *v. */
+static struct nat_session *find_or_open_in(struct gw *gw, struct nat *n, struct pkt *p,
+                                           uint8_t proto, uint32_t external, enum verdict *v)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
@@ -310,7 +311,7 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
 	                                            ip4_raw(ip4_header(p)->from), load16(l4));
-	if (UNLIKELY(!s) && !(s = other_session(gw, n, p, proto, external, &v)))
+	if (UNLIKELY(!s) && !(s = find_or_open_in(gw, n, p, proto, external, &v)))
 		return v;
 	if (UNLIKELY(nat_route_in(gw, p, s->in_ip) != V_SEND))
 		return V_DROP;
@@ -325,10 +326,10 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 
 /* --- fragments ---------------------------------------------------------------------------- */
 
-/* A later piece of a TCP segment moves the end of what was seen, as the first one
- * could not know how much follows. frag.flow holds the ports as a session has them,
- * and the segment's nat_tcp_base. */
-static void follow_piece(struct nat *n, const struct frag *f, const struct pkt *p, bool out)
+/* Follows a later fragment of a TCP segment: it moves the end of the bytes seen, because
+ * the first fragment does not say how much follows. f->flow holds the ports as a session
+ * has them, and nat_tcp_base of the segment. */
+static void follow_fragment(struct nat *n, const struct frag *f, const struct pkt *p, bool out)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	uint32_t in_ip = out ? ip4_raw(h->from) : f->new_addr;
@@ -336,12 +337,12 @@ static void follow_piece(struct nat *n, const struct frag *f, const struct pkt *
 	struct nat_session *s = nat_session_find(&n->table, NAT_TCP, in_ip, rem_ip, f->flow[0]);
 	uint32_t at = (uint32_t)(be16_get(h->frag) & IP4_OFFSET) * 8;
 	if (s)
-		nat_tcp_piece(s, f->flow[1], at + p->l4_len, out ? NAT_INSIDE : NAT_OUTSIDE);
+		nat_tcp_fragment(s, f->flow[1], at + p->l4_len, out ? NAT_INSIDE : NAT_OUTSIDE);
 }
 
-/* A fragment other than the first. It may not begin inside the transport header
- * (RFC 3128); the ones without a decision yet wait for it. */
-static enum verdict later(struct gw *gw, struct pkt *p, bool out)
+/* Translates a fragment other than the first, or parks it until the first one arrived. It
+ * must not begin inside the transport header (RFC 3128). */
+static enum verdict later_fragment(struct gw *gw, struct pkt *p, bool out)
 {
 	struct ip4_hdr *h = ip4_header(p);
 	if ((be16_get(h->frag) & IP4_OFFSET) == 1 && p->proto == PROTO_TCP)
@@ -357,7 +358,7 @@ static enum verdict later(struct gw *gw, struct pkt *p, bool out)
 		return v;
 	frag_count(f, p);
 	if (p->proto == PROTO_TCP)
-		follow_piece(gw->state, f, p, out);
+		follow_fragment(gw->state, f, p, out);
 	uint32_t delta = (uint32_t)csum_delta32(ip4_raw(was), ip4_raw(is)) +
 	                 csum_delta16(be16_raw(h->id), f->new_id);
 	*addr = is;
@@ -401,9 +402,9 @@ ALWAYS_INLINE enum verdict translate_in(struct gw *gw, struct nat *n, struct pkt
 	}
 }
 
-/* From an inside host to an external address: to a mapping of an inside host
- * (hairpinning, RFC 4787 REQ-9), or to the gateway itself. A later fragment
- * shares the way of its first. */
+/* True for a packet from inside to an external address that belongs to a mapping of an
+ * inside host (hairpinning, RFC 4787 REQ-9); false when it is for the gateway itself. A
+ * later fragment follows its first one. */
 static bool is_hairpin(const struct nat *n, const struct pkt *p, uint32_t external)
 {
 	uint8_t proto = nat_proto_of(p->proto);
@@ -418,9 +419,9 @@ static bool is_hairpin(const struct nat *n, const struct pkt *p, uint32_t extern
 	return nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2)) != NULL;
 }
 
-/* From inside to where no translation leads: another inside network (plain
- * forwarding), or the gateway. */
-static enum verdict not_outwards(struct gw *gw, struct pkt *p)
+/* A packet from inside that is not translated: it is for another inside network (plain
+ * forwarding) or for the gateway. */
+static enum verdict not_translated(struct gw *gw, struct pkt *p)
 {
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad != DROP_NONE)
@@ -435,30 +436,31 @@ static enum verdict not_outwards(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
-/* The first fragment; out of line, because translate_* are long. */
-static __attribute__((noinline)) enum verdict first(struct gw *gw, struct nat *n, struct pkt *p,
-                                                    uint32_t external, bool out)
+/* Translates out of line: translate_out and translate_in are long. */
+static __attribute__((noinline)) enum verdict
+translate_noinline(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external, bool out)
 {
 	return out ? translate_out(gw, n, p) : translate_in(gw, n, p, external);
 }
 
-/* A packet with options, or a piece of one: the first piece takes the way of a whole
- * packet, and the later ones then follow it. `external` is for incoming ones. */
-static enum verdict rare(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external, bool out)
+/* Translates a packet with IP options, or a fragment. The first fragment is translated like
+ * a whole packet, and the later ones follow it. `external` is for incoming packets. */
+static enum verdict options_or_fragment(struct gw *gw, struct nat *n, struct pkt *p,
+                                        uint32_t external, bool out)
 {
 	if (p->flags & PKT_LATER)
-		return later(gw, p, out);
+		return later_fragment(gw, p, out);
 	if (!(p->flags & PKT_FRAGMENT)) /* it has options */
-		return first(gw, n, p, external, out);
+		return translate_noinline(gw, n, p, external, out);
 	const struct frag_key key = frag_key(p);
 	const uint8_t *l4 = p->data + p->l4;
 	uint32_t ports = out && p->l4_len >= 4 ? load32(l4) : 0;
-	enum verdict v = first(gw, n, p, external, out);
+	enum verdict v = translate_noinline(gw, n, p, external, out);
 	if (v != V_SEND)
 		return v;
 	struct ip4_hdr *h = ip4_header(p);
 	struct frag *f = frag_decide(gw, &key);
-	if (f->n_seen) { /* the first fragment once more: its fellows have their identification */
+	if (f->n_seen) { /* the first fragment again: it gets the identification of the others */
 		h->sum = csum_apply(h->sum, csum_delta16(be16_raw(h->id), f->new_id));
 		h->id = be16_from_raw(f->new_id);
 	}
@@ -488,7 +490,7 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	} else if (UNLIKELY(p->out != IF_WAN)) {
-		return not_outwards(gw, p);
+		return not_translated(gw, p);
 	}
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
@@ -496,7 +498,7 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 		if (p->flags & PKT_L2_GROUP) /* RFC 1812 section 5.3.4 */
 			return gw_drop(gw, p, DROP_MULTICAST);
 		ip4_blank_records(p);
-		return rare(gw, n, p, NAT_NONE, true);
+		return options_or_fragment(gw, n, p, NAT_NONE, true);
 	}
 	return translate_out(gw, n, p);
 }
@@ -520,10 +522,10 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
 		return gw_drop(gw, p, DROP_MULTICAST);
 	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(is_external(n, ip4_header(p)->from)))
-		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have it */
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have such an address */
 	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_OPTIONS))) {
 		ip4_blank_records(p);
-		return rare(gw, n, p, external, false);
+		return options_or_fragment(gw, n, p, external, false);
 	}
 	return translate_in(gw, n, p, external);
 }

@@ -12,24 +12,25 @@
 struct nat {
 	struct nat_table table;
 	struct nat_syns syns;
-	uint32_t life_s[NAT_PROTOS][NAT_STATES]; /* lifetimes */
+	uint32_t life_s[NAT_PROTOS][NAT_STATES]; /* seconds */
 	uint32_t filtering;                      /* enum nat_filtering */
-	uint32_t host_limit;                     /* sessions of one inside host; 0: no limit */
+	uint32_t host_limit; /* sessions that one inside host may have; 0: no limit */
 	bool hairpin;
-	bool no_protocol41; /* it belongs to somebody else in this gateway */
+	bool no_protocol41; /* another part of this gateway uses protocol 41 */
 	bool has_router41;
 	uint32_t router41; /* the inside host for protocol 41, raw */
 	uint64_t table_full;
 };
 
-/* The NAT of an application that has one: its state begins with it. */
+/* The NAT of an application that has one: gw->state begins with it. */
 static inline struct nat *nat_of(const struct gw *gw)
 {
 	return gw->state;
 }
 
-/* The hooks of struct app, for an application that has a NAT beside its own work.
- * nat_start sets up the NAT in gw->state, whose memory is there and zero. */
+/* The hooks of struct app (app.h), for an application that has a NAT beside its own work.
+ * nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with
+ * struct nat; it gives NULL, or what is wrong with the configuration. */
 const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
@@ -37,7 +38,7 @@ bool nat_tick(struct gw *gw);
 extern const struct count_table nat_counts;
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
-/* Which of our protocols an IP protocol is. */
+/* The enum nat_proto of an IP protocol. */
 static inline uint8_t nat_proto_of(uint8_t ip_proto)
 {
 	return ip_proto == PROTO_UDP    ? NAT_UDP
@@ -46,8 +47,8 @@ static inline uint8_t nat_proto_of(uint8_t ip_proto)
 	                                : NAT_OTHER;
 }
 
-/* A packet from inside passes: its session lives on (RFC 4787 REQ-6). One from
- * outside does not (REQ-6a is not used). */
+/* Restarts the lifetime of a session because a packet from inside passes (RFC 4787 REQ-6).
+ * A packet from outside does not restart it (REQ-6a is not used). */
 static inline void nat_refresh(const struct gw *gw, const struct nat *n, struct nat_session *s)
 {
 	s->expire_s = gw->now_s + n->life_s[s->proto][s->state];
@@ -60,55 +61,56 @@ static inline const struct nat_mapping *nat_mapping_of(const struct nat *n,
 	return &n->table.mapping[s->mapping];
 }
 
-/* What is left to do for a packet whose transport header is done: new source or
- * destination, and one hop less. An outgoing packet that may be fragmented gets
- * a fresh identification (RFC 6864 section 5.3.1); one that was turned around
- * inside had its hop counted on the way out. */
+/* The last steps for a packet whose transport header is translated: nat_finish_out writes
+ * the new source, nat_finish_in the new destination (in_ip, raw), and both take one hop. An
+ * outgoing packet that may be fragmented gets a new identification (RFC 6864 section
+ * 5.3.1). A hairpinned packet lost its hop on the way out already. */
 static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s);
 static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uint32_t in_ip);
 
-/* A session for an outgoing packet that has none, if one may be; NULL with the
- * verdict in *v when not. `ports` is in_port | rem_port << 16; for NAT_OTHER the
- * IP protocol, and rem_ip of the session is then 0 where one inside host serves
- * all remote ones. p is routed and not yet changed. (nat_open.c) */
+/* Opens a session for an outgoing packet that has none. `ports` is in_port | rem_port <<
+ * 16, raw; for NAT_OTHER the IP protocol, and rem_ip of the session is 0 then when one
+ * inside host serves all remote hosts. p is routed and not changed yet. NULL when no
+ * session may be opened; *v is the verdict then. (nat_open.c) */
 struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, uint8_t proto,
                                  uint32_t ports, enum verdict *v);
 
-/* A session for a packet from outside to a mapping, if the filter lets a new
- * remote endpoint in (RFC 4787 section 5) and the packet can go on to the inside
- * host; NULL with the verdict in *v. */
+/* Opens a session for a packet from outside to a mapping, if the filter accepts the new
+ * remote endpoint (RFC 4787 section 5) and the packet may be forwarded to the inside host.
+ * rem_port is raw. NULL when not; *v is the verdict then. (nat_open.c) */
 struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
                                 uint16_t rem_port, enum verdict *v);
 
-/* An inside host sends in a session that was opened from outside: the session
- * becomes one of its own, within nat.host-limit. A TCP connection does so when it
- * is no longer partly open: RST and SYN-ACK answer anybody's SYN. */
+/* Makes a session that was opened from outside the inside host's own, because that host
+ * sends in it; nat.host-limit permitting. A TCP connection becomes the host's own when it
+ * is no longer partly open, because RST and SYN-ACK answer anybody's SYN. */
 void nat_take_up(struct nat *n, struct nat_session *s);
 
-/* The inside host of an incoming packet: routed, and allowed to go there. */
+/* Routes an incoming packet to its inside host (in_ip, raw) and checks whether it may be
+ * forwarded. Gives V_SEND, or the verdict of the drop. */
 static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip);
 
-/* ICMP (nat_icmp.c) and protocols without ports (nat_other.c). Outgoing
- * packets are routed; for incoming ones `external` is the index of the address
- * they came to. */
+/* Translate ICMP (nat_icmp.c) and protocols without ports (nat_other.c). Outgoing packets
+ * are routed. For incoming packets `external` is the index of their destination address.
+ * Give the verdict. */
 enum verdict nat_icmp_out(struct gw *gw, struct nat *n, struct pkt *p);
 enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external);
 enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p);
 enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t external);
 
-/* The session of a protocol without ports with a remote address, NULL when
- * there is none. */
+/* The session of a protocol without ports with a remote address, NULL when there is none.
+ * Addresses are raw. */
 struct nat_session *nat_other_find(const struct nat *n, uint32_t ext_ip, uint32_t rem_ip,
                                    uint8_t ip_proto);
 
-/* The remote address by which sessions of an IP protocol are told apart: for
- * protocol 41 none, because a 6to4 router hears from every other one. */
+/* The remote address in the key of a session of an IP protocol. It is 0 for protocol 41,
+ * because a 6to4 router receives packets from every other one. */
 static inline uint32_t nat_other_remote(uint8_t ip_proto, uint32_t rem_ip)
 {
 	return ip_proto == PROTO_IP6 ? 0 : rem_ip;
 }
 
-/* --- bodies on the way of every packet ------------------------------------- */
+/* --- inline functions -------------------------------------------------------------- */
 
 static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s)
 {

@@ -1,8 +1,8 @@
-/* ICMP through the NAT (RFC 5508): echo and timestamp by their identifier, errors
- * by the packet that they quote. Other types are dropped (REQ-11).
+/* Translates ICMP (RFC 5508): echo and timestamp by their identifier, errors by the packet
+ * that they quote. Other types are dropped (REQ-11).
  *
- * An error is rewritten with as little as eight quoted transport bytes; it never
- * makes, refreshes or ends a session (REQ-6; RFC 4787 REQ-12). */
+ * Eight quoted transport bytes are enough to translate an error. An error never opens,
+ * refreshes or ends a session (REQ-6; RFC 4787 REQ-12). */
 #include "apps/nat/nat.h"
 
 #include "net/csum.h"
@@ -12,9 +12,9 @@
 struct quote {
 	struct ip4_hdr *ip;
 	uint8_t *l4;
-	uint32_t len;      /* transport bytes that are there, at least 8 */
+	uint32_t len;      /* transport bytes that are quoted, at least 8 */
 	uint8_t proto;     /* enum nat_proto */
-	uint16_t from, to; /* ports or identifier, raw; for ICMP the one of the inside */
+	uint16_t from, to; /* ports or identifier, raw; for ICMP both are the inside's */
 };
 
 static bool is_error(uint8_t type)
@@ -37,8 +37,8 @@ static inline struct icmp_hdr *icmp_of(const struct pkt *p)
 	return (struct icmp_hdr *)(p->data + p->l4);
 }
 
-/* Reads the quote of the ICMP error in p, whose length was checked. `fits` says
- * which type a quoted ICMP message must have. */
+/* Reads the quoted packet of the ICMP error in p, whose length is checked. `fits` decides
+ * which type a quoted ICMP message must have. False when the error cannot be translated. */
 static bool read_quote(const struct pkt *p, bool (*fits)(uint8_t type), struct quote *q)
 {
 	uint8_t *at = p->data + p->l4 + sizeof(struct icmp_hdr);
@@ -69,7 +69,7 @@ static bool read_quote(const struct pkt *p, bool (*fits)(uint8_t type), struct q
 	return fits(q->l4[0]);
 }
 
-/* Corrects the quoted transport checksum, where the quote reaches that far. */
+/* Adjusts the quoted transport checksum when the quote includes it. */
 static void fix_quoted_sum(const struct quote *q, uint32_t delta)
 {
 	static const uint8_t offset[] = {[NAT_UDP] = 6, [NAT_TCP] = 16, [NAT_ICMP] = 2};
@@ -80,12 +80,12 @@ static void fix_quoted_sum(const struct quote *q, uint32_t delta)
 	*sum = q->proto == NAT_UDP ? csum_apply_udp(*sum, delta) : csum_apply(*sum, delta);
 }
 
-/* Changes one endpoint of the quoted packet: address and port (or identifier),
- * with all its checksums. */
+/* Changes one endpoint of the quoted packet, address and port (or identifier; raw), and
+ * adjusts all checksums of the quote. */
 static void change_quote(const struct quote *q, ip4 *addr, ip4 to, uint8_t *port, uint16_t number)
 {
 	uint32_t ip_delta = csum_delta32(ip4_raw(*addr), ip4_raw(to));
-	if (q->proto == NAT_OTHER) { /* nothing beyond the address */
+	if (q->proto == NAT_OTHER) { /* nothing but the address */
 		q->ip->sum = csum_apply(q->ip->sum, ip_delta);
 		*addr = to;
 		return;
@@ -99,7 +99,7 @@ static void change_quote(const struct quote *q, ip4 *addr, ip4 to, uint8_t *port
 	store16(port, number);
 }
 
-/* The error's own checksum, anew over all of it. */
+/* Computes the error's own checksum. */
 static void finish_error(struct pkt *p)
 {
 	struct icmp_hdr *icmp = icmp_of(p);
@@ -107,7 +107,7 @@ static void finish_error(struct pkt *p)
 	icmp->sum = be16_from_raw((uint16_t)~csum_sum(icmp, p->l4_len));
 }
 
-/* What both directions check first of an ICMP message. */
+/* Checks an ICMP message of either direction. */
 static enum drop check(const struct pkt *p)
 {
 	if (p->l4_len < sizeof(struct icmp_hdr))
@@ -115,14 +115,13 @@ static enum drop check(const struct pkt *p)
 	if (!is_error(icmp_of(p)->type))
 		return DROP_NONE;
 	if (p->flags & PKT_FRAGMENT)
-		return DROP_FRAGMENT; /* its checksum cannot be made anew */
+		return DROP_FRAGMENT; /* the checksum of the whole message is not here */
 	if (csum_sum(icmp_of(p), p->l4_len) != 0xffff)
 		return DROP_ICMP_CHECKSUM; /* REQ-3 */
 	return DROP_NONE;
 }
 
-/* The session of the packet quoted by an error from inside: it came through us to
- * that host. */
+/* The session of the packet that an error from inside quotes: it went to that host. */
 static const struct nat_session *quoted_inwards(const struct nat *n, const struct quote *q)
 {
 	uint32_t in_ip = ip4_raw(q->ip->to), rem_ip = ip4_raw(q->ip->from);
@@ -138,7 +137,7 @@ static const struct nat_session *quoted_inwards(const struct nat *n, const struc
 	return nat_session_find(&n->table, q->proto, in_ip, rem_ip, q->to | rem_port << 16);
 }
 
-/* The session of the packet quoted by an error from outside: we sent it. */
+/* The session of the packet that an error from outside quotes: the NAT sent it. */
 static const struct nat_session *quoted_outwards(const struct nat *n, const struct quote *q)
 {
 	uint32_t external = nat_external_find(&n->table, ip4_raw(q->ip->from));
@@ -154,16 +153,16 @@ static const struct nat_session *quoted_outwards(const struct nat *n, const stru
 	                             m->in_port | rem_port << 16);
 }
 
-/* An error from an inside host about a packet that came through us: the quoted
- * packet goes to that host (REQ-5). The error's source becomes that host's
- * external address, whoever inside sent it. */
+/* Translates an error from inside about a packet that came from outside: the quoted packet
+ * went to an inside host (REQ-5). The error's source becomes that host's external address,
+ * whichever inside node sent the error. */
 static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	struct quote q;
 	if (!read_quote(p, is_reply, &q))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	const struct nat_session *s = quoted_inwards(n, &q);
-	bool own = p->flags & PKT_TRANSLATED; /* from the gateway itself, not yet on its way */
+	bool own = p->flags & PKT_TRANSLATED; /* the gateway itself made it; no hop to take */
 	if (!s || (!own && ip4_bad_source(gw, p)))
 		return gw_drop(gw, p, s ? DROP_MARTIAN_SOURCE : DROP_NO_MAPPING);
 	const struct nat_mapping *m = nat_mapping_of(n, s);
@@ -184,7 +183,8 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 	return V_SEND;
 }
 
-/* An error from outside about a packet that we sent for an inside host (REQ-4). */
+/* Translates an error from outside about a packet that the NAT sent for an inside host
+ * (REQ-4). */
 static enum verdict error_in(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	struct quote q;
@@ -264,7 +264,6 @@ enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t e
 		return error_in(gw, n, p);
 	if (is_reply(icmp->type))
 		return reply_in(gw, n, p, icmp, external);
-	/* The gateway answers echo itself where the address is its own too, and
-	 * counts the rest. */
+	/* The gateway itself answers echo to its own address, and counts the other types. */
 	return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_NO_MAPPING);
 }

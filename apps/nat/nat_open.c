@@ -1,15 +1,15 @@
-/* New sessions of the NAT: who may have one, and what is said when there is
- * none. See nat.h. */
+/* Opening sessions of the NAT: who may have one, and the ICMP error when there is none. See
+ * nat.h. */
 #include "apps/nat/nat.h"
 
-/* True for a packet that may begin a session. A TCP segment in the middle of a
- * connection that is not known does not (RFC 5382 section 5 leaves it open). */
-static bool opens(const struct pkt *p, uint8_t proto)
+/* True for a packet that may open a session. A TCP segment in the middle of an unknown
+ * connection may not (RFC 5382 section 5 leaves it open). */
+static bool may_open(const struct pkt *p, uint8_t proto)
 {
 	return proto != NAT_TCP || nat_tcp_opens((const struct tcp_hdr *)(p->data + p->l4));
 }
 
-/* A session cannot be had: the sender is told (RFC 5508 REQ-8). */
+/* Drops a packet that got no session and sends the ICMP error of RFC 5508 REQ-8. */
 static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum drop reason)
 {
 	if (reason == DROP_TABLE_FULL)
@@ -18,7 +18,7 @@ static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum dro
 	return gw_drop(gw, p, reason);
 }
 
-/* It lasts no longer than `most_s` seconds in any case. */
+/* Makes a session that lasts at most `most_s` seconds at first. */
 static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat_mapping *m,
                                         uint32_t rem_ip, uint16_t rem_port, uint32_t most_s)
 {
@@ -32,9 +32,11 @@ static bool at_limit(const struct nat *n, uint32_t in_ip)
 	return n->host_limit && nat_host_sessions(&n->table, in_ip) >= n->host_limit;
 }
 
-/* A mapping and a session for a new flow from inside; NULL with the reason. */
-static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uint32_t in_ip,
-                                uint32_t rem_ip, uint32_t ports, enum drop *why)
+/* Makes a session for a new flow from inside, and its mapping if needed. NULL with the
+ * reason in *why. */
+static struct nat_session *open_from_inside(struct gw *gw, struct nat *n, uint8_t proto,
+                                            uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
+                                            enum drop *why)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack = NAT_HAS_ALL;
@@ -46,7 +48,7 @@ static struct nat_session *make(struct gw *gw, struct nat *n, uint8_t proto, uin
 	struct nat_mapping *m =
 	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
 	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
-	if (full && !nat_make_room(t, in_ip, m))
+	if (full && !nat_evict_session(t, in_ip, m))
 		return NULL;
 	if (!m && proto == NAT_OTHER)
 		m = nat_mapping_other(t, in_ip, (uint16_t)ports, rem_ip, &lack);
@@ -74,15 +76,15 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
 	enum drop bad = ip4_bad_destination(gw, p);
 	if (bad == DROP_NONE && ip4_bad_source(gw, p))
 		bad = DROP_MARTIAN_SOURCE;
-	if (bad == DROP_NONE && !opens(p, proto))
+	if (bad == DROP_NONE && !may_open(p, proto))
 		bad = DROP_NO_SESSION;
 	if (bad != DROP_NONE) {
 		*v = gw_drop(gw, p, bad);
 		return NULL;
 	}
 	uint32_t rem_ip = nat_other_remote(p->proto, ip4_raw(h->to));
-	s = make(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
-	if (!s) /* of another host's session nothing is said */
+	s = open_from_inside(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
+	if (!s) /* no error when another host has the session */
 		*v = bad == DROP_AMBIGUOUS ? gw_drop(gw, p, bad) : refuse(gw, n, p, bad);
 	return s;
 }
@@ -112,11 +114,11 @@ void nat_take_up(struct nat *n, struct nat_session *s)
 		nat_session_invite(&n->table, s);
 }
 
-/* A new remote endpoint that may come in: its session, or why there is none. It lasts no
- * longer than a session that was there, so that from outside neither a mapping nor the
- * right to use it is prolonged (RFC 4787 REQ-6). */
-static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struct nat_mapping *m,
-                        uint16_t rem_port, struct nat_session **s)
+/* Makes a session for a remote endpoint that the filter accepted, or gives the reason why
+ * not. It lasts no longer than the session that let the endpoint in, so that packets from
+ * outside prolong neither a mapping nor the right to use it (RFC 4787 REQ-6). */
+static enum drop open_from_outside(struct gw *gw, struct nat *n, const struct pkt *p,
+                                   struct nat_mapping *m, uint16_t rem_port, struct nat_session **s)
 {
 	struct nat_table *t = &n->table;
 	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
@@ -124,20 +126,20 @@ static enum drop let_in(struct gw *gw, struct nat *n, const struct pkt *p, struc
 		return DROP_HOST_LIMIT;
 	uint32_t most_s = NAT_LIFE_S;
 	bool room = t->n_sessions < t->size;
-	if (m->is_static) { /* a service that we offer has a host's share */
-		room = room || nat_make_room(t, m->in_ip, m);
+	if (m->is_static) { /* a forwarded service has the share of a host */
+		room = room || nat_evict_session(t, m->in_ip, m);
 	} else {
 		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->now_s), 1);
-		room = room || nat_replace_stranger(t, m);
+		room = room || nat_evict_uninvited(t, m);
 	}
 	if (room)
 		*s = open_session(gw, n, m, rem_ip, rem_port, most_s);
 	if (!*s) {
 		n->table_full++;
-		return DROP_TABLE_FULL; /* the outside is not told */
+		return DROP_TABLE_FULL; /* without an error to the outside */
 	}
 	nat_session_uninvited(t, *s);
-	if (m->proto == NAT_TCP) /* an earlier SYN of it needs no answer any more */
+	if (m->proto == NAT_TCP) /* an earlier SYN of the same connection needs no answer now */
 		nat_syn_solicited(&n->syns, rem_ip, m->ext_ip,
 		                  rem_port | (uint32_t)m->ext_port << 16);
 	return DROP_NONE;
@@ -148,16 +150,16 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
 {
 	struct nat_session *s = NULL;
 	enum drop bad = filter(gw, n, p, m);
-	if (bad == DROP_NONE && !opens(p, m->proto))
+	if (bad == DROP_NONE && !may_open(p, m->proto))
 		bad = DROP_NO_SESSION;
-	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens(p, NAT_TCP) &&
+	if (bad == DROP_FILTERED && m->proto == NAT_TCP && may_open(p, NAT_TCP) &&
 	    !(p->flags & PKT_HAIRPIN))
 		nat_syn_hold(gw, &n->syns, p);
 	if (bad == DROP_NONE) {
-		*v = nat_route_in(gw, p, m->in_ip); /* says and counts what it refuses */
+		*v = nat_route_in(gw, p, m->in_ip); /* counts what it refuses */
 		if (*v != V_SEND)
 			return NULL;
-		bad = let_in(gw, n, p, m, rem_port, &s);
+		bad = open_from_outside(gw, n, p, m, rem_port, &s);
 	}
 	if (bad != DROP_NONE)
 		*v = gw_drop(gw, p, bad);

@@ -1,12 +1,12 @@
-/* Protocols without ports through the NAT, by address alone (RFC 4787 section 1
- * leaves them open): GRE, ESP, SCTP and others. One external address serves one
- * inside host for each remote address and protocol; a second one is told apart by
- * nothing and dropped as `ambiguous`.
+/* Translates protocols without ports by address alone (RFC 4787 section 1 leaves them
+ * open): GRE, ESP, SCTP and others. One external address serves one inside host for each
+ * remote address and protocol. Packets of a second host could not be told apart; they are
+ * dropped as `ambiguous`.
  *
- * Protocol 41 (IPv6 in IPv4) belongs to one inside host altogether, the 6to4
- * router: the configured one, or else the first that sends it (RFC 3056 section
- * 5.8). Protocols whose checksum covers the addresses (DCCP, UDP-Lite) and AH
- * cannot pass a translation that does not know them; they are dropped. */
+ * Protocol 41 (IPv6 in IPv4) belongs to a single inside host, the 6to4 router: the
+ * configured one, or else the first that sends it (RFC 3056 section 5.8). AH and protocols
+ * whose checksum covers the addresses (DCCP, UDP-Lite) cannot be translated without
+ * knowledge of them and are dropped. */
 #include "apps/nat/nat.h"
 
 static bool cannot_pass(const struct nat *n, uint8_t ip_proto)
@@ -50,14 +50,14 @@ enum verdict nat_other_out(struct gw *gw, struct nat *n, struct pkt *p)
 	return V_SEND;
 }
 
-/* The session of the configured 6to4 router, which outlives silence: made anew for
- * a packet from outside to an external address, if that is the router's once there is
- * room. */
-static struct nat_session *router41(struct gw *gw, struct nat *n, uint32_t external)
+/* Opens the session of the configured 6to4 router again after it expired, for a packet from
+ * outside to an external address. NULL when there is no room or the router has another
+ * external address by then. */
+static struct nat_session *open_router41(struct gw *gw, struct nat *n, uint32_t external)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack;
-	if (t->n_sessions == t->size && !nat_make_room(t, n->router41, NULL))
+	if (t->n_sessions == t->size && !nat_evict_session(t, n->router41, NULL))
 		return NULL;
 	struct nat_mapping *m = nat_mapping_other(t, n->router41, PROTO_IP6, 0, &lack);
 	struct nat_session *s = NULL;
@@ -75,16 +75,17 @@ enum verdict nat_other_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t 
 {
 	struct nat_session *s = nat_other_find(n, n->table.external[external].ip,
 	                                       ip4_raw(ip4_header(p)->from), p->proto);
-	/* Of protocol 41 any remote host may be the sender, so look who that is. */
+	/* Any remote host may send protocol 41 in this session, so its source must be
+	 * checked. */
 	if (p->proto == PROTO_IP6 && ip4_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	bool anew = !s && p->proto == PROTO_IP6 && n->has_router41 &&
-	            nat_external_for(&n->table, n->router41) == external;
-	if (!s && !anew)
+	bool reopen = !s && p->proto == PROTO_IP6 && n->has_router41 &&
+	              nat_external_for(&n->table, n->router41) == external;
+	if (!s && !reopen)
 		return gw_drop(gw, p, cannot_pass(n, p->proto) ? DROP_PROTOCOL : DROP_NO_MAPPING);
-	if (nat_route_in(gw, p, anew ? n->router41 : nat_mapping_of(n, s)->in_ip) != V_SEND)
+	if (nat_route_in(gw, p, reopen ? n->router41 : nat_mapping_of(n, s)->in_ip) != V_SEND)
 		return V_DROP;
-	if (anew && !(s = router41(gw, n, external))) {
+	if (reopen && !(s = open_router41(gw, n, external))) {
 		n->table_full++;
 		return gw_drop(gw, p, DROP_TABLE_FULL);
 	}

@@ -1,4 +1,4 @@
-/* Sessions, their peers and their times. See nat_table.h. */
+/* Sessions, their peers and their expiry. See nat_table.h. */
 #include "apps/nat/nat_table.h"
 
 #include "kernel/lib/when.h"
@@ -49,7 +49,7 @@ static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t 
 {
 	const struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);
 	struct nat_peer *own = &t->peer[index];
-	if (first) { /* behind the first, in its ring */
+	if (first) { /* joins the ring behind the first one */
 		own->back = (uint32_t)(first - t->session);
 		own->more = t->peer[own->back].more;
 		t->peer[own->more].back = index;
@@ -68,7 +68,7 @@ static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32
 	uint32_t *at = peer_head(t, s->proto, s->mapping, s->rem_ip);
 	while (*at != NAT_NONE && *at != index)
 		at = &t->peer[*at].next;
-	if (*at == index) { /* the first: another one of the ring takes its place */
+	if (*at == index) { /* the next one of the ring becomes the first */
 		*at = own->next;
 		if (own->more != index) {
 			t->peer[own->more].next = *at;
@@ -79,11 +79,12 @@ static void peer_remove(struct nat_table *t, const struct nat_session *s, uint32
 	t->peer[own->back].more = own->more;
 }
 
-/* --- the wheel ------------------------------------------------------------------------ */
+/* --- expiry ------------------------------------------------------------------------ */
 
-/* Puts a session where the wheel will look at it in the second behind its last, or once around if
- * that is further away. One that has run out goes into the slot that is looked at next; while
- * that slot is being emptied this happens to a session once at most (wheel_turn). */
+/* Puts a session into the slot of the second behind its last one, or into the last slot of the
+ * wheel when that time is further away. A session that has expired goes into the slot that is
+ * visited next; while that slot is being emptied this happens to a session at most once
+ * (wheel_visit). */
 static void wheel_add(struct nat_table *t, struct nat_session *s)
 {
 	uint32_t index = (uint32_t)(s - t->session);
@@ -113,8 +114,8 @@ void nat_session_sooner(struct nat_table *t, struct nat_session *s, uint32_t exp
 	wheel_add(t, s);
 }
 
-/* Looks at a session whose slot has come. */
-static void wheel_turn(struct nat_table *t, struct nat_session *s)
+/* Visits a session whose slot has come: ends it, or puts it into a later slot. */
+static void wheel_visit(struct nat_table *t, struct nat_session *s)
 {
 	if (nat_session_left(s, t->wheel_s) == 0) {
 		if (s->state != NAT_ESTABLISHED || t->linger_s == 0) {
@@ -131,7 +132,7 @@ static void wheel_turn(struct nat_table *t, struct nat_session *s)
 
 bool nat_session_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 {
-	/* After a long silence every slot is looked at once. */
+	/* After a long silence every slot is visited once. */
 	if (now_s - t->wheel_s > NAT_WHEEL)
 		t->wheel_s = now_s - NAT_WHEEL;
 	while (t->wheel_s != now_s) {
@@ -139,7 +140,7 @@ bool nat_session_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 		while (t->wheel[slot] != NAT_NONE) {
 			if (most-- == 0)
 				return true;
-			wheel_turn(t, &t->session[t->wheel[slot]]);
+			wheel_visit(t, &t->session[t->wheel[slot]]);
 		}
 		t->wheel_s++;
 	}
@@ -148,13 +149,13 @@ bool nat_session_tick(struct nat_table *t, uint32_t now_s, uint32_t most)
 
 /* --- sessions -------------------------------------------------------------------------- */
 
-/* The inside half of a session's key (see nat_table.h). */
+/* The inside address in a session's key (see nat_table.h). */
 static uint32_t key_ip(const struct nat_mapping *m)
 {
 	return m->proto == NAT_OTHER ? m->ext_ip : m->in_ip;
 }
 
-/* Where the external port of a mapping names its owner. Not NAT_OTHER. */
+/* The entry of nat_ports.owner for a mapping's external port. Not NAT_OTHER. */
 static uint32_t *owner(const struct nat_table *t, const struct nat_mapping *m)
 {
 	return &t->external[m->external].ports[m->proto]->owner[m->ext_port];

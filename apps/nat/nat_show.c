@@ -1,4 +1,4 @@
-/* Listings of the NAT for people. See nat.h. */
+/* Listings of the NAT. See nat.h. */
 #include "apps/nat/nat.h"
 
 #include "kernel/lib/fmt.h"
@@ -34,7 +34,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 	buf[0] = 0;
 	for (uint32_t looked = 0; *cursor < n->table.session_free.fresh; looked++) {
 		if (looked == 1024)
-			return true; /* enough for one turn */
+			return true; /* the next call goes on from here */
 		const struct nat_session *s = &n->table.session[(*cursor)++];
 		if (s->state == NAT_FREE)
 			continue;

@@ -13,7 +13,7 @@ void nat_syn_init(struct nat_syns *t, struct rng *rng)
 	t->key.k[1] = rng_u32(rng);
 }
 
-/* The place of a SYN: its own if it is held, else a free one if there is one. */
+/* The entry of a SYN: its own if it is held (*held), else a free one, else NULL. */
 static struct nat_syn *place_of(struct nat_syns *t, uint32_t rem_ip, uint32_t ext_ip,
                                 uint32_t ports, bool *held)
 {
@@ -35,7 +35,7 @@ void nat_syn_hold(struct gw *gw, struct nat_syns *t, const struct pkt *p)
 	uint32_t ports = load32(p->data + p->l4);
 	bool held;
 	struct nat_syn *s = place_of(t, ip4_raw(h->from), ip4_raw(h->to), ports, &held);
-	if (!s || held) /* no place, or a repetition */
+	if (!s || held) /* no free entry, or a repetition */
 		return;
 	s->rem_ip = ip4_raw(h->from);
 	s->ext_ip = ip4_raw(h->to);
@@ -59,8 +59,8 @@ void nat_syn_solicited(struct nat_syns *t, uint32_t rem_ip, uint32_t ext_ip, uin
 	t->n_held--;
 }
 
-/* Sends the error about a held SYN, from a packet made of its copy. False when
- * the limit of errors does not allow it now. */
+/* Sends the ICMP error about a held SYN, from a packet made of its copy. False when the
+ * limit of ICMP errors does not allow it now. */
 static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 {
 	uint64_t suppressed = gw->icmp_suppressed;
@@ -90,7 +90,7 @@ void nat_syn_tick(struct gw *gw, struct nat_syns *t)
 		struct nat_syn *s = &t->slot[i / NAT_SYN_WAYS][i % NAT_SYN_WAYS];
 		if (s->n == 0 || !when_come(gw->now_ms, s->due_ms, NAT_SYN_MS))
 			continue;
-		if (!answer(gw, t, s)) /* at the next look; others may be told now */
+		if (!answer(gw, t, s)) /* try again later; the limit is one for each host */
 			continue;
 		s->n = 0;
 		t->n_held--;

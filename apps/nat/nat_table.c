@@ -1,5 +1,5 @@
-/* See nat_table.h: memory, hosts, mappings and ports. Sessions and their times
- * are in nat_session.c. */
+/* Memory, hosts, mappings and ports; see nat_table.h. Sessions and their expiry are in
+ * nat_session.c. */
 #include "apps/nat/nat_table.h"
 
 #include "kernel/lib/alloc.h"
@@ -33,7 +33,7 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 			return false;
 		memset(p->owner, 0xff, sizeof p->owner);
 		memset(p->used, 0, sizeof p->used);
-		p->used[0] = 1; /* port 0 is nobody's */
+		p->used[0] = 1; /* port 0 is never used */
 		for (uint32_t c = 0; c < NAT_PORT_CLASSES; c++)
 			e->n_free[i][c] = (uint16_t)(c < 2 ? 512 - (c == 0) : (65536 - 1024) / 2);
 		e->ports[i] = p;
@@ -86,8 +86,8 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	const char *bad = init_externals(t, range, n_ranges);
 	if (bad)
 		return bad;
-	/* What packets touch lies together, behind the ports: a TLB with few ways has
-	 * the fewest conflicts then. */
+	/* Memory that packets touch lies together, behind the ports. A TLB with few ways
+	 * has the fewest conflicts then. */
 	t->session_bucket = buckets(n);
 	t->session = alloc_raw(size * sizeof *t->session, 64);
 	t->peer = alloc_raw(size * sizeof *t->peer, 64);
@@ -130,8 +130,8 @@ uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip)
 	return i == NAT_NONE ? NAT_NONE : t->host[i].external;
 }
 
-/* A new host gets the address that the fewest hosts share, of two drawn by its
- * own address, so that it comes back to where it was. */
+/* Two addresses are drawn from the host's own address, and a new host gets the one that
+ * fewer hosts share. So a host tends to get the same address again. */
 uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
 {
 	uint32_t i = nat_external_of(t, in_ip);
@@ -144,7 +144,7 @@ uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
 	return t->external[b].n_hosts < t->external[a].n_hosts ? b : a;
 }
 
-static uint32_t take(struct nat_free *f, const uint32_t *next_of_head)
+static uint32_t take_entry(struct nat_free *f, const uint32_t *next_of_head)
 {
 	if (f->head != NAT_NONE) {
 		uint32_t i = f->head;
@@ -154,65 +154,66 @@ static uint32_t take(struct nat_free *f, const uint32_t *next_of_head)
 	return f->fresh < f->size ? f->fresh++ : NAT_NONE;
 }
 
-/* What a new mapping is for: `number` is the inside port, raw, or the IP protocol. */
-struct need {
+/* A mapping that is to be made; `number` is the inside port (raw) or the IP protocol. */
+struct request {
 	uint8_t proto; /* enum nat_proto */
 	uint16_t number;
-	uint32_t rem_ip; /* NAT_OTHER only */
+	uint32_t rem_ip; /* raw; NAT_OTHER only */
 };
 
-/* The class in the n-th place of those that may stand for a port; NAT_PORT_CLASSES behind
- * the last: the same, the other parity, the other range. */
-static uint32_t class_in_place(uint8_t proto, uint32_t wanted, uint32_t n)
+/* The n-th best class of ports for a wanted port (host order): its own, the other parity,
+ * the other range. NAT_PORT_CLASSES behind the last one. */
+static uint32_t nth_class(uint8_t proto, uint32_t wanted, uint32_t n)
 {
 	if (n >= (nat_port_least(proto, wanted) ? 2 : NAT_PORT_CLASSES))
 		return NAT_PORT_CLASSES;
 	return nat_port_class(wanted) ^ n;
 }
 
-/* The best class that has a free port of an external address; NAT_PORT_CLASSES when none
- * has. */
+/* The best class with a free port on an external address; NAT_PORT_CLASSES when there is
+ * none. */
 static uint32_t class_with_port(const struct nat_external *e, uint8_t proto, uint32_t wanted)
 {
 	uint32_t c, n = 0;
-	while ((c = class_in_place(proto, wanted, n++)) < NAT_PORT_CLASSES)
+	while ((c = nth_class(proto, wanted, n++)) < NAT_PORT_CLASSES)
 		if (e->n_free[proto][c])
 			break;
 	return c;
 }
 
-static bool can_serve(const struct nat_table *t, uint32_t external, struct need need)
+static bool can_serve(const struct nat_table *t, uint32_t external, struct request request)
 {
 	const struct nat_external *e = &t->external[external];
-	if (need.proto == NAT_OTHER)
-		return !nat_session_find(t, NAT_OTHER, e->ip, need.rem_ip, need.number);
-	return class_with_port(e, need.proto, swap16(need.number)) < NAT_PORT_CLASSES;
+	if (request.proto == NAT_OTHER)
+		return !nat_session_find(t, NAT_OTHER, e->ip, request.rem_ip, request.number);
+	return class_with_port(e, request.proto, swap16(request.number)) < NAT_PORT_CLASSES;
 }
 
-/* The address for a new host: where that cannot serve it, of those that can the one with
- * the fewest hosts. With none of these it is as if all could. */
-static uint32_t external_for_need(const struct nat_table *t, uint32_t in_ip, struct need need)
+/* The external address (index) for a new host. When the host's first choice cannot serve
+ * the request, it is the address with the fewest hosts of those that can. When none can, it
+ * is the first choice. */
+static uint32_t choose_external(const struct nat_table *t, uint32_t in_ip, struct request request)
 {
 	uint32_t first = nat_external_for(t, in_ip), best = NAT_NONE;
-	if (can_serve(t, first, need))
+	if (can_serve(t, first, request))
 		return first;
 	for (uint32_t i = 0; i < t->n_external; i++) {
 		bool fewer = best == NAT_NONE || t->external[i].n_hosts < t->external[best].n_hosts;
-		if (fewer && can_serve(t, i, need))
+		if (fewer && can_serve(t, i, request))
 			best = i;
 	}
 	return best == NAT_NONE ? first : best;
 }
 
-/* The host's entry, made if there is none; NAT_NONE when the table is full. */
-static uint32_t host_get(struct nat_table *t, uint32_t ip, struct need need)
+/* The host's entry (index), made when there is none; NAT_NONE when the table is full. */
+static uint32_t host_get(struct nat_table *t, uint32_t ip, struct request request)
 {
 	uint32_t i = host_find(t, ip);
 	if (i != NAT_NONE)
 		return i;
-	uint32_t external = external_for_need(t, ip, need);
-	i = take(&t->host_free,
-	         t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
+	uint32_t external = choose_external(t, ip, request);
+	i = take_entry(&t->host_free,
+	               t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
 	if (i == NAT_NONE)
 		return NAT_NONE;
 	uint32_t *head = host_head(t, ip);
@@ -264,27 +265,27 @@ static bool port_used(const struct nat_ports *p, uint32_t port)
 	return p->used[port / 32] >> port % 32 & 1;
 }
 
-/* A free port from lo to hi whose bit pattern is allowed by `mask` in each word
- * of 32 (parity), beginning at a random word; there is one. Looks at each word
- * once, so the cost is bounded by 2048 words. */
+/* Draws a free port from lo to hi (host order) among those whose bit is set in `mask` in
+ * each word of 32 ports (parity). There must be one. The search begins at a random word and
+ * looks at each word once, at most 2048. */
 static uint32_t pick_port(struct rng *rng, const struct nat_ports *p, uint32_t lo, uint32_t hi,
                           uint32_t mask)
 {
 	uint32_t first = lo / 32, n = (hi - lo) / 32 + 1;
-	uint32_t start = rng_below(rng, n), turn = rng_below(rng, 32);
+	uint32_t start = rng_below(rng, n), shift = rng_below(rng, 32);
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t word = first + (start + i) % n;
 		uint32_t free = ~p->used[word] & mask;
 		if (!free)
 			continue;
-		/* A random one of the free bits: rotate, take the lowest. */
-		uint32_t rolled = free >> turn | free << ((32 - turn) & 31);
-		return word * 32 + (((uint32_t)__builtin_ctz(rolled) + turn) & 31);
+		/* Draws one of the free bits: rotates the word and takes the lowest bit. */
+		uint32_t rolled = free >> shift | free << ((32 - shift) & 31);
+		return word * 32 + (((uint32_t)__builtin_ctz(rolled) + shift) & 31);
 	}
 	return 0;
 }
 
-/* A free port for a wanted one; 0 when there is none, which costs no search. */
+/* A free port for a wanted one (host order); 0 when there is none, which needs no search. */
 static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t proto, uint32_t wanted)
 {
 	const struct nat_external *e = &t->external[external];
@@ -302,7 +303,7 @@ static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t prot
 	return pick_port(t->rng, p, 1024, 65535, parity);
 }
 
-/* Fills a mapping in and makes it known; `port` is host order, 0 for NAT_OTHER. */
+/* Fills in a mapping and enters it in the tables; `port` is in host order, 0 for NAT_OTHER. */
 static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint32_t host,
                                        uint8_t proto, uint16_t in_port, uint32_t port)
 {
@@ -324,7 +325,7 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 	if (proto == NAT_OTHER)
 		return m;
 	uint16_t port_delta = csum_delta16(in_port, m->ext_port);
-	/* ICMP has no pseudo header: only the identifier counts (RFC 792). */
+	/* ICMP has no pseudo header: only the identifier changes the checksum (RFC 792). */
 	m->l4_delta = proto == NAT_ICMP ? port_delta : csum_plus(m->ip_delta, port_delta);
 	uint32_t *head = mapping_head(t, proto, m->in_ip, in_port);
 	m->next = *head;
@@ -339,7 +340,7 @@ static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint
 static uint32_t take_mapping(struct nat_table *t)
 {
 	struct nat_free *f = &t->mapping_free;
-	return take(f, f->head == NAT_NONE ? NULL : &t->mapping[f->head].next);
+	return take_entry(f, f->head == NAT_NONE ? NULL : &t->mapping[f->head].next);
 }
 
 static void give_mapping(struct nat_table *t, uint32_t index)
@@ -348,15 +349,16 @@ static void give_mapping(struct nat_table *t, uint32_t index)
 	t->mapping_free.head = index;
 }
 
-/* Entries for a mapping and, if it has none, its host; false with the reason. */
-static bool take_entries(struct nat_table *t, uint32_t in_ip, struct need need, uint32_t *index,
-                         uint32_t *host, enum nat_lack *lack)
+/* Takes entries for a mapping and for its host if that has none. False with the reason in
+ * *lack when there is none. */
+static bool take_entries(struct nat_table *t, uint32_t in_ip, struct request request,
+                         uint32_t *index, uint32_t *host, enum nat_lack *lack)
 {
 	*lack = NAT_LACKS_ENTRY;
 	*index = take_mapping(t);
 	if (*index == NAT_NONE)
 		return false;
-	*host = host_get(t, in_ip, need);
+	*host = host_get(t, in_ip, request);
 	if (*host == NAT_NONE) {
 		give_mapping(t, *index);
 		return false;
@@ -375,11 +377,11 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
                                     uint16_t in_port, enum nat_lack *lack)
 {
 	uint32_t index, host, port;
-	if (!take_entries(t, in_ip, (struct need){proto, in_port, 0}, &index, &host, lack))
+	if (!take_entries(t, in_ip, (struct request){proto, in_port, 0}, &index, &host, lack))
 		return NULL;
 	port = choose_port(t, t->host[host].external, proto, swap16(in_port));
 	if (!port)
-		port = nat_make_port(t, proto, host, in_port);
+		port = nat_evict_port(t, proto, host, in_port);
 	if (port)
 		return add_mapping(t, index, host, proto, in_port, port);
 	*lack = NAT_LACKS_PORT;
@@ -390,11 +392,11 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint16_t ip_proto,
                                       uint32_t rem_ip, enum nat_lack *lack)
 {
-	const struct need need = {NAT_OTHER, ip_proto, rem_ip};
+	const struct request request = {NAT_OTHER, ip_proto, rem_ip};
 	uint32_t index, host;
-	if (!take_entries(t, in_ip, need, &index, &host, lack))
+	if (!take_entries(t, in_ip, request, &index, &host, lack))
 		return NULL;
-	if (can_serve(t, t->host[host].external, need))
+	if (can_serve(t, t->host[host].external, request))
 		return add_mapping(t, index, host, NAT_OTHER, ip_proto, 0);
 	*lack = NAT_LACKS_KEY;
 	give_entries(t, index, host);
@@ -408,12 +410,12 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 	if (port_used(t->external[0].ports[proto], port) ||
 	    nat_mapping_find(t, proto, in_ip, in_port))
 		return false;
-	uint32_t host = host_get(t, in_ip, (struct need){proto, in_port, 0});
+	uint32_t host = host_get(t, in_ip, (struct request){proto, in_port, 0});
 	uint32_t index = take_mapping(t);
 	if (host == NAT_NONE || index == NAT_NONE)
 		return false;
 	struct nat_host *h = &t->host[host];
-	if (h->external != 0) { /* the host's other sessions show the same address */
+	if (h->external != 0) { /* the host's other sessions use the same address */
 		t->external[h->external].n_hosts--;
 		t->external[0].n_hosts++;
 		h->external = 0;

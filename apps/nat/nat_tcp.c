@@ -3,11 +3,11 @@
 
 enum { OPT_END = 0, OPT_NOP = 1, OPT_SCALE = 3, SCALE_MOST = 14 };
 
-/* Windows smaller than this are not taken at their word: what is under way when
- * a window closes is still of the connection. */
+/* The smallest window that is assumed. Segments that are on their way while a window closes
+ * still belong to the connection. */
 #define WINDOW_LEAST 4096u
 
-/* The window scale of a SYN's options (RFC 7323 section 2.2), 0 without. */
+/* The window scale in the options of a SYN (RFC 7323 section 2.2), 0 without the option. */
 static uint8_t window_scale(const struct tcp_hdr *tcp, uint32_t hlen)
 {
 	const uint8_t *o = (const uint8_t *)tcp;
@@ -27,8 +27,8 @@ static uint8_t window_scale(const struct tcp_hdr *tcp, uint32_t hlen)
 	return 0;
 }
 
-/* How far from what was last seen a segment of this side may lie: the window
- * that the other side offers. */
+/* How far a segment of this side may lie from the last byte seen: the window that the other
+ * side offers. */
 static uint32_t window(const struct nat_session *s, enum nat_side side)
 {
 	return max_u32((uint32_t)s->window[!side] << (s->scale >> 4 * !side & 15), WINDOW_LEAST);
@@ -42,9 +42,9 @@ static bool in_window(const struct nat_session *s, uint32_t seq, enum nat_side s
 
 static const uint8_t heard[] = {NAT_HEARD_INSIDE, NAT_HEARD_OUTSIDE};
 static const uint8_t acked[] = {NAT_ACK_INSIDE, NAT_ACK_OUTSIDE};
-static const uint8_t asked[] = {NAT_SYN_INSIDE, NAT_SYN_OUTSIDE};
+static const uint8_t syn_sent[] = {NAT_SYN_INSIDE, NAT_SYN_OUTSIDE};
 
-/* Scale of a side whose SYN was not followed: what hosts use today. */
+/* The scale assumed for a side whose SYN was not seen: a usual one. */
 #define SCALE_UNKNOWN 7u
 
 static void set_scale(struct nat_session *s, enum nat_side side, uint32_t scale)
@@ -52,7 +52,7 @@ static void set_scale(struct nat_session *s, enum nat_side side, uint32_t scale)
 	s->scale = (uint8_t)((s->scale & ~(15u << 4 * side)) | scale << 4 * side);
 }
 
-/* A side's SYN or SYN-ACK that counts: from here its sequence numbers are known. */
+/* Takes the sequence number, window and scale from a valid SYN or SYN-ACK of a side. */
 static void note_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                      enum nat_side side)
 {
@@ -62,25 +62,25 @@ static void note_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 	set_scale(s, side, window_scale(tcp, hlen));
 }
 
-/* The most data that a SYN brings: one packet of an Ethernet, less both headers. */
+/* The most data that a SYN carries: an Ethernet MTU less both headers. */
 #define SYN_DATA_MOST 1460u
 
-/* True for the answer to a SYN of the other side: an ACK of the inside's last SYN,
- * with some or all of the data that came with it (RFC 7413), or of the SYN alone.
- * In a known connection the length of that data is not at hand. What comes from
- * inside nobody off the path made up: it is believed when a SYN came from outside,
- * whichever of several it answers. */
+/* True for the answer to a SYN of the other side: an ACK of the inside's last SYN, with all
+ * or some of the data that came with it (RFC 7413), or of the SYN alone. In a known
+ * connection the length of that data is not stored, so SYN_DATA_MOST bounds it. An answer
+ * from inside cannot be forged by an off-path attacker; it is accepted when a SYN came from
+ * outside, whichever of several SYNs it answers. */
 static bool answers_syn(const struct nat_session *s, const struct tcp_hdr *tcp, enum nat_side side)
 {
-	if (!(tcp->flags & TCP_ACK) || !(s->flags & asked[!side]))
+	if (!(tcp->flags & TCP_ACK) || !(s->flags & syn_sent[!side]))
 		return false;
 	uint32_t most =
 	        s->flags & NAT_HEARD_OUTSIDE ? SYN_DATA_MOST : s->end[NAT_INSIDE] - s->syn_end;
 	return side == NAT_INSIDE || be32_get(tcp->ack) - s->syn_end <= most;
 }
 
-/* RFC 5961 section 3.2 in the words of someone on the path: the RST carries
- * exactly the number that comes next from its sender, or it refuses a SYN. */
+/* RFC 5961 section 3.2 as a middlebox can check it: a RST is valid when it carries exactly
+ * the next sequence number of its sender, or when it refuses a SYN. */
 static bool reset_is_real(const struct nat_session *s, const struct tcp_hdr *tcp,
                           enum nat_side side)
 {
@@ -89,18 +89,18 @@ static bool reset_is_real(const struct nat_session *s, const struct tcp_hdr *tcp
 	return answers_syn(s, tcp, side);
 }
 
-/* A SYN alone. While one side is not known it counts, and another attempt takes the
- * place of the one before. In a connection it is only remembered: the other side's
- * SYN-ACK will say whether there is a new connection (RFC 7857 section 2.2: what
- * somebody off the path makes up moves nothing). That it lies in the window does
- * not make it a repetition: the numbers of the next attempt follow a clock (RFC
- * 6528 section 3). The two sides' are remembered apart, so that one made up
- * outside does not take the place of the inside's. */
+/* Follows a SYN without ACK; gives whether it belongs to the connection. While one side is
+ * not known yet it does, and another attempt replaces the one before. In a connection that
+ * is known it is only remembered: the other side's SYN-ACK will show whether there is a new
+ * connection (RFC 7857 section 2.2: forged segments change nothing). A SYN that lies in the
+ * window is not a repetition for that reason alone: sequence numbers of the next attempt
+ * follow a clock (RFC 6528 section 3). SYNs of the two sides are remembered separately, so
+ * that a forged one from outside does not replace the inside's. */
 static bool take_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                      enum nat_side side)
 {
 	const uint8_t both = NAT_HEARD_INSIDE | NAT_HEARD_OUTSIDE;
-	s->flags |= asked[side];
+	s->flags |= syn_sent[side];
 	if (side == NAT_INSIDE)
 		s->syn_end = be32_get(tcp->seq) + 1;
 	if ((s->flags & both) == both)
@@ -109,9 +109,10 @@ static bool take_syn(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 	return true;
 }
 
-/* A SYN-ACK: the answer to the first SYN, or the proof that a later one began a new
- * connection on the same 5-tuple. One that fits a living connection, as does the SYN
- * it answers, is a repetition or of a simultaneous open. */
+/* Follows a SYN-ACK; gives whether it belongs to the connection. It is the answer to the
+ * first SYN, or the proof that a later SYN began a new connection with the same 5-tuple.
+ * When it fits a living connection, and the SYN that it answers does too, it is a
+ * repetition or part of a simultaneous open. */
 static bool take_syn_ack(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                          enum nat_side side)
 {
@@ -119,7 +120,7 @@ static bool take_syn_ack(struct nat_session *s, const struct tcp_hdr *tcp, uint3
 	bool fits = s->flags & heard[side] && in_window(s, be32_get(tcp->seq), side);
 	if (!answers_syn(s, tcp, side))
 		return fits;
-	s->flags &= (uint8_t)~asked[!side];
+	s->flags &= (uint8_t)~syn_sent[!side];
 	bool known = in_window(s, ack, !side);
 	if (fits && known && (s->state == NAT_INIT || s->state == NAT_ESTABLISHED))
 		return true;
@@ -136,7 +137,7 @@ static bool take_syn_ack(struct nat_session *s, const struct tcp_hdr *tcp, uint3
 	return true;
 }
 
-/* Whether a segment other than RST belongs to the connection. */
+/* Follows a segment other than RST; gives whether it belongs to the connection. */
 static bool is_real(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t hlen,
                     enum nat_side side)
 {
@@ -152,7 +153,7 @@ static uint8_t next_state(const struct nat_session *s, uint8_t flags, enum nat_s
 	uint8_t mine = side == NAT_INSIDE ? NAT_IN_FIN : NAT_OUT_FIN;
 	uint8_t theirs = side == NAT_INSIDE ? NAT_OUT_FIN : NAT_IN_FIN;
 	switch (s->state) {
-	case NAT_INIT: /* partly open until both ends have sent an ACK (RFC 5382) */
+	case NAT_INIT: /* partly open until both sides have sent an ACK (RFC 5382) */
 		if ((s->flags & both) != both)
 			return NAT_INIT;
 		return flags & TCP_FIN ? mine : NAT_ESTABLISHED;
@@ -161,7 +162,7 @@ static uint8_t next_state(const struct nat_session *s, uint8_t flags, enum nat_s
 	case NAT_IN_FIN:
 	case NAT_OUT_FIN:
 		return flags & TCP_FIN && s->state == theirs ? NAT_BOTH_FIN : s->state;
-	case NAT_TRANS: /* it lives on after all */
+	case NAT_TRANS: /* the connection is alive after all */
 		return (s->flags & both) == both ? NAT_ESTABLISHED : NAT_INIT;
 	default:
 		return s->state;
@@ -180,9 +181,9 @@ bool nat_tcp_segment(struct nat_session *s, const struct tcp_hdr *tcp, uint32_t 
 		return real;
 	}
 	if (UNLIKELY(!is_real(s, tcp, hlen, side)))
-		/* Another attempt from inside keeps what there is alive. */
+		/* Another attempt from inside keeps the session alive. */
 		return side == NAT_INSIDE && nat_tcp_opens(tcp);
-	/* What the segment takes up of the sequence space. */
+	/* The number behind the segment in the sequence space. */
 	uint32_t end = be32_get(tcp->seq) + (len - hlen) + ((flags & TCP_SYN) != 0) +
 	               ((flags & TCP_FIN) != 0);
 	if ((int32_t)(end - s->end[side]) > 0)
@@ -203,9 +204,10 @@ uint32_t nat_tcp_base(const struct tcp_hdr *tcp)
 	       ((tcp->flags & TCP_SYN) != 0) + ((tcp->flags & TCP_FIN) != 0);
 }
 
-void nat_tcp_piece(struct nat_session *s, uint32_t base, uint32_t len, enum nat_side side)
+void nat_tcp_fragment(struct nat_session *s, uint32_t base, uint32_t len, enum nat_side side)
 {
-	/* Only when the first piece counted: then the end lies behind the base. */
+	/* Only when the first fragment belonged to the connection: then the end lies behind
+	 * the base. */
 	if (s->flags & heard[side] && (int32_t)(s->end[side] - base) > 0 &&
 	    (int32_t)(base + len - s->end[side]) > 0)
 		s->end[side] = base + len;

@@ -1,16 +1,16 @@
 /* See embed.h. */
 #include "apps/translate/embed.h"
 
-/* --- a prefix and the address behind it ----------------------------------------- */
+/* --- a prefix with an embedded address --------------------------------------------- */
 
 /* Octet `at` of the IPv6 address becomes octet `k` of the IPv4 address. */
 static void take_octet(struct embed_form *f, unsigned k, unsigned at)
 {
-	uint8_t *take = (uint8_t *)&f->take[at / 4];
+	uint8_t *take = (uint8_t *)&f->octets[at / 4];
 	take[at % 4] = 0xff;
 	/* In memory order octet k moves to at % 4; rotating left by 8 moves each octet
 	 * to the next place on a little-endian machine. */
-	f->turn[at / 4] = (uint8_t)((at % 4 + 4 - k) % 4 * 8);
+	f->rotate[at / 4] = (uint8_t)((at % 4 + 4 - k) % 4 * 8);
 }
 
 static const char *bad_length(const struct prefix *prefix, bool ivi)
@@ -105,13 +105,13 @@ static void map_set_up(struct embed_map *m, const struct embed_pair *c)
 	m->suffix = ~addr_mask4(c->len4);
 	m->len4 = c->len4;
 	m->len6 = c->len6;
-	/* Bits behind the suffix in the IPv6 address; there are never less than none. */
+	/* Bits behind the suffix in the IPv6 address; never negative. */
 	unsigned shift = 96u + c->len4 - c->len6;
 	m->word = (uint8_t)(3 - shift / 32 % 4);
 	m->bit = (uint8_t)(shift % 32);
 }
 
-/* Adds a length to those that there are, longest first. */
+/* Adds a length (as a raw mask) to the list, longest first. */
 static void add_len4(struct embed_table *t, uint32_t mask)
 {
 	uint32_t i = 0;
@@ -143,7 +143,8 @@ const char *embed_maps_set_up(struct embed_table *t, const struct embed_pair *ma
 	for (uint32_t i = 0; i < n; i++) {
 		struct embed_map *m = &t->map[i];
 		map_set_up(m, &map[i]);
-		/* RFC 7757 section 5: two of the same would not be symmetric. */
+		/* RFC 7757 section 5: a prefix that occurs twice would make the table
+		 * asymmetric. */
 		for (uint32_t k = 0; k < i; k++) {
 			if (t->map[k].net4 == m->net4 && t->map[k].len4 == m->len4)
 				return "ivi.map: an IPv4 prefix is given twice";
@@ -168,8 +169,8 @@ const char *embed_maps_set_up(struct embed_table *t, const struct embed_pair *ma
 	return NULL;
 }
 
-/* The suffix begins where the IPv6 prefix ends, at any bit (RFC 7757 section 3.3.1,
- * steps 3 to 5); what is behind it is zero. */
+/* The suffix begins where the IPv6 prefix ends, at any bit (RFC 7757 section 3.3.1, steps 3
+ * to 5). The bits behind it are zero. */
 void embed_map_to6(const struct embed_map *m, uint32_t v, ip6 *out)
 {
 	uint32_t suffix = swap32(v) & m->suffix;

@@ -1,29 +1,29 @@
-/* IPv4 addresses in IPv6 addresses: the form of RFC 6219 (IVI), the six of RFC
- * 6052, explicit mappings (RFC 7757), and the port sets of hosts that share an
- * IPv4 address (RFC 7597 section 5.1). Pure functions; tables are set up once.
+/* IPv4 addresses in IPv6 addresses: the form of RFC 6219 (IVI), the six forms of RFC 6052,
+ * explicit mappings (RFC 7757), and the port sets of hosts that share an IPv4 address (RFC
+ * 7597 section 5.1). Pure functions; tables are set up once.
  *
- * Addresses are worked on as raw words: an IPv4 address lies in whole octets, and
- * rotating by octets is the same in any byte order. */
+ * Addresses are handled as raw words (network byte order). An IPv4 address lies in whole
+ * octets, and a rotation by whole octets is the same in any byte order. */
 #ifndef APPS_TRANSLATE_EMBED_H
 #define APPS_TRANSLATE_EMBED_H
 
 #include "kernel/lib/addr.h"
 
-/* --- a prefix and the address behind it ----------------------------------------- */
+/* --- a prefix with an embedded address --------------------------------------------- */
 
-/* A form: which octets of the IPv6 address are the IPv4 address. Words are raw. */
+/* A form: which octets of the IPv6 address hold the IPv4 address. Words are raw. */
 struct embed_form {
 	uint32_t prefix[4];
-	uint32_t mask[4]; /* of the prefix */
-	uint32_t take[4]; /* octets that belong to the IPv4 address … */
-	uint8_t turn[4];  /* … when it is rotated left by so many bits */
-	uint8_t len;      /* bits in front of the IPv4 address */
-	uint8_t set_at;   /* octet where the port set's number stands; 0: no room */
-	uint8_t end[33];  /* length of the IPv6 prefix made from an IPv4 prefix, by its length */
+	uint32_t mask[4];   /* of the prefix */
+	uint32_t octets[4]; /* octets of each word that hold the IPv4 address … */
+	uint8_t rotate[4];  /* … rotated left by this number of bits */
+	uint8_t len;        /* bits in front of the IPv4 address */
+	uint8_t set_at;     /* octet where the number of the port set begins; 0: no room */
+	uint8_t end[33]; /* length of the IPv6 prefix that an IPv4 prefix becomes, by its length */
 };
 
-/* Sets a form up; NULL, or what is wrong with the prefix (a text that follows the
- * key's name). */
+/* Sets up a form. Gives NULL, or what is wrong with the prefix as a text that follows the
+ * key's name. */
 const char *embed_set_up(struct embed_form *f, const struct prefix *prefix, bool ivi);
 
 /* True when an address lies under the form's prefix. */
@@ -34,36 +34,36 @@ static inline bool embed_has(const struct embed_form *f, const ip6 *a)
 	       (load32(a->b + 8) & f->mask[2]) == f->prefix[2];
 }
 
-static inline uint32_t embed_turn_left(uint32_t v, uint8_t bits)
+/* Rotates a word left by a number of bits from 0 to 31. */
+static inline uint32_t embed_rotate_left(uint32_t v, uint8_t bits)
 {
 	return v << (bits & 31) | v >> (-bits & 31);
 }
 
-/* The IPv4 address, raw, in an address under the prefix; octet 8 and what stands
- * behind are not looked at (RFC 6052 section 2.2). */
+/* The raw IPv4 address in an address under the prefix. Octet 8 and the suffix are ignored
+ * (RFC 6052 section 2.2). */
 static inline uint32_t embed_to4(const struct embed_form *f, const ip6 *a)
 {
 	uint32_t v = 0;
 	for (unsigned i = 1; i < 4; i++)
-		v |= embed_turn_left(load32(a->b + 4 * i) & f->take[i], (uint8_t)-f->turn[i]);
+		v |= embed_rotate_left(load32(a->b + 4 * i) & f->octets[i], (uint8_t)-f->rotate[i]);
 	return v;
 }
 
-/* The IPv6 address of an IPv4 address, raw; octet 8 (RFC 6052) and the suffix are
- * zero. */
+/* The IPv6 address of a raw IPv4 address. Octet 8 (RFC 6052) and the suffix are zero. */
 static inline void embed_to6(const struct embed_form *f, uint32_t v, ip6 *out)
 {
 	store32(out->b, f->prefix[0]);
 	for (unsigned i = 1; i < 4; i++)
 		store32(out->b + 4 * i,
-		        f->prefix[i] | (embed_turn_left(v, f->turn[i]) & f->take[i]));
+		        f->prefix[i] | (embed_rotate_left(v, f->rotate[i]) & f->octets[i]));
 }
 
-/* True for 64:ff9b::/96, which must not stand in front of an address that is not
- * global (RFC 6052 section 3.1). */
+/* True for 64:ff9b::/96, which must not be used with an IPv4 address that is not global
+ * (RFC 6052 section 3.1). */
 bool embed_is_well_known(const struct embed_form *f);
 
-/* False for the addresses of RFC 5735 section 3 and their later fellows. */
+/* False for the special addresses of RFC 5735 section 3 and those that were added since. */
 bool embed_is_global(ip4 a);
 
 /* --- explicit mappings (RFC 7757) ------------------------------------------------ */
@@ -75,7 +75,7 @@ struct embed_pair {
 	ip6 net6;
 };
 
-/* The same, ready to use. */
+/* A mapping, ready to use. */
 struct embed_map {
 	uint32_t net4, mask4; /* raw */
 	uint32_t net6[4];     /* raw */
@@ -85,53 +85,54 @@ struct embed_map {
 };
 
 #define EMBED_MAPS  256u
-#define EMBED_SLOTS 512u /* a power of two, twice the mappings at least */
+#define EMBED_SLOTS 512u /* a power of two, at least twice the number of mappings */
 
-/* All of them, found by hash among those of one length, the longest first. */
+/* All mappings. A lookup tries the lengths that occur, the longest first, and finds a
+ * prefix of that length by its hash. */
 struct embed_table {
 	uint32_t n;
 	uint32_t n_len4, n_len6;
-	uint32_t len4_mask[33]; /* raw masks of the lengths there are, longest first */
-	uint8_t len6[129];      /* lengths likewise … */
+	uint32_t len4_mask[33]; /* raw masks of the lengths that occur, longest first */
+	uint8_t len6[129];      /* lengths that occur, longest first */
 	uint32_t len6_mask[129][4];
-	uint32_t mul[5];                                 /* odd multipliers of the hash, secret */
+	uint32_t mul[5];                                 /* secret odd multipliers of the hash */
 	uint16_t slot4[EMBED_SLOTS], slot6[EMBED_SLOTS]; /* 1 + index; 0: free */
 	struct embed_map map[EMBED_MAPS];
 };
 _Static_assert(EMBED_SLOTS >= 2 * EMBED_MAPS, "room to probe");
 
-/* Sets the table up from zeroed memory; NULL, or what is wrong. `mul` are five odd
+/* Sets up the table from zeroed memory. Gives NULL, or what is wrong. `mul` is five odd
  * random numbers. */
 const char *embed_maps_set_up(struct embed_table *t, const struct embed_pair *map, uint32_t n,
                               const uint32_t mul[5]);
 
-/* The mapping with the longest prefix that an address lies under, NULL when there
- * is none. */
+/* The mapping with the longest prefix that an address (raw) lies under, or NULL. */
 static inline const struct embed_map *embed_find4(const struct embed_table *t, uint32_t v);
 static inline const struct embed_map *embed_find6(const struct embed_table *t, const ip6 *a);
 
-/* The address on the other side of a mapping. */
+/* The address on the other side of a mapping. IPv4 addresses are raw. */
 void embed_map_to6(const struct embed_map *m, uint32_t v, ip6 *out);
 uint32_t embed_map_to4(const struct embed_map *m, const ip6 *a);
 
 /* --- shared addresses (RFC 7597 section 5.1) ---------------------------------------- */
 
-/* Shared addresses as they are written: RATIO hosts share each address of a network. */
+/* Shared addresses as they are written. */
 struct embed_sharing {
 	ip4 net;
 	uint8_t len;
-	uint32_t ratio; /* a power of two */
+	uint32_t ratio; /* hosts for each address, a power of two */
 	uint32_t run;   /* ports in a row, a power of two */
 };
 
-/* The same, ready to use. */
+/* Shared addresses, ready to use. */
 struct embed_share {
 	uint32_t net, mask; /* raw */
-	uint32_t sets;      /* how many, less one */
-	uint8_t run_bits;   /* ports in a row, as a power of two (m) */
+	uint32_t sets;      /* number of sets, less one */
+	uint8_t run_bits;   /* ports of a run, as a power of two (m) */
 	uint8_t low_bits;   /* k + m */
 };
 
+/* Sets up the rule of a shared network from the configuration. */
 void embed_share_set_up(struct embed_share *s, const struct embed_sharing *c);
 
 /* The number of the set that a port (host order) belongs to. */
@@ -140,26 +141,27 @@ static inline uint32_t embed_set_of(const struct embed_share *s, uint32_t port)
 	return port >> s->run_bits & s->sets;
 }
 
-/* True when a port belongs to a host at all: those of the first round, A = 0, are
- * nobody's where there is more than one round. */
+/* True when a port (host order) belongs to a host. Ports of the first round (A = 0) belong
+ * to none when there is more than one round. */
 static inline bool embed_has_owner(const struct embed_share *s, uint32_t port)
 {
 	return s->low_bits >= 16 || port >> s->low_bits != 0;
 }
 
-/* The number of the port set in an address of the form. */
+/* The number of the port set in an address of the form, which has room for one. */
 static inline uint32_t embed_set_in(const struct embed_form *f, const ip6 *a)
 {
 	return (uint32_t)a->b[f->set_at] << 8 | a->b[f->set_at + 1];
 }
 
+/* Writes the number of the port set into an address of the form, which has room for one. */
 static inline void embed_put_set(const struct embed_form *f, uint32_t set, ip6 *a)
 {
 	a->b[f->set_at] = (uint8_t)(set >> 8);
 	a->b[f->set_at + 1] = (uint8_t)set;
 }
 
-/* --- bodies on the way of every packet -------------------------------------------- */
+/* --- inline functions -------------------------------------------------------------- */
 
 static inline uint32_t embed_slot4(const struct embed_table *t, uint32_t net, uint32_t mask)
 {

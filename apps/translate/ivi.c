@@ -1,58 +1,59 @@
-/* The application `ivi`: stateless translation between IPv4 hosts on the WAN side and
- * IPv6 hosts on the LAN side (RFC 6219, RFC 7915). Here are its start and the question
- * what is for whom; the translation is in xlat46.c and xlat64.c.
+/* The application `ivi`: stateless translation between IPv4 hosts on the WAN side and IPv6
+ * hosts on the LAN side (RFC 6219, RFC 7915). This file sets up the translator and decides
+ * which packets are translated; the translation is in xlat46.c and xlat64.c.
  *
- * Which packets are translated is mostly a matter of routes: those of ivi.prefix and of
- * mappings lead to IF_APP, and a longer native route wins (RFC 7915 sections 4.6 and
- * 5.6). For IPv4 the nets of IPv6 hosts are looked up first, because an IPv4 route
- * table has a default route to the WAN that would take all.
+ * Routes decide for most packets. Those of ivi.prefix and of mappings lead to IF_APP, and a
+ * longer native route wins (RFC 7915 sections 4.6 and 5.6). For IPv4 the networks of IPv6
+ * hosts are looked up first, because an IPv4 route table has a default route to the WAN
+ * that would match everything.
  *
- * Left out on purpose: multicast (RFC 6219 section 5.1). */
-#include "apps/translate/xlat_known.h"
+ * Not implemented on purpose: multicast (RFC 6219 section 5.1). */
+#include "apps/translate/ivi.h"
 
 #include "apps/apps.h"
+#include "apps/translate/xlat_cache.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/fmt.h"
 #include "net/ip6/ra.h"
 
 static char wrong[128];
 
-static const char *fail(const char *what, const char *more)
+static const char *key_error(const char *what, const char *more)
 {
 	fmt(wrong, sizeof wrong, "%s %s", what, more);
 	return wrong;
 }
 
-/* --- start: what stands for IPv6 hosts ---------------------------------------------------- */
+/* --- start: addresses that stand for IPv6 hosts ------------------------------------ */
 
-static void add_net(struct ivi *v, ip4 net, uint8_t len)
+static void add_net(struct translator *v, ip4 net, uint8_t len)
 {
-	struct ivi_net *n = &v->net[v->n_nets++];
-	*n = (struct ivi_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
+	struct xlat_net *n = &v->net[v->n_nets++];
+	*n = (struct xlat_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
 }
 
-static const char *set_form(struct ivi *v, const struct ivi_config *c)
+static const char *set_form(struct translator *v, const struct ivi_config *c)
 {
 	v->has_form = c->has_prefix;
 	if (!c->has_prefix)
 		return c->n_ipv4 || c->n_share ? "ivi.prefix: required by ivi with ivi.ipv4" : NULL;
 	const char *bad = embed_set_up(&v->form, &c->prefix, c->format == IVI_FORMAT_IVI);
 	if (bad)
-		return fail("ivi.prefix", bad);
+		return key_error("ivi.prefix", bad);
 	v->well_known = embed_is_well_known(&v->form);
-	v->plain = !v->well_known && c->n_share == 0;
+	v->simple = !v->well_known && c->n_share == 0;
 	if (c->n_share && v->form.set_at == 0)
 		return "ivi.share: there is no room for the number of the set behind a /96";
 	return NULL;
 }
 
-static const char *set_nets(struct ivi *v, const struct ivi_config *c)
+static const char *set_nets(struct translator *v, const struct ivi_config *c)
 {
 	for (uint32_t i = 0; i < c->n_ipv4; i++)
 		add_net(v, c->ipv4[i].net, c->ipv4[i].len);
 	for (uint32_t i = 0; i < c->n_share; i++) {
 		const struct embed_sharing *s = &c->share[i];
-		if (!ivi_net_of(v, ip4_raw(s->net)))
+		if (!xlat_net_of(v, ip4_raw(s->net)))
 			add_net(v, s->net, s->len);
 		for (uint32_t k = 0; k < i; k++)
 			if (!((ip4_get(s->net) ^ ip4_get(c->share[k].net)) &
@@ -65,7 +66,7 @@ static const char *set_nets(struct ivi *v, const struct ivi_config *c)
 	               : NULL;
 }
 
-static const char *set_maps(struct gw *gw, struct ivi *v, const struct ivi_config *c)
+static const char *set_maps(struct gw *gw, struct translator *v, const struct ivi_config *c)
 {
 	uint32_t mul[5];
 	for (unsigned i = 0; i < ARRAY_SIZE(mul); i++)
@@ -89,7 +90,8 @@ static const struct gw_route6 *native6(const struct gw *gw, const ip6 *net, uint
 	return NULL;
 }
 
-/* The same for IPv4 on the WAN side. */
+/* The native IPv4 route on the WAN side for a network (host order), NULL when there is
+ * none. */
 static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
 	for (uint32_t i = 0; i < gw->n_routes; i++) {
@@ -100,8 +102,9 @@ static const struct gw_route *native4(const struct gw *gw, uint32_t net, uint8_t
 	return NULL;
 }
 
-/* IPv6 hosts whose addresses lie under a route to the application keep their native
- * way; without one nothing leads there. */
+/* Adds a native route for IPv6 hosts whose addresses lie under a route to the application.
+ * Without a native route the network becomes unreachable. False when the table of routes is
+ * full. */
 static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_len)
 {
 	const struct gw_route6 *r = native6(gw, net, len);
@@ -113,24 +116,24 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 	return gw_add_route6(gw, net, len, &via, r->iface);
 }
 
-/* Says of a mapping whose hosts it names. Where no route tells it is taken for IPv6
- * hosts if these can be reached at all. */
-static bool set_map_side(struct gw *gw, struct ivi *v, uint32_t i)
+/* Decides whether a mapping names IPv4 or IPv6 hosts. When no route decides it, the mapping
+ * is taken for IPv6 hosts if these can be reached at all. */
+static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 {
 	const struct embed_pair *c = &ivi_config(gw->config)->map[i];
 	const struct gw_route6 *r6 = native6(gw, &c->net6, c->len6);
 	const struct gw_route *r4 = native4(gw, ip4_get(c->net4), c->len4);
-	const struct ivi_net *n = ivi_net_of(v, ip4_raw(c->net4));
+	const struct xlat_net *n = xlat_net_of(v, ip4_raw(c->net4));
 	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
 	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
 	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
 	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, IF_APP);
 }
 
-static const char *set_routes(struct gw *gw, struct ivi *v)
+static const char *set_routes(struct gw *gw, struct translator *v)
 {
 	const struct ivi_config *c = ivi_config(gw->config);
-	_Static_assert(EMBED_MAPS + IVI_NETS + 1 <= GW_APP_ROUTES6, "room for all");
+	_Static_assert(EMBED_MAPS + XLAT_NETS + 1 <= GW_APP_ROUTES6, "room for all");
 	bool ok = true;
 	for (uint32_t i = 0; i < c->n_map; i++)
 		ok = ok && set_map_side(gw, v, i);
@@ -152,29 +155,30 @@ static const char *set_routes(struct gw *gw, struct ivi *v)
 
 /* --- start: IPv4 addresses ---------------------------------------------------------------- */
 
-static void add_never(struct ivi *v, uint32_t a)
+static void add_reserved(struct translator *v, uint32_t a)
 {
-	if (v->n_never < IVI_NEVER && !ivi_is_never(v, swap32(a)))
-		v->never[v->n_never++] = swap32(a);
+	if (v->n_reserved < XLAT_RESERVED && !xlat_is_reserved(v, swap32(a)))
+		v->reserved[v->n_reserved++] = swap32(a);
 }
 
-/* Our own addresses, and what no single host has in our networks (RFC 3021: a /31 has
- * hosts only). */
-static void set_never(const struct gw *gw, struct ivi *v)
+/* Reserves our own addresses and those that no host of our networks may have: network and
+ * broadcast address. A /31 has hosts only (RFC 3021). */
+static void set_reserved(const struct gw *gw, struct translator *v)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
 			const struct gw_address *a = &gw->iface[i].addr[k];
 			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
-			add_never(v, own);
+			add_reserved(v, own);
 			if (a->len > 30)
 				continue;
-			add_never(v, own & mask);
-			add_never(v, own | ~mask);
+			add_reserved(v, own & mask);
+			add_reserved(v, own | ~mask);
 		}
 }
 
-/* True when there is such an address in a net. */
+/* True when a network (host order) contains an own address, a router's address or a longer
+ * native route. */
 static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
 {
 	uint32_t mask = addr_mask4(len);
@@ -188,13 +192,13 @@ static bool has_native4(const struct gw *gw, uint32_t net, uint8_t len)
 	return false;
 }
 
-/* The first address at or behind one that is no IPv6 host's whatever net it lies in: a
- * router's, ours, a broadcast. 2^32 when there is none. */
-static uint64_t next_other(const struct gw *gw, const struct ivi *v, uint32_t from)
+/* The first address (host order) from `from` on that no IPv6 host may have, whatever
+ * network it lies in: a router's, our own or a broadcast address. 2^32 when there is none. */
+static uint64_t next_excluded(const struct gw *gw, const struct translator *v, uint32_t from)
 {
 	uint64_t found = 1ull << 32;
-	for (uint32_t i = 0; i < v->n_never; i++) {
-		uint32_t a = swap32(v->never[i]);
+	for (uint32_t i = 0; i < v->n_reserved; i++) {
+		uint32_t a = swap32(v->reserved[i]);
 		if (a >= from && a < found)
 			found = a;
 	}
@@ -206,8 +210,9 @@ static uint64_t next_other(const struct gw *gw, const struct ivi *v, uint32_t fr
 	return found;
 }
 
-/* ARP is answered on the WAN for what lies in its networks, but for routers. */
-static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uint8_t len)
+/* Makes the gateway answer ARP on the WAN for the part of a network of IPv6 hosts that lies
+ * in the WAN's own networks, except for routers. */
+static const char *answer_arp(struct gw *gw, const struct translator *v, uint32_t net, uint8_t len)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];
 	uint64_t first = net, last = net | ~addr_mask4(len);
@@ -216,7 +221,7 @@ static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uin
 		on_link |= !((ip4_get(wan->addr[i].addr) ^ net) &
 		             addr_mask4(len < wan->addr[i].len ? len : wan->addr[i].len));
 	for (uint64_t end; on_link && first <= last; first = end + 1) {
-		end = next_other(gw, v, (uint32_t)first);
+		end = next_excluded(gw, v, (uint32_t)first);
 		if (end > last)
 			end = last + 1;
 		if (end > first && !gw_own(gw, IF_WAN, (uint32_t)first, (uint32_t)end - 1))
@@ -225,20 +230,20 @@ static const char *own_net(struct gw *gw, const struct ivi *v, uint32_t net, uin
 	return NULL;
 }
 
-static const char *set_addresses(struct gw *gw, struct ivi *v)
+static const char *set_addresses(struct gw *gw, struct translator *v)
 {
 	const struct ivi_config *c = ivi_config(gw->config);
 	const char *bad = NULL;
-	set_never(gw, v);
+	set_reserved(gw, v);
 	for (uint32_t i = 0; i < v->n_nets && !bad; i++) {
-		struct ivi_net *n = &v->net[i];
+		struct xlat_net *n = &v->net[i];
 		n->native_inside = has_native4(gw, swap32(n->net), n->len);
-		bad = own_net(gw, v, swap32(n->net), n->len);
+		bad = answer_arp(gw, v, swap32(n->net), n->len);
 	}
 	for (uint32_t i = 0; i < c->n_map && !bad; i++) {
 		v->map_native[i] = has_native4(gw, ip4_get(c->map[i].net4), c->map[i].len4);
 		if (v->map_is6[i])
-			bad = own_net(gw, v, ip4_get(c->map[i].net4), c->map[i].len4);
+			bad = answer_arp(gw, v, ip4_get(c->map[i].net4), c->map[i].len4);
 	}
 	for (uint32_t i = 0; i < c->n_icmp_source; i++) {
 		if (c->icmp_source[i].is6)
@@ -257,8 +262,9 @@ static bool has_global6(const struct interface *iface)
 	return false;
 }
 
-/* Hosts have addresses of the mapped form, which they cannot make up themselves: the
- * prefixes are on the link, but not for that (RFC 6219 section 6.1; A = 0). */
+/* Hosts get addresses of the mapped form and cannot make them up themselves. So the
+ * prefixes are advertised as on-link, without the flag for address configuration (RFC 6219
+ * section 6.1; A = 0). */
 static const char *advertise(struct gw *gw)
 {
 	const struct interface *lan = &gw->iface[IF_LAN];
@@ -282,8 +288,8 @@ static const char *ivi_init(struct gw *gw)
 		return "lan.address: an IPv6 address is required by ivi";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by ivi";
-	struct ivi *v = alloc(sizeof *v, 64);
-	if (!v || !(v->pairs = alloc(sizeof *v->pairs, 64)))
+	struct translator *v = alloc(sizeof *v, 64);
+	if (!v || !(v->cache = alloc(sizeof *v->cache, 64)))
 		return "not enough memory";
 	gw->state = v;
 	gw->app_mtu = gw->iface[IF_WAN].mtu + IP6_MIN - IP4_MIN;
@@ -294,11 +300,11 @@ static const char *ivi_init(struct gw *gw)
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->iface[IF_LAN].mtu);
-	v->largest[IVI_46] = v->most[IVI_46] = v->limit46 - IP6_MIN;
-	v->whole46 = gw->iface[IF_LAN].mtu - IP6_MIN;
-	v->largest[IVI_64] = v->most[IVI_64] = gw->iface[IF_WAN].mtu - IP4_MIN;
-	ivi_pairs_set_up(v->pairs, gw->rng);
-	ivi_set_clock(gw, v);
+	v->max_untimed[XLAT_46] = v->cache_max[XLAT_46] = v->limit46 - IP6_MIN;
+	v->unsplit46 = gw->iface[IF_LAN].mtu - IP6_MIN;
+	v->max_untimed[XLAT_64] = v->cache_max[XLAT_64] = gw->iface[IF_WAN].mtu - IP4_MIN;
+	xlat_cache_set_up(v->cache, gw->rng);
+	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, c);
 	if (!bad)
 		bad = set_nets(v, c);
@@ -311,18 +317,18 @@ static const char *ivi_init(struct gw *gw)
 	return bad ? bad : advertise(gw);
 }
 
-/* --- what is for whom ------------------------------------------------------------------- */
+/* --- which packets are translated -------------------------------------------------- */
 
-/* True for a destination on the side that the packet came from, to which a native route
- * leads. */
+/* True for a destination on the side that the packet came from, when a native route leads
+ * there. */
 static bool goes_back(const struct gw *gw, const struct pkt *p)
 {
 	const struct gw_route *r = ip4_route_for(gw, ip4_to(p));
 	return r && r->iface == p->iface && r->len > 0 && !gw_is_own(gw, ip4_to(p));
 }
 
-/* An IPv4 packet that is for no IPv6 host: for the gateway, or for a host that it goes
- * back to. */
+/* An IPv4 packet that is for no IPv6 host: it is for the gateway itself, or for a host on
+ * the side that it came from. */
 static enum verdict not_translated(struct gw *gw, struct pkt *p)
 {
 	ip4 to = ip4_to(p);
@@ -341,51 +347,51 @@ static enum verdict not_translated(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
-/* True for the IPv4 address, raw, of an IPv6 host; *m is its mapping, NULL where it has none. */
-ALWAYS_INLINE bool is_ours(const struct gw *gw, const struct ivi *v, uint32_t to,
-                           const struct embed_map **m)
+/* True for the raw IPv4 address of an IPv6 host; *m is its mapping, NULL when it has none. */
+ALWAYS_INLINE bool find_host6(const struct gw *gw, const struct translator *v, uint32_t to,
+                              const struct embed_map **m)
 {
 	*m = embed_find4(&v->maps, to);
 	if (UNLIKELY(*m != NULL)) {
 		uint32_t i = (uint32_t)(*m - v->maps.map);
-		return !v->map_is4[i] && !(v->map_native[i] && ivi_is_native4(gw, to, (*m)->len4));
+		return !v->map_is4[i] && !(v->map_native[i] && xlat_is_native4(gw, to, (*m)->len4));
 	}
-	return ivi_is_host6(gw, v, to);
+	return xlat_is_host6(gw, v, to);
 }
 
 static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	const struct embed_map *m;
 	return gw_iface_has(&gw->iface[p->iface], ip4_to(p)) || goes_back(gw, p) ||
-	       (p->iface == IF_WAN && is_ours(gw, gw->state, ip4_raw(ip4_to(p)), &m));
+	       (p->iface == IF_WAN && find_host6(gw, gw->state, ip4_raw(ip4_to(p)), &m));
 }
 
-/* One with hops left (RFC 7915 section 4.1). */
+/* Drops a packet with a source route that has hops left (RFC 7915 section 4.1). */
 static enum verdict source_route(struct gw *gw, struct pkt *p)
 {
-	return ivi_concerns4(gw, p) ? ivi_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
+	return ivi_concerns4(gw, p) ? xlat_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
 	                            : gw_drop(gw, p, DROP_SOURCE_ROUTE);
 }
 
 static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)
 {
-	struct ivi *v = gw->state;
+	struct translator *v = gw->state;
 	uint32_t to = ip4_raw(ip4_to(p));
 	if (UNLIKELY(p->flags & PKT_OPTIONS) && !ip4_route_done(p))
 		return source_route(gw, p);
 	if (UNLIKELY(p->iface != IF_WAN || p->flags & PKT_L2_GROUP))
 		return not_translated(gw, p);
 	const struct embed_map *m;
-	if (UNLIKELY(!is_ours(gw, v, to, &m)))
+	if (UNLIKELY(!find_host6(gw, v, to, &m)))
 		return not_translated(gw, p);
 	if (UNLIKELY(!m && v->n_shares))
-		return ivi_shared(gw, v, p);
-	return xlat46(gw, v, p, m, IVI_NO_PORT);
+		return xlat_shared(gw, v, p);
+	return xlat46(gw, v, p, m, XLAT_NO_PORT);
 }
 
 static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 {
-	struct ivi *v = gw->state;
+	struct translator *v = gw->state;
 	if (LIKELY(p->out == IF_APP))
 		return xlat64(gw, v, p);
 	if (p->out == IF_LAN)
@@ -394,9 +400,10 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-/* What was translated: the error is about the packet as it is now, as if a router just
- * behind the translator sent it, and is translated like that one's. What was noted
- * of the packet is of the one that came in, so it is parsed again. */
+/* The next hop of a packet does not answer. For a translated packet the error is about the
+ * packet as it is now, as if a router just behind the translator sent it; the error is then
+ * translated like an error of that router. The fields of p describe the packet that came
+ * in, so the packet is parsed again. */
 static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 {
 	uint8_t iface = p->iface;
@@ -405,7 +412,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 		bool translated = back && back->iface == IF_APP;
 		if (translated)
 			p->iface = IF_APP;
-		/* In IPv4 not about later fragments (RFC 1812 section 4.3.2.7). */
+		/* IPv4 has no errors about later fragments (RFC 1812 section 4.3.2.7). */
 		if (!(translated && p->flags & PKT_LATER))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {
@@ -424,11 +431,11 @@ const struct app app_ivi = {
         .keys = {&ivi_section},
         .counts = {&ivi_counts},
         .init = ivi_init,
-        .known = xlat_known,
+        .known = xlat_cache_forward,
         .ip4 = ivi_ip4,
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
-        .tick = ivi_tick,
+        .tick = xlat_timing_tick,
         .show = ivi_show,
 };

@@ -2,12 +2,8 @@
 #ifndef APPS_TRANSLATE_IVI_KEYS_H
 #define APPS_TRANSLATE_IVI_KEYS_H
 
-#include "apps/translate/embed.h"
+#include "apps/translate/xlat.h"
 #include "kernel/config/config.h"
-
-#define IVI_IPV4    32u
-#define IVI_SHARES  16u
-#define IVI_SOURCES 16u
 
 enum ivi_format { IVI_FORMAT_IVI, IVI_FORMAT_RFC6052 };
 enum ivi_zero { IVI_ZERO_DROP, IVI_ZERO_COMPUTE };
@@ -22,13 +18,13 @@ struct ivi_config {
 	bool has_prefix;
 	struct prefix prefix;
 	uint32_t format; /* enum ivi_format */
-	struct ivi_config_net ipv4[IVI_IPV4];
+	struct ivi_config_net ipv4[XLAT_PREFIXES];
 	uint32_t n_ipv4;
 	struct embed_pair map[EMBED_MAPS];
 	uint32_t n_map;
-	struct embed_sharing share[IVI_SHARES];
+	struct embed_sharing share[XLAT_SHARES];
 	uint32_t n_share;
-	struct addr icmp_source[IVI_SOURCES];
+	struct addr icmp_source[XLAT_SOURCES];
 	uint32_t n_icmp_source;
 	bool icmp_interface; /* RFC 5837 object in errors from sources that have no mapping */
 	uint32_t lowest_ipv6_mtu;

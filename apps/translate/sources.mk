@@ -1,11 +1,12 @@
 SRC_HOT += apps/translate/embed.c
 SRC_HOT += apps/translate/ivi.c
-SRC_HOT += apps/translate/ivi_addr.c
 SRC     += apps/translate/ivi_keys.c
 SRC     += apps/translate/ivi_show.c
 SRC_HOT += apps/translate/xlat46.c
 SRC_HOT += apps/translate/xlat46_error.c
 SRC_HOT += apps/translate/xlat64.c
 SRC_HOT += apps/translate/xlat64_error.c
+SRC_HOT += apps/translate/xlat_addr.c
+SRC_HOT += apps/translate/xlat_cache.c
 SRC_HOT += apps/translate/xlat_icmp.c
-SRC_HOT += apps/translate/xlat_known.c
+SRC     += apps/translate/xlat_timing.c

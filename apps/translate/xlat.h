@@ -1,172 +1,258 @@
-/* Between the files of the translation (xlat46.c, xlat64.c, xlat_icmp_to6.c,
- * xlat_icmp_to4.c, xlat_icmp.c): what is known of a packet while its header is
- * changed, and the steps that both directions share. */
+/* The stateless translator between IPv4 (WAN) and IPv6 (LAN), RFC 7915, with the
+ * addresses of embed.h: its state and its functions. An application fills the state at
+ * start and passes packets to the translator.
+ *
+ *   xlat_addr.c                   addresses of a packet, and the ICMP errors of a refusal
+ *   xlat_cache.c                  flow cache: translates most packets
+ *   xlat46.c, xlat64.c            slow path: IPv4 to IPv6, IPv6 to IPv4
+ *   xlat46_error.c, xlat64_error.c  ICMP errors with the packet that they quote
+ *   xlat_icmp.c                   ICMP types, codes and MTUs in both directions
+ *   xlat_timing.c                 cycles of single steps
+ *
+ * An IPv4 address that is called raw is a uint32_t in network byte order. */
 #ifndef APPS_TRANSLATE_XLAT_H
 #define APPS_TRANSLATE_XLAT_H
 
-#include "apps/translate/ivi.h"
-#include "net/csum.h"
+#include "apps/translate/embed.h"
+#include "net/gw.h"
+#include "net/ip4/ip4.h"
+#include "net/ip6/ip6.h"
 
-/* What the IPv6 header will be. */
-struct xlat46 {
-	ip6 from, to;
-	uint32_t id;     /* of the fragment header, host order */
-	uint16_t offset; /* its offset and M bit, host order as it stands there */
-	uint16_t delta;  /* what the addresses change in a sum */
-	uint8_t tc, hops, next;
-	bool fragment; /* there is a fragment header */
-	bool turned;   /* second half of hairpinning (RFC 7757 section 4.2.2) */
+/* An IPv4 network whose addresses stand for IPv6 hosts; raw. */
+struct xlat_net {
+	uint32_t net, mask;
+	uint8_t len;
+	bool native_inside; /* it has an own address, or a longer route of the WAN side */
 };
 
-/* What the IPv4 header will be, and where the rest of the packet is. */
-struct xlat64 {
-	uint32_t from, to; /* raw */
-	uint32_t l4, l4_len;
-	uint16_t delta;
-	uint16_t id;   /* host order */
-	uint16_t frag; /* flags and offset, host order */
-	uint16_t set;  /* number of the port set in the source */
-	uint8_t tos, ttl, proto;
-	bool fragment; /* the packet has a fragment header */
-	bool stranger; /* an error whose source has no IPv4 address */
-	bool hairpin;  /* it goes back to the IPv6 side … */
-	ip6 back;      /* … to there */
+#define XLAT_PREFIXES 32u /* IPv4 prefixes that stand for IPv6 hosts */
+#define XLAT_SHARES   16u /* networks of shared addresses */
+#define XLAT_SOURCES  16u /* sources of ICMP errors, each address family */
+#define XLAT_NETS     (XLAT_PREFIXES + XLAT_SHARES)
+#define XLAT_RESERVED (3u * INTERFACES * GW_ADDRESSES)
+
+/* Steps of the slow path that are timed; the last one is the whole fast path. */
+enum xlat_step {
+	XLAT_STEP_ADDRESS,
+	XLAT_STEP_HEADER,
+	XLAT_STEP_TCP,
+	XLAT_STEP_UDP,
+	XLAT_STEP_ICMP,
+	XLAT_STEP_CACHED,
+	XLAT_STEPS
 };
 
-/* The extension headers of an IPv6 packet, as far as RFC 7915 section 5.1 skips
- * them. */
-struct xlat64_chain {
-	uint32_t l4; /* offset of what is behind them */
-	uint32_t at; /* of what is wrong: the segments left */
-	uint32_t id; /* of the fragment header */
-	uint16_t offset;
-	uint8_t proto;
-	bool fragment; /* there is a fragment header */
-};
-enum xlat_chain_end {
-	CHAIN_GOOD,
-	CHAIN_SHORT,  /* it does not end within the packet */
-	CHAIN_ROUTED, /* a routing header with segments left */
-	CHAIN_HIDDEN, /* an extension header behind the fragment header */
-};
-enum xlat_chain_end xlat64_chain(const uint8_t *packet, uint32_t len, struct xlat64_chain *c);
+/* What is timed of the next packet: nothing, the steps of the slow path, the fast path. */
+enum xlat_due { XLAT_DUE_NOTHING, XLAT_DUE_STEPS, XLAT_DUE_ALL };
 
-/* What two address pairs differ by, for a sum (csum.h). */
-static inline uint16_t xlat_delta46(const ip6 *from6, const ip6 *to6, uint32_t from4, uint32_t to4)
-{
-	uint32_t s = csum_add32(~from4, ~to4);
-	for (unsigned i = 0; i < 4; i++)
-		s = csum_add32(csum_add32(s, ip6_word(from6, i)), ip6_word(to6, i));
-	return csum_fold(s);
-}
+/* Directions: IPv4 to IPv6, IPv6 to IPv4. */
+enum { XLAT_46, XLAT_64 };
 
-/* What the pseudo header that only ICMPv6 has adds to a sum (RFC 8200 section 8.1). */
-static inline uint16_t xlat_pseudo(const ip6 *from, const ip6 *to, uint32_t len)
-{
-	uint32_t s = swap16((uint16_t)len);
-	s += swap16(PROTO_ICMP6);
-	for (unsigned i = 0; i < 4; i++)
-		s = csum_add32(csum_add32(s, ip6_word(from, i)), ip6_word(to, i));
-	return csum_fold(s);
-}
-
-/* Type and code as the 16-bit word in which they stand. */
-static inline uint16_t xlat_word(uint8_t type, uint8_t code)
-{
-	return (uint16_t)(type | code << 8);
-}
-
-static inline uint8_t xlat_tos(const struct ivi *v, uint8_t is)
-{
-	return (is & v->tos_mask) | v->tos_set;
-}
-
-/* Writes the headers of x in front of n bytes of payload at `at`. */
-void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n);
-
-/* Writes an IPv4 header for n bytes of payload at `at`. */
-static inline void xlat_put4(uint8_t *at, const struct xlat64 *x, uint32_t n)
-{
-	struct ip4_hdr *h = (struct ip4_hdr *)at;
-	h->version_ihl = 0x45;
-	h->tos = x->tos;
-	h->len = be16_of((uint16_t)(IP4_MIN + n));
-	h->id = be16_of(x->id);
-	h->frag = be16_of(x->frag);
-	h->ttl = x->ttl;
-	h->proto = x->proto;
-	h->sum = be16_of(0);
-	h->from = ip4_from_raw(x->from);
-	h->to = ip4_from_raw(x->to);
-	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
-}
-
-/* Notes what was found out about the addresses of a packet that was translated and
- * routed; for packets whose way depends on nothing else. (xlat_known.h) */
-void ivi_note46(struct ivi *v, const struct pkt *p, uint32_t from, uint32_t to,
-                const struct xlat46 *x);
-void ivi_note64(struct ivi *v, const struct pkt *p, const ip6 *from, const ip6 *to,
-                const struct xlat64 *x);
-
-/* Flags of an IPv4 packet that was an IPv6 packet without fragment header (RFC 7915
- * section 5.1). */
-static inline uint16_t xlat_df(uint32_t len)
-{
-	return len <= 1260 ? 0 : IP4_DF;
-}
-
-/* The checksum of an ICMPv4 message after a change by `delta`: where it comes out as
- * zero it is all ones only if all the rest is zero. */
-be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta);
-
-/* Turns a packet that xlat64 has made an IPv4 packet of into an IPv6 packet again: the
- * second half of hairpinning. What p notes is of the packet that came in; it is noted
- * anew from `first`. Gives the verdict. */
-enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat64 *first);
-
-/* What the packet that an ICMPv6 error quotes has to say before the error is routed:
- * whether it can be translated, and whether the error goes back to the IPv6 side (RFC
- * 7757 section 4.2.2, conditions B). Gives V_SEND or V_DROP. */
-enum verdict xlat64_quote(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x);
-
-/* An ICMP error with the packet it quotes. x is done but for delta; the packet is
- * routed and still as it came. Gives the verdict. */
-enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x);
-enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x);
-
-/* The port by which a host of a shared address is chosen, from n bytes of transport
- * header at l4 of an IPv4 packet: the destination's, or the source's. IVI_NO_PORT
- * for protocols without ports (RFC 7599 section 9). */
-uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
-
-/* The same in an IPv6 packet. */
-uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
-
-/* The port of the host that an ICMP error of n bytes concerns, in the packet that it
- * quotes: an ICMPv4 error is for its source, an ICMPv6 error from its destination. */
-uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n);
-uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n);
-
-/* The parts of an ICMP error behind its 8 bytes (RFC 4884): the quoted packet's
- * header as it will be, what follows it, zeros, extensions. */
-struct xlat_parts {
-	uint32_t head; /* bytes of quoted header after translation */
-	uint32_t data; /* bytes that follow it */
-	uint32_t pad;  /* zeros behind these */
-	uint32_t ext;  /* bytes of extension structure */
+/* Cycles of one step. */
+struct xlat_timing {
+	uint64_t count, sum;
+	uint32_t max;
 };
 
-/* Makes the parts fit into `room` bytes: the first 128 bytes of the quoted packet
- * before the extensions, these before the rest of the quoted packet; the extensions
- * whole or not at all. `unit` is that of the length attribute; 0 where the message
- * has none. */
-void xlat_fit(struct xlat_parts *x, uint32_t room, uint32_t unit);
+struct xlat_cache;
 
-/* Moves the parts behind the header of an error to where they belong and cuts or
- * extends p: `data` is where the quoted packet's payload stands, `ext` where the
- * extensions do, `front` how many bytes go before the payload. False when there is
- * no room. */
-bool xlat_arrange(struct pkt *p, const struct xlat_parts *x, uint8_t *data, const uint8_t *ext,
-                  uint32_t front);
+struct translator {
+	struct embed_form form;
+	bool has_form;
+	bool well_known; /* the prefix is 64:ff9b::/96 */
+	bool simple;     /* there is a form, no shares, and the form takes any IPv4 address */
+	bool errors;
+	bool compute_zero;
+	bool icmp_interface;
+	uint16_t mss;              /* largest MSS; 0: any */
+	uint8_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
+	uint32_t limit46;          /* size of an IPv6 packet above which one without DF is split */
+	uint32_t max_untimed[2];   /* largest payload that the flow cache takes … */
+	uint32_t cache_max[2];     /* … the same, or 0 while the next packet is to be timed */
+	uint32_t unsplit46;        /* largest payload on the LAN of a packet with DF */
+	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
+	struct xlat_net net[XLAT_NETS];
+	struct embed_share share[XLAT_SHARES];
+	uint32_t reserved[XLAT_RESERVED]; /* own addresses and the WAN's broadcasts; raw */
+	ip4 icmp4[XLAT_SOURCES];          /* RFC 6791 */
+	ip6 icmp6[XLAT_SOURCES];
+	/* Facts about each mapping, by its index. */
+	bool map_is6[EMBED_MAPS];              /* it certainly names IPv6 hosts */
+	bool map_is4[EMBED_MAPS];              /* it certainly names IPv4 hosts */
+	bool map_native[EMBED_MAPS];           /* as native_inside */
+	uint64_t translated[2];                /* packets, by direction */
+	uint64_t no_checksum_us, extension_us; /* times of the last log lines about these */
+	uint64_t sample_us;                    /* when the next packet is to be timed */
+	enum xlat_due due[2];                  /* by direction */
+	uint32_t idle_cycles;                  /* cycles between two reads of the cycle counter */
+	struct xlat_timing timing[2][XLAT_STEPS];
+	struct embed_table maps;
+	struct xlat_cache *cache;
+};
+
+/* How an address was mapped. */
+enum xlat_way { XLAT_UNMAPPED, XLAT_BY_FORM, XLAT_BY_MAP };
+
+/* Drops a packet that is still as it came in. Sends the ICMP error of RFC 7915 sections
+ * 4.4 and 5.4 (3/13, 1/1) when errors are switched on and the packet may cause one.
+ * Gives V_DROP. */
+enum verdict xlat_refuse4(struct gw *gw, struct pkt *p, enum drop reason);
+enum verdict xlat_refuse6(struct gw *gw, struct pkt *p, enum drop reason);
+
+/* Drops a packet that is still as it came in, and sends "destination unreachable" with
+ * this code when errors are switched on. Gives V_DROP. */
+enum verdict xlat_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code);
+enum verdict xlat_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code);
+
+/* --- addresses (xlat_addr.c) ------------------------------------------------------ */
+
+/* The IPv6 address of a raw IPv4 address: by the longest mapping, else by the form.
+ * `port` (host order) selects one of the hosts that share the address; XLAT_NO_PORT when
+ * the packet has none. *out is written unless the result is XLAT_UNMAPPED. */
+#define XLAT_NO_PORT 0x10000u
+static inline enum xlat_way xlat_to6(const struct translator *v, uint32_t a, uint32_t port,
+                                     ip6 *out);
+
+/* The IPv6 address of a raw IPv4 address by the form alone (RFC 7757 section 4.2.1);
+ * `port` as for xlat_to6. Gives XLAT_BY_FORM or XLAT_UNMAPPED. */
+enum xlat_way xlat_form_to6(const struct translator *v, uint32_t a, uint32_t port, ip6 *out);
+
+/* The raw IPv4 address of an IPv6 address: by the longest mapping, else by the form. */
+static inline enum xlat_way xlat_to4(const struct translator *v, const ip6 *a, uint32_t *out);
+
+/* The network of IPv6 hosts that a raw IPv4 address lies in, or NULL. */
+static inline const struct xlat_net *xlat_net_of(const struct translator *v, uint32_t a);
+
+/* The rule by which hosts share a raw IPv4 address, NULL when it is not shared. */
+static inline const struct embed_share *xlat_share_of(const struct translator *v, uint32_t a);
+
+/* True for a raw IPv4 address that no IPv6 host has, although it may lie in a network of
+ * IPv6 hosts of prefix length `len`: an own address, a router's address, or an address
+ * with a native route longer than `len`. */
+bool xlat_is_native4(const struct gw *gw, uint32_t a, uint8_t len);
+
+/* True when a raw IPv4 address stands for an IPv6 host by ivi.ipv4 or ivi.share. */
+static inline bool xlat_is_host6(const struct gw *gw, const struct translator *v, uint32_t a);
+
+/* True for an IPv4 address that no forwarded packet may have; this includes link-local
+ * addresses (RFC 3927 section 7). */
+static inline bool xlat_is_no_host(ip4 a)
+{
+	return ip4_no_host(a) || (a.b[0] == 169 && a.b[1] == 254);
+}
+
+/* True when a raw IPv4 address is the gateway's own or a broadcast address of its
+ * networks. */
+bool xlat_is_reserved(const struct translator *v, uint32_t a);
+
+/* The source address of an ICMP error to `to` whose own source has no mapping
+ * (RFC 6791): one of ivi.icmp_source, else an own address. */
+ip4 xlat_error_source4(struct gw *gw, const struct translator *v, ip4 to);
+ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to);
+
+/* Translates an IPv4 packet to an address that hosts may share: finds the port that
+ * selects the host (in fragments the port of the first one). Gives the verdict. */
+enum verdict xlat_shared(struct gw *gw, struct translator *v, struct pkt *p);
+
+/* --- timings (xlat_timing.c) ------------------------------------------------------ */
+
+/* From time to time one packet of each direction is timed. The other packets pay nothing
+ * for that: while one is due, cache_max is 0 and the flow cache takes no packet. */
+#define XLAT_SAMPLE_US 20000u /* on average */
+
+/* Measures the cost of reading the cycle counter; called once at start. */
+void xlat_timing_set_up(struct gw *gw, struct translator *v);
+
+/* Marks the next packet of each direction as due when it is time. The application's tick;
+ * gives false: it did no other work. */
+bool xlat_timing_tick(struct gw *gw);
+
+/* Sets what is timed of the next packet in a direction. */
+void xlat_timing_set_due(struct translator *v, unsigned direction, enum xlat_due due);
+
+/* Adds the cycles of one step. */
+void xlat_timing_note(struct translator *v, uint32_t cycles, unsigned direction,
+                      enum xlat_step step);
+
+/* The cycle counter at the start of a step; 0 when the packet is not timed. */
+ALWAYS_INLINE uint32_t xlat_timing_start(const struct gw *gw, bool timed)
+{
+	return timed ? gw->cycles() : 0;
+}
+
+/* Adds the cycles since `start` to a step when the packet is timed. */
+ALWAYS_INLINE void xlat_timing_end(struct gw *gw, struct translator *v, bool timed, uint32_t start,
+                                   unsigned direction, enum xlat_step step)
+{
+	if (timed)
+		xlat_timing_note(v, gw->cycles() - start, direction, step);
+}
+
+/* --- the two directions ----------------------------------------------------------- */
+
+/* Translates an IPv4 packet of the WAN whose destination is an IPv6 host: by mapping m,
+ * or by the form when m is NULL; then `port` (host order) selects one of the hosts that
+ * share the address. Gives the verdict; V_SEND6 with an IPv6 packet. */
+enum verdict xlat46(struct gw *gw, struct translator *v, struct pkt *p, const struct embed_map *m,
+                    uint32_t port);
+
+/* Translates an IPv6 packet whose route leads to the translator (IF_APP). Gives the
+ * verdict: V_SEND with an IPv4 packet, V_SEND6 after hairpinning. */
+enum verdict xlat64(struct gw *gw, struct translator *v, struct pkt *p);
+
+/* --- inline functions ------------------------------------------------------------- */
+
+static inline const struct xlat_net *xlat_net_of(const struct translator *v, uint32_t a)
+{
+	const struct xlat_net *n = v->net, *end = n + v->n_nets;
+	for (; n < end; n++)
+		if ((a & n->mask) == n->net)
+			return n;
+	return NULL;
+}
+
+static inline bool xlat_is_host6(const struct gw *gw, const struct translator *v, uint32_t a)
+{
+	const struct xlat_net *n = xlat_net_of(v, a);
+	return n && !(UNLIKELY(n->native_inside) && xlat_is_native4(gw, a, n->len));
+}
+
+static inline const struct embed_share *xlat_share_of(const struct translator *v, uint32_t a)
+{
+	const struct embed_share *s = v->share, *end = s + v->n_shares;
+	for (; s < end; s++)
+		if ((a & s->mask) == s->net)
+			return s;
+	return NULL;
+}
+
+static inline enum xlat_way xlat_to6(const struct translator *v, uint32_t a, uint32_t port,
+                                     ip6 *out)
+{
+	const struct embed_map *m = embed_find4(&v->maps, a);
+	if (UNLIKELY(m != NULL)) {
+		embed_map_to6(m, a, out);
+		return XLAT_BY_MAP;
+	}
+	if (UNLIKELY(!v->simple))
+		return xlat_form_to6(v, a, port, out);
+	embed_to6(&v->form, a, out);
+	return XLAT_BY_FORM;
+}
+
+static inline enum xlat_way xlat_to4(const struct translator *v, const ip6 *a, uint32_t *out)
+{
+	const struct embed_map *m = embed_find6(&v->maps, a);
+	if (UNLIKELY(m != NULL)) {
+		*out = embed_map_to4(m, a);
+		return XLAT_BY_MAP;
+	}
+	if (!v->has_form || !embed_has(&v->form, a))
+		return XLAT_UNMAPPED;
+	*out = embed_to4(&v->form, a);
+	if (UNLIKELY(v->well_known) && !embed_is_global(ip4_from_raw(*out)))
+		return XLAT_UNMAPPED; /* RFC 6052 section 3.1 */
+	return XLAT_BY_FORM;
+}
 
 #endif

@@ -1,9 +1,9 @@
-/* IPv4 packets into IPv6 packets, in place (RFC 7915 section 4). ICMP errors are in
- * xlat_icmp_to6.c.
+/* Translates IPv4 packets into IPv6 packets, in place (RFC 7915 section 4). ICMP errors are
+ * in xlat46_error.c.
  *
- * Everything that may refuse the packet is asked before a byte of it changes, so
- * that an ICMP error quotes it as it came. */
-#include "apps/translate/xlat.h"
+ * All checks that can refuse the packet come before its first byte changes, so that an ICMP
+ * error quotes it as it came in. */
+#include "apps/translate/xlat_cache.h"
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
@@ -30,23 +30,24 @@ void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n)
 	f->id = be32_of(x->id);
 }
 
-/* The IPv6 header in place of the IPv4 header. */
-static enum verdict finish(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat46 *x)
+/* Replaces the IPv4 header by the IPv6 header. */
+static enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
+                                   const struct xlat46 *x)
 {
 	uint32_t n = p->l4_len;
 	uint32_t front = IP6_MIN + (x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0);
 	if (UNLIKELY(!pkt_pull(p, p->l4) || !pkt_push(p, front)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	xlat46_put(p->data, x, n);
-	v->translated[IVI_46]++;
+	v->translated[XLAT_46]++;
 	return V_SEND6;
 }
 
-/* --- pieces -------------------------------------------------------------------------- */
+/* --- fragments --------------------------------------------------------------------- */
 
-/* One piece of the payload as a packet of its own, NULL when there is no packet. */
-static struct pkt *piece(struct gw *gw, const struct pkt *p, const struct xlat46 *x, uint32_t at,
-                         uint32_t n)
+/* Makes a packet of n bytes of the payload from offset `at`, NULL when there is no packet. */
+static struct pkt *fragment(struct gw *gw, const struct pkt *p, const struct xlat46 *x, uint32_t at,
+                            uint32_t n)
 {
 	struct pkt *f = pkt_alloc(gw->pool);
 	uint32_t head = IP6_MIN + (uint32_t)sizeof(struct ip6_frag);
@@ -65,9 +66,9 @@ static struct pkt *piece(struct gw *gw, const struct pkt *p, const struct xlat46
 	return f;
 }
 
-/* An IPv4 packet without DF that would be too large: as fragments of at most
- * v->limit46 bytes (RFC 7915 section 4.1). The transport header is done. */
-static enum verdict split(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+/* Sends an IPv4 packet without DF that would be too large, as fragments of at most
+ * v->limit46 bytes (RFC 7915 section 4.1). Its transport header is translated already. */
+static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
 {
 	uint32_t most = (v->limit46 - IP6_MIN - (uint32_t)sizeof(struct ip6_frag)) & ~7u;
 	uint16_t first = x->offset, last_more = first & IP6_MF;
@@ -77,7 +78,7 @@ static enum verdict split(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		uint32_t n = min_u32(p->l4_len - at, most);
 		bool more = at + n < p->l4_len;
 		x->offset = (uint16_t)(((first & IP6_OFFSET) + at) | (more ? IP6_MF : last_more));
-		struct pkt *f = piece(gw, p, x, at, n);
+		struct pkt *f = fragment(gw, p, x, at, n);
 		if (!f) {
 			for (struct pkt *next; list; list = next) {
 				next = list->next;
@@ -92,7 +93,7 @@ static enum verdict split(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 	x->offset = (first & IP6_OFFSET) | IP6_MF;
 	pkt_trim(p, p->l4 + most);
 	p->l4_len = (uint16_t)most;
-	if (finish(gw, v, p, x) != V_SEND6)
+	if (replace_header(gw, v, p, x) != V_SEND6)
 		pkt_free(p);
 	else
 		gw_forward6(gw, p);
@@ -113,18 +114,20 @@ uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 	case PROTO_DCCP:
 	case PROTO_SCTP:
 	case PROTO_UDPLITE:
-		return n < 4 ? IVI_NO_PORT : swap16(load16(l4 + (source ? 0 : 2)));
+		return n < 4 ? XLAT_NO_PORT : swap16(load16(l4 + (source ? 0 : 2)));
 	case PROTO_ICMP:
 		if (n < 6 || (l4[0] != ICMP_ECHO && l4[0] != ICMP_ECHO_REPLY))
-			return IVI_NO_PORT;
+			return XLAT_NO_PORT;
 		return swap16(load16(l4 + 4));
 	default:
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	}
 }
 
-/* A UDP packet without checksum, which IPv6 does not know: RFC 7915 section 4.5. */
-static enum verdict no_checksum(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat46 *x)
+/* A UDP packet without checksum, which IPv6 does not allow: computes the checksum or drops
+ * the packet (RFC 7915 section 4.5). */
+static enum verdict no_checksum(struct gw *gw, struct translator *v, struct pkt *p,
+                                const struct xlat46 *x)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	struct udp_hdr *udp = (struct udp_hdr *)(p->data + p->l4);
@@ -140,25 +143,25 @@ static enum verdict no_checksum(struct gw *gw, struct ivi *v, struct pkt *p, con
 	log_limited(&v->no_checksum_us, 10000, "ivi: UDP without checksum dropped: %s:%u to %s:%u",
 	            fmt_ip4(from, h->from), be16_get(udp->from), fmt_ip4(to, h->to),
 	            be16_get(udp->to));
-	return ivi_refuse4(gw, p, DROP_NO_CHECKSUM);
+	return xlat_refuse4(gw, p, DROP_NO_CHECKSUM);
 }
 
-/* Whether the transport header can be translated, before anything is changed. */
+/* Checks whether the transport header can be translated; changes nothing. */
 static enum verdict check_l4(struct gw *gw, struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	switch (p->proto) {
 	case PROTO_TCP:
 		return p->l4_len < sizeof(struct tcp_hdr) && !(p->flags & PKT_LATER)
-		               ? ivi_refuse4(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse4(gw, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_UDP:
 		return p->l4_len < sizeof(struct udp_hdr) && !(p->flags & PKT_LATER)
-		               ? ivi_refuse4(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse4(gw, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_ICMP: /* fragments: RFC 7915 section 1.2 */
 		if (p->flags & PKT_FRAGMENT)
-			return ivi_refuse4(gw, p, DROP_FRAGMENT);
+			return xlat_refuse4(gw, p, DROP_FRAGMENT);
 		if (p->l4_len < sizeof(struct icmp_hdr))
 			return gw_drop(gw, p, DROP_L4_HEADER);
 		return l4[0] == ICMP_ECHO || l4[0] == ICMP_ECHO_REPLY
@@ -166,20 +169,21 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p)
 		               : gw_drop(gw, p, DROP_ICMP_TYPE);
 	case PROTO_IGMP:
 		return gw_drop(gw, p, DROP_PROTOCOL);
-	case PROTO_HOP_BY_HOP: /* these would be headers of IPv6, not payload */
+	case PROTO_HOP_BY_HOP: /* would be headers of IPv6, not payload */
 	case PROTO_ROUTING:
 	case PROTO_FRAGMENT:
 	case PROTO_ICMP6:
 	case PROTO_DESTINATION:
-		return ivi_refuse4(gw, p, DROP_PROTOCOL);
+		return xlat_refuse4(gw, p, DROP_PROTOCOL);
 	default:
 		return V_SEND;
 	}
 }
 
-/* Changes the transport header; later fragments have none, and nothing is written that is
- * not whole. */
-static inline enum verdict change_l4(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+/* Translates the transport header. Later fragments have none; a header that is not complete
+ * stays unchanged. */
+static inline enum verdict change_l4(struct gw *gw, struct translator *v, struct pkt *p,
+                                     struct xlat46 *x)
 {
 	uint8_t *l4 = p->data + p->l4;
 	if (UNLIKELY(p->flags & PKT_LATER))
@@ -205,7 +209,7 @@ static inline enum verdict change_l4(struct gw *gw, struct ivi *v, struct pkt *p
 	return V_SEND;
 }
 
-/* --- the whole way ------------------------------------------------------------------------ */
+/* --- slow path --------------------------------------------------------------------- */
 
 static inline bool is_error(const struct pkt *p)
 {
@@ -213,8 +217,8 @@ static inline bool is_error(const struct pkt *p)
 	       xlat_is_error4(p->data[p->l4]);
 }
 
-/* The IPv6 destination; `port` chooses among hosts that share it. */
-static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
+/* Finds the IPv6 destination; `port` selects one of the hosts that share it. */
+static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pkt *p,
                                   const struct embed_map *m, uint32_t port, struct xlat46 *x)
 {
 	uint32_t to = ip4_raw(ip4_to(p));
@@ -222,66 +226,71 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p,
 		embed_map_to6(m, to, &x->to);
 		return V_SEND;
 	}
-	if (LIKELY(v->plain)) {
+	if (LIKELY(v->simple)) {
 		embed_to6(&v->form, to, &x->to);
 		return V_SEND;
 	}
-	return ivi_form_to6(v, to, port, &x->to) == IVI_NO_WAY ? ivi_refuse4(gw, p, DROP_NO_MAP)
-	                                                       : V_SEND;
+	return xlat_form_to6(v, to, port, &x->to) == XLAT_UNMAPPED
+	               ? xlat_refuse4(gw, p, DROP_NO_MAP)
+	               : V_SEND;
 }
 
-/* True for the address of an IPv6 host that a native route other than the default one
- * leads to; a mapping may name hosts of both sides. */
+/* True for the address of an IPv6 host that a native route other than the default route
+ * leads to. Needed because a mapping may name hosts of both sides. */
 static bool is_inside(const struct gw *gw, const ip6 *a)
 {
 	const struct gw_route6 *r = gw_route6_for(gw, a);
 	return r && r->iface == IF_LAN && r->len > 0;
 }
 
-/* The IPv6 source. One that no host of the WAN can have is not told anything (RFC
- * 7915 section 4.1); errors pass from anywhere, for those who look for trouble. */
-static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
+/* Finds the IPv6 source. A packet whose source no host of the WAN can have is dropped
+ * without an error (RFC 7915 section 4.1). ICMP errors pass from any source, because they
+ * help to find faults. */
+static inline enum verdict map_from(struct gw *gw, struct translator *v, struct pkt *p, bool error,
                                     struct xlat46 *x)
 {
 	ip4 a = ip4_header(p)->from;
 	uint32_t from = ip4_raw(a);
-	if (UNLIKELY(ivi_no_host(a) || ivi_is_never(v, from) || ivi_is_host6(gw, v, from)) &&
+	if (UNLIKELY(xlat_is_no_host(a) || xlat_is_reserved(v, from) ||
+	             xlat_is_host6(gw, v, from)) &&
 	    !error)
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see ivi_no_neighbour */
-		x->from = ivi_icmp_source6(gw, v, &x->to);
+		x->from = xlat_error_source6(gw, v, &x->to);
 		return V_SEND;
 	}
 	const struct embed_map *m = embed_find4(&v->maps, from);
 	if (UNLIKELY(m != NULL)) {
 		uint32_t i = (uint32_t)(m - v->maps.map);
-		bool native = v->map_native[i] && ivi_is_native4(gw, from, m->len4);
+		bool native = v->map_native[i] && xlat_is_native4(gw, from, m->len4);
 		embed_map_to6(m, from, &x->from);
 		if (!native && !error && (v->map_is6[i] || is_inside(gw, &x->from)))
 			return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 		return V_SEND;
 	}
-	if (LIKELY(v->plain)) {
+	if (LIKELY(v->simple)) {
 		embed_to6(&v->form, from, &x->from);
 		return V_SEND;
 	}
-	if (ivi_form_to6(v, from, IVI_NO_PORT, &x->from) != IVI_NO_WAY)
+	if (xlat_form_to6(v, from, XLAT_NO_PORT, &x->from) != XLAT_UNMAPPED)
 		return V_SEND;
 	if (!error)
-		return ivi_refuse4(gw, p, DROP_NO_MAP);
-	x->from = ivi_icmp_source6(gw, v, &x->to);
+		return xlat_refuse4(gw, p, DROP_NO_MAP);
+	x->from = xlat_error_source6(gw, v, &x->to);
 	return V_SEND;
 }
 
-/* Time to live, and size if DF forbids to split; `n` is that of the IPv6 packet. */
+/* Drops a packet whose time to live is over, or which is too large although DF forbids to
+ * split it. `more` is the size of the fragment header that it gets. */
 static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 {
 	if (ip4_header(p)->ttl <= 1) {
 		icmp_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
 		return gw_drop(gw, p, DROP_TTL);
 	}
-	/* What fits unfragmented, as most packets are; who sends fragments of just that
-	 * is told of the 8 bytes that their header needs. */
+	/* The MTU that an unfragmented packet may use, as most packets are. A fragment that
+	 * fits this MTU gets an MTU that is 8 bytes smaller: its IPv6 fragment header needs
+	 * them. */
 	uint32_t mtu = gw->iface[IF_LAN].mtu - (IP6_MIN - IP4_MIN);
 	uint32_t len = IP4_MIN + p->l4_len;
 	if (len <= mtu)
@@ -293,31 +302,33 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 static enum verdict no_route(struct gw *gw, struct pkt *p)
 {
 	if (p->flags & PKT_ROUTED && p->out == PKT_IF_SELF)
-		return ivi_refuse4(gw, p, DROP_OWN_ADDRESS);
+		return xlat_refuse4(gw, p, DROP_OWN_ADDRESS);
 	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-static enum ivi_row row_of(const struct pkt *p)
+static enum xlat_step step_of(const struct pkt *p)
 {
-	return p->proto == PROTO_TCP ? IVI_TCP : p->proto == PROTO_UDP ? IVI_UDP : IVI_ICMP;
+	return p->proto == PROTO_TCP   ? XLAT_STEP_TCP
+	       : p->proto == PROTO_UDP ? XLAT_STEP_UDP
+	                               : XLAT_STEP_ICMP;
 }
 
 /* One body, compiled with and without a clock in it. */
-ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
-                              const struct embed_map *m, uint32_t port, bool timed)
+ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct pkt *p,
+                                     const struct embed_map *m, uint32_t port, bool timed)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	struct xlat46 x;
 	bool error = UNLIKELY(p->proto == PROTO_ICMP) && is_error(p);
-	uint32_t clock = ivi_clock(gw, timed);
+	uint32_t clock = xlat_timing_start(gw, timed);
 	enum verdict w = map_to(gw, v, p, m, port, &x);
 	if (LIKELY(w == V_SEND))
 		w = map_from(gw, v, p, error, &x);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
-	ivi_lap(gw, v, timed, clock, IVI_46, IVI_ADDRESS);
+	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_ADDRESS);
 
 	if (UNLIKELY(!ip6_route(gw, p, &x.to) || p->out != IF_LAN))
 		return no_route(gw, p);
@@ -332,46 +343,48 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p,
 	x.tc = xlat_tos(v, h->tos);
 	x.hops = (uint8_t)(h->ttl - 1);
 	x.next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto;
-	x.turned = false;
+	x.hairpinned = false;
 	if (UNLIKELY(error))
 		return xlat46_error(gw, v, p, &x);
 	w = check_l4(gw, p);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)
-		ivi_note46(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
-	clock = ivi_clock(gw, timed);
+		xlat_cache_note46(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
+	clock = xlat_timing_start(gw, timed);
 	w = change_l4(gw, v, p, &x);
-	ivi_lap(gw, v, timed, clock, IVI_46, row_of(p));
+	xlat_timing_end(gw, v, timed, clock, XLAT_46, step_of(p));
 	if (UNLIKELY(w != V_SEND))
 		return w;
-	clock = ivi_clock(gw, timed);
+	clock = xlat_timing_start(gw, timed);
 	w = UNLIKELY(!(frag & IP4_DF) && len > v->limit46) ? split(gw, v, p, &x)
-	                                                   : finish(gw, v, p, &x);
-	ivi_lap(gw, v, timed, clock, IVI_46, IVI_HEADER);
+	                                                   : replace_header(gw, v, p, &x);
+	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_HEADER);
 	return w;
 }
 
-static __attribute__((noinline)) enum verdict go_timed(struct gw *gw, struct ivi *v, struct pkt *p,
-                                                       const struct embed_map *m, uint32_t port)
+static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, struct translator *v,
+                                                              struct pkt *p,
+                                                              const struct embed_map *m,
+                                                              uint32_t port)
 {
-	ivi_set_due(v, IVI_46, IVI_NOTHING);
-	return go(gw, v, p, m, port, true);
+	xlat_timing_set_due(v, XLAT_46, XLAT_DUE_NOTHING);
+	return translate(gw, v, p, m, port, true);
 }
 
-enum verdict xlat46(struct gw *gw, struct ivi *v, struct pkt *p, const struct embed_map *m,
+enum verdict xlat46(struct gw *gw, struct translator *v, struct pkt *p, const struct embed_map *m,
                     uint32_t port)
 {
-	if (UNLIKELY(v->due[IVI_46] == IVI_PARTS))
-		return go_timed(gw, v, p, m, port);
-	return go(gw, v, p, m, port, false);
+	if (UNLIKELY(v->due[XLAT_46] == XLAT_DUE_STEPS))
+		return translate_timed(gw, v, p, m, port);
+	return translate(gw, v, p, m, port, false);
 }
 
-/* The IPv6 source of a packet that goes back: not by mapping, so that the answer comes
- * here too (RFC 7757 section 4.2.1). An error from elsewhere than the quoted packet's
- * destination is not concerned. */
-static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool error, uint16_t set,
-                              ip6 *out)
+/* Finds the IPv6 source of a hairpinned packet: by the form, not by mapping, so that the
+ * answer comes through the translator too (RFC 7757 section 4.2.1). The rule does not apply
+ * to an error whose source is not the quoted packet's destination. */
+static enum xlat_way hairpin_source(const struct translator *v, const struct pkt *p, bool error,
+                                    uint16_t set, ip6 *out)
 {
 	uint32_t from = ip4_raw(ip4_header(p)->from);
 	bool elsewhere = false;
@@ -379,15 +392,15 @@ static enum ivi_way turn_from(const struct ivi *v, const struct pkt *p, bool err
 		const uint8_t *quote = p->data + p->l4 + sizeof(struct icmp_hdr);
 		elsewhere = ip4_raw(((const struct ip4_hdr *)quote)->to) != from;
 	}
-	enum ivi_way way = elsewhere ? ivi_to6(v, from, IVI_NO_PORT, out)
-	                             : ivi_form_to6(v, from, IVI_NO_PORT, out);
-	if (way == IVI_BY_FORM && set != 0)
+	enum xlat_way way = elsewhere ? xlat_to6(v, from, XLAT_NO_PORT, out)
+	                              : xlat_form_to6(v, from, XLAT_NO_PORT, out);
+	if (way == XLAT_BY_FORM && set != 0)
 		embed_put_set(&v->form, set, out);
 	return way;
 }
 
-/* Notes of a packet that xlat64 made what ip4_parse would. */
-static void note_as_ip4(struct pkt *p, const struct xlat64 *first)
+/* Sets the fields of a packet that xlat64 made as ip4_parse would set them. */
+static void set_ip4_fields(struct pkt *p, const struct xlat64 *first)
 {
 	p->l4 = IP4_MIN;
 	p->l4_len = (uint16_t)first->l4_len;
@@ -397,13 +410,14 @@ static void note_as_ip4(struct pkt *p, const struct xlat64 *first)
 		p->flags |= first->frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
 }
 
-/* The hop was counted and the size looked at in the first half; the packet's fragments
- * are as large as its sender made them. */
-enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const struct xlat64 *first)
+/* The first half counted the hop and checked the size; fragments keep the size that their
+ * sender chose. */
+enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
+                            const struct xlat64 *first)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	uint32_t frag = be16_get(h->frag);
-	note_as_ip4(p, first);
+	set_ip4_fields(p, first);
 	bool error = is_error(p);
 	struct xlat46 x = {
 	        .to = first->back,
@@ -413,13 +427,13 @@ enum verdict xlat46_turn(struct gw *gw, struct ivi *v, struct pkt *p, const stru
 	        .hops = h->ttl,
 	        .next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto,
 	        .fragment = frag & (IP4_MF | IP4_OFFSET),
-	        .turned = true,
+	        .hairpinned = true,
 	};
-	if (turn_from(v, p, error, first->set, &x.from) == IVI_NO_WAY)
+	if (hairpin_source(v, p, error, first->set, &x.from) == XLAT_UNMAPPED)
 		return gw_drop(gw, p, DROP_NO_MAP);
 	if (error)
 		return xlat46_error(gw, v, p, &x);
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
 	enum verdict w = change_l4(gw, v, p, &x);
-	return w == V_SEND ? finish(gw, v, p, &x) : w;
+	return w == V_SEND ? replace_header(gw, v, p, &x) : w;
 }

@@ -1,19 +1,19 @@
-/* ICMPv4 errors into ICMPv6 errors, with the packet that they quote (RFC 7915 section
- * 4.3) and its extensions (RFC 4884). */
-#include "apps/translate/xlat.h"
+/* Translates ICMPv4 errors into ICMPv6 errors, with the packet that they quote (RFC 7915
+ * section 4.3) and its extensions (RFC 4884). */
+#include "apps/translate/xlat_packet.h"
 
 #define ERROR_BYTES IP6_MTU_MIN /* of the whole error (RFC 4443 section 2.4 (c)) */
 
 /* The quoted packet. */
 struct quote {
 	uint8_t *l4;   /* behind its header */
-	uint32_t data; /* bytes there */
+	uint32_t data; /* bytes from l4 on */
 	uint8_t *ext;  /* the extensions */
 	uint32_t n_ext;
-	uint32_t len; /* the packet had, from its header */
+	uint32_t len; /* of the whole packet as its header says */
 	uint32_t hlen;
 	uint32_t frag;
-	bool first; /* not a later fragment: a transport header is there */
+	bool first; /* a transport header is there: it is not a later fragment */
 };
 
 static const struct ip4_hdr *header_of(const uint8_t *icmp)
@@ -21,9 +21,9 @@ static const struct ip4_hdr *header_of(const uint8_t *icmp)
 	return (const struct ip4_hdr *)(icmp + sizeof(struct icmp_hdr));
 }
 
-/* Looks at the quoted packet in an error of n bytes. False where it cannot be used: no
- * whole header, an error itself (which ends the recursion, RFC 7915 section 4.3), or
- * a message that is not translated. */
+/* Reads the quoted packet of an error of n bytes. False when it cannot be used: its header
+ * is not complete, it is an ICMP error itself (which ends the recursion, RFC 7915 section
+ * 4.3), or its message is not translated. */
 static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 {
 	const struct ip4_hdr *h = header_of(icmp);
@@ -31,14 +31,14 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 		return false;
 	uint32_t have = n - (uint32_t)sizeof(struct icmp_hdr);
 	uint32_t field = (uint32_t)icmp[5] * 4;           /* RFC 4884 section 4.1 */
-	bool extended = field >= IP4_MIN && field < have; /* less is no length, but rubbish */
+	bool extended = field >= IP4_MIN && field < have; /* a smaller value is no length */
 	q->hlen = (uint32_t)(h->version_ihl & 15) * 4;
 	q->len = be16_get(h->len);
 	q->frag = be16_get(h->frag);
 	q->first = !(q->frag & IP4_OFFSET);
 	q->ext = icmp + sizeof(struct icmp_hdr) + field;
 	q->n_ext = extended ? have - field : 0;
-	/* Before extensions the packet may be padded. */
+	/* In front of extensions the quoted packet may be padded. */
 	if (extended)
 		have = min_u32(field, max_u32(q->len, IP4_MIN));
 	if (h->version_ihl >> 4 != 4 || q->hlen < IP4_MIN || q->hlen > have || q->len < q->hlen)
@@ -54,12 +54,12 @@ uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n)
 {
 	struct quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	return xlat46_port(q.l4, q.data, header_of(icmp)->proto, true);
 }
 
-/* Corrects what there is of the quoted transport header; its checksum need not be
- * right, and may be missing. */
+/* Adjusts the part of the quoted transport header that is there. Its checksum may be wrong
+ * or missing. */
 static void change_l4(const struct quote *q, const struct xlat46 *x, uint8_t proto)
 {
 	if (!q->first)
@@ -81,19 +81,19 @@ static void change_l4(const struct quote *q, const struct xlat46 *x, uint8_t pro
 	}
 }
 
-/* The quoted packet's IPv6 header. It went from an IPv6 host to an IPv4 host; when it
- * was hairpinned its destination is not mapped (RFC 7757 section 4.2.1, rule 2). */
-static bool map_quote(const struct ivi *v, const struct quote *q, const struct ip4_hdr *h,
+/* Makes the quoted packet's IPv6 header. The packet went from an IPv6 host to an IPv4 host;
+ * the destination of a hairpinned one is not mapped (RFC 7757 section 4.2.1, rule 2). */
+static bool map_quote(const struct translator *v, const struct quote *q, const struct ip4_hdr *h,
                       const struct xlat46 *outer, struct xlat46 *x)
 {
-	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), port = IVI_NO_PORT;
+	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), port = XLAT_NO_PORT;
 	if (UNLIKELY(v->n_shares) && q->first)
 		port = xlat46_port(q->l4, q->data, h->proto, true);
-	if (ivi_to6(v, from, port, &x->from) == IVI_NO_WAY)
+	if (xlat_to6(v, from, port, &x->from) == XLAT_UNMAPPED)
 		return false;
-	enum ivi_way way = outer->turned ? ivi_form_to6(v, to, IVI_NO_PORT, &x->to)
-	                                 : ivi_to6(v, to, IVI_NO_PORT, &x->to);
-	if (way == IVI_NO_WAY)
+	enum xlat_way way = outer->hairpinned ? xlat_form_to6(v, to, XLAT_NO_PORT, &x->to)
+	                                      : xlat_to6(v, to, XLAT_NO_PORT, &x->to);
+	if (way == XLAT_UNMAPPED)
 		return false;
 	x->delta = xlat_delta46(&x->from, &x->to, from, to);
 	x->id = be16_get(h->id);
@@ -105,10 +105,10 @@ static bool map_quote(const struct ivi *v, const struct quote *q, const struct i
 	return true;
 }
 
-/* The whole message, when all is known. */
-static enum verdict build(struct gw *gw, struct ivi *v, struct pkt *p, const struct quote *q,
-                          struct xlat46 *outer, const struct xlat46 *inner,
-                          const struct xlat_icmp *to)
+/* Writes the whole message. */
+static enum verdict build_error(struct gw *gw, struct translator *v, struct pkt *p,
+                                const struct quote *q, struct xlat46 *outer,
+                                const struct xlat46 *inner, const struct xlat_icmp *to)
 {
 	bool extensible = to->type == ICMP6_UNREACHABLE || to->type == ICMP6_TIME_EXCEEDED;
 	struct xlat_parts x = {
@@ -133,11 +133,11 @@ static enum verdict build(struct gw *gw, struct ivi *v, struct pkt *p, const str
 	outer->fragment = false;
 	outer->next = PROTO_ICMP6;
 	xlat46_put(p->data, outer, n);
-	v->translated[IVI_46]++;
+	v->translated[XLAT_46]++;
 	return V_SEND6;
 }
 
-enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat46 *x)
+enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
 {
 	uint8_t *icmp = p->data + p->l4;
 	struct quote q;
@@ -146,11 +146,11 @@ enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (p->l4_len < sizeof(struct icmp_hdr))
 		return gw_drop(gw, p, DROP_L4_HEADER);
-	/* The message is made anew, so a wrong sum would come out right. */
+	/* The message gets a new checksum, which would hide that the old one is wrong. */
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
-	struct xlat_mtu mtu = {.mtu4 = x->turned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
+	struct xlat_mtu mtu = {.mtu4 = x->hairpinned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
 	                       .mtu6 = gw->iface[IF_LAN].mtu};
 	bool usable = read_quote(icmp, p->l4_len, &q);
 	mtu.quoted = usable ? q.len : 0;
@@ -160,5 +160,5 @@ enum verdict xlat46_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 	if (!usable || !map_quote(v, &q, h, x, &inner))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	change_l4(&q, &inner, h->proto);
-	return build(gw, v, p, &q, x, &inner, &to);
+	return build_error(gw, v, p, &q, x, &inner, &to);
 }

@@ -1,9 +1,9 @@
-/* IPv6 packets into IPv4 packets, in place (RFC 7915 section 5). ICMP errors are in
- * xlat_icmp_to4.c.
+/* Translates IPv6 packets into IPv4 packets, in place (RFC 7915 section 5). ICMP errors are
+ * in xlat64_error.c.
  *
- * As in the other direction everything that may refuse the packet is asked before a
- * byte of it changes. */
-#include "apps/translate/xlat.h"
+ * As in the other direction, all checks that can refuse the packet come before its first
+ * byte changes. */
+#include "apps/translate/xlat_cache.h"
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
@@ -11,7 +11,7 @@
 
 /* --- extension headers ---------------------------------------------------------------- */
 
-/* Extension headers that must not stand behind a fragment header (RFC 7915 section
+/* True for extension headers that must not stand behind a fragment header (RFC 7915 section
  * 5.1.1): all but ESP. */
 static bool is_extension(uint8_t proto)
 {
@@ -63,15 +63,15 @@ enum xlat_chain_end xlat64_chain(const uint8_t *packet, uint32_t len, struct xla
 	return is_extension(c->proto) ? CHAIN_HIDDEN : CHAIN_GOOD;
 }
 
-/* Notes in x what the chain of a packet says, or refuses it. */
-static enum verdict walk(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+/* Reads the extension headers of a packet into x, or refuses the packet. */
+static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	struct xlat64_chain c;
 	char from[FMT_IP6], to[FMT_IP6];
 	switch (xlat64_chain(p->data, p->len, &c)) {
 	case CHAIN_SHORT:
-		return ivi_refuse6(gw, p, DROP_EXTENSION);
+		return xlat_refuse6(gw, p, DROP_EXTENSION);
 	case CHAIN_ROUTED:
 		if (v->errors)
 			icmp6_error(gw, p, ICMP6_PARAMETER, ICMP6_FIELD, c.at);
@@ -80,7 +80,7 @@ static enum verdict walk(struct gw *gw, struct ivi *v, struct pkt *p, struct xla
 		log_limited(&v->extension_us, 10000,
 		            "ivi: header %u behind a fragment header dropped: %s to %s", c.proto,
 		            fmt_ip6(from, &h->from), fmt_ip6(to, &h->to));
-		return ivi_refuse6(gw, p, DROP_EXTENSION);
+		return xlat_refuse6(gw, p, DROP_EXTENSION);
 	case CHAIN_GOOD:
 		break;
 	}
@@ -90,23 +90,23 @@ static enum verdict walk(struct gw *gw, struct ivi *v, struct pkt *p, struct xla
 	x->fragment = c.fragment;
 	x->id = (uint16_t)c.id;
 	x->frag = (uint16_t)(c.offset >> 3 | (c.offset & IP6_MF ? IP4_MF : 0));
-	/* IPv4 packets end earlier than IPv6 packets do. */
+	/* The largest IPv4 packet has less payload than the largest IPv6 packet. */
 	if ((c.offset & IP6_OFFSET) + IP4_MIN + x->l4_len > 0xffff)
-		return ivi_refuse6(gw, p, DROP_IP_LENGTH);
+		return xlat_refuse6(gw, p, DROP_IP_LENGTH);
 	return V_SEND;
 }
 
 /* --- addresses ---------------------------------------------------------------------------- */
 
-/* A destination that stands for no IPv4 host. */
-static enum verdict no_destination(struct gw *gw, struct ivi *v, struct pkt *p, uint32_t to)
+/* Refuses a destination that stands for no IPv4 host. */
+static enum verdict no_destination(struct gw *gw, struct translator *v, struct pkt *p, uint32_t to)
 {
 	ip4 a = ip4_from_raw(to);
 	if (gw_is_own(gw, a))
-		return ivi_refuse6(gw, p, DROP_OWN_ADDRESS);
-	if (a.b[0] >> 4 == 14 || to == 0xffffffff || ivi_is_never(v, to))
-		return ivi_refuse6(gw, p, DROP_MULTICAST);
-	return ivi_refuse6(gw, p, DROP_MARTIAN_DESTINATION);
+		return xlat_refuse6(gw, p, DROP_OWN_ADDRESS);
+	if (a.b[0] >> 4 == 14 || to == 0xffffffff || xlat_is_reserved(v, to))
+		return xlat_refuse6(gw, p, DROP_MULTICAST);
+	return xlat_refuse6(gw, p, DROP_MARTIAN_DESTINATION);
 }
 
 static enum verdict no_route(struct gw *gw, struct pkt *p)
@@ -115,16 +115,16 @@ static enum verdict no_route(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-/* The IPv4 destination, and where the way leads: to the WAN, or back. */
-static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
+/* Finds the IPv4 destination, and whether the packet is for the WAN or for the IPv6 side. */
+static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pkt *p, bool error,
                                   struct xlat64 *x)
 {
-	enum ivi_way way = ivi_to4(v, &ip6_header(p)->to, &x->to);
-	if (UNLIKELY(way == IVI_NO_WAY))
-		return ivi_refuse6(gw, p, DROP_NO_MAP);
-	if (UNLIKELY(ivi_no_host(ip4_from_raw(x->to)) || ivi_is_never(v, x->to)))
+	enum xlat_way way = xlat_to4(v, &ip6_header(p)->to, &x->to);
+	if (UNLIKELY(way == XLAT_UNMAPPED))
+		return xlat_refuse6(gw, p, DROP_NO_MAP);
+	if (UNLIKELY(xlat_is_no_host(ip4_from_raw(x->to)) || xlat_is_reserved(v, x->to)))
 		return no_destination(gw, v, p, x->to);
-	if (way == IVI_BY_MAP)
+	if (way == XLAT_BY_MAP)
 		return V_SEND;
 	const struct embed_map *m = embed_find4(&v->maps, x->to);
 	if (UNLIKELY(m != NULL)) {
@@ -134,27 +134,27 @@ static inline enum verdict map_to(struct gw *gw, struct ivi *v, struct pkt *p, b
 		}
 		return V_SEND;
 	}
-	/* An IPv6 host that no native route leads to. */
-	return UNLIKELY(ivi_is_host6(gw, v, x->to)) ? no_route(gw, p) : V_SEND;
+	/* An IPv6 host without a native route. */
+	return UNLIKELY(xlat_is_host6(gw, v, x->to)) ? no_route(gw, p) : V_SEND;
 }
 
-/* Whether an IPv4 address may be a source: that of an IPv6 host, and one that uses the
- * ports of its set only (RFC 7599 section 8.3), or tells of packets to these. Notes the
- * number of the set. */
-static enum drop bad_source(const struct gw *gw, const struct ivi *v, const struct pkt *p,
+/* Checks an IPv4 source. It must be that of an IPv6 host. A host with a shared address may
+ * use the ports of its set only (RFC 7599 section 8.3), and may send errors only about
+ * packets to these ports. Sets x->set to the number of the port set. */
+static enum drop bad_source(const struct gw *gw, const struct translator *v, const struct pkt *p,
                             struct xlat64 *x, const struct embed_map *m, bool error)
 {
 	ip4 a = ip4_from_raw(x->from);
-	if (ivi_no_host(a) || ivi_is_never(v, x->from))
+	if (xlat_is_no_host(a) || xlat_is_reserved(v, x->from))
 		return DROP_MARTIAN_SOURCE;
 	if (m) { /* a mapping may name hosts of both sides */
 		const struct gw_route6 *r = gw_route6_for(gw, &ip6_header(p)->from);
 		return r && r->iface == IF_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
-	/* What a mapping names is another host's. */
-	if (!ivi_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
+	/* An address with a mapping belongs to the host that the mapping names. */
+	if (!xlat_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
 		return DROP_NO_MAP;
-	const struct embed_share *s = ivi_share_of(v, x->from);
+	const struct embed_share *s = xlat_share_of(v, x->from);
 	if (!s)
 		return DROP_NONE;
 	uint32_t set = embed_set_in(&v->form, &ip6_header(p)->from);
@@ -166,49 +166,49 @@ static enum drop bad_source(const struct gw *gw, const struct ivi *v, const stru
 	const uint8_t *l4 = p->data + x->l4;
 	uint32_t port = error ? xlat64_quoted_port(l4, x->l4_len)
 	                      : xlat64_port(l4, x->l4_len, x->proto, true);
-	if (port != IVI_NO_PORT && (embed_set_of(s, port) != set || !embed_has_owner(s, port)))
+	if (port != XLAT_NO_PORT && (embed_set_of(s, port) != set || !embed_has_owner(s, port)))
 		return DROP_PORT_SET;
 	return DROP_NONE;
 }
 
-/* The IPv4 source. An error that comes from where no IPv4 address leads gets one of
- * ours (RFC 6791). */
-static enum verdict map_from_rare(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
-                                  struct xlat64 *x)
+/* Finds the IPv4 source with all checks. An error whose source has no IPv4 address gets one
+ * of ours (RFC 6791). */
+static enum verdict map_checked_source(struct gw *gw, struct translator *v, struct pkt *p,
+                                       bool error, struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	const struct embed_map *m = embed_find6(&v->maps, &h->from);
 	enum drop wrong = DROP_NO_MAP;
-	if (ivi_to4(v, &h->from, &x->from) != IVI_NO_WAY)
+	if (xlat_to4(v, &h->from, &x->from) != XLAT_UNMAPPED)
 		wrong = bad_source(gw, v, p, x, m, error);
 	if (LIKELY(wrong == DROP_NONE))
 		return V_SEND;
 	if (error && wrong != DROP_PORT_SET) {
-		x->from = ip4_raw(ivi_icmp_source4(gw, v, ip4_from_raw(x->to)));
-		x->stranger = true;
+		x->from = ip4_raw(xlat_error_source4(gw, v, ip4_from_raw(x->to)));
+		x->foreign = true;
 		return V_SEND;
 	}
 	if (wrong == DROP_MARTIAN_SOURCE)
 		return gw_drop(gw, p, wrong);
-	return ivi_refuse6_as(gw, p, wrong, wrong == DROP_PORT_SET ? ICMP6_POLICY : ICMP6_ADMIN);
+	return xlat_refuse6_as(gw, p, wrong, wrong == DROP_PORT_SET ? ICMP6_POLICY : ICMP6_ADMIN);
 }
 
-static inline enum verdict map_from(struct gw *gw, struct ivi *v, struct pkt *p, bool error,
+static inline enum verdict map_from(struct gw *gw, struct translator *v, struct pkt *p, bool error,
                                     struct xlat64 *x)
 {
 	const ip6 *from = &ip6_header(p)->from;
 	if (UNLIKELY(error) && p->iface == PKT_IF_SELF) { /* see ivi_no_neighbour */
-		x->from = ip4_raw(ivi_icmp_source4(gw, v, ip4_from_raw(x->to)));
+		x->from = ip4_raw(xlat_error_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}
 	if (UNLIKELY(gw_is_own6(gw, IF_LAN, from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (LIKELY(v->plain && v->maps.n == 0 && embed_has(&v->form, from))) {
+	if (LIKELY(v->simple && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);
-		if (LIKELY(ivi_is_host6(gw, v, x->from) && !ivi_is_never(v, x->from)))
+		if (LIKELY(xlat_is_host6(gw, v, x->from) && !xlat_is_reserved(v, x->from)))
 			return V_SEND;
 	}
-	return map_from_rare(gw, v, p, error, x);
+	return map_checked_source(gw, v, p, error, x);
 }
 
 /* --- transport headers ---------------------------------------------------------------------- */
@@ -219,8 +219,8 @@ be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta)
 	be16 sum = csum_apply(h->sum, delta);
 	if (LIKELY(be16_raw(sum) != 0))
 		return sum;
-	/* One's complement has two zeros, and the update cannot tell them apart (RFC 1624
-	 * section 3). */
+	/* One's complement has two zeros, and the update cannot tell which one is right
+	 * (RFC 1624 section 3). */
 	bool zeros = h->type == 0 && h->code == 0;
 	for (uint32_t i = 4; zeros && i < n; i++)
 		zeros = icmp[i] == 0;
@@ -230,13 +230,13 @@ be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta)
 uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 {
 	if (proto != PROTO_ICMP6)
-		return proto == PROTO_ICMP ? IVI_NO_PORT : xlat46_port(l4, n, proto, source);
+		return proto == PROTO_ICMP ? XLAT_NO_PORT : xlat46_port(l4, n, proto, source);
 	if (n < 6 || (l4[0] != ICMP6_ECHO && l4[0] != ICMP6_ECHO_REPLY))
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	return swap16(load16(l4 + 4));
 }
 
-/* Whether the transport header can be translated, before anything is changed. */
+/* Checks whether the transport header can be translated; changes nothing. */
 static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *x)
 {
 	const uint8_t *l4 = p->data + x->l4;
@@ -244,15 +244,15 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *
 	switch (x->proto) {
 	case PROTO_TCP:
 		return x->l4_len < sizeof(struct tcp_hdr) && !later
-		               ? ivi_refuse6(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse6(gw, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_UDP:
 		if (later)
 			return V_SEND;
 		if (x->l4_len < sizeof(struct udp_hdr))
-			return ivi_refuse6(gw, p, DROP_L4_HEADER);
+			return xlat_refuse6(gw, p, DROP_L4_HEADER);
 		return be16_raw(((const struct udp_hdr *)l4)->sum) == 0
-		               ? ivi_refuse6(gw, p, DROP_NO_CHECKSUM)
+		               ? xlat_refuse6(gw, p, DROP_NO_CHECKSUM)
 		               : V_SEND;
 	case PROTO_ICMP6: /* fragments: RFC 7915 section 1.2 */
 		if (x->frag & (IP4_OFFSET | IP4_MF))
@@ -264,16 +264,16 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *
 		               : gw_drop(gw, p, DROP_ICMP_TYPE);
 	case PROTO_IGMP:
 		return gw_drop(gw, p, DROP_PROTOCOL);
-	case PROTO_ICMP: /* would be taken for a translated one */
-		return ivi_refuse6(gw, p, DROP_PROTOCOL);
+	case PROTO_ICMP: /* it would look like a translated ICMPv6 message */
+		return xlat_refuse6(gw, p, DROP_PROTOCOL);
 	default:
 		return V_SEND;
 	}
 }
 
-/* Changes the transport header; later fragments have none, and nothing is written that is
- * not whole. */
-static inline void change_l4(struct ivi *v, struct pkt *p, const struct xlat64 *x)
+/* Translates the transport header. Later fragments have none; a header that is not complete
+ * stays unchanged. */
+static inline void change_l4(struct translator *v, struct pkt *p, const struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	uint8_t *l4 = p->data + x->l4;
@@ -297,27 +297,28 @@ static inline void change_l4(struct ivi *v, struct pkt *p, const struct xlat64 *
 	}
 }
 
-/* --- the whole way ---------------------------------------------------------------------------- */
+/* --- slow path --------------------------------------------------------------------- */
 
-/* The IPv4 header in place of the IPv6 header. */
-static inline enum verdict finish(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+/* Replaces the IPv6 header by the IPv4 header. */
+static inline enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
+                                          struct xlat64 *x)
 {
 	if (UNLIKELY(!pkt_pull(p, x->l4) || !pkt_push(p, IP4_MIN)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	x->proto = x->proto == PROTO_ICMP6 ? PROTO_ICMP : x->proto;
 	xlat_put4(p->data, x, x->l4_len);
-	v->translated[IVI_64]++;
+	v->translated[XLAT_64]++;
 	return V_SEND;
 }
 
-/* Goes back to the IPv6 side at once (RFC 7757 section 4.2.2). */
-static enum verdict turn(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+/* Hairpinning: translates the packet back to the IPv6 side (RFC 7757 section 4.2.2). */
+static enum verdict hairpin(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	enum verdict w = finish(gw, v, p, x);
+	enum verdict w = replace_header(gw, v, p, x);
 	if (w != V_SEND)
 		return w;
 	gw->hairpinned++;
-	return xlat46_turn(gw, v, p, x);
+	return xlat46_hairpin(gw, v, p, x);
 }
 
 static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
@@ -330,7 +331,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
 	return gw_drop(gw, p, DROP_TOO_BIG);
 }
 
-/* Routes the packet by its new destination and looks whether it may go there. */
+/* Routes the packet by its new destination, and checks hop limit and size. */
 static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
 {
 	if (UNLIKELY(x->hairpin)) {
@@ -353,32 +354,34 @@ static inline bool is_error(const struct pkt *p, const struct xlat64 *x)
 	       xlat_is_error6(p->data[x->l4]);
 }
 
-static inline enum ivi_row row_of(uint8_t proto)
+static inline enum xlat_step step_of(uint8_t proto)
 {
-	return proto == PROTO_TCP ? IVI_TCP : proto == PROTO_UDP ? IVI_UDP : IVI_ICMP;
+	return proto == PROTO_TCP   ? XLAT_STEP_TCP
+	       : proto == PROTO_UDP ? XLAT_STEP_UDP
+	                            : XLAT_STEP_ICMP;
 }
 
 /* One body, compiled with and without a clock in it. */
-ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool timed)
+ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct pkt *p, bool timed)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	struct xlat64 x = {.l4 = IP6_MIN, .l4_len = p->l4_len, .proto = p->proto};
 	enum verdict w;
 	if (UNLIKELY(p->flags & PKT_OPTIONS || is_skipped(p->proto) ||
 	             p->proto == PROTO_FRAGMENT)) {
-		w = walk(gw, v, p, &x);
+		w = read_chain(gw, v, p, &x);
 		if (w != V_SEND)
 			return w;
 	}
 	bool error = is_error(p, &x);
-	uint32_t clock = ivi_clock(gw, timed);
+	uint32_t clock = xlat_timing_start(gw, timed);
 	w = map_to(gw, v, p, error, &x);
 	if (LIKELY(w == V_SEND))
 		w = map_from(gw, v, p, error, &x);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	x.delta = (uint16_t)~xlat_delta46(&h->from, &h->to, x.from, x.to);
-	ivi_lap(gw, v, timed, clock, IVI_64, IVI_ADDRESS);
+	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_ADDRESS);
 
 	if (UNLIKELY(error)) {
 		w = xlat64_quote(gw, v, p, &x);
@@ -399,27 +402,28 @@ ALWAYS_INLINE enum verdict go(struct gw *gw, struct ivi *v, struct pkt *p, bool 
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
 	if (!v->n_shares && !x.hairpin && p->iface == IF_LAN && x.proto != PROTO_ICMP6)
-		ivi_note64(v, p, &h->from, &h->to, &x);
-	clock = ivi_clock(gw, timed);
+		xlat_cache_note64(v, p, &h->from, &h->to, &x);
+	clock = xlat_timing_start(gw, timed);
 	change_l4(v, p, &x);
-	ivi_lap(gw, v, timed, clock, IVI_64, row_of(x.proto));
+	xlat_timing_end(gw, v, timed, clock, XLAT_64, step_of(x.proto));
 	if (UNLIKELY(x.hairpin))
-		return turn(gw, v, p, &x);
-	clock = ivi_clock(gw, timed);
-	w = finish(gw, v, p, &x);
-	ivi_lap(gw, v, timed, clock, IVI_64, IVI_HEADER);
+		return hairpin(gw, v, p, &x);
+	clock = xlat_timing_start(gw, timed);
+	w = replace_header(gw, v, p, &x);
+	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_HEADER);
 	return w;
 }
 
-static __attribute__((noinline)) enum verdict go_timed(struct gw *gw, struct ivi *v, struct pkt *p)
+static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, struct translator *v,
+                                                              struct pkt *p)
 {
-	ivi_set_due(v, IVI_64, IVI_NOTHING);
-	return go(gw, v, p, true);
+	xlat_timing_set_due(v, XLAT_64, XLAT_DUE_NOTHING);
+	return translate(gw, v, p, true);
 }
 
-enum verdict xlat64(struct gw *gw, struct ivi *v, struct pkt *p)
+enum verdict xlat64(struct gw *gw, struct translator *v, struct pkt *p)
 {
-	if (UNLIKELY(v->due[IVI_64] == IVI_PARTS))
-		return go_timed(gw, v, p);
-	return go(gw, v, p, false);
+	if (UNLIKELY(v->due[XLAT_64] == XLAT_DUE_STEPS))
+		return translate_timed(gw, v, p);
+	return translate(gw, v, p, false);
 }

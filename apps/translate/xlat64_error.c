@@ -1,20 +1,20 @@
-/* ICMPv6 errors into ICMPv4 errors, with the packet that they quote (RFC 7915 section
- * 5.3), its extensions (RFC 4884), and errors from where no IPv4 address leads (RFC
- * 6791). */
-#include "apps/translate/xlat.h"
+/* Translates ICMPv6 errors into ICMPv4 errors, with the packet that they quote (RFC 7915
+ * section 5.3) and its extensions (RFC 4884). The source of an error may have no IPv4
+ * address (RFC 6791). */
+#include "apps/translate/xlat_packet.h"
 
-#define ERROR_BYTES 576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
-#define TURN_BYTES  2000u /* the other half of hairpinning cuts it */
+#define ERROR_BYTES   576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
+#define HAIRPIN_BYTES 2000u /* the second half of hairpinning shortens it */
 
 /* The quoted packet. */
 struct quote {
 	struct xlat64_chain chain;
 	uint8_t *l4;   /* behind its headers */
-	uint32_t data; /* bytes there */
+	uint32_t data; /* bytes from l4 on */
 	uint8_t *ext;  /* the extensions */
 	uint32_t n_ext;
-	uint32_t payload; /* bytes that the packet had behind its headers */
-	bool first;       /* not a later fragment: a transport header is there */
+	uint32_t payload; /* bytes behind the headers of the whole packet */
+	bool first;       /* a transport header is there: it is not a later fragment */
 };
 
 static const struct ip6_hdr *header_of(const uint8_t *icmp)
@@ -22,7 +22,7 @@ static const struct ip6_hdr *header_of(const uint8_t *icmp)
 	return (const struct ip6_hdr *)(icmp + sizeof(struct icmp6_hdr));
 }
 
-/* Looks at the quoted packet in an error of n bytes; false where it cannot be used. */
+/* Reads the quoted packet of an error of n bytes; false when it cannot be used. */
 static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 {
 	const struct ip6_hdr *h = header_of(icmp);
@@ -34,7 +34,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	bool extended = field >= IP6_MIN && field < have;
 	q->ext = icmp + sizeof(struct icmp6_hdr) + field;
 	q->n_ext = extended ? have - field : 0;
-	if (extended) /* before extensions the packet may be padded */
+	if (extended) /* in front of extensions the quoted packet may be padded */
 		have = min_u32(field, len);
 	const struct xlat64_chain *c = &q->chain;
 	if (xlat64_chain((const uint8_t *)h, have, &q->chain) != CHAIN_GOOD || len < c->l4)
@@ -55,31 +55,32 @@ uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 {
 	struct quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
-		return IVI_NO_PORT;
+		return XLAT_NO_PORT;
 	return xlat64_port(q.l4, q.data, q.chain.proto, false);
 }
 
-/* The quoted packet's addresses. It went from an IPv4 host to an IPv6 host. */
-static bool map_quote(const struct ivi *v, const uint8_t *icmp, struct xlat64 *x,
-                      enum ivi_way *from)
+/* Maps the quoted packet's addresses. The packet went from an IPv4 host to an IPv6 host;
+ * *from is how its source was mapped. */
+static bool map_quote(const struct translator *v, const uint8_t *icmp, struct xlat64 *x,
+                      enum xlat_way *from)
 {
 	const struct ip6_hdr *h = header_of(icmp);
-	*from = ivi_to4(v, &h->from, &x->from);
-	return *from != IVI_NO_WAY && ivi_to4(v, &h->to, &x->to) != IVI_NO_WAY;
+	*from = xlat_to4(v, &h->from, &x->from);
+	return *from != XLAT_UNMAPPED && xlat_to4(v, &h->to, &x->to) != XLAT_UNMAPPED;
 }
 
-enum verdict xlat64_quote(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	uint8_t *icmp = p->data + x->l4;
 	const struct ip6_hdr *h = ip6_header(p);
 	struct quote q;
 	struct xlat64 inner;
-	enum ivi_way way;
+	enum xlat_way way;
 	if (x->frag & (IP4_OFFSET | IP4_MF))
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (x->l4_len < sizeof(struct icmp6_hdr))
 		return gw_drop(gw, p, DROP_L4_HEADER);
-	/* The message is made anew, so a wrong sum would come out right. */
+	/* The message gets a new checksum, which would hide that the old one is wrong. */
 	if (csum_plus(csum_sum(icmp, x->l4_len), xlat_pseudo(&h->from, &h->to, x->l4_len)) !=
 	    0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
@@ -89,15 +90,15 @@ enum verdict xlat64_quote(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
-	if (way == IVI_BY_FORM && embed_find4(&v->maps, inner.from)) {
+	if (way == XLAT_BY_FORM && embed_find4(&v->maps, inner.from)) {
 		x->hairpin = true;
-		if (ivi_to6(v, x->to, IVI_NO_PORT, &x->back) == IVI_NO_WAY)
+		if (xlat_to6(v, x->to, XLAT_NO_PORT, &x->back) == XLAT_UNMAPPED)
 			return gw_drop(gw, p, DROP_NO_MAP);
 	}
 	return V_SEND;
 }
 
-/* Corrects what there is of the quoted transport header. */
+/* Adjusts the part of the quoted transport header that is there. */
 static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t delta)
 {
 	uint8_t proto = q->chain.proto;
@@ -119,8 +120,8 @@ static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t d
 	}
 }
 
-/* The quoted packet's IPv4 header. */
-static void make_inner(struct gw *gw, const struct ivi *v, const struct quote *q,
+/* Fills in the quoted packet's IPv4 header. */
+static void make_inner(struct gw *gw, const struct translator *v, const struct quote *q,
                        const struct ip6_hdr *h, struct xlat64 *x)
 {
 	const struct xlat64_chain *c = &q->chain;
@@ -137,14 +138,14 @@ static void make_inner(struct gw *gw, const struct ivi *v, const struct quote *q
 	}
 }
 
-/* An extension structure that tells where an error came from: interface information
+/* Writes an extension structure with the IPv6 source of an error: interface information
  * with an IP address (RFC 5837 section 4, RFC 6791 section 4). */
 #define INTERFACE_BYTES 28u
 static void interface_object(uint8_t *to, const ip6 *from)
 {
 	static const uint8_t head[12] = {
 	        0x20, 0,  0, 0,    /* version 2, checksum (RFC 4884 section 7) */
-	        0,    24, 2, 0x04, /* length, class 2; an address, where it came in */
+	        0,    24, 2, 0x04, /* length, class 2; incoming interface, IP address */
 	        0,    2,  0, 0,    /* address family 2: IPv6 */
 	};
 	memcpy(to, head, sizeof head);
@@ -152,21 +153,21 @@ static void interface_object(uint8_t *to, const ip6 *from)
 	store16(to + 2, (uint16_t)~csum_sum(to, INTERFACE_BYTES));
 }
 
-/* The whole message, when all is known. */
-static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
-                  const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *stranger)
+/* Writes the whole message. `foreign` is the IPv6 source to add as an extension, or NULL. */
+static bool build_error(struct pkt *p, const struct quote *q, struct xlat64 *outer,
+                        const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
 {
 	bool too_big = to->type == ICMP_UNREACHABLE && to->code == ICMP_TOO_BIG;
 	uint8_t object[INTERFACE_BYTES];
 	const uint8_t *ext = q->ext;
 	struct xlat_parts x = {.head = IP4_MIN, .data = q->data, .ext = q->n_ext};
 	uint32_t front = IP4_MIN + (uint32_t)sizeof(struct icmp_hdr);
-	if (stranger && x.ext == 0) {
-		interface_object(object, stranger);
+	if (foreign && x.ext == 0) {
+		interface_object(object, foreign);
 		ext = object;
 		x.ext = sizeof object;
 	}
-	xlat_fit(&x, (outer->hairpin ? TURN_BYTES : ERROR_BYTES) - front, too_big ? 0 : 4);
+	xlat_fit(&x, (outer->hairpin ? HAIRPIN_BYTES : ERROR_BYTES) - front, too_big ? 0 : 4);
 	uint32_t field = x.head + x.data + x.pad;
 	uint32_t n = (uint32_t)sizeof(struct icmp_hdr) + field + x.ext;
 	if (!xlat_arrange(p, &x, q->l4, ext, front + x.head))
@@ -185,16 +186,16 @@ static bool build(struct pkt *p, const struct quote *q, struct xlat64 *outer,
 	return true;
 }
 
-enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
 	uint8_t *icmp = p->data + x->l4;
 	const struct ip6_hdr *h = header_of(icmp);
 	const ip6 from = ip6_header(p)->from;
 	struct xlat64 inner = {.l4 = 0};
 	struct quote q;
-	enum ivi_way way;
+	enum xlat_way way;
 	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
-		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* xlat64_quote saw to that */
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* not possible: xlat64_quote checked it */
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	const struct xlat_mtu mtu = {
 	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,
@@ -207,12 +208,12 @@ enum verdict xlat64_error(struct gw *gw, struct ivi *v, struct pkt *p, struct xl
 		to.rest &= 0xffff;
 	make_inner(gw, v, &q, h, &inner);
 	change_l4(&q, h, inner.delta);
-	bool tells = x->stranger && v->icmp_interface && !x->hairpin;
-	if (!build(p, &q, x, &inner, &to, tells ? &from : NULL))
+	bool add_source = x->foreign && v->icmp_interface && !x->hairpin;
+	if (!build_error(p, &q, x, &inner, &to, add_source ? &from : NULL))
 		return gw_drop(gw, p, DROP_NO_PACKET);
-	v->translated[IVI_64]++;
+	v->translated[XLAT_64]++;
 	if (!x->hairpin)
 		return V_SEND;
 	gw->hairpinned++;
-	return xlat46_turn(gw, v, p, x);
+	return xlat46_hairpin(gw, v, p, x);
 }

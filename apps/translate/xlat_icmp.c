@@ -1,13 +1,13 @@
-/* ICMP errors in both directions: types and codes, MTUs (RFC 7915 sections 4.2 and
- * 5.2), and where the parts of a message go (RFC 4884). */
-#include "apps/translate/xlat.h"
+/* ICMP errors in both directions: types, codes and MTUs (RFC 7915 sections 4.2 and 5.2),
+ * and the layout of a message with extensions (RFC 4884). */
+#include "apps/translate/xlat_packet.h"
 
 #define IP4_MTU_MIN 68u /* RFC 791 section 3.2 */
 
 /* --- types and codes ------------------------------------------------------------------- */
 
-/* The greatest plateau of RFC 1191 section 7.1 below a packet's length, as far as it
- * is of use here; 0 when there is none. */
+/* The largest plateau of RFC 1191 section 7.1 below a packet's length, 0 when there is
+ * none. Plateaus below 1492 are left out: an IPv6 MTU is at least 1280. */
 static uint32_t plateau(uint32_t len)
 {
 	static const uint16_t mtu[] = {65535, 32000, 17914, 8166, 4352, 2002, 1492};
@@ -17,15 +17,15 @@ static uint32_t plateau(uint32_t len)
 	return 0;
 }
 
-static uint32_t mtu46(uint32_t told, const struct xlat_mtu *m)
+static uint32_t mtu46(uint32_t reported, const struct xlat_mtu *m)
 {
-	uint32_t path = told ? told : plateau(m->quoted);
+	uint32_t path = reported ? reported : plateau(m->quoted);
 	return max_u32(IP6_MTU_MIN, min_u32(path + 20, min_u32(m->mtu6, m->mtu4 + 20)));
 }
 
-static uint32_t mtu64(uint32_t told, const struct xlat_mtu *m)
+static uint32_t mtu64(uint32_t reported, const struct xlat_mtu *m)
 {
-	uint32_t header = 20 + m->more, path = min_u32(told, m->mtu6);
+	uint32_t header = 20 + m->more, path = min_u32(reported, m->mtu6);
 	return max_u32(IP4_MTU_MIN, min_u32(path > header ? path - header : 0, m->mtu4));
 }
 
@@ -53,7 +53,7 @@ static bool unreachable46(struct xlat_icmp *x, const struct xlat_mtu *mtu)
 	return true;
 }
 
-/* RFC 7915, figure 3. */
+/* The pointer's translation, RFC 7915, figure 3. */
 static bool pointer46(uint32_t *pointer)
 {
 	static const int8_t to[20] = {0,  1,  4, 4, -1, -1, -1, -1, 7,  6,
@@ -96,7 +96,7 @@ static bool unreachable64(struct xlat_icmp *x)
 	return true;
 }
 
-/* RFC 7915, figure 6. */
+/* The pointer's translation, RFC 7915, figure 6. */
 static bool pointer64(uint32_t *pointer)
 {
 	static const int8_t to[8] = {0, 1, -1, -1, 2, 2, 9, 8};
@@ -137,7 +137,7 @@ bool xlat_icmp_to4(struct xlat_icmp *x, const struct xlat_mtu *mtu)
 	}
 }
 
-/* --- parts ---------------------------------------------------------------------------------- */
+/* --- layout of an error ------------------------------------------------------------ */
 
 #define QUOTE_MIN 128u /* of the quoted packet, before extensions (RFC 4884 section 4) */
 
@@ -147,7 +147,7 @@ void xlat_fit(struct xlat_parts *x, uint32_t room, uint32_t unit)
 	if (unit == 0 || x->ext > room - QUOTE_MIN)
 		x->ext = 0;
 	if (x->ext) {
-		/* As many whole units as the length attribute can say. */
+		/* As many whole units as the length attribute can express. */
 		most = min_u32((room - x->ext) / unit, UINT8_MAX) * unit;
 	}
 	field = min_u32(field, most);

@@ -1,13 +1,13 @@
-/* The application `6to4`: IPv6 hosts on the LAN reach the IPv6 world in tunnels
- * through IPv4 (RFC 3056, RFC 4213; with 6rd.prefix RFC 5969), and with 6to4.nat the
- * same box is the NAT for their IPv4 (RFC 3056 section 5.8). The engine is in
- * tun_setup.c, _end.c, _out.c, _in.c and _icmp.c.
+/* The application `6to4`: IPv6 hosts on the LAN reach the IPv6 world in tunnels through
+ * IPv4 (RFC 3056, RFC 4213; with 6rd.prefix RFC 5969). With 6to4.nat the same box is the
+ * NAT for their IPv4 (RFC 3056 section 5.8). The engine is in tun_setup.c, tun_end.c,
+ * tun_out.c, tun_in.c and tun_icmp.c.
  *
- * NAT and tunnel share one IPv4 address: protocol 41 to it belongs to the tunnel
- * before the NAT looks, ICMP errors go to whom the quoted packet belongs, and both
- * draw their identifications from gw_ip_id.
+ * NAT and tunnel share one IPv4 address. Protocol 41 to that address goes to the tunnel
+ * before the NAT looks at it. An ICMP error goes to NAT or tunnel, whichever sent the
+ * quoted packet. Both take their identifications from gw_ip_id.
  *
- * Left out on purpose: relaying for others (a destination outside our own prefix is
+ * Not implemented on purpose: relaying for others (a destination outside our own prefix is
  * refused), anycast relays (RFC 7526), dynamic path MTU (optional in RFC 4213 section
  * 3.2.2), native IPv6 on the WAN. */
 #include "apps/tunnel/tun.h"

@@ -1,13 +1,13 @@
-/* What the files of the application `6to4` share: one engine for every automatic
- * tunnel whose IPv6 prefix holds the IPv4 address of its end. It has four parameters:
+/* What the files of the application `6to4` share: one engine for every automatic tunnel
+ * whose IPv6 prefix contains the IPv4 address of its end. It has four parameters:
  *
- *   the prefix and its length     2002::/16 (6to4, RFC 3056) or the provider's (6rd, RFC 5969)
- *   bits of IPv4 left out of it   0 (6to4) or 6rd.mask
- *   our own IPv4 address          in the site's prefix; and on the WAN, as outer source
- *   the relay                     for everything outside the prefix
+ *   the prefix and its length       2002::/16 (6to4, RFC 3056) or the provider's (6rd, RFC 5969)
+ *   IPv4 bits left out of it        0 (6to4) or 6rd.mask
+ *   our own IPv4 address            in the site's prefix; and on the WAN, as outer source
+ *   the relay                       for every destination outside the prefix
  *
- * domain: all that the prefix covers. site: the part of it that is ours. native: all
- * other IPv6. outer, inner: the two headers of a tunnel packet. */
+ * Domain: all addresses under the prefix. Site: our own part of the domain. Native: all
+ * other IPv6 addresses. Outer, inner: the two headers of a tunnel packet. */
 #ifndef APPS_TUNNEL_TUN_H
 #define APPS_TUNNEL_TUN_H
 
@@ -18,52 +18,52 @@
 
 #define TUN_ENDS      256u   /* a power of two */
 #define TUN_SOFT      64u    /* a power of two */
-#define TUN_SOFT_MS   30000u /* how long an error about a destination counts */
+#define TUN_SOFT_MS   30000u /* lifetime of a remembered error */
 #define TUN_MTU_LEAST IP6_MTU_MIN
 
-/* A prefix of at most 64 bits, to be compared raw. */
+/* A prefix of at most 64 bits, as raw words. */
 struct tun_prefix {
 	uint32_t word[2], mask[2];
 };
 
-/* An IPv4 address that was found fit to be a tunnel's other end, and the way to it.
- * Routes and our own addresses stay as they are once the application runs. */
+/* An IPv4 address that may be a tunnel's other end, and its next hop. Entries stay valid:
+ * routes and own addresses do not change while the application runs. */
 struct tun_end {
 	uint32_t addr; /* raw */
-	uint32_t hop;  /* next hop on the WAN, raw; 0: the place is free */
+	uint32_t hop;  /* next hop on the WAN, raw; 0: the entry is free */
 };
 
-/* What an ICMP error with too short a quote said about an outer destination; the
- * next packet to there gets it as ICMPv6 error (RFC 4213 section 3.4). */
+/* An ICMP error about an outer destination whose quote was too short for an ICMPv6 error.
+ * The next packet to that destination gets the error (RFC 4213 section 3.4). */
 struct tun_soft {
 	uint32_t to; /* outer destination, raw; 0: free */
 	uint32_t due_ms;
 	uint8_t type, code; /* ICMPv6 */
-	uint16_t mtu;       /* of ICMP6_TOO_BIG: only larger packets are told */
+	uint16_t mtu;       /* of ICMP6_TOO_BIG: only larger packets get the error */
 };
 
 struct tun {
-	struct nat nat; /* stands first: nat_of */
+	struct nat nat; /* must be first: nat_of */
 	bool has_nat;
 
-	/* The parameters, ready for use. */
+	/* The parameters in the form that the packet path uses. */
 	struct tun_prefix domain, site;
-	uint8_t at, bit;             /* where in an address the IPv4 bits begin: byte and bit */
-	uint8_t drop_bits;           /* of the 32 found there, the last ones that are none */
-	bool whole;                  /* a whole IPv4 address in whole bytes */
-	uint32_t v4_mask, v4_common; /* host order: which bits those are; the rest */
+	uint8_t at, bit;   /* byte and bit of an IPv6 address where the IPv4 bits begin */
+	uint8_t drop_bits; /* number of last bits of the 32 found there that are not IPv4 bits */
+	bool whole;        /* a complete IPv4 address that begins at a byte */
+	uint32_t v4_mask, v4_common; /* host order: mask of the IPv4 bits; the other bits */
 	uint32_t outer;              /* our address on the WAN, raw */
 	uint32_t relay;              /* raw; 0: none */
-	bool relay_may_all;          /* packets of the relay may have any source */
-	bool native_any;             /* native sources from others than the relay */
-	bool private_good;           /* private IPv4 addresses may be tunnel ends (6rd) */
-	uint32_t own_low; /* bit per low five bits of our own IPv6 addresses on the LAN */
+	bool relay_may_all;          /* packets of the relay may have any inner source */
+	bool native_any;   /* senders other than the relay may have native inner sources */
+	bool private_good; /* private IPv4 addresses may be tunnel ends (6rd) */
+	uint32_t own_low;  /* one bit for each value of the low 5 bits of our LAN addresses */
 	struct tun_end end[TUN_ENDS];
 
-	/* Of the outer header: its first and its third word without the changing fields,
-	 * raw, and the sum of all that does not change. */
+	/* The outer header: its first and third word without the fields that change (raw),
+	 * and the sum of all that does not change. */
 	uint32_t word0, word2, header_sum;
-	uint8_t tos_mask; /* of the inner traffic class, what goes to the outer header */
+	uint8_t tos_mask; /* bits of the inner traffic class that are copied to the outer header */
 	uint16_t mss;     /* 0: no clamp */
 
 	struct tun_soft soft[TUN_SOFT];
@@ -73,9 +73,10 @@ struct tun {
 
 	uint64_t out, in; /* packets encapsulated, decapsulated */
 	uint64_t errors;  /* ICMP errors about tunnel packets that were passed on */
-	uint64_t ecn_odd; /* combinations of ECN fields that should not be */
+	uint64_t ecn_odd; /* combinations of ECN fields that are not valid */
 };
 
+/* The state of the application. */
 static inline struct tun *tun_of(const struct gw *gw)
 {
 	return gw->state;
@@ -88,7 +89,7 @@ static inline bool tun_in(const struct tun_prefix *p, const ip6 *a)
 	        ((ip6_word(a, 1) & p->mask[1]) ^ p->word[1])) == 0;
 }
 
-/* The IPv4 address that an address of the domain holds, raw. */
+/* The raw IPv4 address that an address of the domain contains. */
 static inline uint32_t tun_embedded(const struct tun *t, const ip6 *a)
 {
 	uint32_t bits = load32(a->b + t->at);
@@ -98,19 +99,20 @@ static inline uint32_t tun_embedded(const struct tun *t, const ip6 *a)
 	return swap32(t->v4_common | (bits >> t->drop_bits & t->v4_mask));
 }
 
-/* The outer destination for an inner one, raw; 0 when there is none: no relay. */
+/* The raw outer destination of an inner destination; 0 when there is none because no relay
+ * is configured. */
 static inline uint32_t tun_outer_to(const struct tun *t, const ip6 *to)
 {
 	return tun_in(&t->domain, to) ? tun_embedded(t, to) : t->relay;
 }
 
-/* Why an IPv4 address (raw) cannot be the other end of a tunnel: its kind (RFC 3056
- * section 9, RFC 3964 section 5.3.1), one of our own or of the LAN, a broadcast:
- * DROP_TUNNEL_END; or there is no way to it: DROP_NO_ROUTE. Else DROP_NONE, and the
- * address is known from now on (tun_end.c). */
+/* Checks whether a raw IPv4 address may be the other end of a tunnel. DROP_TUNNEL_END: its
+ * block is not allowed (RFC 3056 section 9, RFC 3964 section 5.3.1), or it is ours, on the
+ * LAN or a broadcast address. DROP_NO_ROUTE: there is no route to it. DROP_NONE: it may be,
+ * and it is in the table then. (tun_end.c) */
 enum drop tun_bad_end(const struct gw *gw, struct tun *t, uint32_t a);
 
-/* What is known of an end; NULL when nothing is, see tun_bad_end. */
+/* The table's entry of a raw address, NULL when there is none; then tun_bad_end decides. */
 static inline const struct tun_end *tun_known_end(const struct gw *gw, const struct tun *t,
                                                   uint32_t a)
 {
@@ -119,16 +121,16 @@ static inline const struct tun_end *tun_known_end(const struct gw *gw, const str
 }
 _Static_assert(TUN_ENDS == 1u << 8, "the upper eight bits");
 
-/* What is wrong with an IPv4 address as an end that the configuration names, NULL when
- * nothing is. */
-const char *tun_not_unique(ip4 a);
+/* Why an IPv4 address of the configuration cannot be a tunnel's end because of its block (a
+ * text such as "a multicast address"); NULL when it can. */
+const char *tun_why_no_end(ip4 a);
 
-/* True when an address by its kind is an end. */
-bool tun_good_kind(const struct tun *t, ip4 a);
+/* True when the block of an address allows it as a tunnel's end. */
+bool tun_may_be_end(const struct tun *t, ip4 a);
 
-/* True when the inner packet is itself a tunnel's: it would leave the checks of this
- * one behind as soon as somebody unwraps it (RFC 6169 section 3.1). And when its headers
- * do not end within it (RFC 7112): then it may be. */
+/* True when the inner packet is a tunnel packet itself: after the next decapsulation it
+ * would escape the checks of this tunnel (RFC 6169 section 3.1). Also true when its
+ * extension headers do not end within it (RFC 7112), because it may be one then. */
 static inline bool tun_is_nested(const struct pkt *p)
 {
 	if (LIKELY(ip6_is_plain[p->proto]))
@@ -137,25 +139,26 @@ static inline bool tun_is_nested(const struct pkt *p)
 	       (ip6_is_extension(p->proto) && !(p->flags & PKT_LATER));
 }
 
-/* Sets up the engine from gw->config: parameters, addresses, routes (tun_setup.c).
- * NULL, or what is wrong. */
+/* Sets up the engine from gw->config: parameters, addresses, routes. Gives NULL, or what is
+ * wrong. (tun_setup.c) */
 const char *tun_setup(struct gw *gw, struct tun *t);
 
-/* Hooks (app.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which
- * may have to become one (tun_out.c). */
+/* Hooks (app.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have to
+ * be encapsulated (tun_out.c). */
 enum verdict tun_ip4(struct gw *gw, struct pkt *p);
 enum verdict tun_ip6(struct gw *gw, struct pkt *p);
 
-/* An ICMP message to our outer address: true when it is an error about a packet of
- * the tunnel, with the verdict in *v (tun_icmp.c). */
+/* Handles an ICMP message to our outer address when it is an error about a tunnel packet:
+ * gives true, with the verdict in *v. False when it is not; p is unchanged then.
+ * (tun_icmp.c) */
 bool tun_icmp(struct gw *gw, struct tun *t, struct pkt *p, enum verdict *v);
 
-/* What an earlier ICMP error says about a packet from inside that is on its way to
- * the outer destination `to`, raw: the sender is told once. V_DROP when the packet
- * ends there (counted), else V_SEND6. */
+/* Sends the ICMPv6 error that an earlier ICMP error caused, when a packet from inside goes
+ * to the same outer destination `to` (raw); once for each error. Gives V_DROP when the
+ * packet was too big (counted), else V_SEND6. */
 enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_t to);
 
-/* Forgets what has lived long enough. */
+/* Removes remembered errors whose lifetime is over. */
 void tun_soft_tick(struct gw *gw, struct tun *t);
 
 #endif

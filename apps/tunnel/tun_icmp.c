@@ -1,26 +1,26 @@
-/* ICMP errors about our own tunnel packets, told on to who sent the inner packet
- * (RFC 4213 section 3.4, RFC 3056 section 7).
+/* Translates ICMP errors about our own tunnel packets into ICMPv6 errors to the sender of
+ * the inner packet (RFC 4213 section 3.4, RFC 3056 section 7).
  *
- * Where the error quotes the inner header, an ICMPv6 error goes out at once, about as
- * much of the inner packet as was quoted. Routers of old quote eight bytes behind the
- * outer header: then we remember what was said about the outer destination, and the
- * next packet to there is answered with it. Both only for quotes of what we may have
- * sent, and through icmp6_error, which limits the rate. See tun.h. */
+ * When the error quotes the inner header, an ICMPv6 error is sent at once, about as much of
+ * the inner packet as is quoted. Old routers quote only eight bytes behind the outer
+ * header. Then the error is remembered for the outer destination, and the next packet to
+ * that destination is answered with it. Both need a quote of a packet that we may have
+ * sent, and both use icmp6_error, which limits the rate. See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "kernel/lib/when.h"
 #include "net/csum.h"
 
 #define LOOK_MS     1000u
-#define QUOTE_LEAST 8u /* bytes behind the outer header that every quote has (RFC 792) */
+#define QUOTE_LEAST 8u /* bytes that every quote has behind the outer header (RFC 792) */
 
 /* An ICMPv6 error. */
-struct told {
+struct error6 {
 	uint8_t type, code;
 	uint32_t rest;
 };
 
-/* --- what it becomes ---------------------------------------------------------------- */
+/* --- translation of the type ------------------------------------------------------- */
 
 static bool is_error(uint8_t type)
 {
@@ -28,39 +28,40 @@ static bool is_error(uint8_t type)
 	       type == ICMP_PARAMETER;
 }
 
-static struct told unreachable(const struct icmp_hdr *icmp)
+static struct error6 unreachable(const struct icmp_hdr *icmp)
 {
 	switch (icmp->code) {
 	case ICMP_NET:
 	case ICMP_NET_UNKNOWN:
 	case ICMP_NET_TOS:
-		return (struct told){ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0};
+		return (struct error6){ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0};
 	case ICMP_NET_ADMIN:
 	case ICMP_HOST_ADMIN:
 	case ICMP_ADMIN:
-		return (struct told){ICMP6_UNREACHABLE, ICMP6_ADMIN, 0};
+		return (struct error6){ICMP6_UNREACHABLE, ICMP6_ADMIN, 0};
 	case ICMP_TOO_BIG: {
-		/* Room for the outer header; 0 where the router knows no path MTU. */
+		/* Less the outer header. The MTU is 0 when the router does not support path
+		 * MTU discovery. */
 		uint32_t mtu = be16_get(icmp->seq);
 		mtu = max_u32(mtu, TUN_MTU_LEAST + IP4_MIN) - IP4_MIN;
-		return (struct told){ICMP6_TOO_BIG, 0, mtu};
+		return (struct error6){ICMP6_TOO_BIG, 0, mtu};
 	}
 	default: /* host, protocol: there is no tunnel at that end */
-		return (struct told){ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0};
+		return (struct error6){ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0};
 	}
 }
 
-/* The ICMPv6 error for an ICMP error; type 0 for what no IPv6 host can use. */
-static struct told translate(const struct icmp_hdr *icmp)
+/* The ICMPv6 error for an ICMP error; type 0 when it is of no use for an IPv6 host. */
+static struct error6 translate(const struct icmp_hdr *icmp)
 {
 	if (icmp->type == ICMP_UNREACHABLE)
 		return unreachable(icmp);
 	if (icmp->type == ICMP_TIME_EXCEEDED && icmp->code <= 1)
-		return (struct told){ICMP6_TIME_EXCEEDED, icmp->code, 0};
-	return (struct told){0, 0, 0};
+		return (struct error6){ICMP6_TIME_EXCEEDED, icmp->code, 0};
+	return (struct error6){0, 0, 0};
 }
 
-/* --- soft state ------------------------------------------------------------------------ */
+/* --- remembered errors ------------------------------------------------------------- */
 
 static struct tun_soft *soft_of(const struct gw *gw, struct tun *t, uint32_t to)
 {
@@ -68,16 +69,16 @@ static struct tun_soft *soft_of(const struct gw *gw, struct tun *t, uint32_t to)
 	return &t->soft[to * gw->id_mul >> 26];
 }
 
-static void forget(struct tun *t, struct tun_soft *s)
+static void soft_remove(struct tun *t, struct tun_soft *s)
 {
 	t->n_soft -= s->to != 0;
 	s->to = 0;
 }
 
-static void remember(struct gw *gw, struct tun *t, uint32_t to, struct told e)
+static void soft_set(struct gw *gw, struct tun *t, uint32_t to, struct error6 e)
 {
 	struct tun_soft *s = soft_of(gw, t, to);
-	forget(t, s);
+	soft_remove(t, s);
 	*s = (struct tun_soft){to, gw->now_ms + TUN_SOFT_MS, e.type, e.code, (uint16_t)e.rest};
 	t->n_soft++;
 }
@@ -88,12 +89,12 @@ enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_
 	bool too_big = s->type == ICMP6_TOO_BIG;
 	if (LIKELY(s->to != to) || (too_big && p->len <= s->mtu))
 		return V_SEND6;
-	forget(t, s);
+	soft_remove(t, s);
 	if (when_come(gw->now_ms, s->due_ms, TUN_SOFT_MS))
 		return V_SEND6;
 	t->errors++;
 	icmp6_error(gw, p, s->type, s->code, too_big ? s->mtu : 0);
-	/* Elsewhere the error was about an earlier packet; this one may find its way. */
+	/* Other errors were about an earlier packet; this one may reach its destination. */
 	return too_big ? gw_drop(gw, p, DROP_TOO_BIG) : V_SEND6;
 }
 
@@ -103,13 +104,13 @@ void tun_soft_tick(struct gw *gw, struct tun *t)
 		return;
 	for (uint32_t i = 0; i < TUN_SOFT; i++)
 		if (t->soft[i].to && when_come(gw->now_ms, t->soft[i].due_ms, TUN_SOFT_MS))
-			forget(t, &t->soft[i]);
+			soft_remove(t, &t->soft[i]);
 }
 
 /* --- the quote -------------------------------------------------------------------------- */
 
-/* Bytes of the quoted packet behind the ICMP header: without what follows it in an
- * extended message (RFC 4884 section 4), and without padding. */
+/* The length of the quoted packet behind the ICMP header, without extensions (RFC 4884
+ * section 4) and without padding. */
 static uint32_t quoted_bytes(const struct pkt *p)
 {
 	const uint8_t *icmp = p->data + p->l4;
@@ -120,8 +121,8 @@ static uint32_t quoted_bytes(const struct pkt *p)
 	return min_u32(n, be16_get(h->len));
 }
 
-/* Cuts p down to the quoted inner packet and parses that as far as it goes; false
- * when it is none of ours: from our site, to that outer destination (raw). */
+/* Cuts p down to the quoted inner packet and parses as much as is there. False when we
+ * cannot have sent it: it must be from our site and to this outer destination (raw). */
 static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint32_t n,
                          uint32_t outer_to)
 {
@@ -132,21 +133,22 @@ static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint
 	if (h->first.b[0] >> 4 != 6 || !tun_in(&t->site, &h->from) ||
 	    tun_outer_to(t, &h->to) != outer_to)
 		return false;
-	/* The quote is shorter than the packet was; parse what is there. */
+	/* The quote is shorter than the packet was: parse with the length that is there. */
 	be16 len = h->len;
 	if (be16_get(len) > p->len - IP6_MIN)
 		h->len = be16_of((uint16_t)(p->len - IP6_MIN));
 	bool good = ip6_parse(p) == DROP_NONE;
 	h->len = len;
-	p->iface = IF_LAN; /* where it had come from, and the error goes */
+	p->iface = IF_LAN; /* where the packet came from, and where the error goes */
 	return good;
 }
 
-/* An error about protocol 41: tells on what can be told. Takes p unless it drops it. */
-static enum verdict tell(struct gw *gw, struct tun *t, struct pkt *p)
+/* Handles an error about protocol 41: sends or remembers the ICMPv6 error. Takes p unless
+ * it drops it. */
+static enum verdict error_about_tunnel(struct gw *gw, struct tun *t, struct pkt *p)
 {
 	const struct icmp_hdr *icmp = (const struct icmp_hdr *)(p->data + p->l4);
-	struct told e = translate(icmp);
+	struct error6 e = translate(icmp);
 	uint32_t skip = p->l4 + (uint32_t)sizeof *icmp, n = quoted_bytes(p);
 	const struct ip4_hdr *outer = (const struct ip4_hdr *)(p->data + skip);
 	uint32_t hlen = (uint32_t)(outer->version_ihl & 15) * 4, to = ip4_raw(outer->to);
@@ -155,11 +157,11 @@ static enum verdict tell(struct gw *gw, struct tun *t, struct pkt *p)
 	    ((const uint8_t *)outer)[hlen] >> 4 != 6)
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	if (!tun_known_end(gw, t, to) && tun_bad_end(gw, t, to) != DROP_NONE)
-		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* we send nothing to there */
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* we send no packets to that end */
 	if (e.type == 0)
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (n - hlen < IP6_MIN) {
-		remember(gw, t, to, e);
+		soft_set(gw, t, to, e);
 	} else {
 		if (!inner_packet(t, p, skip + hlen, n - hlen, to))
 			return gw_drop(gw, p, DROP_ICMP_QUOTE);
@@ -184,6 +186,6 @@ bool tun_icmp(struct gw *gw, struct tun *t, struct pkt *p, enum verdict *v)
 	else if (ip4_bad_source(gw, p))
 		*v = gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	else
-		*v = tell(gw, t, p);
+		*v = error_about_tunnel(gw, t, p);
 	return true;
 }

@@ -1,15 +1,16 @@
-/* Packets out of the tunnel: every check of RFC 3964 section 5.2 and RFC 4213
- * section 3.6, then the inner packet goes its way as one that came in on IF_APP.
+/* Decapsulation: all checks of RFC 3964 section 5.2 and RFC 4213 section 3.6; then the
+ * inner packet is forwarded as one that came in on IF_APP.
  *
- * Whatever is refused here is dropped in silence: an answer would go to whoever the
- * packet says it comes from. That the inner destination must be ours keeps us from
- * being an open relay and breaks the loops of RFC 6324. See tun.h. */
+ * A packet that is refused here is dropped without an ICMP error, because its sender
+ * address may be forged. The inner destination must be ours. So the gateway is not an open
+ * relay, and the loops of RFC 6324 are impossible. See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "net/mss.h"
 
-/* What an inner ECN field becomes under an outer one (RFC 6040 section 4.2, figure 4).
- * Upper bits: the packet is dropped; the combination should not be and is counted. */
+/* The inner ECN field after decapsulation, by inner and outer field (RFC 6040 section 4.2,
+ * figure 4). ECN_DROP: the packet is dropped. ECN_ODD: the combination is not valid and is
+ * counted. */
 enum { ECN_NONE, ECN_1, ECN_0, ECN_CE, ECN_DROP = 4, ECN_ODD = 8 };
 static const uint8_t ecn_of[4][4] = {
         /* outer:    none      ECT(1)              ECT(0)              CE */
@@ -19,8 +20,8 @@ static const uint8_t ecn_of[4][4] = {
         [ECN_CE] = {ECN_CE, ECN_CE | ECN_ODD, ECN_CE, ECN_CE},
 };
 
-/* Carries a congestion mark of the outer header over to the inner one; false when the
- * packet must be dropped for it. */
+/* Copies a congestion mark of the outer header to the inner one; false when the packet must
+ * be dropped because of it. */
 static inline bool merge_ecn(struct tun *t, uint8_t tos, uint8_t *inner)
 {
 	uint8_t outer = tos & 3, was = inner[1] >> 4 & 3;
@@ -34,22 +35,23 @@ static inline bool merge_ecn(struct tun *t, uint8_t tos, uint8_t *inner)
 	return true;
 }
 
-/* True for a native source that a host may have (RFC 3964 section 5.3.2). */
+/* True for a native source address that a host may have (RFC 3964 section 5.3.2). */
 static inline bool good_native(const ip6 *a)
 {
 	return a->b[0] < 0xfc && (a->b[0] | a->b[1]) != 0;
 }
 
-/* What is wrong with the inner source, given the outer one (raw). One that the outer
- * source does not prove must at least be one that the tunnel leads back to (reverse path,
- * RFC 2827): our own site and any other network on the LAN send nothing from outside. */
+/* Checks the inner source against the outer one (raw). When the outer source does not prove
+ * the inner one, the route back to the inner source must lead into the tunnel (reverse
+ * path, RFC 2827): addresses of our own site and of other networks on the LAN do not come
+ * from outside. */
 static inline enum drop bad_source(const struct gw *gw, const struct tun *t, const ip6 *from,
                                    uint32_t outer)
 {
 	if (LIKELY(tun_in(&t->domain, from))) {
 		if (LIKELY(tun_embedded(t, from) == outer))
 			return DROP_NONE;
-		/* A 6rd relay may pass on what one site sends another (RFC 5969 section
+		/* A 6rd relay may forward what one site sends to another (RFC 5969 section
 		 * 12). */
 		if (outer != t->relay || !t->relay_may_all)
 			return DROP_INNER_SOURCE;
@@ -62,7 +64,7 @@ static inline enum drop bad_source(const struct gw *gw, const struct tun *t, con
 	return back && back->iface == IF_APP ? DROP_NONE : DROP_INNER_SOURCE;
 }
 
-/* Out of the tunnel to a host of the site. */
+/* Forwards a decapsulated packet to a host of the site. */
 static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pkt *p)
 {
 	if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
@@ -77,7 +79,7 @@ static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pk
 	return V_KEPT;
 }
 
-/* The outer sender cannot be a tunnel's end, or was not seen yet. */
+/* Checks an outer sender that is not in the table, and enters it there. */
 static __attribute__((noinline)) enum drop new_sender(const struct gw *gw, struct tun *t,
                                                       uint32_t from)
 {
@@ -85,8 +87,8 @@ static __attribute__((noinline)) enum drop new_sender(const struct gw *gw, struc
 	return bad == DROP_NO_ROUTE ? DROP_MARTIAN_SOURCE : bad;
 }
 
-/* A whole packet of protocol 41 to our outer address. */
-ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
+/* Decapsulates a packet of protocol 41 to our outer address that is not a fragment. */
+ALWAYS_INLINE enum verdict decapsulate(struct gw *gw, struct tun *t, struct pkt *p)
 {
 	uint32_t from = ip4_raw(ip4_header(p)->from);
 	uint8_t tos = ip4_header(p)->tos;
@@ -109,14 +111,14 @@ ALWAYS_INLINE enum verdict unwrap(struct gw *gw, struct tun *t, struct pkt *p)
 		return gw_drop(gw, p, DROP_ECN);
 	t->in++;
 	p->iface = IF_APP;
-	/* The short way for what goes on to the LAN; the rest (for ourselves, or to a
-	 * network that nobody has) takes the way of all IPv6. */
+	/* Fast path to the LAN. Other packets (for the gateway itself, or to an unused
+	 * network of the site) are reinjected as IPv6 packets. */
 	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN))
 		return gw_input6(gw, p);
 	return deliver(gw, t, p);
 }
 
-/* IPv4 without a NAT: only what is for the gateway itself. */
+/* IPv4 without a NAT: accepts only packets for the gateway itself. */
 static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
 {
 	enum drop bad = ip4_bad_destination(gw, p);
@@ -127,13 +129,14 @@ static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, p->iface == IF_LAN ? DROP_IPV4 : DROP_FOREIGN);
 }
 
-/* What is no whole tunnel packet. */
+/* IPv4 packets other than complete tunnel packets. */
 static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tun *t, struct pkt *p,
                                                         bool to_us)
 {
 	enum verdict v;
 	if (to_us && p->proto == PROTO_IP6) {
-		/* Who cannot be an end gets no room for pieces either. */
+		/* A sender that cannot be a tunnel's end gets no room for reassembly
+		 * either. */
 		enum drop bad = p->flags & PKT_L2_GROUP
 		                        ? DROP_MULTICAST
 		                        : new_sender(gw, t, ip4_raw(ip4_header(p)->from));
@@ -149,8 +152,8 @@ enum verdict tun_ip4(struct gw *gw, struct pkt *p)
 	struct tun *t = tun_of(gw);
 	bool to_us = p->iface == IF_WAN && ip4_raw(ip4_to(p)) == t->outer;
 	if (LIKELY(to_us && p->proto == PROTO_IP6 && !(p->flags & (PKT_L2_GROUP | PKT_FRAGMENT))))
-		return unwrap(gw, t, p);
-	/* What passes the NAT costs no more than it does there. */
+		return decapsulate(gw, t, p);
+	/* Packets of the NAT take the same path as with the application `nat`. */
 	if (t->has_nat && !(to_us && (p->proto == PROTO_IP6 || p->proto == PROTO_ICMP)))
 		return nat_ip4(gw, p);
 	return other_ip4(gw, t, p, to_us);

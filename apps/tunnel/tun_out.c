@@ -1,8 +1,8 @@
-/* IPv6 packets into the tunnel: who may send, where to, and the outer header
- * (RFC 3056 section 5.3, RFC 3964 section 5.1, RFC 4213 section 3.5).
+/* Encapsulation: checks of IPv6 packets from inside, the outer destination and the outer
+ * header (RFC 3056 section 5.3, RFC 3964 section 5.1, RFC 4213 section 3.5).
  *
- * The tunnel's MTU is static (RFC 4213 section 3.2.1): the outer header has DF clear,
- * so the identification must be fresh (RFC 6864). See tun.h. */
+ * The tunnel's MTU is static (RFC 4213 section 3.2.1): the outer header has DF clear, so
+ * the identification must be unique (RFC 6864). See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "net/csum.h"
@@ -10,38 +10,38 @@
 
 #define SELDOM static __attribute__((noinline))
 
-/* A source from elsewhere. One that embeds an address which cannot be a tunnel's end
- * gets no answer (RFC 3056 section 9). */
-SELDOM enum verdict stranger(struct gw *gw, const struct tun *t, struct pkt *p)
+/* Drops a packet whose source is not of our site. There is no ICMP error when the source
+ * embeds an address that cannot be a tunnel's end (RFC 3056 section 9). */
+SELDOM enum verdict foreign_source(struct gw *gw, const struct tun *t, struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (tun_in(&t->domain, from) && !tun_good_kind(t, ip4_from_raw(tun_embedded(t, from))))
+	if (tun_in(&t->domain, from) && !tun_may_be_end(t, ip4_from_raw(tun_embedded(t, from))))
 		return gw_drop(gw, p, DROP_TUNNEL_END);
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_POLICY, 0);
 	return gw_drop(gw, p, DROP_INGRESS);
 }
 
-SELDOM enum verdict nested(struct gw *gw, struct pkt *p)
+SELDOM enum verdict drop_nested(struct gw *gw, struct pkt *p)
 {
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADMIN, 0);
 	return gw_drop(gw, p, DROP_NESTED_TUNNEL);
 }
 
-/* Whether a packet from inside may go into the tunnel at all. */
+/* Checks whether a packet from inside may enter the tunnel at all. */
 static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
 	if (UNLIKELY(p->iface != IF_LAN))
-		return gw_drop(gw, p, DROP_LOOP); /* out of the tunnel and in again */
+		return gw_drop(gw, p, DROP_LOOP); /* it came out of the tunnel */
 	if (UNLIKELY(!tun_in(&t->site, from)))
-		return stranger(gw, t, p);
+		return foreign_source(gw, t, p);
 	if (UNLIKELY(t->own_low >> (from->b[15] & 31) & 1) && gw_is_own6(gw, IF_LAN, from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	return UNLIKELY(tun_is_nested(p)) ? nested(gw, p) : V_SEND6;
+	return UNLIKELY(tun_is_nested(p)) ? drop_nested(gw, p) : V_SEND6;
 }
 
-/* An outer destination that is not known yet: none at all, or a new one, or one that
- * cannot be. */
+/* Finds an outer destination that is not in the table. NULL, with the packet dropped, when
+ * there is none (to = 0) or when it cannot be a tunnel's end. */
 SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p, uint32_t to)
 {
 	enum drop bad = DROP_NO_RELAY;
@@ -49,15 +49,15 @@ SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p
 		bad = tun_bad_end(gw, t, to);
 	if (bad == DROP_NONE)
 		return tun_known_end(gw, t, to);
-	if (bad != DROP_TUNNEL_END) /* that one in silence, as above */
+	if (bad != DROP_TUNNEL_END) /* no error about that reason, as above */
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 	gw_drop(gw, p, bad);
 	return NULL;
 }
 
-/* Puts the outer header in front, word by word as the machine loads them: version,
- * TOS, length; identification, no flags; TTL, protocol, checksum; the addresses. False
- * when there is no room, which cannot be. */
+/* Puts the outer header in front, in words as the machine loads them: version, TOS, length;
+ * identification, no flags; TTL, protocol, checksum; addresses. False when there is no
+ * room, which does not happen. */
 static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p, uint32_t to)
 {
 	uint32_t tos = (uint32_t)(p->data[0] << 4 | p->data[1] >> 4) & t->tos_mask;
@@ -74,8 +74,8 @@ static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p,
 	return true;
 }
 
-/* `ours`: the packet is one of our own. */
-ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
+/* Encapsulates a packet. `ours`: the gateway itself made it. */
+ALWAYS_INLINE enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
 {
 	if (LIKELY(!ours) && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
 		return V_DROP;
@@ -107,9 +107,9 @@ ALWAYS_INLINE enum verdict wrap(struct gw *gw, struct tun *t, struct pkt *p, boo
 	return V_SEND;
 }
 
-SELDOM enum verdict wrap_own(struct gw *gw, struct pkt *p)
+SELDOM enum verdict encapsulate_own(struct gw *gw, struct pkt *p)
 {
-	return wrap(gw, tun_of(gw), p, true);
+	return encapsulate(gw, tun_of(gw), p, true);
 }
 
 enum verdict tun_ip6(struct gw *gw, struct pkt *p)
@@ -117,6 +117,6 @@ enum verdict tun_ip6(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(p->out != IF_APP))
 		return ip6_forward(gw, p);
 	if (UNLIKELY(p->iface == PKT_IF_SELF))
-		return wrap_own(gw, p);
-	return wrap(gw, tun_of(gw), p, false);
+		return encapsulate_own(gw, p);
+	return encapsulate(gw, tun_of(gw), p, false);
 }

@@ -1,5 +1,4 @@
-/* Setting up the tunnel engine: which addresses may be its ends, its parameters,
- * our addresses and routes. See tun.h. */
+/* Setting up the tunnel engine: its parameters, our addresses and routes. See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "kernel/lib/fmt.h"
@@ -7,8 +6,8 @@
 
 static char wrong[128];
 
-static const char *fail(const char *format, ...) PRINTF_LIKE(1, 2);
-static const char *fail(const char *format, ...)
+static const char *key_error(const char *format, ...) PRINTF_LIKE(1, 2);
+static const char *key_error(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -43,8 +42,8 @@ static ip6 address_of(uint64_t upper, uint32_t host)
 	return a;
 }
 
-/* The address that the site's prefix is made from, and our own on the WAN: the same
- * but behind another NAT. */
+/* Chooses the address that the site's prefix is made from (*site) and our outer address on
+ * the WAN. They are the same unless we are behind another NAT. */
 static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *site)
 {
 	const struct tun_config *c = tun_config(gw->config);
@@ -57,16 +56,16 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 	bool own = gw_iface_has(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
 	if (c->rd.has_prefix)
-		return NULL; /* the provider's network may be private */
-	const char *what = tun_not_unique(*site);
+		return NULL; /* a provider's network may use private addresses */
+	const char *what = tun_why_no_end(*site);
 	if (what && c->has_address)
-		return fail("6to4.address: %s is %s", fmt_ip4(text, *site), what);
+		return key_error("6to4.address: %s is %s", fmt_ip4(text, *site), what);
 	if (what)
-		return fail("6to4.address: must be given, because wan.address %s is %s",
-		            fmt_ip4(text, *site), what);
-	if (!own && !tun_not_unique(first))
-		return fail("6to4.address: %s is not a wan.address, and that is not private",
-		            fmt_ip4(text, *site));
+		return key_error("6to4.address: must be given, because wan.address %s is %s",
+		                 fmt_ip4(text, *site), what);
+	if (!own && !tun_why_no_end(first))
+		return key_error("6to4.address: %s is not a wan.address, and that is not private",
+		                 fmt_ip4(text, *site));
 	return NULL;
 }
 
@@ -78,20 +77,22 @@ static const char *choose_relay(const struct gw *gw, struct tun *t)
 	ip4 relay = rd ? c->rd.relay : c->relay;
 	char text[FMT_IP4];
 	t->relay_may_all = rd;
-	/* A provider's network has one way in for native IPv6 (RFC 5969 section 12). */
+	/* A provider's network has one entry for native IPv6, the relay (RFC 5969 section
+	 * 12). */
 	t->native_any = !rd && c->native_from == TUN_NATIVE_ANY;
 	if (!(rd ? c->rd.has_relay : c->has_relay))
 		return NULL;
-	const char *what = rd ? NULL : tun_not_unique(relay);
+	const char *what = rd ? NULL : tun_why_no_end(relay);
 	if (!what && gw_is_own(gw, relay))
 		what = "the gateway itself";
 	if (what)
-		return fail("%s: %s is %s", key, fmt_ip4(text, relay), what);
+		return key_error("%s: %s is %s", key, fmt_ip4(text, relay), what);
 	t->relay = ip4_raw(relay);
 	return NULL;
 }
 
-/* The site's prefix and the LAN's, from the four parameters of the engine. */
+/* Computes the prefixes of domain, site and LAN from the parameters. Gives NULL, or what is
+ * wrong. */
 static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uint32_t *site_len,
                                 uint64_t *site, uint64_t *lan)
 {
@@ -101,8 +102,9 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 	uint64_t domain = rd ? upper_half(&c->rd.prefix.addr.v6) : 0x2002ull << 48;
 	*site_len = len + 32 - mask;
 	if (*site_len > 64)
-		return fail("6rd.prefix: with %u bits of IPv4 address there is no room for a /64",
-		            32 - mask);
+		return key_error(
+		        "6rd.prefix: with %u bits of IPv4 address there is no room for a /64",
+		        32 - mask);
 	t->v4_mask = mask == 32 ? 0 : 0xffffffffu >> mask;
 	t->v4_common = ip4_get(own) & ~t->v4_mask;
 	t->at = (uint8_t)(len / 8);
@@ -111,8 +113,8 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 	t->whole = t->bit == 0 && mask == 0;
 	uint32_t subnet_bits = 64 - *site_len, subnet = subnet_bits ? c->subnet : 0;
 	if (subnet_bits < 16 && subnet >> subnet_bits)
-		return fail("6to4.subnet: %u does not fit, the site's prefix is a /%u", subnet,
-		            *site_len);
+		return key_error("6to4.subnet: %u does not fit, the site's prefix is a /%u", subnet,
+		                 *site_len);
 	*site = domain | (uint64_t)(ip4_get(own) & t->v4_mask) << subnet_bits;
 	*lan = *site | subnet;
 	set_prefix(&t->domain, domain, len);
@@ -142,10 +144,10 @@ static void set_header(struct gw *gw, struct tun *t)
 
 /* --- addresses and routes ------------------------------------------------------------------ */
 
-/* The way into the tunnel, and what must not take it: the unused rest of the site
- * (else packets to it would come back for ever), addresses that are no hosts' and
- * those that are no one's outside their own network (RFC 3964 section 5.3.2, RFC
- * 4193). */
+/* Adds the routes into the tunnel, and routes that keep other packets out of it: to the
+ * unused rest of the site (such packets would come back for ever), to addresses that no
+ * host has and to addresses that are valid only inside a network (RFC 3964 section 5.3.2,
+ * RFC 4193). False when the table of routes is full. */
 static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t domain,
                        uint32_t domain_len)
 {
@@ -165,14 +167,14 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 	return true;
 }
 
-/* Our address on the LAN, and the advertisements there. Hosts should prefer any other
- * router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
+/* Sets our address on the LAN, and starts the advertisements there. Hosts should prefer any
+ * other router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
 static const char *start_lan(struct gw *gw, uint64_t lan)
 {
 	const struct interface *iface = &gw->iface[IF_LAN];
 	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
 	bool have = false, rd = tun_config(gw->config)->rd.has_prefix;
-	/* Host number 1, unless the configuration gives us another one in that network. */
+	/* Host number 1, unless the configuration gives us another address in that network. */
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		have |= addr_in6(&iface->addr6[i].addr, &net, 64);
 	const char *bad = have ? NULL : gw_add_address6(gw, IF_LAN, &router, 64);

@@ -1,5 +1,5 @@
-/* The application `wire`: every frame goes out of the other port, unchanged. It
- * is the floor of every measurement: what the machine and the drivers cost. */
+/* The application `wire`: sends every frame out of the other interface, unchanged. Its cost
+ * is that of the machine and the drivers alone, which every measurement includes. */
 #include "apps/apps.h"
 #include "net/gw.h"
 

@@ -59,16 +59,15 @@ static void forget(struct gw *gw, struct frag *f)
 	f->state = FRAG_FREE;
 }
 
-/* How long the entry still lives. */
+/* Milliseconds until the entry ends. */
 static uint32_t left(const struct gw *gw, const struct frag *f)
 {
 	return when_left(gw->now_ms, f->due_ms, FRAG_LIVE_MS);
 }
 
-/* The entry to give away in a set, in the order of the states, the oldest of
- * each. So packets that come in order do not suffer from fragments without a
- * beginning. `for_first` may take any; a later fragment never takes the place of
- * a decision that is still needed. */
+/* Takes an entry of the set, in the order of the states, the oldest one of each state. So
+ * packets in order do not suffer from fragments without a first one. `for_first` may take
+ * any entry; a later fragment never takes one with a decision that is still needed. */
 static struct frag *take(struct gw *gw, const struct frag_key *k, bool for_first)
 {
 	struct frag *f = set_of(&gw->frags, k), *best = NULL;
@@ -99,9 +98,10 @@ static uint32_t boundary(uint32_t at)
 	return at * at * at * 0x9e3779b1u;
 }
 
-/* Each fragment adds the number of its end and takes away that of its beginning: of
- * fragments that came once each, in any order, only the packet's end remains. What
- * came twice is not complete by it, lest its fellows should wait for another first. */
+/* Each fragment adds the number of its end and subtracts that of its beginning. When every
+ * fragment passed once, in any order, the number of the packet's end is left. A fragment
+ * that came twice does not complete the packet, because the missing ones would then wait
+ * for another first fragment. */
 void frag_count(struct frag *f, const struct pkt *p)
 {
 	uint32_t frag = be16_get(ip4_header(p)->frag);
@@ -119,7 +119,7 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 	struct frag *f = find(gw, key);
 	if (!f)
 		f = take(gw, key, true);
-	if (f->n_all && f->n_seen >= f->n_all) /* the next packet with this identification */
+	if (f->n_all && f->n_seen >= f->n_all) /* it is the next packet with this identification */
 		f->n_seen = f->n_all = f->cover = 0;
 	f->state = FRAG_KNOWN;
 	f->due_ms = gw->now_ms + FRAG_LIVE_MS;
@@ -128,8 +128,8 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 
 void frag_release(struct gw *gw, struct frag *f)
 {
-	/* All at once: what goes on may come back to be parked, and the entry may
-	 * then be another packet's. */
+	/* Takes all of them out first: a reinjected fragment may be parked again, and the
+	 * entry may belong to another packet then. */
 	struct pkt *list = f->parked;
 	gw->frags.n_parked -= f->n_parked;
 	f->parked = NULL;

@@ -8,17 +8,16 @@
 
 #define ERROR_BYTES 576u /* of the whole error, RFC 1812 section 4.3.2.3 */
 
-/* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error:
- * 1000 a second in bursts of 100, of which one addressee gets a quarter of the
- * rate and half of the burst. */
+/* Limits (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 (f)) of each kind of error: 1000 a
+ * second in bursts of 100. One addressee gets a quarter of the rate and half of the burst. */
 static const struct bucket all = {1000, 100 * 1000}, one = {4000, 50 * 4000};
 
 bool icmp_error_allowed(struct gw *gw, enum gw_error_kind kind, uint32_t client)
 {
 	struct gw_errors *e = &gw->errors[kind];
 	uint64_t *mine = &e->one_us[client % GW_ADDRESSEES];
-	/* One or two, so that nobody can count by them what others caused (the side
-	 * channel of "SAD DNS", CVE-2020-25705). */
+	/* Takes one or two at random, so that an attacker cannot count the errors that
+	 * others caused (the side channel of "SAD DNS", CVE-2020-25705). */
 	uint32_t n = 1 + rng_below(gw->rng, 2);
 	uint32_t one_us = bucket_owed(gw->now_us, *mine);
 	uint32_t all_us = bucket_owed(gw->now_us, e->all_us);
@@ -37,8 +36,8 @@ static bool is_error_type(uint8_t type)
 	       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
 }
 
-/* RFC 1812 section 4.3.2.7: never about an ICMP error, a later fragment, a
- * group address, or a source that is no single host reachable where the packet
+/* RFC 1812 section 4.3.2.7: no error about an ICMP error, a later fragment, a group
+ * address, or a packet whose source is not a single host that is reachable where the packet
  * came from. */
 static bool may_tell(const struct gw *gw, const struct pkt *p)
 {
@@ -51,12 +50,13 @@ static bool may_tell(const struct gw *gw, const struct pkt *p)
 	}
 	if (ip4_bad_destination(gw, p) != DROP_NONE)
 		return false;
-	/* A translated packet has a source of ours: the error comes back in and
-	 * finds its way to the inside host through the translation. */
+	/* A translated packet has one of our addresses as its source: the error comes back
+	 * to us and is translated for the inside host. */
 	return p->flags & (PKT_HAIRPIN | PKT_TRANSLATED) || !ip4_bad_source(gw, p);
 }
 
-/* A translated packet has a source of ours, with which no station is known. */
+/* The client (net/client.h) whose limit applies. A translated packet has one of our
+ * addresses as its source, for which no station is known. */
 static uint32_t addressee(struct gw *gw, const struct pkt *p)
 {
 	const struct addr a = {.v4 = ip4_header(p)->from};
@@ -71,8 +71,8 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	if (!may_tell(gw, p) ||
 	    !icmp_error_allowed(gw, too_big ? GW_ERROR_TOO_BIG : GW_ERROR_OTHER, addressee(gw, p)))
 		return;
-	/* About a packet that was translated inwards the error comes from inside,
-	 * so that the translation turns the quoted addresses back (RFC 5508 REQ-5). */
+	/* An error about a packet that was translated inwards comes from inside, so that
+	 * the translation reverses the quoted addresses (RFC 5508 REQ-5). */
 	bool inbound = p->flags & PKT_INBOUND;
 	const struct gw_address *own = inbound ? gw_own_address(gw, p->out, about->to)
 	                                       : gw_own_address(gw, p->iface, about->from);
@@ -83,7 +83,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	}
 	uint32_t quote = min_u32(p->len, ERROR_BYTES - IP4_MIN - sizeof(struct icmp_hdr));
 	uint8_t *icmp = pkt_put(e, sizeof(struct icmp_hdr) + quote);
-	if (!icmp || !pkt_push(e, IP4_MIN)) { /* cannot be: a slot holds far more */
+	if (!icmp || !pkt_push(e, IP4_MIN)) { /* does not happen: a slot has more room */
 		pkt_free(e);
 		return;
 	}

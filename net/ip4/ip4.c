@@ -3,8 +3,8 @@
 
 #include "net/csum.h"
 
-/* Walks the options; gives the offset of the first malformed one, 0 when all
- * are well formed. *route is set when a source route is among them. */
+/* Walks the options. Gives the offset of the first malformed one, 0 when all are
+ * well-formed. Sets *route when there is a source route. */
 static uint8_t walk_options(const uint8_t *h, uint32_t hlen, bool *route)
 {
 	*route = false;
@@ -40,7 +40,7 @@ void ip4_blank_records(struct pkt *p)
 	for (uint32_t i = IP4_MIN; i < hlen && h[i] != IP4_OPT_END;) {
 		uint32_t len = h[i] == IP4_OPT_NOP ? 1 : h[i + 1];
 		if (len == 0 || len > hlen - i)
-			break; /* ip4_parse saw to that */
+			break; /* does not happen: ip4_parse checked the options */
 		if (h[i] == IP4_OPT_RECORD || h[i] == IP4_OPT_TIMESTAMP)
 			memset(h + i, IP4_OPT_NOP, len);
 		i += len;
@@ -62,7 +62,7 @@ bool ip4_route_done(const struct pkt *p)
 	return true;
 }
 
-/* A header longer than 20 bytes, all else noted. */
+/* Checks the options of a packet whose other fields are set. */
 static enum drop parse_options(struct pkt *p, uint32_t hlen)
 {
 	bool route;
@@ -91,7 +91,7 @@ enum drop ip4_parse_rare(struct pkt *p)
 	p->proto = h->proto;
 	p->flags &= (uint16_t) ~(PKT_FRAGMENT | PKT_LATER | PKT_OPTIONS);
 	uint32_t frag = be16_get(h->frag);
-	if ((frag & IP4_OFFSET) * 8 + len > 0xffff) /* reaches beyond any packet's end */
+	if ((frag & IP4_OFFSET) * 8 + len > 0xffff) /* ends behind the largest possible packet */
 		return DROP_IP_LENGTH;
 	if (UNLIKELY(frag & (IP4_MF | IP4_OFFSET)))
 		p->flags |= frag & IP4_OFFSET ? PKT_FRAGMENT | PKT_LATER : PKT_FRAGMENT;
@@ -177,8 +177,8 @@ void ip4_build(struct gw *gw, struct pkt *p, ip4 from, ip4 to, uint8_t proto, ui
 	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
 }
 
-/* Header of a later fragment: only options with the copy bit go along (RFC 791
- * section 3.1, options). Gives the header's length. */
+/* Writes the header of a later fragment: only options with the copy flag are copied (RFC
+ * 791 section 3.1, options). Gives the header's length. */
 static uint32_t copy_header(uint8_t *to, const uint8_t *from, uint32_t hlen)
 {
 	uint32_t n = IP4_MIN;
@@ -210,7 +210,7 @@ void ip4_fragment(struct gw *gw, struct pkt *p)
 {
 	uint32_t mtu = gw->iface[p->out].mtu, hlen = (uint32_t)(p->data[0] & 15) * 4;
 	uint32_t frag = be16_get(ip4_header(p)->frag);
-	if (frag & IP4_DF) { /* an answer of ours, or translated: nobody to tell */
+	if (frag & IP4_DF) { /* our own answer, or translated: no error can be sent */
 		gw_discard(gw, p, DROP_TOO_BIG);
 		return;
 	}

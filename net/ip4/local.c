@@ -6,8 +6,8 @@
 #include "net/tcp/tcp.h"
 #include "net/udp/udp.h"
 
-/* Turns an echo request into its reply, in place. The request's options do not
- * come back: there is no route to reverse (source routes are dropped). */
+/* Turns an echo request into its reply, in place. The reply has no options: there is no
+ * route to reverse, because source routes are dropped. */
 static enum verdict echo(struct gw *gw, struct pkt *p, struct icmp_hdr *icmp)
 {
 	ip4 from = ip4_to(p), to = ip4_header(p)->from;
@@ -61,8 +61,8 @@ enum verdict local_ip4(struct gw *gw, struct pkt *p)
 	enum verdict v = local_service(gw, p);
 	if (v != V_LOCAL)
 		return v;
-	/* Nothing listens. Inside hosts are told, so that they do not wait; the
-	 * outside learns nothing. */
+	/* No service took it. Inside hosts get an error, so that they do not wait; outside
+	 * hosts get none. */
 	if (p->iface == IF_LAN)
 		icmp_error(gw, p, ICMP_UNREACHABLE,
 		           p->proto == PROTO_UDP || p->proto == PROTO_TCP ? ICMP_PORT

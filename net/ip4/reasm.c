@@ -29,7 +29,7 @@ static void free_buffer(struct gw *gw, struct reasm_slot *s)
 	s->p = NULL;
 }
 
-/* The whole packet is lost; what still comes of it is dropped until its time is over. */
+/* The packet is lost. Further fragments of it are dropped until its time is over. */
 static void spoil(struct gw *gw, struct reasm_slot *s)
 {
 	s->state = REASM_DEAD;
@@ -46,14 +46,14 @@ static void empty(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 	t->n_used--;
 }
 
-/* How long the packet still waits. */
+/* Milliseconds until the slot ends. */
 static uint32_t left(const struct gw *gw, const struct reasm_slot *s)
 {
 	return when_left(gw->now_ms, s->due_ms, REASM_WAIT_MS);
 }
 
-/* A slot for a packet that has none: a free one, the sender's own oldest, or the next
- * in turn. */
+/* Takes a slot for a packet: a free one, else that of the sender's oldest packet, else the
+ * next one in turn. NULL when there is no buffer. */
 static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t which,
                                const struct frag_key *key)
 {
@@ -102,9 +102,10 @@ static struct reasm_slot *find(struct gw *gw, struct reasm_table *t, const struc
 	return take(gw, t, which, key);
 }
 
-/* --- pieces --------------------------------------------------------------------------- */
+/* --- fragments --------------------------------------------------------------------- */
 
-/* Marks the bytes from `at` on as there; gives how many of their eights already were. */
+/* Marks n bytes from `at` on as present. Gives how many of their 8-byte blocks were present
+ * before. */
 static uint32_t mark(struct reasm_slot *s, uint32_t at, uint32_t n)
 {
 	uint32_t before = 0;
@@ -116,14 +117,14 @@ static uint32_t mark(struct reasm_slot *s, uint32_t at, uint32_t n)
 	return before;
 }
 
-/* True when a piece ends where others say that it cannot. */
+/* True when a fragment's end contradicts the other fragments. */
 static bool contradicts(const struct reasm_slot *s, uint32_t end, bool last)
 {
 	if (s->n_all)
 		return last ? end != s->n_all : end > s->n_all;
 	if (!last)
 		return false;
-	/* Nothing may be there behind the end. */
+	/* No byte may be present behind the end. */
 	for (uint32_t block = (end + 7) / 8; block < REASM_BYTES / 8; block++)
 		if (s->have[block / 8] & 1u << block % 8)
 			return true;
@@ -132,7 +133,7 @@ static bool contradicts(const struct reasm_slot *s, uint32_t end, bool last)
 
 enum added { ADDED, AGAIN, BAD };
 
-/* Copies a piece to its place: payload bytes [at, at + l4_len). */
+/* Copies a fragment to its place: payload bytes [at, at + l4_len). */
 static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bool last)
 {
 	const uint8_t *from = p->data + p->l4;
@@ -141,7 +142,7 @@ static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bo
 		return BAD;
 	uint32_t before = mark(s, at, n);
 	if (before) {
-		/* The same once more does no harm; anything else is an attack. */
+		/* An exact repetition is harmless; anything else is an attack. */
 		bool same = before == (n + 7) / 8 && memcmp(payload(s) + at, from, n) == 0 &&
 		            (!last || s->n_all);
 		return same ? AGAIN : BAD;
@@ -158,13 +159,13 @@ static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bo
 	return ADDED;
 }
 
-/* The packet is complete: its header is the first piece's. */
+/* Completes the packet with the header of the first fragment. */
 static enum drop finish(struct reasm_slot *s)
 {
 	struct pkt *p = s->p;
 	pkt_trim(p, s->n_all);
 	if (!pkt_push(p, s->hlen))
-		return DROP_NO_PACKET; /* the headroom takes any header */
+		return DROP_NO_PACKET; /* does not happen: the headroom has room for any header */
 	struct ip4_hdr *h = ip4_header(p);
 	if (s->ecn & CE) { /* RFC 3168 section 5.3 */
 		if (s->ecn & NO_ECN)

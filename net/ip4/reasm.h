@@ -1,19 +1,19 @@
-/* Reassembly of IPv4 packets that are addressed to the gateway itself (RFC 791
- * section 3.2; what passes through is not reassembled, see frag.h).
+/* Reassembly of IPv4 packets to the gateway itself (RFC 791 section 3.2). Packets that pass
+ * through are not reassembled, see frag.h.
  *
- * Every packet in pieces has a slot, every slot one packet buffer, into which the
- * pieces are copied; so nothing longer than REASM_BYTES can be put together. The
- * slots are in sets chosen by the two addresses under a secret hash: a sender has
- * a set at most, and where that is full its own oldest packet gives way, or, when it
- * has none there, each in turn. So a flood of fragments from one address takes that
- * address's slots; one from many made-up addresses must come as fast as the pieces of
- * a packet follow each other to do harm, since to hold slots is not enough; and all
- * fragments together take no more than the slots and the pool's quarter.
+ * Every packet in fragments has a slot, and every slot one packet buffer into which the
+ * fragments are copied. So no packet longer than REASM_BYTES can be reassembled. The slots
+ * are in sets, which a secret hash of the two addresses selects: one sender uses one set.
+ * When the set is full, the sender's own oldest packet is evicted, or, if it has none, the
+ * slots in turn. So a flood from one address uses only its own slots. A flood from many
+ * forged addresses does harm only when it is as fast as the fragments of a packet follow
+ * each other, because holding slots is not enough. All fragments together use no more than
+ * the slots and a quarter of the pool.
  *
- * Pieces that overlap in anything but an exact repetition end the whole packet
- * (RFC 1858, RFC 5722 section 4 for IPv6): which bytes count may not depend on who
- * reads them. Left out on purpose: ICMP time exceeded for what stays incomplete
- * (RFC 792 code 1), because the sender's address is not proven. */
+ * Fragments that overlap, except for exact repetitions, end the whole packet (RFC 1858, RFC
+ * 5722 section 4 for IPv6): which bytes are valid must not depend on the reader. Not
+ * implemented on purpose: ICMP time exceeded for packets that stay incomplete (RFC 792 code
+ * 1), because the sender's address may be forged. */
 #ifndef NET_IP4_REASM_H
 #define NET_IP4_REASM_H
 
@@ -24,48 +24,47 @@
 
 #define REASM_SETS    16u /* a power of two */
 #define REASM_WAYS    8u
-#define REASM_BYTES   ((uint32_t)PKT_ROOM) /* payload; RFC 4213 section 3.6 asks for 1500 in all */
-#define REASM_WAIT_MS 800u /* for the missing pieces; buffers are free a second later */
+#define REASM_BYTES   ((uint32_t)PKT_ROOM) /* payload; RFC 4213 section 3.6: 1500 in total */
+#define REASM_WAIT_MS 800u /* for the missing fragments; buffers are free a second later */
 
 enum reasm_state {
 	REASM_FREE,
 	REASM_OPEN,
-	REASM_DEAD, /* spoilt: what still comes of the packet is dropped */
+	REASM_DEAD, /* failed: further fragments of the packet are dropped */
 };
 
-/* One packet in pieces. */
+/* A packet in fragments. */
 struct reasm_slot {
 	struct frag_key key;
 	uint8_t state;
-	uint8_t hlen;    /* header bytes in front of the payload; 0: first piece missing */
-	uint8_t ecn;     /* bit per ECN code point seen */
-	uint32_t due_ms; /* when it ends */
-	uint32_t n_seen; /* payload bytes that are there */
-	uint32_t n_all;  /* payload bytes of the packet; 0: last piece missing */
-	struct pkt *p;   /* while open */
-	uint8_t have[REASM_BYTES / 64]; /* bit per 8 payload bytes */
+	uint8_t hlen;    /* bytes of the header; 0: the first fragment is missing */
+	uint8_t ecn;     /* one bit for each ECN code point seen */
+	uint32_t due_ms; /* when the slot ends */
+	uint32_t n_seen; /* payload bytes that are here */
+	uint32_t n_all;  /* payload bytes of the packet; 0: the last fragment is missing */
+	struct pkt *p;   /* the buffer while REASM_OPEN */
+	uint8_t have[REASM_BYTES / 64]; /* one bit for each 8 payload bytes */
 };
 
 struct reasm_table {
 	struct hash_key secret;
 	uint32_t n_used; /* slots that are not free */
 	uint32_t next_look_ms;
-	uint8_t turn[REASM_SETS]; /* the slot of each set that gives way next */
+	uint8_t turn[REASM_SETS]; /* the slot of each set that is evicted next */
 	struct reasm_slot slot[REASM_SETS][REASM_WAYS];
 };
 
 struct gw;
 
-/* An empty table; the memory must be zero. */
+/* Sets up an empty table; the memory must be zero. */
 void reasm_init(struct gw *gw, struct reasm_table *t);
 
-/* The fragment p (data at its IPv4 header, parsed) of a packet to ourselves. Copies
- * it; when it completes its packet, that goes through the application once more
- * (gw_resume), whole. V_DROP: p is spoilt, counted, and stays the caller's;
- * V_KEPT: it is taken. */
+/* Copies the fragment p (parsed, data at its IPv4 header) of a packet to the gateway
+ * itself. When it completes the packet, the whole packet is reinjected (gw_resume). V_DROP:
+ * p is invalid, is counted, and stays the caller's. V_KEPT: p is taken. */
 enum verdict reasm_ip4(struct gw *gw, struct reasm_table *t, struct pkt *p);
 
-/* Ends what has waited long enough. To be called from the application's tick. */
+/* Ends packets whose time is over. To be called in the application's tick. */
 void reasm_tick(struct gw *gw, struct reasm_table *t);
 
 #endif

@@ -41,15 +41,15 @@ void icmp6_send(struct gw *gw, uint32_t iface, struct pkt *p, const ip6 *from, c
 	gw_transmit(gw, &gw->iface[iface], p);
 }
 
-/* "Source address failed ingress policy" (RFC 4443 section 3.1, code 5) is for a host
- * that took an address of another router's prefix: no route of ours leads to it. So
+/* "Source address failed ingress policy" (RFC 4443 section 3.1, code 5) is for a host that
+ * used an address of another router's prefix. None of our routes leads to that address, so
  * the error goes to the station that sent the packet, and stays on that link. */
 static bool answers_station(uint8_t type, uint8_t code)
 {
 	return type == ICMP6_UNREACHABLE && code == ICMP6_POLICY;
 }
 
-/* The Ethernet header of a packet as it came. */
+/* The Ethernet header of a packet as it came in. */
 static const struct eth_hdr *eth_of(const struct pkt *p)
 {
 	return (const struct eth_hdr *)(p->data - sizeof(struct eth_hdr));
@@ -62,9 +62,10 @@ static bool station_may_ask(const struct gw *gw, const struct pkt *p)
 	       !gw_address6(gw, p->iface, from);
 }
 
-/* RFC 4443 section 2.4 (e): never about an error or a redirect, or what might be one;
- * about a multicast only what path MTU discovery and unknown options need; never to
- * a source that is no single host reachable where the packet came from. */
+/* RFC 4443 section 2.4 (e): no error about an error or a redirect, or about a packet that
+ * might be one; about multicast only what path MTU discovery and unknown options require;
+ * and no error to a source that is not a single host that is reachable where the packet
+ * came from. */
 static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
 	if (p->iface == PKT_IF_SELF)
@@ -82,7 +83,8 @@ static bool may_tell(const struct gw *gw, const struct pkt *p, uint8_t type, uin
 	return answers_station(type, code) ? station_may_ask(gw, p) : !ip6_bad_source(gw, p);
 }
 
-/* Whose share of the errors one is taken from. A source that no route leads to says nothing. */
+/* The client (net/client.h) whose limit applies. When the error goes to a station, the
+ * source address is no evidence, so it is the station. */
 static uint32_t addressee(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code)
 {
 	const struct addr a = {.is6 = true, .v6 = ip6_header(p)->from};

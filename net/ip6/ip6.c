@@ -15,13 +15,13 @@ uint32_t ip6_extension_len(uint8_t proto, const struct ip6_ext *e)
 {
 	if (proto == PROTO_FRAGMENT)
 		return sizeof(struct ip6_frag);
-	if (proto == PROTO_AH) /* counts words of 4 bytes (RFC 4302 section 2.2) */
+	if (proto == PROTO_AH) /* in words of 4 bytes (RFC 4302 section 2.2) */
 		return (e->len + 2u) * 4;
 	return (e->len + 1u) * 8;
 }
 
-/* Notes the transport header of a packet whose length is right. Each header takes eight
- * bytes of the packet at least, so the packet's length bounds the walk. */
+/* Finds the transport header of a packet whose length is correct. Each header takes at
+ * least eight bytes of the packet, so the packet's length bounds the walk. */
 static enum drop walk(struct pkt *p)
 {
 	uint32_t at = IP6_MIN;
@@ -33,13 +33,14 @@ static enum drop walk(struct pkt *p)
 		const struct ip6_ext *e = (const struct ip6_ext *)pkt_at(p, at, sizeof *e);
 		if (!e || ip6_extension_len(proto, e) > p->len - at)
 			break;
-		/* Type 0 is a source route (RFC 5095; RFC 9288 section 3.4.2.5). */
+		/* A routing header of type 0 is a source route (RFC 5095; RFC 9288 section
+		 * 3.4.2.5). */
 		if (proto == PROTO_ROUTING && e->kind == 0 && e->left != 0)
 			found = DROP_SOURCE_ROUTE;
 		at += ip6_extension_len(proto, e);
 		if (proto == PROTO_FRAGMENT) {
 			uint32_t offset = be16_get(((const struct ip6_frag *)e)->offset);
-			if (offset & (IP6_OFFSET | IP6_MF)) /* else an atomic one (RFC 6946) */
+			if (offset & (IP6_OFFSET | IP6_MF)) /* else an atomic fragment (RFC 6946) */
 				p->flags |= PKT_FRAGMENT;
 			if (offset & IP6_OFFSET) {
 				p->flags |= PKT_LATER;
@@ -59,7 +60,7 @@ enum drop ip6_parse_rare(struct pkt *p)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	uint32_t len = be16_get(h->len);
-	/* Hop-by-hop options behind which nothing is: a jumbogram (RFC 2675). */
+	/* Only hop-by-hop options: a jumbogram (RFC 2675). */
 	if (len == 0 && h->next == PROTO_HOP_BY_HOP)
 		return DROP_IP_LENGTH;
 	pkt_trim(p, IP6_MIN + len);
@@ -67,7 +68,7 @@ enum drop ip6_parse_rare(struct pkt *p)
 	return walk(p);
 }
 
-/* Where the routing header of type 0 is that the walk found. */
+/* The offset of the routing header of type 0 that the walk found. */
 static uint32_t source_route_at(const struct pkt *p)
 {
 	uint32_t at = IP6_MIN;
@@ -84,8 +85,8 @@ static uint32_t source_route_at(const struct pkt *p)
 
 enum verdict ip6_malformed(struct gw *gw, struct pkt *p, enum drop wrong)
 {
-	/* The kind of routing header is what is wrong (RFC 8200 section 4.4); only the
-	 * destination tells. */
+	/* The type of the routing header is wrong (RFC 8200 section 4.4); only the
+	 * destination sends the error. */
 	if (wrong == DROP_SOURCE_ROUTE && gw_is_own6(gw, p->iface, &ip6_header(p)->to))
 		icmp6_error(gw, p, ICMP6_PARAMETER, ICMP6_FIELD, source_route_at(p) + 2);
 	return gw_drop(gw, p, wrong);
@@ -153,7 +154,7 @@ enum verdict ip6_forward(struct gw *gw, struct pkt *p)
 	return V_SEND6;
 }
 
-/* --- packets of our own -------------------------------------------------------------- */
+/* --- our own packets --------------------------------------------------------------- */
 
 void ip6_build(struct pkt *p, const ip6 *from, const ip6 *to, uint8_t proto, uint8_t hops)
 {

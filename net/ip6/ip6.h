@@ -1,11 +1,10 @@
 /* IPv6: parsing, routing, forwarding checks, our own packets (RFC 8200).
  *
- * A router needs nothing of a packet but its fixed header: extension headers are
- * walked only to know the transport header, however many they are, and a chain that
- * the walk does not understand passes all the same. Left out on
- * purpose: reassembly (fragments to the gateway itself are dropped), jumbograms
- * (RFC 2675), hop-by-hop options of packets that only pass (RFC 8200 section 4.3
- * leaves that to those who have use for them). */
+ * A router needs only the fixed header. Extension headers are walked only to find the
+ * transport header, however many there are, and a packet whose headers the walk does not
+ * understand is forwarded all the same. Not implemented on purpose: reassembly (fragments
+ * to the gateway itself are dropped), jumbograms (RFC 2675), hop-by-hop options of
+ * forwarded packets (RFC 8200 section 4.3 leaves these to routers that need them). */
 #ifndef NET_IP6_IP6_H
 #define NET_IP6_IP6_H
 
@@ -16,25 +15,25 @@ static inline struct ip6_hdr *ip6_header(const struct pkt *p)
 	return (struct ip6_hdr *)p->data;
 }
 
-/* Checks version and lengths, cuts link padding, walks the extension headers;
- * notes l4, l4_len, proto and flags in p. data is at the IPv6 header. Gives
- * DROP_NONE or what is wrong; ip6_malformed tells the sender where that is due.
+/* Checks version and lengths, removes link-layer padding, and walks the extension headers.
+ * Sets l4, l4_len, proto and flags of p. p->data must be at the IPv6 header. Gives
+ * DROP_NONE or what is wrong; ip6_malformed sends the error for it.
  *
- * proto is the first header that is none of hop-by-hop options, routing, fragment,
- * AH and destination options, and l4 is there. In a later fragment (PKT_LATER) l4 is
- * behind the fragment header, and what stands there is the middle of something. Where a
- * header is cut off by the end of the packet proto is that header, with l4 there: then
- * ip6_is_extension(proto) holds without PKT_LATER, and what the packet carries is not
- * in it (RFC 7112). Nothing else lies beyond what the walk saw. */
+ * proto is the first header other than hop-by-hop options, routing, fragment, AH and
+ * destination options, and l4 is its offset. In a later fragment (PKT_LATER) l4 is behind
+ * the fragment header, and what stands there is the middle of the payload. When a header
+ * does not end within the packet, proto is that header and l4 its offset: then
+ * ip6_is_extension(proto) is true without PKT_LATER, and the transport header is not in the
+ * packet (RFC 7112). There is no other case. */
 static inline enum drop ip6_parse(struct pkt *p) MUST_USE;
 
-/* Longest-prefix match: notes out and hop in p, and PKT_ROUTED where out is a real
- * port or PKT_IF_SELF (an address of ours). Where the route leads to the
- * application out is IF_APP and PKT_ROUTED stays clear, so that the packet that
- * it makes is routed anew. hop is 0 where the destination itself is the next hop,
- * else 1 + the index of the route: who keeps a packet clears PKT_ROUTED, since the
- * routes may change meanwhile. False when there is no route, or one to nowhere.
- * Link-local and multicast destinations are not routed. */
+/* Longest-prefix match: sets out and hop of p, and PKT_ROUTED when out is an interface or
+ * PKT_IF_SELF (an address of ours). When the route leads to the application, out is IF_APP
+ * and PKT_ROUTED stays clear, so that the packet that the application makes is routed
+ * again. hop is 0 when the destination itself is the next hop, else 1 + the index of the
+ * route. Code that keeps a packet clears PKT_ROUTED, because routes may change in the
+ * meantime. False when there is no route, or one to IF_NONE. Link-local and multicast
+ * destinations are not routed. */
 static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to);
 
 /* The route for an address, NULL when there is none. */
@@ -43,8 +42,8 @@ const struct gw_route6 *gw_route6_for(const struct gw *gw, const ip6 *to);
 /* The next hop of a packet with PKT_ROUTED. */
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p);
 
-/* ::/32 (unspecified, loopback, IPv4-mapped, IPv4-compatible), link-local, multicast,
- * reserved: not forwarded to and not forwarded from. */
+/* True for ::/32 (unspecified, loopback, IPv4-mapped, IPv4-compatible), link-local,
+ * multicast and reserved addresses: packets from and to them are not forwarded. */
 static inline bool ip6_is_special(const ip6 *a)
 {
 	return ip6_word(a, 0) == 0 || a->b[0] >= 0xfe;
@@ -55,7 +54,7 @@ static inline bool ip6_is_group(const ip6 *a)
 	return a->b[0] == 0xff;
 }
 
-/* fe80::/10 (RFC 4291 section 2.5.6). */
+/* True for fe80::/10 (RFC 4291 section 2.5.6). */
 static inline bool ip6_is_link_local(const ip6 *a)
 {
 	return a->b[0] == 0xfe && (a->b[1] & 0xc0) == 0x80;
@@ -66,51 +65,51 @@ static inline bool ip6_is_unspecified(const ip6 *a)
 	return (ip6_word(a, 0) | ip6_word(a, 1) | ip6_word(a, 2) | ip6_word(a, 3)) == 0;
 }
 
-/* True when the source cannot be a host's on the side p came from (RFC 4291, RFC
- * 2827): its kind, one of our own addresses, or a route back that leaves by another
- * side. A link-local source is good on its own link. */
+/* True when the source cannot be that of a host on the interface that p came from (RFC
+ * 4291, RFC 2827): its kind, one of our own addresses, or a route back that leaves by
+ * another interface. A link-local source is valid on its own link. */
 bool ip6_bad_source(const struct gw *gw, const struct pkt *p);
 
-/* Why the destination cannot be forwarded to: DROP_NONE, multicast, or one that is
- * no address of a host elsewhere. */
+/* Why packets cannot be forwarded to the destination of p: multicast, or not the address of
+ * a host on another link; else DROP_NONE. */
 enum drop ip6_bad_destination(const struct pkt *p);
 
-/* For a routed packet that will be forwarded: hop limit and size, with the ICMPv6
- * error where one is due. The packet must be as it came. Gives V_SEND6 (hop limit
- * not yet lowered) or V_DROP (counted). */
+/* Checks hop limit and size of a routed packet that will be forwarded, and sends the ICMPv6
+ * error. The packet must be as it came in. Gives V_SEND6 (the hop limit is not lowered yet)
+ * or V_DROP (counted). */
 static inline enum verdict ip6_may_forward(struct gw *gw, struct pkt *p);
 
-/* One hop less; ip6_may_forward was asked. */
+/* Takes one hop; after ip6_may_forward. */
 static inline void ip6_hop(struct ip6_hdr *h)
 {
 	h->hops--;
 }
 
-/* All of plain routing between ports for an application's ip6 hook: source, hop
- * limit, size, one hop less. Gives the verdict. */
+/* Plain routing between interfaces, for an application's ip6 hook: checks source, hop limit
+ * and size, and takes one hop. Gives the verdict. */
 enum verdict ip6_forward(struct gw *gw, struct pkt *p);
 
-/* What the way on carries: the MTU of the port that p was routed to, or of the
- * application's own links. */
+/* The MTU towards the next hop: that of the interface that p is routed to, or that of the
+ * application's tunnels. */
 static inline uint32_t ip6_mtu(const struct gw *gw, const struct pkt *p)
 {
 	return p->out < INTERFACES ? gw->iface[p->out].mtu : gw->app_mtu;
 }
 
-/* Writes a header without extensions for a packet of ours at p->data: lengths from
- * p->len, hop limit `hops`; notes l4, l4_len and proto. */
+/* Writes a header without extension headers for a packet of ours at p->data: lengths from
+ * p->len, hop limit `hops`. Sets l4, l4_len and proto. */
 void ip6_build(struct pkt *p, const ip6 *from, const ip6 *to, uint8_t proto, uint8_t hops);
 
-/* The checksum of the message behind the header that ip6_build wrote, which stands
- * `at` bytes into it (RFC 8200 section 8.1). A result of zero becomes all ones with UDP, and only
- * there. */
+/* Computes the checksum of the message behind the header that ip6_build wrote, and stores
+ * it `at` bytes into the message (RFC 8200 section 8.1). Only with UDP a result of zero
+ * becomes all ones. */
 void ip6_sum(struct pkt *p, uint32_t at);
 
-/* Sends a packet of ours in pieces of at most mtu bytes (RFC 8200 section 4.5);
- * it has no extension headers. Takes the packet. */
+/* Sends a packet of ours in fragments of at most mtu bytes (RFC 8200 section 4.5). It has
+ * no extension headers. Takes the packet. */
 void ip6_fragment(struct gw *gw, struct pkt *p, uint32_t mtu);
 
-/* Marks a packet of ours as on its way to a neighbour on a port's link. */
+/* Marks a packet of ours as routed to its destination on the link of an interface. */
 static inline void ip6_to_link(struct pkt *p, uint32_t iface)
 {
 	p->out = (uint8_t)iface;
@@ -118,29 +117,30 @@ static inline void ip6_to_link(struct pkt *p, uint32_t iface)
 	p->flags |= PKT_ROUTED;
 }
 
-/* Sends a packet of ours to the multicast group in its header, on a port (RFC 2464
+/* Sends a packet of ours to the multicast group in its header, on an interface (RFC 2464
  * section 7). Takes the packet. */
 void ip6_send_group(struct gw *gw, uint32_t iface, struct pkt *p);
 
-/* True for the headers that ip6_parse walks over, and how long one is by its first two
- * bytes. */
+/* ip6_is_extension: true for the headers that ip6_parse walks over. ip6_extension_len: the
+ * length in bytes of such a header, from its first two bytes. */
 bool ip6_is_extension(uint8_t proto);
 uint32_t ip6_extension_len(uint8_t proto, const struct ip6_ext *e);
 
-/* Drops a packet that ip6_parse refused, with an ICMPv6 error where it is ours and
- * one is due. */
+/* Drops a packet that ip6_parse refused, with an ICMPv6 error when it is to the gateway
+ * itself and an error is required. */
 enum verdict ip6_malformed(struct gw *gw, struct pkt *p, enum drop wrong);
 
-/* A packet whose source or destination is special (ip6_is_special), or that came as
- * a link multicast: for the gateway itself or for nobody. Gives the verdict. */
+/* Decides about a packet whose source or destination is special (ip6_is_special), or which
+ * came in a link-layer multicast: it is for the gateway itself or dropped. Gives the
+ * verdict. */
 enum verdict ip6_special(struct gw *gw, struct pkt *p);
 
-/* --- bodies on the way of every packet ------------------------------------- */
+/* --- inline functions -------------------------------------------------------------- */
 
-/* The transport protocols of most packets. */
+/* True for the transport protocols of most packets. */
 extern const bool ip6_is_plain[256];
 
-/* ip6_parse for what is rarer: extension headers, and all that is wrong. */
+/* ip6_parse for packets with extension headers, and everything that is wrong. */
 enum drop ip6_parse_rare(struct pkt *p) MUST_USE;
 
 static inline enum drop ip6_parse(struct pkt *p)
@@ -153,7 +153,7 @@ static inline enum drop ip6_parse(struct pkt *p)
 		return DROP_IP_LENGTH;
 	if (UNLIKELY(!ip6_is_plain[h->next]))
 		return ip6_parse_rare(p);
-	pkt_end(p, IP6_MIN + len); /* without the link's padding */
+	pkt_end(p, IP6_MIN + len); /* without link-layer padding */
 	p->l4 = IP6_MIN;
 	p->l4_len = (uint16_t)len;
 	p->proto = h->next;
@@ -165,7 +165,7 @@ static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 {
 	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), d = ip6_word(to, 3);
 	const struct gw_route6 *r = gw->route6;
-	/* The last one is good for every address (gw.h). */
+	/* The last route matches every address (gw.h). */
 	while ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1] ||
 	       (UNLIKELY(r->len > 64) &&
 	        ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3])))

@@ -1,6 +1,6 @@
-/* IPv6 packets for the gateway itself: what a destination does with extension headers
- * (RFC 8200 section 4), and echo (RFC 4443 section 4.2). See local.h. Left out on
- * purpose: reassembly, and all services but echo. */
+/* IPv6 packets to the gateway itself: extension headers at the destination (RFC 8200
+ * section 4), and echo (RFC 4443 section 4.2). See local.h. Not implemented on purpose:
+ * reassembly, and services of the core other than echo. */
 #include "net/local.h"
 
 #include "net/csum.h"
@@ -9,9 +9,8 @@
 #include "net/ip6/nd.h"
 #include "net/tcp/tcp.h"
 
-/* Turns an echo request into its reply, in place. One to a group or an anycast address
- * is answered by an address of ours alone. The request's extension headers do not
- * come back. */
+/* Turns an echo request into its reply, in place. The reply to a request to a group or an
+ * anycast address comes from a unicast address of ours. It has no extension headers. */
 static enum verdict echo(struct gw *gw, struct pkt *p, const struct gw_address6 *own)
 {
 	const struct ip6_hdr *h = ip6_header(p);
@@ -70,8 +69,8 @@ static enum verdict local_icmp6(struct gw *gw, struct pkt *p, const struct gw_ad
 
 /* --- extension headers --------------------------------------------------------------- */
 
-/* The options of one header (RFC 8200 section 4.2): what we do not know may say by its
- * upper bits that the packet is to be dropped, and who is told. */
+/* Checks the options of one header (RFC 8200 section 4.2). The upper bits of an unknown
+ * option decide whether the packet is dropped and whether an error is sent. */
 static enum drop look_at_options(struct gw *gw, const struct pkt *p, uint32_t at, uint32_t len)
 {
 	const uint8_t *h = p->data + at;
@@ -92,8 +91,8 @@ static enum drop look_at_options(struct gw *gw, const struct pkt *p, uint32_t at
 	return DROP_NONE;
 }
 
-/* All headers up to the transport header, in bounds since ip6_parse walked over them.
- * *named is where the last of them names its follower. */
+/* Checks all headers up to the transport header; ip6_parse checked their lengths. *named is
+ * set to the offset of the last field "next header". */
 static enum drop look_at_chain(struct gw *gw, const struct pkt *p, uint32_t *named)
 {
 	uint8_t proto = ip6_header(p)->next;
@@ -102,7 +101,7 @@ static enum drop look_at_chain(struct gw *gw, const struct pkt *p, uint32_t *nam
 		const struct ip6_ext *e = (const struct ip6_ext *)(p->data + at);
 		uint32_t len = ip6_extension_len(proto, e);
 		enum drop bad = DROP_NONE;
-		if (proto == PROTO_HOP_BY_HOP && at != IP6_MIN) { /* it may only be the first */
+		if (proto == PROTO_HOP_BY_HOP && at != IP6_MIN) { /* it must be the first one */
 			icmp6_error(gw, p, ICMP6_PARAMETER, ICMP6_NEXT_HEADER, *named);
 			bad = DROP_EXTENSION;
 		} else if (proto == PROTO_HOP_BY_HOP || proto == PROTO_DESTINATION) {
@@ -144,8 +143,8 @@ enum verdict local_ip6(struct gw *gw, struct pkt *p)
 	enum verdict v = own ? local_service(gw, p) : V_LOCAL;
 	if (v != V_LOCAL)
 		return v;
-	/* Nothing listens. Inside hosts are told, so that they do not wait; the
-	 * outside learns nothing. */
+	/* No service took it. Inside hosts get an error, so that they do not wait; outside
+	 * hosts get none. */
 	if (p->iface != IF_LAN || p->proto == PROTO_NONE)
 		return gw_drop(gw, p, DROP_NO_SERVICE);
 	if (p->proto == PROTO_UDP || p->proto == PROTO_TCP)

@@ -5,14 +5,14 @@
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 
-#define ROBUSTNESS   2u              /* unasked reports of each change, RFC 3810 section 9.1 */
+#define ROBUSTNESS   2u              /* unsolicited reports of each change, RFC 3810 section 9.1 */
 #define UNASKED_MS   1000u           /* longest wait before each, section 9.11 */
-#define OLD_ASKER_MS 260000u         /* an MLDv1 router is remembered so long, section 9.12 */
-#define LONGEST_MS   (0x1fffu << 10) /* a query's longest wait, section 5.1.3 */
-#define LONG_QUERY   28u             /* an MLDv2 query has at least so many bytes, section 8.1 */
+#define OLD_ASKER_MS 260000u         /* how long an MLDv1 router is remembered, section 9.12 */
+#define LONGEST_MS   (0x1fffu << 10) /* longest wait that a query can request, section 5.1.3 */
+#define LONG_QUERY   28u             /* shortest length of an MLDv2 query, section 8.1 */
 
-/* Record types (RFC 3810 section 5.2.12): without a list of sources EXCLUDE is
- * to listen, INCLUDE is not to. */
+/* Record types (RFC 3810 section 5.2.12). Without a list of sources, EXCLUDE means to
+ * listen and INCLUDE means not to listen. */
 enum { IS_EXCLUDE = 2, TO_INCLUDE = 3, TO_EXCLUDE = 4 };
 
 const ip6 mld_all_nodes = {{0xff, 2, [15] = 1}};
@@ -96,8 +96,8 @@ uint32_t mld_filter(const struct interface *iface, mac out[static MLD_GROUPS + 1
 
 /* --- reports ---------------------------------------------------------------------- */
 
-/* Sends a message of n bytes with the router alert option, by which routers that do
- * not listen to the group see it (RFC 3810 section 5). */
+/* Sends a message of n bytes with the router alert option. It makes routers look at the
+ * message that do not listen to the group (RFC 3810 section 5). */
 static void send(struct gw *gw, uint32_t iface, const ip6 *to, const void *message, uint32_t n)
 {
 	static const ip6 unspecified;
@@ -124,7 +124,8 @@ static void report_v1(struct gw *gw, uint32_t iface, const struct mld_group *g)
 	send(gw, iface, g->users ? &g->addr : &mld_all_routers, &m, sizeof m);
 }
 
-/* One report is over: the next, or none. A group that was left is gone then. */
+/* A report was sent: sets the time of the next one, if any. A group that was left is
+ * removed then. */
 static void reported(struct gw *gw, struct interface *iface, struct mld_group *g)
 {
 	g->asked = false;
@@ -151,7 +152,7 @@ static void tick_iface(struct gw *gw, uint32_t i)
 	uint32_t n = 0;
 	if (iface->mld_v1 && when_come(gw->now_ms, iface->mld_v1_ms, OLD_ASKER_MS))
 		iface->mld_v1 = false;
-	/* Backwards, since a group that is gone gives its place to the last. */
+	/* Backwards, because the last group moves to the place of a removed one. */
 	for (uint32_t k = iface->n_groups; k-- > 0;) {
 		struct mld_group *g = &iface->group[k];
 		if (!is_due(gw, g))
@@ -179,10 +180,10 @@ void mld_tick(struct gw *gw)
 			tick_iface(gw, i);
 }
 
-/* --- questions -------------------------------------------------------------------- */
+/* --- queries ----------------------------------------------------------------------- */
 
-/* Milliseconds; an MLDv2 query's may be a floating point number (RFC 3810 section
- * 5.1.3). */
+/* The longest wait in milliseconds; in an MLDv2 query it may be a floating-point number
+ * (RFC 3810 section 5.1.3). */
 static uint32_t longest_wait(uint32_t code, bool v2)
 {
 	if (!v2 || code < 0x8000)
@@ -190,7 +191,7 @@ static uint32_t longest_wait(uint32_t code, bool v2)
 	return ((code & 0xfff) | 0x1000) << ((code >> 12 & 7) + 3);
 }
 
-/* A report that is on its way already, soon or sooner, says the same. */
+/* Schedules an answer. A report that is due earlier answers the query too. */
 static void answer(struct gw *gw, struct mld_group *g, uint32_t wait_ms)
 {
 	bool sooner = g->asked && when_left(gw->now_ms, g->due_ms, LONGEST_MS) <= wait_ms;
@@ -215,12 +216,12 @@ static void query(struct gw *gw, struct interface *iface, const struct mld_msg *
 			g->asked = false;
 		if (!ip6_is_unspecified(&m->group) && !ip6_eq(&m->group, &g->addr))
 			continue;
-		/* MLDv2 puts all into one report, MLDv1 sends one for each. */
+		/* MLDv2 has all groups in one report, MLDv1 sends one report for each. */
 		answer(gw, g, iface->mld_v1 ? rng_below(gw->rng, most) : together);
 	}
 }
 
-/* The router alert option of MLD in a hop-by-hop header. */
+/* True when the hop-by-hop header has the router alert option of MLD. */
 static bool has_alert(const struct pkt *p)
 {
 	const uint8_t *h = pkt_at(p, IP6_MIN, 8);
@@ -238,7 +239,7 @@ static bool has_alert(const struct pkt *p)
 enum drop mld_input(struct gw *gw, const struct pkt *p)
 {
 	const struct mld_msg *m = (const struct mld_msg *)pkt_at(p, p->l4, sizeof *m);
-	/* RFC 3810 sections 5.1.14 and 6.2; 24 bytes are an MLDv1 message. */
+	/* RFC 3810 sections 5.1.14 and 6.2; an MLDv1 message has 24 bytes. */
 	if (!m || p->iface >= INTERFACES || ip6_header(p)->hops != 1 ||
 	    !ip6_is_link_local(&ip6_header(p)->from) || !has_alert(p) ||
 	    (p->l4_len != sizeof *m && p->l4_len < LONG_QUERY))
@@ -248,7 +249,8 @@ enum drop mld_input(struct gw *gw, const struct pkt *p)
 		query(gw, iface, m, p->l4_len >= LONG_QUERY);
 		return DROP_NONE;
 	}
-	/* Somebody else has reported the group: that is enough (RFC 2710 section 4). */
+	/* Another host reported the group, so our report is not needed (RFC 2710 section
+	 * 4). */
 	struct mld_group *g = find(iface, &m->group);
 	if (m->type != ICMP6_MLD_REPORT || !iface->mld_v1 || !g)
 		return DROP_MLD;

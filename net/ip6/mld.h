@@ -1,9 +1,9 @@
-/* Multicast listener discovery: the groups that our ports have joined, reported to
- * multicast routers and to switches that look at it. MLDv2 (RFC 3810), or MLDv1
- * (RFC 2710) while an older router asks.
+/* Multicast listener discovery: reports the groups that our interfaces have joined to
+ * multicast routers and to snooping switches. MLDv2 (RFC 3810), or MLDv1 (RFC 2710) while
+ * an MLDv1 router sends queries.
  *
- * Left out on purpose: source lists (we listen to any source), and the part of a
- * multicast router. */
+ * Not implemented on purpose: source lists (we listen to any source), and the router's
+ * part. */
 #ifndef NET_IP6_MLD_H
 #define NET_IP6_MLD_H
 
@@ -15,26 +15,27 @@ extern const ip6 mld_all_nodes, mld_all_routers;
 /* The solicited-node group of an address (RFC 4291 section 2.7.1). */
 ip6 mld_solicited(const ip6 *a);
 
-/* Joins a group on a port, and leaves it; as often left as joined. A group that finds
- * no room is not joined. */
+/* mld_join joins a group on an interface; mld_leave leaves it after as many calls as
+ * mld_join had. When there is no room the group is not joined. */
 void mld_join(struct gw *gw, uint32_t iface, const ip6 *group);
 void mld_leave(struct gw *gw, uint32_t iface, const ip6 *group);
 
-/* True when the port listens to a group; to all nodes always. */
+/* True when the interface listens to a group; always for the group of all nodes. */
 bool mld_member(const struct interface *iface, const ip6 *group);
 
-/* Reports all groups of a port anew: the link came up, or the port got the link-local
- * address without which nobody counts its reports (RFC 3590). */
+/* Reports all groups of an interface again: the carrier came up, or the interface got its
+ * link-local address, without which reports are ignored (RFC 3590). */
 void mld_announce(struct gw *gw, uint32_t iface);
 
-/* A message of types 130 to 132, the ICMPv6 header's checksum right; the packet stays
- * the caller's. Gives DROP_NONE or what is wrong. */
+/* Handles a message of types 130 to 132 with a correct checksum. The packet stays the
+ * caller's. Gives DROP_NONE or what is wrong. */
 enum drop mld_input(struct gw *gw, const struct pkt *p);
 
-/* Timers, about ten times a second. */
+/* Runs the timers; called about ten times a second. */
 void mld_tick(struct gw *gw);
 
-/* MAC addresses of the groups of a port, for the card's filter; gives how many. */
+/* Writes the MAC addresses of the groups of an interface, for the card's filter; gives
+ * their number. */
 uint32_t mld_filter(const struct interface *iface, mac out[static MLD_GROUPS + 1]);
 
 #endif

@@ -9,11 +9,11 @@
 #include "net/ip6/mld.h"
 
 #define RETRANS_MS 1000u /* RFC 4861 section 10 */
-#define SETTLE_MS  1000u /* random wait before the first message of a link */
+#define SETTLE_MS  1000u /* random wait before the first message on a link */
 
-/* --- messages of ours ------------------------------------------------------------ */
+/* --- our messages ------------------------------------------------------------------ */
 
-/* Sends a message with our MAC address as an option of kind `option`, none if 0. */
+/* Sends a message with our MAC address in an option of kind `option`; none if 0. */
 static void send_nd(struct gw *gw, uint32_t iface, uint8_t type, const ip6 *target, uint32_t flags,
                     uint8_t option, const ip6 *from, const ip6 *to, const mac *station)
 {
@@ -38,14 +38,15 @@ static void send_nd(struct gw *gw, uint32_t iface, uint8_t type, const ip6 *targ
 void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to)
 {
 	const ip6 *own = gw_iface_own6(gw, iface, target);
-	if (!own) /* all tentative yet */
+	if (!own) /* all of them are tentative */
 		return;
 	ip6 group = mld_solicited(target);
 	send_nd(gw, iface, ICMP6_NS, target, 0, ND_OPT_SOURCE, own, to ? target : &group, to);
 }
 
-/* RFC 4861 section 7.2.4; to a station without address yet: to everybody. An anycast
- * address does not override (section 7.2.7). */
+/* Sends an advertisement (RFC 4861 section 7.2.4); to all nodes when `to` is NULL, because
+ * the station has no address yet. That of an anycast address does not override (section
+ * 7.2.7). */
 static void advertise(struct gw *gw, uint32_t iface, const ip6 *own, bool anycast, const ip6 *to,
                       const mac *station)
 {
@@ -73,7 +74,7 @@ void nd_link_up(struct gw *gw, uint32_t iface)
 		nd_start(gw, iface, &gw->iface[iface].addr6[i]);
 }
 
-/* Nobody objected: the address is ours, and everybody is told (RFC 9131). */
+/* No other station has the address: makes it valid and informs all nodes (RFC 9131). */
 static void make_valid(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
 	a->state = ADDRESS6_VALID;
@@ -107,9 +108,9 @@ void nd_tick(struct gw *gw)
 			tick_address(gw, i, &gw->iface[i].addr6[k]);
 }
 
-/* Somebody has a tentative address (RFC 4862 section 5.4.5). A duplicate of the
- * address made from our MAC means that somebody has that too: no address of the
- * port is of use then. */
+/* Another station has a tentative address (RFC 4862 section 5.4.5). When it is the address
+ * made from our MAC address, that is a duplicate too, and the interface uses no IPv6
+ * address. */
 static void duplicate(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 {
 	struct interface *at = &gw->iface[iface];
@@ -125,7 +126,7 @@ static void duplicate(struct gw *gw, uint32_t iface, struct gw_address6 *a)
 		at->addr6[i].state = ADDRESS6_DUPLICATE;
 }
 
-/* --- messages of others ------------------------------------------------------------ */
+/* --- received messages ------------------------------------------------------------- */
 
 bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
 {
@@ -152,14 +153,15 @@ bool nd_on_link(const struct interface *iface, const ip6 *a)
 	return false;
 }
 
-/* The subnet-router anycast address of a network of the port. */
+/* True for the subnet-router anycast address of a network of the interface. */
 static bool is_anycast(const struct gw *gw, uint32_t iface, const ip6 *a)
 {
 	const struct gw_route6 *r = ip6_is_special(a) ? NULL : gw_route6_for(gw, a);
 	return r && r->iface == iface && gw_route6_own(r, a);
 }
 
-/* Somebody uses an address of ours (RFC 4862 section 5.4.4 leaves open what to do). */
+/* Another station uses an address of ours (RFC 4862 section 5.4.4 leaves the reaction
+ * open). */
 static enum drop conflict(struct interface *iface, const ip6 *a)
 {
 	char text[FMT_IP6];
@@ -193,8 +195,8 @@ static enum drop solicitation(struct gw *gw, const struct pkt *p, const struct n
 		advertise(gw, p->iface, &m->target, anycast, NULL, NULL);
 		return DROP_NONE;
 	}
-	/* Who asks with an address of another network, as hosts may, is answered, but
-	 * is no neighbour by that address. */
+	/* A station may ask with an address of another network. It gets an answer, but does
+	 * not become a neighbour by that address. */
 	bool near = nd_on_link(iface, &h->from);
 	if (!near && !source)
 		return DROP_ND_BAD;
@@ -223,7 +225,7 @@ static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct 
 	return neigh_answered6(gw, p->iface, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
 }
 
-/* A frame of ours that the link has reflected. */
+/* True for a frame of ours that the link reflected. */
 static bool reflected(const struct gw *gw, const struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)(p->data - sizeof *eth);
@@ -234,8 +236,8 @@ enum drop nd_input(struct gw *gw, struct pkt *p)
 {
 	const struct icmp6_hdr *icmp = (const struct icmp6_hdr *)pkt_at(p, p->l4, sizeof *icmp);
 	const struct nd_msg *m = (const struct nd_msg *)pkt_at(p, p->l4, sizeof *m);
-	/* Extension headers: fragments must not be taken (RFC 6980), others have no
-	 * use here. */
+	/* Extension headers: fragments must be ignored (RFC 6980), and others have no use
+	 * here. */
 	if (!icmp || ip6_header(p)->hops != IP6_ND_HOPS || icmp->code != 0 ||
 	    p->flags & PKT_OPTIONS || p->iface >= INTERFACES)
 		return DROP_ND_BAD;

@@ -1,35 +1,36 @@
 /* Neighbour discovery (RFC 4861 section 7) and duplicate address detection (RFC 4862
  * section 5.4). The states of neighbours are in neigh6.c.
  *
- * Left out on purpose: redirects (never sent, never obeyed), proxies, and other
- * routers' advertisements (a router is configured). */
+ * Not implemented on purpose: redirects (never sent, never followed), proxies, and learning
+ * from other routers' advertisements (routes are configured). */
 #ifndef NET_IP6_ND_H
 #define NET_IP6_ND_H
 
 #include "net/gw.h"
 
-/* Asks who has `target` on a port: one station, or its solicited-node group when
- * `to` is NULL. */
+/* Sends a neighbour solicitation for `target` on an interface: to one station, or to the
+ * solicited-node group when `to` is NULL. */
 void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to);
 
-/* A message of types 133 to 137, the ICMPv6 header's checksum right; the packet stays
- * the caller's. Gives DROP_NONE or what is wrong. */
+/* Handles a message of types 133 to 137 with a correct checksum. The packet stays the
+ * caller's. Gives DROP_NONE or what is wrong. */
 enum drop nd_input(struct gw *gw, struct pkt *p);
 
-/* Walks the options behind the `fixed` bytes that a message begins with. False when
- * one is malformed; *address is that in an option of a kind, NULL when there is none. */
+/* Walks the options behind the first `fixed` bytes of a message. False when one is
+ * malformed. *address is set to the MAC address in an option of this kind, NULL when there
+ * is none. */
 bool nd_options(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address);
 
-/* True for an address that stations of a port's link have. */
+/* True for an address that a station on the link of an interface may have. */
 bool nd_on_link(const struct interface *iface, const ip6 *a);
 
-/* The link came up: all addresses of the port are tentative again. */
+/* The carrier came up: makes all addresses of the interface tentative again. */
 void nd_link_up(struct gw *gw, uint32_t iface);
 
-/* A new address of ours: asks whether somebody has it. */
+/* Starts duplicate address detection for an own address. */
 void nd_start(struct gw *gw, uint32_t iface, struct gw_address6 *a);
 
-/* Timers, about ten times a second. */
+/* Runs the timers; called about ten times a second. */
 void nd_tick(struct gw *gw);
 
 #endif

@@ -1,10 +1,10 @@
-/* IPv6 neighbours: the states of RFC 4861 section 7.3.2 over the table of neigh.h,
- * and the bounds against scanning (RFC 6583): a network of 2^64 addresses lets
- * anybody send to as many that nobody has. How many are asked for at one time and
- * how many new ones in a second is limited, for all and for each client that causes it;
- * those that answered before have a budget of their own, so that no scan keeps them
- * from being asked (section 7 there: what is known first). Known neighbours never give
- * way to such questions while there is another choice in their set. */
+/* IPv6 neighbours: the states of RFC 4861 section 7.3.2 in the table of neigh.h, and limits
+ * against scanning (RFC 6583). A network of 2^64 addresses allows anybody to send to many
+ * addresses that no host has. So the number of neighbours that are resolved at one time,
+ * and the number of new ones in a second, are limited for all and for each client that
+ * causes them. Neighbours that answered before have a budget of their own, so that a scan
+ * does not prevent their resolution (section 7 there: known neighbours first). Known
+ * neighbours are not evicted for such resolutions while their set has another choice. */
 #include "kernel/lib/bucket.h"
 #include "net/client.h"
 #include "net/gw.h"
@@ -16,12 +16,13 @@
 #define RETRANS_MS   1000u
 #define ASK_TRIES    3u
 #define PROBE_TRIES  3u
-#define FAILED_MS    3000u         /* no questions for so long after three without answer */
-#define STALE_MS     NEIGH_MOST_MS /* unused for so long: forgotten */
+#define FAILED_MS    3000u         /* no solicitation for this time after three without an answer */
+#define STALE_MS     NEIGH_MOST_MS /* removed when unused for this time */
 #define ASKING_MAX   256u
 
-/* New questions: 500 a second in bursts of 64, of which one who causes them gets a quarter
- * of the rate and half of the burst; and as many again for those known before. */
+/* Limits of new resolutions: 500 a second in bursts of 64. One sender that causes them gets
+ * a quarter of the rate and half of the burst. Neighbours that were known before have the
+ * same limit once more. */
 static const struct bucket all = {2000, 64 * 2000}, one = {8000, 32 * 8000};
 
 static const ip6 *address_of(const struct neigh *n)
@@ -29,7 +30,7 @@ static const ip6 *address_of(const struct neigh *n)
 	return (const ip6 *)n->key;
 }
 
-/* A new entry, without state yet; NULL when there is no room. */
+/* Takes a new entry without a state; NULL when there is no room. */
 static struct neigh *take6(struct gw *gw, uint32_t iface, const ip6 *addr)
 {
 	struct neigh *n = neigh_take(gw, neigh_set6(&gw->neigh, addr), iface);
@@ -47,7 +48,8 @@ static void ask(struct gw *gw, struct neigh *n)
 	nd_ask(gw, n->iface, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
-/* The hash by which a neighbour is remembered, never 0; its set in *set. */
+/* The hash by which a neighbour that answered is remembered, never 0; *set is set to its
+ * set. */
 static uint32_t known_as(struct neigh_table *t, uint32_t iface, const ip6 *a, uint32_t **set)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[0] + ip6_word(a, 3) * t->mul[1];
@@ -64,7 +66,8 @@ static bool was_known(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 	return false;
 }
 
-/* A neighbour has answered: the one of its set that has not for longest is forgotten. */
+/* Remembers a neighbour that answered. The one of its set that answered least recently is
+ * replaced. */
 static void note_known(struct neigh_table *t, const struct neigh *n)
 {
 	uint32_t i = 0, *set, h = known_as(t, n->iface, address_of(n), &set);
@@ -74,9 +77,9 @@ static void note_known(struct neigh_table *t, const struct neigh *n)
 	set[0] = h;
 }
 
-/* Who sent a packet, as a client (client.h). We are one ourselves. An IPv4 host behind a
- * translation is told apart by its whole IPv6 address, any part of which may be its own: its MAC
- * address is not that of a neighbour of this family. */
+/* The client (client.h) that sent a packet; the gateway itself is one too. A client of an IPv4
+ * host behind a translation is its whole IPv6 address, because any part of that may be the
+ * host's own, and the host's MAC address is not that of an IPv6 neighbour. */
 static uint32_t asker(struct gw *gw, const struct pkt *p)
 {
 	const struct addr from = {.is6 = true, .v6 = ip6_header(p)->from};
@@ -88,7 +91,8 @@ static uint32_t asker(struct gw *gw, const struct pkt *p)
 	return client_of(gw, p->iface, &from);
 }
 
-/* Whether a packet may cause the question for a new neighbour. */
+/* Decides whether a packet may start the resolution of a new neighbour, and charges the
+ * budgets. */
 static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 {
 	struct neigh_table *t = &gw->neigh;
@@ -107,8 +111,8 @@ static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 	return true;
 }
 
-/* The entry that has been asked for longest gives way, so that a flood of questions
- * leaves a real neighbour the time to answer. */
+/* Evicts the entry that has been in resolution longest. So a flood leaves a real neighbour
+ * the time to answer. */
 static void drop_oldest_question(struct gw *gw)
 {
 	struct neigh *oldest = NULL;
@@ -124,7 +128,7 @@ static void drop_oldest_question(struct gw *gw)
 		neigh_forget(gw, oldest, DROP_NEIGHBOUR_QUEUE);
 }
 
-/* Asks for the next hop of a packet; NULL when that may not be now. */
+/* Starts the resolution of the next hop of a packet; NULL when a limit is reached. */
 static struct neigh *start_asking(struct gw *gw, const struct pkt *p, const ip6 *addr)
 {
 	if (!may_ask(gw, p, addr))
@@ -193,9 +197,9 @@ static void set_stale(struct gw *gw, struct neigh *n)
 	n->next_ms = gw->now_ms + STALE_MS;
 }
 
-/* An entry for a station that only says it is there: a free place, or that of one that
- * is not in use. Nobody whom packets of ours wait for or go to gives way: any station
- * can ask from as many addresses as it likes. */
+/* Takes an entry for a station that we did not ask: a free one, or one that is not in use.
+ * Entries that packets wait for or are sent to are not evicted, because any station can
+ * send from any number of addresses. */
 static struct neigh *take_unasked(struct gw *gw, uint32_t iface, const ip6 *addr)
 {
 	struct neigh *set = neigh_set6(&gw->neigh, addr), *best = NULL;
@@ -271,7 +275,7 @@ void neigh_tick6(struct gw *gw, struct neigh *n)
 			ask(gw, n);
 			return;
 		}
-		neigh_set_state(gw, n, NEIGH_FAILED); /* before the errors, which may come back */
+		neigh_set_state(gw, n, NEIGH_FAILED); /* before the errors, which may return */
 		n->next_ms = gw->now_ms + FAILED_MS;
 		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;

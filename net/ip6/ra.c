@@ -9,24 +9,24 @@
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
 
-/* RFC 4861 section 6.2.1: MaxRtrAdvInterval and MinRtrAdvInterval, as by default. */
+/* RFC 4861 section 6.2.1: defaults of MaxRtrAdvInterval and MinRtrAdvInterval. */
 #define LONGEST_MS  600000u
 #define SHORTEST_MS 198000u
 /* RFC 4861 section 10. */
-#define FIRST_MS  16000u /* longest wait between the first … */
-#define FIRST     3u     /* … so many */
-#define APART_MS  3000u  /* least time between two to all nodes */
+#define FIRST_MS  16000u /* longest interval between the first … */
+#define FIRST     3u     /* … this many */
+#define APART_MS  3000u  /* shortest interval between two to all nodes */
 #define ANSWER_MS 500u   /* longest wait before an answer */
 
-/* --- what they say ------------------------------------------------------------------ */
+/* --- contents ---------------------------------------------------------------------- */
 
-/* An advertisement being written: as much as every link carries. */
+/* An advertisement that is being written; it fits every link. */
 struct writer {
 	uint8_t bytes[IP6_MTU_MIN - IP6_MIN];
 	uint32_t n;
 };
 
-/* Room for an option of n bytes, zeros but for type and length; NULL when it is full. */
+/* Adds an option of n bytes, zero except for type and length; NULL when there is no room. */
 static void *option(struct writer *w, uint8_t type, uint32_t n)
 {
 	uint8_t *at = w->bytes + w->n;
@@ -39,7 +39,7 @@ static void *option(struct writer *w, uint8_t type, uint32_t n)
 	return at;
 }
 
-/* How long a deprecated prefix is still valid. */
+/* Seconds that a deprecated prefix is still valid. */
 static uint32_t left_s(const struct gw *gw, const struct ra_prefix *p)
 {
 	return when_left(gw->now_s, p->until_s, RA_LEAVING_S);
@@ -60,14 +60,15 @@ static void write_prefixes(const struct gw *gw, struct writer *w, const struct r
 	}
 }
 
-/* A domain name as labels with their lengths (RFC 1035 section 3.1); gives its bytes. */
+/* Writes a domain name as labels with their lengths (RFC 1035 section 3.1); gives the
+ * number of bytes. */
 static uint32_t write_name(uint8_t *to, const char *name)
 {
-	uint32_t n = 0, at = 0; /* at: the length of the label that is being written */
+	uint32_t n = 0, at = 0; /* at: place of the length of the label that is being written */
 	to[n++] = 0;
 	for (; *name; name++) {
 		if (*name == '.') {
-			if (to[at] == 0) /* a dot at the end */
+			if (to[at] == 0) /* the name ends with a dot */
 				return n;
 			at = n;
 			to[n++] = 0;
@@ -121,7 +122,7 @@ static void write_pref64(const struct ra_config *c, const struct ra *ra, struct 
 	}
 }
 
-/* `last`: this router goes. Then nothing that leads to it may be used. */
+/* Sends an advertisement. `last`: all lifetimes are zero, because this router ends. */
 static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 {
 	struct writer w = {.n = sizeof(struct ra_msg)};
@@ -133,7 +134,7 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	m->type = ICMP6_RA;
 	m->hops = IP6_HOPS;
 	m->lifetime = be16_of(last ? 0 : ra->lifetime_s);
-	/* RFC 4191 section 2.2: medium where it is no default router. */
+	/* RFC 4191 section 2.2: medium unless it is a default router. */
 	m->flags = be16_get(m->lifetime) ? ra->preference : RA_PREF_MEDIUM;
 	struct nd_opt_mac *source = option(&w, ND_OPT_SOURCE, sizeof *source);
 	if (source)
@@ -152,10 +153,10 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	icmp6_send(gw, iface, p, &at->addr6[0].addr, to, NULL, IP6_ND_HOPS);
 }
 
-/* --- when --------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------- */
 
-/* The next advertisement to all nodes comes within `most`, but not too soon after
- * the last; one that comes sooner anyway stays. */
+/* Schedules an advertisement to all nodes within `most_ms`, but not too soon after the last
+ * one. One that is due earlier stays. */
 static void bring_forward(struct gw *gw, struct ra *ra, uint32_t most_ms)
 {
 	uint32_t wait = rng_below(gw->rng, most_ms + 1);
@@ -240,7 +241,7 @@ void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
 	bring_forward(gw, ra, ANSWER_MS);
 }
 
-/* Takes prefixes out that nobody has any more. */
+/* Removes prefixes that no host uses any more. */
 static void forget_old(const struct gw *gw, struct ra *ra)
 {
 	uint32_t n = 0;
@@ -271,7 +272,7 @@ static void tick_iface(struct gw *gw, uint32_t iface)
 	send(gw, iface, &mld_all_nodes, false);
 }
 
-/* RFC 4861 section 4.2: from the link-local address, so not before there is one. */
+/* RFC 4861 section 4.2: the source is the link-local address, so that must be valid. */
 static bool may_send(const struct gw *gw, uint32_t iface)
 {
 	return gw->ra[iface].on && gw->iface[iface].link_up &&
@@ -289,7 +290,7 @@ void ra_stop(struct gw *gw)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct ra *ra = &gw->ra[i];
-		/* Who comes back with another IPv4 address has other prefixes. */
+		/* After a restart with another IPv4 address the prefixes are others. */
 		for (uint32_t k = 0; k < ra->n_prefixes; k++)
 			if (!ra->prefix[k].deprecated)
 				leave(gw, &ra->prefix[k]);
@@ -299,9 +300,10 @@ void ra_stop(struct gw *gw)
 	}
 }
 
-/* --- what others say ------------------------------------------------------------------ */
+/* --- received messages ------------------------------------------------------------- */
 
-/* To all nodes, or, shortly after the last such, to the one that asked. */
+/* Answers a solicitation by an advertisement to all nodes. Shortly after the last one of
+ * these, the answer goes only to the station that asked. */
 static void answer(struct gw *gw, uint32_t iface, const ip6 *to)
 {
 	struct ra *ra = &gw->ra[iface];

@@ -1,10 +1,10 @@
-/* TCP: the table of connections, and what users ask for. See tcp.h and tcp_conn.h. */
+/* TCP: the table of connections, and the functions for users. See tcp.h and tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
 #include "kernel/lib/alloc.h"
 #include "net/ip6/ip6.h"
 
-#define DRAWS   64u /* tries for a free port */
+#define DRAWS   64u /* attempts to find a free port */
 #define WAIT_US 60000000u
 
 /* --- start ------------------------------------------------------------------------------- */
@@ -18,7 +18,7 @@ bool tcp_init(struct gw *gw)
 	t->conn = conn;
 	memset(t->head, 0xff, sizeof t->head);
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
-		conn[i].next = (uint16_t)(i + 1 < TCP_CONNECTIONS ? i + 1 : TCP_NOBODY);
+		conn[i].next = (uint16_t)(i + 1 < TCP_CONNECTIONS ? i + 1 : TCP_NO_INDEX);
 		conn[i].generation = 1;
 	}
 	tcp_lists_init(t);
@@ -49,7 +49,7 @@ const struct tcp_user *tcp_service(const struct gw *gw, uint16_t port)
 	return NULL;
 }
 
-/* --- finding ------------------------------------------------------------------------------- */
+/* --- lookup ------------------------------------------------------------------------ */
 
 uint32_t tcp_hash(const struct hash_key *key, const struct udp_ends *e)
 {
@@ -71,7 +71,8 @@ static bool same_ends(const struct udp_ends *a, const struct udp_ends *b)
 	       (a->link == b->link || !a->remote.is6 || !ip6_is_link_local(&a->remote.v6));
 }
 
-/* The chain for a pair of ends. Our own address counts for nothing in it: of these we have few. */
+/* The hash chain for a pair of ends. Our own address is not part of the hash, because we
+ * have few. */
 static uint16_t slot_of(const struct tcp *t, const struct udp_ends *e)
 {
 	uint32_t w[5] = {(uint32_t)e->local_port << 16 | e->remote_port};
@@ -86,7 +87,7 @@ struct tcp_conn *tcp_find(const struct gw *gw, const struct udp_ends *ends)
 {
 	struct tcp *t = gw->tcp;
 	uint16_t i = t->head[slot_of(t, ends)];
-	for (; i != TCP_NOBODY; i = t->conn[i].next)
+	for (; i != TCP_NO_INDEX; i = t->conn[i].next)
 		if (same_ends(&t->conn[i].ends, ends))
 			return &t->conn[i];
 	return NULL;
@@ -102,7 +103,7 @@ uint32_t tcp_number(const struct gw *gw, const struct tcp_conn *c)
 	return (uint32_t)c->generation << 16 | index_of(gw, c);
 }
 
-/* Also one whose user is just told of its end. */
+/* The connection of a number, even while its user gets TCP_ENDED. */
 static struct tcp_conn *any_of(const struct gw *gw, uint32_t number)
 {
 	struct tcp_conn *c = &gw->tcp->conn[number % TCP_CONNECTIONS];
@@ -116,11 +117,11 @@ struct tcp_conn *tcp_of(const struct gw *gw, uint32_t number)
 	return c && c->state < TCP_TIME_WAIT ? c : NULL;
 }
 
-/* --- coming and going ------------------------------------------------------------------------ */
+/* --- life of a connection ---------------------------------------------------------- */
 
-/* The user hears of it for the last time. Of a connection that others began it knows only
- * once that is open. */
-static void leave_user(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
+/* Sends TCP_ENDED and detaches the user. The user of a connection that a client opens knows
+ * it only once it is open. */
+static void detach_user(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 {
 	const struct tcp_user *user = c->known ? c->user : NULL;
 	gw->tcp->count.ended[why]++;
@@ -137,14 +138,14 @@ static void free_queues(struct gw *gw, struct tcp_conn *c)
 {
 	tcp_queue_free(gw, c, &c->out);
 	tcp_queue_free(gw, c, &c->in);
-	tcp_queue_free(gw, c, &c->gaps);
+	tcp_queue_free(gw, c, &c->ooo);
 }
 
 void tcp_wait(struct gw *gw, struct tcp_conn *c)
 {
 	const struct tcp_list *waiting = &gw->tcp->list[TCP_LIST_WAITING];
 	if (c->state != TCP_TIME_WAIT) {
-		leave_user(gw, c, TCP_CLOSED);
+		detach_user(gw, c, TCP_CLOSED);
 		free_queues(gw, c);
 		if (waiting->n == TCP_WAITING)
 			tcp_free(gw, &gw->tcp->conn[waiting->oldest]);
@@ -160,25 +161,24 @@ void tcp_orphan(struct gw *gw, struct tcp_conn *c)
 	tcp_timer_set(gw, c, TCP_T_GONE, TCP_FIN_WAIT_2_US);
 }
 
-/* Somebody who has no user leaves his place at once: first one whose other side is only waited
- * for, then one in TIME-WAIT. */
-static void leave_place(struct gw *gw)
+/* Evicts a connection without a user: first one in FIN-WAIT-2, then one in TIME-WAIT. */
+static void evict_userless(struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
 	uint16_t orphan = t->list[TCP_LIST_ORPHANS].oldest;
 	uint16_t waiting = t->list[TCP_LIST_WAITING].oldest;
-	if (orphan != TCP_NOBODY)
+	if (orphan != TCP_NO_INDEX)
 		tcp_end(gw, &t->conn[orphan], TCP_CROWDED);
-	else if (waiting != TCP_NOBODY)
+	else if (waiting != TCP_NO_INDEX)
 		tcp_free(gw, &t->conn[waiting]);
 }
 
 struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struct tcp_user *user)
 {
 	struct tcp *t = gw->tcp;
-	if (t->free == TCP_NOBODY)
-		leave_place(gw);
-	if (t->free == TCP_NOBODY)
+	if (t->free == TCP_NO_INDEX)
+		evict_userless(gw);
+	if (t->free == TCP_NO_INDEX)
 		return NULL;
 	struct tcp_conn *c = &t->conn[t->free];
 	uint16_t generation = c->generation, *head;
@@ -186,7 +186,7 @@ struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struc
 	t->n++;
 	memset(c, 0, sizeof *c);
 	c->generation = generation;
-	c->list = TCP_NOBODY;
+	c->list = TCP_NO_INDEX;
 	c->ends = *ends;
 	c->user = user;
 	c->rto_us = TCP_FIRST_RTO_US;
@@ -215,7 +215,7 @@ void tcp_free(struct gw *gw, struct tcp_conn *c)
 	free_queues(gw, c);
 	wheel_clear(&t->wheel, me);
 	c->state = TCP_FREE;
-	/* Generation 0 would make number 0 of the first. */
+	/* With generation 0 the first connection would get the number 0. */
 	c->generation = (uint16_t)(c->generation == UINT16_MAX ? 1 : c->generation + 1);
 	c->next = t->free;
 	t->free = me;
@@ -226,11 +226,11 @@ void tcp_end(struct gw *gw, struct tcp_conn *c, enum tcp_end why)
 {
 	if (c->state == TCP_SYN_RECEIVED && !c->active)
 		gw->tcp->n_half--;
-	leave_user(gw, c, why);
+	detach_user(gw, c, why);
 	tcp_free(gw, c);
 }
 
-bool tcp_tell(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
+bool tcp_notify(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
 {
 	uint32_t number = tcp_number(gw, c);
 	bool was = c->busy;
@@ -266,7 +266,7 @@ static bool is_own(const struct gw *gw, const struct udp_ends *e)
 
 uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user *user)
 {
-	/* To ourselves a segment would come in while it is still being sent. */
+	/* A segment to ourselves would come in while it is still being sent. */
 	if (is_own(gw, ends) || !udp_source(gw, ends) || !draw_port(gw, ends))
 		return TCP_NONE;
 	struct tcp_conn *c = tcp_new(gw, ends, user);
@@ -332,7 +332,7 @@ void tcp_take(struct gw *gw, uint32_t conn, uint32_t n)
 	if (c->busy)
 		return;
 	tcp_output(gw, c);
-	if (c->fin_taken && c->fin_acked && c->in.len == 0) { /* it ends, but not in this call */
+	if (c->fin_taken && c->fin_acked && c->in.len == 0) { /* it ends, but after this call */
 		c->more = true;
 		tcp_timer_arm(gw, c);
 	}
@@ -395,13 +395,13 @@ void tcp_close(struct gw *gw, uint32_t conn)
 	struct tcp_conn *c = tcp_of(gw, conn);
 	if (!c)
 		return;
-	if (c->in.len || c->gaps.n || c->state < TCP_ESTABLISHED) {
+	if (c->in.len || c->ooo.n || c->state < TCP_ESTABLISHED) {
 		tcp_abort(gw, conn);
 		return;
 	}
 	c->user = NULL;
 	c->idle_ms = 0;
-	if (c->state == TCP_FIN_WAIT_2) /* else when it gets there */
+	if (c->state == TCP_FIN_WAIT_2) /* otherwise it happens when FIN-WAIT-2 is reached */
 		tcp_orphan(gw, c);
 	tcp_shut(gw, conn);
 }

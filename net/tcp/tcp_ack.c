@@ -1,16 +1,16 @@
-/* What an acknowledgment does: to the data that waited for it, to the congestion window (RFC
- * 5681, fast recovery by RFC 6582), to the timer (RFC 6298) and to the window of the other
- * side. See tcp_conn.h. */
+/* Processing of acknowledgments: the data that waited for them, the congestion window (RFC
+ * 5681, fast recovery by RFC 6582), the timer (RFC 6298) and the other side's window. See
+ * tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
 #define CWND_MOST (1u << 20)
 
-static uint32_t under_way(const struct tcp_conn *c)
+static uint32_t in_flight(const struct tcp_conn *c)
 {
 	return c->nxt - c->una;
 }
 
-/* The first segment that has not arrived, once more. */
+/* Sends the first segment that is not acknowledged again. */
 static void resend_first(struct gw *gw, struct tcp_conn *c)
 {
 	uint32_t n = min_u32(c->out.len, c->mss);
@@ -21,17 +21,17 @@ static void resend_first(struct gw *gw, struct tcp_conn *c)
 	tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
 }
 
-/* Halves the window (RFC 5681, equation 4). What limited transmit sent beyond the window does not
- * count (section 3.2 step 2). */
+/* Halves the window (RFC 5681, equation 4). What limited transmit sent beyond the window
+ * does not count (section 3.2 step 2). */
 static void reduce(struct tcp_conn *c)
 {
-	c->ssthresh = max_u32(min_u32(under_way(c), c->cwnd) / 2, 2 * c->mss);
+	c->ssthresh = max_u32(min_u32(in_flight(c), c->cwnd) / 2, 2 * c->mss);
 	c->grown = 0;
 }
 
 void tcp_lost(struct tcp_conn *c)
 {
-	if (c->retries == 0) /* once for one loss */
+	if (c->retries == 0) /* once for each loss */
 		reduce(c);
 	c->cwnd = c->mss;
 	c->recover = c->max;
@@ -41,11 +41,11 @@ void tcp_lost(struct tcp_conn *c)
 	c->timing = false;
 }
 
-/* Slow start or congestion avoidance (RFC 5681 section 3.1, counting bytes as RFC 3465), but
- * only where the window was used. */
-static void grow(struct tcp_conn *c, uint32_t acked, uint32_t was_under_way)
+/* Slow start or congestion avoidance (RFC 5681 section 3.1, counting bytes as RFC 3465).
+ * The window grows only when it was used. */
+static void grow(struct tcp_conn *c, uint32_t acked, uint32_t was_in_flight)
 {
-	if (2 * was_under_way < c->cwnd || c->cwnd >= CWND_MOST)
+	if (2 * was_in_flight < c->cwnd || c->cwnd >= CWND_MOST)
 		return;
 	if (c->cwnd < c->ssthresh) {
 		c->cwnd += min_u32(acked, c->mss);
@@ -58,14 +58,14 @@ static void grow(struct tcp_conn *c, uint32_t acked, uint32_t was_under_way)
 	}
 }
 
-/* In fast recovery (RFC 6582 section 3.2): all that was out when it began has arrived, or only
- * a part. */
+/* Processes a new acknowledgment in fast recovery (RFC 6582 section 3.2): everything that
+ * was in flight when it began is acknowledged, or only a part. */
 static void recover(struct gw *gw, struct tcp_conn *c, uint32_t acked)
 {
 	if (seq_le(c->recover, c->una)) {
 		c->recovery = false;
 		c->dup_acks = 0;
-		c->cwnd = min_u32(c->ssthresh, max_u32(under_way(c), c->mss) + c->mss);
+		c->cwnd = min_u32(c->ssthresh, max_u32(in_flight(c), c->mss) + c->mss);
 		return;
 	}
 	c->cwnd -= min_u32(acked, c->cwnd - c->mss);
@@ -76,7 +76,7 @@ static void recover(struct gw *gw, struct tcp_conn *c, uint32_t acked)
 
 static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 {
-	uint32_t acked = ack - c->una, was = under_way(c);
+	uint32_t acked = ack - c->una, was = in_flight(c);
 	if (acked > c->out.len)
 		c->fin_acked = true;
 	tcp_queue_take(gw, c, &c->out, min_u32(acked, c->out.len));
@@ -88,7 +88,8 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	if (seq_lt(c->nxt, ack))
 		c->nxt = ack;
 	c->active_ms = gw->now_ms;
-	/* A byte now and then is no progress: it would hold all the others for ever. */
+	/* Single bytes are no progress: with them a client could keep its connection, and
+	 * all others, waiting for ever. */
 	c->arrived += acked;
 	if (c->arrived >= c->mss || c->out.len == 0) {
 		c->stuck_ms = gw->now_ms;
@@ -102,14 +103,15 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	if (c->recovery) {
 		recover(gw, c, acked);
 	} else {
-		if (seq_lt(c->recover, ack)) /* it stays close, lest its number wraps */
+		if (seq_lt(c->recover, ack)) /* stays close to una, or it would wrap */
 			c->recover = ack - 1;
 		c->dup_acks = 0;
 		grow(c, acked, was);
 	}
 }
 
-/* A sign that a later segment has arrived (RFC 5681 section 2). */
+/* Processes a duplicate acknowledgment, the sign that a later segment was received (RFC
+ * 5681 section 2). */
 static void duplicate(struct gw *gw, struct tcp_conn *c)
 {
 	c->dup_acks = (uint8_t)min_u32(c->dup_acks + 1u, UINT8_MAX);
@@ -131,11 +133,11 @@ void tcp_acked(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 {
 	if (seq_lt(c->una, s->ack))
 		new_ack(gw, c, s->ack);
-	else if (s->ack == c->una && under_way(c) && tcp_span(s) == 0 && s->wnd == c->wnd)
+	else if (s->ack == c->una && in_flight(c) && tcp_span(s) == 0 && s->wnd == c->wnd)
 		duplicate(gw, c);
-	/* Not by a segment with an older number or acknowledgment than the one that told it last
-	 * (RFC 9293 section 3.10.7.4): its window counts from what is past. SND.WL2 is never beyond
-	 * una. */
+	/* A segment with an older sequence or acknowledgment number than the one that set
+	 * the window last does not set it (RFC 9293 section 3.10.7.4). SND.WL2 is never
+	 * beyond una. */
 	if (seq_lt(s->ack, c->una) || seq_lt(s->seq, c->wl1))
 		return;
 	c->wnd = s->wnd;

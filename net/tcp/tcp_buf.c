@@ -1,9 +1,10 @@
-/* Bytes that TCP holds: to be sent or to arrive, to be read, and out of order. All are in
- * packets of the pool, booked with pool_keep. What is short is copied behind what is there
- * already, so that segments of one byte do not hold a packet each. See tcp_conn.h. */
+/* The bytes that TCP holds: those to be sent or acknowledged, those to be read, and the
+ * out-of-order queue. They are in packets of the pool, booked with pool_keep. Short data is
+ * copied behind the data that is there already, so that segments of one byte do not hold a
+ * packet each. See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
-#define SHORT 512u /* bytes that are rather copied than held in a packet of their own */
+#define SHORT 512u /* data of at most this length is copied if possible */
 
 static void drop_packet(struct gw *gw, struct tcp_conn *c, struct pkt *p)
 {
@@ -11,7 +12,7 @@ static void drop_packet(struct gw *gw, struct tcp_conn *c, struct pkt *p)
 	pkt_free(p);
 }
 
-static void link_last(struct tcp_queue *q, struct pkt *p)
+static void append_packet(struct tcp_queue *q, struct pkt *p)
 {
 	p->next = NULL;
 	if (q->last)
@@ -67,13 +68,13 @@ void tcp_queue_copy(const struct tcp_queue *q, uint32_t skip, uint8_t *to, uint3
 	}
 }
 
-/* Bytes that can be put behind a packet's data. */
+/* Bytes that fit behind a packet's data. */
 static uint32_t room_behind(const struct pkt *p)
 {
 	return p ? (uint32_t)(p->bytes + sizeof p->bytes - (p->data + p->len)) : 0;
 }
 
-/* Puts n bytes behind a packet's data, for which there is room (room_behind). */
+/* Copies n bytes behind a packet's data; there must be room (room_behind). */
 static void append(struct pkt *p, const uint8_t *data, uint32_t n)
 {
 	uint8_t *to = pkt_put(p, n);
@@ -81,7 +82,7 @@ static void append(struct pkt *p, const uint8_t *data, uint32_t n)
 		memcpy(to, data, n);
 }
 
-/* Takes fresh packets for n bytes into a list; all or none. */
+/* Allocates packets for n bytes into a list; all or none. */
 static bool take_packets(struct gw *gw, struct tcp_conn *c, uint32_t n, struct tcp_queue *fresh)
 {
 	for (; n; n -= min_u32(n, PKT_ROOM)) {
@@ -93,7 +94,7 @@ static bool take_packets(struct gw *gw, struct tcp_conn *c, uint32_t n, struct t
 			tcp_queue_free(gw, c, fresh);
 			return false;
 		}
-		link_last(fresh, p);
+		append_packet(fresh, p);
 	}
 	return true;
 }
@@ -117,7 +118,7 @@ bool tcp_queue_write(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, con
 		append(p, data, here);
 		data += here;
 		n -= here;
-		link_last(q, p);
+		append_packet(q, p);
 	}
 	return true;
 }
@@ -129,7 +130,7 @@ bool tcp_queue_add(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, struc
 		append(q->last, p->data, n);
 		pkt_free(p);
 	} else if (tcp_keep(gw, c)) {
-		link_last(q, p);
+		append_packet(q, p);
 	} else {
 		return false;
 	}
@@ -137,10 +138,10 @@ bool tcp_queue_add(struct gw *gw, struct tcp_conn *c, struct tcp_queue *q, struc
 	return true;
 }
 
-/* --- out of order
- * --------------------------------------------------------------------------------- */
+/* --- the out-of-order queue -------------------------------------------------------- */
 
-/* Where a packet out of order begins. It is on its way to nowhere: the next hop is free. */
+/* The sequence number where a packet of the out-of-order queue begins. It is stored in
+ * p->hop, which is unused because the packet is not sent. */
 static uint32_t begin_of(const struct pkt *p)
 {
 	return p->hop;
@@ -151,17 +152,17 @@ static uint32_t end_of(const struct pkt *p)
 	return p->hop + p->len;
 }
 
-uint32_t tcp_gap_room(const struct tcp_conn *c)
+uint32_t tcp_ooo_missing(const struct tcp_conn *c)
 {
-	return c->gaps.first ? begin_of(c->gaps.first) - c->rcv : UINT32_MAX;
+	return c->ooo.first ? begin_of(c->ooo.first) - c->rcv : UINT32_MAX;
 }
 
-uint32_t tcp_gap_end(const struct tcp_conn *c)
+uint32_t tcp_ooo_end(const struct tcp_conn *c)
 {
-	return c->gaps.last ? end_of(c->gaps.last) : c->rcv;
+	return c->ooo.last ? end_of(c->ooo.last) : c->rcv;
 }
 
-/* Puts a packet behind another of the list (NULL: in front). */
+/* Inserts a packet behind another one of the list (NULL: in front). */
 static void insert(struct tcp_queue *q, struct pkt *before, struct pkt *p)
 {
 	p->next = before ? before->next : q->first;
@@ -172,11 +173,12 @@ static void insert(struct tcp_queue *q, struct pkt *before, struct pkt *p)
 	q->len += p->len;
 }
 
-/* What came first stays: two segments that contradict each other cannot make the reader see
- * both. Of one that spans several gaps the first is filled; the rest is sent again. */
-enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t seq)
+/* Bytes that were received first stay: of two segments that contradict each other the
+ * reader sees one only. Of a segment that spans several gaps only the first gap is filled;
+ * the rest will be sent again. */
+enum drop tcp_ooo_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t seq)
 {
-	struct tcp_queue *q = &c->gaps;
+	struct tcp_queue *q = &c->ooo;
 	struct pkt *before = NULL, *behind = q->first;
 	for (; behind && seq_le(begin_of(behind), seq); behind = behind->next)
 		before = behind;
@@ -197,8 +199,8 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 		pkt_free(p);
 		return DROP_NONE;
 	}
-	/* They can come again; what is in order must find room. */
-	if (q->n >= TCP_GAPS || tcp_is_scarce(gw, c))
+	/* Out-of-order data will be sent again; data in order must find room. */
+	if (q->n >= TCP_OOO_PACKETS || tcp_is_scarce(gw, c))
 		return DROP_TCP_ORDER;
 	if (!tcp_keep(gw, c))
 		return DROP_TCP_MEMORY;
@@ -206,9 +208,9 @@ enum drop tcp_gap_add(struct gw *gw, struct tcp_conn *c, struct pkt *p, uint32_t
 	return DROP_NONE;
 }
 
-void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
+void tcp_ooo_close(struct gw *gw, struct tcp_conn *c)
 {
-	struct tcp_queue *q = &c->gaps;
+	struct tcp_queue *q = &c->ooo;
 	struct pkt *p;
 	while ((p = q->first) != NULL && seq_le(begin_of(p), c->rcv)) {
 		uint32_t known = min_u32(c->rcv - begin_of(p), p->len);
@@ -229,7 +231,7 @@ void tcp_gap_close(struct gw *gw, struct tcp_conn *c)
 			append(c->in.last, p->data, p->len);
 			drop_packet(gw, c, p);
 		} else {
-			link_last(&c->in, p);
+			append_packet(&c->in, p);
 		}
 	}
 }

@@ -1,44 +1,46 @@
-/* Who has how many connections of ours and packets, and who gives way. See tcp_conn.h.
+/* How many connections and packets each client has, and eviction. See tcp_conn.h.
  *
- * A client (net/client.h) has the counter of its number; two that share one share its limits.
+ * A client (net/client.h) has the counter of its number; two clients with the same number
+ * share its limits.
  *
- * What one client does costs others nothing. A new connection is always taken in, and with the next
- * tick the longest-standing one ends of a client that has too many, or, when all have too many, of
- * the one that has most: who only comes, asks and goes lives on. Of the packets a client may hold
- * twice as many as are then left to others; where they run short, the client that holds most loses
- * the connection that holds most of them for longest. To do a little all the time does not save
- * one. */
+ * One client cannot deny service to others. A new connection is always accepted. In the
+ * next tick the oldest connection of a client that has too many is evicted, or, when all
+ * together have too many, the oldest one of the client that has most. So a client that
+ * opens, asks and closes keeps its connections. Of the packets, a client may hold twice as
+ * many as are left to others then. When packets run short, the client that holds most of
+ * them loses a connection: the one with the highest product of packets held and time
+ * without progress. Slow progress does not protect a connection. */
 #include "net/tcp/tcp_conn.h"
 
 #include "net/client.h"
 
-#define A_SHARE 4u  /* of what all may keep, a quarter is left to others */
-#define AHEAD   8u  /* of what we may keep, an eighth is made free before somebody needs it */
-#define A_TURN  16u /* connections that end in one turn */
-#define TURN_US 1000u
+#define A_SHARE        4u /* a quarter (1/A_SHARE) of the packets that may be kept is left to others */
+#define AHEAD          8u  /* an eighth (1/AHEAD) is made free before it is needed */
+#define EVICTED_A_TICK 16u /* connections that are evicted in one tick */
+#define TICK_US        1000u
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
 void tcp_lists_init(struct tcp *t)
 {
 	for (uint32_t i = 0; i < TCP_LISTS; i++)
-		t->list[i].oldest = t->list[i].youngest = TCP_NOBODY;
+		t->list[i].oldest = t->list[i].youngest = TCP_NO_INDEX;
 }
 
 void tcp_list_leave(struct gw *gw, struct tcp_conn *c)
 {
 	struct tcp *t = gw->tcp;
-	if (c->list == TCP_NOBODY)
+	if (c->list == TCP_NO_INDEX)
 		return;
 	struct tcp_list *l = &t->list[c->list];
-	*(c->older == TCP_NOBODY ? &l->oldest : &t->conn[c->older].younger) = c->younger;
-	*(c->younger == TCP_NOBODY ? &l->youngest : &t->conn[c->younger].older) = c->older;
+	*(c->older == TCP_NO_INDEX ? &l->oldest : &t->conn[c->older].younger) = c->younger;
+	*(c->younger == TCP_NO_INDEX ? &l->youngest : &t->conn[c->younger].older) = c->older;
 	l->n--;
 	l->packets = (uint16_t)(l->packets - c->held);
 	if (l->n)
 		l->since = t->conn[l->oldest].order;
 	t->n_clients -= c->list < TCP_CLIENTS;
-	c->list = TCP_NOBODY;
+	c->list = TCP_NO_INDEX;
 }
 
 void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list)
@@ -50,8 +52,8 @@ void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list)
 	c->list = (uint16_t)list;
 	c->order = t->joined++;
 	c->older = l->youngest;
-	c->younger = TCP_NOBODY;
-	*(l->youngest == TCP_NOBODY ? &l->oldest : &t->conn[l->youngest].younger) = me;
+	c->younger = TCP_NO_INDEX;
+	*(l->youngest == TCP_NO_INDEX ? &l->oldest : &t->conn[l->youngest].younger) = me;
 	l->youngest = me;
 	if (l->n++ == 0)
 		l->since = c->order;
@@ -59,10 +61,10 @@ void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list)
 	t->n_clients += list < TCP_CLIENTS;
 }
 
-/* The tick that ends those that give way comes with MAIN's next turn. */
+/* Wakes the tick that evicts soon. */
 static void wake_soon(struct gw *gw)
 {
-	uint64_t at = gw->now_us + TURN_US;
+	uint64_t at = gw->now_us + TICK_US;
 	if (gw->wake_us == 0 || at < gw->wake_us)
 		gw->wake_us = at;
 }
@@ -75,17 +77,18 @@ bool tcp_count_client(struct gw *gw, struct tcp_conn *c)
 	if (c->active)
 		return true;
 	uint32_t list = client_of(gw, c->ends.link, &c->ends.remote) % TCP_CLIENTS;
-	if (t->list[list].n >= TCP_A_CLIENT + TCP_SLACK)
+	if (t->list[list].n >= TCP_CLIENT_MAX + TCP_SLACK)
 		return false;
 	tcp_list_join(gw, c, list);
-	if (t->list[list].n > TCP_A_CLIENT || t->n_clients > TCP_OPEN) {
+	if (t->list[list].n > TCP_CLIENT_MAX || t->n_clients > TCP_OPEN_MAX) {
 		t->crowded = true;
 		wake_soon(gw);
 	}
 	return true;
 }
 
-/* The client that has most connections; among equals the one whose oldest is older. */
+/* The client that has most connections; of several the one whose oldest connection is
+ * oldest. */
 static struct tcp_list *most_connections(struct tcp *t)
 {
 	struct tcp_list *best = &t->list[0];
@@ -97,13 +100,14 @@ static struct tcp_list *most_connections(struct tcp *t)
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* Packets that all may hold together. */
-static uint32_t most(const struct gw *gw)
+/* The number of packets that all connections may hold together. */
+static uint32_t packets_max(const struct gw *gw)
 {
 	return gw->pool->kept_max - gw->pool->kept_max / A_SHARE;
 }
 
-/* Of a client; connections that we opened hold what their users let them. */
+/* The packets that the client of a connection holds. Connections that we opened are limited
+ * by their users. */
 static uint32_t client_holds(const struct tcp *t, const struct tcp_conn *c)
 {
 	return c->list < TCP_CLIENTS ? t->list[c->list].packets : 0;
@@ -111,13 +115,13 @@ static uint32_t client_holds(const struct tcp *t, const struct tcp_conn *c)
 
 bool tcp_is_scarce(const struct gw *gw, const struct tcp_conn *c)
 {
-	return gw->tcp->n_packets + client_holds(gw->tcp, c) >= most(gw);
+	return gw->tcp->n_packets + client_holds(gw->tcp, c) >= packets_max(gw);
 }
 
 bool tcp_keep(struct gw *gw, struct tcp_conn *c)
 {
 	struct tcp *t = gw->tcp;
-	uint32_t all = most(gw);
+	uint32_t all = packets_max(gw);
 	bool room = t->n_packets + client_holds(t, c) / 2 < all && pool_keep(gw->pool);
 	if (!room || t->n_packets >= all - all / AHEAD) {
 		t->starved = true;
@@ -127,7 +131,7 @@ bool tcp_keep(struct gw *gw, struct tcp_conn *c)
 		return false;
 	t->n_packets++;
 	c->held++;
-	if (c->list != TCP_NOBODY)
+	if (c->list != TCP_NO_INDEX)
 		t->list[c->list].packets++;
 	return true;
 }
@@ -138,12 +142,13 @@ void tcp_unkeep(struct gw *gw, struct tcp_conn *c)
 	pool_unkeep(gw->pool);
 	t->n_packets--;
 	c->held--;
-	if (c->list != TCP_NOBODY)
+	if (c->list != TCP_NO_INDEX)
 		t->list[c->list].packets--;
 }
 
-/* Of the client that holds most packets, the connection that holds most for longest; NULL: none
- * holds any. */
+/* The connection to evict when packets run short: of the client that holds most, the one
+ * with the highest product of packets held and time without progress. NULL when it holds
+ * none. */
 static struct tcp_conn *most_packets(const struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
@@ -153,7 +158,7 @@ static struct tcp_conn *most_packets(const struct gw *gw)
 			l = other;
 	struct tcp_conn *best = NULL;
 	uint32_t cost = 0;
-	for (uint16_t i = l->oldest; i != TCP_NOBODY; i = t->conn[i].younger) {
+	for (uint16_t i = l->oldest; i != TCP_NO_INDEX; i = t->conn[i].younger) {
 		struct tcp_conn *c = &t->conn[i];
 		uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
 		if ((stood + 100) * c->held > cost) {
@@ -164,26 +169,26 @@ static struct tcp_conn *most_packets(const struct gw *gw)
 	return best;
 }
 
-/* --- giving way ------------------------------------------------------------------------------- */
+/* --- eviction ---------------------------------------------------------------------- */
 
-static void end(struct gw *gw, struct tcp_conn *c)
+static void evict(struct gw *gw, struct tcp_conn *c)
 {
 	tcp_reset(gw, c);
 	tcp_end(gw, c, TCP_CROWDED);
 }
 
-bool tcp_make_room(struct gw *gw)
+bool tcp_client_evict(struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
 	struct tcp_conn *c = t->starved ? most_packets(gw) : NULL;
 	t->starved = false;
 	if (c)
-		end(gw, c);
-	for (uint32_t i = 0; t->crowded && i < A_TURN; i++) {
+		evict(gw, c);
+	for (uint32_t i = 0; t->crowded && i < EVICTED_A_TICK; i++) {
 		const struct tcp_list *l = most_connections(t);
-		t->crowded = l->n > TCP_A_CLIENT || t->n_clients > TCP_OPEN;
+		t->crowded = l->n > TCP_CLIENT_MAX || t->n_clients > TCP_OPEN_MAX;
 		if (t->crowded)
-			end(gw, &t->conn[l->oldest]);
+			evict(gw, &t->conn[l->oldest]);
 	}
 	return t->crowded;
 }

@@ -1,21 +1,22 @@
-/* Initial sequence numbers, and SYN cookies: when too many connections are half open, all
- * that must be known of one more is put into the sequence number of our SYN-ACK, and comes
- * back with the acknowledgment (RFC 4987 section 3.6). See tcp_conn.h.
+/* Initial sequence numbers and SYN cookies. When too many connections are half open, the
+ * state of another one is coded into the sequence number of our SYN-ACK and comes back with
+ * the acknowledgment (RFC 4987 section 3.6). See tcp_conn.h.
  *
- * A cookie is 28 bits of a keyed hash over both ends, the other side's sequence number, the
- * time in units of 67 seconds and the segment size; then the lowest bit of that time, and
- * the number of the segment size in a table. It is good for one or two units, and is looked
- * for only when some were sent lately. Lost with it is nothing but the exact segment size;
- * whose acknowledgment is lost must send data first, as DNS clients do. */
+ * A cookie consists of 28 bits of a keyed hash over both ends, the other side's sequence
+ * number, the time in units of 67 seconds and the segment size; of the lowest bit of that
+ * time; and of the index of the segment size in a table. It is valid for one to two units,
+ * and is checked only when cookies were sent recently. Only the exact segment size is lost.
+ * When the acknowledgment of the SYN-ACK is lost, the client must send data first, as DNS
+ * clients do. */
 #include "net/tcp/tcp_conn.h"
 
-#define UNIT_SHIFT 26u /* 2^26 microseconds; the count of them does not wrap */
+#define UNIT_SHIFT 26u /* a unit is 2^26 microseconds; the number of units does not wrap */
 
 static const uint16_t sizes[8] = {TCP_MSS_MIN, TCP_MSS4, 966, TCP_MSS6, 1360, 1400, 1440, 1460};
 
 uint32_t tcp_iss(const struct gw *gw, const struct udp_ends *ends)
 {
-	/* A clock of 4 microseconds, and an offset for each pair of ends. */
+	/* A clock of 4 microseconds, plus an offset for each pair of ends. */
 	return (uint32_t)(gw->now_us / 4) + tcp_hash(&gw->tcp->iss_key, ends);
 }
 

@@ -1,22 +1,23 @@
 /* ICMP errors about our TCP segments: path MTU (RFC 1191, RFC 8201) and destinations that
- * cannot be reached (RFC 9293 section 3.9.2.2). See tcp_conn.h.
+ * are unreachable (RFC 9293 section 3.9.2.2). See tcp_conn.h.
  *
- * Whoever can guess two ports could send such errors, so one counts only when it quotes a
- * sequence number that is under way (RFC 5927 section 4.1), never ends an open connection
- * (section 5.2), and makes no segment smaller than what every path carries (section 7). */
+ * An attacker who guesses two ports can send such errors. So an error counts only when it
+ * quotes a sequence number in flight (RFC 5927 section 4.1). It never ends an open
+ * connection (section 5.2), and never makes segments smaller than what every path carries
+ * (section 7). */
 #include "net/tcp/tcp_conn.h"
 
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 
-enum { QUOTED = 8 }; /* bytes of the TCP header that every error brings: ports and number */
+enum { QUOTED = 8 }; /* bytes of the TCP header in every quote: ports and sequence number */
 
 struct quote {
 	struct udp_ends ends;
 	uint32_t seq;
 };
 
-/* The quoted header of a packet of ours; false when it is none of TCP, or cut too short. */
+/* Reads the quoted header of our packet; false when it is not TCP or not complete. */
 static bool read_quote(const struct pkt *p, uint32_t at, bool is6, struct quote *q)
 {
 	uint32_t hlen = is6 ? IP6_MIN : IP4_MIN;
@@ -50,8 +51,8 @@ static bool read_quote(const struct pkt *p, uint32_t at, bool is6, struct quote 
 	return true;
 }
 
-/* Segments were larger than a link on the way takes; what was sent goes out anew in smaller
- * ones, and the congestion window stays (RFC 8201 section 5.4). */
+/* Reduces the segment size after an error "too big". What is in flight is sent again in
+ * smaller segments, and the congestion window stays (RFC 8201 section 5.4). */
 static void too_big(struct gw *gw, struct tcp_conn *c, uint32_t mtu)
 {
 	bool is6 = c->ends.remote.is6;
@@ -60,15 +61,15 @@ static void too_big(struct gw *gw, struct tcp_conn *c, uint32_t mtu)
 	uint32_t mss = max_u32(mtu > head ? mtu - head : 0, least);
 	if (c->state < TCP_ESTABLISHED || mss >= c->mss)
 		return;
-	c->may_fragment = mss == least; /* the path may carry still less (IPv4) */
+	c->may_fragment = mss == least; /* the path MTU may be even smaller (IPv4) */
 	c->mss = mss;
 	c->nxt = c->una;
 	c->timing = false;
 	tcp_output(gw, c);
 }
 
-/* Errors that say that there is nobody to talk to: the port, the protocol, a prohibition. The
- * others may pass (RFC 9293 section 3.9.2.2, RFC 5461 section 2.2). */
+/* True for errors that mean that the destination will not answer: port, protocol,
+ * prohibition. Others may be temporary (RFC 9293 section 3.9.2.2, RFC 5461 section 2.2). */
 static bool is_hard(bool is6, uint8_t type, uint8_t code)
 {
 	if (is6)

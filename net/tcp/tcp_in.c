@@ -1,4 +1,4 @@
-/* TCP segments in (RFC 9293 section 3.10.7, RFC 5961). See tcp_conn.h. */
+/* Received TCP segments (RFC 9293 section 3.10.7, RFC 5961). See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
 #include "net/csum.h"
@@ -9,7 +9,8 @@ enum { OPT_END = 0, OPT_NOP = 1, OPT_MSS = 2 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* The segment size that a SYN announces; 0: none. Malformed options end the search. */
+/* The segment size in the options of a SYN; 0 when there is none. Malformed options end the
+ * search. */
 static uint32_t read_mss(const uint8_t *at, const uint8_t *end)
 {
 	while (at < end && *at != OPT_END) {
@@ -82,23 +83,22 @@ enum verdict tcp_input(struct gw *gw, struct pkt *p)
 	struct tcp_conn *c = tcp_find(gw, &s.ends);
 	if (!c && !tcp_service(gw, s.ends.local_port))
 		return V_LOCAL;
-	if (s.ends.remote_port == 0) /* no port to answer to */
+	if (s.ends.remote_port == 0) /* port 0 cannot be answered */
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	gw->tcp->count.in++;
 	if (!pkt_pull(p, p->l4 + s.hlen))
-		return gw_drop(gw, p, DROP_L4_HEADER); /* read_segment saw it */
+		return gw_drop(gw, p, DROP_L4_HEADER); /* not possible: read_segment saw it */
 	pkt_trim(p, s.len);
 	if (!c)
-		return tcp_stranger(gw, p, &s);
+		return tcp_unmatched(gw, p, &s);
 	return c->state == TCP_SYN_SENT ? tcp_opening(gw, p, c, &s) : tcp_segment(gw, p, c, &s);
 }
 
-/* --- may it be? ---------------------------------------------------------------------------------
- */
+/* --- checks of a segment ----------------------------------------------------------- */
 
-/* RFC 5961 section 3: only the exact number resets; others may be a guess. RFC 1337: nothing
- * ends TIME-WAIT. */
-static enum drop reset(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
+/* Handles a reset. Only the exact sequence number resets a connection; another one may be a
+ * guess (RFC 5961 section 3). Nothing ends TIME-WAIT (RFC 1337). */
+static enum drop receive_reset(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 {
 	if (c->state == TCP_TIME_WAIT)
 		return DROP_TCP_BLIND;
@@ -111,9 +111,9 @@ static enum drop reset(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *
 	return DROP_NONE;
 }
 
-/* A segment whose place in the sequence space is known or beyond the window. The bytes of a
- * probe of our closed window are left out, what it says else counts. */
-static enum drop check_place(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, struct pkt *p)
+/* Checks the sequence number: drops a segment without new bytes, or beyond the window. A
+ * segment that probes our closed window is accepted without its bytes. */
+static enum drop check_sequence(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, struct pkt *p)
 {
 	uint32_t span = tcp_span(s);
 	if (span == 0 && seq_le(c->rcv, s->seq) && seq_le(s->seq, c->edge))
@@ -127,7 +127,7 @@ static enum drop check_place(struct gw *gw, struct tcp_conn *c, struct tcp_seg *
 		c->ack_now = true;
 		return DROP_NONE;
 	}
-	/* Data that are known already: the acknowledgment was lost. */
+	/* The data was received already: our acknowledgment was lost. */
 	if (span && s->len && seq_le(s->seq + span, c->rcv))
 		tcp_send_ack(gw, c);
 	else
@@ -141,10 +141,10 @@ static bool ack_is_plausible(const struct tcp_conn *c, const struct tcp_seg *s)
 	return seq_le(s->ack, c->max) && seq_le(c->una - c->wnd_most, s->ack);
 }
 
-/* --- data
- * ------------------------------------------------------------------------------------------ */
+/* --- data -------------------------------------------------------------------------- */
 
-/* Cuts off what is known or beyond the window, or behind the other side's FIN. */
+/* Removes bytes that were received already, lie beyond the window, or lie behind the other
+ * side's FIN. */
 static void trim(struct tcp_conn *c, struct tcp_seg *s, struct pkt *p)
 {
 	if (seq_lt(s->seq, c->rcv)) {
@@ -162,26 +162,26 @@ static void trim(struct tcp_conn *c, struct tcp_seg *s, struct pkt *p)
 	}
 }
 
-/* Takes the data of a segment. *taken: the packet is not the caller's any more. */
+/* Takes the data of a segment. *taken: the packet is no longer the caller's. */
 static enum drop take_data(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, struct pkt *p,
                            bool *taken)
 {
 	uint32_t n = s->len;
 	c->rcv_mss = max_u32(c->rcv_mss, n);
 	if (s->seq != c->rcv) {
-		enum drop why = tcp_gap_add(gw, c, p, s->seq);
-		c->ack_now = true; /* so that the other side sees the gap (RFC 5681 section 4.2) */
+		enum drop why = tcp_ooo_add(gw, c, p, s->seq);
+		c->ack_now = true; /* shows the gap to the other side (RFC 5681 section 4.2) */
 		*taken = why == DROP_NONE;
 		return why;
 	}
-	n = min_u32(n, tcp_gap_room(c));
+	n = min_u32(n, tcp_ooo_missing(c));
 	pkt_trim(p, n);
 	if (!tcp_queue_add(gw, c, &c->in, p))
 		return DROP_TCP_MEMORY;
 	*taken = true;
 	c->rcv += n;
-	if (c->gaps.n) {
-		tcp_gap_close(gw, c);
+	if (c->ooo.n) {
+		tcp_ooo_close(gw, c);
 		c->ack_now = true;
 	}
 	if (c->rcv - c->acked >= 2 * c->rcv_mss)
@@ -190,7 +190,7 @@ static enum drop take_data(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s,
 	return DROP_NONE;
 }
 
-/* The other side has sent all, and all has come. */
+/* The other side has sent all its data, and all of it was received. */
 static void take_fin(struct tcp_conn *c)
 {
 	c->fin_taken = true;
@@ -211,9 +211,10 @@ static enum drop receive(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, s
 	trim(c, s, p);
 	if (c->fin_taken)
 		return s->len ? DROP_TCP_WINDOW : DROP_NONE;
-	/* A second one is the same again; one in front of data that are here is a lie. */
+	/* A second FIN is a repetition; a FIN in front of data that was received is
+	 * invalid. */
 	uint32_t end = s->seq + s->len;
-	if (s->flags & TCP_FIN && !c->fin_seen && seq_le(tcp_gap_end(c), end)) {
+	if (s->flags & TCP_FIN && !c->fin_seen && seq_le(tcp_ooo_end(c), end)) {
 		c->fin_seen = true;
 		c->fin_seq = end;
 	}
@@ -224,10 +225,9 @@ static enum drop receive(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, s
 	return why;
 }
 
-/* --- all together
- * ------------------------------------------------------------------------------------ */
+/* --- the whole segment ------------------------------------------------------------- */
 
-bool tcp_go_on(struct gw *gw, struct tcp_conn *c)
+bool tcp_advance(struct gw *gw, struct tcp_conn *c)
 {
 	if (!c->fin_acked)
 		return true;
@@ -248,16 +248,17 @@ bool tcp_go_on(struct gw *gw, struct tcp_conn *c)
 	return true;
 }
 
-/* TIME-WAIT (RFC 9293 section 3.10.7.4): a FIN that comes again is acknowledged again; a SYN
- * beyond what was used begins anew. What is just as it should be gets no answer: where both sides
- * wait, one copy of an acknowledgment would bring another, to and fro. */
-static enum verdict waiting(struct gw *gw, struct pkt *p, struct tcp_conn *c, struct tcp_seg *s)
+/* Handles a segment in TIME-WAIT (RFC 9293 section 3.10.7.4). A repeated FIN is
+ * acknowledged again. A SYN with a number that was not used yet opens a new connection. A
+ * correct acknowledgment gets no answer: when both sides are in TIME-WAIT, a single
+ * duplicate would be answered for ever. */
+static enum verdict time_wait(struct gw *gw, struct pkt *p, struct tcp_conn *c, struct tcp_seg *s)
 {
 	if (s->flags & TCP_RST)
-		return gw_drop(gw, p, reset(gw, c, s));
+		return gw_drop(gw, p, receive_reset(gw, c, s));
 	if ((s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && seq_lt(c->rcv, s->seq)) {
 		tcp_free(gw, c);
-		return tcp_stranger(gw, p, s);
+		return tcp_unmatched(gw, p, s);
 	}
 	if (s->flags & TCP_FIN && s->seq + s->len + 1 == c->rcv)
 		tcp_wait(gw, c);
@@ -266,18 +267,18 @@ static enum verdict waiting(struct gw *gw, struct pkt *p, struct tcp_conn *c, st
 	return gw_drop(gw, p, DROP_TCP_WINDOW);
 }
 
-/* Flags, place and acknowledgment, one after the other. DROP_NONE: it counts. *gone: the
- * connection is gone. */
-static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, struct pkt *p,
-                       bool *gone)
+/* Checks flags, sequence number and acknowledgment in this order. DROP_NONE: the segment is
+ * acceptable. *gone: the connection is gone. */
+static enum drop check_segment(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, struct pkt *p,
+                               bool *gone)
 {
 	if (s->flags & TCP_RST) {
-		enum drop why = reset(gw, c, s);
+		enum drop why = receive_reset(gw, c, s);
 		*gone = why == DROP_NONE;
 		return why;
 	}
-	/* Both began: what acknowledges our SYN is the other side's SYN-ACK (RFC 9293 section 3.5,
-	 * figure 7), whose SYN is known. */
+	/* Simultaneous open: our SYN is acknowledged by the other side's SYN-ACK, whose SYN
+	 * was received before (RFC 9293 section 3.5, figure 7). */
 	if (s->flags & TCP_SYN && s->flags & TCP_ACK && c->active && s->seq == c->irs &&
 	    c->state == TCP_SYN_RECEIVED && s->ack == c->max) {
 		s->flags &= (uint8_t)~TCP_SYN;
@@ -285,7 +286,7 @@ static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, str
 	}
 	if (s->flags & TCP_SYN) { /* RFC 5961 section 4; our SYN-ACK may have been lost */
 		if (c->state == TCP_SYN_RECEIVED && s->seq == c->irs && !(s->flags & TCP_ACK)) {
-			c->timing = false; /* RFC 6298 section 3: what is sent twice */
+			c->timing = false; /* RFC 6298 section 3: sent twice */
 			tcp_emit(gw, c, 0, 0, TCP_SYN | TCP_ACK);
 		} else {
 			tcp_challenge(gw, c);
@@ -298,7 +299,7 @@ static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, str
 		tcp_refuse(gw, s);
 		return DROP_TCP_ACK;
 	}
-	enum drop why = check_place(gw, c, s, p);
+	enum drop why = check_sequence(gw, c, s, p);
 	if (why != DROP_NONE)
 		return why;
 	if (c->state != TCP_SYN_RECEIVED && !ack_is_plausible(c, s)) {
@@ -308,20 +309,20 @@ static enum drop check(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s, str
 	return DROP_NONE;
 }
 
-/* What the user hears, in this order: there is room, there is something to read. */
-static bool tell(struct gw *gw, struct tcp_conn *c, bool room, bool news)
+/* Sends the user its events: first room to write, then data to read. */
+static bool notify(struct gw *gw, struct tcp_conn *c, bool room, bool news)
 {
-	if (room && !tcp_tell(gw, c, TCP_ROOM))
+	if (room && !tcp_notify(gw, c, TCP_ROOM))
 		return false;
-	return !news || tcp_tell(gw, c, TCP_INPUT);
+	return !news || tcp_notify(gw, c, TCP_INPUT);
 }
 
 enum verdict tcp_segment(struct gw *gw, struct pkt *p, struct tcp_conn *c, struct tcp_seg *s)
 {
 	bool gone = false, taken = false;
 	if (c->state == TCP_TIME_WAIT)
-		return waiting(gw, p, c, s);
-	enum drop why = check(gw, c, s, p, &gone);
+		return time_wait(gw, p, c, s);
+	enum drop why = check_segment(gw, c, s, p, &gone);
 	if (why != DROP_NONE)
 		return gw_drop(gw, p, why);
 	if (gone) {
@@ -333,13 +334,13 @@ enum verdict tcp_segment(struct gw *gw, struct pkt *p, struct tcp_conn *c, struc
 	uint32_t una = c->una, rcv = c->rcv;
 	tcp_acked(gw, c, s);
 	bool room = c->una != una;
-	if (!c->user && s->len && !c->fin_taken) { /* nobody reads it (RFC 2525 section 2.17) */
+	if (!c->user && s->len && !c->fin_taken) { /* no user reads it (RFC 2525 section 2.17) */
 		tcp_reset(gw, c);
 		tcp_end(gw, c, TCP_CLOSED);
 		return gw_drop(gw, p, DROP_TCP_LATE);
 	}
 	why = receive(gw, c, s, p, &taken);
-	bool alive = tell(gw, c, room, c->rcv != rcv) && tcp_go_on(gw, c);
+	bool alive = notify(gw, c, room, c->rcv != rcv) && tcp_advance(gw, c);
 	if (alive)
 		tcp_output(gw, c);
 	if (why != DROP_NONE)

@@ -1,5 +1,5 @@
-/* Opening TCP connections (RFC 9293 sections 3.5 and 3.10.7): segments of strangers, SYN-SENT,
- * and what an open connection begins with. See tcp_conn.h. */
+/* Opening connections (RFC 9293 sections 3.5 and 3.10.7): segments without a connection,
+ * SYN-SENT, and the initial values of an open connection. See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
 #include "net/ip4/ip4.h"
@@ -23,8 +23,8 @@ uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_
 	if (ip6_is_link_local(&ends->remote.v6))
 		return link_mtu(gw, ends->link) - head6;
 	const struct gw_route6 *r = gw_route6_for(gw, &ends->remote.v6);
-	/* Beyond the link the gateway sends nothing longer than what every path carries
-	 * (RFC 8201 section 4). */
+	/* Beyond the link the gateway sends nothing longer than every path carries (RFC
+	 * 8201 section 4). */
 	if (!r || (!to_us && (r->hop != 0 || r->iface >= INTERFACES)))
 		return IP6_MTU_MIN - head6;
 	return link_mtu(gw, r->iface) - head6;
@@ -41,8 +41,7 @@ void tcp_set_mss(const struct gw *gw, struct tcp_conn *c, uint32_t peer_mss)
 	c->ssthresh = UINT32_MAX;
 }
 
-/* --- strangers ----------------------------------------------------------------------------------
- */
+/* --- segments without a connection ------------------------------------------------- */
 
 static enum verdict refuse(struct gw *gw, struct pkt *p, const struct tcp_seg *s, enum drop why)
 {
@@ -50,7 +49,7 @@ static enum verdict refuse(struct gw *gw, struct pkt *p, const struct tcp_seg *s
 	return gw_drop(gw, p, why);
 }
 
-/* What of the other side's SYN is kept. */
+/* Stores what the other side's SYN says. */
 static void note_syn(struct tcp_conn *c, const struct tcp_seg *s)
 {
 	c->irs = s->seq;
@@ -59,8 +58,8 @@ static void note_syn(struct tcp_conn *c, const struct tcp_seg *s)
 	c->peer_mss = s->mss;
 }
 
-static enum verdict syn(struct gw *gw, struct pkt *p, const struct tcp_seg *s,
-                        const struct tcp_user *user)
+static enum verdict open_by_syn(struct gw *gw, struct pkt *p, const struct tcp_seg *s,
+                                const struct tcp_user *user)
 {
 	struct tcp *t = gw->tcp;
 	struct tcp_conn *c = t->n_half < TCP_HALF_OPEN ? tcp_new(gw, &s->ends, user) : NULL;
@@ -83,9 +82,10 @@ static enum verdict syn(struct gw *gw, struct pkt *p, const struct tcp_seg *s,
 	return V_KEPT;
 }
 
-/* The connection that a cookie stands for; the segment that brought it goes on there. */
-static enum verdict cookie(struct gw *gw, struct pkt *p, struct tcp_seg *s, uint32_t mss,
-                           const struct tcp_user *user)
+/* Makes the connection that a cookie describes, and passes it the segment that brought the
+ * cookie. */
+static enum verdict open_by_cookie(struct gw *gw, struct pkt *p, struct tcp_seg *s, uint32_t mss,
+                                   const struct tcp_user *user)
 {
 	struct tcp_conn *c = tcp_new(gw, &s->ends, user);
 	if (!c)
@@ -100,23 +100,23 @@ static enum verdict cookie(struct gw *gw, struct pkt *p, struct tcp_seg *s, uint
 	return tcp_segment(gw, p, c, s);
 }
 
-enum verdict tcp_stranger(struct gw *gw, struct pkt *p, struct tcp_seg *s)
+enum verdict tcp_unmatched(struct gw *gw, struct pkt *p, struct tcp_seg *s)
 {
 	const struct tcp_user *user = tcp_service(gw, s->ends.local_port);
 	if (s->flags & TCP_RST)
 		return gw_drop(gw, p, DROP_TCP_CLOSED);
 	if (s->flags & TCP_ACK) {
 		uint32_t mss = s->flags & TCP_SYN || !user ? 0 : tcp_cookie_mss(gw, s);
-		return mss ? cookie(gw, p, s, mss, user) : refuse(gw, p, s, DROP_TCP_CLOSED);
+		return mss ? open_by_cookie(gw, p, s, mss, user)
+		           : refuse(gw, p, s, DROP_TCP_CLOSED);
 	}
 	if ((s->flags & (TCP_SYN | TCP_FIN)) != TCP_SYN)
 		return gw_drop(gw, p, DROP_TCP_FLAGS);
 	enum drop why = !user ? DROP_TCP_CLOSED : user->accept ? user->accept(gw, &s->ends) : 0;
-	return why != DROP_NONE ? refuse(gw, p, s, why) : syn(gw, p, s, user);
+	return why != DROP_NONE ? refuse(gw, p, s, why) : open_by_syn(gw, p, s, user);
 }
 
-/* --- the handshake is done
- * ------------------------------------------------------------------------ */
+/* --- end of the handshake ---------------------------------------------------------- */
 
 bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 {
@@ -133,7 +133,7 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 		tcp_rtt(c, tcp_now(gw) - c->timed_us);
 	else if (c->retries) /* RFC 6298 section 5.7 */
 		c->rto_us = 3 * TCP_FIRST_RTO_US;
-	if (c->retries > 1) /* RFC 5681 section 3.1, as RFC 6928 section 2 has it */
+	if (c->retries > 1) /* RFC 5681 section 3.1 and RFC 6928 section 2 */
 		c->cwnd = c->mss;
 	c->timing = false;
 	c->retries = 0;
@@ -150,10 +150,10 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 	else
 		t->count.accepted++;
 	tcp_timer_arm(gw, c);
-	return tcp_tell(gw, c, TCP_OPENED);
+	return tcp_notify(gw, c, TCP_OPENED);
 }
 
-/* RFC 9293 section 3.10.7.3. Data beside a SYN are not kept: they come again. */
+/* RFC 9293 section 3.10.7.3. Data in a SYN is ignored: it will be sent again. */
 enum verdict tcp_opening(struct gw *gw, struct pkt *p, struct tcp_conn *c, const struct tcp_seg *s)
 {
 	bool ack = s->flags & TCP_ACK;
@@ -170,7 +170,7 @@ enum verdict tcp_opening(struct gw *gw, struct pkt *p, struct tcp_conn *c, const
 		return gw_drop(gw, p, DROP_TCP_FLAGS);
 	pkt_free(p);
 	note_syn(c, s);
-	if (!ack) { /* both sides began (section 3.5, figure 7) */
+	if (!ack) { /* simultaneous open (section 3.5, figure 7) */
 		c->state = TCP_SYN_RECEIVED;
 		c->timing = false;
 		tcp_emit(gw, c, 0, 0, TCP_SYN | TCP_ACK);

@@ -1,5 +1,5 @@
-/* TCP segments out: what is sent when (RFC 9293 section 3.8.6, RFC 5681), and how it looks.
- * See tcp_conn.h. */
+/* Sending TCP segments: what is sent when (RFC 9293 section 3.8.6, RFC 5681), and the
+ * header. See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
 #include "net/csum.h"
@@ -12,12 +12,12 @@ enum { OPT_MSS = 2, OPT_MSS_LEN = 4 };
 /* The fields of a header, in host order. */
 struct header {
 	uint32_t seq, ack, wnd;
-	uint32_t mss; /* option; 0: none */
+	uint32_t mss; /* of the option; 0: none */
 	uint8_t flags;
 };
 
-static struct pkt *begin(struct gw *gw, const struct udp_ends *e, const struct header *h,
-                         uint32_t n, uint8_t **data)
+static struct pkt *begin_segment(struct gw *gw, const struct udp_ends *e, const struct header *h,
+                                 uint32_t n, uint8_t **data)
 {
 	uint32_t hlen = (uint32_t)sizeof(struct tcp_hdr) + (h->mss ? OPT_MSS_LEN : 0);
 	struct pkt *p = pkt_alloc(gw->pool);
@@ -63,7 +63,7 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool m
 	gw_send(gw, p);
 }
 
-static void finish(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool may_fragment)
+static void send_segment(struct gw *gw, struct pkt *p, const struct udp_ends *e, bool may_fragment)
 {
 	p->iface = PKT_IF_SELF;
 	p->flags = 0;
@@ -79,9 +79,9 @@ void tcp_emit_bare(struct gw *gw, const struct udp_ends *ends, uint32_t seq, uin
 {
 	struct header h = {.seq = seq, .ack = ack, .wnd = wnd, .mss = mss, .flags = flags};
 	uint8_t *data;
-	struct pkt *p = begin(gw, ends, &h, 0, &data);
+	struct pkt *p = begin_segment(gw, ends, &h, 0, &data);
 	if (p)
-		finish(gw, p, ends, false);
+		send_segment(gw, p, ends, false);
 }
 
 void tcp_refuse(struct gw *gw, const struct tcp_seg *s)
@@ -95,10 +95,9 @@ void tcp_refuse(struct gw *gw, const struct tcp_seg *s)
 		tcp_emit_bare(gw, &s->ends, 0, s->seq + tcp_span(s), TCP_RST | TCP_ACK, 0, 0);
 }
 
-/* --- our window ----------------------------------------------------------------------------------
- */
+/* --- our window -------------------------------------------------------------------- */
 
-/* How far the end of the window could move. */
+/* By how much the end of the window could move. */
 static uint32_t growth(const struct tcp_conn *c)
 {
 	uint32_t space = c->window > c->in.len ? c->window - c->in.len : 0;
@@ -106,8 +105,8 @@ static uint32_t growth(const struct tcp_conn *c)
 	return c->user && !seq_lt(by, 0) ? by : 0;
 }
 
-/* Small steps would make the other side send small segments (RFC 9293 section 3.8.6.2.2). The
- * end never moves back. */
+/* The window that is offered. It does not grow in small steps, because these would make the
+ * other side send small segments (RFC 9293 section 3.8.6.2.2). Its end never moves back. */
 static uint32_t window(struct tcp_conn *c)
 {
 	uint32_t by = growth(c);
@@ -116,7 +115,7 @@ static uint32_t window(struct tcp_conn *c)
 	return c->edge - c->rcv;
 }
 
-/* The other side should hear that there is room again. */
+/* True when the window opened so far that the other side should be informed. */
 static bool window_opened(const struct tcp_conn *c)
 {
 	uint32_t by = growth(c);
@@ -137,7 +136,7 @@ void tcp_emit(struct gw *gw, struct tcp_conn *c, uint32_t off, uint32_t n, uint8
 		h.wnd = window(c);
 	}
 	h.ack = c->rcv;
-	struct pkt *p = begin(gw, &c->ends, &h, n, &data);
+	struct pkt *p = begin_segment(gw, &c->ends, &h, n, &data);
 	if (!p)
 		return;
 	if (n)
@@ -146,11 +145,11 @@ void tcp_emit(struct gw *gw, struct tcp_conn *c, uint32_t off, uint32_t n, uint8
 		c->acked = c->rcv;
 		c->ack_now = c->ack_later = false;
 	}
-	finish(gw, p, &c->ends, c->may_fragment);
+	send_segment(gw, p, &c->ends, c->may_fragment);
 }
 
-/* The number of a segment without data: behind all that was sent, but not behind the byte of
- * a probe, which the other side may not have taken. */
+/* The sequence number of a segment without data: behind everything that was sent, but not
+ * behind the byte of a window probe, which the other side may not have accepted. */
 static uint32_t bare_seq(const struct tcp_conn *c)
 {
 	return c->timer == TCP_T_PERSIST ? c->nxt : c->max;
@@ -171,8 +170,8 @@ void tcp_reset(struct gw *gw, struct tcp_conn *c)
 
 void tcp_challenge(struct gw *gw, struct tcp_conn *c)
 {
-	/* A limit for all would show a stranger by its effect what others receive
-	 * (CVE-2016-5696); so each connection has its own. */
+	/* A limit for all connections would allow an off-path attacker to measure what
+	 * others receive (CVE-2016-5696). So each connection has its own. */
 	if (gw->now_ms - c->challenge_ms >= 1000) {
 		c->challenge_ms = gw->now_ms;
 		c->challenges = 0;
@@ -184,19 +183,20 @@ void tcp_challenge(struct gw *gw, struct tcp_conn *c)
 	tcp_send_ack(gw, c);
 }
 
-/* What is sent next, from nxt on: sets *n and *flags. False: nothing, now. */
+/* Finds what to send next, from nxt on: sets *n and *flags. False when nothing may be sent
+ * now. */
 static bool next_segment(const struct tcp_conn *c, uint32_t *n, uint8_t *flags)
 {
 	uint32_t off = c->nxt - c->una;
-	if (off > c->out.len) /* the FIN is out */
+	if (off > c->out.len) /* the FIN is sent */
 		return false;
-	/* Limited transmit: the first two duplicates let new data out (RFC 3042). */
+	/* Limited transmit: the first two duplicates allow new data (RFC 3042). */
 	uint32_t cwnd = c->cwnd + (c->recovery ? 0 : min_u32(c->dup_acks, 2) * c->mss);
 	uint32_t wnd = min_u32(c->wnd, cwnd), usable = wnd > off ? wnd - off : 0;
 	uint32_t avail = c->out.len - off;
 	*n = min_u32(min_u32(avail, c->mss), usable);
 	bool fin = c->shut && !c->fin_acked && *n == avail;
-	/* RFC 9293 section 3.8.6.2.1; what a user gives is always pushed. */
+	/* RFC 9293 section 3.8.6.2.1; data of a user is always pushed */
 	if (*n < avail && *n < c->mss && (*n == 0 || *n < c->wnd_most / 2))
 		return false;
 	if (*n == 0 && !fin)
@@ -205,12 +205,12 @@ static bool next_segment(const struct tcp_conn *c, uint32_t *n, uint8_t *flags)
 	return true;
 }
 
-/* Counts a segment as sent. */
-static void sent(struct gw *gw, struct tcp_conn *c, uint32_t span)
+/* Updates the state after a segment was sent. */
+static void note_sent(struct gw *gw, struct tcp_conn *c, uint32_t span)
 {
 	bool again = seq_lt(c->nxt, c->max);
 	gw->tcp->count.retransmitted += again;
-	if (!again && !c->timing) { /* Karn: only what is sent for the first time */
+	if (!again && !c->timing) { /* Karn's algorithm: only new data is measured */
 		c->timing = true;
 		c->timed_seq = c->nxt;
 		c->timed_us = tcp_now(gw);
@@ -234,13 +234,13 @@ static void send_data(struct gw *gw, struct tcp_conn *c)
 		c->cwnd = min_u32(c->cwnd, tcp_first_cwnd(c));
 	for (i = 0; i < TCP_BURST && next_segment(c, &n, &flags); i++) {
 		tcp_emit(gw, c, c->nxt - c->una, n, flags);
-		sent(gw, c, n + ((flags & TCP_FIN) != 0));
+		note_sent(gw, c, n + ((flags & TCP_FIN) != 0));
 	}
 	c->more = i == TCP_BURST && next_segment(c, &n, &flags);
 	if (c->more)
 		tcp_timer_arm(gw, c);
-	/* Nothing is under way that could bring an answer, but there is something to send: the
-	 * window is closed, or too small. */
+	/* Nothing is in flight that could cause an acknowledgment, but there is something
+	 * to send: the window is closed or too small. */
 	if (c->nxt == c->una && c->out.len && c->timer == TCP_T_NONE) {
 		c->retries = 0;
 		tcp_timer_set(gw, c, TCP_T_PERSIST, c->rto_us);

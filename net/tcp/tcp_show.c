@@ -1,4 +1,4 @@
-/* The counters of TCP, and its invariants for tests. See tcp.h and tcp_conn.h. */
+/* The counters of TCP, and the check of its invariants for tests. See tcp.h and tcp_conn.h. */
 #include "net/count.h"
 #include "net/tcp/tcp_conn.h"
 
@@ -56,7 +56,7 @@ static const char *check_queue(const struct tcp_queue *q)
 
 static const char *check_one(const struct gw *gw, const struct tcp_conn *c)
 {
-	const struct tcp_queue *queue[] = {&c->out, &c->in, &c->gaps};
+	const struct tcp_queue *queue[] = {&c->out, &c->in, &c->ooo};
 	for (unsigned i = 0; i < ARRAY_SIZE(queue); i++) {
 		const char *bad = check_queue(queue[i]);
 		if (bad)
@@ -78,14 +78,15 @@ static const char *check_one(const struct gw *gw, const struct tcp_conn *c)
 	}
 	if (c->timer != TCP_T_NONE && !c->armed)
 		return "a timer that never comes";
-	for (const struct pkt *p = c->gaps.first; p; p = p->next)
+	for (const struct pkt *p = c->ooo.first; p; p = p->next)
 		if (p->next && seq_lt(p->next->hop, p->hop + p->len))
 			return "data out of order overlap";
-	return c->gaps.n > TCP_GAPS ? "too many gaps" : NULL;
+	return c->ooo.n > TCP_OOO_PACKETS ? "too many gaps" : NULL;
 }
 
-/* A connection that is in a list where its state belongs, and is known by who is next to it. */
-static const char *check_place(const struct tcp *t, const struct tcp_conn *c)
+/* Checks that a connection is in the list that its state requires and that its neighbours
+ * point to it. */
+static const char *check_membership(const struct tcp *t, const struct tcp_conn *c)
 {
 	uint32_t me = (uint32_t)(c - t->conn);
 	bool waiting = c->state == TCP_TIME_WAIT;
@@ -95,21 +96,21 @@ static const char *check_place(const struct tcp *t, const struct tcp_conn *c)
 	bool client = c->known && !c->active && !waiting && !orphan;
 	if (client != (c->list < TCP_CLIENTS))
 		return "a client's connection is not counted, or another is";
-	if (c->list == TCP_NOBODY)
+	if (c->list == TCP_NO_INDEX)
 		return NULL;
 	const struct tcp_list *l = &t->list[c->list];
-	uint32_t before = c->older == TCP_NOBODY ? l->oldest : t->conn[c->older].younger;
-	uint32_t behind = c->younger == TCP_NOBODY ? l->youngest : t->conn[c->younger].older;
+	uint32_t before = c->older == TCP_NO_INDEX ? l->oldest : t->conn[c->older].younger;
+	uint32_t behind = c->younger == TCP_NO_INDEX ? l->youngest : t->conn[c->younger].older;
 	return before != me || behind != me ? "a list is torn" : NULL;
 }
 
-/* What the lists say of their connections; *open: those of clients. */
+/* Checks each list against its connections; adds those of clients to *open. */
 static const char *check_lists(const struct tcp *t, uint32_t *open)
 {
 	for (uint32_t i = 0; i < TCP_LISTS; i++) {
 		const struct tcp_list *l = &t->list[i];
 		uint32_t n = 0, packets = 0, order = l->since;
-		for (uint16_t k = l->oldest; k != TCP_NOBODY; k = t->conn[k].younger) {
+		for (uint16_t k = l->oldest; k != TCP_NO_INDEX; k = t->conn[k].younger) {
 			const struct tcp_conn *c = &t->conn[k];
 			if (c->list != i || seq_lt(c->order, order))
 				return "a list is not in order";
@@ -135,9 +136,9 @@ const char *tcp_check(const struct gw *gw)
 		n++;
 		half += c->state == TCP_SYN_RECEIVED && !c->active;
 		packets += c->held;
-		if (c->held != c->out.n + c->in.n + c->gaps.n)
+		if (c->held != c->out.n + c->in.n + c->ooo.n)
 			return "packets are booked for the wrong one";
-		const char *bad = check_place(t, c);
+		const char *bad = check_membership(t, c);
 		if (!bad)
 			bad = check_one(gw, c);
 		if (bad)

@@ -1,15 +1,15 @@
-/* The timers of TCP: retransmission (RFC 6298), zero-window probes (RFC 9293 section 3.8.6.1),
- * delayed acknowledgments, silence. See tcp_conn.h.
+/* The timers of TCP: retransmission (RFC 6298), zero-window probes (RFC 9293 section
+ * 3.8.6.1), delayed acknowledgments, idle time. See tcp_conn.h.
  *
- * A connection has one node in the wheel, set to the earliest of its times or before: it is
- * moved only to an earlier time, so that traffic costs no list work. When it comes up too
- * early it is set anew. */
+ * A connection has one node in the wheel, set to the earliest of its times or before that.
+ * It is moved only to an earlier time, so that traffic costs no list operations. When the
+ * wheel visits it too early, it is set again. */
 #include "kernel/lib/when.h"
 #include "net/tcp/tcp_conn.h"
 
 #define ACK_US        40000u /* RFC 9293 section 3.8.6.3: less than half a second */
-#define TIMERS_A_TURN 64u
-#define SYN_AGAIN     2u /* SYN-ACKs sent again: a forged SYN must not bring many */
+#define TIMERS_A_TICK 64u
+#define SYN_AGAIN     2u /* repetitions of a SYN-ACK: a forged SYN must not cause many */
 #define BLACK_HOLE    2u /* timeouts in a row after which smaller segments are tried */
 
 void tcp_rtt(struct tcp_conn *c, uint32_t us)
@@ -22,7 +22,7 @@ void tcp_rtt(struct tcp_conn *c, uint32_t us)
 		c->var_us = c->var_us - c->var_us / 4 + off / 4;
 		c->srtt_us = max_u32(c->srtt_us - c->srtt_us / 8 + us / 8, 1);
 	}
-	/* The clock is far finer than any of these: no G. */
+	/* The clock granularity G is negligible here. */
 	c->rto_us = min_u32(max_u32(c->srtt_us + 4 * c->var_us, TCP_LEAST_RTO_US), TCP_MOST_RTO_US);
 }
 
@@ -44,11 +44,11 @@ static void arm_at(struct gw *gw, struct tcp_conn *c, uint32_t due_us)
 	wheel_set(&gw->tcp->wheel, node_of(gw, c), c->armed_us);
 }
 
-/* A time in milliseconds, `ms` after `since_ms`. */
+/* Arms the wheel for the time `ms` after `since_ms`. */
 static void arm_ms(struct gw *gw, struct tcp_conn *c, uint32_t since_ms, uint32_t ms)
 {
 	uint32_t gone = gw->now_ms - since_ms, left = ms > gone ? ms - gone : 0;
-	/* now_ms may be late by a tenth of a second. */
+	/* now_ms may be up to 100 ms late. */
 	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, WHEEL_MOST_US / 1000) * 1000);
 }
 
@@ -68,7 +68,7 @@ void tcp_timer_set(struct gw *gw, struct tcp_conn *c, enum tcp_timer what, uint3
 {
 	if (c->timer == TCP_T_GONE && what != TCP_T_GONE)
 		return;
-	/* Not beyond the moment when it has stood still too long. */
+	/* Not after the time when the connection counts as stalled. */
 	uint32_t stuck = gw->now_ms - c->stuck_ms;
 	uint32_t left = c->stall_ms > stuck ? c->stall_ms - stuck : 0;
 	if (what != TCP_T_GONE)
@@ -91,11 +91,10 @@ void tcp_timer_ack(struct gw *gw, struct tcp_conn *c)
 	arm_at(gw, c, c->ack_us);
 }
 
-/* --- what is due
- * ---------------------------------------------------------------------------------- */
+/* --- timers that are due ----------------------------------------------------------- */
 
-/* Segments as large as these do not arrive, and nobody says why (RFC 2923 section 2.1): what
- * every path carries may. */
+/* Reduces the segment size when large segments seem to be lost without an ICMP error (RFC
+ * 2923 section 2.1): every path carries the smaller size. */
 static void suspect_black_hole(struct tcp_conn *c)
 {
 	uint32_t small = c->ends.remote.is6 ? TCP_MSS6 : TCP_MSS4;
@@ -132,15 +131,15 @@ static void retransmit(struct gw *gw, struct tcp_conn *c)
 	suspect_black_hole(c);
 	c->cwnd = c->mss;
 	tcp_output(gw, c);
-	/* The window was closed over what is sent again: nothing left, so ask whether it has
-	 * opened (RFC 9293 section 3.8.6). */
+	/* The window was closed over data that is to be sent again, so nothing could be
+	 * sent: probe the window (RFC 9293 section 3.8.6). */
 	if (c->nxt == c->una && c->out.len) {
 		c->retries = 0;
 		tcp_timer_set(gw, c, TCP_T_PERSIST, c->rto_us);
 	}
 }
 
-/* A byte, or as much as the small window takes, to see whether that has opened. */
+/* Sends one byte, or what a small window accepts, to find out whether the window opened. */
 static void probe(struct gw *gw, struct tcp_conn *c)
 {
 	uint32_t n = min_u32(min_u32(c->out.len, c->mss), max_u32(c->wnd, 1));
@@ -152,7 +151,7 @@ static void probe(struct gw *gw, struct tcp_conn *c)
 	back_off(gw, c, TCP_T_PERSIST);
 }
 
-/* The one timer that sending has. False: the connection is gone. */
+/* Handles `timer` when it is due. False when the connection is gone. */
 static bool timer_due(struct gw *gw, struct tcp_conn *c)
 {
 	if (c->timer == TCP_T_GONE) {
@@ -176,7 +175,7 @@ static bool timer_due(struct gw *gw, struct tcp_conn *c)
 	return true;
 }
 
-static void due(struct gw *gw, struct tcp_conn *c)
+static void node_due(struct gw *gw, struct tcp_conn *c)
 {
 	uint32_t now = tcp_now(gw);
 	c->armed = false;
@@ -184,7 +183,7 @@ static void due(struct gw *gw, struct tcp_conn *c)
 		return;
 	if (c->more) {
 		c->more = false;
-		if (!tcp_go_on(gw, c))
+		if (!tcp_advance(gw, c))
 			return;
 		tcp_output(gw, c);
 	}
@@ -192,7 +191,7 @@ static void due(struct gw *gw, struct tcp_conn *c)
 		tcp_send_ack(gw, c);
 	if (c->idle_ms && c->state >= TCP_ESTABLISHED && gw->now_ms - c->active_ms >= c->idle_ms) {
 		c->active_ms = gw->now_ms;
-		if (!tcp_tell(gw, c, TCP_IDLE))
+		if (!tcp_notify(gw, c, TCP_IDLE))
 			return;
 		tcp_output(gw, c);
 	}
@@ -202,8 +201,8 @@ static void due(struct gw *gw, struct tcp_conn *c)
 bool tcp_tick(struct gw *gw)
 {
 	struct tcp *t = gw->tcp;
-	bool more = tcp_make_room(gw);
-	for (uint32_t i = 0; i < TIMERS_A_TURN; i++) {
+	bool more = tcp_client_evict(gw);
+	for (uint32_t i = 0; i < TIMERS_A_TICK; i++) {
 		uint32_t node = wheel_take(&t->wheel, tcp_now(gw));
 		if (node == WHEEL_NONE) {
 			uint64_t slot = 1u << WHEEL_SHIFT;
@@ -212,7 +211,7 @@ bool tcp_tick(struct gw *gw)
 				gw->wake_us = wake;
 			return more;
 		}
-		due(gw, &t->conn[node]);
+		node_due(gw, &t->conn[node]);
 	}
 	return true;
 }

@@ -6,7 +6,7 @@
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 
-#define DRAWS 64u /* tries for a free port */
+#define DRAWS 64u /* attempts to find a free port */
 
 bool udp_init(struct gw *gw)
 {
@@ -52,7 +52,8 @@ void udp_unbind(struct gw *gw, uint16_t port)
 
 /* --- in -------------------------------------------------------------------------------- */
 
-/* Header and checksum; the data may be followed by bytes that are none of them. */
+/* Checks header and checksum. The datagram may be followed by bytes that do not belong to
+ * it. */
 static enum drop check(const struct pkt *p, bool is6)
 {
 	const struct udp_hdr *udp = (const struct udp_hdr *)pkt_at(p, p->l4, sizeof *udp);
@@ -61,7 +62,7 @@ static enum drop check(const struct pkt *p, bool is6)
 	uint16_t len = be16_get(udp->len);
 	if (len < sizeof *udp || len > p->l4_len)
 		return DROP_L4_HEADER;
-	if (be16_raw(udp->sum) == 0) /* none was made; IPv6 needs one (RFC 8200 section 8.1) */
+	if (be16_raw(udp->sum) == 0) /* no checksum; IPv6 requires one (RFC 8200 section 8.1) */
 		return is6 ? DROP_UDP_CHECKSUM : DROP_NONE;
 	uint16_t pseudo =
 	        is6 ? csum_pseudo6(&ip6_header(p)->from, &ip6_header(p)->to, PROTO_UDP, len)
@@ -97,17 +98,17 @@ enum verdict udp_input(struct gw *gw, struct pkt *p)
 	uint8_t owner = t->owner[ends.local_port];
 	if (owner == 0)
 		return V_LOCAL;
-	/* Port 0 is no port to answer to (RFC 768, "Source Port"). */
+	/* Port 0 cannot be answered (RFC 768, "Source Port"). */
 	if (ends.remote_port == 0)
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	uint32_t headers = p->l4 + (uint32_t)sizeof(struct udp_hdr), all = p->len;
 	uint32_t len = be16_get(((const struct udp_hdr *)(p->data + p->l4))->len);
 	if (!pkt_pull(p, headers))
-		return gw_drop(gw, p, DROP_L4_HEADER); /* check saw the header */
+		return gw_drop(gw, p, DROP_L4_HEADER); /* does not happen: check saw the header */
 	pkt_trim(p, len - (uint32_t)sizeof(struct udp_hdr));
 	enum verdict v = t->handler[owner](gw, p, &ends, t->arg[ends.local_port]);
 	if (v == V_LOCAL && (!pkt_push(p, headers) || !pkt_put(p, all - p->len)))
-		return gw_drop(gw, p, DROP_L4_HEADER); /* they were there */
+		return gw_drop(gw, p, DROP_L4_HEADER); /* does not happen: they were there before */
 	return v;
 }
 
@@ -136,7 +137,8 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 	struct udp_hdr *udp = (struct udp_hdr *)p->data;
 	uint16_t sum = csum_plus(csum_sum(udp, len),
 	                         csum_pseudo4(e->local.v4, e->remote.v4, PROTO_UDP, len));
-	/* All ones stand for zero, which would say that there is none. */
+	/* A checksum of zero is sent as all ones: zero means that there is no checksum (RFC
+	 * 768). */
 	udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);
 	if (!pkt_push(p, IP4_MIN)) {
 		gw_discard(gw, p, DROP_NO_PACKET);

@@ -7,8 +7,8 @@
 
 /* --- finding ---------------------------------------------------------------------------- */
 
-/* Next hop and port towards the remote end; its address is checked as a source, for what comes
- * back. */
+/* Find next hop and interface towards the remote end. Its address must be a valid source
+ * too, because datagrams come back from it. False when there is no path. */
 static bool find4(const struct gw *gw, struct udp_path *w)
 {
 	ip4 to = w->remote.v4;
@@ -68,7 +68,7 @@ bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *r
 
 /* --- in ----------------------------------------------------------------------------------- */
 
-/* The length of the IP payload; 0: not for us, or not plain. */
+/* The length of the IP payload; 0 when the packet is not between the two ends or not plain. */
 static uint32_t check4(const struct udp_path *w, const struct pkt *p)
 {
 	const struct udp_frame4 *f = (const struct udp_frame4 *)p->data;
@@ -107,10 +107,11 @@ const uint8_t *udp_path_payload(const struct udp_path *w, const struct interface
 
 /* --- out ---------------------------------------------------------------------------------- */
 
-/* Without a neighbour that is ready, or too long for every path. */
-static __attribute__((noinline)) void send_whole_way(struct gw *gw, const struct udp_path *w,
-                                                     struct pkt *p, uint16_t local_port,
-                                                     uint16_t remote_port)
+/* The slow path: for a neighbour that is not ready or a datagram that is too long for some
+ * paths. */
+static __attribute__((noinline)) void send_slow(struct gw *gw, const struct udp_path *w,
+                                                struct pkt *p, uint16_t local_port,
+                                                uint16_t remote_port)
 {
 	struct udp_ends ends = {.local = w->local,
 	                        .remote = w->remote,
@@ -120,7 +121,7 @@ static __attribute__((noinline)) void send_whole_way(struct gw *gw, const struct
 	udp_send(gw, p, &ends);
 }
 
-/* Puts the UDP header in front of the payload and completes the checksum. */
+/* Puts the UDP header in front of the payload and computes the checksum. */
 static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, uint16_t local_port,
                                       uint16_t remote_port)
 {
@@ -132,7 +133,8 @@ static inline struct udp_hdr *put_udp(const struct udp_path *w, struct pkt *p, u
 	udp->sum = be16_of(0);
 	uint32_t sum = w->sum + (uint32_t)be16_raw(udp->len) + csum_sum(udp, len);
 	uint16_t folded = csum_fold(sum);
-	/* All ones stand for zero, which would say that there is none (RFC 768). */
+	/* A checksum of zero is sent as all ones: zero means that there is no checksum (RFC
+	 * 768). */
 	udp->sum = be16_from_raw(folded == 0xffff ? folded : (uint16_t)~folded);
 	return udp;
 }
@@ -145,7 +147,7 @@ void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint1
 	struct neigh *n = udp_path_next(gw, w);
 	if (UNLIKELY(!n || p->len + head > min_u32(out->mtu, IP6_MTU_MIN) ||
 	             (uint32_t)(p->data - p->bytes) < head + sizeof n->eth)) {
-		send_whole_way(gw, w, p, local_port, remote_port);
+		send_slow(gw, w, p, local_port, remote_port);
 		return;
 	}
 	uint8_t *at = (uint8_t *)put_udp(w, p, local_port, remote_port) - w->head;

@@ -1,7 +1,7 @@
-/* The way to one remote host over UDP and back, found out once: from then on a datagram
- * there is built from what is known, and one from there is taken after a comparison. What
- * is not usual about a datagram (options, fragments, a neighbour that must be asked for)
- * goes the whole way of udp.h. A path knows addresses, not ports. */
+/* A path: everything that is known about UDP datagrams between us and one remote host. It
+ * is found once. Then a datagram to that host is built from it, and a datagram from that
+ * host is accepted after a comparison. Unusual datagrams (options, fragments, a neighbour
+ * that is not resolved) take the slow path of udp.h. A path has addresses, but no ports. */
 #ifndef NET_UDP_UDP_PATH_H
 #define NET_UDP_UDP_PATH_H
 
@@ -10,12 +10,12 @@
 struct udp_path {
 	struct addr remote, local;
 	uint32_t hop;     /* as in struct pkt */
-	uint32_t changes; /* gw->changes6 when this was found out; 0: nothing was */
-	uint16_t sum;     /* of both addresses and the protocol, for the pseudo header */
-	uint16_t sum4;    /* of the IPv4 header below */
-	uint8_t iface;    /* of the gateway */
+	uint32_t changes; /* gw->changes6 when the path was found; 0: it was not found */
+	uint16_t sum;     /* sum of both addresses and the protocol, for the pseudo header */
+	uint16_t sum4;    /* sum of the IPv4 header below */
+	uint8_t iface;    /* where the path leads out */
 	uint8_t head;     /* bytes of the IP header */
-	union {           /* lengths, identification and checksum are zero */
+	union {           /* length, identification and checksum are zero */
 		struct ip4_hdr ip4;
 		struct ip6_hdr ip6;
 	};
@@ -33,19 +33,19 @@ struct udp_frame6 {
 	struct udp_hdr udp;
 };
 
-/* Whether what was found out still holds: no address or route has changed since. */
+/* True while the path is valid: no address and no route has changed since it was found. */
 static inline bool udp_path_holds(const struct gw *gw, const struct udp_path *w)
 {
 	return w->changes == gw->changes6;
 }
 
-/* Finds out the way between two addresses; with `local` NULL ours is chosen (udp_source).
- * False, and the path then does not hold, when there is none or when an address is not
- * one for plain traffic between networks (link-local, multicast). */
+/* Finds the path to `remote` from `local`; with `local` NULL from our address by
+ * udp_source. False when there is none, or when an address is not for unicast traffic
+ * between networks (link-local, multicast). The path is not valid then. */
 bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *remote,
                    const struct addr *local) MUST_USE;
 
-/* The neighbour that the path leads to; NULL: it is not ready. */
+/* The neighbour that the path leads to, NULL when it is not ready. */
 static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *w)
 {
 	if (!w->remote.is6)
@@ -54,8 +54,8 @@ static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *
 	return neigh_ready6(&gw->neigh, w->iface, hop);
 }
 
-/* Where the UDP header of a frame stands, if the frame is one plain datagram, by its type and
- * protocol fields; nothing else was looked at. NULL: it is something else. */
+/* The UDP header of a frame that is a plain datagram by its type and protocol fields;
+ * nothing else is checked. NULL for other frames. */
 static inline const struct udp_hdr *udp_path_header(const struct pkt *p)
 {
 	const struct udp_frame4 *f4 = (const struct udp_frame4 *)p->data;
@@ -69,13 +69,15 @@ static inline const struct udp_hdr *udp_path_header(const struct pkt *p)
 	return NULL;
 }
 
-/* The payload of a frame for which that gave `udp`, its length in *len, when the frame came in
- * on `in` from the remote end to the local one, is whole and has right checksums. NULL: let it
- * go the whole way. The packet is as it was. */
+/* The payload of a frame whose UDP header is `udp` (udp_path_header), with its length in
+ * *len. The frame must have come in on `in` from the remote end to the local one, be
+ * complete and have correct checksums. NULL otherwise: the slow path takes it. p is not
+ * changed. */
 const uint8_t *udp_path_payload(const struct udp_path *w, const struct interface *in,
                                 const struct pkt *p, const struct udp_hdr *udp, uint32_t *len);
 
-/* Sends p, whose data are the payload, along a path that holds. Takes the packet. */
+/* Sends p, whose data are the payload, along a valid path. Ports are in host order. Takes
+ * the packet. */
 void udp_path_send(struct gw *gw, const struct udp_path *w, struct pkt *p, uint16_t local_port,
                    uint16_t remote_port);
 

@@ -1,5 +1,5 @@
-/* The NAT with two million sessions: filled, found again, full, and expired, all by
- * frames and turns as in the image. */
+/* The NAT with two million sessions: opened, found again, full, and expired, all by frames
+ * and ticks as in the image. */
 #include "apps/nat/nat.h"
 #include "kernel/seam/io.h"
 #include "tests/host/nat_check.h"
@@ -73,7 +73,8 @@ static void fill(void)
 	CHECK_EQ(nat()->table.n_hosts, HOSTS);
 }
 
-/* Each by its 5-tuple from inside and by its outer port; no two share a port. */
+/* Each session is found by its 5-tuple from inside and by its external port; no two share a
+ * port. */
 static void all_are_found(void)
 {
 	const struct nat_table *t = &nat()->table;
@@ -91,7 +92,8 @@ static void all_are_found(void)
 	CHECK_EQ(lost, 0);
 }
 
-/* One more of a host that has its share is refused, and told so; old ones pass. */
+/* One more session of a host that holds its share is refused with an ICMP error; packets of
+ * open sessions still pass. */
 static void one_more_is_refused(void)
 {
 	unsigned out = sent[IF_WAN];
@@ -104,14 +106,15 @@ static void one_more_is_refused(void)
 	udp_out(FIRST_HOST, FIRST_PORT);
 	udp_out(FIRST_HOST + HOSTS - 1, FIRST_PORT + FLOWS - 1);
 	CHECK_EQ(sent[IF_WAN], out + 2);
-	udp_out(FIRST_HOST + HOSTS, FIRST_PORT); /* it has nothing yet: there is room */
+	udp_out(FIRST_HOST + HOSTS,
+	        FIRST_PORT); /* it holds nothing yet: a session is evicted for it */
 	CHECK_EQ(sent[IF_WAN], out + 3);
 	CHECK_EQ(nat()->table.evicted, 1);
 	CHECK_EQ(nat()->table.n_sessions, ALL);
 }
 
-/* All end in the same second; a turn looks at few of them, and packets pass in
- * between. */
+/* All sessions expire in the same second. A tick ends only a few of them, and packets pass
+ * between ticks. */
 static void expiry_does_not_stall(void)
 {
 	uint32_t turns = 0, most = 0, lively = 0;

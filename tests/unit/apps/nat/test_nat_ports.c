@@ -1,4 +1,4 @@
-/* apps/nat_table: which port and which external address stand in for those that are taken
+/* apps/nat/nat_table.c: which port and which external address replace those that are in use
  * (RFC 4787 REQ-2 to REQ-4, RFC 7857 section 4). */
 #include "apps/nat/nat_table.h"
 #include "kernel/seam/io.h"
@@ -41,15 +41,15 @@ static struct nat_mapping *open_one(uint8_t proto, uint32_t in_ip, uint16_t in_p
 	return s ? m : NULL;
 }
 
-/* The same by a port, host order; gives the external port, 0 when there is none. */
+/* Opens a session by a port (host order); gives the external port, 0 when there is none. */
 static uint32_t port_for(uint32_t in_ip, uint32_t wanted)
 {
 	const struct nat_mapping *m = open_one(NAT_UDP, in_ip, swap16((uint16_t)wanted));
 	return m ? swap16(m->ext_port) : 0;
 }
 
-/* Hosts with one port below 1024: the parity lasts as long as there is one of it, then the
- * other one has its turn, then the ports from 1024 on. */
+/* Hosts with one port below 1024: ports of the same parity first, then those of the other
+ * one, then the ports from 1024 on. */
 static void a_low_port_falls_back(void)
 {
 	for (uint32_t wanted = 122; wanted <= 123; wanted++) {
@@ -68,8 +68,8 @@ static void a_low_port_falls_back(void)
 	}
 }
 
-/* Hosts with one port from 1024 on: the parity, then the other one. What services take for
- * a sign of trust they do not get. */
+/* Hosts with one port from 1024 on: the same parity, then the other one. They get no port
+ * below 1024, because some services trust these. */
 static void a_high_port_falls_back(void)
 {
 	for (uint32_t wanted = 5060; wanted <= 5061; wanted++) {
@@ -86,7 +86,7 @@ static void a_high_port_falls_back(void)
 	}
 }
 
-/* A host that holds one session takes all ports of its address; gives that. */
+/* A host with one session takes all ports of its address; gives that address. */
 static uint32_t use_up_an_address(uint8_t proto)
 {
 	const struct nat_mapping *m = open_one(proto, 1, swap16(1));
@@ -100,13 +100,13 @@ static uint32_t use_up_an_address(uint8_t proto)
 	return full;
 }
 
-/* A new host gets an address that has a port for it, wherever its own would have been; one
- * that has an address keeps it, and is refused there. */
-static void a_new_host_goes_where_ports_are(void)
+/* A new host gets an address that has a port for it, whichever address it would have got
+ * otherwise. A host that has an address keeps it, and is refused there. */
+static void a_new_host_gets_an_address_with_ports(void)
 {
 	for (uint8_t proto = 0; proto < NAT_WITH_PORTS; proto++) {
 		start(140000, 4);
-		for (uint32_t host = 2; host < 40; host++) /* these hold something else */
+		for (uint32_t host = 2; host < 40; host++) /* these hosts hold other mappings */
 			CHECK(open_one((uint8_t)((proto + 1) % NAT_WITH_PORTS), host, swap16(9)) !=
 			      NULL);
 		uint32_t full = use_up_an_address(proto), there = 0, refused = 0;
@@ -127,8 +127,8 @@ static void a_new_host_goes_where_ports_are(void)
 	}
 }
 
-/* Low ports used up alone do not count: others stand in for them. */
-static void an_address_is_used_up_by_what_may_stand_in(void)
+/* An address without low ports is not used up: other ports replace them. */
+static void an_address_is_used_up_with_all_replacements(void)
 {
 	start(140000, 2);
 	for (uint32_t port = 1; port < LOW; port++)
@@ -139,7 +139,7 @@ static void an_address_is_used_up_by_what_may_stand_in(void)
 		there += nat_external_of(&table, host) == full;
 	}
 	CHECK(there > 20);
-	/* High ports used up are used up for who wants a high one. */
+	/* An address without high ports is used up for a host that wants a high one. */
 	for (uint32_t port = LOW; port < 65536; port++)
 		(void)port_for(1, port);
 	for (uint32_t host = 200; host < 300; host++) {
@@ -148,7 +148,7 @@ static void an_address_is_used_up_by_what_may_stand_in(void)
 	}
 }
 
-/* Where all addresses are used up it is as it was with one. */
+/* When all addresses are used up, the result is the same as with one address. */
 static void all_addresses_used_up(void)
 {
 	start(140000, 2);
@@ -170,8 +170,8 @@ static struct nat_session *other(uint32_t in_ip, uint16_t ip_proto, uint32_t rem
 }
 
 /* Protocols without ports: as many hosts with one remote address as there are external
- * ones, and never two with one key. */
-static void a_key_is_one_hosts(void)
+ * addresses, and never two with one key. */
+static void a_key_belongs_to_one_host(void)
 {
 	enum nat_lack lack = NAT_HAS_ALL;
 	start(2000, 8);
@@ -183,7 +183,7 @@ static void a_key_is_one_hosts(void)
 	CHECK_EQ(table.n_hosts, 8);
 	CHECK_EQ(table.n_mappings, 8);
 	CHECK(other(9, 50, 77, &lack) && other(10, 47, 78, &lack));
-	/* 9 has an address by now, at which that key is another host's. */
+	/* Host 9 has an address by now, at which another host has that key. */
 	CHECK(other(9, 47, 77, &lack) == NULL && lack == NAT_LACKS_KEY);
 	nat_session_drop(&table, nat_session_find(&table, NAT_OTHER, table.external[3].ip, 77, 47));
 	CHECK(other(11, 47, 77, &lack) != NULL);
@@ -195,9 +195,9 @@ int main(void)
 {
 	TEST(a_low_port_falls_back);
 	TEST(a_high_port_falls_back);
-	TEST(a_new_host_goes_where_ports_are);
-	TEST(an_address_is_used_up_by_what_may_stand_in);
+	TEST(a_new_host_gets_an_address_with_ports);
+	TEST(an_address_is_used_up_with_all_replacements);
 	TEST(all_addresses_used_up);
-	TEST(a_key_is_one_hosts);
+	TEST(a_key_belongs_to_one_host);
 	return tap_done();
 }

@@ -1,4 +1,4 @@
-/* The SYNs that wait for six seconds, apps/nat_syn (RFC 5382 REQ-4). */
+/* Unsolicited SYNs that are held for six seconds, apps/nat/nat_syn.c (RFC 5382 REQ-4). */
 #include "apps/nat/nat_syn.h"
 
 #include "kernel/seam/io.h"
@@ -39,7 +39,7 @@ static void start(void)
 	sent = 0;
 }
 
-/* A SYN from 198.51.100.`host` port 80 to `port`, with `options` bytes of them. */
+/* A SYN from 198.51.100.`host` port 80 to `port`, with this many bytes of options. */
 static void hold(uint8_t host, uint16_t port, uint32_t options)
 {
 	struct pkt *p = pkt_alloc(&rig.pool);
@@ -68,8 +68,8 @@ static void solicited(uint8_t host, uint16_t port)
 	                  swap16(80) | (uint32_t)swap16(port) << 16);
 }
 
-/* Lets time pass in steps of 10 ms; gives the microseconds until an answer, 0
- * when none came. */
+/* Lets time pass in steps of 10 ms; gives the microseconds until an answer, 0 when there is
+ * none. */
 static uint64_t answered_after(uint32_t seconds)
 {
 	uint64_t from = rig.gw.now_us;
@@ -84,7 +84,7 @@ static uint64_t answered_after(uint32_t seconds)
 	return 0;
 }
 
-/* Six seconds at least, whenever in a tick the SYN came, and little more. */
+/* At least six seconds, and little more, whenever in a tick the SYN came. */
 static void six_seconds(void)
 {
 	for (uint32_t phase = 0; phase < 100000; phase += 7000) {
@@ -105,7 +105,7 @@ static void says_port_unreachable(void)
 		hold(7, 5000, options);
 		CHECK(answered_after(8) != 0);
 		CHECK(last[14 + 20] == ICMP_UNREACHABLE && last[14 + 21] == ICMP_PORT);
-		CHECK_EQ(last_len, 14 + 20 + 8 + 20 + options + 20); /* all of the SYN */
+		CHECK_EQ(last_len, 14 + 20 + 8 + 20 + options + 20); /* the whole SYN is quoted */
 		CHECK_EQ(last[14 + 28], 0x45 + options / 4);
 		CHECK_EQ(load16(last + 14 + 28 + 20 + options), swap16(80));
 		CHECK_EQ(load16(last + 14 + 28 + 22 + options), swap16(5000));
@@ -125,11 +125,11 @@ static void once(void)
 	CHECK(answered_after(8) != 0);
 }
 
-static void opened_from_inside_meanwhile(void)
+static void opened_from_inside_in_time(void)
 {
 	start();
 	hold(7, 5000, 0);
-	solicited(8, 5000); /* others */
+	solicited(8, 5000); /* of other connections */
 	solicited(7, 5001);
 	CHECK_EQ(syns.n_held, 1);
 	solicited(7, 5000);
@@ -139,7 +139,7 @@ static void opened_from_inside_meanwhile(void)
 	CHECK_EQ(answered_after(8), 0);
 }
 
-/* A flood takes the table and nothing else; what is held is answered. */
+/* A flood fills the table and does nothing else; the SYNs that are held get their answers. */
 static void flood(void)
 {
 	start();
@@ -171,8 +171,9 @@ static void time_wraps(void)
 	CHECK(after >= 6000000 && after <= 6300000);
 }
 
-/* What an inside host opens through another external address does not solicit it. */
-static void of_another_address(void)
+/* A connection that an inside host opens from another external address does not solicit the
+ * SYN. */
+static void another_external_address(void)
 {
 	start();
 	hold(7, 5000, 0);
@@ -185,8 +186,8 @@ static void of_another_address(void)
 	CHECK_EQ(syns.n_held, 0);
 }
 
-/* More than the limit of errors allows at once: the others are told later. */
-static void told_later(void)
+/* More SYNs than the limit of errors allows at once: the others are answered later. */
+static void answered_later_beyond_the_limit(void)
 {
 	start();
 	for (uint32_t i = 0; i < 400; i++)
@@ -205,10 +206,10 @@ int main(void)
 	TEST(six_seconds);
 	TEST(says_port_unreachable);
 	TEST(once);
-	TEST(opened_from_inside_meanwhile);
+	TEST(opened_from_inside_in_time);
 	TEST(flood);
 	TEST(time_wraps);
-	TEST(of_another_address);
-	TEST(told_later);
+	TEST(another_external_address);
+	TEST(answered_later_beyond_the_limit);
 	return tap_done();
 }

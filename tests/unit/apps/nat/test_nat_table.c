@@ -1,4 +1,5 @@
-/* apps/nat_table against an array and a loop, with thousands of operations; then each limit. */
+/* apps/nat/nat_table.c against an array and a loop, with thousands of operations; then each
+ * limit. */
 #include "apps/nat/nat_table.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/seam/io.h"
@@ -36,7 +37,7 @@ static void consistent(void)
 	CHECK_STR(bad ? bad : "consistent", "consistent");
 }
 
-/* The mapping of an inside endpoint, made if need be. */
+/* The mapping of an inside endpoint; made if there is none. */
 static struct nat_mapping *mapping(uint8_t proto, uint32_t in_ip, uint16_t in_port)
 {
 	enum nat_lack lack;
@@ -93,7 +94,7 @@ static bool model_knows(uint8_t proto, uint32_t in_ip, uint16_t in_port, uint32_
 	return false;
 }
 
-/* Few values, so that all kinds of sharing happen. */
+/* Few values, so that endpoints, hosts and ports are often shared. */
 static struct flow random_flow(void)
 {
 	return (struct flow){
@@ -136,7 +137,7 @@ static void open_flow(void)
 		return;
 	}
 	f.ext_port = m->ext_port;
-	for (unsigned i = 0; i < SIZE; i++) { /* endpoint-independent, and nobody else's */
+	for (unsigned i = 0; i < SIZE; i++) { /* endpoint-independent, and of this host alone */
 		if (!model[i].used || model[i].proto != f.proto)
 			continue;
 		bool same = model[i].in_ip == f.in_ip && model[i].in_port == f.in_port;
@@ -164,7 +165,7 @@ static void look(void)
 	struct flow f = random_flow();
 	struct nat_mapping *m = nat_mapping_find(&table, f.proto, f.in_ip, f.in_port);
 	CHECK(m == NULL || nat_mapping_of_port(&table, 0, f.proto, m->ext_port) == m);
-	if (m) { /* found without a hash or with it: the same one */
+	if (m) { /* found by the port or by the hash: the same session */
 		struct nat_session *s = find(&f);
 		struct nat_session *quick =
 		        nat_session_at_port(&table, 0, f.proto, m->ext_port, f.rem_ip, f.rem_port);
@@ -208,7 +209,7 @@ static void against_the_model(void)
 			consistent();
 	}
 	consistent();
-	CHECK(table.created > 5000 && table.expired > 500); /* the test did test */
+	CHECK(table.created > 5000 && table.expired > 500); /* the model did enough */
 	now_s += 4 * NAT_WHEEL;
 	while (nat_session_tick(&table, now_s, 1))
 		;
@@ -229,7 +230,7 @@ static void full_table(void)
 	CHECK_EQ(table.n_sessions, 100);
 	CHECK_EQ(table.n_mappings, 1);
 	consistent();
-	/* As many mappings as sessions fit as well. */
+	/* As many mappings as sessions fit too. */
 	start(100);
 	for (uint16_t i = 0; i < 100; i++)
 		CHECK(session(1, i, 2, 53, 10) != NULL);
@@ -244,7 +245,7 @@ static void full_table(void)
 	consistent();
 }
 
-/* All 64512 high ports of one protocol go, each once; then there is none. */
+/* All 64512 high ports of one protocol are given, each once; then there is none. */
 static void all_ports(void)
 {
 	host_arena(32 << 20);
@@ -264,7 +265,7 @@ static void all_ports(void)
 	enum nat_lack lack = NAT_HAS_ALL;
 	CHECK(nat_mapping_new(&table, NAT_TCP, 70000, swap16(40000), &lack) == NULL);
 	CHECK_EQ(lack, NAT_LACKS_PORT);
-	/* Other ranges and protocols are not touched by that. */
+	/* Other ranges and protocols are not affected. */
 	CHECK(mapping(NAT_TCP, 70000, swap16(1023)) != NULL);
 	CHECK(mapping(NAT_UDP, 70000, swap16(40000)) != NULL);
 	CHECK_EQ(table.n_mappings, 64514);
@@ -367,8 +368,8 @@ static void sooner(void)
 	CHECK_EQ(table.n_sessions, 0);
 }
 
-/* A turn looks at no more than it may, and the rest is not forgotten. */
-static void bounded_turn(void)
+/* A tick visits no more sessions than it may, and the next one goes on with the others. */
+static void bounded_tick(void)
 {
 	start(SIZE);
 	for (uint16_t i = 0; i < SIZE; i++)
@@ -396,7 +397,7 @@ static void seconds_wrap(void)
 
 /* --- peers ------------------------------------------------------------------------ */
 
-/* The first, the middle and the last of a ring go in each order. */
+/* The first, the middle and the last session of a ring are removed in each order. */
 static void ring_of_peers(void)
 {
 	static const uint8_t order[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
@@ -434,8 +435,8 @@ static void pooled(uint32_t size, uint32_t externals)
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 
-/* A host keeps its address for all its protocols while it holds anything (RFC
- * 4787 REQ-2), and the hosts are spread over the addresses. */
+/* A host keeps its address for all protocols while it holds a mapping (RFC 4787 REQ-2), and
+ * the hosts are spread over the addresses. */
 static void paired_pooling(void)
 {
 	pooled(4000, 8);
@@ -474,7 +475,7 @@ static void too_many_externals(void)
 {
 	host_arena(1 << 20);
 	CHECK_STR(init(100, NAT_EXTERNALS + 1), "nat.pool: more than 1024 addresses");
-	CHECK(init(100, NAT_EXTERNALS) != NULL); /* not in so little memory */
+	CHECK(init(100, NAT_EXTERNALS) != NULL); /* so little memory is not enough */
 	const struct nat_range all = {0, 0xffffffff, 0};
 	CHECK(nat_table_init(&table, 100, &all, 1, &rng) != NULL);
 }
@@ -488,7 +489,7 @@ static void static_mappings(void)
 	CHECK(nat_mapping_static(&table, NAT_UDP, swap16(8080), 11, swap16(80)));
 	struct nat_mapping *m = nat_mapping_find(&table, NAT_TCP, 10, swap16(80));
 	CHECK(m && m->is_static && m->ext_port == swap16(8080));
-	/* Nobody else gets its port, and it stays when its sessions are gone. */
+	/* No other mapping gets its port, and it stays when its sessions are gone. */
 	CHECK(mapping(NAT_TCP, 12, swap16(8080))->ext_port != swap16(8080));
 	struct nat_session *s = nat_session_new(&table, m, 1, 2, NAT_OPEN, 10);
 	nat_session_drop(&table, s);
@@ -564,7 +565,7 @@ int main(void)
 	TEST(time_jumps);
 	TEST(refreshed_session_goes_on);
 	TEST(sooner);
-	TEST(bounded_turn);
+	TEST(bounded_tick);
 	TEST(seconds_wrap);
 	TEST(ring_of_peers);
 	TEST(paired_pooling);

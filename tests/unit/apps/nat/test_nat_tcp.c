@@ -1,5 +1,5 @@
-/* The TCP machine of the NAT, apps/nat_tcp, against figure 1 of RFC 7857 and
- * section 5 of RFC 5382. */
+/* How the NAT follows TCP, apps/nat/nat_tcp.c, against figure 1 of RFC 7857 and section 5
+ * of RFC 5382. */
 #include "apps/nat/nat_tcp.h"
 
 #include "tests/tap.h"
@@ -8,7 +8,7 @@
 #define FIN_ACK (TCP_FIN | TCP_ACK)
 #define RST_ACK (TCP_RST | TCP_ACK)
 
-/* Both ends' numbers; the inside's wraps early. */
+/* Sequence numbers of both sides; those of the inside wrap early. */
 static struct nat_session s;
 static uint32_t seq[2];
 static uint16_t window;
@@ -29,7 +29,7 @@ static void begin(void)
 	window = 10000;
 }
 
-/* A segment with `n` bytes of data, `skew` away from its place. */
+/* Follows a segment with `n` bytes of data, `skew` away from its place in sequence. */
 static bool put(enum nat_side side, uint8_t flags, uint32_t n, int32_t skew)
 {
 	seg.tcp.seq = be32_of(seq[side] + (uint32_t)skew);
@@ -61,7 +61,7 @@ static void establish(void)
 	IN(TCP_SYN);
 	STATE(NAT_INIT);
 	OUT(SYN_ACK);
-	STATE(NAT_INIT); /* partly open until both have sent an ACK */
+	STATE(NAT_INIT); /* partly open until both sides have sent an ACK */
 	IN(TCP_ACK);
 	STATE(NAT_ESTABLISHED);
 }
@@ -81,7 +81,7 @@ static void simultaneous(void)
 	STATE(NAT_INIT);
 	seq[NAT_INSIDE]--;
 	seq[NAT_OUTSIDE]--;
-	seq[NAT_OUTSIDE]++; /* the SYN-ACK of the inside carries its SYN again */
+	seq[NAT_OUTSIDE]++; /* the SYN-ACK of the inside repeats its SYN */
 	IN(SYN_ACK);
 	STATE(NAT_INIT);
 	OUT(TCP_ACK);
@@ -108,14 +108,14 @@ static void one_fin_is_established(void)
 		/* The other side still sends data. */
 		CHECK(put((enum nat_side) !side, TCP_ACK, 100, 0));
 		CHECK(nat_tcp_is_open(s.state));
-		/* The same FIN again is not the other one. */
+		/* A repetition of the same FIN is not the other side's FIN. */
 		seq[side]--;
 		CHECK(put((enum nat_side)side, FIN_ACK, 0, 0));
 		CHECK(nat_tcp_is_open(s.state));
 		CHECK(put((enum nat_side) !side, FIN_ACK, 0, 0));
 		STATE(NAT_BOTH_FIN);
 		CHECK(!nat_tcp_is_open(s.state));
-		/* The last ACK does not open it again. */
+		/* The last ACK does not reopen it. */
 		CHECK(put((enum nat_side)side, TCP_ACK, 0, 0));
 		STATE(NAT_BOTH_FIN);
 	}
@@ -129,7 +129,7 @@ static void reset_and_data(void)
 		CHECK(put((enum nat_side)(i & 1), kind[i / 2], 0, 0));
 		STATE(NAT_TRANS);
 		CHECK(!nat_tcp_is_open(s.state));
-		/* Another reset changes nothing; data does. */
+		/* A repeated reset changes nothing; data does. */
 		CHECK(put((enum nat_side)(i & 1), kind[i / 2], 0, 0));
 		STATE(NAT_TRANS);
 		OUT(TCP_ACK);
@@ -145,7 +145,7 @@ static void reset_of_one_fin(void)
 	STATE(NAT_TRANS);
 }
 
-/* A reset behind both FINs, of either side: a segment that comes late does not open it again. */
+/* A reset after both FINs, of either side: a late segment does not reopen the connection. */
 static void reset_of_both_fins(void)
 {
 	for (int side = 0; side < 2; side++) {
@@ -168,14 +168,14 @@ static void refused_connection(void)
 	IN(TCP_SYN);
 	BLIND(TCP_RST, 0);
 	seq[NAT_INSIDE] -= 5;
-	BLIND(RST_ACK, 0); /* acknowledges something else */
+	BLIND(RST_ACK, 0); /* acknowledges another number */
 	seq[NAT_INSIDE] += 5;
 	OUT(RST_ACK);
-	STATE(NAT_INIT); /* is transitory as it is */
+	STATE(NAT_INIT); /* the state is transitory already */
 }
 
-/* RFC 5961: what somebody off the path sends moves nothing. */
-static void blind(void)
+/* RFC 5961: what an off-path attacker sends changes nothing. */
+static void off_path_segments(void)
 {
 	static const int32_t far[] = {20000, -20000, 0x7fffffff, -0x7fffffff};
 	establish();
@@ -185,20 +185,20 @@ static void blind(void)
 		BLIND(FIN_ACK, far[i]);
 		BLIND(TCP_ACK, far[i]);
 	}
-	/* For a reset even in the window is not enough. */
+	/* For a reset it is not enough to lie in the window. */
 	BLIND(TCP_RST, 1);
 	BLIND(TCP_RST, -1);
 	BLIND(RST_ACK, 100);
 	OUT(TCP_RST);
 	STATE(NAT_TRANS);
-	/* Nor does anything of that revive it. */
+	/* Nor does any of these segments revive it. */
 	for (unsigned i = 0; i < 4; i++) {
 		BLIND(TCP_ACK, far[i]);
 		BLIND(FIN_ACK, far[i]);
 	}
 }
 
-static void blind_syn_ack(void)
+static void off_path_syn_ack(void)
 {
 	begin();
 	IN(TCP_SYN);
@@ -206,19 +206,19 @@ static void blind_syn_ack(void)
 	BLIND(SYN_ACK, 0);
 	seq[NAT_INSIDE] -= 1000;
 	CHECK(!(s.flags & NAT_HEARD_OUTSIDE));
-	BLIND(TCP_ACK, 0); /* nothing but a SYN begins */
+	BLIND(TCP_ACK, 0); /* only a SYN opens a connection */
 	BLIND(FIN_ACK, 0);
 	OUT(SYN_ACK);
 	CHECK(s.flags & NAT_HEARD_OUTSIDE);
 }
 
-/* Data may come late, early and twice. */
+/* Data may arrive late, early and twice. */
 static void any_order(void)
 {
 	establish();
 	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 0));
-	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, -1000)); /* again */
-	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 3000));  /* ahead: the next is lost */
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, -1000)); /* a repetition */
+	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 3000));  /* ahead: the segment before it is lost */
 	CHECK(put(NAT_OUTSIDE, TCP_ACK, 1000, 0));
 	STATE(NAT_ESTABLISHED);
 	CHECK(put(NAT_INSIDE, TCP_ACK, 0, -1)); /* keep-alive */
@@ -232,7 +232,7 @@ static void scaled_window(void)
 	static const uint8_t bad[] = {3, 40, 7, 1}, zero[] = {2, 0, 3, 3}, other[] = {2, 4, 5, 180};
 	static const struct {
 		const uint8_t *option;
-		int32_t reach; /* a segment that far ahead is of the connection */
+		int32_t reach; /* a segment that far ahead belongs to the connection */
 	} row[] = {{scale7, 10000 * 128},
 	           {scale15, 10000 << 14},
 	           {bad, 10000},
@@ -252,7 +252,7 @@ static void scaled_window(void)
 	}
 }
 
-/* Each side's window has the scale of that side. */
+/* Each side's window has that side's scale. */
 static void two_scales(void)
 {
 	static const uint8_t two[] = {1, 3, 3, 2}, seven[] = {1, 3, 3, 7};
@@ -270,7 +270,7 @@ static void two_scales(void)
 	CHECK(put(NAT_INSIDE, TCP_ACK, 0, 10000 * 128));
 }
 
-/* A window that is closed does not make what is under way foreign. */
+/* Data in flight still belongs to the connection when the window closes. */
 static void closed_window(void)
 {
 	establish();
@@ -293,24 +293,24 @@ static void port_used_again(void)
 			IN(FIN_ACK);
 			OUT(FIN_ACK);
 		}
-		seq[NAT_INSIDE] = 0x40000000; /* anywhere */
+		seq[NAT_INSIDE] = 0x40000000; /* a random place */
 		seq[NAT_OUTSIDE] = 0x90000000;
 		IN(TCP_SYN);
-		STATE(by_reset[i] ? NAT_TRANS : NAT_BOTH_FIN); /* nobody agreed yet */
+		STATE(by_reset[i] ? NAT_TRANS : NAT_BOTH_FIN); /* neither side has agreed yet */
 		OUT(SYN_ACK);
 		STATE(NAT_INIT);
 		IN(TCP_ACK);
 		STATE(NAT_ESTABLISHED);
 	}
-	/* But not in a living connection. */
+	/* But not in a connection that is alive. */
 	establish();
 	BLIND(TCP_SYN, 0x1000000);
 	IN(FIN_ACK);
 	BLIND(TCP_SYN, 0x1000000);
 }
 
-/* A client that got no answer, or RST, or that was restarted, tries again from the
- * same port with another sequence number. */
+/* A client that got no answer or a RST, or that restarted, tries again from the same port
+ * with another sequence number. */
 static void another_attempt(void)
 {
 	begin();
@@ -331,8 +331,8 @@ static void another_attempt(void)
 	STATE(NAT_ESTABLISHED);
 }
 
-/* A SYN from outside that nobody asked for takes nothing away from a connection
- * that may live on (RFC 7857 section 2.2). */
+/* A SYN from outside that no inside host expects does not end a connection that may still
+ * be alive (RFC 7857 section 2.2). */
 static void blind_syn_after_reset(void)
 {
 	establish();
@@ -343,13 +343,12 @@ static void blind_syn_after_reset(void)
 	STATE(NAT_ESTABLISHED);
 }
 
-/* RFC 7413: a server takes the data of a SYN, some of it or none; here the data
- * goes round the end of the sequence space. In a new connection and in one that
- * takes the place of another. */
+/* RFC 7413: a server accepts all, some or none of the data of a SYN. Here the sequence
+ * numbers of the data wrap. In a new connection, and in one that replaces another. */
 static void syn_with_data(void)
 {
 	static const struct {
-		int32_t acked; /* of the data */
+		int32_t acked; /* bytes of the data */
 		bool real;
 	} row[] = {{0, true}, {1, true}, {299, true}, {300, true}, {-1, false}, {1461, false}};
 	for (unsigned i = 0; i < 2 * ARRAY_SIZE(row); i++) {
@@ -379,7 +378,7 @@ static void syn_with_data(void)
 	BLIND(SYN_ACK, 0);
 }
 
-/* The same for a SYN from outside; its answer comes from inside and is believed. */
+/* The same for a SYN from outside; its answer comes from inside and is accepted. */
 static void syn_with_data_from_outside(void)
 {
 	for (uint32_t acked = 0; acked <= 300; acked += 100) {
@@ -392,8 +391,8 @@ static void syn_with_data_from_outside(void)
 	}
 }
 
-/* The initial numbers of one 5-tuple follow a clock (RFC 6528 section 3): another
- * attempt may lie in the window of the connection before while its answer, after
+/* The initial sequence numbers of a 5-tuple follow a clock (RFC 6528 section 3). The SYN of
+ * another attempt may lie in the window of the connection before, while its answer, after
  * more data, does not. */
 static void another_attempt_in_window(void)
 {
@@ -412,7 +411,7 @@ static void another_attempt_in_window(void)
 	}
 }
 
-/* A SYN and its answer that come twice begin nothing. */
+/* A SYN and a SYN-ACK that come twice open nothing. */
 static void handshake_twice(void)
 {
 	establish();
@@ -423,8 +422,8 @@ static void handshake_twice(void)
 	STATE(NAT_ESTABLISHED);
 }
 
-/* A client that was restarted after one FIN: the close of the old connection is
- * forgotten, though both numbers lie in the old windows. */
+/* A client that restarted after one FIN: the close of the old connection is forgotten,
+ * although both numbers lie in the old windows. */
 static void another_attempt_after_fin(void)
 {
 	establish();
@@ -439,8 +438,8 @@ static void another_attempt_after_fin(void)
 	STATE(NAT_IN_FIN);
 }
 
-/* A SYN from outside that is made up looks like a simultaneous open, and a second
- * one like another attempt; the true SYN-ACK still counts. */
+/* A forged SYN from outside looks like a simultaneous open, and a second one like another
+ * attempt; the real SYN-ACK still counts. */
 static void blind_syn_while_opening(void)
 {
 	for (int32_t n = 0; n <= 2; n++) {
@@ -453,7 +452,7 @@ static void blind_syn_while_opening(void)
 		STATE(NAT_ESTABLISHED);
 		CHECK(put(NAT_OUTSIDE, TCP_ACK, 100, 0));
 	}
-	/* Nor when a connection is to take the place of another. */
+	/* The same when a connection is to replace another one. */
 	establish();
 	seq[NAT_INSIDE] += 0x40000000;
 	IN(TCP_SYN);
@@ -461,7 +460,7 @@ static void blind_syn_while_opening(void)
 	seq[NAT_OUTSIDE] += 0x50000000;
 	OUT(SYN_ACK);
 	STATE(NAT_INIT);
-	/* Nor when the client is outside. */
+	/* The same when the client is outside. */
 	begin();
 	OUT(TCP_SYN);
 	CHECK(put(NAT_OUTSIDE, TCP_SYN, 0, 0x1000000));
@@ -471,7 +470,7 @@ static void blind_syn_while_opening(void)
 	CHECK(put(NAT_OUTSIDE, TCP_ACK, 100, 0));
 }
 
-/* Both ends open again at the same time; only the inside's SYN-ACK arrives. */
+/* Both sides open again at the same time; only the inside's SYN-ACK arrives. */
 static void simultaneous_again(void)
 {
 	establish();
@@ -486,7 +485,7 @@ static void simultaneous_again(void)
 	STATE(NAT_ESTABLISHED);
 }
 
-/* The server knows nothing of the connection, and refuses the new one. */
+/* The server does not know the connection, and refuses the new one. */
 static void refused_after_restart(void)
 {
 	establish();
@@ -499,9 +498,9 @@ static void refused_after_restart(void)
 	STATE(NAT_TRANS);
 }
 
-/* A segment in pieces: what the later ones bring moves the end as well, so that a
- * reset still has its number and a window that closes leaves nothing behind. */
-static void pieces(void)
+/* A segment in fragments: later ones move the end too, so that a reset still has its number
+ * and data in flight still belongs to the connection when the window closes. */
+static void fragments(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		enum nat_side side = i ? NAT_OUTSIDE : NAT_INSIDE;
@@ -510,9 +509,9 @@ static void pieces(void)
 		CHECK(put(side, FIN_ACK, 1460, 0));
 		uint32_t base = nat_tcp_base(&seg.tcp);
 		CHECK_EQ(base, from - 20 + 1);
-		nat_tcp_piece(&s, base, 40000, side); /* in any order, and twice */
-		nat_tcp_piece(&s, base, 20000, side);
-		nat_tcp_piece(&s, base, 40000, side);
+		nat_tcp_fragment(&s, base, 40000, side); /* in any order, and twice */
+		nat_tcp_fragment(&s, base, 20000, side);
+		nat_tcp_fragment(&s, base, 40000, side);
 		CHECK_EQ(s.end[side], from + 39980 + 1);
 		window = 0;
 		CHECK(put(!side, TCP_ACK, 0, 0));
@@ -521,23 +520,23 @@ static void pieces(void)
 		CHECK(put(side, TCP_RST, 0, 0));
 		STATE(NAT_TRANS);
 	}
-	/* Of a segment that somebody made up the pieces move nothing either, nor of
-	 * a side that is not known. */
+	/* Fragments of a forged segment, or of a side whose numbers are not known, change
+	 * nothing. */
 	static const int32_t far[] = {20000, -20000, 0x7fffffff, -0x7fffffff};
 	for (unsigned i = 0; i < ARRAY_SIZE(far); i++) {
 		establish();
 		uint32_t end = s.end[NAT_OUTSIDE];
 		BLIND(TCP_ACK, far[i]);
-		nat_tcp_piece(&s, nat_tcp_base(&seg.tcp), 1480, NAT_OUTSIDE);
+		nat_tcp_fragment(&s, nat_tcp_base(&seg.tcp), 1480, NAT_OUTSIDE);
 		CHECK_EQ(s.end[NAT_OUTSIDE], end);
 	}
 	begin();
 	IN(TCP_SYN);
-	nat_tcp_piece(&s, 0xffffffff, 1480, NAT_OUTSIDE);
+	nat_tcp_fragment(&s, 0xffffffff, 1480, NAT_OUTSIDE);
 	CHECK_EQ(s.end[NAT_OUTSIDE], 0);
 }
 
-/* A FIN or data with the last ACK of the handshake. */
+/* A FIN or data in the last ACK of the handshake. */
 static void fin_at_once(void)
 {
 	begin();
@@ -569,8 +568,8 @@ int main(void)
 	TEST(reset_of_one_fin);
 	TEST(reset_of_both_fins);
 	TEST(refused_connection);
-	TEST(blind);
-	TEST(blind_syn_ack);
+	TEST(off_path_segments);
+	TEST(off_path_syn_ack);
 	TEST(any_order);
 	TEST(scaled_window);
 	TEST(two_scales);
@@ -586,7 +585,7 @@ int main(void)
 	TEST(blind_syn_while_opening);
 	TEST(simultaneous_again);
 	TEST(refused_after_restart);
-	TEST(pieces);
+	TEST(fragments);
 	TEST(fin_at_once);
 	TEST(opening_segments);
 	return tap_done();

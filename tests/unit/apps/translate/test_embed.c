@@ -1,5 +1,5 @@
-/* apps/translate/embed.c: the RFCs' own tables, both ways; round trips of random addresses
- * and mappings against a model that works bit by bit. */
+/* apps/translate/embed.c: the RFCs' own tables, in both directions; round trips of random
+ * addresses and mappings against a model that works bit by bit. */
 #include "apps/translate/embed.h"
 #include "kernel/lib/addr.h"
 #include "kernel/lib/fmt.h"
@@ -74,7 +74,7 @@ static void rfc6219(void)
 	both_ways("2001:db8::/32", true, "192.0.2.1", "2001:db8:ffc0:2:100::");
 	both_ways("2001:da8::/32", true, "18.7.22.83", "2001:da8:ff12:716:5300::");
 	both_ways("2001:da8::/32", true, "255.255.255.255", "2001:da8:ffff:ffff:ff00::");
-	/* The same bits as /40 of RFC 6052 are another address. */
+	/* As a /40 of RFC 6052 the same bits are another address. */
 	both_ways("2001:dba:ff00::/40", false, "202.38.97.205", "2001:dba:ffca:2661:cd::");
 }
 
@@ -258,7 +258,7 @@ static void rfc7757(void)
 	ip6 other = six("64:ff9b::c000:2f8");
 	CHECK(!embed_find4(&table, ip4_raw(four("192.0.2.248"))));
 	CHECK(!embed_find6(&table, &other));
-	/* What is behind the suffix is cut off (section 3.3.2, step 5). */
+	/* The bits behind the suffix are removed (section 3.3.2, step 5). */
 	other = six("2001:db8:dddd:0:63ff:ffff:ffff:ffff");
 	CHECK_EQ(embed_map_to4(embed_find6(&table, &other), &other), ip4_raw(four("192.0.2.152")));
 }
@@ -278,7 +278,7 @@ static void ivi_as_a_mapping(void)
 		CHECK(ip6_eq(&made, &want));
 		CHECK_EQ(embed_map_to4(embed_find6(&table, &made), &made), v4);
 	}
-	/* Figure 2: the longer one wins. */
+	/* Figure 2: the longer prefix is used. */
 	uint32_t special = ip4_raw(four("198.51.100.64"));
 	ip6 made;
 	embed_map_to6(embed_find4(&table, special), special, &made);
@@ -342,7 +342,7 @@ static ip6 model_to6(const struct embed_pair *m, const ip4 *v4)
 	return out;
 }
 
-/* Bits behind a length are cleared. */
+/* Bits behind the length are cleared. */
 static void cut(uint8_t *b, unsigned len, unsigned all)
 {
 	for (unsigned i = len; i < all; i++)
@@ -356,7 +356,7 @@ static void random_maps(void)
 		unsigned n = 1 + draw() % EMBED_MAPS, used = 0;
 		for (unsigned i = 0; i < n; i++) {
 			struct embed_pair m;
-			/* Few different bits, so that prefixes overlap. */
+			/* Few bits differ, so that prefixes overlap. */
 			m.len4 = (uint8_t)(draw() % 33);
 			m.len6 = (uint8_t)(draw() % (m.len4 + 97u));
 			m.net4 = ip4_of(draw() & 0xc0030703);
@@ -412,7 +412,7 @@ static void port_sets(void)
 		}
 }
 
-/* Appendix B.1 of RFC 7597 in short: ratio 1024, 4 in a row: set 0 is 4096 … 4099,
+/* Appendix B.1 of RFC 7597, shortened: ratio 1024, runs of 4 ports: set 0 is 4096 … 4099,
  * 8192 … 8195 and so on, set 1 is 4100 … 4103. */
 static void port_sets_by_example(void)
 {

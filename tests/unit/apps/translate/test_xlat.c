@@ -1,7 +1,7 @@
-/* The translator's pure parts: types, codes and MTUs of ICMP errors, the parts of a
+/* The translator's pure parts: types, codes and MTUs of ICMP errors, the layout of a
  * message (apps/translate/xlat_icmp.c), extension headers (xlat64.c), ports, checksums, and
- * how the table of known pairs is filled. */
-#include "apps/translate/xlat_known.h"
+ * how evenly the flow cache is filled. */
+#include "apps/translate/xlat_cache.h"
 #include "kernel/lib/addr.h"
 #include "kernel/seam/io.h"
 
@@ -142,9 +142,9 @@ static void mtus(void)
 	}
 }
 
-/* --- parts of a message -------------------------------------------------------------------- */
+/* --- layout of a message ----------------------------------------------------------- */
 
-/* Everything that xlat_fit promises. */
+/* All that xlat_fit promises. */
 static void fits(void)
 {
 	static const uint32_t units[] = {0, 4, 8};
@@ -164,7 +164,7 @@ static void fits(void)
 				}
 				CHECK(field >= 128 && field % unit == 0 && field / unit <= 255);
 				CHECK(x.pad == 0 || field == 128 || x.pad < unit);
-				/* No more is cut off than must be. */
+				/* No more is removed than necessary. */
 				CHECK(x.data == data || field + unit + x.ext > room ||
 				      field / unit == 255);
 			}
@@ -175,7 +175,7 @@ static void fits(void)
 
 static struct pool pool;
 
-/* Data in the middle of a packet, extensions behind it, in every size. */
+/* Data in the middle of a packet, extensions behind it, of all sizes. */
 static void arranges(void)
 {
 	for (uint32_t data = 0; data < 200; data += 7)
@@ -199,9 +199,9 @@ static void arranges(void)
 	struct pkt *p = pkt_alloc(&pool);
 	uint8_t *b = pkt_put(p, 100);
 	struct xlat_parts x = {.data = 50, .ext = PKT_ROOM};
-	CHECK(!xlat_arrange(p, &x, b, b, 48)); /* no room behind */
+	CHECK(!xlat_arrange(p, &x, b, b, 48)); /* no room behind the data */
 	x.ext = 0;
-	CHECK(!xlat_arrange(p, &x, b, b, PKT_HEADROOM + 1)); /* none in front */
+	CHECK(!xlat_arrange(p, &x, b, b, PKT_HEADROOM + 1)); /* no room in front of it */
 	pkt_free(p);
 }
 
@@ -215,7 +215,7 @@ static enum xlat_chain_end walk(uint8_t first, const uint8_t *chain, uint32_t n,
 	memset(packet, 0, sizeof packet);
 	packet[6] = first;
 	memcpy(packet + 40, chain, n);
-	/* From a copy without anything behind it: a look beyond the end is seen. */
+	/* From a copy that ends with the packet: a read behind the end is detected. */
 	uint8_t *copy = malloc(len);
 	memcpy(copy, packet, len);
 	enum xlat_chain_end end = xlat64_chain(copy, len, c);
@@ -258,26 +258,26 @@ static void ports(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(with); i++) {
 		CHECK_EQ(xlat46_port(l4, 4, with[i], true), 0x0800);
 		CHECK_EQ(xlat46_port(l4, 4, with[i], false), 0x1234);
-		CHECK_EQ(xlat46_port(l4, 3, with[i], false), IVI_NO_PORT);
+		CHECK_EQ(xlat46_port(l4, 3, with[i], false), XLAT_NO_PORT);
 		CHECK_EQ(xlat64_port(l4, 4, with[i], true), 0x0800);
 		CHECK_EQ(xlat64_port(l4, 4, with[i], false), 0x1234);
 	}
 	CHECK_EQ(xlat46_port(l4, 6, 1, false), 0x5678);
-	CHECK_EQ(xlat46_port(l4, 5, 1, false), IVI_NO_PORT);
-	CHECK_EQ(xlat46_port(l4, 6, 47, false), IVI_NO_PORT);
-	CHECK_EQ(xlat64_port(l4, 6, 58, true), IVI_NO_PORT); /* type 8 is no echo there */
+	CHECK_EQ(xlat46_port(l4, 5, 1, false), XLAT_NO_PORT);
+	CHECK_EQ(xlat46_port(l4, 6, 47, false), XLAT_NO_PORT);
+	CHECK_EQ(xlat64_port(l4, 6, 58, true), XLAT_NO_PORT); /* type 8 is not echo in ICMPv6 */
 	static const uint8_t echo6[] = {128, 0, 0, 0, 0x9a, 0xbc};
 	CHECK_EQ(xlat64_port(echo6, 6, 58, true), 0x9abc);
-	CHECK_EQ(xlat64_port(l4, 6, 1, true), IVI_NO_PORT);
+	CHECK_EQ(xlat64_port(l4, 6, 1, true), XLAT_NO_PORT);
 }
 
-/* Every echo message whose sum is zero or all ones, and their neighbours. */
+/* Every echo message whose sum is zero or all ones, and those next to it. */
 static void echo_sums(void)
 {
 	for (uint32_t id = 0; id < 65536; id++) {
 		uint8_t m[8] = {0, 0, 0, 0, (uint8_t)(id >> 8), (uint8_t)id, 0, 0};
 		uint16_t right = (uint16_t)~csum_sum(m, sizeof m);
-		/* It was an ICMPv6 message with a pseudo header that summed up to this. */
+		/* It was an ICMPv6 message whose pseudo header had this sum. */
 		uint16_t pseudo = 0x4321, type = csum_delta16(129, 0);
 		uint16_t sum6 = csum_plus(csum_plus(csum_sum(m, sizeof m), 129), pseudo);
 		store16(m + 2, (uint16_t)~sum6);
@@ -286,12 +286,13 @@ static void echo_sums(void)
 	}
 }
 
-/* 2048 pairs of neighbours have as many places as by chance (63 %) on average over the
- * secrets, and not the few that the last byte of an address chooses alone; in each form. */
+/* 2048 pairs of neighbouring addresses fill as many places as random ones do (63 %), on
+ * average over the secrets, in each form; not only the few places that the last byte of an
+ * address selects. */
 static void pairs_spread(void)
 {
 	static const char *const prefix[] = {"2001:db8::/32", "2001:db8:64::/96"};
-	static struct xlat_pairs t;
+	static struct xlat_cache t;
 	static bool taken46[1u << XLAT_PAIR_BITS], taken64[1u << XLAT_PAIR_BITS];
 	const unsigned rounds = 40;
 	unsigned n46 = 0, n64 = 0;
@@ -302,7 +303,7 @@ static void pairs_spread(void)
 		CHECK(addr_prefix(prefix[round % 2], strlen(prefix[round % 2]), &p));
 		CHECK(embed_set_up(&form, &p, round % 2 == 0) == NULL);
 		rng_seed(&rng, &round, sizeof round);
-		ivi_pairs_set_up(&t, &rng);
+		xlat_cache_set_up(&t, &rng);
 		memset(taken46, 0, sizeof taken46);
 		memset(taken64, 0, sizeof taken64);
 		for (uint32_t i = 0; i < 2048; i++) {

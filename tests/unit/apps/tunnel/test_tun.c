@@ -1,6 +1,6 @@
-/* apps/tun6to4: the arithmetic of the engine's four parameters, which addresses are
- * ends, the outer header's checksum, and the table of ends under a flood. What it does
- * with packets is in tests/sim/test_6to4_*. */
+/* apps/tunnel: the arithmetic of the engine's four parameters, which addresses may be ends,
+ * the outer header's checksum, and the table of ends under a flood. Packets are tested in
+ * tests/sim/tunnel. */
 #include "apps/tunnel/tun.h"
 
 #include "tests/host/rig.h"
@@ -69,7 +69,7 @@ static void parameters_of_6to4(void)
 	CHECK_EQ(rig.gw.app_mtu, 1280);
 }
 
-/* RFC 5969 section 4 and others, by hand. */
+/* Examples of RFC 5969 section 4, and others computed by hand. */
 static void parameters_of_6rd(void)
 {
 	const struct tun *t = start("6rd.prefix 2001:db8::/32\n6rd.mask 8\n");
@@ -82,7 +82,7 @@ static void parameters_of_6rd(void)
 	CHECK_EQ(embedded(t, "2001:db8:8000:2000::1"), 0xcb000001);
 	CHECK_EQ(embedded(t, "2001:db8:9fff:e000::1"), 0xcb00ffff);
 	CHECK(in(&t->site, "2001:db8:8e20:4000::1") && !in(&t->site, "2001:db8:8e20:6000::1"));
-	/* The longest there can be: no bits of it in the address at all. */
+	/* The longest prefix: it contains no bit of the address. */
 	t = start("6rd.prefix 2001:db8:1:2::/64\n6rd.mask 32\n");
 	CHECK_EQ(embedded(t, "2001:db8:1:2:ffff:ffff:ffff:ffff"), 0xcb007102);
 	CHECK(in(&t->site, "2001:db8:1:2::9") && !in(&t->site, "2001:db8:1:3::9"));
@@ -114,7 +114,7 @@ static void ends(void)
 			e = tun_known_end(&rig.gw, t, ip4_raw(a));
 			CHECK_EQ(e != NULL, all[i].bad == DROP_NONE);
 		}
-	/* On the link the end itself is the next hop, else the router is. */
+	/* The next hop is the end itself when it is on the link, else the router. */
 	ip4 router = ip4_of(0xcb007101), far = ip4_of(0xc6336407), near = ip4_of(0xcb007109);
 	CHECK_EQ(tun_bad_end(&rig.gw, t, ip4_raw(near)), DROP_NONE);
 	CHECK_EQ(tun_known_end(&rig.gw, t, ip4_raw(near))->hop, ip4_raw(near));
@@ -122,14 +122,14 @@ static void ends(void)
 	CHECK_EQ(tun_known_end(&rig.gw, t, ip4_raw(far))->hop, ip4_raw(router));
 }
 
-/* Any number of ends in a table of 256: each is right whenever it is there. */
+/* Any number of ends in a table of 256 entries: each entry that is found is correct. */
 static void flood_of_ends(void)
 {
 	struct tun *t = start("");
 	uint32_t known = 0;
 	for (uint32_t i = 0; i < 100000; i++) {
 		uint32_t a = i * 2654435761u;
-		bool good = tun_good_kind(t, ip4_from_raw(a));
+		bool good = tun_may_be_end(t, ip4_from_raw(a));
 		if (tun_known_end(&rig.gw, t, a))
 			known++;
 		CHECK(good || tun_bad_end(&rig.gw, t, a) == DROP_TUNNEL_END);
@@ -156,7 +156,7 @@ static uint32_t packet(uint8_t *f, uint8_t tc, uint32_t n, const char *to)
 	return 14 + 40 + n;
 }
 
-/* The checksum is summed up from parts: for many headers against a plain sum. */
+/* The checksum is added up from parts: compares it for many headers with a plain sum. */
 static void outer_checksum(void)
 {
 	uint8_t f[1500];
@@ -171,13 +171,14 @@ static void outer_checksum(void)
 		const struct ip4_hdr *h = (const struct ip4_hdr *)(last[IF_WAN] + 14);
 		if (csum_sum(h, 20) != 0xffff || h->tos != (uint8_t)i ||
 		    be16_get(h->len) != 60 + n || ip4_get(h->to) >> 16 != 0x0b00 + (a & 0x3ff)) {
-			CHECK_EQ(i, 0); /* says which */
+			CHECK_EQ(i, 0); /* shows which one */
 			break;
 		}
 	}
 }
 
-/* A remembered error is about one destination, also where another has the same place. */
+/* A remembered error is about one destination, even when another destination has the same
+ * entry. */
 static void soft_state(void)
 {
 	uint8_t f[200];
@@ -198,7 +199,7 @@ static void soft_state(void)
 		t->n_soft = 1;
 		CHECK_EQ(tun_soft_error(&rig.gw, t, p, b), V_SEND6);
 		CHECK_EQ(t->n_soft, 1);
-		/* In its time it is told, later only forgotten. */
+		/* Within its lifetime it is sent, later it is only removed. */
 		t->soft[place].due_ms -= i * 1000;
 		CHECK_EQ(tun_soft_error(&rig.gw, t, p, a), V_SEND6);
 		CHECK_EQ(t->n_soft, 0);

@@ -1,6 +1,5 @@
-/* net/frag by itself: decisions, waiting, who makes room for whom. The
- * application here follows a decision where there is one and parks what has
- * none. */
+/* net/ip4/frag.c alone: decisions, parking, which entries are reused. The application here
+ * follows a decision if there is one, and parks a fragment otherwise. */
 #include "net/ip4/frag.h"
 
 #include "kernel/seam/io.h"
@@ -133,12 +132,13 @@ static void out_of_order(void)
 	CHECK_EQ(pool.kept, 3);
 	first(1);
 	CHECK_EQ(followed, 3);
-	CHECK(order[0] == 300 && order[1] == 100 && order[2] == 200); /* as they came */
-	CHECK(known(1) == NULL); /* seen whole: needed no more */
+	CHECK(order[0] == 300 && order[1] == 100 &&
+	      order[2] == 200);  /* in the order in which they came */
+	CHECK(known(1) == NULL); /* complete: the entry is not needed any more */
 	all_back();
 }
 
-static void waits_not_for_long(void)
+static void parking_time_is_limited(void)
 {
 	start(64);
 	later(1, 100, true);
@@ -161,8 +161,8 @@ static void decision_lives_on(void)
 	CHECK_EQ(gw.frags.n_used, 0);
 }
 
-/* The first fragment twice: the same decision; but after the whole packet it
- * begins the next one. */
+/* The first fragment comes twice: the same decision. After the complete packet it begins
+ * the next one. */
 static void first_twice(void)
 {
 	start(64);
@@ -183,7 +183,7 @@ static void first_twice(void)
 	CHECK_EQ(f->state, FRAG_KNOWN);
 }
 
-/* Not two packets that differ in anything of the key. */
+/* Packets whose keys differ in anything do not share an entry. */
 static void keys(void)
 {
 	start(64);
@@ -210,7 +210,7 @@ static void keys(void)
 	pkt_free(p);
 }
 
-static void one_packet_is_capped(void)
+static void one_packet_is_limited(void)
 {
 	start(512);
 	for (uint16_t i = 1; i <= FRAG_PARKED + 5; i++)
@@ -222,7 +222,7 @@ static void one_packet_is_capped(void)
 	all_back();
 }
 
-static void all_are_capped(void)
+static void all_packets_are_limited(void)
 {
 	start(1024);
 	for (uint16_t id = 0; id < 400; id++)
@@ -231,7 +231,7 @@ static void all_are_capped(void)
 	CHECK(pool.kept > FRAG_ALL / 2);
 	pass(1000);
 	all_back();
-	/* A small pool gives a quarter. */
+	/* A small pool allows a quarter of its packets. */
 	start(64);
 	for (uint16_t id = 0; id < 60; id++)
 		later(id, 1, true);
@@ -240,8 +240,8 @@ static void all_are_capped(void)
 	all_back();
 }
 
-/* RFC 4787 REQ-14a: fragments without a beginning do not harm packets in order,
- * not even while every place is taken. */
+/* RFC 4787 REQ-14a: fragments without a first one do not harm packets in order, not even
+ * while every entry is used. */
 static void flood_of_later_fragments(void)
 {
 	start(1024);
@@ -256,8 +256,8 @@ static void flood_of_later_fragments(void)
 	all_back();
 }
 
-/* Packets that are complete leave their place to later fragments. */
-static void complete_packets_make_room(void)
+/* Entries of complete packets are reused for later fragments. */
+static void entries_of_complete_packets_are_reused(void)
 {
 	start(1024);
 	for (uint16_t id = 0; id < 4000; id++) {
@@ -278,7 +278,7 @@ static void complete_packets_make_room(void)
 	CHECK_EQ(gw.frags.n_used, 0);
 }
 
-/* Decisions that are still needed are not given to later fragments. */
+/* Entries with decisions that are still needed are not reused for later fragments. */
 static void decisions_stay(void)
 {
 	start(1024);
@@ -295,14 +295,14 @@ int main(void)
 {
 	TEST(in_order);
 	TEST(out_of_order);
-	TEST(waits_not_for_long);
+	TEST(parking_time_is_limited);
 	TEST(decision_lives_on);
 	TEST(first_twice);
 	TEST(keys);
-	TEST(one_packet_is_capped);
-	TEST(all_are_capped);
+	TEST(one_packet_is_limited);
+	TEST(all_packets_are_limited);
 	TEST(flood_of_later_fragments);
-	TEST(complete_packets_make_room);
+	TEST(entries_of_complete_packets_are_reused);
 	TEST(decisions_stay);
 	return tap_done();
 }

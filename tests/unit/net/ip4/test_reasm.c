@@ -1,5 +1,5 @@
-/* net/reasm by itself: pieces in any order, what spoils a packet, who makes room
- * for whom, and that every buffer comes back. */
+/* net/ip4/reasm.c alone: fragments in any order, what makes a packet invalid, which slot is
+ * evicted, and that every buffer is freed. */
 #include "net/ip4/reasm.h"
 
 #include "kernel/seam/io.h"
@@ -15,7 +15,7 @@ static struct gw gw;
 static struct pool pool;
 static struct rng rng;
 static struct reasm_table table;
-static unsigned got; /* whole packets */
+static unsigned got; /* complete packets */
 static uint8_t whole[PKT_HEADROOM + PKT_ROOM];
 static uint32_t whole_len;
 
@@ -105,7 +105,7 @@ static void all_back(void)
 	CHECK_EQ(table.n_used, 0);
 }
 
-/* The last whole packet has n payload bytes, each what it should be. */
+/* The last complete packet has n payload bytes, each with its value. */
 static void is_whole(uint32_t hlen, uint32_t n)
 {
 	CHECK_EQ(whole_len, hlen + n);
@@ -144,7 +144,7 @@ static void longest(void)
 	CHECK_EQ(got, 1);
 	is_whole(20, 2048);
 	all_back();
-	/* One more does not fit, and spoils the packet. */
+	/* One more does not fit, and ends the packet. */
 	send((struct piece){.id = 1, .len = 1480, .more = true});
 	CHECK_EQ(send((struct piece){.id = 1, .at = 1480, .len = 569}), V_DROP);
 	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 1);
@@ -155,7 +155,7 @@ static void longest(void)
 	all_back();
 }
 
-static void smallest_pieces(void)
+static void smallest_fragments(void)
 {
 	start(64);
 	for (uint16_t at = 0; at < 2040; at += 8)
@@ -165,7 +165,7 @@ static void smallest_pieces(void)
 	all_back();
 }
 
-/* Options of the first piece stay, those of others do not count. */
+/* Options of the first fragment stay, those of others are ignored. */
 static void options(void)
 {
 	start(64);
@@ -203,8 +203,8 @@ static void repeated(void)
 	all_back();
 }
 
-/* Two pieces that do not fit together, and what completes the packet if the
- * second one had not come. */
+/* Two fragments that contradict each other, and one that would complete the packet without
+ * the second one. */
 static void overlaps(void)
 {
 	static const struct piece bad[][3] = {
@@ -235,7 +235,7 @@ static void overlaps(void)
 		CHECK_EQ(send(bad[i][1]), V_DROP);
 		CHECK_EQ(gw.drops[DROP_OVERLAP], 1);
 		CHECK_EQ(pool.kept, 0);
-		/* The rest of it is dropped as well, also if it comes whole once more. */
+		/* The rest of the packet is dropped too, even when all of it comes again. */
 		CHECK_EQ(send(bad[i][2]), V_DROP);
 		CHECK_EQ(send(bad[i][0]), V_DROP);
 		CHECK_EQ(gw.drops[DROP_REASSEMBLY], 2);
@@ -252,7 +252,7 @@ static void timeout(void)
 	pass(700);
 	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 0);
 	CHECK_EQ(pool.kept, 1);
-	/* A later piece does not prolong it. */
+	/* A later fragment does not prolong its time. */
 	send((struct piece){.at = 808, .len = 8});
 	pass(200);
 	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 1);
@@ -263,8 +263,8 @@ static void timeout(void)
 	all_back();
 }
 
-/* Packets of different senders and identifications do not mix. */
-static void apart(void)
+/* Packets of different senders and identifications are not mixed. */
+static void packets_do_not_mix(void)
 {
 	start(64);
 	send((struct piece){.id = 1, .len = 800, .more = true});
@@ -300,7 +300,7 @@ static void congestion(void)
 	all_back();
 }
 
-/* One sender's flood takes its own slots and ends its own packets only. */
+/* A flood of one sender takes its own slots and ends its own packets only. */
 static void flood_of_one(void)
 {
 	start(1024);
@@ -310,7 +310,7 @@ static void flood_of_one(void)
 		         V_KEPT);
 	CHECK(table.n_used <= REASM_WAYS + 1);
 	CHECK(pool.kept <= REASM_WAYS + 1);
-	/* Its newest is the one that is still there. */
+	/* Its newest packet is still there. */
 	send((struct piece){.from = 0x0a000001, .id = 4999, .at = 8, .len = 8});
 	CHECK_EQ(got, 1);
 	send((struct piece){.id = 9, .at = 800, .len = 8});
@@ -319,8 +319,8 @@ static void flood_of_one(void)
 	all_back();
 }
 
-/* Many senders take all slots, no more, and keep nobody out whose pieces follow each
- * other. */
+/* Many senders take all slots and no more, and a sender whose fragments follow each other
+ * is still served. */
 static void flood_of_many(void)
 {
 	start(1024);
@@ -340,7 +340,7 @@ static void flood_of_many(void)
 	CHECK_EQ(got, 2);
 }
 
-/* The pool's quarter is the limit where it is smaller. */
+/* A quarter of the pool is the limit when it is smaller. */
 static void small_pool(void)
 {
 	start(16);
@@ -352,7 +352,7 @@ static void small_pool(void)
 	all_back();
 }
 
-/* A piece that came in the last buffer finds none for its packet: nothing stays kept. */
+/* A fragment in the last buffer finds none for its packet: no buffer stays booked. */
 static void empty_pool(void)
 {
 	struct pkt *held[15] = {0};
@@ -394,13 +394,13 @@ int main(void)
 {
 	TEST(any_order);
 	TEST(longest);
-	TEST(smallest_pieces);
+	TEST(smallest_fragments);
 	TEST(options);
 	TEST(bad_lengths);
 	TEST(repeated);
 	TEST(overlaps);
 	TEST(timeout);
-	TEST(apart);
+	TEST(packets_do_not_mix);
 	TEST(congestion);
 	TEST(flood_of_one);
 	TEST(flood_of_many);

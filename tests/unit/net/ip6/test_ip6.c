@@ -1,6 +1,6 @@
-/* net/ip6 and net/setup6: the walk over extension headers and the routes against
- * simple models, the choice of our address, and addresses that go. What is seen on
- * the wire is in tests/sim/ip6/test_rfc8200.py. */
+/* net/ip6/ip6.c and net/setup6.c: the walk over extension headers and the routes against
+ * simple models, the choice of our address, and addresses that are removed. What is visible
+ * on the wire is tested in tests/sim/ip6/test_rfc8200.py. */
 #include "kernel/lib/fmt.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
@@ -34,7 +34,7 @@ static void start(const char *more)
 
 /* --- parsing ------------------------------------------------------------------------ */
 
-/* What a walk by the letter of RFC 8200 finds. */
+/* The result of a walk that follows RFC 8200 word for word. */
 struct model {
 	uint32_t l4;
 	uint8_t proto;
@@ -71,7 +71,7 @@ static struct model walk(const uint8_t *b, uint32_t n)
 	return m;
 }
 
-/* A packet of random headers, most of them such as there are. */
+/* A packet of random headers, most of them valid ones. */
 static uint32_t random_chain(uint8_t *b)
 {
 	static const uint8_t protos[] = {0, 43, 44, 51, 60, 60, 6, 17, 58, 59, 135, 50};
@@ -162,7 +162,7 @@ static void model_add(const char *net, uint8_t len, const char *via)
 	entry[n_entries++] = (struct entry){parse(net), parse(via), len};
 }
 
-/* An address near the others: some bits of one of them changed. */
+/* An address that differs from a known one in some bits. */
 static ip6 near(void)
 {
 	ip6 a = parse(rng_below(&rng, 2) ? "2001:db8:1::1" : "2001:db8:2::5");
@@ -184,7 +184,7 @@ static unsigned differs_from_model(const ip6 *to)
 		return found || r;
 	if (!found || !r)
 		return 1;
-	if (hop->b[15] == 0xfe) /* ourselves */
+	if (hop->b[15] == 0xfe) /* an address of ours */
 		return p.out != PKT_IF_SELF || !(p.flags & PKT_ROUTED);
 	if (p.out != r->iface || !(p.flags & PKT_ROUTED))
 		return 1;
@@ -201,7 +201,8 @@ static void longest_prefix(void)
 		n_entries = 0;
 		model_add("2001:db8:1::", 64, "::ff"); /* connected */
 		model_add("2001:db8:2::", 64, "::ff");
-		model_add("2001:db8:1::1", 128, "::fe"); /* and ourselves: addresses, anycast */
+		model_add("2001:db8:1::1", 128,
+		          "::fe"); /* and our own addresses: unicast, anycast */
 		model_add("2001:db8:2::2", 128, "::fe");
 		model_add("2001:db8:1::", 128, "::fe");
 		model_add("2001:db8:2::", 128, "::fe");
@@ -245,7 +246,7 @@ static void routes_come_and_go(void)
 	CHECK_EQ(rig.gw.n_routes6, before);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_WAN);
 	ip6 any = {0};
-	gw_del_route6(&rig.gw, &any, 0); /* the gateway's */
+	gw_del_route6(&rig.gw, &any, 0); /* that of the gateway */
 	CHECK_EQ(rig.gw.n_routes6, before - 1);
 	p.flags = 0;
 	CHECK(!ip6_route(&rig.gw, &p, &in) && !(p.flags & PKT_ROUTED));
@@ -258,13 +259,13 @@ static void full_table(void)
 	unsigned added = 0;
 	while (added < 1000 && gw_add_route6(&rig.gw, &net, 64, NULL, IF_NONE))
 		net.b[7] = (uint8_t)++added;
-	CHECK_EQ(added, GW_GIVEN6 - 1); /* the gateway's is one */
+	CHECK_EQ(added, GW_GIVEN6 - 1); /* one is that of the gateway */
 	ip6 to = parse("2001:db8:7:3::1"), far = parse("2001:db8:9::1");
 	struct pkt p = {0};
 	CHECK(!ip6_route(&rig.gw, &p, &to) && ip6_route(&rig.gw, &p, &far));
 }
 
-/* What lies in a longer route elsewhere stays ours all the same. */
+/* An own address stays ours although a longer route elsewhere covers it. */
 static void own_inside_a_longer_route(void)
 {
 	start("");
@@ -294,13 +295,13 @@ static void our_address_for_a_peer(void)
 	CHECK_STR(own_for(IF_LAN, "fd00:9::1"), "fd00:1::1");
 	CHECK_STR(own_for(IF_LAN, "fe80::9"), "fe80::ff:fe00:1");
 	CHECK_STR(own_for(IF_WAN, "fe80::9"), "fe80::ff:fe00:2");
-	CHECK_STR(own_for(IF_WAN, "fd00:9::1"), "2001:db8:2::2"); /* its own side's */
-	CHECK_STR(own_for(IF_APP, "fd00:9::1"), "fd00:1::1");     /* of all sides */
+	CHECK_STR(own_for(IF_WAN, "fd00:9::1"), "2001:db8:2::2"); /* of its own side */
+	CHECK_STR(own_for(IF_APP, "fd00:9::1"), "fd00:1::1");     /* of any side */
 	CHECK_STR(own_for(IF_APP, "fe80::9"), "none");
 }
 
-/* The application's addresses may change while it runs. */
-static void an_address_goes(void)
+/* An application may change its addresses while it runs. */
+static void an_address_is_removed(void)
 {
 	start("");
 	ip6 own = parse("2002:c000:204:1::5"), to = parse("2002:c000:204:1::2");
@@ -315,7 +316,7 @@ static void an_address_goes(void)
 	CHECK(ip6_route(&rig.gw, &p, &own) && p.out == PKT_IF_SELF);
 	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == IF_LAN && p.hop == 0);
 	CHECK(gw_add_address6(&rig.gw, IF_LAN, &second, 64) == NULL);
-	CHECK(mld_member(lan, &group)); /* of both */
+	CHECK(mld_member(lan, &group)); /* of both addresses */
 	gw_del_address6(&rig.gw, IF_LAN, &own);
 	CHECK(!gw_is_own6(&rig.gw, IF_LAN, &own));
 	CHECK(ip6_route(&rig.gw, &p, &to) && p.out == IF_WAN);
@@ -326,7 +327,7 @@ static void an_address_goes(void)
 	CHECK_EQ(lan->n_groups, groups);
 	CHECK(gw_iface_address6(lan, &own) == NULL && lan->n_addr6 == 2);
 	ip6 local = lan->addr6[0].addr;
-	gw_del_address6(&rig.gw, IF_LAN, &local); /* what a port needs stays */
+	gw_del_address6(&rig.gw, IF_LAN, &local); /* what an interface needs stays */
 	CHECK(lan->n_addr6 == 2 && gw_is_own6(&rig.gw, IF_LAN, &local));
 }
 
@@ -338,7 +339,7 @@ static void count_leaves(struct rig *r, uint32_t iface, const uint8_t *frame, ui
 	if (iface != IF_LAN || len < 14 + 56 + 20 || frame[14 + 6] != 0 || frame[14 + 48] != 143)
 		return;
 	for (uint32_t at = 14 + 56; at + 20 <= len; at += 20)
-		n_leaves += frame[at] == 3; /* CHANGE_TO_INCLUDE of nothing */
+		n_leaves += frame[at] == 3; /* CHANGE_TO_INCLUDE without sources */
 }
 
 /* RFC 3810 section 6.1: leaving is reported as often as joining. */
@@ -367,7 +368,7 @@ static bool in_filter(const mac *filter, uint32_t n, const char *group)
 	return found;
 }
 
-/* What the card lets in: all nodes, and the groups that are joined at this time. */
+/* The card's filter: all nodes, and the groups that are joined at the time. */
 static void the_filter_follows_the_groups(void)
 {
 	mac filter[MLD_GROUPS + 1];
@@ -393,7 +394,7 @@ static void the_filter_follows_the_groups(void)
 	CHECK_EQ(mld_filter(lan, filter), before);
 	rig_advance(&rig, 5000000);
 	CHECK_EQ(mld_filter(lan, filter), before);
-	lan->n_addr6 = lan->n_groups = 0; /* a port without IPv6 */
+	lan->n_addr6 = lan->n_groups = 0; /* an interface without IPv6 */
 	CHECK_EQ(mld_filter(lan, filter), 0);
 }
 
@@ -409,7 +410,7 @@ static void too_many_addresses(void)
 	CHECK_STR(wrong, "lan.address: too many IPv6 addresses");
 }
 
-/* A packet that waits for its next hop when the routes change goes the new way. */
+/* A packet that waits for its next hop when the routes change takes the new route. */
 static void waiting_while_routes_change(void)
 {
 	start("neighbour 2001:db8:2::1 02:00:00:00:00:99\n");
@@ -435,7 +436,8 @@ static void waiting_while_routes_change(void)
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
 }
 
-/* A sum of zero is written as such, but with UDP, where that means that there is none. */
+/* A checksum of zero is written as zero, except with UDP, where that means that there is
+ * none. */
 static void sum_of_zero(void)
 {
 	static const uint8_t proto[] = {PROTO_TCP, PROTO_ICMP6, PROTO_UDP};
@@ -470,7 +472,7 @@ int main(void)
 	TEST(full_table);
 	TEST(own_inside_a_longer_route);
 	TEST(our_address_for_a_peer);
-	TEST(an_address_goes);
+	TEST(an_address_is_removed);
 	TEST(a_group_is_left);
 	TEST(the_filter_follows_the_groups);
 	TEST(too_many_addresses);

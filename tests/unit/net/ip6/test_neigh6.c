@@ -1,6 +1,6 @@
-/* net/neigh6: the bounds of the table that IPv6 shares with IPv4, under any order of
- * events; and keys of the two families that look alike. What is seen on the wire is in
- * tests/sim/ip6/test_rfc4861.py. */
+/* net/ip6/neigh6.c: the limits of the table that IPv6 shares with IPv4, under any order of
+ * events; and keys of the two families that look alike. What is visible on the wire is
+ * tested in tests/sim/ip6/test_rfc4861.py. */
 #include "net/ip6/ip6.h"
 #include "net/neigh.h"
 #include "tests/host/rig.h"
@@ -86,8 +86,8 @@ static void learn4(uint32_t addr)
 	neigh_learn4(&rig.gw, IF_LAN, ip4_of(addr), &m, true, NEIGH_REACHABLE);
 }
 
-/* What waits and what is asked for is counted once everywhere, and within its bounds;
- * ready says what the state says. */
+/* Parked packets and running resolutions are counted correctly and within their limits;
+ * `ready` agrees with the state. */
 static void check_bounds(void)
 {
 	uint32_t parked = 0, asking = 0;
@@ -147,8 +147,8 @@ static void any_order_of_events(void)
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
 }
 
-/* An IPv6 address whose last words look like an IPv4 address in its mapped form, and
- * one that has the same last word, are not that IPv4 neighbour; nor the other way round. */
+/* An IPv6 address whose last words look like an IPv4 address in its mapped form, and one
+ * with the same last word, are not that IPv4 neighbour, and the other way round. */
 static void families_are_apart(void)
 {
 	mac m6 = {{2, 6, 6, 6, 6, 6}};
@@ -160,7 +160,7 @@ static void families_are_apart(void)
 		uint32_t raw = ip6_word(&a, 3);
 		neigh_heard6(&rig.gw, IF_LAN, &a, &m6);
 		found4 += neigh_find4(&rig.gw.neigh, IF_LAN, raw) != NULL;
-		/* In the very set where the IPv4 one would be looked for. */
+		/* In the set where the IPv4 neighbour would be looked up. */
 		struct neigh *set = neigh_set4(&rig.gw.neigh, raw);
 		*set = *neigh_find6(&rig.gw.neigh, IF_LAN, &a);
 		found4 += neigh_find4(&rig.gw.neigh, IF_LAN, raw) != NULL;
@@ -177,7 +177,7 @@ static void families_are_apart(void)
 	CHECK_EQ(found6, 0);
 }
 
-static void ports_are_apart(void)
+static void interfaces_are_apart(void)
 {
 	start();
 	hear(5, 1);
@@ -186,8 +186,8 @@ static void ports_are_apart(void)
 	CHECK(neigh_find6(&rig.gw.neigh, IF_WAN, &a) == NULL);
 }
 
-/* A fixed set of the table never lets a question take the place of a known neighbour. */
-static void questions_do_not_push_out_who_is_known(void)
+/* Resolutions of new addresses never evict a known neighbour of their set. */
+static void resolutions_do_not_evict_known_neighbours(void)
 {
 	start();
 	for (uint32_t n = 0; n < 300; n++)
@@ -202,7 +202,7 @@ static void questions_do_not_push_out_who_is_known(void)
 	for (uint32_t n = 0; n < 300; n++)
 		after += find(n + 10) != NULL;
 	CHECK(before > 290);
-	CHECK(after + 3 >= before); /* a set all of known ones gives one of them away */
+	CHECK(after + 3 >= before); /* in a set full of known neighbours one is evicted */
 	check_bounds();
 }
 
@@ -212,7 +212,7 @@ int main(void)
 	rng_seed(&rng, &seed, sizeof seed);
 	TEST(any_order_of_events);
 	TEST(families_are_apart);
-	TEST(ports_are_apart);
-	TEST(questions_do_not_push_out_who_is_known);
+	TEST(interfaces_are_apart);
+	TEST(resolutions_do_not_evict_known_neighbours);
 	return tap_done();
 }

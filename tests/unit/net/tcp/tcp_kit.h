@@ -1,4 +1,4 @@
-/* What the tests of TCP share: short names for what stands in `pair`. */
+/* What the tests of TCP share: short names for the parts of `pair`. */
 #ifndef TESTS_UNIT_TCP_KIT_H
 #define TESTS_UNIT_TCP_KIT_H
 
@@ -22,7 +22,7 @@ static inline void fine(const char *bad)
 	CHECK_STR(bad ? bad : "fine", "fine");
 }
 
-/* Both sides of a flow closed well, with all that the other has sent. */
+/* Both sides of a flow closed normally, with all data of the other side received. */
 static inline void all_arrived(uint32_t n)
 {
 	for (uint32_t side = 0; side < 2; side++) {
@@ -32,7 +32,7 @@ static inline void all_arrived(uint32_t n)
 	}
 }
 
-/* A segment from side 1 to the connection of side 0. */
+/* A segment from side 1 for the connection of side 0. */
 static inline void inject(const struct tcp_conn *c, uint32_t seq, uint32_t ack, uint8_t flags,
                           uint16_t window, const void *data, uint32_t len)
 {
@@ -42,7 +42,7 @@ static inline void inject(const struct tcp_conn *c, uint32_t seq, uint32_t ack, 
 	                      data, len));
 }
 
-/* An application that heeds no event. */
+/* An application that ignores all events. */
 static inline void keep_quiet(struct gw *gw, uint32_t conn, enum tcp_event what)
 {
 	(void)gw;

@@ -1,7 +1,8 @@
-/* net/tcp*.c: two of ours on a wire that delays, loses, doubles, reorders and cuts up. */
+/* net/tcp*.c: two gateways on a link that delays, loses, duplicates, reorders and
+ * truncates. */
 #include "tests/unit/net/tcp/tcp_kit.h"
 
-/* The other side takes nothing of what it is sent, for so long. */
+/* The other side reads nothing of what it is sent, for this time. */
 static uint32_t unread(uint32_t bytes_out, uint32_t bytes_back, uint64_t us)
 {
 	pair_start(1, false, 512);
@@ -11,14 +12,14 @@ static uint32_t unread(uint32_t bytes_out, uint32_t bytes_back, uint64_t us)
 	return n;
 }
 
-/* All of it comes, and both close, within so many seconds. */
+/* All data arrives, and both sides close, within this number of seconds. */
 static void complete(uint32_t n, uint32_t seconds)
 {
 	fine(pair_finish((uint64_t)seconds * SECOND));
 	all_arrived(n);
 }
 
-/* --- the plain way ---------------------------------------------------------------------------- */
+/* --- without faults ---------------------------------------------------------------- */
 
 static void hello(bool is6)
 {
@@ -28,8 +29,8 @@ static void hello(bool is6)
 	fine(pair_run(SECOND));
 	CHECK(flow(0, n)->opened && flow(1, n)->opened);
 	all_arrived(n);
-	/* SYN, SYN-ACK, ACK, data there and back with FINs and their acknowledgments: no more
-	 * than a handful. */
+	/* SYN, SYN-ACK, ACK, data in both directions with FINs and their acknowledgments:
+	 * only a few frames. */
 	CHECK(pair.n_frames <= 10);
 	CHECK_EQ(tcp(0)->count.retransmitted, 0);
 	fine(pair_finish(70ull * SECOND));
@@ -62,7 +63,7 @@ static void nobody_listens(void)
 	tcp(1)->n_services = 1;
 	uint32_t n = pair_connect(0, 1, 1);
 	fine(pair_run(50 * SECOND));
-	CHECK_EQ(pair_drops(1, DROP_NO_SERVICE), 6); /* silence: 0, 1, 3, 7, 15, 31 s */
+	CHECK_EQ(pair_drops(1, DROP_NO_SERVICE), 6); /* no answer: 0, 1, 3, 7, 15, 31 s */
 	fine(pair_finish(200ull * SECOND));
 	CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
 }
@@ -86,8 +87,8 @@ static void refused(void)
 	fine(pair_finish(SECOND));
 }
 
-/* Both begin at the same time, with the same ports (RFC 9293 section 3.5, figure 7). */
-static void both_begin(void)
+/* Simultaneous open, with the same ports (RFC 9293 section 3.5, figure 7). */
+static void simultaneous_open(void)
 {
 	uint8_t frame[100];
 	pair_start(1, false, 512);
@@ -114,7 +115,7 @@ static void half_close(void)
 {
 	pair_start(1, false, 512);
 	uint32_t n = pair_connect(0, 500, 60000);
-	flow(1, n)->to_send = 0; /* it waits until all has come */
+	flow(1, n)->to_send = 0; /* it sends nothing until it has received everything */
 	flow(1, n)->shut_when_all = flow(1, n)->close_at_end = false;
 	fine(pair_run(SECOND));
 	CHECK(flow(1, n)->at_end);
@@ -150,7 +151,8 @@ static void time_wait(void)
 	CHECK_EQ(t->n, 0);
 }
 
-/* A client that uses its port again gets a new connection when its number is beyond. */
+/* A client that uses its port again gets a new connection if its sequence number is beyond
+ * the old ones. */
 static void time_wait_again(void)
 {
 	uint8_t frame[100];
@@ -255,7 +257,7 @@ static void zero_window(void)
 	complete(n, 200);
 }
 
-/* The window opens, but the segment that says so is lost. */
+/* The window opens, but the segment that offers it is lost. */
 static void window_update_lost(void)
 {
 	uint32_t n = unread(100000, 10, 10 * SECOND);
@@ -266,7 +268,7 @@ static void window_update_lost(void)
 	complete(n, 200);
 }
 
-/* No segment smaller than what is sensible because the reader takes byte by byte. */
+/* No tiny segments although the reader reads single bytes. */
 static void silly_window(void)
 {
 	uint32_t n = unread(60000, 0, 3 * SECOND);
@@ -316,7 +318,7 @@ static bool only_short(uint32_t from, uint8_t *frame, uint32_t len)
 	return len <= 14 + 1000;
 }
 
-/* Large packets vanish and nobody says why. */
+/* Large packets are lost without an ICMP error. */
 static void black_hole(void)
 {
 	pair_start(1, false, 512);
@@ -334,7 +336,7 @@ static bool lose_one(uint32_t from, uint8_t *frame, uint32_t len)
 	return from != 0 || len < 500 || ++nth != lost_nth;
 }
 
-/* One lost segment of a long flow: fast retransmit, no timeout, window halved. */
+/* One lost segment of a long flow: fast retransmit, no timeout, half the window. */
 static void fast_retransmit(void)
 {
 	pair_start(1, false, 512);
@@ -358,7 +360,8 @@ static bool lose_some(uint32_t from, uint8_t *frame, uint32_t len)
 	return nth != 20 && nth != 22 && nth != 25;
 }
 
-/* Three of one window: partial acknowledgments repair one a round trip (RFC 6582). */
+/* Three lost segments of one window: partial acknowledgments repair one in each round trip
+ * (RFC 6582). */
 static void new_reno(void)
 {
 	pair_start(1, false, 512);
@@ -372,8 +375,8 @@ static void new_reno(void)
 	CHECK_EQ(c->retransmitted, 3);
 }
 
-/* Small pieces that wait for a reader may take all packets: then some are lost, and connections
- * end. */
+/* Small segments that wait for a reader can use up all packets: then some are dropped, and
+ * connections end. */
 static bool crowded(void)
 {
 	uint64_t n = 0;
@@ -382,14 +385,15 @@ static bool crowded(void)
 	return n > 0;
 }
 
-/* Whatever the wire does: what is sent is what arrives, or the connection ends with a reason. */
+/* Whatever the link does: all that is sent is received, or the connection ends with a
+ * reason. */
 static void property(uint32_t seed)
 {
 	struct rng r;
 	memset(&r, 0, sizeof r);
 	rng_seed(&r, &seed, sizeof seed);
 	pair_start(seed, rng_below(&r, 2), 512);
-	/* Else one that lost the other side's reset waits for ever. */
+	/* Otherwise a side that lost the other side's reset would wait for ever. */
 	pair.side[0].user.idle_ms = pair.side[1].user.idle_ms = 150000;
 	pair.idle_ends = true;
 	pair.wire.lose = rng_below(&r, 3) ? rng_below(&r, 200) : 0;
@@ -421,7 +425,7 @@ static void property(uint32_t seed)
 		for (uint32_t side = 0; side < 2; side++) {
 			const struct flow *f = flow(side, k);
 			if (!f->opened && !f->ended)
-				continue; /* the SYN never came */
+				continue; /* the SYN was lost for good */
 			CHECK(f->ended);
 			if (f->ended && f->why == TCP_CLOSED)
 				CHECK_EQ(f->got, f->peer_sends);
@@ -446,7 +450,7 @@ int main(void)
 	TEST(megabyte);
 	TEST(nobody_listens);
 	TEST(refused);
-	TEST(both_begin);
+	TEST(simultaneous_open);
 	TEST(half_close);
 	TEST(time_wait);
 	TEST(time_wait_again);

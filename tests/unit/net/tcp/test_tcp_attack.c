@@ -1,11 +1,13 @@
-/* net/tcp*.c: attacks by a third that sees or does not see the numbers, and limits. */
+/* net/tcp*.c: attacks by a third party that sees the sequence numbers or does not see them,
+ * and limits. */
 #include "tests/unit/net/tcp/tcp_kit.h"
 
 #include "net/csum.h"
 
-/* --- strangers who guess (RFC 5961) ----------------------------------------------------------- */
+/* --- blind attacks (RFC 5961) ------------------------------------------------------ */
 
-/* An open connection from side 0, on which a third may put segments as if it were side 1. */
+/* An open connection of side 0, into which a third party can inject segments as if they
+ * came from side 1. */
 static struct tcp_conn *open_one(uint32_t *n)
 {
 	pair_start(1, false, 512);
@@ -29,7 +31,7 @@ static void blind_resets(void)
 	CHECK_EQ(pair_drops(0, DROP_TCP_BLIND), 3);
 	inject(c, c->rcv, 0, TCP_SYN, 1000, NULL, 0);
 	CHECK_EQ(pair.n_frames, 2);
-	for (uint32_t i = 0; i < 50; i++) /* not without end */
+	for (uint32_t i = 0; i < 50; i++) /* the number of challenges is limited */
 		inject(c, c->rcv + 1 + i, 0, TCP_RST, 1000, NULL, 0);
 	CHECK_EQ(pair.n_frames, 8);
 	CHECK(!flow(0, n)->ended);
@@ -43,7 +45,8 @@ static void blind_data(void)
 	uint32_t n;
 	struct tcp_conn *c = open_one(&n);
 	uint32_t rcv = c->rcv;
-	inject(c, rcv, c->max + 1, TCP_ACK, 1000, "x", 1); /* acknowledges what was never sent */
+	inject(c, rcv, c->max + 1, TCP_ACK, 1000, "x",
+	       1); /* acknowledges data that was never sent */
 	inject(c, rcv, c->una - c->wnd_most - 1, TCP_ACK, 1000, "x", 1);
 	CHECK_EQ(pair_drops(0, DROP_TCP_ACK), 2);
 	inject(c, rcv, c->una, 0, 1000, "x", 1);
@@ -55,7 +58,8 @@ static void blind_data(void)
 	CHECK(!flow(0, n)->wrong && !flow(0, n)->ended);
 }
 
-/* Overlapping and contradictory segments: what came first stays, and nothing comes twice. */
+/* Overlapping and contradictory segments: the bytes received first stay, and none is
+ * delivered twice. */
 static void overlaps(void)
 {
 	uint32_t n;
@@ -65,36 +69,39 @@ static void overlaps(void)
 	uint32_t rcv = c->rcv, una = c->una;
 	flow(0, n)->reads = false;
 	inject(c, rcv + 4, una, TCP_ACK, 1000, "EFGH", 4);
-	inject(c, rcv + 2, una, TCP_ACK, 1000, "cdxxxxij", 8); /* spans: only its front is taken */
-	inject(c, rcv + 5, una, TCP_ACK, 1000, "yyy", 3);      /* known */
-	CHECK_EQ(c->gaps.len, 6);
+	inject(c, rcv + 2, una, TCP_ACK, 1000, "cdxxxxij",
+	       8); /* spans a gap and more: only its front is used */
+	inject(c, rcv + 5, una, TCP_ACK, 1000, "yyy", 3); /* received before */
+	CHECK_EQ(c->ooo.len, 6);
 	fine(tcp_check(gw));
 	inject(c, rcv, una, TCP_ACK, 1000, "abzzz", 5);
 	CHECK_EQ(tcp_readable(gw, flow(0, n)->conn), 8);
 	CHECK(tcp_copy(gw, flow(0, n)->conn, 0, got, 8));
 	CHECK(memcmp(got, "abcdEFGH", 8) == 0);
 	fine(tcp_check(gw));
-	/* A FIN in front of what is there already is a lie; one behind ends it once. */
+	/* A FIN in front of received data is invalid; one behind all data ends it once. */
 	inject(c, rcv + 12, una, TCP_ACK, 1000, "MN", 2);
 	inject(c, rcv + 8, una, TCP_ACK | TCP_FIN, 1000, "i", 1);
 	CHECK(!c->fin_seen);
 	inject(c, rcv + 9, una, TCP_ACK, 1000, "jkl", 3);
 	CHECK_EQ(c->rcv, rcv + 14);
 	inject(c, rcv + 15, una, TCP_ACK | TCP_FIN, 1000, NULL, 0);
-	inject(c, rcv + 14, una, TCP_ACK, 1000, "oq", 2); /* the second byte would be the FIN's */
+	inject(c, rcv + 14, una, TCP_ACK, 1000, "oq",
+	       2); /* the second byte would be behind the FIN */
 	CHECK_EQ(c->state, TCP_CLOSE_WAIT);
 	CHECK_EQ(tcp_readable(gw, flow(0, n)->conn), 15);
 }
 
-/* More holes than are held: dropped, counted, and nothing is lost by it. */
-static void many_gaps(void)
+/* More gaps than the queue holds packets: the segments are dropped and counted, and no data
+ * is lost in the end. */
+static void many_out_of_order_segments(void)
 {
 	uint32_t n;
 	struct tcp_conn *c = open_one(&n);
 	for (uint32_t i = 0; i < 100; i++)
 		inject(c, c->rcv + 10 + 10 * i, c->una, TCP_ACK, 1000, "x", 1);
-	CHECK_EQ(c->gaps.n, TCP_GAPS);
-	CHECK_EQ(pair_drops(0, DROP_TCP_ORDER), 100 - TCP_GAPS);
+	CHECK_EQ(c->ooo.n, TCP_OOO_PACKETS);
+	CHECK_EQ(pair_drops(0, DROP_TCP_ORDER), 100 - TCP_OOO_PACKETS);
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
@@ -127,8 +134,8 @@ static void tell(uint32_t type, uint32_t code, const struct tcp_conn *c, uint32_
 	pair_put(0, e, sizeof e);
 }
 
-/* ICMP errors that quote a wrong number change nothing (RFC 5927); a hard
- * error ends only what is not open yet. */
+/* ICMP errors that quote a wrong sequence number change nothing (RFC 5927); a hard error
+ * ends only a connection that is not open yet. */
 static void forged_icmp(void)
 {
 	uint32_t n;
@@ -152,7 +159,7 @@ static void forged_icmp(void)
 	c = pair_conn(0, n);
 	tell(3, 3, c, c->iss + 1, 0);
 	CHECK(!flow(0, n)->ended);
-	tell(3, 0, c, c->iss, 0); /* these may pass (RFC 9293 section 3.9.2.2) */
+	tell(3, 0, c, c->iss, 0); /* these errors may be temporary (RFC 9293 section 3.9.2.2) */
 	tell(3, 1, c, c->iss, 0);
 	tell(3, 5, c, c->iss, 0);
 	tell(11, 0, c, c->iss, 0);
@@ -163,7 +170,8 @@ static void forged_icmp(void)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* A third opens connections from port after port of side 0; gives how many got in. */
+/* A third party opens connections from consecutive ports of side 0; gives how many were
+ * accepted. */
 static uint32_t open_many(uint32_t count, bool answer)
 {
 	uint8_t frame[100];
@@ -185,15 +193,15 @@ static uint32_t open_many(uint32_t count, bool answer)
 	return (uint32_t)t->count.accepted - before;
 }
 
-/* When a client's connections are gone, it may open others. */
-static void connections_are_counted_off(void)
+/* When connections of a client have ended, it may open others. */
+static void ended_connections_are_not_counted(void)
 {
 	pair_start(1, false, 512);
 	pair.wire.dead = true;
 	pair.side[1].user.event = keep_quiet;
 	struct gw *gw = &pair.side[1].rig.gw;
-	CHECK_EQ(open_many(TCP_A_CLIENT, true), TCP_A_CLIENT);
-	CHECK_EQ(gw->tcp->n_clients, TCP_A_CLIENT);
+	CHECK_EQ(open_many(TCP_CLIENT_MAX, true), TCP_CLIENT_MAX);
+	CHECK_EQ(gw->tcp->n_clients, TCP_CLIENT_MAX);
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++)
 		tcp_abort(gw, tcp_number(gw, &gw->tcp->conn[i]));
 	CHECK_EQ(gw->tcp->n, 0);
@@ -214,7 +222,7 @@ static void limit_of_half_open(void)
 	uint32_t frames = pair.n_frames;
 	fine(pair_run(20 * SECOND));
 	CHECK_EQ(t->n, 0);
-	CHECK_EQ(pair.n_frames - frames, 2 * TCP_HALF_OPEN); /* each SYN-ACK twice more */
+	CHECK_EQ(pair.n_frames - frames, 2 * TCP_HALF_OPEN); /* each SYN-ACK is sent twice more */
 	CHECK_EQ(t->count.ended[TCP_TIMEOUT], TCP_HALF_OPEN);
 }
 
@@ -227,7 +235,7 @@ static bool note_cookie(uint32_t from, uint8_t *frame, uint32_t len)
 	return false;
 }
 
-/* A cookie is good for its client, for two units of 2^26 us at most, and only to the letter. */
+/* A cookie is valid for its client, for at most two units of 2^26 us, and only unchanged. */
 static void cookies(void)
 {
 	uint8_t frame[100];
@@ -251,9 +259,9 @@ static void cookies(void)
 		         pair_segment(frame, 0, 8999, PAIR_PORT, 71, seq + 1, TCP_ACK, 1000, NULL,
 		                      0));
 		CHECK_EQ(t->count.cookies_good, min_u32(round, 2));
-		/* Time passes without the wheel's: the half-open ones stay. */
+		/* Time passes, but not for the wheel: the half-open connections stay. */
 		pair.side[1].rig.gw.now_us += round == 1 ? 60000000 : round == 2 ? 135000000 : 0;
-		if (round == 2) /* cookies are still given out */
+		if (round == 2) /* cookies are still sent */
 			pair_put(1, frame,
 			         pair_segment(frame, 0, 9100, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL,
 			                      0));
@@ -266,8 +274,8 @@ static void cookies(void)
 	}
 }
 
-/* Readers that never read hold all that may be held; who stands still gives way, and a new
- * client is served. */
+/* Readers that never read hold all packets that may be held; a stalled one is evicted, and
+ * a new client is served. */
 static void crowded(void)
 {
 	pair_start(1, false, 400); /* 75 packets may be held */
@@ -289,9 +297,9 @@ int main(void)
 	TEST(blind_resets);
 	TEST(blind_data);
 	TEST(overlaps);
-	TEST(many_gaps);
+	TEST(many_out_of_order_segments);
 	TEST(forged_icmp);
-	TEST(connections_are_counted_off);
+	TEST(ended_connections_are_not_counted);
 	TEST(limit_of_half_open);
 	TEST(cookies);
 	TEST(crowded);

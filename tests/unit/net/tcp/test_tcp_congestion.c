@@ -1,5 +1,5 @@
-/* net/tcp/tcp_ack.c, tcp_out.c: what flies after which acknowledgment (RFC 5681, 6582, 6928,
- * RFC 9293 section 3.10.7.4). Every number is exact. */
+/* net/tcp/tcp_ack.c, tcp_out.c: which segments are sent after which acknowledgment (RFC
+ * 5681, 6582, 6928, RFC 9293 section 3.10.7.4). Every number is exact. */
 #include "tests/unit/tcp_raw.h"
 
 /* --- slow start (RFC 5681 section 3.1) -------------------------------------------------------- */
@@ -14,7 +14,7 @@ static void initial_window(void)
 	flew(0, 0);
 }
 
-/* An acknowledgment of one segment lets two fly, one of three lets four fly (equation 2). */
+/* An acknowledgment of one segment allows two, one of three allows four (equation 2). */
 static void slow_start(void)
 {
 	open_after(10 * MS);
@@ -24,7 +24,7 @@ static void slow_start(void)
 	flew(10, 2);
 	ack(4 * mss);
 	flew(12, 4);
-	ack(4 * mss + 100); /* the window grows by what has arrived, not by a segment */
+	ack(4 * mss + 100); /* the window grows by the bytes acknowledged, not by a segment */
 	CHECK_EQ(c->cwnd, 12 * mss + 100);
 	ack(5 * mss);
 	ack(6 * mss);
@@ -44,7 +44,8 @@ static void unused_window(void)
 	flew(20, 10);
 }
 
-/* Silence for longer than the time-out takes the window back to the first (section 4.1). */
+/* Silence for longer than the retransmission timeout resets the window to the initial one
+ * (section 4.1). */
 static void idle_restart(void)
 {
 	open_after(10 * MS);
@@ -53,11 +54,11 @@ static void idle_restart(void)
 		ack(i * mss);
 	CHECK_EQ(c->out.len, 0);
 	forget();
-	wait_us(900 * MS); /* less than the time-out */
+	wait_us(900 * MS); /* less than the timeout */
 	give(60);
-	flew(20, 16); /* TCP_BURST in one go */
+	flew(20, 16); /* TCP_BURST without a break */
 	wait_us(2 * SLOT);
-	CHECK_EQ(n_seen, 5); /* 21 in all */
+	CHECK_EQ(n_seen, 5); /* 21 in total */
 	for (uint32_t i = 21; i <= 80; i++)
 		ack(i * mss);
 	CHECK_EQ(c->out.len, 0);
@@ -69,9 +70,10 @@ static void idle_restart(void)
 
 /* --- loss ------------------------------------------------------------------------------------- */
 
-/* Ten segments are out, the first is lost. Two duplicates let a segment fly each (RFC 3042), the
- * third brings the lost one; the threshold is half of what was out without those two (RFC 5681
- * section 3.2), and three segments have left the network. */
+/* Ten segments are in flight, and the first is lost. Two duplicates allow one segment each
+ * (RFC 3042); the third causes the lost one to be sent again. The threshold is half of what
+ * was in flight without those two (RFC 5681 section 3.2), and three segments have left the
+ * network. */
 static void enter_recovery(void)
 {
 	open_after(10 * MS);
@@ -89,7 +91,8 @@ static void fast_retransmit(void)
 {
 	enter_recovery();
 	CHECK_EQ(tcp(1)->count.fast, 1);
-	/* 5 + 3 segments, and 12 are out: the fifth duplicate more lets a new one fly. */
+	/* 5 + 3 segments, and 12 are in flight: the fifth further duplicate allows a new
+	 * one. */
 	acks(4, 0);
 	flew(0, 0);
 	acks(1, 0);
@@ -99,7 +102,8 @@ static void fast_retransmit(void)
 	CHECK_EQ(tcp(1)->count.fast, 1);
 }
 
-/* What is no duplicate: with data, with another window, with nothing under way. */
+/* Acknowledgments that are no duplicates: with data, with another window, with nothing in
+ * flight. */
 static void no_duplicate(void)
 {
 	open_after(10 * MS);
@@ -117,19 +121,19 @@ static void no_duplicate(void)
 	flew(0, 0);
 	acks(2, 0);
 	flew(10, 2);
-	ack(1 * mss); /* news between: the count begins anew */
+	ack(1 * mss); /* a new acknowledgment between them: the count restarts */
 	flew(0, 0);
 	acks(2, 1 * mss);
 	flew(12, 2);
 	CHECK_EQ(tcp(1)->count.fast, 0);
 }
 
-/* All that was out has arrived: as many as the threshold says, one segment more each round trip
- * (RFC 6582 section 3.2 step 3, RFC 5681 section 3.1). */
+/* All data in flight was acknowledged: the window is the threshold, and grows by a segment
+ * in each round trip (RFC 6582 section 3.2 step 3, RFC 5681 section 3.1). */
 static void avoidance(void)
 {
 	enter_recovery();
-	ack(12 * mss); /* the window of one more than is out: 0 + 1 + 1 */
+	ack(12 * mss); /* the window for more than is in flight: 0 + 1 + 1 */
 	flew(12, 2);
 	CHECK_EQ(c->cwnd, 2 * mss);
 	uint32_t done = 12, out = 14;
@@ -149,7 +153,8 @@ static void avoidance(void)
 	}
 }
 
-/* What was counted in congestion avoidance before a loss says nothing about the window after it. */
+/* The bytes counted in congestion avoidance before a loss do not count for the window after
+ * it. */
 static void loss_in_avoidance(void)
 {
 	enter_recovery();
@@ -160,11 +165,11 @@ static void loss_in_avoidance(void)
 		ack(i * mss);
 	CHECK_EQ(c->cwnd, 8 * mss);
 	CHECK_EQ(c->grown, 7 * mss);
-	acks(3, 40 * mss); /* 8 are out; the threshold is 4 */
+	acks(3, 40 * mss); /* 8 are in flight; the threshold is 4 */
 	CHECK_EQ(tcp(1)->count.fast, 2);
-	acks(2, 40 * mss); /* 10 are out, 9 segments of window */
-	acks(2, 40 * mss); /* 11 are out, 11 segments of window */
-	ack(50 * mss);     /* all before: 2 segments of window, 1 is out */
+	acks(2, 40 * mss); /* 10 are in flight, the window is 9 segments */
+	acks(2, 40 * mss); /* 11 are in flight, the window is 11 segments */
+	ack(50 * mss);     /* all of the above: the window is 2 segments, 1 is in flight */
 	CHECK_EQ(c->cwnd, 2 * mss);
 	for (uint32_t i = 51; i <= 52; i++)
 		ack(i * mss);
@@ -177,25 +182,25 @@ static void loss_in_avoidance(void)
 	CHECK_EQ(n_seen, 5);
 }
 
-/* A part of what was out has arrived: the next that is missing comes at once, and as many as have
- * left the network (RFC 6582 section 3.2 step 3). */
+/* A part of what was in flight is acknowledged: the next missing segment is sent at once,
+ * and as many as have left the network (RFC 6582 section 3.2 step 3). */
 static void partial(void)
 {
 	enter_recovery();
 	acks(4, 0); /* the window is full: 12 segments */
 	flew(0, 0);
-	ack(3 * mss); /* 12 - 3 + 1 = 10, and 9 are out */
+	ack(3 * mss); /* 12 - 3 + 1 = 10, and 9 are in flight */
 	CHECK_EQ(n_seen, 2);
 	CHECK_EQ(seen[0].seq, 3 * mss);
 	CHECK_EQ(seen[1].seq, 12 * mss);
 	forget();
 	ack(12 * mss);
 	CHECK(!c->recovery);
-	/* Now one is out: the window is 2. */
+	/* One is in flight now, and the window is 2. */
 	flew(13, 1);
 }
 
-/* The third duplicate counts only when it is about what was sent after the last loss. */
+/* The third duplicate counts only when it is about data that was sent after the last loss. */
 static void one_recovery_for_one_loss(void)
 {
 	enter_recovery();
@@ -203,7 +208,8 @@ static void one_recovery_for_one_loss(void)
 	flew(12, 2);
 	acks(2, 12 * mss);
 	forget();
-	ack(12 * mss); /* no news since: what is repeated may be of what was sent twice */
+	ack(12 *
+	    mss); /* nothing new since: the duplicates may be of segments that were sent twice */
 	flew(0, 0);
 	CHECK_EQ(tcp(1)->count.fast, 1);
 	ack(13 * mss);
@@ -212,9 +218,9 @@ static void one_recovery_for_one_loss(void)
 	CHECK_EQ(tcp(1)->count.fast, 2);
 }
 
-/* After two gigabytes without a loss the number that the last recovery left behind is not taken for
- * one in front. */
-static void recovery_long_ago(void)
+/* After two gigabytes without a loss the number of the last recovery does not compare as
+ * one ahead. */
+static void recovery_two_gigabytes_ago(void)
 {
 	open_after(10 * MS);
 	give(100);
@@ -225,10 +231,10 @@ static void recovery_long_ago(void)
 	CHECK_EQ(tcp(1)->count.fast, 1);
 }
 
-/* --- time-out --------------------------------------------------------------------------------- */
+/* --- timeout ----------------------------------------------------------------------- */
 
-/* One segment flies, then slow start up to half of what was out, then one more each round trip
- * (RFC 5681 section 3.1: loss window, equation 4). */
+/* One segment is sent, then slow start up to half of what was in flight, then one more in
+ * each round trip (RFC 5681 section 3.1: loss window, equation 4). */
 static void time_out(void)
 {
 	open_after(10 * MS);
@@ -250,7 +256,8 @@ static void time_out(void)
 	flew(13, 2);
 }
 
-/* The second time-out for the same segment halves nothing, and comes after twice the time. */
+/* The second timeout of the same segment does not halve the threshold again, and comes
+ * after twice the time. */
 static void two_time_outs(void)
 {
 	open_after(10 * MS);
@@ -266,7 +273,7 @@ static void two_time_outs(void)
 	flew(9, 1);
 }
 
-/* Two duplicates behind a time-out are about what was sent before it. */
+/* Two duplicates after a timeout are about data that was sent before it. */
 static void no_recovery_behind_time_out(void)
 {
 	open_after(10 * MS);
@@ -282,7 +289,7 @@ static void no_recovery_behind_time_out(void)
 
 /* --- the window of the other side (RFC 9293 section 3.10.7.4) --------------------------------- */
 
-/* A segment that was sent before another does not say what the window is, though it comes after. */
+/* A segment that was sent before another one, but comes after it, does not set the window. */
 static void old_number(void)
 {
 	open_after(10 * MS);
@@ -302,16 +309,16 @@ static void old_acknowledgment(void)
 	window = (uint16_t)(3 * mss);
 	ack(5 * mss);
 	window = 60000;
-	ack(4 * mss); /* older than that before, with the same number */
+	ack(4 * mss); /* older than the one before, with the same number */
 	give(40);
 	flew(5, 3);
-	window = (uint16_t)(4 * mss); /* a newer one counts, though it brings nothing else */
+	window = (uint16_t)(4 * mss); /* a newer segment counts, even without data */
 	ack(5 * mss);
 	flew(8, 1);
 }
 
-/* The data came late, behind an acknowledgment that was sent after them beside older data. What
- * they say of the window counts from what they acknowledge, which is long past. */
+/* The data comes late, after an acknowledgment that was sent later with older data. The
+ * window in the late segment counts from what it acknowledges, which is long past. */
 static void old_acknowledgment_beside_new_data(void)
 {
 	open_after(10 * MS);
@@ -336,7 +343,7 @@ int main(void)
 	TEST(loss_in_avoidance);
 	TEST(partial);
 	TEST(one_recovery_for_one_loss);
-	TEST(recovery_long_ago);
+	TEST(recovery_two_gigabytes_ago);
 	TEST(time_out);
 	TEST(two_time_outs);
 	TEST(no_recovery_behind_time_out);

@@ -1,7 +1,7 @@
-/* net/tcp*.c: what a peer may do that is rare, and what one does who wants to harm. */
+/* net/tcp*.c: unusual behaviour of a peer, and what a malicious peer can do. */
 #include "tests/unit/net/tcp/tcp_kit.h"
 
-/* An open connection of side 0; of side 1 nothing more is seen. */
+/* An open connection of side 0; side 1 sends nothing more. */
 static struct tcp_conn *open_alone(uint32_t *n, uint32_t bytes)
 {
 	pair_start(1, false, 512);
@@ -14,11 +14,11 @@ static struct tcp_conn *open_alone(uint32_t *n, uint32_t bytes)
 	return pair_conn(0, *n);
 }
 
-/* --- both begin ------------------------------------------------------------------------------- */
+/* --- simultaneous open ------------------------------------------------------------- */
 
-/* RFC 9293 section 3.5, figure 7: the other side's SYN-ACK acknowledges our SYN. Each answering it
- * with one more would go on for ever. */
-static void both_begin(void)
+/* RFC 9293 section 3.5, figure 7: the other side's SYN-ACK acknowledges our SYN. If each
+ * side answered it with another one, that would never end. */
+static void simultaneous_open(void)
 {
 	pair_start(1, false, 512);
 	pair.wire.dead = true;
@@ -28,7 +28,8 @@ static void both_begin(void)
 	inject(c, 5000, 0, TCP_SYN, 1000, NULL, 0);
 	CHECK_EQ(c->state, TCP_SYN_RECEIVED);
 	uint32_t before = pair.n_frames;
-	inject(c, 5000, c->iss + 2, TCP_SYN | TCP_ACK, 1000, NULL, 0); /* of something else */
+	inject(c, 5000, c->iss + 2, TCP_SYN | TCP_ACK, 1000, NULL,
+	       0); /* acknowledges another number */
 	CHECK_EQ(c->state, TCP_SYN_RECEIVED);
 	CHECK_EQ(pair.n_frames - before, 1);
 	inject(c, 5000, c->iss + 1, TCP_SYN | TCP_ACK, 1000, NULL, 0);
@@ -39,8 +40,9 @@ static void both_begin(void)
 	fine(tcp_check(&pair.side[0].rig.gw));
 }
 
-/* To itself it does not connect: each segment would come in while it is still being sent. */
-static void ourselves(void)
+/* There is no connection to the gateway itself: each segment would come in while it is
+ * still being sent. */
+static void to_ourselves(void)
 {
 	pair_start(1, false, 512);
 	struct gw *gw = &pair.side[0].rig.gw;
@@ -60,8 +62,8 @@ static void ourselves(void)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* A peer may close its window over what is under way (RFC 9293 section 3.8.6: a sender must be
- * robust against that), and the word that it is open again may be lost: it is asked. */
+/* A peer may close its window over data in flight (RFC 9293 section 3.8.6: a sender must be
+ * robust against that), and the segment that opens it may be lost: the window is probed. */
 static void window_closed_over_data(void)
 {
 	uint32_t n;
@@ -82,7 +84,7 @@ static void window_closed_over_data(void)
 	CHECK_EQ(c->timer, TCP_T_NONE);
 }
 
-/* A reader that has taken the first two bytes, and waits for 65535 more before it takes any. */
+/* A reader that has read the first two bytes and waits for 65535 more before it reads any. */
 static void longest_message(void)
 {
 	pair_start(1, false, 512);
@@ -103,8 +105,8 @@ static void longest_message(void)
 
 /* --- TIME-WAIT -------------------------------------------------------------------------------- */
 
-/* Both may be there (a simultaneous close), so what is just as it should be gets no answer: else
- * one copy of an acknowledgment would go to and fro for a minute. */
+/* Both sides may be in TIME-WAIT (simultaneous close). So a correct acknowledgment gets no
+ * answer: otherwise a single duplicate would be answered by both sides for a minute. */
 static void time_wait_is_silent(void)
 {
 	pair_start(1, false, 512);
@@ -122,10 +124,10 @@ static void time_wait_is_silent(void)
 	CHECK_EQ(pair.n_frames, 2);
 }
 
-/* --- those who hold what others need ---------------------------------------------------------- */
+/* --- clients that hold what others need -------------------------------------------- */
 
-/* One byte now and then is no progress. */
-static void a_byte_at_a_time(void)
+/* Single bytes are no progress. */
+static void single_bytes_are_no_progress(void)
 {
 	uint32_t n;
 	struct tcp_conn *c = open_alone(&n, 30000);
@@ -137,7 +139,7 @@ static void a_byte_at_a_time(void)
 	}
 	CHECK(flow(0, n)->ended);
 	CHECK_EQ(flow(0, n)->why, TCP_TIMEOUT);
-	/* Nor is it with a window of one byte, all of which is acknowledged. */
+	/* With a window of one byte, all of which is acknowledged, there is none either. */
 	c = open_alone(&n, 30000);
 	rcv = c->rcv;
 	c->stall_ms = 10000;
@@ -146,7 +148,7 @@ static void a_byte_at_a_time(void)
 		fine(pair_run(SECOND));
 	}
 	CHECK(flow(0, n)->ended);
-	/* A segment now and then is. */
+	/* Single segments are progress. */
 	c = open_alone(&n, 30000);
 	rcv = c->rcv, una = c->una;
 	c->stall_ms = 10000;
@@ -157,7 +159,7 @@ static void a_byte_at_a_time(void)
 	CHECK(!flow(0, n)->ended);
 }
 
-/* A client of side 1 that is nothing but what is put here; it is sent so many bytes. */
+/* A client on side 1 of which only the injected segments exist; it is sent this many bytes. */
 static struct tcp_conn *open_raw(uint16_t port, uint32_t bytes)
 {
 	uint8_t frame[100];
@@ -174,9 +176,9 @@ static struct tcp_conn *open_raw(uint16_t port, uint32_t bytes)
 	return pair_conn(1, pair.n);
 }
 
-/* Some clients take a byte all the time, so they never stand still, and hold all that may be
- * held: who holds most gives way, and a new client is served. */
-static void busy_hoarders(void)
+/* Some clients take single bytes all the time, so that they never stall, and hold all
+ * packets that may be held: those that hold most are evicted, and a new client is served. */
+static void clients_that_hold_packets_and_take_bytes(void)
 {
 	uint8_t frame[100];
 	pair_start(1, false, 400); /* 75 packets may be held */
@@ -184,7 +186,7 @@ static void busy_hoarders(void)
 		CHECK(open_raw((uint16_t)(4000 + i), 60000));
 		fine(pair_run(100000));
 	}
-	CHECK(tcp(1)->n_packets >= 30); /* one client gets two thirds at most */
+	CHECK(tcp(1)->n_packets >= 30); /* one client gets at most two thirds */
 	uint32_t n = pair_connect(0, 100, 20000);
 	for (uint32_t round = 0; round < 200 && flow(0, n)->got < 20000; round++) {
 		for (uint16_t i = 0; i < 6; i++) {
@@ -200,8 +202,9 @@ static void busy_hoarders(void)
 	CHECK(tcp(1)->count.ended[TCP_CROWDED] > 0);
 }
 
-/* Data out of order can come again; so they hold no more than half of what may be held. */
-static void holes_leave_room(void)
+/* Out-of-order data will be sent again; so it uses at most half of the packets that may be
+ * held. */
+static void out_of_order_data_leaves_room(void)
 {
 	uint8_t frame[1600], data[1000] = {0};
 	pair_start(1, false, 400);
@@ -225,9 +228,10 @@ static void holes_leave_room(void)
 	CHECK_EQ(tcp(1)->count.ended[TCP_CROWDED], 0);
 }
 
-/* --- every flag in every state ---------------------------------------------------------------- */
+/* --- every combination of flags in every state ------------------------------------- */
 
-/* Into each state, by the numbers; gives the connection of side 0, NULL: there is none. */
+/* Brings a connection into a state, by injected segments; gives the connection of side 0,
+ * or NULL. */
 static struct tcp_conn *into(enum tcp_state state, uint32_t *n)
 {
 	pair_start(1, false, 512);
@@ -235,7 +239,7 @@ static struct tcp_conn *into(enum tcp_state state, uint32_t *n)
 	*n = pair_connect(0, 0, 0);
 	flow(0, *n)->shut_when_all = flow(1, *n)->shut_when_all = false;
 	flow(0, *n)->close_at_end = flow(1, *n)->close_at_end = false;
-	flow(0, *n)->reads = false; /* it would compare */
+	flow(0, *n)->reads = false; /* it would compare the data */
 	struct gw *gw = &pair.side[0].rig.gw;
 	uint32_t conn = flow(0, *n)->conn;
 	struct tcp_conn *c = pair_conn(0, *n);
@@ -266,10 +270,10 @@ static uint64_t all_drops(void)
 	return sum;
 }
 
-/* In each state every set of flags, with numbers and lengths that fit, just not, and not at all:
- * what ends a connection is a reset with the right number (or, while opening, with the right
- * acknowledgment), no segment brings more than one answer but data of ours, everything is
- * freed. */
+/* In each state, every set of flags, with numbers and lengths that fit, just do not fit,
+ * and do not fit at all. Only a reset with the right number (or, while opening, with the
+ * right acknowledgment) ends a connection; no segment causes more than one answer except
+ * for our data; everything is freed. */
 static void every_flag(void)
 {
 	static const int32_t skew[] = {0, -1, 1, 70000};
@@ -310,14 +314,14 @@ static void every_flag(void)
 
 int main(void)
 {
-	TEST(both_begin);
-	TEST(ourselves);
+	TEST(simultaneous_open);
+	TEST(to_ourselves);
 	TEST(window_closed_over_data);
 	TEST(longest_message);
 	TEST(time_wait_is_silent);
-	TEST(a_byte_at_a_time);
-	TEST(busy_hoarders);
-	TEST(holes_leave_room);
+	TEST(single_bytes_are_no_progress);
+	TEST(clients_that_hold_packets_and_take_bytes);
+	TEST(out_of_order_data_leaves_room);
 	TEST(every_flag);
 	return tap_done();
 }

@@ -1,21 +1,21 @@
-/* net/tcp/tcp_client.c: many hosts, of which some take all they can get; what they cost the others.
- */
+/* net/tcp/tcp_client.c: many hosts, some of which take all they can get; what that costs
+ * the others. */
 #include "tests/unit/tcp_guests.h"
 
 /* --- one client ------------------------------------------------------------------------------- */
 
-/* At its limit a client's newest connection is taken in and its longest-standing one ends, which
- * the other side is told. Nobody else notices: not in the same network, nor with a link-local
- * address, nor with IPv4. */
-static void a_client_gives_way_to_itself(void)
+/* When a client has too many connections, its newest one is accepted, and its oldest one is
+ * evicted with a reset. Other clients are not affected: neither in the same network, nor
+ * with a link-local address, nor with IPv4. */
+static void a_client_evicts_its_oldest_connection(void)
 {
 	static struct guest (*const kind[])(uint32_t, uint32_t) = {near4, near6, local6};
 	for (uint32_t k = 0; k < ARRAY_SIZE(kind); k++) {
 		start(512);
 		struct guest a = kind[k](1, 0), b = kind[k](2, 0);
 		CHECK(open(&b, 1000));
-		CHECK_EQ(open_many(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT + 10);
-		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX + 10);
+		CHECK_EQ(count(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX);
 		CHECK(!conn_of(&a, PORT0 + 9) && conn_of(&a, PORT0 + 10));
 		CHECK_EQ(heard.resets, 10);
 		CHECK_EQ(n_ended, 10);
@@ -26,31 +26,31 @@ static void a_client_gives_way_to_itself(void)
 			CHECK(open(&other, 1000));
 		}
 		turn();
-		CHECK_EQ(count(&a, TCP_A_CLIENT + 10), TCP_A_CLIENT);
+		CHECK_EQ(count(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX);
 		CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 0);
 	}
 }
 
-/* A host has as many addresses as it likes, and is one client. */
+/* A host may have any number of addresses, and is one client. */
 static void all_addresses_of_a_host(void)
 {
 	start(512);
 	struct guest b = near6(2, 0);
 	CHECK(open(&b, 1000));
-	for (uint32_t i = 0; i < TCP_A_CLIENT + 30; i++) {
+	for (uint32_t i = 0; i < TCP_CLIENT_MAX + 30; i++) {
 		struct guest g = i % 3 == 0   ? near4(1, i / 3)
 		                 : i % 3 == 1 ? near6(1, i)
 		                              : local6(1, i);
 		CHECK(open(&g, PORT0));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 1);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 30);
 	CHECK(conn_of(&b, 1000));
 }
 
-/* Beyond the link all have the router's MAC address: an IPv6 prefix of 64 bits is a client, and an
- * IPv4 address, whatever a station of the link says that it has. */
+/* Beyond the link all hosts have the router's MAC address. There an IPv6 prefix of 64 bits
+ * is a client, and an IPv4 address is one, whatever address a station on the link claims. */
 static void beyond_the_link(void)
 {
 	start(512);
@@ -62,62 +62,62 @@ static void beyond_the_link(void)
 	CHECK(open(&router, 1000));
 	claim(1, &b4);
 	CHECK(open(&b4, 1000));
-	for (uint32_t i = 0; i < TCP_A_CLIENT + 5; i++) {
+	for (uint32_t i = 0; i < TCP_CLIENT_MAX + 5; i++) {
 		struct guest g = far6(1, i);
 		claim(1, &g);
 		CHECK(open(&g, PORT0));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 3);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 3);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 5);
 	struct guest a4 = far4(1);
 	claim(1, &a4);
-	CHECK_EQ(open_many(&a4, TCP_A_CLIENT + 5), TCP_A_CLIENT + 5);
+	CHECK_EQ(open_many(&a4, TCP_CLIENT_MAX + 5), TCP_CLIENT_MAX + 5);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 10);
 	CHECK(conn_of(&b6, 1000) && conn_of(&router, 1000) && conn_of(&b4, 1000));
 }
 
-/* Between two turns of MAIN nothing ends; so a client has some more then, and the next are refused.
- * Others come in. */
-static void faster_than_they_end(void)
+/* Between two ticks nothing is evicted; so a client has some more connections in that time,
+ * and further ones are refused. Other clients are accepted. */
+static void faster_than_eviction(void)
 {
 	start(512);
 	struct guest a = near6(1, 0), b = near6(2, 0);
-	CHECK_EQ(open_many(&a, TCP_A_CLIENT), TCP_A_CLIENT);
+	CHECK_EQ(open_many(&a, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	for (uint32_t i = 0; i < TCP_SLACK + 9; i++)
 		CHECK_EQ(open(&a, (uint16_t)(10000 + i)) != NULL, i < TCP_SLACK);
 	CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 9);
 	CHECK(open(&b, 1000));
 	turn();
-	CHECK_EQ(table()->n_clients, TCP_A_CLIENT + 1);
-	CHECK_EQ(count(&a, TCP_A_CLIENT), TCP_A_CLIENT - TCP_SLACK);
+	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 1);
+	CHECK_EQ(count(&a, TCP_CLIENT_MAX), TCP_CLIENT_MAX - TCP_SLACK);
 	CHECK(open(&a, 9999));
 }
 
-/* --- all places ------------------------------------------------------------------------------- */
+/* --- all connections --------------------------------------------------------------- */
 
-/* Where all together have too many, who has most gives way, down to what the others have; who has
- * few stays, however long. */
-static void who_has_most_gives_way(void)
+/* When all clients together have too many connections, those with most of them lose some,
+ * down to what the others have. A client with few keeps them, however old they are. */
+static void the_client_with_most_is_evicted(void)
 {
 	start(512);
 	struct guest small = near4(9, 0);
 	CHECK(open(&small, 1000));
 	for (uint32_t s = 1; s <= 5; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	for (uint32_t s = 1; s <= 5; s++) {
 		struct guest g = near6(s, 0);
-		uint32_t n = count(&g, TCP_A_CLIENT), share = (TCP_OPEN - 1) / 5;
+		uint32_t n = count(&g, TCP_CLIENT_MAX), share = (TCP_OPEN_MAX - 1) / 5;
 		CHECK(n >= share && n <= share + 1);
 	}
 	CHECK(conn_of(&small, 1000));
 	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL] + rig.gw.drops[DROP_TCP_CLIENT], 0);
 }
 
-/* The n-th of stations without end. */
+/* The n-th of an endless number of stations. */
 static struct guest any_station(uint32_t n)
 {
 	struct guest g = far6(n & 255, 0);
@@ -125,22 +125,22 @@ static struct guest any_station(uint32_t n)
 	return g;
 }
 
-/* Among those that have as many as each other the longest-standing goes. So somebody who makes up
- * clients without end takes all places, but whoever comes has one for as long as it takes to open
- * hundreds of others; unless he shares his counter with so many of those that it is among the
- * fullest, which is chance. */
+/* Of several clients with the same number, the one with the oldest connection loses it. So
+ * an attacker who forges clients without end takes all places; but a new client has its
+ * connection for as long as it takes to open hundreds of others, unless it shares its
+ * counter by chance with so many of these that the counter is among the fullest. */
 static void clients_without_end(void)
 {
 	start(512);
 	uint32_t n = 0;
 	struct guest first = any_station(n++);
 	CHECK(open(&first, 1000));
-	for (; n < 3 * TCP_OPEN; n++) {
+	for (; n < 3 * TCP_OPEN_MAX; n++) {
 		struct guest g = any_station(n);
 		CHECK(open(&g, 1000));
 		turn();
 	}
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	CHECK(!conn_of(&first, 1000));
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < 20; i++) {
@@ -157,7 +157,7 @@ static void clients_without_end(void)
 	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
 }
 
-/* A connection of the n-th, on a counter that nobody else has; false: there was none. */
+/* A connection of the n-th station, on a counter of its own; false: there was none. */
 static bool open_apart(uint32_t n)
 {
 	struct guest g = any_station(n);
@@ -169,11 +169,11 @@ static bool open_apart(uint32_t n)
 	return conn_of(&g, 1000) != NULL;
 }
 
-/* Each who comes takes the place of the one of all that came first. */
-static void of_equals_the_longest_standing_goes(void)
+/* Each new connection evicts the oldest of all. */
+static void of_equal_clients_the_oldest_is_evicted(void)
 {
 	enum { MORE = 60 };
-	static uint32_t who[TCP_OPEN + MORE];
+	static uint32_t who[TCP_OPEN_MAX + MORE];
 	uint32_t have = 0, wrong = 0;
 	start(512);
 	for (uint32_t n = 0; n < 20000 && have < ARRAY_SIZE(who); n++)
@@ -188,14 +188,14 @@ static void of_equals_the_longest_standing_goes(void)
 	CHECK_EQ(wrong, 0);
 }
 
-/* Forged SYNs take what is left for half-open connections, and nothing of those that are open; who
- * finds no place gets a cookie. */
+/* Forged SYNs take the places for half-open connections, and end no open one; a SYN without
+ * a place gets a cookie. */
 static void forged_syns_end_nothing(void)
 {
 	start(512);
 	for (uint32_t s = 1; s <= 3; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct guest g = far6(i & 255, i);
@@ -205,21 +205,21 @@ static void forged_syns_end_nothing(void)
 	}
 	CHECK_EQ(table()->n_half, TCP_HALF_OPEN);
 	CHECK_EQ(table()->count.cookies, 3000 - TCP_HALF_OPEN);
-	CHECK_EQ(table()->n_clients, TCP_OPEN);
+	CHECK_EQ(table()->n_clients, TCP_OPEN_MAX);
 	CHECK_EQ(n_ended, 0);
 	struct guest b = near4(9, 0);
 	CHECK(open(&b, 1000));
 	CHECK_EQ(table()->count.cookies_good, 1);
 }
 
-/* Where ours take all that clients leave, a SYN gets a cookie, and who comes with that is refused
- * until there is a place. */
+/* When our own connections take all that clients leave, a SYN gets a cookie, and the client
+ * that returns it is refused until there is a place. */
 static void no_place_at_all(void)
 {
 	start(512);
 	for (uint32_t s = 1; s <= 3; s++) {
 		struct guest g = near6(s, 0);
-		CHECK_EQ(open_many(&g, TCP_A_CLIENT), TCP_A_CLIENT);
+		CHECK_EQ(open_many(&g, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	}
 	struct udp_ends e = {.remote = {.v4 = ip4_of(0xc0000201)}, .remote_port = 53};
 	uint32_t ours = 0, n = 0;
@@ -228,7 +228,7 @@ static void no_place_at_all(void)
 		if (n % 50 == 0)
 			rig_flush(&rig);
 	}
-	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN);
+	CHECK_EQ(n, TCP_CONNECTIONS - TCP_OPEN_MAX);
 	struct guest b = near4(9, 0);
 	CHECK(!open(&b, 1000));
 	CHECK_EQ(table()->count.cookies, 1);
@@ -244,7 +244,7 @@ static void no_place_at_all(void)
 
 /* --- orphans ---------------------------------------------------------------------------------- */
 
-/* Our side closes, the other acknowledges that and never closes itself. */
+/* Our side closes, the other acknowledges that and never closes. */
 static void orphan(const struct guest *g, uint16_t port)
 {
 	struct tcp_conn *c = open(g, port);
@@ -254,9 +254,9 @@ static void orphan(const struct guest *g, uint16_t port)
 	CHECK_EQ(c->state, TCP_FIN_WAIT_2);
 }
 
-/* Four addresses of one host that leave all their connections half closed take no place from
- * anybody, neither from a client nor from us: they are the first to go, before TIME-WAIT. */
-static void orphans_go_first(void)
+/* Four addresses of one host that leave all their connections half-closed take no place
+ * from any client or from us: orphans are evicted first, before TIME-WAIT. */
+static void orphans_are_evicted_first(void)
 {
 	start(512);
 	struct guest last = near4(9, 0), w = near4(8, 0);
@@ -265,8 +265,8 @@ static void orphans_go_first(void)
 	say(&w, 999, 1001, c->max, TCP_ACK | TCP_FIN, NULL, 0);
 	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
-		struct guest g = near4(1, i / TCP_A_CLIENT);
-		orphan(&g, (uint16_t)(PORT0 + i % TCP_A_CLIENT));
+		struct guest g = near4(1, i / TCP_CLIENT_MAX);
+		orphan(&g, (uint16_t)(PORT0 + i % TCP_CLIENT_MAX));
 	}
 	turn();
 	CHECK_EQ(table()->n, TCP_CONNECTIONS);
@@ -287,7 +287,7 @@ static void orphans_go_first(void)
 	CHECK_EQ(table()->count.ended[TCP_CLOSED], TCP_CONNECTIONS - 21);
 }
 
-/* One that gets its FIN after all goes on to TIME-WAIT. */
+/* An orphan that gets its FIN in the end goes to TIME-WAIT. */
 static void an_orphan_that_closes(void)
 {
 	start(512);
@@ -303,7 +303,7 @@ static void an_orphan_that_closes(void)
 
 /* --- packets ---------------------------------------------------------------------------------- */
 
-/* Takes a byte of what it was sent, so that it does not stand still. */
+/* Takes one byte of what the guest was sent, so that it does not stall. */
 static void sip(const struct guest *g, uint16_t port)
 {
 	const struct tcp_conn *c = conn_of(g, port);
@@ -311,9 +311,9 @@ static void sip(const struct guest *g, uint16_t port)
 		say(g, port, c->rcv, c->una + 1, TCP_ACK, NULL, 0);
 }
 
-/* 14 connections of as many stations hold all packets, and sip. Whoever comes then is heard at the
- * second try at the latest, and can be answered. */
-static void hoarders(void)
+/* 14 connections of as many stations hold all packets, and take single bytes. A new client
+ * is served at the second attempt at the latest. */
+static void clients_that_hold_all_packets(void)
 {
 	start(4096);
 	send_on_open = 60000;
@@ -322,7 +322,7 @@ static void hoarders(void)
 		CHECK(open(&g, (uint16_t)(PORT0 + i)));
 		static const uint8_t data[1000];
 		const struct tcp_conn *c = conn_of(&g, (uint16_t)(PORT0 + i));
-		for (uint32_t k = 0; k < 40; k++) /* and what is out of order */
+		for (uint32_t k = 0; k < 40; k++) /* and out-of-order data */
 			say(&g, (uint16_t)(PORT0 + i), 1002 + k * 400, c->iss + 1, TCP_ACK, data,
 			    1000 - 600 * (k % 2));
 		turn();
@@ -347,8 +347,8 @@ static void hoarders(void)
 	}
 }
 
-/* Those who hold little keep it, while others fill memory again and again. */
-static void who_holds_little(void)
+/* Connections that hold few packets keep them, while others use up memory repeatedly. */
+static void clients_that_hold_few_packets(void)
 {
 	start(4096);
 	for (uint32_t s = 10; s < 50; s++) {
@@ -368,8 +368,8 @@ static void who_holds_little(void)
 	}
 }
 
-/* However fast its connections fill memory, between two turns of MAIN too, a station gets two
- * thirds of it. */
+/* However fast its connections use up memory, also between two ticks, one station gets at
+ * most two thirds of it. */
 static void a_third_is_left(void)
 {
 	start(4096);
@@ -394,19 +394,19 @@ static void a_third_is_left(void)
 
 int main(void)
 {
-	TEST(a_client_gives_way_to_itself);
+	TEST(a_client_evicts_its_oldest_connection);
 	TEST(all_addresses_of_a_host);
 	TEST(beyond_the_link);
-	TEST(faster_than_they_end);
-	TEST(who_has_most_gives_way);
+	TEST(faster_than_eviction);
+	TEST(the_client_with_most_is_evicted);
 	TEST(clients_without_end);
-	TEST(of_equals_the_longest_standing_goes);
+	TEST(of_equal_clients_the_oldest_is_evicted);
 	TEST(forged_syns_end_nothing);
 	TEST(no_place_at_all);
-	TEST(orphans_go_first);
+	TEST(orphans_are_evicted_first);
 	TEST(an_orphan_that_closes);
-	TEST(hoarders);
-	TEST(who_holds_little);
+	TEST(clients_that_hold_all_packets);
+	TEST(clients_that_hold_few_packets);
 	TEST(a_third_is_left);
 	return tap_done();
 }

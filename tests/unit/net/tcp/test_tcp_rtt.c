@@ -1,8 +1,8 @@
-/* net/tcp/tcp_timer.c: round trips, and when what was sent comes again (RFC 6298). Every number is
- * exact. */
+/* net/tcp/tcp_timer.c: round-trip times, and when data is sent again (RFC 6298). Every
+ * number is exact. */
 #include "tests/unit/tcp_raw.h"
 
-/* One segment is sent and acknowledged after so long. */
+/* One segment is sent, and acknowledged after this time. */
 static void round_trip(uint32_t segment, uint64_t us)
 {
 	give(1);
@@ -18,8 +18,8 @@ static void first_round_trip(void)
 	about(again_after(0, 5 * SECOND), 2400 * MS);
 }
 
-/* Section 2.3: the variation moves a quarter of the way to the difference from the old estimate,
- * the estimate an eighth. */
+/* Section 2.3: the variation moves by a quarter of its distance to the difference from the
+ * old estimate, the estimate by an eighth. */
 static void weights(void)
 {
 	open_after(800 * MS);
@@ -32,7 +32,7 @@ static void weights(void)
 	about(again_after(1, 5 * SECOND), 2350 * MS);
 }
 
-/* Sections 2.4 and 5.3: one second at least, from the last news on. */
+/* Sections 2.4 and 5.3: at least one second, from the last new acknowledgment on. */
 static void least(void)
 {
 	open_after(10 * MS);
@@ -47,8 +47,8 @@ static void least(void)
 	about(again_after(20, 2 * SECOND), 1000 * MS);
 }
 
-/* Section 3, Karn: what was sent twice says nothing, so the doubled time-out stays until something
- * new has arrived. */
+/* Section 3, Karn's algorithm: a segment that was sent twice is not measured, so the
+ * doubled timeout stays until something new is acknowledged. */
 static void karn_time_out(void)
 {
 	open_after(800 * MS);
@@ -66,7 +66,7 @@ static void karn_time_out(void)
 	about(again_after(3, 5 * SECOND), 2000 * MS);
 }
 
-/* The same of segments behind the first, which are sent again as the window opens. */
+/* The same for segments behind the first, which are sent again as the window opens. */
 static void karn_behind_time_out(void)
 {
 	open_after(800 * MS);
@@ -87,7 +87,7 @@ static void karn_fast_retransmit(void)
 	open_after(800 * MS);
 	give(10);
 	wait_us(700 * MS);
-	acks(3, 0); /* the first, which is being timed, again */
+	acks(3, 0); /* the first one, which is being measured, again */
 	CHECK_EQ(tcp(1)->count.fast, 1);
 	wait_us(800 * MS);
 	ack(10 * mss);
@@ -108,8 +108,9 @@ static void karn_syn_ack(void)
 	about(again_after(0, 5 * SECOND), 1000 * MS);
 }
 
-/* A SYN-ACK that was lost: three seconds (section 5.7). One may be bad luck; after two the network
- * is full, and one segment flies (RFC 5681 section 3.1, RFC 6928 section 2). */
+/* A SYN-ACK that was lost: three seconds (section 5.7). One loss may be chance; after two
+ * the network is congested, and one segment is sent (RFC 5681 section 3.1, RFC 6928 section
+ * 2). */
 static void lost_syn_acks(void)
 {
 	knock();

@@ -1,10 +1,10 @@
-/* TCP between two gateways where 32 bits of microseconds and milliseconds end: everything arrives,
- * silence is asked about and ends, TIME-WAIT ends, and a pause is one however long. */
+/* TCP between two gateways when 32 bits of microseconds or milliseconds wrap: all data
+ * arrives, TIME-WAIT ends, and a pause of any length counts as one. */
 #include "tests/unit/net/tcp/tcp_kit.h"
 
 static const uint64_t boundaries[] = {1ull << 31, 1ull << 32, 1000ull << 31, 1000ull << 32};
 
-/* Nobody looks at the clock for so long. */
+/* The clock is not read for this time. */
 static void silence(uint64_t us)
 {
 	pair.now_us += us;
@@ -48,7 +48,7 @@ static void idle(void)
 	}
 }
 
-/* RFC 5681 section 4.1: also where the pause was as long as 32 bits of microseconds. */
+/* RFC 5681 section 4.1, also when the pause is as long as 32 bits of microseconds. */
 static void long_pause(void)
 {
 	static const uint64_t pauses[] = {60 * SECOND, 1ull << 31, 1ull << 32,

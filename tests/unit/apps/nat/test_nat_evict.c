@@ -1,4 +1,5 @@
-/* apps/nat_room: who gives way when the NAT's table or ports are used up. */
+/* apps/nat/nat_evict.c: which sessions are evicted when the NAT's table or ports are used
+ * up. */
 #include "apps/nat/nat_table.h"
 #include "kernel/seam/io.h"
 #include "tests/host/nat_check.h"
@@ -42,7 +43,7 @@ static struct nat_session *session(uint32_t in_ip, uint16_t in_port)
 	return open_one(NAT_UDP, in_ip, in_port, 3);
 }
 
-/* --- room in a full table ------------------------------------------------------------- */
+/* --- eviction from a full table ---------------------------------------------------- */
 
 static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
 {
@@ -56,13 +57,13 @@ static void fill(uint32_t scanner, enum nat_state state, uint8_t flags)
 	}
 }
 
-/* Half-open sessions of the one who holds too much go, and no others. */
-static void half_open_sessions_make_room(void)
+/* Half-open sessions of the host that holds too many are evicted, and no others. */
+static void half_open_sessions_are_evicted(void)
 {
 	start(SIZE, 1);
 	fill(5, NAT_OPEN, 0);
 	for (uint32_t i = 0; i < 20; i++) {
-		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(nat_evict_session(&table, 2000 + i, NULL));
 		CHECK(session(2000 + i, 1) != NULL);
 		CHECK_EQ(table.n_sessions, SIZE);
 		consistent();
@@ -71,13 +72,13 @@ static void half_open_sessions_make_room(void)
 	for (uint32_t i = 0; i < 100; i++)
 		CHECK_EQ(nat_host_sessions(&table, 1000 + i), 1);
 	CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 20);
-	CHECK(!nat_make_room(&table, 5, NULL)); /* not for itself */
+	CHECK(!nat_evict_session(&table, 5, NULL)); /* not in favour of itself */
 	start(SIZE, 1);
 	fill(5, NAT_INIT, NAT_ANSWERED);
-	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(nat_evict_session(&table, 6, NULL));
 }
 
-static void whole_sessions_stay(void)
+static void sessions_in_use_stay(void)
 {
 	static const struct {
 		uint8_t state, flags;
@@ -85,19 +86,20 @@ static void whole_sessions_stay(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
 		start(SIZE, 1);
 		fill(5, (enum nat_state)row[i].state, row[i].flags);
-		CHECK(!nat_make_room(&table, 6, NULL));
+		CHECK(!nat_evict_session(&table, 6, NULL));
 		CHECK_EQ(table.n_sessions, SIZE);
 	}
-	/* Nor does anybody lose who has no more than the others. */
+	/* A host that holds no more than the others loses nothing either. */
 	start(SIZE, 1);
 	for (uint32_t i = 0; i < SIZE; i++)
 		CHECK(session(i + 1, 9) != NULL);
-	CHECK(!nat_make_room(&table, SIZE + 1, NULL));
+	CHECK(!nat_evict_session(&table, SIZE + 1, NULL));
 	CHECK_EQ(table.evicted, 0);
 }
 
-/* What strangers opened goes first, whoever asks, and nothing else does then. */
-static void strangers_go_first(void)
+/* Uninvited sessions are evicted first, in favour of any host, and no others are evicted
+ * then. */
+static void uninvited_sessions_are_evicted_first(void)
 {
 	start(SIZE, 1);
 	fill(5, NAT_OPEN, 0);
@@ -107,25 +109,25 @@ static void strangers_go_first(void)
 	consistent();
 	uint32_t own = nat_host_sessions(&table, 5);
 	for (uint32_t i = 0; i < 50; i++) {
-		CHECK(nat_make_room(&table, 2000 + i, NULL));
+		CHECK(nat_evict_session(&table, 2000 + i, NULL));
 		CHECK(session(2000 + i, 1) != NULL);
 	}
-	unsigned found = 0; /* the one who holds much looks at fewer */
+	unsigned found = 0; /* for a host that holds much fewer sessions are looked at */
 	for (uint32_t i = 0; i < 20; i++)
-		found += nat_make_room(&table, 5, NULL);
+		found += nat_evict_session(&table, 5, NULL);
 	CHECK(found >= 5);
 	CHECK_EQ(nat_host_sessions(&table, 5), own);
 	consistent();
-	/* Where they answered nobody they are there to be taken, in any state. */
+	/* Uninvited sessions may be evicted in any state. */
 	start(SIZE, 1);
 	fill(5, NAT_ESTABLISHED, NAT_ANSWERED);
 	for (uint32_t i = 0; i < SIZE; i++)
 		nat_session_uninvited(&table, &table.session[i]);
-	CHECK(nat_make_room(&table, 5, NULL));
+	CHECK(nat_evict_session(&table, 5, NULL));
 }
 
-/* A host's count is what it opened or took up. */
-static void strangers_do_not_count(void)
+/* A host's count has only the sessions that it opened or sent in. */
+static void uninvited_sessions_do_not_count(void)
 {
 	start(SIZE, 1);
 	struct nat_session *own = session(5, 1), *s = open_one(NAT_UDP, 5, 1, 4);
@@ -143,19 +145,20 @@ static void strangers_do_not_count(void)
 	consistent();
 }
 
-static void ended_connections_make_room(void)
+static void finished_connections_are_evicted(void)
 {
 	static const uint8_t over[] = {NAT_BOTH_FIN, NAT_TRANS};
 	for (unsigned i = 0; i < ARRAY_SIZE(over); i++) {
 		start(SIZE, 1);
 		fill(5, (enum nat_state)over[i], NAT_ANSWERED);
-		CHECK(nat_make_room(&table, 6, NULL));
-		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1); /* the one who holds much */
+		CHECK(nat_evict_session(&table, 6, NULL));
+		CHECK_EQ(nat_host_sessions(&table, 5),
+		         SIZE - 100 - 1); /* of the host that holds much */
 		CHECK(session(6, 1) != NULL);
-		/* For itself as well, and at nobody else's cost. */
+		/* In its own favour too, and not at the cost of other hosts. */
 		unsigned found = 0;
 		for (unsigned k = 0; k < 20; k++)
-			found += nat_make_room(&table, 5, NULL);
+			found += nat_evict_session(&table, 5, NULL);
 		CHECK(found > 10);
 		CHECK_EQ(nat_host_sessions(&table, 5), SIZE - 100 - 1 - found);
 		for (uint32_t k = 0; k < 100; k++)
@@ -164,29 +167,30 @@ static void ended_connections_make_room(void)
 	}
 }
 
-/* The mapping that a new session is for does not go with its last one. */
-static void a_mapping_that_is_needed_stays(void)
+/* The mapping that a new session is for keeps its last session. */
+static void a_needed_mapping_stays(void)
 {
 	start(1, 1);
 	struct nat_session *s = session(5, 1);
 	nat_session_uninvited(&table, s);
-	CHECK(!nat_make_room(&table, 5, &table.mapping[s->mapping]));
+	CHECK(!nat_evict_session(&table, 5, &table.mapping[s->mapping]));
 	CHECK_EQ(table.n_sessions, 1);
-	CHECK(nat_make_room(&table, 5, NULL));
+	CHECK(nat_evict_session(&table, 5, NULL));
 	CHECK_EQ(table.n_mappings, 0);
 }
 
-/* The mapping table can be full with sessions left: those never used are not read. */
-static void unused_entries_are_not_looked_at(void)
+/* The table of mappings can be full while there is room for sessions: session entries that
+ * were never used are not read. */
+static void unused_entries_are_not_read(void)
 {
 	start(64, 1);
 	for (uint16_t i = 0; i < 62; i++)
 		CHECK(nat_mapping_static(&table, NAT_TCP, swap16((uint16_t)(100 + i)), 5, i));
 	memset(table.session, NAT_INIT, 64 * sizeof *table.session);
-	CHECK(!nat_make_room(&table, 6, NULL)); /* no session at all */
+	CHECK(!nat_evict_session(&table, 6, NULL)); /* there is no session */
 	CHECK(session(7, 1) && session(7, 2));
 	CHECK_EQ(table.n_mappings, 64);
-	CHECK(nat_make_room(&table, 6, NULL) == false); /* 7 holds no more than its share */
+	CHECK(nat_evict_session(&table, 6, NULL) == false); /* 7 holds no more than its share */
 	consistent();
 }
 
@@ -214,7 +218,8 @@ static uint32_t ports_of(uint32_t host)
 	return 0;
 }
 
-/* One more for `host`, by the n-th high port; the reason when there is none. */
+/* Opens one more session of `host` by the n-th high port; gives the reason when there is no
+ * mapping. */
 static enum nat_lack one_more(uint32_t host, uint16_t n)
 {
 	enum nat_lack lack;
@@ -227,8 +232,8 @@ static enum nat_lack one_more(uint32_t host, uint16_t n)
 	return lack;
 }
 
-/* Who holds many ports that nobody answered loses some, until it has no more than
- * the others. */
+/* A host that holds many ports of unanswered sessions loses some of them, until it has no
+ * more than the others. */
 static void ports_are_shared(void)
 {
 	static const struct {
@@ -249,7 +254,7 @@ static void ports_are_shared(void)
 	}
 }
 
-/* The one who took them gets no more, and of those in use nobody gets any. */
+/* The host that holds the ports gets no more, and ports in use are not taken. */
 static void ports_in_use_stay(void)
 {
 	start(70000, 1);
@@ -260,12 +265,12 @@ static void ports_in_use_stay(void)
 	take_ports(5, 0, HIGH, NAT_OPEN, NAT_ANSWERED);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
 	CHECK_EQ(table.n_hosts, 1);
-	start(140000, 1); /* a mapping with two sessions serves somebody else as well */
+	start(140000, 1); /* a mapping with two sessions is not evicted */
 	take_ports(5, 0, HIGH, NAT_OPEN, 0);
 	for (uint32_t i = 0; i < HIGH; i++)
 		CHECK(open_one(NAT_UDP, 5, swap16((uint16_t)(1024 + i)), 4) != NULL);
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
-	start(70000, 1); /* the configuration's are for ever */
+	start(70000, 1); /* static mappings are not evicted */
 	for (uint32_t i = 0; i < HIGH; i++)
 		CHECK(nat_mapping_static(&table, NAT_UDP, swap16((uint16_t)(1024 + i)), 5,
 		                         (uint16_t)i));
@@ -276,8 +281,8 @@ static void ports_in_use_stay(void)
 	consistent();
 }
 
-/* What a host gets leaves it with no more ports than the one who loses. */
-static void the_asker_is_never_better_off(void)
+/* A host gets a port only when it has no more ports than the loser after that. */
+static void a_winner_has_no_more_than_the_loser(void)
 {
 	start(70000, 1);
 	take_ports(5, 0, 21700, NAT_OPEN, 0);
@@ -293,9 +298,9 @@ static void the_asker_is_never_better_off(void)
 	consistent();
 }
 
-/* A port that only strangers keep goes to anybody; of a host's own only while that
- * leaves the host something. */
-static void ports_of_strangers(void)
+/* A port whose session is uninvited goes to any host; a host's own only while the host
+ * keeps another mapping. */
+static void ports_of_uninvited_sessions(void)
 {
 	start(70000, 1);
 	take_ports(7, 0, 1, NAT_ESTABLISHED, NAT_ANSWERED);
@@ -307,7 +312,8 @@ static void ports_of_strangers(void)
 	CHECK_EQ(table.evicted, 2);
 	consistent();
 	start(70000, 1);
-	for (uint32_t i = 0; i < HIGH; i++) { /* each host has one, and it is over */
+	for (uint32_t i = 0; i < HIGH;
+	     i++) { /* each host has one port, and its connection is finished */
 		take_ports(1000 + i, i, i + 1, NAT_TRANS, NAT_ANSWERED);
 		if (i % 2)
 			nat_session_uninvited(&table, &table.session[i]);
@@ -317,7 +323,7 @@ static void ports_of_strangers(void)
 	consistent();
 }
 
-/* Other ports and protocols have what they had. */
+/* Other ports and protocols are not affected. */
 static void other_ports_are_free(void)
 {
 	start(70000, 1);
@@ -328,7 +334,7 @@ static void other_ports_are_free(void)
 	consistent();
 }
 
-/* Identifiers have no classes. */
+/* ICMP identifiers have no classes. */
 static void identifiers_are_shared(void)
 {
 	enum nat_lack lack;
@@ -342,22 +348,23 @@ static void identifiers_are_shared(void)
 	CHECK_EQ(table.evicted, 100);
 }
 
-/* One host holds everything; the share is that of two as soon as a second one asks. */
-static void one_holds_all(void)
+/* One host holds everything; its share is a half as soon as a second host opens a session. */
+static void one_host_holds_all(void)
 {
 	start(SIZE, 1);
 	for (uint16_t i = 0; i < SIZE; i++)
 		CHECK(session(5, i) != NULL);
 	for (uint32_t i = 0; i < SIZE; i++)
 		table.session[i].state = NAT_INIT;
-	CHECK(nat_make_room(&table, 6, NULL));
+	CHECK(nat_evict_session(&table, 6, NULL));
 	CHECK(session(6, 1) != NULL);
 	consistent();
 }
 
 enum { LARGE = 100000, FEW = 500 };
 
-/* Of so many sessions, all in use, FEW are made ones that may go: each so far from the last. */
+/* Of n sessions in use, makes FEW ones that may be evicted, each `apart` entries from the
+ * last. */
 static void make_few(uint32_t n, uint32_t apart, uint32_t first)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -368,9 +375,10 @@ static void make_few(uint32_t n, uint32_t apart, uint32_t first)
 		table.session[first + i * apart].state = NAT_TRANS;
 }
 
-/* A newcomer finds the few, wherever they are: spread he has one with nearly each attempt; side
- * by side after as many attempts as it takes to look at all once. */
-static void few_of_many(void)
+/* A new host finds the few sessions wherever they are: nearly every attempt succeeds when
+ * they are spread, and when they are side by side it takes as many attempts as one scan of
+ * all entries needs. */
+static void few_victims_among_many(void)
 {
 	static const struct {
 		uint32_t apart, first, failures;
@@ -383,7 +391,7 @@ static void few_of_many(void)
 				CHECK_EQ(i, -1);
 		make_few(LARGE, row[k].apart, row[k].first);
 		while (served < FEW / 2 && failures <= row[k].failures)
-			if (nat_make_room(&table, 1000 + served, NULL))
+			if (nat_evict_session(&table, 1000 + served, NULL))
 				CHECK(session(1000 + served++, 9) != NULL);
 			else
 				failures++;
@@ -393,8 +401,8 @@ static void few_of_many(void)
 	}
 }
 
-/* The same of ports; also where the table has far more sessions than the address. */
-static void few_of_many_ports(void)
+/* The same for ports, also when the table has far more sessions than the address has. */
+static void few_victims_among_many_ports(void)
 {
 	static const uint32_t apart[] = {HIGH / FEW, 1};
 	for (unsigned k = 0; k < ARRAY_SIZE(apart); k++) {
@@ -413,8 +421,8 @@ static void few_of_many_ports(void)
 	}
 }
 
-/* Of other protocols, and below 1024, no session gives its port. */
-static void few_with_other_ports(void)
+/* A session of another protocol, or with a port below 1024, is not evicted for a port. */
+static void victims_with_other_ports(void)
 {
 	start(70000, 1);
 	take_ports(5, 0, HIGH, NAT_ESTABLISHED, NAT_ANSWERED);
@@ -433,10 +441,10 @@ static void few_with_other_ports(void)
 	consistent();
 }
 
-/* --- times that are past ------------------------------------------------------------------ */
+/* --- expiry times in the past ------------------------------------------------------ */
 
-/* A time that has come, or is past, is due with the next second. */
-static void past_is_due_at_once(void)
+/* A time that has come, or is past, is due in the next second. */
+static void a_past_time_is_due_next_second(void)
 {
 	for (uint32_t ago = 0; ago <= 2 * NAT_WHEEL; ago = 2 * ago + 1) {
 		start(SIZE, 1);
@@ -452,7 +460,8 @@ static void past_is_due_at_once(void)
 	}
 }
 
-/* After a silence longer than its time and its linger a session is looked at twice in one slot. */
+/* After a silence longer than its lifetime and its linger time a session is visited twice
+ * in one slot. */
 static void lingers_in_the_past(void)
 {
 	start(SIZE, 1);
@@ -467,24 +476,24 @@ static void lingers_in_the_past(void)
 
 int main(void)
 {
-	TEST(half_open_sessions_make_room);
-	TEST(whole_sessions_stay);
-	TEST(strangers_go_first);
-	TEST(strangers_do_not_count);
-	TEST(ended_connections_make_room);
-	TEST(a_mapping_that_is_needed_stays);
-	TEST(unused_entries_are_not_looked_at);
+	TEST(half_open_sessions_are_evicted);
+	TEST(sessions_in_use_stay);
+	TEST(uninvited_sessions_are_evicted_first);
+	TEST(uninvited_sessions_do_not_count);
+	TEST(finished_connections_are_evicted);
+	TEST(a_needed_mapping_stays);
+	TEST(unused_entries_are_not_read);
 	TEST(ports_are_shared);
 	TEST(ports_in_use_stay);
-	TEST(the_asker_is_never_better_off);
-	TEST(ports_of_strangers);
+	TEST(a_winner_has_no_more_than_the_loser);
+	TEST(ports_of_uninvited_sessions);
 	TEST(other_ports_are_free);
 	TEST(identifiers_are_shared);
-	TEST(one_holds_all);
-	TEST(few_of_many);
-	TEST(few_of_many_ports);
-	TEST(few_with_other_ports);
-	TEST(past_is_due_at_once);
+	TEST(one_host_holds_all);
+	TEST(few_victims_among_many);
+	TEST(few_victims_among_many_ports);
+	TEST(victims_with_other_ports);
+	TEST(a_past_time_is_due_next_second);
 	TEST(lingers_in_the_past);
 	return tap_done();
 }

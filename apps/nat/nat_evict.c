@@ -1,0 +1,176 @@
+/* Eviction: which session ends when the table or the ports of an external address are used
+ * up. See nat_table.h.
+ *
+ * Uninvited sessions are evicted first, whatever host they belong to: they were opened from
+ * outside, and no inside host has sent in them. For a new session of that kind nothing else
+ * is evicted, unless it goes to a forwarded service. Next are half-open sessions (never
+ * answered, or a TCP connection that is partly open) and finished connections of a host
+ * that holds more than its share, in favour of a host that holds less; of the sessions that
+ * were looked at, one of the host that holds most. A host's own finished connections are
+ * evicted in favour of its new ones, whatever it holds. Sessions in use stay.
+ *
+ * Sessions are looked at in random order and in bounded number, so that a full table costs
+ * little and no host can arrange that its sessions are missed. When few of many sessions
+ * may be evicted, random draws can miss them all. Then the search scans neighbouring
+ * entries, which is cheap for each entry, from where the last scan ended; so it reaches
+ * every entry in the end. */
+#include "apps/nat/nat_table.h"
+
+/* Sessions or ports looked at: for a host below its share, and for a host that may only
+ * take uninvited sessions or its own. */
+#define ROOM_TRIES 32u
+#define OWN_TRIES  4u
+#define SCAN       16u /* entries scanned for each one drawn */
+
+static bool half_open(const struct nat_session *s)
+{
+	return s->state == NAT_INIT || (s->state == NAT_OPEN && !(s->flags & NAT_ANSWERED));
+}
+
+/* True when both FINs or a reset were seen, or an established connection timed out. */
+static bool is_over(const struct nat_session *s)
+{
+	return s->state == NAT_BOTH_FIN || s->state == NAT_TRANS;
+}
+
+static bool evict(struct nat_table *t, struct nat_session *victim)
+{
+	if (!victim)
+		return false;
+	t->evicted++;
+	nat_session_drop(t, victim);
+	return true;
+}
+
+/* The next entry of the scan, free or not. There must be one. */
+static struct nat_session *next_scanned(struct nat_table *t)
+{
+	if (t->scan_at >= t->session_free.fresh)
+		t->scan_at = 0;
+	return &t->session[t->scan_at++];
+}
+
+/* The host that needs room, and the best victim so far. */
+struct room {
+	uint32_t in_ip, share;
+	const struct nat_mapping *keep;
+	bool entitled;
+	uint32_t victim_holds; /* sessions that the victim's host holds */
+	struct nat_session *victim;
+};
+
+/* Looks at one session; true for an uninvited one: no other is better. */
+static bool consider(const struct nat_table *t, struct nat_session *s, struct room *w)
+{
+	const struct nat_mapping *m = &t->mapping[s->mapping];
+	bool uninvited = s->flags & NAT_UNINVITED;
+	if (s->state == NAT_FREE || (!uninvited && !half_open(s) && !is_over(s)) ||
+	    (m == w->keep && m->n_sessions == 1))
+		return false;
+	uint32_t holds = t->host[m->host].n_sessions;
+	bool own = m->in_ip == w->in_ip && is_over(s);
+	if (uninvited || (holds > w->victim_holds && (own || (w->entitled && holds > w->share)))) {
+		w->victim_holds = holds;
+		w->victim = s;
+	}
+	return uninvited;
+}
+
+bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep)
+{
+	/* The share of each host if all hosts, with this one, had the same. */
+	uint32_t share = t->size / (t->n_hosts + 1), n = t->session_free.fresh;
+	struct room w = {.in_ip = in_ip, .share = share, .keep = keep};
+	w.entitled = nat_host_sessions(t, in_ip) < share;
+	unsigned tries = n ? w.entitled ? ROOM_TRIES : OWN_TRIES : 0;
+	for (unsigned i = 0; i < tries; i++)
+		if (consider(t, &t->session[rng_below(t->rng, n)], &w))
+			break;
+	for (unsigned i = 0; !w.victim && i < tries * SCAN; i++)
+		(void)consider(t, next_scanned(t), &w);
+	return evict(t, w.victim);
+}
+
+bool nat_evict_uninvited(struct nat_table *t, const struct nat_mapping *keep)
+{
+	for (unsigned i = 0; i < ROOM_TRIES; i++) {
+		struct nat_session *s = &t->session[rng_below(t->rng, t->session_free.fresh)];
+		const struct nat_mapping *m = &t->mapping[s->mapping];
+		if (s->state != NAT_FREE && s->flags & NAT_UNINVITED &&
+		    !(m == keep && m->n_sessions == 1))
+			return evict(t, s);
+	}
+	return false;
+}
+
+/* The only session of a mapping that may end; NAT_NONE when there is none, or when the port
+ * does not name it. */
+static uint32_t lone_session(const struct nat_table *t, const struct nat_mapping *m)
+{
+	uint32_t i = t->external[m->external].ports[m->proto]->owner[m->ext_port];
+	return m->is_static || m->n_sessions != 1 || i >= NAT_BARE ? NAT_NONE : i;
+}
+
+/* The host that needs a port, and the best victim so far. */
+struct port_room {
+	uint32_t host, least;
+	uint8_t proto;
+	bool entitled;
+	uint32_t victim_holds; /* ports that the victim's host holds */
+	struct nat_session *victim;
+};
+
+/* Looks at the mapping of one port; true when its session is uninvited: no other is better. */
+static bool consider_port(const struct nat_table *t, const struct nat_mapping *m,
+                          struct port_room *w)
+{
+	const struct nat_host *h = &t->host[w->host];
+	uint32_t lone = lone_session(t, m);
+	if (lone == NAT_NONE || (m->host == w->host && h->n_mappings == 1))
+		return false; /* it is the only mapping: the host's entry would be freed */
+	struct nat_session *s = &t->session[lone];
+	bool uninvited = s->flags & NAT_UNINVITED;
+	if (!uninvited && !half_open(s) && !is_over(s))
+		return false;
+	uint32_t holds = t->host[m->host].n_ports[w->proto];
+	bool own = m->host == w->host && is_over(s);
+	if (uninvited || (holds > w->victim_holds && (own || (w->entitled && holds > w->least)))) {
+		w->victim_holds = holds;
+		w->victim = s;
+	}
+	return uninvited;
+}
+
+/* True when a session has a port from `lowest` on (host order) of this external address. */
+static bool has_port(const struct nat_session *s, uint32_t ext_ip, uint8_t proto, uint32_t lowest)
+{
+	return s->state != NAT_FREE && s->proto == proto && s->ext_ip == ext_ip &&
+	       swap16(s->ext_port) >= lowest;
+}
+
+uint32_t nat_evict_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port)
+{
+	const struct nat_host *h = &t->host[host];
+	const struct nat_external *e = &t->external[h->external];
+	uint32_t lowest = nat_port_least(proto, swap16(in_port)), all = 65536 - lowest;
+	struct port_room w = {.host = host, .proto = proto};
+	w.entitled = h->n_ports[proto] < 65536 / e->n_hosts; /* n_hosts includes this host */
+	/* The victim's host must hold more than an equal share of the ports that qualify,
+	 * and with one less still as many as this host with one more. */
+	w.least = max_u32(all / e->n_hosts, h->n_ports[proto] + 1u);
+	unsigned tries = w.entitled ? ROOM_TRIES : OWN_TRIES;
+	for (unsigned i = 0; i < tries; i++) {
+		uint32_t port = lowest + rng_below(t->rng, all);
+		const struct nat_mapping *m =
+		        nat_mapping_of_port(t, h->external, proto, swap16((uint16_t)port));
+		if (m && consider_port(t, m, &w))
+			break;
+	}
+	for (unsigned i = 0; !w.victim && t->n_sessions && i < tries * SCAN; i++) {
+		const struct nat_session *s = next_scanned(t);
+		if (has_port(s, e->ip, proto, lowest))
+			(void)consider_port(t, &t->mapping[s->mapping], &w);
+	}
+	uint32_t port = w.victim ? swap16(w.victim->ext_port) : 0;
+	return evict(t, w.victim) ? port : 0;
+}

@@ -1,0 +1,206 @@
+/* What the files of the slow path share (xlat46.c, xlat64.c, xlat46_error.c,
+ * xlat64_error.c, xlat_icmp.c): the new header of a packet while it is translated, and
+ * the steps of both directions. */
+#ifndef APPS_TRANSLATE_XLAT_PACKET_H
+#define APPS_TRANSLATE_XLAT_PACKET_H
+
+#include "apps/translate/xlat.h"
+#include "net/csum.h"
+
+/* The IPv6 header that will replace the IPv4 header. */
+struct xlat46 {
+	ip6 from, to;
+	uint32_t id;     /* of the fragment header, host order */
+	uint16_t offset; /* offset and M bit of the fragment header, host order, in their places */
+	uint16_t delta;  /* change of a checksum by the addresses (csum.h) */
+	uint8_t tc, hops, next;
+	bool fragment;   /* there is a fragment header */
+	bool hairpinned; /* second half of hairpinning (RFC 7757 section 4.2.2) */
+};
+
+/* The IPv4 header that will replace the IPv6 header, and where the payload is. */
+struct xlat64 {
+	uint32_t from, to; /* raw */
+	uint32_t l4, l4_len;
+	uint16_t delta;
+	uint16_t id;   /* host order */
+	uint16_t frag; /* flags and offset, host order */
+	uint16_t set;  /* number of the port set in the source */
+	uint8_t tos, ttl, proto;
+	bool fragment; /* the packet has a fragment header */
+	bool foreign;  /* an ICMP error whose source has no IPv4 address */
+	bool hairpin;  /* the packet is for the IPv6 side, with … */
+	ip6 back;      /* … this destination */
+};
+
+/* The extension headers of an IPv6 packet that RFC 7915 section 5.1 skips. */
+struct xlat64_chain {
+	uint32_t l4;     /* offset of the first byte behind them */
+	uint32_t at;     /* CHAIN_ROUTED: offset of the field "segments left" */
+	uint32_t id;     /* of the fragment header */
+	uint16_t offset; /* offset and M bit of the fragment header, host order */
+	uint8_t proto;   /* of what stands at l4 */
+	bool fragment;   /* there is a fragment header */
+};
+enum xlat_chain_end {
+	CHAIN_GOOD,
+	CHAIN_SHORT,  /* a header does not end within the packet */
+	CHAIN_ROUTED, /* a routing header with segments left */
+	CHAIN_HIDDEN, /* an extension header behind the fragment header */
+};
+
+/* Reads the extension headers of an IPv6 packet of len bytes, of which the IPv6 header is
+ * there. With CHAIN_HIDDEN c->proto is the hidden header. */
+enum xlat_chain_end xlat64_chain(const uint8_t *packet, uint32_t len, struct xlat64_chain *c);
+
+/* The change of a checksum when the IPv4 addresses (raw) are replaced by the IPv6
+ * addresses (csum.h). Its complement is the change in the other direction. */
+static inline uint16_t xlat_delta46(const ip6 *from6, const ip6 *to6, uint32_t from4, uint32_t to4)
+{
+	uint32_t s = csum_add32(~from4, ~to4);
+	for (unsigned i = 0; i < 4; i++)
+		s = csum_add32(csum_add32(s, ip6_word(from6, i)), ip6_word(to6, i));
+	return csum_fold(s);
+}
+
+/* The sum of the pseudo header, which ICMPv6 has and ICMPv4 has not (RFC 8200 section
+ * 8.1); len is that of the ICMPv6 message, in host order. */
+static inline uint16_t xlat_pseudo(const ip6 *from, const ip6 *to, uint32_t len)
+{
+	uint32_t s = swap16((uint16_t)len);
+	s += swap16(PROTO_ICMP6);
+	for (unsigned i = 0; i < 4; i++)
+		s = csum_add32(csum_add32(s, ip6_word(from, i)), ip6_word(to, i));
+	return csum_fold(s);
+}
+
+/* Type and code as the 16-bit word in which they stand. */
+static inline uint16_t xlat_word(uint8_t type, uint8_t code)
+{
+	return (uint16_t)(type | code << 8);
+}
+
+/* The TOS octet or traffic class of the translated packet, from that of the packet that
+ * came in (ivi.tos). */
+static inline uint8_t xlat_tos(const struct translator *v, uint8_t is)
+{
+	return (is & v->tos_mask) | v->tos_set;
+}
+
+/* Writes the headers of x for n bytes of payload at `at`: 40 bytes, or 48 with a fragment
+ * header. */
+void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n);
+
+/* Writes an IPv4 header (20 bytes) for n bytes of payload at `at`. */
+static inline void xlat_put4(uint8_t *at, const struct xlat64 *x, uint32_t n)
+{
+	struct ip4_hdr *h = (struct ip4_hdr *)at;
+	h->version_ihl = 0x45;
+	h->tos = x->tos;
+	h->len = be16_of((uint16_t)(IP4_MIN + n));
+	h->id = be16_of(x->id);
+	h->frag = be16_of(x->frag);
+	h->ttl = x->ttl;
+	h->proto = x->proto;
+	h->sum = be16_of(0);
+	h->from = ip4_from_raw(x->from);
+	h->to = ip4_from_raw(x->to);
+	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
+}
+
+/* Flags of an IPv4 packet of len bytes that was an IPv6 packet without fragment header
+ * (RFC 7915 section 5.1). */
+static inline uint16_t xlat_df(uint32_t len)
+{
+	return len <= 1260 ? 0 : IP4_DF;
+}
+
+/* The checksum of an ICMPv4 message of n bytes after a change by `delta`. A result of
+ * zero becomes all ones only when every other byte is zero. */
+be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta);
+
+/* Second half of hairpinning: translates an IPv4 packet that xlat64 made back into an IPv6
+ * packet. The fields of p still describe the packet that came in; they are set again from
+ * `first`. Gives the verdict. */
+enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
+                            const struct xlat64 *first);
+
+/* --- ICMP ---------------------------------------------------------------------------- */
+
+/* An ICMP type and code with its second word (host order), of either protocol. */
+struct xlat_icmp {
+	uint8_t type, code;
+	uint32_t rest;
+};
+
+/* What the MTU of an error depends on besides its own value. */
+struct xlat_mtu {
+	uint32_t mtu4, mtu6; /* of the next hops */
+	uint32_t quoted;     /* total length of the quoted IPv4 packet */
+	uint32_t more;       /* bytes of fragment header in the quoted IPv6 packet */
+};
+
+/* True for ICMPv4 messages that quote a packet. */
+static inline bool xlat_is_error4(uint8_t type)
+{
+	return type == ICMP_UNREACHABLE || type == ICMP_QUENCH || type == ICMP_REDIRECT ||
+	       type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER;
+}
+
+/* True for ICMPv6 messages that quote a packet. */
+static inline bool xlat_is_error6(uint8_t type)
+{
+	return type < ICMP6_INFORMATION;
+}
+
+/* Translate an error's type, code and second word, without the length attribute; false
+ * where RFC 7915 says "silently drop". */
+bool xlat_icmp_to6(struct xlat_icmp *x, const struct xlat_mtu *mtu);
+bool xlat_icmp_to4(struct xlat_icmp *x, const struct xlat_mtu *mtu);
+
+/* Looks at the packet that an ICMPv6 error quotes, before the error is routed: whether it
+ * can be translated, and whether the error is for the IPv6 side (x->hairpin; RFC 7757
+ * section 4.2.2, conditions B). Gives V_SEND or V_DROP. */
+enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x);
+
+/* Translate an ICMP error and the packet that it quotes. x is complete but for delta; the
+ * packet is routed and otherwise still as it came in. Give the verdict. */
+enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x);
+enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x);
+
+/* The port (host order) that selects one of the hosts that share an address, from n bytes
+ * of transport header at l4 of an IPv4 packet: the source's port, or else the
+ * destination's. XLAT_NO_PORT for protocols without ports (RFC 7599 section 9). */
+uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
+
+/* As xlat46_port, for the transport header of an IPv6 packet. */
+uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source);
+
+/* The port (host order) of the IPv6 host that an ICMP error of n bytes is about, read from
+ * the quoted packet: its source port in an ICMPv4 error, which goes to that host, and its
+ * destination port in an ICMPv6 error, which comes from that host. */
+uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n);
+uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n);
+
+/* The parts of an ICMP error behind its first 8 bytes (RFC 4884), in their order: the
+ * quoted header after translation, the quoted data, padding, extensions. */
+struct xlat_parts {
+	uint32_t head; /* bytes of quoted header after translation */
+	uint32_t data; /* bytes of the quoted packet behind that */
+	uint32_t pad;  /* zeros behind the data */
+	uint32_t ext;  /* bytes of extension structure */
+};
+
+/* Makes the parts fit into `room` bytes. The first 128 bytes of the quoted packet come
+ * before the extensions, and the extensions before the rest of the quoted packet; the
+ * extensions stay whole or are dropped. `unit` is the unit of the length attribute in
+ * bytes; 0 when the message has none. */
+void xlat_fit(struct xlat_parts *x, uint32_t room, uint32_t unit);
+
+/* Moves the parts behind the header of an error to their places and shortens or extends p.
+ * `data` is where the quoted data stand, `ext` where the extensions stand, `front` the
+ * number of bytes to make room for in front of the data. False when there is no room. */
+bool xlat_arrange(struct pkt *p, const struct xlat_parts *x, uint8_t *data, const uint8_t *ext,
+                  uint32_t front);
+
+#endif
