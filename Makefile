@@ -1,9 +1,9 @@
-# Baregate: how it is built. What is in the image stands in each folder's sources.mk.
+# Baregate's build. Each folder's sources.mk lists the files of the image.
 #
 #   make          images/gateway.elf         make run     the main job, shown (APP=nat)
 #   make images   USB stick, CD, iPXE        make test    all tests
-#   make bench    beside a Linux guest       make fuzz    fuzzers for a bounded time
-#   make lint     format, analysis, arrows   make deps    installs what is missing
+#   make bench    against a Linux guest      make fuzz    fuzzers for a limited time
+#   make lint     format, analysis, arrows   make deps    installs missing packages
 #   make fresh    both commands in a new     make test-long  all tests, more of each
 #                 Debian                     make untested   functions that no test calls
 
@@ -11,13 +11,13 @@ CROSS ?= i686-linux-gnu-
 CC     = $(CROSS)gcc
 APP   ?= nat
 
-# --- what there is ------------------------------------------------------------
-# Each folder's sources.mk names its files, one a line. What it adds them to says where
-# and how they are compiled:
+# --- source files ------------------------------------------------------------
+# Each folder's sources.mk names its files, one a line. The variable to which it adds them says
+# where and how they are compiled:
 #
 #   SRC           image and host         SRC_IMAGE       image only: needs the machine
 #   SRC_HOT       runs for each packet   SRC_IMAGE_HOT
-#   SRC_FASTEST   DNS64's long way: many small steps, which the compiler may put into each other
+#   SRC_FASTEST   DNS64's slow path: many small functions, which the compiler may inline
 include $(wildcard */sources.mk */*/sources.mk */*/*/sources.mk)
 
 OBJDIR = build/image
@@ -34,23 +34,23 @@ $(shell mkdir -p build; printf '#include "%s"\n' $(DROPS) >build/drops.new; \
 
 # --- flags --------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
-# Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- takes the same.
+# Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- accepts the same options.
 ARCH = -m32 -march=pentium4 -mtune=generic -mgeneral-regs-only -fno-pic -fno-pie -fno-stack-protector \
        -fcf-protection=none -fno-asynchronous-unwind-tables -fno-strict-aliasing
 CFLAGS = -std=gnu17 $(OPT) -g -ffreestanding -fno-common -fomit-frame-pointer \
          -ffunction-sections -fdata-sections $(ARCH) $(WARN) -I.
 OPT    = -Os
-# Most loops there are short: they stay loops instead of calls of memcpy.
+# Most loops there are short: they must stay loops instead of becoming calls of memcpy.
 $(call OBJ,$(SRC_HOT) $(SRC_IMAGE_HOT)): OPT = -O2 -fno-tree-loop-distribute-patterns
 $(call OBJ,$(SRC_FASTEST)): OPT = -O3 -fno-tree-loop-distribute-patterns
 LDFLAGS = -nostdlib -static -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro \
           -Wl,--gc-sections -Wl,--fatal-warnings -T boot/gateway.ld
 
-# Another compiler or other flags make everything anew.
+# Another compiler or other flags rebuild everything.
 STAMP := build/made-with
 $(shell mkdir -p build; echo '$(CC) $(CFLAGS)' | cmp -s - $(STAMP) || echo '$(CC) $(CFLAGS)' >$(STAMP))
 
-# V=1 shows whole commands.
+# V=1 shows the complete commands.
 say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
@@ -59,7 +59,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 image: images/gateway.elf
 
-# Lists that change rebuild the link.
+# A change of the Makefile, the compiler or its flags rebuilds every object.
 $(OBJDIR)/%.o: %.c Makefile $(STAMP)
 	@command -v $(CC) >/dev/null || tools/deps packages
 	@mkdir -p $(@D)
@@ -68,8 +68,8 @@ $(OBJDIR)/%.o: %.S Makefile $(STAMP)
 	@mkdir -p $(@D)
 	$(call say,AS)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-# Linked twice: the second time with the table of function names that the
-# first one gave (for the trail of a panic).
+# Linked twice: the second time with the table of function names from the
+# first time (for the backtrace of a panic).
 $(OBJDIR)/pass1.elf: $(IMAGE_OBJ) boot/gateway.ld
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(LDFLAGS_MORE) $(IMAGE_OBJ) -lgcc -o $@
 $(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
@@ -83,7 +83,7 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 -include $(IMAGE_OBJ:.o=.d)
 
 # --- the other commands --------------------------------------------------------
-# What is missing is there before anything else begins.
+# Missing packages are installed before anything else begins.
 .NOTPARALLEL: run images test test-programs test-long untested fresh bench fuzz lint
 deps:
 	tools/deps
@@ -98,18 +98,18 @@ images: packages image
 
 include tests/tests.mk
 
-# What the tests run is built first, so that a stage's time is its own.
+# All test programs are built first, so that a stage's time is only that of its tests.
 test-programs: deps image images $(UNIT64) $(UNIT32) $(TOOL_TEST) build/host64/gwsim build/host32/gwsim \
       build/tools/fakedns build/tools/dns64perf $(FUZZERS:%=build/fuzz/fuzz_%)
 test: test-programs
 	tests/run
-# Hours.
+# This takes hours.
 test-long: test-programs
 	tests/run --long
-# Some minutes.
+# This takes some minutes.
 untested: deps image
 	tests/untested
-# The README's commands on a machine with nothing but make.
+# The README's commands on a machine with only make.
 fresh:
 	tools/deps fresh
 	tools/fresh

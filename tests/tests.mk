@@ -37,7 +37,7 @@ build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
 -include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
 -include build/host64/tests/host/gwsim.d build/host32/tests/host/gwsim.d
 
-# Of the tools, which are for the host alone.
+# The test of the tools, which are for the host only.
 TOOL_TEST = build/host64/tests/tools/test_dns
 $(TOOL_TEST): %: %.o build/host64/tools/dns/fakeanswer.o build/host64/tools/dns/perfcheck.o
 	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
@@ -49,13 +49,13 @@ unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
-# One file of them as a program, so that tests/mutants/run can run it.
+# Makes a program of each test file, so that tests/mutants/run can run it.
 SIM = $(wildcard tests/sim/*/test_*.py)
 $(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
 	@mkdir -p $(@D)
 	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
 
-# Programs for measuring and testing DNS64 servers, for the host itself.
+# Programs that measure and test DNS64 servers; they run on the host.
 TOOL_FLAGS = -std=gnu17 -O2 -g $(WARN)
 TOOL_OBJ = build/tools/obj
 FAKEDNS   = fakedns fakeoptions fakeanswer args
@@ -72,16 +72,16 @@ build/tools/fakedns build/tools/dns64perf:
 FUZZ_CC = clang-14
 FUZZ_SECONDS ?= 60
 FUZZ_SHORT ?= same
-# Smaller tables: an input of a few hundred octets fills them, and less is copied back behind it.
+# Smaller tables: an input of a few hundred octets fills them, and less must be restored after it.
 FUZZ_SMALL = -DTCP_CONNECTIONS=64u -DNAT_WHEEL=512u -DNEIGH_SET_BITS=4u -DWHEEL_SLOTS=64u \
              -DDNS64_QUICK_BITS=10u
 FUZZ_FLAGS = -O2 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
              $(HOST_FLAGS) $(FUZZ_SMALL)
 FUZZERS = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
-# What only checks needs not be explored. Comparisons are traced where messages are read, so that
-# numbers of the input's are found; elsewhere it costs half of the time. (Words of the
-# configuration are found by memcmp and the dictionary.)
+# Code that only checks needs no coverage. Comparisons are traced where messages are parsed, so that
+# the fuzzer finds the numbers it needs; elsewhere tracing would take half of the time. (memcmp and
+# the dictionary give the words of the configuration.)
 FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c tests/fuzz/frames_make.c
 FUZZ_TRACED = kernel/lib/addr.c apps/dns64/dns_message.c apps/dns64/dns_name.c tests/fuzz/fuzz_dnsmsg.c
 fuzz_explore = $(if $(filter $(FUZZ_PLAIN),$1),,-fsanitize=fuzzer-no-link \
@@ -99,11 +99,12 @@ build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o build/fuzz/libgateway.a
 .PHONY: fuzz fuzz-short
 fuzz: deps $(FUZZERS:%=build/fuzz/fuzz_%)
 	tests/fuzz/run $(FUZZ_SECONDS) $(FUZZERS)
-# Part of `make test`; two side by side.
+# Part of `make test`; two fuzzers run side by side.
 fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
 	printf '%s\n' $(FUZZERS) | xargs -n1 -P2 tests/fuzz/run $(FUZZ_SHORT)
 
-# Which lines of net/ and apps/ no fuzzer reaches, by clang's coverage: all fuzzers in one program each, without sanitizers.
+# The lines of net/ and apps/ that no fuzzer reaches, by clang's coverage: each fuzzer is one program
+# without sanitizers.
 FUZZCOV_FLAGS = -O1 -fprofile-instr-generate -fcoverage-mapping $(HOST_FLAGS) $(FUZZ_SMALL)
 build/fuzzcov/obj/%.o: %.c Makefile tests/tests.mk
 	@mkdir -p $(@D)

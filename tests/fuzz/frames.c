@@ -34,7 +34,7 @@ static void put32(uint8_t *b, uint32_t v)
 	put16(b + 2, v);
 }
 
-/* Words of 32 bits in the byte order of the host, turned in the end. */
+/* Words of 32 bits in the byte order of the host, converted at the end. */
 uint32_t frame_sum(uint32_t sum, const uint8_t *b, uint32_t n)
 {
 	uint64_t words = 0;
@@ -69,7 +69,7 @@ static uint32_t pseudo(const uint8_t *ip, uint32_t l4_len)
 	return ip[9] == ICMP_PROTO ? 0 : frame_sum(ip[9] + l4_len, ip + 12, 8);
 }
 
-/* Where the transport checksum stands; 0 when the protocol has none here. */
+/* The offset of the transport checksum; 0 when the protocol has none here. */
 static uint32_t sum_offset(const uint8_t *ip, uint32_t l4_len)
 {
 	if (ip[9] == TCP_PROTO && l4_len >= 20)
@@ -132,7 +132,7 @@ void frame_answer(uint8_t *f, uint32_t len)
 	if (len < ETH + 20)
 		return;
 	swap_bytes(f, f + 6, 6);
-	if (get16(f + 12) == 0x0806 && len >= ETH + 28) { /* question into answer */
+	if (get16(f + 12) == 0x0806 && len >= ETH + 28) { /* request into reply */
 		uint8_t *arp = f + ETH;
 		put16(arp + 6, 2);
 		swap_bytes(arp + 8, arp + 18, 10);

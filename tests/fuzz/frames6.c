@@ -16,8 +16,8 @@ static void put16(uint8_t *b, uint32_t v)
 	b[1] = (uint8_t)v;
 }
 
-/* The transport header: its protocol and place; false where a fragment or a chain that
- * is cut off has none. */
+/* The transport header: its protocol and place; false when there is none, in a later fragment or
+ * after a truncated chain. */
 static bool find_transport(const uint8_t *ip, uint32_t n, uint8_t *proto, uint32_t *at)
 {
 	*proto = ip[6];
@@ -124,7 +124,7 @@ void frame6_answer(uint8_t *f, uint32_t len)
 		ip[7] = 64;
 }
 
-/* What only we can have sent: a packet that was forwarded has less than 255 hops left. */
+/* Only the gateway itself can have sent it: a forwarded packet has less than 255 hops left. */
 static const char *check_discovery(const uint8_t *l4, uint32_t n)
 {
 	static const uint8_t fixed[] = {8, 16, 24, 24};

@@ -27,9 +27,9 @@ static void put16(uint8_t *b, uint32_t v)
 	b[1] = (uint8_t)v;
 }
 
-/* --- payload -------------------------------------------------------------------------- */
+/* --- payload ------------------------------------------------------------------------- */
 
-/* The byte at a place of a datagram: no two neighbours and no two blocks are alike. */
+/* The byte at an offset of a datagram: neighbouring bytes differ, and so do blocks. */
 static uint8_t byte_at(uint32_t index)
 {
 	return (uint8_t)(index * 0x9d + (index >> 8) * 0x3b + 0x11);
@@ -41,8 +41,7 @@ static void fill(uint8_t *at, uint32_t index, uint32_t n)
 		at[i] = byte_at(index + i);
 }
 
-/* A length up to `room`: short ones, those around the limits of links, and the last ones
- * that there is room for. */
+/* A length up to `room`: a short one, one near an MTU limit, or one of the last ones that fit. */
 static uint32_t length_of(uint8_t n, uint32_t room)
 {
 	static const uint16_t limit[] = {536, 1180, 1200, 1232, 1420, 1440, 1460, 1480};
@@ -54,9 +53,9 @@ static uint32_t length_of(uint8_t n, uint32_t room)
 	return min_u32(len, room);
 }
 
-/* --- pieces and chains ---------------------------------------------------------------- */
+/* --- fragments and chains ------------------------------------------------------------ */
 
-/* Offset, and whether more follow, in a byte: the first 63 places or any far one. */
+/* Offset and more-fragments flag from a byte: one of the first 63 offsets or any far one. */
 static uint32_t offset_of(uint8_t b)
 {
 	return (b >> 2) * (b & 2 ? 1024u : 8u);
@@ -71,7 +70,7 @@ struct middle make_piece4(struct input *in, uint8_t *ip)
 	return m;
 }
 
-/* One header at h, which is zeros; gives its length. */
+/* Writes one header at h, where all bytes are zero; gives its length. */
 static uint32_t make_header(uint8_t *h, uint8_t kind, uint8_t how, uint8_t b)
 {
 	if (kind == FRAGMENT) {
@@ -97,7 +96,7 @@ uint32_t make_chain(struct input *in, uint8_t *at, uint32_t room, uint8_t *next,
 	uint32_t len = 0, since = 0;
 	uint8_t *named = next, how;
 	*m = (struct middle){0};
-	/* Each two bytes are a header or a run of them; nothing (zeros) ends the chain. */
+	/* Each two bytes are a header or a run of them; zeros end the chain. */
 	while (!m->later && (how = input_u8(in)) % 7 != 0) {
 		uint8_t b = input_u8(in), kind = kinds[how % 7 - 1];
 		uint32_t run = how & 128 ? 1 + (how >> 4 & 7) * 5u : 1;
@@ -119,7 +118,7 @@ uint32_t make_chain(struct input *in, uint8_t *at, uint32_t room, uint8_t *next,
 	return len;
 }
 
-/* --- transport ------------------------------------------------------------------------- */
+/* --- transport ----------------------------------------------------------------------- */
 
 uint8_t make_proto(struct input *in, bool is6)
 {
@@ -145,7 +144,7 @@ static uint32_t make_tcp(uint8_t *l4, uint8_t a, uint8_t b)
 	return a & 32 ? 24 : 20;
 }
 
-/* What is not payload; gives its length. */
+/* The bytes before the payload; gives their length. */
 static uint32_t make_l4(uint8_t *l4, uint8_t proto, uint8_t a, uint8_t b)
 {
 	memset(l4, 0, 8);
@@ -167,7 +166,7 @@ uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t pr
 {
 	uint8_t a = input_u8(in), b = input_u8(in), size = input_u8(in), head[24];
 	uint32_t whole = m->later ? 0 : make_l4(head, proto, a, b);
-	/* Rarely a header that is cut off. */
+	/* Rarely a truncated header. */
 	uint32_t n =
 	        a & 128 && b & 128 ? length_of(size, room) : whole + length_of(size, room - whole);
 	fill(at, m->index, n);
@@ -175,7 +174,7 @@ uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t pr
 	return n;
 }
 
-/* --- floods --------------------------------------------------------------------------- */
+/* --- floods -------------------------------------------------------------------------- */
 
 void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 {
@@ -192,7 +191,7 @@ void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 		put16(f + l4, get16(f + l4) + 1);
 	if (how & 2)
 		put16(f + from, get16(f + from) + 1);
-	if (how & 4) /* in steps, by which one flood has other targets than the next */
+	if (how & 4) /* the steps differ, so that each flood has other targets */
 		put16(f + to, get16(f + to) + 1 + (how & 0xf0u) * 16);
 	if (how & 8 && !is6)
 		put16(f + ETH + 4, get16(f + ETH + 4) + 1);
@@ -200,9 +199,9 @@ void frame_vary(uint8_t *f, uint32_t len, uint8_t how)
 		put16(f + l4 + 6, get16(f + l4 + 6) + 1);
 }
 
-/* --- what arrives --------------------------------------------------------------------- */
+/* --- arriving payloads --------------------------------------------------------------- */
 
-/* Whether this is a packet that an error quotes, and what is looked at. */
+/* Whether this is a packet that an error quotes, and the bytes that are checked. */
 enum depth { QUOTED, NO_QUOTES, ALL };
 
 static const char *check4(const uint8_t *ip, uint32_t n, enum depth depth);
@@ -213,21 +212,21 @@ static bool is_error(uint8_t proto, uint8_t type)
 	return proto == ICMP ? type == 3 || type == 11 || type == 12 : type >= 1 && type <= 4;
 }
 
-/* n bytes from the beginning of a transport header on, or from the middle of a datagram. */
+/* Checks n bytes from the start of a transport header, or from the middle of a datagram. */
 static const char *check_rest(uint8_t proto, const uint8_t *at, uint32_t n, uint32_t index,
                               bool later, enum depth depth)
 {
 	uint32_t head = 0;
 	bool icmp = proto == ICMP || proto == ICMP6;
 	if (!later && icmp && n >= 8 && is_error(proto, at[0])) {
-		/* With extensions the quoted packet may be padded (RFC 4884). */
+		/* Before extensions the quoted packet may be padded (RFC 4884). */
 		if (depth != ALL || at[proto == ICMP ? 5 : 4])
 			return NULL;
 		return proto == ICMP ? check4(at + 8, n - 8, QUOTED)
 		                     : check6(at + 8, n - 8, QUOTED);
 	}
 	if (later) {
-		if (proto == 41) /* of a tunnel: it is no payload that is cut */
+		if (proto == 41) /* a tunnel packet, which is not a truncated payload */
 			return NULL;
 	} else {
 		if (proto == 41 && depth != QUOTED)
@@ -238,7 +237,7 @@ static const char *check_rest(uint8_t proto, const uint8_t *at, uint32_t n, uint
 		head = proto == UDP || icmp ? 8 : proto == TCP ? 20 : 0;
 		if (proto == TCP && n > 12)
 			head = max_u32(20, (at[12] >> 4) * 4u);
-		if (head == 0) /* the ports, where there are any */
+		if (head == 0) /* the ports, if there are any */
 			head = 4;
 	}
 	for (uint32_t i = head; i < n; i++)

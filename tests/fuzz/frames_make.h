@@ -1,43 +1,43 @@
-/* The grammar of the packets that the fuzzers of a gateway make, and the check that a
- * payload arrives as it was sent.
+/* The grammar of the packets that the fuzzers of a gateway make, and the check that a payload
+ * arrives unchanged.
  *
- * Every byte of a payload says where in its datagram it stands. So a packet that leaves
- * shows by itself whether its payload was changed, whoever sent it and whatever became of
- * its headers. */
+ * Every byte of a payload encodes its offset in its datagram. So a packet that leaves shows by
+ * itself whether its payload was changed, whichever host sent it and whatever happened to its
+ * headers. */
 #ifndef TESTS_FUZZ_FRAMES_MAKE_H
 #define TESTS_FUZZ_FRAMES_MAKE_H
 
 #include "tests/fuzz/frames.h"
 
-/* What stands behind the headers of a packet in the making. */
+/* The bytes after the headers of a packet that is being built. */
 struct middle {
-	uint32_t index; /* its place in the datagram */
-	bool later;     /* a later piece: there is no transport header */
+	uint32_t index; /* their offset in the datagram */
+	bool later;     /* a later fragment, without a transport header */
 };
 
-/* Extension headers of any kind, number, order and contents, at most `room` bytes, in
- * front of something of protocol `proto`; *next gets the first one's kind. *m is about
- * what is behind them: none follows a later piece. Gives their length, a multiple of 8. */
+/* Writes extension headers of any kind, number, order and contents, at most `room` bytes, before a
+ * header or payload of protocol `proto`; *next gets the first one's kind. *m describes the bytes
+ * after them: no header follows that of a later fragment. Gives their length, a multiple of 8. */
 uint32_t make_chain(struct input *in, uint8_t *at, uint32_t room, uint8_t *next, uint8_t proto,
                     struct middle *m);
 
-/* The fields of an IPv4 header at `ip` that say which piece of a datagram it is: any, of any
- * offset, or the whole. */
+/* Writes the fields of an IPv4 header at `ip` that say which fragment of a datagram it is: one of
+ * any offset, or the whole datagram. */
 struct middle make_piece4(struct input *in, uint8_t *ip);
 
-/* Transport header and payload, or only payload where `m` is a later piece; at most `room`
- * bytes, which are 24 at least. *proto is chosen before, by make_proto. Ports are few.
- * Gives the length, which may be any. */
+/* Writes transport header and payload, or only payload when `m` is a later fragment; at most `room`
+ * bytes, which must be at least 24. *proto was chosen before by make_proto. There are few different
+ * ports. Gives the length, which may be any. */
 uint8_t make_proto(struct input *in, bool is6);
 uint32_t make_transport(struct input *in, uint8_t *at, uint32_t room, uint8_t proto,
                         const struct middle *m);
 
-/* The next frame of a flood: another port, source, destination or fragment identification,
- * as `how` says. Checksums are wrong then. */
+/* Makes the next frame of a flood: `how` chooses another port, source, destination or fragment
+ * identification. Its checksums are wrong then. */
 void frame_vary(uint8_t *f, uint32_t len, uint8_t how);
 
-/* NULL, or what is wrong with the payload of a frame that left: an IPv4 or IPv6 packet, or
- * an ICMP error about one if `quotes` is set. */
+/* NULL, or what is wrong with the payload of a frame that left: an IPv4 or IPv6 packet, or an ICMP
+ * error about one if `quotes` is set. */
 const char *frame_payload(const uint8_t *f, uint32_t len, bool quotes);
 
 #endif

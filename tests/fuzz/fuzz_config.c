@@ -1,10 +1,9 @@
-/* Fuzzer: any command line and any file as configuration. The bytes before the
- * first NUL are the command line, the rest is the file; without a NUL all is
- * the file.
+/* Fuzzer: any command line and any file as configuration. The bytes before the first NUL are the
+ * command line, the rest is the file; without a NUL all bytes are the file.
  *
- * Whatever was read, the configuration in force must print as text that loads
- * again without an error and gives the same configuration. One without errors starts its
- * application or is refused with a reason, in much memory or little. */
+ * Whatever was read, the resulting configuration must print as text that loads again without an
+ * error and gives the same configuration. A configuration without errors starts its application or
+ * is refused with a reason, in much memory or little. */
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "tests/host/rig.h"
@@ -70,7 +69,7 @@ static void check_in_force(void)
 	MUST(print(&second, again, sizeof again) == n && memcmp(text, again, n) == 0);
 }
 
-/* The size is chosen by the input's: the least is too little for any application. */
+/* The size of the input chooses it: the smallest is too small for any application. */
 static void check_start(size_t size)
 {
 	static struct rig rig;
@@ -90,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *nul = size ? memchr(data, 0, size) : NULL;
 	size_t words = nul ? (size_t)(nul - data) + 1 : 0;
-	/* Copies of their own, so that a look beyond the end is found. */
+	/* Separate copies, so that the sanitizer finds a read beyond the end. */
 	char *line = calloc(1, words + 1), *file = malloc(size > words ? size - words : 1);
 	MUST(line && file);
 	if (words)

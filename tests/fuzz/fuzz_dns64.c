@@ -1,11 +1,11 @@
-/* Fuzzer: a DNS64 server between clients and upstream servers that send anything. The
- * input is a list of operations: questions that are well-formed or not, answers to what
- * upstream was asked (right in port and ID, so that deep code is reached; their records
- * from a few templates, bent, or plain bytes), time, and forgeries.
+/* Fuzzer: a DNS64 server between clients and upstream servers that send anything. The input is a
+ * list of operations: client queries that are well formed or not, answers to fetches (with the
+ * right port and ID, so that deep code is reached; their records from a few templates, corrupted,
+ * or random bytes), time, and forgeries.
  *
- * Checked: what reaches a client is a well-formed message of at most the size it takes,
- * repeats its question to the letter, and is the only one; in the end, after some
- * silence, nothing waits, no port is open, every packet is back, the cache is sound. */
+ * Checked: an answer to a client is a well-formed message of at most the size that the client
+ * accepts, repeats its query exactly, and is the only one; in the end, after a time without
+ * traffic, nothing waits, no port is open, every packet is free, the cache is consistent. */
 #include "apps/dns64/dns64.h"
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
@@ -14,7 +14,7 @@
 #define OWN_LAN   0xc0a80101u
 #define OWN_WAN   0xcb007102u
 #define SERVER    0xc6336435u /* 198.51.100.53, and the next */
-#define IP6_UDP   62u         /* where a message stands in an IPv6 frame */
+#define IP6_UDP   62u         /* offset of a message in an IPv6 frame */
 #define MAX_STEPS 120
 #define CLIENTS   64u
 #define PENDING   64u
@@ -37,18 +37,18 @@ static const uint8_t lan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 1, [15] = 1};
 static const uint8_t server6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 0x53};
 static const uint8_t wan6[16] = {0x20, 1, 0x0d, 0xb8, 0, 2, [15] = 2};
 
-/* What a client sent from port 4000 + i and has no answer to yet. */
+/* The unanswered client query from port 4000 + i. */
 struct client {
 	bool waits;
-	bool relayed; /* its question may be one whose answer is passed on as it is */
+	bool relayed; /* the answer may be passed on unchanged */
 	uint32_t limit;
-	uint32_t len; /* of what must come back: ID and question */
+	uint32_t len; /* of the bytes that must come back: ID and question */
 	uint8_t id[2], opcode;
 	uint8_t question[DNS_NAME_MAX + DNS_QUESTION_FIXED];
 };
 static struct client client[CLIENTS];
 
-/* What upstream was asked. */
+/* The queries that upstream got. */
 static struct pending {
 	uint32_t server; /* 0: server6 */
 	uint16_t port;
@@ -57,7 +57,7 @@ static struct pending {
 } pending[PENDING];
 static uint32_t n_pending;
 
-/* --- what leaves ---------------------------------------------------------------------------- */
+/* --- frames that leave --------------------------------------------------------------- */
 
 static void check_answer(const uint8_t *f, uint32_t len, uint32_t at, uint32_t n)
 {
@@ -75,12 +75,12 @@ static void check_answer(const uint8_t *f, uint32_t len, uint32_t at, uint32_t n
 	if (l.count[DNS_QD] && (l.question_end - DNS_HEADER != c->len ||
 	                        memcmp(m.at + DNS_HEADER, c->question, c->len) != 0))
 		fail("an answer to another question", f, len);
-	/* We write OPT last; behind that of others may be more. */
+	/* The gateway writes OPT last; records may follow the OPT of an upstream answer. */
 	if (!dns_opt_is_right(m, &l) || (l.n_opt && l.opt.end != l.end && !c->relayed))
 		fail("more than one OPT, or in the midst", f, len);
 }
 
-/* A datagram that left a port, with its UDP header and message. */
+/* A datagram that left an interface, with its UDP header and message. */
 static void datagram(uint32_t iface, const uint8_t *f, uint32_t len, uint32_t at, uint32_t target)
 {
 	uint16_t from = dns_get16(f + at - 8), to = dns_get16(f + at - 6);
@@ -111,7 +111,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 		datagram(iface, f, len, 42, dns_get32(f + 30));
 }
 
-/* --- frames that come in ---------------------------------------------------------------------- */
+/* --- frames that come in ------------------------------------------------------------- */
 
 static void send_udp(uint32_t iface, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport,
                      const uint8_t *data, uint32_t len)
@@ -140,9 +140,9 @@ static void send_udp6(uint32_t iface, const uint8_t *from, uint16_t sport, const
 	(void)rig_input(&rig, iface, f, n);
 }
 
-/* A client's datagram. `how`: over IPv6; by a client that is another in the configuration; to
- * somebody else. */
-static void send_question(uint8_t how, uint32_t n, const uint8_t *data, uint32_t len)
+/* Sends a client's datagram. `how`: over IPv6; from a client that the configuration treats
+ * differently; to another address than the gateway's. */
+static void send_query(uint8_t how, uint32_t n, const uint8_t *data, uint32_t len)
 {
 	uint16_t sport = (uint16_t)(4000 + n);
 	uint8_t to6[16];
@@ -164,7 +164,8 @@ static uint32_t put_name(uint8_t *to, uint8_t choice)
 	                                    "1.0.2.0.192.in-addr.arpa",
 	                                    "skip.me",
 	                                    "a-much-longer-name-than-the-others.example"};
-	/* In the prefixes, to the end, halfway or behind; in none; and what is no such name. */
+	/* In the prefixes, whole, in part or with more labels; in no prefix; and names of another
+	 * form. */
 #define ZEROS "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0."
 	static const char *const reverse[] = {
 	        "1.0.0.0.0.0.a.0." ZEROS "b.9.f.f.4.6.0.0.ip6.arpa",
@@ -185,14 +186,14 @@ static uint32_t put_name(uint8_t *to, uint8_t choice)
 
 static const uint16_t types[] = {28, 1, 28, 12, 5, 255, 43, 16};
 
-/* A client's datagram; `raw` bytes of it are the input's. */
+/* Sends a client's datagram; `raw` bytes of it come from the input. */
 static void ask(struct input *in)
 {
 	uint8_t m[600] = {0}, how = input_u8(in), what = input_u8(in), who = input_u8(in);
 	uint32_t n = who % CLIENTS;
 	struct client *c = &client[n];
 	if (c->waits)
-		return; /* each port once at a time, so that every answer has its question */
+		return; /* one query at a time for each port, so that answers match */
 	c->relayed = false;
 	c->id[0] = m[0] = (uint8_t)n;
 	c->id[1] = m[1] = what;
@@ -218,8 +219,8 @@ static void ask(struct input *in)
 		c->limit = min_u32(max_u32(size, 512), 1232);
 	}
 	if (!(m[2] & 0x80))
-		c->waits = true; /* until it is answered, or the end */
-	send_question(who & 0xc0, n, m, len);
+		c->waits = true; /* until it is answered, or the input ends */
+	send_query(who & 0xc0, n, m, len);
 }
 
 static void ask_raw(struct input *in)
@@ -248,11 +249,11 @@ static void ask_raw(struct input *in)
 		memcpy(c->question, m + DNS_HEADER, c->len);
 	}
 	c->waits = true;
-	send_question((uint8_t)who, n, m, len);
+	send_query((uint8_t)who, n, m, len);
 }
 
-/* The data of a record of one of the rarer types: some bytes, a name, which may be a pointer,
- * some bytes. */
+/* The data of a record of one of the rarer types: some bytes, a name, which may be a pointer, some
+ * bytes. */
 static const uint16_t rare[] = {41, 33, 15, 250, 24, 47, 16, 65};
 
 static uint32_t put_rare(struct input *in, uint8_t *data, uint8_t kind)
@@ -270,7 +271,7 @@ static uint32_t put_rare(struct input *in, uint8_t *data, uint8_t kind)
 	return n + put_name(data + n, what & 0x4f);
 }
 
-/* One record at the end of an answer. */
+/* Appends one record to an answer. */
 static uint32_t put_record(struct input *in, uint8_t *m, uint32_t at)
 {
 	uint8_t kind = input_u8(in);
@@ -360,9 +361,9 @@ static void answer(struct input *in)
 		send_udp(IF_WAN, p->server + (bend >> 5 & 1), sport, OWN_WAN, p->port, m, at);
 }
 
-/* --- the whole ------------------------------------------------------------------------------ */
+/* --- start, end and operations ------------------------------------------------------- */
 
-static uint8_t owners[65536]; /* of UDP ports after a start, the same for each */
+static uint8_t owners[65536]; /* of the UDP ports after a start, the same for each input */
 
 static void start(uint8_t choice)
 {
@@ -390,10 +391,10 @@ static void start(uint8_t choice)
 	else
 		configure("dns64.cache 1\n", 14);
 	start_app("dns64", choice & 64 ? 64 : 16);
-	rig_advance(&rig, 4000000); /* the addresses are ours */
+	rig_advance(&rig, 4000000); /* the addresses are in use */
 	n_pending = 0;
 	memcpy(owners, rig.gw.udp->owner, sizeof owners);
-	/* A cache so small that records give way. */
+	/* A cache so small that records are evicted. */
 	struct dns64 *d = rig.gw.state;
 	d->cache.limit = choice & 8 ? 16 : 64;
 	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */
@@ -410,7 +411,7 @@ static void end(void)
 	const struct dns64 *d = rig.gw.state;
 	silence(10000000); /* the longest wait is 4 s */
 	if (answers_miss())
-		fail("something waits for ever", NULL, 0);
+		fail("a query waits for ever", NULL, 0);
 	if (memcmp(rig.gw.udp->owner, owners, sizeof owners) != 0)
 		fail("a port stays open", NULL, 0);
 	const char *bad = dns64_cache_check(&d->cache);
@@ -443,7 +444,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 6: /* up to 650 ms … */
 			rig_advance(&rig, (uint64_t)input_u16(&in) * 10);
 			break;
-		default: { /* … or some seconds, or somebody looks */
+		default: { /* … or some seconds, or a listing */
 			uint8_t steps = input_u8(&in);
 			if (steps == 0)
 				list_one((uint32_t)in.left + run.listed);

@@ -1,7 +1,7 @@
-/* Fuzzer: any bytes as a DNS message. What is refused must only be refused; of what
- * is well-formed every record is copied to another place, whole, as often as there
- * is room, and the copy must be well-formed and say the same. The first byte chooses
- * how much room there is and how far things move. */
+/* Fuzzer: any bytes as a DNS message. Of a message that is accepted, every record is copied whole
+ * to another place, as often as there is room; the copy must be well formed and have the same
+ * contents. A malformed message must only be refused. The first byte chooses how much room there is
+ * and how far records move. */
 #include "apps/dns64/dns_message.h"
 
 #include <stdio.h>
@@ -17,17 +17,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                         \
 	} while (0)
 
-enum { MOST = 400 }; /* records that are compared */
+enum { MOST = 400 }; /* maximum number of compared records */
 
 struct copy {
 	struct dns_out o;
 	uint16_t count[DNS_SECTIONS];
-	struct dns_rr rr[MOST]; /* what was copied, as it stands in the source */
+	struct dns_rr rr[MOST]; /* the copied records, as in the source */
 	uint32_t n;
 };
 
-/* Data of a type that we know hold names; those are compared as names, all else as
- * bytes. `at` and `bt` move over `n` bytes that must be equal. */
+/* Compares the data of two records. Types that hold names are compared as names, all others as
+ * bytes. `at` and `bt` advance over `n` bytes that must be equal. */
 static void same_bytes(struct dns_view a, uint32_t *at, struct dns_view b, uint32_t *bt, uint32_t n)
 {
 	MUST(*at <= a.len && n <= a.len - *at && *bt <= b.len && n <= b.len - *bt);
@@ -89,7 +89,7 @@ static void same_data(struct dns_view a, const struct dns_rr *ra, struct dns_vie
 	same_bytes(a, &at, b, &bt, ra->end - at);
 }
 
-/* The names that are read are names, and reading them again gives the same. */
+/* Checks that the names that are read are valid, and that reading them again gives the same. */
 static void check_name(struct dns_view m, uint32_t at)
 {
 	uint8_t name[DNS_NAME_MAX], again[DNS_NAME_MAX];

@@ -1,11 +1,11 @@
-/* Fuzzer: DNS over TCP, with clients and an upstream server that send anything. The input is a
- * list of operations: connections that are opened, closed and reset; questions that are
- * well-formed or not, in pieces; acknowledgments held back; answers of upstream to what it was
- * asked over TCP, bent, or plain bytes; time. TCP itself is as it should be: fuzz_tcp does that.
+/* Fuzzer: DNS over TCP, with clients and an upstream server that send anything. The input is a list
+ * of operations: connections that are opened, closed and reset; client queries that are well formed
+ * or not, in several segments; delayed acknowledgments; answers of upstream to its queries over
+ * TCP, corrupted, or random bytes; time. TCP itself is correct: fuzz_tcp tests that.
  *
- * Checked: what a client reads are whole messages, each well-formed, to a question of this
- * connection that was not answered yet, and repeats it; upstream gets whole, well-formed questions;
- * in the end, after some silence, no connection is left, nothing waits, every packet is back. */
+ * Checked: a client reads whole messages, each well formed; each answers and repeats a query of
+ * this connection that was not answered yet. Upstream gets whole, well-formed queries. In the end,
+ * after a time without traffic, no connection is left, nothing waits, every packet is free. */
 #include "apps/dns64/dns64.h"
 #include "kernel/lib/fmt.h"
 #include "net/tcp/tcp_conn.h"
@@ -17,12 +17,13 @@
 #define OWN_WAN   0xcb007102u
 #define SERVER    0xc6336435u
 #define MAX_STEPS 60
-#define CLIENTS   4u /* connections of them */
+#define CLIENTS   4u /* connections of clients */
 #define ENDS      12u
 #define BYTES     (1u << 17)
 #define QUEUE     256u
-#define SIGNED    2u /* first byte of the IDs of signed questions */
-/* Then one at a time, and of answers short ones: each costs as much as all else of an input. */
+#define SIGNED    2u /* first byte of the IDs of signed queries */
+/* Beyond this, one query at a time, and only short answers: each costs as much as the rest of an
+ * input. */
 #define ASKED_MAX  24u
 #define ANSWER_MAX 40000u
 
@@ -41,35 +42,35 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "dns64.cache 100\n"
                              "timeout-time 0.5\n";
 
-/* Our end of a connection: the first are those of clients, the others the server's. */
+/* The fuzzer's end of a connection: the first are those of clients, the others the server's. */
 static struct end {
 	bool open, quiet, shut, is6;
-	bool garbled;   /* nobody knows what was asked: only frames are looked at */
-	uint32_t iface; /* of the gateway's, PORT_… */
+	bool garbled;   /* the queries are unknown: only frames are checked */
+	uint32_t iface; /* of the gateway, IF_… */
 	uint16_t sport, dport;
 	uint32_t seq, ack;
-	uint32_t n;               /* bytes that came and make no message yet */
-	uint8_t asked[0x400 / 8]; /* a bit for each ID of a client's question that has no answer */
+	uint32_t n;               /* received bytes that are not a whole message yet */
+	uint8_t asked[0x400 / 8]; /* a bit for each ID of an unanswered client query */
 } end[ENDS];
-static uint32_t next_server; /* which of the server's is taken next */
-static uint16_t sport;       /* of the last client's connection */
+static uint32_t next_server; /* the server's end that is used next */
+static uint16_t sport;       /* of the last connection of a client */
 static uint8_t bytes[ENDS][BYTES];
 
-/* Frames for the gateway: it is not called while it sends. */
+/* Frames for the gateway, queued because it must not be called while it sends. */
 static struct {
 	uint32_t iface, len;
 	uint8_t bytes[FRAME_MAX];
 } queue[QUEUE];
 static uint32_t n_queue;
 
-/* What the server was asked last over TCP. */
+/* The last queries that the server got over TCP. */
 static uint8_t question[600];
 static uint32_t question_len, question_end;
-static uint32_t n_asked, n_answered; /* questions of clients, octets of answers so far */
+static uint32_t n_asked, n_answered; /* client queries, octets of answers so far */
 static bool refuses;
-static bool clients6; /* they speak IPv6 */
+static bool clients6; /* they use IPv6 */
 
-/* --- frames that come in ---------------------------------------------------------------------- */
+/* --- frames that come in ------------------------------------------------------------- */
 
 static uint8_t *take_frame(uint32_t iface, uint32_t **len)
 {
@@ -80,14 +81,14 @@ static uint8_t *take_frame(uint32_t iface, uint32_t **len)
 	return queue[i].bytes;
 }
 
-/* Where the transport header of a frame is. */
+/* The offset of the transport header of a frame. */
 static uint8_t *l4_of(uint8_t *f, bool is6)
 {
 	return f + (is6 ? 54 : 34);
 }
 
-/* Puts the headers in front of n bytes behind them, from a client or the server to us, and makes
- * the sums right; gives the frame's length. */
+/* Writes the headers before n bytes, from a client or the server to the gateway, and corrects the
+ * checksums; gives the frame's length. */
 static uint32_t address_frame(uint8_t *f, uint32_t iface, bool is6, uint8_t proto, uint32_t n)
 {
 	bool lan = iface == IF_LAN;
@@ -127,7 +128,7 @@ static void send_data(struct end *e, const uint8_t *data, uint32_t n)
 	}
 }
 
-/* Over UDP the server always has too much to say. */
+/* Over UDP the server's answers are always truncated. */
 static void answer_datagram(const uint8_t *udp, uint32_t n, bool is6)
 {
 	uint32_t *len;
@@ -146,12 +147,12 @@ static void answer_datagram(const uint8_t *udp, uint32_t n, bool is6)
 
 static void deliver(void)
 {
-	for (uint32_t i = 0; i < n_queue; i++) /* grows meanwhile */
+	for (uint32_t i = 0; i < n_queue; i++) /* the queue grows in the loop */
 		(void)rig_input(&rig, queue[i].iface, queue[i].bytes, queue[i].len);
 	n_queue = 0;
 }
 
-/* --- what leaves ---------------------------------------------------------------------------- */
+/* --- frames that leave --------------------------------------------------------------- */
 
 static void flip(struct end *e, const uint8_t *id, bool to, const char *wrong, uint32_t len)
 {
@@ -171,14 +172,14 @@ static void check_message(struct end *e, const uint8_t *at, uint32_t len)
 		fail("a malformed message", at, len);
 	if (e < end + CLIENTS) {
 		if (!(at[2] & 0x80))
-			fail("a client is asked", at, len);
+			fail("a client gets a query", at, len);
 		flip(e, at, false, "an answer that nobody waits for", len);
 		if (l.count[DNS_QD] && at[DNS_HEADER + 1] != at[1])
 			fail("an answer to another question", at, len);
 		return;
 	}
 	if (at[2] & 0x80 || l.count[DNS_QD] != 1 || len > sizeof question)
-		fail("the server is answered", at, len);
+		fail("the server gets an answer", at, len);
 	memcpy(question, at, len);
 	question_len = len;
 	question_end = l.question_end;
@@ -194,7 +195,7 @@ static void read_messages(struct end *e)
 	}
 }
 
-/* The server accepts a connection, in the place of the oldest. */
+/* The server accepts a connection, which replaces the oldest one. */
 static void accept(const uint8_t *l4, bool is6)
 {
 	struct end *e = &end[CLIENTS + next_server++ % (ENDS - CLIENTS)];
@@ -209,7 +210,7 @@ static void accept(const uint8_t *l4, bool is6)
 	send_segment(e, refuses ? TCP_RST | TCP_ACK : TCP_SYN | TCP_ACK, NULL, 0);
 }
 
-/* `all` bytes of header and data have come. */
+/* Handles a segment with `all` bytes of header and data. */
 static void take_segment(struct end *e, const uint8_t *l4, uint32_t all)
 {
 	uint32_t hlen = (uint32_t)(l4[12] >> 4) * 4, n = all - hlen;
@@ -237,7 +238,7 @@ static void take_segment(struct end *e, const uint8_t *l4, uint32_t all)
 	e->shut |= last;
 }
 
-/* Who asks for an address of its own has none yet, or announces it. */
+/* A host that solicits its own address has none yet, or announces it. */
 static bool asks_neighbour(const uint8_t *f, uint32_t len)
 {
 	if (f[12] == 8 && f[13] == 6)
@@ -290,7 +291,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *f, uint32_t len)
 		accept(l4, is6);
 }
 
-/* --- operations ------------------------------------------------------------------------------- */
+/* --- operations ---------------------------------------------------------------------- */
 
 static void open_one(struct input *in)
 {
@@ -307,7 +308,7 @@ static void open_one(struct input *in)
 	send_segment(e, TCP_SYN, NULL, 0);
 }
 
-/* Questions; the second byte of the name is that of the ID, so that answers can be told apart. */
+/* Queries; the name has the second byte of the ID, so that answers can be distinguished. */
 static void ask(struct input *in)
 {
 	uint8_t m[40 * 64], how = input_u8(in), what = input_u8(in);
@@ -315,7 +316,7 @@ static void ask(struct input *in)
 	uint32_t len = 0;
 	static const uint8_t types[] = {28, 1, 16, 12};
 	for (uint32_t i = 0; i <= (n_asked < ASKED_MAX ? how >> 2 & 31u : 0); i++, n_asked++) {
-		bool sig = how & 0x80 && !(what & 1); /* such are passed on as they are */
+		bool sig = how & 0x80 && !(what & 1); /* signed queries are passed on unchanged */
 		uint8_t *q = m + len + 2, id[2] = {sig ? SIGNED : what & 1, (uint8_t)(what + i)};
 		if (e->asked[(id[0] & 3) * 32 + id[1] / 8] >> id[1] % 8 & 1)
 			continue;
@@ -359,8 +360,8 @@ static void bytes_of(struct input *in, struct end *e)
 	e->garbled = true;
 }
 
-/* A question over UDP, of a client or as if from one, with or without a mistake. */
-static void ask_datagram(struct input *in)
+/* A query over UDP, from a client or with a forged source, with an error or without. */
+static void query_datagram(struct input *in)
 {
 	static const uint8_t rest[] = {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'u', 0, 0, 28, 0, 1};
 	uint8_t how = input_u8(in), what = input_u8(in);
@@ -374,7 +375,7 @@ static void ask_datagram(struct input *in)
 	if (how & 4)
 		n = what % 8;
 	*len = address_frame(f, IF_LAN, clients6, PROTO_UDP, n);
-	if (how & 8) /* of a host of the link; 0: without an address */
+	if (how & 8) /* from a host of the LAN; 0: without an address */
 		memset(f + ETH + 8, 0, 16);
 	if (how & 16) {
 		f[ETH + 8] = 0xfe;
@@ -388,7 +389,7 @@ static void ask_datagram(struct input *in)
 		udp[what & 7] ^= 1;
 }
 
-/* An answer of upstream to its latest question: a record as often as it fits. */
+/* An answer of upstream to the latest query: one record, repeated as often as it fits. */
 static void answer(struct input *in)
 {
 	static uint8_t m[2 + 65536];
@@ -427,7 +428,7 @@ static void answer(struct input *in)
 		at = min_u32(at, 12u + bend);
 	dns_put16(m, how & 16 ? input_u16(in) : at);
 	if (how & 16)
-		e->quiet = true; /* nobody knows what that is */
+		e->quiet = true; /* the framing of the stream is lost */
 	send_data(e, m, at + 2);
 	n_answered += at + 2;
 }
@@ -466,7 +467,7 @@ static void step(struct input *in)
 		break;
 	case 13:
 		if (what & 128)
-			ask_datagram(in);
+			query_datagram(in);
 		else if (what & 64)
 			rig_link(&rig, what >> 4 & 1, what & 32);
 		else
@@ -482,7 +483,7 @@ static void step(struct input *in)
 	deliver();
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- start, end and operations ------------------------------------------------------- */
 
 static void start(uint8_t choice)
 {
@@ -500,10 +501,10 @@ static void start(uint8_t choice)
 	else
 		configure(by4, sizeof by4 - 1);
 	start_app("dns64", choice & 1 ? 1024 : 128);
-	rig_advance(&rig, 4000000); /* the IPv6 addresses are ours */
+	rig_advance(&rig, 4000000); /* the IPv6 addresses are in use */
 }
 
-/* Whose FIN came beyond our window is waited for a minute longer. */
+/* A connection whose FIN was beyond our window stays for a minute longer. */
 static bool connection_left(void)
 {
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
@@ -527,7 +528,7 @@ static void finish(void)
 		e->quiet = true;
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		rig_link(&rig, i, true);
-	/* 26 s; when nothing waits any more, what is left of it at once. */
+	/* 26 s; once nothing waits any more, the rest passes in one step. */
 	uint32_t steps = 13;
 	for (; steps > 1 && (connection_left() || something_waits() || !all_back()); steps--) {
 		rig_leap(&rig, 2000000, 1);
@@ -541,12 +542,12 @@ static void finish(void)
 	if (connection_left())
 		fail("a connection is left", NULL, 0);
 	if (something_waits())
-		fail("something waits for ever", NULL, 0);
+		fail("a query waits for ever", NULL, 0);
 	for (uint32_t i = 0; i < DNS64_RELAYS; i++)
 		if (d->relay[i].len)
-			fail("a signed question waits for ever", NULL, 0);
+			fail("a signed query waits for ever", NULL, 0);
 	if (d->link[0].n)
-		fail("a slot stays taken", NULL, 0);
+		fail("a slot stays in use", NULL, 0);
 	bad = dns64_cache_check(&d->cache);
 	if (bad)
 		fail(bad, NULL, 0);

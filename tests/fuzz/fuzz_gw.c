@@ -1,10 +1,10 @@
-/* libFuzzer: any frame on any port, with time passing.
+/* libFuzzer: any frame on any interface, while time passes.
  *
- * The input is a list of operations: frames built from it (so that deep code is
- * reached), answers to and errors about what the gateway sent, raw bytes, time,
- * cables and cards. Pool and tables are small, so that they run out. Checked:
- * each frame that leaves is well formed and has an allowed source; in the end,
- * after some silence, every packet is back and the tables are consistent. */
+ * The input is a list of operations: frames built from it (so that deep code is reached), answers
+ * to frames of the gateway and errors about them, raw bytes, time, cables and cards. Pool and
+ * tables are small, so that they run out. Checked: each frame that leaves is well formed and has an
+ * allowed source; in the end, after a time without traffic, every packet is free and the tables are
+ * consistent. */
 #include "apps/nat/nat.h"
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
@@ -13,9 +13,9 @@
 #define LAN_NET  0xc0a80100u /* 192.168.1.0; the gateway is .1 */
 #define EXTERNAL 0xcb007102u /* 203.0.113.2 */
 #define REMOTE   0xc6336400u /* 198.51.100.0, behind the router */
-#define POOL     0xcb007108u /* 203.0.113.8/31, translated to when the configuration says so */
-/* The longest life of a session below: an established connection, and then the
- * transitory time (RFC 7857 section 2, figure 1). */
+#define POOL     0xcb007108u /* 203.0.113.8/31, external addresses in some configurations */
+/* The maximum lifetime of a session below: that of an established connection plus the transitory
+ * time (RFC 7857 section 2, figure 1). */
 #define SESSION_S (20 + 15)
 
 static const char config[] = "lan.address 192.168.1.1/24\n"
@@ -29,7 +29,7 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "nat.tcp-timeout 20\n"
                              "nat.tcp-transitory-timeout 15\n";
 
-/* What else a configuration has. */
+/* Further lines of a configuration. */
 static const char *const kinds[] = {
         "",
         "nat.forward tcp 1024 192.168.1.10:1024\nnat.forward udp 4864 192.168.1.11:4864\n"
@@ -39,9 +39,9 @@ static const char *const kinds[] = {
         "nat.protocol41 192.168.1.12\n",
 };
 
-static bool is_wire; /* the bridge passes anything */
+static bool is_wire; /* `wire` passes any frame */
 static bool has_pool;
-static uint32_t n_static; /* mappings of the configuration */
+static uint32_t n_static; /* static mappings of the configuration */
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
@@ -53,7 +53,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
-	/* The sender of an ARP packet stands at 28, of an IPv4 packet at 26. */
+	/* The sender's address is at 28 in an ARP packet, at 26 in an IPv4 packet. */
 	ip4 from;
 	memcpy(&from, frame + (frame[13] == 6 ? 28 : 26), sizeof from);
 	bool of_pool = has_pool && (ip4_get(from) & ~1u) == POOL;
@@ -73,7 +73,7 @@ static void start(uint8_t choice)
 	static const char pool[] = "nat.pool 203.0.113.8-203.0.113.9\n";
 	configure(config, sizeof config - 1);
 	configure(more, n);
-	if ((choice & 7) != 5) /* else the servers are out of reach */
+	if ((choice & 7) != 5) /* else there is no route to the servers */
 		configure(gateway, sizeof gateway - 1);
 	configure(kinds[choice >> 6], strlen(kinds[choice >> 6]));
 	if (has_pool)
@@ -81,7 +81,7 @@ static void start(uint8_t choice)
 	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 }
 
-/* --- frames ---------------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------------------- */
 
 static uint32_t address(uint8_t n, bool inside)
 {
@@ -99,7 +99,7 @@ static uint32_t address(uint8_t n, bool inside)
 	}
 }
 
-/* A packet, whole or a piece, with options or not. */
+/* A packet, whole or a fragment, with options or without. */
 static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t from = input_u8(in), to = input_u8(in), proto = make_proto(in, false);
@@ -117,7 +117,7 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 	f[22] = to & 128 ? 1 : 64;
 	f[14] = (uint8_t)(0x45 + options / 4);
 	memset(f + 34, 1, options);
-	if (options && to & 16) { /* a source route, a timestamp, or one that pieces have too */
+	if (options && to & 16) { /* a source route, a timestamp, or one that is copied */
 		const char *option = from & 32 ? "\x94\x03"
 		                     : to & 8  ? "\x83\x07\x04"
 		                               : "\x44\x04\x05";
@@ -149,7 +149,7 @@ static uint32_t make_arp(struct input *in, uint8_t *f, uint32_t iface)
 	return 42;
 }
 
-/* An ICMP error about the packet that left a port last. */
+/* An ICMP error about the last packet that left an interface. */
 static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t types[] = {3, 11, 12, 5};
@@ -161,7 +161,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	f[35] = a & 15;
 	memcpy(f + 42, run.last[iface] + 14, quote);
 	uint32_t from = iface == IF_LAN ? LAN_NET + 10 + (a & 3) : REMOTE + (a & 3), to = EXTERNAL;
-	if (iface == IF_LAN && quote >= 20) { /* to whom that packet came from */
+	if (iface == IF_LAN && quote >= 20) { /* to the sender of that packet */
 		ip4 source;
 		memcpy(&source, f + 42 + 12, 4);
 		to = ip4_get(source);
@@ -169,7 +169,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	return frame_ip4(f, mac_of(iface), from, to, 1, 8 + quote);
 }
 
-/* Overwrites some bytes; then the sums are made right, or not. */
+/* Overwrites some bytes; then corrects the checksums, or not. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
@@ -207,16 +207,16 @@ static void frame(struct input *in, uint8_t op)
 		len = spoil(in, f, len);
 	else
 		frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
 	if (op & 32 && (op & 7) < 2)
 		flood(in, f, len, iface);
 }
 
-/* --- the rest --------------------------------------------------------------------- */
+/* --- start, end and operations ------------------------------------------------------- */
 
 static void end(void)
 {
-	silence(10000000); /* the longest wait for a neighbour and what follows */
+	silence(10000000); /* the longest wait for a neighbour, and the error after it */
 	if (is_wire)
 		return;
 	struct nat *n = rig.gw.state;

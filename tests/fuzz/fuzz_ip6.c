@@ -1,8 +1,8 @@
-/* libFuzzer: any IPv6 frame on any port, and out of a tunnel, with time passing. As
- * fuzz_gw.c, with the router of tests/host/route6.c.
+/* libFuzzer: any IPv6 frame on any interface, and out of a tunnel, while time passes. It works as
+ * fuzz_gw.c does, with the router of tests/host/route6.c.
  *
- * Checked: each frame that leaves is well formed; in the end, after some silence, every
- * packet is back, and what is counted about neighbours and groups is true. */
+ * Checked: each frame that leaves is well formed; in the end, after a time without traffic, every
+ * packet is free, and the counts of neighbours and groups are true. */
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
@@ -28,7 +28,7 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
                              "lan.pref64 64:ff9b::/96\n"
                              "lan.pref64 2001:db8:64::/48\n";
 
-/* What the frames below have in groups of bits, and prefixes that an application advertises. */
+/* Groups of bits in the frames below, and prefixes that an application advertises. */
 static const ip6 lan_net = {{0x20, 1, 0x0d, 0xb8, 0, 1}},
                  tunnel_net = {{0x20, 1, 0x0d, 0xb8, 0, 10}};
 
@@ -54,12 +54,12 @@ static void start(uint8_t choice)
 		configure(off, sizeof off - 1);
 	start_app("route6", choice & 32 ? 12 : 64);
 	if (choice & 1)
-		rig_advance(&rig, 4000000); /* the addresses are ours */
+		rig_advance(&rig, 4000000); /* the addresses are in use */
 }
 
-/* --- frames ---------------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------------------- */
 
-/* An address out of all kinds there are, near ours. */
+/* An address of any kind, near the gateway's own ones. */
 static void address(uint8_t n, uint32_t iface, uint8_t out[16])
 {
 	static const ip6 net[] = {
@@ -70,14 +70,14 @@ static void address(uint8_t n, uint32_t iface, uint8_t out[16])
 	        {{0xfe, 0x80}},                     /* link-local */
 	        {{0xff, 2}},                        /* groups */
 	        {{0xff, 2, [11] = 1, [12] = 0xff}}, /* solicited-node groups */
-	        {{0}},                              /* nobody */
+	        {{0}},                              /* no host */
 	};
 	memcpy(out, &net[n & 7], 16);
 	out[15] = (uint8_t)(n >> 3 & 7);
 	if ((n & 7) < 4 && n & 128)
 		out[15] |= 0x10;
 	if ((n & 7) == 2 && n & 64)
-		out[5] = n & 128 ? 11 : 12; /* nowhere, or behind a router on the LAN */
+		out[5] = n & 128 ? 11 : 12; /* without a next hop, or behind a router on the LAN */
 	if ((n & 7) == 4 && n & 64)
 		memcpy(out, &rig.gw.iface[iface].addr6[0].addr, 16);
 	if ((n & 7) == 6 && n & 64)
@@ -96,7 +96,7 @@ static uint32_t make_packet(struct input *in, uint8_t *f, uint32_t iface)
 	return frame6_ip(f, mac_of(iface), from, to, next, a & 16 ? 1 : 64, head + n);
 }
 
-/* Neighbour discovery and multicast listener discovery, nearly right. */
+/* Neighbour discovery and multicast listener discovery, almost valid. */
 static uint32_t make_message(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t kinds[] = {135, 136, 133, 134, 130, 131, 137, 135};
@@ -127,7 +127,7 @@ static uint32_t make_message(struct input *in, uint8_t *f, uint32_t iface)
 	return frame6_ip(f, mac_of(iface), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
 }
 
-/* Puts an IPv6 frame into the tunnel, as if from its far end. */
+/* Encapsulates an IPv6 frame as the far end of the tunnel does. */
 static uint32_t wrap(uint8_t *f, uint32_t len)
 {
 	if (len <= ETH || len > FRAME_MAX - 20)
@@ -136,7 +136,7 @@ static uint32_t wrap(uint8_t *f, uint32_t len)
 	return frame_ip4(f, mac_of(IF_WAN), PEER, OUR_END, 41, len - ETH);
 }
 
-/* Overwrites some bytes, or cuts the frame. */
+/* Overwrites some bytes, or truncates the frame. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
@@ -174,12 +174,12 @@ static void frame(struct input *in, uint8_t op)
 	if (wrapped)
 		len = wrap(f, len);
 	frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
 	if (op & 16 && (op & 7) < 5)
 		flood(in, f, len, iface);
 }
 
-/* A packet of our own to anywhere, as a service sends. */
+/* A packet of the gateway itself to any address, as a service sends it. */
 static void send_own(struct input *in)
 {
 	uint8_t size = input_u8(in), to[16];
@@ -202,7 +202,7 @@ static void send_own(struct input *in)
 	run.payloads = false;
 }
 
-/* What applications do when their addresses change, and the gateway when it stops. */
+/* The calls of an application when its addresses change, and of the gateway when it stops. */
 static void change_own(struct input *in)
 {
 	static const struct prefix pref64 = {.addr = {.is6 = true, .v6 = {{0, 0x64, 0xff, 0x9b}}},
@@ -244,7 +244,7 @@ static void change_own(struct input *in)
 	}
 }
 
-/* --- the rest --------------------------------------------------------------------- */
+/* --- start, end and operations ------------------------------------------------------- */
 
 static void check_tables(void)
 {
@@ -255,7 +255,7 @@ static void check_tables(void)
 			asking += n->is6 && n->state == NEIGH_ASKING;
 		}
 	if (asking != rig.gw.neigh.n_asking6)
-		fail("questions are miscounted", NULL, 0);
+		fail("pending solicitations are miscounted", NULL, 0);
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		if (rig.gw.iface[i].n_groups > MLD_GROUPS)
 			fail("too many groups", NULL, 0);
@@ -264,7 +264,7 @@ static void check_tables(void)
 static void end(void)
 {
 	check_tables();
-	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
+	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
 	silence(12000000);
 	check_tables();
 }

@@ -1,9 +1,9 @@
-/* libFuzzer: any IPv4 or IPv6 frame on any port of the translator, with time passing. As
- * fuzz_gw.c.
+/* libFuzzer: any IPv4 or IPv6 frame on any interface of the translator, while time passes. It works
+ * as fuzz_gw.c does.
  *
- * Checked: each frame that leaves is well formed, its sums are right if those that came
- * in were, and an IPv4 packet on the WAN has a source that may be there; in the end,
- * after some silence, every packet is back. */
+ * Checked: each frame that leaves is well formed, its checksums are right if those of the incoming
+ * frames were, and an IPv4 packet on the WAN has an allowed source; in the end, after a time
+ * without traffic, every packet is free. */
 #include "apps/translate/embed.h"
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
@@ -14,17 +14,17 @@
 #define IP6_L4   54u
 #define HOSTS    0xc0000200u /* 192.0.2.0/24: IPv6 hosts */
 #define MAPPED   0x01000000u /* 1.0.0.0/24: others, by mapping */
-#define UNROUTED 0xcb007180u /* 203.0.113.128/25: nobody knows on which side */
+#define UNROUTED 0xcb007180u /* 203.0.113.128/25: routed to neither side */
 #define ON_WAN   0xc6336480u /* 198.51.100.128/25: IPv6 hosts in the network of the WAN */
 #define OWN      0xc6336401u
 #define ROUTER   0xc6336402u
-#define BEYOND   0xc0000240u /* 192.0.2.64/26: where `beyond`, behind a router on the WAN */
+#define BEYOND   0xc0000240u /* 192.0.2.64/26: behind a router on the WAN if `beyond` is set */
 
 static const char common[] = "wan.address 198.51.100.1/24\n"
                              "neighbour 198.51.100.2 52:52:52:52:52:52\n"
                              "ivi.icmp-source 203.0.113.8\n";
 
-/* A form, and what of the configuration depends on it. */
+/* An address format, and the lines of the configuration that depend on it. */
 static const struct {
 	const char *prefix, *more;
 	bool ivi;
@@ -54,7 +54,7 @@ static const struct {
          "ivi.mss-clamp 1220\n"
          "ivi.tos 46\n",
          false},
-        /* Hosts in the network of the WAN, and mappings that are longer than their bytes. */
+        /* Hosts in the network of the WAN, and mappings whose prefixes end within a byte. */
         {"2001:db8:100::/40",
          "lan.address 2001:db8:1c0:2:fe::/64\n"
          "neighbour 2001:db8:1c0:2:a:: 52:52:52:52:52:52\n"
@@ -68,7 +68,7 @@ static const struct {
          "ivi.icmp-source 2001:db8:77::1\n"
          "ivi.icmp-interface on\n",
          false},
-        /* No prefix, and no way but to the networks. */
+        /* No prefix, and no route except to the connected networks. */
         {NULL,
          "lan.address 2001:db8:3::1:1/64\n"
          "neighbour 2001:db8:3::8 52:52:52:52:52:52\n"
@@ -83,11 +83,10 @@ static const struct {
 #define KINDS ((uint8_t)ARRAY_SIZE(kinds))
 
 static struct embed_form form_of_hosts;
-static bool beyond; /* of the kind that runs */
+static bool beyond; /* in the configuration that runs */
 
-/* True when an IPv4 packet on the WAN may have its source: an IPv6 host's address or ours. A
- * packet that goes from one station of the WAN to another, or to a network behind one, may have
- * any. */
+/* True when an IPv4 packet on the WAN may have its source: an IPv6 host's address or our own. A
+ * packet from one host of the WAN to another, or to a network behind one, may have any source. */
 static bool may_leave(const uint8_t *ip)
 {
 	ip4 a, b;
@@ -129,10 +128,10 @@ static void start(uint8_t choice)
 	configure(more, n);
 	configure(kinds[kind].more, strlen(kinds[kind].more));
 	start_app("ivi", choice & 64 ? 12 : 64);
-	rig_advance(&rig, 4000000); /* the addresses are ours */
+	rig_advance(&rig, 4000000); /* the addresses are in use */
 }
 
-/* The form in which a kind has IPv4 addresses in IPv6 addresses. */
+/* How a configuration embeds IPv4 addresses in IPv6 addresses. */
 static void set_form(unsigned kind)
 {
 	struct prefix prefix;
@@ -143,7 +142,7 @@ static void set_form(unsigned kind)
 	beyond = strstr(kinds[kind].more, "route 192.0.2.64/26 ") != NULL;
 }
 
-/* --- frames ---------------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------------------- */
 
 static uint32_t address4(uint8_t n)
 {
@@ -189,7 +188,7 @@ static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 	memcpy(out, &a, 16);
 }
 
-/* An IPv4 packet, whole or in pieces, with options or not. */
+/* An IPv4 packet, whole or a fragment, with options or without. */
 static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 {
 	uint8_t how = input_u8(in), from = input_u8(in), to = input_u8(in);
@@ -205,7 +204,7 @@ static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 	head[14] = (uint8_t)(0x45 + options / 4);
 	memcpy(f, head, sizeof head);
 	memset(f + IP4_L4, 1, options);
-	if (options) { /* a source route, done or not */
+	if (options) { /* a source route, completed or not */
 		f[IP4_L4] = how & 8 ? 131 : 7;
 		f[IP4_L4 + 1] = 7;
 		f[IP4_L4 + 2] = how & 1 ? 8 : 4;
@@ -217,9 +216,8 @@ static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 	return n;
 }
 
-/* A host of the IPv6 side by an address that leads there, and by what it is called on the
- * IPv4 side, in the form that only the translator knows: such packets go back (RFC 7757
- * section 4). */
+/* The addresses of a packet that is hairpinned (RFC 7757 section 4): `from` is the address of an
+ * IPv6 host, `to` embeds the IPv4 address of another one. */
 static void hairpin(uint8_t a, uint8_t b, uint8_t from[16], uint8_t to[16])
 {
 	ip6 x = {{0x20, 1, 0x0d, 0xb8, 0, 3, [15] = (uint8_t)(a & 31)}};
@@ -247,7 +245,7 @@ static uint32_t make6(struct input *in, uint8_t *f, uint32_t iface)
 	return frame6_ip(f, mac_of(iface), from, to, next, b & 64 ? 1 : 64, head + n);
 }
 
-/* An ICMP error about the packet that left a port last, with extensions or not. */
+/* An ICMP error about the last packet that left an interface, with extensions or without. */
 static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 {
 	static const uint8_t types4[] = {3, 11, 12, 3}, types6[] = {1, 2, 3, 4};
@@ -262,7 +260,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	icmp[6] = b & 7;
 	icmp[7] = b;
 	memcpy(icmp + 8, last + ETH, quote);
-	if (b & 128) { /* extensions behind 128 bytes and more; some types cannot say that */
+	if (b & 128) { /* extensions after 128 bytes or more; some types have no length */
 		run.quotes = false;
 		quote = max_u32(quote, 128) & (is6 ? ~7u : ~3u);
 		icmp[is6 ? 4 : 5] = (uint8_t)(quote / (is6 ? 8 : 4) - (b & 1));
@@ -281,7 +279,7 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	                 8 + quote);
 }
 
-/* Overwrites some bytes, or cuts the frame. */
+/* Overwrites some bytes, or truncates the frame. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
 	uint8_t how = input_u8(in);
@@ -291,8 +289,8 @@ static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 	return len;
 }
 
-/* True when the packet has an authentication header: what is behind it is not translated,
- * and its sum is not right afterwards. */
+/* True when the packet has an authentication header: bytes after it are not translated, and its
+ * checksum is wrong afterwards. */
 static bool is_sealed(const uint8_t *f, uint32_t len)
 {
 	if (len > IP4_L4 && f[12] == 8)
@@ -339,12 +337,12 @@ static void frame(struct input *in, uint8_t op)
 	if (run.sums)
 		frame_repair(f, len);
 	run.sums &= !is_sealed(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);
 }
 
-/* --- the rest --------------------------------------------------------------------- */
+/* --- start, end and operations ------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -353,7 +351,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_form(choice % 8 % KINDS);
 	begin(choice & 127, 4u << 20, start, seen);
 	play(&in, frame);
-	/* The longest wait for a neighbour, and for the one that the error about it goes to. */
+	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
 	silence(12000000);
 	return 0;
 }

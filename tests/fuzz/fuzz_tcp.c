@@ -1,10 +1,10 @@
-/* libFuzzer: TCP segments of several strangers, with time, ICMP errors and a user that sends,
- * reads, closes and connects. Their numbers are near those that matter, so that most of them get
- * somewhere; checksums are right.
+/* libFuzzer: TCP segments of several clients, with time, ICMP errors and a user that sends, reads,
+ * closes and connects. The sequence numbers are near the ones that matter, so that most segments
+ * are accepted; checksums are right.
  *
- * Checked: each frame that leaves is well formed; the tables are consistent; what
- * the user reads is within what was sent; in the end, after the user has closed all and some time
- * has passed, no connection is left and every packet is back. */
+ * Checked: each frame that leaves is well formed; the tables are consistent; the bytes that the
+ * user reads were sent by a client; in the end, after the user has closed all connections and some
+ * time has passed, no connection is left and every packet is free. */
 #include "kernel/seam/io.h"
 #include "net/csum.h"
 #define PACKETS 512u
@@ -12,19 +12,19 @@
 #include "tests/host/tcp_pair.h"
 
 #define MAX_STEPS 300
-#define PORTS     6u /* of strangers */
+#define PORTS     6u /* of clients */
 #define FIRST     4000u
-#define HELD      48u         /* more than one client may have */
-#define USED      32u         /* of these the user does something with */
+#define HELD      48u         /* more connections than one client may have */
+#define USED      32u         /* the user does something with these */
 #define MANY      60u         /* connections of floods in an input */
-#define FAR_PORT  (FIRST + 4) /* of one that is no neighbour yet */
+#define FAR_PORT  (FIRST + 4) /* of a client that is not a known neighbour yet */
 
 static struct tcp_user user;
 static uint32_t held[HELD]; /* the user's connections */
 static uint32_t n_events;
-static bool eager; /* the user reads all at once */
-static bool hasty; /* the user closes when there is room again … */
-static bool harsh; /* … or when something came */
+static bool eager; /* the user reads all bytes at once */
+static bool hasty; /* the user closes when there is room to send again … */
+static bool harsh; /* … or when data arrived */
 static uint8_t last[2048];
 static uint32_t last_len;
 static uint32_t many; /* connections of floods so far */
@@ -73,7 +73,7 @@ static void event(struct gw *gw, uint32_t conn, enum tcp_event what)
 		return;
 	}
 	if (!slot)
-		fail("an event of a connection that nobody has", NULL, 0);
+		fail("an event of a connection that the user does not have", NULL, 0);
 	if (what == TCP_ENDED && tcp_why(gw) > TCP_CROWDED)
 		fail("a connection ended for no reason", NULL, 0);
 	if (what == TCP_ENDED)
@@ -98,7 +98,7 @@ static enum drop accept(struct gw *gw, const struct udp_ends *ends)
 	return ends->remote_port == FIRST + PORTS - 1 ? DROP_DNS_CLIENT : DROP_NONE;
 }
 
-/* In large steps: it makes no difference to the connections, but to the speed. */
+/* Time passes in large steps: these are faster, and the connections behave the same. */
 static void pass(uint32_t us)
 {
 	rig_leap(&rig, us, min_u32(us / 500000 + 1, 12));
@@ -114,10 +114,10 @@ static void start(uint8_t choice)
 	start_app("tcp", choice & 8 ? 40 : 512);
 	pass(3000000);
 	if (!tcp_listen(&rig.gw, PAIR_PORT, &user))
-		fail("nobody can listen", NULL, 0);
+		fail("listening fails", NULL, 0);
 }
 
-/* Who uses the connections, and how. */
+/* Which user runs, and what it does. */
 static void set_user(uint8_t choice)
 {
 	memset(held, 0, sizeof held);
@@ -134,7 +134,7 @@ static void set_user(uint8_t choice)
 	                         .stall_ms = choice & 64 ? 3000 : 0};
 }
 
-/* The connection with a stranger's port, if there is one. */
+/* The connection with a client's port, if there is one. */
 static struct tcp_conn *conn_of(uint16_t port)
 {
 	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
@@ -164,7 +164,7 @@ static uint8_t *tcp_header(uint8_t *frame)
 	return frame + ETH + (pair.is6 ? 40 : 20);
 }
 
-/* The data of a SYN become options. */
+/* The data of a SYN are its options. */
 static uint32_t put_options(uint8_t *frame, uint32_t len, uint8_t which)
 {
 	static const uint8_t options[4][8] = {{1, 1, 2, 4, 5, 0xa0},
@@ -179,7 +179,7 @@ static uint32_t put_options(uint8_t *frame, uint32_t len, uint8_t which)
 	return len;
 }
 
-/* From an address whose neighbour is not known; IPv6: of the link. */
+/* From an address of no known neighbour; for IPv6, an on-link one. */
 static void move_away(uint8_t *frame)
 {
 	static const uint8_t far[16] = {0xfe, 0x80, [15] = 9};
@@ -189,7 +189,7 @@ static void move_away(uint8_t *frame)
 		frame[ETH + 15] = 9;
 }
 
-/* Answers the last segment that left with exactly the numbers it waits for. */
+/* Answers the last segment that left with exactly the numbers that it expects. */
 static void put_answer(uint8_t flags)
 {
 	uint8_t frame[1600], *t = tcp_header(last);
@@ -204,7 +204,7 @@ static void put_answer(uint8_t flags)
 	(void)rig_input(&rig, IF_LAN, frame, len);
 }
 
-/* Connections from one port after the other, answered or not. */
+/* Connections from one port after the other, completed or not. */
 static void put_many(struct input *in)
 {
 	uint8_t how = input_u8(in), frame[1600];
@@ -252,12 +252,12 @@ static void put_segment(struct input *in, uint8_t what)
 	if (port == FAR_PORT)
 		move_away(frame);
 	repair(frame, all);
-	if (what >> 3 == 31) { /* nearly right */
+	if (what >> 3 == 31) { /* almost valid */
 		tcp_header(frame)[input_u8(in) % 20] = n;
 		if (n & 2)
 			repair(frame, all);
 	}
-	(void)rig_input(&rig, IF_LAN, frame, all); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, IF_LAN, frame, all); /* false: no packet is free, which may happen */
 }
 
 /* An ICMP error about the last frame that left. */
@@ -315,10 +315,10 @@ static void connect_out(uint8_t whom)
 	ends.remote.v6 = (ip6){{0x20, 1, 0xd, 0xb8, [15] = 1}};
 	ends.remote_port = whom & 4 ? PAIR_PORT : 7777;
 	ends.link = IF_LAN;
-	if ((whom & 3) == 1) { /* ourselves */
+	if ((whom & 3) == 1) { /* the gateway itself */
 		ends.remote.v4.b[3] = 2;
 		ends.remote.v6.b[15] = 2;
-	} else if ((whom & 3) == 2) { /* one that no route leads to */
+	} else if ((whom & 3) == 2) { /* an address without a route */
 		ends.remote.v4.b[0] = 11;
 		ends.remote.v6.b[0] = 0x30;
 	}
@@ -363,7 +363,7 @@ static void use(struct input *in)
 	rig_flush(&rig);
 }
 
-/* The cable, the card, somebody who looks, floods, exact answers. */
+/* The cable, the card, listings, floods, exact answers. */
 static void disturb(struct input *in, uint8_t what)
 {
 	static const uint8_t answers[] = {TCP_ACK, TCP_ACK | TCP_FIN, TCP_RST, TCP_ACK};
@@ -425,7 +425,7 @@ static void finish(void)
 		tcp_close(&rig.gw, conn);
 	}
 	rig_flush(&rig);
-	/* 4 minutes in steps that grow. */
+	/* 4 minutes in growing steps. */
 	for (uint32_t i = 0; i < 46 && (rig.gw.tcp->n || rig.gw.neigh.n_parked); i++)
 		rig_leap(&rig, i < 16 ? 500000 : i < 36 ? 2000000 : 20000000, 1);
 	const char *bad = tcp_check(&rig.gw);

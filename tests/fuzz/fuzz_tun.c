@@ -1,10 +1,10 @@
-/* libFuzzer: any frame on any port of a 6to4 (or 6rd) router, with its NAT and without,
- * with time passing. As fuzz_gw.c.
+/* libFuzzer: any frame on any interface of a 6to4 (or 6rd) router, with its NAT and without, while
+ * time passes. It works as fuzz_gw.c does.
  *
- * Checked: each frame that leaves is well formed; what leaves by the WAN is IPv4 of ours,
- * and if a tunnel packet, one that RFC 3964 section 5.1 allows; what comes to the LAN
- * has no source that the tunnel may not let in. In the end, after some silence, every
- * packet is back and the tables are consistent. */
+ * Checked: each frame that leaves is well formed; a frame that leaves by the WAN is IPv4 from the
+ * gateway, and a tunnel packet is allowed by RFC 3964 section 5.1; a frame that leaves by the LAN
+ * has no source that the tunnel must refuse. In the end, after a time without traffic, every packet
+ * is free and the tables are consistent. */
 #include "apps/tunnel/tun.h"
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
@@ -22,7 +22,7 @@ static const char config[] = "lan.address 192.168.1.1/24\n"
                              "lan.ra off\n"
                              "6to4.relay 198.51.100.7\n"
                              "6rd.relay 198.51.100.7\n";
-/* Public addresses; behind another NAT; a provider's network. */
+/* Public addresses; behind another NAT; a provider's network (6rd). */
 static const char *const wan[] = {
         "wan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
         "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2002:cb00:7102:1::1/64\n",
@@ -31,7 +31,7 @@ static const char *const wan[] = {
         "wan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
         "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2001:db8:71:201::1/64\n"
         "6rd.prefix 2001:db8::/32\n6rd.mask 8\n",
-        /* No route to most of the world, another network inside, little trust. */
+        /* No route to most destinations, another network inside, strict filtering. */
         "wan.address 203.0.113.2/24\nroute 198.51.100.0/29 via 203.0.113.1\n"
         "neighbour 203.0.113.1 52:52:52:52:52:52\nlan.address 2002:cb00:7102:1::1/64\n"
         "lan.address 2001:db9::1/64\n6to4.native-from relay\n6to4.dscp zero\n6to4.ecn zero\n"
@@ -39,16 +39,16 @@ static const char *const wan[] = {
 };
 
 static bool is_rd;
-static ip6 our_lan; /* our address on the LAN */
+static ip6 our_lan; /* the gateway's address on the LAN */
 
-/* --- what may leave ------------------------------------------------------------------ */
+/* --- frames that may leave ----------------------------------------------------------- */
 
 static bool in_site(const uint8_t *a)
 {
 	return memcmp(a, our_lan.b, is_rd ? 7 : 6) == 0;
 }
 
-/* RFC 3056 section 9; the provider of 6rd may use private addresses. */
+/* RFC 3056 section 9; with 6rd the provider may use private addresses. */
 static bool is_end(uint32_t a)
 {
 	if (a >> 24 == 0 || a >> 24 == 127 || a >= 0xe0000000)
@@ -57,7 +57,7 @@ static bool is_end(uint32_t a)
 	                  a >> 16 == 0xa9fe || (a & 0xffc00000) == 0x64400000);
 }
 
-/* The IPv4 address in an address of the domain; false for a native one. */
+/* The IPv4 address embedded in an address of the domain; false for a native address. */
 static bool embedded(const uint8_t *a, uint32_t *v4)
 {
 	static const uint8_t rd[] = {0x20, 1, 0x0d, 0xb8}, six[] = {0x20, 2};
@@ -108,7 +108,8 @@ static const char *check_wan(const uint8_t *f, uint32_t len)
 	return f[13] == 0 && f[23] == 41 ? check_tunnel(f, len) : NULL;
 }
 
-/* In the network of the LAN that is not of the site (`wan`, above). */
+/* Whether an address is in the native network of the LAN, which is not part of the site (`wan`,
+ * above). */
 static bool is_native(const uint8_t *a)
 {
 	static const uint8_t net[8] = {0x20, 1, 0x0d, 0xb9};
@@ -132,7 +133,7 @@ static const char *check_lan(const uint8_t *f)
 	const uint8_t *from = f + ETH + 8, *to = f + ETH + 24;
 	if (is_special(from) || to[0] >= 0xfe || in_site(from) || is_our_lan(from) ||
 	    (is_native(from) && is_native(to)))
-		return NULL; /* our own, or from one host on the LAN to another */
+		return NULL; /* the gateway's own, or between hosts on the LAN */
 	if (!in_site(to) && !(f[20] == 58 && f[IP6] == 1 && f[IP6 + 1] == 5))
 		return "to a host that is not ours";
 	if (embedded(from, &v4) && !is_end(v4))
@@ -165,12 +166,12 @@ static void start(uint8_t choice)
 	configure(more, strlen(more));
 	start_app("6to4", choice & 32 ? 12 : 64);
 	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
-	rig_advance(&rig, 2500000); /* the addresses are ours */
+	rig_advance(&rig, 2500000); /* the addresses are in use */
 }
 
-/* --- frames ---------------------------------------------------------------------- */
+/* --- frames -------------------------------------------------------------------------- */
 
-/* An address of the domain with an IPv4 address in it. */
+/* An address of the domain that embeds an IPv4 address. */
 static void of_site(uint32_t v4, uint8_t out[16])
 {
 	memset(out, 0, 16);
@@ -189,7 +190,7 @@ static void of_site(uint32_t v4, uint8_t out[16])
 	out[15] = 9;
 }
 
-/* An address out of all kinds there are. */
+/* An address of any kind. */
 static void address(uint8_t n, uint8_t out[16])
 {
 	static const uint32_t odd[] = {0x0a000001, 0x7f000001, 0xcb007102, 0xc0a8010a,
@@ -204,7 +205,7 @@ static void address(uint8_t n, uint8_t out[16])
 	                            {{[15] = 1}}};
 	switch (n & 7) {
 	case 0:
-	case 1: /* a host on the LAN, or we ourselves */
+	case 1: /* a host on the LAN, or the gateway */
 		memcpy(out, &our_lan, 16);
 		out[15] = (uint8_t)(1 + (n >> 3 & 3));
 		return;
@@ -223,27 +224,27 @@ static void address(uint8_t n, uint8_t out[16])
 	}
 }
 
-/* An IPv6 packet at f + 54 and its headers; gives the frame's length. */
+/* Writes an IPv6 packet at f + 54 and the headers before it; gives the frame's length. */
 static uint32_t make_packet6(struct input *in, uint8_t *f, bool inwards)
 {
 	static const uint8_t protos[] = {17, 6, 58, 59, 44, 41, 60, 4};
 	uint8_t a = input_u8(in), from[16], to[16];
 	address(input_u8(in), from);
 	address(input_u8(in), to);
-	if (inwards && a & 32) { /* mostly to somebody here */
+	if (inwards && a & 32) { /* mostly to a host of the site */
 		memcpy(to, &our_lan, 16);
 		to[15] = (uint8_t)(1 + (a >> 4 & 1));
 	}
 	uint8_t proto = a & 8 ? protos[a & 7] : make_proto(in, true), next;
 	struct middle m;
 	not_headers(proto);
-	uint32_t room = FRAME_MAX - IP6 - 20; /* the outer header comes in front of it */
+	uint32_t room = FRAME_MAX - IP6 - 20; /* leaves room for the outer header */
 	uint32_t head = make_chain(in, f + IP6, room - 24, &next, proto, &m);
 	uint32_t n = head + make_transport(in, f + IP6 + head, room - head, proto, &m);
 	return frame6_ip(f, mac_of(IF_LAN), from, to, next, a & 128 ? 1 : 64, n);
 }
 
-/* A tunnel packet from the WAN, perhaps in pieces. */
+/* A tunnel packet from the WAN, perhaps a fragment. */
 static uint32_t make_tunnel(struct input *in, uint8_t *f)
 {
 	uint8_t how = input_u8(in), a = input_u8(in);
@@ -257,10 +258,10 @@ static uint32_t make_tunnel(struct input *in, uint8_t *f)
 	n = len - ETH;
 	memmove(f + OUTER, f + ETH, n);
 	uint32_t at = 0;
-	if (how & 1 && n > 128) { /* one piece of it */
+	if (how & 1 && n > 128) { /* one fragment of it */
 		at = how & 2 ? n / 2 & ~7u : 0;
 		n = how & 2 ? n - at : n / 2 & ~7u;
-		at -= how & 4 && at ? 8 : 0; /* overlaps */
+		at -= how & 4 && at ? 8 : 0; /* overlaps the one before */
 		memmove(f + OUTER, f + OUTER + at, n);
 	}
 	len = frame_ip4(f, mac_of(IF_WAN), from, ip4_get(rig.gw.iface[IF_WAN].addr[0].addr), 41, n);
@@ -291,7 +292,7 @@ static uint32_t make_error(struct input *in, uint8_t *f)
 	                 ip4_get(rig.gw.iface[IF_WAN].addr[0].addr), 1, 8 + quote);
 }
 
-/* IPv4 from the LAN: for the NAT, for us, or protocol 41; whole or a piece. */
+/* IPv4 from the LAN: for the NAT, for the gateway, or protocol 41; whole or a fragment. */
 static uint32_t make_ip4(struct input *in, uint8_t *f)
 {
 	uint8_t a = input_u8(in), proto = a & 1 ? 41 : make_proto(in, false);
@@ -308,7 +309,7 @@ static uint32_t make_ip4(struct input *in, uint8_t *f)
 	return n;
 }
 
-/* The packet that left a port last, turned around, and the packet in it. */
+/* Turns the last packet that left an interface, and the packet in it, into replies. */
 static uint32_t make_answers(uint8_t *f, uint32_t iface)
 {
 	uint32_t len = make_answer(f, iface);
@@ -345,21 +346,21 @@ static void frame(struct input *in, uint8_t op)
 	}
 	if (op & 64) {
 		len = bend(in, input_u8(in), f, len, 80);
-		run.sums = false; /* those of an inner packet are not repaired */
+		run.sums = false; /* the checksums of an inner packet are not corrected */
 	}
 	if (len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no free packet, as it may be */
+	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);
 }
 
-/* --- the rest --------------------------------------------------------------------- */
+/* --- start, end and operations ------------------------------------------------------- */
 
 static void end(void)
 {
-	silence(12000000); /* the longest wait for a neighbour and what follows */
+	silence(12000000); /* the longest wait for a neighbour, and the error after it */
 	const struct tun *t = tun_of(&rig.gw);
 	if (t->reasm.n_used)
 		fail("fragments are kept for ever", NULL, 0);

@@ -1,6 +1,6 @@
-/* What the fuzzers of a whole gateway share: the gateway, its start that is copied, what left it
- * last, frames that answer that or are like nothing, time, cables and cards, and the silence at
- * the end. */
+/* Shared by the fuzzers of a whole gateway: a started gateway that is copied for each input, the
+ * last frames that left it, frames that answer these or are random, time, cables and cards, and the
+ * time without traffic at the end. */
 #ifndef TESTS_FUZZ_GATEWAY_H
 #define TESTS_FUZZ_GATEWAY_H
 
@@ -24,12 +24,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct rig rig;
-static void (*change)(struct input *in); /* the gateway itself changes something, where it can */
-static bool (*waits)(void);              /* the application for something, where it can */
+static void (*change)(struct input *in); /* changes something in the gateway; or NULL */
+static bool (*waits)(void);              /* true while the application waits; or NULL */
 static struct {
 	bool sums;        /* every frame so far had right transport checksums */
-	bool payloads;    /* … and the payload that frames_make.h makes */
-	bool quotes;      /* … and behind what an error quotes was nothing else */
+	bool payloads;    /* … and a payload as made by frames_make.h */
+	bool quotes;      /* … and no other bytes after the packet that an error quotes */
 	uint32_t flooded; /* frames of floods so far */
 	uint32_t listed;  /* listings so far */
 	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
@@ -45,9 +45,9 @@ static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
 	abort();
 }
 
-/* A started gateway of which `seen` gets each frame that leaves. `make` starts it: it gives
- * the rig a configuration and calls start_app. For each choice this is done once, with random
- * numbers from the choice; from then on it is copied, and `make` must not do anything else. */
+/* Starts a gateway; `seen` gets each frame that leaves it. `make` does the start: it gives the rig
+ * a configuration and calls start_app. This is done once for each choice, with random numbers that
+ * depend on the choice; later calls copy the result, so `make` must not do anything else. */
 static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t choice),
                          void (*seen)(struct rig *, uint32_t, const uint8_t *, uint32_t))
 {
@@ -76,8 +76,8 @@ static inline void configure(const char *text, size_t len)
 		fail(rig.config.error[0].what, NULL, 0);
 }
 
-/* Starts an application with a pool of `packets`, PACKETS at most. There are always PACKETS,
- * of which the others are never free: so what is behind them has one place in all images. */
+/* Starts an application with a pool of `packets`, at most PACKETS. The pool always has PACKETS; the
+ * others are never free, so that the memory behind the pool has the same place in all images. */
 static inline void start_app(const char *name, uint32_t packets)
 {
 	const char *wrong = rig_start(&rig, name, PACKETS);
@@ -96,7 +96,7 @@ static inline void note(uint32_t iface, const uint8_t *frame, uint32_t len)
 	memcpy(run.last[iface], frame, run.last_len[iface]);
 }
 
-/* NULL, or what is wrong with an IPv4 or IPv6 frame that left a port. */
+/* NULL, or what is wrong with an IPv4 or IPv6 frame that left an interface. */
 static inline const char *check(uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	uint32_t mtu = rig.gw.iface[iface].mtu;
@@ -110,15 +110,15 @@ static inline const uint8_t *mac_of(uint32_t iface)
 	return rig.gw.iface[iface].address.b;
 }
 
-/* Bytes of a payload that stand where the packet says an extension header is: nobody can tell
- * from them where they stand. */
+/* Payload bytes in a place where the packet has an extension header: they do not tell their own
+ * place. */
 static inline void not_headers(uint8_t proto)
 {
 	if (proto == 0 || proto == 43 || proto == 44 || proto == 51 || proto == 60)
 		run.payloads = false;
 }
 
-/* The packet that left a port last, turned around. */
+/* Turns the last packet that left an interface into its reply; gives its length. */
 static inline uint32_t make_answer(uint8_t *f, uint32_t iface)
 {
 	uint32_t len = run.last_len[iface];
@@ -142,8 +142,8 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t iface)
 	return n;
 }
 
-/* Overwrites some bytes, most in the first `reach` behind the Ethernet header, and may cut the
- * frame; gives its length. */
+/* Overwrites some bytes, mostly in the first `reach` bytes after the Ethernet header, and may
+ * truncate the frame; gives its length. */
 static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t len, uint32_t reach)
 {
 	run.payloads = run.payloads && (how & 3) == 0;
@@ -154,7 +154,7 @@ static inline uint32_t bend(struct input *in, uint8_t how, uint8_t *f, uint32_t 
 	return how & 8 ? min_u32(len, input_u16(in) % FRAME_MAX) : len;
 }
 
-/* How many frames the next flood has: enough for every table, and bounded for an input. */
+/* The number of frames of the next flood: enough for every table, and bounded for an input. */
 static inline uint32_t flood_of(struct input *in)
 {
 	uint32_t n = min_u32(1u + input_u8(in), FLOOD_MAX - run.flooded);
@@ -162,7 +162,7 @@ static inline uint32_t flood_of(struct input *in)
 	return n;
 }
 
-/* More of a frame, each with another port, host or identification. */
+/* Sends copies of a frame, each with another port, host or identification. */
 static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t iface)
 {
 	uint8_t how = input_u8(in);
@@ -176,7 +176,7 @@ static inline void flood(struct input *in, uint8_t *f, uint32_t len, uint32_t if
 	}
 }
 
-/* One listing for people: so many lines that it would never end are a failure. */
+/* Makes one listing; fails when it has so many lines that it never ends. */
 static inline void list(bool (*show)(struct gw *, uint32_t *, char *, size_t))
 {
 	char line[256];
@@ -196,7 +196,7 @@ static inline bool show_timings(struct gw *gw, uint32_t *cursor, char *line, siz
 	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, line, n);
 }
 
-/* Somebody looks, but not often in an input: to make text costs more than packets do. */
+/* Makes a listing, but few for each input: text costs more time than packets. */
 static inline void list_one(uint32_t which)
 {
 	static bool (*const show[])(struct gw *, uint32_t *, char *,
@@ -215,15 +215,15 @@ static inline void list_one(uint32_t which)
 	}
 }
 
-/* One operation after the other: `frame` makes one, or time passes, or a cable or a card fails, or
- * somebody looks. */
+/* Runs one operation after the other: `frame` makes one, or time passes, or a cable or a card
+ * fails, or a listing is made. */
 static inline void play(struct input *in, void (*frame)(struct input *in, uint8_t op))
 {
 	for (int step = 0; step < 200 && in->left; step++) {
 		uint8_t op = input_u8(in);
 		uint32_t iface = op >> 7;
 		switch (op & 7) {
-		case 6: /* up to two months, with a turn in 16 days only, or up to 6.5 s */
+		case 6: /* up to two months with a tick in 16 days only, or up to 6.5 s */
 			if (op & 64) {
 				uint32_t days = input_u8(in) & 63u;
 				rig_leap(&rig, days * 86400000000ull, 1 + days / 16);
@@ -234,7 +234,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 		case 7:
 			if (op & 32 && op & 16 && change)
 				change(in);
-			else if (op & 32) /* another one each time */
+			else if (op & 32) /* alternating */
 				list_one(run.listed + (op >> 3 & 1u) + (op >> 5 & 6u));
 			else if (op & 8)
 				rig.stalled[iface] = op & 16;
@@ -258,8 +258,8 @@ static inline bool at_rest(void)
 	return all_back() && !(waits && waits());
 }
 
-/* Cables and cards are well again, and nothing comes for so long: every packet must be back. When
- * nothing waits any more, what is left of the time passes at once. */
+/* All cables and cards work again, and no frame comes in for this time: then every packet must be
+ * free. Once nothing waits any more, the rest of the time passes in one step. */
 static inline void silence(uint64_t us)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++) {
@@ -271,7 +271,7 @@ static inline void silence(uint64_t us)
 	for (; left > SILENT_STEP_US && !at_rest(); left -= SILENT_STEP_US)
 		rig_leap(&rig, SILENT_STEP_US, 1);
 	rig_leap(&rig, left, 1);
-	/* What that began has as much time. */
+	/* Packets that this sends get as much time. */
 	for (left = us; left && !at_rest(); left -= SILENT_STEP_US)
 		rig_leap(&rig, SILENT_STEP_US, 1);
 	if (!all_back())

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeds for fuzz_config: configurations that start, and those that an application refuses.
+"""Seeds for fuzz_config: configurations that start, and configurations that an application refuses.
 
 Usage: seeds_config.py FOLDER."""
 
@@ -101,7 +101,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in TEXTS.items():
-        for more in range(4):  # the size says how much memory there is
+        for more in range(4):  # the size chooses how much memory there is
             (folder / f"seed-{name}-{more}").write_bytes(text.encode() + b"\n" * more)
 
 

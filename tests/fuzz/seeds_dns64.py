@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeds for fuzz_dns64: questions and the answers that reach its corners. Usage: seeds_dns64.py FOLDER."""
+"""Seeds for fuzz_dns64: client queries, and answers that reach its rare cases. Usage: seeds_dns64.py FOLDER."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-AAAA, A, PTR, CNAME, ANY, DS, TXT = 0, 1, 3, 4, 5, 6, 7  # places in types[]
+AAAA, A, PTR, CNAME, ANY, DS, TXT = 0, 1, 3, 4, 5, 6, 7  # indexes of types[]
 
 
 def ask(kind: int, name: int, client: int, edns: int = 0) -> bytes:
-    """A question, with RD; `edns`: the size said in OPT."""
+    """A client query, with RD; `edns`: the size in its OPT."""
     return bytes([0, 1 | kind << 5 | (8 if edns else 0), name, client]) + (edns.to_bytes(2, "big") if edns else b"")
 
 
 def answer(
     which: int, *records: bytes, sections: tuple[int, int, int] = (1, 0, 0), opt: bool = True, rcode: int = 0
 ) -> bytes:
-    """To the question so many before the latest one."""
+    """An answer to a query of the gateway: this many before the latest one."""
     how = 1 | (0 if rcode else 2) | (4 if opt else 0) | sections[0] << 3 | sections[1] << 5
     return bytes([3, how, which]) + (bytes([0x80 | rcode]) if rcode else b"") + b"".join(records) + b"\0"
 
@@ -52,11 +52,11 @@ def raw(client: int, message: bytes) -> bytes:
 
 
 def quiet(units: int) -> bytes:
-    """Of 50 ms each."""
+    """Time in units of 50 ms."""
     return bytes([7, units])
 
 
-SIX = 64  # a client with IPv6; 128: another one
+SIX = 64  # a client with IPv6; 128: another client
 LOOK = quiet(0)
 HEADER = bytes([1, 2, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1])
 SIGNED = raw(5, HEADER + b"\1a\0\0\1\0\1" + b"\0\0\xfa\0\xff\0\0\0\0\0\0")

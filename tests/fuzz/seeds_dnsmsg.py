@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeds for fuzz_dnsmsg: messages that dnspython wrote, of many record types."""
+"""Seeds for fuzz_dnsmsg: messages of many record types, written by dnspython."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeds for fuzz_dnstcp: a connection, questions with answers of upstream, and operations at random."""
+"""Seeds for fuzz_dnstcp: a connection, client queries with answers of upstream, and random operations."""
 
 import random
 import sys

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the first inputs of fuzz_gw into a folder: seeds_gw.py FOLDER.
 
-Each is a whole story in the operations of fuzz_gw.c, or real packets as raw bytes, so that the
-fuzzer does not have to find out by itself what a connection looks like.
+Each is a complete scenario in the operations of fuzz_gw.c, or real packets as raw bytes, so that the fuzzer does not
+have to find out by itself what a connection looks like.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def raw(port: int, frame: Packet) -> bytes:
 
 
 def packet(port: int, source: int, target: int, proto: int, ports: int = 0, size: int = 16) -> bytes:
-    """An operation `make_packet`; the numbers are those that fuzz_gw.c takes apart."""
+    """An operation `make_packet`; fuzz_gw.c decodes the numbers."""
     return bytes([port, source, target, proto, ports, 0, size])
 
 
@@ -54,29 +54,29 @@ def card(port: int, stall: bool) -> bytes:
 
 
 def piece(offset: int, more: bool, flood: int = 0) -> bytes:
-    """16 bytes of an ICMP message; of a flood each has another identification, and later ones another sender."""
+    """16 bytes of an ICMP message. In a flood each has another identification, and later ones another sender."""
     many = bytes([10 if offset else 8, flood - 1]) if flood else b""
     return bytes([LAN | bool(flood) << 5, 0x84, 4, 2, offset // 8 << 2 | more, 0, 0, 16 if offset else 8]) + many
 
 
 def full_tables() -> list[bytes]:
-    """What fills the pool, the queue of a card and the tables of pieces and neighbours."""
+    """Scenarios that fill the pool, the queue of a card and the tables of fragments and neighbours."""
     found = [piece(0, True, 200) + piece(16, False, 100) + wait(1)]
     found.append(piece(16, False, 255) + wait(2))
-    # A large packet is cut up: with options that each piece has, and with the last packet of the pool.
+    # A large packet is fragmented: with options that each fragment has, and with the last packet of the pool.
     found.append(packet(LAN, 0x64, 0x14, 0, size=255) + packet(LAN, 0x74, 0x14, 0, size=255))
     small, large = packet(LAN, 4, 4, 0), packet(LAN, 4, 4, 0, size=255)
     for n in range(7, 12):
         found.append(small + card(WAN, True) + small * n + large * 2 + bytes([LAN | 2, 0, 4]) + card(WAN, False))
     found.append(card(LAN, True) + bytes([LAN | 2, 0, 4]) * 14 + card(LAN, False))
     found.append(bytes([7 | 32]) + packet(WAN, 4, 32, 0) + bytes([7 | 32]))
-    # To a pool's address from inside, and to one that nobody has.
+    # To a pool address from inside, and to an address of no host.
     found.append(packet(LAN, 4, 4, 0) + packet(WAN, 4, 1, 0) + packet(LAN, 4, 0x80, 0) + packet(LAN, 4, 2, 0) + wait(2))
     return found
 
 
 def connections() -> list[bytes]:
-    """TCP as it is spoken, from port 4000 to port 80: the ways in which a connection ends or goes on."""
+    """Valid TCP from port 4000 to port 80: the ways in which a connection ends or continues."""
     out = Ether(src=HOST_MAC, dst=PORT_MAC[LAN]) / IP(src="192.168.1.10", dst=SERVER)
     back = Ether(src=HOST_MAC, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE)
 
@@ -115,9 +115,9 @@ def connections() -> list[bytes]:
 
 
 def stories() -> list[bytes]:
-    """Without the first octet, which chooses the configuration."""
+    """The scenarios without the first octet, which chooses the configuration."""
     found = []
-    for proto in range(8):  # each protocol: out, back, errors in both directions, the end
+    for proto in range(8):  # each protocol: out, back, errors in both directions, expiry
         out = packet(LAN, 4, 4, proto)
         found.append(out + answer(WAN) + answer(LAN) + error(WAN, 0x03) + error(LAN, 0x83) + wait(6) + answer(WAN))
     found.append(packet(LAN, 4, 4, 1) + packet(LAN, 12, 4, 1) + answer(WAN) + wait(1) + bytes([2, 0, 0x01]))
@@ -125,7 +125,7 @@ def stories() -> list[bytes]:
     found.append(packet(LAN, 4, 4, 0, size=255) + answer(WAN) + link(LAN, False) + answer(WAN) + link(LAN, True))
     found.append(card(WAN, True) + packet(LAN, 4, 4, 0) * 20 + card(WAN, False) + wait(5))
     found.append(b"".join(packet(LAN, 4 + 8 * h, 4, 0, p << 3) for h, p in itertools.product(range(4), range(8))))
-    found.append(packet(LAN, 20, 4, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0) + wait(4))  # nobody answers
+    found.append(packet(LAN, 20, 4, 0) * 6 + wait(3) + packet(LAN, 4, 52, 0) + wait(4))  # no answer
     found.append(packet(LAN, 4, 4, 0) + packet(LAN | 32, 4, 4, 0) + bytes([3, 255]) + bytes([0x46, 30]))
     pieces = [piece(0, True), piece(16, True), piece(32, False)]
     found += [b"".join(order) for order in itertools.permutations(pieces)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the first inputs of fuzz_ip6 into a folder: seeds_ip6.py FOLDER.
 
-Each is a whole story in the operations of fuzz_ip6.c, or real packets as raw bytes.
+Each is a complete scenario in the operations of fuzz_ip6.c, or real packets as raw bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def answer(port: int) -> bytes:
 
 
 def packet(port: int, how: int, source: int, target: int) -> bytes:
-    """An operation `make_packet`; the numbers are those that fuzz_ip6.c takes apart: UDP without more headers."""
+    """An operation `make_packet`; fuzz_ip6.c decodes the numbers: UDP without extension headers."""
     return bytes([port, how, 0, source, target, 0, 0, 0, 16])
 
 
@@ -62,10 +62,10 @@ def link(port: int, up: bool) -> bytes:
 
 
 def full_tables() -> list[bytes]:
-    """What fills the tables of neighbours and of questions."""
+    """Scenarios that fill the tables of neighbours and of pending solicitations."""
     to_lan = packet(WAN | 16, 0, 2, 0x80)
     found = [b"".join(to_lan + bytes([4 | k << 4, 31]) + wait(0.26) for k in range(9)) + wait(4)]
-    asked = bytes([LAN | 2 | 16, 8, 8, 0x80, 0x4e])  # who asks from many addresses, with its own MAC address
+    asked = bytes([LAN | 2 | 16, 8, 8, 0x80, 0x4e])  # many source addresses, one source MAC address
     found.append((asked + bytes([2, 249])) + to_lan + bytes([4, 40]))
     found.append((to_lan + bytes([4, 31]) + wait(0.3)) * 2 + wait(2) + asked + bytes([2, 200]) + wait(6))
     return found
@@ -83,7 +83,7 @@ def own_changes() -> list[bytes]:
 
 
 def listeners() -> list[bytes]:
-    """Multicast listener discovery, and addresses that others have too."""
+    """Multicast listener discovery, and addresses that other hosts have too."""
     def mld(*above: Packet, hops: int = 1, source: str = LOCAL) -> bytes:
         head = IPv6(src=source, dst="ff02::1", hlim=hops)
         for one in above:
@@ -118,7 +118,7 @@ def listeners() -> list[bytes]:
 
 
 def neighbours() -> list[bytes]:
-    """Answers of neighbours in each state, with the same MAC address, another one, and none."""
+    """Advertisements of neighbours in each state, with the same MAC address, another one, and none."""
     nowhere = "2001:db8:1::14"
     found = []
     ask = packet(WAN, 0, 2, 0xa0)  # to .14
@@ -142,7 +142,7 @@ def neighbours() -> list[bytes]:
 
 
 def stories() -> list[bytes]:
-    """Without the first octet, which chooses the configuration."""
+    """The scenarios without the first octet, which chooses the configuration."""
     out = IPv6(src=HOST, dst=FAR)
     back = IPv6(src=FAR, dst=HOST)
     nd = IPv6(src=HOST, dst=OWN, hlim=255)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the first inputs of fuzz_ivi into a folder: seeds_ivi.py FOLDER.
 
-Each is a whole story in the operations of fuzz_ivi.c, or real packets as raw bytes.
+Each is a complete scenario in the operations of fuzz_ivi.c, or real packets as raw bytes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def error(port: int, how: int, more: int = 0) -> bytes:
 
 
 def transport(ports: int = 0, flags: int = 0, size: int = 16) -> bytes:
-    """What `make_transport` takes apart."""
+    """The bytes that `make_transport` decodes."""
     return bytes([ports, flags, size])
 
 
 def four(how: int, source: int, target: int, proto: int, piece: bytes = b"", size: int = 16) -> bytes:
-    """An operation `make4`; the numbers are those that fuzz_ivi.c takes apart."""
+    """An operation `make4`; fuzz_ivi.c decodes the numbers."""
     return bytes([WAN, how, source, target, proto]) + piece + transport(size=size)
 
 
@@ -62,9 +62,9 @@ def quiet(days: int) -> bytes:
 
 
 def stories() -> list[bytes]:
-    """Without the first octet, which chooses the configuration."""
+    """The scenarios without the first octet, which chooses the configuration."""
     found = []
-    for proto in range(8):  # each protocol both ways, answered, and errors about it
+    for proto in range(8):  # each protocol in both directions, answered, and errors about it
         told4 = error(WAN, 0x03) + error(WAN, 0x04, 5) + error(WAN, 0x13, 0x95)
         told6 = error(LAN, 0x00) + error(LAN, 0x10) + error(LAN, 0x20, 0x85)
         found.append(four(0, 3, 5, proto) * 2 + answer(LAN) + told6)

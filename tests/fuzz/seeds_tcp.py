@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the first inputs of fuzz_tcp into a folder: seeds_tcp.py FOLDER.
 
-Each is a story in the operations of fuzz_tcp.c.
+Each is a scenario in the operations of fuzz_tcp.c.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-FAR = 4  # the stranger's port whose address is no neighbour yet
-SYN, ACK, PUSH, FIN, RST, SYN_ACK = 1, 0, 2, 3, 4, 5  # flags as put_segment names them
+FAR = 4  # the port of the client whose address is not a known neighbour yet
+SYN, ACK, PUSH, FIN, RST, SYN_ACK = 1, 0, 2, 3, 4, 5  # the flag numbers of put_segment
 LIST, DOWN, UP, STALL, GO, MANY, ANSWER = range(7)
 
 
@@ -20,7 +20,7 @@ def segment(who: int, flags: int, size: int = 0, window: int = 32, seq: int = 0,
 
 
 def bent(who: int, flags: int, place: int, value: int) -> bytes:
-    """A segment of which a byte of the header is another."""
+    """A segment with one byte of the header changed."""
     return bytes([31 << 3, who, flags | 32, 0, 0, value, place])
 
 
@@ -41,12 +41,12 @@ def error(how: int, mtu: int) -> bytes:
 
 
 def opened(who: int = 0) -> bytes:
-    """With segments of 1,440 bytes."""
+    """A connection with segments of 1,440 bytes."""
     return segment(who, SYN, 1) + disturb(ANSWER, 0)
 
 
 def stories() -> list[bytes]:
-    """Without the first octet, which chooses who uses the connections."""
+    """The scenarios without the first octet, which chooses the user of the connections."""
     found = [b"".join(segment(0, SYN, size) + wait(1) + disturb(ANSWER, 0) + wait(2) for size in range(16))]
     found += [opened() + use(0, much=255) + error(how, mtu) + wait(3) + disturb(ANSWER, 0)
               for how in (0, 4, 6, 0x10, 0x30, 0x44, 1) for mtu in (0, 70, 150, 255)]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Writes the first inputs of fuzz_tun into a folder: seeds_tun.py FOLDER.
 
-Each is a whole story in the operations of fuzz_tun.c, or real packets as raw bytes.
+Each is a complete scenario in the operations of fuzz_tun.c, or real packets as raw bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rest(kind: int) -> bytes:
 
 
 def out(kind: int, source: int = 8, target: int = 0x1d) -> bytes:
-    """An operation `make_packet6` on the LAN; the numbers are those that fuzz_tun.c takes apart."""
+    """An operation `make_packet6` on the LAN; fuzz_tun.c decodes the numbers."""
     return bytes([LAN, kind, source, target]) + rest(kind)
 
 
@@ -57,7 +57,7 @@ def wait(seconds: float) -> bytes:
 
 
 def stories() -> list[bytes]:
-    """Without the first octet, which chooses the configuration."""
+    """The scenarios without the first octet, which chooses the configuration."""
     found = [out(kind) + answer(WAN) + answer(LAN) for kind in (0, 1, 2, 4, 5, 6, 7, 0xe0, 0xe1)]
     found += [out(0x20, 8, target) for target in (0x1d, 4, 3, 0xb, 0x13, 0x1b, 0x23, 0x2b, 0x0c, 0x14, 2, 0x3d)]
     found += [into(0, 8, kind) + answer(LAN) for kind in (0x18, 0x19, 0x1a, 0x08, 0x0a, 0x0d, 0x0f)]

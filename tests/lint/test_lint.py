@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""make lint finds what it is for: a small tree passes, and fails with each planted violation."""
+"""make lint finds what it is written for: a small tree passes, and fails with each planted violation."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class Project:
         return done.returncode, done.stdout + done.stderr
 
     def expect(self, check: str, *findings: str) -> None:
-        """The check fails, and each text stands at the beginning of a line of its output."""
+        """Checks that the check fails, and that each text is at the beginning of a line of its output."""
         status, output = self.lint(check)
         assert status == 1, output
         for finding in findings:
@@ -208,7 +208,7 @@ def test_clean_tree_passes(project: Project) -> None:
 
 
 def test_the_real_arrows_and_scripts_can_be_read() -> None:
-    """The real READMEs and lists are understood: the checks would be blind without them."""
+    """The checks understand the real READMEs and lists; otherwise they would find nothing."""
     sys.path.insert(0, str(ROOT / "tools/lint"))
     from tree import Tree
 
@@ -319,7 +319,7 @@ def test_core_names_an_application(project: Project) -> None:
 
 
 def test_unused_drop_reason(project: Project) -> None:
-    # A comment is no use; a second entry with the same text would make two counters of one name.
+    # A comment does not count as a use; a second entry with the same text would make two counters of one name.
     project.replace("net/gw.c", "int gw", "/* DROP_SPARE */\nint gw")
     project.write("net/drops.def", 'DROP(TTL, "ttl")\nDROP(SPARE, "ttl")\n')
     project.expect(
@@ -337,7 +337,7 @@ def test_drop_reason_of_two_folders(project: Project) -> None:
 
 
 def test_times_compared_by_their_sign(project: Project) -> None:
-    """Sequence numbers, and words in comments, are none."""
+    """Sequence numbers, and words in comments, are not findings."""
     project.replace(
         "net/gw.c",
         "int gw",
@@ -443,7 +443,7 @@ def test_header_twice(project: Project) -> None:
 
 
 def test_warning_of_the_images_compiler(project: Project) -> None:
-    """Right on the 64-bit host, wrong where a pointer has 32 bits."""
+    """Correct on the 64-bit host, wrong where a pointer has 32 bits."""
     project.replace(
         "net/gw.c", "int gw", '_Static_assert(sizeof(void *) == 8, "64");\n\nint gw'
     )
@@ -451,7 +451,7 @@ def test_warning_of_the_images_compiler(project: Project) -> None:
 
 
 def test_warning_of_the_hosts_compilers(project: Project) -> None:
-    """The other way round; and a test is compiled as well."""
+    """Correct for the image, wrong on the host; and a test is compiled as well."""
     project.replace(
         "net/gw.c", "int gw", '_Static_assert(sizeof(void *) == 4, "32");\n\nint gw'
     )
@@ -460,7 +460,7 @@ def test_warning_of_the_hosts_compilers(project: Project) -> None:
 
 
 def test_warning_of_clang_only(project: Project) -> None:
-    """The machine part goes through clang too."""
+    """clang compiles the machine part too."""
     project.replace(
         "kernel/x86/clock.c", "\tio_out8", "\tint x = 1;\n\tx = x;\n\tio_out8"
     )
@@ -500,7 +500,7 @@ In net/gw.c, gw_drop:
 
 
 def test_planted_bugs(project: Project) -> None:
-    """Bugs that do not stand where they say, make what does not compile, or name no test that there is."""
+    """Bugs whose lines are not where they say, bugs that do not compile, and bugs that name no existing test."""
     project.write("tests/unit/test_x.c", "")
     bugs = {
         "good": MUTANT,
@@ -546,7 +546,7 @@ def test_planted_bugs(project: Project) -> None:
 
 
 def test_the_real_planted_bugs() -> None:
-    """All of them, while `make test` has time to run some only; half a minute on two cores."""
+    """All planted bugs, because `make test` runs only some; half a minute on two cores."""
     command = [sys.executable, f"{ROOT}/tools/lint/run", "mutants"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tests/mutants/run counts as seen only what a test saw, and leaves nothing behind."""
+"""tests/mutants/run counts a bug as seen only when a test saw it, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def environment(project: Path) -> dict[str, str]:
 
 
 def run(project: Path, *words: str) -> tuple[int, dict[str, str], str]:
-    """Status, what was said of each, and all of it."""
+    """Exit status, the verdict on each bug, and the whole output."""
     done = subprocess.run([str(project / "tests/mutants/run"), "--seconds", "1", *words], cwd=project,
                           capture_output=True, text=True, check=False, env=environment(project), timeout=100)
     lines = re.findall(r"^((?:not )?ok) \d+ - net/a:(\S+) # (.*)$", done.stdout, re.M)
@@ -128,7 +128,7 @@ def test_choice_by_name(project: Path) -> None:
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(project: Path, sign: signal.Signals) -> None:
-    """Nothing stays, neither a folder nor a process."""
+    """No folder and no process remains."""
     plant(project, slow=BUG.replace("test_value", "test_slow"))
     program = [str(project / "tests/mutants/run"), "--seconds", "1000"]
     with subprocess.Popen(program, cwd=project, env=environment(project), start_new_session=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Planted bugs: what tests/mutants/FOLDER/FILE.mutants says of the source file FOLDER/FILE, and planting them.
+"""Planted bugs: the bugs that tests/mutants/FOLDER/FILE.mutants describes for FOLDER/FILE, and planting them.
 
     == late-refresh
     A neighbour in use is asked again only when its time is over.
@@ -9,11 +9,11 @@
     -	n->next_ms = gw->now_ms + REACHABLE_MS - REFRESH_MS;
     +	n->next_ms = gw->now_ms + REACHABLE_MS;
 
-A bug has a name, and lines that say what it is. `Test:` names the tests of which one must fail. A bug that only
-an endless test can show says `Ends: never`: then a test that runs out of time has seen it.
-Each place names a file and a function, then lines that are there (`-`), that stand there instead
-(`+`), or stay (a space). The lines before the change must stand in the function exactly once, side
-by side; white space at their ends does not count. `In FILE:` means the text of the whole file.
+A bug has a name, and lines that say what it is. `Test:` names the tests of which one must fail. `Ends: never` marks a
+bug that only an endless test can show: a test that runs out of time has then seen it.
+Each place names a file and a function, then the lines to remove (`-`), the lines to put there instead (`+`), and lines
+that stay (a space). The lines to remove and to keep must occur in the function exactly once, as consecutive lines;
+white space at their ends does not count. `In FILE:` means the text of the whole file.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PLACE = re.compile(r"In ([^\s,]+)(?:, (\w+))?:$")
 
 
 class Unfit(Exception):
-    """The file is not well formed, or its lines do not stand in the sources exactly once."""
+    """The file is not well formed, or its lines do not occur in the sources exactly once."""
 
 
 @dataclass
 class Place:
-    """One run of lines in one function, and what stands there instead."""
+    """One run of lines in one function, and the lines that replace it."""
 
     path: str
     function: str
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass
 class Mutant:
-    """A planted bug, the line of its name, and `endless` when only running out of time can show it."""
+    """A planted bug, the line of its name, and `endless` when only a test that runs out of time can show it."""
 
     name: str
     line: int
@@ -57,7 +57,7 @@ class Mutant:
 
 
 def bugs(text: str) -> list[Mutant]:
-    """All that a file names; each still has to be read."""
+    """All bugs of a file; their lines are not parsed yet."""
     found: list[Mutant] = []
     for number, line in enumerate(text.splitlines(), 1):
         if match := _NAME.match(line):
@@ -72,7 +72,7 @@ def bugs(text: str) -> list[Mutant]:
 
 
 def read(mutant: Mutant) -> None:
-    """What the lines of a bug say; Unfit with the reason otherwise."""
+    """Parses the lines of a bug; raises Unfit with the reason when they are not well formed."""
     for line in mutant.text:
         if match := _PLACE.match(line):
             mutant.places.append(Place(match[1], match[2] or ""))
@@ -100,7 +100,7 @@ def read(mutant: Mutant) -> None:
 
 
 def _span(lines: list[str], function: str) -> tuple[int, int]:
-    """First line and the one behind the last of a C function's definition in column 0."""
+    """The first line of a C function's definition in column 0, and the line after its last one."""
     if not function:
         return 0, len(lines)
     head = re.compile(rf"(?:[A-Za-z_].*\b)?{function}\(")
@@ -128,7 +128,7 @@ def _changed(text: str, place: Place) -> str:
 
 
 def plant(mutant: Mutant, read: Callable[[str], str]) -> dict[str, str]:
-    """The changed text of each file; `read` gives the text of a path. Unfit when a place is not there."""
+    """The changed text of each file; `read` gives the text of a path. Raises Unfit when a place does not exist."""
     changed: dict[str, str] = {}
     for place in mutant.places:
         try:

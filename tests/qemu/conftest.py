@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fixtures of the QEMU tests.
 
-Plain `pytest tests/qemu` works: the run moves itself into private namespaces first, so
-that tests may run beside each other and beside another run, as root or not.
+Plain `pytest tests/qemu` works: the run first moves itself into private namespaces. So tests can run beside each other
+and beside another run, as root or not.
 
-`--gateway linux` puts the host's kernel in the place of QEMU and runs only the tests
-marked `traffic`: it shows that they accept a NAT that is known to work.
+`--gateway linux` uses the host's kernel instead of QEMU and runs only the tests marked `traffic`. It shows that the
+tests accept a NAT that is known to work.
 """
 
 import os
@@ -28,17 +28,17 @@ NICS = ("e1000", "virtio")
 
 AnyLab = TypeVar("AnyLab", bound=Lab)
 
-# What the running test has open, so that a failure can show its console.
+# The labs that the running test has open, so that a failure can show their consoles.
 _open_labs: list[Lab] = []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gateway", choices=("image", "linux"), default="image",
-                     help="what stands between the hosts: our image in QEMU, or the host's kernel")
+                     help="the gateway between the hosts: our image in QEMU, or the host's kernel")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "traffic: passes through any NAT, also --gateway linux")
+    config.addinivalue_line("markers", "traffic: passes with any NAT, also with --gateway linux")
     config.addinivalue_line("markers", "one_card: with `nic`, the first NIC model is enough")
     if not sandbox.inside():
         _prepare_guests(config)
@@ -46,20 +46,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _prepare_guests(config: pytest.Config) -> None:
-    """Inside the sandbox there is no network to download from."""
+    """Prepares the Linux guests before the sandbox is entered: inside it there is no network to download from."""
     try:
         peer.prepare()
         peer.prepare("tayga")
         if config.getoption("--gateway") == "linux":
             peer.prepare("gateway")
     except linuxguest.BuildError as error:
-        print(f"no Linux guest, so what needs it will fail: {error}", file=sys.stderr)
+        print(f"no Linux guest, so tests that need it will fail: {error}", file=sys.stderr)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--gateway") == "linux":
         items[:] = [item for item in items if item.get_closest_marker("traffic")]
-    # What shares a gateway comes one after the other, or each test would boot.
+    # Tests that share a gateway run one after the other; otherwise each test would boot one.
     dns = [item for item in items if "dns_net" in getattr(item, "fixturenames", ())]
     if dns:
         begin = items.index(dns[0])
@@ -86,7 +86,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def track_lab() -> Iterator[Callable[[Lab], None]]:
-    """Have the consoles of a lab shown if the test fails."""
+    """A function that registers a lab, whose consoles are shown if the test fails."""
     tracked: list[Lab] = []
 
     def track(lab: Lab) -> None:
@@ -100,7 +100,7 @@ def track_lab() -> Iterator[Callable[[Lab], None]]:
 
 @pytest.fixture
 def make_lab() -> Iterator[Callable[..., Lab]]:
-    """Make labs (arguments of labkit.lab.Lab) that end with the test."""
+    """A function that makes labs (arguments of labkit.lab.Lab), which end with the test."""
     made: list[Lab] = []
 
     def make(*args: Any, **kwargs: Any) -> Lab:
@@ -116,19 +116,19 @@ def make_lab() -> Iterator[Callable[..., Lab]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that takes `nic` runs once for each NIC model, both ports having the same."""
+    """Runs a test that takes `nic` once for each NIC model; both interfaces have the same."""
     if "nic" in metafunc.fixturenames:
         linux = metafunc.config.getoption("--gateway") == "linux"
         one = metafunc.definition.get_closest_marker("one_card")
-        # Module scope: a module's tests of one card stand together, for labs that are kept.
+        # Module scope: the tests of a module with one card run together, so that labs can be kept.
         metafunc.parametrize("nic", [net.LINUX] if linux else NICS[:1] if one else NICS, scope="module")
 
 
 @pytest.fixture
 def boot_nat(nic: str, make_lab: Callable[..., Lab]) -> Iterator[Callable[[str], Lab]]:
-    """Boot the NAT with these lines added to its configuration.
+    """A function that boots the NAT with these lines added to its configuration.
 
-    When the test is over, every packet must be free again: a leak fails it.
+    At the end of the test every packet must be free again: a leak fails it.
     """
     started: list[tuple[Lab, int]] = []
 
@@ -150,14 +150,14 @@ def boot_nat(nic: str, make_lab: Callable[..., Lab]) -> Iterator[Callable[[str],
 
 @pytest.fixture
 def gateway(boot_nat: Callable[[str], Lab]) -> Lab:
-    """The lab with our NAT forwarding between its hosts."""
+    """A lab in which our NAT forwards between the hosts."""
     return boot_nat("")
 
 
 class Kept(Generic[AnyLab]):
     """A lab for all tests of a module, and the gateway that runs in it.
 
-    `start` boots our image, as its arguments say; `linux` a Linux guest in its place.
+    `start` boots our image with the given arguments; `linux` boots a Linux guest in its place.
     """
 
     def __init__(self, lab: AnyLab, start: Callable[..., object], linux: Callable[[], object]) -> None:
@@ -167,7 +167,8 @@ class Kept(Generic[AnyLab]):
         self._free = 0
 
     def boot(self, nic: str, *how: str) -> AnyLab:
-        """A gateway on this NIC, `how` for `start`; the one that runs, if it is the same and well."""
+        """A gateway on this NIC, with the arguments `how` for `start`; one that runs already, if it is the same and
+        healthy."""
         machine = self.lab.machine
         if self._runs == (nic, *how) and machine is not None and machine.process.poll() is None:
             return self.lab
@@ -183,17 +184,17 @@ class Kept(Generic[AnyLab]):
         return self.lab
 
     def end(self) -> None:
-        """The gateway that runs must have every packet free again: a leak fails the test."""
+        """Checks that the running gateway has every packet free again: a leak fails the test."""
         machine, runs, self._runs = self.lab.machine, self._runs, None
         if runs is not None and runs[0] != net.LINUX and machine is not None and machine.process.poll() is None:
-            # What waits for a neighbour may do so for three seconds (RFC 4861 section 10).
+            # A packet may wait for a neighbour for three seconds (RFC 4861 section 10).
             self.lab.check_no_leak(self._free, 5)
         self.lab.shut_down()
 
 
 @pytest.fixture(scope="module")
 def six_net() -> Iterator[Kept[SixLab]]:
-    """A 6to4 site far away, a Linux guest, that stays for all tests of a module."""
+    """A lab with a far 6to4 site, a Linux guest, for all tests of a module."""
     with SixLab() as lab:
         _open_labs.append(lab)
         net_ = Kept(lab, lambda lines: lab.boot_six(sixlab.SIX + lines), lab.boot_six_linux)
@@ -204,13 +205,13 @@ def six_net() -> Iterator[Kept[SixLab]]:
 
 @pytest.fixture
 def boot_six(nic: str, six_net: Kept[SixLab]) -> Callable[[str], SixLab]:
-    """Have a 6to4 gateway with these lines added to its configuration."""
+    """A function that boots a 6to4 gateway with these lines added to its configuration."""
     return lambda lines="": six_net.boot(nic, lines)
 
 
 @pytest.fixture
 def six(boot_six: Callable[[str], SixLab]) -> SixLab:
-    """The lab with our 6to4 gateway and its NAT between its hosts, and a 6to4 site far away."""
+    """A lab with our 6to4 gateway and its NAT between the hosts, and a far 6to4 site."""
     return boot_six("")
 
 
@@ -227,11 +228,11 @@ def ivi_net() -> Iterator[Kept[IviLab]]:
 
 @pytest.fixture
 def boot_ivi(nic: str, ivi_net: Kept[IviLab]) -> Callable[..., IviLab]:
-    """Have a translator with these lines added to its configuration, and addresses of this form."""
+    """A function that boots a translator with these lines added to its configuration, and addresses of this form."""
     return lambda lines="", form="ivi": ivi_net.boot(nic, lines, form)
 
 
 @pytest.fixture
 def ivi(boot_ivi: Callable[..., IviLab]) -> IviLab:
-    """The lab with our translator between its IPv6 and its IPv4 hosts."""
+    """A lab with our translator between IPv6 and IPv4 hosts."""
     return boot_ivi()

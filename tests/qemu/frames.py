@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Raw Ethernet frames on a host's end of the cable."""
+"""Raw Ethernet frames on a host's interface."""
 
 import select
 import socket
@@ -17,10 +17,9 @@ _SO_RCVBUFFORCE = 33
 
 
 class Wire:
-    """Sees every frame that comes in on an interface, and sends frames as they are.
+    """Receives every frame that arrives at an interface, and sends frames unchanged.
 
-    Opened before the gateway starts, it misses nothing. Frames the host itself sends
-    are not shown.
+    If it is opened before the gateway starts, it misses no frame. Frames that the host itself sends are not received.
     """
 
     def __init__(self, space: Namespace, name: str) -> None:
@@ -37,11 +36,11 @@ class Wire:
         self._socket.close()
 
     def send(self, frame: bytes | Packet) -> None:
-        """Put one frame on the wire, unchanged."""
+        """Sends one frame, unchanged."""
         self._socket.send(bytes(frame))
 
     def receive(self, timeout: float) -> bytes | None:
-        """The next frame, or None when none comes in time."""
+        """The next frame, or None when none arrives in time."""
         deadline = time.monotonic() + timeout
         while True:
             left = max(0.0, deadline - time.monotonic())
@@ -52,14 +51,14 @@ class Wire:
                 return data
 
     def drain(self) -> list[bytes]:
-        """Everything that has come so far and was not read."""
+        """All frames that have arrived and were not read."""
         frames = []
         while (frame := self.receive(0)) is not None:
             frames.append(frame)
         return frames
 
     def expect(self, wanted: Callable[[Packet], bool], timeout: float = 10, what: str = "frame") -> Packet:
-        """Wait for the first frame that `wanted` accepts; the ones before are passed over."""
+        """Waits for the first frame that `wanted` accepts; earlier ones are discarded."""
         deadline = time.monotonic() + timeout
         seen: list[str] = []
         while (left := deadline - time.monotonic()) > 0:

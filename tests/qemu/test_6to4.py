@@ -21,18 +21,18 @@ from labkit.wait import until
 
 Boot = Callable[[str], SixLab]
 
-# What a tunnel packet may hold: `6to4.mtu` by default (RFC 4213 section 3.2).
+# The size that a tunnel packet may hold: `6to4.mtu` by default (RFC 4213 section 3.2).
 TUNNEL_MTU = 1280
 # An IPv6 header and an ICMPv6 echo header.
 ECHO = 48
-# 6to4 sites that are not there: behind the WAN router where nobody answers ARP, and the router itself,
-# which has no tunnel.
+# 6to4 sites that do not exist: one behind the WAN router where no host answers ARP, and one at the router itself, which
+# has no tunnel.
 NO_HOST = prefix("192.0.2.99", 1) + "1"
 NO_TUNNEL = prefix(net.FAR_SERVER, 1) + "1"
 
 
 def interface_id(mac: str) -> str:
-    """The last 64 bits of an address made from a MAC (RFC 4291 appendix A), as Linux writes them."""
+    """The last 64 bits of an address made from a MAC address (RFC 4291 appendix A), as Linux writes them."""
     b = [int(part, 16) for part in mac.split(":")]
     words = (b[0] ^ 2) << 8 | b[1], b[2] << 8 | 0xFF, 0xFE00 | b[3], b[4] << 8 | b[5]
     return ":".join(f"{word:x}" for word in words)
@@ -46,7 +46,7 @@ LINK_LOCAL = "fe80::" + interface_id(net.GATEWAY_MACS[0])
 
 @pytest.mark.traffic
 def test_slaac(six: SixLab) -> None:
-    """A Linux host makes itself an address, an on-link route, a default route and the MTU of the tunnel."""
+    """A Linux host configures an address, an on-link route, a default route and the MTU of the tunnel."""
     assert global_address(six.lan, "lan0") == LAN_PREFIX.removesuffix(":") + interface_id(net.LAN_HOST_MAC)
     routes = six.lan.ip("-6 route show dev lan0")
     assert re.search(rf"^{LAN_PREFIX}/64 proto kernel ", routes, re.MULTILINE), routes
@@ -55,7 +55,7 @@ def test_slaac(six: SixLab) -> None:
 
 
 def test_unsolicited_advertisements(six: SixLab) -> None:
-    """A host that asks for nothing is configured when the gateway starts (RFC 4861 section 6.2.4)."""
+    """A host that sends no solicitation is configured when the gateway starts (RFC 4861 section 6.2.4)."""
     assert six.machine is not None
     six.lan.sysctl("ipv6.conf.lan0.router_solicitations", 0)
     try:
@@ -64,14 +64,14 @@ def test_unsolicited_advertisements(six: SixLab) -> None:
         six.plug()
         six.machine.qmp("system_reset")
         six.machine.wait_ready("6to4")
-        until(lambda: global_address(six.lan, "lan0"), 20, "an address without asking")
+        until(lambda: global_address(six.lan, "lan0"), 20, "an address without a solicitation")
         six.wait_ping6()
     finally:
         six.lan.sysctl("ipv6.conf.lan0.router_solicitations", -1)
 
 
 def test_last_advertisement(six: SixLab) -> None:
-    """A gateway that is switched off says so: hosts drop their default route at once (section 6.2.5)."""
+    """A gateway that is switched off announces it: hosts remove their default route at once (section 6.2.5)."""
     assert six.lan.ip("-6 route show default dev lan0")
     six.console.send("poweroff\r")
     until(lambda: not six.lan.ip("-6 route show default dev lan0"), 5, "the default route to go")
@@ -85,7 +85,7 @@ RA_LINES = "".join(f"lan.rdnss {a}\n" for a in SERVERS) + "".join(f"lan.dnssl {d
 
 
 def test_rdisc6(boot_six: Boot) -> None:
-    """What ndisc6's rdisc6 reads in the answer to its solicitation, field by field."""
+    """The fields that ndisc6's rdisc6 reads in the advertisement that answers its solicitation."""
     lab = boot_six(RA_LINES)
     said = lab.lan.run("rdisc6", "-1", "-w", "1500", "lan0").stdout
     fields = dict(re.findall(r"^ *(\S.*?) *: +(.*?) *$", said, re.MULTILINE))
@@ -117,7 +117,7 @@ def test_rdisc6(boot_six: Boot) -> None:
 
 
 def test_radvdump(boot_six: Boot) -> None:
-    """What radvd's radvdump makes of it: a radvd.conf that says the same."""
+    """radvd's radvdump prints the advertisement as an equivalent radvd.conf."""
     lab = boot_six(RA_LINES)
     log = Path(lab.directory, "radvdump")
     with log.open("wb") as file:
@@ -143,25 +143,25 @@ def test_radvdump(boot_six: Boot) -> None:
 
 @pytest.mark.traffic
 def test_ping6(six: SixLab) -> None:
-    """Echoes of every size that fits reach the far site and come back."""
+    """Echoes of every size that fits reach the far site, and their replies return."""
     for size in (0, 1, 56, 57, TUNNEL_MTU - ECHO - 1, TUNNEL_MTU - ECHO):
         said = six.lan.run("ping", "-6", "-n", "-c2", "-i0.2", "-W2", "-M", "do", "-s", str(size), SITE_HOST)
         assert " 2 received" in said.stdout
 
 
 @pytest.mark.traffic
-def test_ping6_in_pieces(six: SixLab) -> None:
-    """Echoes that the host has to fragment pass, both ways."""
-    # Of the first answers some are lost until the far host knows the MTU of its router's tunnel.
+def test_ping6_in_fragments(six: SixLab) -> None:
+    """Echoes that the host must fragment pass in both directions."""
+    # Some of the first replies are lost until the far host knows the MTU of its router's tunnel.
     until(lambda: six.lan.run("ping", "-6", "-n", "-c1", "-W1", "-s", "4000", SITE_HOST, check=False).returncode == 0,
-          10, "an echo in pieces")
+          10, "an echo in fragments")
     said = six.lan.run("ping", "-6", "-n", "-c3", "-i0.2", "-W2", "-s", "4000", SITE_HOST)
     assert " 3 received" in said.stdout
 
 
 @pytest.mark.traffic
 def test_native_host_through_the_relay(six: SixLab) -> None:
-    """The rest of the IPv6 world is behind the relay, which a packet passes in both directions."""
+    """Other IPv6 networks are behind the relay; a packet passes the relay in both directions."""
     relay = six.far
     assert isinstance(relay, LinuxPeer)
     before = relay.counters("tun6to4")
@@ -174,7 +174,7 @@ def test_native_host_through_the_relay(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_far_host_begins(six: SixLab) -> None:
-    """6to4 hosts are reachable: the far host may speak first."""
+    """6to4 hosts are reachable: the far host may send first."""
     address = global_address(six.lan, "lan0")
     said = six.site.run("ping", "-6", "-n", "-c3", "-i0.2", "-W2", address)
     assert " 3 received" in said.stdout
@@ -182,7 +182,7 @@ def test_far_host_begins(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_curl_50_megabytes(six: SixLab, tmp_path: Path) -> None:
-    """A file arrives over the tunnel as it was sent, while another comes through the NAT."""
+    """A file arrives over the tunnel unchanged, while another one passes the NAT."""
     content = random.Random(6).randbytes(50 << 20)
     (tmp_path / "www").mkdir()
     (tmp_path / "www" / "file").write_bytes(content)
@@ -204,7 +204,7 @@ def test_curl_50_megabytes(six: SixLab, tmp_path: Path) -> None:
 
 
 def iperf3(lab: SixLab, *options: str) -> dict[str, dict[str, float]]:
-    """The `end` part of iperf3's own report."""
+    """The `end` part of iperf3's report."""
     server = lab.site.start("iperf3", "-s", "-1", "-B", SITE_HOST)
     lab.site.wait_port(5201)
     result = lab.lan.run("iperf3", "-6", "-J", "-c", SITE_HOST, "-t2", *options, timeout=40, check=False)
@@ -226,10 +226,10 @@ def test_iperf3_tcp(six: SixLab, direction: str, record_property: Callable[[str,
 
 @pytest.mark.traffic
 def test_iperf3_udp(six: SixLab) -> None:
-    """10 Mbit/s of UDP as large as the tunnel takes arrive, nearly all of it."""
+    """10 Mbit/s of UDP datagrams as large as the tunnel allows; nearly all arrive."""
     end = iperf3(six, "-u", "-b10M", f"-l{TUNNEL_MTU - ECHO}")
     assert end["sum"]["packets"] > 1000
-    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames lasts.
+    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames can bridge.
     assert end["sum"]["lost_percent"] < 10
 
 
@@ -247,8 +247,8 @@ def test_tracepath6(six: SixLab) -> None:
     assert f"Resume: pmtu {TUNNEL_MTU} hops 3 back 3" in said
 
 
-def test_path_mtu_is_told(six: SixLab) -> None:
-    """A host that does not believe the MTU of the advertisement is told by packet too big."""
+def test_path_mtu_is_reported(six: SixLab) -> None:
+    """A host that ignores the MTU of the advertisement gets packet too big."""
     six.lan.ip("link set lan0 mtu 1500")
     six.lan.sysctl("ipv6.conf.lan0.accept_ra_mtu", 0)
     try:
@@ -265,7 +265,7 @@ def test_path_mtu_is_told(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_port_unreachable(six: SixLab) -> None:
-    """An ICMPv6 error from the far host comes through the tunnel to the program it belongs to."""
+    """An ICMPv6 error from the far host comes through the tunnel and reaches the right program."""
     with six.lan.socket(socket.AF_INET6) as client:
         client.connect((SITE_HOST, 9))
         client.settimeout(5)
@@ -276,7 +276,7 @@ def test_port_unreachable(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_hop_limit(six: SixLab) -> None:
-    """Each router on the way says where the hop limit ran out."""
+    """Each router on the path reports an expired hop limit."""
     for limit, router in ((1, LAN_PREFIX), (2, prefix(FAR_ROUTER, 0))):
         said = six.lan.run("ping", "-6", "-n", "-c1", "-W3", "-t", str(limit), SITE_HOST, check=False).stdout
         assert re.search(rf"^From {router}\S* icmp_seq=1 Time exceeded: Hop limit$", said, re.MULTILINE), said
@@ -284,28 +284,28 @@ def test_hop_limit(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_no_such_host_at_the_far_site(six: SixLab) -> None:
-    """The far router's own error comes back through the tunnel."""
+    """The far router's own error returns through the tunnel."""
     said = six.lan.run("ping", "-6", "-n", "-c1", "-W6", prefix(FAR_ROUTER, 1) + "99", check=False).stdout
     assert "Destination unreachable: Address unreachable" in said
 
 
 @pytest.mark.parametrize("target", [NO_HOST, NO_TUNNEL], ids=["no host", "no tunnel"])
 def test_ipv4_error_about_a_tunnel_packet(six: SixLab, target: str) -> None:
-    """The IPv4 world's ICMP error is told to the IPv6 host (RFC 4213 section 3.4)."""
+    """An ICMP error of an IPv4 router becomes an error to the IPv6 host (RFC 4213 section 3.4)."""
     said = six.lan.run("ping", "-6", "-n", "-c5", "-i1", "-W5", target, check=False, timeout=30).stdout
     assert re.search(rf"^From {LAN_PREFIX}\S* icmp_seq=\d+ Destination unreachable: Address unreachable$", said,
                      re.MULTILINE), said
 
 
-def test_tunnel_packets_in_pieces(six: SixLab) -> None:
-    """Where the IPv4 world's links are small, tunnel packets come in fragments, and pass both ways."""
+def test_tunnel_packets_in_fragments(six: SixLab) -> None:
+    """Where the IPv4 path has a small MTU, tunnel packets arrive in fragments, and pass in both directions."""
     size = str(TUNNEL_MTU - ECHO)
     try:
         for name in ("far0", "wan0"):
             six.wan.ip(f"link set {name} mtu 600")
-        # The far router learns first that its tunnel packets, which must not be split, do not fit.
+        # The far router first learns that its tunnel packets, which must not be fragmented, are too large.
         until(lambda: six.lan.run("ping", "-6", "-n", "-c1", "-W1", "-s", size, SITE_HOST, check=False).returncode == 0,
-              10, "an echo in pieces")
+              10, "an echo in fragments")
         said = six.lan.run("ping", "-6", "-n", "-c5", "-i0.2", "-W2", "-s", size, SITE_HOST)
         assert " 5 received" in said.stdout
     finally:
@@ -318,7 +318,7 @@ def test_tunnel_packets_in_pieces(six: SixLab) -> None:
 
 @pytest.mark.traffic
 def test_ipv4_beside_it(six: SixLab) -> None:
-    """The same box translates IPv4: the server sees the gateway's address."""
+    """The same gateway translates IPv4: the server sees the gateway's address."""
     with six.wan.socket() as server, six.lan.socket() as client:
         server.bind((net.FAR_SERVER, 5000))
         server.settimeout(5)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""6to4 and NAT on boxes of their own: protocol 41 goes through the NAT to the router behind it.
+"""6to4 and NAT in separate gateways: protocol 41 passes the NAT to the router behind it.
 
-Our two images, ours behind the host's kernel as NAT, and a Linux 6to4 router behind our NAT. The public address is
-the NAT's; the far site is a Linux guest's `sit` tunnel, or a second image where that is enough.
+Tested are two of our images, our image behind the host's kernel as a NAT, and a Linux 6to4 router behind our NAT. The
+public address belongs to the NAT. The far site is a Linux guest's `sit` tunnel, or a second image where that is enough.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _SIZE = 8 << 20
 
 @pytest.fixture
 def make_apart(track_lab: Callable[[SixLab], None]) -> Iterator[Callable[..., SixLab]]:
-    """Make labs (arguments of SixLab) with room for an inner machine; they end with the test."""
+    """A function that makes labs (arguments of SixLab) with room for an inner machine; they end with the test."""
     made: list[SixLab] = []
 
     def make(nics: tuple[str, str], far: str, model: str = "e1000") -> SixLab:
@@ -38,12 +38,12 @@ def make_apart(track_lab: Callable[[SixLab], None]) -> Iterator[Callable[..., Si
 
 
 def pings6(space: Namespace, target: str) -> bool:
-    """Three echoes come back."""
+    """Whether three echoes are answered."""
     return " 3 received" in space.run("ping", "-6", "-n", "-c3", "-i0.2", "-W2", target, check=False).stdout
 
 
 def check_both_worlds(lab: SixLab, directory: Path) -> None:
-    """IPv6 through the inner machine and IPv4 of its neighbours through the NAT, files at the same time."""
+    """Checks IPv6 through the inner machine and IPv4 of its neighbours through the NAT, with files at the same time."""
     content = random.Random(41).randbytes(_SIZE)
     directory.joinpath("file").write_bytes(content)
     six, four = directory / "six", directory / "four"
@@ -58,7 +58,7 @@ def check_both_worlds(lab: SixLab, directory: Path) -> None:
 
 
 def test_two_images(make_apart: Callable[..., SixLab], nic: str, tmp_path: Path) -> None:
-    """Our 6to4 gateway, its NAT off, behind our NAT; the far site may speak first."""
+    """Our 6to4 gateway, with its NAT off, behind our NAT; the far site may send first."""
     lab = make_apart((nic, nic), "linux", nic)
     lab.boot(NAT, app="nat")
     lab.boot_inner()
@@ -72,7 +72,7 @@ def test_two_images(make_apart: Callable[..., SixLab], nic: str, tmp_path: Path)
 
 
 def test_two_images_without_a_hint(make_apart: Callable[..., SixLab]) -> None:
-    """The NAT learns from the first packet whose protocol 41 is."""
+    """The NAT learns from the first packet which host uses protocol 41."""
     lab = make_apart(("e1000", "e1000"), "image")
     lab.boot(net.NAT, app="nat")
     lab.boot_inner()
@@ -82,7 +82,7 @@ def test_two_images_without_a_hint(make_apart: Callable[..., SixLab]) -> None:
 
 
 def test_behind_a_linux_nat(make_apart: Callable[..., SixLab], tmp_path: Path) -> None:
-    """The host's kernel translates (nftables: masquerade, protocol 41 to the 6to4 gateway)."""
+    """The host's kernel is the NAT (nftables: masquerade, protocol 41 to the 6to4 gateway)."""
     lab = make_apart((LINUX, LINUX), "image")
     lab.boot_linux(protocol41=INNER_WAN)
     lab.boot_inner()
@@ -105,9 +105,9 @@ def test_linux_router_behind_our_nat(make_apart: Callable[..., SixLab], tmp_path
 @pytest.mark.traffic
 def test_linux_router_behind_a_linux_nat(make_apart: Callable[..., SixLab], request: pytest.FixtureRequest,
                                          tmp_path: Path) -> None:
-    """Nothing of ours: what the others are measured by. Only with `--gateway linux`."""
+    """Linux alone, as the reference for the other tests. Only with `--gateway linux`."""
     if request.config.getoption("--gateway") != "linux":
-        pytest.skip("shows that the tests are fair")
+        pytest.skip("this is the reference run for Linux")
     lab = make_apart((LINUX, LINUX), "linux")
     lab.boot_linux(protocol41=INNER_WAN)
     lab.boot_inner_linux()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""thc-ipv6 against the 6to4 gateway: while an attack runs it goes on forwarding, and afterwards it is as before.
+"""thc-ipv6 against the 6to4 gateway: during an attack it keeps forwarding, and afterwards it works as before.
 
-All of it stays in the lab's own namespaces. The LAN host does not hear the attacker, and no cable is full: what is
-tested is the gateway.
+All packets stay in the lab's own namespaces. The LAN host does not receive the attack, and no cable is saturated: the
+tests are about the gateway.
 """
 
 import dataclasses
@@ -26,19 +26,18 @@ from labkit.wait import until
 
 Boot = Callable[[str], SixLab]
 
-# What the attacker's interface sends at most, in packets a second.
+# The maximum that the attacker's interface sends, in packets a second.
 _RATE = 3000
 _NOBODY = "02:00:00:00:66:66"
 
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """Commands that run at once; {gateway}, {router} (link-local), {host} and {prefix} are filled in.
+    """Commands that run at the same time; {gateway}, {router} (link-local), {host} and {prefix} are filled in.
 
-    `least` is how many frames must have come of it. `forwards` says whether it must go on
-    forwarding meanwhile to the very host whose address the attacker claims: neighbour discovery
-    has no defence against that. `linux` says whether Linux as the gateway can stand it: its
-    neighbour table overflows.
+    `least` is the minimum number of frames that the attack must send. `forwards` says whether the gateway must forward
+    during the attack to the host whose address the attacker claims: neighbour discovery has no defence against that.
+    `linux` says whether Linux as the gateway survives it: its neighbour table overflows.
     """
 
     commands: str  # separated by ";"
@@ -71,7 +70,7 @@ ATTACKS = {
     "all ICMPv6 types": Attack("randicmp6 -p attack0 {gateway}", seconds=6),
     "connections from everywhere": Attack("thcsyn6 -r attack0 " + SITE_HOST + " 80", linux=False),
     "neighbours that are not there": Attack("ndpexhaust26 -c -p site0 {prefix}", far=True, linux=False),
-    # They say what they do and wait three seconds before they do it.
+    # They print what they will do and wait three seconds before they do it.
     "denial of service": Attack(";".join(f"denial6 attack0 {{gateway}} {case}" for case in range(1, 8)), seconds=8),
     # They pause between their cases.
     "exploits and odd headers": Attack("exploit6 attack0 {gateway};implementation6 -p attack0 {gateway};"
@@ -90,7 +89,7 @@ ATTACKS = {
 
 
 def chosen() -> list[str]:
-    """All take minutes: a third of them, by the image's checksum; ATTACKS=all for all."""
+    """All attacks take minutes, so a third of them is chosen by the image's checksum; ATTACKS=all chooses all."""
     names = list(ATTACKS)
     image = Path(IMAGE)
     if os.environ.get("ATTACKS") == "all" or not image.exists():
@@ -99,26 +98,26 @@ def chosen() -> list[str]:
 
 
 def start(space: Namespace, command: str, seconds: float) -> "subprocess.Popen[bytes]":
-    """A tool of thc-ipv6 that is ended after so long."""
+    """Starts a tool of thc-ipv6; it is stopped after `seconds`."""
     tool, *arguments = command.split()
     return space.start("timeout", "--signal=KILL", f"{seconds:g}", f"atk6-{tool}", *arguments,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def check_ran(process: "subprocess.Popen[bytes]") -> None:
-    """It came to its end or was ended, and had nothing to complain of."""
+    """Checks that the tool ended or was stopped, and reported no error."""
     said = process.communicate(timeout=60)[0].decode(errors="replace")
     assert process.returncode in (0, 1, -signal.SIGKILL), said
     assert "Syntax" not in said and "Error" not in said, said
 
 
 def echoes(lab: SixLab, number: int, target: str, family: str) -> "subprocess.Popen[bytes]":
-    """A ping in the background."""
+    """Starts a ping in the background."""
     return lab.lan.start("ping", family, "-n", "-q", f"-c{number}", "-i0.2", "-W2", target, stdout=subprocess.PIPE)
 
 
 def received(process: "subprocess.Popen[bytes]") -> int:
-    """How many answers it got."""
+    """The number of replies that the ping received."""
     said = process.communicate(timeout=60)[0].decode()
     found = re.search(r"(\d+) received", said)
     assert found is not None, said
@@ -126,7 +125,7 @@ def received(process: "subprocess.Popen[bytes]") -> int:
 
 
 def sent(space: Namespace, name: str) -> int:
-    """The frames an interface has sent."""
+    """The number of frames that an interface has sent."""
     link: dict[str, Any] = json.loads(space.ip(f"-s -j link show dev {name}"))[0]
     return int(link["stats64"]["tx"]["packets"])
 
@@ -149,10 +148,10 @@ def attacker(six_net: Kept[SixLab]) -> Namespace:
 @pytest.mark.parametrize("name", chosen())
 def test_attack(attacker: Namespace, boot_six: Boot, nic: str, name: str,
                 record_property: Callable[[str, object], None]) -> None:
-    """It forwards IPv6 and IPv4 meanwhile, and all is well soon after."""
+    """The gateway forwards IPv6 and IPv4 during the attack, and works normally soon after."""
     attack = ATTACKS[name]
     if nic == net.LINUX and not attack.linux:
-        pytest.skip("more than Linux's neighbour table holds")
+        pytest.skip("the attack overflows Linux's neighbour table")
     lab = boot_six("")
     space, name_there = (lab.site, "site0") if attack.far else (attacker, "attack0")
     before = sent(space, name_there)
@@ -161,7 +160,7 @@ def test_attack(attacker: Namespace, boot_six: Boot, nic: str, name: str,
     running = [start(space, command.format(**names), attack.seconds) for command in attack.commands.split(";")]
     number = int(attack.seconds / 0.2)
     pings = [echoes(lab, number, SITE_HOST, "-6"), echoes(lab, number, net.FAR_SERVER, "-4")]
-    # Something to lie about: the gateway has to ask for a host that is not there.
+    # A solicitation that the attacker can answer wrongly: the gateway needs a host that does not exist.
     lab.site.run("ping", "-6", "-n", "-c2", "-i0.5", "-W1", LAN_PREFIX + "66", check=False)
     for process in running:
         check_ran(process)
@@ -177,9 +176,9 @@ def test_attack(attacker: Namespace, boot_six: Boot, nic: str, name: str,
 
 @pytest.mark.one_card
 def test_duplicate_addresses(attacker: Namespace, boot_six: Boot) -> None:
-    """A gateway that is told that somebody has its addresses does not use them (RFC 4862 section 5.4.5).
+    """A gateway does not use its addresses when another host claims them (RFC 4862 section 5.4.5).
 
-    IPv4 goes on; when the cable is plugged in anew and the attacker is gone, IPv6 is back.
+    IPv4 still works. When the attacker is gone and the cable is plugged in again, IPv6 works again.
     """
     lab = boot_six("")
     assert lab.machine is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ARP as seen from the wire: RFC 826 answers, the announcement at start (RFC 5227), padding."""
+"""ARP on the wire: replies of RFC 826, the announcement at start (RFC 5227), padding."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def _request(target: str, sender: str = net.LAN_HOST, mac: str = net.LAN_HOST_MA
 
 
 def _ask(wire: Wire, request: Packet, timeout: float = 1) -> Packet:
-    """Send the request until it is answered: just after its start an e1000 loses frames."""
+    """Sends the request until it is answered: just after its start an e1000 loses frames."""
     wanted = request[ARP].pdst
     for _ in range(10):
         wire.send(request)
@@ -33,12 +33,12 @@ def _ask(wire: Wire, request: Packet, timeout: float = 1) -> Packet:
 
 @pytest.fixture
 def silent(nic: str, make_lab: Callable[..., Lab]) -> Lab:
-    """Two hosts without addresses: only what the test writes is on the wire."""
+    """Two hosts without addresses: only frames that the test writes are on the wire."""
     return make_lab((nic, nic), hosts=False)
 
 
 def test_announces_itself(silent: Lab) -> None:
-    """At start each port broadcasts its own address once or a few times, padded to 60 bytes."""
+    """At start each interface broadcasts its own address at least once, padded to 60 bytes."""
     with Wire(silent.lan, "lan0") as lan, Wire(silent.wan, "wan0") as wan:
         silent.boot()
         for wire, address, mac in ((lan, net.LAN_GATEWAY, net.GATEWAY_MACS[0]),
@@ -50,7 +50,7 @@ def test_announces_itself(silent: Lab) -> None:
 
 
 def test_answers_for_itself_only(silent: Lab) -> None:
-    """Each side's own address is answered on that side; other addresses are not."""
+    """The gateway answers for each interface's own address on that interface, and for no other address."""
     with Wire(silent.lan, "lan0") as lan, Wire(silent.wan, "wan0") as wan:
         silent.boot()
         reply = _ask(lan, _request(net.LAN_GATEWAY))
@@ -61,14 +61,14 @@ def test_answers_for_itself_only(silent: Lab) -> None:
         _ask(wan, _request(net.WAN_GATEWAY, net.WAN_SERVER, net.WAN_SERVER_MAC))
         for target in ("192.168.1.77", net.WAN_GATEWAY, net.FAR_SERVER):
             lan.send(_request(target))
-        # Order is kept: if one of them was answered, its answer comes before this one's.
+        # Order is kept: a reply to one of them would come before the reply to this one.
         lan.send(_request(net.LAN_GATEWAY))
         reply = lan.expect(lambda frame: ARP in frame and frame[ARP].op == 2)
         assert reply[ARP].psrc == net.LAN_GATEWAY
 
 
-def test_asks_then_delivers(silent: Lab) -> None:
-    """A packet for an unknown neighbour waits for the answer to the gateway's question and is then sent."""
+def test_sends_a_request_then_delivers(silent: Lab) -> None:
+    """A packet for an unknown neighbour waits for the reply to the gateway's request and is then sent."""
     with Wire(silent.lan, "lan0") as lan, Wire(silent.wan, "wan0") as wan:
         silent.boot()
         _ask(lan, _request(net.LAN_GATEWAY))
@@ -76,7 +76,7 @@ def test_asks_then_delivers(silent: Lab) -> None:
         lan.send(Ether(src=net.LAN_HOST_MAC, dst=net.GATEWAY_MACS[0]) /
                  IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=40) / ICMP(id=5, seq=6) / b"patience")
         question = wan.expect(lambda frame: ARP in frame and frame[ARP].pdst == net.WAN_SERVER and
-                              frame[ARP].psrc == net.WAN_GATEWAY, what="question for the default router")
+                              frame[ARP].psrc == net.WAN_GATEWAY, what="request for the default router")
         assert question[ARP].hwsrc == question[Ether].src == net.GATEWAY_MACS[1]
         wan.send(Ether(src=net.WAN_SERVER_MAC, dst=net.GATEWAY_MACS[1]) /
                  ARP(op=2, hwsrc=net.WAN_SERVER_MAC, psrc=net.WAN_SERVER,
@@ -87,7 +87,7 @@ def test_asks_then_delivers(silent: Lab) -> None:
 
 
 def test_neighbours_table(silent: Lab) -> None:
-    """`neighbours` shows who asked; an answer nobody asked for and from elsewhere makes no entry."""
+    """`neighbours` lists senders of requests; an unsolicited reply from another network creates no entry."""
     with Wire(silent.lan, "lan0") as lan:
         silent.boot()
         _ask(lan, _request(net.LAN_GATEWAY))
@@ -99,20 +99,20 @@ def test_neighbours_table(silent: Lab) -> None:
         assert "10.9.9.9" not in table
 
 
-def test_unanswered_questions_end(silent: Lab) -> None:
-    """Packets for neighbours that never answer are dropped with a reason and their memory comes back."""
+def test_unanswered_requests_end(silent: Lab) -> None:
+    """Packets for neighbours that never answer are dropped with a reason, and their memory is freed."""
     with Wire(silent.lan, "lan0") as lan, Wire(silent.wan, "wan0") as wan:
         silent.boot()
         _ask(lan, _request(net.LAN_GATEWAY))
         free = silent.packets_free()
-        # A link that has just come up is given three seconds in which silence means nothing.
+        # In the three seconds after carrier comes up, no reply does not mean failure.
         until(lambda: silent.console.stats()["uptime_seconds"] >= 4, 10, "four seconds of uptime")
         for number in range(200):
             lan.send(Ether(src=net.LAN_HOST_MAC, dst=net.GATEWAY_MACS[0]) /
                      IP(src=net.LAN_HOST, dst=f"203.0.113.{20 + number % 50}") / ICMP(id=number) / Raw(b"?" * 100))
         wan.expect(lambda frame: ARP in frame and frame[ARP].op == 1 and frame[ARP].pdst == "203.0.113.69",
-                   what="question for the last of them")
-        # Three questions within a second, then all of it is free.
+                   what="request for the last of them")
+        # Three requests within a second, then all of it is free.
         silent.check_no_leak(free, timeout=2)
         stats = silent.console.stats()
     assert sum(value for name, value in stats.items() if name.startswith("drop{") and "neigh" in name) >= 200, stats

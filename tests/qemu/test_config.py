@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Configuration from outside: what is wrong is said, and a gateway that was told wrong forwards nothing."""
+"""Configuration from outside: errors are reported, and a gateway with an invalid configuration forwards nothing."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from labkit import lab as net
 from labkit.lab import Lab
 from scapy.layers.l2 import ARP, Ether
 
-# What the file has, what the command line has, and what the gateway must say on COM1.
+# The file, the command line, and what the gateway must print on COM1.
 _WRONG = {
     "unknown key": (net.NAT + "lan.adress 10.0.0.1/8\n", "", r"gateway\.conf:7: .*lan\.address"),
     "bad address": ("app nat\nlan.address 192.168.1.300/24\n", "", r"gateway\.conf:2: .*\S"),
@@ -27,7 +27,7 @@ _WRONG = {
 
 @pytest.mark.parametrize("case", _WRONG)
 def test_wrong(nic: str, make_lab: Callable[..., Lab], case: str) -> None:
-    """The error stands on COM1 and on the screen with its place; nothing is sent or forwarded."""
+    """The error is on COM1 and on the screen with its place; the gateway sends and forwards nothing."""
     conf, append, message = _WRONG[case]
     lab = make_lab((nic, nic))
     with Wire(lab.lan, "lan0") as lan, Wire(lab.wan, "wan0") as wan:
@@ -53,8 +53,8 @@ def test_comments_case_and_spaces(make_lab: Callable[..., Lab]) -> None:
     assert "wan.mtu 1400" in lab.console.command("config")
 
 
-def test_command_line_wins(make_lab: Callable[..., Lab]) -> None:
-    """The command line replaces the file's value, `+` is a space, a word without = is ignored."""
+def test_command_line_has_precedence(make_lab: Callable[..., Lab]) -> None:
+    """The command line overrides the file's value, `+` is a space, a word without = is ignored."""
     lab = make_lab()
     lab.boot(net.NAT + "neighbour 192.168.1.50 02:00:00:00:00:50\nhostname filename\n",
              "quiet neighbour=192.168.1.60+02:00:00:00:00:60 hostname=linename wan.mtu=1300", app="nat")
@@ -66,7 +66,7 @@ def test_command_line_wins(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_two_modules(make_lab: Callable[..., Lab]) -> None:
-    """Every module is configuration text, read in order."""
+    """Every module is configuration text; modules are read in order."""
     lab = make_lab()
     second = lab.file("more.conf", "wan.address 203.0.113.2/24\ngateway 203.0.113.1\napp nat\n")
     lab.boot("lan.address 192.168.1.1/24\n", modules=[second], app="nat")
@@ -74,7 +74,7 @@ def test_two_modules(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_config_can_be_loaded(make_lab: Callable[..., Lab]) -> None:
-    """`config` prints a file that brings up the same gateway again."""
+    """`config` prints a file that configures the same gateway."""
     lab = make_lab()
     lab.boot(net.NAT + "nat.udp-timeout 123\nnat.filtering endpoint-independent\nroute 10.0.0.0/8 via 203.0.113.9\n")
     first = lab.console.command("config")
@@ -84,12 +84,12 @@ def test_config_can_be_loaded(make_lab: Callable[..., Lab]) -> None:
     assert lab.console.command("config") == first
 
 
-def test_ports_by_mac_address(make_lab: Callable[..., Lab]) -> None:
+def test_interfaces_by_mac_address(make_lab: Callable[..., Lab]) -> None:
     """`lan` and `wan` may name a NIC by its MAC address, also in the other order."""
     lab = make_lab()
     lab.lan.ip("address flush dev lan0")
     lab.wan.ip("address flush dev wan0")
-    # The cables stay; the roles change sides.
+    # The cables stay; the interfaces exchange their roles.
     lab.wan.ip(f"address add {net.LAN_HOST}/24 dev wan0")
     lab.lan.ip(f"address add {net.WAN_SERVER}/24 dev lan0")
     conf = net.NAT.replace("lan nic0", f"lan {net.GATEWAY_MACS[1]}").replace("wan nic1", f"wan {net.GATEWAY_MACS[0]}")
@@ -112,7 +112,7 @@ def test_too_few_nics(make_lab: Callable[..., Lab], model: str | None) -> None:
 
 
 def test_nic_disappeared(make_lab: Callable[..., Lab]) -> None:
-    """A configuration that names a NIC by a MAC address no longer there says so and forwards nothing."""
+    """A configuration that names a missing NIC by its MAC address is reported, and the gateway forwards nothing."""
     lab = make_lab()
     machine = lab.start(net.NAT.replace("wan nic1", "wan 52:54:00:aa:bb:cc"))
     machine.console.expect(r"^.*52:54:00:aa:bb:cc.*$")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The console on COM1, the boot menu, and what ends or restarts the machine."""
+"""The console on COM1, the boot menu, and how the machine ends or restarts."""
 
 import os
 import re
@@ -22,7 +22,7 @@ _READY_MS = 50
 
 
 def test_answers(gateway: Lab) -> None:
-    """Each command prints what interface.md says, in its form."""
+    """Each command prints what docs/interface.md says, in its form."""
     console = gateway.console
     helped = console.command("help")
     for name in _COMMANDS:
@@ -30,7 +30,7 @@ def test_answers(gateway: Lab) -> None:
     lines = console.command("stats").splitlines()
     assert all(re.fullmatch(r'[a-z0-9_]+(\{[a-z]+="[^"]+"\})? \d+', line) for line in lines), lines
     stats = console.stats()
-    assert len(stats) == len(lines), "a name stands twice in stats"
+    assert len(stats) == len(lines), "a name occurs twice in stats"
     assert [name for name in _COUNTERS if name not in stats] == []
     assert stats["forwarded_packets"] >= 2 and stats["nat_sessions"] >= 1
     ports = console.command("interfaces").splitlines()
@@ -50,7 +50,8 @@ def test_answers(gateway: Lab) -> None:
 
 
 def test_form_of_lines(gateway: Lab) -> None:
-    """Output lines end CR LF; CR alone or LF alone ends an input line; input is echoed; backspace rubs out."""
+    """Output lines end with CR LF; CR or LF alone ends an input line; input is echoed; backspace deletes a
+    character."""
     console = gateway.console
     first = console.command("routes")
     assert b"\n" not in console.raw.replace(b"\r\n", b"")
@@ -63,21 +64,21 @@ def test_form_of_lines(gateway: Lab) -> None:
 
 
 def test_counters_count(gateway: Lab) -> None:
-    """Ten echoes of 100 bytes are ten packets each way on each side, and bytes as on Ethernet without FCS."""
+    """Ten echoes of 100 bytes are ten packets in each direction on each side, with bytes as on Ethernet without FCS."""
     before = gateway.console.stats()
     gateway.lan.run("ping", "-n", "-c10", "-i0.05", "-W3", "-s", "100", net.FAR_SERVER)
     after = gateway.console.stats()
     delta = {name: after[name] - before[name] for name in after}
     for port in ("lan", "wan"):
         for way in ("rx", "tx"):
-            # An ARP exchange may fall among them.
+            # ARP packets may be counted as well.
             assert 10 <= delta[f'{way}_packets{{if="{port}"}}'] <= 14
             assert 10 * 142 <= delta[f'{way}_bytes{{if="{port}"}}'] <= 10 * 142 + 4 * 60
     assert delta["forwarded_packets"] == 20
 
 
 def test_console_while_flooded(gateway: Lab) -> None:
-    """The console answers while packets come as fast as the host can send."""
+    """The console answers while packets arrive as fast as the host can send."""
     flood = gateway.lan.start("ping", "-n", "-f", "-q", net.FAR_SERVER)
     try:
         first = gateway.console.stats()["forwarded_packets"]
@@ -89,8 +90,8 @@ def test_console_while_flooded(gateway: Lab) -> None:
 
 
 def test_ready_time(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """From the entry point to `ready`: under 50 ms by the machine's own clock, on which each instruction takes two
-    nanoseconds, so that it does not matter how busy the host is."""
+    """From the entry point to `ready`: under 50 ms by the machine's own clock. On this clock each instruction takes two
+    nanoseconds, so that the load of the host does not matter."""
     lab = make_lab((nic, nic))
     machine = lab.start(net.NAT, extra=("-icount", "shift=1,sleep=off"))
     ready = machine.wait_ready("nat")
@@ -98,12 +99,12 @@ def test_ready_time(nic: str, make_lab: Callable[..., Lab]) -> None:
 
 
 def _entry(machine: Machine, app: str) -> str:
-    """The number the menu on COM1 gives an application."""
+    """The number of an application in the menu on COM1."""
     return machine.console.expect(rf"^\W*(\d+)\W+{app}\b").group(1)
 
 
 def test_menu_on_com1(make_lab: Callable[..., Lab]) -> None:
-    """Without `app` the menu comes; a number and Enter on COM1 start an application."""
+    """Without `app` the menu appears; a number and Enter on COM1 start an application."""
     lab = make_lab()
     machine = lab.start(net.NETWORK)
     machine.console.send(_entry(machine, "nat") + "\r")
@@ -112,7 +113,7 @@ def test_menu_on_com1(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_menu_by_keyboard(make_lab: Callable[..., Lab]) -> None:
-    """The same menu stands on the screen and obeys the PS/2 keyboard."""
+    """The same menu is on the screen and reacts to the PS/2 keyboard."""
     lab = make_lab()
     machine = lab.start(net.NETWORK)
     number = _entry(machine, "wire")
@@ -140,7 +141,7 @@ def test_menu_arrows(make_lab: Callable[..., Lab], way: str) -> None:
 
 
 def test_menu_countdown(make_lab: Callable[..., Lab]) -> None:
-    """With menu-timeout and menu-default the default starts by itself."""
+    """With menu-timeout and menu-default the default application starts by itself."""
     lab = make_lab()
     machine = lab.start(net.NETWORK + "menu-timeout 1\nmenu-default nat\n")
     machine.wait_screen("nat")
@@ -148,7 +149,7 @@ def test_menu_countdown(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_reboot(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """`reboot` starts the machine again, and it works as before."""
+    """`reboot` restarts the machine, and it works as before."""
     lab = make_lab((nic, nic))
     machine = lab.boot(net.NAT)
     machine.console.send("reboot\r")
@@ -167,7 +168,7 @@ def test_poweroff(make_lab: Callable[..., Lab], debug_exit: bool) -> None:
 
 
 def test_crash(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """A CPU exception: where and why, registers, a trail of function names on COM1, then a restart."""
+    """A CPU exception: place and reason, registers, a backtrace of function names on COM1, then a restart."""
     lab = make_lab((nic, nic))
     machine = lab.boot(net.NAT, "debug=on")
     machine.console.send("crash\r")
@@ -187,7 +188,7 @@ def test_crash(nic: str, make_lab: Callable[..., Lab]) -> None:
     ("crash stack", r"stack overflow: the guard page was reached at [0-9a-f]{8}\n.*exception 8 .*\bcpu_crash_stack\+"),
 ])
 def test_page_rights(make_lab: Callable[..., Lab], command: str, said: str) -> None:
-    """Address 0 and the page below the stack are not mapped, code is not written, data not executed."""
+    """Address 0 and the page below the stack are not mapped, code is not writable, data is not executable."""
     machine = make_lab().boot(net.NAT, "debug=on", cpu="max")
     machine.console.send(command + "\r")
     machine.console.expect(said)
@@ -195,7 +196,7 @@ def test_page_rights(make_lab: Callable[..., Lab], command: str, said: str) -> N
 
 
 def test_crash_only_with_debug(make_lab: Callable[..., Lab]) -> None:
-    """Without debug=on the debug commands are refused as unknown, and `help` does not list them."""
+    """Without debug=on the debug commands are unknown, and `help` does not list them."""
     console = make_lab().boot(net.NAT).console
     for name in ("random", "crash", "crash text", "crash data", "crash stack", "hang"):
         assert console.command(name) == f"unknown command: {name} (help lists them)\n"
@@ -213,7 +214,7 @@ def test_hang(nic: str, make_lab: Callable[..., Lab]) -> None:
 
 
 def test_idle_is_no_hang(make_lab: Callable[..., Lab]) -> None:
-    """A gateway with nothing to do is not taken for a hung one."""
+    """The watchdog does not restart a gateway that has nothing to do."""
     lab = make_lab()
     lab.boot(net.NAT + "watchdog 1\n")
     until(lambda: lab.console.stats()["uptime_seconds"] >= 4, 15, "four seconds of uptime")
@@ -221,7 +222,8 @@ def test_idle_is_no_hang(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_link_down_and_up(boot_nat: Callable[[str], Lab]) -> None:
-    """A pulled cable is noticed; plugged in again, the port receives as before, both ways and repeatedly."""
+    """The gateway notices an unplugged cable; plugged in again, the interface works as before, in both directions, and
+    more than once."""
     lab = boot_nat("")
     machine = lab.machine
     assert machine is not None
@@ -242,7 +244,7 @@ def test_link_down_and_up(boot_nat: Callable[[str], Lab]) -> None:
 
 
 def test_boots_differ(make_lab: Callable[..., Lab]) -> None:
-    """Two boots of one machine do not draw the same random numbers."""
+    """Two boots of one machine give different random numbers."""
     lab = make_lab()
     drawn = set()
     for _ in range(3):
@@ -254,7 +256,7 @@ def test_boots_differ(make_lab: Callable[..., Lab]) -> None:
 
 @pytest.mark.parametrize("memory, sessions", [(64, 100000), (16, 10000)])
 def test_memory(nic: str, make_lab: Callable[..., Lab], memory: int, sessions: int) -> None:
-    """The promised number of sessions fits the promised memory, and the gateway works with it."""
+    """The documented number of sessions fits the documented memory, and the gateway works with it."""
     lab = make_lab((nic, nic))
     lab.boot(net.NAT + f"nat.sessions {sessions}\n", memory=memory)
     lab.wait_ping()
@@ -262,7 +264,7 @@ def test_memory(nic: str, make_lab: Callable[..., Lab], memory: int, sessions: i
 
 
 def test_too_little_memory(make_lab: Callable[..., Lab]) -> None:
-    """More sessions than memory: a line that names the key, and no start with less than was asked for."""
+    """More sessions than memory: a line that names the key, and the gateway does not start with fewer sessions."""
     lab = make_lab()
     machine = lab.start(net.NAT + "nat.sessions 1000000\n", memory=16)
     machine.console.expect(r"^.*nat\.sessions.*$")
@@ -271,7 +273,7 @@ def test_too_little_memory(make_lab: Callable[..., Lab]) -> None:
 
 @pytest.mark.parametrize("model", ["virtio-legacy", "virtio-modern"])
 def test_virtio_variants(make_lab: Callable[..., Lab], model: str) -> None:
-    """The legacy and the modern interface each, with every offload of the tap on offer to a driver that wants none."""
+    """The legacy and the modern interface of virtio; the tap offers every offload, and the driver accepts none."""
     lab = make_lab((model, model), vnet_hdr=True)
     lab.boot(net.NAT)
     lab.wait_ping()
@@ -290,7 +292,7 @@ def test_mixed_nics_and_old_processor(make_lab: Callable[..., Lab]) -> None:
 
 
 def test_idle_costs_little(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """A gateway without traffic leaves the host's processor alone: a tenth of it at most, all of QEMU included."""
+    """A gateway without traffic uses at most a tenth of the host's processor, all of QEMU included."""
     lab = make_lab((nic, nic))
     machine = lab.boot(net.NAT)
     lab.wait_ping()
@@ -303,7 +305,7 @@ def test_idle_costs_little(nic: str, make_lab: Callable[..., Lab]) -> None:
     lab.silence()
     lab.console.stats()
     before, start = ticks(), time.monotonic()
-    # The time to be measured over, not to be hoped in.
+    # This is the time of the measurement, not a wait for a condition.
     time.sleep(2)
     share = (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - start)
     assert share < 0.1, f"{share:.0%} of a processor"

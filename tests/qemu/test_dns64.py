@@ -38,7 +38,7 @@ class DnsNet:
         self._free = 0
 
     def prepare(self, nic: str) -> None:
-        """All name servers answer, and the next gateway has these cards."""
+        """Makes all name servers answer; the next gateway has these cards."""
         for kind in SERVERS:
             if not self.lab.serves(kind):
                 self.lab.start_server(kind)
@@ -46,7 +46,7 @@ class DnsNet:
             port.model = nic
 
     def boot(self, nic: str, conf: str) -> DnsLab:
-        """A gateway on this NIC with this configuration; the one that runs, if it is the same and well."""
+        """A gateway on this NIC with this configuration; one that runs already, if it is the same and healthy."""
         machine = self.lab.machine
         if self._runs == (nic, conf) and machine is not None and machine.process.poll() is None:
             self.prepare(nic)
@@ -59,10 +59,10 @@ class DnsNet:
         return self.lab
 
     def end(self) -> None:
-        """The gateway that runs must have every packet free again: a leak fails the test."""
+        """Checks that the running gateway has every packet free again: a leak fails the test."""
         machine, runs, self._runs = self.lab.machine, self._runs, None
         if runs is not None and machine is not None and machine.process.poll() is None:
-            # What waits for a neighbour may do so for three seconds (RFC 4861 section 10).
+            # A packet may wait for a neighbour for three seconds (RFC 4861 section 10).
             self.lab.check_no_leak(self._free, 5)
         self.lab.shut_down()
 
@@ -78,7 +78,7 @@ def dns_net() -> Iterator[DnsNet]:
 
 @pytest.fixture
 def boot_dns(nic: str, dns_net: DnsNet, track_lab: Callable[[Lab], None]) -> Boot:
-    """Have a DNS64 server with these upstream servers and these lines added to its configuration."""
+    """A function that boots a DNS64 server with these upstream servers and these lines added to its configuration."""
     track_lab(dns_net.lab)
 
     def boot(servers: Sequence[str] = BOTH, lines: str = "") -> DnsLab:
@@ -86,12 +86,13 @@ def boot_dns(nic: str, dns_net: DnsNet, track_lab: Callable[[Lab], None]) -> Boo
     return boot
 
 
-# ---- what is answered ----
+# ---- answers ----
 
 
 @pytest.mark.parametrize("upstream", SERVERS)
 def test_addresses(boot_dns: Boot, upstream: str) -> None:
-    """AAAA records as they are, or made of A records, at the end of any chain; asked in IPv4 and IPv6, of either."""
+    """AAAA records as they are, or synthesised from A records, after any chain; over IPv4 and IPv6, from either
+    server."""
     lab = boot_dns(SERVERS[upstream])
     wanted = {
         "v4.lab.test": [V4],
@@ -118,8 +119,8 @@ def test_addresses(boot_dns: Boot, upstream: str) -> None:
 
 @pytest.mark.one_card
 @pytest.mark.parametrize("upstream", SERVERS)
-def test_all_else_as_upstream_has_it(boot_dns: Boot, upstream: str) -> None:
-    """Other types, absent names, signatures: the client gets what it would get without us."""
+def test_other_queries_as_upstream_answers_them(boot_dns: Boot, upstream: str) -> None:
+    """Other types, names that do not exist, signatures: the client gets the upstream server's answer."""
     lab = boot_dns(SERVERS[upstream])
     questions = [("v4", "A"), ("many", "A"), ("alias", "A"), ("v4.tree", "A"), ("text", "TXT"), ("", "MX"),
                  ("", "SOA"), ("", "NS"), ("_s._udp", "SRV"), ("odd", "TYPE65280"), ("nobody", "AAAA"),
@@ -132,13 +133,13 @@ def test_all_else_as_upstream_has_it(boot_dns: Boot, upstream: str) -> None:
             assert (ours.status, "tc" in ours.flags) == (theirs.status, "tc" in theirs.flags), ours.text + theirs.text
             if "tc" not in theirs.flags:
                 assert ours.answer == theirs.answer, ours.text + theirs.text
-            # Beside an answer the authority section is a gift, which may or may not be made.
+            # The authority section is optional beside an answer.
             if not theirs.answer:
                 assert ours.authority == theirs.authority, ours.text + theirs.text
 
 
 def test_signed_data(boot_dns: Boot) -> None:
-    """A client that validates itself (DO and CD) gets what is signed; one that does not, addresses it can use."""
+    """A validating client (DO and CD) gets the signed data; another one gets addresses that it can use."""
     lab = boot_dns(SERVERS["bind"])
     plain = dnslab.ask(lab.lan, GATEWAY6, "v4.lab.test", "AAAA", "+dnssec")
     assert plain.answer == [f"v4.lab.test. AAAA {V4}"]
@@ -150,7 +151,7 @@ def test_signed_data(boot_dns: Boot) -> None:
 
 
 def test_sizes(boot_dns: Boot) -> None:
-    """What does not fit is cut, with TC; a client that then tries TCP gets all of it."""
+    """An answer that does not fit is truncated, with TC; a client that then uses TCP gets all of it."""
     lab = boot_dns(SERVERS["bind"])
     for more, most in (((), 1232), (("+noedns",), 512), (("+bufsize=600",), 600), (("+bufsize=100",), 512)):
         reply = dnslab.ask(lab.lan, net.LAN_GATEWAY, "many.lab.test", "AAAA", *more)
@@ -161,7 +162,7 @@ def test_sizes(boot_dns: Boot) -> None:
 
 
 def test_reverse(boot_dns: Boot) -> None:
-    """dig -x of an address that we made leads to the IPv4 host's name; of others to where it always did."""
+    """dig -x of a synthesised address gives the IPv4 host's name; of another address, upstream's answer."""
     lab = boot_dns()
     reply = dnslab.ask(lab.lan, GATEWAY6, "-x", V4)
     assert sorted(record.split()[1:] for record in reply.answer) == [
@@ -173,7 +174,7 @@ def test_reverse(boot_dns: Boot) -> None:
 
 
 def test_the_prefix_is_found(boot_dns: Boot) -> None:
-    """A host asks for ipv4only.arpa (RFC 7050); we answer without upstream."""
+    """A host queries ipv4only.arpa (RFC 7050); the gateway answers without upstream."""
     lab = boot_dns()
     asked = lab.console.stats()["dns_upstream_asked"]
     reply = dnslab.ask(lab.lan, GATEWAY6, "ipv4only.arpa", "AAAA")
@@ -190,7 +191,8 @@ def test_edns(boot_dns: Boot) -> None:
 
 
 def test_who_may_ask(boot_dns: Boot) -> None:
-    """The networks of our own addresses may, on both sides; others are refused. Answers come from where was asked."""
+    """Clients in the networks of the gateway's own addresses, on both sides, are served; others are refused. The source
+    of an answer is the address that the query went to."""
     lab = boot_dns()
     lab.wan.ip(f"route replace {net.LAN_GATEWAY} via {net.WAN_GATEWAY}")
     for server in (net.WAN_GATEWAY, dnslab.WAN_GATEWAY6, net.LAN_GATEWAY):
@@ -199,7 +201,7 @@ def test_who_may_ask(boot_dns: Boot) -> None:
 
 
 def test_mtd64_ng_conf(nic: str, dns_net: DnsNet, track_lab: Callable[[Lab], None]) -> None:
-    """An mtd64-ng.conf, unchanged, beside a file with our addresses."""
+    """An unchanged mtd64-ng.conf, beside a file with our addresses."""
     lab = dns_net.lab
     track_lab(lab)
     dns_net.end()
@@ -231,12 +233,12 @@ port 53
 
 
 def test_router_advertisement(boot_dns: Boot) -> None:
-    """A host learns the server and the prefix, and not that we are a router."""
+    """A host learns the server and the prefix, and that the gateway is not a router."""
     lab = boot_dns()
     said = lab.lan.run("rdisc6", "-1", "-w", "1500", "br0").stdout
     assert re.search(rf"Recursive DNS server *: {GATEWAY6}\n", said), said
     assert re.search(r"Router lifetime *: +0 ", said), said
-    # PREF64 (RFC 8781), which rdisc6 does not know by name.
+    # PREF64 (RFC 8781), for which rdisc6 has no name.
     with lab.lan.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as icmp:
         icmp.settimeout(10)
         icmp.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
@@ -254,7 +256,7 @@ def test_router_advertisement(boot_dns: Boot) -> None:
 
 def dnsperf(lab: DnsLab, names: Sequence[str], seconds: float, rate: int, server: str = GATEWAY6,
             kind: str = "AAAA") -> dict[str, str]:
-    """Run dnsperf, each name once; what it says at the end."""
+    """Runs dnsperf with each name once; gives its statistics."""
     file = lab.file("questions", "".join(f"{name} {kind}\n" for name in names))
     said = lab.lan.run("dnsperf", "-s", server, "-d", file, "-n", "1", "-l", str(seconds), "-Q", str(rate),
                        "-c", "4", "-t", "8", timeout=seconds + 30).stdout
@@ -264,14 +266,14 @@ def dnsperf(lab: DnsLab, names: Sequence[str], seconds: float, rate: int, server
 
 
 def check_all_answered(result: dict[str, str], count: int) -> None:
-    """Nothing was lost, and nothing was an error."""
+    """Checks that no query was lost, and none got an error."""
     assert result["Queries sent"] == str(count), result["all"]
     assert result["Queries lost"].startswith("0 "), result["all"]
     assert result["Response codes"].startswith(f"NOERROR {count} "), result["all"]
 
 
 def test_dnsperf(boot_dns: Boot) -> None:
-    """New names at a rate that three name servers on the same host keep up with, then the same from the cache."""
+    """New names at a rate that three name servers on the same host can serve, then the same names from the cache."""
     lab = boot_dns()
     names = [f"p{i}.w.lab.test" for i in range(1500)]
     check_all_answered(dnsperf(lab, names, 30, 600), len(names))
@@ -295,7 +297,7 @@ FAULTS = ("--loss", "0.2", "--duplicate", "0.2", "--wrong-id", "0.1", "--wrong-n
 
 @pytest.mark.one_card
 def test_a_server_that_misbehaves(dns_net: DnsNet, boot_dns: Boot) -> None:
-    """Beside a good server a bad one costs time, but no client an answer, and none is wrong."""
+    """Beside a good server a bad one costs time, but every client gets an answer, and none is wrong."""
     lab = dns_net.lab
     share = ("--have-aaaa", "0.3")
     with fakedns(lab.wan, net.FAR_SERVER, *share, *FAULTS), fakedns(lab.wan, net.WAN_SERVER, *share):
@@ -314,7 +316,7 @@ def test_a_server_that_misbehaves(dns_net: DnsNet, boot_dns: Boot) -> None:
 @pytest.mark.one_card
 @pytest.mark.parametrize("death", ["port closed", "silence"])
 def test_one_server_dies_and_comes_back(boot_dns: Boot, death: str) -> None:
-    """Clients notice nothing but a delay; the server is left out and taken back."""
+    """Clients notice only a delay; the gateway stops using the server, and uses it again when it is back."""
     lab = boot_dns([SERVERS["nsd"][0], SERVERS["bind"][1]])
     rate, seconds = 100, 6
     names = [f"{death[0]}{i}.w.lab.test" for i in range(rate * seconds)]
@@ -342,7 +344,7 @@ def test_one_server_dies_and_comes_back(boot_dns: Boot, death: str) -> None:
 
 @pytest.mark.one_card
 def test_all_servers_die_and_come_back(boot_dns: Boot) -> None:
-    """What was known is still answered (RFC 8767), the rest gets SERVFAIL in time, and then all is well again."""
+    """Known names are still answered (RFC 8767), others get SERVFAIL in time, and then everything works again."""
     lab = boot_dns(SERVERS["nsd"], "timeout-time 0.5\nresend-attempts 2\n")
     assert dnslab.ask(lab.lan, GATEWAY6, "short.lab.test", "AAAA").addresses == [V4]
     lab.stop_server("nsd")
@@ -361,12 +363,13 @@ def test_all_servers_die_and_come_back(boot_dns: Boot) -> None:
 
 @pytest.mark.one_card
 def test_garbage(boot_dns: Boot) -> None:
-    """Bent questions, and bent answers of one of two upstream servers: everyone is answered, nothing is lost."""
+    """Corrupted queries, and corrupted answers of one of two upstream servers: every client gets answers, nothing
+    leaks."""
     draw = random.Random(6147)
     lab = boot_dns([net.FAR_SERVER, SERVERS["nsd"][0]])
 
     def wait_answer(client: socket.socket) -> None:
-        """Until what was sent so far has been looked at: the answer to a question that needs no upstream."""
+        """Waits until the gateway has handled all queries so far: it answers one that needs no upstream."""
         marked = dns.message.make_query("ipv4only.arpa", "A", id=0xabcd).to_wire()
         for _ in range(20):
             client.sendto(marked, (GATEWAY6, 53))
@@ -426,7 +429,7 @@ def test_garbage(boot_dns: Boot) -> None:
 
 @pytest.mark.one_card
 def test_a_page_through_the_translator(boot_dns: Boot, tmp_path: Path) -> None:
-    """A Linux host without IPv4 fetches a page from an IPv4 server: its resolver asks us, its packets go to `ivi`."""
+    """A Linux host without IPv4 fetches a page from an IPv4 server: its resolver uses DNS64, its packets `ivi`."""
     lab = boot_dns()
     lab.add_translator()
     content = random.Random(6052).randbytes(1 << 20)
@@ -435,7 +438,7 @@ def test_a_page_through_the_translator(boot_dns: Boot, tmp_path: Path) -> None:
     resolv = lab.file("resolv.conf", f"nameserver {GATEWAY6}\n")
 
     def with_resolver(*argv: str) -> str:
-        """The program in a mount namespace where this is the resolv.conf."""
+        """Runs the program in a mount namespace in which this is the resolv.conf."""
         script = f"mount --bind {resolv} /etc/resolv.conf && exec \"$@\""
         return lab.lan.run("unshare", "--mount", "sh", "-c", script, "sh", *argv, timeout=60).stdout
 
@@ -454,7 +457,7 @@ def test_a_page_through_the_translator(boot_dns: Boot, tmp_path: Path) -> None:
 
 
 def test_one_card(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """A machine with a single card, its upstream in the LAN."""
+    """A machine with a single card, whose upstream server is in the LAN."""
     lab = make_lab((nic,))
     with fakedns(lab.lan, net.LAN_HOST):
         lab.lan.wait_port(53, "udp")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """DNS over TCP between Linux and the gateway (dig, kdig, dnsperf), over good and bad cables, and under attack.
 
-Every frame is captured, and tshark looks for what TCP should not do."""
+Every frame is captured, and tshark checks what TCP must not do."""
 
 import os
 import random
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.one_card
 V4 = synthesised(net.FAR_SERVER)
 FAR, FAR6 = "192.168.1.9", "2001:db8:1::9"
 
-# What a cable that loses and reorders makes tshark say.
+# What tshark reports for a cable that loses and reorders frames.
 OF_LOSS = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "lost_segment",
            "duplicate_ack", "ack_lost_segment"}
 FLAGS = sorted(OF_LOSS | {"zero_window", "zero_window_probe", "zero_window_probe_ack", "window_full", "keep_alive",
@@ -48,12 +48,12 @@ class Net:
         self.free = lab.packets_free()
 
     def end(self) -> None:
-        """Ends the gateway; every packet must be free again, when idle connections are closed."""
+        """Ends the gateway; every packet must be free again after idle connections are closed."""
         self.lab.check_no_leak(self.free, 30)
         self.lab.shut_down()
 
     def complaints(self, port: int) -> Counter[str]:
-        """What tshark says of the frames of one card."""
+        """What tshark reports about the frames of one card."""
         fields = [word for flag in FLAGS for word in ("-e", f"tcp.analysis.{flag}")]
         said = self.lab.lan.run("tshark", "-r", self.pcap[port], "-o", "tcp.check_checksum:TRUE", "-Y",
                                 "tcp.analysis.flags or tcp.checksum.status == \"Bad\" or _ws.malformed",
@@ -64,8 +64,8 @@ class Net:
             values = line.split("\t")
             found.update(flag for flag, value in zip(FLAGS, values) if value)
             status, checksum, sender = values[len(FLAGS):-1]
-            # Where its card does not sum up, Linux writes all ones for zero, whatever the protocol
-            # (skb_checksum_help): one segment in 65,536, which tshark calls bad.
+            # Where its card computes no checksums, Linux writes all ones for zero in every protocol
+            # (skb_checksum_help): one segment in 65,536, which tshark reports as bad.
             of_linux = checksum == "0xffff" and sender != net.GATEWAY_MACS[port]
             if status == "0" and not of_linux:
                 found["bad checksum"] += 1
@@ -76,13 +76,13 @@ class Net:
 
 @pytest.fixture
 def wire(nic: str, make_dns_lab: Callable[..., DnsLab], tmp_path: Path) -> Iterator[Net]:
-    """A gateway whose frames are captured; the test calls end() itself when it wants to look at them."""
+    """A gateway whose frames are captured; a test that reads the capture calls end() itself."""
     yield Net(make_dns_lab(nic), tmp_path)
 
 
 @pytest.fixture
 def make_dns_lab(track_lab: Callable[[Lab], None]) -> Iterator[Callable[..., DnsLab]]:
-    """Labs that end with the test."""
+    """A function that makes labs, which end with the test."""
     made: list[DnsLab] = []
 
     def make(nic: str) -> DnsLab:
@@ -110,7 +110,7 @@ def dnsperf(lab: DnsLab, space: Namespace, names: list[str], *more: str, server:
 
 
 def test_dig_and_kdig(wire: Net) -> None:
-    """Single questions, several on one connection, and what does not fit into a datagram, both ways."""
+    """Single queries, several on one connection, and answers larger than a datagram, towards clients and upstream."""
     lab = wire.lab
     for server in (net.LAN_GATEWAY, GATEWAY6):
         for tool in ("dig", "kdig"):
@@ -120,10 +120,10 @@ def test_dig_and_kdig(wire: Net) -> None:
         word for i in range(50) for word in ("-q", f"k{i}.w.lab.test", "-t", "AAAA"))).stdout
     assert said.count("status: NOERROR") == 50
     assert said.count(synthesised("198.51.100.7")) == 50
-    # Sixty AAAA records: UDP says TC, and dig comes again.
+    # Sixty AAAA records: UDP gives TC, and dig repeats the query over TCP.
     said = lab.lan.run("dig", f"@{GATEWAY6}", "many.lab.test", "AAAA").stdout
     assert said.count(dnslab.PREFIX) == dnslab.MANY and "(TCP)" in said
-    # Upstream truncates as well, where it may not send more than 512 bytes.
+    # The upstream server also truncates when it may not send more than 512 bytes.
     said = lab.lan.run("dig", f"@{net.LAN_GATEWAY}", "+tcp", "+noedns", "many.lab.test", "A").stdout
     assert said.count("198.51.100.") >= dnslab.MANY
     stats = lab.console.stats()
@@ -134,7 +134,7 @@ def test_dig_and_kdig(wire: Net) -> None:
 
 
 def test_dnsperf(wire: Net) -> None:
-    """Thousands of questions on many connections, from upstream and from the cache."""
+    """Thousands of queries on many connections, answered from upstream and from the cache."""
     lab = wire.lab
     names = [f"t{i}.w.lab.test" for i in range(3000)]
     dnsperf(lab, lab.lan, names, "-m", "tcp", "-c", "50", "-Q", "600", seconds=30)
@@ -147,8 +147,8 @@ def test_dnsperf(wire: Net) -> None:
 
 
 def test_long_answers(wire: Net) -> None:
-    """Hundreds of questions at once on a connection, whose answers of 2 KB each must all be fetched over TCP; and
-    signed ones, which go to upstream over TCP as they are, and it knows nobody's key."""
+    """Hundreds of queries at once on a connection, whose answers of 2 KB each must all be fetched over TCP; and signed
+    queries, which go to upstream unchanged over TCP, and upstream does not know their key."""
     lab = wire.lab
     names = [f"a{i}.l.lab.test" for i in range(800)]
     for server in (GATEWAY6, net.LAN_GATEWAY):
@@ -165,7 +165,7 @@ def test_long_answers(wire: Net) -> None:
 
 @pytest.mark.parametrize("loss, late", [(0.05, 0.0), (0.05, 0.2)], ids=["loss", "loss and reordering"])
 def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
-    """5 % of the frames are lost, others come late: every question is answered all the same."""
+    """5 % of the frames are lost, others are late: every query is still answered."""
     lab = wire.lab
     far = lab._namespace("far")
     cable = BadCable((far, "far0"), (lab.lan, "bad0"), loss=loss, late=late)
@@ -178,7 +178,7 @@ def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
             until(lambda: far.run("ping", "-c1", "-W1", "-n", own, check=False).returncode == 0, 30,  # noqa: B023
                   f"{own} to be reached")
         names = [f"b{i}.w.lab.test" for i in range(1500)]
-        dnsperf(lab, lab.lan, names, "-Q", "600", seconds=30)  # into the cache
+        dnsperf(lab, lab.lan, names, "-Q", "600", seconds=30)  # fills the cache
         dnsperf(lab, far, names, "-m", "tcp", "-c", "20", "-q", "200", seconds=90)
         dnsperf(lab, far, names, "-m", "tcp", "-c", "20", "-q", "200", server=net.LAN_GATEWAY, seconds=90)
         said = far.run("dig", f"@{GATEWAY6}", "+tcp", "+tries=3", "+time=20", "many.lab.test", "AAAA").stdout
@@ -189,8 +189,8 @@ def test_a_bad_cable(wire: Net, loss: float, late: float) -> None:
     assert lab.console.stats()["tcp_retransmitted"] > 0
     wire.end()
     bad = wire.complaints(0)
-    # With bytes missing tshark takes the middle of a message for its begin; an acknowledgment that was sent before a
-    # FIN and comes behind it looks like a keep-alive.
+    # When bytes are missing, tshark takes the middle of a message for its beginning. An acknowledgment that was sent
+    # before a FIN and arrives after it looks like a keep-alive.
     reordered = {"keep_alive", "keep_alive_ack"} if late else set[str]()
     assert not set(bad) - OF_LOSS - reordered - {"window_full", "malformed"}, bad
 
@@ -207,7 +207,7 @@ def segment(source: str, target: str, sport: int, flags: int, seq: int, ack: int
 
 
 class Attack:
-    """Something that goes on in a thread until the block ends."""
+    """Repeats a step in a thread until the block ends."""
 
     def __init__(self, step: Callable[[], None], pause: float) -> None:
         self._step, self._pause = step, pause
@@ -230,7 +230,7 @@ class Attack:
 
 
 def test_syn_flood(wire: Net) -> None:
-    """Forged SYNs and segments with any flags: UDP and real TCP clients do not notice."""
+    """Forged SYNs and segments with any flags: UDP clients and real TCP clients do not notice them."""
     lab = wire.lab
     draw = random.Random(4987)
     names = [f"s{i}.w.lab.test" for i in range(1500)]
@@ -248,12 +248,12 @@ def test_syn_flood(wire: Net) -> None:
             stats = lab.console.stats()
     assert attack.count > 100
     assert stats["tcp_cookies_sent"] > 1000 and stats["tcp_half_open"] <= 257
-    assert stats["tcp_cookies_good"] >= 1, "a real client came in by a cookie"
+    assert stats["tcp_cookies_good"] >= 1, "a real client connected with a cookie"
     wire.end()
 
 
 def test_clients_that_hold_on(wire: Net) -> None:
-    """Connections that ask nothing, ask half, never read: they end, and others are served meanwhile."""
+    """Connections that send no query, send half of one, or never read: they end, and others are served meanwhile."""
     lab = wire.lab
     question = dns.message.make_query("many.lab.test", "AAAA").to_wire()
     framed = struct.pack("!H", len(question)) + question
@@ -271,13 +271,13 @@ def test_clients_that_hold_on(wire: Net) -> None:
             except BlockingIOError:
                 pass
         held.append(one)
-    # Until upstream has answered, this host's questions fill its share of the places for waiting ones.
+    # Until upstream has answered, this host's queries fill its share of the waiting places.
     until(lambda: lab.console.stats()["dns_waiting"] == 0, 20, "the first questions to be answered")
     assert lab.console.stats()["tcp_packets_held"] > 0
     names = [f"h{i}.w.lab.test" for i in range(1500)]
     dnsperf(lab, lab.lan, names, "-Q", "300", "-c", "4", seconds=30)
     dnsperf(lab, lab.lan, names, "-m", "tcp", "-c", "10", "-Q", "500", seconds=30)
-    until(lambda: lab.console.stats()["tcp_packets_held"] == 0, 20, "what is held for them to be given up")
+    until(lambda: lab.console.stats()["tcp_packets_held"] == 0, 20, "the packets held for them to be freed")
     for one in held:
         one.close()
     assert dnslab.ask(lab.lan, GATEWAY6, "v4.lab.test", "AAAA", "+tcp").addresses == [V4]

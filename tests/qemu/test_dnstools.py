@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""fakedns and dns64perf as programs, on the host's own loopback; no gateway."""
+"""fakedns and dns64perf as programs, on the host's loopback, without a gateway."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def host() -> Iterator[Namespace]:
 
 @pytest.fixture
 def fakedns(host: Namespace, tmp_path: Path) -> Iterator[Start]:
-    """Start fakedns with these options, on all addresses; it answers when this returns."""
+    """A function that starts fakedns with these options, on all addresses; it answers when the function returns."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> "subprocess.Popen[bytes]":
@@ -45,12 +45,12 @@ def fakedns(host: Namespace, tmp_path: Path) -> Iterator[Start]:
 
 
 def dig(host: Namespace, *words: str) -> str:
-    """What dig prints with these arguments; one try of a second."""
+    """The output of dig with these arguments; one attempt of a second."""
     return host.run("dig", "+tries=1", "+time=1", *words, check=False).stdout
 
 
 def perf(host: Namespace, where: Path, *words: str) -> tuple[int, str, str]:
-    """dns64perf's status, standard output and standard error."""
+    """dns64perf's exit status, standard output and standard error."""
     in_there = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(where))
     done = host.run(*in_there, os.path.abspath(f"{TOOLS}/dns64perf"), *words, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
@@ -60,7 +60,7 @@ NAME = "010-1-2-3.dns64perf.test"
 
 
 def test_fakedns_answers(host: Namespace, fakedns: Start) -> None:
-    """The address out of the name, from the address that was asked, in both families."""
+    """The answer is the address in the name, from the address that was queried, in both families."""
     fakedns("--ttl", "5")
     for server in ("127.0.0.2", "::1"):
         assert re.search(r"010-1-2-3\.dns64perf\.test\.\s+5\s+IN\s+A\s+10\.1\.2\.3\n", dig(host, f"@{server}", NAME))
@@ -88,13 +88,13 @@ def test_fakedns_conf(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
     (("--no-edns",), "status: FORMERR"),
 ])
 def test_faults(host: Namespace, fakedns: Start, option: tuple[str, ...], seen: str) -> None:
-    """Each as dig sees it."""
+    """Each fault as dig reports it."""
     fakedns(*option)
     assert re.search(seen, dig(host, "@127.0.0.1", "+ignore", NAME))
 
 
-def test_perf_speaks_like_the_other(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
-    """dns64perf++'s arguments of three versions, its lines, its file."""
+def test_perf_is_compatible_with_the_original(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
+    """The arguments of three versions of dns64perf++, its output lines, its file."""
     fakedns("--have-aaaa", "1")
     trial = ("::1", "53", "10.0.0.0/16", "100", "5")
     for rest in (("1000000",), ("1000000", "1"), ("2", "1000000", "1.5")):
@@ -113,7 +113,7 @@ def test_perf_speaks_like_the_other(host: Namespace, fakedns: Start, tmp_path: P
 
 
 def valid(out: str) -> int:
-    """Of 200 questions, how many answers dns64perf counts as valid."""
+    """The number of answers to 200 queries that dns64perf counts as valid."""
     return int(re.findall(r"Valid answers: (\d+) ", out)[0])
 
 
@@ -131,7 +131,7 @@ def valid(out: str) -> int:
 ])
 def test_perf_judges(host: Namespace, fakedns: Start, tmp_path: Path, faults: tuple[str, ...],
                      options: tuple[str, ...], least: int, most: int) -> None:
-    """What is late, wrong or an error does not count, and the exit status says so."""
+    """Late answers, wrong answers and errors do not count, and the exit status reports them."""
     fakedns(*faults)
     status, out, _ = perf(host, tmp_path, "--no-csv", *options, "::1", "53", "10.0.0.0/8", "200", "1", "1", "500000",
                           "0.25")
@@ -140,13 +140,13 @@ def test_perf_judges(host: Namespace, fakedns: Start, tmp_path: Path, faults: tu
 
 
 def test_perf_searches(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
-    """RFC 8219 section 9.2: the highest rate without a loss, of several searches."""
+    """RFC 8219 section 9.2: the median over several searches of the highest rate without a loss."""
     fakedns("--have-aaaa", "1", "--limit", "500")
     status, out, _ = perf(host, tmp_path, "--search", "--high", "1600", "--step", "100", "--trial", "0.3", "--repeat",
                           "3", "--pause", "0.05", "--timeout", "0.3", "::1", "53", "10.0.0.0/8")
     found = re.search(r"median (\d+)/s, 1st percentile (\d+)/s, 99th percentile (\d+)/s of 3 searches", out)
     assert status == 0 and found is not None
-    # Ten at once are let through, which counts in a short trial.
+    # The limiter allows a burst of ten, which counts in a short trial.
     assert 300 <= int(found[1]) <= 600 and int(found[2]) <= int(found[1]) <= int(found[3]), out
 
 
@@ -157,7 +157,7 @@ def test_perf_self_test(host: Namespace, tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(host: Namespace, tmp_path: Path) -> None:
-    """A message and status 2."""
+    """Wrong arguments give a message and status 2."""
     for words in ((), ("::1", "53", "10.0.0.0/8"), ("::1", "53", "10.0.0.0/24", "257", "1", "1", "1000", "1"),
                   ("::1", "53", "10.0.0.0/8", "10", "3", "1", "1000", "1"), ("--prefix", "::/95"), ("--what",)):
         status, _, err = perf(host, tmp_path, *words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ICMP errors the gateway makes, and packets too big for a link."""
+"""ICMP errors that the gateway sends, and packets that exceed an MTU."""
 
 import hashlib
 import random
@@ -30,11 +30,12 @@ def _to_gateway(packet: Packet) -> Packet:
 
 
 def _check_error(error: Packet, about: bytes) -> None:
-    """The form interface.md gives our own errors: TTL 64, TOS 0, no DF, the offender quoted as it came."""
+    """Checks the form of docs/interface.md for our own errors: TTL 64, TOS 0, no DF, the packet quoted as it
+    arrived."""
     ip = error[IP]
     assert (ip.src, ip.dst) == (net.LAN_GATEWAY, net.LAN_HOST)
     assert (ip.ttl, ip.tos, int(ip.flags)) == (64, 0, 0)
-    # The bytes as they came: scapy takes what stands behind a quote of 128 bytes for extensions.
+    # The received bytes, because scapy takes bytes after a quote of 128 bytes for extensions.
     header, icmp = error.original[14:34], error.original[34:14 + ip.len]
     assert (checksum(header), checksum(icmp)) == (0, 0)
     assert len(icmp) == 8 + min(len(about), 576 - 28)
@@ -43,7 +44,7 @@ def _check_error(error: Packet, about: bytes) -> None:
 
 @pytest.mark.traffic
 def test_time_exceeded(gateway: Lab) -> None:
-    """TTL 1 ends at the gateway with an error from its LAN address that quotes the packet."""
+    """A packet with TTL 1 ends at the gateway; an error from its LAN address quotes the packet."""
     offender = (IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=1, id=0x1234) / UDP(sport=4000, dport=4001) /
                 Raw(b"x" * 900))
     with Wire(gateway.lan, "lan0") as wire:
@@ -57,8 +58,8 @@ def test_time_exceeded(gateway: Lab) -> None:
 
 @pytest.mark.traffic
 def test_quote_comes_back_as_it_went(gateway: Lab) -> None:
-    """A translated error quotes the inside packet byte for byte, one hop further, checksums included (RFC 5508); only
-    the identification is the one that the NAT chose (RFC 6864 section 5.3.1)."""
+    """A translated error quotes the packet byte for byte as the inside host sent it, with a TTL lower by one and
+    correct checksums (RFC 5508); only the identification is the one that the NAT chose (RFC 6864 section 5.3.1)."""
     offender = IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=30, id=77) / UDP(sport=4000, dport=9) / Raw(b"quote me")
     with Wire(gateway.lan, "lan0") as wire:
         wire.send(_to_gateway(offender))
@@ -72,7 +73,7 @@ def test_quote_comes_back_as_it_went(gateway: Lab) -> None:
     assert icmp[8:] == bytes(offender)
 
 
-def test_error_about_errors_never(gateway: Lab) -> None:
+def test_no_error_about_errors(gateway: Lab) -> None:
     """No error about an ICMP error, a fragment other than the first, or a broadcast frame (RFC 1812 4.3.2.7)."""
     quoted = IP(src=net.FAR_SERVER, dst=net.LAN_HOST) / UDP(sport=1, dport=2)
     silent = [
@@ -86,7 +87,7 @@ def test_error_about_errors_never(gateway: Lab) -> None:
         broadcast = _to_gateway(answered)
         broadcast[Ether].dst = "ff:ff:ff:ff:ff:ff"
         wire.send(broadcast)
-        # The one that deserves an error comes last; order is kept, so its error shall be the first.
+        # The packet that causes an error comes last; order is kept, so its error must be the first one.
         answered[UDP].dport = 5002
         wire.send(_to_gateway(answered))
         error = wire.expect(lambda frame: ICMP in frame, what="the one error")
@@ -95,16 +96,16 @@ def test_error_about_errors_never(gateway: Lab) -> None:
 
 
 def test_errors_are_rate_limited(gateway: Lab) -> None:
-    """A flood of packets that deserve errors gets 1000 answers a second at most, and a burst of 100."""
+    """A flood of packets that cause errors gets at most 1000 errors a second, and a burst of 100."""
     offender = _to_gateway(IP(src=net.LAN_HOST, dst=net.FAR_SERVER, ttl=1) / UDP(sport=4000, dport=4001))
     before = gateway.console.stats()
     start = time.monotonic()
     with Wire(gateway.lan, "lan0") as wire:
         for number in range(10):
-            # Fewer than the tap's queue holds: all of them reach the gateway.
+            # Fewer packets than the tap's queue holds: all of them reach the gateway.
             for _ in range(500):
                 wire.send(bytes(offender))
-            # The echo reply comes after whatever the flood caused.
+            # The echo reply comes after all errors that the flood caused.
             wire.send(_to_gateway(IP(src=net.LAN_HOST, dst=net.LAN_GATEWAY) / ICMP(id=7, seq=number)))
             wire.expect(lambda frame: ICMP in frame and frame[ICMP].type == 0, 30, "echo reply")
     after = gateway.console.stats()
@@ -117,7 +118,7 @@ def test_errors_are_rate_limited(gateway: Lab) -> None:
 
 @pytest.mark.traffic
 def test_too_big_with_df(boot_nat: Callable[[str], Lab]) -> None:
-    """DF=1 and larger than the WAN's MTU: 3/4 with that MTU, and nothing on the WAN."""
+    """DF=1 and larger than the WAN's MTU: 3/4 with that MTU, and no packet on the WAN."""
     lab = boot_nat(f"wan.mtu {_SMALL}\n")
     offender = (IP(src=net.LAN_HOST, dst=net.FAR_SERVER, flags="DF", ttl=9) / UDP(sport=4000, dport=4001) /
                 Raw(b"x" * 1400))
@@ -134,7 +135,7 @@ def test_too_big_with_df(boot_nat: Callable[[str], Lab]) -> None:
 @pytest.mark.traffic
 @pytest.mark.parametrize("size", [_SMALL - 28, _SMALL - 27, 1472])
 def test_fragments_without_df(boot_nat: Callable[[str], Lab], size: int) -> None:
-    """DF=0: cut to the WAN's MTU, and only where it must be; the server gets every byte."""
+    """DF=0: fragmented to the WAN's MTU if it is larger; the server gets every byte."""
     lab = boot_nat(f"wan.mtu {_SMALL}\n")
     content = random.Random(size).randbytes(size)
     with lab.wan.socket() as server, lab.lan.socket() as client, Wire(lab.wan, "wan0") as outside:
@@ -151,7 +152,7 @@ def test_fragments_without_df(boot_nat: Callable[[str], Lab], size: int) -> None
 
 
 def _upload(source: socket.socket, sink: socket.socket, content: bytes) -> bytes:
-    """Send `content` into one socket and return what comes out of the other."""
+    """Sends `content` into one socket and returns what arrives at the other."""
     def send() -> None:
         source.sendall(content)
         source.shutdown(socket.SHUT_WR)
@@ -167,10 +168,10 @@ def _upload(source: socket.socket, sink: socket.socket, content: bytes) -> bytes
 @pytest.mark.traffic
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_tcp_finds_the_path_mtu(boot_nat: Callable[[str], Lab], direction: str) -> None:
-    """TCP with DF on every segment gets through the narrow link: its end believed our 3/4.
+    """TCP with DF on every segment passes the small MTU, because its end uses our 3/4.
 
-    Downwards the error is about a packet as the server sent it, to the gateway's own
-    address and the mapped port: one that quotes the inside address would be ignored.
+    Downwards the error quotes the packet as the server sent it, to the gateway's own address and the mapped port: the
+    server would ignore one that quotes the inside address.
     """
     lab = boot_nat(f"{'wan' if direction == 'up' else 'lan'}.mtu {_SMALL}\n")
     content = random.Random(1).randbytes(1 << 20)
@@ -188,7 +189,7 @@ def test_tcp_finds_the_path_mtu(boot_nat: Callable[[str], Lab], direction: str) 
 
 
 def test_bad_packets_are_counted(gateway: Lab) -> None:
-    """What is not an IPv4 packet in order is dropped with a reason, and ends nothing."""
+    """An invalid IPv4 packet is dropped with a reason; the gateway and its sessions keep working."""
     good = IP(src=net.LAN_HOST, dst=net.FAR_SERVER) / UDP(sport=4000, dport=4001) / Raw(b"z" * 40)
     bad_sum, bad_version, bad_length, short_header = (good.copy() for _ in range(4))
     bad_sum.chksum = 0x1111
@@ -209,7 +210,7 @@ def test_bad_packets_are_counted(gateway: Lab) -> None:
 
 @pytest.mark.traffic
 def test_host_unreachable(gateway: Lab) -> None:
-    """A neighbour that does not answer: the gateway asks a few times, then says so with 3/1."""
+    """A neighbour that does not answer: the gateway sends a few requests, then a 3/1."""
     with Wire(gateway.wan, "wan0") as outside:
         result = gateway.lan.run("ping", "-n", "-c1", "-W10", "203.0.113.77", check=False)
         asked = [frame for frame in map(Ether, outside.drain()) if ARP in frame and frame.pdst == "203.0.113.77"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Real programs through the translator: between an IPv6 host and an IPv4 host, and with tayga as the second
-translator between two IPv6 hosts and between two IPv4 hosts. Each test of traffic has all six directions: the
-IPv4 hosts' have the form of addresses of RFC 6052, the others that of RFC 6219.
+"""Real programs through the translator: between an IPv6 host and an IPv4 host, and with tayga as the second translator
+between two IPv6 hosts and between two IPv4 hosts. Each test of traffic has all six directions. The tests between IPv4
+hosts use addresses of RFC 6052, the others those of RFC 6219.
 """
 
 import hashlib
@@ -27,30 +27,30 @@ from labkit.wait import until
 
 Boot = Callable[..., IviLab]
 NO_DISCOVERY = {socket.AF_INET: (socket.IPPROTO_IP, 10, 0), socket.AF_INET6: (socket.IPPROTO_IPV6, 23, 0)}
-BEHIND4 = "192.0.2.200"  # an IPv6 host behind the LAN host, on a link that takes less
+BEHIND4 = "192.0.2.200"  # an IPv6 host behind the LAN host, on a link with a smaller MTU
 DIRECTIONS = ("6to4", "4to6", "6to4to6", "6to4to6 back", "4to6to4", "4to6to4 back")
-# A translator takes no ICMP in fragments (RFC 7915 section 1.2), so the first of two should make none.
+# A translator takes no ICMP in fragments (RFC 7915 section 1.2), so the first of two translators must make none.
 CONFIGURATION = dict.fromkeys(DIRECTIONS[4:], (HOME_ROUTE + "ivi.lowest-ipv6-mtu 1500\n", "rfc6052"))
 
-# What an IPv6 packet is larger than the IPv4 packet it was.
+# The number of bytes that an IPv6 packet has more than the IPv4 packet that it was.
 GROWTH = 20
 
-# Linux answers echoes without DF; what is larger is then split by tayga, and lost: see CONFIGURATION.
+# Linux sends echo replies without DF; tayga then fragments large ones, and they are lost: see CONFIGURATION.
 SPLIT_ECHO = 1280 - 48
 
 
 @dataclass(frozen=True)
 class Way:
-    """A client, a server, and what each is called by the other."""
+    """A client, a server, and the address that each has for the other."""
 
     lab: IviLab
     client: Namespace
     server: Namespace
     own: str  # the server's address
-    target: str  # the server's address, as the client knows it
-    seen: str  # the client's address, as the server knows it
-    hops: tuple[str, ...]  # the routers' addresses, as the client knows them
-    most: int = 0  # largest echo data, if a link's MTU does not say
+    target: str  # the server's address, as the client sees it
+    seen: str  # the client's address, as the server sees it
+    hops: tuple[str, ...]  # the routers' addresses, as the client sees them
+    most: int = 0  # largest echo data, unless an MTU gives it
 
     @property
     def family(self) -> str:
@@ -65,14 +65,15 @@ class Way:
 
 
 def ping(space: Namespace, target: str, *options: str) -> None:
-    """Two echoes must come back. One at a time: for the last of many ping waits hardly longer than for the others."""
+    """Checks that two echoes are answered. Each is a ping of its own: ping hardly waits for the last reply of
+    several."""
     for _ in range(2):
         said = space.run("ping", "-n", "-c1", "-W5", *options, target, check=False).stdout
         assert " 1 received" in said, said
 
 
 def way(lab: IviLab, direction: str) -> Way:
-    """Also adds to the lab what is on the way."""
+    """The path in this direction; adds the hosts and translators that it needs to the lab."""
     server4, site = net.FAR_SERVER, lab.v6(SITE_HOST4)
     if direction == "6to4":
         return Way(lab, lab.lan, lab.wan, server4, lab.v6(server4), HOST4, (lab.v6(ROUTER4),))
@@ -97,7 +98,7 @@ def way(lab: IviLab, direction: str) -> Way:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "direction" in metafunc.fixturenames:
-        # Module scope: the tests of a direction stand together.
+        # Module scope: the tests of a direction run together.
         metafunc.parametrize("direction", DIRECTIONS, scope="module")
 
 
@@ -111,7 +112,7 @@ def path(direction: str, boot_ivi: Boot) -> Way:
 
 @pytest.mark.traffic
 def test_no_address_from_the_advertisement(ivi: IviLab) -> None:
-    """The host gets a route and the on-link prefix, but only the address it was given by hand."""
+    """The host gets a route and the on-link prefix, but only the address that was configured by hand."""
     routes = ivi.lan.ip("-6 route show dev lan0")
     assert re.search(r"^default via fe80:\S+ proto ra ", routes, re.MULTILINE), routes
     addresses = re.findall(r"inet6 (\S+)/", ivi.lan.ip("-6 -o address show dev lan0 scope global"))
@@ -119,7 +120,7 @@ def test_no_address_from_the_advertisement(ivi: IviLab) -> None:
 
 
 def test_rdisc6(ivi: IviLab) -> None:
-    """A prefix that is on the link but makes no addresses (A = 0); a router of ordinary preference."""
+    """A prefix that is on-link but makes no addresses (A = 0); a router of medium preference."""
     said = ivi.lan.run("rdisc6", "-1", "-w", "1500", "lan0").stdout
     fields = dict(re.findall(r"^ *(\S.*?) *: +(.*?) *$", said, re.MULTILINE))
     network = ivi.v6("192.0.2.0").removesuffix("::")
@@ -149,14 +150,15 @@ def test_ping_of_the_gateway(ivi: IviLab) -> None:
 
 
 def large_datagrams(client: Namespace, server: Namespace, own: str, target: str) -> str:
-    """8 KB of UDP arrive in fragments and the answer comes back, byte for byte; who the server saw."""
+    """8 KB of UDP arrive in fragments and the answer returns, byte for byte; gives the client's address for the
+    server."""
     data = random.Random(8).randbytes(8192)
     families = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in (own, target)]
     with server.socket(families[0]) as there, client.socket(families[1]) as here:
         there.bind((own, 5000))
         there.settimeout(5)
         here.settimeout(5)
-        # Where a path MTU was learnt, UDP may be split all the same.
+        # Even where a path MTU is known, UDP may be fragmented.
         here.setsockopt(*NO_DISCOVERY[families[1]])
         there.setsockopt(*NO_DISCOVERY[families[0]])
         for _ in range(3):
@@ -184,7 +186,7 @@ def web_server(path: Way, directory: Path) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.traffic
 def test_curl(path: Way, tmp_path: Path) -> None:
-    """A file of 16 MB arrives as it was sent; the server sees the client by the address of its own family."""
+    """A file of 16 MB arrives unchanged; the server sees the client by an address of its own family."""
     content = random.Random(16).randbytes(16 << 20)
     (tmp_path / "www").mkdir()
     (tmp_path / "www" / "file").write_bytes(content)
@@ -200,7 +202,7 @@ def test_curl(path: Way, tmp_path: Path) -> None:
 
 
 def iperf3(path: Way, *options: str) -> dict[str, dict[str, float]]:
-    """The `end` part of iperf3's own report."""
+    """The `end` part of iperf3's report."""
     server = path.server.start("iperf3", "-s", "-1", "-B", path.own)
     path.server.wait_port(5201)
     result = path.client.run("iperf3", path.family, "-J", "-c", path.target, "-t1", *options, timeout=40, check=False)
@@ -223,10 +225,10 @@ def test_iperf3_tcp(path: Way, record_property: Callable[[str, object], None]) -
 
 @pytest.mark.traffic
 def test_iperf3_udp(path: Way) -> None:
-    """2 Mbit/s of UDP of the largest size arrive, nearly all of it."""
+    """2 Mbit/s of UDP datagrams of the largest size; nearly all arrive."""
     end = iperf3(path, "-u", "-b2M", f"-l{1500 - 48}")
     assert end["sum"]["packets"] > 100
-    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames lasts.
+    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames can bridge.
     assert end["sum"]["lost_percent"] < 10
 
 
@@ -239,10 +241,10 @@ def hops_of(said: str) -> dict[int, str]:
 
 @pytest.mark.parametrize("program", ["tracepath", "traceroute", "traceroute -I", "traceroute -T"])
 def test_traceroute(path: Way, program: str) -> None:
-    """Every router on the way is seen by an address of the client's family, the host at the end."""
+    """The client sees every router on the path by an address of its own family, and the server at the end."""
     name, *options = program.split()
     if name == "traceroute":
-        # By itself it gives an answer up that takes some times as long as another one.
+        # By default it gives up on an answer that takes a few times as long as another one.
         options.append("-w5,1000,1000")
     said = path.client.run(name, *options, path.family, "-n", path.target).stdout
     hops = hops_of(said)
@@ -253,7 +255,7 @@ def test_traceroute(path: Way, program: str) -> None:
 
 @pytest.mark.traffic
 def test_port_unreachable(path: Way) -> None:
-    """The error of the server's host comes to the program that it belongs to."""
+    """The error of the server's host reaches the right program."""
     with path.client.socket(socket.AF_INET6 if path.family == "-6" else socket.AF_INET) as client:
         client.connect((path.target, 9))
         client.settimeout(5)
@@ -263,7 +265,7 @@ def test_port_unreachable(path: Way) -> None:
 
 
 def test_no_such_host(ivi: IviLab) -> None:
-    """An IPv6 host that does not answer, an IPv4 network that is not there: each told to the other side."""
+    """An IPv6 host that does not answer, an IPv4 network without a route: the other side gets an error about each."""
     said = ivi.wan.run("ping", "-n", "-c1", "-W6", "192.0.2.99", check=False).stdout
     assert f"From {net.WAN_GATEWAY} icmp_seq=1 Destination Host Unreachable" in said
     ivi.wan.ip("route add unreachable 100.64.0.0/10")
@@ -276,7 +278,7 @@ def test_no_such_host(ivi: IviLab) -> None:
 
 
 def fetch(client: Namespace, url: str, server: Namespace, own: str, folder: Path) -> None:
-    """5 MB by TCP."""
+    """Transfers 5 MB by TCP."""
     content = random.Random(5).randbytes(5 << 20)
     (folder / "file").write_bytes(content)
     copy = folder / "copy"
@@ -292,7 +294,7 @@ def fetch(client: Namespace, url: str, server: Namespace, own: str, folder: Path
 
 @pytest.mark.traffic
 def test_small_ipv4_link(ivi: IviLab, tmp_path: Path) -> None:
-    """An IPv4 router's 1280 is told to the IPv6 host as 1300 (RFC 7915 section 4.2), which then sends just that."""
+    """An IPv4 router's 1280 becomes 1300 for the IPv6 host (RFC 7915 section 4.2), which then sends this size."""
     there = way(ivi, "6to4to6")
     ivi.wan.ip("link set far0 mtu 1280")
     try:
@@ -308,7 +310,7 @@ def test_small_ipv4_link(ivi: IviLab, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_ipv6_link(ivi: IviLab) -> Iterator[Namespace]:
-    """The LAN host is a router, too: a host behind it, reached over a link that takes 1280 bytes."""
+    """The LAN host is a router, too: there is a host behind it, on a link with an MTU of 1280 bytes."""
     lan = ivi.lan
     home6, router6 = ivi.v6(BEHIND4), ivi.v6("192.0.2.201")
     home = Namespace("behind")
@@ -321,7 +323,7 @@ def small_ipv6_link(ivi: IviLab) -> Iterator[Namespace]:
             space.ip(f"-6 address add {own}/128 dev {name} nodad")
             space.ip(f"-6 route add {other}/128 dev {name}")
         home.ip(f"-6 route add default via {router6} dev home0")
-        # For the gateway the host is on its own link: the router answers for it there.
+        # For the gateway this host is in its own network: the router answers for it there.
         lan.sysctl("ipv6.conf.lan0.proxy_ndp", 1)
         lan.ip(f"-6 neighbour add proxy {home6} dev lan0")
         until(lambda: ivi.wan.run("ping", "-nc1", "-W1", BEHIND4, check=False).returncode == 0, 10, "the host behind")
@@ -335,9 +337,9 @@ def small_ipv6_link(ivi: IviLab) -> Iterator[Namespace]:
 
 @pytest.mark.traffic
 def test_small_ipv6_link(ivi: IviLab, small_ipv6_link: Namespace, tmp_path: Path) -> None:
-    """An IPv6 router's 1280 is told to the IPv4 host as 1260 (section 5.2), which then sends just that.
+    """An IPv6 router's 1280 becomes 1260 for the IPv4 host (section 5.2), which then sends this size.
 
-    What may be split is split so that it fits (section 4.1).
+    A packet that may be fragmented is fragmented so that it fits (section 4.1).
     """
     said = ivi.wan.run("tracepath", "-n", BEHIND4).stdout
     assert f"pmtu {1280 - GROWTH}" in said, said
@@ -352,7 +354,7 @@ def test_small_ipv6_link(ivi: IviLab, small_ipv6_link: Namespace, tmp_path: Path
 
 
 def test_small_lan_mtu(boot_ivi: Boot) -> None:
-    """The gateway's own link is the small one: its own error says so, and large datagrams pass."""
+    """The gateway's own interface has the small MTU: its error reports it, and large datagrams pass."""
     lab = boot_ivi("lan.mtu 1280\n")
     there = way(lab, "4to6")
     said = there.client.run("tracepath", "-n", there.target).stdout
@@ -362,7 +364,7 @@ def test_small_lan_mtu(boot_ivi: Boot) -> None:
 
 
 def test_proxy_arp(boot_ivi: Boot) -> None:
-    """An IPv6 host whose IPv4 address lies in the WAN's own network is found there by ARP."""
+    """ARP finds an IPv6 host whose IPv4 address is in the WAN's own network."""
     four = "203.0.113.65"
     lab = boot_ivi(f"ivi.ipv4 203.0.113.64/26\nroute {v6('203.0.113.64')}/66 via {v6(HOST4)}\n")
     lab.lan.ip(f"-6 address add {v6(four)}/128 dev lan0 nodad")
@@ -384,7 +386,7 @@ def neighbour(ivi_net: Any) -> Iterator[Namespace]:
 
 
 def exchange(client: socket.socket, server: socket.socket, target: str) -> str:
-    """A datagram to the server's port at `target` and one back; who the server saw."""
+    """Sends a datagram to the server's port at `target` and one back; gives the address that the server saw."""
     for end in (client, server):
         end.settimeout(5)
     client.sendto(b"who am I", (target, server.getsockname()[1]))
@@ -398,7 +400,7 @@ def exchange(client: socket.socket, server: socket.socket, target: str) -> str:
 
 
 def test_mapped_hosts(boot_ivi: Boot, neighbour: Namespace) -> None:
-    """Explicit mappings (RFC 7757): to the IPv4 world, and between two of them by IPv4 addresses (section 4)."""
+    """Explicit mappings (RFC 7757): to IPv4 hosts, and between two mapped hosts by IPv4 addresses (section 4)."""
     hosts = {"198.18.2.1": "2001:db8:6::1", "198.18.2.2": "2001:db8:6::2"}
     (four, six), (next4, next6) = hosts.items()
     lab = boot_ivi("".join(f"ivi.map {a} {b}\n" for a, b in hosts.items()) + "lan.address 2001:db8:6::f/64\n")
@@ -424,7 +426,8 @@ def test_mapped_hosts(boot_ivi: Boot, neighbour: Namespace) -> None:
 
 
 def test_shared_address(boot_ivi: Boot) -> None:
-    """Four IPv6 hosts share an IPv4 address by ports and echo identifiers (RFC 7597 section 5.1), whoever starts."""
+    """Four IPv6 hosts share an IPv4 address by ports and echo identifiers (RFC 7597 section 5.1), whichever side
+    starts."""
     shared = "192.0.2.48"
     lab = boot_ivi(f"ivi.share {shared} 4 1024\n")
     base = int(ipaddress.IPv6Address(v6(shared)))
@@ -454,7 +457,7 @@ def test_shared_address(boot_ivi: Boot) -> None:
 
 
 def test_timings(boot_ivi: Boot, nic: str) -> None:
-    """The console tells the cycles of each part of the translation, in both directions."""
+    """The console reports the cycles of each part of the translation, in both directions."""
     lab = boot_ivi("")
     for direction in ("6to4", "4to6"):
         there = way(lab, direction)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The lab itself: the shown run, the user's console, and that nothing stays behind."""
+"""The lab itself: the demonstration run, the user's console, and that no process remains."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ _RUN = os.path.join(ROOT, "tools", "run")
 
 
 def _children(pid: int) -> list[int]:
-    """The ids of all descendants of a process."""
+    """The process ids of all descendants of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, task.read_text().split()):
@@ -29,12 +29,12 @@ def _children(pid: int) -> list[int]:
 
 @pytest.fixture
 def outside() -> dict[str, str]:
-    """An environment in which tools/lab makes a sandbox of its own, as it does for a user."""
+    """An environment in which tools/lab makes its own sandbox, as it does for a user."""
     return {name: value for name, value in os.environ.items() if name != "BAREGATE_LAB_OUTSIDE"}
 
 
 def test_run_without_terminal(outside: dict[str, str]) -> None:
-    """`make run` ends by itself, says what it saw, and its status is 0."""
+    """`make run` ends by itself and reports what it saw, and its status is 0."""
     result = subprocess.run([_RUN, "nat"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=90, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -43,7 +43,7 @@ def test_run_without_terminal(outside: dict[str, str]) -> None:
 
 
 def test_run_6to4_without_terminal(outside: dict[str, str]) -> None:
-    """`make run APP=6to4` reaches a far 6to4 site and an IPv4 server through the same box."""
+    """`make run APP=6to4` reaches a far 6to4 site and an IPv4 server through the same gateway."""
     result = subprocess.run([_RUN, "6to4"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=120, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -53,7 +53,7 @@ def test_run_6to4_without_terminal(outside: dict[str, str]) -> None:
 
 
 def test_run_ivi_without_terminal(outside: dict[str, str]) -> None:
-    """`make run APP=ivi`: an IPv6 host fetches from an IPv4 server, and the other way round."""
+    """`make run APP=ivi`: an IPv6 host fetches from an IPv4 server, and an IPv4 host from an IPv6 server."""
     result = subprocess.run([_RUN, "ivi"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=90, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -64,7 +64,7 @@ def test_run_ivi_without_terminal(outside: dict[str, str]) -> None:
 
 
 def test_run_dns64_without_terminal(outside: dict[str, str]) -> None:
-    """`make run APP=dns64` shows a made address, one that was not made, and a page from the former."""
+    """`make run APP=dns64` shows a synthesised address, a native one, and a page from the former."""
     result = subprocess.run([_RUN, "dns64"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=120, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -74,7 +74,7 @@ def test_run_dns64_without_terminal(outside: dict[str, str]) -> None:
 
 
 def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
-    """Something that is no image, or nothing at all: a line that says so and a status that is not 0."""
+    """A file that is no image, or no file: a line that says so and a status that is not 0."""
     for kernel in (_LAB, str(tmp_path / "none.elf")):
         result = subprocess.run([_LAB, "demo", "--kernel", kernel], env=outside, stdin=subprocess.DEVNULL,
                                 capture_output=True, text=True, timeout=90, check=False)
@@ -87,12 +87,12 @@ def _ended(pids: list[int]) -> bool:
 
 
 @pytest.mark.parametrize("way", ["SIGTERM", "SIGKILL", "SIGINT", "command ends"])
-def test_nothing_stays(outside: dict[str, str], way: str) -> None:
+def test_no_process_remains(outside: dict[str, str], way: str) -> None:
     """However the lab ends, QEMU and the command in it end too."""
     script = "echo started; read word; case $word in end) exit 0;; esac; sleep 1000"
-    # A session of its own stands for the terminal's foreground group that Ctrl-C reaches.
+    # A new session stands for the terminal's foreground group, which gets Ctrl-C.
     lab = subprocess.Popen([_LAB, "run", "--", "sh", "-c", script], env=outside, start_new_session=True,
-                           # Whoever started the tests may ignore Ctrl-C, as a shell's background jobs do.
+                           # The tests' parent may ignore Ctrl-C, as a shell's background jobs do.
                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert lab.stdin is not None and lab.stdout is not None
@@ -119,7 +119,7 @@ def test_nothing_stays(outside: dict[str, str], way: str) -> None:
 
 
 def test_exit_status_is_the_commands(outside: dict[str, str]) -> None:
-    """`tools/lab exec` and `run` hand on the status of what they ran."""
+    """`tools/lab exec` and `run` return the status of the command."""
     assert subprocess.run([_LAB, "exec", "--", "sh", "-c", "exit 7"], env=outside, check=False).returncode == 7
     assert subprocess.run([_LAB, "run", "--", "sh", "-c", "exit 8"], env=outside, check=False).returncode == 8
 
@@ -137,7 +137,7 @@ class _Terminal:
         os.write(self._fd, keys)
 
     def expect(self, text: str, timeout: float = 60) -> None:
-        """Wait until `text` has been printed after what was expected before."""
+        """Waits until `text` has been printed after the last expected text."""
         deadline = time.monotonic() + timeout
         while text not in self.text:
             if not select.select([self._fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -149,7 +149,7 @@ class _Terminal:
         self.text = self.text.split(text, 1)[1]
 
     def wait(self) -> int:
-        """Read to the end; the exit status."""
+        """Reads to the end; gives the exit status."""
         try:
             while select.select([self._fd], [], [], 30)[0] and os.read(self._fd, 65536):
                 pass

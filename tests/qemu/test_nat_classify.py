@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What programs that know nothing of us say of our NAT, through the real image.
+"""How programs that know nothing of this project classify our NAT, through the real image.
 
-coturn's turnutils_natdiscovery asks as RFC 5780 says, stun-client as RFC 3489 does; a STUN server with
-two addresses outside answers both.
+coturn's turnutils_natdiscovery tests as in RFC 5780, stun-client as in RFC 3489; a STUN server with two addresses
+outside answers both.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def stun_server(lab: Lab) -> Iterator[None]:
 
 
 def discover(lab: Lab, *options: str) -> str:
-    """What turnutils_natdiscovery says."""
+    """The output of turnutils_natdiscovery."""
     result = lab.lan.run("turnutils_natdiscovery", *options, "-L", net.LAN_HOST, "-p", str(PORT), net.FAR_SERVER,
                          timeout=90, check=False)
     return result.stdout + result.stderr
@@ -67,13 +67,13 @@ def test_natdiscovery(boot_nat: Callable[[str], Lab], filtering: str) -> None:
     with stun_server(lab):
         assert "NAT with Endpoint Independent Mapping!" in discover(lab, "-m")
         assert f"NAT with {FILTERINGS[filtering]}!" in discover(lab, "-f")
-        if filtering == "endpoint-independent":  # it knocks from a port that was never spoken to
+        if filtering == "endpoint-independent":  # it sends from a port to which the client never sent
             assert "successful hairpinning" in discover(lab, "-H")
 
 
 @pytest.mark.parametrize("filtering", sorted(CLASSIC))
 def test_stun_client(boot_nat: Callable[[str], Lab], filtering: str) -> None:
-    """The same judgement, ports kept, hairpinning."""
+    """The same classification, ports preserved, hairpinning."""
     lab = boot_nat("" if filtering == "address-dependent" else f"nat.filtering {filtering}\n")
     with stun_server(lab):
         said = lab.lan.run("stun", net.FAR_SERVER, timeout=90, check=False)

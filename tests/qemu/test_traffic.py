@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Real programs through the NAT: what a user of the gateway does all day."""
+"""Real programs through the NAT: the typical use of the gateway."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ _CONNECTIONS = 200
 
 
 def test_ping(gateway: Lab) -> None:
-    """The gateway answers on both sides, and echoes pass through it in any size that fits."""
+    """The gateway answers on both sides, and echoes of any size that fits pass through it."""
     gateway.lan.run("ping", "-n", "-c3", "-i0.2", "-W2", net.LAN_GATEWAY)
     gateway.wan.run("ping", "-n", "-c3", "-i0.2", "-W2", net.WAN_GATEWAY)
     for size in (0, 1, 56, 57, 1471, 1472):
@@ -34,7 +34,7 @@ def test_ping(gateway: Lab) -> None:
 
 
 def test_private_address_stays_inside(gateway: Lab) -> None:
-    """What the server sees comes from the gateway's address."""
+    """Packets that the server sees come from the gateway's address."""
     with gateway.wan.socket() as server, gateway.lan.socket() as client:
         server.bind((net.FAR_SERVER, 5000))
         server.settimeout(5)
@@ -47,7 +47,7 @@ def test_private_address_stays_inside(gateway: Lab) -> None:
 
 
 def test_curl_50_megabytes(gateway: Lab, tmp_path: Path) -> None:
-    """A file arrives as it was sent."""
+    """A file arrives unchanged."""
     content = random.Random(50).randbytes(50 << 20)
     (tmp_path / "www").mkdir()
     (tmp_path / "www" / "file").write_bytes(content)
@@ -61,7 +61,7 @@ def test_curl_50_megabytes(gateway: Lab, tmp_path: Path) -> None:
 
 
 def _iperf3(lab: Lab, *options: str) -> dict[str, dict[str, float]]:
-    """The `end` part of iperf3's own report."""
+    """The `end` part of iperf3's report."""
     server = lab.wan.start("iperf3", "-s", "-1", "-B", net.FAR_SERVER)
     lab.wan.wait_port(5201)
     result = lab.lan.run("iperf3", "-J", "-c", net.FAR_SERVER, "-t2", *options, timeout=40, check=False)
@@ -82,17 +82,17 @@ def test_iperf3_tcp(gateway: Lab, direction: str, record_property: Callable[[str
 
 
 def test_iperf3_udp(gateway: Lab, record_property: Callable[[str, object], None]) -> None:
-    """10 Mbit/s of full-size UDP arrive, nearly all of it."""
+    """10 Mbit/s of full-size UDP datagrams; nearly all arrive."""
     end = _iperf3(gateway, "-u", "-b10M", "-l1472")
     lost = end["sum"]["lost_percent"]
     record_property("lost_percent", lost)
     assert end["sum"]["packets"] > 1000
-    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames lasts.
+    # A busy host may stop QEMU for longer than the tap's queue of 1000 frames can bridge.
     assert lost < 10
 
 
 def _serve_upper(listener: socket.socket, stop: threading.Event) -> None:
-    """Answer each connection's bytes in upper case until `stop`."""
+    """Answers each connection's bytes in upper case until `stop`."""
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     while not stop.is_set():
@@ -146,7 +146,7 @@ def test_200_parallel_connections(gateway: Lab) -> None:
 
 
 def test_dns(gateway: Lab) -> None:
-    """50 questions over UDP, each from a port of its own, and one over TCP, to a real name server."""
+    """50 queries over UDP, each from its own port, and one over TCP, to a real name server."""
     gateway.wan.start("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
                       "--user=root", "--pid-file", "--bind-interfaces", f"--listen-address={net.FAR_SERVER}",
                       "--address=/example.net/192.0.2.55", "--txt-record=big.example.org," + ",".join(["x" * 200] * 5))
@@ -162,7 +162,7 @@ def test_dns(gateway: Lab) -> None:
 
 @pytest.mark.parametrize("method", ["udp", "icmp", "tcp"])
 def test_traceroute(gateway: Lab, method: str) -> None:
-    """The gateway is the first hop, under its LAN address; the server the second and last."""
+    """The gateway is the first hop, with its LAN address; the server is the second and last."""
     option = {"udp": [], "icmp": ["-I"], "tcp": ["-T", "-p", "99"]}[method]
     result = gateway.lan.run("traceroute", "-n", "-q1", "-w3", *option, net.FAR_SERVER)
     hops = re.findall(r"^ *(\d+) +(\S+)", result.stdout.split("\n", 1)[1], re.MULTILINE)
@@ -170,7 +170,7 @@ def test_traceroute(gateway: Lab, method: str) -> None:
 
 
 def test_port_unreachable(gateway: Lab) -> None:
-    """An ICMP error about a translated packet reaches the inside program it belongs to."""
+    """An ICMP error about a translated packet reaches the right program inside."""
     with gateway.lan.socket() as client:
         client.connect((net.FAR_SERVER, 9))
         client.settimeout(5)
@@ -180,7 +180,8 @@ def test_port_unreachable(gateway: Lab) -> None:
 
 
 def test_outside_cannot_start(gateway: Lab) -> None:
-    """A stranger's packet to a mapped port of another server does not come in (address-dependent filtering)."""
+    """A packet from a stranger to a port that is mapped for another server does not pass (address-dependent
+    filtering)."""
     with gateway.wan.socket() as server, gateway.wan.socket() as stranger, gateway.lan.socket() as client:
         server.bind((net.FAR_SERVER, 5000))
         stranger.bind((net.WAN_SERVER, 5001))
@@ -189,7 +190,7 @@ def test_outside_cannot_start(gateway: Lab) -> None:
         client.sendto(b"hello", (net.FAR_SERVER, 5000))
         _, mapped = server.recvfrom(100)
         stranger.sendto(b"intruder", mapped)
-        # The server's answer comes after the intruder's, on the same way: nothing overtakes.
+        # The server's answer comes after the intruder's packet, on the same path: order is kept.
         server.sendto(b"answer", mapped)
         assert client.recv(100) == b"answer"
         client.settimeout(0.2)
@@ -197,8 +198,8 @@ def test_outside_cannot_start(gateway: Lab) -> None:
             client.recv(100)
 
 
-def test_server_speaks_first(gateway: Lab) -> None:
-    """Both ends may speak first, close half, and go on in the other direction."""
+def test_server_sends_first(gateway: Lab) -> None:
+    """Either end may send first, close its half, and continue in the other direction."""
     with gateway.wan.socket(kind=socket.SOCK_STREAM) as listener, \
             gateway.lan.socket(kind=socket.SOCK_STREAM) as client:
         listener.bind((net.FAR_SERVER, 22))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The application `wire`: what comes in on one port leaves on the other, byte for byte."""
+"""The application `wire`: a frame that arrives on one interface leaves on the other, byte for byte."""
 
 import random
 from collections.abc import Callable
@@ -13,14 +13,14 @@ _BURST = 64
 
 
 def _probe(sender: Wire, receiver: Wire) -> None:
-    """Wait until frames pass this way: just after its start an e1000 loses some."""
+    """Waits until frames pass in this direction: just after its start an e1000 loses some."""
     probe = b"\xff" * 6 + b"\x02\0\0\0\0\1" + b"\x88\xb5" + b"probe" + bytes(60 - 19)
 
     def passed() -> bool:
         sender.send(probe)
         return receiver.receive(0.2) == probe
     until(passed, 15, "a frame through the wire")
-    # Late copies of the probe would be taken for the test's frames.
+    # Late copies of the probe would be counted as the test's frames.
     until(lambda: receiver.receive(0.3) is None, 5, "silence")
 
 
@@ -33,7 +33,7 @@ def test_frames_unchanged(nic: str, make_lab: Callable[..., Lab]) -> None:
         free = lab.packets_free()
         for sender, receiver in ((lan, wan), (wan, lan)):
             _probe(sender, receiver)
-            # Any destination, group addresses too, and any type: a wire does not look.
+            # Any destination, also group addresses, and any type: `wire` does not check them.
             frames = [dice.randbytes(length) for length in (60, 61, 1513, 1514, *(range(60, 1515, 7)))]
             for start in range(0, len(frames), _BURST):
                 burst = frames[start:start + _BURST]
@@ -45,7 +45,7 @@ def test_frames_unchanged(nic: str, make_lab: Callable[..., Lab]) -> None:
 
 
 def test_hosts_see_each_other(nic: str, make_lab: Callable[..., Lab]) -> None:
-    """Two hosts of one network talk as on one cable, and know each other by their own MAC addresses."""
+    """Two hosts of one network communicate as on one cable, and each sees the other's own MAC address."""
     lab = make_lab((nic, nic))
     lab.wan.ip("address add 192.168.1.9/24 dev wan0")
     lab.boot(net.NETWORK, "app=wire", app="wire")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every test that takes `gateway`, `start` or `sim` runs in both builds of the simulator.
 
-`--quick`: of a test with many parameters the 32-bit build gets every third set, for the 64-bit build with its
-sanitizers gets all. `--image`: against the image in QEMU instead, on both NIC models, all tests but those marked
-`virtual`.
+`--quick`: the 32-bit build gets every third parameter set of a test with many; the 64-bit build with its sanitizers
+gets all of them. `--image`: the tests run against the image in QEMU instead, on both NIC models; tests marked
+`virtual` are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-# Tests of one folder use what those of another make packets with.
+# The tests of one folder use packet builders of another.
 sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 logging.getLogger("scapy").setLevel(logging.ERROR)
@@ -30,7 +30,7 @@ from simulator import BUILDS, Simulator  # noqa: E402
 from tunnel import SETUPS, Tunnel  # noqa: E402
 
 
-FEW = 1  # of one test on one NIC
+FEW = 1  # parameter sets of one test on one NIC
 THIRD = 3
 
 
@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def without_repetition(items: list[pytest.Item]) -> list[pytest.Item]:
-    """All but two thirds of each test's parameters in the 32-bit build; the first set always stays."""
+    """Drops two thirds of each test's parameters in the 32-bit build; the first set always stays."""
     seen: dict[str, int] = {}
     kept = []
     for item in items:
@@ -60,7 +60,8 @@ def without_repetition(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For the image: not the virtual ones, and of a test with many parameters only some; each NIC has others."""
+    """For the image: drops the virtual tests, and keeps only some parameters of a test with many; each NIC gets
+    others."""
     if not config.getoption("--image"):
         if config.getoption("--quick"):
             items[:] = without_repetition(items)
@@ -85,7 +86,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """A test that failed on the image shows what COM1 said, and leaves its machine to nobody."""
+    """A test that failed on the image shows the output of COM1, and no other test gets its machine."""
     report = yield
     used = getattr(item, "funcargs", {}).get("sim")
     if report.failed and isinstance(used, Image):
@@ -103,7 +104,7 @@ def sim(request: pytest.FixtureRequest) -> Iterator[Simulator | Image]:
 
 @pytest.fixture
 def start(sim: Simulator | Image) -> Iterator[Callable[..., Gateway]]:
-    """Starts gateways (arguments of Gateway). Only the last one is there; it must not leak."""
+    """Starts gateways (arguments of Gateway). Only the last one is running; it must not leak."""
     made: list[Gateway] = []
 
     def make(*args: Any, **options: Any) -> Gateway:
@@ -125,14 +126,14 @@ def gateway(start: Callable[..., Gateway]) -> Gateway:
 
 @pytest.fixture(params=list(SETUPS))
 def tunnel(request: pytest.FixtureRequest, start: Callable[..., Gateway]) -> Tunnel:
-    """A 6to4 gateway: with its NAT, without, and behind another one; its addresses are in use."""
+    """A 6to4 gateway with its NAT, one without it, and one behind another NAT; its addresses are in use."""
     config, outer = SETUPS[request.param]
     return Tunnel(start(config, "6to4"), outer)
 
 
 @pytest.fixture(params=["fresh", "known"])
 def ivi(start: Callable[..., Gateway], request: pytest.FixtureRequest) -> Gateway:
-    """A translator that has seen nothing yet, and one that knows the two hosts."""
+    """Two translators: one that has seen no packet yet, and one that knows the two hosts."""
     gateway = start_ivi(start)
     if request.param == "known":
         introduce(gateway)

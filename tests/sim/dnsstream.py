@@ -35,7 +35,8 @@ def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, **ho
 
 
 def station(resolver: Resolver, n: int) -> Host:
-    """One more host of the LAN; it asks for the gateway's MAC address, as every host does before its first packet."""
+    """One more host of the LAN. It resolves the gateway's MAC address by ARP, as every host does before its first
+    packet."""
     host = Host(LAN, f"192.168.1.{20 + n}", f"52:54:00:00:03:{n:02x}")
     put(resolver, bytes(Ether(src=host.mac, dst=BROADCAST) / ARP(hwsrc=host.mac, psrc=host.ip, pdst=OUR4)))
     return host
@@ -60,7 +61,7 @@ def answers(stream: Stream) -> dict[int, Message]:
 
 
 def large(records: int) -> Zone:
-    """A name with so many A records; over UDP the answer has TC."""
+    """A zone with one name that has this many A records; over UDP the answer has TC."""
     upstream = zone()
     upstream.sets.update({(one.name, one.rdtype): one for one in [
         rr("large.example.", 300, "A", *(str(IPv4Address("198.18.0.0") + i) for i in range(records))),
@@ -81,8 +82,8 @@ def large(records: int) -> Zone:
 
 
 class Slow:
-    """Upstream knows names t0 ... with TXT records of some 260 bytes each; it says TC over UDP, and over TCP nothing
-    until it is told to; from then on it answers at once."""
+    """Upstream knows names t0 ... with TXT records of some 260 bytes each. Over UDP it answers with TC. Over TCP it
+    answers nothing until `answer` is called; after that it answers at once."""
 
     def __init__(self, start: Start, n: int, size: int, packets: int = 4096) -> None:
         upstream = zone()
@@ -106,7 +107,7 @@ class Slow:
         return short
 
     def answer(self) -> None:
-        """All that was asked until now."""
+        """Answers every query received until now."""
         server = next(one for one in self.resolver.net.streams if one.sport == 53 and not one.reset and not one.ended)
         raw = framed(*(wire(self.zone.lookup(query)) for query in self.open))
         self.slow = False

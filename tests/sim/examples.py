@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many examples hypothesis makes up for a test, and which.
+"""How many examples hypothesis generates for a test, and which.
 
-Without more said they are the same in every run. EXAMPLES=N asks for N times as many that no run has had
-before. Then a failing example is printed with a line `@reproduce_failure(...)`, which repeats it above the
-test, and kept in build/hypothesis: the next run with EXAMPLES begins with it.
+By default they are the same in every run. EXAMPLES=N generates N times as many, and other ones in every run. A failing
+example is then printed with a line `@reproduce_failure(...)`: put above the test, it repeats the example. It is also
+kept in build/hypothesis: the next run with EXAMPLES begins with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TIMES = int(os.environ.get("EXAMPLES", "0"))
 
 
 def examples(number: int) -> settings:
-    """Settings of a test that wants so many. Each example makes its own gateway, so fixtures may stay."""
+    """Settings of a test that wants this many examples. Each example makes its own gateway, so fixtures may be
+    shared."""
     which: dict[str, Any] = {"derandomize": True, "database": None}
     if TIMES:
         number *= TIMES

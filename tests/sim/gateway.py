@@ -3,7 +3,7 @@
 
     lan: 192.168.1.0/24  A .10, B .11 -- .1 gateway .2 -- .1 router, NEAR .9  wan: 203.0.113.0/24
 
-Every frame that leaves is held against oracle.py; every gateway is checked for leaks at the end.
+Every frame that leaves is checked against oracle.py; every gateway is checked for leaks at the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BROADCAST = "ff:ff:ff:ff:ff:ff"
 
 @dataclass(frozen=True)
 class Host:
-    """A station on one of the two links."""
+    """A host on one of the two networks."""
 
     port: str
     ip: str
@@ -50,14 +50,14 @@ lan.address {INSIDE}/24
 wan.address {OUTSIDE}/24
 gateway {ROUTER.ip}
 """
-# Fixed neighbours: the tests of everything but ARP need no ARP.
+# Fixed neighbours: only the tests of ARP need ARP.
 NEIGHBOURS = "".join(f"neighbour {host.ip} {host.mac}\n" for host in HOSTS)
 NAT = ADDRESSES + NEIGHBOURS + "nat.sessions 256\n"
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A frame that left."""
+    """A frame that the gateway sent."""
 
     port: str
     raw: bytes
@@ -87,7 +87,7 @@ class Sent:
 
     @property
     def quote(self) -> bytes:
-        """What an ICMP error quotes, as it stands on the wire."""
+        """The bytes that an ICMP error quotes, as they are on the wire."""
         return self.raw[14 + (self.raw[14] & 15) * 4 + 8:]
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class Gateway:
     def __init__(self, sim: Simulator | Image, config: str = NAT, app: str = "nat", *, seed: int = 1,
                  packets: int = 512, now: float = 1) -> None:
         self.sim = sim
-        self.start = now  # the machine has taken a moment to boot
+        self.start = now  # booting has taken a moment
         self.mtu = {LAN: 1500, WAN: 1500}
         self.sources: dict[str, set[str] | None] = {LAN: None, WAN: set()}
         sim.command(f"reset {seed}")
@@ -118,7 +118,7 @@ class Gateway:
         assert self.free == packets or not sim.virtual
 
     def _note(self, line: str) -> None:
-        """What the oracle must know of the configuration."""
+        """Notes what the oracle must know of the configuration."""
         words = line.split()
         if len(words) < 2:
             return
@@ -152,35 +152,35 @@ class Gateway:
     # --- frames and time ---------------------------------------------------------------------
 
     def send(self, port: str, frame: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """A frame comes in; gives the frames that leave at once. `broken`: its transport part is
-        not right, so that of the answer need not be either."""
+        """Passes a frame to the gateway; gives the frames that leave at once. `broken`: the transport part of the frame
+        is not right, so that of the answer need not be right either."""
         return self._read(self.sim.command(f"rx {port} {bytes(frame).hex()}"), transport=not broken)
 
     def send_many(self, frames: Sequence[tuple[str, Packet | bytes]]) -> list[list[Sent]]:
-        """The same for many frames, faster."""
+        """Passes many frames to the gateway, faster than `send`; gives the frames that leave at once, for each
+        frame."""
         answers = self.sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in frames])
         return [self._read(answer) for answer in answers]
 
     def ip_from(self, host: Host, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """An IP packet from a host on the link."""
+        """Sends an IP packet from a host of the LAN or the WAN."""
         header = Ether(src=host.mac, dst=PORT_MAC[host.port], type=oracle.ETHERTYPE_IP)
         return self.send(host.port, header / (packet if isinstance(packet, Packet) else Raw(packet)), broken=broken)
 
     def lan(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """An IP packet from host A."""
+        """Sends an IP packet from host A."""
         return self.ip_from(A, packet, broken=broken)
 
     def wan(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """An IP packet from the router."""
+        """Sends an IP packet from the router."""
         return self.ip_from(ROUTER, packet, broken=broken)
 
     def wait(self, seconds: float, *, broken: bool = False) -> list[Sent]:
-        """Time passes; gives the frames that leave meanwhile. `broken`: as in `send`, of a packet
-        that waited."""
+        """Lets time pass; gives the frames that leave meanwhile. `broken`: as in `send`, for a packet that waited."""
         return self._read(self.sim.command(f"time {seconds:.6f}"), transport=not broken)
 
     def leap(self, seconds: float, turns: int = 1) -> list[Sent]:
-        """Time passes in which MAIN gets so few turns, the last one at its end."""
+        """Lets time pass in which MAIN runs only `turns` times, the last one at the end."""
         return self._read(self.sim.command(f"leap {seconds:.6f} {turns}"))
 
     def link(self, port: str, up: bool) -> list[Sent]:
@@ -189,7 +189,7 @@ class Gateway:
     def card(self, port: str, runs: bool) -> list[Sent]:
         return self._read(self.sim.command(f"card {port} {'run' if runs else 'stall'}"))
 
-    # --- what it says --------------------------------------------------------------------------
+    # --- what it reports --------------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
         return {name: int(value) for name, value in (line.rsplit(" ", 1) for line in self.sim.command("stats"))}
@@ -204,7 +204,7 @@ class Gateway:
         return found
 
     def stop(self) -> list[Sent]:
-        """The machine is about to stop."""
+        """Tells the gateway that the machine is about to stop."""
         return self._read(self.sim.command("stop"))
 
     def lines(self, listing: str) -> list[str]:
@@ -214,7 +214,7 @@ class Gateway:
     # --- the end ----------------------------------------------------------------------------------
 
     def finish(self, *, broken: bool = False) -> None:
-        """After a second without a frame in either direction all packets are free again."""
+        """Checks that all packets are free again after a second without a frame in either direction."""
         if not self.sim.virtual:
             until(lambda: self.stats()["packets_free"] >= self.free, 2, f"packets_free back at {self.free}")
             return
@@ -232,7 +232,7 @@ class Gateway:
 
 
 def only(sent: Sequence[Sent], port: str | None = None) -> Sent:
-    """The one frame there is."""
+    """The only frame in the list."""
     assert len(sent) == 1, f"{len(sent)} frames: {list(sent)}"
     assert port is None or sent[0].port == port, sent
     return sent[0]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The image in QEMU in the place of a gwsim process: the same commands, the same answers, in real time.
+"""The image in QEMU in place of a gwsim process: the same commands, the same answers, in real time.
 
-Each configuration is booted once; what a test gets is the machine as it was saved when both
-links were up (QEMU's savevm), so every test begins with a fresh gateway within some milliseconds.
+Each configuration is booted once. A test gets the machine as it was saved when both interfaces had carrier (QEMU's
+savevm), so every test begins with a fresh gateway within some milliseconds.
 
-Frames go over sockets. What leaves "at once" is what comes before the gateway's answers to two
-probes, one on the port of the frame and then one on the other: it handles frames in order.
+Frames go over sockets. A frame leaves "at once" when it arrives before the gateway's answers to two probes, one on the
+interface of the frame and then one on the other: the gateway handles frames in order.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PATIENCE = 20.0  # seconds until a probe must be answered
 
 _PROBE_MAC = bytes.fromhex("52540000fe01")
 _ARP, _ETHERTYPE_PROBE = b"\x08\x06", b"\x88\xb5"  # the latter is for local experiments
-_LISTINGS = {"print": "config"}  # what the console calls it
+_LISTINGS = {"print": "config"}  # the console's name for it
 
 
 class _Cable:
-    """Our end of a port's cable."""
+    """Our end of an interface's cable."""
 
     def __init__(self) -> None:
         self.ours, self.theirs = socket.socketpair()
@@ -47,7 +47,7 @@ class _Cable:
         self.ours.sendall(struct.pack("!I", len(frame)) + frame)
 
     def take(self) -> list[bytes]:
-        """The frames that have come."""
+        """Removes the received frames and gives them."""
         while select.select([self.ours], [], [], 0)[0]:
             data = self.ours.recv(1 << 16)
             assert data, "QEMU closed a cable"
@@ -63,7 +63,7 @@ class _Cable:
 
 
 def _unpadded(frame: bytes) -> bytes:
-    """Without the zeros by which a card fills a short frame up."""
+    """The frame without the zeros with which a card pads a short frame."""
     if len(frame) > 60:
         return frame
     end = len(frame)
@@ -75,13 +75,13 @@ def _unpadded(frame: bytes) -> bytes:
 
 
 def _is_announcement(frame: bytes) -> bool:
-    """A gratuitous ARP request: they come when their time has come, and answer nothing."""
+    """Whether the frame is a gratuitous ARP request: they are sent by a timer, not as an answer."""
     return frame[12:14] == _ARP and frame[20:22] == b"\0\1" and frame[28:32] == frame[38:42]
 
 
 def _empty_disk() -> bytes:
-    """A disk in QEMU's format qcow2 with nothing on it, as a place for savevm; version 2, clusters of 64 KB: the
-    header, the table of reference counts, its one block (four clusters in use), the table of the disk's own data."""
+    """An empty disk in QEMU's format qcow2, version 2, clusters of 64 KB, as a place for savevm: the header, the table
+    of reference counts, its one block (four clusters in use), and the table of the disk's data."""
     header = struct.pack("!4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 0, 0, 16, 1 << 20, 0, 1, 3 << 16, 1 << 16, 1, 0, 0)
     clusters = [header, struct.pack("!Q", 2 << 16), struct.pack("!4H", 1, 1, 1, 1), b""]
     return b"".join(cluster.ljust(1 << 16, b"\0") for cluster in clusters)
@@ -104,7 +104,7 @@ class _Booted:
                                         extra=["-drive", f"if=none,id=states,file={disk}"]), ports)
         try:
             self.machine.wait_ready(app)
-            for name in PORTS:  # QEMU's e1000 is deaf for a while after its start
+            for name in PORTS:  # QEMU's e1000 receives nothing for a while after its start
                 until(partial(self._hears, name), PATIENCE, f"an answer on {name}")
             self._monitor("savevm ready")
         except BaseException:
@@ -123,7 +123,7 @@ class _Booted:
         assert not said, said
 
     def again(self) -> None:
-        """Back to the moment after the start."""
+        """Restores the state right after the start."""
         self._monitor("loadvm ready")
         for name in PORTS:
             self.sync(name)
@@ -132,7 +132,7 @@ class _Booted:
         return self.probe(port, 0.1) is not None
 
     def probe(self, port: str, timeout: float) -> list[tuple[str, bytes]] | None:
-        """Asks for an answer that comes after all that was sent before; the frames until then, None without it."""
+        """Sends a probe. Gives the frames that came before its answer, or None when no answer came in time."""
         if self.app == "wire":
             answered = PORTS[port == "lan"]
             frame = b"\x02\0\0\0\0\xfe" + _PROBE_MAC + _ETHERTYPE_PROBE + bytes(46)
@@ -160,7 +160,7 @@ class _Booted:
                 return None
 
     def sync(self, port: str) -> list[tuple[str, bytes]]:
-        """Waits until all that was sent on the port is done and what leaves has left."""
+        """Waits until the gateway has handled all frames sent on the interface and has sent its own."""
         found = []
         for name in (port, PORTS[port == "lan"]):
             frames = self.probe(name, PATIENCE)
@@ -171,7 +171,7 @@ class _Booted:
 
 
 def _address(config: str, port: str) -> bytes:
-    """The gateway's first address on a port."""
+    """The gateway's first address on an interface."""
     for line in config.splitlines():
         words = line.split()
         if words and words[0] == f"{port}.address":
@@ -180,7 +180,7 @@ def _address(config: str, port: str) -> bytes:
 
 
 class Image:
-    """Takes the commands of a Simulator. Time passes by itself; what needs more than a moment cannot be asked."""
+    """Takes the commands of a Simulator. Time passes in reality; commands that jump in time are refused."""
 
     virtual = False
 
@@ -192,7 +192,7 @@ class Image:
 
     @property
     def running(self) -> bool:
-        """False after a failure: there is nothing more to be asked."""
+        """False after a failure: the machine takes no further commands."""
         return self._now is not None
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class Image:
             booted.close()
 
     def said(self) -> str:
-        """The end of what the running machine said on COM1."""
+        """The end of the running machine's output on COM1."""
         return self._now.machine.console.text[-6000:] if self._now else ""
 
     def _start(self, app: str) -> list[str]:
@@ -216,7 +216,7 @@ class Image:
         return []
 
     def give_up(self) -> None:
-        """The running machine does not serve another test: something in it went wrong."""
+        """Keeps the running machine from further tests: it has failed in this one."""
         for key, booted in list(self._machines.items()):
             if booted is self._now:
                 del self._machines[key]

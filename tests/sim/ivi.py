@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The translator between two networks, and a second one (siit.py) beside it.
+"""The translator between two networks, and a reference translator (siit.py) beside it.
 
     lan: 2001:db8:ffc0:2::/64   SIX 192.0.2.33 -- gateway -- .2 FOUR   wan: 198.51.100.0/24
 
@@ -24,12 +24,12 @@ from siit import Siit
 Start = Callable[..., Gateway]
 SIX_MAC, FOUR_MAC = "52:54:00:00:01:0a", "52:54:00:00:02:01"
 OWN4, FOUR, FAR = "198.51.100.1", "198.51.100.2", "203.0.113.77"
-SIX4 = "192.0.2.33"  # what the IPv6 host is called outside
+SIX4 = "192.0.2.33"  # the IPv6 host's address outside
 
 
 @dataclass(frozen=True)
 class World:
-    """A configuration, and the same for the second translator."""
+    """A configuration, for the gateway and for the reference translator."""
 
     prefix: str = "2001:db8::/32"
     form: str = "ivi"
@@ -65,7 +65,7 @@ class World:
 
     @property
     def config(self) -> str:
-        length = self.siit.places()[2] * 8 + 8  # the link has 192.0.2.0/24
+        length = self.siit.places()[2] * 8 + 8  # the LAN has 192.0.2.0/24
         lines = [f"lan.address {self.own6}/{length}", f"wan.address {OWN4}/24", f"gateway {FOUR}",
                  f"lan.mtu {self.lan_mtu}", f"wan.mtu {self.wan_mtu}", "lan.ra off",
                  f"neighbour {self.six} {SIX_MAC}", f"neighbour {FOUR} {FOUR_MAC}",
@@ -78,8 +78,8 @@ class World:
 
 
 IVI = World()
-FOUR6 = IVI.v6(FOUR)  # what the IPv4 host is called inside
-# The network of RFC 6052 section 2.4, and two mappings: one names IPv6 hosts behind SIX.
+FOUR6 = IVI.v6(FOUR)  # the IPv4 host's address inside
+# The network of RFC 6052 section 2.4, and two mappings: one is for IPv6 hosts behind SIX.
 RFC6052 = World("2001:db8:100::/40", "rfc6052", own4="192.0.2.1",
                 maps=[("1.0.0.0/24", "2001:db8:3::/120"), ("10.0.0.0/24", "2001:db8:2::/120")],
                 routes=["2001:db8:3::/120 via 2001:db8:1c0:2:21::", "2001:db8:2::/120 via 2001:db8:1c0:2:21::"],
@@ -90,14 +90,14 @@ FORMS = [IVI] + [World(prefix, "rfc6052") for prefix in (
 
 
 def start_ivi(start: Start, world: World = IVI, *, settle: float = 4, **options: Any) -> Gateway:
-    """A translator whose addresses are its own by now."""
+    """Starts a translator and waits until its addresses are in use."""
     gateway = start(world.config, "ivi", **options)
     gateway.wait(settle)
     return gateway
 
 
 def introduce(gateway: Gateway) -> None:
-    """The two hosts are known, and no packet is due to be timed: the next goes the short way."""
+    """Makes the two hosts known. No packet is due to be timed, so the next one takes the fast path."""
     for _ in range(3):
         from4(gateway, to_six() / UDP())
         from6(gateway, to_four() / UDP())
@@ -134,13 +134,13 @@ def to_four(world: World = IVI, **fields: Any) -> IPv6:
 
 
 def body(sent: Sent) -> bytes:
-    """The IP packet in a frame."""
+    """The IP packet of a frame."""
     return sent.raw[14:]
 
 
 def same4(got: bytes, want: bytes, inner: int | None = None) -> None:
-    """Two IPv4 packets are equal but for the identification that a translator makes up, with the header checksum;
-    `inner`: where another such header stands."""
+    """Checks that two IPv4 packets are equal except for the identification that a translator chooses and the header
+    checksum; `inner`: where a quoted header with such fields begins."""
     masked = [bytearray(got), bytearray(want)]
     for data in masked:
         for at in [0] + ([inner] if inner is not None else []):
@@ -153,7 +153,7 @@ def is_error4(packet: bytes) -> bool:
 
 
 def check46(gateway: Gateway, world: World, packet: Packet | bytes, *, broken: bool = False) -> list[bytes]:
-    """What an IPv4 packet becomes is what the second translator makes of it."""
+    """Checks that the gateway translates an IPv4 packet as the reference translator does."""
     want = world.siit.translate46(bytes(packet))
     sent = from4(gateway, packet, broken=broken)
     assert [one.port for one in sent] == [LAN] * len(want)
@@ -162,11 +162,12 @@ def check46(gateway: Gateway, world: World, packet: Packet | bytes, *, broken: b
 
 
 def check64(gateway: Gateway, world: World, packet: Packet | bytes, *, broken: bool = False) -> bytes:
-    """The same for an IPv6 packet, whatever identification the gateway takes; gives what left."""
+    """Checks that the gateway translates an IPv6 packet as the reference translator does, except for the
+    identification, which the gateway chooses; gives the packet that left."""
     sent = from6(gateway, packet, broken=broken)
     assert len(sent) == 1, sent
     got = body(sent[0])
-    if got[0] >> 4 == 6:  # turned around
+    if got[0] >> 4 == 6:  # hairpinning
         assert sent[0].port == LAN
         assert got.hex() == world.siit.translate64(bytes(packet)).hex()
         return got
@@ -177,7 +178,8 @@ def check64(gateway: Gateway, world: World, packet: Packet | bytes, *, broken: b
 
 
 def own_error4(sent: Any, kind: int, code: int) -> Packet:
-    """Our own ICMPv4 error, of which the header is as docs/interface.md says; gives the message."""
+    """Checks that a frame is the gateway's own ICMPv4 error with a header as in docs/interface.md; gives the
+    message."""
     ip = only(sent, WAN).ip
     assert (ip.src, ip.dst, ip.tos, ip.ttl, ip.proto) == (OWN4, FOUR, 0, 64, 1)
     assert not int(ip.flags) & 2 and ip.len <= 576
@@ -186,7 +188,7 @@ def own_error4(sent: Any, kind: int, code: int) -> Packet:
 
 
 def own_error6(sent: Any, kind: int, code: int, world: World = IVI) -> bytes:
-    """Our own ICMPv6 error; gives it from its type on."""
+    """Checks that a frame is the gateway's own ICMPv6 error; gives it from its type on."""
     packet = body(only(sent, LAN))
     assert packet[:4] == b"\x60\0\0\0" and packet[6:8] == bytes([58, 64])
     assert IPv6(packet).src == world.own6 and IPv6(packet).dst == world.six and len(packet) <= 1280
@@ -195,12 +197,12 @@ def own_error6(sent: Any, kind: int, code: int, world: World = IVI) -> bytes:
 
 
 def new_drops(gateway: Gateway, before: dict[str, int]) -> dict[str, int]:
-    """What was dropped since."""
+    """The drop reasons counted since `before`, with their counts."""
     return {reason: n - before.get(reason, 0) for reason, n in gateway.drops().items() if n != before.get(reason, 0)}
 
 
 def dropped(gateway: Gateway, act: Callable[[], list[Sent]], reason: str) -> list[Sent]:
-    """What leaves when a packet is dropped for a reason, and for no other."""
+    """Checks that a packet is dropped for this reason and for no other; gives the frames that leave."""
     before = gateway.drops()
     sent = act()
     assert new_drops(gateway, before) == {reason: 1}
@@ -212,7 +214,7 @@ def counter(gateway: Gateway, name: str) -> int:
 
 
 def translated(gateway: Gateway) -> tuple[int, int]:
-    """Packets by direction: from IPv4, from IPv6."""
+    """Number of translated packets by direction: from IPv4, from IPv6."""
     stats = gateway.stats()
     return stats['ivi_translated{way="4to6"}'], stats['ivi_translated{way="6to4"}']
 

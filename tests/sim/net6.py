@@ -24,7 +24,7 @@ ALL_NODES, ALL_ROUTERS, MLD_ROUTERS = "ff02::1", "ff02::2", "ff02::16"
 
 @dataclass(frozen=True)
 class Host6:
-    """A station on one of the two links."""
+    """A host on one of the two networks."""
 
     port: str
     ip: str
@@ -46,7 +46,7 @@ SIX = PLAIN6 + NEIGHBOURS6
 
 
 def start6(start: Start, config: str = SIX, *, settle: float = 5, **options: Any) -> Gateway:
-    """A router whose addresses are its own by now."""
+    """Starts a router and waits until its addresses are in use."""
     gateway = start(config, "route6", **options)
     gateway.wait(settle)
     return gateway
@@ -69,7 +69,7 @@ def frame(host: Host6, packet: Packet | bytes, *, to: str | None = None) -> Pack
 
 
 def send(gateway: Gateway, host: Host6, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-    """An IPv6 packet from a host, to the group's MAC address where its destination is a group."""
+    """Sends an IPv6 packet from a host; a packet to a group goes to the group's MAC address."""
     raw = bytes(packet)
     target = str(IPv6Address(raw[24:40])) if len(raw) >= 40 else "::"
     to = group_mac(target) if target.startswith("ff") else None
@@ -77,14 +77,14 @@ def send(gateway: Gateway, host: Host6, packet: Packet | bytes, *, broken: bool 
 
 
 def solicit(host: Host6, target: str, **fields: Any) -> Packet:
-    """Who has `target`? From a host that knows it not."""
+    """A neighbour solicitation for `target`, from a host that does not know its MAC address."""
     ip = {"src": host.ip, "dst": solicited_node(target), "hlim": 255, **fields}
     return IPv6(**ip) / ICMPv6ND_NS(tgt=target) / ICMPv6NDOptSrcLLAddr(lladdr=host.mac)
 
 
 def advertise(host: Host6, dst: str, *, target: str | None = None, mac: str | None = None, s: int = 1, o: int = 1,
               r: int = 0, **fields: Any) -> Packet:
-    """A host's answer."""
+    """A neighbour advertisement of a host."""
     target = target or host.ip
     ip = {"src": target, "dst": dst, "hlim": 255, **fields}
     return IPv6(**ip) / ICMPv6ND_NA(tgt=target, R=r, S=s, O=o) / ICMPv6NDOptDstLLAddr(lladdr=mac or host.mac)
@@ -101,7 +101,7 @@ def quote6(sent: Sent) -> bytes:
 
 
 def of_kind(sent: list[Sent], kind: int, port: str | None = None) -> list[Sent]:
-    """The ICMPv6 messages of a type among frames; behind hop-by-hop options too (MLD)."""
+    """The ICMPv6 messages of one type among frames; also those behind hop-by-hop options (MLD)."""
     found = []
     for one in sent:
         if one.raw[12:14] != b"\x86\xdd" or one.raw[20] not in (0, 58) or port not in (None, one.port):
@@ -112,7 +112,7 @@ def of_kind(sent: list[Sent], kind: int, port: str | None = None) -> list[Sent]:
 
 
 def state_of(gateway: Gateway, address: str) -> str | None:
-    """What `neighbours` says of an address."""
+    """The state of an address in the listing `neighbours`, or None."""
     for line in gateway.lines("neighbours"):
         words = line.split()
         if words[0] == address:

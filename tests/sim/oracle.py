@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a frame is one that a gateway may send: written from the RFCs, knows nothing of our code.
+"""Checks whether a gateway may send a frame. It is written from the RFCs alone and knows nothing of our code.
 
-Works on bytes; sums with scapy's functions, which recompute from nothing instead of updating.
+It works on bytes. Checksums come from scapy's functions, which compute them in full instead of updating them.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def check_transport(ip: Ip4, what: str) -> None:
         length, given = struct.unpack("!HH", ip.payload[4:8])
         assert 8 <= length <= len(ip.payload), f"{what}: UDP length {length}"
         if given == 0:
-            return  # the sender made none
+            return  # the sender computed none
     assert transport_sum(ip) == 0, f"{what}: wrong transport checksum"
 
 
 def check_quote(error: Ip4) -> None:
-    """The packet that an ICMP error quotes must be right for whoever gets the error."""
+    """Checks that the packet quoted by an ICMP error is right for the host that gets the error."""
     quote = error.payload[8:]
     inner = parse_ip4(quote)
     assert checksum(inner.header) == 0, "quoted IPv4 header: wrong checksum"
@@ -158,7 +158,7 @@ def check_ip6(data: bytes, mtu: int, *, transport: bool = True) -> Ip6:
 
 
 def check_uplink(frame: bytes, *, transport: bool = True) -> None:
-    """A frame on the WAN of a 6to4 router: no IPv6 but in tunnel packets as RFC 4213 section 3 wants them."""
+    """Checks a frame on the WAN of a 6to4 router: IPv6 only in tunnel packets, and these as in RFC 4213 section 3."""
     assert frame[12:14] != b"\x86\xdd", "IPv6 on the WAN"
     if frame[12:14] != b"\x08\x00":
         return
@@ -179,7 +179,7 @@ def check_arp(data: bytes) -> None:
 
 
 def check_frame(frame: bytes, source_mac: str, mtu: int, sources: set[str] | None, *, transport: bool = True) -> None:
-    """`sources`: the only IPv4 sources allowed, None where any is; IPv6 may then pass as well."""
+    """`sources`: the only IPv4 sources allowed; None allows any, and IPv6 as well."""
     assert len(frame) >= 14, "frame without Ethernet header"
     assert frame[6:12] == bytes.fromhex(source_mac.replace(":", "")), "not our MAC address as source"
     assert not frame[6] & 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""IPv4 packets in pieces: cut as RFC 791 section 3.2 says, and put together again as a receiver does."""
+"""IPv4 fragments: cut as in RFC 791 section 3.2, and reassembled as a receiver does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_fragment(one: Sent) -> bool:
 
 
 def join(sent: Iterable[Sent]) -> Packet:
-    """The whole packet; every piece must belong to it, and its transport checksum must be right."""
+    """Reassembles the packet. Every fragment must belong to it, and its transport checksum must be right."""
     parts: dict[int, bytes] = {}
     keys, total = set(), 0
     header = b""
@@ -57,7 +57,7 @@ def join(sent: Iterable[Sent]) -> Packet:
 
 
 def groups(sent: Sequence[Sent]) -> list[list[Sent]]:
-    """The pieces of each packet, by source, destination, protocol and identification."""
+    """The fragments of each packet, grouped by source, destination, protocol and identification."""
     found: dict[bytes, list[Sent]] = {}
     for one in sent:
         found.setdefault(one.raw[18:20] + one.raw[23:24] + one.raw[26:34], []).append(one)

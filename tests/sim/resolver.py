@@ -3,7 +3,7 @@
 
     clients A .10 / ::10, B .11 / ::11 -- gateway .1 / ::1 -- router -- UPSTREAM, UPSTREAM2, UPSTREAM6
 
-What the upstream servers know stands in a `Zone`; dnspython writes and reads all messages.
+A `Zone` holds what the upstream servers know; dnspython writes and reads all messages.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from stream import Stream, framed
 UPSTREAM, UPSTREAM2, UPSTREAM6 = "198.51.100.53", "198.51.100.54", "2001:db8:f::53"
 OUR4, OUR6 = "192.168.1.1", "2001:db8:1::1"
 PREFIX = "2001:db8:64::"
-# Addresses for documentation are not global, so the well-known prefix would not do.
+# Addresses for documentation are not global, so the well-known prefix is not possible.
 BASIC = (
     ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\ndns64.cache 2000\n" + f"dns64-prefix {PREFIX}/96\n"
 )
 DNS64 = BASIC + f"nameserver {UPSTREAM}\n"
 
-KEYRING = dns.tsigkeyring.from_text({"key.": "c2VjcmV0"})  # of clients that sign, and of the servers
+KEYRING = dns.tsigkeyring.from_text({"key.": "c2VjcmV0"})  # of clients that sign their queries, and of the servers
 
 Message = dns.message.Message
 Answer = Message | bytes | None
@@ -70,8 +70,8 @@ SOA = "ns.example. root.example. 1 7200 3600 1209600 300"
 
 
 class Zone:
-    """What upstream knows: record sets by owner and type; a name with none of the type gets NODATA with
-    the SOA record, an unknown name NXDOMAIN. Everything asked is noted."""
+    """What upstream knows: record sets by owner and type. A known name without the type gets NODATA with the SOA
+    record, an unknown name NXDOMAIN. Every query is recorded."""
 
     def __init__(self, *sets: dns.rrset.RRset, soa: dns.rrset.RRset | None = None, origin: str = "example.") -> None:
         self.sets: dict[tuple[dns.name.Name, int], dns.rrset.RRset] = {}
@@ -80,7 +80,7 @@ class Zone:
         self.origin = dns.name.from_text(origin)
         self.soa: dns.rrset.RRset | None = soa or rr(origin, 3600, "SOA", SOA)
         self.asked: list[Message] = []
-        # Hooks: (predicate or question) -> what to do instead.
+        # Hooks: each takes the query and gives what to do instead.
         self.instead: Callable[[Message], Answer | list[Answer] | None] | None = None
 
     def knows(self, name: dns.name.Name) -> bool:
@@ -121,14 +121,14 @@ class Zone:
 
 
 def silent(*kinds: str) -> Callable[[Message], Answer | list[Answer] | None]:
-    """Says nothing about these types (none named: about anything)."""
+    """Gives no answer to queries of these types (none named: of any type)."""
     def instead(query: Message) -> list[Answer] | None:
         return [] if not kinds or dns.rdatatype.to_text(query.question[0].rdtype) in kinds else None
     return instead
 
 
 def fails(code: int, *kinds: str) -> Callable[[Message], Answer | list[Answer] | None]:
-    """Answers questions for these types with a response code."""
+    """Answers queries of these types with a response code."""
     def instead(query: Message) -> Answer:
         if kinds and dns.rdatatype.to_text(query.question[0].rdtype) not in kinds:
             return None
@@ -140,7 +140,7 @@ def fails(code: int, *kinds: str) -> Callable[[Message], Answer | list[Answer] |
 
 @dataclass
 class Asked:
-    """A question that reached an upstream server."""
+    """A query that reached an upstream server."""
 
     server: str
     source: str
@@ -168,7 +168,7 @@ class Got:
 
 @dataclass
 class Network:
-    """Hands frames of the gateway to the servers and their answers back, at once."""
+    """Passes frames of the gateway to the servers and their answers back, at once."""
 
     gateway: Gateway
     servers: dict[str, Callable[[Message], Iterable[Answer]]]
@@ -177,11 +177,11 @@ class Network:
     other: list[Sent] = field(default_factory=list)
     delivers: bool = True
     streams: list[Stream] = field(default_factory=list)
-    listens: bool = True  # the servers, on TCP
-    deaf: set[str] = field(default_factory=set)  # servers that do not
+    listens: bool = True  # whether the servers accept TCP connections
+    deaf: set[str] = field(default_factory=set)  # servers that accept none
 
     def deliver(self, frames: Sequence[Sent]) -> None:
-        """In the order in which they left. What the servers say at once must end some time."""
+        """Delivers frames in the order in which they left. The exchange that follows at once must end."""
         waiting = deque(frames)
         for n in count():
             if not waiting:
@@ -192,7 +192,7 @@ class Network:
                 waiting.extend(self.gateway.send(sent.port, frame))
 
     def take(self, sent: Sent) -> list[bytes]:
-        """Notes a frame; gives the answers of the server it went to."""
+        """Records a frame; gives the answers of the server that it went to."""
         packet = sent.frame
         ip = packet[IP] if IP in packet else packet[IPv6] if IPv6 in packet else None
         if ip is not None and TCP in ip:
@@ -211,7 +211,7 @@ class Network:
 
 
     def stream(self, sent: Sent, ip: Packet) -> list[bytes]:
-        """A TCP segment: to one of our ends, or to a server, which opens one."""
+        """Passes a TCP segment to one of our ends, or to a server, which then opens one."""
         tcp = ip[TCP]
         for one in self.streams:
             if (one.local, one.sport, one.dport) == (ip.dst, tcp.dport, tcp.sport) and not one.reset:
@@ -228,7 +228,7 @@ class Network:
         return new.take(tcp)
 
     def hear(self, stream: Stream) -> list[bytes]:
-        """Questions have come to a server on TCP."""
+        """Passes queries that came on TCP to a server; gives its frames."""
         frames = []
         for raw in stream.messages():
             query = dns.message.from_wire(raw, keyring=KEYRING)
@@ -266,7 +266,7 @@ class Resolver:
     def __init__(self, start: Callable[..., Gateway], zone: Callable[[Message], Iterable[Answer]], config: str = DNS64,
                  more: str = "", **options: Any) -> None:
         self.gateway = start(config + more, "dns64", **options)
-        # IPv6 addresses must be known to be ours.
+        # IPv6 addresses must have passed duplicate address detection.
         for _ in range(5):
             self.gateway.wait(1)
         self.zone = zone
@@ -274,14 +274,14 @@ class Resolver:
         self.ids = 0
 
     def servers(self, **by: Callable[[Message], Iterable[Answer]]) -> None:
-        """Other zones for one, two, six."""
+        """Sets other zones for the servers `one`, `two` and `six`."""
         names = {"one": UPSTREAM, "two": UPSTREAM2, "six": UPSTREAM6}
         for name, zone in by.items():
             self.net.servers[names[name]] = zone
 
     def query(self, name: str, kind: str = "AAAA", *, flags: str = "RD", edns: int | None = None, payload: int = 1232,
               dnssec: bool = False, **options: Any) -> Message:
-        """A question; with OPT of version `edns`, if any."""
+        """A client query; with OPT of version `edns`, if given."""
         self.ids += 1
         message = dns.message.make_query(name, kind, id=self.ids, rdclass=options.pop("rdclass", "IN"))
         if edns is not None or dnssec:
@@ -291,7 +291,7 @@ class Resolver:
 
     def send(self, message: Message | bytes, *, client: Client = A, port: int = 4000, to: str | None = None,
              dport: int = 53, sport_of: str | None = None) -> None:
-        """A question goes in; what follows at once happens."""
+        """Sends a client query; delivers the frames that follow at once."""
         own = to or (OUR6 if isinstance(client, Host6) else OUR4)
         source = sport_of or client.ip
         packet = datagram(source, own, port, dport, wire(message))
@@ -303,7 +303,7 @@ class Resolver:
         self.net.deliver(self.gateway.wait(seconds))
 
     def raw(self, message: Message | bytes, *, wait: float = 0, **how: Any) -> bytes | None:
-        """The answer to a question, as it stands on the wire; it must be the only one."""
+        """The answer to a client query, as bytes of the wire; it must be the only one."""
         before = len(self.net.got)
         self.send(message, **how)
         if wait:
@@ -313,19 +313,19 @@ class Resolver:
         return got[0].raw if got else None
 
     def ask(self, name: str, kind: str = "AAAA", *, client: Client = A, wait: float = 0, **options: Any) -> Message:
-        """Asks and checks what holds for every answer."""
+        """Sends a client query and checks what holds for every answer; gives the answer."""
         query = self.query(name, kind, **options)
         raw = self.raw(query, client=client, wait=wait)
         assert raw is not None, "no answer"
         return check(query, raw)
 
     def addresses(self, name: str, **how: Any) -> list[str]:
-        """The AAAA records of a name."""
+        """The AAAA records of a name, as DNS64 answers them."""
         return addresses(self.ask(name, "AAAA", **how))
 
 
 def check(query: Message, raw: bytes, stream: bool = False) -> Message:
-    """An answer to this question, to the letter of its name, with all that must come back (RFC 1035, RFC 6891)."""
+    """Checks an answer to this query: the name's exact letters, and all that must come back (RFC 1035, RFC 6891)."""
     answer = dns.message.from_wire(raw)
     assert answer.id == query.id
     assert answer.flags & dns.flags.QR and answer.flags & dns.flags.RA
@@ -351,7 +351,7 @@ def ttls(message: Message, kind: str = "AAAA") -> list[int]:
 
 
 def inside(ip4: str, prefix: str = PREFIX) -> str:
-    """The address that stands for an IPv4 address under a /96."""
+    """The IPv6 address of an IPv4 address under a /96."""
     return str(IPv6Address(int(IPv6Address(prefix)) | int(ip_address(ip4))))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A second translator, written from RFC 7915, 6052, 6219, 7757 and 4884 for clearness: what ours does is held
-against it. It knows nothing of our code: addresses are done with Python's numbers, sums from nothing.
+"""A reference translator, written clearly from RFC 7915, 6052, 6219, 7757 and 4884. Tests compare the gateway's
+translation with it. It knows nothing of our code: it computes addresses with Python's numbers, and checksums in full.
 
-Packets are bytes. What has no translation raises Refused.
+Packets are bytes. A packet without a translation raises Refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEVER, FORM, MAP = "never", "form", "map"
 
 
 class Refused(Exception):
-    """No translation; the text says why."""
+    """There is no translation; the text gives the reason."""
 
 
 def words(data: bytes) -> int:
@@ -40,7 +40,7 @@ def pseudo6(src: bytes, dst: bytes, proto: int, length: int) -> bytes:
 
 
 def carry(old: bytes, old_pseudo: bytes, new: bytearray, new_pseudo: bytes, at: int, udp: bool = False) -> None:
-    """Sets the checksum at `at` of `new` so that it is as right or as wrong as that of `old` was."""
+    """Sets the checksum at `at` of `new`. It is right if that of `old` was right, and else wrong by the same amount."""
     wrong = words(old_pseudo + old) % 0xffff
     new[at:at + 2] = b"\0\0"
     total = words(new_pseudo + bytes(new))
@@ -52,7 +52,7 @@ def carry(old: bytes, old_pseudo: bytes, new: bytearray, new_pseudo: bytes, at: 
 
 @dataclass
 class Quote:
-    """The packet that an error quotes, translated, and whether its source was made by the form."""
+    """The translated packet that an error quotes, and whether its source address was made from the prefix."""
 
     packet: bytes
     source: IPv4Address | IPv6Address
@@ -62,7 +62,7 @@ class Quote:
 
 @dataclass
 class Siit:
-    """A translator with its configuration; the names are those of RFC 7915 where it has some."""
+    """A translator with its configuration; names are from RFC 7915 where it has one."""
 
     prefix: IPv6Network | None
     ivi: bool = False
@@ -73,12 +73,12 @@ class Siit:
     tos: int | None = None
     compute: bool = True
     icmp4: IPv4Address | None = None
-    hosts: Sequence[IPv4Network] = field(default_factory=list)  # what stands for IPv6 hosts
+    hosts: Sequence[IPv4Network] = field(default_factory=list)  # the IPv4 addresses of IPv6 hosts
 
     # --- addresses ---------------------------------------------------------------------------------
 
     def places(self) -> list[int]:
-        """The octets of an IPv6 address where the IPv4 address stands."""
+        """The octets of an IPv6 address that hold the IPv4 address."""
         assert self.prefix
         if self.ivi:
             return [5, 6, 7, 8]
@@ -121,7 +121,7 @@ class Siit:
 
     def transport46(self, l4: bytes, proto: int, old: tuple[bytes, bytes], new: tuple[bytes, bytes], *,
                     length: int, quoted: bool) -> bytes:
-        """The transport header of a packet or of a first fragment; length is that of all the payload."""
+        """The transport header of a packet or of a first fragment; `length` is the length of the whole payload."""
         made = bytearray(l4)
         if proto == ICMP:
             made[0] = {8: 128, 0: 129}[l4[0]]
@@ -147,7 +147,7 @@ class Siit:
         return struct.pack("!IHBB", 6 << 28 | tc << 20, length, proto, hops) + src + dst
 
     def quote46(self, quote: bytes, hairpin: bool) -> Quote:
-        """The quoted packet; it need not be all there."""
+        """Translates the quoted packet, which may be cut short."""
         if len(quote) < 20 or quote[0] >> 4 != 4:
             raise Refused("quote")
         ihl = (quote[0] & 15) * 4
@@ -302,7 +302,7 @@ class Siit:
 
     @staticmethod
     def flags(fragment: bytes | None, length: int, ident: int) -> tuple[int, int]:
-        """Identification, and flags with offset (RFC 7915 sections 5.1 and 5.1.1)."""
+        """Identification, and flags with offset, of the IPv4 header (RFC 7915 sections 5.1 and 5.1.1)."""
         if fragment is None:
             return ident, 0 if length <= 1260 else 0x4000
         offset, low = struct.unpack("!HxxH", fragment[2:8])
@@ -372,8 +372,8 @@ class Siit:
         return bytes(made), quote
 
     def translate64(self, packet: bytes, *, ident: int = 0) -> bytes:
-        """The IPv4 packet that an IPv6 packet becomes, or the IPv6 packet after hairpinning. Identifications
-        that the translator makes are `ident`."""
+        """The IPv4 packet that an IPv6 packet becomes, or the IPv6 packet after hairpinning. `ident` is the
+        identification of packets to which the translator gives one."""
         kind, at, fragment = self.chain(packet)
         src6, dst6 = packet[8:24], packet[24:40]
         l4 = packet[at:40 + struct.unpack("!H", packet[4:6])[0]]
@@ -412,7 +412,7 @@ class Siit:
 
 def fit(packet: bytes, extension: bytes, room: int, unit: int) -> tuple[bytes, bytes, int]:
     """Quoted packet, extensions and length attribute of an error: the first 128 bytes of the packet go before the
-    extensions, these before the rest of the packet; zeros fill up to a unit, and to 128 bytes (RFC 4884)."""
+    extensions, the extensions before the rest of the packet; zeros pad to a unit, and to 128 bytes (RFC 4884)."""
     if not extension or not unit or len(extension) > room - 128:
         return packet[:room], b"", 0
     most = min((room - len(extension)) // unit, 255) * unit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A gwsim process: commands in, answers out. One serves many gateways, one after the other."""
+"""A gwsim process: commands in, answers out. One process runs many gateways, one after the other."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ BUILDS = ("host64", "host32")
 
 
 class Crash(AssertionError):
-    """The gateway's program ended: a sanitizer's finding, a panic, a double free."""
+    """The gateway's program ended: a sanitizer's report, a panic, a double free."""
 
 
 class Refused(Exception):
-    """A command could not be done; the text says why."""
+    """A command failed; the text gives the reason."""
 
 
 class Simulator:
-    """The program of one build. Answers are lists of lines without the final dot."""
+    """The program of one build. An answer is a list of lines without the final dot."""
 
     virtual = True
     running = True
@@ -57,7 +57,7 @@ class Simulator:
         self._errors.close()
 
     def _crashed(self, during: str) -> Crash:
-        """What the program said when it ended; a fresh one takes its place."""
+        """Takes the output of the program that ended; starts a fresh one in its place."""
         status = self._process.wait()
         self._errors.seek(0)
         said = self._errors.read().decode(errors="replace")
@@ -91,7 +91,7 @@ class Simulator:
         return answer
 
     def batch(self, lines: Sequence[str]) -> list[list[str]]:
-        """Many commands at once: much faster, and errors are left in the answers."""
+        """Runs many commands at once, much faster than `command`; errors are left in the answers."""
         if not lines:
             return []
         self._write(f"batch {len(lines)}\n" + "\n".join(lines) + "\n")

@@ -19,7 +19,8 @@ MSS = 1000
 
 @dataclass
 class Stream:
-    """`local`:`sport` on the side `port` of the gateway talks to `remote`:`dport`, which is one of its addresses."""
+    """`local`:`sport` on the interface `port` of the gateway talks to `remote`:`dport`, one of the gateway's
+    addresses."""
 
     port: str
     mac: str
@@ -27,7 +28,7 @@ class Stream:
     remote: str
     sport: int
     dport: int
-    seq: int = 0xfffffff0  # wraps early
+    seq: int = 0xfffffff0  # wraps around early
     window: int = 65535
     ack: int | None = None
     acked: int = 0
@@ -35,13 +36,13 @@ class Stream:
     ended: bool = False  # the gateway has sent its FIN
     reset: bool = False
     quiet: bool = False  # acknowledges nothing
-    closes: bool = True  # when the gateway has
+    closes: bool = True  # closes after the gateway has
     closed: bool = False
     mss: int | None = None  # of the gateway
     segments: list[Packet] = field(default_factory=list)
     room: int = 0  # the gateway's window
-    backlog: bytes = b""  # what does not fit into it yet
-    hears: Callable[[Stream], list[bytes]] | None = None  # is told of new data; gives frames to send
+    backlog: bytes = b""  # data that does not fit into the window yet
+    hears: Callable[[Stream], list[bytes]] | None = None  # called with new data; gives frames to send
 
     def segment(self, flags: str, data: bytes = b"", *, skew: int = 0, booked: bool = True, **fields: int) -> bytes:
         """A frame to the gateway. `skew` moves its sequence number."""
@@ -57,7 +58,7 @@ class Stream:
                      layer(src=self.local, dst=self.remote) / tcp / Raw(data))
 
     def take(self, tcp: Packet) -> list[bytes]:
-        """A segment of the gateway; gives the frames that answer it."""
+        """Takes a segment of the gateway; gives the frames that answer it."""
         self.segments.append(tcp)
         data = bytes(tcp.payload)
         flags = str(tcp.flags)
@@ -83,7 +84,7 @@ class Stream:
         return answer or self.give() or [self.segment("A")]
 
     def give(self, data: bytes = b"") -> list[bytes]:
-        """Frames with data, as far as the gateway's window lets them; the rest comes later."""
+        """Frames with data, as far as the gateway's window allows; the rest is sent later."""
         self.backlog += data
         frames = []
         while self.backlog and (self.seq - self.acked) % 2**32 + min(MSS, len(self.backlog)) <= self.room:
@@ -92,7 +93,7 @@ class Stream:
         return frames
 
     def messages(self) -> list[bytes]:
-        """The whole DNS messages that came, taken off."""
+        """The complete DNS messages received so far; removes them from the stream."""
         found = []
         while len(self.received) >= 2:
             length = struct.unpack("!H", self.received[:2])[0]
@@ -104,5 +105,5 @@ class Stream:
 
 
 def framed(*messages: bytes) -> bytes:
-    """Messages as they stand in a stream (RFC 1035 section 4.2.2)."""
+    """Messages with their lengths, as in a stream (RFC 1035 section 4.2.2)."""
     return b"".join(struct.pack("!H", len(message)) + message for message in messages)

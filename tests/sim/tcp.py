@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A TCP connection from an inside host through a gateway, with the sequence numbers that belong to it."""
+"""A TCP connection from an inside host through a gateway, with its sequence numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-CLIENT_SEQ, SERVER_SEQ = 0x10000000, 0xfffffff0  # the server's wraps early
+CLIENT_SEQ, SERVER_SEQ = 0x10000000, 0xfffffff0  # the server's wraps around early
 
 
 @dataclass
 class Connection:
-    """`inside` talks to server:dport. Every segment takes its room of the sequence space."""
+    """`inside` talks to server:dport. Every segment advances the sequence number."""
 
     gateway: Gateway
     inside: Host = A
@@ -26,10 +26,10 @@ class Connection:
     window: int = 8192
     seq: dict[str, int] = field(default_factory=lambda: {"in": CLIENT_SEQ, "out": SERVER_SEQ})
     acks: dict[str, bool] = field(default_factory=lambda: {"in": False, "out": False})
-    external: int = 0  # the port outside, once known
+    external: int = 0  # the external port, once known
 
     def segment(self, side: str, flags: str, data: bytes = b"", *, skew: int = 0, **fields: Any) -> Packet:
-        """What `side` sends next; `skew` moves its sequence number, and then nothing is booked."""
+        """The next segment of `side`. `skew` moves its sequence number; such a segment does not advance it."""
         other = "out" if side == "in" else "in"
         seq = (self.seq[side] + skew) % 2**32
         values: dict[str, Any] = {"flags": flags, "seq": seq, "window": self.window,
@@ -43,14 +43,14 @@ class Connection:
         return ip / tcp / data
 
     def out(self, flags: str, data: bytes = b"", **fields: Any) -> list[Sent]:
-        """A segment from inside; gives what leaves."""
+        """Sends a segment from inside; gives the frames that leave."""
         sent = self.gateway.ip_from(self.inside, self.segment("in", flags, data, **fields))
         if len(sent) == 1 and TCP in sent[0].frame:
             self.external = int(sent[0].ip[TCP].sport)
         return sent
 
     def back(self, flags: str, data: bytes = b"", **fields: Any) -> list[Sent]:
-        """A segment from the server."""
+        """Sends a segment from the server; gives the frames that leave."""
         frame = Ether(src=ROUTER.mac, dst=PORT_MAC["wan"]) / self.segment("out", flags, data, **fields)
         return self.gateway.send("wan", frame)
 
@@ -62,7 +62,7 @@ class Connection:
 
     @property
     def state(self) -> str:
-        """The state that the listing shows, `none` without a session."""
+        """The state in the listing; `none` without a session."""
         name = f"tcp {self.inside.ip}:{self.sport} "
         lines = [line for line in self.gateway.lines("sessions")
                  if line.startswith(name) and f" {self.server}:{self.dport} " in line]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Packets of one kind each, so that a test can go through the protocols."""
+"""Packets of each protocol, so that one test can try them all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = ("udp", "tcp", "icmp")
 
 
 def request(kind: str, number: int, data: bytes = b"", *, dport: int = 53) -> Packet:
-    """What opens a session: `number` is the port or the identifier of the inside."""
+    """A packet that opens a session: `number` is the inside port or identifier."""
     if kind == "udp":
         return UDP(sport=number, dport=dport) / data
     if kind == "tcp":
@@ -41,7 +41,7 @@ def outer(sent: Sent) -> int:
 
 def open_out(gateway: Gateway, kind: str = "udp", number: int = 5000, *, host: Host = A, to: str = SERVER,
              dport: int = 53) -> int:
-    """A session from inside; gives the external port or identifier."""
+    """Opens a session from inside; gives the external port or identifier."""
     return outer(only(gateway.ip_from(host, IP(src=host.ip, dst=to) / request(kind, number, dport=dport)), WAN))
 
 
@@ -51,7 +51,7 @@ def answer(gateway: Gateway, kind: str, number: int, *, source: str = SERVER, to
 
 
 def frame_of(host: Host, packet: Packet | bytes) -> tuple[str, bytes]:
-    """For Gateway.send_many."""
+    """The arguments for one frame of Gateway.send_many."""
     header = Ether(src=host.mac, dst=PORT_MAC[host.port], type=0x800)
     return host.port, bytes(header) + bytes(packet)
 
@@ -62,8 +62,8 @@ def from_router(packet: Packet) -> tuple[str, bytes]:
 
 def use_up(gateway: Gateway, host: Host, ports: Iterable[int], kind: str = "udp", *, answered: bool = False,
            outside: str = OUTSIDE) -> None:
-    """A session from each of these ports, which the host keeps outside; quickly, for tens of thousands of them. Nobody
-    looks at their checksums."""
+    """Opens a session from each of these ports, whose number stays the same outside. It is fast enough for tens of
+    thousands of sessions, so the checksums are not computed: nobody looks at them."""
     wanted = list(ports)
     first = wanted[0]
     assert open_out(gateway, kind, first, host=host) == first
@@ -83,6 +83,6 @@ def use_up(gateway: Gateway, host: Host, ports: Iterable[int], kind: str = "udp"
 
 
 def icmp_kind(sent: Sent) -> tuple[Any, Any]:
-    """Type and code of an ICMP message, as they stand on the wire."""
+    """Type and code of an ICMP message, as they are on the wire."""
     at = 14 + (sent.raw[14] & 15) * 4
     return sent.raw[at], sent.raw[at + 1]

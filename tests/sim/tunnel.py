@@ -18,7 +18,7 @@ IP6 = 41  # the protocol of IPv6 in IPv4
 
 
 def in_site(v4: str, subnet: int = 1, host: int = 1) -> str:
-    """An address of the 6to4 site with an IPv4 address (RFC 3056 section 2)."""
+    """An address of the 6to4 site that belongs to an IPv4 address (RFC 3056 section 2)."""
     high, low = divmod(int(IPv4Address(v4)), 1 << 16)
     return socket.inet_ntop(socket.AF_INET6, bytes.fromhex(f"2002{high:04x}{low:04x}{subnet:04x}{host:016x}"))
 
@@ -57,19 +57,19 @@ def ping6(src: str = HOST6, dst: str = FAR6, data: bytes = b"hello", **fields: A
 
 
 def sized(size: int, src: str = HOST6, dst: str = FAR6, **fields: Any) -> Packet:
-    """An IPv6 packet of so many bytes."""
+    """An IPv6 packet of this many bytes."""
     return ping6(src, dst, bytes(i % 251 for i in range(size - 48)), **fields)
 
 
 @dataclass
 class Tunnel:
-    """A gateway, and its address in outer headers."""
+    """A gateway, and its address in the outer headers."""
 
     gateway: Gateway
     outer: str = OUTSIDE
 
     def out(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """An IPv6 packet from host A."""
+        """Sends an IPv6 packet from host A."""
         frame = Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x86dd) / Raw(bytes(packet))
         return self.gateway.send(LAN, frame, broken=broken)
 
@@ -79,11 +79,11 @@ class Tunnel:
         return IP(src=src, proto=IP6, **fields) / Raw(bytes(inner))
 
     def into(self, inner: Packet | bytes, src: str = FAR, *, broken: bool = False, **fields: Any) -> list[Sent]:
-        """The same, from the router."""
+        """Sends a tunnel packet from the router to the gateway."""
         return self.gateway.wan(self.packet(inner, src, **fields), broken=broken)
 
     def dropped(self) -> str:
-        """The one reason for which something was dropped since the last call."""
+        """The one drop reason counted since the last call."""
         reasons = self.gateway.drops()
         fresh = {reason: n - self._seen.get(reason, 0) for reason, n in reasons.items()}
         self._seen = reasons
@@ -97,7 +97,7 @@ class Tunnel:
 
 
 def inner(sent: Sent) -> IPv6:
-    """The packet in a tunnel packet, byte for byte as it stands there."""
+    """The inner packet of a tunnel packet, as its exact bytes."""
     assert sent.port == WAN and sent.ip.proto == IP6, sent
     return IPv6(sent.raw[14 + sent.ip.ihl * 4:14 + sent.ip.len])
 

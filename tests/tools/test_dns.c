@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fakedns' answers and dns64perf's judgement of answers, each against messages written out by hand
- * and then against each other. Both know the name's address; neither may accept what is bent. */
+/* fakedns' answers and dns64perf's judgement of answers, each against messages written by hand and
+ * then against each other. Both derive the address from the name; neither may accept corrupted
+ * messages. */
 #include "tests/tap.h"
 #include "tools/dns/fakedns.h"
 #include "tools/dns/perfcheck.h"
@@ -24,7 +25,7 @@ static void plain(void)
 	memset(&count, 0, sizeof count);
 }
 
-/* A question for a name written with its length bytes, and its answer. */
+/* A query for a name written with its length bytes, and its answer. */
 static unsigned ask(const char *asked, unsigned type)
 {
 	static const uint8_t head[DNS_HEADER] = {0xab, 0xcd, 0x01, 0x10, 0, 1};
@@ -203,7 +204,7 @@ static void faults(void)
 
 static struct perf_addresses want;
 
-/* An answer as a DNS64 server gives it; its length. */
+/* Writes an answer as a DNS64 server gives it; gives its length. */
 static unsigned synthesised(const uint8_t *six)
 {
 	static const uint8_t fixed[12] = {0xc0, 12, 0, TYPE_AAAA, 0, 1, 0, 0, 0, 60, 0, 16};
@@ -225,7 +226,7 @@ static enum perf_answer judge(unsigned len)
 
 static void every_prefix_length(void)
 {
-	/* 10.1.200.255 behind each length (RFC 6052 section 2.2); byte 8 stays 0. */
+	/* 10.1.200.255 after a prefix of each length (RFC 6052 section 2.2); byte 8 stays 0. */
 	static const struct {
 		unsigned len;
 		uint8_t six[16];
@@ -265,7 +266,7 @@ static void bent_answers(void)
 	synthesised(six);
 	m[7] = 0;
 	CHECK_EQ(judge(len), PERF_ERROR);
-	m[7] = 2; /* one more than there are */
+	m[7] = 2; /* one record more than there are */
 	CHECK_EQ(judge(len), PERF_WRONG);
 	m[7] = 1;
 	m[PERF_QUESTION + 3] = TYPE_A; /* no AAAA record */
@@ -281,7 +282,7 @@ static void which_question(void)
 	uint32_t a;
 	unsigned len = synthesised(six);
 	m[2] &= 0x7f;
-	CHECK(!perf_name(m, len, &a)); /* a question */
+	CHECK(!perf_name(m, len, &a)); /* a query */
 	synthesised(six);
 	for (unsigned cut = 0; cut < PERF_QUESTION; cut++)
 		CHECK(!perf_name(m, cut, &a));

@@ -4,8 +4,8 @@
 
     bulk.py --nic e1000 --image FILE --rows nat,linux-nat --runs 5 --seconds 3 --out FILE [--offloads]
 
-Without --offloads the taps carry what a wire would carry; with it virtio-net guests may exchange
-big, unsummed packets with the host, and Linux keeps its offloads.
+Without --offloads the taps carry the frames of a wire. With it virtio-net guests may exchange large packets without
+checksums with the host, and Linux keeps its offloads.
 """
 
 from __future__ import annotations

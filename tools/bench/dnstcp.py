@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""DNS over TCP: guest instructions for an answer from the cache, dnsperf asking over a tap.
+"""DNS over TCP: guest instructions for an answer from the cache, with queries of dnsperf over a tap.
 
     dnstcp.py --nic e1000 --image FILE --plugin FILE --rows dns64,linux-unbound --runs 5 --out FILE
 
-Either connections that live through the whole run, with many questions under way on each, or a new
-connection for each question. fakedns is upstream while the cache is filled, and ended before
-anything is counted: whatever is answered then comes from the cache.
+Either connections that live through the whole run, with many pending queries on each, or a new connection for each
+query. fakedns is upstream while the cache is filled, and ends before anything is counted: every later answer comes from
+the cache.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ IDLE_S = 2
 
 @dataclass(frozen=True)
 class Kind:
-    """How often all names are asked for in a run, how, and whether each on a connection of its own."""
+    """How often all names are queried in a run, how, and whether each query has its own connection."""
 
     times: int
     options: tuple[str, ...]
@@ -57,7 +57,7 @@ class Bad(Exception):
 
 
 def instructions(target: guest.Guest) -> int:
-    """What the plugin has counted so far."""
+    """The number of instructions that the plugin has counted so far."""
     with open(target.counter, "rb") as file:
         magic, count = struct.unpack("<8sQ", file.read(16))
     assert magic == b"BGICNT01"
@@ -65,7 +65,7 @@ def instructions(target: guest.Guest) -> int:
 
 
 class Client:
-    """dnsperf on the LAN host, asking for the same names again and again."""
+    """dnsperf on the LAN host, which queries the same names again and again."""
 
     def __init__(self, lab: Lab, core: int) -> None:
         self.lab = lab
@@ -74,13 +74,14 @@ class Client:
         self.file = lab.file("questions", "".join(names))
 
     def check_one(self) -> bool:
-        """The address behind one of the names is right."""
+        """Whether the address of one of the names is right."""
         said = self.lab.lan.run("dig", f"@{SERVER6}", "+tcp", "+short", "+time=2", "+tries=1",
                                 "010-000-001-002.dns64perf.test", "AAAA", check=False).stdout
         return said.split() == ["2001:db8:64::a00:102"]
 
     def ask(self, kind: Kind) -> None:
-        """All names so often; raises Bad if a question was not answered well or connections are not as told."""
+        """Queries all names as often as `kind` says; raises Bad if an answer is missing or wrong, or connections are
+        not as in `kind`."""
         command = ["dnsperf", "-m", "tcp", "-s", SERVER6, "-d", self.file, "-n", str(kind.times), "-c", str(CLIENTS)]
         command += ["-t", "30", "-l", "240", *kind.options]
         said = self.lab.lan.run(*self.pin, *command, timeout=300).stdout
@@ -94,15 +95,15 @@ class Client:
 
 
 def measure_run(target: guest.Guest, client: Client, kind: Kind) -> float:
-    """Instructions for an answer, of all that came in a run."""
+    """Instructions for an answer, averaged over all answers of a run."""
     before = instructions(target)
     client.ask(kind)
-    time.sleep(0.2)  # for the last to be closed, of which nothing tells; they are counted too
+    time.sleep(0.2)  # until the last connections are closed, which cannot be observed; this is counted too
     return (instructions(target) - before) / (NAMES * kind.times)
 
 
 def prepare(lab: Lab, target: guest.Guest, client: Client) -> str:
-    """Starts the guest and fills its cache; says why nothing counts, if so."""
+    """Starts the guest and fills its cache; gives the reason if its results do not count, else an empty text."""
     dnslab.open_ipv6(lab.lan, "lan0", HOST6)
     lab.wan.ip(f"address add {guest.SERVER}/24 dev wan0")
     upstream = lab.wan.start(*client.pin, str(inside.ROOT / "tools" / "fakedns"), "--listen", guest.SERVER)
@@ -111,10 +112,10 @@ def prepare(lab: Lab, target: guest.Guest, client: Client) -> str:
     until(client.check_one, 60, "a right answer")
     client.ask(Kind(1, ("-q", "32")))
     end_process(upstream)
-    for kind in KINDS.values():  # whatever the first connections cost once
+    for kind in KINDS.values():  # the first connections have costs that occur only once
         client.ask(kind)
     before = instructions(target)
-    time.sleep(IDLE_S)  # the time that is counted over
+    time.sleep(IDLE_S)  # the time of the measurement
     idle = (instructions(target) - before) / IDLE_S
     return f"spins when idle ({idle / 1e6:.1f} M instructions/s)" if idle > measure.IDLE_INSTRUCTIONS else ""
 

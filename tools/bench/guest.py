@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Guests under test: what QEMU is told, starting, waiting for `ready`, pinning, ending.
+"""Guests under test: QEMU's command line, start, waiting for `ready`, pinning, end.
 
-Every guest has the LAN on its first NIC and the WAN on its second. Everything started here is
-ended by its own process id, also when the bench is interrupted.
+Every guest has the LAN on its first NIC and the WAN on its second. Every process that is started here is ended by its
+own id, also when the bench is interrupted.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ WAN_ADDRESS = "203.0.113.2/24"
 WAN_GATEWAY = "203.0.113.1"
 CLIENT = "192.168.1.10"
 SERVER = "203.0.113.10"
-# 6to4: the prefix is made from WAN_ADDRESS, so ours needs none of these in its configuration.
+# 6to4: the gateway makes its prefix from WAN_ADDRESS, so our configuration needs none of these.
 LAN6_ADDRESS = "2002:cb00:7102:1::1/64"
 TUNNEL6_ADDRESS = "2002:cb00:7102::1/16"
-# Translation: hosts of the LAN are IPv6 hosts that stand for those IPv4 addresses, by RFC 6052,
-# and so is the gateway's own.
+# Translation: hosts of the LAN are IPv6 hosts with the IPv6 form of those IPv4 addresses (RFC 6052), and so is the
+# gateway's own address.
 XLAT_PREFIX = "2001:db8:64::/96"
 XLAT_HOSTS = "192.168.1.0/24"
 XLAT_ADDRESS = "2001:db8:64::192.168.1.1/120"
-# DNS64: clients ask in IPv6, at LAN6_ADDRESS; SERVER is upstream.
+# DNS64: clients query over IPv6, at LAN6_ADDRESS; SERVER is upstream.
 DNS64_PREFIX = "2001:db8:64::/96"
 # Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
 SESSIONS = 200_000
 
-# virtio-net without the features that let a host and a guest exchange big or unsummed packets.
+# virtio-net without the features that let a host and a guest exchange large packets or packets without checksums.
 VIRTIO_PLAIN = "".join(
     f",{name}=off"
     for name in (
@@ -59,9 +59,9 @@ class Row:
     title: str
     linux: bool
     what: str  # our application or the Linux guest's mode
-    path: str  # what the generator expects: nat, route, wire, 6to4, xlat or dns
+    path: str  # the path that the generator expects: nat, route, wire, 6to4, xlat or dns
     extra: str = ""  # more words for our command line
-    hops: int = 1  # what a packet loses of its time to live
+    hops: int = 1  # by how much a packet's TTL decreases
 
 
 ROWS = {
@@ -77,7 +77,7 @@ ROWS = {
         Row("6to4-nonat", "Baregate 6to4, its NAT off", False, "6to4", "6to4", "6to4.nat=off"),
         Row("linux-sit", "Linux sit + masquerade", True, "sit", "6to4"),
         Row("ivi", "Baregate ivi", False, "ivi", "xlat"),
-        # The kernel forwards a packet to tayga and again what tayga, a router too, gives back.
+        # The kernel forwards a packet to tayga, and tayga's packet too; tayga itself is a router as well.
         Row("linux-tayga", "Linux with tayga", True, "translator", "xlat", hops=3),
         Row("dns64", "Baregate dns64", False, "dns64", "dns", f"nameserver={SERVER} dns64-prefix={DNS64_PREFIX}"),
         Row("linux-unbound", "Linux unbound", True, "unbound", "dns"),
@@ -89,11 +89,11 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Setup:
-    """What is the same for all guests of a pass."""
+    """The settings that all guests of a pass share."""
 
     nic: str  # e1000, virtio-net-pci, ...
     backend: str  # dgram (frame by frame), stream (bursts), vhost or tap
-    image: Path  # ours
+    image: Path  # our image
     linux: dict[str, linuxguest.LinuxImage]  # by role
     cores: tuple[int, int]  # for the vCPU, for everything else
     offloads: bool = False
@@ -110,11 +110,11 @@ class Guest:
     row: Row
     setup: Setup
     folder: Path  # sockets and the counter file
-    taps: tuple[int, ...] = ()  # descriptors, where the back end is tap
+    taps: tuple[int, ...] = ()  # descriptors, if the back end is tap
     process: subprocess.Popen[bytes] | None = None
     vcpu: int = 0
     lines: list[str] = field(default_factory=list)
-    ready_ms: float = 0.0  # as the guest tells it
+    ready_ms: float = 0.0  # by the guest's clock
     wall_ms: float = 0.0  # from the start of QEMU
     _news: threading.Condition = field(default_factory=threading.Condition)
 
@@ -155,7 +155,7 @@ class Guest:
 
     def command(self) -> list[str]:
         setup, row = self.setup, self.row
-        # Name servers have big libraries, and their files in memory.
+        # Name servers have large libraries, and their files are in memory.
         memory = ("512M" if row.path == "dns" else "256M") if row.linux else "64M"
         machine = "pc"
         words = ["qemu-system-x86_64" if row.linux else "qemu-system-i386"]
@@ -217,7 +217,7 @@ class Guest:
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # end when the bench ends
 
         began = time.monotonic()
-        # Threads are only made while no other thread of ours forks: the reader starts after.
+        # No thread is created while another one forks: the reader starts afterwards.
         self.process = subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
             self.command(),
             stdin=subprocess.PIPE,
@@ -278,7 +278,7 @@ class Guest:
                     self.vcpu = int(task.name)
                     os.sched_setaffinity(self.vcpu, {self.setup.cores[0]})
                     return True
-            return process.poll() is not None  # the wait for `ready` tells what QEMU said
+            return process.poll() is not None  # the wait for `ready` reports QEMU's output
 
         try:
             until(found, 5, "a vCPU thread")
@@ -288,8 +288,8 @@ class Guest:
     # ---- talking and ending ----
 
     def console(self, command: str, timeout_s: float = 5) -> list[str]:
-        """Types a console command and returns the lines that followed. Our answers end with an empty line; Linux's
-        is one line, the command and a number."""
+        """Types a console command and returns the lines of its answer. Our answers end with an empty line; Linux's
+        answer is one line, the command and a number."""
         assert self.process is not None and self.process.stdin is not None
         begin = len(self.lines)
         self.process.stdin.write(command.encode() + b"\r")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profile of a guest by function, from the plugin's count of each block.
+"""Profile of a guest by function, from the plugin's count for each block.
 
     hotspots.py COUNTS IMAGE [--packets N] [--top N]
 
-COUNTS is the file the plugin wrote with profile=on; IMAGE is an ELF with symbols. With --packets
-the figures are instructions for a packet. Two count files (BEFORE,AFTER) are subtracted.
+COUNTS is the file that the plugin wrote with profile=on; IMAGE is an ELF with symbols. With --packets the figures are
+instructions for each packet. Two count files (BEFORE,AFTER) are subtracted.
 """
 
 from __future__ import annotations

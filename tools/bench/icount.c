@@ -4,7 +4,7 @@
  *
  *     -plugin build/bench/icount.so,count=PATH[,profile=on]
  *
- * PATH becomes a memory-mapped file that others may read while the guest runs:
+ * PATH becomes a memory-mapped file that other processes may read while the guest runs:
  *
  *     offset 0    uint64  magic "BGICNT01"
  *     offset 8    uint64  instructions executed
@@ -12,9 +12,9 @@
  *     offset 24   uint64  blocks that found no free slot
  *     offset 64   slots   { uint64 address of the block, uint64 instructions executed in it }
  *
- * The additions are made by the translated code itself, so they cost a few host instructions a
- * block and are exact for one vCPU. QEMU's header is not packaged with Debian's binary: the few
- * functions used are declared here, from the API's documentation.
+ * The translated code itself adds to the counters, so this costs a few host instructions for each
+ * block and is exact for one vCPU. Debian does not package QEMU's header with its binary: the few
+ * functions that are used are declared here, from the API's documentation.
  */
 #include <fcntl.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the programs share that measure with real hosts: two network namespaces with taps, one guest between.
+"""Shared by the programs that measure with real hosts: two network namespaces with taps, and one guest between them.
 
-They are programs of their own, run by tools/bench/run, because they move into private namespaces
-(the lab's). Each writes a JSON list of figures.
+These are separate programs, which tools/bench/run starts, because they move into private namespaces (the lab's). Each
+writes a JSON list of figures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @dataclasses.dataclass
 class Figure:
-    """One figure of one run; void says why it does not count."""
+    """One figure of one run; `void` is the reason why it does not count, or empty."""
 
     row: str
     key: str

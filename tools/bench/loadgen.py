@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Drives one load generator process (gen/): commands out, one line of JSON back for each."""
+"""Drives one load generator process (gen/): commands go out, and each is answered by one line of JSON."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LoadGen:
         return self._answer(timeout_s)
 
     def run(self, **phase: float) -> Result:
-        """One phase; the keys are those of the generator's `run`."""
+        """Runs one phase; the keys are those of the generator's `run`."""
         words = " ".join(f"{key}={value}" for key, value in phase.items())
         lasts = phase.get("seconds", 1) + phase.get("warm", 0)
         return self.tell(f"run {words}", lasts + 30)

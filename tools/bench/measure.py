@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured, and the sessions that measure it.
+"""The measurements, and the sessions that make them.
 
-A pass starts all its guests, then goes round them run by run, so that whatever else the machine
-does falls on all of them alike. Instructions are counted in a pass of their own: the counting
-costs time, so times come from guests without the plugin.
+A pass starts all its guests and then measures them in turn, run by run, so that other load of the machine affects all
+of them equally. Instructions are counted in a separate pass: counting costs time, so times are measured on guests
+without the plugin.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pathlib import Path
 import guest
 import loadgen
 
-# A guest that executes more than this in a second of silence spins: no figure for it.
+# A guest that executes more than this in a second without traffic spins: it gets no figure.
 IDLE_INSTRUCTIONS = 2_000_000
-# Share of the packets at which the generator found nothing in flight, at full load.
+# Share of the packets at which the generator had nothing in flight, at full load.
 EMPTY_SHARE = 0.01
 
 Value = Callable[[loadgen.Result], float]
 
 
 def packets(result: loadgen.Result) -> int:
-    """Packets that went through the gateway, both directions."""
+    """Packets that passed the gateway, in both directions."""
     return int(result["forwarded"]) + int(result["answered"])
 
 
@@ -50,13 +50,13 @@ def _rate(result: loadgen.Result) -> float:
 
 
 def _vcpu_rate(result: loadgen.Result) -> float:
-    """What the guest could do with a core of its own; holds where others use the core too."""
+    """The rate that the guest could reach with a core of its own; valid also if others use the core."""
     used = float(result["vcpu_user"] + result["vcpu_system"])
     return packets(result) / used if used > 0 else float("nan")
 
 
 def _per_answer(value: Value) -> Value:
-    """DNS: of the packets only the answers that clients got count."""
+    """DNS: only the answers that clients got count as packets."""
     return lambda r: value(r) * packets(r) / int(r["answered"]) if int(r["answered"]) else float("nan")
 
 
@@ -66,7 +66,7 @@ def _answer_rate(result: loadgen.Result) -> float:
 
 @dataclass(frozen=True)
 class Measure:
-    """One column: which phase it comes from and how to read it."""
+    """One column: the phase that it comes from, and how to read it from the result."""
 
     key: str
     title: str
@@ -81,8 +81,8 @@ class Phase:
     name: str
     settings: dict[str, float]
     measures: tuple[Measure, ...]
-    scale: float = 1.0  # of the pass's seconds
-    fill: bool = False  # open every flow first, so that all are live
+    scale: float = 1.0  # factor of the pass's seconds
+    fill: bool = False  # open every flow first, so that all have sessions
 
     @property
     def full_load(self) -> bool:
@@ -93,11 +93,11 @@ def _insn(key: str, title: str) -> tuple[Measure, ...]:
     return (Measure(f"insn_{key}", title, "instructions/packet", _instructions),)
 
 
-# Full load over sockets: bursts that the guest's receive ring (256 descriptors) takes as a whole,
-# with room for those it has not given back yet. More would make QEMU drop what it cannot place.
+# Full load over sockets: bursts that fit into the guest's receive ring (256 descriptors), with room for the descriptors
+# that it has not returned yet. QEMU would drop frames of larger bursts.
 FULL: dict[str, float] = {"window": 192}
-# Many flows keep to 8 servers, so that ports are left for new mappings; new flows have a server
-# and a source port each of their own, so that each needs a mapping and a session.
+# Many flows use only 8 servers, so that ports are left for new mappings. New flows have a server and a source port of
+# their own, so that each needs a mapping and a session.
 MANY: dict[str, float] = {"flows": guest.SESSIONS // 2, "servers": 8}
 NEW_FIRST, NEW_FLOWS = 16000, 8000
 # As many pairs of hosts as there are flows: 16 clients, each with all servers.
@@ -105,7 +105,7 @@ PAIRS: dict[str, float] = {"flows": 2048, "servers": 128}
 
 
 def count_full_phases() -> list[Phase]:
-    """Guest instructions for a packet in bursts that keep the guest busy; the plugin counts."""
+    """Guest instructions for a packet, in bursts that keep the guest busy; the plugin counts."""
     return [
         Phase("load", FULL, _insn("load", "full load")),
         Phase("load2", FULL | {"answers": 1}, _insn("load2", "answered, full load")),
@@ -119,7 +119,7 @@ def count_full_phases() -> list[Phase]:
 
 
 def count_rate_phases() -> list[Phase]:
-    """The same where packets come one by one."""
+    """As count_full_phases, with packets that arrive one by one."""
     return [
         Phase("rate", {"rate": 5000}, _insn("rate", "5,000/s")),
         Phase("rate2", {"rate": 5000, "answers": 1}, _insn("rate2", "answered, 5,000/s")),
@@ -159,7 +159,7 @@ def time_rate_phases() -> list[Phase]:
 
 
 def vhost_phases() -> list[Phase]:
-    """Packets per second where nothing is emulated between generator and guest."""
+    """Packets per second when nothing is emulated between generator and guest."""
 
     def rate(key: str, title: str) -> tuple[Measure, ...]:
         return (
@@ -195,7 +195,7 @@ def count_tunnel_phases() -> list[Phase]:
 
 
 def count_xlat_full_phases() -> list[Phase]:
-    """Guest instructions for a translated packet in each direction; plain forwarding has the same ways."""
+    """Guest instructions for a translated packet in each direction; plain forwarding has the same paths."""
     return [
         Phase("to4", FULL, _insn("to4", "IPv6 to IPv4, full load")),
         Phase("to6", FULL | {"back": 1}, _insn("to6", "IPv4 to IPv6, full load")),
@@ -210,7 +210,7 @@ def count_xlat_full_phases() -> list[Phase]:
 
 
 def count_xlat_rate_phases() -> list[Phase]:
-    """The same where packets come one by one."""
+    """As count_xlat_full_phases, with packets that arrive one by one."""
     return [
         Phase("to4-rate", {"rate": 5000}, _insn("to4rate", "IPv6 to IPv4, 5,000/s")),
         Phase("to6-rate", {"rate": 5000, "back": 1}, _insn("to6rate", "IPv4 to IPv6, 5,000/s")),
@@ -230,7 +230,7 @@ def time_xlat_phases() -> list[Phase]:
 
 
 def _vhost_phase(key: str, title: str, fill: bool = False, **settings: float) -> Phase:
-    """Packets per second where nothing is emulated between generator and guest."""
+    """Packets per second when nothing is emulated between generator and guest."""
     measures = (
         Measure(f"vhost_{key}", title, "packets/s", _rate),
         Measure(f"vhostcpu_{key}", title, "packets/s of vCPU time", _vcpu_rate),
@@ -259,11 +259,11 @@ def vhost_xlat_phases() -> list[Phase]:
     ]
 
 
-# DNS64 servers: every name new and without AAAA record, so that upstream is asked twice; or one of
-# a thousand names in turn, which were asked before.
+# DNS64 servers: either every name is new and has no AAAA record, so that upstream gets two queries; or a thousand names
+# in turn, which were queried before.
 COLD: dict[str, float] = {"answers": 1, "fresh": 1}
 HIT: dict[str, float] = {"answers": 1, "flows": 1000}
-# Each question brings two answers of upstream, for which the other card's ring must have room.
+# Each query causes two answers of upstream, for which the other card's ring must have room.
 NARROW: dict[str, float] = {"window": 96}
 OVERLOAD = 10  # times the highest rate
 
@@ -299,12 +299,12 @@ def time_dns_phases() -> list[Phase]:
 
 
 def vhost_dns_phases() -> list[Phase]:
-    """The same over vhost-user, where nothing is emulated between client, server and upstream."""
+    """Answers a second over vhost-user, where nothing is emulated between client, server and upstream."""
     return _dns_full("vhost")
 
 
 def rate_dns_phases() -> list[Phase]:
-    """How long a client waits where it is quiet; no plugin."""
+    """How long a client waits at low load; no plugin."""
 
     def wait(key: str, title: str) -> tuple[Measure, ...]:
         return tuple(
@@ -320,7 +320,7 @@ def rate_dns_phases() -> list[Phase]:
 
 @dataclass
 class Sample:
-    """One figure of one run; void says why it does not count."""
+    """One figure of one run; `void` is the reason why it does not count, or empty."""
 
     nic: str
     row: str
@@ -366,11 +366,11 @@ class Session:
             self._note(READY_WALL, 0, self.guest.wall_ms)
 
     def settle(self) -> None:
-        """Learns the gateway's MACs and sends a little through every host."""
+        """Learns the gateway's MAC addresses and sends a few packets through every host."""
         if not self.load.tell("resolve 20")["resolved"]:
             raise loadgen.LoadError(f"{self.guest.row.name}: the gateway answers no ARP")
         self.load.run(seconds=1, rate=500, answers=1)
-        # Linux joins multicast groups while its IPv6 comes up, each time with a second of deafness.
+        # Linux joins multicast groups while its IPv6 starts, and each time it receives nothing for a second.
         good = 0 if self.guest.row.path == "dns" else 3
         for _ in range(15):
             if good == 3:
@@ -378,7 +378,7 @@ class Session:
             good = good + 1 if self.load.run(seconds=1, rate=100, answers=1)["answered"] >= 95 else 0
 
     def _touch(self, servers: float) -> None:
-        """A little through every host before a burst, so that no gateway has to ask for a MAC then."""
+        """Sends a few packets through every host before a burst, so that no gateway needs ARP during it."""
         self.load.run(seconds=0.3, rate=1000, answers=1, flows=16 * servers, servers=servers)
 
     def measure_idle(self, seconds: float) -> None:
@@ -407,12 +407,12 @@ class Session:
             print(f"bench: {self.guest.row.name}/{phase.name}: {void}", file=sys.stderr)
 
     def measure_new(self, runs: int) -> None:
-        """The first packet of a new flow, with half the table in use."""
+        """The first packet of a new flow, with half of the table in use."""
         measure = NEW_INSN if self.guest.setup.plugin is not None else NEW_RATE
         self._touch(MANY["servers"])
         fill = self.load.run(seconds=60, answers=1, once=1, **(FULL | MANY))
         missing = int(MANY["flows"]) - int(fill["answered"])
-        for run in range(min(runs, 5)):  # there are no source ports for more
+        for run in range(min(runs, 5)):  # more runs would need more source ports than there are
             first = NEW_FIRST + run * NEW_FLOWS
             self._touch(1)
             result = self.load.run(seconds=20, first=first, flows=NEW_FLOWS, once=1, **FULL)
@@ -424,7 +424,7 @@ class Session:
             self._note(measure, run, measure.value(result) if packets(result) else 0, void)
 
     def measure_overload(self, runs: int, seconds: float) -> None:
-        """DNS: ten times the questions that it can answer; what it answers then, errors not counted."""
+        """DNS: ten times the queries that it can answer; counts its answers then, without errors."""
         peaks = [s.value for s in self.samples if s.measure.key.endswith("_dnscold") and not s.void]
         if not peaks:
             return
@@ -434,10 +434,10 @@ class Session:
             void = self.void or (f"{result['bad']} wrong packets" if result["bad"] else "")
             self._note(DNS_OVERLOAD, run, _answer_rate(result) / peak * 100, void)
             self._note(DNS_OFFERED, run, int(result["sent"]) / float(result["seconds"]), void)
-            time.sleep(3)  # what still waits is answered, or given up
+            time.sleep(3)  # pending queries are answered, or time out
 
     def measure_memory(self) -> None:
-        """DNS: what all tables take, as our log says; Linux's by the most that the server's process had."""
+        """DNS: the size of all tables, by our log; for Linux the maximum memory of the server's process."""
         linux = self.guest.row.linux
         for line in self.guest.console("memory" if linux else "log"):
             found = re.search(r"memory (\d+) kB" if linux else r"its tables take (\d+) KB", line)
@@ -445,7 +445,7 @@ class Session:
                 self._note(DNS_MEMORY, 0, float(found[1]))
 
     def drops(self) -> list[str]:
-        """Our own counters of dropped packets, where there are any."""
+        """Our own counters of dropped packets, those that are not 0."""
         if self.guest.row.linux:
             return []
         lines = [line.strip("> \r") for line in self.guest.console("stats")]
@@ -474,7 +474,7 @@ def judge(phase: Phase, result: loadgen.Result) -> str:
 
 @dataclass
 class Pass:
-    """Guests side by side, and the phases they all go through."""
+    """Guests side by side, and the phases that all of them run."""
 
     setup: guest.Setup
     rows: list[guest.Row]
@@ -488,13 +488,13 @@ class Pass:
     drops: list[str] = field(default_factory=list)
 
     def execute(self, folder: Path, generator: Path) -> tuple[list[Sample], dict[str, str]]:
-        """Runs everything; a guest that fails is reported and left out."""
+        """Runs all phases; a guest that fails is reported and left out."""
         sessions: list[Session] = []
         failures: dict[str, str] = {}
         try:
             for row in self.rows:
                 self._start(row, folder, generator, sessions, failures)
-            time.sleep(3)  # QEMU's e1000 is deaf for a second after a write to RCTL
+            time.sleep(3)  # QEMU's e1000 receives nothing for a second after a write to RCTL
             alive = [s for s in sessions if self._try(s, s.settle, failures)]
             for session in alive if self.start else []:
                 session.measure_idle(min(4.0, self.seconds * 2))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the passes found, each kept as a file of its own, so that a page can be put together from
-passes that were measured one by one."""
+"""The results of the passes, each kept as a file, so that a page can be made from passes that were measured
+separately."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from measure import Measure, Sample
 
 @dataclass
 class Findings:
-    """What one pass gave, or several."""
+    """The results of one pass, or of several."""
 
     samples: list[Sample] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Findings:
 
 
 class Shelf:
-    """The kept findings; only those of the same image, runs and seconds go together."""
+    """The kept results; only those of the same image, runs and seconds belong together."""
 
     def __init__(self, folder: Path, image: Path, runs: int, seconds: float) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Shelf:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def put(self, name: str, found: Findings) -> None:
-        """Keeps a pass under its name, in place of an older one."""
+        """Keeps the results of a pass under its name, replacing an older one."""
         samples = [
             {"nic": s.nic, "row": s.row, "run": s.run, "value": s.value, "void": s.void}
             | {"key": s.measure.key, "title": s.measure.title, "unit": s.measure.unit}
@@ -47,7 +47,7 @@ class Shelf:
         (self.folder / f"{name}.json").write_text(text, encoding="utf-8")
 
     def collect(self) -> tuple[Findings, list[str]]:
-        """All that go together, and the names of those that do not."""
+        """All results that belong together, and the names of the others."""
         found, others = Findings(), []
         for path in sorted(self.folder.glob("*.json")):
             piece = json.loads(path.read_text(encoding="utf-8"))
@@ -60,7 +60,7 @@ class Shelf:
 
 
 def _sample(words: dict[str, str | int | float]) -> Sample:
-    """A kept sample; its value is known, so its measure does not read results any more."""
+    """A kept sample; its value is known, so its measure reads no results any more."""
     measure = Measure(str(words["key"]), str(words["title"]), str(words["unit"]), lambda r: 0.0)
     return Sample(
         str(words["nic"]), str(words["row"]), measure, int(words["run"]), float(words["value"]), str(words["void"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Turns samples into Markdown tables, a CSV file and a plot. Nothing here is typed by hand but
-the last table: the figures the papers printed, with their sources."""
+"""Turns samples into Markdown tables, a CSV file and a plot. Only the last table is written by hand: the figures that
+the papers printed, with their sources."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start and rest", ("ready", "ready_wall", "idle_insn")),
 )
 
-# Where more is better, ours is divided by Linux's.
+# Where more is better, our figure is divided by Linux's.
 HIGHER_IS_BETTER = ("pps_", "vhost_", "vhostcpu_", "bulk_")
 
 PAPERS = """## The papers' own figures (bare PC and Linux, not measured here)
@@ -134,7 +134,7 @@ class Table:
 
 
 def number(value: float) -> str:
-    """Three figures or so, thousands apart."""
+    """About three figures, with thousands separated."""
     if math.isnan(value):
         return "–"
     if abs(value) >= 100:
@@ -162,7 +162,7 @@ def _grid(header: list[str], lines: list[list[str]]) -> str:
 
 
 def _ratio(table: Table, nic: str, key: str, peer: str, floor: bool) -> str:
-    """How many times better ours is than the peer, by the medians."""
+    """How many times better our gateway is than the peer, by the medians."""
     ours, theirs = table.median(nic, "nat", key), table.median(nic, peer, key)
     base = table.median(nic, "wire", key) if floor else 0.0
     if ours is None or theirs is None or base is None:
@@ -238,7 +238,7 @@ def write_csv(table: Table, path: Path) -> None:
 
 
 def plot(table: Table, path: Path) -> bool:
-    """One panel a table, bars by guest; false where matplotlib is not there."""
+    """One panel for each table, bars by guest; false if matplotlib is missing."""
     try:
         import matplotlib  # pylint: disable=import-outside-toplevel
 

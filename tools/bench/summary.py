@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The targets, each with what was measured and a verdict that is computed here and nowhere else."""
+"""The targets, each with the measured figures and a verdict, which is computed only here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# The samples are asked for only through this: NIC, row, measure -> median or nothing.
+# Samples are read only through this: NIC, row, measure -> median or None.
 Median = Callable[[str, str, str], float | None]
 
 MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
@@ -31,7 +31,7 @@ def loadable_bytes(image: Path) -> int:
 
 @dataclass(frozen=True)
 class Line:
-    """One row of the summary; numbers are medians, None where nothing valid was measured."""
+    """One row of the summary; numbers are medians, None if nothing valid was measured."""
 
     what: str
     target: str
@@ -55,13 +55,13 @@ def _verdict(good: bool | None) -> str:
 
 
 def _least(what: str, ours: float | None, limit: float) -> Line:
-    """An absolute bound from above."""
+    """An absolute upper limit."""
     good = None if ours is None else ours <= limit
     return Line(what, f"<= {limit:,g}", _text(ours), "–", "–", _verdict(good))
 
 
 class Summary:
-    """Puts the lines together from the medians."""
+    """Builds the lines from the medians."""
 
     def __init__(self, median: Median) -> None:
         self.median = median
@@ -70,7 +70,7 @@ class Summary:
     def _share(
         self, what: str, nic: str, key: str, peer: str, parts: int, floor: bool = False, row: str = "nat"
     ) -> None:
-        """Ours at most 1/parts of the peer's, with the floor taken off both if asked."""
+        """Our figure must be at most 1/parts of the peer's; with `floor` the floor is subtracted from both."""
         ours, theirs = self.median(nic, row, key), self.median(nic, peer, key)
         base = self.median(nic, "wire", key) if floor else 0.0
         target = f"<= 1/{parts} of {_short(peer)}" + (" above the floor" if floor else "")
@@ -84,7 +84,7 @@ class Summary:
         self.lines.append(Line(what, target, _text(ours) + note, _text(theirs), ratio, _verdict(good)))
 
     def _times(self, what: str, nic: str, key: str, peer: str, factor: float, row: str = "nat") -> None:
-        """Ours at least `factor` times the peer's."""
+        """Our figure must be at least `factor` times the peer's."""
         ours, theirs = self.median(nic, row, key), self.median(nic, peer, key)
         target = f">= {factor:g} x {_short(peer)}" if factor != 1 else f"> {_short(peer)}"
         if ours is None or not theirs:
@@ -161,7 +161,7 @@ class Summary:
                 self._times(f"iperf3 TCP, {nic}, {way}, Mbit/s", nic, key, best, 1)
 
     def _tunnel(self) -> None:
-        """6to4 with its NAT on, the usual way to run it; off it may be a little cheaper."""
+        """6to4 with its NAT on, which is the usual configuration; without it the costs may be a little lower."""
         for key, way in (("encap", "encapsulate"), ("decap", "decapsulate")):
             what = f"6to4, {way}, instructions/packet, e1000, full load"
             on, off = (self.median(E1000, row, f"insn_{key}") for row in ("6to4", "6to4-nonat"))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Command lines of the tools here: long options in a table. */
+/* Command lines of the tools in this folder: a table of long options. */
 #ifndef ARGS_H
 #define ARGS_H
 
 enum arg_kind { ARG_FLAG, ARG_NUMBER, ARG_COUNT, ARG_CALL };
 
-/* One option. ARG_FLAG sets a bool to `set`; a number of low to high goes to a double (ARG_NUMBER)
- * or an unsigned (ARG_COUNT); ARG_CALL hands the text to `call`. */
+/* One option. ARG_FLAG sets a bool to `set`; a number from low to high goes to a double
+ * (ARG_NUMBER) or an unsigned (ARG_COUNT); ARG_CALL passes the text to `call`. */
 struct arg {
 	const char *name;
 	enum arg_kind kind;
@@ -33,15 +33,15 @@ struct arg {
 		.name = n, .kind = ARG_CALL, .call = c \
 	}
 
-/* Prints "PROGRAM: what: why" and ends with status 2. The program's name is its own. */
+/* Prints "PROGRAM: what: why" and ends with status 2. PROGRAM is the name of this program. */
 void die(const char *what, const char *why) __attribute__((noreturn));
 extern const char program_name[];
 
-/* The number in the text; dies where it is none of low to high. */
+/* The number in the text; dies if it is no number from low to high. */
 double arg_number(const char *what, const char *text, double low, double high);
 
-/* Reads the options, up to the first word that is none; gives its index. The table ends with an
- * entry without a name. Dies of an unknown option; calls help for --help. */
+/* Reads the options, up to the first word that is not one; gives the index of that word. The table
+ * ends with an entry without a name. Dies on an unknown option; calls help for --help. */
 int args_read(int argc, char **argv, const struct arg *table, void (*help)(void));
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dns64perf: asks a DNS64 server for the AAAA records of generated names at a constant rate
- * and checks every answer (RFC 8219 section 9). Takes the arguments of dns64perf++ and prints
- * what that prints, so that scripts for it run; with --search it does the whole procedure.
+ * dns64perf: queries a DNS64 server for the AAAA records of generated names at a constant rate and
+ * checks every answer (RFC 8219 section 9). It takes the arguments of dns64perf++ and prints the
+ * same lines, so that scripts for that program work; with --search it runs the whole procedure.
  *
  *   dns64perf.c  command line, one trial and its report
  *   trial.c      sending at a constant rate, receiving, checking
  *   search.c     binary search, repetitions, self-test
- *   perfcheck.c  questions, and what a good answer is
+ *   perfcheck.c  queries, and the check of answers
  */
 #include "args.h"
 #include "dns64perf.h"
@@ -134,7 +134,7 @@ static int read_options(int argc, char **argv)
 	return args_read(argc, argv, table, help);
 }
 
-/* dns64perf++'s arguments; the first versions had no threads and waited two seconds. */
+/* dns64perf++'s arguments; its first versions had no threads and waited two seconds. */
 static void read_trial(struct test *t, char **arg, int n)
 {
 	bool threads = n == 8;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of dns64perf share. */
+/* Shared by the files of dns64perf. */
 #ifndef DNS64PERF_H
 #define DNS64PERF_H
 
@@ -9,20 +9,20 @@
 
 enum { THREADS = 64, WARM = 1000 };
 
-/* What is to be done. */
+/* The parameters of a run. */
 struct test {
 	struct sockaddr_storage server;
 	socklen_t server_len;
 	uint32_t subnet;
 	uint64_t names; /* in the subnet */
-	uint64_t first; /* the first that is asked */
+	uint64_t first; /* the first that is queried */
 	uint64_t requests;
 	unsigned burst, threads;
 	uint64_t delay_ns, timeout_ns;
-	/* What a good answer is. */
+	/* The properties of a valid answer. */
 	bool any_content;
 	struct perf_addresses addresses;
-	double cached; /* questions for one of the WARM first names */
+	double cached; /* share of queries for one of the WARM first names */
 	bool csv;
 	/* --search, --self-test */
 	bool search;
@@ -30,7 +30,7 @@ struct test {
 	unsigned repeat;
 };
 
-/* One question. */
+/* One query. */
 struct query {
 	uint64_t sent_ns;
 	uint32_t rtt_ns;
@@ -39,17 +39,17 @@ struct query {
 
 struct outcome {
 	uint64_t received, valid, wrong;
-	uint64_t took_ns; /* from the first to the last question */
-	double pace;      /* of what it should have taken; more than 1: too slow */
+	uint64_t took_ns; /* from the first to the last query */
+	double pace;      /* took_ns divided by the planned time; more than 1: too slow */
 };
 
-/* The address in the name of question number i. */
+/* The address in the name of query number i. */
 uint32_t name_of(const struct test *t, uint64_t i);
 
-/* Sends all questions at their rate and takes the answers; q has t->requests entries, zero. */
+/* Sends all queries at their rate and receives the answers; q has t->requests entries, all zero. */
 struct outcome run_trial(const struct test *t, struct query *q);
 
-/* Asks for the names that questions are repeated for (t->cached), slowly. */
+/* Queries the names that are later repeated (t->cached), at a low rate. */
 void warm_up(const struct test *t);
 
 int search(struct test *t);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fakedns: the answer to a question, with its faults; no sockets. */
+/* fakedns: the answer to a query, with its faults; no sockets. */
 #include "fakedns.h"
 
 #include "perfname.h"
 
 #include <strings.h>
 
-/* SplitMix64: enough for faults. */
+/* SplitMix64: good enough to choose faults. */
 double draw_share(struct random *r)
 {
 	uint64_t z = r->state += 0x9e3779b97f4a7c15u;
@@ -20,7 +20,7 @@ bool happens(struct random *r, double share)
 	return share > 0 && draw_share(r) < share;
 }
 
-/* The same names have an AAAA record each time. */
+/* Whether a name has an AAAA record; the same for each query. */
 static bool has_aaaa(const struct options *opt, uint32_t address)
 {
 	struct random r = {address};
@@ -49,7 +49,7 @@ static bool name_address(const uint8_t *name, uint32_t *address, bool *reverse)
 	return strcasecmp((const char *)name, arpa) == 0;
 }
 
-/* Names above those that have addresses exist. */
+/* Parent names of names with addresses exist. */
 static bool above(const uint8_t *name)
 {
 	const char *text = (const char *)name;
@@ -69,7 +69,7 @@ static unsigned put_rr(const struct options *opt, uint8_t *to, unsigned type, co
 	return 12 + len;
 }
 
-/* SOA of the name's last two labels, or of what there is of them. */
+/* SOA of the name's last two labels, or of fewer if it has fewer. */
 static unsigned put_soa(const struct options *opt, uint8_t *to, const uint8_t *m, unsigned question)
 {
 	unsigned at[130], n = 0, len;
@@ -86,7 +86,7 @@ static unsigned put_soa(const struct options *opt, uint8_t *to, const uint8_t *m
 	return len;
 }
 
-/* Writes the answer's records behind the question; gives the message's length. */
+/* Writes the answer's records after the question; gives the message's length. */
 static unsigned put_records(const struct options *opt, struct tally *count, uint8_t *m,
                             unsigned question, unsigned type)
 {
@@ -121,7 +121,7 @@ static unsigned put_records(const struct options *opt, struct tally *count, uint
 	return end + put_soa(opt, m + end, m, question);
 }
 
-/* Faults that bend an answer; gives its length. */
+/* Applies the faults that change an answer; gives its length. */
 static unsigned bend(const struct options *opt, struct random *r, uint8_t *m, unsigned len,
                      unsigned question)
 {
@@ -150,11 +150,11 @@ unsigned fake_answer(const struct options *opt, struct random *r, struct tally *
 	if (!question || m[2] & 0x80 || get16(m + 4) != 1)
 		return 0;
 	unsigned end = DNS_HEADER + question, type = get16(m + end - 4);
-	/* OPT, when it is the only record behind the question. */
+	/* OPT, if it is the only record after the question. */
 	bool edns = get16(m + 10) == 1 && len >= end + 11 && m[end] == 0 &&
 	            get16(m + end + 1) == TYPE_OPT;
 	*faulty = opt->only_type == 0 || opt->only_type == type;
-	m[2] = (uint8_t)(0x84 | (m[2] & 0x79)); /* QR, AA; opcode and RD come back */
+	m[2] = (uint8_t)(0x84 | (m[2] & 0x79)); /* QR, AA; opcode and RD of the query */
 	m[3] = 0x80;
 	memset(m + 6, 0, 6);
 	if (edns && !opt->edns) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fakedns: an authoritative server without a zone, for tests of DNS64 servers. It computes
- * the address from the name: 010-1-2-3.dns64perf.test has the A record 10.1.2.3 and, for a
- * share of the names, the AAAA record 2001:db8::10.1.2.3. It also misbehaves on demand.
+ * fakedns: an authoritative server without a zone, for tests of DNS64 servers. It computes the
+ * address from the name: 010-1-2-3.dns64perf.test has the A record 10.1.2.3 and, for a share of the
+ * names, the AAAA record 2001:db8::10.1.2.3. It can also misbehave on request.
  *
  *   fakedns.c      sockets and threads
- *   fakeanswer.c   what is answered
+ *   fakeanswer.c   the contents of answers
  *   fakeoptions.c  command line
  *
- * One thread for each of --threads, each with sockets of its own that share the port; many
- * datagrams a system call. What is to be late waits in a heap.
+ * There are --threads threads, each with its own sockets that share the port; one system call
+ * handles many datagrams. Delayed answers wait in a heap.
  */
 #define _GNU_SOURCE
 #include "fakedns.h"
@@ -34,7 +34,7 @@ static struct options opt;
 
 /* --- one thread ------------------------------------------------------------------------------ */
 
-/* An answer on its way, to where and from which of our addresses. */
+/* An answer to be sent, its destination and its source, one of our addresses. */
 struct letter {
 	struct sockaddr_storage to;
 	socklen_t to_len;
@@ -88,7 +88,7 @@ static void send_letters(struct worker *w, struct letter **letters, unsigned n)
 			continue;
 		if (sent > 0)
 			w->count.answered += (uint64_t)sent;
-		i += sent > 0 ? (unsigned)sent : 1; /* what cannot be sent is lost */
+		i += sent > 0 ? (unsigned)sent : 1; /* a datagram that cannot be sent is lost */
 	}
 }
 
@@ -121,7 +121,7 @@ static struct letter *take_late(struct worker *w, uint64_t now)
 	return first;
 }
 
-/* The address asked is the one that answers; what else the kernel says is left out. */
+/* Answers come from the address that was queried; other control data of the kernel is removed. */
 static void keep_address(struct msghdr *h, struct letter *l)
 {
 	l->control_len = 0;
@@ -141,7 +141,7 @@ static void keep_address(struct msghdr *h, struct letter *l)
 	}
 }
 
-/* --limit: at a rate above it some are not answered; ten may come at once. */
+/* --limit: queries above this rate are not answered; a burst of ten is allowed. */
 static bool allowed(struct worker *w)
 {
 	uint64_t now = now_ns(), each = (uint64_t)(1e9 / opt.limit);
@@ -165,7 +165,7 @@ static void say(const struct letter *l)
 	fflush(stdout);
 }
 
-/* A batch of questions from one socket. False when there was none. */
+/* Handles a batch of queries from one socket. False when there was none. */
 static bool serve(struct worker *w, int fd)
 {
 	struct mmsghdr head[BATCH];
@@ -232,8 +232,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* --- start and end -----------------------------------------------------------------------------
- */
+/* --- start and end --------------------------------------------------------------------------- */
 
 static int open_socket(const char *address)
 {

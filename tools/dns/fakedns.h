@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of fakedns share. */
+/* Shared by the files of fakedns. */
 #ifndef FAKEDNS_H
 #define FAKEDNS_H
 
@@ -17,7 +17,7 @@ struct options {
 	unsigned ttl;
 	bool soa, edns, debug;
 	double seconds;
-	/* Faults, each with its probability, for questions of one type (0: all). */
+	/* Faults, each with its probability, for queries of one type (0: all). */
 	unsigned only_type;
 	double delay_low_ms, delay_high_ms, limit;
 	double loss, wrong_id, wrong_name, duplicate, truncate, lower, rcode_share;
@@ -32,15 +32,15 @@ struct tally {
 	uint64_t asked, answered, a, aaaa, empty, lost;
 };
 
-/* Sets *opt; does not come back when there is something wrong. */
+/* Sets *opt; ends the program when an argument is wrong. */
 void read_options(struct options *opt, int argc, char **argv);
 
-/* A number of 0 to 1, and whether something of this probability happens. */
+/* A random number from 0 to 1; and whether an event of the probability `share` happens. */
 double draw_share(struct random *r);
 bool happens(struct random *r, double share);
 
-/* Turns the question m of len bytes into its answer, in place, in a buffer with 200 bytes to spare;
- * gives its length, 0 for none. *faulty: the faults are for questions of this type. */
+/* Turns the query m of len bytes into its answer, in place, in a buffer with 200 bytes to spare;
+ * gives its length, 0 for no answer. *faulty: whether the faults apply to queries of this type. */
 unsigned fake_answer(const struct options *opt, struct random *r, struct tally *count, uint8_t *m,
                      unsigned len, bool *faulty);
 

@@ -25,24 +25,24 @@ static void usage(int status)
 	        "  --ttl SECONDS       default 3600\n"
 	        "  --no-soa            empty answers without SOA record\n"
 	        "  --no-edns           FORMERR for questions with OPT\n"
-	        "  --seconds S         ends after so long\n"
+	        "  --seconds S         ends after S seconds\n"
 	        "  --debug             a line for each question\n"
 	        "Faults, each for a share of the answers (0 to 1):\n"
 	        "  --type A|AAAA|N     only to questions of this type\n"
-	        "  --delay MS[-MS]     late by so much (all answers)\n"
+	        "  --delay MS[-MS]     delayed by this time (all answers)\n"
 	        "  --loss SHARE        none at all\n"
-	        "  --limit RATE        none above so many a second for each thread\n"
+	        "  --limit RATE        none above this many a second for each thread\n"
 	        "  --duplicate SHARE   twice\n"
 	        "  --wrong-id SHARE    with another ID\n"
 	        "  --wrong-name SHARE  about another name\n"
 	        "  --truncate SHARE    empty, with TC\n"
 	        "  --lower SHARE       with the name in lower case\n"
 	        "  --rcode N[:SHARE]   with this response code\n"
-	        "SIGUSR1 and the end print what was counted.\n");
+	        "SIGUSR1 and the end print the counters.\n");
 	exit(status);
 }
 
-/* The keys of mtd64-ng's fakedns.conf; a missing or strange have-AAAA is 0, as there. */
+/* The keys of mtd64-ng's fakedns.conf; a missing or invalid have-AAAA is 0, as in mtd64-ng. */
 static void read_config(const char *name)
 {
 	static char port[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The questions that dns64perf asks, and what a good answer is. */
+/* The queries of dns64perf, and the check of answers. */
 #include "perfcheck.h"
 
 #include "fakedns.h"
@@ -45,7 +45,7 @@ static bool good_address(const struct perf_addresses *a, const uint8_t *six, uin
 	return embedded(a, six, &four) && four == want;
 }
 
-/* Where a record that begins at `at` has its fixed part; 0 when it is cut. */
+/* The offset of the fixed part of a record that begins at `at`; 0 when it is truncated. */
 static unsigned fixed_part(const uint8_t *m, unsigned len, unsigned at)
 {
 	while (at < len && m[at] != 0 && m[at] < 0xc0)
@@ -54,7 +54,7 @@ static unsigned fixed_part(const uint8_t *m, unsigned len, unsigned at)
 	return at + 10 <= len && at + 10 + get16(m + at + 8) <= len ? at : 0;
 }
 
-/* Every AAAA record must hold the address of the name; one there must be. */
+/* Every AAAA record must hold the address of the name, and there must be one. */
 static bool good_records(const struct perf_addresses *a, const uint8_t *m, unsigned len,
                          uint32_t name)
 {

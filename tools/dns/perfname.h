@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names that fakedns answers and dns64perf asks for: an IPv4 address in the first
- * label, "010-001-002-003.dns64perf.test", so that nobody needs a zone file.
+ * The names that fakedns answers and dns64perf queries: an IPv4 address in the first label,
+ * "010-001-002-003.dns64perf.test", so that no zone file is needed.
  */
 #ifndef PERFNAME_H
 #define PERFNAME_H
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { DNS_HEADER = 12, TYPE_A = 1, TYPE_SOA = 6, TYPE_PTR = 12, TYPE_AAAA = 28, TYPE_OPT = 41 };
-enum { LABEL = 15 }; /* characters of the first label as it is asked */
+enum { LABEL = 15 }; /* characters of the first label in a query */
 
 static const char perf_domain[] = "\011dns64perf\004test";
 
@@ -53,7 +53,7 @@ static inline void put_label(uint8_t *to, uint32_t address)
 	}
 }
 
-/* The address in a label of four numbers with '-' between; false when it is none. */
+/* The address in a label of four numbers with '-' between; false when the label is malformed. */
 static inline bool label_address(const uint8_t *label, unsigned len, uint32_t *address)
 {
 	unsigned part = 0, digits = 0, value = 0;
@@ -75,7 +75,7 @@ static inline bool label_address(const uint8_t *label, unsigned len, uint32_t *a
 	return part == 4;
 }
 
-/* Length of a question behind the header (name, type, class); 0 when it is malformed. */
+/* Length of the question after the header (name, type, class); 0 when it is malformed. */
 static inline unsigned question_length(const uint8_t *m, unsigned len)
 {
 	unsigned at = DNS_HEADER;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The procedure of RFC 8219 section 9.2: the highest rate at which every answer comes in time
- * and is right, by binary search, several times; its median, 1st and 99th percentile. And the
- * self-test of section 9.2.1: the tester against itself.
+ * The procedure of RFC 8219 section 9.2: the highest rate at which every answer is in time and
+ * right, by binary search, several times; its median, 1st and 99th percentile. Also the self-test
+ * of section 9.2.1: the tester against itself.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -26,8 +26,8 @@ static void pause_for(double s)
 	nanosleep(&t, NULL);
 }
 
-/* One trial at a rate, with names that were not used yet. Above some rate several questions
- * go out at a time, so that the timer need not be faster than its clock. */
+/* Runs one trial at a rate, with names that were not used yet. Above some rate several queries are
+ * sent at a time, so that the timer need not be faster than its clock. */
 static struct outcome trial(struct test *t, double rate)
 {
 	t->burst = rate > 200000 ? 8 : 1;
@@ -49,7 +49,7 @@ static struct outcome trial(struct test *t, double rate)
 static bool passes(struct test *t, double rate)
 {
 	struct outcome o = trial(t, rate);
-	/* A trial that the tester could not keep up with says nothing of the server. */
+	/* A trial in which the tester was too slow says nothing about the server. */
 	bool slow = o.pace > 1.01;
 	printf("  %.0f/s: %lu of %lu valid%s\n", rate, (unsigned long)o.valid,
 	       (unsigned long)t->requests, slow ? ", but the tester was too slow" : "");
@@ -64,7 +64,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Linear between neighbours. */
+/* Interpolates linearly between neighbours. */
 static double percentile(const double *sorted, unsigned n, double share)
 {
 	double at = share * (n - 1);
@@ -104,7 +104,7 @@ int search(struct test *t)
 
 /* --- the tester against itself --------------------------------------------------------------- */
 
-/* Answers every question with the name's address, as fast as it can. */
+/* Answers every query with the name's address, as fast as possible. */
 static void *reflect(void *arg)
 {
 	enum { BATCH = 64, SIZE = 512, SPARE = 200 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One trial: every thread sends its share of the questions at fixed times and, between them,
- * takes the answers off its socket. Times of arrival are the kernel's.
+ * One trial: every thread sends its share of the queries at fixed times and, between them, receives
+ * the answers from its socket. Times of arrival are the kernel's.
  */
 #define _GNU_SOURCE
 #include "args.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { BATCH = 64, SIZE = 1500, START_MS = 200 };
-static const uint64_t spin_ns = 60000; /* shorter waits are not slept */
+static const uint64_t spin_ns = 60000; /* a thread polls instead of sleeping for a shorter time */
 
 struct worker {
 	const struct test *t;
@@ -48,7 +48,7 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Repeated questions are for the first names of the subnet, all others for fresh ones. */
+/* Repeated queries are for the first names of the subnet, all others for new ones. */
 uint32_t name_of(const struct test *t, uint64_t i)
 {
 	if (t->cached > 0 && (double)(mix(i ^ 0x5555555555u) >> 11) * 0x1p-53 < t->cached)
@@ -58,8 +58,8 @@ uint32_t name_of(const struct test *t, uint64_t i)
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-/* Notes an answer. Which question it is for, its ID and its name tell: IDs repeat every 65536
- * questions, names where they are cached. */
+/* Records an answer. Its ID and its name identify the query: IDs repeat every 65536 queries, names
+ * when they are cached. */
 static void take(struct worker *w, const uint8_t *m, unsigned len, uint64_t at_ns)
 {
 	const struct test *t = w->t;
@@ -144,7 +144,7 @@ static void send_questions(struct worker *w, uint64_t first, uint64_t count)
 	}
 }
 
-/* Answers are taken until it is time; the last microseconds are not slept. */
+/* Receives answers until it is time to send; polls in the last microseconds. */
 static void wait_until(struct worker *w, uint64_t due_ns)
 {
 	for (uint64_t now; (now = now_ns()) < due_ns;) {
@@ -162,14 +162,14 @@ static void *work(void *arg)
 	struct worker *w = arg;
 	const struct test *t = w->t;
 	uint64_t share = t->requests / t->threads, from = w->number * share;
-	/* Threads begin one after the other, so that the rate is even. */
+	/* Threads start at staggered times, so that the rate is even. */
 	uint64_t begin = w->begin_ns + w->number * t->delay_ns / t->threads;
 	for (uint64_t tick = 0, ticks = share / t->burst, n; tick < ticks; tick += n) {
 		wait_until(w, begin + tick * t->delay_ns);
 		uint64_t now = now_ns();
 		if (tick == 0)
 			w->begun_ns = now;
-		/* What is overdue goes out together, or a slow moment would last for ever. */
+		/* Overdue queries are sent together; otherwise a delay would never be made up. */
 		n = (now - begin) / t->delay_ns - tick + 1;
 		if (n > ticks - tick)
 			n = ticks - tick;
@@ -177,7 +177,7 @@ static void *work(void *arg)
 			n = BATCH;
 		send_questions(w, from + tick * t->burst, n * t->burst);
 	}
-	/* The time of the last tick counts as well. */
+	/* The interval after the last burst counts as well. */
 	wait_until(w, begin + share / t->burst * t->delay_ns);
 	w->end_ns = now_ns();
 	uint64_t until = w->end_ns + t->timeout_ns;

@@ -13,7 +13,7 @@ from .netns import CommandFailed
 
 _EPILOG = f"""\
 The network: LAN host {net.LAN_HOST} -- gateway {net.LAN_GATEWAY} | {net.WAN_GATEWAY} -- WAN server {net.WAN_SERVER},
-which also has {net.FAR_SERVER}. Everything lives in private namespaces and ends with the program.
+which also has {net.FAR_SERVER}. Everything runs in private namespaces and ends with the program.
 
 NIC models: {', '.join(NIC_MODELS)}, or any QEMU device with its options.
 Commands find the hosts' namespaces in $LAB_LAN and $LAB_WAN (nsenter --net=$LAB_WAN ...).
@@ -43,13 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--cpu", metavar="MODEL", help="QEMU's CPU model")
     machine.add_argument("--qemu-arg", action="append", default=[], metavar="ARG", help="a further argument of QEMU")
     machine.add_argument("--pcap", metavar="DIRECTORY", help="write each NIC's frames to nicN.pcap there")
-    machine.add_argument("--no-hosts", action="store_true", help="the hosts have no addresses and say nothing")
+    machine.add_argument("--no-hosts", action="store_true", help="the hosts have no addresses and send nothing")
     machine.add_argument("--no-wait", action="store_true", help="do not wait for the ready line")
 
     commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     run = commands.add_parser("run", parents=[machine], help="boot, run a command on a host, end")
     run.add_argument("--in", dest="host", choices=("lan", "wan"), default="lan", help="which host (lan)")
-    run.add_argument("--serial", action="store_true", help="print what COM1 said at the end")
+    run.add_argument("--serial", action="store_true", help="print the output of COM1 at the end")
     run.add_argument("command", nargs="+")
     commands.add_parser("shell", parents=[machine], help="boot, then a shell on the LAN host")
     commands.add_parser("console", parents=[machine], help="boot, then the gateway's console; Ctrl-] leaves")
@@ -100,7 +100,7 @@ def _with_machine(options: argparse.Namespace) -> int:
 
 
 def main(argv: list[str]) -> int:
-    """Do what `argv` says inside a sandbox, made first where we are not in one; the exit status."""
+    """Runs the command of `argv` in a sandbox, which is made first if we are outside; gives the exit status."""
     options = _parser().parse_args(argv[1:])
     if options.action == "exec":
         sandbox.enter(options.command)

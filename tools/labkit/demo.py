@@ -21,12 +21,12 @@ from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
-_BESIDE = "192.168.1.9"  # the server where it is in the LAN host's network
+_BESIDE = "192.168.1.9"  # the server's address in the LAN host's network
 _SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
-    """Traffic did not pass as it should have."""
+    """Traffic did not pass correctly."""
 
 
 def _say(text: str) -> None:
@@ -44,9 +44,9 @@ def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
 
 def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]],
               client: Namespace | None = None, who: str = "LAN host") -> str:
-    """Fetches a file from the server, whose web server `serve` runs; the line of its log.
+    """Fetches a file from the server, whose web server `serve` runs; gives the line of its log.
 
-    `who` fetches, in the namespace `client` (none: the LAN host).
+    `who` fetches, in the namespace `client` (None: the LAN host).
     """
     directory = os.path.join(lab.directory, f"www-{server}")
     os.mkdir(directory)
@@ -67,8 +67,8 @@ def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractC
     sent = hashlib.sha256(content).hexdigest()
     _say(f"    sha256 of what was sent  {sent}\n    sha256 of what arrived   {got}")
     if got != sent:
-        raise Failed("the file changed on its way")
-    _say("\nThe server's log of it:\n    " + request)
+        raise Failed("the file changed on the way")
+    _say("\nThe line in the server's log:\n    " + request)
     return request
 
 
@@ -167,12 +167,12 @@ def _dns_lab(nic: str) -> Lab:
 
 @dataclasses.dataclass(frozen=True)
 class Scenario:
-    """What an application shows: the configuration for its network, the traffic, the network."""
+    """What is shown for an application: the configuration for its network, the traffic, the network."""
 
     conf: str
     traffic: Callable[[Lab], None]
     lab: Callable[[str], Lab] = lambda nic: Lab((nic, nic))
-    more: str = ""  # of the network, beside what all have
+    more: str = ""  # further parts of the network, beside the common ones
     hosts: tuple[str, str] = (net.LAN_HOST, net.LAN_GATEWAY)  # the LAN host and the gateway's LAN side
 
 
@@ -190,7 +190,7 @@ SCENARIOS = {
 
 
 def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
-    """Boot, pass traffic, show it; then the user's terminal is the console. 0 if the traffic passed."""
+    """Boots, passes traffic and shows it; then the user's terminal is the console. Gives 0 if the traffic passed."""
     if app not in SCENARIOS:
         print(f"run: no such scenario: {app} (there is: {', '.join(SCENARIOS)})", file=sys.stderr)
         return 2

@@ -8,8 +8,8 @@
               |                   translator (QEMU, ivi)
               '--------- low0 --- nic0 ::64   nic1 .2 ------ far0 192.0.2.1
 
-unbound, BIND and NSD serve the same zone in the WAN, each on addresses of its own. The
-translator is there after `add_translator`; it makes the LAN host 192.0.2.33.
+unbound, BIND and NSD serve the same zone in the WAN, each on its own addresses. `add_translator` adds the
+translator, which gives the LAN host the IPv4 address 192.0.2.33.
 """
 
 import dataclasses
@@ -30,11 +30,11 @@ WAN_SERVER6, WAN_GATEWAY6 = "2001:db8:2::1", "2001:db8:2::2"
 NATIVE = "2001:db8:2::80"
 """The address of v6.lab.test."""
 PREFIX = "2001:db8:64::"
-"""The /96 in front of IPv4 addresses."""
+"""The /96 prefix of synthesised addresses."""
 
 TRANSLATOR6, TRANSLATOR4, TRANSLATOR_ROUTER = "2001:db8:1::64", "192.0.2.2", "192.0.2.1"
 HOST4 = "192.0.2.33"
-"""What the LAN host is called in IPv4 behind the translator."""
+"""The LAN host's IPv4 address outside the translator."""
 TRANSLATOR_MACS = ("52:54:00:12:38:00", "52:54:00:12:38:01")
 
 SERVERS = {
@@ -47,7 +47,7 @@ SERVERS = {
 ZONE = "lab.test"
 REVERSE = "100.51.198.in-addr.arpa"
 MANY = 60
-"""How many A records many.lab.test has: they fit into an answer of 1232 bytes, as AAAA records they do not."""
+"""The number of A records of many.lab.test: they fit into an answer of 1232 bytes, but not as AAAA records."""
 _ZONES = {
     ZONE: f"""\
 $TTL 300
@@ -155,7 +155,7 @@ _PROGRAMS = {
 
 
 def configuration(servers: Sequence[str], lines: str = "") -> str:
-    """The gateway's, with these name servers and these lines added."""
+    """The gateway's configuration, with these name servers and these lines added."""
     return f"""\
 app dns64
 {net.NETWORK}lan.address {GATEWAY6}/64
@@ -165,13 +165,13 @@ wan.address {WAN_GATEWAY6}/64
 
 
 def synthesised(address: str) -> str:
-    """What `address` becomes behind PREFIX, as dig writes it."""
+    """The synthesised address of `address` under PREFIX, as dig writes it."""
     a, b, c, d = (int(part) for part in address.split("."))
     return f"{PREFIX}{a << 8 | b:x}:{c << 8 | d:x}"
 
 
 def open_ipv6(space: Namespace, name: str, *addresses: str) -> None:
-    """`name` has these IPv6 addresses from now on, and no others of global scope."""
+    """Gives `name` these IPv6 addresses, and no others of global scope."""
     space.sysctl("ipv6.conf.default.disable_ipv6", 0)
     space.sysctl(f"ipv6.conf.{name}.autoconf", 0)
     space.sysctl(f"ipv6.conf.{name}.disable_ipv6", 0)
@@ -181,28 +181,28 @@ def open_ipv6(space: Namespace, name: str, *addresses: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """What dig or kdig printed: a section is a list of records, "name TYPE data", sorted, names in lower case."""
+    """The output of dig or kdig: a section is a list of records, "name TYPE data", sorted, names in lower case."""
 
     status: str
     flags: frozenset[str]
     answer: list[str]
     authority: list[str]
-    ttl: dict[str, int]  # of the record types in the answer, the least
+    ttl: dict[str, int]  # the minimum for each record type in the answer
     text: str
 
     @property
     def milliseconds(self) -> str:
-        """How long the answer took, as dig tells it."""
+        """The time until the answer, as dig reports it."""
         return re.findall(r"Query time: (\d+) msec", self.text)[0]
 
     @property
     def addresses(self) -> list[str]:
-        """Of the AAAA records in the answer."""
+        """The addresses of the AAAA records in the answer."""
         return [record.split()[2] for record in self.answer if record.split()[1] == "AAAA"]
 
 
 def ask(space: Namespace, server: str, *question: str, tool: str = "dig", tries: int = 1, wait: int = 6) -> Reply:
-    """Ask with dig or kdig, whose arguments `question` are; an answer with TC is taken as it is."""
+    """Sends a query with dig or kdig, whose arguments are `question`; an answer with TC is accepted as it is."""
     retry = f"+tries={tries}" if tool == "dig" else f"+retry={tries - 1}"
     said = space.run(tool, f"@{server}", retry, f"+time={wait}", "+ignore", *question,
                      timeout=tries * wait + 30, check=False).stdout
@@ -222,7 +222,7 @@ def ask(space: Namespace, server: str, *question: str, tool: str = "dig", tries:
 
 
 class DnsLab(Lab):
-    """A Lab with name servers. They live until `stop_server` or the end of the lab."""
+    """A Lab with name servers. They run until `stop_server` or the end of the lab."""
 
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), **options: Any) -> None:
         super().__init__(nics, **options)
@@ -241,7 +241,7 @@ class DnsLab(Lab):
         self.plug()
 
     def plug(self) -> None:
-        """Both cables are in; the hosts have what is lost when they are not."""
+        """Plugs both cables in, and restores the routes and addresses that the hosts lost while they were out."""
         self.lan.ip("link set lan0 up")
         self.wan.ip("link set wan0 up")
         self.lan.ip(f"route replace default via {net.LAN_GATEWAY}")
@@ -249,13 +249,13 @@ class DnsLab(Lab):
         open_ipv6(self.wan, "wan0", f"{WAN_SERVER6}/64", *(f"{six}/64" for _, six in SERVERS.values()))
 
     def machines(self) -> list[Machine]:
-        """Every machine that runs."""
+        """Every running machine."""
         return [*super().machines(), *([self._translator] if self._translator is not None else [])]
 
     # ---- name servers ----
 
     def start_server(self, kind: str) -> None:
-        """Start the name server, with its zones; it answers when this returns."""
+        """Starts the name server, with its zones; it answers when this function returns."""
         options, zone_options, command = _PROGRAMS[kind]
         four, six = SERVERS[kind]
         directory = os.path.join(self.directory, kind)
@@ -278,7 +278,7 @@ class DnsLab(Lab):
         until(answers, 20, f"{kind} to answer")
 
     def stop_server(self, kind: str) -> None:
-        """End the name server; its port is closed then."""
+        """Ends the name server; its port is then closed."""
         end_process(self._servers.pop(kind))
 
     def serves(self, kind: str) -> bool:
@@ -292,7 +292,7 @@ class DnsLab(Lab):
     # ---- the gateway ----
 
     def boot_dns(self, conf: str, **hardware: Any) -> Machine:
-        """Boot the gateway and wait until it answers the LAN host in IPv4, and in IPv6 where it has that."""
+        """Boots the gateway and waits until it answers the LAN host over IPv4, and over IPv6 if it has it."""
         self.plug()
         machine = self.boot(conf, app="dns64", **hardware)
         for gateway in (net.LAN_GATEWAY, *([GATEWAY6] if GATEWAY6 in conf else [])):
@@ -300,7 +300,7 @@ class DnsLab(Lab):
         return machine
 
     def wait_answer(self, gateway: str = net.LAN_GATEWAY, timeout: float = 20) -> None:
-        """Wait until the gateway answers a question that needs no upstream."""
+        """Waits until the gateway answers a query that needs no upstream."""
         def answers() -> bool:
             try:
                 return ask(self.lan, gateway, "ipv4only.arpa", "A", wait=1).status == "NOERROR"
@@ -311,7 +311,7 @@ class DnsLab(Lab):
     # ---- the translator ----
 
     def add_translator(self) -> None:
-        """A second gateway, running `ivi`, through which the LAN host reaches IPv4."""
+        """Adds a second gateway, running `ivi`, through which the LAN host reaches IPv4."""
         taps = []
         for space, name in ((self.lan, "low0"), (self.wan, "far0")):
             tap = space.tap(name)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The test network of the translator: IPv6 alone in the LAN, IPv4 alone in the WAN, and second translators.
+"""The test network of the translator: only IPv6 in the LAN, only IPv4 in the WAN, and second translators.
 
     namespace lan           gateway (QEMU)          namespace wan                 tayga       namespace site
     lan0 v6(192.0.2.33) --- nic0   nic1 .2 -------- wan0 203.0.113.1   far0 ----- .2    ::1 --- site0
     route from the RAs      v6(192.0.2.254)         lo   198.51.100.1  198.18.0.1             2001:db8:5::10
     IPv6 router                                     IPv4 router                               = 198.18.1.10
 
-`v6(a)` is what the gateway makes of an IPv4 address. tayga, in a Linux guest, gives the IPv6 host of
-the site an IPv4 address, and the rest of the IPv4 world addresses in 2001:db8:46::/96; so two
-translators are between the IPv6 hosts of lan and site.
+`v6(a)` is the IPv6 address that the gateway uses for an IPv4 address. tayga, in a Linux guest, gives the IPv6 host of
+the site an IPv4 address, and all IPv4 hosts outside addresses in 2001:db8:46::/96; so there are two translators between
+the IPv6 hosts of lan and site.
 
-Another tayga behind the LAN host does the customer's half of 464XLAT (RFC 6877): behind it is an IPv4
-host, and between that and the IPv4 world there is IPv6. It knows the form of RFC 6052 only.
+Another tayga behind the LAN host is the customer-side translator of 464XLAT (RFC 6877): behind it is an IPv4 host, and
+its packets cross IPv6 before they reach IPv4 again. It supports the address format of RFC 6052 only.
 
     namespace lan                  tayga                                namespace home
     clat0 v6(192.0.2.69) --------- v6(192.0.2.70)   192.0.2.65 -------- home0 192.0.2.66
@@ -31,7 +31,7 @@ from .peer import LinuxPeer
 from .wait import until
 
 HOST4, ROUTER4, HOSTS4 = "192.0.2.33", "192.0.2.254", "192.0.2.0/24"
-"""What the LAN host and the gateway's LAN side are called in IPv4, and the network of both."""
+"""The IPv4 addresses of the LAN host and of the gateway's LAN side, and the network of both."""
 FORMS = {"ivi": "2001:db8::/32", "rfc6052": "2001:db8:64::/96"}
 
 TAYGA_ROUTER, TAYGA, SITE_HOST4, SITE4 = "198.18.0.1", "198.18.0.2", "198.18.1.10", "198.18.1.0/24"
@@ -56,12 +56,12 @@ def _behind(address: str, prefix: str, left: int, mark: int = 0) -> str:
 
 
 def from_site(address: str) -> str:
-    """What an IPv4 address is called at tayga's site."""
+    """The IPv6 address that an IPv4 address has at tayga's site."""
     return _behind(address, SITE_PREFIX, 0)
 
 
 def link_length(form: str) -> int:
-    """The prefix length of the link whose hosts are HOSTS4."""
+    """The prefix length of the network whose hosts are HOSTS4."""
     return (72 if form == "ivi" else 128) - 8
 
 
@@ -69,7 +69,7 @@ HOME_ROUTE = f"route {v6(HOME4.split('/', maxsplit=1)[0], 'rfc6052')}/124 via {v
 
 
 def configuration(form: str = "ivi", lines: str = "") -> str:
-    """The gateway's, with these lines added."""
+    """The gateway's configuration, with these lines added."""
     return f"""\
 app ivi
 lan nic0
@@ -86,7 +86,7 @@ ivi.ipv4 {HOSTS4}
 class IviLab(Lab):
     """A Lab whose LAN has IPv6 only and whose WAN has IPv4 only.
 
-    What `add_site` and `add_home` add lives as long as the lab, while the gateway may be booted many times.
+    The hosts of `add_site` and `add_home` exist as long as the lab, while the gateway may be booted many times.
     """
 
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), **options: Any) -> None:
@@ -112,7 +112,7 @@ class IviLab(Lab):
 
     @staticmethod
     def _tell_all(*spaces: Namespace) -> None:
-        """Linux holds back ICMP errors; here each that is due is awaited."""
+        """Turns off Linux's rate limit of ICMP errors, because tests wait for each error."""
         for space in spaces:
             space.sysctl("ipv4.icmp_ratelimit", 0)
             space.sysctl("ipv6.icmp.ratelimit", 0)
@@ -130,7 +130,7 @@ class IviLab(Lab):
         return space
 
     def forget_mtus(self) -> None:
-        """The hosts forget what they know of paths."""
+        """Makes the hosts forget the path MTUs that they know."""
         for space in self._hosts:
             space.ip("route flush cache")
             space.ip("-6 route flush cache")
@@ -143,12 +143,12 @@ class IviLab(Lab):
 
     @staticmethod
     def _wait_ping(space: Namespace, target: str) -> None:
-        """Wait for an echo reply: a tayga that has just started drops what comes."""
+        """Waits for an echo reply: a tayga that has just started drops packets."""
         until(lambda: space.run("ping", "-nc1", "-W1", target, check=False).returncode == 0, 20,
               f"{space.role}: echo reply from {target}")
 
     def add_site(self) -> None:
-        """Have the site with tayga; the second time it is there."""
+        """Adds the site with tayga; does nothing if it exists."""
         if "site" in self._peers:
             return
         self.site = self._add_host("site")
@@ -169,9 +169,9 @@ class IviLab(Lab):
         self._wait_ping(self.site, from_site(TAYGA_ROUTER))
 
     def add_home(self) -> None:
-        """Have the IPv4 host that reaches the IPv4 world through IPv6; the second time it is there.
+        """Adds the IPv4 host that reaches IPv4 networks through IPv6; does nothing if it exists.
 
-        The gateway must have the form "rfc6052" and HOME_ROUTE.
+        The gateway must use the form "rfc6052" and have HOME_ROUTE.
         """
         if "home" in self._peers:
             return
@@ -197,7 +197,7 @@ class IviLab(Lab):
         self._wait_ping(self.home, HOST4)
 
     def machines(self) -> list[Machine]:
-        """Every machine that runs."""
+        """Every running machine."""
         return [*super().machines(), *self._peers.values()]
 
     # ---- the LAN host ----
@@ -211,7 +211,7 @@ class IviLab(Lab):
             space.ip(f"-6 address add {address} dev {name} nodad")
 
     def v6(self, address: str) -> str:
-        """The IPv6 form of an IPv4 address for the gateway that runs."""
+        """The IPv6 form of an IPv4 address, as the running gateway uses it."""
         return v6(address, self.form)
 
     @property
@@ -220,7 +220,7 @@ class IviLab(Lab):
         return self.v6(HOST4)
 
     def _join(self) -> None:
-        """The LAN host forgets all it had, takes its address, and waits for a default route."""
+        """Makes the LAN host forget its addresses and routes, take its address, and wait for a default route."""
         self.lan.ip("link set lan0 down")
         self.lan.sysctl("ipv6.conf.lan0.disable_ipv6", 1)
         self._open_ipv6(self.lan, "lan0")
@@ -230,13 +230,13 @@ class IviLab(Lab):
               "a route from a router advertisement")
 
     def wait_ping6(self, target: str, timeout: float = 20) -> None:
-        """Wait until the LAN host gets an echo reply from `target`."""
+        """Waits until the LAN host gets an echo reply from `target`."""
         def answered() -> bool:
             return self.lan.run("ping", "-6", "-c1", "-W1", "-n", target, check=False).returncode == 0
         until(answered, timeout, f"echo reply from {target}")
 
     def plug(self) -> None:
-        """Both cables are in; what the WAN server lost meanwhile is there again."""
+        """Plugs both cables in, and restores the route that the WAN server lost while they were out."""
         self.lan.ip("link set lan0 up")
         self.wan.ip("link set wan0 up")
         self.wan.ip(f"route replace {HOSTS4} via {net.WAN_GATEWAY}")
@@ -244,20 +244,20 @@ class IviLab(Lab):
     # ---- the gateway ----
 
     def boot_ivi(self, lines: str = "", form: str = "ivi") -> None:
-        """Boot the gateway with these lines added, wait until the LAN host reaches the WAN."""
+        """Boots the gateway with these lines added, and waits until the LAN host reaches the WAN."""
         self.form = form
         self.plug()
         self.boot(configuration(form, lines), app="ivi")
         self.join()
 
     def join(self) -> None:
-        """The LAN host comes to a gateway that runs and has an address of its own by now, to send errors from."""
+        """Connects the LAN host to a running gateway; waits until the gateway has an address to send errors from."""
         self._join()
         self.wait_ping6(self.v6(ROUTER4))
         self.wait_ping6(self.v6(net.FAR_SERVER))
 
     def boot_tayga(self) -> None:
-        """A Linux guest with tayga in place of our image, to see whether the tests are fair; needs virtio ports."""
+        """Boots a Linux guest with tayga in place of our image, to check the tests against it; needs virtio NICs."""
         self.form = "rfc6052"
         self.plug()
         self.shut_down()

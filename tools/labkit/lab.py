@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The test network: a LAN host, the gateway between, a WAN server.
+"""The test network: a LAN host, the gateway, a WAN server.
 
     namespace lan            gateway (QEMU)             namespace wan
     lan0 192.168.1.2/24 ---- nic0 .1    nic1 .2 ------- wan0 203.0.113.1/24
     default via .1           default via 203.0.113.1    lo   198.51.100.1/24, a network further away
 
-The WAN has no route back to 192.168.1.0/24: what arrives there from a private address
-cannot be answered, so traffic passes only if the gateway translates it.
+The WAN has no route back to 192.168.1.0/24, so packets from a private address cannot be answered there: traffic passes
+only if the gateway translates it.
 """
 
 import contextlib
@@ -46,10 +46,9 @@ LINUX = "linux"
 class Lab:
     """The two hosts, their taps, and the machines booted between them.
 
-    `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS); cable 0
-    leads to the LAN host, cable 1 to the WAN server. With `hosts` false the hosts
-    have no addresses and say nothing: for tests that write every frame themselves.
-    Use as a context manager; leaving it ends everything it started.
+    `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS); cable 0 leads to the LAN host, cable 1 to
+    the WAN server. If `hosts` is false, the hosts have no addresses and send nothing: for tests that write every frame
+    themselves. Use it as a context manager; leaving it ends everything that it started.
     """
 
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), hosts: bool = True,
@@ -80,10 +79,10 @@ class Lab:
     def _namespace(self, role: str) -> Namespace:
         space = Namespace(role)
         self._cleanup.callback(space.close)
-        # Quiet: no router solicitations or duplicate address detection among what tests count.
+        # No router solicitations or duplicate address detection among the frames that tests count.
         space.sysctl("ipv6.conf.all.disable_ipv6", 1)
         space.sysctl("ipv6.conf.default.disable_ipv6", 1)
-        # A host that pings a lot may; and ping needs no privilege here.
+        # Allows a host to ping fast; and ping needs no privilege here.
         space.sysctl("ipv4.icmp_ratelimit", 0)
         return space
 
@@ -96,11 +95,10 @@ class Lab:
         return -1
 
     def boot_linux(self, conf: str = "", protocol41: str | None = None) -> None:
-        """In place of `boot` where the NICs are LINUX: the host's kernel routes and translates.
+        """Used in place of `boot` when the NICs are LINUX: the host's kernel routes and translates.
 
-        For checking that the tests of passing traffic accept another NAT than ours. Of
-        `conf` only `lan.mtu` and `wan.mtu` are understood. `protocol41` is the inside
-        address of a 6to4 router, which then gets what tunnel packets come from outside.
+        It checks that the traffic tests accept another NAT than ours. Only `lan.mtu` and `wan.mtu` of `conf` are
+        supported. `protocol41` is the inside address of a 6to4 router, which then gets the tunnel packets from outside.
         """
         assert self._router is not None
         for line in conf.splitlines():
@@ -136,23 +134,23 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """End the machine and the hosts' programs. Safe to call twice."""
+        """Ends the machine and the hosts' programs. Safe to call twice."""
         try:
             self.shut_down()
         finally:
             self._cleanup.close()
 
     def file(self, name: str, text: str) -> str:
-        """Write a file that lives as long as the lab; its path."""
+        """Writes a file that exists as long as the lab; gives its path."""
         path = os.path.join(self.directory, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
 
     def start(self, conf: str | None = NAT, append: str = "", **hardware: Any) -> Machine:
-        """Start a machine with `conf` as its gateway.conf (none: no module), not waiting for anything.
+        """Starts a machine with `conf` as its gateway.conf (None: no module), without waiting.
 
-        Ends the one before. `hardware` are fields of machine.Hardware.
+        Ends the machine before it. `hardware` are fields of machine.Hardware.
         """
         self.shut_down()
         modules = list(hardware.pop("modules", ()))
@@ -163,17 +161,17 @@ class Lab:
 
     def boot(self, conf: str | None = NAT, append: str = "", app: str | None = None,
              **hardware: Any) -> Machine:
-        """`start`, then wait for the ready line."""
+        """Calls `start`, then waits for the ready line."""
         machine = self.start(conf, append, **hardware)
         machine.wait_ready(app)
         return machine
 
     def machines(self) -> list[Machine]:
-        """Every machine that runs, for who wants to see their consoles."""
+        """Every running machine, for callers that show the consoles."""
         return [self.machine] if self.machine is not None else []
 
     def shut_down(self) -> None:
-        """End the running machine, if any; the hosts and their taps stay."""
+        """Ends the running machine, if any; the hosts and their taps stay."""
         if self.machine is not None:
             self.machine.close()
             self.machine = None
@@ -185,32 +183,32 @@ class Lab:
         return self.machine.console
 
     def wait_ping(self, target: str = FAR_SERVER, timeout: float = 15) -> None:
-        """Wait until the LAN host gets an echo reply from `target`.
+        """Waits until the LAN host gets an echo reply from `target`.
 
-        QEMU's e1000 receives nothing for a second after a driver set it up, so the
-        first packets after `ready` may be late or lost.
+        QEMU's e1000 receives nothing for a second after a driver has set it up, so the first packets after `ready` may
+        be late or lost.
         """
         def answered() -> bool:
             return self.lan.run("ping", "-c1", "-W1", "-n", target, check=False).returncode == 0
         until(answered, timeout, f"echo reply from {target}")
 
     def packets_free(self) -> int:
-        """The gauge of free packets, once it stands still."""
+        """The number of free packets, once it no longer changes."""
         seen = -1
         def steady() -> bool:
             nonlocal seen
             before, seen = seen, self.console.stats()["packets_free"]
             return seen == before
-        until(steady, 5, "packets_free to stand still")
+        until(steady, 5, "packets_free to stop changing")
         return seen
 
     def silence(self) -> None:
-        """Nothing more reaches the gateway: both hosts' interfaces go down."""
+        """Takes both hosts' interfaces down, so that no more frames reach the gateway."""
         for space, name in list(zip((self.lan, self.wan), ("lan0", "wan0")))[:len(self.ports)]:
             space.ip(f"link set {name} down")
 
     def check_no_leak(self, free_at_start: int, timeout: float = 2) -> None:
-        """Silence the wire and see that every packet is free again.
+        """Stops all traffic and checks that every packet is free again.
 
         The contract says within a second; the rest of `timeout` is for a busy host.
         """
@@ -224,7 +222,7 @@ class Lab:
     @contextlib.contextmanager
     def web_server(self, directory: str, port: int = 80, address: str = FAR_SERVER,
                    host: Namespace | None = None) -> Iterator[str]:
-        """Python's own web server, serving `directory`, on the WAN server if not told; gives the path of its log."""
+        """Runs Python's web server for `directory`, by default on the WAN server; gives the path of its log."""
         host = host or self.wan
         log = os.path.join(self.directory, f"web-{host.role}.log")
         with open(log, "wb") as file:

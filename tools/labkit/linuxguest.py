@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Linux guest: what the gateway is measured against, and a peer in the lab.
+"""A Linux guest: the reference of the benchmarks, and a peer in the lab.
 
-Builds a kernel and a small initramfs from Debian's packages without being root: the packages
-are downloaded, unpacked beside each other, and only the wanted files are archived. What those
-are depends on the guest's role. Modules are put in order here (from the `depends=` notes inside
-them), so the guest needs no modprobe and no module index. The initramfs stays uncompressed:
-unpacking costs more than loading under TCG.
+Builds a kernel and a small initramfs from Debian's packages, without root: it downloads the packages, unpacks them into
+one folder, and archives only the files that the guest's role needs. It sorts the modules into loading order itself (by
+the `depends=` notes in them), so the guest needs no modprobe and no module index. The initramfs is uncompressed,
+because under TCG unpacking costs more than loading.
 
     python3 linuxguest.py BUILD_DIR ROLE      builds and prints the two paths
 """
@@ -45,8 +44,8 @@ while [ ! -e "/sys/class/net/eth$((${ports:-2} - 1))" ] && [ $tries -lt 100 ]; d
 done
 """
 
-# ---- the roles of the bench: their parameters are lan, wan, gateway, offloads, sessions, show, of
-# those with IPv6 also lan6, of the tunnel tunnel6, of the translator prefix6 and hosts4 ----
+# ---- the roles of the benchmarks. Their parameters are lan, wan, gateway, offloads, sessions, show; those with IPv6
+# also have lan6, the tunnel tunnel6, the translator prefix6 and hosts4 ----
 
 _NO_IPV6 = r"""
 for port in eth0 eth1; do
@@ -153,7 +152,7 @@ _FLOWTABLE = """table inet filter {
 }
 """
 
-# ---- DNS64 servers, which only forward: what they are told is their files under /etc ----
+# ---- DNS64 servers, which only forward: their files under /etc are their configuration ----
 
 _DNS64 = r"""
 ip addr add "$lan" dev eth0
@@ -171,7 +170,7 @@ while ! grep -q ':0035 ' /proc/net/udp6; do
 done
 """
 
-# Its console tells how much memory the server takes: the most it had, in kB.
+# Its console reports how much memory the server used at most, in kB.
 _TELLS = r"""
 while read -r line; do
 	[ "$line" = memory ] && sed -n 's/^VmHWM:[^0-9]*/memory /p' /proc/$(pidof @program@)/status
@@ -235,7 +234,7 @@ quiet=yes
 loglevel=1
 """
 
-# ---- the roles of the lab: a machine that does what it is told on its console ----
+# ---- the roles of the lab: a machine that runs the commands that it gets on its console ----
 
 _OBEY = r"""
 umask 022
@@ -252,7 +251,7 @@ done
 
 @dataclass(frozen=True)
 class Role:
-    """What a guest is there for: what its initramfs holds, and what init goes on with."""
+    """What a guest is for: the contents of its initramfs, and what init runs after the common part."""
 
     script: str
     modules: tuple[str, ...] = ()
@@ -268,13 +267,13 @@ _PACKAGES = ("nftables", "ethtool", "busybox-static")
 
 
 def _measured(script: str, modules: tuple[str, ...] = (), rules: str = "", more: tuple[str, ...] = ()) -> Role:
-    """`more` are packages, each with a program of its name in usr/sbin."""
+    """A role of the benchmarks; `more` are packages, each with a program of the same name in usr/sbin."""
     programs = (*_TOOLS, *(f"usr/sbin/{name}" for name in more))
     return Role(script + (_RULES if rules else "") + _MEASURED, modules, programs, rules, (*more, *_PACKAGES))
 
 
 def _dns64(package: str, program: str, server: str, file: str, text: str) -> Role:
-    """Measured, and it goes on with a console; `server` is the command, `file` what it reads."""
+    """A role of the benchmarks with a console; `server` is the command, `file` its configuration."""
     script = (_DNS64 + _MEASURED.partition('if [ "$show"')[0] + _TELLS).replace("@server@", server)
     script = script.replace("@program@", os.path.basename(program))
     return Role(script, (), (program, *_TOOLS), "", (package, "ethtool", "busybox-static"), ((file, text),))
@@ -310,7 +309,7 @@ ROLES = {
 
 @dataclass(frozen=True)
 class LinuxImage:
-    """What QEMU needs to start the guest."""
+    """The files that QEMU needs to start the guest."""
 
     kernel: Path
     initrd: Path
@@ -349,7 +348,7 @@ def _user_packages(names: tuple[str, ...]) -> list[str]:
 
 
 def _download(packages: list[str], folder: Path) -> list[Path]:
-    """Fetches what the cache lacks and names one file a package."""
+    """Downloads the packages that the cache lacks; gives one file for each package."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in packages if not list(folder.glob(f"{name}_*.deb"))]
     if missing:
@@ -359,7 +358,7 @@ def _download(packages: list[str], folder: Path) -> list[Path]:
 
 
 def _unpack(files: list[Path], root: Path) -> None:
-    """Unpacks each package once; a stamp beside the tree remembers which."""
+    """Unpacks each package once; a stamp beside the folder records which."""
     root.mkdir(parents=True, exist_ok=True)
     for file in files:
         stamp = root.parent / "unpacked" / file.name
@@ -399,7 +398,7 @@ class Modules:
 
 
 class Archive:
-    """A cpio archive in the "newc" form, written from here so that cpio is not needed."""
+    """A cpio archive in the "newc" format, written here so that cpio is not needed."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -436,7 +435,7 @@ class Archive:
 
 
 def _libraries(program: Path, root: Path, found: dict[str, Path]) -> None:
-    """Collects the shared libraries a program needs, from the unpacked packages only."""
+    """Collects the shared libraries that a program needs, from the unpacked packages only."""
     text = _output("readelf", "-d", str(program))
     for name in re.findall(r"\(NEEDED\).*\[(.+?)\]", text):
         if name in found:
@@ -478,9 +477,9 @@ def _make_archive(root: Path, version: str, role: Role) -> bytes:
 
 
 def build(build_dir: Path, role: str) -> LinuxImage:
-    """Builds what is missing for a guest of this role (a key of ROLES).
+    """Builds the missing files of a guest of this role (a key of ROLES).
 
-    Cheap when all is there. One builder at a time (a lock file).
+    Fast when nothing is missing. One builder at a time (a lock file).
     """
     cache = build_dir / "cache" / "linux"
     cache.mkdir(parents=True, exist_ok=True)
@@ -509,7 +508,7 @@ def _build_locked(cache: Path, role: str) -> LinuxImage:
 
 
 def command_line(role: str, nic: str, **parameters: str) -> str:
-    """The kernel's command line. Mitigations are off: the guest is to be as fast as it can be."""
+    """The kernel's command line. Mitigations are off: the guest must be as fast as possible."""
     words = [
         "console=ttyS0 quiet panic=-1 mitigations=off nokaslr tsc=reliable no_timer_check",
         "raid=noautodetect random.trust_cpu=on net.ifnames=0",

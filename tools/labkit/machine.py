@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A QEMU machine that runs our image, or anything else one can boot."""
+"""A QEMU machine that runs our image, or another bootable one."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from .serial import Console, connect
 from .wait import Timeout, until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# Another build may be tried in place of the usual one.
+# Another build of QEMU may be used in place of the usual one.
 IMAGE = os.environ.get("BAREGATE_IMAGE") or os.path.join(ROOT, "images", "gateway.elf")
 
 # Short names of NIC models; any other text is a QEMU device with its options.
@@ -25,23 +25,22 @@ NIC_MODELS = {
     "virtio": "virtio-net-pci",
     "virtio-legacy": "virtio-net-pci,disable-modern=on",
     "virtio-modern": "virtio-net-pci,disable-legacy=on",
-    # QEMU 7.2 stops giving packets to a guest for good when that refills its ring just while QEMU
-    # looks whether two buffers are left; it is then not told again what it waits for. Linux meets it.
+    # QEMU 7.2 stops giving packets to a guest for ever when the guest refills its ring just while QEMU checks whether
+    # two buffers are left; QEMU then misses the notification that it waits for. Linux guests run into this.
     "virtio-linux": "virtio-net-pci,event_idx=off",
 }
 
 
 class Died(AssertionError):
-    """QEMU ended when it should not have; the text holds what it said."""
+    """QEMU ended unexpectedly; the text contains its output."""
 
 
 @dataclasses.dataclass
 class Port:
-    """One NIC of the machine. `tap` is the descriptor of what its cable leads to; it stays the caller's:
-    a tap, or with `stream` a stream socket on which each frame stands behind its length (4 bytes, big-endian).
+    """One NIC of the machine. `tap` is the descriptor of the other end of its cable; it still belongs to the caller. It
+    is a tap, or with `stream` a stream socket on which each frame follows its length (4 bytes, big-endian).
 
-    `rom` keeps the NIC's boot ROM, needed only for network boot. `pcap` names a file
-    that gets all frames.
+    `rom` keeps the NIC's boot ROM, needed only for network boot. `pcap` names a file that gets all frames.
     """
 
     model: str
@@ -66,7 +65,7 @@ class Port:
 
 @dataclasses.dataclass
 class Hardware:
-    """What the machine is made of and boots. `kernel` None leaves booting to `extra`."""
+    """The parts of the machine and what it boots. If `kernel` is None, it boots from a device in `extra`."""
 
     kernel: str | None = IMAGE
     append: str = ""
@@ -76,8 +75,8 @@ class Hardware:
     binary: str = "qemu-system-i386"
     reboot: bool = True
     debug_exit: bool = True
-    # With its default firmware (bios-256k.bin) QEMU 7.2 loads a Multiboot kernel
-    # once only: after a reset it jumps into nothing. The small one does it again.
+    # With its default firmware (bios-256k.bin) QEMU 7.2 loads a Multiboot kernel only once: after a reset it jumps to
+    # an invalid address. The small firmware loads it again.
     bios: str | None = "bios.bin"
     extra: Sequence[str] = ()
 
@@ -98,7 +97,7 @@ class Hardware:
             if self.append:
                 out += ["-append", self.append]
             if self.modules:
-                # A comma separates modules, so one inside a name is doubled.
+                # A comma separates modules, so a comma in a name is doubled.
                 out += ["-initrd", ",".join(name.replace(",", ",,") for name in self.modules)]
         return out + list(self.extra)
 
@@ -141,46 +140,46 @@ class Machine:
                                     stderr=errors, pass_fds=[port.tap for port in ports])
 
     def stderr(self) -> str:
-        """What QEMU itself said so far."""
+        """QEMU's own output so far."""
         with open(self._path("stderr"), encoding="utf-8", errors="replace") as file:
             return "".join(line for line in file if "QEMU waiting for connection" not in line).strip()
 
     def close(self) -> None:
-        """End QEMU and drop its files. Safe to call twice."""
+        """Ends QEMU and removes its files. Safe to call twice."""
         end_process(self.process)
         self.console.close()
         self._qmp.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def wait_ready(self, app: str | None = None, timeout: float = 30) -> int:
-        """Wait for the ready line and return its milliseconds."""
+        """Waits for the ready line and returns its milliseconds."""
         name = r"\S+" if app is None else app
         found = self.console.expect(rf"^(?:> )?ready app={name} ms=(\d+)$", timeout)
         return int(found.group(1))
 
     def wait_exit(self, timeout: float = 20) -> int:
-        """Wait until QEMU ends by itself; its exit status."""
+        """Waits until QEMU ends by itself; gives its exit status."""
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             raise Timeout(f"QEMU still runs after {timeout:g} s\n{self.console.text[-2000:]}") from None
 
     def qmp(self, command: str, **arguments: Any) -> Any:
-        """One QMP command; its answer. An error answer raises."""
+        """Runs one QMP command; gives its answer. An error answer raises."""
         return self._qmp.execute(command, arguments)
 
     def wait_event(self, name: str, timeout: float = 20) -> dict[str, Any]:
-        """Wait for a QMP event not yet taken, such as RESET, and take it."""
+        """Waits for a QMP event that was not taken yet, such as RESET, and takes it."""
         return self._qmp.wait_event(name, timeout)
 
     def set_link(self, index: int, up: bool) -> None:
-        """Pull or plug the cable of NIC `index`."""
+        """Unplugs or plugs the cable of NIC `index`."""
         self.qmp("set_link", name=f"nic{index}", up=up)
 
     def press(self, *keys: str) -> None:
-        """Press keys of the PS/2 keyboard one after the other, by QEMU's names (ret, down, 1, a)."""
+        """Presses keys of the PS/2 keyboard one after the other, by QEMU's names (ret, down, 1, a)."""
         for key in keys:
-            # The answer comes when the key is queued, and the queue keeps the order.
+            # QEMU answers when the key is queued, and the queue keeps the order.
             self.qmp("send-key", keys=[{"type": "qcode", "data": key}])
 
     def screen(self) -> list[str]:
@@ -192,7 +191,7 @@ class Machine:
         return [text[row * 80:row * 80 + 80].rstrip(" \0") for row in range(25)]
 
     def wait_screen(self, text: str, timeout: float = 20) -> list[str]:
-        """Wait until the screen shows `text` somewhere; the whole screen then."""
+        """Waits until the screen shows `text` anywhere; gives the whole screen."""
         def look() -> list[str] | None:
             lines = self.screen()
             return lines if any(text in line for line in lines) else None
@@ -203,7 +202,7 @@ class Machine:
 
 
 class _Qmp:
-    """QEMU's control socket: commands, their answers, and the events in between."""
+    """QEMU's control socket: commands, their answers, and events."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -239,7 +238,7 @@ class _Qmp:
 
     def wait_event(self, name: str, timeout: float) -> dict[str, Any]:
         def look() -> dict[str, Any] | None:
-            # A command that changes nothing makes QEMU send what is waiting.
+            # A command without effect makes QEMU send the waiting events.
             self.execute("query-status", {})
             for event in self._events:
                 if event["event"] == name:

@@ -23,11 +23,11 @@ _serial = itertools.count()
 
 
 class CommandFailed(AssertionError):
-    """A command in a namespace ended with a status other than 0; the text shows its output."""
+    """A command in a namespace ended with a status other than 0; the text contains its output."""
 
 
 def end_process(process: "subprocess.Popen[Any]", grace: float = 3.0) -> int:
-    """End a process we started, by its own id: SIGTERM, then SIGKILL; its exit status."""
+    """Ends a process that we started, by its own id: SIGTERM, then SIGKILL; gives its exit status."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
@@ -38,10 +38,10 @@ def end_process(process: "subprocess.Popen[Any]", grace: float = 3.0) -> int:
 
 
 class Namespace:
-    """One network namespace with a name nobody else in this sandbox uses.
+    """One network namespace with a name that is unique in this sandbox.
 
-    Commands run in it with `run` (wait, check) and `start` (in the background, ended by
-    `close`). Sockets made inside `entered()` belong to it for good.
+    Commands run in it with `run` (waits, checks) and `start` (in the background, ended by `close`). Sockets that are
+    made inside `entered()` always belong to it.
     """
 
     def __init__(self, role: str) -> None:
@@ -53,7 +53,7 @@ class Namespace:
         self.ip("link set lo up")
 
     def close(self) -> None:
-        """End what `start` started here and forget the name. Safe to call twice."""
+        """Ends the processes of `start` and forgets the name. Safe to call twice."""
         for process in self._children:
             end_process(process)
         self._children.clear()
@@ -61,7 +61,7 @@ class Namespace:
             subprocess.run(["ip", "netns", "del", self.name], check=False)
 
     def ip(self, command: str) -> str:
-        """One `ip` command, as a line of text, here."""
+        """Runs one `ip` command, given as a line of text, in this namespace."""
         result = subprocess.run(["ip", "-n", self.name, *command.split()],
                                 check=False, capture_output=True, text=True)
         if result.returncode != 0:
@@ -69,18 +69,18 @@ class Namespace:
         return result.stdout
 
     def sysctl(self, key: str, value: int) -> None:
-        """Set net.KEY (dots or slashes) of this namespace."""
+        """Sets net.KEY (dots or slashes) of this namespace."""
         path = "/proc/sys/net/" + key.replace(".", "/")
         with self.entered(), open(path, "w", encoding="ascii") as file:
             file.write(f"{value}\n")
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        """The argument list that runs `argv` here; the process id stays that of the command."""
+        """The argument list that runs `argv` here; the process id is that of the command."""
         return ["nsenter", f"--net={self.path}", "--", *argv]
 
     def run(self, *argv: str, timeout: float = 60, check: bool = True,
             stdin: bytes | None = None) -> "subprocess.CompletedProcess[str]":
-        """Run a command here to its end. With `check` a status other than 0 raises CommandFailed."""
+        """Runs a command here to its end. With `check` a status other than 0 raises CommandFailed."""
         try:
             result = subprocess.run(self.command(argv), check=False, capture_output=True,
                                     timeout=timeout, input=stdin)
@@ -97,14 +97,14 @@ class Namespace:
     def start(self, *argv: str, stdout: IO[bytes] | int = subprocess.DEVNULL,
               stderr: IO[bytes] | int = subprocess.DEVNULL,
               stdin: IO[bytes] | int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-        """Start a command here in the background; `close` ends it if nobody else does."""
+        """Starts a command here in the background; `close` ends it if it still runs."""
         process = subprocess.Popen(self.command(argv), stdin=stdin, stdout=stdout, stderr=stderr)
         self._children.append(process)
         return process
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
-        """The calling thread stands in this namespace for the time of the block."""
+        """Inside the block the calling thread is in this namespace."""
         home = os.open(f"/proc/self/task/{threading.get_native_id()}/ns/net", os.O_RDONLY)
         there = os.open(self.path, os.O_RDONLY)
         try:
@@ -119,16 +119,15 @@ class Namespace:
 
     def socket(self, family: int = socket.AF_INET, kind: int = socket.SOCK_DGRAM,
                protocol: int = 0) -> socket.socket:
-        """A socket of this namespace, for use from outside it."""
+        """A socket of this namespace, which can be used outside it."""
         with self.entered():
             return socket.socket(family, kind, protocol)
 
     def tap(self, name: str, vnet_hdr: bool = False) -> int:
-        """Make the tap NAME here and return its descriptor, the wire's other end.
+        """Makes the tap NAME here and returns its descriptor, the other end of the wire.
 
-        Without `vnet_hdr` the kernel computes every checksum and cuts every segment
-        itself, so what the gateway gets is what would be on a wire. With it the tap
-        offers its offloads, which QEMU passes on to a virtio-net guest.
+        Without `vnet_hdr` the kernel computes every checksum and segments every packet itself, so the gateway gets
+        frames as on a wire. With it the tap offers its offloads, which QEMU passes on to a virtio-net guest.
         """
         flags = _IFF_TAP | _IFF_NO_PI | (_IFF_VNET_HDR if vnet_hdr else 0)
         with self.entered():
@@ -140,7 +139,7 @@ class Namespace:
         return fd
 
     def wait_port(self, port: int, kind: str = "tcp", timeout: float = 10) -> None:
-        """Wait until something here listens on `port` ("tcp") or has it bound ("udp")."""
+        """Waits until a process here listens on `port` ("tcp") or has bound it ("udp")."""
         option = {"tcp": "-tlnH", "udp": "-ulnH"}[kind]
         until(lambda: self.run("ss", option, f"sport = :{port}").stdout.strip(), timeout,
               f"{kind} port {port} open in {self.role}")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Linux guest as a member of the lab, for what the host has not (sit tunnels, tayga).
+"""A Linux guest as a member of the lab, for functions that the host lacks (sit tunnels, tayga).
 
-It boots in a few seconds with nothing configured and then runs the shell commands it is told:
+It boots in a few seconds without a configuration and then runs the shell commands that it gets:
 
     peer = LinuxPeer(ports)
     peer.run("ip addr add 192.0.2.2/24 dev eth0")
 
-The functions below make it what a test needs.
+The methods below configure it for a test.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from .netns import CommandFailed
 
 
 def prepare(role: str = "peer") -> linuxguest.LinuxImage:
-    """Build the guest, downloading what is missing: the first time it must be outside the sandbox."""
+    """Builds the guest, downloading what is missing: the first call must be outside the sandbox."""
     return linuxguest.build(Path(ROOT) / "build", role)
 
 
@@ -33,7 +33,7 @@ def prefix(address: str, subnet: int) -> str:
 
 
 class LinuxPeer(Machine):
-    """A booted guest, its NICs called eth0, eth1, ... in the order of the ports (virtio, or all e1000).
+    """A booted guest; its NICs are eth0, eth1, ... in the order of `ports` (virtio, or all e1000).
 
     `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name and radvd.
     """
@@ -53,7 +53,7 @@ class LinuxPeer(Machine):
             raise
 
     def run(self, command: str, timeout: float = 60, check: bool = True) -> str:
-        """Run one line of shell in the guest; what it printed. A status other than 0 raises, unless not `check`."""
+        """Runs one line of shell in the guest; gives its output. With `check` a status other than 0 raises."""
         self.console.mark()
         self.console.send(command + "\r")
         found = self.console.expect(r"([\s\S]*?)^status (\d+)$", timeout)
@@ -62,24 +62,23 @@ class LinuxPeer(Machine):
         return found.group(1).lstrip("\n")
 
     def configure(self, lines: str) -> None:
-        """Run each line; blank ones are passed over."""
+        """Runs each line; blank ones are skipped."""
         for line in lines.splitlines():
             if line.strip():
                 self.run(line.strip())
 
     def counters(self, interface: str) -> dict[str, int]:
-        """The packets an interface received and sent."""
+        """The number of packets that an interface received and sent."""
         text = self.run(f"cat /proc/net/dev | grep {interface}:")
         fields = re.split(r"[:\s]+", text.strip())
         return {"rx": int(fields[2]), "tx": int(fields[10])}
 
     def six_to_four(self, address: str, site: str, wan: str = "eth0", lan: str = "eth1") -> None:
-        """Be a 6to4 router, and a relay for what else is routed here.
+        """Makes the guest a 6to4 router, and a relay for other packets that are routed here.
 
-        `address` is the own IPv4 address (with its length) on the interface `wan`; `site` the one
-        the prefix is made from, which differs behind a NAT. The site's subnet 1 is on `lan` and
-        has the guest as `::1`. IPv4 routes are the caller's.
-        """
+        `address` is its own IPv4 address (with its length) on the interface `wan`; the prefix is made from `site`,
+        which differs behind a NAT. The site's subnet 1 is on `lan`, where the guest is `::1`. The caller sets the IPv4
+        routes. """
         self.configure(f"""
             echo 1 >/proc/sys/net/ipv4/ip_forward
             echo 0 >/proc/sys/net/ipv6/conf/{wan}/accept_dad
@@ -95,10 +94,10 @@ class LinuxPeer(Machine):
         """)
 
     def translator(self, own: str, prefix6: str, maps: Sequence[tuple[str, str]]) -> None:
-        """Be a router that translates statelessly with tayga; addresses and routes are the caller's.
+        """Makes the guest a router that translates statelessly with tayga; the caller sets addresses and routes.
 
-        What is routed to the interface nat64 is translated: IPv4 addresses stand in `prefix6`, by
-        RFC 6052, but those of `maps` for the IPv6 addresses beside them. `own` is tayga's IPv4 address.
+        Packets that are routed to the interface nat64 are translated: IPv4 addresses are embedded in `prefix6` by
+        RFC 6052, except those of `maps`, which become the IPv6 addresses beside them. `own` is tayga's IPv4 address.
         """
         lines = [f"ipv4-addr {own}", f"prefix {prefix6}", "tun-device nat64",
                  *(f"map {four} {six}" for four, six in maps)]

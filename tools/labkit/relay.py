@@ -12,8 +12,8 @@ from .netns import Namespace
 
 
 class BadCable:
-    """Joins tap `near` of one namespace and tap `far` of another. Of all frames the share `loss` vanishes, and
-    `late` come some milliseconds late, so that others overtake them."""
+    """Joins tap `near` of one namespace and tap `far` of another. The share `loss` of all frames is lost, and the share
+    `late` is delayed by some milliseconds, so that other frames overtake them."""
 
     def __init__(self, near: tuple[Namespace, str], far: tuple[Namespace, str], *, loss: float, late: float,
                  seed: int = 1) -> None:
@@ -27,7 +27,7 @@ class BadCable:
         self._thread.start()
 
     def close(self) -> None:
-        """Pull the cable out."""
+        """Removes the cable."""
         self._ending.set()
         self._thread.join()
         for end in self._ends:
@@ -37,9 +37,9 @@ class BadCable:
         while True:
             try:
                 frame = os.read(self._ends[end], 2048)
-            except OSError:  # nothing more, or the tap is down
+            except OSError:  # no more frames, or the tap is down
                 return
-            # Address resolution is not what is tested.
+            # ARP and neighbour discovery always pass: they are not tested here.
             if frame[12:14] == b"\x08\x06" or (frame[12:14] == b"\x86\xdd" and frame[20] == 58):
                 delay = 0.0
             elif self._draw.random() < self.loss:

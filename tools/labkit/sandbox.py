@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A private world: own mount, network and process namespaces, gone when their first process ends.
+"""Private mount, network and process namespaces, which disappear when their first process ends.
 
-    outer    the process that was called: forwards signals, hands on the exit status
+    outer    the process that was called: forwards signals, returns the exit status
     init     process 1 of the new process namespace: reaps orphans, ends with `main`
     main     the program itself
 
-Whatever happens, nothing stays: init dies with outer (parent-death signal, which
-SIGKILL cannot dodge), the kernel ends every process of the namespace with init, and
-network namespaces, taps, mounts and files under /run go with the last of them.
+Nothing remains in any case: init dies with outer (by the parent-death signal, which works even after SIGKILL), the
+kernel ends every process of the namespace with init, and network namespaces, taps, mounts and files under /run
+disappear with the last process.
 
 Without root a user namespace is added in which the caller is root.
 """
@@ -27,15 +27,15 @@ CLONE_NEWNET = 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
 _PR_SET_PDEATHSIG = 1
 
-# Holds the identity of the network namespace outside: a process that is still in
-# that one is not inside, even when it inherited the variable.
+# The identity of the network namespace outside: a process that is still in that namespace is not inside, even if it
+# inherited the variable.
 _OUTSIDE = "BAREGATE_LAB_OUTSIDE"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class SandboxError(Exception):
-    """The kernel or the container refuses what the lab needs; the text says what."""
+    """The kernel or the container refuses something that the lab needs; the text says what."""
 
 
 def _check(result: int, what: str) -> None:
@@ -45,12 +45,12 @@ def _check(result: int, what: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Move the calling process into new namespaces of the kinds in `flags`."""
+    """Moves the calling process into new namespaces of the kinds in `flags`."""
     _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
 
 
 def setns(fd: int, kind: int) -> None:
-    """Move the calling thread into the namespace that `fd` stands for."""
+    """Moves the calling thread into the namespace that `fd` refers to."""
     _check(_libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)), "setns")
 
 
@@ -66,7 +66,7 @@ def _die_with_parent() -> None:
 
 
 def inside() -> bool:
-    """True when this process runs in a sandbox already."""
+    """True when this process already runs in a sandbox."""
     outside = os.environ.get(_OUTSIDE)
     return outside is not None and outside != _netns_id()
 
@@ -76,14 +76,14 @@ def _netns_id() -> str:
 
 
 def _map_root(uid: int, gid: int) -> None:
-    """In a new user namespace: make the caller's ids root, the only ones there are."""
+    """In a new user namespace: maps the caller's ids to root, the only ids there."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
 
 
 def _furnish() -> None:
-    """Mounts of the new world: its own /proc, and an empty /run that vanishes with it."""
+    """Makes the mounts of the new namespaces: their own /proc, and an empty /run."""
     mount("none", "/", "", _MS_REC | _MS_PRIVATE)
     mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     mount("tmpfs", "/run", "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755")
@@ -93,10 +93,9 @@ def _furnish() -> None:
 
 
 def enter(argv: list[str]) -> None:
-    """Return at once inside a sandbox; outside, run `argv` inside a new one and exit with its status.
+    """Returns at once inside a sandbox; outside, runs `argv` inside a new one and exits with its status.
 
-    Call it early, with one thread. Exits with status 2 and one line where the system
-    does not allow the namespaces.
+    Call it early, with one thread. Exits with status 2 and one line when the system does not allow the namespaces.
     """
     if inside():
         return
@@ -111,8 +110,7 @@ def enter(argv: list[str]) -> None:
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWPID)
     except (SandboxError, OSError) as error:
         _refuse(error)
-    # init reads this pipe once: the end of file means outer died before the
-    # parent-death signal was armed.
+    # init reads this pipe once: end of file means that outer died before the parent-death signal was armed.
     alive_read, alive_write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -138,7 +136,7 @@ def _forward(signals: tuple[signal.Signals, ...], child: int) -> None:
 
 
 def _wait_for(child: int) -> int:
-    """Reap whatever ends until `child` does; its status as a shell gives it."""
+    """Reaps ended processes until `child` ends; gives its status in the form of a shell."""
     while True:
         pid, status = os.wait()
         if pid == child:
@@ -147,7 +145,7 @@ def _wait_for(child: int) -> int:
 
 
 def _outer(child: int) -> NoReturn:
-    # Ctrl-C reaches the whole foreground group by itself: main decides what it means.
+    # Ctrl-C reaches the whole foreground group by itself: main handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     _forward((signal.SIGTERM, signal.SIGHUP), child)

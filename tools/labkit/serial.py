@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The gateway's console as a program sees it: COM1 on a unix socket.
+"""The gateway's console for programs: COM1 on a unix socket.
 
-A thread reads all the time, so nothing is lost and the gateway never waits. Who waits
-for text waits on a condition variable, not in a sleep.
+A thread reads all the time, so nothing is lost and the gateway never waits. Waiting for text uses a condition
+variable, not a sleep.
 """
 
 import re
@@ -14,21 +14,20 @@ from collections.abc import Callable
 from .wait import Timeout, until
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]")
-# The beginning of an escape sequence or of a line's end whose rest has not come yet.
+# The beginning of an escape sequence or of a line end whose rest has not arrived yet.
 _UNFINISHED = re.compile(r"(?:\x1b(?:\[[0-9;?]*|[()])?|\r)\Z")
-# A line's end; a carriage return alone begins the line anew, which here is a new line.
+# A line end; a carriage return alone restarts the line, which counts as a new line here.
 _LINE_END = re.compile(r"\r\n?")
 
 
 class ConsoleClosed(Timeout):
-    """The other end went away before the expected text came."""
+    """The other end closed before the expected text came."""
 
 
 class Console:
-    """Everything COM1 said so far, and a place in it up to which we have read.
+    """The whole output of COM1 so far, and a position up to which it was read.
 
-    `expect` searches from that place and moves it behind what it found, so that two
-    calls never match the same text.
+    `expect` searches from that position and moves it behind the match, so that two calls never match the same text.
     """
 
     def __init__(self, connected: socket.socket) -> None:
@@ -59,7 +58,7 @@ class Console:
                 return
 
     def _take(self, data: bytes) -> None:
-        """Keep `data` raw and as clean text; what may be half a sequence waits for its rest."""
+        """Stores `data` raw and as clean text; a possible part of a sequence waits for its rest."""
         self._raw += data
         text = _ESCAPES.sub("", self._pending + data.decode("cp437"))
         half = _UNFINISHED.search(text)
@@ -68,7 +67,7 @@ class Console:
         self._pending = text[cut:]
 
     def close(self) -> None:
-        """Hang up. Safe to call twice."""
+        """Closes the connection. Safe to call twice."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -89,15 +88,15 @@ class Console:
             return bytes(self._raw)
 
     def mark(self) -> None:
-        """Take everything said so far as read."""
+        """Marks all output so far as read."""
         self._place = len(self.text)
 
     def send(self, data: bytes | str) -> None:
-        """Type. Text is sent as it is: end a line with \\r."""
+        """Sends input. Text is sent unchanged: end a line with \\r."""
         self._socket.sendall(data.encode("cp437") if isinstance(data, str) else data)
 
     def expect(self, pattern: str, timeout: float = 30) -> "re.Match[str]":
-        """Wait for the regular expression (multi-line) in what was not yet read.
+        """Waits until the regular expression (multi-line) matches output that was not read yet.
 
         Raises Timeout, or ConsoleClosed if the gateway ended before.
         """
@@ -118,12 +117,12 @@ class Console:
                 self._changed.wait(left)
 
     def command(self, line: str, timeout: float = 20) -> str:
-        """Type a command at the prompt and return its answer, without echo and the empty line."""
+        """Types a command at the prompt and returns its answer, without the echo and the empty line."""
         self.mark()
         self.send(line + "\r")
         self.expect(re.escape(line) + r"[ \t]*\n", timeout)
-        # An answer ends with an empty line; the empty answer is nothing else. (A pattern
-        # that took the answer with it would be tried at each of its places.)
+        # An answer ends with an empty line; an empty answer is only that line. (A pattern that contained the answer
+        # would be tried at each position of it.)
         begin = self._place
         end = self.expect(r"^\n", timeout).start()
         return self.text[begin:end]
@@ -137,9 +136,9 @@ class Console:
         return values
 
     def attach(self, sink: Callable[[bytes], None] | None, replay: bool = False) -> None:
-        """Call `sink(data)` from now on with every piece of raw output; None stops it.
+        """Calls `sink(data)` from now on with every piece of raw output; None stops it.
 
-        With `replay` it gets first what was said before.
+        With `replay` it first gets the earlier output.
         """
         with self._changed:
             self._sink = sink
@@ -148,9 +147,9 @@ class Console:
 
 
 def connect(path: str, alive: Callable[[], bool], timeout: float = 30) -> socket.socket:
-    """Connect to a unix socket that another process is about to open.
+    """Connects to a unix socket that another process is about to open.
 
-    Raises Timeout when it does not come, at once when `alive` says that nobody is left to open it.
+    Raises Timeout when the socket does not appear, or at once when `alive` says that no process is left to open it.
     """
     def attempt() -> socket.socket | None:
         lost = not alive()

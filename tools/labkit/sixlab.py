@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The test network with IPv6: a LAN that configures itself, and a 6to4 site far away.
+"""The test network with IPv6: a LAN that configures itself, and a far 6to4 site.
 
     namespace lan         gateway (QEMU)   namespace wan                 far router       namespace site
     lan0 192.168.1.2 ---- nic0   nic1 ---- wan0 203.0.113.1   far0 ----- .2       ::1 --- site0
@@ -7,12 +7,11 @@
     route and MTU from                     forwards IPv4                 2002:c000:202:1::/64
     the gateway's RAs                                                    2001:db8:5::/64 (native)
 
-The far router is a Linux guest with a `sit` tunnel, which is also the relay for the native
-network, or a second instance of our image, which is no relay. Between the sites there is only
-IPv4, so IPv6 passes only through tunnels.
+The far router is a Linux guest with a `sit` tunnel, which is also the relay for the native network, or a second
+instance of our image, which is no relay. Between the sites there is only IPv4, so IPv6 passes only through tunnels.
 
-`add_inner` puts the 6to4 gateway on a box of its own: the machine between lan and wan is then a
-NAT, lan the segment between the two, and the IPv6 hosts are in a further namespace:
+`add_inner` adds a separate 6to4 gateway: the machine between lan and wan is then a NAT, lan is the network between the
+two gateways, and the IPv6 hosts are in a further namespace:
 
     home0 ---- inner machine ---- br0 in lan ---- NAT ---- wan0
 """
@@ -39,7 +38,7 @@ INNER_WAN = "192.168.1.3"
 INNER_MACS = ("52:54:00:12:36:00", "52:54:00:12:36:01")
 
 SIX = "app 6to4\n" + net.NETWORK + f"6to4.relay {FAR_ROUTER}\n"
-"""Configuration of a gateway that does both jobs on the test network."""
+"""Configuration of a gateway with both functions on the test network."""
 
 FAR = f"""\
 app 6to4
@@ -66,16 +65,16 @@ gateway {net.LAN_GATEWAY}
 
 
 def open_ipv6(space: Namespace, name: str) -> None:
-    """From now on `name` configures itself by router advertisements, as a Linux host does."""
+    """Lets `name` configure itself by router advertisements, as a Linux host does."""
     space.sysctl("ipv6.conf.all.disable_ipv6", 0)
     space.sysctl("ipv6.conf.default.disable_ipv6", 0)
-    # The first solicitation goes out at once, not after a random time.
+    # The first solicitation is sent at once, not after a random time.
     space.sysctl(f"ipv6.conf.{name}.router_solicitation_delay", 0)
     space.sysctl(f"ipv6.conf.{name}.disable_ipv6", 0)
 
 
 def global_address(space: Namespace, name: str) -> str:
-    """The usable address that `name` made of a 2002::/16 prefix; "" as long as there is none."""
+    """The usable address that `name` made from a 2002::/16 prefix; "" as long as there is none."""
     for line in space.ip(f"-6 -o address show dev {name} scope global -tentative").splitlines():
         address = line.split()[3].split("/")[0]
         if address.startswith("2002:") and "dadfailed" not in line and "deprecated" not in line:
@@ -86,14 +85,14 @@ def global_address(space: Namespace, name: str) -> str:
 class SixLab(Lab):
     """A Lab whose LAN has IPv6 and whose WAN leads to a 6to4 site.
 
-    `far` says what the far router is: "linux" or "image". It lives as long as the lab, while
-    the gateway may be booted many times.
+    `far` is the kind of the far router: "linux" or "image". It runs as long as the lab, while the gateway may be booted
+    many times.
     """
 
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), far: str = "linux", **options: Any) -> None:
         super().__init__(nics, **options)
         self.home, self.home_port = self.lan, "lan0"
-        self._closed: list[str] = []  # ports of a bridge, which have no IPv6 of their own
+        self._closed: list[str] = []  # ports of a bridge, which have no IPv6 themselves
         self.inner: Machine | None = None
         self._inner_ports: list[Port] = []
         self.far: Machine
@@ -144,20 +143,21 @@ class SixLab(Lab):
         self.site.ip(f"-6 address add {SITE_HOST}/64 dev site0 nodad")
 
     def machines(self) -> list[Machine]:
-        """Every machine that runs."""
+        """Every running machine."""
         return [*super().machines(), *([self.inner] if self.inner is not None else []), self.far]
 
     # ---- the gateway, and the hosts behind it ----
 
     def plug(self) -> None:
-        """Both cables are in and the hosts have what was lost while they were not."""
+        """Plugs both cables in, and restores what the hosts lost while they were out."""
         for space, name, router in ((self.lan, "lan0", net.LAN_GATEWAY), (self.wan, "wan0", None)):
             space.ip(f"link set {name} up")
             if router is not None:
                 space.ip(f"route replace default via {router}")
 
     def wait_slaac(self, timeout: float = 30) -> str:
-        """Forget what the host had; wait until it made itself an address and a default route. The address."""
+        """Makes the host forget its configuration and waits until it has an address and a default route; gives the
+        address."""
         space, name = self.home, self.home_port
         space.ip(f"link set {name} down")
         open_ipv6(space, name)
@@ -173,13 +173,13 @@ class SixLab(Lab):
         return until(ready, timeout, f"{space.role}: an address and a route from a router advertisement")
 
     def wait_ping6(self, target: str = SITE_HOST, timeout: float = 20) -> None:
-        """Wait until the IPv6 host gets an echo reply from `target`."""
+        """Waits until the IPv6 host gets an echo reply from `target`."""
         def answered() -> bool:
             return self.home.run("ping", "-6", "-c1", "-W1", "-n", target, check=False).returncode == 0
         until(answered, timeout, f"echo reply from {target}")
 
     def boot_six(self, conf: str = SIX) -> str:
-        """Boot the gateway, wait until its LAN works; the LAN host's address."""
+        """Boots the gateway and waits until its LAN works; gives the LAN host's address."""
         self.plug()
         self.boot(conf, app="6to4")
         address = self.wait_slaac()
@@ -187,7 +187,7 @@ class SixLab(Lab):
         return address
 
     def boot_six_linux(self, relay: str = FAR_ROUTER) -> str:
-        """A Linux guest in place of our image, to see whether the tests are fair; needs virtio ports."""
+        """Boots a Linux guest in place of our image, to check the tests against it; needs virtio NICs."""
         self.plug()
         self.shut_down()
         peer = LinuxPeer(self.ports, role="gateway")
@@ -206,10 +206,10 @@ class SixLab(Lab):
         self.wait_ping6()
         return address
 
-    # ---- a box of its own ----
+    # ---- a separate 6to4 gateway ----
 
     def _bridge(self) -> None:
-        """The LAN cable becomes a segment with room for others; the LAN host is on br0."""
+        """Turns the LAN cable into a bridge for several hosts; the LAN host is on br0."""
         self.lan.ip(f"link add br0 address {net.LAN_HOST_MAC} type bridge")
         self.lan.ip("link set lan0 master br0")
         self.lan.ip(f"address del {net.LAN_HOST}/24 dev lan0")
@@ -219,7 +219,7 @@ class SixLab(Lab):
         self.home_port = "br0"
 
     def add_inner(self, model: str = "e1000") -> None:
-        """The place for a 6to4 gateway behind the NAT: lan becomes a segment, home the IPv6 LAN."""
+        """Makes the networks for a 6to4 gateway behind the NAT: lan is between the two, home is the IPv6 LAN."""
         self._bridge()
         self.home, self.home_port = self._namespace("home"), "home0"
         taps = self._tap(self.home, "home0"), self._tap(self.lan, "inner0")
@@ -229,9 +229,8 @@ class SixLab(Lab):
     def add_attacker(self, rate: int) -> Namespace:
         """A host on the LAN whose interface attack0 sends at most `rate` packets a second.
 
-        It reaches the gateway, and the LAN host only through it: who is attacked is the
-        gateway. The far site is held to the same rate, its answers to ping excepted, so that
-        no cable is full.
+        It reaches the gateway directly, and the LAN host only through the gateway, so that the gateway is attacked. The
+        far site is limited to the same rate, except its echo replies, so that no cable is saturated.
         """
         self._bridge()
         attacker = self._namespace("attacker")
@@ -254,14 +253,14 @@ class SixLab(Lab):
         return attacker
 
     def boot_inner(self, conf: str = INNER) -> Machine:
-        """Our image as the inner machine."""
+        """Boots our image as the inner machine."""
         self.inner = Machine(Hardware(modules=[self.file("inner.conf", conf)]), self._inner_ports)
         self._cleanup.callback(self.inner.close)
         self.inner.wait_ready("6to4")
         return self.inner
 
     def boot_inner_linux(self) -> LinuxPeer:
-        """A Linux 6to4 router as the inner machine; it sends no advertisements, so home is told."""
+        """Boots a Linux 6to4 router as the inner machine; it sends no advertisements, so home is configured by hand."""
         peer = LinuxPeer([Port("virtio", port.tap, port.mac) for port in reversed(self._inner_ports)])
         self._cleanup.callback(peer.close)
         self.inner = peer

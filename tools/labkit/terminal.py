@@ -13,10 +13,10 @@ LEAVE = b"\x1d"  # Ctrl-]
 
 
 def attach(machine: Machine, replay: bool = False) -> None:
-    """Connect the terminal with COM1 until Ctrl-] is typed or the machine ends.
+    """Connects the terminal with COM1 until Ctrl-] is typed or the machine ends.
 
-    Every other key, Ctrl-C too, goes to the gateway. The terminal is as before afterwards.
-    With `replay` the user sees first what COM1 said before.
+    Every other key, also Ctrl-C, goes to the gateway. The terminal is restored afterwards. With `replay` the user first
+    sees the earlier output of COM1.
     """
     stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(stdin)
@@ -27,7 +27,7 @@ def attach(machine: Machine, replay: bool = False) -> None:
             # An empty line makes the gateway show its prompt.
             machine.console.send("\r")
         while machine.process.poll() is None:
-            # The time limit is for noticing that the machine has ended.
+            # The time limit lets the loop notice that the machine has ended.
             ready, _, _ = select.select([stdin], [], [], 0.2)
             if not ready:
                 continue
@@ -38,7 +38,7 @@ def attach(machine: Machine, replay: bool = False) -> None:
             if leave or not keys:
                 break
     except OSError:
-        pass  # The machine ended while a key was on its way.
+        pass  # The machine ended before it could take a key.
     finally:
         machine.console.attach(None)
         termios.tcsetattr(stdin, termios.TCSADRAIN, before)

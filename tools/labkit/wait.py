@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Waiting for a condition with a deadline, instead of sleeping and hoping."""
+"""Waits for a condition with a deadline, instead of a fixed sleep."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# Short against everything waited for, long enough to leave the processor to others.
+# Short compared with all waiting times, long enough to leave the processor to others.
 _STEP = 0.01
 
 
@@ -16,9 +16,9 @@ class Timeout(AssertionError):
 
 
 def until(condition: Callable[[], T | None], timeout: float, what: str) -> T:
-    """Poll `condition` until it gives something true, and return that; else raise Timeout.
+    """Polls `condition` until its result is true, and returns the result; otherwise raises Timeout.
 
-    It is tried once more after the deadline, so that a stalled host is not taken for a failure.
+    It is polled once more after the deadline, so that a stalled host does not count as a failure.
     """
     deadline = time.monotonic() + timeout
     while True:

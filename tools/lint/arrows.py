@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may include whom: what each folder's README says, checked from the #include lines, and what goes with it:
+"""Which folder may include which: the #include lines are checked against each folder's README, with related rules:
 
-* each include of ours is written with its folder from the root: #include "kernel/lib/pkt.h";
+* each include of our own files is written with its folder from the root: #include "kernel/lib/pkt.h";
 * no file includes a folder that its own folder's README does not name under `May include:`;
-* the rooms below the applications name none of them, in code or comments: what they offer is for any;
-* the image has no C library: of <...> only what the compiler itself provides;
-* a folder with `Hardware: none` holds no inline assembly and touches no hardware;
-* every source file of the image stands in its folder's sources.mk, once, and every folder has a README.
+* no file of the rooms below the applications names an application, in code or in comments;
+* the image has no C library: of <...> only the headers that the compiler itself provides;
+* a folder with `Hardware: none` contains no inline assembly and does not access hardware;
+* every source file of the image is in its folder's sources.mk, once, and every folder has a README.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMMON_WORDS = {"wire": "what carries frames"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(\S.*))', re.M)
 ASSEMBLY = re.compile(r"\b(asm|__asm|__asm__)\b")
-# Ports, device memory and privileged instructions, by our names and by the usual ones.
+# I/O ports, device memory and privileged instructions, by our names and by the usual ones.
 HARDWARE = re.compile(
     r"\b(io_(?:in|out)(?:8|16|32)|mmio_\w+|mem_map|dma_addr|io_delay_us|(?:in|out)s?[bwl]"
     r"|__builtin_ia32_\w+|_?_?rdtscp?|_?_?cpuid\w*|cli|sti|hlt)\s*\("
@@ -46,7 +46,7 @@ def line_of(text: str, offset: int) -> int:
 
 
 def check_includes(tree: Tree, path: str, room: Room) -> list[Finding]:
-    # Comments go, strings stay: the file names of #include are strings.
+    # Comments are removed, strings stay: the file names of #include are strings.
     text = without_comments(tree.text(path), strings=False)
     findings = []
     for match in INCLUDE.finditer(text):
@@ -101,7 +101,7 @@ def check_names(tree: Tree) -> list[Finding]:
 
 
 def check_lists(tree: Tree) -> list[Finding]:
-    """Each folder and its sources.mk agree."""
+    """Checks that each folder and its sources.mk agree."""
     findings = []
     seen: set[str] = set()
     for path in tree.image_files("sources.mk"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No circle of files: a file and its header, and what they include, never lead back to themselves.
+"""No circle of files: from a file and its header, the includes never lead back to that file.
 
-tools/lint/circles.txt lists the circles that are left, each file with its reason.
+tools/lint/circles.txt lists the remaining circles, each file with its reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
 
 def stem(path: str) -> str:
-    """A .c file, its .h and its _inline.h are one."""
+    """The common name of a .c file, its .h and its _inline.h, which count as one file."""
     return os.path.splitext(path)[0].removesuffix("_inline")
 
 
@@ -29,7 +29,7 @@ def graph(tree: Tree) -> dict[str, set[str]]:
 
 
 def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
-    """Sets of more than one file in which each leads to each (Tarjan's algorithm)."""
+    """Sets of more than one file in which each file leads to each other one (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

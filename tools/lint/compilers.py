@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the compilers and analysers say: format, warnings, headers alone, static analysis.
+"""Findings of compilers and analysers: format, warnings, headers alone, static analysis.
 
-Everything that the host tests compile goes through three compilers: the image's own with the
-image's flags, and the host's gcc and clang with the tests' flags. What only the image has cannot be
-compiled for the host; there clang takes its place with a bare 32-bit target.
+Each file that the host tests compile goes through three compilers: the image's own with the image's flags, and the
+host's gcc and clang with the tests' flags. A file for the image only cannot be compiled for the host: instead of the
+host's compilers, clang compiles it for a bare 32-bit target.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from exceptions import Exceptions
 from tree import Finding, LintError, Tree
 
 SUPPRESSIONS = "tools/lint/suppressions.txt"
-# gcc and clang: file:line:column: error: text; make the first line of each finding ours.
+# gcc and clang: file:line:column: error: text; this line becomes the first line of a finding.
 DIAGNOSTIC = re.compile(
     r"^(?P<path>[^:\n]+):(?P<line>\d+):(?:\d+:)? (?P<text>(?:fatal )?(?:error|warning): .*)$"
 )
 WHILE = ", while compiling "
-# Options of gcc that clang does not know and does not need.
+# Options of gcc that clang does not have and does not need.
 GCC_ONLY = {"-fno-asynchronous-unwind-tables"}
 
 
@@ -39,7 +39,7 @@ def find_tool(*names: str, package: str) -> str:
 
 
 def run(tree: Tree, command: Sequence[str], text: str | None = None) -> tuple[int, str]:
-    """Exit status and all output."""
+    """Runs a command; gives its exit status and all output."""
     environment = dict(os.environ, LC_ALL="C")
     done = subprocess.run(
         command, cwd=tree.root, env=environment, input=text, text=True,
@@ -59,14 +59,14 @@ def parse(output: str, pattern: re.Pattern[str] = DIAGNOSTIC) -> list[Finding]:
 
 
 def report(status: int, output: str, path: str, findings: list[Finding]) -> list[Finding]:
-    """A tool that failed without a line we understand must not count as a pass."""
+    """Adds a finding when a tool failed without a line that we understand: that must not count as a pass."""
     if status != 0 and not findings:
         return [Finding(path, 1, output.strip() or f"the tool ended with status {status}")]
     return findings
 
 
 def in_file(path: str, findings: list[Finding]) -> list[Finding]:
-    """Says which file was being compiled where the finding is in another (a header, a macro)."""
+    """Says which file was being compiled when the finding is in another one (a header, a macro)."""
     return [
         f if f.path == path else replace(f, text=f"{f.text}{WHILE}{path}") for f in findings
     ]
@@ -75,8 +75,8 @@ def in_file(path: str, findings: list[Finding]) -> list[Finding]:
 def in_parallel(jobs: Iterable[Callable[[], list[Finding]]]) -> list[Finding]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         lists = list(pool.map(lambda job: job(), jobs))
-    # A header's finding comes up once for each file that includes it and for each compiler: keep
-    # the first, whatever file was being compiled.
+    # A finding in a header occurs once for each file that includes it and for each compiler: only the first is kept,
+    # whatever file was being compiled.
     first: dict[Finding, Finding] = {}
     for finding in (finding for findings in lists for finding in findings):
         first.setdefault(replace(finding, text=finding.text.split(WHILE)[0]), finding)
@@ -91,16 +91,16 @@ class Compilers:
         cross = tree.variables["CC"].split()
         self.image = [*cross, *tree.flags("CFLAGS")]
         find_tool(cross[0], package="gcc-i686-linux-gnu")
-        # The tests' own flags; a tree without tests has the warnings only.
+        # The tests' own flags; a tree without tests has only the warnings.
         host = tree.flags("HOST_FLAGS") or ["-std=gnu17", *tree.flags("WARN"), "-I."]
         gcc = find_tool("gcc", package="gcc")
         clang = find_tool("clang-14", "clang", package="clang-14")
-        # A pragma may name a warning that only gcc has; and clang's -Wconversion dislikes the
-        # idiom of asserting `condition && "why"`.
+        # A pragma may name a warning that only gcc has; and clang's -Wconversion warns about the idiom of asserting
+        # `condition && "why"`.
         clang_host = [clang, *host, "-Wno-unknown-warning-option", "-Wno-string-conversion"]
         self.host = [[gcc, *host], clang_host]
         bare = [flag for flag in tree.flags("CFLAGS") if flag not in GCC_ONLY]
-        # The compiler of the image is gcc, and its attributes may be used there.
+        # The compiler of the image is gcc, so its attributes are allowed there.
         self.bare = [clang, "--target=i386-unknown-none-elf", *bare, "-Wno-unknown-attributes"]
         self.clang = clang
 
@@ -125,7 +125,7 @@ def check_format(tree: Tree) -> list[Finding]:
 
 
 def check_warnings(tree: Tree) -> list[Finding]:
-    """All C with warnings as errors. Compiled to nowhere, as some warnings need the optimiser."""
+    """Compiles all C with warnings as errors, with the optimiser, which some warnings need."""
     compilers = Compilers(tree)
 
     def job(command: list[str], path: str) -> list[Finding]:
@@ -145,7 +145,7 @@ def check_warnings(tree: Tree) -> list[Finding]:
 
 
 def check_headers(tree: Tree) -> list[Finding]:
-    """Each header needs nothing included before it, and may be included twice."""
+    """Checks that each header needs nothing included before it, and may be included twice."""
     compilers = Compilers(tree)
 
     def job(command: list[str], path: str) -> list[Finding]:
@@ -200,7 +200,7 @@ def check_cppcheck(tree: Tree) -> list[Finding]:
 
 
 def check_analyzer(tree: Tree) -> list[Finding]:
-    """clang's static analyser, on the code as the host tests see it."""
+    """Runs clang's static analyser on the code as the host tests compile it."""
     compilers = Compilers(tree)
     exceptions = Exceptions.read(tree, SUPPRESSIONS)
     command = [

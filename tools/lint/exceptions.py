@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that name what a check lets pass: `WHAT  reason` a line, # for comments.
+"""Files with exceptions to a check: `WHAT  reason` a line, # for comments.
 
-An entry without a reason is an error, and so is one that is no longer needed: the list must not
-outlive its causes.
+An entry without a reason is an error, and so is one that is no longer needed: an entry must be removed together with
+its cause.
 """
 
 from __future__ import annotations

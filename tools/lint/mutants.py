@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Planted bugs (tests/mutants) that could not be planted: `make test` runs only some of them."""
+"""Checks that all planted bugs (tests/mutants) can be planted, because `make test` runs only some of them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import mutant as planted  # noqa: E402
 
 
 def compiled(tree: Tree, compiler: list[str], folder: str, path: str) -> list[Finding]:
-    """What the compiler says of a file in the folder; of a header alone, as its users are many."""
-    # Changed headers go before the tree's. More than the syntax: a bug may leave a function unused.
+    """The compiler's findings about a file in the folder; a header is compiled alone, because it has many users."""
+    # Changed headers precede the tree's. A full compilation, because a bug may leave a function unused.
     command = [compiler[0], f"-I{folder}", *compiler[1:], "-O1", "-S", "-o", os.devnull]
     if path.endswith(".h"):
         status, output = run(tree, [*command, "-x", "c", "-"], f'#include "{folder}/{path}"\n')

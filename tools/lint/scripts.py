@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Shell scripts through shellcheck, Python through ruff."""
+"""Checks shell scripts with shellcheck and Python with ruff."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHELLCHECK = re.compile(r"^(?P<path>[^:\n]+):(?P<line>\d+):\d+: (?P<text>.*)$")
 
 
 def scripts(tree: Tree, shebang: re.Pattern[bytes], ending: str) -> list[str]:
-    """Files with the ending, and files without any ending whose first line says it."""
+    """Files with the ending, and files without an ending whose first line matches the shebang."""
     found = []
     for path in tree.files:
         if path.endswith(ending):
@@ -43,7 +43,7 @@ def check_python(tree: Tree) -> list[Finding]:
         return []
     here = os.path.dirname(os.path.abspath(__file__))
     project = os.path.dirname(os.path.dirname(here))
-    # The pinned one of .venv; a plain `ruff` would be of any version.
+    # The pinned version in .venv; a plain `ruff` could be any version.
     folders = [os.path.join(project, ".venv/bin"), os.path.dirname(sys.executable)]
     tools = [os.path.join(folder, "ruff") for folder in folders]
     tool = next((path for path in tools if os.access(path, os.X_OK)), None)

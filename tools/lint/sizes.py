@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files of at most 600 lines, functions of at most 60, so that each can be read at one sitting.
+"""Files have at most 600 lines and functions at most 60, so that each can be read at one sitting.
 
 tools/lint/sizes.txt lists the exceptions, each with its reason.
 """
@@ -21,8 +21,8 @@ NAME = re.compile(r"(\w+)\s*\(")
 def functions(text: str) -> Iterator[tuple[str, int, int]]:
     """(name, line, lines) of each function, from its signature to its closing brace.
 
-    Relies on the format that clang-format enforces: outside of functions nothing but a function's
-    body has its opening brace alone in column 0.
+    Relies on the format that clang-format enforces: outside of functions, only a function's body has its opening brace
+    alone in column 0.
     """
     lines = without_comments(text).splitlines()
     signature: int | None = None
@@ -37,7 +37,7 @@ def functions(text: str) -> Iterator[tuple[str, int, int]]:
                 signature = number
         elif line.startswith("}"):
             first = opened if signature is None else signature
-            # The name is what stands before the first parenthesis that is not an attribute's.
+            # The name is the word before the first parenthesis that is not an attribute's.
             head = re.sub(r"__attribute__\s*\(\(.*?\)\)", " ", " ".join(lines[first:opened]))
             name = NAME.search(head)
             yield name[1] if name else "?", first + 1, number - first + 1

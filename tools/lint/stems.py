@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A public function is found by its name: it stands in the file whose name it begins with.
+"""A public function is found by its name: it is in the file whose name it begins with.
 
-Of the files of its folder the one with the longest fitting name counts: `nat_tcp_seen` belongs into
-nat_tcp.c, while `nat_seen` may stand in nat.c and in every nat_….c. Where none fits, the function
-begins with the folder's name, or with the first word of its file's.
+Of the files of its folder the one with the longest fitting name counts: `nat_tcp_seen` must be in nat_tcp.c, while
+`nat_seen` may be in nat.c and in every nat_….c. Where no file fits, the function begins with the folder's name, or with
+the first word of its file's name.
 tools/lint/stems.txt lists the exceptions, each with its reason.
 """
 
@@ -18,7 +18,7 @@ from tree import Finding, Tree, without_comments
 
 
 def fits(name: str, stem: str) -> bool:
-    """Whether a name begins with a file's, in whole words; the 6 of IPv6 may stand at the end instead."""
+    """Whether a name begins with a file's name, in whole words; the 6 of IPv6 may be at the end instead."""
     if stem.endswith("6") and name.endswith("6") and name.startswith(f"{stem[:-1]}_"):
         return True
     return name == stem or name.startswith(f"{stem}_")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Times of 32 bits are compared by kernel/lib/when.h only, never by the sign of a difference: that takes what nobody
-looked at for half a turn of the clock for the future."""
+"""Only kernel/lib/when.h compares times of 32 bits. Comparing them by the sign of their difference is wrong: a time
+that was not read during half a period of the clock then seems to be in the future."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arrows import line_of
 from tree import Finding, Tree, without_comments
 
 TIME = r"\b(?:now|\w+_(?:us|ms|s))\b"
-# A difference made signed, or given to the comparisons of sequence numbers.
+# A difference that is cast to a signed type, or passed to the comparisons of sequence numbers.
 SIGNED = re.compile(r"\(\s*int32_t\s*\)\s*\(([^()]*)\)|\bseq_l[te]\s*\(([^;]*)\)")
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The project as the checks see it: its files, and the folder ("room") each belongs to.
+"""The project as the checks see it: its files, and the folder ("room") of each.
 
-What a folder may include and whether it touches the hardware stands in its README.md, for people and
-for the checks; which files are compiled, and for what, in its sources.mk.
+A folder's README.md says what it may include and whether it accesses the hardware, for people and for the checks; its
+sources.mk says which files are compiled, and for what.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# The folders whose code is in the image; tests and tools may include what they like.
+# The folders whose code is in the image; tests and tools may include any file.
 IMAGE_FOLDERS = ("boot", "kernel", "drivers", "net", "apps")
-# Nothing of ours to check in there.
+# These contain no files of ours.
 SKIPPED_FOLDERS = {".git", ".venv", "build", "images", "__pycache__", ".pytest_cache"}
 
-# What sources.mk adds files to: compiled for image and host, or for the image only.
+# The variables to which sources.mk adds files: compiled for image and host, or for the image only.
 HOST_LISTS = ("SRC", "SRC_HOT", "SRC_FASTEST")
 IMAGE_LISTS = ("SRC_IMAGE", "SRC_IMAGE_HOT")
 ENTRY = re.compile(r"(\w+) *\+= (\S+)$")
@@ -30,7 +30,7 @@ HARDWARE = re.compile(r"^Hardware: (none|seam|yes)\b", re.M)
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One thing to put right."""
+    """One thing that must be corrected."""
 
     path: str
     line: int
@@ -58,11 +58,11 @@ class Room:
 
 
 class LintError(Exception):
-    """The check itself cannot be done: a tool is missing, the Makefile is broken."""
+    """The check itself cannot run: a tool is missing, the Makefile is broken."""
 
 
 class Tree:
-    """The files below `root` and what the Makefile says about them. Paths are relative."""
+    """The files below `root`, and the Makefile's variables. Paths are relative."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -88,15 +88,15 @@ class Tree:
         ]
 
     def c_files(self, *endings: str) -> list[str]:
-        """All C of ours, tests and tools too."""
+        """All our C files, those of tests and tools too."""
         return [path for path in self.files if path.endswith(endings or (".c", ".h"))]
 
     @cached_property
     def variables(self) -> dict[str, str]:
-        """The Makefile's variables that we need, expanded by make itself."""
+        """The Makefile's variables that the checks need, expanded by make itself."""
         names = ["CC", "CFLAGS", "ARCH", "WARN", "HOST_FLAGS"]
         show = "".join(f"$(info @@{name}=$({name}))" for name in names)
-        # A recipe is expanded only when all makefiles have been read.
+        # A recipe is expanded only after all makefiles have been read.
         command = ["make", "-s", "-n", "--no-print-directory", "--eval", f"lint-show:;@:{show}"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         done = subprocess.run(
@@ -112,7 +112,7 @@ class Tree:
 
     @cached_property
     def rooms(self) -> dict[str, Room]:
-        """The folders of the image whose README says what they may include."""
+        """The folders of the image whose README has a `May include:` line."""
         rooms = {}
         for path in self.image_files("README.md"):
             folder, text = os.path.dirname(path), self.text(path)
@@ -127,7 +127,7 @@ class Tree:
 
     @cached_property
     def listed(self) -> dict[str, str]:
-        """Source file → the list of its folder's sources.mk in which it stands."""
+        """Source file → the list in its folder's sources.mk that contains it."""
         lists: dict[str, str] = {}
         for path in self.image_files("sources.mk"):
             for line in self.text(path).splitlines():
@@ -136,7 +136,7 @@ class Tree:
         return lists
 
     def on_host(self, path: str) -> bool:
-        """Whether a file is compiled for the host too; a header goes with the .c of its name."""
+        """Whether a file is compiled for the host too; a header counts as the .c of its name."""
         stem = os.path.splitext(path)[0].removesuffix("_inline")
         if f"{stem}.c" in self.listed:
             return self.listed[f"{stem}.c"] in HOST_LISTS
@@ -145,7 +145,7 @@ class Tree:
 
 
 def without_comments(text: str, strings: bool = True) -> str:
-    """C text with comments (and, unless told otherwise, strings) blanked; lines stay where they are."""
+    """C text with comments (and, unless `strings` is true, strings) blanked; line numbers stay the same."""
 
     def blank(match: re.Match[str]) -> str:
         word = match[0]

@@ -24,13 +24,13 @@ def ask(host: Host, target: str, **fields: Any) -> Packet:
 
 
 def reply(host: Host, to: Sent) -> Packet:
-    """The host's answer to the gateway's question."""
+    """The host's reply to the gateway's request."""
     return Ether(src=host.mac, dst=to.frame.src) / ARP(
         op=2, hwsrc=host.mac, psrc=host.ip, hwdst=to.arp.hwsrc, pdst=to.arp.psrc)
 
 
 def ping(host: Host, number: int = 0) -> Packet:
-    """A ping to the gateway; it needs the host's MAC address for its answer."""
+    """A ping to the gateway, which needs the host's MAC address for its reply."""
     return Ether(src=host.mac, dst=PORT_MAC[host.port]) / IP(src=host.ip, dst=OWN[host.port]) / ICMP(id=7, seq=number)
 
 
@@ -60,7 +60,7 @@ def test_answers_no_other_address(plain: Gateway) -> None:
 
 
 def test_answers_a_probe_for_own_address_and_learns_nothing(plain: Gateway) -> None:
-    """RFC 5227 section 2.1.1: the sender has no address yet."""
+    """RFC 5227 section 2.1.1: the sender of a probe has no address yet."""
     probe = Ether(src=A.mac, dst=BROADCAST) / ARP(op=1, hwsrc=A.mac, psrc="0.0.0.0", pdst=INSIDE)
     answer = only(plain.send(LAN, probe), LAN)
     assert (answer.arp.op, answer.arp.psrc, answer.arp.hwdst) == (2, INSIDE, A.mac)
@@ -68,9 +68,9 @@ def test_answers_a_probe_for_own_address_and_learns_nothing(plain: Gateway) -> N
 
 
 @pytest.mark.parametrize("sender", ["10.9.9.9", ROUTER.ip])
-def test_question_from_another_network(plain: Gateway, sender: str) -> None:
-    """A host may ask with an address of another of its interfaces, as Linux does: it is answered,
-    but that address is no neighbour."""
+def test_request_from_another_network(plain: Gateway, sender: str) -> None:
+    """A host may send a request from an address of another of its interfaces, as Linux does: the gateway replies, but
+    does not learn that address as a neighbour."""
     frame = ask(A, INSIDE)
     frame[ARP].psrc = sender
     answer = only(plain.send(LAN, frame), LAN).frame[ARP]
@@ -78,7 +78,7 @@ def test_question_from_another_network(plain: Gateway, sender: str) -> None:
     assert plain.lines("neighbours") == []
 
 
-def test_who_asks_is_learned(plain: Gateway) -> None:
+def test_sender_of_a_request_is_learned(plain: Gateway) -> None:
     plain.send(LAN, ask(A, INSIDE))
     answer = only(plain.send(LAN, ping(A)), LAN)
     assert answer.frame.dst == A.mac
@@ -99,7 +99,7 @@ def test_who_asks_is_learned(plain: Gateway) -> None:
 ])
 def test_bad_arp(plain: Gateway, fields: dict[str, object], reason: str) -> None:
     frame = ask(A, INSIDE)
-    # Sizes and types are only numbers here: the packet keeps its 28 bytes.
+    # A size or type in a field does not change the real size: the packet keeps its 28 bytes.
     raw = bytearray(bytes(frame))
     sizes = {"hwtype": (14, 2), "ptype": (16, 2), "hwlen": (18, 1), "plen": (19, 1), "op": (20, 2)}
     for name, value in fields.items():
@@ -122,10 +122,10 @@ def test_short_arp(plain: Gateway, length: int) -> None:
     assert plain.drops() == {"runt": 1}
 
 
-# --- questions ---------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------
 
 
-def test_asks_and_sends_what_waited_in_order(plain: Gateway) -> None:
+def test_sends_a_request_and_then_waiting_packets_in_order(plain: Gateway) -> None:
     question = only(plain.send(LAN, ping(A, 0)), LAN)
     assert (question.frame.dst, question.frame.src) == (BROADCAST, PORT_MAC[LAN])
     arp = question.arp
@@ -142,7 +142,7 @@ def test_asks_and_sends_what_waited_in_order(plain: Gateway) -> None:
 
 
 def test_queue_of_one_neighbour_is_bounded(plain: Gateway) -> None:
-    """The oldest goes: RFC 1122 section 2.3.2.2 wants the latest kept."""
+    """The oldest packet is dropped: RFC 1122 section 2.3.2.2 wants the latest kept."""
     question = only(plain.send(LAN, ping(A, 0)))
     for number in range(1, 10):
         assert plain.send(LAN, ping(A, number)) == []
@@ -165,7 +165,7 @@ def test_queue_of_all_neighbours_is_bounded(plain: Gateway) -> None:
 
 
 @pytest.mark.virtual
-def test_queues_take_a_quarter_of_a_small_pool_at_most(start: Start) -> None:
+def test_queues_use_at_most_a_quarter_of_a_small_pool(start: Start) -> None:
     gateway = start(PLAIN, packets=80)
     for n in range(20, 60):
         gateway.send(LAN, ping(Host(LAN, f"192.168.1.{n}", f"52:54:00:00:03:{n:02x}")))
@@ -173,8 +173,8 @@ def test_queues_take_a_quarter_of_a_small_pool_at_most(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_a_link_that_came_up_is_given_time(plain: Gateway) -> None:
-    """For three seconds silence means nothing yet: the questions go on, and the packet waits."""
+def test_an_interface_that_got_carrier_is_given_time(plain: Gateway) -> None:
+    """In the first three seconds no reply does not mean failure: requests go on, and the packet waits."""
     plain.send(LAN, ask(A, INSIDE))
     plain.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5004, dport=5005))
     asked = plain.wait(2.5)
@@ -185,9 +185,9 @@ def test_a_link_that_came_up_is_given_time(plain: Gateway) -> None:
 
 
 @pytest.mark.virtual
-def test_failure_is_told_then_held_down(plain: Gateway) -> None:
-    """Three questions within a second, then 3/1 (RFC 1812 section 5.2.7.1) and a pause."""
-    plain.wait(3.5)  # a link that has just come up may be deaf, so it is asked longer
+def test_failure_is_reported_then_held_down(plain: Gateway) -> None:
+    """Three requests within a second, then 3/1 (RFC 1812 section 5.2.7.1) and a pause."""
+    plain.wait(3.5)  # after carrier comes up, requests go on for longer
     plain.send(LAN, ask(A, INSIDE))
     packet = IP(src=A.ip, dst=SERVER, id=99) / UDP(sport=5004, dport=5005) / b"where?"
     assert only(plain.lan(packet), WAN).arp.pdst == ROUTER.ip
@@ -201,15 +201,15 @@ def test_failure_is_told_then_held_down(plain: Gateway) -> None:
     assert (inner.src, inner.dst, inner[UDP].sport, inner[UDP].dport) == (A.ip, SERVER, 5004, 5005)
     assert plain.drops() == {"no-neighbour": 1}
 
-    held = only(plain.lan(packet), LAN)  # no question: an error at once
+    held = only(plain.lan(packet), LAN)  # no request: an error at once
     assert (held.frame[ICMP].type, held.frame[ICMP].code) == (3, 1)
     assert plain.drops() == {"no-neighbour": 2}
     assert plain.wait(3.2) == []
-    assert only(plain.lan(packet), WAN).arp.pdst == ROUTER.ip  # asked anew
+    assert only(plain.lan(packet), WAN).arp.pdst == ROUTER.ip  # a request again
 
 
 @pytest.mark.virtual
-def test_failure_of_an_inside_host_is_told_outside(start: Start) -> None:
+def test_failure_of_an_inside_host_is_reported_outside(start: Start) -> None:
     gateway = start(PLAIN + f"neighbour {ROUTER.ip} {ROUTER.mac}\n")
     gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5004, dport=53))
     assert only(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / UDP(sport=53, dport=5004)), LAN).arp.pdst == A.ip
@@ -217,7 +217,7 @@ def test_failure_of_an_inside_host_is_told_outside(start: Start) -> None:
     icmp = error.frame[ICMP]
     assert (error.ip.dst, icmp.type, icmp.code) == (SERVER, 3, 1)
     inner = IP(error.quote)
-    # The server must find the packet that it sent, not one with an inside address.
+    # The error must quote the packet that the server sent, not one with an inside address.
     assert (inner.src, inner.dst, inner[UDP].dport) == (SERVER, OUTSIDE, 5004)
 
 
@@ -229,12 +229,12 @@ def known(gateway: Gateway, host: Host = A) -> None:
 
 
 @pytest.mark.virtual
-def test_neighbour_in_use_is_asked_again_by_unicast(plain: Gateway) -> None:
+def test_neighbour_in_use_is_refreshed_by_unicast(plain: Gateway) -> None:
     known(plain)
     assert plain.wait(40) == []
     assert only(plain.send(LAN, ping(A))).frame.dst == A.mac
     question = only(plain.wait(10.5), LAN)
-    assert question.at == pytest.approx(50, abs=0.2)  # before the 60 s are over
+    assert question.at == pytest.approx(50, abs=0.2)  # before the entry expires after 60 s
     assert (question.frame.dst, question.arp.op, question.arp.pdst) == (A.mac, 1, A.ip)
     assert only(plain.send(LAN, ping(A))).frame.dst == A.mac  # traffic does not wait
     assert plain.send(LAN, reply(A, question)) == []
@@ -253,7 +253,7 @@ def test_neighbour_that_moved_is_found_by_broadcast(plain: Gateway) -> None:
 
 
 @pytest.mark.virtual
-def test_neighbour_not_in_use_is_forgotten_in_silence(plain: Gateway) -> None:
+def test_unused_neighbour_expires_without_a_request(plain: Gateway) -> None:
     known(plain)
     assert plain.wait(59) == []
     assert len(plain.lines("neighbours")) == 1
@@ -261,7 +261,7 @@ def test_neighbour_not_in_use_is_forgotten_in_silence(plain: Gateway) -> None:
     assert plain.lines("neighbours") == []
 
 
-def test_announcement_moves_a_known_neighbour_only(plain: Gateway) -> None:
+def test_announcement_changes_a_known_neighbour_only(plain: Gateway) -> None:
     known(plain)
     moved = "52:54:00:00:01:99"
     for host in (A, B):
@@ -271,7 +271,7 @@ def test_announcement_moves_a_known_neighbour_only(plain: Gateway) -> None:
     assert [line.split()[0] for line in plain.lines("neighbours")] == [A.ip]
 
 
-def test_unasked_reply_creates_nothing(plain: Gateway) -> None:
+def test_unsolicited_reply_creates_no_entry(plain: Gateway) -> None:
     frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / ARP(op=2, hwsrc=A.mac, psrc=A.ip, hwdst=PORT_MAC[LAN], pdst=INSIDE)
     assert plain.send(LAN, frame) == []
     assert plain.lines("neighbours") == []
@@ -335,7 +335,7 @@ def test_conflict_is_defended_and_logged_with_a_limit(plain: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_conflict_in_a_fresh_gateway_is_defended(start: Start) -> None:
-    """Nothing is left over from the gateway before it."""
+    """The time of the last defence is not left over from the gateway before."""
     claim = Ether(src=B.mac, dst=BROADCAST) / ARP(op=1, hwsrc=B.mac, psrc=INSIDE, pdst=INSIDE)
     for _ in range(2):
         gateway = start(PLAIN)
@@ -366,7 +366,7 @@ def test_link_down_sends_nothing(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_slow_card_fills_the_link_then_drops(gateway: Gateway) -> None:
+def test_slow_card_fills_the_transmit_queue_then_drops(gateway: Gateway) -> None:
     gateway.card(WAN, False)
     packet = IP(src=A.ip, dst=SERVER) / UDP(sport=1000, dport=2) / Raw(b"x")
     frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / packet
@@ -377,7 +377,7 @@ def test_slow_card_fills_the_link_then_drops(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_millisecond_clock_wraps(start: Start) -> None:
-    """Timers hold when the 32-bit count of milliseconds starts over, after 49.7 days."""
+    """Timers work when the 32-bit count of milliseconds wraps around, after 49.7 days."""
     gateway = start(PLAIN, now=2**32 / 1000 - 30)
     known(gateway)
     assert only(gateway.send(LAN, ping(A))).frame.dst == A.mac

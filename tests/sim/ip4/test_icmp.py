@@ -44,7 +44,7 @@ def test_echo_to_the_outer_address_from_inside(gateway: Gateway) -> None:
 
 
 def test_echo_identifications_differ(gateway: Gateway) -> None:
-    """RFC 6864: not one identification twice in a row to one destination."""
+    """RFC 6864: two packets in a row to one destination have different identifications."""
     ids = [only(gateway.lan(IP(src=A.ip, dst=INSIDE) / ICMP(seq=n))).ip.id for n in range(20)]
     assert len(set(ids)) == 20
 
@@ -65,7 +65,7 @@ def test_icmp_that_is_not_answered(gateway: Gateway, host: Host, own: str, messa
 
 @SIDES
 def test_broadcast_ping_is_not_answered(gateway: Gateway, host: Host, own: str) -> None:
-    """Nobody makes an amplifier of us (RFC 2644)."""
+    """Nobody can use the gateway as an amplifier (RFC 2644)."""
     net = own.rsplit(".", 1)[0]
     for target in (own, f"{net}.255", f"{net}.0", "255.255.255.255"):
         frame = Ether(src=host.mac, dst=BROADCAST) / IP(src=host.ip, dst=target) / ICMP()
@@ -84,7 +84,7 @@ def test_ping_in_fragments_is_dropped(gateway: Gateway, host: Host, own: str) ->
     (UDP(sport=1, dport=9), 3), (TCP(sport=1, dport=9), 3), (Raw(b"what is this?"), 2),
 ])
 def test_no_service(gateway: Gateway, packet: Packet, code: int) -> None:
-    """Inside hosts are told; the outside learns nothing."""
+    """The gateway reports it to inside hosts; it sends nothing outside."""
     proto: dict[str, Any] = {} if code == 3 else {"proto": 99}
     icmp = only(gateway.lan(IP(src=A.ip, dst=INSIDE, **proto) / packet), LAN).frame[ICMP]
     assert (icmp.type, icmp.code) == (3, code)
@@ -105,7 +105,7 @@ neighbour {ROUTER.ip} {ROUTER.mac}
 @SIDES
 @pytest.mark.parametrize("target", ["own", "network", "directed", "limited", "group"])
 def test_broadcast_ping_to_a_host(start: Start, host: Host, own: str, target: str) -> None:
-    """The same where nothing is forwarded, and the gateway is a host."""
+    """As test_broadcast_ping_is_not_answered, for an application that forwards nothing: the gateway is a host."""
     gateway = start(HOST4, "dns64")
     net = own.rsplit(".", 1)[0]
     to = {"own": own, "network": f"{net}.0", "directed": f"{net}.255", "limited": "255.255.255.255",
@@ -117,7 +117,7 @@ def test_broadcast_ping_to_a_host(start: Start, host: Host, own: str, target: st
 
 @pytest.mark.parametrize("packet", [UDP(sport=1, dport=9), TCP(sport=1, dport=9), Raw(b"what is this?")])
 def test_closed_ports_of_a_host(start: Start, packet: Packet) -> None:
-    """As in test_no_service, where nothing is translated: of closed ports the WAN is not told."""
+    """As test_no_service, without NAT: the gateway sends no errors about closed ports to the WAN."""
     gateway = start(HOST4, "dns64")
     proto: dict[str, Any] = {"proto": 99} if isinstance(packet, Raw) else {}
     assert gateway.wan(IP(src=SERVER, dst=OUTSIDE, **proto) / packet) == []
@@ -130,12 +130,12 @@ def test_closed_ports_of_a_host(start: Start, packet: Packet) -> None:
 
 
 def expired(**fields: Any) -> Packet:
-    """A packet that dies here, so that an error is due."""
+    """A packet whose TTL expires here, so that an error is due."""
     return IP(**{"src": A.ip, "dst": SERVER, "ttl": 1, **fields})
 
 
 def test_form_of_an_error(gateway: Gateway) -> None:
-    """As much as 576 bytes hold (RFC 1812 section 4.3.2.3), our own header plain."""
+    """The error quotes as much as fits in 576 bytes (RFC 1812 section 4.3.2.3); its own header is plain."""
     packet = expired(tos=0x28, flags="DF") / UDP(sport=7, dport=8) / bytes(1000)
     first, second = (only(gateway.lan(packet), LAN) for _ in range(2))
     assert (first.ip.src, first.ip.dst, first.ip.ttl, first.ip.tos, int(first.ip.flags)) == (INSIDE, A.ip, 64, 0, 0)
@@ -150,7 +150,7 @@ def test_form_of_an_error(gateway: Gateway) -> None:
     expired() / ICMP(type=5) / bytes(28),
     expired() / ICMP(type=11) / bytes(28),
     expired() / ICMP(type=12) / bytes(28),
-    expired(proto=1),  # no type to look at
+    expired(proto=1),  # cut before its type
     expired(frag=1, proto=17) / Raw(bytes(32)),
     expired(frag=1, flags="MF", proto=17) / Raw(bytes(32)),
     expired(src="0.0.0.0") / UDP(),
@@ -158,7 +158,7 @@ def test_form_of_an_error(gateway: Gateway) -> None:
     expired(src="224.0.0.1") / UDP(),
     expired(src="255.255.255.255") / UDP(),
     expired(src="192.168.1.255") / UDP(),
-    expired(src=SERVER) / UDP(),  # the way back is another
+    expired(src=SERVER) / UDP(),  # the route to this source is through another interface
 ])
 def test_no_error_about(gateway: Gateway, packet: Packet) -> None:
     """RFC 1812 section 4.3.2.7."""
@@ -183,8 +183,8 @@ def test_error_about(gateway: Gateway, packet: Packet) -> None:
 
 @pytest.mark.virtual
 def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
-    """RFC 1812 section 4.3.2.8: for one addressee a burst of 50, then 250 a second at most; one error
-    costs one or two of them, so that nobody can count what others caused."""
+    """RFC 1812 section 4.3.2.8: one addressee gets a burst of 50, then at most 250 a second. One error costs one or two
+    of them at random, so that nobody can count the errors that others caused."""
     frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP()
     gateway.wait(5)
 
@@ -199,7 +199,7 @@ def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
     gateway.wait(0.08)
     assert 10 <= answered(300) <= 20
     total = 0
-    for _ in range(100):  # steadily below the limit nothing is lost, above it the limit holds
+    for _ in range(100):  # a steady rate below the limit loses nothing; above it the limit holds
         gateway.wait(0.02)
         total += answered(10)
     assert 250 < total < 500
@@ -209,7 +209,7 @@ def test_rate_of_errors_is_limited(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_errors_to_all_together_are_limited(start: Start) -> None:
-    """A burst of 100, then 1000 a second at most, whoever they are for."""
+    """All addressees together get a burst of 100, then at most 1000 a second."""
     names = [f"192.168.1.{20 + n}" for n in range(200)]
     gateway = start(NAT + "".join(f"neighbour {name} 52:54:00:00:03:{n:02x}\n" for n, name in enumerate(names[:60])))
     gateway.wait(5)
@@ -221,8 +221,8 @@ def test_errors_to_all_together_are_limited(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_a_flood_of_errors_takes_nobody_elses(gateway: Gateway) -> None:
-    """Whoever causes errors at will still leaves others theirs, and packet-too-big to all."""
+def test_a_flood_of_errors_leaves_others_theirs(gateway: Gateway) -> None:
+    """A host that causes any number of errors leaves others their budgets, and everybody packet-too-big."""
     gateway.wait(5)
     flood = (LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP())
     for _ in range(20):
@@ -235,7 +235,8 @@ def test_a_flood_of_errors_takes_nobody_elses(gateway: Gateway) -> None:
 @pytest.mark.virtual
 @pytest.mark.parametrize("known", [True, False])
 def test_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, known: bool) -> None:
-    """Whether it answers for them or not; others get theirs, of either kind."""
+    """It makes no difference whether the gateway knows them as neighbours. Other hosts get their errors, of either
+    kind."""
     names = [f"192.168.1.{20 + n}" for n in range(60)]
     gateway = start(NAT + "wan.mtu 1280\n" + "".join(f"neighbour {name} {A.mac}\n" for name in names if known))
     gateway.wait(5)
@@ -252,11 +253,11 @@ def test_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, known: 
 
 @pytest.mark.virtual
 def test_a_flood_of_errors_does_not_hold_back_packet_too_big(start: Start) -> None:
-    """RFC 1191: a connection that waits for 3/4 stands still; its budget is its own."""
+    """RFC 1191: a connection that needs a 3/4 cannot go on without it, so 3/4 has a budget of its own."""
     gateway = start(NAT + "wan.mtu 1280\nnat.host-limit 1\n"
                     + "".join(f"neighbour 192.168.1.{20 + n} 52:54:00:00:03:{n:02x}\n" for n in range(40)))
     gateway.wait(5)
-    for n in range(2000):  # of many hosts, so that all budgets of refusals are used up
+    for n in range(2000):  # from many hosts, so that all budgets of other errors are used up
         gateway.lan(IP(src=f"192.168.1.{20 + n % 40}", dst=SERVER, ttl=1) / UDP())
     assert gateway.lan(IP(src=A.ip, dst=SERVER, ttl=1) / UDP()) == []
     for _ in range(20):
@@ -266,8 +267,8 @@ def test_a_flood_of_errors_does_not_hold_back_packet_too_big(start: Start) -> No
 
 
 @pytest.mark.virtual
-def test_errors_do_not_need_a_packet_that_is_not_there(gateway: Gateway) -> None:
-    """A stalled card holds every packet: the gateway goes on and tells nobody."""
+def test_no_error_when_no_packet_is_free(gateway: Gateway) -> None:
+    """A stalled card holds every packet: the gateway keeps running and sends no error."""
     gateway.card(LAN, False)
     frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / expired() / UDP()
     gateway.send_many([(LAN, frame)] * 600)
@@ -276,7 +277,7 @@ def test_errors_do_not_need_a_packet_that_is_not_there(gateway: Gateway) -> None
     assert only(gateway.lan(expired() / UDP()), LAN).frame[ICMP].type == 11
 
 
-def test_nothing_of_these_reaches_the_other_side(gateway: Gateway) -> None:
+def test_none_of_these_reaches_the_other_side(gateway: Gateway) -> None:
     assert gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(type=0, id=9)) == []
     assert gateway.drops() == {"no-mapping": 1}
     assert all(one.port == WAN for one in gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(id=9)))

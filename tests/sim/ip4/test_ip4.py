@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""IPv4: what is accepted, where it goes, how it is split (RFC 791, RFC 1812)."""
+"""IPv4: which packets are accepted, where they go, how they are fragmented (RFC 791, RFC 1812)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def udp(**fields: Any) -> Packet:
 
 
 def with_options(packet: Packet, options: bytes) -> bytes:
-    """Options as they are, be they well formed or not (scapy would put them right)."""
+    """A packet with these option bytes, well formed or not (scapy would correct them)."""
     raw = bytes(packet)
     options += bytes(-len(options) % 4)
     raw = raw[:20] + options + raw[20:]
@@ -33,7 +33,7 @@ def with_options(packet: Packet, options: bytes) -> bytes:
 
 
 def changed(packet: Packet | bytes, at: int, value: int, size: int = 1, *, fix: bool = True) -> bytes:
-    """The packet with one field overwritten and its header checksum made right again."""
+    """The packet with one field overwritten and its header checksum corrected."""
     raw = bytearray(bytes(packet))
     raw[at:at + size] = value.to_bytes(size, "big")
     if fix:
@@ -46,7 +46,7 @@ def changed(packet: Packet | bytes, at: int, value: int, size: int = 1, *, fix: 
     return bytes(raw)
 
 
-# --- what is not accepted ----------------------------------------------------------------------
+# --- packets that are not accepted ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("packet", "reason"), [
@@ -71,7 +71,7 @@ def changed(packet: Packet | bytes, at: int, value: int, size: int = 1, *, fix: 
     (with_options(udp(), b"\x01\x83\x07\x04" + bytes(4)), "source-route"),
 ])
 @pytest.mark.virtual
-def test_bad_header_is_dropped_with_its_reason(gateway: Gateway, packet: Packet | bytes, reason: str) -> None:
+def test_bad_header_is_dropped_for_its_reason(gateway: Gateway, packet: Packet | bytes, reason: str) -> None:
     assert gateway.lan(packet) == []
     assert gateway.drops() == {reason: 1}
 
@@ -84,7 +84,7 @@ def test_bad_header_is_dropped_with_its_reason(gateway: Gateway, packet: Packet 
     (b"\x01\x94\x04\x00", 21),
     (b"\x07\x04\x04\x00\x44\x28\x05\x00", 24),
 ])
-def test_malformed_options_are_told(gateway: Gateway, options: bytes, pointer: int) -> None:
+def test_malformed_options_are_reported(gateway: Gateway, options: bytes, pointer: int) -> None:
     """Parameter problem with the offset of the bad octet (RFC 1812 section 5.3.13)."""
     error = only(gateway.lan(with_options(udp(), options)), LAN)
     icmp = error.frame[ICMP]
@@ -104,8 +104,9 @@ SEVERAL = NAT + "nat.pool 203.0.113.40-203.0.113.41\nwan.address 203.0.113.60/24
     ("dns64", ADDRESSES + NEIGHBOURS + f"nameserver {SERVER}\n", [OUTSIDE]),
 ], ids=["nat", "pool", "6to4", "6to4-alone", "dns64"])
 @pytest.mark.virtual
-def test_malformed_options_to_somebody_else_are_not_told(start: Start, app: str, config: str, ours: list[str]) -> None:
-    """Outside, we speak for our own addresses only; what is not for us is dropped in silence (RFC 1122 3.2.1.3)."""
+def test_malformed_options_of_a_packet_to_somebody_else(start: Start, app: str, config: str, ours: list[str]) -> None:
+    """Outside, the gateway reports only packets to its own addresses; others are dropped silently (RFC 1122
+    3.2.1.3)."""
     gateway = start(config, app)
     others = ["203.0.113.77", SERVER, A.ip, "192.168.77.1", "203.0.113.42"]
     for number, destination in enumerate(others, 1):
@@ -122,7 +123,7 @@ def test_malformed_options_to_somebody_else_are_not_told(start: Start, app: str,
                          ids=["dns64", "6to4-alone"])
 @pytest.mark.virtual
 def test_malformed_options_where_nothing_is_forwarded(start: Start, config: tuple[str, str]) -> None:
-    """Inside too, who forwards no IPv4 tells only what is wrong with packets to itself."""
+    """Where IPv4 is not forwarded, the gateway reports only packets to itself, also inside."""
     gateway = start(ADDRESSES + NEIGHBOURS + config[1], config[0])
     assert gateway.lan(with_options(udp(), BAD_OPTION)) == []
     assert gateway.lan(with_options(udp(dst=B.ip), BAD_OPTION)) == []
@@ -131,10 +132,10 @@ def test_malformed_options_where_nothing_is_forwarded(start: Start, config: tupl
 
 
 @pytest.mark.parametrize("options", [
-    b"\x00\xff\xff\xff",  # nothing after the end of the list is looked at
+    b"\x00\xff\xff\xff",  # bytes after the end of the list do not matter
     b"\x01\x01\x01\x00",
     b"\x94\x04\x00\x00",
-    b"\xff\x03\x05\x00",  # an option nobody knows
+    b"\xff\x03\x05\x00",  # an unknown option
 ])
 def test_well_formed_options_pass_unchanged(gateway: Gateway, options: bytes) -> None:
     sent = only(gateway.lan(with_options(udp(), options)), WAN)
@@ -150,7 +151,7 @@ def test_well_formed_options_pass_unchanged(gateway: Gateway, options: bytes) ->
     (b"\x94\x04\0\0\x07\x07\x04\x0a\0\0\x01\x44\x04\x05\0\0", b"\x94\x04\0\0" + b"\x01" * 11 + b"\0"),
 ])
 def test_recorded_routes_and_times_are_blanked(gateway: Gateway, options: bytes, left: bytes) -> None:
-    """Neither addresses of inside routers nor their clocks show outside, nor the other way round."""
+    """Neither addresses nor clocks of inside routers are visible outside, nor those of outside routers inside."""
     sent = only(gateway.lan(with_options(udp(), options)), WAN)
     size = len(left)
     assert sent.raw[14] == 0x45 + size // 4
@@ -163,7 +164,7 @@ def test_recorded_routes_and_times_are_blanked(gateway: Gateway, options: bytes,
 
 
 def test_packets_with_and_without_options_share_a_session(gateway: Gateway) -> None:
-    """The gateway guesses the session before it looks for options; a wrong guess is no second session."""
+    """The flow cache is looked up before options are parsed; a wrong hit does not create a second session."""
     for options in (b"", b"\x01\x01\x01\x00", b"\x07\x07\x04\0\0\0\0\0", b""):
         only(gateway.lan(with_options(udp(), options) if options else udp()), WAN)
         assert gateway.stats()["nat_sessions"] == 1
@@ -181,7 +182,7 @@ def test_packets_with_and_without_options_share_a_session(gateway: Gateway) -> N
     (Ether(src=A.mac, dst="01:00:5e:00:00:05") / udp(dst="224.0.0.5"), "multicast"),
 ])
 @pytest.mark.virtual
-def test_bad_frame_is_dropped_with_its_reason(gateway: Gateway, frame: Packet | bytes, reason: str) -> None:
+def test_bad_frame_is_dropped_for_its_reason(gateway: Gateway, frame: Packet | bytes, reason: str) -> None:
     assert gateway.send(LAN, frame) == []
     assert gateway.drops() == {reason: 1}
 
@@ -199,9 +200,9 @@ def test_link_broadcast_is_not_forwarded_in_a_session_either(gateway: Gateway) -
 
 @pytest.mark.parametrize("source", [
     "0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.0.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
-    INSIDE, OUTSIDE,  # ourselves
-    "192.168.1.0", "192.168.1.255",  # no host
-    NEAR.ip, SERVER,  # of the other side
+    INSIDE, OUTSIDE,  # the gateway itself
+    "192.168.1.0", "192.168.1.255",  # not a host's address
+    NEAR.ip, SERVER,  # on the other side
 ])
 def test_martian_source(gateway: Gateway, source: str) -> None:
     assert gateway.lan(udp(src=source)) == []
@@ -227,12 +228,12 @@ def test_martian_source_outside(gateway: Gateway, source: str) -> None:
 def test_destination_that_is_no_host(gateway: Gateway, destination: str, reason: str) -> None:
     assert gateway.lan(udp(dst=destination)) == []
     assert gateway.drops() == {reason: 1}
-    # And no error is ever sent about it.
+    # No error is ever sent about it.
     assert gateway.lan(udp(dst=destination, ttl=1)) == []
     assert gateway.lan(with_options(udp(dst=destination), b"\x94\x05\0\0")) == []
 
 
-def test_padding_of_the_link_is_cut(gateway: Gateway) -> None:
+def test_ethernet_padding_is_removed(gateway: Gateway) -> None:
     packet = IP(src=A.ip, dst=SERVER) / UDP(sport=4000, dport=53) / b"x"
     frame = bytes(Ether(src=A.mac, dst=PORT_MAC[LAN]) / packet).ljust(60, b"\xee")
     sent = only(gateway.send(LAN, frame), WAN)
@@ -250,7 +251,7 @@ def test_ttl_is_lowered_by_one_each_way(gateway: Gateway, ttl: int) -> None:
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
-def test_ttl_used_up_is_told(gateway: Gateway, ttl: int) -> None:
+def test_expired_ttl_is_reported(gateway: Gateway, ttl: int) -> None:
     error = only(gateway.lan(udp(ttl=ttl, id=77)), LAN)
     icmp = error.frame[ICMP]
     assert (error.ip.src, error.ip.dst, icmp.type, icmp.code) == (INSIDE, A.ip, 11, 0)
@@ -259,7 +260,7 @@ def test_ttl_used_up_is_told(gateway: Gateway, ttl: int) -> None:
     assert gateway.lines("sessions") == []
 
 
-def test_ttl_used_up_from_outside_is_told(gateway: Gateway) -> None:
+def test_expired_ttl_from_outside_is_reported(gateway: Gateway) -> None:
     gateway.lan(udp())
     packet = IP(src=SERVER, dst=OUTSIDE, ttl=1) / UDP(sport=53, dport=4000) / b"late"
     error = only(gateway.wan(packet), WAN)
@@ -308,7 +309,7 @@ def test_routes_inside_are_plain_forwarding(start: Start) -> None:
     assert gateway.drops() == {"martian-source": 1}
 
 
-def test_no_route_is_told(start: Start) -> None:
+def test_no_route_is_reported(start: Start) -> None:
     gateway = start(f"lan.address {INSIDE}/24\nwan.address {OUTSIDE}/24\n" + NEIGHBOURS + "nat.sessions 100\n")
     error = only(gateway.lan(udp()), LAN)
     assert (error.frame[ICMP].type, error.frame[ICMP].code) == (3, 0)
@@ -316,7 +317,7 @@ def test_no_route_is_told(start: Start) -> None:
 
 
 def test_foreign_destination_from_outside(gateway: Gateway) -> None:
-    """The outside may not route through us, not even to inside addresses."""
+    """Outside hosts cannot route packets through the gateway, not even to inside addresses."""
     for destination in (A.ip, INSIDE, SERVER, "203.0.113.77"):
         assert gateway.wan(IP(src=NEAR.ip, dst=destination) / UDP(sport=1, dport=2)) == []
     assert gateway.drops() == {"foreign": 4}
@@ -326,7 +327,7 @@ def test_foreign_destination_from_outside(gateway: Gateway) -> None:
 
 
 def reassemble(pieces: Sequence[Sent]) -> tuple[bytes, list[int]]:
-    """The payload of fragments that must fit together without gap or overlap, and where each began."""
+    """The payload of fragments, which must have no gap or overlap, and the offset of each."""
     ips = [piece.ip for piece in pieces]
     assert len({(ip.src, ip.dst, ip.id, ip.proto, ip.tos) for ip in ips}) == 1
     payload, starts = b"", []
@@ -342,7 +343,7 @@ def reassemble(pieces: Sequence[Sent]) -> tuple[bytes, list[int]]:
 
 
 @pytest.mark.parametrize("size", [1253, 1260, 1400, 1472])
-def test_large_packet_is_split_outwards(start: Start, size: int) -> None:
+def test_large_packet_is_fragmented_outwards(start: Start, size: int) -> None:
     gateway = start(NAT + "wan.mtu 1280\n")
     data = bytes(n * 7 & 255 for n in range(size))
     packet = IP(src=A.ip, dst=SERVER, id=0x1234, tos=0xb8, ttl=17) / UDP(sport=4000, dport=53) / data
@@ -357,14 +358,14 @@ def test_large_packet_is_split_outwards(start: Start, size: int) -> None:
     assert UDP(bytes(whole[UDP])).chksum == given
 
 
-def test_packet_of_exactly_the_mtu_is_not_split(start: Start) -> None:
+def test_packet_of_exactly_the_mtu_is_not_fragmented(start: Start) -> None:
     gateway = start(NAT + "wan.mtu 1280\n")
     packet = IP(src=A.ip, dst=SERVER) / UDP(sport=4000, dport=53) / bytes(1252)
     assert len(packet) == 1280
     assert not only(gateway.lan(packet), WAN).ip.flags.MF
 
 
-def test_large_packet_is_split_inwards(start: Start) -> None:
+def test_large_packet_is_fragmented_inwards(start: Start) -> None:
     gateway = start(NAT + "lan.mtu 1280\n")
     gateway.lan(udp())
     data = bytes(n * 3 & 255 for n in range(1400))
@@ -373,8 +374,8 @@ def test_large_packet_is_split_inwards(start: Start) -> None:
     assert reassemble(pieces)[0][8:] == data
 
 
-def test_fragment_is_split_further(start: Start) -> None:
-    """Offsets count on, and the last piece of a middle fragment still has more to follow."""
+def test_fragment_is_fragmented_further(start: Start) -> None:
+    """Offsets continue, and the last part of a middle fragment keeps the more-fragments flag."""
     gateway = start(NAT + "lan.mtu 1280\n")
     data = bytes(range(256)) * 6
     fragment = IP(src=A.ip, dst=B.ip, flags="MF", frag=100, id=5, proto=17) / Raw(data[:1400])
@@ -398,8 +399,8 @@ def test_options_with_the_copy_bit_go_into_every_fragment(start: Start) -> None:
 
 
 @pytest.mark.parametrize("port", [LAN, WAN])
-def test_df_is_told_the_mtu(start: Start, port: str) -> None:
-    """RFC 1191: 3/4 with the next hop's MTU; the sender finds its own packet in it."""
+def test_packet_with_df_gets_the_mtu(start: Start, port: str) -> None:
+    """RFC 1191: 3/4 with the next hop's MTU; the error quotes the packet that its sender sent."""
     gateway = start(NAT + ("wan.mtu 1400\n" if port == LAN else "lan.mtu 1400\n"))
     if port == LAN:
         packet = IP(src=A.ip, dst=SERVER, flags="DF", id=3) / UDP(sport=4000, dport=53) / bytes(1450)

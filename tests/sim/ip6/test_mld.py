@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which groups the ports report: MLDv2 (RFC 3810), MLDv1 for older routers (RFC 2710), RFC 3590."""
+"""The groups that the interfaces report: MLDv2 (RFC 3810), MLDv1 for older routers (RFC 2710), RFC 3590."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALERT = IPv6ExtHdrHopByHop(options=[RouterAlert(), PadN(optdata=b"")])
 
 
 def groups(port: str, *addresses: str) -> set[str]:
-    """What a port must have joined: RFC 4291 section 2.8."""
+    """The groups that an interface must have joined: RFC 4291 section 2.8."""
     net = OWN[port].rsplit("::", 1)[0] + "::"
     return {solicited_node(a) for a in (OWN[port], OWN_LOCAL[port], net, *addresses)} | {ALL_ROUTERS}
 
@@ -62,11 +62,11 @@ def six(start: Start) -> Gateway:
     return start6(start, PLAIN6, settle=10)
 
 
-# --- reports nobody asked for (RFC 3810 section 6.1) -----------------------------------------------------
+# --- unsolicited reports (RFC 3810 section 6.1) -----------------------------------------------------
 
 
 def test_s61_joined_groups_are_reported_twice(start: Start) -> None:
-    """From the unspecified address at first, and again when the link-local one is ours (RFC 3590)."""
+    """First from the unspecified address, and again when the link-local address is in use (RFC 3590)."""
     gateway = start(PLAIN6, "route6")
     sent = of_kind(gateway.wait(6), REPORT2)
     for port in (LAN, WAN):
@@ -91,7 +91,7 @@ def test_all_nodes_is_never_reported(start: Start) -> None:
     assert all(group != ALL_NODES for port in (LAN, WAN) for _, group in reported(sent, port))
 
 
-def test_again_when_the_link_comes_up(six: Gateway) -> None:
+def test_reported_again_when_carrier_comes_up(six: Gateway) -> None:
     six.link(WAN, False)
     six.wait(1)
     six.link(WAN, True)
@@ -150,7 +150,7 @@ def test_s62_query_for_one_group(six: Gateway) -> None:
 
 
 def test_s62_one_answer_to_two_queries(six: Gateway) -> None:
-    """The sooner one answers both."""
+    """One answer at the earlier of the two times serves both queries."""
     send(six, ROUTER6, message(query(1000)))
     send(six, ROUTER6, message(query(10000)))
     assert len(of_kind(six.wait(15), REPORT2)) == 1
@@ -175,7 +175,7 @@ def test_s62_query_that_is_wrong(six: Gateway, packet: Packet) -> None:
     assert six.drops() == {"mld": 1}
 
 
-def test_reports_of_others_are_nothing_to_us(six: Gateway) -> None:
+def test_reports_of_others_change_nothing(six: Gateway) -> None:
     group = solicited_node(OWN[WAN])
     assert send(six, ROUTER6, message(query(0, group, version=1, kind=REPORT1), dst=group)) == []
     assert send(six, ROUTER6, message(query(0, group, version=1, kind=DONE), dst=ALL_ROUTERS)) == []
@@ -187,7 +187,7 @@ def test_reports_of_others_are_nothing_to_us(six: Gateway) -> None:
 
 
 def v1_groups(sent: Sequence[Sent], kind: int = REPORT1) -> list[str]:
-    """The groups of MLDv1 messages, which go to the group itself."""
+    """The groups of MLDv1 messages, which are sent to the group itself."""
     found = []
     for one in of_kind(list(sent), kind):
         assert len(one.raw) == 62 + 24 and one.ip6.hlim == 1 and one.raw[64:70][2:] == bytes(4)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Router advertisements: RFC 4861 section 6.2, RFC 4191 (preference), RFC 8106 (DNS), RFC 8781 (NAT64 prefix),
-RFC 4862 section 5.5.3 (a prefix that goes)."""
+RFC 4862 section 5.5.3 (a prefix that is withdrawn)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ras(sent: Sequence[Sent]) -> list[Sent]:
 
 
 def settled(start: Start, more: str = "") -> Gateway:
-    """A router that has sent its first few advertisements, and none for some while."""
+    """A router that has sent its first few advertisements, and then none for some time."""
     gateway = start6(start, CONFIG + more, settle=60)
     return gateway
 
@@ -47,7 +47,7 @@ def solicit(source: str = A6.local, dst: str = ALL_ROUTERS, *, lladdr: bool = Tr
 
 
 def answers(gateway: Gateway, packet: Packet) -> list[Sent]:
-    """What comes within the next four seconds."""
+    """The advertisements of the next four seconds."""
     assert send(gateway, A6, packet) == []
     return ras(gateway.wait(4))
 
@@ -72,7 +72,7 @@ def test_s623_contents(start: Start) -> None:
 
 
 def test_rfc4191_s22_preference(start: Start) -> None:
-    """Low, as RFC 6343 section 4.1 asks of a 6to4 router."""
+    """Low preference, as RFC 6343 section 4.1 wants for a 6to4 router."""
     assert option(ras(start(CONFIG, "route6").wait(4))[0], ICMPv6ND_RA).prf == 3
 
 
@@ -104,8 +104,8 @@ def test_rfc8781_s4_pref64(start: Start, length: int, code: int) -> None:
     assert sent.raw[at + 4:at + 16] == bytes.fromhex("20010db8" + 16 * "0")
 
 
-def test_as_much_as_every_link_carries(start: Start) -> None:
-    """1280 bytes at most; an option that finds no room is left out whole."""
+def test_size_fits_every_ipv6_link(start: Start) -> None:
+    """At most 1280 bytes; an option that does not fit is left out whole."""
     names = "".join("lan.dnssl " + ".".join(letter * 60 for _ in range(4)) + f".{letter}\n" for letter in "abcd")
     servers = "".join(f"lan.rdnss 2001:db8:1::{n}\n" for n in range(1, 5))
     sent = ras(start(CONFIG + names + servers, "route6").wait(4))[0]
@@ -125,11 +125,11 @@ def test_off(start: Start) -> None:
 # --- times (6.2.4) ----------------------------------------------------------------------------------------
 
 
-def test_s624_unasked_ones(start: Start) -> None:
-    """The first three intervals are 16 s at most, the others 198 to 600 s, random."""
+def test_s624_unsolicited_advertisements(start: Start) -> None:
+    """The first three intervals are at most 16 s, the others 198 to 600 s, random."""
     gateway = start(CONFIG, "route6")
     at = [one.at for one in ras(gateway.wait(6 * 3600))]
-    assert at[0] < 4  # as soon as the link-local address is ours
+    assert at[0] < 4  # as soon as the link-local address is in use
     gaps = [later - sooner for sooner, later in zip(at, at[1:], strict=False)]
     assert all(3 <= gap <= 16.2 for gap in gaps[:3])
     assert all(197.9 <= gap <= 600.2 for gap in gaps[3:]) and len(gaps) > 40
@@ -137,7 +137,7 @@ def test_s624_unasked_ones(start: Start) -> None:
     assert len({round(gap) for gap in gaps[3:]}) > 20
 
 
-def test_not_before_the_link_local_address_is_ours(start: Start) -> None:
+def test_none_before_the_link_local_address_is_in_use(start: Start) -> None:
     gateway = start(CONFIG, "route6")
     gateway.link(LAN, False)
     assert ras(gateway.wait(100)) == []
@@ -145,11 +145,11 @@ def test_not_before_the_link_local_address_is_ours(start: Start) -> None:
     begin = gateway.wait(0.001)
     assert ras(begin) == []
     sent = ras(gateway.wait(20))
-    assert len(sent) == 2  # the first intervals again
+    assert len(sent) == 2  # the short intervals begin again
     assert sent[0].ip6.src == OWN_LOCAL[LAN] and sent[0].at > 100.9
 
 
-def test_only_on_its_side(start: Start) -> None:
+def test_only_on_the_lan(start: Start) -> None:
     gateway = settled(start)
     assert send(gateway, ROUTER6, solicit(ROUTER6.local)) == []
     assert ras(gateway.wait(4)) == []
@@ -164,7 +164,7 @@ def test_s626_answer_within_half_a_second(start: Start) -> None:
     times = []
     for _ in range(10):
         before = gateway.wait(196)
-        if ras(last := gateway.wait(4)):  # so soon after it the answer would be for one
+        if ras(last := gateway.wait(4)):  # the answer right after it would go to one host
             last += gateway.wait(4)
         before += last
         asked = max([60.0] + [one.at for one in before])
@@ -182,8 +182,9 @@ def test_s626_of_a_host_without_address(start: Start) -> None:
     assert gateway.lines("neighbours") == [line for line in gateway.lines("neighbours") if "static" in line]
 
 
-def test_s626_soon_after_one_to_all_the_answer_is_for_one(start: Start) -> None:
-    """To all nodes at least three seconds apart; those who ask in between get their own, at once."""
+def test_s626_soon_after_one_to_all_the_answer_goes_to_one_host(start: Start) -> None:
+    """Advertisements to all nodes are at least three seconds apart; a host that solicits in between gets one at
+    once."""
     gateway = settled(start)
     to_all = only(answers(gateway, solicit())[:1], LAN)
     gateway.wait(300)
@@ -196,8 +197,8 @@ def test_s626_soon_after_one_to_all_the_answer_is_for_one(start: Start) -> None:
     assert answer.raw[54:56] == bytes([RA, 0])
 
 
-def test_s626_flood_of_questions(start: Start) -> None:
-    """All get no more than one to all nodes each three seconds, and few single ones."""
+def test_s626_flood_of_solicitations(start: Start) -> None:
+    """A flood causes at most one to all nodes every three seconds, and few to single hosts."""
     gateway = settled(start)
     to_all: list[float] = []
     single = 0
@@ -211,10 +212,10 @@ def test_s626_flood_of_questions(start: Start) -> None:
                 single += 1
     assert all(later - sooner >= 3 for sooner, later in zip(to_all, to_all[1:], strict=False))
     assert 4 <= len(to_all) <= 7 and 0 < single <= 170
-    gateway.wait(15)  # the neighbours that nobody is have been asked for
+    gateway.wait(15)  # the solicitations for neighbours that do not exist are over
 
 
-def test_s626_who_asks_is_a_neighbour(start: Start) -> None:
+def test_s626_sender_of_a_solicitation_is_a_neighbour(start: Start) -> None:
     gateway = settled(start)
     answers(gateway, solicit())
     assert state_of(gateway, A6.local) == "stale"
@@ -229,17 +230,18 @@ def test_s626_who_asks_is_a_neighbour(start: Start) -> None:
     IPv6(src=A6.local, dst=ALL_ROUTERS, hlim=255) / ICMPv6ND_RS() / Raw(b"\1\2" + bytes(6)),
     IPv6(src=A6.local, dst=ALL_ROUTERS, hlim=255) / IPv6ExtHdrDestOpt() / ICMPv6ND_RS(),
 ], ids=["hops", "nameless-with-mac", "code", "short", "option-of-length-0", "option-beyond-the-end", "behind-a-header"])
-def test_s611_question_that_is_wrong(start: Start, packet: Packet) -> None:
+def test_s611_invalid_solicitation(start: Start, packet: Packet) -> None:
     gateway = settled(start)
     assert answers(gateway, packet) == []
     assert sum(gateway.drops().get(reason, 0) for reason in ("nd-bad", "l4-header")) == 1
 
 
-# --- the end, and a prefix that goes (6.2.5; RFC 4862 section 5.5.3) -----------------------------------------------
+# --- the end, and a prefix that is withdrawn (6.2.5; RFC 4862 section 5.5.3)
+# -----------------------------------------------
 
 
-def test_s625_last_word(start: Start) -> None:
-    """Router lifetime 0, and nothing that leads to this router any more; then silence."""
+def test_s625_last_advertisement(start: Start) -> None:
+    """Router lifetime 0, and no option that leads to this router; no advertisement after that."""
     gateway = settled(start, "lan.rdnss 2001:db8:1::53\n")
     last = only(gateway.stop(), LAN)
     ra = option(last, ICMPv6ND_RA)
@@ -250,7 +252,7 @@ def test_s625_last_word(start: Start) -> None:
 
 
 def prefixes(sent: Sent) -> dict[str, tuple[int, int]]:
-    """Valid and preferred lifetime of each."""
+    """Valid and preferred lifetime of each prefix."""
     found = {}
     layer = sent.frame[ICMPv6ND_RA]
     while layer := layer.getlayer(ICMPv6NDOptPrefixInfo):
@@ -260,7 +262,7 @@ def prefixes(sent: Sent) -> dict[str, tuple[int, int]]:
 
 
 def test_deprecated_prefix(start: Start) -> None:
-    """Told at once; no longer preferred, valid for what is left of two hours, then gone."""
+    """Advertised at once as deprecated; it stays valid for the rest of two hours, then it is left out."""
     gateway = settled(start)
     gateway.sim.command("prefix lan set 2002:c000:204:1::1/64")
     gateway.sim.command("prefix lan deprecate 2001:db8:1::/64")
@@ -283,7 +285,7 @@ def other_router(**fields: Any) -> Packet:
         / ICMPv6NDOptPrefixInfo(prefix="2001:db8:66::", prefixlen=64) / ICMPv6NDOptSrcLLAddr(lladdr=B6.mac)
 
 
-def test_s627_other_routers_are_noticed_and_not_obeyed(start: Start) -> None:
+def test_s627_other_routers_are_logged_and_ignored(start: Start) -> None:
     gateway = settled(start)
     routes = gateway.lines("routes")
     for _ in range(20):
@@ -297,7 +299,7 @@ def test_s627_other_routers_are_noticed_and_not_obeyed(start: Start) -> None:
     other_router(hlim=64), other_router(src=B6.ip), other_router() / Raw(bytes(8)),
     IPv6(src=B6.local, dst=ALL_NODES, hlim=255, nh=58) / Raw(bytes([RA, 0]) + bytes(13)),
 ], ids=["hops", "global-source", "option-of-length-0", "short"])
-def test_s612_advertisement_that_is_wrong(start: Start, packet: Packet) -> None:
+def test_s612_invalid_advertisement(start: Start, packet: Packet) -> None:
     gateway = settled(start)
     if packet.haslayer(Raw) and not packet.haslayer(ICMPv6ND_RA):
         packet = packet.copy()
@@ -308,7 +310,7 @@ def test_s612_advertisement_that_is_wrong(start: Start, packet: Packet) -> None:
     assert gateway.drops() == {"nd-bad": 1}
 
 
-def test_router_of_the_outside_is_none_of_ours(start: Start) -> None:
+def test_router_on_the_wan_does_not_matter(start: Start) -> None:
     gateway = settled(start)
     assert OWN[WAN] and send(gateway, ROUTER6, other_router(src=ROUTER6.local)) == []
     assert gateway.drops() == {"nd-other": 1}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ICMPv6 of the gateway itself: echo, and when which errors are sent (RFC 4443)."""
+"""ICMPv6 of the gateway itself: echo, and when it sends which error (RFC 4443)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def six(start: Start) -> Gateway:
 
 
 def expired(**fields: Any) -> IPv6:
-    """A packet that dies here, so that an error is due."""
+    """A packet whose hop limit expires here, so that an error is due."""
     return IPv6(**{"src": A6.ip, "dst": FAR6, "hlim": 1, **fields})
 
 
@@ -50,7 +50,7 @@ def test_s42_echo(six: Gateway, host: Host6, data: bytes) -> None:
 
 @SIDES
 def test_echo_to_the_link_local_address(six: Gateway, host: Host6) -> None:
-    """Its own link's only; the host is asked for first."""
+    """Only to that of its own interface; the gateway first solicits the host's MAC address."""
     own, other = OWN_LOCAL[host.port], OWN_LOCAL[WAN if host.port == LAN else LAN]
     send(six, host, solicit(host, own, src=host.local))
     sent = only(send(six, host, IPv6(src=host.local, dst=own) / ICMPv6EchoRequest(data=b"ll")), host.port)
@@ -67,7 +67,7 @@ def test_echo_to_the_address_of_the_other_side(six: Gateway) -> None:
 @SIDES
 @pytest.mark.parametrize("local", [True, False], ids=["link-local", "global"])
 def test_s42_echo_to_all_nodes(six: Gateway, host: Host6, local: bool) -> None:
-    """SHOULD be answered, with a unicast source of the scope of who asks."""
+    """SHOULD be answered, from a unicast source of the same scope as the sender's address."""
     send(six, host, solicit(host, OWN_LOCAL[host.port], src=host.local))
     source, own = (host.local, OWN_LOCAL) if local else (host.ip, OWN)
     sent = only(send(six, host, IPv6(src=source, dst="ff02::1") / ICMPv6EchoRequest(data=b"all")), host.port)
@@ -81,7 +81,7 @@ def test_s42_echo_to_all_nodes(six: Gateway, host: Host6, local: bool) -> None:
     (bytes([128]), "l4-header"),
     (b"", "l4-header"),
 ], ids=["checksum", "seven-bytes", "one-byte", "nothing"])
-def test_s23_message_that_is_wrong(six: Gateway, host: Host6, message: bytes, reason: str) -> None:
+def test_s23_invalid_message(six: Gateway, host: Host6, message: bytes, reason: str) -> None:
     assert send(six, host, IPv6(src=host.ip, dst=OWN[host.port], nh=58) / Raw(message)) == []
     assert six.drops() == {reason: 1}
 
@@ -92,8 +92,8 @@ def test_s23_message_that_is_wrong(six: Gateway, host: Host6, message: bytes, re
     ICMPv6TimeExceeded(), ICMPv6ParamProblem(), Raw(bytes([100, 0, 0, 0]) + bytes(40)),
     Raw(bytes([200, 0, 0, 0]) + bytes(40)),
 ], ids=["reply", "code-1", "unreachable", "too-big", "time", "parameter", "unknown-error", "unknown-information"])
-def test_s24_messages_that_nobody_here_wants(six: Gateway, host: Host6, message: Packet) -> None:
-    """Section 2.4 (a), (b): nothing here sends what they could be about."""
+def test_s24_messages_without_a_recipient(six: Gateway, host: Host6, message: Packet) -> None:
+    """Section 2.4 (a), (b): the gateway sends no packet that they could be about."""
     packet = IPv6(src=host.ip, dst=OWN[host.port], nh=58) / message
     if isinstance(message, Raw):
         body = bytearray(bytes(message))
@@ -111,7 +111,7 @@ def test_echo_with_a_forged_source(six: Gateway) -> None:
 
 
 def test_echo_in_a_link_multicast_to_one_address(six: Gateway) -> None:
-    """Many gateways could answer one frame: none does."""
+    """Many gateways could answer one such frame, so none does."""
     packet = frame(A6, IPv6(src=A6.ip, dst=OWN[LAN]) / ICMPv6EchoRequest(), to="33:33:00:00:00:01")
     assert six.send(LAN, packet) == []
     assert six.drops() == {"multicast": 1}
@@ -138,7 +138,7 @@ def test_short_packets_are_quoted_whole(six: Gateway) -> None:
 
 @pytest.mark.parametrize("mtu", [1280, 1400])
 def test_s32_packet_too_big(start: Start, mtu: int) -> None:
-    """Also about a fragment: a router never cuts (RFC 8200 section 5)."""
+    """Also about a fragment: a router never fragments (RFC 8200 section 5)."""
     six = start6(start, SIX + f"wan.mtu {mtu}\n")
     fits = IPv6(src=A6.ip, dst=FAR6) / UDP() / bytes(mtu - 48)
     assert only(send(six, A6, fits), WAN)
@@ -151,7 +151,7 @@ def test_s32_packet_too_big(start: Start, mtu: int) -> None:
 
 
 def test_s31_no_answer_from_the_neighbour(start: Start) -> None:
-    """Code 3, about each packet that waited."""
+    """Code 3, about each packet that waited for the neighbour's MAC address."""
     six = start6(start, PLAIN6 + f"neighbour {A6.ip} {A6.mac}\nneighbour {ROUTER6.ip} {ROUTER6.mac}\n")
     packets = [IPv6(src=FAR6, dst=B6.ip, hlim=9) / UDP(sport=n) for n in range(3)]
     for packet in packets:
@@ -161,12 +161,12 @@ def test_s31_no_answer_from_the_neighbour(start: Start) -> None:
     assert {one.port for one in errors} == {WAN}
     assert [quote6(one)[40:42] for one in errors] == [b"\0\0", b"\0\1", b"\0\2"]
     assert six.drops() == {"no-neighbour": 3}
-    assert kind6(only(send(six, ROUTER6, packets[0]), WAN)) == (1, 3)  # for a while without asking
+    assert kind6(only(send(six, ROUTER6, packets[0]), WAN)) == (1, 3)  # for a while without a solicitation
 
 
 @pytest.mark.parametrize("packet", [UDP(sport=1, dport=9), TCP(sport=1, dport=9)], ids=["udp", "tcp"])
 def test_s31_no_service(six: Gateway, packet: Packet) -> None:
-    """Code 4. Inside hosts are told; the outside learns nothing."""
+    """Code 4 to inside hosts; the gateway sends nothing outside."""
     error = only(send(six, A6, IPv6(src=A6.ip, dst=OWN[LAN]) / packet), LAN)
     assert kind6(error) == (1, 4) and error.ip6.src == OWN[LAN]
     assert send(six, ROUTER6, IPv6(src=FAR6, dst=OWN[WAN]) / packet) == []
@@ -174,12 +174,12 @@ def test_s31_no_service(six: Gateway, packet: Packet) -> None:
     assert six.drops() == {"no-service": 2, "multicast": 1}
 
 
-def test_s22_source_of_an_error_is_the_address_that_was_meant(six: Gateway) -> None:
+def test_s22_source_of_an_error_is_the_address_it_is_about(six: Gateway) -> None:
     error = only(send(six, A6, IPv6(src=A6.ip, dst=OWN[WAN]) / UDP()), LAN)
     assert error.ip6.src == OWN[WAN]
 
 
-# --- when there is none (section 2.4 (e)) -----------------------------------------------------------------
+# --- when no error is sent (section 2.4 (e)) -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("packet", [
@@ -202,8 +202,8 @@ def test_s24_e1_e2_no_error_about_an_error(six: Gateway, packet: Packet) -> None
 
 
 @pytest.mark.parametrize("source", ["::", "ff02::1", "ff0e::1", "::1", FAR6, OWN[LAN], "2001:db8:1::"])
-def test_s24_e6_no_error_to_no_single_host(six: Gateway, source: str) -> None:
-    """Nor to one that is not where the packet came from."""
+def test_s24_e6_no_error_to_a_source_that_is_no_single_host(six: Gateway, source: str) -> None:
+    """Nor to a source address that is not on the side that the packet came from."""
     for target in (FAR6, OWN[LAN]):
         assert send(six, A6, expired(src=source, dst=target) / UDP()) == []
     assert six.stats()["icmp_errors_sent"] == 0
@@ -238,7 +238,7 @@ def errors(gateway: Gateway, host: Host6, packet: Packet, n: int = 300) -> int:
 
 
 def test_s24_f_rate_of_errors_is_limited(six: Gateway) -> None:
-    """One addressee gets a burst of 50, then 250 a second at most; one error costs one or two of them."""
+    """One addressee gets a burst of 50, then at most 250 a second; one error costs one or two of them at random."""
     six.wait(5)
     sent = errors(six, A6, expired() / UDP())
     assert 25 < sent < 50
@@ -257,7 +257,7 @@ def test_s24_f_one_addressee_does_not_use_up_anothers_errors(six: Gateway) -> No
 
 
 def test_s24_f_packet_too_big_has_a_budget_of_its_own(start: Start) -> None:
-    """Without it path MTU discovery would be at the mercy of who floods."""
+    """Otherwise anyone who floods could stop path MTU discovery."""
     six = start6(start, SIX + "wan.mtu 1280\n")
     six.wait(5)
     errors(six, A6, expired() / UDP())
@@ -266,7 +266,8 @@ def test_s24_f_packet_too_big_has_a_budget_of_its_own(start: Start) -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_s24_f_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, known: bool) -> None:
-    """Whether it answers for them or not; others get theirs, of either kind."""
+    """It makes no difference whether the gateway knows them as neighbours. Other hosts get their errors, of either
+    kind."""
     six = start6(start, SIX + "wan.mtu 1280\n")
     six.wait(5)
     hosts = [Host6(LAN, f"2001:db8:1::1:{n:x}", A6.local, A6.mac) for n in range(60)]
@@ -282,7 +283,7 @@ def test_s24_f_a_host_with_many_addresses_gets_the_errors_of_one(start: Start, k
 
 
 def test_s24_f_beyond_the_link_a_network_gets_the_errors_of_one_host(six: Gateway) -> None:
-    """A prefix of 64 bits; another one's hosts get theirs."""
+    """A network is a prefix of 64 bits; hosts of other networks get their errors."""
     six.wait(5)
 
     def late(net: int, n: int) -> Packet:
@@ -293,8 +294,8 @@ def test_s24_f_beyond_the_link_a_network_gets_the_errors_of_one_host(six: Gatewa
     assert kind6(only(send(six, ROUTER6, late(2, 0)), WAN)) == (3, 0)
 
 
-def test_errors_do_not_need_a_packet_that_is_not_there(six: Gateway) -> None:
-    """A stalled card holds every packet: the gateway goes on and tells nobody."""
+def test_no_error_when_no_packet_is_free(six: Gateway) -> None:
+    """A stalled card holds every packet: the gateway keeps running and sends no error."""
     six.card(LAN, False)
     six.send_many([(LAN, frame(A6, expired() / UDP()))] * 600)
     six.wait(1)
@@ -302,11 +303,11 @@ def test_errors_do_not_need_a_packet_that_is_not_there(six: Gateway) -> None:
     assert kind6(only(send(six, A6, expired() / UDP()), LAN)) == (3, 0)
 
 
-def test_before_the_addresses_are_ours(start: Callable[..., Gateway]) -> None:
-    """RFC 4862 section 5.4: a tentative address is neither answered for nor used as a source."""
+def test_before_the_addresses_are_in_use(start: Callable[..., Gateway]) -> None:
+    """RFC 4862 section 5.4: the gateway neither answers for a tentative address nor uses it as a source."""
     six = start(PLAIN6 + NEIGHBOURS6, "route6")
     assert send(six, A6, IPv6(src=A6.ip, dst=OWN[LAN]) / ICMPv6EchoRequest()) == []
     assert send(six, A6, IPv6(src=A6.ip, dst="ff02::1") / ICMPv6EchoRequest()) == []
     assert send(six, A6, expired() / UDP()) == []
-    assert only(send(six, A6, expired(hlim=9) / UDP()), WAN).frame.dst == ROUTER6.mac  # what passes, passes
+    assert only(send(six, A6, expired(hlim=9) / UDP()), WAN).frame.dst == ROUTER6.mac  # forwarding does not wait for it
     assert six.drops() == {"tentative": 2, "ttl": 1}

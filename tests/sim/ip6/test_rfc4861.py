@@ -31,12 +31,12 @@ def six(start: Start) -> Gateway:
 
 
 def flags(sent: Sent) -> str:
-    """R, S and O of an advertisement."""
+    """R, S and O flags of an advertisement."""
     return "".join(letter for letter, bit in (("R", 128), ("S", 64), ("O", 32)) if sent.raw[58] & bit)
 
 
 def to_host(number: int = 0, host: Host6 = A6) -> IPv6:
-    """A packet that the gateway has to deliver to a host on the LAN."""
+    """A packet that the gateway must deliver to a host on the LAN."""
     return IPv6(src=FAR6, dst=host.ip) / UDP(sport=number)
 
 
@@ -45,19 +45,19 @@ def numbers(sent: Sequence[Sent]) -> list[int]:
 
 
 def deliver(gateway: Gateway, number: int = 0, host: Host6 = A6) -> list[Sent]:
-    """Only what goes out by the LAN; the router is known."""
+    """Sends such a packet from outside; gives the frames that leave on the LAN. The router is known."""
     return [one for one in send(gateway, ROUTER6, to_host(number, host)) if one.port == LAN]
 
 
 def learn(gateway: Gateway, host: Host6 = A6) -> None:
-    """The host answers the gateway's question, so that it is reachable."""
+    """The host answers the gateway's solicitation, so that it is reachable."""
     question = only(deliver(gateway, 0, host), LAN)
     assert kind6(question) == (NS, 0)
     assert numbers(send(gateway, host, advertise(host, question.ip6.src))) == [0]
     assert state_of(gateway, host.ip) == "reachable"
 
 
-# --- what is answered (7.2.3, 7.2.4) -----------------------------------------------------------------
+# --- solicitations that are answered (7.2.3, 7.2.4) -----------------------------------------------------------------
 
 
 @SIDES
@@ -73,8 +73,8 @@ def test_s724_answers_for_its_addresses(six: Gateway, host: Host6, local: bool) 
     assert state_of(six, source) == "stale"
 
 
-def test_s724_answers_a_unicast_question(six: Gateway) -> None:
-    """As in reachability probes, with the option or without."""
+def test_s724_answers_a_unicast_solicitation(six: Gateway) -> None:
+    """As in reachability probes, with the link-layer address option or without."""
     send(six, A6, solicit(A6, OWN[LAN]))
     with_option = solicit(A6, OWN[LAN], dst=OWN[LAN])
     without = IPv6(src=A6.ip, dst=OWN[LAN], hlim=255) / ICMPv6ND_NS(tgt=OWN[LAN])
@@ -83,8 +83,8 @@ def test_s724_answers_a_unicast_question(six: Gateway) -> None:
         assert flags(sent) == "RSO" and sent.frame.dst == A6.mac
 
 
-def test_s724_answers_who_has_no_address(six: Gateway) -> None:
-    """To all nodes, not solicited: somebody checks whether the address is free."""
+def test_s724_answers_a_host_without_address(six: Gateway) -> None:
+    """The answer goes to all nodes, not solicited: the host checks whether the address is free."""
     packet = IPv6(src="::", dst=solicited_node(OWN[LAN]), hlim=255) / ICMPv6ND_NS(tgt=OWN[LAN])
     sent = only(send(six, A6, packet), LAN)
     assert (sent.ip6.src, sent.ip6.dst, flags(sent)) == (OWN[LAN], "ff02::1", "RO")
@@ -106,13 +106,13 @@ def test_answers_no_other_address(six: Gateway) -> None:
     assert six.lines("neighbours") == []
 
 
-def test_groups_that_it_does_not_listen_to(six: Gateway) -> None:
+def test_groups_that_it_has_not_joined(six: Gateway) -> None:
     assert send(six, A6, solicit(A6, B6.ip)) == []
     assert six.drops() == {"multicast": 1}
 
 
-def test_question_with_an_address_of_another_network(six: Gateway) -> None:
-    """A host may ask with any of its addresses: it is answered, but is no neighbour by that one."""
+def test_solicitation_from_an_address_of_another_network(six: Gateway) -> None:
+    """A host may solicit from any of its addresses: it is answered, but this address does not become a neighbour."""
     sent = only(send(six, A6, solicit(A6, OWN[LAN], src="2001:db8:77::1")), LAN)
     assert sent.ip6.dst == "2001:db8:77::1" and sent.frame.dst == A6.mac
     assert six.lines("neighbours") == []
@@ -120,7 +120,7 @@ def test_question_with_an_address_of_another_network(six: Gateway) -> None:
     assert six.drops() == {"nd-bad": 1}
 
 
-# --- messages that are wrong (7.1) ----------------------------------------------------------------------
+# --- invalid messages (7.1) ----------------------------------------------------------------------
 
 
 def question(**fields: object) -> Packet:
@@ -129,7 +129,7 @@ def question(**fields: object) -> Packet:
 
 def with_body(body: bytes, source: str = A6.ip, target: str = OWN[LAN], hops: int = 255, code: int = 0,
               kind: int = NS) -> Packet:
-    """A message with its checksum over any bytes behind the target."""
+    """A message with a correct checksum and any bytes after the target."""
     packet = IPv6(src=source, dst=target, hlim=hops, nh=58)
     raw = bytearray(bytes([kind, code, 0, 0]) + body)
     raw[2:4] = in6_chksum(58, packet, bytes(raw)).to_bytes(2, "big")
@@ -160,8 +160,8 @@ MAC_A = bytes.fromhex(A6.mac.replace(":", ""))
 ], ids=["hops-254", "hops-1", "code", "short-by-one", "no-target", "group-target", "option-of-length-0",
         "second-option-of-length-0", "option-beyond-the-end", "option-cut", "group-as-mac", "nameless-to-unicast",
         "nameless-to-all", "nameless-with-mac", "atomic-fragment", "behind-a-header"])
-def test_s711_question_that_is_wrong(six: Gateway, packet: Packet) -> None:
-    """RFC 6980 for fragments."""
+def test_s711_invalid_solicitation(six: Gateway, packet: Packet) -> None:
+    """Fragments: RFC 6980."""
     assert send(six, A6, packet) == []
     assert six.drops() == {"nd-bad": 1}
     assert six.lines("neighbours") == []
@@ -190,7 +190,7 @@ def test_s71_unknown_options_are_skipped(six: Gateway) -> None:
     IPv6(src="::", dst=OWN[LAN], hlim=255) / ICMPv6ND_NA(tgt=A6.ip),
     IPv6(src=A6.ip, dst=OWN[LAN], hlim=255) / IPv6ExtHdrFragment(nh=58) / ICMPv6ND_NA(tgt=A6.ip),
 ], ids=["hops", "solicited-to-all", "group-target", "code", "short", "option-of-length-0", "nameless", "fragment"])
-def test_s712_answer_that_is_wrong(six: Gateway, packet: Packet) -> None:
+def test_s712_invalid_advertisement(six: Gateway, packet: Packet) -> None:
     deliver(six)
     assert send(six, A6, packet) == []
     assert six.drops() == {"nd-bad": 1}
@@ -206,8 +206,8 @@ def test_s8_redirects_are_ignored(six: Gateway) -> None:
 
 
 @pytest.mark.parametrize("kind", ["question", "answer"])
-def test_somebody_with_our_address(six: Gateway, kind: str) -> None:
-    """Logged, and nothing is learned from it."""
+def test_another_host_with_our_address(six: Gateway, kind: str) -> None:
+    """It is logged, and the gateway learns nothing from it."""
     if kind == "question":
         send(six, A6, solicit(A6, OWN_LOCAL[LAN], src=OWN[LAN]))
     else:
@@ -217,8 +217,8 @@ def test_somebody_with_our_address(six: Gateway, kind: str) -> None:
     assert six.lines("neighbours") == []
 
 
-def test_our_own_frames_come_back(six: Gateway) -> None:
-    """A link that reflects them claims nothing."""
+def test_our_own_frames_are_reflected(six: Gateway) -> None:
+    """Frames that a network reflects are no conflict."""
     nameless = IPv6(src="::", dst=solicited_node(OWN[LAN]), hlim=255) / ICMPv6ND_NS(tgt=OWN[LAN])
     sent = only(send(six, A6, nameless), LAN)
     assert six.send(LAN, sent.raw) == []
@@ -226,10 +226,10 @@ def test_our_own_frames_come_back(six: Gateway) -> None:
     assert not any("claims" in line for line in six.lines("log"))
 
 
-# --- questions (7.2.2) -----------------------------------------------------------------------------------
+# --- solicitations (7.2.2) -----------------------------------------------------------------------------------
 
 
-def test_s722_asks_and_sends_what_waited_in_order(six: Gateway) -> None:
+def test_s722_solicits_and_sends_waiting_packets_in_order(six: Gateway) -> None:
     sent = only(deliver(six, 1), LAN)
     assert kind6(sent) == (NS, 0)
     assert (sent.ip6.src, sent.ip6.dst, sent.ip6.hlim) == (OWN[LAN], solicited_node(A6.ip), 255)
@@ -251,32 +251,32 @@ def test_s722_queue_keeps_the_latest(six: Gateway) -> None:
     assert six.drops() == {"neighbour-queue": 6}
 
 
-def test_s722_asks_three_times_a_second_apart(six: Gateway) -> None:
+def test_s722_solicits_three_times_a_second_apart(six: Gateway) -> None:
     first = only(deliver(six), LAN)
     sent = six.wait(10)
     asked = [first.at] + [one.at for one in of_kind(sent, NS, LAN)]
     assert len(asked) == 3
     assert all(0.95 <= later - sooner <= 1.15 for sooner, later in zip(asked, asked[1:], strict=False))
-    assert six.drops() == {"no-neighbour": 2}  # also the error, whose addressee does not answer either
+    assert six.drops() == {"no-neighbour": 2}  # the packet, and the error, whose addressee does not answer either
     assert state_of(six, A6.ip) is None
-    assert kind6(only(deliver(six), LAN)) == (NS, 0)  # and anew
+    assert kind6(only(deliver(six), LAN)) == (NS, 0)  # and the gateway solicits again
     six.wait(10)
 
 
 def test_s722_link_local_neighbours(six: Gateway) -> None:
-    """The question comes from our link-local address, and the link is that of the packet."""
+    """The solicitation comes from our link-local address, on the interface of the packet."""
     sent = send(six, A6, IPv6(src=A6.local, dst=OWN_LOCAL[LAN]) / ICMPv6EchoRequest(data=b"1"))
     asked = only(sent, LAN)
     assert (asked.ip6.src, asked.frame[ICMPv6ND_NS].tgt) == (OWN_LOCAL[LAN], A6.local)
     answered = only(send(six, A6, advertise(A6, OWN_LOCAL[LAN], target=A6.local)), LAN)
     assert kind6(answered) == (129, 0) and answered.frame.dst == A6.mac
     sent = send(six, ROUTER6, IPv6(src=A6.local, dst=OWN_LOCAL[WAN]) / ICMPv6EchoRequest(data=b"2"))
-    assert only(sent, WAN).frame[ICMPv6ND_NS].tgt == A6.local  # another link, another neighbour
+    assert only(sent, WAN).frame[ICMPv6ND_NS].tgt == A6.local  # on another interface it is another neighbour
     six.wait(5)
 
 
-def test_s723_question_answers_ours(six: Gateway) -> None:
-    """Who asks has told where it is."""
+def test_s723_solicitation_of_a_host_answers_ours(six: Gateway) -> None:
+    """A host that solicits has given its MAC address."""
     assert kind6(only(deliver(six, 5), LAN)) == (NS, 0)
     sent = send(six, A6, solicit(A6, OWN[LAN]))
     assert sorted(one.frame.dst for one in sent) == [A6.mac] * 2
@@ -284,18 +284,18 @@ def test_s723_question_answers_ours(six: Gateway) -> None:
     assert state_of(six, A6.ip) == "delay"
 
 
-# --- answers (7.2.5) ---------------------------------------------------------------------------------------
+# --- advertisements (7.2.5) ---------------------------------------------------------------------------------------
 
 
-def test_s725_answer_nobody_asked_for_makes_no_entry(six: Gateway) -> None:
+def test_s725_unsolicited_advertisement_creates_no_entry(six: Gateway) -> None:
     assert send(six, A6, advertise(A6, OWN[LAN])) == []
     assert send(six, A6, advertise(A6, "ff02::1", s=0)) == []
     assert six.lines("neighbours") == []
     assert six.drops() == {"nd-other": 2}
 
 
-def test_s725_first_answer(six: Gateway) -> None:
-    """Without a link-layer address it says nothing; not solicited it leaves the entry stale."""
+def test_s725_first_advertisement(six: Gateway) -> None:
+    """Without a link-layer address it is ignored; an unsolicited one makes the entry stale."""
     deliver(six, 1)
     assert send(six, A6, IPv6(src=A6.ip, dst=OWN[LAN], hlim=255) / ICMPv6ND_NA(tgt=A6.ip, S=1)) == []
     assert state_of(six, A6.ip) == "asking"
@@ -312,29 +312,29 @@ def test_s725_first_answer(six: Gateway) -> None:
     (0, 0, False, "reachable", False),
     (0, 1, False, "reachable", False),
 ], ids=["solicited-override", "solicited", "neither", "override", "same-solicited", "same", "same-override"])
-def test_s725_answers_about_a_reachable_neighbour(six: Gateway, s: int, o: int, other: bool, state: str,
-                                                  moves: bool) -> None:
+def test_s725_advertisements_about_a_reachable_neighbour(six: Gateway, s: int, o: int, other: bool, state: str,
+                                                         moves: bool) -> None:
     learn(six)
     send(six, A6, advertise(A6, OWN[LAN], s=s, o=o, mac=B6.mac if other else A6.mac))
     assert state_of(six, A6.ip) == state
     assert only(deliver(six), LAN).frame.dst == (B6.mac if moves else A6.mac)
 
 
-def test_s725_answer_without_override_does_not_touch_a_stale_entry(six: Gateway) -> None:
+def test_s725_advertisement_without_override_does_not_change_a_stale_entry(six: Gateway) -> None:
     send(six, A6, solicit(A6, OWN[LAN]))
     send(six, A6, advertise(A6, OWN[LAN], s=1, o=0, mac=B6.mac))
     assert state_of(six, A6.ip) == "stale"
     assert only(deliver(six), LAN).frame.dst == A6.mac
 
 
-def test_s723_question_moves_an_entry(six: Gateway) -> None:
+def test_s723_solicitation_changes_the_mac_of_an_entry(six: Gateway) -> None:
     learn(six)
     send(six, A6, solicit(Host6(LAN, A6.ip, A6.local, B6.mac), OWN[LAN]))
     assert state_of(six, A6.ip) == "stale"
     assert only(deliver(six), LAN).frame.dst == B6.mac
 
 
-def test_s723_question_does_not_make_reachable_stale(six: Gateway) -> None:
+def test_s723_solicitation_does_not_make_reachable_stale(six: Gateway) -> None:
     learn(six)
     send(six, A6, solicit(A6, OWN[LAN]))
     assert state_of(six, A6.ip) == "reachable"
@@ -356,13 +356,13 @@ def test_fixed_entries_stay(start: Start) -> None:
 
 
 def test_s733_states(six: Gateway) -> None:
-    """Reachable, stale, delay, probe; packets go on all the time, and an answer renews it."""
+    """Reachable, stale, delay, probe: packets are forwarded in each state, and an advertisement makes it reachable."""
     learn(six)
     six.wait(14.8)
     assert state_of(six, A6.ip) == "reachable"  # 30 s times 0.5 to 1.5
     six.wait(30.5)
     assert state_of(six, A6.ip) == "stale"
-    assert six.wait(60) == []  # unused, nobody asks
+    assert six.wait(60) == []  # an unused entry is not probed
     assert numbers(deliver(six, 7)) == [7]
     assert state_of(six, A6.ip) == "delay"
     sent = six.wait(4.8)
@@ -375,7 +375,7 @@ def test_s733_states(six: Gateway) -> None:
     assert state_of(six, A6.ip) == "reachable"
 
 
-def test_s733_three_probes_then_anew(six: Gateway) -> None:
+def test_s733_three_probes_then_address_resolution(six: Gateway) -> None:
     learn(six)
     six.wait(46)
     deliver(six)
@@ -387,7 +387,7 @@ def test_s733_three_probes_then_anew(six: Gateway) -> None:
 
 
 def test_reachable_time_is_random(six: Gateway) -> None:
-    """RFC 4861 section 6.3.2: so that not all ask at one time."""
+    """RFC 4861 section 6.3.2: random, so that hosts do not send probes at the same time."""
     hosts = [Host6(LAN, f"2001:db8:1::a:{n:x}", "fe80::1", f"52:54:00:00:03:{n:02x}") for n in range(1, 21)]
     for host in hosts:
         learn(six, host)
@@ -398,7 +398,7 @@ def test_reachable_time_is_random(six: Gateway) -> None:
     assert left[14] == 20 and left[45] == 0 and 1 < left[30] < 19
 
 
-def test_unused_entries_are_forgotten(six: Gateway) -> None:
+def test_unused_entries_expire(six: Gateway) -> None:
     send(six, A6, solicit(A6, OWN[LAN]))
     six.wait(590)
     assert state_of(six, A6.ip) == "stale"
@@ -418,16 +418,16 @@ def test_link_down_forgets(six: Gateway) -> None:
 
 
 def scan(gateway: Gateway, first: int, n: int, source: str = FAR6) -> list[Sent]:
-    """Packets from outside to addresses that nobody has; nobody looks at their checksums."""
+    """Sends packets from outside to addresses that no host has; the checksums that leave are not checked."""
     raw = bytes(frame(ROUTER6, IPv6(src=source, dst="2001:db8:1:0:1::") / UDP()))
     frames = [(WAN, raw[:50] + at.to_bytes(4, "big") + raw[54:]) for at in range(first, first + n)]
     return [one for sent in gateway.send_many(frames) for one in sent]
 
 
 @pytest.mark.parametrize(("networks", "burst", "rate"), [(1, 32, 125), (100, 64, 500)], ids=["one", "many"])
-def test_scan_is_asked_at_a_bounded_rate(six: Gateway, networks: int, burst: int, rate: int) -> None:
-    """500 new neighbours a second at most, with bursts of 64, for one who asks a quarter of it and half of them; the
-    rest is dropped."""
+def test_scan_causes_solicitations_at_a_bounded_rate(six: Gateway, networks: int, burst: int, rate: int) -> None:
+    """At most 500 new neighbours a second are solicited, with bursts of 64; for one client a quarter of it, for one
+    network half. Further packets are dropped."""
     def part(turn: int) -> int:
         return sum(len(of_kind(scan(six, turn * 2000 + n * (2000 // networks), 2000 // networks,
                                     f"2001:db8:f:{n:x}:{turn:x}::7"), NS)) for n in range(networks))
@@ -443,8 +443,8 @@ def test_scan_is_asked_at_a_bounded_rate(six: Gateway, networks: int, burst: int
 
 
 def found_in_a_scan(gateway: Gateway, rate: int, hosts: Sequence[Host6], source: str) -> int:
-    """While somebody scans so many addresses a second a packet goes to each host, which answers the question for it.
-    Gives to how many another packet can then be delivered."""
+    """Scans this many addresses a second, and meanwhile sends a packet to each host, which answers the solicitation for
+    it. Gives the number of hosts to which another packet can then be delivered."""
     found = 0
     for turn, host in enumerate(hosts):
         asked = []
@@ -466,14 +466,14 @@ HOSTS = [Host6(LAN, f"2001:db8:1::c:{n:x}", "fe80::1", f"52:54:00:00:05:{n:02x}"
 
 @pytest.mark.parametrize("rate", [1000, 5000])
 def test_scan_does_not_keep_others_from_new_hosts(six: Gateway, rate: int) -> None:
-    """Hosts that were never heard of, asked for by somebody else than who scans."""
+    """Hosts that were never heard of, and whose packets come from another host than the scan."""
     assert found_in_a_scan(six, rate, HOSTS, "2001:db8:e::7") == 40
 
 
 @pytest.mark.parametrize("how", ["link", "time"])
 @pytest.mark.parametrize("rate", [1000, 5000])
-def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: str) -> None:
-    """Hosts that once answered and were forgotten since have a budget of their own, whoever scans."""
+def test_scan_does_not_prevent_solicitations_for_known_hosts(six: Gateway, rate: int, how: str) -> None:
+    """Hosts that answered once and have expired since have a budget of their own, whichever host scans."""
     for host in HOSTS:
         learn(six, host)
         six.wait(0.1)
@@ -482,20 +482,20 @@ def test_scan_does_not_keep_known_hosts_unasked(six: Gateway, rate: int, how: st
     else:
         six.link(LAN, False)
         six.link(LAN, True)
-        six.wait(3)  # until our addresses are ours again
+        six.wait(3)  # until our addresses are in use again
     assert state_of(six, HOSTS[0].ip) is None
     assert found_in_a_scan(six, rate, HOSTS, FAR6) == 40
 
 
 def asked_for(gateway: Gateway, host: Host6, first: int, n: int, source: str = "") -> int:
-    """How many questions the packets of a LAN host cause, to addresses of the WAN that nobody has."""
+    """How many solicitations a LAN host's packets cause to addresses of the WAN that no host has."""
     packets = [IPv6(src=source or host.ip, dst=f"2001:db8:2::f:{first + k:x}") / UDP() for k in range(n)]
     sent = gateway.send_many([(LAN, frame(host, packet)) for packet in packets])
     return len(of_kind([one for some in sent for one in some], NS, WAN))
 
 
-def test_scan_by_a_station_leaves_others_of_its_link_their_questions(six: Gateway) -> None:
-    """A client on the link is a MAC address, not the network that it shares with all others there."""
+def test_scan_by_a_host_leaves_others_of_its_network_their_solicitations(six: Gateway) -> None:
+    """A client on the same network is a MAC address, not the network, which it shares with all others there."""
     for host in (A6, B6):
         send(six, host, solicit(host, OWN[LAN]))
     assert asked_for(six, A6, 1, 100) == 32
@@ -503,8 +503,8 @@ def test_scan_by_a_station_leaves_others_of_its_link_their_questions(six: Gatewa
     six.wait(10)
 
 
-def test_station_with_many_addresses_has_one_budget(start: Start) -> None:
-    """Also in several networks of the link; addresses for which nobody has answered are one client together."""
+def test_host_with_many_addresses_has_one_budget(start: Start) -> None:
+    """Also in several networks of an interface; all addresses without a known MAC address together are one client."""
     nets = range(1, 4)
     six = start6(start, PLAIN6 + "".join(f"lan.address 2001:db8:a:{n}::1/64\n" for n in nets))
     for n in nets:
@@ -516,8 +516,8 @@ def test_station_with_many_addresses_has_one_budget(start: Start) -> None:
     six.wait(10)
 
 
-def test_questions_of_the_gateway_are_its_own(six: Gateway) -> None:
-    """Neither who scans from a network of ours nor who is not known on its link takes them."""
+def test_solicitations_of_the_gateway_have_their_own_budget(six: Gateway) -> None:
+    """Neither a scan from one of our networks nor one from an unknown host there uses up the gateway's own budget."""
     assert asked_for(six, B6, 1, 100) == 32
     ping = IPv6(src=FAR6, dst=OWN[LAN]) / ICMPv6EchoRequest()
     assert kind6(only(send(six, ROUTER6, ping), WAN)) == (NS, 0)
@@ -525,8 +525,8 @@ def test_questions_of_the_gateway_are_its_own(six: Gateway) -> None:
 
 
 @pytest.mark.parametrize("world", [IVI, World("2001:db8:122:344::/96", "rfc6052")], ids=["ivi", "rfc6052"])
-def test_scan_by_one_ipv4_host_leaves_others_their_questions(start: Start, world: World) -> None:
-    """IPv4 hosts are told apart though the IPv6 addresses they get may differ in the last bits only."""
+def test_scan_by_one_ipv4_host_leaves_others_their_solicitations(start: Start, world: World) -> None:
+    """IPv4 hosts are separate clients, although their IPv6 addresses may differ in the last bits only."""
     gateway = start_ivi(start, world)
     for number in range(100):
         from4(gateway, to_six(src=FAR, dst=f"192.0.2.{number + 100}") / UDP())
@@ -537,7 +537,7 @@ def test_scan_by_one_ipv4_host_leaves_others_their_questions(start: Start, world
     gateway.wait(5)
 
 
-def test_scan_does_not_push_out_who_is_known(six: Gateway) -> None:
+def test_scan_does_not_evict_known_neighbours(six: Gateway) -> None:
     hosts = [Host6(LAN, f"2001:db8:1::a:{n:x}", "fe80::1", f"52:54:00:00:03:{n:02x}") for n in range(1, 41)]
     for host in hosts:
         send(six, host, solicit(host, OWN[LAN]))
@@ -550,7 +550,7 @@ def test_scan_does_not_push_out_who_is_known(six: Gateway) -> None:
 
 
 def test_scan_leaves_room_for_a_new_host(six: Gateway) -> None:
-    """The oldest questions give way: whoever answers soon is found (the packet that asked may be lost)."""
+    """The oldest pending entries are evicted: a host that answers soon is found (the first packet may be lost)."""
     for turn in range(40):
         host = Host6(LAN, f"2001:db8:1::b:{turn:x}", "fe80::1", f"52:54:00:00:04:{turn:02x}")
         six.wait(0.1)
@@ -571,8 +571,8 @@ def test_scan_from_outside_gets_errors(start: Start) -> None:
     assert six.stats()["packets_kept"] == 0
 
 
-def test_flood_of_questions_leaves_who_is_in_use(start: Start) -> None:
-    """From made-up addresses of the link: neither who is reachable gives way, nor who is being asked for."""
+def test_flood_of_solicitations_evicts_no_neighbour_in_use(start: Start) -> None:
+    """From made-up addresses of the network: no reachable neighbour is evicted, and none that is being resolved."""
     six = start6(start, PLAIN6 + f"neighbour {ROUTER6.ip} {ROUTER6.mac}\n")
     packet = IPv6(src=FAR6, dst=A6.ip) / UDP()
 
@@ -583,6 +583,6 @@ def test_flood_of_questions_leaves_who_is_in_use(start: Start) -> None:
     send(six, ROUTER6, packet)
     flood(0x1000)
     answer = send(six, A6, advertise(A6, OWN[LAN]))
-    assert [one.frame.dst for one in answer] == [A6.mac]  # what had waited
+    assert [one.frame.dst for one in answer] == [A6.mac]  # the packet that waited
     flood(0x2000)
     assert only(send(six, ROUTER6, packet), LAN).frame.dst == A6.mac

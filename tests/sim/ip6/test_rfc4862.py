@@ -20,12 +20,12 @@ NS, NA = 135, 136
 
 @pytest.fixture
 def fresh(start: Start) -> Gateway:
-    """Just started: no address is its own yet."""
+    """A router right after its start: its addresses are tentative."""
     return start(PLAIN6, "route6")
 
 
 def addresses(gateway: Gateway, port: str) -> dict[str, str]:
-    """What `interfaces` says: each IPv6 address and its state, empty when it is in use."""
+    """Each IPv6 address of an interface in the listing `interfaces` and its state, empty when it is in use."""
     line = next(line for line in gateway.lines("interfaces") if line.startswith(port))
     found = {}
     for word in line.split()[1:]:
@@ -35,7 +35,7 @@ def addresses(gateway: Gateway, port: str) -> dict[str, str]:
 
 
 def probe(target: str) -> Packet:
-    """Somebody else wants the address."""
+    """The probe of another host that wants the address."""
     return IPv6(src="::", dst=solicited_node(target), hlim=255) / ICMPv6ND_NS(tgt=target)
 
 
@@ -51,7 +51,7 @@ def test_s53_link_local_address_from_the_mac(fresh: Gateway) -> None:
         assert addresses(fresh, port) == {OWN_LOCAL[port]: "", OWN[port]: ""}
 
 
-def test_s542_one_question_for_each_address(fresh: Gateway) -> None:
+def test_s542_one_probe_for_each_address(fresh: Gateway) -> None:
     """From the unspecified address to the solicited-node group, without our MAC (RFC 4861 section
     4.3), after a random delay below a second."""
     asked = of_kind(fresh.wait(3), NS)
@@ -70,8 +70,8 @@ def test_s542_delays_are_random(start: Start) -> None:
     assert len(delays) > 3
 
 
-def test_s543_addresses_are_announced_when_they_are_ours(fresh: Gateway) -> None:
-    """A second after the question; to all nodes, not solicited (RFC 9131)."""
+def test_s543_addresses_are_announced_when_they_are_in_use(fresh: Gateway) -> None:
+    """A second after the probe; to all nodes, not solicited (RFC 9131)."""
     sent = fresh.wait(4)
     for port in (LAN, WAN):
         for own in (OWN[port], OWN_LOCAL[port]):
@@ -82,8 +82,8 @@ def test_s543_addresses_are_announced_when_they_are_ours(fresh: Gateway) -> None
             assert told.frame[ICMPv6NDOptDstLLAddr].lladdr == PORT_MAC[port]
 
 
-def test_s54_tentative_addresses_are_not_answered_for(fresh: Gateway) -> None:
-    """Section 5.4.3: a question from a unicast address resolves: ignored."""
+def test_s54_solicitations_for_tentative_addresses_are_ignored(fresh: Gateway) -> None:
+    """Section 5.4.3: a solicitation from a unicast address is for address resolution, and is ignored."""
     assert send(fresh, A6, solicit(A6, OWN[LAN])) == []
     assert send(fresh, A6, IPv6(src=A6.ip, dst=OWN[LAN]) / ICMPv6EchoRequest()) == []
     assert fresh.drops() == {"nd-other": 1, "tentative": 1}
@@ -95,7 +95,7 @@ def test_s54_tentative_addresses_are_not_answered_for(fresh: Gateway) -> None:
 @pytest.mark.parametrize("when", [0.0, 1.3], ids=["before-our-question", "behind-it"])
 @pytest.mark.parametrize("how", ["probe", "answer"])
 def test_s545_duplicate_is_not_used(fresh: Gateway, when: float, how: str) -> None:
-    """Somebody asks for it at the same time, or answers that it has it."""
+    """Another host probes the address at the same time, or advertises that it has it."""
     if when:
         fresh.wait(0.9)
     packet = probe(OWN[LAN]) if how == "probe" else advertise(A6, "ff02::1", target=OWN[LAN], s=0)
@@ -111,7 +111,7 @@ def test_s545_duplicate_is_not_used(fresh: Gateway, when: float, how: str) -> No
 
 
 def test_s545_duplicate_of_the_address_from_the_mac(fresh: Gateway) -> None:
-    """Somebody has our MAC address: no IPv6 on that port; the other goes on."""
+    """Another host has our MAC address: no IPv6 on that interface; the other interface works."""
     send(fresh, A6, probe(OWN_LOCAL[LAN]))
     sent = fresh.wait(5)
     assert addresses(fresh, LAN) == {OWN_LOCAL[LAN]: "(duplicate)", OWN[LAN]: "(duplicate)"}
@@ -119,7 +119,7 @@ def test_s545_duplicate_of_the_address_from_the_mac(fresh: Gateway) -> None:
     assert addresses(fresh, WAN) == {OWN_LOCAL[WAN]: "", OWN[WAN]: ""}
 
 
-def test_s545_another_try_when_the_link_comes_up(fresh: Gateway) -> None:
+def test_s545_another_probe_when_carrier_comes_up(fresh: Gateway) -> None:
     send(fresh, A6, probe(OWN[LAN]))
     fresh.wait(5)
     fresh.link(LAN, False)
@@ -130,8 +130,8 @@ def test_s545_another_try_when_the_link_comes_up(fresh: Gateway) -> None:
     assert addresses(fresh, LAN) == {OWN_LOCAL[LAN]: "", OWN[LAN]: ""}
 
 
-def test_link_up_makes_the_addresses_tentative(fresh: Gateway) -> None:
-    """Section 5.4: the link may be another one."""
+def test_carrier_up_makes_the_addresses_tentative(fresh: Gateway) -> None:
+    """Section 5.4: the cable may lead to another network."""
     fresh.wait(5)
     fresh.link(LAN, False)
     assert fresh.wait(3) == []
@@ -142,7 +142,7 @@ def test_link_up_makes_the_addresses_tentative(fresh: Gateway) -> None:
     assert {target_of(one) for one in asked} == {OWN[LAN], OWN_LOCAL[LAN]}
 
 
-def test_our_question_reflected_is_no_duplicate(fresh: Gateway) -> None:
+def test_our_reflected_probe_is_no_duplicate(fresh: Gateway) -> None:
     """A switch in a loop sends our own frames back (RFC 7527)."""
     for _ in range(15):
         for one in of_kind(fresh.wait(0.1), NS):
@@ -152,7 +152,7 @@ def test_our_question_reflected_is_no_duplicate(fresh: Gateway) -> None:
     assert fresh.drops() == {"nd-other": 4}
 
 
-def test_wrong_answers_do_not_make_a_duplicate(fresh: Gateway) -> None:
+def test_invalid_advertisements_do_not_make_a_duplicate(fresh: Gateway) -> None:
     for packet in (advertise(A6, "ff02::1", target=OWN[LAN], s=0, hlim=64),
                    advertise(A6, "ff02::1", target=OWN[LAN], s=1),
                    IPv6(src="::", dst="ff02::1", hlim=255) / ICMPv6ND_NS(tgt=OWN[LAN])):
@@ -162,8 +162,8 @@ def test_wrong_answers_do_not_make_a_duplicate(fresh: Gateway) -> None:
     assert addresses(fresh, LAN)[OWN[LAN]] == ""
 
 
-def test_what_is_ours_by_now_stays_ours(fresh: Gateway) -> None:
-    """Who comes later is told that the address is taken."""
+def test_an_address_in_use_stays_in_use(fresh: Gateway) -> None:
+    """A host that probes it later gets an advertisement that the address is taken."""
     fresh.wait(5)
     sent = only(send(fresh, Host6(LAN, "::", "::", "52:54:00:00:09:09"), probe(OWN[LAN])), LAN)
     assert kind6(sent) == (NA, 0)
@@ -181,6 +181,6 @@ def test_what_is_ours_by_now_stays_ours(fresh: Gateway) -> None:
     ("route 2001:db8:5::/48 via 2001:db8:7::1", "route via 2001:db8:7::1 lies in no network"),
     ("neighbour 2001:db8:9::1 02:00:00:00:00:09", "neighbour 2001:db8:9::1 lies in no network"),
 ])
-def test_configuration_that_does_not_fit(start: Start, line: str, wrong: str) -> None:
+def test_configuration_that_contradicts_itself(start: Start, line: str, wrong: str) -> None:
     with pytest.raises(Refused, match=wrong):
         start(ADDRESSES6 + line + "\n", "route6")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""IPv6 headers on their way through a router and to its end (RFC 8200, RFC 4291, RFC 5095)."""
+"""IPv6 headers of packets that are forwarded, and of packets to the gateway (RFC 8200, RFC 4291, RFC 5095)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def options(next_header: int, body: bytes) -> bytes:
 
 
 def udp(source: str, target: str) -> bytes:
-    """A datagram with its checksum, without the header."""
+    """A datagram with a correct checksum, without the IPv6 header."""
     return bytes(IPv6(src=source, dst=target) / UDP(sport=7, dport=9) / b"data")[40:]
 
 
@@ -69,7 +69,7 @@ def test_forwards_back_to_the_host(six: Gateway) -> None:
     assert sent.frame.dst == A6.mac and sent.ip6.hlim == 63
 
 
-def test_padding_of_the_link_is_cut(six: Gateway) -> None:
+def test_ethernet_padding_is_removed(six: Gateway) -> None:
     assert len(only(six.send(LAN, bytes(frame(A6, out() / UDP())) + bytes(9)), WAN).raw) == 14 + 48
 
 
@@ -93,7 +93,7 @@ LONG_CHAIN = b"".join(options(60, unknown_option(0x1e)) for _ in range(30)) + op
         "routing-used-up", "first-fragment", "atomic-fragment", "later-fragment", "header-beyond-the-end", "ah",
         "mobility"])
 def test_s4_a_router_looks_at_no_extension_header(six: Gateway, chain: tuple[int, bytes]) -> None:
-    """Section 4: they are for the destination; the way through is the same for all."""
+    """Section 4: extension headers are for the destination; every such packet is forwarded in the same way."""
     packet = bytes(out(nh=chain[0]) / Raw(chain[1] + udp(A6.ip, FAR6)))
     sent = only(send(six, A6, packet, broken=True), WAN)
     assert sent.raw[14:21] == packet[:7] and sent.raw[22:] == packet[8:]
@@ -107,20 +107,20 @@ def test_s4_a_router_looks_at_no_extension_header(six: Gateway, chain: tuple[int
     (bytes(out(plen=9) / UDP()), "ip-length"),
     (bytes(out(plen=65535) / UDP()), "ip-length"),
 ], ids=["short", "version-4", "version-5", "cut", "longer-by-one", "longest"])
-def test_header_that_is_wrong(six: Gateway, raw: bytes, reason: str) -> None:
+def test_invalid_header(six: Gateway, raw: bytes, reason: str) -> None:
     assert send(six, A6, raw) == []
     assert six.drops() == {reason: 1}
 
 
 def test_jumbogram(six: Gateway) -> None:
-    """RFC 2675 is not implemented: a length of zero with hop-by-hop options is no length."""
+    """RFC 2675 is not implemented: a length of zero with hop-by-hop options is invalid."""
     jumbo = bytes(out(nh=0, plen=0)) + bytes([17, 0, 0xc2, 4, 0, 1, 0, 0]) + bytes(100)
     assert send(six, A6, jumbo) == []
     assert six.drops() == {"ip-length": 1}
 
 
 def test_rfc5095_source_routes_are_not_forwarded(six: Gateway) -> None:
-    """RFC 9288 section 3.4.2.5; where the addressee is another, nobody is told."""
+    """RFC 9288 section 3.4.2.5; the gateway sends no error when the destination is another host."""
     assert send(six, A6, out() / IPv6ExtHdrRouting(type=0, addresses=[FAR6]) / UDP()) == []
     assert send(six, A6, out() / IPv6ExtHdrDestOpt(options=[PadN(optdata=b"1234")])
                 / IPv6ExtHdrRouting(type=0, addresses=[FAR6, FAR6]) / UDP()) == []
@@ -132,7 +132,7 @@ def test_rfc5095_source_routes_are_not_forwarded(six: Gateway) -> None:
 
 @pytest.mark.parametrize("source", ["::1", "ff02::1", "ff0e::1", "::ffff:192.0.2.1", "::192.0.2.1", OWN[LAN], OWN[WAN],
                                     OWN_LOCAL[LAN], FAR6, ROUTER6.ip, "2001:db8:1::"])
-def test_source_that_cannot_be_there(six: Gateway, source: str) -> None:
+def test_impossible_source(six: Gateway, source: str) -> None:
     """RFC 4291 sections 2.5.2, 2.5.3, 2.7; RFC 2827."""
     assert send(six, A6, out(src=source, hlim=1) / UDP()) == []
     assert send(six, A6, out(src=source) / UDP()) == []
@@ -151,8 +151,8 @@ def test_s252_unspecified_source_is_not_forwarded(six: Gateway) -> None:
 
 
 @pytest.mark.parametrize("target", ["::", "::1", "::ffff:198.51.100.7", "::198.51.100.7", "fe80::1234", "fe80::1"])
-def test_destination_that_is_nobody_elsewhere(six: Gateway, target: str) -> None:
-    """RFC 4291 sections 2.5.2, 2.5.3 and 2.5.6: such packets stay on their link."""
+def test_destination_that_is_never_forwarded(six: Gateway, target: str) -> None:
+    """RFC 4291 sections 2.5.2, 2.5.3 and 2.5.6: such packets stay on their own network."""
     assert send(six, A6, out(dst=target) / UDP()) == []
     assert six.drops() == {"martian-destination": 1}
 
@@ -164,9 +164,9 @@ def test_multicast_is_not_forwarded(six: Gateway, target: str) -> None:
 
 
 def test_s256_link_local_source_does_not_leave_its_link(six: Gateway) -> None:
-    """RFC 4291 section 2.5.6; RFC 4443 section 3.1: beyond the scope of the source address."""
+    """RFC 4291 section 2.5.6; RFC 4443 section 3.1: the destination is beyond the scope of the source address."""
     packet = out(src=A6.local) / UDP()
-    send(six, A6, solicit(A6, OWN[LAN], src=A6.local))  # who A is
+    send(six, A6, solicit(A6, OWN[LAN], src=A6.local))  # A becomes a known neighbour
     error = only(send(six, A6, packet), LAN)
     assert kind6(error) == (1, 2) and error.ip6.dst == A6.local and error.ip6.src == OWN_LOCAL[LAN]
     assert quote6(error) == bytes(packet)
@@ -184,7 +184,7 @@ def test_frame_for_another_station(six: Gateway) -> None:
     assert six.drops() == {"not-ours": 1}
 
 
-# --- what is for the gateway itself ---------------------------------------------------------------------
+# --- packets to the gateway itself ---------------------------------------------------------------------
 
 
 def to_us(**fields: Any) -> IPv6:
@@ -204,7 +204,7 @@ def echo(source: str = A6.ip, target: str = OWN[LAN]) -> bytes:
     (44, bytes([58, 0, 0, 0]) + b"atom"),
 ], ids=["skipped-option", "router-alert", "two-headers", "routing-type-4-done", "routing-type-0-done", "atomic"])
 def test_s4_echo_behind_extension_headers(six: Gateway, chain: tuple[int, bytes]) -> None:
-    """The answer has none (RFC 6946 for atomic fragments)."""
+    """The reply has no extension headers (RFC 6946 for atomic fragments)."""
     answer = only(send(six, A6, bytes(to_us(nh=chain[0]) / Raw(chain[1] + echo()))), LAN)
     assert kind6(answer) == (129, 0) and answer.raw[58:] == echo()[4:]
     assert (answer.ip6.src, answer.ip6.dst, answer.ip6.hlim) == (OWN[LAN], A6.ip, 64)
@@ -213,7 +213,7 @@ def test_s4_echo_behind_extension_headers(six: Gateway, chain: tuple[int, bytes]
 @pytest.mark.parametrize(("kind", "told"), [(0x5e, False), (0x9e, True), (0xde, True), (0x80, True), (0x40, False)])
 @pytest.mark.parametrize("header", [0, 60])
 def test_s42_option_not_understood(six: Gateway, kind: int, told: bool, header: int) -> None:
-    """The upper two bits say whether to drop the packet, and whether to tell (code 2)."""
+    """The two upper bits say whether to drop the packet and whether to send an error (code 2)."""
     body = options(58, bytes([1, 1, 0]) + unknown_option(kind))
     packet = bytes(to_us(nh=header) / Raw(body + echo()))
     sent = send(six, A6, packet)
@@ -227,8 +227,8 @@ def test_s42_option_not_understood(six: Gateway, kind: int, told: bool, header: 
     assert quote6(error) == packet
 
 
-def test_s42_option_that_a_group_is_not_told_of(six: Gateway) -> None:
-    """Bits 11: no error where the packet went to a group; bits 10: one even then."""
+def test_s42_unknown_option_in_a_packet_to_a_group(six: Gateway) -> None:
+    """Bits 11: no error about a packet to a group; bits 10: an error even then."""
     def to_group(kind: int) -> Packet:
         return IPv6(src=A6.ip, dst="ff02::1", nh=60) / Raw(options(58, unknown_option(kind)) + echo(A6.ip, "ff02::1"))
 
@@ -238,7 +238,7 @@ def test_s42_option_that_a_group_is_not_told_of(six: Gateway) -> None:
 
 @pytest.mark.parametrize("chain", [(60, options(0, b"") + options(58, b"")), (43, bytes([58, 2, 4, 1]) + bytes(20))],
                          ids=["hop-by-hop-second", "routing"])
-def test_rfc4443_s24_e3_a_group_is_told_of_nothing_else(six: Gateway, chain: tuple[int, bytes]) -> None:
+def test_rfc4443_s24_e3_no_other_error_about_a_group(six: Gateway, chain: tuple[int, bytes]) -> None:
     packet = IPv6(src=A6.ip, dst="ff02::1", nh=chain[0]) / Raw(chain[1] + echo(A6.ip, "ff02::1"))
     assert send(six, A6, packet) == []
     assert six.drops() == {"extension": 1}
@@ -261,7 +261,7 @@ def test_s41_hop_by_hop_options_not_in_the_first_place(six: Gateway) -> None:
 
 
 def test_s4_next_header_not_recognised(six: Gateway) -> None:
-    """Code 1, at the field that names it; the outside is told nothing."""
+    """Code 1, with a pointer to the field that names it; no error is sent outside."""
     for nh, chain, pointer in ((253, b"", 6), (60, options(253, b""), 40)):
         error = only(send(six, A6, to_us(nh=nh) / Raw(chain + b"12345678")), LAN)
         assert kind6(error) == (4, 1) and int.from_bytes(error.raw[58:62], "big") == pointer
@@ -269,14 +269,14 @@ def test_s4_next_header_not_recognised(six: Gateway) -> None:
     assert six.drops() == {"no-service": 3}
 
 
-def test_no_next_header_is_nothing_to_tell_of(six: Gateway) -> None:
+def test_no_next_header_causes_no_error(six: Gateway) -> None:
     assert send(six, A6, to_us(nh=59)) == []
     assert six.drops() == {"no-service": 1}
 
 
 @pytest.mark.parametrize("routing", [0, 2, 4, 253])
 def test_s44_routing_header_with_segments_left(six: Gateway, routing: int) -> None:
-    """Code 0 at the routing type; RFC 5095 for type 0."""
+    """Code 0, with a pointer to the routing type; RFC 5095 for type 0."""
     body = bytes([58, 2, routing, 1]) + bytes(20)
     packet = bytes(to_us(nh=60) / Raw(options(43, b"") + body + echo()))
     error = only(send(six, A6, packet), LAN)
@@ -290,7 +290,7 @@ def test_s44_routing_header_with_segments_left(six: Gateway, routing: int) -> No
     (44, bytes(7)),
     (60, b"".join(options(60, b"") for _ in range(12)) + bytes([58, 1, 1, 4]) + bytes(4)),
 ], ids=["beyond-the-end", "one-byte", "short-fragment-header", "after-many"])
-def test_chain_that_has_no_end(six: Gateway, chain: tuple[int, bytes]) -> None:
+def test_truncated_chain(six: Gateway, chain: tuple[int, bytes]) -> None:
     assert send(six, A6, to_us(nh=chain[0]) / Raw(chain[1]), broken=True) == []
     assert six.drops() == {"extension": 1}
 
@@ -304,14 +304,14 @@ def test_s4_chain_of_any_length(six: Gateway, n: int) -> None:
 
 
 def test_s45_fragments_to_the_gateway_are_dropped(six: Gateway) -> None:
-    """No buffers for strangers, as in IPv4."""
+    """The gateway keeps no reassembly buffers for other hosts, as in IPv4."""
     for offset, more in ((0, 1), (5, 0)):
         assert send(six, A6, to_us() / IPv6ExtHdrFragment(nh=58, offset=offset, m=more, id=9) / Raw(echo())) == []
     assert six.drops() == {"fragment": 2}
 
 
-def test_s5_our_own_packets_keep_to_1280_beyond_the_link(six: Gateway) -> None:
-    """RFC 8201 section 4: without path MTU discovery nothing larger; cut by us (section 4.5)."""
+def test_s5_our_own_packets_beyond_the_network_have_1280_bytes(six: Gateway) -> None:
+    """RFC 8201 section 4: no larger packet without path MTU discovery; the gateway fragments them (section 4.5)."""
     data = bytes(range(256)) * 5 + b"odd"
     request = IPv6(src=FAR6, dst=OWN[WAN]) / ICMPv6EchoRequest(id=1, seq=2, data=data)
     sent = send(six, ROUTER6, request)
@@ -344,12 +344,12 @@ def test_longest_prefix_wins(start: Start) -> None:
                      + f"route {OWN[LAN]}/128 via {B6.ip}\n")
     assert only(send(gateway, A6, out(dst="2001:db8:f:1::1") / UDP()), LAN).frame.dst == B6.mac
     assert only(send(gateway, A6, out(dst="2001:db8:f::1") / UDP()), WAN).frame.dst == ROUTER6.mac
-    assert kind6(only(send(gateway, A6, to_us() / ICMPv6EchoRequest()), LAN))[0] == 129  # ours stays ours
+    assert kind6(only(send(gateway, A6, to_us() / ICMPv6EchoRequest()), LAN))[0] == 129  # routes do not matter
     assert "2001:db8:f::/64 via 2001:db8:2::1 wan" in gateway.lines("routes")
     assert "::/0 via 2001:db8:2::1 wan" in gateway.lines("routes")
 
 
-def test_other_applications_have_no_ipv6(start: Start) -> None:
+def test_nat_has_no_ipv6(start: Start) -> None:
     gateway = start(PLAIN6 + "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\nnat.sessions 100\n")
     assert send(gateway, A6, out() / UDP()) == []
     assert gateway.drops() == {"ipv6": 1}
@@ -365,13 +365,13 @@ def test_two_addresses_in_one_network(start: Start) -> None:
 
 @pytest.mark.parametrize("host", [A6, ROUTER6], ids=["lan", "wan"])
 def test_rfc4291_s261_subnet_router_anycast(six: Gateway, host: Any) -> None:
-    """The all-zeros address of a network is ours; the answer has a unicast source."""
+    """The all-zeros address of a network is the gateway's; the reply has a unicast source."""
     anycast = OWN[host.port].rsplit("::", 1)[0] + "::"
     answer = only(send(six, host, IPv6(src=host.ip, dst=anycast) / ICMPv6EchoRequest(data=b"any")), host.port)
     assert kind6(answer) == (129, 0) and answer.ip6.src == OWN[host.port]
 
 
 def test_hop_by_hop_header_is_no_transport(six: Gateway) -> None:
-    """scapy's own idea of a chain, so that the tests do not only know ours."""
+    """Checks against scapy's own parser of header chains, so that the tests do not depend on ours alone."""
     packet = out() / IPv6ExtHdrHopByHop(options=[RouterAlert()]) / IPv6ExtHdrDestOpt() / UDP(sport=9)
     assert only(send(six, A6, packet), WAN).frame[UDP].sport == 9

@@ -25,7 +25,7 @@ def header(proto: Any, sport: int, dport: int, flags: str = "S") -> Packet:
 
 def outward(gateway: Gateway, sport: int, *, host: Host = A, to: str = SERVER, dport: int = 53, proto: Any = UDP,
             flags: str = "S") -> int:
-    """A packet goes out; gives the external port."""
+    """Sends a packet from inside; gives the external port."""
     sent = only(gateway.ip_from(host, IP(src=host.ip, dst=to) / header(proto, sport, dport, flags)), WAN)
     assert (sent.ip.src, sent.ip.dst, sent.ip[proto].dport) == (OUTSIDE, to, dport)
     external: int = sent.ip[proto].sport
@@ -72,7 +72,7 @@ def test_echo_there_and_back(gateway: Gateway) -> None:
 
 
 def test_echo_reply_of_nothing_but_zeros(gateway: Gateway) -> None:
-    """Identifier 0 cannot be kept outside; inside the reply sums up to +0."""
+    """Identifier 0 is changed outside; the sum of the reply inside is +0."""
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(id=0, seq=0)), WAN)
     assert sent.frame[ICMP].id != 0
     back = only(gateway.wan(IP(src=SERVER, dst=OUTSIDE) / ICMP(type=0, id=sent.frame[ICMP].id, seq=0)), LAN)
@@ -106,14 +106,14 @@ def test_udp_checksum_never_becomes_zero(gateway: Gateway) -> None:
     base = IP(src=A.ip, dst=SERVER) / UDP(sport=9, dport=53) / b"\0\0"
     translated = only(gateway.lan(base), WAN).ip[UDP]
     given: int = translated.chksum
-    # Adding the checksum itself to the data makes the new checksum zero.
+    # With the checksum appended to the data, the new checksum is zero.
     zero = IP(src=A.ip, dst=SERVER) / UDP(sport=9, dport=53) / given.to_bytes(2, "big")
     sent = only(gateway.lan(zero), WAN)
     assert sent.ip[UDP].chksum == 0xffff
 
 
 def test_wrong_checksum_stays_wrong(gateway: Gateway) -> None:
-    """The NAT must not repair what broke before it: the receiver shall notice."""
+    """The NAT must not repair a packet that was damaged before it: the receiver must notice."""
     packet = IP(src=A.ip, dst=SERVER) / TCP(sport=9, dport=53, chksum=0x1234)
     sent = only(gateway.lan(packet, broken=True), WAN)
     given = sent.ip[TCP].chksum
@@ -134,7 +134,7 @@ def test_short_transport_header(gateway: Gateway, number: int, size: int) -> Non
 
 @PROTOCOLS
 def test_mapping_is_endpoint_independent(gateway: Gateway, proto: Any) -> None:
-    """RFC 4787 REQ-1: one external port, whoever is talked to."""
+    """RFC 4787 REQ-1: one external port, whatever the remote endpoint."""
     ports = {outward(gateway, 5000, to=to, dport=dport, proto=proto)
              for to in (SERVER, SERVER2, NEAR.ip) for dport in (53, 80, 5000)}
     assert len(ports) == 1
@@ -148,7 +148,7 @@ def test_protocols_have_ports_of_their_own(gateway: Gateway) -> None:
 
 
 FILTERING = [
-    # filtering, and who gets in: the same endpoint, another port of it, another address
+    # filtering, and who gets in: packets from the same endpoint, another port of it, another address
     ("endpoint-independent", (True, True, True)),
     ("address-dependent", (True, True, False)),
     ("address-and-port-dependent", (True, False, False)),
@@ -179,7 +179,7 @@ def test_default_filtering_is_address_dependent(start: Start) -> None:
 
 @pytest.mark.virtual
 def test_filtering_ends_with_the_session_that_allowed_it(start: Start) -> None:
-    """The mapping lives on by another session; the old remote address has no right any more."""
+    """Another session keeps the mapping; the old remote address is no longer allowed."""
     gateway = start(NAT)
     port = outward(gateway, 5000, to=SERVER)
     gateway.wait(200)
@@ -189,7 +189,7 @@ def test_filtering_ends_with_the_session_that_allowed_it(start: Start) -> None:
     assert len(inward(gateway, port, source=SERVER2)) == 1
 
 
-def test_nothing_gets_in_unasked(gateway: Gateway) -> None:
+def test_unsolicited_packets_do_not_pass(gateway: Gateway) -> None:
     for proto in (UDP, TCP):
         assert inward(gateway, 5000, proto=proto, flags="S") == []
     assert gateway.drops() == {"no-mapping": 2}
@@ -197,7 +197,7 @@ def test_nothing_gets_in_unasked(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("flags", ["A", "SA", "F", "FA", "R", "RA", "PA", "", "SF", "SR"])
 def test_tcp_of_no_connection(gateway: Gateway, flags: str) -> None:
-    """A segment other than a SYN opens nothing."""
+    """A segment other than a SYN opens no session."""
     assert gateway.lan(IP(src=A.ip, dst=SERVER) / TCP(sport=1, dport=2, flags=flags)) == []
     assert gateway.drops() == {"no-session": 1}
     assert gateway.lines("sessions") == []
@@ -221,7 +221,7 @@ def test_taken_port_keeps_range_and_parity(gateway: Gateway, proto: Any, port: i
     assert ports[0] == port
     assert len(set(ports)) == len(ports)
     assert all(one % 2 == port % 2 and (one < 1024) == (port < 1024) and one > 0 for one in ports)
-    # Each answer finds its own host.
+    # Each answer reaches its own host.
     answers = gateway.send_many([
         (WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=OUTSIDE) / header(proto, 53, one, "SA"))
         for one in ports[:2]])
@@ -231,7 +231,7 @@ def test_taken_port_keeps_range_and_parity(gateway: Gateway, proto: Any, port: i
 
 @pytest.mark.virtual
 def test_taken_ports_are_unpredictable(start: Start) -> None:
-    """RFC 6056: seeds differ, so do ports; and they are spread over the range."""
+    """RFC 6056: other seeds give other ports; and the ports are spread over the range."""
     seen = []
     for seed in range(1, 6):
         gateway = start(NAT, seed=seed)
@@ -258,13 +258,13 @@ CROWD = (f"lan.address 10.255.255.1/8\nwan.address {OUTSIDE}/24\ngateway {ROUTER
 
 
 def from_crowd(ip: str, sport: int, dport: int = 53) -> tuple[str, Packet]:
-    # Scapy is slow: only what differs is set behind a packet built once.
+    # Scapy is slow: a packet is built once, and only the fields that differ are set.
     return LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / IP(src=ip, dst=SERVER) / UDP(sport=sport, dport=dport)
 
 
 @pytest.mark.virtual
 def test_ports_run_out_and_come_back(start: Start) -> None:
-    """When all ports that may stand for a host's are used it is told 3/13 (RFC 5508 REQ-8)."""
+    """When all ports that may serve a host are used, the host gets 3/13 (RFC 5508 REQ-8)."""
     gateway = start(CROWD + "nat.sessions 70000\n" + f"neighbour 10.0.9.9 {A.mac}\nneighbour 10.0.9.8 {A.mac}\n")
     use_up(gateway, Host(LAN, "10.0.9.8", A.mac), range(1, 65536), answered=True)
     for port in (5000, 501):
@@ -286,7 +286,7 @@ def test_table_fills_and_recovers(start: Start) -> None:
     stats = gateway.stats()
     assert (stats["nat_sessions"], stats["nat_table_full"]) == (100, 1)
     assert gateway.drops() == {"table-full": 1}
-    # Who has a session keeps it.
+    # A host with a session keeps it.
     assert only(gateway.send(*from_crowd("10.0.0.1", 5000)), WAN).ip[UDP].sport == 5000
     gateway.wait(302)
     assert gateway.stats()["nat_sessions"] == 0
@@ -294,7 +294,7 @@ def test_table_fills_and_recovers(start: Start) -> None:
     assert gateway.stats()["nat_sessions_created"] == 101
 
 
-def test_full_table_tells_the_outside_nothing(start: Start) -> None:
+def test_full_table_sends_no_error_outside(start: Start) -> None:
     gateway = start(CROWD + "nat.sessions 100\nnat.filtering endpoint-independent\n")
     gateway.send_many([from_crowd(ip, 5000) for ip in crowd(100)])
     assert inward(gateway, 5000, source=SERVER2) == []
@@ -306,7 +306,7 @@ def test_full_table_tells_the_outside_nothing(start: Start) -> None:
 
 @PROTOCOLS
 def test_hairpin(start: Start, proto: Any) -> None:
-    """RFC 4787 REQ-9: the source shown is the external one."""
+    """RFC 4787 REQ-9: the source that the other host sees is the external one."""
     gateway = start(NAT + "nat.filtering endpoint-independent\n")
     port_b = outward(gateway, 6000, host=B, proto=proto)
     packet = IP(src=A.ip, dst=OUTSIDE, ttl=9) / header(proto, 7000, port_b, "S") / b"hello"
@@ -353,7 +353,7 @@ def test_hairpin_to_nobody(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_hairpin_to_a_host_that_does_not_answer_arp(start: Start) -> None:
-    """The error finds the sender, and quotes what it sent."""
+    """The error reaches the sender, and quotes the packet that it sent."""
     lines = [line for line in NAT.splitlines() if B.ip not in line]
     gateway = start("\n".join(lines) + "\nnat.filtering endpoint-independent\n")
     port_b = outward(gateway, 6000, host=B)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who gets what when tables, ports or limits are used up: hosts among each other, and strangers."""
+"""How tables, ports and limits are shared when they are used up: between inside hosts, and with strangers, remote
+endpoints that no inside host has sent to."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def back(gateway: Gateway, n: int) -> list[Sent]:
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.virtual
 def test_one_host_cannot_keep_all_ports(start: Start, kind: str) -> None:
-    """Who took all ports loses some that nobody answered, to those who have fewer, and those only."""
+    """A host that took all ports loses unanswered ones to hosts with fewer ports, and to those only."""
     gateway = start(FULL + f"nat.forward {kind} 1024 {A.ip}:9\n")
     use_up(gateway, A, HIGH[1:], kind)
     for port in HIGH[1:100]:
@@ -55,7 +56,7 @@ def test_one_host_cannot_keep_all_ports(start: Start, kind: str) -> None:
 
 
 @pytest.mark.virtual
-def test_ports_in_use_are_nobodys_to_take(start: Start) -> None:
+def test_ports_in_use_are_not_taken(start: Start) -> None:
     gateway = start(FULL)
     use_up(gateway, A, HIGH, answered=True)
     told = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / request("udp", 8080)), LAN)
@@ -69,7 +70,7 @@ def test_ports_in_use_are_nobodys_to_take(start: Start) -> None:
 
 
 def test_strangers_do_not_use_up_the_host_limit(start: Start) -> None:
-    """What others open to a service counts when the service answers."""
+    """A session that a remote endpoint opens to a service counts only once the service answers."""
     gateway = start(NAT + f"nat.forward udp 80 {B.ip}:80\nnat.host-limit 3\n")
     for n in range(20):
         only(gateway.wan(stranger(n)), LAN)
@@ -78,12 +79,12 @@ def test_strangers_do_not_use_up_the_host_limit(start: Start) -> None:
     told = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / request("udp", 6000)), LAN)
     assert icmp_kind(told) == (3, 13)
     assert gateway.wan(stranger(77)) == []
-    only(back(gateway, 0), WAN)  # known ones are served all the same
+    only(back(gateway, 0), WAN)  # a session that exists still works
     assert gateway.drops() == {"host-limit": 2}
 
 
 def test_a_handshake_alone_does_not_count(start: Start) -> None:
-    """A service answers every SYN; what counts is a connection."""
+    """A service answers every SYN; only an established connection counts."""
     gateway = start(NAT + f"nat.forward tcp 80 {B.ip}:80\nnat.host-limit 3\n")
     for n in range(20):
         client = only(gateway.wan(stranger(n, "tcp")), LAN).ip.src
@@ -105,7 +106,7 @@ def test_answered_strangers_use_up_the_host_limit(start: Start) -> None:
 
 @pytest.mark.virtual
 def test_answers_beyond_the_host_limit_do_not_count(start: Start) -> None:
-    """They are given, but only what the host took up within its limit is its own."""
+    """Such answers pass, but the session becomes the host's own only within its limit."""
     gateway = start(NAT + f"nat.forward udp 80 {B.ip}:80\nnat.host-limit 3\nnat.udp-timeout 300\n")
     for n in range(10):
         only(gateway.wan(stranger(n)), LAN)
@@ -114,7 +115,7 @@ def test_answers_beyond_the_host_limit_do_not_count(start: Start) -> None:
     gateway.wait(200)
     for n in range(3, 10):
         only(back(gateway, n), WAN)
-    gateway.wait(110)  # the first three are over, the others are not
+    gateway.wait(110)  # the first three have expired, the others have not
     open_out(gateway, number=6000, host=B)
     assert gateway.drops() == {}
 
@@ -122,7 +123,7 @@ def test_answers_beyond_the_host_limit_do_not_count(start: Start) -> None:
 @pytest.mark.parametrize("filtering", ["address-dependent", "endpoint-independent"])
 @pytest.mark.virtual
 def test_strangers_do_not_keep_a_mapping(start: Start, filtering: str) -> None:
-    """RFC 4787 REQ-6: one remote endpoint after the other sends; nothing is prolonged by it."""
+    """RFC 4787 REQ-6: remote endpoints send one after the other; this extends no lifetime."""
     gateway = start(NAT + f"nat.filtering {filtering}\nnat.udp-timeout 300\n")
     sent = only(gateway.ip_from(A, IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN)
     for n in range(29):
@@ -149,8 +150,8 @@ def test_strangers_to_a_mapping_take_no_host_a_place(start: Start) -> None:
 @pytest.mark.parametrize("filling", ["udp", "tcp", "tcp answered", "one address"])
 @pytest.mark.virtual
 def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
-    """They fill the table through a forwarded port; inside hosts open what they like, and what was
-    taken up stays."""
+    """They fill the table through a forwarded port. Inside hosts can still open sessions, and sessions that the service
+    answered stay."""
     kind = filling.split()[0].replace("one", "udp")
     gateway = start(SMALL + f"nat.forward udp 80 {B.ip}:80\nnat.forward tcp 80 {B.ip}:80\n")
     only(gateway.wan(stranger(999)), LAN)
@@ -182,7 +183,7 @@ def test_strangers_take_nobodys_place(start: Start, filling: str) -> None:
 
 @pytest.mark.virtual
 def test_strangers_let_in_by_the_filter(start: Start) -> None:
-    """The same over the mapping of a host that only sends."""
+    """As test_strangers_take_nobodys_place, over the mapping of a host that only sends."""
     gateway = start(SMALL + "nat.filtering endpoint-independent\n")
     open_out(gateway, number=80, host=B)
     for n in range(400):
@@ -210,7 +211,7 @@ def test_a_session_taken_up_is_not_evicted(start: Start) -> None:
 
 @pytest.mark.parametrize("how", ["fin", "reset"])
 @pytest.mark.virtual
-def test_ended_connections_give_way(start: Start, how: str) -> None:
+def test_ended_connections_are_evicted(start: Start, how: str) -> None:
     gateway = start(SMALL)
     for n in range(200):
         connection = Connection(gateway, sport=10000 + n).establish()
@@ -227,13 +228,14 @@ def test_ended_connections_give_way(start: Start, how: str) -> None:
     assert gateway.drops() == {}
 
 
-# --- what cannot go on opens nothing -----------------------------------------------------------------------
+# --- a packet that cannot be forwarded opens no session
+# -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.parametrize("config", [f"nat.forward udp 80 {A.ip}:80\nnat.forward tcp 80 {A.ip}:80\n",
                                     "nat.filtering endpoint-independent\n", ""])
-def test_what_cannot_go_on_opens_no_session(start: Start, kind: str, config: str) -> None:
+def test_packet_that_cannot_be_forwarded_opens_no_session(start: Start, kind: str, config: str) -> None:
     gateway = start(NAT + "lan.mtu 1280\n" + config)
     if "forward" not in config:
         open_out(gateway, kind, 80, to=NEAR.ip)
@@ -251,8 +253,8 @@ def test_what_cannot_go_on_opens_no_session(start: Start, kind: str, config: str
     assert len(gateway.lines("sessions")) == len(sessions) + 1
 
 
-def test_what_cannot_go_on_tells_strangers_nothing(gateway: Gateway) -> None:
-    """Where the filter lets nobody in, an error would tell that there is a mapping."""
+def test_packet_that_cannot_be_forwarded_tells_strangers_nothing(gateway: Gateway) -> None:
+    """The filter lets nobody in; an error would reveal that there is a mapping."""
     open_out(gateway, "udp", 80)
     late = stranger(0)
     late.ttl = 1
@@ -260,7 +262,7 @@ def test_what_cannot_go_on_tells_strangers_nothing(gateway: Gateway) -> None:
     assert gateway.drops() == {"filtered": 1}
 
 
-def test_protocol41_that_cannot_go_on_opens_no_session(start: Start) -> None:
+def test_protocol41_that_cannot_be_forwarded_opens_no_session(start: Start) -> None:
     gateway = start(NAT + f"nat.protocol41 {B.ip}\nlan.mtu 1280\n")
     assert icmp_kind(only(gateway.wan(IP(src=SERVER, dst=OUTSIDE, proto=41, ttl=1) / Raw(bytes(40))), WAN)) == (11, 0)
     large = IP(src=SERVER, dst=OUTSIDE, proto=41, flags="DF") / Raw(bytes(1300))
@@ -269,15 +271,15 @@ def test_protocol41_that_cannot_go_on_opens_no_session(start: Start) -> None:
 
 
 def test_protocol41_finds_room(start: Start) -> None:
-    """The configured router hears others though strangers or a scanner filled the table."""
+    """The configured router receives packets although strangers or a scanner filled the table."""
     gateway = start(SMALL + f"nat.protocol41 {B.ip}\n")
     gateway.send_many([frame_of(A, IP(src=A.ip, dst=SERVER) / UDP(sport=2000 + n)) for n in range(250)])
     assert only(gateway.wan(IP(src=SERVER, dst=OUTSIDE, proto=41) / Raw(bytes(40))), LAN).ip.dst == B.ip
     only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER, proto=41) / Raw(bytes(40))), WAN)
 
 
-def test_later_pieces_that_cannot_go_on_are_not_counted(start: Start) -> None:
-    """A piece that ended here does not make its packet seem complete."""
+def test_later_fragments_that_cannot_be_forwarded_are_not_counted(start: Start) -> None:
+    """A fragment that was dropped here does not make its packet seem complete."""
     gateway = start(NAT + f"nat.forward udp 80 {B.ip}:80\n")
     parts = cut(IP(src=SERVER, dst=OUTSIDE, id=5) / UDP(sport=4000, dport=80) / bytes(4000))
     only(gateway.wan(parts[0]), LAN)

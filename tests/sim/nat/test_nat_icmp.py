@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """ICMP errors through the NAT, in both directions (RFC 5508 section 4, RFC 3022 section 4.3).
 
-The wrapper's oracle holds every quoted header and, where the quote is whole, the quoted transport
-checksum against what a receiver computes.
+The oracle checks every quoted header and, where the quote is whole, the quoted transport checksum, as a receiver
+does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def bytes_of_l4(packet: Packet) -> bytes:
 @TRANSPORTS
 @ERRORS
 def test_error_from_outside(gateway: Gateway, make: Callable[[int], Packet], kind: int, code: int) -> None:
-    """REQ-4: the inside host finds the packet that it sent; type, code and the rest are unchanged."""
+    """REQ-4: the quote is the packet that the inside host sent; type, code and the rest are unchanged."""
     original = IP(src=A.ip, dst=SERVER, id=7, ttl=30) / make(5001)
     sent = only(gateway.lan(original), WAN)
     message = ICMP(type=kind, code=code, nexthopmtu=1400) / Raw(bytes(sent.ip))
@@ -53,7 +53,7 @@ def test_error_from_outside(gateway: Gateway, make: Callable[[int], Packet], kin
     assert got.raw[34:36] == bytes((kind, code))
     assert got.raw[38:42] == bytes(error)[24:28]
     inner = IP(got.quote)
-    # The identification that the host chose is gone (RFC 6864 section 5.3.1): ours is quoted.
+    # The NAT replaced the identification that the host chose (RFC 6864 section 5.3.1): the quote has the NAT's.
     assert (inner.src, inner.dst, inner.id, inner.ttl) == (A.ip, SERVER, sent.ip.id, 29)
     assert bytes_of_l4(inner) == bytes_of_l4(original)
 
@@ -61,7 +61,7 @@ def test_error_from_outside(gateway: Gateway, make: Callable[[int], Packet], kin
 @TRANSPORTS
 @pytest.mark.parametrize("size", [8, 9, 12, 19, 20])
 def test_short_quote_from_outside(gateway: Gateway, make: Callable[[int], Packet], size: int) -> None:
-    """Eight octets behind the header are enough (RFC 792)."""
+    """Eight octets after the header are enough (RFC 792)."""
     original = IP(src=A.ip, dst=SERVER) / make(5001)
     sent = only(gateway.lan(original), WAN)
     error = IP(src=FAR, dst=OUTSIDE) / ICMP(type=11) / Raw(bytes(sent.ip)[:20 + size])
@@ -71,7 +71,7 @@ def test_short_quote_from_outside(gateway: Gateway, make: Callable[[int], Packet
 
 @TRANSPORTS
 def test_quote_with_options(gateway: Gateway, make: Callable[[int], Packet]) -> None:
-    """REQ-3b: options in the quoted header are stepped over; a recorded route was blanked on the way out."""
+    """REQ-3b: options in the quoted header are skipped; a recorded route was blanked on the way out."""
     options = b"\x94\x04\x00\x00\x07\x07\x08\xcb\x00\x71\x02\x00"
     original = with_options(IP(src=A.ip, dst=SERVER) / make(5001), options)
     sent = only(gateway.lan(original), WAN)
@@ -99,7 +99,7 @@ def test_error_about_a_mapping_whose_port_was_changed(gateway: Gateway, make: Ca
 ], ids=["udp", "udp0", "tcp", "echo"])
 @pytest.mark.parametrize("size", [8, 20, 1500])
 def test_error_from_inside(gateway: Gateway, make: Callable[[int], Packet], code: int, size: int) -> None:
-    """REQ-5: the server finds the packet that it sent; the error comes from our address."""
+    """REQ-5: the quote is the packet that the server sent; the error comes from our address."""
     first = make(1)
     asked: Any = {UDP: UDP(sport=5001, dport=53), TCP: TCP(sport=5001, dport=53, flags="S"),
                   ICMP: ICMP(id=5001)}[type(first)]
@@ -135,7 +135,7 @@ def quoting(raw: bytes, **fields: Any) -> Packet:
 
 
 def test_wrong_icmp_checksum(gateway: Gateway) -> None:
-    """REQ-3: dropped in silence."""
+    """REQ-3: dropped silently."""
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5001, dport=53)), WAN)
     error = IP(src=FAR, dst=OUTSIDE) / ICMP(type=3, code=1, chksum=0x1234) / Raw(bytes(sent.ip))
     assert gateway.wan(error) == []
@@ -164,16 +164,16 @@ def test_unusable_quote(gateway: Gateway, spoil: Callable[[bytes], bytes]) -> No
     IP(src=OUTSIDE, dst=SERVER, proto=47) / Raw(bytes(8)),
     IP(src="1.2.3.4", dst=SERVER) / UDP(sport=5001, dport=53),  # not from us
     IP(src=A.ip, dst=SERVER) / UDP(sport=5001, dport=53),
-    IP(src=OUTSIDE, dst=SERVER) / UDP(sport=5001, dport=54),  # never sent there: an outsider's guess
+    IP(src=OUTSIDE, dst=SERVER) / UDP(sport=5001, dport=54),  # never sent there: a guess from outside
     IP(src=OUTSIDE, dst="198.51.100.99") / UDP(sport=5001, dport=53),
 ])
-def test_error_about_what_was_never_sent(gateway: Gateway, inner: Packet) -> None:
+def test_error_about_a_packet_that_was_never_sent(gateway: Gateway, inner: Packet) -> None:
     only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5001, dport=53)), WAN)
     assert gateway.wan(quoting(bytes(inner))) == []
     assert gateway.drops() == {"no-mapping": 1}
 
 
-def test_error_from_inside_about_what_never_came(gateway: Gateway) -> None:
+def test_error_from_inside_about_a_packet_that_never_came(gateway: Gateway) -> None:
     inner = IP(src=SERVER, dst=A.ip) / UDP(sport=53, dport=5001)
     assert gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(type=3, code=3) / Raw(bytes(inner))) == []
     assert gateway.drops() == {"no-mapping": 1}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the NAT promises beyond its RFCs: no inside source outside, forwarding, other protocols, limits."""
+"""What the NAT guarantees beyond its RFCs: no inside source outside, forwarding, other protocols, limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Start = Callable[..., Gateway]
 ANY = "nat.filtering endpoint-independent\n"
 PROPERTY = examples(60)
 GRE, ESP, AH, SCTP, IPIP6 = 47, 50, 51, 132, 41
-NO_TRANSLATION = (33, 51, 136)  # DCCP, AH, UDP-Lite: sums that cover the addresses
+NO_TRANSLATION = (33, 51, 136)  # DCCP, AH, UDP-Lite: their checksums cover the addresses
 HAS_PORTS = (1, 6, 17)
 
 
@@ -33,13 +33,13 @@ def plain(proto: int, src: str, dst: str, data: bytes = bytes(40)) -> Packet:
     return IP(src=src, dst=dst, proto=proto) / Raw(data)
 
 
-# --- nothing inside shows outside ---------------------------------------------------------------------
+# --- no inside address is visible outside ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pool", ["", "nat.pool 203.0.113.40-203.0.113.47\nnat.pool 198.51.100.99\n"])
 @pytest.mark.virtual
 def test_no_protocol_shows_an_inside_address(start: Start, pool: str) -> None:
-    """All 256 protocols; the wrapper holds the source of every frame against wan.address and nat.pool."""
+    """All 256 protocols; the oracle checks that the source of every frame is in wan.address or nat.pool."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 2000") + pool)
     passed: set[int] = set()
     for proto in range(256):
@@ -55,7 +55,7 @@ def test_no_protocol_shows_an_inside_address(start: Start, pool: str) -> None:
 
 @st.composite
 def any_packet(draw: Callable[..., Any]) -> tuple[str, bytes]:
-    """IPv4 of any protocol with any options, fragment or whole, from either side."""
+    """An IPv4 packet of any protocol with any options, fragment or whole, from either side."""
     port = draw(st.sampled_from([LAN, LAN, WAN]))
     places = [A.ip, B.ip, "192.168.1.77", INSIDE, OUTSIDE, "203.0.113.40", "203.0.113.9", SERVER, "10.0.0.1",
               "255.255.255.255", "224.0.0.9", "127.0.0.1", "0.0.0.0"]
@@ -80,7 +80,7 @@ def any_packet(draw: Callable[..., Any]) -> tuple[str, bytes]:
        pool=st.sampled_from(["", "nat.pool 203.0.113.40-203.0.113.43\n"]),
        filtering=st.sampled_from(["endpoint-independent", "address-dependent"]))
 @pytest.mark.virtual
-def test_whatever_comes_nothing_inside_shows(sim: Simulator, traffic: list[Any], pool: str, filtering: str) -> None:
+def test_no_packet_shows_an_inside_address(sim: Simulator, traffic: list[Any], pool: str, filtering: str) -> None:
     gateway = Gateway(sim, NAT + pool + f"nat.filtering {filtering}\nnat.forward udp 53 {B.ip}:53\n"
                                         f"nat.forward tcp 80 {B.ip}:80\nwan.mtu 1280\n")
     for step in traffic:
@@ -99,7 +99,7 @@ def test_whatever_comes_nothing_inside_shows(sim: Simulator, traffic: list[Any],
 @pytest.mark.parametrize("filtering", ["address-dependent", "endpoint-independent", "address-and-port-dependent"])
 @pytest.mark.virtual
 def test_forward(start: Start, kind: str, filtering: str) -> None:
-    """Anybody outside reaches the inside endpoint, for ever; answers come from the public port."""
+    """Any host outside reaches the inside endpoint, without a time limit; answers come from the public port."""
     gateway = start(NAT + f"nat.forward {kind} 8080 {B.ip}:80\nnat.filtering {filtering}\n")
     gateway.wait(8000)
     for source in (SERVER, SERVER2, NEAR.ip):
@@ -116,7 +116,7 @@ def test_forward(start: Start, kind: str, filtering: str) -> None:
     assert gateway.wan(IP(src=SERVER, dst=OUTSIDE) / request(other, 4000, dport=8080)) == []
 
 
-def test_forward_in_pieces_from_outside(start: Start) -> None:
+def test_forward_fragments_from_outside(start: Start) -> None:
     gateway = start(NAT + f"nat.forward udp 8080 {B.ip}:80\n")
     parts = cut(IP(src=SERVER, dst=OUTSIDE, id=5) / UDP(sport=4000, dport=8080) / bytes(8000))
     whole = join([one for part in parts[::-1] for one in gateway.wan(part)])
@@ -125,7 +125,7 @@ def test_forward_in_pieces_from_outside(start: Start) -> None:
 
 @pytest.mark.parametrize("pool", ["198.51.100.0-198.51.100.5", "198.51.100.255", "203.0.113.240-203.0.113.254"])
 def test_pool_of_any_host_addresses(start: Start, pool: str) -> None:
-    """An address that ends in 0 or 255 is a host's where its network is not ours."""
+    """An address that ends in 0 or 255 is a host's address if it is not the broadcast address of our network."""
     assert open_out(start(NAT + f"nat.pool {pool}\n")) == 5000
 
 
@@ -144,7 +144,7 @@ def test_pool_of_any_host_addresses(start: Start, pool: str) -> None:
     ("wan.address 198.51.100.65/29\nnat.pool 198.51.100.71\n", "network or broadcast address of wan.address"),
 ])
 @pytest.mark.virtual
-def test_what_does_not_fit_together_is_an_error(start: Start, lines: str, wrong: str) -> None:
+def test_contradictions_are_errors(start: Start, lines: str, wrong: str) -> None:
     with pytest.raises(Exception, match=wrong):
         start(NAT + lines)
 
@@ -155,11 +155,11 @@ def test_what_does_not_fit_together_is_an_error(start: Start, lines: str, wrong:
 @pytest.mark.parametrize("proto", [GRE, ESP, SCTP, 4, 89, 115, 253])
 @pytest.mark.virtual
 def test_other_protocol_by_address(gateway: Gateway, proto: int) -> None:
-    """There and back, unchanged but for the addresses; refreshed from inside, ended by time."""
+    """Both ways, unchanged but for the addresses; packets from inside refresh the session, and it expires."""
     data = random.Random(proto).randbytes(100)
     sent = only(gateway.lan(plain(proto, A.ip, SERVER, data)), WAN)
     assert (sent.ip.src, sent.ip.dst, sent.raw[34:]) == (OUTSIDE, SERVER, data)
-    assert gateway.wan(plain(proto, SERVER2, OUTSIDE)) == []  # nobody asked that one
+    assert gateway.wan(plain(proto, SERVER2, OUTSIDE)) == []  # no inside host has sent to this one
     gateway.wait(299)
     back = only(gateway.wan(plain(proto, SERVER, OUTSIDE, data)), LAN)
     assert (back.ip.src, back.ip.dst, back.raw[34:]) == (SERVER, A.ip, data)
@@ -169,7 +169,7 @@ def test_other_protocol_by_address(gateway: Gateway, proto: int) -> None:
 
 @pytest.mark.virtual
 def test_other_protocol_is_ambiguous_for_a_second_host(gateway: Gateway) -> None:
-    """One inside host for each remote one and protocol; the others go on, and the way is free afterwards."""
+    """One inside host for each remote host and protocol; other sessions work, and the key is free afterwards."""
     only(gateway.lan(plain(GRE, A.ip, SERVER)), WAN)
     assert gateway.ip_from(B, plain(GRE, B.ip, SERVER)) == []
     assert gateway.drops() == {"ambiguous": 1}
@@ -182,7 +182,7 @@ def test_other_protocol_is_ambiguous_for_a_second_host(gateway: Gateway) -> None
     assert only(gateway.ip_from(B, plain(GRE, B.ip, SERVER)), WAN).ip.src == OUTSIDE
 
 
-def test_other_protocol_in_pieces(gateway: Gateway) -> None:
+def test_other_protocol_in_fragments(gateway: Gateway) -> None:
     parts = cut(plain(GRE, A.ip, SERVER, bytes(5000)))
     assert join([one for part in parts[::-1] for one in gateway.lan(part)]).src == OUTSIDE
     parts = cut(plain(GRE, SERVER, OUTSIDE, bytes(5000)))
@@ -190,7 +190,7 @@ def test_other_protocol_in_pieces(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("proto", NO_TRANSLATION)
-def test_protocols_that_no_address_may_change(gateway: Gateway, proto: int) -> None:
+def test_protocols_whose_addresses_must_not_change(gateway: Gateway, proto: int) -> None:
     told = only(gateway.lan(plain(proto, A.ip, SERVER)), LAN)
     assert icmp_kind(told) == (3, 2)
     assert gateway.wan(plain(proto, SERVER, OUTSIDE)) == []
@@ -211,7 +211,7 @@ def test_errors_about_other_protocols(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_protocol41_learned(gateway: Gateway) -> None:
-    """The first host that sends it is the 6to4 router: it hears from every other router."""
+    """The first host that sends it is the 6to4 router: it receives packets from every other router."""
     assert gateway.wan(plain(IPIP6, SERVER, OUTSIDE)) == []
     only(gateway.lan(plain(IPIP6, A.ip, SERVER)), WAN)
     for source in (SERVER, SERVER2, NEAR.ip):
@@ -224,7 +224,7 @@ def test_protocol41_learned(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_protocol41_configured(start: Start) -> None:
-    """It hears without having spoken, and after any silence; nobody else may speak."""
+    """It receives packets without having sent any, and after any silence; no other host may send protocol 41."""
     gateway = start(NAT + f"nat.protocol41 {B.ip}\n")
     gateway.wait(5000)
     for _ in range(2):
@@ -236,8 +236,8 @@ def test_protocol41_configured(start: Start) -> None:
 
 
 @pytest.mark.parametrize("source", [A.ip, "192.168.1.77", OUTSIDE, "127.0.0.1", "224.0.0.1", "0.0.0.0"])
-def test_protocol41_from_nobody_outside(start: Start, source: str) -> None:
-    """An outer source that cannot be outside does not get in, not to a router that was heard either."""
+def test_protocol41_from_an_impossible_source(start: Start, source: str) -> None:
+    """A packet with a source that cannot be outside is dropped, even when the router has sent packets."""
     for config in (NAT, NAT + f"nat.protocol41 {A.ip}\n"):
         gateway = start(config)
         only(gateway.lan(plain(IPIP6, A.ip, SERVER)), WAN)
@@ -254,13 +254,14 @@ SMALL = NAT.replace("nat.sessions 256", "nat.sessions 200")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.virtual
 def test_host_limit(start: Start, kind: str) -> None:
-    """Counts sessions, not mappings; frees with them; others are not concerned; the outside is not told."""
+    """The limit counts sessions, not mappings. It frees them with their sessions, does not affect other hosts, and
+    sends no error outside."""
     gateway = start(NAT + ANY + "nat.host-limit 5\n")
     for n in range(5):
         open_out(gateway, kind, 5000, to=f"198.51.100.{n + 1}")
     told = only(gateway.lan(IP(src=A.ip, dst="198.51.100.77") / request(kind, 5000)), LAN)
     assert icmp_kind(told) == (3, 13)
-    open_out(gateway, kind, 5000, to="198.51.100.1")  # an old one goes on
+    open_out(gateway, kind, 5000, to="198.51.100.1")  # an old one still works
     if kind != "icmp":
         assert gateway.wan(IP(src=NEAR.ip, dst=OUTSIDE) / request(kind, 9, dport=5000)) == []
     for n in range(5):
@@ -272,12 +273,12 @@ def test_host_limit(start: Start, kind: str) -> None:
 
 @pytest.mark.virtual
 def test_full_table_keeps_old_sessions(start: Start) -> None:
-    """New ones are refused with 3/13 and counted; old ones work; when they end there is room again."""
+    """New sessions are refused with 3/13 and counted; old ones work; when they expire there is room again."""
     gateway = start(SMALL)
     connection = Connection(gateway, inside=B).establish()
     for number in range(199):
         open_out(gateway, number=2000 + number)
-        only(answer(gateway, "udp", 2000 + number), LAN)  # not half-open: nobody may take it away
+        only(answer(gateway, "udp", 2000 + number), LAN)  # not half-open, so it cannot be evicted
     for host in (A, B):
         told = only(gateway.ip_from(host, IP(src=host.ip, dst=SERVER2) / UDP(sport=9, dport=9)), LAN)
         assert icmp_kind(told) == (3, 13)
@@ -294,7 +295,7 @@ def test_full_table_keeps_old_sessions(start: Start) -> None:
 @pytest.mark.parametrize("how", ["udp to many", "tcp to many", "tcp from many ports", "icmp to many", "gre to many"])
 @pytest.mark.virtual
 def test_a_scanner_takes_nobodys_service(start: Start, how: str) -> None:
-    """One host fills the table with sessions that nobody answers; the others open theirs and keep theirs."""
+    """One host fills the table with sessions that nobody answers; the other hosts open and keep theirs."""
     gateway = start(SMALL + f"neighbour 192.168.1.50 {B.mac}\n")
     old = Connection(gateway, inside=B, sport=7000).establish()
     open_out(gateway, number=7001, host=B)
@@ -323,7 +324,7 @@ def test_a_scanner_takes_nobodys_service(start: Start, how: str) -> None:
 
 @pytest.mark.virtual
 def test_many_hosts_share_a_full_table(start: Start) -> None:
-    """Nobody who holds no more than his share loses anything."""
+    """A host that holds at most its share loses no session."""
     gateway = start(SMALL)
     for n in range(200):
         open_out(gateway, host=Host(LAN, f"192.168.1.{20 + n}", A.mac))
@@ -334,8 +335,8 @@ def test_many_hosts_share_a_full_table(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_memory_is_back_after_everything(start: Start) -> None:
-    """Waiting fragments, held SYNs, refused sessions: after a second of silence every packet is free."""
+def test_all_packets_are_free_after_everything(start: Start) -> None:
+    """Waiting fragments, held SYNs, refused sessions: after a second without traffic every packet is free."""
     gateway = start(SMALL + ANY, packets=256)
     for n in range(200):
         gateway.lan(IP(src=A.ip, dst=SERVER, id=n, frag=3, proto=17) / Raw(bytes(8)))
@@ -347,7 +348,7 @@ def test_memory_is_back_after_everything(start: Start) -> None:
 
 
 def test_sessions_listing_names_every_state(gateway: Gateway) -> None:
-    """What the tests above read is what happened."""
+    """The listing that the tests above read shows each state that a session can have."""
     connection = Connection(gateway)
     only(connection.out("S"))
     line = gateway.lines("sessions")[0]

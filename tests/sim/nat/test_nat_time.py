@@ -17,7 +17,7 @@ Start = Callable[..., Gateway]
 ANY = "nat.filtering endpoint-independent\n"
 SHORT = "nat.tcp-timeout 20\nnat.tcp-transitory-timeout 15\n"
 
-# Never before the timeout, and not much behind it.
+# A session never ends before its timeout, and not much after it.
 SLACK = 2
 
 
@@ -42,14 +42,14 @@ def sessions(gateway: Gateway) -> int:
 
 
 def lives(gateway: Gateway, seconds: float) -> bool:
-    """The one session lives for that long, and then ends."""
+    """Checks that the one session lives for that long, and then ends."""
     gateway.wait(seconds - 0.01)
     there = sessions(gateway)
     gateway.wait(SLACK)
     return there == 1 and sessions(gateway) == 0
 
 
-# Sessions begin anywhere in a second: rounding must never end one early.
+# Sessions begin at any fraction of a second: rounding must never end one early.
 PHASES = pytest.mark.parametrize("phase", [0, 0.05, 0.5, 0.99])
 
 
@@ -115,7 +115,7 @@ def test_mapping_lives_as_long_as_its_last_session(gateway: Gateway) -> None:
     assert gateway.stats()["nat_mappings"] == 0
 
 
-# --- TCP (the machine of states is in test_rfc7857.py) ----------------------------------------------
+# --- TCP (the state machine is in test_rfc7857.py) ----------------------------------------------
 
 
 @PHASES
@@ -135,7 +135,8 @@ def test_tcp_half_open(start: Start, phase: float, config: str, seconds: float) 
     (SHORT, 20 + 15),
 ])
 def test_tcp_established(start: Start, phase: float, config: str, seconds: float) -> None:
-    """9000 s is more than once around the wheel of the table. Both timeouts, one after the other: RFC 7857 figure 1."""
+    """9000 s is longer than one rotation of the table's wheel. Both timeouts, one after the other: RFC 7857 figure
+    1."""
     gateway = start(NAT + config)
     gateway.wait(phase)
     Connection(gateway).establish()
@@ -144,7 +145,7 @@ def test_tcp_established(start: Start, phase: float, config: str, seconds: float
 
 @pytest.mark.parametrize("end", ["reset", "both FINs"])
 def test_tcp_ends_late(start: Start, end: str) -> None:
-    """The table would look at an old connection only minutes later: its end comes after its timeout all the same."""
+    """The table checks an old connection only minutes later; its end still comes after its timeout."""
     gateway = start(NAT + "nat.tcp-transitory-timeout 10\n")
     c = Connection(gateway).establish()
     gateway.wait(20)
@@ -159,7 +160,7 @@ def test_tcp_ends_late(start: Start, end: str) -> None:
 
 @PHASES
 def test_tcp_established_by_syns_that_cross(start: Start, phase: float) -> None:
-    """Without a SYN-ACK of the inside host: the ACKs of both sides establish it, and both timeouts follow."""
+    """Without a SYN-ACK of the inside host: the ACKs of both sides establish it, and then both timeouts apply."""
     gateway = start(NAT + ANY + SHORT)
     gateway.wait(phase)
     connection = Connection(gateway)
@@ -193,7 +194,7 @@ def test_milliseconds_wrap(start: Start) -> None:
 
 
 def test_many_sessions_end_in_one_second(start: Start) -> None:
-    """A turn of MAIN looks at a bounded number; all are gone soon after."""
+    """One tick checks a bounded number of sessions; all have expired soon after."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 5000"))
     frame = bytes(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=53, chksum=0))
     ethernet = bytes.fromhex("02000000000152540000010a0800")

@@ -29,7 +29,7 @@ def hosts(n: int) -> list[Host]:
 
 
 def test_req1_endpoint_independent_mapping(gateway: Gateway) -> None:
-    """REQ-1: one external endpoint for one inside endpoint, whatever the remote one, while it lives."""
+    """REQ-1: one external endpoint for one inside endpoint, whatever the remote one, while the mapping lives."""
     remotes = [(f"198.51.100.{n}", port) for n in range(1, 12) for port in (1, 53, 65535)]
     open_out(gateway, number=5000, host=B)  # so that the port has to change
     first = {open_out(gateway, number=5000, to=ip, dport=port) for ip, port in remotes}
@@ -42,7 +42,7 @@ def test_req1_endpoint_independent_mapping(gateway: Gateway) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.virtual
 def test_req2_paired_pooling(start: Start, seed: int) -> None:
-    """REQ-2: all sessions of a host, of every protocol, show one address; hosts are spread over all."""
+    """REQ-2: all sessions of a host, of every protocol, use one address; hosts are spread over all addresses."""
     gateway = start(POOL.replace("nat.sessions 256", "nat.sessions 2000"), seed=seed)
     shown: dict[str, set[str]] = {}
     for host in hosts(60):
@@ -57,7 +57,7 @@ def test_req2_paired_pooling(start: Start, seed: int) -> None:
     assert max(used.count(address) for address in POOL_ADDRESSES) <= 20
 
 
-def test_req2_answers_to_pool_addresses_come_home(start: Start) -> None:
+def test_req2_answers_to_pool_addresses_reach_their_hosts(start: Start) -> None:
     gateway = start(POOL + "".join(f"neighbour {host.ip} {host.mac}\n" for host in hosts(12)))
     for host in hosts(12):
         sent = only(gateway.ip_from(host, IP(src=host.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN)
@@ -74,7 +74,7 @@ def ask(gateway: Gateway, host: Host, target: str) -> list[Sent]:
 
 
 def test_req2_arp_for_pool_addresses(start: Start) -> None:
-    """Answered on the WAN for those of its network (RFC 3022 section 6.2), never on the LAN."""
+    """The gateway answers on the WAN for those of its network (RFC 3022 section 6.2), never on the LAN."""
     gateway = start(POOL)
     for target in sorted(POOL_ADDRESSES):
         answers = ask(gateway, ROUTER, target)
@@ -89,13 +89,13 @@ def test_req2_arp_for_pool_addresses(start: Start) -> None:
 
 
 def test_req2_arp_never_for_the_router(start: Start) -> None:
-    """A pool that covers the router leaves the router its address, and is usable on both sides of it."""
+    """A pool that covers the router's address excludes it, and works for addresses on both sides of it."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 2000") + "nat.pool 203.0.113.1-203.0.113.4\n")
     assert ask(gateway, Host(WAN, "203.0.113.77", "52:54:00:00:02:4d"), ROUTER.ip) == []
     used = {only(gateway.ip_from(host, IP(src=host.ip, dst=SERVER) / UDP(sport=5000, dport=53)), WAN).ip.src
             for host in hosts(40)}
     assert used == {"203.0.113.2", "203.0.113.3", "203.0.113.4"}
-    # What the router itself says still counts.
+    # The router's own ARP messages still count.
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=7, dport=9)), WAN)
     told = gateway.wan(IP(src=ROUTER.ip, dst=sent.ip.src) / ICMP(type=3, code=1) / Raw(bytes(sent.ip)))
     assert only(told, LAN).ip.dst == A.ip
@@ -110,8 +110,8 @@ def test_req3_no_port_overloading(start: Start) -> None:
 
 @pytest.mark.virtual
 def test_req3_exhausted_ports_are_refused_not_shared(start: Start) -> None:
-    """Of 600 hosts that want a low port each has one; once all are used, `no-port` and ICMP 3/13, and the others go
-    on."""
+    """Of 600 hosts that want a low port each gets one. Once all are used, the next gets `no-port` and ICMP 3/13, and
+    the others keep theirs."""
     gateway = start("lan.address 10.255.255.1/8\nwan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
                     f"neighbour 203.0.113.1 {ROUTER.mac}\nneighbour 10.9.9.9 {A.mac}\nneighbour {A.ip} {A.mac}\n"
                     "nat.sessions 70000\nlan.address 192.168.1.1/24\n")
@@ -130,14 +130,14 @@ def test_req3_exhausted_ports_are_refused_not_shared(start: Start) -> None:
 
 @pytest.mark.parametrize("port", [1, 22, 1023, 1024, 5001, 65535])
 def test_req3a_port_range_is_kept(gateway: Gateway, port: int) -> None:
-    """REQ-3a: 0-1023 stays below 1024, the rest above; while there are such ports (test_nat_ports.py)."""
+    """REQ-3a: 0-1023 stays below 1024, the rest above, as long as there are such ports (test_nat_ports.py)."""
     for host in hosts(30):
         assert (open_out(gateway, number=port, host=host) < 1024) == (port < 1024)
 
 
 @pytest.mark.parametrize("port", [2, 3, 500, 501, 5004, 5005, 65534, 65535])
 def test_req4_port_parity_is_kept(gateway: Gateway, port: int) -> None:
-    """REQ-4: an even port becomes an even one, an odd one odd."""
+    """REQ-4: an even port becomes an even one, an odd port an odd one."""
     for host in hosts(30):
         assert open_out(gateway, number=port, host=host) % 2 == port % 2
 
@@ -177,7 +177,7 @@ def test_req6_outbound_packets_refresh(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_req6a_inbound_packets_do_not_refresh(gateway: Gateway) -> None:
-    """REQ-6a is a MAY that we do not use: nobody outside keeps a mapping alive."""
+    """REQ-6a is a MAY that is not used: no remote host keeps a mapping alive."""
     open_out(gateway)
     for _ in range(5):
         gateway.wait(50)
@@ -191,7 +191,7 @@ def test_req6a_inbound_packets_do_not_refresh(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_req7_external_address_in_the_inside_network_is_refused(start: Start) -> None:
-    """REQ-7: with static addresses on both sides a conflict is an error at the start, not a surprise later."""
+    """REQ-7: with static addresses on both sides a conflict is a configuration error at the start."""
     with pytest.raises(Exception, match="lies in the network of lan.address"):
         start("lan.address 203.0.113.1/16\nwan.address 203.0.113.2/24\n")
     with pytest.raises(Exception, match="lies in the network of lan.address"):
@@ -209,7 +209,7 @@ def test_req8_filtering_and_req8a_its_switch(start: Start, filtering: str, allow
     """REQ-8: endpoint-independent or address-dependent; 8a: the administrator chooses."""
     gateway = start(NAT + filtering)
     open_out(gateway)
-    open_out(gateway, number=5002, to=SERVER2)  # another mapping's remote has no right to this one
+    open_out(gateway, number=5002, to=SERVER2)  # a remote host of another mapping is not allowed here
     for (source, sport), passes in zip(((SERVER, 53), (SERVER, 54), (SERVER2, 53)), allowed):
         assert len(answer(gateway, "udp", 5000, source=source, sport=sport)) == passes
 
@@ -219,7 +219,7 @@ def test_req8_filtering_and_req8a_its_switch(start: Start, filtering: str, allow
 
 @pytest.mark.parametrize("config", [NAT, POOL])
 def test_req9_hairpinning(start: Start, config: str) -> None:
-    """REQ-9 and 9a: two hosts inside talk by their external endpoints, and see nothing else of each other."""
+    """REQ-9 and 9a: two inside hosts talk by their external endpoints, and see no other address of each other."""
     gateway = start(config + ANY)
     first = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / UDP(sport=6000, dport=53)), WAN)
     mine = only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=6000, dport=53)), WAN)
@@ -233,7 +233,7 @@ def test_req9_hairpinning(start: Start, config: str) -> None:
 
 @pytest.mark.parametrize("config", [NAT, POOL])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_req9_hairpinning_in_pieces(start: Start, config: str, backwards: bool) -> None:
+def test_req9_hairpinning_in_fragments(start: Start, config: str, backwards: bool) -> None:
     gateway = start(config + ANY)
     first = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / UDP(sport=6000, dport=53)), WAN)
     packet = IP(src=A.ip, dst=first.ip.src, id=99) / UDP(sport=6001, dport=outer(first)) / (bytes(range(256)) * 20)
@@ -246,7 +246,7 @@ def test_req9_hairpinning_in_pieces(start: Start, config: str, backwards: bool) 
 
 
 def test_req9_own_packets_too_large_inside(start: Start) -> None:
-    """REQ-13 for what is turned around: the link back carries less than what came."""
+    """REQ-13 for hairpinning: the MTU of the way back is smaller than the packet."""
     gateway = start(NAT + ANY + "lan.mtu 1280\n")
     open_out(gateway, number=6000, host=B)
     packet = IP(src=A.ip, dst=OUTSIDE, flags="DF") / UDP(sport=6001, dport=6000) / bytes(1400)
@@ -256,11 +256,11 @@ def test_req9_own_packets_too_large_inside(start: Start) -> None:
     assert join(gateway.lan(packet)).dst == B.ip
 
 
-# --- REQ-10: no ALGs in this version: payloads pass untouched ---------------------------------------------
+# --- REQ-10: no ALGs in this version: payloads pass unchanged ---------------------------------------------
 
 
 @pytest.mark.parametrize("dport", [21, 69, 1719, 2427, 5060])
-def test_req10_no_payload_is_touched(gateway: Gateway, dport: int) -> None:
+def test_req10_no_payload_is_changed(gateway: Gateway, dport: int) -> None:
     """REQ-10 and 10a: no ALG is on; inside addresses in payloads stay as they are."""
     data = b"INVITE sip:x@192.168.1.10:5000 SIP/2.0\r\nPORT 192,168,1,10,19,136\r\n" + bytes((192, 168, 1, 10))
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=5000, dport=dport) / data), WAN)
@@ -310,12 +310,12 @@ def test_req12b_destination_unreachable_passes(gateway: Gateway, code: int) -> N
     assert (icmp_kind(told), told.ip.dst) == ((3, code), A.ip)
 
 
-# --- REQ-13 and 14: size and pieces ----------------------------------------------------------------------------
+# --- REQ-13 and 14: size and fragments ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wan_mtu", [1280, 1400, 1499])
 def test_req13_too_big_with_df(start: Start, wan_mtu: int) -> None:
-    """REQ-13: DF set and too large from inside: ICMP 3/4 with the MTU of the next link."""
+    """REQ-13: a packet from inside with DF that is too large causes ICMP 3/4 with the MTU of the outgoing interface."""
     gateway = start(NAT + f"wan.mtu {wan_mtu}\n")
     packet = IP(src=A.ip, dst=SERVER, flags="DF") / UDP(sport=5000, dport=53) / bytes(wan_mtu - 27)
     told = only(gateway.lan(packet), LAN)
@@ -335,7 +335,7 @@ def test_req13_too_big_with_df_from_outside(start: Start) -> None:
 
 
 @pytest.mark.parametrize("outward", [True, False])
-def test_req13a_too_big_without_df_is_cut_in_order(start: Start, outward: bool) -> None:
+def test_req13a_too_big_without_df_is_fragmented_in_order(start: Start, outward: bool) -> None:
     """REQ-13a."""
     gateway = start(NAT + ("wan.mtu 1280\n" if outward else "lan.mtu 1280\n"))
     open_out(gateway)
@@ -368,11 +368,11 @@ def ordered(parts: list[Any], order: str) -> list[Any]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("kind", "size"), [
-    # A TCP header in two pieces is an attack: RFC 3128, RFC 1858.
+    # A TCP header in two fragments is an attack: RFC 3128, RFC 1858.
     (kind, size) for kind in KINDS for size in (8, 400, 1480) if (kind, size) != ("tcp", 8)])
 @pytest.mark.parametrize("taken", [False, True])
 def test_req14_fragments_in_any_order(gateway: Gateway, kind: str, size: int, order: str, taken: bool) -> None:
-    """REQ-14: fragments pass in both directions, in order or not; a receiver gets the packet as it was."""
+    """REQ-14: fragments pass in both directions, in order or not; the receiver gets the packet that was sent."""
     if taken:
         open_out(gateway, kind, host=B)
     length = {8: 200, 400: 8000, 1480: 8192}[size]
@@ -394,8 +394,8 @@ def test_req14_fragments_in_any_order(gateway: Gateway, kind: str, size: int, or
 
 @pytest.mark.parametrize("order", ["0021", "01332", "32201", "122003", "333012"])
 @pytest.mark.parametrize("outward", [True, False])
-def test_req14_pieces_that_come_twice(gateway: Gateway, outward: bool, order: str) -> None:
-    """What the network doubles does not make a packet complete: the pieces that are still missing pass."""
+def test_req14_duplicated_fragments(gateway: Gateway, outward: bool, order: str) -> None:
+    """A duplicate does not make a packet complete: the fragments that are still missing pass."""
     open_out(gateway)
     size = (int(max(order)) + 1) * 800 - 8
     udp = UDP(sport=5000, dport=53) if outward else UDP(sport=53, dport=5000)
@@ -407,7 +407,7 @@ def test_req14_pieces_that_come_twice(gateway: Gateway, outward: bool, order: st
 
 
 def test_req14_largest_packet_backwards(gateway: Gateway) -> None:
-    """64 KB in pieces of an Ethernet: 45 fragments, the first one last."""
+    """64 KB in fragments of an Ethernet frame each: 45 fragments, the first one last."""
     data = random.Random(9).randbytes(65507)
     parts = cut(IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53) / data)
     assert len(parts) == 45
@@ -443,7 +443,7 @@ def test_req14_two_hosts_one_identification_at_once(gateway: Gateway) -> None:
 @pytest.mark.parametrize("outward", [True, False])
 @pytest.mark.virtual
 def test_req14_later_fragments_without_a_first(gateway: Gateway, outward: bool) -> None:
-    """They wait, briefly, and are gone without a trace."""
+    """They wait for a short time, and are then dropped; nothing is left of them."""
     open_out(gateway)
     ends = {"src": A.ip, "dst": SERVER} if outward else {"src": SERVER, "dst": OUTSIDE}
     part = IP(**ends, id=5, frag=100, proto=17) / Raw(bytes(100))
@@ -456,7 +456,7 @@ def test_req14_later_fragments_without_a_first(gateway: Gateway, outward: bool) 
 
 
 @pytest.mark.virtual
-def test_req14_first_fragment_refused_takes_the_others_along(gateway: Gateway) -> None:
+def test_req14_fragments_of_a_refused_first_one_are_dropped(gateway: Gateway) -> None:
     parts = cut(IP(src=SERVER, dst=OUTSIDE, id=5) / UDP(sport=53, dport=5999) / bytes(4000))
     assert [one for part in parts[::-1] for one in gateway.wan(part)] == []
     gateway.wait(1)
@@ -466,8 +466,8 @@ def test_req14_first_fragment_refused_takes_the_others_along(gateway: Gateway) -
 @pytest.mark.parametrize("outward", [True, False])
 @pytest.mark.virtual
 def test_req14a_flood_of_fragments(start: Start, outward: bool) -> None:
-    """REQ-14a: a flood without first fragments harms neither whole packets nor fragments in order, and
-    holds little memory, for less than a second."""
+    """REQ-14a: a flood without first fragments harms neither whole packets nor fragments in order. It holds little
+    memory, for less than a second."""
     gateway = start(NAT, packets=512)
     open_out(gateway)
     lucky = random.Random(3)
@@ -494,7 +494,7 @@ def test_req14a_flood_of_fragments(start: Start, outward: bool) -> None:
 @pytest.mark.parametrize("size", [8, 16])
 @pytest.mark.virtual
 def test_req14a_tiny_first_fragment(gateway: Gateway, size: int) -> None:
-    """RFC 1858 section 3, RFC 3128: a TCP header cut in two could hide its flags or ports."""
+    """RFC 1858 section 3, RFC 3128: a TCP header in two fragments could hide its flags or ports."""
     open_out(gateway, "tcp")
     parts = cut(IP(src=SERVER, dst=OUTSIDE, id=5) / TCP(sport=53, dport=5000, flags="A") / bytes(100), size)
     for order in (parts, parts[::-1]):
@@ -513,7 +513,7 @@ def test_req14a_overlap_at_offset_one(gateway: Gateway) -> None:
 
 
 def test_req14_own_answers_in_a_flood(gateway: Gateway) -> None:
-    """Fragments from outside to nobody's address leave nothing behind."""
+    """Fragments from outside to an address without a mapping leave nothing behind."""
     frames = [from_router(IP(src=SERVER, dst="203.0.113.77", id=n, frag=9, proto=17) / Raw(bytes(8)))
               for n in range(300)]
     assert all(sent == [] for sent in gateway.send_many(frames))

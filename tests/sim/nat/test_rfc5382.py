@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""RFC 5382, NAT behaviour for TCP (BCP 142), requirement by requirement. The machine of states is
-held against RFC 7857 in test_rfc7857.py."""
+"""RFC 5382, NAT behaviour for TCP (BCP 142), requirement by requirement. test_rfc7857.py checks the state machine."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from traffic import answer, icmp_kind, open_out, outer
 Start = Callable[..., Gateway]
 ANY = "nat.filtering endpoint-independent\n"
 FILTERS = ("endpoint-independent", "address-dependent", "address-and-port-dependent")
-BORDER = 6.0  # seconds of silence
+BORDER = 6.0  # seconds before the ICMP error
 
 
 def syn(gateway: Gateway, dport: int, *, source: str = SERVER, sport: int = 80, **fields: Any) -> list[Sent]:
@@ -37,7 +36,7 @@ def test_req1_endpoint_independent_mapping(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("filtering", FILTERS)
 def test_req2_three_way_handshake(start: Start, filtering: str) -> None:
-    """REQ-2, from inside, data in both directions, both ends close."""
+    """REQ-2: from inside, data in both directions, both ends close."""
     connection = Connection(start(NAT + f"nat.filtering {filtering}\n")).establish()
     for data in (b"question", b"more"):
         assert bytes(only(connection.out("PA", data), WAN).ip[TCP].payload) == data
@@ -75,7 +74,7 @@ def test_req2_opened_from_outside_where_allowed(start: Start) -> None:
 
 
 def test_req2_opened_from_outside_by_a_forwarded_port(start: Start) -> None:
-    """REQ-2: or a permission by the administrator."""
+    """REQ-2: the administrator may permit it, too."""
     gateway = start(NAT + f"nat.forward tcp 8080 {B.ip}:80\n")
     connection = Connection(gateway, inside=B, sport=80, external=8080, dport=4444)
     seen = only(connection.back("S"), LAN)
@@ -87,7 +86,7 @@ def test_req2_opened_from_outside_by_a_forwarded_port(start: Start) -> None:
 
 @pytest.mark.parametrize("flags", ["", "A", "PA", "FA", "F", "R", "RA", "SA", "SF", "SR", "FPU"])
 @pytest.mark.virtual
-def test_req2_what_opens_nothing(start: Start, flags: str) -> None:
+def test_req2_segments_that_open_no_session(start: Start, flags: str) -> None:
     gateway = start(NAT + ANY)
     open_out(gateway, "tcp", to=SERVER2)
     created = gateway.stats()["nat_sessions_created"]
@@ -120,7 +119,7 @@ def test_req3_filtering_and_req3a_its_switch(start: Start, filtering: str, allow
 @pytest.mark.parametrize("phase", [0, 0.01, 0.05, 0.099, 0.5])
 @pytest.mark.virtual
 def test_req4_silence_for_six_seconds_then_icmp(gateway: Gateway, filtered: bool, phase: float) -> None:
-    """REQ-4: a SYN without mapping, or filtered: nothing for six seconds, then ICMP 3/3 about it, never RST."""
+    """REQ-4: for a SYN without mapping, or filtered: nothing for six seconds, then ICMP 3/3 about it, never a RST."""
     gateway.wait(phase)
     if filtered:
         open_out(gateway, "tcp", 7000, to=SERVER2)
@@ -140,7 +139,7 @@ def test_req4_silence_for_six_seconds_then_icmp(gateway: Gateway, filtered: bool
 @pytest.mark.parametrize("filtered", [False, True])
 @pytest.mark.virtual
 def test_req4_opened_from_inside_meanwhile(gateway: Gateway, filtered: bool, after: float) -> None:
-    """REQ-4: an outbound SYN of that connection: the held SYN is dropped in silence."""
+    """REQ-4: after an outbound SYN of the same connection the held SYN is dropped silently."""
     if filtered:
         open_out(gateway, "tcp", 7000, to=SERVER2)
     assert syn(gateway, 7000) == []
@@ -149,13 +148,13 @@ def test_req4_opened_from_inside_meanwhile(gateway: Gateway, filtered: bool, aft
     sent = only(connection.out("S"), WAN)
     assert (sent.ip[TCP].sport, sent.ip[TCP].dport) == (7000, 80)
     assert gateway.wait(20) == []
-    # The other side tries again: simultaneous open.
+    # The other side sends its SYN again: simultaneous open.
     only(connection.back("S"), LAN)
 
 
 @pytest.mark.parametrize("other", [{"sport": 7001}, {"server": SERVER2}, {"dport": 81}, {"inside": B}])
 @pytest.mark.virtual
-def test_req4_another_connection_does_not_save_it(gateway: Gateway, other: dict[str, Any]) -> None:
+def test_req4_another_connection_does_not_prevent_the_error(gateway: Gateway, other: dict[str, Any]) -> None:
     open_out(gateway, "tcp", 7000, to="198.51.100.99")
     assert syn(gateway, 7000) == []
     Connection(gateway, **{"sport": 7000, **other}).out("S")
@@ -163,7 +162,7 @@ def test_req4_another_connection_does_not_save_it(gateway: Gateway, other: dict[
 
 
 @pytest.mark.virtual
-def test_req4_repetitions_are_one(gateway: Gateway) -> None:
+def test_req4_retransmissions_cause_one_error(gateway: Gateway) -> None:
     for _ in range(5):
         assert syn(gateway, 7000) == []
         assert gateway.wait(1) == []
@@ -187,7 +186,7 @@ def test_req4_only_syns_are_answered(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_req4a_a_flood_of_syns_is_bounded(gateway: Gateway) -> None:
-    """REQ-4a: what there is no room for is dropped in silence; no packet is held."""
+    """REQ-4a: SYNs for which there is no room are dropped silently; no packet is held."""
     frames = []
     for number in range(3000):
         packet = IP(src=f"198.51.{number // 250}.{number % 250 + 1}", dst=OUTSIDE) / TCP(dport=number, flags="S")
@@ -204,7 +203,7 @@ def test_req4a_a_flood_of_syns_is_bounded(gateway: Gateway) -> None:
 
 @pytest.mark.virtual
 def test_req5_established_for_two_hours_and_four_minutes(gateway: Gateway) -> None:
-    """REQ-5: not abandoned earlier, and then not either, while somebody speaks."""
+    """REQ-5: a connection is not ended before that time, nor after it while one side sends."""
     connection = Connection(gateway).establish()
     for _ in range(3):
         gateway.wait(7439.9)
@@ -251,7 +250,7 @@ def test_req5a_timers_are_configurable(start: Start) -> None:
 
 
 def test_req6_no_alg(gateway: Gateway) -> None:
-    """REQ-6: no ALG in this version; payloads of FTP and SIP pass untouched."""
+    """REQ-6: there is no ALG; payloads of FTP and SIP pass unchanged."""
     for dport, data in ((21, b"PORT 192,168,1,10,19,136\r\n"), (5060, b"INVITE sip:192.168.1.10 SIP/2.0\r\n")):
         connection = Connection(gateway, dport=dport).establish()
         assert bytes(only(connection.out("PA", data)).ip[TCP].payload) == data
@@ -309,7 +308,7 @@ def test_req10_icmp_ends_no_connection(gateway: Gateway, kind: int) -> None:
     only(connection.back("A"), LAN)
 
 
-def test_answers_of_a_connection_that_is_unknown(gateway: Gateway) -> None:
-    """Section 5 leaves it open: a segment in the middle of nothing is dropped and counted."""
+def test_segments_of_an_unknown_connection(gateway: Gateway) -> None:
+    """Section 5 leaves it open: a segment without a session is dropped and counted."""
     assert answer(gateway, "tcp", 5000) == []
     assert gateway.drops() == {"no-mapping": 1}

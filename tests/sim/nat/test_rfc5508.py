@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""RFC 5508, NAT behaviour for ICMP (BCP 148), requirement by requirement. More about quotes of every
-shape stands in test_nat_icmp.py."""
+"""RFC 5508, NAT behaviour for ICMP (BCP 148), requirement by requirement. test_nat_icmp.py tests more forms of
+quotes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_req2a_the_timer_is_configurable(start: Start) -> None:
 
 @ERROR_TYPES
 def test_req3_wrong_icmp_checksum(gateway: Gateway, kind: int, code: int) -> None:
-    """REQ-3: dropped in silence, from either side."""
+    """REQ-3: dropped silently, from either side."""
     _, sent = changed(gateway)
     spoiled = bytearray(bytes(error_about(sent.raw[14:], kind, code)))
     spoiled[-1] ^= 1
@@ -123,7 +123,7 @@ def test_req3a_wrong_checksum_of_the_quoted_header(gateway: Gateway, at: int) ->
 @pytest.mark.parametrize("length", [4, 12, 40])
 @pytest.mark.parametrize("kind", KINDS)
 def test_req3b_options_in_the_quote(gateway: Gateway, kind: str, length: int) -> None:
-    """REQ-3b: stepped over to find the transport header; eight bytes of it are enough."""
+    """REQ-3b: options are skipped to find the transport header; eight bytes of it are enough."""
     raw, sent = changed(gateway, kind, options=b"\x01" * (length - 1) + b"\0")
     for size in (8, 20):
         got = only(gateway.wan(error_about(sent.raw[14:14 + 20 + length + size])), LAN)
@@ -132,7 +132,7 @@ def test_req3b_options_in_the_quote(gateway: Gateway, kind: str, length: int) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_req3c_the_quoted_transport_checksum_is_not_checked(gateway: Gateway, kind: str) -> None:
-    """REQ-3c: it passes though wrong, and stays as wrong as it was."""
+    """REQ-3c: an error passes although it is wrong, and it stays wrong by the same amount."""
     raw, sent = changed(gateway, kind)
     at = 20 + {"udp": 6, "tcp": 16, "icmp": 2}[kind]
     quote = bytearray(sent.raw[14:])
@@ -144,7 +144,7 @@ def test_req3c_the_quoted_transport_checksum_is_not_checked(gateway: Gateway, ki
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_req3d_extensions_are_kept(gateway: Gateway, kind: str) -> None:
-    """REQ-3d, RFC 4884: padding and extension behind the quote are no part of it."""
+    """REQ-3d, RFC 4884: padding and extension after the quote are not part of it."""
     raw, sent = changed(gateway, kind, b"12345")
     extension = b"\x20\0" + b"\0\0" + bytes.fromhex("00080101deadbeef")
     extension = extension[:2] + checksum(extension).to_bytes(2, "big") + extension[4:]
@@ -155,7 +155,7 @@ def test_req3d_extensions_are_kept(gateway: Gateway, kind: str) -> None:
     assert got.quote[20:len(raw)] == raw[20:] and set(got.quote[len(raw):128]) <= {0}
 
 
-# --- REQ-4 and 5: the way of errors --------------------------------------------------------------------------
+# --- REQ-4 and 5: where errors go --------------------------------------------------------------------------
 
 
 @ERROR_TYPES
@@ -175,7 +175,7 @@ def test_req4_errors_from_outside(gateway: Gateway, kind_of: str, size: int, kin
 
 
 @ERROR_TYPES
-def test_req4_errors_about_nothing_are_dropped(gateway: Gateway, kind: int, code: int) -> None:
+def test_req4_errors_without_a_session_are_dropped(gateway: Gateway, kind: int, code: int) -> None:
     changed(gateway)
     for inner in (IP(src=OUTSIDE, dst=SERVER) / UDP(sport=999, dport=53),
                   IP(src=OUTSIDE, dst=SERVER2) / UDP(sport=5000, dport=53),
@@ -188,7 +188,7 @@ def test_req4_errors_about_nothing_are_dropped(gateway: Gateway, kind: int, code
 @pytest.mark.parametrize("kind_of", KINDS)
 @pytest.mark.parametrize("sender", [A.ip, "192.168.1.77"])
 def test_req5_errors_from_inside(start: Start, kind_of: str, sender: str, kind: int, code: int) -> None:
-    """REQ-5: 5a, 5b as above, 5c: the source is the public address, whoever inside sent the error."""
+    """REQ-5: 5a, 5b as above; 5c: the source is the public address, whichever inside host sent the error."""
     gateway = start(NAT + "nat.pool 203.0.113.40-203.0.113.47\n")
     open_out(gateway, kind_of, host=B)
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / request(kind_of, 5000)), WAN)
@@ -200,7 +200,7 @@ def test_req5_errors_from_inside(start: Start, kind_of: str, sender: str, kind: 
     assert (told.quote[12:20], told.quote[20:28]) == (bytes(came)[12:20], bytes(came)[20:28])
 
 
-def test_req5_errors_from_inside_about_nothing_are_dropped(gateway: Gateway) -> None:
+def test_req5_errors_from_inside_without_a_session_are_dropped(gateway: Gateway) -> None:
     open_out(gateway)
     for inner in (IP(src=SERVER, dst=A.ip) / UDP(sport=53, dport=5001),
                   IP(src=SERVER2, dst=A.ip) / UDP(sport=53, dport=5000),
@@ -211,7 +211,7 @@ def test_req5_errors_from_inside_about_nothing_are_dropped(gateway: Gateway) -> 
 
 @pytest.mark.parametrize("kind", [3, 4, 5, 11, 12])
 @pytest.mark.virtual
-def test_req6_errors_neither_keep_nor_end_a_query_session(gateway: Gateway, kind: int) -> None:
+def test_req6_errors_neither_refresh_nor_end_a_query_session(gateway: Gateway, kind: int) -> None:
     """REQ-6, for errors about the query (from outside) and about the reply (from inside)."""
     sent = only(gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(id=5000)), WAN)
     for _ in range(2):
@@ -220,14 +220,14 @@ def test_req6_errors_neither_keep_nor_end_a_query_session(gateway: Gateway, kind
         back = only(answer(gateway, "icmp", 5000), LAN)  # not ended
         gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(type=kind) / Raw(bytes(back.ip)))
     gateway.wait(2)
-    assert answer(gateway, "icmp", 5000) == []  # not kept
+    assert answer(gateway, "icmp", 5000) == []  # not refreshed
 
 
 @pytest.mark.parametrize("pool", ["", "nat.pool 203.0.113.40-203.0.113.47\n"])
 @pytest.mark.parametrize("kind_of", ["udp", "tcp"])
 @ERROR_TYPES
 def test_req7_hairpinned_errors(start: Start, pool: str, kind_of: str, kind: int, code: int) -> None:
-    """REQ-7 and 7a: from the external address of one inside host to the other, about what that one sent."""
+    """REQ-7 and 7a: from the external address of one inside host to the other, about a packet that the other sent."""
     gateway = start(NAT + ANY + pool)
     mine = only(gateway.lan(IP(src=A.ip, dst=SERVER) / request(kind_of, 7000)), WAN)
     target = only(gateway.ip_from(B, IP(src=B.ip, dst=SERVER) / request(kind_of, 7000)), WAN)
@@ -245,7 +245,7 @@ def test_req7_hairpinned_errors(start: Start, pool: str, kind_of: str, kind: int
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_req8_refused_for_want_of_room(start: Start, kind: str) -> None:
+def test_req8_refused_for_lack_of_room(start: Start, kind: str) -> None:
     """REQ-8: ICMP 3/13 to the sender."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 100"))
     for number in range(100):
@@ -281,7 +281,8 @@ def test_req10a_destination_unreachable_of_our_own(start: Start) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ttl", [0, 1])
 def test_req10a_time_exceeded_of_our_own(gateway: Gateway, kind: str, ttl: int) -> None:
-    """REQ-10a2 and section 7.2: the sender's own packet is quoted, on either side, and nothing is opened."""
+    """REQ-10a2 and section 7.2: the error quotes the packet that the sender sent, on either side; no session is
+    opened."""
     told = only(gateway.lan(IP(src=A.ip, dst=SERVER, ttl=ttl) / request(kind, 5000)), LAN)
     assert (icmp_kind(told), told.ip.src, IP(told.quote).src) == ((11, 0), INSIDE, A.ip)
     assert gateway.stats()["nat_sessions"] == 0
@@ -291,7 +292,7 @@ def test_req10a_time_exceeded_of_our_own(gateway: Gateway, kind: str, ttl: int) 
 
 
 def test_req10a_echo_to_the_gateway(gateway: Gateway) -> None:
-    """REQ-10a3, section 7.1 of the own addresses."""
+    """REQ-10a3, and section 7.1 for the gateway's own addresses."""
     for host, own in ((A, INSIDE), (A, OUTSIDE), (ROUTER, OUTSIDE)):
         back = only(gateway.ip_from(host, IP(src=host.ip, dst=own) / ICMP(id=3, seq=4) / b"x"), host.port)
         assert (back.ip.src, back.ip.dst, icmp_kind(back)) == (own, host.ip, (0, 0))
@@ -326,12 +327,12 @@ def test_req10e_when_not_to_send_errors(gateway: Gateway, packet: Packet) -> Non
 
 @pytest.mark.virtual
 def test_req10f_errors_are_limited(start: Start) -> None:
-    """REQ-10f: RFC 1812 section 4.3.2.8: refusals of a full table, too."""
+    """REQ-10f: RFC 1812 section 4.3.2.8; also for the errors of a full table."""
     gateway = start(NAT + "nat.host-limit 1\n")
     open_out(gateway)
     gateway.wait(5)
     frames = [frame_of(A, IP(src=A.ip, dst=SERVER) / UDP(sport=6000 + n, dport=53)) for n in range(300)]
-    # An error costs one or two of an addressee's fifty, so that nobody can count what others caused.
+    # An error costs one or two of an addressee's fifty, so that nobody can count the errors that others caused.
     assert 25 <= sum(len(sent) for sent in gateway.send_many(frames)) <= 50
     assert gateway.drops() == {"host-limit": 300}
 
@@ -360,8 +361,8 @@ def test_req11_other_messages_are_dropped(gateway: Gateway, kind: int) -> None:
     assert gateway.drops() == {"icmp-type": 2}
 
 
-def test_errors_do_not_move_the_tcp_machine(gateway: Gateway) -> None:
-    """RFC 5382 REQ-10 beside REQ-6: not even an error from inside about a segment."""
+def test_errors_do_not_change_the_tcp_state(gateway: Gateway) -> None:
+    """RFC 5382 REQ-10 beside REQ-6: an error from inside about a segment does not change it either."""
     connection = Connection(gateway).establish()
     got = only(connection.back("PA", b"data"), LAN)
     only(gateway.lan(IP(src=A.ip, dst=SERVER) / ICMP(type=3, code=3) / Raw(bytes(got.ip))), WAN)
@@ -369,7 +370,7 @@ def test_errors_do_not_move_the_tcp_machine(gateway: Gateway) -> None:
 
 
 def test_a_host_behind_the_lan_keeps_its_errors(start: Start) -> None:
-    """An error from a router inside, whose address has no mapping, about a packet that it could not deliver."""
+    """An inside router, whose address has no mapping, sends an error about a packet that it could not deliver."""
     gateway = start(NAT + "lan.address 10.0.0.1/8\n" + f"neighbour 10.0.0.9 {A.mac}\n")
     deep = Host(LAN, "10.0.0.9", A.mac)
     port = open_out(gateway, number=5000, host=deep)

@@ -27,7 +27,8 @@ def test_two_hosts_with_one_identification(gateway: Gateway, kind: str) -> None:
 
 @pytest.mark.virtual
 def test_no_repetition_soon(gateway: Gateway) -> None:
-    """Section 4.3: not within the lifetime of a datagram: a destination's 65536 numbers are used in turn."""
+    """Section 4.3: no repetition within the lifetime of a datagram: each destination's 65536 numbers are used in
+    turn."""
     frame = frame_of(A, IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53))
     last: dict[int, int] = {}
     for at, sent in enumerate(gateway.send_many([frame] * 70000)):
@@ -37,8 +38,8 @@ def test_no_repetition_soon(gateway: Gateway) -> None:
     assert len(last) == 65536
 
 
-def test_numbers_of_others_tell_nothing(gateway: Gateway) -> None:
-    """Destinations have counters of their own, with unpredictable starts."""
+def test_numbers_reveal_nothing_about_other_traffic(gateway: Gateway) -> None:
+    """Each destination has its own counter with an unpredictable start."""
     first = [only(gateway.lan(IP(src=A.ip, dst=f"198.51.100.{n}") / UDP(sport=5000, dport=53)), WAN).ip.id
              for n in range(1, 201)]
     steps = {(later - sooner) % 65536 for sooner, later in zip(first, first[1:])}
@@ -49,7 +50,7 @@ def test_numbers_of_others_tell_nothing(gateway: Gateway) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", [0, 1, 7, 65535])
 def test_atomic_datagrams_stay_as_they_are(gateway: Gateway, kind: str, number: int) -> None:
-    """DF=1, no fragment: the identification means nothing and is not touched, DF stays (section 4.1)."""
+    """DF=1, no fragment: the identification has no meaning and is not changed, DF stays (section 4.1)."""
     packet = IP(src=A.ip, dst=SERVER, id=number, flags="DF") / request(kind, 5000)
     sent = only(gateway.lan(packet), WAN)
     assert (sent.ip.id, sent.ip.flags) == (number, "DF")
@@ -71,7 +72,7 @@ def test_flags_are_never_changed(gateway: Gateway, flags: str) -> None:
 @pytest.mark.parametrize("df", [0, 0x4000])
 @pytest.mark.parametrize("order", [1, -1])
 def test_fragments_of_one_datagram_share_it(gateway: Gateway, df: int, order: int) -> None:
-    """Those that came with DF as well: they are not atomic, and DF stays."""
+    """Also those with DF: they are not atomic, and DF stays."""
     for host in (A, B):
         parts = cut(IP(src=host.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53) / bytes(6000))
         for part in parts:
@@ -84,16 +85,16 @@ def test_fragments_of_one_datagram_share_it(gateway: Gateway, df: int, order: in
 
 
 def test_a_repeated_first_fragment_keeps_it(gateway: Gateway) -> None:
-    """Else its copy would tear the datagram in two."""
+    """Otherwise its copy would split the datagram in two."""
     parts = cut(IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53) / bytes(4000))
     sent = [one for part in (parts[0], parts[1], parts[0], parts[2]) for one in gateway.lan(part)]
     assert len(sent) == 4 and len(groups(sent)) == 1
-    # The next datagram with this number of its host is another one.
+    # The host's next datagram with this number is a different one.
     again = [one for part in parts for one in gateway.lan(part)]
     assert again[0].ip.id != sent[0].ip.id and len(groups(again)) == 1
 
 
-def test_datagrams_cut_here_share_it(start: Start) -> None:
+def test_datagrams_fragmented_here_share_it(start: Start) -> None:
     gateway = start(NAT + "wan.mtu 1280\n")
     ids = set()
     for host in (A, B):
@@ -104,7 +105,7 @@ def test_datagrams_cut_here_share_it(start: Start) -> None:
 
 
 def test_from_outside_it_is_the_senders(gateway: Gateway) -> None:
-    """Inwards the source stays the source: its identifications are unique already."""
+    """A datagram from outside keeps its source, so its identification is unique already."""
     open_out(gateway)
     for number in (1, 1, 65535):
         sent = gateway.wan(IP(src=SERVER, dst=OUTSIDE, id=number) / UDP(sport=53, dport=5000))
@@ -112,6 +113,6 @@ def test_from_outside_it_is_the_senders(gateway: Gateway) -> None:
     assert len(answer(gateway, "udp", 5000)) == 1
 
 
-def test_own_errors_have_fresh_ones(gateway: Gateway) -> None:
+def test_own_errors_have_new_ones(gateway: Gateway) -> None:
     ids = {only(gateway.lan(IP(src=A.ip, dst=SERVER, ttl=1, id=7) / UDP()), LAN).ip.id for _ in range(20)}
     assert len(ids) == 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""RFC 7857, updates to the NAT requirements, section by section (6 and 11 are options we do not have)."""
+"""RFC 7857, updates to the NAT requirements, section by section (sections 6 and 11 are optional)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ EST, TRANS = 7440, 240
 
 
 def step(connection: Connection, side: str, flags: str, **fields: Any) -> None:
-    """One segment passes."""
+    """Sends one segment and checks that it passes."""
     only(connection.out(flags, **fields) if side == "in" else connection.back(flags, **fields))
 
 
 def ends_after(connection: Connection, seconds: float) -> None:
-    if not connection.gateway.sim.virtual:  # hours: there only the state is looked at
+    if not connection.gateway.sim.virtual:  # these take hours, so in real time only the state is checked
         return
     connection.gateway.wait(seconds - 0.01)
     assert connection.state != "none"
@@ -80,7 +80,7 @@ def test_s2_one_fin_is_still_established(gateway: Gateway, side: str) -> None:
     step(connection, side, "FA")
     assert connection.state == {"in": "in-fin", "out": "out-fin"}[side]
     other = "out" if side == "in" else "in"
-    for _ in range(3):  # half-closed, the other side goes on
+    for _ in range(3):  # half-closed, the other side still sends
         gateway.wait(EST / 2)
         step(connection, other, "PA", data=b"data")
         step(connection, "in", "A")
@@ -98,12 +98,12 @@ def test_s2_both_fins_lead_to_closed(gateway: Gateway, side: str) -> None:
     assert connection.state == "both-fin"
     gateway.wait(TRANS - 2)
     connection.seq["out"] -= 1
-    step(connection, "out", "FA")  # again: its ACK was lost
+    step(connection, "out", "FA")  # retransmitted: its ACK was lost
     ends_after(connection, 2 if side == "out" else 2)
 
 
 @SIDES
-def test_s2_a_fin_twice_is_one(gateway: Gateway, side: str) -> None:
+def test_s2_a_retransmitted_fin_counts_once(gateway: Gateway, side: str) -> None:
     connection = Connection(gateway).establish()
     for _ in range(3):
         step(connection, side, "FA")
@@ -124,7 +124,7 @@ def test_s2_port_used_again_after_close(gateway: Gateway) -> None:
 
 
 def talks_on(connection: Connection) -> None:
-    """Established, and kept so by traffic from inside."""
+    """Checks that the connection is established, and that traffic from inside keeps it so."""
     assert connection.state == "established"
     for _ in range(3):
         if connection.gateway.sim.virtual:
@@ -138,7 +138,7 @@ def talks_on(connection: Connection) -> None:
 @pytest.mark.parametrize("again", [77, 0x10000100, 2**32 - 1])
 @pytest.mark.virtual
 def test_s2_another_attempt_from_the_same_port(gateway: Gateway, refused: bool, again: int) -> None:
-    """No answer or RST to the first SYN: the second one is followed, and lives from its own time on."""
+    """No answer or a RST to the first SYN: the NAT follows the second one, and the timeout starts from it."""
     connection = Connection(gateway)
     step(connection, "in", "S")
     if refused:
@@ -166,14 +166,14 @@ def test_s2_another_attempt_from_outside(start: Start, again: int) -> None:
 @pytest.mark.parametrize("again", [77, 0x10000100])
 @pytest.mark.virtual
 def test_s2_an_inside_host_that_was_restarted(gateway: Gateway, ended: str, again: int) -> None:
-    """It knows nothing of its connection; the server answers the new SYN."""
+    """The host has forgotten its connection; the server answers the new SYN."""
     connection = Connection(gateway).establish()
     if ended:
         step(connection, ended, "R")
         gateway.wait(TRANS - 10)
     connection.seq = {"in": again, "out": 2**31}
     step(connection, "in", "S")
-    gateway.wait(20)  # the SYN kept the session
+    gateway.wait(20)  # the SYN refreshed the session
     step(connection, "out", "SA")
     step(connection, "in", "A")
     talks_on(connection)
@@ -182,7 +182,7 @@ def test_s2_an_inside_host_that_was_restarted(gateway: Gateway, ended: str, agai
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("acked", [0, 1, 100])
 def test_s2_data_in_the_syn(gateway: Gateway, acked: int, again: bool) -> None:
-    """RFC 7413: the server takes the data with the SYN, some of it or none; also when the 5-tuple is used again."""
+    """RFC 7413: the server accepts all, some or none of the data in the SYN; also when the 5-tuple is used again."""
     connection = Connection(gateway)
     if again:
         connection.establish()
@@ -196,7 +196,7 @@ def test_s2_data_in_the_syn(gateway: Gateway, acked: int, again: bool) -> None:
 
 @pytest.mark.parametrize("scale", [0, 7, 14])
 def test_s2_window_scaling(gateway: Gateway, scale: int) -> None:
-    """RFC 7323: a fast connection with segments far ahead of each other is followed to its end."""
+    """RFC 7323: the NAT follows a fast connection, whose segments are far apart in sequence, to its end."""
     connection = Connection(gateway, window=60000).establish(options=[("MSS", 1460), ("WScale", scale)])
     flight = (60000 << scale) - 1000
     step(connection, "in", "PA", data=b"x", skew=flight)  # the last of a window, the others are lost
@@ -210,7 +210,7 @@ Order = Callable[[list[Any]], list[Any]]
 
 
 def in_pieces(connection: Connection, side: str, flags: str, size: int, order: Order) -> None:
-    """One segment with `size` bytes of data passes in pieces."""
+    """Sends one segment with `size` bytes of data in fragments."""
     host = connection.inside if side == "in" else ROUTER
     sent = [one for piece in order(cut(connection.segment(side, flags, b"d" * size)))
             for one in connection.gateway.ip_from(host, piece)]
@@ -219,8 +219,9 @@ def in_pieces(connection: Connection, side: str, flags: str, size: int, order: O
 
 @SIDES
 @pytest.mark.parametrize("order", [list, lambda pieces: pieces[::-1]], ids=["in-order", "last-first"])
-def test_s2_segments_in_pieces(gateway: Gateway, side: str, order: Order) -> None:
-    """The later pieces count as well: what follows them fits, even when the window closes, and a reset is exact."""
+def test_s2_segments_in_fragments(gateway: Gateway, side: str, order: Order) -> None:
+    """Later fragments count as well: the next segment fits, even when the window closes, and a reset has the exact
+    sequence number."""
     other = "out" if side == "in" else "in"
     connection = Connection(gateway, window=60000).establish()
     in_pieces(connection, side, "PA", 50000, order)
@@ -288,8 +289,8 @@ FAR = (70000, 2**31 - 1, 2**31, 2**32 - 70000)
 
 @SIDES
 @pytest.mark.parametrize("skew", (1, 2**32 - 1, 5000, *FAR))
-def test_s22_a_blind_reset_moves_nothing(gateway: Gateway, side: str, skew: int) -> None:
-    """The NAT verifies that the reset belongs to the connection; what it does not believe passes all the same."""
+def test_s22_a_blind_reset_changes_no_state(gateway: Gateway, side: str, skew: int) -> None:
+    """The NAT verifies that the reset belongs to the connection; it passes a reset that it does not accept."""
     connection = Connection(gateway).establish()
     for flags in ("R", "RA"):
         step(connection, side, flags, skew=skew)
@@ -299,8 +300,8 @@ def test_s22_a_blind_reset_moves_nothing(gateway: Gateway, side: str, skew: int)
 
 @pytest.mark.parametrize("skew", FAR)
 @pytest.mark.parametrize("flags", ["S", "SA", "FA", "A", "PA"])
-def test_s22_blind_segments_move_nothing(gateway: Gateway, flags: str, skew: int) -> None:
-    """RFC 5382 section 9: a packet outside the window does not move the state, in no state."""
+def test_s22_blind_segments_change_no_state(gateway: Gateway, flags: str, skew: int) -> None:
+    """RFC 5382 section 9: a segment outside the window changes no state."""
     connection = Connection(gateway).establish()
     step(connection, "out", flags, skew=skew)
     assert connection.state == "established"
@@ -324,7 +325,7 @@ def test_s22_blind_segments_from_inside_refresh_nothing(gateway: Gateway) -> Non
     assert connection.state == "transitory"
 
 
-def test_s22_a_blind_syn_ack_opens_nothing(gateway: Gateway) -> None:
+def test_s22_a_blind_syn_ack_establishes_nothing(gateway: Gateway) -> None:
     connection = Connection(gateway)
     step(connection, "in", "S")
     step(connection, "out", "SA", skew=99, ack=12345)
@@ -334,8 +335,8 @@ def test_s22_a_blind_syn_ack_opens_nothing(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("blind", [[2**30], [2**30, 2**29], [2**30, 2**30]])
 @pytest.mark.parametrize("again", [False, True])
-def test_s22_blind_syns_spoil_no_handshake(gateway: Gateway, blind: list[int], again: bool) -> None:
-    """It might be a simultaneous open; the SYN-ACK of the server says that it is none."""
+def test_s22_blind_syns_break_no_handshake(gateway: Gateway, blind: list[int], again: bool) -> None:
+    """A SYN from outside might be a simultaneous open; the SYN-ACK of the server shows that it is not."""
     connection = Connection(gateway)
     if again:
         connection.establish()
@@ -349,7 +350,7 @@ def test_s22_blind_syns_spoil_no_handshake(gateway: Gateway, blind: list[int], a
 
 
 @pytest.mark.parametrize("skew", FAR)
-def test_s22_a_blind_syn_after_a_reset_takes_nothing_away(gateway: Gateway, skew: int) -> None:
+def test_s22_a_blind_syn_after_a_reset_changes_nothing(gateway: Gateway, skew: int) -> None:
     connection = Connection(gateway).establish()
     step(connection, "out", "R")
     step(connection, "out", "S", skew=skew)
@@ -361,14 +362,15 @@ def test_s22_a_blind_syn_after_a_reset_takes_nothing_away(gateway: Gateway, skew
 
 
 def test_s3_no_port_overlapping(gateway: Gateway) -> None:
-    """The MAY is not used: it breaks endpoint-independent filtering."""
+    """The MAY is not used: port overlapping breaks endpoint-independent filtering."""
     assert open_out(gateway, "tcp", host=A, to=SERVER) != open_out(gateway, "tcp", host=B, to=SERVER2)
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.virtual
 def test_s4_paired_address_out_of_ports(start: Start, kind: str) -> None:
-    """New sessions of a host whose address has no port left are dropped, though the other address has all its own."""
+    """New sessions of a host whose address has no free port are dropped, although the other address has all its
+    ports."""
     gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 70000") + "nat.pool 203.0.113.50-203.0.113.51\n")
 
     def address_of(ip: str, number: int) -> str:
@@ -385,7 +387,7 @@ def test_s4_paired_address_out_of_ports(start: Start, kind: str) -> None:
 
 
 def test_s5_mappings_depend_on_the_protocol(gateway: Gateway) -> None:
-    """A TCP mapping is none for UDP."""
+    """A TCP mapping does not let UDP pass."""
     open_out(gateway, "tcp", 5000)
     assert answer(gateway, "udp", 5000) == []
     assert open_out(gateway, "udp", 5000, host=B) == 5000  # UDP 5000 is free
@@ -398,7 +400,7 @@ def test_s6_filtering_depends_on_the_protocol(start: Start) -> None:
     assert answer(gateway, "udp", 5000) == [] and answer(gateway, "icmp", 5000) == []
 
 
-# --- section 7: what does not refresh ------------------------------------------------------------------------
+# --- section 7: packets that do not refresh ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
@@ -415,7 +417,7 @@ def test_s7_refused_packets_refresh_nothing(gateway: Gateway, kind: str) -> None
 
 @pytest.mark.virtual
 def test_s71_errors_from_inside_refresh_nothing(gateway: Gateway) -> None:
-    """The inside host says ICMP 3/3 to each packet: the mapping ends all the same."""
+    """The inside host answers each packet with ICMP 3/3: the mapping still ends."""
     open_out(gateway)
     for _ in range(6):
         gateway.wait(50)
@@ -443,7 +445,7 @@ def test_s71_resets_from_inside_refresh_nothing(gateway: Gateway) -> None:
 
 
 def test_s8_parity_can_be_had_for_a_port(start: Start) -> None:
-    """Parity is kept always; a port can be asked for by nat.forward."""
+    """Parity is always kept; nat.forward can set a given port."""
     gateway = start(NAT + f"nat.forward udp 6000 {A.ip}:5000\n")
     assert open_out(gateway, number=5000) == 6000
     assert all(open_out(gateway, number=6000, host=Host(LAN, f"192.168.1.{n}", A.mac)) % 2 == 0 for n in range(20, 40))
@@ -452,7 +454,7 @@ def test_s8_parity_can_be_had_for_a_port(start: Start) -> None:
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
 @pytest.mark.virtual
 def test_s9_changed_ports_are_unpredictable(start: Start, kind: str) -> None:
-    """RFC 6056: over 1024 to 65535 with the parity kept, flat, without steps, different with each seed."""
+    """RFC 6056: from 1024 to 65535 with the parity kept, evenly spread, without steps, different for each seed."""
     ports: list[int] = []
     for seed in range(1, 9):
         gateway = start(NAT.replace("nat.sessions 256", "nat.sessions 1000"), seed=seed)
@@ -475,7 +477,7 @@ def test_s9_kept_ports_are_not_obfuscated(gateway: Gateway) -> None:
     assert open_out(gateway, number=40123) == 40123
 
 
-def test_s10_identification_is_fresh(gateway: Gateway) -> None:
+def test_s10_identification_is_new(gateway: Gateway) -> None:
     """Section 10: RFC 6864 section 5.3.1; see test_rfc6864.py."""
     ids = {only(gateway.lan(IP(src=A.ip, dst=SERVER, id=7) / UDP(sport=5000, dport=53)), WAN).ip.id for _ in range(50)}
     assert len(ids) == 50
@@ -492,7 +494,7 @@ def test_s11_query_mapping_goes_with_its_last_session(gateway: Gateway) -> None:
 
 
 def test_s12_hairpinned_errors(start: Start) -> None:
-    """Section 12: an error about a hairpinned packet finds the inside host by the address mapping."""
+    """Section 12: an error about a hairpinned packet reaches the inside host by the address mapping."""
     gateway = start(NAT + ANY)
     open_out(gateway, number=6000, host=B)
     original = IP(src=A.ip, dst=OUTSIDE) / UDP(sport=7000, dport=6000) / b"hello"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The application `ivi` around the translation: what it needs, its addresses on both links, shared addresses,
+"""The application `ivi` around the translation: what it requires, its addresses on both interfaces, shared addresses,
 mappings of either side, timings."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.virtual
 BASE = "lan.address 2001:db8:1::1/64\nwan.address 198.51.100.1/24\n"
 
 
-# --- what it needs --------------------------------------------------------------------------------
+# --- what it requires --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("config", "wrong"), [
@@ -59,7 +59,7 @@ BASE = "lan.address 2001:db8:1::1/64\nwan.address 198.51.100.1/24\n"
     (BASE + "ivi.map 192.0.2.1 2001:db8:1::5\nivi.map 192.0.2.1 2001:db8:1::6",
      "ivi.map: an IPv4 prefix is given twice"),
 ])
-def test_what_is_wrong_with_a_configuration(start: Start, config: str, wrong: str) -> None:
+def test_invalid_configuration(start: Start, config: str, wrong: str) -> None:
     with pytest.raises(Refused, match=wrong.replace("(", r"\(").replace(")", r"\)")):
         start(config, "ivi")
 
@@ -75,7 +75,7 @@ def test_mappings_alone_are_enough(start: Start) -> None:
 
 
 def test_one_mapping_for_both_sides(start: Start) -> None:
-    """RFC 7757 appendix A.2: the IVI form as a mapping. Routes say who is where, also for sources."""
+    """RFC 7757 appendix A.2: the IVI form as a mapping. Routes say on which side a host is, also for sources."""
     config = "\n".join(line for line in IVI.config.splitlines() if not line.startswith(("ivi.prefix", "ivi.ipv4")))
     gateway = start(config + "\nivi.map 0.0.0.0/0 2001:db8:ff00::/40\n", "ivi")
     gateway.wait(4)
@@ -89,7 +89,7 @@ def test_one_mapping_for_both_sides(start: Start) -> None:
 
 
 def test_example_configuration(start: Start) -> None:
-    """What boot/gateway.conf has for the translator works, and says what it says."""
+    """The example for the translator in boot/gateway.conf works, and its comments are right."""
     text = (Path(__file__).parents[3] / "boot/gateway.conf").read_text(encoding="utf-8")
     head, _, tail = text.partition("(app ivi)")
     lines = [line.split("#")[0] for line in head.splitlines()]
@@ -103,7 +103,7 @@ def test_example_configuration(start: Start) -> None:
 
 
 def test_many_mappings(start: Start) -> None:
-    """All 256, found in either direction."""
+    """256 mappings, the maximum, each found in both directions."""
     maps = [(f"10.{n}.0.0/16", f"2001:db8:1:0:{n:x}::/96") for n in range(256)]
     config = World(maps=maps, routes=["2001:db8:1::/64 via 2001:db8:ffc0:2:2100::"]).config
     gateway = start(config, "ivi")
@@ -132,8 +132,8 @@ def ask(gateway: Gateway, target: str, port: str = WAN, src: str = FOUR) -> list
     return gateway.send(port, frame)
 
 
-def test_arp_for_ipv6_hosts_on_the_link(start: Start) -> None:
-    """Proxy ARP on the WAN for what lies in its network; never for a router, a host there, or from the LAN."""
+def test_arp_for_ipv6_hosts_in_the_wan_network(start: Start) -> None:
+    """Proxy ARP on the WAN for IPv6 hosts in its network; never for a router, a host of the WAN, or from the LAN."""
     world = World(keys={"ivi.ipv4": "198.51.100.0/28\nivi.ipv4 203.0.113.0/24"},
                   maps=[("198.51.100.64/28", "2001:db8:ffc0:2:8000::/124"), ("198.51.100.128/28", "2001:db8:9::/124")])
     gateway = start(world.config, "ivi")
@@ -144,7 +144,7 @@ def test_arp_for_ipv6_hosts_on_the_link(start: Start) -> None:
         assert bool(sent) == answered, last
         if answered:
             assert sent[0].arp.hwsrc == PORT_MAC[WAN] and sent[0].arp.psrc == f"198.51.100.{last}"
-    assert ask(gateway, "203.0.113.5") == []  # not on the link
+    assert ask(gateway, "203.0.113.5") == []  # not in the network of the WAN
     assert ask(gateway, "192.0.2.33") == []
     assert ask(gateway, "198.51.100.3", LAN) == []
 
@@ -160,7 +160,7 @@ def test_on_link_ipv6_hosts_are_translated(start: Start) -> None:
 
 
 def test_router_advertisements(start: Start) -> None:
-    """The prefix is on the link, but nobody makes an address from it: A = 0."""
+    """The prefix is on-link, but no host makes an address from it: A = 0."""
     gateway = start(IVI.config.replace("lan.ra off", "lan.ra on") + "lan.rdnss 2001:db8::53\n", "ivi")
     sent = gateway.wait(4)
     ask_ = Ether(src=SIX_MAC, dst="33:33:00:00:00:02") / IPv6(src="fe80::a", dst="ff02::2", hlim=255) / ICMPv6ND_RS() \
@@ -174,7 +174,7 @@ def test_router_advertisements(start: Start) -> None:
 
 
 def test_neighbour_discovery(start: Start) -> None:
-    """A mapped host is asked for like any other, and packets wait for it."""
+    """The gateway resolves a mapped host's address like any other, and packets wait for the answer."""
     config = "".join(line + "\n" for line in IVI.config.splitlines() if not line.startswith("neighbour 2001"))
     gateway = start(config, "ivi")
     gateway.wait(4)
@@ -199,7 +199,7 @@ def test_ipv6_from_the_wan(ivi: Gateway) -> None:
         assert dropped(ivi, lambda: ivi.send(WAN, packet), "ipv6") == []  # noqa: B023
 
 
-def test_ipv6_to_nowhere(ivi: Gateway) -> None:
+def test_ipv6_without_route(ivi: Gateway) -> None:
     sent = dropped(ivi, lambda: from6(ivi, to_four(dst="2001:db8:77::1") / UDP()), "no-route")
     assert body(only(sent, LAN))[40:42] == b"\1\0"
 
@@ -219,15 +219,15 @@ def test_unicast_in_a_group_frame(ivi: Gateway) -> None:
 
 
 def test_native_ipv6_route_is_not_translated(start: Start) -> None:
-    """A mapped host's own IPv6 address is reached without us; its IPv4 name is for others."""
+    """A mapped host's own IPv6 address is reached without translation; its IPv4 address is for IPv4 hosts."""
     gateway = start_ivi(start, RFC6052)
     sent = only(from6(gateway, to_four(RFC6052, dst="2001:db8:3::9") / UDP()), LAN)
     assert sent.ip6.dst == "2001:db8:3::9" and translated(gateway) == (0, 0)
     assert only(from4(gateway, to_six(dst="1.0.0.9") / UDP()), LAN).ip6.dst == "2001:db8:3::9"
 
 
-def test_mapping_that_names_ipv4_hosts(start: Start) -> None:
-    """Its IPv4 prefix is a network of the WAN side: IPv6 hosts call those hosts by it."""
+def test_mapping_for_ipv4_hosts(start: Start) -> None:
+    """Its IPv4 prefix is a network on the WAN side: IPv6 hosts reach those hosts by its IPv6 prefix."""
     world = World(maps=[("10.9.0.0/24", "2001:db8:9::/120")], routes=["10.9.0.0/16 via 198.51.100.2"])
     gateway = start_ivi(start, world)
     check64(gateway, world, to_four(dst="2001:db8:9::7") / UDP(sport=1, dport=2))
@@ -250,7 +250,7 @@ def test_forged_source_of_a_mapped_host(start: Start) -> None:
 
 
 def test_address_by_the_form_of_a_mapped_host(start: Start) -> None:
-    """It has one already, by the mapping: nobody else speaks with its IPv4 address."""
+    """Such a host has an IPv4 address by its mapping: no other host may use that IPv4 address."""
     world = World(maps=[("203.0.113.0/24", "2001:db8:7::/120")], keys={"ivi.ipv4": "203.0.113.0/24"},
                   routes=["2001:db8:7::/120 via 2001:db8:ffc0:2:2100::"])
     gateway = start_ivi(start, world)
@@ -260,7 +260,7 @@ def test_address_by_the_form_of_a_mapped_host(start: Start) -> None:
 
 
 def test_well_known_prefix(start: Start) -> None:
-    """RFC 6052 section 3.1: not in front of addresses that are not global."""
+    """RFC 6052 section 3.1: the prefix must not be used with addresses that are not global."""
     world = World("64:ff9b::/96", "rfc6052", maps=[("9.9.9.0/24", "2001:db8:1::100/120")])
     config = world.config.replace(f"lan.address {world.own6}/120", "lan.address 2001:db8:1::1/64")
     config = config.replace(f"neighbour {world.six}", "neighbour 2001:db8:1::109")
@@ -278,7 +278,7 @@ def test_well_known_prefix(start: Start) -> None:
 
 
 def test_many_pairs(ivi: Gateway) -> None:
-    """More than there are places where they would not meet."""
+    """More pairs than the cache has places, so that some collide."""
     others = [f"203.0.113.{1 + i % 250}" if i < 250 else f"198.18.{i >> 8}.{i & 255}" for i in range(600)]
     for _ in range(2):
         sent = ivi.send_many([(WAN, frame4(to_six(src=other) / UDP())) for other in others])
@@ -295,7 +295,7 @@ RATIO, RUN = 16, 64  # sets of 64 in a row, 1024 to 1087 the first of set 0
 
 
 def host(number: int) -> str:
-    """The IPv6 host with a set: the number stands behind the IPv4 address."""
+    """The IPv6 host with a port set: the number of the set follows the IPv4 address."""
     address = bytearray(six_of(IVI.v6(SHARED)))
     address[9:11] = number.to_bytes(2, "big")
     return str(IPv6Address(bytes(address)))
@@ -320,7 +320,7 @@ def test_shared_address_by_port(shared: Gateway, proto: Any, port: int) -> None:
 
 
 def test_shared_address_by_one_port_after_the_other(shared: Gateway) -> None:
-    """The other end is the same: addresses alone do not tell where a packet goes."""
+    """The other host and port are the same: addresses alone do not say which host gets a packet."""
     for port in [1024] * 3 + [1088, 2047, 1024]:
         sent = only(from4(shared, to_six(dst=SHARED) / UDP(sport=9, dport=port)), LAN)
         assert sent.ip6.dst == host(port // RUN % RATIO)
@@ -341,7 +341,7 @@ def test_shared_address_without_ports(shared: Gateway) -> None:
 
 @pytest.mark.parametrize("port", [1088, 1023, 80, 0, 2112])
 def test_port_of_another_set(shared: Gateway, port: int) -> None:
-    """RFC 7599 section 8.3: counted, and 1/5. Ports of the first round are nobody's."""
+    """RFC 7599 section 8.3: counted, and 1/5. The ports below the first set belong to no host."""
     packet = to_four(src=host(0)) / UDP(sport=port, dport=9)
     sent = dropped(shared, lambda: from6(shared, packet), "port-set")
     assert body(only(sent, LAN))[40:42] == b"\1\5" and body(sent[0])[48:] == bytes(packet)
@@ -352,7 +352,7 @@ def test_set_that_does_not_exist(shared: Gateway) -> None:
     assert dropped(shared, lambda: from6(shared, packet), "no-map") is not None
 
 
-def test_port_that_is_nobodys(shared: Gateway) -> None:
+def test_port_of_no_set(shared: Gateway) -> None:
     sent = dropped(shared, lambda: from4(shared, to_six(dst=SHARED) / UDP(dport=80)), "no-map")
     assert (only(sent, WAN).ip[ICMP].type, sent[0].ip[ICMP].code) == (3, 13)
 
@@ -362,7 +362,7 @@ def test_other_addresses_are_not_shared(shared: Gateway) -> None:
 
 
 def test_error_to_a_shared_address(shared: Gateway) -> None:
-    """It is for the host that sent the quoted packet."""
+    """The error goes to the host that sent the quoted packet."""
     quote = IP(src=SHARED, dst=FOUR) / UDP(sport=1088, dport=53) / b"data"
     sent = only(from4(shared, IP(src=FOUR, dst=SHARED) / ICMP(type=3, code=3) / Raw(bytes(quote))), LAN)
     assert sent.ip6.dst == host(1)
@@ -387,8 +387,8 @@ def test_error_from_a_shared_address(shared: Gateway, quoted: Packet) -> None:
     assert sent.ip.src == SHARED and IP(body(sent)[28:]).dst == SHARED
 
 
-def test_error_about_what_others_do(shared: Gateway) -> None:
-    """A host tells of packets to its own ports only; a router of all."""
+def test_error_about_a_packet_to_another_host(shared: Gateway) -> None:
+    """A host may send errors about packets to its own ports only; a router about all packets."""
     for data in (UDP(sport=53, dport=1152) / b"data", ICMPv6EchoRequest(id=80)):
         for target in (1, 2):
             packet = error_from(host(1), IPv6(src=IVI.v6(FOUR), dst=host(target)) / data)
@@ -402,7 +402,7 @@ def test_error_about_what_others_do(shared: Gateway) -> None:
     IPv6ExtHdrFragment(m=1, id=7, nh=17) / UDP(sport=1088, dport=7, chksum=5) / filling(64, 1),
     IPv6ExtHdrFragment(offset=9, id=7, nh=17) / Raw(filling(64, 1)), Raw(b"no ports")])
 def test_from_a_shared_address_to_a_mapped_host(start: Start, payload: Packet) -> None:
-    """Turned around (RFC 7757 section 4) it has its own source again, whatever it is."""
+    """After hairpinning (RFC 7757 section 4) the packet has the source that it came with, whatever the payload."""
     world = World(maps=[("1.0.0.0/24", "2001:db8:3::/120")], routes=["2001:db8:3::/120 via 2001:db8:ffc0:2:2100::"])
     gateway = start(world.config + f"ivi.share {SHARED}/32 {RATIO} {RUN}\n", "ivi")
     gateway.wait(4)
@@ -414,7 +414,7 @@ def test_from_a_shared_address_to_a_mapped_host(start: Start, payload: Packet) -
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 0, 2]])
 def test_fragments_to_a_shared_address(shared: Gateway, order: list[int]) -> None:
-    """Only the first has the port; the others follow it, in whatever order they come (RFC 7599 section 10.2)."""
+    """Only the first fragment has the port; the others follow it, in any order (RFC 7599 section 10.2)."""
     pieces = cut(to_six(dst=SHARED, id=77) / UDP(sport=9, dport=1088) / filling(2000, 1), 800)
     sent = [one for at in order for one in from4(shared, pieces[at])]
     assert sorted((one.raw[56:58], one.ip6.dst) for one in sent) == \
@@ -429,8 +429,8 @@ def test_later_fragments_from_a_shared_address(shared: Gateway) -> None:
     assert dropped(shared, lambda: from6(shared, first), "port-set") is not None
 
 
-def test_fragments_that_never_begin(shared: Gateway) -> None:
-    """They wait, few and not for long."""
+def test_fragments_without_a_first_one(shared: Gateway) -> None:
+    """They wait for a short time, and only a few of them."""
     for ident in range(300):
         from4(shared, to_six(dst=SHARED, id=ident, frag=100, proto=17) / Raw(filling(64, 1)))
     assert shared.stats()["packets_kept"] <= 128
@@ -438,7 +438,7 @@ def test_fragments_that_never_begin(shared: Gateway) -> None:
     assert shared.stats()["packets_kept"] == 0
 
 
-# --- knobs and listings ---------------------------------------------------------------------------
+# --- settings and listings ---------------------------------------------------------------------------
 
 
 def syn(mss: int) -> Packet:
@@ -459,9 +459,9 @@ def test_no_mss_clamp(ivi: Gateway) -> None:
 
 
 def test_timings(ivi: Gateway) -> None:
-    """A packet now and then is timed: each operation and direction has its row."""
+    """One packet from time to time is timed: each operation and direction has its row."""
     for _ in range(60):
-        ivi.wait(0.04)  # longer than until the next is due
+        ivi.wait(0.04)  # longer than the interval between two timed packets
         for data in (UDP(), TCP()):
             from4(ivi, to_six() / data)
             from6(ivi, to_four() / data)
@@ -478,7 +478,7 @@ def test_timings(ivi: Gateway) -> None:
 
 
 def test_large_packets_of_known_hosts(start: Start) -> None:
-    """With DF they go on whole, and fast, as far as the link takes them; without they are split."""
+    """Those with DF are forwarded whole on the fast path as far as the MTU allows; those without DF are fragmented."""
     gateway = start_ivi(start, World(lan_mtu=1400))
     introduce(gateway)
     for _ in range(30):
@@ -493,7 +493,7 @@ def test_large_packets_of_known_hosts(start: Start) -> None:
 
 
 def test_timings_cost_nothing_in_between(ivi: Gateway) -> None:
-    """One packet of each direction is timed, however many come."""
+    """One packet of each direction is timed, however many arrive."""
     introduce(ivi)
     before = sum(timings(ivi).values())
     for _ in range(50):
@@ -516,7 +516,7 @@ def test_counters(ivi: Gateway) -> None:
 
 @pytest.mark.parametrize("payload", [UDP(sport=1, dport=2) / filling(600, 1), TCP(sport=1, dport=2), ICMP(id=7)])
 def test_an_ipv6_host_that_does_not_answer(ivi: Gateway, payload: Packet) -> None:
-    """The IPv4 host is told that, in its own words (RFC 1812 section 5.2.7.1)."""
+    """The IPv4 host gets an ICMPv4 error about its own packet (RFC 1812 section 5.2.7.1)."""
     packet = to_six(dst="192.0.2.99", ttl=9) / payload
     from4(ivi, packet)
     before = ivi.drops()
@@ -544,7 +544,7 @@ def test_an_ipv4_host_that_does_not_answer(ivi: Gateway, payload: Packet) -> Non
 
 
 def test_hosts_that_have_not_answered_lately(ivi: Gateway) -> None:
-    """The next packets are answered at once, in the same words."""
+    """The next packets get the same errors at once."""
     four, six = to_six(dst="192.0.2.99") / UDP(), to_four(dst=IVI.v6("198.51.100.99")) / UDP()
     from4(ivi, four)
     ivi.wait(3.2)
@@ -556,7 +556,7 @@ def test_hosts_that_have_not_answered_lately(ivi: Gateway) -> None:
 
 @pytest.mark.parametrize("wrong", [0, 1, 0x8000])
 def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int) -> None:
-    """It is nobody's business but the two hosts': translated there, translated back, never mended."""
+    """Only the two hosts may judge it: it is translated and translated back, and never corrected."""
     four = to_six(dst="192.0.2.99") / TCP(sport=1, dport=2, seq=9)
     right = IP(bytes(four))[TCP].chksum
     four[TCP].chksum = right ^ wrong
@@ -573,8 +573,8 @@ def test_a_wrong_checksum_is_quoted_as_wrong_as_it_was(ivi: Gateway, wrong: int)
 
 @pytest.mark.parametrize(("what", "packets", "errors"), [("error", 1, 0), ("fragment", 1, 0), ("many", 12, 4),
                                                          ("split", 1, 1)])
-def test_about_what_nobody_is_told(ivi: Gateway, what: str, packets: int, errors: int) -> None:
-    """Not about errors, not about later fragments; of many about those that waited for the neighbour."""
+def test_which_waiting_packets_cause_an_error(ivi: Gateway, what: str, packets: int, errors: int) -> None:
+    """No error about an error or a later fragment; one about each packet that waited for the neighbour."""
     packet = {"error": to_six(dst="192.0.2.99") / ICMP(type=3, code=1) / IP(src="192.0.2.99", dst=FOUR) / UDP(),
               "fragment": to_six(dst="192.0.2.99", frag=5, proto=17) / Raw(filling(64, 1)),
               "many": to_six(dst="192.0.2.99") / UDP(),
@@ -588,7 +588,7 @@ def test_about_what_nobody_is_told(ivi: Gateway, what: str, packets: int, errors
 
 
 def test_a_mapped_host_that_does_not_answer(start: Start) -> None:
-    """A packet that was turned around (RFC 7757 section 4): its sender is told."""
+    """The sender of a hairpinned packet (RFC 7757 section 4) gets the error."""
     world = World("2001:db8:100::/40", "rfc6052", own4="192.0.2.1", keys={"ivi.icmp-source": "203.0.113.8"},
                   maps=[("1.0.0.0/24", "2001:db8:3::/120"), ("10.0.0.0/24", "2001:db8:1c0:2:99::/120")],
                   routes=["2001:db8:3::/120 via 2001:db8:1c0:2:21::"])

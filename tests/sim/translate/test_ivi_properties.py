@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What must hold for any packet: ours translates as the second translator (siit.py) does, and there and back
-again gives the same packet."""
+"""Properties of all packets: the gateway translates as the reference translator (siit.py) does, and translating back
+gives the same packet."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ sizes = st.one_of(st.integers(0, 60), st.sampled_from([1219, 1220, 1221, 1240, 1
 
 
 def filling(size: int, seed: int) -> bytes:
-    """Bytes that no two places share, so that a wrong order shows."""
+    """Bytes that differ from place to place, so that a wrong order is noticed."""
     return bytes((at * 37 + (at >> 8) * 11 + seed) & 255 for at in range(size))
 
 
 @st.composite
 def transports(draw: Callable[..., Any], six: bool, most: int = 1452) -> tuple[int, bytes]:
-    """Protocol and payload, checksum not yet right."""
+    """Protocol and payload, whose checksum is not set yet."""
     proto = draw(st.sampled_from([6, 6, 17, 17, 17, 1, 33, 132, 50, 47]))
     data = filling(min(draw(sizes), most), draw(st.integers(0, 255)))
     sport, dport = draw(ports), draw(ports)
@@ -130,7 +130,7 @@ def expected(act: Callable[[], Any]) -> Any:
 
 
 def both_from_ipv4(sim: Simulator, world: World, packets: list[bytes]) -> None:
-    """The gateway and the second translator make the same of IPv4 packets."""
+    """Checks that the gateway and the reference translator translate IPv4 packets in the same way."""
     gateway = Gateway(sim, world.config, "ivi")
     gateway.wait(3)
     for packet in packets:
@@ -141,7 +141,7 @@ def both_from_ipv4(sim: Simulator, world: World, packets: list[bytes]) -> None:
 
 
 def both_from_ipv6(sim: Simulator, world: World, packets: list[bytes], inner: int | None = None) -> None:
-    """The same of IPv6 packets; `inner`: where a quoted IPv4 header stands."""
+    """Checks that both translate IPv6 packets in the same way; `inner`: where a quoted IPv4 header begins."""
     gateway = Gateway(sim, world.config, "ivi")
     gateway.wait(3)
     for packet in packets:
@@ -156,21 +156,21 @@ def both_from_ipv6(sim: Simulator, world: World, packets: list[bytes], inner: in
 @pytest.mark.parametrize("name", WORLDS)
 @PROPERTY
 @given(packets=st.lists(packets4(), min_size=1, max_size=8))
-def test_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, packets: list[bytes]) -> None:
+def test_from_ipv4_as_the_reference_translator_does(sim: Simulator, name: str, packets: list[bytes]) -> None:
     both_from_ipv4(sim, WORLDS[name], packets)
 
 
 @pytest.mark.parametrize("name", WORLDS)
 @PROPERTY
 @given(data=st.data())
-def test_from_ipv6_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
+def test_from_ipv6_as_the_reference_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
     both_from_ipv6(sim, world, data.draw(st.lists(packets6(world), min_size=1, max_size=8)))
 
 
 @st.composite
 def errors(draw: Callable[..., Any], world: World, six: bool) -> bytes:
-    """An ICMP error of any kind about any packet that came through, cut anywhere, with extensions or not."""
+    """An ICMP error of any kind about any packet that was translated, cut anywhere, with extensions or without."""
     if six:
         proto, payload = draw(transports(six=True))
         quoted = IPv6(src=world.v6(FOUR), dst=world.six, nh=proto, plen=len(payload), tc=draw(st.integers(0, 255)))
@@ -215,7 +215,7 @@ def errors(draw: Callable[..., Any], world: World, six: bool) -> bytes:
 @pytest.mark.parametrize("name", WORLDS)
 @PROPERTY
 @given(data=st.data())
-def test_errors_from_ipv4_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
+def test_errors_from_ipv4_as_the_reference_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
     both_from_ipv4(sim, world, data.draw(st.lists(errors(world, six=False), min_size=1, max_size=8)))
 
@@ -223,7 +223,7 @@ def test_errors_from_ipv4_as_the_second_translator_does(sim: Simulator, name: st
 @pytest.mark.parametrize("name", WORLDS)
 @PROPERTY
 @given(data=st.data())
-def test_errors_from_ipv6_as_the_second_translator_does(sim: Simulator, name: str, data: Any) -> None:
+def test_errors_from_ipv6_as_the_reference_translator_does(sim: Simulator, name: str, data: Any) -> None:
     world = WORLDS[name]
     both_from_ipv6(sim, world, data.draw(st.lists(errors(world, six=True), min_size=1, max_size=8)), 28)
 
@@ -234,7 +234,7 @@ def test_errors_from_ipv6_as_the_second_translator_does(sim: Simulator, name: st
        tos=st.integers(0, 255), ttl=st.integers(3, 255))
 def test_there_and_back(sim: Simulator, world: World, proto: Any, sport: int, dport: int, size: int, tos: int,
                         ttl: int) -> None:
-    """An IPv6 packet goes out, the server turns it around, and what comes in is the same packet turned around."""
+    """An IPv6 packet goes out, the server sends it back with both ends exchanged, and the same packet arrives so."""
     gateway = Gateway(sim, world.config, "ivi")
     gateway.wait(3)
     data = filling(size, sport & 255)
@@ -263,8 +263,9 @@ addresses4 = st.sampled_from([FOUR, FAR, SIX4, OWN4, "192.0.2.254", "127.0.0.1",
 @PROPERTY
 @given(data=st.data())
 def test_what_leaves_has_a_source_that_it_may_have(sim: Simulator, data: Any) -> None:
-    """Any addresses on any side: what leaves the WAN comes from an IPv6 host, from ours, or from where an error may;
-    what leaves the LAN from IPv6 hosts' own or mapped addresses. Nothing leaks, nothing loops."""
+    """Any addresses on any side: a packet that leaves by the WAN comes from an IPv6 host, from the gateway, or from
+    where an error may come; a packet that leaves by the LAN comes from own or mapped addresses of IPv6 hosts. Nothing
+    leaks, nothing loops."""
     world = RFC6052
     gateway = Gateway(sim, world.config + "route 2001:db8:77::/64 via 2001:db8:1c0:2:21::\n", "ivi")
     gateway.wait(3)
@@ -286,7 +287,7 @@ def test_what_leaves_has_a_source_that_it_may_have(sim: Simulator, data: Any) ->
                 continue
             own = (OWN4, "203.0.113.8") if is_error4(body(one)) or body(one)[20] == 0 else ()
             inside = one.ip.src.startswith(("192.0.2.", "1.0.0.", "10.0.0."))
-            native = one.ip.dst.startswith("198.51.100.")  # a router on one link
+            native = one.ip.dst.startswith("198.51.100.")  # a packet that is routed back to the WAN
             assert inside or one.ip.src in own or native, one
-    # Of a host that does not answer, the error that quotes the packet leaves only now.
+    # When a host does not answer, the error that quotes the packet leaves only here.
     gateway.finish(broken=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hairpinning, RFC 7757 section 4: two IPv6 hosts that know each other by IPv4 addresses."""
+"""Hairpinning, RFC 7757 section 4: two IPv6 hosts that reach each other by IPv4 addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.virtual
 
 
 def hairpin_error(gateway: Gateway, src: str, **fields: Any) -> bytes:
-    """Some IPv6 station's error about the packet 2001:db8:3::8 -> 10.0.0.9, as its destination saw it."""
+    """An error of some IPv6 host about the packet 2001:db8:3::8 -> 10.0.0.9, as that packet's destination saw it."""
     quote = IPv6(src=RFC6052.v6("1.0.0.8"), dst="2001:db8:2::9", hlim=5) / UDP(sport=5, dport=6) / b"data"
     return check64(gateway, RFC6052, error6(1, 4, quote, src=src, dst=RFC6052.v6("1.0.0.8"), **fields))
 
@@ -46,7 +46,7 @@ def test_rfc7757_of_any_kind(start: Start, payload: Packet) -> None:
     assert len(got) == len(bytes(packet))
 
 
-def test_rfc7757_hosts_of_the_form_reach_mapped_ones(start: Start) -> None:
+def test_rfc7757_ivi_hosts_reach_mapped_ones(start: Start) -> None:
     gateway = start_ivi(start, RFC6052)
     sent = only(from6(gateway, to_four(RFC6052, dst=RFC6052.v6("1.0.0.8")) / UDP(sport=1, dport=2)), LAN)
     assert (sent.ip6.src, sent.ip6.dst, sent.ip6.hlim) == (RFC6052.six, "2001:db8:3::8", 63)
@@ -62,14 +62,14 @@ def test_rfc7757_fragments(start: Start) -> None:
 
 
 def test_rfc7757_atomic_fragment(start: Start) -> None:
-    """None leaves (RFC 8021)."""
+    """No atomic fragment leaves (RFC 8021)."""
     gateway = start_ivi(start, RFC6052)
     packet = IPv6(src="2001:db8:3::8", dst=RFC6052.v6("10.0.0.9")) / IPv6ExtHdrFragment(id=1, nh=47) / Raw(b"data")
     assert only(from6(gateway, packet), LAN).ip6.nh == 47
 
 
 def test_rfc7757_b1_error_of_a_router(start: Start) -> None:
-    """Figure 9; RFC 6791 gives the source, and it is not mapped."""
+    """Figure 9; the source is chosen as in RFC 6791, and it is not mapped."""
     gateway = start_ivi(start, RFC6052)
     got = IPv6(hairpin_error(gateway, "2001:db8::1234"))
     assert (got.src, got.dst) == (RFC6052.v6("203.0.113.8"), "2001:db8:3::8")
@@ -87,12 +87,12 @@ def test_rfc7757_b1_error_of_the_host(start: Start) -> None:
 
 
 def test_rfc7757_error_of_another_mapped_host(start: Start) -> None:
-    """Section 4.2.1, rule 3 speaks of the destination only: another mapped source is mapped."""
+    """Section 4.2.1, rule 3 is about the destination only: another mapped source is translated."""
     gateway = start_ivi(start, RFC6052)
     assert IPv6(hairpin_error(gateway, "2001:db8:2::77")).src == "2001:db8:2::77"
 
 
-def test_rfc7757_large_error_is_not_cut_twice(start: Start) -> None:
+def test_rfc7757_large_error_is_not_truncated_twice(start: Start) -> None:
     gateway = start_ivi(start, RFC6052)
     quote = IPv6(src=RFC6052.v6("1.0.0.8"), dst="2001:db8:2::9", hlim=5) / UDP(sport=5, dport=6) / filling(1400, 1)
     packet = error6(2, 0, bytes(quote)[:1232], 1400, src="2001:db8:2::9", dst=RFC6052.v6("1.0.0.8"))
@@ -116,8 +116,8 @@ def test_rfc7757_hop_limit(start: Start) -> None:
 @pytest.mark.parametrize("proto", [6, 17])
 @pytest.mark.parametrize("size", [8, 16, 17, 24, 1000])
 @pytest.mark.parametrize("headers", [0, 7, 8, 9, 100])
-def test_rfc7757_later_piece_behind_a_long_chain(start: Start, headers: int, size: int, proto: int) -> None:
-    """No checksum stands in it, however many headers hide that it is a later piece."""
+def test_rfc7757_later_fragment_behind_a_long_chain(start: Start, headers: int, size: int, proto: int) -> None:
+    """A later fragment has no checksum, however many headers come before its fragment header."""
     gateway = start_ivi(start, RFC6052)
     chain = bytes(IPv6ExtHdrDestOpt(nh=60)) * (headers - 1) + bytes(IPv6ExtHdrDestOpt(nh=44)) if headers else b""
     payload = bytes(filling(size, 1))

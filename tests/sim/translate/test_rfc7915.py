@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Headers and refusals of the translator against RFC 7915 sections 4.1, 4.4 to 4.6, 5.1, 5.4 to 5.6. Every packet that
+"""Headers and refusals of the translator against RFC 7915 sections 4.1, 4.4 to 4.6, 5.1, 5.4 to 5.6. Each packet that
 leaves is compared byte by byte with one that the test builds itself."""
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def test_s41_hop_limit(ivi: Gateway) -> None:
 
 
 @pytest.mark.parametrize("proto", [4, 33, 41, 47, 50, 51, 59, 89, 132, 136, 255])
-def test_s41_s45_any_protocol_passes_untouched(ivi: Gateway, proto: int) -> None:
+def test_s41_s45_any_protocol_passes_unchanged(ivi: Gateway, proto: int) -> None:
     sent = from4(ivi, to_six(proto=proto) / Raw(b"what only the ends understand"))
     want = IPv6(src=FOUR6, dst=IVI.six, nh=proto, hlim=63) / Raw(b"what only the ends understand")
     assert body(only(sent, LAN)).hex() == bytes(want).hex()
 
 
-def test_s51_s55_any_protocol_passes_untouched(ivi: Gateway) -> None:
+def test_s51_s55_any_protocol_passes_unchanged(ivi: Gateway) -> None:
     for proto in (4, 33, 41, 47, 50, 51, 59, 89, 132, 136, 255):
         sent = from6(ivi, to_four(nh=proto) / Raw(b"what only the ends understand"))
         ip = only(sent, WAN).ip
@@ -68,7 +68,7 @@ def test_s51_s55_any_protocol_passes_untouched(ivi: Gateway) -> None:
 
 
 def test_s51_no_next_header(ivi: Gateway) -> None:
-    """Also alone behind a fragment header it is a protocol like others."""
+    """It is a protocol like others, also alone after a fragment header."""
     ip = only(from6(ivi, to_four(nh=59)), WAN).ip
     assert (ip.proto, ip.len) == (59, 20)
     ip = only(from6(ivi, to_four() / IPv6ExtHdrFragment(id=0x01020408, nh=59)), WAN).ip
@@ -95,7 +95,7 @@ def test_s42_igmp_is_silently_dropped(ivi: Gateway) -> None:
     b"\x07\x0b\x08" + bytes(8) + b"\x00", b"\x44\x14\x0d\x01" + bytes(16),
     b"\x83\x0b\x0c" + bytes(8) + b"\x00", b"\x89\x0b\x0c" + bytes(8) + b"\x00",  # source routes at their end
     b"\x88\x04\1\2" + b"\x83\x0b\x0c" + bytes(8) + b"\1" + b"\x89\x0b\x0c" + bytes(8) + b"\0",
-    b"\0\x83\x07\x04" + bytes(4),  # behind the end of the options nothing counts
+    b"\0\x83\x07\x04" + bytes(4),  # bytes after the end of the options do not matter
     b"\x00\x00\xff\xff",  # nothing but padding that does not change the checksum
 ], ids=["nop", "alert", "security", "record", "timestamp", "loose", "strict", "several", "end", "padding"])
 def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
@@ -109,9 +109,9 @@ def test_s41_options_are_ignored(ivi: Gateway, options: bytes) -> None:
     (b"\x94\x05\x00\x00", "ip-options", (12, 0)),
     (b"\x83\x07\x04" + bytes([10, 0, 0, 1]) + b"\x00", "source-route", (3, 5)),
 ], ids=["malformed", "source-route"])
-def test_options_to_somebody_else_are_not_told(ivi: Gateway, options: bytes, reason: str,
-                                               means: tuple[int, int]) -> None:
-    """What is for no host of ours is dropped in silence, whatever is wrong with it."""
+def test_options_of_a_packet_to_somebody_else(ivi: Gateway, options: bytes, reason: str,
+                                              means: tuple[int, int]) -> None:
+    """A packet to none of our hosts is dropped silently, whatever is wrong with it."""
     for destination in ("8.8.8.8", "198.51.101.5", OWN4[:-1] + "0"):
         assert dropped(ivi, lambda: from4(ivi, with_options(bytes(to_six(dst=destination) / UDP()), options)),  # noqa: B023
                        reason) == []
@@ -137,13 +137,13 @@ def test_s41_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
 
 
 @pytest.mark.parametrize("src", [OWN4, "198.51.100.0", "198.51.100.255", "192.0.2.77"])
-def test_source_that_nobody_outside_has(ivi: Gateway, src: str) -> None:
-    """Ours, a broadcast, an IPv6 host's."""
+def test_source_of_no_outside_host(ivi: Gateway, src: str) -> None:
+    """The gateway's own, a broadcast address, an IPv6 host's."""
     assert dropped(ivi, lambda: from4(ivi, to_six(src=src) / UDP()), "martian-source") == []
 
 
 def test_addresses_of_nothing_but_zeros(ivi: Gateway) -> None:
-    """They look like a free place in the table of known pairs."""
+    """All-zero addresses look like a free entry of the table of known pairs."""
     packet4, packet6 = IP(src="0.0.0.0", dst="0.0.0.0", id=1) / UDP(), IPv6(src="::", dst="::") / UDP()
     assert dropped(ivi, lambda: from4(ivi, packet4), "martian-destination") == []
     assert dropped(ivi, lambda: from6(ivi, packet6), "martian-source") == []
@@ -155,7 +155,7 @@ def test_wrong_header_checksum(ivi: Gateway) -> None:
 
 
 def ways(gateway: Gateway) -> list[tuple[str, Packet]]:
-    """A frame between the two hosts in each direction, with its port."""
+    """A frame between the two hosts in each direction, with its interface."""
     return [(WAN, frame4(to_six() / UDP())), (LAN, frame6(to_four() / UDP()))]
 
 
@@ -163,7 +163,7 @@ def ways(gateway: Gateway) -> list[tuple[str, Packet]]:
     ("dst", "02:00:00:00:99:99", "not-ours"), ("dst", BROADCAST, "multicast"), ("type", 0x88b5, "ethertype"),
 ])
 def test_frame_that_is_not_for_us(ivi: Gateway, field: str, value: Any, reason: str) -> None:
-    """Whoever is in it."""
+    """Such a frame is dropped whatever packet is in it."""
     for port, frame in ways(ivi):
         setattr(frame, field, value)
         assert dropped(ivi, lambda p=port, f=frame: ivi.send(p, f), reason) == []  # type: ignore[misc]
@@ -179,7 +179,7 @@ def test_wrong_version(ivi: Gateway, version: int) -> None:
 
 
 def test_longer_than_the_frame(ivi: Gateway) -> None:
-    """A length that is not there, and one that is shorter than the header."""
+    """A length beyond the end of the frame, and one that is shorter than the header."""
     long4, long6 = to_six(len=47) / UDP(len=27) / Raw(bytes(18)), to_four(plen=27) / UDP(len=27) / Raw(bytes(18))
     assert dropped(ivi, lambda: from4(ivi, long4, broken=True), "ip-length") == []
     assert dropped(ivi, lambda: from6(ivi, long6, broken=True), "ip-length") == []
@@ -199,7 +199,7 @@ def test_s45_udp_without_checksum_gets_one(ivi: Gateway, size: int) -> None:
 def test_s45_computed_sum_of_zero(ivi: Gateway) -> None:
     """RFC 8200 section 8.1: it is sent as all ones."""
     plain = bytes(IPv6(src=FOUR6, dst=IVI.six) / UDP(sport=1, dport=2) / b"\0\0")
-    data = plain[46:48]  # what makes the sum zero
+    data = plain[46:48]  # data that makes the sum zero
     sent = from4(ivi, to_six() / UDP(sport=1, dport=2, chksum=0) / data)
     assert body(only(sent, LAN))[46:48] == b"\xff\xff"
 
@@ -215,25 +215,25 @@ def test_s45_udp_without_checksum_may_be_dropped(start: Start) -> None:
 @pytest.mark.parametrize("policy", ["compute", "drop"])
 def test_s45_first_fragment_without_checksum(start: Start, policy: str) -> None:
     gateway = start_ivi(start, World(keys={"ivi.udp-zero-checksum": policy}))
-    for length in (500, 16):  # 16: as if all of it were here
+    for length in (500, 16):  # 16: a UDP length that ends within this fragment
         packet = to_six(flags="MF") / UDP(sport=1, dport=2, len=length, chksum=0) / filling(64, 1)
         own_error4(dropped(gateway, lambda: from4(gateway, packet), "no-checksum"), 3, 13)  # noqa: B023
 
 
-def test_s45_no_sum_for_a_udp_length_that_lies(ivi: Gateway) -> None:
+def test_s45_no_checksum_for_a_wrong_udp_length(ivi: Gateway) -> None:
     for length in (0, 7, 13):
         packet = to_six() / UDP(len=length, chksum=0) / b"data"
         own_error4(dropped(ivi, lambda: from4(ivi, packet, broken=True), "no-checksum"), 3, 13)  # noqa: B023
 
 
 def test_ipv6_udp_without_checksum(ivi: Gateway) -> None:
-    """RFC 8200 section 8.1: there is no such packet."""
+    """RFC 8200 section 8.1 forbids such packets."""
     own_error6(dropped(ivi, lambda: from6(ivi, to_four() / UDP(chksum=0) / b"data"), "no-checksum"), 1, 1)
 
 
 @pytest.mark.parametrize("proto", [TCP, UDP])
 def test_wrong_checksums_stay_wrong(ivi: Gateway, proto: Any) -> None:
-    """By as much as they were: the ends decide, not the translator."""
+    """They stay wrong by the same amount: the ends check them, not the translator."""
     check46(ivi, IVI, to_six() / proto(sport=1, dport=2, chksum=0x1234) / b"data", broken=True)
     check64(ivi, IVI, to_four() / proto(sport=1, dport=2, chksum=0x1234) / b"data", broken=True)
 
@@ -280,7 +280,7 @@ def test_s51_df_above_1260_bytes(ivi: Gateway, size: int, df: bool) -> None:
 
 
 def test_s51_identifications_differ(ivi: Gateway) -> None:
-    """Packets that routers may fragment must not have the same (RFC 6864)."""
+    """Packets that routers may fragment must not have the same identification (RFC 6864)."""
     seen = {only(from6(ivi, to_four() / UDP() / bytes([n])), WAN).ip.id for n in range(50)}
     assert len(seen) == 50
 
@@ -331,7 +331,7 @@ def test_extension_header_beyond_the_end(ivi: Gateway, size: int) -> None:
 
 
 def test_authentication_header_passes(ivi: Gateway) -> None:
-    """It is no header to be skipped; the receiver will not like it."""
+    """It is not skipped like an extension header; the receiver will reject it."""
     data = bytes([6, 4]) + bytes(22) + bytes(TCP())
     ip = only(from6(ivi, to_four(nh=51) / Raw(data)), WAN).ip
     assert (ip.proto, bytes(ip.payload)) == (51, data)
@@ -346,7 +346,7 @@ def test_s51_illegal_source_is_silently_dropped(ivi: Gateway, src: str) -> None:
 
 
 def test_s54_source_without_mapping(start: Start) -> None:
-    """1/1, also for who pings: RFC 7915 asks for none about an ICMPv6 message, but does not forbid it."""
+    """1/1, also about a ping: RFC 7915 requires no error about an ICMPv6 message, but does not forbid it."""
     world = World(routes=["2001:db8:77::/64 via 2001:db8:ffc0:2:2100::"])
     gateway = start_ivi(start, world)
     packet = to_four(src="2001:db8:77::9") / UDP() / b"who am I"
@@ -363,19 +363,19 @@ def test_s54_source_without_mapping(start: Start) -> None:
     ("169.254.7.7", "martian-destination"), ("224.0.0.9", "multicast"),
     ("255.255.255.255", "multicast"), ("198.51.100.255", "multicast"), ("198.51.100.0", "multicast"),
     ("240.0.0.1", "martian-destination"), (OWN4, "own-address")])
-def test_destination_that_stands_for_no_host(ivi: Gateway, target: str, reason: str) -> None:
+def test_destination_of_no_host(ivi: Gateway, target: str, reason: str) -> None:
     packet = to_four(dst=IVI.v6(target)) / UDP()
     own_error6(dropped(ivi, lambda: from6(ivi, packet), reason), 1, 1)
     echo = to_four(dst=IVI.v6(target)) / ICMPv6EchoRequest()
     assert dropped(ivi, lambda: from6(ivi, echo), reason) == []  # section 5.4: not about ICMPv6
 
 
-def test_destination_that_stands_for_ourselves(ivi: Gateway) -> None:
+def test_destination_of_the_gateway_itself(ivi: Gateway) -> None:
     own_error4(dropped(ivi, lambda: from4(ivi, to_six(dst="192.0.2.254") / UDP()), "own-address"), 3, 13)
 
 
 def test_s44_s54_errors_can_be_off(start: Start) -> None:
-    """But a router's own stay: too large, and too many hops."""
+    """A router's own errors stay on: packet too big and time exceeded."""
     gateway = start_ivi(start, NO_ERRORS)
     assert dropped(gateway, lambda: from4(gateway, to_six(proto=60) / Raw(bytes(8))), "protocol") == []
     assert dropped(gateway, lambda: from6(gateway, to_four() / UDP(chksum=0)), "no-checksum") == []
@@ -398,8 +398,8 @@ def test_errors_are_limited_in_rate(ivi: Gateway) -> None:
 # --- 4.6, 5.6 Knowing when to translate -----------------------------------------------------------
 
 
-def test_s56_native_routes_win(start: Start) -> None:
-    """An IPv6 host's own address is reached without translation, also where it lies under the prefix."""
+def test_s56_native_routes_have_precedence(start: Start) -> None:
+    """An IPv6 host's own address is reached without translation, also where it is within the prefix."""
     world = World(routes=["2001:db8:ffc6:3364:200::/72 via 2001:db8:ffc0:2:2100::"])
     gateway = start_ivi(start, world)
     sent = only(from6(gateway, to_four(src="2001:db8:ffc0:2:700::", dst=world.six) / UDP()), LAN)
@@ -409,7 +409,7 @@ def test_s56_native_routes_win(start: Start) -> None:
     assert translated(gateway) == (0, 1)
 
 
-def test_s46_native_routes_win(start: Start) -> None:
+def test_s46_native_routes_have_precedence(start: Start) -> None:
     world = World(routes=["192.0.2.128/25 via 198.51.100.9"], keys={"neighbour": "198.51.100.9 52:54:00:00:02:09"})
     gateway = start_ivi(start, world)
     sent = only(from4(gateway, to_six(dst="192.0.2.130") / UDP()), WAN)
@@ -419,7 +419,7 @@ def test_s46_native_routes_win(start: Start) -> None:
 
 
 def start_apart(start: Start, *routes: str) -> Gateway:
-    """A translator whose link does not have the IPv6 hosts that it translates to."""
+    """A translator whose LAN network does not contain the IPv6 hosts that it translates to."""
     world = World(keys={"lan.address": "2001:db8:1::1/64", "neighbour": f"2001:db8:1::2 {SIX_MAC}"}, routes=routes)
     out = ("lan.address 2001:db8:ffc0", "neighbour 2001:db8:ffc0")
     gateway = start("\n".join(line for line in world.config.splitlines() if not line.startswith(out)) + "\n", "ivi")
@@ -428,14 +428,14 @@ def start_apart(start: Start, *routes: str) -> Gateway:
 
 
 def test_s41_no_route(start: Start) -> None:
-    """An IPv6 host that no route leads to: not back into the translation."""
+    """An IPv6 host without a route: the packet does not go back into the translation."""
     gateway = start_apart(start)
     message = dropped(gateway, lambda: from4(gateway, to_six() / UDP()), "no-route")
     assert (only(message, WAN).ip[ICMP].type, message[0].ip[ICMP].code) == (3, 0)
 
 
 def test_s41_only_the_default_route(start: Start) -> None:
-    """IPv6 hosts somewhere behind it are reached by it, from either side: the prefix around them is not in its way."""
+    """The default route reaches IPv6 hosts behind it, from either side, although the prefix contains them."""
     gateway = start_apart(start, "::/0 via 2001:db8:1::2")
     assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == IVI.six
     assert only(from6(gateway, to_four(src="2001:db8:1::9", dst=IVI.six) / UDP()), LAN).ip6.dst == IVI.six
@@ -443,7 +443,7 @@ def test_s41_only_the_default_route(start: Start) -> None:
 
 
 def test_foreign_destinations(ivi: Gateway) -> None:
-    """What only the default route knows is not for us."""
+    """The gateway does not translate packets to destinations that only the default route covers."""
     assert dropped(ivi, lambda: from4(ivi, to_six(dst="8.8.8.8") / UDP()), "foreign") == []
 
 
@@ -458,7 +458,7 @@ def test_echo_both_ways(ivi: Gateway) -> None:
 
 
 def test_echo_of_nothing_but_zeros(ivi: Gateway) -> None:
-    """RFC 1624 section 3: its checksum is all ones; that of any other sum of zero is zero."""
+    """RFC 1624 section 3: its checksum is all ones; the checksum of any other sum of zero is zero."""
     zeros = to_four() / ICMPv6EchoReply(id=0, seq=0, data=bytes(10))
     assert only(from6(ivi, zeros), WAN).ip[ICMP].chksum == 0xffff
     full = to_four() / ICMPv6EchoReply(id=0xffff, seq=0)
@@ -467,7 +467,7 @@ def test_echo_of_nothing_but_zeros(ivi: Gateway) -> None:
 
 
 def test_rfc6052_network(start: Start) -> None:
-    """The names of DF and MF are those that the packets carry."""
+    """The constants DF and MF of this file are the bits that packets carry."""
     gateway = start_ivi(start, RFC6052)
     got = check64(gateway, RFC6052, to_four(RFC6052) / TCP() / filling(1300, 2))
     assert int.from_bytes(got[6:8], "big") == DF

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ICMP errors and the packets that they quote: RFC 7915 sections 4.2, 4.3, 5.2, 5.3; their extensions, RFC 4884;
-their sources, RFC 6791."""
+"""ICMP errors and the packets that they quote: RFC 7915 sections 4.2, 4.3, 5.2, 5.3; their extensions, RFC 4884; their
+sources, RFC 6791."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def message6(kind: int, code: int, quote: bytes, rest: int = 0, *, src: str = IV
 
 
 def error4(kind: int, code: int, quote: bytes | Packet, rest: int = 0, **fields: Any) -> IP:
-    """An ICMPv4 error to the IPv6 host about a packet of its."""
+    """An ICMPv4 error to the IPv6 host about one of its packets."""
     ip = {"src": FOUR, "dst": SIX4, "proto": 1, "ttl": 9, **fields}
     return IP(**ip) / Raw(message4(kind, code, bytes(quote), rest))
 
 
 def error6(kind: int, code: int, quote: bytes | Packet, rest: int = 0, **fields: Any) -> IPv6:
-    """An ICMPv6 error to the IPv4 host about a packet of its."""
+    """An ICMPv6 error to the IPv4 host about one of its packets."""
     ip = {"src": IVI.six, "dst": FOUR6, "hlim": 9, **fields}
     return IPv6(nh=58, **ip) / Raw(message6(kind, code, bytes(quote), rest, src=ip["src"], dst=ip["dst"]))
 
 
 def quoted4(payload: Packet | None = None, **fields: Any) -> IP:
-    """A packet of the IPv6 host as the IPv4 side saw it."""
+    """A packet of the IPv6 host as the IPv4 side sees it."""
     ip = {"src": SIX4, "dst": FOUR, "id": 0x7777, "ttl": 3, **fields}
     return IP(**ip) / (payload or UDP(sport=5, dport=6) / b"data")
 
 
 def quoted6(payload: Packet | None = None, **fields: Any) -> IPv6:
-    """A packet of the IPv4 host as the IPv6 side saw it."""
+    """A packet of the IPv4 host as the IPv6 side sees it."""
     return IPv6(**{"src": FOUR6, "dst": IVI.six, "hlim": 3, **fields}) / (payload or UDP(sport=5, dport=6) / b"data")
 
 
@@ -116,7 +116,7 @@ def test_s42_silently_dropped(ivi: Gateway, kind: int, code: int) -> None:
     (1400, 1500, 1500, 1420), (1480, 1500, 1500, 1500), (1500, 1500, 1500, 1500), (65535, 1500, 1500, 1500),
     (1500, 1400, 1500, 1400), (1500, 1500, 1300, 1320), (1290, 1500, 1300, 1310)])
 def test_s42_fragmentation_needed(start: Start, told: int, mtu6: int, mtu4: int, seen: int) -> None:
-    """The larger of 1280 and the least of what was told and the two links, each as IPv6 sees it."""
+    """The larger of 1280 and the minimum of the reported MTU and both interfaces' MTUs, each converted to IPv6."""
     gateway = start_ivi(start, World(lan_mtu=mtu6, wan_mtu=mtu4))
     got = body(only(from4(gateway, error4(3, 4, quoted4(), told)), LAN))
     assert got[40:42] == b"\2\0" and int.from_bytes(got[44:48], "big") == seen
@@ -125,7 +125,7 @@ def test_s42_fragmentation_needed(start: Start, told: int, mtu6: int, mtu4: int,
 @pytest.mark.parametrize(("length", "seen"), [(1500, 1500), (1493, 1500), (1492, 1280), (1480, 1280), (600, 1280),
                                               (2003, 1500), (65535, 1500)])
 def test_s42_fragmentation_needed_without_mtu(ivi: Gateway, length: int, seen: int) -> None:
-    """The greatest plateau of RFC 1191 below the quoted length, if it is 1280 or more."""
+    """The largest plateau of RFC 1191 below the quoted length, if it is at least 1280."""
     got = body(only(from4(ivi, error4(3, 4, quoted4(len=length), 0), broken=True), LAN))
     assert int.from_bytes(got[44:48], "big") == seen
 
@@ -179,14 +179,14 @@ def test_s52_silently_dropped(ivi: Gateway, kind: int, code: int) -> None:
     (1500, 1400, 1500, 1380), (1500, 1500, 1300, 1300), (600, 1500, 1500, 580), (88, 1500, 1500, 68),
     (20, 1500, 1500, 68), (0, 1500, 1500, 68)])
 def test_s52_packet_too_big(start: Start, told: int, mtu6: int, mtu4: int, seen: int) -> None:
-    """The least of what was told and the two links, each as IPv4 sees it; never less than IPv4's least."""
+    """The minimum of the reported MTU and both interfaces' MTUs, each converted to IPv4; at least IPv4's minimum."""
     gateway = start_ivi(start, World(lan_mtu=mtu6, wan_mtu=mtu4))
     got = body(only(from6(gateway, error6(2, 0, quoted6(), told)), WAN))
     assert got[20:22] == bytes([3, 4]) and got[24:28] == bytes(2) + seen.to_bytes(2, "big")
 
 
 def test_s52_packet_too_big_about_a_fragment(ivi: Gateway) -> None:
-    """Taking into account that its header is 8 bytes longer."""
+    """The MTU takes into account that the IPv6 packet's fragment header has 8 bytes."""
     quote = IPv6(src=FOUR6, dst=IVI.six) / IPv6ExtHdrFragment(m=1, id=0x1234, nh=17) / Raw(filling(1232, 1))
     got = body(only(from6(ivi, error6(2, 0, bytes(quote)[:1000], 1280), broken=True), WAN))
     assert got[26:28] == (1252).to_bytes(2, "big")
@@ -205,7 +205,7 @@ def test_s43_quoted_packet_of_any_kind(ivi: Gateway, payload: Packet) -> None:
 
 
 def test_s43_s53_quoted_echo(ivi: Gateway) -> None:
-    """The type of the error has nothing to do with that of the echo."""
+    """The type of the error does not depend on that of the echo."""
     for kind, kind6 in ((8, ICMPv6EchoRequest), (0, ICMPv6EchoReply)):
         got = body(only(from4(ivi, error4(11, 0, quoted4(ICMP(type=kind, id=9, seq=7) / b"ping"))), LAN))
         inner = IPv6(src=IVI.six, dst=FOUR6, hlim=3) / kind6(id=9, seq=7, data=b"ping")
@@ -216,19 +216,19 @@ def test_s43_s53_quoted_echo(ivi: Gateway) -> None:
 
 @pytest.mark.parametrize("size", [28, 29, 36, 40, 47])
 def test_s43_cut_quote(ivi: Gateway, size: int) -> None:
-    """Eight bytes of transport header are enough (RFC 792); the length fields stay those of the whole packet."""
+    """Eight bytes of transport header are enough (RFC 792); the length fields remain those of the whole packet."""
     whole = quoted4(TCP(sport=5, dport=6) / filling(900, 1))
     got = body(only(from4(ivi, error4(11, 0, bytes(whole)[:size])), LAN))
     right = bytes(IPv6(src=IVI.six, dst=FOUR6, hlim=3) / TCP(sport=5, dport=6) / filling(900, 1))
     cut = bytearray(right[:size + 20])
-    if size < 20 + 18:  # the checksum is not there to be translated
+    if size < 20 + 18:  # the quote ends before the checksum
         cut[40:] = bytes(whole)[20:size]
     assert got.hex() == want6(3, 0, bytes(cut)).hex()
 
 
 @pytest.mark.parametrize("size", [20, 21, 23, 27])
-def test_s43_hardly_a_quote(ivi: Gateway, size: int) -> None:
-    """With no more than the header it still says which hosts spoke."""
+def test_s43_quote_of_little_more_than_a_header(ivi: Gateway, size: int) -> None:
+    """A quote that ends after the IP header still says which hosts the packet belongs to."""
     check46(ivi, IVI, error4(3, 1, bytes(quoted4())[:size]), broken=True)
 
 
@@ -259,7 +259,7 @@ def test_s53_cut_extension_headers(ivi: Gateway) -> None:
     assert dropped(ivi, lambda: from6(ivi, error6(1, 0, bytes(short))), "icmp-quote") == []
 
 
-def test_s43_options_of_the_quote_are_left_out(ivi: Gateway) -> None:
+def test_s43_options_of_the_quote_are_removed(ivi: Gateway) -> None:
     plain = bytes(quoted4())
     header = bytearray(plain[:20] + b"\x94\x04\x00\x00")
     header[0], header[2:4] = 0x46, (len(plain) + 4).to_bytes(2, "big")
@@ -268,7 +268,7 @@ def test_s43_options_of_the_quote_are_left_out(ivi: Gateway) -> None:
 
 
 def test_s43_s53_no_error_about_an_error(ivi: Gateway) -> None:
-    """The process stops at the first quoted header and drops the packet."""
+    """The translation stops at the first quoted header and drops the packet."""
     nested4 = error4(3, 1, quoted4(Raw(message4(11, 0, bytes(quoted4()))), proto=1))
     assert dropped(ivi, lambda: from4(ivi, nested4), "icmp-quote") == []
     nested6 = error6(1, 0, quoted6(Raw(message6(3, 0, bytes(quoted6()))), nh=58))
@@ -302,7 +302,7 @@ def test_s53_quoted_fragments(ivi: Gateway) -> None:
 
 @pytest.mark.parametrize(("size", "df"), [(1220, 0), (1221, 2)])
 def test_s53_df_of_the_quoted_packet(ivi: Gateway, size: int, df: int) -> None:
-    """By the rule for any packet; its size is what its header says."""
+    """The rule for any packet applies; the size is the one in the quoted header."""
     got = body(only(from6(ivi, error6(2, 0, bytes(quoted6(TCP() / filling(size, 1)))[:1000], 1400)), WAN))
     assert int(IP(got[28:]).flags) == df and IP(got[28:]).len == size + 40
 
@@ -314,7 +314,7 @@ def test_wrong_checksums_of_the_quote_stay_wrong(ivi: Gateway) -> None:
 
 
 def test_wrong_checksum_of_the_error(ivi: Gateway) -> None:
-    """The message is made anew; it must not come out right."""
+    """The message is built newly, but its checksum must not become right."""
     bad4, bad6 = bytearray(bytes(error4(3, 3, quoted4()))), bytearray(bytes(error6(1, 4, quoted6())))
     bad4[23] ^= 1
     bad6[43] ^= 1
@@ -323,7 +323,7 @@ def test_wrong_checksum_of_the_error(ivi: Gateway) -> None:
 
 
 def test_error_with_one_hop_left(ivi: Gateway) -> None:
-    """It goes no further, and nobody is told."""
+    """It is dropped, and no error is sent about it."""
     assert dropped(ivi, lambda: from4(ivi, error4(3, 1, quoted4(), ttl=1)), "ttl") == []
     assert dropped(ivi, lambda: from6(ivi, error6(1, 0, quoted6(), hlim=1)), "ttl") == []
 
@@ -347,7 +347,7 @@ def test_truncated_error(ivi: Gateway) -> None:
 
 @pytest.mark.parametrize("size", [1232, 1233, 1260, 1472])
 def test_s43_at_most_1280_bytes(ivi: Gateway, size: int) -> None:
-    """RFC 4443 section 2.4 (c), whatever the links carry."""
+    """RFC 4443 section 2.4 (c), whatever the MTUs are."""
     whole = quoted4(UDP(sport=5, dport=6) / filling(1444, 1))
     got = body(only(from4(ivi, error4(3, 1, bytes(whole)[:size])), LAN))
     right = bytes(IPv6(src=IVI.six, dst=FOUR6, hlim=3) / UDP(sport=5, dport=6) / filling(1444, 1))
@@ -363,8 +363,8 @@ def test_s53_at_most_576_bytes(ivi: Gateway, size: int) -> None:
     same4(got, want4(3, 1, right[:min(size - 20, 548)]), 28)
 
 
-def test_errors_are_never_split(start: Start) -> None:
-    """Neither lowest-ipv6-mtu nor a narrow link touches them."""
+def test_errors_are_never_fragmented(start: Start) -> None:
+    """Neither lowest-ipv6-mtu nor a small MTU changes them."""
     gateway = start_ivi(start, World(lan_mtu=1280))
     got = body(only(from4(gateway, error4(3, 1, bytes(quoted4(UDP() / filling(1400, 1)))[:1400])), LAN))
     assert len(got) == 1280 and got[6] == 58
@@ -383,7 +383,7 @@ def extended6(quote: bytes, extension: bytes, kind: int = 1, code: int = 4) -> I
     return error6(kind, code, quote + extension, len(quote) // 8 << 24)
 
 
-# The quoted packet's payload and the extensions' size; whether the extensions stay.
+# The quoted packet's payload and the extensions' size; whether the extensions are kept.
 SIZES46 = [(104, 40, True), (100, 8, True), (4, 20, True), (86, 20, True), (544, 640, True), (992, 192, True),
            (104, 1080, True), (552, 640, True), (992, 200, True), (100, 1104, True), (100, 1105, False)]
 SIZES64 = [(480, 40, True), (488, 40, True), (1100, 40, True), (80, 420, True), (80, 421, False), (528, 521, False),
@@ -392,8 +392,8 @@ SIZES64 = [(480, 40, True), (488, 40, True), (1100, 40, True), (80, 420, True), 
 
 @pytest.mark.parametrize(("payload", "extension", "stays"), SIZES46)
 def test_rfc4884_from_ipv4(ivi: Gateway, payload: int, extension: int, stays: bool) -> None:
-    """The quoted packet gets 20 bytes longer; zeros and length attribute follow. The first 128 bytes of the packet
-    go before the extensions, these before the rest of it, and these are whole or not there."""
+    """The quoted packet gets 20 bytes longer; zeros and the length attribute follow from that. The first 128 bytes of
+    the packet go before the extensions, the extensions before the rest of it. The extensions are whole or left out."""
     quote, tail = bytes(quoted4(UDP(sport=5, dport=6) / filling(payload, 1))), filling(extension, 99)
     got = body(only(from4(ivi, extended4(quote, tail)), LAN))
     inner = bytes(IPv6(src=IVI.six, dst=FOUR6, hlim=3) / UDP(sport=5, dport=6) / filling(payload, 1))
@@ -405,7 +405,7 @@ def test_rfc4884_from_ipv4(ivi: Gateway, payload: int, extension: int, stays: bo
 @pytest.mark.parametrize(("payload", "extension", "stays"), SIZES64)
 def test_rfc4884_from_ipv6(ivi: Gateway, payload: int, extension: int, stays: bool) -> None:
     quote, tail = bytes(quoted6(UDP(sport=5, dport=6) / filling(payload, 1))), filling(extension, 99)
-    # The oracle would take extensions for the end of a cut packet.
+    # The oracle would take extensions for the end of a truncated packet.
     got = body(only(from6(ivi, extended6(quote, tail), broken=True), WAN))
     inner = bytes(IP(src=FOUR, dst=SIX4, ttl=3) / UDP(sport=5, dport=6) / filling(payload, 1))
     packet, kept, units = fit(inner, tail, 576 - 28, 4)
@@ -415,7 +415,7 @@ def test_rfc4884_from_ipv6(ivi: Gateway, payload: int, extension: int, stays: bo
 
 
 def test_rfc4884_by_hand(ivi: Gateway) -> None:
-    """One case counted out: 108 bytes of packet are 128 with 20 zeros, so 32 words."""
+    """One case calculated by hand: 108 bytes of packet and 20 zeros are 128 bytes, so 32 words."""
     quote = bytes(quoted6(UDP(sport=5, dport=6) / filling(80, 1)))
     got = body(only(from6(ivi, extended6(quote, filling(420, 99))), WAN))
     assert len(got) == 576 and got[25] == 32
@@ -432,8 +432,8 @@ def test_rfc4884_types_that_carry_none_in_ipv6(ivi: Gateway, kind: int, code: in
 
 
 @pytest.mark.parametrize("words", [32, 33, 255])
-def test_rfc4884_length_attribute_that_lies(ivi: Gateway, words: int) -> None:
-    """With nothing behind the quoted packet there is no extension."""
+def test_rfc4884_wrong_length_attribute(ivi: Gateway, words: int) -> None:
+    """When nothing follows the quoted packet, there is no extension."""
     quote = bytes(quoted4(UDP(sport=5, dport=6) / filling(100, 1)))
     got = body(only(from4(ivi, error4(3, 3, quote, words << 16)), LAN))
     inner = IPv6(src=IVI.six, dst=FOUR6, hlim=3) / UDP(sport=5, dport=6) / filling(100, 1)
@@ -441,8 +441,8 @@ def test_rfc4884_length_attribute_that_lies(ivi: Gateway, words: int) -> None:
 
 
 @pytest.mark.parametrize("words", [1, 4])
-def test_rfc4884_length_attribute_that_is_none(ivi: Gateway, words: int) -> None:
-    """Within the quoted header there is no end of the packet: rubbish in what RFC 792 calls unused."""
+def test_rfc4884_field_that_is_no_length_attribute(ivi: Gateway, words: int) -> None:
+    """The packet cannot end within its header: the bytes are a random value in a field that RFC 792 calls unused."""
     quote = bytes(quoted4(UDP(sport=5, dport=6) / filling(100, 1)))
     got = body(only(from4(ivi, error4(3, 3, quote, words << 16)), LAN))
     inner = IPv6(src=IVI.six, dst=FOUR6, hlim=3) / UDP(sport=5, dport=6) / filling(100, 1)
@@ -454,7 +454,7 @@ def test_rfc4884_length_attribute_that_is_none(ivi: Gateway, words: int) -> None
 
 
 def test_rfc4884_quote_below_128_bytes(ivi: Gateway) -> None:
-    """Some routers do that (with the attribute set); what we send is right."""
+    """Some routers send that (with the attribute set); the gateway's own packet follows the RFC."""
     quote = bytes(quoted4())
     got = body(only(from4(ivi, error4(11, 0, quote + filling(8, 9), len(quote) // 4 << 16)), LAN))
     assert got[44] == 16 and got[48 + 52:48 + 128] == bytes(76) and got[48 + 128:] == filling(8, 9)
@@ -476,7 +476,7 @@ def test_rfc6791_source_is_ours_by_default(ivi: Gateway) -> None:
         assert only(from6(ivi, error6(3, 0, quoted6(), src=src)), WAN).ip.src == OWN4
 
 
-def test_rfc6791_source_is_drawn(start: Start) -> None:
+def test_rfc6791_source_is_chosen_at_random(start: Start) -> None:
     more = "".join(f"ivi.icmp-source {a}\n" for a in ("203.0.113.8", "2001:db8::8", "203.0.113.9"))
     gateway = start(IVI.config + more, "ivi")
     gateway.wait(4)
@@ -485,14 +485,14 @@ def test_rfc6791_source_is_drawn(start: Start) -> None:
 
 
 def test_s41_illegal_source_of_an_error_is_translated(ivi: Gateway) -> None:
-    """For those who look for trouble."""
+    """The error still helps troubleshooting."""
     for src in ("127.0.0.1", "0.0.0.0", "10.0.0.1", "192.0.2.9"):
         got = only(from4(ivi, error4(3, 1, quoted4(), src=src)), LAN)
         assert got.ip6.src == IVI.v6(src)
 
 
 def test_rfc5837_interface_object(start: Start) -> None:
-    """RFC 6791 section 4: where the error really came from."""
+    """RFC 6791 section 4: the object names the router that sent the error."""
     gateway = start_ivi(start, World(keys={"ivi.icmp-interface": "on"}))
     got = body(only(from6(gateway, error6(3, 0, quoted6(), src="4000::1")), WAN))
     inner = bytes(IP(src=FOUR, dst=SIX4, ttl=3) / UDP(sport=5, dport=6) / b"data").ljust(128, b"\0")
@@ -501,7 +501,7 @@ def test_rfc5837_interface_object(start: Start) -> None:
     assert extension[:1] == b"\x20" and checksum(extension) == 0
     assert extension[4:12] == bytes([0, 24, 2, 4, 0, 2, 0, 0]) and extension[12:] == IPv6Address("4000::1").packed
     plain = body(only(from6(gateway, error6(3, 0, quoted6())), WAN))
-    assert len(plain) == 20 + 8 + 32  # a source that has a mapping says nothing
+    assert len(plain) == 20 + 8 + 32  # no object for a source that has a mapping
 
 
 def test_rfc6791_ipv6_source(start: Start) -> None:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.virtual
 
 @pytest.mark.parametrize("flags", ["MF", "MF+DF"])
 def test_s41_fragment_keeps_its_identification(ivi: Gateway, flags: str) -> None:
-    """The low 16 bits are those of IPv4, the high ones zero; DF plays no part."""
+    """The low 16 bits are the IPv4 identification, the high ones zero; DF does not matter."""
     data = filling(1232, 3)
     sent = from4(ivi, to_six(id=0xabcd, flags=flags, frag=0, proto=47) / Raw(data))
     want = IPv6(src=FOUR6, dst=IVI.six, hlim=63) / IPv6ExtHdrFragment(id=0xabcd, m=1, offset=0, nh=47) / Raw(data)
@@ -38,12 +38,12 @@ def test_s41_fragment_keeps_its_identification(ivi: Gateway, flags: str) -> None
 @pytest.mark.parametrize(("flags", "frag"), [("MF", 0), ("MF", 10), ("", 10)])
 @pytest.mark.parametrize("proto", [6, 17])
 def test_s41_fragments_of_tcp_and_udp(ivi: Gateway, flags: str, frag: int, proto: int) -> None:
-    """Later ones have no transport header, whatever stands there."""
+    """Later fragments have no transport header, whatever bytes are in its place."""
     check46(ivi, IVI, to_six(id=0xabcd, flags=flags, frag=frag, proto=proto) / filling(64, 1), broken=True)
 
 
 def test_s41_s45_checksum_of_a_first_fragment(ivi: Gateway) -> None:
-    """It covers bytes that are not here, and is updated all the same."""
+    """It covers bytes that are not in this fragment, and is updated nevertheless."""
     whole = bytes(to_six() / TCP(sport=5, dport=6) / filling(2000, 1))
     first = IP(whole[:20] + whole[20:20 + 1000], len=1020, flags="MF", chksum=None)
     del first.chksum
@@ -53,20 +53,20 @@ def test_s41_s45_checksum_of_a_first_fragment(ivi: Gateway) -> None:
 
 
 def test_s41_no_fragment_header_without_need(ivi: Gateway) -> None:
-    """RFC 8021: an unfragmented packet stays without, DF or not, up to lowest-ipv6-mtu."""
+    """RFC 8021: an unfragmented packet gets no fragment header, with DF or without, up to lowest-ipv6-mtu."""
     for flags in ("", "DF"):
         sent = only(from4(ivi, to_six(flags=flags) / TCP() / filling(1220, 1)), LAN)
         assert len(body(sent)) == 1280 and body(sent)[6] == 6
 
 
-def test_s41_df_is_never_split(ivi: Gateway) -> None:
-    """It may be larger than lowest-ipv6-mtu: who sets DF learns the MTU of the path."""
+def test_s41_df_is_never_fragmented(ivi: Gateway) -> None:
+    """It may be larger than lowest-ipv6-mtu: the sender of a packet with DF learns the path MTU."""
     sent = only(from4(ivi, to_six(flags="DF") / TCP() / filling(1440, 1)), LAN)
     assert len(body(sent)) == 1500 and body(sent)[6] == 6
 
 
 def pieces46(world: World, data: bytes, size: int, **fields: Any) -> list[bytes]:
-    """The fragments that RFC 7915 section 4.1 wants, of at most `size` payload bytes each."""
+    """The fragments that RFC 7915 section 4.1 requires, of at most `size` payload bytes each."""
     made = []
     for at in range(0, len(data), size):
         more = at + size < len(data)
@@ -79,8 +79,8 @@ def pieces46(world: World, data: bytes, size: int, **fields: Any) -> list[bytes]
 @pytest.mark.parametrize(("lowest", "mtu", "size", "cut"), [
     (1280, 1500, 1241, 1232), (1402, 1500, 1363, 1352), (1500, 1500, 1461, 1448), (1500, 1280, 1241, 1232),
     (1500, 1400, 1400, 1352)])
-def test_s41_split_without_df(start: Start, lowest: int, mtu: int, size: int, cut: int, known: bool) -> None:
-    """Larger than lowest-ipv6-mtu, or than the link: in fragments of multiples of 8 that fit."""
+def test_s41_fragmented_without_df(start: Start, lowest: int, mtu: int, size: int, cut: int, known: bool) -> None:
+    """A packet larger than lowest-ipv6-mtu or the interface's MTU: fragments of multiples of 8 bytes that fit."""
     world = World(lowest=lowest, lan_mtu=mtu)
     gateway = start_ivi(start, world)
     if known:
@@ -93,8 +93,8 @@ def test_s41_split_without_df(start: Start, lowest: int, mtu: int, size: int, cu
     assert len(body(only(just, LAN))) == min(lowest, mtu) and body(just[0])[6] == 17
 
 
-def test_s41_split_of_a_fragment(ivi: Gateway) -> None:
-    """Its pieces keep its place, its identification and its M bit."""
+def test_s41_fragmented_fragment(ivi: Gateway) -> None:
+    """Its parts keep its offset, its identification and its M bit."""
     data = filling(1248, 9)
     sent = from4(ivi, to_six(id=4321, flags="MF", frag=100, proto=17) / Raw(data))
     want = [bytes(IPv6(src=FOUR6, dst=IVI.six, hlim=63)
@@ -103,7 +103,7 @@ def test_s41_split_of_a_fragment(ivi: Gateway) -> None:
     assert [body(one).hex() for one in sent] == [one.hex() for one in want]
 
 
-def test_s41_large_echo_is_split(ivi: Gateway) -> None:
+def test_s41_large_echo_is_fragmented(ivi: Gateway) -> None:
     sent = from4(ivi, to_six() / ICMP(id=1, seq=2) / filling(1400, 1))
     right = bytes(IPv6(src=FOUR6, dst=IVI.six) / ICMPv6EchoRequest(id=1, seq=2, data=filling(1400, 1)))[40:]
     assert b"".join(body(one)[48:] for one in sent) == right
@@ -125,7 +125,8 @@ def test_s41_df_and_too_large(start: Start, known: bool) -> None:
 
 @pytest.mark.parametrize(("size", "told"), [(1300, 1260), (1241, 1260), (1240, 1252), (1233, 1252)])
 def test_s41_df_fragment_and_too_large(start: Start, size: int, told: int) -> None:
-    """It needs room for the fragment header too, which only those who send that much are told."""
+    """It also needs room for the fragment header. Only the sender of a packet that would fit without this header gets
+    the MTU that leaves room for it."""
     world = World(lan_mtu=1280)
     gateway = start_ivi(start, world)
     packet = to_six(flags="DF+MF", proto=6) / Raw(bytes(TCP()) + filling(size - 20, 1))
@@ -136,7 +137,7 @@ def test_s41_df_fragment_and_too_large(start: Start, size: int, told: int) -> No
 
 
 def test_s41_options_do_not_count(start: Start) -> None:
-    """They are left out, so the packet is as large as without."""
+    """They are removed, so the size is that of the packet without them."""
     gateway = start_ivi(start, World(lan_mtu=1280))
     fits = with_options(bytes(to_six(flags="DF") / TCP() / filling(1220, 1)), b"\x01" * 40)
     assert len(body(only(from4(gateway, fits), LAN))) == 1280
@@ -158,7 +159,7 @@ def test_s12_fragmented_icmp_is_not_translated(ivi: Gateway) -> None:
 
 
 def test_s511_fragment(ivi: Gateway) -> None:
-    """Identification from the low 16 bits, DF clear whatever the size."""
+    """Identification from the low 16 bits; DF is clear, whatever the size."""
     for offset, more, size in ((0, 1, 1240), (10, 1, 1440), (10, 0, 9), (80, 1, 1239)):
         data = filling(size, 1)
         packet = to_four() / IPv6ExtHdrFragment(offset=offset, m=more, id=0x01020408, nh=47) / Raw(data)
@@ -175,7 +176,7 @@ def test_s511_extension_headers_before_the_fragment_header(ivi: Gateway) -> None
 
 
 def test_s511_atomic_fragment(ivi: Gateway) -> None:
-    """RFC 6946: a whole packet, with an identification of its own."""
+    """RFC 6946: it is a whole packet, and gets a new identification."""
     packet = to_four() / IPv6ExtHdrFragment(offset=0, m=0, id=0x12345678, nh=17) \
         / UDP(sport=1, dport=2) / filling(1300, 1)
     packet = IPv6(bytes(packet))

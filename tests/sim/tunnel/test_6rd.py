@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""6rd (RFC 5969), the same engine with other parameters: prefix, its length, IPv4 bits left out, relay."""
+"""6rd (RFC 5969), the same code with other parameters: prefix, its length, number of IPv4 bits left out, relay."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_native_through_the_relay(rd: Tunnel) -> None:
 
 
 def test_spoofed_sources(rd: Tunnel) -> None:
-    """RFC 5969 section 12: the embedded address MUST be the outer one, but for the relay."""
+    """RFC 5969 section 12: the embedded address MUST be the outer one, except for packets from the relay."""
     refused(rd, ping6(PEER6, HOST6), "inner-source", "10.7.8.10")
     refused(rd, ping6(PEER6, HOST6), "inner-source", "11.7.8.9")
     refused(rd, ping6(NATIVE6, HOST6), "native-source", PEER)
@@ -102,7 +102,7 @@ def test_destination_outside_the_delegated_prefix(rd: Tunnel) -> None:
 
 
 def test_black_hole(rd: Tunnel) -> None:
-    """The rest of the delegated prefix is not sent anywhere (section 7.1.1)."""
+    """Packets to the rest of the delegated prefix are dropped (section 7.1.1)."""
     unused = at(OWN, 0x55)
     assert told(rd.out(ping6(HOST6, unused))) == (1, 0, 0)
     assert rd.dropped() == "no-route"
@@ -110,8 +110,8 @@ def test_black_hole(rd: Tunnel) -> None:
     assert error.ip.dst == PEER and bytes(inner(error))[40] == 1
 
 
-def test_private_ends_are_good(rd: Tunnel) -> None:
-    """Section 3.3: the provider's IPv4 network may be private; loopback and groups are no ends all the same."""
+def test_private_endpoints_are_valid(rd: Tunnel) -> None:
+    """Section 3.3: the provider's IPv4 network may be private; loopback addresses and groups are still invalid."""
     assert only(rd.out(ping6(HOST6, at("10.255.255.254"))), WAN).ip.dst == "10.255.255.254"
     refused(rd, ping6(NATIVE6, HOST6), "tunnel-end", "127.0.0.1")
     refused(rd, ping6(NATIVE6, HOST6), "tunnel-end", "240.0.0.1")
@@ -127,7 +127,7 @@ def test_source_outside_the_site(rd: Tunnel) -> None:
 
 
 def test_source_of_a_native_network_on_the_lan(start: Start) -> None:
-    """Nothing that the relay passes on has a source there, of the 6rd domain or not."""
+    """The relay passes on no packet with a source there, in the 6rd domain or outside."""
     own = at("10.9.9.9")
     tunnel = Tunnel(start(CONFIG + f"lan.address 2001:db9:1::1/64\nroute {own}/128 via {HOST6}\n", "6to4"), OWN)
     for source in ("2001:db9:1::1", "2001:db9:1::10", own):
@@ -156,7 +156,7 @@ def wrong(start: Start, config: str) -> str:
     return str(refusal.value)
 
 
-def test_what_does_not_fit(start: Start) -> None:
+def test_contradicting_parameters(start: Start) -> None:
     base = f"lan.address 192.168.1.1/24\nwan.address {OWN}/24\nlan.ra off\n"
     assert wrong(start, base + "6rd.prefix 2001:db8::/40\n") == \
         "6rd.prefix: with 32 bits of IPv4 address there is no room for a /64"
@@ -175,7 +175,7 @@ ARITHMETIC = examples(60)
 @given(length=st.integers(8, 64), mask=st.integers(0, 32), own=st.integers(2, 250), peer=st.integers(0, 2**32 - 1),
        bits=st.integers(0, 2**64 - 1))
 def test_any_parameters(sim: Simulator, length: int, mask: int, own: int, peer: int, bits: int) -> None:
-    """The prefix of a site and the address in it, for every length and mask, against plain arithmetic."""
+    """The prefix of a site and the address in it, for every length and mask, compared with plain arithmetic."""
     if length + 32 - mask > 64:
         mask = length - 32
     prefix = IPv6Network((0x20 << 120 | (bits << 64 >> 5 << 2) & ((1 << 125) - 1), length), strict=False)

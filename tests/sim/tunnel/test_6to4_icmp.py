@@ -42,7 +42,7 @@ from tunnel import (
 pytestmark = pytest.mark.virtual
 
 Start = Callable[..., Gateway]
-HOP = "192.0.2.99"  # a router on the way
+HOP = "192.0.2.99"  # a router on the path
 
 
 def about(tunnel: Tunnel, quoted: bytes, kind: int = 3, code: int = 1, *, src: str = HOP,
@@ -53,7 +53,7 @@ def about(tunnel: Tunnel, quoted: bytes, kind: int = 3, code: int = 1, *, src: s
 
 
 def sent_packet(tunnel: Tunnel, packet: Packet | None = None) -> bytes:
-    """A packet goes out; as routers see it."""
+    """Sends a packet into the tunnel; gives it as routers see it."""
     return only(tunnel.out(packet or ping6()), WAN).raw[14:]
 
 
@@ -66,7 +66,7 @@ MEANS = [
 
 
 def test_long_quote(tunnel: Tunnel) -> None:
-    """With the IPv6 header in the quote the sender is told at once, about what was quoted."""
+    """When the quote contains the IPv6 header, the sender gets an error about the quoted packet at once."""
     for number, (kind, code, means) in enumerate(MEANS):
         quoted = sent_packet(tunnel)
         error = about(tunnel, quoted, kind, code)
@@ -99,7 +99,7 @@ def test_path_mtu(start: Start, mtu: int, means: int) -> None:
 
 
 def test_extended_message(tunnel: Tunnel) -> None:
-    """RFC 4884 section 4: what follows the quote is no part of it."""
+    """RFC 4884 section 4: bytes after the quote are not part of it."""
     quoted = sent_packet(tunnel, sized(400))[:128]
     extension = b"\x20\x00\x00\x00\x00\x08\x01\x01\x00\x01\x01\x01"
     error = IP(src=HOP, dst=tunnel.outer) / ICMP(type=11, code=0, length=32) / Raw(quoted + extension)
@@ -109,7 +109,7 @@ def test_extended_message(tunnel: Tunnel) -> None:
 
 
 def test_short_quote(tunnel: Tunnel) -> None:
-    """RFC 792 asks for eight bytes only: then the next packet to there is answered, and goes all the same."""
+    """RFC 792 requires eight bytes only: the next packet to that destination causes the error, and is still sent."""
     for kind, code, means in MEANS:
         quoted = sent_packet(tunnel)[:28]
         assert about(tunnel, quoted, kind, code) == []
@@ -125,7 +125,7 @@ def test_short_quote(tunnel: Tunnel) -> None:
 
 @pytest.mark.parametrize("quote", [28, 40, 59])
 def test_short_quote_about_size(start: Start, quote: int) -> None:
-    """Only a packet that is too large is answered, and it is not sent."""
+    """Only a packet that is too large causes an error, and it is not sent."""
     tunnel = Tunnel(start(DECOUPLED + "6to4.mtu 1480\n", "6to4"))
     quoted = sent_packet(tunnel, sized(1480))[:quote]
     assert about(tunnel, quoted, 3, 4, mtu=1400) == []
@@ -145,7 +145,7 @@ def test_soft_state_ends(tunnel: Tunnel) -> None:
 
 
 def test_soft_state_is_bounded(tunnel: Tunnel) -> None:
-    """Whoever makes errors up fills a small table; what is forwarded stays the same."""
+    """Invented errors fill a small table; forwarding does not change."""
     quoted = sent_packet(tunnel)[:28]
     for n in range(300):
         forged = quoted[:16] + bytes((8, 8, n >> 8, n & 255)) + quoted[20:]
@@ -157,8 +157,8 @@ def test_soft_state_is_bounded(tunnel: Tunnel) -> None:
 @pytest.mark.parametrize("end", [
     "0.0.0.0", "127.0.0.1", "10.1.2.3", "224.0.0.1", "255.255.255.255", "192.168.1.10", "ourselves", "broadcast",
 ])
-def test_quote_of_a_packet_to_no_end(tunnel: Tunnel, end: str) -> None:
-    """We send nothing to there, so nothing is remembered of it, neither short nor long quotes."""
+def test_quote_of_a_packet_to_an_invalid_endpoint(tunnel: Tunnel, end: str) -> None:
+    """The gateway sends nothing there, so it remembers nothing from such quotes, short or long."""
     to = {"ourselves": tunnel.outer, "broadcast": tunnel.outer.rpartition(".")[0] + ".255"}.get(end, end)
     quoted = sent_packet(tunnel)
     forged = quoted[:16] + IPv4Address(to).packed + quoted[20:]
@@ -180,7 +180,7 @@ def test_quote_that_is_too_short(tunnel: Tunnel, cut: int) -> None:
 
 
 def test_forged_quotes(tunnel: Tunnel) -> None:
-    """Only a quote of what we may have sent: our outer header, our site, the right far end."""
+    """Only a quote of a packet that the gateway may have sent counts: our outer header, our site, the right far end."""
     quoted = sent_packet(tunnel)
     own = quoted[12:16]
     other = bytes((192, 0, 2, 1))
@@ -219,7 +219,7 @@ def test_martian_sender(tunnel: Tunnel) -> None:
 
 
 @pytest.mark.parametrize(("kind", "code"), [(12, 0), (4, 0), (11, 2)])
-def test_errors_that_mean_nothing_here(tunnel: Tunnel, kind: int, code: int) -> None:
+def test_errors_without_a_meaning_here(tunnel: Tunnel, kind: int, code: int) -> None:
     assert about(tunnel, sent_packet(tunnel), kind, code) == []
     assert tunnel.dropped() == "icmp-type"
 
@@ -230,15 +230,15 @@ def test_never_about_an_error(tunnel: Tunnel) -> None:
         packet = IPv6(src=HOST6, dst=FAR6) / message / ping6(FAR6, HOST6)
         quoted = sent_packet(tunnel, packet)
         assert about(tunnel, quoted) == []
-        assert about(tunnel, quoted[:60]) == []  # the type is not quoted: it might be one
+        assert about(tunnel, quoted[:60]) == []  # the type is not quoted: it might be an error
         hidden = IPv6(src=HOST6, dst=FAR6) / IPv6ExtHdrDestOpt() / message / ping6(FAR6, HOST6)
         assert about(tunnel, sent_packet(tunnel, hidden)) == []
         about(tunnel, quoted[:28])
         assert [one.port for one in tunnel.out(packet)] == [WAN]
 
 
-def test_about_our_own_packets(tunnel: Tunnel) -> None:
-    """Nobody is to be told."""
+def test_about_the_gateways_own_packets(tunnel: Tunnel) -> None:
+    """No host gets an error about them."""
     answer = only(tunnel.into(ping6(FAR6, OWN6)), WAN).raw[14:]
     assert about(tunnel, answer) == []
 
@@ -258,8 +258,8 @@ def test_rate(tunnel: Tunnel) -> None:
     assert 1 <= sum(len(sent) for sent in tunnel.gateway.send_many(frames)) <= 100
 
 
-def test_to_whom_it_belongs(tunnel: Tunnel) -> None:
-    """An error about anything but protocol 41 is none of the tunnel's."""
+def test_errors_that_are_not_for_the_tunnel(tunnel: Tunnel) -> None:
+    """An error about another protocol than 41 is not for the tunnel."""
     quoted = bytes(IP(src=tunnel.outer, dst=FAR, proto=47) / Raw(bytes(ping6())))
     assert about(tunnel, quoted) == []
     assert tunnel.gateway.stats()["tunnel_errors_told"] == 0

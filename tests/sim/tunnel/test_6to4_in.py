@@ -53,7 +53,7 @@ Start = Callable[..., Gateway]
 
 
 def arrives(tunnel: Tunnel, packet: IPv6, src: str = FAR, **fields: object) -> IPv6:
-    """A packet that must reach host A, one hop older and otherwise as it was."""
+    """Checks that a packet reaches host A with a hop limit lower by one, and otherwise unchanged."""
     got = ip6(only(tunnel.into(packet, src, **fields), LAN))
     expected = bytearray(bytes(packet))
     expected[7] -= 1
@@ -62,7 +62,7 @@ def arrives(tunnel: Tunnel, packet: IPv6, src: str = FAR, **fields: object) -> I
 
 
 def refused(tunnel: Tunnel, packet: IPv6 | bytes, reason: str, src: str = FAR, **fields: object) -> None:
-    """RFC 4213 section 3.6: dropped, and nobody is told."""
+    """Checks that a packet is dropped without an error: RFC 4213 section 3.6."""
     assert tunnel.into(packet, src, **fields) == []
     assert tunnel.dropped() == reason
 
@@ -92,7 +92,7 @@ def test_there_and_back(tunnel: Tunnel) -> None:
 
 
 def test_native_source_from_anywhere(tunnel: Tunnel) -> None:
-    """RFC 3964 section 2: relays answer from whatever address they have; also from the anycast one (RFC 7526)."""
+    """RFC 3964 section 2: relays answer from any of their addresses; also from the anycast one (RFC 7526)."""
     for v4 in (RELAY, FAR, "192.88.99.1"):
         arrives(tunnel, back(NATIVE6), v4)
 
@@ -107,13 +107,13 @@ def test_native_source_from_the_relay_only(start: Start) -> None:
     refused(tunnel, back(NATIVE6), "native-source", RELAY)
 
 
-def test_padding_is_cut(tunnel: Tunnel) -> None:
+def test_padding_is_removed(tunnel: Tunnel) -> None:
     """RFC 4213 section 3.6: the inner length counts, not the outer one."""
     packet = back()
     assert bytes(ip6(only(tunnel.into(bytes(packet) + b"\xff" * 30), LAN)))[8:] == bytes(packet)[8:]
 
 
-def test_outer_options_are_taken_off(tunnel: Tunnel) -> None:
+def test_outer_options_are_removed(tunnel: Tunnel) -> None:
     outer = with_options(tunnel.packet(back()), b"\x94\x04\x00\x00" + b"\x01" * 8)
     assert ip6(only(tunnel.gateway.wan(outer), LAN)).src == FAR6
 
@@ -135,8 +135,8 @@ def test_the_gateway_answers_ping(tunnel: Tunnel) -> None:
 # --- outer addresses ----------------------------------------------------------------------------------
 
 
-def test_outer_source_that_is_no_tunnel_end(tunnel: Tunnel) -> None:
-    """RFC 3056 section 9: MUST be discarded in silence, embedded or not."""
+def test_outer_source_that_is_no_tunnel_endpoint(tunnel: Tunnel) -> None:
+    """RFC 3056 section 9: MUST be silently discarded, embedded or not."""
     for v4 in BAD_ENDS:
         refused(tunnel, back(in_site(v4)), "tunnel-end", v4)
         refused(tunnel, back(NATIVE6), "tunnel-end", v4)
@@ -154,7 +154,7 @@ def test_outer_source_is_a_broadcast(start: Start, config: str) -> None:
 
 
 def test_outer_destination(tunnel: Tunnel) -> None:
-    """Only to our own unicast address: neither broadcast nor multicast nor somebody else's."""
+    """Only to our own unicast address: not to a broadcast, a multicast or another host's address."""
     net = tunnel.outer.rsplit(".", 1)[0]
     for v4 in (f"{net}.255", "255.255.255.255", "224.0.0.1", f"{net}.77"):
         assert tunnel.into(back(), dst=v4) == []
@@ -165,7 +165,7 @@ def test_outer_destination(tunnel: Tunnel) -> None:
 
 
 def test_from_the_lan(tunnel: Tunnel) -> None:
-    """The tunnel's other end is on the WAN, whatever a host on the LAN sends."""
+    """Tunnel packets come from the WAN only; those that a host on the LAN sends are refused."""
     for source in ("192.168.1.10", FAR):
         packet = IP(src=source, dst=tunnel.outer, proto=IP6) / Raw(bytes(back()))
         assert [one for one in tunnel.gateway.lan(packet) if one.frame.type == 0x86dd] == []
@@ -194,7 +194,7 @@ def test_source_in_our_own_site(tunnel: Tunnel) -> None:
     "lan.address 2001:db8:77::1/64\n", f"route 2001:db8:77::/48 via {HOST6}\n",
 ], ids=["connected", "routed"])
 def test_source_of_a_native_network_on_the_lan(start: Start, network: str) -> None:
-    """A native network beside the tunnel: nothing from the WAN has a source there, neither a host nor ourselves."""
+    """A native network beside the tunnel: no packet from the WAN has a source there, neither a host's nor our own."""
     tunnel = Tunnel(start(DECOUPLED + network, "6to4"))
     for source in ("2001:db8:77::10", "2001:db8:77::1", "2001:db8:77::"):
         for sender in (FAR, RELAY):
@@ -203,7 +203,7 @@ def test_source_of_a_native_network_on_the_lan(start: Start, network: str) -> No
     arrives(tunnel, back("2001:db8:78::10"), RELAY)
 
 
-def test_source_of_no_host(tunnel: Tunnel) -> None:
+def test_source_that_is_no_host(tunnel: Tunnel) -> None:
     """RFC 3964 section 5.3.2."""
     for address in SPECIAL:
         refused(tunnel, back(address), "inner-address", RELAY)
@@ -211,14 +211,14 @@ def test_source_of_no_host(tunnel: Tunnel) -> None:
 
 
 def test_destination_outside_the_site(tunnel: Tunnel) -> None:
-    """RFC 3964 section 3.1: no open relay. RFC 6324: nothing goes round between tunnels."""
+    """RFC 3964 section 3.1: no open relay. RFC 6324: no loop between tunnels."""
     for destination in (FAR26, NATIVE6, in_site("203.0.113.3"), in_site("192.168.1.10"), "2001:db8::1", *SPECIAL):
         refused(tunnel, back(FAR6, destination), "inner-destination")
         refused(tunnel, back(NATIVE6, destination), "inner-destination", RELAY)
 
 
 def test_unused_rest_of_the_site(tunnel: Tunnel) -> None:
-    """A black hole; the sender, whose address was checked, is told (RFC 7084 WPD-5)."""
+    """It is dropped; the sender, whose address was checked, gets an error (RFC 7084 WPD-5)."""
     error = inner(only(tunnel.into(back(dst=in_site(OUTSIDE, 9, 9))), WAN))
     assert error.dst == FAR6 and error.src == OWN6
     assert bytes(error)[40:42] == b"\x01\x00"
@@ -226,7 +226,7 @@ def test_unused_rest_of_the_site(tunnel: Tunnel) -> None:
 
 
 def test_loop_between_two_tunnels(tunnel: Tunnel) -> None:
-    """RFC 6324 section 3: a packet that each end would send to the other is refused by us at once."""
+    """RFC 6324 section 3: a packet that each end would send to the other is refused here at once."""
     packet = IPv6(src=in_site(OUTSIDE, 1, 1), dst=FAR6, hlim=255) / ICMPv6EchoRequest()
     refused(tunnel, packet, "inner-destination", FAR)
     refused(tunnel, back(in_site(OUTSIDE), in_site(OUTSIDE, 1, 10)), "inner-source", FAR)
@@ -251,7 +251,7 @@ def test_nested_tunnels(tunnel: Tunnel, proto: int) -> None:
     ICMPv6ND_Redirect(tgt=FAR6, dst=NATIVE6),
 ], ids=["ns", "na", "rs", "ra", "redirect"])
 def test_neighbour_discovery_never_enters(tunnel: Tunnel, message: Raw) -> None:
-    """RFC 3964 section 4.1.1: a hop limit of 255 proves nothing behind a tunnel (RFC 4213 section 5)."""
+    """RFC 3964 section 4.1.1: a hop limit of 255 proves nothing after a tunnel (RFC 4213 section 5)."""
     before = tunnel.gateway.lines("neighbours")
     assert tunnel.into(IPv6(src=FAR6, dst=OWN6, hlim=255) / message) == []
     assert len(tunnel.gateway.drops()) == 1
@@ -277,7 +277,7 @@ def test_truncated(tunnel: Tunnel) -> None:
         refused(tunnel, packet[:n], "ip-length")
 
 
-def test_outer_header_that_is_wrong(tunnel: Tunnel) -> None:
+def test_invalid_outer_header(tunnel: Tunnel) -> None:
     whole = tunnel.packet(back())
     for change, reason in (({"len": 19}, "ip-length"), ({"len": 1499}, "ip-length"), ({"ihl": 4}, "ip-header"),
                            ({"chksum": 0x1234}, "ip-checksum"), ({"version": 6}, "ip-header")):
@@ -289,8 +289,9 @@ def test_outer_header_that_is_wrong(tunnel: Tunnel) -> None:
 
 
 def test_long_chain_of_headers(tunnel: Tunnel) -> None:
-    """However long a chain is, what stands at its end counts: a tunnel is refused, to a host and to ourselves, and so
-    is a header that the packet cuts off. A second hop-by-hop header is a destination's business (RFC 8200 4)."""
+    """Whatever the length of a chain, its last header counts. A tunnel there is refused, in a packet to a host and to
+    the gateway, and so is a truncated header. A second hop-by-hop header matters to the destination only (RFC 8200
+    4)."""
     options = bytes(IPv6ExtHdrDestOpt(nh=60)) * 120
     for dst in (HOST6, OWN6):
         hidden = options + bytes(IPv6ExtHdrDestOpt(nh=41)) + bytes(IPv6(src=FAR6, dst=HOST6, nh=59))
@@ -323,7 +324,7 @@ def test_ecn(tunnel: Tunnel) -> None:
 
 
 def test_too_big_for_the_lan(start: Start) -> None:
-    """Path MTU the other way: the far host gets packet too big through the tunnel."""
+    """Path MTU discovery towards the LAN: the far host gets packet too big through the tunnel."""
     tunnel = Tunnel(start(DECOUPLED + "lan.mtu 1400\n", "6to4"))
     arrives(tunnel, sized(1400, FAR6, HOST6))
     sent = only(tunnel.into(sized(1401, FAR6, HOST6)), WAN)
@@ -346,7 +347,7 @@ def test_hop_limit(tunnel: Tunnel) -> None:
 
 @pytest.mark.parametrize("size", [1280, 1480, 1500])
 def test_fragments_in_any_order(tunnel: Tunnel, size: int) -> None:
-    """RFC 4213 section 3.6: at least 1500 bytes of IPv4 packet are put together."""
+    """RFC 4213 section 3.6: IPv4 packets of at least 1500 bytes are reassembled."""
     packet = sized(size, FAR6, HOST6)
     pieces = cut(tunnel.packet(packet, id=5), 512)
     for seed in range(6):
@@ -356,13 +357,13 @@ def test_fragments_in_any_order(tunnel: Tunnel, size: int) -> None:
     assert tunnel.gateway.drops() == {}
 
 
-def test_fragments_are_checked_when_whole(tunnel: Tunnel) -> None:
+def test_reassembled_packets_are_checked(tunnel: Tunnel) -> None:
     for piece in cut(tunnel.packet(sized(1280, FAR26, HOST6), FAR, id=5), 640):
         assert tunnel.gateway.wan(piece) == []
     assert tunnel.dropped() == "inner-source"
 
 
-def test_fragments_of_who_is_no_tunnel_end_take_no_room(tunnel: Tunnel) -> None:
+def test_fragments_from_an_invalid_endpoint_use_no_room(tunnel: Tunnel) -> None:
     flood = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) /
               IP(src=f"10.{n % 200}.{n % 7}.1", dst=tunnel.outer, proto=IP6, flags="MF", id=n) / Raw(bytes(64)))
              for n in range(300)]
@@ -372,7 +373,7 @@ def test_fragments_of_who_is_no_tunnel_end_take_no_room(tunnel: Tunnel) -> None:
 
 
 def test_overlapping_fragments(tunnel: Tunnel) -> None:
-    """The second one would replace the address that the first one showed."""
+    """The second fragment would replace the address that the first one had."""
     first, second = cut(tunnel.packet(sized(1280, FAR6, HOST6), id=5), 640)[:2]
     forged = IP(src=FAR, dst=tunnel.outer, id=5, proto=IP6, frag=1, flags="MF") / Raw(bytes(640))
     assert tunnel.gateway.wan(first) == []
@@ -393,10 +394,10 @@ def test_fragments_that_stay_incomplete(tunnel: Tunnel) -> None:
 
 
 def test_longest_packet(tunnel: Tunnel) -> None:
-    """One buffer is the limit: the outer payload may have 2048 bytes."""
+    """The limit is one buffer: the outer payload may have 2048 bytes."""
     fits = sized(2048, FAR6, HOST6)
     sent = [one for piece in cut(tunnel.packet(fits, id=1), 1024) for one in tunnel.gateway.wan(piece)]
-    error = inner(only(sent, WAN))  # more than the LAN carries, but read
+    error = inner(only(sent, WAN))  # too big for the LAN, but reassembled
     assert bytes(error)[40:42] == b"\x02\x00"
     assert tunnel.dropped() == "too-big"
     for piece in cut(tunnel.packet(sized(2049, FAR6, HOST6), id=2), 1024):
@@ -405,7 +406,7 @@ def test_longest_packet(tunnel: Tunnel) -> None:
 
 
 def test_flood_of_fragments(tunnel: Tunnel) -> None:
-    """It fills the slots; neither whole packets notice it nor a sender whose pieces follow each other."""
+    """The flood fills the slots. It affects neither whole packets nor a sender whose fragments follow each other."""
     flood = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) /
               IP(src=f"8.{n % 200}.{n % 7}.1", dst=tunnel.outer, proto=IP6, flags="MF", id=n) / Raw(bytes(64)))
              for n in range(300)]
@@ -429,7 +430,7 @@ def test_flood_of_one_sender(tunnel: Tunnel) -> None:
 
 
 def test_fragments_with_congestion(tunnel: Tunnel) -> None:
-    """RFC 3168 section 5.3: one mark counts for the whole packet."""
+    """RFC 3168 section 5.3: one marked fragment marks the whole packet."""
     pieces = cut(tunnel.packet(sized(1280, FAR6, HOST6, tc=2), tos=2, id=5), 640)
     pieces[1].tos = 3
     sent = [one for piece in pieces for one in tunnel.gateway.wan(piece)]
@@ -440,7 +441,7 @@ def test_fragments_with_congestion(tunnel: Tunnel) -> None:
     assert tunnel.dropped() == "ecn"
 
 
-# --- native IPv6 on the wrong links -------------------------------------------------------------------------
+# --- native IPv6 on the wrong interface -------------------------------------------------------------------------
 
 
 def test_native_ipv6_on_the_wan(tunnel: Tunnel) -> None:
@@ -452,7 +453,7 @@ def test_native_ipv6_on_the_wan(tunnel: Tunnel) -> None:
 
 
 def test_errors_about_tunnel_packets_are_limited(tunnel: Tunnel) -> None:
-    """A far sender cannot make us send without end."""
+    """A far sender cannot make the gateway send any number of errors."""
     frames = [(WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / tunnel.packet(back(dst=in_site(OUTSIDE, 9, 9))))
               for _ in range(200)]
     answers = sum(len(sent) for sent in tunnel.gateway.send_many(frames))

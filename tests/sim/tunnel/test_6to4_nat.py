@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""6to4 and IPv4: with the NAT in the same box on the same address (RFC 3056 section 5.8), without one, and with
-our own NAT in front of it."""
+"""6to4 and IPv4: with the NAT in the same gateway on the same address (RFC 3056 section 5.8), without one, and behind
+another gateway that is a NAT."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def colocated(start: Start) -> Tunnel:
     return Tunnel(start(COLOCATED, "6to4"))
 
 
-# --- one box, one address ---------------------------------------------------------------------------------
+# --- one gateway, one address ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nat_beside_the_tunnel(colocated: Tunnel, kind: str) -> None:
-    """An IPv4 session and the tunnel with the same remote address do not meet."""
+    """An IPv4 session and the tunnel with the same remote address do not disturb each other."""
     gateway = colocated.gateway
     number = open_out(gateway, kind, to=FAR)
     only(colocated.out(ping6()), WAN)
@@ -67,7 +67,7 @@ def test_nat_beside_the_tunnel(colocated: Tunnel, kind: str) -> None:
 
 
 def test_tunnel_packets_need_no_session(colocated: Tunnel) -> None:
-    """And make none: a full table does not touch them."""
+    """They also create none: a full table does not affect them."""
     for port in range(300):
         colocated.gateway.lan(IP(src=A.ip, dst=SERVER) / UDP(sport=1000 + port, dport=53))
     assert colocated.gateway.stats()["nat_table_full"] == 0
@@ -79,14 +79,14 @@ def test_tunnel_packets_need_no_session(colocated: Tunnel) -> None:
 
 @pytest.mark.parametrize("keys", ["", f"nat.protocol41 {A.ip}\n"], ids=["", "key-given"])
 def test_protocol_41_from_the_lan(start: Start, keys: str) -> None:
-    """It belongs to the tunnel: no inside host can be a 6to4 router as well."""
+    """Protocol 41 belongs to the tunnel: no inside host can be a 6to4 router as well."""
     tunnel = Tunnel(start(COLOCATED + keys, "6to4"))
     for destination in (FAR, RELAY):
         packet = IP(src=A.ip, dst=destination, proto=IP6) / Raw(bytes(ping6()))
         assert icmp_kind(only(tunnel.gateway.lan(packet), LAN)) == (3, 2)
         assert tunnel.dropped() == "protocol"
     assert tunnel.gateway.lan(IP(src=A.ip, dst=OUTSIDE, proto=IP6) / Raw(bytes(ping6()))) is not None
-    # What comes is the tunnel's, whatever the key says.
+    # Packets from outside go to the tunnel, whatever the key says.
     assert ip6(only(tunnel.into(ping6(FAR6, HOST6)), LAN)).src == FAR6
     assert tunnel.gateway.stats()["nat_sessions"] == 0
 
@@ -99,7 +99,7 @@ def test_protocol_41_to_an_address_of_the_pool(start: Start) -> None:
     assert only(tunnel.out(ping6()), WAN).ip.src == OUTSIDE
 
 
-def test_errors_are_split_by_the_quote(colocated: Tunnel) -> None:
+def test_errors_are_assigned_by_the_quote(colocated: Tunnel) -> None:
     gateway = colocated.gateway
     datagram = only(gateway.lan(IP(src=A.ip, dst=FAR) / UDP(sport=77, dport=53) / Raw(b"x" * 40)), WAN).raw[14:]
     tunnelled = only(colocated.out(ping6()), WAN).raw[14:]
@@ -113,8 +113,8 @@ def test_errors_are_split_by_the_quote(colocated: Tunnel) -> None:
     assert gateway.drops() == {}
 
 
-def test_fragments_are_split_by_the_protocol(colocated: Tunnel) -> None:
-    """Tunnel packets are put together, datagrams pass in pieces; both at once, in any order."""
+def test_fragments_are_assigned_by_the_protocol(colocated: Tunnel) -> None:
+    """Tunnel packets are reassembled, datagrams pass in fragments; both at once, in any order."""
     gateway = colocated.gateway
     port = open_out(gateway, "udp", 4000, to=FAR)
     tunnelled = cut(colocated.packet(sized(1280, FAR6, HOST6), id=5), 640)
@@ -130,7 +130,7 @@ def test_fragments_are_split_by_the_protocol(colocated: Tunnel) -> None:
 
 
 def test_one_source_of_identifications(colocated: Tunnel) -> None:
-    """RFC 6864 section 4.3 is about the address, not about who sends."""
+    """RFC 6864 section 4.3 counts by address, whichever part of the gateway sends."""
     gateway = colocated.gateway
     seen = []
     for n in range(60):
@@ -139,7 +139,7 @@ def test_one_source_of_identifications(colocated: Tunnel) -> None:
     assert len(set(seen)) == len(seen)
 
 
-def test_nat_ends_and_tunnel_goes_on(colocated: Tunnel) -> None:
+def test_nat_sessions_end_and_tunnel_works(colocated: Tunnel) -> None:
     gateway = colocated.gateway
     number = open_out(gateway, "udp", to=FAR)
     gateway.wait(400)
@@ -150,7 +150,7 @@ def test_nat_ends_and_tunnel_goes_on(colocated: Tunnel) -> None:
 
 
 def test_tcp_answers_and_pings(colocated: Tunnel) -> None:
-    """What is for the box itself."""
+    """Packets to the gateway itself."""
     gateway = colocated.gateway
     for host, to in ((A, "192.168.1.1"), (A, OUTSIDE), (ROUTER, OUTSIDE)):
         reply = only(gateway.ip_from(host, IP(src=host.ip, dst=to) / ICMP(id=3)), host.port)
@@ -188,7 +188,7 @@ def test_ipv4_for_the_gateway(decoupled: Tunnel) -> None:
     assert decoupled.dropped() == "multicast"
 
 
-def test_errors_about_nothing_of_ours(decoupled: Tunnel) -> None:
+def test_errors_about_packets_not_sent(decoupled: Tunnel) -> None:
     datagram = bytes(IP(src=OUTSIDE, dst=FAR) / UDP(sport=77, dport=53))
     assert decoupled.gateway.wan(IP(src=HOP, dst=OUTSIDE) / ICMP(type=3, code=1) / Raw(datagram)) == []
     assert decoupled.dropped() == "icmp-type"
@@ -199,7 +199,8 @@ def test_no_nat_in_its_counters(decoupled: Tunnel) -> None:
     assert decoupled.gateway.lines("sessions") == []
 
 
-# --- behind our own NAT ---------------------------------------------------------------------------------------
+# --- behind another gateway with a NAT
+# ---------------------------------------------------------------------------------------
 
 NAT_BOX = f"""\
 lan.address {PRIVATE_ROUTER}/24
@@ -218,13 +219,13 @@ class Series:
         self.tunnel, self.nat = tunnel, nat
 
     def out(self, packet: Raw) -> list[Sent]:
-        """From a LAN host to the far side of the NAT."""
+        """Sends a packet from a LAN host to the outside of the NAT."""
         station = Host(LAN, PRIVATE, "52:54:00:00:09:02")
         return [far for one in self.tunnel.out(packet) if one.port == WAN
                 for far in self.nat.ip_from(station, one.raw[14:])]
 
     def back(self, packet: IP) -> list[Sent]:
-        """From the Internet to the LAN host."""
+        """Sends a packet from the Internet to the LAN host."""
         return [near for one in self.nat.wan(packet, broken=True) if one.port == LAN
                 for near in self.tunnel.gateway.wan(one.raw[14:], broken=True)]
 
@@ -243,7 +244,7 @@ def series(start: Start, sim: Simulator) -> Iterator[Callable[[str], Series]]:
 
 
 def test_series_there_and_back(series: Callable[..., Series]) -> None:
-    """The NAT learns its 6to4 router from the first packet; outside there is only the public address."""
+    """The NAT learns its 6to4 router from the first packet; outside only the public address is visible."""
     both = series()
     for source, v4 in ((FAR6, FAR), (NATIVE6, RELAY), (FAR26, "198.51.100.8")):
         sent = only(both.out(ping6(dst=source)), WAN)
@@ -254,7 +255,7 @@ def test_series_there_and_back(series: Callable[..., Series]) -> None:
     assert both.tunnel.gateway.drops() == {} and both.nat.drops() == {}
 
 
-def test_series_unasked(series: Callable[..., Series]) -> None:
+def test_series_unsolicited(series: Callable[..., Series]) -> None:
     both = series()
     packet = both.tunnel.packet(ping6(FAR6, HOST6), dst=OUTSIDE)
     assert both.back(packet) == [] and both.nat.drops() == {"no-mapping": 1}
@@ -262,7 +263,7 @@ def test_series_unasked(series: Callable[..., Series]) -> None:
     assert ip6(only(both.back(packet), LAN)).src == FAR6
 
 
-def test_series_checks_stay(series: Callable[..., Series]) -> None:
+def test_series_checks_still_work(series: Callable[..., Series]) -> None:
     both = series(f"nat.protocol41 {PRIVATE}\n")
     assert both.back(both.tunnel.packet(ping6(FAR26, HOST6), FAR, dst=OUTSIDE)) == []
     assert both.tunnel.dropped() == "inner-source"
@@ -271,7 +272,7 @@ def test_series_checks_stay(series: Callable[..., Series]) -> None:
 
 
 def test_series_fragments(series: Callable[..., Series]) -> None:
-    """The NAT passes the pieces, the router puts them together."""
+    """The NAT passes the fragments, the router reassembles them."""
     both = series()
     both.out(ping6())
     pieces = cut(both.tunnel.packet(sized(1280, FAR6, HOST6), dst=OUTSIDE, id=5), 640)
@@ -281,7 +282,7 @@ def test_series_fragments(series: Callable[..., Series]) -> None:
 
 @pytest.mark.parametrize("quote", [28, 100])
 def test_series_errors(series: Callable[..., Series], quote: int) -> None:
-    """Through the NAT, which puts its inside address back into the quote."""
+    """The errors pass the NAT, which restores its inside address in the quote."""
     both = series()
     quoted = only(both.out(ping6()), WAN).raw[14:14 + quote]
     error = IP(src=HOP, dst=OUTSIDE) / ICMP(type=3, code=4, nexthopmtu=1400) / Raw(quoted)
@@ -301,6 +302,6 @@ def test_series_ping_of_the_router(series: Callable[..., Series]) -> None:
 
 
 def test_arp_only_for_ours(decoupled: Tunnel) -> None:
-    """The tunnel's public address behind a NAT is not ours to answer for."""
+    """Behind a NAT the tunnel's public address is not the gateway's, and it sends no ARP replies for it."""
     request = Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=ROUTER.mac, psrc=ROUTER.ip, pdst=OUTSIDE)
     assert only(decoupled.gateway.send(WAN, request), WAN).arp.hwsrc == PORT_MAC[WAN]

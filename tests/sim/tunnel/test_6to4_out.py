@@ -51,14 +51,14 @@ pytestmark = pytest.mark.virtual
 Start = Callable[..., Gateway]
 NO_ROUTE, ADMIN, ADDRESS, POLICY = (1, 0, 0), (1, 1, 0), (1, 3, 0), (1, 5, 0)
 
-# Embedded addresses that are no tunnel's end: RFC 3056 section 9, RFC 3964 section 5.3.1.
+# Embedded addresses that are no tunnel endpoint: RFC 3056 section 9, RFC 3964 section 5.3.1.
 BAD_ENDS = ["10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.10", "192.168.77.1", "127.0.0.1", "0.0.0.1",
             "0.0.0.0", "169.254.1.1", "100.64.0.1", "100.127.255.255", "224.0.0.1", "239.1.2.3", "240.0.0.1",
             "255.255.255.255"]
-# IPv6 addresses of no host beyond the link: RFC 3964 section 5.3.2.
+# IPv6 addresses that belong to no host beyond the local network: RFC 3964 section 5.3.2.
 SPECIAL = ["::", "::1", "::ffff:198.51.100.7", "::198.51.100.7", "0:1::1", "fe80::99", "fec0::1", "ff02::1",
            "ff0e::1:2", "fc00::1", "fd00:1::1", "fe00::1"]
-# The neighbours of those blocks, and blocks that count as public.
+# Addresses next to those blocks, and blocks that count as public.
 GOOD_ENDS = ["9.255.255.255", "11.0.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255", "192.169.0.0",
              "126.255.255.255", "128.0.0.1", "1.0.0.1", "169.253.255.255", "169.255.0.0", "100.63.255.255",
              "100.128.0.0", "223.255.255.254", "192.0.2.1", "198.18.0.1", "192.88.99.1"]
@@ -68,7 +68,7 @@ GOOD_ENDS = ["9.255.255.255", "11.0.0.0", "172.15.255.255", "172.32.0.0", "192.1
 
 
 def test_golden(tunnel: Tunnel) -> None:
-    """One packet, byte for byte, and what the counters say."""
+    """One packet, byte for byte, and the counters."""
     packet = ping6(tc=0, hlim=64)
     sent = only(tunnel.out(packet), WAN)
     header = sent.raw[14:34]
@@ -85,7 +85,7 @@ def test_golden(tunnel: Tunnel) -> None:
 
 
 def test_destination_is_the_embedded_address(tunnel: Tunnel) -> None:
-    """RFC 3056 section 5.3: of a 2002: destination always that, never the relay."""
+    """RFC 3056 section 5.3: the outer destination of a 2002: address is always the embedded one, never the relay."""
     for v4 in GOOD_ENDS:
         assert only(tunnel.out(ping6(dst=in_site(v4, 9, 9))), WAN).ip.dst == v4
     assert tunnel.gateway.drops() == {}
@@ -124,7 +124,7 @@ def test_traffic_class(start: Start, keys: str, mask: int) -> None:
 
 
 def test_hop_limit(tunnel: Tunnel) -> None:
-    """RFC 4213 section 3.3: the tunnel is one hop; the outer TTL has nothing to do with it."""
+    """RFC 4213 section 3.3: the tunnel is one hop; the outer TTL does not depend on the hop limit."""
     sent = only(tunnel.out(ping6(hlim=2)), WAN)
     assert (inner(sent).hlim, sent.ip.ttl) == (1, 64)
     for hops in (1, 0):
@@ -134,11 +134,11 @@ def test_hop_limit(tunnel: Tunnel) -> None:
         assert tunnel.dropped() == "ttl"
 
 
-# --- who may send where -----------------------------------------------------------------------------
+# --- allowed sources and destinations -----------------------------------------------------------------------------
 
 
-def test_ends_that_are_none(tunnel: Tunnel) -> None:
-    """RFC 3056 section 9: MUST be discarded in silence, as destination and as source."""
+def test_invalid_endpoints(tunnel: Tunnel) -> None:
+    """RFC 3056 section 9: MUST be silently discarded, as destination and as source."""
     for v4 in BAD_ENDS:
         for packet in (ping6(dst=in_site(v4)), ping6(src=in_site(v4)), ping6(src=in_site(v4), dst=NATIVE6)):
             assert tunnel.out(packet) == [], v4
@@ -154,8 +154,8 @@ def test_broadcast_of_the_wan(start: Start, config: str, v4: str) -> None:
     assert only(tunnel.out(ping6(dst=in_site(ROUTER.ip))), WAN).ip.dst == ROUTER.ip
 
 
-def test_tunnel_end_on_the_lan(start: Start) -> None:
-    """Also where the LAN has public addresses."""
+def test_tunnel_endpoint_on_the_lan(start: Start) -> None:
+    """Invalid also where the LAN has public addresses."""
     config = DECOUPLED.replace("lan.address 192.168.1.1/24", "lan.address 192.0.2.1/24").replace(
         f"neighbour {A.ip}", "neighbour 192.0.2.10")
     config = "\n".join(line for line in config.splitlines() if " 192.168." not in line)
@@ -165,8 +165,8 @@ def test_tunnel_end_on_the_lan(start: Start) -> None:
         assert tunnel.dropped() == "tunnel-end"
 
 
-def test_end_in_the_nat_pool(start: Start) -> None:
-    """An address that is ours, whoever it stands for."""
+def test_endpoint_in_the_nat_pool(start: Start) -> None:
+    """The address is the gateway's, whatever inside host uses it."""
     tunnel = Tunnel(start(COLOCATED + "nat.pool 203.0.113.20-203.0.113.21\n", "6to4"))
     assert tunnel.out(ping6(dst=in_site("203.0.113.21"))) == []
     assert tunnel.dropped() == "tunnel-end"
@@ -175,8 +175,8 @@ def test_end_in_the_nat_pool(start: Start) -> None:
 
 @pytest.mark.parametrize("destination", [FAR6, NATIVE6])
 def test_source_outside_the_site(tunnel: Tunnel, destination: str) -> None:
-    """No transit: neither another site's addresses nor native ones. The station that took an address of
-    another prefix is told (RFC 4443 section 3.1, code 5), on its own link whatever the address."""
+    """No transit: packets from another site's addresses or native ones are dropped. A host that uses an address of
+    another prefix gets an error (RFC 4443 section 3.1, code 5), on its own network whatever the address."""
     for source in (FAR6, FAR26, NATIVE6, "2001:db8::1", in_site("203.0.113.3")):
         sent = tunnel.out(ping6(src=source, dst=destination))
         assert told(sent) == POLICY
@@ -184,8 +184,8 @@ def test_source_outside_the_site(tunnel: Tunnel, destination: str) -> None:
         assert tunnel.dropped() == "ingress"
 
 
-def test_a_station_with_many_foreign_sources_is_told_as_one(tunnel: Tunnel) -> None:
-    """Each source is of another network of 64 bits. Others get their errors."""
+def test_a_host_with_many_foreign_sources_gets_the_errors_of_one(tunnel: Tunnel) -> None:
+    """Each source is in another network of 64 bits. Other hosts get their errors."""
     tunnel.gateway.wait(5)
     stray = [tunnel.out(ping6(src=f"2001:db8:{n:x}::1", dst=FAR6)) for n in range(100, 300)]
     assert 25 < sum(len(sent) for sent in stray) < 50
@@ -193,7 +193,7 @@ def test_a_station_with_many_foreign_sources_is_told_as_one(tunnel: Tunnel) -> N
     assert told(tunnel.gateway.send(LAN, other)) == POLICY
 
 
-def test_source_of_another_lan_network_is_told(start: Start) -> None:
+def test_source_of_another_lan_network_gets_an_error(start: Start) -> None:
     tunnel = Tunnel(start(COLOCATED + f"lan.address 2001:db8:77::1/64\nneighbour 2001:db8:77::10 {A.mac}\n", "6to4"))
     for destination in (FAR6, NATIVE6):
         assert told(tunnel.out(ping6(src="2001:db8:77::10", dst=destination))) == POLICY
@@ -206,14 +206,14 @@ def test_our_own_address_as_source(tunnel: Tunnel) -> None:
 
 
 def test_special_addresses(tunnel: Tunnel) -> None:
-    """RFC 3964 section 5.3.2: neither as source nor as destination do they enter the tunnel."""
+    """RFC 3964 section 5.3.2: they do not enter the tunnel, neither as source nor as destination."""
     for address in SPECIAL:
         for packet in (ping6(src=address), ping6(dst=address), ping6(src=address, dst=NATIVE6)):
             assert [one for one in tunnel.out(packet) if one.port == WAN] == [], address
 
 
 def test_own_site_is_not_tunnelled(start: Start) -> None:
-    """The unused rest of the /48 is nowhere; a subnet behind a router on the LAN is there."""
+    """The unused rest of the /48 has no route; a subnet behind a router on the LAN has one."""
     behind = in_site(OUTSIDE, 2, 0)
     tunnel = Tunnel(start(COLOCATED + f"route {behind}/64 via {HOST6}\n", "6to4"))
     source = in_site(OUTSIDE, 1, 11)
@@ -221,13 +221,13 @@ def test_own_site_is_not_tunnelled(start: Start) -> None:
     assert tunnel.dropped() == "no-route"
     turned = only(tunnel.out(ping6(src=source, dst=in_site(OUTSIDE, 2, 5))), LAN)
     assert ip6(turned).dst == in_site(OUTSIDE, 2, 5)
-    # And that router's hosts use the tunnel too.
+    # That router's hosts use the tunnel too.
     assert only(tunnel.out(ping6(src=in_site(OUTSIDE, 2, 5))), WAN).ip.dst == FAR
 
 
 @pytest.mark.parametrize("proto", [41, 4])
 def test_nested_tunnels(tunnel: Tunnel, proto: int) -> None:
-    """A tunnel in the tunnel would leave all checks behind at the other end."""
+    """A tunnel in the tunnel would pass by all checks at the other end."""
     inside = bytes(ping6(dst=NATIVE6)) if proto == 41 else bytes(IP(src="192.0.2.1", dst="192.0.2.2") / UDP())
     assert told(tunnel.out(IPv6(src=HOST6, dst=FAR6, nh=proto) / Raw(inside))) == ADMIN
     assert tunnel.dropped() == "nested-tunnel"
@@ -240,7 +240,7 @@ def test_nested_tunnels(tunnel: Tunnel, proto: int) -> None:
 
 @pytest.mark.parametrize("mtu", [1280, 1400, 1480])
 def test_mtu(start: Start, mtu: int) -> None:
-    """RFC 4213 section 3.2.1: a static MTU of 1280 to 1480, DF clear, packet too big beyond it."""
+    """RFC 4213 section 3.2.1: a static MTU of 1280 to 1480, DF clear; larger packets cause packet too big."""
     tunnel = Tunnel(start(DECOUPLED + f"6to4.mtu {mtu}\n", "6to4"))
     sent = only(tunnel.out(sized(mtu)), WAN)
     assert (sent.ip.len, sent.ip.flags, sent.ip.frag) == (mtu + 20, 0, 0)
@@ -256,7 +256,7 @@ def test_default_mtu_is_1280(tunnel: Tunnel) -> None:
 
 
 def test_narrow_wan(start: Start) -> None:
-    """Where the WAN carries less than the outer packet it leaves in fragments."""
+    """When the MTU of the WAN is smaller than the outer packet, the packet leaves in fragments."""
     tunnel = Tunnel(start(DECOUPLED + "wan.mtu 1280\n", "6to4"))
     sent = tunnel.out(sized(1280))
     assert len(sent) == 2 and all(is_fragment(one) for one in sent)
@@ -291,7 +291,7 @@ def test_mss_clamp(start: Start, offer: int | None) -> None:
     assert mss(inner(only(tunnel.out(segment(HOST6, FAR6, "A")), WAN))) == offer
 
 
-def test_mss_is_left_alone_by_default(tunnel: Tunnel) -> None:
+def test_mss_is_not_changed_by_default(tunnel: Tunnel) -> None:
     packet = IPv6(src=HOST6, dst=FAR6) / TCP(flags="S", options=[("MSS", 1440)])
     assert dict(inner(only(tunnel.out(packet), WAN))[TCP].options)["MSS"] == 1440
 
@@ -324,12 +324,12 @@ def test_unsuitable_address(start: Start, address: str, reason: str) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "224.0.0.1", "240.0.0.1", "0.0.0.1", "255.255.255.255"])
 def test_address_of_no_host(start: Start, address: str) -> None:
-    """Already no value for the key."""
+    """Such an address is already an invalid value of the key."""
     with pytest.raises(Refused, match="6to4.address: "):
         start(with_wan("203.0.113.2", f"6to4.address {address}\n"), "6to4")
 
 
-def test_address_that_nobody_sends_here(start: Start) -> None:
+def test_address_that_is_not_routed_here(start: Start) -> None:
     """RFC 3056 section 3: it must be configured on the interface."""
     assert wrong(start, with_wan("203.0.113.2", "6to4.address 203.0.113.3\n")) == \
         "6to4.address: 203.0.113.3 is not a wan.address, and that is not private"
@@ -340,7 +340,7 @@ def test_second_address_of_the_wan(start: Start) -> None:
     config = "\n".join(line for line in config.splitlines() if "2002:" not in line)
     tunnel = Tunnel(start(config, "6to4"), "203.0.113.77")
     assert any("2002:cb00:714d:1::/64" in line for line in tunnel.gateway.lines("routes"))
-    # The other one is no tunnel's end.
+    # The other address is no tunnel endpoint.
     to = in_site("203.0.113.77", 1, 1)
     assert tunnel.into(ping6(FAR6, to), dst=OUTSIDE) == []
     assert tunnel.dropped() == "no-service"
@@ -348,21 +348,21 @@ def test_second_address_of_the_wan(start: Start) -> None:
 
 
 def test_relay_must_be_unicast(start: Start) -> None:
-    """RFC 7526: the anycast address of RFC 3068 is not one to configure."""
+    """RFC 7526: the anycast address of RFC 3068 must not be configured."""
     config = DECOUPLED.replace(f"6to4.relay {RELAY}", "6to4.relay %s")
     assert wrong(start, config % "192.88.99.1") == "6to4.relay: 192.88.99.1 is the anycast block (RFC 7526)"
     assert wrong(start, config % "10.0.0.1") == "6to4.relay: 10.0.0.1 is private (RFC 1918)"
     assert wrong(start, config % OUTSIDE) == f"6to4.relay: {OUTSIDE} is the gateway itself"
 
 
-def test_addresses_it_needs(start: Start) -> None:
+def test_required_addresses(start: Start) -> None:
     assert wrong(start, "lan.address 192.168.1.1/24\n") == "wan.address: an IPv4 address is required by 6to4"
     assert wrong(start, "wan.address 203.0.113.2/24\n") == "lan.address: an IPv4 address is required by the NAT"
     start("wan.address 203.0.113.2/24\n6to4.nat off\nlan.ra off\n", "6to4")
 
 
-def test_its_own_address(start: Start) -> None:
-    """Without one in the configuration: host number 1 of the subnet."""
+def test_own_address_by_default(start: Start) -> None:
+    """Without an address in the configuration: host number 1 of the subnet."""
     config = "\n".join(line for line in DECOUPLED.splitlines() if "2002:" not in line)
     gateway = start(config, "6to4")
     assert any("2002:cb00:7102:1::/64" in line for line in gateway.lines("routes"))
@@ -370,11 +370,11 @@ def test_its_own_address(start: Start) -> None:
     assert any("2002:cb00:7102:ffff::/64" in line for line in gateway.lines("routes"))
 
 
-# --- what the LAN is told ---------------------------------------------------------------------------------
+# --- advertisements on the LAN ---------------------------------------------------------------------------------
 
 
 def advertised(start: Start, config: str) -> Packet:
-    """The answer to a router solicitation."""
+    """The advertisement that answers a router solicitation."""
     gateway = start(config.replace("lan.ra off\n", ""), "6to4")
     gateway.wait(20)
     host = Ether(src=A.mac, dst="33:33:00:00:00:02") / IPv6(src="::", dst="ff02::2", hlim=255)
@@ -397,7 +397,7 @@ def test_router_advertisement(start: Start, keys: str) -> None:
 
 
 def test_router_advertisement_of_6rd(start: Start) -> None:
-    """With 6rd the provider means it: no low preference."""
+    """With 6rd the provider offers the service, so there is no low preference."""
     keys = "6rd.prefix 2001:db8::/32\n"
     config = "\n".join(line for line in COLOCATED.splitlines() if "2002:" not in line and "relay" not in line)
     packet = advertised(start, config + "\n" + keys)
@@ -406,7 +406,7 @@ def test_router_advertisement_of_6rd(start: Start) -> None:
 
 
 def test_a_host_configures_itself(start: Start) -> None:
-    """From the prefix to the first packet: its neighbour entry is made by discovery."""
+    """From the prefix to the first packet: neighbour discovery makes the entry of the host."""
     config = "\n".join(line for line in COLOCATED.splitlines() if "2002:" not in line)
     gateway = start(config, "6to4")
     tunnel = Tunnel(gateway)
@@ -419,8 +419,8 @@ def test_a_host_configures_itself(start: Start) -> None:
     assert ip6(only(tunnel.out(reply), LAN)).src == FAR6
 
 
-def test_it_is_off_elsewhere(start: Start) -> None:
-    """RFC 7526 section 5: routing IPv4 does not switch 6to4 on."""
+def test_it_is_off_in_other_applications(start: Start) -> None:
+    """RFC 7526 section 5: IPv4 forwarding does not switch 6to4 on."""
     gateway = start("lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\ngateway 203.0.113.1\n"
                     f"neighbour {ROUTER.ip} {ROUTER.mac}\n6to4.address {OUTSIDE}\n")
     tunnel = Tunnel(gateway)
@@ -435,8 +435,8 @@ def test_private_address_is_the_outer_source(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_neighbour_in_use_by_the_tunnel_is_asked_again(start: Callable[..., Gateway]) -> None:
-    """Before it is forgotten, so that no packet waits."""
+def test_neighbour_in_use_by_the_tunnel_is_refreshed(start: Callable[..., Gateway]) -> None:
+    """It is refreshed before it expires, so that no packet waits."""
     gateway = start(DECOUPLED.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", ""), "6to4")
     hello = ARP(op=1, hwsrc=ROUTER.mac, psrc=ROUTER.ip, pdst=OUTSIDE)
     gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / hello)

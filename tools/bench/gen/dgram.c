@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port over QEMU's -netdev dgram: one UNIX datagram is one Ethernet frame. Our socket is
- * connected, so a full queue on QEMU's side shows as EAGAIN and poll() tells when there is room:
- * the sender is held back and nothing is lost on the way.
+ * An endpoint over QEMU's -netdev dgram: one UNIX datagram is one Ethernet frame. Our socket is
+ * connected, so a full queue on QEMU's side shows as EAGAIN, and poll() reports when there is room
+ * again: the sender waits and no frame is lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,21 +15,21 @@
 
 #include "gen.h"
 
-struct dgram_port {
-	struct port port; /* first: the engine's view */
+struct dgram_endpoint {
+	struct endpoint endpoint; /* first: the engine's view */
 	int fd;
 	bool connected;
 	struct sockaddr_un remote;
 };
 
-static struct dgram_port *of(struct port *port)
+static struct dgram_endpoint *of(struct endpoint *endpoint)
 {
-	return (struct dgram_port *)port;
+	return (struct dgram_endpoint *)endpoint;
 }
 
-static unsigned dgram_send(struct port *port, const struct frame *const *frames, unsigned n)
+static unsigned dgram_send(struct endpoint *endpoint, const struct frame *const *frames, unsigned n)
 {
-	struct dgram_port *d = of(port);
+	struct dgram_endpoint *d = of(endpoint);
 	struct mmsghdr messages[BURST];
 	struct iovec parts[BURST];
 	int sent;
@@ -40,7 +40,7 @@ static unsigned dgram_send(struct port *port, const struct frame *const *frames,
 		n = BURST;
 	memset(messages, 0, n * sizeof(messages[0]));
 	for (unsigned i = 0; i < n; i++) {
-		/* The kernel does not write through this pointer; iovec just has no const. */
+		/* The kernel does not write through this pointer; iovec only lacks const. */
 		parts[i].iov_base = (void *)(uintptr_t)frames[i]->data;
 		parts[i].iov_len = frames[i]->len;
 		messages[i].msg_hdr.msg_iov = &parts[i];
@@ -52,7 +52,7 @@ static unsigned dgram_send(struct port *port, const struct frame *const *frames,
 	return sent > 0 ? (unsigned)sent : 0;
 }
 
-static unsigned dgram_recv(struct port *port, struct frame *frames, unsigned max)
+static unsigned dgram_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
 {
 	struct mmsghdr messages[BURST];
 	struct iovec parts[BURST];
@@ -67,16 +67,16 @@ static unsigned dgram_recv(struct port *port, struct frame *frames, unsigned max
 		messages[i].msg_hdr.msg_iov = &parts[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
-	got = recvmmsg(of(port)->fd, messages, max, MSG_DONTWAIT, NULL);
+	got = recvmmsg(of(endpoint)->fd, messages, max, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < got; i++)
 		frames[i].len = messages[i].msg_len;
 	return got > 0 ? (unsigned)got : 0;
 }
 
-/* QEMU may start after us: the connection is tried again until its socket is there. */
-static bool dgram_service(struct port *port)
+/* QEMU may start after us: connecting is repeated until its socket exists. */
+static bool dgram_service(struct endpoint *endpoint)
 {
-	struct dgram_port *d = of(port);
+	struct dgram_endpoint *d = of(endpoint);
 
 	if (!d->connected)
 		d->connected =
@@ -84,16 +84,16 @@ static bool dgram_service(struct port *port)
 	return d->connected;
 }
 
-static bool dgram_wait_for(struct port *port, bool to_send, struct pollfd *fd)
+static bool dgram_wait_for(struct endpoint *endpoint, bool to_send, struct pollfd *fd)
 {
-	struct dgram_port *d = of(port);
+	struct dgram_endpoint *d = of(endpoint);
 
 	fd->fd = d->fd;
 	fd->events = (short)(POLLIN | (to_send && d->connected ? POLLOUT : 0));
 	return true;
 }
 
-static const struct port_ops dgram_ops = {
+static const struct endpoint_ops dgram_ops = {
         .send = dgram_send,
         .recv = dgram_recv,
         .service = dgram_service,
@@ -112,17 +112,17 @@ static int set_path(struct sockaddr_un *address, const char *path)
 	return 0;
 }
 
-struct port *dgram_open(const char *local, const char *remote)
+struct endpoint *dgram_open(const char *local, const char *remote)
 {
-	struct dgram_port *d = calloc(1, sizeof(*d));
+	struct dgram_endpoint *d = calloc(1, sizeof(*d));
 	struct sockaddr_un here;
 
 	if (d == NULL || set_path(&here, local) != 0 || set_path(&d->remote, remote) != 0)
 		return NULL;
-	d->port.ops = &dgram_ops;
+	d->endpoint.ops = &dgram_ops;
 	d->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	unlink(local);
 	if (d->fd < 0 || bind(d->fd, (const struct sockaddr *)&here, sizeof(here)) != 0)
 		return NULL;
-	return &d->port;
+	return &d->endpoint;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DNS: clients on the LAN ask in IPv6 for AAAA records (RFC 8219 section 9 wants IPv6 there), the
- * server on the WAN is upstream and answers in IPv4 what the gateway asks. Names and answers are
- * those of tools/dns: the address is in the name.
+ * DNS: clients on the LAN query AAAA records over IPv6 (RFC 8219 section 9 requires IPv6 there);
+ * the server on the WAN is upstream and answers the gateway's queries over IPv4. Names and answers
+ * are those of tools/dns: the name contains the address.
  *
- *     question number Q   client Q mod hosts, ID and source port out of Q
- *     name                of flow F: F; where names shall be fresh, one never asked before
+ *     query number Q      client Q mod hosts, ID and source port derived from Q
+ *     name                of flow F: F; or, if names must be new, one that was never queried
  *
- * What is remembered of a question is its name and when it left, for the last million of them.
+ * For each of the last million queries, the generator stores its name and when it left.
  */
 #include <string.h>
 
@@ -39,7 +39,8 @@ static struct arrival bad(const char *why)
 	return (struct arrival){.verdict = V_BAD};
 }
 
-/* Sum of a whole UDP datagram and its pseudo-header; fold() of it is 0xffff where it is good. */
+/* Sum of a whole UDP datagram and its pseudo-header; fold() of it is 0xffff if the checksum is
+ * right. */
 static uint32_t sum_of(const uint8_t *addresses, unsigned bytes, const uint8_t *udp)
 {
 	unsigned len = get16(udp + 4);
@@ -79,7 +80,7 @@ void dns_build(struct frame *f, const struct traffic *t, unsigned number, uint64
 	finish_udp(ip6 + 8, 32, udp);
 }
 
-/* Upstream: the frame turned round, its message answered. */
+/* Upstream: turns the frame into its reply, with an answer to its message. */
 static struct arrival upstream(const struct frame *f, struct frame *reply)
 {
 	static const struct options all_ipv4 = {.ttl = 3600, .soa = true, .edns = true};
@@ -133,7 +134,7 @@ static struct arrival answer(const struct frame *f)
 		return bad("answer: UDP checksum");
 	if (!perf_name(m, len - UDP, &name))
 		return bad("answer: question section");
-	if (asked[slot].name != name) /* so late that its number is in use again */
+	if (asked[slot].name != name) /* so late that its slot is in use again */
 		return (struct arrival){.verdict = V_OTHER};
 	if (!asked[slot].open)
 		return bad("answer: a second one");

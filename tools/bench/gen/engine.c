@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One phase of traffic. A single loop takes what arrived, sends what waits, makes new packets as
- * the window or the clock allows, and sleeps in poll() when there is nothing to do.
+ * One phase of traffic. A single loop receives frames, sends waiting ones, makes new packets as the
+ * window or the clock allows, and sleeps in poll() when there is nothing to do.
  *
- * Counting begins after the warm-up while the load goes on, so a phase is measured in its steady
- * state. A packet is forwarded when it arrived on the other side and was verified.
+ * Counting begins after the warm-up while the load continues, so that a phase is measured in its
+ * steady state. A packet counts as forwarded when it arrived on the other side and was verified.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -15,19 +15,20 @@
 
 #include "gen.h"
 
-/* After so long without an arrival what is in flight is given up; a busy machine needs less. */
+/* After this time without an arrival, the packets in flight count as lost; even a busy machine
+ * needs less. */
 #define STALL_NS 1000000000u
 
 struct counts {
-	uint64_t made[SIDES]; /* by clients; by servers on their own account */
+	uint64_t made[SIDES]; /* by clients; by servers on their own initiative */
 	uint64_t forwarded;   /* requests that arrived outside */
 	uint64_t answered;    /* answers that arrived inside */
-	uint64_t failed;      /* DNS: questions answered with an error */
-	uint64_t late;        /* overtaken within their flow */
-	uint64_t bad;         /* ours, but wrong */
-	uint64_t dropped;     /* by us: no room to queue an answer */
-	uint64_t empty;       /* full load, and nothing was in flight */
-	uint64_t stalls;      /* a window never came back and was written off */
+	uint64_t failed;      /* DNS: queries answered with an error */
+	uint64_t late;        /* overtaken by later packets of their flow */
+	uint64_t bad;         /* our packets, but wrong */
+	uint64_t dropped;     /* by the generator: no room to queue an answer */
+	uint64_t empty;       /* times that nothing was in flight at full load */
+	uint64_t stalls;      /* times that a whole window was lost */
 };
 
 struct run {
@@ -35,20 +36,20 @@ struct run {
 	struct counts now, begin;
 	uint64_t written_off[SIDES];
 	uint64_t start_ns;          /* when the load began */
-	uint64_t arrival_ns[SIDES]; /* when something made there last came back */
+	uint64_t arrival_ns[SIDES]; /* when a packet made there last arrived at its end */
 	uint64_t random;
 	bool measuring;
 	bool making; /* new packets are made */
 	struct samples one_way, round_trip;
 };
 
-/* Frames that wait for room on a port, oldest first. */
+/* Frames that wait for room on an endpoint, oldest first. */
 struct queue {
 	struct frame frame[QUEUE];
 	unsigned head, count;
 };
 
-struct port *ports[SIDES];
+struct endpoint *endpoints[SIDES];
 static struct queue queues[SIDES];
 static struct run run;
 
@@ -69,7 +70,7 @@ static bool flush(int side)
 
 		for (unsigned i = 0; i < n; i++)
 			burst[i] = &q->frame[(q->head + i) % QUEUE];
-		taken = ports[side]->ops->send(ports[side], burst, n);
+		taken = endpoints[side]->ops->send(endpoints[side], burst, n);
 		q->head = (q->head + taken) % QUEUE;
 		q->count -= taken;
 		moved = moved || taken != 0;
@@ -79,7 +80,7 @@ static bool flush(int side)
 	return moved;
 }
 
-/* Do servers send on their own account? */
+/* Do servers send on their own initiative? */
 static bool servers_send(void)
 {
 	return run.phase->both || run.phase->back;
@@ -132,7 +133,7 @@ static void arrived(int side, const struct frame *f, uint64_t now)
 static bool receive(int side)
 {
 	static struct frame burst[BURST];
-	unsigned n = ports[side]->ops->recv(ports[side], burst, BURST);
+	unsigned n = endpoints[side]->ops->recv(endpoints[side], burst, BURST);
 	uint64_t now = n != 0 ? clock_ns() : 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -140,7 +141,7 @@ static bool receive(int side)
 	return n != 0;
 }
 
-/* Of what was made on a side, what came to its end. */
+/* The number of packets made on a side that arrived at their end. */
 static uint64_t ended(int side)
 {
 	if (plan.mode == MODE_DNS)
@@ -155,7 +156,7 @@ static uint64_t in_flight(int side)
 	return run.now.made[side] > gone ? run.now.made[side] - gone : 0;
 }
 
-/* How many packets may be made now, and when to look again. */
+/* How many packets may be made now, and when to check again. */
 static uint64_t allowance(int side, uint64_t now, uint64_t *again_ns)
 {
 	const struct phase *p = run.phase;
@@ -202,7 +203,7 @@ static uint64_t make(int side, uint64_t now)
 	struct queue *q = &queues[side];
 	uint64_t again_ns, allowed;
 
-	/* What waits for room goes first: the guest holds us back, not a queue of ours. */
+	/* Waiting frames are sent first: the guest limits the rate, not a queue of ours. */
 	if (q->count != 0)
 		return now + 10000000;
 	allowed = allowance(side, now, &again_ns);
@@ -224,7 +225,8 @@ static void sleep_until(uint64_t then_ns)
 	uint64_t now = clock_ns();
 
 	for (int side = LAN; side < SIDES; side++)
-		if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0, &fds[side])) {
+		if (!endpoints[side]->ops->wait_for(endpoints[side], queues[side].count != 0,
+		                                    &fds[side])) {
 			sched_yield();
 			return;
 		}
@@ -235,18 +237,18 @@ static void sleep_until(uint64_t then_ns)
 	ppoll(fds, SIDES, &left, NULL);
 }
 
-/* One turn of the loop; if nothing moved it sleeps until end_ns at most (0: not at all). */
+/* One pass of the loop; if nothing was to do, it sleeps until end_ns at most (0: not at all). */
 static uint64_t turn(uint64_t end_ns)
 {
 	uint64_t now = clock_ns(), wake = now + 10000000;
 	bool moved = false;
 
 	for (int side = LAN; side < SIDES; side++) {
-		ports[side]->ops->service(ports[side]);
+		endpoints[side]->ops->service(endpoints[side]);
 		moved |= receive(side);
 	}
 	if (run.making && !run.phase->back)
-		wake = make(LAN, clock_ns()); /* not before what was just received */
+		wake = make(LAN, clock_ns()); /* not earlier than the last received frame */
 	if (run.making && servers_send()) {
 		uint64_t again = make(WAN, clock_ns());
 
@@ -268,8 +270,8 @@ static void turn_for(double seconds)
 }
 
 /*
- * Between phases the generator must not disturb what others measure: it sleeps until something
- * comes, and looks at polled rings only five hundred times a second.
+ * Between phases the generator must not disturb other measurements: it sleeps until a frame
+ * arrives, and polls rings only five hundred times a second.
  */
 void engine_until_input(void)
 {
@@ -280,15 +282,16 @@ void engine_until_input(void)
 
 		turn(0);
 		for (int side = LAN; side < SIDES; side++)
-			if (!ports[side]->ops->wait_for(ports[side], queues[side].count != 0,
-			                                &fds[side]))
+			if (!endpoints[side]->ops->wait_for(endpoints[side],
+			                                    queues[side].count != 0, &fds[side]))
 				ms = 2;
 		if (poll(fds, SIDES + 1, ms) > 0 && fds[SIDES].revents != 0)
 			return;
 	}
 }
 
-/* Every client and a server ask for the gateway until it is known on both sides. */
+/* Every client and a server send requests for the gateway until its MAC address is known on both
+ * sides. */
 bool engine_resolve(double seconds)
 {
 	uint64_t end = clock_ns() + (uint64_t)(seconds * 1e9);
@@ -349,7 +352,7 @@ static void print_result(const struct snapshot *a, const struct snapshot *b,
 	       (unsigned long long)(end->empty - begin->empty));
 	if (plan.mode == MODE_DNS)
 		printf(", \"failed\": %llu", (unsigned long long)(end->failed - begin->failed));
-	/* These cover the whole phase, with what arrived after its end. */
+	/* These cover the whole phase, with frames that arrived after its end. */
 	printf(", \"lost\": %lld, \"late\": %llu, \"bad\": %llu, \"stalls\": %llu, "
 	       "\"complaint\": \"%s\"",
 	       (long long)lost, (unsigned long long)run.now.late, (unsigned long long)run.now.bad,
@@ -372,7 +375,7 @@ void engine_run(const struct phase *phase)
 	uint64_t warm_ns, end_ns, now;
 	struct samples one_way = run.one_way, round_trip = run.round_trip;
 
-	/* Another number of servers gives the same flow numbers other addresses. */
+	/* With another number of servers, the same flow numbers have other addresses. */
 	if (phase->traffic.servers != servers)
 		hosts_forget();
 	servers = phase->traffic.servers;
@@ -395,7 +398,7 @@ void engine_run(const struct phase *phase)
 	b = meter_read();
 	end = run.now;
 	run.measuring = run.making = false;
-	/* The last packets still count as received, late as they may be on a busy machine. */
+	/* The last packets still count as received, even if they are late on a busy machine. */
 	do
 		turn_for(0.1);
 	while (in_flight(LAN) + in_flight(WAN) != 0 && clock_ns() < b.ns + 2000000000);

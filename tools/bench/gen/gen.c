@@ -7,12 +7,12 @@
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
- * so with --stream, for a UNIX stream socket;
- * --split takes the merging of receive buffers out of the offered features.
+ * the same with --stream, for a UNIX stream socket.
+ * --split removes mergeable receive buffers from the offered features.
  *
  * Commands come on standard input, one a line; each is answered by one line of JSON:
  *
- *     meter FILE | vcpu PID TID     what to read around a phase
+ *     meter FILE | vcpu PID TID     what to read before and after a phase
  *     resolve SECONDS               learn the gateway's MACs
  *     idle SECONDS                  send nothing, measure
  *     run KEY=VALUE...              one phase; the keys are those of parse_word()
@@ -100,7 +100,7 @@ static void parse_word(struct phase *p, const char *key, const char *value)
 static bool sensible(const struct phase *p)
 {
 	const struct traffic *t = &p->traffic;
-	/* Longer than its IPv4 twin is a packet in a tunnel by two headers, in IPv6 by half one. */
+	/* The same packet is longer than in IPv4: by 40 bytes in a tunnel, by 20 in IPv6. */
 	unsigned more = plan.mode == MODE_6TO4 ? 40 : plan.mode == MODE_XLAT ? 20 : 0;
 	unsigned room = FRAME_MAX - more;
 
@@ -235,7 +235,7 @@ static void parse_options(int argc, char **argv)
 	plan.known[LAN] = plan.known[WAN] = plan.mode == MODE_WIRE;
 }
 
-static void open_ports(void)
+static void open_endpoints(void)
 {
 	for (int side = LAN; side < SIDES; side++) {
 		char *remote = strchr(socket_arg[side], ',');
@@ -243,12 +243,12 @@ static void open_ports(void)
 		if (remote != NULL)
 			*remote++ = 0;
 		if (use_vhost)
-			ports[side] = vhost_open(socket_arg[side], mergeable);
+			endpoints[side] = vhost_open(socket_arg[side], mergeable);
 		else if (use_stream)
-			ports[side] = stream_open(socket_arg[side]);
+			endpoints[side] = stream_open(socket_arg[side]);
 		else
-			ports[side] = dgram_open(socket_arg[side], remote ? remote : "");
-		if (ports[side] == NULL)
+			endpoints[side] = dgram_open(socket_arg[side], remote ? remote : "");
+		if (endpoints[side] == NULL)
 			fail(socket_arg[side]);
 	}
 }
@@ -257,14 +257,15 @@ int main(int argc, char **argv)
 {
 	static char line[4096];
 
-	/* End with the program that started us, and wake up when we asked to. */
+	/* The generator ends with the program that started it; timers wake it up exactly. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	prctl(PR_SET_TIMERSLACK, 1);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	parse_options(argc, argv);
-	open_ports();
+	open_endpoints();
 	printf("{\"open\": true}\n");
-	/* One command a time is sent, so stdio never holds a second line that poll cannot see. */
+	/* Commands are sent one at a time, so stdio never buffers a second line that poll cannot
+	 * see. */
 	for (;;) {
 		engine_until_input();
 		if (fgets(line, sizeof(line), stdin) == NULL)

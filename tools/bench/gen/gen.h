@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The load generator: one process that plays every host on both sides of a gateway.
+ * The load generator: one process that acts as every host on both sides of a gateway.
  *
  *   gen.c       command line, command loop
- *   engine.c    one measured phase: pacing, windows, what comes back, the result
+ *   engine.c    one measured phase: pacing, windows, received frames, the result
  *   hosts.c     the hosts and flows: ARP, building and verifying frames
  *   six.c       the same for IPv6, through a 6to4 gateway or a translator
  *   dns.c       clients of a DNS64 server, and its upstream
  *   meter.c     the guest's instruction counter, vCPU time, latency samples
- *   dgram.c     a port over QEMU's -netdev dgram: one frame at a time, held back by the guest
- *   stream.c    a port over QEMU's -netdev stream: bursts that fill the guest's ring
- *   vhost.c     a port that is a vhost-user back end for virtio-net
+ *   dgram.c     an endpoint over QEMU's -netdev dgram: one frame at a time, at the guest's rate
+ *   stream.c    an endpoint over QEMU's -netdev stream: bursts that fill the guest's ring
+ *   vhost.c     an endpoint that is a vhost-user back end for virtio-net
  *
  * Side 0 is the LAN (clients), side 1 the WAN (servers).
  */
@@ -31,25 +31,25 @@ struct frame {
 	uint8_t data[1536];
 };
 
-/* ---- ports: where frames go out and come in ---- */
+/* ---- endpoints, which send and receive frames ---- */
 
-struct port {
-	const struct port_ops *ops;
+struct endpoint {
+	const struct endpoint_ops *ops;
 };
 
-struct port_ops {
-	/* Sends frames in order; returns how many were taken (fewer: the guest holds us back). */
-	unsigned (*send)(struct port *port, const struct frame *const *frames, unsigned n);
-	unsigned (*recv)(struct port *port, struct frame *frames, unsigned max);
-	/* Housekeeping; true when the port can carry frames. */
-	bool (*service)(struct port *port);
-	/* What poll() is to wait for; false: the port must be polled by calling recv. */
-	bool (*wait_for)(struct port *port, bool to_send, struct pollfd *fd);
+struct endpoint_ops {
+	/* Sends frames in order; returns how many were accepted (fewer: the guest has no room). */
+	unsigned (*send)(struct endpoint *endpoint, const struct frame *const *frames, unsigned n);
+	unsigned (*recv)(struct endpoint *endpoint, struct frame *frames, unsigned max);
+	/* Housekeeping; true when the endpoint can carry frames. */
+	bool (*service)(struct endpoint *endpoint);
+	/* Sets what poll() must wait for; false: the endpoint must be polled by calling recv. */
+	bool (*wait_for)(struct endpoint *endpoint, bool to_send, struct pollfd *fd);
 };
 
-struct port *dgram_open(const char *local, const char *remote);
-struct port *stream_open(const char *path);
-struct port *vhost_open(const char *path, bool mergeable);
+struct endpoint *dgram_open(const char *local, const char *remote);
+struct endpoint *stream_open(const char *path);
+struct endpoint *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
@@ -59,40 +59,40 @@ struct mac {
 	uint8_t b[6];
 };
 
-/* Everything about the addresses in use; addresses are numbers in host order. */
+/* All addresses in use, as numbers in host order. */
 struct plan {
 	enum mode mode;
 	unsigned hosts;          /* clients on the LAN */
-	unsigned hops;           /* what a packet loses of its time to live */
+	unsigned hops;           /* by how much a packet's TTL decreases */
 	uint32_t gateway[SIDES]; /* the gateway's own addresses */
 	uint32_t first[SIDES];   /* first client, first server */
-	uint32_t external;       /* what servers see as the source */
+	uint32_t external;       /* the source that servers see */
 	struct mac gateway_mac[SIDES];
 	bool known[SIDES];
 };
 
-/* Who talks to whom in a phase. */
+/* The flows of a phase. */
 struct traffic {
 	unsigned flows;
 	unsigned first; /* number of the first flow */
 	unsigned servers;
 	unsigned size; /* bytes of a frame, without check sequence */
-	bool fresh;    /* DNS: names never asked before */
+	bool fresh;    /* DNS: names that were never queried */
 };
 
 struct flow {
 	uint32_t seq_out;
 	uint32_t seq_in;
-	uint16_t external_port; /* learnt from the first packet that came through */
+	uint16_t external_port; /* learnt from the first packet that passed */
 };
 
-/* What a good frame turned out to be. */
+/* The kind of a received frame. */
 enum verdict {
 	V_FORWARDED,
 	V_ANSWER,
 	V_ARP,
-	V_UPSTREAM, /* DNS: a question to upstream, whose answer is in *reply */
-	V_FAILED,   /* DNS: an answer that says no */
+	V_UPSTREAM, /* DNS: a query to upstream, whose answer is in *reply */
+	V_FAILED,   /* DNS: an answer with an error */
 	V_OTHER,
 	V_BAD
 };
@@ -109,11 +109,12 @@ extern struct flow flows[FLOWS_MAX];
 
 void hosts_forget(void);
 void hosts_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
-/* A packet of the server's own; the flow must have been through the gateway once. */
+/* A packet that the server sends on its own initiative; the flow must have passed the gateway
+ * before. */
 void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
 void hosts_request(struct frame *f, int side, uint32_t address);
 void hosts_answer(const struct frame *in, struct frame *out);
-/* Looks at a frame that arrived on a side; *reply is filled for V_ARP when it wants an answer. */
+/* Checks a frame that arrived on a side; fills *reply for V_ARP if the frame needs an answer. */
 struct arrival hosts_accept(int side, const struct frame *f, const struct traffic *t,
                             struct frame *reply);
 bool hosts_learn(int side, const struct frame *f);
@@ -146,22 +147,22 @@ void samples_print(const char *name, struct samples *s);
 struct phase {
 	struct traffic traffic;
 	double seconds;  /* measured time */
-	double warm;     /* seconds before it, same load */
+	double warm;     /* seconds before it, with the same load */
 	unsigned window; /* packets in flight at full load */
 	double rate;     /* packets a second; 0: full load */
 	bool answers;    /* each packet is answered from outside */
-	bool both;       /* servers send as much as clients, on their own account */
+	bool both;       /* servers send as much as clients, on their own initiative */
 	bool back;       /* only servers send */
-	bool random;     /* flows in random order, else in turn */
+	bool random;     /* flows in random order, otherwise in turn */
 	bool once;       /* each flow exactly once, then the phase ends */
 };
 
-extern struct port *ports[SIDES];
+extern struct endpoint *endpoints[SIDES];
 
 bool engine_resolve(double seconds);
 void engine_idle(double seconds);
 void engine_run(const struct phase *phase);
-/* Keeps ports and ARP going until standard input has something. */
+/* Serves endpoints and ARP until there is input on standard input. */
 void engine_until_input(void);
 
 #endif

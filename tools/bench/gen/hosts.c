@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hosts on both sides: who they are, what they send, and whether what comes back is what
- * was sent.
+ * The hosts on both sides: their addresses, the packets that they send, and the check that a
+ * received packet is the one that was sent.
  *
  * Flow number F of a phase with S servers: server F mod S, source F div S; source X is client
  * X mod hosts with UDP port 1024 + X, so no two sources share a port and every external port can
- * be kept by a NAT that tries to. A request carries a mark, its flow, its number within the flow
- * and the time it left; an answer is the same packet turned round with another mark.
+ * be kept by a NAT that preserves ports. A request carries a mark, its flow, its number within the
+ * flow and the time it left; an answer is the same packet as a reply, with another mark.
  *
- * Nothing is remembered from a request but its number: what arrives must be explained by the
- * addresses it claims. The external port is learnt from the first packet that came through and
- * must stay.
+ * Of a request only its number is stored: a received packet must agree with the addresses that it
+ * contains. The external port is learnt from the first packet that passed and must not change
+ * afterwards.
  */
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,7 @@ void hosts_forget(void)
 	complaint = "";
 }
 
-/* Do the hosts of a side speak IPv6? */
+/* Do the hosts of a side use IPv6? */
 static bool is_six(int side)
 {
 	return plan.mode == MODE_6TO4 || (plan.mode == MODE_XLAT && side == LAN);
@@ -150,7 +150,7 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 	build(f, &h, &p, t->size);
 }
 
-/* The server's answer: the packet turned round. Sums of swapped fields stay as they are. */
+/* The server's answer: source and destination are exchanged, which does not change checksums. */
 void hosts_answer(const struct frame *in, struct frame *out)
 {
 	const uint8_t *d = in->data;
@@ -201,7 +201,7 @@ static void arp_build(struct frame *f, struct mac eth, int side, unsigned op, ui
 	put32(arp + 24, target);
 }
 
-/* One host asks for the gateway, and by asking makes itself known. */
+/* One host sends a request for the gateway, which also learns the host's address from it. */
 void hosts_request(struct frame *f, int side, uint32_t address)
 {
 	static const struct mac all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, none;
@@ -248,7 +248,7 @@ static bool arp_reply(int side, const struct frame *f, struct frame *reply)
 	return true;
 }
 
-/* ---- what comes back ---- */
+/* ---- received frames ---- */
 
 static struct arrival bad(const char *why)
 {
@@ -295,7 +295,7 @@ static struct arrival check_answer(const struct frame *f, const struct ends *e)
 	return (struct arrival){.verdict = V_ANSWER};
 }
 
-/* What is wrong with a plain packet whatever flow it belongs to; NULL if nothing. */
+/* What is wrong with a plain packet, whatever its flow; NULL if nothing. */
 static const char *wrong(int side, const struct frame *f, const struct traffic *t)
 {
 	const uint8_t *ip = f->data + ETH;
@@ -353,7 +353,7 @@ static struct arrival check(int side, const struct frame *f, const struct traffi
 		a = check_plain(side, f, t, &e, &flows[p.flow]);
 	a.flow = p.flow;
 	a.sent_ns = p.sent_ns;
-	if (a.verdict == V_FORWARDED) { /* order is judged where the packet first comes out */
+	if (a.verdict == V_FORWARDED) { /* order is checked at the first exit */
 		a.late = p.seq <= flows[p.flow].seq_in;
 		if (!a.late)
 			flows[p.flow].seq_in = p.seq;
@@ -368,7 +368,7 @@ struct arrival hosts_accept(int side, const struct frame *f, const struct traffi
 
 	if (arp_reply(side, f, reply) || six_neighbour(side, f, reply))
 		return (struct arrival){.verdict = V_ARP};
-	/* Upstream answers between phases as well, or it would be taken for dead. */
+	/* Upstream answers between phases as well; otherwise the gateway would count it as down. */
 	if (plan.mode == MODE_DNS)
 		return t != NULL || side == WAN ? dns_accept(side, f, reply)
 		                                : (struct arrival){.verdict = V_OTHER};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files about the hosts share: the payload every packet carries, and bytes on the wire.
+ * Shared by the files about the hosts: the payload of every packet, and bytes on the wire.
  *
- *   hosts.c     who talks to whom; plain IPv4 and ARP
- *   six.c       the same talk in IPv6, through a 6to4 gateway or a translator; neighbour discovery
- *   dns.c       questions and answers instead
+ *   hosts.c     the flows; plain IPv4 and ARP
+ *   six.c       the same flows in IPv6, through a 6to4 gateway or a translator; neighbour discovery
+ *   dns.c       queries and answers instead
  */
 #ifndef HOSTS_H
 #define HOSTS_H
@@ -42,31 +42,32 @@ struct ends {
 /* IPv6 address of a host of the LAN, or of the gateway there. */
 void six_inside(uint8_t *at, uint32_t address);
 
-/* A packet as it is when a host of the side sends it; the frame's size is that of its IPv4 twin. */
+/* Makes a packet as a host of the side sends it; `size` is the frame size of the IPv4 packet. */
 void six_build(struct frame *f, int side, const struct ends *e, const struct payload *p,
                unsigned size);
-/* The server's answer to a frame that came out of a tunnel; the mark is the caller's. */
+/* Makes the server's answer to a frame that came out of a tunnel; the caller sets the mark. */
 void six_answer(const struct frame *in, struct frame *out, uint16_t mark);
-/* Where the payload of a frame that arrived on the side begins; NULL if it is none of ours. */
+/* The payload of a frame that arrived on the side; NULL if it is not one of our packets. */
 const uint8_t *six_payload(int side, const struct frame *f);
-/* What is wrong with a frame of ours that arrived on the side; NULL if nothing. */
+/* What is wrong with one of our frames that arrived on the side; NULL if nothing. */
 const char *six_wrong(int side, const struct frame *f, const struct ends *e, unsigned size);
 /* Answers a neighbour solicitation for one of the clients. */
 bool six_neighbour(int side, const struct frame *f, struct frame *reply);
-/* A client asks for the gateway's MAC; where it stands in an answer, NULL if that is none. */
+/* Makes a client's request for the gateway's MAC address; the address in an answer, or NULL if it
+ * is no answer. */
 void six_request(struct frame *f, uint32_t address);
 const uint8_t *six_learn(const struct frame *f);
 
 /* ---- dns.c ---- */
 
-/* The next question, for flow `number`. */
+/* Makes the next query, for flow `number`. */
 void dns_build(struct frame *f, const struct traffic *t, unsigned number, uint64_t now);
-/* A question to upstream is answered in *reply, an answer to a client judged. */
+/* Answers a query to upstream in *reply, or checks an answer to a client. */
 struct arrival dns_accept(int side, const struct frame *f, struct frame *reply);
 
 /* ---- hosts.c ---- */
 
-/* What hosts_complaint() says from now on. */
+/* Sets the text of hosts_complaint(). */
 void hosts_complain(const char *why);
 
 /* ---- bytes ---- */

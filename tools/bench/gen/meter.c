@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is read before and after a phase: the guest's instruction counter (a file that the TCG
- * plugin maps too), the time of the vCPU thread, and the latency samples of the phase.
+ * The values that are read before and after a phase: the guest's instruction counter (a file that
+ * the TCG plugin maps too), the time of the vCPU thread, and the latency samples of the phase.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hosts that speak IPv6. Around a 6to4 gateway (RFC 3056) they are clients on its LAN, and
- * servers that are 6to4 sites of their own, one for each IPv4 address, and so hold a tunnel's
- * other end. Around a translator (RFC 7915) they are the clients, and servers have IPv6 addresses
- * only as these see them (RFC 6052 section 2.2, 96 bits). C and S are IPv4 numbers:
+ * The hosts that use IPv6. Around a 6to4 gateway (RFC 3056) they are clients on its LAN, and
+ * servers that are 6to4 sites of their own, one for each IPv4 address, and so are the other ends of
+ * tunnels. Around a translator (RFC 7915) they are the clients; servers have IPv6 addresses only as
+ * the clients see them (RFC 6052 section 2.2, 96 bits). C and S are IPv4 numbers:
  *
  *                6to4                                    translator
- *     client     2002:GATEWAY:1::C                       PREFIX::C; C for the servers
- *     server     2002:S:1::1, in a tunnel to and from S  PREFIX::S for the clients
+ *     client     2002:GATEWAY:1::C                       PREFIX::C; the servers see C
+ *     server     2002:S:1::1, in a tunnel to and from S  the clients see PREFIX::S
  *
- * A packet carries what its IPv4 twin would, so it is 20 bytes longer, in a tunnel 40.
+ * A packet has the payload of the same IPv4 packet, so it is 20 bytes longer, in a tunnel 40.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 
 enum {
 	UDP6 = IP6 + UDP,
-	SHORT = IP6 - IP,          /* what a frame is longer than its twin on the LAN */
+	SHORT = IP6 - IP,          /* additional bytes of a frame on the LAN */
 	LONG = IP6,                /* and in the tunnel */
 	NS_LEN = 24,               /* of an ICMPv6 neighbour solicitation, without options */
 	NA_LEN = 32,               /* of either message with the link-layer address */
@@ -62,7 +62,7 @@ static void addresses(uint8_t *ip6, int side, const struct ends *e)
 		embed(server, e->server);
 }
 
-/* Like the IPv4 one: of the data only the payload is not 0. */
+/* As for IPv4: only the payload bytes of the data are not 0. */
 static uint32_t udp6_sum(const uint8_t *ip6, unsigned len)
 {
 	unsigned used = UDP + sizeof(struct payload);
@@ -177,7 +177,7 @@ const char *six_wrong(int side, const struct frame *f, const struct ends *e, uns
 		return "IPv6: length";
 	if (get32(ip6) != 0x60000000)
 		return "IPv6: traffic class or flow label";
-	addresses(expected, side == LAN ? WAN : LAN, e); /* it comes from the other side */
+	addresses(expected, side == LAN ? WAN : LAN, e); /* the packet comes from the other side */
 	if (memcmp(ip6 + 8, expected + 8, 32) != 0)
 		return "IPv6: addresses";
 	if (ip6[7] != TTL - plan.hops)
@@ -209,8 +209,8 @@ static bool is_neighbour(const struct frame *f, unsigned type, unsigned len)
 	       ip6[7] == 255 && ip6[IP6] == type;
 }
 
-/* Solicitation or advertisement of an address, with the sender's own MAC as an option. The frame's
- * Ethernet destination and the packet's addresses stand already. */
+/* Completes a solicitation or advertisement of an address, with the sender's own MAC address as an
+ * option. The frame's Ethernet destination and the packet's addresses are already set. */
 static void finish_neighbour(struct frame *f, unsigned type, uint8_t flags, const uint8_t *target,
                              struct mac own)
 {
@@ -226,7 +226,7 @@ static void finish_neighbour(struct frame *f, unsigned type, uint8_t flags, cons
 	icmp[0] = (uint8_t)type;
 	icmp[4] = flags;
 	memcpy(icmp + 8, target, 16);
-	icmp[24] = type == NEIGHBOUR_SOLICIT ? 1 : 2; /* whose MAC, one unit of eight bytes */
+	icmp[24] = type == NEIGHBOUR_SOLICIT ? 1 : 2; /* source or target MAC: 8 bytes */
 	icmp[25] = 1;
 	memcpy(icmp + 26, own.b, 6);
 	put16(icmp + 2,
@@ -238,7 +238,7 @@ bool six_neighbour(int side, const struct frame *f, struct frame *reply)
 	const uint8_t *ip6 = f->data + ETH, *target = ip6 + IP6 + 8;
 
 	if (side != LAN || !is_neighbour(f, NEIGHBOUR_SOLICIT, NS_LEN) || !is_client(target) ||
-	    get16(ip6 + 8) == 0) /* from nobody: someone else tries the address */
+	    get16(ip6 + 8) == 0) /* from no address: duplicate address detection of another host */
 		return false;
 	memcpy(reply->data, f->data + 6, 6);
 	memcpy(reply->data + ETH + 8, target, 16);
@@ -248,7 +248,7 @@ bool six_neighbour(int side, const struct frame *f, struct frame *reply)
 	return true;
 }
 
-/* To the gateway's solicited-node address (RFC 4291 section 2.7.1). */
+/* Sent to the gateway's solicited-node address (RFC 4291 section 2.7.1). */
 void six_request(struct frame *f, uint32_t address)
 {
 	static const uint8_t group[16] = {0xff, 2, [11] = 1, 0xff};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port over QEMU's -netdev stream: frames on a UNIX stream socket, each behind its length in
- * four bytes. QEMU takes whatever waits there in one go, so a burst of ours fills the guest's
- * receive ring at once; over datagrams it takes one frame a turn and the kernel holds ten, which
- * leaves a fast guest idle between them. We listen, QEMU connects.
+ * An endpoint over QEMU's -netdev stream: frames on a UNIX stream socket, each after its length in
+ * four bytes. QEMU takes all waiting bytes at once, so one burst fills the guest's receive ring.
+ * Over datagrams it takes one frame for each pass of its loop and the kernel holds ten, so a fast
+ * guest would idle between them. We listen, QEMU connects.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,30 +18,30 @@
 
 enum { LENGTH = 4, BUFFER = 1 << 18 };
 
-struct stream_port {
-	struct port port; /* first: the engine's view */
+struct stream_endpoint {
+	struct endpoint endpoint; /* first: the engine's view */
 	int listener, peer;
-	/* What the socket did not take yet, and what came but was not asked for yet. */
+	/* Bytes that the socket did not accept yet, and received bytes that were not read yet. */
 	uint8_t out[BURST * (LENGTH + FRAME_MAX)];
 	size_t out_at, out_end;
 	uint8_t in[BUFFER];
 	size_t in_at, in_end;
 };
 
-static struct stream_port *of(struct port *port)
+static struct stream_endpoint *of(struct endpoint *endpoint)
 {
-	return (struct stream_port *)port;
+	return (struct stream_endpoint *)endpoint;
 }
 
-static void hang_up(struct stream_port *s)
+static void hang_up(struct stream_endpoint *s)
 {
 	close(s->peer);
 	s->peer = -1;
 	s->out_at = s->out_end = s->in_at = s->in_end = 0;
 }
 
-/* True when nothing is left to be written. */
-static bool push(struct stream_port *s)
+/* True when no bytes are left to be written. */
+static bool push(struct stream_endpoint *s)
 {
 	while (s->out_at != s->out_end) {
 		ssize_t n = send(s->peer, s->out + s->out_at, s->out_end - s->out_at,
@@ -56,9 +56,10 @@ static bool push(struct stream_port *s)
 	return true;
 }
 
-static unsigned stream_send(struct port *port, const struct frame *const *frames, unsigned n)
+static unsigned stream_send(struct endpoint *endpoint, const struct frame *const *frames,
+                            unsigned n)
 {
-	struct stream_port *s = of(port);
+	struct stream_endpoint *s = of(endpoint);
 
 	if (s->peer < 0 || !push(s))
 		return 0;
@@ -73,11 +74,11 @@ static unsigned stream_send(struct port *port, const struct frame *const *frames
 		s->out_end += LENGTH + frames[i]->len;
 	}
 	push(s);
-	return n; /* taken, even if some still wait here */
+	return n; /* accepted, even if some bytes still wait here */
 }
 
-/* The length of the frame at the front of the buffer; false when it is not there as a whole. */
-static bool whole_frame(const struct stream_port *s, size_t *len)
+/* The length of the frame at the front of the buffer; false when the frame is not complete. */
+static bool whole_frame(const struct stream_endpoint *s, size_t *len)
 {
 	size_t have = s->in_end - s->in_at;
 	uint32_t be;
@@ -89,7 +90,7 @@ static bool whole_frame(const struct stream_port *s, size_t *len)
 	return have - LENGTH >= *len;
 }
 
-static void refill(struct stream_port *s)
+static void refill(struct stream_endpoint *s)
 {
 	ssize_t n;
 
@@ -103,9 +104,9 @@ static void refill(struct stream_port *s)
 		s->in_end += (size_t)n;
 }
 
-static unsigned stream_recv(struct port *port, struct frame *frames, unsigned max)
+static unsigned stream_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
 {
-	struct stream_port *s = of(port);
+	struct stream_endpoint *s = of(endpoint);
 	unsigned n = 0;
 	size_t len;
 
@@ -123,9 +124,9 @@ static unsigned stream_recv(struct port *port, struct frame *frames, unsigned ma
 	return n;
 }
 
-static bool stream_service(struct port *port)
+static bool stream_service(struct endpoint *endpoint)
 {
-	struct stream_port *s = of(port);
+	struct stream_endpoint *s = of(endpoint);
 
 	if (s->peer < 0)
 		s->peer = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -134,9 +135,9 @@ static bool stream_service(struct port *port)
 	return s->peer >= 0;
 }
 
-static bool stream_wait_for(struct port *port, bool to_send, struct pollfd *fd)
+static bool stream_wait_for(struct endpoint *endpoint, bool to_send, struct pollfd *fd)
 {
-	struct stream_port *s = of(port);
+	struct stream_endpoint *s = of(endpoint);
 
 	fd->fd = s->peer >= 0 ? s->peer : s->listener;
 	fd->events = POLLIN;
@@ -145,22 +146,22 @@ static bool stream_wait_for(struct port *port, bool to_send, struct pollfd *fd)
 	return true;
 }
 
-static const struct port_ops stream_ops = {
+static const struct endpoint_ops stream_ops = {
         .send = stream_send,
         .recv = stream_recv,
         .service = stream_service,
         .wait_for = stream_wait_for,
 };
 
-struct port *stream_open(const char *path)
+struct endpoint *stream_open(const char *path)
 {
-	struct stream_port *s = calloc(1, sizeof(*s));
+	struct stream_endpoint *s = calloc(1, sizeof(*s));
 	struct sockaddr_un here = {.sun_family = AF_UNIX};
 
 	if (s == NULL || strlen(path) >= sizeof(here.sun_path))
 		return NULL;
 	strcpy(here.sun_path, path);
-	s->port.ops = &stream_ops;
+	s->endpoint.ops = &stream_ops;
 	s->peer = -1;
 	s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	unlink(path);
@@ -168,5 +169,5 @@ struct port *stream_open(const char *path)
 	    bind(s->listener, (const struct sockaddr *)&here, sizeof(here)) != 0 ||
 	    listen(s->listener, 1) != 0)
 		return NULL;
-	return &s->port;
+	return &s->endpoint;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A port that is a vhost-user back end for virtio-net: QEMU hands us the guest's memory and the
- * places of its two rings, and frames are copied straight in and out of the guest's buffers.
+ * An endpoint that is a vhost-user back end for virtio-net: QEMU gives us the guest's memory and
+ * the places of its two rings, and frames are copied directly into and out of the guest's buffers.
  * Nothing is emulated on the way, so the guest is the limit.
  *
  * Reference: QEMU's "Vhost-user Protocol" and VIRTIO 1.1, section 2.6 (split virtqueues).
- * Kept small on purpose: split rings, one queue pair, no indirect descriptors, no event index,
- * no migration log. The used rings always say "do not notify": we poll. The protocol-features
- * bit is offered (with none of them), else this QEMU starts no ring.
+ * Deliberately small: split rings, one queue pair, no indirect descriptors, no event index, no
+ * migration log. The used rings always say "do not notify", because we poll. The protocol-features
+ * bit is offered (with no features), because otherwise this QEMU starts no ring.
  *
- * The guest is trusted as far as it must be to be measured; still, addresses and indices are
- * checked, because a broken driver should give a message and not a crash of the bench.
+ * The guest must be trusted to be measured at all; still, addresses and indices are checked,
+ * because a broken driver must give a message and not a crash of the bench.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ enum request {
 };
 
 enum { VERSION = 1, REPLY = 4, REGIONS_MAX = 8, RING_MAX = 1024, NO_FD = 0x100 };
-enum { RX, TX, RINGS }; /* as the guest calls them */
+enum { RX, TX, RINGS }; /* the guest's names */
 
 #define FEATURE_MERGEABLE (1ull << 15)
 #define FEATURE_PROTOCOL  (1ull << 30)
@@ -107,8 +107,8 @@ struct ring {
 	bool started, enabled;
 };
 
-struct vhost_port {
-	struct port port; /* first: the engine's view */
+struct vhost_endpoint {
+	struct endpoint endpoint; /* first: the engine's view */
 	int listener, peer;
 	uint64_t offered, features;
 	unsigned regions;
@@ -118,14 +118,14 @@ struct vhost_port {
 	uint64_t looked_ns;
 };
 
-static struct vhost_port *of(struct port *port)
+static struct vhost_endpoint *of(struct endpoint *endpoint)
 {
-	return (struct vhost_port *)port;
+	return (struct vhost_endpoint *)endpoint;
 }
 
 /* ---- the guest's memory ---- */
 
-static void unmap(struct vhost_port *v)
+static void unmap(struct vhost_endpoint *v)
 {
 	for (unsigned i = 0; i < v->regions; i++)
 		munmap(v->mapped[i], v->region[i].size + v->region[i].offset);
@@ -134,7 +134,7 @@ static void unmap(struct vhost_port *v)
 		v->ring[i].desc = NULL;
 }
 
-static void *find(const struct vhost_port *v, uint64_t at, uint64_t len, bool guest)
+static void *find(const struct vhost_endpoint *v, uint64_t at, uint64_t len, bool guest)
 {
 	for (unsigned i = 0; i < v->regions; i++) {
 		const struct region *r = &v->region[i];
@@ -146,7 +146,7 @@ static void *find(const struct vhost_port *v, uint64_t at, uint64_t len, bool gu
 	return NULL;
 }
 
-static void set_memory(struct vhost_port *v, const struct message *m, const int *fds)
+static void set_memory(struct vhost_endpoint *v, const struct message *m, const int *fds)
 {
 	unmap(v);
 	for (unsigned i = 0; i < m->memory.count && i < REGIONS_MAX; i++) {
@@ -171,7 +171,7 @@ static bool ready(const struct ring *r)
 	return r->started && r->enabled && r->desc != NULL;
 }
 
-static void set_ring(struct vhost_port *v, struct ring_address a)
+static void set_ring(struct vhost_endpoint *v, struct ring_address a)
 {
 	struct ring *r = &v->ring[a.index];
 	uint64_t n = r->num;
@@ -190,7 +190,7 @@ static unsigned waiting(const struct ring *r)
 	return (uint16_t)(__atomic_load_n(&r->avail->idx, __ATOMIC_ACQUIRE) - r->last);
 }
 
-/* Gives entries back and interrupts the guest if it wants that. */
+/* Returns entries and interrupts the guest if it wants that. */
 static void publish(struct ring *r, uint16_t idx)
 {
 	static const uint64_t one = 1;
@@ -202,19 +202,19 @@ static void publish(struct ring *r, uint16_t idx)
 			perror("gen: call");
 }
 
-static unsigned header_of(const struct vhost_port *v)
+static unsigned header_of(const struct vhost_endpoint *v)
 {
 	return v->features & (FEATURE_VERSION_1 | FEATURE_MERGEABLE) ? 12 : 10;
 }
 
 /* Copies header and frame into one chain of the guest's buffers; returns the bytes written. */
-static unsigned fill(const struct vhost_port *v, const struct ring *r, unsigned head,
+static unsigned fill(const struct vhost_endpoint *v, const struct ring *r, unsigned head,
                      const struct frame *f)
 {
 	uint8_t bytes[12 + sizeof(f->data)] = {0};
 	unsigned total = header_of(v) + f->len, done = 0;
 
-	bytes[10] = 1; /* buffers used, where the header has that field */
+	bytes[10] = 1; /* buffers used, if the header has that field */
 	memcpy(bytes + header_of(v), f->data, f->len);
 	for (unsigned steps = 0, i = head; steps < r->num && done < total; steps++) {
 		struct desc d = r->desc[i % r->num];
@@ -232,9 +232,9 @@ static unsigned fill(const struct vhost_port *v, const struct ring *r, unsigned 
 	return done;
 }
 
-static unsigned vhost_send(struct port *port, const struct frame *const *frames, unsigned n)
+static unsigned vhost_send(struct endpoint *endpoint, const struct frame *const *frames, unsigned n)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	struct ring *r = &v->ring[RX];
 	unsigned room;
 	uint16_t idx;
@@ -257,7 +257,8 @@ static unsigned vhost_send(struct port *port, const struct frame *const *frames,
 }
 
 /* Collects one chain of the guest's buffers into a frame, without the header. */
-static void drain(const struct vhost_port *v, const struct ring *r, unsigned head, struct frame *f)
+static void drain(const struct vhost_endpoint *v, const struct ring *r, unsigned head,
+                  struct frame *f)
 {
 	unsigned skip = header_of(v);
 
@@ -279,9 +280,9 @@ static void drain(const struct vhost_port *v, const struct ring *r, unsigned hea
 	}
 }
 
-static unsigned vhost_recv(struct port *port, struct frame *frames, unsigned max)
+static unsigned vhost_recv(struct endpoint *endpoint, struct frame *frames, unsigned max)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	struct ring *r = &v->ring[TX];
 	unsigned n;
 	uint16_t idx;
@@ -306,7 +307,7 @@ static unsigned vhost_recv(struct port *port, struct frame *frames, unsigned max
 
 /* ---- the control socket ---- */
 
-static void answer(struct vhost_port *v, struct message *m, uint32_t size)
+static void answer(struct vhost_endpoint *v, struct message *m, uint32_t size)
 {
 	m->flags = VERSION | REPLY;
 	m->size = size;
@@ -322,7 +323,7 @@ static void take_fd(int *slot, const struct message *m, const int *fds)
 }
 
 /* Messages about one ring; the index was checked. */
-static void ring_message(struct vhost_port *v, struct message *m, const int *fds)
+static void ring_message(struct vhost_endpoint *v, struct message *m, const int *fds)
 {
 	struct ring *r = &v->ring[m->u64 & 0xff];
 
@@ -341,7 +342,7 @@ static void ring_message(struct vhost_port *v, struct message *m, const int *fds
 		m->state.num = r->last;
 		answer(v, m, sizeof(m->state));
 		break;
-	case SET_VRING_KICK: /* never listened to; its arrival starts the ring */
+	case SET_VRING_KICK: /* the descriptor is not used; the message starts the ring */
 		r->started = true;
 		if (!(m->u64 & NO_FD))
 			close(fds[0]);
@@ -361,7 +362,7 @@ static void ring_message(struct vhost_port *v, struct message *m, const int *fds
 	}
 }
 
-static void message(struct vhost_port *v, struct message *m, const int *fds)
+static void message(struct vhost_endpoint *v, struct message *m, const int *fds)
 {
 	switch (m->request) {
 	case GET_FEATURES:
@@ -378,7 +379,8 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 		break;
 	case SET_FEATURES:
 		v->features = m->u64;
-		/* Without the protocol bit there is no enable message: rings are born enabled. */
+		/* Without the protocol bit there is no enable message: rings are enabled from the
+		 * start. */
 		for (int i = 0; i < RINGS && !(m->u64 & FEATURE_PROTOCOL); i++)
 			v->ring[i].enabled = true;
 		break;
@@ -386,7 +388,7 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 		set_memory(v, m, fds);
 		for (int i = 0; i < REGIONS_MAX; i++)
 			if (fds[i] >= 0)
-				close(fds[i]); /* the mapping stays */
+				close(fds[i]); /* the mapping remains valid */
 		break;
 	default:
 		if (m->size >= sizeof(m->u64) && (m->u64 & 0xff) < RINGS)
@@ -395,7 +397,7 @@ static void message(struct vhost_port *v, struct message *m, const int *fds)
 	}
 }
 
-static void hang_up(struct vhost_port *v)
+static void hang_up(struct vhost_endpoint *v)
 {
 	close(v->peer);
 	v->peer = -1;
@@ -407,7 +409,7 @@ static void hang_up(struct vhost_port *v)
 	}
 }
 
-static bool read_message(struct vhost_port *v)
+static bool read_message(struct vhost_endpoint *v)
 {
 	struct message m = {0};
 	int fds[REGIONS_MAX];
@@ -434,10 +436,11 @@ static bool read_message(struct vhost_port *v)
 	return true;
 }
 
-/* The control socket is quiet once the guest runs: looking a thousand times a second is enough. */
-static bool vhost_service(struct port *port)
+/* The control socket has few messages once the guest runs: polling it a thousand times a second is
+ * enough. */
+static bool vhost_service(struct endpoint *endpoint)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 	uint64_t now = clock_ns();
 
 	if (now - v->looked_ns < 1000000)
@@ -450,9 +453,9 @@ static bool vhost_service(struct port *port)
 	return ready(&v->ring[RX]);
 }
 
-static bool vhost_wait_for(struct port *port, bool to_send, struct pollfd *fd)
+static bool vhost_wait_for(struct endpoint *endpoint, bool to_send, struct pollfd *fd)
 {
-	struct vhost_port *v = of(port);
+	struct vhost_endpoint *v = of(endpoint);
 
 	(void)to_send;
 	fd->fd = v->peer >= 0 ? v->peer : v->listener;
@@ -460,22 +463,22 @@ static bool vhost_wait_for(struct port *port, bool to_send, struct pollfd *fd)
 	return !ready(&v->ring[TX]); /* running rings are polled */
 }
 
-static const struct port_ops vhost_ops = {
+static const struct endpoint_ops vhost_ops = {
         .send = vhost_send,
         .recv = vhost_recv,
         .service = vhost_service,
         .wait_for = vhost_wait_for,
 };
 
-struct port *vhost_open(const char *path, bool mergeable)
+struct endpoint *vhost_open(const char *path, bool mergeable)
 {
-	struct vhost_port *v = calloc(1, sizeof(*v));
+	struct vhost_endpoint *v = calloc(1, sizeof(*v));
 	struct sockaddr_un here = {.sun_family = AF_UNIX};
 
 	if (v == NULL || strlen(path) >= sizeof(here.sun_path))
 		return NULL;
 	strcpy(here.sun_path, path);
-	v->port.ops = &vhost_ops;
+	v->endpoint.ops = &vhost_ops;
 	v->peer = v->ring[RX].call = v->ring[TX].call = -1;
 	v->offered = FEATURE_PROTOCOL | FEATURE_VERSION_1 | (mergeable ? FEATURE_MERGEABLE : 0);
 	v->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -484,5 +487,5 @@ struct port *vhost_open(const char *path, bool mergeable)
 	    bind(v->listener, (const struct sockaddr *)&here, sizeof(here)) != 0 ||
 	    listen(v->listener, 1) != 0)
 		return NULL;
-	return &v->port;
+	return &v->endpoint;
 }
