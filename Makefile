@@ -26,6 +26,12 @@ BOTH_SRC  = $(SRC) $(SRC_HOT) $(SRC_FASTEST)
 IMAGE_SRC = $(BOTH_SRC) $(SRC_IMAGE) $(SRC_IMAGE_HOT)
 IMAGE_OBJ = $(call OBJ,$(IMAGE_SRC))
 
+# Each folder may have a drops.def with its drop reasons. build/drops.def includes them all;
+# those of net/ come first.
+DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def)
+$(shell mkdir -p build; printf '#include "%s"\n' $(DROPS) >build/drops.new; \
+        cmp -s build/drops.new build/drops.def || cp build/drops.new build/drops.def; rm -f build/drops.new)
+
 # --- flags --------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 # Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- accepts the same options.

@@ -18,6 +18,7 @@
 #include "kernel/x86/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
+#include "kernel/settings.h"
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
@@ -57,7 +58,7 @@ static void read_config(const struct boot_info *boot)
 	static const char *names[MENU_ITEMS];
 	for (uint32_t i = 0; i < n_apps; i++)
 		names[i] = apps[i].name;
-	config_init(&config, names, n_apps);
+	settings_init(&config, names, n_apps);
 	config_cmdline(&config, boot->cmdline);
 	/* Error messages name the first file gateway.conf, as on every boot medium. */
 	for (uint32_t i = 0; i < boot->n_modules; i++)
@@ -81,7 +82,7 @@ static void find_nics(void)
 }
 
 /* Gives the card that the key `lan` or `wan` names, or NULL with the reason in `problem`. */
-static struct nic *nic_for(const char *key, const struct config_nic *want)
+static struct nic *nic_for(const char *key, const struct net_config_card *want)
 {
 	char text[FMT_MAC];
 	if (!want->by_mac && want->index < n_nics)
@@ -117,10 +118,10 @@ static uint32_t cycles(void)
 /* Sets up the gateway for an application. False with the reason in `problem`. */
 static bool start(uint32_t app)
 {
-	const struct config_interface *to_wan = &config.iface[CONFIG_WAN];
-	struct nic *lan = nic_for("lan", &config.iface[CONFIG_LAN].nic);
-	struct nic *wan = lan ? nic_for("wan", &to_wan->nic) : NULL;
-	bool alone = lan && apps[app].app->one_port && to_wan->n_address == 0;
+	const struct net_config_interface *want = net_config(&config)->iface;
+	struct nic *lan = nic_for("lan", &want[IF_LAN].card);
+	struct nic *wan = lan ? nic_for("wan", &want[IF_WAN].card) : NULL;
+	bool alone = lan && apps[app].app->one_port && want[IF_WAN].n_address == 0;
 	if (!lan || (!wan && !alone))
 		return false;
 	if (lan == wan) {
@@ -153,7 +154,7 @@ static bool start(uint32_t app)
 	}
 	rcv_init(gw, lan, wan);
 	stop_others(lan, wan);
-	fmt(config.app, sizeof config.app, "%s", apps[app].name);
+	settings_set_app(&config, apps[app].name);
 	return true;
 }
 
@@ -161,7 +162,7 @@ static bool start(uint32_t app)
 static uint32_t configured_app(void)
 {
 	uint32_t i = 0;
-	while (i < n_apps && strcmp(apps[i].name, config.app) != 0)
+	while (i < n_apps && strcmp(apps[i].name, settings_name(&config)->app) != 0)
 		i++;
 	return i;
 }
@@ -276,7 +277,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_line("Baregate on %s, %u MB free", cpuid_features()->name,
 	         (uint32_t)(alloc_left() >> 20));
 	read_config(boot);
-	clock_watchdog(config.watchdog_ms);
+	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());
 	find_nics();
 	seed();
@@ -284,10 +285,11 @@ void main_start(uint32_t magic, uint32_t mbi)
 	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());
-	log_line("%s starts; its tables use %u KB", config.hostname,
+	log_line("%s starts; its tables use %u KB", settings_name(&config)->hostname,
 	         (uint32_t)((free - alloc_left()) >> 10));
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
-	console_print("ready app=%s ms=%u\n", config.app, (uint32_t)(clock_now_us() / 1000));
+	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
+	              (uint32_t)(clock_now_us() / 1000));
 	shell_init(gw, cpu_busy);
 	run();
 }

@@ -11,6 +11,7 @@
 #include "kernel/x86/power.h"
 #include "kernel/finish.h"
 #include "kernel/menu_state.h"
+#include "kernel/settings.h"
 
 enum { COLUMNS = 80, ROWS = 25 };
 /* Rows that are always used: the title, a blank row, a blank row after the items, a blank
@@ -142,11 +143,12 @@ static uint32_t find(const struct menu_item *item, uint32_t n, const char *name)
 uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n,
                   const char *problem)
 {
+	const struct settings_run *run = settings_run(c);
 	struct menu_state m;
-	uint32_t preset = find(item, n, c->menu_default);
+	uint32_t preset = find(item, n, run->menu_default);
 	menu_state_init(&m, n, preset, c->n_errors > 0);
-	if (preset < n && c->has_menu_timeout && !problem)
-		menu_state_count(&m, c->menu_timeout_ms, clock_now_us());
+	if (preset < n && run->has_menu_timeout && !problem)
+		menu_state_count(&m, run->menu_timeout_ms, clock_now_us());
 	draw(&m, c, item, problem);
 	for (;;) {
 		switch (next(&m)) {

@@ -11,6 +11,7 @@
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
+#include "kernel/settings.h"
 
 #define LINE_IN      128u
 #define LINE_OUT     448u
@@ -218,7 +219,7 @@ static bool list_help(uint64_t *at, char *buf, size_t size)
 {
 	for (; *at < ARRAY_SIZE(commands); ++*at) {
 		const struct command *c = &commands[*at];
-		if (c->debug && !gw->config->debug)
+		if (c->debug && !settings_run(gw->config)->debug)
 			continue;
 		++*at;
 		fmt(buf, size, "%-12s%s", c->name, c->about);
@@ -250,7 +251,7 @@ static void run_line(void)
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
 		const struct command *c = &commands[i];
-		if (strcmp(c->name, word) != 0 || (c->debug && !gw->config->debug))
+		if (strcmp(c->name, word) != 0 || (c->debug && !settings_run(gw->config)->debug))
 			continue;
 		if (c->act)
 			c->act();

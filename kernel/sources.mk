@@ -4,4 +4,5 @@ SRC_IMAGE     += kernel/menu.c
 SRC           += kernel/menu_state.c
 SRC_IMAGE     += kernel/panic.c
 SRC_IMAGE_HOT += kernel/rcv.c
+SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c

@@ -5,8 +5,13 @@
 
 #include "kernel/lib/pkt.h"
 
+struct config_section;
+struct count_table;
 struct gw;
 struct interface;
+
+#define APP_SECTIONS 4 /* sections of keys that an application reads, at most */
+#define APP_COUNTS   4 /* tables of counters that it has, at most */
 
 /* What becomes of a packet that an application was shown. */
 enum verdict {
@@ -18,7 +23,7 @@ enum verdict {
 	V_LOCAL6, /* an IPv6 packet for the gateway itself, parsed */
 };
 
-enum app_show { SHOW_STATS, SHOW_SESSIONS, SHOW_TIMINGS };
+enum app_show { SHOW_SESSIONS, SHOW_TIMINGS };
 
 struct app {
 	bool promiscuous; /* the interfaces take every frame */
@@ -31,6 +36,11 @@ struct app {
 	 * whatever ip4_route_done says, and IPv6 packets on IF_APP (RFC 7915 sections 4.1 and
 	 * 5.1). Where this is not set, all such packets are dropped without an error. */
 	bool takes_source_routes;
+	/* The sections of configuration keys that it reads beside those of net/; NULL behind
+	 * the last (kernel/config/config_key.h). */
+	const struct config_section *keys[APP_SECTIONS];
+	/* Its tables of counters, in the order of `stats`; NULL behind the last (net/count.h). */
+	const struct count_table *counts[APP_COUNTS];
 	/* Sets the application up from gw->config, with memory from alloc(). Gives NULL or the
 	 * text of what is wrong. */
 	const char *(*init)(struct gw *gw);

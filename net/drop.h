@@ -1,11 +1,11 @@
-/* The reasons of drop.def as an enum. */
+/* The drop reasons of all folders (drops.def) as one enum. */
 #ifndef NET_DROP_H
 #define NET_DROP_H
 
 enum drop {
 	DROP_NONE = 0,
 #define DROP(name, label, text) DROP_##name,
-#include "net/drop.def"
+#include "build/drops.def"
 #undef DROP
 	DROP_COUNT
 };

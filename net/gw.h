@@ -8,7 +8,6 @@
 #ifndef NET_GW_H
 #define NET_GW_H
 
-#include "kernel/config/config.h"
 #include "kernel/lib/rng.h"
 #include "net/app.h"
 #include "net/drop_log.h"
@@ -20,6 +19,7 @@
 #include "net/ip6/ra_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh_table.h"
+#include "net/net_keys.h"
 #include "net/wire.h"
 
 struct tcp;

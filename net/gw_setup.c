@@ -34,7 +34,7 @@ static uint32_t iface_of(const struct gw *gw, ip4 a)
 
 static const char *setup_iface(struct gw *gw, uint32_t i)
 {
-	const struct config_interface *c = &gw->config->iface[i];
+	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 	struct interface *iface = &gw->iface[i];
 	iface->name = i == IF_LAN ? "lan" : "wan";
 	iface->mtu = c->mtu;
@@ -109,7 +109,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 
 static const char *setup_routes(struct gw *gw)
 {
-	const struct config *c = gw->config;
+	const struct net_config *c = net_config(gw->config);
 	for (uint32_t i = 0; i < c->n_route; i++) {
 		if (c->route[i].to.addr.is6 != c->route[i].via.is6)
 			return gw_setup_fail(
@@ -129,8 +129,9 @@ static const char *setup_routes(struct gw *gw)
 static const char *setup_neighbours(struct gw *gw)
 {
 	neigh_init(gw);
-	for (uint32_t i = 0; i < gw->config->n_neighbour; i++) {
-		const struct config_neighbour *n = &gw->config->neighbour[i];
+	const struct net_config *c = net_config(gw->config);
+	for (uint32_t i = 0; i < c->n_neighbour; i++) {
+		const struct net_config_neighbour *n = &c->neighbour[i];
 		char text[FMT_IP4];
 		if (n->addr.is6)
 			continue;

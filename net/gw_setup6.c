@@ -87,7 +87,7 @@ void gw_del_address6(struct gw *gw, uint32_t iface, const ip6 *a)
 
 const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 {
-	const struct config_interface *c = &gw->config->iface[i];
+	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 	if (!gw->iface[i].present)
 		return NULL;
 	ip6 own = link_local_of(&gw->iface[i].address);
@@ -124,7 +124,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 
 const char *gw_setup_routes6(struct gw *gw)
 {
-	const struct config *c = gw->config;
+	const struct net_config *c = net_config(gw->config);
 	const char *bad = NULL;
 	for (uint32_t i = 0; i < c->n_route && !bad; i++)
 		if (c->route[i].via.is6)
@@ -137,8 +137,9 @@ const char *gw_setup_routes6(struct gw *gw)
 
 const char *gw_setup_neighbours6(struct gw *gw)
 {
-	for (uint32_t i = 0; i < gw->config->n_neighbour; i++) {
-		const struct config_neighbour *n = &gw->config->neighbour[i];
+	const struct net_config *c = net_config(gw->config);
+	for (uint32_t i = 0; i < c->n_neighbour; i++) {
+		const struct net_config_neighbour *n = &c->neighbour[i];
 		char text[FMT_IP6];
 		if (!n->addr.is6)
 			continue;

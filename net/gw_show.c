@@ -3,12 +3,13 @@
 #include "net/gw.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 #include "net/tcp/tcp.h"
 
 static const char *const labels[] = {
         [DROP_NONE] = "none",
 #define DROP(name, label, text) [DROP_##name] = label,
-#include "net/drop.def"
+#include "build/drops.def"
 #undef DROP
 };
 
@@ -17,59 +18,72 @@ static const char *iface_name(const struct gw *gw, uint32_t iface)
 	return iface < INTERFACES ? gw->iface[iface].name : iface == IF_APP ? "app" : "self";
 }
 
-static void line(char *buf, size_t size, const char *name, const char *label, const char *of,
-                 uint64_t value)
-{
-	if (label)
-		fmt(buf, size, "%s{%s=\"%s\"} %llu", name, label, of, (unsigned long long)value);
-	else
-		fmt(buf, size, "%s %llu", name, (unsigned long long)value);
-}
-
-/* Line i of the interfaces' counters: four for each interface, in the order of the names. */
-static void port_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
+/* Four counters of each interface, in the order of the names. */
+static void iface_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
 {
 	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
 	const struct interface *p = &gw->iface[i / 4];
 	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets + p->sent,
 	                          p->tx_bytes + p->sent_bytes};
-	line(buf, size, name[i % 4], "if", p->name, value[i % 4]);
+	fmt(buf, size, "%s{if=\"%s\"} %llu", name[i % 4], p->name,
+	    (unsigned long long)value[i % 4]);
 }
+
+static uint64_t packets_free(const void *gw)
+{
+	return ((const struct gw *)gw)->pool->n_free;
+}
+
+static uint64_t packets_kept(const void *gw)
+{
+	return ((const struct gw *)gw)->pool->kept;
+}
+
+static uint64_t uptime(const void *gw)
+{
+	return ((const struct gw *)gw)->now_us / 1000000;
+}
+
+static const struct count count[] = {
+        COUNT(struct gw, "forwarded_packets", forwarded),
+        COUNT(struct gw, "hairpinned_packets", hairpinned),
+        COUNT(struct gw, "icmp_errors_sent", icmp_errors),
+        COUNT(struct gw, "icmp_errors_suppressed", icmp_suppressed),
+        COUNT(struct gw, "neighbours_evicted", neigh.evicted),
+        COUNT_OF("packets_free", packets_free),
+        COUNT_OF("packets_kept", packets_kept),
+        COUNT_OF("uptime_seconds", uptime),
+};
+
+static const void *self(const struct gw *gw)
+{
+	return gw;
+}
+
+static const struct count_table counts = COUNT_TABLE(count, self);
 
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	uint32_t i = (*cursor)++;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} own[] = {
-	        {"forwarded_packets", gw->forwarded},
-	        {"hairpinned_packets", gw->hairpinned},
-	        {"icmp_errors_sent", gw->icmp_errors},
-	        {"icmp_errors_suppressed", gw->icmp_suppressed},
-	        {"neighbours_evicted", gw->neigh.evicted},
-	        {"packets_free", gw->pool->n_free},
-	        {"packets_kept", gw->pool->kept},
-	        {"uptime_seconds", gw->now_us / 1000000},
-	};
 	if (i < INTERFACES * 4) {
-		port_line(gw, i, buf, size);
+		iface_line(gw, i, buf, size);
 		return true;
 	}
 	i -= INTERFACES * 4;
-	if (i < ARRAY_SIZE(own)) {
-		line(buf, size, own[i].name, NULL, NULL, own[i].value);
+	if (count_show(gw, &counts, &i, buf, size))
 		return true;
-	}
-	i -= (uint32_t)ARRAY_SIZE(own);
 	if (i < DROP_COUNT - 1) {
-		line(buf, size, "drop", "reason", labels[i + 1], gw->drops[i + 1]);
+		fmt(buf, size, "drop{reason=\"%s\"} %llu", labels[i + 1],
+		    (unsigned long long)gw->drops[i + 1]);
 		return true;
 	}
-	uint32_t rest = i - (DROP_COUNT - 1);
-	if (gw->tcp && tcp_show_stats(gw, &rest, buf, size))
+	i -= DROP_COUNT - 1;
+	if (count_show(gw, &tcp_counts, &i, buf, size))
 		return true;
-	return gw->app->show && gw->app->show(gw, SHOW_STATS, &rest, buf, size);
+	for (uint32_t k = 0; k < APP_COUNTS && gw->app->counts[k]; k++)
+		if (count_show(gw, gw->app->counts[k], &i, buf, size))
+			return true;
+	return false;
 }
 
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)

@@ -2,14 +2,14 @@
 #ifndef NET_INTERFACE_H
 #define NET_INTERFACE_H
 
-#include "kernel/config/config.h"
+#include "net/net_keys.h"
 #include "kernel/lib/pkt_queue.h"
 #include "net/ip6/mld_group.h"
 
 #define INTERFACES 2u
 /* Of an interface: the link-local one, those of the configuration, and some that the
  * application makes. */
-#define INTERFACE_ADDRESSES6 (1u + CONFIG_ADDRESSES + 3u)
+#define INTERFACE_ADDRESSES6 (1u + NET_ADDRESSES + 3u)
 
 /* Where an IPv6 route can lead, and the numbers of interfaces. Two interfaces have cards. IF_APP is
  * the application: the far side of its tunnel or its translation. IF_NONE is for networks that do
@@ -44,7 +44,7 @@ struct interface {
 	bool link_up;   /* carrier; set by the card's poll */
 	uint64_t up_us; /* when the carrier last came up */
 	uint32_t mtu;   /* of IP packets */
-	struct address4 addr[CONFIG_ADDRESSES];
+	struct address4 addr[NET_ADDRESSES];
 	uint32_t n_addr;
 	struct address6 addr6[INTERFACE_ADDRESSES6];
 	uint32_t n_addr6; /* 0: no IPv6 on this interface */

@@ -1,4 +1,5 @@
 SRC         += net/client.c
+SRC         += net/count.c
 SRC_FASTEST += net/csum.c
 SRC_HOT     += net/drop_log.c
 SRC         += net/gw_address.c
@@ -11,3 +12,4 @@ SRC_HOT     += net/icmp_limit.c
 SRC_HOT     += net/interface.c
 SRC_HOT     += net/mss.c
 SRC_HOT     += net/neigh.c
+SRC         += net/net_keys.c

@@ -117,13 +117,13 @@ static void note_interfaces(struct gw *gw, struct dns64 *d)
  * are no router. */
 static void advertise(struct gw *gw)
 {
-	const struct config_interface *lan = &gw->config->iface[IF_LAN];
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct net_config_interface *lan = &net_config(gw->config)->iface[IF_LAN];
+	const struct dns64_config *c = dns64_config(gw->config);
 	for (uint32_t i = 0; i < lan->n_address; i++) {
 		if (!lan->address[i].addr.is6)
 			continue;
 		ra_start(gw, IF_LAN, 0, 0, 0);
-		ra_set_dns64(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
+		ra_set_dns(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
 		return;
 	}
 }
@@ -148,7 +148,7 @@ static void join_parts(struct dns64 *d)
 
 static const char *dns64_init(struct gw *gw)
 {
-	if (gw->config->iface[IF_LAN].n_address == 0)
+	if (net_config(gw->config)->iface[IF_LAN].n_address == 0)
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
 	if (!d || !udp_init(gw))
@@ -166,8 +166,8 @@ static const char *dns64_init(struct gw *gw)
 	bad = dns64_fetch_init(gw, &d->fetches, &dns64_pending_of_fetches);
 	if (bad)
 		return bad;
-	if (!dns64_cache_init(&d->cache, max_u32(gw->config->dns64.cache, DNS64_RECORDS_MIN),
-	                      gw->rng))
+	if (!dns64_cache_init(&d->cache,
+	                      max_u32(dns64_config(gw->config)->cache, DNS64_RECORDS_MIN), gw->rng))
 		return "dns64.cache: not enough memory for so many records";
 	dns64_path_init(gw, &d->paths);
 	if (!dns64_datagram_init(gw, d->clients.port))
@@ -183,6 +183,8 @@ static const char *dns64_init(struct gw *gw)
 const struct app app_dns64 = {
         .one_port = true,
         .is_host = true,
+        .keys = {&dns64_section},
+        .counts = {&dns64_counts},
         .init = dns64_init,
         .known = dns64_known,
         .ip4 = dns64_ip4,

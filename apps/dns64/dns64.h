@@ -20,6 +20,7 @@
 #include "apps/dns64/client/dns64_pending.h"
 #include "apps/dns64/client/dns64_stream.h"
 #include "apps/dns64/shared/dns64_parts.h"
+#include "apps/dns64/dns64_keys.h"
 #include "apps/dns64/policy/dns64_policy.h"
 #include "apps/dns64/upstream/dns64_attempt.h"
 #include "apps/dns64/upstream/dns64_conn.h"
@@ -48,7 +49,8 @@ struct dns64 {
 /* Takes the configuration over into the parts; NULL, or what is wrong. */
 const char *dns64_set_up(struct gw *gw, struct dns64 *d);
 
-/* Listings for people (net/app.h). */
+/* The counters, and listings for people (net/app.h). */
+extern const struct count_table dns64_counts;
 bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

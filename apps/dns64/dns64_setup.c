@@ -26,7 +26,7 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 }
 
 /* Each prefix is taken once, since an answer has no record twice (RFC 2181 section 5). */
-static void set_prefixes(struct dns64_policy *d, const struct config_dns64 *c)
+static void set_prefixes(struct dns64_policy *d, const struct dns64_config *c)
 {
 	for (uint32_t i = 0; i < c->n_prefix; i++) {
 		struct embed_form *f = &d->prefix[d->n_prefixes];
@@ -41,7 +41,7 @@ static void set_prefixes(struct dns64_policy *d, const struct config_dns64 *c)
 	}
 }
 
-static void set_maps(struct dns64_policy *d, const struct config_dns64 *c)
+static void set_maps(struct dns64_policy *d, const struct dns64_config *c)
 {
 	/* The longest first; of equal length the earlier one. */
 	for (uint32_t i = 0; i < c->n_map; i++) {
@@ -62,20 +62,20 @@ static void set_maps(struct dns64_policy *d, const struct config_dns64 *c)
 /* The clients are the hosts of our own networks, unless the configuration names others. */
 static void set_clients(const struct gw *gw, struct dns64_limits *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
+	const struct dns64_config *c = dns64_config(gw->config);
 	d->rate = c->rate;
 	d->n_clients = c->n_client;
 	memcpy(d->client, c->client, sizeof d->client);
 	if (d->n_clients)
 		return;
 	d->own_clients = true;
-	_Static_assert(CONFIG_CLIENTS >= 2 * CONFIG_PORTS * CONFIG_ADDRESSES, "room for all");
-	for (uint32_t i = 0; i < CONFIG_PORTS; i++)
-		for (uint32_t k = 0; k < gw->config->iface[i].n_address; k++)
-			d->client[d->n_clients++] = gw->config->iface[i].address[k];
+	_Static_assert(DNS64_CLIENTS >= 2 * INTERFACES * NET_ADDRESSES, "room for all");
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < net_config(gw->config)->iface[i].n_address; k++)
+			d->client[d->n_clients++] = net_config(gw->config)->iface[i].address[k];
 }
 
-static const char *set_skip_names(struct dns64_policy *d, const struct config_dns64 *c)
+static const char *set_skip_names(struct dns64_policy *d, const struct dns64_config *c)
 {
 	for (uint32_t i = 0; i < c->n_skip_name; i++) {
 		uint8_t name[DNS_NAME_MAX];
@@ -88,14 +88,15 @@ static const char *set_skip_names(struct dns64_policy *d, const struct config_dn
 	return NULL;
 }
 
-static const char *set_servers(struct dns64_servers *s, const struct config_dns64 *c)
+static const char *set_servers(struct dns64_servers *s, const struct net_config *net,
+                               const struct dns64_config *c)
 {
-	for (uint32_t i = 0; i < c->n_server; i++) {
-		if (c->server[i].lease) {
+	for (uint32_t i = 0; i < net->n_server; i++) {
+		if (net->server[i].lease) {
 			log_line("nameserver default: there is no DHCP lease");
 			continue;
 		}
-		s->server[s->n++].addr = c->server[i].addr;
+		s->server[s->n++].addr = net->server[i].addr;
 	}
 	s->n_up = s->n;
 	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
@@ -104,7 +105,7 @@ static const char *set_servers(struct dns64_servers *s, const struct config_dns6
 	return s->n ? NULL : "nameserver: required by dns64";
 }
 
-static void set_cache(struct dns64_cache *d, const struct config_dns64 *c)
+static void set_cache(struct dns64_cache *d, const struct dns64_config *c)
 {
 	d->keep = c->cache > 0;
 	d->stale_s = c->stale_ms / 1000;
@@ -112,7 +113,7 @@ static void set_cache(struct dns64_cache *d, const struct config_dns64 *c)
 	memcpy(d->exclude, c->exclude, sizeof d->exclude);
 }
 
-static const char *set_policy(struct dns64_policy *d, const struct config_dns64 *c)
+static const char *set_policy(struct dns64_policy *d, const struct dns64_config *c)
 {
 	set_prefixes(d, c);
 	set_maps(d, c);
@@ -123,7 +124,7 @@ static const char *set_policy(struct dns64_policy *d, const struct config_dns64 
 	return set_skip_names(d, c);
 }
 
-static void set_queries(struct dns64_clients *d, const struct config_dns64 *c)
+static void set_queries(struct dns64_clients *d, const struct dns64_config *c)
 {
 	d->port = (uint16_t)c->port;
 	d->debug = c->debugging;
@@ -136,8 +137,8 @@ static void set_queries(struct dns64_clients *d, const struct config_dns64 *c)
 
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
-	const struct config_dns64 *c = &gw->config->dns64;
-	const char *bad = set_servers(&d->servers, c);
+	const struct dns64_config *c = dns64_config(gw->config);
+	const char *bad = set_servers(&d->servers, net_config(gw->config), c);
 	if (bad)
 		return bad;
 	set_cache(&d->cache, c);

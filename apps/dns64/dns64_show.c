@@ -2,54 +2,48 @@
 #include "apps/dns64/dns64.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 
-static bool show_stats(const struct dns64 *d, uint32_t *cursor, char *buf, size_t size)
+static const struct count count[] = {
+        COUNT(struct dns64, "dns_queries", clients.queries),
+        COUNT(struct dns64, "dns_answers", clients.answers),
+        COUNT(struct dns64, "dns_synthesised", policy.synthesised),
+        COUNT(struct dns64, "dns_not_global", policy.not_global),
+        COUNT(struct dns64, "dns_cache_hits", clients.hits),
+        COUNT(struct dns64, "dns_cache_stale", policy.stale),
+        COUNT(struct dns64, "dns_cache_records", cache.n),
+        COUNT(struct dns64, "dns_cache_stored", cache.stored),
+        COUNT(struct dns64, "dns_cache_evicted", cache.evicted),
+        COUNT(struct dns64, "dns_prefetched", pendings.prefetched),
+        COUNT(struct dns64, "dns_upstream_asked", servers.asked),
+        COUNT(struct dns64, "dns_upstream_answered", servers.answered),
+        COUNT(struct dns64, "dns_upstream_timeouts", servers.timeouts),
+        COUNT(struct dns64, "dns_upstream_joined", fetches.joined),
+        COUNT(struct dns64, "dns_upstream_forged", servers.forged),
+        COUNT(struct dns64, "dns_upstream_case_changed", fetches.miscased),
+        COUNT(struct dns64, "dns_upstream_up", servers.n_up),
+        COUNT(struct dns64, "dns_asking", fetches.n),
+        COUNT(struct dns64, "dns_waiting", pendings.n),
+        COUNT(struct dns64, "dns_table_full", part.table_full),
+        COUNT(struct dns64, "dns_formerr", clients.formerr),
+        COUNT(struct dns64, "dns_notimp", clients.notimp),
+        COUNT(struct dns64, "dns_refused", clients.refused),
+        COUNT(struct dns64, "dns_badvers", clients.badvers),
+        COUNT(struct dns64, "dns_servfail", policy.failed),
+        COUNT(struct dns64, "dns_truncated", policy.truncated),
+        COUNT(struct dns64, "dns_relayed", passthroughs.begun),
+        COUNT(struct dns64, "dns_tcp_queries", streams.queries),
+        COUNT(struct dns64, "dns_tcp_held", pendings.count_held),
+        COUNT(struct dns64, "dns_upstream_tcp", conns.sent),
+        COUNT(struct dns64, "dns_upstream_tcp_mute", conns.mute),
+};
+
+static const void *state(const struct gw *gw)
 {
-	const struct dns64_clients *c = &d->clients;
-	const struct dns64_policy *y = &d->policy;
-	const struct dns64_servers *s = &d->servers;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} row[] = {
-	        {"dns_queries", c->queries},
-	        {"dns_answers", c->answers},
-	        {"dns_synthesised", y->synthesised},
-	        {"dns_not_global", y->not_global},
-	        {"dns_cache_hits", c->hits},
-	        {"dns_cache_stale", y->stale},
-	        {"dns_cache_records", d->cache.n},
-	        {"dns_cache_stored", d->cache.stored},
-	        {"dns_cache_evicted", d->cache.evicted},
-	        {"dns_prefetched", d->pendings.prefetched},
-	        {"dns_upstream_asked", s->asked},
-	        {"dns_upstream_answered", s->answered},
-	        {"dns_upstream_timeouts", s->timeouts},
-	        {"dns_upstream_joined", d->fetches.joined},
-	        {"dns_upstream_forged", s->forged},
-	        {"dns_upstream_case_changed", d->fetches.miscased},
-	        {"dns_upstream_up", s->n_up},
-	        {"dns_asking", d->fetches.n},
-	        {"dns_waiting", d->pendings.n},
-	        {"dns_table_full", d->part.table_full},
-	        {"dns_formerr", c->formerr},
-	        {"dns_notimp", c->notimp},
-	        {"dns_refused", c->refused},
-	        {"dns_badvers", c->badvers},
-	        {"dns_servfail", y->failed},
-	        {"dns_truncated", y->truncated},
-	        {"dns_relayed", d->passthroughs.begun},
-	        {"dns_tcp_queries", d->streams.queries},
-	        {"dns_tcp_held", d->pendings.count_held},
-	        {"dns_upstream_tcp", d->conns.sent},
-	        {"dns_upstream_tcp_mute", d->conns.mute},
-	};
-	uint32_t i = (*cursor)++;
-	if (i >= ARRAY_SIZE(row))
-		return false;
-	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
-	return true;
+	return gw->state;
 }
+
+const struct count_table dns64_counts = COUNT_TABLE(count, state);
 
 /* The upstream servers, then the fetches that are under way. */
 static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *cursor, char *buf,
@@ -81,8 +75,5 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 
 bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct dns64 *d = gw->state;
-	return what == SHOW_STATS
-	               ? show_stats(d, cursor, buf, size)
-	               : what == SHOW_SESSIONS && show_sessions(gw, d, cursor, buf, size);
+	return what == SHOW_SESSIONS && show_sessions(gw, gw->state, cursor, buf, size);
 }

@@ -25,7 +25,7 @@ static uint32_t seconds(uint32_t ms)
 	return (ms + 999) / 1000;
 }
 
-static void set_lifetimes(struct nat *n, const struct config_nat *c)
+static void set_lifetimes(struct nat *n, const struct nat_config *c)
 {
 	for (unsigned s = 0; s < NAT_STATES; s++) {
 		n->life_s[NAT_UDP][s] = n->life_s[NAT_OTHER][s] = seconds(c->udp_timeout_ms);
@@ -79,10 +79,10 @@ static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
 /* Sets the external addresses: nat.pool, or the WAN's first address when there is none. */
 static const char *set_externals(struct gw *gw, struct nat *n)
 {
-	const struct config_nat *c = &gw->config->nat;
+	const struct nat_config *c = nat_config(gw->config);
 	struct nat_range range[NAT_RANGES];
 	uint32_t own = ip4_get(gw->iface[IF_WAN].addr[0].addr), n_ranges = 0;
-	_Static_assert(NAT_RANGES == CLAIMS4 && CLAIMS4 > CONFIG_POOLS, "room for nat.pool");
+	_Static_assert(NAT_RANGES == CLAIMS4 && CLAIMS4 > NAT_POOLS, "room for nat.pool");
 	for (uint32_t i = 0; i < c->n_pool; i++) {
 		uint64_t first = ip4_get(c->pool[i].first);
 		uint32_t last = ip4_get(c->pool[i].last);
@@ -108,9 +108,9 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 
 static const char *set_forwards(struct gw *gw, struct nat *n)
 {
-	const struct config_nat *c = &gw->config->nat;
+	const struct nat_config *c = nat_config(gw->config);
 	for (uint32_t i = 0; i < c->n_forward; i++) {
-		const struct config_forward *f = &c->forward[i];
+		const struct nat_config_forward *f = &c->forward[i];
 		const struct route4 *r = route4_for(&gw->routes4, f->inside);
 		if (!r || r->iface != IF_LAN || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
@@ -124,7 +124,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 
 const char *nat_start(struct gw *gw)
 {
-	const struct config_nat *c = &gw->config->nat;
+	const struct nat_config *c = nat_config(gw->config);
 	struct nat *n = nat_of(gw);
 	if (gw->iface[IF_LAN].n_addr == 0)
 		return "lan.address: an IPv4 address is required by the NAT";
@@ -554,6 +554,8 @@ bool nat_tick(struct gw *gw)
 }
 
 const struct app app_nat = {
+        .keys = {&nat_section},
+        .counts = {&nat_counts},
         .init = nat_init,
         .ahead = nat_ahead,
         .ip4 = nat_ip4,

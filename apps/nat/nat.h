@@ -2,6 +2,7 @@
 #ifndef APPS_NAT_NAT_H
 #define APPS_NAT_NAT_H
 
+#include "apps/nat/nat_keys.h"
 #include "apps/nat/nat_syn.h"
 #include "apps/nat/nat_table.h"
 #include "apps/nat/nat_tcp.h"
@@ -34,6 +35,7 @@ const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_tick(struct gw *gw);
+extern const struct count_table nat_counts;
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 /* The enum nat_proto of an IP protocol. */

@@ -2,29 +2,28 @@
 #include "apps/nat/nat.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 
-static bool show_stats(const struct nat *n, uint32_t *cursor, char *buf, size_t size)
+static const struct count count[] = {
+        COUNT(struct nat, "nat_sessions", table.n_sessions),
+        COUNT(struct nat, "nat_sessions_created", table.created),
+        COUNT(struct nat, "nat_sessions_expired", table.expired),
+        COUNT(struct nat, "nat_sessions_evicted", table.evicted),
+        COUNT(struct nat, "nat_mappings", table.n_mappings),
+        COUNT(struct nat, "nat_hosts", table.n_hosts),
+        COUNT(struct nat, "nat_syns_held", syns.n_held),
+        COUNT(struct nat, "nat_syns_answered", syns.answered),
+        COUNT(struct nat, "nat_table_full", table_full),
+};
+
+/* 6to4 has the same state, whose tables are not there without its NAT. */
+static const void *running(const struct gw *gw)
 {
-	const struct {
-		const char *name;
-		uint64_t value;
-	} row[] = {
-	        {"nat_sessions", n->table.n_sessions},
-	        {"nat_sessions_created", n->table.created},
-	        {"nat_sessions_expired", n->table.expired},
-	        {"nat_sessions_evicted", n->table.evicted},
-	        {"nat_mappings", n->table.n_mappings},
-	        {"nat_hosts", n->table.n_hosts},
-	        {"nat_syns_held", n->syns.n_held},
-	        {"nat_syns_answered", n->syns.answered},
-	        {"nat_table_full", n->table_full},
-	};
-	uint32_t i = (*cursor)++;
-	if (i >= ARRAY_SIZE(row))
-		return false;
-	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
-	return true;
+	const struct nat *n = nat_of(gw);
+	return n->table.session ? n : NULL;
 }
+
+const struct count_table nat_counts = COUNT_TABLE(count, running);
 
 static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cursor, char *buf,
                          size_t size)
@@ -62,8 +61,5 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct nat *n = nat_of(gw);
-	if (what == SHOW_STATS)
-		return show_stats(n, cursor, buf, size);
-	return what == SHOW_SESSIONS && show_session(gw, n, cursor, buf, size);
+	return what == SHOW_SESSIONS && show_session(gw, nat_of(gw), cursor, buf, size);
 }

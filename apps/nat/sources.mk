@@ -1,6 +1,7 @@
 SRC_HOT += apps/nat/nat.c
 SRC_HOT += apps/nat/nat_evict.c
 SRC_HOT += apps/nat/nat_icmp.c
+SRC     += apps/nat/nat_keys.c
 SRC_HOT += apps/nat/nat_open.c
 SRC_HOT += apps/nat/nat_other.c
 SRC_HOT += apps/nat/nat_session.c

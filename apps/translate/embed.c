@@ -97,7 +97,7 @@ static void mask6(uint32_t mask[4], uint8_t len)
 		                                    : 0xff00 >> (len - 8 * i));
 }
 
-static void map_set_up(struct embed_map *m, const struct config_map *c)
+static void map_set_up(struct embed_map *m, const struct embed_pair *c)
 {
 	m->net4 = ip4_raw(c->net4);
 	m->mask4 = swap32(addr_mask4(c->len4));
@@ -136,7 +136,7 @@ static void add_len6(struct embed_table *t, uint8_t len)
 	t->len6[i] = len;
 }
 
-const char *embed_maps_set_up(struct embed_table *t, const struct config_map *map, uint32_t n,
+const char *embed_maps_set_up(struct embed_table *t, const struct embed_pair *map, uint32_t n,
                               const uint32_t mul[5])
 {
 	memcpy(t->mul, mul, sizeof t->mul);
@@ -200,7 +200,7 @@ static uint8_t log2_of(uint32_t power)
 	return n;
 }
 
-void embed_share_set_up(struct embed_share *s, const struct config_share *c)
+void embed_share_set_up(struct embed_share *s, const struct embed_sharing *c)
 {
 	s->net = ip4_raw(c->net);
 	s->mask = swap32(addr_mask4(c->len));

@@ -7,7 +7,7 @@
 #ifndef APPS_TRANSLATE_EMBED_H
 #define APPS_TRANSLATE_EMBED_H
 
-#include "kernel/config/config.h"
+#include "kernel/lib/addr.h"
 
 /* --- a prefix with an embedded address --------------------------------------------- */
 
@@ -68,6 +68,14 @@ bool embed_is_global(ip4 a);
 
 /* --- explicit mappings (RFC 7757) ------------------------------------------------ */
 
+/* A mapping as it is written. */
+struct embed_pair {
+	ip4 net4;
+	uint8_t len4, len6; /* of the prefixes */
+	ip6 net6;
+};
+
+/* A mapping, ready to use. */
 struct embed_map {
 	uint32_t net4, mask4; /* raw */
 	uint32_t net6[4];     /* raw */
@@ -76,6 +84,7 @@ struct embed_map {
 	uint8_t word, bit;    /* where the suffix ends in the IPv6 address */
 };
 
+#define EMBED_MAPS  256u
 #define EMBED_SLOTS 512u /* a power of two, at least twice the number of mappings */
 
 /* All mappings. A lookup tries the lengths that occur, the longest first, and finds a
@@ -88,13 +97,13 @@ struct embed_table {
 	uint32_t len6_mask[129][4];
 	uint32_t mul[5];                                 /* secret odd multipliers of the hash */
 	uint16_t slot4[EMBED_SLOTS], slot6[EMBED_SLOTS]; /* 1 + index; 0: free */
-	struct embed_map map[CONFIG_IVI_MAPS];
+	struct embed_map map[EMBED_MAPS];
 };
-_Static_assert(EMBED_SLOTS >= 2 * CONFIG_IVI_MAPS, "room to probe");
+_Static_assert(EMBED_SLOTS >= 2 * EMBED_MAPS, "room to probe");
 
 /* Sets up the table from zeroed memory. Gives NULL, or what is wrong. `mul` is five odd
  * random numbers. */
-const char *embed_maps_set_up(struct embed_table *t, const struct config_map *map, uint32_t n,
+const char *embed_maps_set_up(struct embed_table *t, const struct embed_pair *map, uint32_t n,
                               const uint32_t mul[5]);
 
 /* The mapping with the longest prefix that an address (raw) lies under, or NULL. */
@@ -107,6 +116,15 @@ uint32_t embed_map_to4(const struct embed_map *m, const ip6 *a);
 
 /* --- shared addresses (RFC 7597 section 5.1) ---------------------------------------- */
 
+/* Shared addresses as they are written. */
+struct embed_sharing {
+	ip4 net;
+	uint8_t len;
+	uint32_t ratio; /* hosts for each address, a power of two */
+	uint32_t run;   /* ports in a row, a power of two */
+};
+
+/* Shared addresses, ready to use. */
 struct embed_share {
 	uint32_t net, mask; /* raw */
 	uint32_t sets;      /* number of sets, less one */
@@ -115,7 +133,7 @@ struct embed_share {
 };
 
 /* Sets up the rule of a shared network from the configuration. */
-void embed_share_set_up(struct embed_share *s, const struct config_share *c);
+void embed_share_set_up(struct embed_share *s, const struct embed_sharing *c);
 
 /* The number of the set that a port (host order) belongs to. */
 static inline uint32_t embed_set_of(const struct embed_share *s, uint32_t port)

@@ -35,7 +35,7 @@ static void add_net(struct translator *v, ip4 net, uint8_t len)
 	*n = (struct xlat_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
 }
 
-static const char *set_form(struct translator *v, const struct config_ivi *c)
+static const char *set_form(struct translator *v, const struct ivi_config *c)
 {
 	v->has_form = c->has_prefix;
 	if (!c->has_prefix)
@@ -50,12 +50,12 @@ static const char *set_form(struct translator *v, const struct config_ivi *c)
 	return NULL;
 }
 
-static const char *set_nets(struct translator *v, const struct config_ivi *c)
+static const char *set_nets(struct translator *v, const struct ivi_config *c)
 {
 	for (uint32_t i = 0; i < c->n_ipv4; i++)
 		add_net(v, c->ipv4[i].net, c->ipv4[i].len);
 	for (uint32_t i = 0; i < c->n_share; i++) {
-		const struct config_share *s = &c->share[i];
+		const struct embed_sharing *s = &c->share[i];
 		if (!xlat_net_of(v, ip4_raw(s->net)))
 			add_net(v, s->net, s->len);
 		for (uint32_t k = 0; k < i; k++)
@@ -69,7 +69,7 @@ static const char *set_nets(struct translator *v, const struct config_ivi *c)
 	               : NULL;
 }
 
-static const char *set_maps(struct gw *gw, struct translator *v, const struct config_ivi *c)
+static const char *set_maps(struct gw *gw, struct translator *v, const struct ivi_config *c)
 {
 	uint32_t mul[5];
 	for (unsigned i = 0; i < ARRAY_SIZE(mul); i++)
@@ -123,7 +123,7 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
  * is taken for IPv6 hosts if these can be reached at all. */
 static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 {
-	const struct config_map *c = &gw->config->ivi.map[i];
+	const struct embed_pair *c = &ivi_config(gw->config)->map[i];
 	const struct route6 *r6 = native6(gw, &c->net6, c->len6);
 	const struct route4 *r4 = native4(gw, ip4_get(c->net4), c->len4);
 	const struct xlat_net *n = xlat_net_of(v, ip4_raw(c->net4));
@@ -135,7 +135,8 @@ static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 
 static const char *set_routes(struct gw *gw, struct translator *v)
 {
-	const struct config_ivi *c = &gw->config->ivi;
+	const struct ivi_config *c = ivi_config(gw->config);
+	_Static_assert(EMBED_MAPS + XLAT_NETS + 1 <= ROUTES6_APP, "room for all");
 	bool ok = true;
 	for (uint32_t i = 0; i < c->n_map; i++)
 		ok = ok && set_map_side(gw, v, i);
@@ -235,7 +236,7 @@ static const char *answer_arp(struct gw *gw, const struct translator *v, uint32_
 
 static const char *set_addresses(struct gw *gw, struct translator *v)
 {
-	const struct config_ivi *c = &gw->config->ivi;
+	const struct ivi_config *c = ivi_config(gw->config);
 	const char *bad = NULL;
 	set_reserved(gw, v);
 	for (uint32_t i = 0; i < v->n_nets && !bad; i++) {
@@ -271,7 +272,7 @@ static bool has_global6(const struct interface *iface)
 static const char *advertise(struct gw *gw)
 {
 	const struct interface *lan = &gw->iface[IF_LAN];
-	if (!gw->config->ra.on)
+	if (!ra_config(gw->config)->on)
 		return NULL;
 	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
 	for (uint32_t i = 0; i < lan->n_addr6; i++) {
@@ -286,7 +287,7 @@ static const char *advertise(struct gw *gw)
 
 static const char *ivi_init(struct gw *gw)
 {
-	const struct config_ivi *c = &gw->config->ivi;
+	const struct ivi_config *c = ivi_config(gw->config);
 	if (!has_global6(&gw->iface[IF_LAN]))
 		return "lan.address: an IPv6 address is required by ivi";
 	if (gw->iface[IF_WAN].n_addr == 0)
@@ -431,6 +432,8 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 const struct app app_ivi = {
         .no_wan6 = true,
         .takes_source_routes = true,
+        .keys = {&ivi_section},
+        .counts = {&ivi_counts},
         .init = ivi_init,
         .known = xlat_cache_forward,
         .ip4 = ivi_ip4,

@@ -3,9 +3,11 @@
 #ifndef APPS_TRANSLATE_IVI_H
 #define APPS_TRANSLATE_IVI_H
 
+#include "apps/translate/ivi_keys.h"
 #include "net/gw.h"
 
-/* Lists counters and timings (app.h). */
+/* Its counters and timings (app.h). */
+extern const struct count_table ivi_counts;
 bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

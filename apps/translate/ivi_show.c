@@ -3,6 +3,7 @@
 
 #include "apps/translate/xlat.h"
 #include "kernel/lib/fmt.h"
+#include "net/count.h"
 
 static const char *const direction_name[] = {[XLAT_46] = "4to6", [XLAT_64] = "6to4"};
 static const char *const step_name[] = {
@@ -10,15 +11,17 @@ static const char *const step_name[] = {
         [XLAT_STEP_TCP] = "tcp",         [XLAT_STEP_UDP] = "udp",
         [XLAT_STEP_ICMP] = "icmp",       [XLAT_STEP_CACHED] = "known"};
 
-static bool show_stats(const struct translator *v, uint32_t *cursor, char *buf, size_t size)
+static const struct count count[] = {
+        COUNT(struct translator, "ivi_translated{way=\"4to6\"}", translated[XLAT_46]),
+        COUNT(struct translator, "ivi_translated{way=\"6to4\"}", translated[XLAT_64]),
+};
+
+static const void *state(const struct gw *gw)
 {
-	uint32_t i = (*cursor)++;
-	if (i >= ARRAY_SIZE(direction_name))
-		return false;
-	fmt(buf, size, "ivi_translated{way=\"%s\"} %llu", direction_name[i],
-	    (unsigned long long)v->translated[i]);
-	return true;
+	return gw->state;
 }
+
+const struct count_table ivi_counts = COUNT_TABLE(count, state);
 
 /* One step a line: how often it was timed, cycles on average and at most. */
 static bool show_timings(const struct translator *v, uint32_t *cursor, char *buf, size_t size)
@@ -35,14 +38,6 @@ static bool show_timings(const struct translator *v, uint32_t *cursor, char *buf
 
 bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct translator *v = gw->state;
-	switch (what) {
-	case SHOW_STATS:
-		return show_stats(v, cursor, buf, size);
-	case SHOW_TIMINGS:
-		return show_timings(v, cursor, buf, size);
-	case SHOW_SESSIONS: /* there is no state */
-		break;
-	}
-	return false;
+	/* There are no sessions. */
+	return what == SHOW_TIMINGS && show_timings(gw->state, cursor, buf, size);
 }

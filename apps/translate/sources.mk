@@ -1,5 +1,6 @@
 SRC_HOT += apps/translate/embed.c
 SRC_HOT += apps/translate/ivi.c
+SRC     += apps/translate/ivi_keys.c
 SRC     += apps/translate/ivi_show.c
 SRC_HOT += apps/translate/xlat46.c
 SRC_HOT += apps/translate/xlat46_error.c

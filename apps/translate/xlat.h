@@ -25,8 +25,11 @@ struct xlat_net {
 	bool native_inside; /* it has an own address, or a longer route of the WAN side */
 };
 
-#define XLAT_NETS     (CONFIG_IVI_NETS + CONFIG_IVI_SHARES)
-#define XLAT_RESERVED (3u * INTERFACES * CONFIG_ADDRESSES)
+#define XLAT_PREFIXES 32u /* IPv4 prefixes that stand for IPv6 hosts */
+#define XLAT_SHARES   16u /* networks of shared addresses */
+#define XLAT_SOURCES  16u /* sources of ICMP errors, each address family */
+#define XLAT_NETS     (XLAT_PREFIXES + XLAT_SHARES)
+#define XLAT_RESERVED (3u * INTERFACES * NET_ADDRESSES)
 
 /* Steps of the slow path that are timed; the last one is the whole fast path. */
 enum xlat_step {
@@ -69,14 +72,14 @@ struct translator {
 	uint32_t unsplit46;        /* largest payload on the LAN of a packet with DF */
 	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
 	struct xlat_net net[XLAT_NETS];
-	struct embed_share share[CONFIG_IVI_SHARES];
+	struct embed_share share[XLAT_SHARES];
 	uint32_t reserved[XLAT_RESERVED]; /* own addresses and the WAN's broadcasts; raw */
-	ip4 icmp4[CONFIG_IVI_ICMP];       /* RFC 6791 */
-	ip6 icmp6[CONFIG_IVI_ICMP];
+	ip4 icmp4[XLAT_SOURCES];          /* RFC 6791 */
+	ip6 icmp6[XLAT_SOURCES];
 	/* Facts about each mapping, by its index. */
-	bool map_is6[CONFIG_IVI_MAPS];         /* it certainly names IPv6 hosts */
-	bool map_is4[CONFIG_IVI_MAPS];         /* it certainly names IPv4 hosts */
-	bool map_native[CONFIG_IVI_MAPS];      /* as native_inside */
+	bool map_is6[EMBED_MAPS];              /* it certainly names IPv6 hosts */
+	bool map_is4[EMBED_MAPS];              /* it certainly names IPv4 hosts */
+	bool map_native[EMBED_MAPS];           /* as native_inside */
 	uint64_t translated[2];                /* packets, by direction */
 	uint64_t no_checksum_us, extension_us; /* times of the last log lines about these */
 	uint64_t sample_us;                    /* when the next packet is to be timed */

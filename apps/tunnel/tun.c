@@ -14,7 +14,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
-#include "kernel/lib/fmt.h"
+#include "net/count.h"
 #include "net/gw_address.h"
 
 static const char *tun_init(struct gw *gw)
@@ -24,7 +24,7 @@ static const char *tun_init(struct gw *gw)
 		return "not enough memory";
 	gw->state = t;
 	const char *bad = tun_setup(gw, t);
-	t->has_nat = gw->config->tun.nat;
+	t->has_nat = tun_config(gw->config)->nat;
 	t->nat.no_protocol41 = true;
 	return bad || !t->has_nat ? bad : nat_start(gw);
 }
@@ -42,31 +42,31 @@ static bool tun_tick(struct gw *gw)
 	return t->has_nat && nat_tick(gw);
 }
 
+static const struct count count[] = {
+        COUNT(struct tun, "tunnel_out_packets", out),
+        COUNT(struct tun, "tunnel_in_packets", in),
+        COUNT(struct tun, "tunnel_errors_told", errors),
+        COUNT(struct tun, "tunnel_errors_remembered", n_soft),
+        COUNT(struct tun, "tunnel_reassembling", reasm.n_used),
+        COUNT(struct tun, "tunnel_ecn_odd", ecn_odd),
+};
+
+static const void *state(const struct gw *gw)
+{
+	return tun_of(gw);
+}
+
+static const struct count_table tun_counts = COUNT_TABLE(count, state);
+
 static bool tun_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
 {
-	const struct tun *t = tun_of(gw);
-	const struct {
-		const char *name;
-		uint64_t value;
-	} row[] = {
-	        {"tunnel_out_packets", t->out},           {"tunnel_in_packets", t->in},
-	        {"tunnel_errors_told", t->errors},        {"tunnel_errors_remembered", t->n_soft},
-	        {"tunnel_reassembling", t->reasm.n_used}, {"tunnel_ecn_odd", t->ecn_odd},
-	};
-	uint32_t own = what == SHOW_STATS ? ARRAY_SIZE(row) : 0, i = *cursor;
-	if (i < own) {
-		fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
-		++*cursor;
-		return true;
-	}
-	uint32_t rest = i - own;
-	bool more = t->has_nat && nat_show(gw, what, &rest, buf, size);
-	*cursor = rest + own;
-	return more;
+	return tun_of(gw)->has_nat && nat_show(gw, what, cursor, buf, size);
 }
 
 const struct app app_tun = {
         .no_wan6 = true,
+        .keys = {&nat_section, &tun_section},
+        .counts = {&tun_counts, &nat_counts},
         .init = tun_init,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,

@@ -12,6 +12,7 @@
 #define APPS_TUNNEL_TUN_H
 
 #include "apps/nat/nat.h"
+#include "apps/tunnel/tun_keys.h"
 #include "net/ip6/ip6.h"
 #include "net/ip4/reasm.h"
 

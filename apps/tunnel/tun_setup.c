@@ -49,7 +49,7 @@ static ip6 address_of(uint64_t upper, uint32_t host)
  * the WAN. They are the same unless we are behind another NAT. */
 static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *site)
 {
-	const struct config_6to4 *c = &gw->config->tun;
+	const struct tun_config *c = tun_config(gw->config);
 	const struct interface *wan = &gw->iface[IF_WAN];
 	char text[FMT_IP4];
 	if (wan->n_addr == 0)
@@ -58,7 +58,7 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 	*site = c->has_address ? c->address : first;
 	bool own = interface_has4(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
-	if (gw->config->rd.has_prefix)
+	if (c->rd.has_prefix)
 		return NULL; /* a provider's network may use private addresses */
 	const char *what = tun_why_no_end(*site);
 	if (what && c->has_address)
@@ -74,16 +74,16 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 
 static const char *choose_relay(const struct gw *gw, struct tun *t)
 {
-	bool rd = gw->config->rd.has_prefix;
-	const struct config *c = gw->config;
+	const struct tun_config *c = tun_config(gw->config);
+	bool rd = c->rd.has_prefix;
 	const char *key = rd ? "6rd.relay" : "6to4.relay";
-	ip4 relay = rd ? c->rd.relay : c->tun.relay;
+	ip4 relay = rd ? c->rd.relay : c->relay;
 	char text[FMT_IP4];
 	t->relay_may_all = rd;
 	/* A provider's network has one entry for native IPv6, the relay (RFC 5969 section
 	 * 12). */
-	t->native_any = !rd && c->tun.native_from == TUN_NATIVE_ANY;
-	if (!(rd ? c->rd.has_relay : c->tun.has_relay))
+	t->native_any = !rd && c->native_from == TUN_NATIVE_ANY;
+	if (!(rd ? c->rd.has_relay : c->has_relay))
 		return NULL;
 	const char *what = rd ? NULL : tun_why_no_end(relay);
 	if (!what && gw_is_own(gw, relay))
@@ -99,7 +99,7 @@ static const char *choose_relay(const struct gw *gw, struct tun *t)
 static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uint32_t *site_len,
                                 uint64_t *site, uint64_t *lan)
 {
-	const struct config *c = gw->config;
+	const struct tun_config *c = tun_config(gw->config);
 	bool rd = c->rd.has_prefix;
 	uint32_t len = rd ? c->rd.prefix.len : 16, mask = rd ? c->rd.mask : 0;
 	uint64_t domain = rd ? upper_half(&c->rd.prefix.addr.v6) : 0x2002ull << 48;
@@ -114,7 +114,7 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 	t->bit = (uint8_t)(len % 8);
 	t->drop_bits = (uint8_t)(mask % 32);
 	t->whole = t->bit == 0 && mask == 0;
-	uint32_t subnet_bits = 64 - *site_len, subnet = subnet_bits ? c->tun.subnet : 0;
+	uint32_t subnet_bits = 64 - *site_len, subnet = subnet_bits ? c->subnet : 0;
 	if (subnet_bits < 16 && subnet >> subnet_bits)
 		return key_error("6to4.subnet: %u does not fit, the site's prefix is a /%u", subnet,
 		                 *site_len);
@@ -127,7 +127,7 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 
 static void set_header(struct gw *gw, struct tun *t)
 {
-	const struct config_6to4 *c = &gw->config->tun;
+	const struct tun_config *c = tun_config(gw->config);
 	const struct ip4_hdr h = {
 	        .version_ihl = 0x45,
 	        .ttl = IP4_TTL,
@@ -177,7 +177,7 @@ static const char *start_lan(struct gw *gw, uint64_t lan)
 {
 	const struct interface *iface = &gw->iface[IF_LAN];
 	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
-	bool have = false, rd = gw->config->rd.has_prefix;
+	bool have = false, rd = tun_config(gw->config)->rd.has_prefix;
 	/* Host number 1, unless the configuration gives us another address in that network. */
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		have |= addr_in6(&iface->addr6[i].addr, &net, 64);
@@ -199,7 +199,8 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 	uint64_t site = 0, lan = 0;
 	uint32_t site_len = 0;
 	ip4 own;
-	const struct config *c = gw->config;
+	const struct tun_config *c = tun_config(gw->config);
+	const struct net_config_interface *wan = &net_config(gw->config)->iface[IF_WAN];
 	t->private_good = c->rd.has_prefix;
 	const char *bad = choose_addresses(gw, t, &own);
 	if (!bad)
@@ -208,8 +209,8 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 		bad = set_prefixes(gw, t, own, &site_len, &site, &lan);
 	if (bad)
 		return bad;
-	for (uint32_t i = 0; i < c->iface[CONFIG_WAN].n_address; i++)
-		if (c->iface[CONFIG_WAN].address[i].addr.is6)
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (wan->address[i].addr.is6)
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
 	set_header(gw, t);

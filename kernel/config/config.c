@@ -1,16 +1,15 @@
-/* See config.h. Lines and words become (key, value) pairs; which keys there
- * are and what their values look like stands in config_keys.c.
+/* See config.h. Lines and words become (key, value) pairs, and the tables of the
+ * sections say what to do with them.
  *
- * The text may be anything: every line is looked at once, each gives at most
- * one error, and beyond CONFIG_ERRORS they are only counted. */
+ * The text may be anything. Every line is looked at once, and each line gives at most
+ * one error. Errors beyond CONFIG_ERRORS are only counted. */
 #include "kernel/config/config.h"
 
-#include "kernel/config/config_keys.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 
-enum { FROM_FILE = 1, FROM_CMDLINE = 2 }; /* bits in config.given */
-enum { VALUE_MAX = 200 };                 /* characters of a value on the command line */
+enum { FROM_FILE = 1, FROM_CMDLINE = 2 }; /* bits in config_entry.given */
+enum { CMDLINE_VALUE = 200 };             /* characters of a value on the command line */
 
 static const char cmdline_name[] = "command line";
 
@@ -24,7 +23,7 @@ static void PRINTF_LIKE(3, 0)
 	struct config_error *e = &c->error[c->n_errors - 1];
 	fmt(e->where, sizeof e->where, "%s", where);
 	fmt_v(e->what, sizeof e->what, format, args);
-	/* Parts of the text are quoted, and the error goes to a terminal. */
+	/* The message quotes the text, and a terminal shows it. */
 	for (char *p = e->what; *p; p++)
 		if (*p < ' ' || *p > '~')
 			*p = '?';
@@ -42,111 +41,178 @@ static void fail_unknown(struct config *c, const char *where, struct slice key)
 {
 	const char *nearest = NULL;
 	uint32_t distance = 0;
-	/* What is only counted needs no name: junk must not cost seconds. */
-	for (uint32_t i = 0; i < config_n_keys && c->n_errors < CONFIG_ERRORS; i++)
-		config_nearer(key, config_key[i].name, &nearest, &distance);
+	/* Errors that are only counted need no nearest key: 60 KB of junk must not take
+	 * seconds. */
+	for (uint32_t i = 0; i < c->n_entries && c->n_errors < CONFIG_ERRORS; i++)
+		config_word_nearer(key, c->entry[i].key->name, &nearest, &distance);
 	config_fail(c, where, "unknown key \"%.*s\", nearest: %s",
 	            (int)min_u32((uint32_t)key.len, 40), key.at, nearest ? nearest : "none");
 }
 
 /* --- one key and its value ----------------------------------------------------------- */
 
-static uint32_t *counter(struct config *c, const struct config_key *key)
+/* The i-th value of a key; i is 0 where the key is no list. */
+static uint8_t *slot(struct config *c, const struct config_entry *e, uint32_t i)
 {
-	return (uint32_t *)(void *)((char *)c + key->count);
+	return c->values + e->values + e->key->offset + i * e->key->type->size;
 }
 
-static void store(struct config *c, const struct config_key *key, const union config_value *v)
+/* How many values a list holds. */
+static uint32_t *counter(struct config *c, const struct config_entry *e)
 {
-	uint32_t i = key->count ? (*counter(c, key))++ : 0;
-	memcpy(config_slot(c, key, i), v, key->type->size);
-	if (key->flag)
-		*((bool *)c + key->flag) = true;
+	return (uint32_t *)(void *)(c->values + e->values + e->key->counter - 1);
 }
 
-static void set(const struct config_source *s, struct slice text, unsigned from)
+static void store(struct config *c, const struct config_entry *e, const void *value)
 {
-	struct config *c = s->c;
-	const struct config_key *key = s->key;
-	uint8_t *given = &c->given[key - config_key];
-	union config_value v;
-	memset(&v, 0, sizeof v);
+	uint32_t i = e->key->counter ? (*counter(c, e))++ : 0;
+	memcpy(slot(c, e, i), value, e->key->type->size);
+	if (e->key->flag)
+		*(bool *)(c->values + e->values + e->key->flag - 1) = true;
+}
 
-	bool again = *given & from;
-	*given |= (uint8_t)from;
+static void set(struct config *c, struct config_entry *e, const char *where, struct slice text,
+                uint8_t from)
+{
+	const struct config_key *key = e->key;
+	struct config_source s = {c, where, key};
+	uint8_t value[CONFIG_VALUE] __attribute__((aligned(8))) = {0};
+
+	bool again = e->given & from;
+	e->given |= from;
 	if (text.len == 0) {
-		config_fail(c, s->where, "%s: the value is missing", key->name);
+		config_fail(c, where, "%s: the value is missing", key->name);
 		return;
 	}
-	if (again && !key->count) {
-		config_fail(c, s->where, "%s: given a second time", key->name);
+	if (again && !key->counter) {
+		config_fail(c, where, "%s: given a second time", key->name);
 		return;
 	}
-	if (!key->type->parse(s, text, &v))
+	if (!key->type->parse(&s, text, value))
 		return;
-	if (from == FROM_FILE && *given & FROM_CMDLINE)
+	if (from == FROM_FILE && e->given & FROM_CMDLINE)
 		return;
-	char *where = c->where[key - config_key];
-	if (key->count && !where[0]) /* the first of a list takes the place of the default */
-		*counter(c, key) = 0;
-	if (key->count && *counter(c, key) >= key->max) {
-		config_fail(c, s->where, "%s: given more than %u times", key->name, key->max);
+	if (key->counter && !e->where[0]) /* the first value of a list replaces its default */
+		*counter(c, e) = 0;
+	if (key->counter && *counter(c, e) >= key->most) {
+		config_fail(c, where, "%s: given more than %u times", key->name, key->most);
 		return;
 	}
-	store(c, key, &v);
-	fmt(where, sizeof c->where[0], "%s", s->where);
-	if (key->offset == offsetof(struct config, iface[CONFIG_LAN].nic) ||
-	    key->offset == offsetof(struct config, iface[CONFIG_WAN].nic))
-		fmt(c->nic_where, sizeof c->nic_where, "%s", s->where);
+	store(c, e, value);
+	e->order = ++c->n_set;
+	fmt(e->where, sizeof e->where, "%s", where);
+}
+
+/* The index of the entry with a name, n_entries when there is none. */
+static uint32_t find(const struct config *c, struct slice name)
+{
+	uint32_t i = 0;
+	while (i < c->n_entries && !config_word_is(name, c->entry[i].key->name))
+		i++;
+	return i;
 }
 
 static void set_named(struct config *c, const char *where, struct slice key, struct slice value,
-                      unsigned from)
+                      uint8_t from)
 {
-	for (uint32_t i = 0; i < config_n_keys; i++) {
-		const char *name = config_key[i].name;
-		if (key.len != strlen(name) || memcmp(key.at, name, key.len) != 0)
-			continue;
-		struct config_source s = {c, where, &config_key[i]};
-		set(&s, value, from);
-		return;
-	}
-	fail_unknown(c, where, key);
+	uint32_t i = find(c, key);
+	if (i < c->n_entries)
+		set(c, &c->entry[i], where, value, from);
+	else
+		fail_unknown(c, where, key);
 }
 
-const char *config_where(const struct config *c, const char *text)
+/* The entry that the first word of a text names, NULL when it names none. */
+static const struct config_entry *named(const struct config *c, const char *text)
 {
 	size_t len = 0;
 	while (text[len] != '\0' && text[len] != ' ' && text[len] != ':')
 		len++;
-	for (uint32_t i = 0; i < config_n_keys; i++)
-		if (strlen(config_key[i].name) == len &&
-		    memcmp(config_key[i].name, text, len) == 0 && c->where[i][0])
-			return c->where[i];
-	return "gateway.conf";
+	uint32_t i = find(c, (struct slice){text, len});
+	return i < c->n_entries ? &c->entry[i] : NULL;
+}
+
+const char *config_where(const struct config *c, const char *text)
+{
+	const struct config_entry *e = named(c, text);
+	return e && e->where[0] ? e->where : "gateway.conf";
+}
+
+const char *config_where_later(const struct config *c, const char *a, const char *b)
+{
+	const struct config_entry *e = named(c, a), *f = named(c, b);
+	if (!e || !f)
+		return "";
+	return e->order > f->order ? e->where : f->where;
+}
+
+/* --- sections --------------------------------------------------------------------------- */
+
+static void set_default(struct config *c, const struct config_entry *e)
+{
+	struct config_source s = {c, "default", e->key};
+	uint8_t value[CONFIG_VALUE] __attribute__((aligned(8))) = {0};
+	if (!e->key->initial)
+		return;
+	struct slice text = {e->key->initial, strlen(e->key->initial)};
+	if (e->key->type->parse(&s, text, value))
+		store(c, e, value);
+}
+
+/* Adds a section behind those before it; `used` bytes of the values are taken. */
+static uint32_t add_section(struct config *c, const struct config_section *s, uint32_t used)
+{
+	uint32_t start = (used + 7) & ~7u;
+	if (c->n_sections == CONFIG_SECTIONS || s->n_keys > CONFIG_KEYS - c->n_entries ||
+	    start > CONFIG_VALUES || s->size > CONFIG_VALUES - start) {
+		config_fail(c, "default", "no room for the keys from %s on", s->key[0].name);
+		return used;
+	}
+	c->section[c->n_sections] = s;
+	c->start[c->n_sections++] = start;
+	for (uint32_t i = 0; i < s->n_keys; i++) {
+		struct config_entry *e = &c->entry[c->n_entries++];
+		e->key = &s->key[i];
+		e->values = start;
+		set_default(c, e);
+	}
+	return start + s->size;
+}
+
+void config_init(struct config *c, const struct config_section *const *section, uint32_t n)
+{
+	uint32_t used = 0;
+	memset(c, 0, sizeof *c);
+	for (uint32_t i = 0; i < n; i++)
+		used = add_section(c, section[i], used);
+}
+
+const void *config_values(const struct config *c, const struct config_section *s)
+{
+	for (uint32_t i = 0; i < c->n_sections; i++)
+		if (c->section[i] == s)
+			return c->values + c->start[i];
+	return NULL;
+}
+
+void *config_values_of(struct config *c, const struct config_section *s)
+{
+	const uint8_t *values = config_values(c, s);
+	return values ? c->values + (values - c->values) : NULL;
+}
+
+bool config_check(struct config *c)
+{
+	bool good = true;
+	for (uint32_t i = 0; i < c->n_sections; i++)
+		if (c->section[i]->check)
+			good &= c->section[i]->check(c);
+	return good;
 }
 
 /* --- the two kinds of text ------------------------------------------------------------ */
 
-void config_init(struct config *c, const char *const *apps, uint32_t n_apps)
-{
-	memset(c, 0, sizeof *c);
-	c->apps = apps;
-	c->n_apps = n_apps;
-	for (uint32_t i = 0; i < config_n_keys; i++) {
-		const struct config_key *key = &config_key[i];
-		struct config_source s = {c, "default", key};
-		union config_value v;
-		memset(&v, 0, sizeof v);
-		if (!key->initial)
-			continue;
-		struct slice text = {key->initial, strlen(key->initial)};
-		if (key->type->parse(&s, text, &v))
-			store(c, key, &v);
-	}
-}
-
-/* Cuts blanks off the end. */
+/* Removes spaces and tabs at the end. */
 static void trim(struct slice *s)
 {
 	while (s->len > 0 && (s->at[s->len - 1] == ' ' || s->at[s->len - 1] == '\t'))
@@ -165,11 +231,11 @@ bool config_cmdline(struct config *c, const char *line)
 			continue;
 		}
 		struct slice key = {word.at, (size_t)(equals - word.at)};
-		char text[VALUE_MAX];
+		char text[CMDLINE_VALUE];
 		size_t n = word.len - key.len - 1;
 		if (n > sizeof text) {
 			config_fail(c, cmdline_name, "%.*s: the value is longer than %u characters",
-			            (int)min_u32((uint32_t)key.len, 40), key.at, VALUE_MAX);
+			            (int)min_u32((uint32_t)key.len, 40), key.at, CMDLINE_VALUE);
 			continue;
 		}
 		for (size_t i = 0; i < n; i++)
@@ -181,7 +247,7 @@ bool config_cmdline(struct config *c, const char *line)
 	return c->n_errors == before;
 }
 
-/* A line without what follows a '#' or "//". */
+/* Removes the comment, which begins with '#' or "//". */
 static void cut_comment(struct slice *line)
 {
 	for (size_t i = 0; i < line->len; i++) {
@@ -193,8 +259,8 @@ static void cut_comment(struct slice *line)
 	}
 }
 
-/* The first byte that no line of text has, or -1. Comments may be in any
- * script, so only control characters count there. */
+/* The first byte that is not allowed in a line of text, or -1. Comments may be in any
+ * script, so in them only control characters are refused. */
 static int bad_byte(struct slice line, size_t before_comment)
 {
 	for (size_t i = 0; i < line.len; i++) {
@@ -231,7 +297,7 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 {
 	uint32_t before = c->n_errors;
 	struct slice rest = {text, len};
-	/* The mark that Windows editors put before UTF-8. */
+	/* The byte order mark that some editors write before UTF-8. */
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		rest.at += 3;
 		rest.len -= 3;
@@ -249,46 +315,34 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 	return c->n_errors == before;
 }
 
-bool config_check(struct config *c)
-{
-	const struct config_nic *lan = &c->iface[CONFIG_LAN].nic, *wan = &c->iface[CONFIG_WAN].nic;
-	bool same = lan->by_mac ? wan->by_mac && mac_eq(&lan->address, &wan->address)
-	                        : !wan->by_mac && lan->index == wan->index;
-	if (same)
-		config_fail(c, c->nic_where, "lan and wan name the same NIC");
-	return !same;
-}
+/* --- back to text -------------------------------------------------------------------- */
 
-/* --- and back to text ---------------------------------------------------------------- */
-
-static bool print_value(const struct config *c, const struct config_key *key, uint32_t i, char *buf,
+static bool print_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
                         size_t size)
 {
-	const char *base = (const char *)c;
-	union config_value v;
-	if (key->flag && !*((const bool *)c + key->flag))
+	const uint8_t *values = c->values + e->values;
+	if (e->key->flag && !*(const bool *)(values + e->key->flag - 1))
 		return false;
-	memset(&v, 0, sizeof v);
-	memcpy(&v, base + key->offset + i * key->type->size, key->type->size);
-	size_t n = fmt(buf, size, "%s ", key->name);
-	return key->type->print(&v, buf + n, size - n);
+	size_t n = fmt(buf, size, "%s ", e->key->name);
+	const uint8_t *value = values + e->key->offset + i * e->key->type->size;
+	return e->key->type->print(e->key, value, buf + n, size - n);
 }
 
 bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size)
 {
-	/* The cursor is the key's number and, below it, the place in its list. */
-	for (uint32_t k = *cursor >> 16; k < config_n_keys; k++) {
-		const struct config_key *key = &config_key[k];
+	/* The upper half of the cursor is the entry, the lower half the place in its list. */
+	for (uint32_t k = *cursor >> 16; k < c->n_entries; k++) {
+		const struct config_entry *e = &c->entry[k];
 		uint32_t n = 1, i = *cursor >> 16 == k ? *cursor & 0xffff : 0;
-		if (key->count)
-			memcpy(&n, (const char *)c + key->count, sizeof n);
+		if (e->key->counter)
+			memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
 		for (; i < n; i++) {
-			if (!print_value(c, key, i, buf, size))
+			if (!print_value(c, e, i, buf, size))
 				continue;
 			*cursor = k << 16 | (i + 1);
 			return true;
 		}
 	}
-	*cursor = config_n_keys << 16;
+	*cursor = c->n_entries << 16;
 	return false;
 }

@@ -3,7 +3,7 @@
  * The generator is ChaCha (RFC 8439 section 2.3) with 12 rounds and fast key erasure. Its
  * seed comes from all sources that the machine has. The best known attack reaches 7 rounds,
  * and it needs more than anybody on a wire can have (J.-P. Aumasson, "Too Much Crypto",
- * 2019). Speed matters: each answer of `dns64` to a new name takes 16 random bytes.
+ * 2019). Speed matters: an application may take 16 random bytes for each packet.
  *
  * The keyed 32-bit hash is for all tables whose keys come from the wire. */
 #ifndef KERNEL_LIB_RNG_H

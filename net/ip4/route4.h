@@ -4,7 +4,7 @@
 
 #include "net/interface.h"
 
-#define ROUTES4 (CONFIG_ROUTES + CONFIG_GATEWAYS + 2u * INTERFACES * CONFIG_ADDRESSES)
+#define ROUTES4 (NET_ROUTES + NET_GATEWAYS + 2u * INTERFACES * NET_ADDRESSES)
 #define CLAIMS4 32u
 
 /* A route. Sorted by falling length, so the first match is the longest. */

@@ -83,7 +83,7 @@ static uint32_t write_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static void write_dns(const struct config_ra *c, const struct ra *ra, struct writer *w,
+static void write_dns(const struct ra_config *c, const struct ra *ra, struct writer *w,
                       uint32_t lifetime_s)
 {
 	bool own = c->n_rdnss == 0 && ra->has_dns;
@@ -93,7 +93,7 @@ static void write_dns(const struct config_ra *c, const struct ra *ra, struct wri
 		o->lifetime = be32_of(lifetime_s);
 		memcpy(o + 1, own ? &ra->dns : c->rdnss, n);
 	}
-	uint8_t names[CONFIG_DNSSL * (CONFIG_DOMAIN + 2)];
+	uint8_t names[RA_DOMAINS * (CONFIG_DOMAIN + 2)];
 	n = 0;
 	for (uint32_t i = 0; i < c->n_dnssl; i++)
 		n += write_name(names + n, c->dnssl[i]);
@@ -104,7 +104,7 @@ static void write_dns(const struct config_ra *c, const struct ra *ra, struct wri
 	}
 }
 
-static void write_pref64(const struct config_ra *c, const struct ra *ra, struct writer *w,
+static void write_pref64(const struct ra_config *c, const struct ra *ra, struct writer *w,
                          uint32_t lifetime_s)
 {
 	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
@@ -144,8 +144,8 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	if (mtu)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
-	write_dns(&gw->config->ra, ra, &w, lifetime_s);
-	write_pref64(&gw->config->ra, ra, &w, lifetime_s);
+	write_dns(ra_config(gw->config), ra, &w, lifetime_s);
+	write_pref64(ra_config(gw->config), ra, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
 	if (!p)
@@ -181,20 +181,20 @@ void ra_restart(struct gw *gw, uint32_t iface)
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu)
 {
 	struct ra *ra = &gw->ra[iface];
-	ra->on = gw->config->ra.on;
+	ra->on = ra_config(gw->config)->on;
 	ra->lifetime_s = lifetime_s;
 	ra->preference = preference;
 	ra->mtu = mtu;
 	ra_restart(gw, iface);
 }
 
-void ra_set_dns64(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
-                  uint32_t n)
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
+                uint32_t n)
 {
 	struct ra *ra = &gw->ra[iface];
 	ra->has_dns = true;
 	ra->dns = *server;
-	ra->n_pref64 = min_u32(n, CONFIG_PREF64);
+	ra->n_pref64 = min_u32(n, RA_PREF64);
 	memcpy(ra->pref64, pref64, ra->n_pref64 * sizeof *pref64);
 }
 

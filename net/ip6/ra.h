@@ -10,6 +10,7 @@
 #define NET_IP6_RA_H
 
 #include "net/gw.h"
+#include "net/ip6/ra_keys.h"
 
 /* Lifetimes of a prefix that stays (RFC 4861 section 6.2.1), and how long hosts keep a
  * prefix that is withdrawn (RFC 4862 section 5.5.3 (e)). */
@@ -23,9 +24,9 @@
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
 /* Sets a DNS server and NAT64 prefixes of the application, which are advertised unless the
- * configuration has others. Called in its init. Prefixes beyond CONFIG_PREF64 are ignored. */
-void ra_set_dns64(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
-                  uint32_t n);
+ * configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
+                uint32_t n);
 
 /* Adds a prefix, or changes the lifetimes of an advertised one; all nodes are informed
  * soon. False when there are too many. */

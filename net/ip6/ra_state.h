@@ -2,7 +2,7 @@
 #ifndef NET_IP6_RA_STATE_H
 #define NET_IP6_RA_STATE_H
 
-#include "kernel/config/config.h"
+#include "net/ip6/ra_keys.h"
 #include "kernel/lib/bytes.h"
 
 #define RA_PREFIXES 4u
@@ -28,7 +28,7 @@ struct ra {
 	/* Advertised when lan.rdnss and lan.pref64 are not set. */
 	bool has_dns;
 	ip6 dns;
-	struct prefix pref64[CONFIG_PREF64];
+	struct prefix pref64[RA_PREF64];
 	uint32_t n_pref64;
 
 	uint32_t apart_ms; /* no advertisement to all nodes before this time */

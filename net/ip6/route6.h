@@ -5,7 +5,8 @@
 
 #include "net/interface.h"
 
-#define ROUTES6_GIVEN (CONFIG_ROUTES + CONFIG_GATEWAYS + CONFIG_IVI_MAPS + 64u)
+#define ROUTES6_APP   320u /* that an application may add */
+#define ROUTES6_GIVEN (NET_ROUTES + NET_GATEWAYS + ROUTES6_APP)
 #define ROUTES6       (ROUTES6_GIVEN + 2u * INTERFACES * INTERFACE_ADDRESSES6)
 
 /* A route. Sorted by falling length, so the first match is the longest; words are raw. */

@@ -53,6 +53,8 @@ enum tcp_end {
 	TCP_ENDS
 };
 
+struct count_table;
+
 /* A user: what serves a port or opens connections. */
 struct tcp_user {
 	/* Decides whether a client may connect: DROP_NONE, or why not (counted; the client
@@ -152,8 +154,7 @@ bool tcp_icmp(struct gw *gw, const struct pkt *p);
  * (gw_wake_at). */
 bool tcp_tick(struct gw *gw);
 
-/* Lists one counter a call, as gw_show_stats. False behind the last one: then *cursor is
- * reduced by the number of these counters, for the next listing. */
-bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* The counters of TCP; none while nothing listens. */
+extern const struct count_table tcp_counts;
 
 #endif

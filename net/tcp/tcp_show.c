@@ -1,48 +1,45 @@
 /* The counters of TCP, and the check of its invariants for tests. See tcp.h and tcp_conn.h. */
+#include "net/count.h"
 #include "net/tcp/tcp_conn.h"
 
 #include "kernel/lib/fmt.h"
 
-bool tcp_show_stats(const struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+static uint64_t connections(const void *of)
 {
-	const struct tcp *t = gw->tcp;
-	const struct tcp_count *c = &t->count;
-	uint32_t waiting = t->list[TCP_LIST_WAITING].n;
-	const struct {
-		const char *name;
-		uint64_t value;
-	} row[] = {
-	        {"tcp_connections", t->n - waiting},
-	        {"tcp_half_open", t->n_half},
-	        {"tcp_orphans", t->list[TCP_LIST_ORPHANS].n},
-	        {"tcp_time_wait", waiting},
-	        {"tcp_packets_held", t->n_packets},
-	        {"tcp_segments_in", c->in},
-	        {"tcp_segments_out", c->out},
-	        {"tcp_accepted", c->accepted},
-	        {"tcp_connected", c->connected},
-	        {"tcp_closed", c->ended[TCP_CLOSED]},
-	        {"tcp_reset", c->ended[TCP_RESET]},
-	        {"tcp_timeout", c->ended[TCP_TIMEOUT]},
-	        {"tcp_unreachable", c->ended[TCP_UNREACHABLE]},
-	        {"tcp_crowded_out", c->ended[TCP_CROWDED]},
-	        {"tcp_retransmitted", c->retransmitted},
-	        {"tcp_fast_retransmits", c->fast},
-	        {"tcp_probes", c->probes},
-	        {"tcp_cookies_sent", c->cookies},
-	        {"tcp_cookies_good", c->cookies_good},
-	        {"tcp_resets_sent", c->resets},
-	        {"tcp_challenges", c->challenges},
-	};
-	uint32_t i = *cursor;
-	if (i >= ARRAY_SIZE(row)) {
-		*cursor -= (uint32_t)ARRAY_SIZE(row);
-		return false;
-	}
-	++*cursor;
-	fmt(buf, size, "%s %llu", row[i].name, (unsigned long long)row[i].value);
-	return true;
+	const struct tcp *t = of;
+	return t->n - t->list[TCP_LIST_WAITING].n;
 }
+
+static const struct count count[] = {
+        COUNT_OF("tcp_connections", connections),
+        COUNT(struct tcp, "tcp_half_open", n_half),
+        COUNT(struct tcp, "tcp_orphans", list[TCP_LIST_ORPHANS].n),
+        COUNT(struct tcp, "tcp_time_wait", list[TCP_LIST_WAITING].n),
+        COUNT(struct tcp, "tcp_packets_held", n_packets),
+        COUNT(struct tcp, "tcp_segments_in", count.in),
+        COUNT(struct tcp, "tcp_segments_out", count.out),
+        COUNT(struct tcp, "tcp_accepted", count.accepted),
+        COUNT(struct tcp, "tcp_connected", count.connected),
+        COUNT(struct tcp, "tcp_closed", count.ended[TCP_CLOSED]),
+        COUNT(struct tcp, "tcp_reset", count.ended[TCP_RESET]),
+        COUNT(struct tcp, "tcp_timeout", count.ended[TCP_TIMEOUT]),
+        COUNT(struct tcp, "tcp_unreachable", count.ended[TCP_UNREACHABLE]),
+        COUNT(struct tcp, "tcp_crowded_out", count.ended[TCP_CROWDED]),
+        COUNT(struct tcp, "tcp_retransmitted", count.retransmitted),
+        COUNT(struct tcp, "tcp_fast_retransmits", count.fast),
+        COUNT(struct tcp, "tcp_probes", count.probes),
+        COUNT(struct tcp, "tcp_cookies_sent", count.cookies),
+        COUNT(struct tcp, "tcp_cookies_good", count.cookies_good),
+        COUNT(struct tcp, "tcp_resets_sent", count.resets),
+        COUNT(struct tcp, "tcp_challenges", count.challenges),
+};
+
+static const void *state(const struct gw *gw)
+{
+	return gw->tcp;
+}
+
+const struct count_table tcp_counts = COUNT_TABLE(count, state);
 
 static const char *check_queue(const struct tcp_queue *q)
 {

@@ -4,8 +4,8 @@
  * Whatever was read, the resulting configuration must print as text that loads again without an
  * error and gives the same configuration. A configuration without errors starts its application or
  * is refused with a reason, in much memory or little. */
-#include "kernel/config/config.h"
 #include "kernel/lib/log.h"
+#include "kernel/settings.h"
 #include "tests/host/rig.h"
 
 #include <stdio.h>
@@ -62,10 +62,10 @@ static void check_in_force(void)
 {
 	static char text[65536], again[65536];
 	size_t n = print(&first, text, sizeof text);
-	config_init(&second, apps, ARRAY_SIZE(apps));
+	settings_init(&second, apps, ARRAY_SIZE(apps));
 	MUST(config_text(&second, "again", text, n));
 	MUST(second.n_errors == 0);
-	MUST(memcmp(&first, &second, offsetof(struct config, apps)) == 0);
+	MUST(memcmp(first.values, second.values, sizeof first.values) == 0);
 	MUST(print(&second, again, sizeof again) == n && memcmp(text, again, n) == 0);
 }
 
@@ -76,7 +76,7 @@ static void check_start(size_t size)
 	static const size_t memory[] = {1u << 18, 1u << 21, 1u << 22, 1u << 24};
 	rig_reset(&rig, 1, memory[size % ARRAY_SIZE(memory)], 1000000);
 	rig.config = first;
-	const char *wrong = rig_start(&rig, first.app, 16);
+	const char *wrong = rig_start(&rig, settings_name(&first)->app, 16);
 	if (wrong) {
 		check_text(wrong, 1000);
 		return;
@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > words)
 		memcpy(file, data + words, size - words);
 	log_reset();
-	config_init(&first, apps, ARRAY_SIZE(apps));
+	settings_init(&first, apps, ARRAY_SIZE(apps));
 	MUST(first.n_errors == 0);
 	bool ok = config_cmdline(&first, line);
 	check_errors(&first, ok);
@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_in_force();
 	ok = config_check(&first) && ok;
 	check_errors(&first, ok);
-	if (ok && first.app[0])
+	if (ok && settings_name(&first)->app[0])
 		check_start(size);
 	free(line);
 	free(file);

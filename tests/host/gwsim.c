@@ -21,7 +21,9 @@
 #include "tests/host/rig.h"
 
 #include "apps/nat/nat.h"
+#include "apps/tunnel/tun_keys.h"
 #include "kernel/lib/log.h"
+#include "kernel/settings.h"
 #include "net/ip6/ra.h"
 #include "tests/host/nat_check.h"
 
@@ -257,8 +259,9 @@ static void do_prefix(char *rest)
 
 static void do_check(void)
 {
-	bool has_nat = strcmp(rig.config.app, "nat") == 0 ||
-	               (strcmp(rig.config.app, "6to4") == 0 && rig.config.tun.nat);
+	const char *app = settings_name(&rig.config)->app;
+	bool has_nat = strcmp(app, "nat") == 0 ||
+	               (strcmp(app, "6to4") == 0 && tun_config(&rig.config)->nat);
 	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table) : NULL;
 	if (bad)
 		error(bad);

@@ -7,6 +7,7 @@
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/panic.h"
+#include "kernel/settings.h"
 #include "net/neigh.h"
 #include "tests/host/route6.h"
 
@@ -31,7 +32,7 @@ void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us)
 	memset(&rig->gw, 0, sizeof rig->gw);
 	memset(&rig->rng, 0, sizeof rig->rng);
 	rng_seed(&rig->rng, &seed, sizeof seed);
-	config_init(&rig->config, names, n);
+	settings_init(&rig->config, names, n);
 	rig->started = false;
 	memset(rig->stalled, 0, sizeof rig->stalled);
 	rig->gw.now_us = now_us;
@@ -72,7 +73,7 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	const char *wrong = gw_init(gw);
 	if (wrong)
 		return wrong;
-	fmt(rig->config.app, sizeof rig->config.app, "%s", app);
+	settings_set_app(&rig->config, app);
 	rig->started = true;
 	rig->free_at_start = rig->pool.n_free;
 	rig_advance(rig, 0);

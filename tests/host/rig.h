@@ -14,7 +14,7 @@
 struct rig {
 	struct pool pool;
 	struct rng rng;
-	struct config config;
+	struct config config; /* by settings_init */
 	struct gw gw;
 	bool started;
 	bool stalled[INTERFACES]; /* the card takes nothing: frames stay in the transmit queue */

@@ -17,7 +17,7 @@ static const char *init(struct gw *gw)
 {
 	static const ip6 tunnel = {{0x20, 1, 0x0d, 0xb8, 0, 10}},
 	                 nowhere = {{0x20, 1, 0x0d, 0xb8, 0, 11}};
-	const struct config_interface *lan = &gw->config->iface[CONFIG_LAN];
+	const struct net_config_interface *lan = &net_config(gw->config)->iface[IF_LAN];
 	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_LOW, lan->mtu);
 	for (uint32_t i = 0; i < lan->n_address; i++)
 		if (lan->address[i].addr.is6 &&

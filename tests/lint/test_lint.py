@@ -96,14 +96,14 @@ void nic_init(void)
 	/* No asm and no "outb(" here: comments and strings do not count. */
 }
 """,
-    "net/drop.def": 'DROP(TTL, "ttl")\n',
+    "net/drops.def": 'DROP(TTL, "ttl")\n',
     "net/gw.h": """\
 #ifndef NET_GW_H
 #define NET_GW_H
 #include "kernel/lib/pkt.h"
 enum gw_drop_reason {
 #define DROP(name, text) DROP_##name,
-#include "net/drop.def"
+#include "net/drops.def"
 #undef DROP
 };
 int gw_drop(const struct pkt *p);
@@ -231,7 +231,7 @@ ARROWS = [
     ("drivers/net/nic.c", "kernel/main.h", "drivers/net/ may not include"),
     ("kernel/lib/pkt.c", "kernel/x86/clock.h", "kernel/lib/ may not include"),
     ("kernel/lib/pkt.c", "net/gw.h", "kernel/lib/ may not include"),
-    ("kernel/lib/pkt.c", "net/drop.def", "kernel/lib/ may not include"),
+    ("kernel/lib/pkt.c", "net/drops.def", "kernel/lib/ may not include"),
     ("kernel/x86/clock.c", "net/gw.h", "kernel/x86/ may not include"),
     ("kernel/x86/clock.c", "kernel/main.h", "kernel/x86/ may not include"),
 ]
@@ -307,15 +307,33 @@ def test_circle(project: Project) -> None:
     project.expect("circles", "tools/lint/circles.txt:1: net/a is not needed any more")
 
 
+def test_core_names_an_application(project: Project) -> None:
+    """In code and in comments; a longer word is another one."""
+    words = "/* For NAT64. */\nint native;\nint gw_nat_sessions; /* of the NAT */\n"
+    project.replace("net/gw.c", "int gw", f"{words}int gw")
+    project.expect(
+        "arrows",
+        "net/gw.c:5: nat is an application: net/ knows none",
+        "net/gw.c:5: nat is an application: net/ knows none",
+    )
+
+
 def test_unused_drop_reason(project: Project) -> None:
     # A comment does not count as a use; a second entry with the same text would make two counters of one name.
     project.replace("net/gw.c", "int gw", "/* DROP_SPARE */\nint gw")
-    project.write("net/drop.def", 'DROP(TTL, "ttl")\nDROP(SPARE, "ttl")\n')
+    project.write("net/drops.def", 'DROP(TTL, "ttl")\nDROP(SPARE, "ttl")\n')
     project.expect(
         "drops",
-        "net/drop.def:2: DROP_SPARE is used nowhere",
-        "net/drop.def:2: ttl stands here twice",
+        "net/drops.def:2: DROP_SPARE is used nowhere",
+        "net/drops.def:2: ttl stands in net/drops.def already",
     )
+
+
+def test_drop_reason_of_two_folders(project: Project) -> None:
+    project.write("apps/nat/drops.def", 'DROP(TTL, "short")\n')
+    project.expect("drops", "net/drops.def:1: TTL stands in apps/nat/drops.def already")
+    project.write("apps/nat/drops.def", "")
+    project.expect("drops", 'apps/nat/drops.def:1: no line of the form DROP(NAME, "text")')
 
 
 def test_times_compared_by_their_sign(project: Project) -> None:

@@ -3,6 +3,7 @@
 
 * each include of our own files is written with its folder from the root: #include "kernel/lib/pkt.h";
 * no file includes a folder that its own folder's README does not name under `May include:`;
+* no file of the rooms below the applications names an application, in code or in comments;
 * the image has no C library: of <...> only the headers that the compiler itself provides;
 * a folder with `Hardware: none` contains no inline assembly and does not access hardware;
 * every source file of the image is in its folder's sources.mk, once, and every folder has a README.
@@ -20,6 +21,16 @@ FREESTANDING = {
     "float.h", "iso646.h", "limits.h", "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h",
     "stdint.h", "stdnoreturn.h",
 }
+
+# What the Makefile writes. It includes files of all folders, each of which is checked as it is.
+GENERATED = {"build/drops.def"}
+
+# Rooms that know no application, and the list of applications.
+CORE = ("kernel/lib", "kernel/config", "net")
+APPS = "apps/apps.def"
+APP_ENTRY = re.compile(r'^APP\((\w+), "([^"]*)"', re.M)
+# Words that mean something else as well.
+COMMON_WORDS = {"wire": "what carries frames"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(\S.*))', re.M)
 ASSEMBLY = re.compile(r"\b(asm|__asm|__asm__)\b")
@@ -50,6 +61,8 @@ def check_includes(tree: Tree, path: str, room: Room) -> list[Finding]:
         elif system is not None:
             if system not in FREESTANDING:
                 add(f"<{system}> needs a C library, the image has none")
+        elif ours in GENERATED:
+            continue
         elif "/" not in ours or ours.startswith((".", "/")):
             add(f'"{ours}" is not written with its folder from the root, such as "kernel/lib/pkt.h"')
         elif not (tree.root / ours).is_file():
@@ -67,6 +80,23 @@ def check_purity(tree: Tree, path: str) -> list[Finding]:
     for match in HARDWARE.finditer(text):
         what = f"{match[1]}: pure code does not touch the hardware"
         findings.append(Finding(path, line_of(text, match.start()), what))
+    return findings
+
+
+def check_names(tree: Tree) -> list[Finding]:
+    """The applications' names, as words or as parts of names (nat_start, CONFIG_NAT)."""
+    if not (tree.root / APPS).is_file():
+        return []
+    names = {word for entry in APP_ENTRY.findall(tree.text(APPS)) for word in entry} - set(COMMON_WORDS)
+    findings = []
+    for path in tree.image_files(".c", ".h", ".def"):
+        if not path.startswith(tuple(f"{folder}/" for folder in CORE)):
+            continue
+        text = tree.text(path).lower()
+        for match in re.finditer(r"[a-z0-9]+", text):
+            if match[0] in names:
+                what = f"{match[0]} is an application: {os.path.dirname(path)}/ knows none"
+                findings.append(Finding(path, line_of(text, match.start()), what))
     return findings
 
 
@@ -98,7 +128,7 @@ def check_lists(tree: Tree) -> list[Finding]:
 
 
 def check(tree: Tree) -> list[Finding]:
-    findings = check_lists(tree)
+    findings = check_lists(tree) + check_names(tree)
     for folder in sorted({os.path.dirname(path) for path in tree.image_files(".c", ".h", ".S", ".def")}):
         if folder not in tree.rooms:
             what = "does not say `May include: …` and `Hardware: none|seam|yes`"

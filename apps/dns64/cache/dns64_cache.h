@@ -14,7 +14,7 @@
 #define APPS_DNS64_CACHE_DNS64_CACHE_H
 
 #include "apps/dns64/message/dns_message.h"
-#include "kernel/config/config.h"
+#include "apps/dns64/shared/dns64_sizes.h"
 #include "kernel/lib/addr.h"
 #include "kernel/lib/rng.h"
 #include "kernel/lib/when.h"
@@ -110,7 +110,7 @@ struct dns64_cache {
 	/* From the configuration. */
 	bool keep;        /* false: records serve only the queries that wait (dns64.cache 0) */
 	uint32_t stale_s; /* seconds for which an expired record may serve */
-	struct prefix exclude[CONFIG_RANGES]; /* AAAA records that are not used */
+	struct prefix exclude[DNS64_RANGES]; /* AAAA records that are not used */
 	uint32_t n_exclude;
 
 	/* Memory for one record that moves, and for one message that is rewritten or checked. */

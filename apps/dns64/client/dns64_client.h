@@ -5,13 +5,14 @@
 
 #include "apps/dns64/client/dns64_reply.h"
 #include "apps/dns64/shared/dns64_parts.h"
+#include "apps/dns64/shared/dns64_sizes.h"
 
 struct dns64_clients {
 	/* From the configuration. */
-	uint16_t port;                      /* for queries */
-	uint32_t size_max;                  /* bytes of an answer over UDP */
-	bool debug;                         /* a log line for each query */
-	struct prefix skip[CONFIG_CLIENTS]; /* nothing is synthesised for these clients */
+	uint16_t port;                     /* for queries */
+	uint32_t size_max;                 /* bytes of an answer over UDP */
+	bool debug;                        /* a log line for each query */
+	struct prefix skip[DNS64_CLIENTS]; /* nothing is synthesised for these clients */
 	uint32_t n_skip;
 
 	uint64_t said_us; /* when the last log line about a query was written */

@@ -3,6 +3,7 @@
 #define APPS_DNS64_CLIENT_DNS64_LIMIT_H
 
 #include "apps/dns64/shared/dns64_parts.h"
+#include "apps/dns64/shared/dns64_sizes.h"
 
 #define DNS64_BUCKET_SETS 1024u /* a power of two */
 #define DNS64_BUCKET_WAYS 4u
@@ -16,7 +17,7 @@ struct dns64_bucket {
 
 struct dns64_limits {
 	/* From the configuration. */
-	struct prefix client[CONFIG_CLIENTS];
+	struct prefix client[DNS64_CLIENTS];
 	uint32_t n_clients;
 	bool own_clients; /* the prefixes are the networks of our interfaces */
 	uint32_t rate;    /* answers a second for each client; 0: no limit */

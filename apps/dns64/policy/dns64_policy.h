@@ -104,13 +104,13 @@ struct dns64_policy {
 	struct dns64_cache *cache;
 
 	/* From the configuration. */
-	struct embed_form prefix[CONFIG_PREFIXES];
-	bool well_known[CONFIG_PREFIXES];
+	struct embed_form prefix[DNS64_PREFIXES];
+	bool well_known[DNS64_PREFIXES];
 	uint32_t n_prefixes;
-	struct dns64_map map[CONFIG_RANGES]; /* the longest first */
+	struct dns64_map map[DNS64_RANGES]; /* the longest first */
 	uint32_t n_maps;
-	struct dns_key skip_name[CONFIG_RANGES];
-	uint32_t skip_labels[CONFIG_RANGES];
+	struct dns_key skip_name[DNS64_RANGES];
+	uint32_t skip_labels[DNS64_RANGES];
 	uint32_t n_skip_names;
 	uint32_t patience_us; /* wait for AAAA records while A records are there */
 	bool always, reverse, servfail;

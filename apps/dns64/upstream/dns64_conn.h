@@ -45,7 +45,7 @@ struct dns64_conn {
 };
 
 struct dns64_conns {
-	struct dns64_conn to[CONFIG_SERVERS];
+	struct dns64_conn to[NET_SERVERS];
 	uint8_t *message;    /* memory for one message of a server */
 	uint64_t sent, mute; /* messages; connections given up because nothing was answered */
 };

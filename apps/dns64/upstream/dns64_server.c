@@ -26,7 +26,7 @@ uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
 {
 	struct dns64_servers *all = dns64_servers_of(gw);
 	uint32_t mask = (1u << all->n) - 1, up = 0;
-	_Static_assert(CONFIG_SERVERS < 32, "a bit each");
+	_Static_assert(NET_SERVERS < 32, "a bit each");
 	for (uint32_t i = 0; i < all->n; i++)
 		up |= (uint32_t)!all->server[i].down << i;
 	if (up & ~tried)

@@ -9,6 +9,7 @@
 #define APPS_DNS64_UPSTREAM_DNS64_SERVER_H
 
 #include "apps/dns64/shared/dns64_parts.h"
+#include "net/net_keys.h"
 #include "net/udp/udp_path.h"
 
 #define DNS64_PLAIN_S                                                               \
@@ -33,7 +34,7 @@ struct dns64_server {
 };
 
 struct dns64_servers {
-	struct dns64_server server[CONFIG_SERVERS];
+	struct dns64_server server[NET_SERVERS];
 	uint32_t n;
 	uint32_t n_up; /* servers that are not down */
 	uint32_t next; /* for round-robin */

@@ -32,7 +32,7 @@ static const char *started(void)
 static struct entry {
 	uint32_t net, via;
 	unsigned len;
-} entry[CONFIG_ROUTES];
+} entry[NET_ROUTES];
 static unsigned n_entries;
 
 static unsigned common_bits(uint32_t a, uint32_t b)
@@ -123,18 +123,18 @@ static void no_route(void)
 static void full_table(void)
 {
 	begin();
-	for (unsigned i = 0; i < CONFIG_ROUTES; i++) {
+	for (unsigned i = 0; i < NET_ROUTES; i++) {
 		char text[80];
 		snprintf(text, sizeof text, "route 172.16.%u.0/24 via 10.1.1.1\n", i);
 		add(text);
 	}
-	for (unsigned i = 1; i <= CONFIG_GATEWAYS; i++) {
+	for (unsigned i = 1; i <= NET_GATEWAYS; i++) {
 		char text[80];
 		snprintf(text, sizeof text, "gateway 203.0.113.%u\n", 10 + i);
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.routes4.n, CONFIG_ROUTES + CONFIG_GATEWAYS + 2);
+	CHECK_EQ(rig.gw.routes4.n, NET_ROUTES + NET_GATEWAYS + 2);
 	CHECK_EQ(swap32(route4_for(&rig.gw.routes4, ip4_of(1))->via), 0xcb00710b);
 }
 
@@ -144,27 +144,27 @@ static void fullest_table(void)
 {
 	rig_reset(&rig, 1, 4 << 20, 0);
 	add("nat.sessions 100\n");
-	for (unsigned i = 0; i < CONFIG_ADDRESSES; i++) {
+	for (unsigned i = 0; i < NET_ADDRESSES; i++) {
 		char text[80];
 		snprintf(text, sizeof text, "lan.address 10.%u.0.1/16\n", i);
 		add(text);
 		snprintf(text, sizeof text, "wan.address 11.%u.0.1/16\n", i);
 		add(text);
 	}
-	for (unsigned i = 0; i < CONFIG_ROUTES; i++) {
+	for (unsigned i = 0; i < NET_ROUTES; i++) {
 		char text[80];
 		snprintf(text, sizeof text, "route %u.%u.0.0/%u via 10.0.1.1\n", 10 + i / 8 % 2,
 		         i % 8, 17 + i / 16);
 		add(text);
 	}
-	for (unsigned i = 1; i <= CONFIG_GATEWAYS; i++) {
+	for (unsigned i = 1; i <= NET_GATEWAYS; i++) {
 		char text[80];
 		snprintf(text, sizeof text, "gateway 11.0.2.%u\n", i);
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
 	CHECK_EQ(rig.gw.routes4.n, ROUTES4);
-	for (unsigned i = 0; i < 2 * CONFIG_ADDRESSES; i++) {
+	for (unsigned i = 0; i < 2 * NET_ADDRESSES; i++) {
 		uint32_t own = (10 + i / 8) << 24 | i % 8 << 16 | 1;
 		struct pkt p = {0};
 		CHECK(ip4_route(&rig.gw, &p, ip4_of(own)));

@@ -206,12 +206,12 @@ static void well_known(void)
 static struct embed_table table;
 static const uint32_t mul[5] = {0x9e3779b1, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f, 0x165667b1};
 
-static struct config_map map_of(const char *v4, uint8_t len4, const char *v6, uint8_t len6)
+static struct embed_pair map_of(const char *v4, uint8_t len4, const char *v6, uint8_t len6)
 {
-	return (struct config_map){four(v4), len4, len6, six(v6)};
+	return (struct embed_pair){four(v4), len4, len6, six(v6)};
 }
 
-static const char *maps(const struct config_map *list, uint32_t n)
+static const char *maps(const struct embed_pair *list, uint32_t n)
 {
 	memset(&table, 0, sizeof table);
 	return embed_maps_set_up(&table, list, n, mul);
@@ -220,7 +220,7 @@ static const char *maps(const struct config_map *list, uint32_t n)
 /* RFC 7757, figures 1 and 7. */
 static void rfc7757(void)
 {
-	const struct config_map list[] = {
+	const struct embed_pair list[] = {
 	        map_of("192.0.2.1", 32, "2001:db8:aaaa::", 128),
 	        map_of("192.0.2.2", 32, "2001:db8:bbbb::b", 128),
 	        map_of("192.0.2.16", 28, "2001:db8:cccc::", 124),
@@ -266,7 +266,7 @@ static void rfc7757(void)
 /* Appendix A.2: a mapping of everything is the form of RFC 6219. */
 static void ivi_as_a_mapping(void)
 {
-	const struct config_map list[] = {map_of("0.0.0.0", 0, "2001:db8:ff00::", 40),
+	const struct embed_pair list[] = {map_of("0.0.0.0", 0, "2001:db8:ff00::", 40),
 	                                  map_of("198.51.100.64", 32, "2001:db8::abcd", 128)};
 	struct embed_form f = form_of("2001:db8::/32", true);
 	CHECK(maps(list, 2) == NULL);
@@ -289,14 +289,14 @@ static void ivi_as_a_mapping(void)
 
 static void maps_given_twice(void)
 {
-	const struct config_map list[] = {map_of("192.0.2.1", 32, "2001:db8::1", 128),
+	const struct embed_pair list[] = {map_of("192.0.2.1", 32, "2001:db8::1", 128),
 	                                  map_of("192.0.2.2", 32, "2001:db8::1", 128),
 	                                  map_of("192.0.2.1", 32, "2001:db8::3", 128)};
 	CHECK_STR(maps(list, 2), "ivi.map: an IPv6 prefix is given twice");
-	const struct config_map four_twice[] = {list[0], list[2]};
+	const struct embed_pair four_twice[] = {list[0], list[2]};
 	CHECK_STR(maps(four_twice, 2), "ivi.map: an IPv4 prefix is given twice");
 	/* The same bits with another length are another prefix. */
-	const struct config_map longer[] = {map_of("192.0.2.0", 24, "2001:db8::", 120),
+	const struct embed_pair longer[] = {map_of("192.0.2.0", 24, "2001:db8::", 120),
 	                                    map_of("192.0.2.0", 25, "2001:db8::", 121)};
 	CHECK(maps(longer, 2) == NULL);
 }
@@ -315,10 +315,10 @@ static bool shares(const uint8_t *a, const uint8_t *b, unsigned len)
 	return true;
 }
 
-static const struct config_map *longest(const struct config_map *list, unsigned n, const ip4 *v4,
+static const struct embed_pair *longest(const struct embed_pair *list, unsigned n, const ip4 *v4,
                                         const ip6 *v6)
 {
-	const struct config_map *best = NULL;
+	const struct embed_pair *best = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		if (v4 && shares(list[i].net4.b, v4->b, list[i].len4) &&
 		    (!best || list[i].len4 > best->len4))
@@ -331,7 +331,7 @@ static const struct config_map *longest(const struct config_map *list, unsigned 
 }
 
 /* Section 3.3.1, step by step. */
-static ip6 model_to6(const struct config_map *m, const ip4 *v4)
+static ip6 model_to6(const struct embed_pair *m, const ip4 *v4)
 {
 	ip6 out = m->net6;
 	for (unsigned i = m->len4; i < 32; i++) {
@@ -351,11 +351,11 @@ static void cut(uint8_t *b, unsigned len, unsigned all)
 
 static void random_maps(void)
 {
-	static struct config_map list[CONFIG_IVI_MAPS];
+	static struct embed_pair list[EMBED_MAPS];
 	for (unsigned round = 0; round < 200; round++) {
-		unsigned n = 1 + draw() % CONFIG_IVI_MAPS, used = 0;
+		unsigned n = 1 + draw() % EMBED_MAPS, used = 0;
 		for (unsigned i = 0; i < n; i++) {
-			struct config_map m;
+			struct embed_pair m;
 			/* Few bits differ, so that prefixes overlap. */
 			m.len4 = (uint8_t)(draw() % 33);
 			m.len6 = (uint8_t)(draw() % (m.len4 + 97u));
@@ -374,7 +374,7 @@ static void random_maps(void)
 		CHECK(maps(list, used) == NULL);
 		for (unsigned i = 0; i < 100; i++) {
 			ip4 v4 = ip4_of(draw() & 0xc0030703);
-			const struct config_map *m = longest(list, used, &v4, NULL);
+			const struct embed_pair *m = longest(list, used, &v4, NULL);
 			const struct embed_map *found = embed_find4(&table, ip4_raw(v4));
 			CHECK_EQ(found ? found - table.map : -1, m ? m - list : -1);
 			if (!found || !m)
@@ -399,7 +399,7 @@ static void port_sets(void)
 {
 	for (uint8_t k = 0; k <= 16; k++)
 		for (uint8_t m = 0; k + m <= 16; m++) {
-			struct config_share c = {four("192.0.2.0"), 24, 1u << k, 1u << m};
+			struct embed_sharing c = {four("192.0.2.0"), 24, 1u << k, 1u << m};
 			struct embed_share s;
 			embed_share_set_up(&s, &c);
 			CHECK_EQ(s.net, ip4_raw(four("192.0.2.0")));
@@ -416,7 +416,7 @@ static void port_sets(void)
  * 8192 … 8195 and so on, set 1 is 4100 … 4103. */
 static void port_sets_by_example(void)
 {
-	struct config_share c = {four("192.0.2.1"), 32, 1024, 4};
+	struct embed_sharing c = {four("192.0.2.1"), 32, 1024, 4};
 	struct embed_share s;
 	embed_share_set_up(&s, &c);
 	CHECK_EQ(embed_set_of(&s, 4099), 0);

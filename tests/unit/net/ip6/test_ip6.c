@@ -139,7 +139,7 @@ static void any_chain(void)
 static struct entry {
 	ip6 net, via;
 	uint8_t len;
-} entry[CONFIG_ROUTES];
+} entry[NET_ROUTES];
 static unsigned n_entries;
 
 static unsigned common_bits(const ip6 *a, const ip6 *b)

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "kernel/config/config.h"
 #include "kernel/lib/log.h"
+#include "kernel/settings.h"
 #include "tests/tap.h"
 
 static const char *const apps[] = {"nat", "wire", "6to4"};
@@ -13,11 +13,11 @@ static struct config c;
 
 static inline void start(void)
 {
-	config_init(&c, apps, ARRAY_SIZE(apps));
+	settings_init(&c, apps, ARRAY_SIZE(apps));
 	log_reset();
 }
 
-/* From a copy without anything behind it: a look beyond the end is seen. */
+/* Reads a copy on the heap, so that the sanitizer sees a read beyond the end. */
 static inline bool text_n(const char *text, size_t n)
 {
 	char *copy = malloc(n ? n : 1);
@@ -40,7 +40,7 @@ static inline bool load(const char *t)
 	return text(t);
 }
 
-/* The error number i as it is shown, "" when there is none. */
+/* Error number i as it is shown, "" when there is none. */
 static inline const char *error(uint32_t i)
 {
 	static char shown[200];

@@ -1,0 +1,162 @@
+/* See dns64_keys.h. */
+#include "apps/dns64/dns64_keys.h"
+
+#include "kernel/lib/fmt.h"
+
+/* --- debugging, timeout-time ------------------------------------------------------------ */
+
+/* To mtd64-ng every word but "yes" means no. */
+static bool parse_yes(const struct config_source *s, struct slice text, void *out)
+{
+	(void)s;
+	*(bool *)out = config_word_is(text, "yes");
+	return true;
+}
+
+static bool print_yes(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	(void)key;
+	return fmt(buf, room, "%s", *(const bool *)value ? "yes" : "no") > 0;
+}
+
+/* Seconds with any number of decimals (the files of mtd64-ng have six), kept in
+ * milliseconds. The range of the key is in milliseconds. Less than one becomes one. */
+static bool parse_timeout(const struct config_source *s, struct slice text, void *out)
+{
+	size_t point = 0;
+	while (point < text.len && text.at[point] != '.')
+		point++;
+	bool digits = point < text.len || point > 0, some = false;
+	for (size_t i = point + 1; i < text.len; i++) {
+		digits = digits && text.at[i] >= '0' && text.at[i] <= '9';
+		some |= text.at[i] > '0';
+	}
+	/* addr_ms takes three decimals at most, and at least one behind a point. */
+	size_t len = text.len > point + 4 ? point + 4 : text.len;
+	uint32_t ms;
+	if (!digits || !addr_ms(text.at, len, &ms) || ms > s->key->max || (ms == 0 && !some))
+		return CONFIG_BAD(s, "%s: expected seconds, more than 0 and up to %u, such as 2.5",
+		                  s->key->name, s->key->max / 1000);
+	*(uint32_t *)out = max_u32(ms, s->key->min);
+	return true;
+}
+
+static bool print_timeout(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	uint32_t ms = *(const uint32_t *)value;
+	(void)key;
+	return fmt(buf, room, "%u.%03u", ms / 1000, ms % 1000) > 0;
+}
+
+/* --- prefixes ------------------------------------------------------------------------------- */
+
+/* Clears the bits behind the prefix length. */
+static void cut_host(struct prefix *p)
+{
+	if (p->addr.is6)
+		p->addr.v6 = addr_net6(&p->addr.v6, p->len);
+	else
+		p->addr.v4 = ip4_of(ip4_get(p->addr.v4) & addr_mask4(p->len));
+}
+
+static bool parse_net(const struct config_source *s, struct slice text, void *out)
+{
+	if (!addr_prefix(text.at, text.len, out))
+		return CONFIG_BAD(s, "%s: expected PREFIX/LENGTH, such as 192.168.1.0/24 or %s",
+		                  s->key->name, "2001:db8::/32");
+	cut_host(out);
+	return true;
+}
+
+static bool parse_net6(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix *p = out;
+	if (!addr_prefix(text.at, text.len, p) || !p->addr.is6)
+		return CONFIG_BAD(s, "%s: expected an IPv6 PREFIX/LENGTH, such as ::ffff:0:0/96",
+		                  s->key->name);
+	cut_host(p);
+	return true;
+}
+
+/* A prefix with room for an IPv4 address (RFC 6052 section 2.2). */
+static bool parse_prefix64(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix *p = out;
+	if (!addr_prefix(text.at, text.len, p) || !p->addr.is6)
+		return CONFIG_BAD(s, "%s: expected an IPv6 PREFIX/LENGTH, such as 64:ff9b::/96",
+		                  s->key->name);
+	cut_host(p);
+	return config_has_room4(s, p);
+}
+
+/* IPV4-PREFIX IPV6-PREFIX, or IPV4-PREFIX none. */
+static bool parse_map(const struct config_source *s, struct slice text, void *out)
+{
+	struct slice from = config_word(&text), to = config_word(&text);
+	struct dns64_config_map *m = out;
+	if (!addr_prefix(from.at, from.len, &m->from) || m->from.addr.is6 || to.len == 0 ||
+	    config_word(&text).len > 0)
+		return CONFIG_BAD(s, "%s: expected IPV4-PREFIX and IPV6-PREFIX or none, such as %s",
+		                  s->key->name, "10.0.0.0/8 none");
+	cut_host(&m->from);
+	m->none = config_word_is(to, "none");
+	return m->none || parse_prefix64(s, to, &m->to);
+}
+
+static bool print_map(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	char from[FMT_IP6 + 4], to[FMT_IP6 + 4];
+	const struct dns64_config_map *m = value;
+	(void)key;
+	return fmt(buf, room, "%s %s", addr_prefix_text(from, &m->from),
+	           m->none ? "none" : addr_prefix_text(to, &m->to)) > 0;
+}
+
+/* --- the keys --------------------------------------------------------------------------- */
+
+static const struct config_type yes = CONFIG_TYPE(bool, parse_yes, print_yes);
+static const struct config_type timeout = CONFIG_TYPE(uint32_t, parse_timeout, print_timeout);
+static const struct config_type net = CONFIG_TYPE(struct prefix, parse_net, config_print_prefix);
+static const struct config_type net6 = CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix);
+static const struct config_type prefix64 =
+        CONFIG_TYPE(struct prefix, parse_prefix64, config_print_prefix);
+static const struct config_type map = CONFIG_TYPE(struct dns64_config_map, parse_map, print_map);
+
+static const char *const selection[] = {
+        [DNS64_RANDOM] = "random",
+        [DNS64_ROUND_ROBIN] = "round-robin",
+};
+static const char *const on_error[] = {
+        [DNS64_SYNTHESISE] = "synthesise",
+        [DNS64_SERVFAIL] = "servfail",
+};
+
+#define ONE(field)           CONFIG_ONE(struct dns64_config, field)
+#define LIST(field, counter) CONFIG_LIST(struct dns64_config, field, counter)
+#define FLAG(field)          CONFIG_FLAG(struct dns64_config, field)
+
+/* clang-format off */
+static const struct config_key key[] = {
+	{"selection-mode", &config_choice, "random", ONE(selection), CONFIG_WORDS(selection)},
+	{"dns64-prefix", &prefix64, "64:ff9b::/96", LIST(prefix, n_prefix)},
+	{"debugging", &yes, "no", ONE(debugging)},
+	{"timeout-time", &timeout, "1.0", ONE(timeout_ms), CONFIG_RANGE(1, 32767999)},
+	{"resend-attempts", &config_number, "2", ONE(resend), CONFIG_RANGE(0, 32767)},
+	{"response-maxlength", &config_number, NULL, ONE(max_length), FLAG(has_max_length), CONFIG_RANGE(0, 65535)},
+	{"port", &config_number, "53", ONE(port), CONFIG_RANGE(1, 65535)},
+	{"num-threads", &config_number, NULL, ONE(threads), FLAG(has_threads), CONFIG_RANGE(0, UINT32_MAX)},
+	{"dns64.exclude", &net6, "::ffff:0:0/96", LIST(exclude, n_exclude)},
+	{"dns64.always", &config_on_off, "off", ONE(always)},
+	{"dns64.client", &net, NULL, LIST(client, n_client)},
+	{"dns64.cache", &config_number, "65536", ONE(cache), CONFIG_RANGE(0, 16000000)},
+	{"dns64.map", &map, NULL, LIST(map, n_map)},
+	{"dns64.skip-name", &config_domain, NULL, LIST(skip_name, n_skip_name)},
+	{"dns64.skip-client", &net, NULL, LIST(skip_client, n_skip_client)},
+	{"dns64.reverse", &config_on_off, "on", ONE(reverse)},
+	{"dns64.on-error", &config_choice, "synthesise", ONE(on_error), CONFIG_WORDS(on_error)},
+	{"dns64.stale", &config_seconds, "86400", ONE(stale_ms), CONFIG_RANGE(0, CONFIG_LONGEST)},
+	{"dns64.rate", &config_number, "0", ONE(rate), CONFIG_RANGE(0, 1000000)},
+};
+/* clang-format on */
+
+const struct config_section dns64_section = CONFIG_SECTION(struct dns64_config, key);

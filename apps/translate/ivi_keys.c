@@ -1,0 +1,179 @@
+/* See ivi_keys.h. */
+#include "apps/translate/ivi_keys.h"
+
+#include "kernel/config/config_types.h"
+#include "kernel/lib/fmt.h"
+
+/* --- prefixes -------------------------------------------------------------------------- */
+
+/* PREFIX/LENGTH without bits behind the length, or an address, which is a prefix of full
+ * length. */
+static bool parse_net(struct slice text, bool is6, struct prefix *out)
+{
+	struct prefix p = {.len = is6 ? 128 : 32};
+	bool bare = text.len == 0 || !memchr(text.at, '/', text.len);
+	if (bare ? !addr_any(text.at, text.len, &p.addr) : !addr_prefix(text.at, text.len, &p))
+		return false;
+	if (p.addr.is6 != is6)
+		return false;
+	const uint8_t *b = is6 ? p.addr.v6.b : p.addr.v4.b;
+	for (unsigned bit = p.len; bit < (is6 ? 128u : 32u); bit++)
+		if (b[bit / 8] & 0x80 >> bit % 8)
+			return false;
+	*out = p;
+	return true;
+}
+
+static char *net4_text(char *buf, ip4 net, uint8_t len)
+{
+	struct prefix p = {.addr = {.v4 = net}, .len = len};
+	return addr_prefix_text(buf, &p);
+}
+
+static bool parse_net6(const struct config_source *s, struct slice text, void *out)
+{
+	if (!parse_net(text, true, out))
+		return CONFIG_BAD(s, "%s: expected an IPv6 PREFIX/LENGTH, such as 2001:db8::/32",
+		                  s->key->name);
+	return true;
+}
+
+static bool parse_net4(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix p;
+	if (!parse_net(text, false, &p))
+		return CONFIG_BAD(s, "%s: expected an IPv4 PREFIX/LENGTH, such as 192.0.2.0/24",
+		                  s->key->name);
+	*(struct ivi_config_net *)out = (struct ivi_config_net){p.addr.v4, p.len};
+	return true;
+}
+
+static bool print_net4(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct ivi_config_net *net = value;
+	char text[FMT_IP6 + 4];
+	(void)key;
+	return fmt(buf, room, "%s", net4_text(text, net->net, net->len)) > 0;
+}
+
+/* --- mappings ---------------------------------------------------------------------------- */
+
+/* IPV4-PREFIX IPV6-PREFIX. */
+static bool parse_map(const struct config_source *s, struct slice text, void *out)
+{
+	struct slice four = config_word(&text), six = config_word(&text);
+	struct prefix p4, p6;
+	if (!parse_net(four, false, &p4) || !parse_net(six, true, &p6) ||
+	    config_word(&text).len > 0)
+		return CONFIG_BAD(s, "%s: expected IPV4-PREFIX IPV6-PREFIX, such as %s",
+		                  s->key->name, "192.0.2.0/28 2001:db8:1::/124");
+	/* RFC 7757 section 3.2. */
+	if (32u - p4.len > 128u - p6.len)
+		return CONFIG_BAD(s, "%s: the IPv4 prefix leaves more bits than the IPv6 prefix",
+		                  s->key->name);
+	*(struct embed_pair *)out = (struct embed_pair){p4.addr.v4, p4.len, p6.len, p6.addr.v6};
+	return true;
+}
+
+static bool print_map(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct embed_pair *m = value;
+	char four[FMT_IP6 + 4], six[FMT_IP6 + 4];
+	struct prefix p6 = {.addr = {.is6 = true, .v6 = m->net6}, .len = m->len6};
+	(void)key;
+	return fmt(buf, room, "%s %s", net4_text(four, m->net4, m->len4),
+	           addr_prefix_text(six, &p6)) > 0;
+}
+
+static bool parse_power(struct slice text, uint32_t *out)
+{
+	uint32_t n;
+	if (!addr_u32(text.at, text.len, &n) || n == 0 || n > 65536 || (n & (n - 1)) != 0)
+		return false;
+	*out = n;
+	return true;
+}
+
+/* IPV4-PREFIX RATIO [RUN]. */
+static bool parse_share(const struct config_source *s, struct slice text, void *out)
+{
+	struct embed_sharing *h = out;
+	struct slice net = config_word(&text), ratio = config_word(&text), run = config_word(&text);
+	struct prefix p;
+	h->run = 1;
+	if (!parse_net(net, false, &p) || !parse_power(ratio, &h->ratio) ||
+	    (run.len > 0 && !parse_power(run, &h->run)) || config_word(&text).len > 0)
+		return CONFIG_BAD(s, "%s: expected IPV4-PREFIX RATIO [PORTS-IN-A-ROW], such as %s",
+		                  s->key->name, "192.0.2.1/32 16 64 (powers of two)");
+	if (h->ratio > 65536 / h->run)
+		return CONFIG_BAD(s, "%s: ratio times ports in a row is more than 65536",
+		                  s->key->name);
+	h->net = p.addr.v4;
+	h->len = p.len;
+	return true;
+}
+
+static bool print_share(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct embed_sharing *h = value;
+	char net[FMT_IP6 + 4];
+	(void)key;
+	return fmt(buf, room, "%s %u %u", net4_text(net, h->net, h->len), h->ratio, h->run) > 0;
+}
+
+/* --- the type of service ------------------------------------------------------------------ */
+
+static bool parse_tos(const struct config_source *s, struct slice text, void *out)
+{
+	uint32_t n = IVI_TOS_COPY;
+	if (config_word_is(text, "zero"))
+		n = 0;
+	else if (!config_word_is(text, "copy") && (!addr_u32(text.at, text.len, &n) || n > 255))
+		return CONFIG_BAD(s, "%s: expected copy, zero, or a number from 0 to 255",
+		                  s->key->name);
+	*(uint32_t *)out = n;
+	return true;
+}
+
+static bool print_tos(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	uint32_t n = *(const uint32_t *)value;
+	(void)key;
+	if (n == 0 || n == IVI_TOS_COPY)
+		return fmt(buf, room, "%s", n ? "copy" : "zero") > 0;
+	return fmt(buf, room, "%u", n) > 0;
+}
+
+/* --- the keys ----------------------------------------------------------------------------- */
+
+static const struct config_type net6 = CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix);
+static const struct config_type net4 = CONFIG_TYPE(struct ivi_config_net, parse_net4, print_net4);
+static const struct config_type map = CONFIG_TYPE(struct embed_pair, parse_map, print_map);
+static const struct config_type share = CONFIG_TYPE(struct embed_sharing, parse_share, print_share);
+static const struct config_type tos = CONFIG_TYPE(uint32_t, parse_tos, print_tos);
+
+static const char *const format[] = {[IVI_FORMAT_IVI] = "ivi", [IVI_FORMAT_RFC6052] = "rfc6052"};
+static const char *const zero[] = {[IVI_ZERO_DROP] = "drop", [IVI_ZERO_COMPUTE] = "compute"};
+
+#define ONE(field)           CONFIG_ONE(struct ivi_config, field)
+#define LIST(field, counter) CONFIG_LIST(struct ivi_config, field, counter)
+#define FLAG(field)          CONFIG_FLAG(struct ivi_config, field)
+
+/* clang-format off */
+static const struct config_key key[] = {
+	{"ivi.prefix", &net6, NULL, ONE(prefix), FLAG(has_prefix)},
+	{"ivi.format", &config_choice, "ivi", ONE(format), CONFIG_WORDS(format)},
+	{"ivi.ipv4", &net4, NULL, LIST(ipv4, n_ipv4)},
+	{"ivi.map", &map, NULL, LIST(map, n_map)},
+	{"ivi.share", &share, NULL, LIST(share, n_share)},
+	{"ivi.icmp-source", &config_addr, NULL, LIST(icmp_source, n_icmp_source)},
+	{"ivi.icmp-interface", &config_on_off, "off", ONE(icmp_interface)},
+	{"ivi.lowest-ipv6-mtu", &config_number, "1280", ONE(lowest_ipv6_mtu), CONFIG_RANGE(1280, 65535)},
+	{"ivi.udp-zero-checksum", &config_choice, "compute", ONE(udp_zero_checksum), CONFIG_WORDS(zero)},
+	{"ivi.errors", &config_on_off, "on", ONE(errors)},
+	{"ivi.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535)},
+	{"ivi.tos", &tos, "copy", ONE(tos)},
+};
+/* clang-format on */
+
+const struct config_section ivi_section = CONFIG_SECTION(struct ivi_config, key);

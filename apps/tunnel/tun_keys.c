@@ -1,0 +1,45 @@
+/* See tun_keys.h. */
+#include "apps/tunnel/tun_keys.h"
+
+#include "kernel/config/config_types.h"
+
+/* A prefix of global unicast addresses that leaves room for a site's bits in front of its
+ * /64s. */
+static bool parse_6rd_prefix(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix *p = out;
+	if (!config_parse_prefix6(text, p) || p->len < 3 || p->len > 64 ||
+	    p->addr.v6.b[0] >> 5 != 1)
+		return CONFIG_BAD(s,
+		                  "%s: expected a global IPv6 PREFIX/LENGTH, such as 2001:db8::/32",
+		                  s->key->name);
+	return true;
+}
+
+static const struct config_type rd_prefix =
+        CONFIG_TYPE(struct prefix, parse_6rd_prefix, config_print_prefix);
+
+static const char *const native[] = {[TUN_NATIVE_RELAY] = "relay", [TUN_NATIVE_ANY] = "any"};
+static const char *const field[] = {[TUN_COPY] = "copy", [TUN_ZERO] = "zero"};
+
+#define ONE(field)  CONFIG_ONE(struct tun_config, field)
+#define FLAG(field) CONFIG_FLAG(struct tun_config, field)
+
+/* clang-format off */
+static const struct config_key key[] = {
+	{"6to4.address", &config_ip4, NULL, ONE(address), FLAG(has_address)},
+	{"6to4.subnet", &config_number, "1", ONE(subnet), CONFIG_RANGE(0, 65535)},
+	{"6to4.relay", &config_ip4, NULL, ONE(relay), FLAG(has_relay)},
+	{"6to4.native-from", &config_choice, "any", ONE(native_from), CONFIG_WORDS(native)},
+	{"6to4.mtu", &config_number, "1280", ONE(mtu), CONFIG_RANGE(1280, 1480)},
+	{"6to4.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535)},
+	{"6to4.dscp", &config_choice, "copy", ONE(dscp), CONFIG_WORDS(field)},
+	{"6to4.ecn", &config_choice, "copy", ONE(ecn), CONFIG_WORDS(field)},
+	{"6to4.nat", &config_on_off, "on", ONE(nat)},
+	{"6rd.prefix", &rd_prefix, NULL, ONE(rd.prefix), FLAG(rd.has_prefix)},
+	{"6rd.mask", &config_number, "0", ONE(rd.mask), CONFIG_RANGE(0, 32)},
+	{"6rd.relay", &config_ip4, NULL, ONE(rd.relay), FLAG(rd.has_relay)},
+};
+/* clang-format on */
+
+const struct config_section tun_section = CONFIG_SECTION(struct tun_config, key);

@@ -1,0 +1,36 @@
+/* The configuration keys of the machine itself, and the list of all keys that an image
+ * has: those of the machine, of the network, and of each application. */
+#ifndef KERNEL_SETTINGS_H
+#define KERNEL_SETTINGS_H
+
+#include "kernel/config/config_types.h"
+
+/* What runs, and the machine's name. */
+struct settings_name {
+	char app[CONFIG_NAME]; /* empty: the menu asks */
+	char hostname[CONFIG_NAME];
+	const char *const *apps; /* the names that `app` and `menu-default` may have */
+	uint32_t n_apps;
+};
+
+/* How it runs. */
+struct settings_run {
+	bool has_menu_timeout;
+	uint32_t menu_timeout_ms;
+	char menu_default[CONFIG_NAME]; /* empty: none */
+	uint32_t watchdog_ms;           /* 0: off */
+	bool debug;
+};
+
+/* Empties *c, takes the keys of everything in the image and sets every default. `apps` are
+ * the names that `app` and `menu-default` may have; the caller keeps the array. */
+void settings_init(struct config *c, const char *const *apps, uint32_t n_apps);
+
+/* The values in force; they live as long as *c. */
+const struct settings_name *settings_name(const struct config *c);
+const struct settings_run *settings_run(const struct config *c);
+
+/* Makes `app` the value of the key `app`: the menu chose it. */
+void settings_set_app(struct config *c, const char *app);
+
+#endif
