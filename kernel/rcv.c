@@ -55,7 +55,7 @@ bool rcv_flush(void)
 		struct interface *iface = &gw->iface[i];
 		if (pkt_queue_count(&iface->out) == 0)
 			continue;
-		if (UNLIKELY(!iface->link_up)) {
+		if (UNLIKELY(!iface->carrier)) {
 			drop_waiting(iface);
 			continue;
 		}
@@ -103,12 +103,12 @@ void rcv_poll(uint64_t now_us)
 		struct interface *iface = &gw->iface[i];
 		if (iface->groups_changed)
 			set_filter(i);
-		if (nic[i]->carrier.up == iface->link_up)
+		if (nic[i]->carrier.up == iface->carrier)
 			continue;
-		iface->link_up = nic[i]->carrier.up;
-		log_line("%s: link %s", iface->name, iface->link_up ? "up" : "down");
-		if (iface->link_up)
-			gw_link_up(gw, i);
+		iface->carrier = nic[i]->carrier.up;
+		log_line("%s: link %s", iface->name, iface->carrier ? "up" : "down");
+		if (iface->carrier)
+			gw_carrier_up(gw, i);
 		else
 			neigh_flush(gw, i);
 	}

@@ -149,7 +149,7 @@ static inline void gw_wake_at(struct gw *gw, uint64_t us)
 }
 
 /* The carrier of an interface came up: announces our addresses there. */
-void gw_link_up(struct gw *gw, uint32_t iface);
+void gw_carrier_up(struct gw *gw, uint32_t iface);
 
 /* The machine is about to stop: puts the frames that tell the neighbours so into the transmit
  * queues. */

@@ -173,7 +173,7 @@ const char *gw_init(struct gw *gw)
 	return bad ? bad : gw->app->init(gw);
 }
 
-void gw_link_up(struct gw *gw, uint32_t iface)
+void gw_carrier_up(struct gw *gw, uint32_t iface)
 {
 	gw->iface[iface].up_us = gw->now_us;
 	if (gw->app->frames)
@@ -181,7 +181,7 @@ void gw_link_up(struct gw *gw, uint32_t iface)
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
 		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
 	if (gw->app->ip6) {
-		nd_link_up(gw, iface);
+		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);
 	}
 }

@@ -41,7 +41,7 @@ struct interface {
 	const char *name; /* "lan" or "wan" */
 	mac address;
 	bool present;   /* it has a card */
-	bool link_up;   /* carrier; set by the card's poll */
+	bool carrier;   /* there is a signal; set by the card's poll */
 	uint64_t up_us; /* when the carrier last came up */
 	uint32_t mtu;   /* of IP packets */
 	struct address4 addr[NET_ADDRESSES];

@@ -36,7 +36,7 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 {
 	ip4 hop = ip4_from_raw(p->hop);
 	struct neigh *n = neigh_find4(&gw->neigh, p->out, p->hop);
-	if (!gw->iface[p->out].link_up) {
+	if (!gw->iface[p->out].carrier) {
 		gw_discard(gw, p, DROP_LINK_DOWN);
 		return;
 	}

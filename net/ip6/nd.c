@@ -71,7 +71,7 @@ void nd_start(struct gw *gw, uint32_t iface, struct address6 *a)
 	(void)iface;
 }
 
-void nd_link_up(struct gw *gw, uint32_t iface)
+void nd_carrier_up(struct gw *gw, uint32_t iface)
 {
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr6; i++)
 		nd_start(gw, iface, &gw->iface[iface].addr6[i]);
@@ -107,7 +107,7 @@ static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 void nd_tick(struct gw *gw)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++)
-		for (uint32_t k = 0; gw->iface[i].link_up && k < gw->iface[i].n_addr6; k++)
+		for (uint32_t k = 0; gw->iface[i].carrier && k < gw->iface[i].n_addr6; k++)
 			tick_address(gw, i, &gw->iface[i].addr6[k]);
 }
 

@@ -17,7 +17,7 @@ void nd_ask(struct gw *gw, uint32_t iface, const ip6 *target, const mac *to);
 enum drop nd_input(struct gw *gw, struct pkt *p);
 
 /* The carrier came up: makes all addresses of the interface tentative again. */
-void nd_link_up(struct gw *gw, uint32_t iface);
+void nd_carrier_up(struct gw *gw, uint32_t iface);
 
 /* Starts duplicate address detection for an own address. */
 void nd_start(struct gw *gw, uint32_t iface, struct address6 *a);

@@ -147,7 +147,7 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 {
 	const ip6 *hop = ip6_hop_of(gw, p);
 	struct neigh *n = neigh_find6(&gw->neigh, p->out, hop);
-	if (!gw->iface[p->out].link_up) {
+	if (!gw->iface[p->out].carrier) {
 		gw_discard(gw, p, DROP_LINK_DOWN);
 		return;
 	}

@@ -276,7 +276,7 @@ static void tick_iface(struct gw *gw, uint32_t iface)
 /* RFC 4861 section 4.2: the source is the link-local address, so that must be valid. */
 static bool may_send(const struct gw *gw, uint32_t iface)
 {
-	return gw->ra[iface].on && gw->iface[iface].link_up &&
+	return gw->ra[iface].on && gw->iface[iface].carrier &&
 	       gw->iface[iface].addr6[0].state == ADDRESS6_VALID;
 }
 

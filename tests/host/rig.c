@@ -87,11 +87,11 @@ void rig_flush(struct rig *rig)
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct interface *iface = &rig->gw.iface[i];
 		struct pkt *p;
-		if (rig->stalled[i] && iface->link_up)
+		if (rig->stalled[i] && iface->carrier)
 			continue;
 		interface_sent(iface);
 		while ((p = pkt_queue_pop(&iface->out)) != NULL) {
-			if (!iface->link_up) {
+			if (!iface->carrier) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;
 			}
@@ -157,11 +157,11 @@ void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 void rig_link(struct rig *rig, uint32_t iface, bool up)
 {
 	struct interface *p = &rig->gw.iface[iface];
-	if (p->link_up == up)
+	if (p->carrier == up)
 		return;
-	p->link_up = up;
+	p->carrier = up;
 	if (up)
-		gw_link_up(&rig->gw, iface);
+		gw_carrier_up(&rig->gw, iface);
 	else
 		neigh_flush(&rig->gw, iface);
 	rig_flush(rig);

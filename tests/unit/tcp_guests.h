@@ -80,7 +80,7 @@ static void start(uint32_t packets)
 	n_ended = send_on_open = 0;
 }
 
-/* Connections end with the next turn of MAIN. */
+/* Connections end with the next tick. */
 static void turn(void)
 {
 	rig_advance(&rig, 2000);

@@ -134,8 +134,8 @@ static inline void flew(uint32_t first, uint32_t n)
 	forget();
 }
 
-/* A segment is sent in vain: gives after how many microseconds it comes again, rounded down to the
- * turn of the wheel. */
+/* A segment is sent and gets no answer: gives after how many microseconds it comes again, rounded
+ * down to the turn of the wheel. */
 static inline uint64_t again_after(uint32_t first, uint64_t most_us)
 {
 	forget();

@@ -11,7 +11,7 @@
 /* --- device control (13.4.1) and status (13.4.2) ------------------------------ */
 #define E1000_CTRL      0x0000
 #define CTRL_ASDE       (1u << 5)  /* detect the speed from the receive clock */
-#define CTRL_SLU        (1u << 6)  /* set link up: use the link state of the PHY */
+#define CTRL_SLU        (1u << 6)  /* set link up: use the PHY's view of the link */
 #define CTRL_ILOS       (1u << 7)  /* invert the loss-of-signal input */
 #define CTRL_FRCSPD     (1u << 11) /* force the speed; CTRL_FRCDPLX: force the duplex mode */
 #define CTRL_FRCDPLX    (1u << 12)

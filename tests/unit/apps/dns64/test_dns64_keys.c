@@ -21,7 +21,7 @@ static void mtd64_values(void)
 	                                      "192.0.2.1 or 2001:db8::1, or default");
 	WRONG_VALUE("nameserver 224.0.0.1", "nameserver: 224.0.0.1 is a multicast address");
 	WRONG_VALUE("selection-mode first", "selection-mode: expected random or round-robin");
-	/* Host bits are cut, and the default gives way. */
+	/* Host bits are cut, and the default is replaced. */
 	GOOD("dns64-prefix 2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff/40\n");
 	CHECK_EQ(dns64_config(&c)->n_prefix, 1);
 	CHECK(prints("dns64-prefix 2001:db8:aa00::/40"));
