@@ -1,4 +1,4 @@
-/* The applications there are. A new one is one file and one line in apps.def. */
+/* The applications there are. A new one is one folder and one line in apps.def. */
 #ifndef APPS_APPS_H
 #define APPS_APPS_H
 

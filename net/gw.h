@@ -124,9 +124,9 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the
- * application and TCP. Called with now_us set, at gw->wake_us or before; does a bounded piece of
- * work; true when there is more to do at once. It clears gw->wake_us, and each part then says when
- * it next needs a tick (gw_wake_at). */
+ * application and TCP. Called with now_us set, soon after gw->wake_us or before; does a bounded
+ * piece of work; true when there is more to do at once. It forgets gw->wake_us; then the 100 ms
+ * timers, the application and TCP each say when they next need a tick (gw_wake_at). */
 bool gw_tick(struct gw *gw);
 
 /* Sets now_s and now_ms from now_us, ten times a second. The steps begin with the second, so that

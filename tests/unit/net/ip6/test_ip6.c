@@ -1,4 +1,4 @@
-/* net/ip6/ip6.c and net/setup6.c: the walk over extension headers and the routes against
+/* net/ip6/ip6.c and net/gw_setup6.c: the walk over extension headers and the routes against
  * simple models, the choice of our address, and addresses that are removed. What is visible
  * on the wire is tested in tests/sim/ip6/test_rfc8200.py. */
 #include "kernel/lib/fmt.h"
