@@ -17,7 +17,7 @@ APP   ?= nat
 #
 #   SRC           image and host         SRC_IMAGE       image only: needs the machine
 #   SRC_HOT       runs for each packet   SRC_IMAGE_HOT
-#   SRC_FASTEST   DNS64's slow path: many small functions, which the compiler may inline
+#   SRC_FASTEST   small functions that the compiler may inline: DNS64, checksums
 include $(wildcard */sources.mk */*/sources.mk */*/*/sources.mk)
 
 OBJDIR = build/image
@@ -26,9 +26,9 @@ BOTH_SRC  = $(SRC) $(SRC_HOT) $(SRC_FASTEST)
 IMAGE_SRC = $(BOTH_SRC) $(SRC_IMAGE) $(SRC_IMAGE_HOT)
 IMAGE_OBJ = $(call OBJ,$(IMAGE_SRC))
 
-# Each folder may have a drops.def with its drop reasons. build/drops.def includes them all;
-# those of net/ come first.
-DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def)
+# Each folder of net/ and apps/ may have a drops.def with its drop reasons. build/drops.def includes
+# them all; those of net/ come first.
+DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def apps/*/*/drops.def)
 $(shell mkdir -p build; printf '#include "%s"\n' $(DROPS) >build/drops.new; \
         cmp -s build/drops.new build/drops.def || cp build/drops.new build/drops.def; rm -f build/drops.new)
 

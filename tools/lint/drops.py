@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each drop reason is used by some code, and no name or label stands in two places.
 
-Every folder may have a drops.def with its reasons; the Makefile puts them together.
+Every folder of net/ and apps/ may have a drops.def with its reasons; the Makefile puts them together.
 """
 
 from __future__ import annotations
