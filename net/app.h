@@ -1,5 +1,6 @@
-/* An application: what the gateway does with packets. A table of functions, chosen at the start;
- * net/ calls upward only through it. */
+/* An application: what the gateway does with packets. It is a table of functions, chosen at
+ * the start. Beside it, net/ calls upward only the users of a UDP port or a TCP connection (udp.h,
+ * tcp.h). */
 #ifndef NET_APP_H
 #define NET_APP_H
 
@@ -52,7 +53,7 @@ struct app {
 	 * after the other. */
 	void (*ahead)(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 	/* Where set, sees each frame first, unchecked; it came in on `in`. True when the
-	 * application has everything about it in its flow cache and has forwarded it (gw_pass).
+	 * application knew everything about it, and has forwarded it (gw_pass) or answered it.
 	 * False: the frame is unchanged and takes the slow path. */
 	bool (*known)(struct gw *gw, const struct interface *in, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
