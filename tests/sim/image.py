@@ -32,7 +32,7 @@ KEPT = 3  # machines that wait for their next test
 PATIENCE = 20.0  # seconds until a probe must be answered
 
 _PROBE_MAC = bytes.fromhex("52540000fe01")
-_ARP, _ETHERTYPE_PROBE = b"\x08\x06", b"\x88\xb5"  # the latter is for local experiments
+_ARP, _IPV6, _ETHERTYPE_PROBE = b"\x08\x06", b"\x86\xdd", b"\x88\xb5"  # the last is for local experiments
 _LISTINGS = {"print": "config"}  # the console's name for it
 
 
@@ -75,8 +75,15 @@ def _unpadded(frame: bytes) -> bytes:
 
 
 def _is_announcement(frame: bytes) -> bool:
-    """Whether the frame is a gratuitous ARP request: they are sent by a timer, not as an answer."""
-    return frame[12:14] == _ARP and frame[20:22] == b"\0\1" and frame[28:32] == frame[38:42]
+    """Whether the gateway sends the frame by a timer, not as an answer: a gratuitous ARP request, the probe of duplicate
+    address detection (RFC 4862 section 5.4.2), an MLDv2 report (RFC 3810 section 5.2)."""
+    if frame[12:14] == _ARP:
+        return frame[20:22] == b"\0\1" and frame[28:32] == frame[38:42]
+    if frame[12:14] != _IPV6:
+        return False
+    probe = frame[20] == 58 and frame[22:38] == bytes(16) and frame[54] == 135
+    report = frame[20] == 0 and frame[54] == 58 and frame[62] == 143
+    return probe or report
 
 
 def _empty_disk() -> bytes:
