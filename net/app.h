@@ -45,17 +45,10 @@ struct app {
 	/* Sets the application up from gw->config, with memory from alloc(). Gives NULL or the
 	 * text of what is wrong. */
 	const char *(*init)(struct gw *gw);
-	/* Where set, takes n whole frames that came in on an interface; ip4 and ip6 are not
-	 * called. p->iface of each is set. Takes the packets. */
+	/* Where set, takes the n frames, unchecked, that came in on an interface, in order. A frame
+	 * that it does not handle itself (flow.h) it gives to gw_frame, unchanged. p->iface of
+	 * each is set. NULL: gw_frame takes them all. */
 	void (*frames)(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
-	/* Where set, sees a burst of frames, unchecked, before the first of them is handled. It
-	 * prefetches what all of them need from memory, so that they do not wait for memory one
-	 * after the other. */
-	void (*ahead)(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
-	/* Where set, sees each frame first, unchecked; it came in on `in`. True when the
-	 * application knew everything about it, and has forwarded it (gw_pass) or answered it.
-	 * False: the frame is unchanged and takes the slow path. */
-	bool (*known)(struct gw *gw, const struct interface *in, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
 	/* True when the ip4 hook would forward an IPv4 packet with this destination or give it to

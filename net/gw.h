@@ -80,6 +80,10 @@ const char *gw_init(struct gw *gw);
 /* Handles n frames received on an interface, in order. Takes the packets. */
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
+/* Handles a frame the slow path: checks it and gives its packet to the protocol or the application.
+ * p->iface is set. Takes the packet. */
+void gw_frame(struct gw *gw, struct pkt *p);
+
 /* Sends an IPv4 packet, data at its header: routes it unless that is done (PKT_ROUTED), splits it
  * to the MTU, finds the neighbour. Takes the packet. */
 void gw_send(struct gw *gw, struct pkt *p);
@@ -105,12 +109,6 @@ void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family famil
 /* Puts a finished frame into an interface's transmit queue; a full queue drops it. Takes the
  * packet. */
 static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
-
-/* Forwards the IP packet of `len` bytes at `at`, inside p and with room for an Ethernet header in
- * front, to a neighbour that is ready: counts it, writes the Ethernet header, and puts the frame
- * into the transmit queue. Takes the packet. */
-static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh *next,
-                           struct pkt *p, uint8_t *at, uint32_t len);
 
 /* Puts n finished frames into an interface's transmit queue; what does not fit is dropped. Takes
  * the packets. */
@@ -163,17 +161,6 @@ static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pk
 	}
 	iface->sent++;
 	iface->sent_bytes += max_u32(p->len, ETH_MIN);
-}
-
-static inline void gw_pass(struct gw *gw, struct interface *iface, struct neigh *next,
-                           struct pkt *p, uint8_t *at, uint32_t len)
-{
-	gw->forwarded++;
-	next->used = true;
-	p->data = at - sizeof next->eth;
-	p->len = len + (uint32_t)sizeof next->eth;
-	memcpy(p->data, &next->eth, sizeof next->eth);
-	gw_transmit(gw, iface, p);
 }
 
 /* Listings for people (gw_show.c). Each writes one line into buf and moves the cursor, which is 0

@@ -217,8 +217,9 @@ static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 		gw_discard(gw, p, DROP_ETHERTYPE);
 }
 
-ALWAYS_INLINE void frame_input(struct gw *gw, const struct interface *in, struct pkt *p)
+void gw_frame(struct gw *gw, struct pkt *p)
 {
+	const struct interface *in = &gw->iface[p->iface];
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);
@@ -239,36 +240,24 @@ ALWAYS_INLINE void frame_input(struct gw *gw, const struct interface *in, struct
 		other_frame(gw, p, be16_get(eth->type));
 }
 
-/* Notes the interface that a frame came in on; gives its length. */
-static inline uint32_t arrive(struct pkt *p, uint32_t iface)
-{
-	p->iface = (uint8_t)iface;
-	return p->len;
-}
-
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
-	const struct app *app = gw->app;
 	struct interface *in = &gw->iface[iface];
-	struct pkt **end = burst + n;
 	uint32_t bytes = 0;
 	gw_keep_clock(gw);
-	if (app->frames) {
-		for (struct pkt **p = burst; p != end; p++)
-			bytes += arrive(*p, iface);
-		app->frames(gw, iface, burst, n);
-	} else {
-		if (app->ahead)
-			app->ahead(gw, iface, burst, n);
-		while (burst != end) {
-			struct pkt *p = *burst++;
-			bytes += arrive(p, iface);
-			if (!app->known || UNLIKELY(!app->known(gw, in, p)))
-				frame_input(gw, in, p);
-		}
+	for (uint32_t i = 0; i < n; i++) {
+		struct pkt *p = burst[i];
+		p->iface = (uint8_t)iface;
+		bytes += p->len;
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
+	if (gw->app->frames) {
+		gw->app->frames(gw, iface, burst, n);
+		return;
+	}
+	for (; n > 0; n--)
+		gw_frame(gw, *burst++);
 }
 
 void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family)

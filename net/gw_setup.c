@@ -176,7 +176,7 @@ const char *gw_init(struct gw *gw)
 void gw_carrier_up(struct gw *gw, uint32_t iface)
 {
 	gw->iface[iface].up_us = gw->now_us;
-	if (gw->app->frames)
+	if (gw->app->promiscuous)
 		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
 		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);

@@ -32,6 +32,14 @@ static enum verdict dns64_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NOT_DNS);
 }
 
+static void dns64_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	const struct interface *in = &gw->iface[iface];
+	for (struct pkt **end = burst + n; burst != end; burst++)
+		if (!dns64_known(gw, in, *burst))
+			gw_frame(gw, *burst);
+}
+
 /* --- timers -------------------------------------------------------------------------------- */
 
 /* A query makes two answers of servers. While many fetches are under way fewer frames of clients
@@ -186,7 +194,7 @@ const struct app app_dns64 = {
         .keys = {&dns64_section},
         .counts = {&dns64_counts},
         .init = dns64_init,
-        .known = dns64_known,
+        .frames = dns64_frames,
         .ip4 = dns64_ip4,
         .ip6 = dns64_ip6,
         .tick = dns64_tick,

@@ -149,118 +149,9 @@ static const char *nat_init(struct gw *gw)
 
 /* --- UDP and TCP ------------------------------------------------------------------------ */
 
-/* Adjusts the transport checksum; p holds the complete transport header. */
-static inline void fix_l4(struct pkt *p, uint8_t proto, uint16_t delta)
-{
-	uint8_t *l4 = p->data + p->l4;
-	if (proto == NAT_TCP) {
-		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
-		tcp->sum = csum_apply(tcp->sum, delta);
-	} else {
-		struct udp_hdr *udp = (struct udp_hdr *)l4;
-		udp->sum = csum_apply_udp(udp->sum, delta);
-	}
-}
-
 static inline const struct tcp_hdr *tcp_of(const struct pkt *p)
 {
 	return (const struct tcp_hdr *)(p->data + p->l4);
-}
-
-/* True for a UDP length that includes the header and ends within the packet. Of a first
- * fragment only the header is checked. */
-static inline bool udp_fits(const struct pkt *p)
-{
-	if (p->l4_len < sizeof(struct udp_hdr))
-		return false;
-	uint32_t len = be16_get(((const struct udp_hdr *)(p->data + p->l4))->len);
-	return len >= sizeof(struct udp_hdr) && (len <= p->l4_len || p->flags & PKT_FRAGMENT);
-}
-
-/* True when the transport header is complete (RFC 3128: a filter must not be evaded by a
- * header split between fragments). */
-static inline bool l4_complete(const struct pkt *p, uint8_t proto)
-{
-	if (proto != NAT_TCP)
-		return udp_fits(p);
-	if (p->l4_len < sizeof(struct tcp_hdr))
-		return false;
-	uint32_t hlen = (uint32_t)(tcp_of(p)->offset >> 4) * 4;
-	return hlen >= sizeof(struct tcp_hdr) && hlen <= p->l4_len;
-}
-
-/* Follows a TCP connection. A segment that does not belong to it changes no timer. Only a
- * segment from inside other than RST restarts the lifetime (RFC 7857 section 7.1). */
-static void track(struct gw *gw, struct nat *n, struct nat_session *s, const struct pkt *p,
-                  enum nat_side side)
-{
-	uint8_t was = s->state;
-	bool real = nat_tcp_segment(s, tcp_of(p), p->l4_len, side);
-	if (LIKELY(s->state == was)) {
-		if (real && side == NAT_INSIDE && !(tcp_of(p)->flags & TCP_RST))
-			nat_refresh(gw, n, s);
-		return;
-	}
-	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
-	if (life_s < nat_session_left(s, gw->now_s))
-		nat_session_sooner(&n->table, s, expire_s);
-	else
-		s->expire_s = expire_s;
-}
-
-/* Reads the first word of a session, so that it is in the cache when a packet needs it. */
-static inline void fetch_session(const struct nat_table *t, uint32_t index)
-{
-	if (LIKELY(index < NAT_BARE))
-		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
-}
-
-/* True for a frame that is long enough for what nat_ahead reads. */
-static inline bool has_ports(const struct pkt *p)
-{
-	return LIKELY(p->len >= sizeof(struct eth_hdr) + IP4_MIN + 4);
-}
-
-/* Fetches the sessions that UDP and TCP packets without IP options will need. On the way
- * out it is the first one in the bucket of the hash, and p->hint keeps the bucket. On the
- * way in it is the one that the port names, on the first external address. Loads of one
- * packet depend on each other, those of different packets overlap. For other packets this
- * only costs its time. */
-static void nat_ahead(const struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
-{
-	const struct nat_table *t = &((const struct nat *)gw->state)->table;
-	struct pkt **end = burst + n;
-	if (iface == IF_LAN) {
-		for (struct pkt **p = burst; p != end; p++) {
-			const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
-			(*p)->hint = 0;
-			if (has_ports(*p))
-				(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
-				                              load32(ip + 20));
-		}
-		for (struct pkt **p = burst; p != end; p++)
-			fetch_session(t, t->session_bucket[(*p)->hint]);
-		return;
-	}
-	const uint32_t *udp = t->external[0].ports[NAT_UDP]->owner;
-	const uint32_t *tcp = t->external[0].ports[NAT_TCP]->owner;
-	for (struct pkt **p = burst; p != end; p++) {
-		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
-		if (has_ports(*p))
-			fetch_session(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
-	}
-}
-
-/* The session of an outgoing packet that is not in the bucket of p->hint: it is in another
- * bucket, or a new one is opened. NULL with the verdict in *v. */
-static struct nat_session *find_or_open_out(struct gw *gw, struct nat *n, struct pkt *p,
-                                            uint8_t proto, enum verdict *v)
-{
-	const struct ip4_hdr *h = ip4_header(p);
-	uint32_t ports = load32(p->data + p->l4);
-	struct nat_session *s =
-	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
-	return s ? s : nat_open_out(gw, n, p, proto, ports, v);
 }
 
 /* One body, compiled for each of the two protocols. */
@@ -268,21 +159,22 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 {
 	uint8_t *l4 = p->data + p->l4;
 	enum verdict v = V_DROP;
-	if (UNLIKELY(!l4_complete(p, proto)))
+	if (UNLIKELY(!nat_l4_complete(l4, p->l4_len, proto, p->flags & PKT_FRAGMENT)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	const struct ip4_hdr *h = ip4_header(p);
-	struct nat_session *s = nat_session_in(&n->table, p->hint & n->table.mask, proto,
-	                                       ip4_raw(h->from), ip4_raw(h->to), load32(l4));
-	if (UNLIKELY(!s) && !(s = find_or_open_out(gw, n, p, proto, &v)))
+	uint32_t ports = load32(l4);
+	struct nat_session *s =
+	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
+	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
 	if (proto == NAT_TCP)
-		track(gw, n, s, p, NAT_INSIDE);
+		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
 		nat_refresh(gw, n, s);
 	if (UNLIKELY(s->flags & NAT_UNINVITED))
 		nat_take_up(n, s);
 	store16(l4, s->ext_port);
-	fix_l4(p, proto, s->l4_delta);
+	nat_fix_l4(l4, proto, s->l4_delta);
 	nat_finish_out(gw, p, s);
 	return V_SEND;
 }
@@ -310,7 +202,7 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 {
 	uint8_t *l4 = p->data + p->l4;
 	enum verdict v = V_DROP;
-	if (UNLIKELY(!l4_complete(p, proto)))
+	if (UNLIKELY(!nat_l4_complete(l4, p->l4_len, proto, p->flags & PKT_FRAGMENT)))
 		return gw_drop(gw, p, DROP_L4_HEADER);
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(l4 + 2),
 	                                            ip4_raw(ip4_header(p)->from), load16(l4));
@@ -320,9 +212,9 @@ ALWAYS_INLINE enum verdict port_in(struct gw *gw, struct nat *n, struct pkt *p, 
 		return V_DROP;
 	s->flags |= NAT_ANSWERED;
 	if (proto == NAT_TCP)
-		track(gw, n, s, p, NAT_OUTSIDE);
+		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_OUTSIDE);
 	store16(l4 + 2, (uint16_t)s->ports);
-	fix_l4(p, proto, (uint16_t)~s->l4_delta);
+	nat_fix_l4(l4, proto, (uint16_t)~s->l4_delta);
 	nat_finish_in(p, s, s->in_ip);
 	return V_SEND;
 }
@@ -506,12 +398,6 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	return translate_out(gw, n, p);
 }
 
-static inline bool is_external(const struct nat *n, ip4 a)
-{
-	return ip4_raw(a) == n->table.first_external ||
-	       (n->table.n_external > 1 && nat_external_find(&n->table, ip4_raw(a)) != NAT_NONE);
-}
-
 static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 {
 	uint32_t external = nat_external_find(&n->table, ip4_raw(ip4_to(p)));
@@ -524,7 +410,7 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 	}
 	if (UNLIKELY(p->flags & PKT_L2_GROUP))
 		return gw_drop(gw, p, DROP_MULTICAST);
-	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(is_external(n, ip4_header(p)->from)))
+	if (!(p->flags & PKT_HAIRPIN) && UNLIKELY(nat_is_external(n, ip4_header(p)->from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have such an address */
 	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_OPTIONS))) {
 		ip4_blank_records(p);
@@ -542,7 +428,7 @@ enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
-	return p->iface == IF_LAN || is_external(nat_of(gw), to) ||
+	return p->iface == IF_LAN || nat_is_external(nat_of(gw), to) ||
 	       interface_has4(&gw->iface[IF_WAN], to);
 }
 
@@ -557,7 +443,7 @@ const struct app app_nat = {
         .keys = {&nat_section},
         .counts = {&nat_counts},
         .init = nat_init,
-        .ahead = nat_ahead,
+        .frames = nat_flow_frames,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
         .tick = nat_tick,

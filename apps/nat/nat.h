@@ -6,6 +6,7 @@
 #include "apps/nat/nat_syn.h"
 #include "apps/nat/nat_table.h"
 #include "apps/nat/nat_tcp.h"
+#include "net/csum.h"
 #include "net/gw.h"
 #include "net/ip4/ip4.h"
 
@@ -35,8 +36,17 @@ const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_tick(struct gw *gw);
+/* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
+void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 extern const struct count_table nat_counts;
 bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+
+/* True for an external address. */
+static inline bool nat_is_external(const struct nat *n, ip4 a)
+{
+	return ip4_raw(a) == n->table.first_external ||
+	       (n->table.n_external > 1 && nat_external_find(&n->table, ip4_raw(a)) != NAT_NONE);
+}
 
 /* The enum nat_proto of an IP protocol. */
 static inline uint8_t nat_proto_of(uint8_t ip_proto)
@@ -61,12 +71,29 @@ static inline const struct nat_mapping *nat_mapping_of(const struct nat *n,
 	return &n->table.mapping[s->mapping];
 }
 
+/* Follows a TCP connection by one segment of `len` bytes. A segment that does not belong to it
+ * changes no timer. Only a segment from inside other than RST restarts the lifetime (RFC 7857
+ * section 7.1). */
+static inline void nat_follow(struct gw *gw, struct nat *n, struct nat_session *s,
+                              const struct tcp_hdr *tcp, uint32_t len, enum nat_side side);
+
+/* Adjusts the checksum of a whole transport header. */
+static inline void nat_fix_l4(uint8_t *l4, uint8_t proto, uint16_t delta);
+
+/* True when the transport header of `len` bytes of a packet, which may be a first fragment, is
+ * complete (RFC 3128: a filter must not be evaded by a header split between fragments). */
+static inline bool nat_l4_complete(const uint8_t *l4, uint32_t len, uint8_t proto, bool fragment);
+
 /* The last steps for a packet whose transport header is translated: nat_finish_out writes
  * the new source, nat_finish_in the new destination (in_ip, raw), and both take one hop. An
  * outgoing packet that may be fragmented gets a new identification (RFC 6864 section
  * 5.3.1). A hairpinned packet lost its hop on the way out already. */
 static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s);
 static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uint32_t in_ip);
+
+/* nat_finish_out for a packet with the header h, which is a fragment or not. */
+static inline void nat_put_source(struct gw *gw, struct ip4_hdr *h, const struct nat_session *s,
+                                  bool fragment);
 
 /* Opens a session for an outgoing packet that has none. `ports` is in_port | rem_port <<
  * 16, raw; for NAT_OTHER the IP protocol, and rem_ip of the session is 0 then when one
@@ -112,17 +139,65 @@ static inline uint32_t nat_other_remote(uint8_t ip_proto, uint32_t rem_ip)
 
 /* --- inline functions -------------------------------------------------------------- */
 
-static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s)
+static inline void nat_follow(struct gw *gw, struct nat *n, struct nat_session *s,
+                              const struct tcp_hdr *tcp, uint32_t len, enum nat_side side)
 {
-	struct ip4_hdr *h = ip4_header(p);
+	uint8_t was = s->state;
+	bool real = nat_tcp_segment(s, tcp, len, side);
+	if (LIKELY(s->state == was)) {
+		if (real && side == NAT_INSIDE && !(tcp->flags & TCP_RST))
+			nat_refresh(gw, n, s);
+		return;
+	}
+	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
+	if (life_s < nat_session_left(s, gw->now_s))
+		nat_session_sooner(&n->table, s, expire_s);
+	else
+		s->expire_s = expire_s;
+}
+
+static inline void nat_fix_l4(uint8_t *l4, uint8_t proto, uint16_t delta)
+{
+	if (proto == NAT_TCP) {
+		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
+		tcp->sum = csum_apply(tcp->sum, delta);
+	} else {
+		struct udp_hdr *udp = (struct udp_hdr *)l4;
+		udp->sum = csum_apply_udp(udp->sum, delta);
+	}
+}
+
+static inline bool nat_l4_complete(const uint8_t *l4, uint32_t len, uint8_t proto, bool fragment)
+{
+	if (proto == NAT_TCP) {
+		if (len < sizeof(struct tcp_hdr))
+			return false;
+		uint32_t hlen = (uint32_t)(((const struct tcp_hdr *)l4)->offset >> 4) * 4;
+		return hlen >= sizeof(struct tcp_hdr) && hlen <= len;
+	}
+	if (len < sizeof(struct udp_hdr))
+		return false;
+	/* The length includes the header and ends within the packet. */
+	uint32_t is = be16_get(((const struct udp_hdr *)l4)->len);
+	return is >= sizeof(struct udp_hdr) && (is <= len || fragment);
+}
+
+static inline void nat_put_source(struct gw *gw, struct ip4_hdr *h, const struct nat_session *s,
+                                  bool fragment)
+{
 	uint32_t delta = s->ip_delta;
-	if (!(be16_get(h->frag) & IP4_DF) || p->flags & PKT_FRAGMENT) {
+	if (!(be16_get(h->frag) & IP4_DF) || fragment) {
 		be16 fresh = ip4_id(&gw->ids, h->to);
 		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
 		h->id = fresh;
 	}
 	h->from = ip4_from_raw(s->ext_ip);
 	ip4_hop(h, delta);
+}
+
+static inline void nat_finish_out(struct gw *gw, struct pkt *p, const struct nat_session *s)
+{
+	nat_put_source(gw, ip4_header(p), s, p->flags & PKT_FRAGMENT);
 	p->flags |= PKT_TRANSLATED;
 }
 

@@ -1,5 +1,6 @@
 SRC_HOT += apps/nat/nat.c
 SRC_HOT += apps/nat/nat_evict.c
+SRC_HOT += apps/nat/nat_flow.c
 SRC_HOT += apps/nat/nat_icmp.c
 SRC     += apps/nat/nat_keys.c
 SRC_HOT += apps/nat/nat_open.c

@@ -304,9 +304,6 @@ static const char *ivi_init(struct gw *gw)
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
 	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->iface[IF_LAN].mtu);
-	v->max_untimed[XLAT_46] = v->cache_max[XLAT_46] = v->limit46 - IP6_MIN;
-	v->unsplit46 = gw->iface[IF_LAN].mtu - IP6_MIN;
-	v->max_untimed[XLAT_64] = v->cache_max[XLAT_64] = gw->iface[IF_WAN].mtu - IP4_MIN;
 	xlat_cache_set_up(v->cache, gw->rng);
 	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, c);
@@ -435,7 +432,7 @@ const struct app app_ivi = {
         .keys = {&ivi_section},
         .counts = {&ivi_counts},
         .init = ivi_init,
-        .known = xlat_cache_forward,
+        .frames = xlat_cache_frames,
         .ip4 = ivi_ip4,
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,

@@ -67,9 +67,6 @@ struct translator {
 	uint16_t mss;              /* largest MSS; 0: any */
 	uint8_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
 	uint32_t limit46;          /* size of an IPv6 packet above which one without DF is split */
-	uint32_t max_untimed[2];   /* largest payload that the flow cache takes … */
-	uint32_t cache_max[2];     /* … the same, or 0 while the next packet is to be timed */
-	uint32_t unsplit46;        /* largest payload on the LAN of a packet with DF */
 	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
 	struct xlat_net net[XLAT_NETS];
 	struct embed_share share[XLAT_SHARES];
@@ -156,8 +153,8 @@ enum verdict xlat_shared(struct gw *gw, struct translator *v, struct pkt *p);
 
 /* --- timings (xlat_timing.c) ------------------------------------------------------ */
 
-/* From time to time one packet of each direction is timed. The other packets pay nothing
- * for that: while one is due, cache_max is 0 and the flow cache takes no packet. */
+/* From time to time one packet of each direction is timed. The other packets pay next to nothing
+ * for that: whether one is due is looked up once a burst. */
 #define XLAT_SAMPLE_US 20000u /* on average */
 
 /* Measures the cost of reading the cycle counter; called once at start. */
@@ -166,9 +163,6 @@ void xlat_timing_set_up(struct gw *gw, struct translator *v);
 /* Marks the next packet of each direction as due when it is time. The application's tick;
  * gives false: it did no other work. */
 bool xlat_timing_tick(struct gw *gw);
-
-/* Sets what is timed of the next packet in a direction. */
-void xlat_timing_set_due(struct translator *v, unsigned direction, enum xlat_due due);
 
 /* Adds the cycles of one step. */
 void xlat_timing_note(struct translator *v, uint32_t cycles, unsigned direction,

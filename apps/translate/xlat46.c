@@ -369,7 +369,7 @@ static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, str
                                                               const struct embed_map *m,
                                                               uint32_t port)
 {
-	xlat_timing_set_due(v, XLAT_46, XLAT_DUE_NOTHING);
+	v->due[XLAT_46] = XLAT_DUE_NOTHING;
 	return translate(gw, v, p, m, port, true);
 }
 

@@ -419,7 +419,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 static __attribute__((noinline)) enum verdict translate_timed(struct gw *gw, struct translator *v,
                                                               struct pkt *p)
 {
-	xlat_timing_set_due(v, XLAT_64, XLAT_DUE_NOTHING);
+	v->due[XLAT_64] = XLAT_DUE_NOTHING;
 	return translate(gw, v, p, true);
 }
 

@@ -1,15 +1,12 @@
-/* The fast path of the translator, from frame to frame; see xlat_cache.h. It makes the same
- * checks as the slow path, all of them before the first byte changes. */
+/* The fast path of the translator; see xlat_cache.h. */
 #include "apps/translate/xlat_cache.h"
 
 /* A free entry is all zeros. It matches the pair of zero addresses, but no such packet is
  * sent by it: its next hop is no neighbour. */
 void xlat_cache_set_up(struct xlat_cache *t, struct rng *rng)
 {
-	for (unsigned i = 0; i < 2; i++) {
-		t->mul46[i] = rng_u32(rng) | 1;
-		t->mul64[i] = rng_u32(rng) | 1;
-	}
+	t->key46 = flow_key(rng);
+	t->key64 = flow_key(rng);
 }
 
 void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from, uint32_t to,
@@ -39,142 +36,138 @@ void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *fro
 	};
 }
 
-/* True for a frame of this type to our own MAC address that has room for an IP header of
- * `head` bytes and a UDP header. */
-static inline bool is_ours(const struct interface *in, const struct pkt *p, uint16_t type,
-                           uint32_t head)
+/* True for a packet whose transport header the fast path can translate: not for UDP without
+ * checksum, nor for a segment whose MSS may have to be clamped. */
+ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet *f)
 {
-	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
-	return p->len >= sizeof *eth + head + sizeof(struct udp_hdr) &&
-	       mac_eq(&eth->to, &in->address) && be16_raw(eth->type) == swap16(type);
-}
-
-/* Adds `delta` to the checksum of n bytes of TCP or UDP. False, with nothing changed, for
- * other protocols, for a packet whose MSS must be clamped and for UDP without checksum. */
-ALWAYS_INLINE bool change_sum(const struct translator *v, uint8_t proto, uint8_t *l4, uint32_t n,
-                              uint16_t delta)
-{
-	if (proto == PROTO_TCP && LIKELY(n >= sizeof(struct tcp_hdr) && !v->mss)) {
-		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
-		tcp->sum = csum_apply(tcp->sum, delta);
-		return true;
-	}
-	struct udp_hdr *udp = (struct udp_hdr *)l4;
-	if (proto != PROTO_UDP || UNLIKELY(n < sizeof *udp || be16_raw(udp->sum) == 0))
+	if (!flow_has_ports(f))
 		return false;
-	udp->sum = csum_apply_icmp(udp->sum, delta);
-	return true;
+	if (*f->proto == PROTO_UDP)
+		return LIKELY(be16_raw(((const struct udp_hdr *)f->l4)->sum) != 0);
+	return LIKELY(!v->mss || !flow_has_mss(f));
 }
 
-/* True for a large packet with DF that fits the LAN unsplit: most packets that come from a
- * TCP server. */
-static inline bool fits_unsplit(const struct translator *v, const struct ip4_hdr *h, uint32_t n)
+/* Adds `delta` to the checksum of TCP or UDP. */
+ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t delta)
 {
-	return n <= v->unsplit46 && be16_raw(h->frag) & swap16(IP4_DF) &&
-	       v->cache_max[XLAT_46] != 0;
+	if (*f->proto == PROTO_TCP) {
+		struct tcp_hdr *tcp = (struct tcp_hdr *)f->l4;
+		tcp->sum = csum_apply(tcp->sum, delta);
+	} else {
+		struct udp_hdr *udp = (struct udp_hdr *)f->l4;
+		udp->sum = csum_apply_icmp(udp->sum, delta);
+	}
+}
+
+/* True for a packet that is not split: it is short enough, or it has DF, as most packets that come
+ * from a TCP server. */
+static inline bool stays_whole(const struct translator *v, const struct flow_packet *f)
+{
+	return f->n + IP6_MIN <= v->limit46 || be16_raw(f->h4->frag) & swap16(IP4_DF);
+}
+
+ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	struct translator *v = gw->state;
+	uint32_t from = ip4_raw(f->h4->from), dest = ip4_raw(f->h4->to);
+	struct xlat_pair46 *k = xlat_pair46(v->cache, from, dest);
+	if (UNLIKELY(k->from != from || k->to != dest || !stays_whole(v, f) || !has_sum(v, f)))
+		return NULL;
+	*to = (struct flow_exit){.iface = IF_LAN, .hop = k->hop, .to = &k->to6};
+	return k;
 }
 
 /* The IPv4 header is read before the longer IPv6 header is written over it. */
-ALWAYS_INLINE bool forward46(struct gw *gw, const struct interface *in, struct pkt *p)
+ALWAYS_INLINE uint8_t *rewrite46(struct gw *gw, void *entry, const struct flow_packet *f)
 {
 	struct translator *v = gw->state;
-	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + sizeof(struct eth_hdr));
-	if (UNLIKELY(!is_ours(in, p, ETH_IP4, IP4_MIN)))
-		return false;
-	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), n = be16_get(h->len) - IP4_MIN;
-	const struct xlat_pair46 *k = xlat_pair46(v->cache, from, to);
-	if (UNLIKELY(k->from != from || k->to != to || h->version_ihl != 0x45 || h->ttl <= 1 ||
-	             (n > v->cache_max[XLAT_46] && !fits_unsplit(v, h, n)) ||
-	             n > p->len - sizeof(struct eth_hdr) - IP4_MIN ||
-	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
-	             csum_ip4_header(h) != 0xffff))
-		return false;
-	const ip6 *hop = LIKELY(k->hop == 0) ? &k->to6 : &gw->routes6.entry[k->hop - 1].via;
-	struct neigh *next = neigh_ready6(&gw->neigh, IF_LAN, hop);
-	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP4_MIN;
-	if (UNLIKELY(!next || !change_sum(v, h->proto, l4, n, k->delta)))
-		return false;
+	const struct xlat_pair46 *k = entry;
+	change_sum(f, k->delta);
 	v->translated[XLAT_46]++;
-	uint32_t tc = (h->tos & v->tos_mask) | v->tos_set;
+	uint32_t tc = (f->h4->tos & v->tos_mask) | v->tos_set;
 	uint32_t rest =
-	        swap16((uint16_t)n) | (uint32_t)h->proto << 16 | (uint32_t)(h->ttl - 1) << 24;
-	struct ip6_hdr *six = (struct ip6_hdr *)(l4 - IP6_MIN);
+	        swap16((uint16_t)f->n) | (uint32_t)*f->proto << 16 | (uint32_t)(*f->hops - 1) << 24;
+	struct ip6_hdr *six = (struct ip6_hdr *)(f->l4 - IP6_MIN);
 	six->first = be32_of(0x60000000u | tc << 20);
 	store32(&six->len, rest);
 	six->from = k->from6;
 	six->to = k->to6;
-	gw_pass(gw, &gw->iface[IF_LAN], next, p, (uint8_t *)six, IP6_MIN + n);
-	return true;
+	return (uint8_t *)six;
 }
 _Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, hops) == 7,
                "length, next header and hop limit are one word");
 _Static_assert(PKT_HEADROOM >= IP6_MIN - IP4_MIN, "the larger header fits in front");
 
-ALWAYS_INLINE bool forward64(struct gw *gw, const struct interface *in, struct pkt *p)
+ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct translator *v = gw->state;
-	const struct ip6_hdr *h = (const struct ip6_hdr *)(p->data + sizeof(struct eth_hdr));
-	if (UNLIKELY(!is_ours(in, p, ETH_IP6, IP6_MIN)))
-		return false;
-	const struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
-	uint32_t n = be16_get(h->len);
-	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
-	             h->first.b[0] >> 4 != 6 || h->hops <= 1 || n > v->cache_max[XLAT_64] ||
-	             n > p->len - sizeof(struct eth_hdr) - IP6_MIN))
-		return false;
-	struct neigh *next = neigh_ready4(&gw->neigh, IF_WAN, k->hop);
-	uint8_t *l4 = p->data + sizeof(struct eth_hdr) + IP6_MIN;
-	if (UNLIKELY(!next || !change_sum(v, h->next, l4, n, k->delta)))
-		return false;
+	const struct ip6_hdr *h = f->h6;
+	struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
+	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) || !has_sum(v, f)))
+		return NULL;
+	*to = (struct flow_exit){.iface = IF_WAN, .hop = k->hop};
+	return k;
+}
+
+ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_packet *f)
+{
+	struct translator *v = gw->state;
+	const struct xlat_pair64 *k = entry;
+	const struct ip6_hdr *h = f->h6;
+	change_sum(f, k->delta);
 	v->translated[XLAT_64]++;
 	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
-	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + n;
+	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + f->n;
 	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
 	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))) |
 	              (uint32_t)swap16(xlat_df(len)) << 16;
-	uint32_t w2 = (uint32_t)(h->hops - 1) | (uint32_t)h->next << 8;
+	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
 	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, k->sum)));
-	uint8_t *four = l4 - IP4_MIN;
+	uint8_t *four = f->l4 - IP4_MIN;
 	store32(four, w0);
 	store32(four + 4, w1);
 	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
 	store32(four + 12, k->from);
 	store32(four + 16, k->to);
-	gw_pass(gw, &gw->iface[IF_WAN], next, p, four, len);
-	return true;
+	return four;
 }
 
-/* The fast path did not take a packet. When the reason is that one is to be timed, tries
- * the same packet again with a clock. */
-static __attribute__((noinline)) bool time_packet(struct gw *gw, const struct interface *in,
+static __attribute__((noinline)) uint32_t pass46(struct gw *gw, const struct interface *in,
+                                                 struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find46, rewrite46);
+}
+
+static __attribute__((noinline)) uint32_t pass64(struct gw *gw, const struct interface *in,
+                                                 struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64);
+}
+
+/* Handles a packet while one is to be timed: here, or as soon as one takes the slow path. */
+static __attribute__((noinline)) void time_packet(struct gw *gw, const struct interface *in,
                                                   struct pkt *p, unsigned direction)
 {
 	struct translator *v = gw->state;
-	if (v->due[direction] != XLAT_DUE_ALL)
-		return false;
-	xlat_timing_set_due(v, direction, XLAT_DUE_NOTHING);
-	uint32_t clock = gw->cycles();
-	bool taken = xlat_cache_forward(gw, in, p);
-	if (taken)
-		xlat_timing_note(v, gw->cycles() - clock, direction, XLAT_STEP_CACHED);
+	if (v->due[direction] == XLAT_DUE_ALL) {
+		uint32_t clock = gw->cycles();
+		if (direction == XLAT_46 ? pass46(gw, in, &p, 1) : pass64(gw, in, &p, 1)) {
+			xlat_timing_note(v, gw->cycles() - clock, direction, XLAT_STEP_CACHED);
+			v->due[direction] = XLAT_DUE_NOTHING;
+			return;
+		}
+	}
+	gw_frame(gw, p);
+}
+
+void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	const struct translator *v = gw->state;
+	unsigned direction = iface == IF_LAN ? XLAT_64 : XLAT_46;
+	for (; UNLIKELY(v->due[direction] != XLAT_DUE_NOTHING) && n > 0; n--)
+		time_packet(gw, &gw->iface[iface], *burst++, direction);
+	if (direction == XLAT_64)
+		flow_frames(gw, iface, burst, n, pass64);
 	else
-		xlat_timing_set_due(v, direction, XLAT_DUE_ALL);
-	return taken;
-}
-
-static __attribute__((noinline)) bool from_wan(struct gw *gw, const struct interface *in,
-                                               struct pkt *p)
-{
-	return LIKELY(forward46(gw, in, p)) || time_packet(gw, in, p, XLAT_46);
-}
-
-static __attribute__((noinline)) bool from_lan(struct gw *gw, const struct interface *in,
-                                               struct pkt *p)
-{
-	return LIKELY(forward64(gw, in, p)) || time_packet(gw, in, p, XLAT_64);
-}
-
-bool xlat_cache_forward(struct gw *gw, const struct interface *in, struct pkt *p)
-{
-	return p->iface == IF_LAN ? from_lan(gw, in, p) : from_wan(gw, in, p);
+		flow_frames(gw, iface, burst, n, pass46);
 }

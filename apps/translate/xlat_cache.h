@@ -1,4 +1,4 @@
-/* The flow cache of the translator: translates nearly all TCP and UDP packets.
+/* The flow cache of the translator (net/flow.h): translates nearly all TCP and UDP packets.
  *
  * The result for such a packet depends on its two addresses and on a few fields. So each
  * direction has a table of address pairs with what the slow path (xlat46.c, xlat64.c)
@@ -9,15 +9,14 @@
 #define APPS_TRANSLATE_XLAT_CACHE_H
 
 #include "apps/translate/xlat_packet.h"
-
-#define XLAT_PAIR_BITS 11u
+#include "net/flow.h"
 
 struct xlat_pair46 {
 	uint32_t from, to; /* raw */
 	uint32_t hop;      /* as in struct pkt; on the LAN */
 	uint16_t delta;    /* change of a checksum by the addresses */
 	ip6 from6, to6;
-};
+} __attribute__((aligned(64))); /* a line of the processor's cache */
 
 struct xlat_pair64 {
 	ip6 from6, to6;
@@ -28,37 +27,24 @@ struct xlat_pair64 {
 };
 
 struct xlat_cache {
-	uint32_t mul46[2], mul64[2]; /* secret odd multipliers */
-	struct xlat_pair46 at46[1u << XLAT_PAIR_BITS];
-	struct xlat_pair64 at64[1u << XLAT_PAIR_BITS];
+	struct flow_key key46, key64;
+	struct xlat_pair46 at46[1u << FLOW_BITS];
+	struct xlat_pair64 at64[1u << FLOW_BITS];
 };
 
-/* Draws the secret multipliers. t is zeroed memory; it holds no pair then. */
+/* Draws the keys. t is zeroed memory; it holds no pair then. */
 void xlat_cache_set_up(struct xlat_cache *t, struct rng *rng);
-
-/* Rotates a raw IPv4 address so that its last byte becomes the lowest. Neighbouring
- * addresses differ in that byte, and multiplication carries upward only. */
-static inline uint32_t xlat_pair_mix(uint32_t a)
-{
-	return a << 8 | a >> 24;
-}
 
 /* The place of a pair of raw IPv4 addresses in the table; it may hold another pair. */
 static inline struct xlat_pair46 *xlat_pair46(struct xlat_cache *t, uint32_t from, uint32_t to)
 {
-	uint32_t h = xlat_pair_mix(from) * t->mul46[0] + xlat_pair_mix(to) * t->mul46[1];
-	return &t->at46[h >> (32 - XLAT_PAIR_BITS)];
+	return &t->at46[flow_hash4(&t->key46, from, to)];
 }
 
-/* The place of a pair of IPv6 addresses in the table; it may hold another pair. The sum of
- * the words is enough of a hash: addresses of hosts differ in few places, and a host that
- * causes collisions on purpose only sends its own packets to the slow path. */
+/* The place of a pair of IPv6 addresses in the table; it may hold another pair. */
 static inline struct xlat_pair64 *xlat_pair64(struct xlat_cache *t, const ip6 *from, const ip6 *to)
 {
-	uint32_t a = ip6_word(from, 1) + ip6_word(from, 2) + ip6_word(from, 3);
-	uint32_t b = ip6_word(to, 1) + ip6_word(to, 2) + ip6_word(to, 3);
-	uint32_t h = xlat_pair_mix(a) * t->mul64[0] + xlat_pair_mix(b) * t->mul64[1];
-	return &t->at64[h >> (32 - XLAT_PAIR_BITS)];
+	return &t->at64[flow_hash6(&t->key64, from, to)];
 }
 
 /* Notes the result of the slow path for a pair of addresses: raw IPv4 addresses and x, with
@@ -71,10 +57,8 @@ void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from,
 void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *from, const ip6 *to,
                        const struct xlat64 *x);
 
-/* Translates and sends a frame (app.h) whose pair of addresses is in the cache and that
- * needs no closer look: an ordinary header, a size that fits, a neighbour that is
- * reachable. Gives true and takes p then. Otherwise gives false and leaves p unchanged for
- * the slow path. */
-bool xlat_cache_forward(struct gw *gw, const struct interface *in, struct pkt *p);
+/* Takes the frames that came in on an interface (app.h): translates and sends those whose pair
+ * of addresses is in the cache, and gives the others to gw_frame. */
+void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 #endif

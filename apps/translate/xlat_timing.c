@@ -36,13 +36,6 @@ bool xlat_timing_tick(struct gw *gw)
 		return false;
 	v->sample_us = gw->now_us + 1 + rng_below(gw->rng, 2 * XLAT_SAMPLE_US);
 	for (unsigned direction = 0; direction < ARRAY_SIZE(v->due); direction++)
-		xlat_timing_set_due(v, direction,
-		                    rng_u32(gw->rng) & 1 ? XLAT_DUE_STEPS : XLAT_DUE_ALL);
+		v->due[direction] = rng_u32(gw->rng) & 1 ? XLAT_DUE_STEPS : XLAT_DUE_ALL;
 	return false;
-}
-
-void xlat_timing_set_due(struct translator *v, unsigned direction, enum xlat_due due)
-{
-	v->due[direction] = due;
-	v->cache_max[direction] = due == XLAT_DUE_NOTHING ? v->max_untimed[direction] : 0;
 }

@@ -1,7 +1,7 @@
 /* The application `6to4`: IPv6 hosts on the LAN reach the IPv6 world in tunnels through
  * IPv4 (RFC 3056, RFC 4213; with 6rd.prefix RFC 5969). With 6to4.nat the same box is the
  * NAT for their IPv4 (RFC 3056 section 5.8). The engine is in tun_setup.c, tun_end.c,
- * tun_out.c, tun_in.c and tun_icmp.c.
+ * tun_out.c, tun_in.c, tun_icmp.c and tun_flow.c.
  *
  * NAT and tunnel share one IPv4 address. Protocol 41 to that address goes to the tunnel
  * before the NAT looks at it. An ICMP error goes to NAT or tunnel, whichever sent the
@@ -23,6 +23,8 @@ static const char *tun_init(struct gw *gw)
 	if (!t)
 		return "not enough memory";
 	gw->state = t;
+	if (!tun_flow_init(gw, t))
+		return "not enough memory";
 	const char *bad = tun_setup(gw, t);
 	t->has_nat = tun_config(gw->config)->nat;
 	t->nat.no_protocol41 = true;
@@ -68,6 +70,7 @@ const struct app app_tun = {
         .keys = {&nat_section, &tun_section},
         .counts = {&tun_counts, &nat_counts},
         .init = tun_init,
+        .frames = tun_flow_frames,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
         .ip6 = tun_ip6,

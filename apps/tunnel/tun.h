@@ -13,6 +13,7 @@
 
 #include "apps/nat/nat.h"
 #include "apps/tunnel/tun_keys.h"
+#include "net/csum.h"
 #include "net/ip6/ip6.h"
 #include "net/ip4/reasm.h"
 
@@ -42,6 +43,8 @@ struct tun_soft {
 	uint16_t mtu;       /* of ICMP6_TOO_BIG: only larger packets get the error */
 };
 
+struct tun_flows;
+
 struct tun {
 	struct nat nat; /* must be first: nat_of */
 	bool has_nat;
@@ -66,6 +69,7 @@ struct tun {
 	uint8_t tos_mask; /* bits of the inner traffic class that are copied to the outer header */
 	uint16_t mss;     /* 0: no clamp */
 
+	struct tun_flows *flows; /* tun_flow.c */
 	struct tun_soft soft[TUN_SOFT];
 	uint32_t n_soft;
 	uint32_t next_look_ms;
@@ -139,6 +143,25 @@ static inline bool tun_is_nested(const struct pkt *p)
 	       (ip6_is_extension(p->proto) && !(p->flags & PKT_LATER));
 }
 
+/* Writes the outer header in front of an inner packet of `len` bytes to the end `to` (raw), in
+ * words as the machine loads them: version, TOS, length; identification, no flags; TTL, protocol,
+ * checksum; addresses. Gives the header's place. */
+static inline uint8_t *tun_put_header(struct gw *gw, const struct tun *t, uint8_t *inner,
+                                      uint32_t len, uint32_t to)
+{
+	uint8_t *h = inner - IP4_MIN;
+	uint32_t tos = (uint32_t)(inner[0] << 4 | inner[1] >> 4) & t->tos_mask;
+	uint32_t total = swap16((uint16_t)(len + IP4_MIN));
+	uint32_t id = be16_raw(ip4_id(&gw->ids, ip4_from_raw(to)));
+	uint32_t sum = t->header_sum + (tos << 8) + total + id + (to & 0xffff) + (to >> 16);
+	store32(h, t->word0 | tos << 8 | total << 16);
+	store32(h + 4, id);
+	store32(h + 8, t->word2 | (uint32_t)(uint16_t)~csum_fold(sum) << 16);
+	store32(h + 12, t->outer);
+	store32(h + 16, to);
+	return h;
+}
+
 /* Sets up the engine from gw->config: parameters, addresses, routes. Gives NULL, or what is
  * wrong. (tun_setup.c) */
 const char *tun_setup(struct gw *gw, struct tun *t);
@@ -152,6 +175,20 @@ enum verdict tun_ip6(struct gw *gw, struct pkt *p);
  * gives true, with the verdict in *v. False when it is not; p is unchanged then.
  * (tun_icmp.c) */
 bool tun_icmp(struct gw *gw, struct tun *t, struct pkt *p, enum verdict *v);
+
+/* The fast path (tun_flow.c, net/flow.h). tun_flow_init takes memory for its tables from alloc(),
+ * and draws the key. False when there is not enough memory. */
+bool tun_flow_init(struct gw *gw, struct tun *t) MUST_USE;
+
+/* Note a packet of a usual protocol that has passed all checks and is routed, data at its IPv6
+ * header. tun_flow_note_out: it will be sent to the end `end` (raw) by the next hop `hop` (raw).
+ * tun_flow_note_in: it came from the end `end`. */
+void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop);
+void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end);
+
+/* Takes the frames that came in on an interface (app.h): forwards tunnel packets, and those of the
+ * NAT, on the fast path, and gives the others to gw_frame. */
+void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* Sends the ICMPv6 error that an earlier ICMP error caused, when a packet from inside goes
  * to the same outer destination `to` (raw); once for each error. Gives V_DROP when the

@@ -5,7 +5,6 @@
  * address may be forged. The inner destination must be ours. So the gateway is not an open
  * relay, and the loops of RFC 6324 are impossible. See tun.h. */
 #include "apps/tunnel/tun.h"
-
 #include "net/gw_address.h"
 #include "net/mss.h"
 
@@ -65,19 +64,17 @@ static inline enum drop bad_source(const struct gw *gw, const struct tun *t, con
 	return back && back->iface == IF_APP ? DROP_NONE : DROP_INNER_SOURCE;
 }
 
-/* Forwards a decapsulated packet to a host of the site. */
-static inline enum verdict deliver(struct gw *gw, const struct tun *t, struct pkt *p)
+/* Forwards a decapsulated packet, which came from `outer` (raw), to a host of the site. */
+static inline enum verdict deliver(struct gw *gw, struct tun *t, struct pkt *p, uint32_t outer)
 {
 	if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
 		return V_DROP;
+	if (ip6_is_plain[p->proto])
+		tun_flow_note_in(t, p, outer);
 	if (UNLIKELY(t->mss))
 		mss_clamp(p, t->mss);
 	ip6_hop(ip6_header(p));
-	struct neigh *next = neigh_ready6(&gw->neigh, IF_LAN, ip6_hop_of(gw, p));
-	if (UNLIKELY(!next))
-		return V_SEND6;
-	gw_pass(gw, &gw->iface[IF_LAN], next, p, p->data, p->len);
-	return V_KEPT;
+	return V_SEND6;
 }
 
 /* Checks an outer sender that is not in the table, and enters it there. */
@@ -89,7 +86,7 @@ static __attribute__((noinline)) enum drop new_sender(const struct gw *gw, struc
 }
 
 /* Decapsulates a packet of protocol 41 to our outer address that is not a fragment. */
-ALWAYS_INLINE enum verdict decapsulate(struct gw *gw, struct tun *t, struct pkt *p)
+static enum verdict decapsulate(struct gw *gw, struct tun *t, struct pkt *p)
 {
 	uint32_t from = ip4_raw(ip4_header(p)->from);
 	uint8_t tos = ip4_header(p)->tos;
@@ -112,13 +109,13 @@ ALWAYS_INLINE enum verdict decapsulate(struct gw *gw, struct tun *t, struct pkt 
 		return gw_drop(gw, p, DROP_ECN);
 	t->in++;
 	p->iface = IF_APP;
-	/* Fast path to the LAN. Other packets (for the gateway itself, or to an unused
+	/* Packets that are not for a host on the LAN (for the gateway itself, or to an unused
 	 * network of the site) are reinjected as IPv6 packets. */
 	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN)) {
 		gw_reinject(gw, p, IF_APP, FAMILY_IP6);
 		return V_KEPT;
 	}
-	return deliver(gw, t, p);
+	return deliver(gw, t, p, from);
 }
 
 /* IPv4 without a NAT: accepts only packets for the gateway itself. */

@@ -4,8 +4,6 @@
  * The tunnel's MTU is static (RFC 4213 section 3.2.1): the outer header has DF clear, so
  * the identification must be unique (RFC 6864). See tun.h. */
 #include "apps/tunnel/tun.h"
-
-#include "net/csum.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
 #include "net/mss.h"
@@ -57,35 +55,16 @@ SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p
 	return NULL;
 }
 
-/* Puts the outer header in front, in words as the machine loads them: version, TOS, length;
- * identification, no flags; TTL, protocol, checksum; addresses. False when there is no
- * room, which does not happen. */
-static inline bool put_header(struct gw *gw, const struct tun *t, struct pkt *p, uint32_t to)
-{
-	uint32_t tos = (uint32_t)(p->data[0] << 4 | p->data[1] >> 4) & t->tos_mask;
-	uint8_t *h = pkt_push(p, IP4_MIN);
-	if (UNLIKELY(!h))
-		return false;
-	uint32_t len = swap16((uint16_t)p->len), id = be16_raw(ip4_id(&gw->ids, ip4_from_raw(to)));
-	uint32_t sum = t->header_sum + (tos << 8) + len + id + (to & 0xffff) + (to >> 16);
-	store32(h, t->word0 | tos << 8 | len << 16);
-	store32(h + 4, id);
-	store32(h + 8, t->word2 | (uint32_t)(uint16_t)~csum_fold(sum) << 16);
-	store32(h + 12, t->outer);
-	store32(h + 16, to);
-	return true;
-}
-
 /* Encapsulates a packet. `ours`: the gateway itself made it. */
-ALWAYS_INLINE enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
+static enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
 {
-	if (LIKELY(!ours) && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
+	if (!ours && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
 		return V_DROP;
 	uint32_t to = tun_outer_to(t, &ip6_header(p)->to);
 	const struct tun_end *end = tun_known_end(gw, t, to);
 	if (UNLIKELY(!end) && !(end = new_end(gw, t, p, to)))
 		return V_DROP;
-	if (LIKELY(!ours)) {
+	if (!ours) {
 		if (UNLIKELY(ip6_may_forward(gw, p) != V_SEND6))
 			return V_DROP;
 		if (UNLIKELY(t->n_soft) && tun_soft_error(gw, t, p, to) != V_SEND6)
@@ -93,32 +72,24 @@ ALWAYS_INLINE enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt 
 		if (UNLIKELY(t->mss))
 			mss_clamp(p, t->mss);
 		ip6_hop(ip6_header(p));
+		if (ip6_is_plain[p->proto])
+			tun_flow_note_out(t, p, to, end->hop);
 	}
-	if (UNLIKELY(!put_header(gw, t, p, to)))
+	uint8_t *inner = p->data;
+	uint32_t len = p->len;
+	if (UNLIKELY(!pkt_push(p, IP4_MIN)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
+	tun_put_header(gw, t, inner, len, to);
 	t->out++;
-	struct interface *wan = &gw->iface[IF_WAN];
-	struct neigh *next = neigh_ready4(&gw->neigh, IF_WAN, end->hop);
-	if (LIKELY(next != NULL && p->len <= wan->mtu)) {
-		gw_pass(gw, wan, next, p, p->data, p->len);
-		return V_KEPT;
-	}
 	p->out = IF_WAN;
 	p->hop = end->hop;
 	p->flags |= PKT_ROUTED;
 	return V_SEND;
 }
 
-SELDOM enum verdict encapsulate_own(struct gw *gw, struct pkt *p)
-{
-	return encapsulate(gw, tun_of(gw), p, true);
-}
-
 enum verdict tun_ip6(struct gw *gw, struct pkt *p)
 {
 	if (UNLIKELY(p->out != IF_APP))
 		return ip6_forward(gw, p);
-	if (UNLIKELY(p->iface == PKT_IF_SELF))
-		return encapsulate_own(gw, p);
-	return encapsulate(gw, tun_of(gw), p, false);
+	return encapsulate(gw, tun_of(gw), p, p->iface == PKT_IF_SELF);
 }

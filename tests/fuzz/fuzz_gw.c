@@ -228,7 +228,7 @@ static void end(void)
 		fail("sessions outlive their timeout", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
@@ -238,5 +238,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_static = is_wire ? 0 : ((struct nat *)rig.gw.state)->table.n_mappings;
 	play(&in, frame);
 	end();
-	return 0;
 }

@@ -270,12 +270,11 @@ static void end(void)
 	check_tables();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	change = change_own;
 	begin(input_u8(&in) & 63, 4u << 20, start, seen);
 	play(&in, frame);
 	end();
-	return 0;
 }

@@ -344,7 +344,7 @@ static void frame(struct input *in, uint8_t op)
 
 /* --- start, end and operations ------------------------------------------------------- */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
@@ -353,5 +353,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	play(&in, frame);
 	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
 	silence(12000000);
-	return 0;
 }

@@ -437,7 +437,7 @@ static void finish(void)
 		fail("packets are lost", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
@@ -446,5 +446,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; in.left && i < MAX_STEPS; i++)
 		step(&in);
 	finish();
-	return 0;
 }

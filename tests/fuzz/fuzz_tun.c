@@ -373,7 +373,7 @@ static void end(void)
 		fail("remembered errors outlive their time", NULL, 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
@@ -382,5 +382,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
 	play(&in, frame);
 	end();
-	return 0;
 }

@@ -5,6 +5,7 @@
 #define TESTS_FUZZ_GATEWAY_H
 
 #include "kernel/lib/log.h"
+#include "tests/fuzz/both.h"
 #include "tests/fuzz/frames.h"
 #include "tests/fuzz/frames6.h"
 #include "tests/fuzz/frames_make.h"
@@ -21,9 +22,11 @@
 #define PACKETS 64u
 #endif
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* Plays one input; each fuzzer has its own. */
+static void one_input(const uint8_t *data, size_t size);
 
 static struct rig rig;
+static void (*seen_by)(struct rig *, uint32_t, const uint8_t *, uint32_t); /* begin's */
 static void (*change)(struct input *in); /* changes something in the gateway; or NULL */
 static bool (*waits)(void);              /* true while the application waits; or NULL */
 static struct {
@@ -45,6 +48,12 @@ static inline void fail(const char *what, const uint8_t *frame, uint32_t len)
 	abort();
 }
 
+static inline void pass_on(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
+{
+	both_seen(r, iface, frame, len);
+	seen_by(r, iface, frame, len);
+}
+
 /* Starts a gateway; `seen` gets each frame that leaves it. `make` does the start: it gives the rig
  * a configuration and calls start_app. This is done once for each choice, with random numbers that
  * depend on the choice; later calls copy the result, so `make` must not do anything else. */
@@ -56,18 +65,21 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 		__typeof__(run) run;
 	} start[256];
 	log_reset();
+	seen_by = seen;
 	if (start[choice].image) {
 		image_put_back(&rig, start[choice].image);
 		run = start[choice].run;
+		both_start(&rig);
 		return;
 	}
 	memset(&run, 0, sizeof run);
 	run.sums = run.payloads = run.quotes = true;
-	rig.sink = seen;
+	rig.sink = pass_on;
 	rig_reset(&rig, choice, memory, 1000000);
 	make(choice);
 	start[choice].image = image_keep(&rig);
 	start[choice].run = run;
+	both_start(&rig);
 }
 
 static inline void configure(const char *text, size_t len)
@@ -276,6 +288,20 @@ static inline void silence(uint64_t us)
 		rig_leap(&rig, SILENT_STEP_US, 1);
 	if (!all_back())
 		fail("packets are lost", NULL, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	both.whole = false;
+	one_input(data, size);
+	both_end(&rig);
+	if (both.has_cached) {
+		both.whole = true;
+		one_input(data, size);
+		both_end(&rig);
+	}
+	return 0;
 }
 
 #endif

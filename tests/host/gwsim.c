@@ -2,7 +2,8 @@
  * answer lines to standard output. `gwsim [SEED]`.
  *
  *   reset SEED                 a new gateway: nothing configured, time 0
- *   option NAME VALUE          before start: packets, memory, now (seconds)
+ *   option NAME VALUE          before start: packets, memory, now (seconds), slow-path (on: see
+ *                              rig_slow_path)
  *   config LINE                one line of gateway.conf
  *   start APP                  the carriers come up, announcements go out
  *   rx INTERFACE HEX           a frame comes in; INTERFACE is lan or wan
@@ -38,6 +39,7 @@ static struct rig rig;
 static uint32_t option_packets;
 static size_t option_memory;
 static uint64_t option_now_us;
+static bool option_slow_path;
 static uint32_t seed_now;
 
 static const char *const iface_names[INTERFACES] = {"lan", "wan"};
@@ -65,6 +67,7 @@ static void reset(uint32_t seed)
 	option_packets = 512;
 	option_memory = 24u << 20;
 	option_now_us = 0;
+	option_slow_path = false;
 	rig.sink = print_frame;
 	rig_reset(&rig, seed, option_memory, 0);
 }
@@ -135,6 +138,8 @@ static void do_option(char *rest)
 		option_packets = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(name, "memory") == 0)
 		option_memory = strtoul(value, NULL, 10);
+	else if (strcmp(name, "slow-path") == 0)
+		option_slow_path = strcmp(value, "on") == 0;
 	else if (strcmp(name, "now") == 0 && seconds(value, &us))
 		option_now_us = us;
 	else
@@ -284,6 +289,8 @@ static void run(char *line)
 		const char *wrong = rig_start(&rig, word(&rest), option_packets);
 		if (wrong)
 			error(wrong);
+		else if (option_slow_path)
+			rig_slow_path(&rig);
 	} else if (!rig.started) {
 		error("not started, or no such command");
 	} else if (strcmp(command, "rx") == 0) {

@@ -82,6 +82,13 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	return NULL;
 }
 
+void rig_slow_path(struct rig *rig)
+{
+	rig->no_fast_path = *rig->gw.app;
+	rig->no_fast_path.frames = NULL;
+	rig->gw.app = &rig->no_fast_path;
+}
+
 void rig_flush(struct rig *rig)
 {
 	for (uint32_t i = 0; i < INTERFACES; i++) {

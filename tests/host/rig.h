@@ -22,7 +22,8 @@ struct rig {
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
 	void *ctx;
-	const struct app *app; /* an application of the test; used if no other has the name */
+	const struct app *app;   /* an application of the test; used if no other has the name */
+	struct app no_fast_path; /* of rig_slow_path */
 };
 
 /* Resets everything: fresh memory, an empty log, time `now_us`, random numbers from `seed`.
@@ -39,6 +40,10 @@ bool rig_config(struct rig *rig, const char *text, size_t len);
 /* Starts an application with a pool of `packets` packets and sets the carriers up. Gives
  * NULL, or a text that says what is wrong. */
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets);
+
+/* From now on every frame takes the slow path: the application has no fast path (net/flow.h) any
+ * more. Not for one that takes whole frames only. */
+void rig_slow_path(struct rig *rig);
 
 /* A frame arrives from the wire. False when it is longer than a slot or no packet is free
  * (then the card keeps its buffer). */

@@ -98,7 +98,7 @@ class Gateway:
     """One gateway, from its start to `finish`."""
 
     def __init__(self, sim: Simulator | Image, config: str = NAT, app: str = "nat", *, seed: int = 1,
-                 packets: int = 512, now: float = 1) -> None:
+                 packets: int = 512, now: float = 1, slow_path: bool = False) -> None:
         self.sim = sim
         self.start = now  # booting has taken a moment
         self.mtu = {LAN: 1500, WAN: 1500}
@@ -106,6 +106,7 @@ class Gateway:
         sim.command(f"reset {seed}")
         sim.command(f"option packets {packets}")
         sim.command(f"option now {now}")
+        sim.command(f"option slow-path {'on' if slow_path else 'off'}")
         for line in config.splitlines():
             sim.command(f"config {line}")
             self._note(line)

@@ -75,8 +75,8 @@ def _unpadded(frame: bytes) -> bytes:
 
 
 def _is_announcement(frame: bytes) -> bool:
-    """Whether the gateway sends the frame by a timer, not as an answer: a gratuitous ARP request, the probe of duplicate
-    address detection (RFC 4862 section 5.4.2), an MLDv2 report (RFC 3810 section 5.2)."""
+    """Whether the gateway sends the frame by a timer, not as an answer: a gratuitous ARP request, the probe of
+    duplicate address detection (RFC 4862 section 5.4.2), an MLDv2 report (RFC 3810 section 5.2)."""
     if frame[12:14] == _ARP:
         return frame[20:22] == b"\0\1" and frame[28:32] == frame[38:42]
     if frame[12:14] != _IPV6:

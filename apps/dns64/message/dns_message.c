@@ -42,9 +42,9 @@ static bool next_label(struct walk *w)
 		if (w->end - w->at < 2)
 			break;
 		uint32_t to = dns_get16(w->m.at + w->at) & ~(POINTER << 8);
-		if (to < DNS_HEADER || to >= w->low || ++w->jumps > MAX_JUMPS)
+		if (to < DNS_HEADER || ++w->jumps > MAX_JUMPS)
 			break;
-		w->end = w->low;
+		w->end = w->low; /* it leads to what stands in front, and no further */
 		w->at = w->low = to;
 	}
 	if (w->at >= w->end || w->m.at[w->at] > DNS_LABEL_MAX || w->m.at[w->at] >= w->end - w->at) {
@@ -82,9 +82,9 @@ static inline uint32_t check_name(const uint8_t *m, uint32_t end, uint32_t at, u
 		if (!after)
 			after = at + 2;
 		at = dns_get16(m + at) & ~(POINTER << 8);
-		if (at < DNS_HEADER || at >= low || ++jumps > MAX_JUMPS)
+		if (at < DNS_HEADER || ++jumps > MAX_JUMPS)
 			return 0;
-		end = low;
+		end = low; /* as above */
 		low = at;
 		*far = max_u32(*far, at);
 	}

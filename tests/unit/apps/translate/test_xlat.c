@@ -293,7 +293,7 @@ static void pairs_spread(void)
 {
 	static const char *const prefix[] = {"2001:db8::/32", "2001:db8:64::/96"};
 	static struct xlat_cache t;
-	static bool taken46[1u << XLAT_PAIR_BITS], taken64[1u << XLAT_PAIR_BITS];
+	static bool taken46[1u << FLOW_BITS], taken64[1u << FLOW_BITS];
 	const unsigned rounds = 40;
 	unsigned n46 = 0, n64 = 0;
 	struct rng rng = {0};

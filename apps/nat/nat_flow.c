@@ -1,0 +1,138 @@
+/* The fast path of the NAT (net/flow.h): its sessions are the entries of the flow cache. An entry
+ * dies with its session. See nat.h. */
+#include "apps/nat/nat.h"
+#include "net/flow.h"
+
+/* Reads the first word of a session, so that it is in the cache when a packet needs it. */
+static inline void fetch_session(const struct nat_table *t, uint32_t index)
+{
+	if (LIKELY(index < NAT_BARE))
+		(void)*(const volatile uint32_t *)&t->session[index].in_ip;
+}
+
+/* True for a frame that is long enough for what fetch_out and fetch_in read. */
+static inline bool has_ports(const struct pkt *p)
+{
+	return LIKELY(p->len >= sizeof(struct eth_hdr) + IP4_MIN + 4);
+}
+
+/* Fetch the sessions that UDP and TCP packets without IP options will need. On the way out it is
+ * the first one in the bucket of the hash, and p->hint keeps the bucket. On the way in it is the
+ * one that the port names, on the first external address. Loads of one packet depend on each
+ * other, those of different packets overlap. For other packets this only costs its time. */
+static inline void fetch_out(const struct nat_table *t, struct pkt **burst, struct pkt **end)
+{
+	for (struct pkt **p = burst; p != end; p++) {
+		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+		(*p)->hint = 0;
+		if (has_ports(*p))
+			(*p)->hint = nat_session_hash(t, load32(ip + 12), load32(ip + 16),
+			                              load32(ip + 20));
+	}
+	for (struct pkt **p = burst; p != end; p++)
+		fetch_session(t, t->session_bucket[(*p)->hint]);
+}
+
+static inline void fetch_in(const struct nat_table *t, struct pkt **burst, struct pkt **end)
+{
+	const uint32_t *udp = t->external[0].ports[NAT_UDP]->owner;
+	const uint32_t *tcp = t->external[0].ports[NAT_TCP]->owner;
+	for (struct pkt **p = burst; p != end; p++) {
+		const uint8_t *ip = (*p)->data + sizeof(struct eth_hdr);
+		if (has_ports(*p))
+			fetch_session(t, (ip[9] == PROTO_TCP ? tcp : udp)[load16(ip + 22)]);
+	}
+}
+
+/* The enum nat_proto of a packet whose transport header the fast path can translate; NAT_OTHER for
+ * any other packet. */
+ALWAYS_INLINE uint8_t proto_of(const struct flow_packet *f)
+{
+	uint8_t proto = *f->proto == PROTO_TCP ? NAT_TCP : NAT_UDP;
+	if (*f->proto != PROTO_TCP && *f->proto != PROTO_UDP)
+		return NAT_OTHER;
+	return LIKELY(nat_l4_complete(f->l4, f->n, proto, false)) ? proto : NAT_OTHER;
+}
+
+/* A packet to an external address is hairpinned; that takes the slow path. */
+ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	const struct ip4_hdr *h = f->h4;
+	uint8_t proto = proto_of(f);
+	if (UNLIKELY(proto == NAT_OTHER || nat_external_find(t, ip4_raw(h->to)) != NAT_NONE))
+		return NULL;
+	struct nat_session *s = nat_session_in(t, f->p->hint, proto, ip4_raw(h->from),
+	                                       ip4_raw(h->to), load32(f->l4));
+	if (UNLIKELY(!s || s->flags & NAT_UNINVITED) || !flow_route4(gw, h->to, IF_WAN, to))
+		return NULL;
+	return s;
+}
+
+ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow_packet *f)
+{
+	struct nat *n = nat_of(gw);
+	struct nat_session *s = entry;
+	if (s->proto == NAT_TCP)
+		nat_follow(gw, n, s, (const struct tcp_hdr *)f->l4, f->n, NAT_INSIDE);
+	else
+		nat_refresh(gw, n, s);
+	store16(f->l4, s->ext_port);
+	nat_fix_l4(f->l4, s->proto, s->l4_delta);
+	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
+	nat_put_source(gw, h, s, false);
+	return (uint8_t *)h;
+}
+
+ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	const struct nat *n = nat_of(gw);
+	const struct ip4_hdr *h = f->h4;
+	uint32_t external = nat_external_find(&n->table, ip4_raw(h->to));
+	uint8_t proto = proto_of(f);
+	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER || nat_is_external(n, h->from)))
+		return NULL;
+	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(f->l4 + 2),
+	                                            ip4_raw(h->from), load16(f->l4));
+	if (UNLIKELY(!s) || !flow_route4(gw, ip4_from_raw(s->in_ip), IF_LAN, to))
+		return NULL;
+	return s;
+}
+
+ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_packet *f)
+{
+	struct nat_session *s = entry;
+	s->flags |= NAT_ANSWERED;
+	if (s->proto == NAT_TCP)
+		nat_follow(gw, nat_of(gw), s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
+	store16(f->l4 + 2, (uint16_t)s->ports);
+	nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
+	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
+	h->to = ip4_from_raw(s->in_ip);
+	ip4_hop(h, (uint16_t)~s->ip_delta);
+	return (uint8_t *)h;
+}
+
+static __attribute__((noinline)) uint32_t pass_out(struct gw *gw, const struct interface *in,
+                                                   struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_out, rewrite_out);
+}
+
+static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct interface *in,
+                                                  struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
+}
+
+void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	if (iface == IF_LAN) {
+		fetch_out(t, burst, burst + n);
+		flow_frames(gw, iface, burst, n, pass_out);
+	} else {
+		fetch_in(t, burst, burst + n);
+		flow_frames(gw, iface, burst, n, pass_in);
+	}
+}

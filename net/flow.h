@@ -1,0 +1,229 @@
+/* The fast path of every forwarder, through its flow cache.
+ *
+ * The slow path (gw_dispatch.c) makes every check and sends every error. What it finds out about a
+ * flow stays in a table of the forwarder. A packet that needs no more than that takes the
+ * fast path. There the core checks the headers, the hop limit and the size, finds the neighbour and
+ * transmits. The forwarder finds its entry for the flow and rewrites the headers.
+ *
+ * The fast path has no errors and no drops of its own: a packet that needs anything else (a new
+ * flow, an option, a fragment, an error, a neighbour that is not ready) takes the slow path,
+ * unchanged. So both paths give the same frames and the same counters. The fuzzers play each input
+ * on both paths and compare.
+ *
+ * A forwarder decides when an entry dies: its table belongs to it. The interface and next hop of an
+ * entry are routed again for each packet, or the entry is valid only while routes stay. */
+#ifndef NET_FLOW_H
+#define NET_FLOW_H
+
+#include "net/csum.h"
+#include "net/gw.h"
+#include "net/ip6/ip6.h"
+
+/* A packet on the fast path: pointers into its frame, and what its header says. */
+struct flow_packet {
+	const struct pkt *p;
+	const struct ip4_hdr *h4; /* its header, for flow_read4 … */
+	const struct ip6_hdr *h6; /* … or for flow_read6 */
+	uint8_t *l4;              /* what follows the header */
+	uint32_t n;               /* bytes there */
+	/* Fields of the header: the protocol of what follows it, and the time to live or hop limit.
+	 * As pointers they need no registers. */
+	const uint8_t *proto, *hops;
+};
+
+/* Where a packet goes. */
+struct flow_exit {
+	uint32_t iface;
+	uint32_t hop;  /* as in struct pkt */
+	const ip6 *to; /* the destination of the packet that leaves, when that is an IPv6 one */
+};
+
+/* Finds the forwarder's entry for a packet, and its exit; NULL: it takes the slow path. Makes all
+ * checks that the packet needs beside those of flow_forward, and changes nothing. */
+typedef void *flow_find(struct gw *gw, struct flow_packet *f, struct flow_exit *to);
+
+/* Rewrites a packet by its entry, takes one hop, and gives the place of its IP header, in front of
+ * f->l4. It cannot refuse the packet. */
+typedef uint8_t *flow_rewrite(struct gw *gw, void *entry, const struct flow_packet *f);
+
+/* Reads the IPv4 packet of a frame to our own MAC address. False for any other frame, and for a
+ * packet with options, a fragment, one that is cut or has a wrong checksum. */
+ALWAYS_INLINE bool flow_read4(struct flow_packet *f, const struct interface *in, struct pkt *p)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + sizeof *eth);
+	if (UNLIKELY(p->len < sizeof *eth + IP4_MIN) || !mac_eq(&eth->to, &in->address) ||
+	    be16_raw(eth->type) != swap16(ETH_IP4))
+		return false;
+	f->n = be16_get(h->len) - IP4_MIN; /* wraps for a length that is too short */
+	if (UNLIKELY(h->version_ihl != 0x45 || f->n > p->len - sizeof *eth - IP4_MIN ||
+	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
+	             csum_ip4_header(h) != 0xffff))
+		return false;
+	f->h4 = h;
+	f->l4 = p->data + sizeof *eth + IP4_MIN;
+	f->proto = &h->proto;
+	f->hops = &h->ttl;
+	return true;
+}
+
+/* Reads an IPv6 packet of at most `room` bytes at `at`. False for one that is cut. */
+ALWAYS_INLINE bool flow_inner6(struct flow_packet *f, uint8_t *at, uint32_t room)
+{
+	const struct ip6_hdr *h = (const struct ip6_hdr *)at;
+	if (UNLIKELY(room < IP6_MIN || h->first.b[0] >> 4 != 6))
+		return false;
+	f->n = be16_get(h->len);
+	f->h6 = h;
+	f->l4 = at + IP6_MIN;
+	f->proto = &h->next;
+	f->hops = &h->hops;
+	return LIKELY(f->n <= room - IP6_MIN);
+}
+
+/* Reads the IPv6 packet of a frame to our own MAC address. False for any other frame, and for a
+ * packet that is cut. */
+ALWAYS_INLINE bool flow_read6(struct flow_packet *f, const struct interface *in, struct pkt *p)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	return LIKELY(p->len >= sizeof *eth) && mac_eq(&eth->to, &in->address) &&
+	       be16_raw(eth->type) == swap16(ETH_IP6) &&
+	       flow_inner6(f, p->data + sizeof *eth, p->len - (uint32_t)sizeof *eth);
+}
+
+/* True for TCP with a whole header without options, and for UDP with a whole header. */
+ALWAYS_INLINE bool flow_has_ports(const struct flow_packet *f)
+{
+	if (*f->proto == PROTO_TCP)
+		return LIKELY(f->n >= sizeof(struct tcp_hdr));
+	return LIKELY(*f->proto == PROTO_UDP) && LIKELY(f->n >= sizeof(struct udp_hdr));
+}
+
+/* True for a segment that may offer an MSS. */
+ALWAYS_INLINE bool flow_has_mss(const struct flow_packet *f)
+{
+	return *f->proto == PROTO_TCP && f->n >= sizeof(struct tcp_hdr) &&
+	       ((const struct tcp_hdr *)f->l4)->flags & TCP_SYN;
+}
+
+/* Routes a packet to an IPv4 address; false unless the route leads out of the interface. */
+ALWAYS_INLINE bool flow_route4(const struct gw *gw, ip4 to, uint32_t iface, struct flow_exit *exit)
+{
+	const struct route4 *r = gw->routes4.entry, *end = r + gw->routes4.n;
+	uint32_t addr = ip4_get(to);
+	while (r < end && (addr & r->mask) != r->net)
+		r++;
+	if (UNLIKELY(r == end || r->iface != iface || r->own == addr))
+		return false;
+	*exit = (struct flow_exit){.iface = iface, .hop = r->via ? r->via : ip4_raw(to)};
+	return true;
+}
+
+/* The neighbour to which an exit leads, NULL when it is not ready. */
+ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
+{
+	if (!to->to)
+		return neigh_ready4(&gw->neigh, to->iface, to->hop);
+	return neigh_ready6(&gw->neigh, to->iface,
+	                    LIKELY(to->hop == 0) ? to->to : &gw->routes6.entry[to->hop - 1].via);
+}
+
+/* flow_forward for one frame. */
+ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, struct pkt *p,
+                                    enum family family, uint32_t head, flow_find *find,
+                                    flow_rewrite *rewrite)
+{
+	struct flow_packet f = {.p = p};
+	struct flow_exit to;
+	if (!(family == FAMILY_IP4 ? flow_read4(&f, in, p) : flow_read6(&f, in, p)))
+		return false;
+	void *entry = find(gw, &f, &to);
+	if (UNLIKELY(!entry || *f.hops <= 1))
+		return false;
+	struct interface *out = &gw->iface[to.iface];
+	if (UNLIKELY(head + f.n > out->mtu))
+		return false;
+	struct neigh *next = flow_next(gw, &to);
+	if (UNLIKELY(!next))
+		return false;
+	uint8_t *ip = rewrite(gw, entry, &f);
+	gw->forwarded++;
+	next->used = true;
+	p->data = ip - sizeof next->eth;
+	p->len = head + f.n + (uint32_t)sizeof next->eth;
+	memcpy(p->data, &next->eth, sizeof next->eth);
+	gw_transmit(gw, out, p);
+	return true;
+}
+
+/* Forwards frames that came in on `in` on the fast path, until one of them cannot take it, and
+ * gives their number; takes only these. They hold packets of this family, and `head` is the number
+ * of bytes in front of f->l4 that a packet has when it leaves. Compiled for each forwarder, so that
+ * its two functions are inlined. */
+ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, struct pkt **burst,
+                                    uint32_t n, enum family family, uint32_t head, flow_find *find,
+                                    flow_rewrite *rewrite)
+{
+	struct pkt **at = burst, **end = burst + n;
+	while (at != end && LIKELY(flow_forward_one(gw, in, *at, family, head, find, rewrite)))
+		at++;
+	return (uint32_t)(at - burst);
+}
+
+/* A forwarder's flow_forward. */
+typedef uint32_t flow_pass(struct gw *gw, const struct interface *in, struct pkt **burst,
+                           uint32_t n);
+
+/* Forwards n frames that came in on an interface: what `pass` does not take, takes the slow path.
+ * Takes the frames. */
+ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n,
+                               flow_pass *pass)
+{
+	struct pkt **end = burst + n;
+	while (burst != end) {
+		burst += pass(gw, &gw->iface[iface], burst, (uint32_t)(end - burst));
+		if (burst != end)
+			gw_frame(gw, *burst++);
+	}
+}
+
+/* Number of entries of a table of flows by their two addresses, as a power of two. */
+#ifndef FLOW_BITS /* fewer in the fuzzers, so that flows share places */
+#define FLOW_BITS 11u
+#endif
+
+/* Secret odd multipliers of the hash of a pair of addresses. */
+struct flow_key {
+	uint32_t mul[2];
+};
+
+/* Draws a key. */
+static inline struct flow_key flow_key(struct rng *rng)
+{
+	uint32_t a = rng_u32(rng), b = rng_u32(rng);
+	return (struct flow_key){{a | 1, b | 1}};
+}
+
+/* Rotates a raw IPv4 address so that its last byte becomes the lowest. Neighbouring addresses
+ * differ in that byte, and multiplication carries upward only. */
+static inline uint32_t flow_mix(uint32_t a)
+{
+	return a << 8 | a >> 24;
+}
+
+/* The place of a pair of raw IPv4 addresses in a table; it may hold another pair. */
+static inline uint32_t flow_hash4(const struct flow_key *k, uint32_t from, uint32_t to)
+{
+	return (flow_mix(from) * k->mul[0] + flow_mix(to) * k->mul[1]) >> (32 - FLOW_BITS);
+}
+
+/* The place of a pair of IPv6 addresses in a table; it may hold another pair. The sum of the words
+ * is enough of a hash: addresses of hosts differ in few places, and a host that causes collisions
+ * on purpose only sends its own packets to the slow path. */
+static inline uint32_t flow_hash6(const struct flow_key *k, const ip6 *from, const ip6 *to)
+{
+	return flow_hash4(k, ip6_word(from, 1) + ip6_word(from, 2) + ip6_word(from, 3),
+	                  ip6_word(to, 1) + ip6_word(to, 2) + ip6_word(to, 3));
+}
+
+#endif

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The fast path of a packet (net/flow.h) and the slow path: both give the same frames and the same counters.
+
+Each test makes a flow known. Then it sends packets of that flow in which one byte or one field differs from what is
+usual, and after each of them the usual packet again. The same frames go to a gateway without a fast path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from gateway import LAN, NAT, PORT_MAC, ROUTER, SERVER, WAN, A, B, Gateway
+from ivi import FOUR_MAC, IVI, SIX_MAC, to_four, to_six
+from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+from scapy.utils import checksum
+from tunnel import COLOCATED, FAR, FAR6, HOST6, NATIVE6, OUTSIDE, RELAY
+
+pytestmark = pytest.mark.virtual
+
+Start = Callable[..., Gateway]
+ETH = 14
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow in one direction: a gateway, what makes the flow known, and the usual packet with its interface."""
+
+    app: str
+    config: str
+    first: tuple[tuple[str, Packet], ...]
+    port: str
+    usual: Packet
+
+
+def lan(packet: Packet, mac: str = A.mac) -> Packet:
+    return Ether(src=mac, dst=PORT_MAC[LAN]) / packet
+
+
+def wan(packet: Packet, mac: str = ROUTER.mac) -> Packet:
+    return Ether(src=mac, dst=PORT_MAC[WAN]) / packet
+
+
+def udp(sport: int = 4000, dport: int = 7, size: int = 30) -> Packet:
+    return UDP(sport=sport, dport=dport) / Raw(bytes(range(size)))
+
+
+def tcp(flags: str, sport: int = 4000, dport: int = 7, seq: int = 1001, ack: int = 5001, **fields: Any) -> Packet:
+    return TCP(sport=sport, dport=dport, flags=flags, seq=seq, ack=ack, **fields)
+
+
+OUT, BACK = IP(src=A.ip, dst=SERVER, id=7, flags="DF"), IP(src=SERVER, dst=OUTSIDE, id=9)
+UDP_OUT, UDP_BACK = lan(OUT / udp()), wan(BACK / udp(7, 4000))
+SYN = lan(OUT / tcp("S", seq=1000, ack=0))
+SYN_ACK = wan(BACK / tcp("SA", 7, 4000, 5000, 1001))
+ACK, DATA = lan(OUT / tcp("A")), lan(OUT / tcp("PA") / Raw(b"question"))
+REPLY = wan(BACK / tcp("PA", 7, 4000, 5001, 1009) / Raw(b"answer"))
+OPENED = ((LAN, SYN), (WAN, SYN_ACK), (LAN, ACK))
+
+TUNNEL = COLOCATED + "6to4.mss-clamp 1220\n"
+
+
+def wrapped(inner: Packet, src: str = FAR, **fields: Any) -> Packet:
+    return wan(IP(src=src, dst=OUTSIDE, proto=41, **fields) / inner)
+
+
+OUT6, BACK6 = IPv6(src=HOST6, dst=FAR6), IPv6(src=FAR6, dst=HOST6)
+IVI_CLAMP = IVI.config + "ivi.mss-clamp 1300\n"
+
+FLOWS = {
+    "nat-udp-out": Flow("nat", NAT, ((LAN, UDP_OUT), (WAN, UDP_BACK)), LAN, UDP_OUT),
+    "nat-udp-in": Flow("nat", NAT, ((LAN, UDP_OUT), (WAN, UDP_BACK)), WAN, UDP_BACK),
+    "nat-tcp-out": Flow("nat", NAT, OPENED, LAN, DATA),
+    "nat-tcp-in": Flow("nat", NAT, OPENED, WAN, REPLY),
+    "6to4-udp-out": Flow("6to4", TUNNEL, (), LAN, lan(OUT6 / udp())),
+    "6to4-udp-in": Flow("6to4", TUNNEL, (), WAN, wrapped(BACK6 / udp(7, 4000))),
+    "6to4-tcp-out": Flow("6to4", TUNNEL, (), LAN, lan(OUT6 / tcp("PA") / Raw(b"question"))),
+    "6to4-tcp-in": Flow("6to4", TUNNEL, (), WAN, wrapped(BACK6 / tcp("PA", 7, 4000) / Raw(b"answer"))),
+    "6to4-native-in": Flow("6to4", TUNNEL, (), WAN, wrapped(IPv6(src=NATIVE6, dst=HOST6) / udp(7, 4000), RELAY)),
+    "6to4-nat-out": Flow("6to4", TUNNEL, ((LAN, UDP_OUT),), LAN, UDP_OUT),
+    "6to4-nat-in": Flow("6to4", TUNNEL, ((LAN, UDP_OUT),), WAN, UDP_BACK),
+    "ivi-udp-46": Flow("ivi", IVI_CLAMP, (), WAN, wan(to_six() / udp(), FOUR_MAC)),
+    "ivi-udp-64": Flow("ivi", IVI_CLAMP, (), LAN, lan(to_four() / udp(), SIX_MAC)),
+    "ivi-tcp-46": Flow("ivi", IVI_CLAMP, (), WAN, wan(to_six(flags="DF") / tcp("PA") / Raw(b"data"), FOUR_MAC)),
+    "ivi-tcp-64": Flow("ivi", IVI_CLAMP, (), LAN, lan(to_four() / tcp("PA") / Raw(b"data"), SIX_MAC)),
+}
+
+
+def repaired(frame: bytes) -> bytes:
+    """The frame with a right checksum in its IPv4 header."""
+    length = (frame[ETH] & 15) * 4
+    if frame[12:14] != b"\x08\x00" or length < 20 or len(frame) < ETH + length:
+        return frame
+    header = bytearray(frame[ETH:ETH + length])
+    header[10:12] = b"\0\0"
+    header[10:12] = checksum(bytes(header)).to_bytes(2, "big")
+    return frame[:ETH] + bytes(header) + frame[ETH + length:]
+
+
+def bent(usual: bytes) -> Iterator[bytes]:
+    """The usual frame with one byte of its headers changed in some ways, with a wrong IPv4 checksum and a right one."""
+    for at in range(min(len(usual), ETH + 20 + 40 + 20)):
+        for value in {usual[at] ^ 1, usual[at] ^ 0x40, usual[at] ^ 0x80, 0, 0xff, (usual[at] + 1) % 256}:
+            if value != usual[at]:
+                frame = usual[:at] + bytes([value]) + usual[at + 1:]
+                yield frame
+                if repaired(frame) != frame:
+                    yield repaired(frame)
+
+
+def cut(usual: bytes) -> Iterator[bytes]:
+    """The usual frame cut short at each place, and with padding."""
+    yield from (usual[:n] for n in range(1, len(usual)))
+    yield usual + bytes(40)
+
+
+def with_payload(usual: Packet, payload: Packet) -> Packet:
+    """The usual packet with another transport header and payload."""
+    packet = Ether(bytes(usual))
+    layer: Packet = packet
+    while layer.payload and not isinstance(layer, (UDP, TCP)):
+        layer = layer.payload
+    below = layer.underlayer
+    below.remove_payload()
+    below = below / payload
+    again = packet.copy()
+    for header in (field for field in (again.getlayer(IP), again.getlayer(IPv6)) if field is not None):
+        for name in ("len", "plen", "chksum"):
+            if name in header.fields:
+                del header.fields[name]
+    return again
+
+
+def odd(usual: Packet) -> Iterator[bytes]:
+    """Packets of the flow that are well formed but need more than the usual: sizes, options, flags, checksums."""
+    fields = Ether(bytes(usual))
+    layer = fields.getlayer(TCP) or fields.getlayer(UDP)
+    ports = {"sport": layer.sport, "dport": layer.dport}
+    for size in (0, 1, 1200, 1212, 1213, 1232, 1233, 1252, 1253, 1400, 1432, 1440, 1452, 1453, 1472, 1473, 1480, 1900):
+        yield bytes(with_payload(usual, UDP(**ports) / Raw(bytes(size))))
+        again = with_payload(usual, UDP(**ports) / Raw(bytes(size)))
+        if IP in again:
+            again[IP].flags = "DF"
+            yield bytes(again)
+            again[IP].flags = "MF"
+            yield bytes(again)
+            again[IP].flags, again[IP].frag = 0, 10
+            yield bytes(again)
+            again[IP].frag = 0
+            again[IP].options = [b"\x01\x01\x01\x01"]
+            yield bytes(again)
+    yield bytes(with_payload(usual, UDP(**ports, chksum=0) / b"no checksum"))
+    yield bytes(with_payload(usual, Raw(b"\x0f\xa0\x00\x07")))
+    for flags in ("S", "SA", "A", "F", "FA", "R", "RA", "PA", "SF", ""):
+        for options in ([], [("MSS", 1460)], [("MSS", 536)], [("NOP", None), ("WScale", 7)]):
+            segment = TCP(**ports, flags=flags, seq=getattr(layer, "seq", 1), ack=getattr(layer, "ack", 1),
+                          options=options)
+            yield bytes(with_payload(usual, segment))
+
+
+def played(start: Start, flow: Flow, frames: list[bytes], slow: bool) -> tuple[list[list[str]], list[str]]:
+    """What the gateway sends after each frame, and its counters at the end."""
+    gateway = start(flow.config, flow.app, slow_path=slow)
+    gateway.wait(4)
+    gateway.checked = False  # errors quote packets that are broken on purpose
+    sim, usual = gateway.sim, bytes(flow.usual)
+    sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in flow.first])
+    again = f"rx {flow.port} {usual.hex()}"
+    sim.batch([again] * 3)
+    told = []
+    for frame in frames:
+        told += sim.batch([f"rx {flow.port} {frame.hex()}", again])
+    return told, sim.command("stats")
+
+
+@pytest.mark.parametrize("kind", ["bent", "cut", "odd"])
+@pytest.mark.parametrize("name", FLOWS)
+def test_both_paths(start: Start, name: str, kind: str) -> None:
+    """The two paths agree on every packet of a known flow, and on the counters."""
+    flow = FLOWS[name]
+    usual = bytes(flow.usual)
+    frames = list(odd(flow.usual) if kind == "odd" else bent(usual) if kind == "bent" else cut(usual))
+    fast, counters = played(start, flow, frames, False)
+    slow, counted = played(start, flow, frames, True)
+    for i, (one, other) in enumerate(zip(fast, slow, strict=True)):
+        assert one == other, f"after {frames[i // 2].hex()}, {'then the usual packet' if i % 2 else 'itself'}"
+    assert counters == counted
+    assert any(line.startswith("tx ") for line in fast[1]), "the usual packet is not forwarded"
+
+
+def test_hairpinned_session_from_outside(start: Start) -> None:
+    """A session between two inside hosts is no flow for a packet from outside that has its addresses."""
+    gateway = start(NAT + "nat.filtering endpoint-independent\n")
+    server = lan(OUT / udp(5000, 5001))
+    client = Ether(src=B.mac, dst=PORT_MAC[LAN]) / IP(src=B.ip, dst=OUTSIDE) / udp(6000, 5000)
+    for frame in (server, client, client):
+        gateway.send(LAN, frame)
+    assert gateway.stats()["hairpinned_packets"] == 2
+    forged = wan(IP(src=OUTSIDE, dst=OUTSIDE) / udp(6000, 5000))
+    assert gateway.send(WAN, forged) == []
+    assert gateway.drops() == {"martian-source": 1}

@@ -1,0 +1,136 @@
+/* net/flow.h: the order of the frames of a burst, and routes of the fast path. The fast path itself
+ * is compared with the slow one in tests/sim/net/test_flow.py and by the fuzzers. */
+#include "net/flow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "net/ip4/ip4.h"
+#include "tests/host/rig.h"
+#include "tests/tap.h"
+
+#define BURST 9u
+
+static struct rig rig;
+static uint8_t order[2 * BURST]; /* the first byte of payload of each UDP packet that left */
+static uint32_t n_left;
+
+static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
+{
+	(void)r;
+	if (iface == IF_WAN && len >= 43 && frame[12] == 8 && frame[13] == 0 &&
+	    n_left < sizeof order)
+		order[n_left++] = frame[42];
+}
+
+static void start(const char *more)
+{
+	static const char config[] = "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\n"
+	                             "gateway 203.0.113.1\nroute 10.0.0.0/8 via 192.168.1.9\n"
+	                             "neighbour 203.0.113.1 52:52:52:52:52:52\n"
+	                             "nat.sessions 100\n";
+	rig.sink = seen;
+	rig_reset(&rig, 1, 4 << 20, 1000000);
+	CHECK(rig_config(&rig, config, strlen(config)));
+	CHECK(rig_config(&rig, more, strlen(more)));
+	const char *wrong = rig_start(&rig, "nat", 64);
+	CHECK_STR(wrong ? wrong : "fine", "fine");
+	rig_flush(&rig);
+	n_left = 0;
+}
+
+/* A UDP packet from an inside host, to a port, that carries a number. */
+static struct pkt *packet(uint16_t port, uint8_t number, uint8_t ttl)
+{
+	struct pkt *p = pkt_alloc(&rig.pool);
+	uint8_t *at = p ? pkt_put(p, 60) : NULL;
+	if (!at)
+		return NULL;
+	memset(at, 0, 60);
+	memcpy(at, &rig.gw.iface[IF_LAN].address, 6);
+	memset(at + 6, 0x52, 6);
+	at[12] = 8;
+	struct ip4_hdr *h = (struct ip4_hdr *)(at + 14);
+	*h = (struct ip4_hdr){.version_ihl = 0x45,
+	                      .len = be16_of(29),
+	                      .ttl = ttl,
+	                      .proto = PROTO_UDP,
+	                      .from = ip4_of(0xc0a8010a),
+	                      .to = ip4_of(0xc6336407)};
+	h->sum = be16_from_raw((uint16_t)~csum_ip4_header(h));
+	*(struct udp_hdr *)(at + 34) = (struct udp_hdr){
+	        .from = be16_of(4000), .to = be16_of(port), .len = be16_of(9), .sum = be16_of(0)};
+	at[42] = number;
+	return p;
+}
+
+/* Sends a burst of packets to these ports, numbered. */
+static void burst(const uint16_t *port, uint32_t n)
+{
+	struct pkt *list[BURST];
+	for (uint32_t i = 0; i < n; i++) {
+		list[i] = packet(port[i], (uint8_t)i, 64);
+		CHECK(list[i] != NULL);
+		if (!list[i])
+			return;
+	}
+	gw_input(&rig.gw, IF_LAN, list, n);
+	rig_flush(&rig);
+}
+
+/* The packets of known flows and those of new flows leave in the order in which they came. */
+static void a_burst_keeps_its_order(void)
+{
+	static const uint16_t known[] = {7, 8};
+	static const uint16_t mixed[BURST] = {7, 100, 8, 7, 101, 102, 7, 8, 103};
+	start("");
+	burst(known, 2);
+	n_left = 0;
+	burst(mixed, BURST);
+	CHECK_EQ(n_left, BURST);
+	for (uint32_t i = 0; i < n_left; i++)
+		CHECK_EQ(order[i], i);
+	/* All of them are known now. */
+	n_left = 0;
+	burst(mixed, BURST);
+	for (uint32_t i = 0; i < n_left; i++)
+		CHECK_EQ(order[i], i);
+	CHECK_EQ(n_left, BURST);
+	CHECK_EQ(rig.gw.forwarded, 2 + 2 * BURST);
+	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 2 + 2 * BURST);
+	CHECK_EQ(rig.gw.iface[IF_LAN].rx_bytes, (2 + 2 * BURST) * 60);
+}
+
+/* The routes of the fast path are those of ip4_route, where they leave by the interface asked for;
+ * an address of our own has none. */
+static void routes(void)
+{
+	static const struct {
+		uint32_t to, iface, hop; /* hop 0: no route */
+	} each[] = {
+	        {0xc0a8010a, IF_LAN, 0xc0a8010a}, {0xc0a8010a, IF_WAN, 0},
+	        {0x0a010203, IF_LAN, 0xc0a80109}, {0x0a010203, IF_WAN, 0},
+	        {0xc6336407, IF_WAN, 0xcb007101}, {0xc6336407, IF_LAN, 0},
+	        {0xc0a80101, IF_LAN, 0}, /* our own */
+	        {0xcb007102, IF_WAN, 0}, /* as this */
+	        {0xcb007109, IF_WAN, 0xcb007109},
+	};
+	start("");
+	for (uint32_t i = 0; i < ARRAY_SIZE(each); i++) {
+		struct flow_exit to = {0};
+		bool found = flow_route4(&rig.gw, ip4_of(each[i].to), each[i].iface, &to);
+		CHECK_EQ(found, each[i].hop != 0);
+		if (!found)
+			continue;
+		CHECK_EQ(to.iface, each[i].iface);
+		CHECK_EQ(swap32(to.hop), each[i].hop);
+		CHECK(to.to == NULL);
+	}
+}
+
+int main(void)
+{
+	TEST(a_burst_keeps_its_order);
+	TEST(routes);
+	return tap_done();
+}
