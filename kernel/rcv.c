@@ -4,7 +4,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/log.h"
 #include "net/ip6/mld.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 
 static struct gw *gw;
 static struct nic *nic[INTERFACES];

@@ -3,8 +3,8 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/fmt.h"
-#include "net/ip6/ra_keys.h"
-#include "net/net_keys.h"
+#include "net/ra/ra_keys.h"
+#include "net/setup/net_keys.h"
 
 static bool parse_app(const struct config_source *s, struct slice text, void *out)
 {

@@ -40,7 +40,8 @@ struct app {
 	/* The sections of configuration keys that it reads beside those of net/; NULL behind
 	 * the last (kernel/config/config_key.h). */
 	const struct config_section *keys[APP_SECTIONS];
-	/* Its tables of counters, in the order of `stats`; NULL behind the last (net/count.h). */
+	/* Its tables of counters, in the order of `stats`; NULL behind the last
+	 * (net/stats/count.h). */
 	const struct count_table *counts[APP_COUNTS];
 	/* Sets the application up from gw->config, with memory from alloc(). Gives NULL or the
 	 * text of what is wrong. */

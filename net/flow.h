@@ -15,7 +15,7 @@
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw.h"
 #include "net/ip6/ip6.h"
 

@@ -10,17 +10,17 @@
 
 #include "kernel/lib/rng.h"
 #include "net/app.h"
-#include "net/drop_log.h"
+#include "net/stats/drop_log.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
 #include "net/ip4/ip4_id.h"
 #include "net/ip4/route4.h"
-#include "net/ip6/ra_state.h"
+#include "net/ra/ra_state.h"
 #include "net/ip6/route6.h"
-#include "net/neigh_table.h"
-#include "net/net_keys.h"
-#include "net/wire.h"
+#include "net/neigh/neigh_table.h"
+#include "net/setup/net_keys.h"
+#include "net/lib/wire.h"
 
 struct tcp;
 struct udp_table;

@@ -11,7 +11,7 @@
 #include "net/local.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 #include "net/tcp/tcp.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)

@@ -4,8 +4,8 @@
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
-#include "net/ip6/ra.h"
-#include "net/neigh.h"
+#include "net/ra/ra.h"
+#include "net/neigh/neigh.h"
 #include "net/tcp/tcp.h"
 
 bool gw_tick(struct gw *gw)

@@ -2,7 +2,7 @@
 #ifndef NET_INTERFACE_H
 #define NET_INTERFACE_H
 
-#include "net/net_keys.h"
+#include "net/setup/net_keys.h"
 #include "kernel/lib/pkt_queue.h"
 #include "net/ip6/mld_group.h"
 

@@ -1,15 +1,6 @@
 SRC         += net/client.c
-SRC         += net/count.c
-SRC_FASTEST += net/csum.c
-SRC_HOT     += net/drop_log.c
 SRC         += net/gw_address.c
 SRC_HOT     += net/gw_dispatch.c
-SRC         += net/gw_setup.c
-SRC         += net/gw_setup6.c
-SRC         += net/gw_show.c
 SRC_HOT     += net/gw_tick.c
 SRC_HOT     += net/icmp_limit.c
 SRC_HOT     += net/interface.c
-SRC_HOT     += net/mss.c
-SRC_HOT     += net/neigh.c
-SRC         += net/net_keys.c

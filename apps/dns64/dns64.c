@@ -9,7 +9,7 @@
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
-#include "net/ip6/ra.h"
+#include "net/ra/ra.h"
 
 #define TIMERS_PER_TICK    64u
 #define EVICTIONS_PER_TICK 64u

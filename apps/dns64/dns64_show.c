@@ -2,7 +2,7 @@
 #include "apps/dns64/dns64.h"
 
 #include "kernel/lib/fmt.h"
-#include "net/count.h"
+#include "net/stats/count.h"
 
 static const struct count count[] = {
         COUNT(struct dns64, "dns_queries", clients.queries),

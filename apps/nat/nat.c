@@ -11,7 +11,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
 #include "net/ip4/icmp.h"

@@ -6,7 +6,7 @@
 #include "apps/nat/nat_syn.h"
 #include "apps/nat/nat_table.h"
 #include "apps/nat/nat_tcp.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw.h"
 #include "net/ip4/ip4.h"
 

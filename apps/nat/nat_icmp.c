@@ -5,7 +5,7 @@
  * refreshes or ends a session (REQ-6; RFC 4787 REQ-12). */
 #include "apps/nat/nat.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 

@@ -2,7 +2,7 @@
 #include "apps/nat/nat.h"
 
 #include "kernel/lib/fmt.h"
-#include "net/count.h"
+#include "net/stats/count.h"
 
 static const struct count count[] = {
         COUNT(struct nat, "nat_sessions", table.n_sessions),

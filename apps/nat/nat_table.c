@@ -3,7 +3,7 @@
 #include "apps/nat/nat_table.h"
 
 #include "kernel/lib/alloc.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 
 /* --- memory ------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #define APPS_NAT_NAT_TCP_H
 
 #include "apps/nat/nat_table.h"
-#include "net/wire.h"
+#include "net/lib/wire.h"
 
 /* Where a segment comes from. */
 enum nat_side { NAT_INSIDE, NAT_OUTSIDE };

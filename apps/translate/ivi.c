@@ -17,7 +17,7 @@
 #include "net/gw_address.h"
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
-#include "net/ip6/ra.h"
+#include "net/ra/ra.h"
 
 static char wrong[128];
 

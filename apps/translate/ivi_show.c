@@ -3,7 +3,7 @@
 
 #include "apps/translate/xlat.h"
 #include "kernel/lib/fmt.h"
-#include "net/count.h"
+#include "net/stats/count.h"
 
 static const char *const direction_name[] = {[XLAT_46] = "4to6", [XLAT_64] = "6to4"};
 static const char *const step_name[] = {

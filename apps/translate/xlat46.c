@@ -8,7 +8,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/ip4/icmp.h"
-#include "net/mss.h"
+#include "net/lib/mss.h"
 
 /* --- headers ------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "kernel/lib/log.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
-#include "net/mss.h"
+#include "net/lib/mss.h"
 
 /* --- extension headers ---------------------------------------------------------------- */
 

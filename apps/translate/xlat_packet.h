@@ -5,7 +5,7 @@
 #define APPS_TRANSLATE_XLAT_PACKET_H
 
 #include "apps/translate/xlat.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 
 /* The IPv6 header that will replace the IPv4 header. */
 struct xlat46 {

@@ -14,7 +14,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
-#include "net/count.h"
+#include "net/stats/count.h"
 #include "net/gw_address.h"
 
 static const char *tun_init(struct gw *gw)

@@ -13,7 +13,7 @@
 
 #include "apps/nat/nat.h"
 #include "apps/tunnel/tun_keys.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip6/ip6.h"
 #include "net/ip4/reasm.h"
 

@@ -9,7 +9,7 @@
 #include "apps/tunnel/tun.h"
 
 #include "kernel/lib/when.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip6/icmp6.h"
 
 #define LOOK_MS     1000u

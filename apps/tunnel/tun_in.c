@@ -6,7 +6,7 @@
  * relay, and the loops of RFC 6324 are impossible. See tun.h. */
 #include "apps/tunnel/tun.h"
 #include "net/gw_address.h"
-#include "net/mss.h"
+#include "net/lib/mss.h"
 
 /* The inner ECN field after decapsulation, by inner and outer field (RFC 6040 section 4.2,
  * figure 4). ECN_DROP: the packet is dropped. ECN_ODD: the combination is not valid and is

@@ -6,7 +6,7 @@
 #include "apps/tunnel/tun.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
-#include "net/mss.h"
+#include "net/lib/mss.h"
 
 #define SELDOM static __attribute__((noinline))
 

@@ -4,8 +4,8 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/gw_address.h"
-#include "net/gw_setup6.h"
-#include "net/ip6/ra.h"
+#include "net/setup/gw_setup6.h"
+#include "net/ra/ra.h"
 
 static char wrong[128];
 

@@ -5,7 +5,7 @@
 #ifndef DRIVERS_NET_NIC_H
 #define DRIVERS_NET_NIC_H
 
-#include "kernel/x86/pci.h"
+#include "kernel/board/pci.h"
 #include "kernel/lib/pkt.h"
 
 #define NIC_MAX   8

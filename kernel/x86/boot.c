@@ -10,7 +10,7 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/image.h"
 #include "kernel/x86/mem.h"
-#include "kernel/x86/multiboot.h"
+#include "kernel/board/multiboot.h"
 #include "kernel/seam/panic.h"
 
 #define MAGIC 0x2badb002u

@@ -4,7 +4,7 @@
 #define KERNEL_X86_MEM_H
 
 #include "kernel/lib/bytes.h"
-#include "kernel/x86/multiboot.h"
+#include "kernel/board/multiboot.h"
 
 /* Addresses from here on are windows of mem_map. RAM there is not used. */
 #define MEM_WINDOW 0xfe000000u

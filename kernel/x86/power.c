@@ -7,10 +7,10 @@
  * should read as 0. */
 #include "kernel/x86/power.h"
 
-#include "kernel/x86/acpi.h"
+#include "kernel/board/acpi.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/seam/io.h"
-#include "kernel/x86/pci.h"
+#include "kernel/board/pci.h"
 
 #define DEBUG_EXIT    0xf4
 #define DEBUG_OFF     0x10 /* QEMU's exit status: 2 * 0x10 + 1 = 33 */

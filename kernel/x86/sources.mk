@@ -1,12 +1,9 @@
-SRC           += kernel/x86/acpi.c
 SRC_IMAGE     += kernel/x86/boot.c
 SRC_IMAGE_HOT += kernel/x86/clock.c
 SRC_IMAGE_HOT += kernel/x86/cpu.c
 SRC_IMAGE     += kernel/x86/cpuid.c
 SRC_IMAGE     += kernel/x86/entropy.c
 SRC_IMAGE     += kernel/x86/mem.c
-SRC           += kernel/x86/multiboot.c
-SRC           += kernel/x86/pci.c
 SRC_IMAGE     += kernel/x86/power.c
 SRC_IMAGE     += kernel/x86/symbols.c
 SRC           += kernel/x86/symbols_find.c

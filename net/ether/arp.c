@@ -4,7 +4,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/ip4/ip4.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 
 static const mac broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 

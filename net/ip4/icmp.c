@@ -2,7 +2,7 @@
 #include "net/ip4/icmp.h"
 
 #include "net/client.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip4/ip4.h"
 
 #define ERROR_BYTES 576u /* of the whole error, RFC 1812 section 4.3.2.3 */

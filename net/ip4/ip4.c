@@ -1,7 +1,7 @@
 /* See ip4.h. */
 #include "net/ip4/ip4.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 
 /* Walks the options. Gives the offset of the first malformed one, 0 when all are
  * well-formed. Sets *route when there is a source route. */

@@ -4,7 +4,7 @@
 #ifndef NET_IP4_IP4_H
 #define NET_IP4_IP4_H
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw.h"
 
 static inline struct ip4_hdr *ip4_header(const struct pkt *p)

@@ -1,7 +1,7 @@
 /* See local.h. Services of applications bind UDP and TCP ports (udp.h, tcp.h). */
 #include "net/local.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip4/icmp.h"
 #include "net/ip4/ip4.h"
 #include "net/tcp/tcp.h"

@@ -1,7 +1,7 @@
 /* See ip6.h. */
 #include "net/ip6/ip6.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 
 const bool ip6_is_plain[256] = {[PROTO_TCP] = true, [PROTO_UDP] = true, [PROTO_ICMP6] = true};

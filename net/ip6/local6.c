@@ -3,7 +3,7 @@
  * reassembly, and services of the core other than echo. */
 #include "net/local.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"

@@ -8,8 +8,8 @@
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd_option.h"
-#include "net/ip6/ra.h"
-#include "net/neigh.h"
+#include "net/ra/ra.h"
+#include "net/neigh/neigh.h"
 
 #define RETRANS_MS 1000u /* RFC 4861 section 10 */
 #define SETTLE_MS  1000u /* random wait before the first message on a link */

@@ -1,7 +1,7 @@
 /* See nd_option.h. */
 #include "net/ip6/nd_option.h"
 
-#include "net/wire.h"
+#include "net/lib/wire.h"
 
 bool nd_option_address(const struct pkt *p, uint32_t fixed, uint8_t kind, const mac **address)
 {

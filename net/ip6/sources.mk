@@ -5,7 +5,4 @@ SRC_HOT += net/ip6/local6.c
 SRC     += net/ip6/mld.c
 SRC     += net/ip6/nd.c
 SRC     += net/ip6/nd_option.c
-SRC_HOT += net/ip6/neigh6.c
-SRC     += net/ip6/ra.c
-SRC     += net/ip6/ra_keys.c
 SRC     += net/ip6/route6.c

@@ -1,7 +1,7 @@
 /* Received TCP segments (RFC 9293 section 3.10.7, RFC 5961). See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 

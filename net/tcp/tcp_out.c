@@ -2,7 +2,7 @@
  * header. See tcp_conn.h. */
 #include "net/tcp/tcp_conn.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip4/ip4.h"
 
 enum { OPT_MSS = 2, OPT_MSS_LEN = 4 };

@@ -1,5 +1,5 @@
 /* The counters of TCP, and the check of its invariants for tests. See tcp.h and tcp_conn.h. */
-#include "net/count.h"
+#include "net/stats/count.h"
 #include "net/tcp/tcp_conn.h"
 
 #include "kernel/lib/fmt.h"

@@ -2,7 +2,7 @@
 #include "net/udp/udp.h"
 
 #include "kernel/lib/alloc.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"

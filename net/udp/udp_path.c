@@ -1,7 +1,7 @@
 /* See udp_path.h. */
 #include "net/udp/udp_path.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"

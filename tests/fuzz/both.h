@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_BOTH_H
 #define TESTS_FUZZ_BOTH_H
 
-#include "net/count.h"
+#include "net/stats/count.h"
 #include "tests/host/rig.h"
 
 #include <stdio.h>

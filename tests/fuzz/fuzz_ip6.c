@@ -7,7 +7,7 @@
 #include "net/gw_address.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
-#include "net/ip6/ra.h"
+#include "net/ra/ra.h"
 #include "tests/fuzz/gateway.h"
 
 #define OUTER   34u /* Ethernet and the tunnel's IPv4 header */

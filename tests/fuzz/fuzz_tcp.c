@@ -6,7 +6,7 @@
  * user reads were sent by a client; in the end, after the user has closed all connections and some
  * time has passed, no connection is left and every packet is free. */
 #include "kernel/seam/io.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #define PACKETS 512u
 #include "tests/fuzz/gateway.h"
 #include "tests/host/tcp_pair.h"

@@ -25,7 +25,7 @@
 #include "apps/tunnel/tun_keys.h"
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
-#include "net/ip6/ra.h"
+#include "net/ra/ra.h"
 #include "tests/host/nat_check.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/seam/panic.h"
 #include "kernel/settings.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 #include "tests/host/route6.h"
 
 #define MAX_APPS 16

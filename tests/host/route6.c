@@ -8,7 +8,7 @@
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
-#include "net/ip6/ra.h"
+#include "net/ra/ra.h"
 
 #define TUNNEL_PEER 0xcb007109u /* 203.0.113.9 */
 #define TUNNEL_MTU  1400u

@@ -3,7 +3,7 @@
 
 #include "kernel/seam/io.h"
 #include "kernel/seam/panic.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"

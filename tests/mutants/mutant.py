@@ -5,7 +5,7 @@
     A neighbour in use is asked again only when its time is over.
     Test: tests/sim/ip4/test_arp
 
-    In net/neigh.c, neigh_confirm:
+    In net/neigh/neigh.c, neigh_confirm:
     -	n->next_ms = gw->now_ms + REACHABLE_MS - REFRESH_MS;
     +	n->next_ms = gw->now_ms + REACHABLE_MS;
 

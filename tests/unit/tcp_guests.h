@@ -3,10 +3,10 @@
 #ifndef TESTS_UNIT_TCP_GUESTS_H
 #define TESTS_UNIT_TCP_GUESTS_H
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 #include "tests/unit/net/tcp/tcp_kit.h"
 
 #define PORT0 2000u

@@ -13,7 +13,7 @@
 #include "apps/dns64/policy/dns64_policy.h"
 #include "apps/dns64/upstream/dns64_attempt.h"
 #include "net/client.h"
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "net/ip6/ip6.h"
 
 #define HEADERS   (IP6_MIN + (uint32_t)sizeof(struct udp_hdr) + DNS_HEADER)

@@ -9,7 +9,7 @@
 #define APPS_DNS64_UPSTREAM_DNS64_SERVER_H
 
 #include "apps/dns64/shared/dns64_parts.h"
-#include "net/net_keys.h"
+#include "net/setup/net_keys.h"
 #include "net/udp/udp_path.h"
 
 #define DNS64_PLAIN_S                                                               \

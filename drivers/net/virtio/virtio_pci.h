@@ -8,7 +8,7 @@
 
 #include "drivers/net/virtio/virtio_reg.h"
 #include "kernel/seam/io.h"
-#include "kernel/x86/pci.h"
+#include "kernel/board/pci.h"
 
 #define VIRTIO_PCI_QUEUES 2 /* as many as the network driver uses */
 

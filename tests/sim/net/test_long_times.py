@@ -120,7 +120,7 @@ def stat(name: str, it: Any) -> int:
     return value
 
 
-# ARP (net/ip4/neigh4.c)
+# ARP (net/neigh/neigh4.c)
 
 @case(plain(PLAIN), lambda it: it.gateway.send(LAN, ask(A, INSIDE)), 59.8, 60.3)
 def arp_entry(it: Plain) -> bool:
@@ -137,7 +137,7 @@ def arp_failed(it: Plain) -> bool:
     return state_of(it.gateway, A.ip) == "failed"
 
 
-# IPv6 neighbours (net/ip6/neigh6.c)
+# IPv6 neighbours (net/neigh/neigh6.c)
 
 @case(plain(PLAIN6, "route6"), lambda it: send6(it.gateway, A6, solicit6(A6, OWN[LAN])), 599.5, 600.5)
 def neighbour6_stale(it: Plain) -> bool:

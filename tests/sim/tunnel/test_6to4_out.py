@@ -435,11 +435,15 @@ def test_private_address_is_the_outer_source(start: Start) -> None:
 
 
 @pytest.mark.virtual
-def test_neighbour_in_use_by_the_tunnel_is_refreshed(start: Callable[..., Gateway]) -> None:
-    """It is refreshed before it expires, so that no packet waits."""
+@pytest.mark.parametrize("known", [False, True])
+def test_neighbour_in_use_by_the_tunnel_is_refreshed(start: Callable[..., Gateway], known: bool) -> None:
+    """It is refreshed before it expires, so that no packet waits. A packet of a known flow (net/flow.h) uses it too."""
     gateway = start(DECOUPLED.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", ""), "6to4")
     hello = ARP(op=1, hwsrc=ROUTER.mac, psrc=ROUTER.ip, pdst=OUTSIDE)
     gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / hello)
+    if known:
+        Tunnel(gateway).out(ping6())
+        gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / hello)  # confirms it, so it counts as unused
     gateway.wait(40)
     assert only(Tunnel(gateway).out(ping6()), WAN).frame.dst == ROUTER.mac
     assert {one.arp.pdst for one in gateway.wait(10.5) if one.port == WAN} == {ROUTER.ip}

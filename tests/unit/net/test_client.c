@@ -1,7 +1,7 @@
 /* net/client: which addresses count as one client. */
 #include "net/client.h"
 #include "net/ip6/ip6.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 #include "tests/unit/net/tcp/tcp_kit.h"
 
 static struct rig rig;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 #include "tests/tap.h"
 
 static struct rig rig;

@@ -1,6 +1,6 @@
 /* apps/dns64/dns64_keys.c: values of the DNS64 server's keys, good and bad. */
 #include "apps/dns64/dns64_keys.h"
-#include "net/net_keys.h"
+#include "net/setup/net_keys.h"
 #include "tests/unit/config_kit.h"
 
 /* Files of mtd64-ng are taken as they are. */

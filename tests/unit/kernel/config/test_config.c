@@ -2,8 +2,8 @@
  * errors, and the way back to text. */
 #include "apps/nat/nat_keys.h"
 #include "apps/tunnel/tun_keys.h"
-#include "net/ip6/ra_keys.h"
-#include "net/net_keys.h"
+#include "net/ra/ra_keys.h"
+#include "net/setup/net_keys.h"
 #include "tests/unit/config_kit.h"
 
 static void defaults(void)

@@ -1,12 +1,12 @@
-/* net/ip6/ip6.c and net/gw_setup6.c: the walk over extension headers and the routes against
+/* net/ip6/ip6.c and net/setup/gw_setup6.c: the walk over extension headers and the routes against
  * simple models, the choice of our address, and addresses that are removed. What is visible
  * on the wire is tested in tests/sim/ip6/test_rfc8200.py. */
 #include "kernel/lib/fmt.h"
 #include "net/gw_address.h"
-#include "net/gw_setup6.h"
+#include "net/setup/gw_setup6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
-#include "net/neigh.h"
+#include "net/neigh/neigh.h"
 #include "tests/host/rig.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * and limits. */
 #include "tests/unit/net/tcp/tcp_kit.h"
 
-#include "net/csum.h"
+#include "net/lib/csum.h"
 
 /* --- blind attacks (RFC 5961) ------------------------------------------------------ */
 

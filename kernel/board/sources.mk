@@ -1,0 +1,3 @@
+SRC += kernel/board/acpi.c
+SRC += kernel/board/multiboot.c
+SRC += kernel/board/pci.c

@@ -1,0 +1,177 @@
+/* See neigh.h. */
+#include "net/neigh/neigh.h"
+
+#include "kernel/lib/log.h"
+#include "kernel/lib/when.h"
+#include "net/ip4/icmp.h"
+#include "net/ip6/icmp6.h"
+
+#define SETTLE_US 3000000u /* a link that came up may not carry frames for so long */
+
+void neigh_init(struct gw *gw)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(gw->neigh.mul); i++)
+		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
+}
+
+void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
+{
+	if (n->is6 && n->state == NEIGH_ASKING)
+		gw->neigh.n_asking6--;
+	if (n->is6 && state == NEIGH_ASKING)
+		gw->neigh.n_asking6++;
+	n->state = (uint8_t)state;
+	uint32_t family = n->is6 ? NEIGH_READY6 : NEIGH_READY4;
+	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->iface) : 0;
+}
+
+void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address)
+{
+	n->eth.to = *address;
+	n->eth.from = gw->iface[n->iface].address;
+	n->eth.type = be16_of(n->is6 ? ETH_IP6 : ETH_IP4);
+}
+
+/* Takes the oldest parked packet from an entry; NULL when there is none. */
+static struct pkt *unpark(struct gw *gw, struct neigh *n)
+{
+	struct pkt *p = n->parked;
+	if (!p)
+		return NULL;
+	n->parked = p->next;
+	n->n_parked--;
+	gw->neigh.n_parked--;
+	pool_unkeep(gw->pool);
+	return p;
+}
+
+void neigh_tell(struct gw *gw, struct pkt *p, bool six)
+{
+	if (gw->app->no_neighbour)
+		gw->app->no_neighbour(gw, p, six);
+	else if (six)
+		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+	else
+		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+}
+
+void neigh_drop_parked(struct gw *gw, struct neigh *n, enum drop reason)
+{
+	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
+		if (reason == DROP_NO_NEIGHBOUR)
+			neigh_tell(gw, p, n->is6);
+		gw_discard(gw, p, reason);
+	}
+}
+
+void neigh_release(struct gw *gw, struct neigh *n)
+{
+	for (struct pkt *p; (p = unpark(gw, n)) != NULL;) {
+		if (!n->is6) {
+			gw_send(gw, p);
+			continue;
+		}
+		if (p->hop) /* the routes may have changed */
+			p->flags &= (uint16_t)~PKT_ROUTED;
+		gw_send6(gw, p);
+	}
+}
+
+void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason)
+{
+	neigh_drop_parked(gw, n, reason);
+	neigh_set_state(gw, n, NEIGH_FREE);
+}
+
+/* A rank for eviction; the entry with the highest is evicted first. IPv6 entries do not note use,
+ * but such an entry is reachable only because it was asked for recently. */
+static uint32_t eviction_rank(const struct gw *gw, const struct neigh *n)
+{
+	static const uint8_t rank[] = {
+	        [NEIGH_FREE] = 6,      [NEIGH_FAILED] = 5, [NEIGH_ASKING] = 4,  [NEIGH_STALE] = 3,
+	        [NEIGH_REACHABLE] = 3, [NEIGH_DELAY] = 2,  [NEIGH_PROBING] = 2, [NEIGH_STATIC] = 0,
+	};
+	uint32_t age_s = min_u32((gw->now_ms - n->confirmed_ms) >> 10, 0xffff);
+	bool in_use = (n->used || n->is6) && n->state == NEIGH_REACHABLE;
+	return (uint32_t)(rank[n->state] - in_use) << 16 | age_s;
+}
+
+/* True when entry a is evicted before entry b. Of equal ones the older is evicted, so that in a
+ * flood of requests each entry has as long as possible for its answer. */
+static bool evicted_before(const struct gw *gw, const struct neigh *a, const struct neigh *b)
+{
+	uint32_t of_a = eviction_rank(gw, a), of_b = eviction_rank(gw, b);
+	return of_a != of_b ? of_a > of_b : (int16_t)(a->serial - b->serial) < 0;
+}
+
+struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
+{
+	struct neigh *best = &set[0];
+	for (unsigned i = 1; i < NEIGH_WAYS; i++)
+		if (evicted_before(gw, &set[i], best))
+			best = &set[i];
+	if (best->state == NEIGH_STATIC)
+		return NULL;
+	if (best->state != NEIGH_FREE) {
+		gw->neigh.evicted++;
+		neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
+	}
+	memset(best, 0, sizeof *best);
+	best->iface = (uint8_t)iface;
+	best->serial = gw->neigh.serial++;
+	best->confirmed_ms = gw->now_ms;
+	return best;
+}
+
+/* When too many packets wait, the oldest is dropped: the latest is the most useful one (RFC 1122
+ * section 2.3.2.2, RFC 4861 section 7.2.2). */
+void neigh_park(struct gw *gw, struct neigh *n, struct pkt *p)
+{
+	if (n->n_parked >= NEIGH_PARKED)
+		gw_discard(gw, unpark(gw, n), DROP_NEIGHBOUR_QUEUE);
+	if (gw->neigh.n_parked >= NEIGH_PARKED_ALL || !pool_keep(gw->pool)) {
+		gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
+		return;
+	}
+	struct pkt **end = &n->parked;
+	while (*end)
+		end = &(*end)->next;
+	*end = p;
+	p->next = NULL;
+	n->n_parked++;
+	gw->neigh.n_parked++;
+}
+
+bool neigh_settling(const struct gw *gw, const struct neigh *n)
+{
+	return gw->now_us - gw->iface[n->iface].up_us < SETTLE_US;
+}
+
+static void tick_entry(struct gw *gw, struct neigh *n)
+{
+	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC ||
+	    !when_come(gw->now_ms, n->next_ms, NEIGH_MOST_MS))
+		return;
+	if (n->is6) {
+		neigh_tick6(gw, n);
+		return;
+	}
+	neigh_tick4(gw, n);
+}
+
+void neigh_tick(struct gw *gw)
+{
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++)
+			tick_entry(gw, &gw->neigh.entry[s][w]);
+}
+
+void neigh_flush(struct gw *gw, uint32_t iface)
+{
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+			struct neigh *n = &gw->neigh.entry[s][w];
+			if (n->state != NEIGH_FREE && n->state != NEIGH_STATIC && n->iface == iface)
+				neigh_forget(gw, n, DROP_LINK_DOWN);
+		}
+}

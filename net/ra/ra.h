@@ -1,0 +1,56 @@
+/* Router advertisements (RFC 4861 section 6.2), with router preference (RFC 4191), DNS
+ * servers and search domains (RFC 8106), and NAT64 prefixes (RFC 8781).
+ *
+ * An application starts them on an interface and sets the prefixes; everything else comes
+ * from the configuration (lan.ra, lan.rdnss, lan.dnssl, lan.pref64).
+ *
+ * Not implemented on purpose: managed addresses (DHCPv6), and learning from other routers;
+ * a router that advertises on our link is logged. */
+#ifndef NET_RA_RA_H
+#define NET_RA_RA_H
+
+#include "net/gw.h"
+#include "net/ra/ra_keys.h"
+
+/* Lifetimes of a prefix that stays (RFC 4861 section 6.2.1), and how long hosts keep a
+ * prefix that is withdrawn (RFC 4862 section 5.5.3 (e)). */
+#define RA_VALID_S     2592000u
+#define RA_PREFERRED_S 604800u
+#define RA_LEAVING_S   7200u
+#define RA_LIFETIME_S  1800u /* three times the longest interval */
+
+/* Starts advertising on an interface if the configuration says so. lifetime_s is that of
+ * the default router, mtu 0: none. Called in the application's init. */
+void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
+
+/* Sets a DNS server and NAT64 prefixes of the application, which are advertised unless the
+ * configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
+                uint32_t n);
+
+/* Adds a prefix, or changes the lifetimes of an advertised one; all nodes are informed
+ * soon. False when there are too many. */
+bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
+                   uint32_t valid_s, uint32_t preferred_s) MUST_USE;
+
+/* Deprecates a prefix: hosts open no new connections from it, and keep old ones for two
+ * hours at most. */
+void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len);
+
+/* Handle a router solicitation or advertisement whose hop limit, code and extension headers
+ * nd_input checked. The packet stays the caller's. Give DROP_NONE or what is wrong. */
+enum drop ra_solicited(struct gw *gw, const struct pkt *p);
+enum drop ra_heard(struct gw *gw, const struct pkt *p);
+
+/* Advertises again soon: the carrier came up, or the interface got its link-local address. */
+void ra_restart(struct gw *gw, uint32_t iface);
+
+/* Runs the timers; called about ten times a second. */
+void ra_tick(struct gw *gw);
+
+/* Informs the hosts of all interfaces that this router and its prefixes end (RFC 4861
+ * section 6.2.5). After another start the router may have other prefixes; it advertises the
+ * same ones again otherwise. */
+void ra_stop(struct gw *gw);
+
+#endif

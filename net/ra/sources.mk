@@ -1,0 +1,2 @@
+SRC += net/ra/ra.c
+SRC += net/ra/ra_keys.c

@@ -1,0 +1,217 @@
+/* See net_keys.h. */
+#include "net/setup/net_keys.h"
+
+#include "kernel/config/config_types.h"
+#include "kernel/lib/fmt.h"
+
+/* --- network cards ------------------------------------------------------------------ */
+
+static bool parse_station(const struct config_source *s, struct slice text, mac *out)
+{
+	static const mac zero;
+	if (!addr_mac(text.at, text.len, out))
+		return CONFIG_BAD(s, "%s: expected a MAC address, such as 52:54:00:12:34:56",
+		                  s->key->name);
+	if (mac_is_group(out) || mac_eq(out, &zero))
+		return CONFIG_BAD(s, "%s: the MAC address is not that of one station",
+		                  s->key->name);
+	return true;
+}
+
+static bool parse_card(const struct config_source *s, struct slice text, void *out)
+{
+	struct net_config_card *card = out;
+	uint32_t index;
+	mac address;
+	if (text.len > 3 && memcmp(text.at, "nic", 3) == 0 &&
+	    addr_u32(text.at + 3, text.len - 3, &index) && index <= UINT8_MAX) {
+		card->index = (uint8_t)index;
+		return true;
+	}
+	if (!addr_mac(text.at, text.len, &address))
+		return CONFIG_BAD(s, "%s: expected nic0, nic1, ... or a MAC address such as %s",
+		                  s->key->name, "52:54:00:12:34:56");
+	card->by_mac = true;
+	return parse_station(s, text, &card->address);
+}
+
+static bool print_card(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct net_config_card *card = value;
+	char address[FMT_MAC];
+	(void)key;
+	if (card->by_mac)
+		return fmt(buf, room, "%s", fmt_mac(address, &card->address)) > 0;
+	return fmt(buf, room, "nic%u", card->index) > 0;
+}
+
+static bool same_card(const struct net_config_card *a, const struct net_config_card *b)
+{
+	if (a->by_mac != b->by_mac)
+		return false; /* main.c compares the cards that they name */
+	return a->by_mac ? mac_eq(&a->address, &b->address) : a->index == b->index;
+}
+
+static bool check(struct config *c)
+{
+	const struct net_config_interface *iface = net_config(c)->iface;
+	if (!same_card(&iface[NET_LAN].card, &iface[NET_WAN].card))
+		return true;
+	config_fail(c, config_where_later(c, "lan", "wan"), "lan and wan name the same NIC");
+	return false;
+}
+
+/* --- our own addresses --------------------------------------------------------------- */
+
+/* What is wrong with the bits behind the prefix length, NULL when a host may have them. */
+static const char *bad_host_part(const struct prefix *p)
+{
+	if (p->len == 0)
+		return "a prefix length of 0 leaves no network";
+	if (!p->addr.is6) {
+		uint32_t mask = addr_mask4(p->len), host = ip4_get(p->addr.v4) & ~mask;
+		if (p->len >= 31)
+			return NULL;
+		if (host == 0)
+			return "the host part is zero: the address names the network";
+		return host == ~mask ? "the host part is all ones: the broadcast address" : NULL;
+	}
+	if (p->len >= 127)
+		return NULL;
+	uint8_t host = p->addr.v6.b[p->len / 8] & (uint8_t)(0xff >> p->len % 8);
+	for (unsigned i = p->len / 8u + 1; i < 16; i++)
+		host |= p->addr.v6.b[i];
+	return host == 0 ? "the host part is zero: the address of any router" : NULL;
+}
+
+static bool parse_own(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix *p = out;
+	char shown[FMT_IP6 + 4];
+	if (!addr_prefix(text.at, text.len, p))
+		return CONFIG_BAD(s, "%s: expected ADDRESS/LENGTH, such as 192.168.1.1/24",
+		                  s->key->name);
+	const char *what = config_not_unicast(&p->addr);
+	if (what)
+		return CONFIG_BAD(s, "%s: %s is %s", s->key->name, addr_text(shown, &p->addr),
+		                  what);
+	what = bad_host_part(p);
+	if (what)
+		return CONFIG_BAD(s, "%s: %s: %s", s->key->name, addr_prefix_text(shown, p), what);
+	return true;
+}
+
+/* --- routes, neighbours, servers ----------------------------------------------------- */
+
+/* PREFIX via ADDRESS. */
+static bool parse_route(const struct config_source *s, struct slice text, void *out)
+{
+	struct slice to = config_word(&text), via = config_word(&text), router = config_word(&text);
+	struct net_config_route *r = out;
+	if (!addr_prefix(to.at, to.len, &r->to) || !config_word_is(via, "via") || router.len == 0 ||
+	    config_word(&text).len > 0)
+		return CONFIG_BAD(
+		        s, "%s: expected PREFIX via ADDRESS, such as 10.0.0.0/8 via 192.0.2.1",
+		        s->key->name);
+	if (!config_parse_addr(s, router, &r->via))
+		return false;
+	if (r->to.addr.is6 != r->via.is6)
+		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
+		                  s->key->name);
+	return true;
+}
+
+static bool print_route(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct net_config_route *r = value;
+	char to[FMT_IP6 + 4], via[FMT_IP6];
+	(void)key;
+	return fmt(buf, room, "%s via %s", addr_prefix_text(to, &r->to), addr_text(via, &r->via)) >
+	       0;
+}
+
+/* ADDRESS MAC. */
+static bool parse_neighbour(const struct config_source *s, struct slice text, void *out)
+{
+	struct slice address = config_word(&text), station = config_word(&text);
+	struct net_config_neighbour *n = out;
+	if (station.len == 0 || config_word(&text).len > 0)
+		return CONFIG_BAD(s,
+		                  "%s: expected ADDRESS MAC, such as 192.0.2.1 52:54:00:12:34:56",
+		                  s->key->name);
+	return config_parse_addr(s, address, &n->addr) && parse_station(s, station, &n->address);
+}
+
+static bool print_neighbour(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct net_config_neighbour *n = value;
+	char address[FMT_IP6], station[FMT_MAC];
+	(void)key;
+	return fmt(buf, room, "%s %s", addr_text(address, &n->addr),
+	           fmt_mac(station, &n->address)) > 0;
+}
+
+/* An address, or the word `default` (mtd64-ng also takes `defaults`). */
+static bool parse_server(const struct config_source *s, struct slice text, void *out)
+{
+	struct net_config_server *v = out;
+	char shown[FMT_IP6];
+	if (config_word_is(text, "default") || config_word_is(text, "defaults")) {
+		v->lease = true;
+		return true;
+	}
+	if (!addr_any(text.at, text.len, &v->addr))
+		return CONFIG_BAD(
+		        s, "%s: expected an address, such as 192.0.2.1 or 2001:db8::1, or %s",
+		        s->key->name, "default");
+	const char *what = config_not_unicast(&v->addr);
+	if (what)
+		return CONFIG_BAD(s, "%s: %s is %s", s->key->name, addr_text(shown, &v->addr),
+		                  what);
+	return true;
+}
+
+static bool print_server(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	const struct net_config_server *v = value;
+	char text[FMT_IP6];
+	(void)key;
+	return fmt(buf, room, "%s", v->lease ? "default" : addr_text(text, &v->addr)) > 0;
+}
+
+/* --- the keys -------------------------------------------------------------------------- */
+
+static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse_card, print_card);
+static const struct config_type own = CONFIG_TYPE(struct prefix, parse_own, config_print_prefix);
+static const struct config_type route =
+        CONFIG_TYPE(struct net_config_route, parse_route, print_route);
+static const struct config_type neighbour =
+        CONFIG_TYPE(struct net_config_neighbour, parse_neighbour, print_neighbour);
+static const struct config_type server =
+        CONFIG_TYPE(struct net_config_server, parse_server, print_server);
+
+#define ONE(field)           CONFIG_ONE(struct net_config, field)
+#define LIST(field, counter) CONFIG_LIST(struct net_config, field, counter)
+#define ADDRESSES(i)         LIST(iface[i].address, iface[i].n_address)
+
+/* clang-format off */
+static const struct config_key key[] = {
+	{"lan", &card, "nic0", ONE(iface[NET_LAN].card)},
+	{"wan", &card, "nic1", ONE(iface[NET_WAN].card)},
+	{"lan.address", &own, NULL, ADDRESSES(NET_LAN)},
+	{"wan.address", &own, NULL, ADDRESSES(NET_WAN)},
+	{"lan.mtu", &config_number, "1500", ONE(iface[NET_LAN].mtu), CONFIG_RANGE(1280, 1500)},
+	{"wan.mtu", &config_number, "1500", ONE(iface[NET_WAN].mtu), CONFIG_RANGE(1280, 1500)},
+	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway)},
+	{"route", &route, NULL, LIST(route, n_route)},
+	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour)},
+	{"nameserver", &server, NULL, LIST(server, n_server)},
+};
+/* clang-format on */
+
+const struct config_section net_section = {
+        .key = key,
+        .n_keys = ARRAY_SIZE(key),
+        .size = sizeof(struct net_config),
+        .check = check,
+};

@@ -1,0 +1,68 @@
+/* The configuration keys of the network: cards, addresses, routes, neighbours and name
+ * servers. The values are as the text says; gw_init checks what must fit together. */
+#ifndef NET_SETUP_NET_KEYS_H
+#define NET_SETUP_NET_KEYS_H
+
+#include "kernel/config/config.h"
+#include "kernel/lib/addr.h"
+
+#define NET_ADDRESSES  8u
+#define NET_GATEWAYS   4u
+#define NET_ROUTES     64u
+#define NET_NEIGHBOURS 64u
+#define NET_SERVERS    16u
+
+enum { NET_LAN, NET_WAN, NET_INTERFACES };
+
+/* The network card of an interface: the one with the MAC address, or else the index-th. */
+struct net_config_card {
+	bool by_mac;
+	uint8_t index;
+	mac address;
+};
+
+struct net_config_interface {
+	struct net_config_card card;
+	struct prefix address[NET_ADDRESSES];
+	uint32_t n_address;
+	uint32_t mtu; /* bytes of an IP packet */
+};
+
+/* `to` and `via` are of the same address family. */
+struct net_config_route {
+	struct prefix to;
+	struct addr via;
+};
+
+struct net_config_neighbour {
+	struct addr addr;
+	mac address;
+};
+
+/* A DNS server, or those of the DHCP lease. */
+struct net_config_server {
+	bool lease;
+	struct addr addr; /* where lease is false */
+};
+
+struct net_config {
+	struct net_config_interface iface[NET_INTERFACES];
+	struct addr gateway[NET_GATEWAYS];
+	uint32_t n_gateway;
+	struct net_config_route route[NET_ROUTES];
+	uint32_t n_route;
+	struct net_config_neighbour neighbour[NET_NEIGHBOURS];
+	uint32_t n_neighbour;
+	struct net_config_server server[NET_SERVERS];
+	uint32_t n_server;
+};
+
+extern const struct config_section net_section;
+
+/* The values in force; they live as long as *c. */
+static inline const struct net_config *net_config(const struct config *c)
+{
+	return config_values(c, &net_section);
+}
+
+#endif

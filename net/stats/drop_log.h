@@ -1,0 +1,30 @@
+/* The last dropped frames, for people. */
+#ifndef NET_STATS_DROP_LOG_H
+#define NET_STATS_DROP_LOG_H
+
+#include "kernel/lib/pkt.h"
+#include "net/stats/drop.h"
+
+#define DROP_LOG_ENTRIES 32u
+#define DROP_LOG_BYTES   48u
+
+/* One dropped frame. */
+struct drop_log_entry {
+	uint8_t reason;
+	uint8_t iface;
+	uint8_t n;    /* bytes kept */
+	uint32_t len; /* bytes it had */
+	uint64_t at_us;
+	uint8_t bytes[DROP_LOG_BYTES];
+};
+
+struct drop_log {
+	uint64_t n; /* notes so far; the latest is entry[(n - 1) % DROP_LOG_ENTRIES] */
+	struct drop_log_entry entry[DROP_LOG_ENTRIES];
+};
+
+/* Notes a packet that is dropped at a time: the frame it came in, or, of a packet of our own, the
+ * packet as it is. */
+void drop_log_note(struct drop_log *log, const struct pkt *p, enum drop reason, uint64_t now_us);
+
+#endif

@@ -1,0 +1,182 @@
+/* Listings of the gateway for people: one line for each call, so that the console can print a few
+ * lines at a time. See gw.h. */
+#include "net/gw.h"
+
+#include "kernel/lib/fmt.h"
+#include "net/stats/count.h"
+#include "net/tcp/tcp.h"
+
+static const char *const labels[] = {
+        [DROP_NONE] = "none",
+#define DROP(name, label, text) [DROP_##name] = label,
+#include "build/drops.def"
+#undef DROP
+};
+
+static const char *iface_name(const struct gw *gw, uint32_t iface)
+{
+	return iface < INTERFACES ? gw->iface[iface].name : iface == IF_APP ? "app" : "self";
+}
+
+/* Four counters of each interface, in the order of the names. */
+static void iface_line(const struct gw *gw, uint32_t i, char *buf, size_t size)
+{
+	static const char *const name[] = {"rx_packets", "rx_bytes", "tx_packets", "tx_bytes"};
+	const struct interface *p = &gw->iface[i / 4];
+	const uint64_t value[] = {p->rx_packets, p->rx_bytes, p->tx_packets + p->sent,
+	                          p->tx_bytes + p->sent_bytes};
+	fmt(buf, size, "%s{if=\"%s\"} %llu", name[i % 4], p->name,
+	    (unsigned long long)value[i % 4]);
+}
+
+static uint64_t packets_free(const void *gw)
+{
+	return ((const struct gw *)gw)->pool->n_free;
+}
+
+static uint64_t packets_kept(const void *gw)
+{
+	return ((const struct gw *)gw)->pool->kept;
+}
+
+static uint64_t uptime(const void *gw)
+{
+	return ((const struct gw *)gw)->now_us / 1000000;
+}
+
+static const struct count count[] = {
+        COUNT(struct gw, "forwarded_packets", forwarded),
+        COUNT(struct gw, "hairpinned_packets", hairpinned),
+        COUNT(struct gw, "icmp_errors_sent", icmp_errors),
+        COUNT(struct gw, "icmp_errors_suppressed", icmp_suppressed),
+        COUNT(struct gw, "neighbours_evicted", neigh.evicted),
+        COUNT_OF("packets_free", packets_free),
+        COUNT_OF("packets_kept", packets_kept),
+        COUNT_OF("uptime_seconds", uptime),
+};
+
+static const void *self(const struct gw *gw)
+{
+	return gw;
+}
+
+static const struct count_table counts = COUNT_TABLE(count, self);
+
+bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint32_t i = (*cursor)++;
+	if (i < INTERFACES * 4) {
+		iface_line(gw, i, buf, size);
+		return true;
+	}
+	i -= INTERFACES * 4;
+	if (count_show(gw, &counts, &i, buf, size))
+		return true;
+	if (i < DROP_COUNT - 1) {
+		fmt(buf, size, "drop{reason=\"%s\"} %llu", labels[i + 1],
+		    (unsigned long long)gw->drops[i + 1]);
+		return true;
+	}
+	i -= DROP_COUNT - 1;
+	if (count_show(gw, &tcp_counts, &i, buf, size))
+		return true;
+	for (uint32_t k = 0; k < APP_COUNTS && gw->app->counts[k]; k++)
+		if (count_show(gw, gw->app->counts[k], &i, buf, size))
+			return true;
+	return false;
+}
+
+size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [ADDRESS6_TENTATIVE] = "(tentative)",
+	        [ADDRESS6_VALID] = "",
+	        [ADDRESS6_DUPLICATE] = "(duplicate)",
+	};
+	char text[FMT_IP6];
+	size_t n = 0;
+	for (uint32_t i = 0; i < iface->n_addr; i++)
+		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, iface->addr[i].addr),
+		         iface->addr[i].len);
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &iface->addr6[i].addr),
+		         iface->addr6[i].len, state[iface->addr6[i].state]);
+	return n;
+}
+
+static void route6_line(const struct gw *gw, const struct route6 *r, char *buf, size_t size)
+{
+	static const char *const side[] = {"lan", "wan", "app", "none"};
+	char net[FMT_IP6], via[FMT_IP6];
+	ip6 a;
+	_Static_assert(sizeof a == sizeof r->net, "an address");
+	memcpy(&a, r->net, sizeof a);
+	fmt_ip6(net, &a);
+	const char *to = r->iface < INTERFACES ? gw->iface[r->iface].name : side[r->iface];
+	if (r->hop)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip6(via, &r->via), to);
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len, to);
+}
+
+bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint32_t i = (*cursor)++;
+	if (i >= gw->routes4.n + gw->routes6.n)
+		return false;
+	if (i >= gw->routes4.n) {
+		route6_line(gw, &gw->routes6.entry[i - gw->routes4.n], buf, size);
+		return true;
+	}
+	const struct route4 *r = &gw->routes4.entry[i];
+	char net[FMT_IP4], via[FMT_IP4];
+	fmt_ip4(net, ip4_of(r->net));
+	if (r->via)
+		fmt(buf, size, "%s/%u via %s %s", net, r->len, fmt_ip4(via, ip4_from_raw(r->via)),
+		    iface_name(gw, r->iface));
+	else
+		fmt(buf, size, "%s/%u %s", net, r->len, iface_name(gw, r->iface));
+	return true;
+}
+
+bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	static const char *const state[] = {
+	        [NEIGH_FREE] = "free",       [NEIGH_ASKING] = "asking",
+	        [NEIGH_FAILED] = "failed",   [NEIGH_REACHABLE] = "reachable",
+	        [NEIGH_STALE] = "stale",     [NEIGH_DELAY] = "delay",
+	        [NEIGH_PROBING] = "probing", [NEIGH_STATIC] = "static",
+	};
+	while (*cursor < NEIGH_SETS * NEIGH_WAYS) {
+		const struct neigh *n =
+		        &gw->neigh.entry[*cursor / NEIGH_WAYS][*cursor % NEIGH_WAYS];
+		(*cursor)++;
+		if (n->state == NEIGH_FREE)
+			continue;
+		char addr[FMT_IP6], hw[FMT_MAC];
+		if (n->is6)
+			fmt_ip6(addr, (const ip6 *)n->key);
+		else
+			fmt_ip4(addr, ip4_from_raw(n->key[3]));
+		fmt(buf, size, "%s %s %s %s waiting=%u", addr, iface_name(gw, n->iface),
+		    neigh_usable(n) ? fmt_mac(hw, &n->eth.to) : "-", state[n->state], n->n_parked);
+		return true;
+	}
+	return false;
+}
+
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	uint64_t have = gw->drop_log.n < DROP_LOG_ENTRIES ? gw->drop_log.n : DROP_LOG_ENTRIES;
+	if (*cursor >= have)
+		return false;
+	const struct drop_log_entry *e =
+	        &gw->drop_log.entry[(gw->drop_log.n - have + (*cursor)++) % DROP_LOG_ENTRIES];
+	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
+	size_t n = fmt(buf, size,
+	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
+	               labels[e->reason], iface_name(gw, e->iface), e->len);
+	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
+		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
+	return true;
+}

@@ -1,0 +1,3 @@
+SRC     += net/stats/count.c
+SRC_HOT += net/stats/drop_log.c
+SRC     += net/stats/gw_show.c
