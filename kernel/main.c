@@ -121,7 +121,7 @@ static bool start(uint32_t app)
 	const struct net_config_interface *want = net_config(&config)->iface;
 	struct nic *lan = nic_for("lan", &want[IF_LAN].card);
 	struct nic *wan = lan ? nic_for("wan", &want[IF_WAN].card) : NULL;
-	bool alone = lan && apps[app].app->one_port && want[IF_WAN].n_address == 0;
+	bool alone = lan && apps[app].app->lan_alone && want[IF_WAN].n_address == 0;
 	if (!lan || (!wan && !alone))
 		return false;
 	if (lan == wan) {

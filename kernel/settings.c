@@ -63,7 +63,7 @@ const struct settings_run *settings_run(const struct config *c)
 
 void settings_set_app(struct config *c, const char *chosen)
 {
-	struct settings_name *name = (struct settings_name *)config_values_of(c, &name_section);
+	struct settings_name *name = config_values_of(c, &name_section);
 	fmt(name->app, sizeof name->app, "%s", chosen);
 }
 

@@ -29,7 +29,7 @@ enum app_show { SHOW_SESSIONS, SHOW_TIMINGS };
 struct app {
 	bool promiscuous; /* the interfaces take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
-	bool one_port;    /* works without a WAN */
+	bool lan_alone;   /* works without a WAN */
 	/* The gateway is a host, not a router: it drops IPv6 packets for others without an ICMPv6
 	 * error. */
 	bool is_host;

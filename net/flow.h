@@ -10,8 +10,9 @@
  * unchanged. So both paths give the same frames and the same counters. The fuzzers play each input
  * on both paths and compare.
  *
- * A forwarder decides when an entry dies: its table belongs to it. The interface and next hop of an
- * entry are routed again for each packet, or the entry is valid only while routes stay. */
+ * A forwarder decides when an entry dies: its table belongs to it. Its next hop is
+ * looked up for each packet, or the entry dies when a route or an address changes (flow_is_stale).
+ */
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
 
@@ -185,6 +186,16 @@ ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst
 		if (burst != end)
 			gw_frame(gw, *burst++);
 	}
+}
+
+/* True when a route or an address has changed since the last call with this counter, which belongs
+ * to a table of entries that depend on them; then none of the entries is valid any more. The
+ * counter is 0 at first. */
+static inline bool flow_is_stale(const struct gw *gw, uint32_t *changes)
+{
+	bool stale = UNLIKELY(*changes != gw->routes6.changes);
+	*changes = gw->routes6.changes;
+	return stale;
 }
 
 /* Number of entries of a table of flows by their two addresses, as a power of two. */

@@ -287,13 +287,14 @@ static void hairpin(struct gw *gw, struct pkt *p)
 
 void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst, uint32_t n)
 {
-	struct pkt_queue *l = &iface->out;
-	uint32_t fits = min_u32(n, PKT_QUEUE_SIZE - pkt_queue_count(l)), tail = l->tail, bytes = 0;
+	struct pkt_queue *queue = &iface->out;
+	uint32_t fits = min_u32(n, PKT_QUEUE_SIZE - pkt_queue_count(queue)), tail = queue->tail,
+	         bytes = 0;
 	for (uint32_t i = 0; i < fits; i++) {
-		l->slot[(tail + i) % PKT_QUEUE_SIZE] = burst[i];
+		queue->slot[(tail + i) % PKT_QUEUE_SIZE] = burst[i];
 		bytes += max_u32(burst[i]->len, ETH_MIN);
 	}
-	l->tail = tail + fits;
+	queue->tail = tail + fits;
 	iface->sent += fits;
 	iface->sent_bytes += bytes;
 	for (uint32_t i = fits; i < n; i++)

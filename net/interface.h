@@ -53,7 +53,7 @@ struct interface {
 	bool mld_v1;               /* there is an MLDv1 router … */
 	uint32_t mld_v1_ms;        /* … and it counts until this time */
 	bool groups_changed;       /* the card's filter is not up to date */
-	uint32_t burst;            /* frames taken in one turn at most; 0: no such limit */
+	uint32_t burst;            /* frames taken at once at most; 0: no such limit */
 	struct pkt_queue out;      /* transmit queue */
 	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;

@@ -189,7 +189,7 @@ static const char *dns64_init(struct gw *gw)
 }
 
 const struct app app_dns64 = {
-        .one_port = true,
+        .lan_alone = true,
         .is_host = true,
         .keys = {&dns64_section},
         .counts = {&dns64_counts},

@@ -23,7 +23,7 @@
 
 #define NAT_NONE 0xffffffffu
 #ifndef NAT_WHEEL /* the fuzzers, which look at all of it for each input, have a smaller one */
-#define NAT_WHEEL 8192u /* one-second slots; a longer timeout takes several turns */
+#define NAT_WHEEL 8192u /* one-second slots; a longer timeout takes several rotations */
 #endif
 #define NAT_LIFE_S    4000000u                 /* the longest timeout … */
 #define NAT_MOST_S    (NAT_LIFE_S + NAT_WHEEL) /* … and the longest with the wheel's delay */

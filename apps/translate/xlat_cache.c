@@ -132,15 +132,26 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	return four;
 }
 
+static inline void forget_stale(const struct gw *gw)
+{
+	struct xlat_cache *t = ((const struct translator *)gw->state)->cache;
+	if (!flow_is_stale(gw, &t->changes))
+		return;
+	memset(t->at46, 0, sizeof t->at46);
+	memset(t->at64, 0, sizeof t->at64);
+}
+
 static __attribute__((noinline)) uint32_t pass46(struct gw *gw, const struct interface *in,
                                                  struct pkt **burst, uint32_t n)
 {
+	forget_stale(gw);
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find46, rewrite46);
 }
 
 static __attribute__((noinline)) uint32_t pass64(struct gw *gw, const struct interface *in,
                                                  struct pkt **burst, uint32_t n)
 {
+	forget_stale(gw);
 	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64);
 }
 

@@ -3,8 +3,8 @@
  * The result for such a packet depends on its two addresses and on a few fields. So each
  * direction has a table of address pairs with what the slow path (xlat46.c, xlat64.c)
  * found out about them: the translated addresses, the change of a checksum, the next hop.
- * A pair follows from the configuration alone, so an entry never becomes wrong. A flood
- * of new pairs costs no more than the slow path. */
+ * A pair follows from configuration, routes and addresses. A flood of new pairs costs no more
+ * than the slow path. */
 #ifndef APPS_TRANSLATE_XLAT_CACHE_H
 #define APPS_TRANSLATE_XLAT_CACHE_H
 
@@ -28,6 +28,7 @@ struct xlat_pair64 {
 
 struct xlat_cache {
 	struct flow_key key46, key64;
+	uint32_t changes; /* flow_is_stale */
 	struct xlat_pair46 at46[1u << FLOW_BITS];
 	struct xlat_pair64 at64[1u << FLOW_BITS];
 };

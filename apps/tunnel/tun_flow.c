@@ -1,7 +1,6 @@
 /* The fast path of the tunnel (net/flow.h). Each direction has a table of pairs of inner addresses
  * with what the slow path (tun_out.c, tun_in.c) found out about them: the other end of the tunnel
- * and the next hop. Both follow from the configuration alone, so an entry never becomes wrong. See
- * tun.h. */
+ * and the next hop. Both follow from configuration, routes and addresses. See tun.h. */
 #include "apps/tunnel/tun.h"
 
 #include "kernel/lib/alloc.h"
@@ -13,9 +12,12 @@ struct tun_flow {
 	uint32_t hop;           /* as in struct pkt */
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
+enum { OUT, IN };
+
 struct tun_flows {
 	struct flow_key key;
-	struct tun_flow out[1u << FLOW_BITS], in[1u << FLOW_BITS];
+	uint32_t changes; /* flow_is_stale */
+	struct tun_flow at[2][1u << FLOW_BITS];
 };
 
 bool tun_flow_init(struct gw *gw, struct tun *t)
@@ -27,22 +29,29 @@ bool tun_flow_init(struct gw *gw, struct tun *t)
 	return true;
 }
 
-static inline struct tun_flow *place(const struct flow_key *k, struct tun_flow *table,
+static inline struct tun_flow *place(struct tun_flows *t, unsigned direction,
                                      const struct ip6_hdr *h)
 {
-	return &table[flow_hash6(k, &h->from, &h->to)];
+	return &t->at[direction][flow_hash6(&t->key, &h->from, &h->to)];
+}
+
+static inline void forget_stale(const struct gw *gw)
+{
+	struct tun_flows *t = tun_of(gw)->flows;
+	if (flow_is_stale(gw, &t->changes))
+		memset(t->at, 0, sizeof t->at);
 }
 
 void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(&t->flows->key, t->flows->out, h) = (struct tun_flow){h->from, h->to, end, hop};
+	*place(t->flows, OUT, h) = (struct tun_flow){h->from, h->to, end, hop};
 }
 
 void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(&t->flows->key, t->flows->in, h) = (struct tun_flow){h->from, h->to, end, p->hop};
+	*place(t->flows, IN, h) = (struct tun_flow){h->from, h->to, end, p->hop};
 }
 
 /* True when nothing but its addresses decides about an inner packet. */
@@ -59,7 +68,7 @@ static inline bool is_flow(const struct tun_flow *e, const struct ip6_hdr *h)
 ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct tun *t = tun_of(gw);
-	struct tun_flow *e = place(&t->flows->key, t->flows->out, f->h6);
+	struct tun_flow *e = place(t->flows, OUT, f->h6);
 	if (UNLIKELY(!is_flow(e, f->h6) || !is_usual(t, f) || t->n_soft ||
 	             f->n + IP6_MIN > gw->app_mtu))
 		return NULL;
@@ -85,7 +94,7 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 	if (*f->proto != PROTO_IP6 || ip4_raw(outer->to) != t->outer ||
 	    !flow_inner6(f, f->l4, f->n))
 		return NULL;
-	struct tun_flow *e = place(&t->flows->key, t->flows->in, f->h6);
+	struct tun_flow *e = place(t->flows, IN, f->h6);
 	uint8_t ecn = outer->tos & 3;
 	if (UNLIKELY(!is_flow(e, f->h6) || e->end != ip4_raw(outer->from) || !is_usual(t, f) ||
 	             (ecn && ecn != (f->h6->first.b[1] >> 4 & 3))))
@@ -106,12 +115,14 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 static __attribute__((noinline)) uint32_t pass_out(struct gw *gw, const struct interface *in,
                                                    struct pkt **burst, uint32_t n)
 {
+	forget_stale(gw);
 	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN + IP6_MIN, find_out, rewrite_out);
 }
 
 static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct interface *in,
                                                   struct pkt **burst, uint32_t n)
 {
+	forget_stale(gw);
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find_in, rewrite_in);
 }
 

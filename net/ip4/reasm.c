@@ -54,7 +54,7 @@ static uint32_t left(const struct gw *gw, const struct reasm_slot *s)
 }
 
 /* Takes a slot for a packet: a free one, else that of the sender's oldest packet, else the
- * next one in turn. NULL when there is no buffer. */
+ * one in `next`. NULL when there is no buffer. */
 static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t which,
                                const struct frag_key *key)
 {
@@ -68,7 +68,7 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 			best = s;
 	}
 	if (!best)
-		best = &set[t->turn[which]++ % REASM_WAYS];
+		best = &set[t->next[which]++ % REASM_WAYS];
 	if (best->state != REASM_FREE)
 		empty(gw, t, best);
 	if (!pool_keep(gw->pool))

@@ -50,7 +50,7 @@ struct reasm_table {
 	struct hash_key secret;
 	uint32_t n_used; /* slots that are not free */
 	uint32_t next_look_ms;
-	uint8_t turn[REASM_SETS]; /* the slot of each set that is evicted next */
+	uint8_t next[REASM_SETS]; /* the slot of each set that is evicted next */
 	struct reasm_slot slot[REASM_SETS][REASM_WAYS];
 };
 

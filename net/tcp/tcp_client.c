@@ -74,7 +74,7 @@ bool tcp_count_client(struct gw *gw, struct tcp_conn *c)
 	struct tcp *t = gw->tcp;
 	if (c->active)
 		return true;
-	uint32_t list = client_of(gw, c->ends.link, &c->ends.remote) % TCP_CLIENTS;
+	uint32_t list = client_of(gw, c->ends.iface, &c->ends.remote) % TCP_CLIENTS;
 	if (t->list[list].n >= TCP_CLIENT_MAX + TCP_SLACK)
 		return false;
 	tcp_list_join(gw, c, list);

@@ -24,7 +24,7 @@ static bool read_quote(const struct pkt *p, uint32_t at, bool is6, struct quote 
 	const uint8_t *ip = pkt_at(p, at, hlen);
 	memset(q, 0, sizeof *q);
 	q->ends.local.is6 = q->ends.remote.is6 = is6;
-	q->ends.link = p->iface;
+	q->ends.iface = p->iface;
 	if (!ip)
 		return false;
 	if (is6) { /* we send no extension headers */

@@ -40,7 +40,7 @@ static void read_ends(const struct pkt *p, bool is6, const struct tcp_hdr *t, st
 	}
 	e->remote_port = be16_get(t->from);
 	e->local_port = be16_get(t->to);
-	e->link = p->iface;
+	e->iface = p->iface;
 }
 
 static uint16_t sum(const struct pkt *p, bool is6, const struct tcp_hdr *t)

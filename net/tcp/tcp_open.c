@@ -21,7 +21,7 @@ uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_
 		return link_mtu(gw, r ? r->iface : IF_LAN) - head4;
 	}
 	if (ip6_is_link_local(&ends->remote.v6))
-		return link_mtu(gw, ends->link) - head6;
+		return link_mtu(gw, ends->iface) - head6;
 	const struct route6 *r = route6_for(&gw->routes6, &ends->remote.v6);
 	/* Beyond the link the gateway sends nothing longer than every path carries (RFC
 	 * 8201 section 4). */

@@ -69,7 +69,7 @@ static bool same_ends(const struct udp_ends *a, const struct udp_ends *b)
 {
 	return a->remote_port == b->remote_port && a->local_port == b->local_port &&
 	       addr_eq(&a->remote, &b->remote) && addr_eq(&a->local, &b->local) &&
-	       (a->link == b->link || !a->remote.is6 || !ip6_is_link_local(&a->remote.v6));
+	       (a->iface == b->iface || !a->remote.is6 || !ip6_is_link_local(&a->remote.v6));
 }
 
 /* The hash chain for a pair of ends. Our own address is not part of the hash, because we
@@ -262,7 +262,7 @@ static bool draw_port(struct gw *gw, struct udp_ends *e)
 static bool is_own(const struct gw *gw, const struct udp_ends *e)
 {
 	const struct addr *a = &e->remote;
-	return a->is6 ? gw_address6(gw, e->link, &a->v6) != NULL : gw_is_own(gw, a->v4);
+	return a->is6 ? gw_address6(gw, e->iface, &a->v6) != NULL : gw_is_own(gw, a->v4);
 }
 
 uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user *user)

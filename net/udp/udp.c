@@ -84,7 +84,7 @@ static void note_ends(const struct pkt *p, bool is6, struct udp_ends *e)
 	}
 	e->remote_port = be16_get(udp->from);
 	e->local_port = be16_get(udp->to);
-	e->link = p->iface;
+	e->iface = p->iface;
 }
 
 enum verdict udp_input(struct gw *gw, struct pkt *p)
@@ -152,7 +152,7 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint8_t proto,
                     uint32_t at)
 {
-	if (!gw_is_own6(gw, e->link, &e->local.v6)) {
+	if (!gw_is_own6(gw, e->iface, &e->local.v6)) {
 		gw_discard(gw, p, DROP_TENTATIVE);
 		return;
 	}
@@ -163,7 +163,7 @@ void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint
 	ip6_build(p, &e->local.v6, &e->remote.v6, proto, IP6_HOPS);
 	ip6_sum(p, at);
 	if (ip6_is_link_local(&e->remote.v6))
-		ip6_to_link(p, e->link);
+		ip6_to_link(p, e->iface);
 	gw_send6(gw, p);
 }
 

@@ -18,7 +18,7 @@
 struct udp_ends {
 	struct addr local, remote;
 	uint16_t local_port, remote_port;
-	uint8_t link; /* interface that it came in on; PKT_IF_SELF: any */
+	uint8_t iface; /* interface that it came in on; PKT_IF_SELF: any */
 };
 
 /* Handles a datagram for a bound port. Data and length of p are the payload. Gives V_KEPT

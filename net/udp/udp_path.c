@@ -118,7 +118,7 @@ static __attribute__((noinline)) void send_slow(struct gw *gw, const struct udp_
 	                        .remote = w->remote,
 	                        .local_port = local_port,
 	                        .remote_port = remote_port,
-	                        .link = w->iface};
+	                        .iface = w->iface};
 	udp_send(gw, p, &ends);
 }
 

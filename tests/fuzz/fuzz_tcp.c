@@ -314,7 +314,7 @@ static void connect_out(uint8_t whom)
 	ends.remote.v4 = ip4_of(0x0a000001);
 	ends.remote.v6 = (ip6){{0x20, 1, 0xd, 0xb8, [15] = 1}};
 	ends.remote_port = whom & 4 ? PAIR_PORT : 7777;
-	ends.link = IF_LAN;
+	ends.iface = IF_LAN;
 	if ((whom & 3) == 1) { /* the gateway itself */
 		ends.remote.v4.b[3] = 2;
 		ends.remote.v6.b[15] = 2;

@@ -293,11 +293,11 @@ static inline void silence(uint64_t us)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	both.whole = false;
+	both.slow = false;
 	one_input(data, size);
 	both_end(&rig);
-	if (both.has_cached) {
-		both.whole = true;
+	if (both.has_fast) {
+		both.slow = true;
 		one_input(data, size);
 		both_end(&rig);
 	}

@@ -322,7 +322,7 @@ static enum verdict test_ip6(struct gw *gw, struct pkt *p)
 }
 
 const struct app tcp_pair_app = {
-        .one_port = true,
+        .lan_alone = true,
         .init = test_init,
         .ip4 = test_ip4,
         .ip6 = test_ip6,
@@ -375,7 +375,7 @@ uint32_t pair_connect(uint32_t from, uint32_t bytes_out, uint32_t bytes_back)
 	struct udp_ends ends;
 	memset(&ends, 0, sizeof ends);
 	ends.remote_port = PAIR_PORT;
-	ends.link = IF_LAN;
+	ends.iface = IF_LAN;
 	ends.remote.is6 = pair.is6;
 	const char *to = pair.is6 ? (from ? "2001:db8::1" : "2001:db8::2")
 	                          : (from ? "10.0.0.1" : "10.0.0.2");

@@ -197,7 +197,7 @@ static void say(const struct guest *g, uint16_t port, uint32_t seq, uint32_t ack
 
 static struct tcp_conn *conn_of(const struct guest *g, uint16_t port)
 {
-	struct udp_ends e = {.local_port = PAIR_PORT, .remote_port = port, .link = IF_LAN};
+	struct udp_ends e = {.local_port = PAIR_PORT, .remote_port = port, .iface = IF_LAN};
 	e.local.is6 = e.remote.is6 = g->is6;
 	if (g->is6) {
 		e.remote.v6 = g->a;

@@ -185,7 +185,7 @@ uint32_t dns64_client_query(struct gw *gw, const struct dns64_client *from, uint
 		*why = dns64_limit_refusal(gw) ? DROP_NONE : DROP_DNS_CLIENT;
 		return *why == DROP_NONE ? refuse(&u, DNS_REFUSED, m, len, &c->refused) : 0;
 	}
-	*why = !rate || dns64_limit_take(gw, client_of(gw, from->ends.link, &from->ends.remote))
+	*why = !rate || dns64_limit_take(gw, client_of(gw, from->ends.iface, &from->ends.remote))
 	               ? DROP_NONE
 	               : DROP_DNS_RATE;
 	return *why == DROP_NONE ? query(gw, from, &u, m, len, room) : 0;

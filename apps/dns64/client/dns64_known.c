@@ -206,7 +206,7 @@ static bool query(struct gw *gw, const struct interface *in, struct pkt *p,
 	                                           .remote = w->remote,
 	                                           .local_port = dns64_clients_of(gw)->port,
 	                                           .remote_port = be16_get(udp->from),
-	                                           .link = p->iface},
+	                                           .iface = p->iface},
 	                                  .transport = &dns64_datagram,
 	                                  .conn = TCP_NONE,
 	                                  .known = true};

@@ -32,7 +32,7 @@ static void send_datagram(struct gw *gw, const struct dns64_passthrough *r)
 	struct udp_ends ends = {.remote = dns64_servers_of(gw)->server[r->server].addr,
 	                        .remote_port = DNS64_PORT,
 	                        .local_port = r->port,
-	                        .link = PKT_IF_SELF};
+	                        .iface = PKT_IF_SELF};
 	struct pkt *p = udp_source(gw, &ends) ? pkt_alloc(gw->pool) : NULL;
 	uint8_t *m = p ? pkt_put(p, r->len) : NULL;
 	if (!m) {

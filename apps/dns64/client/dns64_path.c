@@ -24,7 +24,7 @@ void dns64_path_note(struct gw *gw, const struct udp_ends *e)
 	/* A query that was answered has a good source, and our address is valid. */
 	struct udp_path w;
 	if (!dns64_limit_allows(gw, a) || !udp_path_find(gw, &w, a, &e->local) ||
-	    w.iface != e->link)
+	    w.iface != e->iface)
 		return;
 	d->path[a->is6 ? dns64_path_place6(d, &a->v6) : dns64_path_place4(d, a->v4)] = w;
 }

@@ -123,7 +123,7 @@ static bool fetch_missing(struct gw *gw, struct dns64_pending *w, const struct d
 uint8_t dns64_pending_share(struct gw *gw, const struct udp_ends *e)
 {
 	_Static_assert(DNS64_SHARES == UINT8_MAX + 1, "the number of a place is a byte");
-	return (uint8_t)client_of(gw, e->link, &e->remote);
+	return (uint8_t)client_of(gw, e->iface, &e->remote);
 }
 
 static void set_timer(struct gw *gw, uint32_t pending, uint32_t due_us)

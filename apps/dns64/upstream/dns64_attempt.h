@@ -35,8 +35,8 @@ struct dns64_request {
 struct dns64_attempt_user {
 	/* A message of the server with the attempt's ID. Gives why it is dropped, or DROP_NONE. */
 	enum drop (*answer)(struct gw *gw, uint32_t attempt, struct dns_view m);
-	/* The connection of the attempt, the latest of its fetch, is gone. `answered`: others were
-	 * answered on it. */
+	/* The connection of an attempt is gone. The attempt is the latest of its fetch. `answered`:
+	 * the server has answered other attempts on this connection. */
 	void (*lost)(struct gw *gw, uint32_t attempt, bool answered);
 };
 

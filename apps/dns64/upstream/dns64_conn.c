@@ -176,7 +176,7 @@ static bool connect(struct gw *gw, uint32_t server)
 	struct dns64_conn *c = &dns64_conns_of(gw)->to[server];
 	struct udp_ends ends = {.remote = dns64_servers_of(gw)->server[server].addr,
 	                        .remote_port = DNS64_PORT,
-	                        .link = PKT_IF_SELF};
+	                        .iface = PKT_IF_SELF};
 	c->conn = tcp_connect(gw, &ends, &upstream);
 	c->late = 0;
 	c->answered = false;

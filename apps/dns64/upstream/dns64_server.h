@@ -1,10 +1,10 @@
 /* The upstream servers: which one is asked next, how long to wait for its answer, which are down.
  *
  * A server is down when it left several attempts in a row unanswered and was silent for some time.
- * So a name that no server answers for takes no server down while other names are answered. A
- * server that is down is used only when all are, or as a second one beside a healthy one, at longer
- * and longer intervals. It is gone when it stays down for a while although it is asked: names that
- * no server answers for may take a server down, but only for a short time. */
+ * While other names are answered, a name that no server answers for therefore takes none of them
+ * down. A server that is down is used only when all are, or as a second one beside a healthy one,
+ * at longer and longer intervals. It is gone when it stays down for a while although it is asked:
+ * names that no server answers for may take a server down, but only for a short time. */
 #ifndef APPS_DNS64_UPSTREAM_DNS64_SERVER_H
 #define APPS_DNS64_UPSTREAM_DNS64_SERVER_H
 
@@ -54,8 +54,8 @@ static inline struct dns64_servers *dns64_servers_of(const struct gw *gw)
 	return dns64_parts_of(gw)->servers;
 }
 
-/* The server for the next attempt of a fetch that has tried the servers `tried` (a bit each). One
- * of these only where there is no other. dns64_server_choose is the general case. */
+/* The server for the next attempt of a fetch that has tried the servers `tried` (a bit each). It is
+ * one of these only if there is no other. dns64_server_choose is the general case. */
 uint32_t dns64_server_choose(struct gw *gw, uint32_t tried);
 static inline uint32_t dns64_server_pick(struct gw *gw, uint32_t tried)
 {

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/lib/addr.h"
 #include "net/ip4/ip4.h"
+#include "net/setup/gw_setup6.h"
 #include "tests/host/rig.h"
 #include "tests/tap.h"
 
@@ -23,7 +25,7 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		order[n_left++] = frame[42];
 }
 
-static void start(const char *more)
+static void start(const char *app, const char *more)
 {
 	static const char config[] = "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\n"
 	                             "gateway 203.0.113.1\nroute 10.0.0.0/8 via 192.168.1.9\n"
@@ -33,7 +35,7 @@ static void start(const char *more)
 	rig_reset(&rig, 1, 4 << 20, 1000000);
 	CHECK(rig_config(&rig, config, strlen(config)));
 	CHECK(rig_config(&rig, more, strlen(more)));
-	const char *wrong = rig_start(&rig, "nat", 64);
+	const char *wrong = rig_start(&rig, app, 64);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 	rig_flush(&rig);
 	n_left = 0;
@@ -83,7 +85,7 @@ static void a_burst_keeps_its_order(void)
 {
 	static const uint16_t known[] = {7, 8};
 	static const uint16_t mixed[BURST] = {7, 100, 8, 7, 101, 102, 7, 8, 103};
-	start("");
+	start("nat", "");
 	burst(known, 2);
 	n_left = 0;
 	burst(mixed, BURST);
@@ -115,7 +117,7 @@ static void routes(void)
 	        {0xcb007102, IF_WAN, 0}, /* as this */
 	        {0xcb007109, IF_WAN, 0xcb007109},
 	};
-	start("");
+	start("nat", "");
 	for (uint32_t i = 0; i < ARRAY_SIZE(each); i++) {
 		struct flow_exit to = {0};
 		bool found = flow_route4(&rig.gw, ip4_of(each[i].to), each[i].iface, &to);
@@ -128,9 +130,48 @@ static void routes(void)
 	}
 }
 
+/* A packet of an inside host through the tunnel. */
+static void to_tunnel(const ip6 *from)
+{
+	static const char far[] = "2002:c633:6407:1::1";
+	uint8_t frame[14 + IP6_MIN + sizeof(struct udp_hdr)] = {0};
+	struct ip6_hdr *h = (struct ip6_hdr *)(frame + 14);
+	memcpy(frame, &rig.gw.iface[IF_LAN].address, 6);
+	frame[12] = 0x86;
+	frame[13] = 0xdd;
+	*h = (struct ip6_hdr){.first = be32_of(0x60000000u),
+	                      .len = be16_of(sizeof(struct udp_hdr)),
+	                      .next = PROTO_UDP,
+	                      .hops = 64,
+	                      .from = *from};
+	CHECK(addr_ip6(far, strlen(far), &h->to));
+	CHECK(rig_input(&rig, IF_LAN, frame, sizeof frame));
+}
+
+/* An address that the gateway gets while it runs is no inside host's any more: the flows that it
+ * had are forgotten. */
+static void flows_end_with_an_address(void)
+{
+	static const char host[] = "2002:cb00:7102:1::21";
+	ip6 from;
+	CHECK(addr_ip6(host, strlen(host), &from));
+	start("6to4", "lan.address 2002:cb00:7102:1::1/64\n6to4.relay 192.0.2.1\n");
+	rig_advance(&rig, 4000000);
+	for (uint32_t i = 1; i <= 3; i++) {
+		to_tunnel(&from);
+		CHECK_EQ(rig.gw.forwarded, i);
+	}
+	CHECK(gw_add_address6(&rig.gw, IF_LAN, &from, 64) == NULL);
+	rig_advance(&rig, 4000000);
+	to_tunnel(&from);
+	CHECK_EQ(rig.gw.forwarded, 3);
+	CHECK_EQ(rig.gw.drops[DROP_MARTIAN_SOURCE], 1);
+}
+
 int main(void)
 {
 	TEST(a_burst_keeps_its_order);
 	TEST(routes);
+	TEST(flows_end_with_an_address);
 	return tap_done();
 }

@@ -54,7 +54,7 @@ static void to_ourselves(void)
 		struct udp_ends six = {
 		        .remote = {.is6 = true, .v6 = gw->iface[IF_LAN].addr6[i].addr},
 		        .remote_port = PAIR_PORT,
-		        .link = IF_LAN};
+		        .iface = IF_LAN};
 		CHECK_EQ(tcp_connect(gw, &six, &pair.side[0].user), TCP_NONE);
 	}
 	CHECK_EQ(gw->iface[IF_LAN].n_addr6, 2);
