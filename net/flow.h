@@ -1,4 +1,4 @@
-/* The fast path of every forwarder, through its flow cache.
+/* The fast path of forwarders, through their flow caches.
  *
  * The slow path (gw_dispatch.c) makes every check and sends every error. What it finds out about a
  * flow stays in a table of the forwarder. A packet that needs no more than that takes the
@@ -10,8 +10,9 @@
  * unchanged. So both paths give the same frames and the same counters. The fuzzers play each input
  * on both paths and compare.
  *
- * A forwarder decides when an entry dies: its table belongs to it. Its next hop is
- * looked up for each packet, or the entry dies when a route or an address changes (flow_is_stale).
+ * A forwarder decides when an entry dies: its table belongs to it. Either the next hop of an entry
+ * is looked up for each packet, or the entry dies when a route or an address changes
+ * (flow_is_stale).
  */
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
@@ -28,7 +29,7 @@ struct flow_packet {
 	uint8_t *l4;              /* what follows the header */
 	uint32_t n;               /* bytes there */
 	/* Fields of the header: the protocol of what follows it, and the time to live or hop limit.
-	 * As pointers they need no registers. */
+	 * They are pointers, so that the compiler need not hold the values in registers. */
 	const uint8_t *proto, *hops;
 };
 
@@ -157,10 +158,10 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	return true;
 }
 
-/* Forwards frames that came in on `in` on the fast path, until one of them cannot take it, and
- * gives their number; takes only these. They hold packets of this family, and `head` is the number
- * of bytes in front of f->l4 that a packet has when it leaves. Compiled for each forwarder, so that
- * its two functions are inlined. */
+/* Forwards frames that came in on `in`, in order. Stops at the first frame that needs the slow
+ * path. Gives the number of frames forwarded, and takes only these. It reads each frame as a packet
+ * of this family; `head` is the number of bytes in front of f->l4 that a packet has when it leaves.
+ * Compiled for each forwarder, so that its two functions are inlined. */
 ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, struct pkt **burst,
                                     uint32_t n, enum family family, uint32_t head, flow_find *find,
                                     flow_rewrite *rewrite)
@@ -175,8 +176,8 @@ ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, s
 typedef uint32_t flow_pass(struct gw *gw, const struct interface *in, struct pkt **burst,
                            uint32_t n);
 
-/* Forwards n frames that came in on an interface: what `pass` does not take, takes the slow path.
- * Takes the frames. */
+/* Forwards n frames that came in on an interface: a frame that `pass` does not take goes to
+ * gw_frame. Takes the frames. */
 ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n,
                                flow_pass *pass)
 {
@@ -188,9 +189,9 @@ ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst
 	}
 }
 
-/* True when a route or an address has changed since the last call with this counter, which belongs
- * to a table of entries that depend on them; then none of the entries is valid any more. The
- * counter is 0 at first. */
+/* True when a route or an address has changed since the last call with the same counter. Each table
+ * of flows has a counter, which is 0 at first. True means that no entry of that table is valid any
+ * more. */
 static inline bool flow_is_stale(const struct gw *gw, uint32_t *changes)
 {
 	bool stale = UNLIKELY(*changes != gw->routes6.changes);

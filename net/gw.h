@@ -80,8 +80,8 @@ const char *gw_init(struct gw *gw);
 /* Handles n frames received on an interface, in order. Takes the packets. */
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
-/* Handles a frame the slow path: checks it and gives its packet to the protocol or the application.
- * p->iface is set. Takes the packet. */
+/* Handles a frame on the slow path: checks it and gives its packet to the protocol or the
+ * application. p->iface is set. Takes the packet. */
 void gw_frame(struct gw *gw, struct pkt *p);
 
 /* Sends an IPv4 packet, data at its header: routes it unless that is done (PKT_ROUTED), splits it

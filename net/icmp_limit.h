@@ -1,6 +1,6 @@
 /* Limits on the ICMP and ICMPv6 errors that the gateway sends (RFC 1812 section 4.3.2.8, RFC 4443
- * section 2.4 (f)): of each kind 1000 a second in bursts of 100, of which one addressee gets a
- * quarter of the rate and half of the burst. */
+ * section 2.4 (f)): each kind has a budget of 1000 units a second and 100 at once. One addressee
+ * gets 250 a second and 50 at once. An error costs one or two units, at random. */
 #ifndef NET_ICMP_LIMIT_H
 #define NET_ICMP_LIMIT_H
 
@@ -19,8 +19,8 @@ struct icmp_limit {
 	uint64_t one_us[ICMP_LIMIT_CLIENTS]; /* by the number of a client (client.h) */
 };
 
-/* Takes one error to a client (client.h) off the budget of its kind; false when it may not be sent
- * now, and nothing is taken then. */
+/* Takes the cost of one error (one or two units) to a client (client.h) off the budget of its kind.
+ * False when the budget is too small: then nothing is taken, and the error must not be sent. */
 bool icmp_limit_take(struct icmp_limit *kind, struct rng *rng, uint64_t now_us,
                      uint32_t client) MUST_USE;
 

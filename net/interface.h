@@ -1,4 +1,4 @@
-/* An interface: what the gateway has towards one network, and its addresses there. */
+/* An interface: the gateway's connection to one network, and its addresses there. */
 #ifndef NET_INTERFACE_H
 #define NET_INTERFACE_H
 
@@ -41,7 +41,7 @@ struct interface {
 	const char *name; /* "lan" or "wan" */
 	mac address;
 	bool present;   /* it has a card */
-	bool carrier;   /* there is a signal; set by the card's poll */
+	bool carrier;   /* there is a signal; set by the gateway's caller */
 	uint64_t up_us; /* when the carrier last came up */
 	uint32_t mtu;   /* of IP packets */
 	struct address4 addr[NET_ADDRESSES];

@@ -132,7 +132,7 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	return four;
 }
 
-static inline void forget_stale(const struct gw *gw)
+static __attribute__((noinline)) void forget_stale(const struct gw *gw)
 {
 	struct xlat_cache *t = ((const struct translator *)gw->state)->cache;
 	if (!flow_is_stale(gw, &t->changes))

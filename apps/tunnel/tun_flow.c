@@ -35,7 +35,7 @@ static inline struct tun_flow *place(struct tun_flows *t, unsigned direction,
 	return &t->at[direction][flow_hash6(&t->key, &h->from, &h->to)];
 }
 
-static inline void forget_stale(const struct gw *gw)
+static __attribute__((noinline)) void forget_stale(const struct gw *gw)
 {
 	struct tun_flows *t = tun_of(gw)->flows;
 	if (flow_is_stale(gw, &t->changes))

@@ -1,7 +1,6 @@
 /* The seam between the code and the machine: I/O ports, device memory, bus addresses,
  * barriers and short waits. The host build of the tests finds another file of this name
- * first on its include path. There the same names access device models. Nothing else
- * differs between the two builds.
+ * first on its include path. There the same names access device models.
  *
  * x86 keeps stores in order and loads in order (Intel SDM vol. 3, 8.2.2), so io_wmb and
  * io_rmb only keep the compiler from reordering. io_mb also keeps a later load from passing

@@ -1,6 +1,6 @@
 /* Identifications of IPv4 datagrams that leave with an address of ours (RFC 6864 section 4.3): a
- * counter for each hash value of the destination, so that none repeats soon and nothing is to be
- * learned from one about traffic to others. */
+ * counter for each hash value of the destination, so that an identification does not repeat soon,
+ * and tells a receiver nothing about the traffic to most other hosts. */
 #ifndef NET_IP4_IP4_ID_H
 #define NET_IP4_IP4_ID_H
 

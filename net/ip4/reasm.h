@@ -5,10 +5,10 @@
  * fragments are copied. So no packet longer than REASM_BYTES can be reassembled. The slots
  * are in sets, which a secret hash of the two addresses selects: one sender uses one set.
  * When the set is full, the sender's own oldest packet is evicted, or, if it has none, the
- * slots in turn. So a flood from one address uses only its own slots. A flood from many
- * forged addresses does harm only when it is as fast as the fragments of a packet follow
- * each other, because holding slots is not enough. All fragments together use no more than
- * the slots and a quarter of the pool.
+ * slots in turn. So a flood from one address uses only its own slots. A flood from many forged
+ * addresses must evict a packet between two of its fragments to do harm. To occupy slots is not
+ * enough, because a new packet evicts an old one. All fragments together use no more than the slots
+ * and a quarter of the pool.
  *
  * Fragments that overlap, except for exact repetitions, end the whole packet (RFC 1858, RFC
  * 5722 section 4 for IPv6): which bytes are valid must not depend on the reader. Not

@@ -140,7 +140,7 @@ static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 {
 	uint32_t a = ip6_word(to, 0), b = ip6_word(to, 1), d = ip6_word(to, 3);
 	const struct route6 *r = gw->routes6.entry;
-	/* The last route matches every address (gw.h). */
+	/* The last route matches every address (route6.h). */
 	while ((a & r->mask[0]) != r->net[0] || (b & r->mask[1]) != r->net[1] ||
 	       (UNLIKELY(r->len > 64) &&
 	        ((ip6_word(to, 2) & r->mask[2]) != r->net[2] || (d & r->mask[3]) != r->net[3])))

@@ -44,7 +44,7 @@ static inline uint16_t csum_ip4_header(const void *h)
 }
 
 /* What to add to a sum when `was` becomes `is` (RFC 1624, equation 3:
- * HC' = ~(~HC + ~m + m')). Deltas may be added with csum_plus; ~delta undoes. */
+ * HC' = ~(~HC + ~m + m')). Deltas may be added with csum_plus; Adding ~delta undoes the change. */
 static inline uint16_t csum_delta16(uint16_t was, uint16_t is)
 {
 	return csum_fold((uint32_t)(uint16_t)~was + is);

@@ -90,8 +90,9 @@ static inline struct neigh *neigh_set4(struct neigh_table *t, uint32_t addr_raw)
 	return t->entry[addr_raw * t->mul[3] >> (32 - NEIGH_SET_BITS)];
 }
 
-/* The set of an IPv6 address. Its network is mixed in cheaply: a link has few networks, and within
- * each of them two hosts are as unlikely to share a set. */
+/* The set of an IPv6 address. The hash mixes in the network by one exclusive or, which is cheap. A
+ * link has few networks, and two hosts of one network share a set as rarely as two IPv4 addresses
+ * do. */
 static inline struct neigh *neigh_set6(struct neigh_table *t, const ip6 *a)
 {
 	uint32_t h = (ip6_word(a, 1) ^ ip6_word(a, 2)) * t->mul[2] + ip6_word(a, 3) * t->mul[3];

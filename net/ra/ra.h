@@ -49,8 +49,8 @@ void ra_restart(struct gw *gw, uint32_t iface);
 void ra_tick(struct gw *gw);
 
 /* Informs the hosts of all interfaces that this router and its prefixes end (RFC 4861
- * section 6.2.5). After another start the router may have other prefixes; it advertises the
- * same ones again otherwise. */
+ * section 6.2.5). After a restart the router may have other prefixes. If it has the same ones, it
+ * advertises them again. */
 void ra_stop(struct gw *gw);
 
 #endif

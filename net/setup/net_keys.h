@@ -39,7 +39,8 @@ struct net_config_neighbour {
 	mac address;
 };
 
-/* A DNS server, or those of the DHCP lease. */
+/* A DNS server, or the word `default`: the servers of the DHCP lease. The gateway has no lease, so
+ * the word gives no server. */
 struct net_config_server {
 	bool lease;
 	struct addr addr; /* where lease is false */

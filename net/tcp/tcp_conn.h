@@ -195,7 +195,8 @@ static inline uint32_t tcp_span(const struct tcp_seg *s)
 	return s->len + ((s->flags & TCP_SYN) != 0) + ((s->flags & TCP_FIN) != 0);
 }
 
-/* --- tcp.c: the table --------------------------------------------------------------------- */
+/* --- tcp_user.c: the table (tcp_check: tcp_show.c)
+ * --------------------------------------------------------------------- */
 
 /* tcp_of: the connection of a number, NULL when it is gone or in TIME-WAIT. tcp_number: the
  * number of a connection. */

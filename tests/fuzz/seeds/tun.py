@@ -61,6 +61,9 @@ def stories() -> list[bytes]:
     found = [out(kind) + answer(WAN) + answer(LAN) for kind in (0, 1, 2, 4, 5, 6, 7, 0xe0, 0xe1)]
     found += [out(0x20, 8, target) for target in (0x1d, 4, 3, 0xb, 0x13, 0x1b, 0x23, 0x2b, 0x0c, 0x14, 2, 0x3d)]
     found += [into(0, 8, kind) + answer(LAN) for kind in (0x18, 0x19, 0x1a, 0x08, 0x0a, 0x0d, 0x0f)]
+    # Known flows, both ways.
+    found += [into(0, 8, kind) + answer(LAN) + into(0, 8, kind) * 3 for kind in (0x18, 0x19, 0x1a, 0x38)]
+    found += [out(kind) * 2 + answer(WAN) + out(kind) * 3 for kind in (0, 1, 2, 8, 9)]
     found += [into(0xc0, 8, 0x18), into(0x40, 8, 0x18), into(0, 16, 0x18, 4), into(0, 3, 0x18, 0x25)]
     pieces = into(1, 8, 0xf8), into(3, 8, 0xf8)
     found += [b"".join(pieces), b"".join(pieces[::-1]), into(1, 8, 0xf8) + into(7, 8, 0xf8), pieces[0] + wait(2)]
