@@ -5,10 +5,10 @@
  * fast path. There the core checks the headers, the hop limit and the size, finds the neighbour and
  * transmits. The forwarder finds its entry for the flow and rewrites the headers.
  *
- * The fast path has no errors and no drops of its own: a packet that needs anything else (a new
- * flow, an option, a fragment, an error, a neighbour that is not ready) takes the slow path,
- * unchanged. So both paths give the same frames and the same counters. The fuzzers play each input
- * on both paths and compare.
+ * The fast path sends no errors, and drops a packet only when the transmit queue is full: a packet
+ * that needs anything else (a new flow, an option, a fragment, an error, a neighbour that is not
+ * ready) takes the slow path, unchanged. So both paths give the same frames and the same counters.
+ * The fuzzers play each input on both paths and compare.
  *
  * A forwarder decides when an entry dies: its table belongs to it. Either the next hop of an entry
  * is looked up for each packet, or the entry dies when a route or an address changes
@@ -23,7 +23,7 @@
 
 /* A packet on the fast path: pointers into its frame, and what its header says. */
 struct flow_packet {
-	const struct pkt *p;
+	struct pkt *p;
 	const struct ip4_hdr *h4; /* its header, for flow_read4 … */
 	const struct ip6_hdr *h6; /* … or for flow_read6 */
 	uint8_t *l4;              /* what follows the header */
@@ -189,9 +189,9 @@ ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst
 	}
 }
 
-/* True when a route or an address has changed since the last call with the same counter. Each table
- * of flows has a counter, which is 0 at first. True means that no entry of that table is valid any
- * more. */
+/* True when an IPv6 route or an own IPv6 address has changed (IPv4 routes and addresses do not)
+ * since the last call with the same counter. Each table of flows has a counter, which is 0 at
+ * first. True means that no entry of that table is valid any more. */
 static inline bool flow_is_stale(const struct gw *gw, uint32_t *changes)
 {
 	bool stale = UNLIKELY(*changes != gw->routes6.changes);

@@ -29,10 +29,11 @@ $(UNIT64): build/host64/%: build/host64/%.o build/host64/libgateway.a
 $(UNIT32): build/host32/%: build/host32/%.o build/host32/libgateway.a
 	$(call say,LINK)$(HOST_CC32) $(FLAGS32) -static $^ -o $@
 # The gateway as a host program, for tests/sim.
+# gwsim counts the frames that a fast path gives to gw_frame.
 build/host64/gwsim: build/host64/tests/host/gwsim.o build/host64/libgateway.a
-	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
+	$(call say,LINK)$(HOST_CC64) $(FLAGS64) -Wl,--wrap=gw_frame $^ -o $@
 build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
-	$(call say,LINK)$(HOST_CC32) $(FLAGS32) -static $^ -o $@
+	$(call say,LINK)$(HOST_CC32) $(FLAGS32) -static -Wl,--wrap=gw_frame $^ -o $@
 -include $(HOST_SRC:%.c=build/host64/%.d) $(HOST_SRC:%.c=build/host32/%.d)
 -include $(UNIT64:%=%.d) $(UNIT32:%=%.d)
 -include build/host64/tests/host/gwsim.d build/host32/tests/host/gwsim.d

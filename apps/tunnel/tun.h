@@ -28,7 +28,7 @@ struct tun_prefix {
 };
 
 /* An IPv4 address that may be a tunnel's other end, and its next hop. Entries stay valid:
- * routes and own addresses do not change while the application runs. */
+ * IPv4 routes and own IPv4 addresses do not change while the application runs. */
 struct tun_end {
 	uint32_t addr; /* raw */
 	uint32_t hop;  /* next hop on the WAN, raw; 0: the entry is free */
@@ -60,7 +60,6 @@ struct tun {
 	bool relay_may_all;          /* packets of the relay may have any inner source */
 	bool native_any;   /* senders other than the relay may have native inner sources */
 	bool private_good; /* private IPv4 addresses may be tunnel ends (6rd) */
-	uint32_t own_low;  /* one bit for each value of the low 5 bits of our LAN addresses */
 	struct tun_end end[TUN_ENDS];
 
 	/* The outer header: its first and third word without the fields that change (raw),

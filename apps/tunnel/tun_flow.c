@@ -109,6 +109,7 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	uint8_t *inner = f->l4 - IP6_MIN;
 	ip6_hop((struct ip6_hdr *)inner);
 	tun_of(gw)->in++;
+	f->p->iface = IF_APP; /* for the list of drops */
 	return inner;
 }
 

@@ -184,8 +184,6 @@ static const char *start_lan(struct gw *gw, uint64_t lan)
 	const char *bad = have ? NULL : gw_add_address6(gw, IF_LAN, &router, 64);
 	if (bad)
 		return bad;
-	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		tun_of(gw)->own_low |= 1u << (iface->addr6[i].addr.b[15] & 31);
 	ra_start(gw, IF_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
 	         min_u32(gw->app_mtu, iface->mtu));
 	return ra_set_prefix(gw, IF_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,

@@ -83,8 +83,8 @@ void neigh_forget(struct gw *gw, struct neigh *n, enum drop reason)
 	neigh_set_state(gw, n, NEIGH_FREE);
 }
 
-/* A rank for eviction; the entry with the highest is evicted first. IPv6 entries do not note use,
- * but such an entry is reachable only because it was asked for recently. */
+/* A rank for eviction; the entry with the highest is evicted first. Use of an IPv6 entry
+ * does not count, because such an entry is reachable only if it was asked for recently. */
 static uint32_t eviction_rank(const struct gw *gw, const struct neigh *n)
 {
 	static const uint8_t rank[] = {

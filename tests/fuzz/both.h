@@ -90,8 +90,27 @@ static inline void both_count(uint32_t i, uint64_t is, const char *name)
 	}
 }
 
+/* Keeps or compares a sum over all lines of a listing. */
+static inline void both_list(struct rig *r, uint32_t i,
+                             bool (*show)(struct gw *, uint32_t *, char *, size_t),
+                             const char *name)
+{
+	char line[256];
+	uint32_t cursor = 0;
+	uint64_t sum = 0;
+	while (show(&r->gw, &cursor, line, sizeof line))
+		for (const char *c = line; *c; c++)
+			sum = (sum ^ (uint8_t)*c) * 0x100000001b3u;
+	both_count(i, sum, name);
+}
+
+static inline bool both_sessions(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+{
+	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, line, n);
+}
+
 /* To be called at the end of the input. */
-static inline void both_end(const struct rig *r)
+static inline void both_end(struct rig *r)
 {
 	const struct gw *gw = &r->gw;
 	uint32_t n = 0;
@@ -109,6 +128,9 @@ static inline void both_end(const struct rig *r)
 	}
 	for (uint32_t i = 0; i < DROP_COUNT; i++)
 		both_count(n++, gw->drops[i], "a drop reason");
+	both_list(r, n++, gw_show_drops, "the list of drops");
+	both_list(r, n++, gw_show_neighbours, "the list of neighbours");
+	both_list(r, n++, both_sessions, "the list of sessions");
 	for (uint32_t i = 0; i < APP_COUNTS && gw->app->counts[i]; i++) {
 		const struct count_table *t = gw->app->counts[i];
 		const char *of = t->of(gw);

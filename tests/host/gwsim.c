@@ -14,6 +14,7 @@
  *   stats sessions timings neighbours routes interfaces drops log print
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
+ *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
  *   batch N                    N command lines follow; all are read before the first runs
  *
@@ -40,6 +41,17 @@ static uint32_t option_packets;
 static size_t option_memory;
 static uint64_t option_now_us;
 static bool option_slow_path;
+static uint64_t n_slow; /* frames that took the slow path because the fast one did not take them */
+
+void __real_gw_frame(struct gw *gw, struct pkt *p);
+void __wrap_gw_frame(struct gw *gw, struct pkt *p);
+
+/* The linker puts this in the place of gw_frame (--wrap). */
+void __wrap_gw_frame(struct gw *gw, struct pkt *p)
+{
+	n_slow++;
+	__real_gw_frame(gw, p);
+}
 static uint32_t seed_now;
 
 static const char *const iface_names[INTERFACES] = {"lan", "wan"};
@@ -306,6 +318,8 @@ static void run(char *line)
 		do_link(rest);
 	} else if (strcmp(command, "card") == 0) {
 		do_card(rest);
+	} else if (strcmp(command, "slow") == 0) {
+		printf("%llu\n", (unsigned long long)n_slow);
 	} else if (strcmp(command, "check") == 0) {
 		do_check();
 	} else if (strcmp(command, "stop") == 0) {

@@ -19,7 +19,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import checksum
-from tunnel import COLOCATED, FAR, FAR6, HOST6, NATIVE6, OUTSIDE, RELAY
+from tunnel import COLOCATED, FAR, FAR6, HOST6, NATIVE6, OUTSIDE, RELAY, in_site
 
 pytestmark = pytest.mark.virtual
 
@@ -190,6 +190,59 @@ def test_both_paths(start: Start, name: str, kind: str) -> None:
         assert one == other, f"after {[*frames, usual, usual, usual][i // 2].hex()}, answer {i % 2}"
     assert counters == counted
     assert any(line.startswith("tx ") for line in fast[1]), "the usual packet is not forwarded"
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_known_flow_takes_the_fast_path(start: Start, name: str) -> None:
+    """All packets of a known flow do, but for the few that `ivi` times."""
+    flow = FLOWS[name]
+    gateway = start(flow.config, flow.app)
+    gateway.wait(4)
+    gateway.sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in flow.first])
+    usual = f"rx {flow.port} {bytes(flow.usual).hex()}"
+    gateway.sim.batch([usual] * 4)
+    before, = gateway.sim.command("slow")
+    told = gateway.sim.batch([usual] * 20)
+    assert gateway.sim.command("slow") == [before]
+    assert all(len(lines) == 1 and lines[0].startswith("tx ") for lines in told)
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_full_transmit_queue(start: Start, name: str) -> None:
+    """When the card stands still, both paths drop the same packets for the same reason, and list them in the same way."""
+    flow, found = FLOWS[name], []
+    for slow in (False, True):
+        gateway = start(flow.config, flow.app, slow_path=slow)
+        gateway.wait(4)
+        gateway.sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in flow.first])
+        usual = f"rx {flow.port} {bytes(flow.usual).hex()}"
+        gateway.sim.batch([usual] * 4)
+        out = WAN if flow.port == LAN else LAN
+        gateway.sim.command(f"card {out} stall")
+        gateway.sim.batch([usual] * 300)
+        found.append([gateway.sim.command("stats"), gateway.sim.command("drops")])
+        assert gateway.drops()["link-full"] > 0
+        gateway.sim.command(f"card {out} run")
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["6to4", "ivi"])
+def test_own_address_before_it_is_valid(start: Start, name: str) -> None:
+    """A host with an address of ours is refused once the address is ours, also when its flow is known from before; at
+    the start, and when the cable comes back."""
+    if name == "6to4":
+        config, frame = TUNNEL, lan(IPv6(src=in_site(OUTSIDE), dst=FAR6) / udp())
+    else:
+        config, frame = IVI.config, lan(to_four(src=IVI.own6) / udp(), SIX_MAC)
+    usual, found = f"rx lan {bytes(frame).hex()}", []
+    for slow in (False, True):
+        gateway = start(config, name, slow_path=slow)
+        gateway.checked = False
+        told = gateway.sim.batch([usual] * 3 + ["time 4"] + [usual] * 2 +
+                                 ["link lan down", "time 1", "link lan up", usual, usual, "time 4", usual])
+        assert not any(line.startswith("tx wan") for line in told[-1]), "a packet from our own address is forwarded"
+        found.append([told, gateway.sim.command("stats")])
+    assert found[0] == found[1]
 
 
 def test_hairpinned_session_from_outside(start: Start) -> None:

@@ -152,7 +152,7 @@ static void to_tunnel(const ip6 *from)
  * had are forgotten. */
 static void flows_end_with_an_address(void)
 {
-	static const char host[] = "2002:cb00:7102:1::21";
+	static const char host[] = "2002:cb00:7102:1::22";
 	ip6 from;
 	CHECK(addr_ip6(host, strlen(host), &from));
 	start("6to4", "lan.address 2002:cb00:7102:1::1/64\n6to4.relay 192.0.2.1\n");
