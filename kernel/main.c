@@ -133,7 +133,7 @@ static bool start(uint32_t app)
 		return false;
 	}
 	memset(gw, 0, sizeof *gw);
-	gw->now_us = clock_now_us();
+	gw->clock.us = clock_now_us();
 	gw->pool = &pool;
 	gw->rng = &rng;
 	gw->config = &config;
@@ -254,7 +254,7 @@ static void run(void)
 	for (;;) {
 		uint64_t now = clock_now_us();
 		clock_alive();
-		gw->now_us = now;
+		gw->clock.us = now;
 		bool busy = rcv_run();
 		if (now >= main_at) {
 			log_time(now);

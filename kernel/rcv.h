@@ -10,7 +10,7 @@
 void rcv_init(struct gw *gw, struct nic *lan, struct nic *wan);
 
 /* Takes one burst from each interface, runs it through the gateway, and sends the resulting
- * frames. gw->now_us must be set. True when a frame was moved. */
+ * frames. gw->clock.us must be set. True when a frame was moved. */
 bool rcv_run(void);
 
 /* Hands the packets of all transmit queues to the cards. True when a card took some. */

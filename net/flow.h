@@ -149,7 +149,7 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	if (UNLIKELY(!next))
 		return false;
 	uint8_t *ip = rewrite(gw, entry, &f);
-	gw->forwarded++;
+	gw->counts.forwarded++;
 	next->used = true;
 	p->data = ip - sizeof next->eth;
 	p->len = head + f.n + (uint32_t)sizeof next->eth;

@@ -10,7 +10,9 @@
 
 #include "kernel/lib/rng.h"
 #include "net/app.h"
+#include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
+#include "net/stats/gw_counts.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
@@ -34,10 +36,7 @@ struct udp_table;
 enum family { FAMILY_IP4, FAMILY_IP6 };
 
 struct gw {
-	uint64_t now_us;   /* set by the caller of the functions below */
-	uint32_t now_s;    /* seconds since boot, never late */
-	uint32_t now_ms;   /* wraps; up to 100 ms late */
-	uint64_t clock_us; /* when now_s and now_ms are next set */
+	struct gw_clock clock;
 	struct pool *pool;
 	struct rng *rng;
 	const struct config *config;
@@ -57,11 +56,7 @@ struct gw {
 	struct frag_table frags;
 	struct ra ra[INTERFACES];
 
-	uint64_t drops[DROP_COUNT];
-	uint64_t forwarded;
-	uint64_t icmp_errors;     /* sent */
-	uint64_t icmp_suppressed; /* not sent: rate limit */
-	uint64_t hairpinned;
+	struct gw_counts counts;
 	uint64_t tick_us; /* when the timers that run ten times a second are next due */
 	uint64_t wake_us; /* when gw_tick is next due; see gw_wake_at */
 
@@ -72,7 +67,7 @@ struct gw {
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
- * then the application. The caller has set now_us, pool, rng, config, app, and iface[i].address
+ * then the application. The caller has set clock.us, pool, rng, config, app, and iface[i].address
  * and .present; all else is zero. Gives NULL, or the text of what is wrong (static, valid until
  * the next call). */
 const char *gw_init(struct gw *gw);
@@ -122,23 +117,12 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the
- * application and TCP. Called with now_us set, soon after gw->wake_us or before; does a bounded
+ * application and TCP. Called with clock.us set, soon after gw->wake_us or before; does a bounded
  * piece of work; true when there is more to do at once. It forgets gw->wake_us; then the 100 ms
  * timers, the application and TCP each say when they next need a tick (gw_wake_at). */
 bool gw_tick(struct gw *gw);
 
-/* Sets now_s and now_ms from now_us, ten times a second. The steps begin with the second, so that
- * no session seems younger than it is. */
-static inline void gw_keep_clock(struct gw *gw)
-{
-	if (LIKELY(gw->now_us < gw->clock_us))
-		return;
-	gw->now_s = (uint32_t)(gw->now_us / 1000000);
-	gw->now_ms = (uint32_t)(gw->now_us / 1000);
-	gw->clock_us = (gw->now_us / 100000 + 1) * 100000;
-}
-
-/* Asks for a tick at a time in microseconds (as now_us) or before. An earlier time that another
+/* Asks for a tick at a time in microseconds (as clock.us) or before. An earlier time that another
  * part asked for stays. */
 static inline void gw_wake_at(struct gw *gw, uint64_t us)
 {

@@ -16,8 +16,8 @@
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
-	gw->drops[reason]++;
-	drop_log_note(&gw->drop_log, p, reason, gw->now_us);
+	gw->counts.drops[reason]++;
+	drop_log_note(&gw->drop_log, p, reason, gw->clock.us);
 	return V_DROP;
 }
 
@@ -130,7 +130,7 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 static __attribute__((noinline)) void settle_other(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND6)) {
-		gw->forwarded++;
+		gw->counts.forwarded++;
 		send6(gw, p);
 		return;
 	}
@@ -146,7 +146,7 @@ static __attribute__((noinline)) void settle_other(struct gw *gw, struct pkt *p,
 ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
 {
 	if (LIKELY(v == V_SEND)) {
-		gw->forwarded++;
+		gw->counts.forwarded++;
 		send(gw, p);
 	} else if (v != V_KEPT) {
 		settle_other(gw, p, v);
@@ -244,7 +244,7 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	struct interface *in = &gw->iface[iface];
 	uint32_t bytes = 0;
-	gw_keep_clock(gw);
+	gw_clock_keep(&gw->clock);
 	for (uint32_t i = 0; i < n; i++) {
 		struct pkt *p = burst[i];
 		p->iface = (uint8_t)iface;
@@ -280,7 +280,7 @@ static void hairpin(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_LOOP);
 		return;
 	}
-	gw->hairpinned++;
+	gw->counts.hairpinned++;
 	p->flags |= PKT_HAIRPIN;
 	gw_reinject(gw, p, IF_WAN, FAMILY_IP4);
 }
@@ -308,7 +308,7 @@ void gw_send(struct gw *gw, struct pkt *p)
 
 void gw_forward(struct gw *gw, struct pkt *p)
 {
-	gw->forwarded++;
+	gw->counts.forwarded++;
 	gw_send(gw, p);
 }
 
@@ -319,6 +319,6 @@ void gw_send6(struct gw *gw, struct pkt *p)
 
 void gw_forward6(struct gw *gw, struct pkt *p)
 {
-	gw->forwarded++;
+	gw->counts.forwarded++;
 	gw_send6(gw, p);
 }

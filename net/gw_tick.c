@@ -10,10 +10,10 @@
 
 bool gw_tick(struct gw *gw)
 {
-	gw_keep_clock(gw);
+	gw_clock_keep(&gw->clock);
 	gw->wake_us = UINT64_MAX;
-	if (gw->now_us >= gw->tick_us) {
-		gw->tick_us = gw->clock_us; /* in step with the seconds */
+	if (gw->clock.us >= gw->tick_us) {
+		gw->tick_us = gw->clock.next_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
 		if (gw->app->ip6) {

@@ -87,7 +87,7 @@ static bool dns64_tick(struct gw *gw)
 	}
 	uint64_t slot = 1u << WHEEL_SHIFT;
 	if (wheel->n_set)
-		gw_wake_at(gw, (gw->now_us & ~(slot - 1)) + slot);
+		gw_wake_at(gw, (gw->clock.us & ~(slot - 1)) + slot);
 	return more;
 }
 

@@ -436,7 +436,7 @@ bool nat_tick(struct gw *gw)
 {
 	struct nat *n = nat_of(gw);
 	nat_syn_tick(gw, &n->syns);
-	return nat_session_tick(&n->table, gw->now_s, TICK_SESSIONS);
+	return nat_session_tick(&n->table, gw->clock.s, TICK_SESSIONS);
 }
 
 const struct app app_nat = {

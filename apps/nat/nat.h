@@ -61,7 +61,7 @@ static inline uint8_t nat_proto_of(uint8_t ip_proto)
  * A packet from outside does not restart it (REQ-6a is not used). */
 static inline void nat_refresh(const struct gw *gw, const struct nat *n, struct nat_session *s)
 {
-	s->expire_s = gw->now_s + n->life_s[s->proto][s->state];
+	s->expire_s = gw->clock.s + n->life_s[s->proto][s->state];
 }
 
 /* The mapping of a session. */
@@ -149,8 +149,8 @@ static inline void nat_follow(struct gw *gw, struct nat *n, struct nat_session *
 			nat_refresh(gw, n, s);
 		return;
 	}
-	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->now_s + life_s;
-	if (life_s < nat_session_left(s, gw->now_s))
+	uint32_t life_s = n->life_s[NAT_TCP][s->state], expire_s = gw->clock.s + life_s;
+	if (life_s < nat_session_left(s, gw->clock.s))
 		nat_session_sooner(&n->table, s, expire_s);
 	else
 		s->expire_s = expire_s;

@@ -25,7 +25,7 @@ static struct nat_session *open_session(struct gw *gw, struct nat *n, struct nat
 {
 	enum nat_state state = m->proto == NAT_TCP ? NAT_INIT : NAT_OPEN;
 	return nat_session_new(&n->table, m, rem_ip, rem_port, state,
-	                       gw->now_s + min_u32(n->life_s[m->proto][state], most_s));
+	                       gw->clock.s + min_u32(n->life_s[m->proto][state], most_s));
 }
 
 static bool at_limit(const struct nat *n, uint32_t in_ip)
@@ -130,7 +130,7 @@ static enum drop open_from_outside(struct gw *gw, struct nat *n, const struct pk
 	if (m->is_static) { /* a forwarded service has the share of a host */
 		room = room || nat_evict_session(t, m->in_ip, m);
 	} else {
-		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->now_s), 1);
+		most_s = max_u32(nat_mapping_left(t, m, rem_ip, gw->clock.s), 1);
 		room = room || nat_evict_uninvited(t, m);
 	}
 	if (room)

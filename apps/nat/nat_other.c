@@ -64,7 +64,7 @@ static struct nat_session *open_router41(struct gw *gw, struct nat *n, uint32_t 
 	struct nat_session *s = NULL;
 	if (m && m->external == external)
 		s = nat_session_new(t, m, 0, 0, NAT_OPEN,
-		                    gw->now_s + n->life_s[NAT_OTHER][NAT_OPEN]);
+		                    gw->clock.s + n->life_s[NAT_OTHER][NAT_OPEN]);
 	if (m && !s)
 		nat_mapping_drop(t, m);
 	if (s)

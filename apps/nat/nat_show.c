@@ -40,7 +40,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 			continue;
 		const struct nat_mapping *m = &n->table.mapping[s->mapping];
 		char in[FMT_IP4], ext[FMT_IP4], rem[FMT_IP4];
-		uint32_t left_s = nat_session_left(s, gw->now_s);
+		uint32_t left_s = nat_session_left(s, gw->clock.s);
 		if (s->proto == NAT_OTHER) {
 			fmt(buf, size, "proto-%u %s %s %s %s expires=%u", m->in_port,
 			    fmt_ip4(in, ip4_from_raw(m->in_ip)),

@@ -41,7 +41,7 @@ void nat_syn_hold(struct gw *gw, struct nat_syns *t, const struct pkt *p)
 	s->rem_ip = ip4_raw(h->from);
 	s->ext_ip = ip4_raw(h->to);
 	s->ports = ports;
-	s->due_ms = gw->now_ms + NAT_SYN_MS;
+	s->due_ms = gw->clock.ms + NAT_SYN_MS;
 	s->n = (uint8_t)min_u32(p->len, NAT_SYN_BYTES);
 	s->l4 = (uint8_t)p->l4;
 	memcpy(s->bytes, p->data, s->n);
@@ -64,7 +64,7 @@ void nat_syn_solicited(struct nat_syns *t, uint32_t rem_ip, uint32_t ext_ip, uin
  * limit of ICMP errors does not allow it now. */
 static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 {
-	uint64_t suppressed = gw->icmp_suppressed;
+	uint64_t suppressed = gw->counts.icmp_suppressed;
 	struct pkt *p = pkt_alloc(gw->pool);
 	uint8_t *to = p ? pkt_put(p, s->n) : NULL;
 	if (to) {
@@ -77,7 +77,7 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 	}
 	if (p)
 		pkt_free(p);
-	if (!to || gw->icmp_suppressed != suppressed)
+	if (!to || gw->counts.icmp_suppressed != suppressed)
 		return false;
 	t->answered++;
 	return true;
@@ -85,11 +85,11 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 
 void nat_syn_tick(struct gw *gw, struct nat_syns *t)
 {
-	if (t->n_held == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+	if (t->n_held == 0 || !when_again(gw->clock.ms, &t->next_look_ms, LOOK_MS))
 		return;
 	for (unsigned i = 0; i < NAT_SYN_SETS * NAT_SYN_WAYS; i++) {
 		struct nat_syn *s = &t->slot[i / NAT_SYN_WAYS][i % NAT_SYN_WAYS];
-		if (s->n == 0 || !when_come(gw->now_ms, s->due_ms, NAT_SYN_MS))
+		if (s->n == 0 || !when_come(gw->clock.ms, s->due_ms, NAT_SYN_MS))
 			continue;
 		if (!answer(gw, t, s)) /* try again later; the limit is one for each host */
 			continue;

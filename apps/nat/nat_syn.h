@@ -12,7 +12,7 @@
 
 #define NAT_SYN_SETS  64u /* a power of two */
 #define NAT_SYN_WAYS  4u
-#define NAT_SYN_MS    6100u /* gw->now_ms is up to 100 ms old */
+#define NAT_SYN_MS    6100u /* gw->clock.ms is up to 100 ms old */
 #define NAT_SYN_BYTES 120u  /* the longest IPv4 and TCP headers */
 
 struct nat_syn {

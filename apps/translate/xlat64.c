@@ -319,7 +319,7 @@ static enum verdict hairpin(struct gw *gw, struct translator *v, struct pkt *p, 
 	enum verdict w = replace_header(gw, v, p, x);
 	if (w != V_SEND)
 		return w;
-	gw->hairpinned++;
+	gw->counts.hairpinned++;
 	return xlat46_hairpin(gw, v, p, x);
 }
 

@@ -214,6 +214,6 @@ enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	v->translated[XLAT_64]++;
 	if (!x->hairpin)
 		return V_SEND;
-	gw->hairpinned++;
+	gw->counts.hairpinned++;
 	return xlat46_hairpin(gw, v, p, x);
 }

@@ -32,9 +32,9 @@ void xlat_timing_note(struct translator *v, uint32_t cycles, unsigned direction,
 bool xlat_timing_tick(struct gw *gw)
 {
 	struct translator *v = gw->state;
-	if (gw->now_us < v->sample_us)
+	if (gw->clock.us < v->sample_us)
 		return false;
-	v->sample_us = gw->now_us + 1 + rng_below(gw->rng, 2 * XLAT_SAMPLE_US);
+	v->sample_us = gw->clock.us + 1 + rng_below(gw->rng, 2 * XLAT_SAMPLE_US);
 	for (unsigned direction = 0; direction < ARRAY_SIZE(v->due); direction++)
 		v->due[direction] = rng_u32(gw->rng) & 1 ? XLAT_DUE_STEPS : XLAT_DUE_ALL;
 	return false;

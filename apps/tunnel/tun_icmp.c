@@ -80,7 +80,7 @@ static void soft_set(struct gw *gw, struct tun *t, uint32_t to, struct error6 e)
 {
 	struct tun_soft *s = soft_of(gw, t, to);
 	soft_remove(t, s);
-	*s = (struct tun_soft){to, gw->now_ms + TUN_SOFT_MS, e.type, e.code, (uint16_t)e.rest};
+	*s = (struct tun_soft){to, gw->clock.ms + TUN_SOFT_MS, e.type, e.code, (uint16_t)e.rest};
 	t->n_soft++;
 }
 
@@ -91,7 +91,7 @@ enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_
 	if (LIKELY(s->to != to) || (too_big && p->len <= s->mtu))
 		return V_SEND6;
 	soft_remove(t, s);
-	if (when_come(gw->now_ms, s->due_ms, TUN_SOFT_MS))
+	if (when_come(gw->clock.ms, s->due_ms, TUN_SOFT_MS))
 		return V_SEND6;
 	t->errors++;
 	icmp6_error(gw, p, s->type, s->code, too_big ? s->mtu : 0);
@@ -101,10 +101,10 @@ enum verdict tun_soft_error(struct gw *gw, struct tun *t, struct pkt *p, uint32_
 
 void tun_soft_tick(struct gw *gw, struct tun *t)
 {
-	if (t->n_soft == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+	if (t->n_soft == 0 || !when_again(gw->clock.ms, &t->next_look_ms, LOOK_MS))
 		return;
 	for (uint32_t i = 0; i < TUN_SOFT; i++)
-		if (t->soft[i].to && when_come(gw->now_ms, t->soft[i].due_ms, TUN_SOFT_MS))
+		if (t->soft[i].to && when_come(gw->clock.ms, t->soft[i].due_ms, TUN_SOFT_MS))
 			soft_remove(t, &t->soft[i]);
 }
 

@@ -11,7 +11,7 @@ static const char *wire_init(struct gw *gw)
 
 static void wire_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
-	gw->forwarded += n;
+	gw->counts.forwarded += n;
 	gw_transmit_all(gw, &gw->iface[iface ^ 1u], burst, n);
 }
 

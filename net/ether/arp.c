@@ -15,7 +15,7 @@ static void send_arp(struct gw *gw, uint32_t iface, uint16_t operation, const ma
 	struct eth_hdr *eth = p ? (struct eth_hdr *)pkt_put(p, sizeof *eth) : NULL;
 	struct arp_hdr *a = eth ? (struct arp_hdr *)pkt_put(p, sizeof *a) : NULL;
 	if (!a) {
-		gw->drops[DROP_NO_PACKET]++;
+		gw->counts.drops[DROP_NO_PACKET]++;
 		if (p)
 			pkt_free(p);
 		return;

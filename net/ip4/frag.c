@@ -61,7 +61,7 @@ static void forget(struct gw *gw, struct frag *f)
 /* Milliseconds until the entry ends. */
 static uint32_t left(const struct gw *gw, const struct frag *f)
 {
-	return when_left(gw->now_ms, f->due_ms, FRAG_LIVE_MS);
+	return when_left(gw->clock.ms, f->due_ms, FRAG_LIVE_MS);
 }
 
 /* Takes an entry of the set, in the order of the states, the oldest one of each state. So
@@ -121,7 +121,7 @@ struct frag *frag_decide(struct gw *gw, const struct frag_key *key)
 	if (f->n_all && f->n_seen >= f->n_all) /* it is the next packet with this identification */
 		f->n_seen = f->n_all = f->cover = 0;
 	f->state = FRAG_KNOWN;
-	f->due_ms = gw->now_ms + FRAG_LIVE_MS;
+	f->due_ms = gw->clock.ms + FRAG_LIVE_MS;
 	return f;
 }
 
@@ -144,7 +144,7 @@ void frag_release(struct gw *gw, struct frag *f)
 static void wait_for_first(const struct gw *gw, struct frag *f)
 {
 	f->state = FRAG_WAITING;
-	f->due_ms = gw->now_ms + FRAG_WAIT_MS;
+	f->due_ms = gw->clock.ms + FRAG_WAIT_MS;
 }
 
 bool frag_park(struct gw *gw, struct pkt *p)
@@ -175,7 +175,7 @@ bool frag_park(struct gw *gw, struct pkt *p)
 void frag_tick(struct gw *gw)
 {
 	struct frag_table *t = &gw->frags;
-	if (t->n_used == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+	if (t->n_used == 0 || !when_again(gw->clock.ms, &t->next_look_ms, LOOK_MS))
 		return;
 	for (unsigned s = 0; s < FRAG_SETS; s++)
 		for (unsigned w = 0; w < FRAG_WAYS; w++) {

@@ -9,9 +9,9 @@
 
 bool icmp_error_allowed(struct gw *gw, enum icmp_limit_kind kind, uint32_t client)
 {
-	if (icmp_limit_take(&gw->limits[kind], gw->rng, gw->now_us, client))
+	if (icmp_limit_take(&gw->limits[kind], gw->rng, gw->clock.us, client))
 		return true;
-	gw->icmp_suppressed++;
+	gw->counts.icmp_suppressed++;
 	return false;
 }
 
@@ -64,7 +64,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	                                     : interface_own4(&gw->iface[p->iface], about->from);
 	struct pkt *e = own ? pkt_alloc(gw->pool) : NULL;
 	if (!e) {
-		gw->icmp_suppressed++;
+		gw->counts.icmp_suppressed++;
 		return;
 	}
 	uint32_t quote = min_u32(p->len, ERROR_BYTES - IP4_MIN - sizeof(struct icmp_hdr));
@@ -81,7 +81,7 @@ void icmp_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code, 
 	memcpy(icmp + sizeof(struct icmp_hdr), p->data, quote);
 	store16(icmp + 2, (uint16_t)~csum_sum(icmp, sizeof(struct icmp_hdr) + quote));
 	ip4_build(gw, e, own->addr, about->from, PROTO_ICMP, 0);
-	gw->icmp_errors++;
+	gw->counts.icmp_errors++;
 	if (inbound) {
 		e->flags |= PKT_TRANSLATED;
 		gw_reinject(gw, e, p->out, FAMILY_IP4);

@@ -50,7 +50,7 @@ static void empty(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 /* Milliseconds until the slot ends. */
 static uint32_t left(const struct gw *gw, const struct reasm_slot *s)
 {
-	return when_left(gw->now_ms, s->due_ms, REASM_WAIT_MS);
+	return when_left(gw->clock.ms, s->due_ms, REASM_WAIT_MS);
 }
 
 /* Takes a slot for a packet: a free one, else that of the sender's oldest packet, else the
@@ -83,7 +83,7 @@ static struct reasm_slot *take(struct gw *gw, struct reasm_table *t, uint32_t wh
 	*best = (struct reasm_slot){
 	        .key = *key,
 	        .state = REASM_OPEN,
-	        .due_ms = gw->now_ms + REASM_WAIT_MS,
+	        .due_ms = gw->clock.ms + REASM_WAIT_MS,
 	        .p = p,
 	};
 	p->iface = (uint8_t)(key->what >> 24);
@@ -222,7 +222,7 @@ enum verdict reasm_ip4(struct gw *gw, struct reasm_table *t, struct pkt *p)
 
 void reasm_tick(struct gw *gw, struct reasm_table *t)
 {
-	if (t->n_used == 0 || !when_again(gw->now_ms, &t->next_look_ms, LOOK_MS))
+	if (t->n_used == 0 || !when_again(gw->clock.ms, &t->next_look_ms, LOOK_MS))
 		return;
 	for (unsigned i = 0; i < REASM_SETS; i++)
 		for (unsigned w = 0; w < REASM_WAYS; w++) {

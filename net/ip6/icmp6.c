@@ -11,7 +11,7 @@ struct pkt *icmp6_new(struct gw *gw, uint32_t n, void **message)
 	struct pkt *p = pkt_alloc(gw->pool);
 	uint8_t *to = p ? pkt_put(p, IP6_MIN + n) : NULL;
 	if (!to) {
-		gw->drops[DROP_NO_PACKET]++;
+		gw->counts.drops[DROP_NO_PACKET]++;
 		if (p)
 			pkt_free(p);
 		return NULL;
@@ -108,7 +108,7 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	uint32_t quote = min_u32(p->len, IP6_MTU_MIN - IP6_MIN - sizeof(struct icmp6_hdr));
 	struct pkt *e = own ? icmp6_new(gw, sizeof(struct icmp6_hdr) + quote, &message) : NULL;
 	if (!e) {
-		gw->icmp_suppressed++;
+		gw->counts.icmp_suppressed++;
 		return;
 	}
 	struct icmp6_hdr *icmp = message;
@@ -116,7 +116,7 @@ void icmp6_error(struct gw *gw, const struct pkt *p, uint8_t type, uint8_t code,
 	icmp->code = code;
 	icmp->rest = be32_of(rest);
 	memcpy(icmp + 1, p->data, quote);
-	gw->icmp_errors++;
+	gw->counts.icmp_errors++;
 	if (answers_station(type, code)) {
 		icmp6_send(gw, p->iface, e, own, &about->from, &eth_of(p)->from, IP6_HOPS);
 		return;

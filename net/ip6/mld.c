@@ -45,7 +45,7 @@ bool mld_member(const struct interface *iface, const ip6 *group)
 static void changed(struct gw *gw, struct mld_group *g)
 {
 	g->changes = ROBUSTNESS;
-	g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
+	g->due_ms = gw->clock.ms + rng_below(gw->rng, UNASKED_MS);
 }
 
 void mld_join(struct gw *gw, uint32_t iface, const ip6 *group)
@@ -132,14 +132,14 @@ static void reported(struct gw *gw, struct interface *iface, struct mld_group *g
 	if (g->changes)
 		g->changes--;
 	if (g->changes)
-		g->due_ms = gw->now_ms + rng_below(gw->rng, UNASKED_MS);
+		g->due_ms = gw->clock.ms + rng_below(gw->rng, UNASKED_MS);
 	else if (g->users == 0)
 		*g = iface->group[--iface->n_groups];
 }
 
 static bool is_due(const struct gw *gw, const struct mld_group *g)
 {
-	return (g->changes || g->asked) && when_come(gw->now_ms, g->due_ms, LONGEST_MS);
+	return (g->changes || g->asked) && when_come(gw->clock.ms, g->due_ms, LONGEST_MS);
 }
 
 static void tick_iface(struct gw *gw, uint32_t i)
@@ -150,7 +150,7 @@ static void tick_iface(struct gw *gw, uint32_t i)
 		struct mld2_record record[MLD_GROUPS];
 	} m = {.head = {.type = ICMP6_MLD2_REPORT}};
 	uint32_t n = 0;
-	if (iface->mld_v1 && when_come(gw->now_ms, iface->mld_v1_ms, OLD_ASKER_MS))
+	if (iface->mld_v1 && when_come(gw->clock.ms, iface->mld_v1_ms, OLD_ASKER_MS))
 		iface->mld_v1 = false;
 	/* Backwards, because the last group moves to the place of a removed one. */
 	for (uint32_t k = iface->n_groups; k-- > 0;) {
@@ -194,11 +194,11 @@ static uint32_t longest_wait(uint32_t code, bool v2)
 /* Schedules an answer. A report that is due earlier answers the query too. */
 static void answer(struct gw *gw, struct mld_group *g, uint32_t wait_ms)
 {
-	bool sooner = g->asked && when_left(gw->now_ms, g->due_ms, LONGEST_MS) <= wait_ms;
+	bool sooner = g->asked && when_left(gw->clock.ms, g->due_ms, LONGEST_MS) <= wait_ms;
 	if (g->users == 0 || g->changes || sooner)
 		return;
 	g->asked = true;
-	g->due_ms = gw->now_ms + wait_ms;
+	g->due_ms = gw->clock.ms + wait_ms;
 }
 
 static void query(struct gw *gw, struct interface *iface, const struct mld_msg *m, bool v2)
@@ -208,7 +208,7 @@ static void query(struct gw *gw, struct interface *iface, const struct mld_msg *
 	bool v1_before = iface->mld_v1;
 	if (!v2) {
 		iface->mld_v1 = true;
-		iface->mld_v1_ms = gw->now_ms + OLD_ASKER_MS;
+		iface->mld_v1_ms = gw->clock.ms + OLD_ASKER_MS;
 	}
 	for (uint32_t i = 0; i < iface->n_groups; i++) {
 		struct mld_group *g = &iface->group[i];

@@ -66,7 +66,7 @@ void nd_start(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	a->state = ADDRESS6_TENTATIVE;
 	a->asked = 0;
-	a->due_ms = gw->now_ms + rng_below(gw->rng, SETTLE_MS);
+	a->due_ms = gw->clock.ms + rng_below(gw->rng, SETTLE_MS);
 	gw->routes6.changes++;
 	(void)iface;
 }
@@ -92,7 +92,7 @@ static void make_valid(struct gw *gw, uint32_t iface, struct address6 *a)
 static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	static const ip6 unspecified;
-	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->now_ms, a->due_ms, RETRANS_MS))
+	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->clock.ms, a->due_ms, RETRANS_MS))
 		return;
 	if (a->asked) { /* DupAddrDetectTransmits is 1 */
 		make_valid(gw, iface, a);
@@ -100,7 +100,7 @@ static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 	}
 	ip6 group = mld_solicited(&a->addr);
 	a->asked++;
-	a->due_ms = gw->now_ms + RETRANS_MS;
+	a->due_ms = gw->clock.ms + RETRANS_MS;
 	send_nd(gw, iface, ICMP6_NS, &a->addr, 0, 0, &unspecified, &group, NULL);
 }
 

@@ -91,7 +91,7 @@ static uint32_t eviction_rank(const struct gw *gw, const struct neigh *n)
 	        [NEIGH_FREE] = 6,      [NEIGH_FAILED] = 5, [NEIGH_ASKING] = 4,  [NEIGH_STALE] = 3,
 	        [NEIGH_REACHABLE] = 3, [NEIGH_DELAY] = 2,  [NEIGH_PROBING] = 2, [NEIGH_STATIC] = 0,
 	};
-	uint32_t age_s = min_u32((gw->now_ms - n->confirmed_ms) >> 10, 0xffff);
+	uint32_t age_s = min_u32((gw->clock.ms - n->confirmed_ms) >> 10, 0xffff);
 	bool in_use = (n->used || n->is6) && n->state == NEIGH_REACHABLE;
 	return (uint32_t)(rank[n->state] - in_use) << 16 | age_s;
 }
@@ -119,7 +119,7 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
 	memset(best, 0, sizeof *best);
 	best->iface = (uint8_t)iface;
 	best->serial = gw->neigh.serial++;
-	best->confirmed_ms = gw->now_ms;
+	best->confirmed_ms = gw->clock.ms;
 	return best;
 }
 
@@ -144,13 +144,13 @@ void neigh_park(struct gw *gw, struct neigh *n, struct pkt *p)
 
 bool neigh_settling(const struct gw *gw, const struct neigh *n)
 {
-	return gw->now_us - gw->iface[n->iface].up_us < SETTLE_US;
+	return gw->clock.us - gw->iface[n->iface].up_us < SETTLE_US;
 }
 
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
 	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC ||
-	    !when_come(gw->now_ms, n->next_ms, NEIGH_MOST_MS))
+	    !when_come(gw->clock.ms, n->next_ms, NEIGH_MOST_MS))
 		return;
 	if (n->is6) {
 		neigh_tick6(gw, n);

@@ -44,7 +44,7 @@ static struct neigh *take6(struct gw *gw, uint32_t iface, const ip6 *addr)
 static void ask(struct gw *gw, struct neigh *n)
 {
 	n->tries++;
-	n->next_ms = gw->now_ms + RETRANS_MS;
+	n->next_ms = gw->clock.ms + RETRANS_MS;
 	nd_ask(gw, n->iface, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
@@ -96,18 +96,18 @@ static uint32_t asker(struct gw *gw, const struct pkt *p)
 static bool may_ask(struct gw *gw, const struct pkt *p, const ip6 *addr)
 {
 	struct neigh_table *t = &gw->neigh;
-	uint32_t known_us = bucket_owed(gw->now_us, t->known_us);
+	uint32_t known_us = bucket_owed(gw->clock.us, t->known_us);
 	if (was_known(t, p->out, addr) && bucket_take(&all, &known_us, 1)) {
-		t->known_us = gw->now_us + known_us;
+		t->known_us = gw->clock.us + known_us;
 		return true;
 	}
 	uint64_t *mine = &t->asker_us[asker(gw, p) % NEIGH_ASKERS];
-	uint32_t one_us = bucket_owed(gw->now_us, *mine);
-	uint32_t all_us = bucket_owed(gw->now_us, t->asks_us);
+	uint32_t one_us = bucket_owed(gw->clock.us, *mine);
+	uint32_t all_us = bucket_owed(gw->clock.us, t->asks_us);
 	if (!bucket_take(&one, &one_us, 1) || !bucket_take(&all, &all_us, 1))
 		return false;
-	*mine = gw->now_us + one_us;
-	t->asks_us = gw->now_us + all_us;
+	*mine = gw->clock.us + one_us;
+	t->asks_us = gw->clock.us + all_us;
 	return true;
 }
 
@@ -121,7 +121,7 @@ static void drop_oldest_question(struct gw *gw)
 			struct neigh *n = &gw->neigh.entry[s][w];
 			if (n->is6 && n->state == NEIGH_ASKING &&
 			    (!oldest ||
-			     gw->now_ms - n->confirmed_ms > gw->now_ms - oldest->confirmed_ms))
+			     gw->clock.ms - n->confirmed_ms > gw->clock.ms - oldest->confirmed_ms))
 				oldest = n;
 		}
 	if (oldest)
@@ -153,7 +153,7 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 	}
 	if (n && n->state == NEIGH_STALE) {
 		neigh_set_state(gw, n, NEIGH_DELAY);
-		n->next_ms = gw->now_ms + DELAY_MS;
+		n->next_ms = gw->clock.ms + DELAY_MS;
 		n->tries = 0;
 		gw_send6(gw, p);
 		return;
@@ -187,14 +187,14 @@ static void set_reachable(struct gw *gw, struct neigh *n)
 {
 	neigh_set_state(gw, n, NEIGH_REACHABLE);
 	note_known(&gw->neigh, n);
-	n->confirmed_ms = gw->now_ms;
-	n->next_ms = gw->now_ms + REACHABLE_MS / 2 + rng_below(gw->rng, REACHABLE_MS);
+	n->confirmed_ms = gw->clock.ms;
+	n->next_ms = gw->clock.ms + REACHABLE_MS / 2 + rng_below(gw->rng, REACHABLE_MS);
 }
 
 static void set_stale(struct gw *gw, struct neigh *n)
 {
 	neigh_set_state(gw, n, NEIGH_STALE);
-	n->next_ms = gw->now_ms + STALE_MS;
+	n->next_ms = gw->clock.ms + STALE_MS;
 }
 
 /* Takes an entry for a station that we did not ask: a free one, or one that is not in use.
@@ -209,7 +209,7 @@ static struct neigh *take_unasked(struct gw *gw, uint32_t iface, const ip6 *addr
 		bool idle = n->state == NEIGH_STALE ||
 		            (n->state == NEIGH_REACHABLE && !n->is6 && !n->used);
 		if (idle &&
-		    (!best || gw->now_ms - n->confirmed_ms > gw->now_ms - best->confirmed_ms))
+		    (!best || gw->clock.ms - n->confirmed_ms > gw->clock.ms - best->confirmed_ms))
 			best = n;
 	}
 	if (!best)
@@ -276,7 +276,7 @@ void neigh_tick6(struct gw *gw, struct neigh *n)
 			return;
 		}
 		neigh_set_state(gw, n, NEIGH_FAILED); /* before the errors, which may return */
-		n->next_ms = gw->now_ms + FAILED_MS;
+		n->next_ms = gw->clock.ms + FAILED_MS;
 		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
 	case NEIGH_REACHABLE:

@@ -43,7 +43,7 @@ static void *option(struct writer *w, uint8_t type, uint32_t n)
 /* Seconds that a deprecated prefix is still valid. */
 static uint32_t left_s(const struct gw *gw, const struct ra_prefix *p)
 {
-	return when_left(gw->now_s, p->until_s, RA_LEAVING_S);
+	return when_left(gw->clock.s, p->until_s, RA_LEAVING_S);
 }
 
 static void write_prefixes(const struct gw *gw, struct writer *w, const struct ra *ra)
@@ -161,11 +161,11 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 static void bring_forward(struct gw *gw, struct ra *ra, uint32_t most_ms)
 {
 	uint32_t wait = rng_below(gw->rng, most_ms + 1);
-	uint32_t apart = when_left(gw->now_ms, ra->apart_ms, APART_MS);
+	uint32_t apart = when_left(gw->clock.ms, ra->apart_ms, APART_MS);
 	if (wait < apart)
 		wait = apart + rng_below(gw->rng, most_ms + 1);
-	if (wait < when_left(gw->now_ms, ra->next_ms, LONGEST_MS))
-		ra->next_ms = gw->now_ms + wait;
+	if (wait < when_left(gw->clock.ms, ra->next_ms, LONGEST_MS))
+		ra->next_ms = gw->clock.ms + wait;
 }
 
 void ra_restart(struct gw *gw, uint32_t iface)
@@ -174,7 +174,7 @@ void ra_restart(struct gw *gw, uint32_t iface)
 	if (!ra->on)
 		return;
 	ra->n_first = 0;
-	ra->next_ms = gw->now_ms + LONGEST_MS;
+	ra->next_ms = gw->clock.ms + LONGEST_MS;
 	bring_forward(gw, ra, ANSWER_MS);
 }
 
@@ -229,7 +229,7 @@ bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, u
 static void leave(const struct gw *gw, struct ra_prefix *p)
 {
 	p->deprecated = true;
-	p->until_s = gw->now_s + min_u32(p->valid_s, RA_LEAVING_S);
+	p->until_s = gw->clock.s + min_u32(p->valid_s, RA_LEAVING_S);
 }
 
 void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
@@ -257,19 +257,20 @@ static void tick_iface(struct gw *gw, uint32_t iface)
 	struct ra *ra = &gw->ra[iface];
 	forget_old(gw, ra);
 	for (uint32_t i = 0; i < RA_ANSWERS; i++)
-		if (ra->answer[i].waits && when_come(gw->now_ms, ra->answer[i].due_ms, ANSWER_MS)) {
+		if (ra->answer[i].waits &&
+		    when_come(gw->clock.ms, ra->answer[i].due_ms, ANSWER_MS)) {
 			ra->answer[i].waits = false;
 			send(gw, iface, &ra->answer[i].to, false);
 		}
-	if (!when_come(gw->now_ms, ra->next_ms, LONGEST_MS))
+	if (!when_come(gw->clock.ms, ra->next_ms, LONGEST_MS))
 		return;
 	uint32_t wait = SHORTEST_MS + rng_below(gw->rng, LONGEST_MS - SHORTEST_MS);
 	if (ra->n_first < FIRST) {
 		ra->n_first++;
 		wait = FIRST_MS;
 	}
-	ra->apart_ms = gw->now_ms + APART_MS;
-	ra->next_ms = gw->now_ms + wait;
+	ra->apart_ms = gw->clock.ms + APART_MS;
+	ra->next_ms = gw->clock.ms + wait;
 	send(gw, iface, &mld_all_nodes, false);
 }
 
@@ -308,7 +309,7 @@ void ra_stop(struct gw *gw)
 static void answer(struct gw *gw, uint32_t iface, const ip6 *to)
 {
 	struct ra *ra = &gw->ra[iface];
-	bool crowded = !when_come(gw->now_ms, ra->apart_ms, APART_MS);
+	bool crowded = !when_come(gw->clock.ms, ra->apart_ms, APART_MS);
 	for (uint32_t i = 0; crowded && ip6_is_link_local(to) && i < RA_ANSWERS; i++) {
 		if (ra->answer[i].waits && ip6_eq(&ra->answer[i].to, to))
 			return;
@@ -316,7 +317,7 @@ static void answer(struct gw *gw, uint32_t iface, const ip6 *to)
 			continue;
 		ra->answer[i].waits = true;
 		ra->answer[i].to = *to;
-		ra->answer[i].due_ms = gw->now_ms + rng_below(gw->rng, ANSWER_MS);
+		ra->answer[i].due_ms = gw->clock.ms + rng_below(gw->rng, ANSWER_MS);
 		return;
 	}
 	bring_forward(gw, ra, ANSWER_MS);

@@ -175,7 +175,7 @@ const char *gw_init(struct gw *gw)
 
 void gw_carrier_up(struct gw *gw, uint32_t iface)
 {
-	gw->iface[iface].up_us = gw->now_us;
+	gw->iface[iface].up_us = gw->clock.us;
 	if (gw->app->promiscuous)
 		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)

@@ -41,14 +41,14 @@ static uint64_t packets_kept(const void *gw)
 
 static uint64_t uptime(const void *gw)
 {
-	return ((const struct gw *)gw)->now_us / 1000000;
+	return ((const struct gw *)gw)->clock.us / 1000000;
 }
 
 static const struct count count[] = {
-        COUNT(struct gw, "forwarded_packets", forwarded),
-        COUNT(struct gw, "hairpinned_packets", hairpinned),
-        COUNT(struct gw, "icmp_errors_sent", icmp_errors),
-        COUNT(struct gw, "icmp_errors_suppressed", icmp_suppressed),
+        COUNT(struct gw, "forwarded_packets", counts.forwarded),
+        COUNT(struct gw, "hairpinned_packets", counts.hairpinned),
+        COUNT(struct gw, "icmp_errors_sent", counts.icmp_errors),
+        COUNT(struct gw, "icmp_errors_suppressed", counts.icmp_suppressed),
         COUNT(struct gw, "neighbours_evicted", neigh.evicted),
         COUNT_OF("packets_free", packets_free),
         COUNT_OF("packets_kept", packets_kept),
@@ -74,7 +74,7 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		return true;
 	if (i < DROP_COUNT - 1) {
 		fmt(buf, size, "drop{reason=\"%s\"} %llu", labels[i + 1],
-		    (unsigned long long)gw->drops[i + 1]);
+		    (unsigned long long)gw->counts.drops[i + 1]);
 		return true;
 	}
 	i -= DROP_COUNT - 1;

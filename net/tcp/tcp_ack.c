@@ -87,12 +87,12 @@ static void new_ack(struct gw *gw, struct tcp_conn *c, uint32_t ack)
 	c->una = ack;
 	if (seq_lt(c->nxt, ack))
 		c->nxt = ack;
-	c->active_ms = gw->now_ms;
+	c->active_ms = gw->clock.ms;
 	/* Single bytes are no progress: with them a client could keep its connection, and
 	 * all others, waiting for ever. */
 	c->arrived += acked;
 	if (c->arrived >= c->mss || c->out.len == 0) {
-		c->stuck_ms = gw->now_ms;
+		c->stuck_ms = gw->clock.ms;
 		c->arrived = 0;
 	}
 	c->retries = 0;

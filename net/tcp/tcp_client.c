@@ -64,7 +64,7 @@ void tcp_list_join(struct gw *gw, struct tcp_conn *c, uint32_t list)
 /* Wakes the tick that evicts soon. */
 static void wake_soon(struct gw *gw)
 {
-	gw_wake_at(gw, gw->now_us + TICK_US);
+	gw_wake_at(gw, gw->clock.us + TICK_US);
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -158,7 +158,7 @@ static struct tcp_conn *most_packets(const struct gw *gw)
 	uint32_t cost = 0;
 	for (uint16_t i = l->oldest; i != TCP_NO_INDEX; i = t->conn[i].younger) {
 		struct tcp_conn *c = &t->conn[i];
-		uint32_t stood = min_u32(gw->now_ms - c->active_ms, 1u << 20);
+		uint32_t stood = min_u32(gw->clock.ms - c->active_ms, 1u << 20);
 		if ((stood + 100) * c->held > cost) {
 			cost = (stood + 100) * c->held;
 			best = c;

@@ -186,7 +186,7 @@ static inline bool seq_le(uint32_t a, uint32_t b)
 
 static inline uint32_t tcp_now(const struct gw *gw)
 {
-	return (uint32_t)gw->now_us;
+	return (uint32_t)gw->clock.us;
 }
 
 /* The length in the sequence space: data, SYN and FIN. */

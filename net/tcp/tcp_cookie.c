@@ -17,12 +17,12 @@ static const uint16_t sizes[8] = {TCP_MSS_MIN, TCP_MSS4, 966, TCP_MSS6, 1360, 14
 uint32_t tcp_iss(const struct gw *gw, const struct udp_ends *ends)
 {
 	/* A clock of 4 microseconds, plus an offset for each pair of ends. */
-	return (uint32_t)(gw->now_us / 4) + tcp_hash(&gw->tcp->iss_key, ends);
+	return (uint32_t)(gw->clock.us / 4) + tcp_hash(&gw->tcp->iss_key, ends);
 }
 
 static uint32_t unit_of(const struct gw *gw)
 {
-	return (uint32_t)(gw->now_us >> UNIT_SHIFT);
+	return (uint32_t)(gw->clock.us >> UNIT_SHIFT);
 }
 
 /* `theirs` is the initial sequence number of the other side. */

@@ -186,7 +186,7 @@ static enum drop take_data(struct gw *gw, struct tcp_conn *c, struct tcp_seg *s,
 	}
 	if (c->rcv - c->acked >= 2 * c->rcv_mss)
 		c->ack_now = true;
-	c->active_ms = gw->now_ms;
+	c->active_ms = gw->clock.ms;
 	return DROP_NONE;
 }
 

@@ -137,7 +137,7 @@ bool tcp_opened(struct gw *gw, struct tcp_conn *c, const struct tcp_seg *s)
 		c->cwnd = c->mss;
 	c->timing = false;
 	c->retries = 0;
-	c->stuck_ms = c->active_ms = gw->now_ms;
+	c->stuck_ms = c->active_ms = gw->clock.ms;
 	tcp_timer_stop(c);
 	if (!tcp_count_client(gw, c)) {
 		tcp_reset(gw, c);

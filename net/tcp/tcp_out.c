@@ -23,7 +23,7 @@ static struct pkt *begin_segment(struct gw *gw, const struct udp_ends *e, const 
 	struct pkt *p = pkt_alloc(gw->pool);
 	uint8_t *at = p ? pkt_put(p, hlen + n) : NULL;
 	if (!at) {
-		gw->drops[DROP_NO_PACKET]++;
+		gw->counts.drops[DROP_NO_PACKET]++;
 		if (p)
 			pkt_free(p);
 		return NULL;
@@ -172,8 +172,8 @@ void tcp_challenge(struct gw *gw, struct tcp_conn *c)
 {
 	/* A limit for all connections would allow an off-path attacker to measure what
 	 * others receive (CVE-2016-5696). So each connection has its own. */
-	if (gw->now_ms - c->challenge_ms >= 1000) {
-		c->challenge_ms = gw->now_ms;
+	if (gw->clock.ms - c->challenge_ms >= 1000) {
+		c->challenge_ms = gw->clock.ms;
 		c->challenges = 0;
 	}
 	if (c->challenges >= 8)
@@ -218,7 +218,7 @@ static void note_sent(struct gw *gw, struct tcp_conn *c, uint32_t span)
 	c->nxt += span;
 	if (seq_lt(c->max, c->nxt))
 		c->max = c->nxt;
-	c->sent_us = gw->now_us;
+	c->sent_us = gw->clock.us;
 	if (c->timer != TCP_T_RETRANSMIT) {
 		c->retries = 0;
 		tcp_timer_set(gw, c, TCP_T_RETRANSMIT, c->rto_us);
@@ -230,7 +230,7 @@ static void send_data(struct gw *gw, struct tcp_conn *c)
 	uint32_t n, i;
 	uint8_t flags;
 	/* After a pause the path may have changed (RFC 5681 section 4.1). */
-	if (c->nxt == c->una && gw->now_us - c->sent_us > c->rto_us)
+	if (c->nxt == c->una && gw->clock.us - c->sent_us > c->rto_us)
 		c->cwnd = min_u32(c->cwnd, tcp_first_cwnd(c));
 	for (i = 0; i < TCP_BURST && next_segment(c, &n, &flags); i++) {
 		tcp_emit(gw, c, c->nxt - c->una, n, flags);

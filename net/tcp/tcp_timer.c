@@ -47,7 +47,7 @@ static void arm_at(struct gw *gw, struct tcp_conn *c, uint32_t due_us)
 /* Arms the wheel for the time `ms` after `since_ms`. */
 static void arm_ms(struct gw *gw, struct tcp_conn *c, uint32_t since_ms, uint32_t ms)
 {
-	uint32_t gone = gw->now_ms - since_ms, left = ms > gone ? ms - gone : 0;
+	uint32_t gone = gw->clock.ms - since_ms, left = ms > gone ? ms - gone : 0;
 	/* now_ms may be up to 100 ms late. */
 	arm_at(gw, c, tcp_now(gw) + min_u32(left + 100, WHEEL_MOST_US / 1000) * 1000);
 }
@@ -69,7 +69,7 @@ void tcp_timer_set(struct gw *gw, struct tcp_conn *c, enum tcp_timer what, uint3
 	if (c->timer == TCP_T_GONE && what != TCP_T_GONE)
 		return;
 	/* Not after the time when the connection counts as stalled. */
-	uint32_t stuck = gw->now_ms - c->stuck_ms;
+	uint32_t stuck = gw->clock.ms - c->stuck_ms;
 	uint32_t left = c->stall_ms > stuck ? c->stall_ms - stuck : 0;
 	if (what != TCP_T_GONE)
 		after_us = min_u32(after_us, (left + 100) * 1000);
@@ -162,7 +162,7 @@ static bool timer_due(struct gw *gw, struct tcp_conn *c)
 		return false;
 	}
 	bool syn_over = c->state == TCP_SYN_RECEIVED && c->retries >= SYN_AGAIN;
-	if (syn_over || gw->now_ms - c->stuck_ms >= c->stall_ms) {
+	if (syn_over || gw->clock.ms - c->stuck_ms >= c->stall_ms) {
 		if (!syn_over)
 			tcp_reset(gw, c);
 		tcp_end(gw, c, TCP_TIMEOUT);
@@ -189,8 +189,9 @@ static void node_due(struct gw *gw, struct tcp_conn *c)
 	}
 	if (c->ack_later && when_come(now, c->ack_us, ACK_US))
 		tcp_send_ack(gw, c);
-	if (c->idle_ms && c->state >= TCP_ESTABLISHED && gw->now_ms - c->active_ms >= c->idle_ms) {
-		c->active_ms = gw->now_ms;
+	if (c->idle_ms && c->state >= TCP_ESTABLISHED &&
+	    gw->clock.ms - c->active_ms >= c->idle_ms) {
+		c->active_ms = gw->clock.ms;
 		if (!tcp_notify(gw, c, TCP_IDLE))
 			return;
 		tcp_output(gw, c);
@@ -206,7 +207,7 @@ bool tcp_tick(struct gw *gw)
 		uint32_t node = wheel_take(&t->wheel, tcp_now(gw));
 		if (node == WHEEL_NONE) {
 			uint64_t slot = 1u << WHEEL_SHIFT;
-			uint64_t wake = (gw->now_us & ~(slot - 1)) + slot;
+			uint64_t wake = (gw->clock.us & ~(slot - 1)) + slot;
 			if (t->wheel.n_set)
 				gw_wake_at(gw, wake);
 			return more;

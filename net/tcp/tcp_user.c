@@ -194,7 +194,7 @@ struct tcp_conn *tcp_new(struct gw *gw, const struct udp_ends *ends, const struc
 	c->window = user->window;
 	c->idle_ms = user->idle_ms;
 	c->stall_ms = user->stall_ms ? min_u32(user->stall_ms, TCP_R2_MS) : TCP_R2_MS;
-	c->active_ms = c->stuck_ms = gw->now_ms;
+	c->active_ms = c->stuck_ms = gw->clock.ms;
 	c->slot = slot_of(t, ends);
 	head = &t->head[c->slot];
 	c->next = *head;
@@ -364,7 +364,7 @@ bool tcp_send(struct gw *gw, uint32_t conn, const void *data, uint32_t len)
 	    c->out.len > c->user->send_most - len)
 		return false;
 	if (c->out.len == 0)
-		c->stuck_ms = gw->now_ms;
+		c->stuck_ms = gw->clock.ms;
 	return tcp_queue_write(gw, c, &c->out, data, len);
 }
 
@@ -382,7 +382,7 @@ void tcp_shut(struct gw *gw, uint32_t conn)
 		return;
 	c->shut = true;
 	if (c->out.len == 0)
-		c->stuck_ms = gw->now_ms;
+		c->stuck_ms = gw->clock.ms;
 	if (c->state == TCP_ESTABLISHED)
 		c->state = TCP_FIN_WAIT_1;
 	else if (c->state == TCP_CLOSE_WAIT)

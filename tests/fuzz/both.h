@@ -55,7 +55,7 @@ static inline void both_start(struct rig *r)
 static inline void both_seen(const struct rig *r, uint32_t iface, const uint8_t *frame,
                              uint32_t len)
 {
-	struct both_frame is = {r->gw.now_us, iface, len}, was;
+	struct both_frame is = {r->gw.clock.us, iface, len}, was;
 	uint32_t more = (uint32_t)sizeof is + len;
 	if (!both.has_fast || more > BOTH_BYTES - both.at)
 		return;
@@ -118,16 +118,16 @@ static inline void both_end(struct rig *r)
 		return;
 	if (both.at != both.end)
 		both_fail("sends fewer frames", both.frames + both.at, 100, NULL, 0);
-	both_count(n++, gw->forwarded, "forwarded");
-	both_count(n++, gw->icmp_errors, "icmp errors");
-	both_count(n++, gw->icmp_suppressed, "icmp suppressed");
-	both_count(n++, gw->hairpinned, "hairpinned");
+	both_count(n++, gw->counts.forwarded, "forwarded");
+	both_count(n++, gw->counts.icmp_errors, "icmp errors");
+	both_count(n++, gw->counts.icmp_suppressed, "icmp suppressed");
+	both_count(n++, gw->counts.hairpinned, "hairpinned");
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		both_count(n++, gw->iface[i].rx_bytes, "rx bytes");
 		both_count(n++, gw->iface[i].tx_bytes, "tx bytes");
 	}
 	for (uint32_t i = 0; i < DROP_COUNT; i++)
-		both_count(n++, gw->drops[i], "a drop reason");
+		both_count(n++, gw->counts.drops[i], "a drop reason");
 	both_list(r, n++, gw_show_drops, "the list of drops");
 	both_list(r, n++, gw_show_neighbours, "the list of neighbours");
 	both_list(r, n++, both_sessions, "the list of sessions");

@@ -68,7 +68,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 	seen_by = seen;
 	if (start[choice].image) {
 		image_put_back(&rig, start[choice].image);
-		log_time(rig.gw.now_us); /* the log is not part of the image */
+		log_time(rig.gw.clock.us); /* the log is not part of the image */
 		run = start[choice].run;
 		both_start(&rig);
 		return;

@@ -65,7 +65,7 @@ static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uin
 		hex[2 * i + 1] = digits[frame[i] & 15];
 	}
 	hex[2 * len] = 0;
-	printf("tx %s %s %llu\n", iface_names[iface], hex, (unsigned long long)r->gw.now_us);
+	printf("tx %s %s %llu\n", iface_names[iface], hex, (unsigned long long)r->gw.clock.us);
 }
 
 static void error(const char *what)

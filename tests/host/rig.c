@@ -35,7 +35,7 @@ void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us)
 	settings_init(&rig->config, names, n);
 	rig->started = false;
 	memset(rig->stalled, 0, sizeof rig->stalled);
-	rig->gw.now_us = now_us;
+	rig->gw.clock.us = now_us;
 }
 
 bool rig_config(struct rig *rig, const char *text, size_t len)
@@ -128,7 +128,7 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 /* Runs ticks at one moment, until there is nothing to do. */
 static void tick(struct rig *rig)
 {
-	log_time(rig->gw.now_us);
+	log_time(rig->gw.clock.us);
 	for (uint32_t i = 0; gw_tick(&rig->gw); i++) {
 		rig_flush(rig);
 		if (i == RIG_TICKS_MAX)
@@ -140,14 +140,14 @@ static void tick(struct rig *rig)
 void rig_advance(struct rig *rig, uint64_t us)
 {
 	struct gw *gw = &rig->gw;
-	uint64_t end = gw->now_us + us;
+	uint64_t end = gw->clock.us + us;
 	/* Nothing happens before a part of the gateway needs a tick. */
 	while (gw->wake_us < end) {
-		if (gw->now_us < gw->wake_us)
-			gw->now_us = gw->wake_us;
+		if (gw->clock.us < gw->wake_us)
+			gw->clock.us = gw->wake_us;
 		tick(rig);
 	}
-	gw->now_us = end;
+	gw->clock.us = end;
 	tick(rig);
 }
 
@@ -156,7 +156,7 @@ void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 	for (; n > 0; n--) {
 		uint64_t step = us / n;
 		us -= step;
-		rig->gw.now_us += step;
+		rig->gw.clock.us += step;
 		tick(rig);
 	}
 }

@@ -442,7 +442,7 @@ const char *pair_run(uint64_t us)
 		uint64_t left = end - pair.now_us, step = n_wire ? STEP_US : 8 * STEP_US;
 		pair.now_us += left < step ? left : step;
 		for (uint32_t i = 0; i < 2; i++)
-			rig_advance(&pair.side[i].rig, pair.now_us - pair.side[i].rig.gw.now_us);
+			rig_advance(&pair.side[i].rig, pair.now_us - pair.side[i].rig.gw.clock.us);
 		struct frame *f;
 		while ((f = next_frame()) != NULL)
 			pair_put(f->to, f->bytes, f->len);
@@ -524,5 +524,5 @@ struct tcp_conn *pair_conn(uint32_t side, uint32_t flow)
 
 uint64_t pair_drops(uint32_t side, enum drop reason)
 {
-	return pair.side[side].rig.gw.drops[reason];
+	return pair.side[side].rig.gw.counts.drops[reason];
 }

@@ -94,7 +94,7 @@ static inline uint16_t put_records(const struct gw *gw, uint8_t *to, const struc
                                    uint32_t n)
 {
 	const uint8_t *from = dns64_view(r).at + DNS_HEADER + n, *end = dns64_view(r).at + r->len;
-	uint32_t age = gw->now_s - r->stored_s;
+	uint32_t age = gw->clock.s - r->stored_s;
 	uint32_t sum = 0;
 	for (; from < end; from += DNS64_MADE_RR, to += DNS64_MADE_RR) {
 		uint32_t ttl = dns_get32(from + 6);
@@ -151,7 +151,7 @@ static inline bool answer(struct gw *gw, const struct udp_path *w, struct pkt *p
 	struct dns64_clients *d = dns64_clients_of(gw);
 	struct neigh *next = udp_path_next(gw, w);
 	uint32_t len = (uint32_t)sizeof(struct frame) - DNS_HEADER + r->len;
-	if (UNLIKELY(!next || !dns64_record_is_fresh(r, gw->now_s) ||
+	if (UNLIKELY(!next || !dns64_record_is_fresh(r, gw->clock.s) ||
 	             dns64_client_skips(d, &w->remote) ||
 	             (dns64_limits_of(gw)->rate && !dns64_limit_take(gw, client_at(gw, w, next))) ||
 	             (len > p->len && !pkt_put(p, len - p->len))))

@@ -35,13 +35,13 @@ static bool take(struct dns64_bucket *b, uint32_t rate, uint64_t now)
 
 bool dns64_limit_refusal(struct gw *gw)
 {
-	return take(&dns64_limits_of(gw)->refusals, REFUSALS, gw->now_us);
+	return take(&dns64_limits_of(gw)->refusals, REFUSALS, gw->clock.us);
 }
 
 bool dns64_limit_take(struct gw *gw, uint32_t client)
 {
 	struct dns64_limits *d = dns64_limits_of(gw);
-	uint64_t now = gw->now_us;
+	uint64_t now = gw->clock.us;
 	/* An unused place counts as that of a client that was silent since the start. */
 	struct dns64_bucket *set = d->bucket[client % DNS64_BUCKET_SETS], *oldest = set;
 	for (uint32_t i = 0; i < DNS64_BUCKET_WAYS; i++) {

@@ -59,7 +59,7 @@ bool dns64_pending_init(struct dns64_pendings *all) MUST_USE;
 static inline void dns64_pending_set_times(const struct gw *gw, struct dns64_query *u,
                                            uint32_t waited_us)
 {
-	u->now_s = gw->now_s;
+	u->now_s = gw->clock.s;
 	u->waited_us = waited_us;
 	if (LIKELY(dns64_servers_of(gw)->n_up > 0))
 		u->stale_wait_us = DNS64_STALE_WAIT_US;

@@ -36,7 +36,7 @@ static void begin(struct gw *gw, uint32_t conn)
 {
 	dns64_streams_of(gw)->stream[conn % TCP_CONNECTIONS] = (struct dns64_stream){
 	        .conn = conn,
-	        .query_s = gw->now_s,
+	        .query_s = gw->clock.s,
 	        .first = DNS64_NONE,
 	        .last = DNS64_NONE,
 	};
@@ -61,7 +61,7 @@ static void forget(struct gw *gw, struct dns64_stream *s)
 /* Aborts the connection and counts the reason; gives false. */
 static bool refuse(struct gw *gw, struct dns64_stream *s, enum drop why)
 {
-	gw->drops[why]++;
+	gw->counts.drops[why]++;
 	tcp_abort(gw, s->conn);
 	forget(gw, s);
 	return false;
@@ -143,9 +143,9 @@ static bool answer(struct gw *gw, struct dns64_stream *s, uint32_t len)
 	enum drop why;
 	uint32_t n = dns64_client_query(gw, &from, all->query + 2, len, DNS64_STREAM_MAX, &why);
 	all->queries++;
-	s->query_s = gw->now_s;
+	s->query_s = gw->clock.s;
 	if (why == DROP_DNS_RATE) { /* no answer, as over UDP; the client may retry */
-		gw->drops[why]++;
+		gw->counts.drops[why]++;
 		return true;
 	}
 	if (why != DROP_NONE)
@@ -205,7 +205,7 @@ static void serve(struct gw *gw, struct dns64_stream *s)
 		return;
 	if (tcp_at_end(gw, s->conn) && s->n_waiting == 0)
 		close(gw, s);
-	else if (tcp_readable(gw, s->conn) && gw->now_s - s->query_s > 2 * DNS64_KEEP_ALIVE_S)
+	else if (tcp_readable(gw, s->conn) && gw->clock.s - s->query_s > 2 * DNS64_KEEP_ALIVE_S)
 		refuse(gw, s, DROP_DNS_SLOW); /* single bytes keep coming */
 }
 

@@ -59,7 +59,7 @@ static inline struct wheel *dns64_wheel(const struct gw *gw)
 /* Microseconds that wrap after 71 minutes, for differences. */
 static inline uint32_t dns64_now(const struct gw *gw)
 {
-	return (uint32_t)gw->now_us;
+	return (uint32_t)gw->clock.us;
 }
 
 #endif

@@ -63,7 +63,7 @@ static void take_message(struct gw *gw, uint32_t server, struct dns_view m)
 		return;
 	}
 	dns64_servers_of(gw)->forged++;
-	gw->drops[why]++;
+	gw->counts.drops[why]++;
 }
 
 /* Takes each message that has come whole. Its length is taken from the stream before it. False:
@@ -80,7 +80,7 @@ static bool read_all(struct gw *gw, uint32_t server, uint32_t conn)
 			tcp_take(gw, conn, sizeof prefix);
 			c->message_len = dns_get16(prefix);
 			if (c->message_len < DNS_HEADER) {
-				gw->drops[DROP_DNS_ANSWER]++;
+				gw->counts.drops[DROP_DNS_ANSWER]++;
 				return false;
 			}
 		}
@@ -104,7 +104,7 @@ static void lost(struct gw *gw, uint32_t server)
 	struct dns64_conn_slot old[DNS64_CONN_SLOTS];
 	bool answered = c->answered;
 	if (c->n && !answered)
-		c->bad_s = gw->now_s + BAD_S;
+		c->bad_s = gw->clock.s + BAD_S;
 	memcpy(old, c->slot, sizeof old);
 	memset(c->slot, 0, sizeof c->slot);
 	memset(c->share, 0, sizeof c->share);
@@ -128,7 +128,7 @@ void dns64_conn_late(struct gw *gw, uint32_t servers)
 			continue;
 		all->mute++;
 		c->answered = false;
-		c->bad_s = gw->now_s + BAD_S;
+		c->bad_s = gw->clock.s + BAD_S;
 		tcp_abort(gw, c->conn);
 		lost(gw, i);
 	}
@@ -137,7 +137,7 @@ void dns64_conn_late(struct gw *gw, uint32_t servers)
 bool dns64_conn_is_bad(const struct gw *gw, uint32_t server)
 {
 	uint32_t until = dns64_conns_of(gw)->to[server].bad_s;
-	return until && !when_come(gw->now_s, until, BAD_S);
+	return until && !when_come(gw->clock.s, until, BAD_S);
 }
 
 static void event(struct gw *gw, uint32_t conn, enum tcp_event what)

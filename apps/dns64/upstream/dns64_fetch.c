@@ -103,7 +103,8 @@ static void fail(struct gw *gw, struct dns64_fetch *f)
 {
 	const struct dns64_parts *d = dns64_parts_of(gw);
 	if (!f->probe)
-		dns64_store_failure(d->cache, gw->now_s, &f->q, DNS_SERVFAIL, d->servers->n_up > 0);
+		dns64_store_failure(d->cache, gw->clock.s, &f->q, DNS_SERVFAIL,
+		                    d->servers->n_up > 0);
 	finish(gw, f, NULL);
 }
 
@@ -122,10 +123,10 @@ static void give_up(struct gw *gw, struct dns64_fetch *f)
 	v.len = dns64_attempt_write(&f->request, &(struct dns64_attempt){0}, m);
 	const struct dns64_record *old = dns64_cache_find(cache, &f->q, false);
 	dns_put16(m + 2, DNS_QR | DNS_TC);
-	if ((old && dns64_record_may_serve(cache, old, gw->now_s)) || !dns_parse(v, &l))
+	if ((old && dns64_record_may_serve(cache, old, gw->clock.s)) || !dns_parse(v, &l))
 		fail(gw, f);
 	else
-		finish(gw, f, dns64_store_answer(cache, gw->now_s, &f->q, v, &l, DNS64_MAX_TTL));
+		finish(gw, f, dns64_store_answer(cache, gw->clock.s, &f->q, v, &l, DNS64_MAX_TTL));
 }
 
 bool dns64_fetch_evict(struct gw *gw, bool crowded)
@@ -157,7 +158,7 @@ static bool has_opt(const struct gw *gw, const struct dns64_fetch *f, uint32_t s
 {
 	uint32_t until = dns64_servers_of(gw)->server[server].plain_s;
 	return !(f->plain >> server & 1) &&
-	       (until == 0 || when_come(gw->now_s, until, DNS64_PLAIN_S));
+	       (until == 0 || when_come(gw->clock.s, until, DNS64_PLAIN_S));
 }
 
 /* Sends an attempt, and notes it in the fetch. */
@@ -346,7 +347,7 @@ static bool doubt(struct gw *gw, struct dns64_fetch *f, const struct dns64_attem
 static bool case_accepted(struct gw *gw, struct dns64_fetch *f, const struct dns64_attempt *t)
 {
 	const struct dns64_server *s = &dns64_servers_of(gw)->server[t->server];
-	if (s->case_s && !when_come(gw->now_s, s->case_s, DNS64_PLAIN_S))
+	if (s->case_s && !when_come(gw->clock.s, s->case_s, DNS64_PLAIN_S))
 		return true;
 	dns64_fetches_of(gw)->miscased++;
 	f->miscased |= doubt(gw, f, t);
@@ -362,7 +363,7 @@ static void case_lost(struct gw *gw, struct dns64_fetch *f)
 	if (++s->case_lost < CASE_LOST)
 		return;
 	s->case_lost = 0;
-	s->case_s = gw->now_s + DNS64_PLAIN_S;
+	s->case_s = gw->clock.s + DNS64_PLAIN_S;
 }
 
 /* True when a server may be asked that was not tried yet. */
@@ -476,7 +477,7 @@ static void note_plain(struct gw *gw, const struct dns64_fetch *f, const struct 
 {
 	if (!t->edns && f->plain >> t->server & 1 &&
 	    (rcode == DNS_NOERROR || rcode == DNS_NXDOMAIN))
-		dns64_servers_of(gw)->server[t->server].plain_s = gw->now_s + DNS64_PLAIN_S;
+		dns64_servers_of(gw)->server[t->server].plain_s = gw->clock.s + DNS64_PLAIN_S;
 }
 
 static void take_answer(struct gw *gw, struct dns64_fetch *f, const struct dns64_attempt *t,
@@ -489,9 +490,9 @@ static void take_answer(struct gw *gw, struct dns64_fetch *f, const struct dns64
 	struct dns64_record *r;
 	/* The upper bits of a response code are in OPT, which is not passed on. */
 	if (rcode > DNS_RCODE)
-		r = dns64_store_failure(cache, gw->now_s, &f->q, DNS_SERVFAIL, true);
+		r = dns64_store_failure(cache, gw->clock.s, &f->q, DNS_SERVFAIL, true);
 	else
-		r = dns64_store_answer(cache, gw->now_s, &f->q, m, l, ttl_most);
+		r = dns64_store_answer(cache, gw->clock.s, &f->q, m, l, ttl_most);
 	finish(gw, f, r);
 }
 

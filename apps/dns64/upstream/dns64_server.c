@@ -41,9 +41,9 @@ uint32_t dns64_server_due_probe(struct gw *gw)
 	struct dns64_servers *all = dns64_servers_of(gw);
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct dns64_server *s = &all->server[i];
-		if (!s->down || gw->now_us < s->probe_us)
+		if (!s->down || gw->clock.us < s->probe_us)
 			continue;
-		s->probe_us = gw->now_us + s->probe_gap_us;
+		s->probe_us = gw->clock.us + s->probe_gap_us;
 		s->probe_gap_us = min_u32(2 * s->probe_gap_us, PROBE_MAX_US);
 		return i;
 	}
@@ -55,7 +55,8 @@ bool dns64_server_all_gone(const struct gw *gw)
 	const struct dns64_servers *all = dns64_servers_of(gw);
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct dns64_server *s = &all->server[i];
-		if (!s->down || gw->now_s - s->down_s < GONE_S || gw->now_s - s->missed_s >= GONE_S)
+		if (!s->down || gw->clock.s - s->down_s < GONE_S ||
+		    gw->clock.s - s->missed_s >= GONE_S)
 			return false;
 	}
 	return true;
@@ -83,7 +84,7 @@ void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us)
 	struct dns64_servers *all = dns64_servers_of(gw);
 	struct dns64_server *s = &all->server[server];
 	s->missed = 0;
-	s->answer_us = gw->now_us;
+	s->answer_us = gw->clock.us;
 	s->answered++;
 	/* RFC 6298 section 2, with shifts instead of divisions. */
 	if (s->srtt_us == 0) {
@@ -107,13 +108,13 @@ void dns64_server_missed(struct gw *gw, uint32_t server)
 	struct dns64_server *s = &all->server[server];
 	all->timeouts++;
 	s->missed += s->missed < UINT32_MAX;
-	s->missed_s = gw->now_s;
-	if (s->down || s->missed < DOWN_MISSED || gw->now_us - s->answer_us < DOWN_QUIET_US)
+	s->missed_s = gw->clock.s;
+	if (s->down || s->missed < DOWN_MISSED || gw->clock.us - s->answer_us < DOWN_QUIET_US)
 		return;
 	s->down = true;
-	s->down_s = gw->now_s;
+	s->down_s = gw->clock.s;
 	s->probe_gap_us = PROBE_MIN_US;
-	s->probe_us = gw->now_us + PROBE_MIN_US;
+	s->probe_us = gw->clock.us + PROBE_MIN_US;
 	all->n_up--;
 	log_server(s, "does not answer");
 }

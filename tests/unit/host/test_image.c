@@ -40,7 +40,7 @@ static void use(void)
 static void is_as_kept(uint32_t n_free, const uint8_t *copy, const struct rig *was)
 {
 	CHECK(memcmp(&rig, was, sizeof rig) == 0);
-	CHECK_EQ(rig.gw.now_us, 1000000);
+	CHECK_EQ(rig.gw.clock.us, 1000000);
 	CHECK_EQ(rig.pool.n_free, n_free);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 0);
 	const uint8_t *at = memory(), *end = at + MEMORY, *open = at;

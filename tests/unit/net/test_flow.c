@@ -98,7 +98,7 @@ static void a_burst_keeps_its_order(void)
 	for (uint32_t i = 0; i < n_left; i++)
 		CHECK_EQ(order[i], i);
 	CHECK_EQ(n_left, BURST);
-	CHECK_EQ(rig.gw.forwarded, 2 + 2 * BURST);
+	CHECK_EQ(rig.gw.counts.forwarded, 2 + 2 * BURST);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 2 + 2 * BURST);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_bytes, (2 + 2 * BURST) * 60);
 }
@@ -159,13 +159,13 @@ static void flows_end_with_an_address(void)
 	rig_advance(&rig, 4000000);
 	for (uint32_t i = 1; i <= 3; i++) {
 		to_tunnel(&from);
-		CHECK_EQ(rig.gw.forwarded, i);
+		CHECK_EQ(rig.gw.counts.forwarded, i);
 	}
 	CHECK(gw_add_address6(&rig.gw, IF_LAN, &from, 64) == NULL);
 	rig_advance(&rig, 4000000);
 	to_tunnel(&from);
-	CHECK_EQ(rig.gw.forwarded, 3);
-	CHECK_EQ(rig.gw.drops[DROP_MARTIAN_SOURCE], 1);
+	CHECK_EQ(rig.gw.counts.forwarded, 3);
+	CHECK_EQ(rig.gw.counts.drops[DROP_MARTIAN_SOURCE], 1);
 }
 
 int main(void)

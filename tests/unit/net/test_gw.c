@@ -22,9 +22,9 @@ static void start(uint64_t now_us)
 /* A tick at a given time; gives the seconds that the gateway then counts. */
 static uint32_t turn(uint64_t now_us)
 {
-	rig.gw.now_us = now_us;
+	rig.gw.clock.us = now_us;
 	(void)gw_tick(&rig.gw);
-	return rig.gw.now_s;
+	return rig.gw.clock.s;
 }
 
 /* If the clock were late when a session is refreshed and right when its age is checked, the session
@@ -47,7 +47,7 @@ static void seconds_after_a_long_pause(void)
 	CHECK_EQ(turn(7654321000000), 7654321);
 	CHECK_EQ(turn(7654321999999), 7654321);
 	CHECK_EQ(turn(7654322000000), 7654322);
-	CHECK_EQ(rig.gw.now_ms, (uint32_t)7654322000);
+	CHECK_EQ(rig.gw.clock.ms, (uint32_t)7654322000);
 }
 
 /* --- the next tick ------------------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static uint32_t wanted_us; /* the application's next tick, from now */
 
 static bool tick_again(struct gw *gw)
 {
-	gw_wake_at(gw, gw->now_us + wanted_us);
+	gw_wake_at(gw, gw->clock.us + wanted_us);
 	return false;
 }
 
@@ -117,12 +117,12 @@ static void a_packet_is_reinjected_a_few_times(void)
 	family = FAMILY_IP4;
 	reinject(&four, sizeof four);
 	CHECK_EQ(rounds, REINJECTED_MAX);
-	CHECK_EQ(rig.gw.drops[DROP_LOOP], 1);
+	CHECK_EQ(rig.gw.counts.drops[DROP_LOOP], 1);
 	six.from = six.to = to;
 	family = FAMILY_IP6;
 	reinject(&six, sizeof six);
 	CHECK_EQ(rounds, REINJECTED_MAX);
-	CHECK_EQ(rig.gw.drops[DROP_LOOP], 2);
+	CHECK_EQ(rig.gw.counts.drops[DROP_LOOP], 2);
 	CHECK_EQ(rig.pool.n_free, rig.free_at_start);
 }
 

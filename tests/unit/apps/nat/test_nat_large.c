@@ -101,7 +101,7 @@ static void one_more_is_refused(void)
 	CHECK_EQ(sent[IF_WAN], out);
 	CHECK_EQ(sent[IF_LAN], 1);
 	CHECK(last[IF_LAN][34] == ICMP_UNREACHABLE && last[IF_LAN][35] == ICMP_ADMIN);
-	CHECK_EQ(rig.gw.drops[DROP_TABLE_FULL], 1);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TABLE_FULL], 1);
 	CHECK_EQ(nat()->table_full, 1);
 	udp_out(FIRST_HOST, FIRST_PORT);
 	udp_out(FIRST_HOST + HOSTS - 1, FIRST_PORT + FLOWS - 1);
@@ -118,7 +118,7 @@ static void one_more_is_refused(void)
 static void expiry_does_not_stall(void)
 {
 	uint32_t turns = 0, most = 0, lively = 0;
-	rig.gw.now_us += 302ull * 1000000;
+	rig.gw.clock.us += 302ull * 1000000;
 	for (bool more = true; more && turns < 2 * ALL / TURN; turns++) {
 		uint32_t before = nat()->table.n_sessions;
 		more = gw_tick(&rig.gw);

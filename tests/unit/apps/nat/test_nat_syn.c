@@ -72,14 +72,14 @@ static void solicited(uint8_t host, uint16_t port)
  * none. */
 static uint64_t answered_after(uint32_t seconds)
 {
-	uint64_t from = rig.gw.now_us;
+	uint64_t from = rig.gw.clock.us;
 	unsigned was = sent;
 	for (uint32_t i = 0; i < seconds * 100; i++) {
 		rig_advance(&rig, 10000);
 		nat_syn_tick(&rig.gw, &syns);
 		rig_flush(&rig);
 		if (sent != was)
-			return rig.gw.now_us - from;
+			return rig.gw.clock.us - from;
 	}
 	return 0;
 }
@@ -162,9 +162,9 @@ static void flood(void)
 static void time_wraps(void)
 {
 	start();
-	rig.gw.now_us = (1ull << 32) * 1000 - 3000000;
-	rig.gw.tick_us = rig.gw.now_us;
-	rig.gw.clock_us = 0;
+	rig.gw.clock.us = (1ull << 32) * 1000 - 3000000;
+	rig.gw.tick_us = rig.gw.clock.us;
+	rig.gw.clock.next_us = 0;
 	rig_advance(&rig, 100000);
 	hold(7, 5000, 0);
 	uint64_t after = answered_after(8);
@@ -196,7 +196,7 @@ static void answered_later_beyond_the_limit(void)
 	CHECK(held >= 100);
 	while (answered_after(30))
 		;
-	CHECK(rig.gw.icmp_suppressed > 0);
+	CHECK(rig.gw.counts.icmp_suppressed > 0);
 	CHECK_EQ(syns.answered, held);
 	CHECK_EQ(syns.n_held, 0);
 }

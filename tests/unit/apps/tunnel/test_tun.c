@@ -195,7 +195,7 @@ static void soft_state(void)
 		b++;
 	for (unsigned i = 0; i < 2; i++) {
 		t->soft[place] =
-		        (struct tun_soft){a, rig.gw.now_ms + 1000, ICMP6_UNREACHABLE, 3, 0};
+		        (struct tun_soft){a, rig.gw.clock.ms + 1000, ICMP6_UNREACHABLE, 3, 0};
 		t->n_soft = 1;
 		CHECK_EQ(tun_soft_error(&rig.gw, t, p, b), V_SEND6);
 		CHECK_EQ(t->n_soft, 1);

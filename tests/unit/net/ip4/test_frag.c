@@ -97,7 +97,7 @@ static struct frag *known(uint16_t id)
 static void pass(uint32_t ms)
 {
 	for (uint32_t i = 0; i < ms; i += 50) {
-		gw.now_ms += 50;
+		gw.clock.ms += 50;
 		frag_tick(&gw);
 	}
 }
@@ -145,7 +145,7 @@ static void parking_time_is_limited(void)
 	CHECK_EQ(pool.kept, 1);
 	pass(200); /* all in less than a second */
 	all_back();
-	CHECK_EQ(gw.drops[DROP_FRAGMENT], 1);
+	CHECK_EQ(gw.counts.drops[DROP_FRAGMENT], 1);
 	CHECK_EQ(gw.frags.n_used, 0);
 }
 
@@ -215,7 +215,7 @@ static void one_packet_is_limited(void)
 	for (uint16_t i = 1; i <= FRAG_PARKED + 5; i++)
 		later(1, i, true);
 	CHECK_EQ(pool.kept, FRAG_PARKED);
-	CHECK_EQ(gw.drops[DROP_FRAGMENT], 5);
+	CHECK_EQ(gw.counts.drops[DROP_FRAGMENT], 5);
 	first(1);
 	CHECK_EQ(followed, FRAG_PARKED);
 	all_back();
@@ -287,7 +287,7 @@ static void decisions_stay(void)
 	for (uint16_t id = 5000; id < 5100; id++)
 		later(id, 100, false);
 	CHECK_EQ(pool.kept, 0);
-	CHECK_EQ(gw.drops[DROP_FRAGMENT], 100);
+	CHECK_EQ(gw.counts.drops[DROP_FRAGMENT], 100);
 }
 
 int main(void)

@@ -93,7 +93,7 @@ static enum verdict send(struct piece f)
 static void pass(uint32_t ms)
 {
 	for (uint32_t i = 0; i < ms; i += 50) {
-		gw.now_ms += 50;
+		gw.clock.ms += 50;
 		reasm_tick(&gw, &table);
 	}
 }
@@ -147,7 +147,7 @@ static void longest(void)
 	/* One more does not fit, and ends the packet. */
 	send((struct piece){.id = 1, .len = 1480, .more = true});
 	CHECK_EQ(send((struct piece){.id = 1, .at = 1480, .len = 569}), V_DROP);
-	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 1);
+	CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 1);
 	CHECK_EQ(send((struct piece){.id = 1, .at = 1480, .len = 568}), V_DROP);
 	CHECK_EQ(send((struct piece){.id = 2, .at = 65000, .len = 8}), V_DROP);
 	CHECK_EQ(got, 1);
@@ -184,7 +184,7 @@ static void bad_lengths(void)
 	CHECK_EQ(send((struct piece){.len = 801, .more = true}), V_DROP);
 	CHECK_EQ(send((struct piece){.at = 8, .len = 0}), V_DROP);
 	CHECK_EQ(send((struct piece){.at = 0, .len = 0, .more = true}), V_DROP);
-	CHECK_EQ(gw.drops[DROP_FRAGMENT], 3);
+	CHECK_EQ(gw.counts.drops[DROP_FRAGMENT], 3);
 	all_back();
 }
 
@@ -193,10 +193,10 @@ static void repeated(void)
 	start(64);
 	for (unsigned i = 0; i < 3; i++)
 		send((struct piece){.len = 800, .more = true});
-	CHECK_EQ(gw.drops[DROP_OVERLAP], 2);
+	CHECK_EQ(gw.counts.drops[DROP_OVERLAP], 2);
 	send((struct piece){.at = 1600, .len = 5});
 	send((struct piece){.at = 1600, .len = 5});
-	CHECK_EQ(gw.drops[DROP_OVERLAP], 3);
+	CHECK_EQ(gw.counts.drops[DROP_OVERLAP], 3);
 	send((struct piece){.at = 800, .len = 800, .more = true});
 	CHECK_EQ(got, 1);
 	is_whole(20, 1605);
@@ -233,12 +233,12 @@ static void overlaps(void)
 		start(64);
 		CHECK_EQ(send(bad[i][0]), V_KEPT);
 		CHECK_EQ(send(bad[i][1]), V_DROP);
-		CHECK_EQ(gw.drops[DROP_OVERLAP], 1);
+		CHECK_EQ(gw.counts.drops[DROP_OVERLAP], 1);
 		CHECK_EQ(pool.kept, 0);
 		/* The rest of the packet is dropped too, even when all of it comes again. */
 		CHECK_EQ(send(bad[i][2]), V_DROP);
 		CHECK_EQ(send(bad[i][0]), V_DROP);
-		CHECK_EQ(gw.drops[DROP_REASSEMBLY], 2);
+		CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 2);
 		CHECK_EQ(got, 0);
 		pass(900);
 		all_back();
@@ -250,12 +250,12 @@ static void timeout(void)
 	start(64);
 	send((struct piece){.len = 800, .more = true});
 	pass(700);
-	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 0);
+	CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 0);
 	CHECK_EQ(pool.kept, 1);
 	/* A later fragment does not prolong its time. */
 	send((struct piece){.at = 808, .len = 8});
 	pass(200);
-	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 1);
+	CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 1);
 	all_back();
 	send((struct piece){.at = 800, .len = 8, .more = true});
 	CHECK_EQ(got, 0);
@@ -296,7 +296,7 @@ static void congestion(void)
 	send((struct piece){.len = 800, .more = true});
 	send((struct piece){.at = 800, .len = 8, .tos = 3});
 	CHECK_EQ(got, 3);
-	CHECK_EQ(gw.drops[DROP_ECN], 1);
+	CHECK_EQ(gw.counts.drops[DROP_ECN], 1);
 	all_back();
 }
 
@@ -328,7 +328,7 @@ static void flood_of_many(void)
 		send((struct piece){.from = 0x0a000000 + i, .len = 8, .more = true});
 	CHECK_EQ(table.n_used, REASM_SETS * REASM_WAYS);
 	CHECK_EQ(pool.kept, REASM_SETS * REASM_WAYS);
-	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 4999 - REASM_SETS * REASM_WAYS);
+	CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 4999 - REASM_SETS * REASM_WAYS);
 	send((struct piece){.id = 9, .len = 800, .more = true});
 	send((struct piece){.id = 9, .at = 800, .len = 8});
 	CHECK_EQ(got, 1);
@@ -361,7 +361,7 @@ static void empty_pool(void)
 		CHECK((held[i] = pkt_alloc(&pool)) != NULL);
 	for (uint16_t id = 0; id < 10; id++)
 		CHECK_EQ(send((struct piece){.id = id, .len = 8, .more = true}), V_DROP);
-	CHECK_EQ(gw.drops[DROP_REASSEMBLY], 10);
+	CHECK_EQ(gw.counts.drops[DROP_REASSEMBLY], 10);
 	CHECK_EQ(pool.kept, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(held); i++)
 		if (held[i])
@@ -385,7 +385,7 @@ static void group_frame(void)
 	p->l4_len = 8;
 	p->flags = PKT_L2_GROUP | PKT_FRAGMENT;
 	CHECK_EQ(reasm_ip4(&gw, &table, p), V_DROP);
-	CHECK_EQ(gw.drops[DROP_MULTICAST], 1);
+	CHECK_EQ(gw.counts.drops[DROP_MULTICAST], 1);
 	pkt_free(p);
 	all_back();
 }

@@ -163,7 +163,7 @@ static void a_set_of_fixed_entries_is_full(void)
 		neigh_learn4(&rig.gw, IF_LAN, ip4_of(other[i]), &m, true, NEIGH_STATIC);
 	send(0x0a000050);
 	CHECK(find(0x0a000050) == NULL);
-	CHECK_EQ(rig.gw.drops[DROP_NEIGHBOUR_QUEUE], 1);
+	CHECK_EQ(rig.gw.counts.drops[DROP_NEIGHBOUR_QUEUE], 1);
 	learn(0x0a000050, 1, true);
 	CHECK(find(0x0a000050) == NULL);
 	check_bounds();
@@ -175,7 +175,7 @@ static void late_turn(void)
 	start("");
 	send(0x0a000050);
 	CHECK_EQ(n_questions, 1);
-	rig.gw.now_us += 60000000;
+	rig.gw.clock.us += 60000000;
 	(void)gw_tick(&rig.gw);
 	rig_flush(&rig);
 	CHECK_EQ(n_questions, 2);

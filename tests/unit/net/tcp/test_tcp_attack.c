@@ -260,7 +260,7 @@ static void cookies(void)
 		                      0));
 		CHECK_EQ(t->count.cookies_good, min_u32(round, 2));
 		/* Time passes, but not for the wheel: the half-open connections stay. */
-		pair.side[1].rig.gw.now_us += round == 1 ? 60000000 : round == 2 ? 135000000 : 0;
+		pair.side[1].rig.gw.clock.us += round == 1 ? 60000000 : round == 2 ? 135000000 : 0;
 		if (round == 2) /* cookies are still sent */
 			pair_put(1, frame,
 			         pair_segment(frame, 0, 9100, PAIR_PORT, 70, 0, TCP_SYN, 1000, NULL,

@@ -267,7 +267,7 @@ static uint64_t all_drops(void)
 {
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < DROP_COUNT; i++)
-		sum += pair.side[0].rig.gw.drops[i];
+		sum += pair.side[0].rig.gw.counts.drops[i];
 	return sum;
 }
 

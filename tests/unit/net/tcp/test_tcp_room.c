@@ -27,7 +27,7 @@ static void a_client_evicts_its_oldest_connection(void)
 		}
 		turn();
 		CHECK_EQ(count(&a, TCP_CLIENT_MAX + 10), TCP_CLIENT_MAX);
-		CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 0);
+		CHECK_EQ(rig.gw.counts.drops[DROP_TCP_CLIENT], 0);
 	}
 }
 
@@ -86,7 +86,7 @@ static void faster_than_eviction(void)
 	CHECK_EQ(open_many(&a, TCP_CLIENT_MAX), TCP_CLIENT_MAX);
 	for (uint32_t i = 0; i < TCP_SLACK + 9; i++)
 		CHECK_EQ(open(&a, (uint16_t)(10000 + i)) != NULL, i < TCP_SLACK);
-	CHECK_EQ(rig.gw.drops[DROP_TCP_CLIENT], 9);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TCP_CLIENT], 9);
 	CHECK(open(&b, 1000));
 	turn();
 	CHECK_EQ(table()->n_clients, TCP_CLIENT_MAX + 1);
@@ -114,7 +114,7 @@ static void the_client_with_most_is_evicted(void)
 		CHECK(n >= share && n <= share + 1);
 	}
 	CHECK(conn_of(&small, 1000));
-	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL] + rig.gw.drops[DROP_TCP_CLIENT], 0);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TCP_FULL] + rig.gw.counts.drops[DROP_TCP_CLIENT], 0);
 }
 
 /* The n-th of an endless number of stations. */
@@ -154,7 +154,7 @@ static void clients_without_end(void)
 		kept += conn_of(&last, 1000) != NULL;
 	}
 	CHECK(kept >= 8);
-	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TCP_FULL], 0);
 }
 
 /* A connection of the n-th station, on a counter of its own; false: there was none. */
@@ -232,7 +232,7 @@ static void no_place_at_all(void)
 	struct guest b = near4(9, 0);
 	CHECK(!open(&b, 1000));
 	CHECK_EQ(table()->count.cookies, 1);
-	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 1);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TCP_FULL], 1);
 	tcp_abort(&rig.gw, ours);
 	rig_flush(&rig);
 	CHECK_EQ(table()->count.cookies_good, 0);
@@ -278,7 +278,7 @@ static void orphans_are_evicted_first(void)
 	CHECK(tcp_connect(&rig.gw, &e, &user) != TCP_NONE);
 	CHECK_EQ(table()->count.ended[TCP_CROWDED], 22);
 	CHECK_EQ(table()->list[TCP_LIST_WAITING].n, 1);
-	CHECK_EQ(rig.gw.drops[DROP_TCP_FULL], 0);
+	CHECK_EQ(rig.gw.counts.drops[DROP_TCP_FULL], 0);
 	fine(tcp_check(&rig.gw));
 	for (uint32_t i = 0; i < 700; i++)
 		rig_advance(&rig, 100000);
@@ -388,7 +388,7 @@ static void a_third_is_left(void)
 	for (uint32_t i = 0; i < 20; i++)
 		say(&b, 1000, c->rcv, c->iss + 1, TCP_ACK, data, 600);
 	CHECK_EQ(c->in.n, 20);
-	CHECK(rig.gw.drops[DROP_TCP_MEMORY] > 0);
+	CHECK(rig.gw.counts.drops[DROP_TCP_MEMORY] > 0);
 	fine(tcp_check(&rig.gw));
 }
 

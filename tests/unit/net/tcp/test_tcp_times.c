@@ -9,14 +9,14 @@ static void silence(uint64_t us)
 {
 	pair.now_us += us;
 	for (uint32_t side = 0; side < 2; side++)
-		pair.side[side].rig.gw.now_us += us;
+		pair.side[side].rig.gw.clock.us += us;
 }
 
 /* Both machines are `before_us` before a boundary. */
 static void start(uint64_t boundary, uint64_t before_us)
 {
 	pair_start(1, false, 512);
-	silence(boundary - before_us - pair.side[0].rig.gw.now_us);
+	silence(boundary - before_us - pair.side[0].rig.gw.clock.us);
 	fine(pair_run(SECOND));
 }
 
@@ -29,7 +29,7 @@ static void losses(void)
 		fine(pair_finish(600ull * SECOND));
 		all_arrived(n);
 		CHECK(tcp(0)->count.retransmitted > 0);
-		CHECK(pair.side[0].rig.gw.now_us > boundaries[i]);
+		CHECK(pair.side[0].rig.gw.clock.us > boundaries[i]);
 	}
 }
 
@@ -60,7 +60,7 @@ static void long_pause(void)
 		fine(pair_run(30 * SECOND));
 		struct tcp_conn *c = pair_conn(0, n);
 		CHECK(c && c->cwnd > 14600);
-		silence(pauses[i] - (c ? pair.side[0].rig.gw.now_us - c->sent_us : 0));
+		silence(pauses[i] - (c ? pair.side[0].rig.gw.clock.us - c->sent_us : 0));
 		CHECK(tcp_send(&pair.side[0].rig.gw, flow(0, n)->conn, (const uint8_t *)"x", 1));
 		tcp_push(&pair.side[0].rig.gw, flow(0, n)->conn);
 		CHECK(c && c->cwnd <= 14600);
