@@ -77,7 +77,7 @@ static uint8_t *take_frame(uint32_t iface, uint32_t **len)
 	uint32_t i = n_queue < QUEUE ? n_queue++ : QUEUE - 1;
 	queue[i].iface = iface;
 	*len = &queue[i].len;
-	memset(queue[i].bytes, 0, 60);
+	memset(queue[i].bytes, 0, 128); /* all headers and a short message */
 	return queue[i].bytes;
 }
 
