@@ -125,12 +125,25 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
 }
 
+/* flow_frames for packets from inside. A new flow, whose bucket is mostly empty, does not even try
+ * the fast path. */
+static void frames_out(struct gw *gw, const struct nat_table *t, struct pkt **burst, uint32_t n)
+{
+	struct pkt **end = burst + n;
+	while (burst != end) {
+		if (t->session_bucket[(*burst)->hint] != NAT_NONE)
+			burst += pass_out(gw, &gw->iface[IF_LAN], burst, (uint32_t)(end - burst));
+		if (burst != end)
+			gw_frame(gw, *burst++);
+	}
+}
+
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	if (iface == IF_LAN) {
 		fetch_out(t, burst, burst + n);
-		flow_frames(gw, iface, burst, n, pass_out);
+		frames_out(gw, t, burst, n);
 	} else {
 		fetch_in(t, burst, burst + n);
 		flow_frames(gw, iface, burst, n, pass_in);
