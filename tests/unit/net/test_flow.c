@@ -7,6 +7,7 @@
 
 #include "kernel/lib/addr.h"
 #include "net/ip4/ip4.h"
+#include "net/ip6/icmp6.h"
 #include "net/setup/gw_setup6.h"
 #include "tests/host/rig.h"
 #include "tests/tap.h"
@@ -103,6 +104,54 @@ static void a_burst_keeps_its_order(void)
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_bytes, (2 + 2 * BURST) * 60);
 }
 
+/* A packet of an IPv6 host for the translator, UDP or an echo request, that carries a number. */
+static struct pkt *packet6(bool echo, uint8_t number)
+{
+	static const char from[] = "2001:db8:64::c0a8:10a", to[] = "2001:db8:64::c633:6407";
+	struct pkt *p = pkt_alloc(&rig.pool);
+	uint8_t *at = p ? pkt_put(p, 63) : NULL;
+	if (!at)
+		return NULL;
+	memset(at, 0, 63);
+	memcpy(at, &rig.gw.iface[IF_LAN].address, 6);
+	at[12] = 0x86;
+	at[13] = 0xdd;
+	struct ip6_hdr *h = (struct ip6_hdr *)(at + 14);
+	*h = (struct ip6_hdr){.first = be32_of(0x60000000u),
+	                      .len = be16_of(9),
+	                      .next = echo ? PROTO_ICMP6 : PROTO_UDP,
+	                      .hops = 64};
+	CHECK(addr_ip6(from, strlen(from), &h->from) && addr_ip6(to, strlen(to), &h->to));
+	if (echo)
+		at[54] = ICMP6_ECHO;
+	else
+		*(struct udp_hdr *)(at + 54) = (struct udp_hdr){
+		        .from = be16_of(9), .to = be16_of(9), .len = be16_of(9), .sum = be16_of(9)};
+	at[62] = number;
+	return p;
+}
+
+/* As before, for a forwarder that uses flow_frames: echo requests take the slow path. */
+static void a_mixed_burst_keeps_its_order(void)
+{
+	static const bool echo[BURST] = {false, true, false, false, true, true, false, false, true};
+	struct pkt *list[BURST];
+	start("ivi", "lan.address 2001:db8:1::1/64\nivi.prefix 2001:db8:64::/96\n"
+	             "ivi.format rfc6052\nivi.ipv4 192.168.1.8/29\n"
+	             "route 2001:db8:64::c0a8:108/125 via 2001:db8:1::10\n");
+	rig_advance(&rig, 4000000);
+	for (uint32_t round = 0; round < 4; round++) {
+		n_left = 0;
+		for (uint32_t i = 0; i < BURST; i++)
+			list[i] = packet6(echo[i], (uint8_t)i);
+		gw_input(&rig.gw, IF_LAN, list, BURST);
+		rig_flush(&rig);
+		CHECK_EQ(n_left, BURST);
+		for (uint32_t i = 0; i < n_left; i++)
+			CHECK_EQ(order[i], i);
+	}
+}
+
 /* The routes of the fast path are those of ip4_route, where they leave by the interface asked for;
  * an address of our own has none. */
 static void routes(void)
@@ -171,6 +220,7 @@ static void flows_end_with_an_address(void)
 int main(void)
 {
 	TEST(a_burst_keeps_its_order);
+	TEST(a_mixed_burst_keeps_its_order);
 	TEST(routes);
 	TEST(flows_end_with_an_address);
 	return tap_done();
