@@ -12,6 +12,7 @@
 
 #define BOTH_BYTES  (4u << 20) /* of frames; more of one input are not compared */
 #define BOTH_COUNTS 512u
+#define BOTH_LISTS  8u /* one of so many inputs compares listings too: text takes its time */
 
 /* What stands in front of each frame that was kept. */
 struct both_frame {
@@ -21,6 +22,7 @@ struct both_frame {
 
 static struct {
 	bool slow;     /* the slow path is played now */
+	uint32_t n;    /* inputs so far */
 	bool has_fast; /* the application of this input has a fast path */
 	uint8_t frames[BOTH_BYTES];
 	uint32_t at, end; /* the next frame's place, and the end of those kept */
@@ -50,8 +52,7 @@ static inline void both_start(struct rig *r)
 		rig_slow_path(r);
 }
 
-/* To be called with each frame that leaves the gateway: keeps it, or compares it with the one kept.
- */
+/* To be called with each frame that leaves: keeps it, or compares it with the one kept. */
 static inline void both_seen(const struct rig *r, uint32_t iface, const uint8_t *frame,
                              uint32_t len)
 {
@@ -128,9 +129,11 @@ static inline void both_end(struct rig *r)
 	}
 	for (uint32_t i = 0; i < DROP_COUNT; i++)
 		both_count(n++, gw->counts.drops[i], "a drop reason");
-	both_list(r, n++, gw_show_drops, "the list of drops");
-	both_list(r, n++, gw_show_neighbours, "the list of neighbours");
-	both_list(r, n++, both_sessions, "the list of sessions");
+	if (both.n % BOTH_LISTS == 0) {
+		both_list(r, n++, gw_show_drops, "the list of drops");
+		both_list(r, n++, gw_show_neighbours, "the list of neighbours");
+		both_list(r, n++, both_sessions, "the list of sessions");
+	}
 	for (uint32_t i = 0; i < APP_COUNTS && gw->app->counts[i]; i++) {
 		const struct count_table *t = gw->app->counts[i];
 		const char *of = t->of(gw);

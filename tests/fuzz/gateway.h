@@ -302,6 +302,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		one_input(data, size);
 		both_end(&rig);
 	}
+	both.n++;
 	return 0;
 }
 
