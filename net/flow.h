@@ -111,11 +111,9 @@ ALWAYS_INLINE bool flow_has_mss(const struct flow_packet *f)
 /* Routes a packet to an IPv4 address; false unless the route leads out of the interface. */
 ALWAYS_INLINE bool flow_route4(const struct gw *gw, ip4 to, uint32_t iface, struct flow_exit *exit)
 {
-	const struct route4 *r = gw->routes4.entry, *end = r + gw->routes4.n;
 	uint32_t addr = ip4_get(to);
-	while (r < end && (addr & r->mask) != r->net)
-		r++;
-	if (UNLIKELY(r == end || r->iface != iface || r->own == addr))
+	const struct route4 *r = route4_find(&gw->routes4, addr);
+	if (UNLIKELY(!r || r->iface != iface || r->own == addr))
 		return false;
 	*exit = (struct flow_exit){.iface = iface, .hop = r->via ? r->via : ip4_raw(to)};
 	return true;
@@ -126,8 +124,7 @@ ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
 {
 	if (!to->to)
 		return neigh_ready4(&gw->neigh, to->iface, to->hop);
-	return neigh_ready6(&gw->neigh, to->iface,
-	                    LIKELY(to->hop == 0) ? to->to : &gw->routes6.entry[to->hop - 1].via);
+	return neigh_ready6(&gw->neigh, to->iface, route6_hop(&gw->routes6, to->hop, to->to));
 }
 
 /* flow_forward for one frame. */
@@ -172,7 +169,7 @@ ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, s
 	return (uint32_t)(at - burst);
 }
 
-/* A forwarder's flow_forward. */
+/* A forwarder's flow_forward; n is not 0. */
 typedef uint32_t flow_pass(struct gw *gw, const struct interface *in, struct pkt **burst,
                            uint32_t n);
 

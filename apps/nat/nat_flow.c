@@ -113,10 +113,18 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	return (uint8_t *)h;
 }
 
-static __attribute__((noinline)) uint32_t pass_out(struct gw *gw, const struct interface *in,
-                                                   struct pkt **burst, uint32_t n)
+static __attribute__((noinline)) uint32_t pass_known(struct gw *gw, const struct interface *in,
+                                                     struct pkt **burst, uint32_t n)
 {
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_out, rewrite_out);
+}
+
+/* A new flow, whose bucket is mostly empty, does not even try the fast path. */
+ALWAYS_INLINE uint32_t pass_out(struct gw *gw, const struct interface *in, struct pkt **burst,
+                                uint32_t n)
+{
+	bool empty = nat_of(gw)->table.session_bucket[(*burst)->hint] == NAT_NONE;
+	return empty ? 0 : pass_known(gw, in, burst, n);
 }
 
 static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct interface *in,
@@ -125,25 +133,12 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
 }
 
-/* flow_frames for packets from inside. A new flow, whose bucket is mostly empty, does not even try
- * the fast path. */
-static void frames_out(struct gw *gw, const struct nat_table *t, struct pkt **burst, uint32_t n)
-{
-	struct pkt **end = burst + n;
-	while (burst != end) {
-		if (t->session_bucket[(*burst)->hint] != NAT_NONE)
-			burst += pass_out(gw, &gw->iface[IF_LAN], burst, (uint32_t)(end - burst));
-		if (burst != end)
-			gw_frame(gw, *burst++);
-	}
-}
-
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	if (iface == IF_LAN) {
 		fetch_out(t, burst, burst + n);
-		frames_out(gw, t, burst, n);
+		flow_frames(gw, iface, burst, n, pass_out);
 	} else {
 		fetch_in(t, burst, burst + n);
 		flow_frames(gw, iface, burst, n, pass_in);

@@ -93,16 +93,13 @@ static inline enum drop ip4_parse(struct pkt *p)
 static inline bool ip4_route(const struct gw *gw, struct pkt *p, ip4 to)
 {
 	uint32_t addr = ip4_get(to);
-	const struct route4 *r = gw->routes4.entry, *end = r + gw->routes4.n;
-	for (; r < end; r++) {
-		if ((addr & r->mask) != r->net)
-			continue;
-		p->out = UNLIKELY(addr == r->own) ? PKT_IF_SELF : r->iface;
-		p->hop = r->via ? r->via : ip4_raw(to);
-		p->flags |= PKT_ROUTED;
-		return true;
-	}
-	return false;
+	const struct route4 *r = route4_find(&gw->routes4, addr);
+	if (UNLIKELY(!r))
+		return false;
+	p->out = UNLIKELY(addr == r->own) ? PKT_IF_SELF : r->iface;
+	p->hop = r->via ? r->via : ip4_raw(to);
+	p->flags |= PKT_ROUTED;
+	return true;
 }
 
 /* TTL and protocol share a 16-bit word, with the TTL in the low byte as loaded. One hop

@@ -24,11 +24,7 @@ bool route4_add(struct route4_table *t, uint32_t net, uint8_t len, uint32_t via,
 
 const struct route4 *route4_for(const struct route4_table *t, ip4 to)
 {
-	uint32_t addr = ip4_get(to);
-	for (uint32_t i = 0; i < t->n; i++)
-		if ((addr & t->entry[i].mask) == t->entry[i].net)
-			return &t->entry[i];
-	return NULL;
+	return route4_find(t, ip4_get(to));
 }
 
 bool route4_claim(struct route4_table *t, uint32_t iface, uint32_t first, uint32_t last)

@@ -36,8 +36,15 @@ bool route4_add(struct route4_table *t, uint32_t net, uint8_t len, uint32_t via,
                 uint8_t iface) MUST_USE;
 
 /* The route for an address, NULL when there is none. An address of our own has the route of its
- * network. */
+ * network. route4_find is the same, inline and for an address in host order. */
 const struct route4 *route4_for(const struct route4_table *t, ip4 to);
+static inline const struct route4 *route4_find(const struct route4_table *t, uint32_t addr)
+{
+	for (const struct route4 *r = t->entry, *end = r + t->n; r < end; r++)
+		if ((addr & r->mask) == r->net)
+			return r;
+	return NULL;
+}
 
 /* Claims the addresses from `first` to `last`, in host order, for the application; false when
  * there are too many ranges. From an application's init. */

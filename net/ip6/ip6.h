@@ -155,7 +155,7 @@ static inline bool ip6_route(const struct gw *gw, struct pkt *p, const ip6 *to)
 
 static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p)
 {
-	return LIKELY(p->hop == 0) ? &ip6_header(p)->to : &gw->routes6.entry[p->hop - 1].via;
+	return route6_hop(&gw->routes6, p->hop, &ip6_header(p)->to);
 }
 
 enum verdict ip6_cannot_forward(struct gw *gw, struct pkt *p);

@@ -39,6 +39,12 @@ struct route6_table {
 /* The route for an address, NULL when there is none. */
 const struct route6 *route6_for(const struct route6_table *t, const ip6 *to);
 
+/* The next hop to a destination, by the field `hop` of struct pkt (ip6_route in ip6.h). */
+static inline const ip6 *route6_hop(const struct route6_table *t, uint32_t hop, const ip6 *to)
+{
+	return LIKELY(hop == 0) ? to : &t->entry[hop - 1].via;
+}
+
 /* True when `to` is our address in the connected network of r, or that network's
  * subnet-router anycast address (RFC 4291 section 2.6.1). */
 bool route6_own(const struct route6 *r, const ip6 *to);

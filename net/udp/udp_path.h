@@ -50,8 +50,7 @@ static inline struct neigh *udp_path_next(struct gw *gw, const struct udp_path *
 {
 	if (!w->remote.is6)
 		return neigh_ready4(&gw->neigh, w->iface, w->hop);
-	const ip6 *hop = LIKELY(w->hop == 0) ? &w->remote.v6 : &gw->routes6.entry[w->hop - 1].via;
-	return neigh_ready6(&gw->neigh, w->iface, hop);
+	return neigh_ready6(&gw->neigh, w->iface, route6_hop(&gw->routes6, w->hop, &w->remote.v6));
 }
 
 /* The UDP header of a frame that is a plain datagram by its type and protocol fields;
