@@ -12,8 +12,7 @@
  *
  * A forwarder decides when an entry dies: its table belongs to it. Either the next hop of an entry
  * is looked up for each packet, or the entry dies when a route or an address changes
- * (flow_is_stale).
- */
+ * (flow_is_stale). */
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
 
@@ -93,7 +92,7 @@ ALWAYS_INLINE bool flow_read6(struct flow_packet *f, const struct interface *in,
 	       flow_inner6(f, p->data + sizeof *eth, p->len - (uint32_t)sizeof *eth);
 }
 
-/* True for TCP with a whole header without options, and for UDP with a whole header. */
+/* True for TCP and UDP, if the packet has the header (of TCP the part before the options). */
 ALWAYS_INLINE bool flow_has_ports(const struct flow_packet *f)
 {
 	if (*f->proto == PROTO_TCP)

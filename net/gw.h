@@ -1,7 +1,7 @@
 /* The gateway: its state, put together from the parts below, and the way of a packet. A pure
- * machine: from state, time and a frame it makes frames in transmit queues, and counters. It has
- * no clock and no hardware: the caller sets the time, passes frames in and takes frames from the
- * interfaces' transmit queues.
+ * machine: from state, time and a frame it makes frames in transmit queues, and counters. It reads
+ * no clock and knows no hardware: the caller sets the time, passes frames in and takes frames from
+ * the interfaces' transmit queues.
  *
  * Ownership: gw_input and gw_send take the packet. An application's verdict says what becomes of
  * the packet that the application was shown (app.h). */

@@ -209,7 +209,7 @@ def test_known_flow_takes_the_fast_path(start: Start, name: str) -> None:
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_full_transmit_queue(start: Start, name: str) -> None:
-    """When the card stands still, both paths drop the same packets for the same reason, and list them alike."""
+    """The card takes no frames. Both paths then drop the same packets, for the same reason, and list the same drops."""
     flow, found = FLOWS[name], []
     for slow in (False, True):
         gateway = start(flow.config, flow.app, slow_path=slow)
