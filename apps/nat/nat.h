@@ -218,7 +218,8 @@ static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uin
 
 static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip)
 {
-	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip))))
+	/* The network of the host may be gone: then a default route would lead back outside. */
+	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip)) || !interface_is_inside(p->out)))
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	return p->flags & PKT_HAIRPIN ? V_SEND : ip4_may_forward(gw, p);
 }

@@ -37,8 +37,8 @@ static const char *change_route(struct gw *gw, bool add, struct slice rest)
 	struct slice to = config_word(&rest), word = config_word(&rest), hop = config_word(&rest);
 	struct prefix p = {.len = 0};
 	struct addr via;
-	bool has_via = config_word_is(word, "via") && hop.len > 0 &&
-	               addr_any(hop.at, hop.len, &via);
+	bool has_via =
+	        config_word_is(word, "via") && hop.len > 0 && addr_any(hop.at, hop.len, &via);
 	if (config_word(&rest).len > 0 || (word.len > 0 && !has_via) || (add && !has_via))
 		return expected;
 	if (has_via && config_word_is(to, "default"))

@@ -23,8 +23,8 @@ const char *gw_setup_add_address4(struct gw *gw, uint32_t i, ip4 a, uint8_t len)
 		return gw_setup_fail("%s.address %s is given twice", iface->name, fmt_ip4(text, a));
 	uint32_t other = iface_of(gw, a);
 	if (other != INTERFACES && other != i)
-		return gw_setup_fail("%s.address %s lies in the network of %s.address",
-		                     iface->name, fmt_ip4(text, a), gw->iface[other].name);
+		return gw_setup_fail("%s.address %s lies in the network of %s.address", iface->name,
+		                     fmt_ip4(text, a), gw->iface[other].name);
 	if (route4_claimed(&gw->routes4, a))
 		return gw_setup_fail("%s.address %s stands for another host", iface->name,
 		                     fmt_ip4(text, a));

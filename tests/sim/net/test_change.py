@@ -14,8 +14,8 @@ import pytest
 from gateway import (
     A, B, BROADCAST, LAN, NAT, NEIGHBOURS, OUTSIDE, PORT_MAC, ROUTER, SERVER, SERVER2, WAN, Gateway, Host, Sent, only,
 )
-from ivi import FOUR, IVI, OWN4, SIX_MAC, from4, from6, start_ivi, to_four, to_six
-from net6 import of_kind
+from ivi import FOUR, IVI, OWN4, SIX4, SIX_MAC, from4, from6, start_ivi, to_four, to_six
+from net6 import kind6, of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, IPv6
 from scapy.layers.l2 import ARP, Ether
@@ -226,7 +226,7 @@ TUNNEL = f"lan.address 192.168.1.1/24\nwan.address {OUTSIDE}/24\ngateway {ROUTER
 
 def test_6to4_makes_its_new_prefix_and_deprecates_the_old_one(start: Start) -> None:
     gateway = start(TUNNEL, "6to4")
-    old, new = in_site(OUTSIDE, 0, 0), in_site(NEW, 0, 0)
+    old, new = in_site(OUTSIDE, 1, 0), in_site(NEW, 1, 0)
     found = advertised(settle(gateway, 20))
     assert list(found) == [old] and found[old][1] > 0
     gateway.change(f"address add {WAN} {NEW}/24")
@@ -235,41 +235,42 @@ def test_6to4_makes_its_new_prefix_and_deprecates_the_old_one(start: Start) -> N
     found = advertised(settle(gateway))
     assert found[new][1] > 0 and found[old][1] == 0 and 7100 < found[old][0] <= 7200
     know(gateway, NEW_ROUTER, NEW)
-    inner = IPv6(src=in_site(NEW, 0, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
+    inner = IPv6(src=in_site(NEW, 1, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
     gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner)
     sent = [one for one in know(gateway, NEW_ROUTER, NEW) + gateway.send(
         LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner) if IP in one.frame]
     assert sent and all((one.ip.src, one.ip.dst, one.ip.proto) == (NEW, SERVER, 41) for one in sent)
-    stale = IPv6(src=in_site(OUTSIDE, 0, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
-    assert gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / stale) == []
-    to_old = IP(src=SERVER, dst=OUTSIDE, proto=41) / IPv6(src=in_site(SERVER, 5, 5), dst=in_site(OUTSIDE, 0, 9))
+    stale = IPv6(src=in_site(OUTSIDE, 1, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
+    error = only(gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / stale), LAN)
+    assert kind6(error) == (1, 5)  # its host takes another source then (RFC 7084 L-14)
+    to_old = IP(src=SERVER, dst=OUTSIDE, proto=41) / IPv6(src=in_site(SERVER, 5, 5), dst=in_site(OUTSIDE, 1, 9))
     assert gateway.ip_from(NEW_ROUTER, to_old / UDP(sport=1, dport=2)) == []
 
 
 def test_6to4_without_an_outer_address_carries_nothing(start: Start) -> None:
     gateway = start(TUNNEL, "6to4")
     settle(gateway, 20)
-    inner = IPv6(src=in_site(OUTSIDE, 0, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
+    inner = IPv6(src=in_site(OUTSIDE, 1, 9), dst=in_site(SERVER, 5, 5)) / UDP(sport=1, dport=2)
     assert only(gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner), WAN).ip.src == OUTSIDE
     gateway.change(f"address del {WAN} {OUTSIDE}")
     assert [one for one in gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner) if one.port == WAN] == []
-    assert advertised(settle(gateway))[in_site(OUTSIDE, 0, 0)][1] == 0
+    assert advertised(settle(gateway))[in_site(OUTSIDE, 1, 0)][1] == 0
     gateway.change(f"address add {WAN} {OUTSIDE}/24")
-    assert advertised(settle(gateway))[in_site(OUTSIDE, 0, 0)][1] > 0
+    assert advertised(settle(gateway))[in_site(OUTSIDE, 1, 0)][1] > 0
     assert only(gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner), WAN).ip.src == OUTSIDE
 
 
 def test_6to4_changes_its_address_more_often_than_it_can_advertise(start: Start) -> None:
     gateway = start(TUNNEL, "6to4")
     settle(gateway, 20)
-    last = OUTSIDE
+    last, sent = OUTSIDE, []
     for number in range(10):
         gateway.change(f"address add {WAN} 203.0.113.{50 + number}/24")
         gateway.change(f"address del {WAN} {last}")
         last = f"203.0.113.{50 + number}"
-        settle(gateway, 4)
-    found = advertised(settle(gateway))
-    assert found[in_site(last, 0, 0)][1] > 0
+        sent = settle(gateway)
+    found = advertised(sent)
+    assert found[in_site(last, 1, 0)][1] > 0
     assert sum(preferred > 0 for _, preferred in found.values()) == 1
 
 
@@ -292,11 +293,11 @@ def test_ivi_follows_its_addresses(start: Start) -> None:
 
 def test_ivi_does_not_translate_to_an_address_that_became_ours(start: Start) -> None:
     gateway = start_ivi(start)
-    assert only(from4(gateway, to_six(dst="192.0.2.77") / UDP()), LAN).port == LAN
-    gateway.change(f"address add {WAN} 192.0.2.77/24")
-    assert [one for one in from4(gateway, to_six(dst="192.0.2.77") / UDP()) if one.port == LAN] == []
-    gateway.change(f"address del {WAN} 192.0.2.77")
-    assert any(one.port == LAN for one in from4(gateway, to_six(dst="192.0.2.77") / UDP()))
+    assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == IVI.six
+    gateway.change(f"address add {WAN} {SIX4}/32")
+    assert [one for one in from4(gateway, to_six() / UDP()) if one.port == LAN] == []
+    gateway.change(f"address del {WAN} {SIX4}")
+    assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == IVI.six
 
 
 def test_ivi_advertises_the_networks_that_there_are(start: Start) -> None:
@@ -342,10 +343,10 @@ def random_frame(rng: random.Random) -> tuple[str, Packet]:
         return host.port, Ether(src=host.mac, dst=BROADCAST) / ARP(
             op=rng.choice([1, 2]), hwsrc=host.mac, psrc=host.ip, pdst=rng.choice(own))
     if kind == 1:
-        inner = IPv6(src=in_site(SERVER, 5, 5), dst=in_site(rng.choice(own), 0, 9)) / UDP(sport=1, dport=2)
+        inner = IPv6(src=in_site(SERVER, 5, 5), dst=in_site(rng.choice(own), 1, 9)) / UDP(sport=1, dport=2)
         return WAN, Ether(src=ROUTER.mac, dst=PORT_MAC[WAN]) / IP(src=SERVER, dst=rng.choice(own), proto=41) / inner
     if kind == 2:
-        source = rng.choice([in_site(rng.choice(own), 0, 9), IVI.six, "2001:db8:1::9"])
+        source = rng.choice([in_site(rng.choice(own), 1, 9), IVI.six, "2001:db8:1::9"])
         there = rng.choice([in_site(SERVER, 5, 5), IVI.v6(FOUR), "2001:db8:1::1"])
         return LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / IPv6(src=source, dst=there, hlim=rng.choice([1, 64])) / body
     if kind == 3:
