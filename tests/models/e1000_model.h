@@ -9,6 +9,9 @@
  * card with a descriptor cache may do (3.2.4, 3.4). So it does not see what the driver
  * writes to them later.
  *
+ * Errata are part of the model. They come from the specification updates, as far as drivers of
+ * other systems know them.
+ *
  * Left out on purpose: offloads, VLANs, wake-up, the serial (TBI) side, extended transmit
  * descriptors (a fault), interrupt moderation (a fault). */
 #ifndef TESTS_MODELS_E1000_MODEL_H

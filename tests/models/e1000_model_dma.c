@@ -310,5 +310,8 @@ void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v)
 		break;
 	default:
 		m->reg[off / 4] = v;
+		/* Erratum of the 82544: an odd word of the MTA also replaces the word before. */
+		if (m->kind == E1000_KIND_82544 && off >= MTA && off < MTA + 128 * 4 && off % 8)
+			m->reg[off / 4 - 1] = v;
 	}
 }

@@ -468,11 +468,10 @@ static void e1000_filter(struct nic *nic, bool promiscuous, const mac *group, ui
 		uint32_t hash = load16(group[i].b + 4) >> 4;
 		mta[hash / 32] |= 1u << hash % 32;
 	}
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		if (mta[i] != e->mta[i]) {
-			e->mta[i] = mta[i];
-			e1000_write(e, E1000_MTA + 4 * i, mta[i]);
-		}
+	if (memcmp(mta, e->mta, sizeof mta) != 0) {
+		memcpy(e->mta, mta, sizeof mta);
+		e1000_hw_groups(e);
+	}
 	if (promiscuous != e->promiscuous) {
 		e->promiscuous = promiscuous;
 		write_rctl(e);

@@ -90,6 +90,9 @@ void e1000_hw_negotiate(struct e1000 *e);
 /* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
 void e1000_hw_carrier_read(struct e1000 *e);
 
+/* Writes e->mta, the hash table of multicast groups, to the card. */
+void e1000_hw_groups(struct e1000 *e);
+
 /* Writes the address filters: the card's own address into the first entry of the exact
  * filter, nothing into the others, and e->mta into the hash table. */
 void e1000_hw_filters(struct e1000 *e);

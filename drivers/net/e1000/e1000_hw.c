@@ -202,6 +202,14 @@ void e1000_hw_carrier_read(struct e1000 *e)
 
 /* --- filters ------------------------------------------------------------------------- */
 
+void e1000_hw_groups(struct e1000 *e)
+{
+	/* Erratum of the 82544: a write of an odd word also replaces the even word before
+	 * it. So all words are written, downwards: each even word after its odd one. */
+	for (uint32_t i = MTA_WORDS; i--;)
+		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+}
+
 /* The hardware does not reset the filters (13.5). */
 void e1000_hw_filters(struct e1000 *e)
 {
@@ -211,6 +219,5 @@ void e1000_hw_filters(struct e1000 *e)
 	}
 	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
 	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+	e1000_hw_groups(e);
 }
