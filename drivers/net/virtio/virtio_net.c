@@ -438,7 +438,7 @@ static const char *start(struct virtio_net *v)
 	v->state = BROKEN;
 	v->nic.carrier.up = false;
 	if (!virtio_pci_reset(&v->pci)) {
-		virtio_pci_cut(&v->pci);
+		pci_cut(&v->nic.pci);
 		return "does not reset";
 	}
 	v->nic.count.tx_errors += queue_free(&v->tx);
@@ -532,7 +532,7 @@ static void virtio_net_stop(struct nic *nic)
 	nic->carrier.up = false;
 	/* In both cases all DMA ends, and the packets belong to the driver again. */
 	if (!virtio_pci_reset(&v->pci))
-		virtio_pci_cut(&v->pci);
+		pci_cut(&v->nic.pci);
 	queue_free(&v->rx);
 	queue_free(&v->tx);
 }
@@ -573,7 +573,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 		return wrong;
 	wrong = start(v);
 	if (wrong) {
-		virtio_pci_cut(&v->pci);
+		pci_cut(&v->nic.pci);
 		queue_free(&v->rx);
 		return wrong;
 	}
