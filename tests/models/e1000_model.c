@@ -77,7 +77,13 @@ static bool lookup(uint32_t off, uint32_t *mask)
 /* Values after a reset; the EEPROM gives the address (5.6.1). */
 static void defaults(struct e1000_model *m)
 {
+	/* Wake-up is on standby power (13.6): what frames wake, what woke. */
+	uint32_t wuc = m->reg[WUC / 4] & ~(WUC_APME | WUC_APMPME);
+	uint32_t wufc = m->reg[WUFC / 4], wus = m->reg[WUS / 4];
 	memset(m->reg, 0, sizeof m->reg);
+	m->reg[WUC / 4] = wuc | (m->apm ? WUC_APME | WUC_APMPME : 0);
+	m->reg[WUFC / 4] = wufc;
+	m->reg[WUS / 4] = wus;
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
 	m->reg[PBA / 4] = 0x00100030; /* 48 KB for receiving, 16 KB for sending */
 	m->reg[TXDCTL / 4] = 0;
@@ -398,6 +404,16 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	case ICR: /* 13.4.17: writing ones clears */
 		m->icr &= ~v;
 		return;
+	case WUC:
+		if (!(v & WUC_PME_STATUS)) /* 13.6.1: writing one clears */
+			v |= m->reg[off / 4] & WUC_PME_STATUS;
+		else
+			v &= ~WUC_PME_STATUS;
+		m->reg[off / 4] = v & mask;
+		return;
+	case WUS:
+		m->reg[off / 4] &= ~v;
+		return;
 	case ICS:
 		m->icr |= v;
 		return;
@@ -434,6 +450,12 @@ bool e1000_model_irq(const struct e1000_model *m)
 	return (m->icr & m->ims) != 0;
 }
 
+bool e1000_model_may_wake(const struct e1000_model *m)
+{
+	return m->reg[WUC / 4] || m->reg[WUFC / 4] || m->reg[WUS / 4] ||
+	       pci_model_may_wake(&m->pci);
+}
+
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n)
 {
 	m->reg[off / 4] += n; /* the counters saturate (13.7), which no test reaches */
@@ -468,4 +490,6 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	defaults(m);
 	phy_defaults(m);
 	pci_model_add(&m->pci);
+	static const uint8_t power[8] = {1, 0, 0x22, 0xc8}; /* PME from all states */
+	pci_model_add_cap(&m->pci, power, sizeof power);
 }

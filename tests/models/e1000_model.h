@@ -12,8 +12,8 @@
  * Errata are part of the model. They come from the specification updates, as far as drivers of
  * other systems know them.
  *
- * Left out on purpose: offloads, VLANs, wake-up, the serial (TBI) side, extended transmit
- * descriptors (a fault), interrupt moderation (a fault). */
+ * Left out on purpose: offloads, VLANs, the frames that wake the machine, the serial (TBI) side,
+ * extended transmit descriptors (a fault), interrupt moderation (a fault). */
 #ifndef TESTS_MODELS_E1000_MODEL_H
 #define TESTS_MODELS_E1000_MODEL_H
 
@@ -62,6 +62,7 @@ struct e1000_model {
 	/* Called when ICR is read, before the model gives its value: for events at that
 	 * moment. */
 	void (*at_icr)(struct e1000_model *m);
+	bool apm;             /* the EEPROM enables wake-up by a magic packet (5.6.8) */
 	uint32_t dma_tail_us; /* DMA continues for this time after a disable */
 
 	/* What the test reads. */
@@ -119,6 +120,9 @@ bool e1000_model_irq(const struct e1000_model *m);
 
 /* True when the card can start no DMA and raise no interrupt. */
 bool e1000_model_quiet(const struct e1000_model *m);
+
+/* True when a frame may wake the machine, or an event of the card keeps it awake (6). */
+bool e1000_model_may_wake(const struct e1000_model *m);
 
 /* Adds n to the statistics register at offset `off` (13.7). */
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n);

@@ -84,6 +84,10 @@ enum { /* table 13-2 */
 #define EECD_GNT  (1u << 7)
 #define EECD_PRES (1u << 8)
 
+#define WUC_APME       (1u << 0) /* a magic packet wakes, also without a driver */
+#define WUC_PME_STATUS (1u << 2) /* an event is raised; writing one clears it */
+#define WUC_APMPME     (1u << 3) /* and raises an event */
+
 #define MDIC_R (1u << 28)
 #define MDIC_E (1u << 30)
 

@@ -36,6 +36,11 @@ bool e1000_hw_reset(struct e1000 *e)
 	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	e1000_read(e, E1000_ICR);
+	/* The EEPROM may have armed the wake-up by frames. A gateway that is switched off
+	 * stays off. */
+	e1000_write(e, E1000_WUC, WUC_PME_STATUS);
+	e1000_write(e, E1000_WUFC, 0);
+	e1000_write(e, E1000_WUS, 0xffffffffu);
 	return true;
 }
 

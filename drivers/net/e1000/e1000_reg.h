@@ -97,6 +97,12 @@
 #define RAH_VALID    (1u << 31)
 #define RA_PAIRS     16
 
+/* --- wake-up (13.6) -------------------------------------------------------------------- */
+#define E1000_WUC      0x5800
+#define WUC_PME_STATUS (1u << 2) /* writing one clears it */
+#define E1000_WUFC     0x5808
+#define E1000_WUS      0x5810 /* writing ones clears */
+
 /* --- manageability (3.2.1): may keep ARP requests from the host ----------------------- */
 #define E1000_MANC  0x5820
 #define MANC_ARP_EN (1u << 13)

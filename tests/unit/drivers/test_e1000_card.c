@@ -175,6 +175,28 @@ static void takes_over_a_running_card(void)
 	kit_end();
 }
 
+/* The system that ran before left the card asleep, with wake-up armed and an event raised.
+ * The card works, and after the stop nothing wakes the machine. */
+static void wakes_a_card_and_stays_off(void)
+{
+	for (unsigned apm = 0; apm < 2; apm++) {
+		kit_machine(KIT_POOL);
+		struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+		m->apm = apm;
+		m->reg[WUC / 4] = 0xf;
+		m->reg[WUFC / 4] = 0xff;
+		m->reg[WUS / 4] = 2;
+		m->pci.cfg[m->pci.power + 4] = 3;
+		m->pci.cfg[m->pci.power + 5] = 0x81;
+		CHECK(kit_probe() == NULL);
+		CHECK(!e1000_model_may_wake(m));
+		CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
+		CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
+		kit_end();
+		CHECK(!e1000_model_may_wake(m));
+	}
+}
+
 /* --- PHY and link ----------------------------------------------------------------- */
 
 static void wakes_the_phy(void)
@@ -606,6 +628,7 @@ int main(void)
 	TEST(broken_eeprom);
 	TEST(cards_that_cannot_start);
 	TEST(takes_over_a_running_card);
+	TEST(wakes_a_card_and_stays_off);
 	TEST(wakes_the_phy);
 	TEST(dead_phy);
 	TEST(speed_and_duplex);
