@@ -77,13 +77,13 @@ struct pci_driver {
 	uint32_t n_ids;
 	/* Resets and starts the card, with its receive ring filled from `pool`. Gives NULL
 	 * and sets *out on success; *out stays valid for ever. On failure gives a text that
-	 * says what is wrong, and the card does no DMA. */
+	 * says what is wrong; the caller then ends the card's DMA (pci_cut). */
 	const char *(*probe)(const struct pci_dev *dev, struct pool *pool, struct nic **out);
 };
 
 /* Finds all cards for which there is a driver, in ascending order of bus, device, function.
- * Logs each card and each failure. Takes at most `max` cards. Gives the number of cards in
- * out. (nic_list.c) */
+ * Logs each card and each failure. Ends the DMA of network cards that cannot be used. Takes
+ * at most `max` cards. Gives the number of cards in out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
 
 #endif

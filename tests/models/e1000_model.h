@@ -51,7 +51,11 @@ struct e1000_model {
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
 	uint16_t eeprom_noise; /* these bits of each word that software reads are inverted */
 	bool phy_dead;         /* MDIC.R is never set */
-	bool lan_b;            /* the second interface of an 82546 */
+	bool lan_b;            /* STATUS bit 2: the second interface of an 82546 */
+	bool pcix;             /* in a PCI-X slot; the firmware allows reads of 4096 bytes */
+	bool io_deaf;          /* the I/O ports do not reach the card */
+	bool flex_speed;       /* the 82541's PHY has flexible speed after its reset */
+	bool phy_lost;         /* no link until a reset of the PHY by CTRL */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */
 	uint32_t negotiate_us; /* duration of auto-negotiation (default 0) */
@@ -66,7 +70,8 @@ struct e1000_model {
 	uint32_t dma_tail_us; /* DMA continues for this time after a disable */
 
 	/* What the test reads. */
-	unsigned resets; /* CTRL.RST */
+	unsigned resets;     /* CTRL.RST */
+	unsigned phy_resets; /* CTRL.PHY_RST */
 	unsigned rctl_writes;
 	unsigned icr_reads;
 	unsigned sent;        /* frames sent to the cable; the last ones are in out */
@@ -77,6 +82,9 @@ struct e1000_model {
 	uint32_t reg[0x20000 / 4];
 	uint16_t phy[32];
 	uint32_t icr, ims;
+	uint32_t io_address;
+	uint8_t pcix_cap; /* offset of the PCI-X capability; 0: none */
+	uint64_t phy_rst_us, phy_ready_us;
 	uint64_t reset_us, linkup_us, mdic_us, rx_off_us;
 	bool resetting, link_was_up, bmsr_down;
 	unsigned eerd_left;

@@ -8,6 +8,7 @@
 
 enum { /* table 13-2 */
        CTRL = 0x00000,
+       CTRL_DUP = 0x00004, /* 82545GM, 82546GB: a copy of CTRL */
        STATUS = 0x00008,
        EECD = 0x00010,
        EERD = 0x00014,
@@ -73,8 +74,11 @@ enum { /* table 13-2 */
 #define CTRL_RST     (1u << 26)
 #define CTRL_PHY_RST (1u << 31)
 
-#define STATUS_FD (1u << 0)
-#define STATUS_LU (1u << 1)
+#define STATUS_FD   (1u << 0)
+#define STATUS_LU   (1u << 1)
+#define STATUS_PCIX (1u << 13)
+
+#define CTRL_EXT_RO_DIS (1u << 17) /* no relaxed ordering on PCI-X */
 
 #define EECD_SK   (1u << 0)
 #define EECD_CS   (1u << 1)
@@ -115,12 +119,34 @@ enum { /* IEEE 802.3 clause 22 and 40 */
        PHY_ID2 = 3,
        PHY_ANAR = 4,
        PHY_GTCR = 9,
+       PHY_FIFO = 20, /* of the 82541's PHY */
+       FIFO_FLEX_SPEED = 0x10,
        BMCR_RESET = 0x8000,
        BMCR_AN_ENABLE = 0x1000,
        BMCR_POWER_DOWN = 0x0800,
        BMCR_ISOLATE = 0x0400,
        BMCR_AN_RESTART = 0x0200,
 };
+
+/* True for an 82545GM or 82546GB, for an 82547, for an 82546GB on a board with four. */
+static inline bool is_third(const struct e1000_model *m)
+{
+	uint16_t d = m->pci.device;
+	return d == 0x1026 || d == 0x1079 || d == 0x1099 || d == 0x10b5;
+}
+
+static inline bool is_82547(const struct e1000_model *m)
+{
+	return m->pci.device == 0x1019 || m->pci.device == 0x101a || m->pci.device == 0x1075;
+}
+
+static inline bool is_quad(const struct e1000_model *m)
+{
+	return m->pci.device == 0x1099 || m->pci.device == 0x10b5;
+}
+
+/* True in a PCI-X slot when the card may read more than 2048 bytes at once. */
+bool e1000_model_reads_too_much(const struct e1000_model *m);
 
 /* Handles a write to any other register: control, rings, filters. (e1000_model_dma.c) */
 void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v);

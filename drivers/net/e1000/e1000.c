@@ -368,16 +368,20 @@ static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 	tx_drop_all(e, counter);
 	e->broken = !ok;
 	e->nic.carrier.up = false;
-	if (ok)
-		start(e);
+	if (!ok) {
+		pci_cut(d); /* the card may still write into packets */
+		return;
+	}
+	pci_enable(d);
+	start(e);
 }
 
 static void e1000_stop(struct nic *nic)
 {
 	struct e1000 *e = card(nic);
 	uint64_t ignored = 0;
-	e1000_hw_quiesce(e);
-	e1000_hw_reset(e);
+	if (!e1000_hw_reset(e))
+		pci_cut(&nic->pci);
 	tx_drop_all(e, &ignored);
 	for (unsigned i = 0; i < E1000_RING; i++) {
 		struct e1000_slot *slot = rx_slot(&e->rx->desc[i]);
@@ -489,29 +493,6 @@ static const struct nic_ops ops = {
         .filter = e1000_filter,
 };
 
-static enum e1000_kind kind_of(uint16_t device)
-{
-	switch (device) {
-	case 0x1008:
-	case 0x100c:
-	case 0x100d:
-		return E1000_82544;
-	case 0x1013:
-	case 0x1014:
-	case 0x1018:
-	case 0x1019:
-	case 0x101a:
-	case 0x1075:
-	case 0x1076:
-	case 0x1077:
-	case 0x1078:
-	case 0x107c:
-		return E1000_82541;
-	default:
-		return E1000_82540;
-	}
-}
-
 static bool fill_ring(struct e1000 *e, struct pool *pool)
 {
 	for (uint32_t i = 0; i < E1000_RING; i++) {
@@ -541,10 +522,14 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	e->regs = mem_map(bar.base, E1000_WINDOW);
 	if (!e->rx || !e->tx || !e->regs)
 		return "no memory";
-	e->kind = kind_of(dev->device);
 	e->nic = (struct nic){
 	        .ops = &ops, .driver = "e1000", .pool = pool, .irq = dev->irq, .pci = *dev};
+	e1000_hw_identify(e);
 	pci_enable(dev);
+	const char *wrong = e1000_hw_bus(e);
+	if (wrong)
+		return wrong;
+	e1000_hw_phy_reset(e);
 	if (!e1000_hw_reset(e))
 		return "does not come out of reset";
 	if (!e1000_hw_address(e, &e->nic.address))
@@ -563,7 +548,7 @@ static const struct pci_id ids[] = {
         {0x8086, 0x1016}, {0x8086, 0x1017}, {0x8086, 0x101e}, /* 82540EP */
         {0x8086, 0x100f}, {0x8086, 0x1026},                   /* 82545 EM, GM */
         {0x8086, 0x1010}, {0x8086, 0x101d}, {0x8086, 0x1079}, /* 82546 EB, GB */
-        {0x8086, 0x1099},                                     /* 82546GB, four on a board */
+        {0x8086, 0x1099}, {0x8086, 0x10b5},                   /* 82546GB, two on a board */
         {0x8086, 0x1013}, {0x8086, 0x1018}, {0x8086, 0x1014}, /* 82541 EI, ER */
         {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
         {0x8086, 0x107c},                                     /* 82541PI */

@@ -573,7 +573,6 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 		return wrong;
 	wrong = start(v);
 	if (wrong) {
-		pci_cut(&v->nic.pci);
 		queue_free(&v->rx);
 		return wrong;
 	}

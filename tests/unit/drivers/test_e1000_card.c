@@ -23,45 +23,6 @@ static void starts_a_card(void)
 	kit_end();
 }
 
-static void knows_the_family(void)
-{
-	static const struct {
-		enum e1000_kind kind;
-		uint16_t device;
-	} card[] = {
-	        {E1000_KIND_82544, 0x1008}, {E1000_KIND_82544, 0x100c}, {E1000_KIND_82540, 0x100e},
-	        {E1000_KIND_82540, 0x1015}, {E1000_KIND_82540, 0x100f}, {E1000_KIND_82540, 0x1026},
-	        {E1000_KIND_82540, 0x1010}, {E1000_KIND_82540, 0x1079}, {E1000_KIND_82541, 0x1013},
-	        {E1000_KIND_82541, 0x1076}, {E1000_KIND_82541, 0x107c}, {E1000_KIND_82541, 0x1019},
-	        {E1000_KIND_82541, 0x1075},
-	};
-	for (unsigned i = 0; i < ARRAY_SIZE(card); i++) {
-		kit_machine(KIT_POOL);
-		struct e1000_model *m = kit_plug(0, card[i].kind, card[i].device);
-		/* Without a signature the card loads no address, so the driver must have
-		 * read it. */
-		m->eeprom[0x0a] = 0;
-		e1000_model_eeprom_sum(m);
-		CHECK(kit_probe() == NULL);
-		if (kit_nics)
-			CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
-		kit_end();
-	}
-	kit_machine(KIT_POOL);
-	kit_plug(0, E1000_KIND_82540, 0x10d3); /* an 82574: another family */
-	CHECK_STR(kit_probe(), "not in the list");
-}
-
-static void second_interface_has_its_own_address(void)
-{
-	kit_machine(KIT_POOL);
-	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x1010);
-	m->lan_b = true;
-	CHECK(kit_probe() == NULL);
-	CHECK_EQ(kit_nic[0]->address.b[5], kit_mac[0][5] ^ 1);
-	kit_end();
-}
-
 /* Probes a card whose EEPROM `spoil` has changed. */
 static const char *probe_spoilt(enum e1000_kind kind, void (*spoil)(struct e1000_model *))
 {
@@ -173,28 +134,6 @@ static void takes_over_a_running_card(void)
 	CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
 	CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
 	kit_end();
-}
-
-/* The system that ran before left the card asleep, with wake-up armed and an event raised.
- * The card works, and after the stop nothing wakes the machine. */
-static void wakes_a_card_and_stays_off(void)
-{
-	for (unsigned apm = 0; apm < 2; apm++) {
-		kit_machine(KIT_POOL);
-		struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
-		m->apm = apm;
-		m->reg[WUC / 4] = 0xf;
-		m->reg[WUFC / 4] = 0xff;
-		m->reg[WUS / 4] = 2;
-		m->pci.cfg[m->pci.power + 4] = 3;
-		m->pci.cfg[m->pci.power + 5] = 0x81;
-		CHECK(kit_probe() == NULL);
-		CHECK(!e1000_model_may_wake(m));
-		CHECK_EQ(kit_arrive(0, 64, 1), E1000_RX_TAKEN);
-		CHECK_EQ(kit_take(0, NIC_BURST, 64, 1), 1);
-		kit_end();
-		CHECK(!e1000_model_may_wake(m));
-	}
 }
 
 /* --- PHY and link ----------------------------------------------------------------- */
@@ -496,20 +435,6 @@ static void wakes_for_room(void)
 
 /* --- filters and counters ------------------------------------------------------------ */
 
-static enum e1000_rx arrive_at(const uint8_t to[6])
-{
-	uint8_t f[100];
-	kit_frame(f, 0, sizeof f, 0);
-	memcpy(f, to, 6);
-	enum e1000_rx r = e1000_model_receive(&kit_card[0], f, sizeof f);
-	struct pkt *burst[NIC_BURST];
-	uint32_t n = kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST);
-	CHECK_EQ(n, r == E1000_RX_TAKEN);
-	while (n)
-		pkt_free(burst[--n]);
-	return r;
-}
-
 static void filters(void)
 {
 	static const uint8_t all[6] = {255, 255, 255, 255, 255, 255};
@@ -517,19 +442,19 @@ static void filters(void)
 	static const mac group[] = {{{0x33, 0x33, 0, 0, 0, 1}}, {{1, 0, 0x5e, 0, 0, 0xfb}}};
 	struct e1000_model *m = kit_begin();
 	struct nic *nic = kit_nic[0];
-	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(all), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_FILTERED);
 	nic->ops->filter(nic, false, group, 2);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
 	nic->ops->filter(nic, false, group, 1);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_FILTERED);
 	CHECK_EQ(m->rctl_writes, 1);
 	nic->ops->filter(nic, true, NULL, 0);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_TAKEN);
 	nic->ops->filter(nic, true, NULL, 0);
 	CHECK_EQ(m->rctl_writes, 2);
 	nic->ops->filter(nic, false, group, 1);
@@ -538,48 +463,11 @@ static void filters(void)
 	kit_send(0, 1, 64, 0);
 	kit_wait_ms(2100);
 	CHECK_EQ(nic->count.resets, 1);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(all), E1000_RX_TAKEN);
 	kit_end();
-}
-
-/* Each word of the hash table stays as it was written, on every card of the family: also on
- * the 82544, where a write of an odd word replaces the word before it. */
-static void every_word_of_the_hash_table(void)
-{
-	static const struct {
-		enum e1000_kind kind;
-		uint16_t device;
-	} card[] = {{E1000_KIND_82544, 0x100c}, {E1000_KIND_82540, 0x100e}};
-	for (unsigned i = 0; i < ARRAY_SIZE(card); i++) {
-		mac group[128];
-		kit_machine(KIT_POOL);
-		struct e1000_model *m = kit_plug(0, card[i].kind, card[i].device);
-		CHECK(kit_probe() == NULL);
-		struct nic *nic = kit_nic[0];
-		/* Bits 47:41 choose the word, bits 40:36 the bit: one group in each word, and
-		 * all nodes in word 0. */
-		for (unsigned k = 0; k < 128; k++) {
-			unsigned bits = k << 5 | (k + 16) % 32;
-			group[k] = (mac){
-			        {0x33, 0x33, 0, 0, (uint8_t)(bits << 4), (uint8_t)(bits >> 4)}};
-		}
-		for (unsigned n = 0; n <= 128; n += 16) {
-			nic->ops->filter(nic, false, group, n);
-			for (unsigned k = 0; k < 128; k++)
-				CHECK_EQ(arrive_at(group[k].b),
-				         k < n ? E1000_RX_TAKEN : E1000_RX_FILTERED);
-		}
-		m->tx_hung = true; /* a restart writes the table again */
-		kit_send(0, 1, 64, 0);
-		kit_wait_ms(2100);
-		CHECK_EQ(nic->count.resets, 1);
-		for (unsigned k = 0; k < 128; k++)
-			CHECK_EQ(arrive_at(group[k].b), E1000_RX_TAKEN);
-		kit_end();
-	}
 }
 
 /* A board's management processor gets no ARP requests from the driver's card. */
@@ -623,12 +511,9 @@ static void counts(void)
 int main(void)
 {
 	TEST(starts_a_card);
-	TEST(knows_the_family);
-	TEST(second_interface_has_its_own_address);
 	TEST(broken_eeprom);
 	TEST(cards_that_cannot_start);
 	TEST(takes_over_a_running_card);
-	TEST(wakes_a_card_and_stays_off);
 	TEST(wakes_the_phy);
 	TEST(dead_phy);
 	TEST(speed_and_duplex);
@@ -643,7 +528,6 @@ int main(void)
 	TEST(idle_arms_are_free);
 	TEST(wakes_for_room);
 	TEST(filters);
-	TEST(every_word_of_the_hash_table);
 	TEST(hears_arp);
 	TEST(counts);
 	return tap_done();
