@@ -85,6 +85,7 @@ static void defaults(struct e1000_model *m)
 	m->reg[WUFC / 4] = wufc;
 	m->reg[WUS / 4] = wus;
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
+	m->reg[EECD / 4] = EECD_FLASH_OFF;
 	m->reg[PBA / 4] = 0x00100030; /* 48 KB for receiving, 16 KB for sending */
 	m->reg[TXDCTL / 4] = 0;
 	m->reg[MANC / 4] = MANC_ARP_EN; /* as on a board with a management processor */
@@ -174,6 +175,7 @@ static void phy_defaults(struct e1000_model *m)
 	m->phy[PHY_ID2] = is41 ? 0x0380 : 0x0c20;
 	m->phy[PHY_ANAR] = 0x0de1;
 	m->phy[PHY_GTCR] = 0x0e00;
+	m->phy_crs = false;
 }
 
 static uint16_t phy_read(struct e1000_model *m, unsigned r)
@@ -192,7 +194,11 @@ static void phy_write(struct e1000_model *m, unsigned r, uint16_t v)
 	if (r == PHY_BMSR || r == PHY_ID1 || r == PHY_ID2 || r == 5 || r == 10)
 		return; /* read only */
 	if (r == PHY_BMCR && (v & BMCR_RESET)) {
+		/* A reset by software keeps and applies this register (88E1000). */
+		uint16_t keep = m->phy[PHY_M88_CONTROL];
 		phy_defaults(m);
+		m->phy[PHY_M88_CONTROL] = keep;
+		m->phy_crs = keep & M88_CRS_ON_TX;
 		m->linkup_us = host_now_us + m->negotiate_us;
 		m->bmsr_down = true;
 	} else if (r == PHY_BMCR) {
@@ -306,6 +312,8 @@ static void uwire_clock(struct e1000_model *m, bool di)
 static void eecd_write(struct e1000_model *m, uint32_t v)
 {
 	bool clk = v & EECD_SK;
+	if ((v & EECD_FLASH) != (m->reg[EECD / 4] & EECD_FLASH))
+		pci_model_fault("EECD: write protection of the flash memory changed");
 	m->reg[EECD / 4] = v & 0x77;
 	if (!(v & EECD_CS)) {
 		m->uwire.bits = 0;
@@ -380,6 +388,10 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 {
 	struct e1000_model *m = ctx;
 	uint32_t mask, v;
+	if (m->gone || (m->gone_in && --m->gone_in == 0)) {
+		m->gone = true;
+		return 0xffffffffu;
+	}
 	if (size != 4 || off % 4 || (off != STATUS && !lookup(off, &mask))) {
 		pci_model_fault("read of %u at register 0x%x", size, off);
 		return 0;
@@ -423,6 +435,8 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 {
 	struct e1000_model *m = ctx;
 	uint32_t mask = 0;
+	if (m->gone)
+		return;
 	if (size != 4 || off % 4 || !lookup(off, &mask)) {
 		pci_model_fault("write of %u at register 0x%x", size, off);
 		return;
@@ -493,6 +507,8 @@ static uint32_t io_read(void *ctx, uint32_t off, unsigned size)
 	const struct e1000_model *m = ctx;
 	if (size != 4 || (off != 0 && off != 4))
 		pci_model_fault("read of %u at I/O port %u", size, off);
+	if (m->gone)
+		return 0xffffffffu;
 	if (m->io_deaf)
 		return 0;
 	return off == 0 ? m->io_address : reg_read(ctx, m->io_address, 4);
@@ -503,7 +519,7 @@ static void io_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	struct e1000_model *m = ctx;
 	if (size != 4 || (off != 0 && off != 4))
 		pci_model_fault("write of %u at I/O port %u", size, off);
-	if (m->io_deaf)
+	if (m->io_deaf || m->gone)
 		return;
 	if (off == 0)
 		m->io_address = v;

@@ -61,8 +61,10 @@ struct e1000_model {
 	uint32_t negotiate_us; /* duration of auto-negotiation (default 0) */
 	uint16_t speed;        /* negotiated speed: 10, 100, 1000 (default) */
 	bool half_duplex;
-	bool tx_hold; /* nothing is sent until e1000_model_send */
-	bool tx_hung; /* nothing is sent until a reset */
+	bool gone;        /* no longer on the bus: all registers read as ones */
+	unsigned gone_in; /* `gone` from this read on; 0: never */
+	bool tx_hold;     /* nothing is sent until e1000_model_send */
+	bool tx_hung;     /* nothing is sent until a reset */
 	/* Called when ICR is read, before the model gives its value: for events at that
 	 * moment. */
 	void (*at_icr)(struct e1000_model *m);
@@ -70,8 +72,10 @@ struct e1000_model {
 	uint32_t dma_tail_us; /* DMA continues for this time after a disable */
 
 	/* What the test reads. */
-	unsigned resets;     /* CTRL.RST */
-	unsigned phy_resets; /* CTRL.PHY_RST */
+	bool phy_crs;         /* the PHY reports carrier while it sends */
+	unsigned crs_missing; /* frames sent at half duplex without that */
+	unsigned resets;      /* CTRL.RST */
+	unsigned phy_resets;  /* CTRL.PHY_RST */
 	unsigned rctl_writes;
 	unsigned icr_reads;
 	unsigned sent;        /* frames sent to the cable; the last ones are in out */

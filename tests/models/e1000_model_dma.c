@@ -252,6 +252,9 @@ unsigned e1000_model_send(struct e1000_model *m, unsigned n)
 		}
 		if (tx_gather(m, f, i)) {
 			e1000_model_count(m, GPTC, 1);
+			/* At half duplex the MAC needs the carrier of its own frames. */
+			m->crs_missing +=
+			        m->half_duplex && !m->phy_crs && m->kind != E1000_KIND_82541;
 			done++;
 			f = &m->out[++m->sent % 64];
 			f->len = 0;

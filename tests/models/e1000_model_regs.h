@@ -80,13 +80,15 @@ enum { /* table 13-2 */
 
 #define CTRL_EXT_RO_DIS (1u << 17) /* no relaxed ordering on PCI-X */
 
-#define EECD_SK   (1u << 0)
-#define EECD_CS   (1u << 1)
-#define EECD_DI   (1u << 2)
-#define EECD_DO   (1u << 3)
-#define EECD_REQ  (1u << 6)
-#define EECD_GNT  (1u << 7)
-#define EECD_PRES (1u << 8)
+#define EECD_SK        (1u << 0)
+#define EECD_CS        (1u << 1)
+#define EECD_DI        (1u << 2)
+#define EECD_DO        (1u << 3)
+#define EECD_FLASH     (3u << 4)
+#define EECD_FLASH_OFF (1u << 4) /* writes are off; 0 would erase */
+#define EECD_REQ       (1u << 6)
+#define EECD_GNT       (1u << 7)
+#define EECD_PRES      (1u << 8)
 
 #define WUC_APME       (1u << 0) /* a magic packet wakes, also without a driver */
 #define WUC_PME_STATUS (1u << 2) /* an event is raised; writing one clears it */
@@ -119,6 +121,8 @@ enum { /* IEEE 802.3 clause 22 and 40 */
        PHY_ID2 = 3,
        PHY_ANAR = 4,
        PHY_GTCR = 9,
+       PHY_M88_CONTROL = 16, /* of the PHY of the other chips */
+       M88_CRS_ON_TX = 0x0800,
        PHY_FIFO = 20, /* of the 82541's PHY */
        FIFO_FLEX_SPEED = 0x10,
        BMCR_RESET = 0x8000,

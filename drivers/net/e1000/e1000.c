@@ -316,17 +316,20 @@ static void start_tx(struct e1000 *e)
 }
 
 /* Adds the card's counters to nic.count (13.7: a read clears them). A frame with a bad FCS
- * and a bad symbol counts twice. */
+ * and a bad symbol counts twice. Of a card that is no longer on the bus nothing is added: its
+ * registers read as ones. */
 static void stats(struct e1000 *e)
 {
 	struct nic_counters *c = &e->nic.count;
-	c->rx_missed += e1000_read(e, E1000_MPC);
-	c->rx_errors += e1000_read(e, E1000_CRCERRS);
-	c->rx_errors += e1000_read(e, E1000_ALGNERRC);
-	c->rx_errors += e1000_read(e, E1000_RXERRC);
-	c->rx_errors += e1000_read(e, E1000_RLEC);
-	c->tx_errors += e1000_read(e, E1000_ECOL);
-	c->tx_errors += e1000_read(e, E1000_LATECOL);
+	uint64_t missed = e1000_read(e, E1000_MPC);
+	uint64_t rx_errors = (uint64_t)e1000_read(e, E1000_CRCERRS) + e1000_read(e, E1000_ALGNERRC);
+	rx_errors += (uint64_t)e1000_read(e, E1000_RXERRC) + e1000_read(e, E1000_RLEC);
+	uint64_t tx_errors = (uint64_t)e1000_read(e, E1000_ECOL) + e1000_read(e, E1000_LATECOL);
+	if (e1000_read(e, E1000_STATUS) == E1000_GONE)
+		return;
+	c->rx_missed += missed;
+	c->rx_errors += rx_errors;
+	c->tx_errors += tx_errors;
 }
 
 /* Starts a card that was just reset, with empty rings. */
@@ -420,6 +423,8 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		return;
 	}
 	e1000_hw_carrier_read(e);
+	if (nic->carrier.up && !nic->carrier.full_duplex && !e->half_duplex)
+		e1000_hw_half_duplex(e);
 	if (!nic->carrier.up && e->tx_head != e->tx_tail) {
 		restart(e, &nic->count.tx_link_down, "carrier lost while frames wait");
 	} else if (tx_hangs(e, now_us)) {

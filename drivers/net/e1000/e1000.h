@@ -55,7 +55,8 @@ struct e1000 {
 	bool tx_refused;               /* the last tx() found the ring full */
 	bool tx_wake;                  /* INT_TXDW is enabled */
 	bool promiscuous;
-	bool broken; /* the card did not finish its reset; the carrier counts as down */
+	bool broken;      /* the card did not finish its reset; the carrier counts as down */
+	bool half_duplex; /* the PHY is prepared for half duplex */
 	enum e1000_kind kind;
 	uint8_t quirks; /* enum e1000_quirk */
 	uint16_t ports; /* first I/O port; 0: the card is reset through memory */
@@ -110,6 +111,10 @@ void e1000_hw_host_arp(struct e1000 *e);
 /* Starts the link: the PHY offers all speeds and duplex modes, and the MAC uses what was
  * negotiated. */
 void e1000_hw_negotiate(struct e1000 *e);
+
+/* Prepares the PHY for half duplex and sets e->half_duplex. The link is down for seconds,
+ * unless the PHY was prepared before. */
+void e1000_hw_half_duplex(struct e1000 *e);
 
 /* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
 void e1000_hw_carrier_read(struct e1000 *e);

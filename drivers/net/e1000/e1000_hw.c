@@ -179,17 +179,24 @@ static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 	}
 }
 
+/* Sets the lines to the EEPROM. The other bits of the register, among them the write
+ * protection of the flash memory, stay as they are. */
+static void uwire_lines(struct e1000 *e, uint32_t lines)
+{
+	uint32_t v = e1000_read(e, E1000_EECD) & ~(EECD_SK | EECD_CS | EECD_DI);
+	e1000_write(e, E1000_EECD, v | lines);
+	io_delay_us(2); /* 250 kHz, the limit of the slowest EEPROM */
+}
+
 /* One clock cycle of the Microwire bus. At the rising edge the EEPROM takes the bit DI and
  * shows its next bit. Gives that bit. */
 static bool uwire_bit(struct e1000 *e, bool di)
 {
-	uint32_t v = EECD_CS | (di ? EECD_DI : 0);
-	e1000_write(e, E1000_EECD, v);
-	io_delay_us(2); /* 250 kHz, the limit of the slowest EEPROM */
-	e1000_write(e, E1000_EECD, v | EECD_SK);
-	io_delay_us(2);
+	uint32_t lines = EECD_CS | (di ? EECD_DI : 0);
+	uwire_lines(e, lines);
+	uwire_lines(e, lines | EECD_SK);
 	bool out = (e1000_read(e, E1000_EECD) & EECD_DO) != 0;
-	e1000_write(e, E1000_EECD, v);
+	uwire_lines(e, lines);
 	return out;
 }
 
@@ -202,8 +209,7 @@ static bool uwire_word(struct e1000 *e, uint32_t at, uint16_t *out)
 		uwire_bit(e, command >> i & 1);
 	for (int i = 0; i < 16; i++)
 		v = v << 1 | uwire_bit(e, false);
-	e1000_write(e, E1000_EECD, 0); /* deselected: ready for the next command */
-	io_delay_us(2);
+	uwire_lines(e, 0); /* deselected: ready for the next command */
 	*out = (uint16_t)v;
 	return true;
 }
@@ -307,12 +313,24 @@ void e1000_hw_negotiate(struct e1000 *e)
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
 }
 
+void e1000_hw_half_duplex(struct e1000 *e)
+{
+	uint16_t control, m88;
+	e->half_duplex = true;
+	/* At half duplex the MAC expects the carrier of its own frames. The 88E1000 family
+	 * reports it only on request, and takes that over at its next reset. */
+	if (e->kind == E1000_82541 || !phy_read(e, PHY_M88, &m88) || m88 & PHY_M88_CRS ||
+	    !phy_read(e, PHY_CONTROL, &control))
+		return;
+	if (phy_write(e, PHY_M88, m88 | PHY_M88_CRS))
+		(void)phy_write(e, PHY_CONTROL, control | PHY_CONTROL_RST);
+}
+
 void e1000_hw_carrier_read(struct e1000 *e)
 {
 	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
 	uint32_t s = e1000_read(e, E1000_STATUS);
-	/* All ones: the card is no longer on the bus. */
-	bool up = (s & STATUS_LU) && s != 0xffffffffu;
+	bool up = (s & STATUS_LU) && s != E1000_GONE;
 	e->nic.carrier = (struct nic_carrier){
 	        .up = up,
 	        .full_duplex = up && (s & STATUS_FD),

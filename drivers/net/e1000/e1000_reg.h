@@ -25,7 +25,8 @@
 #define CTRL_TFCE       (1u << 28)
 #define CTRL_VME        (1u << 30) /* strip VLAN tags */
 #define CTRL_PHY_RST    (1u << 31)
-#define E1000_CTRL_DUP  0x0004 /* copy of CTRL, 82545GM and 82546GB */
+#define E1000_CTRL_DUP  0x0004      /* copy of CTRL, 82545GM and 82546GB */
+#define E1000_GONE      0xffffffffu /* what a card that is no longer on the bus reads as */
 #define E1000_STATUS    0x0008
 #define STATUS_FD       (1u << 0)
 #define STATUS_LU       (1u << 1)
@@ -62,12 +63,16 @@
 /* PHY registers (IEEE 802.3 clauses 22, 28, 40). */
 #define PHY_CONTROL      0
 #define PHY_CONTROL_AN   0x1000 /* auto-negotiation enabled */
+#define PHY_CONTROL_RST  0x8000
 #define PHY_CONTROL_OFF  0x4c00 /* loopback, power down, isolate */
 #define PHY_CONTROL_REDO 0x0200 /* start auto-negotiation again */
 #define PHY_OFFER        4
 #define PHY_OFFER_ALL    0x01e0 /* 10 and 100 Mbit/s, half and full duplex */
 #define PHY_OFFER_1000   9
 #define PHY_OFFER_1000FD 0x0200
+/* PHY of all chips but the 82541 and the 82547 (Marvell 88E1000). */
+#define PHY_M88     16
+#define PHY_M88_CRS 0x0800 /* report the carrier of sent frames too */
 /* PHY of the 82541GI and 82547GI. */
 #define PHY_FIFO      20
 #define PHY_FIFO_FLEX 0x0010 /* flexible speed: the link comes up with the lowest one */

@@ -192,6 +192,37 @@ static void speed_and_duplex(void)
 	}
 }
 
+/* At half duplex a PHY of Marvell's must report the carrier of the frames that the card sends.
+ * It learns that once, and the link goes down only then. */
+static void half_duplex(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	m->phy[PHY_M88_CONTROL] = 0x0060;
+	CHECK(kit_probe() == NULL);
+	CHECK(kit_nic[0]->carrier.up);
+	kit_wait_ms(1000);
+	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0060); /* at full duplex the link stays up */
+	m->negotiate_us = 1500000;
+	m->half_duplex = true;
+	e1000_model_cable(m, false);
+	kit_wait_ms(10);
+	e1000_model_cable(m, true);
+	kit_wait_ms(1600);
+	kit_wait_ms(1600);
+	CHECK(kit_nic[0]->carrier.up && !kit_nic[0]->carrier.full_duplex);
+	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0860);
+	unsigned reads = pci_model_reads();
+	kit_wait_ms(500);
+	CHECK(kit_nic[0]->carrier.up);
+	CHECK(pci_model_reads() - reads <= 60);
+	CHECK_EQ(kit_send(0, 5, 64, 0), 5);
+	CHECK_EQ(m->sent, 5);
+	CHECK_EQ(m->crs_missing, 0);
+	kit_wait_ms(10);
+	kit_end();
+}
+
 static void carrier_down_and_up(void)
 {
 	struct e1000_model *m = kit_begin();
@@ -508,6 +539,22 @@ static void counts(void)
 	kit_end();
 }
 
+/* Registers of a card that is no longer on the bus read as ones: nothing is counted then,
+ * whenever it goes. */
+static void counts_nothing_of_a_card_that_is_gone(void)
+{
+	for (unsigned in = 1; in < 12; in++) {
+		struct e1000_model *m = kit_begin();
+		const struct nic_counters *c = &kit_nic[0]->count;
+		kit_wait_ms(1000);
+		m->gone_in = in;
+		kit_wait_ms(3000);
+		CHECK(m->gone && !kit_nic[0]->carrier.up);
+		CHECK_EQ(c->rx_missed + c->rx_errors + c->tx_errors, 0);
+		pci_model_reset(); /* nothing is there any more */
+	}
+}
+
 int main(void)
 {
 	TEST(starts_a_card);
@@ -517,6 +564,7 @@ int main(void)
 	TEST(wakes_the_phy);
 	TEST(dead_phy);
 	TEST(speed_and_duplex);
+	TEST(half_duplex);
 	TEST(carrier_down_and_up);
 	TEST(carrier_lost_while_frames_wait);
 	TEST(recovers_from_a_hang);
@@ -530,5 +578,6 @@ int main(void)
 	TEST(filters);
 	TEST(hears_arp);
 	TEST(counts);
+	TEST(counts_nothing_of_a_card_that_is_gone);
 	return tap_done();
 }
