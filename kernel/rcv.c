@@ -22,17 +22,17 @@ static void set_filter(uint32_t i)
 	struct interface *iface = &gw->iface[i];
 	mac group[MLD_GROUPS + 1];
 	iface->groups_changed = false;
-	nic[i]->ops->filter(nic[i], gw->app->promiscuous, group, mld_filter(iface, group));
+	nic[i]->ops->filter(nic[i], gw->forwarder->promiscuous, group, mld_filter(iface, group));
 }
 
-void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
+void rcv_init(struct gw *g, struct nic *const *cards)
 {
 	gw = g;
-	nic[IF_LAN] = lan;
-	nic[IF_WAN] = wan;
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		nic[i] = cards[i];
 		if (nic[i])
 			set_filter(i);
+	}
 }
 
 const struct nic *rcv_nic(uint32_t iface)
@@ -51,7 +51,7 @@ static void drop_waiting(struct interface *iface)
 bool rcv_flush(void)
 {
 	bool moved = false;
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct interface *iface = &gw->iface[i];
 		if (pkt_queue_count(&iface->out) == 0)
 			continue;
@@ -78,7 +78,7 @@ bool rcv_flush(void)
 bool rcv_run(void)
 {
 	uint32_t got = 0;
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct pkt *burst[NIC_BURST];
 		if (!nic[i])
 			continue;
@@ -95,7 +95,7 @@ bool rcv_run(void)
 
 void rcv_poll(uint64_t now_us)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		if (!nic[i])
 			continue;
 		nic[i]->ops->poll(nic[i], now_us);
@@ -117,7 +117,7 @@ void rcv_poll(uint64_t now_us)
 bool rcv_arm(void)
 {
 	bool work = false;
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		if (!nic[i])
 			continue;
 		bool here = nic[i]->ops->arm(nic[i]);
@@ -135,7 +135,7 @@ bool rcv_arm(void)
 
 void rcv_stop(void)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i])
 			nic[i]->ops->stop(nic[i]);
 }

@@ -52,10 +52,10 @@ static bool list_stats(uint64_t *at, char *buf, size_t size)
 		fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
 		return true;
 	}
-	if (i - 1 < INTERFACES * ARRAY_SIZE(name)) {
+	if (i - 1 < gw->n_iface * ARRAY_SIZE(name)) {
 		++*at;
-		const struct nic *nic = rcv_nic((i - 1) % INTERFACES);
-		uint32_t which = (i - 1) / INTERFACES;
+		const struct nic *nic = rcv_nic((i - 1) % gw->n_iface);
+		uint32_t which = (i - 1) / gw->n_iface;
 		const uint64_t none = 0;
 		const uint64_t *value = &none;
 		if (nic)
@@ -64,19 +64,19 @@ static bool list_stats(uint64_t *at, char *buf, size_t size)
 			        &nic->count.rx_errors,    &nic->count.tx_errors,
 			        &nic->count.tx_link_down, &nic->count.resets}[which];
 		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which],
-		    gw->iface[(i - 1) % INTERFACES].name, (unsigned long long)*value);
+		    gw->iface[(i - 1) % gw->n_iface].name, (unsigned long long)*value);
 		return true;
 	}
-	uint32_t rest = i - 1 - INTERFACES * (uint32_t)ARRAY_SIZE(name);
+	uint32_t rest = i - 1 - gw->n_iface * (uint32_t)ARRAY_SIZE(name);
 	bool more = gw_show_stats(gw, &rest, buf, size);
-	*at = rest + 1 + INTERFACES * ARRAY_SIZE(name);
+	*at = rest + 1 + gw->n_iface * ARRAY_SIZE(name);
 	return more;
 }
 
 static bool list_interfaces(uint64_t *at, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)(*at)++;
-	if (i >= INTERFACES)
+	if (i >= gw->n_iface)
 		return false;
 	const struct interface *iface = &gw->iface[i];
 	const struct nic *nic = rcv_nic(i);
@@ -119,24 +119,14 @@ static bool list_drops(uint64_t *at, char *buf, size_t size)
 	return gw_listing(gw_show_drops, at, buf, size);
 }
 
-static bool app_sessions(struct gw *g, uint32_t *at, char *buf, size_t size)
-{
-	return g->app->show && g->app->show(g, SHOW_SESSIONS, at, buf, size);
-}
-
 static bool list_sessions(uint64_t *at, char *buf, size_t size)
 {
-	return gw_listing(app_sessions, at, buf, size);
-}
-
-static bool app_timings(struct gw *g, uint32_t *at, char *buf, size_t size)
-{
-	return g->app->show && g->app->show(g, SHOW_TIMINGS, at, buf, size);
+	return gw_listing(gw_show_sessions, at, buf, size);
 }
 
 static bool list_timings(uint64_t *at, char *buf, size_t size)
 {
-	return gw_listing(app_timings, at, buf, size);
+	return gw_listing(gw_show_timings, at, buf, size);
 }
 
 static bool list_config(uint64_t *at, char *buf, size_t size)

@@ -16,6 +16,7 @@
 #include "net/ip4/frag.h"
 #include "net/ip4/icmp.h"
 
+#define KEPT_PORTS    256u
 #define TICK_SESSIONS 64u /* sessions visited in one tick */
 
 /* --- start ------------------------------------------------------------------------- */
@@ -39,6 +40,18 @@ static void set_lifetimes(struct nat *n, const struct nat_config *c)
 	n->table.linger_s = n->life_s[NAT_TCP][NAT_TRANS];
 }
 
+/* True when a network of the interface has an address from first to last (host order). */
+static bool overlaps(const struct interface *iface, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = 0; i < iface->n_addr; i++) {
+		uint32_t mask = addr_mask4(iface->addr[i].len);
+		uint32_t net = ip4_get(iface->addr[i].addr) & mask;
+		if (first <= (net | ~mask) && net <= last)
+			return true;
+	}
+	return false;
+}
+
 /* Checks a range of nat.pool (host order), except for its size. Gives NULL, or what is
  * wrong. */
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
@@ -54,12 +67,9 @@ static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 	for (uint32_t i = 0; i < gw->routes4.n_claims; i++)
 		if (gw->routes4.claim[i].first <= last && first <= gw->routes4.claim[i].last)
 			return "nat.pool: an address is given twice";
-	for (uint32_t i = 0; i < gw->iface[IF_LAN].n_addr; i++) {
-		const struct address4 *lan = &gw->iface[IF_LAN].addr[i];
-		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
-		if (first <= (net | ~mask) && net <= last)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && overlaps(&gw->iface[i], first, last))
 			return "nat.pool: an address lies in the network of lan.address";
-	}
 	return NULL;
 }
 
@@ -112,7 +122,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct nat_config_forward *f = &c->forward[i];
 		const struct route4 *r = route4_for(&gw->routes4, f->inside);
-		if (!r || r->iface != IF_LAN || gw_is_own(gw, f->inside))
+		if (!r || !interface_is_inside(r->iface) || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
 		                        swap16(f->public_port), ip4_raw(f->inside),
@@ -122,11 +132,28 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	return NULL;
 }
 
+static bool has_inside4(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && gw->iface[i].n_addr > 0)
+			return true;
+	return false;
+}
+
+/* Services open sockets on our own address: the NAT leaves them some of its ports. */
+static void keep_ports(const struct gw *gw, struct nat *n)
+{
+	n->own_external = nat_external_find(&n->table, ip4_raw(gw->iface[IF_WAN].addr[0].addr));
+	for (uint32_t i = 0; i < SERVICES_MAX && n->own_external != NAT_NONE; i++)
+		if (gw->service[i])
+			n->table.external[n->own_external].n_kept = KEPT_PORTS;
+}
+
 const char *nat_start(struct gw *gw)
 {
 	const struct nat_config *c = nat_config(gw->config);
 	struct nat *n = nat_of(gw);
-	if (gw->iface[IF_LAN].n_addr == 0)
+	if (!has_inside4(gw))
 		return "lan.address: an IPv4 address is required by the NAT";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by the NAT";
@@ -138,6 +165,8 @@ const char *nat_start(struct gw *gw)
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
 	set_lifetimes(n, c);
+	if (!bad)
+		keep_ports(gw, n);
 	return bad ? bad : set_forwards(gw, n);
 }
 
@@ -186,6 +215,10 @@ static struct nat_session *find_or_open_in(struct gw *gw, struct nat *n, struct 
 {
 	const uint8_t *l4 = p->data + p->l4;
 	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
+	if (!m && nat_port_is_taken(&n->table, external, proto, load16(l4 + 2))) {
+		*v = V_LOCAL;
+		return NULL;
+	}
 	if (!m) {
 		if (proto == NAT_TCP && nat_tcp_opens(tcp_of(p)) && !(p->flags & PKT_HAIRPIN))
 			nat_syn_hold(gw, &n->syns, p);
@@ -422,14 +455,30 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 {
 	struct nat *n = nat_of(gw);
-	return p->iface == IF_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
+	return interface_is_inside(p->iface) ? from_inside(gw, n, p) : from_outside(gw, n, p);
 }
 
 bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
-	return p->iface == IF_LAN || nat_is_external(nat_of(gw), to) ||
+	return interface_is_inside(p->iface) || nat_is_external(nat_of(gw), to) ||
 	       interface_has4(&gw->iface[IF_WAN], to);
+}
+
+bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	struct nat *n = nat_of(gw);
+	uint8_t p = nat_proto_of(proto);
+	return n->own_external == NAT_NONE || p == NAT_OTHER ||
+	       nat_port_take(&n->table, n->own_external, p, port);
+}
+
+void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	struct nat *n = nat_of(gw);
+	uint8_t p = nat_proto_of(proto);
+	if (n->own_external != NAT_NONE && p != NAT_OTHER)
+		nat_port_give(&n->table, n->own_external, p, port);
 }
 
 bool nat_tick(struct gw *gw)
@@ -439,13 +488,15 @@ bool nat_tick(struct gw *gw)
 	return nat_session_tick(&n->table, gw->clock.s, TICK_SESSIONS);
 }
 
-const struct app app_nat = {
+const struct forwarder forwarder_nat = {
         .keys = {&nat_section},
         .counts = {&nat_counts},
         .init = nat_init,
         .frames = nat_flow_frames,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
+        .port_take = nat_own_port_take,
+        .port_give = nat_own_port_give,
         .tick = nat_tick,
         .show = nat_show,
 };

@@ -59,7 +59,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 	return false;
 }
 
-bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	return what == SHOW_SESSIONS && show_session(gw, nat_of(gw), cursor, buf, size);
 }

@@ -159,6 +159,7 @@ struct nat_ports {
 struct nat_external {
 	uint32_t ip;
 	uint32_t n_hosts;
+	uint32_t n_kept; /* free ports of each class from 1024 on that no mapping may take */
 	uint16_t n_free[NAT_WITH_PORTS][NAT_PORT_CLASSES]; /* ports */
 	struct nat_ports *ports[NAT_WITH_PORTS];
 };
@@ -315,6 +316,20 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
  * endpoint. False when the port or the endpoint is in use already. */
 bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
                         uint16_t in_port) MUST_USE;
+
+/* Takes a port (host order) of an external address for a socket of the gateway itself: no mapping
+ * gets it. False when it is in use. nat_port_give ends that. */
+bool nat_port_take(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port) MUST_USE;
+void nat_port_give(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port);
+
+/* True when nat_port_take took the port (raw). */
+static inline bool nat_port_is_taken(const struct nat_table *t, uint32_t external, uint8_t proto,
+                                     uint16_t ext_port)
+{
+	const struct nat_ports *p = t->external[external].ports[proto];
+	uint32_t port = swap16(ext_port);
+	return p->owner[ext_port] == NAT_NONE && port != 0 && p->used[port / 32] >> port % 32 & 1;
+}
 
 /* nat_external_of: the external address (index) of an inside host, NAT_NONE while it holds
  * nothing. nat_external_for: the same, or the address that the host would get if all of

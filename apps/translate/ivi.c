@@ -88,7 +88,7 @@ static const struct route6 *native6(const struct gw *gw, const ip6 *net, uint8_t
 		ip6 to;
 		memcpy(&to, r->net, sizeof to);
 		if (r->len <= len && addr_in6(net, &to, r->len) && r->iface < INTERFACES)
-			return r->iface == IF_LAN ? r : NULL;
+			return interface_is_inside(r->iface) ? r : NULL;
 	}
 	return NULL;
 }
@@ -168,7 +168,7 @@ static void add_reserved(struct translator *v, uint32_t a)
  * broadcast address. A /31 has hosts only (RFC 3021). */
 static void set_reserved(const struct gw *gw, struct translator *v)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
 			const struct address4 *a = &gw->iface[i].addr[k];
 			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
@@ -269,26 +269,34 @@ static bool has_global6(const struct interface *iface)
 /* Hosts get addresses of the mapped form and cannot make them up themselves. So the
  * prefixes are advertised as on-link, without the flag for address configuration (RFC 6219
  * section 6.1; A = 0). */
-static const char *advertise(struct gw *gw)
+static const char *advertise(struct gw *gw, uint32_t iface)
 {
-	const struct interface *lan = &gw->iface[IF_LAN];
-	if (!ra_config(gw->config)->on)
+	const struct interface *lan = &gw->iface[iface];
+	if (!ra_config_on(gw->config, iface))
 		return NULL;
-	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
+	ra_start(gw, iface, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
 	for (uint32_t i = 0; i < lan->n_addr6; i++) {
 		const struct address6 *a = &lan->addr6[i];
 		if (!ip6_is_link_local(&a->addr) &&
-		    !ra_set_prefix(gw, IF_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
+		    !ra_set_prefix(gw, iface, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
 		                   RA_PREFERRED_S))
 			return "lan.address: too many IPv6 networks to advertise";
 	}
 	return NULL;
 }
 
+static bool has_inside6(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
+			return true;
+	return false;
+}
+
 static const char *ivi_init(struct gw *gw)
 {
 	const struct ivi_config *c = ivi_config(gw->config);
-	if (!has_global6(&gw->iface[IF_LAN]))
+	if (!has_inside6(gw))
 		return "lan.address: an IPv6 address is required by ivi";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by ivi";
@@ -303,7 +311,11 @@ static const char *ivi_init(struct gw *gw)
 	v->mss = (uint16_t)c->mss_clamp;
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
-	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->iface[IF_LAN].mtu);
+	v->mtu6 = NET_MTU;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i))
+			v->mtu6 = min_u32(v->mtu6, gw->iface[i].mtu);
+	v->limit46 = min_u32(c->lowest_ipv6_mtu, v->mtu6);
 	xlat_cache_set_up(v->cache, gw->rng);
 	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, c);
@@ -315,7 +327,10 @@ static const char *ivi_init(struct gw *gw)
 		bad = set_routes(gw, v);
 	if (!bad)
 		bad = set_addresses(gw, v);
-	return bad ? bad : advertise(gw);
+	for (uint32_t i = 0; i < gw->n_iface && !bad; i++)
+		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
+			bad = advertise(gw, i);
+	return bad;
 }
 
 /* --- which packets are translated -------------------------------------------------- */
@@ -395,7 +410,7 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	struct translator *v = gw->state;
 	if (LIKELY(p->out == IF_APP))
 		return xlat64(gw, v, p);
-	if (p->out == IF_LAN)
+	if (interface_is_inside(p->out))
 		return ip6_forward(gw, p);
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
@@ -417,7 +432,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 		if (!(translated && p->flags & PKT_LATER))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {
-		if (iface == IF_LAN && p->out == IF_WAN) {
+		if (interface_is_inside(iface) && p->out == IF_WAN) {
 			p->iface = IF_WAN;
 			p->flags |= PKT_INBOUND;
 		}
@@ -426,7 +441,15 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 	p->iface = iface;
 }
 
-const struct app app_ivi = {
+static bool ivi_prefix64(const struct gw *gw, struct prefix *p, bool *ivi)
+{
+	const struct ivi_config *c = ivi_config(gw->config);
+	*p = c->prefix;
+	*ivi = c->format == IVI_FORMAT_IVI;
+	return c->has_prefix;
+}
+
+const struct forwarder forwarder_ivi = {
         .no_wan6 = true,
         .takes_source_routes = true,
         .keys = {&ivi_section},
@@ -437,6 +460,7 @@ const struct app app_ivi = {
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
+        .prefix64 = ivi_prefix64,
         .tick = xlat_timing_tick,
         .show = ivi_show,
 };

@@ -78,10 +78,12 @@ ip4 xlat_error_source4(struct gw *gw, const struct translator *v, ip4 to)
 
 ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
 {
-	const ip6 *own = gw_own_address6(gw, IF_LAN, to);
 	if (v->n_icmp6)
 		return v->icmp6[rng_below(gw->rng, v->n_icmp6)];
-	return own ? *own : gw->iface[IF_LAN].addr6[1].addr;
+	const struct route6 *r = route6_for(&gw->routes6, to);
+	uint32_t iface = r && interface_is_inside(r->iface) ? r->iface : IF_LAN;
+	const ip6 *own = gw_own_address6(gw, iface, to);
+	return own ? *own : gw->iface[iface].addr6[1].addr;
 }
 
 /* --- shared addresses --------------------------------------------------------------------- */

@@ -36,6 +36,17 @@ static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
 	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
 }
 
+static bool tun_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	return !tun_of(gw)->has_nat || nat_own_port_take(gw, proto, port);
+}
+
+static void tun_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	if (tun_of(gw)->has_nat)
+		nat_own_port_give(gw, proto, port);
+}
+
 static bool tun_tick(struct gw *gw)
 {
 	struct tun *t = tun_of(gw);
@@ -60,12 +71,12 @@ static const void *state(const struct gw *gw)
 
 static const struct count_table tun_counts = COUNT_TABLE(count, state);
 
-static bool tun_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+static bool tun_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	return tun_of(gw)->has_nat && nat_show(gw, what, cursor, buf, size);
 }
 
-const struct app app_tun = {
+const struct forwarder forwarder_tun = {
         .no_wan6 = true,
         .keys = {&nat_section, &tun_section},
         .counts = {&tun_counts, &nat_counts},
@@ -73,6 +84,8 @@ const struct app app_tun = {
         .frames = tun_flow_frames,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
+        .port_take = tun_port_take,
+        .port_give = tun_port_give,
         .ip6 = tun_ip6,
         .tick = tun_tick,
         .show = tun_show,

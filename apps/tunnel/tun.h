@@ -165,7 +165,7 @@ static inline uint8_t *tun_put_header(struct gw *gw, const struct tun *t, uint8_
  * wrong. (tun_setup.c) */
 const char *tun_setup(struct gw *gw, struct tun *t);
 
-/* Hooks (app.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have to
+/* Hooks (net/forwarder.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have to
  * be encapsulated (tun_out.c). */
 enum verdict tun_ip4(struct gw *gw, struct pkt *p);
 enum verdict tun_ip6(struct gw *gw, struct pkt *p);
@@ -185,7 +185,7 @@ bool tun_flow_init(struct gw *gw, struct tun *t) MUST_USE;
 void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop);
 void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end);
 
-/* Takes the frames that came in on an interface (app.h): forwards tunnel packets, and those of the
+/* Takes the frames that came in on an interface (net/forwarder.h): forwards tunnel packets, and those of the
  * NAT, on the fast path, and gives the others to gw_frame. */
 void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 

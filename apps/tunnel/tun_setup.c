@@ -171,25 +171,45 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 	return true;
 }
 
-/* Sets our address on the LAN, and starts the advertisements there. Hosts should prefer any
- * other router to 6to4 (RFC 6343 section 4.1), but not to their provider's own 6rd. */
-static const char *start_lan(struct gw *gw, uint64_t lan)
+/* Sets our address on a network of the inside, whose prefix is `net`, and starts the advertisements
+ * there. Hosts should prefer any other router to 6to4 (RFC 6343 section 4.1), but not to their
+ * provider's own 6rd. */
+static const char *start_lan(struct gw *gw, uint32_t lan, uint64_t upper)
 {
-	const struct interface *iface = &gw->iface[IF_LAN];
-	ip6 net = address_of(lan, 0), router = address_of(lan, 1);
+	const struct interface *iface = &gw->iface[lan];
+	ip6 net = address_of(upper, 0), router = address_of(upper, 1);
 	bool have = false, rd = tun_config(gw->config)->rd.has_prefix;
 	/* Host number 1, unless the configuration gives us another address in that network. */
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		have |= addr_in6(&iface->addr6[i].addr, &net, 64);
-	const char *bad = have ? NULL : gw_add_address6(gw, IF_LAN, &router, 64);
+	const char *bad = have ? NULL : gw_add_address6(gw, lan, &router, 64);
 	if (bad)
 		return bad;
-	ra_start(gw, IF_LAN, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
+	ra_start(gw, lan, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
 	         min_u32(gw->app_mtu, iface->mtu));
-	return ra_set_prefix(gw, IF_LAN, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
+	return ra_set_prefix(gw, lan, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
 	                     RA_VALID_S, RA_PREFERRED_S)
 	               ? NULL
 	               : "too many prefixes to advertise";
+}
+
+/* Each network of the inside gets a /64 of the site: 6to4.subnet and those after it, in the order
+ * lan, lan2, …. A site of one /64 serves the first network only. */
+static const char *start_lans(struct gw *gw, uint64_t lan, uint32_t site_len)
+{
+	uint64_t left = (1ull << (64 - site_len)) - (lan & ((1ull << (64 - site_len)) - 1));
+	const char *bad = NULL;
+	for (uint32_t i = 0; i < gw->n_iface && !bad; i++) {
+		if (!interface_is_inside(i))
+			continue;
+		if (left-- == 0) {
+			log_line("6to4: the site's prefix has no /64 for %s and what follows it",
+			         gw->iface[i].name);
+			break;
+		}
+		bad = start_lan(gw, i, lan++);
+	}
+	return bad;
 }
 
 const char *tun_setup(struct gw *gw, struct tun *t)
@@ -213,7 +233,7 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 			         "used");
 	set_header(gw, t);
 	reasm_init(gw, &t->reasm);
-	bad = start_lan(gw, lan);
+	bad = start_lans(gw, lan, site_len);
 	if (bad)
 		return bad;
 	uint32_t domain_len = c->rd.has_prefix ? c->rd.prefix.len : 16;

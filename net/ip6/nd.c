@@ -106,7 +106,7 @@ static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 
 void nd_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 0; gw->iface[i].carrier && k < gw->iface[i].n_addr6; k++)
 			tick_address(gw, i, &gw->iface[i].addr6[k]);
 }

@@ -47,8 +47,8 @@ static struct pkt *unpark(struct gw *gw, struct neigh *n)
 
 void neigh_tell(struct gw *gw, struct pkt *p, bool six)
 {
-	if (gw->app->no_neighbour)
-		gw->app->no_neighbour(gw, p, six);
+	if (gw->forwarder->no_neighbour)
+		gw->forwarder->no_neighbour(gw, p, six);
 	else if (six)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	else

@@ -83,7 +83,7 @@ static uint32_t write_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static void write_dns(const struct ra_config *c, const struct ra *ra, struct writer *w,
+static void write_dns(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
                       uint32_t lifetime_s)
 {
 	bool own = c->n_rdnss == 0 && ra->has_dns;
@@ -104,7 +104,7 @@ static void write_dns(const struct ra_config *c, const struct ra *ra, struct wri
 	}
 }
 
-static void write_pref64(const struct ra_config *c, const struct ra *ra, struct writer *w,
+static void write_pref64(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
                          uint32_t lifetime_s)
 {
 	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
@@ -144,8 +144,8 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	if (mtu)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
-	write_dns(ra_config(gw->config), ra, &w, lifetime_s);
-	write_pref64(ra_config(gw->config), ra, &w, lifetime_s);
+	write_dns(ra_config(gw->config, iface), ra, &w, lifetime_s);
+	write_pref64(ra_config(gw->config, iface), ra, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
 	if (!p)
@@ -181,7 +181,7 @@ void ra_restart(struct gw *gw, uint32_t iface)
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu)
 {
 	struct ra *ra = &gw->ra[iface];
-	ra->on = ra_config(gw->config)->on;
+	ra->on = ra_config_on(gw->config, iface);
 	ra->lifetime_s = lifetime_s;
 	ra->preference = preference;
 	ra->mtu = mtu;
@@ -283,14 +283,14 @@ static bool may_send(const struct gw *gw, uint32_t iface)
 
 void ra_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (may_send(gw, i))
 			tick_iface(gw, i);
 }
 
 void ra_stop(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct ra *ra = &gw->ra[i];
 		/* After a restart with another IPv4 address the prefixes are others. */
 		for (uint32_t k = 0; k < ra->n_prefixes; k++)

@@ -26,7 +26,7 @@ const char *gw_setup_fail(const char *format, ...)
 /* The interface on whose network an address lies; INTERFACES when on none. */
 static uint32_t iface_of(const struct gw *gw, ip4 a)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (interface_on_link4(&gw->iface[i], a))
 			return i;
 	return INTERFACES;
@@ -36,8 +36,8 @@ static const char *setup_iface(struct gw *gw, uint32_t i)
 {
 	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 	struct interface *iface = &gw->iface[i];
-	iface->name = i == IF_LAN ? "lan" : "wan";
-	iface->mtu = c->mtu;
+	iface->name = net_interface_name[i];
+	iface->mtu = c->has_mtu ? c->mtu : NET_MTU;
 	for (uint32_t k = 0; k < c->n_address; k++) {
 		if (c->address[k].addr.is6)
 			continue;
@@ -71,7 +71,7 @@ static bool has_own_route(const struct gw *gw, ip4 a)
  * that the address stays ours. False when there are too many routes. */
 static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
 			const struct address4 *a = &gw->iface[i].addr[k];
 			if (len <= a->len || ((ip4_get(a->addr) ^ net) & addr_mask4(len)) ||
@@ -149,16 +149,30 @@ static const char *setup_neighbours(struct gw *gw)
 	return NULL;
 }
 
+static const char *start_services(struct gw *gw)
+{
+	for (uint32_t i = 0; i < SERVICES_MAX; i++) {
+		const struct service *s = gw->service[i];
+		const char *bad = s ? s->init(gw) : NULL;
+		if (bad)
+			return bad;
+		if (s && s->frame)
+			gw->frame_hook[gw->n_frame_hooks++] = s->frame;
+	}
+	return NULL;
+}
+
 const char *gw_init(struct gw *gw)
 {
 	gw->ids.mul = rng_u32(gw->rng) | 1;
 	rng_bytes(gw->rng, gw->ids.next, sizeof gw->ids.next);
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
+	gw->n_iface = net_interfaces(gw->config);
 	frag_init(gw);
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		const char *bad = setup_iface(gw, i);
-		if (!bad && gw->app->ip6 && !(i == IF_WAN && gw->app->no_wan6))
+		if (!bad && gw->forwarder->ip6 && !(i == IF_WAN && gw->forwarder->no_wan6))
 			bad = gw_setup_iface6(gw, i);
 		if (bad)
 			return bad;
@@ -166,21 +180,23 @@ const char *gw_init(struct gw *gw)
 	const char *bad = setup_routes(gw);
 	if (!bad)
 		bad = setup_neighbours(gw);
-	if (!bad && gw->app->ip6)
+	if (!bad && gw->forwarder->ip6)
 		bad = gw_setup_routes6(gw);
-	if (!bad && gw->app->ip6)
+	if (!bad && gw->forwarder->ip6)
 		bad = gw_setup_neighbours6(gw);
-	return bad ? bad : gw->app->init(gw);
+	if (!bad)
+		bad = gw->forwarder->init(gw);
+	return bad ? bad : start_services(gw);
 }
 
 void gw_carrier_up(struct gw *gw, uint32_t iface)
 {
 	gw->iface[iface].up_us = gw->clock.us;
-	if (gw->app->promiscuous)
+	if (gw->forwarder->promiscuous)
 		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
 		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
-	if (gw->app->ip6) {
+	if (gw->forwarder->ip6) {
 		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);
 	}

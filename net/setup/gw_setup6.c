@@ -23,7 +23,7 @@ static ip6 link_local_of(const mac *m)
 /* The interface on whose network an address lies; INTERFACES when on none. */
 static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++)
 			if (!ip6_is_link_local(&gw->iface[i].addr6[k].addr) &&
 			    addr_in6(a, &gw->iface[i].addr6[k].addr, gw->iface[i].addr6[k].len))
