@@ -20,9 +20,7 @@
 
 #define MASK (E1000_RING - 1)
 
-#define FRAME_MIN 14u   /* an Ethernet header */
-#define WIRE_MIN  60u   /* IEEE 802.3 3.2.8, without FCS */
-#define WIRE_MAX  1518u /* with a VLAN tag, without FCS */
+#define WIRE_MIN 60u /* IEEE 802.3 3.2.8, without FCS */
 
 #define RX_WANT (RXD_DD | RXD_EOP)
 #define RX_SKIP 0xffffffffu /* no masked state has this value */
@@ -67,7 +65,7 @@ static inline bool rx_waiting(const struct e1000 *e)
 static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 {
 	bool good = (state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
-	            d->len - FRAME_MIN <= PKT_ROOM - FRAME_MIN;
+	            d->len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
 	if (good) {
 		e->nic.count.rx_no_packet++;
 	} else if (e->rx_want == RX_SKIP) {
@@ -128,7 +126,7 @@ static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt *
 		io_rmb(); /* read the length after the state */
 		uint32_t len = d->len;
 		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
-		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
+		           len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN)) {
 			struct pkt *p = rx_slot(d)->p;
 			pkt_filled(p, len);
 			*out++ = p;
@@ -195,7 +193,7 @@ static inline void tx_reclaim(struct e1000 *e)
  * freed. */
 static uint32_t tx_pad_or_drop(struct e1000 *e, struct pkt *p)
 {
-	if (p->len >= FRAME_MIN && p->len < WIRE_MIN) {
+	if (p->len >= NIC_FRAME_MIN && p->len < WIRE_MIN) {
 		uint32_t missing = WIRE_MIN - p->len;
 		uint8_t *pad = pkt_put(p, missing);
 		if (pad) {
@@ -219,7 +217,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 	for (struct pkt **end = burst + n; burst != end; burst++) {
 		struct pkt *p = *burst;
 		uint32_t len = p->len;
-		if (UNLIKELY(len - WIRE_MIN > WIRE_MAX - WIRE_MIN)) {
+		if (UNLIKELY(len - WIRE_MIN > NIC_FRAME_MAX - WIRE_MIN)) {
 			len = tx_pad_or_drop(e, p);
 			if (len == 0)
 				continue;
