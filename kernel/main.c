@@ -216,6 +216,17 @@ static uint32_t cpu_busy(void)
 	return busy_permille;
 }
 
+static void log_nmis(void)
+{
+	static uint32_t seen;
+	static uint64_t said;
+	if (cpu_nmis() == seen)
+		return;
+	seen = cpu_nmis();
+	log_limited(&said, 60000, "non-maskable interrupt without a reason, %u since the start",
+	            seen);
+}
+
 /* Once a second: computes the load, and adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
@@ -225,6 +236,7 @@ static void every_second(uint64_t now)
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
 	second_halted_us = halted_us;
 	second_at = now + SECOND_US;
+	log_nmis();
 	uint64_t jitter = io_cycles();
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
