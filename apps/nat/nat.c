@@ -198,6 +198,7 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
+	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -422,6 +423,8 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	} else if (UNLIKELY(p->out != IF_WAN)) {
 		return not_translated(gw, p);
 	}
+	if (!(p->flags & PKT_TRANSLATED) && UNLIKELY(ip4_bad_source(gw, p)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
 	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP | PKT_OPTIONS))) {

@@ -197,6 +197,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	        .ext_port = m->ext_port,
 	        .ip_delta = m->ip_delta,
 	        .l4_delta = m->l4_delta,
+	        .iface = NAT_NO_IFACE,
 	};
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;

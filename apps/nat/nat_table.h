@@ -70,6 +70,7 @@ enum {
 	NAT_SYN_OUTSIDE = 128,
 };
 
+#define NAT_NO_IFACE 0xffu /* the number of no interface */
 struct nat_session {
 	/* The 5-tuple as seen from inside; ports as in_port | rem_port << 16. */
 	uint32_t in_ip; /* NAT_OTHER: the external address */
@@ -88,6 +89,9 @@ struct nat_session {
 	uint16_t ext_port;
 	uint16_t ip_delta;
 	uint16_t l4_delta;
+	/* The interface from which the inside host sent its last packet (UDP and TCP);
+	 * NAT_NO_IFACE before. The fast path takes packets from there only. */
+	uint8_t iface;
 	/* TCP, by enum nat_side: the sequence number behind the last byte that this side
 	 * sent (host order), and the last window that it offered. */
 	uint32_t end[2];
