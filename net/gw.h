@@ -153,6 +153,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* The same frames as gw_show_drops, as hexadecimal digits in place of words. */
+bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
 /* Writes the addresses of an interface that are in force, each behind a space; gives the number of
  * characters. */

@@ -328,7 +328,16 @@ static bool print_value(const struct config *c, const struct config_entry *e, ui
 	return e->key->type->print(e->key, value, buf + n, size - n);
 }
 
-bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+/* True when a line that print_value wrote is the default of a key that is given `n` times. A
+ * default is the text that its value prints. */
+static bool is_default(const struct config_key *key, uint32_t n, const char *line)
+{
+	return key->initial && n == 1 && strcmp(line + strlen(key->name) + 1, key->initial) == 0;
+}
+
+/* The next line of config_line, or with `changed` of config_line_changed. */
+static bool next_line(const struct config *c, uint32_t *cursor, char *buf, size_t size,
+                      bool changed)
 {
 	/* The upper half of the cursor is the entry, the lower half the place in its list. */
 	for (uint32_t k = *cursor >> 16; k < c->n_entries; k++) {
@@ -337,7 +346,8 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 		if (e->key->counter)
 			memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
 		for (; i < n; i++) {
-			if (!print_value(c, e, i, buf, size))
+			if (!print_value(c, e, i, buf, size) ||
+			    (changed && is_default(e->key, n, buf)))
 				continue;
 			*cursor = k << 16 | (i + 1);
 			return true;
@@ -345,4 +355,14 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 	}
 	*cursor = c->n_entries << 16;
 	return false;
+}
+
+bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+{
+	return next_line(c, cursor, buf, size, false);
+}
+
+bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+{
+	return next_line(c, cursor, buf, size, true);
 }

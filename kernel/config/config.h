@@ -89,4 +89,8 @@ const char *config_where_later(const struct config *c, const char *a, const char
  * true; false after the last. */
 bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size);
 
+/* As config_line, but only the lines whose value is not the default. A list that holds more than
+ * its default is written as a whole. */
+bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size);
+
 #endif

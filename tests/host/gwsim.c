@@ -11,7 +11,7 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces drops log print
+ *   stats sessions timings neighbours routes interfaces drops drops-raw log print
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   slow                       the number of frames that the fast path did not take
@@ -242,7 +242,7 @@ static bool do_list(const char *command)
 	        {"timings", list_timings},  {"neighbours", gw_show_neighbours},
 	        {"routes", gw_show_routes}, {"interfaces", list_interfaces},
 	        {"drops", gw_show_drops},   {"print", list_config},
-	        {"log", list_log},
+	        {"log", list_log},          {"drops-raw", gw_show_drops_raw},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)

@@ -444,6 +444,23 @@ static void where_a_value_stands(void)
 	CHECK_STR(config_where(&c, ""), "gateway.conf");
 }
 
+/* Only what differs from its default: every default is the text that its value prints. */
+static void changed_lines(void)
+{
+	char all[300], *at = all, buf[100];
+	uint32_t cursor = 0;
+	start();
+	CHECK(!config_line_changed(&c, &cursor, buf, sizeof buf));
+	CHECK(text("lan.mtu 1500\nwan.mtu 1400\ndns64-prefix 64:ff9b::/96\n"
+	           "dns64-prefix 2001:db8::/96\nlan.address 192.0.2.1/24\n"
+	           "dns64.exclude ::ffff:0:0/96\ntimeout-time 1\n"));
+	cursor = 0;
+	while (config_line_changed(&c, &cursor, buf, sizeof buf))
+		at += sprintf(at, "%s\n", buf);
+	CHECK_STR(all, "lan.address 192.0.2.1/24\nwan.mtu 1400\n"
+	               "dns64-prefix 64:ff9b::/96\ndns64-prefix 2001:db8::/96\n");
+}
+
 /* Bytes behind the text are not read. */
 static void text_ends_where_it_ends(void)
 {
@@ -484,6 +501,7 @@ int main(void)
 	TEST(many_errors);
 	TEST(error_texts);
 	TEST(where_a_value_stands);
+	TEST(changed_lines);
 	TEST(text_ends_where_it_ends);
 	TEST(bytes_at_the_edges);
 	return tap_done();
