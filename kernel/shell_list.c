@@ -27,10 +27,9 @@ static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t si
 	const uint64_t none = 0;
 	const uint64_t *value = &none;
 	if (nic)
-		value = (const uint64_t *[]){
-		        &nic->count.rx_no_packet, &nic->count.rx_missed,
-		        &nic->count.rx_errors,    &nic->count.tx_errors,
-		        &nic->count.tx_link_down, &nic->count.resets}[which];
+		value = (const uint64_t *[]){&nic->count.rx_no_packet, &nic->count.rx_missed,
+		                             &nic->count.rx_errors,    &nic->count.tx_errors,
+		                             &nic->count.tx_link_down, &nic->count.resets}[which];
 	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % INTERFACES].name,
 	    (unsigned long long)*value);
 	return true;
