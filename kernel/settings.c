@@ -22,9 +22,9 @@ static bool parse_app(const struct config_source *s, struct slice text, void *ou
 		config_word_nearer(text, name->apps[i], &nearest, &d);
 		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", name->apps[i]);
 	}
-	return CONFIG_BAD(s, "%s: unknown \"%.*s\", nearest: %s (there are: %s)", s->key->name,
-	                  (int)min_u32((uint32_t)text.len, 16), text.at, nearest ? nearest : "none",
-	                  list);
+	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
+	                  (int)min_u32((uint32_t)text.len, 16), text.at,
+	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
 }
 
 static bool print_app(const struct config_key *key, const void *value, char *buf, size_t room)

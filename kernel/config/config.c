@@ -45,8 +45,8 @@ static void fail_unknown(struct config *c, const char *where, struct slice key)
 	 * seconds. */
 	for (uint32_t i = 0; i < c->n_entries && c->n_errors < CONFIG_ERRORS; i++)
 		config_word_nearer(key, c->entry[i].key->name, &nearest, &distance);
-	config_fail(c, where, "unknown key \"%.*s\", nearest: %s",
-	            (int)min_u32((uint32_t)key.len, 40), key.at, nearest ? nearest : "none");
+	config_fail(c, where, "unknown key \"%.*s\"%s%s", (int)min_u32((uint32_t)key.len, 40),
+	            key.at, nearest ? ", nearest: " : "", nearest ? nearest : "");
 }
 
 /* --- one key and its value ----------------------------------------------------------- */
@@ -135,7 +135,9 @@ static const struct config_entry *named(const struct config *c, const char *text
 const char *config_where(const struct config *c, const char *text)
 {
 	const struct config_entry *e = named(c, text);
-	return e && e->where[0] ? e->where : "gateway.conf";
+	if (e && e->where[0])
+		return e->where;
+	return c->file[0] ? c->file : "no configuration file";
 }
 
 const char *config_where_later(const struct config *c, const char *a, const char *b)
@@ -297,6 +299,8 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 {
 	uint32_t before = c->n_errors;
 	struct slice rest = {text, len};
+	if (!c->file[0])
+		fmt(c->file, sizeof c->file, "%s", name);
 	/* The byte order mark that some editors write before UTF-8. */
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		rest.at += 3;

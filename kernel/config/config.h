@@ -39,7 +39,8 @@ struct config {
 	uint32_t n_sections;
 	struct config_entry entry[CONFIG_KEYS]; /* in the order of the sections */
 	uint32_t n_entries;
-	uint32_t n_set; /* how often a value was set */
+	uint32_t n_set;               /* how often a value was set */
+	char file[CONFIG_WHERE - 12]; /* name of the first text; empty: there was none */
 	struct config_error error[CONFIG_ERRORS];
 	uint32_t n_errors; /* may exceed CONFIG_ERRORS: further errors are only counted */
 };
@@ -76,8 +77,8 @@ void config_fail(struct config *c, const char *where, const char *fmt, ...) PRIN
 #define CONFIG_BAD(s, ...) (config_fail((s)->c, (s)->where, __VA_ARGS__), false)
 
 /* The place where the key was last set with which `text` begins: "gateway.conf:12" or
- * "command line"; "gateway.conf" when it has its default or is no key. The key ends at a
- * space or a colon. Lives as long as *c. */
+ * "command line". When it has its default or is no key: the name of the first file, or "no
+ * configuration file". The key ends at a space or a colon. Lives as long as *c. */
 const char *config_where(const struct config *c, const char *text);
 
 /* The place where one of two keys was last set, as config_where gives it; "" when both

@@ -84,6 +84,20 @@ static bool keep_own(struct gw *gw, uint32_t net, uint8_t len)
 	return true;
 }
 
+/* What is wrong with a next hop that lies in no network of ours: an interface without an address of
+ * that family is named first, since its missing key is the mistake. */
+static const char *no_network(const struct gw *gw, const char *key, const struct addr *via)
+{
+	char text[FMT_IP6];
+	for (uint32_t i = INTERFACES; i-- > 0;)
+		if (gw->iface[i].present && gw->iface[i].n_addr == 0 && !gw->app->lan_alone)
+			return gw_setup_fail("%s.address is missing, an IPv4 one: %s %s lies in no "
+			                     "other network",
+			                     gw->iface[i].name, key, addr_text(text, via));
+	return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+	                     addr_text(text, via));
+}
+
 /* Adds a route by a next hop, which must be on a network of ours and not be our own address. `to`
  * NULL: the default route. Gives NULL or what is wrong. */
 static const char *add_next_hop(struct gw *gw, const char *key, const struct prefix *to,
@@ -94,8 +108,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 		return NULL;
 	uint32_t iface = iface_of(gw, via->v4);
 	if (iface == INTERFACES)
-		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
-		                     addr_text(text, via));
+		return no_network(gw, key, via);
 	if (gw_is_own(gw, via->v4))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));

@@ -99,6 +99,20 @@ const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 	return bad;
 }
 
+/* What is wrong with a next hop that lies in no network of ours; see no_network of gw_setup.c. An
+ * interface that has IPv6 has its link-local address. */
+static const char *no_network(const struct gw *gw, const char *key, const struct addr *via)
+{
+	char text[FMT_IP6];
+	for (uint32_t i = INTERFACES; i-- > 0;)
+		if (gw->iface[i].n_addr6 == 1 && !gw->app->lan_alone)
+			return gw_setup_fail("%s.address is missing, an IPv6 one: %s %s lies in no "
+			                     "other network",
+			                     gw->iface[i].name, key, addr_text(text, via));
+	return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+	                     addr_text(text, via));
+}
+
 /* Adds a route by a next hop, which must be on a network of ours and not be our own address. `to`
  * NULL: the default route. Gives NULL or what is wrong. */
 static const char *add_next_hop(struct gw *gw, const char *key, const struct prefix *to,
@@ -111,8 +125,7 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 		return gw_setup_fail("%s %s is link-local, which does not say on which side it is",
 		                     key, addr_text(text, via));
 	if (iface == INTERFACES)
-		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
-		                     addr_text(text, via));
+		return no_network(gw, key, via);
 	if (gw_address6(gw, iface, &via->v6))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));

@@ -74,6 +74,17 @@ static inline bool prints(const char *line)
 	return false;
 }
 
+/* True when a line of the log has this text in it. */
+static inline bool logged(const char *part)
+{
+	char buf[LOG_LINE];
+	uint64_t at = 0;
+	while (log_next(&at, buf, sizeof buf))
+		if (strstr(buf, part))
+			return true;
+	return false;
+}
+
 static inline void dump(char *out, size_t size)
 {
 	char buf[300];

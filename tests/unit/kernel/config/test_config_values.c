@@ -35,7 +35,7 @@ static void app_names(void)
 	CHECK(!load("app nat wire"));
 	settings_init(&c, NULL, 0);
 	CHECK(!text("app nat"));
-	CHECK_STR(error(0), "gateway.conf:1: app: unknown \"nat\", nearest: none (there are: )");
+	CHECK_STR(error(0), "gateway.conf:1: app: unknown \"nat\" (there are: )");
 }
 
 static void numbers(void)
