@@ -155,6 +155,7 @@ static bool start(uint32_t app)
 	rcv_init(gw, lan, wan);
 	stop_others(lan, wan);
 	settings_set_app(&config, apps[app].name);
+	settings_log_ignored(&config, apps[app].app, apps[app].name);
 	return true;
 }
 
@@ -197,6 +198,17 @@ static uint32_t cpu_busy(void)
 	return busy_permille;
 }
 
+/* Says once that there is no keyboard. One that is there has answered long before. */
+static void look_for_keyboard(uint64_t now)
+{
+	static bool looked;
+	if (looked || now < 2 * SECOND_US)
+		return;
+	looked = true;
+	if (!console_has_keyboard())
+		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+}
+
 /* Once a second: computes the load, and adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
@@ -223,8 +235,10 @@ static bool main_run(uint64_t now)
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
 	}
-	if (now >= second_at)
+	if (now >= second_at) {
 		every_second(now);
+		look_for_keyboard(now);
+	}
 	did |= shell_run();
 	did |= console_poll();
 	return did;

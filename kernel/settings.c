@@ -3,6 +3,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
 
@@ -33,18 +34,18 @@ static bool print_app(const struct config_key *key, const void *value, char *buf
 	return fmt(buf, room, "%s", (const char *)value) > 0;
 }
 
-static const struct config_type app = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
+static const struct config_type app_name = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
 
 #define RUN(field) CONFIG_ONE(struct settings_run, field)
 
 static const struct config_key name_key[] = {
-        {"app", &app, NULL, CONFIG_ONE(struct settings_name, app)},
+        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app)},
         {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname)},
 };
 static const struct config_key run_key[] = {
         {"menu-timeout", &config_seconds, NULL, RUN(menu_timeout_ms),
          CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
-        {"menu-default", &app, NULL, RUN(menu_default)},
+        {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };
@@ -65,6 +66,44 @@ void settings_set_app(struct config *c, const char *chosen)
 {
 	struct settings_name *name = config_values_of(c, &name_section);
 	fmt(name->app, sizeof name->app, "%s", chosen);
+}
+
+/* True when an application reads the keys of the section that begins at `start` in the values. */
+static bool reads(const struct config *c, const struct app *app, uint32_t start)
+{
+	const struct config_section *s = NULL;
+	for (uint32_t i = 0; i < c->n_sections; i++)
+		if (c->start[i] == start)
+			s = c->section[i];
+	if (s == &name_section || s == &run_section || s == &net_section)
+		return true;
+	if (s == &ra_section)
+		return app->ip6 != NULL;
+	for (uint32_t i = 0; i < APP_SECTIONS && app->keys[i]; i++)
+		if (app->keys[i] == s)
+			return true;
+	return false;
+}
+
+void settings_log_ignored(const struct config *c, const struct app *app, const char *name)
+{
+	char list[160];
+	size_t n = 0;
+	uint32_t more = 0;
+	list[0] = '\0';
+	for (uint32_t i = 0; i < c->n_entries; i++) {
+		const struct config_entry *e = &c->entry[i];
+		if (!e->order || reads(c, app, e->values))
+			continue;
+		if (n + 2 + strlen(e->key->name) < sizeof list - 16)
+			n += fmt(list + n, sizeof list - n, "%s%s", n ? ", " : "", e->key->name);
+		else
+			more++;
+	}
+	if (more)
+		fmt(list + n, sizeof list - n, " and %u more", more);
+	if (n)
+		log_line("%s does not use: %s", name, list);
 }
 
 /* --- all keys ---------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 
 #include "kernel/config/config_types.h"
 
+struct app;
+
 /* What runs, and the machine's name. */
 struct settings_name {
 	char app[CONFIG_NAME]; /* empty: the menu asks */
@@ -32,5 +34,9 @@ const struct settings_run *settings_run(const struct config *c);
 
 /* Makes `app` the value of the key `app`: the menu chose it. */
 void settings_set_app(struct config *c, const char *app);
+
+/* Adds a line to the log that names the keys that were given and that the application does not
+ * read. One file may serve several applications, so this is no error. */
+void settings_log_ignored(const struct config *c, const struct app *app, const char *name);
 
 #endif

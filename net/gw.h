@@ -13,6 +13,7 @@
 #include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
+#include "net/stats/notice.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
@@ -64,6 +65,7 @@ struct gw {
 	struct hash_key client_key; /* client.h */
 	struct ip4_ids ids;
 	struct drop_log drop_log;
+	struct notice notice;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

@@ -161,6 +161,11 @@ int console_key(void)
 	return keys_ansi_idle(&ansi, now);
 }
 
+bool console_has_keyboard(void)
+{
+	return keyboard_answered();
+}
+
 bool console_stop(void)
 {
 	uint32_t end = key_head;

@@ -29,6 +29,9 @@ int console_key(void);
  * the next key. Takes what was typed up to that key; other input stays. */
 bool console_stop(void);
 
+/* True when a keyboard has answered since console_init. */
+bool console_has_keyboard(void);
+
 /* Sends a few bytes of waiting output, and reads what the keyboard and the UART have
  * received. True when there was something to do. */
 bool console_poll(void);

@@ -218,7 +218,8 @@ def test_idle_is_no_hang(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab()
     lab.boot(net.NAT + "watchdog 1\n")
     until(lambda: lab.console.stats()["uptime_seconds"] >= 4, 15, "four seconds of uptime")
-    lab.console.stats()
+    log = lab.console.command("log")
+    assert "keyboard" not in log and "does not use" not in log, log
 
 
 def test_link_down_and_up(boot_nat: Callable[[str], Lab]) -> None:
@@ -344,3 +345,12 @@ def test_choices(gateway: Lab) -> None:
     console.send("sessions count\rroutes\r")
     console.expect(r"^all \d+\n[\s\S]*?^\n[\s\S]*^203\.0\.113\.0/24")
     assert console.command("drops raw").count("bytes:") == console.command("drops").count("bytes:")
+
+
+def test_silent_states_of_the_machine(make_lab: Callable[..., Lab]) -> None:
+    """The log says that there is no keyboard, and which keys the application does not use."""
+    lab = make_lab()
+    lab.boot(net.NAT + "ivi.format ivi\nlan.ra off\n", extra=("-machine", "i8042=off"))
+    lab.console.expect(r"no keyboard found")
+    log = lab.console.command("log")
+    assert "nat does not use: lan.ra, ivi.format\n" in log

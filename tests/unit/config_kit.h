@@ -8,12 +8,12 @@
 #include "kernel/settings.h"
 #include "tests/tap.h"
 
-static const char *const apps[] = {"nat", "wire", "6to4"};
+static const char *const app_names[] = {"nat", "wire", "6to4"};
 static struct config c;
 
 static inline void start(void)
 {
-	settings_init(&c, apps, ARRAY_SIZE(apps));
+	settings_init(&c, app_names, ARRAY_SIZE(app_names));
 	log_reset();
 }
 
