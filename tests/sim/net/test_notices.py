@@ -93,14 +93,14 @@ def test_route_is_enough(start: Start) -> None:
 def test_swapped_cables(gateway: Gateway) -> None:
     """A host of the LAN asks on the WAN for our address on the LAN."""
     ask = Ether(src=A.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, psrc=A.ip, hwsrc=A.mac, pdst=INSIDE)
+    gateway.send(LAN, ask)
+    gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
+        op=1, psrc=ROUTER.ip, hwsrc=ROUTER.mac, pdst=B.ip))
+    assert said(gateway, "cables") == []
     for _ in range(50):
         assert gateway.send(WAN, ask) == []
         gateway.wait(1)
     assert said(gateway, "cables") == [f"wan: {A.ip} asks for {INSIDE}, our address on lan: are the cables swapped?"]
-    gateway.send(LAN, ask)
-    gateway.send(WAN, Ether(src=ROUTER.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
-        op=1, psrc=ROUTER.ip, hwsrc=ROUTER.mac, pdst=B.ip))
-    assert len(said(gateway, "cables")) == 1
 
 
 def test_well_known_prefix(start: Start) -> None:
