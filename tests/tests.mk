@@ -40,7 +40,7 @@ build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
 
 # The test of the tools, which are for the host only.
 TOOL_TEST = build/host64/tests/tools/test_dns
-$(TOOL_TEST): %: %.o build/host64/tools/dns/fakeanswer.o build/host64/tools/dns/perfcheck.o
+$(TOOL_TEST): %: %.o $(patsubst %,build/host64/tools/dns/%.o,fakeanswer fakeoptions args perfcheck)
 	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
 
 .PHONY: unit sim
@@ -52,9 +52,12 @@ sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
 # Makes a program of each test file, so that tests/mutants/run can run it.
 SIM = $(wildcard tests/sim/*/test_*.py)
-$(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
+TOOL_PY = $(wildcard tests/tools/test_*.py) tests/qemu/test_dnstools.py
+$(SIM:%.py=build/host64/%): build/host64/gwsim
+$(SIM:%.py=build/host64/%): PICK = -k host64
+$(SIM:%.py=build/host64/%) $(TOOL_PY:%.py=build/host64/%): build/host64/%: %.py
 	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
+	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x $(PICK) %s\n' $< >$@ && chmod +x $@
 
 # Programs that measure and test DNS64 servers; they run on the host.
 TOOL_FLAGS = -std=gnu17 -O2 -g $(WARN)
