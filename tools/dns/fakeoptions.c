@@ -44,8 +44,8 @@ static void usage(int status)
 }
 
 /* The keys of mtd64-ng's fakedns.conf. A missing have-AAAA is 0, as in mtd64-ng. Its older files
- * have `port` and `num-threads`; in its newer ones `num-servers` servers (8) listen on a port each,
- * from `start-port` (1053) upwards. `start-cpu` has no effect here. */
+ * have `port` and `num-threads`. In its newer ones each of `num-servers` servers (8) has a port of
+ * its own, the first one `start-port` (1053). `start-cpu` has no effect here. */
 static void read_config(const char *name)
 {
 	char line[256], key[32], value[64];
