@@ -198,7 +198,6 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
-	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -489,6 +488,7 @@ void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
 /* Without nat.pool the first address of the WAN is the external one. */
 void nat_changed(struct gw *gw)
 {
+	nat_session_forget_routes(&nat_of(gw)->table);
 	const struct interface *wan = &gw->iface[IF_WAN];
 	struct nat *n = nat_of(gw);
 	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
