@@ -19,8 +19,9 @@ struct nat {
 	bool hairpin;
 	bool no_protocol41; /* another part of this gateway uses protocol 41 */
 	bool has_router41;
-	uint32_t router41;     /* the inside host for protocol 41, raw */
-	uint32_t own_external; /* index of the WAN's own address; NAT_NONE: it is none */
+	uint32_t router41; /* the inside host for protocol 41, raw */
+	/* Where services run: the external addresses (indices) that are the WAN's own. */
+	uint32_t own[NET_ADDRESSES], n_own;
 	uint64_t table_full;
 };
 
@@ -30,9 +31,9 @@ static inline struct nat *nat_of(const struct gw *gw)
 	return gw->state;
 }
 
-/* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own work.
- * nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with
- * struct nat; it gives NULL, or what is wrong with the configuration. */
+/* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own
+ * work. nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with struct
+ * nat; it gives NULL, or what is wrong with the configuration. */
 const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
