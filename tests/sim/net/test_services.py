@@ -34,7 +34,7 @@ from resolver import (
     wire,
 )
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRDNSS, IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from simulator import Refused
@@ -98,6 +98,32 @@ def test_the_inside_is_served(setup: Setup) -> None:
     put(setup, stream.segment("FA"))
     assert {one.source for one in setup.net.asked} == {setup.outer}
     assert setup.gateway.drops() == {}
+
+
+def test_listings_have_the_forwarder_and_the_service(start: Start) -> None:
+    setup = Setup(start, "nat")
+    setup.look_up()
+    setup.gateway.lan(IP(src=A.ip, dst=FAR) / UDP(sport=4000, dport=7))
+    sessions = setup.gateway.lines("sessions")
+    assert len(sessions) == 2 and sessions[0].startswith("udp 192.168.1.10:4000") and UPSTREAM in sessions[1], sessions
+    stats = setup.gateway.stats()
+    assert (stats["nat_sessions"], stats["dns_queries"], stats["tcp_connections"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("world, pref64", [(IVI, None), (World("2001:db8:122:344::/96", "rfc6052"), 0)],
+                         ids=["ivi", "rfc6052"])
+def test_advertised_beside_a_translator(start: Start, world: World, pref64: int | None) -> None:
+    """One advertisement has the prefix of the network, our address as DNS server, and the translator's prefix if hosts
+    can use it (RFC 8781): not one with the octet 0xff."""
+    config = (world.config + SERVE + UP).replace("lan.ra off\n", "")
+    gateway = start(config, "ivi")
+    [first, *_] = [one for _ in range(20) for one in gateway.wait(1) if ICMPv6ND_RA in one.frame]
+    message = first.frame[ICMPv6ND_RA]
+    assert message.routerlifetime > 0
+    assert message[ICMPv6NDOptPrefixInfo].prefix and message[ICMPv6NDOptRDNSS].dns == [world.own6]
+    raw = bytes(message)
+    found = [raw[at + 3] & 7 for at in range(16, len(raw), 8) if raw[at:at + 2] == bytes.fromhex("2602")]
+    assert found == ([] if pref64 is None else [pref64])
 
 
 # --- the outside ---------------------------------------------------------------------------------------
@@ -278,6 +304,14 @@ def test_a_host_with_the_source_port_of_our_query(start: Start, which: str) -> N
                                             Raw(wire(answer))))
     assert [addresses(got.message) for got in setup.net.got] == [[inside("192.0.2.33")]]
     assert setup.gateway.stats()["nat_sessions"] == 2
+
+
+@pytest.mark.parametrize("which", NATS)
+def test_no_host_gets_the_port_of_the_service(start: Start, which: str) -> None:
+    setup = Setup(start, which)
+    for l4 in (UDP(sport=53, dport=53), TCP(sport=53, dport=53, flags="S")):
+        sent = only(setup.gateway.lan(IP(src=A.ip, dst=UPSTREAM) / l4), WAN)
+        assert sent.ip.payload.sport not in (0, 53)
 
 
 @pytest.mark.parametrize("which", NATS)
