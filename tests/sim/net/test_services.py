@@ -82,12 +82,10 @@ class Setup(Resolver):
         return self.gateway.send(WAN, Ether(src=mac, dst=PORT_MAC[WAN], type=0x800) / packet)
 
 
-@pytest.fixture(params=list(SETUPS))
-def setup(request: pytest.FixtureRequest, start: Start) -> Setup:
-    return Setup(start, request.param)
-
-
-def test_the_inside_is_served(setup: Setup) -> None:
+@pytest.mark.parametrize("slow_path", [False, True], ids=["fast", "slow"])
+@pytest.mark.parametrize("which", SETUPS)
+def test_the_inside_is_served(start: Start, which: str, slow_path: bool) -> None:
+    setup = Setup(start, which, slow_path=slow_path)
     got = setup.look_up()
     assert len(got) == 1 and (setup.outer == OWN4 or got == [inside("192.0.2.33")])
     assert setup.look_up() == got

@@ -165,10 +165,12 @@ static void on_each_own_address(void)
 	gw_port_give(&rig.gw, PROTO_UDP, 5000);
 	check();
 	struct nat_mapping *m;
-	uint32_t in_ip = swap32(HOST + 1);
-	do
-		m = nat_mapping_new(table(), NAT_UDP, in_ip += swap32(1), swap16(6000), &lack);
-	while (m && m->external != 1);
+	for (uint32_t in_ip = swap32(HOST + 1);; in_ip += swap32(1)) {
+		m = nat_mapping_new(table(), NAT_UDP, in_ip, swap16(6000), &lack);
+		if (!m || m->external == 1)
+			break;
+		nat_mapping_drop(table(), m);
+	}
 	CHECK(m && m->ext_port == swap16(6000));
 	CHECK(!gw_port_take(&rig.gw, PROTO_UDP, 6000));
 	for (uint32_t e = 0; e < 4; e++)
