@@ -32,7 +32,7 @@ bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
 	struct udp_table *t = gw->udp;
 	if (t->owner[port] != 0)
 		return false;
-	/* A port that a NAT forwards from outside stays forwarded: services are for inside. */
+	/* A port that the forwarder uses stays its own: services are for the inside. */
 	(void)gw_port_take(gw, PROTO_UDP, port);
 	t->owner[port] = handler;
 	t->arg[port] = arg;

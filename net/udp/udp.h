@@ -12,8 +12,8 @@
 
 #define UDP_HANDLERS   8u
 #define UDP_FIRST_FREE 1024u /* lowest port that udp_bind_any draws (RFC 6335 section 6) */
-/* Attempts to draw a free port, of UDP and of TCP. A NAT beside us leaves 512 of all ports free, so
- * this many fail once in 3000 times while it is full. */
+/* Attempts to draw a free port, of UDP and of TCP. A forwarder that uses ports leaves 512 of them
+ * free at least, so this many fail once in 3000 times. */
 #define UDP_DRAWS 1024u
 #define UDP_ROOM  1800u /* payload bytes that fit into a packet of the gateway */
 
