@@ -10,6 +10,7 @@
 
 #define NIC_MAX   8
 #define NIC_BURST 32u /* most packets in one call */
+#define NIC_RING  256u /* most packets in the receive ring of a card */
 
 struct nic;
 
@@ -85,5 +86,9 @@ struct pci_driver {
  * Logs each card and each failure. Takes at most `max` cards. Gives the number of cards in
  * out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
+
+/* Gives the number of cards for which there is a driver, at most `max`. Touches no card.
+ * (nic_list.c) */
+uint32_t nic_count(uint32_t max);
 
 #endif

@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     machine = argparse.ArgumentParser(add_help=False)
     machine.add_argument("--nic", action="append", metavar="MODEL",
-                         help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without")
+                         help="a NIC: LAN, WAN, then those of lan2 to lan7 (default: e1000 twice); `none`: no NIC")
     machine.add_argument("--conf", metavar="FILE", help="gateway.conf (default: nat on the test network)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")
     machine.add_argument("--append", default="", metavar="TEXT", help="command line of the image")
@@ -65,7 +65,7 @@ def _boot(lab: Lab, options: argparse.Namespace) -> Machine:
         os.makedirs(options.pcap, exist_ok=True)
         for index, port in enumerate(lab.ports):
             port.pcap = os.path.join(options.pcap, f"nic{index}.pcap")
-    conf: str | None = net.NAT
+    conf: str | None = net.NAT + net.more_networks(len(lab.ports))
     if options.conf is not None:
         with open(options.conf, encoding="utf-8") as file:
             conf = file.read()
