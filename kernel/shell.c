@@ -41,21 +41,27 @@ static uint64_t log_seen; /* log lines printed so far */
 
 /* --- answers -------------------------------------------------------------------- */
 
+#define CPU_COUNTERS 2u
+
 static bool list_stats(uint64_t *at, char *buf, size_t size)
 {
 	/* First the counters that the gateway does not know. */
 	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
 	                                   "tx_errors",    "tx_link_down", "nic_resets"};
 	uint32_t i = (uint32_t)*at;
-	if (i == 0) {
+	if (i < CPU_COUNTERS) {
 		++*at;
-		fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
+		if (i == 0)
+			fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
+		else
+			fmt(buf, size, "cpu_nmis %u", cpu_nmis());
 		return true;
 	}
-	if (i - 1 < gw->n_iface * ARRAY_SIZE(name)) {
+	i -= CPU_COUNTERS;
+	if (i < gw->n_iface * ARRAY_SIZE(name)) {
 		++*at;
-		const struct nic *nic = rcv_nic((i - 1) % gw->n_iface);
-		uint32_t which = (i - 1) / gw->n_iface;
+		const struct nic *nic = rcv_nic(i % gw->n_iface);
+		uint32_t which = i / gw->n_iface;
 		const uint64_t none = 0;
 		const uint64_t *value = &none;
 		if (nic)
@@ -63,13 +69,14 @@ static bool list_stats(uint64_t *at, char *buf, size_t size)
 			        &nic->count.rx_no_packet, &nic->count.rx_missed,
 			        &nic->count.rx_errors,    &nic->count.tx_errors,
 			        &nic->count.tx_link_down, &nic->count.resets}[which];
-		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which],
-		    gw->iface[(i - 1) % gw->n_iface].name, (unsigned long long)*value);
+		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], gw->iface[i % gw->n_iface].name,
+		    (unsigned long long)*value);
 		return true;
 	}
-	uint32_t rest = i - 1 - gw->n_iface * (uint32_t)ARRAY_SIZE(name);
+	uint32_t before = gw->n_iface * (uint32_t)ARRAY_SIZE(name);
+	uint32_t rest = i - before;
 	bool more = gw_show_stats(gw, &rest, buf, size);
-	*at = rest + 1 + gw->n_iface * ARRAY_SIZE(name);
+	*at = rest + before + CPU_COUNTERS;
 	return more;
 }
 

@@ -197,7 +197,7 @@ struct nat_table {
 	uint32_t host_mask;
 	struct nat_free session_free, mapping_free, host_free;
 	uint32_t n_sessions, n_mappings, n_hosts;
-	uint64_t created, expired, evicted;
+	uint64_t created, expired, evicted, renumbered;
 	uint32_t scan_at; /* the next entry that nat_evict.c scans */
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is visited */
@@ -352,6 +352,11 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 
 /* Ends a session, and its mapping when that was its last one and it is not static. */
 void nat_session_drop(struct nat_table *t, struct nat_session *s);
+
+/* Gives an external address (index; the only one of its range) another value, raw; 0: there is none
+ * now, and no packet is to it. Its sessions end and are counted (renumbered); static mappings and
+ * ports taken by nat_port_take stay. */
+void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip);
 
 /* nat_session_uninvited marks a session that was just made as opened from outside.
  * nat_session_invite makes it the inside host's own later. */

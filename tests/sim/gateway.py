@@ -219,6 +219,20 @@ class Gateway:
     def card(self, port: str, runs: bool) -> list[Sent]:
         return self._read(self.sim.command(f"card {port} {'run' if runs else 'stall'}"))
 
+    def change(self, words: str) -> list[Sent]:
+        """Changes an address or a route, as the console commands `address` and `route` do. From then on the oracle
+        knows the addresses of the WAN that there are now, and no other may be the source of a frame."""
+        own = self.sources[WAN]
+        command, how, *rest = words.split()
+        if own is not None and command == "address" and rest[0] == WAN and ":" not in rest[1]:
+            if how == "add":
+                own = own | {rest[1].split("/")[0]}
+            else:
+                own = own - {rest[1].split("/")[0]}
+        answer = self.sim.command(f"change {words}")
+        self.sources[WAN] = own
+        return self._read(answer)
+
     # --- what it reports --------------------------------------------------------------------------
 
     def stats(self) -> dict[str, int]:
