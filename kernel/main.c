@@ -262,7 +262,6 @@ static bool main_run(uint64_t now)
 	if (now >= poll_at) {
 		poll_at = now + POLL_US;
 		rcv_poll(now);
-		did |= rcv_flush();
 	}
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
@@ -272,7 +271,7 @@ static bool main_run(uint64_t now)
 		every_second(now);
 	did |= shell_run();
 	did |= console_poll();
-	return did;
+	return rcv_flush() || did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */
