@@ -142,13 +142,20 @@ static bool has_inside4(const struct gw *gw)
 	return false;
 }
 
-/* Services open sockets on our own address: the NAT leaves them some of its ports. */
+/* Services open sockets on our own addresses: the NAT leaves them some of its ports. */
 static void keep_ports(const struct gw *gw, struct nat *n)
 {
-	n->own_external = nat_external_find(&n->table, ip4_raw(gw->iface[IF_WAN].addr[0].addr));
-	for (uint32_t i = 0; i < SERVICES_MAX && n->own_external != NAT_NONE; i++)
-		if (gw->service[i])
-			n->table.external[n->own_external].n_kept = KEPT_PORTS;
+	const struct interface *wan = &gw->iface[IF_WAN];
+	bool serves = false;
+	for (uint32_t i = 0; i < SERVICES_MAX; i++)
+		serves |= gw->service[i] != NULL;
+	for (uint32_t i = 0; i < wan->n_addr && serves; i++) {
+		uint32_t external = nat_external_find(&n->table, ip4_raw(wan->addr[i].addr));
+		if (external == NAT_NONE)
+			continue;
+		n->table.external[external].n_kept = KEPT_PORTS;
+		n->own[n->n_own++] = external;
+	}
 }
 
 const char *nat_start(struct gw *gw)
@@ -470,20 +477,27 @@ bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 	       interface_has4(&gw->iface[IF_WAN], to);
 }
 
-bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+/* A socket may use any address of ours, so its port is taken on all of them. */
+bool nat_own_port_take(struct gw *gw, uint8_t ip_proto, uint16_t port)
 {
 	struct nat *n = nat_of(gw);
-	uint8_t p = nat_proto_of(proto);
-	return n->own_external == NAT_NONE || p == NAT_OTHER ||
-	       nat_port_take(&n->table, n->own_external, p, port);
+	uint8_t proto = nat_proto_of(ip_proto);
+	for (uint32_t i = 0; i < n->n_own && proto != NAT_OTHER; i++) {
+		if (nat_port_take(&n->table, n->own[i], proto, port))
+			continue;
+		while (i-- > 0)
+			nat_port_give(&n->table, n->own[i], proto, port);
+		return false;
+	}
+	return true;
 }
 
-void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+void nat_own_port_give(struct gw *gw, uint8_t ip_proto, uint16_t port)
 {
 	struct nat *n = nat_of(gw);
-	uint8_t p = nat_proto_of(proto);
-	if (n->own_external != NAT_NONE && p != NAT_OTHER)
-		nat_port_give(&n->table, n->own_external, p, port);
+	uint8_t proto = nat_proto_of(ip_proto);
+	for (uint32_t i = 0; i < n->n_own && proto != NAT_OTHER; i++)
+		nat_port_give(&n->table, n->own[i], proto, port);
 }
 
 /* Without nat.pool the first address of the WAN is the external one. */

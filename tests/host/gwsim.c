@@ -275,7 +275,7 @@ static void do_check(void)
 	const char *app = settings_name(&rig.config)->app;
 	bool has_nat = strcmp(app, "nat") == 0 ||
 	               (strcmp(app, "6to4") == 0 && tun_config(&rig.config)->nat);
-	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table) : NULL;
+	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table, &rig.gw) : NULL;
 	if (bad)
 		error(bad);
 }
