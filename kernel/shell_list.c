@@ -4,6 +4,7 @@
 
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
+#include "net/probe/probe.h"
 
 /* --- counters ------------------------------------------------------------------------ */
 
@@ -147,6 +148,39 @@ enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_
 enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, app_timings);
+}
+
+/* --- ping and traceroute ---------------------------------------------------------------- */
+
+static enum shell_step probe_list(struct shell_list *l, char *buf, size_t size,
+                                  enum probe_kind kind)
+{
+	static const enum shell_step step[] = {
+	        [PROBE_END] = SHELL_END,
+	        [PROBE_LINE] = SHELL_LINE,
+	        [PROBE_WAIT] = SHELL_WAIT,
+	};
+	struct addr to;
+	if (l->cursor++)
+		return step[probe_line(l->gw, buf, size)];
+	if (!addr_any(l->argument, strlen(l->argument), &to)) {
+		fmt(buf, size, "expected an address, such as 192.0.2.1 or 2001:db8::1");
+		return SHELL_LINE;
+	}
+	const char *wrong = probe_start(l->gw, kind, &to);
+	if (wrong)
+		fmt(buf, size, "%s", wrong);
+	return SHELL_LINE;
+}
+
+enum shell_step shell_list_ping(struct shell_list *l, char *buf, size_t size)
+{
+	return probe_list(l, buf, size, PROBE_PING);
+}
+
+enum shell_step shell_list_traceroute(struct shell_list *l, char *buf, size_t size)
+{
+	return probe_list(l, buf, size, PROBE_TRACE);
 }
 
 /* --- the machine ------------------------------------------------------------------------ */

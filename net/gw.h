@@ -19,6 +19,7 @@
 #include "net/ip4/frag_table.h"
 #include "net/ip4/ip4_id.h"
 #include "net/ip4/route4.h"
+#include "net/probe/probe_state.h"
 #include "net/ra/ra_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh/neigh_table.h"
@@ -66,6 +67,7 @@ struct gw {
 	struct ip4_ids ids;
 	struct drop_log drop_log;
 	struct notice notice;
+	struct probe probe; /* of the console's ping and traceroute (probe/probe.h) */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

@@ -8,6 +8,7 @@
 #include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
+#include "net/probe/probe.h"
 
 /* The packet that an error quotes. */
 struct quote {
@@ -261,6 +262,8 @@ enum verdict nat_icmp_in(struct gw *gw, struct nat *n, struct pkt *p, uint32_t e
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
 	struct icmp_hdr *icmp = icmp_of(p);
+	if (probe_answers(gw, p)) /* the gateway's own request */
+		return V_LOCAL;
 	if (is_error(icmp->type))
 		return error_in(gw, n, p);
 	if (is_reply(icmp->type))

@@ -12,6 +12,8 @@
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
  *   stats sessions timings neighbours routes interfaces drops drops-raw log print
+ *   ping ADDRESS, traceroute ADDRESS   a run begins
+ *   probe                      its lines up to where it waits
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   slow                       the number of frames that the fast path did not take
@@ -26,6 +28,7 @@
 #include "apps/tunnel/tun_keys.h"
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
+#include "net/probe/probe.h"
 #include "net/ra/ra.h"
 #include "tests/host/nat_check.h"
 
@@ -284,6 +287,25 @@ static void do_check(void)
 		error(bad);
 }
 
+static void do_probe_start(enum probe_kind kind, const char *text)
+{
+	struct addr to;
+	const char *wrong = "not an address";
+	if (addr_any(text, strlen(text), &to))
+		wrong = probe_start(&rig.gw, kind, &to);
+	if (wrong)
+		error(wrong);
+}
+
+static void do_probe(void)
+{
+	char buf[256];
+	while (probe_line(&rig.gw, buf, sizeof buf) == PROBE_LINE)
+		if (buf[0])
+			puts(buf);
+	rig_flush(&rig);
+}
+
 /* --- commands ------------------------------------------------------------------- */
 
 static void run(char *line)
@@ -322,6 +344,12 @@ static void run(char *line)
 		printf("%llu\n", (unsigned long long)n_slow);
 	} else if (strcmp(command, "check") == 0) {
 		do_check();
+	} else if (strcmp(command, "ping") == 0) {
+		do_probe_start(PROBE_PING, word(&rest));
+	} else if (strcmp(command, "traceroute") == 0) {
+		do_probe_start(PROBE_TRACE, word(&rest));
+	} else if (strcmp(command, "probe") == 0) {
+		do_probe();
 	} else if (strcmp(command, "stop") == 0) {
 		gw_stop(&rig.gw);
 		rig_flush(&rig);
