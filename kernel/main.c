@@ -206,7 +206,8 @@ static void look_for_keyboard(uint64_t now)
 		return;
 	looked = true;
 	if (!console_has_keyboard())
-		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+		log_line(
+		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random

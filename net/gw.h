@@ -13,7 +13,7 @@
 #include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
-#include "net/stats/notice.h"
+#include "net/stats/notice_state.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"

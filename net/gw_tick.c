@@ -6,6 +6,7 @@
 #include "net/ip6/nd.h"
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
+#include "net/stats/notice.h"
 #include "net/tcp/tcp.h"
 
 bool gw_tick(struct gw *gw)
