@@ -5,9 +5,9 @@
 #include "drivers/net/nic.h"
 #include "net/gw.h"
 
-/* Assigns a card to each interface; NULL where an interface has no card. Sets the cards'
- * filters. */
-void rcv_init(struct gw *gw, struct nic *lan, struct nic *wan);
+/* Assigns a card to each of the gateway's interfaces; NULL where an interface has no card. Sets the
+ * cards' filters. */
+void rcv_init(struct gw *gw, struct nic *const *cards);
 
 /* Takes one burst from each interface, runs it through the gateway, and sends the resulting
  * frames. gw->clock.us must be set. True when a frame was moved. */
@@ -23,6 +23,9 @@ void rcv_poll(uint64_t now_us);
 /* Enables the cards' interrupts. True when a card has work, so that the processor must not
  * halt. */
 bool rcv_arm(void);
+
+/* True when a card's interrupts cannot end a halt. rcv_arm then lets the processor never halt. */
+bool rcv_polls(void);
 
 /* Ends all DMA of the cards, before a restart. */
 void rcv_stop(void);

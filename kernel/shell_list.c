@@ -4,9 +4,12 @@
 
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
+#include "kernel/x86/cpu.h"
 #include "net/probe/probe.h"
 
 /* --- counters ------------------------------------------------------------------------ */
+
+#define CPU_COUNTERS 2u
 
 /* Writes counter *i of the machine, of which the gateway knows nothing. False behind the last:
  * then their number is taken off *i. */
@@ -14,24 +17,27 @@ static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t si
 {
 	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
 	                                   "tx_errors",    "tx_link_down", "nic_resets"};
-	if (*i == 0) {
-		fmt(buf, size, "cpu_busy_permille %u", l->cpu_busy());
+	if (*i < CPU_COUNTERS) {
+		if (*i == 0)
+			fmt(buf, size, "cpu_busy_permille %u", l->cpu_busy());
+		else
+			fmt(buf, size, "cpu_nmis %u", cpu_nmis());
 		return true;
 	}
-	uint32_t k = *i - 1;
-	if (k >= INTERFACES * ARRAY_SIZE(name)) {
-		*i = k - INTERFACES * (uint32_t)ARRAY_SIZE(name);
+	uint32_t k = *i - CPU_COUNTERS, n = l->gw->n_iface;
+	if (k >= n * ARRAY_SIZE(name)) {
+		*i = k - n * (uint32_t)ARRAY_SIZE(name);
 		return false;
 	}
-	const struct nic *nic = rcv_nic(k % INTERFACES);
-	uint32_t which = k / INTERFACES;
+	const struct nic *nic = rcv_nic(k % n);
+	uint32_t which = k / n;
 	const uint64_t none = 0;
 	const uint64_t *value = &none;
 	if (nic)
 		value = (const uint64_t *[]){&nic->count.rx_no_packet, &nic->count.rx_missed,
 		                             &nic->count.rx_errors,    &nic->count.tx_errors,
 		                             &nic->count.tx_link_down, &nic->count.resets}[which];
-	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % INTERFACES].name,
+	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % n].name,
 	    (unsigned long long)*value);
 	return true;
 }
@@ -51,7 +57,7 @@ enum shell_step shell_list_stats(struct shell_list *l, char *buf, size_t size)
 enum shell_step shell_list_interfaces(struct shell_list *l, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)l->cursor++;
-	if (i >= INTERFACES)
+	if (i >= l->gw->n_iface)
 		return SHELL_END;
 	const struct interface *iface = &l->gw->iface[i];
 	const struct nic *nic = rcv_nic(i);
@@ -102,16 +108,6 @@ enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t siz
 
 /* --- the application ------------------------------------------------------------------- */
 
-static bool app_sessions(struct gw *gw, uint32_t *at, char *buf, size_t size)
-{
-	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, at, buf, size);
-}
-
-static bool app_timings(struct gw *gw, uint32_t *at, char *buf, size_t size)
-{
-	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, at, buf, size);
-}
-
 enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size)
 {
 	struct addr a;
@@ -124,7 +120,7 @@ enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size
 		}
 		addr_text(l->address, &a);
 	}
-	enum shell_step step = gw_list(l, buf, size, app_sessions);
+	enum shell_step step = gw_list(l, buf, size, gw_show_sessions);
 	if (l->address[0] && !lines_have_address(buf, l->address))
 		buf[0] = '\0';
 	return step;
@@ -134,7 +130,7 @@ enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size
 enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_t size)
 {
 	if (l->cursor >> 32 == 0) {
-		if (gw_list(l, buf, size, app_sessions) == SHELL_END)
+		if (gw_list(l, buf, size, gw_show_sessions) == SHELL_END)
 			l->cursor = 1ull << 32;
 		else if (buf[0])
 			lines_count(&l->count, buf);
@@ -147,7 +143,7 @@ enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_
 
 enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size)
 {
-	return gw_list(l, buf, size, app_timings);
+	return gw_list(l, buf, size, gw_show_timings);
 }
 
 /* --- ping and traceroute ---------------------------------------------------------------- */

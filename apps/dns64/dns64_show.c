@@ -40,7 +40,7 @@ static const struct count count[] = {
 
 static const void *state(const struct gw *gw)
 {
-	return gw->state;
+	return dns64_of(gw);
 }
 
 const struct count_table dns64_counts = COUNT_TABLE(count, state);
@@ -82,7 +82,7 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 	return false;
 }
 
-bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+bool dns64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
-	return what == SHOW_SESSIONS && show_sessions(gw, gw->state, cursor, buf, size);
+	return what == SHOW_SESSIONS && show_sessions(gw, dns64_of(gw), cursor, buf, size);
 }

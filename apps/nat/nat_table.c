@@ -28,6 +28,7 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 {
 	e->ip = ip;
 	e->n_hosts = 0;
+	e->n_kept = 0;
 	for (unsigned i = 0; i < NAT_WITH_PORTS; i++) {
 		struct nat_ports *p = alloc_raw(sizeof *p, 64);
 		if (!p)
@@ -190,13 +191,20 @@ static uint32_t nth_class(uint8_t proto, uint32_t wanted, uint32_t n)
 	return nat_port_class(wanted) ^ n;
 }
 
+/* True when a class of ports has one for a mapping. Identifiers of ICMP are not kept. */
+static bool class_has_port(const struct nat_external *e, uint8_t proto, uint32_t class)
+{
+	bool kept = proto != NAT_ICMP && class >= nat_port_class(1024);
+	return e->n_free[proto][class] > (kept ? e->n_kept : 0);
+}
+
 /* The best class with a free port on an external address; NAT_PORT_CLASSES when there is
  * none. */
 static uint32_t class_with_port(const struct nat_external *e, uint8_t proto, uint32_t wanted)
 {
 	uint32_t c, n = 0;
 	while ((c = nth_class(proto, wanted, n++)) < NAT_PORT_CLASSES)
-		if (e->n_free[proto][c])
+		if (class_has_port(e, proto, c))
 			break;
 	return c;
 }
@@ -310,7 +318,7 @@ static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t prot
 {
 	const struct nat_external *e = &t->external[external];
 	const struct nat_ports *p = e->ports[proto];
-	if (wanted && !port_used(p, wanted))
+	if (wanted && !port_used(p, wanted) && class_has_port(e, proto, nat_port_class(wanted)))
 		return wanted;
 	uint32_t class = class_with_port(e, proto, wanted);
 	if (class == NAT_PORT_CLASSES)
@@ -442,6 +450,26 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 	}
 	add_mapping(t, index, host, proto, in_port, port)->is_static = 1;
 	return true;
+}
+
+bool nat_port_take(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port)
+{
+	struct nat_external *e = &t->external[external];
+	struct nat_ports *p = e->ports[proto];
+	if (port_used(p, port))
+		return false;
+	p->used[port / 32] |= 1u << port % 32;
+	e->n_free[proto][nat_port_class(port)]--;
+	return true;
+}
+
+void nat_port_give(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port)
+{
+	struct nat_external *e = &t->external[external];
+	if (!nat_port_is_taken(t, external, proto, swap16(port)))
+		return;
+	e->ports[proto]->used[port / 32] &= ~(1u << port % 32);
+	e->n_free[proto][nat_port_class(port)]++;
 }
 
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)

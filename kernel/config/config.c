@@ -132,6 +132,12 @@ static const struct config_entry *named(const struct config *c, const char *text
 	return i < c->n_entries ? &c->entry[i] : NULL;
 }
 
+bool config_given(const struct config *c, const char *key)
+{
+	const struct config_entry *e = named(c, key);
+	return e && e->where[0];
+}
+
 const char *config_where(const struct config *c, const char *text)
 {
 	const struct config_entry *e = named(c, text);

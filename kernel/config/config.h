@@ -9,9 +9,9 @@
 
 #include "kernel/config/config_key.h"
 
-#define CONFIG_VALUES   32768u /* bytes of all sections' values at most */
+#define CONFIG_VALUES   49152u /* bytes of all sections' values at most */
 #define CONFIG_SECTIONS 16u    /* at most */
-#define CONFIG_KEYS     112u   /* in all sections at most */
+#define CONFIG_KEYS     192u   /* in all sections at most */
 #define CONFIG_ERRORS   16u    /* that are kept */
 #define CONFIG_WHERE    48u    /* characters of a place, and NUL */
 
@@ -75,6 +75,9 @@ void config_fail(struct config *c, const char *where, const char *fmt, ...) PRIN
 
 /* Adds an error about the value of *s and is false. For the parse functions of types. */
 #define CONFIG_BAD(s, ...) (config_fail((s)->c, (s)->where, __VA_ARGS__), false)
+
+/* True when a key was set by a file or the command line. */
+bool config_given(const struct config *c, const char *key);
 
 /* The place where the key was last set with which `text` begins: "gateway.conf:12" or
  * "command line". When it has its default or is no key: the name of the first file, or "no

@@ -134,6 +134,11 @@ void cpu_irq_unmask(uint8_t irq)
 	__asm__ volatile("pushl %0; popfl" : : "r"(flags) : "memory", "cc");
 }
 
+uint32_t cpu_nmis(void)
+{
+	return trap_nmis;
+}
+
 void cpu_irq_off(void)
 {
 	__asm__ volatile("cli" : : : "memory");
@@ -155,6 +160,21 @@ void cpu_halt(void)
 	/* STI delays interrupts for one more instruction, so none can come between the two
 	 * (SDM vol. 2, STI). */
 	__asm__ volatile("sti; hlt" : : : "memory");
+}
+
+void cpu_stop(void)
+{
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}
+
+void cpu_reset(void)
+{
+	/* An exception without a usable interrupt table ends in a shutdown cycle, and a PC
+	 * then resets (SDM vol. 3, 6.15, double fault). */
+	struct table none = {0};
+	__asm__ volatile("lidt %0; int3" : : "m"(none));
+	cpu_stop();
 }
 
 void cpu_crash(void)

@@ -17,6 +17,10 @@ bool cpu_irq_fired(uint8_t irq);
  * out of range. */
 void cpu_irq_unmask(uint8_t irq);
 
+/* Gives the number of non-maskable interrupts for which the chipset gave no reason. With a
+ * reason (memory parity, channel check) there is a panic. */
+uint32_t cpu_nmis(void);
+
 /* Disables interrupts; for the idle path only. */
 void cpu_irq_off(void);
 /* Enables interrupts; for the idle path only. */
@@ -35,6 +39,12 @@ const struct cpu_task *cpu_task_state(void);
 /* Enables interrupts and halts until one comes, atomically. Returns with interrupts
  * enabled. Does not halt before the first tick has shown that interrupts arrive. */
 void cpu_halt(void);
+
+/* Halts for ever, with interrupts off. */
+void cpu_stop(void) __attribute__((noreturn));
+
+/* Resets the processor by a triple fault, which works even if power_restart does not. */
+void cpu_reset(void) __attribute__((noreturn));
 
 /* Raises a CPU exception by a write to address 0x10. This and the following functions are
  * for tests (debug=on). */

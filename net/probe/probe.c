@@ -7,7 +7,8 @@
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 
-#define DATA 56u /* bytes behind the echo header */
+#define DATA     56u /* bytes behind the echo header */
+#define ID_TRIES 16u /* random identifiers, until one is free */
 
 /* --- requests ------------------------------------------------------------------------------ */
 
@@ -27,7 +28,7 @@ static const char *cannot4(const struct gw *gw, ip4 to)
 static const char *cannot6(const struct gw *gw, const ip6 *to)
 {
 	const struct route6 *r = route6_for(&gw->routes6, to);
-	if (!gw->app->ip6)
+	if (!gw->forwarder->ip6)
 		return "cannot be reached: the application has no IPv6";
 	if (ip6_is_special(to))
 		return "is not the address of a host on a network of ours or beyond";
@@ -243,18 +244,27 @@ const char *probe_start(struct gw *gw, enum probe_kind kind, const struct addr *
 		fmt(wrong, sizeof wrong, "%s %s", addr_text(text, to), why);
 		return wrong;
 	}
-	gw->probe = (struct probe){.kind = (uint8_t)kind,
-	                           .phase = PROBE_DUE,
-	                           .to = *to,
-	                           .id = (uint16_t)rng_u32(gw->rng),
-	                           .seq = (uint16_t)rng_u32(gw->rng),
-	                           .hops = 1};
-	return NULL;
+	for (uint32_t i = 0; i < ID_TRIES; i++) {
+		uint16_t id = (uint16_t)rng_u32(gw->rng);
+		if (!to->is6 && !gw_port_take(gw, PROTO_ICMP, id))
+			continue;
+		gw->probe = (struct probe){.kind = (uint8_t)kind,
+		                           .phase = PROBE_DUE,
+		                           .to = *to,
+		                           .id = id,
+		                           .seq = (uint16_t)rng_u32(gw->rng),
+		                           .hops = 1};
+		return NULL;
+	}
+	return "all identifiers are in use";
 }
 
 void probe_stop(struct gw *gw)
 {
-	gw->probe.phase = PROBE_IDLE;
+	struct probe *r = &gw->probe;
+	if (r->phase != PROBE_IDLE && !r->to.is6)
+		gw_port_give(gw, PROTO_ICMP, r->id);
+	r->phase = PROBE_IDLE;
 }
 
 enum probe_step probe_line(struct gw *gw, char *buf, size_t size)

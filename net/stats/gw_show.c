@@ -59,11 +59,11 @@ static const struct count_table counts = COUNT_TABLE(count, self);
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	uint32_t i = (*cursor)++;
-	if (i < INTERFACES * 4) {
+	if (i < gw->n_iface * 4) {
 		iface_line(gw, i, buf, size);
 		return true;
 	}
-	i -= INTERFACES * 4;
+	i -= gw->n_iface * 4;
 	if (count_show(gw, &counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
@@ -74,10 +74,46 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	i -= DROP_COUNT - 1;
 	if (count_show(gw, &tcp_counts, &i, buf, size))
 		return true;
-	for (uint32_t k = 0; k < APP_COUNTS && gw->app->counts[k]; k++)
-		if (count_show(gw, gw->app->counts[k], &i, buf, size))
+	for (uint32_t k = 0; k < FORWARDER_COUNTS && gw->forwarder->counts[k]; k++)
+		if (count_show(gw, gw->forwarder->counts[k], &i, buf, size))
 			return true;
+	for (uint32_t n = 0; n < SERVICES_MAX; n++)
+		for (uint32_t k = 0; gw->service[n] && k < SERVICE_COUNTS; k++)
+			if (gw->service[n]->counts[k] &&
+			    count_show(gw, gw->service[n]->counts[k], &i, buf, size))
+				return true;
 	return false;
+}
+
+/* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it
+ * is, the others are that one's own cursor. */
+#define OWN_CURSOR 0x07ffffffu
+
+static bool show_listing(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
+{
+	for (uint32_t who = *cursor / (OWN_CURSOR + 1); who <= SERVICES_MAX; who++) {
+		uint32_t own = *cursor & OWN_CURSOR;
+		const struct service *s = who ? gw->service[who - 1] : NULL;
+		bool (*show)(struct gw *, enum listing, uint32_t *, char *, size_t) =
+		        who == 0 ? gw->forwarder->show
+		        : s      ? s->show
+		                 : NULL;
+		bool more = show && show(gw, what, &own, buf, size);
+		*cursor = more ? who * (OWN_CURSOR + 1) + own : (who + 1) * (OWN_CURSOR + 1);
+		if (more)
+			return true;
+	}
+	return false;
+}
+
+bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return show_listing(gw, SHOW_SESSIONS, cursor, buf, size);
+}
+
+bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return show_listing(gw, SHOW_TIMINGS, cursor, buf, size);
 }
 
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
@@ -100,7 +136,7 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 
 static void route6_line(const struct gw *gw, const struct route6 *r, char *buf, size_t size)
 {
-	static const char *const side[] = {"lan", "wan", "app", "none"};
+	static const char *const side[] = {[IF_APP] = "app", [IF_NONE] = "none"};
 	char net[FMT_IP6], via[FMT_IP6];
 	ip6 a;
 	_Static_assert(sizeof a == sizeof r->net, "an address");

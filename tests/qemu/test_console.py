@@ -89,6 +89,17 @@ def test_console_while_flooded(gateway: Lab) -> None:
         flood.wait()
 
 
+def test_interrupt_without_a_reason(gateway: Lab) -> None:
+    """A non-maskable interrupt for which the chipset shows neither a parity nor a channel check is counted and logged,
+    and the gateway goes on."""
+    before = gateway.console.stats()["cpu_nmis"]
+    for n in range(1, 4):
+        gateway.machine.qmp("inject-nmi")
+        until(lambda: gateway.console.stats()["cpu_nmis"] == before + n, 5, "the interrupt is counted")
+    until(lambda: "non-maskable interrupt" in gateway.console.command("log"), 5, "the interrupt is in the log")
+    gateway.lan.run("ping", "-n", "-c3", "-i0.05", "-W3", net.FAR_SERVER)
+
+
 def test_ready_time(nic: str, make_lab: Callable[..., Lab]) -> None:
     """From the entry point to `ready`: under 50 ms by the machine's own clock. On this clock each instruction takes two
     nanoseconds, so that the load of the host does not matter."""
@@ -325,8 +336,8 @@ def test_choices(gateway: Lab) -> None:
     assert len(console.command("stats nonzero nat_sess").splitlines()) == 2
     short = console.command("stats nonzero")
     assert "forwarded_packets" in short and " 0\n" not in short
-    assert {line.split()[0] for line in console.command("stats nat_sess").splitlines()} == {
-        "nat_sessions", "nat_sessions_created", "nat_sessions_expired", "nat_sessions_evicted"}
+    assert [line.split()[0] for line in console.command("stats nat_sess").splitlines()] == [
+        name for name in console.stats() if name.startswith("nat_sess")]
     assert console.command("stats nothing") == "stats: nothing for nothing\n"
     every, changed = console.command("config").splitlines(), console.command("config changed").splitlines()
     assert [line for line in every if line in changed] == changed

@@ -1,20 +1,21 @@
 /* kernel/settings.c: keys that the running application does not read. */
 #include "apps/apps.h"
+#include "net/gw.h"
 #include "tests/unit/config_kit.h"
 
-static const struct app *app_of(const char *name)
-{
-	for (uint32_t i = 0; i < n_apps; i++)
-		if (strcmp(apps[i].name, name) == 0)
-			return apps[i].app;
-	return NULL;
-}
+static struct gw gw;
 
+/* Chooses an application for a configuration and says what it ignores. */
 static void say(const char *t, const char *app)
 {
+	memset(&gw, 0, sizeof gw);
 	start();
 	CHECK(text(t));
-	settings_log_ignored(&c, app_of(app), app);
+	settings_set_app(&c, app);
+	for (uint32_t i = 0; i < n_apps; i++)
+		if (strcmp(apps[i].name, app) == 0)
+			CHECK(settings_choose(&c, app, apps[i].forwarder, &gw) == NULL);
+	settings_log_ignored(&c, &gw);
 }
 
 static void ignored(void)
@@ -28,6 +29,9 @@ static void ignored(void)
 	say("nat.sessions 9\nlan.ra off\ndns64.cache 9\n", "dns64");
 	CHECK(logged("dns64 does not use: nat.sessions"));
 	say("nat.sessions 9\n", "6to4");
+	CHECK(!logged("does not use"));
+	/* A service beside the forwarder reads its keys. */
+	say("dns64.cache 9\nserve dns64\n", "nat");
 	CHECK(!logged("does not use"));
 }
 

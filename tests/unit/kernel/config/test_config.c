@@ -179,12 +179,12 @@ static void every_key(void)
 	CHECK_EQ(nat_config(&c)->filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
 	CHECK_EQ(nat_config(&c)->udp_timeout_ms, 120250);
 	CHECK_EQ(nat_config(&c)->icmp_timeout_ms, 4000000000);
-	CHECK(!ra_config(&c)->on && ra_config(&c)->rdnss[1].b[0] == 0xfe &&
-	      ra_config(&c)->pref64[0].len == 96);
-	CHECK_EQ(ra_config(&c)->n_rdnss, 2);
-	CHECK_EQ(ra_config(&c)->n_dnssl, 2);
-	CHECK_EQ(ra_config(&c)->n_pref64, 2);
-	CHECK_STR(ra_config(&c)->dnssl[1], "lab-1.x_y.example");
+	CHECK(!ra_config(&c, NET_LAN)->on && ra_config(&c, NET_LAN)->rdnss[1].b[0] == 0xfe &&
+	      ra_config(&c, NET_LAN)->pref64[0].len == 96);
+	CHECK_EQ(ra_config(&c, NET_LAN)->n_rdnss, 2);
+	CHECK_EQ(ra_config(&c, NET_LAN)->n_dnssl, 2);
+	CHECK_EQ(ra_config(&c, NET_LAN)->n_pref64, 2);
+	CHECK_STR(ra_config(&c, NET_LAN)->dnssl[1], "lab-1.x_y.example");
 	CHECK(tun_config(&c)->has_address && ip4_get(tun_config(&c)->address) == 0xc0000204);
 	CHECK(tun_config(&c)->has_relay && ip4_get(tun_config(&c)->relay) == 0xc6336409);
 	CHECK_EQ(tun_config(&c)->subnet, 65535);
