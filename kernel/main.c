@@ -174,7 +174,7 @@ static bool start(uint32_t app)
 	rcv_init(gw, card);
 	stop_others(card, n);
 	settings_set_app(&config, apps[app].name);
-	settings_log_ignored(&config, gw);
+	settings_log_ignored(&config, gw, apps[app].name);
 	return true;
 }
 
@@ -217,6 +217,17 @@ static uint32_t cpu_busy(void)
 	return busy_permille;
 }
 
+static void log_nmis(void)
+{
+	static uint32_t seen;
+	static uint64_t said;
+	if (cpu_nmis() == seen)
+		return;
+	seen = cpu_nmis();
+	log_limited(&said, 60000, "non-maskable interrupt without a reason, %u since the start",
+	            seen);
+}
+
 /* Says once that there is no keyboard. One that is there has answered long before. */
 static void look_for_keyboard(uint64_t now)
 {
@@ -227,17 +238,6 @@ static void look_for_keyboard(uint64_t now)
 	if (!console_has_keyboard())
 		log_line(
 		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
-}
-
-static void log_nmis(void)
-{
-	static uint32_t seen;
-	static uint64_t said;
-	if (cpu_nmis() == seen)
-		return;
-	seen = cpu_nmis();
-	log_limited(&said, 60000, "non-maskable interrupt without a reason, %u since the start",
-	            seen);
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random

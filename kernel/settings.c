@@ -3,8 +3,8 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/fmt.h"
-#include "kernel/lib/log.h"
 #include "net/gw.h"
+#include "kernel/lib/log.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
 
@@ -141,18 +141,10 @@ const char *settings_choose(const struct config *c, const char *name,
 	return NULL;
 }
 
-static bool is_in(const struct config_section *const *list, uint32_t n,
-                  const struct config_section *s)
-{
-	for (uint32_t i = 0; i < n && list[i]; i++)
-		if (list[i] == s)
-			return true;
-	return false;
-}
-
 /* True when what runs reads the keys of the section that begins at `start` in the values. */
 static bool reads(const struct config *c, const struct gw *gw, uint32_t start)
 {
+	const struct forwarder *f = gw->forwarder;
 	const struct config_section *s = NULL;
 	for (uint32_t i = 0; i < c->n_sections; i++)
 		if (c->start[i] == start)
@@ -160,14 +152,18 @@ static bool reads(const struct config *c, const struct gw *gw, uint32_t start)
 	if (s == &name_section || s == &run_section || s == &net_section)
 		return true;
 	if (s == &ra_section)
-		return gw->forwarder->ip6 != NULL;
-	for (uint32_t i = 0; i < SERVICES; i++)
-		if (gw->service[i] && is_in(gw->service[i]->keys, SERVICE_SECTIONS, s))
+		return f->ip6 != NULL;
+	for (uint32_t i = 0; i < FORWARDER_SECTIONS && f->keys[i]; i++)
+		if (f->keys[i] == s)
 			return true;
-	return is_in(gw->forwarder->keys, FORWARDER_SECTIONS, s);
+	for (uint32_t i = 0; i < SERVICES * SERVICE_SECTIONS; i++)
+		if (gw->service[i / SERVICE_SECTIONS] &&
+		    gw->service[i / SERVICE_SECTIONS]->keys[i % SERVICE_SECTIONS] == s)
+			return true;
+	return false;
 }
 
-void settings_log_ignored(const struct config *c, const struct gw *gw)
+void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name)
 {
 	char list[160];
 	size_t n = 0;
@@ -185,7 +181,7 @@ void settings_log_ignored(const struct config *c, const struct gw *gw)
 	if (more)
 		fmt(list + n, sizeof list - n, " and %u more", more);
 	if (n)
-		log_line("%s does not use: %s", settings_name(c)->app, list);
+		log_line("%s does not use: %s", name, list);
 }
 
 /* --- all keys ---------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "kernel/rcv.h"
 #include "kernel/x86/cpu.h"
 #include "net/probe/probe.h"
+#include "net/setup/gw_change.h"
 
 /* --- counters ------------------------------------------------------------------------ */
 
@@ -106,7 +107,7 @@ enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t siz
 	return gw_list(l, buf, size, gw_show_drops_raw);
 }
 
-/* --- the application ------------------------------------------------------------------- */
+/* --- forwarder and services ------------------------------------------------------------ */
 
 enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size)
 {
@@ -211,4 +212,27 @@ enum shell_step shell_list_random(struct shell_list *l, char *buf, size_t size)
 		return SHELL_END;
 	fmt(buf, size, "%08x%08x", rng_u32(l->gw->rng), rng_u32(l->gw->rng));
 	return SHELL_LINE;
+}
+
+/* --- changes -------------------------------------------------------------------------------- */
+
+/* Carries out the change `what` and its words, and says how it went. */
+static enum shell_step change(struct shell_list *l, const char *what, char *buf, size_t size)
+{
+	if (l->cursor++)
+		return SHELL_END;
+	fmt(buf, size, "%s %s", what, l->argument);
+	const char *wrong = gw_change_text(l->gw, buf);
+	fmt(buf, size, "%s", wrong ? wrong : "done");
+	return SHELL_LINE;
+}
+
+enum shell_step shell_list_address(struct shell_list *l, char *buf, size_t size)
+{
+	return change(l, "address", buf, size);
+}
+
+enum shell_step shell_list_route(struct shell_list *l, char *buf, size_t size)
+{
+	return change(l, "route", buf, size);
 }

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 import pytest
-from gateway import A, INSIDE, LAN, OUTSIDE, PORT_MAC, SERVER, WAN, Gateway, Host, Sent
+from gateway import A, INSIDE, LAN, OUTSIDE, PORT_MAC, SERVER, WAN, Gateway, Host, Sent, only
 from net6 import OWN, Host6
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
+from tunnel import HOST6, OWN6, ping6
 
 pytestmark = pytest.mark.virtual
 
@@ -109,6 +110,23 @@ def test_sessions_move(start: Start) -> None:
         assert way(gateway, TWO) == TWO.mac
     run(gateway, 8, ONE, TWO)
     assert way(gateway, ONE, TWO) == ONE.mac and gateway.stats()["nat_sessions"] == 1
+    gateway.link(WAN, False)
+
+
+def test_tunnels_move(start: Start) -> None:
+    """The next hop of a 6to4 tunnel's end follows, also when both routers answer."""
+    gateway = start(f"lan.address {OWN6}/64\nneighbour {HOST6} {A.mac}\nlan.ra off\n{BOTH}", "6to4")
+    run(gateway, 10, ONE, TWO)
+
+    def out() -> str:
+        sent = gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / ping6())
+        return only([one for one in sent if IP in one.frame], WAN).frame.dst
+
+    assert [out(), out(), out()] == [ONE.mac] * 3
+    run(gateway, 15, TWO)
+    assert [out(), out(), out()] == [TWO.mac] * 3
+    run(gateway, 8, ONE, TWO)
+    assert [out(), out(), out()] == [ONE.mac] * 3
     gateway.link(WAN, False)
 
 
