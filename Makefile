@@ -55,7 +55,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test test-programs test-long untested fresh bench fuzz lint clean format
+.PHONY: image deps packages run images test test-programs test-long untested fresh bench bochs fuzz lint clean format
 
 image: images/gateway.elf
 
@@ -84,7 +84,7 @@ images/gateway.elf: $(OBJDIR)/gateway.elf
 
 # --- the other commands --------------------------------------------------------
 # Missing packages are installed before anything else begins.
-.NOTPARALLEL: run images test test-programs test-long untested fresh bench fuzz lint
+.NOTPARALLEL: run images test test-programs test-long untested fresh bench bochs fuzz lint
 deps:
 	tools/deps
 packages:
@@ -116,6 +116,10 @@ fresh:
 
 bench: deps image
 	tools/bench/run $(BENCH)
+
+# The image on every processor model of Bochs; this takes some minutes.
+bochs: deps image
+	.venv/bin/pytest -q -n2 tests/bochs --all
 
 lint: deps image
 	tools/lint/run

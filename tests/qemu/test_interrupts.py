@@ -43,7 +43,7 @@ def test_no_8254(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab()
     machine = lab.boot(net.NAT, extra=("-M", "pc,pit=off,hpet=off"))
     lab.wait_ping()
-    rate = re.search(r"clock: the 8254 does not count; the time is by ACPI timer: (\d+) MHz$", machine.console.text, re.M)
-    assert rate is not None and int(rate[1]) > 100, machine.console.text
+    log = machine.console.text
+    assert re.search(r"clock: the 8254 does not count; the time is by ACPI timer: \d{3,} MHz$", log, re.M), log
     assert median(round_trips(lab, 25)) < 3
     machine.console.expect("clock: the timer's interrupts do not come, so the processor does not halt")
