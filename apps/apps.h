@@ -1,17 +1,19 @@
-/* The applications there are. A new one is one folder and one line in apps.def. */
+/* The applications there are: what the boot menu and the key `app` offer. Each is a forwarder. One
+ * that has the name of a service (services.h) runs that service too. A new one is one folder and
+ * one line in apps.def. */
 #ifndef APPS_APPS_H
 #define APPS_APPS_H
 
-#include "net/app.h"
+#include "net/forwarder.h"
 
-#define APP(symbol, name, about) extern const struct app app_##symbol;
+#define APP(symbol, name, about) extern const struct forwarder forwarder_##symbol;
 #include "apps/apps.def"
 #undef APP
 
 struct app_entry {
 	const char *name;  /* the value of the key `app` */
 	const char *about; /* one line for the menu */
-	const struct app *app;
+	const struct forwarder *forwarder;
 };
 
 /* All of them, in the order of the menu. */

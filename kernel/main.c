@@ -81,7 +81,7 @@ static void find_nics(void)
 		log_line("no network card found");
 }
 
-/* Gives the card that the key `lan` or `wan` names, or NULL with the reason in `problem`. */
+/* Gives the card that the key of an interface names, or NULL with the reason in `problem`. */
 static struct nic *nic_for(const char *key, const struct net_config_card *want)
 {
 	char text[FMT_MAC];
@@ -103,11 +103,36 @@ static struct nic *nic_for(const char *key, const struct net_config_card *want)
 
 /* Stops the cards that no interface uses. They would fill their rings and hold their
  * interrupt lines. */
-static void stop_others(const struct nic *lan, const struct nic *wan)
+static void stop_others(struct nic *const *used, uint32_t n)
 {
-	for (uint32_t i = 0; i < n_nics; i++)
-		if (nics[i] != lan && nics[i] != wan)
+	for (uint32_t i = 0; i < n_nics; i++) {
+		uint32_t k = 0;
+		while (k < n && used[k] != nics[i])
+			k++;
+		if (k == n)
 			nics[i]->ops->stop(nics[i]);
+	}
+}
+
+/* Finds the cards of all interfaces; false with the reason in `problem`. An application that works
+ * without a WAN may have none. */
+static bool find_cards(uint32_t app, struct nic **card, uint32_t n)
+{
+	const struct net_config_interface *want = net_config(&config)->iface;
+	bool alone = apps[app].forwarder->lan_alone && want[IF_WAN].n_address == 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name = net_interface_name[i];
+		card[i] = nic_for(name, &want[i].card);
+		if (!card[i] && !(i == IF_WAN && alone))
+			return false;
+		for (uint32_t k = 0; card[i] && k < i; k++)
+			if (card[k] == card[i]) {
+				fmt(problem, sizeof problem, "%s: the network card of %s", name,
+				    net_interface_name[k]);
+				return false;
+			}
+	}
+	return true;
 }
 
 static uint32_t cycles(void)
@@ -118,16 +143,10 @@ static uint32_t cycles(void)
 /* Sets up the gateway for an application. False with the reason in `problem`. */
 static bool start(uint32_t app)
 {
-	const struct net_config_interface *want = net_config(&config)->iface;
-	struct nic *lan = nic_for("lan", &want[IF_LAN].card);
-	struct nic *wan = lan ? nic_for("wan", &want[IF_WAN].card) : NULL;
-	bool alone = lan && apps[app].app->lan_alone && want[IF_WAN].n_address == 0;
-	if (!lan || (!wan && !alone))
+	struct nic *card[INTERFACES];
+	uint32_t n = net_interfaces(&config);
+	if (!find_cards(app, card, n))
 		return false;
-	if (lan == wan) {
-		fmt(problem, sizeof problem, "lan and wan are the same network card");
-		return false;
-	}
 	if (!gw && !(gw = alloc(sizeof *gw, 64))) {
 		fmt(problem, sizeof problem, "not enough memory");
 		return false;
@@ -137,24 +156,25 @@ static bool start(uint32_t app)
 	gw->pool = &pool;
 	gw->rng = &rng;
 	gw->config = &config;
-	gw->app = apps[app].app;
 	gw->cycles = cycles;
-	gw->iface[IF_LAN].address = lan->address;
-	gw->iface[IF_LAN].present = true;
-	if (wan) {
-		gw->iface[IF_WAN].address = wan->address;
-		gw->iface[IF_WAN].present = true;
+	for (uint32_t i = 0; i < n; i++) {
+		gw->iface[i].present = card[i] != NULL;
+		if (card[i])
+			gw->iface[i].address = card[i]->address;
 	}
 	alloc_mark();
-	const char *wrong = gw_init(gw);
+	const char *wrong = settings_choose(&config, apps[app].name, apps[app].forwarder, gw);
+	if (!wrong)
+		wrong = gw_init(gw);
 	if (wrong) {
 		alloc_release();
 		fmt(problem, sizeof problem, "%s: %s", config_where(&config, wrong), wrong);
 		return false;
 	}
-	rcv_init(gw, lan, wan);
-	stop_others(lan, wan);
+	rcv_init(gw, card);
+	stop_others(card, n);
 	settings_set_app(&config, apps[app].name);
+	settings_log_ignored(&config, gw, apps[app].name);
 	return true;
 }
 
@@ -173,7 +193,7 @@ static void choose_and_start(void)
 	_Static_assert(MENU_ITEMS >= 9, "room for the number keys");
 	for (uint32_t i = 0; i < n_apps; i++)
 		item[i] = (struct menu_item){apps[i].name, apps[i].about};
-	if (n_nics < INTERFACES)
+	if (n_nics < 2)
 		fmt(problem, sizeof problem, "%s: two are needed",
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();
@@ -197,6 +217,28 @@ static uint32_t cpu_busy(void)
 	return busy_permille;
 }
 
+static void log_nmis(void)
+{
+	static uint32_t seen;
+	static uint64_t said;
+	if (cpu_nmis() == seen)
+		return;
+	seen = cpu_nmis();
+	log_limited(&said, 60000, "non-maskable interrupt without a reason, %u since the start",
+	            seen);
+}
+
+/* Says once that there is no keyboard. One that is there has answered long before. */
+static void look_for_keyboard(uint64_t now)
+{
+	static bool looked;
+	if (looked || now < 2 * SECOND_US)
+		return;
+	looked = true;
+	if (!console_has_keyboard())
+		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+}
+
 /* Once a second: computes the load, and adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
@@ -207,6 +249,7 @@ static void every_second(uint64_t now)
 	second_idle_us = idle_us;
 	second_at = now + SECOND_US;
 	clock_expect_ticks();
+	log_nmis();
 	uint64_t jitter = io_cycles();
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
@@ -224,8 +267,10 @@ static bool main_run(uint64_t now)
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
 	}
-	if (now >= second_at)
+	if (now >= second_at) {
 		every_second(now);
+		look_for_keyboard(now);
+	}
 	did |= shell_run();
 	did |= console_poll();
 	return did;

@@ -19,7 +19,7 @@ static void set_filter(uint32_t i)
 	struct interface *iface = &gw->iface[i];
 	mac group[MLD_GROUPS + 1];
 	iface->groups_changed = false;
-	nic[i]->ops->filter(nic[i], gw->app->promiscuous, group, mld_filter(iface, group));
+	nic[i]->ops->filter(nic[i], gw->forwarder->promiscuous, group, mld_filter(iface, group));
 }
 
 static void watch_init(uint32_t i)
@@ -30,16 +30,16 @@ static void watch_init(uint32_t i)
 		         gw->iface[i].name);
 }
 
-void rcv_init(struct gw *g, struct nic *lan, struct nic *wan)
+void rcv_init(struct gw *g, struct nic *const *cards)
 {
 	gw = g;
-	nic[IF_LAN] = lan;
-	nic[IF_WAN] = wan;
-	for (uint32_t i = 0; i < INTERFACES; i++)
-		if (nic[i]) {
-			set_filter(i);
-			watch_init(i);
-		}
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		nic[i] = cards[i];
+		if (!nic[i])
+			continue;
+		set_filter(i);
+		watch_init(i);
+	}
 }
 
 const struct nic *rcv_nic(uint32_t iface)
@@ -58,7 +58,7 @@ static void drop_waiting(struct interface *iface)
 bool rcv_flush(void)
 {
 	bool moved = false;
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct interface *iface = &gw->iface[i];
 		if (pkt_queue_count(&iface->out) == 0)
 			continue;
@@ -85,7 +85,7 @@ bool rcv_flush(void)
 bool rcv_run(void)
 {
 	uint32_t got = 0;
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct pkt *burst[NIC_BURST];
 		if (!nic[i])
 			continue;
@@ -102,7 +102,7 @@ bool rcv_run(void)
 
 void rcv_poll(uint64_t now_us)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		if (!nic[i])
 			continue;
 		nic[i]->ops->poll(nic[i], now_us);
@@ -140,9 +140,9 @@ bool rcv_arm(void)
 {
 	bool fired[INTERFACES] = {false}, work = false;
 	/* Cards may share a line: all are asked before the first one unmasks it. */
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		fired[i] = nic[i] && cpu_irq_fired(nic[i]->irq);
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i])
 			work |= arm(i, fired[i]);
 	return work;
@@ -150,7 +150,7 @@ bool rcv_arm(void)
 
 bool rcv_polls(void)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i] && watch[i].polled)
 			return true;
 	return false;
@@ -158,7 +158,7 @@ bool rcv_polls(void)
 
 void rcv_stop(void)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i])
 			nic[i]->ops->stop(nic[i]);
 }

@@ -5,9 +5,9 @@
 #include "drivers/net/nic.h"
 #include "net/gw.h"
 
-/* Assigns a card to each interface; NULL where an interface has no card. Sets the cards'
- * filters. */
-void rcv_init(struct gw *gw, struct nic *lan, struct nic *wan);
+/* Assigns a card to each of the gateway's interfaces; NULL where an interface has no card. Sets the
+ * cards' filters. */
+void rcv_init(struct gw *gw, struct nic *const *cards);
 
 /* Takes one burst from each interface, runs it through the gateway, and sends the resulting
  * frames. gw->clock.us must be set. True when a frame was moved. */

@@ -1,13 +1,18 @@
 /* The configuration keys of the machine itself, and the list of all keys that an image
- * has: those of the machine, of the network, and of each application. */
+ * has: those of the machine, of the network, of each forwarder and each service. */
 #ifndef KERNEL_SETTINGS_H
 #define KERNEL_SETTINGS_H
 
+#include "apps/services.h"
 #include "kernel/config/config_types.h"
+
+struct gw;
 
 /* What runs, and the machine's name. */
 struct settings_name {
-	char app[CONFIG_NAME]; /* empty: the menu asks */
+	char app[CONFIG_NAME];       /* empty: the menu asks */
+	uint8_t serve[SERVICES_MAX]; /* numbers of services */
+	uint32_t n_serve;
 	char hostname[CONFIG_NAME];
 	const char *const *apps; /* the names that `app` and `menu-default` may have */
 	uint32_t n_apps;
@@ -32,5 +37,14 @@ const struct settings_run *settings_run(const struct config *c);
 
 /* Makes `app` the value of the key `app`: the menu chose it. */
 void settings_set_app(struct config *c, const char *app);
+
+/* Sets gw->forwarder and gw->service to what runs as the application `name`: its forwarder, the
+ * service of the same name if there is one, and those of the key `serve`. Gives NULL, or what is
+ * wrong. */
+const char *settings_choose(const struct config *c, const char *name,
+                            const struct forwarder *forwarder, struct gw *gw);
+/* Adds a line to the log that names the keys that were given and that neither the forwarder nor
+ * a service of the gateway reads. One file may serve several applications, so this is no error. */
+void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name);
 
 #endif

@@ -107,14 +107,15 @@ ALWAYS_INLINE bool flow_has_mss(const struct flow_packet *f)
 	       ((const struct tcp_hdr *)f->l4)->flags & TCP_SYN;
 }
 
-/* Routes a packet to an IPv4 address; false unless the route leads out of the interface. */
-ALWAYS_INLINE bool flow_route4(const struct gw *gw, ip4 to, uint32_t iface, struct flow_exit *exit)
+/* Routes a packet to an IPv4 address; false unless the route leads to another host, of the inside
+ * or (`inside` false) of the outside. */
+ALWAYS_INLINE bool flow_route4(const struct gw *gw, ip4 to, bool inside, struct flow_exit *exit)
 {
 	uint32_t addr = ip4_get(to);
 	const struct route4 *r = route4_find(&gw->routes4, addr);
-	if (UNLIKELY(!r || r->iface != iface || r->own == addr))
+	if (UNLIKELY(!r || (r->iface != IF_WAN) != inside || r->own == addr))
 		return false;
-	*exit = (struct flow_exit){.iface = iface, .hop = r->via ? r->via : ip4_raw(to)};
+	*exit = (struct flow_exit){.iface = r->iface, .hop = r->via ? r->via : ip4_raw(to)};
 	return true;
 }
 
@@ -185,13 +186,13 @@ ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst
 	}
 }
 
-/* True when an IPv6 route or an own IPv6 address has changed (IPv4 routes and addresses do not)
- * since the last call with the same counter. Each table of flows has a counter, which is 0 at
- * first. True means that no entry of that table is valid any more. */
+/* True when a route or an address of ours has changed since the last call with the same counter.
+ * Each table of flows has a counter, which is 0 at first. True means that no entry of that table is
+ * valid any more. */
 static inline bool flow_is_stale(const struct gw *gw, uint32_t *changes)
 {
-	bool stale = UNLIKELY(*changes != gw->routes6.changes);
-	*changes = gw->routes6.changes;
+	bool stale = UNLIKELY(*changes != gw->changes);
+	*changes = gw->changes;
 	return stale;
 }
 

@@ -3,16 +3,17 @@
  * no clock and knows no hardware: the caller sets the time, passes frames in and takes frames from
  * the interfaces' transmit queues.
  *
- * Ownership: gw_input and gw_send take the packet. An application's verdict says what becomes of
- * the packet that the application was shown (app.h). */
+ * Ownership: gw_input and gw_send take the packet. The forwarder's verdict says what becomes of
+ * the packet that it was shown (forwarder.h). */
 #ifndef NET_GW_H
 #define NET_GW_H
 
 #include "kernel/lib/rng.h"
-#include "net/app.h"
+#include "net/service.h"
 #include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
+#include "net/stats/notice.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
@@ -40,8 +41,14 @@ struct gw {
 	struct pool *pool;
 	struct rng *rng;
 	const struct config *config;
-	const struct app *app;
-	void *state; /* the application's own */
+	const struct forwarder *forwarder;
+	void *state; /* the forwarder's own */
+	/* The services that run, each at its number (apps/services.h), and their own state. */
+	const struct service *service[SERVICES_MAX];
+	void *service_state[SERVICES_MAX];
+	/* Their hooks `frame`; set by gw_init. */
+	bool (*frame_hook[SERVICES_MAX])(struct gw *gw, const struct interface *in, struct pkt *p);
+	uint32_t n_frame_hooks;
 	/* Gives the lower half of the processor's cycle counter; NULL where there is none. For
 	 * timings only. */
 	uint32_t (*cycles)(void);
@@ -49,8 +56,12 @@ struct gw {
 	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
 
 	struct interface iface[INTERFACES];
+	uint32_t n_iface; /* those that the configuration has; the others have no name */
 	struct route4_table routes4;
 	struct route6_table routes6;
+	/* Generation of routes and of addresses and their states, of both versions: counted from 1.
+	 * Whoever keeps what follows from them compares it. */
+	uint32_t changes;
 	uint32_t app_mtu; /* of IPv6 packets to IF_APP; the application's init sets it */
 	struct neigh_table neigh;
 	struct frag_table frags;
@@ -64,19 +75,21 @@ struct gw {
 	struct hash_key client_key; /* client.h */
 	struct ip4_ids ids;
 	struct drop_log drop_log;
+	struct notice notice;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
- * then the application. The caller has set clock.us, pool, rng, config, app, and iface[i].address
- * and .present; all else is zero. Gives NULL, or the text of what is wrong (static, valid until
- * the next call). */
+ * then the forwarder and the services. The caller has set clock.us, pool, rng, config, forwarder,
+ * service, and iface[i].address and .present; all else is zero. Gives NULL, or the text of what is
+ * wrong (static, valid until the next call). */
 const char *gw_init(struct gw *gw);
 
 /* Handles n frames received on an interface, in order. Takes the packets. */
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
-/* Handles a frame on the slow path: checks it and gives its packet to the protocol or the
- * application. p->iface is set. Takes the packet. */
+/* Handles a frame that the fast path has not sent. A service may take it as it is; else it is
+ * checked, and its packet goes to the protocol or the forwarder. p->iface is set. Takes the packet.
+ */
 void gw_frame(struct gw *gw, struct pkt *p);
 
 /* Sends an IPv4 packet, data at its header: routes it unless that is done (PKT_ROUTED), splits it
@@ -87,8 +100,8 @@ void gw_send(struct gw *gw, struct pkt *p);
 void gw_forward(struct gw *gw, struct pkt *p);
 
 /* Sends an IPv6 packet, data at its header. A packet of our own whose route leads to the
- * application is reinjected, so that the application gets it (app.h); any other such packet is
- * dropped (DROP_LOOP). Takes the packet. */
+ * application is reinjected, so that the application gets it (forwarder.h); any other such packet
+ * is dropped (DROP_LOOP). Takes the packet. */
 void gw_send6(struct gw *gw, struct pkt *p);
 
 /* Counts an IPv6 packet as forwarded and sends it as gw_send6 does. Takes the packet. */
@@ -117,9 +130,9 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the
- * application and TCP. Called with clock.us set, soon after gw->wake_us or before; does a bounded
- * piece of work; true when there is more to do at once. It forgets gw->wake_us; then the 100 ms
- * timers, the application and TCP each say when they next need a tick (gw_wake_at). */
+ * forwarder, services and TCP. Called with clock.us set, soon after gw->wake_us or before; does a
+ * bounded piece of work; true when there is more to do at once. It forgets gw->wake_us; then the
+ * 100 ms timers, forwarder, services and TCP each say when they next need a tick (gw_wake_at). */
 bool gw_tick(struct gw *gw);
 
 /* Asks for a tick at a time in microseconds (as clock.us) or before. An earlier time that another
@@ -128,6 +141,19 @@ static inline void gw_wake_at(struct gw *gw, uint64_t us)
 {
 	if (us < gw->wake_us)
 		gw->wake_us = us;
+}
+
+/* Take a port (host order; ICMP: an identifier) of our own addresses for a socket of ours, from the
+ * forwarder; false when the forwarder uses that port. gw_port_give gives it back. */
+static inline bool gw_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	return !gw->forwarder->port_take || gw->forwarder->port_take(gw, proto, port);
+}
+
+static inline void gw_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	if (gw->forwarder->port_give)
+		gw->forwarder->port_give(gw, proto, port);
 }
 
 /* The carrier of an interface came up: announces our addresses there. */
@@ -153,6 +179,11 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* The same frames as gw_show_drops, as hexadecimal digits in place of words. */
+bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* Those of the forwarder, then of the services. An empty line is not to be printed. */
+bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
 /* Writes the addresses of an interface that are in force, each behind a space; gives the number of
  * characters. */

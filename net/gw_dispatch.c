@@ -158,8 +158,8 @@ ALWAYS_INLINE void settle(struct gw *gw, struct pkt *p, enum verdict v)
  * dropped without an error (section 3.2.1.3). */
 static __attribute__((noinline)) void tell_of_options(struct gw *gw, const struct pkt *p)
 {
-	const struct app *app = gw->app;
-	if (app->concerns4 ? app->concerns4(gw, p) : gw_is_own(gw, ip4_to(p)))
+	const struct forwarder *f = gw->forwarder;
+	if (f->concerns4 ? f->concerns4(gw, p) : gw_is_own(gw, ip4_to(p)))
 		icmp_error(gw, p, ICMP_PARAMETER, 0, (uint32_t)ip4_option_error(p) << 24);
 }
 
@@ -169,10 +169,10 @@ ALWAYS_INLINE enum verdict ip4_input(struct gw *gw, struct pkt *p)
 	if (UNLIKELY(wrong != DROP_NONE)) {
 		if (wrong == DROP_IP_OPTIONS)
 			tell_of_options(gw, p);
-		if (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes)
+		if (wrong != DROP_SOURCE_ROUTE || !gw->forwarder->takes_source_routes)
 			return gw_drop(gw, p, wrong);
 	}
-	return gw->app->ip4(gw, p);
+	return gw->forwarder->ip4(gw, p);
 }
 
 /* Parses and routes an IPv6 packet; what is neither for the gateway itself nor special goes to the
@@ -181,13 +181,13 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = ip6_parse(p);
 	if (UNLIKELY(wrong != DROP_NONE) &&
-	    (wrong != DROP_SOURCE_ROUTE || !gw->app->takes_source_routes))
+	    (wrong != DROP_SOURCE_ROUTE || !gw->forwarder->takes_source_routes))
 		return ip6_malformed(gw, p, wrong);
 	const struct ip6_hdr *h = ip6_header(p);
 	if (UNLIKELY(ip6_is_special(&h->from) || ip6_is_special(&h->to) || p->flags & PKT_L2_GROUP))
 		return ip6_special(gw, p);
 	if (UNLIKELY(!ip6_route(gw, p, &h->to))) {
-		if (!gw->app->is_host)
+		if (!gw->forwarder->is_host)
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	}
@@ -195,7 +195,7 @@ ALWAYS_INLINE enum verdict ip6_input(struct gw *gw, struct pkt *p)
 		return ip6_malformed(gw, p, wrong);
 	if (UNLIKELY(p->out == PKT_IF_SELF))
 		return V_LOCAL6;
-	return gw->app->ip6(gw, p);
+	return gw->forwarder->ip6(gw, p);
 }
 
 static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct interface *in,
@@ -221,6 +221,9 @@ void gw_frame(struct gw *gw, struct pkt *p)
 {
 	const struct interface *in = &gw->iface[p->iface];
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	for (uint32_t i = 0; i < gw->n_frame_hooks; i++)
+		if (gw->frame_hook[i](gw, in, p))
+			return;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);
 		return;
@@ -252,8 +255,8 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
-	if (gw->app->frames) {
-		gw->app->frames(gw, iface, burst, n);
+	if (gw->forwarder->frames) {
+		gw->forwarder->frames(gw, iface, burst, n);
 		return;
 	}
 	for (; n > 0; n--)

@@ -16,14 +16,18 @@ bool gw_tick(struct gw *gw)
 		gw->tick_us = gw->clock.next_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
-		if (gw->app->ip6) {
+		notice_tick(gw);
+		if (gw->forwarder->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);
 			ra_tick(gw);
 		}
 	}
 	gw_wake_at(gw, gw->tick_us);
-	bool more = gw->app->tick && gw->app->tick(gw);
+	bool more = gw->forwarder->tick && gw->forwarder->tick(gw);
+	for (uint32_t i = 0; i < SERVICES_MAX; i++)
+		if (gw->service[i] && gw->service[i]->tick)
+			more |= gw->service[i]->tick(gw);
 	if (gw->tcp)
 		more |= tcp_tick(gw);
 	return more;

@@ -6,15 +6,23 @@
 #include "kernel/lib/pkt_queue.h"
 #include "net/ip6/mld_group.h"
 
-#define INTERFACES 2u
 /* Of an interface: the link-local one, those of the configuration, and some that the
  * application makes. */
 #define INTERFACE_ADDRESSES6 (1u + NET_ADDRESSES + 3u)
 
-/* Where an IPv6 route can lead, and the numbers of interfaces. Two interfaces have cards. IF_APP is
- * the application: the far side of its tunnel or its translation. IF_NONE is for networks that do
- * not exist. */
-enum { IF_LAN, IF_WAN, IF_APP, IF_NONE };
+#define INTERFACES NET_INTERFACES
+
+/* Where an IPv6 route can lead, and the numbers of interfaces. Those below INTERFACES have cards:
+ * IF_WAN is the outside, all others are networks of the inside (lan, lan2, …). IF_APP is the
+ * forwarder: the far side of its tunnel or its translation. IF_NONE is for networks that do not
+ * exist. */
+enum { IF_LAN = NET_LAN, IF_WAN = NET_WAN, IF_APP = INTERFACES, IF_NONE };
+
+/* True for the number of an interface of the inside; false for IF_WAN, IF_APP and PKT_IF_SELF. */
+static inline bool interface_is_inside(uint32_t iface)
+{
+	return iface != IF_WAN && iface < INTERFACES;
+}
 
 /* An IPv4 address of ours and its network. */
 struct address4 {
@@ -38,7 +46,7 @@ struct address6 {
 };
 
 struct interface {
-	const char *name; /* "lan" or "wan" */
+	const char *name; /* "lan", "wan", "lan2" … */
 	mac address;
 	bool present;   /* it has a card */
 	bool carrier;   /* there is a signal; set by the gateway's caller */

@@ -4,6 +4,13 @@
 
 #include "net/gw.h"
 
+/* True when services may answer a packet with this p->iface. Beside a forwarder that routes they
+ * serve the inside only, so that nothing of ours is open to the provider's network. */
+static inline bool local_serves(const struct gw *gw, const struct pkt *p)
+{
+	return gw->forwarder->is_host || interface_is_inside(p->iface);
+}
+
 /* Handles an IPv4 packet to one of our addresses, parsed: answers echo requests (RFC 1122 section
  * 3.2.2.6), passes UDP and TCP to services, and reports to inside hosts that no service listens.
  * Gives V_DROP, or V_KEPT when a service took the packet or it became the answer. */

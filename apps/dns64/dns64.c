@@ -1,8 +1,7 @@
-/* The application `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are its start
- * and its timers. See dns64.h. */
+/* The service `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are its start and
+ * its timers. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
-#include "apps/apps.h"
 #include "apps/dns64/client/dns64_datagram.h"
 #include "apps/dns64/client/dns64_known.h"
 #include "kernel/lib/alloc.h"
@@ -10,35 +9,12 @@
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 #include "net/ra/ra.h"
+#include "net/setup/gw_setup.h"
 
 #define TIMERS_PER_TICK    64u
 #define EVICTIONS_PER_TICK 64u
 #define MANY_FETCHES       64u
 #define FEW_FRAMES         8u
-
-/* --- packets ------------------------------------------------------------------------------- */
-
-/* Nothing is forwarded: a packet is for us, or dropped. */
-static enum verdict dns64_ip4(struct gw *gw, struct pkt *p)
-{
-	if (LIKELY(gw_is_own(gw, ip4_to(p))))
-		return V_LOCAL;
-	enum drop bad = ip4_bad_destination(gw, p);
-	return gw_drop(gw, p, bad != DROP_NONE ? bad : DROP_NOT_DNS);
-}
-
-static enum verdict dns64_ip6(struct gw *gw, struct pkt *p)
-{
-	return gw_drop(gw, p, DROP_NOT_DNS);
-}
-
-static void dns64_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
-{
-	const struct interface *in = &gw->iface[iface];
-	for (struct pkt **end = burst + n; burst != end; burst++)
-		if (!dns64_known(gw, in, *burst))
-			gw_frame(gw, *burst);
-}
 
 /* --- timers -------------------------------------------------------------------------------- */
 
@@ -47,7 +23,7 @@ static void dns64_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint
  * the newest queries are then lost on their card, which costs nothing. */
 static void set_bursts(struct gw *gw, const struct dns64 *d)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (d->clients_only[i])
 			gw->iface[i].burst = d->fetches.n > MANY_FETCHES ? FEW_FRAMES : 0;
 }
@@ -73,7 +49,7 @@ static void timer_due(struct gw *gw, uint32_t node)
 
 static bool dns64_tick(struct gw *gw)
 {
-	const struct dns64 *d = gw->state;
+	const struct dns64 *d = dns64_of(gw);
 	struct wheel *wheel = dns64_wheel(gw);
 	uint32_t now = dns64_now(gw);
 	bool more = make_room(gw);
@@ -105,35 +81,58 @@ static const char *check_servers(const struct gw *gw, const struct dns64 *d)
 	return NULL;
 }
 
-/* Notes the interfaces that have clients behind them but no server. */
+/* Notes the interfaces that have clients behind them but no server. Beside a forwarder that routes
+ * there are none: its packets are not to be lost for ours. */
 static void note_interfaces(struct gw *gw, struct dns64 *d)
 {
-	bool server[INTERFACES] = {false};
-	for (uint32_t i = 0; i < d->servers.n; i++) {
+	bool server[INTERFACES] = {false}, any = false;
+	for (uint32_t i = 0; i < d->servers.n && gw->forwarder->is_host; i++) {
 		const struct addr *a = &d->servers.server[i].addr;
 		const struct route4 *r4 = a->is6 ? NULL : route4_for(&gw->routes4, a->v4);
 		const struct route6 *r6 = a->is6 ? route6_for(&gw->routes6, &a->v6) : NULL;
 		uint32_t iface = r4 ? r4->iface : r6 ? r6->iface : INTERFACES;
 		if (iface < INTERFACES)
-			server[iface] = true;
+			any = server[iface] = true;
 	}
-	for (uint32_t i = 0; i < INTERFACES; i++)
-		d->clients_only[i] = !server[i] && server[!i];
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		d->clients_only[i] = any && !server[i];
 }
 
-/* Router advertisements tell hosts on the LAN our address as DNS server and the DNS64 prefixes; we
- * are no router. */
-static void advertise(struct gw *gw)
+/* The first IPv6 address of an interface that is not link-local; NULL when it has none. */
+static const ip6 *global_of(const struct interface *iface)
 {
-	const struct net_config_interface *lan = &net_config(gw->config)->iface[IF_LAN];
-	const struct dns64_config *c = dns64_config(gw->config);
-	for (uint32_t i = 0; i < lan->n_address; i++) {
-		if (!lan->address[i].addr.is6)
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (!ip6_is_link_local(&iface->addr6[i].addr))
+			return &iface->addr6[i].addr;
+	return NULL;
+}
+
+/* Router advertisements tell hosts of the inside our address as DNS server and the DNS64 prefixes.
+ * Where the forwarder advertises nothing, we are no router. */
+static void advertise(struct gw *gw, const struct dns64 *d)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const ip6 *own = interface_is_inside(i) ? global_of(&gw->iface[i]) : NULL;
+		if (!own)
 			continue;
-		ra_start(gw, IF_LAN, 0, 0, 0);
-		ra_set_dns(gw, IF_LAN, &lan->address[i].addr.v6, c->prefix, c->n_prefix);
-		return;
+		if (!gw->ra[i].on)
+			ra_start(gw, i, 0, 0, 0);
+		ra_set_dns(gw, i, own, d->pref64, d->n_pref64);
 	}
+}
+
+static void dns64_changed(struct gw *gw)
+{
+	advertise(gw, dns64_of(gw));
+}
+
+static bool has_inside_address(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) &&
+		    (gw->iface[i].n_addr > 0 || global_of(&gw->iface[i]) != NULL))
+			return true;
+	return false;
 }
 
 /* Lets the parts find each other. */
@@ -156,12 +155,12 @@ static void join_parts(struct dns64 *d)
 
 static const char *dns64_init(struct gw *gw)
 {
-	if (net_config(gw->config)->iface[IF_LAN].n_address == 0)
+	if (!has_inside_address(gw))
 		return "lan.address: an address is required by dns64";
 	struct dns64 *d = alloc(sizeof *d, 64);
 	if (!d || !udp_init(gw))
 		return "not enough memory";
-	gw->state = d;
+	gw->service_state[SERVICE_dns64] = d;
 	join_parts(d);
 	const char *bad = dns64_set_up(gw, d);
 	if (!bad)
@@ -174,9 +173,11 @@ static const char *dns64_init(struct gw *gw)
 	bad = dns64_fetch_init(gw, &d->fetches, &dns64_pending_of_fetches);
 	if (bad)
 		return bad;
-	if (!dns64_cache_init(&d->cache,
-	                      max_u32(dns64_config(gw->config)->cache, DNS64_RECORDS_MIN), gw->rng))
-		return "dns64.cache: not enough memory for so many records";
+	uint32_t records = max_u32(dns64_config(gw->config)->cache, DNS64_RECORDS_MIN);
+	uint32_t most = dns64_cache_most(records);
+	if (most < records || !dns64_cache_init(&d->cache, records, gw->rng))
+		return gw_setup_fail("dns64.cache: not enough memory for so many records; %u fit",
+		                     most);
 	dns64_path_init(gw, &d->paths);
 	if (!dns64_datagram_init(gw, d->clients.port))
 		return "port: somebody else has it";
@@ -184,19 +185,16 @@ static const char *dns64_init(struct gw *gw)
 	if (bad)
 		return bad;
 	note_interfaces(gw, d);
-	advertise(gw);
+	advertise(gw, d);
 	return NULL;
 }
 
-const struct app app_dns64 = {
-        .lan_alone = true,
-        .is_host = true,
+const struct service service_dns64 = {
         .keys = {&dns64_section},
         .counts = {&dns64_counts},
         .init = dns64_init,
-        .frames = dns64_frames,
-        .ip4 = dns64_ip4,
-        .ip6 = dns64_ip6,
+        .frame = dns64_known,
+        .changed = dns64_changed,
         .tick = dns64_tick,
         .show = dns64_show,
 };

@@ -1,4 +1,4 @@
-/* The application `dns64`: all its parts.
+/* The service `dns64`: all its parts.
  *
  * A message of a client is a client query (client/dns64_client.h). A plan says which records of the
  * cache answer it, or what must be fetched first (policy/dns64_plan.h), and the answer is built
@@ -43,14 +43,21 @@ struct dns64 {
 	struct dns64_clients clients;
 	struct dns64_paths paths;
 	struct dns64_streams streams;
+	struct prefix pref64[DNS64_PREFIXES]; /* to advertise */
+	uint32_t n_pref64;
 	bool clients_only[INTERFACES]; /* interfaces with no server behind them */
 };
+
+static inline struct dns64 *dns64_of(const struct gw *gw)
+{
+	return gw->service_state[SERVICE_dns64];
+}
 
 /* Takes the configuration over into the parts; NULL, or what is wrong. */
 const char *dns64_set_up(struct gw *gw, struct dns64 *d);
 
-/* The counters, and listings for people (net/app.h). */
+/* The counters, and listings for people (net/service.h). */
 extern const struct count_table dns64_counts;
-bool dns64_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+bool dns64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

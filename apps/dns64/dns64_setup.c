@@ -9,13 +9,13 @@
 
 /* Sets the form of a prefix (RFC 6052). Octet 8 should be zero. Files of mtd64-ng may have another
  * value, on which clients and translator of such a site agree. */
-static void set_form(struct embed_form *f, const struct prefix *prefix, const char *key)
+static void set_form(struct embed_form *f, const struct prefix *prefix, bool ivi, const char *key)
 {
 	struct prefix p = *prefix;
 	uint8_t octet = p.len == 96 ? p.addr.v6.b[8] : 0;
 	char text[FMT_IP6 + 4];
 	p.addr.v6.b[8] = p.len == 96 ? 0 : p.addr.v6.b[8];
-	const char *bad = embed_set_up(f, &p, false);
+	const char *bad = embed_set_up(f, &p, ivi);
 	if (bad) /* the parser refuses such lengths */
 		log_line("%s %s %s", key, addr_prefix_text(text, prefix), bad);
 	if (octet == 0)
@@ -23,6 +23,27 @@ static void set_form(struct embed_form *f, const struct prefix *prefix, const ch
 	((uint8_t *)f->prefix)[8] = octet;
 	log_line("%s %s: octet 8 should be zero (RFC 6052 section 2.2); taken as it is", key,
 	         addr_prefix_text(text, prefix));
+}
+
+/* Takes the prefix of the translator beside us, if there is one and the configuration names none.
+ * Hosts learn a prefix in the form of RFC 6052 by router advertisements too (RFC 8781). */
+static bool follow_translator(struct gw *gw, struct dns64_policy *d, struct dns64 *all)
+{
+	struct prefix p;
+	bool ivi;
+	if (!gw->forwarder->prefix64 || config_given(gw->config, "dns64-prefix"))
+		return false;
+	if (!gw->forwarder->prefix64(gw, &p, &ivi)) {
+		log_line("dns64-prefix: the translator has no prefix to follow, the default is "
+		         "used");
+		return false;
+	}
+	set_form(&d->prefix[0], &p, ivi, "dns64-prefix");
+	d->well_known[0] = embed_is_well_known(&d->prefix[0]);
+	d->n_prefixes = 1;
+	all->pref64[0] = p;
+	all->n_pref64 = !ivi;
+	return true;
 }
 
 /* Each prefix is taken once, since an answer has no record twice (RFC 2181 section 5). */
@@ -36,8 +57,11 @@ static void set_prefixes(struct dns64_policy *d, const struct dns64_config *c)
 			k++;
 		if (k < i)
 			continue;
-		set_form(f, &c->prefix[i], "dns64-prefix");
-		d->well_known[d->n_prefixes++] = embed_is_well_known(f);
+		set_form(f, &c->prefix[i], false, "dns64-prefix");
+		d->well_known[d->n_prefixes] = embed_is_well_known(f);
+		if (d->well_known[d->n_prefixes++])
+			log_line("dns64-prefix 64:ff9b::/96: only for global IPv4 addresses (RFC "
+			         "6052 section 3.1); others get no AAAA record");
 	}
 }
 
@@ -54,25 +78,20 @@ static void set_maps(struct dns64_policy *d, const struct dns64_config *c)
 		m->mask = mask;
 		m->none = c->map[i].none;
 		if (!m->none)
-			set_form(&m->form, &c->map[i].to, "dns64.map");
+			set_form(&m->form, &c->map[i].to, false, "dns64.map");
 		m->well_known = !m->none && embed_is_well_known(&m->form);
 	}
 }
 
-/* The clients are the hosts of our own networks, unless the configuration names others. */
+/* The clients are the hosts of our own networks, of the inside only beside a forwarder that routes,
+ * unless the configuration names others. */
 static void set_clients(const struct gw *gw, struct dns64_limits *d)
 {
 	const struct dns64_config *c = dns64_config(gw->config);
 	d->rate = c->rate;
 	d->n_clients = c->n_client;
-	memcpy(d->client, c->client, sizeof d->client);
-	if (d->n_clients)
-		return;
-	d->own_clients = true;
-	_Static_assert(DNS64_CLIENTS >= 2 * INTERFACES * NET_ADDRESSES, "room for all");
-	for (uint32_t i = 0; i < INTERFACES; i++)
-		for (uint32_t k = 0; k < net_config(gw->config)->iface[i].n_address; k++)
-			d->client[d->n_clients++] = net_config(gw->config)->iface[i].address[k];
+	memcpy(d->client, c->client, sizeof c->client);
+	d->own_clients = d->n_clients == 0;
 }
 
 static const char *set_skip_names(struct dns64_policy *d, const struct dns64_config *c)
@@ -113,9 +132,14 @@ static void set_cache(struct dns64_cache *d, const struct dns64_config *c)
 	memcpy(d->exclude, c->exclude, sizeof d->exclude);
 }
 
-static const char *set_policy(struct dns64_policy *d, const struct dns64_config *c)
+static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns64_config *c)
 {
-	set_prefixes(d, c);
+	struct dns64_policy *d = &all->policy;
+	if (!follow_translator(gw, d, all)) {
+		set_prefixes(d, c);
+		all->n_pref64 = c->n_prefix;
+		memcpy(all->pref64, c->prefix, sizeof c->prefix);
+	}
 	set_maps(d, c);
 	d->always = c->always;
 	d->reverse = c->reverse;
@@ -146,5 +170,5 @@ const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 	if (c->has_threads)
 		log_line("num-threads: not needed, there are no threads to wait for");
 	set_queries(&d->clients, c);
-	return set_policy(&d->policy, c);
+	return set_policy(gw, d, c);
 }

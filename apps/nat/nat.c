@@ -11,11 +11,14 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
 #include "net/ip4/icmp.h"
 
+#define KEPT_PORTS    256u
 #define TICK_SESSIONS 64u /* sessions visited in one tick */
 
 /* --- start ------------------------------------------------------------------------- */
@@ -39,6 +42,18 @@ static void set_lifetimes(struct nat *n, const struct nat_config *c)
 	n->table.linger_s = n->life_s[NAT_TCP][NAT_TRANS];
 }
 
+/* True when a network of the interface has an address from first to last (host order). */
+static bool overlaps(const struct interface *iface, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = 0; i < iface->n_addr; i++) {
+		uint32_t mask = addr_mask4(iface->addr[i].len);
+		uint32_t net = ip4_get(iface->addr[i].addr) & mask;
+		if (first <= (net | ~mask) && net <= last)
+			return true;
+	}
+	return false;
+}
+
 /* Checks a range of nat.pool (host order), except for its size. Gives NULL, or what is
  * wrong. */
 static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
@@ -54,12 +69,9 @@ static const char *bad_range(const struct gw *gw, uint32_t first, uint32_t last)
 	for (uint32_t i = 0; i < gw->routes4.n_claims; i++)
 		if (gw->routes4.claim[i].first <= last && first <= gw->routes4.claim[i].last)
 			return "nat.pool: an address is given twice";
-	for (uint32_t i = 0; i < gw->iface[IF_LAN].n_addr; i++) {
-		const struct address4 *lan = &gw->iface[IF_LAN].addr[i];
-		uint32_t mask = addr_mask4(lan->len), net = ip4_get(lan->addr) & mask;
-		if (first <= (net | ~mask) && net <= last)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && overlaps(&gw->iface[i], first, last))
 			return "nat.pool: an address lies in the network of lan.address";
-	}
 	return NULL;
 }
 
@@ -112,7 +124,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct nat_config_forward *f = &c->forward[i];
 		const struct route4 *r = route4_for(&gw->routes4, f->inside);
-		if (!r || r->iface != IF_LAN || gw_is_own(gw, f->inside))
+		if (!r || !interface_is_inside(r->iface) || gw_is_own(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
 		                        swap16(f->public_port), ip4_raw(f->inside),
@@ -122,11 +134,28 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	return NULL;
 }
 
+static bool has_inside4(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && gw->iface[i].n_addr > 0)
+			return true;
+	return false;
+}
+
+/* Services open sockets on our own address: the NAT leaves them some of its ports. */
+static void keep_ports(const struct gw *gw, struct nat *n)
+{
+	n->own_external = nat_external_find(&n->table, ip4_raw(gw->iface[IF_WAN].addr[0].addr));
+	for (uint32_t i = 0; i < SERVICES_MAX && n->own_external != NAT_NONE; i++)
+		if (gw->service[i])
+			n->table.external[n->own_external].n_kept = KEPT_PORTS;
+}
+
 const char *nat_start(struct gw *gw)
 {
 	const struct nat_config *c = nat_config(gw->config);
 	struct nat *n = nat_of(gw);
-	if (gw->iface[IF_LAN].n_addr == 0)
+	if (!has_inside4(gw))
 		return "lan.address: an IPv4 address is required by the NAT";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by the NAT";
@@ -138,6 +167,8 @@ const char *nat_start(struct gw *gw)
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
 	set_lifetimes(n, c);
+	if (!bad)
+		keep_ports(gw, n);
 	return bad ? bad : set_forwards(gw, n);
 }
 
@@ -167,6 +198,7 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
+	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -186,6 +218,10 @@ static struct nat_session *find_or_open_in(struct gw *gw, struct nat *n, struct 
 {
 	const uint8_t *l4 = p->data + p->l4;
 	struct nat_mapping *m = nat_mapping_of_port(&n->table, external, proto, load16(l4 + 2));
+	if (!m && nat_port_is_taken(&n->table, external, proto, load16(l4 + 2))) {
+		*v = V_LOCAL;
+		return NULL;
+	}
 	if (!m) {
 		if (proto == NAT_TCP && nat_tcp_opens(tcp_of(p)) && !(p->flags & PKT_HAIRPIN))
 			nat_syn_hold(gw, &n->syns, p);
@@ -387,6 +423,8 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	} else if (UNLIKELY(p->out != IF_WAN)) {
 		return not_translated(gw, p);
 	}
+	if (!(p->flags & PKT_TRANSLATED) && UNLIKELY(ip4_bad_source(gw, p)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
 	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP | PKT_OPTIONS))) {
@@ -422,14 +460,47 @@ static enum verdict from_outside(struct gw *gw, struct nat *n, struct pkt *p)
 enum verdict nat_ip4(struct gw *gw, struct pkt *p)
 {
 	struct nat *n = nat_of(gw);
-	return p->iface == IF_LAN ? from_inside(gw, n, p) : from_outside(gw, n, p);
+	return interface_is_inside(p->iface) ? from_inside(gw, n, p) : from_outside(gw, n, p);
 }
 
 bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
-	return p->iface == IF_LAN || nat_is_external(nat_of(gw), to) ||
+	return interface_is_inside(p->iface) || nat_is_external(nat_of(gw), to) ||
 	       interface_has4(&gw->iface[IF_WAN], to);
+}
+
+bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	struct nat *n = nat_of(gw);
+	uint8_t p = nat_proto_of(proto);
+	return n->own_external == NAT_NONE || p == NAT_OTHER ||
+	       nat_port_take(&n->table, n->own_external, p, port);
+}
+
+void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	struct nat *n = nat_of(gw);
+	uint8_t p = nat_proto_of(proto);
+	if (n->own_external != NAT_NONE && p != NAT_OTHER)
+		nat_port_give(&n->table, n->own_external, p, port);
+}
+
+/* Without nat.pool the first address of the WAN is the external one. */
+void nat_changed(struct gw *gw)
+{
+	const struct interface *wan = &gw->iface[IF_WAN];
+	struct nat *n = nat_of(gw);
+	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
+	char text[FMT_IP4];
+	if (nat_config(gw->config)->n_pool || ip == n->table.first_external)
+		return;
+	uint64_t before = n->table.renumbered;
+	nat_external_move(&n->table, 0, ip);
+	nat_syn_forget(&n->syns);
+	log_line("nat: the outer address is %s; %llu sessions of the old one ended",
+	         ip ? fmt_ip4(text, ip4_from_raw(ip)) : "gone",
+	         (unsigned long long)(n->table.renumbered - before));
 }
 
 bool nat_tick(struct gw *gw)
@@ -439,13 +510,16 @@ bool nat_tick(struct gw *gw)
 	return nat_session_tick(&n->table, gw->clock.s, TICK_SESSIONS);
 }
 
-const struct app app_nat = {
+const struct forwarder forwarder_nat = {
         .keys = {&nat_section},
         .counts = {&nat_counts},
         .init = nat_init,
         .frames = nat_flow_frames,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
+        .changed = nat_changed,
+        .port_take = nat_own_port_take,
+        .port_give = nat_own_port_give,
         .tick = nat_tick,
         .show = nat_show,
 };

@@ -19,7 +19,8 @@ struct nat {
 	bool hairpin;
 	bool no_protocol41; /* another part of this gateway uses protocol 41 */
 	bool has_router41;
-	uint32_t router41; /* the inside host for protocol 41, raw */
+	uint32_t router41;     /* the inside host for protocol 41, raw */
+	uint32_t own_external; /* index of the WAN's own address; NAT_NONE: it is none */
 	uint64_t table_full;
 };
 
@@ -29,17 +30,20 @@ static inline struct nat *nat_of(const struct gw *gw)
 	return gw->state;
 }
 
-/* The hooks of struct app (app.h), for an application that has a NAT beside its own work.
- * nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with
- * struct nat; it gives NULL, or what is wrong with the configuration. */
+/* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own
+ * work. nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with struct
+ * nat; it gives NULL, or what is wrong with the configuration. */
 const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
+bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port);
+void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port);
+void nat_changed(struct gw *gw);
 bool nat_tick(struct gw *gw);
 /* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 extern const struct count_table nat_counts;
-bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 /* True for an external address. */
 static inline bool nat_is_external(const struct nat *n, ip4 a)
@@ -214,7 +218,8 @@ static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uin
 
 static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip)
 {
-	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip))))
+	/* The network of the host may be gone: then a default route would lead back outside. */
+	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip)) || !interface_is_inside(p->out)))
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	return p->flags & PKT_HAIRPIN ? V_SEND : ip4_may_forward(gw, p);
 }

@@ -64,7 +64,8 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 		return NULL;
 	struct nat_session *s = nat_session_in(t, f->p->hint, proto, ip4_raw(h->from),
 	                                       ip4_raw(h->to), load32(f->l4));
-	if (UNLIKELY(!s || s->flags & NAT_UNINVITED) || !flow_route4(gw, h->to, IF_WAN, to))
+	if (UNLIKELY(!s || s->flags & NAT_UNINVITED || s->iface != f->p->iface) ||
+	    !flow_route4(gw, h->to, false, to))
 		return NULL;
 	return s;
 }
@@ -94,7 +95,7 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 		return NULL;
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(f->l4 + 2),
 	                                            ip4_raw(h->from), load16(f->l4));
-	if (UNLIKELY(!s) || !flow_route4(gw, ip4_from_raw(s->in_ip), IF_LAN, to))
+	if (UNLIKELY(!s) || !flow_route4(gw, ip4_from_raw(s->in_ip), true, to))
 		return NULL;
 	return s;
 }
@@ -136,7 +137,7 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
-	if (iface == IF_LAN) {
+	if (interface_is_inside(iface)) {
 		fetch_out(t, burst, burst + n);
 		flow_frames(gw, iface, burst, n, pass_out);
 	} else {

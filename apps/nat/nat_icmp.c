@@ -154,6 +154,14 @@ static const struct nat_session *quoted_outwards(const struct nat *n, const stru
 	                             m->in_port | rem_port << 16);
 }
 
+/* True when the quoted packet left from a port of the gateway itself. */
+static bool quotes_own(const struct nat *n, const struct quote *q)
+{
+	uint32_t external = nat_external_find(&n->table, ip4_raw(q->ip->from));
+	return external != NAT_NONE && q->proto != NAT_OTHER &&
+	       nat_port_is_taken(&n->table, external, q->proto, q->from);
+}
+
 /* Translates an error from inside about a packet that came from outside: the quoted packet
  * went to an inside host (REQ-5). The error's source becomes that host's external address,
  * whichever inside node sent the error. */
@@ -164,8 +172,8 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	const struct nat_session *s = quoted_inwards(n, &q);
 	bool own = p->flags & PKT_TRANSLATED; /* the gateway itself made it; no hop to take */
-	if (!s || (!own && ip4_bad_source(gw, p)))
-		return gw_drop(gw, p, s ? DROP_MARTIAN_SOURCE : DROP_NO_MAPPING);
+	if (!s)
+		return gw_drop(gw, p, DROP_NO_MAPPING);
 	const struct nat_mapping *m = nat_mapping_of(n, s);
 	struct ip4_hdr *h = ip4_header(p);
 	change_quote(&q, &q.ip->to, ip4_from_raw(m->ext_ip), q.l4 + (q.proto == NAT_ICMP ? 4 : 2),
@@ -192,6 +200,8 @@ static enum verdict error_in(struct gw *gw, struct nat *n, struct pkt *p)
 	if (!read_quote(p, is_query, &q))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	const struct nat_session *s = quoted_outwards(n, &q);
+	if (!s && quotes_own(n, &q))
+		return V_LOCAL;
 	if (!s)
 		return gw_drop(gw, p, DROP_NO_MAPPING);
 	if (!(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
@@ -241,6 +251,8 @@ static enum verdict reply_in(struct gw *gw, struct nat *n, struct pkt *p, struct
 {
 	const struct nat_mapping *m =
 	        nat_mapping_of_port(&n->table, external, NAT_ICMP, be16_raw(icmp->id));
+	if (!m && nat_port_is_taken(&n->table, external, NAT_ICMP, be16_raw(icmp->id)))
+		return V_LOCAL;
 	struct nat_session *s = !m ? NULL
 	                           : nat_session_find(&n->table, NAT_ICMP, m->in_ip,
 	                                              ip4_raw(ip4_header(p)->from), m->in_port);

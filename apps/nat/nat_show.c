@@ -9,6 +9,7 @@ static const struct count count[] = {
         COUNT(struct nat, "nat_sessions_created", table.created),
         COUNT(struct nat, "nat_sessions_expired", table.expired),
         COUNT(struct nat, "nat_sessions_evicted", table.evicted),
+        COUNT(struct nat, "nat_sessions_renumbered", table.renumbered),
         COUNT(struct nat, "nat_mappings", table.n_mappings),
         COUNT(struct nat, "nat_hosts", table.n_hosts),
         COUNT(struct nat, "nat_syns_held", syns.n_held),
@@ -59,7 +60,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 	return false;
 }
 
-bool nat_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	return what == SHOW_SESSIONS && show_session(gw, nat_of(gw), cursor, buf, size);
 }

@@ -4,6 +4,7 @@
 
 #include "kernel/lib/alloc.h"
 #include "net/lib/csum.h"
+#include "net/setup/gw_setup.h"
 
 /* --- memory ------------------------------------------------------------------- */
 
@@ -27,6 +28,7 @@ static bool init_external(struct nat_external *e, uint32_t ip)
 {
 	e->ip = ip;
 	e->n_hosts = 0;
+	e->n_kept = 0;
 	for (unsigned i = 0; i < NAT_WITH_PORTS; i++) {
 		struct nat_ports *p = alloc_raw(sizeof *p, 64);
 		if (!p)
@@ -68,6 +70,22 @@ static void init_free(struct nat_free *f, uint32_t size)
 	*f = (struct nat_free){.head = NAT_NONE, .size = size};
 }
 
+/* The memory of a table of n sessions; the order is that in which it is allocated. */
+static void pieces(uint32_t n, size_t size[ALLOC_PIECES])
+{
+	size_t bucket = power_of_two(n) * sizeof(uint32_t);
+	uint32_t hosts = min_u32(n, NAT_HOSTS);
+	const size_t all[ALLOC_PIECES] = {bucket,
+	                                  n * sizeof(struct nat_session),
+	                                  n * sizeof(struct nat_peer),
+	                                  n * sizeof(struct nat_mapping),
+	                                  hosts * sizeof(struct nat_host),
+	                                  bucket,
+	                                  bucket,
+	                                  power_of_two(hosts) * sizeof(uint32_t)};
+	memcpy(size, all, sizeof all);
+}
+
 const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
                            uint32_t n_ranges, struct rng *rng)
 {
@@ -86,6 +104,9 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	const char *bad = init_externals(t, range, n_ranges);
 	if (bad)
 		return bad;
+	uint32_t most = alloc_most(size, pieces);
+	if (most < size)
+		return gw_setup_fail("nat.sessions: not enough memory for so many; %u fit", most);
 	/* Memory that packets touch lies together, behind the ports. A TLB with few ways
 	 * has the fewest conflicts then. */
 	t->session_bucket = buckets(n);
@@ -98,7 +119,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	t->host_bucket = buckets(t->host_mask + 1);
 	if (!t->session || !t->peer || !t->mapping || !t->host || !t->session_bucket ||
 	    !t->mapping_bucket || !t->peer_bucket || !t->host_bucket)
-		return "nat.sessions: not enough memory for so many";
+		return "nat.sessions: not enough memory";
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;
 }
@@ -170,13 +191,20 @@ static uint32_t nth_class(uint8_t proto, uint32_t wanted, uint32_t n)
 	return nat_port_class(wanted) ^ n;
 }
 
+/* True when a class of ports has one for a mapping. Identifiers of ICMP are not kept. */
+static bool class_has_port(const struct nat_external *e, uint8_t proto, uint32_t class)
+{
+	bool kept = proto != NAT_ICMP && class >= nat_port_class(1024);
+	return e->n_free[proto][class] > (kept ? e->n_kept : 0);
+}
+
 /* The best class with a free port on an external address; NAT_PORT_CLASSES when there is
  * none. */
 static uint32_t class_with_port(const struct nat_external *e, uint8_t proto, uint32_t wanted)
 {
 	uint32_t c, n = 0;
 	while ((c = nth_class(proto, wanted, n++)) < NAT_PORT_CLASSES)
-		if (e->n_free[proto][c])
+		if (class_has_port(e, proto, c))
 			break;
 	return c;
 }
@@ -290,7 +318,7 @@ static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t prot
 {
 	const struct nat_external *e = &t->external[external];
 	const struct nat_ports *p = e->ports[proto];
-	if (wanted && !port_used(p, wanted))
+	if (wanted && !port_used(p, wanted) && class_has_port(e, proto, nat_port_class(wanted)))
 		return wanted;
 	uint32_t class = class_with_port(e, proto, wanted);
 	if (class == NAT_PORT_CLASSES)
@@ -422,6 +450,26 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 	}
 	add_mapping(t, index, host, proto, in_port, port)->is_static = 1;
 	return true;
+}
+
+bool nat_port_take(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port)
+{
+	struct nat_external *e = &t->external[external];
+	struct nat_ports *p = e->ports[proto];
+	if (port_used(p, port))
+		return false;
+	p->used[port / 32] |= 1u << port % 32;
+	e->n_free[proto][nat_port_class(port)]--;
+	return true;
+}
+
+void nat_port_give(struct nat_table *t, uint32_t external, uint8_t proto, uint16_t port)
+{
+	struct nat_external *e = &t->external[external];
+	if (!nat_port_is_taken(t, external, proto, swap16(port)))
+		return;
+	e->ports[proto]->used[port / 32] &= ~(1u << port % 32);
+	e->n_free[proto][nat_port_class(port)]++;
 }
 
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)

@@ -13,8 +13,11 @@
 #include "apps/apps.h"
 #include "apps/translate/xlat_cache.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/gw_address.h"
+#include "net/setup/gw_setup6.h"
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
 #include "net/ra/ra.h"
@@ -44,6 +47,9 @@ static const char *set_form(struct translator *v, const struct ivi_config *c)
 	if (bad)
 		return key_error("ivi.prefix", bad);
 	v->well_known = embed_is_well_known(&v->form);
+	if (v->well_known)
+		log_line("ivi.prefix 64:ff9b::/96: only for global IPv4 addresses (RFC 6052 section "
+		         "3.1); packets with others are dropped");
 	v->simple = !v->well_known && c->n_share == 0;
 	if (c->n_share && v->form.set_at == 0)
 		return "ivi.share: there is no room for the number of the set behind a /96";
@@ -88,7 +94,7 @@ static const struct route6 *native6(const struct gw *gw, const ip6 *net, uint8_t
 		ip6 to;
 		memcpy(&to, r->net, sizeof to);
 		if (r->len <= len && addr_in6(net, &to, r->len) && r->iface < INTERFACES)
-			return r->iface == IF_LAN ? r : NULL;
+			return interface_is_inside(r->iface) ? r : NULL;
 	}
 	return NULL;
 }
@@ -114,9 +120,9 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 	if (r && r->len > app_len)
 		return true;
 	if (!r)
-		return route6_add(&gw->routes6, gw->iface, net, len, NULL, IF_NONE);
+		return gw_add_route6(gw, net, len, NULL, IF_NONE);
 	ip6 via = r->via;
-	return route6_add(&gw->routes6, gw->iface, net, len, &via, r->iface);
+	return gw_add_route6(gw, net, len, &via, r->iface);
 }
 
 /* Decides whether a mapping names IPv4 or IPv6 hosts. When no route decides it, the mapping
@@ -130,7 +136,7 @@ static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
 	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
 	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
-	return !app || route6_add(&gw->routes6, gw->iface, &c->net6, c->len6, NULL, IF_APP);
+	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, IF_APP);
 }
 
 static const char *set_routes(struct gw *gw, struct translator *v)
@@ -151,7 +157,7 @@ static const char *set_routes(struct gw *gw, struct translator *v)
 		for (uint32_t i = 0; i < c->n_map && ok; i++)
 			if (v->map_is6[i] && addr_in6(&c->map[i].net6, &net, v->form.len))
 				ok = keep_native(gw, &c->map[i].net6, c->map[i].len6, v->form.len);
-		ok = ok && route6_add(&gw->routes6, gw->iface, &net, v->form.len, NULL, IF_APP);
+		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, IF_APP);
 	}
 	return ok ? NULL : "ivi.map: too many routes";
 }
@@ -168,7 +174,7 @@ static void add_reserved(struct translator *v, uint32_t a)
  * broadcast address. A /31 has hosts only (RFC 3021). */
 static void set_reserved(const struct gw *gw, struct translator *v)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 0; k < gw->iface[i].n_addr; k++) {
 			const struct address4 *a = &gw->iface[i].addr[k];
 			uint32_t own = ip4_get(a->addr), mask = addr_mask4(a->len);
@@ -249,13 +255,17 @@ static const char *set_addresses(struct gw *gw, struct translator *v)
 		if (v->map_is6[i])
 			bad = answer_arp(gw, v, ip4_get(c->map[i].net4), c->map[i].len4);
 	}
+	return bad;
+}
+
+static void set_icmp_sources(struct translator *v, const struct ivi_config *c)
+{
 	for (uint32_t i = 0; i < c->n_icmp_source; i++) {
 		if (c->icmp_source[i].is6)
 			v->icmp6[v->n_icmp6++] = c->icmp_source[i].v6;
 		else
 			v->icmp4[v->n_icmp4++] = c->icmp_source[i].v4;
 	}
-	return bad;
 }
 
 static bool has_global6(const struct interface *iface)
@@ -269,26 +279,54 @@ static bool has_global6(const struct interface *iface)
 /* Hosts get addresses of the mapped form and cannot make them up themselves. So the
  * prefixes are advertised as on-link, without the flag for address configuration (RFC 6219
  * section 6.1; A = 0). */
-static const char *advertise(struct gw *gw)
+static const char *advertise(struct gw *gw, uint32_t iface)
 {
-	const struct interface *lan = &gw->iface[IF_LAN];
-	if (!ra_config(gw->config)->on)
+	const struct interface *lan = &gw->iface[iface];
+	if (!ra_config_on(gw->config, iface))
 		return NULL;
-	ra_start(gw, IF_LAN, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
-	for (uint32_t i = 0; i < lan->n_addr6; i++) {
-		const struct address6 *a = &lan->addr6[i];
-		if (!ip6_is_link_local(&a->addr) &&
-		    !ra_set_prefix(gw, IF_LAN, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
-		                   RA_PREFERRED_S))
-			return "lan.address: too many IPv6 networks to advertise";
-	}
-	return NULL;
+	if (!gw->ra[iface].on)
+		ra_start(gw, iface, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
+	return ra_follow(gw, iface, ND_PREFIX_ON_LINK)
+	               ? NULL
+	               : "lan.address: too many IPv6 networks to advertise";
+}
+
+/* Sets up all that follows from routes and addresses of ours: at the start, and when one of them
+ * has changed. */
+static const char *follow(struct gw *gw, struct translator *v)
+{
+	gw_forget_routes6(gw);
+	gw->routes4.n_claims = 0;
+	v->n_reserved = 0;
+	const char *bad = set_routes(gw, v);
+	if (!bad)
+		bad = set_addresses(gw, v);
+	for (uint32_t i = 0; i < gw->n_iface && !bad; i++)
+		if (interface_is_inside(i) && (has_global6(&gw->iface[i]) || gw->ra[i].on))
+			bad = advertise(gw, i);
+	return bad;
+}
+
+/* Where a table is too small for what there is now, the rest is not translated. */
+static void ivi_changed(struct gw *gw)
+{
+	const char *bad = follow(gw, gw->state);
+	if (bad)
+		log_line("%s", bad);
+}
+
+static bool has_inside6(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
+			return true;
+	return false;
 }
 
 static const char *ivi_init(struct gw *gw)
 {
 	const struct ivi_config *c = ivi_config(gw->config);
-	if (!has_global6(&gw->iface[IF_LAN]))
+	if (!has_inside6(gw))
 		return "lan.address: an IPv6 address is required by ivi";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by ivi";
@@ -303,7 +341,11 @@ static const char *ivi_init(struct gw *gw)
 	v->mss = (uint16_t)c->mss_clamp;
 	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
 	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
-	v->limit46 = min_u32(c->lowest_ipv6_mtu, gw->iface[IF_LAN].mtu);
+	v->mtu6 = NET_MTU;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i))
+			v->mtu6 = min_u32(v->mtu6, gw->iface[i].mtu);
+	v->limit46 = min_u32(c->lowest_ipv6_mtu, v->mtu6);
 	xlat_cache_set_up(v->cache, gw->rng);
 	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, c);
@@ -312,10 +354,8 @@ static const char *ivi_init(struct gw *gw)
 	if (!bad)
 		bad = set_maps(gw, v, c);
 	if (!bad)
-		bad = set_routes(gw, v);
-	if (!bad)
-		bad = set_addresses(gw, v);
-	return bad ? bad : advertise(gw);
+		set_icmp_sources(v, c);
+	return bad ? bad : follow(gw, v);
 }
 
 /* --- which packets are translated -------------------------------------------------- */
@@ -395,7 +435,7 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	struct translator *v = gw->state;
 	if (LIKELY(p->out == IF_APP))
 		return xlat64(gw, v, p);
-	if (p->out == IF_LAN)
+	if (interface_is_inside(p->out))
 		return ip6_forward(gw, p);
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
@@ -417,7 +457,7 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 		if (!(translated && p->flags & PKT_LATER))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
 	} else if (!six && ip4_parse(p) == DROP_NONE) {
-		if (iface == IF_LAN && p->out == IF_WAN) {
+		if (interface_is_inside(iface) && p->out == IF_WAN) {
 			p->iface = IF_WAN;
 			p->flags |= PKT_INBOUND;
 		}
@@ -426,7 +466,15 @@ static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
 	p->iface = iface;
 }
 
-const struct app app_ivi = {
+static bool ivi_prefix64(const struct gw *gw, struct prefix *p, bool *ivi)
+{
+	const struct ivi_config *c = ivi_config(gw->config);
+	*p = c->prefix;
+	*ivi = c->format == IVI_FORMAT_IVI;
+	return c->has_prefix;
+}
+
+const struct forwarder forwarder_ivi = {
         .no_wan6 = true,
         .takes_source_routes = true,
         .keys = {&ivi_section},
@@ -437,6 +485,8 @@ const struct app app_ivi = {
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
+        .prefix64 = ivi_prefix64,
+        .changed = ivi_changed,
         .tick = xlat_timing_tick,
         .show = ivi_show,
 };

@@ -6,8 +6,8 @@
 #include "apps/translate/ivi_keys.h"
 #include "net/gw.h"
 
-/* Its counters and timings (app.h). */
+/* Its counters and timings (net/forwarder.h). */
 extern const struct count_table ivi_counts;
-bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+bool ivi_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

@@ -36,7 +36,7 @@ static bool show_timings(const struct translator *v, uint32_t *cursor, char *buf
 	return true;
 }
 
-bool ivi_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+bool ivi_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	/* There are no sessions. */
 	return what == SHOW_TIMINGS && show_timings(gw->state, cursor, buf, size);

@@ -66,6 +66,7 @@ struct translator {
 	bool icmp_interface;
 	uint16_t mss;              /* largest MSS; 0: any */
 	uint8_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
+	uint32_t mtu6;             /* the smallest MTU of the inside */
 	uint32_t limit46;          /* size of an IPv6 packet above which one without DF is split */
 	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
 	struct xlat_net net[XLAT_NETS];

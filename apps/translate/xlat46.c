@@ -241,7 +241,7 @@ static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pk
 static bool is_inside(const struct gw *gw, const ip6 *a)
 {
 	const struct route6 *r = route6_for(&gw->routes6, a);
-	return r && r->iface == IF_LAN && r->len > 0;
+	return r && interface_is_inside(r->iface) && r->len > 0;
 }
 
 /* Finds the IPv6 source. A packet whose source no host of the WAN can have is dropped
@@ -292,7 +292,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 	/* The MTU that an unfragmented packet may use, as most packets are. A fragment that
 	 * fits this MTU gets an MTU that is 8 bytes smaller: its IPv6 fragment header needs
 	 * them. */
-	uint32_t mtu = gw->iface[IF_LAN].mtu - (IP6_MIN - IP4_MIN);
+	uint32_t mtu = gw->iface[p->out].mtu - (IP6_MIN - IP4_MIN);
 	uint32_t len = IP4_MIN + p->l4_len;
 	if (len <= mtu)
 		mtu -= more;
@@ -331,13 +331,13 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_ADDRESS);
 
-	if (UNLIKELY(!ip6_route(gw, p, &x.to) || p->out != IF_LAN))
+	if (UNLIKELY(!ip6_route(gw, p, &x.to) || !interface_is_inside(p->out)))
 		return no_route(gw, p);
 	uint32_t frag = be16_get(h->frag);
 	x.fragment = frag & (IP4_MF | IP4_OFFSET);
 	uint32_t more = x.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0;
 	uint32_t len = IP6_MIN + more + p->l4_len;
-	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->iface[IF_LAN].mtu)))
+	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->iface[p->out].mtu)))
 		return cannot_forward(gw, p, more);
 	x.id = be16_get(h->id);
 	x.offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));

@@ -151,7 +151,7 @@ enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, st
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	struct xlat_mtu mtu = {.mtu4 = x->hairpinned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
-	                       .mtu6 = gw->iface[IF_LAN].mtu};
+	                       .mtu6 = v->mtu6};
 	bool usable = read_quote(icmp, p->l4_len, &q);
 	mtu.quoted = usable ? q.len : 0;
 	if (!xlat_icmp_to6(&to, &mtu))

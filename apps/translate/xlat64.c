@@ -151,7 +151,7 @@ static enum drop bad_source(const struct gw *gw, const struct translator *v, con
 		return DROP_MARTIAN_SOURCE;
 	if (m) { /* a mapping may name hosts of both sides */
 		const struct route6 *r = route6_for(&gw->routes6, &ip6_header(p)->from);
-		return r && r->iface == IF_LAN ? DROP_NONE : DROP_MARTIAN_SOURCE;
+		return r && interface_is_inside(r->iface) ? DROP_NONE : DROP_MARTIAN_SOURCE;
 	}
 	/* An address with a mapping belongs to the host that the mapping names. */
 	if (!xlat_is_host6(gw, v, x->from) || embed_find4(&v->maps, x->from))
@@ -203,7 +203,7 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
 		x->from = ip4_raw(xlat_error_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}
-	if (UNLIKELY(gw_is_own6(gw, IF_LAN, from)))
+	if (UNLIKELY(gw_is_own6(gw, p->iface, from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (LIKELY(v->simple && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);
@@ -337,7 +337,7 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
 static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
 {
 	if (UNLIKELY(x->hairpin)) {
-		if (!ip6_route(gw, p, &x->back) || p->out != IF_LAN)
+		if (!ip6_route(gw, p, &x->back) || !interface_is_inside(p->out))
 			return no_route(gw, p);
 	} else if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(x->to)) || p->out != IF_WAN)) {
 		return no_route(gw, p);
@@ -403,7 +403,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	}
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
-	if (!v->n_shares && !x.hairpin && p->iface == IF_LAN && x.proto != PROTO_ICMP6)
+	if (!v->n_shares && !x.hairpin && interface_is_inside(p->iface) && x.proto != PROTO_ICMP6)
 		xlat_cache_note64(v, p, &h->from, &h->to, &x);
 	clock = xlat_timing_start(gw, timed);
 	change_l4(v, p, &x);

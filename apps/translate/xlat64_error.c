@@ -199,7 +199,7 @@ enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	const struct xlat_mtu mtu = {
 	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,
-	        .mtu6 = gw->iface[IF_LAN].mtu,
+	        .mtu6 = v->mtu6,
 	        .more = q.chain.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0,
 	};
 	if (!xlat_icmp_to4(&to, &mtu))

@@ -17,6 +17,7 @@ void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from,
 	        .to = to,
 	        .hop = p->hop,
 	        .delta = x->delta,
+	        .iface = p->out,
 	        .from6 = x->from,
 	        .to6 = x->to,
 	};
@@ -33,6 +34,7 @@ void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *fro
 	        .sum = csum_add32(x->from, x->to),
 	        .hop = p->hop,
 	        .delta = x->delta,
+	        .iface = p->iface,
 	};
 }
 
@@ -73,7 +75,7 @@ ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exi
 	struct xlat_pair46 *k = xlat_pair46(v->cache, from, dest);
 	if (UNLIKELY(k->from != from || k->to != dest || !stays_whole(v, f) || !has_sum(v, f)))
 		return NULL;
-	*to = (struct flow_exit){.iface = IF_LAN, .hop = k->hop, .to = &k->to6};
+	*to = (struct flow_exit){.iface = k->iface, .hop = k->hop, .to = &k->to6};
 	return k;
 }
 
@@ -103,7 +105,8 @@ ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exi
 	struct translator *v = gw->state;
 	const struct ip6_hdr *h = f->h6;
 	struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
-	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) || !has_sum(v, f)))
+	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
+	             k->iface != f->p->iface || !has_sum(v, f)))
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = k->hop};
 	return k;
@@ -174,7 +177,7 @@ static __attribute__((noinline)) void time_packet(struct gw *gw, const struct in
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	const struct translator *v = gw->state;
-	unsigned direction = iface == IF_LAN ? XLAT_64 : XLAT_46;
+	unsigned direction = interface_is_inside(iface) ? XLAT_64 : XLAT_46;
 	for (; UNLIKELY(v->due[direction] != XLAT_DUE_NOTHING) && n > 0; n--)
 		time_packet(gw, &gw->iface[iface], *burst++, direction);
 	if (direction == XLAT_64)

@@ -13,8 +13,9 @@
 
 struct xlat_pair46 {
 	uint32_t from, to; /* raw */
-	uint32_t hop;      /* as in struct pkt; on the LAN */
+	uint32_t hop;      /* as in struct pkt */
 	uint16_t delta;    /* change of a checksum by the addresses */
+	uint8_t iface;     /* of the inside, to which the packet goes */
 	ip6 from6, to6;
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
@@ -24,6 +25,7 @@ struct xlat_pair64 {
 	uint32_t sum;      /* of these two */
 	uint32_t hop;      /* as in struct pkt; on the WAN */
 	uint16_t delta;    /* change of a checksum by the addresses */
+	uint8_t iface;     /* of the inside, from which the packet comes */
 };
 
 struct xlat_cache {
@@ -58,8 +60,8 @@ void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from,
 void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *from, const ip6 *to,
                        const struct xlat64 *x);
 
-/* Takes the frames that came in on an interface (app.h): translates and sends those whose pair
- * of addresses is in the cache, and gives the others to gw_frame. */
+/* Takes the frames that came in on an interface (net/forwarder.h): translates and sends those whose
+ * pair of addresses is in the cache, and gives the others to gw_frame. */
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
 #include "net/stats/count.h"
 #include "net/gw_address.h"
 
@@ -34,6 +35,28 @@ static const char *tun_init(struct gw *gw)
 static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
+}
+
+static void tun_changed(struct gw *gw)
+{
+	struct tun *t = tun_of(gw);
+	bool was = t->up;
+	const char *bad = tun_follow(gw, t);
+	if (bad && was)
+		log_line("6to4: no tunnel: %s", bad);
+	if (t->has_nat)
+		nat_changed(gw);
+}
+
+static bool tun_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	return !tun_of(gw)->has_nat || nat_own_port_take(gw, proto, port);
+}
+
+static void tun_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+{
+	if (tun_of(gw)->has_nat)
+		nat_own_port_give(gw, proto, port);
 }
 
 static bool tun_tick(struct gw *gw)
@@ -60,12 +83,12 @@ static const void *state(const struct gw *gw)
 
 static const struct count_table tun_counts = COUNT_TABLE(count, state);
 
-static bool tun_show(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size)
+static bool tun_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	return tun_of(gw)->has_nat && nat_show(gw, what, cursor, buf, size);
 }
 
-const struct app app_tun = {
+const struct forwarder forwarder_tun = {
         .no_wan6 = true,
         .keys = {&nat_section, &tun_section},
         .counts = {&tun_counts, &nat_counts},
@@ -73,6 +96,9 @@ const struct app app_tun = {
         .frames = tun_flow_frames,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
+        .changed = tun_changed,
+        .port_take = tun_port_take,
+        .port_give = tun_port_give,
         .ip6 = tun_ip6,
         .tick = tun_tick,
         .show = tun_show,

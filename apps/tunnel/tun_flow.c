@@ -10,6 +10,7 @@ struct tun_flow {
 	ip6 from, to;
 	uint32_t end;           /* the other end of the tunnel, raw; 0: the entry is free */
 	uint32_t hop;           /* as in struct pkt */
+	uint8_t iface;          /* of the inside: the packet comes from there, or goes there */
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
 enum { OUT, IN };
@@ -45,13 +46,13 @@ static __attribute__((noinline)) void forget_stale(const struct gw *gw)
 void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(t->flows, OUT, h) = (struct tun_flow){h->from, h->to, end, hop};
+	*place(t->flows, OUT, h) = (struct tun_flow){h->from, h->to, end, hop, p->iface};
 }
 
 void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	*place(t->flows, IN, h) = (struct tun_flow){h->from, h->to, end, p->hop};
+	*place(t->flows, IN, h) = (struct tun_flow){h->from, h->to, end, p->hop, p->out};
 }
 
 /* True when nothing but its addresses decides about an inner packet. */
@@ -69,8 +70,8 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 {
 	struct tun *t = tun_of(gw);
 	struct tun_flow *e = place(t->flows, OUT, f->h6);
-	if (UNLIKELY(!is_flow(e, f->h6) || !is_usual(t, f) || t->n_soft ||
-	             f->n + IP6_MIN > gw->app_mtu))
+	if (UNLIKELY(!is_flow(e, f->h6) || e->iface != f->p->iface || !is_usual(t, f) ||
+	             t->n_soft || f->n + IP6_MIN > gw->app_mtu))
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = e->hop};
 	return e;
@@ -99,7 +100,7 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 	if (UNLIKELY(!is_flow(e, f->h6) || e->end != ip4_raw(outer->from) || !is_usual(t, f) ||
 	             (ecn && ecn != (f->h6->first.b[1] >> 4 & 3))))
 		return NULL;
-	*to = (struct flow_exit){.iface = IF_LAN, .hop = e->hop, .to = &e->to};
+	*to = (struct flow_exit){.iface = e->iface, .hop = e->hop, .to = &e->to};
 	return e;
 }
 
@@ -133,8 +134,8 @@ void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t
 	const struct interface *in = &gw->iface[iface];
 	for (struct pkt **end = burst + n; burst != end; burst++) {
 		uint32_t left = (uint32_t)(end - burst);
-		burst += iface == IF_LAN ? pass_out(gw, in, burst, left)
-		                         : pass_in(gw, in, burst, left);
+		burst += interface_is_inside(iface) ? pass_out(gw, in, burst, left)
+		                                    : pass_in(gw, in, burst, left);
 		if (burst == end)
 			break;
 		if (tun_of(gw)->has_nat)

@@ -124,8 +124,8 @@ static uint32_t quoted_bytes(const struct pkt *p)
 
 /* Cuts p down to the quoted inner packet and parses as much as is there. False when we
  * cannot have sent it: it must be from our site and to this outer destination (raw). */
-static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint32_t n,
-                         uint32_t outer_to)
+static bool inner_packet(const struct gw *gw, const struct tun *t, struct pkt *p, uint32_t skip,
+                         uint32_t n, uint32_t outer_to)
 {
 	if (!pkt_pull(p, skip))
 		return false;
@@ -140,7 +140,9 @@ static bool inner_packet(const struct tun *t, struct pkt *p, uint32_t skip, uint
 		h->len = be16_of((uint16_t)(p->len - IP6_MIN));
 	bool good = ip6_parse(p) == DROP_NONE;
 	h->len = len;
-	p->iface = IF_LAN; /* where the packet came from, and where the error goes */
+	/* Where the packet came from, and where the error goes. */
+	const struct route6 *r = route6_for(&gw->routes6, &h->from);
+	p->iface = r && interface_is_inside(r->iface) ? r->iface : IF_LAN;
 	return good;
 }
 
@@ -164,7 +166,7 @@ static enum verdict error_about_tunnel(struct gw *gw, struct tun *t, struct pkt 
 	if (n - hlen < IP6_MIN) {
 		soft_set(gw, t, to, e);
 	} else {
-		if (!inner_packet(t, p, skip + hlen, n - hlen, to))
+		if (!inner_packet(gw, t, p, skip + hlen, n - hlen, to))
 			return gw_drop(gw, p, DROP_ICMP_QUOTE);
 		t->errors++;
 		icmp6_error(gw, p, e.type, e.code, e.rest);

@@ -111,7 +111,7 @@ static enum verdict decapsulate(struct gw *gw, struct tun *t, struct pkt *p)
 	p->iface = IF_APP;
 	/* Packets that are not for a host on the LAN (for the gateway itself, or to an unused
 	 * network of the site) are reinjected as IPv6 packets. */
-	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(p->out != IF_LAN)) {
+	if (UNLIKELY(!ip6_route(gw, p, &h->to)) || UNLIKELY(!interface_is_inside(p->out))) {
 		gw_reinject(gw, p, IF_APP, FAMILY_IP6);
 		return V_KEPT;
 	}
@@ -126,7 +126,7 @@ static enum verdict plain_ip4(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, bad);
 	if (gw_is_own(gw, ip4_to(p)))
 		return V_LOCAL;
-	return gw_drop(gw, p, p->iface == IF_LAN ? DROP_IPV4 : DROP_FOREIGN);
+	return gw_drop(gw, p, interface_is_inside(p->iface) ? DROP_IPV4 : DROP_FOREIGN);
 }
 
 /* IPv4 packets other than complete tunnel packets. */
@@ -150,7 +150,7 @@ static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tu
 enum verdict tun_ip4(struct gw *gw, struct pkt *p)
 {
 	struct tun *t = tun_of(gw);
-	bool to_us = p->iface == IF_WAN && ip4_raw(ip4_to(p)) == t->outer;
+	bool to_us = p->iface == IF_WAN && t->up && ip4_raw(ip4_to(p)) == t->outer;
 	if (LIKELY(to_us && p->proto == PROTO_IP6 && !(p->flags & (PKT_L2_GROUP | PKT_FRAGMENT))))
 		return decapsulate(gw, t, p);
 	/* Packets of the NAT take the same path as with the application `nat`. */

@@ -31,11 +31,11 @@ SELDOM enum verdict drop_nested(struct gw *gw, struct pkt *p)
 static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct pkt *p)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (UNLIKELY(p->iface != IF_LAN))
+	if (UNLIKELY(!interface_is_inside(p->iface)))
 		return gw_drop(gw, p, DROP_LOOP); /* it came out of the tunnel */
 	if (UNLIKELY(!tun_in(&t->site, from)))
 		return foreign_source(gw, t, p);
-	if (UNLIKELY(gw_is_own6(gw, IF_LAN, from)))
+	if (UNLIKELY(gw_is_own6(gw, p->iface, from)))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	return UNLIKELY(tun_is_nested(p)) ? drop_nested(gw, p) : V_SEND6;
 }
@@ -58,6 +58,8 @@ SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p
 /* Encapsulates a packet. `ours`: the gateway itself made it. */
 static enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
 {
+	if (UNLIKELY(!t->up))
+		return gw_drop(gw, p, DROP_NO_ROUTE);
 	if (!ours && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
 		return V_DROP;
 	uint32_t to = tun_outer_to(t, &ip6_header(p)->to);

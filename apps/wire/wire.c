@@ -5,17 +5,16 @@
 
 static const char *wire_init(struct gw *gw)
 {
-	(void)gw; /* needs no addresses */
-	return NULL;
+	return gw->n_iface > 2 ? "lan2: wire bridges two interfaces only" : NULL;
 }
 
 static void wire_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	gw->counts.forwarded += n;
-	gw_transmit_all(gw, &gw->iface[iface ^ 1u], burst, n);
+	gw_transmit_all(gw, &gw->iface[iface == IF_LAN ? IF_WAN : IF_LAN], burst, n);
 }
 
-const struct app app_wire = {
+const struct forwarder forwarder_wire = {
         .promiscuous = true,
         .init = wire_init,
         .frames = wire_frames,

@@ -11,6 +11,11 @@
 #define NIC_MAX   8
 #define NIC_BURST 32u /* most packets in one call */
 
+/* Shortest and longest received frame, without FCS: an Ethernet header; a header, a VLAN tag
+ * and the largest MTU. */
+#define NIC_FRAME_MIN 14u
+#define NIC_FRAME_MAX (14u + 4u + 1500u)
+
 struct nic;
 
 /* The carrier state, and the negotiated mode. */
@@ -21,8 +26,9 @@ struct nic_carrier {
 };
 
 struct nic_ops {
-	/* Takes up to max received frames, without FCS, in order. The caller owns them
-	 * afterwards. The driver puts a fresh packet from nic->pool into each slot that it
+	/* Takes up to max received frames, without FCS, in order, of NIC_FRAME_MIN to
+	 * NIC_FRAME_MAX bytes; others are dropped and counted in rx_errors. The caller owns
+	 * them afterwards. The driver puts a fresh packet from nic->pool into each slot that it
 	 * empties. When the pool is empty, the driver drops the frame, counts it in
 	 * rx_no_packet, and leaves its packet in the ring. Gives the number of frames in
 	 * burst. */
@@ -50,7 +56,7 @@ struct nic_ops {
 struct nic_counters {
 	uint64_t rx_no_packet; /* frames dropped: pool empty */
 	uint64_t rx_missed;    /* frames the card dropped: ring full */
-	uint64_t rx_errors;    /* bad FCS, alignment or length; frames longer than a slot */
+	uint64_t rx_errors;    /* bad FCS, alignment or length */
 	uint64_t tx_errors;    /* frames the card failed to send */
 	uint64_t tx_link_down; /* frames dropped: carrier down */
 	uint64_t resets;       /* restarts of the card after a fault */
@@ -77,13 +83,13 @@ struct pci_driver {
 	uint32_t n_ids;
 	/* Resets and starts the card, with its receive ring filled from `pool`. Gives NULL
 	 * and sets *out on success; *out stays valid for ever. On failure gives a text that
-	 * says what is wrong, and the card does no DMA. */
+	 * says what is wrong; the caller then ends the card's DMA (pci_cut). */
 	const char *(*probe)(const struct pci_dev *dev, struct pool *pool, struct nic **out);
 };
 
 /* Finds all cards for which there is a driver, in ascending order of bus, device, function.
- * Logs each card and each failure. Takes at most `max` cards. Gives the number of cards in
- * out. (nic_list.c) */
+ * Logs each card and each failure. Ends the DMA of network cards that cannot be used. Takes
+ * at most `max` cards. Gives the number of cards in out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
 
 #endif

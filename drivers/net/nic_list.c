@@ -27,14 +27,17 @@ uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max)
 	while (n < max && pci_next(&cursor, &dev)) {
 		const struct pci_driver *d = driver_for(&dev);
 		if (!d) {
-			if (dev.class_code == 0x02) /* network controllers */
-				log_line("pci %02x:%02x.%x: no driver for network card %04x:%04x",
-				         dev.bus, dev.dev, dev.fn, dev.vendor, dev.device);
+			if (dev.class_code != 0x02) /* network controllers */
+				continue;
+			pci_cut(&dev); /* the firmware may have booted from it */
+			log_line("pci %02x:%02x.%x: no driver for network card %04x:%04x", dev.bus,
+			         dev.dev, dev.fn, dev.vendor, dev.device);
 			continue;
 		}
 		struct nic *nic = NULL;
 		const char *wrong = d->probe(&dev, pool, &nic);
 		if (wrong) {
+			pci_cut(&dev);
 			log_line("pci %02x:%02x.%x: %s: %s", dev.bus, dev.dev, dev.fn, d->name,
 			         wrong);
 			continue;

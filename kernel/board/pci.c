@@ -9,18 +9,25 @@
 
 enum { ADDRESS = 0xcf8, DATA = 0xcfc };
 /* Offsets in the header (6.1; type 1: PCI-to-PCI Bridge Specification 1.2, 3.2). */
-enum { VENDOR = 0, COMMAND = 4, STATUS = 6, CLASS = 8, TYPE = 0x0e, BAR = 0x10 };
-enum { SECONDARY = 0x19, SUBSYSTEM = 0x2c, CAPABILITIES = 0x34, LINE = 0x3c };
+enum { VENDOR = 0, COMMAND = 4, STATUS = 6, CLASS = 8, CACHE_LINE = 0x0c, TYPE = 0x0e };
+enum { BAR = 0x10, BARS = 6, SECONDARY = 0x19, SUBSYSTEM = 0x2c, CAPABILITIES = 0x34, LINE = 0x3c };
 enum { COMMAND_IO = 1, COMMAND_MEMORY = 2, COMMAND_MASTER = 4, COMMAND_NO_INTX = 0x400 };
 enum { STATUS_CAPABILITIES = 0x10, TYPE_BRIDGE = 1, TYPE_MULTI = 0x80 };
 enum { BAR_IO = 1, BAR_64 = 4, BAR_TYPE = 6 };
-enum { CAP_POWER = 1, POWER_CONTROL = 4, POWER_STATE = 3, POWER_STATUS = 0x8000 };
+enum { CAP_POWER = 1, POWER_CONTROL = 4, POWER_STATE = 3, PME_ENABLE = 0x100 };
+#define PME_STATUS  0x8000   /* cleared by writing one */
 #define CAPS_MOST   48       /* 192 bytes of 4 (6.7) */
 #define D0_DELAY_US 10000    /* time to leave D3hot (Power Management Specification 1.2, 5.4.1) */
 #define CURSOR_END  0x10000u /* bus, device, function: 8, 5 and 3 bits */
+/* Latency timers below the first value are raised to the second one, as other systems do:
+ * with 0 a card loses the bus after each transfer as soon as another device wants it. */
+#define LATENCY_LEAST 16
+#define LATENCY       64
 
-/* The buses found so far. Bridges have lower bus numbers than the buses behind them. */
-static uint32_t buses[256 / 32];
+/* For each bus found so far, 1 + the position (bus, device, function) of the bridge in
+ * front of it; 0 for the others. Bridges have lower bus numbers than the buses behind
+ * them. Bus 0 is not in the table. */
+static uint16_t bridge_of[256];
 
 static void address(const struct pci_dev *d, uint8_t off)
 {
@@ -58,9 +65,23 @@ void pci_write32(const struct pci_dev *d, uint8_t off, uint32_t v)
 	io_out32(DATA, v);
 }
 
-static void add_bus(uint8_t bus)
+static void write_command(const struct pci_dev *d, uint16_t clear, uint16_t set)
 {
-	buses[bus / 32] |= 1u << bus % 32;
+	pci_write16(d, COMMAND, (uint16_t)((pci_read16(d, COMMAND) & ~clear) | set));
+}
+
+static struct pci_dev device_at(uint32_t position)
+{
+	return (struct pci_dev){
+	        .bus = (uint8_t)(position >> 8), .dev = position >> 3 & 31, .fn = position & 7};
+}
+
+static void add_bus(const struct pci_dev *bridge)
+{
+	uint8_t bus = pci_read8(bridge, SECONDARY);
+	if (bus > bridge->bus)
+		bridge_of[bus] = (uint16_t)(1 + ((uint32_t)bridge->bus << 8 |
+		                                 (uint32_t)bridge->dev << 3 | bridge->fn));
 }
 
 /* Reads the header of the function at d's bus, device and function numbers into d. */
@@ -73,7 +94,7 @@ static void read_header(struct pci_dev *d, uint8_t type)
 	d->class_code = (uint8_t)(class >> 24);
 	d->irq = 0xff;
 	if (type == TYPE_BRIDGE) {
-		add_bus(pci_read8(d, SECONDARY));
+		add_bus(d);
 		return;
 	}
 	uint32_t subsystem = pci_read32(d, SUBSYSTEM);
@@ -87,14 +108,12 @@ static void read_header(struct pci_dev *d, uint8_t type)
 
 bool pci_next(uint32_t *cursor, struct pci_dev *out)
 {
-	if (*cursor == 0) {
-		memset(buses, 0, sizeof buses);
-		add_bus(0);
-	}
+	if (*cursor == 0)
+		memset(bridge_of, 0, sizeof bridge_of);
 	while (*cursor < CURSOR_END) {
 		uint32_t at = *cursor;
-		struct pci_dev d = {.bus = (uint8_t)(at >> 8), .dev = at >> 3 & 31, .fn = at & 7};
-		if (!(buses[d.bus / 32] >> d.bus % 32 & 1)) {
+		struct pci_dev d = device_at(at);
+		if (d.bus != 0 && bridge_of[d.bus] == 0) {
 			*cursor = (at | 0xff) + 1;
 			continue;
 		}
@@ -158,21 +177,48 @@ struct pci_bar pci_bar(const struct pci_dev *d, unsigned n)
 	return bar;
 }
 
-void pci_enable(const struct pci_dev *d)
+/* Wakes the device to D0. Its power management events end, and none comes later: one of
+ * them would switch the machine on again at once after power-off. On the way from D3hot a
+ * device may reset itself, and then loses what the firmware wrote into its header (Power
+ * Management Specification 1.2, 3.2.4 and 5.4). So that is written again. */
+static void wake(const struct pci_dev *d)
 {
 	uint8_t power = pci_capability(d, CAP_POWER, 0);
-	if (power != 0) {
-		uint8_t off = (uint8_t)(power + POWER_CONTROL);
-		uint16_t v = pci_read16(d, off);
-		if (v & POWER_STATE) {
-			/* A status bit that is written as one would be cleared. */
-			pci_write16(d, off, (uint16_t)(v & ~(POWER_STATE | POWER_STATUS)));
-			io_delay_us(D0_DELAY_US);
-		}
+	if (power == 0)
+		return;
+	uint8_t off = (uint8_t)(power + POWER_CONTROL);
+	uint16_t v = pci_read16(d, off);
+	uint16_t timing = pci_read16(d, CACHE_LINE), line = pci_read16(d, LINE);
+	uint32_t bar[BARS];
+	for (unsigned i = 0; i < BARS; i++)
+		bar[i] = pci_read32(d, (uint8_t)(BAR + 4 * i));
+	pci_write16(d, off, (uint16_t)((v & ~(POWER_STATE | PME_ENABLE)) | PME_STATUS));
+	if (!(v & POWER_STATE))
+		return;
+	io_delay_us(D0_DELAY_US);
+	for (unsigned i = 0; i < BARS; i++)
+		pci_write32(d, (uint8_t)(BAR + 4 * i), bar[i]);
+	pci_write16(d, CACHE_LINE, timing);
+	pci_write16(d, LINE, line);
+}
+
+void pci_enable(const struct pci_dev *d)
+{
+	for (unsigned at = bridge_of[d->bus]; at != 0;) {
+		struct pci_dev bridge = device_at(at - 1);
+		write_command(&bridge, 0, COMMAND_IO | COMMAND_MEMORY | COMMAND_MASTER);
+		at = bridge_of[bridge.bus];
 	}
-	uint16_t command = pci_read16(d, COMMAND);
-	command |= COMMAND_IO | COMMAND_MEMORY | COMMAND_MASTER;
-	pci_write16(d, COMMAND, (uint16_t)(command & ~COMMAND_NO_INTX));
+	wake(d);
+	uint16_t timing = pci_read16(d, CACHE_LINE);
+	if (timing >> 8 < LATENCY_LEAST) /* 6.2.4 */
+		pci_write16(d, CACHE_LINE, (uint16_t)((timing & 0xff) | LATENCY << 8));
+	write_command(d, COMMAND_NO_INTX, COMMAND_IO | COMMAND_MEMORY | COMMAND_MASTER);
+}
+
+void pci_cut(const struct pci_dev *d)
+{
+	write_command(d, COMMAND_MASTER, 0);
 }
 
 uint8_t pci_capability(const struct pci_dev *d, uint8_t id, uint8_t from)

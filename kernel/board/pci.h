@@ -36,8 +36,14 @@ void pci_write32(const struct pci_dev *d, uint8_t off, uint32_t v);
  * a 64-bit register does not count as a register. */
 struct pci_bar pci_bar(const struct pci_dev *d, unsigned n);
 
-/* Wakes the device to D0, and enables memory, I/O, bus mastering and INTx. */
+/* Wakes the device to D0 with its addresses as they were, switches its power management
+ * events off, and enables memory, I/O, bus mastering and INTx. Gives it bus time (latency
+ * timer) if it has too little. The bridges in front of the device pass its accesses and
+ * transfers afterwards. */
 void pci_enable(const struct pci_dev *d);
+
+/* Ends all transfers that the device starts: switches its bus mastering off. */
+void pci_cut(const struct pci_dev *d);
 
 /* Gives the offset of the first capability `id` after offset `from` (0: from the start), or
  * 0 when there is none. The search is bounded. */

@@ -134,6 +134,11 @@ void cpu_irq_unmask(uint8_t irq)
 	__asm__ volatile("pushl %0; popfl" : : "r"(flags) : "memory", "cc");
 }
 
+uint32_t cpu_nmis(void)
+{
+	return trap_nmis;
+}
+
 void cpu_irq_off(void)
 {
 	__asm__ volatile("cli" : : : "memory");

@@ -17,6 +17,10 @@ bool cpu_irq_fired(uint8_t irq);
  * out of range. */
 void cpu_irq_unmask(uint8_t irq);
 
+/* Gives the number of non-maskable interrupts for which the chipset gave no reason. With a
+ * reason (memory parity, channel check) there is a panic. */
+uint32_t cpu_nmis(void);
+
 /* Disables interrupts; for the idle path only. */
 void cpu_irq_off(void);
 /* Enables interrupts; for the idle path only. */

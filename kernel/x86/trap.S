@@ -9,6 +9,7 @@
 	.set PIC1, 0x20
 	.set PIC2, 0xa0
 	.set EOI, 0x60          /* specific end of interrupt; add the line */
+	.set PORT_B, 0x61       /* system control port B */
 	.set READ_ISR, 0x0b     /* OCW3: the next read gives the in-service register */
 
 	.text
@@ -32,7 +33,23 @@ trap_common:
 	pushl %eax
 	call panic_trap         /* does not return */
 
-	.irp n, 0, 1, 2, 3, 4, 5, 6, 7, 9, 15, 16, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 31
+/* The non-maskable interrupt: port 0x61 shows a memory parity error (bit 7) or a channel
+ * check (bit 6). Without either it has no reason that is known here (a
+ * button on the front panel, say): it is only counted. */
+	.type trap_2, @function
+trap_2:
+	pushl %eax
+	inb $PORT_B, %al
+	testb $0xc0, %al
+	popl %eax
+	jnz 1f
+	incl trap_nmis
+	iretl
+1:	pushl $0
+	pushl $2
+	jmp trap_common
+
+	.irp n, 0, 1, 3, 4, 5, 6, 7, 9, 15, 16, 18, 19, 20, 22, 23, 24, 25, 26, 27, 28, 31
 	EXCEPTION \n
 	.endr
 	.irp n, 8, 10, 11, 12, 13, 14, 17, 21, 29, 30
@@ -149,9 +166,11 @@ trap_stub:
 	.endr
 
 	.section .data.trap, "aw", @progbits
-	.globl trap_masked, trap_ticks, trap_stalled, trap_stalled_max
+	.globl trap_masked, trap_ticks, trap_nmis, trap_stalled, trap_stalled_max
 	.balign 4
 trap_ticks:
+	.long 0
+trap_nmis:
 	.long 0
 trap_stalled:
 	.long 0

@@ -27,6 +27,9 @@ extern volatile uint8_t trap_masked[2];
 /* Ticks since the timer started, ticks since clock_alive, and the limit of the latter. */
 extern volatile uint32_t trap_ticks, trap_stalled, trap_stalled_max;
 
+/* Non-maskable interrupts for which the chipset gave no reason. */
+extern volatile uint32_t trap_nmis;
+
 /* The handler of exceptions, called by trap.S. (panic.c) */
 void panic_trap(const struct trap_frame *f) __attribute__((noreturn));
 /* The handler of double faults, on its own stack. (panic.c) */

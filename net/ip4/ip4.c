@@ -118,7 +118,7 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 		return DROP_MULTICAST;
 	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (interface_is_broadcast4(&gw->iface[i], to))
 			return DROP_MULTICAST;
 	/* A unicast packet in a broadcast frame (RFC 1812 section 5.3.4). */

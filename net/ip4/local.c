@@ -64,7 +64,7 @@ enum verdict local_ip4(struct gw *gw, struct pkt *p)
 		return v;
 	/* No service took it. Inside hosts get an error, so that they do not wait; outside
 	 * hosts get none. */
-	if (p->iface == IF_LAN)
+	if (interface_is_inside(p->iface))
 		icmp_error(gw, p, ICMP_UNREACHABLE,
 		           p->proto == PROTO_UDP || p->proto == PROTO_TCP ? ICMP_PORT
 		                                                          : ICMP_PROTOCOL,

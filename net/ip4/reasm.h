@@ -19,7 +19,7 @@
 
 #include "kernel/lib/pkt.h"
 #include "kernel/lib/rng.h"
-#include "net/app.h"
+#include "net/forwarder.h"
 #include "net/ip4/frag.h"
 
 #define REASM_SETS    16u /* a power of two */

@@ -45,7 +45,7 @@ enum verdict ip6_special(struct gw *gw, struct pkt *p)
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
 	/* RFC 4291 section 2.5.6, RFC 4443 section 3.1. */
-	if (!gw->app->is_host)
+	if (!gw->forwarder->is_host)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_SCOPE, 0);
 	return gw_drop(gw, p, DROP_SCOPE);
 }

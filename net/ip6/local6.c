@@ -147,7 +147,7 @@ enum verdict local_ip6(struct gw *gw, struct pkt *p)
 		return v;
 	/* No service took it. Inside hosts get an error, so that they do not wait; outside
 	 * hosts get none. */
-	if (p->iface != IF_LAN || p->proto == PROTO_NONE)
+	if (!interface_is_inside(p->iface) || p->proto == PROTO_NONE)
 		return gw_drop(gw, p, DROP_NO_SERVICE);
 	if (p->proto == PROTO_UDP || p->proto == PROTO_TCP)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_PORT, 0);

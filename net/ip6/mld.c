@@ -175,7 +175,7 @@ static void tick_iface(struct gw *gw, uint32_t i)
 
 void mld_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (gw->iface[i].carrier && gw->iface[i].n_addr6)
 			tick_iface(gw, i);
 }

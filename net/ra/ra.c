@@ -83,7 +83,7 @@ static uint32_t write_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static void write_dns(const struct ra_config *c, const struct ra *ra, struct writer *w,
+static void write_dns(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
                       uint32_t lifetime_s)
 {
 	bool own = c->n_rdnss == 0 && ra->has_dns;
@@ -104,7 +104,7 @@ static void write_dns(const struct ra_config *c, const struct ra *ra, struct wri
 	}
 }
 
-static void write_pref64(const struct ra_config *c, const struct ra *ra, struct writer *w,
+static void write_pref64(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
                          uint32_t lifetime_s)
 {
 	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
@@ -144,8 +144,8 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	if (mtu)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
-	write_dns(ra_config(gw->config), ra, &w, lifetime_s);
-	write_pref64(ra_config(gw->config), ra, &w, lifetime_s);
+	write_dns(ra_config(gw->config, iface), ra, &w, lifetime_s);
+	write_pref64(ra_config(gw->config, iface), ra, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
 	if (!p)
@@ -181,7 +181,7 @@ void ra_restart(struct gw *gw, uint32_t iface)
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu)
 {
 	struct ra *ra = &gw->ra[iface];
-	ra->on = ra_config(gw->config)->on;
+	ra->on = ra_config_on(gw->config, iface);
 	ra->lifetime_s = lifetime_s;
 	ra->preference = preference;
 	ra->mtu = mtu;
@@ -206,15 +206,27 @@ static struct ra_prefix *find(struct ra *ra, const ip6 *net, uint8_t len)
 	return NULL;
 }
 
+/* The deprecated prefix that ends first; NULL when none is deprecated. */
+static struct ra_prefix *first_deprecated(const struct gw *gw, struct ra *ra)
+{
+	struct ra_prefix *found = NULL;
+	for (uint32_t i = 0; i < ra->n_prefixes; i++) {
+		struct ra_prefix *p = &ra->prefix[i];
+		if (p->deprecated && (!found || left_s(gw, p) < left_s(gw, found)))
+			found = p;
+	}
+	return found;
+}
+
 bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
                    uint32_t valid_s, uint32_t preferred_s)
 {
 	struct ra *ra = &gw->ra[iface];
 	struct ra_prefix *p = find(ra, net, len);
-	if (!p && ra->n_prefixes == RA_PREFIXES)
-		return false;
-	if (!p)
+	if (!p && ra->n_prefixes < RA_PREFIXES)
 		p = &ra->prefix[ra->n_prefixes++];
+	if (!p && !(p = first_deprecated(gw, ra)))
+		return false;
 	*p = (struct ra_prefix){
 	        .net = addr_net6(net, len),
 	        .len = len,
@@ -240,6 +252,35 @@ void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
 		return;
 	leave(gw, p);
 	bring_forward(gw, ra, ANSWER_MS);
+}
+
+/* True when the interface has an address in the network of a prefix. */
+static bool is_own_net(const struct interface *iface, const struct ra_prefix *p)
+{
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (iface->addr6[i].len == p->len &&
+		    addr_in6(&iface->addr6[i].addr, &p->net, p->len))
+			return true;
+	return false;
+}
+
+bool ra_follow(struct gw *gw, uint32_t iface, uint8_t flags)
+{
+	struct ra *ra = &gw->ra[iface];
+	const struct interface *at = &gw->iface[iface];
+	bool all = true;
+	for (uint32_t i = 0; i < ra->n_prefixes; i++)
+		if (!is_own_net(at, &ra->prefix[i]))
+			ra_deprecate(gw, iface, &ra->prefix[i].net, ra->prefix[i].len);
+	for (uint32_t i = 0; i < at->n_addr6; i++) {
+		const struct address6 *a = &at->addr6[i];
+		const struct ra_prefix *p = find(ra, &a->addr, a->len);
+		if (ip6_is_link_local(&a->addr) || (p && !p->deprecated))
+			continue;
+		all &= ra_set_prefix(gw, iface, &a->addr, a->len, flags, RA_VALID_S,
+		                     RA_PREFERRED_S);
+	}
+	return all;
 }
 
 /* Removes prefixes that no host uses any more. */
@@ -283,14 +324,14 @@ static bool may_send(const struct gw *gw, uint32_t iface)
 
 void ra_tick(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (may_send(gw, i))
 			tick_iface(gw, i);
 }
 
 void ra_stop(struct gw *gw)
 {
-	for (uint32_t i = 0; i < INTERFACES; i++) {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct ra *ra = &gw->ra[i];
 		/* After a restart with another IPv4 address the prefixes are others. */
 		for (uint32_t k = 0; k < ra->n_prefixes; k++)

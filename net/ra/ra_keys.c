@@ -13,13 +13,27 @@ static bool parse_pref64(const struct config_source *s, struct slice text, void 
 static const struct config_type pref64 =
         CONFIG_TYPE(struct prefix, parse_pref64, config_print_prefix);
 
-#define LIST(field, counter) CONFIG_LIST(struct ra_config, field, counter)
+#define LIST(i, field, counter) CONFIG_LIST(struct ra_config, iface[i].field, iface[i].counter)
+#define ON(i) \
+	CONFIG_ONE(struct ra_config, iface[i].on), CONFIG_FLAG(struct ra_config, iface[i].has_on)
+#define KEYS(name, i, initial)                                                  \
+	{name ".ra", &config_on_off, initial, ON(i)},                           \
+	        {name ".rdnss", &config_ip6, NULL, LIST(i, rdnss, n_rdnss)},    \
+	        {name ".dnssl", &config_domain, NULL, LIST(i, dnssl, n_dnssl)}, \
+	{                                                                       \
+		name ".pref64", &pref64, NULL, LIST(i, pref64, n_pref64)        \
+	}
 
+/* clang-format off */
 static const struct config_key key[] = {
-        {"lan.ra", &config_on_off, "on", CONFIG_ONE(struct ra_config, on)},
-        {"lan.rdnss", &config_ip6, NULL, LIST(rdnss, n_rdnss)},
-        {"lan.dnssl", &config_domain, NULL, LIST(dnssl, n_dnssl)},
-        {"lan.pref64", &pref64, NULL, LIST(pref64, n_pref64)},
+	KEYS("lan", NET_LAN, "on"),
+	KEYS("lan2", 2, NULL),
+	KEYS("lan3", 3, NULL),
+	KEYS("lan4", 4, NULL),
+	KEYS("lan5", 5, NULL),
+	KEYS("lan6", 6, NULL),
+	KEYS("lan7", 7, NULL),
 };
+/* clang-format on */
 
 const struct config_section ra_section = CONFIG_SECTION(struct ra_config, key);

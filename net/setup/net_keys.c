@@ -3,6 +3,7 @@
 
 #include "kernel/config/config_types.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 
 /* --- network cards ------------------------------------------------------------------ */
 
@@ -52,13 +53,51 @@ static bool same_card(const struct net_config_card *a, const struct net_config_c
 	return a->by_mac ? mac_eq(&a->address, &b->address) : a->index == b->index;
 }
 
+const char *const net_interface_name[NET_INTERFACES] = {"lan",  "wan",  "lan2", "lan3",
+                                                        "lan4", "lan5", "lan6", "lan7"};
+
+uint32_t net_interfaces(const struct config *c)
+{
+	uint32_t n = NET_LAN2;
+	while (n < NET_INTERFACES && net_config(c)->iface[n].has_card)
+		n++;
+	return n;
+}
+
+/* Of lan2 to lan7 each follows on the one before, and one without a card has no other keys. */
+static bool check_given(struct config *c, uint32_t i)
+{
+	const struct net_config_interface *iface = &net_config(c)->iface[i];
+	const char *name = net_interface_name[i];
+	char key[16];
+	if (iface->has_card && i > NET_LAN2 && !iface[-1].has_card) {
+		config_fail(c, config_where(c, name), "%s: there is no %s before it", name,
+		            net_interface_name[i - 1]);
+		return false;
+	}
+	if (iface->has_card || (!iface->n_address && !iface->has_mtu))
+		return true;
+	fmt(key, sizeof key, "%s.%s", name, iface->n_address ? "address" : "mtu");
+	config_fail(c, config_where(c, key), "%s: %s names no NIC, such as nic%u", key, name, i);
+	return false;
+}
+
 static bool check(struct config *c)
 {
 	const struct net_config_interface *iface = net_config(c)->iface;
-	if (!same_card(&iface[NET_LAN].card, &iface[NET_WAN].card))
-		return true;
-	config_fail(c, config_where_later(c, "lan", "wan"), "lan and wan name the same NIC");
-	return false;
+	bool good = true;
+	for (uint32_t i = NET_LAN2; i < NET_INTERFACES; i++)
+		good &= check_given(c, i);
+	for (uint32_t i = 1; i < NET_INTERFACES; i++)
+		for (uint32_t k = 0; k < i && iface[i].has_card; k++) {
+			const char *a = net_interface_name[k], *b = net_interface_name[i];
+			if (!iface[k].has_card || !same_card(&iface[k].card, &iface[i].card))
+				continue;
+			config_fail(c, config_where_later(c, a, b), "%s and %s name the same NIC",
+			            a, b);
+			good = false;
+		}
+	return good;
 }
 
 /* --- our own addresses --------------------------------------------------------------- */
@@ -84,6 +123,12 @@ static const char *bad_host_part(const struct prefix *p)
 	return host == 0 ? "the host part is zero: the address of any router" : NULL;
 }
 
+const char *net_not_own(const struct prefix *p)
+{
+	const char *bad = config_not_unicast(&p->addr);
+	return bad ? bad : bad_host_part(p);
+}
+
 static bool parse_own(const struct config_source *s, struct slice text, void *out)
 {
 	struct prefix *p = out;
@@ -103,6 +148,22 @@ static bool parse_own(const struct config_source *s, struct slice text, void *ou
 
 /* --- routes, neighbours, servers ----------------------------------------------------- */
 
+/* Sets the bits behind the length of a prefix to zero, with a line in the log. */
+static void cut_host_bits(const struct config_source *s, struct prefix *p)
+{
+	struct prefix net = *p;
+	char was[FMT_IP6 + 4], is[FMT_IP6 + 4];
+	if (p->addr.is6)
+		net.addr.v6 = addr_net6(&p->addr.v6, p->len);
+	else
+		net.addr.v4 = ip4_of(ip4_get(p->addr.v4) & addr_mask4(p->len));
+	if (addr_eq(&net.addr, &p->addr))
+		return;
+	log_line("%s: %s: %s means %s", s->where, s->key->name, addr_prefix_text(was, p),
+	         addr_prefix_text(is, &net));
+	*p = net;
+}
+
 /* PREFIX via ADDRESS. */
 static bool parse_route(const struct config_source *s, struct slice text, void *out)
 {
@@ -118,6 +179,7 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 	if (r->to.addr.is6 != r->via.is6)
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
+	cut_host_bits(s, &r->to);
 	return true;
 }
 
@@ -194,14 +256,30 @@ static const struct config_type server =
 #define LIST(field, counter) CONFIG_LIST(struct net_config, field, counter)
 #define ADDRESSES(i)         LIST(iface[i].address, iface[i].n_address)
 
+#define CARD(i) ONE(iface[i].card), CONFIG_FLAG(struct net_config, iface[i].has_card)
+#define MTU(i)                                                               \
+	ONE(iface[i].mtu), CONFIG_FLAG(struct net_config, iface[i].has_mtu), \
+	        CONFIG_RANGE(1280, NET_MTU)
+#define MORE_LAN(name, i)                                                          \
+	{name, &card, NULL, CARD(i)}, {name ".address", &own, NULL, ADDRESSES(i)}, \
+	{                                                                          \
+		name ".mtu", &config_number, NULL, MTU(i)                          \
+	}
+
 /* clang-format off */
 static const struct config_key key[] = {
-	{"lan", &card, "nic0", ONE(iface[NET_LAN].card)},
-	{"wan", &card, "nic1", ONE(iface[NET_WAN].card)},
+	{"lan", &card, "nic0", CARD(NET_LAN)},
+	{"wan", &card, "nic1", CARD(NET_WAN)},
 	{"lan.address", &own, NULL, ADDRESSES(NET_LAN)},
 	{"wan.address", &own, NULL, ADDRESSES(NET_WAN)},
-	{"lan.mtu", &config_number, "1500", ONE(iface[NET_LAN].mtu), CONFIG_RANGE(1280, 1500)},
-	{"wan.mtu", &config_number, "1500", ONE(iface[NET_WAN].mtu), CONFIG_RANGE(1280, 1500)},
+	{"lan.mtu", &config_number, "1500", MTU(NET_LAN)},
+	{"wan.mtu", &config_number, "1500", MTU(NET_WAN)},
+	MORE_LAN("lan2", 2),
+	MORE_LAN("lan3", 3),
+	MORE_LAN("lan4", 4),
+	MORE_LAN("lan5", 5),
+	MORE_LAN("lan6", 6),
+	MORE_LAN("lan7", 7),
 	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway)},
 	{"route", &route, NULL, LIST(route, n_route)},
 	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour)},

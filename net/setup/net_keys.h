@@ -12,7 +12,12 @@
 #define NET_NEIGHBOURS 64u
 #define NET_SERVERS    16u
 
-enum { NET_LAN, NET_WAN, NET_INTERFACES };
+/* Interfaces: the LAN, the WAN, and further networks of the inside, lan2 to lan7. */
+#define NET_INTERFACES 8u
+enum { NET_LAN, NET_WAN, NET_LAN2 };
+
+/* The name of an interface, as in the configuration. */
+extern const char *const net_interface_name[NET_INTERFACES];
 
 /* The network card of an interface: the one with the MAC address, or else the index-th. */
 struct net_config_card {
@@ -23,10 +28,14 @@ struct net_config_card {
 
 struct net_config_interface {
 	struct net_config_card card;
+	bool has_card; /* of lan2 to lan7: the interface exists */
 	struct prefix address[NET_ADDRESSES];
 	uint32_t n_address;
-	uint32_t mtu; /* bytes of an IP packet */
+	uint32_t mtu; /* bytes of an IP packet, where has_mtu is true; else NET_MTU */
+	bool has_mtu;
 };
+
+#define NET_MTU 1500u
 
 /* `to` and `via` are of the same address family. */
 struct net_config_route {
@@ -65,5 +74,11 @@ static inline const struct net_config *net_config(const struct config *c)
 {
 	return config_values(c, &net_section);
 }
+
+/* What is wrong with an address and prefix length as one of our own; NULL: nothing. Static. */
+const char *net_not_own(const struct prefix *p);
+
+/* How many interfaces the configuration has: lan, wan and those of lan2 to lan7 that are given. */
+uint32_t net_interfaces(const struct config *c);
 
 #endif

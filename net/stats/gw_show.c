@@ -4,14 +4,8 @@
 
 #include "kernel/lib/fmt.h"
 #include "net/stats/count.h"
+#include "net/stats/drop_text.h"
 #include "net/tcp/tcp.h"
-
-static const char *const labels[] = {
-        [DROP_NONE] = "none",
-#define DROP(name, label, text) [DROP_##name] = label,
-#include "build/drops.def"
-#undef DROP
-};
 
 static const char *iface_name(const struct gw *gw, uint32_t iface)
 {
@@ -65,25 +59,61 @@ static const struct count_table counts = COUNT_TABLE(count, self);
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	uint32_t i = (*cursor)++;
-	if (i < INTERFACES * 4) {
+	if (i < gw->n_iface * 4) {
 		iface_line(gw, i, buf, size);
 		return true;
 	}
-	i -= INTERFACES * 4;
+	i -= gw->n_iface * 4;
 	if (count_show(gw, &counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
-		fmt(buf, size, "drop{reason=\"%s\"} %llu", labels[i + 1],
+		fmt(buf, size, "drop{reason=\"%s\"} %llu", drop_label((enum drop)(i + 1)),
 		    (unsigned long long)gw->counts.drops[i + 1]);
 		return true;
 	}
 	i -= DROP_COUNT - 1;
 	if (count_show(gw, &tcp_counts, &i, buf, size))
 		return true;
-	for (uint32_t k = 0; k < APP_COUNTS && gw->app->counts[k]; k++)
-		if (count_show(gw, gw->app->counts[k], &i, buf, size))
+	for (uint32_t k = 0; k < FORWARDER_COUNTS && gw->forwarder->counts[k]; k++)
+		if (count_show(gw, gw->forwarder->counts[k], &i, buf, size))
 			return true;
+	for (uint32_t n = 0; n < SERVICES_MAX; n++)
+		for (uint32_t k = 0; gw->service[n] && k < SERVICE_COUNTS; k++)
+			if (gw->service[n]->counts[k] &&
+			    count_show(gw, gw->service[n]->counts[k], &i, buf, size))
+				return true;
 	return false;
+}
+
+/* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it
+ * is, the others are that one's own cursor. */
+#define OWN_CURSOR 0x07ffffffu
+
+static bool show_listing(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
+{
+	for (uint32_t who = *cursor / (OWN_CURSOR + 1); who <= SERVICES_MAX; who++) {
+		uint32_t own = *cursor & OWN_CURSOR;
+		const struct service *s = who ? gw->service[who - 1] : NULL;
+		bool (*show)(struct gw *, enum listing, uint32_t *, char *, size_t) =
+		        who == 0 ? gw->forwarder->show
+		        : s      ? s->show
+		                 : NULL;
+		bool more = show && show(gw, what, &own, buf, size);
+		*cursor = more ? who * (OWN_CURSOR + 1) + own : (who + 1) * (OWN_CURSOR + 1);
+		if (more)
+			return true;
+	}
+	return false;
+}
+
+bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return show_listing(gw, SHOW_SESSIONS, cursor, buf, size);
+}
+
+bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	return show_listing(gw, SHOW_TIMINGS, cursor, buf, size);
 }
 
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
@@ -106,7 +136,7 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 
 static void route6_line(const struct gw *gw, const struct route6 *r, char *buf, size_t size)
 {
-	static const char *const side[] = {"lan", "wan", "app", "none"};
+	static const char *const side[] = {[IF_APP] = "app", [IF_NONE] = "none"};
 	char net[FMT_IP6], via[FMT_IP6];
 	ip6 a;
 	_Static_assert(sizeof a == sizeof r->net, "an address");
@@ -165,17 +195,53 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return false;
 }
 
-bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+/* The next entry of the list of drops, and the begin of its line in buf; NULL behind the last. *n
+ * is set to the length of that text. */
+static const struct drop_log_entry *next_drop(struct gw *gw, uint32_t *cursor, char *buf,
+                                              size_t size, size_t *n)
 {
 	uint64_t have = gw->drop_log.n < DROP_LOG_ENTRIES ? gw->drop_log.n : DROP_LOG_ENTRIES;
 	if (*cursor >= have)
-		return false;
+		return NULL;
 	const struct drop_log_entry *e =
 	        &gw->drop_log.entry[(gw->drop_log.n - have + (*cursor)++) % DROP_LOG_ENTRIES];
 	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
-	size_t n = fmt(buf, size,
-	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
-	               labels[e->reason], iface_name(gw, e->iface), e->len);
+	*n = fmt(buf, size, "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000),
+	         ms, drop_label(e->reason), iface_name(gw, e->iface), e->len);
+	return e;
+}
+
+/* True when the bytes of an entry begin with an Ethernet header. A packet of our own has one once
+ * it is ready to be sent: then it comes from an address of ours. */
+static bool has_ethernet(const struct gw *gw, const struct drop_log_entry *e)
+{
+	if (e->frame)
+		return true;
+	const struct eth_hdr *h = (const struct eth_hdr *)(const void *)e->bytes;
+	for (uint32_t i = 0; i < INTERFACES && e->n >= sizeof *h; i++)
+		if (gw->iface[i].present && mac_eq(&h->from, &gw->iface[i].address))
+			return true;
+	return false;
+}
+
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	size_t n;
+	const struct drop_log_entry *e = next_drop(gw, cursor, buf, size, &n);
+	char text[DROP_TEXT];
+	if (!e)
+		return false;
+	drop_text(e->bytes, e->n, has_ethernet(gw, e), text, sizeof text);
+	fmt(buf + n, size - n, " %s; %s", text, drop_meaning(e->reason));
+	return true;
+}
+
+bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	size_t n;
+	const struct drop_log_entry *e = next_drop(gw, cursor, buf, size, &n);
+	if (!e)
+		return false;
 	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
 		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
 	return true;

@@ -4,6 +4,7 @@
 #include "net/lib/csum.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/local.h"
 
 enum { OPT_END = 0, OPT_NOP = 1, OPT_MSS = 2 };
 
@@ -81,7 +82,7 @@ enum verdict tcp_input(struct gw *gw, struct pkt *p)
 	if (wrong != DROP_NONE)
 		return gw_drop(gw, p, wrong);
 	struct tcp_conn *c = tcp_find(gw, &s.ends);
-	if (!c && !tcp_service(gw, s.ends.local_port))
+	if (!c && (!tcp_service(gw, s.ends.local_port) || !local_serves(gw, p)))
 		return V_LOCAL;
 	if (s.ends.remote_port == 0) /* port 0 cannot be answered */
 		return gw_drop(gw, p, DROP_L4_HEADER);

@@ -12,6 +12,8 @@
 
 bool tcp_init(struct gw *gw)
 {
+	if (gw->tcp)
+		return true;
 	struct tcp *t = alloc(sizeof *t, 64);
 	struct tcp_conn *conn = alloc(TCP_CONNECTIONS * sizeof *conn, 64);
 	if (!t || !conn || !wheel_init(&t->wheel, TCP_CONNECTIONS, tcp_now(gw)))
@@ -37,6 +39,7 @@ bool tcp_listen(struct gw *gw, uint16_t port, const struct tcp_user *user)
 	struct tcp *t = gw->tcp;
 	if (t->n_services == TCP_USERS || tcp_service(gw, port))
 		return false;
+	(void)gw_port_take(gw, PROTO_TCP, port); /* as udp_bind */
 	t->service[t->n_services].port = port;
 	t->service[t->n_services++].user = user;
 	return true;
@@ -215,6 +218,8 @@ void tcp_free(struct gw *gw, struct tcp_conn *c)
 	tcp_list_leave(gw, c);
 	free_queues(gw, c);
 	wheel_clear(&t->wheel, me);
+	if (c->active)
+		gw_port_give(gw, PROTO_TCP, c->ends.local_port);
 	c->state = TCP_FREE;
 	/* With generation 0 the first connection would get the number 0. */
 	c->generation = (uint16_t)(c->generation == UINT16_MAX ? 1 : c->generation + 1);
@@ -245,6 +250,22 @@ bool tcp_notify(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
 	return true;
 }
 
+/* True while the local address of a connection is one of ours, tentative or not. */
+static bool local_is_ours(const struct gw *gw, const struct udp_ends *e)
+{
+	return e->local.is6 ? gw_address6(gw, e->iface, &e->local.v6) != NULL
+	                    : gw_is_own(gw, e->local.v4);
+}
+
+void tcp_changed(struct gw *gw)
+{
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		struct tcp_conn *c = &gw->tcp->conn[i];
+		if (c->state != TCP_FREE && !local_is_ours(gw, &c->ends))
+			tcp_end(gw, c, TCP_UNREACHABLE);
+	}
+}
+
 /* --- users -------------------------------------------------------------------------------------
  */
 
@@ -253,7 +274,7 @@ static bool draw_port(struct gw *gw, struct udp_ends *e)
 	for (uint32_t i = 0; i < DRAWS; i++) { /* RFC 6056 section 3.3.1 */
 		e->local_port = (uint16_t)rng_u32(gw->rng);
 		if (e->local_port >= UDP_FIRST_FREE && !tcp_service(gw, e->local_port) &&
-		    !tcp_find(gw, e))
+		    !tcp_find(gw, e) && gw_port_take(gw, PROTO_TCP, e->local_port))
 			return true;
 	}
 	return false;
@@ -271,8 +292,10 @@ uint32_t tcp_connect(struct gw *gw, struct udp_ends *ends, const struct tcp_user
 	if (is_own(gw, ends) || !udp_source(gw, ends) || !draw_port(gw, ends))
 		return TCP_NONE;
 	struct tcp_conn *c = tcp_new(gw, ends, user);
-	if (!c)
+	if (!c) {
+		gw_port_give(gw, PROTO_TCP, ends->local_port);
 		return TCP_NONE;
+	}
 	c->active = c->known = true;
 	c->state = TCP_SYN_SENT;
 	c->iss = tcp_iss(gw, ends);

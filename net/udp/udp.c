@@ -6,11 +6,16 @@
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
+#include "net/local.h"
 
-#define DRAWS 64u /* attempts to find a free port */
+/* Attempts to find a free port. A NAT beside us leaves 512 of all ports free, so this many fail
+ * once in 3000 times while it is full. */
+#define DRAWS 1024u
 
 bool udp_init(struct gw *gw)
 {
+	if (gw->udp)
+		return true;
 	gw->udp = alloc(sizeof *gw->udp, 64);
 	if (gw->udp)
 		gw->udp->n_handlers = 1;
@@ -31,17 +36,26 @@ bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
 	struct udp_table *t = gw->udp;
 	if (t->owner[port] != 0)
 		return false;
+	/* A port that a NAT forwards from outside stays forwarded: services are for inside. */
+	(void)gw_port_take(gw, PROTO_UDP, port);
 	t->owner[port] = handler;
 	t->arg[port] = arg;
+	t->drawn[port / 32] &= ~(1u << port % 32);
 	return true;
 }
 
 uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
 {
+	struct udp_table *t = gw->udp;
 	for (uint32_t i = 0; i < DRAWS; i++) {
 		uint16_t port = rng_u16(gw->rng);
-		if (port >= UDP_FIRST_FREE && udp_bind(gw, port, handler, arg))
-			return port;
+		if (port < UDP_FIRST_FREE || t->owner[port] != 0 ||
+		    !gw_port_take(gw, PROTO_UDP, port))
+			continue;
+		t->owner[port] = handler;
+		t->arg[port] = arg;
+		t->drawn[port / 32] |= 1u << port % 32;
+		return port;
 	}
 	return 0;
 }
@@ -49,6 +63,7 @@ uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
 void udp_unbind(struct gw *gw, uint16_t port)
 {
 	gw->udp->owner[port] = 0;
+	gw_port_give(gw, PROTO_UDP, port);
 }
 
 /* --- in -------------------------------------------------------------------------------- */
@@ -97,7 +112,8 @@ enum verdict udp_input(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, wrong);
 	note_ends(p, is6, &ends);
 	uint8_t owner = t->owner[ends.local_port];
-	if (owner == 0)
+	bool drawn = t->drawn[ends.local_port / 32] >> ends.local_port % 32 & 1;
+	if (owner == 0 || (!drawn && !local_serves(gw, p)))
 		return V_LOCAL;
 	/* Port 0 cannot be answered (RFC 768, "Source Port"). */
 	if (ends.remote_port == 0)
@@ -141,6 +157,10 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 	/* A checksum of zero is sent as all ones: zero means that there is no checksum (RFC
 	 * 768). */
 	udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);
+	if (!gw_is_own(gw, e->local.v4)) {
+		gw_discard(gw, p, DROP_TENTATIVE);
+		return;
+	}
 	if (!pkt_push(p, IP4_MIN)) {
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;

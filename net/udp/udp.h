@@ -1,6 +1,6 @@
 /* UDP for the gateway itself (RFC 768): ports bound to handlers, and datagrams over IPv4
- * and IPv6. An application that serves clients or asks servers calls udp_init once. In all
- * others no port is bound.
+ * and IPv6. Each service that serves clients or asks servers calls udp_init. Without
+ * one no port is bound.
  *
  * A handler gets the payload and may turn the packet itself into its answer. Not
  * implemented on purpose: queues (a handler answers at once or stores what it needs),
@@ -34,9 +34,11 @@ struct udp_table {
 	uint32_t n_handlers; /* numbers begin with 1; 0: no handler */
 	uint8_t owner[65536];
 	uint16_t arg[65536];
+	uint32_t drawn[65536 / 32]; /* bit: the port is one of udp_bind_any */
 };
 
-/* Makes gw->udp; false when there is not enough memory. Called in an application's init. */
+/* Makes gw->udp unless it is there; false when there is not enough memory. Called in a service's
+ * init. */
 bool udp_init(struct gw *gw) MUST_USE;
 
 /* Gives a number to a handler, for udp_bind. At most UDP_HANDLERS - 1 handlers; 0 when
@@ -44,11 +46,13 @@ bool udp_init(struct gw *gw) MUST_USE;
 uint8_t udp_register(struct gw *gw, udp_handler handler);
 
 /* Binds a port (host order) of all our addresses to a handler, for a service that stays.
- * False when the port is bound already. `arg` is passed to the handler. */
+ * False when the port is bound already. Datagrams from where the gateway does not serve
+ * (local_serves) are treated as if the port were not bound. `arg` is passed to the handler. */
 bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg) MUST_USE;
 
 /* Binds a random port that an attacker cannot guess (RFC 5452 section 9.2, RFC 6056 section
- * 3.3.1). Gives the port (host order), 0 when no free one was found. */
+ * 3.3.1), and that the forwarder does not use. Gives the port (host order), 0 when no free one was
+ * found. */
 uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg);
 
 /* Frees a port (host order) of udp_bind_any. */
@@ -70,7 +74,7 @@ void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *ends, u
                     uint32_t at);
 
 /* Sends p, whose data are the payload, from the local to the remote end. Takes the packet.
- * Drops it (DROP_TENTATIVE) when the local IPv6 address is not in use. */
+ * Drops it (DROP_TENTATIVE) when the local address is not in use. */
 void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *ends);
 
 #endif

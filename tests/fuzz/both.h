@@ -44,7 +44,7 @@ static inline void both_fail(const char *what, const uint8_t *a, uint32_t n_a, c
 /* To be called behind each start of the gateway. */
 static inline void both_start(struct rig *r)
 {
-	both.has_fast = r->gw.app->frames && r->gw.app->ip4;
+	both.has_fast = (r->gw.forwarder->frames || r->gw.n_frame_hooks) && r->gw.forwarder->ip4;
 	both.at = 0;
 	if (!both.slow)
 		both.end = 0;
@@ -105,9 +105,20 @@ static inline void both_list(struct rig *r, uint32_t i,
 	both_count(i, sum, name);
 }
 
-static inline bool both_sessions(struct gw *gw, uint32_t *cursor, char *line, size_t n)
+/* Compares the counters of a table, as values number `n` on. Gives the number behind them. */
+static inline uint32_t both_table(const struct gw *gw, const struct count_table *t, uint32_t n)
 {
-	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, line, n);
+	const char *of = t->of(gw);
+	for (uint32_t k = 0; of && k < t->n; k++) {
+		const struct count *c = &t->count[k];
+		uint64_t value = 0;
+		if (c->get)
+			value = c->get(of);
+		else
+			memcpy(&value, of + c->offset, c->size);
+		both_count(n++, value, c->name);
+	}
+	return n;
 }
 
 /* To be called at the end of the input. */
@@ -132,20 +143,14 @@ static inline void both_end(struct rig *r)
 	if (both.n % BOTH_LISTS == 0) {
 		both_list(r, n++, gw_show_drops, "the list of drops");
 		both_list(r, n++, gw_show_neighbours, "the list of neighbours");
-		both_list(r, n++, both_sessions, "the list of sessions");
+		both_list(r, n++, gw_show_sessions, "the list of sessions");
 	}
-	for (uint32_t i = 0; i < APP_COUNTS && gw->app->counts[i]; i++) {
-		const struct count_table *t = gw->app->counts[i];
-		const char *of = t->of(gw);
-		for (uint32_t k = 0; of && k < t->n; k++) {
-			const struct count *c = &t->count[k];
-			uint64_t value = 0;
-			if (c->get)
-				value = c->get(of);
-			else
-				memcpy(&value, of + c->offset, c->size);
-			both_count(n++, value, c->name);
-		}
+	for (uint32_t i = 0; i < FORWARDER_COUNTS && gw->forwarder->counts[i]; i++)
+		n = both_table(gw, gw->forwarder->counts[i], n);
+	for (uint32_t i = 0; i < SERVICES_MAX * SERVICE_COUNTS; i++) {
+		const struct service *s = gw->service[i / SERVICE_COUNTS];
+		const struct count_table *t = s ? s->counts[i % SERVICE_COUNTS] : NULL;
+		n = t ? both_table(gw, t, n) : n;
 	}
 }
 

@@ -395,20 +395,20 @@ static void start(uint8_t choice)
 	n_pending = 0;
 	memcpy(owners, rig.gw.udp->owner, sizeof owners);
 	/* A cache so small that records are evicted. */
-	struct dns64 *d = rig.gw.state;
+	struct dns64 *d = dns64_of(&rig.gw);
 	d->cache.limit = choice & 8 ? 16 : 64;
 	d->cache.size = choice & 8 ? 8192 : 3072; /* twice the longest datagram */
 }
 
 static bool answers_miss(void)
 {
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	return d->fetches.n || d->pendings.n || d->part.wheel.n_set;
 }
 
 static void end(void)
 {
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	silence(10000000); /* the longest wait is 4 s */
 	if (answers_miss())
 		fail("a query waits for ever", NULL, 0);

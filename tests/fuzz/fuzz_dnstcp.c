@@ -517,13 +517,13 @@ static bool connection_left(void)
 
 static bool something_waits(void)
 {
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	return d->fetches.n || d->pendings.n || d->pendings.n_held || d->part.wheel.n_set;
 }
 
 static void finish(void)
 {
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	for (struct end *e = end; e < end + ENDS; e++)
 		e->quiet = true;
 	for (uint32_t i = 0; i < INTERFACES; i++)

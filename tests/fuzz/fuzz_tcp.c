@@ -109,7 +109,7 @@ static void start(uint8_t choice)
 	static const char text[] =
 	        "lan.address 10.0.0.2/24\nlan.address 2001:db8::2/64\n"
 	        "neighbour 10.0.0.1 02:00:00:00:00:01\nneighbour 2001:db8::1 02:00:00:00:00:01\n";
-	rig.app = &tcp_pair_app;
+	rig.forwarder = &tcp_pair_forwarder;
 	configure(text, sizeof text - 1);
 	start_app("tcp", choice & 8 ? 40 : 512);
 	pass(3000000);

@@ -11,9 +11,10 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces drops log print
+ *   stats sessions timings neighbours routes interfaces drops drops-raw log print
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
+ *   change WORDS               an address or a route, as the console commands `address` and `route`
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
  *   batch N                    N command lines follow; all are read before the first runs
@@ -27,6 +28,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/ra/ra.h"
+#include "net/setup/gw_change.h"
 #include "tests/host/nat_check.h"
 
 #include <stdio.h>
@@ -54,8 +56,6 @@ void __wrap_gw_frame(struct gw *gw, struct pkt *p)
 }
 static uint32_t seed_now;
 
-static const char *const iface_names[INTERFACES] = {"lan", "wan"};
-
 static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -65,7 +65,8 @@ static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uin
 		hex[2 * i + 1] = digits[frame[i] & 15];
 	}
 	hex[2 * len] = 0;
-	printf("tx %s %s %llu\n", iface_names[iface], hex, (unsigned long long)r->gw.clock.us);
+	printf("tx %s %s %llu\n", net_interface_name[iface], hex,
+	       (unsigned long long)r->gw.clock.us);
 }
 
 static void error(const char *what)
@@ -111,7 +112,7 @@ static bool seconds(const char *text, uint64_t *us)
 static bool iface_of(const char *name, uint32_t *iface)
 {
 	for (*iface = 0; *iface < INTERFACES; ++*iface)
-		if (strcmp(name, iface_names[*iface]) == 0)
+		if (strcmp(name, net_interface_name[*iface]) == 0)
 			return true;
 	error("no such interface");
 	return false;
@@ -198,16 +199,6 @@ static void do_card(char *rest)
 
 typedef bool (*lister)(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
-static bool list_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
-{
-	return gw->app->show && gw->app->show(gw, SHOW_SESSIONS, cursor, buf, size);
-}
-
-static bool list_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
-{
-	return gw->app->show && gw->app->show(gw, SHOW_TIMINGS, cursor, buf, size);
-}
-
 static bool list_config(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	return config_line(gw->config, cursor, buf, size);
@@ -224,7 +215,7 @@ static bool list_log(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 
 static bool list_interfaces(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
-	if (*cursor >= INTERFACES)
+	if (*cursor >= gw->n_iface)
 		return false;
 	const struct interface *iface = &gw->iface[(*cursor)++];
 	size_t n = (size_t)snprintf(buf, size, "%s", iface->name);
@@ -238,11 +229,16 @@ static bool do_list(const char *command)
 		const char *name;
 		lister list;
 	} table[] = {
-	        {"stats", gw_show_stats},   {"sessions", list_sessions},
-	        {"timings", list_timings},  {"neighbours", gw_show_neighbours},
-	        {"routes", gw_show_routes}, {"interfaces", list_interfaces},
-	        {"drops", gw_show_drops},   {"print", list_config},
+	        {"stats", gw_show_stats},
+	        {"sessions", gw_show_sessions},
+	        {"timings", gw_show_timings},
+	        {"neighbours", gw_show_neighbours},
+	        {"routes", gw_show_routes},
+	        {"interfaces", list_interfaces},
+	        {"drops", gw_show_drops},
+	        {"print", list_config},
 	        {"log", list_log},
+	        {"drops-raw", gw_show_drops_raw},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)
@@ -327,6 +323,11 @@ static void run(char *line)
 		rig_flush(&rig);
 	} else if (strcmp(command, "prefix") == 0) {
 		do_prefix(rest);
+	} else if (strcmp(command, "change") == 0) {
+		const char *wrong = gw_change_text(&rig.gw, rest);
+		if (wrong)
+			error(wrong);
+		rig_flush(&rig);
 	} else if (!do_list(command)) {
 		error("no such command");
 	}

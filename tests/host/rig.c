@@ -43,12 +43,12 @@ bool rig_config(struct rig *rig, const char *text, size_t len)
 	return config_text(&rig->config, "gateway.conf", text, len);
 }
 
-static const struct app *find_app(const struct rig *rig, const char *name)
+static const struct forwarder *find_app(const struct rig *rig, const char *name)
 {
 	for (uint32_t i = 0; i < n_apps; i++)
 		if (strcmp(apps[i].name, name) == 0)
-			return apps[i].app;
-	return strcmp(name, "route6") == 0 ? &app_route6 : rig->app;
+			return apps[i].forwarder;
+	return strcmp(name, "route6") == 0 ? &forwarder_route6 : rig->forwarder;
 }
 
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
@@ -56,8 +56,8 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	struct gw *gw = &rig->gw;
 	if (rig->started)
 		return "started already";
-	gw->app = find_app(rig, app);
-	if (!gw->app)
+	const struct forwarder *forwarder = find_app(rig, app);
+	if (!forwarder)
 		return "no such application";
 	if (!config_check(&rig->config) || rig->config.n_errors)
 		return rig->config.error[0].what;
@@ -70,23 +70,26 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(i + 1)}};
 		gw->iface[i].present = true;
 	}
-	const char *wrong = gw_init(gw);
+	const char *wrong = settings_choose(&rig->config, app, forwarder, gw);
+	if (!wrong)
+		wrong = gw_init(gw);
 	if (wrong)
 		return wrong;
 	settings_set_app(&rig->config, app);
 	rig->started = true;
 	rig->free_at_start = rig->pool.n_free;
 	rig_advance(rig, 0);
-	for (uint32_t i = 0; i < INTERFACES; i++)
+	for (uint32_t i = 0; i < gw->n_iface; i++)
 		rig_link(rig, i, true);
 	return NULL;
 }
 
 void rig_slow_path(struct rig *rig)
 {
-	rig->no_fast_path = *rig->gw.app;
+	rig->no_fast_path = *rig->gw.forwarder;
 	rig->no_fast_path.frames = NULL;
-	rig->gw.app = &rig->no_fast_path;
+	rig->gw.n_frame_hooks = 0;
+	rig->gw.forwarder = &rig->no_fast_path;
 }
 
 void rig_flush(struct rig *rig)

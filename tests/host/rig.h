@@ -22,8 +22,9 @@ struct rig {
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
 	void *ctx;
-	const struct app *app;   /* an application of the test; used if no other has the name */
-	struct app no_fast_path; /* of rig_slow_path */
+	const struct forwarder
+	        *forwarder; /* an application of the test; used if no other has the name */
+	struct forwarder no_fast_path; /* of rig_slow_path */
 };
 
 /* Resets everything: fresh memory, an empty log, time `now_us`, random numbers from `seed`.

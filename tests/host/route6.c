@@ -57,4 +57,4 @@ static enum verdict route6(struct gw *gw, struct pkt *p)
 	return V_SEND;
 }
 
-const struct app app_route6 = {.init = init, .ip4 = route4, .ip6 = route6};
+const struct forwarder forwarder_route6 = {.init = init, .ip4 = route4, .ip6 = route6};

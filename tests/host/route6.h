@@ -2,8 +2,8 @@
 #ifndef TESTS_HOST_ROUTE6_H
 #define TESTS_HOST_ROUTE6_H
 
-#include "net/app.h"
+#include "net/forwarder.h"
 
-extern const struct app app_route6;
+extern const struct forwarder forwarder_route6;
 
 #endif

@@ -321,7 +321,7 @@ static enum verdict test_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_FOREIGN);
 }
 
-const struct app tcp_pair_app = {
+const struct forwarder tcp_pair_forwarder = {
         .lan_alone = true,
         .init = test_init,
         .ip4 = test_ip4,
@@ -338,7 +338,7 @@ static void start_side(uint32_t i, uint32_t seed, uint32_t packets)
 	};
 	struct side *s = &pair.side[i];
 	s->rig.sink = sink;
-	s->rig.app = &tcp_pair_app;
+	s->rig.forwarder = &tcp_pair_forwarder;
 	rig_clear(&s->rig, seed * 2 + i, pair.now_us);
 	if (!rig_config(&s->rig, text[i], strlen(text[i])))
 		panic("tcp_pair: %s", s->rig.config.error[0].what);

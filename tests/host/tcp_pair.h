@@ -58,7 +58,7 @@ struct pair {
 extern struct pair pair;
 
 /* An application that only runs TCP. */
-extern const struct app tcp_pair_app;
+extern const struct forwarder tcp_pair_forwarder;
 
 /* Starts both sides, with `packets` packets each. */
 void pair_start(uint32_t seed, bool is6, uint32_t packets);

@@ -9,7 +9,7 @@
 static const struct {
 	uint32_t off, n, mask;
 } known[] = {
-        {CTRL, 1, 0xffffffff},
+        {CTRL, 2, 0xffffffff},
         {EECD, 1, 0x7f},
         {EERD, 1, 0xffffffff},
         {CTRL_EXT, 1, 0xffffffff},
@@ -77,8 +77,15 @@ static bool lookup(uint32_t off, uint32_t *mask)
 /* Values after a reset; the EEPROM gives the address (5.6.1). */
 static void defaults(struct e1000_model *m)
 {
+	/* Wake-up is on standby power (13.6): what frames wake, what woke. */
+	uint32_t wuc = m->reg[WUC / 4] & ~(WUC_APME | WUC_APMPME);
+	uint32_t wufc = m->reg[WUFC / 4], wus = m->reg[WUS / 4];
 	memset(m->reg, 0, sizeof m->reg);
+	m->reg[WUC / 4] = wuc | (m->apm ? WUC_APME | WUC_APMPME : 0);
+	m->reg[WUFC / 4] = wufc;
+	m->reg[WUS / 4] = wus;
 	m->reg[CTRL / 4] = m->kind == E1000_KIND_82544 ? 0 : 0x00000201;
+	m->reg[EECD / 4] = EECD_FLASH_OFF;
 	m->reg[PBA / 4] = 0x00100030; /* 48 KB for receiving, 16 KB for sending */
 	m->reg[TXDCTL / 4] = 0;
 	m->reg[MANC / 4] = MANC_ARP_EN; /* as on a board with a management processor */
@@ -113,7 +120,8 @@ static void reset(struct e1000_model *m)
 
 static bool phy_link(const struct e1000_model *m)
 {
-	return m->cable && host_now_us >= m->linkup_us &&
+	return m->cable && host_now_us >= m->linkup_us && !m->phy_lost &&
+	       !(m->reg[CTRL / 4] & CTRL_PHY_RST) &&
 	       !(m->phy[PHY_BMCR] & (BMCR_POWER_DOWN | BMCR_ISOLATE)) &&
 	       (m->phy[PHY_BMCR] & BMCR_AN_ENABLE);
 }
@@ -136,11 +144,14 @@ static void link_look(struct e1000_model *m)
 
 static uint32_t status(const struct e1000_model *m)
 {
-	uint32_t v = m->lan_b ? 1u << 2 : 0;
+	uint32_t v = (m->lan_b ? 1u << 2 : 0) | (m->pcix ? STATUS_PCIX : 0);
+	/* With flexible speed the 82541's PHY starts at the lowest speed. */
+	uint16_t speed =
+	        m->kind == E1000_KIND_82541 && m->phy[PHY_FIFO] & FIFO_FLEX_SPEED ? 10 : m->speed;
 	if (link_up(m)) {
 		v |= STATUS_LU;
 		v |= m->half_duplex ? 0 : STATUS_FD;
-		v |= m->speed == 1000 ? 2u << 6 : m->speed == 100 ? 1u << 6 : 0;
+		v |= speed == 1000 ? 2u << 6 : speed == 100 ? 1u << 6 : 0;
 	}
 	return v;
 }
@@ -159,10 +170,12 @@ static void phy_defaults(struct e1000_model *m)
 	memset(m->phy, 0, sizeof m->phy);
 	m->phy[PHY_BMCR] = BMCR_AN_ENABLE | 0x0140;
 	m->phy[PHY_BMSR] = 0x7949;
-	m->phy[PHY_ID1] = 0x0141; /* Marvell 88E1011 */
-	m->phy[PHY_ID2] = 0x0c20;
+	bool is41 = m->kind == E1000_KIND_82541;
+	m->phy[PHY_ID1] = is41 ? 0x02a8 : 0x0141; /* IGP01, Marvell 88E1011 */
+	m->phy[PHY_ID2] = is41 ? 0x0380 : 0x0c20;
 	m->phy[PHY_ANAR] = 0x0de1;
 	m->phy[PHY_GTCR] = 0x0e00;
+	m->phy_crs = false;
 }
 
 static uint16_t phy_read(struct e1000_model *m, unsigned r)
@@ -181,7 +194,11 @@ static void phy_write(struct e1000_model *m, unsigned r, uint16_t v)
 	if (r == PHY_BMSR || r == PHY_ID1 || r == PHY_ID2 || r == 5 || r == 10)
 		return; /* read only */
 	if (r == PHY_BMCR && (v & BMCR_RESET)) {
+		/* A reset by software keeps and applies this register (88E1000). */
+		uint16_t keep = m->phy[PHY_M88_CONTROL];
 		phy_defaults(m);
+		m->phy[PHY_M88_CONTROL] = keep;
+		m->phy_crs = keep & M88_CRS_ON_TX;
 		m->linkup_us = host_now_us + m->negotiate_us;
 		m->bmsr_down = true;
 	} else if (r == PHY_BMCR) {
@@ -201,6 +218,8 @@ static void mdic_write(struct e1000_model *m, uint32_t v)
 	unsigned r = v >> 16 & 31;
 	if (!(m->reg[MDIC / 4] & MDIC_R) && m->mdic_us)
 		pci_model_fault("MDIC written while an access is under way");
+	if (m->reg[CTRL / 4] & CTRL_PHY_RST || host_now_us < m->phy_ready_us)
+		pci_model_fault("MDIC written while the PHY resets");
 	m->mdic_us = host_now_us + 64; /* a frame of 64 bits at about 1 MHz */
 	v &= ~(MDIC_R | MDIC_E);
 	if ((v >> 21 & 31) != 1) /* the internal PHY is number 1 */
@@ -223,6 +242,25 @@ static uint32_t mdic_read(struct e1000_model *m)
 	if (m->reg[MDIC / 4] & MDIC_R)
 		return m->reg[MDIC / 4];
 	return m->reg[MDIC / 4] & 0xffff0000u; /* no data yet */
+}
+
+/* CTRL.PHY_RST resets the PHY as long as it is set, at least 10 ms; then the PHY needs 10 ms
+ * more. */
+static void phy_reset_line(struct e1000_model *m, bool on)
+{
+	bool was = m->reg[CTRL / 4] & CTRL_PHY_RST;
+	if (on && !was) {
+		m->phy_rst_us = host_now_us;
+	} else if (was && !on) {
+		if (host_now_us < m->phy_rst_us + 10000)
+			pci_model_fault("CTRL.PHY_RST set for less than 10 ms");
+		phy_defaults(m);
+		m->phy[PHY_FIFO] = 0x0020 | (m->flex_speed ? FIFO_FLEX_SPEED : 0);
+		m->phy_resets++;
+		m->phy_lost = false;
+		m->phy_ready_us = host_now_us + 10000;
+		m->linkup_us = host_now_us + m->negotiate_us;
+	}
 }
 
 /* --- EEPROM (5.3.1, 13.4.3, 13.4.4) -------------------------------------------------- */
@@ -274,6 +312,8 @@ static void uwire_clock(struct e1000_model *m, bool di)
 static void eecd_write(struct e1000_model *m, uint32_t v)
 {
 	bool clk = v & EECD_SK;
+	if ((v & EECD_FLASH) != (m->reg[EECD / 4] & EECD_FLASH))
+		pci_model_fault("EECD: write protection of the flash memory changed");
 	m->reg[EECD / 4] = v & 0x77;
 	if (!(v & EECD_CS)) {
 		m->uwire.bits = 0;
@@ -321,10 +361,37 @@ static bool too_soon(struct e1000_model *m, uint32_t off)
 	return true;
 }
 
+static void ctrl_write(struct e1000_model *m, uint32_t v)
+{
+	phy_reset_line(m, v & CTRL_PHY_RST);
+	m->reg[CTRL / 4] = v;
+	if (!(v & CTRL_RST)) {
+		link_look(m);
+		return;
+	}
+	if (m->kind == E1000_KIND_82541 && m->phy_resets == 0)
+		pci_model_fault("CTRL.RST before the first reset of the PHY");
+	reset(m);
+}
+
+/* Errata: most cards of the family may not end the bus cycle of a write that resets them.
+ * The 82545GM and 82546GB are reset through CTRL_DUP, those before them through their I/O
+ * ports if these respond. The 82547 is no PCI device and has no such limit. */
+static void check_reset_way(const struct e1000_model *m, uint32_t off)
+{
+	bool io = m->pci.bar[2].size && !m->io_deaf;
+	if (is_third(m) ? off != CTRL_DUP : io && !is_82547(m))
+		pci_model_fault("reset by a write to register 0x%x", off);
+}
+
 static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 {
 	struct e1000_model *m = ctx;
 	uint32_t mask, v;
+	if (m->gone || (m->gone_in && --m->gone_in == 0)) {
+		m->gone = true;
+		return 0xffffffffu;
+	}
 	if (size != 4 || off % 4 || (off != STATUS && !lookup(off, &mask))) {
 		pci_model_fault("read of %u at register 0x%x", size, off);
 		return 0;
@@ -333,6 +400,8 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 		return CTRL_RST;
 	link_look(m);
 	switch (off) {
+	case CTRL_DUP:
+		return m->reg[CTRL / 4];
 	case STATUS:
 		return status(m);
 	case EECD:
@@ -366,6 +435,8 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 {
 	struct e1000_model *m = ctx;
 	uint32_t mask = 0;
+	if (m->gone)
+		return;
 	if (size != 4 || off % 4 || !lookup(off, &mask)) {
 		pci_model_fault("write of %u at register 0x%x", size, off);
 		return;
@@ -374,17 +445,14 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		return;
 	link_look(m);
 	switch (off) {
+	case CTRL_DUP:
+		if (!is_third(m))
+			pci_model_fault("CTRL_DUP does not exist");
+	/* fall through */
 	case CTRL:
-		if (v & CTRL_RST) {
-			reset(m);
-			return;
-		}
-		if (v & CTRL_PHY_RST) {
-			phy_defaults(m);
-			m->linkup_us = host_now_us + m->negotiate_us;
-		}
-		m->reg[off / 4] = v;
-		link_look(m);
+		if (v & CTRL_RST)
+			check_reset_way(m, off);
+		ctrl_write(m, v);
 		return;
 	case EECD:
 		eecd_write(m, v);
@@ -397,6 +465,16 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		return;
 	case ICR: /* 13.4.17: writing ones clears */
 		m->icr &= ~v;
+		return;
+	case WUC:
+		if (!(v & WUC_PME_STATUS)) /* 13.6.1: writing one clears */
+			v |= m->reg[off / 4] & WUC_PME_STATUS;
+		else
+			v &= ~WUC_PME_STATUS;
+		m->reg[off / 4] = v & mask;
+		return;
+	case WUS:
+		m->reg[off / 4] &= ~v;
 		return;
 	case ICS:
 		m->icr |= v;
@@ -423,6 +501,34 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	}
 }
 
+/* I/O ports: an address and the register at that address (13.2.2). */
+static uint32_t io_read(void *ctx, uint32_t off, unsigned size)
+{
+	const struct e1000_model *m = ctx;
+	if (size != 4 || (off != 0 && off != 4))
+		pci_model_fault("read of %u at I/O port %u", size, off);
+	if (m->gone)
+		return 0xffffffffu;
+	if (m->io_deaf)
+		return 0;
+	return off == 0 ? m->io_address : reg_read(ctx, m->io_address, 4);
+}
+
+static void io_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
+{
+	struct e1000_model *m = ctx;
+	if (size != 4 || (off != 0 && off != 4))
+		pci_model_fault("write of %u at I/O port %u", size, off);
+	if (m->io_deaf || m->gone)
+		return;
+	if (off == 0)
+		m->io_address = v;
+	else if (m->io_address == CTRL && !too_soon(m, CTRL))
+		ctrl_write(m, v);
+	else
+		pci_model_fault("register 0x%x written through I/O ports", m->io_address);
+}
+
 static void delay(void *ctx, uint32_t us)
 {
 	(void)us;
@@ -432,6 +538,17 @@ static void delay(void *ctx, uint32_t us)
 bool e1000_model_irq(const struct e1000_model *m)
 {
 	return (m->icr & m->ims) != 0;
+}
+
+bool e1000_model_reads_too_much(const struct e1000_model *m)
+{
+	return m->pcix && m->pcix_cap && (m->pci.cfg[m->pcix_cap + 2] >> 2 & 3) > 2;
+}
+
+bool e1000_model_may_wake(const struct e1000_model *m)
+{
+	return m->reg[WUC / 4] || m->reg[WUFC / 4] || m->reg[WUS / 4] ||
+	       pci_model_may_wake(&m->pci);
 }
 
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n)
@@ -454,7 +571,11 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	                   .size = 0x20000,
 	                   .read = reg_read,
 	                   .write = reg_write},
-	        .bar[2] = {.io = true, .base = 0xc000 + slot * 0x40u, .size = 0x40},
+	        .bar[2] = {.io = true,
+	                   .base = 0xc000 + slot * 0x40u,
+	                   .size = 0x40,
+	                   .read = io_read,
+	                   .write = io_write},
 	        .delay = delay,
 	        .ctx = m,
 	};
@@ -468,4 +589,12 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	defaults(m);
 	phy_defaults(m);
 	pci_model_add(&m->pci);
+	static const uint8_t power[8] = {1, 0, 0x22, 0xc8}; /* PME from all states */
+	pci_model_add_cap(&m->pci, power, sizeof power);
+	/* PCI-X: reads of 4096 bytes, set by the firmware and possible by design. */
+	static const uint8_t pcix[8] = {7, 0, 0x0c, 0, 0, 0, 0x60, 0};
+	if (kind != E1000_KIND_82541) {
+		m->pcix_cap = pci_model_add_cap(&m->pci, pcix, sizeof pcix);
+		m->pci.writable[m->pcix_cap + 2] = 0x7f;
+	}
 }

@@ -9,8 +9,11 @@
  * card with a descriptor cache may do (3.2.4, 3.4). So it does not see what the driver
  * writes to them later.
  *
- * Left out on purpose: offloads, VLANs, wake-up, the serial (TBI) side, extended transmit
- * descriptors (a fault), interrupt moderation (a fault). */
+ * Errata are part of the model. They come from the specification updates, as far as drivers of
+ * other systems know them.
+ *
+ * Left out on purpose: offloads, VLANs, the frames that wake the machine, the serial (TBI) side,
+ * extended transmit descriptors (a fault), interrupt moderation (a fault). */
 #ifndef TESTS_MODELS_E1000_MODEL_H
 #define TESTS_MODELS_E1000_MODEL_H
 
@@ -48,21 +51,31 @@ struct e1000_model {
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
 	uint16_t eeprom_noise; /* these bits of each word that software reads are inverted */
 	bool phy_dead;         /* MDIC.R is never set */
-	bool lan_b;            /* the second interface of an 82546 */
+	bool lan_b;            /* STATUS bit 2: the second interface of an 82546 */
+	bool pcix;             /* in a PCI-X slot; the firmware allows reads of 4096 bytes */
+	bool io_deaf;          /* the I/O ports do not reach the card */
+	bool flex_speed;       /* the 82541's PHY has flexible speed after its reset */
+	bool phy_lost;         /* no link until a reset of the PHY by CTRL */
 	bool reset_stuck;      /* CTRL.RST never clears */
 	bool cable;            /* plugged in (default) */
 	uint32_t negotiate_us; /* duration of auto-negotiation (default 0) */
 	uint16_t speed;        /* negotiated speed: 10, 100, 1000 (default) */
 	bool half_duplex;
-	bool tx_hold; /* nothing is sent until e1000_model_send */
-	bool tx_hung; /* nothing is sent until a reset */
+	bool gone;        /* no longer on the bus: all registers read as ones */
+	unsigned gone_in; /* `gone` from this read on; 0: never */
+	bool tx_hold;     /* nothing is sent until e1000_model_send */
+	bool tx_hung;     /* nothing is sent until a reset */
 	/* Called when ICR is read, before the model gives its value: for events at that
 	 * moment. */
 	void (*at_icr)(struct e1000_model *m);
+	bool apm;             /* the EEPROM enables wake-up by a magic packet (5.6.8) */
 	uint32_t dma_tail_us; /* DMA continues for this time after a disable */
 
 	/* What the test reads. */
-	unsigned resets; /* CTRL.RST */
+	bool phy_crs;         /* the PHY reports carrier while it sends */
+	unsigned crs_missing; /* frames sent at half duplex without that */
+	unsigned resets;      /* CTRL.RST */
+	unsigned phy_resets;  /* CTRL.PHY_RST */
 	unsigned rctl_writes;
 	unsigned icr_reads;
 	unsigned sent;        /* frames sent to the cable; the last ones are in out */
@@ -73,6 +86,9 @@ struct e1000_model {
 	uint32_t reg[0x20000 / 4];
 	uint16_t phy[32];
 	uint32_t icr, ims;
+	uint32_t io_address;
+	uint8_t pcix_cap; /* offset of the PCI-X capability; 0: none */
+	uint64_t phy_rst_us, phy_ready_us;
 	uint64_t reset_us, linkup_us, mdic_us, rx_off_us;
 	bool resetting, link_was_up, bmsr_down;
 	unsigned eerd_left;
@@ -116,6 +132,9 @@ bool e1000_model_irq(const struct e1000_model *m);
 
 /* True when the card can start no DMA and raise no interrupt. */
 bool e1000_model_quiet(const struct e1000_model *m);
+
+/* True when a frame may wake the machine, or an event of the card keeps it awake (6). */
+bool e1000_model_may_wake(const struct e1000_model *m);
 
 /* Adds n to the statistics register at offset `off` (13.7). */
 void e1000_model_count(struct e1000_model *m, uint32_t off, uint32_t n);

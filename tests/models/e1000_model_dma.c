@@ -243,8 +243,18 @@ unsigned e1000_model_send(struct e1000_model *m, unsigned n)
 		uint8_t *d = descriptor(m, TDBAL, i);
 		if (!d)
 			break;
+		/* Erratum of the 82544: it hangs in a PCI-X slot when a buffer ends in the
+		 * lower half of eight aligned bytes. */
+		if (m->kind == E1000_KIND_82544 && m->pcix &&
+		    !((m->tx_desc[i].addr + (m->tx_desc[i].cmd & 0xffff) - 1) & 4)) {
+			m->tx_hung = true;
+			break;
+		}
 		if (tx_gather(m, f, i)) {
 			e1000_model_count(m, GPTC, 1);
+			/* At half duplex the MAC needs the carrier of its own frames. */
+			m->crs_missing +=
+			        m->half_duplex && !m->phy_crs && m->kind != E1000_KIND_82541;
 			done++;
 			f = &m->out[++m->sent % 64];
 			f->len = 0;
@@ -273,6 +283,10 @@ static void rctl_write(struct e1000_model *m, uint32_t v)
 	m->rctl_writes++;
 	if (v & 0x02030000) /* BSEX, BSIZE */
 		pci_model_fault("receive buffers of another size than 2048");
+	if ((v & RCTL_EN) && e1000_model_reads_too_much(m))
+		pci_model_fault("PCI-X reads of more than 2048 bytes");
+	if ((v & RCTL_EN) && is_quad(m) && !(m->reg[CTRL_EXT / 4] & CTRL_EXT_RO_DIS))
+		pci_model_fault("a board with four cards and relaxed ordering");
 	if ((v & RCTL_EN) && ring_size(m, RDLEN) == 0)
 		pci_model_fault("receiver enabled without a ring");
 	if ((m->reg[RCTL / 4] & RCTL_EN) && !(v & RCTL_EN))
@@ -310,5 +324,8 @@ void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v)
 		break;
 	default:
 		m->reg[off / 4] = v;
+		/* Erratum of the 82544: an odd word of the MTA also replaces the word before. */
+		if (m->kind == E1000_KIND_82544 && off >= MTA && off < MTA + 128 * 4 && off % 8)
+			m->reg[off / 4 - 1] = v;
 	}
 }

@@ -8,6 +8,7 @@
 
 enum { /* table 13-2 */
        CTRL = 0x00000,
+       CTRL_DUP = 0x00004, /* 82545GM, 82546GB: a copy of CTRL */
        STATUS = 0x00008,
        EECD = 0x00010,
        EERD = 0x00014,
@@ -73,16 +74,25 @@ enum { /* table 13-2 */
 #define CTRL_RST     (1u << 26)
 #define CTRL_PHY_RST (1u << 31)
 
-#define STATUS_FD (1u << 0)
-#define STATUS_LU (1u << 1)
+#define STATUS_FD   (1u << 0)
+#define STATUS_LU   (1u << 1)
+#define STATUS_PCIX (1u << 13)
 
-#define EECD_SK   (1u << 0)
-#define EECD_CS   (1u << 1)
-#define EECD_DI   (1u << 2)
-#define EECD_DO   (1u << 3)
-#define EECD_REQ  (1u << 6)
-#define EECD_GNT  (1u << 7)
-#define EECD_PRES (1u << 8)
+#define CTRL_EXT_RO_DIS (1u << 17) /* no relaxed ordering on PCI-X */
+
+#define EECD_SK        (1u << 0)
+#define EECD_CS        (1u << 1)
+#define EECD_DI        (1u << 2)
+#define EECD_DO        (1u << 3)
+#define EECD_FLASH     (3u << 4)
+#define EECD_FLASH_OFF (1u << 4) /* writes are off; 0 would erase */
+#define EECD_REQ       (1u << 6)
+#define EECD_GNT       (1u << 7)
+#define EECD_PRES      (1u << 8)
+
+#define WUC_APME       (1u << 0) /* a magic packet wakes, also without a driver */
+#define WUC_PME_STATUS (1u << 2) /* an event is raised; writing one clears it */
+#define WUC_APMPME     (1u << 3) /* and raises an event */
 
 #define MDIC_R (1u << 28)
 #define MDIC_E (1u << 30)
@@ -111,12 +121,36 @@ enum { /* IEEE 802.3 clause 22 and 40 */
        PHY_ID2 = 3,
        PHY_ANAR = 4,
        PHY_GTCR = 9,
+       PHY_M88_CONTROL = 16, /* of the PHY of the other chips */
+       M88_CRS_ON_TX = 0x0800,
+       PHY_FIFO = 20, /* of the 82541's PHY */
+       FIFO_FLEX_SPEED = 0x10,
        BMCR_RESET = 0x8000,
        BMCR_AN_ENABLE = 0x1000,
        BMCR_POWER_DOWN = 0x0800,
        BMCR_ISOLATE = 0x0400,
        BMCR_AN_RESTART = 0x0200,
 };
+
+/* True for an 82545GM or 82546GB, for an 82547, for an 82546GB on a board with four. */
+static inline bool is_third(const struct e1000_model *m)
+{
+	uint16_t d = m->pci.device;
+	return d == 0x1026 || d == 0x1079 || d == 0x1099 || d == 0x10b5;
+}
+
+static inline bool is_82547(const struct e1000_model *m)
+{
+	return m->pci.device == 0x1019 || m->pci.device == 0x101a || m->pci.device == 0x1075;
+}
+
+static inline bool is_quad(const struct e1000_model *m)
+{
+	return m->pci.device == 0x1099 || m->pci.device == 0x10b5;
+}
+
+/* True in a PCI-X slot when the card may read more than 2048 bytes at once. */
+bool e1000_model_reads_too_much(const struct e1000_model *m);
 
 /* Handles a write to any other register: control, rings, filters. (e1000_model_dma.c) */
 void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v);

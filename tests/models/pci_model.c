@@ -9,13 +9,24 @@
 enum {
 	COMMAND = 0x04,
 	STATUS = 0x06,
+	CACHE_LINE = 0x0c,
+	LATENCY = 0x0d,
+	TYPE = 0x0e,
 	BAR0 = 0x10,
+	SECONDARY = 0x19,
 	CAP_PTR = 0x34,
 	IRQ_LINE = 0x3c,
 	COMMAND_IO = 1,
 	COMMAND_MEMORY = 2,
 	COMMAND_MASTER = 4,
 	STATUS_CAPS = 0x10,
+	CAP_POWER = 1,
+	POWER_CONTROL = 4, /* offset of PMCSR in its capability */
+	POWER_STATE = 3,
+	POWER_KEEPS = 8, /* No_Soft_Reset */
+	PME_ENABLE = 1,  /* in the second byte */
+	PME_STATUS = 0x80,
+	WAKE_US = 10000, /* 5.4.1: no access for 10 ms after D3hot */
 };
 
 static struct pci_model_dev *devs[PCI_MODEL_MAX];
@@ -66,12 +77,59 @@ static struct pci_model_dev *selected(void)
 	return NULL;
 }
 
+/* --- power management and bridges -------------------------------------------------- */
+
+static unsigned power_state(const struct pci_model_dev *d)
+{
+	return d->power ? d->cfg[d->power + POWER_CONTROL] & POWER_STATE : 0;
+}
+
+/* Faults an access in the time that a device needs to leave D3hot. */
+static void check_awake(const struct pci_model_dev *d)
+{
+	if (host_now_us < d->awake_us)
+		pci_model_fault("device %02x.%x accessed while it leaves D3hot", d->dev, d->fn);
+}
+
+/* Follows a write to the power management register: 3.2.4, 5.4.1. */
+static void power_write(struct pci_model_dev *d, unsigned before, bool clear_pme)
+{
+	uint8_t *control = d->cfg + d->power + POWER_CONTROL;
+	if (clear_pme)
+		control[1] &= (uint8_t)~PME_STATUS;
+	if (before != 3 || power_state(d) != 0)
+		return;
+	d->awake_us = host_now_us + WAKE_US;
+	if (control[0] & POWER_KEEPS)
+		return;
+	d->cfg[COMMAND] = d->cfg[COMMAND + 1] = 0;
+	d->cfg[CACHE_LINE] = d->cfg[LATENCY] = d->cfg[IRQ_LINE] = 0;
+	for (unsigned i = BAR0; i < BAR0 + 24; i++)
+		d->cfg[i] &= (uint8_t)~d->writable[i];
+}
+
+/* True when all bridges in front of a bus have this bit in their command register. */
+static bool bridges_pass(uint8_t bus, uint8_t command)
+{
+	while (bus) {
+		const struct pci_model_dev *bridge = NULL;
+		for (unsigned i = 0; i < n_devs; i++)
+			if ((devs[i]->cfg[TYPE] & 0x7f) == 1 && devs[i]->cfg[SECONDARY] == bus)
+				bridge = devs[i];
+		if (!bridge || !(bridge->cfg[COMMAND] & command))
+			return false;
+		bus = bridge->bus;
+	}
+	return true;
+}
+
 static uint32_t cfg_read(unsigned at, unsigned size)
 {
 	const struct pci_model_dev *d = selected();
 	uint32_t v = 0xffffffffu; /* no device responds: master abort, 3.2.2.3.4 */
 	unsigned off = (address & 0xfc) + at;
 	if (d) {
+		check_awake(d);
 		v = 0;
 		for (unsigned i = 0; i < size; i++)
 			v |= (uint32_t)d->cfg[off + i] << 8 * i;
@@ -85,11 +143,16 @@ static void cfg_write(unsigned at, unsigned size, uint32_t v)
 	unsigned off = (address & 0xfc) + at;
 	if (!d)
 		return;
+	check_awake(d);
+	unsigned power = d->power ? d->power + (unsigned)POWER_CONTROL : 256,
+	         before = power_state(d);
 	for (unsigned i = 0; i < size; i++) {
 		uint8_t mask = d->writable[off + i];
 		uint8_t byte = (uint8_t)(v >> 8 * i);
 		d->cfg[off + i] = (uint8_t)((d->cfg[off + i] & ~mask) | (byte & mask));
 	}
+	if (off == power)
+		power_write(d, before, size >= 2 && (v >> 8 & PME_STATUS));
 }
 
 /* --- base addresses (6.2.5) ------------------------------------------------------ */
@@ -111,8 +174,10 @@ static struct pci_model_dev *decode(bool io, uint64_t at, unsigned size, unsigne
 			const struct pci_model_bar *b = &devs[i]->bar[n];
 			uint64_t base = b->size ? bar_base(devs[i], n) : 0;
 			if (!b->size || b->io != io || !(devs[i]->cfg[COMMAND] & need) ||
-			    at < base || at - base > b->size - size)
+			    at < base || at - base > b->size - size || power_state(devs[i]) != 0 ||
+			    !bridges_pass(devs[i]->bus, need))
 				continue;
+			check_awake(devs[i]);
 			*bar = n;
 			return devs[i];
 		}
@@ -234,12 +299,13 @@ void pci_model_add(struct pci_model_dev *d)
 	d->cfg[0x3d] = 1; /* INTA# */
 	d->writable[IRQ_LINE] = 0xff;
 	store16(d->writable + COMMAND, 0x0547); /* 6.2.2 */
-	d->writable[0x0c] = 0xff;               /* cache line size */
-	d->writable[0x0d] = 0xff;               /* latency timer */
+	d->writable[CACHE_LINE] = d->writable[LATENCY] = 0xff;
 	for (unsigned n = 0; n < 6; n++)
 		if (d->bar[n].size)
 			add_bar(d, n);
 	d->cap_end = 0x40;
+	d->power = 0;
+	d->awake_us = 0;
 	devs[n_devs++] = d;
 }
 
@@ -250,13 +316,25 @@ uint8_t pci_model_add_cap(struct pci_model_dev *d, const void *cap, uint8_t n)
 	d->cfg[at + 1] = d->cfg[CAP_PTR]; /* 6.7: newest first */
 	d->cfg[CAP_PTR] = at;
 	d->cfg[STATUS] |= STATUS_CAPS;
+	if (d->cfg[at] == CAP_POWER) {
+		d->power = at;
+		d->writable[at + POWER_CONTROL] = POWER_STATE;
+		d->writable[at + POWER_CONTROL + 1] = PME_ENABLE;
+	}
 	d->cap_end = (uint8_t)(at + ((n + 3) & ~3));
 	return at;
 }
 
 bool pci_model_can_master(const struct pci_model_dev *d)
 {
-	return (d->cfg[COMMAND] & COMMAND_MASTER) != 0;
+	return (d->cfg[COMMAND] & COMMAND_MASTER) && power_state(d) == 0 &&
+	       bridges_pass(d->bus, COMMAND_MASTER);
+}
+
+bool pci_model_may_wake(const struct pci_model_dev *d)
+{
+	const uint8_t *control = d->cfg + d->power + POWER_CONTROL;
+	return d->power && control[1] & (PME_ENABLE | PME_STATUS);
 }
 
 void *pci_model_dma(struct pci_model_dev *d, uint64_t bus, size_t n)

@@ -3,9 +3,15 @@
  * and moved, and bus mastering that is off until the command register enables it. Device
  * models are added to it.
  *
+ * A device with a power management capability (PCI Bus Power Management Interface
+ * Specification 1.2) responds only in D0. On the way from D3hot to D0 it loses what the
+ * firmware wrote into its configuration space, unless the capability has the bit
+ * No_Soft_Reset. A bridge (header type 1) lets accesses and transfers through only as its
+ * command register says.
+ *
  * Anything that a driver must not do is a fault. A fault is printed and counted; the test
- * checks that pci_model_faults is 0 at the end. Left out on purpose: bridges, byte enables
- * inside device registers. */
+ * checks that pci_model_faults is 0 at the end. Left out on purpose: the address windows of
+ * bridges, byte enables inside device registers. */
 #ifndef TESTS_MODELS_PCI_MODEL_H
 #define TESTS_MODELS_PCI_MODEL_H
 
@@ -35,7 +41,9 @@ struct pci_model_dev {
 	 * written. A test may change them after pci_model_add. */
 	uint8_t cfg[256];
 	uint8_t writable[256];
-	uint8_t cap_end; /* offset of the next capability */
+	uint8_t cap_end;   /* offset of the next capability */
+	uint8_t power;     /* offset of the power management capability; 0: none */
+	uint64_t awake_us; /* earliest access after the way from D3hot to D0 */
 };
 
 /* Installs an empty bus as the host's bus. Removes all devices and faults. */
@@ -53,7 +61,11 @@ uint8_t pci_model_add_cap(struct pci_model_dev *d, const void *cap, uint8_t n);
  * mastering is off or the bytes do not belong to the driver. */
 void *pci_model_dma(struct pci_model_dev *d, uint64_t bus, size_t n);
 
-/* True when the command register enables bus mastering (6.2.2). */
+/* True when the device raises a power management event, or may raise one. */
+bool pci_model_may_wake(const struct pci_model_dev *d);
+
+/* True when the command registers of the device and of the bridges in front of it enable
+ * bus mastering (6.2.2), and the device is in D0. */
 bool pci_model_can_master(const struct pci_model_dev *d);
 
 /* Reports something that the driver must not do. */

@@ -67,7 +67,7 @@ static void start(uint32_t packets)
 	                           "neighbour 10.0.255.254 02:00:00:00:00:ee\n"
 	                           "neighbour 2001:db8::fffe 02:00:00:00:00:ee\n";
 	rig.sink = see;
-	rig.app = &tcp_pair_app;
+	rig.forwarder = &tcp_pair_forwarder;
 	rig_reset(&rig, 1, 64u << 20, 1000000);
 	CHECK(rig_config(&rig, text, sizeof text - 1));
 	const char *wrong = rig_start(&rig, "tcp", packets);

@@ -6,7 +6,7 @@
 #include "net/gw.h"
 
 /* Takes a frame as it came in if it takes the fast path; otherwise false, with nothing changed
- * (net/app.h). */
+ * (net/forwarder.h). */
 bool dns64_known(struct gw *gw, const struct interface *in, struct pkt *p);
 
 #endif

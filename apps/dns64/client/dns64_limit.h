@@ -19,7 +19,7 @@ struct dns64_limits {
 	/* From the configuration. */
 	struct prefix client[DNS64_CLIENTS];
 	uint32_t n_clients;
-	bool own_clients; /* the prefixes are the networks of our interfaces */
+	bool own_clients; /* the configuration names none: the hosts of our networks */
 	uint32_t rate;    /* answers a second for each client; 0: no limit */
 
 	struct dns64_bucket bucket[DNS64_BUCKET_SETS][DNS64_BUCKET_WAYS];

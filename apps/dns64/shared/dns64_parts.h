@@ -7,6 +7,7 @@
 #ifndef APPS_DNS64_SHARED_DNS64_PARTS_H
 #define APPS_DNS64_SHARED_DNS64_PARTS_H
 
+#include "apps/services.h"
 #include "kernel/lib/wheel.h"
 #include "net/gw.h"
 
@@ -47,7 +48,7 @@ struct dns64_parts {
 
 static inline struct dns64_parts *dns64_parts_of(const struct gw *gw)
 {
-	return gw->state;
+	return gw->service_state[SERVICE_dns64];
 }
 
 /* The timer wheel of all parts. */

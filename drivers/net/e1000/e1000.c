@@ -20,9 +20,7 @@
 
 #define MASK (E1000_RING - 1)
 
-#define FRAME_MIN 14u   /* an Ethernet header */
-#define WIRE_MIN  60u   /* IEEE 802.3 3.2.8, without FCS */
-#define WIRE_MAX  1518u /* with a VLAN tag, without FCS */
+#define WIRE_MIN 60u /* IEEE 802.3 3.2.8, without FCS */
 
 #define RX_WANT (RXD_DD | RXD_EOP)
 #define RX_SKIP 0xffffffffu /* no masked state has this value */
@@ -67,7 +65,7 @@ static inline bool rx_waiting(const struct e1000 *e)
 static void rx_drop(struct e1000 *e, struct e1000_rx_desc *d, uint32_t state)
 {
 	bool good = (state & (RX_WANT | RXD_ERRORS)) == e->rx_want &&
-	            d->len - FRAME_MIN <= PKT_ROOM - FRAME_MIN;
+	            d->len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
 	if (good) {
 		e->nic.count.rx_no_packet++;
 	} else if (e->rx_want == RX_SKIP) {
@@ -128,7 +126,7 @@ static __attribute__((noinline)) uint32_t rx_burst(struct e1000 *e, struct pkt *
 		io_rmb(); /* read the length after the state */
 		uint32_t len = d->len;
 		if (LIKELY((state & (RX_WANT | RXD_ERRORS)) == want &&
-		           len - FRAME_MIN <= PKT_ROOM - FRAME_MIN)) {
+		           len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN)) {
 			struct pkt *p = rx_slot(d)->p;
 			pkt_filled(p, len);
 			*out++ = p;
@@ -195,7 +193,7 @@ static inline void tx_reclaim(struct e1000 *e)
  * freed. */
 static uint32_t tx_pad_or_drop(struct e1000 *e, struct pkt *p)
 {
-	if (p->len >= FRAME_MIN && p->len < WIRE_MIN) {
+	if (p->len >= NIC_FRAME_MIN && p->len < WIRE_MIN) {
 		uint32_t missing = WIRE_MIN - p->len;
 		uint8_t *pad = pkt_put(p, missing);
 		if (pad) {
@@ -219,7 +217,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 	for (struct pkt **end = burst + n; burst != end; burst++) {
 		struct pkt *p = *burst;
 		uint32_t len = p->len;
-		if (UNLIKELY(len - WIRE_MIN > WIRE_MAX - WIRE_MIN)) {
+		if (UNLIKELY(len - WIRE_MIN > NIC_FRAME_MAX - WIRE_MIN)) {
 			len = tx_pad_or_drop(e, p);
 			if (len == 0)
 				continue;
@@ -316,17 +314,20 @@ static void start_tx(struct e1000 *e)
 }
 
 /* Adds the card's counters to nic.count (13.7: a read clears them). A frame with a bad FCS
- * and a bad symbol counts twice. */
+ * and a bad symbol counts twice. Of a card that is no longer on the bus nothing is added: its
+ * registers read as ones. */
 static void stats(struct e1000 *e)
 {
 	struct nic_counters *c = &e->nic.count;
-	c->rx_missed += e1000_read(e, E1000_MPC);
-	c->rx_errors += e1000_read(e, E1000_CRCERRS);
-	c->rx_errors += e1000_read(e, E1000_ALGNERRC);
-	c->rx_errors += e1000_read(e, E1000_RXERRC);
-	c->rx_errors += e1000_read(e, E1000_RLEC);
-	c->tx_errors += e1000_read(e, E1000_ECOL);
-	c->tx_errors += e1000_read(e, E1000_LATECOL);
+	uint64_t missed = e1000_read(e, E1000_MPC);
+	uint64_t rx_errors = (uint64_t)e1000_read(e, E1000_CRCERRS) + e1000_read(e, E1000_ALGNERRC);
+	rx_errors += (uint64_t)e1000_read(e, E1000_RXERRC) + e1000_read(e, E1000_RLEC);
+	uint64_t tx_errors = (uint64_t)e1000_read(e, E1000_ECOL) + e1000_read(e, E1000_LATECOL);
+	if (e1000_read(e, E1000_STATUS) == E1000_GONE)
+		return;
+	c->rx_missed += missed;
+	c->rx_errors += rx_errors;
+	c->tx_errors += tx_errors;
 }
 
 /* Starts a card that was just reset, with empty rings. */
@@ -368,16 +369,20 @@ static void restart(struct e1000 *e, uint64_t *counter, const char *why)
 	tx_drop_all(e, counter);
 	e->broken = !ok;
 	e->nic.carrier.up = false;
-	if (ok)
-		start(e);
+	if (!ok) {
+		pci_cut(d); /* the card may still write into packets */
+		return;
+	}
+	pci_enable(d);
+	start(e);
 }
 
 static void e1000_stop(struct nic *nic)
 {
 	struct e1000 *e = card(nic);
 	uint64_t ignored = 0;
-	e1000_hw_quiesce(e);
-	e1000_hw_reset(e);
+	if (!e1000_hw_reset(e))
+		pci_cut(&nic->pci);
 	tx_drop_all(e, &ignored);
 	for (unsigned i = 0; i < E1000_RING; i++) {
 		struct e1000_slot *slot = rx_slot(&e->rx->desc[i]);
@@ -416,6 +421,8 @@ static void e1000_poll(struct nic *nic, uint64_t now_us)
 		return;
 	}
 	e1000_hw_carrier_read(e);
+	if (nic->carrier.up && !nic->carrier.full_duplex && !e->half_duplex)
+		e1000_hw_half_duplex(e);
 	if (!nic->carrier.up && e->tx_head != e->tx_tail) {
 		restart(e, &nic->count.tx_link_down, "carrier lost while frames wait");
 	} else if (tx_hangs(e, now_us)) {
@@ -468,11 +475,10 @@ static void e1000_filter(struct nic *nic, bool promiscuous, const mac *group, ui
 		uint32_t hash = load16(group[i].b + 4) >> 4;
 		mta[hash / 32] |= 1u << hash % 32;
 	}
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		if (mta[i] != e->mta[i]) {
-			e->mta[i] = mta[i];
-			e1000_write(e, E1000_MTA + 4 * i, mta[i]);
-		}
+	if (memcmp(mta, e->mta, sizeof mta) != 0) {
+		memcpy(e->mta, mta, sizeof mta);
+		e1000_hw_groups(e);
+	}
 	if (promiscuous != e->promiscuous) {
 		e->promiscuous = promiscuous;
 		write_rctl(e);
@@ -489,29 +495,6 @@ static const struct nic_ops ops = {
         .stop = e1000_stop,
         .filter = e1000_filter,
 };
-
-static enum e1000_kind kind_of(uint16_t device)
-{
-	switch (device) {
-	case 0x1008:
-	case 0x100c:
-	case 0x100d:
-		return E1000_82544;
-	case 0x1013:
-	case 0x1014:
-	case 0x1018:
-	case 0x1019:
-	case 0x101a:
-	case 0x1075:
-	case 0x1076:
-	case 0x1077:
-	case 0x1078:
-	case 0x107c:
-		return E1000_82541;
-	default:
-		return E1000_82540;
-	}
-}
 
 static bool fill_ring(struct e1000 *e, struct pool *pool)
 {
@@ -542,10 +525,14 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	e->regs = mem_map(bar.base, E1000_WINDOW);
 	if (!e->rx || !e->tx || !e->regs)
 		return "no memory";
-	e->kind = kind_of(dev->device);
 	e->nic = (struct nic){
 	        .ops = &ops, .driver = "e1000", .pool = pool, .irq = dev->irq, .pci = *dev};
+	e1000_hw_identify(e);
 	pci_enable(dev);
+	const char *wrong = e1000_hw_bus(e);
+	if (wrong)
+		return wrong;
+	e1000_hw_phy_reset(e);
 	if (!e1000_hw_reset(e))
 		return "does not come out of reset";
 	if (!e1000_hw_address(e, &e->nic.address))
@@ -564,7 +551,7 @@ static const struct pci_id ids[] = {
         {0x8086, 0x1016}, {0x8086, 0x1017}, {0x8086, 0x101e}, /* 82540EP */
         {0x8086, 0x100f}, {0x8086, 0x1026},                   /* 82545 EM, GM */
         {0x8086, 0x1010}, {0x8086, 0x101d}, {0x8086, 0x1079}, /* 82546 EB, GB */
-        {0x8086, 0x1099},                                     /* 82546GB, four on a board */
+        {0x8086, 0x1099}, {0x8086, 0x10b5},                   /* 82546GB, two on a board */
         {0x8086, 0x1013}, {0x8086, 0x1018}, {0x8086, 0x1014}, /* 82541 EI, ER */
         {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
         {0x8086, 0x107c},                                     /* 82541PI */

@@ -15,6 +15,15 @@ enum e1000_kind {
 	E1000_82544, /* no EERD */
 };
 
+/* What single chips and boards of a kind need. */
+enum e1000_quirk {
+	E1000_PAIR = 1,      /* 82546: two interfaces; STATUS says which one this is */
+	E1000_COPY = 2,      /* is reset through CTRL_DUP, a copy of CTRL */
+	E1000_NO_PORTS = 4,  /* is not reset through I/O ports */
+	E1000_FLEX = 8,      /* the PHY has flexible speed */
+	E1000_IN_ORDER = 16, /* a board that fails with relaxed ordering */
+};
+
 /* A ring as the card sees it, followed by what the card must not see: one slot for each
  * descriptor. The distance from a descriptor to its slot is the same for all, so one
  * pointer reaches both. */
@@ -46,8 +55,11 @@ struct e1000 {
 	bool tx_refused;               /* the last tx() found the ring full */
 	bool tx_wake;                  /* INT_TXDW is enabled */
 	bool promiscuous;
-	bool broken; /* the card did not finish its reset; the carrier counts as down */
+	bool broken;      /* the card did not finish its reset; the carrier counts as down */
+	bool half_duplex; /* the PHY is prepared for half duplex */
 	enum e1000_kind kind;
+	uint8_t quirks; /* enum e1000_quirk */
+	uint16_t ports; /* first I/O port; 0: the card is reset through memory */
 	uint64_t poll_us, stats_us;
 	uint32_t hang_head; /* tx_head at hang_us */
 	uint64_t hang_us;
@@ -65,6 +77,19 @@ static inline void e1000_write(const struct e1000 *e, uint32_t reg, uint32_t v)
 {
 	mmio_write32(e->regs + reg, v);
 }
+
+/* Sets e->kind and e->quirks after the device number. */
+void e1000_hw_identify(struct e1000 *e);
+
+/* Prepares the card's access to the bus, before the first reset: limits the length of its
+ * reads on PCI-X, sets e->ports. Gives NULL, or a text that says why the card cannot be
+ * used in this slot. */
+const char *e1000_hw_bus(struct e1000 *e);
+
+/* Resets the PHY of an 82541 or 82547, which may have settings of another system that a
+ * reset of the card does not end. The link is down for seconds. Takes 20 ms. Does nothing
+ * for other cards. */
+void e1000_hw_phy_reset(struct e1000 *e);
 
 /* Resets the card: ends all DMA and masks all interrupts. False when the card does not
  * finish its reset. Takes 5 to 20 ms, at most 40 ms. */
@@ -87,8 +112,15 @@ void e1000_hw_host_arp(struct e1000 *e);
  * negotiated. */
 void e1000_hw_negotiate(struct e1000 *e);
 
+/* Prepares the PHY for half duplex and sets e->half_duplex. The link is down for seconds,
+ * unless the PHY was prepared before. */
+void e1000_hw_half_duplex(struct e1000 *e);
+
 /* Reads the carrier state, speed and duplex mode from the card into nic.carrier. */
 void e1000_hw_carrier_read(struct e1000 *e);
+
+/* Writes e->mta, the hash table of multicast groups, to the card. */
+void e1000_hw_groups(struct e1000 *e);
 
 /* Writes the address filters: the card's own address into the first entry of the exact
  * filter, nothing into the others, and e->mta into the hash table. */

@@ -1,11 +1,106 @@
-/* Intel 8254x network cards: reset, EEPROM, PHY, filters. Used at the start and after a
- * hang, never for a packet. Sections: see e1000_reg.h.
+/* Intel 8254x network cards: chips, reset, EEPROM, PHY, filters. Used at the start and after a
+ * hang, never for a packet. Sections: see e1000_reg.h. Errata are those of Intel's
+ * specification updates, as far as drivers of other systems know them.
  *
  * Left out on purpose: fibre and SerDes cards (there the MAC negotiates the link), writing
  * the EEPROM, flow control (an attacker could stop the gateway with PAUSE frames from a
  * neighbour), the half-duplex workaround for the 82547's send buffer, the cable tuning of
  * the 82541's PHY. */
 #include "drivers/net/e1000/e1000.h"
+
+/* --- chips, slots and resets --------------------------------------------------------- */
+
+void e1000_hw_identify(struct e1000 *e)
+{
+	/* All chips but the 82540 and the 82545EM. */
+	static const struct {
+		uint16_t device;
+		uint8_t kind, quirks;
+	} chip[] = {
+	        {0x1008, E1000_82544, 0}, /* EI, GC */
+	        {0x100c, E1000_82544, 0},
+	        {0x100d, E1000_82544, 0},
+	        {0x1026, E1000_82540, E1000_COPY}, /* 82545GM */
+	        {0x1010, E1000_82540, E1000_PAIR}, /* 82546EB */
+	        {0x101d, E1000_82540, E1000_PAIR},
+	        {0x1079, E1000_82540, E1000_PAIR | E1000_COPY}, /* 82546GB */
+	        {0x1099, E1000_82540, E1000_PAIR | E1000_COPY | E1000_IN_ORDER},
+	        {0x10b5, E1000_82540, E1000_PAIR | E1000_COPY | E1000_IN_ORDER},
+	        {0x1013, E1000_82541, 0}, /* EI, ER */
+	        {0x1018, E1000_82541, 0},
+	        {0x1014, E1000_82541, 0},
+	        {0x1078, E1000_82541, E1000_FLEX}, /* ER, GI, PI */
+	        {0x1076, E1000_82541, E1000_FLEX},
+	        {0x1077, E1000_82541, E1000_FLEX},
+	        {0x107c, E1000_82541, E1000_FLEX},
+	        {0x1019, E1000_82541, E1000_NO_PORTS}, /* 82547EI */
+	        {0x101a, E1000_82541, E1000_NO_PORTS},
+	        {0x1075, E1000_82541, E1000_NO_PORTS | E1000_FLEX}, /* 82547GI */
+	};
+	e->kind = E1000_82540;
+	e->quirks = 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(chip); i++)
+		if (chip[i].device == e->nic.pci.device) {
+			e->kind = chip[i].kind;
+			e->quirks = chip[i].quirks;
+		}
+}
+
+/* Gives the first of the card's I/O ports, or 0 when it has none that respond. QEMU's have
+ * no effect. */
+static uint16_t find_ports(const struct e1000 *e)
+{
+	for (unsigned n = 1; n < 6; n++) {
+		struct pci_bar bar = pci_bar(&e->nic.pci, n);
+		if (!bar.io || bar.base == 0 || bar.base > 0x10000 - E1000_PORTS)
+			continue;
+		uint16_t port = (uint16_t)bar.base;
+		io_out32(port + E1000_IOADDR, E1000_STATUS);
+		if (io_in32(port + E1000_IOADDR) == E1000_STATUS)
+			return port;
+	}
+	return 0;
+}
+
+/* Limits the bytes that the card reads at once on PCI-X to 2048, and to what it is designed
+ * for. Some firmware allows more, and then the card fails. */
+static void limit_reads(const struct pci_dev *d)
+{
+	uint8_t cap = pci_capability(d, PCIX_CAP, 0);
+	if (cap == 0)
+		return;
+	uint16_t command = pci_read16(d, (uint8_t)(cap + PCIX_COMMAND));
+	uint32_t most = PCIX_READ_MAX(pci_read32(d, (uint8_t)(cap + PCIX_STATUS)));
+	most = min_u32(most, PCIX_READ_2048);
+	if (PCIX_READ(command) > most)
+		pci_write16(d, (uint8_t)(cap + PCIX_COMMAND),
+		            (uint16_t)((command & ~0xcu) | most << 2));
+}
+
+const char *e1000_hw_bus(struct e1000 *e)
+{
+	/* Erratum: on PCI-X the transmitter hangs when a frame ends in the lower half of
+	 * eight aligned bytes. Each frame would need two descriptors. */
+	if (e->kind == E1000_82544 && e1000_read(e, E1000_STATUS) & STATUS_PCIX)
+		return "an 82544 hangs in a PCI-X slot; put it into a PCI slot";
+	limit_reads(&e->nic.pci);
+	if (!(e->quirks & (E1000_COPY | E1000_NO_PORTS)))
+		e->ports = find_ports(e);
+	return NULL;
+}
+
+void e1000_hw_phy_reset(struct e1000 *e)
+{
+	if (e->kind != E1000_82541)
+		return;
+	uint32_t ctrl = e1000_read(e, E1000_CTRL);
+	e1000_write(e, E1000_CTRL, ctrl | CTRL_PHY_RST);
+	e1000_read(e, E1000_STATUS); /* pushes the write through the bridges before the wait */
+	io_delay_us(10000);
+	e1000_write(e, E1000_CTRL, ctrl & ~CTRL_PHY_RST);
+	e1000_read(e, E1000_STATUS);
+	io_delay_us(10000); /* the PHY loads its settings */
+}
 
 void e1000_hw_quiesce(struct e1000 *e)
 {
@@ -21,10 +116,26 @@ void e1000_hw_quiesce(struct e1000 *e)
 	io_delay_us(10000);          /* frames and bus transfers in progress end */
 }
 
+/* Sets CTRL.RST. Erratum: some chips cannot end the bus cycle of a write to the memory
+ * window that resets them. These are reset through I/O ports if possible, the later 82545
+ * and 82546 through a copy of the register. */
+static void write_reset(struct e1000 *e)
+{
+	uint32_t ctrl = e1000_read(e, E1000_CTRL) | CTRL_RST;
+	if (e->quirks & E1000_COPY) {
+		e1000_write(e, E1000_CTRL_DUP, ctrl);
+	} else if (e->ports) {
+		io_out32((uint16_t)(e->ports + E1000_IOADDR), E1000_CTRL);
+		io_out32((uint16_t)(e->ports + E1000_IODATA), ctrl);
+	} else {
+		e1000_write(e, E1000_CTRL, ctrl);
+	}
+}
+
 bool e1000_hw_reset(struct e1000 *e)
 {
 	e1000_hw_quiesce(e);
-	e1000_write(e, E1000_CTRL, e1000_read(e, E1000_CTRL) | CTRL_RST);
+	write_reset(e);
 	io_delay_us(20); /* 13.4.1: no access within the first microsecond */
 	uint64_t end = io_now_us() + 20000;
 	while (e1000_read(e, E1000_CTRL) & CTRL_RST) {
@@ -36,6 +147,13 @@ bool e1000_hw_reset(struct e1000 *e)
 	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	e1000_read(e, E1000_ICR);
+	/* The EEPROM may have armed the wake-up by frames. A gateway that is switched off
+	 * stays off. */
+	e1000_write(e, E1000_WUC, WUC_PME_STATUS);
+	e1000_write(e, E1000_WUFC, 0);
+	e1000_write(e, E1000_WUS, 0xffffffffu);
+	if (e->quirks & E1000_IN_ORDER)
+		e1000_write(e, E1000_CTRL_EXT, e1000_read(e, E1000_CTRL_EXT) | CTRL_EXT_RO_DIS);
 	return true;
 }
 
@@ -61,17 +179,24 @@ static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 	}
 }
 
+/* Sets the lines to the EEPROM. The other bits of the register, among them the write
+ * protection of the flash memory, stay as they are. */
+static void uwire_lines(struct e1000 *e, uint32_t lines)
+{
+	uint32_t v = e1000_read(e, E1000_EECD) & ~(EECD_SK | EECD_CS | EECD_DI);
+	e1000_write(e, E1000_EECD, v | lines);
+	io_delay_us(2); /* 250 kHz, the limit of the slowest EEPROM */
+}
+
 /* One clock cycle of the Microwire bus. At the rising edge the EEPROM takes the bit DI and
  * shows its next bit. Gives that bit. */
 static bool uwire_bit(struct e1000 *e, bool di)
 {
-	uint32_t v = EECD_CS | (di ? EECD_DI : 0);
-	e1000_write(e, E1000_EECD, v);
-	io_delay_us(2); /* 250 kHz, the limit of the slowest EEPROM */
-	e1000_write(e, E1000_EECD, v | EECD_SK);
-	io_delay_us(2);
+	uint32_t lines = EECD_CS | (di ? EECD_DI : 0);
+	uwire_lines(e, lines);
+	uwire_lines(e, lines | EECD_SK);
 	bool out = (e1000_read(e, E1000_EECD) & EECD_DO) != 0;
-	e1000_write(e, E1000_EECD, v);
+	uwire_lines(e, lines);
 	return out;
 }
 
@@ -84,8 +209,7 @@ static bool uwire_word(struct e1000 *e, uint32_t at, uint16_t *out)
 		uwire_bit(e, command >> i & 1);
 	for (int i = 0; i < 16; i++)
 		v = v << 1 | uwire_bit(e, false);
-	e1000_write(e, E1000_EECD, 0); /* deselected: ready for the next command */
-	io_delay_us(2);
+	uwire_lines(e, 0); /* deselected: ready for the next command */
 	*out = (uint16_t)v;
 	return true;
 }
@@ -104,7 +228,7 @@ static bool eeprom_address(struct e1000 *e, mac *out)
 			store16(out->b + 2 * i, word);
 	}
 	/* The address of an 82546's second interface differs in the last bit (5.6.1). */
-	if (e1000_read(e, E1000_STATUS) & STATUS_LAN_B)
+	if (e->quirks & E1000_PAIR && e1000_read(e, E1000_STATUS) & STATUS_LAN_B)
 		out->b[5] ^= 1;
 	return sum == EEPROM_SUM;
 }
@@ -164,7 +288,9 @@ void e1000_hw_host_arp(struct e1000 *e)
 
 void e1000_hw_negotiate(struct e1000 *e)
 {
-	uint16_t control, offer, offer_1000;
+	uint16_t control, offer, offer_1000, fifo;
+	if (e->quirks & E1000_FLEX && phy_read(e, PHY_FIFO, &fifo) && fifo & PHY_FIFO_FLEX)
+		(void)phy_write(e, PHY_FIFO, fifo & (uint16_t)~PHY_FIFO_FLEX);
 	/* The PHY negotiates by itself after power-on (8.6.2.1). An operating system that
 	 * ran before may have reduced the offer, or switched the PHY off to save power
 	 * until a wake-up frame. Only then does the driver start the negotiation again,
@@ -187,12 +313,24 @@ void e1000_hw_negotiate(struct e1000 *e)
 	e1000_write(e, E1000_CTRL, ctrl | CTRL_SLU);
 }
 
+void e1000_hw_half_duplex(struct e1000 *e)
+{
+	uint16_t control, m88;
+	e->half_duplex = true;
+	/* At half duplex the MAC expects the carrier of its own frames. The 88E1000 family
+	 * reports it only on request, and takes that over at its next reset. */
+	if (e->kind == E1000_82541 || !phy_read(e, PHY_M88, &m88) || m88 & PHY_M88_CRS ||
+	    !phy_read(e, PHY_CONTROL, &control))
+		return;
+	if (phy_write(e, PHY_M88, m88 | PHY_M88_CRS))
+		(void)phy_write(e, PHY_CONTROL, control | PHY_CONTROL_RST);
+}
+
 void e1000_hw_carrier_read(struct e1000 *e)
 {
 	static const uint16_t mbit[4] = {10, 100, 1000, 1000};
 	uint32_t s = e1000_read(e, E1000_STATUS);
-	/* All ones: the card is no longer on the bus. */
-	bool up = (s & STATUS_LU) && s != 0xffffffffu;
+	bool up = (s & STATUS_LU) && s != E1000_GONE;
 	e->nic.carrier = (struct nic_carrier){
 	        .up = up,
 	        .full_duplex = up && (s & STATUS_FD),
@@ -201,6 +339,14 @@ void e1000_hw_carrier_read(struct e1000 *e)
 }
 
 /* --- filters ------------------------------------------------------------------------- */
+
+void e1000_hw_groups(struct e1000 *e)
+{
+	/* Erratum of the 82544: a write of an odd word also replaces the even word before
+	 * it. So all words are written, downwards: each even word after its odd one. */
+	for (uint32_t i = MTA_WORDS; i--;)
+		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+}
 
 /* The hardware does not reset the filters (13.5). */
 void e1000_hw_filters(struct e1000 *e)
@@ -211,6 +357,5 @@ void e1000_hw_filters(struct e1000 *e)
 	}
 	e1000_write(e, E1000_RAL, load32(e->nic.address.b));
 	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
-	for (uint32_t i = 0; i < MTA_WORDS; i++)
-		e1000_write(e, E1000_MTA + 4 * i, e->mta[i]);
+	e1000_hw_groups(e);
 }

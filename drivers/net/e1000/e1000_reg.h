@@ -8,6 +8,11 @@
 
 #define E1000_WINDOW 0x20000u /* bytes of the register window at base address 0 (13.2.1) */
 
+/* I/O ports (13.2.2): the address of a register, and the register. */
+#define E1000_IOADDR 0u
+#define E1000_IODATA 4u
+#define E1000_PORTS  8u /* bytes */
+
 /* --- device control (13.4.1) and status (13.4.2) ------------------------------ */
 #define E1000_CTRL      0x0000
 #define CTRL_ASDE       (1u << 5)  /* detect the speed from the receive clock */
@@ -20,11 +25,16 @@
 #define CTRL_TFCE       (1u << 28)
 #define CTRL_VME        (1u << 30) /* strip VLAN tags */
 #define CTRL_PHY_RST    (1u << 31)
+#define E1000_CTRL_DUP  0x0004      /* copy of CTRL, 82545GM and 82546GB */
+#define E1000_GONE      0xffffffffu /* what a card that is no longer on the bus reads as */
 #define E1000_STATUS    0x0008
 #define STATUS_FD       (1u << 0)
 #define STATUS_LU       (1u << 1)
 #define STATUS_LAN_B    (1u << 2)      /* second interface of an 82546 */
 #define STATUS_SPEED(v) ((v) >> 6 & 3) /* 0: 10, 1: 100, 2 and 3: 1000 Mbit/s */
+#define STATUS_PCIX     (1u << 13)     /* the card is in a PCI-X slot */
+#define E1000_CTRL_EXT  0x0018         /* 13.4.6 */
+#define CTRL_EXT_RO_DIS (1u << 17)     /* no relaxed ordering on PCI-X */
 
 /* --- EEPROM (5.3.1, 13.4.3, 13.4.4) -------------------------------------------- */
 #define E1000_EECD 0x0010
@@ -53,12 +63,19 @@
 /* PHY registers (IEEE 802.3 clauses 22, 28, 40). */
 #define PHY_CONTROL      0
 #define PHY_CONTROL_AN   0x1000 /* auto-negotiation enabled */
+#define PHY_CONTROL_RST  0x8000
 #define PHY_CONTROL_OFF  0x4c00 /* loopback, power down, isolate */
 #define PHY_CONTROL_REDO 0x0200 /* start auto-negotiation again */
 #define PHY_OFFER        4
 #define PHY_OFFER_ALL    0x01e0 /* 10 and 100 Mbit/s, half and full duplex */
 #define PHY_OFFER_1000   9
 #define PHY_OFFER_1000FD 0x0200
+/* PHY of all chips but the 82541 and the 82547 (Marvell 88E1000). */
+#define PHY_M88     16
+#define PHY_M88_CRS 0x0800 /* report the carrier of sent frames too */
+/* PHY of the 82541GI and 82547GI. */
+#define PHY_FIFO      20
+#define PHY_FIFO_FLEX 0x0010 /* flexible speed: the link comes up with the lowest one */
 
 /* --- flow control (13.4.8 to 13.4.12), VLAN type ---------------------------------- */
 #define E1000_FCAL 0x0028
@@ -96,6 +113,20 @@
 #define E1000_RAH    0x5404
 #define RAH_VALID    (1u << 31)
 #define RA_PAIRS     16
+
+/* --- PCI-X capability (PCI-X Addendum 1.0, 7.2) ------------------------------------------ */
+#define PCIX_CAP         7
+#define PCIX_COMMAND     2 /* bits 3:2: longest read, 512 bytes << n; same code in status */
+#define PCIX_STATUS      4
+#define PCIX_READ(v)     ((v) >> 2 & 3)
+#define PCIX_READ_MAX(v) ((v) >> 21 & 3) /* the most that the card is designed for */
+#define PCIX_READ_2048   2
+
+/* --- wake-up (13.6) -------------------------------------------------------------------- */
+#define E1000_WUC      0x5800
+#define WUC_PME_STATUS (1u << 2) /* writing one clears it */
+#define E1000_WUFC     0x5808
+#define E1000_WUS      0x5810 /* writing ones clears */
 
 /* --- manageability (3.2.1): may keep ARP requests from the host ----------------------- */
 #define E1000_MANC  0x5820

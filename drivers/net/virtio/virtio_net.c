@@ -33,7 +33,6 @@
 #include "kernel/seam/panic.h"
 
 #define SLOTS          256u      /* most packets in a queue */
-#define FRAME_MIN      14u       /* an Ethernet header */
 #define FRAME_PAD      60u       /* IEEE 802.3, 4.2.3.3, without FCS */
 #define RETRY_FIRST_US 100000u   /* first time between two restarts */
 #define RETRY_LAST_US  60000000u /* it doubles up to this time */
@@ -178,7 +177,7 @@ static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			return (uint32_t)(to - burst);
 		}
 		struct pkt *p = q->slot[id], *fresh;
-		if (UNLIKELY(len - FRAME_MIN > PKT_ROOM - FRAME_MIN)) {
+		if (UNLIKELY(len - NIC_FRAME_MIN > NIC_FRAME_MAX - NIC_FRAME_MIN)) {
 			nic->count.rx_errors++;
 		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
 			nic->count.rx_no_packet++;
@@ -438,7 +437,7 @@ static const char *start(struct virtio_net *v)
 	v->state = BROKEN;
 	v->nic.carrier.up = false;
 	if (!virtio_pci_reset(&v->pci)) {
-		virtio_pci_cut(&v->pci);
+		pci_cut(&v->nic.pci);
 		return "does not reset";
 	}
 	v->nic.count.tx_errors += queue_free(&v->tx);
@@ -532,7 +531,7 @@ static void virtio_net_stop(struct nic *nic)
 	nic->carrier.up = false;
 	/* In both cases all DMA ends, and the packets belong to the driver again. */
 	if (!virtio_pci_reset(&v->pci))
-		virtio_pci_cut(&v->pci);
+		pci_cut(&v->nic.pci);
 	queue_free(&v->rx);
 	queue_free(&v->tx);
 }
@@ -573,7 +572,6 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 		return wrong;
 	wrong = start(v);
 	if (wrong) {
-		virtio_pci_cut(&v->pci);
 		queue_free(&v->rx);
 		return wrong;
 	}

@@ -10,12 +10,10 @@
 
 #include "kernel/lib/alloc.h"
 
-#define RESET_MS    100u
-#define CONFIG_TRY  10u
-#define WHOLE_BAR   0x10000u /* a register space up to this size is mapped as a whole */
-#define CAPS_MAX    48u      /* more do not fit in 256 bytes */
-#define PCI_COMMAND 0x04
-#define PCI_MASTER  4u
+#define RESET_MS   100u
+#define CONFIG_TRY 10u
+#define WHOLE_BAR  0x10000u /* a register space up to this size is mapped as a whole */
+#define CAPS_MAX   48u      /* more do not fit in 256 bytes */
 
 /* --- finding the registers ------------------------------------------------------- */
 
@@ -114,12 +112,6 @@ const char *virtio_pci_open(struct virtio_pci *v, const struct pci_dev *dev)
 	pci_enable(dev);
 	msix_off(dev);
 	return NULL;
-}
-
-void virtio_pci_cut(struct virtio_pci *v)
-{
-	uint16_t command = pci_read16(&v->dev, PCI_COMMAND);
-	pci_write16(&v->dev, PCI_COMMAND, (uint16_t)(command & ~PCI_MASTER));
 }
 
 /* --- status and features ------------------------------------------------------------ */

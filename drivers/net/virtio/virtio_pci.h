@@ -57,8 +57,6 @@ const char *virtio_pci_open(struct virtio_pci *v, const struct pci_dev *dev);
 /* Resets the device. False when the device did not confirm the reset within 100 ms; then it
  * may still access memory. */
 bool virtio_pci_reset(struct virtio_pci *v) MUST_USE;
-/* Disables all bus access of a device that does not reset. */
-void virtio_pci_cut(struct virtio_pci *v);
 
 /* Gives the device status (2.1): VIRTIO_ACKNOWLEDGE and so on. */
 uint8_t virtio_pci_status(const struct virtio_pci *v);

@@ -141,6 +141,22 @@ static inline uint32_t kit_take(unsigned i, uint32_t max, uint32_t n, uint32_t n
 	return got;
 }
 
+/* A frame to this address arrives at card 0; if the card takes it, the driver gives it. Gives
+ * what the card did. */
+static inline enum e1000_rx kit_arrive_at(const uint8_t to[6])
+{
+	uint8_t f[100];
+	kit_frame(f, 0, sizeof f, 0);
+	memcpy(f, to, 6);
+	enum e1000_rx r = e1000_model_receive(&kit_card[0], f, sizeof f);
+	struct pkt *burst[NIC_BURST];
+	uint32_t n = kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST);
+	CHECK_EQ(n, r == E1000_RX_TAKEN);
+	while (n)
+		pkt_free(burst[--n]);
+	return r;
+}
+
 /* Gives a packet with the frame of that number. */
 static inline struct pkt *kit_packet(unsigned i, uint32_t n, uint32_t number)
 {

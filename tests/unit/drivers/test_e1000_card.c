@@ -23,45 +23,6 @@ static void starts_a_card(void)
 	kit_end();
 }
 
-static void knows_the_family(void)
-{
-	static const struct {
-		enum e1000_kind kind;
-		uint16_t device;
-	} card[] = {
-	        {E1000_KIND_82544, 0x1008}, {E1000_KIND_82544, 0x100c}, {E1000_KIND_82540, 0x100e},
-	        {E1000_KIND_82540, 0x1015}, {E1000_KIND_82540, 0x100f}, {E1000_KIND_82540, 0x1026},
-	        {E1000_KIND_82540, 0x1010}, {E1000_KIND_82540, 0x1079}, {E1000_KIND_82541, 0x1013},
-	        {E1000_KIND_82541, 0x1076}, {E1000_KIND_82541, 0x107c}, {E1000_KIND_82541, 0x1019},
-	        {E1000_KIND_82541, 0x1075},
-	};
-	for (unsigned i = 0; i < ARRAY_SIZE(card); i++) {
-		kit_machine(KIT_POOL);
-		struct e1000_model *m = kit_plug(0, card[i].kind, card[i].device);
-		/* Without a signature the card loads no address, so the driver must have
-		 * read it. */
-		m->eeprom[0x0a] = 0;
-		e1000_model_eeprom_sum(m);
-		CHECK(kit_probe() == NULL);
-		if (kit_nics)
-			CHECK(memcmp(kit_nic[0]->address.b, kit_mac[0], 6) == 0);
-		kit_end();
-	}
-	kit_machine(KIT_POOL);
-	kit_plug(0, E1000_KIND_82540, 0x10d3); /* an 82574: another family */
-	CHECK_STR(kit_probe(), "not in the list");
-}
-
-static void second_interface_has_its_own_address(void)
-{
-	kit_machine(KIT_POOL);
-	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x1010);
-	m->lan_b = true;
-	CHECK(kit_probe() == NULL);
-	CHECK_EQ(kit_nic[0]->address.b[5], kit_mac[0][5] ^ 1);
-	kit_end();
-}
-
 /* Probes a card whose EEPROM `spoil` has changed. */
 static const char *probe_spoilt(enum e1000_kind kind, void (*spoil)(struct e1000_model *))
 {
@@ -229,6 +190,37 @@ static void speed_and_duplex(void)
 		CHECK_EQ(kit_nic[0]->carrier.full_duplex, i < 3);
 		kit_end();
 	}
+}
+
+/* At half duplex a PHY of Marvell's must report the carrier of the frames that the card sends.
+ * It learns that once, and the link goes down only then. */
+static void half_duplex(void)
+{
+	kit_machine(KIT_POOL);
+	struct e1000_model *m = kit_plug(0, E1000_KIND_82540, 0x100e);
+	m->phy[PHY_M88_CONTROL] = 0x0060;
+	CHECK(kit_probe() == NULL);
+	CHECK(kit_nic[0]->carrier.up);
+	kit_wait_ms(1000);
+	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0060); /* at full duplex the link stays up */
+	m->negotiate_us = 1500000;
+	m->half_duplex = true;
+	e1000_model_cable(m, false);
+	kit_wait_ms(10);
+	e1000_model_cable(m, true);
+	kit_wait_ms(1600);
+	kit_wait_ms(1600);
+	CHECK(kit_nic[0]->carrier.up && !kit_nic[0]->carrier.full_duplex);
+	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0860);
+	unsigned reads = pci_model_reads();
+	kit_wait_ms(500);
+	CHECK(kit_nic[0]->carrier.up);
+	CHECK(pci_model_reads() - reads <= 60);
+	CHECK_EQ(kit_send(0, 5, 64, 0), 5);
+	CHECK_EQ(m->sent, 5);
+	CHECK_EQ(m->crs_missing, 0);
+	kit_wait_ms(10);
+	kit_end();
 }
 
 static void carrier_down_and_up(void)
@@ -474,20 +466,6 @@ static void wakes_for_room(void)
 
 /* --- filters and counters ------------------------------------------------------------ */
 
-static enum e1000_rx arrive_at(const uint8_t to[6])
-{
-	uint8_t f[100];
-	kit_frame(f, 0, sizeof f, 0);
-	memcpy(f, to, 6);
-	enum e1000_rx r = e1000_model_receive(&kit_card[0], f, sizeof f);
-	struct pkt *burst[NIC_BURST];
-	uint32_t n = kit_nic[0]->ops->rx(kit_nic[0], burst, NIC_BURST);
-	CHECK_EQ(n, r == E1000_RX_TAKEN);
-	while (n)
-		pkt_free(burst[--n]);
-	return r;
-}
-
 static void filters(void)
 {
 	static const uint8_t all[6] = {255, 255, 255, 255, 255, 255};
@@ -495,19 +473,19 @@ static void filters(void)
 	static const mac group[] = {{{0x33, 0x33, 0, 0, 0, 1}}, {{1, 0, 0x5e, 0, 0, 0xfb}}};
 	struct e1000_model *m = kit_begin();
 	struct nic *nic = kit_nic[0];
-	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(all), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_FILTERED);
 	nic->ops->filter(nic, false, group, 2);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
 	nic->ops->filter(nic, false, group, 1);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_FILTERED);
 	CHECK_EQ(m->rctl_writes, 1);
 	nic->ops->filter(nic, true, NULL, 0);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(other), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_TAKEN);
 	nic->ops->filter(nic, true, NULL, 0);
 	CHECK_EQ(m->rctl_writes, 2);
 	nic->ops->filter(nic, false, group, 1);
@@ -516,10 +494,10 @@ static void filters(void)
 	kit_send(0, 1, 64, 0);
 	kit_wait_ms(2100);
 	CHECK_EQ(nic->count.resets, 1);
-	CHECK_EQ(arrive_at(group[0].b), E1000_RX_TAKEN);
-	CHECK_EQ(arrive_at(group[1].b), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(other), E1000_RX_FILTERED);
-	CHECK_EQ(arrive_at(all), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[0].b), E1000_RX_TAKEN);
+	CHECK_EQ(kit_arrive_at(group[1].b), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(other), E1000_RX_FILTERED);
+	CHECK_EQ(kit_arrive_at(all), E1000_RX_TAKEN);
 	kit_end();
 }
 
@@ -561,17 +539,32 @@ static void counts(void)
 	kit_end();
 }
 
+/* Registers of a card that is no longer on the bus read as ones: nothing is counted then,
+ * whenever it goes. */
+static void counts_nothing_of_a_card_that_is_gone(void)
+{
+	for (unsigned in = 1; in < 12; in++) {
+		struct e1000_model *m = kit_begin();
+		const struct nic_counters *c = &kit_nic[0]->count;
+		kit_wait_ms(1000);
+		m->gone_in = in;
+		kit_wait_ms(3000);
+		CHECK(m->gone && !kit_nic[0]->carrier.up);
+		CHECK_EQ(c->rx_missed + c->rx_errors + c->tx_errors, 0);
+		pci_model_reset(); /* nothing is there any more */
+	}
+}
+
 int main(void)
 {
 	TEST(starts_a_card);
-	TEST(knows_the_family);
-	TEST(second_interface_has_its_own_address);
 	TEST(broken_eeprom);
 	TEST(cards_that_cannot_start);
 	TEST(takes_over_a_running_card);
 	TEST(wakes_the_phy);
 	TEST(dead_phy);
 	TEST(speed_and_duplex);
+	TEST(half_duplex);
 	TEST(carrier_down_and_up);
 	TEST(carrier_lost_while_frames_wait);
 	TEST(recovers_from_a_hang);
@@ -585,5 +578,6 @@ int main(void)
 	TEST(filters);
 	TEST(hears_arp);
 	TEST(counts);
+	TEST(counts_nothing_of_a_card_that_is_gone);
 	return tap_done();
 }

@@ -84,13 +84,17 @@ static void finds_all_in_the_order_of_the_bus(void)
 	stop(nic, n);
 }
 
-/* Devices that are not network cards are ignored. */
+/* Network cards that cannot be used do not transfer any more: the firmware may have left them
+ * running. Devices that are not network cards are ignored. */
 static void logs_cards_without_a_working_driver(void)
 {
 	struct nic *nic[4];
 	start();
 	plug_all();
+	other[0].cfg[4] = other[1].cfg[4] = virtio[0].pci.cfg[4] = 7;
 	stop(nic, nic_probe_all(&pool, nic, ARRAY_SIZE(nic)));
+	CHECK(!pci_model_can_master(&other[0]) && !pci_model_can_master(&virtio[0].pci));
+	CHECK(pci_model_can_master(&other[1]));
 	CHECK_EQ(said("pci 00:04.0: no driver for network card 10ec:8139"), 1);
 	CHECK_EQ(said("pci 00:05.0: virtio-net: does not reset"), 1);
 	CHECK_EQ(said("pci 00:06.0"), 0);

@@ -11,7 +11,7 @@ static void start(uint32_t seed)
 	static const char text[] = "lan.address 10.0.0.2/16\nlan.address 2001:db8::2/64\n"
 	                           "wan.address 10.1.0.2/16\n"
 	                           "gateway 10.0.255.254\ngateway 2001:db8::fffe\n";
-	rig.app = &tcp_pair_app;
+	rig.forwarder = &tcp_pair_forwarder;
 	rig_reset(&rig, seed, 64u << 20, 1000000);
 	CHECK(rig_config(&rig, text, sizeof text - 1));
 	const char *wrong = rig_start(&rig, "tcp", 512);

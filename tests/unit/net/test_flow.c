@@ -169,7 +169,7 @@ static void routes(void)
 	start("nat", "");
 	for (uint32_t i = 0; i < ARRAY_SIZE(each); i++) {
 		struct flow_exit to = {0};
-		bool found = flow_route4(&rig.gw, ip4_of(each[i].to), each[i].iface, &to);
+		bool found = flow_route4(&rig.gw, ip4_of(each[i].to), each[i].iface != IF_WAN, &to);
 		CHECK_EQ(found, each[i].hop != 0);
 		if (!found)
 			continue;

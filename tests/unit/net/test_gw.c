@@ -62,9 +62,9 @@ static bool tick_again(struct gw *gw)
 
 static void the_earliest_tick_counts(void)
 {
-	static const struct app sleeper = {.tick = tick_again};
+	static const struct forwarder sleeper = {.tick = tick_again};
 	start(0);
-	rig.gw.app = &sleeper;
+	rig.gw.forwarder = &sleeper;
 	wanted_us = 70000;
 	turn(1000000);
 	CHECK_EQ(rig.gw.wake_us, 1070000);
@@ -90,7 +90,7 @@ static enum verdict go_round(struct gw *gw, struct pkt *p)
 	return V_KEPT;
 }
 
-static const struct app circle = {.ip4 = go_round, .ip6 = go_round};
+static const struct forwarder circle = {.ip4 = go_round, .ip6 = go_round};
 
 static void reinject(const void *packet, uint32_t len)
 {
@@ -111,7 +111,7 @@ static void a_packet_is_reinjected_a_few_times(void)
 	struct ip6_hdr six = {.first = be32_of(6u << 28), .next = PROTO_NONE, .hops = 9};
 	static const ip6 to = {{0x20, 1, 0x0d, 0xb8, 1}};
 	start(0);
-	rig.gw.app = &circle;
+	rig.gw.forwarder = &circle;
 	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &to, 64, NULL, IF_APP));
 	four.sum = be16_from_raw((uint16_t)~csum_ip4_header(&four));
 	family = FAMILY_IP4;

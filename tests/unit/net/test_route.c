@@ -144,17 +144,20 @@ static void fullest_table(void)
 {
 	rig_reset(&rig, 1, 4 << 20, 0);
 	add("nat.sessions 100\n");
-	for (unsigned i = 0; i < NET_ADDRESSES; i++) {
+	_Static_assert(NET_ROUTES >= NET_ADDRESSES * INTERFACES, "a route for each address");
+	for (unsigned i = 0; i < NET_ADDRESSES * INTERFACES; i++) {
 		char text[80];
-		snprintf(text, sizeof text, "lan.address 10.%u.0.1/16\n", i);
+		const char *name = net_interface_name[i / NET_ADDRESSES];
+		unsigned k = i % NET_ADDRESSES;
+		if (i / NET_ADDRESSES >= NET_LAN2 && k == 0) {
+			snprintf(text, sizeof text, "%s nic%u\n", name, i / NET_ADDRESSES);
+			add(text);
+		}
+		snprintf(text, sizeof text, "%s.address %u.%u.0.1/16\n", name,
+		         10 + i / NET_ADDRESSES, k);
 		add(text);
-		snprintf(text, sizeof text, "wan.address 11.%u.0.1/16\n", i);
-		add(text);
-	}
-	for (unsigned i = 0; i < NET_ROUTES; i++) {
-		char text[80];
-		snprintf(text, sizeof text, "route %u.%u.0.0/%u via 10.0.1.1\n", 10 + i / 8 % 2,
-		         i % 8, 17 + i / 16);
+		snprintf(text, sizeof text, "route %u.%u.0.0/17 via 10.0.1.1\n",
+		         10 + i / NET_ADDRESSES, k);
 		add(text);
 	}
 	for (unsigned i = 1; i <= NET_GATEWAYS; i++) {
@@ -163,9 +166,9 @@ static void fullest_table(void)
 		add(text);
 	}
 	CHECK_STR(started(), "fine");
-	CHECK_EQ(rig.gw.routes4.n, ROUTES4);
-	for (unsigned i = 0; i < 2 * NET_ADDRESSES; i++) {
-		uint32_t own = (10 + i / 8) << 24 | i % 8 << 16 | 1;
+	CHECK_EQ(rig.gw.routes4.n, ROUTES4 - ROUTES4_LATER);
+	for (unsigned i = 0; i < INTERFACES * NET_ADDRESSES; i++) {
+		uint32_t own = (10 + i / NET_ADDRESSES) << 24 | i % NET_ADDRESSES << 16 | 1;
 		struct pkt p = {0};
 		CHECK(ip4_route(&rig.gw, &p, ip4_of(own)));
 		CHECK_EQ(p.out, PKT_IF_SELF);
@@ -225,6 +228,28 @@ static void what_may_not_be(void)
 	}
 }
 
+/* An address that is missing is the mistake, not the router that lies in its network. */
+static void missing_address(void)
+{
+	static const struct {
+		const char *text, *wrong;
+	} table[] = {
+	        {"lan.address 10.1.0.1/16\ngateway 203.0.113.1\n",
+	         "wan.address is missing, an IPv4 one: gateway 203.0.113.1 lies in no other "
+	         "network"},
+	        {"wan.address 203.0.113.2/24\nroute 8.0.0.0/8 via 10.1.0.9\n",
+	         "lan.address is missing, an IPv4 one: route via 10.1.0.9 lies in no other "
+	         "network"},
+	        {"lan.address 10.1.0.1/16\ngateway 10.1.0.9\n",
+	         "wan.address: an IPv4 address is required by the NAT"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		rig_reset(&rig, 1, 16 << 20, 0);
+		add(table[i].text);
+		CHECK_STR(started(), table[i].wrong);
+	}
+}
+
 int main(void)
 {
 	static const uint32_t seed = 7;
@@ -237,5 +262,6 @@ int main(void)
 	TEST(route_to_our_address);
 	TEST(owned_ranges);
 	TEST(what_may_not_be);
+	TEST(missing_address);
 	return tap_done();
 }

@@ -308,7 +308,7 @@ static void kept_ready(void)
 		wait_ms(1000);
 	}
 	CHECK_EQ(n_asked, 2);
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	CHECK_EQ(d->cache.n, 3);
 	/* It does not serve clients that validate. */
 	uint8_t m[600];
@@ -349,7 +349,7 @@ static void slow(void)
 	wait_ms(100);
 	CHECK_EQ(n_got, 2);
 	CHECK_EQ(rcode(), DNS_SERVFAIL);
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	wait_ms(4000);
 	CHECK_EQ(d->fetches.n, 0);
 	CHECK_EQ(d->pendings.n, 0);
@@ -491,7 +491,7 @@ static void shares(void)
 	char name[20];
 	uint8_t m[600];
 	start(ONE, PLAIN);
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	replies = false;
 	for (uint32_t i = 0; i < 1600; i++) {
 		fmt(name, sizeof name, "n%u.test", i);

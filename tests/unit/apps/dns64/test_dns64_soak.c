@@ -247,7 +247,7 @@ static uint32_t ports_open(void)
 static void soak(void)
 {
 	start();
-	const struct dns64 *d = rig.gw.state;
+	const struct dns64 *d = dns64_of(&rig.gw);
 	uint32_t most = 0;
 	for (uint32_t n = 0; n < n_names && n_bad < 10; n++) {
 		ask(n, (uint16_t)(1024 + n % 60000));

@@ -150,19 +150,102 @@ static void capabilities(void)
 	CHECK_EQ(pci_capability(&d, 1, 0), 0);
 }
 
+/* A device in D3hot with a window of memory, one of I/O ports, and all that the firmware
+ * writes into its header. */
+static struct pci_model_dev *add_asleep(uint8_t control)
+{
+	struct pci_model_dev *m = add(0, 2, 0);
+	m->bar[0] = (struct pci_model_bar){.is64 = true, .base = 0xfebc0000u, .size = 0x20000};
+	m->bar[2] = (struct pci_model_bar){.io = true, .base = 0xc000, .size = 64};
+	pci_model_add(m);
+	m->cfg[0x0c] = 16;
+	m->cfg[0x0d] = 32;
+	const uint8_t cap[8] = {1, 0, 2, 0xc8, control, 0x81}; /* PME enabled and raised */
+	pci_model_add_cap(m, cap, sizeof cap);
+	return m;
+}
+
 static void enabling_wakes_and_turns_on(void)
+{
+	static const uint8_t control[] = {3, 3 | 8, 2, 0}; /* D3hot, without soft reset, D2, D0 */
+	for (unsigned i = 0; i < ARRAY_SIZE(control); i++) {
+		pci_model_reset();
+		struct pci_model_dev *m = add_asleep(control[i]);
+		struct pci_dev d = find(0, 2, 0);
+		CHECK(!pci_model_can_master(m) && pci_model_may_wake(m));
+		pci_enable(&d);
+		CHECK_EQ(m->cfg[m->power + 4] & 3, 0);
+		CHECK(pci_model_can_master(m) && !pci_model_may_wake(m));
+		CHECK_EQ(pci_read16(&d, 4) & 7, 7);
+		struct pci_bar b = pci_bar(&d, 0);
+		CHECK(!b.io && b.base == 0xfebc0000u && b.size == 0x20000);
+		b = pci_bar(&d, 2);
+		CHECK(b.io && b.base == 0xc000 && b.size == 64);
+		CHECK_EQ(pci_read16(&d, 0x0c), 32 << 8 | 16);
+		CHECK_EQ(pci_read8(&d, 0x3c), 11);
+		CHECK_EQ(pci_model_faults(), 0);
+	}
+}
+
+/* A card that the firmware left without bus time gets some; other values stay. */
+static void latency_timer(void)
+{
+	static const uint8_t was[] = {0, 15, 16, 64, 248}, is[] = {64, 64, 16, 64, 248};
+	for (unsigned i = 0; i < ARRAY_SIZE(was); i++) {
+		pci_model_reset();
+		struct pci_model_dev *m = add(0, 2, 0);
+		pci_model_add(m);
+		m->cfg[0x0c] = 8;
+		m->cfg[0x0d] = was[i];
+		struct pci_dev d = find(0, 2, 0);
+		pci_enable(&d);
+		CHECK_EQ(m->cfg[0x0d], is[i]);
+		CHECK_EQ(m->cfg[0x0c], 8);
+	}
+}
+
+static struct pci_model_dev *add_bridge(uint8_t bus, uint8_t dev, uint8_t secondary)
+{
+	struct pci_model_dev *m = add(bus, dev, 0);
+	m->class_code = 6;
+	m->subclass = 4;
+	pci_model_add(m);
+	m->cfg[0x0e] = 1;
+	m->cfg[0x18] = bus;
+	m->cfg[0x19] = m->cfg[0x1a] = secondary;
+	return m;
+}
+
+/* The bridges in front of a card pass its accesses and its transfers; the others stay as
+ * they are. */
+static void enables_the_bridges_in_front(void)
+{
+	pci_model_reset();
+	struct pci_model_dev *outer = add_bridge(0, 1, 2), *inner = add_bridge(2, 4, 5);
+	struct pci_model_dev *other = add_bridge(0, 3, 6), *idle = add_bridge(2, 5, 7);
+	struct pci_model_dev *empty = add_bridge(0, 4, 0); /* has no bus number yet */
+	struct pci_model_dev *m = add(5, 2, 0);
+	pci_model_add(m);
+	struct pci_dev d = find(5, 2, 0);
+	pci_enable(&d);
+	CHECK(pci_model_can_master(m));
+	CHECK_EQ(outer->cfg[4] & 7, 7);
+	CHECK_EQ(inner->cfg[4] & 7, 7);
+	CHECK_EQ((other->cfg[4] | idle->cfg[4] | empty->cfg[4]) & 7, 0);
+	CHECK_STR(all(), "0:1.0 0:3.0 0:4.0 2:4.0 2:5.0 5:2.0 ");
+}
+
+/* A card that is cut off transfers nothing, and still responds. */
+static void cuts_a_card_off(void)
 {
 	pci_model_reset();
 	struct pci_model_dev *m = add(0, 2, 0);
 	pci_model_add(m);
-	uint8_t cap[8] = {1, 0, 2, 0, 3}; /* D3 */
-	uint8_t at = pci_model_add_cap(m, cap, sizeof cap);
-	m->writable[at + 4] = 3;
 	struct pci_dev d = find(0, 2, 0);
 	pci_enable(&d);
-	CHECK_EQ(m->cfg[at + 4] & 3, 0);
-	CHECK(pci_model_can_master(m));
-	CHECK_EQ(pci_read16(&d, 4) & 7, 7);
+	pci_cut(&d);
+	CHECK(!pci_model_can_master(m));
+	CHECK_EQ(pci_read16(&d, 4) & 7, 3);
 }
 
 int main(void)
@@ -173,5 +256,8 @@ int main(void)
 	TEST(base_addresses);
 	TEST(capabilities);
 	TEST(enabling_wakes_and_turns_on);
+	TEST(latency_timer);
+	TEST(enables_the_bridges_in_front);
+	TEST(cuts_a_card_off);
 	return tap_done();
 }

@@ -33,7 +33,7 @@ static enum verdict see(struct gw *g, struct pkt *p)
 	return V_KEPT;
 }
 
-static const struct app app = {.ip4 = see};
+static const struct forwarder app = {.ip4 = see};
 
 static void start(uint32_t packets)
 {
@@ -47,7 +47,7 @@ static void start(uint32_t packets)
 	CHECK(pkt_pool_init(&pool, packets));
 	gw.pool = &pool;
 	gw.rng = &rng;
-	gw.app = &app;
+	gw.forwarder = &app;
 	got = whole_len = 0;
 	reasm_init(&gw, &table);
 }

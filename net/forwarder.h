@@ -1,8 +1,7 @@
-/* An application: what the gateway does with packets. It is a table of functions, chosen at
- * the start. Beside it, net/ calls upward only the users of a UDP port or a TCP connection (udp.h,
- * tcp.h). */
-#ifndef NET_APP_H
-#define NET_APP_H
+/* A forwarder: what the gateway does with packets that are not for itself. It is a table of
+ * functions, chosen at the start. One forwarder runs, with any number of services (service.h). */
+#ifndef NET_FORWARDER_H
+#define NET_FORWARDER_H
 
 #include "kernel/lib/pkt.h"
 
@@ -10,40 +9,42 @@ struct config_section;
 struct count_table;
 struct gw;
 struct interface;
+struct prefix;
 
-#define APP_SECTIONS 4 /* sections of keys that an application reads, at most */
-#define APP_COUNTS   4 /* tables of counters that it has, at most */
+#define FORWARDER_SECTIONS 4 /* sections of keys that a forwarder reads, at most */
+#define FORWARDER_COUNTS   4 /* tables of counters that it has, at most */
 
-/* What becomes of a packet that an application was shown. */
+/* What becomes of a packet that a forwarder was shown. */
 enum verdict {
 	V_SEND,   /* it is an IPv4 packet now: gw_send takes it */
 	V_LOCAL,  /* an IPv4 packet for the gateway itself */
 	V_DROP,   /* counted by gw_drop; the caller frees it */
-	V_KEPT,   /* the application owns it, or has passed it on */
+	V_KEPT,   /* the forwarder owns it, or has passed it on */
 	V_SEND6,  /* it is an IPv6 packet now: gw_send6 takes it */
 	V_LOCAL6, /* an IPv6 packet for the gateway itself, parsed */
 };
 
-enum app_show { SHOW_SESSIONS, SHOW_TIMINGS };
+/* The listings that forwarders and services have. */
+enum listing { SHOW_SESSIONS, SHOW_TIMINGS };
 
-struct app {
+struct forwarder {
 	bool promiscuous; /* the interfaces take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
 	bool lan_alone;   /* works without a WAN */
 	/* The gateway is a host, not a router: it drops IPv6 packets for others without an ICMPv6
-	 * error. */
+	 * error, and its services accept packets from every interface (local_serves). */
 	bool is_host;
-	/* Packets with a source route come to the application: IPv4 packets on any interface,
+	/* Packets with a source route come to the forwarder: IPv4 packets on any interface,
 	 * whatever ip4_route_done says, and IPv6 packets on IF_APP (RFC 7915 sections 4.1 and
 	 * 5.1). Where this is not set, all such packets are dropped without an error. */
 	bool takes_source_routes;
 	/* The sections of configuration keys that it reads beside those of net/; NULL behind
 	 * the last (kernel/config/config_key.h). */
-	const struct config_section *keys[APP_SECTIONS];
+	const struct config_section *keys[FORWARDER_SECTIONS];
 	/* Its tables of counters, in the order of `stats`; NULL behind the last
 	 * (net/stats/count.h). */
-	const struct count_table *counts[APP_COUNTS];
-	/* Sets the application up from gw->config, with memory from alloc(). Gives NULL or the
+	const struct count_table *counts[FORWARDER_COUNTS];
+	/* Sets the forwarder up from gw->config, with memory from alloc(). Gives NULL or the
 	 * text of what is wrong. */
 	const char *(*init)(struct gw *gw);
 	/* Where set, takes the n frames, unchecked, that came in on an interface, in order. A frame
@@ -59,14 +60,28 @@ struct app {
 	/* An IPv6 packet that is not for the gateway itself: data at its header,
 	 * ip6_parse and ip6_route done; neither source nor destination is special
 	 * (ip6_is_special). p->out is an interface with a card, or IF_APP where a route leads to
-	 * the application. A packet of our own (p->iface is PKT_IF_SELF) comes here too when its
+	 * the forwarder. A packet of our own (p->iface is PKT_IF_SELF) comes here too when its
 	 * route leads to the application: it is not checked and keeps its hop limit. NULL: the
 	 * interfaces have no IPv6, and IPv6 packets are dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
-	/* For an application that translates between IP versions: tells the sender of a packet
+	/* For a forwarder that translates between IP versions: tells the sender of a packet
 	 * that its next hop does not answer; with `six` the packet is an IPv6 one now. The caller
 	 * drops the packet. NULL: icmp_error or icmp6_error about the packet as it is now. */
 	void (*no_neighbour)(struct gw *gw, struct pkt *p, bool six);
+	/* For a forwarder that uses ports of the gateway's own addresses: takes a port (host order;
+	 * ICMP: an identifier) of an IP protocol for a socket of ours, so that the forwarder uses
+	 * it for nobody else and gives packets to it back as V_LOCAL; false when the forwarder uses
+	 * it already. port_give ends that. Both NULL: all ports are free. By gw_port_take. */
+	bool (*port_take)(struct gw *gw, uint8_t proto, uint16_t port);
+	void (*port_give)(struct gw *gw, uint8_t proto, uint16_t port);
+	/* For a translator: sets *p to the prefix behind which it expects IPv4 addresses, and *ivi
+	 * to whether they have the octet 0xff of RFC 6219 in front; RFC 6052 otherwise. False when
+	 * it has none. NULL: it is no translator. */
+	bool (*prefix64)(const struct gw *gw, struct prefix *p, bool *ivi);
+	/* Called after a route or an address of ours changed (gw_change.h): whatever follows from
+	 * them must follow now, or be refused when it is next used. Never called from within
+	 * another function of the forwarder. NULL: nothing follows. */
+	void (*changed)(struct gw *gw);
 	/* Timers: called by gw_tick, under load at least once a millisecond. Does a bounded piece
 	 * of work; true when there is more to do at once. It asks for its next tick by gw_wake_at
 	 * where 100 ms are too long. */
@@ -74,7 +89,7 @@ struct app {
 	/* Writes one line of a listing into buf and moves *cursor, which is 0 at first. False
 	 * behind the last line. An empty line means that a bounded search has found nothing yet;
 	 * it is not printed. NULL: no listings. */
-	bool (*show)(struct gw *gw, enum app_show what, uint32_t *cursor, char *buf, size_t size);
+	bool (*show)(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 };
 
 #endif

@@ -1,0 +1,1 @@
+SRC_HOT += apps/host/host.c
