@@ -35,7 +35,8 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--nic", action="append", metavar="MODEL",
                          help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without; "
                          "demo: one, the model of both")
-    machine.add_argument("--conf", metavar="FILE", help="gateway.conf (default: nat on the test network; demo: that of its application)")
+    machine.add_argument("--conf", metavar="FILE",
+                         help="gateway.conf (default: nat on the test network; demo: that of its application)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")
     machine.add_argument("--append", default="", metavar="TEXT", help="command line of the image")
     machine.add_argument("--module", action="append", default=[], metavar="FILE", help="a further module")

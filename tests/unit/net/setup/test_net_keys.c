@@ -122,6 +122,11 @@ static void gateways_routes_neighbours(void)
 	            "route: prefix and router are of different address families");
 	GOOD("route 0.0.0.0/0 via 192.0.2.1\nroute 10.1.2.3/8 via 192.0.2.1");
 	CHECK(prints("route 10.1.2.3/8 via 192.0.2.1"));
+	WRONG("route 10.0.0.0/8 via 192.0.2.1\nroute 10.0.0.0/9 via 192.0.2.2\n"
+	      "route 10.1.2.3/8 via 192.0.2.3\nroute 10.0.0.0/7 via 192.0.2.4\n",
+	      "gateway.conf:3: route: 10.1.2.3/8 has a router already, 192.0.2.1");
+	WRONG("route 2001:db8::/32 via 2001:db8:1::1\nroute 2001:db8::/32 via 2001:db8:1::1\n",
+	      "gateway.conf:2: route: 2001:db8::/32 has a router already, 2001:db8:1::1");
 #define EXPECTED "neighbour: expected ADDRESS MAC, such as 192.0.2.1 52:54:00:12:34:56"
 	WRONG_VALUE("neighbour 192.0.2.1", EXPECTED);
 	WRONG_VALUE("neighbour 192.0.2.1 52:54:00:12:34:56 x", EXPECTED);
