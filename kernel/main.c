@@ -208,7 +208,7 @@ static void choose_and_start(void)
 /* --- MAIN --------------------------------------------------------------------------- */
 
 static uint64_t poll_at, tlb_at, second_at;
-static uint64_t halted_us, second_halted_us;
+static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
 static uint32_t cpu_busy(void)
@@ -232,9 +232,9 @@ static void log_nmis(void)
 static void every_second(uint64_t now)
 {
 	uint64_t passed_ms = (now - second_at + SECOND_US) / 1000; /* at least a second */
-	uint64_t idle = (halted_us - second_halted_us) / passed_ms;
+	uint64_t idle = (idle_us - second_idle_us) / passed_ms;
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
-	second_halted_us = halted_us;
+	second_idle_us = idle_us;
 	second_at = now + SECOND_US;
 	log_nmis();
 	uint64_t jitter = io_cycles();
@@ -269,13 +269,14 @@ static bool idle(uint64_t now)
 {
 	cpu_irq_off();
 	bool frames = rcv_arm(), keys = console_arm();
-	if (frames || keys) {
+	bool halt = !frames && !keys;
+	if (halt)
+		cpu_halt();
+	else
 		cpu_irq_on();
-		return keys;
-	}
-	cpu_halt();
-	halted_us += clock_now_us() - now;
-	return false;
+	if (halt || rcv_polls())
+		idle_us += clock_now_us() - now;
+	return keys;
 }
 
 static void run(void) __attribute__((noreturn));

@@ -127,7 +127,7 @@ static void begin(void)
 	cpu_irq_off();
 	depth++;
 	if (depth >= 3)
-		power_reset();
+		cpu_reset();
 	if (depth == 1)
 		console_flush();
 	vga_colour(RED);

@@ -1,20 +1,17 @@
 /* See rcv.h. */
 #include "kernel/rcv.h"
 
+#include "kernel/irq_watch.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/log.h"
+#include "kernel/x86/trap.h"
 #include "net/ip6/mld.h"
 #include "net/neigh/neigh.h"
 
 static struct gw *gw;
 static struct nic *nic[INTERFACES];
 
-/* An interrupt line that another device keeps asserted would wake the processor for ever.
- * After FRUITLESS wake-ups in a row without a frame, the line stays masked until the next
- * rcv_poll. Until then the card is polled at that rate. */
-#define FRUITLESS 16u
-static uint8_t fruitless[INTERFACES];
-static bool moved_frames[INTERFACES]; /* frames came or left since the last rcv_arm */
+static struct irq_watch watch[INTERFACES];
 
 /* Sets a card's filter to the multicast groups of its interface. */
 static void set_filter(uint32_t i)
@@ -25,13 +22,23 @@ static void set_filter(uint32_t i)
 	nic[i]->ops->filter(nic[i], gw->forwarder->promiscuous, group, mld_filter(iface, group));
 }
 
+static void watch_init(uint32_t i)
+{
+	irq_watch_init(&watch[i], nic[i]->irq);
+	if (watch[i].polled)
+		log_line("%s: the card has no interrupt line, so the processor does not halt",
+		         gw->iface[i].name);
+}
+
 void rcv_init(struct gw *g, struct nic *const *cards)
 {
 	gw = g;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		nic[i] = cards[i];
-		if (nic[i])
-			set_filter(i);
+		if (!nic[i])
+			continue;
+		set_filter(i);
+		watch_init(i);
 	}
 }
 
@@ -66,7 +73,7 @@ bool rcv_flush(void)
 			struct pkt **burst = pkt_queue_front(&iface->out, &n);
 			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
 			pkt_queue_take(&iface->out, took);
-			moved_frames[i] |= took != 0;
+			watch[i].moved |= took != 0;
 			moved |= took != 0;
 			if (took < n)
 				break;
@@ -87,7 +94,7 @@ bool rcv_run(void)
 		if (n == 0)
 			continue;
 		gw_input(gw, i, burst, n);
-		moved_frames[i] = true;
+		watch[i].received = watch[i].moved = true;
 		got += n;
 	}
 	return rcv_flush() || got;
@@ -99,7 +106,7 @@ void rcv_poll(uint64_t now_us)
 		if (!nic[i])
 			continue;
 		nic[i]->ops->poll(nic[i], now_us);
-		fruitless[i] = 0;
+		irq_watch_retry(&watch[i]);
 		struct interface *iface = &gw->iface[i];
 		if (iface->groups_changed)
 			set_filter(i);
@@ -114,23 +121,39 @@ void rcv_poll(uint64_t now_us)
 	}
 }
 
+/* Arms the card of an interface, whose line `fired` since it was unmasked. True when the
+ * processor must not halt. */
+static bool arm(uint32_t i, bool fired)
+{
+	if (watch[i].polled)
+		return true;
+	bool here = nic[i]->ops->arm(nic[i]);
+	if (irq_watch_arm(&watch[i], here, fired, trap_ticks))
+		cpu_irq_unmask(nic[i]->irq);
+	if (watch[i].polled)
+		log_line("%s: interrupt line %u is silent, so the processor no longer halts",
+		         gw->iface[i].name, nic[i]->irq);
+	return here || watch[i].polled;
+}
+
 bool rcv_arm(void)
 {
-	bool work = false;
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		if (!nic[i])
-			continue;
-		bool here = nic[i]->ops->arm(nic[i]);
-		if (here || moved_frames[i] || !cpu_irq_fired(nic[i]->irq))
-			fruitless[i] = 0;
-		else if (fruitless[i] < FRUITLESS)
-			fruitless[i]++;
-		moved_frames[i] = false;
-		work |= here;
-		if (fruitless[i] < FRUITLESS)
-			cpu_irq_unmask(nic[i]->irq);
-	}
+	bool fired[INTERFACES] = {false}, work = false;
+	/* Cards may share a line: all are asked before the first one unmasks it. */
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		fired[i] = nic[i] && cpu_irq_fired(nic[i]->irq);
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (nic[i])
+			work |= arm(i, fired[i]);
 	return work;
+}
+
+bool rcv_polls(void)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (nic[i] && watch[i].polled)
+			return true;
+	return false;
 }
 
 void rcv_stop(void)

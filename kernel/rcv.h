@@ -24,6 +24,9 @@ void rcv_poll(uint64_t now_us);
  * halt. */
 bool rcv_arm(void);
 
+/* True when a card's interrupts cannot end a halt. rcv_arm then lets the processor never halt. */
+bool rcv_polls(void);
+
 /* Ends all DMA of the cards, before a restart. */
 void rcv_stop(void);
 

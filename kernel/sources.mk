@@ -1,4 +1,5 @@
 SRC_IMAGE     += kernel/finish.c
+SRC_HOT       += kernel/irq_watch.c
 SRC_IMAGE     += kernel/main.c
 SRC_IMAGE     += kernel/menu.c
 SRC           += kernel/menu_state.c

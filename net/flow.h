@@ -186,13 +186,13 @@ ALWAYS_INLINE void flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst
 	}
 }
 
-/* True when an IPv6 route or an own IPv6 address has changed (IPv4 routes and addresses do not)
- * since the last call with the same counter. Each table of flows has a counter, which is 0 at
- * first. True means that no entry of that table is valid any more. */
+/* True when a route or an address of ours has changed since the last call with the same counter.
+ * Each table of flows has a counter, which is 0 at first. True means that no entry of that table is
+ * valid any more. */
 static inline bool flow_is_stale(const struct gw *gw, uint32_t *changes)
 {
-	bool stale = UNLIKELY(*changes != gw->routes6.changes);
-	*changes = gw->routes6.changes;
+	bool stale = UNLIKELY(*changes != gw->changes);
+	*changes = gw->changes;
 	return stale;
 }
 

@@ -78,6 +78,10 @@ struct forwarder {
 	 * to whether they have the octet 0xff of RFC 6219 in front; RFC 6052 otherwise. False when
 	 * it has none. NULL: it is no translator. */
 	bool (*prefix64)(const struct gw *gw, struct prefix *p, bool *ivi);
+	/* Called after a route or an address of ours changed (gw_change.h): whatever follows from
+	 * them must follow now, or be refused when it is next used. Never called from within
+	 * another function of the forwarder. NULL: nothing follows. */
+	void (*changed)(struct gw *gw);
 	/* Timers: called by gw_tick, under load at least once a millisecond. Does a bounded piece
 	 * of work; true when there is more to do at once. It asks for its next tick by gw_wake_at
 	 * where 100 ms are too long. */

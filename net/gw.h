@@ -58,6 +58,9 @@ struct gw {
 	uint32_t n_iface; /* those that the configuration has; the others have no name */
 	struct route4_table routes4;
 	struct route6_table routes6;
+	/* Generation of routes and of addresses and their states, of both versions: counted from 1.
+	 * Whoever keeps what follows from them compares it. */
+	uint32_t changes;
 	uint32_t app_mtu; /* of IPv6 packets to IF_APP; the application's init sets it */
 	struct neigh_table neigh;
 	struct frag_table frags;
@@ -95,8 +98,8 @@ void gw_send(struct gw *gw, struct pkt *p);
 void gw_forward(struct gw *gw, struct pkt *p);
 
 /* Sends an IPv6 packet, data at its header. A packet of our own whose route leads to the
- * application is reinjected, so that the application gets it (forwarder.h); any other such packet is
- * dropped (DROP_LOOP). Takes the packet. */
+ * application is reinjected, so that the application gets it (forwarder.h); any other such packet
+ * is dropped (DROP_LOOP). Takes the packet. */
 void gw_send6(struct gw *gw, struct pkt *p);
 
 /* Counts an IPv6 packet as forwarded and sends it as gw_send6 does. Takes the packet. */

@@ -1,6 +1,6 @@
-/* A service: what listens on addresses of the gateway itself, beside the forwarder (forwarder.h) and
- * other services. It is a table of functions; the configuration says which services run. Packets
- * reach it by the UDP and TCP ports that it binds (udp.h, tcp.h). */
+/* A service: what listens on addresses of the gateway itself, beside the forwarder (forwarder.h)
+ * and other services. It is a table of functions; the configuration says which services run.
+ * Packets reach it by the UDP and TCP ports that it binds (udp.h, tcp.h). */
 #ifndef NET_SERVICE_H
 #define NET_SERVICE_H
 
@@ -22,6 +22,9 @@ struct service {
 	 * path, before the slow path. True when it took the packet; the packet must be unchanged
 	 * otherwise. */
 	bool (*frame)(struct gw *gw, const struct interface *in, struct pkt *p);
+	/* Called after a route or an address of ours changed, after the forwarder's. NULL: nothing
+	 * follows from them. */
+	void (*changed)(struct gw *gw);
 	/* Timers, and listings for people, as in struct forwarder. NULL: none. */
 	bool (*tick)(struct gw *gw);
 	bool (*show)(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);

@@ -120,6 +120,11 @@ static void advertise(struct gw *gw, const struct dns64 *d)
 	}
 }
 
+static void dns64_changed(struct gw *gw)
+{
+	advertise(gw, dns64_of(gw));
+}
+
 static bool has_inside_address(const struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)
@@ -186,6 +191,7 @@ const struct service service_dns64 = {
         .counts = {&dns64_counts},
         .init = dns64_init,
         .frame = dns64_known,
+        .changed = dns64_changed,
         .tick = dns64_tick,
         .show = dns64_show,
 };

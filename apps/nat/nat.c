@@ -11,6 +11,8 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/lib/csum.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
@@ -196,6 +198,7 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
+	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -420,6 +423,8 @@ static enum verdict from_inside(struct gw *gw, struct nat *n, struct pkt *p)
 	} else if (UNLIKELY(p->out != IF_WAN)) {
 		return not_translated(gw, p);
 	}
+	if (!(p->flags & PKT_TRANSLATED) && UNLIKELY(ip4_bad_source(gw, p)))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (UNLIKELY(ip4_may_forward(gw, p) != V_SEND))
 		return V_DROP;
 	if (UNLIKELY(p->flags & (PKT_FRAGMENT | PKT_L2_GROUP | PKT_OPTIONS))) {
@@ -481,6 +486,23 @@ void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
 		nat_port_give(&n->table, n->own_external, p, port);
 }
 
+/* Without nat.pool the first address of the WAN is the external one. */
+void nat_changed(struct gw *gw)
+{
+	const struct interface *wan = &gw->iface[IF_WAN];
+	struct nat *n = nat_of(gw);
+	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
+	char text[FMT_IP4];
+	if (nat_config(gw->config)->n_pool || ip == n->table.first_external)
+		return;
+	uint64_t before = n->table.renumbered;
+	nat_external_move(&n->table, 0, ip);
+	nat_syn_forget(&n->syns);
+	log_line("nat: the outer address is %s; %llu sessions of the old one ended",
+	         ip ? fmt_ip4(text, ip4_from_raw(ip)) : "gone",
+	         (unsigned long long)(n->table.renumbered - before));
+}
+
 bool nat_tick(struct gw *gw)
 {
 	struct nat *n = nat_of(gw);
@@ -495,6 +517,7 @@ const struct forwarder forwarder_nat = {
         .frames = nat_flow_frames,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
+        .changed = nat_changed,
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,
         .tick = nat_tick,

@@ -30,14 +30,15 @@ static inline struct nat *nat_of(const struct gw *gw)
 	return gw->state;
 }
 
-/* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own work.
- * nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with
- * struct nat; it gives NULL, or what is wrong with the configuration. */
+/* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own
+ * work. nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with struct
+ * nat; it gives NULL, or what is wrong with the configuration. */
 const char *nat_start(struct gw *gw);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port);
 void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port);
+void nat_changed(struct gw *gw);
 bool nat_tick(struct gw *gw);
 /* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
@@ -217,7 +218,8 @@ static inline void nat_finish_in(struct pkt *p, const struct nat_session *s, uin
 
 static inline enum verdict nat_route_in(struct gw *gw, struct pkt *p, uint32_t in_ip)
 {
-	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip))))
+	/* The network of the host may be gone: then a default route would lead back outside. */
+	if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(in_ip)) || !interface_is_inside(p->out)))
 		return gw_drop(gw, p, DROP_NO_ROUTE);
 	return p->flags & PKT_HAIRPIN ? V_SEND : ip4_may_forward(gw, p);
 }

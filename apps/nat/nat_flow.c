@@ -64,7 +64,8 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 		return NULL;
 	struct nat_session *s = nat_session_in(t, f->p->hint, proto, ip4_raw(h->from),
 	                                       ip4_raw(h->to), load32(f->l4));
-	if (UNLIKELY(!s || s->flags & NAT_UNINVITED) || !flow_route4(gw, h->to, false, to))
+	if (UNLIKELY(!s || s->flags & NAT_UNINVITED || s->iface != f->p->iface) ||
+	    !flow_route4(gw, h->to, false, to))
 		return NULL;
 	return s;
 }

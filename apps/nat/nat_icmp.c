@@ -172,8 +172,8 @@ static enum verdict error_out(struct gw *gw, struct nat *n, struct pkt *p)
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	const struct nat_session *s = quoted_inwards(n, &q);
 	bool own = p->flags & PKT_TRANSLATED; /* the gateway itself made it; no hop to take */
-	if (!s || (!own && ip4_bad_source(gw, p)))
-		return gw_drop(gw, p, s ? DROP_MARTIAN_SOURCE : DROP_NO_MAPPING);
+	if (!s)
+		return gw_drop(gw, p, DROP_NO_MAPPING);
 	const struct nat_mapping *m = nat_mapping_of(n, s);
 	struct ip4_hdr *h = ip4_header(p);
 	change_quote(&q, &q.ip->to, ip4_from_raw(m->ext_ip), q.l4 + (q.proto == NAT_ICMP ? 4 : 2),

@@ -75,8 +75,6 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
 	const struct ip4_hdr *h = ip4_header(p);
 	struct nat_session *s = NULL;
 	enum drop bad = ip4_bad_destination(gw, p);
-	if (bad == DROP_NONE && ip4_bad_source(gw, p))
-		bad = DROP_MARTIAN_SOURCE;
 	if (bad == DROP_NONE && !may_open(p, proto))
 		bad = DROP_NO_SESSION;
 	if (bad != DROP_NONE) {

@@ -1,6 +1,8 @@
 /* Sessions, their peers and their expiry. See nat_table.h. */
 #include "apps/nat/nat_table.h"
 
+#include "net/lib/csum.h"
+
 #include "kernel/lib/when.h"
 
 /* --- peers ------------------------------------------------------------------------ */
@@ -195,6 +197,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	        .ext_port = m->ext_port,
 	        .ip_delta = m->ip_delta,
 	        .l4_delta = m->l4_delta,
+	        .iface = NAT_NO_IFACE,
 	};
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;
@@ -229,6 +232,35 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 	t->host[m->host].n_sessions -= !(s->flags & NAT_UNINVITED);
 	if (--m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
+}
+
+/* A static mapping gets the new address of its external address. */
+static void renumber(struct nat_mapping *m, uint32_t ip)
+{
+	uint16_t port_delta = csum_delta16(m->in_port, m->ext_port);
+	m->ext_ip = ip;
+	m->ip_delta = csum_delta32(m->in_ip, ip);
+	m->l4_delta = m->proto == NAT_ICMP ? port_delta : csum_plus(m->ip_delta, port_delta);
+}
+
+void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip)
+{
+	for (uint32_t i = 0; i < t->session_free.fresh; i++) {
+		struct nat_session *s = &t->session[i];
+		if (s->state == NAT_FREE || t->mapping[s->mapping].external != external)
+			continue;
+		nat_session_drop(t, s);
+		t->renumbered++;
+	}
+	t->external[external].ip = ip;
+	for (uint32_t i = 0; i < t->mapping_free.fresh; i++)
+		if (t->mapping[i].is_static && t->mapping[i].external == external)
+			renumber(&t->mapping[i], ip);
+	if (external == 0)
+		t->first_external = ip;
+	for (uint32_t i = 0; i < t->n_ranges; i++)
+		if (t->range[i].index == external)
+			t->range[i].first = t->range[i].last = swap32(ip);
 }
 
 void nat_session_uninvited(struct nat_table *t, struct nat_session *s)

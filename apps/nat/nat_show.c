@@ -9,6 +9,7 @@ static const struct count count[] = {
         COUNT(struct nat, "nat_sessions_created", table.created),
         COUNT(struct nat, "nat_sessions_expired", table.expired),
         COUNT(struct nat, "nat_sessions_evicted", table.evicted),
+        COUNT(struct nat, "nat_sessions_renumbered", table.renumbered),
         COUNT(struct nat, "nat_mappings", table.n_mappings),
         COUNT(struct nat, "nat_hosts", table.n_hosts),
         COUNT(struct nat, "nat_syns_held", syns.n_held),

@@ -83,6 +83,13 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 	return true;
 }
 
+void nat_syn_forget(struct nat_syns *t)
+{
+	for (unsigned i = 0; i < NAT_SYN_SETS * NAT_SYN_WAYS; i++)
+		t->slot[i / NAT_SYN_WAYS][i % NAT_SYN_WAYS].n = 0;
+	t->n_held = 0;
+}
+
 void nat_syn_tick(struct gw *gw, struct nat_syns *t)
 {
 	if (t->n_held == 0 || !when_again(gw->clock.ms, &t->next_look_ms, LOOK_MS))

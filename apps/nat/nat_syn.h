@@ -41,6 +41,9 @@ void nat_syn_hold(struct gw *gw, struct nat_syns *t, const struct pkt *p);
  * raw, as in struct nat_syn. */
 void nat_syn_solicited(struct nat_syns *t, uint32_t rem_ip, uint32_t ext_ip, uint32_t ports);
 
+/* Drops all held SYNs without an answer: they were to an address that is no longer ours. */
+void nat_syn_forget(struct nat_syns *t);
+
 /* Answers the SYNs that were held long enough. */
 void nat_syn_tick(struct gw *gw, struct nat_syns *t);
 

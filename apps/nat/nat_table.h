@@ -70,6 +70,7 @@ enum {
 	NAT_SYN_OUTSIDE = 128,
 };
 
+#define NAT_NO_IFACE 0xffu /* the number of no interface */
 struct nat_session {
 	/* The 5-tuple as seen from inside; ports as in_port | rem_port << 16. */
 	uint32_t in_ip; /* NAT_OTHER: the external address */
@@ -88,6 +89,9 @@ struct nat_session {
 	uint16_t ext_port;
 	uint16_t ip_delta;
 	uint16_t l4_delta;
+	/* The interface from which the inside host sent its last packet (UDP and TCP);
+	 * NAT_NO_IFACE before. The fast path takes packets from there only. */
+	uint8_t iface;
 	/* TCP, by enum nat_side: the sequence number behind the last byte that this side
 	 * sent (host order), and the last window that it offered. */
 	uint32_t end[2];
@@ -193,7 +197,7 @@ struct nat_table {
 	uint32_t host_mask;
 	struct nat_free session_free, mapping_free, host_free;
 	uint32_t n_sessions, n_mappings, n_hosts;
-	uint64_t created, expired, evicted;
+	uint64_t created, expired, evicted, renumbered;
 	uint32_t scan_at; /* the next entry that nat_evict.c scans */
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is visited */
@@ -348,6 +352,11 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 
 /* Ends a session, and its mapping when that was its last one and it is not static. */
 void nat_session_drop(struct nat_table *t, struct nat_session *s);
+
+/* Gives an external address (index; the only one of its range) another value, raw; 0: there is none
+ * now, and no packet is to it. Its sessions end and are counted (renumbered); static mappings and
+ * ports taken by nat_port_take stay. */
+void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip);
 
 /* nat_session_uninvited marks a session that was just made as opened from outside.
  * nat_session_invite makes it the inside host's own later. */

@@ -14,7 +14,9 @@
 #include "apps/translate/xlat_cache.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/gw_address.h"
+#include "net/setup/gw_setup6.h"
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
 #include "net/ra/ra.h"
@@ -114,9 +116,9 @@ static bool keep_native(struct gw *gw, const ip6 *net, uint8_t len, uint8_t app_
 	if (r && r->len > app_len)
 		return true;
 	if (!r)
-		return route6_add(&gw->routes6, gw->iface, net, len, NULL, IF_NONE);
+		return gw_add_route6(gw, net, len, NULL, IF_NONE);
 	ip6 via = r->via;
-	return route6_add(&gw->routes6, gw->iface, net, len, &via, r->iface);
+	return gw_add_route6(gw, net, len, &via, r->iface);
 }
 
 /* Decides whether a mapping names IPv4 or IPv6 hosts. When no route decides it, the mapping
@@ -130,7 +132,7 @@ static bool set_map_side(struct gw *gw, struct translator *v, uint32_t i)
 	v->map_is6[i] = (n && n->len <= c->len4) || (r6 && r6->len > 0);
 	v->map_is4[i] = !v->map_is6[i] && r4 && r4->len > 0;
 	bool app = !v->map_is6[i] && (v->map_is4[i] || !r6);
-	return !app || route6_add(&gw->routes6, gw->iface, &c->net6, c->len6, NULL, IF_APP);
+	return !app || gw_add_route6(gw, &c->net6, c->len6, NULL, IF_APP);
 }
 
 static const char *set_routes(struct gw *gw, struct translator *v)
@@ -151,7 +153,7 @@ static const char *set_routes(struct gw *gw, struct translator *v)
 		for (uint32_t i = 0; i < c->n_map && ok; i++)
 			if (v->map_is6[i] && addr_in6(&c->map[i].net6, &net, v->form.len))
 				ok = keep_native(gw, &c->map[i].net6, c->map[i].len6, v->form.len);
-		ok = ok && route6_add(&gw->routes6, gw->iface, &net, v->form.len, NULL, IF_APP);
+		ok = ok && gw_add_route6(gw, &net, v->form.len, NULL, IF_APP);
 	}
 	return ok ? NULL : "ivi.map: too many routes";
 }
@@ -249,13 +251,17 @@ static const char *set_addresses(struct gw *gw, struct translator *v)
 		if (v->map_is6[i])
 			bad = answer_arp(gw, v, ip4_get(c->map[i].net4), c->map[i].len4);
 	}
+	return bad;
+}
+
+static void set_icmp_sources(struct translator *v, const struct ivi_config *c)
+{
 	for (uint32_t i = 0; i < c->n_icmp_source; i++) {
 		if (c->icmp_source[i].is6)
 			v->icmp6[v->n_icmp6++] = c->icmp_source[i].v6;
 		else
 			v->icmp4[v->n_icmp4++] = c->icmp_source[i].v4;
 	}
-	return bad;
 }
 
 static bool has_global6(const struct interface *iface)
@@ -274,15 +280,35 @@ static const char *advertise(struct gw *gw, uint32_t iface)
 	const struct interface *lan = &gw->iface[iface];
 	if (!ra_config_on(gw->config, iface))
 		return NULL;
-	ra_start(gw, iface, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
-	for (uint32_t i = 0; i < lan->n_addr6; i++) {
-		const struct address6 *a = &lan->addr6[i];
-		if (!ip6_is_link_local(&a->addr) &&
-		    !ra_set_prefix(gw, iface, &a->addr, a->len, ND_PREFIX_ON_LINK, RA_VALID_S,
-		                   RA_PREFERRED_S))
-			return "lan.address: too many IPv6 networks to advertise";
-	}
-	return NULL;
+	if (!gw->ra[iface].on)
+		ra_start(gw, iface, RA_LIFETIME_S, RA_PREF_MEDIUM, lan->mtu < 1500 ? lan->mtu : 0);
+	return ra_follow(gw, iface, ND_PREFIX_ON_LINK)
+	               ? NULL
+	               : "lan.address: too many IPv6 networks to advertise";
+}
+
+/* Sets up all that follows from routes and addresses of ours: at the start, and when one of them
+ * has changed. */
+static const char *follow(struct gw *gw, struct translator *v)
+{
+	gw_forget_routes6(gw);
+	gw->routes4.n_claims = 0;
+	v->n_reserved = 0;
+	const char *bad = set_routes(gw, v);
+	if (!bad)
+		bad = set_addresses(gw, v);
+	for (uint32_t i = 0; i < gw->n_iface && !bad; i++)
+		if (interface_is_inside(i) && (has_global6(&gw->iface[i]) || gw->ra[i].on))
+			bad = advertise(gw, i);
+	return bad;
+}
+
+/* Where a table is too small for what there is now, the rest is not translated. */
+static void ivi_changed(struct gw *gw)
+{
+	const char *bad = follow(gw, gw->state);
+	if (bad)
+		log_line("%s", bad);
 }
 
 static bool has_inside6(const struct gw *gw)
@@ -324,13 +350,8 @@ static const char *ivi_init(struct gw *gw)
 	if (!bad)
 		bad = set_maps(gw, v, c);
 	if (!bad)
-		bad = set_routes(gw, v);
-	if (!bad)
-		bad = set_addresses(gw, v);
-	for (uint32_t i = 0; i < gw->n_iface && !bad; i++)
-		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
-			bad = advertise(gw, i);
-	return bad;
+		set_icmp_sources(v, c);
+	return bad ? bad : follow(gw, v);
 }
 
 /* --- which packets are translated -------------------------------------------------- */
@@ -461,6 +482,7 @@ const struct forwarder forwarder_ivi = {
         .ip6 = ivi_ip6,
         .no_neighbour = ivi_no_neighbour,
         .prefix64 = ivi_prefix64,
+        .changed = ivi_changed,
         .tick = xlat_timing_tick,
         .show = ivi_show,
 };

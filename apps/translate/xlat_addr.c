@@ -71,8 +71,10 @@ bool xlat_is_reserved(const struct translator *v, uint32_t a)
  * identification mixes up fewer packets (RFC 6791 section 3.2 leaves the choice open). */
 ip4 xlat_error_source4(struct gw *gw, const struct translator *v, ip4 to)
 {
-	if (v->n_icmp4 == 0)
-		return interface_own4(&gw->iface[IF_WAN], to)->addr;
+	if (v->n_icmp4 == 0) {
+		const struct address4 *own = interface_own4(&gw->iface[IF_WAN], to);
+		return own ? own->addr : ip4_of(0); /* then there is no way to the WAN either */
+	}
 	return v->icmp4[rng_below(gw->rng, v->n_icmp4)];
 }
 
@@ -83,7 +85,7 @@ ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
 	const struct route6 *r = route6_for(&gw->routes6, to);
 	uint32_t iface = r && interface_is_inside(r->iface) ? r->iface : IF_LAN;
 	const ip6 *own = gw_own_address6(gw, iface, to);
-	return own ? *own : gw->iface[iface].addr6[1].addr;
+	return own ? *own : gw->iface[iface].addr6[min_u32(1, gw->iface[iface].n_addr6 - 1)].addr;
 }
 
 /* --- shared addresses --------------------------------------------------------------------- */

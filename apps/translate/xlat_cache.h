@@ -60,8 +60,8 @@ void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from,
 void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *from, const ip6 *to,
                        const struct xlat64 *x);
 
-/* Takes the frames that came in on an interface (net/forwarder.h): translates and sends those whose pair
- * of addresses is in the cache, and gives the others to gw_frame. */
+/* Takes the frames that came in on an interface (net/forwarder.h): translates and sends those whose
+ * pair of addresses is in the cache, and gives the others to gw_frame. */
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 #endif

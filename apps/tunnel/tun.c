@@ -14,6 +14,7 @@
 
 #include "apps/apps.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
 #include "net/stats/count.h"
 #include "net/gw_address.h"
 
@@ -34,6 +35,17 @@ static const char *tun_init(struct gw *gw)
 static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
 {
 	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
+}
+
+static void tun_changed(struct gw *gw)
+{
+	struct tun *t = tun_of(gw);
+	bool was = t->up;
+	const char *bad = tun_follow(gw, t);
+	if (bad && was)
+		log_line("6to4: no tunnel: %s", bad);
+	if (t->has_nat)
+		nat_changed(gw);
 }
 
 static bool tun_port_take(struct gw *gw, uint8_t proto, uint16_t port)
@@ -84,6 +96,7 @@ const struct forwarder forwarder_tun = {
         .frames = tun_flow_frames,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
+        .changed = tun_changed,
         .port_take = tun_port_take,
         .port_give = tun_port_give,
         .ip6 = tun_ip6,

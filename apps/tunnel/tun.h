@@ -61,6 +61,11 @@ struct tun {
 	bool native_any;   /* senders other than the relay may have native inner sources */
 	bool private_good; /* private IPv4 addresses may be tunnel ends (6rd) */
 	struct tun_end end[TUN_ENDS];
+	/* What follows from our address, see tun_follow. */
+	bool up;                      /* there is a site */
+	ip4 made_from;                /* the address that its prefix is made of */
+	uint64_t lan_net[INTERFACES]; /* upper half of the /64 of each network; 0: it has none */
+	bool lan_own[INTERFACES];     /* host number 1 there is ours by this tunnel */
 
 	/* The outer header: its first and third word without the fields that change (raw),
 	 * and the sum of all that does not change. */
@@ -161,12 +166,16 @@ static inline uint8_t *tun_put_header(struct gw *gw, const struct tun *t, uint8_
 	return h;
 }
 
-/* Sets up the engine from gw->config: parameters, addresses, routes. Gives NULL, or what is
- * wrong. (tun_setup.c) */
+/* Sets up the engine from gw->config. Gives NULL, or what is wrong. (tun_setup.c) */
 const char *tun_setup(struct gw *gw, struct tun *t);
 
-/* Hooks (net/forwarder.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have to
- * be encapsulated (tun_out.c). */
+/* Makes the site from the address that the gateway has now: prefix, addresses and routes; the
+ * prefix of an earlier address is deprecated. Gives NULL, or why there is no site now; the tunnel
+ * then carries nothing. (tun_setup.c) */
+const char *tun_follow(struct gw *gw, struct tun *t);
+
+/* Hooks (net/forwarder.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have
+ * to be encapsulated (tun_out.c). */
 enum verdict tun_ip4(struct gw *gw, struct pkt *p);
 enum verdict tun_ip6(struct gw *gw, struct pkt *p);
 
@@ -185,8 +194,8 @@ bool tun_flow_init(struct gw *gw, struct tun *t) MUST_USE;
 void tun_flow_note_out(struct tun *t, const struct pkt *p, uint32_t end, uint32_t hop);
 void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end);
 
-/* Takes the frames that came in on an interface (net/forwarder.h): forwards tunnel packets, and those of the
- * NAT, on the fast path, and gives the others to gw_frame. */
+/* Takes the frames that came in on an interface (net/forwarder.h): forwards tunnel packets, and
+ * those of the NAT, on the fast path, and gives the others to gw_frame. */
 void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* Sends the ICMPv6 error that an earlier ICMP error caused, when a packet from inside goes

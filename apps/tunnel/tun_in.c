@@ -150,7 +150,7 @@ static __attribute__((noinline)) enum verdict other_ip4(struct gw *gw, struct tu
 enum verdict tun_ip4(struct gw *gw, struct pkt *p)
 {
 	struct tun *t = tun_of(gw);
-	bool to_us = p->iface == IF_WAN && ip4_raw(ip4_to(p)) == t->outer;
+	bool to_us = p->iface == IF_WAN && t->up && ip4_raw(ip4_to(p)) == t->outer;
 	if (LIKELY(to_us && p->proto == PROTO_IP6 && !(p->flags & (PKT_L2_GROUP | PKT_FRAGMENT))))
 		return decapsulate(gw, t, p);
 	/* Packets of the NAT take the same path as with the application `nat`. */

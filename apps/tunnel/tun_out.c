@@ -58,6 +58,8 @@ SELDOM const struct tun_end *new_end(struct gw *gw, struct tun *t, struct pkt *p
 /* Encapsulates a packet. `ours`: the gateway itself made it. */
 static enum verdict encapsulate(struct gw *gw, struct tun *t, struct pkt *p, bool ours)
 {
+	if (UNLIKELY(!t->up))
+		return gw_drop(gw, p, DROP_NO_ROUTE);
 	if (!ours && UNLIKELY(may_leave(gw, t, p) != V_SEND6))
 		return V_DROP;
 	uint32_t to = tun_outer_to(t, &ip6_header(p)->to);

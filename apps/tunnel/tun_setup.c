@@ -125,7 +125,7 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
 	return NULL;
 }
 
-static void set_header(struct gw *gw, struct tun *t)
+static void set_header(const struct gw *gw, struct tun *t)
 {
 	const struct tun_config *c = tun_config(gw->config);
 	const struct ip4_hdr h = {
@@ -139,10 +139,6 @@ static void set_header(struct gw *gw, struct tun *t)
 	t->header_sum = csum_ip4_header(&h);
 	t->tos_mask = (uint8_t)((c->dscp == TUN_COPY ? 0xfc : 0) | (c->ecn == TUN_COPY ? 3 : 0));
 	t->mss = (uint16_t)c->mss_clamp;
-	gw->app_mtu = c->mtu;
-	if (c->mtu + IP4_MIN > gw->iface[IF_WAN].mtu)
-		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
-		         gw->iface[IF_WAN].mtu - IP4_MIN);
 }
 
 /* --- addresses and routes ------------------------------------------------------------------ */
@@ -165,8 +161,7 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 	        {address_of(0, 0), 0, IF_APP},
 	};
 	for (uint32_t i = 0; i < ARRAY_SIZE(route); i++)
-		if (!route6_add(&gw->routes6, gw->iface, &route[i].net, (uint8_t)route[i].len, NULL,
-		                route[i].iface))
+		if (!gw_add_route6(gw, &route[i].net, (uint8_t)route[i].len, NULL, route[i].iface))
 			return false;
 	return true;
 }
@@ -174,7 +169,7 @@ static bool set_routes(struct gw *gw, uint64_t site, uint32_t site_len, uint64_t
 /* Sets our address on a network of the inside, whose prefix is `net`, and starts the advertisements
  * there. Hosts should prefer any other router to 6to4 (RFC 6343 section 4.1), but not to their
  * provider's own 6rd. */
-static const char *start_lan(struct gw *gw, uint32_t lan, uint64_t upper)
+static const char *start_lan(struct gw *gw, struct tun *t, uint32_t lan, uint64_t upper)
 {
 	const struct interface *iface = &gw->iface[lan];
 	ip6 net = address_of(upper, 0), router = address_of(upper, 1);
@@ -185,8 +180,11 @@ static const char *start_lan(struct gw *gw, uint32_t lan, uint64_t upper)
 	const char *bad = have ? NULL : gw_add_address6(gw, lan, &router, 64);
 	if (bad)
 		return bad;
-	ra_start(gw, lan, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
-	         min_u32(gw->app_mtu, iface->mtu));
+	t->lan_net[lan] = upper;
+	t->lan_own[lan] = !have;
+	if (!gw->ra[lan].on)
+		ra_start(gw, lan, RA_LIFETIME_S, rd ? RA_PREF_MEDIUM : RA_PREF_LOW,
+		         min_u32(gw->app_mtu, iface->mtu));
 	return ra_set_prefix(gw, lan, &net, 64, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS,
 	                     RA_VALID_S, RA_PREFERRED_S)
 	               ? NULL
@@ -195,9 +193,9 @@ static const char *start_lan(struct gw *gw, uint32_t lan, uint64_t upper)
 
 /* Each network of the inside gets a /64 of the site: 6to4.subnet and those after it, in the order
  * lan, lan2, …. A site of one /64 serves the first network only. */
-static const char *start_lans(struct gw *gw, uint64_t lan, uint32_t site_len)
+static const char *start_lans(struct gw *gw, struct tun *t, uint64_t lan, uint32_t site_len)
 {
-	uint64_t left = (1ull << (64 - site_len)) - (lan & ((1ull << (64 - site_len)) - 1));
+	uint64_t all = 1ull << (64 - site_len), left = all - (lan & (all - 1));
 	const char *bad = NULL;
 	for (uint32_t i = 0; i < gw->n_iface && !bad; i++) {
 		if (!interface_is_inside(i))
@@ -207,36 +205,77 @@ static const char *start_lans(struct gw *gw, uint64_t lan, uint32_t site_len)
 			         gw->iface[i].name);
 			break;
 		}
-		bad = start_lan(gw, i, lan++);
+		bad = start_lan(gw, t, i, lan++);
 	}
 	return bad;
 }
 
-const char *tun_setup(struct gw *gw, struct tun *t)
+/* Takes the site back: our addresses, and the prefixes, which are deprecated. */
+static void stop_lans(struct gw *gw, struct tun *t)
 {
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		ip6 net = address_of(t->lan_net[i], 0), router = address_of(t->lan_net[i], 1);
+		if (t->lan_net[i] == 0)
+			continue;
+		ra_deprecate(gw, i, &net, 64);
+		if (t->lan_own[i])
+			gw_del_address6(gw, i, &router);
+		t->lan_net[i] = 0;
+		t->lan_own[i] = false;
+	}
+}
+
+/* Makes the site of an address. */
+static const char *start_site(struct gw *gw, struct tun *t, ip4 own)
+{
+	const struct tun_config *c = tun_config(gw->config);
 	uint64_t site = 0, lan = 0;
 	uint32_t site_len = 0;
-	ip4 own;
-	const struct tun_config *c = tun_config(gw->config);
-	const struct net_config_interface *wan = &net_config(gw->config)->iface[IF_WAN];
-	t->private_good = c->rd.has_prefix;
-	const char *bad = choose_addresses(gw, t, &own);
-	if (!bad)
-		bad = choose_relay(gw, t);
+	const char *bad = choose_relay(gw, t);
 	if (!bad)
 		bad = set_prefixes(gw, t, own, &site_len, &site, &lan);
 	if (bad)
 		return bad;
-	for (uint32_t i = 0; i < wan->n_address; i++)
-		if (wan->address[i].addr.is6)
-			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
-			         "used");
 	set_header(gw, t);
-	reasm_init(gw, &t->reasm);
-	bad = start_lans(gw, lan, site_len);
+	bad = start_lans(gw, t, lan, site_len);
 	if (bad)
 		return bad;
 	uint32_t domain_len = c->rd.has_prefix ? c->rd.prefix.len : 16;
 	uint64_t domain = site >> (64 - domain_len) << (64 - domain_len);
 	return set_routes(gw, site, site_len, domain, domain_len) ? NULL : "too many routes";
+}
+
+const char *tun_follow(struct gw *gw, struct tun *t)
+{
+	ip4 own = ip4_of(0);
+	uint32_t outer = t->outer;
+	const char *bad = choose_addresses(gw, t, &own);
+	memset(t->end, 0, sizeof t->end); /* their routes may have changed */
+	if (!bad && t->up && ip4_eq(own, t->made_from) && t->outer == outer)
+		return NULL;
+	stop_lans(gw, t);
+	gw_forget_routes6(gw);
+	t->up = false;
+	if (!bad)
+		bad = start_site(gw, t, own);
+	t->made_from = own;
+	t->up = !bad;
+	return bad;
+}
+
+const char *tun_setup(struct gw *gw, struct tun *t)
+{
+	const struct tun_config *c = tun_config(gw->config);
+	const struct net_config_interface *wan = &net_config(gw->config)->iface[IF_WAN];
+	t->private_good = c->rd.has_prefix;
+	gw->app_mtu = c->mtu;
+	if (c->mtu + IP4_MIN > gw->iface[IF_WAN].mtu)
+		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
+		         gw->iface[IF_WAN].mtu - IP4_MIN);
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (wan->address[i].addr.is6)
+			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
+			         "used");
+	reasm_init(gw, &t->reasm);
+	return tun_follow(gw, t);
 }

@@ -1,6 +1,7 @@
 /* See multiboot.h. A wrong map must do no harm: the code reads entries only within their
  * bounds; memory counts as unavailable if any entry that covers it says so; a range that
- * ends before it begins is ignored. */
+ * ends before it begins is ignored; an address is limited to 4 GB before it is rounded to a
+ * page, since it might wrap at 2^64. */
 #include "kernel/board/multiboot.h"
 
 #define PAGE      4096u
@@ -8,6 +9,11 @@
 
 /* Offsets in a map entry. The size does not include its own field (section 3.3). */
 enum { ENTRY_SIZE = 0, ENTRY_BASE = 4, ENTRY_LENGTH = 12, ENTRY_TYPE = 20, ENTRY_BYTES = 24 };
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static uint64_t load64(const uint8_t *p)
 {
@@ -32,9 +38,11 @@ static void delete (struct multiboot_map *map, uint32_t at)
 
 void multiboot_add(struct multiboot_map *map, uint64_t base, uint64_t end)
 {
+	if (base > UINT32_MAX)
+		return;
 	base = (base + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-	end &= ~(uint64_t)(PAGE - 1);
-	if (base >= end || end > UINT32_MAX)
+	end = min_u64(end, UINT32_MAX) & ~(uint64_t)(PAGE - 1);
+	if (base >= end)
 		return;
 	struct multiboot_range r = {(uint32_t)base, (uint32_t)end};
 	uint32_t i = 0;
@@ -51,7 +59,7 @@ void multiboot_add(struct multiboot_map *map, uint64_t base, uint64_t end)
 void multiboot_cut(struct multiboot_map *map, uint64_t base, uint64_t end)
 {
 	base &= ~(uint64_t)(PAGE - 1);
-	end = (end + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	end = (min_u64(end, UINT32_MAX) + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 	for (uint32_t i = 0; i < map->n && base < end;) {
 		struct multiboot_range r = map->range[i];
 		if (r.end <= base || r.base >= end) {
@@ -84,17 +92,11 @@ static void each(struct multiboot_map *map, const uint8_t *entries, size_t len, 
 	}
 }
 
-/* Adds the part of an available entry that lies below 4 GB. */
-static void add_low(struct multiboot_map *map, uint64_t base, uint64_t end)
-{
-	multiboot_add(map, base, end > UINT32_MAX ? UINT32_MAX : end);
-}
-
 void multiboot_map(struct multiboot_map *map, const uint8_t *entries, size_t len, uint32_t low,
                    uint32_t high)
 {
 	map->n = 0;
-	each(map, entries, len, true, add_low);
+	each(map, entries, len, true, multiboot_add);
 	each(map, entries, len, false, multiboot_cut);
 	multiboot_cut(map, 0, low);
 	multiboot_cut(map, high, (uint64_t)UINT32_MAX + 1);

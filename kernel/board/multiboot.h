@@ -24,11 +24,11 @@ struct multiboot_map {
 void multiboot_map(struct multiboot_map *map, const uint8_t *entries, size_t len, uint32_t low,
                    uint32_t high);
 
-/* Adds the range from base to end and merges it with its neighbours. The range is narrowed
- * to whole pages. */
+/* Adds the part below 4 GB of the range from base to end, and merges it with its neighbours.
+ * The range is narrowed to whole pages. */
 void multiboot_add(struct multiboot_map *map, uint64_t base, uint64_t end);
-/* Removes the range from base to end. The range is widened to whole pages, so that no unusable
- * memory remains. */
+/* Removes the range from base to end, which may lie above 4 GB. The range is widened to whole
+ * pages, so that no unusable memory remains. */
 void multiboot_cut(struct multiboot_map *map, uint64_t base, uint64_t end);
 
 /* Copies the command line `line` to out, without the first word, which every loader except

@@ -2,8 +2,9 @@
  * device controller), I/O ports 0x60 and 0x64.
  *
  * The keyboard stays as the firmware configured it (scan code set 2, which the controller
- * translates to set 1). Left out on purpose: mice, a keyboard reset (half a second), the
- * keyboard's LEDs. */
+ * translates to set 1). Whatever fails, the keyboard is on at the end, and keys that arrive
+ * without an interrupt are read at the next tick. Left out on purpose: mice, a keyboard reset (half
+ * a second), the keyboard's LEDs. */
 #include "kernel/console/keyboard.h"
 
 #include "kernel/x86/cpu.h"
@@ -20,6 +21,8 @@ enum { KEYBOARD_ENABLE = 0xf4 };
 
 #define WAIT_US    5000u /* for the controller, which needs about 100 us */
 #define READ_BYTES 16
+#define READ_TRIES 4
+#define ON_TRIES   4
 
 static bool present;
 static struct keys_scan decoder;
@@ -51,12 +54,43 @@ static bool data(uint8_t v)
 	return true;
 }
 
-static void drain(void)
+/* Empties the output buffer. False when it is never empty. */
+static bool drain(void)
 {
-	for (unsigned i = 0; i < READ_BYTES && io_in8(STATUS) & OUTPUT_FULL; i++) {
+	for (unsigned i = 0; i < READ_BYTES; i++) {
+		if (!(io_in8(STATUS) & OUTPUT_FULL))
+			return true;
 		(void)io_in8(DATA);
 		io_delay_us(10);
 	}
+	return false;
+}
+
+/* Gives the configuration byte, or -1. A key may have been on its way when its device was
+ * switched off, so only two equal answers count. */
+static int read_config(void)
+{
+	int last = -1;
+	for (unsigned i = 0; i < READ_TRIES && drain(); i++) {
+		if (!command(CMD_READ_CONFIG) || !wait(OUTPUT_FULL, OUTPUT_FULL))
+			return -1;
+		int config = io_in8(DATA);
+		if (config == last)
+			return config;
+		last = config;
+	}
+	return -1;
+}
+
+/* Turns on the keyboard's interrupt and the translation to scan code set 1. If the controller
+ * does not answer, its configuration stays that of the firmware. */
+static void configure(void)
+{
+	int config = read_config();
+	if (config < 0 || !command(CMD_WRITE_CONFIG))
+		return;
+	config = (config | CONFIG_IRQ1 | CONFIG_TRANSLATE) & ~(CONFIG_IRQ12 | CONFIG_OFF);
+	(void)data((uint8_t)config);
 }
 
 void keyboard_init(void)
@@ -64,21 +98,19 @@ void keyboard_init(void)
 	present = false;
 	if (io_in8(STATUS) == 0xff) /* no controller */
 		return;
-	/* Disable both devices, so that the next byte is the controller's answer. */
-	if (!command(CMD_KEYBOARD_OFF) || !command(CMD_MOUSE_OFF))
-		return;
-	drain();
-	if (!command(CMD_READ_CONFIG) || !wait(OUTPUT_FULL, OUTPUT_FULL))
-		return;
-	uint8_t config = io_in8(DATA);
-	config =
-	        (uint8_t)((config | CONFIG_IRQ1 | CONFIG_TRANSLATE) & ~(CONFIG_IRQ12 | CONFIG_OFF));
-	if (!command(CMD_WRITE_CONFIG) || !data(config) || !command(CMD_KEYBOARD_ON))
-		return;
-	present = true;
+	/* Both devices are off for a moment, so that the next byte is the controller's answer. */
+	bool off = command(CMD_KEYBOARD_OFF) && command(CMD_MOUSE_OFF);
+	bool empty = drain(); /* no controller has bytes without end */
+	if (off && empty)
+		configure();
+	bool on = false;
+	for (unsigned i = 0; i < ON_TRIES && !on; i++)
+		on = command(CMD_KEYBOARD_ON);
+	present = on && empty;
 	/* The keyboard's answer, 0xfa, comes later; keys_scan reads it as the release of no
 	 * key. */
-	(void)data(KEYBOARD_ENABLE);
+	if (present)
+		(void)data(KEYBOARD_ENABLE);
 }
 
 int keyboard_key(void)

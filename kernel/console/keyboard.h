@@ -4,7 +4,8 @@
 
 #include "kernel/lib/bytes.h"
 
-/* Looks for the controller and enables the keyboard. Takes a few milliseconds at most.
+/* Looks for the controller and enables the keyboard. Takes a few milliseconds, and 50 with a
+ * controller that does not answer.
  * Without a controller, the other functions do nothing. */
 void keyboard_init(void);
 

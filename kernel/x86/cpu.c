@@ -162,6 +162,21 @@ void cpu_halt(void)
 	__asm__ volatile("sti; hlt" : : : "memory");
 }
 
+void cpu_stop(void)
+{
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}
+
+void cpu_reset(void)
+{
+	/* An exception without a usable interrupt table ends in a shutdown cycle, and a PC
+	 * then resets (SDM vol. 3, 6.15, double fault). */
+	struct table none = {0};
+	__asm__ volatile("lidt %0; int3" : : "m"(none));
+	cpu_stop();
+}
+
 void cpu_crash(void)
 {
 	__asm__ volatile("movl $0, 16" : : : "memory"); /* page 0 is not mapped */

@@ -40,6 +40,12 @@ const struct cpu_task *cpu_task_state(void);
  * enabled. Does not halt before the first tick has shown that interrupts arrive. */
 void cpu_halt(void);
 
+/* Halts for ever, with interrupts off. */
+void cpu_stop(void) __attribute__((noreturn));
+
+/* Resets the processor by a triple fault, which works even if power_restart does not. */
+void cpu_reset(void) __attribute__((noreturn));
+
 /* Raises a CPU exception by a write to address 0x10. This and the following functions are
  * for tests (debug=on). */
 void cpu_crash(void);

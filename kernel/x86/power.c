@@ -1,6 +1,10 @@
 /* See power.h. ACPI specification 6.5: root pointer 5.2.5, fixed description table 5.2.9,
- * sleeping 4.8.3.2 and 7.4.2, reset register 4.8.3.6. The tables are searched only when
- * they are needed, because power-off and restart each happen once.
+ * event registers 4.8.3.1 and 4.8.4.1, sleeping 4.8.3.2 and 7.4.2, reset register 4.8.3.6. The
+ * tables are searched only when they are needed, because power-off and restart each happen
+ * once.
+ *
+ * A restart tries one way after the other: a way that does not exist has no effect. There is no
+ * inline assembly here, so that the tests run this file on the host.
  *
  * QEMU's isa-debug-exit port reads as 0; an unused port reads as all ones. On a PC, 0xf4 is
  * an unused port in the coprocessor's range, so a write does nothing even if the port
@@ -19,15 +23,29 @@
 
 /* Offsets in the fixed description table (5.2.9). */
 enum { FADT_DSDT = 40, FADT_SMI = 48, FADT_ENABLE = 52, FADT_PM1A = 64, FADT_PM1B = 68 };
+enum { FADT_PM1A_EVENT = 56, FADT_PM1B_EVENT = 60, FADT_GPE0 = 80, FADT_GPE1 = 84 };
+enum { FADT_GPE0_BYTES = 92, FADT_GPE1_BYTES = 93 };
 enum { FADT_FLAGS = 112, FADT_RESET = 116, FADT_RESET_VALUE = 128, FADT_X_DSDT = 140 };
-enum { FADT_X_PM1A = 172, FADT_X_PM1B = 184 };
+enum { FADT_X_PM1A_EVENT = 148, FADT_X_PM1B_EVENT = 160, FADT_X_PM1A = 172, FADT_X_PM1B = 184 };
+enum { FADT_X_GPE0 = 220, FADT_X_GPE1 = 232 };
 enum { FLAG_RESET = 1 << 10, SPACE_MEMORY = 0, SPACE_IO = 1 };
 enum { SCI_ENABLED = 1, SLEEP_SHIFT = 10, SLEEP_ENABLE = 1 << 13, SLEEP_BITS = 7 << 10 };
 enum { KBC_STATUS = 0x64, KBC_RESET = 0xfe, KBC_BUSY = 2 };
+#define KBC_TRIES 10
+/* The reset register of PC chipsets: the reset comes when RESET_NOW changes from 0 to 1. Where
+ * it does not exist, a byte written there has no effect (PIIX3 data sheet, 290550, RC). */
+enum { RESET_CONTROL = 0xcf9, RESET_HARD = 2, RESET_NOW = 4 };
 
 struct table {
 	const uint8_t *p;
 	uint32_t len;
+};
+
+/* The list of all tables (5.2.7, 5.2.8). */
+struct list {
+	struct table table;
+	uint32_t width; /* of an entry, an address, in bytes */
+	uint32_t next;
 };
 
 bool power_debug_exit(void)
@@ -45,13 +63,13 @@ static const uint8_t *memory(uint64_t phys, size_t len)
 	return (const uint8_t *)(uintptr_t)mem_map(phys, len);
 }
 
-/* Maps the table at a physical address. Gives {NULL, 0} when it is incomplete or its
- * checksum is wrong. */
-static struct table table_at(uint64_t phys)
+/* Maps the table at a physical address. Gives {NULL, 0} when its signature is not `name` (NULL:
+ * any), when it is incomplete or its checksum is wrong. */
+static struct table table_at(uint64_t phys, const char *name)
 {
 	struct table none = {0};
 	const uint8_t *p = phys ? memory(phys, ACPI_HEADER) : NULL;
-	if (!p)
+	if (!p || (name && memcmp(p, name, 4) != 0))
 		return none;
 	uint32_t len = load32(p + 4);
 	if (len < ACPI_HEADER || len > LONGEST_TABLE)
@@ -75,28 +93,57 @@ static const uint8_t *find_root(void)
 	return at < 0 ? NULL : area + at;
 }
 
-/* Finds the fixed ACPI description table. Gives {NULL, 0} when there is none. */
-static struct table find_fadt(void)
+/* Finds the list of all tables; .p is NULL when there is none. */
+static struct list find_list(void)
+{
+	struct list list = {.width = 8};
+	const uint8_t *root = find_root();
+	/* Revision 2 and later have 64-bit pointers (5.2.5.3). */
+	if (root && root[15] >= 2)
+		list.table = table_at(load64(root + 24), NULL);
+	if (root && !list.table.p) {
+		list.table = table_at(load32(root + 16), NULL);
+		list.width = 4;
+	}
+	return list;
+}
+
+/* Finds the next table `name` in the list. Gives {NULL, 0} when there is none. */
+static struct table next_table(struct list *list, const char *name)
 {
 	struct table none = {0};
-	const uint8_t *root = find_root();
-	if (!root)
-		return none;
-	/* Revision 2 and later have 64-bit pointers (5.2.5.3). */
-	struct table list = root[15] >= 2 ? table_at(load64(root + 24)) : none;
-	uint32_t width = list.p ? 8 : 4;
-	if (!list.p)
-		list = table_at(load32(root + 16));
-	for (uint32_t i = 0; list.p && i < MOST_TABLES; i++) {
-		uint32_t at = ACPI_HEADER + i * width;
-		if (at + width > list.len)
+	while (list->table.p && list->next < MOST_TABLES) {
+		uint32_t at = ACPI_HEADER + list->next++ * list->width;
+		if (at + list->width > list->table.len)
 			break;
-		uint64_t phys = width == 8 ? load64(list.p + at) : load32(list.p + at);
-		struct table t = table_at(phys);
-		if (t.p && memcmp(t.p, "FACP", 4) == 0 && t.len >= FADT_FLAGS + 4)
+		const uint8_t *entry = list->table.p + at;
+		struct table t = table_at(list->width == 8 ? load64(entry) : load32(entry), name);
+		if (t.p)
 			return t;
 	}
 	return none;
+}
+
+/* Finds the fixed ACPI description table. Gives {NULL, 0} when there is none. */
+static struct table find_fadt(struct list list)
+{
+	struct table none = {0};
+	struct table t = next_table(&list, "FACP");
+	return t.len >= FADT_FLAGS + 4 ? t : none;
+}
+
+/* Finds the sleep types of the state S5: in the DSDT, or in a secondary table. */
+static bool find_s5(struct list list, const struct table *fadt, uint8_t type[2])
+{
+	struct table t = table_at(load32(fadt->p + FADT_DSDT), NULL);
+	if (!t.p && fadt->len >= FADT_X_DSDT + 8)
+		t = table_at(load64(fadt->p + FADT_X_DSDT), NULL);
+	if (t.p && acpi_s5(t.p + ACPI_HEADER, t.len - ACPI_HEADER, type))
+		return true;
+	while ((t = next_table(&list, "SSDT")).p)
+		if (acpi_s5(t.p + ACPI_HEADER, t.len - ACPI_HEADER, type))
+			return true;
+	return false;
 }
 
 /* Gives an I/O port from its 32-bit field or, if that is 0, from the generic address; 0:
@@ -122,37 +169,64 @@ static void acpi_enable(const struct table *fadt, uint16_t pm1a)
 		io_delay_us(1000);
 }
 
-static void sleep(uint16_t port, uint8_t type)
+/* Disables the general-purpose events of a block, and clears them. The first half of its
+ * `bytes` bytes is the status, where a one clears a bit, the second half the enable bits
+ * (4.8.4.1). Port 0: nothing. */
+static void clear_events(uint16_t port, uint32_t bytes)
 {
+	for (uint32_t i = bytes / 2; port != 0 && i < bytes; i++)
+		io_out8((uint16_t)(port + i), 0);
+	for (uint32_t i = 0; port != 0 && i < bytes / 2; i++)
+		io_out8((uint16_t)(port + i), 0xff);
+}
+
+/* Clears what would wake the machine at once: pending events, and the general-purpose events
+ * that the firmware enabled. The power button and the firmware's alarm clock still wake it. */
+static void clear_wake(const struct table *fadt)
+{
+	clear_events(port_of(fadt, FADT_GPE0, FADT_X_GPE0), fadt->p[FADT_GPE0_BYTES]);
+	clear_events(port_of(fadt, FADT_GPE1, FADT_X_GPE1), fadt->p[FADT_GPE1_BYTES]);
+	uint16_t pm1a = port_of(fadt, FADT_PM1A_EVENT, FADT_X_PM1A_EVENT);
+	uint16_t pm1b = port_of(fadt, FADT_PM1B_EVENT, FADT_X_PM1B_EVENT);
+	if (pm1a != 0)
+		io_out16(pm1a, 0xffff);
+	if (pm1b != 0)
+		io_out16(pm1b, 0xffff);
+}
+
+/* Writes a sleep type, with or without the bit that starts the sleep. Port 0: nothing. */
+static void sleep(uint16_t port, uint8_t type, uint16_t enable)
+{
+	if (port == 0)
+		return;
 	uint16_t v = (uint16_t)(io_in16(port) & ~(SLEEP_BITS | SLEEP_ENABLE));
-	v = (uint16_t)(v | type << SLEEP_SHIFT);
-	io_out16(port, v);
-	io_out16(port, v | SLEEP_ENABLE);
+	io_out16(port, (uint16_t)(v | type << SLEEP_SHIFT | enable));
 }
 
 static void acpi_off(void)
 {
-	struct table fadt = find_fadt();
-	if (!fadt.p)
+	struct list list = find_list();
+	struct table fadt = find_fadt(list);
+	uint8_t type[2];
+	if (!fadt.p || !find_s5(list, &fadt, type))
 		return;
-	struct table dsdt = table_at(load32(fadt.p + FADT_DSDT));
-	if (!dsdt.p && fadt.len >= FADT_X_DSDT + 8)
-		dsdt = table_at(load64(fadt.p + FADT_X_DSDT));
 	uint16_t pm1a = port_of(&fadt, FADT_PM1A, FADT_X_PM1A);
 	uint16_t pm1b = port_of(&fadt, FADT_PM1B, FADT_X_PM1B);
-	uint8_t type[2];
-	if (!dsdt.p || pm1a == 0 || !acpi_s5(dsdt.p + ACPI_HEADER, dsdt.len - ACPI_HEADER, type))
+	if (pm1a == 0)
 		return;
 	acpi_enable(&fadt, pm1a);
-	sleep(pm1a, type[0]);
-	if (pm1b != 0)
-		sleep(pm1b, type[1]);
+	clear_wake(&fadt);
+	/* Both registers have their type before the first one starts the sleep. */
+	sleep(pm1a, type[0], 0);
+	sleep(pm1b, type[1], 0);
+	sleep(pm1a, type[0], SLEEP_ENABLE);
+	sleep(pm1b, type[1], SLEEP_ENABLE);
 	io_delay_us(500000);
 }
 
 static void acpi_reset(void)
 {
-	struct table fadt = find_fadt();
+	struct table fadt = find_fadt(find_list());
 	if (!fadt.p || fadt.len <= FADT_RESET_VALUE || !(load32(fadt.p + FADT_FLAGS) & FLAG_RESET))
 		return;
 	uint64_t at = load64(fadt.p + FADT_RESET + 4);
@@ -176,12 +250,6 @@ static void stop_bus_masters(void)
 	while (pci_next(&cursor, &d))
 		if (d.class_code != 6) /* bridges */
 			pci_write16(&d, 4, pci_read16(&d, 4) & (uint16_t)~4u);
-}
-
-void power_halt(void)
-{
-	for (;;)
-		__asm__ volatile("cli; hlt");
 }
 
 /* True on QEMU, which marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */
@@ -209,16 +277,25 @@ void power_off(void)
 	}
 }
 
-void power_reset(void)
+/* Asks the keyboard controller for a reset of the processor. Not each controller hears the
+ * first time. */
+static void kbc_reset(void)
 {
-	/* An exception without a usable interrupt table ends in a shutdown cycle, and a PC
-	 * then resets (SDM vol. 3, 6.15, double fault). */
-	struct {
-		uint16_t limit;
-		uint32_t base;
-	} __attribute__((packed)) none = {0};
-	__asm__ volatile("lidt %0; int3" : : "m"(none));
-	power_halt();
+	for (unsigned try = 0; try < KBC_TRIES; try++) {
+		for (unsigned i = 0; i < 10000 && io_in8(KBC_STATUS) & KBC_BUSY; i++)
+			io_delay_us(1);
+		io_out8(KBC_STATUS, KBC_RESET);
+		io_delay_us(5000);
+	}
+}
+
+static void chipset_reset(void)
+{
+	uint8_t v = (uint8_t)(io_in8(RESET_CONTROL) & ~(RESET_HARD | RESET_NOW));
+	io_out8(RESET_CONTROL, v | RESET_HARD);
+	io_delay_us(50);
+	io_out8(RESET_CONTROL, v | RESET_HARD | RESET_NOW);
+	io_delay_us(50000);
 }
 
 void power_restart(void)
@@ -226,9 +303,7 @@ void power_restart(void)
 	cpu_irq_off();
 	stop_bus_masters();
 	acpi_reset();
-	for (unsigned i = 0; i < 10000 && io_in8(KBC_STATUS) & KBC_BUSY; i++)
-		io_delay_us(1);
-	io_out8(KBC_STATUS, KBC_RESET);
-	io_delay_us(50000);
-	power_reset();
+	kbc_reset();
+	chipset_reset();
+	cpu_reset();
 }

@@ -12,13 +12,8 @@ bool power_debug_exit(void);
  * neither works. */
 void power_off(void);
 
-/* Stops all bus masters and restarts the machine. */
+/* Stops all bus masters and restarts the machine: through ACPI, the keyboard controller, the
+ * chipset, or cpu_reset, whatever works first. */
 void power_restart(void) __attribute__((noreturn));
-
-/* Halts for ever, with interrupts off. */
-void power_halt(void) __attribute__((noreturn));
-
-/* Resets the processor by a triple fault, which works even if power_restart does not. */
-void power_reset(void) __attribute__((noreturn));
 
 #endif

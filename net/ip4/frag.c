@@ -172,6 +172,13 @@ bool frag_park(struct gw *gw, struct pkt *p)
 	return true;
 }
 
+void frag_forget_all(struct gw *gw)
+{
+	for (unsigned s = 0; s < FRAG_SETS; s++)
+		for (unsigned w = 0; w < FRAG_WAYS; w++)
+			forget(gw, &gw->frags.entry[s][w]);
+}
+
 void frag_tick(struct gw *gw)
 {
 	struct frag_table *t = &gw->frags;

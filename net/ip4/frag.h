@@ -40,6 +40,9 @@ void frag_release(struct gw *gw, struct frag *f);
  * stays the caller's, when there is no room. */
 bool frag_park(struct gw *gw, struct pkt *p);
 
+/* Forgets all decisions, which may hold an address that is no longer ours, and drops what waits. */
+void frag_forget_all(struct gw *gw);
+
 /* Frees entries whose time is over. Called in the tick. */
 void frag_tick(struct gw *gw);
 

@@ -67,7 +67,7 @@ void nd_start(struct gw *gw, uint32_t iface, struct address6 *a)
 	a->state = ADDRESS6_TENTATIVE;
 	a->asked = 0;
 	a->due_ms = gw->clock.ms + rng_below(gw->rng, SETTLE_MS);
-	gw->routes6.changes++;
+	gw->changes++;
 	(void)iface;
 }
 
@@ -81,7 +81,7 @@ void nd_carrier_up(struct gw *gw, uint32_t iface)
 static void make_valid(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	a->state = ADDRESS6_VALID;
-	gw->routes6.changes++;
+	gw->changes++;
 	if (a == &gw->iface[iface].addr6[0]) {
 		mld_announce(gw, iface);
 		ra_restart(gw, iface);
@@ -119,7 +119,7 @@ static void duplicate(struct gw *gw, uint32_t iface, struct address6 *a)
 	struct interface *at = &gw->iface[iface];
 	char text[FMT_IP6];
 	a->state = ADDRESS6_DUPLICATE;
-	gw->routes6.changes++;
+	gw->changes++;
 	if (a != &at->addr6[0]) {
 		log_line("%s: somebody has %s: not used", at->name, fmt_ip6(text, &a->addr));
 		return;

@@ -90,19 +90,40 @@ static bool add_connected(struct route6_table *t, const struct interface *at, ui
 	return insert(t, &a->addr, a->len, NULL, &a->addr, iface);
 }
 
+/* The interface of a route's next hop; IF_NONE when that is on none of our networks, or is our own
+ * address. */
+static uint32_t iface_of(const struct interface *all, const struct route6_given *g)
+{
+	uint32_t found = IF_NONE;
+	if (!g->has_via || ip6_is_unspecified(&g->via) || ip6_is_link_local(&g->via))
+		return g->iface;
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 1; k < all[i].n_addr6; k++) {
+			const struct address6 *a = &all[i].addr6[k];
+			if (ip6_eq(&a->addr, &g->via))
+				return IF_NONE;
+			if (found == IF_NONE && !ip6_is_link_local(&a->addr) &&
+			    addr_in6(&g->via, &a->addr, a->len))
+				found = i;
+		}
+	return found;
+}
+
 /* Connected networks come first, so that they win among equals. */
 bool route6_rebuild(struct route6_table *t, const struct interface *iface)
 {
 	t->n = 0;
 	t->entry[0] = nowhere;
-	t->changes++;
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		for (uint32_t k = 0; k < iface[i].n_addr6; k++)
 			if (!add_connected(t, &iface[i], i, k))
 				return false;
 	for (uint32_t i = 0; i < t->n_given; i++) {
 		const struct route6_given *g = &t->given[i];
-		if (!insert(t, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, g->iface))
+		uint32_t at = iface_of(iface, g);
+		if (g->has_via && at == IF_NONE)
+			continue;
+		if (!insert(t, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, at))
 			return false;
 	}
 	for (uint32_t i = 0; i < t->n; i++)
@@ -110,17 +131,11 @@ bool route6_rebuild(struct route6_table *t, const struct interface *iface)
 	return true;
 }
 
-bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
-                const ip6 *via, uint32_t iface)
+static bool add(struct route6_table *t, const struct interface *all, const struct route6_given *g)
 {
 	if (t->n_given == ARRAY_SIZE(t->given))
 		return false;
-	struct route6_given *g = &t->given[t->n_given++];
-	*g = (struct route6_given){.net = *net, .len = len, .iface = (uint8_t)iface};
-	if (via) {
-		g->has_via = true;
-		g->via = *via;
-	}
+	t->given[t->n_given++] = *g;
 	if (route6_rebuild(t, all))
 		return true;
 	t->n_given--;
@@ -128,11 +143,44 @@ bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *
 	return false;
 }
 
-void route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len)
+bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
+                const ip6 *via, uint32_t iface)
+{
+	struct route6_given g = {.net = *net, .len = len, .iface = (uint8_t)iface, .app = true};
+	g.has_via = via != NULL;
+	if (via)
+		g.via = *via;
+	return add(t, all, &g);
+}
+
+bool route6_add_hop(struct route6_table *t, const struct interface *all, const ip6 *net,
+                    uint8_t len, const ip6 *via, uint32_t iface)
+{
+	const struct route6_given g = {
+	        .net = *net, .via = *via, .len = len, .iface = (uint8_t)iface, .has_via = true};
+	return add(t, all, &g);
+}
+
+bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
+                const ip6 *via)
+{
+	uint32_t n = 0, had = t->n_given;
+	for (uint32_t i = 0; i < had; i++) {
+		const struct route6_given *g = &t->given[i];
+		if (g->len != len || !addr_in6(&g->net, net, len) ||
+		    (via && !(g->has_via && ip6_eq(&g->via, via))))
+			t->given[n++] = *g;
+	}
+	t->n_given = n;
+	(void)!route6_rebuild(t, all); /* fewer than before */
+	return n != had;
+}
+
+void route6_del_app(struct route6_table *t, const struct interface *all)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < t->n_given; i++)
-		if (t->given[i].len != len || !addr_in6(&t->given[i].net, net, len))
+		if (!t->given[i].app)
 			t->given[n++] = t->given[i];
 	t->n_given = n;
 	(void)!route6_rebuild(t, all); /* fewer than before */

@@ -5,8 +5,9 @@
 
 #include "net/interface.h"
 
-#define ROUTES6_APP   320u /* that an application may add */
-#define ROUTES6_GIVEN (NET_ROUTES + NET_GATEWAYS + ROUTES6_APP)
+#define ROUTES6_APP   320u /* that a forwarder may add */
+#define ROUTES6_LATER 16u  /* that may be given beside those of the configuration */
+#define ROUTES6_GIVEN (NET_ROUTES + NET_GATEWAYS + ROUTES6_LATER + ROUTES6_APP)
 #define ROUTES6       (ROUTES6_GIVEN + 2u * INTERFACES * INTERFACE_ADDRESSES6)
 
 /* A route. Sorted by falling length, so the first match is the longest; words are raw. */
@@ -20,12 +21,14 @@ struct route6 {
 	uint8_t iface; /* may be IF_APP or IF_NONE */
 };
 
-/* A route that was added (route6_add). */
+/* A route that was added (route6_add). One to a next hop is in the table while that is on a network
+ * of the interface. */
 struct route6_given {
 	ip6 net, via;
 	uint8_t len;
-	uint8_t iface;
+	uint8_t iface; /* where there is no next hop, or a link-local one */
 	bool has_via;
+	bool app; /* the forwarder added it */
 };
 
 struct route6_table {
@@ -33,7 +36,6 @@ struct route6_table {
 	uint32_t n;
 	struct route6_given given[ROUTES6_GIVEN];
 	uint32_t n_given;
-	uint32_t changes; /* of routes and of addresses and their states, counted from 1 */
 };
 
 /* The route for an address, NULL when there is none. */
@@ -50,16 +52,27 @@ static inline const ip6 *route6_hop(const struct route6_table *t, uint32_t hop, 
 bool route6_own(const struct route6 *r, const ip6 *to);
 
 /* Makes the table from the addresses of all interfaces (`all` is the first of INTERFACES) and the
- * given routes, and counts a change. False when there are too many routes. */
+ * given routes. False when there are too many routes. */
 bool route6_rebuild(struct route6_table *t, const struct interface *all) MUST_USE;
 
-/* Adds a route: to a next hop on an interface (`via`), to IF_APP, or to IF_NONE. Our own addresses
- * inside the network stay ours. False, and the table as before, when there are too many. */
+/* Adds a route to a next hop, by the configuration or while the gateway runs; `iface` is that of a
+ * link-local one. Our own addresses inside the network stay ours. False, and the table as before,
+ * when there are too many. */
+bool route6_add_hop(struct route6_table *t, const struct interface *all, const ip6 *net,
+                    uint8_t len, const ip6 *via, uint32_t iface) MUST_USE;
+
+/* Adds a route of the forwarder: to a next hop on an interface (`via`), to IF_APP, or to IF_NONE.
+ * Our own addresses inside the network stay ours. False, and the table as before, when there are
+ * too many. */
 bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
                 const ip6 *via, uint32_t iface) MUST_USE;
 
-/* Removes all routes for exactly this network that were added; a connected network keeps its
- * own route. */
-void route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len);
+/* Removes the routes to exactly this network that were added, those to the next hop *via only where
+ * via is not NULL; a connected network keeps its own route. False when there was none. */
+bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
+                const ip6 *via);
+
+/* Removes all routes of the forwarder, so that it can add them again. */
+void route6_del_app(struct route6_table *t, const struct interface *all);
 
 #endif

@@ -175,3 +175,24 @@ void neigh_flush(struct gw *gw, uint32_t iface)
 				neigh_forget(gw, n, DROP_LINK_DOWN);
 		}
 }
+
+/* True when the address of an entry is on a network of its interface. */
+static bool is_on_link(const struct gw *gw, const struct neigh *n)
+{
+	const struct interface *iface = &gw->iface[n->iface];
+	return n->is6 ? interface_on_link6(iface, (const ip6 *)n->key)
+	              : interface_on_link4(iface, ip4_from_raw(n->key[3])) != NULL;
+}
+
+void neigh_moved(struct gw *gw, uint32_t iface)
+{
+	for (unsigned s = 0; s < NEIGH_SETS; s++)
+		for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+			struct neigh *n = &gw->neigh.entry[s][w];
+			if (n->state == NEIGH_FREE || n->iface != iface)
+				continue;
+			neigh_drop_parked(gw, n, DROP_NO_ROUTE);
+			if (n->state != NEIGH_STATIC && !is_on_link(gw, n))
+				neigh_forget(gw, n, DROP_NO_ROUTE);
+		}
+}

@@ -48,6 +48,11 @@ void neigh_tick(struct gw *gw);
  * neighbours. */
 void neigh_flush(struct gw *gw, uint32_t iface);
 
+/* An address of an interface is gone, or a route: drops the packets that wait at its neighbours,
+ * since they may have that address or another way now, and forgets the neighbours that are on none
+ * of the networks of the interface any more. Static entries stay. */
+void neigh_moved(struct gw *gw, uint32_t iface);
+
 /* --- between neigh.c, neigh4.c and neigh6.c ------------------------------------ */
 
 /* A free entry of a set; where there is none, the least useful one is evicted. NULL when all are

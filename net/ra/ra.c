@@ -206,15 +206,27 @@ static struct ra_prefix *find(struct ra *ra, const ip6 *net, uint8_t len)
 	return NULL;
 }
 
+/* The deprecated prefix that ends first; NULL when none is deprecated. */
+static struct ra_prefix *first_deprecated(const struct gw *gw, struct ra *ra)
+{
+	struct ra_prefix *found = NULL;
+	for (uint32_t i = 0; i < ra->n_prefixes; i++) {
+		struct ra_prefix *p = &ra->prefix[i];
+		if (p->deprecated && (!found || left_s(gw, p) < left_s(gw, found)))
+			found = p;
+	}
+	return found;
+}
+
 bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
                    uint32_t valid_s, uint32_t preferred_s)
 {
 	struct ra *ra = &gw->ra[iface];
 	struct ra_prefix *p = find(ra, net, len);
-	if (!p && ra->n_prefixes == RA_PREFIXES)
-		return false;
-	if (!p)
+	if (!p && ra->n_prefixes < RA_PREFIXES)
 		p = &ra->prefix[ra->n_prefixes++];
+	if (!p && !(p = first_deprecated(gw, ra)))
+		return false;
 	*p = (struct ra_prefix){
 	        .net = addr_net6(net, len),
 	        .len = len,
@@ -240,6 +252,35 @@ void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
 		return;
 	leave(gw, p);
 	bring_forward(gw, ra, ANSWER_MS);
+}
+
+/* True when the interface has an address in the network of a prefix. */
+static bool is_own_net(const struct interface *iface, const struct ra_prefix *p)
+{
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (iface->addr6[i].len == p->len &&
+		    addr_in6(&iface->addr6[i].addr, &p->net, p->len))
+			return true;
+	return false;
+}
+
+bool ra_follow(struct gw *gw, uint32_t iface, uint8_t flags)
+{
+	struct ra *ra = &gw->ra[iface];
+	const struct interface *at = &gw->iface[iface];
+	bool all = true;
+	for (uint32_t i = 0; i < ra->n_prefixes; i++)
+		if (!is_own_net(at, &ra->prefix[i]))
+			ra_deprecate(gw, iface, &ra->prefix[i].net, ra->prefix[i].len);
+	for (uint32_t i = 0; i < at->n_addr6; i++) {
+		const struct address6 *a = &at->addr6[i];
+		const struct ra_prefix *p = find(ra, &a->addr, a->len);
+		if (ip6_is_link_local(&a->addr) || (p && !p->deprecated))
+			continue;
+		all &= ra_set_prefix(gw, iface, &a->addr, a->len, flags, RA_VALID_S,
+		                     RA_PREFERRED_S);
+	}
+	return all;
 }
 
 /* Removes prefixes that no host uses any more. */

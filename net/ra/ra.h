@@ -29,9 +29,15 @@ void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct p
                 uint32_t n);
 
 /* Adds a prefix, or changes the lifetimes of an advertised one; all nodes are informed
- * soon. False when there are too many. */
+ * soon. Where there are too many, it takes the place of the one deprecated first; false when none
+ * is deprecated. */
 bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, uint8_t flags,
                    uint32_t valid_s, uint32_t preferred_s) MUST_USE;
+
+/* Advertises the networks of all addresses of an interface but link-local ones, with these flags,
+ * and deprecates what was advertised and is no longer one of them. False when there are too many.
+ */
+bool ra_follow(struct gw *gw, uint32_t iface, uint8_t flags) MUST_USE;
 
 /* Deprecates a prefix: hosts open no new connections from it, and keep old ones for two
  * hours at most. */

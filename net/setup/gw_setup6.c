@@ -1,5 +1,5 @@
-/* IPv6 addresses and routes: those of the configuration (gw_setup.h), and addresses that come and
- * go later (gw_setup6.h). */
+/* IPv6 addresses and routes: those of the configuration (gw_setup.h), those of the forwarder
+ * (gw_setup6.h), and those that come and go later (gw_change.c). */
 #include "net/setup/gw_setup6.h"
 
 #include "kernel/lib/fmt.h"
@@ -65,6 +65,7 @@ const char *gw_add_address6(struct gw *gw, uint32_t iface, const ip6 *a, uint8_t
 		at->n_addr6--;
 		return gw_setup_fail("too many routes");
 	}
+	gw->changes++;
 	listen(gw, iface, own, mld_join);
 	nd_start(gw, iface, own);
 	return NULL;
@@ -81,6 +82,21 @@ void gw_del_address6(struct gw *gw, uint32_t iface, const ip6 *a)
 		gone[0] = gone[1];
 	at->n_addr6--;
 	(void)!route6_rebuild(&gw->routes6, gw->iface); /* fewer than before */
+	gw->changes++;
+}
+
+/* --- routes of the forwarder ------------------------------------------------------------ */
+
+bool gw_add_route6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via, uint32_t iface)
+{
+	gw->changes++;
+	return route6_add(&gw->routes6, gw->iface, net, len, via, iface);
+}
+
+void gw_forget_routes6(struct gw *gw)
+{
+	gw->changes++;
+	route6_del_app(&gw->routes6, gw->iface);
 }
 
 /* --- the configuration ---------------------------------------------------------------- */
@@ -99,9 +115,7 @@ const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 	return bad;
 }
 
-/* Adds a route by a next hop, which must be on a network of ours and not be our own address. `to`
- * NULL: the default route. Gives NULL or what is wrong. */
-static const char *add_next_hop(struct gw *gw, const char *key, const struct prefix *to,
+const char *gw_setup_add_route6(struct gw *gw, const char *key, const struct prefix *to,
                                 const struct addr *via)
 {
 	static const ip6 any;
@@ -116,9 +130,10 @@ static const char *add_next_hop(struct gw *gw, const char *key, const struct pre
 	if (gw_address6(gw, iface, &via->v6))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));
-	if (!route6_add(&gw->routes6, gw->iface, to ? &to->addr.v6 : &any, to ? to->len : 0,
-	                &via->v6, iface))
+	if (!route6_add_hop(&gw->routes6, gw->iface, to ? &to->addr.v6 : &any, to ? to->len : 0,
+	                    &via->v6, iface))
 		return gw_setup_fail("too many routes");
+	gw->changes++;
 	return NULL;
 }
 
@@ -128,10 +143,11 @@ const char *gw_setup_routes6(struct gw *gw)
 	const char *bad = NULL;
 	for (uint32_t i = 0; i < c->n_route && !bad; i++)
 		if (c->route[i].via.is6)
-			bad = add_next_hop(gw, "route via", &c->route[i].to, &c->route[i].via);
+			bad = gw_setup_add_route6(gw, "route via", &c->route[i].to,
+			                          &c->route[i].via);
 	for (uint32_t i = 0; i < c->n_gateway && !bad; i++)
 		if (c->gateway[i].is6)
-			bad = add_next_hop(gw, "gateway", NULL, &c->gateway[i]);
+			bad = gw_setup_add_route6(gw, "gateway", NULL, &c->gateway[i]);
 	return bad;
 }
 

@@ -122,6 +122,12 @@ static const char *bad_host_part(const struct prefix *p)
 	return host == 0 ? "the host part is zero: the address of any router" : NULL;
 }
 
+const char *net_not_own(const struct prefix *p)
+{
+	const char *bad = config_not_unicast(&p->addr);
+	return bad ? bad : bad_host_part(p);
+}
+
 static bool parse_own(const struct config_source *s, struct slice text, void *out)
 {
 	struct prefix *p = out;

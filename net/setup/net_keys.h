@@ -75,6 +75,9 @@ static inline const struct net_config *net_config(const struct config *c)
 	return config_values(c, &net_section);
 }
 
+/* What is wrong with an address and prefix length as one of our own; NULL: nothing. Static. */
+const char *net_not_own(const struct prefix *p);
+
 /* How many interfaces the configuration has: lan, wan and those of lan2 to lan7 that are given. */
 uint32_t net_interfaces(const struct config *c);
 

@@ -77,7 +77,8 @@ struct tcp_user {
 
 struct tcp;
 
-/* Makes gw->tcp; false when there is not enough memory. Called in an application's init. */
+/* Makes gw->tcp unless it is there; false when there is not enough memory. Called in a service's
+ * init. */
 bool tcp_init(struct gw *gw) MUST_USE;
 
 /* Serves a port (host order) of all our addresses. False when there are too many services
@@ -145,6 +146,10 @@ void tcp_abort(struct gw *gw, uint32_t conn);
 /* Handles a parsed TCP segment to one of our addresses. Gives the verdict; V_LOCAL when its
  * port serves nothing. */
 enum verdict tcp_input(struct gw *gw, struct pkt *p);
+
+/* A route or an address of ours changed: ends the connections whose local address is no longer ours
+ * (TCP_UNREACHABLE), without a segment. */
+void tcp_changed(struct gw *gw);
 
 /* Handles an ICMP or ICMPv6 error to one of our addresses, whose quoted packet begins at
  * p->l4 + 8. True when it was about a connection of ours. */

@@ -12,6 +12,8 @@
 
 bool tcp_init(struct gw *gw)
 {
+	if (gw->tcp)
+		return true;
 	struct tcp *t = alloc(sizeof *t, 64);
 	struct tcp_conn *conn = alloc(TCP_CONNECTIONS * sizeof *conn, 64);
 	if (!t || !conn || !wheel_init(&t->wheel, TCP_CONNECTIONS, tcp_now(gw)))
@@ -246,6 +248,22 @@ bool tcp_notify(struct gw *gw, struct tcp_conn *c, enum tcp_event what)
 		return false;
 	c->busy = was;
 	return true;
+}
+
+/* True while the local address of a connection is one of ours, tentative or not. */
+static bool local_is_ours(const struct gw *gw, const struct udp_ends *e)
+{
+	return e->local.is6 ? gw_address6(gw, e->iface, &e->local.v6) != NULL
+	                    : gw_is_own(gw, e->local.v4);
+}
+
+void tcp_changed(struct gw *gw)
+{
+	for (uint32_t i = 0; i < TCP_CONNECTIONS; i++) {
+		struct tcp_conn *c = &gw->tcp->conn[i];
+		if (c->state != TCP_FREE && !local_is_ours(gw, &c->ends))
+			tcp_end(gw, c, TCP_UNREACHABLE);
+	}
 }
 
 /* --- users -------------------------------------------------------------------------------------

@@ -157,6 +157,10 @@ static void send4(struct gw *gw, struct pkt *p, const struct udp_ends *e, uint16
 	/* A checksum of zero is sent as all ones: zero means that there is no checksum (RFC
 	 * 768). */
 	udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);
+	if (!gw_is_own(gw, e->local.v4)) {
+		gw_discard(gw, p, DROP_TENTATIVE);
+		return;
+	}
 	if (!pkt_push(p, IP4_MIN)) {
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;

@@ -74,7 +74,7 @@ void udp_ends_send6(struct gw *gw, struct pkt *p, const struct udp_ends *ends, u
                     uint32_t at);
 
 /* Sends p, whose data are the payload, from the local to the remote end. Takes the packet.
- * Drops it (DROP_TENTATIVE) when the local IPv6 address is not in use. */
+ * Drops it (DROP_TENTATIVE) when the local address is not in use. */
 void udp_send(struct gw *gw, struct pkt *p, const struct udp_ends *ends);
 
 #endif

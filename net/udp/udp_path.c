@@ -63,7 +63,7 @@ bool udp_path_find(const struct gw *gw, struct udp_path *w, const struct addr *r
 	w->local = ends.local;
 	if (!(remote->is6 ? find6(gw, w) : find4(gw, w)))
 		return false;
-	w->changes = gw->routes6.changes;
+	w->changes = gw->changes;
 	return true;
 }
 

@@ -10,7 +10,7 @@
 struct udp_path {
 	struct addr remote, local;
 	uint32_t hop;     /* as in struct pkt */
-	uint32_t changes; /* gw->routes6.changes when the path was found; 0: it was not found */
+	uint32_t changes; /* gw->changes when the path was found; 0: it was not found */
 	uint16_t sum;     /* sum of both addresses and the protocol, for the pseudo header */
 	uint16_t sum4;    /* sum of the IPv4 header below */
 	uint8_t iface;    /* where the path leads out */
@@ -36,7 +36,7 @@ struct udp_frame6 {
 /* True while the path is valid: no address and no route has changed since it was found. */
 static inline bool udp_path_holds(const struct gw *gw, const struct udp_path *w)
 {
-	return w->changes == gw->routes6.changes;
+	return w->changes == gw->changes;
 }
 
 /* Finds the path to `remote` from `local`; with `local` NULL from our address by

@@ -14,6 +14,7 @@
  *   stats sessions timings neighbours routes interfaces drops log print
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
+ *   change WORDS               an address or a route, as the console commands `address` and `route`
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
  *   batch N                    N command lines follow; all are read before the first runs
@@ -27,6 +28,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/ra/ra.h"
+#include "net/setup/gw_change.h"
 #include "tests/host/nat_check.h"
 
 #include <stdio.h>
@@ -320,6 +322,11 @@ static void run(char *line)
 		rig_flush(&rig);
 	} else if (strcmp(command, "prefix") == 0) {
 		do_prefix(rest);
+	} else if (strcmp(command, "change") == 0) {
+		const char *wrong = gw_change_text(&rig.gw, rest);
+		if (wrong)
+			error(wrong);
+		rig_flush(&rig);
 	} else if (!do_list(command)) {
 		error("no such command");
 	}

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A gateway between an inside and an outside network, in virtual time; or the image in QEMU (image.py) in its place.
+"""A gateway between inside networks and an outside one, in virtual time; or the image in QEMU (image.py) in its place.
 
-    lan: 192.168.1.0/24  A .10, B .11 -- .1 gateway .2 -- .1 router, NEAR .9  wan: 203.0.113.0/24
+    lan:  192.168.1.0/24  A .10, B .11 -- .1 gateway .2 -- .1 router, NEAR .9  wan: 203.0.113.0/24
+    lan2: 192.168.2.0/24  C .10 --------- .1
+    lan3: 192.168.3.0/24  D .10 --------- .1
 
-Every frame that leaves is checked against oracle.py; every gateway is checked for leaks at the end.
+Only some tests have lan2 and lan3. Every frame that leaves is checked against oracle.py; every gateway is checked for
+leaks at the end.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address, ip_network
 
 import oracle
-from image import Image
+from image import MACS, Image
 from labkit.wait import until
 from scapy.layers.inet import IP
 from scapy.layers.inet6 import IPv6
@@ -23,14 +26,14 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from simulator import Simulator
 
-LAN, WAN = "lan", "wan"
-PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
+LAN, WAN, LAN2, LAN3 = "lan", "wan", "lan2", "lan3"
+PORT_MAC = MACS
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 
 
 @dataclass(frozen=True)
 class Host:
-    """A host on one of the two networks."""
+    """A host on one of the networks."""
 
     port: str
     ip: str
@@ -41,6 +44,8 @@ A = Host(LAN, "192.168.1.10", "52:54:00:00:01:0a")
 B = Host(LAN, "192.168.1.11", "52:54:00:00:01:0b")
 ROUTER = Host(WAN, "203.0.113.1", "52:54:00:00:02:01")
 NEAR = Host(WAN, "203.0.113.9", "52:54:00:00:02:09")
+C = Host(LAN2, "192.168.2.10", "52:54:00:00:03:0a")
+D = Host(LAN3, "192.168.3.10", "52:54:00:00:04:0a")
 HOSTS = (A, B, ROUTER, NEAR)
 INSIDE, OUTSIDE = "192.168.1.1", "203.0.113.2"  # the gateway's own addresses
 SERVER, SERVER2 = "198.51.100.7", "198.51.100.8"  # behind the router
@@ -53,6 +58,16 @@ gateway {ROUTER.ip}
 # Fixed neighbours: only the tests of ARP need ARP.
 NEIGHBOURS = "".join(f"neighbour {host.ip} {host.mac}\n" for host in HOSTS)
 NAT = ADDRESSES + NEIGHBOURS + "nat.sessions 256\n"
+INSIDE2, INSIDE3 = "192.168.2.1", "192.168.3.1"
+# Two further networks of the inside, to be added to a configuration.
+MORE = f"""\
+lan2 nic2
+lan2.address {INSIDE2}/24
+neighbour {C.ip} {C.mac}
+lan3 nic3
+lan3.address {INSIDE3}/24
+neighbour {D.ip} {D.mac}
+"""
 
 
 @dataclass(frozen=True)
@@ -101,8 +116,10 @@ class Gateway:
                  packets: int = 512, now: float = 1, slow_path: bool = False) -> None:
         self.sim = sim
         self.start = now  # booting has taken a moment
-        self.mtu = {LAN: 1500, WAN: 1500}
-        self.sources: dict[str, set[str] | None] = {LAN: None, WAN: set()}
+        self.ports = [LAN, WAN]
+        self.mtu = dict.fromkeys(PORT_MAC, 1500)
+        self.sources: dict[str, set[str] | None] = {port: None for port in PORT_MAC} | {WAN: set()}
+        self.networks: dict[str, list[IPv4Network | IPv6Network]] = {port: [] for port in PORT_MAC}
         sim.command(f"reset {seed}")
         sim.command(f"option packets {packets}")
         sim.command(f"option now {now}")
@@ -123,8 +140,18 @@ class Gateway:
         words = line.split()
         if len(words) < 2:
             return
-        if words[0] in ("lan.mtu", "wan.mtu"):
-            self.mtu[words[0][:3]] = int(words[1])
+        port, _, name = words[0].partition(".")
+        if port in PORT_MAC and port not in self.ports:
+            self.ports.append(port)
+        if port in PORT_MAC and name == "mtu":
+            self.mtu[port] = int(words[1])
+        if port in PORT_MAC and name == "address":
+            self.networks[port].append(ip_network(words[1], strict=False))
+        if words[0] == "route":
+            for networks in self.networks.values():
+                if any(ip_address(words[3]) in network for network in networks):
+                    networks.append(ip_network(words[1]))
+                    break
         if words[0] == "wan.address":
             own = self.sources[WAN]
             assert own is not None
@@ -147,6 +174,8 @@ class Gateway:
                                    transport=transport)
                 if self.app == "6to4" and one.port == WAN:
                     oracle.check_uplink(one.raw, transport=transport)
+                if len(self.ports) > 2 and one.port != WAN:
+                    oracle.check_destination(one.raw, self.networks[one.port])
             sent.append(one)
         return sent
 
@@ -164,7 +193,7 @@ class Gateway:
         return [self._read(answer) for answer in answers]
 
     def ip_from(self, host: Host, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
-        """Sends an IP packet from a host of the LAN or the WAN."""
+        """Sends an IP packet from a host."""
         header = Ether(src=host.mac, dst=PORT_MAC[host.port], type=oracle.ETHERTYPE_IP)
         return self.send(host.port, header / (packet if isinstance(packet, Packet) else Raw(packet)), broken=broken)
 
@@ -189,6 +218,20 @@ class Gateway:
 
     def card(self, port: str, runs: bool) -> list[Sent]:
         return self._read(self.sim.command(f"card {port} {'run' if runs else 'stall'}"))
+
+    def change(self, words: str) -> list[Sent]:
+        """Changes an address or a route, as the console commands `address` and `route` do. From then on the oracle
+        knows the addresses of the WAN that there are now, and no other may be the source of a frame."""
+        own = self.sources[WAN]
+        command, how, *rest = words.split()
+        if own is not None and command == "address" and rest[0] == WAN and ":" not in rest[1]:
+            if how == "add":
+                own = own | {rest[1].split("/")[0]}
+            else:
+                own = own - {rest[1].split("/")[0]}
+        answer = self.sim.command(f"change {words}")
+        self.sources[WAN] = own
+        return self._read(answer)
 
     # --- what it reports --------------------------------------------------------------------------
 
@@ -219,7 +262,7 @@ class Gateway:
         if not self.sim.virtual:
             until(lambda: self.stats()["packets_free"] >= self.free, 2, f"packets_free back at {self.free}")
             return
-        for port in (LAN, WAN):
+        for port in self.ports:
             self.card(port, True)
         for _ in range(8):
             if not self.wait(1, broken=broken):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The image in QEMU in place of a gwsim process: the same commands, the same answers, in real time.
 
-Each configuration is booted once. A test gets the machine as it was saved when both interfaces had carrier (QEMU's
+Each configuration is booted once. A test gets the machine as it was saved when all interfaces had carrier (QEMU's
 savevm), so every test begins with a fresh gateway within some milliseconds.
 
-Frames go over sockets. A frame leaves "at once" when it arrives before the gateway's answers to two probes, one on the
-interface of the frame and then one on the other: the gateway handles frames in order.
+Frames go over sockets. A frame leaves "at once" when it arrives before the gateway's answers to probes, one on the
+interface of the frame and then one on each other: the gateway handles frames in order.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from labkit.wait import Timeout, until
 from simulator import Refused
 
 NICS = ("e1000", "virtio")
-PORTS = ("lan", "wan")
-MACS = {"lan": "02:00:00:00:00:01", "wan": "02:00:00:00:00:02"}
+PORTS = ("lan", "wan", "lan2", "lan3", "lan4", "lan5", "lan6", "lan7")  # in the order of the cards
+MACS = {name: f"02:00:00:00:00:{number:02x}" for number, name in enumerate(PORTS, 1)}
 KEPT = 3  # machines that wait for their next test
 PATIENCE = 20.0  # seconds until a probe must be answered
 
@@ -104,14 +104,16 @@ class _Booted:
         Path(conf).write_text(f"app {app}\n{config}", encoding="ascii")
         Path(disk).write_bytes(_empty_disk())
         self.app = app
-        self.cables = {port: _Cable() for port in PORTS}
-        ports = [Port(nic, self.cables[name].theirs.fileno(), MACS[name], stream=True) for name in PORTS]
-        self.asked = {name: _address(config, name) for name in PORTS}
+        given = {line.split()[0] for line in config.splitlines() if line.split()}
+        self.ports = [name for name in PORTS if name in ("lan", "wan") or name in given]
+        self.cables = {port: _Cable() for port in self.ports}
+        ports = [Port(nic, self.cables[name].theirs.fileno(), MACS[name], stream=True) for name in self.ports]
+        self.asked = {name: _address(config, name) for name in self.ports}
         self.machine = Machine(Hardware(modules=[conf], append="debug=on",
                                         extra=["-drive", f"if=none,id=states,file={disk}"]), ports)
         try:
             self.machine.wait_ready(app)
-            for name in PORTS:  # QEMU's e1000 receives nothing for a while after its start
+            for name in self.ports:  # QEMU's e1000 receives nothing for a while after its start
                 until(partial(self._hears, name), PATIENCE, f"an answer on {name}")
             self._monitor("savevm ready")
         except BaseException:
@@ -132,7 +134,7 @@ class _Booted:
     def again(self) -> None:
         """Restores the state right after the start."""
         self._monitor("loadvm ready")
-        for name in PORTS:
+        for name in self.ports:
             self.sync(name)
 
     def _hears(self, port: str) -> bool:
@@ -155,7 +157,7 @@ class _Booted:
             select.select([cable.ours for cable in self.cables.values()], [], [],
                           max(0.0, deadline - time.monotonic()))
             done = False
-            for name in PORTS:
+            for name in self.ports:
                 for one in self.cables[name].take():
                     mine = _PROBE_MAC in (one[:6], one[6:12])
                     done = done or (mine and name == answered)
@@ -169,7 +171,7 @@ class _Booted:
     def sync(self, port: str) -> list[tuple[str, bytes]]:
         """Waits until the gateway has handled all frames sent on the interface and has sent its own."""
         found = []
-        for name in (port, PORTS[port == "lan"]):
+        for name in (port, *(other for other in self.ports if other != port)):
             frames = self.probe(name, PATIENCE)
             if frames is None:
                 raise Timeout(f"no answer on {name} within {PATIENCE:g} s\n{self.machine.console.text[-2000:]}")

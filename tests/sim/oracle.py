@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from scapy.utils import checksum
 
@@ -176,6 +178,19 @@ def check_arp(data: bytes) -> None:
     hardware, protocol, sizes, operation = struct.unpack("!HHHH", data[:8])
     assert (hardware, protocol, sizes) == (1, 0x0800, 0x0604), "ARP header"
     assert operation in (1, 2), f"ARP operation {operation}"
+
+
+def check_destination(frame: bytes, networks: Sequence[IPv4Network | IPv6Network]) -> None:
+    """Checks that a unicast packet leaves on an interface that has these networks, itself or behind a router."""
+    kind = frame[12:14]
+    if kind == b"\x08\x00":
+        to: IPv4Address | IPv6Address = IPv4Address(frame[30:34])
+    elif kind == b"\x86\xdd":
+        to = IPv6Address(frame[38:54])
+    else:
+        return
+    if not (frame[0] & 1 or to.is_link_local):
+        assert any(to in network for network in networks), f"packet to {to} on the network of {networks}"
 
 
 def check_frame(frame: bytes, source_mac: str, mtu: int, sources: set[str] | None, *, transport: bool = True) -> None:

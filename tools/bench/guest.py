@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Guests under test: QEMU's command line, start, waiting for `ready`, pinning, end.
 
-Every guest has the LAN on its first NIC and the WAN on its second. Every process that is started here is ended by its
-own id, also when the bench is interrupted.
+Every guest has the LAN on its first NIC and the WAN on its second; some of ours have further NICs without traffic.
+Every process that is started here is ended by its own id, also when the bench is interrupted.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Row:
     path: str  # the path that the generator expects: nat, route, wire, 6to4, xlat or dns
     extra: str = ""  # more words for our command line
     hops: int = 1  # by how much a packet's TTL decreases
+    cards: int = 2  # those behind the first two are further inside networks without traffic
 
 
 ROWS = {
@@ -69,6 +70,7 @@ ROWS = {
     for row in (
         Row("wire", "floor (wire)", False, "wire", "wire", hops=0),
         Row("nat", "Baregate nat", False, "nat", "nat"),
+        Row("nat8", "Baregate nat, eight cards", False, "nat", "nat", cards=8),
         Row("linux-nat", "Linux nat (masquerade)", True, "nat", "nat"),
         Row("linux-flowtable", "Linux nat + flowtable", True, "flowtable", "nat"),
         Row("linux-route", "Linux plain forwarding", True, "route", "route"),
@@ -151,6 +153,9 @@ class Guest:
             if self.setup.nic.startswith("virtio") and self.setup.backend != "vhost" and not self.setup.offloads:
                 device += VIRTIO_PLAIN
             words += ["-device", device]
+        for number in range(2, self.row.cards):  # a hub with one cable: a carrier, and no frames
+            words += ["-netdev", f"hubport,id=n{number},hubid={number}"]
+            words += ["-device", f"{self.setup.nic},netdev=n{number},mac=52:54:00:ba:6e:0{number},romfile="]
         return words
 
     def command(self) -> list[str]:
@@ -184,6 +189,8 @@ class Guest:
                 line += f" lan.address={LAN6_ADDRESS}"
             if row.what != "wire":
                 line += f" wan.address={WAN_ADDRESS} gateway={WAN_GATEWAY}"
+            for number in range(2, row.cards):
+                line += f" lan{number}=nic{number} lan{number}.address=10.{number}.0.1/24"
             if row.what in ("nat", "6to4"):
                 line += f" nat.sessions={SESSIONS}"
             return ["-kernel", str(setup.image), "-append", f"{line} {row.extra}".strip()]

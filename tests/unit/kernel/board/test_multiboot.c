@@ -112,6 +112,67 @@ static void lying_entries_do_no_harm(void)
 	CHECK_EQ(m.n, 0);
 }
 
+/* An entry that ends at 2^64, or within a page of it, stays one after the rounding to pages. */
+static void entries_up_to_the_last_address(void)
+{
+	for (uint64_t before_end = 0; before_end < 0x2000; before_end += 0x7ff) {
+		entry(MIB, 4 * MIB, 1);
+		entry(3 * MIB, 0 - before_end - 3 * (uint64_t)MIB, 2);
+		struct multiboot_map m = parse();
+		CHECK_EQ(m.n, 1);
+		CHECK_EQ(m.range[0].base, MIB);
+		CHECK_EQ(m.range[0].end, 3 * MIB);
+
+		entry(3 * MIB, 0 - before_end - 3 * (uint64_t)MIB, 1);
+		m = parse();
+		CHECK_EQ(m.n, 1);
+		CHECK_EQ(m.range[0].base, 3 * MIB);
+		CHECK_EQ(m.range[0].end, HIGH);
+	}
+	/* A reserved entry may also end behind 2^64. */
+	entry(MIB, 4 * MIB, 1);
+	entry(3 * MIB, UINT64_MAX, 2);
+	CHECK_EQ(parse().range[0].end, 3 * MIB);
+}
+
+/* The address of such an entry must not wrap to 0 when it is rounded up. */
+static void entries_in_the_last_page_are_no_memory(void)
+{
+	for (uint64_t length = 1; length <= 0x1000; length += 0x555) {
+		entry(0 - length, length, 1);
+		CHECK_EQ(parse().n, 0);
+		entry(0 - length, UINT64_MAX, 1);
+		CHECK_EQ(parse().n, 0);
+	}
+	entry(0xfffff001u, 0x2000, 1); /* the same for the last page below 4 GB */
+	CHECK_EQ(parse().n, 0);
+	entry(MIB, MIB, 1);
+	entry(0 - (uint64_t)1, 1, 2);
+	entry(0x100000000ull, 0 - 0x100000000ull, 2);
+	CHECK_EQ(parse().n, 1);
+}
+
+/* multiboot_add and multiboot_cut take any 64-bit range themselves. */
+static void ranges_beyond_32_bits(void)
+{
+	struct multiboot_map m = {0};
+	multiboot_add(&m, 0x100000000ull, UINT64_MAX);
+	multiboot_add(&m, UINT64_MAX, UINT64_MAX);
+	multiboot_add(&m, 0x100000000ull + MIB, 0x100000000ull + 2 * MIB);
+	CHECK_EQ(m.n, 0);
+	multiboot_add(&m, 3ull << 30, UINT64_MAX);
+	CHECK_EQ(m.n, 1);
+	CHECK_EQ(m.range[0].base, 3u << 30);
+	CHECK_EQ(m.range[0].end, 0xfffff000u);
+	multiboot_cut(&m, 0x100000000ull, UINT64_MAX);
+	multiboot_cut(&m, UINT64_MAX, UINT64_MAX);
+	CHECK_EQ(m.range[0].end, 0xfffff000u);
+	multiboot_cut(&m, 0xe0000000u, UINT64_MAX);
+	CHECK_EQ(m.range[0].end, 0xe0000000u);
+	multiboot_cut(&m, 0, UINT64_MAX);
+	CHECK_EQ(m.n, 0);
+}
+
 static void longer_entries_are_stepped_over(void)
 {
 	entry(MIB, MIB, 1);
@@ -252,6 +313,9 @@ int main(void)
 	TEST(reserved_wins_over_available);
 	TEST(memory_is_cut_at_the_window_and_at_4_gb);
 	TEST(lying_entries_do_no_harm);
+	TEST(entries_up_to_the_last_address);
+	TEST(entries_in_the_last_page_are_no_memory);
+	TEST(ranges_beyond_32_bits);
 	TEST(longer_entries_are_stepped_over);
 	TEST(a_full_map_leaves_the_rest_out);
 	TEST(a_cut_splits_trims_and_removes);

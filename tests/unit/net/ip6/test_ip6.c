@@ -242,14 +242,14 @@ static void routes_come_and_go(void)
 	CHECK(!ip6_route(&rig.gw, &p, &nowhere));
 	p.flags = 0;
 	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == IF_APP && !(p.flags & PKT_ROUTED));
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_APP);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 40);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &other, 64);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 40, NULL);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &other, 64, NULL);
 	CHECK_EQ(rig.gw.routes6.n, before);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_WAN);
 	ip6 any = {0};
-	route6_del(&rig.gw.routes6, rig.gw.iface, &any, 0); /* that of the gateway */
+	route6_del(&rig.gw.routes6, rig.gw.iface, &any, 0, NULL); /* that of the gateway */
 	CHECK_EQ(rig.gw.routes6.n, before - 1);
 	p.flags = 0;
 	CHECK(!ip6_route(&rig.gw, &p, &in) && !(p.flags & PKT_ROUTED));
@@ -429,8 +429,8 @@ static void waiting_while_routes_change(void)
 	ip6_build(p, &from, &to, PROTO_NONE, 64);
 	gw_send6(&rig.gw, p);
 	CHECK_EQ(rig.gw.neigh.n_parked, 1);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &earlier, 56);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &earlier, 56, NULL);
+	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL);
 	mac m = {{2, 9, 9, 9, 9, 9}};
 	uint64_t sent = rig.gw.iface[IF_WAN].tx_packets;
 	CHECK(neigh_answered6(&rig.gw, IF_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));

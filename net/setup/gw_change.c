@@ -1,0 +1,108 @@
+/* See gw_change.h. */
+#include "net/setup/gw_change.h"
+
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+#include "net/ether/arp.h"
+#include "net/ip4/frag.h"
+#include "net/neigh/neigh.h"
+#include "net/setup/gw_setup.h"
+#include "net/setup/gw_setup6.h"
+#include "net/tcp/tcp.h"
+
+/* Informs all parts. Services come after the forwarder, whose addresses they may use. */
+static void inform(struct gw *gw)
+{
+	gw->changes++;
+	if (gw->forwarder->changed)
+		gw->forwarder->changed(gw);
+	if (gw->tcp)
+		tcp_changed(gw);
+	for (uint32_t i = 0; i < SERVICES_MAX; i++)
+		if (gw->service[i] && gw->service[i]->changed)
+			gw->service[i]->changed(gw);
+	gw_wake_at(gw, gw->clock.us);
+}
+
+static bool has_address(const struct gw *gw, uint32_t iface, const struct addr *a)
+{
+	if (!a->is6)
+		return interface_has4(&gw->iface[iface], a->v4);
+	for (uint32_t i = 1; i < gw->iface[iface].n_addr6; i++)
+		if (ip6_eq(&gw->iface[iface].addr6[i].addr, &a->v6))
+			return true;
+	return false;
+}
+
+const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct prefix *own)
+{
+	const char *name = gw->iface[iface].name;
+	const char *bad = net_not_own(own);
+	char text[FMT_IP6 + 4];
+	if (bad)
+		return gw_setup_fail("%s: %s", addr_prefix_text(text, own), bad);
+	if (gw->forwarder->promiscuous || (own->addr.is6 && !gw_has_ip6(gw, iface)))
+		return gw_setup_fail("%s has no IPv%u here", name, own->addr.is6 ? 6 : 4);
+	bad = own->addr.is6 ? gw_add_address6(gw, iface, &own->addr.v6, own->len)
+	                    : gw_setup_add_address4(gw, iface, own->addr.v4, own->len);
+	if (bad)
+		return bad;
+	log_line("%s: address %s added", name, addr_prefix_text(text, own));
+	if (!own->addr.is6 && gw->iface[iface].carrier)
+		arp_announce(gw, iface, own->addr.v4);
+	inform(gw);
+	return NULL;
+}
+
+const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct addr *own)
+{
+	char text[FMT_IP6];
+	if (!has_address(gw, iface, own))
+		return gw_setup_fail("%s has no address %s", gw->iface[iface].name,
+		                     addr_text(text, own));
+	if (own->is6)
+		gw_del_address6(gw, iface, &own->v6);
+	else
+		gw_setup_del_address4(gw, iface, own->v4);
+	log_line("%s: address %s removed", gw->iface[iface].name, addr_text(text, own));
+	frag_forget_all(gw);
+	neigh_moved(gw, iface);
+	inform(gw);
+	return NULL;
+}
+
+const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const struct addr *via)
+{
+	char text[FMT_IP6 + 4], hop[FMT_IP6];
+	const char *bad;
+	if (to->addr.is6 != via->is6)
+		return gw_setup_fail("prefix and next hop are of different families");
+	if (gw->forwarder->promiscuous || (via->is6 && !gw->forwarder->ip6))
+		return gw_setup_fail("there is no IPv%u here", via->is6 ? 6 : 4);
+	bad = via->is6 ? gw_setup_add_route6(gw, "via", to, via)
+	               : gw_setup_add_route4(gw, "via", to, via);
+	if (bad)
+		return bad;
+	log_line("route %s via %s added", addr_prefix_text(text, to), addr_text(hop, via));
+	inform(gw);
+	return NULL;
+}
+
+const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const struct addr *via)
+{
+	char text[FMT_IP6 + 4];
+	bool had;
+	if (to->addr.is6)
+		had = route6_del(&gw->routes6, gw->iface, &to->addr.v6, to->len,
+		                 via ? &via->v6 : NULL);
+	else
+		had = route4_del(&gw->routes4, gw->iface, ip4_get(to->addr.v4), to->len,
+		                 via ? &via->v4 : NULL);
+	if (!had)
+		return gw_setup_fail("there is no such route to %s", addr_prefix_text(text, to));
+	log_line("route %s removed", addr_prefix_text(text, to));
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		neigh_moved(gw, i);
+	inform(gw);
+	return NULL;
+}

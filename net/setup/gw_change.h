@@ -1,0 +1,34 @@
+/* Addresses and routes that come and go while the gateway runs: from the console, from a lease.
+ * Each function makes the change, or gives the text of why not (static, valid until the next call)
+ * and changes nothing. Then the generation (gw->changes) is another, and the forwarder, the
+ * services and TCP are informed: what followed from the address or route is gone.
+ *
+ * Called between packets or from the handler of a datagram to us, never from a forwarder's
+ * function. */
+#ifndef NET_SETUP_GW_CHANGE_H
+#define NET_SETUP_GW_CHANGE_H
+
+#include "net/gw.h"
+
+/* Adds an address and its network to an interface. An IPv4 address is announced (RFC 5227 section
+ * 2.3); an IPv6 address is tentative until no other station has objected (RFC 4862 section 5.4). */
+const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct prefix *own);
+
+/* Removes an address of an interface and its network. Routes to next hops on that network stay
+ * given, and count again when it is back. */
+const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct addr *own);
+
+/* Adds a route to a next hop, which must be on a network of ours. */
+const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const struct addr *via);
+
+/* Removes the routes to exactly this network, those to the next hop *via only where via is not
+ * NULL. */
+const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const struct addr *via);
+
+/* Carries out a change in words, as the console takes it: `address add|del INTERFACE
+ * ADDRESS/LENGTH` (interface and address in either order; `del` needs no length) or `route add|del
+ * PREFIX [via ADDRESS]` (`default`: all of the family of the next hop). Gives NULL, or what is
+ * wrong, as above. */
+const char *gw_change_text(struct gw *gw, const char *text);
+
+#endif

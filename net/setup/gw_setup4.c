@@ -1,0 +1,119 @@
+/* IPv4 addresses and routes: those of the configuration (gw_setup.h), and those that come and go
+ * later (gw_change.c). */
+#include "kernel/lib/fmt.h"
+#include "net/ether/arp.h"
+#include "net/gw_address.h"
+#include "net/neigh/neigh.h"
+#include "net/setup/gw_setup.h"
+
+/* The interface on whose network an address lies; INTERFACES when on none. */
+static uint32_t iface_of(const struct gw *gw, ip4 a)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_on_link4(&gw->iface[i], a))
+			return i;
+	return INTERFACES;
+}
+
+const char *gw_setup_add_address4(struct gw *gw, uint32_t i, ip4 a, uint8_t len)
+{
+	struct interface *iface = &gw->iface[i];
+	char text[FMT_IP4];
+	if (gw_is_own(gw, a))
+		return gw_setup_fail("%s.address %s is given twice", iface->name, fmt_ip4(text, a));
+	uint32_t other = iface_of(gw, a);
+	if (other != INTERFACES && other != i)
+		return gw_setup_fail("%s.address %s lies in the network of %s.address", iface->name,
+		                     fmt_ip4(text, a), gw->iface[other].name);
+	if (route4_claimed(&gw->routes4, a))
+		return gw_setup_fail("%s.address %s stands for another host", iface->name,
+		                     fmt_ip4(text, a));
+	if (iface->n_addr == NET_ADDRESSES)
+		return gw_setup_fail("%s.address: too many IPv4 addresses", iface->name);
+	iface->addr[iface->n_addr++] = (struct address4){a, len};
+	route4_rebuild(&gw->routes4, gw->iface);
+	gw->changes++;
+	return NULL;
+}
+
+bool gw_setup_del_address4(struct gw *gw, uint32_t i, ip4 a)
+{
+	struct interface *iface = &gw->iface[i];
+	uint32_t n = 0, had = iface->n_addr;
+	for (uint32_t k = 0; k < had; k++)
+		if (!ip4_eq(iface->addr[k].addr, a))
+			iface->addr[n++] = iface->addr[k];
+	iface->n_addr = n;
+	route4_rebuild(&gw->routes4, gw->iface);
+	gw->changes++;
+	return n != had;
+}
+
+const char *gw_setup_add_route4(struct gw *gw, const char *key, const struct prefix *to,
+                                const struct addr *via)
+{
+	char text[FMT_IP6];
+	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
+	uint8_t len = to ? to->len : 0;
+	if (iface_of(gw, via->v4) == INTERFACES)
+		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+		                     addr_text(text, via));
+	if (gw_is_own(gw, via->v4))
+		return gw_setup_fail("%s %s is the gateway's own address", key,
+		                     addr_text(text, via));
+	if (route4_claimed(&gw->routes4, via->v4))
+		return gw_setup_fail("%s %s stands for another host", key, addr_text(text, via));
+	if (!route4_add(&gw->routes4, gw->iface, net, len, via->v4))
+		return gw_setup_fail("too many routes");
+	gw->changes++;
+	return NULL;
+}
+
+/* --- the configuration ---------------------------------------------------------------- */
+
+const char *gw_setup_iface4(struct gw *gw, uint32_t i)
+{
+	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
+	const char *bad = NULL;
+	for (uint32_t k = 0; k < c->n_address && !bad; k++)
+		if (!c->address[k].addr.is6)
+			bad = gw_setup_add_address4(gw, i, c->address[k].addr.v4,
+			                            c->address[k].len);
+	return bad;
+}
+
+const char *gw_setup_routes4(struct gw *gw)
+{
+	const struct net_config *c = net_config(gw->config);
+	const char *bad = NULL;
+	for (uint32_t i = 0; i < c->n_route && !bad; i++)
+		if (!c->route[i].via.is6)
+			bad = gw_setup_add_route4(gw, "route via", &c->route[i].to,
+			                          &c->route[i].via);
+	for (uint32_t i = 0; i < c->n_gateway && !bad; i++)
+		if (!c->gateway[i].is6)
+			bad = gw_setup_add_route4(gw, "gateway", NULL, &c->gateway[i]);
+	return bad;
+}
+
+const char *gw_setup_neighbours4(struct gw *gw)
+{
+	const struct net_config *c = net_config(gw->config);
+	for (uint32_t i = 0; i < c->n_neighbour; i++) {
+		const struct net_config_neighbour *n = &c->neighbour[i];
+		char text[FMT_IP4];
+		if (n->addr.is6)
+			continue;
+		uint32_t iface = iface_of(gw, n->addr.v4);
+		if (iface == INTERFACES)
+			return gw_setup_fail(
+			        "neighbour %s lies in no network of lan.address or wan.address",
+			        fmt_ip4(text, n->addr.v4));
+		neigh_learn4(gw, iface, n->addr.v4, &n->address, true, NEIGH_STATIC);
+		if (!neigh_find4(&gw->neigh, iface, ip4_raw(n->addr.v4)))
+			return gw_setup_fail(
+			        "no room for neighbour %s: too many with the same hash",
+			        fmt_ip4(text, n->addr.v4));
+	}
+	return NULL;
+}
