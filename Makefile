@@ -26,6 +26,15 @@ BOTH_SRC  = $(SRC) $(SRC_HOT) $(SRC_FASTEST)
 IMAGE_SRC = $(BOTH_SRC) $(SRC_IMAGE) $(SRC_IMAGE_HOT)
 IMAGE_OBJ = $(call OBJ,$(IMAGE_SRC))
 
+# `make clean image`: the files that are written below must be new ones, so all are removed here.
+# `make clean` alone removes them at the end, and these with them.
+OTHER_GOALS = $(filter-out clean,$(MAKECMDGOALS))
+ifneq ($(and $(filter clean,$(MAKECMDGOALS)),$(OTHER_GOALS)),)
+ifeq ($(findstring n,$(firstword -$(MAKEFLAGS))),)
+$(shell rm -rf build images/gateway*)
+endif
+endif
+
 # Each folder of net/ and apps/ may have a drops.def with its drop reasons. build/drops.def includes
 # them all; those of net/ come first.
 DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def apps/*/*/drops.def)
@@ -57,14 +66,18 @@ say = $(if $(V),,@echo "  $1 $@"; )
 .DELETE_ON_ERROR:
 .PHONY: image deps packages run images test test-programs test-long untested fresh bench fuzz lint clean format
 
-image: images/gateway.elf
+image: images/gateway.elf images/gateway.sym
+
+# For these goals missing packages are installed before anything is compiled.
+NEED_PACKAGES = run images test test-programs test-long untested bench fuzz fuzz-coverage lint deps packages
+FIRST = $(if $(filter $(NEED_PACKAGES),$(MAKECMDGOALS)),packages)
 
 # A change of the Makefile, the compiler or its flags rebuilds every object.
-$(OBJDIR)/%.o: %.c Makefile $(STAMP)
+$(OBJDIR)/%.o: %.c Makefile $(STAMP) | $(FIRST)
 	@command -v $(CC) >/dev/null || tools/deps packages
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
-$(OBJDIR)/%.o: %.S Makefile $(STAMP)
+$(OBJDIR)/%.o: %.S Makefile $(STAMP) | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,AS)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -76,16 +89,15 @@ $(OBJDIR)/symtab.S: $(OBJDIR)/pass1.elf tools/symtab
 	tools/symtab $(CROSS)nm $< > $@
 $(OBJDIR)/gateway.elf: $(IMAGE_OBJ) $(OBJDIR)/symtab.S boot/gateway.ld
 	$(call say,LINK)$(CC) $(CFLAGS) $(LDFLAGS) $(IMAGE_OBJ) $(OBJDIR)/symtab.S -lgcc -o $@
+images/gateway.sym: $(OBJDIR)/gateway.elf
+	$(CROSS)objcopy --only-keep-debug $< $@
 images/gateway.elf: $(OBJDIR)/gateway.elf
-	$(CROSS)objcopy --only-keep-debug $< images/gateway.sym
 	$(CROSS)strip -o $@ $<
 
 -include $(IMAGE_OBJ:.o=.d)
 
 # --- the other commands --------------------------------------------------------
-# Missing packages are installed before anything else begins.
-.NOTPARALLEL: run images test test-programs test-long untested fresh bench fuzz lint
-deps:
+deps: packages
 	tools/deps
 packages:
 	tools/deps packages
@@ -124,4 +136,4 @@ format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build images/gateway*
+	$(if $(OTHER_GOALS),@:,rm -rf build images/gateway*)

@@ -174,6 +174,7 @@ static bool start(uint32_t app)
 	rcv_init(gw, card);
 	stop_others(card, n);
 	settings_set_app(&config, apps[app].name);
+	settings_log_ignored(&config, gw, apps[app].name);
 	return true;
 }
 
@@ -227,6 +228,17 @@ static void log_nmis(void)
 	            seen);
 }
 
+/* Says once that there is no keyboard. One that is there has answered long before. */
+static void look_for_keyboard(uint64_t now)
+{
+	static bool looked;
+	if (looked || now < 2 * SECOND_US)
+		return;
+	looked = true;
+	if (!console_has_keyboard())
+		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+}
+
 /* Once a second: computes the load, and adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
@@ -254,8 +266,10 @@ static bool main_run(uint64_t now)
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
 	}
-	if (now >= second_at)
+	if (now >= second_at) {
 		every_second(now);
+		look_for_keyboard(now);
+	}
 	did |= shell_run();
 	did |= console_poll();
 	return did;

@@ -16,6 +16,7 @@ bool gw_tick(struct gw *gw)
 		gw->tick_us = gw->clock.next_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
+		notice_tick(gw);
 		if (gw->forwarder->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);

@@ -14,10 +14,10 @@ UNIT_SRC = $(shell find tests/unit -name "test_*.c")
 UNIT64 = $(UNIT_SRC:%.c=build/host64/%)
 UNIT32 = $(UNIT_SRC:%.c=build/host32/%)
 
-build/host64/%.o: %.c Makefile tests/tests.mk
+build/host64/%.o: %.c Makefile tests/tests.mk | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)$(HOST_CC64) $(FLAGS64) -MMD -MP -c $< -o $@
-build/host32/%.o: %.c Makefile tests/tests.mk $(STAMP)
+build/host32/%.o: %.c Makefile tests/tests.mk $(STAMP) | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)$(HOST_CC32) $(FLAGS32) -MMD -MP -c $< -o $@
 build/host64/libgateway.a: $(HOST_SRC:%.c=build/host64/%.o)
@@ -40,7 +40,7 @@ build/host32/gwsim: build/host32/tests/host/gwsim.o build/host32/libgateway.a
 
 # The test of the tools, which are for the host only.
 TOOL_TEST = build/host64/tests/tools/test_dns
-$(TOOL_TEST): %: %.o build/host64/tools/dns/fakeanswer.o build/host64/tools/dns/perfcheck.o
+$(TOOL_TEST): %: %.o $(patsubst %,build/host64/tools/dns/%.o,fakeanswer fakeoptions args perfcheck)
 	$(call say,LINK)$(HOST_CC64) $(FLAGS64) $^ -o $@
 
 .PHONY: unit sim
@@ -52,16 +52,19 @@ sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
 # Makes a program of each test file, so that tests/mutants/run can run it.
 SIM = $(wildcard tests/sim/*/test_*.py)
-$(SIM:%.py=build/host64/%): build/host64/%: %.py build/host64/gwsim
+TOOL_PY = $(wildcard tests/tools/test_*.py) tests/qemu/test_dnstools.py
+$(SIM:%.py=build/host64/%): build/host64/gwsim
+$(SIM:%.py=build/host64/%): PICK = -k host64
+$(SIM:%.py=build/host64/%) $(TOOL_PY:%.py=build/host64/%): build/host64/%: %.py
 	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x -k host64 %s\n' $< >$@ && chmod +x $@
+	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x $(PICK) %s\n' $< >$@ && chmod +x $@
 
 # Programs that measure and test DNS64 servers; they run on the host.
 TOOL_FLAGS = -std=gnu17 -O2 -g $(WARN)
 TOOL_OBJ = build/tools/obj
 FAKEDNS   = fakedns fakeoptions fakeanswer args
 DNS64PERF = dns64perf trial search perfcheck fakeanswer args
-$(TOOL_OBJ)/%.o: tools/dns/%.c $(wildcard tools/dns/*.h) tests/tests.mk
+$(TOOL_OBJ)/%.o: tools/dns/%.c $(wildcard tools/dns/*.h) tests/tests.mk | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)$(HOST_CC64) $(TOOL_FLAGS) -c $< -o $@
 build/tools/fakedns: $(FAKEDNS:%=$(TOOL_OBJ)/%.o)
@@ -87,7 +90,7 @@ FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c tests/fuzz
 FUZZ_TRACED = kernel/lib/addr.c apps/dns64/message/dns_message.c apps/dns64/message/dns_name.c tests/fuzz/fuzz_dnsmsg.c
 fuzz_explore = $(if $(filter $(FUZZ_PLAIN),$1),,-fsanitize=fuzzer-no-link \
                  $(if $(filter $(FUZZ_TRACED),$1),,-fno-sanitize-coverage=trace-cmp))
-build/fuzz/obj/%.o: %.c Makefile tests/tests.mk
+build/fuzz/obj/%.o: %.c Makefile tests/tests.mk | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) $(FUZZ_FLAGS) $(call fuzz_explore,$<) -MMD -MP -c $< -o $@
 build/fuzz/libgateway.a: $(FUZZ_OBJ)
@@ -107,7 +110,7 @@ fuzz-short: $(FUZZERS:%=build/fuzz/fuzz_%)
 # The lines of net/ and apps/ that no fuzzer reaches, by clang's coverage: each fuzzer is one program
 # without sanitizers.
 FUZZCOV_FLAGS = -O1 -fprofile-instr-generate -fcoverage-mapping $(HOST_FLAGS) $(FUZZ_SMALL)
-build/fuzzcov/obj/%.o: %.c Makefile tests/tests.mk
+build/fuzzcov/obj/%.o: %.c Makefile tests/tests.mk | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) $(FUZZCOV_FLAGS) -MMD -MP -c $< -o $@
 build/fuzzcov/libgateway.a: $(HOST_SRC:%.c=build/fuzzcov/obj/%.o)

@@ -43,7 +43,6 @@ const char *gw_init(struct gw *gw)
 	rng_bytes(gw->rng, gw->ids.next, sizeof gw->ids.next);
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
-	gw->routes6.changes = 1; /* also where there is no IPv6: 0 is never (udp_path.h) */
 	gw->n_iface = net_interfaces(gw->config);
 	frag_init(gw);
 	gw->changes = 1;

@@ -3,6 +3,7 @@
 
 #include "kernel/config/config_types.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 
 /* --- network cards ------------------------------------------------------------------ */
 
@@ -147,6 +148,22 @@ static bool parse_own(const struct config_source *s, struct slice text, void *ou
 
 /* --- routes, neighbours, servers ----------------------------------------------------- */
 
+/* Sets the bits behind the length of a prefix to zero, with a line in the log. */
+static void cut_host_bits(const struct config_source *s, struct prefix *p)
+{
+	struct prefix net = *p;
+	char was[FMT_IP6 + 4], is[FMT_IP6 + 4];
+	if (p->addr.is6)
+		net.addr.v6 = addr_net6(&p->addr.v6, p->len);
+	else
+		net.addr.v4 = ip4_of(ip4_get(p->addr.v4) & addr_mask4(p->len));
+	if (addr_eq(&net.addr, &p->addr))
+		return;
+	log_line("%s: %s: %s means %s", s->where, s->key->name, addr_prefix_text(was, p),
+	         addr_prefix_text(is, &net));
+	*p = net;
+}
+
 /* PREFIX via ADDRESS. */
 static bool parse_route(const struct config_source *s, struct slice text, void *out)
 {
@@ -162,6 +179,7 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 	if (r->to.addr.is6 != r->via.is6)
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
+	cut_host_bits(s, &r->to);
 	return true;
 }
 

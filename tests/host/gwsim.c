@@ -11,7 +11,7 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces drops log print
+ *   stats sessions timings neighbours routes interfaces drops drops-raw log print
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   change WORDS               an address or a route, as the console commands `address` and `route`
@@ -238,6 +238,7 @@ static bool do_list(const char *command)
 	        {"drops", gw_show_drops},
 	        {"print", list_config},
 	        {"log", list_log},
+	        {"drops-raw", gw_show_drops_raw},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """fakedns and dns64perf as programs, on the host's loopback, without a gateway."""
 
-import os
+import collections
 import re
+import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,13 +14,16 @@ from labkit.lab import Lab
 from labkit.netns import Namespace
 from labkit.wait import until
 
-TOOLS = os.path.join(os.path.dirname(__file__), "../../tools")
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "build/tools"
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Namespace]:
-    """A network namespace with a loopback that has both families."""
+    """A network namespace with a loopback that has both families; the programs are built."""
+    for name in ("fakedns", "dns64perf"):
+        subprocess.run([ROOT / "tools" / name, "--help"], stdout=subprocess.DEVNULL, check=True)
     with Lab(()) as lab:
         lab.lan.sysctl("ipv6.conf.all.disable_ipv6", 0)
         lab.lan.sysctl("ipv6.conf.lo.disable_ipv6", 0)
@@ -52,7 +57,7 @@ def dig(host: Namespace, *words: str) -> str:
 def perf(host: Namespace, where: Path, *words: str) -> tuple[int, str, str]:
     """dns64perf's exit status, standard output and standard error."""
     in_there = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(where))
-    done = host.run(*in_there, os.path.abspath(f"{TOOLS}/dns64perf"), *words, timeout=60, check=False)
+    done = host.run(*in_there, f"{TOOLS}/dns64perf", *words, timeout=60, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -78,6 +83,29 @@ def test_fakedns_conf(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
     assert "2001:db8::a01:203" in dig(host, "@::1", "-p", "5353", NAME, "AAAA", "+short")
 
 
+def test_fakedns_conf_with_many_servers(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
+    """mtd64-ng's newer fakedns.conf: each server has a port of its own."""
+    conf = tmp_path / "fakedns.conf"
+    conf.write_text("have-AAAA 1\nnum-servers 3\nstart-port 2053\nstart-cpu 1\ndebug no\n")
+    fakedns("--config", str(conf))
+    sockets = host.run("ss", "-Hnul").stdout
+    assert sorted(map(int, re.findall(r":(\d+) +\S+ *$", sockets, re.M))) == [2053, 2054, 2055], sockets
+    assert "2001:db8::a01:203" in dig(host, "@::1", "-p", "2055", NAME, "AAAA", "+short")
+
+
+def test_fakedns_delays_duplicates(host: Namespace, fakedns: Start) -> None:
+    """Both copies of an answer come late."""
+    fakedns("--delay", "150", "--duplicate", "1")
+    query = bytes.fromhex("abcd01000001000000000000") + b"\x0f010-001-002-003\x09dns64perf\x04test\0\0\x01\0\x01"
+    with host.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(5)
+        began = time.monotonic()
+        client.sendto(query, ("127.0.0.1", 53))
+        first = client.recv(512)
+        assert time.monotonic() - began >= 0.15
+        assert client.recv(512) == first
+
+
 @pytest.mark.parametrize("option, seen", [
     (("--rcode", "5"), "status: REFUSED"),
     (("--truncate", "1"), r"flags: qr aa tc"),
@@ -94,10 +122,10 @@ def test_faults(host: Namespace, fakedns: Start, option: tuple[str, ...], seen: 
 
 
 def test_perf_is_compatible_with_the_original(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
-    """The arguments of three versions of dns64perf++, its output lines, its file."""
+    """The arguments of four versions of dns64perf++, its output lines, its file."""
     fakedns("--have-aaaa", "1")
     trial = ("::1", "53", "10.0.0.0/16", "100", "5")
-    for rest in (("1000000",), ("1000000", "1"), ("2", "1000000", "1.5")):
+    for rest in (("1000000",), ("1000000", "1"), ("2", "1000000", "1.5"), ("2", "3", "1000000", "1.5")):
         status, out, err = perf(host, tmp_path, *trial, *rest)
         assert status == 0
         lines = [r"Sent queries: 100", r"Received answers: 100 \(100\.00%\)", r"Valid answers: 100 \(100\.00%\)",
@@ -142,12 +170,81 @@ def test_perf_judges(host: Namespace, fakedns: Start, tmp_path: Path, faults: tu
 def test_perf_searches(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
     """RFC 8219 section 9.2: the median over several searches of the highest rate without a loss."""
     fakedns("--have-aaaa", "1", "--limit", "500")
-    status, out, _ = perf(host, tmp_path, "--search", "--high", "1600", "--step", "100", "--trial", "0.3", "--repeat",
-                          "3", "--pause", "0.05", "--timeout", "0.3", "::1", "53", "10.0.0.0/8")
+    status, out, _ = perf(host, tmp_path, "--search", "--high", "800", "--step", "100", "--trial", "0.3", "--repeat",
+                          "3", "--pause", "0.05", "--timeout", "0.1", "::1", "53", "10.0.0.0/8")
     found = re.search(r"median (\d+)/s, 1st percentile (\d+)/s, 99th percentile (\d+)/s of 3 searches", out)
     assert status == 0 and found is not None
     # The limiter allows a burst of ten, which counts in a short trial.
     assert 300 <= int(found[1]) <= 600 and int(found[2]) <= int(found[1]) <= int(found[3]), out
+
+
+def test_perf_sends_from_many_ports(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
+    """dns64perf++'s ninth argument: each thread sends from so many ports in turn."""
+    fakedns("--have-aaaa", "1")
+    with host.entered(), socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800)) as tap:
+        tap.settimeout(5)
+        status, out, _ = perf(host, tmp_path, "--no-csv", "127.0.0.1", "53", "10.0.0.0/16", "40", "1", "2", "5",
+                              "1000000", "1.5")
+        assert status == 0 and "Valid answers: 40 " in out
+        ports: collections.Counter[int] = collections.Counter()
+        while ports.total() < 80:  # on loopback each frame appears twice
+            packet, where = tap.recvfrom(2000)
+            header = (packet[0] & 15) * 4
+            if packet[header + 2:header + 4] == b"\0\x35" and where[2] != socket.PACKET_OUTGOING:
+                ports[int.from_bytes(packet[header:header + 2], "big")] += 2
+    assert len(ports) == 10 and set(ports.values()) == {8}, ports
+
+
+def names_asked(host: Namespace, tmp_path: Path, log: Path, *words: str) -> tuple[int, list[int]]:
+    """dns64perf's exit status, and the numbers in 10.0.0.0/8 of the names that fakedns --debug was asked for."""
+    status = perf(host, tmp_path, "--no-csv", *words)[0]
+    labels = re.findall(r" (\d+)-(\d+)-(\d+)-(\d+)\.dns64perf", log.read_text())
+    return status, [int(a) - 10 << 24 | int(b) << 16 | int(c) << 8 | int(d) for a, b, c, d in labels]
+
+
+def test_perf_caches_some_names_and_not_others(host: Namespace, tmp_path: Path) -> None:
+    """--cached: names that were asked before for this share, names that nobody asked for the others."""
+    log = tmp_path / "asked"
+    with open(log, "wb") as file:
+        server = host.start(f"{TOOLS}/fakedns", "--have-aaaa", "1", "--debug", stdout=file, stderr=file)
+        until(lambda: "ready" in log.read_text(), 20, "fakedns to be ready")
+        status, asked = names_asked(host, tmp_path, log, "--cached", "0.5", "--skip", "7", "::1", "53", "10.0.0.0/20",
+                                    "1000", "10", "1", "2000000", "1")
+        server.terminate()
+        server.wait()
+    assert status == 0 and sorted(asked[:1000]) == list(range(7, 1007))  # the names to be cached
+    new = [n for n in asked[1000:] if n >= 1007]
+    assert all(7 <= n < 2007 for n in asked) and 400 < len(new) < 600 and len(set(new)) == len(new)
+
+
+@pytest.mark.parametrize("subnet, requests", [("10.0.0.0/24", "10"), ("10.0.0.0/22", "25")])
+def test_perf_cached_needs_names(host: Namespace, tmp_path: Path, subnet: str, requests: str) -> None:
+    """A subnet without new names beside those that are cached is refused."""
+    status, _, err = perf(host, tmp_path, "--cached", "0.5", "::1", "53", subnet, requests, "1", "1", "1000000", "1")
+    assert status == 2 and "names" in err
+
+
+SHORT = ("--trial", "0.2", "--repeat", "1", "--pause", "0", "--timeout", "0.1")
+
+
+def test_perf_search_without_an_answer(host: Namespace, tmp_path: Path) -> None:
+    """A dead server has no rate, whatever --low is."""
+    for low in ("0", "200"):
+        status, out, err = perf(host, tmp_path, "--search", *SHORT, "--low", low, "--high", "400", "--step", "200",
+                                "::1", "53", "10.0.0.0/8")
+        assert status == 1 and "median 0/s" in out and "no trial passed" in out and "1 of 1 searches" in err
+    assert re.search("  200/s: 0 of 40 valid", out)
+
+
+def test_perf_search_says_when_names_repeat(host: Namespace, fakedns: Start, tmp_path: Path) -> None:
+    """A subnet too small for all trials is used again, and the output says so; one too small for a trial is refused."""
+    fakedns("--have-aaaa", "1")
+    words = ("--search", *SHORT[:-2], "--low", "200", "--high", "300", "--step", "100", "::1", "53")
+    for subnet, repeats in (("10.0.0.0/8", 0), ("10.0.0.0/26", 1)):
+        status, out, _ = perf(host, tmp_path, *words[:1], "--repeat", "2", *words[1:3], *words[5:], subnet)
+        assert status == 0 and out.count("all new names are used up") == repeats, out
+    status, _, err = perf(host, tmp_path, *words, "10.0.0.0/27")
+    assert status == 2 and "names" in err
 
 
 def test_perf_self_test(host: Namespace, tmp_path: Path) -> None:
@@ -159,6 +256,8 @@ def test_perf_self_test(host: Namespace, tmp_path: Path) -> None:
 def test_wrong_arguments(host: Namespace, tmp_path: Path) -> None:
     """Wrong arguments give a message and status 2."""
     for words in ((), ("::1", "53", "10.0.0.0/8"), ("::1", "53", "10.0.0.0/24", "257", "1", "1", "1000", "1"),
-                  ("::1", "53", "10.0.0.0/8", "10", "3", "1", "1000", "1"), ("--prefix", "::/95"), ("--what",)):
+                  ("::1", "53", "10.0.0.0/8", "10", "3", "1", "1000", "1"), ("--prefix", "::/95"), ("--what",),
+                  ("::1", "99999", "10.0.0.0/8", "10", "1", "1", "1000", "1"),
+                  ("::1", "53", "10.0.0.0/8", "10", "1", "1", "2000", "1000", "1")):
         status, _, err = perf(host, tmp_path, *words)
         assert status == 2 and err

@@ -6,11 +6,14 @@ import pty
 import select
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from labkit.lab import NETWORK
 from labkit.machine import ROOT
 from labkit.wait import Timeout, until
 
@@ -40,6 +43,43 @@ def test_run_without_terminal(outside: dict[str, str]) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     for text in ("0% packet loss", "sha256", "203.0.113.2", "Traffic passed.", "nat_sessions "):
         assert text in result.stdout
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that is also visible in a sandbox inside ours, which hides /tmp."""
+    os.makedirs(f"{ROOT}/build", exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=f"{ROOT}/build") as name:
+        yield Path(name)
+
+
+def test_demo_with_own_configuration(outside: dict[str, str], shared: Path) -> None:
+    """A file with a comment in Latin-1, an option on the command line, and the frames of both NICs."""
+    conf = shared / "own.conf"
+    conf.write_bytes(NETWORK.encode() + "lan.mtu 1280  # für kurze Rahmen\n".encode("latin-1"))
+    result = subprocess.run([_LAB, "demo", "--conf", conf, "--append", "app=nat", "--pcap", shared / "frames"],
+                            env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90,
+                            check=False)
+    assert result.returncode == 0 and "Traffic passed." in result.stdout, result.stdout + result.stderr
+    lan, wan = ([*frame_lengths((shared / "frames" / f"nic{n}.pcap").read_bytes())] for n in (0, 1))
+    # The server begins with longer packets than lan.mtu allows, and is told so.
+    assert len(lan) > 5000 and len(wan) > 5000 and max(lan) == 1280 + 14 and max(wan) == 1500 + 14
+
+
+def frame_lengths(pcap: bytes) -> Iterator[int]:
+    """The lengths of the frames in a pcap file of this machine's byte order."""
+    at = 24
+    while at < len(pcap):
+        length = int.from_bytes(pcap[at + 8:at + 12], sys.byteorder)
+        yield int.from_bytes(pcap[at + 12:at + 16], sys.byteorder)
+        at += 16 + length
+
+
+@pytest.mark.parametrize("options", [("--nic", "e1000", "--nic", "virtio"), ("--no-hosts",)])
+def test_demo_refuses_what_it_cannot_do(outside: dict[str, str], options: tuple[str, ...]) -> None:
+    """Two models, and options that would leave it without traffic."""
+    result = subprocess.run([_LAB, "demo", *options], env=outside, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and result.stderr
 
 
 def test_run_6to4_without_terminal(outside: dict[str, str]) -> None:

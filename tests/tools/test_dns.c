@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fakedns' answers and dns64perf's judgement of answers, each against messages written by hand and
  * then against each other. Both derive the address from the name; neither may accept corrupted
- * messages. */
+ * messages. And fakedns' options and configuration file. */
 #include "tests/tap.h"
 #include "tools/dns/fakedns.h"
 #include "tools/dns/perfcheck.h"
 #include "tools/dns/perfname.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern const char program_name[];
+const char program_name[] = "test_dns";
 
 enum { ADDRESS = 0x0a01c8ff }; /* 10.1.200.255 */
 
@@ -315,6 +322,81 @@ static void both_agree_on_real_addresses(void)
 	CHECK(real > 400 && real < 600);
 }
 
+/* ---- options ---- */
+
+/* Reads a configuration file with this text, and options after it, in a process of its own, since a
+ * mistake ends the program. Gives the exit status; 0: the options are in *got. */
+static int read_file(const char *text, const char *option, struct options *got)
+{
+	char path[] = "/tmp/fakedns.XXXXXX";
+	int answer[2], status = -1, fd = mkstemp(path);
+	CHECK(fd >= 0 && pipe(answer) == 0 &&
+	      write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		static struct options child_options;
+		char *words[] = {"fakedns", "--config", path, (char *)(uintptr_t)option, NULL};
+		dup2(open("/dev/null", O_WRONLY), 2);
+		read_options(&child_options, option ? 4 : 3, words);
+		_exit(write(answer[1], &child_options, sizeof child_options) < 0);
+	}
+	close(answer[1]);
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	status = WEXITSTATUS(status);
+	CHECK(status != 0 || read(answer[0], got, sizeof *got) == (ssize_t)sizeof *got);
+	close(answer[0]);
+	unlink(path);
+	return status;
+}
+
+static void ports_that_are_none(void)
+{
+	struct options got;
+	CHECK_EQ(read_file("port 53530000000000000000000000000000000000000000000000000000\n", NULL,
+	                   &got),
+	         2);
+	static const char *const bad[] = {"99999", "65536", "0", "-1", "53x", "53.5", "dns", "1e9"};
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+		char line[40];
+		snprintf(line, sizeof line, "port %s\n", bad[i]);
+		CHECK_EQ(read_file(line, NULL, &got), 2);
+		snprintf(line, sizeof line, "start-port %s\n", bad[i]);
+		CHECK_EQ(read_file(line, NULL, &got), 2);
+		snprintf(line, sizeof line, "--port=%s", bad[i]);
+		CHECK_EQ(read_file("", line, &got), 2);
+	}
+	CHECK_EQ(read_file("start-port 65530\nnum-servers 7\n", NULL, &got), 2);
+}
+
+static void configuration_files(void)
+{
+	static const struct {
+		const char *text;
+		unsigned port, threads;
+		bool own_ports;
+	} cases[] = {
+	        {"", 53, 1, false},
+	        {"port 65535\nnum-threads 30\n", 65535, 30, false},
+	        {"start-port 2000\nnum-servers 3\nstart-cpu 1\n", 2000, 3, true},
+	        {"start-port 65530\nnum-servers 6\n", 65530, 6, true},
+	        {"num-servers 2\n", 1053, 2, true},
+	        {"start-port 53\n", 53, 8, true},
+	};
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct options got = {0};
+		CHECK_EQ(read_file(cases[i].text, NULL, &got), 0);
+		CHECK_EQ(got.port, cases[i].port);
+		CHECK_EQ(got.threads, cases[i].threads);
+		CHECK_EQ(got.own_ports, cases[i].own_ports);
+	}
+	struct options got = {0};
+	CHECK_EQ(read_file("have-AAAA 0.25\nport 53\n", "--port=54", &got), 0);
+	CHECK(got.have_aaaa == 0.25);
+	CHECK_EQ(got.port, 54);
+}
+
 int main(void)
 {
 	TEST(labels);
@@ -329,5 +411,7 @@ int main(void)
 	TEST(bent_answers);
 	TEST(which_question);
 	TEST(both_agree_on_real_addresses);
+	TEST(ports_that_are_none);
+	TEST(configuration_files);
 	return tap_done();
 }

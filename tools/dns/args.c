@@ -21,6 +21,14 @@ double arg_number(const char *what, const char *text, double low, double high)
 	return v;
 }
 
+unsigned arg_count(const char *what, const char *text, double low, double high)
+{
+	double v = arg_number(what, text, low, high);
+	if (v != (double)(unsigned)v)
+		die(what, text);
+	return (unsigned)v;
+}
+
 static void take(const struct arg *a, const char *text)
 {
 	switch (a->kind) {
@@ -31,7 +39,7 @@ static void take(const struct arg *a, const char *text)
 		*(double *)a->to = arg_number(a->name, text, a->low, a->high);
 		break;
 	case ARG_COUNT:
-		*(unsigned *)a->to = (unsigned)arg_number(a->name, text, a->low, a->high);
+		*(unsigned *)a->to = arg_count(a->name, text, a->low, a->high);
 		break;
 	case ARG_CALL:
 		a->call(text);

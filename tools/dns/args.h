@@ -40,6 +40,10 @@ extern const char program_name[];
 /* The number in the text; dies if it is no number from low to high. */
 double arg_number(const char *what, const char *text, double low, double high);
 
+/* The whole number in the text; dies if it is no whole number from low to high (at most UINT_MAX).
+ */
+unsigned arg_count(const char *what, const char *text, double low, double high);
+
 /* Reads the options, up to the first word that is not one; gives the index of that word. The table
  * ends with an entry without a name. Dies on an unknown option; calls help for --help. */
 int args_read(int argc, char **argv, const struct arg *table, void (*help)(void));

@@ -22,26 +22,33 @@
 static void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
-	        "usage: dns64perf [OPTION]... SERVER PORT SUBNET REQUESTS BURST THREADS DELAY "
-	        "TIMEOUT\n"
+	        "usage: dns64perf [OPTION]... SERVER PORT SUBNET REQUESTS BURST THREADS [PORTS] "
+	        "DELAY TIMEOUT\n"
 	        "       dns64perf --search [OPTION]... SERVER PORT SUBNET\n"
 	        "       dns64perf --self-test RATE [OPTION]...\n\n"
 	        "Asks for AAAA records of names such as 010-000-000-001.dns64perf.test, one for "
 	        "each\n"
 	        "address of SUBNET (10.0.0.0/8), and checks the answers. REQUESTS in all, BURST at "
 	        "a\n"
-	        "time, every DELAY nanoseconds from each of THREADS; answers later than TIMEOUT\n"
-	        "seconds do not count. SERVER is an IPv6 or IPv4 address. Details of each question "
-	        "go\n"
-	        "to dns64perf.csv. The exit status is 0 when all answers were valid.\n\n"
+	        "time, every DELAY nanoseconds from each of THREADS; each thread sends from PORTS "
+	        "ports\n"
+	        "in turn (1). Answers later than TIMEOUT seconds do not count. SERVER is an IPv6 "
+	        "or\n"
+	        "IPv4 address. Details of each question go to dns64perf.csv. The exit status is 0 "
+	        "when\n"
+	        "all answers were valid.\n\n"
 	        "  --prefix PREFIX/LEN  of the addresses in answers; default: any /96\n"
 	        "  --real SHARE         names that have AAAA records of their own (fakedns "
 	        "--have-aaaa)\n"
-	        "  --cached SHARE       questions that were asked shortly before, 0 to 1\n"
+	        "  --cached SHARE       questions that were asked shortly before, 0 to 1: for the "
+	        "first\n"
+	        "                       1000 names of SUBNET\n"
 	        "  --any-content        any answer with records is valid, as for dns64perf++\n"
 	        "  --no-csv             no dns64perf.csv\n"
 	        "  --skip N             leaves out the first N names of SUBNET\n"
-	        "With --search, the procedure of RFC 8219 section 9.2:\n"
+	        "With --search, the procedure of RFC 8219 section 9.2; the exit status is 0 when "
+	        "each\n"
+	        "search found a rate at which all answers were valid:\n"
 	        "  --low N, --high N    questions a second between which to search; default 0, "
 	        "100000\n"
 	        "  --step N             how exact; default 1 %% of --high\n"
@@ -61,6 +68,7 @@ static void read_server(struct test *t, const char *host, const char *port)
 	struct addrinfo hint = {
 	        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST};
 	struct addrinfo *found;
+	arg_count("port", port, 1, 65535);
 	int error = getaddrinfo(host, port, &hint, &found);
 	if (error)
 		die(host, gai_strerror(error));
@@ -102,7 +110,7 @@ static void read_timeout(const char *text)
 
 static void read_skip(const char *text)
 {
-	test.first = (uint64_t)arg_number("--skip", text, 0, 4e9);
+	test.skip = arg_count("--skip", text, 0, 4e9);
 }
 
 static void help(void)
@@ -134,18 +142,21 @@ static int read_options(int argc, char **argv)
 	return args_read(argc, argv, table, help);
 }
 
-/* dns64perf++'s arguments; its first versions had no threads and waited two seconds. */
+/* dns64perf++'s arguments. Its first versions had no threads and waited two seconds; its last ones
+ * have a number of ports, of which 0 means one. */
 static void read_trial(struct test *t, char **arg, int n)
 {
-	bool threads = n == 8;
-	const char *timeout = n == 6 ? "2" : arg[6 + threads];
+	bool threads = n >= 8, ports = n == 9;
+	int delay = 5 + threads + ports;
 	t->requests = (uint64_t)arg_number("number of requests", arg[3], 1, 4294967296.0);
-	t->burst = (unsigned)arg_number("burst size", arg[4], 1, 65536);
-	t->threads = threads ? (unsigned)arg_number("number of threads", arg[5], 1, THREADS) : 1;
-	t->delay_ns = (uint64_t)arg_number("delay between bursts", arg[5 + threads], 1, 1e15);
-	read_timeout(timeout);
+	t->burst = arg_count("burst size", arg[4], 1, 65536);
+	t->threads = threads ? arg_count("number of threads", arg[5], 1, THREADS) : 1;
+	t->ports = ports ? arg_count("number of ports", arg[6], 0, PORTS) : 1;
+	t->ports += t->ports == 0;
+	t->delay_ns = (uint64_t)arg_number("delay between bursts", arg[delay], 1, 1e15);
+	read_timeout(n == 6 ? "2" : arg[delay + 1]);
 	if (t->first + t->requests > t->names)
-		die(arg[3], "more requests than names in the subnet");
+		die(arg[3], "more requests than new names in the subnet");
 	if (t->requests % ((uint64_t)t->threads * t->burst))
 		die(arg[3], "not divisible by threads and burst size");
 }
@@ -205,6 +216,7 @@ int main(int argc, char **argv)
 	struct test *t = &test;
 	*t = (struct test){.csv = true,
 	                   .threads = 1,
+	                   .ports = 1,
 	                   .burst = 1,
 	                   .high = 100000,
 	                   .trial_s = 60,
@@ -215,10 +227,13 @@ int main(int argc, char **argv)
 	char **arg = argv + first;
 	if (t->self_test > 0)
 		return n ? (usage(2), 2) : self_test(t);
-	if (t->search ? n != 3 : n < 6 || n > 8)
+	if (t->search ? n != 3 : n < 6 || n > 9)
 		usage(2);
 	read_server(t, arg[0], arg[1]);
 	read_subnet(t, arg[2]);
+	t->first = t->skip + (t->cached > 0 ? WARM : 0);
+	if (t->first >= t->names)
+		die(arg[2], "has no names left for new questions");
 	if (t->search)
 		return search(t);
 	read_trial(t, arg, n);

@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-enum { THREADS = 64, WARM = 1000 };
+enum { THREADS = 64, PORTS = 1024, WARM = 1000 };
 
 /* The parameters of a run. */
 struct test {
@@ -15,19 +15,23 @@ struct test {
 	socklen_t server_len;
 	uint32_t subnet;
 	uint64_t names; /* in the subnet */
-	uint64_t first; /* the first that is queried */
+	uint64_t skip;  /* names at the subnet's beginning that are never queried */
+	uint64_t first; /* the next new name; the WARM names after `skip` are not new if any are
+	                   cached */
 	uint64_t requests;
 	unsigned burst, threads;
+	unsigned ports; /* of each thread */
 	uint64_t delay_ns, timeout_ns;
 	/* The properties of a valid answer. */
 	bool any_content;
 	struct perf_addresses addresses;
-	double cached; /* share of queries for one of the WARM first names */
+	double cached; /* share of queries for one of the WARM names after `skip` */
 	bool csv;
 	/* --search, --self-test */
 	bool search;
 	double low, high, step, trial_s, pause_s, self_test;
 	unsigned repeat;
+	uint64_t begin; /* the first new name, where later trials begin again */
 };
 
 /* One query. */

@@ -8,8 +8,9 @@
  *   fakeanswer.c   the contents of answers
  *   fakeoptions.c  command line
  *
- * There are --threads threads, each with its own sockets that share the port; one system call
- * handles many datagrams. Delayed answers wait in a heap.
+ * There are --threads threads, each with its own sockets that share the port (or, with mtd64-ng's
+ * num-servers, have one port each); one system call handles many datagrams. Delayed answers wait in
+ * a heap.
  */
 #define _GNU_SOURCE
 #include "fakedns.h"
@@ -199,16 +200,19 @@ static bool serve(struct worker *w, int fd)
 			w->count.lost++;
 			continue;
 		}
-		if (faulty && opt.delay_high_ms > 0) {
-			double ms = opt.delay_low_ms +
-			            (opt.delay_high_ms - opt.delay_low_ms) * draw_share(&w->random);
-			l->due_ns = now_ns() + (uint64_t)(ms * 1e6);
-			put_late(w, l);
-		} else {
-			out[n_out++] = l;
+		unsigned copies = faulty && happens(&w->random, opt.duplicate) ? 2 : 1;
+		bool late = faulty && opt.delay_high_ms > 0;
+		for (unsigned copy = 0; copy < copies; copy++) {
+			if (late) {
+				double ms =
+				        opt.delay_low_ms + (opt.delay_high_ms - opt.delay_low_ms) *
+				                                   draw_share(&w->random);
+				l->due_ns = now_ns() + (uint64_t)(ms * 1e6);
+				put_late(w, l);
+			} else {
+				out[n_out++] = l;
+			}
 		}
-		if (faulty && happens(&w->random, opt.duplicate))
-			out[n_out++] = l;
 	}
 	send_letters(w, out, n_out);
 	return got > 0;
@@ -234,16 +238,19 @@ static void *work(void *arg)
 
 /* --- start and end --------------------------------------------------------------------------- */
 
-static int open_socket(const char *address)
+/* A socket of its own on an address; NULL: on all addresses. */
+static int open_socket(const char *address, unsigned port_number)
 {
+	char port[8];
 	struct addrinfo hint = {.ai_family = AF_UNSPEC,
 	                        .ai_socktype = SOCK_DGRAM,
 	                        .ai_flags = AI_PASSIVE | AI_NUMERICHOST};
 	struct addrinfo *found;
+	snprintf(port, sizeof port, "%u", port_number);
 	int on = 1, off = 0, size = 4 << 20,
-	    error = getaddrinfo(address ? address : "::", opt.port, &hint, &found);
+	    error = getaddrinfo(address ? address : "::", port, &hint, &found);
 	if (error)
-		die(address ? address : opt.port, gai_strerror(error));
+		die(address ? address : port, gai_strerror(error));
 	int fd = socket(found->ai_family, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
@@ -293,7 +300,8 @@ int main(int argc, char **argv)
 		w->random.state = now_ns() + t;
 		w->late = calloc(LATE_MAX, sizeof *w->late);
 		for (unsigned i = 0; i < (opt.n_listen ? opt.n_listen : 1); i++)
-			w->socket[w->n_sockets++] = open_socket(opt.listen[i]);
+			w->socket[w->n_sockets++] =
+			        open_socket(opt.listen[i], opt.port + (opt.own_ports ? t : 0));
 		if (!w->late || pthread_create(&w->thread, NULL, work, w))
 			die("cannot start", "thread");
 	}

@@ -11,9 +11,10 @@ enum { LISTEN_MAX = 16, THREADS_MAX = 64 };
 struct options {
 	const char *listen[LISTEN_MAX];
 	unsigned n_listen;
-	const char *port;
+	unsigned port;
 	double have_aaaa;
 	unsigned threads;
+	bool own_ports; /* thread number n listens on port + n; otherwise all share the port */
 	unsigned ttl;
 	bool soa, edns, debug;
 	double seconds;

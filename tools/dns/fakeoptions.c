@@ -16,8 +16,9 @@ static void usage(int status)
 	        "usage: fakedns [OPTION]...\n"
 	        "Answers questions about names such as 010-1-2-3.dns64perf.test out of the "
 	        "name.\n\n"
-	        "  --config FILE       mtd64-ng's fakedns.conf: have-AAAA, num-threads, port, "
-	        "debug\n"
+	        "  --config FILE       mtd64-ng's fakedns.conf: have-AAAA, debug, port and "
+	        "num-threads,\n"
+	        "                      or start-port and num-servers: a port for each server\n"
 	        "  --listen ADDRESS    IPv4 or IPv6, may repeat; all addresses if none is given\n"
 	        "  --port N            default 53\n"
 	        "  --threads N         default 1\n"
@@ -42,11 +43,13 @@ static void usage(int status)
 	exit(status);
 }
 
-/* The keys of mtd64-ng's fakedns.conf; a missing or invalid have-AAAA is 0, as in mtd64-ng. */
+/* The keys of mtd64-ng's fakedns.conf. A missing have-AAAA is 0, as in mtd64-ng. Its older files
+ * have `port` and `num-threads`. In its newer ones each of `num-servers` servers (8) has a port of
+ * its own, the first one `start-port` (1053). `start-cpu` has no effect here. */
 static void read_config(const char *name)
 {
-	static char port[16];
 	char line[256], key[32], value[64];
+	unsigned servers = 0, start = 0;
 	FILE *file = fopen(name, "r");
 	if (!file)
 		die(name, strerror(errno));
@@ -62,13 +65,22 @@ static void read_config(const char *name)
 		if (strcmp(key, "have-AAAA") == 0)
 			opt->have_aaaa = arg_number(key, value, 0, 1);
 		else if (strcmp(key, "num-threads") == 0)
-			opt->threads = (unsigned)arg_number(key, value, 1, THREADS_MAX);
+			opt->threads = arg_count(key, value, 1, THREADS_MAX);
+		else if (strcmp(key, "num-servers") == 0)
+			servers = arg_count(key, value, 1, THREADS_MAX);
 		else if (strcmp(key, "debug") == 0)
 			opt->debug = strcmp(value, "yes") == 0;
 		else if (strcmp(key, "port") == 0)
-			opt->port = strcpy(port, value);
+			opt->port = arg_count(key, value, 1, 65535);
+		else if (strcmp(key, "start-port") == 0)
+			start = arg_count(key, value, 1, 65535);
 	}
 	fclose(file);
+	opt->own_ports = servers || start;
+	if (opt->own_ports) {
+		opt->port = start ? start : 1053;
+		opt->threads = servers ? servers : 8;
+	}
 }
 
 static void read_delay(const char *text)
@@ -98,11 +110,6 @@ static void read_listen(const char *text)
 	opt->listen[opt->n_listen++] = text;
 }
 
-static void read_port(const char *text)
-{
-	opt->port = text;
-}
-
 static void read_type(const char *text)
 {
 	if (strcmp(text, "A") == 0)
@@ -110,7 +117,7 @@ static void read_type(const char *text)
 	else if (strcmp(text, "AAAA") == 0)
 		opt->only_type = TYPE_AAAA;
 	else
-		opt->only_type = (unsigned)arg_number("--type", text, 1, 65535);
+		opt->only_type = arg_count("--type", text, 1, 65535);
 }
 
 static void help(void)
@@ -120,12 +127,12 @@ static void help(void)
 
 void read_options(struct options *to, int argc, char **argv)
 {
-	*to = (struct options){.port = "53", .threads = 1, .ttl = 3600, .soa = true, .edns = true};
+	*to = (struct options){.port = 53, .threads = 1, .ttl = 3600, .soa = true, .edns = true};
 	opt = to;
 	const struct arg table[] = {
 	        CALL_ARG("config", read_config),
 	        CALL_ARG("listen", read_listen),
-	        CALL_ARG("port", read_port),
+	        COUNT_ARG("port", &to->port, 1, 65535),
 	        COUNT_ARG("threads", &to->threads, 1, THREADS_MAX),
 	        NUMBER_ARG("have-aaaa", &to->have_aaaa, 0, 1),
 	        COUNT_ARG("ttl", &to->ttl, 0, 2147483647),
@@ -147,4 +154,6 @@ void read_options(struct options *to, int argc, char **argv)
 	};
 	if (args_read(argc, argv, table, help) < argc)
 		usage(2);
+	if (opt->own_ports && opt->port + opt->threads - 1 > 65535)
+		die("start-port", "the last server's port is above 65535");
 }

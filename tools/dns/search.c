@@ -26,17 +26,20 @@ static void pause_for(double s)
 	nanosleep(&t, NULL);
 }
 
-/* Runs one trial at a rate, with names that were not used yet. Above some rate several queries are
- * sent at a time, so that the timer need not be faster than its clock. */
+/* Runs one trial at a rate, with names that were not used yet while there are any. Above some rate
+ * several queries are sent at a time, so that the timer need not be faster than its clock. */
 static struct outcome trial(struct test *t, double rate)
 {
 	t->burst = rate > 200000 ? 8 : 1;
 	t->requests = (uint64_t)ceil(rate * t->trial_s / t->burst) * t->burst;
 	t->delay_ns = (uint64_t)(1e9 * t->burst / rate);
-	if (t->first + t->requests > t->names)
-		t->first = t->cached > 0 ? WARM : 0;
-	if (t->requests > t->names)
-		die("subnet", "has fewer names than a trial needs");
+	if (t->begin + t->requests > t->names)
+		die("subnet", "has fewer new names than a trial needs");
+	if (t->first + t->requests > t->names) {
+		printf("  all new names are used up: from the first again, which a cache may "
+		       "know\n");
+		t->first = t->begin;
+	}
 	struct query *q = calloc(t->requests, sizeof *q);
 	if (!q)
 		die("memory", strerror(errno));
@@ -79,7 +82,8 @@ int search(struct test *t)
 		die("memory", strerror(errno));
 	if (t->step == 0)
 		t->step = fmax(1, t->high / 100);
-	t->first = t->cached > 0 ? WARM : t->first;
+	t->begin = t->first;
+	unsigned failed = 0;
 	for (unsigned n = 0; n < t->repeat; n++) {
 		double low = t->low, high = t->high;
 		printf("search %u of %u\n", n + 1, t->repeat);
@@ -91,15 +95,23 @@ int search(struct test *t)
 			double rate = floor((low + high) / 2);
 			*(passes(t, rate) ? &low : &high) = rate;
 		}
+		/* No trial has shown yet that the lower end passes. */
+		if (low == t->low && low > 0 && !passes(t, low))
+			low = 0;
+		failed += low == 0;
 		found[n] = low;
-		printf("  highest: %.0f/s\n", low);
+		printf(low > 0 ? "  highest: %.0f/s\n" : "  no trial passed\n", low);
 	}
 	qsort(found, t->repeat, sizeof *found, by_size);
 	printf("median %.0f/s, 1st percentile %.0f/s, 99th percentile %.0f/s of %u searches\n",
 	       percentile(found, t->repeat, 0.5), percentile(found, t->repeat, 0.01),
 	       percentile(found, t->repeat, 0.99), t->repeat);
 	free(found);
-	return 0;
+	if (failed)
+		fprintf(stderr,
+		        "dns64perf: no trial passed in %u of %u searches, which count as 0/s\n",
+		        failed, t->repeat);
+	return failed != 0;
 }
 
 /* --- the tester against itself --------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,7 +26,8 @@ struct worker {
 	struct query *q;
 	pthread_t thread;
 	unsigned number;
-	int fd;
+	int *fd;                   /* one for each port */
+	int ready;                 /* readable while one of them is */
 	uint64_t begin_ns;         /* of the whole trial, real time */
 	uint64_t begun_ns, end_ns; /* of this thread's sending */
 	uint64_t received, valid, wrong;
@@ -48,12 +50,12 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* Repeated queries are for the first names of the subnet, all others for new ones. */
+/* Repeated queries are for the first names after those skipped, all others for new ones. */
 uint32_t name_of(const struct test *t, uint64_t i)
 {
 	if (t->cached > 0 && (double)(mix(i ^ 0x5555555555u) >> 11) * 0x1p-53 < t->cached)
-		return t->subnet | (uint32_t)(mix(i) % WARM);
-	return t->subnet | (uint32_t)((t->first + i) & (t->names - 1));
+		return t->subnet | (uint32_t)(t->skip + mix(i) % WARM);
+	return t->subnet | (uint32_t)(t->first + i);
 }
 
 /* --- answers -------------------------------------------------------------------------------- */
@@ -95,7 +97,7 @@ static uint64_t arrival(struct msghdr *h)
 	return now_ns();
 }
 
-static bool receive(struct worker *w)
+static bool receive_from(struct worker *w, int fd)
 {
 	static _Thread_local uint8_t data[BATCH][SIZE];
 	static _Thread_local uint8_t control[BATCH][64];
@@ -108,10 +110,21 @@ static bool receive(struct worker *w)
 		                                  .msg_control = control[i],
 		                                  .msg_controllen = 64};
 	}
-	int got = recvmmsg(w->fd, head, BATCH, MSG_DONTWAIT, NULL);
+	int got = recvmmsg(fd, head, BATCH, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < got; i++)
 		take(w, data[i], head[i].msg_len, arrival(&head[i].msg_hdr));
 	return got > 0;
+}
+
+static bool receive(struct worker *w)
+{
+	struct epoll_event event[BATCH];
+	if (w->t->ports == 1)
+		return receive_from(w, w->fd[0]);
+	bool any = false;
+	for (int i = epoll_wait(w->ready, event, BATCH, 0); i-- > 0;)
+		any |= receive_from(w, event[i].data.fd);
+	return any;
 }
 
 /* --- one thread ------------------------------------------------------------------------------- */
@@ -134,7 +147,8 @@ static void send_questions(struct worker *w, uint64_t first, uint64_t count)
 		for (unsigned i = 0; i < n; i++)
 			w->q[first + done + i].sent_ns = now;
 		for (unsigned i = 0; i < n;) {
-			int sent = sendmmsg(w->fd, head + i, n - i, 0);
+			unsigned port = (unsigned)((first + done + i) % t->ports);
+			int sent = sendmmsg(w->fd[port], head + i, t->ports == 1 ? n - i : 1, 0);
 			if (sent < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
 			    errno != ECONNREFUSED)
 				die("send", strerror(errno));
@@ -153,7 +167,7 @@ static void wait_until(struct worker *w, uint64_t due_ns)
 		struct timespec rest = {0, (long)(due_ns - now - spin_ns / 2)};
 		if (rest.tv_nsec > 50000000)
 			rest.tv_nsec = 50000000;
-		ppoll(&(struct pollfd){.fd = w->fd, .events = POLLIN}, 1, &rest, NULL);
+		ppoll(&(struct pollfd){.fd = w->ready, .events = POLLIN}, 1, &rest, NULL);
 	}
 }
 
@@ -197,21 +211,43 @@ static int open_socket(const struct test *t)
 	return fd;
 }
 
+static void open_sockets(struct worker *w)
+{
+	w->fd = calloc(w->t->ports, sizeof *w->fd);
+	w->ready = epoll_create1(0);
+	for (unsigned i = 0; w->fd && i < w->t->ports; i++) {
+		w->fd[i] = open_socket(w->t);
+		struct epoll_event event = {.events = EPOLLIN, .data.fd = w->fd[i]};
+		if (epoll_ctl(w->ready, EPOLL_CTL_ADD, w->fd[i], &event))
+			die("epoll", strerror(errno));
+	}
+	if (!w->fd)
+		die("memory", strerror(errno));
+}
+
+static void close_sockets(struct worker *w)
+{
+	for (unsigned i = 0; i < w->t->ports; i++)
+		close(w->fd[i]);
+	close(w->ready);
+	free(w->fd);
+}
+
 struct outcome run_trial(const struct test *t, struct query *q)
 {
 	static struct worker worker[THREADS];
 	struct outcome o = {0};
 	uint64_t begin = now_ns() + START_MS * 1000000u;
 	for (unsigned i = 0; i < t->threads; i++) {
-		worker[i] = (struct worker){
-		        .t = t, .q = q, .number = i, .fd = open_socket(t), .begin_ns = begin};
+		worker[i] = (struct worker){.t = t, .q = q, .number = i, .begin_ns = begin};
+		open_sockets(&worker[i]);
 		if (pthread_create(&worker[i].thread, NULL, work, &worker[i]))
 			die("thread", "cannot start");
 	}
 	for (unsigned i = 0; i < t->threads; i++) {
 		struct worker *w = &worker[i];
 		pthread_join(w->thread, NULL);
-		close(w->fd);
+		close_sockets(w);
 		o.received += w->received;
 		o.valid += w->valid;
 		o.wrong += w->wrong;
@@ -231,9 +267,9 @@ void warm_up(const struct test *t)
 		return;
 	memset(q, 0, sizeof q);
 	warm.cached = 0;
-	warm.first = 0;
+	warm.first = t->skip;
 	warm.requests = WARM;
-	warm.burst = warm.threads = 1;
+	warm.burst = warm.threads = warm.ports = 1;
 	warm.delay_ns = 2000000;
 	struct outcome o = run_trial(&warm, q);
 	if (o.valid < WARM)

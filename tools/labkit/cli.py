@@ -8,7 +8,7 @@ import sys
 
 from . import demo, lab as net, sandbox, terminal
 from .lab import Lab
-from .machine import IMAGE, NIC_MODELS, Hardware, Machine
+from .machine import IMAGE, NIC_MODELS, Machine
 from .netns import CommandFailed
 
 _EPILOG = f"""\
@@ -33,8 +33,9 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     machine = argparse.ArgumentParser(add_help=False)
     machine.add_argument("--nic", action="append", metavar="MODEL",
-                         help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without")
-    machine.add_argument("--conf", metavar="FILE", help="gateway.conf (default: nat on the test network)")
+                         help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without; "
+                         "demo: one, the model of both")
+    machine.add_argument("--conf", metavar="FILE", help="gateway.conf (default: nat on the test network; demo: that of its application)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")
     machine.add_argument("--append", default="", metavar="TEXT", help="command line of the image")
     machine.add_argument("--module", action="append", default=[], metavar="FILE", help="a further module")
@@ -43,16 +44,17 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--cpu", metavar="MODEL", help="QEMU's CPU model")
     machine.add_argument("--qemu-arg", action="append", default=[], metavar="ARG", help="a further argument of QEMU")
     machine.add_argument("--pcap", metavar="DIRECTORY", help="write each NIC's frames to nicN.pcap there")
-    machine.add_argument("--no-hosts", action="store_true", help="the hosts have no addresses and send nothing")
-    machine.add_argument("--no-wait", action="store_true", help="do not wait for the ready line")
+    alone = argparse.ArgumentParser(add_help=False, parents=[machine])
+    alone.add_argument("--no-hosts", action="store_true", help="the hosts have no addresses and send nothing")
+    alone.add_argument("--no-wait", action="store_true", help="do not wait for the ready line")
 
     commands = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    run = commands.add_parser("run", parents=[machine], help="boot, run a command on a host, end")
+    run = commands.add_parser("run", parents=[alone], help="boot, run a command on a host, end")
     run.add_argument("--in", dest="host", choices=("lan", "wan"), default="lan", help="which host (lan)")
     run.add_argument("--serial", action="store_true", help="print the output of COM1 at the end")
     run.add_argument("command", nargs="+")
-    commands.add_parser("shell", parents=[machine], help="boot, then a shell on the LAN host")
-    commands.add_parser("console", parents=[machine], help="boot, then the gateway's console; Ctrl-] leaves")
+    commands.add_parser("shell", parents=[alone], help="boot, then a shell on the LAN host")
+    commands.add_parser("console", parents=[alone], help="boot, then the gateway's console; Ctrl-] leaves")
     show = commands.add_parser("demo", parents=[machine], help="pass real traffic and show it (make run)")
     show.add_argument("--app", default="nat", help="which application (nat)")
     execute = commands.add_parser("exec", help="run a command in private namespaces, without a machine")
@@ -60,22 +62,30 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _boot(lab: Lab, options: argparse.Namespace) -> Machine:
+def _start(lab: Lab, options: argparse.Namespace, conf: str | None = net.NAT) -> Machine:
+    """Starts the machine that the options describe; `conf` is its configuration when they name none."""
     if options.pcap is not None:
         os.makedirs(options.pcap, exist_ok=True)
         for index, port in enumerate(lab.ports):
             port.pcap = os.path.join(options.pcap, f"nic{index}.pcap")
-    conf: str | None = net.NAT
     if options.conf is not None:
-        with open(options.conf, encoding="utf-8") as file:
+        with open(options.conf, encoding="utf-8", errors="surrogateescape") as file:
             conf = file.read()
     elif options.no_conf:
         conf = None
-    machine = lab.start(conf, options.append, modules=options.module, kernel=options.kernel,
-                        memory=options.memory, cpu=options.cpu, extra=options.qemu_arg)
-    if not options.no_wait:
-        machine.wait_ready()
-    return machine
+    return lab.start(conf, options.append, modules=options.module, kernel=options.kernel,
+                     memory=options.memory, cpu=options.cpu, extra=options.qemu_arg)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    nics = set(options.nic or ["e1000"])
+    if len(nics) > 1 or "none" in nics:
+        print("lab: demo needs one model, for both NICs", file=sys.stderr)
+        return 2
+    if not os.path.exists(options.kernel):
+        print(f"lab: {options.kernel} is not there; run make first", file=sys.stderr)
+        return 2
+    return demo.run(options.app, nics.pop(), lambda lab, conf: _start(lab, options, conf))
 
 
 def _with_machine(options: argparse.Namespace) -> int:
@@ -86,7 +96,9 @@ def _with_machine(options: argparse.Namespace) -> int:
                 print("lab: console needs a terminal", file=sys.stderr)
                 return 2
             options.no_wait = True
-        machine = _boot(lab, options)
+        machine = _start(lab, options)
+        if not options.no_wait:
+            machine.wait_ready()
         if options.action == "console":
             terminal.attach(machine, replay=True)
             return 0
@@ -107,10 +119,7 @@ def main(argv: list[str]) -> int:
         os.execvp(options.command[0], options.command)
     sandbox.enter([sys.executable, *argv])
     try:
-        if options.action == "demo":
-            hardware = Hardware(kernel=options.kernel, memory=options.memory, cpu=options.cpu)
-            return demo.run(options.app, hardware, (options.nic or ["e1000"])[0])
-        return _with_machine(options)
+        return _demo(options) if options.action == "demo" else _with_machine(options)
     except KeyboardInterrupt:
         return 130
     except (AssertionError, OSError, CommandFailed, sandbox.SandboxError) as error:

@@ -14,7 +14,7 @@ from . import lab as net
 from .dnslab import DnsLab
 from .ivilab import IviLab
 from .lab import Lab
-from .machine import IMAGE, Hardware
+from .machine import Machine
 from .netns import Namespace
 from .sixlab import SixLab
 from .terminal import attach
@@ -189,20 +189,20 @@ SCENARIOS = {
 }
 
 
-def run(app: str, hardware: Hardware, nic: str = "e1000") -> int:
-    """Boots, passes traffic and shows it; then the user's terminal is the console. Gives 0 if the traffic passed."""
+def run(app: str, nic: str, start: Callable[[Lab, str], Machine]) -> int:
+    """Boots, passes traffic and shows it; then the user's terminal is the console. Gives 0 if the traffic passed.
+
+    `start` starts the machine in a lab; it gets the configuration for the lab's network.
+    """
     if app not in SCENARIOS:
         print(f"run: no such scenario: {app} (there is: {', '.join(SCENARIOS)})", file=sys.stderr)
-        return 2
-    if not os.path.exists(hardware.kernel or IMAGE):
-        print(f"run: {hardware.kernel} is not there; run make first", file=sys.stderr)
         return 2
     scenario = SCENARIOS[app]
     passed = False
     with scenario.lab(nic) as lab:
         _say(f"LAN host {scenario.hosts[0]} -- gateway {scenario.hosts[1]} | {net.WAN_GATEWAY} -- "
              f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}{scenario.more}")
-        machine = lab.start(scenario.conf, memory=hardware.memory, cpu=hardware.cpu, kernel=hardware.kernel)
+        machine = start(lab, scenario.conf)
         try:
             ms = machine.wait_ready(app)
             _say(f"Gateway booted in QEMU with two {nic} NICs: {app} ready {ms} ms after its entry point")

@@ -141,9 +141,10 @@ class Lab:
             self._cleanup.close()
 
     def file(self, name: str, text: str) -> str:
-        """Writes a file that exists as long as the lab; gives its path."""
+        """Writes a file that exists as long as the lab; gives its path. Bytes that are not UTF-8 stand in the text as
+        `surrogateescape` reads them."""
         path = os.path.join(self.directory, name)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
         return path
 

@@ -48,7 +48,7 @@ def check_one(tree: Tree, compiler: list[str], path: str, bug: planted.Mutant) -
             target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-        for name in changed:
+        for name in (name for name in changed if name.endswith((".c", ".h"))):
             findings = compiled(tree, compiler, folder, name)
             wrong += [f"does not compile: {f.path}:{f.line}: {f.text}" for f in findings]
     return [finding(what) for what in wrong]
