@@ -128,9 +128,11 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	if (UNLIKELY(!entry || *f.hops <= 1))
 		return false;
 	struct interface *out = &gw->iface[to.iface];
-	/* Else the compiler computes it again wherever it needs it. */
-	if (!__builtin_constant_p(to.iface))
-		__asm__("" : "+r"(out));
+	if (!__builtin_constant_p(to.iface)) {
+		/* Else the compiler computes it again wherever it needs it. */
+		struct interface *volatile once = out;
+		out = once;
+	}
 	if (UNLIKELY(head + f.n > out->mtu))
 		return false;
 	struct neigh *next = flow_next(gw, &to);

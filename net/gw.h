@@ -61,7 +61,7 @@ struct gw {
 	struct route4_table routes4;
 	struct route6_table routes6;
 	/* Generation of routes and of addresses and their states, of both versions: counted from 1.
-	 * Whoever keeps what follows from them compares it. */
+	 * A part that keeps what follows from them compares it. */
 	uint32_t changes;
 	uint32_t app_mtu; /* of IPv6 packets to IF_APP; the application's init sets it */
 	struct neigh_table neigh;
