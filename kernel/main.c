@@ -22,7 +22,7 @@
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
-#define POOL_SPARE   1024u /* packets beside those in the receive rings */
+#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* how often rcv_poll runs */
 #define TLB_US       100000u
@@ -250,7 +250,8 @@ static void look_for_keyboard(uint64_t now)
 		return;
 	looked = true;
 	if (!console_has_keyboard())
-		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+		log_line(
+		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random
@@ -262,6 +263,7 @@ static void every_second(uint64_t now)
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
 	second_idle_us = idle_us;
 	second_at = now + SECOND_US;
+	clock_expect_ticks();
 	log_nmis();
 	uint64_t jitter = io_cycles();
 	rng_seed(&rng, &jitter, sizeof jitter);
@@ -296,12 +298,11 @@ static bool idle(uint64_t now)
 {
 	cpu_irq_off();
 	bool frames = rcv_arm(), keys = console_arm();
-	bool halt = !frames && !keys;
-	if (halt)
-		cpu_halt();
-	else
+	if (frames || keys || !clock_may_halt())
 		cpu_irq_on();
-	if (halt || rcv_polls())
+	else
+		cpu_halt();
+	if (!keys && (!frames || rcv_polls())) /* a card that is polled has no work here */
 		idle_us += clock_now_us() - now;
 	return keys;
 }
@@ -313,6 +314,7 @@ static void run(void)
 	for (;;) {
 		uint64_t now = clock_now_us();
 		clock_alive();
+		clock_check();
 		gw->clock.us = now;
 		bool busy = rcv_run();
 		if (now >= main_at) {
@@ -335,6 +337,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_time(clock_now_us());
 	log_line("Baregate on %s, %u MB free", cpuid_features()->name,
 	         (uint32_t)(alloc_left() >> 20));
+	clock_report();
 	read_config(boot);
 	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());
