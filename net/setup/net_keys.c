@@ -181,13 +181,13 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 	if (r->to.addr.is6 != r->via.is6)
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
+	cut_host_bits(s, &r->to);
 	const struct net_config_route *other = net_config(s->c)->route;
 	for (uint32_t n = net_config(s->c)->n_route; n > 0; n--, other++)
 		if (other->to.len == r->to.len && addr_in_prefix(&other->to.addr, &r->to))
 			return CONFIG_BAD(s, "%s: %s has a router already, %s", s->key->name,
 			                  addr_prefix_text(shown, &r->to),
 			                  addr_text(via_shown, &other->via));
-	cut_host_bits(s, &r->to);
 	return true;
 }
 
