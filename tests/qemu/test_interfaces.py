@@ -37,8 +37,9 @@ def _check_nat(lab: Lab) -> None:
         after = number % len(lab.inside) + 1
         if after == number:
             continue
-        said = host.run("ping", "-n", "-c3", "-i0.01", "-W2", inside_host(after)).stdout
-        assert " 0% packet loss" in said and f"from {inside_host(after)}" in said
+        # With -w ping waits for three replies, however late; it fails without them.
+        said = host.run("ping", "-n", "-c3", "-i0.01", "-w10", inside_host(after)).stdout
+        assert f"from {inside_host(after)}" in said
 
 
 @pytest.mark.one_card
@@ -135,7 +136,7 @@ def test_ivi_on_each_network(make_lab: Callable[..., Lab], cards: int) -> None:
         assert all(after[name] == before[name] for name in after if name.startswith("ivi_translated"))
         # The other way: an IPv4 host reaches the IPv6 host.
         target = f"192.0.2.{(number * 16 if number > 1 else 0) + 2}"
-        assert " 0% packet loss" in lab.wan.run("ping", "-n", "-c2", "-i0.1", "-W2", target).stdout
+        lab.wan.run("ping", "-n", "-c2", "-i0.1", "-w10", target)
 
 
 # The number of cards, the lines added to a configuration of `lan` and `wan`, and the line that the gateway prints.
