@@ -15,6 +15,18 @@ static uint32_t iface_of(const struct gw *gw, ip4 a)
 	return INTERFACES;
 }
 
+/* The network of the inside that lies in the network of an address on another one; INTERFACES when
+ * none does. Hosts would look for each other on the wrong side. */
+static uint32_t inside_in(const struct gw *gw, uint32_t i, ip4 a, uint8_t len)
+{
+	for (uint32_t k = 0; interface_is_inside(i) && k < gw->n_iface; k++)
+		for (uint32_t n = 0; n < gw->iface[k].n_addr; n++)
+			if (interface_is_inside(k) && k != i &&
+			    !((ip4_get(gw->iface[k].addr[n].addr) ^ ip4_get(a)) & addr_mask4(len)))
+				return k;
+	return INTERFACES;
+}
+
 const char *gw_setup_add_address4(struct gw *gw, uint32_t i, ip4 a, uint8_t len)
 {
 	struct interface *iface = &gw->iface[i];
@@ -25,6 +37,10 @@ const char *gw_setup_add_address4(struct gw *gw, uint32_t i, ip4 a, uint8_t len)
 	if (other != INTERFACES && other != i)
 		return gw_setup_fail("%s.address %s lies in the network of %s.address", iface->name,
 		                     fmt_ip4(text, a), gw->iface[other].name);
+	other = inside_in(gw, i, a, len);
+	if (other != INTERFACES)
+		return gw_setup_fail("%s.address %s/%u contains the network of %s.address",
+		                     iface->name, fmt_ip4(text, a), len, gw->iface[other].name);
 	if (route4_claimed(&gw->routes4, a))
 		return gw_setup_fail("%s.address %s stands for another host", iface->name,
 		                     fmt_ip4(text, a));

@@ -31,6 +31,20 @@ static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 	return INTERFACES;
 }
 
+/* The network of the inside that lies in the network of an address on another one; INTERFACES when
+ * none does. Hosts would look for each other on the wrong side. */
+static uint32_t inside_in(const struct gw *gw, uint32_t iface, const ip6 *a, uint8_t len)
+{
+	if (!interface_is_inside(iface) || ip6_is_link_local(a))
+		return INTERFACES;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++)
+			if (interface_is_inside(i) && i != iface &&
+			    addr_in6(&gw->iface[i].addr6[k].addr, a, len))
+				return i;
+	return INTERFACES;
+}
+
 /* Joins or leaves (`act`) the groups that an address needs: its solicited-node group, and that of
  * its network's subnet-router anycast address. */
 static void listen(struct gw *gw, uint32_t iface, const struct address6 *a,
@@ -57,6 +71,10 @@ const char *gw_add_address6(struct gw *gw, uint32_t iface, const ip6 *a, uint8_t
 	if (other != INTERFACES && other != iface)
 		return gw_setup_fail("%s.address %s lies in the network of %s.address", at->name,
 		                     fmt_ip6(text, a), gw->iface[other].name);
+	other = inside_in(gw, iface, a, len);
+	if (other != INTERFACES)
+		return gw_setup_fail("%s.address %s/%u contains the network of %s.address",
+		                     at->name, fmt_ip6(text, a), len, gw->iface[other].name);
 	if (at->n_addr6 == INTERFACE_ADDRESSES6)
 		return gw_setup_fail("%s.address: too many IPv6 addresses", at->name);
 	struct address6 *own = &at->addr6[at->n_addr6++];

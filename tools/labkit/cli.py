@@ -33,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     machine = argparse.ArgumentParser(add_help=False)
     machine.add_argument("--nic", action="append", metavar="MODEL",
-                         help="a NIC: LAN, WAN, then those of lan2 to lan7 (default: e1000 twice); `none` for a machine "
-                         "without; demo: one, the model of both")
+                         help="a NIC: LAN, WAN, then those of lan2 to lan7 (default: e1000 twice); `none` for a "
+                         "machine without; demo: one, the model of both")
     machine.add_argument("--conf", metavar="FILE",
                          help="gateway.conf (default: nat on the test network; demo: that of its application)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")

@@ -8,8 +8,8 @@
               |                   translator (QEMU, ivi)
               '--------- low0 --- nic0 ::64   nic1 .2 ------ far0 192.0.2.1
 
-unbound, BIND and NSD serve the same zone in the WAN, each on its own addresses (`NameServers`). `add_translator` adds the
-translator, which gives the LAN host the IPv4 address 192.0.2.33.
+unbound, BIND and NSD serve the same zone in the WAN, each on its own addresses (`NameServers`). `add_translator` adds
+the translator, which gives the LAN host the IPv4 address 192.0.2.33.
 """
 
 import dataclasses

@@ -70,7 +70,9 @@ class Lab:
     """The hosts, their taps, and the machines booted between them.
 
     `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS), at most eight; cable 0 leads to the LAN
-    host, cable 1 to the WAN server, and each further one to a host of an inside network of its own (`inside`). If `hosts` is false, the hosts have no addresses and send nothing: for tests that write every frame
+    host, cable 1 to the WAN server, and each further one to a host of an inside network of its own (`inside`).
+
+    If `hosts` is false, the hosts have no addresses and send nothing: for tests that write every frame
     themselves. Use it as a context manager; leaving it ends everything that it started.
     """
 

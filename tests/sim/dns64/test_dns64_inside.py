@@ -75,7 +75,8 @@ def test_outside_is_not_served_beside_a_forwarder(resolver: Resolver) -> None:
     if resolver.gateway.app != "dns64":
         assert resolver.zone.asked == []
         syn = IP(src=NEAR.ip, dst=OUTSIDE) / TCP(sport=7, dport=53, flags="S")
-        assert not [one for one in resolver.gateway.ip_from(NEAR, syn) if TCP in one.frame and one.ip[TCP].flags == "SA"]
+        sent = resolver.gateway.ip_from(NEAR, syn)
+        assert not [one for one in sent if TCP in one.frame and one.ip[TCP].flags == "SA"]
 
 
 def test_the_forwarder_goes_on(resolver: Resolver) -> None:

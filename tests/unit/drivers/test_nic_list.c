@@ -71,6 +71,8 @@ static void finds_all_in_the_order_of_the_bus(void)
 	struct nic *nic[4] = {NULL};
 	start();
 	plug_all();
+	CHECK_EQ(nic_count(NIC_MAX), 4); /* those with a driver, whether they work or not */
+	CHECK_EQ(nic_count(3), 3);
 	uint32_t n = nic_probe_all(&pool, nic, ARRAY_SIZE(nic));
 	CHECK_EQ(n, 3);
 	for (uint32_t i = 0; i < n && i < ARRAY_SIZE(slot); i++)
