@@ -142,18 +142,19 @@ static bool has_inside4(const struct gw *gw)
 	return false;
 }
 
-/* Services open sockets on our own addresses: the NAT leaves them some of its ports. */
+/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open many,
+ * the NAT leaves some of its ports. */
 static void keep_ports(const struct gw *gw, struct nat *n)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];
 	bool serves = false;
 	for (uint32_t i = 0; i < SERVICES_MAX; i++)
 		serves |= gw->service[i] != NULL;
-	for (uint32_t i = 0; i < wan->n_addr && serves; i++) {
+	for (uint32_t i = 0; i < wan->n_addr; i++) {
 		uint32_t external = nat_external_find(&n->table, ip4_raw(wan->addr[i].addr));
 		if (external == NAT_NONE)
 			continue;
-		n->table.external[external].n_kept = KEPT_PORTS;
+		n->table.external[external].n_kept = serves ? KEPT_PORTS : 0;
 		n->own[n->n_own++] = external;
 	}
 }
@@ -205,7 +206,6 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
-	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -507,6 +507,7 @@ void nat_changed(struct gw *gw)
 	struct nat *n = nat_of(gw);
 	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
 	char text[FMT_IP4];
+	nat_session_forget_routes(&n->table);
 	if (nat_config(gw->config)->n_pool || ip == n->table.first_external)
 		return;
 	uint64_t before = n->table.renumbered;

@@ -69,15 +69,16 @@ static bool check_given(struct config *c, uint32_t i)
 {
 	const struct net_config_interface *iface = &net_config(c)->iface[i];
 	const char *name = net_interface_name[i];
-	char key[16];
+	char keys[8];
 	if (iface->has_card && i > NET_LAN2 && !iface[-1].has_card) {
 		config_fail(c, config_where(c, name), "%s: there is no %s before it", name,
 		            net_interface_name[i - 1]);
 		return false;
 	}
-	if (iface->has_card || (!iface->n_address && !iface->has_mtu))
+	fmt(keys, sizeof keys, "%s.", name);
+	const char *key = iface->has_card ? NULL : config_given_under(c, keys);
+	if (!key)
 		return true;
-	fmt(key, sizeof key, "%s.%s", name, iface->n_address ? "address" : "mtu");
 	config_fail(c, config_where(c, key), "%s: %s names no NIC, such as nic%u", key, name, i);
 	return false;
 }
