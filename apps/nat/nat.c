@@ -118,14 +118,22 @@ static const char *set_externals(struct gw *gw, struct nat *n)
 	return nat_table_init(&n->table, c->sessions, range, n_ranges, gw->rng);
 }
 
+/* True when a host behind an inside interface may have this address. */
+static bool may_be_inside(const struct gw *gw, ip4 a)
+{
+	const struct route4 *r = route4_for(&gw->routes4, a);
+	return r && interface_is_inside(r->iface) && !gw_is_own(gw, a) &&
+	       !interface_is_broadcast4(&gw->iface[r->iface], a);
+}
+
 static const char *set_forwards(struct gw *gw, struct nat *n)
 {
 	const struct nat_config *c = nat_config(gw->config);
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct nat_config_forward *f = &c->forward[i];
-		const struct route4 *r = route4_for(&gw->routes4, f->inside);
-		if (!r || !interface_is_inside(r->iface) || gw_is_own(gw, f->inside))
-			return "nat.forward: the inside address is not on the LAN side";
+		if (!may_be_inside(gw, f->inside))
+			return "nat.forward: the inside address is not on the LAN side, or no "
+			       "host's";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP,
 		                        swap16(f->public_port), ip4_raw(f->inside),
 		                        swap16(f->inside_port)))
@@ -142,8 +150,8 @@ static bool has_inside4(const struct gw *gw)
 	return false;
 }
 
-/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open many,
- * the NAT leaves some of its ports. */
+/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open
+ * many, the NAT leaves some of its ports. */
 static void keep_ports(const struct gw *gw, struct nat *n)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];
@@ -172,6 +180,8 @@ const char *nat_start(struct gw *gw)
 	n->hairpin = c->hairpin;
 	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
+	if (n->has_router41 && !may_be_inside(gw, c->protocol41))
+		return "nat.protocol41: the address is not on the LAN side, or no host's";
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
 	set_lifetimes(n, c);

@@ -170,6 +170,7 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 {
 	struct slice to = config_word(&text), via = config_word(&text), router = config_word(&text);
 	struct net_config_route *r = out;
+	char shown[FMT_IP6 + 4], via_shown[FMT_IP6];
 	if (!addr_prefix(to.at, to.len, &r->to) || !config_word_is(via, "via") || router.len == 0 ||
 	    config_word(&text).len > 0)
 		return CONFIG_BAD(
@@ -181,6 +182,12 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
 	cut_host_bits(s, &r->to);
+	const struct net_config_route *other = net_config(s->c)->route;
+	for (uint32_t n = net_config(s->c)->n_route; n > 0; n--, other++)
+		if (other->to.len == r->to.len && addr_in_prefix(&other->to.addr, &r->to))
+			return CONFIG_BAD(s, "%s: %s has a router already, %s", s->key->name,
+			                  addr_prefix_text(shown, &r->to),
+			                  addr_text(via_shown, &other->via));
 	return true;
 }
 
