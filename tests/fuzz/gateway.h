@@ -170,7 +170,8 @@ static inline void serve(const char *server)
 /* A query for one of four names, with the port of a DNS server: makes UDP header and message. */
 static inline uint32_t make_query(struct input *in, uint8_t *udp)
 {
-	static const uint8_t message[] = {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 0, 0, 28, 0, 1};
+	static const uint8_t message[] = {0, 1, 1, 0,   0, 1, 0,  0, 0, 0,
+	                                  0, 0, 1, 'a', 0, 0, 28, 0, 1};
 	uint8_t a = input_u8(in);
 	uint32_t n = 8 + (uint32_t)sizeof message;
 	memset(udp, 0, 8);
