@@ -41,6 +41,7 @@ static const char *const kinds[] = {
 
 static bool is_wire; /* `wire` passes any frame */
 static bool has_pool;
+static bool serves;       /* dns64 runs beside the NAT */
 static uint32_t n_static; /* static mappings of the configuration */
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
@@ -78,6 +79,8 @@ static void start(uint8_t choice)
 	configure(kinds[choice >> 6], strlen(kinds[choice >> 6]));
 	if (has_pool)
 		configure(pool, sizeof pool - 1);
+	if (serves)
+		serve("198.51.100.1");
 	start_app(is_wire ? "wire" : "nat", choice & 32 ? 12 : 64);
 }
 
@@ -169,6 +172,15 @@ static uint32_t make_error(struct input *in, uint8_t *f, uint32_t iface)
 	return frame_ip4(f, mac_of(iface), from, to, 1, 8 + quote);
 }
 
+/* A query to one of our addresses, from a host or (which is not served) from outside. */
+static uint32_t make_dns(struct input *in, uint8_t *f, uint32_t iface)
+{
+	uint8_t a = input_u8(in);
+	uint32_t n = make_query(in, f + ETH + 20);
+	uint32_t from = iface == IF_LAN ? LAN_NET + 10 + (a & 3) : REMOTE + (a & 3);
+	return frame_ip4(f, mac_of(iface), from, a & 4 ? EXTERNAL : LAN_NET + 1, 17, n);
+}
+
 /* Overwrites some bytes; then corrects the checksums, or not. */
 static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 {
@@ -201,7 +213,7 @@ static void frame(struct input *in, uint8_t op)
 		len = make_error(in, f, iface);
 		break;
 	default:
-		len = make_raw(in, f, iface);
+		len = serves && (op & 7) == 5 ? make_dns(in, f, iface) : make_raw(in, f, iface);
 	}
 	if (op & 64)
 		len = spoil(in, f, len);
@@ -234,7 +246,8 @@ static void one_input(const uint8_t *data, size_t size)
 	uint8_t choice = input_u8(&in);
 	is_wire = (choice & 7) == 7;
 	has_pool = (choice & 7) == 6;
-	begin(choice, 4u << 20, start, seen);
+	serves = (choice & 7) == 4;
+	begin(choice, SERVE_MEMORY, start, seen);
 	n_static = is_wire ? 0 : ((struct nat *)rig.gw.state)->table.n_mappings;
 	play(&in, frame);
 	end();

@@ -111,6 +111,12 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		fail("a source that may not be on the WAN", frame, len);
 }
 
+/* True where dns64 runs beside the translator. */
+static bool serves(uint8_t choice)
+{
+	return (choice & 0x78) == 0x28;
+}
+
 static void start(uint8_t choice)
 {
 	unsigned kind = choice % 8 % KINDS;
@@ -127,6 +133,8 @@ static void start(uint8_t choice)
 	configure(common, sizeof common - 1);
 	configure(more, n);
 	configure(kinds[kind].more, strlen(kinds[kind].more));
+	if (serves(choice))
+		serve("198.51.100.9");
 	start_app("ivi", choice & 64 ? 12 : 64);
 	rig_advance(&rig, 4000000); /* the addresses are in use */
 }
@@ -327,6 +335,10 @@ static void frame(struct input *in, uint8_t op)
 	case 4:
 		len = make_error(in, f, iface);
 		break;
+	case 5:
+		len = make_query6(in, f, iface);
+		len = len ? len : make_raw(in, f, iface);
+		break;
 	default:
 		len = make_raw(in, f, iface);
 	}
@@ -349,7 +361,7 @@ static void one_input(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
 	set_form(choice % 8 % KINDS);
-	begin(choice & 127, 4u << 20, start, seen);
+	begin(choice & 127, SERVE_MEMORY, start, seen);
 	play(&in, frame);
 	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
 	silence(12000000);

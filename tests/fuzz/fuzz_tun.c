@@ -154,6 +154,12 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		fail(bad, frame, len);
 }
 
+/* True where dns64 runs beside the tunnel. */
+static bool serves(uint8_t choice)
+{
+	return (choice & 0xd8) == 0x48;
+}
+
 static void start(uint8_t choice)
 {
 	const char *its = wan[choice & 3];
@@ -164,6 +170,8 @@ static void start(uint8_t choice)
 	configure(config, sizeof config - 1);
 	configure(its, strlen(its));
 	configure(more, strlen(more));
+	if (serves(choice))
+		serve("198.51.100.1");
 	start_app("6to4", choice & 32 ? 12 : 64);
 	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
 	rig_advance(&rig, 2500000); /* the addresses are in use */
@@ -341,6 +349,10 @@ static void frame(struct input *in, uint8_t op)
 	case 4:
 		len = make_answers(f, iface);
 		break;
+	case 5:
+		len = make_query6(in, f, iface);
+		len = len ? len : make_raw(in, f, iface);
+		break;
 	default:
 		len = make_raw(in, f, iface);
 	}
@@ -378,7 +390,7 @@ static void one_input(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
 	is_rd = (choice & 3) == 2;
-	begin(choice, 4u << 20, start, seen);
+	begin(choice, SERVE_MEMORY, start, seen);
 	our_lan = rig.gw.iface[IF_LAN].addr6[1].addr;
 	play(&in, frame);
 	end();

@@ -4,6 +4,8 @@
 #ifndef TESTS_FUZZ_GATEWAY_H
 #define TESTS_FUZZ_GATEWAY_H
 
+#include "apps/services.h"
+#include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "tests/fuzz/both.h"
 #include "tests/fuzz/frames.h"
@@ -153,6 +155,44 @@ static inline uint32_t make_raw(struct input *in, uint8_t *f, uint32_t iface)
 		memcpy(f, mac_of(iface), 6);
 	run.sums = run.payloads = false;
 	return n;
+}
+
+/* Configures the service `dns64` beside the application, with an upstream server behind the WAN. */
+#define SERVE_MEMORY (12u << 20) /* for a gateway with and without it */
+static inline void serve(const char *server)
+{
+	char text[100];
+	size_t n = fmt(text, sizeof text, "serve dns64\nnameserver %s\ndns64.cache 0\n", server);
+	configure(text, n);
+	run.payloads = false; /* those of the service's own messages are others */
+}
+
+/* A query for one of four names, with the port of a DNS server: makes UDP header and message. */
+static inline uint32_t make_query(struct input *in, uint8_t *udp)
+{
+	static const uint8_t message[] = {0, 1, 1, 0,   0, 1, 0,  0, 0, 0,
+	                                  0, 0, 1, 'a', 0, 0, 28, 0, 1};
+	uint8_t a = input_u8(in);
+	uint32_t n = 8 + (uint32_t)sizeof message;
+	memset(udp, 0, 8);
+	udp[0] = (uint8_t)(a >> 4);
+	udp[1] = 4;
+	udp[3] = 53;
+	udp[5] = (uint8_t)n;
+	memcpy(udp + 8, message, sizeof message);
+	udp[8 + 13] = (uint8_t)('a' + (a & 3));
+	return n;
+}
+
+/* A query over IPv6 from a host of the LAN, if the service runs; 0 otherwise. */
+static inline uint32_t make_query6(struct input *in, uint8_t *f, uint32_t iface)
+{
+	ip6 own = rig.gw.iface[IF_LAN].addr6[1].addr, from = own;
+	if (iface != IF_LAN || !rig.gw.service[SERVICE_dns64])
+		return 0;
+	from.b[15] ^= 8;
+	return frame6_ip(f, mac_of(IF_LAN), from.b, own.b, PROTO_UDP, 64,
+	                 make_query(in, f + ETH + 40));
 }
 
 /* Overwrites some bytes, mostly in the first `reach` bytes after the Ethernet header, and may

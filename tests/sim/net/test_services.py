@@ -45,7 +45,7 @@ pytestmark = pytest.mark.virtual
 
 SERVE = f"serve dns64\ndns64.cache 2000\nnameserver {UPSTREAM}\n"
 WITH_NAT = NAT + SERVE + f"dns64-prefix {PREFIX}/96\n"
-WITH_TUNNEL = COLOCATED + SERVE + f"dns64-prefix {PREFIX}/96\n"
+WITH_TUNNEL = COLOCATED + "nat.sessions 256\n" + SERVE + f"dns64-prefix {PREFIX}/96\n"
 UP = f"neighbour {UPSTREAM} {FOUR_MAC}\n"
 WITH_IVI = IVI.config + SERVE + UP
 T6 = Host6(LAN, HOST6, "fe80::a", A.mac)  # a host of the 6to4 site
@@ -383,7 +383,8 @@ def test_errors_about_our_queries(start: Start, which: str) -> None:
     setup.net.take = lambda sent: frames.append(sent) or deliver(sent)  # type: ignore[assignment, func-returns-value]
     setup.send(setup.query("four.example."), client=setup.client, to=setup.own)
     ours = next(one for one in frames if one.port == WAN and UDP in one.ip)
-    host = only(setup.gateway.lan(IP(src=A.ip, dst=UPSTREAM) / UDP(sport=ours.ip[UDP].sport, dport=53) / Raw(b"x")), WAN)
+    theirs = IP(src=A.ip, dst=UPSTREAM) / UDP(sport=ours.ip[UDP].sport, dport=53) / Raw(b"x")
+    host = only(setup.gateway.lan(theirs), WAN)
     for kind, code in ((3, 3), (3, 1), (11, 0), (12, 0)):
         assert setup.outside(IP(src="198.18.0.9", dst=OUTSIDE) / ICMP(type=kind, code=code) /
                              Raw(ours.raw[14:])) == []
@@ -398,8 +399,9 @@ def test_own_addresses_in_the_pool(start: Start, own: str) -> None:
     """The WAN has two networks, and either of its addresses is the NAT's."""
     server = "198.18.5.53" if own == "198.18.5.2" else "203.0.113.53"
     config = (f"lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\nwan.address 198.18.5.2/24\n"
-              f"gateway 203.0.113.1\nnat.pool {own}-{own}\nneighbour {server} {ROUTER.mac}\n"
-              f"neighbour {A.ip} {A.mac}\nserve dns64\ndns64.cache 2000\nnameserver {server}\ndns64-prefix {PREFIX}/96\n")
+              f"gateway 203.0.113.1\nnat.pool {own}-{own}\nnat.sessions 256\nneighbour {server} {ROUTER.mac}\n"
+              f"neighbour {A.ip} {A.mac}\nserve dns64\ndns64.cache 2000\nnameserver {server}\n"
+              f"dns64-prefix {PREFIX}/96\n")
     records = Zone(RECORD)
     resolver = Resolver(start, records, config, app="nat")
     resolver.net.servers[server] = records
