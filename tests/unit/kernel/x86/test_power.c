@@ -89,7 +89,7 @@ static jmp_buf ended;
 
 static void end(enum end how)
 {
-	longjmp(ended, how);
+	longjmp(ended, (int)how);
 }
 
 static bool gpe_pending(void)
