@@ -22,6 +22,7 @@
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
+#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* how often rcv_poll runs */
 #define TLB_US       100000u
@@ -69,11 +70,19 @@ static void read_config(const struct boot_info *boot)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
 }
 
+/* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
+ * to half of the memory. */
+static uint32_t pool_packets(void)
+{
+	uint32_t half = (uint32_t)(alloc_left() / 2 / sizeof(struct pkt));
+	uint32_t needed = nic_count(NIC_MAX) * NIC_RING + POOL_SPARE;
+	return min_u32(POOL_PACKETS, max_u32(half / 2, min_u32(half, needed)));
+}
+
 /* Makes the packet pool and finds the cards. */
 static void find_nics(void)
 {
-	uint32_t most = (uint32_t)(alloc_left() / 4 / sizeof(struct pkt));
-	if (pkt_pool_init(&pool, min_u32(POOL_PACKETS, most)))
+	if (pkt_pool_init(&pool, pool_packets()))
 		n_nics = nic_probe_all(&pool, nics, NIC_MAX);
 	else
 		log_line("not enough memory for packets");
@@ -81,23 +90,27 @@ static void find_nics(void)
 		log_line("no network card found");
 }
 
-/* Gives the card that the key of an interface names, or NULL with the reason in `problem`. */
+/* Gives the card that the key of an interface names, or NULL with the place and the reason in
+ * `problem`. */
 static struct nic *nic_for(const char *key, const struct net_config_card *want)
 {
 	char text[FMT_MAC];
+	const char *where = config_where(&config, key);
 	if (!want->by_mac && want->index < n_nics)
 		return nics[want->index];
 	for (uint32_t i = 0; want->by_mac && i < n_nics; i++)
 		if (mac_eq(&nics[i]->address, &want->address))
 			return nics[i];
 	if (want->by_mac)
-		fmt(problem, sizeof problem, "%s: no network card has the address %s", key,
-		    fmt_mac(text, &want->address));
+		fmt(problem, sizeof problem, "%s: %s: no network card has the address %s", where,
+		    key, fmt_mac(text, &want->address));
+	else if (n_nics < 2)
+		fmt(problem, sizeof problem, "%s: %s: there is no nic%u; %s was found", where, key,
+		    want->index, n_nics ? "only one network card" : "no network card");
 	else
-		fmt(problem, sizeof problem, "%s: there is no nic%u; %s", key, want->index,
-		    n_nics == 0   ? "no network card was found"
-		    : n_nics == 1 ? "only one network card was found"
-		                  : "fewer network cards were found");
+		fmt(problem, sizeof problem,
+		    "%s: %s: there is no nic%u; only %u network cards were found", where, key,
+		    want->index, n_nics);
 	return NULL;
 }
 
@@ -127,8 +140,9 @@ static bool find_cards(uint32_t app, struct nic **card, uint32_t n)
 			return false;
 		for (uint32_t k = 0; card[i] && k < i; k++)
 			if (card[k] == card[i]) {
-				fmt(problem, sizeof problem, "%s: the network card of %s", name,
-				    net_interface_name[k]);
+				const char *other = net_interface_name[k];
+				fmt(problem, sizeof problem, "%s: %s and %s name the same NIC",
+				    config_where_later(&config, other, name), other, name);
 				return false;
 			}
 	}
@@ -236,7 +250,8 @@ static void look_for_keyboard(uint64_t now)
 		return;
 	looked = true;
 	if (!console_has_keyboard())
-		log_line("no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+		log_line(
+		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random
@@ -261,7 +276,6 @@ static bool main_run(uint64_t now)
 	if (now >= poll_at) {
 		poll_at = now + POLL_US;
 		rcv_poll(now);
-		did |= rcv_flush();
 	}
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
@@ -273,7 +287,7 @@ static bool main_run(uint64_t now)
 	}
 	did |= shell_run();
 	did |= console_poll();
-	return did;
+	return rcv_flush() || did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */

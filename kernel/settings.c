@@ -60,8 +60,9 @@ static bool parse_service(const struct config_source *s, struct slice text, void
 		config_word_nearer(text, services[i].name, &nearest, &d);
 		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", services[i].name);
 	}
-	return CONFIG_BAD(s, "%s: unknown \"%.*s\", nearest: %s (there are: %s)", s->key->name,
-	                  (int)min_u32((uint32_t)text.len, 16), text.at, nearest, list);
+	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
+	                  (int)min_u32((uint32_t)text.len, 16), text.at,
+	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
 }
 
 static bool print_service(const struct config_key *key, const void *value, char *buf, size_t room)

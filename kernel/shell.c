@@ -11,6 +11,7 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/shell_list.h"
+#include "net/probe/probe.h"
 
 #define LINE_IN      128u
 #define LINE_OUT     448u
@@ -96,6 +97,9 @@ static const struct command commands[] = {
         {"drops raw", NULL, "their first bytes", shell_list_drops_raw, NULL, false},
         {"config", NULL, "the configuration in force", shell_list_config, NULL, false},
         {"config changed", NULL, "what differs from the defaults", shell_list_config_changed, NULL,
+         false},
+        {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
+        {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},
         {"log", NULL, "the log", shell_list_log, NULL, false},
         {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},
@@ -226,6 +230,7 @@ static void key(int k)
 static void end_answer(void)
 {
 	running = NULL;
+	probe_stop(gw);
 	console_write("\n", 1);
 	prompt();
 }

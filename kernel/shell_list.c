@@ -5,6 +5,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/x86/cpu.h"
+#include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
 
 /* --- counters ------------------------------------------------------------------------ */
@@ -24,20 +25,20 @@ static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t si
 			fmt(buf, size, "cpu_nmis %u", cpu_nmis());
 		return true;
 	}
-	uint32_t k = *i - CPU_COUNTERS;
-	if (k >= l->gw->n_iface * ARRAY_SIZE(name)) {
-		*i = k - l->gw->n_iface * (uint32_t)ARRAY_SIZE(name);
+	uint32_t k = *i - CPU_COUNTERS, n = l->gw->n_iface;
+	if (k >= n * ARRAY_SIZE(name)) {
+		*i = k - n * (uint32_t)ARRAY_SIZE(name);
 		return false;
 	}
-	const struct nic *nic = rcv_nic(k % l->gw->n_iface);
-	uint32_t which = k / l->gw->n_iface;
+	const struct nic *nic = rcv_nic(k % n);
+	uint32_t which = k / n;
 	const uint64_t none = 0;
 	const uint64_t *value = &none;
 	if (nic)
 		value = (const uint64_t *[]){&nic->count.rx_no_packet, &nic->count.rx_missed,
 		                             &nic->count.rx_errors,    &nic->count.tx_errors,
 		                             &nic->count.tx_link_down, &nic->count.resets}[which];
-	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % l->gw->n_iface].name,
+	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % n].name,
 	    (unsigned long long)*value);
 	return true;
 }
@@ -106,7 +107,7 @@ enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t siz
 	return gw_list(l, buf, size, gw_show_drops_raw);
 }
 
-/* --- forwarder and services ------------------------------------------------------------------- */
+/* --- forwarder and services ------------------------------------------------------------ */
 
 enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size)
 {
@@ -144,6 +145,39 @@ enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_
 enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, gw_show_timings);
+}
+
+/* --- ping and traceroute ---------------------------------------------------------------- */
+
+static enum shell_step probe_list(struct shell_list *l, char *buf, size_t size,
+                                  enum probe_kind kind)
+{
+	static const enum shell_step step[] = {
+	        [PROBE_END] = SHELL_END,
+	        [PROBE_LINE] = SHELL_LINE,
+	        [PROBE_WAIT] = SHELL_WAIT,
+	};
+	struct addr to;
+	if (l->cursor++)
+		return step[probe_line(l->gw, buf, size)];
+	if (!addr_any(l->argument, strlen(l->argument), &to)) {
+		fmt(buf, size, "expected an address, such as 192.0.2.1 or 2001:db8::1");
+		return SHELL_LINE;
+	}
+	const char *wrong = probe_start(l->gw, kind, &to);
+	if (wrong)
+		fmt(buf, size, "%s", wrong);
+	return SHELL_LINE;
+}
+
+enum shell_step shell_list_ping(struct shell_list *l, char *buf, size_t size)
+{
+	return probe_list(l, buf, size, PROBE_PING);
+}
+
+enum shell_step shell_list_traceroute(struct shell_list *l, char *buf, size_t size)
+{
+	return probe_list(l, buf, size, PROBE_TRACE);
 }
 
 /* --- the machine ------------------------------------------------------------------------ */

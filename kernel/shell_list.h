@@ -39,6 +39,9 @@ enum shell_step shell_list_drops_raw(struct shell_list *l, char *buf, size_t siz
 /* `sessions`: all; those with the address that the argument names; how many there are. */
 enum shell_step shell_list_sessions(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_sessions_count(struct shell_list *l, char *buf, size_t size);
+/* `ping` and `traceroute` to the address that the argument names. */
+enum shell_step shell_list_ping(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_traceroute(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size);
 /* `config`: all keys; those whose value is not the default. */
 enum shell_step shell_list_config(struct shell_list *l, char *buf, size_t size);

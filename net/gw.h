@@ -13,12 +13,13 @@
 #include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
-#include "net/stats/notice.h"
+#include "net/stats/notice_state.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
 #include "net/ip4/ip4_id.h"
 #include "net/ip4/route4.h"
+#include "net/probe/probe_state.h"
 #include "net/ra/ra_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh/neigh_table.h"
@@ -76,6 +77,7 @@ struct gw {
 	struct ip4_ids ids;
 	struct drop_log drop_log;
 	struct notice notice;
+	struct probe probe; /* of the console's ping and traceroute (probe/probe.h) */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

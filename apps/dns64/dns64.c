@@ -180,7 +180,7 @@ static const char *dns64_init(struct gw *gw)
 		                     most);
 	dns64_path_init(gw, &d->paths);
 	if (!dns64_datagram_init(gw, d->clients.port))
-		return "port: somebody else has it";
+		return "port: another service has it";
 	bad = dns64_stream_init(gw, &d->streams, d->clients.port);
 	if (bad)
 		return bad;

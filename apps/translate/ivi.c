@@ -48,8 +48,9 @@ static const char *set_form(struct translator *v, const struct ivi_config *c)
 		return key_error("ivi.prefix", bad);
 	v->well_known = embed_is_well_known(&v->form);
 	if (v->well_known)
-		log_line("ivi.prefix 64:ff9b::/96: only for global IPv4 addresses (RFC 6052 section "
-		         "3.1); packets with others are dropped");
+		log_line(
+		        "ivi.prefix 64:ff9b::/96: only for global IPv4 addresses (RFC 6052 section "
+		        "3.1); packets with others are dropped");
 	v->simple = !v->well_known && c->n_share == 0;
 	if (c->n_share && v->form.set_at == 0)
 		return "ivi.share: there is no room for the number of the set behind a /96";

@@ -138,6 +138,15 @@ bool config_given(const struct config *c, const char *key)
 	return e && e->where[0];
 }
 
+const char *config_given_under(const struct config *c, const char *start)
+{
+	for (uint32_t i = 0; i < c->n_entries; i++)
+		if (c->entry[i].where[0] &&
+		    strncmp(c->entry[i].key->name, start, strlen(start)) == 0)
+			return c->entry[i].key->name;
+	return NULL;
+}
+
 const char *config_where(const struct config *c, const char *text)
 {
 	const struct config_entry *e = named(c, text);

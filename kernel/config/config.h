@@ -79,6 +79,10 @@ void config_fail(struct config *c, const char *where, const char *fmt, ...) PRIN
 /* True when a key was set by a file or the command line. */
 bool config_given(const struct config *c, const char *key);
 
+/* The first key of those that begin with `start` that was set by a file or the command line; NULL
+ * when there is none. */
+const char *config_given_under(const struct config *c, const char *start);
+
 /* The place where the key was last set with which `text` begins: "gateway.conf:12" or
  * "command line". When it has its default or is no key: the name of the first file, or "no
  * configuration file". The key ends at a space or a colon. Lives as long as *c. */

@@ -134,10 +134,12 @@ static bool modifier(struct keys_scan *k, uint8_t code, bool down, bool extended
 		k->alt = down;
 		return true;
 	case CODE_CAPS:
-		k->caps ^= down;
+		k->caps ^= down && !k->caps_down;
+		k->caps_down = down;
 		return true;
 	case CODE_NUM:
-		k->num_off ^= down;
+		k->num_off ^= down && !k->num_down;
+		k->num_down = down;
 		return true;
 	default:
 		return false;

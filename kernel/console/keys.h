@@ -36,6 +36,7 @@ int keys_ansi_idle(struct keys_ansi *k, uint32_t now_ms);
 /* Decoder for a PC keyboard: scan code set 1, US layout. All zeros at first. */
 struct keys_scan {
 	bool shift_left, shift_right, control, alt, caps, num_off;
+	bool caps_down, num_down; /* a key that is held repeats its code */
 	uint8_t prefix;
 	uint8_t skip; /* bytes of an unsupported sequence still to skip */
 };

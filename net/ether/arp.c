@@ -5,6 +5,7 @@
 #include "kernel/lib/log.h"
 #include "net/ip4/ip4.h"
 #include "net/neigh/neigh.h"
+#include "net/stats/notice.h"
 
 static const mac broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 

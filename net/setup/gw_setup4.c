@@ -69,8 +69,12 @@ const char *gw_setup_add_route4(struct gw *gw, const char *key, const struct pre
 	char text[FMT_IP6];
 	uint32_t net = to ? ip4_get(to->addr.v4) : 0;
 	uint8_t len = to ? to->len : 0;
-	if (iface_of(gw, via->v4) == INTERFACES)
+	uint32_t iface = iface_of(gw, via->v4);
+	if (iface == INTERFACES)
 		return no_network(gw, key, via);
+	if (interface_is_broadcast4(&gw->iface[iface], via->v4))
+		return gw_setup_fail("%s %s is a network or broadcast address", key,
+		                     addr_text(text, via));
 	if (gw_is_own(gw, via->v4))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));
@@ -122,6 +126,9 @@ const char *gw_setup_neighbours4(struct gw *gw)
 			return gw_setup_fail(
 			        "neighbour %s lies in no network of lan.address or wan.address",
 			        fmt_ip4(text, n->addr.v4));
+		if (interface_is_broadcast4(&gw->iface[iface], n->addr.v4))
+			return gw_setup_fail("neighbour %s is a network or broadcast address",
+			                     fmt_ip4(text, n->addr.v4));
 		neigh_learn4(gw, iface, n->addr.v4, &n->address, true, NEIGH_STATIC);
 		if (!neigh_find4(&gw->neigh, iface, ip4_raw(n->addr.v4)))
 			return gw_setup_fail(

@@ -69,15 +69,16 @@ static bool check_given(struct config *c, uint32_t i)
 {
 	const struct net_config_interface *iface = &net_config(c)->iface[i];
 	const char *name = net_interface_name[i];
-	char key[16];
+	char keys[8];
 	if (iface->has_card && i > NET_LAN2 && !iface[-1].has_card) {
 		config_fail(c, config_where(c, name), "%s: there is no %s before it", name,
 		            net_interface_name[i - 1]);
 		return false;
 	}
-	if (iface->has_card || (!iface->n_address && !iface->has_mtu))
+	fmt(keys, sizeof keys, "%s.", name);
+	const char *key = iface->has_card ? NULL : config_given_under(c, keys);
+	if (!key)
 		return true;
-	fmt(key, sizeof key, "%s.%s", name, iface->n_address ? "address" : "mtu");
 	config_fail(c, config_where(c, key), "%s: %s names no NIC, such as nic%u", key, name, i);
 	return false;
 }
@@ -169,6 +170,7 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 {
 	struct slice to = config_word(&text), via = config_word(&text), router = config_word(&text);
 	struct net_config_route *r = out;
+	char shown[FMT_IP6 + 4], via_shown[FMT_IP6];
 	if (!addr_prefix(to.at, to.len, &r->to) || !config_word_is(via, "via") || router.len == 0 ||
 	    config_word(&text).len > 0)
 		return CONFIG_BAD(
@@ -180,6 +182,12 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
 	cut_host_bits(s, &r->to);
+	const struct net_config_route *other = net_config(s->c)->route;
+	for (uint32_t n = net_config(s->c)->n_route; n > 0; n--, other++)
+		if (other->to.len == r->to.len && addr_in_prefix(&other->to.addr, &r->to))
+			return CONFIG_BAD(s, "%s: %s has a router already, %s", s->key->name,
+			                  addr_prefix_text(shown, &r->to),
+			                  addr_text(via_shown, &other->via));
 	return true;
 }
 

@@ -3,7 +3,6 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
-#include "net/gw.h"
 
 /* --- default routers --------------------------------------------------------------------- */
 

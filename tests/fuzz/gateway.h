@@ -203,8 +203,8 @@ static inline void list(bool (*show)(struct gw *, uint32_t *, char *, size_t))
 static inline void list_one(uint32_t which)
 {
 	static bool (*const show[])(struct gw *, uint32_t *, char *, size_t) = {
-	        gw_show_stats,     gw_show_routes, gw_show_neighbours, gw_show_drops,
-	        gw_show_drops_raw, gw_show_sessions,  gw_show_timings};
+	        gw_show_stats,     gw_show_routes,   gw_show_neighbours, gw_show_drops,
+	        gw_show_drops_raw, gw_show_sessions, gw_show_timings};
 	if (run.listed++ >= LISTINGS_MAX)
 		return;
 	if (which % (ARRAY_SIZE(show) + 1) < ARRAY_SIZE(show)) {

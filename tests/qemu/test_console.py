@@ -93,9 +93,10 @@ def test_interrupt_without_a_reason(gateway: Lab) -> None:
     """A non-maskable interrupt for which the chipset shows neither a parity nor a channel check is counted and logged,
     and the gateway goes on."""
     before = gateway.console.stats()["cpu_nmis"]
-    for n in range(1, 4):
-        gateway.machine.qmp("inject-nmi")
-        until(lambda: gateway.console.stats()["cpu_nmis"] == before + n, 5, "the interrupt is counted")
+    gateway.machine.qmp("inject-nmi")
+    until(lambda: gateway.console.stats()["cpu_nmis"] == before + 1, 5, "the interrupt is counted")
+    gateway.machine.qmp("inject-nmi")
+    until(lambda: gateway.console.stats()["cpu_nmis"] == before + 2, 5, "the second interrupt is counted")
     until(lambda: "non-maskable interrupt" in gateway.console.command("log"), 5, "the interrupt is in the log")
     gateway.lan.run("ping", "-n", "-c3", "-i0.05", "-W3", net.FAR_SERVER)
 
@@ -336,8 +337,8 @@ def test_choices(gateway: Lab) -> None:
     assert len(console.command("stats nonzero nat_sess").splitlines()) == 2
     short = console.command("stats nonzero")
     assert "forwarded_packets" in short and " 0\n" not in short
-    assert {line.split()[0] for line in console.command("stats nat_sess").splitlines()} == {
-        "nat_sessions", "nat_sessions_created", "nat_sessions_expired", "nat_sessions_evicted"}
+    assert [line.split()[0] for line in console.command("stats nat_sess").splitlines()] == [
+        name for name in console.stats() if name.startswith("nat_sess")]
     assert console.command("stats nothing") == "stats: nothing for nothing\n"
     every, changed = console.command("config").splitlines(), console.command("config changed").splitlines()
     assert [line for line in every if line in changed] == changed
@@ -356,6 +357,14 @@ def test_choices(gateway: Lab) -> None:
     console.send("sessions count\rroutes\r")
     console.expect(r"^all \d+\n[\s\S]*?^\n[\s\S]*^203\.0\.113\.0/24")
     assert console.command("drops raw").count("bytes:") == console.command("drops").count("bytes:")
+    assert re.fullmatch(rf" 1  {net.FAR_SERVER}  \d+\.\d{{3}} ms\n{net.FAR_SERVER} reached\n",
+                        console.command(f"traceroute {net.FAR_SERVER}"))
+    console.mark()
+    console.send(f"ping {net.LAN_HOST}\r")
+    console.expect(rf"^{net.LAN_HOST}: seq=2 ttl=64 time=\d+\.\d{{3}} ms$")
+    console.send("q")
+    console.expect(r"^stopped\n\n> ")
+    assert console.command("ping here") == "expected an address, such as 192.0.2.1 or 2001:db8::1\n"
 
 
 def test_silent_states_of_the_machine(make_lab: Callable[..., Lab]) -> None:

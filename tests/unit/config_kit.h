@@ -8,12 +8,12 @@
 #include "kernel/settings.h"
 #include "tests/tap.h"
 
-static const char *const app_names[] = {"nat", "wire", "6to4"};
+static const char *const known_apps[] = {"nat", "wire", "6to4"};
 static struct config c;
 
 static inline void start(void)
 {
-	settings_init(&c, app_names, ARRAY_SIZE(app_names));
+	settings_init(&c, known_apps, ARRAY_SIZE(known_apps));
 	log_reset();
 }
 

@@ -25,6 +25,7 @@ static void ignored(void)
 	CHECK(logged("nat does not use: lan.ra, ivi.format, ivi.map, dns64.cache"));
 	say("nat.sessions 9\nlan.ra off\ndns64.cache 9\n", "dns64");
 	CHECK(logged("dns64 does not use: nat.sessions"));
+	/* A service beside the forwarder reads its keys. */
 	say("dns64.cache 9\nserve dns64\n", "nat");
 	CHECK(!logged("nat does not use"));
 	say("nat.sessions 9\n", "6to4");

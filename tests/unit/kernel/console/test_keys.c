@@ -105,6 +105,17 @@ static void shift_caps_and_control(void)
 	CHECK_EQ(scan(&k, "\x2e"), 'c');
 }
 
+/* A key that is held sends its code again and again. */
+static void held_locks(void)
+{
+	struct keys_scan k = {0};
+	CHECK_EQ(scan(&k, "\x3a\x3a\x3a\x3a\x1e"), 'A');
+	CHECK_EQ(scan(&k, "\xba\x1e"), 'A');
+	CHECK_EQ(scan(&k, "\x3a\x3a\xba\x1e"), 'a');
+	CHECK_EQ(scan(&k, "\x45\x45\xc5\x47"), KEY_HOME);
+	CHECK_EQ(scan(&k, "\x45\x45\x45\xc5\x47"), '7');
+}
+
 static void arrows_and_the_number_pad(void)
 {
 	struct keys_scan k = {0};
@@ -188,6 +199,7 @@ int main(void)
 	TEST(escape_alone_takes_time);
 	TEST(keyboard_characters);
 	TEST(shift_caps_and_control);
+	TEST(held_locks);
 	TEST(arrows_and_the_number_pad);
 	TEST(pause_is_ignored);
 	TEST(random_bytes);
