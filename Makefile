@@ -6,6 +6,7 @@
 #   make lint     format, analysis, arrows   make deps    installs missing packages
 #   make fresh    both commands in a new     make test-long  all tests, more of each
 #                 Debian                     make untested   functions that no test calls
+#   make bochs    on processor models of Bochs
 
 CROSS ?= i686-linux-gnu-
 CC     = $(CROSS)gcc
@@ -64,12 +65,12 @@ say = $(if $(V),,@echo "  $1 $@"; )
 
 .DEFAULT_GOAL = image
 .DELETE_ON_ERROR:
-.PHONY: image deps packages run images test test-programs test-long untested fresh bench fuzz lint clean format
+.PHONY: image deps packages run images test test-programs test-long untested fresh bench bochs fuzz lint clean format
 
 image: images/gateway.elf images/gateway.sym
 
 # For these goals missing packages are installed before anything is compiled.
-NEED_PACKAGES = run images test test-programs test-long untested bench fuzz fuzz-coverage lint deps packages
+NEED_PACKAGES = run images test test-programs test-long untested bench bochs fuzz fuzz-coverage lint deps packages
 FIRST = $(if $(filter $(NEED_PACKAGES),$(MAKECMDGOALS)),packages)
 
 # A change of the Makefile, the compiler or its flags rebuilds every object.
@@ -128,6 +129,10 @@ fresh:
 
 bench: deps image
 	tools/bench/run $(BENCH)
+
+# The image on every processor model of Bochs; this takes some minutes.
+bochs: deps image
+	.venv/bin/pytest -q -n2 tests/bochs --all
 
 lint: deps image
 	tools/lint/run

@@ -22,6 +22,7 @@
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
+#define POOL_SPARE   1024u /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* how often rcv_poll runs */
 #define TLB_US       100000u
@@ -69,11 +70,19 @@ static void read_config(const struct boot_info *boot)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
 }
 
+/* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
+ * to half of the memory. */
+static uint32_t pool_packets(void)
+{
+	uint32_t half = (uint32_t)(alloc_left() / 2 / sizeof(struct pkt));
+	uint32_t needed = nic_count(NIC_MAX) * NIC_RING + POOL_SPARE;
+	return min_u32(POOL_PACKETS, max_u32(half / 2, min_u32(half, needed)));
+}
+
 /* Makes the packet pool and finds the cards. */
 static void find_nics(void)
 {
-	uint32_t most = (uint32_t)(alloc_left() / 4 / sizeof(struct pkt));
-	if (pkt_pool_init(&pool, min_u32(POOL_PACKETS, most)))
+	if (pkt_pool_init(&pool, pool_packets()))
 		n_nics = nic_probe_all(&pool, nics, NIC_MAX);
 	else
 		log_line("not enough memory for packets");
@@ -81,23 +90,27 @@ static void find_nics(void)
 		log_line("no network card found");
 }
 
-/* Gives the card that the key of an interface names, or NULL with the reason in `problem`. */
+/* Gives the card that the key of an interface names, or NULL with the place and the reason in
+ * `problem`. */
 static struct nic *nic_for(const char *key, const struct net_config_card *want)
 {
 	char text[FMT_MAC];
+	const char *where = config_where(&config, key);
 	if (!want->by_mac && want->index < n_nics)
 		return nics[want->index];
 	for (uint32_t i = 0; want->by_mac && i < n_nics; i++)
 		if (mac_eq(&nics[i]->address, &want->address))
 			return nics[i];
 	if (want->by_mac)
-		fmt(problem, sizeof problem, "%s: no network card has the address %s", key,
-		    fmt_mac(text, &want->address));
+		fmt(problem, sizeof problem, "%s: %s: no network card has the address %s", where,
+		    key, fmt_mac(text, &want->address));
+	else if (n_nics < 2)
+		fmt(problem, sizeof problem, "%s: %s: there is no nic%u; %s was found", where, key,
+		    want->index, n_nics ? "only one network card" : "no network card");
 	else
-		fmt(problem, sizeof problem, "%s: there is no nic%u; %s", key, want->index,
-		    n_nics == 0   ? "no network card was found"
-		    : n_nics == 1 ? "only one network card was found"
-		                  : "fewer network cards were found");
+		fmt(problem, sizeof problem,
+		    "%s: %s: there is no nic%u; only %u network cards were found", where, key,
+		    want->index, n_nics);
 	return NULL;
 }
 
@@ -127,8 +140,9 @@ static bool find_cards(uint32_t app, struct nic **card, uint32_t n)
 			return false;
 		for (uint32_t k = 0; card[i] && k < i; k++)
 			if (card[k] == card[i]) {
-				fmt(problem, sizeof problem, "%s: the network card of %s", name,
-				    net_interface_name[k]);
+				const char *other = net_interface_name[k];
+				fmt(problem, sizeof problem, "%s: %s and %s name the same NIC",
+				    config_where_later(&config, other, name), other, name);
 				return false;
 			}
 	}
@@ -174,6 +188,7 @@ static bool start(uint32_t app)
 	rcv_init(gw, card);
 	stop_others(card, n);
 	settings_set_app(&config, apps[app].name);
+	settings_log_ignored(&config, gw, apps[app].name);
 	return true;
 }
 
@@ -227,6 +242,18 @@ static void log_nmis(void)
 	            seen);
 }
 
+/* Says once that there is no keyboard. One that is there has answered long before. */
+static void look_for_keyboard(uint64_t now)
+{
+	static bool looked;
+	if (looked || now < 2 * SECOND_US)
+		return;
+	looked = true;
+	if (!console_has_keyboard())
+		log_line(
+		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+}
+
 /* Once a second: computes the load, and adds the time-stamp counter to the random
  * generator's seed. */
 static void every_second(uint64_t now)
@@ -236,6 +263,7 @@ static void every_second(uint64_t now)
 	busy_permille = idle < 1000 ? 1000 - (uint32_t)idle : 0;
 	second_idle_us = idle_us;
 	second_at = now + SECOND_US;
+	clock_expect_ticks();
 	log_nmis();
 	uint64_t jitter = io_cycles();
 	rng_seed(&rng, &jitter, sizeof jitter);
@@ -248,17 +276,18 @@ static bool main_run(uint64_t now)
 	if (now >= poll_at) {
 		poll_at = now + POLL_US;
 		rcv_poll(now);
-		did |= rcv_flush();
 	}
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
 	}
-	if (now >= second_at)
+	if (now >= second_at) {
 		every_second(now);
+		look_for_keyboard(now);
+	}
 	did |= shell_run();
 	did |= console_poll();
-	return did;
+	return rcv_flush() || did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */
@@ -269,12 +298,11 @@ static bool idle(uint64_t now)
 {
 	cpu_irq_off();
 	bool frames = rcv_arm(), keys = console_arm();
-	bool halt = !frames && !keys;
-	if (halt)
-		cpu_halt();
-	else
+	if (frames || keys || !clock_may_halt())
 		cpu_irq_on();
-	if (halt || rcv_polls())
+	else
+		cpu_halt();
+	if (!keys && (!frames || rcv_polls())) /* a card that is polled has no work here */
 		idle_us += clock_now_us() - now;
 	return keys;
 }
@@ -286,6 +314,7 @@ static void run(void)
 	for (;;) {
 		uint64_t now = clock_now_us();
 		clock_alive();
+		clock_check();
 		gw->clock.us = now;
 		bool busy = rcv_run();
 		if (now >= main_at) {
@@ -308,6 +337,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_time(clock_now_us());
 	log_line("Baregate on %s, %u MB free", cpuid_features()->name,
 	         (uint32_t)(alloc_left() >> 20));
+	clock_report();
 	read_config(boot);
 	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());

@@ -13,6 +13,21 @@ static struct nic *nic[INTERFACES];
 
 static struct irq_watch watch[INTERFACES];
 
+/* Sets of interfaces, a bit each. A card without traffic must cost little: rcv_run looks at one
+ * such card in turn, and rcv_arm does not arm it again while its interrupt line is silent. */
+static uint32_t with_card;
+static uint32_t lively;           /* frames came lately: since the last rcv_poll but one */
+static uint32_t came;             /* frames came since the last rcv_poll */
+static uint32_t armed;            /* still armed: the next frame raises the interrupt line */
+static uint32_t in_turn;          /* the one without traffic at which rcv_run last looked */
+static uint32_t line[INTERFACES]; /* of the card, as in cpu_irq_lines */
+static bool unsent;               /* rcv_flush left packets in a transmit queue */
+
+/* For each interface i of a set. */
+#define EACH(i, set)                                                                         \
+	for (uint32_t left_ = (set), i; left_ && (i = (uint32_t)__builtin_ctz(left_), true); \
+	     left_ &= left_ - 1)
+
 /* Sets a card's filter to the multicast groups of its interface. */
 static void set_filter(uint32_t i)
 {
@@ -37,6 +52,8 @@ void rcv_init(struct gw *g, struct nic *const *cards)
 		nic[i] = cards[i];
 		if (!nic[i])
 			continue;
+		with_card |= 1u << i;
+		line[i] = nic[i]->irq > 15 ? CPU_IRQ_NONE : 1u << nic[i]->irq;
 		set_filter(i);
 		watch_init(i);
 	}
@@ -58,6 +75,7 @@ static void drop_waiting(struct interface *iface)
 bool rcv_flush(void)
 {
 	bool moved = false;
+	unsent = false;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct interface *iface = &gw->iface[i];
 		if (pkt_queue_count(&iface->out) == 0)
@@ -67,6 +85,7 @@ bool rcv_flush(void)
 			continue;
 		}
 		interface_sent(iface);
+		armed &= ~(1u << i);
 		/* At most two pieces: a burst that wraps in the queue has two. */
 		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
 			uint32_t n;
@@ -78,30 +97,48 @@ bool rcv_flush(void)
 			if (took < n)
 				break;
 		}
+		unsent |= pkt_queue_count(&iface->out) != 0;
 	}
 	return moved;
+}
+
+/* The interfaces at which rcv_run looks: those with traffic, and one of the others in turn. */
+static uint32_t to_look_at(void)
+{
+	uint32_t quiet = with_card & ~lively;
+	if (quiet == 0)
+		return with_card;
+	uint32_t after = quiet & -(in_turn << 1);
+	if (after == 0)
+		after = quiet;
+	in_turn = after & -after;
+	return lively | in_turn;
 }
 
 bool rcv_run(void)
 {
 	uint32_t got = 0;
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
+	EACH(i, to_look_at())
+	{
 		struct pkt *burst[NIC_BURST];
-		if (!nic[i])
-			continue;
 		uint32_t most = gw->iface[i].burst ? gw->iface[i].burst : NIC_BURST;
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, most);
 		if (n == 0)
 			continue;
 		gw_input(gw, i, burst, n);
 		watch[i].received = watch[i].moved = true;
+		came |= 1u << i;
 		got += n;
 	}
-	return rcv_flush() || got;
+	lively |= came;
+	armed &= ~came;
+	return ((got || unsent) && rcv_flush()) || got;
 }
 
 void rcv_poll(uint64_t now_us)
 {
+	lively = came;
+	came = armed = 0;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		if (!nic[i])
 			continue;
@@ -125,26 +162,31 @@ void rcv_poll(uint64_t now_us)
  * processor must not halt. */
 static bool arm(uint32_t i, bool fired)
 {
-	if (watch[i].polled)
+	if (watch[i].polled) {
+		lively |= 1u << i;
 		return true;
+	}
 	bool here = nic[i]->ops->arm(nic[i]);
 	if (irq_watch_arm(&watch[i], here, fired, trap_ticks))
 		cpu_irq_unmask(nic[i]->irq);
 	if (watch[i].polled)
 		log_line("%s: interrupt line %u is silent, so the processor no longer halts",
 		         gw->iface[i].name, nic[i]->irq);
+	if (here || watch[i].polled)
+		lively |= 1u << i; /* rcv_run looks at it next */
+	else if (watch[i].fruitless == 0)
+		armed |= 1u << i;
 	return here || watch[i].polled;
 }
 
 bool rcv_arm(void)
 {
-	bool fired[INTERFACES] = {false}, work = false;
-	/* Cards may share a line: all are asked before the first one unmasks it. */
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		fired[i] = nic[i] && cpu_irq_fired(nic[i]->irq);
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (nic[i])
-			work |= arm(i, fired[i]);
+	bool work = false;
+	/* Cards may share a line: the lines are read before the first card unmasks its own. */
+	uint32_t fired = cpu_irq_lines();
+	EACH(i, with_card)
+	if (!(armed >> i & 1) || fired & line[i])
+		work |= arm(i, (fired & line[i]) != 0);
 	return work;
 }
 

@@ -4,6 +4,7 @@
 #include "apps/apps.h"
 #include "kernel/lib/fmt.h"
 #include "net/gw.h"
+#include "kernel/lib/log.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
 
@@ -23,9 +24,9 @@ static bool parse_app(const struct config_source *s, struct slice text, void *ou
 		config_word_nearer(text, name->apps[i], &nearest, &d);
 		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", name->apps[i]);
 	}
-	return CONFIG_BAD(s, "%s: unknown \"%.*s\", nearest: %s (there are: %s)", s->key->name,
-	                  (int)min_u32((uint32_t)text.len, 16), text.at, nearest ? nearest : "none",
-	                  list);
+	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
+	                  (int)min_u32((uint32_t)text.len, 16), text.at,
+	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
 }
 
 static bool print_app(const struct config_key *key, const void *value, char *buf, size_t room)
@@ -34,7 +35,7 @@ static bool print_app(const struct config_key *key, const void *value, char *buf
 	return fmt(buf, room, "%s", (const char *)value) > 0;
 }
 
-static const struct config_type app = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
+static const struct config_type app_name = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
 
 /* The number of the service with this name; SERVICES when there is none. */
 static uint32_t service_of(struct slice name)
@@ -59,8 +60,9 @@ static bool parse_service(const struct config_source *s, struct slice text, void
 		config_word_nearer(text, services[i].name, &nearest, &d);
 		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", services[i].name);
 	}
-	return CONFIG_BAD(s, "%s: unknown \"%.*s\", nearest: %s (there are: %s)", s->key->name,
-	                  (int)min_u32((uint32_t)text.len, 16), text.at, nearest, list);
+	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
+	                  (int)min_u32((uint32_t)text.len, 16), text.at,
+	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
 }
 
 static bool print_service(const struct config_key *key, const void *value, char *buf, size_t room)
@@ -87,14 +89,14 @@ static const struct config_type service = CONFIG_TYPE(uint8_t, parse_service, pr
 #define RUN(field) CONFIG_ONE(struct settings_run, field)
 
 static const struct config_key name_key[] = {
-        {"app", &app, NULL, CONFIG_ONE(struct settings_name, app)},
+        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app)},
         {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve)},
         {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname)},
 };
 static const struct config_key run_key[] = {
         {"menu-timeout", &config_seconds, NULL, RUN(menu_timeout_ms),
          CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
-        {"menu-default", &app, NULL, RUN(menu_default)},
+        {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };
@@ -137,6 +139,49 @@ const char *settings_choose(const struct config *c, const char *name,
 	for (uint32_t i = 0; i < wanted->n_serve; i++)
 		gw->service[wanted->serve[i]] = services[wanted->serve[i]].service;
 	return NULL;
+}
+
+/* True when what runs reads the keys of the section that begins at `start` in the values. */
+static bool reads(const struct config *c, const struct gw *gw, uint32_t start)
+{
+	const struct forwarder *f = gw->forwarder;
+	const struct config_section *s = NULL;
+	for (uint32_t i = 0; i < c->n_sections; i++)
+		if (c->start[i] == start)
+			s = c->section[i];
+	if (s == &name_section || s == &run_section || s == &net_section)
+		return true;
+	if (s == &ra_section)
+		return f->ip6 != NULL;
+	for (uint32_t i = 0; i < FORWARDER_SECTIONS && f->keys[i]; i++)
+		if (f->keys[i] == s)
+			return true;
+	for (uint32_t i = 0; i < SERVICES * SERVICE_SECTIONS; i++)
+		if (gw->service[i / SERVICE_SECTIONS] &&
+		    gw->service[i / SERVICE_SECTIONS]->keys[i % SERVICE_SECTIONS] == s)
+			return true;
+	return false;
+}
+
+void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name)
+{
+	char list[160];
+	size_t n = 0;
+	uint32_t more = 0;
+	list[0] = '\0';
+	for (uint32_t i = 0; i < c->n_entries; i++) {
+		const struct config_entry *e = &c->entry[i];
+		if (!e->order || reads(c, gw, e->values))
+			continue;
+		if (n + 2 + strlen(e->key->name) < sizeof list - 16)
+			n += fmt(list + n, sizeof list - n, "%s%s", n ? ", " : "", e->key->name);
+		else
+			more++;
+	}
+	if (more)
+		fmt(list + n, sizeof list - n, " and %u more", more);
+	if (n)
+		log_line("%s does not use: %s", name, list);
 }
 
 /* --- all keys ---------------------------------------------------------------------------- */

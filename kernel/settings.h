@@ -6,6 +6,8 @@
 #include "apps/services.h"
 #include "kernel/config/config_types.h"
 
+struct gw;
+
 /* What runs, and the machine's name. */
 struct settings_name {
 	char app[CONFIG_NAME];       /* empty: the menu asks */
@@ -41,5 +43,8 @@ void settings_set_app(struct config *c, const char *app);
  * wrong. */
 const char *settings_choose(const struct config *c, const char *name,
                             const struct forwarder *forwarder, struct gw *gw);
+/* Adds a line to the log that names the keys that were given and that neither the forwarder nor
+ * a service of the gateway reads. One file may serve several applications, so this is no error. */
+void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name);
 
 #endif

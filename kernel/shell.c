@@ -1,33 +1,32 @@
-/* See shell.h. A listing is a function that writes one line per call and keeps its position
- * in a cursor, so the longest table never delays forwarding. */
+/* See shell.h. The table of commands, what they do beside listings (shell_list.h), and the line
+ * that is typed. */
 #include "kernel/shell.h"
 
-#include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/power.h"
 #include "kernel/finish.h"
-#include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
+#include "kernel/shell_list.h"
+#include "net/probe/probe.h"
 
 #define LINE_IN      128u
 #define LINE_OUT     448u
 #define LINES_A_PASS 8u
 #define LAST_MS      20u /* time for the last frames before the machine stops */
 
-/* Writes line `*cursor` of an answer into buf and moves the cursor on. An empty line is not
- * printed. False after the last line. */
-typedef bool (*listing)(uint64_t *cursor, char *buf, size_t size);
+enum { CTRL_C = 3, CTRL_U = 21 };
 
 struct command {
 	const char *name;
+	const char *takes; /* names the argument; NULL: there is none */
 	const char *about;
-	listing list;      /* the answer, or NULL */
-	void (*act)(void); /* called before the answer; or NULL */
-	bool debug;        /* only with debug=on */
+	shell_listing list; /* the answer, or NULL */
+	void (*act)(void);  /* called before the answer; or NULL */
+	bool debug;         /* only with debug=on */
 };
 
 static struct gw *gw;
@@ -35,122 +34,11 @@ static uint32_t (*cpu_busy)(void);
 static char input[LINE_IN];
 static uint32_t n_input;
 static bool skip_lf; /* the LF of a CR LF pair */
-static listing running;
-static uint64_t cursor;
-static uint64_t log_seen; /* log lines printed so far */
-
-/* --- answers -------------------------------------------------------------------- */
-
-#define CPU_COUNTERS 2u
-
-static bool list_stats(uint64_t *at, char *buf, size_t size)
-{
-	/* First the counters that the gateway does not know. */
-	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
-	                                   "tx_errors",    "tx_link_down", "nic_resets"};
-	uint32_t i = (uint32_t)*at;
-	if (i < CPU_COUNTERS) {
-		++*at;
-		if (i == 0)
-			fmt(buf, size, "cpu_busy_permille %u", cpu_busy());
-		else
-			fmt(buf, size, "cpu_nmis %u", cpu_nmis());
-		return true;
-	}
-	i -= CPU_COUNTERS;
-	if (i < gw->n_iface * ARRAY_SIZE(name)) {
-		++*at;
-		const struct nic *nic = rcv_nic(i % gw->n_iface);
-		uint32_t which = i / gw->n_iface;
-		const uint64_t none = 0;
-		const uint64_t *value = &none;
-		if (nic)
-			value = (const uint64_t *[]){
-			        &nic->count.rx_no_packet, &nic->count.rx_missed,
-			        &nic->count.rx_errors,    &nic->count.tx_errors,
-			        &nic->count.tx_link_down, &nic->count.resets}[which];
-		fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], gw->iface[i % gw->n_iface].name,
-		    (unsigned long long)*value);
-		return true;
-	}
-	uint32_t before = gw->n_iface * (uint32_t)ARRAY_SIZE(name);
-	uint32_t rest = i - before;
-	bool more = gw_show_stats(gw, &rest, buf, size);
-	*at = rest + before + CPU_COUNTERS;
-	return more;
-}
-
-static bool list_interfaces(uint64_t *at, char *buf, size_t size)
-{
-	uint32_t i = (uint32_t)(*at)++;
-	if (i >= gw->n_iface)
-		return false;
-	const struct interface *iface = &gw->iface[i];
-	const struct nic *nic = rcv_nic(i);
-	char hw[FMT_MAC];
-	if (!nic) {
-		fmt(buf, size, "%s none", iface->name);
-		return true;
-	}
-	size_t n = fmt(buf, size, "%s %s %s link=%s", iface->name, nic->driver,
-	               fmt_mac(hw, &nic->address), nic->carrier.up ? "up" : "down");
-	if (nic->carrier.up && nic->carrier.mbit)
-		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->carrier.mbit,
-		         nic->carrier.full_duplex ? "full" : "half");
-	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
-	gw_show_addresses(iface, buf + n, size - n);
-	return true;
-}
-
-static bool gw_listing(bool (*list)(struct gw *, uint32_t *, char *, size_t), uint64_t *at,
-                       char *buf, size_t size)
-{
-	uint32_t i = (uint32_t)*at;
-	bool more = list(gw, &i, buf, size);
-	*at = i;
-	return more;
-}
-
-static bool list_neighbours(uint64_t *at, char *buf, size_t size)
-{
-	return gw_listing(gw_show_neighbours, at, buf, size);
-}
-
-static bool list_routes(uint64_t *at, char *buf, size_t size)
-{
-	return gw_listing(gw_show_routes, at, buf, size);
-}
-
-static bool list_drops(uint64_t *at, char *buf, size_t size)
-{
-	return gw_listing(gw_show_drops, at, buf, size);
-}
-
-static bool list_sessions(uint64_t *at, char *buf, size_t size)
-{
-	return gw_listing(gw_show_sessions, at, buf, size);
-}
-
-static bool list_timings(uint64_t *at, char *buf, size_t size)
-{
-	return gw_listing(gw_show_timings, at, buf, size);
-}
-
-static bool list_config(uint64_t *at, char *buf, size_t size)
-{
-	uint32_t i = (uint32_t)*at;
-	bool more = config_line(gw->config, &i, buf, size);
-	*at = i;
-	return more;
-}
-
-static bool list_random(uint64_t *at, char *buf, size_t size)
-{
-	if ((*at)++)
-		return false;
-	fmt(buf, size, "%08x%08x", rng_u32(gw->rng), rng_u32(gw->rng));
-	return true;
-}
+static const struct command *running;
+static struct shell_list list;
+static char argument[LINE_IN]; /* of the running command */
+static bool answered;          /* it has printed a line */
+static uint64_t log_seen;      /* log lines printed so far */
 
 /* --- actions --------------------------------------------------------------------- */
 
@@ -189,40 +77,66 @@ static void act_hang(void)
 		__asm__ volatile("");
 }
 
-static bool list_help(uint64_t *at, char *buf, size_t size);
+static enum shell_step list_help(struct shell_list *l, char *buf, size_t size);
 
+/* Of two commands that a line begins with, the longer name counts. */
 static const struct command commands[] = {
-        {"help", "the commands", list_help, NULL, false},
-        {"stats", "every counter", list_stats, NULL, false},
-        {"interfaces", "the interfaces: card, carrier, addresses", list_interfaces, NULL, false},
-        {"neighbours", "the neighbour table", list_neighbours, NULL, false},
-        {"sessions", "the session table", list_sessions, NULL, false},
-        {"timings", "cycles of the inner operations", list_timings, NULL, false},
-        {"routes", "the routes", list_routes, NULL, false},
-        {"drops", "the last dropped frames", list_drops, NULL, false},
-        {"config", "the configuration in force", list_config, NULL, false},
-        {"log", "the log", log_next, NULL, false},
-        {"reboot", "restarts the machine", NULL, act_reboot, false},
-        {"poweroff", "powers the machine off", NULL, act_poweroff, false},
-        {"random", "random bits (debug=on)", list_random, NULL, true},
-        {"crash", "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
-        {"crash text", "writes to code (debug=on)", NULL, cpu_crash_text, true},
-        {"crash data", "executes data (debug=on)", NULL, cpu_crash_data, true},
-        {"crash stack", "fills the stack (debug=on)", NULL, cpu_crash_stack, true},
-        {"hang", "makes no progress (debug=on)", NULL, act_hang, true},
+        {"help", NULL, "the commands", list_help, NULL, false},
+        {"stats", "[nonzero] [WORD]", "every counter; those that are not 0, or begin so",
+         shell_list_stats, NULL, false},
+        {"interfaces", NULL, "the interfaces: card, carrier, addresses", shell_list_interfaces,
+         NULL, false},
+        {"neighbours", NULL, "the neighbour table", shell_list_neighbours, NULL, false},
+        {"sessions", "[ADDRESS]", "the session table; of one address", shell_list_sessions, NULL,
+         false},
+        {"sessions count", NULL, "how many sessions there are", shell_list_sessions_count, NULL,
+         false},
+        {"timings", NULL, "cycles of the inner operations", shell_list_timings, NULL, false},
+        {"routes", NULL, "the routes", shell_list_routes, NULL, false},
+        {"drops", NULL, "the last dropped frames", shell_list_drops, NULL, false},
+        {"drops raw", NULL, "their first bytes", shell_list_drops_raw, NULL, false},
+        {"config", NULL, "the configuration in force", shell_list_config, NULL, false},
+        {"config changed", NULL, "what differs from the defaults", shell_list_config_changed, NULL,
+         false},
+        {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
+        {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
+         false},
+        {"log", NULL, "the log", shell_list_log, NULL, false},
+        {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},
+        {"poweroff", NULL, "powers the machine off", NULL, act_poweroff, false},
+        {"address", "add|del INTERFACE ADDRESS/LENGTH", "changes an address (debug=on)",
+         shell_list_address, NULL, true},
+        {"route", "add|del PREFIX via ADDRESS", "changes a route (debug=on)", shell_list_route,
+         NULL, true},
+        {"random", NULL, "random bits (debug=on)", shell_list_random, NULL, true},
+        {"crash", NULL, "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
+        {"crash text", NULL, "writes to code (debug=on)", NULL, cpu_crash_text, true},
+        {"crash data", NULL, "executes data (debug=on)", NULL, cpu_crash_data, true},
+        {"crash stack", NULL, "fills the stack (debug=on)", NULL, cpu_crash_stack, true},
+        {"hang", NULL, "makes no progress (debug=on)", NULL, act_hang, true},
 };
 
-static bool list_help(uint64_t *at, char *buf, size_t size)
+static bool is_open(const struct command *c)
 {
-	for (; *at < ARRAY_SIZE(commands); ++*at) {
-		const struct command *c = &commands[*at];
-		if (c->debug && !settings_run(gw->config)->debug)
+	return !c->debug || settings_run(gw->config)->debug;
+}
+
+static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
+{
+	for (; l->cursor < ARRAY_SIZE(commands); ++l->cursor) {
+		const struct command *c = &commands[l->cursor];
+		if (!is_open(c))
 			continue;
-		++*at;
-		fmt(buf, size, "%-12s%s", c->name, c->about);
-		return true;
+		++l->cursor;
+		size_t n = fmt(buf, size, "%s%s%s", c->name, c->takes ? " " : "",
+		               c->takes ? c->takes : "");
+		fmt(buf + n, size - n, "%*s%s", n < 24 ? (int)(24 - n) : 1, "", c->about);
+		return SHELL_LINE;
 	}
-	return false;
+	if (l->cursor++ != ARRAY_SIZE(commands))
+		return SHELL_END;
+	fmt(buf, size, "Ctrl-C or q ends a long answer.");
+	return SHELL_LINE;
 }
 
 /* --- input ------------------------------------------------------------------------ */
@@ -232,32 +146,60 @@ static void prompt(void)
 	console_write("> ", 2);
 }
 
+/* The command that a line begins with, NULL when there is none. *rest is set to its argument,
+ * without the spaces in front. */
+static const struct command *find(const char *line, const char **rest)
+{
+	const struct command *best = NULL;
+	for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
+		const struct command *c = &commands[i];
+		size_t len = strlen(c->name);
+		if (!is_open(c) || strlen(line) < len || memcmp(line, c->name, len) != 0 ||
+		    (line[len] && (line[len] != ' ' || !c->takes)) ||
+		    (best && strlen(best->name) > len))
+			continue;
+		best = c;
+		*rest = line + len;
+	}
+	while (best && **rest == ' ')
+		++*rest;
+	return best;
+}
+
 static void run_line(void)
 {
 	input[n_input] = 0;
-	char *word = input;
+	const char *word = input, *rest;
 	while (*word == ' ')
 		word++;
-	size_t len = strlen(word);
-	while (len && word[len - 1] == ' ')
-		word[--len] = 0;
+	while (n_input && input[n_input - 1] == ' ')
+		input[--n_input] = 0;
 	n_input = 0;
-	if (!len) {
+	if (!*word) {
 		prompt();
 		return;
 	}
-	for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
-		const struct command *c = &commands[i];
-		if (strcmp(c->name, word) != 0 || (c->debug && !settings_run(gw->config)->debug))
-			continue;
-		if (c->act)
-			c->act();
-		running = c->list;
-		cursor = 0;
+	const struct command *c = find(word, &rest);
+	if (!c) {
+		console_print("unknown command: %s (help lists them)\n\n", word);
+		prompt();
 		return;
 	}
-	console_print("unknown command: %s (help lists them)\n\n", word);
-	prompt();
+	if (c->act)
+		c->act();
+	fmt(argument, sizeof argument, "%s", rest);
+	memset(&list, 0, sizeof list);
+	list.gw = gw;
+	list.cpu_busy = cpu_busy;
+	list.argument = argument;
+	answered = false;
+	running = c->list ? c : NULL;
+}
+
+static void erase_input(void)
+{
+	for (; n_input; n_input--)
+		console_write("\b \b", 3);
 }
 
 static void key(int k)
@@ -274,30 +216,45 @@ static void key(int k)
 			n_input--;
 			console_write("\b \b", 3);
 		}
-	} else if (k == 21) { /* Ctrl-U: erase the line */
-		for (; n_input; n_input--)
-			console_write("\b \b", 3);
+	} else if (k == CTRL_U || k == CTRL_C) {
+		erase_input();
 	} else if (k >= ' ' && k < 127 && n_input < LINE_IN - 1) {
 		input[n_input++] = (char)k;
 		console_print("%c", k);
 	}
 }
 
-/* Prints some more lines of the running answer. */
-static void print_more(void)
+/* --- output ----------------------------------------------------------------------- */
+
+/* Ends the answer of the running command. */
+static void end_answer(void)
+{
+	running = NULL;
+	probe_stop(gw);
+	console_write("\n", 1);
+	prompt();
+}
+
+/* Prints some more lines of the running answer. False when it waits. */
+static bool print_more(void)
 {
 	char buf[LINE_OUT];
 	for (unsigned i = 0; i < LINES_A_PASS && console_room() > 2 * LINE_OUT; i++) {
 		buf[0] = 0;
-		if (!running(&cursor, buf, sizeof buf)) {
-			running = NULL;
-			console_write("\n", 1);
-			prompt();
-			return;
+		enum shell_step step = running->list(&list, buf, sizeof buf);
+		if (step == SHELL_WAIT)
+			return i > 0;
+		if (step == SHELL_END) {
+			if (!answered && argument[0])
+				console_print("%s: nothing for %s\n", running->name, argument);
+			end_answer();
+			return true;
 		}
+		answered |= buf[0] != 0;
 		if (buf[0])
 			console_print("%s\n", buf);
 	}
+	return true;
 }
 
 /* Erases the prompt and the typed text, without escape sequences. */
@@ -335,16 +292,21 @@ void shell_init(struct gw *g, uint32_t (*busy)(void))
 	char skip[LOG_LINE];
 	while (log_next(&log_seen, skip, sizeof skip))
 		; /* the console showed these lines during the start */
+	console_print("help lists the commands; \"stats nonzero\" shows what has happened\n");
 	prompt();
 }
 
 bool shell_run(void)
 {
+	if (running && console_stop()) {
+		console_print("stopped\n");
+		end_answer();
+		return true;
+	}
 	if (running) {
 		if (console_room() <= 2 * LINE_OUT)
 			return false; /* the interrupt for output runs this again */
-		print_more();
-		return true;
+		return print_more();
 	}
 	bool did = print_log();
 	for (int k; !running && (k = console_key()) != KEY_NONE; did = true)

@@ -1,5 +1,6 @@
 SRC_IMAGE     += kernel/finish.c
 SRC_HOT       += kernel/irq_watch.c
+SRC           += kernel/lines.c
 SRC_IMAGE     += kernel/main.c
 SRC_IMAGE     += kernel/menu.c
 SRC           += kernel/menu_state.c
@@ -7,3 +8,4 @@ SRC_IMAGE     += kernel/panic.c
 SRC_IMAGE_HOT += kernel/rcv.c
 SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
+SRC_IMAGE     += kernel/shell_list.c

@@ -107,18 +107,6 @@ ALWAYS_INLINE bool flow_has_mss(const struct flow_packet *f)
 	       ((const struct tcp_hdr *)f->l4)->flags & TCP_SYN;
 }
 
-/* Routes a packet to an IPv4 address; false unless the route leads to another host, of the inside
- * or (`inside` false) of the outside. */
-ALWAYS_INLINE bool flow_route4(const struct gw *gw, ip4 to, bool inside, struct flow_exit *exit)
-{
-	uint32_t addr = ip4_get(to);
-	const struct route4 *r = route4_find(&gw->routes4, addr);
-	if (UNLIKELY(!r || (r->iface != IF_WAN) != inside || r->own == addr))
-		return false;
-	*exit = (struct flow_exit){.iface = r->iface, .hop = r->via ? r->via : ip4_raw(to)};
-	return true;
-}
-
 /* The neighbour to which an exit leads, NULL when it is not ready. */
 ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
 {
@@ -140,13 +128,15 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	if (UNLIKELY(!entry || *f.hops <= 1))
 		return false;
 	struct interface *out = &gw->iface[to.iface];
+	/* Else the compiler computes it again wherever it needs it. */
+	if (!__builtin_constant_p(to.iface))
+		__asm__("" : "+r"(out));
 	if (UNLIKELY(head + f.n > out->mtu))
 		return false;
 	struct neigh *next = flow_next(gw, &to);
 	if (UNLIKELY(!next))
 		return false;
 	uint8_t *ip = rewrite(gw, entry, &f);
-	gw->counts.forwarded++;
 	next->used = true;
 	p->data = ip - sizeof next->eth;
 	p->len = head + f.n + (uint32_t)sizeof next->eth;
@@ -166,6 +156,7 @@ ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, s
 	struct pkt **at = burst, **end = burst + n;
 	while (at != end && LIKELY(flow_forward_one(gw, in, *at, family, head, find, rewrite)))
 		at++;
+	gw->counts.forwarded += (uint32_t)(at - burst);
 	return (uint32_t)(at - burst);
 }
 

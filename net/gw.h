@@ -13,11 +13,13 @@
 #include "net/gw_clock.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
+#include "net/stats/notice_state.h"
 #include "net/icmp_limit.h"
 #include "net/interface.h"
 #include "net/ip4/frag_table.h"
 #include "net/ip4/ip4_id.h"
 #include "net/ip4/route4.h"
+#include "net/probe/probe_state.h"
 #include "net/ra/ra_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh/neigh_table.h"
@@ -74,6 +76,8 @@ struct gw {
 	struct hash_key client_key; /* client.h */
 	struct ip4_ids ids;
 	struct drop_log drop_log;
+	struct notice notice;
+	struct probe probe; /* of the console's ping and traceroute (probe/probe.h) */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
@@ -177,6 +181,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* The same frames as gw_show_drops, as hexadecimal digits in place of words. */
+bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 /* Those of the forwarder, then of the services. An empty line is not to be printed. */
 bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

@@ -6,6 +6,8 @@
 #include "net/ip6/nd.h"
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
+#include "net/setup/gw_routers.h"
+#include "net/stats/notice.h"
 #include "net/tcp/tcp.h"
 
 bool gw_tick(struct gw *gw)
@@ -16,6 +18,8 @@ bool gw_tick(struct gw *gw)
 		gw->tick_us = gw->clock.next_us; /* in step with the seconds */
 		neigh_tick(gw);
 		frag_tick(gw);
+		notice_tick(gw);
+		gw_routers_tick(gw);
 		if (gw->forwarder->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);

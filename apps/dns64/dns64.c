@@ -9,6 +9,7 @@
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
 #include "net/ra/ra.h"
+#include "net/setup/gw_setup.h"
 
 #define TIMERS_PER_TICK    64u
 #define EVICTIONS_PER_TICK 64u
@@ -172,12 +173,14 @@ static const char *dns64_init(struct gw *gw)
 	bad = dns64_fetch_init(gw, &d->fetches, &dns64_pending_of_fetches);
 	if (bad)
 		return bad;
-	if (!dns64_cache_init(&d->cache,
-	                      max_u32(dns64_config(gw->config)->cache, DNS64_RECORDS_MIN), gw->rng))
-		return "dns64.cache: not enough memory for so many records";
+	uint32_t records = max_u32(dns64_config(gw->config)->cache, DNS64_RECORDS_MIN);
+	uint32_t most = dns64_cache_most(records);
+	if (most < records || !dns64_cache_init(&d->cache, records, gw->rng))
+		return gw_setup_fail("dns64.cache: not enough memory for so many records; %u fit",
+		                     most);
 	dns64_path_init(gw, &d->paths);
 	if (!dns64_datagram_init(gw, d->clients.port))
-		return "port: somebody else has it";
+		return "port: another service has it";
 	bad = dns64_stream_init(gw, &d->streams, d->clients.port);
 	if (bad)
 		return bad;

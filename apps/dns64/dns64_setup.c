@@ -58,7 +58,10 @@ static void set_prefixes(struct dns64_policy *d, const struct dns64_config *c)
 		if (k < i)
 			continue;
 		set_form(f, &c->prefix[i], false, "dns64-prefix");
-		d->well_known[d->n_prefixes++] = embed_is_well_known(f);
+		d->well_known[d->n_prefixes] = embed_is_well_known(f);
+		if (d->well_known[d->n_prefixes++])
+			log_line("dns64-prefix 64:ff9b::/96: only for global IPv4 addresses (RFC "
+			         "6052 section 3.1); others get no AAAA record");
 	}
 }
 

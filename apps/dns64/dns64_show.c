@@ -45,6 +45,16 @@ static const void *state(const struct gw *gw)
 
 const struct count_table dns64_counts = COUNT_TABLE(count, state);
 
+/* What is known of an upstream server: `up` only after an answer. */
+static const char *server_state(const struct dns64_server *s)
+{
+	if (s->down)
+		return "down";
+	if (s->answered)
+		return "up";
+	return s->asked ? "silent" : "untried";
+}
+
 /* The upstream servers, then the fetches that are under way. */
 static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *cursor, char *buf,
                           size_t size)
@@ -55,9 +65,8 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 	if (i < d->servers.n) {
 		const struct dns64_server *s = &d->servers.server[i];
 		fmt(buf, size, "nameserver %s %s asked=%llu answered=%llu rtt-us=%u missed=%u",
-		    addr_text(text, &s->addr), s->down ? "down" : "up",
-		    (unsigned long long)s->asked, (unsigned long long)s->answered, s->srtt_us,
-		    s->missed);
+		    addr_text(text, &s->addr), server_state(s), (unsigned long long)s->asked,
+		    (unsigned long long)s->answered, s->srtt_us, s->missed);
 		return true;
 	}
 	for (i -= d->servers.n; i < DNS64_FETCHES; i++) {

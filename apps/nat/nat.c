@@ -150,13 +150,21 @@ static bool has_inside4(const struct gw *gw)
 	return false;
 }
 
-/* Services open sockets on our own address: the NAT leaves them some of its ports. */
+/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open many,
+ * the NAT leaves some of its ports. */
 static void keep_ports(const struct gw *gw, struct nat *n)
 {
-	n->own_external = nat_external_find(&n->table, ip4_raw(gw->iface[IF_WAN].addr[0].addr));
-	for (uint32_t i = 0; i < SERVICES_MAX && n->own_external != NAT_NONE; i++)
-		if (gw->service[i])
-			n->table.external[n->own_external].n_kept = KEPT_PORTS;
+	const struct interface *wan = &gw->iface[IF_WAN];
+	bool serves = false;
+	for (uint32_t i = 0; i < SERVICES_MAX; i++)
+		serves |= gw->service[i] != NULL;
+	for (uint32_t i = 0; i < wan->n_addr; i++) {
+		uint32_t external = nat_external_find(&n->table, ip4_raw(wan->addr[i].addr));
+		if (external == NAT_NONE)
+			continue;
+		n->table.external[external].n_kept = serves ? KEPT_PORTS : 0;
+		n->own[n->n_own++] = external;
+	}
 }
 
 const char *nat_start(struct gw *gw)
@@ -208,7 +216,6 @@ ALWAYS_INLINE enum verdict port_out(struct gw *gw, struct nat *n, struct pkt *p,
 	        nat_session_find(&n->table, proto, ip4_raw(h->from), ip4_raw(h->to), ports);
 	if (!s && !(s = nat_open_out(gw, n, p, proto, ports, &v)))
 		return v;
-	s->iface = p->iface;
 	if (proto == NAT_TCP)
 		nat_follow(gw, n, s, tcp_of(p), p->l4_len, NAT_INSIDE);
 	else
@@ -480,20 +487,27 @@ bool nat_concerns4(const struct gw *gw, const struct pkt *p)
 	       interface_has4(&gw->iface[IF_WAN], to);
 }
 
-bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port)
+/* A socket may use any address of ours, so its port is taken on all of them. */
+bool nat_own_port_take(struct gw *gw, uint8_t ip_proto, uint16_t port)
 {
 	struct nat *n = nat_of(gw);
-	uint8_t p = nat_proto_of(proto);
-	return n->own_external == NAT_NONE || p == NAT_OTHER ||
-	       nat_port_take(&n->table, n->own_external, p, port);
+	uint8_t proto = nat_proto_of(ip_proto);
+	for (uint32_t i = 0; i < n->n_own && proto != NAT_OTHER; i++) {
+		if (nat_port_take(&n->table, n->own[i], proto, port))
+			continue;
+		while (i-- > 0)
+			nat_port_give(&n->table, n->own[i], proto, port);
+		return false;
+	}
+	return true;
 }
 
-void nat_own_port_give(struct gw *gw, uint8_t proto, uint16_t port)
+void nat_own_port_give(struct gw *gw, uint8_t ip_proto, uint16_t port)
 {
 	struct nat *n = nat_of(gw);
-	uint8_t p = nat_proto_of(proto);
-	if (n->own_external != NAT_NONE && p != NAT_OTHER)
-		nat_port_give(&n->table, n->own_external, p, port);
+	uint8_t proto = nat_proto_of(ip_proto);
+	for (uint32_t i = 0; i < n->n_own && proto != NAT_OTHER; i++)
+		nat_port_give(&n->table, n->own[i], proto, port);
 }
 
 /* Without nat.pool the first address of the WAN is the external one. */
@@ -503,6 +517,7 @@ void nat_changed(struct gw *gw)
 	struct nat *n = nat_of(gw);
 	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
 	char text[FMT_IP4];
+	nat_session_forget_routes(&n->table);
 	if (nat_config(gw->config)->n_pool || ip == n->table.first_external)
 		return;
 	uint64_t before = n->table.renumbered;

@@ -19,8 +19,9 @@ struct nat {
 	bool hairpin;
 	bool no_protocol41; /* another part of this gateway uses protocol 41 */
 	bool has_router41;
-	uint32_t router41;     /* the inside host for protocol 41, raw */
-	uint32_t own_external; /* index of the WAN's own address; NAT_NONE: it is none */
+	uint32_t router41; /* the inside host for protocol 41, raw */
+	/* Where services run: the external addresses (indices) that are the WAN's own. */
+	uint32_t own[NET_ADDRESSES], n_own;
 	uint64_t table_full;
 };
 

@@ -54,7 +54,30 @@ ALWAYS_INLINE uint8_t proto_of(const struct flow_packet *f)
 	return LIKELY(nat_l4_complete(f->l4, f->n, proto, false)) ? proto : NAT_OTHER;
 }
 
-/* A packet to an external address is hairpinned; that takes the slow path. */
+/* Looks up the routes of a session, so that its packets need not. False unless they lead to an
+ * inside host and to an outside one; then the slow path says what becomes of the packet. */
+static __attribute__((noinline)) bool learn_routes(const struct gw *gw, struct nat_session *s)
+{
+	uint32_t in_ip = swap32(s->in_ip), rem_ip = swap32(s->rem_ip);
+	const struct route4 *in = route4_find(&gw->routes4, in_ip);
+	const struct route4 *out = route4_find(&gw->routes4, rem_ip);
+	_Static_assert(ROUTES4 < NAT_NO_ROUTE, "an index fits");
+	if (!in || in->iface == IF_WAN || in->own == in_ip || !out || out->iface != IF_WAN ||
+	    out->own == rem_ip)
+		return false;
+	s->route_in = (uint8_t)(in - gw->routes4.entry);
+	s->route_out = (uint8_t)(out - gw->routes4.entry);
+	return true;
+}
+
+/* The exit to an address (raw) by a route. */
+ALWAYS_INLINE struct flow_exit exit_by(const struct route4 *r, uint32_t to)
+{
+	return (struct flow_exit){.iface = r->iface, .hop = r->via ? r->via : to};
+}
+
+/* A packet to an external address is hairpinned, and one that comes from another interface than its
+ * source is on is refused; both take the slow path. */
 ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
@@ -64,9 +87,12 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 		return NULL;
 	struct nat_session *s = nat_session_in(t, f->p->hint, proto, ip4_raw(h->from),
 	                                       ip4_raw(h->to), load32(f->l4));
-	if (UNLIKELY(!s || s->flags & NAT_UNINVITED || s->iface != f->p->iface) ||
-	    !flow_route4(gw, h->to, false, to))
+	if (UNLIKELY(!s || s->flags & NAT_UNINVITED) ||
+	    (UNLIKELY(s->route_out == NAT_NO_ROUTE) && !learn_routes(gw, s)) ||
+	    UNLIKELY(gw->routes4.entry[s->route_in].iface != f->p->iface))
 		return NULL;
+	*to = exit_by(&gw->routes4.entry[s->route_out], s->rem_ip);
+	to->iface = IF_WAN; /* known at compile time */
 	return s;
 }
 
@@ -95,8 +121,9 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 		return NULL;
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(f->l4 + 2),
 	                                            ip4_raw(h->from), load16(f->l4));
-	if (UNLIKELY(!s) || !flow_route4(gw, ip4_from_raw(s->in_ip), true, to))
+	if (UNLIKELY(!s) || (UNLIKELY(s->route_in == NAT_NO_ROUTE) && !learn_routes(gw, s)))
 		return NULL;
+	*to = exit_by(&gw->routes4.entry[s->route_in], s->in_ip);
 	return s;
 }
 

@@ -197,7 +197,8 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	        .ext_port = m->ext_port,
 	        .ip_delta = m->ip_delta,
 	        .l4_delta = m->l4_delta,
-	        .iface = NAT_NO_IFACE,
+	        .route_in = NAT_NO_ROUTE,
+	        .route_out = NAT_NO_ROUTE,
 	};
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;
@@ -232,6 +233,12 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 	t->host[m->host].n_sessions -= !(s->flags & NAT_UNINVITED);
 	if (--m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
+}
+
+void nat_session_forget_routes(struct nat_table *t)
+{
+	for (uint32_t i = 0; i < t->session_free.fresh; i++)
+		t->session[i].route_in = t->session[i].route_out = NAT_NO_ROUTE;
 }
 
 /* A static mapping gets the new address of its external address. */

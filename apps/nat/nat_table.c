@@ -4,6 +4,7 @@
 
 #include "kernel/lib/alloc.h"
 #include "net/lib/csum.h"
+#include "net/setup/gw_setup.h"
 
 /* --- memory ------------------------------------------------------------------- */
 
@@ -69,6 +70,22 @@ static void init_free(struct nat_free *f, uint32_t size)
 	*f = (struct nat_free){.head = NAT_NONE, .size = size};
 }
 
+/* The memory of a table of n sessions; the order is that in which it is allocated. */
+static void pieces(uint32_t n, size_t size[ALLOC_PIECES])
+{
+	size_t bucket = power_of_two(n) * sizeof(uint32_t);
+	uint32_t hosts = min_u32(n, NAT_HOSTS);
+	const size_t all[ALLOC_PIECES] = {bucket,
+	                                  n * sizeof(struct nat_session),
+	                                  n * sizeof(struct nat_peer),
+	                                  n * sizeof(struct nat_mapping),
+	                                  hosts * sizeof(struct nat_host),
+	                                  bucket,
+	                                  bucket,
+	                                  power_of_two(hosts) * sizeof(uint32_t)};
+	memcpy(size, all, sizeof all);
+}
+
 const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
                            uint32_t n_ranges, struct rng *rng)
 {
@@ -87,6 +104,9 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	const char *bad = init_externals(t, range, n_ranges);
 	if (bad)
 		return bad;
+	uint32_t most = alloc_most(size, pieces);
+	if (most < size)
+		return gw_setup_fail("nat.sessions: not enough memory for so many; %u fit", most);
 	/* Memory that packets touch lies together, behind the ports. A TLB with few ways
 	 * has the fewest conflicts then. */
 	t->session_bucket = buckets(n);
@@ -99,7 +119,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	t->host_bucket = buckets(t->host_mask + 1);
 	if (!t->session || !t->peer || !t->mapping || !t->host || !t->session_bucket ||
 	    !t->mapping_bucket || !t->peer_bucket || !t->host_bucket)
-		return "nat.sessions: not enough memory for so many";
+		return "nat.sessions: not enough memory";
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;
 }

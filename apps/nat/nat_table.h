@@ -70,7 +70,7 @@ enum {
 	NAT_SYN_OUTSIDE = 128,
 };
 
-#define NAT_NO_IFACE 0xffu /* the number of no interface */
+#define NAT_NO_ROUTE 0xffu
 struct nat_session {
 	/* The 5-tuple as seen from inside; ports as in_port | rem_port << 16. */
 	uint32_t in_ip; /* NAT_OTHER: the external address */
@@ -89,9 +89,9 @@ struct nat_session {
 	uint16_t ext_port;
 	uint16_t ip_delta;
 	uint16_t l4_delta;
-	/* The interface from which the inside host sent its last packet (UDP and TCP);
-	 * NAT_NO_IFACE before. The fast path takes packets from there only. */
-	uint8_t iface;
+	/* The routes to the inside host and to the remote one, as the fast path keeps them:
+	 * indices in struct route4_table, or NAT_NO_ROUTE. */
+	uint8_t route_in, route_out;
 	/* TCP, by enum nat_side: the sequence number behind the last byte that this side
 	 * sent (host order), and the last window that it offered. */
 	uint32_t end[2];
@@ -357,6 +357,9 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s);
  * now, and no packet is to it. Its sessions end and are counted (renumbered); static mappings and
  * ports taken by nat_port_take stay. */
 void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip);
+
+/* Makes all sessions forget their routes, which may have changed. */
+void nat_session_forget_routes(struct nat_table *t);
 
 /* nat_session_uninvited marks a session that was just made as opened from outside.
  * nat_session_invite makes it the inside host's own later. */

@@ -13,6 +13,7 @@
 #include "apps/apps.h"
 #include "apps/translate/xlat_cache.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/gw_address.h"
@@ -46,6 +47,10 @@ static const char *set_form(struct translator *v, const struct ivi_config *c)
 	if (bad)
 		return key_error("ivi.prefix", bad);
 	v->well_known = embed_is_well_known(&v->form);
+	if (v->well_known)
+		log_line(
+		        "ivi.prefix 64:ff9b::/96: only for global IPv4 addresses (RFC 6052 section "
+		        "3.1); packets with others are dropped");
 	v->simple = !v->well_known && c->n_share == 0;
 	if (c->n_share && v->form.set_at == 0)
 		return "ivi.share: there is no room for the number of the set behind a /96";

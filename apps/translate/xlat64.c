@@ -203,7 +203,7 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
 		x->from = ip4_raw(xlat_error_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}
-	if (UNLIKELY(gw_is_own6(gw, p->iface, from)))
+	if (UNLIKELY(gw_is_own6(gw, p->iface, from)) || ip6_from_elsewhere(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (LIKELY(v->simple && v->maps.n == 0 && embed_has(&v->form, from))) {
 		x->from = embed_to4(&v->form, from);

@@ -14,9 +14,9 @@
 struct xlat_pair46 {
 	uint32_t from, to; /* raw */
 	uint32_t hop;      /* as in struct pkt */
-	uint16_t delta;    /* change of a checksum by the addresses */
-	uint8_t iface;     /* of the inside, to which the packet goes */
 	ip6 from6, to6;
+	uint16_t delta;         /* change of a checksum by the addresses */
+	uint8_t iface;          /* of the inside, to which the packet goes */
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
 struct xlat_pair64 {

@@ -35,7 +35,7 @@ static inline enum verdict may_leave(struct gw *gw, const struct tun *t, struct 
 		return gw_drop(gw, p, DROP_LOOP); /* it came out of the tunnel */
 	if (UNLIKELY(!tun_in(&t->site, from)))
 		return foreign_source(gw, t, p);
-	if (UNLIKELY(gw_is_own6(gw, p->iface, from)))
+	if (UNLIKELY(gw_is_own6(gw, p->iface, from)) || ip6_from_elsewhere(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	return UNLIKELY(tun_is_nested(p)) ? drop_nested(gw, p) : V_SEND6;
 }

@@ -10,6 +10,7 @@
 
 #define NIC_MAX   8
 #define NIC_BURST 32u /* most packets in one call */
+#define NIC_RING  256u /* most packets in the receive ring of a card */
 
 /* Shortest and longest received frame, without FCS: an Ethernet header; a header, a VLAN tag
  * and the largest MTU. */
@@ -91,5 +92,9 @@ struct pci_driver {
  * Logs each card and each failure. Ends the DMA of network cards that cannot be used. Takes
  * at most `max` cards. Gives the number of cards in out. (nic_list.c) */
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max);
+
+/* Gives the number of cards for which there is a driver, at most `max`. Touches no card.
+ * (nic_list.c) */
+uint32_t nic_count(uint32_t max);
 
 #endif

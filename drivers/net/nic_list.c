@@ -20,6 +20,15 @@ static const struct pci_driver *driver_for(const struct pci_dev *dev)
 	return NULL;
 }
 
+uint32_t nic_count(uint32_t max)
+{
+	uint32_t cursor = 0, n = 0;
+	struct pci_dev dev;
+	while (n < max && pci_next(&cursor, &dev))
+		n += driver_for(&dev) != NULL;
+	return n;
+}
+
 uint32_t nic_probe_all(struct pool *pool, struct nic **out, uint32_t max)
 {
 	uint32_t cursor = 0, n = 0;

@@ -45,8 +45,8 @@ static void fail_unknown(struct config *c, const char *where, struct slice key)
 	 * seconds. */
 	for (uint32_t i = 0; i < c->n_entries && c->n_errors < CONFIG_ERRORS; i++)
 		config_word_nearer(key, c->entry[i].key->name, &nearest, &distance);
-	config_fail(c, where, "unknown key \"%.*s\", nearest: %s",
-	            (int)min_u32((uint32_t)key.len, 40), key.at, nearest ? nearest : "none");
+	config_fail(c, where, "unknown key \"%.*s\"%s%s", (int)min_u32((uint32_t)key.len, 40),
+	            key.at, nearest ? ", nearest: " : "", nearest ? nearest : "");
 }
 
 /* --- one key and its value ----------------------------------------------------------- */
@@ -138,10 +138,21 @@ bool config_given(const struct config *c, const char *key)
 	return e && e->where[0];
 }
 
+const char *config_given_under(const struct config *c, const char *start)
+{
+	for (uint32_t i = 0; i < c->n_entries; i++)
+		if (c->entry[i].where[0] &&
+		    strncmp(c->entry[i].key->name, start, strlen(start)) == 0)
+			return c->entry[i].key->name;
+	return NULL;
+}
+
 const char *config_where(const struct config *c, const char *text)
 {
 	const struct config_entry *e = named(c, text);
-	return e && e->where[0] ? e->where : "gateway.conf";
+	if (e && e->where[0])
+		return e->where;
+	return c->file[0] ? c->file : "no configuration file";
 }
 
 const char *config_where_later(const struct config *c, const char *a, const char *b)
@@ -303,6 +314,8 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 {
 	uint32_t before = c->n_errors;
 	struct slice rest = {text, len};
+	if (!c->file[0])
+		fmt(c->file, sizeof c->file, "%s", name);
 	/* The byte order mark that some editors write before UTF-8. */
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
 		rest.at += 3;
@@ -334,7 +347,16 @@ static bool print_value(const struct config *c, const struct config_entry *e, ui
 	return e->key->type->print(e->key, value, buf + n, size - n);
 }
 
-bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+/* True when a line that print_value wrote is the default of a key that is given `n` times. A
+ * default is the text that its value prints. */
+static bool is_default(const struct config_key *key, uint32_t n, const char *line)
+{
+	return key->initial && n == 1 && strcmp(line + strlen(key->name) + 1, key->initial) == 0;
+}
+
+/* The next line of config_line, or with `changed` of config_line_changed. */
+static bool next_line(const struct config *c, uint32_t *cursor, char *buf, size_t size,
+                      bool changed)
 {
 	/* The upper half of the cursor is the entry, the lower half the place in its list. */
 	for (uint32_t k = *cursor >> 16; k < c->n_entries; k++) {
@@ -343,7 +365,8 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 		if (e->key->counter)
 			memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
 		for (; i < n; i++) {
-			if (!print_value(c, e, i, buf, size))
+			if (!print_value(c, e, i, buf, size) ||
+			    (changed && is_default(e->key, n, buf)))
 				continue;
 			*cursor = k << 16 | (i + 1);
 			return true;
@@ -351,4 +374,14 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 	}
 	*cursor = c->n_entries << 16;
 	return false;
+}
+
+bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+{
+	return next_line(c, cursor, buf, size, false);
+}
+
+bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size)
+{
+	return next_line(c, cursor, buf, size, true);
 }

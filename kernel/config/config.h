@@ -39,7 +39,8 @@ struct config {
 	uint32_t n_sections;
 	struct config_entry entry[CONFIG_KEYS]; /* in the order of the sections */
 	uint32_t n_entries;
-	uint32_t n_set; /* how often a value was set */
+	uint32_t n_set;               /* how often a value was set */
+	char file[CONFIG_WHERE - 12]; /* name of the first text; empty: there was none */
 	struct config_error error[CONFIG_ERRORS];
 	uint32_t n_errors; /* may exceed CONFIG_ERRORS: further errors are only counted */
 };
@@ -78,9 +79,13 @@ void config_fail(struct config *c, const char *where, const char *fmt, ...) PRIN
 /* True when a key was set by a file or the command line. */
 bool config_given(const struct config *c, const char *key);
 
+/* The first key of those that begin with `start` that was set by a file or the command line; NULL
+ * when there is none. */
+const char *config_given_under(const struct config *c, const char *start);
+
 /* The place where the key was last set with which `text` begins: "gateway.conf:12" or
- * "command line"; "gateway.conf" when it has its default or is no key. The key ends at a
- * space or a colon. Lives as long as *c. */
+ * "command line". When it has its default or is no key: the name of the first file, or "no
+ * configuration file". The key ends at a space or a colon. Lives as long as *c. */
 const char *config_where(const struct config *c, const char *text);
 
 /* The place where one of two keys was last set, as config_where gives it; "" when both
@@ -91,5 +96,9 @@ const char *config_where_later(const struct config *c, const char *a, const char
  * *cursor is 0 at first. Each call writes one line without its end into buf and gives
  * true; false after the last. */
 bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t size);
+
+/* As config_line, but only the lines whose value is not the default. A list that holds more than
+ * its default is written as a whole. */
+bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size);
 
 #endif

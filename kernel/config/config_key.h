@@ -62,7 +62,7 @@ struct config_type {
 struct config_key {
 	const char *name;
 	const struct config_type *type;
-	const char *initial;      /* the default as text; NULL: none */
+	const char *initial;      /* the default, as `print` writes it; NULL: none */
 	uint16_t offset;          /* of the value or of the list in the section's struct */
 	uint16_t counter;         /* 1 + offset of the list's uint32_t counter; 0: no list */
 	uint16_t flag;            /* 1 + offset of the bool that says it is set; 0: none */

@@ -27,31 +27,36 @@ bool config_word_is(struct slice a, const char *b)
 	return a.len == strlen(b) && memcmp(a.at, b, a.len) == 0;
 }
 
-/* The smallest number of characters to insert, remove or replace that makes `b` of
- * `a`. Of longer texts only the first COMPARED characters count. */
+/* The smallest number of steps that make `b` of `a`: a character is inserted, removed or replaced,
+ * or two neighbours change places. Of longer texts only the first COMPARED characters count. */
 static uint32_t distance(struct slice a, const char *b)
 {
-	uint32_t row[COMPARED + 1];
+	uint32_t rows[3][COMPARED + 1], *before = rows[0], *above = rows[1], *row = rows[2];
 	uint32_t n = min_u32((uint32_t)strlen(b), COMPARED);
 	uint32_t len = a.len < COMPARED ? (uint32_t)a.len : COMPARED;
 	for (uint32_t j = 0; j <= n; j++)
-		row[j] = j;
+		above[j] = before[j] = j;
 	for (uint32_t i = 0; i < len; i++) {
-		uint32_t diagonal = row[0];
 		row[0] = i + 1;
 		for (uint32_t j = 1; j <= n; j++) {
-			uint32_t replaced = diagonal + (a.at[i] != b[j - 1]);
-			diagonal = row[j];
-			row[j] = min_u32(replaced, min_u32(row[j], row[j - 1]) + 1);
+			uint32_t d = above[j - 1] + (a.at[i] != b[j - 1]);
+			d = min_u32(d, min_u32(above[j], row[j - 1]) + 1);
+			if (i > 0 && j > 1 && a.at[i] == b[j - 2] && a.at[i - 1] == b[j - 1])
+				d = min_u32(d, before[j - 2] + 1);
+			row[j] = d;
 		}
+		uint32_t *next = before;
+		before = above;
+		above = row;
+		row = next;
 	}
-	return row[n];
+	return above[n];
 }
 
 void config_word_nearer(struct slice text, const char *name, const char **best, uint32_t *at)
 {
 	uint32_t d = distance(text, name);
-	if (*best && d >= *at)
+	if (3 * d > min_u32((uint32_t)text.len, COMPARED) + 1 || (*best && d >= *at))
 		return;
 	*best = name;
 	*at = d;

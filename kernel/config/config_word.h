@@ -17,9 +17,10 @@ struct slice config_word(struct slice *text);
 /* True when a slice and a NUL-terminated text are equal. */
 bool config_word_is(struct slice a, const char *b);
 
-/* Keeps the name that is most like `text` of all names that it is called with. *best
- * is NULL before the first call; *distance is the number of changed characters
- * between `text` and *best. */
+/* Keeps the name that is most like `text` of all names that it is called with. A name
+ * counts when at most a third of the characters of `text` differ. *best is NULL before
+ * the first call, and stays so where no name is near; *distance is the number of changed
+ * characters between `text` and *best. */
 void config_word_nearer(struct slice text, const char *name, const char **best, uint32_t *distance);
 
 #endif

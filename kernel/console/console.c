@@ -23,6 +23,8 @@
 #define POLL_BYTES  64      /* most bytes received in a pass */
 #define FLUSH_US    1000000 /* sending the whole ring takes 711 ms at 115200 baud */
 
+enum { CTRL_C = 3 };
+
 static uint8_t out[OUT_BYTES];
 static uint32_t out_head, out_tail; /* next byte to read, next to write; free-running */
 static bool dropping;               /* the ring was full: drop the rest of the line */
@@ -157,6 +159,30 @@ int console_key(void)
 			return k;
 	}
 	return keys_ansi_idle(&ansi, now);
+}
+
+bool console_has_keyboard(void)
+{
+	return keyboard_answered();
+}
+
+bool console_stop(void)
+{
+	uint32_t end = key_head;
+	for (uint32_t i = key_head; i != key_tail; i++)
+		if (key[i % KEYS] == CTRL_C || (i == key_head && key[i % KEYS] == 'q'))
+			end = i + 1;
+	if (end != key_head) {
+		key_head = end;
+		return true;
+	}
+	end = in_head;
+	for (uint32_t i = in_head; i != in_tail; i++)
+		if (in[i % IN_BYTES] == CTRL_C || (i == in_head && in[i % IN_BYTES] == 'q'))
+			end = i + 1;
+	bool stop = end != in_head;
+	in_head = end;
+	return stop;
 }
 
 bool console_arm(void)

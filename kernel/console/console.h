@@ -25,6 +25,13 @@ size_t console_room(void);
  * enum console_key. KEY_NONE when there is none. */
 int console_key(void);
 
+/* True when the user wants the running answer to end: Ctrl-C waits anywhere in the input, or `q` is
+ * the next key. Takes what was typed up to that key; other input stays. */
+bool console_stop(void);
+
+/* True when a keyboard has answered since console_init. */
+bool console_has_keyboard(void);
+
 /* Sends a few bytes of waiting output, and reads what the keyboard and the UART have
  * received. True when there was something to do. */
 bool console_poll(void);

@@ -25,6 +25,7 @@ enum { KEYBOARD_ENABLE = 0xf4 };
 #define ON_TRIES   4
 
 static bool present;
+static bool answered; /* a byte has come from the keyboard */
 static struct keys_scan decoder;
 
 /* Waits until the bits of `mask` in the status equal `want`. False after WAIT_US. */
@@ -122,11 +123,17 @@ int keyboard_key(void)
 		uint8_t byte = io_in8(DATA);
 		if (status & FROM_MOUSE)
 			continue;
+		answered = true;
 		int key = keys_scan(&decoder, byte);
 		if (key != KEY_NONE)
 			return key;
 	}
 	return KEY_NONE;
+}
+
+bool keyboard_answered(void)
+{
+	return answered;
 }
 
 void keyboard_arm(void)

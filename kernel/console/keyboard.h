@@ -12,6 +12,10 @@ void keyboard_init(void);
 /* Gives the next key as keys_scan gives it, or KEY_NONE. Reads a few bytes at most. */
 int keyboard_key(void);
 
+/* True when keyboard_key has read a byte of the keyboard. A keyboard answers keyboard_init within
+ * some milliseconds. */
+bool keyboard_answered(void);
+
 /* Enables the interrupt for the next key. */
 void keyboard_arm(void);
 /* True when the interrupt came since keyboard_arm. */

@@ -51,6 +51,34 @@ void alloc_release(void)
 	memcpy(region, marked, sizeof region);
 }
 
+static bool fits(uint32_t n, void (*pieces)(uint32_t n, size_t size[ALLOC_PIECES]))
+{
+	struct region before[ALLOC_REGIONS];
+	size_t size[ALLOC_PIECES] = {0};
+	bool all = true;
+	memcpy(before, region, sizeof before);
+	pieces(n, size);
+	for (unsigned i = 0; i < ALLOC_PIECES && all; i++)
+		all = alloc_raw(size[i], 64) != NULL || size[i] == 0;
+	memcpy(region, before, sizeof before);
+	return all;
+}
+
+uint32_t alloc_most(uint32_t want, void (*pieces)(uint32_t n, size_t size[ALLOC_PIECES]))
+{
+	uint32_t good = 0, bad = want;
+	if (fits(want, pieces))
+		return want;
+	while (bad - good > 1) {
+		uint32_t middle = good + (bad - good) / 2;
+		if (fits(middle, pieces))
+			good = middle;
+		else
+			bad = middle;
+	}
+	return good;
+}
+
 size_t alloc_left(void)
 {
 	size_t sum = 0;

@@ -32,6 +32,12 @@ void alloc_mark(void);
 /* Frees everything that was allocated since alloc_mark. */
 void alloc_release(void);
 
+#define ALLOC_PIECES 8u
+/* Gives the largest n from 0 to `want` for which alloc_raw has memory for all pieces whose sizes
+ * `pieces` writes for that n, each aligned to 64 bytes. A larger n must not need smaller pieces.
+ * Allocates nothing. */
+uint32_t alloc_most(uint32_t want, void (*pieces)(uint32_t n, size_t size[ALLOC_PIECES]));
+
 /* Gives the number of unallocated bytes in all regions together. */
 size_t alloc_left(void);
 /* Gives the number of unallocated bytes in the region that has the most. */

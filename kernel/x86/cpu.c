@@ -120,6 +120,11 @@ bool cpu_irq_fired(uint8_t irq)
 	return irq > 15 || (trap_masked[irq / 8] >> (irq % 8) & 1) != 0;
 }
 
+uint32_t cpu_irq_lines(void)
+{
+	return CPU_IRQ_NONE | (uint32_t)trap_masked[1] << 8 | trap_masked[0];
+}
+
 void cpu_irq_unmask(uint8_t irq)
 {
 	if (irq > 15 || !cpu_irq_fired(irq))

@@ -13,6 +13,10 @@ void cpu_init(void);
  * unmasked. A cheap hint before expensive polling. True for an `irq` out of range. */
 bool cpu_irq_fired(uint8_t irq);
 
+/* The lines for which cpu_irq_fired is true, a bit each, and CPU_IRQ_NONE. */
+uint32_t cpu_irq_lines(void);
+#define CPU_IRQ_NONE 0x10000u /* stands for no line */
+
 /* Lets interrupt line `irq` (0-15) wake the processor once more. Does nothing for an `irq`
  * out of range. */
 void cpu_irq_unmask(uint8_t irq);

@@ -56,3 +56,12 @@ const struct cpuid_features *cpuid_features(void)
 {
 	return &features;
 }
+
+bool cpuid_leaf(uint32_t n, uint32_t r[4])
+{
+	if (cpuid(n & 0x80000000u).a < n)
+		return false;
+	struct leaf l = cpuid(n);
+	memcpy(r, &l, sizeof l);
+	return true;
+}

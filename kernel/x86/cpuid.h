@@ -17,4 +17,8 @@ void cpuid_init(void);
 /* Gives what cpuid_init found; before it, all features are false. */
 const struct cpuid_features *cpuid_features(void);
 
+/* Reads leaf `n` (SDM vol. 2, CPUID): EAX, EBX, ECX, EDX. False when the processor does not have
+ * it. */
+bool cpuid_leaf(uint32_t n, uint32_t r[4]);
+
 #endif

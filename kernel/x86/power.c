@@ -1,7 +1,6 @@
-/* See power.h. ACPI specification 6.5: root pointer 5.2.5, fixed description table 5.2.9,
- * event registers 4.8.3.1 and 4.8.4.1, sleeping 4.8.3.2 and 7.4.2, reset register 4.8.3.6. The
- * tables are searched only when they are needed, because power-off and restart each happen
- * once.
+/* See power.h. ACPI specification 6.5: event registers 4.8.3.1 and 4.8.4.1, sleeping 4.8.3.2
+ * and 7.4.2, reset register 4.8.3.6. The tables are searched only when they are needed, because
+ * power-off and restart each happen once.
  *
  * A restart tries one way after the other: a way that does not exist has no effect. There is no
  * inline assembly here, so that the tests run this file on the host.
@@ -11,21 +10,19 @@
  * should read as 0. */
 #include "kernel/x86/power.h"
 
-#include "kernel/board/acpi.h"
+#include "kernel/board/acpi_tables.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/seam/io.h"
 #include "kernel/board/pci.h"
 
-#define DEBUG_EXIT    0xf4
-#define DEBUG_OFF     0x10 /* QEMU's exit status: 2 * 0x10 + 1 = 33 */
-#define LONGEST_TABLE 0x100000u
-#define MOST_TABLES   64u
+#define DEBUG_EXIT 0xf4
+#define DEBUG_OFF  0x10 /* QEMU's exit status: 2 * 0x10 + 1 = 33 */
 
 /* Offsets in the fixed description table (5.2.9). */
-enum { FADT_DSDT = 40, FADT_SMI = 48, FADT_ENABLE = 52, FADT_PM1A = 64, FADT_PM1B = 68 };
-enum { FADT_PM1A_EVENT = 56, FADT_PM1B_EVENT = 60, FADT_GPE0 = 80, FADT_GPE1 = 84 };
+enum { FADT_SMI = 48, FADT_ENABLE = 52, FADT_PM1A_EVENT = 56, FADT_PM1B_EVENT = 60 };
+enum { FADT_PM1A = 64, FADT_PM1B = 68, FADT_GPE0 = 80, FADT_GPE1 = 84 };
 enum { FADT_GPE0_BYTES = 92, FADT_GPE1_BYTES = 93 };
-enum { FADT_FLAGS = 112, FADT_RESET = 116, FADT_RESET_VALUE = 128, FADT_X_DSDT = 140 };
+enum { FADT_FLAGS = 112, FADT_RESET = 116, FADT_RESET_VALUE = 128 };
 enum { FADT_X_PM1A_EVENT = 148, FADT_X_PM1B_EVENT = 160, FADT_X_PM1A = 172, FADT_X_PM1B = 184 };
 enum { FADT_X_GPE0 = 220, FADT_X_GPE1 = 232 };
 enum { FLAG_RESET = 1 << 10, SPACE_MEMORY = 0, SPACE_IO = 1 };
@@ -36,129 +33,14 @@ enum { KBC_STATUS = 0x64, KBC_RESET = 0xfe, KBC_BUSY = 2 };
  * it does not exist, a byte written there has no effect (PIIX3 data sheet, 290550, RC). */
 enum { RESET_CONTROL = 0xcf9, RESET_HARD = 2, RESET_NOW = 4 };
 
-struct table {
-	const uint8_t *p;
-	uint32_t len;
-};
-
-/* The list of all tables (5.2.7, 5.2.8). */
-struct list {
-	struct table table;
-	uint32_t width; /* of an entry, an address, in bytes */
-	uint32_t next;
-};
-
 bool power_debug_exit(void)
 {
 	return io_in8(DEBUG_EXIT) == 0;
 }
 
-static uint64_t load64(const uint8_t *p)
-{
-	return (uint64_t)load32(p + 4) << 32 | load32(p);
-}
-
-static const uint8_t *memory(uint64_t phys, size_t len)
-{
-	return (const uint8_t *)(uintptr_t)mem_map(phys, len);
-}
-
-/* Maps the table at a physical address. Gives {NULL, 0} when its signature is not `name` (NULL:
- * any), when it is incomplete or its checksum is wrong. */
-static struct table table_at(uint64_t phys, const char *name)
-{
-	struct table none = {0};
-	const uint8_t *p = phys ? memory(phys, ACPI_HEADER) : NULL;
-	if (!p || (name && memcmp(p, name, 4) != 0))
-		return none;
-	uint32_t len = load32(p + 4);
-	if (len < ACPI_HEADER || len > LONGEST_TABLE)
-		return none;
-	p = memory(phys, len);
-	return p && acpi_sum(p, len) ? (struct table){p, len} : none;
-}
-
-/* Finds the root pointer: in the first KiB of the extended BIOS data area, or in the BIOS's
- * read-only memory (5.2.5.1). NULL when there is none. */
-static const uint8_t *find_root(void)
-{
-	const uint8_t *bda = memory(0x400, 256);
-	uint32_t ebda = bda ? (uint32_t)load16(bda + 0x0e) << 4 : 0;
-	const uint8_t *area = ebda >= 0x80000 && ebda < 0xa0000 ? memory(ebda, 1024) : NULL;
-	long at = area ? acpi_root(area, 1024) : -1;
-	if (at < 0) {
-		area = memory(0xe0000, 0x20000);
-		at = area ? acpi_root(area, 0x20000) : -1;
-	}
-	return at < 0 ? NULL : area + at;
-}
-
-/* Finds the list of all tables; .p is NULL when there is none. */
-static struct list find_list(void)
-{
-	struct list list = {.width = 8};
-	const uint8_t *root = find_root();
-	/* Revision 2 and later have 64-bit pointers (5.2.5.3). */
-	if (root && root[15] >= 2)
-		list.table = table_at(load64(root + 24), NULL);
-	if (root && !list.table.p) {
-		list.table = table_at(load32(root + 16), NULL);
-		list.width = 4;
-	}
-	return list;
-}
-
-/* Finds the next table `name` in the list. Gives {NULL, 0} when there is none. */
-static struct table next_table(struct list *list, const char *name)
-{
-	struct table none = {0};
-	while (list->table.p && list->next < MOST_TABLES) {
-		uint32_t at = ACPI_HEADER + list->next++ * list->width;
-		if (at + list->width > list->table.len)
-			break;
-		const uint8_t *entry = list->table.p + at;
-		struct table t = table_at(list->width == 8 ? load64(entry) : load32(entry), name);
-		if (t.p)
-			return t;
-	}
-	return none;
-}
-
-/* Finds the fixed ACPI description table. Gives {NULL, 0} when there is none. */
-static struct table find_fadt(struct list list)
-{
-	struct table none = {0};
-	struct table t = next_table(&list, "FACP");
-	return t.len >= FADT_FLAGS + 4 ? t : none;
-}
-
-/* Finds the sleep types of the state S5: in the DSDT, or in a secondary table. */
-static bool find_s5(struct list list, const struct table *fadt, uint8_t type[2])
-{
-	struct table t = table_at(load32(fadt->p + FADT_DSDT), NULL);
-	if (!t.p && fadt->len >= FADT_X_DSDT + 8)
-		t = table_at(load64(fadt->p + FADT_X_DSDT), NULL);
-	if (t.p && acpi_s5(t.p + ACPI_HEADER, t.len - ACPI_HEADER, type))
-		return true;
-	while ((t = next_table(&list, "SSDT")).p)
-		if (acpi_s5(t.p + ACPI_HEADER, t.len - ACPI_HEADER, type))
-			return true;
-	return false;
-}
-
-/* Gives an I/O port from its 32-bit field or, if that is 0, from the generic address; 0:
- * none. */
-static uint16_t port_of(const struct table *fadt, uint32_t old, uint32_t generic)
-{
-	uint32_t port = load32(fadt->p + old);
-	if (port == 0 && fadt->len >= generic + 12 && fadt->p[generic] == SPACE_IO)
-		port = (uint32_t)load64(fadt->p + generic + 4);
-	return port < 0x10000 ? (uint16_t)port : 0;
-}
-
 /* Enables ACPI mode; before, the firmware ignores the sleep register (4.8.2.5). Waits at
  * most 3 s. */
-static void acpi_enable(const struct table *fadt, uint16_t pm1a)
+static void acpi_enable(const struct acpi_table *fadt, uint16_t pm1a)
 {
 	uint32_t smi = load32(fadt->p + FADT_SMI);
 	uint8_t value = fadt->p[FADT_ENABLE];
@@ -182,12 +64,12 @@ static void clear_events(uint16_t port, uint32_t bytes)
 
 /* Clears what would wake the machine at once: pending events, and the general-purpose events
  * that the firmware enabled. The power button and the firmware's alarm clock still wake it. */
-static void clear_wake(const struct table *fadt)
+static void clear_wake(const struct acpi_table *fadt)
 {
-	clear_events(port_of(fadt, FADT_GPE0, FADT_X_GPE0), fadt->p[FADT_GPE0_BYTES]);
-	clear_events(port_of(fadt, FADT_GPE1, FADT_X_GPE1), fadt->p[FADT_GPE1_BYTES]);
-	uint16_t pm1a = port_of(fadt, FADT_PM1A_EVENT, FADT_X_PM1A_EVENT);
-	uint16_t pm1b = port_of(fadt, FADT_PM1B_EVENT, FADT_X_PM1B_EVENT);
+	clear_events(acpi_tables_port(fadt, FADT_GPE0, FADT_X_GPE0), fadt->p[FADT_GPE0_BYTES]);
+	clear_events(acpi_tables_port(fadt, FADT_GPE1, FADT_X_GPE1), fadt->p[FADT_GPE1_BYTES]);
+	uint16_t pm1a = acpi_tables_port(fadt, FADT_PM1A_EVENT, FADT_X_PM1A_EVENT);
+	uint16_t pm1b = acpi_tables_port(fadt, FADT_PM1B_EVENT, FADT_X_PM1B_EVENT);
 	if (pm1a != 0)
 		io_out16(pm1a, 0xffff);
 	if (pm1b != 0)
@@ -205,13 +87,12 @@ static void sleep(uint16_t port, uint8_t type, uint16_t enable)
 
 static void acpi_off(void)
 {
-	struct list list = find_list();
-	struct table fadt = find_fadt(list);
+	struct acpi_table fadt = acpi_tables_fadt();
 	uint8_t type[2];
-	if (!fadt.p || !find_s5(list, &fadt, type))
+	if (!fadt.p || !acpi_tables_s5(&fadt, type))
 		return;
-	uint16_t pm1a = port_of(&fadt, FADT_PM1A, FADT_X_PM1A);
-	uint16_t pm1b = port_of(&fadt, FADT_PM1B, FADT_X_PM1B);
+	uint16_t pm1a = acpi_tables_port(&fadt, FADT_PM1A, FADT_X_PM1A);
+	uint16_t pm1b = acpi_tables_port(&fadt, FADT_PM1B, FADT_X_PM1B);
 	if (pm1a == 0)
 		return;
 	acpi_enable(&fadt, pm1a);
@@ -226,10 +107,10 @@ static void acpi_off(void)
 
 static void acpi_reset(void)
 {
-	struct table fadt = find_fadt(find_list());
+	struct acpi_table fadt = acpi_tables_fadt();
 	if (!fadt.p || fadt.len <= FADT_RESET_VALUE || !(load32(fadt.p + FADT_FLAGS) & FLAG_RESET))
 		return;
-	uint64_t at = load64(fadt.p + FADT_RESET + 4);
+	uint64_t at = acpi_tables_load64(fadt.p + FADT_RESET + 4);
 	uint8_t value = fadt.p[FADT_RESET_VALUE];
 	if (fadt.p[FADT_RESET] == SPACE_IO && at < 0x10000) {
 		io_out8((uint16_t)at, value);

@@ -5,6 +5,7 @@
 #include "kernel/lib/log.h"
 #include "net/ip4/ip4.h"
 #include "net/neigh/neigh.h"
+#include "net/stats/notice.h"
 
 static const mac broadcast = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
 
@@ -108,6 +109,8 @@ static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr 
 	if (!probe && interface_on_link4(in, a->sender_ip))
 		neigh_learn4(gw, iface, a->sender_ip, &a->sender_mac, for_us && request,
 		             NEIGH_REACHABLE);
+	if (request && !for_us)
+		notice_request(gw, iface, a->sender_ip, a->target_ip);
 	if (request && for_us)
 		send_arp(gw, iface, ARP_REPLY, &a->sender_mac, a->target_ip, &a->sender_mac,
 		         a->sender_ip);

@@ -4,6 +4,7 @@
 #include "net/lib/csum.h"
 #include "net/ip4/icmp.h"
 #include "net/ip4/ip4.h"
+#include "net/probe/probe.h"
 #include "net/tcp/tcp.h"
 #include "net/udp/udp.h"
 
@@ -32,6 +33,11 @@ static enum verdict local_icmp(struct gw *gw, struct pkt *p)
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
 	if (icmp->type == ICMP_UNREACHABLE && gw->tcp && tcp_icmp(gw, p)) {
+		pkt_free(p);
+		return V_KEPT;
+	}
+	if (probe_answers(gw, p)) {
+		probe_take(gw, p);
 		pkt_free(p);
 		return V_KEPT;
 	}

@@ -67,19 +67,42 @@ static void add_connected(struct route4_table *t, const struct interface *at, ui
 	insert(t, own, at->addr[k].len, 0, own, iface);
 }
 
-/* Connected networks come first, so that they win among equals. */
+/* Adds the given routes whose next hops answer, or those whose next hops do not. */
+static void add_given(struct route4_table *t, const struct interface *all, bool silent)
+{
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		const struct route4_given *g = &t->given[i];
+		uint32_t iface = iface_of(all, g->via);
+		if (g->silent == silent && iface != INTERFACES)
+			insert(t, g->net, g->len, ip4_raw(g->via), 0, iface);
+	}
+}
+
+/* Connected networks come first, so that they win among equals; then routes whose next hops answer.
+ */
 void route4_rebuild(struct route4_table *t, const struct interface *all)
 {
 	t->n = 0;
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		for (uint32_t k = 0; k < all[i].n_addr; k++)
 			add_connected(t, &all[i], i, k);
+	add_given(t, all, false);
+	add_given(t, all, true);
+}
+
+bool route4_silence(struct route4_table *t, const struct interface *all, ip4 via, bool silent)
+{
+	bool changed = false;
 	for (uint32_t i = 0; i < t->n_given; i++) {
-		const struct route4_given *g = &t->given[i];
-		uint32_t iface = iface_of(all, g->via);
-		if (iface != INTERFACES)
-			insert(t, g->net, g->len, ip4_raw(g->via), 0, iface);
+		struct route4_given *g = &t->given[i];
+		if (g->len > 0 || !ip4_eq(g->via, via) || g->silent == silent)
+			continue;
+		g->silent = silent;
+		changed = true;
 	}
+	if (changed)
+		route4_rebuild(t, all);
+	return changed;
 }
 
 bool route4_add(struct route4_table *t, const struct interface *all, uint32_t net, uint8_t len,
@@ -87,7 +110,7 @@ bool route4_add(struct route4_table *t, const struct interface *all, uint32_t ne
 {
 	if (t->n_given == ROUTES4_GIVEN)
 		return false;
-	t->given[t->n_given++] = (struct route4_given){net & addr_mask4(len), via, len};
+	t->given[t->n_given++] = (struct route4_given){net & addr_mask4(len), via, len, false};
 	route4_rebuild(t, all);
 	return true;
 }

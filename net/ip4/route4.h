@@ -25,6 +25,7 @@ struct route4_given {
 	uint32_t net; /* host order */
 	ip4 via;
 	uint8_t len;
+	bool silent; /* the next hop does not answer: another route to the same network wins */
 };
 
 /* Addresses on an interface's network that the forwarder claims, host order: the gateway answers
@@ -51,6 +52,10 @@ void route4_rebuild(struct route4_table *t, const struct interface *all);
  * order. Our own addresses inside the network stay ours. False when there are too many. */
 bool route4_add(struct route4_table *t, const struct interface *all, uint32_t net, uint8_t len,
                 ip4 via) MUST_USE;
+
+/* Notes whether the next hop of default routes answers. Gives true, and the table is another, when
+ * that was not known. */
+bool route4_silence(struct route4_table *t, const struct interface *all, ip4 via, bool silent);
 
 /* Removes the routes to exactly this network that were added, those to the next hop *via only where
  * via is not NULL. False when there was none. */

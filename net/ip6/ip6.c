@@ -80,6 +80,12 @@ bool ip6_bad_source(const struct gw *gw, const struct pkt *p)
 	return !r || r->iface != p->iface || route6_own(r, from);
 }
 
+bool ip6_source_elsewhere(const struct gw *gw, const struct pkt *p)
+{
+	const struct route6 *r = route6_for(&gw->routes6, &ip6_header(p)->from);
+	return p->iface < INTERFACES && r && r->iface < INTERFACES && r->iface != p->iface;
+}
+
 enum drop ip6_bad_destination(const struct pkt *p)
 {
 	const ip6 *to = &ip6_header(p)->to;

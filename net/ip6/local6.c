@@ -9,6 +9,7 @@
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
+#include "net/probe/probe.h"
 #include "net/tcp/tcp.h"
 
 /* Turns an echo request into its reply, in place. The reply to a request to a group or an
@@ -63,6 +64,10 @@ static enum verdict local_icmp6(struct gw *gw, struct pkt *p, const struct addre
 		wrong = DROP_NONE;
 	else if (icmp->type == ICMP6_ECHO && icmp->code == 0)
 		return echo(gw, p, own);
+	else if (own && probe_answers(gw, p) && !ip6_bad_source(gw, p)) {
+		probe_take(gw, p);
+		wrong = DROP_NONE;
+	}
 	if (wrong != DROP_NONE)
 		return gw_drop(gw, p, wrong);
 	pkt_free(p);

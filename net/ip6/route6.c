@@ -109,7 +109,23 @@ static uint32_t iface_of(const struct interface *all, const struct route6_given 
 	return found;
 }
 
-/* Connected networks come first, so that they win among equals. */
+/* Adds the given routes whose next hops answer, or those whose next hops do not. False when there
+ * is no room. */
+static bool add_given(struct route6_table *t, const struct interface *iface, bool silent)
+{
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		const struct route6_given *g = &t->given[i];
+		uint32_t at = iface_of(iface, g);
+		if (g->silent != silent || (g->has_via && at == IF_NONE))
+			continue;
+		if (!insert(t, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, at))
+			return false;
+	}
+	return true;
+}
+
+/* Connected networks come first, so that they win among equals; then routes whose next hops answer.
+ */
 bool route6_rebuild(struct route6_table *t, const struct interface *iface)
 {
 	t->n = 0;
@@ -118,14 +134,8 @@ bool route6_rebuild(struct route6_table *t, const struct interface *iface)
 		for (uint32_t k = 0; k < iface[i].n_addr6; k++)
 			if (!add_connected(t, &iface[i], i, k))
 				return false;
-	for (uint32_t i = 0; i < t->n_given; i++) {
-		const struct route6_given *g = &t->given[i];
-		uint32_t at = iface_of(iface, g);
-		if (g->has_via && at == IF_NONE)
-			continue;
-		if (!insert(t, &g->net, g->len, g->has_via ? &g->via : NULL, NULL, at))
-			return false;
-	}
+	if (!add_given(t, iface, false) || !add_given(t, iface, true))
+		return false;
 	for (uint32_t i = 0; i < t->n; i++)
 		t->entry[i].hop = ip6_is_unspecified(&t->entry[i].via) ? 0 : i + 1;
 	return true;
@@ -174,6 +184,22 @@ bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *
 	t->n_given = n;
 	(void)!route6_rebuild(t, all); /* fewer than before */
 	return n != had;
+}
+
+bool route6_silence(struct route6_table *t, const struct interface *all, const ip6 *via,
+                    bool silent)
+{
+	bool changed = false;
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		struct route6_given *g = &t->given[i];
+		if (g->len > 0 || !g->has_via || !ip6_eq(&g->via, via) || g->silent == silent)
+			continue;
+		g->silent = silent;
+		changed = true;
+	}
+	if (changed)
+		(void)!route6_rebuild(t, all); /* as many as before */
+	return changed;
 }
 
 void route6_del_app(struct route6_table *t, const struct interface *all)

@@ -28,7 +28,8 @@ struct route6_given {
 	uint8_t len;
 	uint8_t iface; /* where there is no next hop, or a link-local one */
 	bool has_via;
-	bool app; /* the forwarder added it */
+	bool app;    /* the forwarder added it */
+	bool silent; /* the next hop does not answer: another route to the same network wins */
 };
 
 struct route6_table {
@@ -66,6 +67,11 @@ bool route6_add_hop(struct route6_table *t, const struct interface *all, const i
  * too many. */
 bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
                 const ip6 *via, uint32_t iface) MUST_USE;
+
+/* Notes whether the next hop of default routes answers. Gives true, and the table is another, when
+ * that was not known. */
+bool route6_silence(struct route6_table *t, const struct interface *all, const ip6 *via,
+                    bool silent);
 
 /* Removes the routes to exactly this network that were added, those to the next hop *via only where
  * via is not NULL; a connected network keeps its own route. False when there was none. */

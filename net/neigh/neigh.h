@@ -41,6 +41,12 @@ void neigh_heard6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *add
 bool neigh_answered6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address,
                      uint32_t flags);
 
+/* Ask a neighbour that no traffic may ask: one that is not known, or that has confirmed nothing for
+ * NEIGH_WATCH_MS. The state of its entry then says whether it answers. Called again and again. */
+#define NEIGH_WATCH_MS 5000u
+void neigh_watch4(struct gw *gw, uint32_t iface, ip4 addr);
+void neigh_watch6(struct gw *gw, uint32_t iface, const ip6 *addr);
+
 /* Timers of all entries, about ten times a second. */
 void neigh_tick(struct gw *gw);
 

@@ -57,6 +57,24 @@ void neigh_resolve4(struct gw *gw, struct pkt *p)
 	neigh_park(gw, n, p);
 }
 
+void neigh_watch4(struct gw *gw, uint32_t iface, ip4 addr)
+{
+	struct neigh *n = neigh_find4(&gw->neigh, iface, ip4_raw(addr));
+	if (!gw->iface[iface].carrier)
+		return;
+	if (!n) {
+		n = take4(gw, iface, addr);
+		if (!n)
+			return;
+		neigh_set_state(gw, n, NEIGH_ASKING);
+		ask(gw, n, NULL);
+	} else if (n->state == NEIGH_REACHABLE &&
+	           gw->clock.ms - n->confirmed_ms >= NEIGH_WATCH_MS) {
+		neigh_set_state(gw, n, NEIGH_PROBING);
+		ask(gw, n, &n->eth.to);
+	}
+}
+
 void neigh_learn4(struct gw *gw, uint32_t iface, ip4 addr, const mac *address, bool create,
                   enum neigh_state state)
 {

@@ -171,6 +171,25 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 		gw_discard(gw, p, DROP_NEIGHBOUR_QUEUE);
 }
 
+void neigh_watch6(struct gw *gw, uint32_t iface, const ip6 *addr)
+{
+	struct neigh *n = neigh_find6(&gw->neigh, iface, addr);
+	if (!gw->iface[iface].carrier || !interface_own6(&gw->iface[iface], addr))
+		return;
+	if (!n) {
+		n = take6(gw, iface, addr);
+		if (!n)
+			return;
+		neigh_set_state(gw, n, NEIGH_ASKING);
+		ask(gw, n);
+	} else if (n->state == NEIGH_STALE || (n->state == NEIGH_REACHABLE &&
+	                                       gw->clock.ms - n->confirmed_ms >= NEIGH_WATCH_MS)) {
+		n->tries = 0;
+		neigh_set_state(gw, n, NEIGH_PROBING);
+		ask(gw, n);
+	}
+}
+
 bool neigh_fix6(struct gw *gw, uint32_t iface, const ip6 *addr, const mac *address)
 {
 	struct neigh *n = neigh_find6(&gw->neigh, iface, addr);

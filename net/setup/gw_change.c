@@ -10,8 +10,8 @@
 #include "net/setup/gw_setup6.h"
 #include "net/tcp/tcp.h"
 
-/* Informs all parts. Services come after the forwarder, whose addresses they may use. */
-static void inform(struct gw *gw)
+/* Services come after the forwarder, whose addresses they may use. */
+void gw_change_inform(struct gw *gw)
 {
 	gw->changes++;
 	if (gw->forwarder->changed)
@@ -50,7 +50,7 @@ const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct pr
 	log_line("%s: address %s added", name, addr_prefix_text(text, own));
 	if (!own->addr.is6 && gw->iface[iface].carrier)
 		arp_announce(gw, iface, own->addr.v4);
-	inform(gw);
+	gw_change_inform(gw);
 	return NULL;
 }
 
@@ -67,7 +67,7 @@ const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct ad
 	log_line("%s: address %s removed", gw->iface[iface].name, addr_text(text, own));
 	frag_forget_all(gw);
 	neigh_moved(gw, iface);
-	inform(gw);
+	gw_change_inform(gw);
 	return NULL;
 }
 
@@ -84,7 +84,7 @@ const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const st
 	if (bad)
 		return bad;
 	log_line("route %s via %s added", addr_prefix_text(text, to), addr_text(hop, via));
-	inform(gw);
+	gw_change_inform(gw);
 	return NULL;
 }
 
@@ -103,6 +103,6 @@ const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const st
 	log_line("route %s removed", addr_prefix_text(text, to));
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		neigh_moved(gw, i);
-	inform(gw);
+	gw_change_inform(gw);
 	return NULL;
 }

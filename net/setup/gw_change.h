@@ -31,4 +31,8 @@ const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const st
  * wrong, as above. */
 const char *gw_change_text(struct gw *gw, const char *text);
 
+/* Begins a new generation and informs all parts: an address or a route has changed. The functions
+ * above do it themselves. */
+void gw_change_inform(struct gw *gw);
+
 #endif

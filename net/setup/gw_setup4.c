@@ -49,6 +49,20 @@ bool gw_setup_del_address4(struct gw *gw, uint32_t i, ip4 a)
 	return n != had;
 }
 
+/* What is wrong with a next hop that lies in no network of ours: an interface without an address of
+ * that family is named first, since its missing key is the mistake. */
+static const char *no_network(const struct gw *gw, const char *key, const struct addr *via)
+{
+	char text[FMT_IP6];
+	for (uint32_t i = gw->n_iface; i-- > 0;)
+		if (gw->iface[i].present && gw->iface[i].n_addr == 0 && !gw->forwarder->lan_alone)
+			return gw_setup_fail("%s.address is missing, an IPv4 one: %s %s lies in no "
+			                     "other network",
+			                     gw->iface[i].name, key, addr_text(text, via));
+	return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+	                     addr_text(text, via));
+}
+
 const char *gw_setup_add_route4(struct gw *gw, const char *key, const struct prefix *to,
                                 const struct addr *via)
 {
@@ -57,8 +71,7 @@ const char *gw_setup_add_route4(struct gw *gw, const char *key, const struct pre
 	uint8_t len = to ? to->len : 0;
 	uint32_t iface = iface_of(gw, via->v4);
 	if (iface == INTERFACES)
-		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
-		                     addr_text(text, via));
+		return no_network(gw, key, via);
 	if (interface_is_broadcast4(&gw->iface[iface], via->v4))
 		return gw_setup_fail("%s %s is a network or broadcast address", key,
 		                     addr_text(text, via));

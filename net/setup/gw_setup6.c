@@ -115,6 +115,20 @@ const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 	return bad;
 }
 
+/* What is wrong with a next hop that lies in no network of ours; see no_network of gw_setup4.c. An
+ * interface that has IPv6 has its link-local address. */
+static const char *no_network(const struct gw *gw, const char *key, const struct addr *via)
+{
+	char text[FMT_IP6];
+	for (uint32_t i = gw->n_iface; i-- > 0;)
+		if (gw->iface[i].n_addr6 == 1 && !gw->forwarder->lan_alone)
+			return gw_setup_fail("%s.address is missing, an IPv6 one: %s %s lies in no "
+			                     "other network",
+			                     gw->iface[i].name, key, addr_text(text, via));
+	return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
+	                     addr_text(text, via));
+}
+
 const char *gw_setup_add_route6(struct gw *gw, const char *key, const struct prefix *to,
                                 const struct addr *via)
 {
@@ -125,8 +139,7 @@ const char *gw_setup_add_route6(struct gw *gw, const char *key, const struct pre
 		return gw_setup_fail("%s %s is link-local, which does not say on which side it is",
 		                     key, addr_text(text, via));
 	if (iface == INTERFACES)
-		return gw_setup_fail("%s %s lies in no network of lan.address or wan.address", key,
-		                     addr_text(text, via));
+		return no_network(gw, key, via);
 	if (gw_address6(gw, iface, &via->v6))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
 		                     addr_text(text, via));

@@ -3,6 +3,7 @@
 
 #include "kernel/config/config_types.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 
 /* --- network cards ------------------------------------------------------------------ */
 
@@ -68,15 +69,16 @@ static bool check_given(struct config *c, uint32_t i)
 {
 	const struct net_config_interface *iface = &net_config(c)->iface[i];
 	const char *name = net_interface_name[i];
-	char key[16];
+	char keys[8];
 	if (iface->has_card && i > NET_LAN2 && !iface[-1].has_card) {
 		config_fail(c, config_where(c, name), "%s: there is no %s before it", name,
 		            net_interface_name[i - 1]);
 		return false;
 	}
-	if (iface->has_card || (!iface->n_address && !iface->has_mtu))
+	fmt(keys, sizeof keys, "%s.", name);
+	const char *key = iface->has_card ? NULL : config_given_under(c, keys);
+	if (!key)
 		return true;
-	fmt(key, sizeof key, "%s.%s", name, iface->n_address ? "address" : "mtu");
 	config_fail(c, config_where(c, key), "%s: %s names no NIC, such as nic%u", key, name, i);
 	return false;
 }
@@ -147,6 +149,22 @@ static bool parse_own(const struct config_source *s, struct slice text, void *ou
 
 /* --- routes, neighbours, servers ----------------------------------------------------- */
 
+/* Sets the bits behind the length of a prefix to zero, with a line in the log. */
+static void cut_host_bits(const struct config_source *s, struct prefix *p)
+{
+	struct prefix net = *p;
+	char was[FMT_IP6 + 4], is[FMT_IP6 + 4];
+	if (p->addr.is6)
+		net.addr.v6 = addr_net6(&p->addr.v6, p->len);
+	else
+		net.addr.v4 = ip4_of(ip4_get(p->addr.v4) & addr_mask4(p->len));
+	if (addr_eq(&net.addr, &p->addr))
+		return;
+	log_line("%s: %s: %s means %s", s->where, s->key->name, addr_prefix_text(was, p),
+	         addr_prefix_text(is, &net));
+	*p = net;
+}
+
 /* PREFIX via ADDRESS. */
 static bool parse_route(const struct config_source *s, struct slice text, void *out)
 {
@@ -163,6 +181,7 @@ static bool parse_route(const struct config_source *s, struct slice text, void *
 	if (r->to.addr.is6 != r->via.is6)
 		return CONFIG_BAD(s, "%s: prefix and router are of different address families",
 		                  s->key->name);
+	cut_host_bits(s, &r->to);
 	const struct net_config_route *other = net_config(s->c)->route;
 	for (uint32_t n = net_config(s->c)->n_route; n > 0; n--, other++)
 		if (other->to.len == r->to.len && addr_in_prefix(&other->to.addr, &r->to))

@@ -6,7 +6,8 @@ void drop_log_note(struct drop_log *log, const struct pkt *p, enum drop reason, 
 	struct drop_log_entry *e = &log->entry[log->n++ % DROP_LOG_ENTRIES];
 	/* A received frame still has its Ethernet header in front of data. */
 	const uint8_t *from = p->bytes + PKT_HEADROOM;
-	if (p->iface == PKT_IF_SELF || p->data < from)
+	e->frame = p->iface != PKT_IF_SELF && p->data >= from;
+	if (!e->frame)
 		from = p->data;
 	e->reason = (uint8_t)reason;
 	e->iface = p->iface;

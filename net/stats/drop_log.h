@@ -6,13 +6,14 @@
 #include "net/stats/drop.h"
 
 #define DROP_LOG_ENTRIES 32u
-#define DROP_LOG_BYTES   48u
+#define DROP_LOG_BYTES   80u /* IPv6 and TCP headers in a tagged frame */
 
 /* One dropped frame. */
 struct drop_log_entry {
 	uint8_t reason;
 	uint8_t iface;
 	uint8_t n;    /* bytes kept */
+	bool frame;   /* they begin with the Ethernet header of a received frame */
 	uint32_t len; /* bytes it had */
 	uint64_t at_us;
 	uint8_t bytes[DROP_LOG_BYTES];

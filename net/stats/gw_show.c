@@ -4,14 +4,8 @@
 
 #include "kernel/lib/fmt.h"
 #include "net/stats/count.h"
+#include "net/stats/drop_text.h"
 #include "net/tcp/tcp.h"
-
-static const char *const labels[] = {
-        [DROP_NONE] = "none",
-#define DROP(name, label, text) [DROP_##name] = label,
-#include "build/drops.def"
-#undef DROP
-};
 
 static const char *iface_name(const struct gw *gw, uint32_t iface)
 {
@@ -73,7 +67,7 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	if (count_show(gw, &counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
-		fmt(buf, size, "drop{reason=\"%s\"} %llu", labels[i + 1],
+		fmt(buf, size, "drop{reason=\"%s\"} %llu", drop_label((enum drop)(i + 1)),
 		    (unsigned long long)gw->counts.drops[i + 1]);
 		return true;
 	}
@@ -201,17 +195,53 @@ bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	return false;
 }
 
-bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+/* The next entry of the list of drops, and the begin of its line in buf; NULL behind the last. *n
+ * is set to the length of that text. */
+static const struct drop_log_entry *next_drop(struct gw *gw, uint32_t *cursor, char *buf,
+                                              size_t size, size_t *n)
 {
 	uint64_t have = gw->drop_log.n < DROP_LOG_ENTRIES ? gw->drop_log.n : DROP_LOG_ENTRIES;
 	if (*cursor >= have)
-		return false;
+		return NULL;
 	const struct drop_log_entry *e =
 	        &gw->drop_log.entry[(gw->drop_log.n - have + (*cursor)++) % DROP_LOG_ENTRIES];
 	uint32_t ms = (uint32_t)(e->at_us / 1000 % 1000);
-	size_t n = fmt(buf, size,
-	               "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000), ms,
-	               labels[e->reason], iface_name(gw, e->iface), e->len);
+	*n = fmt(buf, size, "%llu.%03u %s %s %u bytes:", (unsigned long long)(e->at_us / 1000000),
+	         ms, drop_label(e->reason), iface_name(gw, e->iface), e->len);
+	return e;
+}
+
+/* True when the bytes of an entry begin with an Ethernet header. A packet of our own has one once
+ * it is ready to be sent: then it comes from an address of ours. */
+static bool has_ethernet(const struct gw *gw, const struct drop_log_entry *e)
+{
+	if (e->frame)
+		return true;
+	const struct eth_hdr *h = (const struct eth_hdr *)(const void *)e->bytes;
+	for (uint32_t i = 0; i < INTERFACES && e->n >= sizeof *h; i++)
+		if (gw->iface[i].present && mac_eq(&h->from, &gw->iface[i].address))
+			return true;
+	return false;
+}
+
+bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	size_t n;
+	const struct drop_log_entry *e = next_drop(gw, cursor, buf, size, &n);
+	char text[DROP_TEXT];
+	if (!e)
+		return false;
+	drop_text(e->bytes, e->n, has_ethernet(gw, e), text, sizeof text);
+	fmt(buf + n, size - n, " %s; %s", text, drop_meaning(e->reason));
+	return true;
+}
+
+bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
+{
+	size_t n;
+	const struct drop_log_entry *e = next_drop(gw, cursor, buf, size, &n);
+	if (!e)
+		return false;
 	for (uint32_t i = 0; i < e->n && n + 4 < size; i++)
 		n += fmt(buf + n, size - n, "%s%02x", i % 4 ? "" : " ", e->bytes[i]);
 	return true;

@@ -5,7 +5,6 @@
 #include "net/gw_address.h"
 #include "net/ip6/ip6.h"
 
-#define DRAWS   64u /* attempts to find a free port */
 #define WAIT_US 60000000u
 
 /* --- start ------------------------------------------------------------------------------- */
@@ -271,7 +270,7 @@ void tcp_changed(struct gw *gw)
 
 static bool draw_port(struct gw *gw, struct udp_ends *e)
 {
-	for (uint32_t i = 0; i < DRAWS; i++) { /* RFC 6056 section 3.3.1 */
+	for (uint32_t i = 0; i < UDP_DRAWS; i++) { /* RFC 6056 section 3.3.1 */
 		e->local_port = (uint16_t)rng_u32(gw->rng);
 		if (e->local_port >= UDP_FIRST_FREE && !tcp_service(gw, e->local_port) &&
 		    !tcp_find(gw, e) && gw_port_take(gw, PROTO_TCP, e->local_port))

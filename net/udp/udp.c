@@ -8,10 +8,6 @@
 #include "net/ip6/ip6.h"
 #include "net/local.h"
 
-/* Attempts to find a free port. A NAT beside us leaves 512 of all ports free, so this many fail
- * once in 3000 times while it is full. */
-#define DRAWS 1024u
-
 bool udp_init(struct gw *gw)
 {
 	if (gw->udp)
@@ -36,7 +32,7 @@ bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
 	struct udp_table *t = gw->udp;
 	if (t->owner[port] != 0)
 		return false;
-	/* A port that a NAT forwards from outside stays forwarded: services are for inside. */
+	/* A port that the forwarder uses stays its own: services are for the inside. */
 	(void)gw_port_take(gw, PROTO_UDP, port);
 	t->owner[port] = handler;
 	t->arg[port] = arg;
@@ -47,7 +43,7 @@ bool udp_bind(struct gw *gw, uint16_t port, uint8_t handler, uint16_t arg)
 uint16_t udp_bind_any(struct gw *gw, uint8_t handler, uint16_t arg)
 {
 	struct udp_table *t = gw->udp;
-	for (uint32_t i = 0; i < DRAWS; i++) {
+	for (uint32_t i = 0; i < UDP_DRAWS; i++) {
 		uint16_t port = rng_u16(gw->rng);
 		if (port < UDP_FIRST_FREE || t->owner[port] != 0 ||
 		    !gw_port_take(gw, PROTO_UDP, port))

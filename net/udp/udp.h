@@ -12,7 +12,10 @@
 
 #define UDP_HANDLERS   8u
 #define UDP_FIRST_FREE 1024u /* lowest port that udp_bind_any draws (RFC 6335 section 6) */
-#define UDP_ROOM       1800u /* payload bytes that fit into a packet of the gateway */
+/* Attempts to draw a free port, of UDP and of TCP. A forwarder that uses ports leaves 512 of them
+ * free at least, so this many fail once in 3000 times. */
+#define UDP_DRAWS 1024u
+#define UDP_ROOM  1800u /* payload bytes that fit into a packet of the gateway */
 
 /* The two ends of a datagram: `local` is ours. Ports are in host order. */
 struct udp_ends {

@@ -220,7 +220,7 @@ static void end(void)
 	if (is_wire)
 		return;
 	struct nat *n = rig.gw.state;
-	const char *bad = nat_check(&n->table);
+	const char *bad = nat_check(&n->table, &rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);
 	rig_leap(&rig, (SESSION_S + 2 - 10) * 1000000ull, 2);

@@ -364,7 +364,7 @@ static void end(void)
 	const struct tun *t = tun_of(&rig.gw);
 	if (t->reasm.n_used)
 		fail("fragments are kept for ever", NULL, 0);
-	const char *bad = t->has_nat ? nat_check(&t->nat.table) : NULL;
+	const char *bad = t->has_nat ? nat_check(&t->nat.table, &rig.gw) : NULL;
 	if (bad)
 		fail(bad, NULL, 0);
 	if (t->n_soft)

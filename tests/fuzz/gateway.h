@@ -202,9 +202,9 @@ static inline void list(bool (*show)(struct gw *, uint32_t *, char *, size_t))
 /* Makes a listing, but few for each input: text costs more time than packets. */
 static inline void list_one(uint32_t which)
 {
-	static bool (*const show[])(struct gw *, uint32_t *, char *,
-	                            size_t) = {gw_show_stats, gw_show_routes,   gw_show_neighbours,
-	                                       gw_show_drops, gw_show_sessions, gw_show_timings};
+	static bool (*const show[])(struct gw *, uint32_t *, char *, size_t) = {
+	        gw_show_stats,     gw_show_routes,   gw_show_neighbours, gw_show_drops,
+	        gw_show_drops_raw, gw_show_sessions, gw_show_timings};
 	if (run.listed++ >= LISTINGS_MAX)
 		return;
 	if (which % (ARRAY_SIZE(show) + 1) < ARRAY_SIZE(show)) {

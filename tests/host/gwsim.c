@@ -11,7 +11,9 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces drops log print
+ *   stats sessions timings neighbours routes interfaces drops drops-raw log print
+ *   ping ADDRESS, traceroute ADDRESS   a run begins
+ *   probe                      its lines up to where it waits
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
  *   change WORDS               an address or a route, as the console commands `address` and `route`
@@ -27,6 +29,7 @@
 #include "apps/tunnel/tun_keys.h"
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
+#include "net/probe/probe.h"
 #include "net/ra/ra.h"
 #include "net/setup/gw_change.h"
 #include "tests/host/nat_check.h"
@@ -238,6 +241,7 @@ static bool do_list(const char *command)
 	        {"drops", gw_show_drops},
 	        {"print", list_config},
 	        {"log", list_log},
+	        {"drops-raw", gw_show_drops_raw},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)
@@ -272,11 +276,31 @@ static void do_prefix(char *rest)
 static void do_check(void)
 {
 	const char *app = settings_name(&rig.config)->app;
+	probe_stop(&rig.gw); /* a run takes an identifier from the NAT */
 	bool has_nat = strcmp(app, "nat") == 0 ||
 	               (strcmp(app, "6to4") == 0 && tun_config(&rig.config)->nat);
-	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table) : NULL;
+	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table, &rig.gw) : NULL;
 	if (bad)
 		error(bad);
+}
+
+static void do_probe_start(enum probe_kind kind, const char *text)
+{
+	struct addr to;
+	const char *wrong = "not an address";
+	if (addr_any(text, strlen(text), &to))
+		wrong = probe_start(&rig.gw, kind, &to);
+	if (wrong)
+		error(wrong);
+}
+
+static void do_probe(void)
+{
+	char buf[256];
+	while (probe_line(&rig.gw, buf, sizeof buf) == PROBE_LINE)
+		if (buf[0])
+			puts(buf);
+	rig_flush(&rig);
 }
 
 /* --- commands ------------------------------------------------------------------- */
@@ -317,6 +341,12 @@ static void run(char *line)
 		printf("%llu\n", (unsigned long long)n_slow);
 	} else if (strcmp(command, "check") == 0) {
 		do_check();
+	} else if (strcmp(command, "ping") == 0) {
+		do_probe_start(PROBE_PING, word(&rest));
+	} else if (strcmp(command, "traceroute") == 0) {
+		do_probe_start(PROBE_TRACE, word(&rest));
+	} else if (strcmp(command, "probe") == 0) {
+		do_probe();
 	} else if (strcmp(command, "stop") == 0) {
 		gw_stop(&rig.gw);
 		rig_flush(&rig);

@@ -2,6 +2,9 @@
  * counts agree only when no entry is lost, duplicated or left over. */
 #include "tests/host/nat_check.h"
 
+#include "net/gw_address.h"
+#include "net/tcp/tcp_conn.h"
+
 #define CHECK_THAT(cond)                      \
 	do {                                  \
 		if (!(cond))                  \
@@ -81,10 +84,44 @@ static const char *check_owner(const struct nat_table *t, uint32_t external, uns
 	return NULL;
 }
 
+/* Adds 1 to *n if the port of a socket of ours is taken. That of a service (`drawn` false) may be a
+ * mapping's instead, on this address or on another one of ours. */
+static const char *check_own(const struct nat_table *t, uint32_t external, unsigned proto,
+                             uint32_t port, bool drawn, uint32_t *n)
+{
+	bool taken = nat_port_is_taken(t, external, (uint8_t)proto, swap16((uint16_t)port));
+	CHECK_THAT(taken || !drawn);
+	*n += taken;
+	return NULL;
+}
+
+/* Checks the ports of all sockets of the gateway itself on one of its addresses; *n is the number
+ * of those that are taken. */
+static const char *check_sockets(const struct nat_table *t, const struct gw *gw, uint32_t external,
+                                 unsigned proto, uint32_t *n)
+{
+	const char *bad = NULL;
+	if (proto == NAT_UDP && gw->udp)
+		for (uint32_t port = 0; port < 65536 && !bad; port++)
+			if (gw->udp->owner[port])
+				bad = check_own(t, external, proto, port,
+				                gw->udp->drawn[port / 32] >> port % 32 & 1, n);
+	if (proto != NAT_TCP || !gw->tcp)
+		return bad;
+	for (uint32_t i = 0; i < gw->tcp->n_services && !bad; i++)
+		bad = check_own(t, external, proto, gw->tcp->service[i].port, false, n);
+	for (uint32_t i = 0; i < TCP_CONNECTIONS && !bad; i++) {
+		const struct tcp_conn *c = &gw->tcp->conn[i];
+		if (c->state != TCP_FREE && c->active)
+			bad = check_own(t, external, proto, c->ends.local_port, true, n);
+	}
+	return bad;
+}
+
 /* Checks that the ports in use are the counted ones and port 0, and that all others are
  * free. */
 static const char *check_used(const struct nat_ports *p, const uint16_t *free_of_class,
-                              uint32_t n_owners)
+                              uint32_t n_counted)
 {
 	uint32_t n_free[NAT_PORT_CLASSES] = {0}, sum = 0;
 	for (uint32_t first = 0; first < 65536; first += 64) {
@@ -104,19 +141,20 @@ static const char *check_used(const struct nat_ports *p, const uint16_t *free_of
 		sum += n_free[c];
 	}
 	CHECK_THAT(p->used[0] & 1);
-	CHECK_THAT(sum + n_owners + 1 == 65536);
+	CHECK_THAT(sum + n_counted + 1 == 65536);
 	return NULL;
 }
 
 /* Checks the ports of one external address for one protocol, and adds up what they hold.
  * Most ports have no owner; these are skipped in blocks. */
-static const char *check_ports(const struct nat_table *t, uint32_t external, unsigned proto,
-                               uint32_t *mappings, uint64_t *sessions)
+static const char *check_ports(const struct nat_table *t, const struct gw *gw, uint32_t external,
+                               unsigned proto, uint32_t *mappings, uint64_t *sessions)
 {
 	enum { BLOCK = 1024 };
 	static uint32_t nobody[BLOCK];
 	const struct nat_ports *p = t->external[external].ports[proto];
-	uint32_t n_owners = 0;
+	uint32_t n_owners = 0, n_own = 0;
+	const char *bad = NULL;
 	if (nobody[0] != NAT_NONE)
 		memset(nobody, 0xff, sizeof nobody);
 	for (uint32_t block = 0; block < 65536; block += BLOCK) {
@@ -125,26 +163,28 @@ static const char *check_ports(const struct nat_table *t, uint32_t external, uns
 		for (uint32_t raw = block; raw < block + BLOCK; raw++) {
 			if (p->owner[raw] == NAT_NONE)
 				continue;
-			const char *bad = check_owner(t, external, proto, (uint16_t)raw, sessions);
+			bad = check_owner(t, external, proto, (uint16_t)raw, sessions);
 			if (bad)
 				return bad;
 			n_owners++;
 		}
 	}
 	*mappings += n_owners;
-	return check_used(p, t->external[external].n_free[proto], n_owners);
+	if (gw && gw_is_own(gw, ip4_from_raw(t->external[external].ip)))
+		bad = check_sockets(t, gw, external, proto, &n_own);
+	return bad ? bad : check_used(p, t->external[external].n_free[proto], n_owners + n_own);
 }
 
 /* Checks all mappings. They are found by their ports; those without ports by their only
  * session. */
-static const char *check_mappings(const struct nat_table *t)
+static const char *check_mappings(const struct nat_table *t, const struct gw *gw)
 {
 	uint32_t mappings = 0;
 	uint64_t sessions = 0;
 	const char *bad = NULL;
 	for (uint32_t e = 0; e < t->n_external; e++)
 		for (unsigned proto = 0; proto < NAT_WITH_PORTS && !bad; proto++)
-			bad = check_ports(t, e, proto, &mappings, &sessions);
+			bad = check_ports(t, gw, e, proto, &mappings, &sessions);
 	for (uint32_t i = 0; i < t->session_free.fresh && !bad; i++) {
 		const struct nat_session *s = &t->session[i];
 		if (s->state == NAT_FREE || s->proto != NAT_OTHER)
@@ -264,7 +304,7 @@ static const char *check_hosts(const struct nat_table *t)
 	return NULL;
 }
 
-const char *nat_check(const struct nat_table *t)
+const char *nat_check(const struct nat_table *t, const struct gw *gw)
 {
 	const char *bad = check_free(t);
 	if (bad)
@@ -275,7 +315,7 @@ const char *nat_check(const struct nat_table *t)
 		if (t->session[i].state != NAT_FREE)
 			bad = check_session(t, i);
 	if (!bad)
-		bad = check_mappings(t);
+		bad = check_mappings(t, gw);
 	if (!bad)
 		bad = check_peers(t);
 	return bad ? bad : check_hosts(t);

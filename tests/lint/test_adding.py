@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/adding.md: its example of an application is complete. It compiles, passes the checks, and forwards packets."""
+"""docs/adding.md: its examples of a forwarder and of a service are complete. They compile, pass the checks, and run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
+from scapy.packet import Packet
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("Makefile", "README.md", ".clang-format",
@@ -25,7 +26,21 @@ neighbour 203.0.113.9 02:00:00:00:00:09
 guard.port 23
 guard.port 25
 """
-LAN_MAC = "02:00:00:00:00:01"
+# Two networks inside, so that nothing of the examples counts to two.
+CONFIG2 = CONFIG + """\
+lan2 nic2
+lan2.address 192.168.2.1/24
+neighbour 192.168.1.9 02:00:00:00:00:99
+neighbour 192.168.2.9 02:00:00:00:00:29
+"""
+MAC = {"lan": "02:00:00:00:00:01", "wan": "02:00:00:00:00:02", "lan2": "02:00:00:00:00:03"}
+HOST = {"lan": "192.168.1.9", "wan": "203.0.113.9", "lan2": "192.168.2.9"}
+OWN = {"lan": "192.168.1.1", "wan": "203.0.113.1", "lan2": "192.168.2.1"}
+DNS = "serve dns64\ndns64.cache 0\nnameserver 203.0.113.9\n"
+ADDED = {
+    "apps/guard/": (["sources.mk", "README.md", "drops.def", "guard.c"], "apps/apps.def"),
+    "apps/uptime/": (["sources.mk", "README.md", "drops.def", "uptime.c"], "apps/services.def"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +76,9 @@ def make(project: Path, *targets: str) -> None:
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def simulate(project: Path, *commands: str) -> list[str]:
+def simulate(project: Path, config: str, *commands: str) -> list[str]:
     """What a simulator answers to commands after it has started the example."""
-    lines = [f"config {line}" for line in CONFIG.splitlines()] + ["start guard", *commands]
+    lines = [f"config {line}" for line in config.splitlines()] + ["start guard", *commands]
     done = subprocess.run([project / "build/host64/gwsim"], input="\n".join(lines) + "\n", text=True,
                           stdout=subprocess.PIPE, check=True)
     answer = done.stdout.splitlines()
@@ -71,29 +86,33 @@ def simulate(project: Path, *commands: str) -> list[str]:
     return answer
 
 
-def packet(segment: TCP | UDP) -> str:
-    frame = Ether(dst=LAN_MAC, src="02:00:00:00:00:99") / IP(src="192.168.1.9", dst="203.0.113.9") / segment
-    return f"rx lan {bytes(frame).hex()}"
+def packet(segment: Packet, port: str = "lan", target: str = "203.0.113.9") -> str:
+    frame = Ether(dst=MAC[port], src="02:00:00:00:00:99") / IP(src=HOST[port], dst=target) / segment
+    return f"rx {port} {bytes(frame).hex()}"
 
 
-def sent(answer: list[str]) -> list[Ether]:
-    """Frames that left the WAN, but for ARP."""
-    frames = [Ether(bytes.fromhex(line.split()[2])) for line in answer if line.startswith("tx wan")]
+def sent(answer: list[str], port: str = "wan") -> list[Ether]:
+    """Frames that left an interface, but for ARP."""
+    frames = [Ether(bytes.fromhex(line.split()[2])) for line in answer if line.startswith(f"tx {port} ")]
     return [frame for frame in frames if IP in frame]
 
 
-def test_the_page_has_one_folder_and_one_line() -> None:
-    paths = [path for path, _ in blocks()]
-    inside = [path for path in paths if path.startswith("apps/guard/")]
-    outside = [(path, text) for path, text in blocks() if path not in inside]
-    assert inside == ["apps/guard/sources.mk", "apps/guard/README.md", "apps/guard/drops.def", "apps/guard/guard.c"]
-    assert [path for path, _ in outside] == ["apps/apps.def"]
-    assert outside[0][1].count("\n") == 1
-
-
-def test_it_passes_packets(project: Path) -> None:
+@pytest.fixture(scope="module")
+def program(project: Path) -> Path:
     make(project, "build/host64/gwsim")
-    answer = simulate(project, packet(TCP(sport=1000, dport=80)), packet(TCP(sport=1000, dport=23)),
+    return project
+
+
+def test_each_example_is_one_folder_and_one_line() -> None:
+    paths = [path for path, _ in blocks()]
+    for folder, (files, lines) in ADDED.items():
+        assert [path for path in paths if path.startswith(folder)] == [folder + name for name in files]
+        assert [text.count("\n") for path, text in blocks() if path == lines] == [1]
+    assert len(paths) == sum(len(files) + 1 for files, _ in ADDED.values())
+
+
+def test_the_forwarder_passes_packets(program: Path) -> None:
+    answer = simulate(program, CONFIG, packet(TCP(sport=1000, dport=80)), packet(TCP(sport=1000, dport=23)),
                       packet(UDP(sport=1000, dport=25)), packet(UDP(sport=1000, dport=53)), "stats", "print")
     frames = sent(answer)
     assert [(frame[IP].payload.dport, frame[IP].ttl, frame.dst) for frame in frames] == [
@@ -102,21 +121,75 @@ def test_it_passes_packets(project: Path) -> None:
         again = IP(bytes(frame[IP]))
         del again.chksum
         assert IP(bytes(again)).chksum == frame[IP].chksum
-    assert 'guard_passed{if="lan"} 2' in answer
-    assert 'guard_passed{if="wan"} 0' in answer
+    assert 'guard_passed{to="outside"} 2' in answer
+    assert 'guard_passed{to="inside"} 0' in answer
     assert 'drop{reason="guarded-port"} 2' in answer
     assert [line for line in answer if line.startswith("guard.port")] == ["guard.port 23", "guard.port 25"]
 
 
-def test_it_is_in_the_image(project: Path) -> None:
+def test_the_forwarder_has_any_number_of_networks(program: Path) -> None:
+    answer = simulate(program, CONFIG2, packet(UDP(sport=1, dport=7), "lan", HOST["lan2"]),
+                      packet(UDP(sport=1, dport=7), "lan2", HOST["lan"]), packet(UDP(sport=1, dport=7), "lan2"),
+                      packet(UDP(sport=1, dport=7), "wan", HOST["lan2"]), "stats")
+    assert [len(sent(answer, port)) for port in ("lan", "wan", "lan2")] == [1, 1, 2]
+    assert 'guard_passed{to="inside"} 3' in answer and 'guard_passed{to="outside"} 1' in answer
+
+
+def test_the_service_answers_the_inside(program: Path) -> None:
+    """Over UDP and TCP, on each of our addresses, and beside another service."""
+    syn = TCP(sport=2000, dport=13, flags="S", seq=100)
+    for more in ("serve uptime\n", "serve uptime\n" + DNS):
+        answer = simulate(program, CONFIG2 + more, "time 7", packet(UDP(sport=2000, dport=13), "lan", OWN["lan"]),
+                          packet(UDP(sport=2000, dport=13), "lan2", OWN["wan"]),
+                          packet(UDP(sport=13, dport=13), "lan", OWN["lan"]), packet(syn, "lan2", OWN["lan2"]), "stats")
+        [datagram] = sent(answer, "lan")
+        assert bytes(datagram[UDP].payload).startswith(b"up for ")
+        other, opening = sent(answer, "lan2")
+        assert (other[IP].src, other[UDP].sport) == (OWN["wan"], 13) and opening[TCP].flags == "SA"
+        assert "uptime_answers 2" in answer and 'drop{reason="uptime-server"} 1' in answer
+        assert ("dns_queries 0" in answer) == ("dns64" in more)
+
+
+def test_the_service_answers_on_a_connection(program: Path) -> None:
+    """What it writes and its FIN come at once; the client's first segment after the SYN-ACK opens the connection."""
+    syn = packet(TCP(sport=2000, dport=13, flags="S", seq=100), "lan", OWN["lan"])
+    first = simulate(program, CONFIG2 + "serve uptime\n", syn)
+    number = sent(first, "lan")[0][TCP].seq
+    ack = packet(TCP(sport=2000, dport=13, flags="A", seq=101, ack=number + 1), "lan", OWN["lan"])
+    answer = simulate(program, CONFIG2 + "serve uptime\n", syn, ack, "stats")
+    data = b"".join(bytes(frame[TCP].payload) for frame in sent(answer, "lan"))
+    assert data.startswith(b"up for ") and data.rstrip(b"\0").endswith(b"\r\n")
+    assert "F" in sent(answer, "lan")[-1][TCP].flags and "uptime_answers 1" in answer
+
+
+def test_the_service_is_not_there_for_the_outside(program: Path) -> None:
+    answer = simulate(program, CONFIG2 + "serve uptime\n", packet(UDP(sport=2000, dport=13), "wan", OWN["wan"]),
+                      packet(TCP(sport=2000, dport=13, flags="S"), "wan", OWN["wan"]), "stats")
+    assert sent(answer) == [] and "uptime_answers 0" in answer and 'drop{reason="no-service"} 2' in answer
+
+
+def test_two_services_on_one_port(program: Path) -> None:
+    for more, error in ((DNS + "serve uptime\nuptime.port 53\n", "error uptime.port: another service has it"),
+                        ("serve uptime\nserve uptime\n", "error serve: uptime is given twice"),
+                        ("serve uptim\n", 'error serve: unknown "uptim", nearest: uptime (there are: dns64, uptime)')):
+        lines = [f"config {line}" for line in (CONFIG2 + more).splitlines()] + ["start guard"]
+        done = subprocess.run([program / "build/host64/gwsim"], input="\n".join(lines) + "\n", text=True,
+                              stdout=subprocess.PIPE, check=True)
+        errors = [line for line in done.stdout.splitlines() if line.startswith("error")]
+        assert errors and errors[0].startswith(error), errors
+
+
+def test_they_are_in_the_image(project: Path) -> None:
     make(project, "image")
     image = (project / "images/gateway.elf").read_bytes()
     assert b"guard: an IPv4 router that refuses some ports\0" in image
     assert b"guard.port\0" in image
     assert b"guarded-port\0" in image
+    assert b"uptime.port: another service has it\0" in image
+    assert b"uptime-server\0" in image
 
 
-def test_it_passes_the_checks(project: Path) -> None:
+def test_they_pass_the_checks(project: Path) -> None:
     checks = ["format", "arrows", "circles", "drops", "sizes", "stems"]
     done = subprocess.run([ROOT / "tools/lint/run", "--root", project, *checks], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

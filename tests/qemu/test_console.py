@@ -229,7 +229,8 @@ def test_idle_is_no_hang(make_lab: Callable[..., Lab]) -> None:
     lab = make_lab()
     lab.boot(net.NAT + "watchdog 1\n")
     until(lambda: lab.console.stats()["uptime_seconds"] >= 4, 15, "four seconds of uptime")
-    lab.console.stats()
+    log = lab.console.command("log")
+    assert "keyboard" not in log and "does not use" not in log, log
 
 
 def test_link_down_and_up(boot_nat: Callable[[str], Lab]) -> None:
@@ -321,3 +322,54 @@ def test_idle_costs_little(nic: str, make_lab: Callable[..., Lab]) -> None:
     share = (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - start)
     assert share < 0.1, f"{share:.0%} of a processor"
     lab.console.stats()
+
+
+@pytest.mark.one_card
+def test_choices(gateway: Lab) -> None:
+    """The short forms of long listings; Ctrl-C and `q` end a listing, and other typed input waits for its end."""
+    console = gateway.console
+    with gateway.lan.socket() as host:
+        for port in range(4000, 4400):
+            host.sendto(b"x", (net.FAR_SERVER, port))
+        until(lambda: console.stats()["nat_sessions"] >= 400, 10, "400 sessions")
+    assert "stats nonzero" in console.text.split("ready app=nat")[1].split("> ")[0], "the way to the short listings"
+    assert len(console.command("stats nonzero nat_sess").splitlines()) == 2
+    short = console.command("stats nonzero")
+    assert "forwarded_packets" in short and " 0\n" not in short
+    assert [line.split()[0] for line in console.command("stats nat_sess").splitlines()] == [
+        name for name in console.stats() if name.startswith("nat_sess")]
+    assert console.command("stats nothing") == "stats: nothing for nothing\n"
+    every, changed = console.command("config").splitlines(), console.command("config changed").splitlines()
+    assert [line for line in every if line in changed] == changed
+    assert f"gateway {net.WAN_SERVER}" in changed and "watchdog 10" in every and "watchdog 10" not in changed
+    counts = dict(line.split() for line in console.command("sessions count").splitlines())
+    assert int(counts["all"]) >= 400 and int(counts["udp"]) >= 400 and int(counts["icmp"]) >= 1, counts
+    assert len(console.command(f"sessions {net.LAN_HOST}").splitlines()) >= 400
+    assert console.command("sessions 192.0.2.77") == "sessions: nothing for 192.0.2.77\n"
+    assert console.command("sessions house") == "not an address: house\n"
+    for keys in ("\x03", "q", "routes\r\x03"):
+        console.mark()
+        console.send("sessions\r" + keys)
+        assert console.expect(r"^([\s\S]*?)stopped\n\n> ").group(1).count("\n") < 200
+        assert "203.0.113.0/24" in console.command("routes"), "the console takes commands as before"
+    console.mark()
+    console.send("sessions count\rroutes\r")
+    console.expect(r"^all \d+\n[\s\S]*?^\n[\s\S]*^203\.0\.113\.0/24")
+    assert console.command("drops raw").count("bytes:") == console.command("drops").count("bytes:")
+    assert re.fullmatch(rf" 1  {net.FAR_SERVER}  \d+\.\d{{3}} ms\n{net.FAR_SERVER} reached\n",
+                        console.command(f"traceroute {net.FAR_SERVER}"))
+    console.mark()
+    console.send(f"ping {net.LAN_HOST}\r")
+    console.expect(rf"^{net.LAN_HOST}: seq=2 ttl=64 time=\d+\.\d{{3}} ms$")
+    console.send("q")
+    console.expect(r"^stopped\n\n> ")
+    assert console.command("ping here") == "expected an address, such as 192.0.2.1 or 2001:db8::1\n"
+
+
+def test_silent_states_of_the_machine(make_lab: Callable[..., Lab]) -> None:
+    """The log says that there is no keyboard, and which keys the application does not use."""
+    lab = make_lab()
+    lab.boot(net.NAT + "ivi.format ivi\nlan.ra off\n", extra=("-machine", "i8042=off"))
+    lab.console.expect(r"no keyboard found")
+    log = lab.console.command("log")
+    assert "nat does not use: lan.ra, ivi.format\n" in log

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Interrupt lines that do not work: the gateway must not wait for them in a halt."""
+"""Interrupt lines and timers that do not work: the gateway must not wait for them in a halt."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from statistics import median
 
+import pytest
 from labkit import lab as net
 from labkit.lab import Lab
 
@@ -21,6 +23,7 @@ def round_trips(lab: Lab, count: int) -> list[float]:
     return [float(ms) for ms in re.findall(r"time=([\d.]+) ms", said.stdout)]
 
 
+@pytest.mark.one_card
 def test_dead_lines(gateway: Lab) -> None:
     """When frames come only with the clock's ticks, the log says so and the gateway polls. Ticks are 10 ms apart, and
     a frame in each direction waits for one."""
@@ -33,3 +36,14 @@ def test_dead_lines(gateway: Lab) -> None:
     for name in ("lan", "wan"):
         assert re.search(rf"{name}: interrupt line \d+ is silent, so the processor no longer halts$", log, re.M), log
     assert median(round_trips(gateway, 25)) < 3
+
+
+def test_no_8254(make_lab: Callable[..., Lab]) -> None:
+    """Without the PC's timer the clock is calibrated by the ACPI timer, and nothing waits for ticks."""
+    lab = make_lab()
+    machine = lab.boot(net.NAT, extra=("-M", "pc,pit=off,hpet=off"))
+    lab.wait_ping()
+    log = machine.console.text
+    assert re.search(r"clock: the 8254 does not count; the time is by ACPI timer: \d{3,} MHz$", log, re.M), log
+    assert median(round_trips(lab, 25)) < 3
+    machine.console.expect("clock: the timer's interrupts do not come, so the processor does not halt")

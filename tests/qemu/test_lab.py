@@ -113,6 +113,16 @@ def test_run_dns64_without_terminal(outside: dict[str, str]) -> None:
         assert text in result.stdout
 
 
+def test_run_ivi_dns64_without_terminal(outside: dict[str, str]) -> None:
+    """`make run APP=ivi-dns64`: an IPv6-only host fetches a page by name from an IPv4-only server."""
+    result = subprocess.run([_RUN, "ivi-dns64"], env=outside, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=90, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for text in ("www.lab.test. AAAA 2001:db8:ffc6:3364:100::", "http://www.lab.test/file.bin",
+                 "bytes from 2001:db8:ffc6:3364:100::", "    192.0.2.33 - - [", "dns_synthesised", "Traffic passed."):
+        assert text in result.stdout
+
+
 def test_run_without_a_gateway_fails(outside: dict[str, str], tmp_path: Path) -> None:
     """A file that is no image, or no file: a line that says so and a status that is not 0."""
     for kernel in (_LAB, str(tmp_path / "none.elf")):

@@ -24,9 +24,10 @@ def zone() -> Zone:
                 rr("four.example.", 300, "A", "192.0.2.33"), rr("six.example.", 300, "AAAA", "2001:db8::6"))
 
 
-def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, **how: int) -> Stream:
-    """A client's connection, open."""
-    own = OUR6 if isinstance(client, Host6) else OUR4
+def opened(resolver: Resolver, sport: int = 4000, client: Host | Host6 = A, to: str | None = None,
+           **how: int) -> Stream:
+    """A client's connection, open; to our usual address or to another."""
+    own = to or (OUR6 if isinstance(client, Host6) else OUR4)
     stream = Stream(LAN, client.mac, client.ip, own, sport, 53, **how)
     resolver.net.streams.append(stream)
     put(resolver, stream.segment("S"))

@@ -135,6 +135,11 @@ class Gateway:
         self.free = self.stats()["packets_free"]
         assert self.free == packets or not sim.virtual
 
+    def note(self, lines: str) -> None:
+        """Tells the oracle of addresses, in lines as of the configuration, that the gateway makes by itself."""
+        for line in lines.splitlines():
+            self._note(line)
+
     def _note(self, line: str) -> None:
         """Notes what the oracle must know of the configuration."""
         words = line.split()

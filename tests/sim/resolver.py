@@ -264,8 +264,8 @@ class Resolver:
     """The gateway, its upstream servers, and clients that ask it."""
 
     def __init__(self, start: Callable[..., Gateway], zone: Callable[[Message], Iterable[Answer]], config: str = DNS64,
-                 more: str = "", **options: Any) -> None:
-        self.gateway = start(config + more, "dns64", **options)
+                 more: str = "", app: str = "dns64", **options: Any) -> None:
+        self.gateway = start(config + more, app, **options)
         # IPv6 addresses must have passed duplicate address detection.
         for _ in range(5):
             self.gateway.wait(1)

@@ -8,12 +8,12 @@
 #include "kernel/settings.h"
 #include "tests/tap.h"
 
-static const char *const apps[] = {"nat", "wire", "6to4"};
+static const char *const known_apps[] = {"nat", "wire", "6to4"};
 static struct config c;
 
 static inline void start(void)
 {
-	settings_init(&c, apps, ARRAY_SIZE(apps));
+	settings_init(&c, known_apps, ARRAY_SIZE(known_apps));
 	log_reset();
 }
 
@@ -70,6 +70,17 @@ static inline bool prints(const char *line)
 	uint32_t cursor = 0;
 	while (config_line(&c, &cursor, buf, sizeof buf))
 		if (strcmp(buf, line) == 0)
+			return true;
+	return false;
+}
+
+/* True when a line of the log has this text in it. */
+static inline bool logged(const char *part)
+{
+	char buf[LOG_LINE];
+	uint64_t at = 0;
+	while (log_next(&at, buf, sizeof buf))
+		if (strstr(buf, part))
 			return true;
 	return false;
 }

@@ -226,6 +226,15 @@ class Summary:
         cells = f"{_text(on)} ({_text(off)} off)", "–", f"{more:+.1f} %"
         self.lines.append(Line(what, target, *cells, _verdict(more <= 3)))
 
+    def _cards(self) -> None:
+        """What six further cards without traffic cost a packet of a known flow."""
+        for key, way in (("load", "one way"), ("load2", "answered")):
+            two, eight = (self.median(E1000, row, f"insn_{key}") for row in ("nat", "nat8"))
+            more = None if two is None or eight is None else eight - two
+            cells = f"{_text(eight)} ({_text(two)} with two)", "–", "–" if more is None else f"{more:+.0f}"
+            what = f"nat, eight cards, instructions/packet, e1000, full load, {way}"
+            self.lines.append(Line(what, "at most 10 more", *cells, _verdict(None if more is None else more <= 10)))
+
     def _start(self, image: Path) -> None:
         for row in ("wire", "nat", "6to4", "ivi", "dns64"):
             ready = self.median(E1000, row, "ready")
@@ -239,6 +248,7 @@ class Summary:
 
     def build(self, image: Path) -> list[Line]:
         self._instructions()
+        self._cards()
         self._vhost()
         self._time()
         self._new_flows()

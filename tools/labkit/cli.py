@@ -33,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
                                      formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG)
     machine = argparse.ArgumentParser(add_help=False)
     machine.add_argument("--nic", action="append", metavar="MODEL",
-                         help="a NIC: give two, LAN first (default: e1000 twice); `none` for a machine without; "
-                         "demo: one, the model of both")
+                         help="a NIC: LAN, WAN, then those of lan2 to lan7 (default: e1000 twice); `none` for a machine "
+                         "without; demo: one, the model of both")
     machine.add_argument("--conf", metavar="FILE",
                          help="gateway.conf (default: nat on the test network; demo: that of its application)")
     machine.add_argument("--no-conf", action="store_true", help="boot without a configuration file")
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _start(lab: Lab, options: argparse.Namespace, conf: str | None = net.NAT) -> Machine:
+def _start(lab: Lab, options: argparse.Namespace, conf: str | None) -> Machine:
     """Starts the machine that the options describe; `conf` is its configuration when they name none."""
     if options.pcap is not None:
         os.makedirs(options.pcap, exist_ok=True)
@@ -97,7 +97,7 @@ def _with_machine(options: argparse.Namespace) -> int:
                 print("lab: console needs a terminal", file=sys.stderr)
                 return 2
             options.no_wait = True
-        machine = _start(lab, options)
+        machine = _start(lab, options, net.NAT + net.more_networks(len(nics)))
         if not options.no_wait:
             machine.wait_ready()
         if options.action == "console":

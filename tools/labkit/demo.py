@@ -9,9 +9,10 @@ import re
 import sys
 from collections.abc import Callable
 
-from . import dnslab, ivilab, sixlab
+from . import dnslab, ividns, ivilab, sixlab
 from . import lab as net
 from .dnslab import DnsLab
+from .ividns import IviDnsLab
 from .ivilab import IviLab
 from .lab import Lab
 from .machine import Machine
@@ -43,10 +44,11 @@ def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
 
 
 def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]],
-              client: Namespace | None = None, who: str = "LAN host") -> str:
+              client: Namespace | None = None, who: str = "LAN host", name: str = "") -> str:
     """Fetches a file from the server, whose web server `serve` runs; gives the line of its log.
 
-    `who` fetches, in the namespace `client` (None: the LAN host).
+    `who` fetches, in the namespace `client` (None: the LAN host). With `name` the URL has this name of the server; the
+    lab is then an IviDnsLab.
     """
     directory = os.path.join(lab.directory, f"www-{server}")
     os.mkdir(directory)
@@ -54,12 +56,16 @@ def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractC
     with open(os.path.join(directory, "file.bin"), "wb") as file:
         file.write(content)
     copy = os.path.join(lab.directory, "copy.bin")
-    url = f"http://[{server}]/file.bin" if ":" in server else f"http://{server}/file.bin"
+    url = f"http://{name or (f'[{server}]' if ':' in server else server)}/file.bin"
     with serve(directory) as log:
         _say(f"\n{who} fetches {url} ({_SIZE >> 20} MB over TCP):")
-        result = (client or lab.lan).run("curl", "--silent", "--show-error", "--fail", "--output", copy, "--write-out",
-                             "%{size_download} bytes in %{time_total} s", url, timeout=120)
-        _say("    " + result.stdout)
+        if name:
+            assert isinstance(lab, IviDnsLab)
+            _say("    " + lab.fetch(client or lab.lan, url, copy))
+        else:
+            result = (client or lab.lan).run("curl", "--silent", "--show-error", "--fail", "--output", copy,
+                                 "--write-out", "%{size_download} bytes in %{time_total} s", url, timeout=120)
+            _say("    " + result.stdout)
         with open(log, encoding="utf-8") as file:
             request = next((line.strip() for line in file if "GET /file.bin" in line), "")
     with open(copy, "rb") as file:
@@ -127,8 +133,8 @@ def _ivi(lab: Lab) -> None:
     _say(f"    so the LAN host saw an IPv6 client: {net.WAN_SERVER} is {_hexadecimal(net.WAN_SERVER)}")
 
 
-def _question(lab: DnsLab, name: str, addresses: list[str]) -> None:
-    reply = dnslab.ask(lab.lan, dnslab.GATEWAY6, name, "AAAA", tries=3)
+def _question(lab: Lab, name: str, addresses: list[str], gateway: str = dnslab.GATEWAY6) -> None:
+    reply = dnslab.ask(lab.lan, gateway, name, "AAAA", tries=3)
     _say(f"\nLAN host asks the gateway for the IPv6 addresses of {name}:")
     for record in reply.answer:
         _say("    " + record)
@@ -155,6 +161,19 @@ def _dns64(lab: Lab) -> None:
     _say(f"    so an IPv6 host fetched a file from an IPv4 server, which saw {dnslab.HOST4}")
 
 
+def _ivi_dns64(lab: Lab) -> None:
+    assert isinstance(lab, IviDnsLab)
+    lab.join()
+    server6 = lab.v6(net.FAR_SERVER)
+    _say(f"\nThe LAN host has IPv6 only, {lab.host6}; the server {ividns.NAME} has IPv4 only, {net.FAR_SERVER}.\n"
+         "    The gateway translates between them (`app ivi`) and is the host's DNS server (`serve dns64`).")
+    _question(lab, ividns.NAME, [server6], ividns.RESOLVER)
+    _say(f"    which the gateway made of {net.FAR_SERVER} in the form that its translator uses")
+    request = _download(lab, net.FAR_SERVER, lab.web_server, name=ividns.NAME)
+    _expect_client(request, ivilab.HOST4, "the LAN host's IPv4 address")
+    _say(f"    so an IPv6-only host fetched a page by name from an IPv4-only server, which saw {ivilab.HOST4}")
+
+
 def _dns_lab(nic: str) -> Lab:
     lab = DnsLab((nic, nic))
     try:
@@ -174,6 +193,7 @@ class Scenario:
     lab: Callable[[str], Lab] = lambda nic: Lab((nic, nic))
     more: str = ""  # further parts of the network, beside the common ones
     hosts: tuple[str, str] = (net.LAN_HOST, net.LAN_GATEWAY)  # the LAN host and the gateway's LAN side
+    app: str = ""  # the gateway's `app`, where it is not the name of the scenario
 
 
 SCENARIOS = {
@@ -183,6 +203,9 @@ SCENARIOS = {
                      f"\n    and behind it a second gateway, {sixlab.FAR_ROUTER} -- host {sixlab.SITE_HOST}"),
     "ivi": Scenario(ivilab.configuration(), _ivi, lambda nic: IviLab((nic, nic)),
                     hosts=(ivilab.v6(ivilab.HOST4), ivilab.v6(ivilab.ROUTER4))),
+    "ivi-dns64": Scenario(ividns.CONFIGURATION, _ivi_dns64, lambda nic: IviDnsLab((nic, nic)),
+                          f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
+                          (ivilab.v6(ivilab.HOST4), ividns.RESOLVER), "ivi"),
     "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,
                       f"\n    and in the WAN the name server {', '.join(dnslab.SERVERS['nsd'])} (nsd)",
                       (dnslab.HOST6, dnslab.GATEWAY6)),
@@ -204,7 +227,7 @@ def run(app: str, nic: str, start: Callable[[Lab, str], Machine]) -> int:
              f"WAN server {net.WAN_SERVER}, {net.FAR_SERVER}{scenario.more}")
         machine = start(lab, scenario.conf)
         try:
-            ms = machine.wait_ready(app)
+            ms = machine.wait_ready(scenario.app or app)
             _say(f"Gateway booted in QEMU with two {nic} NICs: {app} ready {ms} ms after its entry point")
             scenario.traffic(lab)
             passed = True

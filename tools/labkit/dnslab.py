@@ -8,7 +8,7 @@
               |                   translator (QEMU, ivi)
               '--------- low0 --- nic0 ::64   nic1 .2 ------ far0 192.0.2.1
 
-unbound, BIND and NSD serve the same zone in the WAN, each on its own addresses. `add_translator` adds the
+unbound, BIND and NSD serve the same zone in the WAN, each on its own addresses (`NameServers`). `add_translator` adds the
 translator, which gives the LAN host the IPv4 address 192.0.2.33.
 """
 
@@ -221,38 +221,12 @@ def ask(space: Namespace, server: str, *question: str, tool: str = "dig", tries:
                  sorted(sections.get("AUTHORITY", [])), ttl, said)
 
 
-class DnsLab(Lab):
-    """A Lab with name servers. They run until `stop_server` or the end of the lab."""
+class NameServers(Lab):
+    """A Lab with name servers in the WAN. They run until `stop_server` or the end of the lab."""
 
     def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), **options: Any) -> None:
-        super().__init__(nics, **options)
         self._servers: dict[str, subprocess.Popen[bytes]] = {}
-        self._translator: Machine | None = None
-
-    def _address_hosts(self) -> None:
-        super()._address_hosts()
-        self.lan.ip("link add br0 type bridge")
-        self.lan.ip(f"link set br0 address {net.LAN_HOST_MAC} up")
-        self.lan.ip("link set lan0 master br0")
-        self.lan.ip("address flush dev lan0")
-        self.lan.ip(f"address add {net.LAN_HOST}/24 dev br0")
-        for four, _ in SERVERS.values():
-            self.wan.ip(f"address add {four}/32 dev lo")
-        self.plug()
-
-    def plug(self) -> None:
-        """Plugs both cables in, and restores the routes and addresses that the hosts lost while they were out."""
-        self.lan.ip("link set lan0 up")
-        self.wan.ip("link set wan0 up")
-        self.lan.ip(f"route replace default via {net.LAN_GATEWAY}")
-        open_ipv6(self.lan, "br0", f"{HOST6}/64")
-        open_ipv6(self.wan, "wan0", f"{WAN_SERVER6}/64", *(f"{six}/64" for _, six in SERVERS.values()))
-
-    def machines(self) -> list[Machine]:
-        """Every running machine."""
-        return [*super().machines(), *([self._translator] if self._translator is not None else [])]
-
-    # ---- name servers ----
+        super().__init__(nics, **options)
 
     def start_server(self, kind: str) -> None:
         """Starts the name server, with its zones; it answers when this function returns."""
@@ -288,6 +262,37 @@ class DnsLab(Lab):
     def server(self, kind: str) -> "subprocess.Popen[bytes]":
         """The process of a name server that runs."""
         return self._servers[kind]
+
+
+class DnsLab(NameServers):
+    """A Lab for the DNS64 server, with a bridge for several hosts in the LAN."""
+
+    def __init__(self, nics: Sequence[str] = ("e1000", "e1000"), **options: Any) -> None:
+        super().__init__(nics, **options)
+        self._translator: Machine | None = None
+
+    def _address_hosts(self) -> None:
+        super()._address_hosts()
+        self.lan.ip("link add br0 type bridge")
+        self.lan.ip(f"link set br0 address {net.LAN_HOST_MAC} up")
+        self.lan.ip("link set lan0 master br0")
+        self.lan.ip("address flush dev lan0")
+        self.lan.ip(f"address add {net.LAN_HOST}/24 dev br0")
+        for four, _ in SERVERS.values():
+            self.wan.ip(f"address add {four}/32 dev lo")
+        self.plug()
+
+    def plug(self) -> None:
+        """Plugs both cables in, and restores the routes and addresses that the hosts lost while they were out."""
+        self.lan.ip("link set lan0 up")
+        self.wan.ip("link set wan0 up")
+        self.lan.ip(f"route replace default via {net.LAN_GATEWAY}")
+        open_ipv6(self.lan, "br0", f"{HOST6}/64")
+        open_ipv6(self.wan, "wan0", f"{WAN_SERVER6}/64", *(f"{six}/64" for _, six in SERVERS.values()))
+
+    def machines(self) -> list[Machine]:
+        """Every running machine."""
+        return [*super().machines(), *([self._translator] if self._translator is not None else [])]
 
     # ---- the gateway ----
 

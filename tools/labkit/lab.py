@@ -5,6 +5,12 @@
     lan0 192.168.1.2/24 ---- nic0 .1    nic1 .2 ------- wan0 203.0.113.1/24
     default via .1           default via 203.0.113.1    lo   198.51.100.1/24, a network further away
 
+With more than two cards there are further inside networks, lan2 to lan7:
+
+    namespace lan2
+    lan2 192.168.2.2/24 ---- nic2 .1
+    default via .1
+
 The WAN has no route back to 192.168.1.0/24, so packets from a private address cannot be answered there: traffic passes
 only if the gateway translates it.
 """
@@ -26,7 +32,7 @@ LAN_HOST, LAN_GATEWAY = "192.168.1.2", "192.168.1.1"
 WAN_SERVER, WAN_GATEWAY = "203.0.113.1", "203.0.113.2"
 FAR_SERVER = "198.51.100.1"
 LAN_HOST_MAC, WAN_SERVER_MAC = "02:00:00:00:01:02", "02:00:00:00:02:01"
-GATEWAY_MACS = ("52:54:00:12:34:00", "52:54:00:12:34:01")
+GATEWAY_MACS = tuple(f"52:54:00:12:34:{index:02x}" for index in range(8))
 
 NETWORK = f"""\
 lan nic0
@@ -39,15 +45,32 @@ gateway {WAN_SERVER}
 
 NAT = "app nat\n" + NETWORK
 
+
+def more_networks(cards: int, address: bool = True) -> str:
+    """Configuration of the inside networks behind the first, for a machine with this many cards; with `address`, the
+    gateway has an IPv4 address in each."""
+    lines = ""
+    for number in range(2, cards):
+        lines += f"lan{number} nic{number}\n"
+        if address:
+            lines += f"lan{number}.address 192.168.{number}.1/24\n"
+    return lines
+
+
 LINUX = "linux"
 """The NIC model that stands for a router namespace of the host's kernel instead of QEMU."""
 
 
-class Lab:
-    """The two hosts, their taps, and the machines booted between them.
+def inside_host(number: int) -> str:
+    """The host on the inside network with this number: 1 is `lan`, 2 is `lan2`."""
+    return f"192.168.{number}.2"
 
-    `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS); cable 0 leads to the LAN host, cable 1 to
-    the WAN server. If `hosts` is false, the hosts have no addresses and send nothing: for tests that write every frame
+
+class Lab:
+    """The hosts, their taps, and the machines booted between them.
+
+    `nics` names a model for each NIC, in PCI order (see machine.NIC_MODELS), at most eight; cable 0 leads to the LAN
+    host, cable 1 to the WAN server, and each further one to a host of an inside network of its own (`inside`). If `hosts` is false, the hosts have no addresses and send nothing: for tests that write every frame
     themselves. Use it as a context manager; leaving it ends everything that it started.
     """
 
@@ -60,9 +83,12 @@ class Lab:
             self.directory = self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="lab-"))
             self.lan = self._namespace("lan")
             self.wan = self._namespace("wan")
+            self.inside = [self.lan, *(self._namespace(f"lan{number}") for number in range(2, len(nics)))]
             self.ports: list[Port] = []
-            for index, (model, host, name, mac) in enumerate(zip(
-                    nics, (self.lan, self.wan), ("lan0", "wan0"), (LAN_HOST_MAC, WAN_SERVER_MAC))):
+            hosts_of = [(self.lan, "lan0", LAN_HOST_MAC), (self.wan, "wan0", WAN_SERVER_MAC)]
+            hosts_of += [(host, host.role, f"02:00:00:00:{number:02x}:02")
+                         for number, host in enumerate(self.inside[1:], 3)]
+            for index, (model, (host, name, mac)) in enumerate(zip(nics, hosts_of)):
                 if model == LINUX:
                     tap = self._cable_to_router(host, name, index)
                 else:
@@ -125,6 +151,9 @@ class Lab:
         if len(self.ports) > 1:
             self.wan.ip(f"address add {WAN_SERVER}/24 dev wan0")
         self.wan.ip(f"address add {FAR_SERVER}/24 dev lo")
+        for number, host in enumerate(self.inside[1:], 2):
+            host.ip(f"address add {inside_host(number)}/24 dev {host.role}")
+            host.ip(f"route add default via 192.168.{number}.1")
 
     def __enter__(self) -> "Lab":
         return self
@@ -183,14 +212,14 @@ class Lab:
         assert self.machine is not None, "no machine was started"
         return self.machine.console
 
-    def wait_ping(self, target: str = FAR_SERVER, timeout: float = 15) -> None:
-        """Waits until the LAN host gets an echo reply from `target`.
+    def wait_ping(self, target: str = FAR_SERVER, timeout: float = 15, host: Namespace | None = None) -> None:
+        """Waits until `host` (None: the LAN host) gets an echo reply from `target`.
 
         QEMU's e1000 receives nothing for a second after a driver has set it up, so the first packets after `ready` may
         be late or lost.
         """
         def answered() -> bool:
-            return self.lan.run("ping", "-c1", "-W1", "-n", target, check=False).returncode == 0
+            return (host or self.lan).run("ping", "-c1", "-W1", "-n", target, check=False).returncode == 0
         until(answered, timeout, f"echo reply from {target}")
 
     def packets_free(self) -> int:
@@ -204,8 +233,9 @@ class Lab:
         return seen
 
     def silence(self) -> None:
-        """Takes both hosts' interfaces down, so that no more frames reach the gateway."""
-        for space, name in list(zip((self.lan, self.wan), ("lan0", "wan0")))[:len(self.ports)]:
+        """Takes the hosts' interfaces down, so that no more frames reach the gateway."""
+        cables = [(self.lan, "lan0"), (self.wan, "wan0"), *((host, host.role) for host in self.inside[1:])]
+        for space, name in cables[:len(self.ports)]:
             space.ip(f"link set {name} down")
 
     def check_no_leak(self, free_at_start: int, timeout: float = 2) -> None:

@@ -94,6 +94,11 @@ class Namespace:
                                 f"{text.stdout}{text.stderr}")
         return text
 
+    def run_resolving(self, resolv_conf: str, *argv: str, timeout: float = 60) -> "subprocess.CompletedProcess[str]":
+        """Runs a command as `run` does, with the file `resolv_conf` in place of /etc/resolv.conf."""
+        return self.run("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolv_conf,
+                        *argv, timeout=timeout)
+
     def start(self, *argv: str, stdout: IO[bytes] | int = subprocess.DEVNULL,
               stderr: IO[bytes] | int = subprocess.DEVNULL,
               stdin: IO[bytes] | int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":

@@ -30,7 +30,7 @@ CORE = ("kernel/lib", "kernel/config", "net")
 APPS = "apps/apps.def"
 APP_ENTRY = re.compile(r'^APP\((\w+), "([^"]*)"', re.M)
 # Words that mean something else as well.
-COMMON_WORDS = {"wire": "what carries frames"}
+COMMON_WORDS = {"wire": "what carries frames", "host": "a computer"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]*)"|<([^>]*)>|(\S.*))', re.M)
 ASSEMBLY = re.compile(r"\b(asm|__asm|__asm__)\b")

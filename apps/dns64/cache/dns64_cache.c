@@ -3,9 +3,33 @@
 
 #include "kernel/lib/alloc.h"
 
-#define DEAD     0x80000000u
-#define NOWHERE  UINT32_MAX
-#define MAX_SIZE ((sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 7) & ~7u)
+#define DEAD         0x80000000u
+#define NOWHERE      UINT32_MAX
+#define OTHER_TABLES (3u << 20) /* more than dns64_init allocates behind the cache */
+#define MAX_SIZE     ((sizeof(struct dns64_record) + DNS64_MESSAGE_MAX + 7) & ~7u)
+
+/* The number of buckets for so many records: a power of two. */
+static uint32_t buckets_for(uint32_t records)
+{
+	uint32_t buckets = 1;
+	while (buckets < records)
+		buckets *= 2;
+	return buckets;
+}
+
+/* The memory of a cache for n records, behind that of the tables that are made after it. */
+static void pieces(uint32_t n, size_t size[ALLOC_PIECES])
+{
+	size[0] = OTHER_TABLES;
+	size[1] = buckets_for(n) * sizeof(uint32_t);
+	size[2] = n * DNS64_RECORD_BYTES;
+	size[3] = sizeof *((struct dns64_cache *)0)->quick << DNS64_QUICK_BITS;
+}
+
+uint32_t dns64_cache_most(uint32_t records)
+{
+	return alloc_most(min_u32(records, DEAD / DNS64_RECORD_BYTES - 1), pieces);
+}
 
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 {
@@ -13,9 +37,7 @@ bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 	if (records > DEAD / DNS64_RECORD_BYTES - 1)
 		return false;
 	c->size = c->limit * DNS64_RECORD_BYTES;
-	uint32_t buckets = 1;
-	while (buckets < c->limit)
-		buckets *= 2;
+	uint32_t buckets = buckets_for(records);
 	c->mask = buckets - 1;
 	c->bucket = alloc(buckets * sizeof *c->bucket, 64);
 	c->ring = alloc_raw(c->size, 64);

@@ -118,6 +118,10 @@ struct dns64_cache {
 	uint8_t scratch[DNS64_MESSAGE_MAX];
 };
 
+/* The number of records, up to `records`, for which there is memory beside that of the tables that
+ * the application makes after the cache. */
+uint32_t dns64_cache_most(uint32_t records);
+
 /* Sets up an empty cache for this number of records, or the bytes that they have on average. The
  * struct must be zero but for what the configuration sets. False when memory is short. */
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng) MUST_USE;

@@ -261,6 +261,6 @@ const char *dns64_stream_init(struct gw *gw, struct dns64_streams *all, uint16_t
 	if (!all->query || !all->reply || !all->stream || !tcp_init(gw))
 		return "not enough memory";
 	if (!tcp_listen(gw, port, &clients))
-		return "port: somebody else has it";
+		return "port: another service has it";
 	return NULL;
 }

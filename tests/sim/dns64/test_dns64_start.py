@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from gateway import ADDRESSES, LAN, NEIGHBOURS, WAN, Gateway
+from gateway import ADDRESSES, LAN, NAT, NEIGHBOURS, WAN, Gateway
 from net6 import ADDRESSES6, NEIGHBOURS6
 from resolver import (
     BASIC, DNS64, FOUR, OUR6, PREFIX, UPSTREAM, UPSTREAM2, Resolver, Start, Zone, addresses, inside, rr, silent,
@@ -71,12 +71,25 @@ def test_a_file_of_mtd64(start: Start) -> None:
     (BASIC + f"nameserver {OUR6}\n", "nameserver: one is the gateway's own address"),
     (BASIC + "nameserver fe80::1\n", "nameserver: a link-local address"),
     (f"nameserver {UPSTREAM}\n", "lan.address: an address is required by dns64"),
-    (DNS64.replace("dns64.cache 2000", "dns64.cache 16000000"), "dns64.cache: not enough memory for so many records"),
+    (DNS64.replace("dns64.cache 2000", "dns64.cache 16000000"), "dns64.cache: not enough memory for so many records; 1"),
 ])
 def test_what_is_missing(start: Start, config: str, wrong: str) -> None:
     with pytest.raises(Refused, match=wrong):
         start(config, "dns64")
     start(DNS64, "dns64")
+
+
+@pytest.mark.parametrize("key, config, app", [("dns64.cache", DNS64, "dns64"), ("nat.sessions", NAT, "nat")])
+def test_what_fits_in_memory(start: Start, key: str, config: str, app: str) -> None:
+    """The message names the largest number that fits: it starts, and a much larger one does not."""
+    config = "".join(line + "\n" for line in config.splitlines() if not line.startswith(key))
+    with pytest.raises(Refused, match=f"{key}: not enough memory for so many.* fit$") as refused:
+        start(f"{config}{key} 16000000\n", app)
+    most = int(str(refused.value).split()[-2])
+    assert most > 50000
+    with pytest.raises(Refused, match=f"{key}: not enough memory"):
+        start(f"{config}{key} {most + 1}\n", app)
+    start(f"{config}{key} {most}\n", app)
 
 
 @pytest.mark.parametrize("family", [4, 6])

@@ -184,3 +184,11 @@ def test_an_address_in_use_stays_in_use(fresh: Gateway) -> None:
 def test_configuration_that_contradicts_itself(start: Start, line: str, wrong: str) -> None:
     with pytest.raises(Refused, match=wrong):
         start(ADDRESSES6 + line + "\n", "route6")
+
+
+def test_missing_address(start: Start) -> None:
+    """An address that is missing is the mistake, not the router that lies in its network."""
+    config = "".join(line + "\n" for line in ADDRESSES6.splitlines() if not line.startswith("wan.address"))
+    assert "gateway" in config
+    with pytest.raises(Refused, match="^wan.address is missing, an IPv6 one: gateway 2001:db8:2::1 lies in no other"):
+        start(config, "route6")

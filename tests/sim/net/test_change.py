@@ -172,7 +172,9 @@ def test_an_inside_network_comes_and_goes(start: Start) -> None:
     back = IP(src=SERVER, dst=OUTSIDE) / UDP(sport=53, dport=external)
     gateway.wan(back)
     assert only(know(gateway, other, "10.7.0.1"), LAN).ip.dst == other.ip
+    only(out(gateway, host=other), WAN)  # a known flow
     gateway.change("address del lan 10.7.0.1")
+    assert [sent for sent in out(gateway, host=other) if sent.port == WAN] == []
     assert [sent for sent in gateway.wan(back) if sent.port == LAN] == []
     assert [sent for sent in out(gateway, 4001, host=other) if sent.port == WAN] == []
     assert "10.7.0.9" not in " ".join(gateway.lines("neighbours"))

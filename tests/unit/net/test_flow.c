@@ -152,33 +152,6 @@ static void a_mixed_burst_keeps_its_order(void)
 	}
 }
 
-/* The routes of the fast path are those of ip4_route, where they leave by the interface asked for;
- * an address of our own has none. */
-static void routes(void)
-{
-	static const struct {
-		uint32_t to, iface, hop; /* hop 0: no route */
-	} each[] = {
-	        {0xc0a8010a, IF_LAN, 0xc0a8010a}, {0xc0a8010a, IF_WAN, 0},
-	        {0x0a010203, IF_LAN, 0xc0a80109}, {0x0a010203, IF_WAN, 0},
-	        {0xc6336407, IF_WAN, 0xcb007101}, {0xc6336407, IF_LAN, 0},
-	        {0xc0a80101, IF_LAN, 0}, /* our own */
-	        {0xcb007102, IF_WAN, 0}, /* as this */
-	        {0xcb007109, IF_WAN, 0xcb007109},
-	};
-	start("nat", "");
-	for (uint32_t i = 0; i < ARRAY_SIZE(each); i++) {
-		struct flow_exit to = {0};
-		bool found = flow_route4(&rig.gw, ip4_of(each[i].to), each[i].iface != IF_WAN, &to);
-		CHECK_EQ(found, each[i].hop != 0);
-		if (!found)
-			continue;
-		CHECK_EQ(to.iface, each[i].iface);
-		CHECK_EQ(swap32(to.hop), each[i].hop);
-		CHECK(to.to == NULL);
-	}
-}
-
 /* A packet of an inside host through the tunnel. */
 static void to_tunnel(const ip6 *from)
 {
@@ -221,7 +194,6 @@ int main(void)
 {
 	TEST(a_burst_keeps_its_order);
 	TEST(a_mixed_burst_keeps_its_order);
-	TEST(routes);
 	TEST(flows_end_with_an_address);
 	return tap_done();
 }

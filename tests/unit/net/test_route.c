@@ -228,6 +228,28 @@ static void what_may_not_be(void)
 	}
 }
 
+/* An address that is missing is the mistake, not the router that lies in its network. */
+static void missing_address(void)
+{
+	static const struct {
+		const char *text, *wrong;
+	} table[] = {
+	        {"lan.address 10.1.0.1/16\ngateway 203.0.113.1\n",
+	         "wan.address is missing, an IPv4 one: gateway 203.0.113.1 lies in no other "
+	         "network"},
+	        {"wan.address 203.0.113.2/24\nroute 8.0.0.0/8 via 10.1.0.9\n",
+	         "lan.address is missing, an IPv4 one: route via 10.1.0.9 lies in no other "
+	         "network"},
+	        {"lan.address 10.1.0.1/16\ngateway 10.1.0.9\n",
+	         "wan.address: an IPv4 address is required by the NAT"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		rig_reset(&rig, 1, 16 << 20, 0);
+		add(table[i].text);
+		CHECK_STR(started(), table[i].wrong);
+	}
+}
+
 int main(void)
 {
 	static const uint32_t seed = 7;
@@ -240,5 +262,6 @@ int main(void)
 	TEST(route_to_our_address);
 	TEST(owned_ranges);
 	TEST(what_may_not_be);
+	TEST(missing_address);
 	return tap_done();
 }

@@ -134,7 +134,7 @@ static void expiry_does_not_stall(void)
 	CHECK_EQ(lively, ALL / TURN / 1000);
 	CHECK_EQ(nat()->table.n_sessions, 1);
 	CHECK_EQ(nat()->table.expired, ALL);
-	const char *bad = nat_check(&nat()->table);
+	const char *bad = nat_check(&nat()->table, &rig.gw);
 	CHECK_STR(bad ? bad : "consistent", "consistent");
 }
 

@@ -24,7 +24,7 @@ static void start(uint32_t size, uint32_t externals)
 
 static void consistent(void)
 {
-	const char *bad = nat_check(&table);
+	const char *bad = nat_check(&table, NULL);
 	CHECK_STR(bad ? bad : "consistent", "consistent");
 }
 

@@ -33,7 +33,7 @@ static void start(uint32_t size)
 
 static void consistent(void)
 {
-	const char *bad = nat_check(&table);
+	const char *bad = nat_check(&table, NULL);
 	CHECK_STR(bad ? bad : "consistent", "consistent");
 }
 

@@ -46,7 +46,7 @@ static int line(char *buf, size_t size, uint32_t *used)
 	*used |= 1u << kind;
 	switch (kind) {
 	case 0:
-		return snprintf(buf, size, "app %s\n", apps[draw(3)]);
+		return snprintf(buf, size, "app %s\n", known_apps[draw(3)]);
 	case 1:
 		return snprintf(buf, size, "hostname h%u.example\n", draw(1000));
 	case 2:
@@ -59,7 +59,7 @@ static int line(char *buf, size_t size, uint32_t *used)
 		return snprintf(buf, size, "%s.mtu %u\n", kind == 4 ? "lan" : "wan",
 		                1280 + draw(221));
 	case 6:
-		return snprintf(buf, size, "menu-default\t%s # c\n", apps[draw(3)]);
+		return snprintf(buf, size, "menu-default\t%s # c\n", known_apps[draw(3)]);
 	case 7:
 		return snprintf(buf, size, "nat.sessions %u\n", 100 + draw(16000000 - 100));
 	case 8:

@@ -97,7 +97,7 @@ static void a_section_that_was_not_given(void)
 	CHECK(config_values(&c, &first) == NULL);
 	CHECK(config_values_of(&c, &first) == NULL);
 	CHECK(!text("number 1\n"));
-	CHECK_STR(c.error[0].what, "unknown key \"number\", nearest: name");
+	CHECK_STR(c.error[0].what, "unknown key \"number\"");
 }
 
 static uint32_t n_checks;

@@ -22,7 +22,7 @@ static void names(void)
 	CHECK(!text_n(longest, 9 + 64));
 }
 
-static void app_names(void)
+static void names_of_apps(void)
 {
 	GOOD("app nat");
 	CHECK_STR(settings_name(&c)->app, "nat");
@@ -35,7 +35,7 @@ static void app_names(void)
 	CHECK(!load("app nat wire"));
 	settings_init(&c, NULL, 0);
 	CHECK(!text("app nat"));
-	CHECK_STR(error(0), "gateway.conf:1: app: unknown \"nat\", nearest: none (there are: )");
+	CHECK_STR(error(0), "gateway.conf:1: app: unknown \"nat\" (there are: )");
 }
 
 static void numbers(void)
@@ -96,7 +96,7 @@ static void lines_in_a_small_room(void)
 int main(void)
 {
 	TEST(names);
-	TEST(app_names);
+	TEST(names_of_apps);
 	TEST(numbers);
 	TEST(lines_in_a_small_room);
 	return tap_done();

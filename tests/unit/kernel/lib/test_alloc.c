@@ -142,6 +142,32 @@ static void release(void)
 	CHECK(alloc(100, 1) == memory + 1000);
 }
 
+static void two_pieces(uint32_t n, size_t size[ALLOC_PIECES])
+{
+	size[0] = 64 * n;
+	size[3] = 128 * n;
+}
+
+/* The largest number whose pieces fit, in one region or in several; nothing is allocated. */
+static void most(void)
+{
+	static uint8_t a[6400] __attribute__((aligned(64))), b[1280] __attribute__((aligned(64)));
+	alloc_reset();
+	CHECK_EQ(alloc_most(5, two_pieces), 0);
+	alloc_add(a, sizeof a);
+	CHECK_EQ(alloc_most(1000, two_pieces), 6400 / 192);
+	CHECK_EQ(alloc_most(33, two_pieces), 33);
+	CHECK_EQ(alloc_most(34, two_pieces), 33);
+	CHECK_EQ(alloc_most(7, two_pieces), 7);
+	CHECK_EQ(alloc_most(0, two_pieces), 0);
+	alloc_reset();
+	alloc_add(b, sizeof b);
+	alloc_add(a, sizeof a);
+	CHECK_EQ(alloc_most(1000, two_pieces), 33);
+	CHECK_EQ(alloc_most(20, two_pieces), 20);
+	CHECK_EQ(alloc_left(), sizeof a + sizeof b);
+}
+
 int main(void)
 {
 	TEST(empty);
@@ -152,5 +178,6 @@ int main(void)
 	TEST(regions_are_bounded);
 	TEST(empty_regions_take_no_place);
 	TEST(release);
+	TEST(most);
 	return tap_done();
 }

@@ -1,6 +1,6 @@
-/* kernel/x86/power.c on a model of a PC: ACPI tables in memory, event, sleep and reset
- * registers, a keyboard controller, and the chipset's reset register. Section numbers are those
- * of the ACPI specification 6.5. */
+/* kernel/x86/power.c and kernel/board/acpi_tables.c on a model of a PC: ACPI tables in memory,
+ * event, sleep and reset registers, a keyboard controller, and the chipset's reset register.
+ * Section numbers are those of the ACPI specification 6.5. */
 #include "kernel/seam/io.h"
 
 #include <setjmp.h>
@@ -14,6 +14,7 @@ static volatile void *window(uint64_t phys, size_t size)
 	return mem_map(phys, size);
 }
 #define mem_map model_map
+#include "kernel/board/acpi_tables.c"
 #include "kernel/x86/power.c"
 #undef mem_map
 

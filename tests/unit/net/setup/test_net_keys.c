@@ -47,6 +47,68 @@ static void same_nic(void)
 	CHECK_STR(error(0), "command line: lan and wan name the same NIC");
 }
 
+/* What config_check finds in a text whose lines are right each. */
+#define REFUSED(t, want)                   \
+	do {                               \
+		CHECK(load(t));            \
+		CHECK(!config_check(&c));  \
+		CHECK_STR(error(0), want); \
+		CHECK_STR(error(1), "");   \
+	} while (0)
+
+static void more_networks(void)
+{
+	GOOD("lan nic5\nlan2 nic2\nlan2.address 10.2.0.1/24\nlan2.mtu 1400\nlan3 52:54:00:12:34:56\n"
+	     "lan4 nic4\nlan5 nic3\nlan6 nic6\nlan7 nic7\nlan7.address 2001:db8::1/64\n");
+	CHECK(config_check(&c));
+	CHECK_EQ(net_interfaces(&c), 8);
+	CHECK(prints("lan2 nic2"));
+	CHECK(prints("lan2.address 10.2.0.1/24"));
+	CHECK(prints("lan2.mtu 1400"));
+	CHECK(prints("lan3 52:54:00:12:34:56"));
+	CHECK(prints("lan7.address 2001:db8::1/64"));
+	GOOD("lan2 nic2\n");
+	CHECK(config_check(&c));
+	CHECK_EQ(net_interfaces(&c), 3);
+	GOOD("");
+	CHECK(config_check(&c));
+	CHECK_EQ(net_interfaces(&c), 2);
+	WRONG("lan8 nic8\n", "gateway.conf:1: unknown key \"lan8\", nearest: lan");
+	WRONG("lan1 nic2\n", "gateway.conf:1: unknown key \"lan1\", nearest: lan");
+	WRONG("lan2 eth0\n", "gateway.conf:1: lan2: expected nic0, nic1, ... or a MAC address such as "
+	                     "52:54:00:12:34:56");
+	WRONG("lan2.mtu 1501\n", "gateway.conf:1: lan2.mtu: expected a number from 1280 to 1500");
+}
+
+static void networks_with_gaps(void)
+{
+	REFUSED("\nlan3 nic3\n", "gateway.conf:2: lan3: there is no lan2 before it");
+	REFUSED("lan2 nic2\nlan7 nic3\n", "gateway.conf:2: lan7: there is no lan6 before it");
+	REFUSED("lan2.address 10.2.0.1/24\n",
+	        "gateway.conf:1: lan2.address: lan2 names no NIC, such as nic2");
+	REFUSED("\nlan5.mtu 1400\n", "gateway.conf:2: lan5.mtu: lan5 names no NIC, such as nic5");
+	REFUSED("lan2.ra off\n", "gateway.conf:1: lan2.ra: lan2 names no NIC, such as nic2");
+	REFUSED("lan2 nic2\nlan3.rdnss 2001:db8::53\n",
+	        "gateway.conf:2: lan3.rdnss: lan3 names no NIC, such as nic3");
+	REFUSED("lan4.dnssl lab.test\n", "gateway.conf:1: lan4.dnssl: lan4 names no NIC, such as nic4");
+	REFUSED("lan7.pref64 64:ff9b::/96\n",
+	        "gateway.conf:1: lan7.pref64: lan7 names no NIC, such as nic7");
+}
+
+static void same_nic_of_three(void)
+{
+	REFUSED("lan2 nic0\n", "gateway.conf:1: lan and lan2 name the same NIC");
+	REFUSED("wan nic2\nlan2 nic2\n", "gateway.conf:2: wan and lan2 name the same NIC");
+	REFUSED("lan2 nic3\n\nlan nic3\n", "gateway.conf:3: lan and lan2 name the same NIC");
+	REFUSED("lan2 nic2\nlan3 nic4\nlan4 nic2\n",
+	        "gateway.conf:3: lan2 and lan4 name the same NIC");
+	REFUSED("lan2 52:54:00:12:34:56\nlan3 52:54:00:12:34:56\n",
+	        "gateway.conf:2: lan2 and lan3 name the same NIC");
+	/* Of an index and an address only the machine knows whether they are one card. */
+	GOOD("lan2 nic2\nlan3 52:54:00:12:34:56\n");
+	CHECK(config_check(&c));
+}
+
 static void own_addresses(void)
 {
 	GOOD("lan.address 10.0.0.1/8\nlan.address 10.255.255.254/8\nlan.address 192.0.2.0/31\n"
@@ -120,11 +182,18 @@ static void gateways_routes_neighbours(void)
 	WRONG_VALUE("route 10.0.0.0/8 via 224.0.0.1", "route: 224.0.0.1 is a multicast address");
 	WRONG_VALUE("route 10.0.0.0/8 via 2001:db8::1",
 	            "route: prefix and router are of different address families");
-	GOOD("route 0.0.0.0/0 via 192.0.2.1\nroute 10.1.2.3/8 via 192.0.2.1");
-	CHECK(prints("route 10.1.2.3/8 via 192.0.2.1"));
+	GOOD("route 0.0.0.0/0 via 192.0.2.1\nroute 10.0.0.0/8 via 192.0.2.1\n"
+	     "route 2001:db8::/32 via 2001:db8::1\n");
+	CHECK(!logged("route"));
+	/* The bits of a host mean nothing in a route. */
+	GOOD("\nroute 10.1.2.3/8 via 192.0.2.1\nroute 2001:db8:1:2::3/33 via 2001:db8::1\n");
+	CHECK(prints("route 10.0.0.0/8 via 192.0.2.1"));
+	CHECK(prints("route 2001:db8::/33 via 2001:db8::1"));
+	CHECK(logged("gateway.conf:2: route: 10.1.2.3/8 means 10.0.0.0/8"));
+	CHECK(logged("gateway.conf:3: route: 2001:db8:1:2::3/33 means 2001:db8::/33"));
 	WRONG("route 10.0.0.0/8 via 192.0.2.1\nroute 10.0.0.0/9 via 192.0.2.2\n"
 	      "route 10.1.2.3/8 via 192.0.2.3\nroute 10.0.0.0/7 via 192.0.2.4\n",
-	      "gateway.conf:3: route: 10.1.2.3/8 has a router already, 192.0.2.1");
+	      "gateway.conf:3: route: 10.0.0.0/8 has a router already, 192.0.2.1");
 	WRONG("route 2001:db8::/32 via 2001:db8:1::1\nroute 2001:db8::/32 via 2001:db8:1::1\n",
 	      "gateway.conf:2: route: 2001:db8::/32 has a router already, 2001:db8:1::1");
 #define EXPECTED "neighbour: expected ADDRESS MAC, such as 192.0.2.1 52:54:00:12:34:56"
@@ -159,6 +228,9 @@ int main(void)
 {
 	TEST(nics);
 	TEST(same_nic);
+	TEST(more_networks);
+	TEST(networks_with_gaps);
+	TEST(same_nic_of_three);
 	TEST(own_addresses);
 	TEST(gateways_routes_neighbours);
 	TEST(full_lists);

@@ -1,0 +1,2 @@
+SRC += net/probe/probe.c
+SRC += net/probe/probe_answer.c
