@@ -22,7 +22,7 @@
 #include "kernel/shell.h"
 
 #define POOL_PACKETS 4096u
-#define POOL_SPARE   1024u /* packets beside those in the receive rings */
+#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* how often rcv_poll runs */
 #define TLB_US       100000u

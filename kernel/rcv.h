@@ -9,8 +9,9 @@
  * cards' filters. */
 void rcv_init(struct gw *gw, struct nic *const *cards);
 
-/* Takes one burst from each interface with traffic and from one other interface, runs it through the
- * gateway, and sends the resulting frames. gw->clock.us must be set. True when a frame was moved. */
+/* Takes one burst from each interface with traffic and from one other interface, runs it through
+ * the gateway, and sends the resulting frames. gw->clock.us must be set. True when a frame was
+ * moved. */
 bool rcv_run(void);
 
 /* Hands the packets of all transmit queues to the cards. True when a card took some. To be called

@@ -150,8 +150,8 @@ static bool has_inside4(const struct gw *gw)
 	return false;
 }
 
-/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open many,
- * the NAT leaves some of its ports. */
+/* Sockets of ours on our own addresses use ports that no mapping has. For services, which open
+ * many, the NAT leaves some of its ports. */
 static void keep_ports(const struct gw *gw, struct nat *n)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];

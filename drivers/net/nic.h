@@ -9,7 +9,7 @@
 #include "kernel/lib/pkt.h"
 
 #define NIC_MAX   8
-#define NIC_BURST 32u /* most packets in one call */
+#define NIC_BURST 32u  /* most packets in one call */
 #define NIC_RING  256u /* most packets in the receive ring of a card */
 
 /* Shortest and longest received frame, without FCS: an Ethernet header; a header, a VLAN tag

@@ -130,7 +130,7 @@ static void stop_bus_masters(void)
 	struct pci_dev d;
 	while (pci_next(&cursor, &d))
 		if (d.class_code != 6) /* bridges */
-			pci_write16(&d, 4, pci_read16(&d, 4) & (uint16_t)~4u);
+			pci_cut(&d);
 }
 
 /* True on QEMU, which marks its host bridge: subsystem vendor 0x1af4, device 0x1100. */

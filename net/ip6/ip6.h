@@ -45,9 +45,9 @@ static inline const ip6 *ip6_hop_of(const struct gw *gw, const struct pkt *p);
  * another interface. A link-local source is valid on its own link. */
 bool ip6_bad_source(const struct gw *gw, const struct pkt *p);
 
-/* True when a packet came in on the network of one card and its source lies on that of another card,
- * or behind a router there. For forwarders that have IPv6 inside only and check by other means
- * whether the source is of the inside: with one inside network it is false. */
+/* True when a packet came in on the network of one card and its source lies on that of another
+ * card, or behind a router there. For forwarders that have IPv6 inside only and check by other
+ * means whether the source is of the inside: with one inside network it is false. */
 static inline bool ip6_from_elsewhere(const struct gw *gw, const struct pkt *p);
 bool ip6_source_elsewhere(const struct gw *gw, const struct pkt *p); /* out of line */
 static inline bool ip6_from_elsewhere(const struct gw *gw, const struct pkt *p)

@@ -93,9 +93,10 @@ def test_interrupt_without_a_reason(gateway: Lab) -> None:
     """A non-maskable interrupt for which the chipset shows neither a parity nor a channel check is counted and logged,
     and the gateway goes on."""
     before = gateway.console.stats()["cpu_nmis"]
-    for n in range(1, 4):
-        gateway.machine.qmp("inject-nmi")
-        until(lambda: gateway.console.stats()["cpu_nmis"] == before + n, 5, "the interrupt is counted")
+    gateway.machine.qmp("inject-nmi")
+    until(lambda: gateway.console.stats()["cpu_nmis"] == before + 1, 5, "the interrupt is counted")
+    gateway.machine.qmp("inject-nmi")
+    until(lambda: gateway.console.stats()["cpu_nmis"] == before + 2, 5, "the second interrupt is counted")
     until(lambda: "non-maskable interrupt" in gateway.console.command("log"), 5, "the interrupt is in the log")
     gateway.lan.run("ping", "-n", "-c3", "-i0.05", "-W3", net.FAR_SERVER)
 

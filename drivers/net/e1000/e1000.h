@@ -87,7 +87,7 @@ void e1000_hw_identify(struct e1000 *e);
 const char *e1000_hw_bus(struct e1000 *e);
 
 /* Resets the PHY of an 82541 or 82547, which may have settings of another system that a
- * reset of the card does not end. The link is down for seconds. Takes 20 ms. Does nothing
+ * reset of the card does not end. The carrier is down for seconds. Takes 20 ms. Does nothing
  * for other cards. */
 void e1000_hw_phy_reset(struct e1000 *e);
 
@@ -112,7 +112,7 @@ void e1000_hw_host_arp(struct e1000 *e);
  * negotiated. */
 void e1000_hw_negotiate(struct e1000 *e);
 
-/* Prepares the PHY for half duplex and sets e->half_duplex. The link is down for seconds,
+/* Prepares the PHY for half duplex and sets e->half_duplex. The carrier is down for seconds,
  * unless the PHY was prepared before. */
 void e1000_hw_half_duplex(struct e1000 *e);
 

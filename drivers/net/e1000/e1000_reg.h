@@ -75,7 +75,7 @@
 #define PHY_M88_CRS 0x0800 /* report the carrier of sent frames too */
 /* PHY of the 82541GI and 82547GI. */
 #define PHY_FIFO      20
-#define PHY_FIFO_FLEX 0x0010 /* flexible speed: the link comes up with the lowest one */
+#define PHY_FIFO_FLEX 0x0010 /* flexible speed: the carrier comes up with the lowest one */
 
 /* --- flow control (13.4.8 to 13.4.12), VLAN type ---------------------------------- */
 #define E1000_FCAL 0x0028

@@ -193,7 +193,7 @@ static void speed_and_duplex(void)
 }
 
 /* At half duplex a PHY of Marvell's must report the carrier of the frames that the card sends.
- * It learns that once, and the link goes down only then. */
+ * It learns that once, and the carrier goes down only then. */
 static void half_duplex(void)
 {
 	kit_machine(KIT_POOL);
@@ -202,7 +202,7 @@ static void half_duplex(void)
 	CHECK(kit_probe() == NULL);
 	CHECK(kit_nic[0]->carrier.up);
 	kit_wait_ms(1000);
-	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0060); /* at full duplex the link stays up */
+	CHECK_EQ(m->phy[PHY_M88_CONTROL], 0x0060); /* at full duplex the carrier stays up */
 	m->negotiate_us = 1500000;
 	m->half_duplex = true;
 	e1000_model_cable(m, false);

@@ -118,7 +118,7 @@ static void in_a_pcix_slot(void)
 }
 
 /* The PHY of an 82541 or 82547 keeps settings of another system until the driver resets it.
- * That is done once: a restart of the card does not take the link down. */
+ * That is done once: a restart of the card does not take the carrier down. */
 static void resets_the_phy_once(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(chip); i++) {

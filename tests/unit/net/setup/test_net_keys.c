@@ -58,7 +58,8 @@ static void same_nic(void)
 
 static void more_networks(void)
 {
-	GOOD("lan nic5\nlan2 nic2\nlan2.address 10.2.0.1/24\nlan2.mtu 1400\nlan3 52:54:00:12:34:56\n"
+	GOOD("lan nic5\nlan2 nic2\nlan2.address 10.2.0.1/24\nlan2.mtu 1400\nlan3 "
+	     "52:54:00:12:34:56\n"
 	     "lan4 nic4\nlan5 nic3\nlan6 nic6\nlan7 nic7\nlan7.address 2001:db8::1/64\n");
 	CHECK(config_check(&c));
 	CHECK_EQ(net_interfaces(&c), 8);
@@ -75,8 +76,9 @@ static void more_networks(void)
 	CHECK_EQ(net_interfaces(&c), 2);
 	WRONG("lan8 nic8\n", "gateway.conf:1: unknown key \"lan8\", nearest: lan");
 	WRONG("lan1 nic2\n", "gateway.conf:1: unknown key \"lan1\", nearest: lan");
-	WRONG("lan2 eth0\n", "gateway.conf:1: lan2: expected nic0, nic1, ... or a MAC address such as "
-	                     "52:54:00:12:34:56");
+	WRONG("lan2 eth0\n",
+	      "gateway.conf:1: lan2: expected nic0, nic1, ... or a MAC address such as "
+	      "52:54:00:12:34:56");
 	WRONG("lan2.mtu 1501\n", "gateway.conf:1: lan2.mtu: expected a number from 1280 to 1500");
 }
 
@@ -90,7 +92,8 @@ static void networks_with_gaps(void)
 	REFUSED("lan2.ra off\n", "gateway.conf:1: lan2.ra: lan2 names no NIC, such as nic2");
 	REFUSED("lan2 nic2\nlan3.rdnss 2001:db8::53\n",
 	        "gateway.conf:2: lan3.rdnss: lan3 names no NIC, such as nic3");
-	REFUSED("lan4.dnssl lab.test\n", "gateway.conf:1: lan4.dnssl: lan4 names no NIC, such as nic4");
+	REFUSED("lan4.dnssl lab.test\n",
+	        "gateway.conf:1: lan4.dnssl: lan4 names no NIC, such as nic4");
 	REFUSED("lan7.pref64 64:ff9b::/96\n",
 	        "gateway.conf:1: lan7.pref64: lan7 names no NIC, such as nic7");
 }
