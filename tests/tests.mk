@@ -50,14 +50,14 @@ unit: $(UNIT64) $(UNIT32) $(TOOL_TEST)
 # The gateway against scapy and the RFCs, in virtual time.
 sim: build/host64/gwsim build/host32/gwsim
 	.venv/bin/pytest -q -n2 tests/sim
-# Makes a program of each test file, so that tests/mutants/run can run it.
+# Makes a program of each test file, so that tests/mutants/run can run it, or the tests that it names.
 SIM = $(wildcard tests/sim/*/test_*.py)
 TOOL_PY = $(wildcard tests/tools/test_*.py) tests/qemu/test_dnstools.py
 $(SIM:%.py=build/host64/%): build/host64/gwsim
 $(SIM:%.py=build/host64/%): PICK = -k host64
 $(SIM:%.py=build/host64/%) $(TOOL_PY:%.py=build/host64/%): build/host64/%: %.py
 	@mkdir -p $(@D)
-	@printf '#!/bin/sh\nexec .venv/bin/pytest -q -x $(PICK) %s\n' $< >$@ && chmod +x $@
+	@printf '#!/bin/sh\n[ $$# -gt 0 ] || set -- %s\nexec .venv/bin/pytest -q -x $(PICK) "$$@"\n' $< >$@ && chmod +x $@
 
 # Programs that measure and test DNS64 servers; they run on the host.
 TOOL_FLAGS = -std=gnu17 -O2 -g $(WARN)

@@ -58,6 +58,11 @@ def make_project(tmp_path: Path) -> Path:
         "test_many": "if grep -q 'return 2' net/a.c; then echo not ok 1; [ $TAP_STOP ] || sleep 1000; exit 1; fi",
         "test_blind": "true",
         "test_broken": "false",
+        # Like pytest: names what failed. Without the bug only that may run, and passes or not.
+        "test_named": "if grep -q 'return 2' net/a.c; then echo 'FAILED tests/t.py::one[a b] - assert 1'; exit 1; fi; "
+                      "[ $# = 1 ] && [ \"$1\" = 'tests/t.py::one[a b]' ]",
+        "test_flaky": "echo 'FAILED tests/t.py::one'; exit 1",
+        "test_slower": "sleep 1.5; if grep -q 'return 2' net/a.c; then sleep 2; exit 1; fi",
     }.items():
         path = tmp_path / "tests" / name
         path.write_text(f"#!/bin/sh\n{script}\n")
@@ -92,7 +97,10 @@ def test_verdicts(project: Path) -> None:
           endless=BUG.replace("test_value", "test_slow\nEnds: never"),
           broken=BUG.replace("test_value", "test_broken"),
           stale=BUG.replace("return 1", "return 3"),
-          none=BUG.replace("test_value", "test_none"))
+          none=BUG.replace("test_value", "test_none"),
+          named=BUG.replace("test_value", "test_named"),
+          flaky=BUG.replace("test_value", "test_flaky"),
+          slower=BUG.replace("test_value", "test_slower"))
     status, said, output = run(project)
     assert status == 1, output
     assert said["seen"] == said["later"] == "ok: seen by tests/test_value"
@@ -102,8 +110,11 @@ def test_verdicts(project: Path) -> None:
     assert said["slow"] == "not ok: tests/test_slow ran out of time"
     assert said["broken"].startswith("not ok: tests/test_broken fails without a bug")
     assert said["stale"] == "not ok: its lines stand 0 times in net/a.c, second"
+    assert said["named"] == "ok: seen by tests/test_named"
+    assert said["flaky"].startswith("not ok: tests/test_flaky fails without a bug")
+    assert said["slower"] == "ok: seen by tests/test_slower"  # slow without the bug, so it gets more time
     assert said["none"].startswith("not ok: tests/test_none does not build")
-    assert "# not seen: net/a:blind net/a:broken net/a:none net/a:slow net/a:stale" in output
+    assert "# not seen: net/a:blind net/a:broken net/a:flaky net/a:none net/a:slow net/a:stale" in output
     assert (project / "net/a.c").read_text() == SOURCE and not list((project / "tmp").iterdir())
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Makefile with a compiler that compiles nothing, tools/deps with an apt-get that installs nothing, the bytes of the
-boot media."""
+"""The Makefile with a compiler that compiles nothing, tools/deps with an apt-get that installs nothing, the media's
+bytes."""
 
 from __future__ import annotations
 

@@ -59,6 +59,15 @@ static void model_add(uint32_t net, unsigned len, uint32_t via)
 	entry[n_entries++] = (struct entry){net, via, len};
 }
 
+/* True when a route of the configuration has this prefix; the first four entries are ours. */
+static bool has_router(uint32_t net, unsigned len)
+{
+	for (unsigned i = 4; i < n_entries; i++)
+		if (entry[i].len == len && common_bits(entry[i].net, net) >= len)
+			return true;
+	return false;
+}
+
 static void longest_prefix(void)
 {
 	unsigned wrong = 0;
@@ -76,6 +85,8 @@ static void longest_prefix(void)
 			unsigned len = rng_below(&rng, 33);
 			uint32_t hop = 0x0a010100 + rng_below(&rng, 200);
 			char text[80];
+			if (has_router(net, len))
+				continue;
 			snprintf(text, sizeof text, "route %u.%u.%u.%u/%u via 10.1.1.%u\n",
 			         net >> 24, net >> 16 & 255, net >> 8 & 255, net & 255, len,
 			         hop & 255);
