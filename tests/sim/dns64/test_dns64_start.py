@@ -71,7 +71,8 @@ def test_a_file_of_mtd64(start: Start) -> None:
     (BASIC + f"nameserver {OUR6}\n", "nameserver: one is the gateway's own address"),
     (BASIC + "nameserver fe80::1\n", "nameserver: a link-local address"),
     (f"nameserver {UPSTREAM}\n", "lan.address: an address is required by dns64"),
-    (DNS64.replace("dns64.cache 2000", "dns64.cache 16000000"), "dns64.cache: not enough memory for so many records; 1"),
+    (DNS64.replace("dns64.cache 2000", "dns64.cache 16000000"),
+     "dns64.cache: not enough memory for so many records; 1"),
 ])
 def test_what_is_missing(start: Start, config: str, wrong: str) -> None:
     with pytest.raises(Refused, match=wrong):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from gateway import A, B, INSIDE, LAN, NAT, NEAR, NEIGHBOURS, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, Gateway
+from gateway import A, B, INSIDE, LAN, NAT, NEAR, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, Gateway
 from net6 import ADDRESSES6
 from test_dns64_start import BOTH
 from scapy.layers.inet import IP, UDP

@@ -245,12 +245,11 @@ def test_traceroute6(six: Gateway) -> None:
     begin(six, f"traceroute {BEYOND}")
     asked = request(six)
     assert asked[IPv6].hlim == 1
-    six.send(WAN, Ether(src=ROUTER6.mac, dst=PORT_MAC[WAN]) / IPv6(src=ROUTER6.ip, dst=OWN[WAN]) / ICMPv6TimeExceeded() /
-             Raw(bytes(asked[IPv6])))
+    from_router = Ether(src=ROUTER6.mac, dst=PORT_MAC[WAN]) / IPv6(src=ROUTER6.ip, dst=OWN[WAN])
+    six.send(WAN, from_router / ICMPv6TimeExceeded() / Raw(bytes(asked[IPv6])))
     text, sent = lines(six)
     assert text == [f" 1  {ROUTER6.ip}  0.000 ms"] and only(sent).ip6.hlim == 2
-    six.send(WAN, Ether(src=ROUTER6.mac, dst=PORT_MAC[WAN]) / IPv6(src=ROUTER6.ip, dst=OWN[WAN]) / ICMPv6DestUnreach(code=1) /
-             Raw(bytes(only(sent).ip6)[:48]))
+    six.send(WAN, from_router / ICMPv6DestUnreach(code=1) / Raw(bytes(only(sent).ip6)[:48]))
     assert lines(six)[0] == [f" 2  {ROUTER6.ip}  0.000 ms prohibited", f"{BEYOND} not reached"]
 
 

@@ -38,7 +38,6 @@ from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRD
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from simulator import Refused
-from stream import Stream
 from tunnel import COLOCATED, FAR, FAR6, HOST6, OWN6
 
 pytestmark = pytest.mark.virtual
