@@ -111,6 +111,22 @@ bool ip4_bad_source(const struct gw *gw, const struct pkt *p)
 	return !r || r->iface != p->iface || interface_is_broadcast4(&gw->iface[p->iface], from);
 }
 
+/* True for the network or broadcast address of a network of ours. The route says whether the
+ * address is on one: a default route, that it is on none; a longer route to a router may hide one.
+ */
+static bool is_broadcast(const struct gw *gw, ip4 a)
+{
+	const struct route4 *r = route4_for(&gw->routes4, a);
+	if (!r || r->len == 0)
+		return false;
+	if (r->via == 0)
+		return interface_is_broadcast4(&gw->iface[r->iface], a);
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_broadcast4(&gw->iface[i], a))
+			return true;
+	return false;
+}
+
 enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 {
 	ip4 to = ip4_to(p);
@@ -118,9 +134,8 @@ enum drop ip4_bad_destination(const struct gw *gw, const struct pkt *p)
 		return DROP_MULTICAST;
 	if (ip4_no_host(to))
 		return DROP_MARTIAN_DESTINATION;
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (interface_is_broadcast4(&gw->iface[i], to))
-			return DROP_MULTICAST;
+	if (is_broadcast(gw, to))
+		return DROP_MULTICAST;
 	/* A unicast packet in a broadcast frame (RFC 1812 section 5.3.4). */
 	return p->flags & PKT_L2_GROUP ? DROP_MULTICAST : DROP_NONE;
 }

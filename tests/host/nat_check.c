@@ -170,7 +170,9 @@ static const char *check_ports(const struct nat_table *t, const struct gw *gw, u
 		}
 	}
 	*mappings += n_owners;
-	if (gw && gw_is_own(gw, ip4_from_raw(t->external[external].ip)))
+	/* Without an outer address (0) the ports of our sockets stay taken. */
+	uint32_t ip = t->external[external].ip;
+	if (gw && (ip == 0 || gw_is_own(gw, ip4_from_raw(ip))))
 		bad = check_sockets(t, gw, external, proto, &n_own);
 	return bad ? bad : check_used(p, t->external[external].n_free[proto], n_owners + n_own);
 }
