@@ -31,6 +31,9 @@ struct forwarder {
 	bool promiscuous; /* the interfaces take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
 	bool lan_alone;   /* works without a WAN */
+	/* It makes its claims of addresses (route4_claim) again in `changed`, so that an address of
+	 * ours goes before a claim. Where this is not set, a claimed address cannot become ours. */
+	bool claims_again;
 	/* The gateway is a host, not a router: it drops IPv6 packets for others without an ICMPv6
 	 * error, and its services accept packets from every interface (local_serves). */
 	bool is_host;

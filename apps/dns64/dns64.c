@@ -5,6 +5,7 @@
 #include "apps/dns64/client/dns64_datagram.h"
 #include "apps/dns64/client/dns64_known.h"
 #include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
 #include "net/gw_address.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/ip6.h"
@@ -113,17 +114,11 @@ static void advertise(struct gw *gw, const struct dns64 *d)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		const ip6 *own = interface_is_inside(i) ? global_of(&gw->iface[i]) : NULL;
-		if (!own)
-			continue;
-		if (!gw->ra[i].on)
+		if (own && !gw->ra[i].on)
 			ra_start(gw, i, 0, 0, 0);
-		ra_set_dns(gw, i, own, d->pref64, d->n_pref64);
+		if (own || gw->ra[i].on)
+			ra_set_dns(gw, i, own, d->pref64, own ? d->n_pref64 : 0);
 	}
-}
-
-static void dns64_changed(struct gw *gw)
-{
-	advertise(gw, dns64_of(gw));
 }
 
 static bool has_inside_address(const struct gw *gw)
@@ -133,6 +128,17 @@ static bool has_inside_address(const struct gw *gw)
 		    (gw->iface[i].n_addr > 0 || global_of(&gw->iface[i]) != NULL))
 			return true;
 	return false;
+}
+
+static void dns64_changed(struct gw *gw)
+{
+	struct dns64 *d = dns64_of(gw);
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		gw->iface[i].burst = 0; /* set again in the next tick */
+	note_interfaces(gw, d);
+	advertise(gw, d);
+	if (!has_inside_address(gw))
+		log_line("dns64: no inside address: nobody is served");
 }
 
 /* Lets the parts find each other. */

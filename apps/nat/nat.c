@@ -518,6 +518,8 @@ void nat_changed(struct gw *gw)
 	uint32_t ip = wan->n_addr ? ip4_raw(wan->addr[0].addr) : 0;
 	char text[FMT_IP4];
 	nat_session_forget_routes(&n->table);
+	if (!has_inside4(gw))
+		log_line("nat: no IPv4 address inside: nothing is translated");
 	if (nat_config(gw->config)->n_pool || ip == n->table.first_external)
 		return;
 	uint64_t before = n->table.renumbered;

@@ -15,7 +15,6 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/lib/fmt.h"
-#include "kernel/lib/log.h"
 #include "net/gw_address.h"
 #include "net/setup/gw_setup6.h"
 #include "net/ip4/icmp.h"
@@ -308,20 +307,23 @@ static const char *follow(struct gw *gw, struct translator *v)
 	return bad;
 }
 
-/* Where a table is too small for what there is now, the rest is not translated. */
-static void ivi_changed(struct gw *gw)
-{
-	const char *bad = follow(gw, gw->state);
-	if (bad)
-		log_line("%s", bad);
-}
-
 static bool has_inside6(const struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
 			return true;
 	return false;
+}
+
+/* Where a table is too small for what there is now, the rest is not translated. */
+static void ivi_changed(struct gw *gw)
+{
+	const char *bad = follow(gw, gw->state);
+	if (bad)
+		log_line("%s", bad);
+	if (!has_inside6(gw) || gw->iface[IF_WAN].n_addr == 0)
+		log_line("ivi: no IPv%u address %s: nothing is translated", has_inside6(gw) ? 4 : 6,
+		         has_inside6(gw) ? "outside" : "inside");
 }
 
 static const char *ivi_init(struct gw *gw)
@@ -477,6 +479,7 @@ static bool ivi_prefix64(const struct gw *gw, struct prefix *p, bool *ivi)
 
 const struct forwarder forwarder_ivi = {
         .no_wan6 = true,
+        .claims_again = true,
         .takes_source_routes = true,
         .keys = {&ivi_section},
         .counts = {&ivi_counts},

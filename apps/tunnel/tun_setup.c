@@ -225,6 +225,24 @@ static void stop_lans(struct gw *gw, struct tun *t)
 	}
 }
 
+/* Takes the prefixes back in whose networks we have no address any more. */
+static void stop_lost_lans(struct gw *gw, struct tun *t)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		ip6 net = address_of(t->lan_net[i], 0);
+		const struct interface *at = &gw->iface[i];
+		bool have = t->lan_net[i] == 0;
+		for (uint32_t k = 0; k < at->n_addr6 && !have; k++)
+			have = addr_in6(&at->addr6[k].addr, &net, 64);
+		if (have)
+			continue;
+		log_line("6to4: %s has no address of the site any more", at->name);
+		ra_deprecate(gw, i, &net, 64);
+		t->lan_net[i] = 0;
+		t->lan_own[i] = false;
+	}
+}
+
 /* Makes the site of an address. */
 static const char *start_site(struct gw *gw, struct tun *t, ip4 own)
 {
@@ -251,13 +269,19 @@ const char *tun_follow(struct gw *gw, struct tun *t)
 	uint32_t outer = t->outer;
 	const char *bad = choose_addresses(gw, t, &own);
 	memset(t->end, 0, sizeof t->end); /* their routes may have changed */
-	if (!bad && t->up && ip4_eq(own, t->made_from) && t->outer == outer)
+	if (!bad && t->up && ip4_eq(own, t->made_from) && t->outer == outer) {
+		stop_lost_lans(gw, t);
 		return NULL;
+	}
 	stop_lans(gw, t);
 	gw_forget_routes6(gw);
 	t->up = false;
 	if (!bad)
 		bad = start_site(gw, t, own);
+	if (bad) {
+		stop_lans(gw, t);
+		gw_forget_routes6(gw);
+	}
 	t->made_from = own;
 	t->up = !bad;
 	return bad;

@@ -31,11 +31,15 @@ static bool in_net(uint32_t net, uint8_t len, uint32_t a)
 static uint32_t iface_of(const struct interface *all, ip4 via)
 {
 	uint32_t found = INTERFACES;
+	int len = -1; /* of the smallest network that has it */
 	for (uint32_t i = 0; i < INTERFACES; i++) {
+		const struct address4 *own = interface_on_link4(&all[i], via);
 		if (interface_has4(&all[i], via))
 			return INTERFACES;
-		if (found == INTERFACES && interface_on_link4(&all[i], via))
+		if (own && own->len > len) {
 			found = i;
+			len = own->len;
+		}
 	}
 	return found;
 }
@@ -113,6 +117,15 @@ bool route4_add(struct route4_table *t, const struct interface *all, uint32_t ne
 	t->given[t->n_given++] = (struct route4_given){net & addr_mask4(len), via, len, false};
 	route4_rebuild(t, all);
 	return true;
+}
+
+bool route4_has(const struct route4_table *t, uint32_t net, uint8_t len, ip4 via)
+{
+	for (uint32_t i = 0; i < t->n_given; i++)
+		if (t->given[i].net == (net & addr_mask4(len)) && t->given[i].len == len &&
+		    ip4_eq(t->given[i].via, via))
+			return true;
+	return false;
 }
 
 bool route4_del(struct route4_table *t, const struct interface *all, uint32_t net, uint8_t len,

@@ -57,6 +57,9 @@ bool route4_add(struct route4_table *t, const struct interface *all, uint32_t ne
  * that was not known. */
 bool route4_silence(struct route4_table *t, const struct interface *all, ip4 via, bool silent);
 
+/* True when exactly this route was added. */
+bool route4_has(const struct route4_table *t, uint32_t net, uint8_t len, ip4 via);
+
 /* Removes the routes to exactly this network that were added, those to the next hop *via only where
  * via is not NULL. False when there was none. */
 bool route4_del(struct route4_table *t, const struct interface *all, uint32_t net, uint8_t len,

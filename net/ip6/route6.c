@@ -95,6 +95,7 @@ static bool add_connected(struct route6_table *t, const struct interface *at, ui
 static uint32_t iface_of(const struct interface *all, const struct route6_given *g)
 {
 	uint32_t found = IF_NONE;
+	int len = -1; /* of the smallest network that has it */
 	if (!g->has_via || ip6_is_unspecified(&g->via) || ip6_is_link_local(&g->via))
 		return g->iface;
 	for (uint32_t i = 0; i < INTERFACES; i++)
@@ -102,9 +103,11 @@ static uint32_t iface_of(const struct interface *all, const struct route6_given 
 			const struct address6 *a = &all[i].addr6[k];
 			if (ip6_eq(&a->addr, &g->via))
 				return IF_NONE;
-			if (found == IF_NONE && !ip6_is_link_local(&a->addr) &&
-			    addr_in6(&g->via, &a->addr, a->len))
+			if (a->len > len && !ip6_is_link_local(&a->addr) &&
+			    addr_in6(&g->via, &a->addr, a->len)) {
 				found = i;
+				len = a->len;
+			}
 		}
 	return found;
 }
@@ -168,7 +171,20 @@ bool route6_add_hop(struct route6_table *t, const struct interface *all, const i
 {
 	const struct route6_given g = {
 	        .net = *net, .via = *via, .len = len, .iface = (uint8_t)iface, .has_via = true};
-	return add(t, all, &g);
+	uint32_t n = 0; /* the rest of the table is the forwarder's */
+	for (uint32_t i = 0; i < t->n_given; i++)
+		n += !t->given[i].app;
+	return n < ROUTES6_GIVEN - ROUTES6_APP && add(t, all, &g);
+}
+
+bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const ip6 *via)
+{
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		const struct route6_given *g = &t->given[i];
+		if (!g->app && g->len == len && addr_in6(&g->net, net, len) && ip6_eq(&g->via, via))
+			return true;
+	}
+	return false;
 }
 
 bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
@@ -177,7 +193,7 @@ bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *
 	uint32_t n = 0, had = t->n_given;
 	for (uint32_t i = 0; i < had; i++) {
 		const struct route6_given *g = &t->given[i];
-		if (g->len != len || !addr_in6(&g->net, net, len) ||
+		if (g->app || g->len != len || !addr_in6(&g->net, net, len) ||
 		    (via && !(g->has_via && ip6_eq(&g->via, via))))
 			t->given[n++] = *g;
 	}

@@ -62,6 +62,9 @@ bool route6_rebuild(struct route6_table *t, const struct interface *all) MUST_US
 bool route6_add_hop(struct route6_table *t, const struct interface *all, const ip6 *net,
                     uint8_t len, const ip6 *via, uint32_t iface) MUST_USE;
 
+/* True when exactly this route was added by route6_add_hop. */
+bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const ip6 *via);
+
 /* Adds a route of the forwarder: to a next hop on an interface (`via`), to IF_APP, or to IF_NONE.
  * Our own addresses inside the network stay ours. False, and the table as before, when there are
  * too many. */
@@ -73,8 +76,9 @@ bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *
 bool route6_silence(struct route6_table *t, const struct interface *all, const ip6 *via,
                     bool silent);
 
-/* Removes the routes to exactly this network that were added, those to the next hop *via only where
- * via is not NULL; a connected network keeps its own route. False when there was none. */
+/* Removes the routes to exactly this network that route6_add_hop added, those to the next hop *via
+ * only where via is not NULL; a connected network keeps its own route. False when there was none.
+ */
 bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
                 const ip6 *via);
 

@@ -93,6 +93,10 @@ static void write_dns(const struct ra_config_interface *c, const struct ra *ra, 
 		o->lifetime = be32_of(lifetime_s);
 		memcpy(o + 1, own ? &ra->dns : c->rdnss, n);
 	}
+	o = ra->has_gone_dns && c->n_rdnss == 0 ? option(w, ND_OPT_RDNSS, sizeof *o + sizeof(ip6))
+	                                        : NULL;
+	if (o) /* lifetime 0 */
+		memcpy(o + 1, &ra->gone_dns, sizeof ra->gone_dns);
 	uint8_t names[RA_DOMAINS * (CONFIG_DOMAIN + 2)];
 	n = 0;
 	for (uint32_t i = 0; i < c->n_dnssl; i++)
@@ -192,8 +196,16 @@ void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct p
                 uint32_t n)
 {
 	struct ra *ra = &gw->ra[iface];
-	ra->has_dns = true;
-	ra->dns = *server;
+	bool same = server ? ra->has_dns && ip6_eq(&ra->dns, server) : !ra->has_dns;
+	if (!same && ra->has_dns) { /* hosts learn once that it is gone */
+		ra->gone_dns = ra->dns;
+		ra->has_gone_dns = true;
+	}
+	ra->has_dns = server != NULL;
+	if (server)
+		ra->dns = *server;
+	if (!same)
+		bring_forward(gw, ra, ANSWER_MS);
 	ra->n_pref64 = min_u32(n, RA_PREF64);
 	memcpy(ra->pref64, pref64, ra->n_pref64 * sizeof *pref64);
 }
@@ -313,6 +325,7 @@ static void tick_iface(struct gw *gw, uint32_t iface)
 	ra->apart_ms = gw->clock.ms + APART_MS;
 	ra->next_ms = gw->clock.ms + wait;
 	send(gw, iface, &mld_all_nodes, false);
+	ra->has_gone_dns = false;
 }
 
 /* RFC 4861 section 4.2: the source is the link-local address, so that must be valid. */

@@ -23,8 +23,8 @@
  * the default router, mtu 0: none. Called in the application's init. */
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
-/* Sets a DNS server and NAT64 prefixes of the application, which are advertised unless the
- * configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
+/* Sets a DNS server (NULL: none) and NAT64 prefixes of the application, which are advertised unless
+ * the configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
 void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
                 uint32_t n);
 

@@ -26,7 +26,8 @@ struct ra {
 	struct ra_prefix prefix[RA_PREFIXES];
 	uint32_t n_prefixes;
 	/* Advertised when lan.rdnss and lan.pref64 are not set. */
-	bool has_dns;
+	bool has_dns, has_gone_dns; /* gone_dns: hosts must forget it (RFC 8106 section 5.1) */
+	ip6 gone_dns;
 	ip6 dns;
 	struct prefix pref64[RA_PREF64];
 	uint32_t n_pref64;

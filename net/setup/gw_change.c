@@ -24,6 +24,14 @@ void gw_change_inform(struct gw *gw)
 	gw_wake_at(gw, gw->clock.us);
 }
 
+/* Something is gone: packets that wait for a neighbour may have its address, or another way now. */
+static void inform_of_loss(struct gw *gw)
+{
+	gw_change_inform(gw);
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		neigh_moved(gw, i);
+}
+
 static bool has_address(const struct gw *gw, uint32_t iface, const struct addr *a)
 {
 	if (!a->is6)
@@ -60,14 +68,16 @@ const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct ad
 	if (!has_address(gw, iface, own))
 		return gw_setup_fail("%s has no address %s", gw->iface[iface].name,
 		                     addr_text(text, own));
+	if (!own->is6 && route4_claimed(&gw->routes4, own->v4))
+		return gw_setup_fail("%s.address %s stands for other hosts too, so it stays",
+		                     gw->iface[iface].name, addr_text(text, own));
 	if (own->is6)
 		gw_del_address6(gw, iface, &own->v6);
 	else
 		gw_setup_del_address4(gw, iface, own->v4);
 	log_line("%s: address %s removed", gw->iface[iface].name, addr_text(text, own));
 	frag_forget_all(gw);
-	neigh_moved(gw, iface);
-	gw_change_inform(gw);
+	inform_of_loss(gw);
 	return NULL;
 }
 
@@ -101,8 +111,6 @@ const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const st
 	if (!had)
 		return gw_setup_fail("there is no such route to %s", addr_prefix_text(text, to));
 	log_line("route %s removed", addr_prefix_text(text, to));
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		neigh_moved(gw, i);
-	gw_change_inform(gw);
+	inform_of_loss(gw);
 	return NULL;
 }

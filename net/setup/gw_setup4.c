@@ -6,22 +6,29 @@
 #include "net/neigh/neigh.h"
 #include "net/setup/gw_setup.h"
 
-/* The interface on whose network an address lies; INTERFACES when on none. */
+/* The interface on whose network an address lies, the smallest of those; INTERFACES when on none.
+ */
 static uint32_t iface_of(const struct gw *gw, ip4 a)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (interface_on_link4(&gw->iface[i], a))
-			return i;
-	return INTERFACES;
+	uint32_t found = INTERFACES;
+	int len = -1;
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const struct address4 *own = interface_on_link4(&gw->iface[i], a);
+		if (own && own->len > len) {
+			found = i;
+			len = own->len;
+		}
+	}
+	return found;
 }
 
-/* The network of the inside that lies in the network of an address on another one; INTERFACES when
- * none does. Hosts would look for each other on the wrong side. */
+/* The interface whose network lies in the network of an inside address; INTERFACES when none does.
+ * Hosts would look for each other on the wrong side. */
 static uint32_t inside_in(const struct gw *gw, uint32_t i, ip4 a, uint8_t len)
 {
 	for (uint32_t k = 0; interface_is_inside(i) && k < gw->n_iface; k++)
 		for (uint32_t n = 0; n < gw->iface[k].n_addr; n++)
-			if (interface_is_inside(k) && k != i &&
+			if (k != i &&
 			    !((ip4_get(gw->iface[k].addr[n].addr) ^ ip4_get(a)) & addr_mask4(len)))
 				return k;
 	return INTERFACES;
@@ -41,7 +48,7 @@ const char *gw_setup_add_address4(struct gw *gw, uint32_t i, ip4 a, uint8_t len)
 	if (other != INTERFACES)
 		return gw_setup_fail("%s.address %s/%u contains the network of %s.address",
 		                     iface->name, fmt_ip4(text, a), len, gw->iface[other].name);
-	if (route4_claimed(&gw->routes4, a))
+	if (route4_claimed(&gw->routes4, a) && !gw->forwarder->claims_again)
 		return gw_setup_fail("%s.address %s stands for another host", iface->name,
 		                     fmt_ip4(text, a));
 	if (iface->n_addr == NET_ADDRESSES)
@@ -96,6 +103,9 @@ const char *gw_setup_add_route4(struct gw *gw, const char *key, const struct pre
 		                     addr_text(text, via));
 	if (route4_claimed(&gw->routes4, via->v4))
 		return gw_setup_fail("%s %s stands for another host", key, addr_text(text, via));
+	if (route4_has(&gw->routes4, net, len, via->v4))
+		return gw_setup_fail("%s %s: there is that route already", key,
+		                     addr_text(text, via));
 	if (!route4_add(&gw->routes4, gw->iface, net, len, via->v4))
 		return gw_setup_fail("too many routes");
 	gw->changes++;

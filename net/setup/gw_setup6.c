@@ -20,26 +20,33 @@ static ip6 link_local_of(const mac *m)
 	              m->b[3], m->b[4], m->b[5]}};
 }
 
-/* The interface on whose network an address lies; INTERFACES when on none. */
+/* The interface on whose network an address lies, the smallest of those; INTERFACES when on none.
+ */
 static uint32_t iface_of(const struct gw *gw, const ip6 *a)
 {
+	uint32_t found = INTERFACES;
+	int len = -1;
 	for (uint32_t i = 0; i < gw->n_iface; i++)
-		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++)
-			if (!ip6_is_link_local(&gw->iface[i].addr6[k].addr) &&
-			    addr_in6(a, &gw->iface[i].addr6[k].addr, gw->iface[i].addr6[k].len))
-				return i;
-	return INTERFACES;
+		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++) {
+			const struct address6 *own = &gw->iface[i].addr6[k];
+			if (ip6_is_link_local(&own->addr) || own->len <= len ||
+			    !addr_in6(a, &own->addr, own->len))
+				continue;
+			found = i;
+			len = own->len;
+		}
+	return found;
 }
 
-/* The network of the inside that lies in the network of an address on another one; INTERFACES when
- * none does. Hosts would look for each other on the wrong side. */
+/* The interface whose network lies in the network of an inside address; INTERFACES when none does.
+ * Hosts would look for each other on the wrong side. */
 static uint32_t inside_in(const struct gw *gw, uint32_t iface, const ip6 *a, uint8_t len)
 {
 	if (!interface_is_inside(iface) || ip6_is_link_local(a))
 		return INTERFACES;
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 1; k < gw->iface[i].n_addr6; k++)
-			if (interface_is_inside(i) && i != iface &&
+			if (i != iface && !ip6_is_link_local(&gw->iface[i].addr6[k].addr) &&
 			    addr_in6(&gw->iface[i].addr6[k].addr, a, len))
 				return i;
 	return INTERFACES;
@@ -160,6 +167,9 @@ const char *gw_setup_add_route6(struct gw *gw, const char *key, const struct pre
 		return no_network(gw, key, via);
 	if (gw_address6(gw, iface, &via->v6))
 		return gw_setup_fail("%s %s is the gateway's own address", key,
+		                     addr_text(text, via));
+	if (route6_has(&gw->routes6, to ? &to->addr.v6 : &any, to ? to->len : 0, &via->v6))
+		return gw_setup_fail("%s %s: there is that route already", key,
 		                     addr_text(text, via));
 	if (!route6_add_hop(&gw->routes6, gw->iface, to ? &to->addr.v6 : &any, to ? to->len : 0,
 	                    &via->v6, iface))

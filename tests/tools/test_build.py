@@ -155,7 +155,7 @@ def deps(machine: Path) -> Iterator[subprocess.Popen[str]]:
                                start_new_session=True)
     try:
         yield process
-        process.wait(20)
+        process.wait(120)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -21,7 +21,7 @@ import mutant as planted  # noqa: E402
 def compiled(tree: Tree, compiler: list[str], folder: str, path: str) -> list[Finding]:
     """The compiler's findings about a file in the folder; a header is compiled alone, because it has many users."""
     # Changed headers precede the tree's. A full compilation, because a bug may leave a function unused.
-    command = [compiler[0], f"-I{folder}", *compiler[1:], "-O1", "-S", "-o", os.devnull]
+    command = [compiler[0], f"-I{folder}", *compiler[1:], f"-I{os.path.dirname(path)}", "-O1", "-S", "-o", os.devnull]
     if path.endswith(".h"):
         status, output = run(tree, [*command, "-x", "c", "-"], f'#include "{folder}/{path}"\n')
     else:

@@ -166,6 +166,7 @@ def test_port_forward_to_another_network(start: Start) -> None:
     assert (sent.ip.src, sent.ip.dst, sent.ip[TCP].dport) == (OUTSIDE, C.ip, 80)
 
 
+@pytest.mark.virtual
 def test_forwards_that_lead_nowhere(start: Start) -> None:
     for address in (INSIDE2, "192.168.4.10", SERVER):
         with pytest.raises(Refused, match="nat.forward: the inside address is not on the LAN side"):

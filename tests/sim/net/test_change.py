@@ -17,11 +17,13 @@ from gateway import (
 from ivi import FOUR, IVI, OWN4, SIX4, SIX_MAC, from4, from6, start_ivi, to_four, to_six
 from net6 import kind6, of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
-from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, IPv6
+from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPrefixInfo, ICMPv6NDOptRDNSS, IPv6
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from simulator import Refused, Simulator
 from tunnel import in_site
+
+pytestmark = pytest.mark.virtual
 
 Start = Callable[..., Gateway]
 NEW, NEW_ROUTER = "198.18.5.2", Host(WAN, "198.18.5.1", "52:54:00:00:02:51")
@@ -53,6 +55,18 @@ def advertised(sent: list[Sent]) -> dict[str, tuple[int, int]]:
         if isinstance(packet, ICMPv6NDOptPrefixInfo):
             found[packet.prefix] = (packet.validlifetime, packet.preferredlifetime)
         packet = packet.payload
+    return found
+
+
+def servers(sent: list[Sent], last: bool = False) -> dict[str, int]:
+    """The DNS servers of all advertisements, or of the last one, with their last lifetimes."""
+    found = {}
+    for one in of_kind(sent, RA, LAN)[-1 if last else 0:]:
+        packet = one.frame[ICMPv6ND_RA]
+        while packet:
+            if isinstance(packet, ICMPv6NDOptRDNSS):
+                found.update(dict.fromkeys(packet.dns, packet.lifetime))
+            packet = packet.payload
     return found
 
 
@@ -149,6 +163,14 @@ def test_a_syn_to_a_vanished_address_gets_no_error(start: Start) -> None:
     assert gateway.stats()["nat_syns_held"] == 0
 
 
+def test_an_own_address_of_the_pool_stays(start: Start) -> None:
+    gateway = start(NAT + f"wan.address 203.0.113.7/24\nnat.pool {OUTSIDE}\n")
+    only(out(gateway), WAN)
+    with pytest.raises(Refused, match=f"wan.address {OUTSIDE} stands for other hosts too, so it stays"):
+        gateway.change(f"address del {WAN} {OUTSIDE}")
+    assert only(out(gateway), WAN).ip.src == OUTSIDE
+
+
 # --- routes ------------------------------------------------------------------------------------------
 
 
@@ -186,6 +208,8 @@ def test_an_inside_network_comes_and_goes(start: Start) -> None:
     ("address add lan 10.0.0.0/24", "10.0.0.0/24: the host part is zero: the address names the network"),
     ("address add lan 224.0.0.1/24", "224.0.0.1/24: "),
     ("address add lan 192.168.1.1/24", "lan.address 192.168.1.1 is given twice"),
+    ("address add lan 203.0.0.1/8", "lan.address 203.0.0.1/8 contains the network of wan.address"),
+    (f"route add default via {ROUTER.ip}", f"via {ROUTER.ip}: there is that route already"),
     ("address add lan 203.0.113.9/24", "lan.address 203.0.113.9 lies in the network of wan.address"),
     ("address add lan 2001:db8::1/64", "lan has no IPv6 here"),
     ("address del lan 10.0.0.1", "lan has no address 10.0.0.1"),
@@ -262,6 +286,20 @@ def test_6to4_without_an_outer_address_carries_nothing(start: Start) -> None:
     assert only(gateway.send(LAN, Ether(src=A.mac, dst=PORT_MAC[LAN]) / inner), WAN).ip.src == OUTSIDE
 
 
+def test_routes_into_the_tunnel_are_not_the_users_to_delete(start: Start) -> None:
+    gateway = start(TUNNEL, "6to4")
+    for prefix in ("::/0", "2002::/16"):
+        with pytest.raises(Refused, match="there is no such route"):
+            gateway.change(f"route del {prefix}")
+
+
+def test_6to4_loses_its_inside_address(start: Start) -> None:
+    gateway = start(TUNNEL, "6to4")
+    settle(gateway, 20)
+    gateway.change(f"address del lan {in_site(OUTSIDE)}")
+    assert advertised(settle(gateway))[in_site(OUTSIDE, 1, 0)][1] == 0
+
+
 def test_6to4_changes_its_address_more_often_than_it_can_advertise(start: Start) -> None:
     gateway = start(TUNNEL, "6to4")
     settle(gateway, 20)
@@ -315,10 +353,33 @@ def test_ivi_advertises_the_networks_that_there_are(start: Start) -> None:
         src=IVI.six, dst="2001:db8:7777::1") / UDP(sport=1, dport=2)) != []
 
 
+def test_ivi_takes_back_an_address_of_its_hosts(start: Start) -> None:
+    gateway = start_ivi(start)
+    for _ in range(2):
+        gateway.change(f"address add {WAN} 192.0.2.131/25")
+        gateway.change(f"address del {WAN} 192.0.2.131")
+    assert only(from4(gateway, to_six() / UDP()), LAN).ip6.dst == IVI.six
+
+
+# --- DNS64 -------------------------------------------------------------------------------------------
+
+
+def test_dns64_withdraws_a_server_address_that_is_gone(start: Start) -> None:
+    gateway = start(f"lan.address 2001:db8:1::5/64\nlan.address 192.168.1.1/24\nwan.address {OUTSIDE}/24\n"
+                    f"gateway {ROUTER.ip}\nnameserver {SERVER}\n", "dns64")
+    assert servers(settle(gateway, 20)) == {"2001:db8:1::5": 1800}
+    gateway.change("address add lan 2001:db8:2::5/64")
+    gateway.change("address del lan 2001:db8:1::5")
+    assert servers(settle(gateway)) == {"2001:db8:2::5": 1800, "2001:db8:1::5": 0}
+    gateway.change("address del lan 2001:db8:2::5")
+    assert servers(settle(gateway)) == {"2001:db8:2::5": 0}
+    assert not servers(settle(gateway, 600), last=True)
+
+
 # --- anything at any time ------------------------------------------------------------------------------
 
 POOL4 = [f"{OUTSIDE}/24", f"{NEW}/24", "203.0.113.60/24", "198.18.5.3/30", "100.64.3.3/16"]
-LAN4 = ["192.168.1.1/24", "10.9.0.1/16", "192.168.1.2/32"]
+LAN4 = ["192.168.1.1/24", "10.9.0.1/16", "192.168.1.2/32", "203.0.0.1/8", "192.168.0.2/16"]
 LAN6 = ["2001:db8:1::1/64", "2001:db8:ffc0:2:fe00::1/64"]
 
 
@@ -380,7 +441,6 @@ CONFIGS = {
 }
 
 
-@pytest.mark.virtual
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", CONFIGS)
 def test_changes_at_any_moment_under_traffic(sim: Simulator, kind: str, seed: int) -> None:
