@@ -231,7 +231,8 @@ static void routes_come_and_go(void)
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"),
 	    other = parse("2001:db8:5:1::");
 	uint32_t before = rig.gw.routes6.n;
-	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
+	CHECK(route6_add_hop(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
+	CHECK(route6_has(&rig.gw.routes6, &net, 48, &via));
 	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &other, 64, NULL, IF_NONE));
 	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 40, NULL, IF_APP));
 	ip6 in = parse("2001:db8:5:2::1"), nowhere = parse("2001:db8:5:1::1"),
@@ -242,10 +243,11 @@ static void routes_come_and_go(void)
 	CHECK(!ip6_route(&rig.gw, &p, &nowhere));
 	p.flags = 0;
 	CHECK(ip6_route(&rig.gw, &p, &app) && p.out == IF_APP && !(p.flags & PKT_ROUTED));
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL);
+	CHECK(route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL));
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_APP);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 40, NULL);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &other, 64, NULL);
+	/* Routes of the forwarder are not for others to delete. */
+	CHECK(!route6_del(&rig.gw.routes6, rig.gw.iface, &net, 40, NULL));
+	route6_del_app(&rig.gw.routes6, rig.gw.iface);
 	CHECK_EQ(rig.gw.routes6.n, before);
 	CHECK(ip6_route(&rig.gw, &p, &in) && p.out == IF_WAN);
 	ip6 any = {0};
@@ -419,7 +421,7 @@ static void waiting_while_routes_change(void)
 	start("neighbour 2001:db8:2::1 02:00:00:00:00:99\n");
 	ip6 net = parse("2001:db8:5::"), via = parse("2001:db8:1::9"), to = parse("2001:db8:5::1");
 	ip6 earlier = parse("2001:db8:6::");
-	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
+	CHECK(route6_add_hop(&rig.gw.routes6, rig.gw.iface, &net, 48, &via, IF_LAN));
 	CHECK(route6_add(&rig.gw.routes6, rig.gw.iface, &earlier, 56, NULL, IF_NONE));
 	struct pkt *p = pkt_alloc(&rig.pool);
 	if (!p || !pkt_put(p, 40))
@@ -429,8 +431,8 @@ static void waiting_while_routes_change(void)
 	ip6_build(p, &from, &to, PROTO_NONE, 64);
 	gw_send6(&rig.gw, p);
 	CHECK_EQ(rig.gw.neigh.n_parked, 1);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &earlier, 56, NULL);
-	route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL);
+	route6_del_app(&rig.gw.routes6, rig.gw.iface); /* the place of the route changes */
+	CHECK(route6_del(&rig.gw.routes6, rig.gw.iface, &net, 48, NULL));
 	mac m = {{2, 9, 9, 9, 9, 9}};
 	uint64_t sent = rig.gw.iface[IF_WAN].tx_packets;
 	CHECK(neigh_answered6(&rig.gw, IF_LAN, &via, &m, ND_SOLICITED | ND_OVERRIDE));
