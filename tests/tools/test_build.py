@@ -147,12 +147,18 @@ def make_machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def signals_by_default() -> None:
+    for sign in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(sign, signal.SIG_DFL)
+
+
 @contextmanager
 def deps(machine: Path) -> Iterator[subprocess.Popen[str]]:
     """tools/deps, and at the end its exit status; nothing of it remains."""
     environment = {**os.environ, "DPKG_ROOT": str(machine), "PATH": f"{machine}/bin:{os.environ['PATH']}"}
+    # A shell cannot trap a signal that it was started to ignore, as below nohup.
     process = subprocess.Popen([ROOT / "tools/deps", "packages"], env=environment, stdout=subprocess.PIPE, text=True,
-                               start_new_session=True)
+                               start_new_session=True, preexec_fn=signals_by_default)
     try:
         yield process
         process.wait(120)
