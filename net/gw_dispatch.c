@@ -217,13 +217,20 @@ static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
 		gw_discard(gw, p, DROP_ETHERTYPE);
 }
 
-void gw_frame(struct gw *gw, struct pkt *p)
+/* True when a service takes a frame. */
+ALWAYS_INLINE bool service_takes(struct gw *gw, const struct interface *in, struct pkt *p)
 {
-	const struct interface *in = &gw->iface[p->iface];
-	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	for (uint32_t i = 0; i < gw->n_frame_hooks; i++)
 		if (gw->frame_hook[i](gw, in, p))
-			return;
+			return true;
+	return false;
+}
+
+/* Handles a frame that no service takes. */
+static __attribute__((noinline)) void frame(struct gw *gw, const struct interface *in,
+                                            struct pkt *p)
+{
+	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);
 		return;
@@ -243,6 +250,13 @@ void gw_frame(struct gw *gw, struct pkt *p)
 		other_frame(gw, p, be16_get(eth->type));
 }
 
+void gw_frame(struct gw *gw, struct pkt *p)
+{
+	const struct interface *in = &gw->iface[p->iface];
+	if (!service_takes(gw, in, p))
+		frame(gw, in, p);
+}
+
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	struct interface *in = &gw->iface[iface];
@@ -259,8 +273,9 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 		gw->forwarder->frames(gw, iface, burst, n);
 		return;
 	}
-	for (; n > 0; n--)
-		gw_frame(gw, *burst++);
+	for (; n > 0; n--, burst++)
+		if (!service_takes(gw, in, *burst))
+			frame(gw, in, *burst);
 }
 
 void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family)
