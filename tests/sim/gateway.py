@@ -265,7 +265,7 @@ class Gateway:
     def finish(self, *, broken: bool = False) -> None:
         """Checks that all packets are free again after a second without a frame in either direction."""
         if not self.sim.virtual:
-            until(lambda: self.stats()["packets_free"] >= self.free, 2, f"packets_free back at {self.free}")
+            until(lambda: self.stats()["packets_free"] >= self.free, 8, f"packets_free back at {self.free}")
             return
         for port in self.ports:
             self.card(port, True)

@@ -132,7 +132,8 @@ class Console:
         values: dict[str, int] = {}
         for line in self.command("stats").splitlines():
             name, _, value = line.rpartition(" ")
-            values[name] = int(value)
+            if value.isdigit():  # a log line may stand in front of the answer
+                values[name] = int(value)
         return values
 
     def attach(self, sink: Callable[[bytes], None] | None, replay: bool = False) -> None:

@@ -141,6 +141,7 @@ def test_sends_a_request_and_then_waiting_packets_in_order(plain: Gateway) -> No
     assert plain.drops() == {}
 
 
+@pytest.mark.virtual  # ten packets before the next request
 def test_queue_of_one_neighbour_is_bounded(plain: Gateway) -> None:
     """The oldest packet is dropped: RFC 1122 section 2.3.2.2 wants the latest kept."""
     question = only(plain.send(LAN, ping(A, 0)))
