@@ -125,15 +125,17 @@ class Console:
         # would be tried at each position of it.)
         begin = self._place
         end = self.expect(r"^\n", timeout).start()
-        return self.text[begin:end]
+        answer = self.text[begin:end]
+        # The gateway erases a typed line for a log line and writes it again: the answer is behind the last echo.
+        _, again, rest = answer.rpartition(f"> {line}\n")
+        return rest if again else answer
 
     def stats(self) -> dict[str, int]:
         """The answer of `stats`: every counter and gauge by its full name, labels included."""
         values: dict[str, int] = {}
         for line in self.command("stats").splitlines():
             name, _, value = line.rpartition(" ")
-            if value.isdigit():  # a log line may stand in front of the answer
-                values[name] = int(value)
+            values[name] = int(value)
         return values
 
     def attach(self, sink: Callable[[bytes], None] | None, replay: bool = False) -> None:
