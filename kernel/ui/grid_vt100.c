@@ -6,10 +6,10 @@
 
 enum { UNKNOWN = 255, CELL_BYTES = 24, NEAR = 4 };
 /* CELL_BYTES is the most for one cell: position, style, character set, character. To go over NEAR
- * cells that are right already costs no more than a new position. */
+ * cells or lines costs no more than a new position. */
 
 static const char begin[] = "\033(B\033[m\033[?7l\033[?25l\033[H\033[2J";
-static const char end[] = "\033(B\033[m\033[?7h\033[?25h\033[H\033[2J";
+static const char end[] = "\033(B\033[m\r\n\033[?7h\033[?25h\033[H\033[2J";
 _Static_assert(sizeof begin <= GRID_VT100_LEAST && sizeof end <= GRID_VT100_LEAST, "they fit");
 _Static_assert(CELL_BYTES <= GRID_VT100_LEAST, "a cell fits");
 
@@ -121,21 +121,39 @@ static size_t show(struct grid_vt100 *v, uint16_t cell, char *out)
 	return n;
 }
 
-/* Brings the terminal's cursor to a cell: over the cells before it, when it is near. */
+/* True when the cells from the terminal's cursor to `column` are few and can be sent again as they
+ * are. */
+static bool is_near(const struct grid_vt100 *v, uint32_t column)
+{
+	if (v->column == column)
+		return true;
+	if (v->column > column || column - v->column > NEAR || v->graphics)
+		return false;
+	for (uint32_t i = v->column; i < column; i++)
+		if (v->cell[v->row][i] >> 8 != v->style || graphic((uint8_t)v->cell[v->row][i]))
+			return false;
+	return true;
+}
+
+/* Brings the terminal's cursor to a cell. A row a little further down is reached by line ends, so
+ * that a new screen can be read as lines, for instance in a capture. */
 static size_t reach(struct grid_vt100 *v, uint32_t row, uint32_t column, char *out)
 {
 	size_t n = 0;
-	if (row == v->row && column == v->column)
-		return 0;
-	bool near = row == v->row && v->column < column && column - v->column <= NEAR;
-	for (uint32_t i = v->column; near && i < column; i++)
-		near = v->cell[row][i] >> 8 == v->style && !graphic((uint8_t)v->cell[row][i]) &&
-		       !v->graphics;
-	if (!near)
+	if (row > v->row && row - v->row <= NEAR) {
+		for (out[n++] = '\r'; v->row < row; v->row++)
+			out[n++] = '\n';
+		v->column = 0;
+	}
+	if (row == v->row && is_near(v, column)) {
+		while (v->column < column)
+			n += show(v, v->cell[row][v->column], out + n);
+		return n;
+	}
+	if (n == 0)
 		return go_to(v, row, column, out);
-	while (v->column < column)
-		n += show(v, v->cell[row][v->column], out + n);
-	return n;
+	v->column = (uint8_t)column;
+	return n + fmt(out + n, CELL_BYTES / 2, "\033[%uC", column);
 }
 
 static size_t cursor(struct grid_vt100 *v, const struct grid *g, char *out)

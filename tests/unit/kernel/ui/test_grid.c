@@ -56,6 +56,7 @@ static void show(uint32_t c)
 static void sequence(const char *text)
 {
 	unsigned a = 0, b = 0;
+	char end = 0;
 	if (strcmp(text, "m") == 0)
 		t.now = ' ';
 	else if (strcmp(text, "0;7m") == 0)
@@ -72,6 +73,8 @@ static void sequence(const char *text)
 		erase();
 	else if (sscanf(text, "%u;%uH", &a, &b) == 2 && a - 1 < GRID_SERIAL && b - 1 < GRID_COLUMNS)
 		t.row = a - 1, t.column = b - 1;
+	else if (sscanf(text, "%u%c", &a, &end) == 2 && end == 'C')
+		t.column += a;
 	else
 		t.broken = true;
 }
@@ -82,6 +85,11 @@ static void feed(const char *bytes, size_t n)
 	static size_t have;
 	for (size_t i = 0; i < n; i++) {
 		uint8_t c = (uint8_t)bytes[i];
+		if (have == 0 && (c == '\r' || c == '\n')) {
+			t.column = c == '\r' ? 0 : t.column;
+			t.row += c == '\n' && t.row < GRID_SERIAL - 1;
+			continue;
+		}
 		if (have == 0 && c >= ' ' && c < 0x7f) {
 			show(t.graphics ? line_drawing((char)c) : c);
 			t.broken |= t.graphics && !line_drawing((char)c);
@@ -278,6 +286,21 @@ static void only_changes_are_sent(void)
 	CHECK(same());
 }
 
+static void new_screens_are_lines(void)
+{
+	char out[512];
+	start();
+	grid_put(&g, 0, 0, GRID_NORMAL, "Title of it");
+	grid_fill(&g, 1, 0, 3, GRID_NORMAL, GRID_HORIZONTAL);
+	grid_put(&g, 3, 2, GRID_NORMAL, "1  one");
+	grid_put(&g, 4, 20, GRID_NORMAL, "far");
+	size_t n = grid_vt100_draw(&v, &g, out, sizeof out);
+	out[n] = 0;
+	const char *text = strstr(out, "Title");
+	CHECK_STR(text ? text : out,
+	          "Title of it\r\n\033(0qqq\r\n\n\033[2C\033(B1  one\r\n\033[20Cfar");
+}
+
 static void little_room(void)
 {
 	start();
@@ -350,6 +373,7 @@ int main(void)
 	TEST(wrapping);
 	TEST(the_first_screen);
 	TEST(only_changes_are_sent);
+	TEST(new_screens_are_lines);
 	TEST(little_room);
 	TEST(the_last_row_is_not_sent);
 	TEST(leaving);
