@@ -96,6 +96,9 @@ struct usb_device {
 /* A kind of devices. */
 struct usb_class {
 	const char *name;
+	/* Allocates what the class needs. Called once by usb_init, in front of the first
+	 * controller. NULL: nothing. False: no memory; the class is offered nothing. */
+	bool (*init)(void);
 	/* Offers an interface of a device that is configured; its endpoints are open. Gives the
 	 * driver's state when the class takes the interface, else NULL. Must not wait. */
 	void *(*attach)(struct usb_device *d, const struct usb_interface *i);
