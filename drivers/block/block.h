@@ -38,9 +38,9 @@ struct block_device {
 	uint32_t sector_bytes;
 	uint64_t sectors;
 	bool read_only;
-	/* Starts a request whose place has been checked. The driver sets its result within a bounded
-	 * time, in this call or later, also when the device vanishes. A flush is complete when all
-	 * that was written before is on the medium. */
+	/* Starts a request whose place has been checked. The driver sets its result within a
+	 * bounded time, in this call or later, also when the device vanishes. A flush is complete
+	 * when all that was written before is on the medium. */
 	void (*start)(struct block_device *d, struct block_request *r);
 	void *driver; /* belongs to the driver */
 

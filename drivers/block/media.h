@@ -1,7 +1,7 @@
 /* The boot medium: the stick whose gateway.conf was loaded, and saving a file there.
  *
- * It is looked for when something is to be saved, and only then is anything read from a stick. It is
- * the one with a FAT volume of the serial number that the boot loader named (key `stick`), whose
+ * It is looked for when something is to be saved, and only then is anything read from a stick. It
+ * is the one with a FAT volume of the serial number that the boot loader named (key `stick`), whose
  * gateway.conf has the text that was loaded or saved last. It need not be plugged in at any other
  * time. */
 #ifndef DRIVERS_BLOCK_MEDIA_H

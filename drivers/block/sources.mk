@@ -4,5 +4,3 @@ SRC += drivers/block/fat_chain.c
 SRC += drivers/block/fat_find.c
 SRC += drivers/block/fat_replace.c
 SRC += drivers/block/fat_volume.c
-SRC += drivers/block/media.c
-SRC += drivers/block/media_find.c
