@@ -2,6 +2,7 @@
 #include "kernel/ui/draft.h"
 
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 
 enum { NONE = 3 };
 
@@ -31,7 +32,9 @@ static void look(const struct config *c, struct slice text, struct draft_key key
 
 static void reread(struct draft *d)
 {
+	log_mute(true); /* parsers log what they change, each time */
 	d->read(d->owner, d->c, d->text);
+	log_mute(false);
 	look(d->c, d->text, d->now);
 }
 
@@ -147,7 +150,9 @@ bool draft_check(struct draft *d, const struct config_entry *e, struct slice val
 	/* The parser's error goes where the first error of the configuration is, for a moment. */
 	struct config_error first = d->c->error[0];
 	d->c->n_errors = 0;
+	log_mute(true);
 	bool good = e->key->type->parse(&source, value, parsed);
+	log_mute(false);
 	if (!good)
 		fmt(why, DRAFT_WHY, "%s", d->c->n_errors ? d->c->error[0].what : "not a value");
 	d->c->error[0] = first;

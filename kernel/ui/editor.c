@@ -158,9 +158,11 @@ static bool move(struct editor *e, int key)
 		e->chosen = min_u32(e->chosen + 1, last);
 		return true;
 	case KEY_LEFT:
+	case KEY_PAGE_UP:
 		e->chosen -= min_u32(e->chosen, EDITOR_LIST_ROWS);
 		return true;
 	case KEY_RIGHT:
+	case KEY_PAGE_DOWN:
 	case ' ':
 		e->chosen = min_u32(e->chosen + EDITOR_LIST_ROWS, last);
 		return true;
