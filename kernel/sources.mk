@@ -1,3 +1,4 @@
+SRC           += kernel/edit.c
 SRC_IMAGE     += kernel/finish.c
 SRC_HOT       += kernel/irq_watch.c
 SRC           += kernel/lines.c

@@ -1,2 +1,0 @@
-/* A part of the stand-in; see media.c. */
-#include "drivers/block/media.h"
