@@ -110,8 +110,7 @@ static void prepare(struct keyboard *k, enum step step)
 	t->owner = k;
 }
 
-/* Sends the request of a step. While another class uses endpoint 0 of the device, later calls try
- * again. */
+/* Sends the request of a step; a later call tries again if that is not possible. */
 static void request(struct keyboard *k, enum step step)
 {
 	prepare(k, step);
@@ -161,11 +160,16 @@ static struct usb_endpoint *find_in(const struct usb_interface *i)
 	return NULL;
 }
 
+static bool wants(const struct usb_interface *i)
+{
+	return i->class_code == CLASS_HID && i->subclass == SUBCLASS_BOOT &&
+	       i->protocol == PROTOCOL_KEYBOARD;
+}
+
 static void *attach(struct usb_device *d, const struct usb_interface *i)
 {
 	struct usb_endpoint *in = find_in(i);
-	if (i->class_code != CLASS_HID || i->subclass != SUBCLASS_BOOT ||
-	    i->protocol != PROTOCOL_KEYBOARD || !in)
+	if (!in)
 		return NULL;
 	for (uint32_t n = 0; n < HID_KEYBOARDS; n++) {
 		struct keyboard *k = &keyboards[n];
@@ -215,7 +219,14 @@ static void tick(uint64_t now_us)
 			work(&keyboards[i]);
 }
 
-const struct usb_class hid_keyboard_class = {"keyboard", init, attach, detach, tick};
+const struct usb_class hid_keyboard_class = {
+        .name = "keyboard",
+        .init = init,
+        .wants = wants,
+        .attach = attach,
+        .detach = detach,
+        .tick = tick,
+};
 
 bool hid_keyboard_press(struct hid_press *press)
 {
