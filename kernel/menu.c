@@ -3,6 +3,7 @@
 #include "kernel/menu.h"
 
 #include "drivers/block/media.h"
+#include "drivers/usb/usb.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
@@ -15,6 +16,7 @@
 #include "kernel/settings.h"
 #include "kernel/ui/editor.h"
 #include "kernel/ui/wizard.h"
+#include "kernel/usb_input.h"
 
 #define POLL_US 10000u /* how often the cards are polled */
 
@@ -63,7 +65,8 @@ static void name_cards(void)
  * the clock's tick. */
 static void wait(void)
 {
-	if (console_poll())
+	bool busy = usb_input_poll(clock_now_us());
+	if (console_poll() || busy)
 		return;
 	cpu_irq_off();
 	if (console_arm())
@@ -272,9 +275,11 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 			return leave();
 		case MENU_RESTART:
 			console_flush();
+			usb_stop();
 			power_restart();
 		case MENU_OFF:
 			console_flush();
+			usb_stop();
 			finish_off();
 		default:
 			draw();

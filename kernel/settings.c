@@ -122,6 +122,8 @@ static const struct config_key run_key[] = {
                   "first."},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400),
          .about = "Seconds without progress after which the machine restarts."},
+        {"usb", &config_on_off, "on", RUN(usb),
+         .about = "Whether USB is used; off leaves the controllers to the firmware."},
         {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names),
          .about = "Layout of the keyboards."},
         {"debug", &config_on_off, "off", RUN(debug),

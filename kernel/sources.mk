@@ -12,3 +12,4 @@ SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_list.c
 SRC           += kernel/texts.c
+SRC_IMAGE     += kernel/usb_input.c
