@@ -5,6 +5,7 @@
 #include "kernel/main.h"
 
 #include "apps/apps.h"
+#include "drivers/usb/usb.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/boot.h"
 #include "kernel/x86/clock.h"
@@ -24,7 +25,7 @@
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
-#define POLL_US      10000u /* how often rcv_poll runs */
+#define POLL_US      10000u /* how often rcv_poll runs, and usb_poll when nothing hurries */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
@@ -222,7 +223,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, tlb_at, second_at;
+static uint64_t poll_at, usb_at, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -277,6 +278,11 @@ static bool main_run(uint64_t now)
 		poll_at = now + POLL_US;
 		rcv_poll(now);
 	}
+	if (now >= usb_at) {
+		did |= usb_poll(now);
+		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
+	}
+	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
@@ -339,6 +345,9 @@ void main_start(uint32_t magic, uint32_t mbi)
 	         (uint32_t)(alloc_left() >> 20));
 	clock_report();
 	read_config(boot);
+	if (settings_run(&config)->usb)
+		usb_init(); /* in front of the 8042, which the firmware may emulate */
+	console_find_keyboard();
 	console_layout(settings_run(&config)->keyboard);
 	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());

@@ -99,6 +99,7 @@ static const struct config_key run_key[] = {
          CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
         {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
+        {"usb", &config_on_off, "on", RUN(usb)},
         {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };
