@@ -1,4 +1,5 @@
 /* The drivers of controllers and the classes of devices. A new one adds a line. */
+#include "drivers/usb/storage/storage.h"
 #include "drivers/usb/usb_core.h"
 
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
@@ -8,5 +9,6 @@ const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
 /* Their order is that in which an interface is offered. */
 const struct usb_class *const usb_classes[] = {
         &usb_hub_class,
+        &storage_class,
 };
 const uint32_t n_usb_classes = ARRAY_SIZE(usb_classes);

@@ -303,7 +303,7 @@ static void appear(struct storage *s, bool read_only)
 		return;
 	}
 	log_line("usb storage: %s, %u MB%s", s->name,
-	         (uint32_t)(d->sectors * d->sector_bytes >> 20),
+	         (uint32_t)(d->sectors / ((1u << 20) / d->sector_bytes)),
 	         read_only ? ", write-protected" : "");
 	decided(s);
 }
