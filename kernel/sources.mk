@@ -13,3 +13,4 @@ SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_list.c
 SRC           += kernel/texts.c
 SRC_IMAGE     += kernel/usb_input.c
+SRC_IMAGE     += kernel/shell_stick.c

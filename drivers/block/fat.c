@@ -58,7 +58,7 @@ static void submit_at(struct fat *f, uint8_t state, enum block_op op, uint8_t *b
 {
 	/* Whatever the volume says: nothing outside it is touched, and never its first sector. */
 	if (sector == 0 || sector >= f->volume.sectors || n > f->volume.sectors - sector) {
-		fat_fail(f, "its FAT is damaged: a place outside the volume");
+		fat_fail(f, "the stick's FAT is damaged: a place outside the volume");
 		return;
 	}
 	f->request.sector = f->volume.start + sector;

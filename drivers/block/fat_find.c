@@ -97,7 +97,7 @@ static void next_cluster(struct fat *f)
 		return;
 	enum fat_link link = fat_chain_link_of(f, value);
 	if (link == FAT_LINK_FREE || link == FAT_LINK_BAD) {
-		fat_ends(f, FAT_BAD, "its FAT is damaged: the directory's chain is broken");
+		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the directory's chain is broken");
 		return;
 	}
 	f->dir.sector = fat_chain_sector(f, f->dir.next);
@@ -109,7 +109,7 @@ static void read_next(struct fat *f)
 {
 	uint32_t n = min_u32(f->dir.left, BLOCK_BYTES / f->volume.sector_bytes);
 	if (f->dir.sectors > DIRECTORY_MOST / f->volume.sector_bytes) {
-		fat_ends(f, FAT_BAD, "its FAT is damaged: the directory is too long or a circle");
+		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the directory is too long or a circle");
 		return;
 	}
 	f->dir.in_buf = n * f->volume.sector_bytes;
@@ -135,7 +135,7 @@ static void found(struct fat *f)
 		to->cluster =
 		        (to->cluster | (uint32_t)load16(e + E_CLUSTER_HIGH) << 16) & 0x0fffffff;
 	if (to->cluster ? !fat_chain_has(f, to->cluster) : to->size != 0) {
-		fat_ends(f, FAT_BAD, "its FAT is damaged: the file begins nowhere");
+		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the file begins nowhere");
 	} else if (f->job == FAT_J_REPLACE) {
 		fat_replace_found(f);
 	} else {
@@ -202,7 +202,7 @@ bool fat_find_read(struct fat *f)
 		f->sector = 0;
 	}
 	if (!f->cluster && f->job == FAT_J_SUM)
-		fat_ends(f, FAT_BAD, "its FAT is damaged: the file's chain of clusters is short");
+		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the file's chain of clusters is short");
 	else if (!f->cluster)
 		fat_replace_lost(f);
 	if (!f->cluster)

@@ -82,20 +82,20 @@ static const char *read_bpb(struct fat_volume *v, const uint8_t *b, uint64_t lim
 	uint64_t root = reserved + (uint64_t)v->n_fats * v->fat_sectors;
 	uint64_t data = root + v->root_sectors;
 	if (v->n_fats > 2)
-		return "its FAT is damaged or unusual: more than two copies";
+		return "the stick's FAT is damaged or unusual: more than two copies";
 	if (v->sectors > limit || data >= v->sectors || !v->fat_sectors)
-		return "its FAT is damaged: sizes that contradict each other";
+		return "the stick's FAT is damaged: sizes that contradict each other";
 	v->root_start = (uint32_t)root;
 	v->data_start = (uint32_t)data;
 	v->clusters = (v->sectors - v->data_start) / v->cluster_sectors;
 	v->fat32 = v->clusters >= 65525;
 	v->mirrored = true;
 	if (v->clusters < 4085)
-		return "its file system is FAT12; FAT16 or FAT32 is needed";
+		return "the stick's file system is FAT12; FAT16 or FAT32 is needed";
 	if (v->clusters > 0x0ffffff4 || v->fat32 != (load16(b + BPB_FAT16) == 0) ||
 	    v->fat32 != (entries == 0) || (v->fat32 && !read_fat32(v, b)) ||
 	    (uint64_t)v->fat_sectors * v->sector_bytes < (v->clusters + 2ull) * (v->fat32 ? 4 : 2))
-		return "its FAT is damaged: sizes that contradict each other";
+		return "the stick's FAT is damaged: sizes that contradict each other";
 	return NULL;
 }
 
@@ -110,7 +110,7 @@ void fat_volume_boot(struct fat *f)
 	}
 	v->sector_bytes = f->device->sector_bytes;
 	if (load16(b + BPB_BYTES) != v->sector_bytes) {
-		fat_ends(f, FAT_BAD, "its file system was made for another size of sectors");
+		fat_ends(f, FAT_BAD, "the stick's file system was made for another size of sectors");
 		return;
 	}
 	const char *wrong = read_bpb(v, b, f->limit);
@@ -134,5 +134,5 @@ void fat_volume_marks(struct fat *f)
 	if ((first & 0xff) >= 0xf0)
 		fat_ends(f, FAT_OK, NULL);
 	else
-		fat_ends(f, FAT_BAD, "its FAT is damaged: no mark of the medium");
+		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: no mark of the medium");
 }

@@ -4,3 +4,4 @@ SRC += drivers/block/fat_chain.c
 SRC += drivers/block/fat_find.c
 SRC += drivers/block/fat_replace.c
 SRC += drivers/block/fat_volume.c
+SRC += drivers/block/media.c

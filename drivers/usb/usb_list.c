@@ -1,5 +1,6 @@
 /* The drivers of controllers and the classes of devices. A new one adds a line. */
 #include "drivers/usb/hid/hid_keyboard.h"
+#include "drivers/usb/storage/storage.h"
 #include "drivers/usb/usb_core.h"
 
 extern const struct usb_driver uhci_driver, xhci_driver;
@@ -15,5 +16,6 @@ const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
 const struct usb_class *const usb_classes[] = {
         &usb_hub_class,
         &hid_keyboard_class,
+        &storage_class,
 };
 const uint32_t n_usb_classes = ARRAY_SIZE(usb_classes);
