@@ -35,7 +35,19 @@ static bool print_app(const struct config_key *key, const void *value, char *buf
 	return fmt(buf, room, "%s", (const char *)value) > 0;
 }
 
-static const struct config_type app_name = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
+#define APP(symbol, name, about) " " name
+#define SERVICE(symbol, name)    " " name
+static const char app_form[] = "one of:"
+#include "apps/apps.def"
+        ;
+static const char service_form[] = "one of:"
+#include "apps/services.def"
+        ;
+#undef APP
+#undef SERVICE
+
+static const struct config_type app_name =
+        CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app, app_form);
 
 /* The number of the service with this name; SERVICES when there is none. */
 static uint32_t service_of(struct slice name)
@@ -84,21 +96,34 @@ static bool check_services(struct config *c)
 	return true;
 }
 
-static const struct config_type service = CONFIG_TYPE(uint8_t, parse_service, print_service);
+static const struct config_type service =
+        CONFIG_TYPE(uint8_t, parse_service, print_service, service_form);
 
 #define RUN(field) CONFIG_ONE(struct settings_run, field)
 
 static const struct config_key name_key[] = {
-        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app)},
-        {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve)},
-        {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname)},
+        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app),
+         .about = "What the gateway does with packets; dns64 forwards nothing and serves DNS64.",
+         .without = "the menu asks"},
+        {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve),
+         .about = "A service that runs beside the application; wire takes none."},
+        {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname),
+         .about = "Name of the gateway in its log."},
 };
 static const struct config_key run_key[] = {
         {"menu-timeout", &config_seconds, NULL, RUN(menu_timeout_ms),
-         CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
-        {"menu-default", &app_name, NULL, RUN(menu_default)},
-        {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
-        {"debug", &config_on_off, "off", RUN(debug)},
+         CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400),
+         .about = "Seconds until the menu starts menu-default by itself; any key stops the "
+                  "countdown.",
+         .without = "no countdown"},
+        {"menu-default", &app_name, NULL, RUN(menu_default),
+         .about = "Application that the countdown of the menu starts, and that its cursor is on at "
+                  "first."},
+        {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400),
+         .about = "Seconds without progress after which the machine restarts."},
+        {"debug", &config_on_off, "off", RUN(debug),
+         .about =
+                 "Adds console commands for tests, and commands that change addresses and routes."},
 };
 static const struct config_section name_section = {
         .key = name_key,

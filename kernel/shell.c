@@ -81,7 +81,8 @@ static enum shell_step list_help(struct shell_list *l, char *buf, size_t size);
 
 /* Of two commands that a line begins with, the longer name counts. */
 static const struct command commands[] = {
-        {"help", NULL, "the commands", list_help, NULL, false},
+        {"help", "[WORD]", "the commands; those and the keys that begin so", list_help, NULL,
+         false},
         {"stats", "[nonzero] [WORD]", "every counter; those that are not 0, or begin so",
          shell_list_stats, NULL, false},
         {"interfaces", NULL, "the interfaces: card, carrier, addresses", shell_list_interfaces,
@@ -121,11 +122,16 @@ static bool is_open(const struct command *c)
 	return !c->debug || settings_run(gw->config)->debug;
 }
 
+/* `help`: the commands. With an argument the commands and then the keys that begin with it; the
+ * cursor's upper half is not 0 once the keys are written. */
 static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
 {
+	size_t len = strlen(l->argument);
+	if (l->cursor >> 32)
+		return shell_list_help(l, buf, size);
 	for (; l->cursor < ARRAY_SIZE(commands); ++l->cursor) {
 		const struct command *c = &commands[l->cursor];
-		if (!is_open(c))
+		if (!is_open(c) || strncmp(c->name, l->argument, len) != 0)
 			continue;
 		++l->cursor;
 		size_t n = fmt(buf, size, "%s%s%s", c->name, c->takes ? " " : "",
@@ -133,9 +139,14 @@ static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
 		fmt(buf + n, size - n, "%*s%s", n < 24 ? (int)(24 - n) : 1, "", c->about);
 		return SHELL_LINE;
 	}
+	if (len) {
+		l->cursor = 1ull << 32;
+		return shell_list_help(l, buf, size);
+	}
 	if (l->cursor++ != ARRAY_SIZE(commands))
 		return SHELL_END;
-	fmt(buf, size, "Ctrl-C or q ends a long answer.");
+	fmt(buf, size,
+	    "Ctrl-C or q ends a long answer. \"help KEY\" explains a key of the configuration.");
 	return SHELL_LINE;
 }
 

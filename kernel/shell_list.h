@@ -46,6 +46,8 @@ enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size)
 /* `config`: all keys; those whose value is not the default. */
 enum shell_step shell_list_config(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_config_changed(struct shell_list *l, char *buf, size_t size);
+/* `help WORD`: the keys of the configuration that begin so. The cursor's upper half is not 0. */
+enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size);
 /* `address` and `route`: carry out the change that the argument names (net/setup/gw_change.h). */
 enum shell_step shell_list_address(struct shell_list *l, char *buf, size_t size);

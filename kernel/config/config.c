@@ -132,6 +132,12 @@ static const struct config_entry *named(const struct config *c, const char *text
 	return i < c->n_entries ? &c->entry[i] : NULL;
 }
 
+const struct config_entry *config_entry(const struct config *c, const char *name)
+{
+	uint32_t i = find(c, (struct slice){name, strlen(name)});
+	return i < c->n_entries ? &c->entry[i] : NULL;
+}
+
 bool config_given(const struct config *c, const char *key)
 {
 	const struct config_entry *e = named(c, key);
@@ -336,15 +342,30 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 
 /* --- back to text -------------------------------------------------------------------- */
 
+/* How many values a key has: 1, or the number of values in its list. */
+static uint32_t n_values(const struct config *c, const struct config_entry *e)
+{
+	uint32_t n = 1;
+	if (e->key->counter)
+		memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
+	return n;
+}
+
+bool config_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
+                  size_t size)
+{
+	const uint8_t *values = c->values + e->values;
+	if (i >= n_values(c, e) || (e->key->flag && !*(const bool *)(values + e->key->flag - 1)))
+		return false;
+	const uint8_t *value = values + e->key->offset + i * e->key->type->size;
+	return e->key->type->print(e->key, value, buf, size);
+}
+
 static bool print_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
                         size_t size)
 {
-	const uint8_t *values = c->values + e->values;
-	if (e->key->flag && !*(const bool *)(values + e->key->flag - 1))
-		return false;
 	size_t n = fmt(buf, size, "%s ", e->key->name);
-	const uint8_t *value = values + e->key->offset + i * e->key->type->size;
-	return e->key->type->print(e->key, value, buf + n, size - n);
+	return config_value(c, e, i, buf + n, size - n);
 }
 
 /* True when a line that print_value wrote is the default of a key that is given `n` times. A
@@ -361,9 +382,7 @@ static bool next_line(const struct config *c, uint32_t *cursor, char *buf, size_
 	/* The upper half of the cursor is the entry, the lower half the place in its list. */
 	for (uint32_t k = *cursor >> 16; k < c->n_entries; k++) {
 		const struct config_entry *e = &c->entry[k];
-		uint32_t n = 1, i = *cursor >> 16 == k ? *cursor & 0xffff : 0;
-		if (e->key->counter)
-			memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
+		uint32_t n = n_values(c, e), i = *cursor >> 16 == k ? *cursor & 0xffff : 0;
 		for (; i < n; i++) {
 			if (!print_value(c, e, i, buf, size) ||
 			    (changed && is_default(e->key, n, buf)))

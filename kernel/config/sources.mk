@@ -1,3 +1,4 @@
 SRC += kernel/config/config.c
+SRC += kernel/config/config_help.c
 SRC += kernel/config/config_types.c
 SRC += kernel/config/config_word.c
