@@ -14,7 +14,11 @@
 enum { CRTC_INDEX = 0x3d4, CRTC_DATA = 0x3d5, CURSOR_HIGH = 0x0e, CURSOR_LOW = 0x0f };
 
 static struct screen screen;
+static const struct grid *grid; /* shown in place of the text; or NULL */
+static uint32_t grid_dirty;     /* one bit for each row that is to be copied */
 static bool present;
+
+_Static_assert(GRID_ROWS == SCREEN_ROWS && GRID_COLUMNS == SCREEN_COLUMNS, "the same cells");
 
 static volatile uint32_t *row_at(uint32_t r)
 {
@@ -34,32 +38,47 @@ void vga_put(uint8_t byte)
 	screen_put(&screen, byte);
 }
 
+/* Behind the last row the cursor is not seen. */
 static void show_cursor(void)
 {
 	uint32_t at = screen.row * SCREEN_COLUMNS + min_u32(screen.column, SCREEN_COLUMNS - 1);
+	if (grid)
+		at = (grid->cursor ? grid->row : SCREEN_ROWS) * SCREEN_COLUMNS + grid->column;
 	io_out8(CRTC_INDEX, CURSOR_HIGH);
 	io_out8(CRTC_DATA, (uint8_t)(at >> 8));
 	io_out8(CRTC_INDEX, CURSOR_LOW);
 	io_out8(CRTC_DATA, (uint8_t)at);
 }
 
-static void show_row(uint32_t r)
+static void show_row(uint32_t r, const uint16_t cell[SCREEN_COLUMNS])
 {
 	volatile uint32_t *to = row_at(r);
 	for (uint32_t i = 0; i < SCREEN_COLUMNS / 2; i++)
-		to[i] = screen.cell[r][2 * i] | (uint32_t)screen.cell[r][2 * i + 1] << 16;
+		to[i] = cell[2 * i] | (uint32_t)cell[2 * i + 1] << 16;
 }
 
 static void show_next(void)
 {
-	if (screen.dirty) {
-		uint32_t r = (uint32_t)__builtin_ctz(screen.dirty);
-		screen.dirty &= screen.dirty - 1;
-		show_row(r);
+	uint32_t *dirty = grid ? &grid_dirty : &screen.dirty;
+	if (*dirty) {
+		uint32_t r = (uint32_t)__builtin_ctz(*dirty);
+		*dirty &= *dirty - 1;
+		show_row(r, grid ? grid->cell[r] : screen.cell[r]);
 	} else if (screen.moved) {
 		screen.moved = false;
 		show_cursor();
 	}
+}
+
+void vga_show(const struct grid *g)
+{
+	if (!g && !grid)
+		return;
+	grid = g;
+	grid_dirty = (1u << SCREEN_ROWS) - 1;
+	if (!g)
+		screen.dirty = grid_dirty;
+	screen.moved = true;
 }
 
 bool vga_poll(void)
@@ -71,11 +90,12 @@ bool vga_poll(void)
 
 bool vga_pending(void)
 {
-	return present && (screen.dirty || screen.moved);
+	return present && ((grid ? grid_dirty : screen.dirty) || screen.moved);
 }
 
 void vga_flush(void)
 {
+	vga_show(NULL);
 	while (screen.dirty || screen.moved)
 		show_next();
 }
