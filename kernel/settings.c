@@ -2,6 +2,7 @@
 #include "kernel/settings.h"
 
 #include "apps/apps.h"
+#include "kernel/console/keymap.h"
 #include "kernel/lib/fmt.h"
 #include "net/gw.h"
 #include "kernel/lib/log.h"
@@ -121,9 +122,10 @@ static const struct config_key run_key[] = {
                   "first."},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400),
          .about = "Seconds without progress after which the machine restarts."},
+        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names),
+         .about = "Layout of the keyboards at the machine."},
         {"debug", &config_on_off, "off", RUN(debug),
-         .about =
-                 "Adds console commands for tests, and commands that change addresses and routes."},
+         .about = "Adds console commands for tests, also such as change addresses and routes."},
 };
 static const struct config_section name_section = {
         .key = name_key,
