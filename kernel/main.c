@@ -25,6 +25,7 @@
 #include "kernel/shell.h"
 #include "kernel/texts.h"
 #include "kernel/usb_input.h"
+#include "kernel/views.h"
 
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
@@ -308,6 +309,7 @@ static bool main_run(uint64_t now)
 		every_second(now);
 		look_for_keyboard(now);
 	}
+	did |= views_run(now);
 	did |= shell_run();
 	did |= console_poll();
 	return rcv_flush() || did;
@@ -381,6 +383,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
+	views_init(gw, cpu_busy);
 	shell_init(gw, cpu_busy);
 	run();
 }

@@ -128,10 +128,9 @@ static const struct config_key run_key[] = {
          .about = "Serial number of the volume that was booted from; the boot loader gives it.",
          .without = "nothing can be saved"},
         {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names),
-         .about = "Layout of the keyboards."},
+         .about = "Layout of the keyboards at the machine."},
         {"debug", &config_on_off, "off", RUN(debug),
-         .about =
-                 "Adds console commands for tests, and commands that change addresses and routes."},
+         .about = "Adds console commands for tests, also such as change addresses and routes."},
 };
 static const struct config_section name_section = {
         .key = name_key,

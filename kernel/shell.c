@@ -11,7 +11,9 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
+#include "kernel/pager.h"
 #include "kernel/shell_list.h"
+#include "kernel/views.h"
 #include "net/probe/probe.h"
 
 #define LINE_IN      128u
@@ -19,7 +21,7 @@
 #define LINES_A_PASS 8u
 #define LAST_MS      20u /* time for the last frames before the machine stops */
 
-enum { CTRL_C = 3, CTRL_U = 21 };
+enum { CTRL_C = 3, CTRL_L = 12, CTRL_U = 21 };
 
 struct command {
 	const char *name;
@@ -37,9 +39,26 @@ static uint32_t n_input;
 static bool skip_lf; /* the LF of a CR LF pair */
 static const struct command *running;
 static struct shell_list list;
-static char argument[LINE_IN]; /* of the running command */
-static bool answered;          /* it has printed a line */
-static uint64_t log_seen;      /* log lines printed so far */
+static char argument[LINE_IN];         /* of the running command */
+static bool answered;                  /* it has printed a line */
+static uint64_t log_seen;              /* log lines printed so far */
+static enum console_terminal typed_at; /* where the line was ended */
+static char answer[LINE_OUT];          /* a line of it */
+static struct pager pager;
+
+static void prompt(void)
+{
+	console_write("> ", 2);
+}
+
+/* Ends the answer of the running command. */
+static void end_answer(void)
+{
+	running = NULL;
+	probe_stop(gw);
+	console_write("\n", 1);
+	prompt();
+}
 
 /* --- actions --------------------------------------------------------------------- */
 
@@ -79,6 +98,13 @@ static void act_hang(void)
 		__asm__ volatile("");
 }
 
+/* The view is shown in place of the prompt that follows this answer. */
+static void act_top(void)
+{
+	end_answer();
+	views_open(typed_at, VIEW_STATUS);
+}
+
 static enum shell_step list_help(struct shell_list *l, char *buf, size_t size);
 
 /* Of two commands that a line begins with, the longer name counts. */
@@ -106,6 +132,7 @@ static const struct command commands[] = {
          false},
         {"usb", NULL, "USB controllers, and the devices behind them", shell_list_usb, NULL, false},
         {"log", NULL, "the log", shell_list_log, NULL, false},
+        {"top", NULL, "the status, once a second; q ends it", NULL, act_top, false},
         {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},
         {"poweroff", NULL, "powers the machine off", NULL, act_poweroff, false},
         {"address", "add|del INTERFACE ADDRESS/LENGTH", "changes an address (debug=on)",
@@ -157,11 +184,6 @@ static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
 
 /* --- input ------------------------------------------------------------------------ */
 
-static void prompt(void)
-{
-	console_write("> ", 2);
-}
-
 /* The command that a line begins with, NULL when there is none. *rest is set to its argument,
  * without the spaces in front. */
 static const struct command *find(const char *line, const char **rest)
@@ -209,6 +231,7 @@ static void run_line(void)
 	list.cpu_busy = cpu_busy;
 	list.argument = argument;
 	answered = false;
+	pager_begin(&pager, typed_at == CONSOLE_LOCAL);
 	running = c->list ? c : NULL;
 }
 
@@ -218,13 +241,25 @@ static void erase_input(void)
 		console_write("\b \b", 3);
 }
 
-static void key(int k)
+/* Clears a terminal and shows the prompt and the typed line there. */
+static void redraw(enum console_terminal t)
+{
+	console_write_on(t, "\033[2J\033[H> ", 9);
+	console_write_on(t, input, n_input);
+}
+
+static void key(enum console_terminal t, int k)
 {
 	bool lf = skip_lf;
 	skip_lf = k == '\r';
 	if (k == '\n' && lf)
 		return;
-	if (k == '\r' || k == '\n') {
+	typed_at = t;
+	if (view_of_key(k) != VIEW_CONSOLE) {
+		views_open(t, view_of_key(k));
+	} else if (k == CTRL_L) {
+		redraw(t);
+	} else if (k == '\r' || k == '\n') {
 		console_write("\n", 1);
 		run_line();
 	} else if (k == 8 || k == 127) {
@@ -242,22 +277,21 @@ static void key(int k)
 
 /* --- output ----------------------------------------------------------------------- */
 
-/* Ends the answer of the running command. */
-static void end_answer(void)
+/* Prints the line, or shows that it waits for a key. */
+static void print_line(void)
 {
-	running = NULL;
-	probe_stop(gw);
-	console_write("\n", 1);
-	prompt();
+	if (!pager_line(&pager, strlen(answer)))
+		console_write_on(CONSOLE_LOCAL, PAGER_ASKS, strlen(PAGER_ASKS));
+	else
+		console_print("%s\n", answer);
 }
 
 /* Prints some more lines of the running answer. False when it waits. */
 static bool print_more(void)
 {
-	char buf[LINE_OUT];
 	for (unsigned i = 0; i < LINES_A_PASS && console_room() > 2 * LINE_OUT; i++) {
-		buf[0] = 0;
-		enum shell_step step = running->list(&list, buf, sizeof buf);
+		answer[0] = 0;
+		enum shell_step step = running->list(&list, answer, sizeof answer);
 		if (step == SHELL_WAIT)
 			return i > 0;
 		if (step == SHELL_END) {
@@ -266,10 +300,28 @@ static bool print_more(void)
 			end_answer();
 			return true;
 		}
-		answered |= buf[0] != 0;
-		if (buf[0])
-			console_print("%s\n", buf);
+		answered |= answer[0] != 0;
+		if (answer[0])
+			print_line();
+		if (pager.asks)
+			break;
 	}
+	return true;
+}
+
+/* The full page waits for a key at the local terminal. What is typed on COM1 ends the paging, so
+ * that nobody there waits for somebody at the screen. True when the answer goes on. */
+static bool page_on(void)
+{
+	int k = console_shows_text(CONSOLE_LOCAL) ? console_key_of(CONSOLE_LOCAL) : KEY_NONE;
+	if (view_of_key(k) != VIEW_CONSOLE)
+		views_open(CONSOLE_LOCAL, view_of_key(k));
+	if (console_shows_text(CONSOLE_SERIAL) && console_has_input(CONSOLE_SERIAL))
+		pager_begin(&pager, false);
+	else if (!pager_key(&pager, k, strlen(answer)))
+		return false;
+	console_write_on(CONSOLE_LOCAL, PAGER_WIPES, strlen(PAGER_WIPES));
+	print_line();
 	return true;
 }
 
@@ -315,17 +367,33 @@ void shell_init(struct gw *g, uint32_t (*busy)(void))
 bool shell_run(void)
 {
 	if (running && console_stop()) {
+		if (pager.asks)
+			console_write_on(CONSOLE_LOCAL, PAGER_WIPES, strlen(PAGER_WIPES));
 		console_print("stopped\n");
 		end_answer();
 		return true;
 	}
 	if (running) {
+		if (pager.asks)
+			return page_on();
 		if (console_room() <= 2 * LINE_OUT)
 			return false; /* the interrupt for output runs this again */
 		return print_more();
 	}
 	bool did = print_log();
-	for (int k; !running && (k = console_key()) != KEY_NONE; did = true)
-		key(k);
+	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++)
+		for (int k;
+		     !running && console_shows_text(t) && (k = console_key_of(t)) != KEY_NONE;
+		     did = true)
+			key(t, k);
 	return did;
+}
+
+void shell_resume(enum console_terminal t)
+{
+	/* The screen kept its text. */
+	if (t != CONSOLE_SERIAL || running)
+		return;
+	console_write_on(t, "\r> ", 3);
+	console_write_on(t, input, n_input);
 }

@@ -105,13 +105,19 @@ static void queue(char c)
 		out[out_tail++ % OUT_BYTES] = (uint8_t)c;
 }
 
+void console_write_on(enum console_terminal t, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (t == CONSOLE_LOCAL)
+			vga_put((uint8_t)text[i]);
+		else if (uart_present())
+			queue(text[i]);
+}
+
 void console_write(const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		vga_put((uint8_t)text[i]);
-		if (uart_present())
-			queue(text[i]);
-	}
+	console_write_on(CONSOLE_LOCAL, text, len);
+	console_write_on(CONSOLE_SERIAL, text, len);
 }
 
 void console_print(const char *format, ...)
@@ -275,6 +281,11 @@ int console_key(void)
 bool console_has_keyboard(void)
 {
 	return keyboard_answered();
+}
+
+bool console_has_input(enum console_terminal t)
+{
+	return t == CONSOLE_LOCAL ? key_head != key_tail : in_head != in_tail;
 }
 
 /* As console_stop, for one terminal. */

@@ -34,6 +34,9 @@ void console_write(const char *text, size_t len);
 /* Formats text as fmt() does and queues it; at most 511 characters. */
 void console_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* Queues characters for one terminal alone. */
+void console_write_on(enum console_terminal t, const char *text, size_t len);
+
 /* Gives the free bytes of the output ring. A CR LF pair needs two. */
 size_t console_room(void);
 
@@ -50,6 +53,9 @@ void console_redraw(enum console_terminal t);
 int console_key_of(enum console_terminal t);
 /* Gives the next key of the terminals that show text. */
 int console_key(void);
+
+/* True when something was typed at a terminal that no call has taken. */
+bool console_has_input(enum console_terminal t);
 
 /* True when the user wants the running answer to end: Ctrl-C waits anywhere in the input, or `q` is
  * the next key. Takes what was typed up to that key; other input stays. Terminals that show a grid

@@ -105,6 +105,16 @@ bool log_next(uint64_t *cursor, char *buf, size_t size)
 	return true;
 }
 
+uint64_t log_before(uint64_t cursor, uint32_t n)
+{
+	if (cursor > end)
+		cursor = end;
+	for (; n > 0 && cursor > oldest; n--)
+		for (cursor--; cursor > oldest && *ring_at(cursor - 1) != '\n';)
+			cursor--;
+	return cursor > oldest ? cursor : oldest;
+}
+
 void log_reset(void)
 {
 	oldest = end = now = 0;

@@ -36,6 +36,11 @@ bool log_next(uint64_t *cursor, char *buf, size_t size);
  * it. */
 void log_mute(bool on);
 
+/* Gives the cursor of the line that is `n` lines in front of `cursor`, or of the oldest line when
+ * there are not so many. A cursor behind the last line counts as its end, so UINT64_MAX gives the
+ * last n lines. */
+uint64_t log_before(uint64_t cursor, uint32_t n);
+
 /* Removes all lines and the sink, and ends muting. For tests. */
 void log_reset(void);
 

@@ -7,3 +7,6 @@ SRC += kernel/ui/grid_vt100.c
 SRC += kernel/ui/menu_view.c
 SRC += kernel/ui/wizard.c
 SRC += kernel/ui/wizard_draw.c
+SRC += kernel/ui/view.c
+SRC += kernel/ui/view_list.c
+SRC += kernel/ui/view_status.c
