@@ -21,7 +21,7 @@ static void (*tell)(void);
 void edit_begin(void)
 {
 	if (ready)
-		draft_init(&draft, scratch, memory, texts->conf, texts_read, texts);
+		draft_init(&draft, scratch, memory, texts->conf, texts_parse, texts);
 }
 
 void edit_init(struct texts *t, struct config *c)
@@ -93,9 +93,10 @@ bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[
 	on_trial = true;
 	trial_end_us = now_us + EDIT_TRIAL_US;
 	tell();
-	n = fmt(why, DRAFT_WHY, "in force for 60 seconds; `keep` makes it last");
+	size_t used = fmt(why, DRAFT_WHY, "in force for 60 seconds; `keep` makes it last");
 	if (later)
-		fmt(why + n, DRAFT_WHY - n, "; %u more at the next start after `save`", later);
+		fmt(why + used, DRAFT_WHY - used, "; %u more at the next start after `save`",
+		    later);
 	return true;
 }
 
