@@ -65,6 +65,8 @@ static const char *wrong_answer(const struct usb_enum *e, uint32_t least)
 static void reset(struct usb_enum *e, usb_enum_step then)
 {
 	usb_port_reset(e->port);
+	/* What the last look saw is of the time before the reset. */
+	e->port->state.bits = USB_PORT_RESETTING;
 	e->resetting = true;
 	e->until_us = usb_now_us + RESET_US;
 	e->step = then;
