@@ -148,6 +148,4 @@ struct usb_port_state usb_hub_port(struct usb_port *p);
 void usb_hub_port_reset(struct usb_port *p);
 void usb_hub_port_disable(struct usb_port *p);
 
-extern const struct usb_class usb_hub_class;
-
 #endif

@@ -2,6 +2,7 @@
  * ports, and then the state of each port every 250 ms, of those in motion every 20 ms. The hub's
  * interrupt endpoint, which says no more than that something changed, is not used. */
 #include "drivers/usb/usb_core.h"
+#include "drivers/usb/usb_list.h"
 
 #include "kernel/lib/alloc.h"
 

@@ -1,9 +1,9 @@
-/* The drivers of controllers and the classes of devices. A new one adds a line. */
-#include "drivers/usb/uhci/uhci.h"
-#include "drivers/usb/usb_core.h"
+/* See usb_list.h. A new driver or class adds a line here and one there. */
+#include "drivers/usb/usb_list.h"
 
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {
+        &xhci_driver,
         &uhci_driver,
 };
 const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
