@@ -4,9 +4,10 @@
 
 #include "kernel/seam/io.h"
 
-/* The longest good command is Address Device: three tries of SET_ADDRESS. */
-#define COMMAND_US 500000u
-#define ABORT_US   500000u
+/* The longest good command is Address Device: a device has 50 ms for SET_ADDRESS (USB 2.0, 9.2.6.3).
+ * Both times together are shorter than what the core allows for a cancel. */
+#define COMMAND_US 300000u
+#define ABORT_US   300000u
 
 void xhci_cmd_issue(struct xhci *x, struct xhci_dev *dev, struct xhci_ep *ep, uint32_t type,
                     uint64_t ptr, uint32_t control)

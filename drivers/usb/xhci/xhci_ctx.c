@@ -23,7 +23,7 @@ uint32_t xhci_ctx_hub(const struct usb_device *d)
 {
 	if (!d->is_hub)
 		return 0;
-	uint32_t think = d->speed == USB_HIGH ? d->tt_think & 3u : 0;
+	uint32_t think = d->speed == USB_HIGH ? d->tt_think >> 5 & 3u : 0;
 	return SLOT_PORTS(d->n_ports) | SLOT_TTT(think) | (d->multi_tt ? 2u : 0) | 1u;
 }
 

@@ -8,8 +8,8 @@
 
 #include "kernel/seam/io.h"
 
-#define TRAIN_US 300000u /* a link that did not come up by then gets a warm reset */
-#define RESET_US 800000u
+#define TRAIN_US 250000u /* a link that did not come up by then gets a warm reset */
+#define RESET_US 500000u
 
 static volatile uint8_t *reg(struct xhci *x, uint32_t port)
 {
