@@ -107,6 +107,7 @@ static const struct config_key run_key[] = {
         {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
         {"usb", &config_on_off, "on", RUN(usb)},
+        {"stick", &config_name, NULL, RUN(stick)},
         {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };
