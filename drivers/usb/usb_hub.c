@@ -136,7 +136,7 @@ static void request(struct hub *h, enum action action, uint8_t type, uint8_t num
 	h->t.timeout_ms = 1000;
 	h->t.done = done;
 	h->t.lazy = action == STATUS && !in_motion(h);
-	h->action = action;
+	h->action = (uint8_t)action;
 	if (!usb_submit(&h->t))
 		h->t.status = USB_FAILED;
 }
