@@ -21,6 +21,7 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
+#include "kernel/usb_input.h"
 
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
@@ -243,16 +244,15 @@ static void log_nmis(void)
 	            seen);
 }
 
-/* Says once that there is no keyboard. One that is there has answered long before. */
+/* Says once that there is no keyboard. One that is there has been found long before. */
 static void look_for_keyboard(uint64_t now)
 {
 	static bool looked;
-	if (looked || now < 2 * SECOND_US)
+	if (looked || now < 5 * SECOND_US)
 		return;
 	looked = true;
-	if (!console_has_keyboard())
-		log_line(
-		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+	if (!usb_input_has_keyboard())
+		log_line("no keyboard found: neither PS/2 nor USB");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random
@@ -279,7 +279,7 @@ static bool main_run(uint64_t now)
 		rcv_poll(now);
 	}
 	if (now >= usb_at) {
-		did |= usb_poll(now);
+		did |= usb_input_poll(now);
 		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
 	}
 	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
