@@ -5,6 +5,7 @@
 #include "kernel/main.h"
 
 #include "apps/apps.h"
+#include "drivers/block/media.h"
 #include "drivers/usb/usb.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/boot.h"
@@ -70,6 +71,17 @@ static void read_config(const struct boot_info *boot)
 	config_check(&config);
 	if (boot->overflow)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
+}
+
+/* Says by what the boot medium can be recognised. */
+static void find_medium(const struct boot_info *boot)
+{
+	uint32_t i = 0;
+	while (i < boot->n_modules && strcmp(boot->module[i].name, "gateway.conf") != 0)
+		i++;
+	bool has = i < boot->n_modules;
+	media_init(settings_run(&config)->stick, has ? boot->module[i].text : NULL,
+	           has ? boot->module[i].len : 0);
 }
 
 /* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
@@ -280,6 +292,7 @@ static bool main_run(uint64_t now)
 	}
 	if (now >= usb_at) {
 		did |= usb_input_poll(now);
+		did |= media_poll(now); /* before usb_busy: it submits what follows */
 		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
 	}
 	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
@@ -347,6 +360,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	read_config(boot);
 	if (settings_run(&config)->usb)
 		usb_init(); /* in front of the 8042, which the firmware may emulate */
+	find_medium(boot);
 	console_find_keyboard();
 	console_layout(settings_run(&config)->keyboard);
 	clock_watchdog(settings_run(&config)->watchdog_ms);

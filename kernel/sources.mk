@@ -10,3 +10,4 @@ SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_list.c
 SRC_IMAGE     += kernel/usb_input.c
+SRC_IMAGE     += kernel/shell_stick.c
