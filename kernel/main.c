@@ -339,6 +339,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	         (uint32_t)(alloc_left() >> 20));
 	clock_report();
 	read_config(boot);
+	console_layout(settings_run(&config)->keyboard);
 	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());
 	find_nics();

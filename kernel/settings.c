@@ -2,6 +2,7 @@
 #include "kernel/settings.h"
 
 #include "apps/apps.h"
+#include "kernel/console/keymap.h"
 #include "kernel/lib/fmt.h"
 #include "net/gw.h"
 #include "kernel/lib/log.h"
@@ -98,6 +99,7 @@ static const struct config_key run_key[] = {
          CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
         {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
+        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };
 static const struct config_section name_section = {

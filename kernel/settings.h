@@ -24,6 +24,7 @@ struct settings_run {
 	uint32_t menu_timeout_ms;
 	char menu_default[CONFIG_NAME]; /* empty: none */
 	uint32_t watchdog_ms;           /* 0: off */
+	uint32_t keyboard;              /* enum keymap_layout */
 	bool debug;
 };
 

@@ -1,0 +1,12 @@
+/* The drivers of controllers and the classes of devices. A new one adds a line. */
+#include "drivers/usb/usb_core.h"
+
+/* Their order is that of the probes: EHCI before the companions that share its ports. */
+const struct usb_driver *const usb_drivers[] = {};
+const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
+
+/* Their order is that in which an interface is offered. */
+const struct usb_class *const usb_classes[] = {
+        &usb_hub_class,
+};
+const uint32_t n_usb_classes = ARRAY_SIZE(usb_classes);
