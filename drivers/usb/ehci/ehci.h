@@ -109,6 +109,8 @@ struct ehci {
 	struct ehci_queue queue[EHCI_QUEUES];
 };
 
+extern const struct usb_driver ehci_driver;
+
 static inline struct ehci *ehci_of(struct usb_controller *c)
 {
 	return (struct ehci *)c;

@@ -7,6 +7,7 @@
 #define ASYNC_IDLE_US   100000u /* the asynchronous schedule stays on without transfers */
 #define FOLLOW_US       100000u /* a schedule must follow its switch */
 #define DOORBELL_US     10000u  /* some controllers lose the answer */
+#define DEAF_US         500000u /* but all take notice of the doorbell */
 #define PERIODIC_OUT_US 3000u   /* more than a frame, and what the controller reads ahead */
 #define TT_LIMIT        520u    /* byte times of full speed in micro-frames 1 to 3 (11.18.4) */
 
@@ -128,6 +129,21 @@ static void begin(struct ehci *e, struct ehci_queue *q, uint32_t sts)
 	}
 }
 
+/* True when the doorbell was answered, or when only the answer was lost. */
+static bool answered(struct ehci *e, uint32_t sts)
+{
+	uint64_t passed = e->now_us - e->unlink_us;
+	if (sts & STS_IAA)
+		return true;
+	if (passed < DOORBELL_US)
+		return false;
+	if (!(ehci_read(e, EHCI_USBCMD) & CMD_IAAD))
+		return true;
+	if (passed >= DEAF_US)
+		ehci_fail(e, "it does not let go of a queue");
+	return false;
+}
+
 static void unlink_poll(struct ehci *e, uint32_t sts)
 {
 	const struct ehci_queue *q = e->unlinking;
@@ -137,7 +153,7 @@ static void unlink_poll(struct ehci *e, uint32_t sts)
 		else if (e->now_us - e->unlink_us >= PERIODIC_OUT_US)
 			left(e);
 	} else if (q) {
-		if (!(sts & STS_IAA) && e->now_us - e->unlink_us < DOORBELL_US)
+		if (!answered(e, sts))
 			return;
 		ehci_write(e, EHCI_USBSTS, STS_IAA);
 		if (--e->rings)
