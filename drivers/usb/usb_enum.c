@@ -5,7 +5,8 @@
  * second reset: it is the order in which the most common system does it. */
 #include "drivers/usb/usb_core.h"
 
-#define RESET_US (1000 * 1000u) /* a reset that takes longer failed; 50 ms and two looks at a hub \
+#define RESET_US                                                                                  \
+	(1000 * 1000u)          /* a reset that takes longer failed; 50 ms and two looks at a hub \
 	                         */
 #define RECOVER_US (10 * 1000u) /* after a reset (7.1.7.5) */
 #define SETTLE_US  (10 * 1000u) /* after SET_ADDRESS: 2 ms (9.2.6.3), some devices need more */
@@ -65,6 +66,8 @@ static const char *wrong_answer(const struct usb_enum *e, uint32_t least)
 static void reset(struct usb_enum *e, usb_enum_step then)
 {
 	usb_port_reset(e->port);
+	/* What the last look saw is of the time before the reset. */
+	e->port->state.bits = USB_PORT_RESETTING;
 	e->resetting = true;
 	e->until_us = usb_now_us + RESET_US;
 	e->step = then;
