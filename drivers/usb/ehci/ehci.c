@@ -6,6 +6,7 @@
  * isochronous transfers, suspend, park mode, the debug port, more than one transaction of an
  * interrupt endpoint in a frame. */
 #include "drivers/usb/ehci/ehci.h"
+#include "drivers/usb/usb_list.h"
 
 #include "kernel/lib/alloc.h"
 

@@ -109,8 +109,6 @@ struct ehci {
 	struct ehci_queue queue[EHCI_QUEUES];
 };
 
-extern const struct usb_driver ehci_driver;
-
 static inline struct ehci *ehci_of(struct usb_controller *c)
 {
 	return (struct ehci *)c;

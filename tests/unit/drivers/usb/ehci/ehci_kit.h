@@ -6,6 +6,7 @@
 #include "tests/tap.h"
 
 #include "drivers/usb/ehci/ehci.h"
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "tests/models/ehci_model.h"
