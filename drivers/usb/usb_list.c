@@ -1,9 +1,11 @@
 /* The drivers of controllers and the classes of devices. A new one adds a line. */
+#include "drivers/usb/ohci/ohci.h"
 #include "drivers/usb/uhci/uhci.h"
 #include "drivers/usb/usb_core.h"
 
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {
+        &ohci_driver,
         &uhci_driver,
 };
 const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);

@@ -108,7 +108,7 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	uint32_t size, *frames;
 	struct uhci *u = alloc(sizeof *u, 64);
 	if (!u || !uhci_queue_init(u, &frames))
-		return "no memory";
+		return "not enough memory";
 	u->io = find_ports(dev, &size);
 	if (u->io == 0)
 		return "it has no registers";
