@@ -22,7 +22,6 @@ enum ohci_model_lie {
 	OHCI_LIE_NONE,
 	OHCI_LIE_LOOP,      /* the done list leads back to its first descriptor */
 	OHCI_LIE_ELSEWHERE, /* it leads to memory that is not the driver's */
-	OHCI_LIE_UNALIGNED, /* it leads into the middle of a descriptor */
 	OHCI_LIE_IDLE,      /* it leads to a descriptor that is not in use */
 	OHCI_LIE_BUFFER,    /* the position in the buffer lies outside */
 };

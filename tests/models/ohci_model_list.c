@@ -217,8 +217,6 @@ static void lie(struct ohci_model *m, uint32_t *hcca)
 		td[2] = hcca[33] & ~15u;
 	else if (m->lie == OHCI_LIE_ELSEWHERE && td)
 		td[2] = 0x12345670;
-	else if (m->lie == OHCI_LIE_UNALIGNED)
-		hcca[33] += 8;
 	else if (m->lie == OHCI_LIE_IDLE && td)
 		td[2] = (hcca[33] & ~15u) + 32;
 }

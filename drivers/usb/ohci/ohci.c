@@ -161,10 +161,12 @@ static const char *advance(struct ohci *o, uint64_t now_us)
 		return NULL;
 	if (o->phase == OHCI_RESETTING) {
 		const char *wrong = run(o);
+		if (wrong)
+			return wrong;
 		o->frame = o->hcca->frame;
 		o->frame_us = now_us;
 		phase(o, OHCI_POWERING, ohci_port_power(o));
-		return wrong;
+		return NULL;
 	}
 	/* Some chips ignored this while the bus was suspended. */
 	if (!frame_is_right(o))
