@@ -36,10 +36,11 @@ static void begin(struct usb_transfer *t)
 bool usb_submit(struct usb_transfer *t)
 {
 	struct usb_endpoint *e = t->endpoint;
-	struct usb_device *d = e->device;
+	if (t->active || !e->open || t->len > USB_TRANSFER_MAX)
+		return false;
+	const struct usb_device *d = e->device;
 	bool control = e == &d->control;
-	if (t->active || !e->open || d->gone || d->controller->failed ||
-	    t->len > USB_TRANSFER_MAX || (e->transfer && !control))
+	if (d->gone || d->controller->failed || (e->transfer && !control))
 		return false;
 	struct usb_transfer **end = &active;
 	while (*end)

@@ -5,6 +5,7 @@
  * resume), isochronous transfers. */
 #include "drivers/usb/ohci/ohci.h"
 
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 

@@ -65,9 +65,6 @@ struct ohci {
 	struct ohci_port port[OHCI_PORTS_MAX];
 };
 
-/* For usb_list.c. */
-extern const struct usb_driver ohci_driver;
-
 static inline uint32_t ohci_read(const struct ohci *o, uint32_t off)
 {
 	return mmio_read32(o->regs + off);

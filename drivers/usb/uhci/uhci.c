@@ -5,6 +5,7 @@
  * resume), isochronous transfers, bandwidth reclamation. */
 #include "drivers/usb/uhci/uhci.h"
 
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/seam/io.h"
 

@@ -1,7 +1,7 @@
 /* The OHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
-#include "drivers/usb/ohci/ohci.h"
+#include "drivers/usb/usb_list.h"
 #include "tests/models/ohci_model.h"
 
 static struct ohci_model model;

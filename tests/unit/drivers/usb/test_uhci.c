@@ -1,7 +1,7 @@
 /* The UHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
-#include "drivers/usb/uhci/uhci.h"
+#include "drivers/usb/usb_list.h"
 #include "tests/models/uhci_model.h"
 
 static struct uhci_model model;
