@@ -8,6 +8,7 @@
 const struct usb_driver *const usb_drivers[] = {
         &xhci_driver,
         &ehci_driver,
+        &ohci_driver,
         &uhci_driver,
 };
 const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
