@@ -458,8 +458,12 @@ static void half(struct xhci_model *m, unsigned which, uint64_t *reg, bool high,
 
 static void crcr_write(struct xhci_model *m, bool high, uint32_t v)
 {
+	if (high && m->abort_half) {
+		m->abort_half = false;
+		return;
+	}
 	if (!high && v & 6 && m->crr) {
-		m->aborting = true;
+		m->aborting = m->abort_half = true; /* the pointer is ignored */
 		if (m->abort_stuck)
 			return;
 		if (m->late && m->commands_stuck) { /* the command ends just then */

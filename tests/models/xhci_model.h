@@ -129,7 +129,7 @@ struct xhci_model {
 	bool crr, half[4];
 	uint64_t cmd_at;
 	bool cmd_cycle;
-	bool aborting;
+	bool aborting, abort_half;
 	uint64_t reset_at, ready_at;
 	bool resetting;
 	uint64_t event_base, event_at;
