@@ -264,7 +264,7 @@ static uint32_t interval(const struct hub_port *hp)
 	case USB_PORT_QUEUED:
 		return 2 * MOTION_US;
 	case USB_PORT_BUSY:
-		return hp->port.bus->enumeration.resetting ? MOTION_US : STATUS_US;
+		return hp->port.bus->enumeration.resetting ? MOTION_US : 2 * MOTION_US;
 	default:
 		return STATUS_US;
 	}
