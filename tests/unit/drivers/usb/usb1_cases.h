@@ -90,6 +90,28 @@ static void moves_bulk_data_with_the_right_toggles(void)
 	hc_end();
 }
 
+/* What follows a short packet belongs to the next transfer, even when it is ready at once. */
+static void stops_at_a_short_packet(void)
+{
+	static const uint16_t cuts[] = {1, 63, 65, 100, 300, 1023, 1025, 2000};
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *in = kit_endpoint(d, 0x81, USB_BULK, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(cuts); i++) {
+		kit_feed(0, 1, cuts[i] + 200u, false);
+		kit_model[0].in_cut[1] = cuts[i];
+		struct usb_transfer t = kit_transfer(in, kit_bytes[0], USB_TRANSFER_MAX);
+		CHECK(kit_submit(&t) && kit_wait(&t, 100));
+		CHECK_EQ(t.actual, cuts[i]);
+		CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
+		t = kit_transfer(in, kit_bytes[0], USB_TRANSFER_MAX);
+		CHECK(kit_submit(&t) && kit_wait(&t, 100));
+		CHECK_EQ(t.actual, 200);
+		CHECK(kit_is_pattern(kit_bytes[0], cuts[i], 200));
+	}
+	hc_end();
+}
+
 static void waits_for_reports(void)
 {
 	for (unsigned low = 0; low < 2; low++) {
@@ -483,6 +505,7 @@ static inline void usb1_cases(void)
 	TEST(takes_short_control_data);
 	TEST(follows_a_larger_endpoint_0);
 	TEST(moves_bulk_data_with_the_right_toggles);
+	TEST(stops_at_a_short_packet);
 	TEST(waits_for_reports);
 	TEST(goes_on_after_naks);
 	TEST(reports_a_stall_and_goes_on);
