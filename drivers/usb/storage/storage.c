@@ -21,6 +21,7 @@
 #define EMPTY_US    (2000 * 1000u)      /* a drive without a medium is asked again */
 #define READY_US    (5000 * 1000u)      /* a device becomes ready, */
 #define LONG_US     (30 * 1000 * 1000u) /* and one that says that it is on its way */
+#define GONE_US     (1000 * 1000u)      /* a device that was pulled is detached within this time */
 #define TRIES       3u
 #define LUNS        15u
 #define WRITTEN_OFF "usb storage: %s: %s; it is not used"
@@ -40,6 +41,7 @@ enum step {
 	S_PROTECT, /* MODE SENSE */
 	S_IDLE,    /* a block device */
 	S_REQUEST, /* of the block device */
+	S_DEAD,    /* no command gets through; its port will be reset */
 	S_OFF,     /* is not used */
 };
 
@@ -91,16 +93,21 @@ static void give_up(struct storage *s, const char *why)
 	decided(s);
 }
 
-/* No command gets through any more. */
+/* No command gets through any more. Mostly the device was just pulled: then detach follows. */
 static void dead(struct storage *s)
 {
-	bool gone = s->bot.device->gone;
-	finish(s, gone ? BLOCK_GONE : BLOCK_FAILED);
-	block_vanish(&s->block);
+	s->step = S_DEAD;
+	s->wait_us = now_us + GONE_US;
+}
+
+/* It is dead and still plugged in. */
+static void bury(struct storage *s)
+{
+	s->wait_us = 0;
+	finish(s, BLOCK_FAILED);
 	s->step = S_OFF;
+	block_vanish(&s->block);
 	decided(s);
-	if (gone)
-		return;
 	log_line("usb storage: %s: does not answer; its port is reset", s->name);
 	usb_device_reset(s->bot.device);
 }
@@ -564,9 +571,15 @@ static void storage_detach(void *state)
 static void storage_tick(uint64_t now)
 {
 	now_us = now;
-	for (uint32_t i = 0; i < STORAGE_DEVICES; i++)
-		if (all[i].used && all[i].wait_us && now >= all[i].wait_us)
-			send(&all[i]);
+	for (uint32_t i = 0; i < STORAGE_DEVICES; i++) {
+		struct storage *s = &all[i];
+		if (!s->used || !s->wait_us || now < s->wait_us)
+			continue;
+		if (s->step == S_DEAD)
+			bury(s);
+		else
+			send(s);
+	}
 }
 
 const struct usb_class storage_class = {.name = "storage",
