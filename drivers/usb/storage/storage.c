@@ -214,7 +214,7 @@ static void send(struct storage *s)
 
 static void enter(struct storage *s, enum step step)
 {
-	s->step = step;
+	s->step = (uint8_t)step;
 	s->tries = 0;
 	s->since_us = now_us;
 	send(s);
