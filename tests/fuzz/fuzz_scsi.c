@@ -6,7 +6,7 @@
  * bounded time, and when the stick is unplugged nothing of it is left. */
 #include "drivers/block/block.h"
 #include "drivers/usb/storage/storage.h"
-#include "drivers/usb/usb_core.h"
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"

@@ -3,7 +3,7 @@
 #include "drivers/usb/storage/storage.h"
 
 #include "drivers/block/block.h"
-#include "drivers/usb/usb_core.h"
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
