@@ -48,7 +48,6 @@ enum step {
 struct storage {
 	struct storage_bot bot;
 	struct block_device block;
-	struct block_request *request;
 	struct usb_transfer control;
 	uint8_t *data; /* DATA_BYTES of alloc() */
 	bool used, expected;
@@ -79,11 +78,8 @@ static void decided(struct storage *s)
 
 static void finish(struct storage *s, enum block_result result)
 {
-	struct block_request *r = s->request;
-	s->request = NULL;
 	s->step = S_IDLE;
-	if (r)
-		r->result = result;
+	block_done(&s->block, result);
 }
 
 static void give_up(struct storage *s, const char *why)
@@ -129,7 +125,7 @@ static uint64_t get64(const uint8_t *at)
  * know them. */
 static void request_command(struct storage *s, struct storage_command *c)
 {
-	const struct block_request *r = s->request;
+	const struct block_request *r = s->block.request;
 	bool writes = r->op == BLOCK_WRITE;
 	c->cdb_len = 10;
 	c->timeout_ms = LONG_MS;
@@ -294,7 +290,7 @@ static void sized(struct storage *s, uint64_t last, uint32_t bytes)
 	enter(s, S_PROTECT);
 }
 
-static void start_request(struct block_device *d, struct block_request *r);
+static void start_request(struct block_device *d);
 
 static void appear(struct storage *s, bool read_only)
 {
@@ -317,11 +313,9 @@ static void appear(struct storage *s, bool read_only)
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-static void start_request(struct block_device *d, struct block_request *r)
+static void start_request(struct block_device *d)
 {
-	struct storage *s = d->driver;
-	s->request = r;
-	enter(s, S_REQUEST);
+	enter(d->driver, S_REQUEST);
 }
 
 /* The medium is not the one any more that the block device was made of. */
@@ -359,7 +353,7 @@ static void request_failed(struct storage *s, enum storage_cause cause)
 		return;
 	case STORAGE_UNKNOWN:
 		/* Without the command there is no cache to empty. */
-		finish(s, s->request->op == BLOCK_FLUSH ? BLOCK_OK : BLOCK_FAILED);
+		finish(s, s->block.request->op == BLOCK_FLUSH ? BLOCK_OK : BLOCK_FAILED);
 		return;
 	default:
 		if (s->tries < TRIES) {
@@ -372,7 +366,7 @@ static void request_failed(struct storage *s, enum storage_cause cause)
 
 static void request_good(struct storage *s)
 {
-	const struct block_request *r = s->request;
+	const struct block_request *r = s->block.request;
 	if (s->bot.moved == (r->op == BLOCK_FLUSH ? 0 : r->count * s->block.sector_bytes))
 		finish(s, BLOCK_OK);
 	else
