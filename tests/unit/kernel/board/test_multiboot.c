@@ -28,7 +28,7 @@ static void entry(uint64_t base, uint64_t length, uint32_t type)
 static struct multiboot_map parse(void)
 {
 	struct multiboot_map m;
-	multiboot_map(&m, map_bytes, map_len, MIB, HIGH);
+	multiboot_map(&m, map_bytes, map_len, 0, MIB, HIGH);
 	map_len = 0;
 	return m;
 }
