@@ -5,6 +5,7 @@
  * Left out on purpose: a configuration editor. */
 #include "kernel/menu.h"
 
+#include "drivers/usb/usb.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
@@ -12,6 +13,7 @@
 #include "kernel/finish.h"
 #include "kernel/menu_state.h"
 #include "kernel/settings.h"
+#include "kernel/usb_input.h"
 
 enum { COLUMNS = 80, ROWS = 25 };
 /* Rows that are always used: the title, a blank row, a blank row after the items, a blank
@@ -107,7 +109,8 @@ static int read_key(void)
  * the clock's tick. */
 static void wait(void)
 {
-	if (console_poll())
+	bool busy = usb_input_poll(clock_now_us());
+	if (console_poll() || busy)
 		return;
 	cpu_irq_off();
 	if (console_arm())
@@ -157,9 +160,11 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 			return m.chosen;
 		case MENU_RESTART:
 			console_flush();
+			usb_stop();
 			power_restart();
 		case MENU_OFF:
 			console_flush();
+			usb_stop();
 			finish_off();
 		case MENU_SECOND:
 			draw_countdown(&m, item);

@@ -24,6 +24,9 @@ struct settings_run {
 	uint32_t menu_timeout_ms;
 	char menu_default[CONFIG_NAME]; /* empty: none */
 	uint32_t watchdog_ms;           /* 0: off */
+	bool usb;                       /* false: the firmware keeps the controllers */
+	char stick[CONFIG_NAME];        /* what the boot loader calls the medium; empty: unknown */
+	uint32_t keyboard;              /* enum keymap_layout */
 	bool debug;
 };
 

@@ -11,7 +11,6 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
 #include "kernel/console/keyboard.h"
-#include "kernel/console/keys.h"
 #include "kernel/x86/trap.h"
 #include "kernel/console/uart.h"
 #include "kernel/console/vga.h"
@@ -30,8 +29,9 @@ static uint32_t out_head, out_tail; /* next byte to read, next to write; free-ru
 static bool dropping;               /* the ring was full: drop the rest of the line */
 static uint8_t in[IN_BYTES];
 static uint32_t in_head, in_tail;
-static int16_t key[KEYS]; /* keys from the keyboard */
+static int16_t key[KEYS]; /* keys from the keyboards */
 static uint32_t key_head, key_tail;
+static struct keymap keymap;
 static struct keys_ansi ansi;
 static uint32_t polled_tick;
 
@@ -39,9 +39,14 @@ void console_init(void)
 {
 	vga_init();
 	uart_init();
-	keyboard_init();
 	if (!uart_present())
 		out_head = out_tail;
+}
+
+void console_find_keyboard(void)
+{
+	keyboard_init();
+	keyboard_leds(keymap_leds(&keymap));
 }
 
 static uint32_t now_ms(void)
@@ -113,6 +118,26 @@ static bool send(void)
 	return room > 0;
 }
 
+void console_layout(enum keymap_layout layout)
+{
+	keymap.layout = (uint8_t)layout;
+}
+
+uint8_t console_leds(void)
+{
+	return keymap_leds(&keymap);
+}
+
+void console_press(uint8_t usage, uint8_t modifiers)
+{
+	uint8_t leds = keymap_leds(&keymap);
+	int k = keymap_press(&keymap, usage, modifiers);
+	if (k != KEY_NONE && key_tail - key_head < KEYS)
+		key[key_tail++ % KEYS] = (int16_t)k;
+	if (keymap_leds(&keymap) != leds)
+		keyboard_leds(keymap_leds(&keymap));
+}
+
 static bool receive(void)
 {
 	bool any = false;
@@ -123,12 +148,11 @@ static bool receive(void)
 		in[in_tail++ % IN_BYTES] = (uint8_t)byte;
 		any = true;
 	}
-	while (key_tail - key_head < KEYS) {
-		int k = keyboard_key();
-		if (k == KEY_NONE)
+	for (uint8_t usage, modifiers; key_tail - key_head < KEYS; any = true) {
+		usage = keyboard_press(&modifiers);
+		if (usage == USAGE_NONE)
 			break;
-		key[key_tail++ % KEYS] = (int16_t)k;
-		any = true;
+		console_press(usage, modifiers);
 	}
 	return any;
 }

@@ -7,11 +7,15 @@
 #define KERNEL_CONSOLE_CONSOLE_H
 
 #include "kernel/lib/bytes.h"
-#include "kernel/console/keys.h" /* the values of console_key */
+#include "kernel/console/keymap.h" /* the values of console_key */
 
-/* Finds the UART, the screen and the keyboard. The other functions are safe before this
+/* Finds the UART and the screen. The other functions are safe before this
  * call and without any of the devices. */
 void console_init(void);
+
+/* Finds the PS/2 keyboard. USB controllers must be taken from the firmware before this: its
+ * emulation of a keyboard answers in the place of the 8042. */
+void console_find_keyboard(void);
 
 /* Queues `len` characters. LF becomes CR LF on COM1. */
 void console_write(const char *text, size_t len);
@@ -29,7 +33,17 @@ int console_key(void);
  * the next key. Takes what was typed up to that key; other input stays. */
 bool console_stop(void);
 
-/* True when a keyboard has answered since console_init. */
+/* Takes a key that went down or repeats on a USB keyboard, as keymap_press does. A key that finds
+ * no room is lost. */
+void console_press(uint8_t usage, uint8_t modifiers);
+
+/* Sets the layout of all keyboards. */
+void console_layout(enum keymap_layout layout);
+
+/* Gives the lights of all keyboards, KEYMAP_LED_ bits. */
+uint8_t console_leds(void);
+
+/* True when a PS/2 keyboard has answered since console_find_keyboard. */
 bool console_has_keyboard(void);
 
 /* Sends a few bytes of waiting output, and reads what the keyboard and the UART have

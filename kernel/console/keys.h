@@ -1,5 +1,4 @@
-/* Pure decoders from bytes to keys: control sequences of a terminal, and the scan codes of
- * a PC keyboard. */
+/* Keys, and the pure decoder that finds them in the bytes of a terminal. */
 #ifndef KERNEL_CONSOLE_KEYS_H
 #define KERNEL_CONSOLE_KEYS_H
 
@@ -15,10 +14,17 @@ enum console_key {
 	KEY_HOME,
 	KEY_END,
 	KEY_DELETE,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_F1, /* F1 to F12 follow each other */
+	KEY_F2,
+	KEY_F3,
+	KEY_F4,
+	KEY_F12 = KEY_F1 + 11,
 };
 
-/* Decoder for a terminal (ECMA-48 sequences as xterm and VT220 send them). All zeros at
- * first. */
+/* Decoder for a terminal (ECMA-48 sequences as xterm, VT220 and the Linux console send them).
+ * All zeros at first. */
 struct keys_ansi {
 	uint8_t state;
 	uint8_t param;
@@ -32,16 +38,5 @@ int keys_ansi(struct keys_ansi *k, uint8_t byte, uint32_t now_ms);
 
 /* Gives ESC when it came alone and KEYS_ESCAPE_MS have passed since, else KEY_NONE. */
 int keys_ansi_idle(struct keys_ansi *k, uint32_t now_ms);
-
-/* Decoder for a PC keyboard: scan code set 1, US layout. All zeros at first. */
-struct keys_scan {
-	bool shift_left, shift_right, control, alt, caps, num_off;
-	bool caps_down, num_down; /* a key that is held repeats its code */
-	uint8_t prefix;
-	uint8_t skip; /* bytes of an unsupported sequence still to skip */
-};
-
-/* Takes a byte. Gives the key that it completes, or KEY_NONE. */
-int keys_scan(struct keys_scan *k, uint8_t byte);
 
 #endif

@@ -117,7 +117,7 @@ static void start(struct model with)
 	static const struct host_bus bus = {.port_in = port_in, .port_out = port_out};
 	model = with;
 	model.config = MODEL_CONFIG;
-	decoder = (struct keys_scan){0};
+	decoder = (struct scancode){0};
 	host_bus_set(&bus);
 	uint64_t began = host_now_us;
 	keyboard_init();
@@ -129,13 +129,19 @@ static bool is_on(void)
 	return !(model.config & CONFIG_OFF);
 }
 
+static uint8_t press(void)
+{
+	uint8_t modifiers;
+	return keyboard_press(&modifiers);
+}
+
 /* True when the keyboard gives the letter of a key pressed now. */
 static bool types(void)
 {
-	while (keyboard_key() != KEY_NONE)
+	while (press() != USAGE_NONE)
 		;
 	answer(0x1e); /* set 1: a */
-	return keyboard_key() == 'a';
+	return press() == USAGE_A;
 }
 
 static void an_ordinary_controller(void)
@@ -155,7 +161,7 @@ static void an_ordinary_controller(void)
 static void no_controller(void)
 {
 	start((struct model){.absent = true});
-	CHECK_EQ(keyboard_key(), KEY_NONE);
+	CHECK_EQ(press(), USAGE_NONE);
 	unmasked = 0;
 	keyboard_arm();
 	CHECK_EQ(unmasked, 0);
@@ -197,12 +203,82 @@ static void a_key_in_place_of_the_answer(void)
 	CHECK_EQ(model.config, MODEL_CONFIG);
 }
 
-/* What always has a byte is no controller: it would type for ever. */
+/* What always has a byte is no controller: it would type without end. */
 static void bytes_without_end(void)
 {
 	start((struct model){.endless = true});
 	CHECK(is_on());
-	CHECK_EQ(keyboard_key(), KEY_NONE);
+	CHECK_EQ(press(), USAGE_NONE);
+}
+
+static void modifiers(void)
+{
+	uint8_t held = 0;
+	start((struct model){0});
+	CHECK(types());
+	answer(0x2a); /* Shift */
+	answer(0x30);
+	CHECK_EQ(keyboard_press(&held), USAGE_A + 1);
+	CHECK_EQ(held, 2);
+}
+
+/* The keyboard acknowledges the command, then the lights. */
+static void lights(void)
+{
+	start((struct model){0});
+	CHECK(types());
+	keyboard_leds(KEYMAP_LED_CAPS | KEYMAP_LED_NUM);
+	CHECK_EQ(press(), USAGE_NONE);
+	CHECK_EQ(model.to_keyboard, KEYBOARD_LEDS);
+	model.to_keyboard = 0;
+	CHECK_EQ(press(), USAGE_NONE);
+	CHECK_EQ(model.to_keyboard, 0); /* not before the acknowledgement */
+	answer(KEYBOARD_ACK);
+	answer(0x1e);
+	CHECK_EQ(press(), USAGE_A);
+	CHECK_EQ(model.to_keyboard, LED_CAPS | LED_NUM);
+	answer(KEYBOARD_ACK);
+	CHECK_EQ(press(), USAGE_NONE);
+	model.to_keyboard = 0xaa;
+	for (unsigned i = 0; i < 3 * LED_POLLS; i++)
+		CHECK_EQ(press(), USAGE_NONE);
+	CHECK_EQ(model.to_keyboard, 0xaa);
+	keyboard_leds(0);
+	(void)press();
+	answer(KEYBOARD_ACK);
+	(void)press();
+	CHECK_EQ(model.to_keyboard, 0);
+}
+
+/* A keyboard that never acknowledges gets no lights, and later acknowledgements mean nothing. */
+static void lights_without_acknowledgement(void)
+{
+	start((struct model){0});
+	CHECK(types());
+	keyboard_leds(KEYMAP_LED_CAPS);
+	for (unsigned i = 0; i < 2 * LED_POLLS; i++)
+		CHECK_EQ(press(), USAGE_NONE);
+	model.to_keyboard = 0xaa;
+	answer(KEYBOARD_ACK);
+	CHECK_EQ(press(), USAGE_NONE);
+	CHECK_EQ(model.to_keyboard, 0xaa);
+	CHECK(types());
+	keyboard_leds(KEYMAP_LED_CAPS);
+	(void)press();
+	CHECK_EQ(model.to_keyboard, KEYBOARD_LEDS);
+}
+
+/* Nothing is written while the controller is busy; the lights come later. */
+static void lights_of_a_busy_controller(void)
+{
+	start((struct model){0});
+	CHECK(types());
+	keyboard_leds(KEYMAP_LED_CAPS);
+	model.ready_us = host_now_us + 1000;
+	CHECK_EQ(press(), USAGE_NONE); /* the model fails the test if it is written to */
+	model.ready_us = 0;
+	CHECK_EQ(press(), USAGE_NONE);
+	CHECK_EQ(model.to_keyboard, KEYBOARD_LEDS);
 }
 
 int main(void)
@@ -214,5 +290,9 @@ int main(void)
 	TEST(a_controller_without_answers);
 	TEST(a_key_in_place_of_the_answer);
 	TEST(bytes_without_end);
+	TEST(modifiers);
+	TEST(lights);
+	TEST(lights_without_acknowledgement);
+	TEST(lights_of_a_busy_controller);
 	return tap_done();
 }
