@@ -60,8 +60,8 @@ void acpi_tables_root(const uint8_t *root, size_t len)
 		memcpy(given, root, min_u32((uint32_t)len, sizeof given));
 }
 
-/* Finds the root pointer: the loader's, or one in the first KiB of the extended BIOS data area, or in the BIOS's
- * read-only memory (5.2.5.1). NULL when there is none. */
+/* Finds the root pointer: the loader's, or one in the first KiB of the extended BIOS data area, or
+ * in the BIOS's read-only memory (5.2.5.1). NULL when there is none. */
 static const uint8_t *find_root(void)
 {
 	if (given[0])

@@ -24,8 +24,8 @@ static void module(struct multiboot_info *info, const uint8_t *tag, size_t size)
 		info->more_modules = true;
 		return;
 	}
-	info->module[info->n_modules++] = (struct multiboot_module){
-	        load32(tag + 8), load32(tag + 12), text(tag, size, 16)};
+	info->module[info->n_modules++] =
+	        (struct multiboot_module){load32(tag + 8), load32(tag + 12), text(tag, size, 16)};
 }
 
 /* Reads the memory map (3.6.8). Its entries have at least 20 bytes that are used. */

@@ -59,8 +59,8 @@ static void read_given(const struct given *g)
 	info.n_modules = min_u32(n, MULTIBOOT_MODULES);
 	info.more_modules = n > MULTIBOOT_MODULES;
 	for (uint32_t i = 0; i < info.n_modules; i++)
-		info.module[i] = (struct multiboot_module){m[i].start, m[i].end,
-		                                           text_at(m[i].string, true)};
+		info.module[i] =
+		        (struct multiboot_module){m[i].start, m[i].end, text_at(m[i].string, true)};
 	if (g->flags & FLAG_MAP) {
 		info.map = at(g->map);
 		info.map_len = g->map_length;
@@ -87,7 +87,8 @@ static void find_frame(void)
 {
 	const struct multiboot_frame *f = &info.frame;
 	uint64_t end = f->address + (uint64_t)f->pitch * f->height;
-	if (f->bits && !multiboot_is_memory(info.map, info.map_len, info.map_entry, f->address, end))
+	if (f->bits &&
+	    !multiboot_is_memory(info.map, info.map_len, info.map_entry, f->address, end))
 		boot.frame = *f;
 }
 

@@ -19,7 +19,7 @@ struct boot_info {
 	struct boot_module module[BOOT_MODULES];
 	uint32_t n_modules;
 	struct multiboot_frame frame; /* .bits is 0 when there is none that can be used */
-	bool overflow; /* a module or the command line was too long and was cut */
+	bool overflow;                /* a module or the command line was too long and was cut */
 };
 
 /* Copies everything out of the loader's memory and adds the free memory to alloc(). Must be
