@@ -128,7 +128,7 @@ static void forwards_and_back(void)
 /* A page that is just full has none behind it. */
 static void borders(void)
 {
-	start(PAGE, 0);
+	start(PAGE, 3);
 	draw(&forward);
 	CHECK(shows(0, PAGE));
 	CHECK_STR(row(0), " things   page 1, the last one");
