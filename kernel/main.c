@@ -5,12 +5,15 @@
 #include "kernel/main.h"
 
 #include "apps/apps.h"
+#include "drivers/block/media.h"
+#include "drivers/usb/usb.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/boot.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/cpuid.h"
+#include "kernel/edit.h"
 #include "kernel/x86/entropy.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
@@ -20,16 +23,19 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
+#include "kernel/texts.h"
+#include "kernel/usb_input.h"
 #include "kernel/views.h"
 
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
-#define POLL_US      10000u /* how often rcv_poll runs */
+#define POLL_US      10000u /* how often rcv_poll runs, and usb_poll when nothing hurries */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
 
+static struct texts texts;
 static struct config config;
 static struct rng rng;
 static struct pool pool;
@@ -60,15 +66,25 @@ static void read_config(const struct boot_info *boot)
 	static const char *names[MENU_ITEMS];
 	for (uint32_t i = 0; i < n_apps; i++)
 		names[i] = apps[i].name;
-	settings_init(&config, names, n_apps);
-	config_cmdline(&config, boot->cmdline);
-	/* Error messages name the first file gateway.conf, as on every boot medium. */
+	texts_init(&texts, boot->cmdline, names, n_apps);
+	texts.overflow = boot->overflow;
 	for (uint32_t i = 0; i < boot->n_modules; i++)
-		config_text(&config, i ? boot->module[i].name : "gateway.conf",
-		            boot->module[i].text, boot->module[i].len);
-	config_check(&config);
-	if (boot->overflow)
-		config_fail(&config, "boot", "the configuration is too long and was cut");
+		texts_add(&texts, boot->module[i].name,
+		          (struct slice){boot->module[i].text, boot->module[i].len});
+	texts_read(&texts, &config, texts.conf);
+	if (config.n_errors)
+		texts_fall_back(&texts, &config, NULL);
+}
+
+/* Says by what the boot medium can be recognised. */
+static void find_medium(const struct boot_info *boot)
+{
+	uint32_t i = 0;
+	while (i < boot->n_modules && strcmp(boot->module[i].name, "gateway.conf") != 0)
+		i++;
+	bool has = i < boot->n_modules;
+	media_init(settings_run(&config)->stick, has ? boot->module[i].text : NULL,
+	           has ? boot->module[i].len : 0);
 }
 
 /* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
@@ -213,17 +229,19 @@ static void choose_and_start(void)
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();
 	if (config.n_errors || app == n_apps)
-		app = menu_run(&config, item, n_apps, problem[0] ? problem : NULL);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem[0] ? problem : NULL);
 	while (!start(app)) {
 		log_time(clock_now_us());
+		if (texts_fall_back(&texts, &config, problem) && (app = configured_app()) < n_apps)
+			continue;
 		log_line("%s", problem);
-		app = menu_run(&config, item, n_apps, problem);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem);
 	}
 }
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, tlb_at, second_at;
+static uint64_t poll_at, usb_at, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -243,16 +261,15 @@ static void log_nmis(void)
 	            seen);
 }
 
-/* Says once that there is no keyboard. One that is there has answered long before. */
+/* Says once that there is no keyboard. One that is there has been found long before. */
 static void look_for_keyboard(uint64_t now)
 {
 	static bool looked;
-	if (looked || now < 2 * SECOND_US)
+	if (looked || now < 5 * SECOND_US)
 		return;
 	looked = true;
-	if (!console_has_keyboard())
-		log_line(
-		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+	if (!usb_input_has_keyboard())
+		log_line("no keyboard found: neither PS/2 nor USB");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random
@@ -278,6 +295,12 @@ static bool main_run(uint64_t now)
 		poll_at = now + POLL_US;
 		rcv_poll(now);
 	}
+	if (now >= usb_at) {
+		did |= usb_input_poll(now);
+		did |= media_poll(now); /* before usb_busy: it submits what follows */
+		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
+	}
+	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
@@ -341,12 +364,17 @@ void main_start(uint32_t magic, uint32_t mbi)
 	         (uint32_t)(alloc_left() >> 20));
 	clock_report();
 	read_config(boot);
+	if (settings_run(&config)->usb)
+		usb_init(); /* in front of the 8042, which the firmware may emulate */
+	find_medium(boot);
+	console_find_keyboard();
 	console_layout(settings_run(&config)->keyboard);
 	clock_watchdog(settings_run(&config)->watchdog_ms);
 	log_time(clock_now_us());
 	find_nics();
 	seed();
 	log_time(clock_now_us());
+	edit_init(&texts, &config);
 	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());

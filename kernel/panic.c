@@ -4,6 +4,7 @@
  * panic inside the first only reports that; a third one restarts at once. */
 #include "kernel/seam/panic.h"
 
+#include "drivers/usb/usb.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
@@ -153,6 +154,7 @@ static void end(void)
 		if (clock_now_us() - start > WAIT_S * 1000000u)
 			break;
 	}
+	usb_stop(); /* else its transfers go on into the memory of the next system */
 	power_restart();
 }
 

@@ -2,6 +2,7 @@
  * that is typed. */
 #include "kernel/shell.h"
 
+#include "drivers/usb/usb.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/power.h"
@@ -71,6 +72,7 @@ static void leave(void)
 		io_delay_us(1000);
 	}
 	rcv_stop();
+	usb_stop();
 }
 
 static void act_reboot(void)
@@ -128,6 +130,7 @@ static const struct command commands[] = {
         {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
         {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},
+        {"usb", NULL, "USB controllers, and the devices behind them", shell_list_usb, NULL, false},
         {"log", NULL, "the log", shell_list_log, NULL, false},
         {"top", NULL, "the status, once a second; q ends it", NULL, act_top, false},
         {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},
@@ -136,6 +139,8 @@ static const struct command commands[] = {
          shell_list_address, NULL, true},
         {"route", "add|del PREFIX via ADDRESS", "changes a route (debug=on)", shell_list_route,
          NULL, true},
+        {"stick", "FILE LENGTH SEED", "saves a text on the boot medium (debug=on)",
+         shell_list_stick, NULL, true},
         {"random", NULL, "random bits (debug=on)", shell_list_random, NULL, true},
         {"crash", NULL, "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
         {"crash text", NULL, "writes to code (debug=on)", NULL, cpu_crash_text, true},

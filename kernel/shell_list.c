@@ -2,6 +2,7 @@
  * application's `show`, config_line, log_next. */
 #include "kernel/shell_list.h"
 
+#include "drivers/usb/usb.h"
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/x86/cpu.h"
@@ -46,7 +47,8 @@ static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t si
 enum shell_step shell_list_stats(struct shell_list *l, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)l->cursor++;
-	if (!machine_stat(l, &i, buf, size) && !gw_show_stats(l->gw, &i, buf, size))
+	if (!machine_stat(l, &i, buf, size) && !usb_show_stats(&i, buf, size) &&
+	    !gw_show_stats(l->gw, &i, buf, size))
 		return SHELL_END;
 	if (!lines_want_stat(buf, l->argument))
 		buf[0] = '\0';
@@ -207,6 +209,11 @@ enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size)
 	bool more = config_help(l->gw->config, l->argument, &i, buf, size);
 	l->cursor = 1ull << 32 | i;
 	return more ? SHELL_LINE : SHELL_END;
+}
+
+enum shell_step shell_list_usb(struct shell_list *l, char *buf, size_t size)
+{
+	return usb_show(&l->cursor, buf, size) ? SHELL_LINE : SHELL_END;
 }
 
 enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size)

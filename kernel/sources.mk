@@ -1,3 +1,4 @@
+SRC           += kernel/edit.c
 SRC_IMAGE     += kernel/finish.c
 SRC_HOT       += kernel/irq_watch.c
 SRC           += kernel/lines.c
@@ -7,7 +8,11 @@ SRC           += kernel/menu_state.c
 SRC           += kernel/pager.c
 SRC_IMAGE     += kernel/panic.c
 SRC_IMAGE_HOT += kernel/rcv.c
+SRC           += kernel/saver.c
 SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_list.c
+SRC_IMAGE     += kernel/shell_stick.c
+SRC           += kernel/texts.c
+SRC_IMAGE     += kernel/usb_input.c
 SRC_IMAGE     += kernel/views.c

@@ -1,0 +1,9 @@
+SRC += drivers/usb/usb_core.c
+SRC += drivers/usb/usb_device.c
+SRC += drivers/usb/usb_enum.c
+SRC += drivers/usb/usb_hub.c
+SRC += drivers/usb/usb_list.c
+SRC += drivers/usb/usb_parse.c
+SRC += drivers/usb/usb_port.c
+SRC += drivers/usb/usb_show.c
+SRC += drivers/usb/usb_transfer.c

@@ -24,9 +24,11 @@ enum usb_status {
 	USB_GONE,      /* the device was unplugged or its controller was switched off */
 };
 
+struct usb_class;
 struct usb_controller;
 struct usb_device;
-struct usb_class;
+struct usb_port;
+struct usb_transfer;
 
 struct usb_endpoint {
 	struct usb_device *device;
@@ -37,6 +39,9 @@ struct usb_endpoint {
 	uint16_t max_packet;
 	bool toggle; /* for controllers whose driver keeps the data toggle */
 	void *hc;    /* belongs to the controller's driver; NULL: closed */
+
+	bool open;                     /* belongs to the core, as the next */
+	struct usb_transfer *transfer; /* the one that the controller works on */
 };
 
 /* A transfer. The owner fills in the first part and keeps the struct and the data where they are
@@ -47,14 +52,17 @@ struct usb_transfer {
 	void *data;          /* NULL when len is 0 */
 	uint32_t len;        /* up to USB_TRANSFER_MAX */
 	uint32_t timeout_ms; /* 0: none; for interrupt transfers that wait for a key */
+	bool lazy;           /* usb_busy ignores it: nobody waits for this answer */
 	void (*done)(struct usb_transfer *t);
 	void *owner; /* for `done` */
 
 	uint32_t actual;        /* bytes that moved */
 	enum usb_status status; /* valid in `done` */
 
-	bool active;          /* between usb_submit and `done` */
-	uint64_t deadline_us; /* belongs to the core, as the next */
+	bool active; /* between usb_submit and `done` */
+	/* The next four belong to the core. */
+	uint8_t stage;
+	uint64_t submitted_us, deadline_us;
 	struct usb_transfer *next;
 	void *hc; /* belongs to the controller's driver */
 };
@@ -91,6 +99,17 @@ struct usb_device {
 	uint32_t n_endpoints;
 	void *hc; /* belongs to the controller's driver */
 	bool gone;
+
+	/* The rest belongs to the core. */
+	bool used, reset_wanted;
+	uint8_t class_code; /* of the device descriptor */
+	struct usb_port *at;
+	struct usb_claim {
+		const struct usb_class *class;
+		void *state;
+		struct usb_interface interface;
+	} claim[USB_INTERFACES];
+	uint32_t n_claims;
 };
 
 /* A kind of devices. */
@@ -99,8 +118,12 @@ struct usb_class {
 	/* Allocates what the class needs. Called once by usb_init, in front of the first
 	 * controller. NULL: nothing. False: no memory; the class is offered nothing. */
 	bool (*init)(void);
+	/* True when the class may take such an interface: only those are opened. Pure; `i` has no
+	 * endpoints yet. NULL: all. */
+	bool (*wants)(const struct usb_interface *i);
 	/* Offers an interface of a device that is configured; its endpoints are open. Gives the
-	 * driver's state when the class takes the interface, else NULL. Must not wait. */
+	 * driver's state when the class takes the interface, else NULL. Must not wait. *i stays
+	 * where it is as long as the device is there. */
 	void *(*attach)(struct usb_device *d, const struct usb_interface *i);
 	/* The device is gone. All its transfers have been completed. */
 	void (*detach)(void *state);
@@ -109,7 +132,8 @@ struct usb_class {
 };
 
 /* Starts a transfer. False, and no call of `done`, when the endpoint is closed or has a transfer
- * already, or the device is gone. */
+ * already, or the device is gone. Transfers of endpoint 0 wait for each other instead: the classes
+ * of one device share it. */
 bool usb_submit(struct usb_transfer *t) MUST_USE;
 
 /* Ends a transfer; `done` follows with USB_CANCELLED (or with what came first), in this call or in
@@ -126,7 +150,7 @@ void usb_control(struct usb_transfer *t, struct usb_device *d, uint8_t type, uin
  * endpoint has no transfer. */
 void usb_endpoint_reset(struct usb_endpoint *e);
 
-/* Resets the port of a device, which is then found anew: its classes get detach and attach.
+/* Resets the port of a device, which is then found again: its classes get detach and attach.
  * For a device that no longer answers. A few times a minute at most; then the device is switched
  * off with a line in the log. */
 void usb_device_reset(struct usb_device *d);
@@ -139,8 +163,16 @@ void usb_init(void);
  * usb_busy. True when there was something to do. */
 bool usb_poll(uint64_t now_us);
 
-/* True while control or bulk transfers are under way. */
+/* True while control or bulk transfers are under way that were submitted a moment ago. */
 bool usb_busy(void);
+
+/* Writes line *cursor of the command `usb` into buf: each controller, then its devices. Moves the
+ * cursor, which is 0 at first. False behind the last line. */
+bool usb_show(uint64_t *cursor, char *buf, size_t size);
+
+/* Writes counter *i as `NAME VALUE` into buf. False behind the last: then their number is taken off
+ * *i. */
+bool usb_show_stats(uint32_t *i, char *buf, size_t size);
 
 /* Ends all DMA of all controllers. For restart, poweroff and panic. Takes a bounded time. */
 void usb_stop(void);

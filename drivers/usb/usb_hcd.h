@@ -27,6 +27,8 @@ struct usb_port_state {
 	uint8_t speed; /* enum usb_speed, valid while enabled */
 };
 
+/* The core calls `submit`, `cancel` and `endpoint_reset` also from inside of usb_complete, the
+ * others never. */
 struct usb_hcd_ops {
 	/* Advances everything: completes transfers (usb_complete), follows ports. Bounded work: at
 	 * most some tens of register accesses and of descriptors. Notices a controller that is
@@ -47,15 +49,18 @@ struct usb_hcd_ops {
 	 * at a time. False: no room. After it, control transfers may be submitted.
 	 *
 	 * The core sends SET_ADDRESS as a control transfer. A controller that gives addresses by
-	 * itself (xHCI) does so instead of the transfer, and sets d->address. */
+	 * itself (xHCI) does so instead of the transfer, and sets d->address before it completes
+	 * it; otherwise the core sets it after the transfer, and calls device_changed. */
 	bool (*device_open)(struct usb_controller *c, struct usb_device *d) MUST_USE;
-	/* The size of endpoint 0 or what is known of a hub has changed. Later transfers use it. */
+	/* The address, the size of endpoint 0 or what is known of a hub has changed. Later
+	 * transfers use it. */
 	void (*device_changed)(struct usb_controller *c, struct usb_device *d);
 	/* The device is gone. All its transfers are completed with USB_GONE in this call, its
 	 * endpoints are closed; the driver never touches *d afterwards. */
 	void (*device_close)(struct usb_controller *c, struct usb_device *d);
 
-	/* Prepares an endpoint of a device that has its address, in front of SET_CONFIGURATION.
+	/* Prepares a bulk or interrupt endpoint of a device that has its address, in front of
+	 * SET_CONFIGURATION.
 	 * `e->hc` must be set. False: no room or no bandwidth. */
 	bool (*endpoint_open)(struct usb_controller *c, struct usb_endpoint *e) MUST_USE;
 	/* See usb_endpoint_reset. */
@@ -65,8 +70,9 @@ struct usb_hcd_ops {
 	 * it. A halt of endpoint 0 is cleared by the driver itself. False: no room for the moment;
 	 * the core completes the transfer with USB_FAILED. */
 	bool (*submit)(struct usb_controller *c, struct usb_transfer *t) MUST_USE;
-	/* Takes the transfer back from the hardware. It is completed (USB_CANCELLED) when the
-	 * hardware no longer uses its memory: in this call or in a later poll. */
+	/* Takes the transfer back from the hardware, within a second. It is completed
+	 * (USB_CANCELLED) when the hardware no longer uses its memory: in this call or in a later
+	 * poll. */
 	void (*cancel)(struct usb_controller *c, struct usb_transfer *t);
 
 	/* Ends all DMA at once. For power-off, panic, and a controller that failed. Bounded. */
@@ -77,8 +83,9 @@ struct usb_controller {
 	const struct usb_hcd_ops *ops;
 	const char *driver; /* "uhci", "ohci", "ehci", "xhci" */
 	struct pci_dev pci;
-	uint32_t n_ports; /* of the root hub */
-	bool failed;      /* switched off; the core calls nothing but `stop` */
+	uint32_t n_ports;    /* of the root hub */
+	bool failed;         /* switched off; the core calls nothing but `stop` */
+	struct usb_bus *bus; /* belongs to the core */
 };
 
 /* Called by a driver when a transfer has ended; status and actual are set. Calls its `done`, which

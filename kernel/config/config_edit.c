@@ -58,6 +58,19 @@ static bool read_line(struct slice text, struct line *l)
 	return true;
 }
 
+bool config_edit_next(struct slice text, size_t *at, struct slice *key, struct slice *value)
+{
+	struct line l = {.next = *at};
+	while (read_line(text, &l)) {
+		*at = l.next;
+		*key = l.key;
+		*value = l.value;
+		if (l.key.len > 0)
+			return true;
+	}
+	return false;
+}
+
 uint32_t config_edit_count(struct slice text, const char *key)
 {
 	uint32_t n = 0;

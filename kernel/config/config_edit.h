@@ -15,6 +15,9 @@
 /* The first line of a file that was saved on the machine itself. */
 #define CONFIG_EDIT_MARK "# Saved by Baregate."
 
+/* Reads the next line that has a key. *at is 0 at first. False behind the last. */
+bool config_edit_next(struct slice text, size_t *at, struct slice *key, struct slice *value);
+
 /* How many lines set the key. */
 uint32_t config_edit_count(struct slice text, const char *key);
 

@@ -46,10 +46,14 @@ void console_init(void)
 {
 	vga_init();
 	uart_init();
-	keyboard_init();
-	keyboard_leds(keymap_leds(&keymap));
 	if (!uart_present())
 		out_head = out_tail;
+}
+
+void console_find_keyboard(void)
+{
+	keyboard_init();
+	keyboard_leds(keymap_leds(&keymap));
 }
 
 static uint32_t now_ms(void)

@@ -21,9 +21,13 @@ enum console_terminal {
 	CONSOLE_TERMINALS,
 };
 
-/* Finds the UART, the screen and the keyboard. The other functions are safe before this
+/* Finds the UART and the screen. The other functions are safe before this
  * call and without any of the devices. */
 void console_init(void);
+
+/* Finds the PS/2 keyboard. USB controllers must be taken from the firmware before this: its
+ * emulation of a keyboard answers in the place of the 8042. */
+void console_find_keyboard(void);
 
 /* Queues `len` characters. LF becomes CR LF on COM1. */
 void console_write(const char *text, size_t len);
@@ -68,7 +72,7 @@ void console_layout(enum keymap_layout layout);
 /* Gives the lights of all keyboards, KEYMAP_LED_ bits. */
 uint8_t console_leds(void);
 
-/* True when a PS/2 keyboard has answered since console_init. */
+/* True when a PS/2 keyboard has answered since console_find_keyboard. */
 bool console_has_keyboard(void);
 
 /* Sends a few bytes of waiting output, and reads what the keyboard and the UART have

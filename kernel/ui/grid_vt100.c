@@ -4,9 +4,10 @@
 
 #include "kernel/lib/fmt.h"
 
-enum { UNKNOWN = 255, CELL_BYTES = 24, NEAR = 4 };
-/* CELL_BYTES is the most for one cell: position, style, character set, character. To go over NEAR
- * cells or lines costs no more than a new position. */
+enum { UNKNOWN = 255, CELL_BYTES = 48, NEAR = 8, NEAR_ROWS = 4 };
+/* CELL_BYTES is the most for one cell: NEAR_ROWS line ends, NEAR cells of two bytes with one style,
+ * then style, character set and character. To go over so many cells or lines costs hardly more than
+ * a new position. */
 
 static const char begin[] = "\033(B\033[m\033[?7l\033[?25l\033[H\033[2J";
 static const char end[] = "\033(B\033[m\r\n\033[?7h\033[?25h\033[H\033[2J";
@@ -76,7 +77,7 @@ static size_t go_to(struct grid_vt100 *v, uint32_t row, uint32_t column, char *o
 {
 	v->row = (uint8_t)row;
 	v->column = (uint8_t)column;
-	return fmt(out, CELL_BYTES, "\033[%u;%uH", row + 1, column + 1);
+	return fmt(out, 12, "\033[%u;%uH", row + 1, column + 1);
 }
 
 static size_t style(struct grid_vt100 *v, uint8_t attribute, char *out)
@@ -125,35 +126,33 @@ static size_t show(struct grid_vt100 *v, uint16_t cell, char *out)
  * are. */
 static bool is_near(const struct grid_vt100 *v, uint32_t column)
 {
-	if (v->column == column)
-		return true;
-	if (v->column > column || column - v->column > NEAR || v->graphics)
+	if (v->column > column || column - v->column > NEAR)
 		return false;
+	const uint16_t *cell = v->cell[v->row];
 	for (uint32_t i = v->column; i < column; i++)
-		if (v->cell[v->row][i] >> 8 != v->style || graphic((uint8_t)v->cell[v->row][i]))
+		if (cell[i] >> 8 != cell[v->column] >> 8 || graphic((uint8_t)cell[i]))
 			return false;
 	return true;
 }
 
-/* Brings the terminal's cursor to a cell. A row a little further down is reached by line ends, so
- * that a new screen can be read as lines, for instance in a capture. */
+/* Brings the terminal's cursor to a cell. A row further down begins with a line end, so that a new
+ * screen can be read as lines, for instance in a capture. */
 static size_t reach(struct grid_vt100 *v, uint32_t row, uint32_t column, char *out)
 {
 	size_t n = 0;
-	if (row > v->row && row - v->row <= NEAR) {
+	if (row > v->row) {
+		bool far = row - v->row > NEAR_ROWS;
 		for (out[n++] = '\r'; v->row < row; v->row++)
-			out[n++] = '\n';
-		v->column = 0;
+			if (!far || n == 1)
+				out[n++] = '\n';
+		v->column = far ? UNKNOWN : 0;
 	}
 	if (row == v->row && is_near(v, column)) {
 		while (v->column < column)
 			n += show(v, v->cell[row][v->column], out + n);
 		return n;
 	}
-	if (n == 0)
-		return go_to(v, row, column, out);
-	v->column = (uint8_t)column;
-	return n + fmt(out + n, CELL_BYTES / 2, "\033[%uC", column);
+	return n + go_to(v, row, column, out + n);
 }
 
 static size_t cursor(struct grid_vt100 *v, const struct grid *g, char *out)

@@ -18,6 +18,8 @@ static void defaults(void)
 	               "wan.mtu 1500\n"
 	               "lan.ra on\n"
 	               "watchdog 10\n"
+	               "usb on\n"
+	               "keyboard us\n"
 	               "debug off\n"
 	               "nat.sessions 100000\n"
 	               "nat.host-limit 0\n"
@@ -92,6 +94,9 @@ static void every_key(void)
 	                           "menu-timeout 2.5\n"
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
+	                           "usb off\n"
+	                           "stick 12AB-34CD\n"
+	                           "keyboard fr\n"
 	                           "debug on\n"
 	                           "nat.pool 203.0.113.10\n"
 	                           "nat.pool 203.0.113.20-203.0.113.30\n"
@@ -175,6 +180,8 @@ static void every_key(void)
 	CHECK_EQ(settings_run(&c)->menu_timeout_ms, 2500);
 	CHECK_STR(settings_run(&c)->menu_default, "nat");
 	CHECK_EQ(settings_run(&c)->watchdog_ms, 0);
+	CHECK(!settings_run(&c)->usb);
+	CHECK_STR(settings_run(&c)->stick, "12AB-34CD");
 	CHECK(settings_run(&c)->debug && !nat_config(&c)->hairpin);
 	CHECK_EQ(nat_config(&c)->filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
 	CHECK_EQ(nat_config(&c)->udp_timeout_ms, 120250);

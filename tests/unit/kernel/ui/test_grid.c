@@ -56,7 +56,6 @@ static void show(uint32_t c)
 static void sequence(const char *text)
 {
 	unsigned a = 0, b = 0;
-	char end = 0;
 	if (strcmp(text, "m") == 0)
 		t.now = ' ';
 	else if (strcmp(text, "0;7m") == 0)
@@ -73,8 +72,6 @@ static void sequence(const char *text)
 		erase();
 	else if (sscanf(text, "%u;%uH", &a, &b) == 2 && a - 1 < GRID_SERIAL && b - 1 < GRID_COLUMNS)
 		t.row = a - 1, t.column = b - 1;
-	else if (sscanf(text, "%u%c", &a, &end) == 2 && end == 'C')
-		t.column += a;
 	else
 		t.broken = true;
 }
@@ -298,7 +295,7 @@ static void new_screens_are_lines(void)
 	out[n] = 0;
 	const char *text = strstr(out, "Title");
 	CHECK_STR(text ? text : out,
-	          "Title of it\r\n\033(0qqq\r\n\n\033[2C\033(B1  one\r\n\033[20Cfar");
+	          "Title of it\r\n\033(0qqq\r\n\n\033(B  1  one\r\n\033[5;21Hfar");
 }
 
 static void little_room(void)

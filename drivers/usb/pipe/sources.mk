@@ -1,0 +1,1 @@
+SRC += drivers/usb/pipe/pipe.c

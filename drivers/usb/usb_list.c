@@ -1,0 +1,21 @@
+/* The drivers of controllers and the classes of devices. A new one adds a line. */
+#include "drivers/usb/hid/hid_keyboard.h"
+#include "drivers/usb/storage/storage.h"
+#include "drivers/usb/usb_core.h"
+
+extern const struct usb_driver uhci_driver, xhci_driver;
+
+/* Their order is that of the probes: EHCI before the companions that share its ports. */
+const struct usb_driver *const usb_drivers[] = {
+        &xhci_driver,
+        &uhci_driver,
+};
+const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
+
+/* Their order is that in which an interface is offered. */
+const struct usb_class *const usb_classes[] = {
+        &usb_hub_class,
+        &hid_keyboard_class,
+        &storage_class,
+};
+const uint32_t n_usb_classes = ARRAY_SIZE(usb_classes);
