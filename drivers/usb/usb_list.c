@@ -1,9 +1,8 @@
-/* The drivers of controllers and the classes of devices. A new one adds a line. */
+/* See usb_list.h. A new driver or class adds a line here. */
+#include "drivers/usb/usb_list.h"
+
 #include "drivers/usb/hid/hid_keyboard.h"
 #include "drivers/usb/storage/storage.h"
-#include "drivers/usb/usb_core.h"
-
-extern const struct usb_driver uhci_driver, xhci_driver;
 
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {

@@ -1,9 +1,8 @@
 /* The UHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
+#include "drivers/usb/uhci/uhci.h"
 #include "tests/models/uhci_model.h"
-
-extern const struct usb_driver uhci_driver;
 
 static struct uhci_model model;
 

@@ -6,6 +6,7 @@
 #include "tests/tap.h"
 
 #include "drivers/usb/usb_core.h"
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
