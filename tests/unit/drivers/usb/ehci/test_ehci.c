@@ -513,6 +513,24 @@ static void schedules_that_lag(void)
 	kit_end();
 }
 
+/* The periodic schedule is needed while a doorbell is not answered. */
+static void schedule_starts_while_the_doorbell_rings(void)
+{
+	kit_begin(4, 1);
+	struct usb_device *d = kit_device_at_1(1);
+	struct usb_endpoint *in = kit_end_open(d, 0x81, USB_BULK, 512, 0);
+	struct usb_endpoint *key = kit_end_open(d, 0x82, USB_INTERRUPT, 8, 8);
+	kit_submit(0, in, 512);
+	kit_ms(5);
+	kit_c->ops->cancel(kit_c, &kit_t[0]);
+	kit_ms(1);
+	CHECK(kit_model.cmd & CMD_IAAD);
+	ehci_model_send(kit_model_end(key), "key", 3);
+	CHECK_EQ(kit_wait(kit_submit(1, key, 8), 20), USB_OK);
+	CHECK_EQ(kit_t[0].status, USB_CANCELLED);
+	kit_end();
+}
+
 /* Endpoints of each frame are served also where all frames have others. */
 static void interrupt_endpoints_of_both_kinds(void)
 {
@@ -599,6 +617,7 @@ int main(void)
 	TEST(endpoints_that_lie);
 	TEST(schedules_go_off_and_on);
 	TEST(schedules_that_lag);
+	TEST(schedule_starts_while_the_doorbell_rings);
 	TEST(interrupt_endpoints_of_both_kinds);
 	TEST(interrupt_queues_come_and_go);
 	return tap_done();
