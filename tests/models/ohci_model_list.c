@@ -61,7 +61,7 @@ static void watch_list(struct ohci_model *m, uint32_t at)
 		if (!ed)
 			return;
 		if (n > OHCI_MODEL_EDS) {
-			pci_model_fault("a list goes round");
+			pci_model_fault("a list loops");
 			return;
 		}
 		watch(m, at, ed);

@@ -40,7 +40,7 @@ static void stream_done(struct usb_transfer *t)
 	stream_total += t->actual;
 }
 
-/* Ends the streams at about the end of the model's data, and begins anew. */
+/* Ends the streams at about the end of the model's data, and begins again. */
 static void refill(void)
 {
 	for (unsigned i = 0; i < 3; i++) {
