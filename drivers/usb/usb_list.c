@@ -7,6 +7,7 @@
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {
         &xhci_driver,
+        &ehci_driver,
         &ohci_driver,
         &uhci_driver,
 };
