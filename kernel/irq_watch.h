@@ -24,7 +24,7 @@ void irq_watch_init(struct irq_watch *w, uint8_t irq);
  * halt. `fired`: the line came since it was unmasked. `tick`: timer ticks since the start.
  * Sets w->polled for good when the line stays silent although frames come. True when the
  * caller must unmask the line; false when it stays masked until irq_watch_retry, because
- * another device keeps it asserted and would wake the processor for ever. */
+ * another device keeps it asserted and would wake the processor again and again. */
 bool irq_watch_arm(struct irq_watch *w, bool here, bool fired, uint32_t tick);
 
 /* Lets a line that stayed masked be unmasked once more. To be called at every tick. */

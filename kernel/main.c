@@ -5,6 +5,7 @@
 #include "kernel/main.h"
 
 #include "apps/apps.h"
+#include "drivers/block/media.h"
 #include "drivers/usb/usb.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/boot.h"
@@ -21,6 +22,7 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
+#include "kernel/usb_input.h"
 
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
@@ -69,6 +71,17 @@ static void read_config(const struct boot_info *boot)
 	config_check(&config);
 	if (boot->overflow)
 		config_fail(&config, "boot", "the configuration is too long and was cut");
+}
+
+/* Says by what the boot medium can be recognised. */
+static void find_medium(const struct boot_info *boot)
+{
+	uint32_t i = 0;
+	while (i < boot->n_modules && strcmp(boot->module[i].name, "gateway.conf") != 0)
+		i++;
+	bool has = i < boot->n_modules;
+	media_init(settings_run(&config)->stick, has ? boot->module[i].text : NULL,
+	           has ? boot->module[i].len : 0);
 }
 
 /* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up
@@ -243,16 +256,15 @@ static void log_nmis(void)
 	            seen);
 }
 
-/* Says once that there is no keyboard. One that is there has answered long before. */
+/* Says once that there is no keyboard. One that is there has been found long before. */
 static void look_for_keyboard(uint64_t now)
 {
 	static bool looked;
-	if (looked || now < 2 * SECOND_US)
+	if (looked || now < 5 * SECOND_US)
 		return;
 	looked = true;
-	if (!console_has_keyboard())
-		log_line(
-		        "no keyboard found: PS/2 only, or USB where the firmware makes it look so");
+	if (!usb_input_has_keyboard())
+		log_line("no keyboard found: neither PS/2 nor USB");
 }
 
 /* Once a second: computes the load, and adds the time-stamp counter to the random
@@ -279,7 +291,8 @@ static bool main_run(uint64_t now)
 		rcv_poll(now);
 	}
 	if (now >= usb_at) {
-		did |= usb_poll(now);
+		did |= usb_input_poll(now);
+		did |= media_poll(now); /* before usb_busy: it submits what follows */
 		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
 	}
 	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
@@ -347,6 +360,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	read_config(boot);
 	if (settings_run(&config)->usb)
 		usb_init(); /* in front of the 8042, which the firmware may emulate */
+	find_medium(boot);
 	console_find_keyboard();
 	console_layout(settings_run(&config)->keyboard);
 	clock_watchdog(settings_run(&config)->watchdog_ms);

@@ -13,6 +13,7 @@
 #include "kernel/finish.h"
 #include "kernel/menu_state.h"
 #include "kernel/settings.h"
+#include "kernel/usb_input.h"
 
 enum { COLUMNS = 80, ROWS = 25 };
 /* Rows that are always used: the title, a blank row, a blank row after the items, a blank
@@ -108,7 +109,7 @@ static int read_key(void)
  * the clock's tick. */
 static void wait(void)
 {
-	bool busy = usb_poll(clock_now_us());
+	bool busy = usb_input_poll(clock_now_us());
 	if (console_poll() || busy)
 		return;
 	cpu_irq_off();

@@ -4,30 +4,43 @@
 #include "apps/apps.h"
 #include "kernel/console/keymap.h"
 #include "kernel/lib/fmt.h"
-#include "net/gw.h"
 #include "kernel/lib/log.h"
+#include "net/gw.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
 
-static bool parse_app(const struct config_source *s, struct slice text, void *out)
+/* Adds the error about a word that is none of n names; `name` gives the i-th. */
+static bool unknown(const struct config_source *s, struct slice text, uint32_t n,
+                    const char *(*name)(const struct config *c, uint32_t i))
 {
-	const struct settings_name *name = settings_name(s->c);
 	const char *nearest = NULL;
 	uint32_t d = 0;
 	char list[CONFIG_NAME];
-	size_t n = 0;
+	size_t len = 0;
 	list[0] = '\0';
-	for (uint32_t i = 0; i < name->n_apps; i++) {
-		if (config_word_is(text, name->apps[i]) && text.len < CONFIG_NAME) {
-			memcpy(out, text.at, text.len);
-			return true;
-		}
-		config_word_nearer(text, name->apps[i], &nearest, &d);
-		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", name->apps[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		config_word_nearer(text, name(s->c, i), &nearest, &d);
+		len += fmt(list + len, sizeof list - len, "%s%s", i ? ", " : "", name(s->c, i));
 	}
 	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
 	                  (int)min_u32((uint32_t)text.len, 16), text.at,
 	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
+}
+
+static const char *name_of_app(const struct config *c, uint32_t i)
+{
+	return settings_name(c)->apps[i];
+}
+
+static bool parse_app(const struct config_source *s, struct slice text, void *out)
+{
+	uint32_t n = settings_name(s->c)->n_apps;
+	for (uint32_t i = 0; i < n; i++)
+		if (config_word_is(text, name_of_app(s->c, i)) && text.len < CONFIG_NAME) {
+			memcpy(out, text.at, text.len);
+			return true;
+		}
+	return unknown(s, text, n, name_of_app);
 }
 
 static bool print_app(const struct config_key *key, const void *value, char *buf, size_t room)
@@ -47,23 +60,17 @@ static uint32_t service_of(struct slice name)
 	return i;
 }
 
+static const char *name_of_service(const struct config *c, uint32_t i)
+{
+	(void)c;
+	return services[i].name;
+}
+
 static bool parse_service(const struct config_source *s, struct slice text, void *out)
 {
-	const char *nearest = NULL;
-	uint32_t d = 0, number = service_of(text);
-	char list[CONFIG_NAME];
-	size_t n = 0;
-	if (number < SERVICES) {
-		*(uint8_t *)out = (uint8_t)number;
-		return true;
-	}
-	for (uint32_t i = 0; i < SERVICES; i++) {
-		config_word_nearer(text, services[i].name, &nearest, &d);
-		n += fmt(list + n, sizeof list - n, "%s%s", i ? ", " : "", services[i].name);
-	}
-	return CONFIG_BAD(s, "%s: unknown \"%.*s\"%s%s (there are: %s)", s->key->name,
-	                  (int)min_u32((uint32_t)text.len, 16), text.at,
-	                  nearest ? ", nearest: " : "", nearest ? nearest : "", list);
+	uint32_t number = service_of(text);
+	*(uint8_t *)out = (uint8_t)number;
+	return number < SERVICES || unknown(s, text, SERVICES, name_of_service);
 }
 
 static bool print_service(const struct config_key *key, const void *value, char *buf, size_t room)
@@ -100,6 +107,7 @@ static const struct config_key run_key[] = {
         {"menu-default", &app_name, NULL, RUN(menu_default)},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
         {"usb", &config_on_off, "on", RUN(usb)},
+        {"stick", &config_name, NULL, RUN(stick)},
         {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names)},
         {"debug", &config_on_off, "off", RUN(debug)},
 };

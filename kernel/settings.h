@@ -25,6 +25,7 @@ struct settings_run {
 	char menu_default[CONFIG_NAME]; /* empty: none */
 	uint32_t watchdog_ms;           /* 0: off */
 	bool usb;                       /* false: the firmware keeps the controllers */
+	char stick[CONFIG_NAME];        /* what the boot loader calls the medium; empty: unknown */
 	uint32_t keyboard;              /* enum keymap_layout */
 	bool debug;
 };

@@ -111,6 +111,8 @@ static const struct command commands[] = {
          shell_list_address, NULL, true},
         {"route", "add|del PREFIX via ADDRESS", "changes a route (debug=on)", shell_list_route,
          NULL, true},
+        {"stick", "FILE LENGTH SEED", "saves a text on the boot medium (debug=on)",
+         shell_list_stick, NULL, true},
         {"random", NULL, "random bits (debug=on)", shell_list_random, NULL, true},
         {"crash", NULL, "raises a CPU exception (debug=on)", NULL, cpu_crash, true},
         {"crash text", NULL, "writes to code (debug=on)", NULL, cpu_crash_text, true},

@@ -9,3 +9,5 @@ SRC_IMAGE_HOT += kernel/rcv.c
 SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_list.c
+SRC_IMAGE     += kernel/usb_input.c
+SRC_IMAGE     += kernel/shell_stick.c

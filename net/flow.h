@@ -10,9 +10,9 @@
  * ready) takes the slow path, unchanged. So both paths give the same frames and the same counters.
  * The fuzzers play each input on both paths and compare.
  *
- * A forwarder decides when an entry dies: its table belongs to it. Either the next hop of an entry
- * is looked up for each packet, or the entry dies when a route or an address changes
- * (flow_is_stale). */
+ * A forwarder decides when an entry dies: its table belongs to it. An entry keeps its next hop, so
+ * it dies, or finds its next hop again, when a route or an address changes (flow_is_stale, or the
+ * forwarder's `changed`). */
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
 

@@ -64,7 +64,7 @@ struct forwarder {
 	 * ip6_parse and ip6_route done; neither source nor destination is special
 	 * (ip6_is_special). p->out is an interface with a card, or IF_APP where a route leads to
 	 * the forwarder. A packet of our own (p->iface is PKT_IF_SELF) comes here too when its
-	 * route leads to the application: it is not checked and keeps its hop limit. NULL: the
+	 * route leads to the forwarder: it is not checked and keeps its hop limit. NULL: the
 	 * interfaces have no IPv6, and IPv6 packets are dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
 	/* For a forwarder that translates between IP versions: tells the sender of a packet

@@ -63,7 +63,7 @@ struct gw {
 	/* Generation of routes and of addresses and their states, of both versions: counted from 1.
 	 * A part that keeps what follows from them compares it. */
 	uint32_t changes;
-	uint32_t app_mtu; /* of IPv6 packets to IF_APP; the application's init sets it */
+	uint32_t app_mtu; /* of IPv6 packets to IF_APP; the forwarder's init sets it */
 	struct neigh_table neigh;
 	struct frag_table frags;
 	struct ra ra[INTERFACES];
@@ -102,7 +102,7 @@ void gw_send(struct gw *gw, struct pkt *p);
 void gw_forward(struct gw *gw, struct pkt *p);
 
 /* Sends an IPv6 packet, data at its header. A packet of our own whose route leads to the
- * application is reinjected, so that the application gets it (forwarder.h); any other such packet
+ * forwarder is reinjected, so that the forwarder gets it (forwarder.h); any other such packet
  * is dropped (DROP_LOOP). Takes the packet. */
 void gw_send6(struct gw *gw, struct pkt *p);
 
@@ -110,9 +110,9 @@ void gw_send6(struct gw *gw, struct pkt *p);
 void gw_forward6(struct gw *gw, struct pkt *p);
 
 /* Takes an IP packet in once more, data at its header, as if it had come in on `iface`: an
- * interface with a card, IF_APP for what came out of the application's tunnel, or PKT_IF_SELF for
- * an IPv6 packet of ours that the application is to send on. It is parsed and routed again and goes
- * to the application or to the gateway itself. Takes the packet. One that was reinjected
+ * interface with a card, IF_APP for what came out of the forwarder's tunnel, or PKT_IF_SELF for
+ * an IPv6 packet of ours that the forwarder is to send on. It is parsed and routed again and goes
+ * to the forwarder or to the gateway itself. Takes the packet. One that was reinjected
  * REINJECTED_MAX times before is dropped (DROP_LOOP). */
 void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family);
 

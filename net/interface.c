@@ -14,6 +14,14 @@ const struct address4 *interface_on_link4(const struct interface *iface, ip4 pee
 	return NULL;
 }
 
+const ip6 *interface_global6(const struct interface *iface)
+{
+	for (uint32_t i = 0; i < iface->n_addr6; i++)
+		if (!ip6_is_link_local(&iface->addr6[i].addr))
+			return &iface->addr6[i].addr;
+	return NULL;
+}
+
 const struct address4 *interface_own4(const struct interface *iface, ip4 peer)
 {
 	const struct address4 *near = interface_on_link4(iface, peer);

@@ -7,7 +7,7 @@
 #include "net/ip6/mld_group.h"
 
 /* Of an interface: the link-local one, those of the configuration, and some that the
- * application makes. */
+ * forwarder makes. */
 #define INTERFACE_ADDRESSES6 (1u + NET_ADDRESSES + 3u)
 
 #define INTERFACES NET_INTERFACES
@@ -93,6 +93,10 @@ const ip6 *interface_best6(const struct interface *iface, const ip6 *peer, uint3
 /* The address for a packet to a neighbour: interface_best6, else the link-local one if it is
  * valid. NULL when neither is there. */
 const ip6 *interface_own6(const struct interface *iface, const ip6 *peer);
+
+/* The first address of the interface that is not link-local, in any state; NULL when there is none.
+ */
+const ip6 *interface_global6(const struct interface *iface);
 
 /* True for an address that stations of the interface's network have. */
 bool interface_on_link6(const struct interface *iface, const ip6 *a);

@@ -99,21 +99,12 @@ static void note_interfaces(struct gw *gw, struct dns64 *d)
 		d->clients_only[i] = any && !server[i];
 }
 
-/* The first IPv6 address of an interface that is not link-local; NULL when it has none. */
-static const ip6 *global_of(const struct interface *iface)
-{
-	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		if (!ip6_is_link_local(&iface->addr6[i].addr))
-			return &iface->addr6[i].addr;
-	return NULL;
-}
-
 /* Router advertisements tell hosts of the inside our address as DNS server and the DNS64 prefixes.
  * Where the forwarder advertises nothing, we are no router. */
 static void advertise(struct gw *gw, const struct dns64 *d)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		const ip6 *own = interface_is_inside(i) ? global_of(&gw->iface[i]) : NULL;
+		const ip6 *own = interface_is_inside(i) ? interface_global6(&gw->iface[i]) : NULL;
 		if (own && !gw->ra[i].on)
 			ra_start(gw, i, 0, 0, 0);
 		if (own || gw->ra[i].on)
@@ -125,7 +116,7 @@ static bool has_inside_address(const struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (interface_is_inside(i) &&
-		    (gw->iface[i].n_addr > 0 || global_of(&gw->iface[i]) != NULL))
+		    (gw->iface[i].n_addr > 0 || interface_global6(&gw->iface[i]) != NULL))
 			return true;
 	return false;
 }

@@ -20,7 +20,8 @@ struct nat {
 	bool no_protocol41; /* another part of this gateway uses protocol 41 */
 	bool has_router41;
 	uint32_t router41; /* the inside host for protocol 41, raw */
-	/* Where services run: the external addresses (indices) that are the WAN's own. */
+	/* The external addresses (indices) that are the WAN's own: our sockets use their ports too.
+	 */
 	uint32_t own[NET_ADDRESSES], n_own;
 	uint64_t table_full;
 };

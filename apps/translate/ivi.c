@@ -268,14 +268,6 @@ static void set_icmp_sources(struct translator *v, const struct ivi_config *c)
 	}
 }
 
-static bool has_global6(const struct interface *iface)
-{
-	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		if (!ip6_is_link_local(&iface->addr6[i].addr))
-			return true;
-	return false;
-}
-
 /* Hosts get addresses of the mapped form and cannot make them up themselves. So the
  * prefixes are advertised as on-link, without the flag for address configuration (RFC 6219
  * section 6.1; A = 0). */
@@ -302,7 +294,7 @@ static const char *follow(struct gw *gw, struct translator *v)
 	if (!bad)
 		bad = set_addresses(gw, v);
 	for (uint32_t i = 0; i < gw->n_iface && !bad; i++)
-		if (interface_is_inside(i) && (has_global6(&gw->iface[i]) || gw->ra[i].on))
+		if (interface_is_inside(i) && (interface_global6(&gw->iface[i]) || gw->ra[i].on))
 			bad = advertise(gw, i);
 	return bad;
 }
@@ -310,7 +302,7 @@ static const char *follow(struct gw *gw, struct translator *v)
 static bool has_inside6(const struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (interface_is_inside(i) && has_global6(&gw->iface[i]))
+		if (interface_is_inside(i) && interface_global6(&gw->iface[i]))
 			return true;
 	return false;
 }

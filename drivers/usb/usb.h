@@ -150,7 +150,7 @@ void usb_control(struct usb_transfer *t, struct usb_device *d, uint8_t type, uin
  * endpoint has no transfer. */
 void usb_endpoint_reset(struct usb_endpoint *e);
 
-/* Resets the port of a device, which is then found anew: its classes get detach and attach.
+/* Resets the port of a device, which is then found again: its classes get detach and attach.
  * For a device that no longer answers. A few times a minute at most; then the device is switched
  * off with a line in the log. */
 void usb_device_reset(struct usb_device *d);

@@ -33,6 +33,7 @@ struct usb_port {
 	struct usb_port_state state; /* as usb_port_poll saw it */
 	uint8_t tries;               /* attempts with this device that failed */
 	uint8_t starts, resets;      /* enumerations, and resets by classes, in this window */
+	bool known;                  /* its device was in use since it was plugged in */
 	bool held;                   /* the line about HELD was said since the last READY */
 	uint64_t window_us;          /* when the window began */
 	uint64_t until_us;           /* of SETTLING, QUEUED, HELD */

@@ -5,7 +5,8 @@
  * second reset: it is the order in which the most common system does it. */
 #include "drivers/usb/usb_core.h"
 
-#define RESET_US (1000 * 1000u) /* a reset that takes longer failed; 50 ms and two looks at a hub \
+#define RESET_US                                                                                  \
+	(1000 * 1000u)          /* a reset that takes longer failed; 50 ms and two looks at a hub \
 	                         */
 #define RECOVER_US (10 * 1000u) /* after a reset (7.1.7.5) */
 #define SETTLE_US  (10 * 1000u) /* after SET_ADDRESS: 2 ms (9.2.6.3), some devices need more */

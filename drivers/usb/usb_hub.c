@@ -33,8 +33,9 @@ struct hub_port {
 	struct usb_port_state state;
 	bool reset, disable, power; /* wanted */
 	uint16_t changes;           /* to be cleared */
-	uint64_t due_us;            /* of the next status */
+	uint64_t asked_us;          /* when its status was asked for */
 	uint64_t power_us;          /* not before */
+	uint64_t good_us;           /* its power is not good before */
 };
 
 enum action { NOTHING, DEPTH, DESCRIBE, POWER, CLEAR, RESET, DISABLE, STATUS };
@@ -115,6 +116,18 @@ static void done(struct usb_transfer *t)
 	(void)t;
 }
 
+/* True when something at a port is being brought into use: then answers are wanted soon. */
+static bool in_motion(const struct hub *h)
+{
+	for (uint32_t i = 0; i < h->n_ports; i++) {
+		uint8_t phase = h->port[i].port.phase;
+		if (phase == USB_PORT_SETTLING || phase == USB_PORT_QUEUED ||
+		    phase == USB_PORT_BUSY)
+			return true;
+	}
+	return false;
+}
+
 static void request(struct hub *h, enum action action, uint8_t type, uint8_t number, uint16_t value,
                     uint16_t index, uint16_t len)
 {
@@ -122,7 +135,7 @@ static void request(struct hub *h, enum action action, uint8_t type, uint8_t num
 	memset(h->buffer, 0, len);
 	h->t.timeout_ms = 1000;
 	h->t.done = done;
-	h->t.lazy = action == STATUS && h->port[h->at].port.phase != USB_PORT_BUSY;
+	h->t.lazy = action == STATUS && !in_motion(h);
 	h->action = action;
 	if (!usb_submit(&h->t))
 		h->t.status = USB_FAILED;
@@ -190,7 +203,10 @@ static void seen(struct hub *h, struct hub_port *hp)
 	hp->changes = change & (is_super(h) ? 0xf9 : 0x1f);
 	if (change & C_OVER_CURRENT)
 		usb_log(&hp->port, "over-current");
-	if (!(status & (is_super(h) ? HAS_POWER_SUPER : HAS_POWER)) && usb_now_us >= hp->power_us) {
+	if (status & (is_super(h) ? HAS_POWER_SUPER : HAS_POWER))
+		return;
+	hp->state.bits = 0;
+	if (usb_now_us >= hp->power_us) {
 		hp->power = true;
 		hp->power_us = usb_now_us + AGAIN_US;
 	}
@@ -222,8 +238,7 @@ static void answered(struct hub *h)
 		seen(h, hp);
 		break;
 	case RESET:
-		hp->state.bits |= USB_PORT_RESETTING;
-		hp->due_us = usb_now_us + MOTION_US / 2;
+		hp->asked_us = usb_now_us;
 		break;
 	default:
 		break;
@@ -264,6 +279,7 @@ static bool serve(struct hub *h, uint32_t i)
 		clear_change(h, i);
 	} else if (hp->power) {
 		hp->power = false;
+		hp->good_us = usb_now_us + h->good_ms * 1000u;
 		tell_port(h, POWER, i, true, PORT_POWER);
 	} else if (hp->reset) {
 		hp->reset = false;
@@ -272,8 +288,8 @@ static bool serve(struct hub *h, uint32_t i)
 	} else if (hp->disable) {
 		hp->disable = false;
 		tell_port(h, DISABLE, i, false, PORT_ENABLE);
-	} else if (usb_now_us >= hp->due_us) {
-		hp->due_us = usb_now_us + interval(hp);
+	} else if (usb_now_us - hp->asked_us >= interval(hp) && usb_now_us >= hp->good_us) {
+		hp->asked_us = usb_now_us;
 		h->at = (uint8_t)i;
 		request(h, STATUS, FROM_PORT, GET_STATUS, 0, (uint16_t)(i + 1), 4);
 	} else {

@@ -52,6 +52,7 @@ void usb_port_gone(struct usb_port *p)
 	clear(p);
 	p->phase = USB_PORT_EMPTY;
 	p->tries = 0;
+	p->known = false;
 }
 
 static void settle(struct usb_port *p)
@@ -106,6 +107,7 @@ void usb_port_enumerated(struct usb_port *p, const char *wrong)
 		p->phase = USB_PORT_READY;
 		p->tries = 0;
 		p->held = false;
+		p->known = true;
 		return;
 	}
 	disable(p);
@@ -124,7 +126,7 @@ static void find_anew(struct usb_port *p)
 	usb_counts.resets++;
 	clear(p);
 	if (p->resets++ < RESETS) {
-		queue(p, 0);
+		queue(p, AGAIN_US); /* it may be that it was unplugged, and this is not known yet */
 		return;
 	}
 	disable(p);
@@ -134,7 +136,7 @@ static void find_anew(struct usb_port *p)
 
 static void unplugged(struct usb_port *p)
 {
-	if (p->phase == USB_PORT_READY)
+	if (p->known)
 		usb_log(p, "gone");
 	usb_port_gone(p);
 }

@@ -44,7 +44,7 @@ const struct cpu_task *cpu_task_state(void);
  * enabled. Does not halt before the first tick has shown that interrupts arrive. */
 void cpu_halt(void);
 
-/* Halts for ever, with interrupts off. */
+/* Halts with interrupts off and never returns. */
 void cpu_stop(void) __attribute__((noreturn));
 
 /* Resets the processor by a triple fault, which works even if power_restart does not. */

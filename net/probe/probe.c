@@ -6,6 +6,7 @@
 #include "net/ip4/ip4.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
+#include "net/udp/udp.h"
 
 #define DATA     56u /* bytes behind the echo header */
 #define ID_TRIES 16u /* random identifiers, until one is free */
@@ -64,17 +65,13 @@ static struct pkt *request(struct gw *gw, uint32_t head, uint8_t type)
 
 static void send4(struct gw *gw, const struct probe *r, uint8_t hops)
 {
-	const struct route4 *route = route4_for(&gw->routes4, r->to.v4);
-	const struct address4 *own = NULL;
-	if (route && route->iface < INTERFACES)
-		own = interface_own4(&gw->iface[route->iface],
-		                     route->via ? ip4_from_raw(route->via) : r->to.v4);
-	struct pkt *p = own ? request(gw, IP4_MIN, ICMP_ECHO) : NULL;
+	struct udp_ends ends = {.remote = r->to};
+	struct pkt *p = udp_source(gw, &ends) ? request(gw, IP4_MIN, ICMP_ECHO) : NULL;
 	if (!p)
 		return;
 	struct icmp_hdr *icmp = (struct icmp_hdr *)(void *)(p->data + IP4_MIN);
 	icmp->sum = be16_from_raw((uint16_t)~csum_sum(icmp, p->len - IP4_MIN));
-	ip4_build(gw, p, own->addr, r->to.v4, PROTO_ICMP, 0);
+	ip4_build(gw, p, ends.local.v4, r->to.v4, PROTO_ICMP, 0);
 	struct ip4_hdr *h = ip4_header(p);
 	h->ttl = hops;
 	h->sum = be16_of(0);
@@ -84,12 +81,11 @@ static void send4(struct gw *gw, const struct probe *r, uint8_t hops)
 
 static void send6(struct gw *gw, const struct probe *r, uint8_t hops)
 {
-	const struct route6 *route = route6_for(&gw->routes6, &r->to.v6);
-	const ip6 *own = route ? gw_own_address6(gw, route->iface, &r->to.v6) : NULL;
-	struct pkt *p = own ? request(gw, IP6_MIN, ICMP6_ECHO) : NULL;
+	struct udp_ends ends = {.remote = r->to};
+	struct pkt *p = udp_source(gw, &ends) ? request(gw, IP6_MIN, ICMP6_ECHO) : NULL;
 	if (!p)
 		return;
-	ip6_build(p, own, &r->to.v6, PROTO_ICMP6, hops);
+	ip6_build(p, &ends.local.v6, &r->to.v6, PROTO_ICMP6, hops);
 	ip6_sum(p, offsetof(struct icmp6_hdr, sum));
 	gw_send6(gw, p);
 }

@@ -34,10 +34,26 @@ static void look_at_router(struct gw *gw, uint32_t iface, const struct addr *rou
 	}
 }
 
-/* Looks at the default routers of both families. True in has[0] and has[1] where there is a default
- * route. */
+/* True when a default route leads to the router. */
+static bool is_router(const struct gw *gw, const struct addr *a)
+{
+	for (uint32_t i = 0; !a->is6 && i < gw->routes4.n; i++)
+		if (gw->routes4.entry[i].len == 0 && gw->routes4.entry[i].via == ip4_raw(a->v4))
+			return true;
+	for (uint32_t i = 0; a->is6 && i < gw->routes6.n; i++)
+		if (gw->routes6.entry[i].len == 0 && ip6_eq(&gw->routes6.entry[i].via, &a->v6))
+			return true;
+	return false;
+}
+
+/* Looks at the default routers of both families, and forgets those that were removed. True in
+ * has[0] and has[1] where there is a default route. */
 static void look_at_routers(struct gw *gw, bool has[2])
 {
+	struct notice *s = &gw->notice;
+	for (uint32_t i = s->n_silent; i-- > 0;)
+		if (!is_router(gw, &s->silent[i]))
+			s->silent[i] = s->silent[--s->n_silent];
 	for (uint32_t i = 0; i < gw->routes4.n; i++) {
 		const struct route4 *r = &gw->routes4.entry[i];
 		if (r->len > 0)

@@ -139,7 +139,8 @@ bool udp_source(const struct gw *gw, struct udp_ends *e)
 	}
 	const struct route4 *r = route4_for(&gw->routes4, e->remote.v4);
 	ip4 hop = r && r->via ? ip4_from_raw(r->via) : e->remote.v4;
-	const struct address4 *own = r ? interface_own4(&gw->iface[r->iface], hop) : NULL;
+	const struct address4 *own =
+	        r && r->iface < INTERFACES ? interface_own4(&gw->iface[r->iface], hop) : NULL;
 	if (own)
 		e->local.v4 = own->addr;
 	return own != NULL;

@@ -50,6 +50,19 @@ def test_router_that_does_not_answer(start: Start) -> None:
     assert said(gateway, "router")[2:] == [f"wan: router {ROUTER.ip} does not answer"]
 
 
+def test_routers_that_were_removed(start: Start) -> None:
+    """A silent router that was removed takes no place in the list: each of 20 others is named when it is silent."""
+    gateway = start(NAT.replace(f"neighbour {ROUTER.ip} {ROUTER.mac}\n", "").replace(f"gateway {ROUTER.ip}\n", ""))
+    for i in range(20):
+        gateway.change(f"route add default via 203.0.113.{100 + i}")
+        for _ in range(5):
+            out(gateway)
+            gateway.wait(1)
+        assert said(gateway, "router")[i:] == [f"wan: router 203.0.113.{100 + i} does not answer"]
+        gateway.change(f"route del default via 203.0.113.{100 + i}")
+        gateway.wait(0.2)
+
+
 def test_host_that_does_not_answer(start: Start) -> None:
     """A host of the network is no router: nothing is logged."""
     gateway = start(NAT.replace(f"neighbour {NEAR.ip} {NEAR.mac}\n", ""))

@@ -1,4 +1,4 @@
-/* Interrupt lines that work, that are missing, silent, or asserted for ever. */
+/* Interrupt lines that work, that are missing, silent, or always asserted. */
 #include "kernel/irq_watch.h"
 
 #include "tests/tap.h"
@@ -112,7 +112,7 @@ static void a_card_that_only_sends(void)
 	CHECK(!w.polled);
 }
 
-/* Another device asserts the line for ever: it stays masked until the next tick. */
+/* Another device asserts the line all the time: it stays masked until the next tick. */
 static void a_line_that_never_rests(void)
 {
 	start(11);

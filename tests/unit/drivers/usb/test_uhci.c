@@ -4,7 +4,6 @@
 #include "drivers/usb/uhci/uhci.h"
 #include "tests/models/uhci_model.h"
 
-
 static struct uhci_model model;
 
 static void hc_frame(void)

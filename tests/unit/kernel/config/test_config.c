@@ -95,6 +95,7 @@ static void every_key(void)
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
 	                           "usb off\n"
+	                           "stick 12AB-34CD\n"
 	                           "keyboard fr\n"
 	                           "debug on\n"
 	                           "nat.pool 203.0.113.10\n"
@@ -180,6 +181,7 @@ static void every_key(void)
 	CHECK_STR(settings_run(&c)->menu_default, "nat");
 	CHECK_EQ(settings_run(&c)->watchdog_ms, 0);
 	CHECK(!settings_run(&c)->usb);
+	CHECK_STR(settings_run(&c)->stick, "12AB-34CD");
 	CHECK(settings_run(&c)->debug && !nat_config(&c)->hairpin);
 	CHECK_EQ(nat_config(&c)->filtering, NAT_FILTER_ENDPOINT_INDEPENDENT);
 	CHECK_EQ(nat_config(&c)->udp_timeout_ms, 120250);

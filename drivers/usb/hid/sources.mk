@@ -1,0 +1,2 @@
+SRC += drivers/usb/hid/hid_keyboard.c
+SRC += drivers/usb/hid/hid_report.c

@@ -1,0 +1,113 @@
+/* A plug that is pulled at any write while gateway.conf is replaced: the old or the new text is
+ * there. The medium may have carried out any of the writes since the last flush. */
+#include "tests/unit/drivers/block/fat_kit.h"
+
+static const struct kit_volume volumes[] = {
+        {"fat16", 8192, "-F 16 -s 1", 512, 0, 0},
+        {"fat16, clusters of 4 KB", 20000, "-F 16 -s 8", 512, 0, 0},
+        {"fat16, one FAT", 8192, "-F 16 -s 2 -f 1", 512, 0, 0},
+        {"fat16, fragmented", 8192, "-F 16 -s 1", 512, 24, 0},
+        {"fat16, sectors of 4 KB", 30000, "-F 16 -s 1", 4096, 0, 0},
+        {"fat32", 36864, "-F 32 -s 1", 512, 0, 0},
+        {"fat32, clusters of 4 KB", 300000, "-F 32 -s 8", 512, 0, 0},
+        {"fat32, one FAT", 36864, "-F 32 -s 1 -f 1", 512, 0, 0},
+        {"fat32, fragmented", 36864, "-F 32 -s 1", 512, 24, 0},
+        {"fat32, sectors of 4 KB", 300000, "-F 32 -s 1", 4096, 0, 0},
+};
+
+/* Old and new lengths. */
+static const struct {
+	uint32_t old, new;
+} lengths[] = {{2500, 2400}, {0, 700}, {700, 0}, {512, 9000}, {20000, 1}};
+
+/* Replaces the text and gives the number of entries in the log, which is left. */
+static uint32_t replace(const struct kit_volume *v, uint32_t old, uint32_t new)
+{
+	kit_make(v, kit_text(0, old), old);
+	kit_map(v);
+	CHECK_EQ(kit_open(0), FAT_OK);
+	CHECK_EQ(kit_replace(kit_text(1, new), new), FAT_OK);
+	CHECK(kit_has(kit_text(1, new), new));
+	return kit_disk.n_log;
+}
+
+/* The state behind each write, in the order of the writes. */
+static void cut_after_each_write(void)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(volumes) * ARRAY_SIZE(lengths); i++) {
+		const struct kit_volume *v = &volumes[i / ARRAY_SIZE(lengths)];
+		uint32_t old = lengths[i % ARRAY_SIZE(lengths)].old;
+		uint32_t new = lengths[i % ARRAY_SIZE(lengths)].new;
+		uint32_t n = replace(v, old, new), switched = 0;
+		for (uint32_t k = n; k-- > 0;)
+			block_model_undo(&kit_disk, k);
+		for (uint32_t k = 0; k <= n; k++) {
+			bool is_old = kit_has(kit_text(0, old), old);
+			bool is_new = kit_has(kit_text(1, new), new);
+			CHECK(is_old != is_new);
+			switched += k > 0 && is_new && !switched ? k : 0;
+			CHECK(is_new == (switched != 0));
+			bool fat_is_first = !strstr(v->options, "active");
+			CHECK(!fat_is_first || kit_mtools_has(kit_text(is_new, is_new ? new : old),
+			                                      is_new ? new : old));
+			CHECK(kit_fsck() <= 1);
+			if (k == n)
+				continue;
+			block_model_redo(&kit_disk, k);
+			kit_apply(&kit_disk.log[k]);
+		}
+		CHECK(switched != 0);
+		CHECK_EQ(kit_fsck(), 0);
+		if (tap_bad_here)
+			printf("# %s, %u to %u bytes, %u writes\n", v->name, old, new, n);
+		kit_unmap();
+	}
+}
+
+static uint32_t random_state = 12345;
+
+static uint32_t random_below(uint32_t n)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return (random_state >> 8) % n;
+}
+
+/* Behind a flush all that came before is there; of what follows any part may be. */
+static void any_writes_between_flushes(void)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(volumes); i++) {
+		const struct kit_volume *v = &volumes[i];
+		uint32_t old = 2500, new = 2400, n = replace(v, old, new);
+		for (uint32_t k = n; k-- > 0;)
+			block_model_undo(&kit_disk, k);
+		for (uint32_t begin = 0, end; begin < n; begin = end + 1) {
+			for (end = begin; end < n && !kit_disk.log[end].flush;)
+				end++;
+			for (uint32_t trial = 0; trial < 40; trial++) {
+				uint32_t done[BLOCK_MODEL_LOG], n_done = 0;
+				for (uint32_t k = begin; k < end; k++)
+					if (random_below(2))
+						done[n_done++] = k;
+				for (uint32_t k = 0; k < n_done; k++)
+					block_model_redo(&kit_disk, done[k]);
+				bool is_old = kit_has(kit_text(0, old), old);
+				CHECK(is_old != kit_has(kit_text(1, new), new));
+				for (uint32_t k = end; k-- > begin;)
+					block_model_undo(&kit_disk, k);
+			}
+			for (uint32_t k = begin; k < end; k++)
+				block_model_redo(&kit_disk, k);
+		}
+		CHECK(kit_has(kit_text(1, new), new));
+		kit_unmap();
+	}
+}
+
+int main(void)
+{
+	kit_begin();
+	TEST(cut_after_each_write);
+	TEST(any_writes_between_flushes);
+	kit_end();
+	return tap_done();
+}
