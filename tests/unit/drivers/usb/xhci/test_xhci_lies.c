@@ -433,6 +433,9 @@ static void events_that_cannot_be(void)
 		event(ring + 256, 1, 0, EV_TRANSFER, 3, slot);
 		event(1ull << 32 | ring, 1, 0, EV_TRANSFER, 3, slot);
 		event(ring + i % 15 + 1, 1, 0, EV_TRANSFER, 3, slot);
+		uint64_t other = ring + (next_trb(slot, 3) + 48) % 256; /* of another TD */
+		event(other, 13, 0, EV_TRANSFER, 3, slot);
+		event(other, 6, 0, EV_TRANSFER, 3, slot);
 		event(0, i, 0, EV_COMMAND, 0, i);
 		event(m.cmd_at - 16, i == 24 ? 1 : i, 0, EV_COMMAND, 0, slot);
 		event(0, 1, 0, EV_PORT, 0, 0);
