@@ -17,8 +17,9 @@ from .serial import connect
 HELLO, CONNECT, DISCONNECT, RESET, INTERFACES, ENDPOINTS, SET_CONFIGURATION, GET_CONFIGURATION = range(8)
 CONFIGURATION_STATUS, SET_SETTING, GET_SETTING, SETTING_STATUS = range(8, 12)
 START_INTERRUPT, STOP_INTERRUPT, INTERRUPT_STATUS, CANCEL = 15, 16, 17, 21
-CONTROL, BULK, INTERRUPT = 100, 101, 103
-DEVICE_VERSION, PACKET_SIZES = 1 << 1, 1 << 4  # capabilities
+CONTROL, INTERRUPT = 100, 103
+# Capabilities; xHCI needs those from the second on.
+DEVICE_VERSION, PACKET_SIZES, WIDE_NUMBERS, LONG_BULK = 1 << 1, 1 << 4, 1 << 5, 1 << 6
 OK, STALL, BABBLE = 0, 4, 6
 LOW, FULL, HIGH = 0, 1, 2
 NO_ENDPOINT = 255
@@ -39,10 +40,14 @@ class Device:
         self._socket = connect(path, lambda: True)
         self._lock = threading.Lock()
         self._report = 0
-        self._send(HELLO, 0, struct.pack("<64sI", b"labkit", DEVICE_VERSION | PACKET_SIZES))
+        # The greetings have numbers of 32 bits, all that follows has 64.
+        greeting = struct.pack("<64sI", b"labkit", DEVICE_VERSION | PACKET_SIZES | WIDE_NUMBERS | LONG_BULK)
+        self._socket.sendall(struct.pack("<III", HELLO, len(greeting), 0) + greeting)
+        _, length, _ = struct.unpack("<III", self._receive(12))
+        self._receive(length)
+        self._plug()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        self._plug()
 
     def __enter__(self) -> Device:
         return self
@@ -77,7 +82,7 @@ class Device:
 
     def _send(self, kind: int, number: int, data: bytes) -> None:
         with self._lock, contextlib.suppress(OSError):
-            self._socket.sendall(struct.pack("<III", kind, len(data), number) + data)
+            self._socket.sendall(struct.pack("<IIQ", kind, len(data), number) + data)
 
     def _plug(self) -> None:
         """Describes the device as QEMU wants it: QEMU does not read descriptors itself."""
@@ -103,7 +108,7 @@ class Device:
     def _run(self) -> None:
         with contextlib.suppress(OSError):
             while True:
-                kind, length, number = struct.unpack("<III", self._receive(12))
+                kind, length, number = struct.unpack("<IIQ", self._receive(16))
                 self._handle(kind, number, self._receive(length))
 
     def _handle(self, kind: int, number: int, data: bytes) -> None:
