@@ -7,6 +7,8 @@
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {
         &xhci_driver,
+        &ehci_driver,
+        &ohci_driver,
         &uhci_driver,
 };
 const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);
