@@ -19,9 +19,13 @@
 enum { CRTC_INDEX = 0x3d4, CRTC_DATA = 0x3d5, CURSOR_HIGH = 0x0e, CURSOR_LOW = 0x0f };
 
 static struct screen screen;
+static const struct grid *grid; /* shown in place of the text; or NULL */
+static uint32_t grid_dirty;     /* one bit for each row that is to be copied */
 static bool present;
 static bool framed; /* the screen is a frame buffer */
 static struct frame frame;
+
+_Static_assert(GRID_ROWS == SCREEN_ROWS && GRID_COLUMNS == SCREEN_COLUMNS, "the same cells");
 
 static volatile uint32_t *row_at(uint32_t r)
 {
@@ -58,9 +62,12 @@ void vga_put(uint8_t byte)
 	screen_put(&screen, byte);
 }
 
+/* Behind the last row the cursor is not seen. */
 static void show_cursor(void)
 {
 	uint32_t at = screen.row * SCREEN_COLUMNS + min_u32(screen.column, SCREEN_COLUMNS - 1);
+	if (grid)
+		at = (grid->cursor ? grid->row : SCREEN_ROWS) * SCREEN_COLUMNS + grid->column;
 	if (framed) {
 		frame_cursor(&frame, at);
 		return;
@@ -84,14 +91,26 @@ static bool show_row(uint32_t r, const uint16_t cell[SCREEN_COLUMNS])
 
 static void show_next(void)
 {
-	if (screen.dirty) {
-		uint32_t r = (uint32_t)__builtin_ctz(screen.dirty);
-		if (show_row(r, screen.cell[r]))
-			screen.dirty &= screen.dirty - 1;
+	uint32_t *dirty = grid ? &grid_dirty : &screen.dirty;
+	if (*dirty) {
+		uint32_t r = (uint32_t)__builtin_ctz(*dirty);
+		if (show_row(r, grid ? grid->cell[r] : screen.cell[r]))
+			*dirty &= *dirty - 1;
 	} else if (screen.moved) {
 		screen.moved = false;
 		show_cursor();
 	}
+}
+
+void vga_show(const struct grid *g)
+{
+	if (!g && !grid)
+		return;
+	grid = g;
+	grid_dirty = (1u << SCREEN_ROWS) - 1;
+	if (!g)
+		screen.dirty = grid_dirty;
+	screen.moved = true;
 }
 
 bool vga_poll(void)
@@ -103,11 +122,12 @@ bool vga_poll(void)
 
 bool vga_pending(void)
 {
-	return present && (screen.dirty || screen.moved);
+	return present && ((grid ? grid_dirty : screen.dirty) || screen.moved);
 }
 
 void vga_flush(void)
 {
+	vga_show(NULL);
 	while (screen.dirty || screen.moved)
 		show_next();
 }

@@ -205,6 +205,13 @@ class Machine:
             # QEMU answers when the key is queued, and the queue keeps the order.
             self.qmp("send-key", keys=[{"type": "qcode", "data": key}])
 
+    def press_usb(self, display: str, *keys: str) -> None:
+        """Presses and releases keys of the USB keyboard that belongs to a display device, one after the other."""
+        for key in keys:
+            for down in (True, False):
+                event = {"type": "key", "data": {"down": down, "key": {"type": "qcode", "data": key}}}
+                self.qmp("input-send-event", device=display, events=[event])
+
     def screen(self) -> list[str]:
         """The 25 lines of the VGA text screen."""
         path = self._path("screen")
