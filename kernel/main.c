@@ -14,6 +14,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/cpuid.h"
 #include "kernel/edit.h"
+#include "kernel/edit_view.h"
 #include "kernel/x86/entropy.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
@@ -310,6 +311,7 @@ static bool main_run(uint64_t now)
 		look_for_keyboard(now);
 	}
 	did |= views_run(now);
+	did |= edit_view_run(now);
 	did |= shell_run();
 	did |= console_poll();
 	return rcv_flush() || did;
@@ -384,6 +386,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
 	views_init(gw, cpu_busy);
+	edit_view_init(gw);
 	shell_init(gw, cpu_busy);
 	run();
 }

@@ -127,6 +127,11 @@ static const struct command commands[] = {
         {"config", NULL, "the configuration in force", shell_list_config, NULL, false},
         {"config changed", NULL, "what differs from the defaults", shell_list_config_changed, NULL,
          false},
+        {"edit", "[KEY [VALUE]]", "the editor; a value; without one the default", shell_list_edit,
+         NULL, false},
+        {"apply", NULL, "tries the changes for 60 seconds", shell_list_apply, NULL, false},
+        {"keep", NULL, "makes them last", shell_list_keep, NULL, false},
+        {"save", NULL, "writes the configuration to the boot medium", shell_list_save, NULL, false},
         {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
         {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},
@@ -230,6 +235,7 @@ static void run_line(void)
 	list.gw = gw;
 	list.cpu_busy = cpu_busy;
 	list.argument = argument;
+	list.terminal = typed_at;
 	answered = false;
 	pager_begin(&pager, typed_at == CONSOLE_LOCAL);
 	running = c->list ? c : NULL;

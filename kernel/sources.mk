@@ -1,4 +1,6 @@
+SRC           += kernel/apply.c
 SRC           += kernel/edit.c
+SRC_IMAGE     += kernel/edit_view.c
 SRC_IMAGE     += kernel/finish.c
 SRC_HOT       += kernel/irq_watch.c
 SRC           += kernel/lines.c
@@ -11,6 +13,7 @@ SRC_IMAGE_HOT += kernel/rcv.c
 SRC           += kernel/saver.c
 SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
+SRC_IMAGE     += kernel/shell_edit.c
 SRC_IMAGE     += kernel/shell_list.c
 SRC_IMAGE     += kernel/shell_stick.c
 SRC           += kernel/texts.c

@@ -28,7 +28,7 @@ void texts_add(struct texts *t, const char *name, struct slice text)
 	}
 }
 
-void texts_read(void *texts, struct config *c, struct slice conf)
+void texts_parse(void *texts, struct config *c, struct slice conf)
 {
 	const struct texts *t = texts;
 	settings_init(c, t->apps, t->n_apps);
@@ -36,9 +36,14 @@ void texts_read(void *texts, struct config *c, struct slice conf)
 	config_text(c, t->name, conf.at, conf.len);
 	for (uint32_t i = 0; i < t->n_more; i++)
 		config_text(c, t->more[i].name, t->more[i].text.at, t->more[i].text.len);
-	config_check(c);
 	if (t->overflow)
 		config_fail(c, "boot", "the configuration is too long and was cut");
+}
+
+void texts_read(struct texts *t, struct config *c, struct slice conf)
+{
+	texts_parse(t, c, conf);
+	config_check(c);
 }
 
 static void log_errors(const struct config *c)

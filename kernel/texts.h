@@ -29,9 +29,10 @@ void texts_init(struct texts *t, const char *cmdline, const char *const *apps, u
 /* Adds a file: gateway.last by its name, else gateway.conf, then further files. */
 void texts_add(struct texts *t, const char *name, struct slice text);
 
-/* Reads the whole configuration with `conf` in place of gateway.conf, and checks it. `texts` is a
- * struct texts. For struct draft too. */
-void texts_read(void *texts, struct config *c, struct slice conf);
+/* Reads the whole configuration with `conf` in place of gateway.conf, and checks it. */
+void texts_read(struct texts *t, struct config *c, struct slice conf);
+/* The same without the checks, for struct draft: `texts` is a struct texts. */
+void texts_parse(void *texts, struct config *c, struct slice conf);
 
 /* Takes gateway.last in place of gateway.conf when gateway.conf cannot be used: `problem` is why it
  * could not start; without a problem *c has the errors. That needs a gateway.conf that was saved on

@@ -169,6 +169,43 @@ const char *config_where_later(const struct config *c, const char *a, const char
 	return e->order > f->order ? e->where : f->where;
 }
 
+/* --- two configurations ------------------------------------------------------------------- */
+
+bool config_same(const struct config *a, const struct config *b, uint32_t i)
+{
+	const struct config_entry *e = &a->entry[i];
+	const struct config_key *key = e->key;
+	size_t start = e->values + key->offset, n = key->counter ? key->most : 1;
+	const uint8_t *x = a->values, *y = b->values;
+	/* What a list does not use any more may hold old values. */
+	if (key->counter) {
+		uint32_t count;
+		memcpy(&count, x + e->values + key->counter - 1, sizeof count);
+		if (memcmp(x + e->values + key->counter - 1, y + e->values + key->counter - 1,
+		           sizeof count) != 0)
+			return false;
+		n = count;
+	}
+	if (key->flag && x[e->values + key->flag - 1] != y[e->values + key->flag - 1])
+		return false;
+	return memcmp(x + start, y + start, n * key->type->size) == 0;
+}
+
+void config_take(struct config *to, const struct config *from, uint32_t i)
+{
+	const struct config_entry *e = &from->entry[i];
+	const struct config_key *key = e->key;
+	size_t start = e->values + key->offset;
+	memcpy(to->values + start, from->values + start,
+	       (key->counter ? key->most : 1) * key->type->size);
+	if (key->counter)
+		memcpy(to->values + e->values + key->counter - 1,
+		       from->values + e->values + key->counter - 1, sizeof(uint32_t));
+	if (key->flag)
+		to->values[e->values + key->flag - 1] = from->values[e->values + key->flag - 1];
+	to->entry[i] = *e;
+}
+
 /* --- sections --------------------------------------------------------------------------- */
 
 static void set_default(struct config *c, const struct config_entry *e)

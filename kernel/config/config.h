@@ -84,6 +84,11 @@ const struct config_entry *config_entry(const struct config *c, const char *name
 bool config_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
                   size_t size);
 
+/* True when entry `i` has the same values in both configurations, which have the same sections. */
+bool config_same(const struct config *a, const struct config *b, uint32_t i);
+/* Gives entry `i` of *to the values that it has in *from, and their place. */
+void config_take(struct config *to, const struct config *from, uint32_t i);
+
 /* True when a key was set by a file or the command line. */
 bool config_given(const struct config *c, const char *key);
 

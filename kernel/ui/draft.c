@@ -34,6 +34,8 @@ static void reread(struct draft *d)
 {
 	log_mute(true); /* parsers log what they change, each time */
 	d->read(d->owner, d->c, d->text);
+	d->n_text_errors = d->c->n_errors;
+	config_check(d->c);
 	log_mute(false);
 	look(d->c, d->text, d->now);
 }
@@ -210,7 +212,7 @@ static const char *complaint(const struct draft *d, const struct config_entry *e
 	uint32_t line;
 	config_edit_value(d->text, e->key->name, i, &line);
 	fmt(where, sizeof where, "%s:%u", d->c->file, line);
-	for (uint32_t k = 0; k < min_u32(d->c->n_errors, CONFIG_ERRORS); k++)
+	for (uint32_t k = 0; k < min_u32(d->n_text_errors, CONFIG_ERRORS); k++)
 		if (strcmp(d->c->error[k].where, where) == 0)
 			return d->c->error[k].what;
 	return NULL;

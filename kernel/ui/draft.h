@@ -20,12 +20,14 @@ struct draft_key {
 };
 
 struct draft {
-	/* Reads the whole configuration, with `text` as its first file, into an empty *c. */
+	/* Empties *c and reads the whole configuration into it, with `text` as its first file, up
+	 * to config_check. */
 	void (*read)(void *owner, struct config *c, struct slice text);
 	void *owner;
-	struct config *c;                                    /* of the text */
-	struct slice base;                                   /* the text without the changes */
-	struct slice text;                                   /* with them */
+	struct config *c;       /* of the text */
+	uint32_t n_text_errors; /* errors of its lines; those of config_check come behind */
+	struct slice base;      /* the text without the changes */
+	struct slice text;      /* with them */
 	struct draft_key was[CONFIG_KEYS], now[CONFIG_KEYS]; /* of base and text, by entry */
 	char *buffer[3];  /* `base` and `text` are in two of them, or `base` is elsewhere */
 	uint32_t in_text; /* the buffer of `text` */

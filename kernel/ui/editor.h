@@ -33,7 +33,8 @@ struct editor {
 	const char *app; /* the application while the draft names none */
 	bool (*uses)(const struct config *c, const char *app, const struct config_entry *e);
 	enum editor_mode mode;
-	bool all; /* all keys are shown */
+	bool all;  /* all keys are shown */
+	bool runs; /* a gateway runs with the old values: the caller sets it after editor_init */
 	struct editor_row row[EDITOR_ROWS];
 	uint32_t n_rows;
 	uint32_t chosen; /* a row, or on leaving one of the answers */

@@ -149,10 +149,11 @@ static void draw_changes(const struct editor *e, struct grid *g)
 
 static void draw_leave(const struct editor *e, struct grid *g)
 {
-	static const char *const answer[] = {
-	        "use   the changes count now, until the next start",
+	const char *answer[] = {
+	        e->runs ? "use   what can change at once does, for 60 s; `keep` makes it last"
+	                : "use   the changes count now, until the next start",
 	        "save  they count from the next start on",
-	        "both  they count now and are saved",
+	        "both  use and save",
 	        "drop  they are forgotten",
 	};
 	title(e, g, "What becomes of these changes?");
