@@ -28,6 +28,8 @@ from labkit.wait import until  # noqa: E402
 BOOT_S = 90.0
 NICS = ("-netdev", "user,id=n0", "-device", "e1000,netdev=n0,romfile=",
         "-netdev", "user,id=n1", "-device", "e1000,netdev=n1,romfile=")
+# A UEFI takes some four seconds to GRUB, and ten times as long where many tests run side by side.
+UEFI_S = 240.0
 PARTITION = "@@1M"
 
 
@@ -74,7 +76,7 @@ def cd(image: Path) -> tuple[str, ...]:
 
 def wait_nat_with_sample(machine: lab.Machine) -> None:
     """Waits until the NAT runs with the addresses of boot/gateway.conf."""
-    machine.wait_ready("nat", BOOT_S)
+    machine.wait_ready("nat", BOOT_S if machine.hardware.firmware == "bios" else UEFI_S)
     check_sample(machine)
 
 
@@ -198,11 +200,12 @@ def uefi_matrix() -> list[Any]:
             for firmware in lab.UEFI for medium in UEFI_MEDIA]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("firmware,medium", uefi_matrix())
 def test_uefi(media: Path, firmware: str, medium: str) -> None:
     """Text on COM1 and on the frame buffer; the ACPI tables are found, so the machine can be switched off."""
     with boot(*UEFI_MEDIA[medium](media), *NICS, firmware=firmware, debug_exit=False) as machine:
-        machine.wait_ready("nat", BOOT_S)
+        machine.wait_ready("nat", UEFI_S)
         machine.wait_screen("ready app=nat")
         check_sample(machine)
         has_serial = "stick 1234-ABCD" in machine.console.text
@@ -213,6 +216,7 @@ def test_uefi(media: Path, firmware: str, medium: str) -> None:
         assert machine.wait_exit(30) == 0
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.long
 @pytest.mark.parametrize("vga", [
     ("-device", "VGA,xres=1920,yres=1080,edid=on,vgamem_mb=32"), ("-device", "bochs-display"),
@@ -221,10 +225,11 @@ def test_uefi(media: Path, firmware: str, medium: str) -> None:
 def test_screens_of_uefi(media: Path, vga: tuple[str, ...]) -> None:
     """Modes and cards that the firmware offers."""
     with boot(*usb_stick(media / "gateway-usb.img", "qemu-xhci"), *NICS, firmware="uefi64", vga=vga) as machine:
-        machine.wait_ready("nat", BOOT_S)
+        machine.wait_ready("nat", UEFI_S)
         machine.wait_screen("ready app=nat")
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.long
 @pytest.mark.parametrize("vga", [("-vga", "none"), ("-device", "virtio-gpu-pci")])
 def test_uefi_without_a_frame_buffer(media: Path, vga: tuple[str, ...]) -> None:
@@ -239,6 +244,7 @@ def tftp_folder(media: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.long
 @pytest.mark.parametrize("firmware,file", [("uefi64", "BOOTX64.EFI"), ("uefi32", "BOOTIA32.EFI")])
 def test_uefi_network_boot(media: Path, tmp_path: Path, firmware: str, file: str) -> None:
