@@ -13,6 +13,8 @@
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/cpuid.h"
+#include "kernel/edit.h"
+#include "kernel/edit_view.h"
 #include "kernel/x86/entropy.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
@@ -22,7 +24,9 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
+#include "kernel/texts.h"
 #include "kernel/usb_input.h"
+#include "kernel/views.h"
 
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
@@ -32,6 +36,7 @@
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
 
+static struct texts texts;
 static struct config config;
 static struct rng rng;
 static struct pool pool;
@@ -62,15 +67,14 @@ static void read_config(const struct boot_info *boot)
 	static const char *names[MENU_ITEMS];
 	for (uint32_t i = 0; i < n_apps; i++)
 		names[i] = apps[i].name;
-	settings_init(&config, names, n_apps);
-	config_cmdline(&config, boot->cmdline);
-	/* Error messages name the first file gateway.conf, as on every boot medium. */
+	texts_init(&texts, boot->cmdline, names, n_apps);
+	texts.overflow = boot->overflow;
 	for (uint32_t i = 0; i < boot->n_modules; i++)
-		config_text(&config, i ? boot->module[i].name : "gateway.conf",
-		            boot->module[i].text, boot->module[i].len);
-	config_check(&config);
-	if (boot->overflow)
-		config_fail(&config, "boot", "the configuration is too long and was cut");
+		texts_add(&texts, boot->module[i].name,
+		          (struct slice){boot->module[i].text, boot->module[i].len});
+	texts_read(&texts, &config, texts.conf);
+	if (config.n_errors)
+		texts_fall_back(&texts, &config, NULL);
 }
 
 /* Says by what the boot medium can be recognised. */
@@ -226,11 +230,13 @@ static void choose_and_start(void)
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();
 	if (config.n_errors || app == n_apps)
-		app = menu_run(&config, item, n_apps, problem[0] ? problem : NULL);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem[0] ? problem : NULL);
 	while (!start(app)) {
 		log_time(clock_now_us());
+		if (texts_fall_back(&texts, &config, problem) && (app = configured_app()) < n_apps)
+			continue;
 		log_line("%s", problem);
-		app = menu_run(&config, item, n_apps, problem);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem);
 	}
 }
 
@@ -304,6 +310,8 @@ static bool main_run(uint64_t now)
 		every_second(now);
 		look_for_keyboard(now);
 	}
+	did |= views_run(now);
+	did |= edit_view_run(now);
 	did |= shell_run();
 	did |= console_poll();
 	return rcv_flush() || did;
@@ -368,6 +376,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	find_nics();
 	seed();
 	log_time(clock_now_us());
+	edit_init(&texts, &config);
 	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());
@@ -376,6 +385,8 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
+	views_init(gw, cpu_busy);
+	edit_view_init(gw);
 	shell_init(gw, cpu_busy);
 	run();
 }

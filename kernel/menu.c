@@ -1,107 +1,63 @@
-/* See menu.h. The menu is plain text for 80 columns and 25 lines. It needs only two
- * functions of a terminal, to clear the screen and to return to the start of the line (CR),
- * so a serial terminal and the VGA screen show the same.
- *
- * Left out on purpose: a configuration editor. */
+/* See menu.h. Three screens: the menu itself, the editor, the wizard. Each is a grid that both
+ * terminals show; a key of either goes to the screen that is shown. */
 #include "kernel/menu.h"
 
+#include "drivers/block/media.h"
 #include "drivers/usb/usb.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/edit.h"
 #include "kernel/x86/power.h"
 #include "kernel/finish.h"
+#include "kernel/lib/fmt.h"
 #include "kernel/menu_state.h"
+#include "kernel/saver.h"
 #include "kernel/settings.h"
+#include "kernel/ui/editor.h"
+#include "kernel/ui/wizard.h"
 #include "kernel/usb_input.h"
 
-enum { COLUMNS = 80, ROWS = 25 };
-/* Rows that are always used: the title, a blank row, a blank row after the items, a blank
- * row and a row of help after the errors, and the countdown. */
-enum { FIXED_ROWS = 6 };
-enum { SCREEN_BYTES = ROWS * COLUMNS };
+#define POLL_US 10000u /* how often the cards are polled */
 
-/* Sends output until a whole screen fits into the ring, or the ring is as empty as it gets. */
-static void make_room(void)
-{
-	while (console_room() < SCREEN_BYTES && console_poll())
-		clock_alive();
-}
+enum { CTRL_L = 12 };
+enum screen { MENU, EDITOR, WIZARD };
 
-/* Gives how many rows an error takes on the screen. */
-static uint32_t rows_of(const struct config_error *e)
-{
-	return (uint32_t)(strlen(e->where) + 2 + strlen(e->what)) / COLUMNS + 1;
-}
+_Static_assert(MENU_VIEW_CARDS >= NIC_MAX, "all cards are shown");
 
-/* Prints the errors that fit into `rows`, and the number of the others. */
-static void draw_errors(const struct config *c, uint32_t rows)
+static struct grid grid;
+static struct menu_state state;
+static struct menu_view view;
+static struct menu_card cards[NIC_MAX];
+static struct nic *const *nics;
+static enum screen screen;
+static struct editor editor;
+static struct wizard wizard;
+static char message[80];
+static uint64_t poll_at;
+
+/* --- cards and time ------------------------------------------------------------------------- */
+
+/* Polls the cards and reads their links. True when one has changed. */
+static bool look_at_cards(uint64_t now)
 {
-	uint32_t kept = min_u32(c->n_errors, CONFIG_ERRORS), shown = 0;
-	if (kept == 0)
-		return;
-	console_print("Nothing can start until the configuration is correct:\n");
-	rows = rows > 2 ? rows - 2
-	                : 0; /* the line above, and the line with the number of the others */
-	for (; shown < kept && rows_of(&c->error[shown]) <= rows; shown++) {
-		const struct config_error *e = &c->error[shown];
-		console_print("%s: %s\n", e->where, e->what);
-		rows -= rows_of(e);
+	bool changed = false;
+	poll_at = now + POLL_US;
+	for (uint32_t i = 0; i < view.n_cards; i++) {
+		nics[i]->ops->poll(nics[i], now);
+		bool up = nics[i]->carrier.up;
+		changed |= up != cards[i].up;
+		cards[i].up = up;
+		cards[i].mbit = nics[i]->carrier.mbit;
 	}
-	if (shown < c->n_errors)
-		console_print("... and %u more\n", c->n_errors - shown);
+	return changed;
 }
 
-/* Prints the countdown over the last line. The blanks at the end erase a longer text. */
-static void draw_countdown(const struct menu_state *m, const struct menu_item *item)
+static void name_cards(void)
 {
-	if (m->counting)
-		console_print("\r%.20s starts in %u s; any key stops the countdown   ",
-		              item[m->chosen].name, m->left_s);
-}
-
-static void draw(const struct menu_state *m, const struct config *c, const struct menu_item *item,
-                 const char *problem)
-{
-	make_room();
-	console_clear();
-	console_print("Baregate: choose what this gateway does\n\n");
-	uint32_t rows = ROWS - FIXED_ROWS;
-	uint32_t n = min_u32(m->n, rows / 2);
-	/* Of a long list, show the part that contains the choice. */
-	uint32_t first = m->chosen < n ? 0 : m->chosen - n + 1;
-	for (uint32_t i = first; i < first + n; i++)
-		console_print("%c %2u  %-10.10s %.60s\n", i == m->chosen ? '>' : ' ', i + 1,
-		              item[i].name, item[i].about);
-	console_print("\n");
-	rows -= n;
-	if (problem) {
-		console_print("%.158s\n", problem);
-		rows -= min_u32(rows, (uint32_t)strnlen(problem, 158) / COLUMNS + 1);
-	}
-	draw_errors(c, rows);
-	if (m->locked)
-		console_print("\nr restarts   p powers off\n");
-	else
-		console_print(
-		        "\n1-9 or arrows choose   Enter starts   r restarts   p powers off\n");
-	draw_countdown(m, item);
-}
-
-static int read_key(void)
-{
-	int key = console_key();
-	switch (key) {
-	case KEY_UP:
-		return MENU_KEY_UP;
-	case KEY_DOWN:
-		return MENU_KEY_DOWN;
-	case KEY_HOME:
-		return MENU_KEY_HOME;
-	case KEY_END:
-		return MENU_KEY_END;
-	default:
-		return key;
+	for (uint32_t i = 0; i < view.n_cards; i++) {
+		fmt_mac(cards[i].address, &nics[i]->address);
+		cards[i].driver = nics[i]->driver;
 	}
 }
 
@@ -119,45 +75,204 @@ static void wait(void)
 		cpu_halt();
 }
 
-/* Waits for the next key or time that changes something, and gives what to do. */
-static enum menu_act next(struct menu_state *m)
+/* --- the screens ---------------------------------------------------------------------------- */
+
+static void draw(void)
 {
-	for (;;) {
-		clock_alive();
-		int key = read_key();
-		enum menu_act act = key != KEY_NONE ? menu_state_key(m, key)
-		                                    : menu_state_time(m, clock_now_us());
-		if (act != MENU_STAY)
-			return act;
-		if (key == KEY_NONE)
-			wait();
-	}
+	view.chosen = state.chosen;
+	view.counting = state.counting ? state.left_s : 0;
+	view.message = message[0] ? message : NULL;
+	if (screen == EDITOR)
+		editor_draw(&editor, &grid);
+	else if (screen == WIZARD)
+		wizard_draw(&wizard, &grid);
+	else
+		menu_view_draw(&view, &grid);
+	console_show(CONSOLE_LOCAL, &grid);
+	console_show(CONSOLE_SERIAL, &grid);
 }
 
-/* Gives the index of the item with this name; n when there is none. */
-static uint32_t find(const struct menu_item *item, uint32_t n, const char *name)
+/* Gives the index of the item with this name; n_items when there is none. */
+static uint32_t find(const char *name)
 {
 	uint32_t i = 0;
-	while (i < n && strcmp(item[i].name, name) != 0)
+	while (i < view.n_items && strcmp(view.item[i].name, name) != 0)
 		i++;
 	return i;
 }
 
-uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n,
-                  const char *problem)
+/* Begins with the menu's own screen, with the cursor on the item that the configuration names. */
+static void begin_menu(void)
 {
-	const struct settings_run *run = settings_run(c);
-	struct menu_state m;
-	uint32_t preset = find(item, n, run->menu_default);
-	menu_state_init(&m, n, preset, c->n_errors > 0);
-	if (preset < n && run->has_menu_timeout && !problem)
-		menu_state_count(&m, run->menu_timeout_ms, clock_now_us());
-	draw(&m, c, item, problem);
+	uint32_t app = find(settings_name(view.c)->app);
+	uint32_t preset = app < view.n_items ? app : find(settings_run(view.c)->menu_default);
+	screen = MENU;
+	menu_state_init(&state, view.n_items, preset < view.n_items ? preset : state.chosen,
+	                view.c->n_errors > 0);
+}
+
+static void save(void)
+{
+	const char *wrong = edit_save(false);
+	fmt(message, sizeof message, "%s", wrong ? wrong : "saving ...");
+}
+
+static void use(void)
+{
+	edit_use();
+	view.problem = NULL;
+	begin_menu();
+}
+
+static void key_for_editor(int key)
+{
+	enum editor_act act = editor_key(&editor, key);
+	if (act == EDITOR_STAY)
+		return;
+	screen = MENU;
+	if (act == EDITOR_SAVE || act == EDITOR_BOTH)
+		save();
+	if (act == EDITOR_USE || act == EDITOR_BOTH)
+		use();
+}
+
+/* Gives what the menu is to do. */
+static enum menu_act key_for_wizard(int key)
+{
+	enum wizard_act act = wizard_key(&wizard, key);
+	if (act == WIZARD_STAY)
+		return MENU_REDRAW;
+	screen = MENU;
+	if (act == WIZARD_DROP)
+		return MENU_REDRAW;
+	if (act == WIZARD_BOTH)
+		save();
+	use();
+	return state.locked ? MENU_REDRAW : MENU_START;
+}
+
+static bool begin_screen(int key)
+{
+	const char *app = view.n_items ? view.item[state.chosen].name : "";
+	if (!edit_draft() || (key != 'c' && key != 'w'))
+		return false;
+	menu_state_key(&state, key); /* ends the countdown */
+	message[0] = '\0';
+	screen = key == 'c' ? EDITOR : WIZARD;
+	if (screen == EDITOR) {
+		editor_init(&editor, edit_draft(), app, settings_uses);
+	} else {
+		draft_drop(edit_draft());
+		wizard_init(&wizard, edit_draft(), view.item, view.n_items, state.chosen, cards,
+		            view.n_cards);
+	}
+	return true;
+}
+
+static enum menu_act key_for_menu(int key)
+{
+	if (begin_screen(key))
+		return MENU_REDRAW;
+	if (key == 's' && edit_draft()) {
+		menu_state_key(&state, key);
+		save();
+		return MENU_REDRAW;
+	}
+	switch (key) {
+	case KEY_UP:
+		return menu_state_key(&state, MENU_KEY_UP);
+	case KEY_DOWN:
+		return menu_state_key(&state, MENU_KEY_DOWN);
+	case KEY_HOME:
+		return menu_state_key(&state, MENU_KEY_HOME);
+	case KEY_END:
+		return menu_state_key(&state, MENU_KEY_END);
+	default:
+		return menu_state_key(&state, key);
+	}
+}
+
+static enum menu_act take_key(enum console_terminal t, int key)
+{
+	if (key == CTRL_L) {
+		console_redraw(t);
+		return MENU_STAY;
+	}
+	if (screen == EDITOR) {
+		key_for_editor(key);
+		return MENU_REDRAW;
+	}
+	return screen == WIZARD ? key_for_wizard(key) : key_for_menu(key);
+}
+
+/* What happens without a key: links, the end of a save, the countdown. */
+static enum menu_act take_time(uint64_t now)
+{
+	enum menu_act act = MENU_STAY;
+	if (now >= poll_at && look_at_cards(now))
+		act = MENU_REDRAW;
+	if (screen == WIZARD && wizard_look(&wizard))
+		act = MENU_REDRAW;
+	media_poll(now);
+	const char *saved = saver_run();
+	if (saved) {
+		fmt(message, sizeof message, "%s", saved);
+		act = MENU_REDRAW;
+	}
+	enum menu_act counted = screen == MENU ? menu_state_time(&state, now) : MENU_STAY;
+	return counted != MENU_STAY ? counted : act;
+}
+
+/* Waits for the next key or time that changes something, and gives what to do. */
+static enum menu_act next(void)
+{
 	for (;;) {
-		switch (next(&m)) {
+		clock_alive();
+		for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++) {
+			int key = console_key_of(t);
+			enum menu_act act = key == KEY_NONE ? MENU_STAY : take_key(t, key);
+			if (act != MENU_STAY)
+				return act;
+		}
+		enum menu_act act = take_time(clock_now_us());
+		if (act != MENU_STAY)
+			return act;
+		wait();
+	}
+}
+
+/* Shows the text again. A save that was begun goes on while the application runs. */
+static uint32_t leave(void)
+{
+	console_show(CONSOLE_LOCAL, NULL);
+	console_show(CONSOLE_SERIAL, NULL);
+	console_print("\n");
+	return state.chosen;
+}
+
+uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n_items,
+                  struct nic *const *card, uint32_t n_cards, const char *problem)
+{
+	view = (struct menu_view){.item = item,
+	                          .n_items = n_items,
+	                          .card = cards,
+	                          .n_cards = n_cards,
+	                          .c = c,
+	                          .problem = problem,
+	                          .can_edit = edit_draft() != NULL};
+	nics = card;
+	name_cards();
+	begin_menu();
+	if (find(settings_run(c)->menu_default) < n_items && settings_run(c)->has_menu_timeout &&
+	    !problem)
+		menu_state_count(&state, settings_run(c)->menu_timeout_ms, clock_now_us());
+	console_flush(); /* what was logged stands before the menu */
+	look_at_cards(clock_now_us());
+	draw();
+	for (;;) {
+		switch (next()) {
 		case MENU_START:
-			console_print("\n");
-			return m.chosen;
+			return leave();
 		case MENU_RESTART:
 			console_flush();
 			usb_stop();
@@ -166,11 +281,8 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 			console_flush();
 			usb_stop();
 			finish_off();
-		case MENU_SECOND:
-			draw_countdown(&m, item);
-			break;
 		default:
-			draw(&m, c, item, problem);
+			draw();
 			break;
 		}
 	}

@@ -49,7 +49,19 @@ static bool print_app(const struct config_key *key, const void *value, char *buf
 	return fmt(buf, room, "%s", (const char *)value) > 0;
 }
 
-static const struct config_type app_name = CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app);
+#define APP(symbol, name, about) " " name
+#define SERVICE(symbol, name)    " " name
+static const char app_form[] = "one of:"
+#include "apps/apps.def"
+        ;
+static const char service_form[] = "one of:"
+#include "apps/services.def"
+        ;
+#undef APP
+#undef SERVICE
+
+static const struct config_type app_name =
+        CONFIG_TYPE(char[CONFIG_NAME], parse_app, print_app, app_form);
 
 /* The number of the service with this name; SERVICES when there is none. */
 static uint32_t service_of(struct slice name)
@@ -92,24 +104,40 @@ static bool check_services(struct config *c)
 	return true;
 }
 
-static const struct config_type service = CONFIG_TYPE(uint8_t, parse_service, print_service);
+static const struct config_type service =
+        CONFIG_TYPE(uint8_t, parse_service, print_service, service_form);
 
 #define RUN(field) CONFIG_ONE(struct settings_run, field)
 
 static const struct config_key name_key[] = {
-        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app)},
-        {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve)},
-        {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname)},
+        {"app", &app_name, NULL, CONFIG_ONE(struct settings_name, app),
+         .about = "What the gateway does with packets; dns64 forwards nothing and serves DNS64.",
+         .without = "the menu asks"},
+        {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve),
+         .about = "A service that runs beside the application; wire takes none."},
+        {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname),
+         .about = "Name of the gateway in its log."},
 };
 static const struct config_key run_key[] = {
         {"menu-timeout", &config_seconds, NULL, RUN(menu_timeout_ms),
-         CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400)},
-        {"menu-default", &app_name, NULL, RUN(menu_default)},
-        {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400)},
-        {"usb", &config_on_off, "on", RUN(usb)},
-        {"stick", &config_name, NULL, RUN(stick)},
-        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names)},
-        {"debug", &config_on_off, "off", RUN(debug)},
+         CONFIG_FLAG(struct settings_run, has_menu_timeout), CONFIG_RANGE(0, 86400),
+         .about = "Seconds until the menu starts menu-default by itself; any key stops the "
+                  "countdown.",
+         .without = "no countdown"},
+        {"menu-default", &app_name, NULL, RUN(menu_default),
+         .about = "Application that the countdown of the menu starts, and that its cursor is on at "
+                  "first."},
+        {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400),
+         .about = "Seconds without progress after which the machine restarts."},
+        {"usb", &config_on_off, "on", RUN(usb),
+         .about = "Whether USB is used; off leaves the controllers to the firmware."},
+        {"stick", &config_name, NULL, RUN(stick),
+         .about = "Serial number of the volume that was booted from; the boot loader gives it.",
+         .without = "nothing can be saved"},
+        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names),
+         .about = "Layout of the keyboards at the machine."},
+        {"debug", &config_on_off, "off", RUN(debug),
+         .about = "Adds console commands for tests, also such as change addresses and routes."},
 };
 static const struct config_section name_section = {
         .key = name_key,
@@ -152,14 +180,19 @@ const char *settings_choose(const struct config *c, const char *name,
 	return NULL;
 }
 
-/* True when what runs reads the keys of the section that begins at `start` in the values. */
-static bool reads(const struct config *c, const struct gw *gw, uint32_t start)
+/* The section in which a key is. */
+static const struct config_section *section_of(const struct config *c, const struct config_entry *e)
 {
-	const struct forwarder *f = gw->forwarder;
-	const struct config_section *s = NULL;
 	for (uint32_t i = 0; i < c->n_sections; i++)
-		if (c->start[i] == start)
-			s = c->section[i];
+		if (c->start[i] == e->values)
+			return c->section[i];
+	return NULL;
+}
+
+/* True when a forwarder with these services (NULL: not running) reads the keys of a section. */
+static bool reads(const struct forwarder *f, const struct service *const *running,
+                  const struct config_section *s)
+{
 	if (s == &name_section || s == &run_section || s == &net_section)
 		return true;
 	if (s == &ra_section)
@@ -168,10 +201,38 @@ static bool reads(const struct config *c, const struct gw *gw, uint32_t start)
 		if (f->keys[i] == s)
 			return true;
 	for (uint32_t i = 0; i < SERVICES * SERVICE_SECTIONS; i++)
-		if (gw->service[i / SERVICE_SECTIONS] &&
-		    gw->service[i / SERVICE_SECTIONS]->keys[i % SERVICE_SECTIONS] == s)
+		if (running[i / SERVICE_SECTIONS] &&
+		    running[i / SERVICE_SECTIONS]->keys[i % SERVICE_SECTIONS] == s)
 			return true;
 	return false;
+}
+
+/* Of lan2 to lan7 the keys of those that exist, and the next one's card. */
+static bool has_interface(const struct config *c, const char *key)
+{
+	for (uint32_t i = NET_LAN2; i < NET_INTERFACES; i++) {
+		size_t len = strlen(net_interface_name[i]);
+		if (strncmp(key, net_interface_name[i], len) == 0)
+			return i < net_interfaces(c) || (i == net_interfaces(c) && !key[len]);
+	}
+	return true;
+}
+
+bool settings_uses(const struct config *c, const char *app, const struct config_entry *e)
+{
+	const struct settings_name *wanted = settings_name(c);
+	const struct service *running[SERVICES] = {0};
+	uint32_t i = 0, same = service_of((struct slice){app, strlen(app)});
+	while (i < n_apps && strcmp(apps[i].name, app) != 0)
+		i++;
+	if (i == n_apps)
+		return has_interface(c, e->key->name);
+	if (same < SERVICES)
+		running[same] = services[same].service;
+	for (uint32_t k = 0; k < wanted->n_serve; k++)
+		running[wanted->serve[k]] = services[wanted->serve[k]].service;
+	return reads(apps[i].forwarder, running, section_of(c, e)) &&
+	       has_interface(c, e->key->name);
 }
 
 void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name)
@@ -182,7 +243,7 @@ void settings_log_ignored(const struct config *c, const struct gw *gw, const cha
 	list[0] = '\0';
 	for (uint32_t i = 0; i < c->n_entries; i++) {
 		const struct config_entry *e = &c->entry[i];
-		if (!e->order || reads(c, gw, e->values))
+		if (!e->order || reads(gw->forwarder, gw->service, section_of(c, e)))
 			continue;
 		if (n + 2 + strlen(e->key->name) < sizeof list - 16)
 			n += fmt(list + n, sizeof list - n, "%s%s", n ? ", " : "", e->key->name);

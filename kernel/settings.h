@@ -41,6 +41,10 @@ const struct settings_run *settings_run(const struct config *c);
 /* Makes `app` the value of the key `app`: the menu chose it. */
 void settings_set_app(struct config *c, const char *app);
 
+/* True when the application `app`, with the services that *c names, reads the key: what an editor
+ * shows. Of an application that there is not all keys count. */
+bool settings_uses(const struct config *c, const char *app, const struct config_entry *e);
+
 /* Sets gw->forwarder and gw->service to what runs as the application `name`: its forwarder, the
  * service of the same name if there is one, and those of the key `serve`. Gives NULL, or what is
  * wrong. */

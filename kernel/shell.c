@@ -11,7 +11,9 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
+#include "kernel/pager.h"
 #include "kernel/shell_list.h"
+#include "kernel/views.h"
 #include "net/probe/probe.h"
 
 #define LINE_IN      128u
@@ -19,7 +21,7 @@
 #define LINES_A_PASS 8u
 #define LAST_MS      20u /* time for the last frames before the machine stops */
 
-enum { CTRL_C = 3, CTRL_U = 21 };
+enum { CTRL_C = 3, CTRL_L = 12, CTRL_U = 21 };
 
 struct command {
 	const char *name;
@@ -37,9 +39,26 @@ static uint32_t n_input;
 static bool skip_lf; /* the LF of a CR LF pair */
 static const struct command *running;
 static struct shell_list list;
-static char argument[LINE_IN]; /* of the running command */
-static bool answered;          /* it has printed a line */
-static uint64_t log_seen;      /* log lines printed so far */
+static char argument[LINE_IN];         /* of the running command */
+static bool answered;                  /* it has printed a line */
+static uint64_t log_seen;              /* log lines printed so far */
+static enum console_terminal typed_at; /* where the line was ended */
+static char answer[LINE_OUT];          /* a line of it */
+static struct pager pager;
+
+static void prompt(void)
+{
+	console_write("> ", 2);
+}
+
+/* Ends the answer of the running command. */
+static void end_answer(void)
+{
+	running = NULL;
+	probe_stop(gw);
+	console_write("\n", 1);
+	prompt();
+}
 
 /* --- actions --------------------------------------------------------------------- */
 
@@ -79,11 +98,19 @@ static void act_hang(void)
 		__asm__ volatile("");
 }
 
+/* The view is shown in place of the prompt that follows this answer. */
+static void act_top(void)
+{
+	end_answer();
+	views_open(typed_at, VIEW_STATUS);
+}
+
 static enum shell_step list_help(struct shell_list *l, char *buf, size_t size);
 
 /* Of two commands that a line begins with, the longer name counts. */
 static const struct command commands[] = {
-        {"help", NULL, "the commands", list_help, NULL, false},
+        {"help", "[WORD]", "the commands; those and the keys that begin so", list_help, NULL,
+         false},
         {"stats", "[nonzero] [WORD]", "every counter; those that are not 0, or begin so",
          shell_list_stats, NULL, false},
         {"interfaces", NULL, "the interfaces: card, carrier, addresses", shell_list_interfaces,
@@ -100,11 +127,17 @@ static const struct command commands[] = {
         {"config", NULL, "the configuration in force", shell_list_config, NULL, false},
         {"config changed", NULL, "what differs from the defaults", shell_list_config_changed, NULL,
          false},
+        {"edit", "[KEY [VALUE]]", "the editor; a value; without one the default", shell_list_edit,
+         NULL, false},
+        {"apply", NULL, "tries the changes for 60 seconds", shell_list_apply, NULL, false},
+        {"keep", NULL, "makes them last", shell_list_keep, NULL, false},
+        {"save", NULL, "writes the configuration to the boot medium", shell_list_save, NULL, false},
         {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
         {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},
         {"usb", NULL, "USB controllers, and the devices behind them", shell_list_usb, NULL, false},
         {"log", NULL, "the log", shell_list_log, NULL, false},
+        {"top", NULL, "the status, once a second; q ends it", NULL, act_top, false},
         {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},
         {"poweroff", NULL, "powers the machine off", NULL, act_poweroff, false},
         {"address", "add|del INTERFACE ADDRESS/LENGTH", "changes an address (debug=on)",
@@ -126,11 +159,16 @@ static bool is_open(const struct command *c)
 	return !c->debug || settings_run(gw->config)->debug;
 }
 
+/* `help`: the commands. With an argument the commands and then the keys that begin with it; the
+ * cursor's upper half is not 0 once the keys are written. */
 static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
 {
+	size_t len = strlen(l->argument);
+	if (l->cursor >> 32)
+		return shell_list_help(l, buf, size);
 	for (; l->cursor < ARRAY_SIZE(commands); ++l->cursor) {
 		const struct command *c = &commands[l->cursor];
-		if (!is_open(c))
+		if (!is_open(c) || strncmp(c->name, l->argument, len) != 0)
 			continue;
 		++l->cursor;
 		size_t n = fmt(buf, size, "%s%s%s", c->name, c->takes ? " " : "",
@@ -138,18 +176,18 @@ static enum shell_step list_help(struct shell_list *l, char *buf, size_t size)
 		fmt(buf + n, size - n, "%*s%s", n < 24 ? (int)(24 - n) : 1, "", c->about);
 		return SHELL_LINE;
 	}
+	if (len) {
+		l->cursor = 1ull << 32;
+		return shell_list_help(l, buf, size);
+	}
 	if (l->cursor++ != ARRAY_SIZE(commands))
 		return SHELL_END;
-	fmt(buf, size, "Ctrl-C or q ends a long answer.");
+	fmt(buf, size,
+	    "Ctrl-C or q ends a long answer. \"help KEY\" explains a key of the configuration.");
 	return SHELL_LINE;
 }
 
 /* --- input ------------------------------------------------------------------------ */
-
-static void prompt(void)
-{
-	console_write("> ", 2);
-}
 
 /* The command that a line begins with, NULL when there is none. *rest is set to its argument,
  * without the spaces in front. */
@@ -197,7 +235,9 @@ static void run_line(void)
 	list.gw = gw;
 	list.cpu_busy = cpu_busy;
 	list.argument = argument;
+	list.terminal = typed_at;
 	answered = false;
+	pager_begin(&pager, typed_at == CONSOLE_LOCAL);
 	running = c->list ? c : NULL;
 }
 
@@ -207,13 +247,25 @@ static void erase_input(void)
 		console_write("\b \b", 3);
 }
 
-static void key(int k)
+/* Clears a terminal and shows the prompt and the typed line there. */
+static void redraw(enum console_terminal t)
+{
+	console_write_on(t, "\033[2J\033[H> ", 9);
+	console_write_on(t, input, n_input);
+}
+
+static void key(enum console_terminal t, int k)
 {
 	bool lf = skip_lf;
 	skip_lf = k == '\r';
 	if (k == '\n' && lf)
 		return;
-	if (k == '\r' || k == '\n') {
+	typed_at = t;
+	if (view_of_key(k) != VIEW_CONSOLE) {
+		views_open(t, view_of_key(k));
+	} else if (k == CTRL_L) {
+		redraw(t);
+	} else if (k == '\r' || k == '\n') {
 		console_write("\n", 1);
 		run_line();
 	} else if (k == 8 || k == 127) {
@@ -231,22 +283,21 @@ static void key(int k)
 
 /* --- output ----------------------------------------------------------------------- */
 
-/* Ends the answer of the running command. */
-static void end_answer(void)
+/* Prints the line, or shows that it waits for a key. */
+static void print_line(void)
 {
-	running = NULL;
-	probe_stop(gw);
-	console_write("\n", 1);
-	prompt();
+	if (!pager_line(&pager, strlen(answer)))
+		console_write_on(CONSOLE_LOCAL, PAGER_ASKS, strlen(PAGER_ASKS));
+	else
+		console_print("%s\n", answer);
 }
 
 /* Prints some more lines of the running answer. False when it waits. */
 static bool print_more(void)
 {
-	char buf[LINE_OUT];
 	for (unsigned i = 0; i < LINES_A_PASS && console_room() > 2 * LINE_OUT; i++) {
-		buf[0] = 0;
-		enum shell_step step = running->list(&list, buf, sizeof buf);
+		answer[0] = 0;
+		enum shell_step step = running->list(&list, answer, sizeof answer);
 		if (step == SHELL_WAIT)
 			return i > 0;
 		if (step == SHELL_END) {
@@ -255,10 +306,28 @@ static bool print_more(void)
 			end_answer();
 			return true;
 		}
-		answered |= buf[0] != 0;
-		if (buf[0])
-			console_print("%s\n", buf);
+		answered |= answer[0] != 0;
+		if (answer[0])
+			print_line();
+		if (pager.asks)
+			break;
 	}
+	return true;
+}
+
+/* The full page waits for a key at the local terminal. What is typed on COM1 ends the paging, so
+ * that nobody there waits for somebody at the screen. True when the answer goes on. */
+static bool page_on(void)
+{
+	int k = console_shows_text(CONSOLE_LOCAL) ? console_key_of(CONSOLE_LOCAL) : KEY_NONE;
+	if (view_of_key(k) != VIEW_CONSOLE)
+		views_open(CONSOLE_LOCAL, view_of_key(k));
+	if (console_shows_text(CONSOLE_SERIAL) && console_has_input(CONSOLE_SERIAL))
+		pager_begin(&pager, false);
+	else if (!pager_key(&pager, k, strlen(answer)))
+		return false;
+	console_write_on(CONSOLE_LOCAL, PAGER_WIPES, strlen(PAGER_WIPES));
+	print_line();
 	return true;
 }
 
@@ -304,17 +373,33 @@ void shell_init(struct gw *g, uint32_t (*busy)(void))
 bool shell_run(void)
 {
 	if (running && console_stop()) {
+		if (pager.asks)
+			console_write_on(CONSOLE_LOCAL, PAGER_WIPES, strlen(PAGER_WIPES));
 		console_print("stopped\n");
 		end_answer();
 		return true;
 	}
 	if (running) {
+		if (pager.asks)
+			return page_on();
 		if (console_room() <= 2 * LINE_OUT)
 			return false; /* the interrupt for output runs this again */
 		return print_more();
 	}
 	bool did = print_log();
-	for (int k; !running && (k = console_key()) != KEY_NONE; did = true)
-		key(k);
+	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++)
+		for (int k;
+		     !running && console_shows_text(t) && (k = console_key_of(t)) != KEY_NONE;
+		     did = true)
+			key(t, k);
 	return did;
+}
+
+void shell_resume(enum console_terminal t)
+{
+	/* The screen kept its text. */
+	if (t != CONSOLE_SERIAL || running)
+		return;
+	console_write_on(t, "\r> ", 3);
+	console_write_on(t, input, n_input);
 }

@@ -2,6 +2,7 @@
 #ifndef KERNEL_SHELL_H
 #define KERNEL_SHELL_H
 
+#include "kernel/console/console.h"
 #include "net/gw.h"
 
 /* Prints the first prompt. `cpu_busy` gives the value of cpu_busy_permille. */
@@ -10,5 +11,8 @@ void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
 /* Reads keys, runs commands, and prints a few lines of a listing while the console has
  * room. Prints log lines, but never inside an answer. True when there was something to do. */
 bool shell_run(void);
+
+/* A terminal shows the text again: shows the prompt and what is typed behind it. */
+void shell_resume(enum console_terminal t);
 
 #endif

@@ -203,6 +203,14 @@ enum shell_step shell_list_config_changed(struct shell_list *l, char *buf, size_
 	return config_list(l, buf, size, config_line_changed);
 }
 
+enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size)
+{
+	uint32_t i = (uint32_t)l->cursor;
+	bool more = config_help(l->gw->config, l->argument, &i, buf, size);
+	l->cursor = 1ull << 32 | i;
+	return more ? SHELL_LINE : SHELL_END;
+}
+
 enum shell_step shell_list_usb(struct shell_list *l, char *buf, size_t size)
 {
 	return usb_show(&l->cursor, buf, size) ? SHELL_LINE : SHELL_END;

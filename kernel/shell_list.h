@@ -13,6 +13,7 @@ struct shell_list {
 	struct gw *gw;
 	uint32_t (*cpu_busy)(void); /* gives the value of cpu_busy_permille */
 	const char *argument;       /* what stands behind the command; empty: nothing */
+	uint32_t terminal;          /* enum console_terminal: where it was typed */
 	uint64_t cursor;            /* 0 at first */
 	struct lines_count count;   /* all zeros at first */
 	char address[FMT_IP6];      /* of shell_list_sessions_of: the argument as fmt writes it */
@@ -46,8 +47,15 @@ enum shell_step shell_list_timings(struct shell_list *l, char *buf, size_t size)
 /* `config`: all keys; those whose value is not the default. */
 enum shell_step shell_list_config(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_config_changed(struct shell_list *l, char *buf, size_t size);
+/* `help WORD`: the keys of the configuration that begin so. The cursor's upper half is not 0. */
+enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_usb(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size);
+/* `edit`: opens the editor; with a key changes the draft. `save`, `apply`, `keep`. */
+enum shell_step shell_list_edit(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_save(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_apply(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_keep(struct shell_list *l, char *buf, size_t size);
 /* `address` and `route`: carry out the change that the argument names (net/setup/gw_change.h). */
 enum shell_step shell_list_address(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_route(struct shell_list *l, char *buf, size_t size);

@@ -85,6 +85,9 @@ struct forwarder {
 	 * them must follow now, or be refused when it is next used. Never called from within
 	 * another function of the forwarder. NULL: nothing follows. */
 	void (*changed)(struct gw *gw);
+	/* Takes over the values of its keys that may change at any time (limits, timeouts), from
+	 * gw->config. NULL: there are none. */
+	void (*tune)(struct gw *gw);
 	/* Timers: called by gw_tick, under load at least once a millisecond. Does a bounded piece
 	 * of work; true when there is more to do at once. It asks for its next tick by gw_wake_at
 	 * where 100 ms are too long. */

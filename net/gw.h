@@ -26,6 +26,7 @@
 #include "net/setup/net_keys.h"
 #include "net/lib/wire.h"
 
+struct count_fill;
 struct tcp;
 struct udp_table;
 
@@ -178,6 +179,9 @@ static inline void gw_transmit(struct gw *gw, struct interface *iface, struct pk
 /* Listings for people (gw_show.c). Each writes one line into buf and moves the cursor, which is 0
  * at first; false behind the last line. */
 bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
+/* How full table i is: those of the forwarder come first, then those of the services and of the
+ * gateway itself. False when there are not so many. */
+bool gw_show_fill(const struct gw *gw, uint32_t i, struct count_fill *out);
 bool gw_show_routes(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_neighbours(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_drops(struct gw *gw, uint32_t *cursor, char *buf, size_t size);

@@ -114,13 +114,18 @@ static bool print_map(const struct config_key *key, const void *value, char *buf
 
 /* --- the keys --------------------------------------------------------------------------- */
 
-static const struct config_type yes = CONFIG_TYPE(bool, parse_yes, print_yes);
-static const struct config_type timeout = CONFIG_TYPE(uint32_t, parse_timeout, print_timeout);
-static const struct config_type net = CONFIG_TYPE(struct prefix, parse_net, config_print_prefix);
-static const struct config_type net6 = CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix);
+static const struct config_type yes = CONFIG_TYPE(bool, parse_yes, print_yes, "yes or no");
+static const struct config_type timeout =
+        CONFIG_TYPE(uint32_t, parse_timeout, print_timeout, "seconds, more than 0 and up to 32767");
+static const struct config_type net =
+        CONFIG_TYPE(struct prefix, parse_net, config_print_prefix, "PREFIX/LENGTH, IPv4 or IPv6");
+static const struct config_type net6 =
+        CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix, "IPv6 PREFIX/LENGTH");
 static const struct config_type prefix64 =
-        CONFIG_TYPE(struct prefix, parse_prefix64, config_print_prefix);
-static const struct config_type map = CONFIG_TYPE(struct dns64_config_map, parse_map, print_map);
+        CONFIG_TYPE(struct prefix, parse_prefix64, config_print_prefix,
+                    "IPv6 prefix of length 32, 40, 48, 56, 64 or 96");
+static const struct config_type map = CONFIG_TYPE(struct dns64_config_map, parse_map, print_map,
+                                                  "IPV4-PREFIX IPV6-PREFIX, or IPV4-PREFIX none");
 
 static const char *const selection[] = {
         [DNS64_RANDOM] = "random",
@@ -137,25 +142,55 @@ static const char *const on_error[] = {
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"selection-mode", &config_choice, "random", ONE(selection), CONFIG_WORDS(selection)},
-	{"dns64-prefix", &prefix64, "64:ff9b::/96", LIST(prefix, n_prefix)},
-	{"debugging", &yes, "no", ONE(debugging)},
-	{"timeout-time", &timeout, "1.000", ONE(timeout_ms), CONFIG_RANGE(1, 32767999)},
-	{"resend-attempts", &config_number, "2", ONE(resend), CONFIG_RANGE(0, 32767)},
-	{"response-maxlength", &config_number, NULL, ONE(max_length), FLAG(has_max_length), CONFIG_RANGE(0, 65535)},
-	{"port", &config_number, "53", ONE(port), CONFIG_RANGE(1, 65535)},
-	{"num-threads", &config_number, NULL, ONE(threads), FLAG(has_threads), CONFIG_RANGE(0, UINT32_MAX)},
-	{"dns64.exclude", &net6, "::ffff:0.0.0.0/96", LIST(exclude, n_exclude)},
-	{"dns64.always", &config_on_off, "off", ONE(always)},
-	{"dns64.client", &net, NULL, LIST(client, n_client)},
-	{"dns64.cache", &config_number, "65536", ONE(cache), CONFIG_RANGE(0, 16000000)},
-	{"dns64.map", &map, NULL, LIST(map, n_map)},
-	{"dns64.skip-name", &config_domain, NULL, LIST(skip_name, n_skip_name)},
-	{"dns64.skip-client", &net, NULL, LIST(skip_client, n_skip_client)},
-	{"dns64.reverse", &config_on_off, "on", ONE(reverse)},
-	{"dns64.on-error", &config_choice, "synthesise", ONE(on_error), CONFIG_WORDS(on_error)},
-	{"dns64.stale", &config_seconds, "86400", ONE(stale_ms), CONFIG_RANGE(0, CONFIG_LONGEST)},
-	{"dns64.rate", &config_number, "0", ONE(rate), CONFIG_RANGE(0, 1000000)},
+	{"selection-mode", &config_choice, "random", ONE(selection), CONFIG_WORDS(selection),
+	 .about = "Which upstream server gets the next query."},
+	{"dns64-prefix", &prefix64, "64:ff9b::/96", LIST(prefix, n_prefix),
+	 .about = "Prefix in front of the IPv4 addresses in the AAAA records that are made (RFC "
+	          "6052).",
+	 .without = "the prefix of ivi, or else 64:ff9b::/96"},
+	{"debugging", &yes, "no", ONE(debugging),
+	 .about = "More lines in the log; every word but yes means no."},
+	{"timeout-time", &timeout, "1.000", ONE(timeout_ms), CONFIG_RANGE(1, 32767999),
+	 .about = "Seconds that one attempt with an upstream server may take."},
+	{"resend-attempts", &config_number, "2", ONE(resend), CONFIG_RANGE(0, 32767),
+	 .about = "Attempts with upstream servers after the first one."},
+	{"response-maxlength", &config_number, NULL, ONE(max_length), FLAG(has_max_length),
+	 CONFIG_RANGE(0, 65535),
+	 .about = "Bytes of the longest UDP answer to a client; it counts as 512 at least and "
+	          "1800 at most.",
+	 .without = "1232"},
+	{"port", &config_number, "53", ONE(port), CONFIG_RANGE(1, 65535),
+	 .about = "UDP and TCP port of the DNS server."},
+	{"num-threads", &config_number, NULL, ONE(threads), FLAG(has_threads), CONFIG_RANGE(0,
+	 UINT32_MAX),
+	 .about = "A key of mtd64-ng that has no effect here."},
+	{"dns64.exclude", &net6, "::ffff:0.0.0.0/96", LIST(exclude, n_exclude),
+	 .about = "AAAA records with addresses of this prefix count as absent.",
+	 .without = "::ffff:0:0/96"},
+	{"dns64.always", &config_on_off, "off", ONE(always),
+	 .about = "Makes AAAA records from A records also where AAAA records exist."},
+	{"dns64.client", &net, NULL, LIST(client, n_client),
+	 .about = "Clients that are served; all others are refused.",
+	 .without = "the networks of our addresses, beside a forwarder those of the LAN"},
+	{"dns64.cache", &config_number, "65536", ONE(cache), CONFIG_RANGE(0, 16000000),
+	 .about = "Records that are kept, of 112 bytes on average; there is always room for 8192."},
+	{"dns64.map", &map, NULL, LIST(map, n_map),
+	 .about = "Which prefix is put in front of these IPv4 addresses, if any; the longest "
+	          "match counts."},
+	{"dns64.skip-name", &config_domain, NULL, LIST(skip_name, n_skip_name),
+	 .about = "Domain for which no AAAA records are made."},
+	{"dns64.skip-client", &net, NULL, LIST(skip_client, n_skip_client),
+	 .about = "Clients for which no AAAA records are made."},
+	{"dns64.reverse", &config_on_off, "on", ONE(reverse),
+	 .about = "Reverse names of made addresses lead to the names of the IPv4 addresses."},
+	{"dns64.on-error", &config_choice, "synthesise", ONE(on_error), CONFIG_WORDS(on_error),
+	 .about = "What happens when AAAA records could not be fetched: they are made from A "
+	          "records, or the answer is SERVFAIL."},
+	{"dns64.stale", &config_seconds, "86400", ONE(stale_ms), CONFIG_RANGE(0, CONFIG_LONGEST),
+	 .about = "Seconds that an expired record may still serve while it cannot be fetched; 0 "
+	          "means not at all."},
+	{"dns64.rate", &config_number, "0", ONE(rate), CONFIG_RANGE(0, 1000000),
+	 .about = "Answers a second that one client may get; 0 means no limit."},
 };
 /* clang-format on */
 

@@ -4,6 +4,17 @@
 #include "kernel/lib/fmt.h"
 #include "net/stats/count.h"
 
+static uint64_t cache_size(const void *of)
+{
+	return ((const struct dns64 *)of)->cache.limit;
+}
+
+static uint64_t pendings_size(const void *of)
+{
+	(void)of;
+	return DNS64_PENDING;
+}
+
 static const struct count count[] = {
         COUNT(struct dns64, "dns_queries", clients.queries),
         COUNT(struct dns64, "dns_answers", clients.answers),
@@ -11,7 +22,7 @@ static const struct count count[] = {
         COUNT(struct dns64, "dns_not_global", policy.not_global),
         COUNT(struct dns64, "dns_cache_hits", clients.hits),
         COUNT(struct dns64, "dns_cache_stale", policy.stale),
-        COUNT(struct dns64, "dns_cache_records", cache.n),
+        COUNT_FILL(struct dns64, "dns_cache_records", cache.n, cache_size),
         COUNT(struct dns64, "dns_cache_stored", cache.stored),
         COUNT(struct dns64, "dns_cache_evicted", cache.evicted),
         COUNT(struct dns64, "dns_prefetched", pendings.prefetched),
@@ -23,7 +34,7 @@ static const struct count count[] = {
         COUNT(struct dns64, "dns_upstream_case_changed", fetches.miscased),
         COUNT(struct dns64, "dns_upstream_up", servers.n_up),
         COUNT(struct dns64, "dns_asking", fetches.n),
-        COUNT(struct dns64, "dns_waiting", pendings.n),
+        COUNT_FILL(struct dns64, "dns_waiting", pendings.n, pendings_size),
         COUNT(struct dns64, "dns_table_full", part.table_full),
         COUNT(struct dns64, "dns_formerr", clients.formerr),
         COUNT(struct dns64, "dns_notimp", clients.notimp),

@@ -167,6 +167,16 @@ static void keep_ports(const struct gw *gw, struct nat *n)
 	}
 }
 
+void nat_tune(struct gw *gw)
+{
+	const struct nat_config *c = nat_config(gw->config);
+	struct nat *n = nat_of(gw);
+	n->filtering = c->filtering;
+	n->host_limit = c->host_limit;
+	n->hairpin = c->hairpin;
+	set_lifetimes(n, c);
+}
+
 const char *nat_start(struct gw *gw)
 {
 	const struct nat_config *c = nat_config(gw->config);
@@ -175,16 +185,13 @@ const char *nat_start(struct gw *gw)
 		return "lan.address: an IPv4 address is required by the NAT";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by the NAT";
-	n->filtering = c->filtering;
-	n->host_limit = c->host_limit;
-	n->hairpin = c->hairpin;
+	nat_tune(gw);
 	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
 	if (n->has_router41 && !may_be_inside(gw, c->protocol41))
 		return "nat.protocol41: the address is not on the LAN side, or no host's";
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
-	set_lifetimes(n, c);
 	if (!bad)
 		keep_ports(gw, n);
 	return bad ? bad : set_forwards(gw, n);
@@ -545,6 +552,7 @@ const struct forwarder forwarder_nat = {
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
         .changed = nat_changed,
+        .tune = nat_tune,
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,
         .tick = nat_tick,

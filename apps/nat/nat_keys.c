@@ -90,10 +90,13 @@ static bool print_inside(const struct config_key *key, const void *value, char *
 	return fmt(buf, room, "%s", fmt_ip4(text, *(const ip4 *)value)) > 0;
 }
 
-static const struct config_type pool = CONFIG_TYPE(struct nat_config_pool, parse_pool, print_pool);
+static const struct config_type pool = CONFIG_TYPE(struct nat_config_pool, parse_pool, print_pool,
+                                                   "IPv4 address or range FIRST-LAST");
 static const struct config_type forward =
-        CONFIG_TYPE(struct nat_config_forward, parse_forward, print_forward);
-static const struct config_type inside = CONFIG_TYPE(ip4, parse_inside, print_inside);
+        CONFIG_TYPE(struct nat_config_forward, parse_forward, print_forward,
+                    "tcp|udp PUBLIC-PORT INSIDE-ADDRESS:PORT");
+static const struct config_type inside =
+        CONFIG_TYPE(ip4, parse_inside, print_inside, "inside IPv4 address");
 
 static const char *const filtering[] = {
         [NAT_FILTER_ENDPOINT_INDEPENDENT] = "endpoint-independent",
@@ -108,18 +111,40 @@ static const char *const filtering[] = {
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"nat.pool", &pool, NULL, LIST(pool, n_pool)},
-	{"nat.sessions", &config_number, "100000", ONE(sessions), CONFIG_RANGE(1, 16000000)},
-	{"nat.host-limit", &config_number, "0", ONE(host_limit), CONFIG_RANGE(0, 16000000)},
-	{"nat.filtering", &config_choice, "address-dependent", ONE(filtering), CONFIG_WORDS(filtering)},
-	{"nat.udp-timeout", &config_seconds, "300", ONE(udp_timeout_ms), TIMEOUT},
-	{"nat.tcp-timeout", &config_seconds, "7440", ONE(tcp_timeout_ms), TIMEOUT},
-	{"nat.tcp-transitory-timeout", &config_seconds, "240", ONE(tcp_transitory_timeout_ms), TIMEOUT},
-	{"nat.tcp-opening-timeout", &config_seconds, NULL, ONE(tcp_opening_timeout_ms), FLAG(has_tcp_opening_timeout), TIMEOUT},
-	{"nat.icmp-timeout", &config_seconds, "60", ONE(icmp_timeout_ms), TIMEOUT},
-	{"nat.forward", &forward, NULL, LIST(forward, n_forward)},
-	{"nat.protocol41", &inside, NULL, ONE(protocol41), FLAG(has_protocol41)},
-	{"nat.hairpin", &config_on_off, "on", ONE(hairpin)},
+	{"nat.pool", &pool, NULL, LIST(pool, n_pool),
+	 .about = "Outer addresses of the NAT, 1024 at most in all; an inside host keeps one of "
+	          "them while it has sessions.",
+	 .without = "the first IPv4 wan.address"},
+	{"nat.sessions", &config_number, "100000", ONE(sessions), CONFIG_RANGE(1, 16000000),
+	 .about = "Size of the session table and of the mapping table."},
+	{"nat.host-limit", &config_number, "0", ONE(host_limit), CONFIG_RANGE(0, 16000000),
+	 .about = "Sessions that one inside host may hold; 0 means no limit."},
+	{"nat.filtering", &config_choice, "address-dependent", ONE(filtering),
+	 CONFIG_WORDS(filtering),
+	 .about = "Which hosts outside may use the mapping of an inside host: any, any port of a "
+	          "host that it talks to, or that port only."},
+	{"nat.udp-timeout", &config_seconds, "300", ONE(udp_timeout_ms), TIMEOUT,
+	 .about = "Seconds without a packet after which a UDP session ends."},
+	{"nat.tcp-timeout", &config_seconds, "7440", ONE(tcp_timeout_ms), TIMEOUT,
+	 .about = "Seconds without a packet after which an open TCP connection ends."},
+	{"nat.tcp-transitory-timeout", &config_seconds, "240", ONE(tcp_transitory_timeout_ms),
+	 TIMEOUT,
+	 .about = "Seconds without a packet after which a TCP connection ends that is opening, "
+	          "closed or reset."},
+	{"nat.tcp-opening-timeout", &config_seconds, NULL, ONE(tcp_opening_timeout_ms),
+	 FLAG(has_tcp_opening_timeout), TIMEOUT,
+	 .about = "Seconds without a packet after which a TCP connection that is opening ends.",
+	 .without = "nat.tcp-transitory-timeout"},
+	{"nat.icmp-timeout", &config_seconds, "60", ONE(icmp_timeout_ms), TIMEOUT,
+	 .about = "Seconds without a packet after which an echo session (ping) ends."},
+	{"nat.forward", &forward, NULL, LIST(forward, n_forward),
+	 .about = "Port forwarding: a port of the first outer address belongs to a host and port "
+	          "on the LAN side, for everybody outside."},
+	{"nat.protocol41", &inside, NULL, ONE(protocol41), FLAG(has_protocol41),
+	 .about = "The 6to4 router on the LAN side, the only host that may use IP protocol 41.",
+	 .without = "the first inside host that sends it"},
+	{"nat.hairpin", &config_on_off, "on", ONE(hairpin),
+	 .about = "Inside hosts reach each other by the outer address."},
 };
 /* clang-format on */
 

@@ -4,13 +4,18 @@
 #include "kernel/lib/fmt.h"
 #include "net/stats/count.h"
 
+static uint64_t table_size(const void *of)
+{
+	return ((const struct nat *)of)->table.size;
+}
+
 static const struct count count[] = {
-        COUNT(struct nat, "nat_sessions", table.n_sessions),
+        COUNT_FILL(struct nat, "nat_sessions", table.n_sessions, table_size),
         COUNT(struct nat, "nat_sessions_created", table.created),
         COUNT(struct nat, "nat_sessions_expired", table.expired),
         COUNT(struct nat, "nat_sessions_evicted", table.evicted),
         COUNT(struct nat, "nat_sessions_renumbered", table.renumbered),
-        COUNT(struct nat, "nat_mappings", table.n_mappings),
+        COUNT_FILL(struct nat, "nat_mappings", table.n_mappings, table_size),
         COUNT(struct nat, "nat_hosts", table.n_hosts),
         COUNT(struct nat, "nat_syns_held", syns.n_held),
         COUNT(struct nat, "nat_syns_answered", syns.answered),

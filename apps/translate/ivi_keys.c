@@ -146,11 +146,17 @@ static bool print_tos(const struct config_key *key, const void *value, char *buf
 
 /* --- the keys ----------------------------------------------------------------------------- */
 
-static const struct config_type net6 = CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix);
-static const struct config_type net4 = CONFIG_TYPE(struct ivi_config_net, parse_net4, print_net4);
-static const struct config_type map = CONFIG_TYPE(struct embed_pair, parse_map, print_map);
-static const struct config_type share = CONFIG_TYPE(struct embed_sharing, parse_share, print_share);
-static const struct config_type tos = CONFIG_TYPE(uint32_t, parse_tos, print_tos);
+static const struct config_type net6 =
+        CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix, "IPv6 PREFIX/LENGTH");
+static const struct config_type net4 =
+        CONFIG_TYPE(struct ivi_config_net, parse_net4, print_net4, "IPv4 PREFIX/LENGTH or address");
+static const struct config_type map =
+        CONFIG_TYPE(struct embed_pair, parse_map, print_map, "IPV4-PREFIX IPV6-PREFIX");
+static const struct config_type share =
+        CONFIG_TYPE(struct embed_sharing, parse_share, print_share,
+                    "IPV4-PREFIX RATIO [M], RATIO and M powers of two");
+static const struct config_type tos =
+        CONFIG_TYPE(uint32_t, parse_tos, print_tos, "copy, zero, or number from 0 to 255");
 
 static const char *const format[] = {[IVI_FORMAT_IVI] = "ivi", [IVI_FORMAT_RFC6052] = "rfc6052"};
 static const char *const zero[] = {[IVI_ZERO_DROP] = "drop", [IVI_ZERO_COMPUTE] = "compute"};
@@ -161,18 +167,44 @@ static const char *const zero[] = {[IVI_ZERO_DROP] = "drop", [IVI_ZERO_COMPUTE] 
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"ivi.prefix", &net6, NULL, ONE(prefix), FLAG(has_prefix)},
-	{"ivi.format", &config_choice, "ivi", ONE(format), CONFIG_WORDS(format)},
-	{"ivi.ipv4", &net4, NULL, LIST(ipv4, n_ipv4)},
-	{"ivi.map", &map, NULL, LIST(map, n_map)},
-	{"ivi.share", &share, NULL, LIST(share, n_share)},
-	{"ivi.icmp-source", &config_addr, NULL, LIST(icmp_source, n_icmp_source)},
-	{"ivi.icmp-interface", &config_on_off, "off", ONE(icmp_interface)},
-	{"ivi.lowest-ipv6-mtu", &config_number, "1280", ONE(lowest_ipv6_mtu), CONFIG_RANGE(1280, 65535)},
-	{"ivi.udp-zero-checksum", &config_choice, "compute", ONE(udp_zero_checksum), CONFIG_WORDS(zero)},
-	{"ivi.errors", &config_on_off, "on", ONE(errors)},
-	{"ivi.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535)},
-	{"ivi.tos", &tos, "copy", ONE(tos)},
+	{"ivi.prefix", &net6, NULL, ONE(prefix), FLAG(has_prefix),
+	 .about = "IPv6 prefix behind which the translator puts IPv4 addresses; bits behind its "
+	          "length are zero.",
+	 .without = "none; needed unless ivi.map covers all addresses"},
+	{"ivi.format", &config_choice, "ivi", ONE(format), CONFIG_WORDS(format),
+	 .about = "How an IPv6 address contains an IPv4 address: with the octet 0xff in front "
+	          "(RFC 6219), or as RFC 6052 says."},
+	{"ivi.ipv4", &net4, NULL, LIST(ipv4, n_ipv4),
+	 .about = "IPv4 addresses that stand for IPv6 hosts.",
+	 .without = "none; needed unless ivi.map names them all"},
+	{"ivi.map", &map, NULL, LIST(map, n_map),
+	 .about = "An IPv4 prefix and the IPv6 prefix that stands for it (RFC 7757); the longest "
+	          "match wins, before ivi.prefix."},
+	{"ivi.share", &share, NULL, LIST(share, n_share),
+	 .about = "RATIO hosts share each of these addresses, each with its own ports in runs of "
+	          "M (RFC 7597); M is 1 unless given."},
+	{"ivi.icmp-source", &config_addr, NULL, LIST(icmp_source, n_icmp_source),
+	 .about = "Source of ICMP errors whose own source has no mapping: IPv4 for one direction, "
+	          "IPv6 for the other.",
+	 .without = "the gateway's own address on that side"},
+	{"ivi.icmp-interface", &config_on_off, "off", ONE(icmp_interface),
+	 .about = "Such an ICMP error also carries its IPv6 source (RFC 5837)."},
+	{"ivi.lowest-ipv6-mtu", &config_number, "1280", ONE(lowest_ipv6_mtu), CONFIG_RANGE(1280,
+	 65535),
+	 .about = "IPv4 packets that may be split are split so that they fit into this many bytes "
+	          "of IPv6, or into lan.mtu."},
+	{"ivi.udp-zero-checksum", &config_choice, "compute", ONE(udp_zero_checksum),
+	 CONFIG_WORDS(zero),
+	 .about = "What happens to an IPv4 UDP packet without a checksum: it is dropped, or gets "
+	          "one."},
+	{"ivi.errors", &config_on_off, "on", ONE(errors),
+	 .about = "The gateway sends ICMP errors about packets that cannot be translated."},
+	{"ivi.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535),
+	 .about = "Largest MSS that a translated TCP SYN may offer, in bytes; 0 leaves it "
+	          "unchanged."},
+	{"ivi.tos", &tos, "copy", ONE(tos),
+	 .about = "Type of service and traffic class of translated packets: that of the packet, "
+	          "zero, or this number."},
 };
 /* clang-format on */
 

@@ -37,6 +37,12 @@ static bool tun_concerns4(const struct gw *gw, const struct pkt *p)
 	return tun_of(gw)->has_nat ? nat_concerns4(gw, p) : gw_is_own(gw, ip4_to(p));
 }
 
+static void tun_tune(struct gw *gw)
+{
+	if (tun_of(gw)->has_nat)
+		nat_tune(gw);
+}
+
 static void tun_changed(struct gw *gw)
 {
 	struct tun *t = tun_of(gw);
@@ -97,6 +103,7 @@ const struct forwarder forwarder_tun = {
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
         .changed = tun_changed,
+        .tune = tun_tune,
         .port_take = tun_port_take,
         .port_give = tun_port_give,
         .ip6 = tun_ip6,

@@ -17,7 +17,7 @@ static bool parse_6rd_prefix(const struct config_source *s, struct slice text, v
 }
 
 static const struct config_type rd_prefix =
-        CONFIG_TYPE(struct prefix, parse_6rd_prefix, config_print_prefix);
+        CONFIG_TYPE(struct prefix, parse_6rd_prefix, config_print_prefix, "IPv6 PREFIX/LENGTH");
 
 static const char *const native[] = {[TUN_NATIVE_RELAY] = "relay", [TUN_NATIVE_ANY] = "any"};
 static const char *const field[] = {[TUN_COPY] = "copy", [TUN_ZERO] = "zero"};
@@ -27,18 +27,38 @@ static const char *const field[] = {[TUN_COPY] = "copy", [TUN_ZERO] = "zero"};
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"6to4.address", &config_ip4, NULL, ONE(address), FLAG(has_address)},
-	{"6to4.subnet", &config_number, "1", ONE(subnet), CONFIG_RANGE(0, 65535)},
-	{"6to4.relay", &config_ip4, NULL, ONE(relay), FLAG(has_relay)},
-	{"6to4.native-from", &config_choice, "any", ONE(native_from), CONFIG_WORDS(native)},
-	{"6to4.mtu", &config_number, "1280", ONE(mtu), CONFIG_RANGE(1280, 1480)},
-	{"6to4.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535)},
-	{"6to4.dscp", &config_choice, "copy", ONE(dscp), CONFIG_WORDS(field)},
-	{"6to4.ecn", &config_choice, "copy", ONE(ecn), CONFIG_WORDS(field)},
-	{"6to4.nat", &config_on_off, "on", ONE(nat)},
-	{"6rd.prefix", &rd_prefix, NULL, ONE(rd.prefix), FLAG(rd.has_prefix)},
-	{"6rd.mask", &config_number, "0", ONE(rd.mask), CONFIG_RANGE(0, 32)},
-	{"6rd.relay", &config_ip4, NULL, ONE(rd.relay), FLAG(rd.has_relay)},
+	{"6to4.address", &config_ip4, NULL, ONE(address), FLAG(has_address),
+	 .about = "The public IPv4 address that the 2002::/16 prefix is made from; needed where "
+	          "wan.address is private.",
+	 .without = "the first IPv4 wan.address"},
+	{"6to4.subnet", &config_number, "1", ONE(subnet), CONFIG_RANGE(0, 65535),
+	 .about = "Number of the LAN's /64 in the prefix of the site; lan2 has the next one, and "
+	          "so on."},
+	{"6to4.relay", &config_ip4, NULL, ONE(relay), FLAG(has_relay),
+	 .about = "IPv4 address of the relay that reaches native IPv6.",
+	 .without = "none; native IPv6 is not reached"},
+	{"6to4.native-from", &config_choice, "any", ONE(native_from), CONFIG_WORDS(native),
+	 .about = "Whose tunnel packets may have native IPv6 sources: those of the relay only, or "
+	          "of any router."},
+	{"6to4.mtu", &config_number, "1280", ONE(mtu), CONFIG_RANGE(1280, 1480),
+	 .about = "Largest IPv6 packet in the tunnel, in bytes."},
+	{"6to4.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535),
+	 .about = "Largest MSS that a TCP SYN through the tunnel may offer, in bytes; 0 leaves it "
+	          "unchanged."},
+	{"6to4.dscp", &config_choice, "copy", ONE(dscp), CONFIG_WORDS(field),
+	 .about = "DSCP of the outer header: that of the inner header, or zero."},
+	{"6to4.ecn", &config_choice, "copy", ONE(ecn), CONFIG_WORDS(field),
+	 .about = "ECN field of the outer header: that of the inner header, or zero for far ends "
+	          "that do not follow RFC 6040."},
+	{"6to4.nat", &config_on_off, "on", ONE(nat),
+	 .about = "A NAT for the LAN's IPv4 runs beside the tunnel."},
+	{"6rd.prefix", &rd_prefix, NULL, ONE(rd.prefix), FLAG(rd.has_prefix),
+	 .about = "The provider's IPv6 prefix (RFC 5969), which is used instead of 2002::/16.",
+	 .without = "off: 6to4"},
+	{"6rd.mask", &config_number, "0", ONE(rd.mask), CONFIG_RANGE(0, 32),
+	 .about = "Leading bits that all IPv4 addresses of the 6rd domain share."},
+	{"6rd.relay", &config_ip4, NULL, ONE(rd.relay), FLAG(rd.has_relay),
+	 .about = "IPv4 address of the 6rd border relay."},
 };
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* See usb_list.h. A new driver or class adds a line here. */
+/* See usb_list.h. A new driver adds a line here and one there; a new class includes its header. */
 #include "drivers/usb/usb_list.h"
 
 #include "drivers/usb/hid/hid_keyboard.h"

@@ -132,6 +132,12 @@ static const struct config_entry *named(const struct config *c, const char *text
 	return i < c->n_entries ? &c->entry[i] : NULL;
 }
 
+const struct config_entry *config_entry(const struct config *c, const char *name)
+{
+	uint32_t i = find(c, (struct slice){name, strlen(name)});
+	return i < c->n_entries ? &c->entry[i] : NULL;
+}
+
 bool config_given(const struct config *c, const char *key)
 {
 	const struct config_entry *e = named(c, key);
@@ -161,6 +167,43 @@ const char *config_where_later(const struct config *c, const char *a, const char
 	if (!e || !f)
 		return "";
 	return e->order > f->order ? e->where : f->where;
+}
+
+/* --- two configurations ------------------------------------------------------------------- */
+
+bool config_same(const struct config *a, const struct config *b, uint32_t i)
+{
+	const struct config_entry *e = &a->entry[i];
+	const struct config_key *key = e->key;
+	size_t start = e->values + key->offset, n = key->counter ? key->most : 1;
+	const uint8_t *x = a->values, *y = b->values;
+	/* What a list does not use any more may hold old values. */
+	if (key->counter) {
+		uint32_t count;
+		memcpy(&count, x + e->values + key->counter - 1, sizeof count);
+		if (memcmp(x + e->values + key->counter - 1, y + e->values + key->counter - 1,
+		           sizeof count) != 0)
+			return false;
+		n = count;
+	}
+	if (key->flag && x[e->values + key->flag - 1] != y[e->values + key->flag - 1])
+		return false;
+	return memcmp(x + start, y + start, n * key->type->size) == 0;
+}
+
+void config_take(struct config *to, const struct config *from, uint32_t i)
+{
+	const struct config_entry *e = &from->entry[i];
+	const struct config_key *key = e->key;
+	size_t start = e->values + key->offset;
+	memcpy(to->values + start, from->values + start,
+	       (key->counter ? key->most : 1) * key->type->size);
+	if (key->counter)
+		memcpy(to->values + e->values + key->counter - 1,
+		       from->values + e->values + key->counter - 1, sizeof(uint32_t));
+	if (key->flag)
+		to->values[e->values + key->flag - 1] = from->values[e->values + key->flag - 1];
+	to->entry[i] = *e;
 }
 
 /* --- sections --------------------------------------------------------------------------- */
@@ -336,15 +379,30 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 
 /* --- back to text -------------------------------------------------------------------- */
 
+/* How many values a key has: 1, or the number of values in its list. */
+static uint32_t n_values(const struct config *c, const struct config_entry *e)
+{
+	uint32_t n = 1;
+	if (e->key->counter)
+		memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
+	return n;
+}
+
+bool config_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
+                  size_t size)
+{
+	const uint8_t *values = c->values + e->values;
+	if (i >= n_values(c, e) || (e->key->flag && !*(const bool *)(values + e->key->flag - 1)))
+		return false;
+	const uint8_t *value = values + e->key->offset + i * e->key->type->size;
+	return e->key->type->print(e->key, value, buf, size);
+}
+
 static bool print_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
                         size_t size)
 {
-	const uint8_t *values = c->values + e->values;
-	if (e->key->flag && !*(const bool *)(values + e->key->flag - 1))
-		return false;
 	size_t n = fmt(buf, size, "%s ", e->key->name);
-	const uint8_t *value = values + e->key->offset + i * e->key->type->size;
-	return e->key->type->print(e->key, value, buf + n, size - n);
+	return config_value(c, e, i, buf + n, size - n);
 }
 
 /* True when a line that print_value wrote is the default of a key that is given `n` times. A
@@ -361,9 +419,7 @@ static bool next_line(const struct config *c, uint32_t *cursor, char *buf, size_
 	/* The upper half of the cursor is the entry, the lower half the place in its list. */
 	for (uint32_t k = *cursor >> 16; k < c->n_entries; k++) {
 		const struct config_entry *e = &c->entry[k];
-		uint32_t n = 1, i = *cursor >> 16 == k ? *cursor & 0xffff : 0;
-		if (e->key->counter)
-			memcpy(&n, c->values + e->values + e->key->counter - 1, sizeof n);
+		uint32_t n = n_values(c, e), i = *cursor >> 16 == k ? *cursor & 0xffff : 0;
 		for (; i < n; i++) {
 			if (!print_value(c, e, i, buf, size) ||
 			    (changed && is_default(e->key, n, buf)))

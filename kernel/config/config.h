@@ -76,6 +76,19 @@ void config_fail(struct config *c, const char *where, const char *fmt, ...) PRIN
 /* Adds an error about the value of *s and is false. For the parse functions of types. */
 #define CONFIG_BAD(s, ...) (config_fail((s)->c, (s)->where, __VA_ARGS__), false)
 
+/* The entry of the key with this name; NULL when there is no such key. */
+const struct config_entry *config_entry(const struct config *c, const char *name);
+
+/* Writes value number i of a key, 0 unless the key is a list, as text that its parser reads back.
+ * False when there is no such value: the list ends, or the key is not set. */
+bool config_value(const struct config *c, const struct config_entry *e, uint32_t i, char *buf,
+                  size_t size);
+
+/* True when entry `i` has the same values in both configurations, which have the same sections. */
+bool config_same(const struct config *a, const struct config *b, uint32_t i);
+/* Gives entry `i` of *to the values that it has in *from, and their place. */
+void config_take(struct config *to, const struct config *from, uint32_t i);
+
 /* True when a key was set by a file or the command line. */
 bool config_given(const struct config *c, const char *key);
 
@@ -100,5 +113,12 @@ bool config_line(const struct config *c, uint32_t *cursor, char *buf, size_t siz
 /* As config_line, but only the lines whose value is not the default. A list that holds more than
  * its default is written as a whole. */
 bool config_line_changed(const struct config *c, uint32_t *cursor, char *buf, size_t size);
+
+/* Explains the key `word`: what it means, what its values look like, what its values are. Then a
+ * line for each other key that begins with `word`; for the only key that begins so, the same as if
+ * it was named. *cursor is 0 at first. Each call writes one line without its end into buf and
+ * gives true; false after the last. */
+bool config_help(const struct config *c, const char *word, uint32_t *cursor, char *buf,
+                 size_t size);
 
 #endif

@@ -11,8 +11,10 @@
  *     #define ONE(field)           CONFIG_ONE(struct lamp_config, field)
  *     #define LIST(field, counter) CONFIG_LIST(struct lamp_config, field, counter)
  *     static const struct config_key key[] = {
- *             {"lamp.watts", &config_number, "60", ONE(watts), CONFIG_RANGE(1, 100)},
- *             {"lamp.switch", &config_ip4, NULL, LIST(switches, n_switches)},
+ *             {"lamp.watts", &config_number, "60", ONE(watts), CONFIG_RANGE(1, 100),
+ *              .about = "Power of the lamp, in watts."},
+ *             {"lamp.switch", &config_ip4, NULL, LIST(switches, n_switches),
+ *              .about = "Address of a host that may switch the lamp.", .without = "any host"},
  *     };
  *     const struct config_section lamp_section = CONFIG_SECTION(struct lamp_config, key);
  *
@@ -23,6 +25,8 @@
 #include "kernel/config/config_word.h"
 
 #define CONFIG_VALUE 256u /* bytes of the largest value */
+
+#define CONFIG_HELP 320u /* bytes of the longest text of config_key_help, with NUL */
 
 struct config;
 struct config_key;
@@ -46,19 +50,26 @@ struct config_type {
 	size_t size; /* bytes of one value in the owner's struct */
 	bool (*parse)(const struct config_source *s, struct slice text, void *out);
 	bool (*print)(const struct config_key *key, const void *value, char *buf, size_t room);
+	/* What a value looks like, for people: "IPv4 address". NULL: the words of the key. */
+	const char *form;
+	bool ranged; /* `form` goes on with "from MIN to MAX", the key's range as it stands */
 };
 
-/* The initialiser of a config_type whose values have the C type `value`. */
-#define CONFIG_TYPE(value, parse, print)                                                    \
+/* The initialiser of a config_type whose values have the C type `value`, and of one whose
+ * values are numbers from the key's `min` to its `max`. */
+#define CONFIG_TYPE(value, parse, print, form) CONFIG_TYPE_OF(value, parse, print, form, false)
+#define CONFIG_TYPE_RANGED(value, parse, print, form) \
+	CONFIG_TYPE_OF(value, parse, print, form, true)
+#define CONFIG_TYPE_OF(value, parse, print, form, ranged)                                   \
 	{                                                                                   \
 		sizeof(struct {                                                             \
 			_Static_assert(sizeof(value) <= CONFIG_VALUE, "fits CONFIG_VALUE"); \
 			__typeof__(value) v;                                                \
 		}),                                                                         \
-		        parse, print                                                        \
+		        parse, print, form, ranged                                          \
 	}
 
-/* One key. The CONFIG_ macros below fill in everything behind `initial`. */
+/* One key. The CONFIG_ macros below fill in everything between `initial` and `about`. */
 struct config_key {
 	const char *name;
 	const struct config_type *type;
@@ -69,6 +80,10 @@ struct config_key {
 	uint16_t most;            /* of a list: how many values it has room for */
 	uint32_t min, max;        /* of a number; units are the type's */
 	const char *const *words; /* of a config_choice: `max` words */
+	const char *about;        /* what it means: one sentence in ASCII, at most 160 characters */
+	/* What holds while the key is not given, where `initial` does not say it. NULL: `initial`
+	 * says it, or nothing holds. */
+	const char *without;
 };
 
 /* The place of a single value in a section's struct. */
@@ -99,5 +114,10 @@ struct config_section {
 	{                                                                       \
 		.key = (keys), .n_keys = ARRAY_SIZE(keys), .size = sizeof(type) \
 	}
+
+/* Writes what a value of the key looks like, with its range or its words, how often the key may
+ * be given, and its default, as "number from 1 to 100; default 60", into buf. CONFIG_HELP bytes are
+ * enough for every key of the image. Gives the length of the text. */
+size_t config_key_help(const struct config_key *key, char *buf, size_t size);
 
 #endif

@@ -280,14 +280,20 @@ bool config_print_prefix(const struct config_key *key, const void *value, char *
 	return fmt(buf, room, "%s", addr_prefix_text(text, value)) > 0;
 }
 
-const struct config_type config_name = CONFIG_TYPE(char[CONFIG_NAME], parse_name, print_text);
-const struct config_type config_domain = CONFIG_TYPE(char[CONFIG_DOMAIN], parse_domain, print_text);
-const struct config_type config_number = CONFIG_TYPE(uint32_t, parse_number, print_number);
-const struct config_type config_seconds = CONFIG_TYPE(uint32_t, parse_seconds, print_seconds);
+const struct config_type config_name =
+        CONFIG_TYPE(char[CONFIG_NAME], parse_name, print_text,
+                    "letters, digits, - and . (at most 63 characters)");
+const struct config_type config_domain = CONFIG_TYPE(char[CONFIG_DOMAIN], parse_domain, print_text,
+                                                     "domain name such as example.com");
+const struct config_type config_number =
+        CONFIG_TYPE_RANGED(uint32_t, parse_number, print_number, "number");
+const struct config_type config_seconds =
+        CONFIG_TYPE_RANGED(uint32_t, parse_seconds, print_seconds, "seconds");
 const struct config_type config_seconds_or_off =
-        CONFIG_TYPE(uint32_t, parse_seconds_or_off, print_seconds);
-const struct config_type config_on_off = CONFIG_TYPE(bool, parse_on_off, print_on_off);
-const struct config_type config_choice = CONFIG_TYPE(uint32_t, parse_choice, print_choice);
-const struct config_type config_addr = CONFIG_TYPE(struct addr, parse_addr, print_addr);
-const struct config_type config_ip4 = CONFIG_TYPE(ip4, parse_ip4, print_ip4);
-const struct config_type config_ip6 = CONFIG_TYPE(ip6, parse_ip6, print_ip6);
+        CONFIG_TYPE_RANGED(uint32_t, parse_seconds_or_off, print_seconds, "0 (off), or seconds");
+const struct config_type config_on_off = CONFIG_TYPE(bool, parse_on_off, print_on_off, "on or off");
+const struct config_type config_choice = CONFIG_TYPE(uint32_t, parse_choice, print_choice, NULL);
+const struct config_type config_addr =
+        CONFIG_TYPE(struct addr, parse_addr, print_addr, "IPv4 or IPv6 address");
+const struct config_type config_ip4 = CONFIG_TYPE(ip4, parse_ip4, print_ip4, "IPv4 address");
+const struct config_type config_ip6 = CONFIG_TYPE(ip6, parse_ip6, print_ip6, "IPv6 address");

@@ -14,11 +14,13 @@
 #include "kernel/x86/trap.h"
 #include "kernel/console/uart.h"
 #include "kernel/console/vga.h"
+#include "kernel/ui/grid.h"
 
 #define OUT_BYTES   8192u /* powers of two */
 #define IN_BYTES    1024u
 #define KEYS        64u
 #define PRINT_BYTES 512
+#define BURST_BYTES 256u
 #define POLL_BYTES  64      /* most bytes received in a pass */
 #define FLUSH_US    1000000 /* sending the whole ring takes 711 ms at 115200 baud */
 
@@ -34,6 +36,11 @@ static uint32_t key_head, key_tail;
 static struct keymap keymap;
 static struct keys_ansi ansi;
 static uint32_t polled_tick;
+static const struct grid *shown[CONSOLE_TERMINALS]; /* NULL: the text */
+static struct grid_vt100 vt100;                     /* what COM1's terminal shows of its grid */
+static bool changed;                                /* it may show less than the grid */
+static char burst[BURST_BYTES];                     /* of control sequences and grid, for COM1 */
+static uint32_t burst_at, burst_len;
 
 void console_init(void)
 {
@@ -54,15 +61,28 @@ static uint32_t now_ms(void)
 	return (uint32_t)(clock_now_us() >> 10); /* 1024 us is close enough to 1 ms */
 }
 
-size_t console_room(void)
+static size_t room(void)
 {
 	return OUT_BYTES - (out_tail - out_head);
+}
+
+/* Text behind a grid never waits for room: the oldest is dropped. */
+size_t console_room(void)
+{
+	return shown[CONSOLE_SERIAL] ? OUT_BYTES : room();
 }
 
 static void queue_line_end(void)
 {
 	out[out_tail++ % OUT_BYTES] = '\r';
 	out[out_tail++ % OUT_BYTES] = '\n';
+}
+
+/* Drops the oldest line. */
+static void forget_line(void)
+{
+	while (out_head != out_tail && out[out_head++ % OUT_BYTES] != '\n')
+		;
 }
 
 /* Queues a character. A character that does not fit is dropped, and so is the rest of its
@@ -74,7 +94,9 @@ static void queue(char c)
 		queue_line_end();
 	}
 	bool end = c == '\n';
-	dropping = console_room() < 2 || (dropping && !end);
+	if (shown[CONSOLE_SERIAL] && room() < 2)
+		forget_line();
+	dropping = room() < 2 || (dropping && !end);
 	if (dropping)
 		return;
 	if (end)
@@ -83,13 +105,19 @@ static void queue(char c)
 		out[out_tail++ % OUT_BYTES] = (uint8_t)c;
 }
 
+void console_write_on(enum console_terminal t, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (t == CONSOLE_LOCAL)
+			vga_put((uint8_t)text[i]);
+		else if (uart_present())
+			queue(text[i]);
+}
+
 void console_write(const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		vga_put((uint8_t)text[i]);
-		if (uart_present())
-			queue(text[i]);
-	}
+	console_write_on(CONSOLE_LOCAL, text, len);
+	console_write_on(CONSOLE_SERIAL, text, len);
 }
 
 void console_print(const char *format, ...)
@@ -107,15 +135,62 @@ void console_clear(void)
 	console_write("\033[2J\033[H", 7);
 }
 
+void console_show(enum console_terminal t, const struct grid *g)
+{
+	if (t == CONSOLE_LOCAL)
+		vga_show(g);
+	else if (g)
+		changed = true;
+	else if (shown[t] && uart_present()) {
+		burst_at = 0;
+		burst_len = (uint32_t)grid_vt100_leave(&vt100, burst);
+	}
+	shown[t] = g;
+}
+
+bool console_shows_text(enum console_terminal t)
+{
+	return shown[t] == NULL;
+}
+
+void console_redraw(enum console_terminal t)
+{
+	if (t == CONSOLE_SERIAL)
+		grid_vt100_init(&vt100);
+	if (shown[t])
+		console_show(t, shown[t]);
+}
+
+/* Gives the next burst of a grid. */
+static void draw_burst(void)
+{
+	burst_at = 0;
+	burst_len = (uint32_t)grid_vt100_draw(&vt100, shown[CONSOLE_SERIAL], burst, BURST_BYTES);
+	changed = burst_len > 0;
+}
+
+/* True when bytes for COM1 wait. Text waits while a grid is shown. */
+static bool serial_waits(void)
+{
+	const struct grid *g = shown[CONSOLE_SERIAL];
+	return uart_present() && (burst_at < burst_len || (g ? changed : out_head != out_tail));
+}
+
 /* Sends a burst to the UART. True when bytes went out. */
 static bool send(void)
 {
-	if (out_head == out_tail)
+	if (!serial_waits())
 		return false;
-	unsigned room = uart_send_room();
-	for (unsigned i = 0; i < room && out_head != out_tail; i++)
-		uart_send(out[out_head++ % OUT_BYTES]);
-	return room > 0;
+	unsigned n = uart_send_room();
+	for (unsigned i = 0; i < n && serial_waits(); i++) {
+		if (burst_at == burst_len && shown[CONSOLE_SERIAL])
+			draw_burst();
+		if (burst_at < burst_len)
+			uart_send((uint8_t)burst[burst_at++]);
+		else if (!shown[CONSOLE_SERIAL])
+			uart_send(out[out_head++ % OUT_BYTES]);
+	}
+	return n > 0;
 }
 
 void console_layout(enum keymap_layout layout)
@@ -172,10 +247,13 @@ bool console_poll(void)
 	return busy;
 }
 
-int console_key(void)
+static int local_key(void)
 {
-	if (key_head != key_tail)
-		return key[key_head++ % KEYS];
+	return key_head != key_tail ? key[key_head++ % KEYS] : KEY_NONE;
+}
+
+static int serial_key(void)
+{
 	uint32_t now = now_ms();
 	while (in_head != in_tail) {
 		int k = keys_ansi(&ansi, in[in_head++ % IN_BYTES], now);
@@ -185,22 +263,46 @@ int console_key(void)
 	return keys_ansi_idle(&ansi, now);
 }
 
+int console_key_of(enum console_terminal t)
+{
+	return t == CONSOLE_LOCAL ? local_key() : serial_key();
+}
+
+int console_key(void)
+{
+	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++) {
+		int k = shown[t] ? KEY_NONE : console_key_of(t);
+		if (k != KEY_NONE)
+			return k;
+	}
+	return KEY_NONE;
+}
+
 bool console_has_keyboard(void)
 {
 	return keyboard_answered();
 }
 
-bool console_stop(void)
+bool console_has_input(enum console_terminal t)
+{
+	return t == CONSOLE_LOCAL ? key_head != key_tail : in_head != in_tail;
+}
+
+/* As console_stop, for one terminal. */
+static bool stop_local(void)
 {
 	uint32_t end = key_head;
 	for (uint32_t i = key_head; i != key_tail; i++)
 		if (key[i % KEYS] == CTRL_C || (i == key_head && key[i % KEYS] == 'q'))
 			end = i + 1;
-	if (end != key_head) {
-		key_head = end;
-		return true;
-	}
-	end = in_head;
+	bool stop = end != key_head;
+	key_head = end;
+	return stop;
+}
+
+static bool stop_serial(void)
+{
+	uint32_t end = in_head;
 	for (uint32_t i = in_head; i != in_tail; i++)
 		if (in[i % IN_BYTES] == CTRL_C || (i == in_head && in[i % IN_BYTES] == 'q'))
 			end = i + 1;
@@ -209,9 +311,14 @@ bool console_stop(void)
 	return stop;
 }
 
+bool console_stop(void)
+{
+	return (!shown[CONSOLE_LOCAL] && stop_local()) || (!shown[CONSOLE_SERIAL] && stop_serial());
+}
+
 bool console_arm(void)
 {
-	bool waiting = out_head != out_tail;
+	bool waiting = serial_waits();
 	if (vga_pending())
 		return true;
 	if (waiting && uart_send_room() > 0)
@@ -226,9 +333,11 @@ bool console_arm(void)
 void console_flush(void)
 {
 	uint64_t start = clock_now_us();
+	console_show(CONSOLE_LOCAL, NULL);
+	console_show(CONSOLE_SERIAL, NULL);
 	vga_flush();
 	/* The loop also counts, in case the clock does not advance. A byte takes 87 us. */
-	for (uint32_t i = 0; i < FLUSH_US / 10 && out_head != out_tail; i++) {
+	for (uint32_t i = 0; i < FLUSH_US / 10 && serial_waits(); i++) {
 		if (!send())
 			io_delay_us(10);
 		if (clock_now_us() - start > FLUSH_US)

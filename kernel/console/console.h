@@ -2,12 +2,24 @@
  * keys from COM1 and from a PS/2 keyboard.
  *
  * Output goes into a bounded ring. Each pass of the main loop sends a few bytes from it, so
- * output never delays forwarding. Output that does not fit is dropped. */
+ * output never delays forwarding. Output that does not fit is dropped.
+ *
+ * There are two terminals: screen and keyboard, and COM1. Each shows the console's text, or a grid
+ * in its place (console_show). Text that is written meanwhile appears when the grid ends: on the
+ * screen all of it, on COM1 the last OUT_BYTES (console.c). */
 #ifndef KERNEL_CONSOLE_CONSOLE_H
 #define KERNEL_CONSOLE_CONSOLE_H
 
 #include "kernel/lib/bytes.h"
 #include "kernel/console/keymap.h" /* the values of console_key */
+
+struct grid;
+
+enum console_terminal {
+	CONSOLE_LOCAL,  /* screen and keyboard */
+	CONSOLE_SERIAL, /* COM1: a VT100 of 80 columns and 24 rows */
+	CONSOLE_TERMINALS,
+};
 
 /* Finds the UART and the screen. The other functions are safe before this
  * call and without any of the devices. */
@@ -22,15 +34,32 @@ void console_write(const char *text, size_t len);
 /* Formats text as fmt() does and queues it; at most 511 characters. */
 void console_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
+/* Queues characters for one terminal alone. */
+void console_write_on(enum console_terminal t, const char *text, size_t len);
+
 /* Gives the free bytes of the output ring. A CR LF pair needs two. */
 size_t console_room(void);
 
-/* Gives the next key: ASCII (Enter is '\r' or '\n' as it came, Backspace is 8 or 127) or
- * enum console_key. KEY_NONE when there is none. */
+/* Shows a grid on a terminal in place of the text; NULL: shows the text again. To be called again
+ * whenever the grid has changed. The caller keeps the grid, and it may change at any time. */
+void console_show(enum console_terminal t, const struct grid *g);
+/* True when the terminal shows text. */
+bool console_shows_text(enum console_terminal t);
+/* Draws the whole grid again that the terminal shows, for one whose screen was disturbed. */
+void console_redraw(enum console_terminal t);
+
+/* Gives the next key of a terminal: ASCII (Enter is '\r' or '\n' as it came, Backspace is 8 or 127)
+ * or enum console_key. KEY_NONE when there is none. */
+int console_key_of(enum console_terminal t);
+/* Gives the next key of the terminals that show text. */
 int console_key(void);
 
+/* True when something was typed at a terminal that no call has taken. */
+bool console_has_input(enum console_terminal t);
+
 /* True when the user wants the running answer to end: Ctrl-C waits anywhere in the input, or `q` is
- * the next key. Takes what was typed up to that key; other input stays. */
+ * the next key. Takes what was typed up to that key; other input stays. Terminals that show a grid
+ * do not count. */
 bool console_stop(void);
 
 /* Takes a key that went down or repeats on a USB keyboard, as keymap_press does. A key that finds
@@ -54,8 +83,8 @@ bool console_poll(void);
  * once more. True when work is waiting, so that the processor must not halt. */
 bool console_arm(void);
 
-/* Sends all waiting output, by polling. Takes a bounded time. For panic, restart and
- * poweroff. */
+/* Shows the text on both terminals and sends all waiting output, by polling. Takes a bounded time.
+ * For panic, restart and poweroff. */
 void console_flush(void);
 
 /* Clears the screen on both outputs. */

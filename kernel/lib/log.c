@@ -16,6 +16,7 @@ static uint64_t oldest, end;
 static uint64_t now;
 static void (*sink)(const char *line, size_t len);
 static bool in_sink;
+static bool muted;
 
 static char *ring_at(uint64_t position)
 {
@@ -25,6 +26,11 @@ static char *ring_at(uint64_t position)
 void log_sink(void (*to)(const char *line, size_t len))
 {
 	sink = to;
+}
+
+void log_mute(bool on)
+{
+	muted = on;
 }
 
 void log_time(uint64_t now_us)
@@ -45,6 +51,8 @@ static void add_byte(char c)
 static void PRINTF_LIKE(1, 0) add_line(const char *format, va_list args)
 {
 	char line[LOG_LINE];
+	if (muted)
+		return;
 	size_t n = fmt(line, sizeof line, "%llu.%03u ", (unsigned long long)(now / 1000000),
 	               (unsigned)(now / 1000 % 1000));
 	n += fmt_v(line + n, sizeof line - n, format, args);
@@ -97,9 +105,19 @@ bool log_next(uint64_t *cursor, char *buf, size_t size)
 	return true;
 }
 
+uint64_t log_before(uint64_t cursor, uint32_t n)
+{
+	if (cursor > end)
+		cursor = end;
+	for (; n > 0 && cursor > oldest; n--)
+		for (cursor--; cursor > oldest && *ring_at(cursor - 1) != '\n';)
+			cursor--;
+	return cursor > oldest ? cursor : oldest;
+}
+
 void log_reset(void)
 {
 	oldest = end = now = 0;
 	sink = NULL;
-	in_sink = false;
+	in_sink = muted = false;
 }

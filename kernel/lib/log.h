@@ -32,7 +32,16 @@ bool log_limited(uint64_t *mark, uint32_t every_ms, const char *fmt, ...) PRINTF
  * are no more lines. A line that was overwritten meanwhile is skipped. */
 bool log_next(uint64_t *cursor, char *buf, size_t size);
 
-/* Removes all lines and the sink. For tests. */
+/* While muted, lines are neither kept nor given to the sink: for a text that is read only to check
+ * it. */
+void log_mute(bool on);
+
+/* Gives the cursor of the line that is `n` lines in front of `cursor`, or of the oldest line when
+ * there are not so many. A cursor behind the last line counts as its end, so UINT64_MAX gives the
+ * last n lines. */
+uint64_t log_before(uint64_t cursor, uint32_t n);
+
+/* Removes all lines and the sink, and ends muting. For tests. */
 void log_reset(void);
 
 #endif

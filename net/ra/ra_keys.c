@@ -11,17 +11,24 @@ static bool parse_pref64(const struct config_source *s, struct slice text, void 
 }
 
 static const struct config_type pref64 =
-        CONFIG_TYPE(struct prefix, parse_pref64, config_print_prefix);
+        CONFIG_TYPE(struct prefix, parse_pref64, config_print_prefix,
+                    "IPv6 prefix of length 32, 40, 48, 56, 64 or 96");
 
 #define LIST(i, field, counter) CONFIG_LIST(struct ra_config, iface[i].field, iface[i].counter)
 #define ON(i) \
 	CONFIG_ONE(struct ra_config, iface[i].on), CONFIG_FLAG(struct ra_config, iface[i].has_on)
-#define KEYS(name, i, initial)                                                  \
-	{name ".ra", &config_on_off, initial, ON(i)},                           \
-	        {name ".rdnss", &config_ip6, NULL, LIST(i, rdnss, n_rdnss)},    \
-	        {name ".dnssl", &config_domain, NULL, LIST(i, dnssl, n_dnssl)}, \
-	{                                                                       \
-		name ".pref64", &pref64, NULL, LIST(i, pref64, n_pref64)        \
+#define RA_ABOUT                                                                                  \
+	.about = "Sends router advertisements on this interface, if the application has an IPv6 " \
+	         "prefix there."
+#define RDNSS_ABOUT  .about = "DNS server that the router advertisements name (RFC 8106)."
+#define DNSSL_ABOUT  .about = "Search domain that the router advertisements name (RFC 8106)."
+#define PREF64_ABOUT .about = "NAT64 prefix that the router advertisements name (RFC 8781)."
+#define KEYS(name, i, initial)                                                               \
+	{name ".ra", &config_on_off, initial, ON(i), RA_ABOUT, .without = "on"},             \
+	        {name ".rdnss", &config_ip6, NULL, LIST(i, rdnss, n_rdnss), RDNSS_ABOUT},    \
+	        {name ".dnssl", &config_domain, NULL, LIST(i, dnssl, n_dnssl), DNSSL_ABOUT}, \
+	{                                                                                    \
+		name ".pref64", &pref64, NULL, LIST(i, pref64, n_pref64), PREF64_ABOUT       \
 	}
 
 /* clang-format off */

@@ -251,14 +251,16 @@ static bool print_server(const struct config_key *key, const void *value, char *
 
 /* --- the keys -------------------------------------------------------------------------- */
 
-static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse_card, print_card);
-static const struct config_type own = CONFIG_TYPE(struct prefix, parse_own, config_print_prefix);
+static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse_card, print_card,
+                                                   "nic0, nic1, ... or MAC address");
+static const struct config_type own =
+        CONFIG_TYPE(struct prefix, parse_own, config_print_prefix, "ADDRESS/LENGTH, IPv4 or IPv6");
 static const struct config_type route =
-        CONFIG_TYPE(struct net_config_route, parse_route, print_route);
+        CONFIG_TYPE(struct net_config_route, parse_route, print_route, "PREFIX via ADDRESS");
 static const struct config_type neighbour =
-        CONFIG_TYPE(struct net_config_neighbour, parse_neighbour, print_neighbour);
-static const struct config_type server =
-        CONFIG_TYPE(struct net_config_server, parse_server, print_server);
+        CONFIG_TYPE(struct net_config_neighbour, parse_neighbour, print_neighbour, "ADDRESS MAC");
+static const struct config_type server = CONFIG_TYPE(
+        struct net_config_server, parse_server, print_server, "IPv4 or IPv6 address, or default");
 
 #define ONE(field)           CONFIG_ONE(struct net_config, field)
 #define LIST(field, counter) CONFIG_LIST(struct net_config, field, counter)
@@ -268,30 +270,46 @@ static const struct config_type server =
 #define MTU(i)                                                               \
 	ONE(iface[i].mtu), CONFIG_FLAG(struct net_config, iface[i].has_mtu), \
 	        CONFIG_RANGE(1280, NET_MTU)
-#define MORE_LAN(name, i)                                                          \
-	{name, &card, NULL, CARD(i)}, {name ".address", &own, NULL, ADDRESSES(i)}, \
-	{                                                                          \
-		name ".mtu", &config_number, NULL, MTU(i)                          \
+#define CARD_ABOUT                                                                                \
+	.about = "Which card this interface has: its number in the order of the PCI bus, or its " \
+	         "MAC address."
+#define ADDRESS_ABOUT                                                                       \
+	.about = "Address of the gateway on this interface, with the prefix length of its " \
+	         "network."
+#define MTU_ABOUT .about = "Largest IP packet on this interface, in bytes."
+#define MORE_LAN(name, i)                                                                    \
+	{name, &card, NULL, CARD(i), CARD_ABOUT, .without = "the interface does not exist"}, \
+	        {name ".address", &own, NULL, ADDRESSES(i), ADDRESS_ABOUT},                  \
+	{                                                                                    \
+		name ".mtu", &config_number, NULL, MTU(i), MTU_ABOUT, .without = "1500"      \
 	}
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"lan", &card, "nic0", CARD(NET_LAN)},
-	{"wan", &card, "nic1", CARD(NET_WAN)},
-	{"lan.address", &own, NULL, ADDRESSES(NET_LAN)},
-	{"wan.address", &own, NULL, ADDRESSES(NET_WAN)},
-	{"lan.mtu", &config_number, "1500", MTU(NET_LAN)},
-	{"wan.mtu", &config_number, "1500", MTU(NET_WAN)},
+	{"lan", &card, "nic0", CARD(NET_LAN), CARD_ABOUT},
+	{"wan", &card, "nic1", CARD(NET_WAN), CARD_ABOUT},
+	{"lan.address", &own, NULL, ADDRESSES(NET_LAN), ADDRESS_ABOUT,
+	 .without = "none; nat, 6to4, ivi and dns64 need one"},
+	{"wan.address", &own, NULL, ADDRESSES(NET_WAN), ADDRESS_ABOUT,
+	 .without = "none; nat, 6to4 and ivi need one"},
+	{"lan.mtu", &config_number, "1500", MTU(NET_LAN), MTU_ABOUT},
+	{"wan.mtu", &config_number, "1500", MTU(NET_WAN), MTU_ABOUT},
 	MORE_LAN("lan2", 2),
 	MORE_LAN("lan3", 3),
 	MORE_LAN("lan4", 4),
 	MORE_LAN("lan5", 5),
 	MORE_LAN("lan6", 6),
 	MORE_LAN("lan7", 7),
-	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway)},
-	{"route", &route, NULL, LIST(route, n_route)},
-	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour)},
-	{"nameserver", &server, NULL, LIST(server, n_server)},
+	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway),
+	 .about = "Default router, in a network of ours; of several of one family the first that "
+	          "answers is used."},
+	{"route", &route, NULL, LIST(route, n_route),
+	 .about = "A network behind another router; the router is in a network of ours."},
+	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour),
+	 .about = "The MAC address of a host of our networks, which is then not asked for."},
+	{"nameserver", &server, NULL, LIST(server, n_server),
+	 .about = "Upstream DNS server that is asked on port 53; default means none here.",
+	 .without = "none; dns64 needs one"},
 };
 /* clang-format on */
 

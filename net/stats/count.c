@@ -26,3 +26,21 @@ bool count_show(const struct gw *gw, const struct count_table *t, uint32_t *curs
 	fmt(buf, size, "%s %llu", c->name, (unsigned long long)value_of(c, of));
 	return true;
 }
+
+bool count_fill(const struct gw *gw, const struct count_table *t, uint32_t *i,
+                struct count_fill *out)
+{
+	const void *of = t->of(gw);
+	for (uint32_t k = 0; of && k < t->n; k++) {
+		const struct count *c = &t->count[k];
+		if (!c->most)
+			continue;
+		if (*i > 0) {
+			(*i)--;
+			continue;
+		}
+		*out = (struct count_fill){c->name, value_of(c, of), c->most(of)};
+		return true;
+	}
+	return false;
+}

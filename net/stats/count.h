@@ -14,18 +14,31 @@ struct count {
 	uint32_t offset, size; /* of the unsigned integer in the struct; 8 bytes at most */
 	/* Where set, it gives the value in place of offset and size. */
 	uint64_t (*get)(const void *of);
+	/* Of a gauge that counts the places of a table that are taken: gives how many places the
+	 * table has. NULL: another counter. */
+	uint64_t (*most)(const void *of);
 };
 
 /* The counter `field` of a struct. */
-#define COUNT(type, name, field)                                              \
-	{                                                                     \
-		name, offsetof(type, field), sizeof(((type *)0)->field), NULL \
+#define COUNT(type, name, field)                                                    \
+	{                                                                           \
+		name, offsetof(type, field), sizeof(((type *)0)->field), NULL, NULL \
 	}
 
 /* The counter that a function gives. */
-#define COUNT_OF(name, get)     \
-	{                       \
-		name, 0, 0, get \
+#define COUNT_OF(name, get)           \
+	{                             \
+		name, 0, 0, get, NULL \
+	}
+
+/* The gauge `field`, or that which a function gives, of a table with `most` places. */
+#define COUNT_FILL(type, name, field, most)                                         \
+	{                                                                           \
+		name, offsetof(type, field), sizeof(((type *)0)->field), NULL, most \
+	}
+#define COUNT_FILL_OF(name, get, most) \
+	{                              \
+		name, 0, 0, get, most  \
 	}
 
 /* The counters of one struct. */
@@ -46,5 +59,16 @@ struct count_table {
  * next table. */
 bool count_show(const struct gw *gw, const struct count_table *t, uint32_t *cursor, char *buf,
                 size_t size);
+
+/* How full a table is. */
+struct count_fill {
+	const char *name;
+	uint64_t value, most;
+};
+
+/* Gives gauge *i of those in a table that say how full something is. False when there are not so
+ * many: then their number is taken off *i. */
+bool count_fill(const struct gw *gw, const struct count_table *t, uint32_t *i,
+                struct count_fill *out);
 
 #endif

@@ -38,6 +38,11 @@ static uint64_t uptime(const void *gw)
 	return ((const struct gw *)gw)->clock.us / 1000000;
 }
 
+static uint64_t packets_kept_most(const void *gw)
+{
+	return ((const struct gw *)gw)->pool->kept_max;
+}
+
 static const struct count count[] = {
         COUNT(struct gw, "forwarded_packets", counts.forwarded),
         COUNT(struct gw, "hairpinned_packets", counts.hairpinned),
@@ -45,7 +50,7 @@ static const struct count count[] = {
         COUNT(struct gw, "icmp_errors_suppressed", counts.icmp_suppressed),
         COUNT(struct gw, "neighbours_evicted", neigh.evicted),
         COUNT_OF("packets_free", packets_free),
-        COUNT_OF("packets_kept", packets_kept),
+        COUNT_FILL_OF("packets_kept", packets_kept, packets_kept_most),
         COUNT_OF("uptime_seconds", uptime),
 };
 
@@ -83,6 +88,19 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 			    count_show(gw, gw->service[n]->counts[k], &i, buf, size))
 				return true;
 	return false;
+}
+
+bool gw_show_fill(const struct gw *gw, uint32_t i, struct count_fill *out)
+{
+	for (uint32_t k = 0; k < FORWARDER_COUNTS && gw->forwarder->counts[k]; k++)
+		if (count_fill(gw, gw->forwarder->counts[k], &i, out))
+			return true;
+	for (uint32_t n = 0; n < SERVICES_MAX; n++)
+		for (uint32_t k = 0; gw->service[n] && k < SERVICE_COUNTS; k++)
+			if (gw->service[n]->counts[k] &&
+			    count_fill(gw, gw->service[n]->counts[k], &i, out))
+				return true;
+	return count_fill(gw, &tcp_counts, &i, out) || count_fill(gw, &counts, &i, out);
 }
 
 /* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it

@@ -10,8 +10,14 @@ static uint64_t connections(const void *of)
 	return t->n - t->list[TCP_LIST_WAITING].n;
 }
 
+static uint64_t connections_most(const void *of)
+{
+	(void)of;
+	return TCP_CONNECTIONS;
+}
+
 static const struct count count[] = {
-        COUNT_OF("tcp_connections", connections),
+        COUNT_FILL_OF("tcp_connections", connections, connections_most),
         COUNT(struct tcp, "tcp_half_open", n_half),
         COUNT(struct tcp, "tcp_orphans", list[TCP_LIST_ORPHANS].n),
         COUNT(struct tcp, "tcp_time_wait", list[TCP_LIST_WAITING].n),

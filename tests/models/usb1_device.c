@@ -97,6 +97,8 @@ static enum usb1_answer do_in(struct usb1_device *d, uint8_t e, bool toggle, uin
 		pci_model_fault("IN at endpoint 0 outside a data stage");
 		return USB1_STALL;
 	}
+	if (d->in_at[e] < d->in_cut[e])
+		n = min_u32(n, d->in_cut[e] - d->in_at[e]);
 	if (n == 0 && !d->in_end[e])
 		return USB1_NAK;
 	if (d->toggle_in[e] != toggle) {

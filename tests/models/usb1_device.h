@@ -32,7 +32,8 @@ struct usb1_device {
 	uint8_t stall;         /* bits 1 << endpoint: halted */
 	uint8_t in[USB1_ENDPOINTS][USB1_BYTES]; /* data for IN transactions */
 	uint32_t in_len[USB1_ENDPOINTS];
-	bool in_end[USB1_ENDPOINTS]; /* one packet without data behind them */
+	bool in_end[USB1_ENDPOINTS];     /* one packet without data behind them */
+	uint32_t in_cut[USB1_ENDPOINTS]; /* a packet ends behind so many bytes; 0: none does */
 
 	/* What the test reads. */
 	uint8_t address;

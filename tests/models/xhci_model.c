@@ -116,7 +116,7 @@ static void reset(struct xhci_model *m)
 
 static void scratchpads(struct xhci_model *m)
 {
-	uint64_t size = 4096;
+	size_t size = 4096;
 	while (!(m->page & (uint32_t)(size >> 12)))
 		size <<= 1;
 	uint32_t *dcbaa = pci_model_dma(&m->pci, m->dcbaap, 8ull * (m->config + 1));

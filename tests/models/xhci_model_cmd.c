@@ -48,7 +48,7 @@ uint32_t *xhci_model_context(struct xhci_model *m, unsigned slot, unsigned dci)
 	if (!dcbaa)
 		return NULL;
 	uint64_t at = (uint64_t)dcbaa[2 * slot + 1] << 32 | dcbaa[2 * slot];
-	uint64_t size = 32 * 4ull * words(m);
+	size_t size = 32 * 4 * words(m);
 	if (at == 0 || at & 63 || at >> 12 != (at + size - 1) >> 12) {
 		pci_model_fault("device context of slot %u at 0x%llx", slot,
 		                (unsigned long long)at);
@@ -85,7 +85,7 @@ static void slot_state(struct xhci_model *m, unsigned slot, uint8_t state)
 /* The input context of a command. NULL with a fault when it is not there. */
 static const uint32_t *input(struct xhci_model *m, const struct trb *t)
 {
-	uint64_t size = 33 * 4ull * words(m);
+	size_t size = 33 * 4 * words(m);
 	if (t->ptr & 15 || t->ptr >> 12 != (t->ptr + size - 1) >> 12) {
 		pci_model_fault("input context at 0x%llx", (unsigned long long)t->ptr);
 		return NULL;

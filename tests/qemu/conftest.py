@@ -35,11 +35,13 @@ _open_labs: list[Lab] = []
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gateway", choices=("image", "linux"), default="image",
                      help="the gateway between the hosts: our image in QEMU, or the host's kernel")
+    parser.addoption("--all", action="store_true", help="also the tests marked `long`")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "traffic: passes with any NAT, also with --gateway linux")
     config.addinivalue_line("markers", "one_card: with `nic`, the first NIC model is enough")
+    config.addinivalue_line("markers", "long: runs only with --all")
     if not sandbox.inside():
         _prepare_guests(config)
     pytests.enter(config)
@@ -59,6 +61,8 @@ def _prepare_guests(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--gateway") == "linux":
         items[:] = [item for item in items if item.get_closest_marker("traffic")]
+    if not config.getoption("--all"):
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     # Tests that share a gateway run one after the other; otherwise each test would boot one.
     dns = [item for item in items if "dns_net" in getattr(item, "fixturenames", ())]
     if dns:

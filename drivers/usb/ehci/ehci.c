@@ -120,6 +120,7 @@ static const char *ehci_probe(const struct pci_dev *dev, struct usb_controller *
 	const char *wrong = ehci_hw_map(e, dev);
 	if (wrong)
 		return wrong;
+	ehci_hw_quirks(dev);
 	if (!ehci_hw_start(e))
 		return "does not start";
 	e->hc.ops = &ops;

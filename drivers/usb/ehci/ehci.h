@@ -74,6 +74,7 @@ struct ehci_port {
 	uint8_t reset; /* enum ehci_reset */
 	bool changed;  /* see USB_PORT_CHANGED */
 	bool refused;  /* a device that no controller can serve, until it is unplugged */
+	bool lost;     /* contact, in the last reset */
 	uint64_t since_us;
 	uint64_t told_refused, told_current; /* for log_limited */
 };
@@ -142,6 +143,9 @@ const char *ehci_hw_map(struct ehci *e, const struct pci_dev *dev);
 /* Takes the controller from the firmware (5.1): the semaphore, at most 1 s, then by force; no
  * event causes an SMI any more. */
 void ehci_hw_take(const struct ehci *e, const struct pci_dev *dev);
+
+/* Sets what some controllers need in their configuration space. */
+void ehci_hw_quirks(const struct pci_dev *dev);
 
 /* Stops the controller (2.3.1). False when it still runs after 20 ms. */
 bool ehci_hw_halt(const struct ehci *e);

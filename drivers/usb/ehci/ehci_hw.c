@@ -77,6 +77,14 @@ void ehci_hw_take(const struct ehci *e, const struct pci_dev *dev)
 	}
 }
 
+/* The VT6212 looks at an idle schedule each microsecond, and leaves little of the bus to others. A
+ * bit makes this 10 microseconds, as usual. */
+void ehci_hw_quirks(const struct pci_dev *dev)
+{
+	if (dev->vendor == 0x1106 && dev->device == 0x3104 && (dev->revision & 0xf0) == 0x60)
+		pci_write8(dev, 0x4b, pci_read8(dev, 0x4b) | 0x20);
+}
+
 bool ehci_hw_halt(const struct ehci *e)
 {
 	uint32_t cmd = ehci_read(e, EHCI_USBCMD);

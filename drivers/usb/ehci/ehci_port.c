@@ -98,11 +98,15 @@ void ehci_port_disable(struct usb_controller *c, uint8_t port)
 		port_write(e, port, v & ~PORT_PED);
 }
 
-/* 4.2.2: a port that is not enabled after a reset has a full-speed device. */
+/* 4.2.2: a port that is not enabled after a reset has a full-speed device. One that lost contact in
+ * the reset may have another device; but if it does so each time, that is its way. */
 static void reset_done(struct ehci *e, uint32_t port, uint32_t v)
 {
-	e->port[port - 1].reset = RESET_NONE;
-	if ((v & (PORT_CCS | PORT_CSC | PORT_PED | PORT_OWNER)) == PORT_CCS)
+	struct ehci_port *p = &e->port[port - 1];
+	bool first = v & PORT_CSC && !p->lost;
+	p->reset = RESET_NONE;
+	p->lost = first;
+	if ((v & (PORT_CCS | PORT_PED | PORT_OWNER)) == PORT_CCS && !first)
 		give_away(e, port, v);
 }
 

@@ -5,7 +5,7 @@
 #include "drivers/usb/ehci/ehci.h"
 
 #define ASYNC_IDLE_US   100000u /* the asynchronous schedule stays on without transfers */
-#define FOLLOW_US       100000u /* a schedule must follow its switch */
+#define FOLLOW_US       500000u /* a schedule must follow its switch */
 #define DOORBELL_US     10000u  /* some controllers lose the answer */
 #define DEAF_US         500000u /* but all take notice of the doorbell */
 #define PERIODIC_OUT_US 3000u   /* more than a frame, and what the controller reads ahead */

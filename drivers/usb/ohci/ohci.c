@@ -10,7 +10,7 @@
 #include "kernel/lib/log.h"
 
 #define MAP_BYTES    4096u    /* with the registers of the keyboard emulation */
-#define HAND_OVER_US 100000u  /* in which firmware usually gives the controller up */
+#define HAND_OVER_US 20000u   /* in which firmware usually gives the controller up */
 #define FORCE_US     5000000u /* after which it is taken by force */
 #define BUS_RESET_US 50000u   /* reset signal on the whole bus (USB 2.0, 7.1.7.5) */
 #define HCR_TRIES    10u      /* of 10 us; 5.1.1.4 says 10 us */

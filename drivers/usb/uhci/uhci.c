@@ -16,8 +16,6 @@
 #define ENABLE_TRIES   10u
 #define ENABLE_WAIT_US 10u
 
-static const char gone[] = "it no longer answers";
-
 static struct uhci *uhci_of(struct usb_controller *c)
 {
 	return (struct uhci *)(void *)c;
@@ -219,7 +217,7 @@ static const char *wrong(const struct uhci *u)
 {
 	uint16_t sts = io_in16(reg(u, UHCI_STS));
 	if (sts == 0xffff)
-		return gone;
+		return "it no longer answers";
 	if (sts & UHCI_STS_HSE)
 		return "host system error";
 	if (sts & UHCI_STS_HCPE)

@@ -95,8 +95,8 @@ static const char *start_within(unsigned ms)
 static void waits_for_slow_firmware(void)
 {
 	put();
-	model.firmware_us = 90000;
-	CHECK_STR(start_within(92), "");
+	model.firmware_us = 19000;
+	CHECK_STR(start_within(20), "");
 	kit_frames(90);
 	CHECK(!model.forced);
 	(void)kit_plug(0, false);
@@ -107,7 +107,7 @@ static void waits_in_the_background(void)
 {
 	put();
 	model.firmware_us = 3000000;
-	CHECK_STR(start_within(110), "");
+	CHECK_STR(start_within(21), "");
 	idle_ms(2500);
 	CHECK_EQ(model.resets, 0);
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
@@ -122,7 +122,7 @@ static void takes_it_by_force(void)
 {
 	put();
 	model.firmware_never = true;
-	CHECK_STR(start_within(110), "");
+	CHECK_STR(start_within(21), "");
 	idle_ms(4800);
 	CHECK(!model.forced);
 	idle_ms(300);

@@ -194,6 +194,31 @@ static void notices_frames_that_stand_still(void)
 	hc_end();
 }
 
+/* A change that is acknowledged does not disable the port. */
+static void acknowledges_changes(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	model.port[0].sc |= 0x0808; /* enable changed, over-current changed */
+	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, USB_PORT_CONNECTED | USB_PORT_ENABLED);
+	CHECK_EQ(model.port[0].sc & 8, 0);
+	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
+	hc_end();
+}
+
+/* Follows the schedule of a frame as the controller does. Gives the queues. */
+static unsigned walk(unsigned frame, uint32_t queues[64])
+{
+	const uint32_t *entry = host_dma(model.base + 4 * frame, 4);
+	unsigned n = 0;
+	for (uint32_t at = *entry; !(at & 1) && n < 64; n++) {
+		CHECK(at & 2);
+		queues[n] = at & ~15u;
+		at = *(const uint32_t *)host_dma(queues[n], 16);
+	}
+	return n;
+}
+
 /* The memory of a cancelled transfer is left alone until the frame is over. */
 static void waits_for_the_end_of_the_frame(void)
 {
@@ -205,6 +230,9 @@ static void waits_for_the_end_of_the_frame(void)
 	kit_frames(10);
 	hc_frame();
 	kit_hc->ops->cancel(kit_hc, &k);
+	uint32_t queues[64];
+	for (unsigned i = 0; i < 1024; i++)
+		CHECK_EQ(walk(i, queues), 4); /* unlinked; the control endpoint stays */
 	for (unsigned i = 0; i < 10; i++)
 		kit_hc->ops->poll(kit_hc, host_now_us);
 	CHECK(k.active);
@@ -263,19 +291,6 @@ static void enables_a_port_that_hesitates(void)
 	hc_end();
 }
 
-/* Follows the schedule of a frame as the controller does. Gives the queues. */
-static unsigned walk(unsigned frame, uint32_t queues[64])
-{
-	const uint32_t *entry = host_dma(model.base + 4 * frame, 4);
-	unsigned n = 0;
-	for (uint32_t at = *entry; !(at & 1) && n < 64; n++) {
-		CHECK(at & 2);
-		queues[n] = at & ~15u;
-		at = *(const uint32_t *)host_dma(queues[n], 16);
-	}
-	return n;
-}
-
 static void visits_what_is_in_use_alone(void)
 {
 	uint32_t q[64];
@@ -319,6 +334,7 @@ int main(void)
 	TEST(waits_for_the_link_of_a_queue);
 	TEST(does_not_believe_lengths);
 	TEST(enables_a_port_that_hesitates);
+	TEST(acknowledges_changes);
 	TEST(visits_what_is_in_use_alone);
 	usb1_cases();
 	return tap_done();

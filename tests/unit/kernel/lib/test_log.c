@@ -210,6 +210,40 @@ static void edges(void)
 	CHECK(!log_next(&cursor, line, sizeof line));
 }
 
+/* The line at a cursor; empty when there is none. */
+static const char *line_at(uint64_t cursor)
+{
+	static char line[LOG_LINE];
+	line[0] = '\0';
+	log_next(&cursor, line, sizeof line);
+	return line;
+}
+
+static void backwards(void)
+{
+	start();
+	CHECK_EQ(log_before(UINT64_MAX, 3), 0);
+	CHECK_EQ(log_before(0, 3), 0);
+	for (unsigned i = 0; i < 5; i++)
+		log_line("%u", i);
+	CHECK_STR(line_at(log_before(UINT64_MAX, 0)), "");
+	CHECK_STR(line_at(log_before(UINT64_MAX, 1)), "0.000 4");
+	uint64_t third = log_before(UINT64_MAX, 3);
+	CHECK_STR(line_at(third), "0.000 2");
+	CHECK_STR(line_at(log_before(third, 2)), "0.000 0");
+	CHECK_STR(line_at(log_before(third, 9)), "0.000 0");
+	/* After the ring is full, the oldest line is the end of the way. */
+	for (unsigned i = 0; i < 5000; i++)
+		log_line("%u", i);
+	CHECK_STR(line_at(log_before(UINT64_MAX, 2)), "0.000 4998");
+	uint64_t oldest = 0, far = log_before(UINT64_MAX, 100000);
+	char line[LOG_LINE];
+	CHECK(log_next(&oldest, line, sizeof line));
+	CHECK_STR(line_at(far), line);
+	CHECK_EQ(log_before(third, 1), far); /* a line that was overwritten */
+	CHECK_EQ(log_before(third, 0), far);
+}
+
 int main(void)
 {
 	TEST(form);
@@ -221,5 +255,6 @@ int main(void)
 	TEST(sinks);
 	TEST(sink_that_logs);
 	TEST(edges);
+	TEST(backwards);
 	return tap_done();
 }

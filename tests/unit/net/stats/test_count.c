@@ -34,7 +34,13 @@ static const struct count count[] = {
         COUNT(__typeof__(all), "half", half),
         COUNT_OF("doubled{of=\"word\"}", doubled),
 };
+static const struct count filled[] = {
+        COUNT(__typeof__(all), "wide", wide),
+        COUNT_FILL(__typeof__(all), "half", half, doubled),
+        COUNT_FILL_OF("doubled", doubled, doubled),
+};
 static const struct count_table table = COUNT_TABLE(count, here);
+static const struct count_table fills = COUNT_TABLE(filled, here);
 static const struct count_table none = COUNT_TABLE(count, absent);
 
 static void every_line(void)
@@ -65,8 +71,28 @@ static void tables_in_a_row(void)
 	CHECK_STR(line, "half 65244");
 }
 
+static void fill_of_tables(void)
+{
+	struct count_fill f;
+	uint32_t i = 0;
+	CHECK(count_fill(NULL, &fills, &i, &f));
+	CHECK_STR(f.name, "half");
+	CHECK_EQ(f.value, 65244);
+	CHECK_EQ(f.most, 248153666);
+	i = 1;
+	CHECK(!count_fill(NULL, &table, &i, &f));
+	CHECK(!count_fill(NULL, &none, &i, &f));
+	CHECK_EQ(i, 1);
+	CHECK(count_fill(NULL, &fills, &i, &f));
+	CHECK_STR(f.name, "doubled");
+	i = 5;
+	CHECK(!count_fill(NULL, &fills, &i, &f));
+	CHECK_EQ(i, 3);
+}
+
 int main(void)
 {
+	TEST(fill_of_tables);
 	TEST(every_line);
 	TEST(tables_in_a_row);
 	return tap_done();

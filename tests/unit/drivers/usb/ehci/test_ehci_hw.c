@@ -188,6 +188,23 @@ static void segment_of_the_firmware(void)
 	kit_end();
 }
 
+/* A chip that takes the bus from others, and its successors, which do not. */
+static void greedy_chip(void)
+{
+	for (unsigned revision = 0x5f; revision <= 0x70; revision++) {
+		kit_machine(4, 1);
+		kit_pci.vendor = 0x1106;
+		kit_pci.device = 0x3104;
+		kit_pci.revision = (uint8_t)revision;
+		kit_model.pci.cfg[0x4b] = 0x05;
+		kit_model.pci.writable[0x4b] = 0xff;
+		CHECK(take() == NULL);
+		CHECK(probe() == NULL);
+		CHECK_EQ(kit_model.pci.cfg[0x4b], revision >> 4 == 6 ? 0x25 : 0x05);
+		kit_end();
+	}
+}
+
 /* One line of failure each, and no access afterwards. */
 static void fails(void (*how)(struct ehci_model *m), const char *reason)
 {
@@ -273,6 +290,7 @@ int main(void)
 	TEST(without_memory);
 	TEST(addresses_of_32_bits);
 	TEST(segment_of_the_firmware);
+	TEST(greedy_chip);
 	TEST(failures_while_it_runs);
 	TEST(does_not_stop_at_the_end);
 	TEST(gone_at_the_end);

@@ -124,6 +124,24 @@ static void unplugged_in_the_reset(void)
 	}
 }
 
+/* A full-speed device that loses contact in each reset goes to the companion all the same; one that
+ * does so once gets a second chance. */
+static void contact_lost_in_the_reset(void)
+{
+	kit_begin(4, 1);
+	plug(1, USB_FULL, 1);
+	kit_bits(1);
+	for (unsigned i = 0; i < 2; i++) {
+		kit_c->ops->port_reset(kit_c, 1);
+		kit_ms(51);
+		kit_model.port[0].sc |= PORT_CSC;
+		kit_ms(10);
+		CHECK_EQ(kit_model.port[0].companion, i);
+		kit_bits(1);
+	}
+	kit_end();
+}
+
 static void reset_that_never_ends(void)
 {
 	kit_begin(4, 1);
@@ -209,6 +227,7 @@ int main(void)
 	TEST(given_to_companions);
 	TEST(without_companions);
 	TEST(unplugged_in_the_reset);
+	TEST(contact_lost_in_the_reset);
 	TEST(reset_that_never_ends);
 	TEST(flapping);
 	TEST(disabled_by_the_controller);

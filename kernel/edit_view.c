@@ -1,0 +1,129 @@
+/* See edit_view.h. */
+#include "kernel/edit_view.h"
+
+#include "kernel/edit.h"
+#include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
+#include "kernel/saver.h"
+#include "kernel/settings.h"
+#include "kernel/shell.h"
+#include "kernel/ui/editor.h"
+#include "kernel/x86/clock.h"
+
+enum { CTRL_L = 12, KEYS_A_PASS = 8 };
+
+static struct gw *gw;
+static struct grid grid;
+static struct editor editor;
+static enum console_terminal shown_on = CONSOLE_TERMINALS; /* CONSOLE_TERMINALS: it is closed */
+static char saved[160];
+static bool log_save; /* nobody waits for the end of the save */
+
+void edit_view_init(struct gw *g)
+{
+	gw = g;
+}
+
+bool edit_view_is_open(void)
+{
+	return shown_on != CONSOLE_TERMINALS;
+}
+
+static void draw(void)
+{
+	editor_draw(&editor, &grid);
+	console_show(shown_on, &grid);
+}
+
+bool edit_view_open(enum console_terminal t)
+{
+	if (edit_view_is_open() || !edit_draft())
+		return false;
+	shown_on = t;
+	editor_init(&editor, edit_draft(), settings_name(gw->config)->app, settings_uses);
+	editor.runs = true;
+	draw();
+	return true;
+}
+
+/* Values that parts beside the gateway keep for themselves. */
+static void changed(void)
+{
+	const struct settings_run *run = settings_run(gw->config);
+	console_layout(run->keyboard);
+	clock_watchdog(run->watchdog_ms);
+}
+
+bool edit_view_apply(char why[static 160])
+{
+	_Static_assert(DRAFT_WHY == 160, "room for edit_apply");
+	return edit_apply(gw, clock_now_us(), changed, why);
+}
+
+const char *edit_view_save(void)
+{
+	const char *wrong = edit_save(true);
+	if (!wrong)
+		saved[0] = '\0';
+	log_save = false;
+	return wrong;
+}
+
+const char *edit_view_saved(void)
+{
+	return saved[0] ? saved : NULL;
+}
+
+static void take(enum editor_act act)
+{
+	char why[DRAFT_WHY];
+	const char *wrong;
+	if (act == EDITOR_USE || act == EDITOR_BOTH) {
+		edit_view_apply(why);
+		log_line("configuration: %s", why);
+	}
+	if (act == EDITOR_SAVE || act == EDITOR_BOTH) {
+		wrong = edit_view_save();
+		if (wrong)
+			log_line("configuration: %s", wrong);
+		log_save = !wrong;
+	}
+}
+
+static bool run_keys(void)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < KEYS_A_PASS && edit_view_is_open(); i++) {
+		enum console_terminal t = shown_on;
+		int key = console_key_of(t);
+		if (key == KEY_NONE)
+			break;
+		any = true;
+		if (key == CTRL_L) {
+			console_redraw(t);
+			continue;
+		}
+		enum editor_act act = editor_key(&editor, key);
+		if (act == EDITOR_STAY)
+			continue;
+		shown_on = CONSOLE_TERMINALS;
+		console_show(t, NULL);
+		shell_resume(t);
+		take(act);
+	}
+	if (any && edit_view_is_open())
+		draw();
+	return any;
+}
+
+bool edit_view_run(uint64_t now_us)
+{
+	const char *said = saver_run();
+	if (said) {
+		fmt(saved, sizeof saved, "%s", said);
+		if (log_save)
+			log_line("configuration: %s", said);
+	}
+	bool did = edit_poll(gw, now_us) || said;
+	return run_keys() || did;
+}

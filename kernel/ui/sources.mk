@@ -1,0 +1,12 @@
+SRC += kernel/ui/draft.c
+SRC += kernel/ui/editor.c
+SRC += kernel/ui/editor_draw.c
+SRC += kernel/ui/field.c
+SRC += kernel/ui/grid.c
+SRC += kernel/ui/grid_vt100.c
+SRC += kernel/ui/menu_view.c
+SRC += kernel/ui/wizard.c
+SRC += kernel/ui/wizard_draw.c
+SRC += kernel/ui/view.c
+SRC += kernel/ui/view_list.c
+SRC += kernel/ui/view_status.c

@@ -1,0 +1,274 @@
+/* See wizard.h: the steps. */
+#include "kernel/ui/wizard.h"
+
+#include "kernel/console/keys.h"
+#include "kernel/lib/fmt.h"
+
+enum { ESC = 27, ANSWERS = 2 };
+
+/* A key that the wizard asks for. */
+struct ask {
+	const char *key;
+	const char *question;
+	const char *suggestion; /* while the file has no value */
+	const char *only;       /* asked for this function only; NULL: for all but `wire` */
+	bool optional;          /* no value is an answer */
+};
+
+static const struct ask asks[] = {
+        {"lan.address",
+         "Which address shall the gateway have on the LAN, and how long is the network's prefix? "
+         "Hosts of the LAN use this address as their default router.",
+         "192.168.1.1/24", NULL, false},
+        {"wan.address",
+         "Which address shall it have on the WAN? Your provider gives you the address and the "
+         "length of the prefix.",
+         NULL, NULL, true},
+        {"gateway", "Which router leads to the Internet? It is in the network of the WAN.", NULL,
+         NULL, true},
+        {"ivi.prefix",
+         "Which IPv6 prefix stands for IPv4 addresses? Your provider gives it to you.", NULL, "ivi",
+         false},
+        {"ivi.ipv4", "Which IPv4 network stands for the IPv6 hosts of the LAN?", NULL, "ivi",
+         false},
+        {"nameserver", "Which DNS server shall be asked?", NULL, "dns64", false},
+};
+
+static const struct ask *asked(const struct wizard *w)
+{
+	return &asks[w->key];
+}
+
+static const struct config_entry *entry(const struct wizard *w)
+{
+	return config_entry(w->d->c, asked(w)->key);
+}
+
+const char *wizard_key_name(const struct wizard *w)
+{
+	return asked(w)->key;
+}
+
+const char *wizard_question(const struct wizard *w)
+{
+	return asked(w)->question;
+}
+
+static bool is_asked(const struct wizard *w, uint32_t i)
+{
+	const char *app = w->item[w->app].name;
+	if (!config_entry(w->d->c, asks[i].key))
+		return false;
+	return asks[i].only ? strcmp(asks[i].only, app) == 0 : strcmp(app, "wire") != 0;
+}
+
+/* --- the steps ------------------------------------------------------------------------------ */
+
+static void begin_key(struct wizard *w)
+{
+	struct slice v = draft_value(w->d, entry(w), 0);
+	const char *suggestion = asked(w)->suggestion;
+	if (v.len == 0 && suggestion)
+		v = (struct slice){suggestion, strlen(suggestion)};
+	field_set(&w->input, v);
+}
+
+/* Goes to a step, from either side. */
+static void begin(struct wizard *w, enum wizard_step step)
+{
+	w->step = step;
+	w->came_up = w->n_cards;
+	w->chosen = step == WIZARD_APP   ? w->app
+	            : step == WIZARD_LAN ? w->lan
+	            : step == WIZARD_WAN ? w->wan
+	                                 : 0;
+	if (step == WIZARD_KEYS)
+		begin_key(w);
+}
+
+/* The next key from `i` on; ARRAY_SIZE(asks) when there is none. */
+static uint32_t key_from(const struct wizard *w, uint32_t i)
+{
+	while (i < ARRAY_SIZE(asks) && !is_asked(w, i))
+		i++;
+	return i;
+}
+
+static void begin_keys(struct wizard *w, uint32_t from)
+{
+	uint32_t i = key_from(w, from);
+	if (i < ARRAY_SIZE(asks))
+		w->key = i;
+	begin(w, i < ARRAY_SIZE(asks) ? WIZARD_KEYS : WIZARD_END);
+}
+
+static void back(struct wizard *w)
+{
+	uint32_t i = w->step == WIZARD_KEYS ? w->key : (uint32_t)ARRAY_SIZE(asks);
+	bool cards = w->step == WIZARD_LAN || w->step == WIZARD_WAN;
+	while (!cards && i > 0 && !is_asked(w, i - 1))
+		i--;
+	if (!cards && i > 0) {
+		w->key = i - 1;
+		begin(w, WIZARD_KEYS);
+	} else if (w->step > WIZARD_WAN && w->n_cards > 2) {
+		begin(w, WIZARD_WAN);
+	} else if (w->step > WIZARD_LAN && w->n_cards > 0) {
+		begin(w, WIZARD_LAN);
+	} else {
+		begin(w, WIZARD_APP);
+	}
+}
+
+static bool set(struct wizard *w, const char *key, const char *text)
+{
+	const struct config_entry *e = config_entry(w->d->c, key);
+	return e && draft_set_only(w->d, e, (struct slice){text, strlen(text)}, w->message);
+}
+
+static bool set_card(struct wizard *w, const char *key, uint32_t card)
+{
+	char name[8];
+	fmt(name, sizeof name, "nic%u", card);
+	return set(w, key, name);
+}
+
+static void take_app(struct wizard *w)
+{
+	w->app = w->chosen;
+	if (!set(w, "app", w->item[w->app].name))
+		return;
+	if (w->n_cards > 0)
+		begin(w, WIZARD_LAN);
+	else
+		begin_keys(w, 0);
+}
+
+static void take_lan(struct wizard *w)
+{
+	w->lan = w->chosen;
+	if (w->wan == w->lan)
+		w->wan = w->lan == 0 ? 1 : 0;
+	if (!set_card(w, "lan", w->lan) || !set_card(w, "wan", w->wan))
+		return;
+	if (w->n_cards > 2)
+		begin(w, WIZARD_WAN);
+	else
+		begin_keys(w, 0);
+}
+
+static void take_wan(struct wizard *w)
+{
+	if (w->chosen == w->lan) {
+		fmt(w->message, sizeof w->message, "nic%u is the card of the LAN", w->lan);
+		return;
+	}
+	w->wan = w->chosen;
+	if (set_card(w, "wan", w->wan))
+		begin_keys(w, 0);
+}
+
+static void take_key(struct wizard *w)
+{
+	struct slice v = {w->input.text, w->input.len};
+	if (v.len == 0 && !asked(w)->optional) {
+		fmt(w->message, sizeof w->message, "%.8s needs it", w->item[w->app].name);
+		return;
+	}
+	if (draft_set(w->d, entry(w), 0, v, w->message))
+		begin_keys(w, w->key + 1);
+}
+
+static enum wizard_act enter(struct wizard *w)
+{
+	switch (w->step) {
+	case WIZARD_APP:
+		take_app(w);
+		break;
+	case WIZARD_LAN:
+		take_lan(w);
+		break;
+	case WIZARD_WAN:
+		take_wan(w);
+		break;
+	case WIZARD_KEYS:
+		take_key(w);
+		break;
+	case WIZARD_END:
+		if (w->d->c->n_errors == 0)
+			return w->chosen == 0 ? WIZARD_USE : WIZARD_BOTH;
+		fmt(w->message, sizeof w->message, "%s: %s", w->d->c->error[0].where,
+		    w->d->c->error[0].what);
+		break;
+	}
+	return WIZARD_STAY;
+}
+
+/* --- keys and links ------------------------------------------------------------------------- */
+
+void wizard_init(struct wizard *w, struct draft *d, const struct menu_item *item, uint32_t n_items,
+                 uint32_t app, const struct menu_card *card, uint32_t n_cards)
+{
+	memset(w, 0, sizeof *w);
+	w->d = d;
+	w->item = item;
+	w->n_items = n_items;
+	w->app = app;
+	w->card = card;
+	w->n_cards = min_u32(n_cards, MENU_VIEW_CARDS);
+	w->wan = 1;
+	for (uint32_t i = 0; i < w->n_cards; i++)
+		w->up[i] = card[i].up;
+	begin(w, WIZARD_APP);
+}
+
+static uint32_t n_choices(const struct wizard *w)
+{
+	return w->step == WIZARD_APP ? w->n_items : w->step == WIZARD_END ? ANSWERS : w->n_cards;
+}
+
+static void choose(struct wizard *w, int key)
+{
+	uint32_t n = n_choices(w);
+	if (key == KEY_UP)
+		w->chosen -= w->chosen > 0;
+	else if (key == KEY_DOWN)
+		w->chosen += w->chosen + 1 < n;
+	else if (key >= '1' && key <= '9' && (uint32_t)(key - '1') < n)
+		w->chosen = (uint32_t)(key - '1');
+}
+
+enum wizard_act wizard_key(struct wizard *w, int key)
+{
+	w->message[0] = '\0';
+	if (key == '\r' || key == '\n')
+		return enter(w);
+	if (key == '<' || key == ESC) {
+		if (w->step != WIZARD_APP) {
+			back(w);
+			return WIZARD_STAY;
+		}
+		draft_drop(w->d);
+		return WIZARD_DROP;
+	}
+	if (w->step != WIZARD_KEYS)
+		choose(w, key);
+	else if (field_key(&w->input, key) && w->input.len)
+		draft_check(w->d, entry(w), (struct slice){w->input.text, w->input.len},
+		            w->message);
+	return WIZARD_STAY;
+}
+
+bool wizard_look(struct wizard *w)
+{
+	bool changed = false;
+	for (uint32_t i = 0; i < w->n_cards; i++) {
+		if (w->card[i].up == w->up[i])
+			continue;
+		w->up[i] = w->card[i].up;
+		changed = true;
+		if (w->up[i] && (w->step == WIZARD_LAN || w->step == WIZARD_WAN))
+			w->came_up = w->chosen = i;
+	}
+	return changed;
+}

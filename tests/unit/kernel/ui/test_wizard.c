@@ -1,0 +1,239 @@
+/* kernel/ui/wizard.c and wizard_draw.c: the questions of each function, the cable that is plugged
+ * in, and the text that comes out. */
+#include "kernel/ui/wizard.h"
+#include "tests/unit/kernel/ui/ui_kit.h"
+
+static struct wizard w;
+static struct menu_item items[16];
+static struct menu_card cards[MENU_VIEW_CARDS];
+static enum wizard_act last;
+
+static void press(int k)
+{
+	last = wizard_key(&w, k);
+	wizard_draw(&w, &grid);
+	check_screen();
+}
+
+static void type(const char *text)
+{
+	for (; *text; text++)
+		press(*text);
+}
+
+/* Types a value in place of the one that is suggested. */
+static void answer(const char *value)
+{
+	press(21);
+	type(value);
+	press('\r');
+}
+
+static void begin(const char *text, uint32_t n_cards)
+{
+	begin_draft("", text);
+	for (uint32_t i = 0; i < n_apps; i++)
+		items[i] = (struct menu_item){apps[i].name, apps[i].about};
+	for (uint32_t i = 0; i < MENU_VIEW_CARDS; i++)
+		cards[i] = (struct menu_card){"52:54:00:00:00:01", "e1000", false, 1000};
+	wizard_init(&w, &draft, items, n_apps, 0, cards, n_cards);
+	wizard_draw(&w, &grid);
+}
+
+/* Chooses a function by its name. */
+static void app(const char *name)
+{
+	char text[4];
+	uint32_t i = 0;
+	while (strcmp(apps[i].name, name) != 0)
+		i++;
+	snprintf(text, sizeof text, "%u\r", i + 1);
+	type(text);
+}
+
+static void a_nat(void)
+{
+	begin("# mine\n", 2);
+	CHECK(shows("question 1 of 5"));
+	CHECK(shows("NAT: many inside hosts"));
+	app("nat");
+	CHECK(shows("question 2 of 5"));
+	CHECK(shows("nic0  52:54:00:00:00:01  e1000"));
+	type("2\r");
+	CHECK(shows("question 3 of 5"));
+	CHECK(shows("lan.address = 192.168.1.1/24"));
+	press('\r');
+	CHECK(shows("question 4 of 5"));
+	answer("203.0.113.9/24");
+	answer("203.0.113.1");
+	CHECK(shows("question 5 of 5"));
+	press('\r');
+	CHECK_EQ(last, WIZARD_USE);
+	CHECK_STR(draft_text(), "# mine\napp nat\nlan nic1\nlan.address 192.168.1.1/24\nwan nic0\n"
+	                        "wan.address 203.0.113.9/24\ngateway 203.0.113.1\n");
+	CHECK_EQ(draft.c->n_errors, 0);
+}
+
+static void saved_too(void)
+{
+	begin("", 2);
+	app("wire");
+	press('\r');
+	CHECK(shows("question 5 of 5")); /* a bridge has no addresses */
+	type("2\r");
+	CHECK_EQ(last, WIZARD_BOTH);
+	CHECK_STR(draft_text(), "app wire\nlan nic0\nwan nic1\n");
+}
+
+static void what_others_need(void)
+{
+	begin("", 2);
+	app("ivi");
+	press('\r');
+	answer("2001:db8:ffcb:71:fe00::/64");
+	answer("192.0.2.2/24");
+	answer("192.0.2.1");
+	press('\r');
+	CHECK(shows("ivi needs it"));
+	answer("2001:db8::/32");
+	answer("203.0.113.0/24");
+	CHECK(shows("question 5 of 5"));
+	begin("", 2);
+	app("dns64");
+	press('\r');
+	press('\r');
+	answer("");
+	answer("");
+	answer("192.0.2.53");
+	CHECK(shows("question 5 of 5"));
+	CHECK_STR(draft_text(), "app dns64\nlan nic0\nlan.address 192.168.1.1/24\nwan nic1\n"
+	                        "nameserver 192.0.2.53\n");
+}
+
+static void the_cable_is_plugged_in(void)
+{
+	begin("", 3);
+	app("nat");
+	CHECK(shows("> 1  nic0"));
+	CHECK(!wizard_look(&w));
+	cards[2].up = true;
+	CHECK(wizard_look(&w));
+	wizard_draw(&w, &grid);
+	CHECK(shows("> 3  nic2  52:54:00:00:00:01  e1000       link up 1000  came up"));
+	CHECK(!wizard_look(&w));
+	press('\r');
+	CHECK(shows("Which card is the WAN"));
+	press('3');
+	press('\r');
+	CHECK(shows("nic2 is the card of the LAN"));
+	cards[1].up = true;
+	CHECK(wizard_look(&w));
+	press('\r');
+	CHECK(shows("question 3 of 5"));
+	cards[1].up = false; /* a cable that is pulled later chooses nothing */
+	CHECK(wizard_look(&w));
+	CHECK_STR(draft_text(), "app nat\nlan nic2\nwan nic1\n");
+}
+
+static void back_through_all(void)
+{
+	begin("", 3);
+	app("nat");
+	press('\r');
+	type("2\r");
+	press('\r');
+	answer("203.0.113.9/24");
+	answer("203.0.113.1");
+	CHECK(shows("question 5 of 5"));
+	press('<');
+	CHECK(shows("gateway = 203.0.113.1"));
+	press('<');
+	CHECK(shows("wan.address = 203.0.113.9/24"));
+	press(27);
+	CHECK(shows("lan.address = "));
+	press('<');
+	CHECK(shows("Which card is the WAN"));
+	press('<');
+	CHECK(shows("Which card is the LAN"));
+	press('<');
+	CHECK(shows("question 1 of 5"));
+	app("wire");
+	press('\r');
+	press('\r');
+	CHECK(shows("question 5 of 5"));
+	press('<');
+	CHECK(shows("Which card is the WAN"));
+	press('<');
+	press('<');
+	press('<');
+	CHECK_EQ(last, WIZARD_DROP);
+	CHECK(!draft_has_changes(&draft));
+}
+
+static void values_are_checked(void)
+{
+	begin("lan.address 10.0.0.1/8\nlan.address 10.0.0.9/33\n", 2);
+	app("nat");
+	press('\r');
+	CHECK(shows("lan.address = 10.0.0.1/8"));
+	press('x');
+	CHECK(shows("expected"));
+	press('\r');
+	CHECK(shows("question 3 of 5"));
+	answer("10.1.0.1/8");
+	answer("");
+	answer("");
+	CHECK(shows("question 5 of 5"));
+	press('\r');
+	CHECK_EQ(last, WIZARD_STAY); /* the other value of the list is wrong */
+	CHECK(shows("gateway.conf:"));
+}
+
+static void without_cards(void)
+{
+	begin("", 0);
+	app("nat");
+	CHECK(shows("question 3 of 5"));
+	press('<');
+	CHECK(shows("question 1 of 5"));
+	begin("", 1);
+	app("nat");
+	type("9\r");
+	CHECK_STR(draft_text(), "app nat\nlan nic0\nwan nic1\n");
+}
+
+static void random_keys(void)
+{
+	static const int special[] = {KEY_UP, KEY_DOWN, KEY_HOME, KEY_DELETE, '\r', '\r', '\r',
+	                              27,     '<',      21,       '1',        '2',  8};
+	uint32_t x = 5, bad = 0;
+	begin("nonsense\n", 4);
+	for (int i = 0; i < 20000; i++) {
+		x = x * 1664525 + 1013904223;
+		cards[x >> 30].up = x & 1u << 20;
+		wizard_look(&w);
+		int k = x & 1u << 21 ? special[(x >> 22) % ARRAY_SIZE(special)]
+		                     : (int)(x >> 24 & 0x7f);
+		enum wizard_act act = wizard_key(&w, k);
+		if (i % 8 == 0)
+			wizard_draw(&w, &grid);
+		bad += act != WIZARD_STAY && act != WIZARD_DROP && draft.c->n_errors;
+		bad += act == WIZARD_DROP && draft_has_changes(&draft);
+		if (act != WIZARD_STAY)
+			wizard_init(&w, &draft, items, n_apps, x % n_apps, cards, x >> 20 & 7);
+	}
+	CHECK_EQ(bad, 0);
+}
+
+int main(void)
+{
+	TEST(a_nat);
+	TEST(saved_too);
+	TEST(what_others_need);
+	TEST(the_cable_is_plugged_in);
+	TEST(back_through_all);
+	TEST(values_are_checked);
+	TEST(without_cards);
+	TEST(random_keys);
+	return tap_done();
+}
