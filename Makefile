@@ -42,6 +42,10 @@ DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def a
 $(shell mkdir -p build; printf '#include "%s"\n' $(DROPS) >build/drops.new; \
         cmp -s build/drops.new build/drops.def || cp build/drops.new build/drops.def; rm -f build/drops.new)
 
+# The characters of the frame buffer console as a C table.
+$(shell [ build/font.inc -nt kernel/console/font.txt ] && [ build/font.inc -nt tools/font ] || \
+        { tools/font kernel/console/font.txt >build/font.new && mv build/font.new build/font.inc; })
+
 # --- flags --------------------------------------------------------------------
 WARN = -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion
 # Pentium 4 code without any FPU or SSE register; CROSS=i686-elf- accepts the same options.

@@ -1,12 +1,18 @@
-/* The entry point: Multiboot header (0.6.96, section 3.1), the check that the processor can
- * run this image, the stack, and the call into C.
+/* The entry point: the headers of Multiboot 1 (0.6.96, section 3.1) and Multiboot 2 (2.0, section
+ * 3.1), the check that the processor can run this image, the stack, and the call into C.
  *
- * State at entry (section 3.2): EAX holds the magic number, EBX the address of the
- * information structure. Segments are flat, paging and interrupts are off. ESP, GDT and IDT
+ * State at entry (1: section 3.2; 2: section 3.3): EAX holds the magic number, EBX the address of
+ * the information structure. Segments are flat, paging and interrupts are off. ESP, GDT and IDT
  * are undefined. Until the check has passed, the code uses only instructions of the 80386. */
 
 	.set MAGIC, 0x1badb002
-	.set FLAGS, 3                   /* modules on page boundaries; memory map */
+	.set FLAGS, 7                   /* modules on page boundaries; memory map; screen */
+	.set TEXT_MODE, 1               /* wanted where the loader has it; else a frame buffer */
+	.set MAGIC2, 0xe85250d6
+	.set I386, 0
+	.set TAG_CONSOLE, 4
+	.set TAG_FRAME, 5
+	.set CONSOLE_TEXT, 2            /* text mode is supported */
 	.set ID_FLAG, 1 << 21           /* EFLAGS: CPUID exists (SDM vol. 1, 3.4.3.3) */
 	.set NEEDED, 1 << 4 | 1 << 15   /* CPUID.1:EDX: TSC, CMOV */
 	.set COM1, 0x3f8
@@ -15,6 +21,21 @@
 	.section .multiboot, "a", @progbits
 	.balign 4
 	.long MAGIC, FLAGS, -(MAGIC + FLAGS)
+	.long 0, 0, 0, 0, 0             /* addresses: those of the ELF file are used */
+	.long TEXT_MODE, 0, 0, 0        /* any width, height and depth */
+
+	/* Here no wish can be said: with both tags GRUB sets up a frame buffer on a BIOS too, and
+	 * without the second one it warns on UEFI that there is no console. */
+	.balign 8
+header2:
+	.long MAGIC2, I386, header2_end - header2, -(MAGIC2 + I386 + (header2_end - header2))
+	.short TAG_CONSOLE, 0
+	.long 12, CONSOLE_TEXT, 0       /* the last word is padding */
+	.short TAG_FRAME, 0
+	.long 20, 0, 0, 0, 0            /* any width, height and depth; padding */
+	.short 0, 0
+	.long 8
+header2_end:
 
 	.section .text.entry, "ax", @progbits
 	.globl entry

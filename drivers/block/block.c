@@ -25,9 +25,15 @@ void block_vanish(struct block_device *d)
 			devices[i] = devices[i + 1];
 	}
 	d->number = 0;
-	if (d->request && d->request->result == BLOCK_PENDING)
-		d->request->result = BLOCK_GONE;
+	block_done(d, BLOCK_GONE);
+}
+
+void block_done(struct block_device *d, enum block_result result)
+{
+	struct block_request *r = d->request;
 	d->request = NULL;
+	if (r)
+		r->result = result;
 }
 
 struct block_device *block_at(uint32_t i)
@@ -55,15 +61,14 @@ void block_submit(struct block_device *d, struct block_request *r)
 {
 	if (!d->number)
 		r->result = BLOCK_GONE;
-	else if ((d->request && d->request->result == BLOCK_PENDING) ||
-	         (r->op != BLOCK_FLUSH && !fits(d, r)))
+	else if (d->request || (r->op != BLOCK_FLUSH && !fits(d, r)))
 		r->result = BLOCK_FAILED;
 	else if (r->op == BLOCK_WRITE && d->read_only)
 		r->result = BLOCK_PROTECTED;
 	else {
 		r->result = BLOCK_PENDING;
 		d->request = r;
-		d->start(d, r);
+		d->start(d);
 	}
 }
 

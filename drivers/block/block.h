@@ -38,18 +38,20 @@ struct block_device {
 	uint32_t sector_bytes;
 	uint64_t sectors;
 	bool read_only;
-	/* Starts a request whose place has been checked. The driver sets its result within a
+	/* Starts `request`, whose place has been checked. The driver sets its result within a
 	 * bounded time, in this call or later, also when the device vanishes. A flush is complete
 	 * when all that was written before is on the medium. */
-	void (*start)(struct block_device *d, struct block_request *r);
+	void (*start)(struct block_device *d);
 	void *driver; /* belongs to the driver */
 
 	uint32_t number; /* belongs to block.c, as the next: 0 while the device is not there */
-	struct block_request *request; /* the last one */
+	struct block_request *request; /* the one that is under way; NULL: none */
 };
 
 /* Adds a device whose fields above are set. False when there are BLOCK_DEVICES. */
 bool block_appear(struct block_device *d);
+/* The driver has carried out the request that is under way. Nothing when there is none. */
+void block_done(struct block_device *d, enum block_result result);
 /* Removes a device; no error when it never appeared. A request that is under way ends with
  * BLOCK_GONE. */
 void block_vanish(struct block_device *d);

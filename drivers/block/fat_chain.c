@@ -117,14 +117,16 @@ void fat_chain_walk(struct fat *f)
 	enum fat_link link = fat_chain_link_of(f, value);
 	f->n_old++;
 	if (link == FAT_LINK_FREE || link == FAT_LINK_BAD) {
-		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the file's chain of clusters is broken");
+		fat_ends(f, FAT_BAD,
+		         "the stick's FAT is damaged: the file's chain of clusters is broken");
 	} else if (link == FAT_LINK_NEXT && f->n_old == FAT_CHAIN) {
 		fat_ends(f, FAT_BAD,
 		         "the file on the stick is too large, or its chain is a circle");
 	} else if (link == FAT_LINK_NEXT) {
 		f->cluster = value;
 	} else if (f->n_old * (uint64_t)bytes < f->entry.size) {
-		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the file's chain of clusters is short");
+		fat_ends(f, FAT_BAD,
+		         "the stick's FAT is damaged: the file's chain of clusters is short");
 	} else {
 		f->state = FAT_S_INFO;
 	}

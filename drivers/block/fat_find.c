@@ -109,7 +109,8 @@ static void read_next(struct fat *f)
 {
 	uint32_t n = min_u32(f->dir.left, BLOCK_BYTES / f->volume.sector_bytes);
 	if (f->dir.sectors > DIRECTORY_MOST / f->volume.sector_bytes) {
-		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the directory is too long or a circle");
+		fat_ends(f, FAT_BAD,
+		         "the stick's FAT is damaged: the directory is too long or a circle");
 		return;
 	}
 	f->dir.in_buf = n * f->volume.sector_bytes;
@@ -202,7 +203,8 @@ bool fat_find_read(struct fat *f)
 		f->sector = 0;
 	}
 	if (!f->cluster && f->job == FAT_J_SUM)
-		fat_ends(f, FAT_BAD, "the stick's FAT is damaged: the file's chain of clusters is short");
+		fat_ends(f, FAT_BAD,
+		         "the stick's FAT is damaged: the file's chain of clusters is short");
 	else if (!f->cluster)
 		fat_replace_lost(f);
 	if (!f->cluster)

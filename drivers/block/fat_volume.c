@@ -110,7 +110,8 @@ void fat_volume_boot(struct fat *f)
 	}
 	v->sector_bytes = f->device->sector_bytes;
 	if (load16(b + BPB_BYTES) != v->sector_bytes) {
-		fat_ends(f, FAT_BAD, "the stick's file system was made for another size of sectors");
+		fat_ends(f, FAT_BAD,
+		         "the stick's file system was made for another size of sectors");
 		return;
 	}
 	const char *wrong = read_bpb(v, b, f->limit);

@@ -69,6 +69,7 @@ struct usb_bus {
 	bool dead;             /* what it had is cleaned up */
 	const char *reason;    /* why it failed */
 	uint32_t addresses[4]; /* bits of those in use */
+	uint8_t last_address;  /* the last that was given */
 	uint32_t n_ports;
 	struct usb_port *port;
 	struct usb_enum enumeration;

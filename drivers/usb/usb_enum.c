@@ -107,12 +107,15 @@ static const char *after_head(struct usb_enum *e)
 	return NULL;
 }
 
-/* Gives an address that no device of the bus has; 0: all are in use. */
-static uint8_t free_address(const struct usb_bus *b)
+/* Gives the address that no device of the bus has for the longest time; 0: all are in use. A device
+ * that was given up may still believe that it has one. */
+static uint8_t free_address(struct usb_bus *b)
 {
-	for (uint8_t a = 1; a < 128; a++)
-		if (!(b->addresses[a / 32] & 1u << a % 32))
-			return a;
+	for (unsigned i = 0; i < 127; i++) {
+		b->last_address = (uint8_t)(b->last_address % 127 + 1);
+		if (!(b->addresses[b->last_address / 32] & 1u << b->last_address % 32))
+			return b->last_address;
+	}
 	return 0;
 }
 

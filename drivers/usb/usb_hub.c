@@ -136,7 +136,7 @@ static void request(struct hub *h, enum action action, uint8_t type, uint8_t num
 	h->t.timeout_ms = 1000;
 	h->t.done = done;
 	h->t.lazy = action == STATUS && !in_motion(h);
-	h->action = action;
+	h->action = (uint8_t)action;
 	if (!usb_submit(&h->t))
 		h->t.status = USB_FAILED;
 }
@@ -264,7 +264,7 @@ static uint32_t interval(const struct hub_port *hp)
 	case USB_PORT_QUEUED:
 		return 2 * MOTION_US;
 	case USB_PORT_BUSY:
-		return hp->port.bus->enumeration.resetting ? MOTION_US : STATUS_US;
+		return hp->port.bus->enumeration.resetting ? MOTION_US : 2 * MOTION_US;
 	default:
 		return STATUS_US;
 	}

@@ -1,4 +1,4 @@
-/* See usb_list.h. A new driver or class adds a line here. */
+/* See usb_list.h. A new driver adds a line here and one there; a new class includes its header. */
 #include "drivers/usb/usb_list.h"
 
 #include "drivers/usb/hid/hid_keyboard.h"
@@ -7,6 +7,8 @@
 /* Their order is that of the probes: EHCI before the companions that share its ports. */
 const struct usb_driver *const usb_drivers[] = {
         &xhci_driver,
+        &ehci_driver,
+        &ohci_driver,
         &uhci_driver,
 };
 const uint32_t n_usb_drivers = ARRAY_SIZE(usb_drivers);

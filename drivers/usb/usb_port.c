@@ -125,11 +125,11 @@ static void find_anew(struct usb_port *p)
 	window(p);
 	usb_counts.resets++;
 	clear(p);
+	disable(p); /* another device may get its address */
 	if (p->resets++ < RESETS) {
 		queue(p, AGAIN_US); /* it may be that it was unplugged, and this is not known yet */
 		return;
 	}
-	disable(p);
 	p->phase = USB_PORT_OFF;
 	usb_log(p, "device switched off: too many errors");
 }

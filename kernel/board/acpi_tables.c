@@ -11,6 +11,10 @@
 #define GENERIC_IO    1   /* address space of a generic address: I/O ports (5.2.3.2) */
 #define FADT_LEAST    116 /* up to the flags; ACPI 1.0 has no more */
 
+/* Bytes of the root pointer up to revision 1 and from revision 2 on, and where its revision is
+ * (5.2.5.3). */
+enum { ROOT_OLD = 20, ROOT_NEW = 36, ROOT_REVISION = 15 };
+
 /* Offsets in the fixed description table (5.2.9). */
 enum { FADT_DSDT = 40, FADT_TIMER = 76, FADT_X_DSDT = 140, FADT_X_TIMER = 208 };
 
@@ -20,6 +24,8 @@ struct list {
 	uint32_t width; /* of an entry, an address, in bytes */
 	uint32_t next;
 };
+
+static uint8_t given[ROOT_NEW]; /* by the boot loader; zeros: none */
 
 uint64_t acpi_tables_load64(const uint8_t *p)
 {
@@ -46,10 +52,20 @@ static struct acpi_table table_at(uint64_t phys, const char *name)
 	return p && acpi_sum(p, len) ? (struct acpi_table){p, len} : none;
 }
 
-/* Finds the root pointer: in the first KiB of the extended BIOS data area, or in the BIOS's
- * read-only memory (5.2.5.1). NULL when there is none. */
+void acpi_tables_root(const uint8_t *root, size_t len)
+{
+	memset(given, 0, sizeof given);
+	if (root && len >= ROOT_OLD && acpi_root(root, ROOT_OLD) == 0 &&
+	    (root[ROOT_REVISION] < 2 || len >= ROOT_NEW))
+		memcpy(given, root, min_u32((uint32_t)len, sizeof given));
+}
+
+/* Finds the root pointer: the loader's, or one in the first KiB of the extended BIOS data area, or
+ * in the BIOS's read-only memory (5.2.5.1). NULL when there is none. */
 static const uint8_t *find_root(void)
 {
+	if (given[0])
+		return given;
 	const uint8_t *bda = memory(0x400, 256);
 	uint32_t ebda = bda ? (uint32_t)load16(bda + 0x0e) << 4 : 0;
 	const uint8_t *area = ebda >= 0x80000 && ebda < 0xa0000 ? memory(ebda, 1024) : NULL;
@@ -67,7 +83,7 @@ static struct list find_list(void)
 	struct list list = {.width = 8};
 	const uint8_t *root = find_root();
 	/* Revision 2 and later have 64-bit pointers (5.2.5.3). */
-	if (root && root[15] >= 2)
+	if (root && root[ROOT_REVISION] >= 2)
 		list.table = table_at(acpi_tables_load64(root + 24), NULL);
 	if (root && !list.table.p) {
 		list.table = table_at(load32(root + 16), NULL);

@@ -10,6 +10,11 @@ struct acpi_table {
 	uint32_t len;
 };
 
+/* Gives the root pointer that the boot loader found (5.2.5.3), in `len` bytes, which are copied;
+ * NULL: none. Without one, or with one that is damaged, the tables are found as on a BIOS
+ * (5.2.5.1). */
+void acpi_tables_root(const uint8_t *root, size_t len);
+
 /* Finds the fixed ACPI description table (5.2.9). Its fields up to the flags exist. .p is NULL
  * when there is none. */
 struct acpi_table acpi_tables_fadt(void);

@@ -7,8 +7,18 @@
 #define PAGE      4096u
 #define AVAILABLE 1u
 
-/* Offsets in a map entry. The size does not include its own field (section 3.3). */
-enum { ENTRY_SIZE = 0, ENTRY_BASE = 4, ENTRY_LENGTH = 12, ENTRY_TYPE = 20, ENTRY_BYTES = 24 };
+/* Offsets in a map entry (1: section 3.3, without the size before it; 2: section 3.6.8). */
+enum { ENTRY_BASE = 0, ENTRY_LENGTH = 8, ENTRY_TYPE = 16, ENTRY_BYTES = 20 };
+
+/* Offsets in the description of a frame buffer (1: section 3.3; 2: section 3.6.12). */
+enum { FRAME_ADDRESS = 0, FRAME_PITCH = 8, FRAME_WIDTH = 12, FRAME_HEIGHT = 16, FRAME_BITS = 20 };
+enum { FRAME_TYPE = 21, FRAME_RED = 24, FRAME_GREEN = 26, FRAME_BLUE = 28, FRAME_RGB = 1 };
+#define FRAME_LARGEST 16384u /* pixels in a line, and lines */
+
+struct range {
+	uint64_t base, end;
+	bool available;
+};
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -74,32 +84,78 @@ void multiboot_cut(struct multiboot_map *map, uint64_t base, uint64_t end)
 	}
 }
 
-/* Calls `use` for each entry that is available, or, if `available` is false, for each that
- * is not. */
-static void each(struct multiboot_map *map, const uint8_t *entries, size_t len, bool available,
-                 void (*use)(struct multiboot_map *, uint64_t, uint64_t))
+/* Reads the entry at *at and moves *at to the next one. False at the end of the map. */
+static bool next_entry(const uint8_t *entries, size_t len, uint32_t entry, size_t *at,
+                       struct range *r)
 {
-	for (size_t at = 0; len - at >= ENTRY_BYTES;) {
-		const uint8_t *e = entries + at;
-		uint64_t base = load64(e + ENTRY_BASE), length = load64(e + ENTRY_LENGTH);
-		uint64_t end = length > UINT64_MAX - base ? UINT64_MAX : base + length;
-		if ((load32(e + ENTRY_TYPE) == AVAILABLE) == available)
-			use(map, base, end);
-		uint32_t size = load32(e + ENTRY_SIZE);
-		if (size < ENTRY_BYTES - 4 || size > len - at - 4)
-			return;
-		at += size + 4;
-	}
+	size_t left = len - *at, before = entry ? 0 : 4;
+	if (left < before + ENTRY_BYTES)
+		return false;
+	const uint8_t *e = entries + *at + before;
+	uint32_t size = entry ? entry : load32(entries + *at);
+	uint64_t length = load64(e + ENTRY_LENGTH);
+	r->base = load64(e + ENTRY_BASE);
+	r->end = length > UINT64_MAX - r->base ? UINT64_MAX : r->base + length;
+	r->available = load32(e + ENTRY_TYPE) == AVAILABLE;
+	*at = size < ENTRY_BYTES || size > left - before ? len : *at + before + size;
+	return true;
 }
 
-void multiboot_map(struct multiboot_map *map, const uint8_t *entries, size_t len, uint32_t low,
-                   uint32_t high)
+void multiboot_map(struct multiboot_map *map, const uint8_t *entries, size_t len, uint32_t entry,
+                   uint32_t low, uint32_t high)
 {
+	struct range r;
 	map->n = 0;
-	each(map, entries, len, true, multiboot_add);
-	each(map, entries, len, false, multiboot_cut);
+	for (size_t at = 0; next_entry(entries, len, entry, &at, &r);)
+		if (r.available)
+			multiboot_add(map, r.base, r.end);
+	for (size_t at = 0; next_entry(entries, len, entry, &at, &r);)
+		if (!r.available)
+			multiboot_cut(map, r.base, r.end);
 	multiboot_cut(map, 0, low);
 	multiboot_cut(map, high, (uint64_t)UINT32_MAX + 1);
+}
+
+bool multiboot_is_memory(const uint8_t *entries, size_t len, uint32_t entry, uint64_t base,
+                         uint64_t end)
+{
+	struct range r;
+	for (size_t at = 0; next_entry(entries, len, entry, &at, &r);)
+		if (r.available && r.base < end && base < r.end)
+			return true;
+	return false;
+}
+
+static bool colour_fits(struct multiboot_colour c, uint8_t bits)
+{
+	return c.size >= 1 && c.size <= 8 && c.position + c.size <= bits;
+}
+
+void multiboot_frame(struct multiboot_frame *f, const uint8_t *p)
+{
+	*f = (struct multiboot_frame){
+	        .address = load64(p + FRAME_ADDRESS),
+	        .pitch = load32(p + FRAME_PITCH),
+	        .width = load32(p + FRAME_WIDTH),
+	        .height = load32(p + FRAME_HEIGHT),
+	        .red = {p[FRAME_RED], p[FRAME_RED + 1]},
+	        .green = {p[FRAME_GREEN], p[FRAME_GREEN + 1]},
+	        .blue = {p[FRAME_BLUE], p[FRAME_BLUE + 1]},
+	};
+	uint8_t bits = p[FRAME_BITS];
+	uint32_t bytes = (bits + 7u) / 8;
+	if (p[FRAME_TYPE] != FRAME_RGB || f->address == 0)
+		return;
+	if (bits != 15 && bits != 16 && bits != 24 && bits != 32)
+		return;
+	if (f->width == 0 || f->width > FRAME_LARGEST || f->height == 0 ||
+	    f->height > FRAME_LARGEST || f->pitch < f->width * bytes ||
+	    f->pitch > 2 * FRAME_LARGEST * 4)
+		return;
+	if (f->address > UINT64_MAX - (uint64_t)f->pitch * f->height)
+		return;
+	if (colour_fits(f->red, bits) && colour_fits(f->green, bits) && colour_fits(f->blue, bits))
+		f->bits = bits;
 }
 
 bool multiboot_cmdline(char *out, size_t size, const char *loader, const char *line)

@@ -53,6 +53,12 @@ uint32_t pci_read32(const struct pci_dev *d, uint8_t off)
 	return io_in32(DATA);
 }
 
+void pci_write8(const struct pci_dev *d, uint8_t off, uint8_t v)
+{
+	address(d, off);
+	io_out8((uint16_t)(DATA + (off & 3)), v);
+}
+
 void pci_write16(const struct pci_dev *d, uint8_t off, uint16_t v)
 {
 	address(d, off);

@@ -28,7 +28,8 @@ bool pci_next(uint32_t *cursor, struct pci_dev *out);
 uint8_t pci_read8(const struct pci_dev *d, uint8_t off);
 uint16_t pci_read16(const struct pci_dev *d, uint8_t off);
 uint32_t pci_read32(const struct pci_dev *d, uint8_t off);
-/* Writes 16 or 32 bits at an aligned offset of the configuration space. */
+/* Writes 8, 16 or 32 bits at an aligned offset of the configuration space. */
+void pci_write8(const struct pci_dev *d, uint8_t off, uint8_t v);
 void pci_write16(const struct pci_dev *d, uint8_t off, uint16_t v);
 void pci_write32(const struct pci_dev *d, uint8_t off, uint32_t v);
 

@@ -1,4 +1,6 @@
 SRC_IMAGE += kernel/console/console.c
+SRC       += kernel/console/font.c
+SRC       += kernel/console/frame.c
 SRC_IMAGE += kernel/console/keyboard.c
 SRC       += kernel/console/keymap.c
 SRC       += kernel/console/keys.c

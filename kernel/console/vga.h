@@ -1,4 +1,5 @@
-/* The VGA text screen, 80x25 at 0xb8000.
+/* The screen, 80x25 characters: the frame buffer that the boot loader found, else the VGA's text
+ * mode at 0xb8000.
  *
  * Text goes into a copy in ordinary memory (screen.h). From there it goes to the display
  * row by row, so that a scrolling screen costs little and never delays the caller. */
@@ -17,7 +18,8 @@ void vga_put(uint8_t byte);
  * called again whenever the grid has changed. The caller keeps the grid. */
 void vga_show(const struct grid *g);
 
-/* Copies one changed row to the display, or moves the cursor. True when more is waiting. */
+/* Copies one changed row or a part of it to the display, or moves the cursor. True when more is
+ * waiting. */
 bool vga_poll(void);
 /* True when rows or the cursor wait to be copied. */
 bool vga_pending(void);

@@ -42,6 +42,7 @@ void cpuid_init(void)
 	features.pse = r.d >> 3 & 1;
 	features.tsc = r.d >> 4 & 1;
 	features.pae = r.d >> 6 & 1;
+	features.pat = r.d >> 16 & 1;
 	features.rdrand = r.c >> 30 & 1;
 	if (cpuid(0x80000000u).a >= 0x80000001u)
 		features.nx = features.pae && (cpuid(0x80000001u).d >> 20 & 1);

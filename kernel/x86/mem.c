@@ -12,10 +12,10 @@
  *   read-only data    read only
  *   data, RAM         read and write
  *   stack_guard       nothing
- *   MEM_WINDOW - end  windows of mem_map, uncached
+ *   MEM_WINDOW - end  windows of mem_map, uncached, and of mem_map_frame, write combining
  *
  * An entry never changes once it is present, so the TLB need not be flushed.
- * Left out on purpose: unmapping, user mode, write combining. */
+ * Left out on purpose: unmapping, user mode. */
 #include "kernel/x86/mem.h"
 
 #include "kernel/lib/alloc.h"
@@ -35,8 +35,14 @@ enum { CR4_PSE = 1 << 4, CR4_PAE = 1 << 5 };
 #define CR0_NW   (1u << 29)
 #define CR0_CD   (1u << 30)
 #define CR0_PG   (1u << 31)
+#define PAT      0x277u
 #define EFER     0xc0000080u
 #define EFER_NXE (1u << 11)
+
+/* The memory types by the bits WRITE_THROUGH and UNCACHED of an entry (SDM vol. 3, 11.12). Write
+ * combining (1) stands in the place of write-through; the rest is as after a reset: write-back,
+ * uncached unless the MTRRs say write combining, uncached. */
+#define PAT_TYPES 0x00070106u
 
 static struct multiboot_map memory;
 static uint8_t *directory; /* one with 32-bit entries, or four in a row with 64-bit entries */
@@ -150,6 +156,8 @@ static void turn_on(uint32_t cr3)
 		__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(EFER));
 		__asm__ volatile("wrmsr" : : "a"(low | EFER_NXE), "d"(high), "c"(EFER));
 	}
+	if (cpuid_features()->pat)
+		__asm__ volatile("wrmsr" : : "a"(PAT_TYPES), "d"(PAT_TYPES), "c"(PAT));
 	__asm__ volatile("movl %0, %%cr3" : : "r"(cr3) : "memory");
 	__asm__ volatile("movl %%cr0, %0" : "=r"(cr0));
 	cr0 = (cr0 & ~(CR0_CD | CR0_NW)) | CR0_PG | CR0_WP;
@@ -169,7 +177,8 @@ void mem_init(void)
 	turn_on(cr3);
 }
 
-volatile void *mem_map(uint64_t phys, size_t size)
+/* Maps a window; `type` is the memory type of its entries. */
+static volatile void *map_window(uint64_t phys, size_t size, uint64_t type)
 {
 	const struct cpuid_features *cpu = cpuid_features();
 	uint32_t skip = (uint32_t)phys % PAGE;
@@ -187,10 +196,20 @@ volatile void *mem_map(uint64_t phys, size_t size)
 	phys -= skip;
 	for (uint32_t i = 0; i < pages; i++)
 		if (!map_page(base + i * PAGE, phys + (uint64_t)i * PAGE,
-		              WRITE | UNCACHED | WRITE_THROUGH | no_execute))
+		              WRITE | type | no_execute))
 			return NULL;
 	window = base + pages * PAGE;
 	return (volatile uint8_t *)(uintptr_t)base + skip;
+}
+
+volatile void *mem_map(uint64_t phys, size_t size)
+{
+	return map_window(phys, size, UNCACHED | WRITE_THROUGH);
+}
+
+volatile void *mem_map_frame(uint64_t phys, size_t size)
+{
+	return map_window(phys, size, cpuid_features()->pat ? WRITE_THROUGH : UNCACHED);
 }
 
 void mem_flush_tlb(void)

@@ -7,13 +7,17 @@
 #include "kernel/board/multiboot.h"
 
 /* Addresses from here on are windows of mem_map. RAM there is not used. */
-#define MEM_WINDOW 0xfe000000u
+#define MEM_WINDOW 0xf8000000u
 
 /* Sets the RAM that mem_init maps one to one. (boot.c calls it) */
 void mem_ram(const struct multiboot_map *ram);
 
 /* Turns paging on. Needs alloc(). (cpu_init calls it) */
 void mem_init(void);
+
+/* Maps a frame buffer as mem_map maps device memory; the processor collects stores to it and sends
+ * them in bursts (write combining), where it can. NULL when this is not possible. */
+volatile void *mem_map_frame(uint64_t phys, size_t size);
 
 /* Flushes the TLB. The processor does not need this, because the tables never change. But
  * QEMU adapts the size of its emulated TLB to the pages in use only when a guest flushes

@@ -65,7 +65,7 @@ static enum block_result carry_out(struct block_model *m, struct block_request *
 	return result;
 }
 
-static void start(struct block_device *d, struct block_request *r)
+static void start(struct block_device *d)
 {
 	struct block_model *m = d->driver;
 	if (m->gone_after && ++m->requests > m->gone_after) {
@@ -74,15 +74,14 @@ static void start(struct block_device *d, struct block_request *r)
 	}
 	m->waiting = m->delay;
 	if (!m->delay)
-		r->result = carry_out(m, r);
+		block_done(d, carry_out(m, d->request));
 }
 
 void block_model_poll(struct block_model *m)
 {
 	struct block_request *r = m->device.request;
-	if (!r || r->result != BLOCK_PENDING || --m->waiting)
-		return;
-	r->result = carry_out(m, r);
+	if (r && !--m->waiting)
+		block_done(&m->device, carry_out(m, r));
 }
 
 void block_model_init(struct block_model *m, const char *name, uint8_t *bytes, uint64_t sectors,

@@ -97,6 +97,8 @@ static enum usb1_answer do_in(struct usb1_device *d, uint8_t e, bool toggle, uin
 		pci_model_fault("IN at endpoint 0 outside a data stage");
 		return USB1_STALL;
 	}
+	if (d->in_at[e] < d->in_cut[e])
+		n = min_u32(n, d->in_cut[e] - d->in_at[e]);
 	if (n == 0 && !d->in_end[e])
 		return USB1_NAK;
 	if (d->toggle_in[e] != toggle) {
@@ -162,14 +164,14 @@ enum usb1_answer usb1_device_do(struct usb1_device *d, enum usb1_pid pid, uint8_
 		}
 		memcpy(d->setup, bytes, 8);
 		setup(d);
-		d->nak_left = d->naks;
+		d->nak_left[e] = d->naks;
 		return USB1_ACK;
 	}
-	if (d->nak & 1u << e || d->nak_left) {
-		d->nak_left -= d->nak_left != 0;
+	if (d->nak & 1u << e || d->nak_left[e]) {
+		d->nak_left[e] -= d->nak_left[e] != 0;
 		return USB1_NAK;
 	}
-	d->nak_left = d->naks;
+	d->nak_left[e] = d->naks;
 	if (d->stall & 1u << e || (e == 0 && d->refuse))
 		return USB1_STALL;
 	if (d->babble & 1u << e && pid == USB1_IN)

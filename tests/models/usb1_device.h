@@ -32,7 +32,8 @@ struct usb1_device {
 	uint8_t stall;         /* bits 1 << endpoint: halted */
 	uint8_t in[USB1_ENDPOINTS][USB1_BYTES]; /* data for IN transactions */
 	uint32_t in_len[USB1_ENDPOINTS];
-	bool in_end[USB1_ENDPOINTS]; /* one packet without data behind them */
+	bool in_end[USB1_ENDPOINTS];     /* one packet without data behind them */
+	uint32_t in_cut[USB1_ENDPOINTS]; /* a packet ends behind so many bytes; 0: none does */
 
 	/* What the test reads. */
 	uint8_t address;
@@ -43,7 +44,7 @@ struct usb1_device {
 	uint8_t out[USB1_ENDPOINTS][USB1_BYTES];
 
 	/* Private. */
-	uint32_t in_at[USB1_ENDPOINTS], nak_left;
+	uint32_t in_at[USB1_ENDPOINTS], nak_left[USB1_ENDPOINTS];
 	bool toggle_in[USB1_ENDPOINTS], toggle_out[USB1_ENDPOINTS];
 	uint8_t setup[8];
 	uint8_t stage; /* 0: none, 1: data, 2: status */

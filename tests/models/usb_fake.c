@@ -77,11 +77,14 @@ static struct usb_fake_port *find(struct usb_fake_port *port, uint32_t n, uint8_
 }
 
 /* Starts or ends resets of ports. */
-void usb_fake_reset(struct usb_fake_port *p, uint32_t us)
+void usb_fake_reset(struct usb_fake_port *p, uint32_t us, uint32_t blind_us)
 {
-	if (p->device && host_now_us - p->plugged_us < STABLE_US)
-		pci_model_fault("reset %u us after the device was plugged in",
-		                (unsigned)(host_now_us - p->plugged_us));
+	uint64_t since = host_now_us - p->plugged_us;
+	/* The second reset of an enumeration comes soon after the first. */
+	if (p->device && !p->enabled && since >= blind_us && since < STABLE_US)
+		pci_model_fault("reset %u us after the device was plugged in", (unsigned)since);
+	if (blind_us && p->change & 1 && since >= blind_us)
+		pci_model_fault("reset with C_PORT_CONNECTION set");
 	p->resetting = true;
 	p->enabled = false;
 	p->reset_us = host_now_us + us;
@@ -131,7 +134,8 @@ static int answer(struct usb_fake *f, struct usb_transfer *t)
 		return to->transfer ? to->transfer(to, t->endpoint->address, t->data, t->len)
 		                    : USB_FAKE_SILENT;
 	uint8_t packet0 = to->descriptor[7];
-	if (d->address && to->speed != USB_SUPER && d->control.max_packet != packet0)
+	if (d->address && !to->control && to->speed != USB_SUPER &&
+	    d->control.max_packet != packet0)
 		pci_model_fault("endpoint 0 has packets of %u, not %u", packet0,
 		                d->control.max_packet);
 	if (f->gives_addresses && t->setup[0] == 0 && t->setup[1] == 5) {
@@ -243,7 +247,7 @@ static void port_reset(struct usb_controller *c, uint8_t n)
 {
 	struct usb_fake *f = fake_of(c);
 	outside(f, "port_reset");
-	usb_fake_reset(&f->port[n - 1], RESET_US);
+	usb_fake_reset(&f->port[n - 1], RESET_US, 0);
 }
 
 static void port_disable(struct usb_controller *c, uint8_t n)

@@ -31,6 +31,15 @@ NIC_MODELS = {
 }
 
 
+# The firmware for each kind of UEFI: QEMU's program, its code, and the variables that it starts with. The 32-bit one
+# exists only with Secure Boot, which needs SMM; no keys are enrolled in its variables, so it starts any loader.
+UEFI = {
+    "uefi64": ("qemu-system-x86_64", "OVMF_CODE_4M.fd", "OVMF_VARS_4M.fd"),
+    "uefi32": ("qemu-system-i386", "OVMF32_CODE_4M.secboot.fd", "OVMF32_VARS_4M.fd"),
+}
+UEFI_FILES = "/usr/share/OVMF"
+
+
 class Died(AssertionError):
     """QEMU ended unexpectedly; the text contains its output."""
 
@@ -65,7 +74,10 @@ class Port:
 
 @dataclasses.dataclass
 class Hardware:
-    """The parts of the machine and what it boots. If `kernel` is None, it boots from a device in `extra`."""
+    """The parts of the machine and what it boots. If `kernel` is None, it boots from a device in `extra`.
+
+    `firmware` is "bios", or one of UEFI: then the machine is a q35 and needs 256 MB.
+    """
 
     kernel: str | None = IMAGE
     append: str = ""
@@ -79,11 +91,22 @@ class Hardware:
     # an invalid address. The small firmware loads it again.
     bios: str | None = "bios.bin"
     extra: Sequence[str] = ()
+    firmware: str = "bios"
+    vga: Sequence[str] = ("-vga", "std")
 
-    def arguments(self) -> list[str]:
-        """QEMU's arguments for everything except the NICs, the serial port and QMP."""
-        out = [self.binary, "-M", "pc", "-accel", "tcg", "-m", str(self.memory), "-display", "none",
-               "-monitor", "none", "-nodefaults", "-vga", "std", "-nic", "none"]
+    def arguments(self, directory: str) -> list[str]:
+        """QEMU's arguments for everything except the NICs, the serial port and QMP. Files of the machine's own go into
+        `directory`."""
+        out = ["-accel", "tcg", "-m", str(self.memory), "-display", "none",
+               "-monitor", "none", "-nodefaults", *self.vga, "-nic", "none"]
+        if self.firmware == "bios":
+            out = [self.binary, "-M", "pc", *out]
+        else:
+            binary, code, variables = UEFI[self.firmware]
+            shutil.copyfile(os.path.join(UEFI_FILES, variables), os.path.join(directory, "variables"))
+            out = [binary, "-M", "q35,smm=on", "-global", "driver=cfi.pflash01,property=secure,value=on", *out,
+                   "-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={os.path.join(UEFI_FILES, code)}",
+                   "-drive", f"if=pflash,unit=1,format=raw,file={os.path.join(directory, 'variables')}"]
         if self.cpu is not None:
             out += ["-cpu", self.cpu]
         if not self.reboot:
@@ -128,7 +151,7 @@ class Machine:
         return os.path.join(self.directory, name)
 
     def _start(self, ports: Sequence[Port]) -> "subprocess.Popen[bytes]":
-        arguments = self.hardware.arguments()
+        arguments = self.hardware.arguments(self.directory)
         for index, port in enumerate(ports):
             arguments += port.arguments(index)
         # wait=on: the guest does not start before the console is connected.
@@ -181,6 +204,13 @@ class Machine:
         for key in keys:
             # QEMU answers when the key is queued, and the queue keeps the order.
             self.qmp("send-key", keys=[{"type": "qcode", "data": key}])
+
+    def press_usb(self, display: str, *keys: str) -> None:
+        """Presses and releases keys of the USB keyboard that belongs to a display device, one after the other."""
+        for key in keys:
+            for down in (True, False):
+                event = {"type": "key", "data": {"down": down, "key": {"type": "qcode", "data": key}}}
+                self.qmp("input-send-event", device=display, events=[event])
 
     def screen(self) -> list[str]:
         """The 25 lines of the VGA text screen."""

@@ -21,6 +21,7 @@
 #define EMPTY_US    (2000 * 1000u)      /* a drive without a medium is asked again */
 #define READY_US    (5000 * 1000u)      /* a device becomes ready, */
 #define LONG_US     (30 * 1000 * 1000u) /* and one that says that it is on its way */
+#define GONE_US     (1000 * 1000u)      /* a device that was pulled is detached within this time */
 #define TRIES       3u
 #define LUNS        15u
 #define WRITTEN_OFF "usb storage: %s: %s; it is not used"
@@ -40,13 +41,13 @@ enum step {
 	S_PROTECT, /* MODE SENSE */
 	S_IDLE,    /* a block device */
 	S_REQUEST, /* of the block device */
+	S_DEAD,    /* no command gets through; its port will be reset */
 	S_OFF,     /* is not used */
 };
 
 struct storage {
 	struct storage_bot bot;
 	struct block_device block;
-	struct block_request *request;
 	struct usb_transfer control;
 	uint8_t *data; /* DATA_BYTES of alloc() */
 	bool used, expected;
@@ -77,11 +78,8 @@ static void decided(struct storage *s)
 
 static void finish(struct storage *s, enum block_result result)
 {
-	struct block_request *r = s->request;
-	s->request = NULL;
 	s->step = S_IDLE;
-	if (r)
-		r->result = result;
+	block_done(&s->block, result);
 }
 
 static void give_up(struct storage *s, const char *why)
@@ -91,16 +89,21 @@ static void give_up(struct storage *s, const char *why)
 	decided(s);
 }
 
-/* No command gets through any more. */
+/* No command gets through any more. Mostly the device was just pulled: then detach follows. */
 static void dead(struct storage *s)
 {
-	bool gone = s->bot.device->gone;
-	finish(s, gone ? BLOCK_GONE : BLOCK_FAILED);
-	block_vanish(&s->block);
+	s->step = S_DEAD;
+	s->wait_us = now_us + GONE_US;
+}
+
+/* It is dead and still plugged in. */
+static void bury(struct storage *s)
+{
+	s->wait_us = 0;
+	finish(s, BLOCK_FAILED);
 	s->step = S_OFF;
+	block_vanish(&s->block);
 	decided(s);
-	if (gone)
-		return;
 	log_line("usb storage: %s: does not answer; its port is reset", s->name);
 	usb_device_reset(s->bot.device);
 }
@@ -122,7 +125,7 @@ static uint64_t get64(const uint8_t *at)
  * know them. */
 static void request_command(struct storage *s, struct storage_command *c)
 {
-	const struct block_request *r = s->request;
+	const struct block_request *r = s->block.request;
 	bool writes = r->op == BLOCK_WRITE;
 	c->cdb_len = 10;
 	c->timeout_ms = LONG_MS;
@@ -207,7 +210,7 @@ static void send(struct storage *s)
 
 static void enter(struct storage *s, enum step step)
 {
-	s->step = step;
+	s->step = (uint8_t)step;
 	s->tries = 0;
 	s->since_us = now_us;
 	send(s);
@@ -287,7 +290,7 @@ static void sized(struct storage *s, uint64_t last, uint32_t bytes)
 	enter(s, S_PROTECT);
 }
 
-static void start_request(struct block_device *d, struct block_request *r);
+static void start_request(struct block_device *d);
 
 static void appear(struct storage *s, bool read_only)
 {
@@ -310,11 +313,9 @@ static void appear(struct storage *s, bool read_only)
 
 /* --- requests ------------------------------------------------------------------------------ */
 
-static void start_request(struct block_device *d, struct block_request *r)
+static void start_request(struct block_device *d)
 {
-	struct storage *s = d->driver;
-	s->request = r;
-	enter(s, S_REQUEST);
+	enter(d->driver, S_REQUEST);
 }
 
 /* The medium is not the one any more that the block device was made of. */
@@ -352,7 +353,7 @@ static void request_failed(struct storage *s, enum storage_cause cause)
 		return;
 	case STORAGE_UNKNOWN:
 		/* Without the command there is no cache to empty. */
-		finish(s, s->request->op == BLOCK_FLUSH ? BLOCK_OK : BLOCK_FAILED);
+		finish(s, s->block.request->op == BLOCK_FLUSH ? BLOCK_OK : BLOCK_FAILED);
 		return;
 	default:
 		if (s->tries < TRIES) {
@@ -365,7 +366,7 @@ static void request_failed(struct storage *s, enum storage_cause cause)
 
 static void request_good(struct storage *s)
 {
-	const struct block_request *r = s->request;
+	const struct block_request *r = s->block.request;
 	if (s->bot.moved == (r->op == BLOCK_FLUSH ? 0 : r->count * s->block.sector_bytes))
 		finish(s, BLOCK_OK);
 	else
@@ -564,9 +565,15 @@ static void storage_detach(void *state)
 static void storage_tick(uint64_t now)
 {
 	now_us = now;
-	for (uint32_t i = 0; i < STORAGE_DEVICES; i++)
-		if (all[i].used && all[i].wait_us && now >= all[i].wait_us)
-			send(&all[i]);
+	for (uint32_t i = 0; i < STORAGE_DEVICES; i++) {
+		struct storage *s = &all[i];
+		if (!s->used || !s->wait_us || now < s->wait_us)
+			continue;
+		if (s->step == S_DEAD)
+			bury(s);
+		else
+			send(s);
+	}
 }
 
 const struct usb_class storage_class = {.name = "storage",

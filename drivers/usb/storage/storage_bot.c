@@ -24,7 +24,7 @@ static void ends(struct storage_bot *b, enum storage_result result)
 
 static bool submit(struct storage_bot *b, enum step step)
 {
-	b->step = step;
+	b->step = (uint8_t)step;
 	b->t.done = transfer_done;
 	b->t.owner = b;
 	b->t.lazy = b->command.lazy;

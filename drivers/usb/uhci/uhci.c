@@ -5,16 +5,16 @@
  * resume), isochronous transfers, bandwidth reclamation. */
 #include "drivers/usb/uhci/uhci.h"
 
+#include "drivers/usb/usb_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/seam/io.h"
 
 #define RESET_US       10000u /* for HCRESET to clear itself */
 #define HALT_US        3000u  /* for a controller to halt or to start: two frames and some */
+#define STOP_US        1000u  /* for each of both at the end */
 #define PORT_RESET_US  50000u /* USB 2.0, 7.1.7.5 */
-#define ENABLE_TRIES   10u
+#define ENABLE_TRIES   30u
 #define ENABLE_WAIT_US 10u
-
-static const char gone[] = "it no longer answers";
 
 static struct uhci *uhci_of(struct usb_controller *c)
 {
@@ -59,16 +59,16 @@ static bool wait_for(uint16_t port, uint16_t mask, uint16_t value, uint32_t us)
 }
 
 /* Halts the controller and resets it. */
-static const char *reset(uint16_t io)
+static const char *reset(uint16_t io, uint32_t halt_us, uint32_t reset_us)
 {
 	if (io_in16((uint16_t)(io + UHCI_CMD)) == 0xffff)
 		return "it does not answer";
 	io_out16((uint16_t)(io + UHCI_INTR), 0);
 	io_out16((uint16_t)(io + UHCI_CMD), 0);
 	/* One that does not halt is reset while it runs. */
-	(void)wait_for((uint16_t)(io + UHCI_STS), UHCI_STS_HALTED, UHCI_STS_HALTED, HALT_US);
+	(void)wait_for((uint16_t)(io + UHCI_STS), UHCI_STS_HALTED, UHCI_STS_HALTED, halt_us);
 	io_out16((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET);
-	if (!wait_for((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET, 0, RESET_US))
+	if (!wait_for((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET, 0, reset_us))
 		return "its reset does not end";
 	io_out16((uint16_t)(io + UHCI_INTR), 0);
 	io_out16((uint16_t)(io + UHCI_CMD), 0);
@@ -83,7 +83,7 @@ static const char *take(const struct pci_dev *dev)
 		return "it has no registers";
 	/* The firmware's keyboard emulation must not see what follows. */
 	pci_write16(dev, UHCI_LEGSUP, UHCI_LEGSUP_OFF);
-	return reset(io);
+	return reset(io, HALT_US, RESET_US);
 }
 
 /* --- start ----------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	uint32_t size, *frames;
 	struct uhci *u = alloc(sizeof *u, 64);
 	if (!u || !uhci_queue_init(u, &frames))
-		return "no memory";
+		return "not enough memory";
 	u->io = find_ports(dev, &size);
 	if (u->io == 0)
 		return "it has no registers";
@@ -130,7 +130,7 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 
 static void stop(struct usb_controller *c)
 {
-	(void)reset(uhci_of(c)->io);
+	(void)reset(uhci_of(c)->io, STOP_US, STOP_US);
 }
 
 /* --- root ports (2.1.7) ------------------------------------------------------------------ */
@@ -194,7 +194,7 @@ static void port_disable(struct usb_controller *c, uint8_t number)
 
 /* Ends the reset signal and enables the port. The port takes the enable bit only some
  * microseconds after the signal ended, and chips set the change bits meanwhile. A device without
- * start-of-frame packets suspends after 3 ms, so this is done in one go: 100 us at most. */
+ * start-of-frame packets suspends after 3 ms, so this is done in one go: 300 us at most. */
 static void finish_reset(struct uhci *u, uint32_t i)
 {
 	u->port[i].resetting = false;
@@ -217,7 +217,7 @@ static const char *wrong(const struct uhci *u)
 {
 	uint16_t sts = io_in16(reg(u, UHCI_STS));
 	if (sts == 0xffff)
-		return gone;
+		return "it no longer answers";
 	if (sts & UHCI_STS_HSE)
 		return "host system error";
 	if (sts & UHCI_STS_HCPE)

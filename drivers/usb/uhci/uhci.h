@@ -48,9 +48,6 @@ struct uhci {
 	struct uhci_port port[UHCI_PORTS_MAX];
 };
 
-/* For usb_list.c. */
-extern const struct usb_driver uhci_driver;
-
 /* Allocates the schedule, and gives the frame list in *frames. False: no memory. (uhci_queue.c) */
 bool uhci_queue_init(struct uhci *u, uint32_t **frames) MUST_USE;
 

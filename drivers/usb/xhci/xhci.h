@@ -45,6 +45,7 @@ struct xhci_ep {
 	uint8_t tries;    /* Stop Endpoint commands that the controller refused */
 	bool queued;      /* the TD of `t` is on the ring; after a close, a TD without `t` */
 	bool clean;       /* no TD since the data toggle was 0 */
+	bool known;       /* the controller has it in its contexts */
 	bool dead;        /* a command failed; no further transfers */
 	uint32_t moved;   /* bytes of this transfer, as far as events said */
 };

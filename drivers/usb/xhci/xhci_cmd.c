@@ -4,8 +4,8 @@
 
 #include "kernel/seam/io.h"
 
-/* The longest good command is Address Device: a device has 50 ms for SET_ADDRESS (USB 2.0, 9.2.6.3).
- * Both times together are shorter than what the core allows for a cancel. */
+/* The longest good command is Address Device: a device has 50 ms for SET_ADDRESS
+ * (USB 2.0, 9.2.6.3). Both times together are shorter than what the core allows for a cancel. */
 #define COMMAND_US 300000u
 #define ABORT_US   300000u
 

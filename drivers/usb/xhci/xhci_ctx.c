@@ -117,7 +117,7 @@ uint32_t xhci_ctx_configure(struct xhci *x, struct xhci_dev *dev)
 	control[ADD] = 1;
 	for (uint32_t dci = 2; dci < XHCI_DCIS; dci++) {
 		struct xhci_ep *ep = dev->ep[dci];
-		if (!ep || ep->dead)
+		if (!ep || (ep->dead && !ep->known))
 			continue;
 		entries = dci;
 		if (ep->config & EP_DROP)

@@ -248,7 +248,8 @@ static void configured(struct xhci_dev *dev, uint32_t code)
 			continue;
 		ep->config = 0;
 		ep->clean = true;
-		ep->dead = code != CC_SUCCESS;
+		ep->known |= code == CC_SUCCESS;
+		ep->dead |= code != CC_SUCCESS;
 		if (ep->dead && ep->t && !ep->queued)
 			xhci_xfer_end(ep, USB_FAILED);
 	}
@@ -258,7 +259,7 @@ static void configured(struct xhci_dev *dev, uint32_t code)
 static void bury(struct xhci_ep *ep)
 {
 	ep->dead = true;
-	ep->need = 0;
+	ep->need = ep->config = 0;
 	ep->queued = false;
 	if (ep->t)
 		xhci_xfer_end(ep, USB_FAILED);

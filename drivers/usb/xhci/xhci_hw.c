@@ -216,7 +216,7 @@ static void speeds(struct xhci_protocol *p, const volatile uint8_t *psi, uint32_
 		uint32_t v = mmio_read32(psi + 4 * i);
 		uint64_t bits = (uint64_t)(v >> 16) * unit[v >> 4 & 3];
 		if (bits)
-			p->speed[v & 15] = speed_of(bits, p->super);
+			p->speed[v & 15] = (uint8_t)speed_of(bits, p->super);
 	}
 }
 

@@ -117,7 +117,7 @@ void xhci_port_reset(struct usb_controller *c, uint8_t port)
 	struct xhci_port *p = &x->port[port - 1u];
 	xhci_port_read(x, port - 1u);
 	p->off = false;
-	if (!(p->portsc & (PORT_CCS | PORT_CAS)))
+	if (!(p->portsc & (PORT_CCS | PORT_CAS)) || p->state == PORT_RESETS)
 		return;
 	if (!is_super(x, p) || p->used) {
 		start_reset(x, port - 1u);

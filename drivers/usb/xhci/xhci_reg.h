@@ -135,6 +135,7 @@ enum { /* completion codes, table 6-90 */
        CC_RING_STOPPED = 24,
        CC_ABORTED = 25,
        CC_STOPPED = 26,
+       CC_STOPPED_EMPTY = 27, /* the length is invalid */
        CC_STOPPED_SHORT = 28,
        CC_SPLIT = 36,
 };

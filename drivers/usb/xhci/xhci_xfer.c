@@ -184,7 +184,7 @@ static void progress(struct xhci *x, struct xhci_ep *ep, uint32_t at, const stru
 {
 	uint32_t code = TRB_CC(ev->status);
 	bool last = at == ep->td_n - 1u, control = ep->t->endpoint->kind == USB_CONTROL;
-	if (code == CC_STOPPED_SHORT || code == CC_STOPPED + 1)
+	if (code == CC_STOPPED_SHORT || code == CC_STOPPED_EMPTY)
 		return; /* the length is not that of this TRB; the command's own event follows */
 	count(ep, at, TRB_LEFT(ev->status));
 	if (code == CC_STOPPED)
@@ -208,8 +208,8 @@ bool xhci_xfer_event(struct xhci *x, const struct xhci_trb *ev)
 		return true;
 	uint32_t off = ev->ptr - (uint32_t)dma_addr(ep->ring.trb);
 	if (ev->control & TRB_ED || ev->ptr_high != 0 || off % sizeof *ev ||
-	    off >= XHCI_RING * sizeof *ev)
-		return false;
+	    off >= XHCI_RING * sizeof *ev) /* an idle endpoint stops without a TRB */
+		return code == CC_STOPPED_EMPTY;
 	uint32_t at = off / (uint32_t)sizeof *ev - ep->td;
 	if (ep->queued && ep->t && at < ep->td_n)
 		progress(x, ep, at, ev);

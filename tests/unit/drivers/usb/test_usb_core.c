@@ -165,13 +165,35 @@ static void unplugged_and_plugged_in_again(void)
 	usb_fake_plug(f, 2, &device[0]);
 	kit_run(1000);
 	CHECK_EQ(kit_attached, 2);
-	CHECK_EQ(kit_state[0].device->address, 1); /* its address is free again */
+	CHECK_EQ(kit_state[0].device->address, 2); /* not at once that of another one */
 	/* Too fast for a look at the port: its change bit says it. */
 	usb_fake_plug(f, 2, NULL);
 	usb_fake_plug(f, 2, &device[0]);
 	kit_run(1000);
 	CHECK_EQ(kit_attached, 3);
 	CHECK_EQ(kit_detached, 2);
+	kit_end();
+}
+
+/* 127 addresses: those of devices that are gone are given again, those in use are not. */
+static void addresses_are_given_again(void)
+{
+	struct usb_fake *f = kit_start();
+	for (unsigned i = 0; i < 2; i++) {
+		usb_fake_keyboard(&device[i], USB_FULL);
+		usb_fake_plug(f, (uint8_t)(i + 1), &device[i]);
+	}
+	kit_run(1500);
+	CHECK_EQ(kit_attached, 2);
+	uint8_t kept = device[0].address;
+	for (unsigned i = 0; i < 130; i++) {
+		usb_fake_plug(f, 2, NULL);
+		kit_run(10000);
+		usb_fake_plug(f, 2, &device[1]);
+		kit_run(1000);
+		CHECK(device[1].address != 0 && device[1].address != kept);
+	}
+	CHECK_EQ(kit_attached, 2 + 130);
 	kit_end();
 }
 
@@ -357,6 +379,7 @@ int main(void)
 	TEST(the_controller_gives_the_address);
 	TEST(one_device_at_address_0);
 	TEST(unplugged_and_plugged_in_again);
+	TEST(addresses_are_given_again);
 	TEST(a_device_without_a_driver_is_left_alone);
 	TEST(a_class_that_refuses);
 	TEST(a_device_of_a_companion);

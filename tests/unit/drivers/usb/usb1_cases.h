@@ -6,8 +6,7 @@
 
 #include "tests/unit/drivers/usb/usb1_kit.h"
 
-static void hc_begin(void);
-static void hc_end(void);
+#include "tests/unit/drivers/usb/usb1_stream.h"
 
 static void moves_control_data_of_all_lengths(void)
 {
@@ -90,6 +89,28 @@ static void moves_bulk_data_with_the_right_toggles(void)
 	hc_end();
 }
 
+/* What follows a short packet belongs to the next transfer, even when it is ready at once. */
+static void stops_at_a_short_packet(void)
+{
+	static const uint16_t cuts[] = {1, 63, 65, 100, 300, 1023, 1025, 2000};
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *in = kit_endpoint(d, 0x81, USB_BULK, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(cuts); i++) {
+		kit_feed(0, 1, cuts[i] + 200u, false);
+		kit_model[0].in_cut[1] = cuts[i];
+		struct usb_transfer t = kit_transfer(in, kit_bytes[0], USB_TRANSFER_MAX);
+		CHECK(kit_submit(&t) && kit_wait(&t, 100));
+		CHECK_EQ(t.actual, cuts[i]);
+		CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
+		t = kit_transfer(in, kit_bytes[0], USB_TRANSFER_MAX);
+		CHECK(kit_submit(&t) && kit_wait(&t, 100));
+		CHECK_EQ(t.actual, 200);
+		CHECK(kit_is_pattern(kit_bytes[0], cuts[i], 200));
+	}
+	hc_end();
+}
+
 static void waits_for_reports(void)
 {
 	for (unsigned low = 0; low < 2; low++) {
@@ -155,24 +176,31 @@ static void reports_a_stall_and_goes_on(void)
 	hc_end();
 }
 
-/* The endpoint halts behind a part of the data: what came is counted. */
-static void counts_data_in_front_of_a_stall(void)
+/* The endpoint halts behind a part of the data, as sticks do: what came is given. */
+static void gives_data_in_front_of_a_stall(void)
 {
 	hc_begin();
 	struct usb_device *d = kit_plug(0, false);
 	struct usb_endpoint *in = kit_endpoint(d, 0x81, USB_BULK, 64);
 	struct usb_endpoint *out = kit_endpoint(d, 0x02, USB_BULK, 64);
-	kit_feed(0, 1, 2048, false);
-	struct usb_transfer t = kit_transfer(in, kit_bytes[0], 4096);
-	CHECK(kit_submit(&t));
-	while (t.active && kit_model[0].in_at[1] < 2048)
-		kit_frame();
-	kit_model[0].stall = 1 << 1 | 1 << 2;
-	CHECK(kit_wait(&t, 50));
-	CHECK_EQ(t.status, USB_STALLED);
-	CHECK(t.actual <= 2048);
-	CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual & ~1023u));
-	t = kit_transfer(out, kit_bytes[0], 4096);
+	for (uint32_t n = 64; n <= 2048; n *= 2) {
+		memset(kit_bytes, 0, sizeof kit_bytes);
+		kit_feed(0, 1, n, false);
+		struct usb_transfer t = kit_transfer(in, kit_bytes[0], 4096);
+		CHECK(kit_submit(&t));
+		for (unsigned i = 0; i < 100 && kit_model[0].in_at[1] < n; i++)
+			kit_frame();
+		kit_model[0].stall = 1 << 1 | 1 << 2;
+		CHECK(kit_wait(&t, 50));
+		CHECK_EQ(t.status, USB_STALLED);
+		CHECK_EQ(t.actual, n);
+		CHECK(kit_is_pattern(kit_bytes[0], 0, n));
+		kit_model[0].stall = 0;
+		kit_model[0].toggle_in[1] = false;
+		kit_hc->ops->endpoint_reset(kit_hc, in);
+	}
+	kit_model[0].stall = 1 << 2;
+	struct usb_transfer t = kit_transfer(out, kit_bytes[0], 4096);
 	CHECK(kit_submit(&t) && kit_wait(&t, 50));
 	CHECK_EQ(t.status, USB_STALLED);
 	CHECK_EQ(t.actual, 0);
@@ -356,30 +384,39 @@ static void refuses_endpoints_that_cannot_be(void)
 	}
 }
 
-/* All pipes are taken; a device that is closed gives its own back. */
+/* All pipes are taken, each with a transfer; a device that is closed gives them back. */
 static void runs_out_of_pipes(void)
 {
+	static struct usb_endpoint e[100];
+	static struct usb_transfer t[100];
+	static struct usb_device other;
+	unsigned n[2][4] = {{0}};
 	hc_begin();
 	struct usb_device *d = kit_plug(0, false);
-	static struct usb_endpoint e[100];
-	static struct usb_device other;
-	memset(e, 0, sizeof e);
 	for (unsigned round = 0; round < 2; round++) {
-		unsigned n[4] = {0};
-		other = (struct usb_device){.controller = kit_hc, .speed = USB_FULL};
+		other = (struct usb_device){.controller = kit_hc, .speed = USB_FULL, .address = 1};
 		for (unsigned i = 0; i < 100; i++) {
 			e[i] = (struct usb_endpoint){.device = &other,
 			                             .address = 0x81,
 			                             .kind = i % 2 ? USB_BULK : USB_INTERRUPT,
 			                             .max_packet = 64};
-			n[e[i].kind] += kit_hc->ops->endpoint_open(kit_hc, &e[i]);
+			t[i] = kit_transfer(&e[i], kit_bytes[0], 64);
+			if (!kit_hc->ops->endpoint_open(kit_hc, &e[i]))
+				continue;
+			n[round][e[i].kind]++;
+			CHECK(kit_submit(&t[i]));
 		}
-		CHECK(n[USB_BULK] >= 10 && n[USB_BULK] < 50);
-		CHECK(n[USB_INTERRUPT] >= 16 && n[USB_INTERRUPT] < 50);
+		kit_frames(10);
 		kit_hc->ops->device_close(kit_hc, &other);
 		CHECK(e[0].hc == NULL);
+		for (unsigned i = 0; i < 100; i++)
+			CHECK(!t[i].active);
 		kit_frames(20);
 	}
+	CHECK(n[0][USB_BULK] >= 10 && n[0][USB_BULK] < 50);
+	CHECK(n[0][USB_INTERRUPT] >= 16 && n[0][USB_INTERRUPT] < 50);
+	CHECK_EQ(n[1][USB_BULK], n[0][USB_BULK]);
+	CHECK_EQ(n[1][USB_INTERRUPT], n[0][USB_INTERRUPT]);
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
 	hc_end();
 }
@@ -474,10 +511,11 @@ static inline void usb1_cases(void)
 	TEST(takes_short_control_data);
 	TEST(follows_a_larger_endpoint_0);
 	TEST(moves_bulk_data_with_the_right_toggles);
+	TEST(stops_at_a_short_packet);
 	TEST(waits_for_reports);
 	TEST(goes_on_after_naks);
 	TEST(reports_a_stall_and_goes_on);
-	TEST(counts_data_in_front_of_a_stall);
+	TEST(gives_data_in_front_of_a_stall);
 	TEST(reports_babble_and_silence);
 	TEST(refuses_more_than_was_asked_for);
 	TEST(cancels_at_any_time);
@@ -489,6 +527,7 @@ static inline void usb1_cases(void)
 	TEST(refuses_a_second_transfer);
 	TEST(reports_a_flapping_port);
 	TEST(goes_on_from_done);
+	TEST(streams_stay_whole);
 }
 
 #endif

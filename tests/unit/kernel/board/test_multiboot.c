@@ -28,7 +28,7 @@ static void entry(uint64_t base, uint64_t length, uint32_t type)
 static struct multiboot_map parse(void)
 {
 	struct multiboot_map m;
-	multiboot_map(&m, map_bytes, map_len, MIB, HIGH);
+	multiboot_map(&m, map_bytes, map_len, 0, MIB, HIGH);
 	map_len = 0;
 	return m;
 }
@@ -306,6 +306,105 @@ static void blanks_in_front_of_a_command_line(void)
 	CHECK_STR(out, "app=nat");
 }
 
+/* Entries of Multiboot 2: 20 bytes that are used, no size before them. */
+static void entries_of_a_given_length(void)
+{
+	for (uint32_t entry_len = 20; entry_len <= 28; entry_len += 4) {
+		uint8_t bytes[2 * 28] = {0};
+		for (uint32_t i = 0; i < 2; i++) {
+			uint8_t *e = bytes + i * entry_len;
+			put64(e, i ? 0x300000 : MIB);
+			put64(e + 8, i ? 0x1000 : 0xf00000);
+			store32(e + 16, i ? 2 : 1);
+		}
+		struct multiboot_map m;
+		multiboot_map(&m, bytes, 2 * entry_len, entry_len, MIB, HIGH);
+		CHECK_EQ(m.n, 2);
+		CHECK_EQ(m.range[0].end, 0x300000);
+		CHECK_EQ(m.range[1].base, 0x301000);
+		CHECK_EQ(m.range[1].end, 0x1000000);
+		/* The second entry is incomplete. */
+		multiboot_map(&m, bytes, 2 * entry_len - (entry_len - 19), entry_len, MIB, HIGH);
+		CHECK_EQ(m.n, 1);
+	}
+}
+
+static void memory_is_known(void)
+{
+	entry(MIB, 0x700000, 1);
+	entry(0xc0000000u, 0x1000000, 2);
+	entry(0x100000000ull, 0x1000, 1);
+	size_t n = map_len;
+	map_len = 0;
+	CHECK(!multiboot_is_memory(map_bytes, n, 0, 0, MIB));
+	CHECK(multiboot_is_memory(map_bytes, n, 0, 0, MIB + 1));
+	CHECK(multiboot_is_memory(map_bytes, n, 0, 0x7fffff, 0xffffff));
+	CHECK(!multiboot_is_memory(map_bytes, n, 0, 0x800000, 0xffffff));
+	CHECK(!multiboot_is_memory(map_bytes, n, 0, 0xc0000000u, 0xc1000000u));
+	CHECK(multiboot_is_memory(map_bytes, n, 0, 0xc0000000u, 0x200000000ull));
+	CHECK(!multiboot_is_memory(NULL, 0, 0, 0, UINT64_MAX));
+}
+
+/* A frame buffer of 800x600 pixels of 24 bits. */
+static struct multiboot_frame frame_with(uint32_t at, uint32_t value, uint32_t bytes)
+{
+	uint8_t p[MULTIBOOT_FRAME] = {0};
+	struct multiboot_frame f;
+	put64(p, 0xc0000000u);
+	store32(p + 8, 2400);
+	store32(p + 12, 800);
+	store32(p + 16, 600);
+	memcpy(p + 20, "\x18\x01\0\0\x10\x08\x08\x08\x00\x08", 10);
+	memcpy(p + at, &value, bytes);
+	multiboot_frame(&f, p);
+	return f;
+}
+
+static void frame_buffers(void)
+{
+	struct multiboot_frame f = frame_with(0, 0xc0000000u, 4);
+	CHECK_EQ(f.address, 0xc0000000u);
+	CHECK_EQ(f.pitch, 2400);
+	CHECK_EQ(f.width, 800);
+	CHECK_EQ(f.height, 600);
+	CHECK_EQ(f.bits, 24);
+	CHECK(f.red.position == 16 && f.red.size == 8 && f.green.position == 8);
+	CHECK(f.green.size == 8 && f.blue.position == 0 && f.blue.size == 8);
+	CHECK_EQ(frame_with(4, 0xe0, 4).address, 0xe0c0000000ull);
+}
+
+/* Each of these fields alone makes it one that cannot be used. */
+static void impossible_frame_buffers(void)
+{
+	static const struct {
+		uint32_t at, value, bytes;
+	} wrong[] = {
+	        {0, 0, 4}, /* address 0 (virtio-gpu) */
+	        {8, 2399, 4},   {8, UINT32_MAX, 4},  {12, 0, 4},
+	        {12, 801, 4},   {12, UINT32_MAX, 4}, {16, 0, 4},
+	        {16, 16385, 4}, {16, UINT32_MAX, 4}, {20, 0, 1},
+	        {20, 8, 1},     {20, 25, 1},         {20, 32, 1}, /* 3200 bytes */
+	        {21, 0, 1},     {21, 2, 1},                       /* indexed colours; text */
+	        {24, 17, 1},    {25, 9, 1},          {25, 0, 1},
+	        {26, 255, 1},   {27, 255, 1},        {28, 25, 1},
+	        {29, 0, 1},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct multiboot_frame f = frame_with(wrong[i].at, wrong[i].value, wrong[i].bytes);
+		CHECK_EQ(f.bits, 0);
+	}
+	/* The last line would be behind the last address. */
+	uint8_t p[MULTIBOOT_FRAME] = {0};
+	struct multiboot_frame f;
+	put64(p, UINT64_MAX - 100);
+	store32(p + 8, 2400);
+	store32(p + 12, 800);
+	store32(p + 16, 600);
+	memcpy(p + 20, "\x18\x01\0\0\x10\x08\x08\x08\x00\x08", 10);
+	multiboot_frame(&f, p);
+	CHECK_EQ(f.bits, 0);
+}
+
 int main(void)
 {
 	TEST(a_pc_with_a_hole_and_memory_above_4_gb);
@@ -325,5 +424,9 @@ int main(void)
 	TEST(memory_above_4_gb_is_left_out);
 	TEST(an_entry_too_long_is_the_last);
 	TEST(blanks_in_front_of_a_command_line);
+	TEST(entries_of_a_given_length);
+	TEST(memory_is_known);
+	TEST(frame_buffers);
+	TEST(impossible_frame_buffers);
 	return tap_done();
 }

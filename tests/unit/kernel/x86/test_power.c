@@ -75,6 +75,7 @@ static uint32_t table(const char *name, const void *body, size_t len)
 static struct machine {
 	/* What exists. */
 	bool acpi, two_blocks, legacy, long_list;
+	bool by_loader;          /* no root pointer in the BIOS's memory: the boot loader gave it */
 	const char *dsdt, *ssdt; /* AML; NULL: no table */
 	bool reset_port, reset_memory;
 	unsigned kbc_deaf; /* how many reset commands the controller does not hear */
@@ -241,6 +242,10 @@ static void add_tables(void)
 		store32(root + 16, table("RSDT", entry, n * sizeof entry[0]));
 	}
 	add_sum(root, 20, 8);
+	if (m.by_loader) {
+		acpi_tables_root(root, m.long_list ? ROOT_NEW : ROOT_OLD);
+		memset(root, 0, ROOT_NEW);
+	}
 }
 
 /* Runs a way to end the machine `with`. Gives how it ended. */
@@ -252,6 +257,7 @@ static enum end run(struct machine with, void (*way)(void))
 	m = with;
 	memset(bios, 0, sizeof bios);
 	next_address = BIOS + 0x2000;
+	acpi_tables_root(NULL, 0);
 	if (m.acpi)
 		add_tables();
 	enum end how = (enum end)setjmp(ended);
@@ -291,6 +297,36 @@ static void s5_in_a_secondary_table(void)
 	             power_off),
 	         OFF);
 	CHECK_EQ(run((struct machine){.acpi = true, .ssdt = S5}, power_off), OFF);
+}
+
+/* On UEFI the root pointer is only in what the boot loader hands over. */
+static void a_root_pointer_by_the_loader(void)
+{
+	struct machine with = {.acpi = true, .dsdt = S5, .by_loader = true};
+	CHECK_EQ(run(with, power_off), OFF);
+	with.long_list = true;
+	CHECK_EQ(run(with, power_off), OFF);
+}
+
+/* A copy that is damaged or cut short is not used: the one in the BIOS's memory is. */
+static void a_damaged_root_pointer_by_the_loader(void)
+{
+	uint8_t root[ROOT_NEW] = "RSD PTR ";
+	add_sum(root, 20, 8);
+	acpi_tables_root(root, 20);
+	CHECK_EQ(given[0], 'R');
+	acpi_tables_root(root, 19);
+	CHECK_EQ(given[0], 0);
+	root[10] ^= 1;
+	acpi_tables_root(root, 20);
+	CHECK_EQ(given[0], 0);
+	root[10] ^= 1;
+	root[ROOT_REVISION] = 2;
+	add_sum(root, 20, 8);
+	acpi_tables_root(root, 35);
+	CHECK_EQ(given[0], 0);
+	acpi_tables_root(root, 36);
+	CHECK_EQ(given[0], 'R');
 }
 
 /* Every event that is pending at the power-off wakes the machine if it is enabled; WAK_STS
@@ -351,6 +387,8 @@ int main(void)
 {
 	TEST(off);
 	TEST(s5_in_a_secondary_table);
+	TEST(a_root_pointer_by_the_loader);
+	TEST(a_damaged_root_pointer_by_the_loader);
 	TEST(pending_events);
 	TEST(restart_by_acpi);
 	TEST(restart_by_the_keyboard_controller);

@@ -1,0 +1,374 @@
+/* The OHCI driver against the controller's model. */
+#include "tests/unit/drivers/usb/usb1_cases.h"
+
+#include "drivers/usb/usb_list.h"
+#include "tests/models/ohci_model.h"
+
+static struct ohci_model model;
+
+static void hc_frame(void)
+{
+	ohci_model_frame(&model);
+}
+
+static void hc_frame_end(void)
+{
+	ohci_model_frame_end(&model);
+}
+
+static void hc_plug(unsigned port, struct usb1_device *d)
+{
+	ohci_model_plug(&model, port, d);
+}
+
+/* Puts a controller on the bus, without a start. */
+static void put(void)
+{
+	kit_machine();
+	ohci_model_init(&model, 0);
+}
+
+/* Starts it and waits until its ports are there. */
+static void start(void)
+{
+	const char *wrong = kit_start(&ohci_driver, 0);
+	CHECK(wrong == NULL);
+	if (wrong)
+		printf("# %s\n", wrong);
+	kit_frames(90);
+}
+
+static void hc_begin(void)
+{
+	put();
+	start();
+}
+
+static void hc_end(void)
+{
+	uint64_t before = host_now_us;
+	kit_hc->ops->stop(kit_hc);
+	CHECK(host_now_us - before < 2000);
+	CHECK(ohci_model_quiet(&model));
+	CHECK(kit_failed == NULL);
+	if (kit_failed)
+		printf("# %s\n", kit_failed);
+	CHECK_EQ(pci_model_faults(), 0);
+}
+
+static void takes_it_from_the_firmware(void)
+{
+	hc_begin();
+	CHECK(!model.forced);
+	CHECK_EQ(model.control, 0x2b7);
+	CHECK_EQ(model.resets, 1);
+	CHECK_EQ(model.interval & 0x3fff, 0x2ed0); /* the firmware's */
+	CHECK_EQ(model.periodic_start, 0x2ed0 * 9 / 10);
+	CHECK_EQ(model.enable, 0);
+	CHECK_EQ(kit_hc->n_ports, 3);
+	hc_end();
+}
+
+/* Polls as the core does without transfers, each 10 ms. */
+static void idle_ms(unsigned ms)
+{
+	for (; ms >= 10; ms -= 10) {
+		for (unsigned i = 0; i < 9; i++) {
+			hc_frame();
+			host_now_us += 1000;
+			hc_frame_end();
+		}
+		kit_frame();
+	}
+}
+
+/* Starts it, and checks that this took at most `ms`. Gives what is wrong. */
+static const char *start_within(unsigned ms)
+{
+	uint64_t before = host_now_us;
+	const char *wrong = kit_start(&ohci_driver, 0);
+	CHECK(host_now_us - before <= 1000ull * ms);
+	CHECK_EQ(pci_model_faults(), 0);
+	return wrong ? wrong : "";
+}
+
+static void waits_for_slow_firmware(void)
+{
+	put();
+	model.firmware_us = 19000;
+	CHECK_STR(start_within(20), "");
+	kit_frames(90);
+	CHECK(!model.forced);
+	(void)kit_plug(0, false);
+	hc_end();
+}
+
+static void waits_in_the_background(void)
+{
+	put();
+	model.firmware_us = 3000000;
+	CHECK_STR(start_within(21), "");
+	idle_ms(2500);
+	CHECK_EQ(model.resets, 0);
+	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
+	kit_hc->ops->port_reset(kit_hc, 1);
+	idle_ms(600);
+	CHECK(!model.forced);
+	(void)kit_plug(0, false);
+	hc_end();
+}
+
+static void takes_it_by_force(void)
+{
+	put();
+	model.firmware_never = true;
+	CHECK_STR(start_within(21), "");
+	idle_ms(4800);
+	CHECK(!model.forced);
+	idle_ms(300);
+	CHECK(model.forced);
+	(void)kit_plug(0, false);
+	hc_end();
+}
+
+/* One that was not the firmware's is started at once. */
+static void starts_one_that_nobody_has(void)
+{
+	put();
+	model.control = 0x200;
+	model.interval = 0x2edf;
+	CHECK_STR(start_within(1), "");
+	kit_frames(90);
+	CHECK_EQ(model.interval & 0x3fff, 0x2edf);
+	CHECK_EQ(model.periodic_start, 10799);
+	(void)kit_plug(0, false);
+	hc_end();
+}
+
+static void corrects_a_wrong_interval(void)
+{
+	static const uint16_t wrong[] = {0, 0x3fff, 0x2edf - 65, 0x2edf + 65};
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		put();
+		model.interval = wrong[i];
+		CHECK_STR(start_within(10), "");
+		kit_frames(90);
+		CHECK_EQ(model.interval & 0x3fff, 0x2edf);
+		hc_end();
+	}
+}
+
+static void ends_the_keyboard_emulation(void)
+{
+	put();
+	model.legacy = true;
+	start();
+	CHECK_EQ(model.hce, 0);
+	hc_end();
+}
+
+static void refuses_controllers_that_cannot_be(void)
+{
+	put();
+	model.gone = true;
+	CHECK_STR(start_within(1), "it does not answer");
+	put();
+	model.n_ports = 0;
+	CHECK_STR(start_within(10), "it has no ports");
+	put();
+	host_arena(20000);
+	CHECK_STR(start_within(10), "not enough memory");
+	put();
+	store32(model.pci.cfg + 0x10, 0);
+	store32(model.pci.writable + 0x10, 0);
+	CHECK_STR(start_within(1), "it has no registers");
+}
+
+/* Some chips ignore registers while the bus is suspended. */
+static void starts_one_that_is_deaf_while_suspended(void)
+{
+	put();
+	model.deaf_suspended = true;
+	start();
+	(void)kit_plug(0, false);
+	hc_end();
+}
+
+static void switches_power_of_single_ports(void)
+{
+	put();
+	model.single_power = true;
+	start();
+	(void)kit_plug(2, false);
+	hc_end();
+}
+
+static void check_failed(const char *reason)
+{
+	CHECK_STR(kit_failed ? kit_failed : "", reason);
+	kit_failed = NULL;
+	kit_hc->ops->stop(kit_hc);
+	CHECK(ohci_model_quiet(&model) || model.gone);
+	CHECK_EQ(pci_model_faults(), 0);
+}
+
+static void switches_off_one_that_does_not_start(void)
+{
+	put();
+	model.reset_stuck = true;
+	start();
+	CHECK_STR(kit_failed ? kit_failed : "", "its reset does not end");
+	put();
+	model.deaf = true;
+	start();
+	check_failed("it does not keep its frame interval");
+	put();
+	model.never_starts = true;
+	start();
+	kit_frames(250);
+	check_failed("its frames stand still");
+}
+
+static void switches_itself_off(void)
+{
+	hc_begin();
+	(void)kit_plug(0, false);
+	ohci_model_error(&model);
+	kit_frame();
+	check_failed("unrecoverable error");
+	hc_begin();
+	model.gone = true;
+	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
+	kit_frame();
+	check_failed("it no longer answers");
+	hc_begin();
+	model.frames_stuck = true;
+	kit_frames(190);
+	CHECK(!kit_failed);
+	kit_frames(20);
+	check_failed("its frames stand still");
+}
+
+static void notices_a_damaged_done_list(void)
+{
+	for (enum ohci_model_lie lie = OHCI_LIE_LOOP; lie <= OHCI_LIE_IDLE; lie++) {
+		hc_begin();
+		struct usb_device *d = kit_plug(0, false);
+		struct usb_transfer t = kit_request(d, 0xc0, 1, 100, kit_bytes[0], 100);
+		model.lie = lie;
+		CHECK(kit_submit(&t));
+		kit_frames(10);
+		CHECK_STR(kit_failed ? kit_failed : "", "its list of what is done is damaged");
+	}
+}
+
+/* A position outside the buffer: the transfer fails, and nothing is written behind it. */
+static void does_not_believe_positions(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	memset(kit_bytes, 0xee, sizeof kit_bytes);
+	model.lie = OHCI_LIE_BUFFER;
+	CHECK_EQ(kit_control(d, 0xc0, 1, 5, kit_bytes[0], 64, NULL), USB_FAILED);
+	CHECK_EQ(kit_bytes[0][64], 0xee);
+	model.lie = OHCI_LIE_NONE;
+	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
+	hc_end();
+}
+
+static void gives_50_ms_of_reset_signal(void)
+{
+	hc_begin();
+	(void)kit_plug(0, true);
+	CHECK_EQ(model.pulses[0], 5);
+	model.port_stuck = true;
+	usb1_device_init(&kit_model[1], false);
+	hc_plug(1, &kit_model[1]);
+	kit_hc->ops->port_reset(kit_hc, 2);
+	kit_frames(480);
+	CHECK(kit_hc->ops->port(kit_hc, 2).bits & USB_PORT_RESETTING);
+	kit_frames(30);
+	CHECK_EQ(kit_hc->ops->port(kit_hc, 2).bits, USB_PORT_CONNECTED);
+	hc_end();
+}
+
+static void leaves_idle_lists_alone(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	kit_frames(3);
+	unsigned before = model.control_scans;
+	kit_frames(100);
+	CHECK_EQ(model.control_scans, before);
+	struct usb_endpoint *key = kit_endpoint(d, 0x81, USB_INTERRUPT, 8);
+	struct usb_transfer k = kit_transfer(key, kit_bytes[1], 8);
+	CHECK(kit_submit(&k));
+	before = kit_model[0].transactions;
+	kit_frames(80);
+	CHECK_EQ(kit_model[0].transactions - before, 10);
+	hc_end();
+}
+
+/* The memory of a cancelled transfer is left alone until the controller has done with it. */
+static void waits_for_the_end_of_the_frame(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *key = kit_endpoint(d, 0x81, USB_INTERRUPT, 8);
+	struct usb_transfer k = kit_transfer(key, kit_bytes[1], 8);
+	CHECK(kit_submit(&k));
+	kit_frames(10);
+	kit_hc->ops->cancel(kit_hc, &k);
+	for (unsigned frame = 0; frame < 3; frame++) {
+		hc_frame();
+		for (unsigned i = 0; i < 10; i++)
+			kit_hc->ops->poll(kit_hc, host_now_us);
+		CHECK(k.active);
+		hc_frame_end();
+	}
+	CHECK(kit_wait(&k, 3));
+	hc_end();
+}
+
+/* A device that sent an odd number of packets before the cancel: the toggle goes on from there. */
+static void keeps_the_toggle_of_a_part(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *in = kit_endpoint(d, 0x81, USB_BULK, 64);
+	for (unsigned packets = 1; packets < 5; packets++) {
+		kit_feed(0, 1, 64 * packets, false);
+		struct usb_transfer t = kit_transfer(in, kit_bytes[0], 1024);
+		CHECK(kit_submit(&t) && !kit_wait(&t, 20));
+		kit_hc->ops->cancel(kit_hc, &t);
+		CHECK(kit_wait(&t, 20));
+		CHECK_EQ(t.status, USB_CANCELLED);
+		CHECK_EQ(t.actual, 64 * packets);
+		CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
+	}
+	hc_end();
+}
+
+int main(void)
+{
+	TEST(takes_it_from_the_firmware);
+	TEST(waits_for_slow_firmware);
+	TEST(waits_in_the_background);
+	TEST(takes_it_by_force);
+	TEST(starts_one_that_nobody_has);
+	TEST(corrects_a_wrong_interval);
+	TEST(ends_the_keyboard_emulation);
+	TEST(refuses_controllers_that_cannot_be);
+	TEST(starts_one_that_is_deaf_while_suspended);
+	TEST(switches_power_of_single_ports);
+	TEST(switches_off_one_that_does_not_start);
+	TEST(switches_itself_off);
+	TEST(notices_a_damaged_done_list);
+	TEST(does_not_believe_positions);
+	TEST(gives_50_ms_of_reset_signal);
+	TEST(leaves_idle_lists_alone);
+	TEST(waits_for_the_end_of_the_frame);
+	TEST(keeps_the_toggle_of_a_part);
+	usb1_cases();
+	return tap_done();
+}
