@@ -309,6 +309,27 @@ static void leaves_idle_lists_alone(void)
 	hc_end();
 }
 
+/* The memory of a cancelled transfer is left alone until the controller has done with it. */
+static void waits_for_the_end_of_the_frame(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *key = kit_endpoint(d, 0x81, USB_INTERRUPT, 8);
+	struct usb_transfer k = kit_transfer(key, kit_bytes[1], 8);
+	CHECK(kit_submit(&k));
+	kit_frames(10);
+	kit_hc->ops->cancel(kit_hc, &k);
+	for (unsigned frame = 0; frame < 3; frame++) {
+		hc_frame();
+		for (unsigned i = 0; i < 10; i++)
+			kit_hc->ops->poll(kit_hc, host_now_us);
+		CHECK(k.active);
+		hc_frame_end();
+	}
+	CHECK(kit_wait(&k, 3));
+	hc_end();
+}
+
 /* A device that sent an odd number of packets before the cancel: the toggle goes on from there. */
 static void keeps_the_toggle_of_a_part(void)
 {
@@ -346,6 +367,7 @@ int main(void)
 	TEST(does_not_believe_positions);
 	TEST(gives_50_ms_of_reset_signal);
 	TEST(leaves_idle_lists_alone);
+	TEST(waits_for_the_end_of_the_frame);
 	TEST(keeps_the_toggle_of_a_part);
 	usb1_cases();
 	return tap_done();
