@@ -51,11 +51,6 @@ enum shell_step shell_list_config_changed(struct shell_list *l, char *buf, size_
 enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_usb(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size);
-/* `edit`: opens the editor; with a key changes the draft. `save`, `apply`, `keep`. */
-enum shell_step shell_list_edit(struct shell_list *l, char *buf, size_t size);
-enum shell_step shell_list_save(struct shell_list *l, char *buf, size_t size);
-enum shell_step shell_list_apply(struct shell_list *l, char *buf, size_t size);
-enum shell_step shell_list_keep(struct shell_list *l, char *buf, size_t size);
 /* `address` and `route`: carry out the change that the argument names (net/setup/gw_change.h). */
 enum shell_step shell_list_address(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_route(struct shell_list *l, char *buf, size_t size);

@@ -32,7 +32,6 @@ enum {
 	CHANGES = CSC | PEDC | OCC,
 };
 #define HALT_US   1000u /* at most 16 micro-frames (2.3.1) */
-#define FOLLOW_US 500u
 #define RESET_US  20000u
 #define PORT_US   1500u  /* at most 2 ms (2.3.9) */
 #define SIGNAL_US 50000u /* USB 2.0 7.1.7.5 */
@@ -160,7 +159,7 @@ static void schedule_follow(struct ehci_model *m, unsigned which, uint32_t on, u
 	}
 	if (!m->follow_us[which])
 		m->follow_us[which] = host_now_us;
-	if (host_now_us < m->follow_us[which] + FOLLOW_US)
+	if (host_now_us < m->follow_us[which] + m->lag_us)
 		return;
 	m->sts ^= runs;
 	if (have)
@@ -426,6 +425,7 @@ void ehci_model_init(struct ehci_model *m, uint8_t slot, unsigned ports, unsigne
 	m->pci.writable[EHCI_MODEL_EECP + 2] = m->pci.writable[EHCI_MODEL_EECP + 3] = 1;
 	memset(m->pci.writable + EHCI_MODEL_EECP + 4, 0xff, 4);
 	m->bios_us = 30000;
+	m->lag_us = 500;
 	m->cmd |= RS;
 	m->sts &= ~(uint32_t)HALTED;
 	m->config = 1;

@@ -114,6 +114,7 @@ struct ehci_model {
 	uint32_t bios_us;  /* the firmware gives the semaphore up after this time */
 	uint64_t asked_us; /* when it was asked */
 	bool no_halt, no_start, no_reset_end, no_port_end, no_follow, gone;
+	uint32_t lag_us;  /* how late a schedule follows its switch */
 	bool iaa_lost;    /* IAAD clears, IAA does not come */
 	bool iaa_stuck;   /* IAAD stays */
 	bool late_write;  /* a busy queue is kept until the second answer */

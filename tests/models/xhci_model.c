@@ -181,6 +181,8 @@ static void command_write(struct xhci_model *m, uint32_t v)
 	if (v & 2) {
 		if (!(m->usbsts & 1) && !m->never_halts)
 			pci_model_fault("reset while it runs");
+		if (m->never_halts && m->reset_stuck)
+			return;
 		reset(m);
 		return;
 	}
@@ -227,6 +229,8 @@ static void port_time(struct xhci_model *m, unsigned port)
 		p->portsc |= PED | psiv(m, p->usb);
 		p->usb->address = 0;
 		memset(p->usb->toggle, 0, sizeof p->usb->toggle);
+		if (p->usb->fake)
+			p->usb->fake->address = p->usb->fake->configuration = 0;
 	}
 	port_changed(m, port, PRC | (p->warm ? WRC : 0));
 }
@@ -235,8 +239,8 @@ static uint32_t port_read(struct xhci_model *m, unsigned port)
 {
 	struct xhci_model_port *p = &m->port[port];
 	port_time(m, port);
-	/* PR may read 0 at once, before the reset has begun. */
-	return p->resetting && p->reset_until - host_now_us > m->port_reset_us - 100
+	/* PR may read 0 at first, before the reset has begun. */
+	return p->resetting && p->reset_until - host_now_us > m->port_reset_us - 5000
 	               ? p->portsc & ~PR
 	               : p->portsc;
 }
@@ -334,13 +338,15 @@ static uint32_t extended_read(const struct xhci_model *m, uint32_t off)
 {
 	uint32_t n_usb2 = m->psi ? 3 : 0, n_usb3 = m->psi ? 1 : 0;
 	const uint32_t usb = 0x20425355, end = m->no_ports ? 8u << 8 : 0;
+	if (m->chain_long && off >= 0x10)
+		return 1u << 8 | 10;
 	switch (off) {
 	case 0x00:
 		return m->usblegsup | 4u << 8 | 1;
 	case 0x04:
 		return m->usblegctl;
 	case 0x10: /* debug capability */
-		return (m->chain_loops ? 0xfcu : 4u) << 8 | 10;
+		return 4u << 8 | 10;
 	case 0x20:
 		return 2u << 24 | 12u << 8 | 2; /* 0x30 on */
 	case 0x24:
@@ -423,6 +429,7 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 		pci_model_fault("register 0x%x is read in a reset", off);
 	if (off >= PORTS && off < PORTS + 16 * XHCI_MODEL_PORTS)
 		return off % 16 == 0 ? port_read(m, (off - PORTS) / 16 + 1) : 0;
+	m->extended_reads += off >= EXTENDED;
 	if (off >= EXTENDED && off < EXTENDED + 0x100)
 		return extended_read(m, off - EXTENDED);
 	switch (off) {
@@ -441,8 +448,8 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	case IR0 + 8:
 		return m->erstsz;
 	default:
-		if (off < EXTENDED + 0x1000 && off >= EXTENDED)
-			return 0;
+		if (off >= EXTENDED)
+			return m->chain_long ? 1u << 8 | 10 : 0;
 		pci_model_fault("read of register 0x%x", off);
 		return 0;
 	}
@@ -468,7 +475,7 @@ static void crcr_write(struct xhci_model *m, bool high, uint32_t v)
 			return;
 		if (m->late && m->commands_stuck) { /* the command ends just then */
 			m->commands_stuck = false;
-			xhci_model_commands(m);
+			m->abort_at = host_now_us + 5000;
 		}
 		xhci_model_commands(m);
 		return;
@@ -484,11 +491,13 @@ static void crcr_write(struct xhci_model *m, bool high, uint32_t v)
 
 static void doorbell(struct xhci_model *m, unsigned slot, uint32_t v)
 {
-	if (m->usbsts & 1) {
-		pci_model_fault("doorbell %u of a halted controller", slot);
+	if (m->usbsts & 1) { /* one that failed may not have been noticed yet */
+		if (!(m->usbcmd & 1))
+			pci_model_fault("doorbell %u of a halted controller", slot);
 	} else if (slot == 0) {
-		if (v)
-			pci_model_fault("doorbell 0 with 0x%x", v);
+		if (v || m->aborting)
+			pci_model_fault("doorbell 0 with 0x%x%s", v,
+			                m->aborting ? " while the ring stops" : "");
 		m->crr = true;
 	} else {
 		unsigned dci = v & 0xff;

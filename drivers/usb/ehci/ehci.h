@@ -53,7 +53,7 @@ struct ehci_queue {
 	uint8_t *page;        /* buffer of t, or NULL: slot->small */
 	uint8_t period;       /* interrupt: frames between two services */
 	uint8_t phase;        /* of period EHCI_PHASES: the frame */
-	uint16_t load;        /* interrupt, full or low speed: byte times of full speed */
+	uint16_t load;        /* interrupt: byte times of full speed, 1 at high speed */
 	/* The transaction translator on the way; NULL: none. */
 	struct usb_device *tt_hub;
 	uint8_t tt_port; /* 1 if the hub has a single one */

@@ -89,7 +89,7 @@ bool ehci_endpoint_open(struct usb_controller *c, struct usb_endpoint *end)
 	if (end->kind != USB_INTERRUPT)
 		return true;
 	q->period = slow(end) ? EHCI_PHASES : 1;
-	q->load = q->tt_hub ? load_of(end) : 0;
+	q->load = q->tt_hub ? load_of(end) : 1;
 	if (ehci_phase(e, q))
 		return true;
 	*q = (struct ehci_queue){.slot = q->slot};

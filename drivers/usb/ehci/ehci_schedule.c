@@ -107,7 +107,7 @@ static void left(struct ehci *e)
 	ehci_queue_left(e, q);
 }
 
-/* Begins with the next queue that is to leave. False when it must wait. */
+/* Begins with a queue that is to leave, if that can be done now. */
 static void begin(struct ehci *e, struct ehci_queue *q, uint32_t sts)
 {
 	bool periodic = q->kind == USB_INTERRUPT;
@@ -222,7 +222,8 @@ void ehci_schedule_poll(struct ehci *e, uint32_t sts)
 
 /* --- bandwidth ---------------------------------------------------------------------------- */
 
-/* What the interrupt endpoints behind the same transaction translator take in a frame. */
+/* What the interrupt endpoints behind the same transaction translator take in a frame. Those of
+ * high speed count as if they had one, only so that they are spread over the frames. */
 static uint32_t tt_load(const struct ehci *e, const struct ehci_queue *q, unsigned phase)
 {
 	uint32_t sum = q->load;

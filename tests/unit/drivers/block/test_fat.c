@@ -275,6 +275,7 @@ static void only_the_active_fat_is_used(void)
 	CHECK(memcmp(fat, garbage, bytes) == 0);
 	store16(kit_bytes + 0x28, 0x82); /* there is no third copy */
 	CHECK_EQ(kit_open(0), FAT_BAD);
+	CHECK_STR(kit_fat.wrong, "the stick's FAT is damaged: sizes that contradict each other");
 	kit_unmap();
 }
 

@@ -302,7 +302,7 @@ static void little_room(void)
 {
 	start();
 	grid_box(&g, 0, 0, GRID_SERIAL, GRID_COLUMNS, NULL);
-	char out[64];
+	char out[GRID_VT100_LEAST];
 	CHECK_EQ(grid_vt100_draw(&v, &g, out, GRID_VT100_LEAST - 1), 0);
 	draw(GRID_VT100_LEAST);
 	CHECK(same());

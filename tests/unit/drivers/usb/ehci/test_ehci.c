@@ -205,6 +205,12 @@ static void cancel(void)
 		CHECK(memcmp(kit_t[0].data, "bulk", 4) == 0);
 		CHECK(memcmp(kit_t[1].data, "key", 3) == 0);
 	}
+	for (unsigned i = 0; i < 20; i++) { /* the next one at once */
+		kit_submit(1, key, 8);
+		kit_ms(1 + i);
+		kit_c->ops->cancel(kit_c, &kit_t[1]);
+		CHECK_EQ(kit_wait(&kit_t[1], 30), USB_CANCELLED);
+	}
 	m->nak = true;
 	kit_request(2, d, 0x80, 6, 0x100, 0, 18);
 	kit_ms(5);
@@ -486,6 +492,75 @@ static void schedules_go_off_and_on(void)
 	kit_end();
 }
 
+/* Schedules that follow their switches late are not switched meanwhile. */
+static void schedules_that_lag(void)
+{
+	kit_begin(4, 1);
+	struct usb_device *d = kit_device_at_1(1);
+	for (unsigned i = 0; i < 40; i++) {
+		kit_model.lag_us = 500 * (i % 20);
+		struct usb_endpoint *key = kit_end_open(d, 0x81, USB_INTERRUPT, 8, 8);
+		kit_submit(0, key, 8);
+		kit_ms(i % 13);
+		kit_c->ops->device_close(kit_c, d);
+		kit_ms(i % 11);
+		d = kit_open(1, NULL);
+		kit_model.device[1].config_len = 18;
+		kit_alive(d);
+		kit_ms(90 + i % 30);
+	}
+	CHECK_EQ(kit_failures, 0);
+	kit_end();
+}
+
+/* The periodic schedule is needed while a doorbell is not answered. */
+static void schedule_starts_while_the_doorbell_rings(void)
+{
+	kit_begin(4, 1);
+	struct usb_device *d = kit_device_at_1(1);
+	struct usb_endpoint *in = kit_end_open(d, 0x81, USB_BULK, 512, 0);
+	struct usb_endpoint *key = kit_end_open(d, 0x82, USB_INTERRUPT, 8, 8);
+	kit_submit(0, in, 512);
+	kit_ms(5);
+	kit_c->ops->cancel(kit_c, &kit_t[0]);
+	kit_ms(1);
+	CHECK(kit_model.cmd & CMD_IAAD);
+	ehci_model_send(kit_model_end(key), "key", 3);
+	CHECK_EQ(kit_wait(kit_submit(1, key, 8), 20), USB_OK);
+	CHECK_EQ(kit_t[0].status, USB_CANCELLED);
+	kit_end();
+}
+
+/* Endpoints of each frame are served also where all frames have others. */
+static void interrupt_endpoints_of_both_kinds(void)
+{
+	kit_begin(4, 1);
+	struct usb_device *d = kit_device_at_1(1);
+	static struct usb_endpoint e[12];
+	for (unsigned i = 0; i < 12; i++) {
+		e[i] = (struct usb_endpoint){.device = d,
+		                             .address = (uint8_t)(0x81 + i),
+		                             .kind = USB_INTERRUPT,
+		                             .interval = i < 10 ? 8 : 4,
+		                             .max_packet = 8};
+		kit_model.device[1].in[1 + i].size = 8;
+		CHECK(kit_c->ops->endpoint_open(kit_c, &e[i]));
+		kit_submit(i, &e[i], 8);
+	}
+	kit_ms(20);
+	for (unsigned i = 0; i < 32; i++)
+		for (unsigned k = 10; k < 12; k++) {
+			ehci_model_send(&kit_model.device[1].in[1 + k], "fast", 4);
+			CHECK_EQ(kit_wait(&kit_t[k], 2), USB_OK);
+			kit_submit(k, &e[k], 8);
+		}
+	for (unsigned k = 0; k < 10; k++) {
+		ehci_model_send(&kit_model.device[1].in[1 + k], "slow", 4);
+		CHECK_EQ(kit_wait(&kit_t[k], 10), USB_OK);
+	}
+	kit_end();
+}
+
 /* In whatever order interrupt queues come and go, all of them are served. */
 static void interrupt_queues_come_and_go(void)
 {
@@ -541,6 +616,9 @@ int main(void)
 	TEST(endpoints_run_out);
 	TEST(endpoints_that_lie);
 	TEST(schedules_go_off_and_on);
+	TEST(schedules_that_lag);
+	TEST(schedule_starts_while_the_doorbell_rings);
+	TEST(interrupt_endpoints_of_both_kinds);
 	TEST(interrupt_queues_come_and_go);
 	return tap_done();
 }

@@ -69,12 +69,15 @@ static void chains_of_capabilities(void)
 		m->more = 1 | (uint32_t)next[i][0] << 8;
 		m->pci.cfg[0x50] = 7; /* another capability */
 		m->pci.cfg[0x51] = next[i][1];
+		m->pci.cfg[0xfc] = 1; /* no room for its second word */
+		m->pci.writable[0] = 0xff;
 		legacy()[1] = 0x50; /* a loop, unless the legacy capability ends the search */
 		bool found = i == 0 || i == 2;
 		if (!found)
 			legacy()[2] = 0;
 		CHECK(take() == NULL);
 		CHECK_EQ(load32(legacy() + 4) == 0, found);
+		CHECK_EQ(load16(m->pci.cfg), 0x8086);
 		CHECK_EQ(pci_model_faults(), 0);
 	}
 }

@@ -187,7 +187,7 @@ static void hub_is_gone(void)
 			struct usb_device *hub = kit_hub(false);
 			struct usb_device *d = kit_behind(3, hub, 6, USB_FULL);
 			kit_model.device[3].split_late = 1u << 30;
-			kit_request(0, d, 0x80, 6, 0x100, 0, 18);
+			kit_request(0, d, 0x80, 6, 0x100, 0, 200);
 			kit_ms(5);
 			kit_c->ops->cancel(kit_c, &kit_t[0]);
 			kit_ms(ms);

@@ -301,6 +301,28 @@ static void a_command_that_hangs(void)
 		}
 }
 
+static void completions_of_other_commands(void)
+{
+	kit_new();
+	kit_start();
+	keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
+	xhci_model_attach(&m, &keyboard);
+	kit_wait(100);
+	CHECK(kit_reset(1));
+	kbd = kit_known(&keyboard, NULL);
+	kbd.control.device = &kbd;
+	CHECK(hc->ops->device_open(hc, &kbd));
+	m.commands_stuck = true;
+	kit_wait(2);
+	event(m.cmd_at + 16, 1, 0, EV_COMMAND, 0, 3);
+	event(1ull << 32 | m.cmd_at, 1, 0, EV_COMMAND, 0, 4);
+	event(0, 1, 0, EV_COMMAND, 0, 5);
+	kit_wait(2);
+	m.commands_stuck = false;
+	CHECK_EQ(ask(&kbd), USB_OK);
+	kit_end();
+}
+
 static void a_controller_that_answers_no_command(void)
 {
 	kit_new();
@@ -384,9 +406,9 @@ static void gone_in_a_port_function(void)
 	hc->ops->stop(hc);
 	kit_new();
 	kit_start();
-	m.never_halts = true;
+	m.never_halts = m.reset_stuck = true;
 	hc->ops->stop(hc);
-	CHECK(xhci_model_quiet(&m));
+	CHECK(xhci_model_quiet(&m)); /* its bus mastering is off */
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
@@ -411,6 +433,9 @@ static void events_that_cannot_be(void)
 		event(ring + 256, 1, 0, EV_TRANSFER, 3, slot);
 		event(1ull << 32 | ring, 1, 0, EV_TRANSFER, 3, slot);
 		event(ring + i % 15 + 1, 1, 0, EV_TRANSFER, 3, slot);
+		uint64_t other = ring + (next_trb(slot, 3) + 48) % 256; /* of another TD */
+		event(other, 13, 0, EV_TRANSFER, 3, slot);
+		event(other, 6, 0, EV_TRANSFER, 3, slot);
 		event(0, i, 0, EV_COMMAND, 0, i);
 		event(m.cmd_at - 16, i == 24 ? 1 : i, 0, EV_COMMAND, 0, slot);
 		event(0, 1, 0, EV_PORT, 0, 0);
@@ -629,6 +654,7 @@ int main(void)
 	TEST(endpoints_that_cannot_be_mended);
 	TEST(stop_that_is_refused);
 	TEST(a_command_that_hangs);
+	TEST(completions_of_other_commands);
 	TEST(a_controller_that_answers_no_command);
 	TEST(controllers_that_fail);
 	TEST(gone_in_a_port_function);
