@@ -12,6 +12,7 @@
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
 #include "kernel/pager.h"
+#include "kernel/shell_edit.h"
 #include "kernel/shell_list.h"
 #include "kernel/views.h"
 #include "net/probe/probe.h"
@@ -127,11 +128,11 @@ static const struct command commands[] = {
         {"config", NULL, "the configuration in force", shell_list_config, NULL, false},
         {"config changed", NULL, "what differs from the defaults", shell_list_config_changed, NULL,
          false},
-        {"edit", "[KEY [VALUE]]", "the editor; a value; without one the default", shell_list_edit,
-         NULL, false},
-        {"apply", NULL, "tries the changes for 60 seconds", shell_list_apply, NULL, false},
-        {"keep", NULL, "makes them last", shell_list_keep, NULL, false},
-        {"save", NULL, "writes the configuration to the boot medium", shell_list_save, NULL, false},
+        {"edit", "[KEY [VALUE]]", "the editor; a value; without one the default", shell_edit, NULL,
+         false},
+        {"apply", NULL, "tries the changes for 60 seconds", shell_edit_apply, NULL, false},
+        {"keep", NULL, "makes them last", shell_edit_keep, NULL, false},
+        {"save", NULL, "writes the configuration to the boot medium", shell_edit_save, NULL, false},
         {"ping", "ADDRESS", "five echo requests", shell_list_ping, NULL, false},
         {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},

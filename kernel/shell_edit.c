@@ -1,5 +1,5 @@
-/* The commands `edit`, `save`, `apply`, `keep`. See shell_list.h. */
-#include "kernel/shell_list.h"
+/* See shell_edit.h. */
+#include "kernel/shell_edit.h"
 
 #include "kernel/apply.h"
 #include "kernel/config/config_word.h"
@@ -7,7 +7,7 @@
 #include "kernel/edit_view.h"
 
 /* Changes the key that the argument names. `why` is how it went. */
-static void edit(const char *words, char why[static DRAFT_WHY])
+static void change(const char *words, char why[static DRAFT_WHY])
 {
 	struct slice rest = {words, strlen(words)}, name = config_word(&rest);
 	struct draft *d = edit_draft();
@@ -36,7 +36,7 @@ static void edit(const char *words, char why[static DRAFT_WHY])
 	                       : "it counts after `save`, at the next start");
 }
 
-enum shell_step shell_list_edit(struct shell_list *l, char *buf, size_t size)
+enum shell_step shell_edit(struct shell_list *l, char *buf, size_t size)
 {
 	char why[DRAFT_WHY];
 	if (l->cursor++)
@@ -48,13 +48,13 @@ enum shell_step shell_list_edit(struct shell_list *l, char *buf, size_t size)
 	else if (!l->argument[0])
 		edit_view_open((enum console_terminal)l->terminal);
 	else {
-		edit(l->argument, why);
+		change(l->argument, why);
 		fmt(buf, size, "%s", why);
 	}
 	return SHELL_LINE;
 }
 
-enum shell_step shell_list_save(struct shell_list *l, char *buf, size_t size)
+enum shell_step shell_edit_save(struct shell_list *l, char *buf, size_t size)
 {
 	const char *said;
 	if (l->cursor == 2)
@@ -74,7 +74,7 @@ enum shell_step shell_list_save(struct shell_list *l, char *buf, size_t size)
 	return SHELL_LINE;
 }
 
-enum shell_step shell_list_apply(struct shell_list *l, char *buf, size_t size)
+enum shell_step shell_edit_apply(struct shell_list *l, char *buf, size_t size)
 {
 	char why[DRAFT_WHY];
 	if (l->cursor++)
@@ -84,7 +84,7 @@ enum shell_step shell_list_apply(struct shell_list *l, char *buf, size_t size)
 	return SHELL_LINE;
 }
 
-enum shell_step shell_list_keep(struct shell_list *l, char *buf, size_t size)
+enum shell_step shell_edit_keep(struct shell_list *l, char *buf, size_t size)
 {
 	if (l->cursor++)
 		return SHELL_END;

@@ -39,7 +39,7 @@ static uint32_t polled_tick;
 static const struct grid *shown[CONSOLE_TERMINALS]; /* NULL: the text */
 static struct grid_vt100 vt100;                     /* what COM1's terminal shows of its grid */
 static bool changed;                                /* it may show less than the grid */
-static char burst[BURST_BYTES];                     /* of control sequences and grid, for COM1 */
+static char burst[2 * BURST_BYTES];                 /* of control sequences and grid, for COM1 */
 static uint32_t burst_at, burst_len;
 
 void console_init(void)
@@ -135,16 +135,25 @@ void console_clear(void)
 	console_write("\033[2J\033[H", 7);
 }
 
+/* Sends what ends the grid behind the burst that is under way, which may end within a sequence.
+ * What has no room there is behind another such end already. */
+static void leave_grid(void)
+{
+	burst_len -= burst_at;
+	memmove(burst, burst + burst_at, burst_len);
+	burst_at = 0;
+	if (burst_len + GRID_VT100_LEAST <= sizeof burst)
+		burst_len += (uint32_t)grid_vt100_leave(&vt100, burst + burst_len);
+}
+
 void console_show(enum console_terminal t, const struct grid *g)
 {
 	if (t == CONSOLE_LOCAL)
 		vga_show(g);
 	else if (g)
 		changed = true;
-	else if (shown[t] && uart_present()) {
-		burst_at = 0;
-		burst_len = (uint32_t)grid_vt100_leave(&vt100, burst);
-	}
+	else if (shown[t] && uart_present())
+		leave_grid();
 	shown[t] = g;
 }
 

@@ -1,8 +1,8 @@
 /* The editor of the configuration: one row for each key or value of a list, and what the key means.
  *
  * It shows the keys that the application and its services read, or all. A value is checked while it
- * is typed. Whoever leaves with changes is asked what becomes of them. Pure: it takes keys, changes
- * a draft, and says at the end what is to be done. */
+ * is typed. A person who leaves with changes is asked what becomes of them. Pure: it takes keys,
+ * changes a draft, and says at the end what is to be done. */
 #ifndef KERNEL_UI_EDITOR_H
 #define KERNEL_UI_EDITOR_H
 

@@ -77,7 +77,7 @@ struct grid_vt100 {
 	bool begun;          /* the terminal was cleared */
 };
 
-#define GRID_VT100_LEAST 48u /* bytes for which grid_vt100_draw needs room, to make progress */
+#define GRID_VT100_LEAST 64u /* bytes for which grid_vt100_draw needs room, to make progress */
 
 /* Forgets what the terminal shows. The next call of grid_vt100_draw clears it. */
 void grid_vt100_init(struct grid_vt100 *v);

@@ -4,7 +4,7 @@
 
 #include "kernel/lib/fmt.h"
 
-enum { UNKNOWN = 255, CELL_BYTES = 48, NEAR = 8, NEAR_ROWS = 4 };
+enum { UNKNOWN = 255, CELL_BYTES = 52, NEAR = 12, NEAR_ROWS = 4 };
 /* CELL_BYTES is the most for one cell: NEAR_ROWS line ends, NEAR cells of two bytes with one style,
  * then style, character set and character. To go over so many cells or lines costs hardly more than
  * a new position. */
@@ -117,8 +117,6 @@ static size_t show(struct grid_vt100 *v, uint16_t cell, char *out)
 		out[n++] = c >= ' ' && c < 0x7f ? (char)c : similar(c);
 	}
 	v->cell[v->row][v->column++] = cell;
-	if (v->column == GRID_COLUMNS) /* without automatic margins terminals differ there */
-		v->column = UNKNOWN;
 	return n;
 }
 

@@ -23,7 +23,7 @@ struct wizard {
 	const struct menu_card *card;
 	uint32_t n_cards;
 	bool up[MENU_VIEW_CARDS]; /* which cards had a link when they were last looked at */
-	uint32_t came_up; /* the card whose link came up last while it was asked for; n_cards: none
+	uint32_t came_up; /* the last card that got a carrier while it was asked for; n_cards: none
 	                   */
 	enum wizard_step step;
 	uint32_t chosen;        /* an item, a card or an answer */

@@ -47,13 +47,13 @@ static void draw_apps(const struct wizard *w, struct grid *g)
 static void draw_cards(const struct wizard *w, struct grid *g)
 {
 	char line[80];
-	text(g, w->step == WIZARD_LAN ? "Which card is the LAN, the side of your own hosts? Plug "
-	                                "its cable in: the card whose "
-	                                "link comes up is chosen. Then press Enter. With two cards "
-	                                "the other is the WAN."
-	                              : "Which card is the WAN, the side of your provider? Plug "
-	                                "its cable in: the card whose "
-	                                "link comes up is chosen. Then press Enter.");
+	if (w->step == WIZARD_LAN)
+		text(g, "Which card is the LAN, the side of your own hosts? Plug its cable in: the "
+		        "card that gets a link is chosen. Then press Enter. With two cards the "
+		        "other one is the WAN.");
+	else
+		text(g, "Which card is the WAN, the side of your provider? Plug its cable in: the "
+		        "card that gets a link is chosen. Then press Enter.");
 	for (uint32_t i = 0; i < w->n_cards; i++) {
 		menu_view_card(&w->card[i], i, line, sizeof line);
 		size_t n = strlen(line);

@@ -70,7 +70,7 @@ struct ohci_model {
 	} ed[OHCI_MODEL_EDS];
 	unsigned n_eds;
 	struct {
-		uint32_t at, words[4];
+		uint32_t at, ed, words[4]; /* ed 0: retired, but not given back yet */
 	} td[128];
 	unsigned n_tds;
 };

@@ -45,6 +45,9 @@ static void watch(struct ohci_model *m, uint32_t at, const uint32_t *ed)
 		pci_model_fault("the endpoint at 0x%x was changed without SKIP", at);
 	if (ed[2] != m->ed[i].head && !m->ed[i].skipped && !halted)
 		pci_model_fault("the head of the endpoint at 0x%x was changed without SKIP", at);
+	for (unsigned k = 0; k < m->n_tds; k++)
+		if (m->td[k].ed == at && m->ed[i].skipped)
+			m->td[k--] = m->td[--m->n_tds]; /* given back by SKIP */
 	/* In this frame the controller sees the bit from the beginning. */
 	m->ed[i].skipped = ed[0] & SKIP;
 	m->ed[i].control = ed[0];
@@ -58,7 +61,7 @@ static void watch_list(struct ohci_model *m, uint32_t at)
 		if (!ed)
 			return;
 		if (n > OHCI_MODEL_EDS) {
-			pci_model_fault("a list goes round");
+			pci_model_fault("a list loops");
 			return;
 		}
 		watch(m, at, ed);
@@ -66,8 +69,9 @@ static void watch_list(struct ohci_model *m, uint32_t at)
 	}
 }
 
-/* Notes a descriptor that the controller has: the driver may not change it. */
-static void keep(struct ohci_model *m, uint32_t at, const uint32_t *td)
+/* Notes a descriptor that the controller has, of the endpoint `ed` or retired (0): the driver may
+ * not change it. */
+static void keep(struct ohci_model *m, uint32_t ed, uint32_t at, const uint32_t *td)
 {
 	unsigned i = 0;
 	while (i < m->n_tds && m->td[i].at != at)
@@ -76,6 +80,7 @@ static void keep(struct ohci_model *m, uint32_t at, const uint32_t *td)
 		return;
 	if (i == m->n_tds)
 		m->td[m->n_tds++].at = at;
+	m->td[i].ed = ed;
 	memcpy(m->td[i].words, td, 16);
 }
 
@@ -118,7 +123,7 @@ static void retire(struct ohci_model *m, uint32_t *ed, uint32_t *td, uint32_t at
 	td[2] = m->done;
 	m->done = at;
 	ed[2] = (next & ~15u) | (td[0] >> 24 & 1 ? CARRY : 0) | (code ? HALTED : 0);
-	keep(m, at, td);
+	keep(m, 0, at, td);
 }
 
 /* Moves one packet of the descriptor at the head. True when another may follow at once. */
@@ -174,21 +179,19 @@ static bool packet(struct ohci_model *m, uint32_t *ed, uint32_t at)
 }
 
 /* Serves an endpoint. True when it had a descriptor. */
-static bool endpoint(struct ohci_model *m, uint32_t *ed, bool periodic)
+static bool endpoint(struct ohci_model *m, uint32_t ed_at, uint32_t *ed, bool periodic)
 {
-	bool had = false;
+	uint32_t at = 0;
 	while (!(ed[0] & SKIP) && !(ed[2] & HALTED) && (ed[2] & ~15u) != (ed[1] & ~15u) &&
 	       m->packets < PACKETS) {
-		uint32_t at = ed[2] & ~15u;
-		had = true;
-		if (!packet(m, ed, at) || periodic) {
-			const uint32_t *td = words(m, at, 4);
-			if (td && at == (ed[2] & ~15u))
-				keep(m, at, td);
+		at = ed[2] & ~15u;
+		if (!packet(m, ed, at) || periodic)
 			break;
-		}
 	}
-	return had;
+	const uint32_t *td = at ? words(m, at, 4) : NULL;
+	if (td && at == (ed[2] & ~15u)) /* not retired: it stays the controller's */
+		keep(m, ed_at, at, td);
+	return at;
 }
 
 /* Serves a list from `at`. True when an endpoint had a descriptor. */
@@ -199,7 +202,7 @@ static bool list(struct ohci_model *m, uint32_t at, bool periodic)
 		uint32_t *ed = words(m, at, 4);
 		if (!ed)
 			break;
-		had |= endpoint(m, ed, periodic);
+		had |= endpoint(m, at, ed, periodic);
 		for (unsigned i = 0; i < m->n_eds; i++)
 			if (m->ed[i].at == at)
 				m->ed[i].head = ed[2];

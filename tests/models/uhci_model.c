@@ -365,7 +365,7 @@ void uhci_model_frame(struct uhci_model *m)
 	uint32_t link = entry ? *entry : END;
 	while (!(link & END)) {
 		if (++*visits > 200) {
-			pci_model_fault("the schedule goes round");
+			pci_model_fault("the schedule loops");
 			break;
 		}
 		uint32_t *s = words(m, link & ~15u, 4);

@@ -3,7 +3,7 @@
  *
  * uhci_model_frame carries out one frame. The model reports a fault (pci_model_fault) for what the
  * guide forbids: accesses of the wrong width, schedule registers written while it runs, structures
- * that are not aligned or lie outside the driver's memory, schedules that go round, descriptors
+ * that are not aligned or lie outside the driver's memory, schedules that loop, descriptors
  * that are changed in the frame in which the controller used them, interrupts, a start while the
  * firmware's traps are on, reset signals that are too short.
  *

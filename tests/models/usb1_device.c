@@ -164,14 +164,14 @@ enum usb1_answer usb1_device_do(struct usb1_device *d, enum usb1_pid pid, uint8_
 		}
 		memcpy(d->setup, bytes, 8);
 		setup(d);
-		d->nak_left = d->naks;
+		d->nak_left[e] = d->naks;
 		return USB1_ACK;
 	}
-	if (d->nak & 1u << e || d->nak_left) {
-		d->nak_left -= d->nak_left != 0;
+	if (d->nak & 1u << e || d->nak_left[e]) {
+		d->nak_left[e] -= d->nak_left[e] != 0;
 		return USB1_NAK;
 	}
-	d->nak_left = d->naks;
+	d->nak_left[e] = d->naks;
 	if (d->stall & 1u << e || (e == 0 && d->refuse))
 		return USB1_STALL;
 	if (d->babble & 1u << e && pid == USB1_IN)

@@ -44,7 +44,7 @@ struct usb1_device {
 	uint8_t out[USB1_ENDPOINTS][USB1_BYTES];
 
 	/* Private. */
-	uint32_t in_at[USB1_ENDPOINTS], nak_left;
+	uint32_t in_at[USB1_ENDPOINTS], nak_left[USB1_ENDPOINTS];
 	bool toggle_in[USB1_ENDPOINTS], toggle_out[USB1_ENDPOINTS];
 	uint8_t setup[8];
 	uint8_t stage; /* 0: none, 1: data, 2: status */

@@ -16,7 +16,7 @@
 #ifndef TESTS_MODELS_XHCI_MODEL_H
 #define TESTS_MODELS_XHCI_MODEL_H
 
-#include "tests/models/pci_model.h"
+#include "tests/models/usb_fake.h"
 
 enum xhci_model_speed { XHCI_LOW, XHCI_FULL, XHCI_HIGH, XHCI_SUPER };
 
@@ -30,9 +30,10 @@ struct xhci_model_usb {
 	uint8_t port;   /* of the controller */
 	uint32_t route; /* 0: at the port itself */
 	uint16_t packet0;
-	bool hub;                  /* its slot must say so when something is behind it */
 	struct xhci_model_usb *tt; /* the hub whose transaction translator is used */
 	uint8_t tt_port;
+	/* Answers requests and transfers instead of what is below; NULL: none. */
+	struct usb_fake_device *fake;
 	bool stalls;          /* control requests are refused, IN and OUT as well */
 	bool silent;          /* answers nothing: transaction errors */
 	bool split_error;     /* errors are those of a split transaction */
@@ -97,7 +98,7 @@ struct xhci_model {
 	bool bios;                   /* the firmware owns it */
 	bool bios_keeps;             /* and does not let go */
 	bool runs;                   /* the firmware left it running */
-	bool chain_loops;            /* the chain of extended capabilities goes in circles */
+	bool chain_long;             /* a chain of extended capabilities that goes on and on */
 	bool psi;                    /* the protocols have tables of speeds, with other numbers */
 	bool no_ports;               /* a protocol capability that covers no port */
 	uint32_t ready_us, reset_us; /* how long it is not ready after a reset, and resets itself */
@@ -108,18 +109,18 @@ struct xhci_model {
 	bool lazy;           /* works only in xhci_model_run */
 	bool commands_stuck; /* commands do not complete */
 	bool abort_stuck;    /* nor can they be aborted */
-	bool late;           /* an aborted command is complete after all */
-	bool spurious;       /* a short TD has a second event, of its last TRB */
-	bool refuses_stop;   /* Stop Endpoint fails with a state error though it runs */
-	bool slow_state;     /* the endpoint state in memory is not up to date */
-	uint8_t code[64]; /* completion code of the next command of this type; 0: the right one */
-	uint8_t lie_slot; /* slot ID of the next Enable Slot's event; 0: the right one */
+	bool late;         /* an aborted command is complete after all, and the ring stops later */
+	bool spurious;     /* a short TD has a second event, of its last TRB */
+	bool refuses_stop; /* Stop Endpoint fails with a state error though it runs */
+	bool slow_state;   /* the endpoint state in memory is not up to date */
+	uint8_t code[64];  /* completion code of the next command of this type; 0: the right one */
+	uint8_t lie_slot;  /* slot ID of the next Enable Slot's event; 0: the right one */
 	uint32_t port_reset_us;
 	bool reset_disables; /* a port reset ends with the port disabled */
 	bool links_fail;     /* SuperSpeed links come up after a warm reset only */
 
 	/* What the test reads. */
-	unsigned resets, stops, n_commands, n_events, warm_resets;
+	unsigned resets, stops, n_commands, n_events, warm_resets, extended_reads;
 	unsigned commands[64];
 	uint8_t last_code;
 
@@ -130,6 +131,7 @@ struct xhci_model {
 	uint64_t cmd_at;
 	bool cmd_cycle;
 	bool aborting, abort_half;
+	uint64_t abort_at; /* when the ring stops */
 	uint64_t reset_at, ready_at;
 	bool resetting;
 	uint64_t event_base, event_at;

@@ -130,6 +130,26 @@ static void check_slot(struct xhci_model *m, const uint32_t *s, const struct xhc
 			pci_model_fault("slot context: word %u", i);
 }
 
+/* What is plugged into a hub is reached when the controller knows the hub, and its port is
+ * enabled. */
+static bool reached(struct xhci_model *m, const struct xhci_model_usb *u)
+{
+	unsigned depth = 0;
+	if (u->route == 0)
+		return true;
+	while (u->route >> 4 * (depth + 1))
+		depth++;
+	const struct xhci_model_usb *hub =
+	        xhci_model_find(m, u->port, u->route & ((1u << 4 * depth) - 1));
+	unsigned port = u->route >> 4 * depth, slot = hub ? xhci_model_slot_of(m, hub) : 0;
+	if (!slot || !m->slot[slot].hub || port > m->slot[slot].hub_ports) {
+		pci_model_fault("route 0x%x leads through no hub", u->route);
+		return false;
+	}
+	return !hub->fake ||
+	       (hub->fake->port[port - 1].enabled && hub->fake->port[port - 1].device == u->fake);
+}
+
 /* Checks an endpoint context (6.2.3) and takes it. */
 static void take_ep(struct xhci_model *m, unsigned slot, unsigned dci, const uint32_t *e)
 {
@@ -218,6 +238,8 @@ static uint8_t address(struct xhci_model *m, const struct trb *t, unsigned slot)
 	s->usb = xhci_model_find(m, port, route);
 	if (!s->usb)
 		return TRANSACTION;
+	if (!reached(m, s->usb))
+		return TRANSACTION;
 	check_slot(m, in + w, s->usb, 1);
 	if (s->state == DEFAULT && (s->ep[1].state != EP_RUNS || xhci_model_waits(m, slot, 1)))
 		pci_model_fault("Address Device while endpoint 0 is in use");
@@ -236,6 +258,8 @@ static uint8_t address(struct xhci_model *m, const struct trb *t, unsigned slot)
 	if (s->usb->silent || s->usb->deaf_to_address || s->usb->refuses_address)
 		return s->usb->refuses_address ? STALL : TRANSACTION;
 	s->usb->address = (uint8_t)(100 + slot);
+	if (s->usb->fake)
+		s->usb->fake->address = s->usb->address;
 	slot_state(m, slot, ADDRESSED);
 	return SUCCESS;
 }
@@ -396,7 +420,7 @@ void xhci_model_commands(struct xhci_model *m)
 			break;
 		one(m, &t);
 	}
-	if (!m->aborting || m->abort_stuck)
+	if (!m->aborting || m->abort_stuck || host_now_us < m->abort_at)
 		return;
 	m->aborting = false;
 	if (m->commands_stuck && xhci_model_fetch(m, &m->cmd_at, &m->cmd_cycle, &t))

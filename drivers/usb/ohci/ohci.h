@@ -21,6 +21,7 @@
 #define OHCI_TDS        4u    /* of a queue: two of a round, the end, and one to spare */
 #define OHCI_ROOM       1024u /* aligned, so that a buffer lies in one page (4.3.1.2) */
 #define OHCI_ROOM_SMALL 64u
+#define OHCI_BUFFERS    ((OHCI_CONTROLS + OHCI_BULKS) * OHCI_ROOM + OHCI_INTERRUPT * OHCI_ROOM_SMALL)
 
 /* The queue of a pipe. */
 struct ohci_queue {

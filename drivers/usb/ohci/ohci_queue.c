@@ -184,7 +184,7 @@ bool ohci_queue_done(struct ohci *o)
 	o->hcca->done = 0;
 	io_wmb();
 	ohci_write(o, OHCI_STATUS, OHCI_STATUS_WDH);
-	/* Each descriptor is taken once, so a list that goes round ends. */
+	/* Each descriptor is taken once, so a list that loops ends. */
 	while (at) {
 		uint32_t i = (at - bus(o->td)) / sizeof *o->td;
 		if (i >= OHCI_QUEUES * OHCI_TDS)
@@ -201,19 +201,16 @@ bool ohci_queue_done(struct ohci *o)
 
 /* --- start --------------------------------------------------------------------------------- */
 
-static bool init_queue(struct ohci *o, uint32_t i, uint32_t kind)
+static void init_queue(struct ohci *o, uint32_t i, uint32_t kind)
 {
 	struct ohci_queue *q = &o->queue[i];
 	q->pipe.kinds = (uint8_t)(1u << kind);
 	q->pipe.room = kind == USB_INTERRUPT ? OHCI_ROOM_SMALL : OHCI_ROOM;
 	q->pipe.packets = OHCI_ROOM;
-	q->pipe.setup = alloc(8, 8);
-	q->pipe.data = alloc(q->pipe.room, q->pipe.room);
 	q->td = o->td + i * OHCI_TDS;
 	q->ed->control = OHCI_ED_SKIP;
 	q->ed->head = q->ed->tail = bus(q->td);
 	o->pipe[i] = &q->pipe;
-	return q->pipe.setup && q->pipe.data;
 }
 
 bool ohci_queue_init(struct ohci *o)
@@ -227,7 +224,9 @@ bool ohci_queue_init(struct ohci *o)
 	struct ohci_ed *ed = alloc(OHCI_QUEUES * sizeof *ed, 16);
 	o->td = alloc(OHCI_QUEUES * OHCI_TDS * sizeof *o->td, 16);
 	o->hcca = alloc(sizeof *o->hcca, 256);
-	if (!ed || !o->td || !o->hcca)
+	uint8_t *setup = alloc(OHCI_QUEUES * 8, 8);
+	uint8_t *data = alloc(OHCI_BUFFERS, OHCI_ROOM);
+	if (!ed || !o->td || !o->hcca || !setup || !data)
 		return false;
 	uint32_t bulk = OHCI_CONTROLS, interrupt = OHCI_CONTROLS + OHCI_BULKS;
 	for (uint32_t i = 0; i < OHCI_QUEUES; i++) {
@@ -235,11 +234,10 @@ bool ohci_queue_init(struct ohci *o)
 		uint32_t next = i + (periodic ? OHCI_PHASES : 1);
 		bool last = next == bulk || next == interrupt || next >= OHCI_QUEUES;
 		o->queue[i].ed = ed + i;
-		if (!init_queue(o, i,
-		                periodic    ? USB_INTERRUPT
-		                : i >= bulk ? USB_BULK
-		                            : USB_CONTROL))
-			return false;
+		init_queue(o, i, periodic ? USB_INTERRUPT : i >= bulk ? USB_BULK : USB_CONTROL);
+		o->queue[i].pipe.setup = setup + 8 * i;
+		o->queue[i].pipe.data = data;
+		data += o->queue[i].pipe.room;
 		ed[i].next = last ? 0 : bus(ed + next);
 	}
 	for (uint32_t i = 0; i < ARRAY_SIZE(o->hcca->table); i++)

@@ -81,16 +81,20 @@ bool pipe_submit(struct pipe_set *s, struct usb_transfer *t)
 	return true;
 }
 
-/* Takes the data of a round that ended without an error. True when there is a further round. */
-static bool take_round(struct pipe *p, uint32_t moved)
+/* Takes the data of a round, also of one that ended with an error. */
+static void take_data(struct pipe *p, uint32_t moved)
 {
-	struct usb_transfer *t = p->transfer;
+	if (p->in && moved)
+		memcpy((uint8_t *)p->transfer->data + p->moved, p->data, moved);
+	p->moved += moved;
+}
+
+/* Chooses what follows a round that ended without an error. False: nothing. */
+static bool next_stage(struct pipe *p, uint32_t moved)
+{
 	if (p->stage == PIPE_STATUS)
 		return false;
-	if (p->in && moved)
-		memcpy((uint8_t *)t->data + p->moved, p->data, moved);
-	p->moved += moved;
-	bool last = moved < p->round || p->moved == t->len;
+	bool last = moved < p->round || p->moved == p->transfer->len;
 	if (last && !is_control(p))
 		return false;
 	p->stage = last ? PIPE_STATUS : PIPE_DATA;
@@ -105,15 +109,16 @@ static void look(struct pipe_set *s, struct pipe *p)
 	enum pipe_result r = s->ops->look(s, p, &moved);
 	if (r == PIPE_BUSY && !cancelled)
 		return;
-	if (moved > p->round) /* the hardware says more than was asked for */
+	if (moved > p->round) { /* the hardware says more than was asked for */
 		r = PIPE_FAILED;
+		moved = 0;
+	}
+	take_data(p, moved);
 	if (r == PIPE_STALLED || r == PIPE_FAILED) {
-		if (p->stage != PIPE_STATUS)
-			p->moved += min_u32(moved, p->round);
 		complete(p, r == PIPE_STALLED ? USB_STALLED : USB_FAILED);
 		return;
 	}
-	bool more = take_round(p, moved);
+	bool more = next_stage(p, moved);
 	if (cancelled)
 		complete(p, more || r == PIPE_BUSY ? USB_CANCELLED : USB_OK);
 	else if (more)

@@ -13,7 +13,7 @@
 #define HALT_US        3000u  /* for a controller to halt or to start: two frames and some */
 #define STOP_US        1000u  /* for each of both at the end */
 #define PORT_RESET_US  50000u /* USB 2.0, 7.1.7.5 */
-#define ENABLE_TRIES   10u
+#define ENABLE_TRIES   30u
 #define ENABLE_WAIT_US 10u
 
 static struct uhci *uhci_of(struct usb_controller *c)
@@ -194,7 +194,7 @@ static void port_disable(struct usb_controller *c, uint8_t number)
 
 /* Ends the reset signal and enables the port. The port takes the enable bit only some
  * microseconds after the signal ended, and chips set the change bits meanwhile. A device without
- * start-of-frame packets suspends after 3 ms, so this is done in one go: 100 us at most. */
+ * start-of-frame packets suspends after 3 ms, so this is done in one go: 300 us at most. */
 static void finish_reset(struct uhci *u, uint32_t i)
 {
 	u->port[i].resetting = false;

@@ -204,14 +204,11 @@ static bool init_queue(struct uhci *u, uint32_t i)
 	q->pipe.kinds = async ? 1 << USB_CONTROL | 1 << USB_BULK : 1 << USB_INTERRUPT;
 	q->pipe.packets = packets;
 	q->pipe.room = async ? UHCI_ROOM : UHCI_ROOM_SMALL;
-	q->pipe.setup = alloc(8, 8);
 	q->pipe.data = alloc(q->pipe.room, 64);
 	q->td = alloc((packets + async) * sizeof *q->td, 16);
 	u->pipe[i] = &q->pipe;
-	if (!q->pipe.setup || !q->pipe.data || !q->td)
-		return false;
 	q->qh->link = q->qh->element = UHCI_END;
-	return true;
+	return q->pipe.data && q->td;
 }
 
 bool uhci_queue_init(struct uhci *u, uint32_t **frames)
@@ -224,12 +221,14 @@ bool uhci_queue_init(struct uhci *u, uint32_t **frames)
 	};
 	struct uhci_qh *qh = alloc((UHCI_QUEUES + UHCI_PHASES + 2) * sizeof *qh, 16);
 	struct uhci_td *dead = alloc(sizeof *dead, 16);
+	uint8_t *setup = alloc(UHCI_QUEUES * 8, 8);
 	*frames = alloc(UHCI_FRAMES * 4, UHCI_FRAMES * 4);
-	if (!qh || !dead || !*frames)
+	if (!qh || !dead || !setup || !*frames)
 		return false;
 	u->head = qh + UHCI_QUEUES;
 	for (uint32_t i = 0; i < UHCI_QUEUES; i++) {
 		u->queue[i].qh = qh + i;
+		u->queue[i].pipe.setup = setup + 8 * i;
 		if (!init_queue(u, i))
 			return false;
 	}

@@ -1,6 +1,7 @@
 /* The OHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
+#include "drivers/usb/ohci/ohci.h"
 #include "drivers/usb/usb_list.h"
 #include "tests/models/ohci_model.h"
 
@@ -309,6 +310,27 @@ static void leaves_idle_lists_alone(void)
 	hc_end();
 }
 
+/* The memory of a cancelled transfer is left alone until the controller has done with it. */
+static void waits_for_the_end_of_the_frame(void)
+{
+	hc_begin();
+	struct usb_device *d = kit_plug(0, false);
+	struct usb_endpoint *key = kit_endpoint(d, 0x81, USB_INTERRUPT, 8);
+	struct usb_transfer k = kit_transfer(key, kit_bytes[1], 8);
+	CHECK(kit_submit(&k));
+	kit_frames(10);
+	kit_hc->ops->cancel(kit_hc, &k);
+	for (unsigned frame = 0; frame < 3; frame++) {
+		hc_frame();
+		for (unsigned i = 0; i < 10; i++)
+			kit_hc->ops->poll(kit_hc, host_now_us);
+		CHECK(k.active);
+		hc_frame_end();
+	}
+	CHECK(kit_wait(&k, 3));
+	hc_end();
+}
+
 /* A device that sent an odd number of packets before the cancel: the toggle goes on from there. */
 static void keeps_the_toggle_of_a_part(void)
 {
@@ -326,6 +348,40 @@ static void keeps_the_toggle_of_a_part(void)
 		CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
 	}
 	hc_end();
+}
+
+static void scribble(void)
+{
+	struct ohci *o = (struct ohci *)(void *)kit_hc;
+	struct ohci_queue *q = &o->queue[dice(OHCI_CONTROLS + OHCI_BULKS)];
+	struct ohci_td *td = &q->td[dice(OHCI_TDS)];
+	uint32_t v = dice(1 << 24) << 8 | dice(256);
+	switch (dice(6)) {
+	case 0:
+		td->control = v;
+		break;
+	case 1:
+		td->buffer = v;
+		break;
+	case 2:
+		td->next = dice(2) ? v : (uint32_t)dma_addr(&q->td[dice(OHCI_TDS)]);
+		break;
+	case 3:
+		q->ed->head = dice(2) ? v : q->ed->tail | dice(4);
+		break;
+	default: /* a done list of one that is in use, and now and then of another one */
+		if (!(q->owned & 1u << (td - q->td)) && dice(100))
+			break;
+		td->next = 0;
+		o->hcca->done = (uint32_t)dma_addr(td);
+		model.status |= OHCI_STATUS_WDH;
+		break;
+	}
+}
+
+static void survives_nonsense(void)
+{
+	stream_scribbled(scribble);
 }
 
 int main(void)
@@ -346,7 +402,9 @@ int main(void)
 	TEST(does_not_believe_positions);
 	TEST(gives_50_ms_of_reset_signal);
 	TEST(leaves_idle_lists_alone);
+	TEST(waits_for_the_end_of_the_frame);
 	TEST(keeps_the_toggle_of_a_part);
+	TEST(survives_nonsense);
 	usb1_cases();
 	return tap_done();
 }

@@ -245,6 +245,7 @@ static void wrapping(void)
 	CHECK_STR(row(4), "fgh");
 	CHECK_STR(row(5), "");
 	CHECK_EQ(grid_wrap(&g, 0, 0, 0, 5, GRID_NORMAL, "exact words"), 2);
+	CHECK_EQ(grid_wrap(&g, 0, 0, 0, 8, GRID_NORMAL, "one four five"), 2);
 	CHECK_EQ(grid_wrap(&g, 0, 0, 9, 5, GRID_NORMAL, ""), 0);
 	CHECK_EQ(grid_wrap(&g, 0, 0, 9, 0, GRID_NORMAL, "x"), 0);
 }
@@ -302,7 +303,7 @@ static void little_room(void)
 {
 	start();
 	grid_box(&g, 0, 0, GRID_SERIAL, GRID_COLUMNS, NULL);
-	char out[64];
+	char out[GRID_VT100_LEAST];
 	CHECK_EQ(grid_vt100_draw(&v, &g, out, GRID_VT100_LEAST - 1), 0);
 	draw(GRID_VT100_LEAST);
 	CHECK(same());

@@ -159,6 +159,35 @@ static void submitted_from_done(void)
 	kit_end();
 }
 
+/* A short TD has a second event on some controllers; it comes when the next TD is on the ring. */
+static void once_more(struct usb_transfer *t)
+{
+	if (chained++ == 0)
+		CHECK(submit(t));
+}
+
+static void second_events_of_short_tds(void)
+{
+	kit_new();
+	m.spurious = true;
+	kit_start();
+	kit_stick();
+	for (unsigned i = 0; i < 20; i++) {
+		chained = 0;
+		chain = kit_transfer(&stk, 0, memory + 0xff00, 4096);
+		chain.done = once_more;
+		xhci_model_give(&m, &stick, 0x81, memory, 100);
+		CHECK(submit(&chain));
+		kit_wait(3);
+		CHECK_EQ(chained, 1);
+		CHECK(chain.active);
+		xhci_model_give(&m, &stick, 0x81, memory, 4096);
+		CHECK(kit_done(&chain));
+		CHECK_EQ(chain.actual, 4096);
+	}
+	kit_end();
+}
+
 static void intervals(void)
 {
 	static const struct {
@@ -191,12 +220,14 @@ static void bursts(void)
 	kit_new();
 	kit_start();
 	kit_device(&d, &u, NULL);
-	d.endpoint[0].burst = 15;
 	struct usb_endpoint *e = &d.endpoint[0];
 	*e = (struct usb_endpoint){
 	        .device = &d, .address = 0x81, .kind = USB_BULK, .max_packet = 1024, .burst = 15};
 	CHECK(hc->ops->endpoint_open(hc, e));
 	d.n_endpoints = 1;
+	CHECK(!kit_endpoint(&d, 0x81, USB_BULK, 1024, 0)); /* once more */
+	CHECK(!kit_endpoint(&d, 0x80, USB_BULK, 1024, 0)); /* endpoint 0 */
+	CHECK(!kit_endpoint(&d, 0x82, USB_ISOCHRONOUS, 1024, 0));
 	CHECK_EQ(kit_configure(&d), USB_OK);
 	CHECK_EQ(m.slot[xhci_model_slot_of(&m, &u)].ep[3].burst, 15);
 	CHECK_EQ(m.slot[xhci_model_slot_of(&m, &u)].ep[3].packet, 1024);
@@ -379,11 +410,11 @@ static void hub_known(struct usb_device *d, uint8_t ports, bool multi)
 static void devices_behind_hubs(void)
 {
 	for (unsigned multi = 0; multi < 2; multi++) {
-		struct xhci_model_usb hub = {.speed = XHCI_HIGH, .port = 3, .hub = true};
+		struct xhci_model_usb hub = {.speed = XHCI_HIGH, .port = 3};
 		struct xhci_model_usb inner = {.speed = XHCI_FULL,
 		                               .port = 3,
 		                               .route = 4,
-		                               .hub = true,
+
 		                               .tt = &hub,
 		                               .tt_port = 4};
 		struct xhci_model_usb low = {
@@ -452,19 +483,21 @@ static void as_many_as_there_are_slots(void)
 	unsigned n = 0;
 	kit_new();
 	kit_start();
-	u[0] = (struct xhci_model_usb){.speed = XHCI_HIGH, .port = 1, .hub = true};
+	u[0] = (struct xhci_model_usb){.speed = XHCI_HIGH, .port = 1};
 	kit_device(&d[0], &u[0], NULL);
 	hub_known(&d[0], 15, false);
 	for (n = 1; n < 30; n++) {
 		u[n] = (struct xhci_model_usb){
-		        .speed = XHCI_HIGH, .port = 1, .route = n % 15 + 1 + n / 15 * 0x10};
+		        .speed = XHCI_HIGH, .port = 1, .route = n < 16 ? n : 1 | (n - 15) << 4};
 		xhci_model_attach(&m, &u[n]);
-		d[n] = kit_known(&u[n], &d[0]);
+		d[n] = kit_known(&u[n], n < 16 ? &d[0] : &d[1]);
 		d[n].control.device = &d[n];
 		if (!hc->ops->device_open(hc, &d[n]))
 			break;
 		CHECK_EQ(kit_control(&d[n], 0x80, 6, 0x100, 0, memory, 8, NULL), USB_OK);
 		CHECK_EQ(kit_control(&d[n], 0, 5, 1, 0, NULL, 0, NULL), USB_OK);
+		if (n == 1)
+			hub_known(&d[1], 15, false);
 	}
 	CHECK_EQ(n, 24);
 	unsigned endpoints = n;
@@ -476,7 +509,7 @@ static void as_many_as_there_are_slots(void)
 		CHECK_EQ(kit_configure(&d[i]), USB_OK);
 	hc->ops->device_close(hc, &d[5]);
 	kit_wait(5);
-	CHECK_EQ(kit_open(&d[n], &u[n], &d[0]), USB_OK);
+	CHECK_EQ(kit_open(&d[n], &u[n], &d[1]), USB_OK);
 	kit_end();
 }
 
@@ -487,6 +520,7 @@ int main(void)
 	TEST(reports);
 	TEST(bulk_data_across_64_kb);
 	TEST(submitted_from_done);
+	TEST(second_events_of_short_tds);
 	TEST(intervals);
 	TEST(bursts);
 	TEST(stall_of_endpoint_0);
