@@ -265,7 +265,7 @@ void xhci_port_watch(struct xhci *x);
 void xhci_port_start(struct xhci *x);
 /* The PSIV of a device for its slot context. */
 uint8_t xhci_port_speed(const struct xhci *x, const struct usb_device *d, uint8_t root);
-/* A device is opened on a port (from 1) of the controller itself. */
+/* A device is opened at root port `port` (from 1). */
 void xhci_port_use(struct xhci *x, uint8_t port);
 
 #endif
