@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from . import screen
 from .netns import end_process
 from .serial import Console, connect
 from .wait import Timeout, until
@@ -38,6 +39,9 @@ UEFI = {
     "uefi32": ("qemu-system-i386", "OVMF32_CODE_4M.secboot.fd", "OVMF32_VARS_4M.fd"),
 }
 UEFI_FILES = "/usr/share/OVMF"
+
+# The size of the screen in text mode.
+TEXT_MODE = (720, 400)
 
 
 class Died(AssertionError):
@@ -213,8 +217,12 @@ class Machine:
                 self.qmp("input-send-event", device=display, events=[event])
 
     def screen(self) -> list[str]:
-        """The 25 lines of the VGA text screen."""
+        """The 25 lines of the screen: of the VGA's text mode, or on a frame buffer."""
         path = self._path("screen")
+        self.qmp("screendump", filename=path)
+        width, height, pixels = screen.read_ppm(path)
+        if (width, height) != TEXT_MODE:
+            return screen.text(width, height, pixels) or []
         self.qmp("pmemsave", val=0xB8000, size=80 * 25 * 2, filename=path)
         with open(path, "rb") as file:
             text = file.read()[::2].decode("cp437")
