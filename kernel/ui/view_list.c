@@ -53,8 +53,8 @@ bool view_list_key(struct view_list *v, int key)
 		v->shift -= min_u32(v->shift, SHIFT);
 	else if (w == RIGHT)
 		v->shift = min_u32(v->shift + SHIFT, SHIFT_MOST);
-	else if (w != NOTHING)
-		v->wanted = (uint8_t)w;
+	else if (w != NOTHING && v->n_wanted < VIEW_LIST_KEYS)
+		v->wanted[v->n_wanted++] = (uint8_t)w;
 	return w != NOTHING;
 }
 
@@ -104,11 +104,11 @@ static void move_back(struct view_list *v, const struct view_list_source *s, enu
 	v->held = w != LAST && v->top < last;
 }
 
-/* Goes where the waiting key wants to. */
+/* Goes where the first of the waiting keys wants to. */
 static void turn_page(struct view_list *v, const struct view_list_source *s, uint32_t lines)
 {
-	enum wish w = (enum wish)v->wanted;
-	v->wanted = NOTHING;
+	enum wish w = (enum wish)v->wanted[0];
+	memmove(v->wanted, v->wanted + 1, --v->n_wanted);
 	if (s->before) {
 		move_back(v, s, w, lines);
 	} else if (w == NEXT) {
@@ -162,7 +162,7 @@ static void finish(struct view_list *v, const struct view_list_source *s, struct
 /* Begins to read a page. */
 static void begin(struct view_list *v, const struct view_list_source *s, uint32_t lines)
 {
-	if (v->complete && v->wanted)
+	if (v->complete && v->n_wanted)
 		turn_page(v, s, lines);
 	if (s->before && !v->held)
 		v->top = s->before(UINT64_MAX, lines);
@@ -187,7 +187,7 @@ bool view_list_draw(struct view_list *v, const struct view_list_source *source, 
 			v->next = at; /* the next page begins with this line */
 		if (!found || v->more) {
 			finish(v, source, g, end);
-			return v->wanted != NOTHING;
+			return v->n_wanted > 0;
 		}
 		if (line[0]) {
 			draw_line(v, g, line);

@@ -6,6 +6,7 @@
 #include "kernel/ui/grid.h"
 
 #define VIEW_LIST_PAGES 128u /* pages that can be gone back through */
+#define VIEW_LIST_KEYS  8u
 #define VIEW_LIST_LINE  448u /* bytes of a line, with NUL */
 
 /* Where the lines come from. Cursors begin with 0 and grow. */
@@ -32,10 +33,12 @@ struct view_list {
 	uint64_t next;                  /* where the next line is read */
 	uint32_t row;                   /* of the next line on the page; 0: reading begins */
 	uint32_t shift;                 /* columns that are cut off on the left */
-	uint8_t wanted; /* what a key asked for that waits until the page is read; 0: nothing */
-	bool complete;  /* the page was read to its end */
-	bool more;      /* lines follow this page */
-	bool held;      /* of a source with `before`: a page above the last */
+	/* What keys asked for that wait until the page is read; more keys than that are lost. */
+	uint8_t wanted[VIEW_LIST_KEYS];
+	uint32_t n_wanted;
+	bool complete; /* the page was read to its end */
+	bool more;     /* lines follow this page */
+	bool held;     /* of a source with `before`: a page above the last */
 };
 
 /* Takes a key: Page Down, Space, n; Page Up, b, p; Home, g; End, G; left, right. True when it

@@ -169,6 +169,16 @@ static void early_keys(void)
 	CHECK(view_list_key(&v, ' ')); /* before the first page */
 	draw(&forward);
 	CHECK(shows(PAGE, PAGE));
+	/* Several at once, in their order; those that find no room are lost. */
+	CHECK(view_list_key(&v, 'n') && view_list_key(&v, 'n') && view_list_key(&v, 'p'));
+	draw(&forward);
+	CHECK(shows(2 * PAGE, PAGE));
+	start(PAGE * (VIEW_LIST_KEYS + 5), 0);
+	draw(&forward);
+	for (uint32_t i = 0; i < VIEW_LIST_KEYS + 3; i++)
+		CHECK(view_list_key(&v, 'n'));
+	draw(&forward);
+	CHECK(shows(PAGE * VIEW_LIST_KEYS, PAGE));
 }
 
 /* Of more pages than are kept, the oldest are forgotten: then the first page follows. */
