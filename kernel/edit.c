@@ -6,6 +6,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "kernel/saver.h"
+#include "kernel/x86/boot.h"
 
 static struct texts *texts;
 static struct config *config;
@@ -128,12 +129,24 @@ static struct slice text(void)
 	return draft.text;
 }
 
+/* True when the loader has room for all texts at the next start. */
+static bool fits(bool runs)
+{
+	size_t all = draft.text.len + sizeof CONFIG_EDIT_MARK + 1;
+	all += runs ? texts->conf.len : texts->last.len;
+	for (uint32_t i = 0; i < texts->n_more; i++)
+		all += texts->more[i].text.len;
+	return all <= BOOT_TEXT;
+}
+
 const char *edit_save(bool runs)
 {
 	if (!ready)
 		return "not enough memory";
 	if (draft.c->n_errors)
 		return "not saved: the configuration has errors";
+	if (!fits(runs))
+		return "not saved: the files would have more than 64 KB together";
 	if (!saver_start(runs ? texts->conf : (struct slice){"", 0}, text))
 		return "not saved: another save goes on";
 	return NULL;

@@ -385,7 +385,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
-	views_init(gw, cpu_busy);
+	views_init(gw, cpu_busy, shell_resume);
 	edit_view_init(gw);
 	shell_init(gw, cpu_busy);
 	run();

@@ -54,7 +54,7 @@ enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size);
 /* `address` and `route`: carry out the change that the argument names (net/setup/gw_change.h). */
 enum shell_step shell_list_address(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_route(struct shell_list *l, char *buf, size_t size);
-/* `stick`: saves a file that the argument describes (kernel/shell_stick.c). */
+/* `stick`: saves a file that the argument describes (kernel/shell_list_stick.c). */
 enum shell_step shell_list_stick(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_random(struct shell_list *l, char *buf, size_t size);
 

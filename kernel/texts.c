@@ -33,7 +33,8 @@ void texts_parse(void *texts, struct config *c, struct slice conf)
 	const struct texts *t = texts;
 	settings_init(c, t->apps, t->n_apps);
 	config_cmdline(c, t->cmdline);
-	config_text(c, t->name, conf.at, conf.len);
+	if (conf.len) /* else errors say that there is no configuration file */
+		config_text(c, t->name, conf.at, conf.len);
 	for (uint32_t i = 0; i < t->n_more; i++)
 		config_text(c, t->more[i].name, t->more[i].text.at, t->more[i].text.len);
 	if (t->overflow)

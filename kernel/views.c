@@ -6,13 +6,13 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
-#include "kernel/shell.h"
 #include "net/stats/count.h"
 
 enum { KEYS_A_PASS = 8 };
 
 static struct gw *gw;
 static uint32_t (*cpu_busy)(void);
+static void (*closed)(enum console_terminal t);
 static struct view view[CONSOLE_TERMINALS];
 static bool is_open[CONSOLE_TERMINALS];
 
@@ -124,10 +124,11 @@ static const struct view_source source = {
 
 /* --- terminals ------------------------------------------------------------------------------ */
 
-void views_init(struct gw *g, uint32_t (*busy)(void))
+void views_init(struct gw *g, uint32_t (*busy)(void), void (*on_close)(enum console_terminal t))
 {
 	gw = g;
 	cpu_busy = busy;
+	closed = on_close;
 }
 
 void views_open(enum console_terminal t, enum view_kind kind)
@@ -141,7 +142,7 @@ static void close_view(enum console_terminal t)
 {
 	is_open[t] = false;
 	console_show(t, NULL);
-	shell_resume(t);
+	closed(t);
 }
 
 static bool run_keys(enum console_terminal t)

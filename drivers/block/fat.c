@@ -123,7 +123,7 @@ static void request_failed(struct fat *f)
 
 /* --- jobs -------------------------------------------------------------------------------- */
 
-static void begin(struct fat *f, uint8_t job)
+void fat_begin(struct fat *f, uint8_t job)
 {
 	f->job = job;
 	f->result = FAT_BUSY;
@@ -136,7 +136,7 @@ static void begin(struct fat *f, uint8_t job)
 
 void fat_open(struct fat *f, struct block_device *d, uint32_t part)
 {
-	begin(f, FAT_J_OPEN);
+	fat_begin(f, FAT_J_OPEN);
 	f->device = d;
 	f->number = d->number;
 	f->part = part;
@@ -146,21 +146,8 @@ void fat_open(struct fat *f, struct block_device *d, uint32_t part)
 
 void fat_sum(struct fat *f, const char *name)
 {
-	begin(f, FAT_J_SUM);
+	fat_begin(f, FAT_J_SUM);
 	f->name = name;
-	fat_find_begin(f);
-}
-
-void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len)
-{
-	begin(f, FAT_J_REPLACE);
-	f->name = name;
-	f->content = text;
-	if (len > FAT_TEXT) {
-		fat_ends(f, FAT_BAD, "the text is too long");
-		return;
-	}
-	f->wanted = fat_text_of(text, len);
 	fat_find_begin(f);
 }
 

@@ -38,6 +38,8 @@ enum fat_link { FAT_LINK_FREE, FAT_LINK_NEXT, FAT_LINK_END, FAT_LINK_BAD };
 
 /* --- fat.c ------------------------------------------------------------------------------- */
 
+/* Begins a job, whose state the caller sets. */
+void fat_begin(struct fat *f, uint8_t job);
 /* Ends the job. `wrong` is for FAT_BAD. */
 void fat_ends(struct fat *f, enum fat_result result, const char *wrong);
 /* Ends the job with FAT_BAD, when the new chain is free again. */

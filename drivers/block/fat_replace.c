@@ -7,6 +7,19 @@
 enum { E_ATTRIBUTES = 11, E_CLUSTER_HIGH = 20, E_CLUSTER_LOW = 26, E_SIZE = 28 };
 enum { INFO_LEAD = 0, INFO_MARK = 484, INFO_FREE = 488, INFO_NEXT = 492, INFO_TRAIL = 508 };
 
+void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len)
+{
+	fat_begin(f, FAT_J_REPLACE);
+	f->name = name;
+	f->content = text;
+	if (len > FAT_TEXT) {
+		fat_ends(f, FAT_BAD, "the text is too long");
+		return;
+	}
+	f->wanted = fat_text_of(text, len);
+	fat_find_begin(f);
+}
+
 /* The file's entry was found. */
 void fat_replace_found(struct fat *f)
 {

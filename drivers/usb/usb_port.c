@@ -119,8 +119,8 @@ void usb_port_enumerated(struct usb_port *p, const char *wrong)
 	usb_log(p, "device switched off: %s", wrong);
 }
 
-/* A class, or a port that disabled itself, wants the device to be found anew. */
-static void find_anew(struct usb_port *p)
+/* A class, or a port that disabled itself, wants the device to be found again. */
+static void find_again(struct usb_port *p)
 {
 	window(p);
 	usb_counts.resets++;
@@ -169,7 +169,7 @@ static void follow(struct usb_port *p, bool changed)
 			settle(p);
 		} else if (p->phase == USB_PORT_READY &&
 		           (p->device->reset_wanted || !(p->state.bits & USB_PORT_ENABLED))) {
-			find_anew(p);
+			find_again(p);
 		}
 		break;
 	}

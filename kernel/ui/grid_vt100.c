@@ -117,8 +117,6 @@ static size_t show(struct grid_vt100 *v, uint16_t cell, char *out)
 		out[n++] = c >= ' ' && c < 0x7f ? (char)c : similar(c);
 	}
 	v->cell[v->row][v->column++] = cell;
-	if (v->column == GRID_COLUMNS) /* without automatic margins terminals differ there */
-		v->column = UNKNOWN;
 	return n;
 }
 

@@ -105,7 +105,7 @@ static void move_back(struct view_list *v, const struct view_list_source *s, enu
 }
 
 /* Goes where the waiting key wants to. */
-static void go(struct view_list *v, const struct view_list_source *s, uint32_t lines)
+static void turn_page(struct view_list *v, const struct view_list_source *s, uint32_t lines)
 {
 	enum wish w = (enum wish)v->wanted;
 	v->wanted = NOTHING;
@@ -163,7 +163,7 @@ static void finish(struct view_list *v, const struct view_list_source *s, struct
 static void begin(struct view_list *v, const struct view_list_source *s, uint32_t lines)
 {
 	if (v->complete && v->wanted)
-		go(v, s, lines);
+		turn_page(v, s, lines);
 	if (s->before && !v->held)
 		v->top = s->before(UINT64_MAX, lines);
 	v->complete = false;

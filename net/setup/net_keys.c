@@ -289,9 +289,9 @@ static const struct config_key key[] = {
 	{"lan", &card, "nic0", CARD(NET_LAN), CARD_ABOUT},
 	{"wan", &card, "nic1", CARD(NET_WAN), CARD_ABOUT},
 	{"lan.address", &own, NULL, ADDRESSES(NET_LAN), ADDRESS_ABOUT,
-	 .without = "none; nat, 6to4, ivi and dns64 need one"},
+	 .without = "none; all applications but a bridge need one"},
 	{"wan.address", &own, NULL, ADDRESSES(NET_WAN), ADDRESS_ABOUT,
-	 .without = "none; nat, 6to4 and ivi need one"},
+	 .without = "none; all forwarders but a bridge need one"},
 	{"lan.mtu", &config_number, "1500", MTU(NET_LAN), MTU_ABOUT},
 	{"wan.mtu", &config_number, "1500", MTU(NET_WAN), MTU_ABOUT},
 	MORE_LAN("lan2", 2),
@@ -309,7 +309,7 @@ static const struct config_key key[] = {
 	 .about = "The MAC address of a host of our networks, which is then not asked for."},
 	{"nameserver", &server, NULL, LIST(server, n_server),
 	 .about = "Upstream DNS server that is asked on port 53; default means none here.",
-	 .without = "none; dns64 needs one"},
+	 .without = "none; a DNS server needs one"},
 };
 /* clang-format on */
 

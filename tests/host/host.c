@@ -48,6 +48,21 @@ void host_bus_set(const struct host_bus *b)
 	n_windows = 0;
 }
 
+/* Reserves `size` bytes at an address that has the alignment of HOST_DMA_BASE, 1 MB. */
+static uint8_t *aligned_range(size_t size)
+{
+	size = (size + 4095) & ~(size_t)4095;
+	uint8_t *at =
+	        mmap(NULL, size + HOST_DMA_BASE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		fail("no address space for the arena");
+	size_t skip = -(uintptr_t)at % HOST_DMA_BASE;
+	if (skip)
+		munmap(at, skip);
+	munmap(at + skip + size, HOST_DMA_BASE - skip);
+	return at + skip;
+}
+
 void host_arena(size_t size)
 {
 	if (arena)
@@ -57,9 +72,11 @@ void host_arena(size_t size)
 		arena = NULL;
 	}
 	/* An arena of the same size keeps its address, because images of it contain
-	 * addresses. */
-	arena = mmap(arena, size, PROT_READ | PROT_WRITE,
-	             MAP_PRIVATE | MAP_ANONYMOUS | (arena ? MAP_FIXED : 0), -1, 0);
+	 * addresses. What is aligned for the processor is so for devices. */
+	if (!arena)
+		arena = aligned_range(size);
+	arena = mmap(arena, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+	             -1, 0);
 	if (arena == MAP_FAILED)
 		fail("no memory for the arena");
 	arena_size = size;

@@ -140,6 +140,8 @@ static int take_command(struct stick_model *s, const uint8_t *data, uint32_t len
 		pci_model_fault("%u bytes are no command block", len);
 		return USB_FAKE_STALL;
 	}
+	if (s->commands && load32(data + 4) == load32(s->cbw + 4))
+		pci_model_fault("two commands have one tag");
 	memcpy(s->cbw, data, 31);
 	if (s->cbw[13] > 15 || s->cbw[14] > 16 || !s->cbw[14] || (s->cbw[12] & 0x7f))
 		pci_model_fault("a command block that means nothing");
@@ -263,6 +265,8 @@ static int spoil(struct stick_model *s, enum stick_fault fault, bool in, uint8_t
 		return USB_FAKE_BROKEN;
 	case STICK_SHORT:
 		s->phase = in && s->phase == COMMAND ? LOST : in ? s->phase : LOST;
+		if (in && got > 0)
+			memset(data + got / 2, 0xee, (size_t)(got - got / 2));
 		return got > 0 ? got / 2 : got;
 	case STICK_EMPTY:
 		return got > 0 ? 0 : got;
@@ -317,6 +321,7 @@ static int control(struct usb_fake_device *d, const uint8_t setup[8], uint8_t *d
 		s->phase = COMMAND;
 		s->halted_in = s->halted_out = s->silent = s->mute = false;
 		s->silent_setup[1] = 0;
+		store32(s->cbw + 4, 0);
 	}
 	bool class = (setup[0] & 0x60) == 0x20, clears = setup[0] == 2 && setup[1] == 1;
 	if (!class && !clears)

@@ -233,7 +233,8 @@ static struct usb_port_state port(struct usb_controller *c, uint8_t n)
 	struct usb_port_state s = {.speed = p->speed};
 	outside(f, "port");
 	s.bits = (uint8_t)((p->device ? USB_PORT_CONNECTED : 0) |
-	                   (p->enabled && !f->never_enables ? USB_PORT_ENABLED : 0) |
+	                   (p->enabled && !f->never_enables && !f->companion ? USB_PORT_ENABLED
+	                                                                     : 0) |
 	                   (p->resetting ? USB_PORT_RESETTING : 0) |
 	                   (p->change ? USB_PORT_CHANGED : 0) |
 	                   (f->companion && p->device && p->reset_us && !p->resetting
@@ -257,6 +258,14 @@ static void port_disable(struct usb_controller *c, uint8_t n)
 	f->port[n - 1].enabled = false;
 }
 
+static const struct usb_device **place_of(struct usb_fake *f, const struct usb_device *d)
+{
+	uint32_t i = 0;
+	while (i < USB_FAKE_DEVICES - 1 && f->device[i] != d)
+		i++;
+	return &f->device[i];
+}
+
 static bool device_open(struct usb_controller *c, struct usb_device *d)
 {
 	struct usb_fake *f = fake_of(c);
@@ -268,6 +277,7 @@ static bool device_open(struct usb_controller *c, struct usb_device *d)
 	d->hc = f;
 	d->control.hc = f;
 	f->opened++;
+	*place_of(f, NULL) = d;
 	return true;
 }
 
@@ -291,6 +301,10 @@ static void device_close(struct usb_controller *c, struct usb_device *d)
 			complete(f, i, USB_GONE, 0);
 	d->hc = NULL;
 	f->closed++;
+	*place_of(f, d) = NULL;
+	for (uint32_t i = 0; i < USB_FAKE_DEVICES; i++)
+		if (f->device[i] && f->device[i]->hub == d)
+			pci_model_fault("a hub is closed before what is behind it");
 }
 
 static bool endpoint_open(struct usb_controller *c, struct usb_endpoint *e)

@@ -14,6 +14,7 @@
 
 #define USB_FAKE_PORTS     32u
 #define USB_FAKE_TRANSFERS 64u
+#define USB_FAKE_DEVICES   128u
 
 /* What a device answers instead of a number of bytes. */
 enum {
@@ -63,7 +64,8 @@ struct usb_fake {
 	struct usb_fake_port port[USB_FAKE_PORTS];
 	struct usb_transfer *transfer[USB_FAKE_TRANSFERS];
 	uint32_t n_transfers;
-	bool inside; /* a `done` runs */
+	const struct usb_device *device[USB_FAKE_DEVICES]; /* those that are open */
+	bool inside;                                       /* a `done` runs */
 	uint32_t opened, closed, endpoints, changed;
 	bool taken, stopped;
 	/* What goes wrong. */

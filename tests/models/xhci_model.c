@@ -1,25 +1,10 @@
-/* The controller of xhci_model.h: registers, ports, event ring. Commands are in xhci_model_cmd.c,
- * transfers in xhci_model_xfer.c. Numbers in brackets are sections of the specification. */
+/* The controller of xhci_model.h: registers, event ring. Commands are in xhci_model_cmd.c,
+ * transfers in xhci_model_xfer.c, ports in xhci_model_port.c. Numbers in brackets are sections of
+ * the specification. */
 #include "tests/models/xhci_model.h"
 #include "tests/models/xhci_model_regs.h"
 
 #include "kernel/seam/io.h"
-
-#define CCS    (1u << 0)
-#define PED    (1u << 1)
-#define PR     (1u << 4)
-#define PLS(n) ((uint32_t)(n) << 5)
-#define PP     (1u << 9)
-#define CSC    (1u << 17)
-#define WRC    (1u << 19)
-#define PRC    (1u << 21)
-#define W1C    (0x7fu << 17)
-#define WPR    (1u << 31)
-
-static bool is_super(unsigned port)
-{
-	return port > 4;
-}
 
 bool xhci_model_running(const struct xhci_model *m)
 {
@@ -54,11 +39,6 @@ void xhci_model_event(struct xhci_model *m, uint64_t ptr, uint32_t status, uint3
 		m->event_cycle = !m->event_cycle;
 	m->event_at = next;
 	m->n_events++;
-}
-
-void xhci_model_port_event(struct xhci_model *m, unsigned port)
-{
-	xhci_model_event(m, (uint64_t)port << 24, 1u << 24, 34u << 10);
 }
 
 static void event_ring_set(struct xhci_model *m)
@@ -99,9 +79,9 @@ static void power_on(struct xhci_model *m)
 	for (unsigned i = 1; i <= XHCI_MODEL_PORTS; i++) {
 		struct xhci_model_port *p = &m->port[i];
 		p->resetting = false;
-		p->portsc = m->switched ? 0 : PP;
+		p->portsc = m->switched ? 0 : PORT_PP;
 		if (p->usb && !m->switched)
-			p->portsc |= CCS | CSC;
+			p->portsc |= PORT_CCS | PORT_CSC;
 	}
 }
 
@@ -146,11 +126,7 @@ static void start(struct xhci_model *m)
 		pci_model_fault("the upper half of a register was not written");
 	m->usbsts &= ~1u;
 	scratchpads(m);
-	for (unsigned i = 1; i <= XHCI_MODEL_PORTS; i++) {
-		struct xhci_model_port *p = &m->port[i];
-		if (p->usb && is_super(i) && p->portsc & CCS && !m->links_fail)
-			p->portsc |= PED | 4u << 10;
-	}
+	xhci_model_links(m);
 }
 
 static uint32_t status(struct xhci_model *m)
@@ -200,134 +176,6 @@ void xhci_model_hse(struct xhci_model *m)
 {
 	m->usbsts |= 1 | 4;
 	m->crr = false;
-}
-
-/* --- ports (4.19) ----------------------------------------------------------------------------- */
-
-static uint32_t psiv(const struct xhci_model *m, const struct xhci_model_usb *u)
-{
-	static const uint32_t usual[] = {2, 1, 3, 4}, other[] = {6, 5, 7, 9};
-	return (m->psi ? other : usual)[u->speed] << 10;
-}
-
-static void port_changed(struct xhci_model *m, unsigned port, uint32_t bits)
-{
-	bool news = (m->port[port].portsc & bits) != bits;
-	m->port[port].portsc |= bits;
-	if (news)
-		xhci_model_port_event(m, port);
-}
-
-static void port_time(struct xhci_model *m, unsigned port)
-{
-	struct xhci_model_port *p = &m->port[port];
-	if (!p->resetting || host_now_us < p->reset_until)
-		return;
-	p->resetting = false;
-	p->portsc &= ~(PR | PLS(15) | 0xfu << 10);
-	if (p->usb && !m->reset_disables) {
-		p->portsc |= PED | psiv(m, p->usb);
-		p->usb->address = 0;
-		memset(p->usb->toggle, 0, sizeof p->usb->toggle);
-		if (p->usb->fake)
-			p->usb->fake->address = p->usb->fake->configuration = 0;
-	}
-	port_changed(m, port, PRC | (p->warm ? WRC : 0));
-}
-
-static uint32_t port_read(struct xhci_model *m, unsigned port)
-{
-	struct xhci_model_port *p = &m->port[port];
-	port_time(m, port);
-	/* PR may read 0 at first, before the reset has begun. */
-	return p->resetting && p->reset_until - host_now_us > m->port_reset_us - 5000
-	               ? p->portsc & ~PR
-	               : p->portsc;
-}
-
-static void port_write(struct xhci_model *m, unsigned port, uint32_t v)
-{
-	struct xhci_model_port *p = &m->port[port];
-	port_time(m, port);
-	if (host_now_us < m->ready_at)
-		pci_model_fault("port %u written while it is not ready", port);
-	if (m->switched && p->portsc & PP && !(v & PP))
-		pci_model_fault("port %u is switched off", port);
-	if ((v & (3u << 14)) != (p->portsc & (3u << 14)) || v & (1u << 16))
-		pci_model_fault("port %u: indicators or link state are written", port);
-	if (v & PED && v & (PR | WPR))
-		pci_model_fault("port %u is disabled and reset at once", port);
-	if (v & PP && !(p->portsc & PP)) {
-		p->portsc |= PP;
-		if (p->usb)
-			port_changed(m, port, CCS | CSC);
-	}
-	p->portsc &= ~(v & W1C);
-	if (v & PED && p->portsc & PED)
-		p->portsc &= ~PED;
-	if (v & (PR | WPR)) {
-		if (!(p->portsc & CCS) || p->portsc & (PRC | WRC) || p->resetting)
-			pci_model_fault("port %u: reset with PORTSC 0x%x", port, p->portsc);
-		if (v & WPR && !is_super(port))
-			pci_model_fault("port %u: warm reset", port);
-		p->warm = v & WPR;
-		p->resets++;
-		m->warm_resets += p->warm;
-		p->resetting = true;
-		p->portsc = (p->portsc & ~PED) | PR;
-		p->reset_until = host_now_us + m->port_reset_us;
-	}
-}
-
-void xhci_model_attach(struct xhci_model *m, struct xhci_model_usb *u)
-{
-	static const uint16_t sizes[] = {8, 8, 64, 512};
-	if (u->packet0 == 0)
-		u->packet0 = sizes[u->speed];
-	u->there = true;
-	u->address = 0;
-	memset(u->toggle, 0, sizeof u->toggle);
-	if (m->n_usb < XHCI_MODEL_USB)
-		m->usb[m->n_usb++] = u;
-	if (u->route)
-		return;
-	struct xhci_model_port *p = &m->port[u->port];
-	p->usb = u;
-	if (!(p->portsc & PP))
-		return;
-	p->portsc |= CCS;
-	if (is_super(u->port) && !m->links_fail)
-		p->portsc |= PED | psiv(m, u);
-	else
-		p->portsc |= is_super(u->port) ? PLS(6) : PLS(7);
-	port_changed(m, u->port, CSC);
-}
-
-void xhci_model_detach(struct xhci_model *m, struct xhci_model_usb *u)
-{
-	unsigned n = 0;
-	u->there = false;
-	for (unsigned i = 0; i < m->n_usb; i++)
-		if (m->usb[i] != u)
-			m->usb[n++] = m->usb[i];
-	m->n_usb = n;
-	if (u->route == 0) {
-		struct xhci_model_port *p = &m->port[u->port];
-		p->usb = NULL;
-		p->resetting = false;
-		p->portsc &= ~(CCS | PED | PR | PLS(15) | 0xfu << 10);
-		port_changed(m, u->port, CSC);
-	}
-	if (!m->lazy)
-		xhci_model_run(m);
-}
-
-struct xhci_model_usb *xhci_model_find(struct xhci_model *m, unsigned port, uint32_t route)
-{
-	for (unsigned i = 0; i < m->n_usb; i++)
-		if (m->usb[i]->port == port && m->usb[i]->route == route)
-			return m->usb[i];
-	return NULL;
 }
 
 /* --- extended capabilities (7) -------------------------------------------------------------------
@@ -428,7 +276,7 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	if (m->resetting && off != OPER)
 		pci_model_fault("register 0x%x is read in a reset", off);
 	if (off >= PORTS && off < PORTS + 16 * XHCI_MODEL_PORTS)
-		return off % 16 == 0 ? port_read(m, (off - PORTS) / 16 + 1) : 0;
+		return off % 16 == 0 ? xhci_model_port_read(m, (off - PORTS) / 16 + 1) : 0;
 	m->extended_reads += off >= EXTENDED;
 	if (off >= EXTENDED && off < EXTENDED + 0x100)
 		return extended_read(m, off - EXTENDED);
@@ -540,7 +388,7 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 		pci_model_fault("register 0x%x is written while it is not ready", off);
 	bool runs = !(m->usbsts & 1);
 	if (off >= PORTS && off < PORTS + 16 * XHCI_MODEL_PORTS && off % 16 == 0) {
-		port_write(m, (off - PORTS) / 16 + 1, v);
+		xhci_model_port_write(m, (off - PORTS) / 16 + 1, v);
 	} else if (off >= EXTENDED && off < EXTENDED + 0x100) {
 		extended_write(m, off - EXTENDED, v);
 	} else if (off >= DOORBELL && off <= DOORBELL + 4 * m->slots) {
@@ -578,7 +426,7 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 void xhci_model_run(struct xhci_model *m)
 {
 	for (unsigned i = 1; i <= XHCI_MODEL_PORTS; i++)
-		port_time(m, i);
+		xhci_model_port_time(m, i);
 	if (!xhci_model_running(m))
 		return;
 	xhci_model_commands(m);

@@ -34,6 +34,17 @@ enum { /* table 6-90 */
        SPLIT = 36,
 };
 
+#define PORT_CCS    (1u << 0)
+#define PORT_PED    (1u << 1)
+#define PORT_PR     (1u << 4)
+#define PORT_PLS(n) ((uint32_t)(n) << 5)
+#define PORT_PP     (1u << 9)
+#define PORT_CSC    (1u << 17)
+#define PORT_WRC    (1u << 19)
+#define PORT_PRC    (1u << 21)
+#define PORT_W1C    (0x7fu << 17)
+#define PORT_WPR    (1u << 31)
+
 struct trb {
 	uint64_t at; /* its bus address */
 	uint64_t ptr;
@@ -46,8 +57,15 @@ static inline unsigned trb_type(const struct trb *t)
 }
 
 /* xhci_model.c */
-void xhci_model_port_event(struct xhci_model *m, unsigned port);
 bool xhci_model_running(const struct xhci_model *m);
+
+/* xhci_model_port.c */
+uint32_t xhci_model_port_read(struct xhci_model *m, unsigned port);
+void xhci_model_port_write(struct xhci_model *m, unsigned port, uint32_t v);
+/* Ends a reset that is over. */
+void xhci_model_port_time(struct xhci_model *m, unsigned port);
+/* The links of SuperSpeed ports come up. */
+void xhci_model_links(struct xhci_model *m);
 /* The device that a slot context names. */
 struct xhci_model_usb *xhci_model_find(struct xhci_model *m, unsigned port, uint32_t route);
 

@@ -12,7 +12,7 @@ from labkit.lab import Lab
 from labkit.machine import Machine
 from labkit.wait import until
 
-_COMMANDS = ("help", "stats", "interfaces", "neighbours", "sessions", "routes", "drops", "config", "log",
+_COMMANDS = ("help", "stats", "interfaces", "neighbours", "sessions", "routes", "drops", "config", "usb", "log",
              "reboot", "poweroff")
 _COUNTERS = (*(f'{name}{{if="{port}"}}' for name in ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
                for port in ("lan", "wan")),

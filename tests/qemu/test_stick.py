@@ -42,7 +42,7 @@ def tool(*command: str | Path, check: bool = True) -> subprocess.CompletedProces
 
 
 def text_of(length: int, seed: int) -> bytes:
-    """What the command `stick` saves (kernel/shell_stick.c)."""
+    """What the command `stick` saves (kernel/shell_list_stick.c)."""
     out = bytearray()
     for i in range(length):
         if i % 32 == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The screens of the running gateway: status, sessions, log; on the local terminal and on COM1. The pager of the screen."""
+"""The screens of the running gateway: status, sessions, log; on the local terminal and on COM1. The pager."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,8 @@ _ASKS = "-- more -- (Space, Enter, q)"
 
 def _wait_status(screen: Callable[[], list[str]], rows: int) -> None:
     """Waits for the status of a gateway on the test network, with all that it says."""
-    wanted = (r" gateway: nat  .* load +\d+\.\d %   up 0 d 00:0\d:\d\d$", " .*in packets/s    bits/s  out packets/s   bits/s$",
+    wanted = (r" gateway: nat  .* load +\d+\.\d %   up 0 d 00:0\d:\d\d$",
+              r" .*in packets/s    bits/s  out packets/s   bits/s$",
               r" lan       e1000      1000M full( +\d\S*){4}$", rf" +{net.LAN_GATEWAY}/24$",
               r" wan       e1000      1000M full( +\d\S*){4}$", rf" +{net.WAN_GATEWAY}/24$",
               r" forwarded \S+ packets/s, dropped \S+ packets/s", r" nat_sessions +\d+ of 100k \(0 %\) +nat_mappings ")
@@ -119,12 +120,12 @@ def test_pages_of_sessions(make_lab: Callable[..., Lab]) -> None:
     machine.console.send("\x1bOQ")
     seen: set[str] = set()
     for number, lines in ((1, 22), (2, 22), (3, sessions - 44)):
-        def page(number: int = number, lines: int = lines) -> set[str] | None:
+        def page(number: int = number, lines: int = lines, before: frozenset[str] = frozenset(seen)) -> set[str] | None:
             """The lines of the page, once all of them are there."""
             shown = {line for line in terminal.lines[1:23] if line}
             ends = all(line.rpartition(" ")[2].startswith("expires=") for line in shown)
             here = terminal.lines[0].startswith(f" sessions   page {number},")
-            return shown if here and ends and len(shown) == lines and shown.isdisjoint(seen) else None
+            return shown if here and ends and len(shown) == lines and shown.isdisjoint(before) else None
         seen |= until(page, 10, f"page {number}")
         machine.console.send("n")
     ports = {int(found[1]) for line in seen if (found := re.match(r"udp 192\.168\.1\.2:(\d+) ", line))}
@@ -226,7 +227,8 @@ def test_packets_while_it_shows(make_lab: Callable[..., Lab], view: str) -> None
     console.send("q" if view == "top" else "")
     console.expect("> $", 60)
     after = console.stats()
-    lost = {name: after[name] - before[name] for name in after
-            if name.startswith(("rx_missed", "rx_no_packet", "drop{reason=\"link-full\"")) and after[name] != before[name]}
+    losses = [name for name in after if name.startswith(("rx_missed", "rx_no_packet", 'drop{reason="link-full"'))]
+    lost = {name: after[name] - before[name] for name in losses if after[name] != before[name]}
+    assert len(losses) == 5
     assert not lost, lost
     assert after["forwarded_packets"] - before["forwarded_packets"] >= sent

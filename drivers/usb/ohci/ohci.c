@@ -141,7 +141,7 @@ static const char *run(struct ohci *o)
 
 static void phase(struct ohci *o, enum ohci_phase next, uint32_t us)
 {
-	o->phase = next;
+	o->phase = (uint8_t)next;
 	o->until_us = io_now_us() + us;
 }
 

@@ -41,8 +41,8 @@ static bool bulk(struct storage_bot *b, enum step step, struct usb_endpoint *e, 
 	return submit(b, step);
 }
 
-/* The next step of a command whose `done` is due if the step cannot be started. */
-static void go(struct storage_bot *b, bool started)
+/* Ends the command when its next step could not be started. */
+static void dead_unless(struct storage_bot *b, bool started)
 {
 	if (!started)
 		ends(b, STORAGE_DEAD);
@@ -58,12 +58,12 @@ static bool clear_halt(struct storage_bot *b, enum step step, const struct usb_e
 static void recover(struct storage_bot *b)
 {
 	usb_control(&b->t, b->device, TO_INTERFACE, BULK_RESET, 0, b->interface, NULL, 0);
-	go(b, submit(b, RESET));
+	dead_unless(b, submit(b, RESET));
 }
 
 static void get_status(struct storage_bot *b)
 {
-	go(b, bulk(b, STATUS, b->in, b->buf + 32, CSW_BYTES, b->command.timeout_ms));
+	dead_unless(b, bulk(b, STATUS, b->in, b->buf + 32, CSW_BYTES, b->command.timeout_ms));
 }
 
 static struct usb_endpoint *data_pipe(const struct storage_bot *b)
@@ -98,7 +98,7 @@ static void command_done(struct storage_bot *b)
 	if (b->t.status != USB_OK || b->t.actual != CBW_BYTES)
 		recover(b);
 	else if (c->len)
-		go(b, bulk(b, DATA, data_pipe(b), c->data, c->len, c->timeout_ms));
+		dead_unless(b, bulk(b, DATA, data_pipe(b), c->data, c->len, c->timeout_ms));
 	else
 		get_status(b);
 }
@@ -109,7 +109,7 @@ static void data_done(struct storage_bot *b)
 	if (b->t.status == USB_OK)
 		get_status(b);
 	else if (b->t.status == USB_STALLED)
-		go(b, clear_halt(b, CLEAR_DATA, data_pipe(b)));
+		dead_unless(b, clear_halt(b, CLEAR_DATA, data_pipe(b)));
 	else
 		recover(b);
 }
@@ -131,7 +131,7 @@ static void status_done(struct storage_bot *b)
 	bool once_more = !b->again;
 	if (b->t.status == USB_STALLED && once_more) {
 		b->again = true;
-		go(b, clear_halt(b, CLEAR_STATUS, b->in));
+		dead_unless(b, clear_halt(b, CLEAR_STATUS, b->in));
 	} else if (b->t.status == USB_OK && b->t.actual == 0 && once_more) {
 		b->again = true;
 		get_status(b);
@@ -151,10 +151,10 @@ static void reset_done(struct storage_bot *b)
 	if (b->t.status != USB_OK && !refused) {
 		ends(b, STORAGE_DEAD);
 	} else if (b->step == RESET) {
-		go(b, clear_halt(b, RESET_IN, b->in));
+		dead_unless(b, clear_halt(b, RESET_IN, b->in));
 	} else if (b->step == RESET_IN) {
 		usb_endpoint_reset(b->in);
-		go(b, clear_halt(b, RESET_OUT, b->out));
+		dead_unless(b, clear_halt(b, RESET_OUT, b->out));
 	} else {
 		usb_endpoint_reset(b->out);
 		ends(b, STORAGE_BROKEN);

@@ -6,7 +6,7 @@
  * put on the ring. So the order of calls from the core is kept without a queue, and a transfer can
  * be submitted at any time.
  *
- * Memory is all taken by probe: 24 devices and 64 endpoints of a controller, some 90 KB. */
+ * Memory is all taken by probe: 24 devices and 64 endpoints of a controller, 56 to 80 KB. */
 #ifndef DRIVERS_USB_XHCI_XHCI_H
 #define DRIVERS_USB_XHCI_XHCI_H
 
@@ -265,7 +265,7 @@ void xhci_port_watch(struct xhci *x);
 void xhci_port_start(struct xhci *x);
 /* The PSIV of a device for its slot context. */
 uint8_t xhci_port_speed(const struct xhci *x, const struct usb_device *d, uint8_t root);
-/* A device is opened on a port (from 1) of the controller itself. */
+/* A device is opened at root port `port` (from 1). */
 void xhci_port_use(struct xhci *x, uint8_t port);
 
 #endif

@@ -210,6 +210,21 @@ static void used_before_the_start(void)
 	CHECK_STR(edit_save(false), "not saved: the configuration has errors");
 }
 
+/* What is saved must be loaded again: the loader has room for 64 KB of all files. */
+static void too_long_for_the_loader(void)
+{
+	static char big[40000];
+	memset(big, '#', sizeof big);
+	begin();
+	texts_add(&texts, "more", (struct slice){big, sizeof big});
+	CHECK(edit_save(true) == NULL);
+	begin();
+	texts_add(&texts, "gateway.last", (struct slice){big, sizeof big});
+	texts_add(&texts, "more", (struct slice){big, sizeof big});
+	const char *wrong = edit_save(false);
+	CHECK_STR(wrong ? wrong : "", "not saved: the files would have more than 64 KB together");
+}
+
 int main(void)
 {
 	TEST(which_keys);
@@ -220,5 +235,6 @@ int main(void)
 	TEST(routes_and_more_addresses);
 	TEST(without_memory);
 	TEST(used_before_the_start);
+	TEST(too_long_for_the_loader);
 	return tap_done();
 }

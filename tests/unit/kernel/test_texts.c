@@ -39,6 +39,7 @@ static void all_texts(void)
 	texts_init(&t, "", known_apps, ARRAY_SIZE(known_apps));
 	t.overflow = true;
 	texts_read(&t, &c, t.conf);
+	CHECK_STR(config_where(&c, "lan"), "no configuration file");
 	CHECK_STR(error(0), "boot: the configuration is too long and was cut");
 }
 

@@ -5,7 +5,7 @@
 static const struct kit_volume fat16 = {"fat16", 8192, "-F 16 -s 1", 512, 0, 0};
 static const struct kit_volume fat32 = {"fat32", 36864, "-F 32 -s 1", 512, 0, 0};
 static const struct kit_volume large = {
-        "fat32, clusters of 32 KB", 2200000, "-F 32 -s 64", 512, 0, 0};
+        "fat16, clusters of 32 KB", 150000, "-F 16 -s 64", 512, 0, 0};
 static const struct kit_volume wide = {"fat16, sectors of 4 KB", 30000, "-F 16 -s 1", 4096, 0, 0};
 
 /* Writes the whole log into the image file and lets the others read it. */
@@ -41,6 +41,17 @@ static void every_length(void)
 	fat_replace(&kit_fat, KIT_NAME, kit_text(0, 1), FAT_TEXT + 1);
 	CHECK_EQ(kit_finish(&kit_fat), FAT_BAD);
 	CHECK_EQ(kit_disk.n_log, 0);
+	kit_unmap();
+}
+
+/* Behind the text the last sector has zeros, and nothing of other files. */
+static void the_rest_of_a_sector_is_clean(void)
+{
+	begin(&fat16, 3000);
+	CHECK_EQ(kit_replace(kit_text(1, 700), 700), FAT_OK);
+	const uint8_t *at = kit_bytes + (kit_fat.volume.data_start + kit_fat.fresh[1] - 2) * 512u;
+	for (uint32_t i = 700 - 512; i < 512; i++)
+		CHECK_EQ(at[i], 0);
 	kit_unmap();
 }
 
@@ -522,6 +533,7 @@ int main(void)
 {
 	kit_begin();
 	TEST(every_length);
+	TEST(the_rest_of_a_sector_is_clean);
 	TEST(a_hundred_times);
 	TEST(a_large_old_content_is_read_up_to_its_length);
 	TEST(the_long_name_counts_without_case);

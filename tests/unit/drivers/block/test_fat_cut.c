@@ -36,6 +36,8 @@ static void cut_after_each_write(void)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(volumes) * ARRAY_SIZE(lengths); i++) {
 		const struct kit_volume *v = &volumes[i / ARRAY_SIZE(lengths)];
+		if (i % ARRAY_SIZE(lengths) && v != &volumes[3] && v != &volumes[5])
+			continue; /* all lengths on two of the volumes */
 		uint32_t old = lengths[i % ARRAY_SIZE(lengths)].old;
 		uint32_t new = lengths[i % ARRAY_SIZE(lengths)].new;
 		uint32_t n = replace(v, old, new), switched = 0;

@@ -1,6 +1,7 @@
 /* The OHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
+#include "drivers/usb/ohci/ohci.h"
 #include "drivers/usb/usb_list.h"
 #include "tests/models/ohci_model.h"
 
@@ -349,6 +350,40 @@ static void keeps_the_toggle_of_a_part(void)
 	hc_end();
 }
 
+static void scribble(void)
+{
+	struct ohci *o = (struct ohci *)(void *)kit_hc;
+	struct ohci_queue *q = &o->queue[dice(OHCI_CONTROLS + OHCI_BULKS)];
+	struct ohci_td *td = &q->td[dice(OHCI_TDS)];
+	uint32_t v = dice(1 << 24) << 8 | dice(256);
+	switch (dice(6)) {
+	case 0:
+		td->control = v;
+		break;
+	case 1:
+		td->buffer = v;
+		break;
+	case 2:
+		td->next = dice(2) ? v : (uint32_t)dma_addr(&q->td[dice(OHCI_TDS)]);
+		break;
+	case 3:
+		q->ed->head = dice(2) ? v : q->ed->tail | dice(4);
+		break;
+	default: /* a done list of one that is in use, and now and then of another one */
+		if (!(q->owned & 1u << (td - q->td)) && dice(100))
+			break;
+		td->next = 0;
+		o->hcca->done = (uint32_t)dma_addr(td);
+		model.status |= OHCI_STATUS_WDH;
+		break;
+	}
+}
+
+static void survives_nonsense(void)
+{
+	stream_scribbled(scribble);
+}
+
 int main(void)
 {
 	TEST(takes_it_from_the_firmware);
@@ -369,6 +404,7 @@ int main(void)
 	TEST(leaves_idle_lists_alone);
 	TEST(waits_for_the_end_of_the_frame);
 	TEST(keeps_the_toggle_of_a_part);
+	TEST(survives_nonsense);
 	usb1_cases();
 	return tap_done();
 }

@@ -1,6 +1,7 @@
 /* The UHCI driver against the controller's model. */
 #include "tests/unit/drivers/usb/usb1_cases.h"
 
+#include "drivers/usb/uhci/uhci.h"
 #include "drivers/usb/usb_list.h"
 #include "tests/models/uhci_model.h"
 
@@ -319,6 +320,33 @@ static void visits_what_is_in_use_alone(void)
 	hc_end();
 }
 
+static void scribble(void)
+{
+	struct uhci *u = (struct uhci *)(void *)kit_hc;
+	struct uhci_queue *q = &u->queue[dice(UHCI_ASYNC)];
+	struct uhci_td *td = &q->td[dice(UHCI_PACKETS + 1)];
+	uint32_t v = dice(1 << 24) << 8 | dice(256);
+	switch (dice(4)) {
+	case 0:
+		td->status = v;
+		break;
+	case 1:
+		td->token = v;
+		break;
+	case 2:
+		td->status &= ~(uint32_t)UHCI_TD_ACTIVE;
+		break;
+	default:
+		q->qh->element = dice(2) ? v : UHCI_END;
+		break;
+	}
+}
+
+static void survives_nonsense(void)
+{
+	stream_scribbled(scribble);
+}
+
 int main(void)
 {
 	TEST(takes_it_from_the_firmware);
@@ -336,6 +364,7 @@ int main(void)
 	TEST(enables_a_port_that_hesitates);
 	TEST(acknowledges_changes);
 	TEST(visits_what_is_in_use_alone);
+	TEST(survives_nonsense);
 	usb1_cases();
 	return tap_done();
 }

@@ -175,7 +175,7 @@ static void a_port_that_disables_itself(void)
 	other_works(f);
 }
 
-/* A class may have its device found anew three times a minute. */
+/* A class may have its device found again three times a minute. */
 static void resets_by_a_class(void)
 {
 	struct usb_fake *f = start_device();

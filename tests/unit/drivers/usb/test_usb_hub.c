@@ -16,6 +16,7 @@ static void devices_behind_a_hub(void)
 	for (uint8_t speed = USB_FULL; speed <= USB_SUPER; speed++) {
 		struct usb_fake *f = kit_start();
 		make_hub(0, speed, 4);
+		hub[0].power_delay = 250; /* half a second */
 		usb_fake_plug(f, 2, &hub[0]);
 		if (speed == USB_SUPER)
 			usb_fake_stick(&device[0], USB_SUPER);

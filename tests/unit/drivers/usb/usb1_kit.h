@@ -182,7 +182,7 @@ static inline struct usb_endpoint *kit_endpoint(struct usb_device *d, uint8_t ad
 	struct usb_endpoint *e = &d->endpoint[d->n_endpoints++];
 	*e = (struct usb_endpoint){.device = d,
 	                           .address = address,
-	                           .kind = kind,
+	                           .kind = (uint8_t)kind,
 	                           .interval = 10,
 	                           .max_packet = packet};
 	CHECK(kit_hc->ops->endpoint_open(kit_hc, e));

@@ -156,4 +156,42 @@ static void streams_stay_whole(void)
 	}
 }
 
+/* The controller writes nonsense into its structures, by `scribble`: transfers fail or end, and
+ * nothing outside of them is touched. */
+static inline void stream_scribbled(void (*scribble)(void))
+{
+	for (uint32_t seed = 1; seed <= STREAM_SEEDS; seed++) {
+		struct usb_transfer t[3] = {{0}};
+		dice_state = seed;
+		hc_begin();
+		struct usb_device *d = kit_plug(0, false);
+		struct usb_endpoint *in = kit_endpoint(d, 0x81, USB_BULK, 64);
+		struct usb_endpoint *out = kit_endpoint(d, 0x02, USB_BULK, 64);
+		for (unsigned i = 0; i < 300 && !kit_failed; i++) {
+			kit_model[0].out_len[2] = 0;
+			kit_feed(0, 1, 2000, false);
+			if (!t[0].active)
+				t[0] = kit_transfer(in, kit_bytes[0], dice(USB_TRANSFER_MAX));
+			if (!t[1].active)
+				t[1] = kit_transfer(out, kit_bytes[1], dice(USB_TRANSFER_MAX));
+			if (!t[2].active)
+				t[2] = kit_request(d, 0xc0, 1, 900, kit_bytes[2], 900);
+			for (unsigned k = 0; k < 3; k++)
+				if (!t[k].active && !kit_submit(&t[k]))
+					continue;
+			kit_frames(dice(3));
+			if (!kit_failed)
+				scribble();
+			if (dice(4) == 0 && !kit_failed)
+				kit_hc->ops->cancel(kit_hc, &t[dice(3)]);
+		}
+		kit_hc->ops->device_close(kit_hc, d);
+		for (unsigned k = 0; k < 3; k++)
+			CHECK(!t[k].active);
+		kit_hc->ops->stop(kit_hc);
+		pci_model_faults_clear(); /* the model sees the nonsense, too */
+	}
+	kit_failed = NULL;
+}
+
 #endif

@@ -245,6 +245,7 @@ static void wrapping(void)
 	CHECK_STR(row(4), "fgh");
 	CHECK_STR(row(5), "");
 	CHECK_EQ(grid_wrap(&g, 0, 0, 0, 5, GRID_NORMAL, "exact words"), 2);
+	CHECK_EQ(grid_wrap(&g, 0, 0, 0, 8, GRID_NORMAL, "one four five"), 2);
 	CHECK_EQ(grid_wrap(&g, 0, 0, 9, 5, GRID_NORMAL, ""), 0);
 	CHECK_EQ(grid_wrap(&g, 0, 0, 9, 0, GRID_NORMAL, "x"), 0);
 }

@@ -83,7 +83,9 @@ static bool shows(uint32_t first, uint32_t n)
 {
 	char want[40];
 	for (uint32_t i = 0; i < PAGE; i++) {
-		fmt(want, sizeof want, i < n ? "line %u" : "", first + i);
+		want[0] = '\0';
+		if (i < n)
+			fmt(want, sizeof want, "line %u", first + i);
 		if (strcmp(row(1 + i), want) != 0) {
 			printf("# row %u is %s\n", 1 + i, row(1 + i));
 			return false;

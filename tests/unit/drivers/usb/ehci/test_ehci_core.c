@@ -175,7 +175,7 @@ static void errors_at_any_token(void)
 			ms(1);
 		k->errors = 2 + at % 4;
 		CHECK(await(said, "usb0-1.3: 1234:0001, low speed, keyboard", 6000));
-		ms(1500); /* errors of the keyboard's reports have it found anew */
+		ms(1500); /* errors of the keyboard's reports have it found again */
 		CHECK_EQ(k->errors, 0);
 		types(k, 7);
 		end();

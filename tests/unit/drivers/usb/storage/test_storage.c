@@ -177,7 +177,9 @@ static void the_first_unit_with_a_medium(void)
 	end();
 	start();
 	stick[0].type[0] = 5;
+	stick[0].max_lun = 200; /* cannot be: one unit */
 	CHECK(come_up(0) == NULL);
+	CHECK_EQ(stick[0].count[0x12], 1);
 	CHECK_EQ(said("is no disk; it is not used"), 1);
 	CHECK(!block_expected());
 	end();
@@ -275,6 +277,7 @@ static void it_becomes_ready(void)
 		CHECK_EQ(come_up(0) != NULL, asked[i].comes);
 		CHECK_EQ(said("does not become ready; it is not used"), !asked[i].comes);
 		CHECK_EQ(stick[0].count[0x1b], asked[i].sense.more == 2);
+		CHECK_EQ(said("no medium"), 0);
 		CHECK(!block_expected());
 		uint32_t transfers = stick[0].transfers;
 		run(10000);
@@ -479,6 +482,24 @@ static void faults_that_stay(void)
 		}
 }
 
+/* A status that is not there at the first time needs no reset. */
+static void the_status_is_asked_for_twice(void)
+{
+	for (uint32_t fault = 0; fault < 2; fault++) {
+		start();
+		struct block_device *d = come_up(0);
+		if (!d)
+			abort();
+		stick[0].fault = fault ? STICK_STALLS : STICK_EMPTY;
+		stick[0].fault_at = stick[0].transfers + 3;
+		CHECK_EQ(carry_out(d, BLOCK_READ, 3, 1), BLOCK_OK);
+		CHECK(memcmp(buf, medium[0] + 3 * 512, 512) == 0);
+		CHECK_EQ(stick[0].resets, 0);
+		CHECK_EQ(stick[0].count[0x28], 1);
+		end();
+	}
+}
+
 static void a_stick_that_refuses_its_reset(void)
 {
 	start();
@@ -544,6 +565,7 @@ int main(void)
 	TEST(unplugged_in_the_middle);
 	TEST(each_fault_at_each_transfer);
 	TEST(faults_that_stay);
+	TEST(the_status_is_asked_for_twice);
 	TEST(a_stick_that_refuses_its_reset);
 	TEST(four_at_once_and_no_more);
 	return tap_done();

@@ -244,7 +244,7 @@ static void super_speed_needs_no_reset(void)
 	stick = (struct xhci_model_usb){.speed = XHCI_SUPER, .port = 5};
 	kit_device(&stk, &stick, NULL);
 	CHECK_EQ(m.port[5].resets, 0);
-	/* The device is found anew: a reset brings it back to address 0. */
+	/* A reset brings the device back to address 0. */
 	hc->ops->device_close(hc, &stk);
 	kit_wait(3);
 	CHECK(kit_reset(5));
