@@ -74,7 +74,7 @@ say = $(if $(V),,@echo "  $1 $@"; )
 image: images/gateway.elf images/gateway.sym
 
 # For these goals missing packages are installed before anything is compiled.
-NEED_PACKAGES = run images test test-programs test-long untested bench bochs fuzz fuzz-coverage lint deps packages
+NEED_PACKAGES = run images pictures test test-programs test-long untested bench bochs fuzz fuzz-coverage lint deps packages
 FIRST = $(if $(filter $(NEED_PACKAGES),$(MAKECMDGOALS)),packages)
 
 # A change of the Makefile, the compiler or its flags rebuilds every object.
@@ -112,6 +112,10 @@ run: packages image
 
 images: packages image
 	tools/mkimages
+
+.PHONY: pictures
+pictures: packages image
+	tools/pictures
 
 include tests/tests.mk
 
