@@ -6,22 +6,23 @@
 #include "kernel/lib/log.h"
 #include "kernel/saver.h"
 #include "kernel/settings.h"
-#include "kernel/shell.h"
 #include "kernel/ui/editor.h"
 #include "kernel/x86/clock.h"
 
 enum { CTRL_L = 12, KEYS_A_PASS = 8 };
 
 static struct gw *gw;
+static void (*resume)(enum console_terminal t);
 static struct grid grid;
 static struct editor editor;
 static enum console_terminal shown_on = CONSOLE_TERMINALS; /* CONSOLE_TERMINALS: it is closed */
 static char saved[160];
 static bool log_save = true; /* nobody waits for the end of the save that goes on */
 
-void edit_view_init(struct gw *g)
+void edit_view_init(struct gw *g, void (*to_console)(enum console_terminal t))
 {
 	gw = g;
+	resume = to_console;
 }
 
 bool edit_view_is_open(void)
@@ -109,7 +110,7 @@ static bool run_keys(void)
 			continue;
 		shown_on = CONSOLE_TERMINALS;
 		console_show(t, NULL);
-		shell_resume(t);
+		resume(t);
 		take(act);
 	}
 	if (any && edit_view_is_open())

@@ -6,7 +6,8 @@
 #include "kernel/console/console.h"
 #include "net/gw.h"
 
-void edit_view_init(struct gw *gw);
+/* `resume` is called when a terminal shows the console again. */
+void edit_view_init(struct gw *gw, void (*resume)(enum console_terminal t));
 
 /* Shows the editor on a terminal in place of the console. False: it is open already, or there is no
  * memory for it. */

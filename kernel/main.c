@@ -386,7 +386,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
 	              (uint32_t)(clock_now_us() / 1000));
 	views_init(gw, cpu_busy, shell_resume);
-	edit_view_init(gw);
+	edit_view_init(gw, shell_resume);
 	shell_init(gw, cpu_busy);
 	run();
 }

@@ -36,7 +36,7 @@ enum { FAT_J_OPEN, FAT_J_SUM, FAT_J_REPLACE, FAT_J_VERIFY };
 /* What an entry of the FAT says about the next cluster. */
 enum fat_link { FAT_LINK_FREE, FAT_LINK_NEXT, FAT_LINK_END, FAT_LINK_BAD };
 
-/* --- fat.c ------------------------------------------------------------------------------- */
+/* --- fat_job.c --------------------------------------------------------------------------- */
 
 /* Begins a job, whose state the caller sets. */
 void fat_begin(struct fat *f, uint8_t job);

@@ -1,5 +1,5 @@
 SRC += drivers/block/block.c
-SRC += drivers/block/fat.c
+SRC += drivers/block/fat_job.c
 SRC += drivers/block/fat_chain.c
 SRC += drivers/block/fat_find.c
 SRC += drivers/block/fat_replace.c

@@ -35,8 +35,9 @@ const char *usb_path(char buf[static USB_PATH], const struct usb_port *p)
 	uint8_t port[USB_DEPTH + 2];
 	uint32_t n = 0;
 	const struct usb_port *at = p;
-	for (; at && n < ARRAY_SIZE(port); at = at->hub ? at->hub->at : NULL)
+	do
 		port[n++] = at->number;
+	while ((at = at->hub ? at->hub->at : NULL) != NULL && n < ARRAY_SIZE(port));
 	size_t len = fmt(buf, USB_PATH, "usb%u", p->bus->index);
 	for (uint32_t i = n; i-- > 0;)
 		len += fmt(buf + len, USB_PATH - len, "%c%u", i + 1 == n ? '-' : '.', port[i]);

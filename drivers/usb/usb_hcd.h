@@ -51,7 +51,7 @@ struct usb_hcd_ops {
 	 * The core sends SET_ADDRESS as a control transfer. A controller that gives addresses by
 	 * itself (xHCI) does so instead of the transfer, and sets d->address before it completes
 	 * it; otherwise the core sets it after the transfer, and calls device_changed. */
-	bool (*device_open)(struct usb_controller *c, struct usb_device *d) MUST_USE;
+	bool (*device_open)(struct usb_controller *c, struct usb_device *d);
 	/* The address, the size of endpoint 0 or what is known of a hub has changed. Later
 	 * transfers use it. */
 	void (*device_changed)(struct usb_controller *c, struct usb_device *d);
@@ -62,14 +62,14 @@ struct usb_hcd_ops {
 	/* Prepares a bulk or interrupt endpoint of a device that has its address, in front of
 	 * SET_CONFIGURATION.
 	 * `e->hc` must be set. False: no room or no bandwidth. */
-	bool (*endpoint_open)(struct usb_controller *c, struct usb_endpoint *e) MUST_USE;
+	bool (*endpoint_open)(struct usb_controller *c, struct usb_endpoint *e);
 	/* See usb_endpoint_reset. */
 	void (*endpoint_reset)(struct usb_controller *c, struct usb_endpoint *e);
 
 	/* Takes a transfer. One transfer of an endpoint is under way at a time; the core sees to
 	 * it. A halt of endpoint 0 is cleared by the driver itself. False: no room for the moment;
 	 * the core completes the transfer with USB_FAILED. */
-	bool (*submit)(struct usb_controller *c, struct usb_transfer *t) MUST_USE;
+	bool (*submit)(struct usb_controller *c, struct usb_transfer *t);
 	/* Takes the transfer back from the hardware, within a second. It is completed
 	 * (USB_CANCELLED) when the hardware no longer uses its memory: in this call or in a later
 	 * poll. */

@@ -167,7 +167,7 @@ static void follow(struct usb_port *p, bool changed)
 		if (changed) {
 			unplugged(p);
 			settle(p);
-		} else if (p->phase == USB_PORT_READY &&
+		} else if (p->phase == USB_PORT_READY && p->device &&
 		           (p->device->reset_wanted || !(p->state.bits & USB_PORT_ENABLED))) {
 			find_again(p);
 		}

@@ -160,7 +160,8 @@ def show_menu(stick: Path, folder: Path) -> None:
     """Makes GRUB on this stick show its menu and wait."""
     config = (ROOT / "boot/grub.cfg").read_text()
     (folder / "grub.cfg").write_text(config.replace("timeout=0", "timeout=-1").replace("=hidden", "=menu"))
-    subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", folder / "grub.cfg", "::/boot/grub/grub.cfg"], check=True)
+    subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", folder / "grub.cfg", "::/boot/grub/grub.cfg"],
+                   check=True)
 
 
 def test_the_image_before_an_upgrade(media: Path, tmp_path: Path) -> None:

@@ -147,7 +147,8 @@ def test_saved_and_kept(net: Lab, stick: Stick) -> None:
     keeps(net, stick)
     # The new text has no `app`: the stick is recognised by it all the same.
     text = stick.read().decode()
-    net.boot(text, f"app=nat lan.address=192.168.1.1/24 wan.address=203.0.113.2/24 debug=on stick={SERIAL}", extra=extra)
+    net.boot(text, f"app=nat lan.address=192.168.1.1/24 wan.address=203.0.113.2/24 debug=on stick={SERIAL}",
+             extra=extra)
     saves(net, stick, 9000, 5)
     stick.check()
     net.wait_ping("192.168.1.1")
@@ -379,7 +380,7 @@ def test_pulled_in_mid_write_and_put_back(net: Lab, stick: Stick, controller: st
 
 
 def flow(net: Lab, seconds: int, meanwhile: Callable[[], None]) -> tuple[int, int]:
-    """Sends 2500 datagrams a second through the gateway, and calls `meanwhile` again and again; gives how many were sent
+    """Sends 2500 datagrams a second through the gateway, calls `meanwhile` again and again; gives how many were sent
     and lost."""
     server = net.wan.start("iperf3", "-s", "-1", "-B", FAR_SERVER)
     net.wan.wait_port(5201)

@@ -97,7 +97,8 @@ def test_ready_does_not_wait(make_lab: Callable[..., Lab]) -> None:
     controllers = ["-device", "qemu-xhci,id=x", "-device", "pci-ohci,id=o", "-device", "piix3-usb-uhci,id=u",
                    "-device", "ich9-usb-ehci1,id=e,addr=0x1d.7,multifunction=on"]
     for i in range(3):
-        controllers += ["-device", f"ich9-usb-uhci{i + 1},masterbus=e.0,firstport={2 * i},addr=0x1d.{i},multifunction=on"]
+        controllers += ["-device",
+                        f"ich9-usb-uhci{i + 1},masterbus=e.0,firstport={2 * i},addr=0x1d.{i},multifunction=on"]
     keyboards = [word for bus in "xoue" for word in ("-device", f"usb-kbd,bus={bus}.0,port=1")]
     later = []
     for _ in range(ATTEMPTS):

@@ -137,7 +137,8 @@ def test_plugged_in_late(make_lab: Callable[..., Lab], controller: str) -> None:
 def test_both_kinds_at_once(make_lab: Callable[..., Lab]) -> None:
     """A USB keyboard behind each of two controllers and a PS/2 keyboard: all type into one line."""
     lab = make_lab()
-    machine = start(lab, "uhci", KEYBOARD, "qemu-xhci,id=h2", "usb-kbd,bus=h2.0,id=k2", config=net.NETWORK + "app nat\n")
+    machine = start(lab, "uhci", KEYBOARD, "qemu-xhci,id=h2", "usb-kbd,bus=h2.0,id=k2",
+                    config=net.NETWORK + "app nat\n")
     machine.wait_ready("nat")
     until(lambda: machine.console.command("usb").count("driver=keyboard") == 2, 20, "both keyboards are found")
     machine.console.mark()

@@ -130,7 +130,8 @@ def test_a_write_protected_stick_is_refused(system: System) -> None:
     assert system.refusal() == "sdb is write-protected"
 
 
-@pytest.mark.parametrize("device,why", [("/dev/null", "is not a disk"), ("missing", "No such file"), (".", "not a disk")])
+@pytest.mark.parametrize("device,why", [("/dev/null", "is not a disk"), ("missing", "No such file"),
+                                        (".", "not a disk")])
 def test_the_command_refuses_what_is_no_disk(tmp_path: Path, device: str, why: str) -> None:
     (tmp_path / "image").touch()
     done = subprocess.run([TOOL, "--yes", "--image", tmp_path / "image", device], cwd=tmp_path, capture_output=True,

@@ -3,6 +3,8 @@
 #ifndef DRIVERS_USB_UHCI_UHCI_REG_H
 #define DRIVERS_USB_UHCI_UHCI_REG_H
 
+#include "kernel/lib/bytes.h"
+
 enum {
 	UHCI_CMD = 0x00, /* 2.1.1, 16 bits */
 	UHCI_CMD_RS = 0x01,

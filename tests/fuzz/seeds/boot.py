@@ -39,7 +39,8 @@ def frame(width: int, height: int, bits: int, *colours: int, kind: int = 1) -> b
 TEXTS = tag(1, b"app=nat stick=4242-4152\0") + tag(2, b"GRUB 2.06-13\0")
 MODULES = tag(3, struct.pack("<II", 0x4000, 0x5000) + b"gateway.conf\0")
 PC = memory_map((0, 0x9FC00, 1), (0xF0000, 0x10000, 2), (0x100000, 0x3EE0000, 1), (0x3FE0000, 0x20000, 2))
-HOLES = memory_map((0x100000, 0x700000, 1), (0x800000, 0x8000, 4), (0x808000, 0x8000, 1), (1 << 32, 1 << 30, 1), size=20)
+HOLES = memory_map((0x100000, 0x700000, 1), (0x800000, 0x8000, 4), (0x808000, 0x8000, 1), (1 << 32, 1 << 30, 1),
+                   size=20)
 ROOT = b"RSD PTR ".ljust(36, b"\1")
 BLOCKS = {
     "bios": block(TEXTS, MODULES, PC, tag(14, ROOT[:20])),
