@@ -182,7 +182,7 @@ def test_editor_while_it_runs(make_lab: Callable[..., Lab]) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("broken", ["nonsense 1\n", "gateway 198.51.100.1\n"], ids=["error", "cannot start"])
 def test_gateway_last(make_lab: Callable[..., Lab], broken: str) -> None:
-    """A file that was saved on the box and cannot be used is replaced by gateway.last; with another file the menu stands."""
+    """A file that was saved on the box and cannot be used is replaced by gateway.last; another file: the menu."""
     lab = make_lab()
     last = lab.file("gateway.last", net.NAT)
     machine = lab.boot(_MARK + net.NAT + broken, modules=[last])
