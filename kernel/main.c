@@ -80,12 +80,14 @@ static void read_config(const struct boot_info *boot)
 /* Says by what the boot medium can be recognised. */
 static void find_medium(const struct boot_info *boot)
 {
-	uint32_t i = 0;
-	while (i < boot->n_modules && strcmp(boot->module[i].name, "gateway.conf") != 0)
-		i++;
-	bool has = i < boot->n_modules;
-	media_init(settings_run(&config)->stick, has ? boot->module[i].text : NULL,
-	           has ? boot->module[i].len : 0);
+	const struct boot_module *conf = NULL;
+	for (uint32_t i = 0; i < boot->n_modules; i++) {
+		const struct boot_module *at = &boot->module[i];
+		bool seen = strcmp(at->name, TEXTS_SEEN) == 0;
+		if (seen || (!conf && strcmp(at->name, "gateway.conf") == 0))
+			conf = at;
+	}
+	media_init(settings_run(&config)->stick, conf ? conf->text : NULL, conf ? conf->len : 0);
 }
 
 /* The size of the packet pool: a quarter of the memory, or what the cards need if that is more, up

@@ -18,6 +18,8 @@ void texts_init(struct texts *t, const char *cmdline, const char *const *apps, u
 
 void texts_add(struct texts *t, const char *name, struct slice text)
 {
+	if (strcmp(name, TEXTS_SEEN) == 0)
+		return;
 	if (strcmp(name, last_name) == 0) {
 		t->last = text;
 	} else if (t->conf.len == 0 && t->n_more == 0) {

@@ -26,6 +26,9 @@ struct texts {
 /* Begins with the command line. All texts and names stay the caller's. */
 void texts_init(struct texts *t, const char *cmdline, const char *const *apps, uint32_t n_apps);
 
+/* The name of a gateway.conf that is not read: the boot medium is only known by it. */
+#define TEXTS_SEEN "gateway.seen"
+
 /* Adds a file: gateway.last by its name, else gateway.conf, then further files. */
 void texts_add(struct texts *t, const char *name, struct slice text);
 

@@ -8,6 +8,7 @@ line means that the file was read.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -185,6 +186,69 @@ def test_entries_of_an_upgraded_stick(media: Path, tmp_path: Path) -> None:
             machine.console.expect("Switch off", BOOT_S)
             machine.console.send("\x0e" * entry + "\r")
             machine.wait_ready(app, BOOT_S)
+
+
+# An old image for GRUB: what it gets from the boot loader goes to COM1.
+STUB = r"""
+__attribute__((section(".text.a"), used)) static const unsigned header[] = {0x1badb002, 3, -(0x1badb002 + 3)};
+struct module { unsigned start, end; const char *text; unsigned zero; };
+struct info { unsigned flags, memory[2], device; const char *words; unsigned n; struct module *module; };
+static void out(const char *s)
+{
+    for (; *s; s++)
+        __asm__ volatile("outb %0, %1" : : "a"(*s), "d"((unsigned short)0x3f8));
+}
+__attribute__((used)) static void main(const struct info *info)
+{
+    out("\nSTUB <"); out(info->words); out(">");
+    for (unsigned i = 0; i < info->n; i++) { out(" ["); out(info->module[i].text); out("]"); }
+    out(" END\n");
+    for (;;) ;
+}
+__asm__(".global _start; _start: mov $0x90000, %esp; push %ebx; call main");
+"""
+
+
+@pytest.mark.long
+def test_the_previous_image_gets_what_it_may_know(media: Path, tmp_path: Path) -> None:
+    """An image from before `stick` and gateway.last takes the one for an error and merges the other."""
+    (tmp_path / "stub.c").write_text(STUB)
+    elf = tmp_path / "gateway.old.elf"
+    gcc = os.environ.get("CROSS", "i686-linux-gnu-") + "gcc"
+    link = "-Wl,-Ttext=0x100000,--build-id=none,-z,noseparate-code"
+    subprocess.run([gcc, "-O1", "-ffreestanding", "-fno-pic", "-nostdlib", "-static", link, "-o", elf,
+                    tmp_path / "stub.c"], check=True)
+    stick = edit_stick(media, tmp_path, lambda text: text)
+    (tmp_path / "gateway.last").write_bytes(b"app wire\n")
+    for name in ("gateway.old.elf", "gateway.last"):
+        subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", tmp_path / name, f"::/{name}"], check=True)
+    subprocess.run(["mdel", "-i", f"{stick}{PARTITION}", "::/gateway.elf"], check=True)
+    with boot(*usb_stick(stick, "usb-ehci"), *NICS) as machine:
+        got = machine.console.expect(r"STUB .* END", BOOT_S)
+    assert "stick" not in got[0] and "gateway.last" not in got[0]
+    assert got[0].count("gateway.conf]") == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("entry", [1, 2], ids=["last", "menu"])
+def test_the_entries_for_the_worst_case_can_save(media: Path, tmp_path: Path, entry: int) -> None:
+    """gateway.conf is not in force there, but the stick is known by it."""
+    stick = edit_stick(media, tmp_path, lambda text: text.replace("gateway 192", "gatewa 192"))
+    last = tmp_path / "gateway.last"
+    last.write_bytes(b"app wire\n")
+    subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", last, "::/gateway.last"], check=True)
+    show_menu(stick, tmp_path)
+    with boot(*usb_stick(stick, "usb-ehci"), *NICS) as machine:
+        machine.console.expect("Switch off", BOOT_S)
+        machine.console.send("\x0e" * entry + "\r")
+        if entry == 2:  # without a configuration
+            machine.console.expect("what shall", BOOT_S)
+            machine.console.send("s")
+            machine.console.expect("in gateway.conf", 60)
+        else:
+            machine.wait_ready("wire", BOOT_S)
+            machine.console.send("save\r")
+            machine.console.expect("gateway.conf is saved on", 60)
 
 
 # --- UEFI --------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ static void all_texts(void)
 	texts_add(&t, "a", slice("hostname one\nlan.mtu 1400\n"));
 	texts_add(&t, "b", slice("nameserver 192.0.2.1\n"));
 	texts_add(&t, "gateway.last", slice("nonsense\n"));
+	texts_add(&t, "gateway.seen", slice("nonsense\n"));
 	texts_add(&t, "c", slice("nonsense\nlan nic3\nwan nic3\n"));
 	texts_read(&t, &c, t.conf);
 	CHECK(prints("hostname one"));
