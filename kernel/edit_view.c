@@ -38,11 +38,17 @@ static void draw(void)
 
 bool edit_view_open(enum console_terminal t)
 {
-	if (edit_view_is_open() || !edit_draft())
+	enum console_terminal old = shown_on;
+	if (!edit_draft())
 		return false;
 	shown_on = t;
-	editor_init(&editor, edit_draft(), settings_name(gw->config)->app, settings_uses);
-	editor.runs = true;
+	if (old == CONSOLE_TERMINALS) {
+		editor_init(&editor, edit_draft(), settings_name(gw->config)->app, settings_uses);
+		editor.runs = true;
+	} else if (old != t) {
+		console_show(old, NULL);
+		resume(old);
+	}
 	draw();
 	return true;
 }

@@ -9,8 +9,8 @@
 /* `resume` is called when a terminal shows the console again. */
 void edit_view_init(struct gw *gw, void (*resume)(enum console_terminal t));
 
-/* Shows the editor on a terminal in place of the console. False: it is open already, or there is no
- * memory for it. */
+/* Shows the editor on a terminal in place of the console. If it is open on the other one, it moves
+ * as it is. False: there is no memory for it. */
 bool edit_view_open(enum console_terminal t);
 /* True while it is open: the draft is the editor's. */
 bool edit_view_is_open(void);

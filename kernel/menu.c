@@ -33,7 +33,7 @@ static struct nic *const *nics;
 static enum screen screen;
 static struct editor editor;
 static struct wizard wizard;
-static char message[80];
+static char message[200];
 static uint64_t poll_at;
 
 /* --- cards and time ------------------------------------------------------------------------- */
@@ -154,6 +154,9 @@ static enum menu_act key_for_wizard(int key)
 static bool begin_screen(int key)
 {
 	const char *app = view.n_items ? view.item[state.chosen].name : "";
+	uint32_t named = find(settings_name(view.c)->app);
+	if (key == 'C' || key == 'W')
+		key += 'a' - 'A';
 	if (!edit_draft() || (key != 'c' && key != 'w'))
 		return false;
 	menu_state_key(&state, key); /* ends the countdown */
@@ -163,8 +166,8 @@ static bool begin_screen(int key)
 		editor_init(&editor, edit_draft(), app, settings_uses);
 	} else {
 		draft_drop(edit_draft());
-		wizard_init(&wizard, edit_draft(), view.item, view.n_items, state.chosen, cards,
-		            view.n_cards);
+		wizard_init(&wizard, edit_draft(), view.item, view.n_items,
+		            named < view.n_items ? named : state.chosen, cards, view.n_cards);
 	}
 	return true;
 }
@@ -173,7 +176,7 @@ static enum menu_act key_for_menu(int key)
 {
 	if (begin_screen(key))
 		return MENU_REDRAW;
-	if (key == 's' && edit_draft()) {
+	if ((key == 's' || key == 'S') && edit_draft()) {
 		menu_state_key(&state, key);
 		save();
 		return MENU_REDRAW;

@@ -40,11 +40,11 @@ static uint32_t n_input;
 static bool skip_lf; /* the LF of a CR LF pair */
 static const struct command *running;
 static struct shell_list list;
-static char argument[LINE_IN];         /* of the running command */
-static bool answered;                  /* it has printed a line */
-static uint64_t log_seen;              /* log lines printed so far */
-static enum console_terminal typed_at; /* where the line was ended */
-static char answer[LINE_OUT];          /* a line of it */
+static char argument[LINE_IN];               /* of the running command */
+static bool answered;                        /* it has printed a line */
+static enum console_terminal typed_at;       /* where the line was ended */
+static char answer[LINE_OUT];                /* a line of it */
+static uint64_t log_seen[CONSOLE_TERMINALS]; /* log lines printed so far */
 static struct pager pager;
 
 static void prompt(void)
@@ -333,29 +333,30 @@ static bool page_on(void)
 }
 
 /* Erases the prompt and the typed text, without escape sequences. */
-static void wipe_line(void)
+static void wipe_line(enum console_terminal t)
 {
-	console_write("\r", 1);
+	console_write_on(t, "\r", 1);
 	for (uint32_t i = 0; i < n_input + 2; i++)
-		console_write(" ", 1);
-	console_write("\r", 1);
+		console_write_on(t, " ", 1);
+	console_write_on(t, "\r", 1);
 }
 
-/* Prints new log lines between answers. Before them, the line that the user is typing is
- * erased; after them, it is printed again. */
-static bool print_log(void)
+/* Prints new log lines on a terminal, between lines of an answer or between answers. Then, before
+ * them, the line that the user is typing is erased; after them, it is printed again. */
+static bool print_log(enum console_terminal t)
 {
 	char buf[LOG_LINE];
 	bool any = false;
-	while (console_room() > LINE_OUT && log_next(&log_seen, buf, sizeof buf)) {
-		if (!any)
-			wipe_line();
+	while (console_room() > LINE_OUT && log_next(&log_seen[t], buf, sizeof buf)) {
+		if (!any && !running)
+			wipe_line(t);
 		any = true;
-		console_print("%s\n", buf);
+		console_write_on(t, buf, strlen(buf));
+		console_write_on(t, "\n", 1);
 	}
-	if (any) {
-		prompt();
-		console_write(input, n_input);
+	if (any && !running) {
+		console_write_on(t, "> ", 2);
+		console_write_on(t, input, n_input);
 	}
 	return any;
 }
@@ -365,8 +366,9 @@ void shell_init(struct gw *g, uint32_t (*busy)(void))
 	gw = g;
 	cpu_busy = busy;
 	char skip[LOG_LINE];
-	while (log_next(&log_seen, skip, sizeof skip))
-		; /* the console showed these lines during the start */
+	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++)
+		while (log_next(&log_seen[t], skip, sizeof skip))
+			; /* the console showed these lines during the start */
 	console_print("help lists the commands; \"stats nonzero\" shows what has happened\n");
 	prompt();
 }
@@ -381,13 +383,14 @@ bool shell_run(void)
 		return true;
 	}
 	if (running) {
-		if (pager.asks)
-			return page_on();
+		if (pager.asks) /* the log does not wait on COM1 */
+			return print_log(CONSOLE_SERIAL) | page_on();
 		if (console_room() <= 2 * LINE_OUT)
 			return false; /* the interrupt for output runs this again */
 		return print_more();
 	}
-	bool did = print_log();
+	bool did = print_log(CONSOLE_LOCAL);
+	did |= print_log(CONSOLE_SERIAL);
 	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++)
 		for (int k;
 		     !running && console_shows_text(t) && (k = console_key_of(t)) != KEY_NONE;

@@ -9,7 +9,8 @@
 void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
 
 /* Reads keys, runs commands, and prints a few lines of a listing while the console has
- * room. Prints log lines, but never inside an answer. True when there was something to do. */
+ * room. Prints log lines, but not inside an answer, except on COM1 while the screen's page waits
+ * for a key. True when there was something to do. */
 bool shell_run(void);
 
 /* A terminal shows the text again: shows the prompt and what is typed behind it. */

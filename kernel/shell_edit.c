@@ -43,10 +43,10 @@ enum shell_step shell_edit(struct shell_list *l, char *buf, size_t size)
 		return SHELL_END;
 	if (!edit_draft())
 		fmt(buf, size, "not enough memory");
-	else if (edit_view_is_open())
-		fmt(buf, size, "the editor is open on the other terminal");
 	else if (!l->argument[0])
 		edit_view_open((enum console_terminal)l->terminal);
+	else if (edit_view_is_open())
+		fmt(buf, size, "the editor is open on the other terminal; `edit` takes it over");
 	else {
 		change(l->argument, why);
 		fmt(buf, size, "%s", why);

@@ -4,7 +4,7 @@
 
 #include "kernel/lib/fmt.h"
 
-enum { ITEMS = 2, KEYS = 22, LAST = 23, WIDTH = 78 };
+enum { ITEMS = 2, LAST = 23, WIDTH = 78, MESSAGE_ROWS = 2 };
 
 void menu_view_card(const struct menu_card *card, uint32_t i, char *buf, size_t size)
 {
@@ -66,32 +66,41 @@ static void draw_errors(const struct menu_view *v, struct grid *g, uint32_t row,
 		grid_print(g, row, 0, GRID_BOLD, "... and %u more", v->c->n_errors - shown);
 }
 
-static void draw_keys(const struct menu_view *v, struct grid *g)
+static void draw_keys(const struct menu_view *v, struct grid *g, uint32_t row)
 {
 	uint32_t at = 0;
 	if (!v->c->n_errors)
-		at = grid_put(g, KEYS, at, GRID_NORMAL, "1-9 or arrows, Enter starts   ");
+		at = grid_put(g, row, at, GRID_NORMAL, "1-9 or arrows, Enter starts   ");
 	if (v->can_edit)
-		at = grid_put(g, KEYS, at, GRID_NORMAL, "c change   w wizard   s save   ");
-	grid_put(g, KEYS, at, GRID_NORMAL, "r restart   p off");
+		at = grid_put(g, row, at, GRID_NORMAL, "c change   w wizard   s save   ");
+	grid_put(g, row, at, GRID_NORMAL, "r restart   p off");
 	if (v->counting)
 		grid_print(g, LAST, 0, GRID_NORMAL,
 		           "%.20s starts in %u s; any key stops the countdown",
 		           v->item[v->chosen].name, v->counting);
 	else if (v->message)
-		grid_print(g, LAST, 0, GRID_BOLD, "%.79s", v->message);
+		grid_wrap(g, row + 1, 0, LAST - row, WIDTH, GRID_BOLD, v->message);
+}
+
+/* The row of the keys, above the message. */
+static uint32_t keys_row(const struct menu_view *v, struct grid *g)
+{
+	uint32_t n = 1;
+	if (v->message && !v->counting)
+		n = grid_wrap(g, 0, 0, 0, WIDTH, GRID_BOLD, v->message);
+	return LAST - (n > 1 ? MESSAGE_ROWS : 1);
 }
 
 void menu_view_draw(const struct menu_view *v, struct grid *g)
 {
 	grid_clear(g);
 	grid_put(g, 0, 0, GRID_BOLD, "Baregate: what shall this gateway do?");
-	uint32_t row = draw_items(v, g) + 1;
+	uint32_t row = draw_items(v, g) + 1, keys = keys_row(v, g);
 	row = draw_cards(v, g, row) + 1;
-	if (v->problem && row < KEYS)
-		row += grid_wrap(g, row, 0, KEYS - row, WIDTH, GRID_BOLD, v->problem);
-	if (row < KEYS)
-		draw_errors(v, g, row, KEYS);
-	draw_keys(v, g);
+	if (v->problem && row < keys)
+		row += grid_wrap(g, row, 0, keys - row, WIDTH, GRID_BOLD, v->problem);
+	if (row < keys)
+		draw_errors(v, g, row, keys);
+	draw_keys(v, g, keys);
 	grid_cursor(g, ITEMS + v->chosen, 0);
 }

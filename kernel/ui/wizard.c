@@ -54,12 +54,66 @@ const char *wizard_question(const struct wizard *w)
 	return asked(w)->question;
 }
 
-static bool is_asked(const struct wizard *w, uint32_t i)
+/* True when the command line or another file sets a key: its question is not asked. */
+static bool is_fixed(const struct wizard *w, const char *key)
+{
+	const struct config_entry *e = config_entry(w->d->c, key);
+	return e && draft_elsewhere(w->d, e);
+}
+
+static bool is_key_asked(const struct wizard *w, uint32_t i)
 {
 	const char *app = w->item[w->app].name;
-	if (!config_entry(w->d->c, asks[i].key))
+	if (!config_entry(w->d->c, asks[i].key) || is_fixed(w, asks[i].key))
 		return false;
 	return asks[i].only ? strcmp(asks[i].only, app) == 0 : strcmp(app, "wire") != 0;
+}
+
+/* The places where the wizard can stand, in their order: the steps, and at WIZARD_KEYS one place
+ * for each key. */
+enum { AT_KEYS = WIZARD_KEYS, AT_END = AT_KEYS + ARRAY_SIZE(asks) };
+
+static uint32_t place(const struct wizard *w)
+{
+	return w->step == WIZARD_KEYS ? AT_KEYS + w->key : w->step == WIZARD_END ? AT_END : w->step;
+}
+
+static bool is_asked(const struct wizard *w, uint32_t at)
+{
+	switch (at) {
+	case WIZARD_APP:
+		return !is_fixed(w, "app");
+	case WIZARD_LAN:
+		return w->n_cards > 0 && !is_fixed(w, "lan");
+	case WIZARD_WAN:
+		return !is_fixed(w, "wan") && w->n_cards > (is_fixed(w, "lan") ? 1 : 2);
+	case AT_END:
+		return true;
+	default:
+		return is_key_asked(w, at - AT_KEYS);
+	}
+}
+
+/* Which of the five questions a place belongs to. */
+static uint32_t question(uint32_t at)
+{
+	return at == WIZARD_APP   ? 1
+	       : at <= WIZARD_WAN ? 2
+	       : at == AT_KEYS    ? 3
+	       : at < AT_END      ? 4
+	                          : 5;
+}
+
+uint32_t wizard_number(const struct wizard *w, uint32_t *part, uint32_t *parts)
+{
+	uint32_t here = place(w);
+	*part = *parts = 0;
+	for (uint32_t at = 0; at <= AT_END; at++)
+		if (question(at) == question(here) && is_asked(w, at)) {
+			++*parts;
+			*part += at <= here;
+		}
+	return question(here);
 }
 
 /* --- the steps ------------------------------------------------------------------------------ */
@@ -73,51 +127,38 @@ static void begin_key(struct wizard *w)
 	field_set(&w->input, v);
 }
 
-/* Goes to a step, from either side. */
-static void begin(struct wizard *w, enum wizard_step step)
+/* Goes to a place, from either side. */
+static void begin(struct wizard *w, uint32_t at)
 {
-	w->step = step;
+	w->step = at >= AT_END ? WIZARD_END : at >= AT_KEYS ? WIZARD_KEYS : (enum wizard_step)at;
+	w->key = w->step == WIZARD_KEYS ? at - AT_KEYS : 0;
 	w->came_up = w->n_cards;
-	w->chosen = step == WIZARD_APP   ? w->app
-	            : step == WIZARD_LAN ? w->lan
-	            : step == WIZARD_WAN ? w->wan
-	                                 : 0;
-	if (step == WIZARD_KEYS)
+	w->chosen = w->step == WIZARD_APP   ? w->app
+	            : w->step == WIZARD_LAN ? w->lan
+	            : w->step == WIZARD_WAN ? w->wan
+	                                    : 0;
+	if (w->step == WIZARD_KEYS)
 		begin_key(w);
 }
 
-/* The next key from `i` on; ARRAY_SIZE(asks) when there is none. */
-static uint32_t key_from(const struct wizard *w, uint32_t i)
+/* Goes to the first place from `at` on that is asked. */
+static void begin_from(struct wizard *w, uint32_t at)
 {
-	while (i < ARRAY_SIZE(asks) && !is_asked(w, i))
-		i++;
-	return i;
+	while (at < AT_END && !is_asked(w, at))
+		at++;
+	begin(w, at);
 }
 
-static void begin_keys(struct wizard *w, uint32_t from)
+/* False when this is the first place. */
+static bool back(struct wizard *w)
 {
-	uint32_t i = key_from(w, from);
-	if (i < ARRAY_SIZE(asks))
-		w->key = i;
-	begin(w, i < ARRAY_SIZE(asks) ? WIZARD_KEYS : WIZARD_END);
-}
-
-static void back(struct wizard *w)
-{
-	uint32_t i = w->step == WIZARD_KEYS ? w->key : (uint32_t)ARRAY_SIZE(asks);
-	bool cards = w->step == WIZARD_LAN || w->step == WIZARD_WAN;
-	while (!cards && i > 0 && !is_asked(w, i - 1))
-		i--;
-	if (!cards && i > 0) {
-		w->key = i - 1;
-		begin(w, WIZARD_KEYS);
-	} else if (w->step > WIZARD_WAN && w->n_cards > 2) {
-		begin(w, WIZARD_WAN);
-	} else if (w->step > WIZARD_LAN && w->n_cards > 0) {
-		begin(w, WIZARD_LAN);
-	} else {
-		begin(w, WIZARD_APP);
-	}
+	uint32_t at = place(w);
+	while (at > 0 && !is_asked(w, at - 1))
+		at--;
+	if (at == 0)
+		return false;
+	begin(w, at - 1);
+	return true;
 }
 
 static bool set(struct wizard *w, const char *key, const char *text)
@@ -136,12 +177,8 @@ static bool set_card(struct wizard *w, const char *key, uint32_t card)
 static void take_app(struct wizard *w)
 {
 	w->app = w->chosen;
-	if (!set(w, "app", w->item[w->app].name))
-		return;
-	if (w->n_cards > 0)
-		begin(w, WIZARD_LAN);
-	else
-		begin_keys(w, 0);
+	if (set(w, "app", w->item[w->app].name))
+		begin_from(w, WIZARD_LAN);
 }
 
 static void take_lan(struct wizard *w)
@@ -149,23 +186,19 @@ static void take_lan(struct wizard *w)
 	w->lan = w->chosen;
 	if (w->wan == w->lan)
 		w->wan = w->lan == 0 ? 1 : 0;
-	if (!set_card(w, "lan", w->lan) || !set_card(w, "wan", w->wan))
-		return;
-	if (w->n_cards > 2)
-		begin(w, WIZARD_WAN);
-	else
-		begin_keys(w, 0);
+	if (set_card(w, "lan", w->lan) && (is_fixed(w, "wan") || set_card(w, "wan", w->wan)))
+		begin_from(w, WIZARD_WAN);
 }
 
 static void take_wan(struct wizard *w)
 {
-	if (w->chosen == w->lan) {
+	if (w->chosen == w->lan && !is_fixed(w, "lan")) {
 		fmt(w->message, sizeof w->message, "nic%u is the card of the LAN", w->lan);
 		return;
 	}
 	w->wan = w->chosen;
 	if (set_card(w, "wan", w->wan))
-		begin_keys(w, 0);
+		begin_from(w, AT_KEYS);
 }
 
 static void take_key(struct wizard *w)
@@ -176,7 +209,7 @@ static void take_key(struct wizard *w)
 		return;
 	}
 	if (draft_set(w->d, entry(w), 0, v, w->message))
-		begin_keys(w, w->key + 1);
+		begin_from(w, AT_KEYS + w->key + 1);
 }
 
 static enum wizard_act enter(struct wizard *w)
@@ -219,7 +252,7 @@ void wizard_init(struct wizard *w, struct draft *d, const struct menu_item *item
 	w->wan = 1;
 	for (uint32_t i = 0; i < w->n_cards; i++)
 		w->up[i] = card[i].up;
-	begin(w, WIZARD_APP);
+	begin_from(w, WIZARD_APP);
 }
 
 static uint32_t n_choices(const struct wizard *w)
@@ -244,10 +277,8 @@ enum wizard_act wizard_key(struct wizard *w, int key)
 	if (key == '\r' || key == '\n')
 		return enter(w);
 	if (key == '<' || key == ESC) {
-		if (w->step != WIZARD_APP) {
-			back(w);
+		if (back(w))
 			return WIZARD_STAY;
-		}
 		draft_drop(w->d);
 		return WIZARD_DROP;
 	}

@@ -1,5 +1,7 @@
 /* The wizard: five questions for a first set-up. It changes a draft; what is asked depends on the
- * function that was chosen. Pure. */
+ * function that was chosen. A key that the command line or another file sets is not asked for.
+ * Pure.
+ */
 #ifndef KERNEL_UI_WIZARD_H
 #define KERNEL_UI_WIZARD_H
 
@@ -33,7 +35,8 @@ struct wizard {
 	char message[DRAFT_WHY];
 };
 
-/* Begins with a draft without changes. All that is given outlives the wizard; the cards are looked
+/* Begins with a draft without changes; `app` is the function that is suggested, or in force if the
+ * key `app` is set elsewhere. All that is given outlives the wizard; the cards are looked
  * at again by wizard_look. */
 void wizard_init(struct wizard *w, struct draft *d, const struct menu_item *item, uint32_t n_items,
                  uint32_t app, const struct menu_card *card, uint32_t n_cards);
@@ -46,6 +49,9 @@ bool wizard_look(struct wizard *w);
 
 /* Draws all of the grid. */
 void wizard_draw(const struct wizard *w, struct grid *g);
+
+/* Which of the five questions is asked, and which part of how many it is. */
+uint32_t wizard_number(const struct wizard *w, uint32_t *part, uint32_t *parts);
 
 /* The name of the key that is asked for, and the question. */
 const char *wizard_key_name(const struct wizard *w);

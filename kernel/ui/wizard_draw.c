@@ -3,23 +3,7 @@
 
 #include "kernel/lib/fmt.h"
 
-enum { TEXT = 2, LIST = 6, INPUT = 8, HELP = 10, MESSAGE = 22, KEYS = 23, WIDTH = 78 };
-
-/* Which of the five questions a step belongs to. */
-static uint32_t question(const struct wizard *w)
-{
-	switch (w->step) {
-	case WIZARD_APP:
-		return 1;
-	case WIZARD_LAN:
-	case WIZARD_WAN:
-		return 2;
-	case WIZARD_KEYS:
-		return w->key == 0 ? 3 : 4;
-	default:
-		return 5;
-	}
-}
+enum { TEXT = 2, LIST = 6, INPUT = 8, HELP = 10, MESSAGE = 21, KEYS = 23, WIDTH = 78 };
 
 static void row(const struct wizard *w, struct grid *g, uint32_t i, const char *text)
 {
@@ -59,7 +43,8 @@ static void draw_cards(const struct wizard *w, struct grid *g)
 		size_t n = strlen(line);
 		if (i == w->came_up)
 			fmt(line + n, sizeof line - n, "  came up");
-		else if (w->step == WIZARD_WAN && i == w->lan)
+		else if (w->step == WIZARD_WAN && i == w->lan &&
+		         !draft_elsewhere(w->d, config_entry(w->d->c, "lan")))
 			fmt(line + n, sizeof line - n, "  the LAN");
 		row(w, g, i, line);
 	}
@@ -87,7 +72,10 @@ static void draw_end(const struct wizard *w, struct grid *g)
 void wizard_draw(const struct wizard *w, struct grid *g)
 {
 	grid_clear(g);
-	grid_print(g, 0, 0, GRID_BOLD, "First set-up: question %u of 5", question(w));
+	uint32_t part, parts, number = wizard_number(w, &part, &parts);
+	uint32_t at = grid_print(g, 0, 0, GRID_BOLD, "First set-up: question %u of 5", number);
+	if (parts > 1)
+		grid_print(g, 0, at, GRID_BOLD, ", part %u of %u", part, parts);
 	switch (w->step) {
 	case WIZARD_APP:
 		draw_apps(w, g);
@@ -103,7 +91,7 @@ void wizard_draw(const struct wizard *w, struct grid *g)
 		draw_end(w, g);
 		break;
 	}
-	grid_print(g, MESSAGE, 0, GRID_BOLD, "%.79s", w->message);
+	grid_wrap(g, MESSAGE, 0, KEYS - MESSAGE, WIDTH, GRID_BOLD, w->message);
 	grid_put(g, KEYS, 0, GRID_NORMAL,
 	         w->step == WIZARD_KEYS
 	                 ? "Enter goes on   Ctrl-U empties the line   Esc or < goes back"

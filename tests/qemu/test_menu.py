@@ -12,6 +12,7 @@ import pytest
 from labkit import lab as net
 from labkit.lab import Lab
 from labkit.machine import Machine
+from labkit.vt100 import wait_lines, watch
 from labkit.wait import until
 
 _QCODES = {"\r": "ret", " ": "spc", ".": "dot", "/": "slash", "-": "minus", "<": "esc"}
@@ -49,9 +50,17 @@ def test_wizard(make_lab: Callable[..., Lab], way: str) -> None:
     lab = make_lab()
     machine = lab.start("")
     write = _WAYS[way]
+    _answer(machine, write)
+    write(machine, "1\r")
+    machine.wait_ready("nat")
+    lab.wait_ping()
+
+
+def _answer(machine: Machine, write: Callable[[Machine, str], None]) -> None:
+    """Answers the wizard's questions but the last one."""
     machine.wait_screen("Baregate: what shall this gateway do?")
     machine.wait_screen("link up")
-    write(machine, "w")
+    write(machine, "W" if write is _send else "w")
     machine.wait_screen("question 1 of 5")
     write(machine, "1\r")
     machine.wait_screen("question 2 of 5")
@@ -61,9 +70,6 @@ def test_wizard(make_lab: Callable[..., Lab], way: str) -> None:
         machine.wait_screen(f"{key} =")
         write(machine, f"{_CTRL_U}{value}\r")
     machine.wait_screen("question 5 of 5")
-    write(machine, "1\r")
-    machine.wait_ready("nat")
-    lab.wait_ping()
 
 
 @pytest.mark.long
@@ -174,6 +180,14 @@ def test_editor_while_it_runs(make_lab: Callable[..., Lab]) -> None:
     machine.wait_screen("(gateway) -> box")
     assert machine.console.command("edit lan.mtu 1400").startswith("the editor is open")
     lab.wait_ping()
+    # COM1 takes it over, and the keyboard takes it back, with what was changed.
+    terminal = watch(machine.console)
+    machine.console.send("edit\r")
+    wait_lines(lambda: terminal.lines, r".*\(gateway\) -> box")
+    until(lambda: not any("-> box" in line for line in machine.screen()), 10, "the screen shows the console")
+    _type(machine, "edit\r")
+    machine.wait_screen("(gateway) -> box")
+    wait_lines(lambda: terminal.lines, r"^>")
     _type(machine, "1\r")
     machine.wait_screen("in force for 60 seconds")
     assert "hostname box" in machine.console.command("config changed").splitlines()
@@ -210,14 +224,35 @@ def _content(image: Path, name: str) -> str:
     return subprocess.run(["mtype", "-i", image, f"::/{name}"], check=True, capture_output=True, text=True).stdout
 
 
+def _usb(image: Path) -> tuple[str, ...]:
+    return ("-drive", f"if=none,id=s,format=raw,file={image}", "-device", "qemu-xhci,id=h",
+            "-device", "usb-storage,drive=s,bus=h.0")
+
+
+@pytest.mark.long
+def test_wizard_saves(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    """The wizard's answers are saved, and the next start forwards with them by itself."""
+    lab = make_lab()
+    conf = "# mine\n"
+    image = _stick(tmp_path, conf)
+    machine = lab.start(conf, f"stick={_SERIAL}", extra=_usb(image))
+    _answer(machine, _send)
+    machine.console.send("2\r")
+    machine.wait_ready("nat")
+    machine.console.expect("saved in gateway.conf", 60)
+    saved = _content(image, "gateway.conf")
+    assert saved.startswith(f"{_MARK}{conf}app nat\n") and f"gateway {net.WAN_SERVER}\n" in saved
+    lab.boot(saved, f"stick={_SERIAL}", app="nat", extra=_usb(image))
+    lab.wait_ping()
+
+
 @pytest.mark.long
 def test_save(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     """`save` writes the draft with its comments, and beside it what runs; the next start has both."""
     lab = make_lab()
     conf = "# mine\n" + net.NAT.replace("\n", " # as it was\n", 1)
     image = _stick(tmp_path, conf)
-    stick = ("-drive", f"if=none,id=s,format=raw,file={image}", "-device", "qemu-xhci,id=h",
-             "-device", "usb-storage,drive=s,bus=h.0")
+    stick = _usb(image)
     machine = lab.boot(conf, f"stick={_SERIAL}", extra=stick)
     machine.console.command("edit hostname box")
     answer = machine.console.command("save", 60)

@@ -88,6 +88,15 @@ static void countdown_and_messages(void)
 	v.message = "saved in gateway.conf";
 	draw();
 	CHECK_STR(grid_row(23), "saved in gateway.conf");
+	CHECK(strstr(grid_row(22), "r restart"));
+	v.message = "not saved: gateway.conf on the stick is not the one that was loaded, and this "
+	            "text goes on into the next row";
+	draw();
+	CHECK_STR(grid_row(22),
+	          "not saved: gateway.conf on the stick is not the one that was loaded, "
+	          "and this");
+	CHECK_STR(grid_row(23), "text goes on into the next row");
+	CHECK(strstr(grid_row(21), "r restart"));
 	v.n_cards = 0;
 	v.can_edit = false;
 	draw();

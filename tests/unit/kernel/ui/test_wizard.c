@@ -29,15 +29,20 @@ static void answer(const char *value)
 	press('\r');
 }
 
-static void begin(const char *text, uint32_t n_cards)
+static void begin_with(const char *cmdline, const char *text, uint32_t n_cards)
 {
-	begin_draft("", text);
+	begin_draft(cmdline, text);
 	for (uint32_t i = 0; i < n_apps; i++)
 		items[i] = (struct menu_item){apps[i].name, apps[i].about};
 	for (uint32_t i = 0; i < MENU_VIEW_CARDS; i++)
 		cards[i] = (struct menu_card){"52:54:00:00:00:01", "e1000", false, 1000};
 	wizard_init(&w, &draft, items, n_apps, 0, cards, n_cards);
 	wizard_draw(&w, &grid);
+}
+
+static void begin(const char *text, uint32_t n_cards)
+{
+	begin_with("", text, n_cards);
 }
 
 /* Chooses a function by its name. */
@@ -63,8 +68,9 @@ static void a_nat(void)
 	CHECK(shows("question 3 of 5"));
 	CHECK(shows("lan.address = 192.168.1.1/24"));
 	press('\r');
-	CHECK(shows("question 4 of 5"));
+	CHECK(shows("question 4 of 5, part 1 of 2"));
 	answer("203.0.113.9/24");
+	CHECK(shows("question 4 of 5, part 2 of 2"));
 	answer("203.0.113.1");
 	CHECK(shows("question 5 of 5"));
 	press('\r');
@@ -202,6 +208,42 @@ static void without_cards(void)
 	CHECK_STR(draft_text(), "app nat\nlan nic0\nwan nic1\n");
 }
 
+/* What the command line sets is not asked for, and nobody is stuck at it. */
+static void set_elsewhere(void)
+{
+	begin_with("lan=nic1 lan.address=10.0.0.1/8", "", 2);
+	app("nat");
+	CHECK(shows("question 2 of 5"));
+	CHECK(!shows("part"));
+	CHECK(shows("Which card is the WAN"));
+	CHECK(!shows("the LAN"));
+	type("1\r");
+	CHECK(shows("wan.address ="));
+	press('<');
+	CHECK(shows("Which card is the WAN"));
+	press('\r');
+	answer("203.0.113.9/24");
+	answer("203.0.113.1");
+	CHECK(shows("question 5 of 5"));
+	press('\r');
+	CHECK_EQ(last, WIZARD_USE);
+	CHECK_STR(draft_text(),
+	          "app nat\nwan nic0\nwan.address 203.0.113.9/24\ngateway 203.0.113.1\n");
+	begin_with("app=nat wan=nic0", "", 3);
+	CHECK(shows("question 2 of 5"));
+	type("2\r");
+	CHECK(shows("lan.address = "));
+	CHECK_STR(draft_text(), "lan nic1\n");
+	press('<');
+	CHECK(shows("Which card is the LAN"));
+	press('<');
+	CHECK_EQ(last, WIZARD_DROP);
+	CHECK(!draft_has_changes(&draft));
+	begin_with("lan=nic0", "", 1);
+	app("nat");
+	CHECK(shows("question 3 of 5"));
+}
+
 static void random_keys(void)
 {
 	static const int special[] = {KEY_UP, KEY_DOWN, KEY_HOME, KEY_DELETE, '\r', '\r', '\r',
@@ -234,6 +276,7 @@ int main(void)
 	TEST(back_through_all);
 	TEST(values_are_checked);
 	TEST(without_cards);
+	TEST(set_elsewhere);
 	TEST(random_keys);
 	return tap_done();
 }
