@@ -221,7 +221,8 @@ bool edit_keep(char why[static DRAFT_WHY])
 	if (wrong)
 		fmt(why, DRAFT_WHY, "kept, %s", wrong);
 	else
-		fmt(why, DRAFT_WHY, save_kept ? "kept, and being saved: the log says how it ends"
-		                              : "kept; `save` writes it to the boot medium");
+		fmt(why, DRAFT_WHY,
+		    save_kept ? "kept, and being saved: the log says how it ends"
+		              : "kept; `save` writes it to the boot medium");
 	return true;
 }

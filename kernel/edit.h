@@ -26,7 +26,8 @@ void edit_use(void);
 #define EDIT_TRIAL_US 60000000u
 
 /* Puts what can change at once into force in a gateway that runs, for EDIT_TRIAL_US: then edit_poll
- * goes back, unless edit_keep was called. `why` is what was done or is wrong. True: it is in force. */
+ * goes back, unless edit_keep was called. `why` is what was done or is wrong. True: it is in force.
+ */
 bool edit_apply(struct gw *gw, uint64_t now_us, char why[static DRAFT_WHY]);
 /* The same for what is to be saved too: edit_keep saves it. When nothing can change at once, it is
  * saved now. */

@@ -35,7 +35,7 @@ static struct editor editor;
 static struct wizard wizard;
 static char message[80];
 static uint64_t poll_at;
-static bool attended; /* a key was pressed */
+static bool attended;     /* a key was pressed */
 static bool save_started; /* what starts is to be saved then */
 
 /* --- cards and time ------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@
  * Number keys and arrows choose an item, Enter starts it; `c` edits the configuration, `w` is the
  * wizard, `s` saves, `r` restarts, `p` powers off, Ctrl-L draws the screen again. menu-timeout and
  * menu-default of the configuration start an item without a key. `problem` is an additional line
- * (why the last choice could not start), or NULL. With `waits`, as after any key, the countdown does
- * not run. The editor and the wizard change *c (edit_use). */
+ * (why the last choice could not start), or NULL. With `waits`, as after any key, the countdown
+ * does not run. The editor and the wizard change *c (edit_use). */
 uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n_items,
                   struct nic *const *card, uint32_t n_cards, const char *problem, bool waits);
 

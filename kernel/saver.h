@@ -10,8 +10,8 @@
 bool saver_init(void);
 
 /* Begins. `running` is the text that runs, length 0 when nothing runs; gateway.last stays as it is
- * then. `text` is the new text. Both are copied, and have less than MEDIA_TEXT bytes together. NULL,
- * or why nothing was begun. */
+ * then. `text` is the new text. Both are copied, and have less than MEDIA_TEXT bytes together.
+ * NULL, or why nothing was begun. */
 const char *saver_start(struct slice running, struct slice text);
 
 /* True while something is being saved. */

@@ -397,8 +397,7 @@ static void not_kept_is_asked(void)
 	CHECK(!edit_keep(why));
 	CHECK_STR(finish(), "");
 	CHECK(set("hostname", "y"));
-	CHECK_STR(save(true),
-	          "not saved: the draft has what was not kept; `save` again saves it");
+	CHECK_STR(save(true), "not saved: the draft has what was not kept; `save` again saves it");
 	CHECK_STR(save(true), "");
 	finish();
 	CHECK(set("hostname", "z"));
