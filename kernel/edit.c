@@ -8,31 +8,65 @@
 #include "kernel/saver.h"
 #include "kernel/x86/boot.h"
 
+/* A reason to ask once before something is saved. */
+enum doubt { SURE, FELL_BACK, NOT_KEPT };
+
 static struct texts *texts;
 static struct config *config;
+static void (*in_force)(void);
 static struct draft draft;
 static struct config *scratch;
 static struct config *before; /* what was in force before edit_apply */
 static char *memory;
 static bool ready;
+static enum doubt doubt;
+
+/* The text that runs or will start is in one half, unless the loader has it; that on trial is in
+ * the other one, as it was when it was applied. */
+static char *halves[2];
+static uint32_t running;
+static struct slice trial;
+static bool trial_whole; /* all of it is in force */
 static bool on_trial;
+static bool save_kept; /* edit_keep is to save it */
 static uint64_t trial_end_us;
-static void (*tell)(void);
+
+/* Copies the draft's text into the half that has not the one in force. */
+static struct slice copy(void)
+{
+	char *to = halves[1 - running];
+	if (draft.text.len)
+		memcpy(to, draft.text.at, draft.text.len);
+	return (struct slice){to, draft.text.len};
+}
+
+/* Makes such a copy the text in force. */
+static void take(struct slice text)
+{
+	running = 1 - running;
+	texts->conf = text;
+}
 
 void edit_begin(void)
 {
+	on_trial = false;
+	doubt = texts_fell_back(texts) ? FELL_BACK : SURE;
 	if (ready)
 		draft_init(&draft, scratch, memory, texts->conf, texts_parse, texts);
+	in_force();
 }
 
-void edit_init(struct texts *t, struct config *c)
+void edit_init(struct texts *t, struct config *c, void (*changed)(void))
 {
 	texts = t;
 	config = c;
+	in_force = changed;
 	scratch = alloc_raw(sizeof *scratch, 64);
 	before = alloc_raw(sizeof *before, 64);
 	memory = alloc_raw(DRAFT_BYTES, 64);
-	ready = scratch && before && memory && saver_init();
+	halves[0] = alloc_raw(DRAFT_TEXT, 64);
+	halves[1] = alloc_raw(DRAFT_TEXT, 64);
+	ready = scratch && before && memory && halves[0] && halves[1] && saver_init();
 	edit_begin();
 }
 
@@ -43,9 +77,10 @@ struct draft *edit_draft(void)
 
 void edit_use(void)
 {
+	take(copy());
 	draft_keep(&draft);
-	texts->conf = draft.base;
 	texts_read(texts, config, texts->conf);
+	in_force();
 }
 
 /* --- while a gateway runs -------------------------------------------------------------------- */
@@ -65,10 +100,10 @@ static void go_back(struct gw *gw)
 	on_trial = false;
 	if (wrong)
 		log_line("configuration: the way back: %s", wrong);
-	tell();
+	in_force();
 }
 
-bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[static DRAFT_WHY])
+bool edit_apply(struct gw *gw, uint64_t now_us, char why[static DRAFT_WHY])
 {
 	uint32_t n, later;
 	if (!ready || draft.c->n_errors) {
@@ -84,7 +119,6 @@ bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[
 	}
 	if (!on_trial) /* a second change is tried for the same old values */
 		memcpy(before, config, sizeof *before);
-	tell = changed;
 	const char *wrong = apply(gw, config, draft.c);
 	if (wrong) {
 		fmt(why, DRAFT_WHY, "%s; nothing has changed", wrong);
@@ -92,8 +126,11 @@ bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[
 		return false;
 	}
 	on_trial = true;
+	save_kept = false;
+	trial = copy();
+	trial_whole = later == 0;
 	trial_end_us = now_us + EDIT_TRIAL_US;
-	tell();
+	in_force();
 	size_t used = fmt(why, DRAFT_WHY, "in force for 60 seconds; `keep` makes it last");
 	if (later)
 		fmt(why + used, DRAFT_WHY - used, "; %u more at the next start after `save`",
@@ -101,53 +138,91 @@ bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[
 	return true;
 }
 
-bool edit_keep(void)
-{
-	bool was = on_trial;
-	on_trial = false;
-	/* When all of the draft is in force, its text is what runs. */
-	if (was && edit_later() == 0) {
-		draft_keep(&draft);
-		texts->conf = draft.base;
-	}
-	return was;
-}
-
 bool edit_poll(struct gw *gw, uint64_t now_us)
 {
 	if (!on_trial || now_us < trial_end_us)
 		return false;
 	go_back(gw);
-	log_line("configuration: no `keep` within 60 seconds, the old values are back");
+	doubt = NOT_KEPT;
+	log_line("configuration: no `keep` within 60 seconds, the old values are back; "
+	         "the draft has the new ones");
 	return true;
 }
 
 /* --- saving ---------------------------------------------------------------------------------- */
 
-static struct slice text(void)
-{
-	return draft.text;
-}
-
 /* True when the loader has room for all texts at the next start. */
-static bool fits(bool runs)
+static bool fits(struct slice text, bool runs)
 {
-	size_t all = draft.text.len + sizeof CONFIG_EDIT_MARK + 1;
+	size_t all = text.len + sizeof CONFIG_EDIT_MARK + 1;
 	all += runs ? texts->conf.len : texts->last.len;
 	for (uint32_t i = 0; i < texts->n_more; i++)
 		all += texts->more[i].text.len;
 	return all <= BOOT_TEXT;
 }
 
+static const char *save(struct slice text, bool runs)
+{
+	if (!fits(text, runs))
+		return "not saved: the files would have more than 64 KB together";
+	return saver_start(runs ? texts->conf : (struct slice){"", 0}, text);
+}
+
 const char *edit_save(bool runs)
 {
+	enum doubt was = doubt;
 	if (!ready)
-		return "not enough memory";
+		return "not saved: not enough memory";
 	if (draft.c->n_errors)
 		return "not saved: the configuration has errors";
-	if (!fits(runs))
-		return "not saved: the files would have more than 64 KB together";
-	if (!saver_start(runs ? texts->conf : (struct slice){"", 0}, text))
-		return "not saved: another save goes on";
-	return NULL;
+	if (on_trial)
+		return "not saved: it is on trial, `keep` it first";
+	doubt = SURE;
+	if (was == FELL_BACK)
+		return "not saved: gateway.conf could not be used; `save` again replaces it";
+	if (was == NOT_KEPT && draft_has_changes(&draft))
+		return "not saved: the draft has what was not kept; `save` again saves it";
+	return save(draft.text, runs);
+}
+
+const char *edit_save_run(void)
+{
+	const char *said = saver_run();
+	if (said && saver_saved().len)
+		draft_saved(&draft, saver_saved());
+	return said;
+}
+
+void edit_apply_and_save(struct gw *gw, uint64_t now_us, char why[static DRAFT_WHY])
+{
+	if (edit_apply(gw, now_us, why)) {
+		fmt(why, DRAFT_WHY, "in force for 60 seconds; `keep` makes it last and saves it");
+		save_kept = true;
+	} else if (ready && !on_trial && !draft.c->n_errors && !apply_count(gw, draft.c)) {
+		const char *wrong = edit_save(true);
+		fmt(why, DRAFT_WHY, "nothing can change at once; %s", wrong ? wrong : "saving");
+	}
+}
+
+bool edit_keep(char why[static DRAFT_WHY])
+{
+	if (!on_trial) {
+		fmt(why, DRAFT_WHY, "nothing is on trial");
+		return false;
+	}
+	on_trial = false;
+	doubt = doubt == NOT_KEPT ? SURE : doubt;
+	/* When all of it is in force, its text is what runs. */
+	if (trial_whole) {
+		draft_rebase(&draft, trial);
+		take(trial);
+	}
+	const char *wrong = save_kept ? save(trial, true) : NULL;
+	if (wrong)
+		fmt(why, DRAFT_WHY, "kept, %s", wrong);
+	else
+		fmt(why, DRAFT_WHY,
+		    save_kept ? "kept, and being saved: the log says how it ends"
+		              : "kept; `save` writes it to the boot medium");
+	return true;
 }

@@ -8,13 +8,15 @@
 #include "net/gw.h"
 
 /* Takes memory for the draft, from alloc(), and begins with the text in force. Must be called once,
- * before alloc_mark. Both arguments outlive everything. Without memory there is no draft. */
-void edit_init(struct texts *texts, struct config *config);
+ * before alloc_mark. All arguments outlive everything. Without memory there is no draft. `in_force`
+ * is called whenever *config has changed, for the parts beside the gateway that keep values. */
+void edit_init(struct texts *texts, struct config *config, void (*in_force)(void));
 
 /* Begins again with the text in force, which is another one. */
 void edit_begin(void);
 
-/* The draft; NULL when there was no memory. */
+/* The draft; NULL when there was no memory. What it has without the changes is what was last
+ * loaded, used, kept or saved. */
 struct draft *edit_draft(void);
 
 /* Puts the draft into force where nothing runs yet: the configuration is read again. */
@@ -24,19 +26,24 @@ void edit_use(void);
 #define EDIT_TRIAL_US 60000000u
 
 /* Puts what can change at once into force in a gateway that runs, for EDIT_TRIAL_US: then edit_poll
- * goes back, unless edit_keep was called. `why` is what was done or is wrong. True: it is in force,
- * and `changed` is called, now and when it ends. */
-bool edit_apply(struct gw *gw, uint64_t now_us, void (*changed)(void), char why[static DRAFT_WHY]);
-/* Makes what edit_apply did last. False: there is nothing. */
-bool edit_keep(void);
+ * goes back, unless edit_keep was called. `why` is what was done or is wrong. True: it is in force.
+ */
+bool edit_apply(struct gw *gw, uint64_t now_us, char why[static DRAFT_WHY]);
+/* The same for what is to be saved too: edit_keep saves it. When nothing can change at once, it is
+ * saved now. */
+void edit_apply_and_save(struct gw *gw, uint64_t now_us, char why[static DRAFT_WHY]);
+/* Makes what edit_apply did last. `why` is what was done, or that there is nothing. */
+bool edit_keep(char why[static DRAFT_WHY]);
 /* Goes back when the time of edit_apply is over. True when it did; the log says so. */
 bool edit_poll(struct gw *gw, uint64_t now_us);
 
 /* How many changes of the draft count at the next start only. */
 uint32_t edit_later(void);
 
-/* Saves the draft. `runs` says that the configuration in force runs: it becomes gateway.last. Gives
- * NULL when it began (saver_run says how it ended), or why it cannot be. */
+/* Begins to save the draft as it is now. `runs` says that the configuration in force runs: its text
+ * becomes gateway.last. NULL, or why it was not begun; a reason that says so counts once. */
 const char *edit_save(bool runs);
+/* As saver_run. What was saved is what the draft has without changes. */
+const char *edit_save_run(void);
 
 #endif

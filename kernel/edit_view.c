@@ -4,7 +4,6 @@
 #include "kernel/edit.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
-#include "kernel/saver.h"
 #include "kernel/settings.h"
 #include "kernel/ui/editor.h"
 #include "kernel/x86/clock.h"
@@ -53,18 +52,10 @@ bool edit_view_open(enum console_terminal t)
 	return true;
 }
 
-/* Values that parts beside the gateway keep for themselves. */
-static void changed(void)
-{
-	const struct settings_run *run = settings_run(gw->config);
-	console_layout(run->keyboard);
-	clock_watchdog(run->watchdog_ms);
-}
-
 bool edit_view_apply(char why[static 160])
 {
 	_Static_assert(DRAFT_WHY == 160, "room for edit_apply");
-	return edit_apply(gw, clock_now_us(), changed, why);
+	return edit_apply(gw, clock_now_us(), why);
 }
 
 const char *edit_view_save(void)
@@ -86,11 +77,13 @@ static void take(enum editor_act act)
 {
 	char why[DRAFT_WHY];
 	const char *wrong;
-	if (act == EDITOR_USE || act == EDITOR_BOTH) {
+	if (act == EDITOR_USE)
 		edit_view_apply(why);
+	if (act == EDITOR_BOTH)
+		edit_apply_and_save(gw, clock_now_us(), why);
+	if (act == EDITOR_USE || act == EDITOR_BOTH)
 		log_line("configuration: %s", why);
-	}
-	if (act == EDITOR_SAVE || act == EDITOR_BOTH) {
+	if (act == EDITOR_SAVE) {
 		wrong = edit_view_save();
 		if (wrong)
 			log_line("configuration: %s", wrong);
@@ -126,7 +119,7 @@ static bool run_keys(void)
 
 bool edit_view_run(uint64_t now_us)
 {
-	const char *said = saver_run();
+	const char *said = edit_save_run();
 	if (said) {
 		fmt(saved, sizeof saved, "%s", said);
 		if (log_save)

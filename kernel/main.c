@@ -221,9 +221,27 @@ static uint32_t configured_app(void)
 	return i;
 }
 
+/* Values that parts beside the gateway keep for themselves. */
+static void take_values(void)
+{
+	const struct settings_run *run = settings_run(&config);
+	console_layout(run->keyboard);
+	clock_watchdog(run->watchdog_ms);
+}
+
+/* Takes gateway.last after a start that nobody watched has failed. */
+static bool fall_back(void)
+{
+	if (menu_was_attended() || !texts_fall_back(&texts, &config, problem))
+		return false;
+	edit_begin();
+	return true;
+}
+
 static void choose_and_start(void)
 {
 	struct menu_item item[MENU_ITEMS];
+	bool fell_back;
 	_Static_assert(MENU_ITEMS >= 9, "room for the number keys");
 	for (uint32_t i = 0; i < n_apps; i++)
 		item[i] = (struct menu_item){apps[i].name, apps[i].about};
@@ -232,14 +250,18 @@ static void choose_and_start(void)
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();
 	if (config.n_errors || app == n_apps)
-		app = menu_run(&config, item, n_apps, nics, n_nics, problem[0] ? problem : NULL);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem[0] ? problem : NULL,
+		               problem[0]);
 	while (!start(app)) {
 		log_time(clock_now_us());
-		if (texts_fall_back(&texts, &config, problem) && (app = configured_app()) < n_apps)
+		fell_back = fall_back();
+		if (fell_back && (app = configured_app()) < n_apps)
 			continue;
-		log_line("%s", problem);
-		app = menu_run(&config, item, n_apps, nics, n_nics, problem);
+		if (!fell_back)
+			log_line("%s", problem);
+		app = menu_run(&config, item, n_apps, nics, n_nics, problem, !fell_back);
 	}
+	menu_started();
 }
 
 /* --- MAIN --------------------------------------------------------------------------- */
@@ -372,13 +394,12 @@ void main_start(uint32_t magic, uint32_t mbi)
 		usb_init(); /* in front of the 8042, which the firmware may emulate */
 	find_medium(boot);
 	console_find_keyboard();
-	console_layout(settings_run(&config)->keyboard);
-	clock_watchdog(settings_run(&config)->watchdog_ms);
+	take_values();
 	log_time(clock_now_us());
 	find_nics();
 	seed();
 	log_time(clock_now_us());
-	edit_init(&texts, &config);
+	edit_init(&texts, &config, take_values);
 	size_t free = alloc_left();
 	choose_and_start();
 	log_time(clock_now_us());

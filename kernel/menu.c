@@ -11,8 +11,8 @@
 #include "kernel/x86/power.h"
 #include "kernel/finish.h"
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "kernel/menu_state.h"
-#include "kernel/saver.h"
 #include "kernel/settings.h"
 #include "kernel/ui/editor.h"
 #include "kernel/ui/wizard.h"
@@ -35,6 +35,8 @@ static struct editor editor;
 static struct wizard wizard;
 static char message[200];
 static uint64_t poll_at;
+static bool attended;     /* a key was pressed */
+static bool save_started; /* what starts is to be saved then */
 
 /* --- cards and time ------------------------------------------------------------------------- */
 
@@ -145,10 +147,14 @@ static enum menu_act key_for_wizard(int key)
 	screen = MENU;
 	if (act == WIZARD_DROP)
 		return MENU_REDRAW;
-	if (act == WIZARD_BOTH)
-		save();
 	use();
-	return state.locked ? MENU_REDRAW : MENU_START;
+	if (state.locked) {
+		if (act == WIZARD_BOTH)
+			save(); /* which says what is wrong */
+		return MENU_REDRAW;
+	}
+	save_started = act == WIZARD_BOTH;
+	return MENU_START;
 }
 
 static bool begin_screen(int key)
@@ -160,12 +166,15 @@ static bool begin_screen(int key)
 	if (!edit_draft() || (key != 'c' && key != 'w'))
 		return false;
 	menu_state_key(&state, key); /* ends the countdown */
+	if (key == 'w' && draft_has_changes(edit_draft())) {
+		fmt(message, sizeof message, "first save (s), use or drop (c) what was changed");
+		return true;
+	}
 	message[0] = '\0';
 	screen = key == 'c' ? EDITOR : WIZARD;
 	if (screen == EDITOR) {
 		editor_init(&editor, edit_draft(), app, settings_uses);
 	} else {
-		draft_drop(edit_draft());
 		wizard_init(&wizard, edit_draft(), view.item, view.n_items,
 		            named < view.n_items ? named : state.chosen, cards, view.n_cards);
 	}
@@ -217,7 +226,7 @@ static enum menu_act take_time(uint64_t now)
 	if (screen == WIZARD && wizard_look(&wizard))
 		act = MENU_REDRAW;
 	media_poll(now);
-	const char *saved = saver_run();
+	const char *saved = edit_save_run();
 	if (saved) {
 		fmt(message, sizeof message, "%s", saved);
 		act = MENU_REDRAW;
@@ -233,6 +242,7 @@ static enum menu_act next(void)
 		clock_alive();
 		for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++) {
 			int key = console_key_of(t);
+			attended |= key != KEY_NONE;
 			enum menu_act act = key == KEY_NONE ? MENU_STAY : take_key(t, key);
 			if (act != MENU_STAY)
 				return act;
@@ -254,7 +264,7 @@ static uint32_t leave(void)
 }
 
 uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n_items,
-                  struct nic *const *card, uint32_t n_cards, const char *problem)
+                  struct nic *const *card, uint32_t n_cards, const char *problem, bool waits)
 {
 	view = (struct menu_view){.item = item,
 	                          .n_items = n_items,
@@ -266,8 +276,12 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 	nics = card;
 	name_cards();
 	begin_menu();
+	attended = false;
+	if (save_started)
+		fmt(message, sizeof message, "not saved, since it could not start");
+	save_started = false;
 	if (find(settings_run(c)->menu_default) < n_items && settings_run(c)->has_menu_timeout &&
-	    !problem)
+	    !waits)
 		menu_state_count(&state, settings_run(c)->menu_timeout_ms, clock_now_us());
 	console_flush(); /* what was logged stands before the menu */
 	look_at_cards(clock_now_us());
@@ -289,4 +303,17 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 			break;
 		}
 	}
+}
+
+bool menu_was_attended(void)
+{
+	return attended;
+}
+
+void menu_started(void)
+{
+	const char *wrong = save_started ? edit_save(true) : NULL;
+	if (wrong)
+		log_line("configuration: %s", wrong);
+	save_started = false;
 }

@@ -8,17 +8,18 @@
 
 enum step { IDLE, LAST, CONF };
 
-static char *buffer; /* MEDIA_TEXT bytes: the text that is being saved */
+static char *buffer; /* MEDIA_TEXT bytes: the text that runs, behind it the new one */
 static enum step step;
 static bool under_way; /* media_save has taken the text of this step */
-static struct slice running;
-static struct slice (*get)(void);
+static struct slice running, text, saved;
+static bool without_last; /* there is no gateway.last */
 static char said[160];
 
 bool saver_init(void)
 {
 	buffer = alloc_raw(MEDIA_TEXT, 64);
 	step = IDLE;
+	saved.len = 0;
 	return buffer != NULL;
 }
 
@@ -27,15 +28,30 @@ bool saver_busy(void)
 	return step != IDLE;
 }
 
-bool saver_start(struct slice now, struct slice (*text)(void))
+const char *saver_start(struct slice now, struct slice new)
 {
 	if (step != IDLE)
-		return false;
-	running = now;
-	get = text;
+		return "not saved: another save goes on";
+	if (!buffer)
+		return "not saved: not enough memory";
+	size_t len = CONFIG_EDIT_FULL;
+	if (now.len < MEDIA_TEXT)
+		len = config_edit_mark(new, buffer + now.len, MEDIA_TEXT - now.len);
+	if (len == CONFIG_EDIT_FULL)
+		return "not saved: the text is too long";
+	if (now.len)
+		memcpy(buffer, now.at, now.len);
+	running = (struct slice){buffer, now.len};
+	text = (struct slice){buffer + now.len, len};
+	saved.len = 0;
 	step = running.len ? LAST : CONF;
-	under_way = false;
-	return true;
+	under_way = without_last = false;
+	return NULL;
+}
+
+struct slice saver_saved(void)
+{
+	return saved;
 }
 
 static const char *end(const char *format, const char *what)
@@ -48,24 +64,19 @@ static const char *end(const char *format, const char *what)
 /* Begins a step. NULL, or why it cannot be. */
 static const char *begin(void)
 {
-	const char *message = "no memory";
-	size_t len = CONFIG_EDIT_FULL;
-	if (!buffer)
-		return message;
-	if (step == CONF) {
-		len = config_edit_mark(get(), buffer, MEDIA_TEXT);
-	} else if (running.len <= MEDIA_TEXT) {
-		memcpy(buffer, running.at, running.len);
-		len = running.len;
-	}
-	if (len == CONFIG_EDIT_FULL)
-		return "the text is too long";
-	if (media_save(step == CONF ? "gateway.conf" : "gateway.last", buffer, len)) {
-		under_way = true;
-		return NULL;
-	}
+	const char *message;
+	bool conf = step == CONF;
+	const struct slice *s = conf ? &text : &running;
+	under_way = media_save(conf ? "gateway.conf" : "gateway.last", s->at, s->len);
 	/* Another file on its way is only a reason to wait. */
-	return media_save_state(&message) == MEDIA_SAVE_BUSY ? NULL : message;
+	return under_way || media_save_state(&message) == MEDIA_SAVE_BUSY ? NULL : message;
+}
+
+/* True when the medium is right and has no gateway.last. */
+static bool lacks_last(const char *message)
+{
+	static const char none[] = "there is no gateway.last";
+	return step == LAST && strncmp(message, none, sizeof none - 1) == 0;
 }
 
 const char *saver_run(void)
@@ -80,10 +91,14 @@ const char *saver_run(void)
 	enum media_save_state state = media_save_state(&message);
 	if (state == MEDIA_SAVE_BUSY)
 		return NULL;
-	if (state != MEDIA_SAVE_DONE)
+	if (state != MEDIA_SAVE_DONE && !lacks_last(message))
 		return end("not saved: %s", message);
-	if (step == CONF)
-		return end("%s", "saved in gateway.conf");
+	if (step == CONF) {
+		saved = text;
+		return end("saved in gateway.conf%s",
+		           without_last ? " (no gateway.last: make an empty one)" : "");
+	}
+	without_last = state != MEDIA_SAVE_DONE;
 	step = CONF;
 	under_way = false;
 	return NULL;

@@ -10,9 +10,9 @@
 bool saver_init(void);
 
 /* Begins. `running` is the text that runs, length 0 when nothing runs; gateway.last stays as it is
- * then. `text` is the new text. Both are read in later calls too: `get` gives the new text then,
- * and `running` must stay as it is until saver_busy is false. False: one is being saved already. */
-bool saver_start(struct slice running, struct slice (*get)(void));
+ * then. `text` is the new text. Both are copied, and have less than MEDIA_TEXT bytes together.
+ * NULL, or why nothing was begun. */
+const char *saver_start(struct slice running, struct slice text);
 
 /* True while something is being saved. */
 bool saver_busy(void);
@@ -20,5 +20,9 @@ bool saver_busy(void);
 /* To be called by MAIN. Gives a line for people when something has ended ("saved"), else NULL; the
  * line is valid until saver_start. */
 const char *saver_run(void);
+
+/* What gateway.conf has when the last save ended well; length 0 when it did not. Valid until
+ * saver_start. */
+struct slice saver_saved(void);
 
 #endif

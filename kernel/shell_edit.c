@@ -86,9 +86,10 @@ enum shell_step shell_edit_apply(struct shell_list *l, char *buf, size_t size)
 
 enum shell_step shell_edit_keep(struct shell_list *l, char *buf, size_t size)
 {
+	char why[DRAFT_WHY];
 	if (l->cursor++)
 		return SHELL_END;
-	fmt(buf, size,
-	    edit_keep() ? "kept; `save` writes it to the boot medium" : "nothing is on trial");
+	edit_keep(why);
+	fmt(buf, size, "%s", why);
 	return SHELL_LINE;
 }

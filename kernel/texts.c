@@ -49,6 +49,11 @@ void texts_read(struct texts *t, struct config *c, struct slice conf)
 	config_check(c);
 }
 
+bool texts_fell_back(const struct texts *t)
+{
+	return t->name == last_name;
+}
+
 static void log_errors(const struct config *c)
 {
 	for (uint32_t i = 0; i < min_u32(c->n_errors, CONFIG_ERRORS); i++)
@@ -57,7 +62,7 @@ static void log_errors(const struct config *c)
 
 bool texts_fall_back(struct texts *t, struct config *c, const char *problem)
 {
-	if (t->name == last_name || t->last.len == 0 || !config_edit_is_marked(t->conf))
+	if (texts_fell_back(t) || t->last.len == 0 || !config_edit_is_marked(t->conf))
 		return false;
 	if (problem)
 		log_line("%s", problem);

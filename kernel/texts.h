@@ -42,5 +42,7 @@ void texts_parse(void *texts, struct config *c, struct slice conf);
  * this machine, and a gateway.last without errors. True: the log says so, and *c and t->conf are
  * those of gateway.last. False: *c is as it was. */
 bool texts_fall_back(struct texts *t, struct config *c, const char *problem);
+/* True when it was taken. */
+bool texts_fell_back(const struct texts *t);
 
 #endif

@@ -84,6 +84,39 @@ void draft_keep(struct draft *d)
 	copy_base(d);
 }
 
+/* The buffer in which neither `text` nor `base` is. */
+static uint32_t spare(const struct draft *d)
+{
+	uint32_t i = 0;
+	while (i == d->in_text || i == d->in_base)
+		i++;
+	return i;
+}
+
+void draft_rebase(struct draft *d, struct slice base)
+{
+	uint32_t in = spare(d);
+	if (base.len > DRAFT_TEXT)
+		return;
+	if (base.len)
+		memcpy(d->buffer[in], base.at, base.len);
+	d->in_base = in;
+	d->base = (struct slice){d->buffer[in], base.len};
+	look(d->c, d->base, d->was);
+}
+
+void draft_saved(struct draft *d, struct slice text)
+{
+	draft_rebase(d, text);
+	uint32_t in = spare(d);
+	size_t len = config_edit_mark(d->text, d->buffer[in], DRAFT_TEXT);
+	if (len == CONFIG_EDIT_FULL)
+		return;
+	d->in_text = in;
+	d->text = (struct slice){d->buffer[in], len};
+	reread(d);
+}
+
 bool draft_has_changes(const struct draft *d)
 {
 	return !same(d->base, d->text);
@@ -172,15 +205,6 @@ static bool take(struct draft *d, uint32_t in, size_t len, char why[static DRAFT
 	d->in_text = in;
 	d->text = (struct slice){d->buffer[in], len};
 	return true;
-}
-
-/* The buffer in which neither `text` nor `base` is. */
-static uint32_t spare(const struct draft *d)
-{
-	uint32_t i = 0;
-	while (i == d->in_text || i == d->in_base)
-		i++;
-	return i;
 }
 
 static bool may_change(const struct draft *d, const struct config_entry *e,

@@ -43,6 +43,10 @@ void draft_init(struct draft *d, struct config *c, char *memory, struct slice ba
 void draft_drop(struct draft *d);
 /* Makes the text with the changes the one without: they are in force, or saved. */
 void draft_keep(struct draft *d);
+/* Makes another text the one without the changes. At most DRAFT_TEXT bytes; it is copied. */
+void draft_rebase(struct draft *d, struct slice base);
+/* The same with a text that was saved, which begins with the mark: so does the draft's then. */
+void draft_saved(struct draft *d, struct slice text);
 /* True when the text is not `base`. */
 bool draft_has_changes(const struct draft *d);
 

@@ -207,6 +207,18 @@ def test_gateway_last(make_lab: Callable[..., Lab], broken: str) -> None:
     assert "gateway.last" not in machine.console.text
 
 
+@pytest.mark.long
+def test_gateway_last_without_app(make_lab: Callable[..., Lab]) -> None:
+    """A gateway.last that leaves the choice to the menu starts by its countdown; the menu says why it is there."""
+    lab = make_lab()
+    last = lab.file("gateway.last", net.NAT.replace("app nat\n", "menu-default nat\nmenu-timeout 2\n"))
+    machine = lab.boot(_MARK + net.NAT + "gateway 198.51.100.1\n", modules=[last])
+    assert "gateway.last is used; gateway.conf cannot be" in machine.console.text
+    assert "nat starts in" in machine.console.text
+    lab.wait_ping()
+    assert "`save` again replaces it" in machine.console.command("save")
+
+
 def _stick(directory: Path, conf: str) -> Path:
     """A FAT volume without partitions, as the boot loader would have found it."""
     image = directory / "stick.img"

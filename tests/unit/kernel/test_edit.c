@@ -4,6 +4,7 @@
 
 #include "apps/apps.h"
 #include "apps/nat/nat.h"
+#include "drivers/block/media.h"
 #include "kernel/apply.h"
 #include "kernel/lib/log.h"
 #include "net/setup/net_keys.h"
@@ -23,6 +24,24 @@ static char why[DRAFT_WHY];
 static unsigned told;
 static const char *names[16];
 
+static char last[1024], saved[1024];
+static enum media_save_state state;
+static const char *message;
+
+bool media_save(const char *file, const char *text, size_t len)
+{
+	bool is_last = strcmp(file, "gateway.last") == 0;
+	snprintf(is_last ? last : saved, sizeof last, "%.*s", (int)len, text);
+	state = MEDIA_SAVE_BUSY;
+	return true;
+}
+
+enum media_save_state media_save_state(const char **said)
+{
+	*said = message;
+	return state;
+}
+
 static void tell(void)
 {
 	told++;
@@ -35,11 +54,14 @@ static void begin(void)
 	rig_reset(&rig, 1, 64u << 20, SECOND);
 	texts_init(&texts, "", names, n_apps);
 	texts_add(&texts, "gateway.conf", (struct slice){conf, sizeof conf - 1});
-	edit_init(&texts, &rig.config);
+	edit_init(&texts, &rig.config, tell);
 	texts_read(&texts, &rig.config, texts.conf);
 	const char *wrong = rig_start(&rig, "nat", 1024);
 	CHECK_STR(wrong ? wrong : "", "");
 	told = 0;
+	last[0] = saved[0] = 0;
+	state = MEDIA_SAVE_IDLE;
+	message = "";
 }
 
 static bool set(const char *key, const char *value)
@@ -52,7 +74,7 @@ static bool set(const char *key, const char *value)
 static bool try(void)
 {
 	why[0] = 0;
-	return edit_apply(&rig.gw, rig.gw.clock.us, tell, why);
+	return edit_apply(&rig.gw, rig.gw.clock.us, why);
 }
 
 /* A value in force as text. */
@@ -69,6 +91,25 @@ static bool routes_to(const char *address)
 	ip4 a;
 	return addr_ip4(address, strlen(address), &a) && route4_for(&rig.gw.routes4, a);
 }
+
+static const char *save(bool runs)
+{
+	const char *wrong = edit_save(runs);
+	return wrong ? wrong : "";
+}
+
+/* Goes on until the save has ended. */
+static const char *finish(void)
+{
+	const char *said = NULL;
+	for (int i = 0; i < 10 && !said; i++) {
+		said = edit_save_run();
+		state = MEDIA_SAVE_DONE;
+	}
+	return said ? said : "";
+}
+
+#define MARK CONFIG_EDIT_MARK "\n"
 
 static void which_keys(void)
 {
@@ -99,8 +140,8 @@ static void kept(void)
 	CHECK_EQ(ip4_get(rig.gw.iface[IF_LAN].addr[0].addr), 0xc0a80701);
 	CHECK_EQ(nat_of(&rig.gw)->life_s[NAT_UDP][0], 100);
 	CHECK(routes_to("198.51.100.1"));
-	CHECK(edit_keep());
-	CHECK(!edit_keep());
+	CHECK(edit_keep(why));
+	CHECK(!edit_keep(why));
 	CHECK(!edit_poll(&rig.gw, rig.gw.clock.us + 100 * SECOND));
 	CHECK_STR(now("lan.address"), "192.168.7.1/24");
 	CHECK(!draft_has_changes(edit_draft()));
@@ -192,11 +233,15 @@ static void routes_and_more_addresses(void)
 static void without_memory(void)
 {
 	rig_reset(&rig, 1, 100000, SECOND);
-	edit_init(&texts, &rig.config);
+	edit_init(&texts, &rig.config, tell);
 	CHECK(edit_draft() == NULL);
 	CHECK(!try());
 	CHECK_STR(why, "not enough memory");
-	CHECK(edit_save(false) != NULL);
+	CHECK_STR(save(false), "not saved: not enough memory");
+	edit_apply_and_save(&rig.gw, 0, why);
+	CHECK_STR(why, "not enough memory");
+	edit_begin();
+	CHECK(edit_save_run() == NULL);
 }
 
 static void used_before_the_start(void)
@@ -204,6 +249,7 @@ static void used_before_the_start(void)
 	begin();
 	CHECK(set("hostname", "used"));
 	edit_use();
+	CHECK_EQ(told, 1); /* the keyboard's layout counts in the menu too */
 	CHECK_STR(now("hostname"), "used");
 	CHECK(!draft_has_changes(edit_draft()));
 	CHECK(set("lan", "nic1"));
@@ -225,6 +271,171 @@ static void too_long_for_the_loader(void)
 	CHECK_STR(wrong ? wrong : "", "not saved: the files would have more than 64 KB together");
 }
 
+/* What was saved stays in the draft when later changes are dropped, and in the next save. */
+static void saved_stays(void)
+{
+	char both[1100], one[1024];
+	begin();
+	snprintf(one, sizeof one, MARK "%snat.sessions 5000\n", conf);
+	snprintf(both, sizeof both, "%smenu-timeout 9\n", one);
+	CHECK(set("nat.sessions", "5000"));
+	CHECK_STR(save(true), "");
+	CHECK_STR(finish(), "saved in gateway.conf");
+	CHECK_STR(saved, one);
+	CHECK(!draft_has_changes(edit_draft()));
+	draft_drop(edit_draft());
+	CHECK(set("menu-timeout", "9"));
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK_STR(saved, both);
+	CHECK_STR(last, conf); /* which runs */
+	CHECK_STR(now("nat.sessions"), "100000");
+}
+
+/* Another value while a save goes on is not saved, and is a change afterwards. */
+static void changed_while_saved(void)
+{
+	begin();
+	CHECK(set("hostname", "one"));
+	CHECK_STR(save(true), "");
+	CHECK(set("hostname", "two"));
+	CHECK_STR(save(true), "not saved: another save goes on");
+	finish();
+	CHECK(strstr(saved, "hostname one") != NULL);
+	CHECK(draft_has_changes(edit_draft()));
+	draft_drop(edit_draft());
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK(strstr(saved, "hostname one") != NULL);
+}
+
+/* A text that runs is not one that was typed after `apply`; and it outlives many changes. */
+static void last_is_what_runs(void)
+{
+	char runs[1024];
+	begin();
+	CHECK(set("hostname", "aaa"));
+	snprintf(runs, sizeof runs, "%shostname aaa\n", conf);
+	CHECK(try());
+	CHECK(set("hostname", "bbb"));
+	CHECK_STR(save(true), "not saved: it is on trial, `keep` it first");
+	CHECK(edit_keep(why));
+	CHECK_STR(why, "kept; `save` writes it to the boot medium");
+	CHECK_STR(now("hostname"), "aaa");
+	for (int i = 0; i < 3; i++) {
+		CHECK(set("hostname", i % 2 ? "ccc" : "ddd"));
+		CHECK_STR(save(true), "");
+		finish();
+		CHECK_STR(last, runs);
+	}
+	CHECK(strstr(saved, "hostname ddd") != NULL);
+	/* Kept, but not all of it is in force: the old text is the one that could start. */
+	CHECK(set("hostname", "eee"));
+	CHECK(set("nat.sessions", "5000"));
+	CHECK(try());
+	CHECK(edit_keep(why));
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK_STR(last, runs);
+}
+
+/* Used in the menu, then saved: the text in force stays whole while the draft goes on. */
+static void used_and_saved(void)
+{
+	begin();
+	CHECK(set("hostname", "one"));
+	edit_use();
+	CHECK_STR(save(false), "");
+	finish();
+	CHECK_STR(last, "");
+	CHECK(set("hostname", "two"));
+	CHECK_STR(save(false), "");
+	finish();
+	CHECK(set("hostname", "three"));
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK(strstr(last, "hostname one") != NULL);
+	CHECK(strstr(saved, "hostname three") != NULL);
+}
+
+/* "both" in a gateway that runs: nothing is saved before `keep`. */
+static void both(void)
+{
+	begin();
+	CHECK(set("hostname", "one"));
+	edit_apply_and_save(&rig.gw, rig.gw.clock.us, why);
+	CHECK_STR(why, "in force for 60 seconds; `keep` makes it last and saves it");
+	CHECK_STR(finish(), "");
+	CHECK(set("hostname", "two"));
+	CHECK(edit_keep(why));
+	CHECK_STR(why, "kept, and being saved: the log says how it ends");
+	CHECK_STR(finish(), "saved in gateway.conf");
+	CHECK(strstr(saved, "hostname one") != NULL);
+	CHECK(set("hostname", "three"));
+	CHECK(try()); /* not to be saved */
+	CHECK(edit_keep(why));
+	CHECK_STR(finish(), "");
+	begin();
+	CHECK(set("gateway", "198.51.100.1")); /* refused */
+	edit_apply_and_save(&rig.gw, rig.gw.clock.us, why);
+	CHECK_STR(finish(), "");
+	CHECK(!edit_keep(why));
+	begin();
+	CHECK(set("nat.sessions", "5000")); /* nothing to be tried */
+	edit_apply_and_save(&rig.gw, rig.gw.clock.us, why);
+	CHECK_STR(why, "nothing can change at once; saving");
+	CHECK_STR(finish(), "saved in gateway.conf");
+}
+
+/* After the way back the draft still has the values: that is said once before they are saved. */
+static void not_kept_is_asked(void)
+{
+	begin();
+	CHECK(set("lan.address", "192.168.7.1/24"));
+	edit_apply_and_save(&rig.gw, rig.gw.clock.us, why);
+	CHECK(edit_poll(&rig.gw, rig.gw.clock.us + 60 * SECOND));
+	CHECK(!edit_keep(why));
+	CHECK_STR(finish(), "");
+	CHECK(set("hostname", "y"));
+	CHECK_STR(save(true), "not saved: the draft has what was not kept; `save` again saves it");
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK(set("hostname", "z"));
+	CHECK(try());
+	CHECK(edit_poll(&rig.gw, rig.gw.clock.us + 60 * SECOND));
+	draft_drop(edit_draft());
+	CHECK_STR(save(true), "");
+}
+
+/* After gateway.last took the place of gateway.conf, the draft is gateway.last, and the first save
+ * says what it will replace. */
+static void after_a_fallback(void)
+{
+	static const char broken[] = MARK "lan.address 10.0.0.1/24\nhostname broken\n";
+	begin();
+	texts_init(&texts, "", names, n_apps);
+	texts_add(&texts, "gateway.conf", (struct slice){broken, sizeof broken - 1});
+	texts_add(&texts, "gateway.last", (struct slice){conf, sizeof conf - 1});
+	texts_read(&texts, &rig.config, texts.conf);
+	edit_begin();
+	CHECK(texts_fall_back(&texts, &rig.config, "it cannot start"));
+	told = 0;
+	edit_begin();
+	CHECK_EQ(told, 1);
+	CHECK(!draft_has_changes(edit_draft()));
+	CHECK(set("keyboard", "de"));
+	CHECK(try());
+	CHECK_STR(now("lan.address"), "192.168.1.1/24");
+	CHECK(edit_keep(why));
+	CHECK_STR(save(true),
+	          "not saved: gateway.conf could not be used; `save` again replaces it");
+	CHECK_STR(save(true), "");
+	finish();
+	CHECK(strstr(saved, "broken") == NULL);
+	CHECK(strstr(saved, "keyboard de") != NULL);
+	CHECK_STR(save(true), "");
+}
+
 int main(void)
 {
 	TEST(which_keys);
@@ -236,5 +447,12 @@ int main(void)
 	TEST(without_memory);
 	TEST(used_before_the_start);
 	TEST(too_long_for_the_loader);
+	TEST(saved_stays);
+	TEST(changed_while_saved);
+	TEST(last_is_what_runs);
+	TEST(used_and_saved);
+	TEST(both);
+	TEST(not_kept_is_asked);
+	TEST(after_a_fallback);
 	return tap_done();
 }

@@ -8,7 +8,6 @@
 #include "tests/tap.h"
 
 static char last[256], conf[256];
-static const char *now_text;
 static enum media_save_state state;
 static const char *message;
 static bool refuses;
@@ -38,9 +37,11 @@ static struct slice slice(const char *text)
 	return (struct slice){text, strlen(text)};
 }
 
-static struct slice get(void)
+/* Begins a save, and gives why it cannot be. */
+static const char *start(const char *running, const char *text)
 {
-	return slice(now_text);
+	const char *wrong = saver_start(slice(running), slice(text));
+	return wrong ? wrong : "";
 }
 
 static void begin(void)
@@ -54,15 +55,17 @@ static void begin(void)
 	message = "there is no medium";
 	refuses = false;
 	calls = 0;
-	now_text = "new 1\n";
 }
 
 static void both_files(void)
 {
 	begin();
-	CHECK(saver_start(slice("old 1\n"), get));
+	char old[] = "old 1\n", new[] = "new 1\n";
+	CHECK_STR(start(old, new), "");
+	memset(old, 'x', sizeof old - 1); /* what changes from now on does not count */
+	memset(new, 'x', sizeof new - 1);
 	CHECK(saver_busy());
-	CHECK(!saver_start(slice("other\n"), get));
+	CHECK_STR(start("other\n", "1\n"), "not saved: another save goes on");
 	CHECK(saver_run() == NULL);
 	CHECK_STR(last, "old 1\n");
 	CHECK_STR(conf, "");
@@ -70,13 +73,14 @@ static void both_files(void)
 	CHECK_STR(conf, "");
 	state = MEDIA_SAVE_DONE;
 	CHECK(saver_run() == NULL);
-	now_text = "newer 1\n"; /* what is typed until then counts too */
 	CHECK(saver_run() == NULL);
-	CHECK_STR(conf, CONFIG_EDIT_MARK "\nnewer 1\n");
+	CHECK_STR(conf, CONFIG_EDIT_MARK "\nnew 1\n");
 	CHECK(saver_run() == NULL);
 	state = MEDIA_SAVE_DONE;
 	const char *said = saver_run();
 	CHECK_STR(said ? said : "", "saved in gateway.conf");
+	CHECK_EQ(saver_saved().len, strlen(conf));
+	CHECK(memcmp(saver_saved().at, conf, strlen(conf)) == 0);
 	CHECK(!saver_busy());
 	CHECK(saver_run() == NULL);
 }
@@ -84,7 +88,7 @@ static void both_files(void)
 static void nothing_runs_yet(void)
 {
 	begin();
-	CHECK(saver_start(slice(""), get));
+	CHECK_STR(start("", "new 1\n"), "");
 	saver_run();
 	CHECK_STR(last, "");
 	CHECK_STR(conf, CONFIG_EDIT_MARK "\nnew 1\n");
@@ -94,12 +98,12 @@ static void failures(void)
 {
 	begin();
 	refuses = true;
-	CHECK(saver_start(slice("old\n"), get));
+	CHECK_STR(start("old\n", "new 1\n"), "");
 	const char *said = saver_run();
 	CHECK_STR(said ? said : "", "not saved: there is no medium");
 	CHECK(!saver_busy());
 	begin();
-	saver_start(slice("old\n"), get);
+	start("old\n", "new 1\n");
 	saver_run();
 	state = MEDIA_SAVE_FAILED;
 	message = "the stick is write-protected";
@@ -107,13 +111,14 @@ static void failures(void)
 	CHECK_STR(said ? said : "", "not saved: the stick is write-protected");
 	CHECK_STR(conf, "");
 	CHECK_EQ(calls, 1);
+	CHECK_EQ(saver_saved().len, 0);
 }
 
 static void another_file_is_on_its_way(void)
 {
 	begin();
 	state = MEDIA_SAVE_BUSY;
-	saver_start(slice(""), get);
+	start("", "new 1\n");
 	CHECK(saver_run() == NULL);
 	CHECK(saver_busy());
 	CHECK_STR(conf, "");
@@ -122,16 +127,45 @@ static void another_file_is_on_its_way(void)
 	CHECK_STR(conf, CONFIG_EDIT_MARK "\nnew 1\n");
 }
 
+/* A stick of before has none: the new text is saved all the same. */
+static void no_last(void)
+{
+	begin();
+	start("old\n", "new 1\n");
+	saver_run();
+	state = MEDIA_SAVE_FAILED;
+	message = "there is no gateway.last on the stick; make an empty one on a PC";
+	CHECK(saver_run() == NULL);
+	CHECK(saver_run() == NULL);
+	CHECK_STR(conf, CONFIG_EDIT_MARK "\nnew 1\n");
+	state = MEDIA_SAVE_DONE;
+	const char *said = saver_run();
+	CHECK_STR(said ? said : "", "saved in gateway.conf (no gateway.last: make an empty one)");
+	start("old\n", "new 1\n");
+	saver_run();
+	state = MEDIA_SAVE_FAILED;
+	message = "there is no gateway.conf on the stick";
+	said = saver_run();
+	CHECK_STR(said ? said : "", "not saved: there is no gateway.conf on the stick");
+}
+
 static void too_long(void)
 {
 	static char big[MEDIA_TEXT];
 	begin();
 	memset(big, 'a', sizeof big - 1);
-	now_text = big;
-	saver_start(slice(""), get);
-	const char *said = saver_run();
-	CHECK_STR(said ? said : "", "not saved: the text is too long");
+	CHECK_STR(start("", big), "not saved: the text is too long");
+	CHECK_STR(start(big, "new 1\n"), "not saved: the text is too long");
+	big[MEDIA_TEXT - 100] = 0;
+	CHECK_STR(start(big, "new 1\n"), "");
 	CHECK_EQ(calls, 0);
+}
+
+static void without_memory(void)
+{
+	alloc_reset();
+	CHECK(!saver_init());
+	CHECK_STR(start("", "new\n"), "not saved: not enough memory");
 }
 
 int main(void)
@@ -140,6 +174,8 @@ int main(void)
 	TEST(nothing_runs_yet);
 	TEST(failures);
 	TEST(another_file_is_on_its_way);
+	TEST(no_last);
 	TEST(too_long);
+	TEST(without_memory);
 	return tap_done();
 }

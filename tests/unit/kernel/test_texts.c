@@ -48,7 +48,9 @@ static void falls_back(void)
 {
 	begin(MARK "hostnam x\n", "hostname last\napp nat\n");
 	CHECK_EQ(c.n_errors, 1);
+	CHECK(!texts_fell_back(&t));
 	CHECK(texts_fall_back(&t, &c, NULL));
+	CHECK(texts_fell_back(&t));
 	CHECK_EQ(c.n_errors, 0);
 	CHECK(prints("hostname last"));
 	CHECK(logged("gateway.conf:2: unknown key \"hostnam\""));
@@ -77,6 +79,7 @@ static void stays(void)
 	CHECK(!texts_fall_back(&t, &c, NULL));
 	CHECK(logged("gateway.last:1: unknown key \"mtu\""));
 	CHECK(!logged("is used"));
+	CHECK(!texts_fell_back(&t));
 	CHECK_STR(error(0), "gateway.conf:2: unknown key \"hostnam\", nearest: hostname");
 }
 

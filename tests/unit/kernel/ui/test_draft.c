@@ -128,6 +128,24 @@ static void kept(void)
 	CHECK_STR(draft_text(), "a b\nhostname three\n");
 }
 
+/* The mark comes into both texts; what was typed while it was being saved stays a change. */
+static void saved(void)
+{
+	begin_draft("", "a b\n");
+	CHECK(set("hostname", 0, "one"));
+	draft_saved(&draft, slice(CONFIG_EDIT_MARK "\na b\nhostname one\n"));
+	CHECK(!draft_has_changes(&draft));
+	CHECK(!draft_changed(&draft, key("hostname")));
+	CHECK_STR(draft_text(), CONFIG_EDIT_MARK "\na b\nhostname one\n");
+	CHECK(set("hostname", 0, "two"));
+	draft_saved(&draft, slice(CONFIG_EDIT_MARK "\na b\nhostname one\n"));
+	CHECK(draft_has_changes(&draft));
+	CHECK(draft_changed(&draft, key("hostname")));
+	CHECK(!draft_changed(&draft, key("lan.mtu")));
+	draft_drop(&draft);
+	CHECK_STR(draft_text(), CONFIG_EDIT_MARK "\na b\nhostname one\n");
+}
+
 /* The logs of parsers are for the configuration in force. */
 static void silent(void)
 {
@@ -162,6 +180,7 @@ int main(void)
 	TEST(errors_of_the_whole);
 	TEST(checked_while_typed);
 	TEST(kept);
+	TEST(saved);
 	TEST(silent);
 	TEST(a_text_that_is_full);
 	return tap_done();
