@@ -344,6 +344,41 @@ static void a_medium_comes_and_goes(void)
 	end();
 }
 
+/* "The medium was changed", or is gone, at each read: it is given up after three appearances, and
+ * one that can be read in between, which may go on, does not fill the log. */
+static void a_medium_that_changes_again_and_again(void)
+{
+	static const struct stick_sense sense[] = {{6, 0x28, 0}, {2, 0x3a, 0}, {6, 0x3a, 0}};
+	for (uint32_t i = 0; i < ARRAY_SIZE(sense); i++) {
+		uint32_t gone = 0;
+		start();
+		one(sense[i], 0x28, 999);
+		struct block_device *d = come_up(0);
+		for (; d && gone < 10; gone++) {
+			CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_GONE);
+			run(1000);
+			d = block_at(0);
+		}
+		CHECK_EQ(gone, 3);
+		CHECK(!block_expected());
+		CHECK_EQ(said("says again and again that its medium was changed; it is not used"), 1);
+		end();
+	}
+	start();
+	struct block_device *d = come_up(0);
+	for (uint64_t until = host_now_us + 10000000; d && host_now_us < until;) {
+		log_time(host_now_us);
+		CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_OK);
+		one(sense[0], 0x28, 1);
+		CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_GONE);
+		run(100);
+		d = block_at(0);
+	}
+	CHECK(d != NULL);
+	CHECK(said("ACME Stick, 0 MB") >= 4 && said("ACME Stick, 0 MB") <= 6);
+	end();
+}
+
 /* --- requests ------------------------------------------------------------------------------ */
 
 static void requests_fail(void)
@@ -561,6 +596,7 @@ int main(void)
 	TEST(it_becomes_ready);
 	TEST(each_question_fails);
 	TEST(a_medium_comes_and_goes);
+	TEST(a_medium_that_changes_again_and_again);
 	TEST(requests_fail);
 	TEST(unplugged_in_the_middle);
 	TEST(each_fault_at_each_transfer);
