@@ -168,6 +168,8 @@ void usb_init(void)
 		take(&found[i]);
 	if (!usb_device_init()) {
 		log_line("usb: not enough memory");
+		for (uint32_t i = 0; i < n; i++)
+			pci_cut(&found[i].pci);
 		return;
 	}
 	/* In the order of the list: EHCI before its companions, which get what it leaves to them.

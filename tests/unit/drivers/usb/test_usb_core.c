@@ -37,6 +37,22 @@ static void a_controller_that_fails_is_cut_off(void)
 	kit_end();
 }
 
+/* They are taken, but nothing can be done with them. */
+static void without_memory_all_are_cut_off(void)
+{
+	kit_reset();
+	usb_fake_init(&fake[0], 0, 0xfd, 2);
+	usb_fake_init(&fake[1], 1, 0xfe, 2);
+	while (alloc_largest() > 100 && alloc_raw(64, 1))
+		;
+	usb_init();
+	CHECK_EQ(kit_said("usb: not enough memory"), 1);
+	CHECK(!usb_bus(0));
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(fake[i].taken && !pci_model_can_master(&fake[i].pci));
+	kit_end();
+}
+
 static void without_controllers_nothing_happens(void)
 {
 	char line[100];
@@ -372,6 +388,7 @@ int main(void)
 {
 	TEST(controllers_start_in_the_order_of_the_list);
 	TEST(a_controller_that_fails_is_cut_off);
+	TEST(without_memory_all_are_cut_off);
 	TEST(without_controllers_nothing_happens);
 	TEST(stop_ends_everything);
 	TEST(a_keyboard_that_is_there_at_the_start);
