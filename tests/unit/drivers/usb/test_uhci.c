@@ -41,7 +41,7 @@ static void hc_begin(void)
 static void hc_end(void)
 {
 	uint64_t before = host_now_us;
-	hcd_stop(kit_hc);
+	CHECK(hcd_stop(kit_hc));
 	CHECK(host_now_us - before < 3000);
 	CHECK(uhci_model_quiet(&model));
 	CHECK(kit_failed == NULL);

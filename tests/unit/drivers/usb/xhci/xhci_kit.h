@@ -88,7 +88,7 @@ static inline void kit_start(void)
 /* Ends a test: the controller stops, and no rule was broken. */
 static inline void kit_end(void)
 {
-	hcd_stop(hc);
+	CHECK(hcd_stop(hc));
 	CHECK(xhci_model_quiet(&m));
 	CHECK_EQ(pci_model_faults(), 0);
 }
