@@ -185,13 +185,13 @@ const char *nat_start(struct gw *gw)
 		return "lan.address: an IPv4 address is required by the NAT";
 	if (gw->iface[IF_WAN].n_addr == 0)
 		return "wan.address: an IPv4 address is required by the NAT";
-	nat_tune(gw);
 	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
 	if (n->has_router41 && !may_be_inside(gw, c->protocol41))
 		return "nat.protocol41: the address is not on the LAN side, or no host's";
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n);
+	nat_tune(gw); /* behind the table's start, which empties the lifetimes */
 	if (!bad)
 		keep_ports(gw, n);
 	return bad ? bad : set_forwards(gw, n);
