@@ -4,7 +4,7 @@
 #include "kernel/lib/log.h"
 
 #define WINDOW      0x100u /* bytes of registers at least */
-#define HALT_MS     20u /* 2.3.1: 16 micro-frames */
+#define HALT_MS     20u    /* 2.3.1: 16 micro-frames */
 #define RESET_MS    250u
 #define CHAIN_MAX   48u   /* capabilities that fit in configuration space */
 #define ROUTE_US    5000u /* companions need some time to give the ports up */

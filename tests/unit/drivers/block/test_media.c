@@ -221,7 +221,7 @@ static void no_stick(void)
 	end();
 }
 
-/* Sticks without an end: one whose medium "was changed" at each read appears anew each time. */
+/* Sticks without an end: one whose medium "was changed" at each read appears again each time. */
 static void one_that_appears_again_and_again(void)
 {
 	start("1234-ABCD", loaded);

@@ -348,35 +348,22 @@ static void a_medium_comes_and_goes(void)
  * one that can be read in between, which may go on, does not fill the log. */
 static void a_medium_that_changes_again_and_again(void)
 {
-	static const struct stick_sense sense[] = {{6, 0x28, 0}, {2, 0x3a, 0}, {6, 0x3a, 0}};
-	for (uint32_t i = 0; i < ARRAY_SIZE(sense); i++) {
+	for (uint32_t reads = 0; reads < 2; reads++) {
 		uint32_t gone = 0;
 		start();
-		one(sense[i], 0x28, 999);
-		struct block_device *d = come_up(0);
-		for (; d && gone < 10; gone++) {
+		for (struct block_device *d = come_up(0); d && gone < 50; d = block_at(0), gone++) {
+			log_time(host_now_us);
+			CHECK(!reads || carry_out(d, BLOCK_READ, 0, 1) == BLOCK_OK);
+			one((struct stick_sense){gone % 2 ? 2 : 6, gone % 2 ? 0x3a : 0x28, 0}, 0x28,
+			    1);
 			CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_GONE);
-			run(1000);
-			d = block_at(0);
+			run(100);
 		}
-		CHECK_EQ(gone, 3);
-		CHECK(!block_expected());
-		CHECK_EQ(said("says again and again that its medium was changed; it is not used"), 1);
+		CHECK_EQ(gone, reads ? 50 : 3);
+		CHECK_EQ(said("its medium was changed; it is not used"), !reads);
+		CHECK(said("ACME Stick, 0 MB") <= 4);
 		end();
 	}
-	start();
-	struct block_device *d = come_up(0);
-	for (uint64_t until = host_now_us + 10000000; d && host_now_us < until;) {
-		log_time(host_now_us);
-		CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_OK);
-		one(sense[0], 0x28, 1);
-		CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_GONE);
-		run(100);
-		d = block_at(0);
-	}
-	CHECK(d != NULL);
-	CHECK(said("ACME Stick, 0 MB") >= 4 && said("ACME Stick, 0 MB") <= 6);
-	end();
 }
 
 /* --- requests ------------------------------------------------------------------------------ */
