@@ -12,6 +12,7 @@
 #define START_US (10 * 1000 * 1000u) /* since the start: sticks may still be on their way */
 #define WAIT_US  (3 * 1000 * 1000u)  /* since media_save: a stick may just be plugged in */
 #define LONG_US  (40 * 1000 * 1000u) /* for sticks that the driver works on */
+#define MOST_US  (60 * 1000 * 1000u) /* after which no further one is looked at */
 
 enum step { S_WAIT, S_OPEN, S_COMPARE, S_REOPEN, S_REPLACE };
 
@@ -207,7 +208,7 @@ static bool wait(uint64_t now_us)
 /* Looks at the next device. When all are known, the save goes on or ends. */
 static bool look_on(uint64_t now_us)
 {
-	struct block_device *d = next_device();
+	struct block_device *d = now_us - m.since_us < MOST_US ? next_device() : NULL;
 	if (d) {
 		m.device = d;
 		m.number = d->number;

@@ -9,11 +9,15 @@
 #define USB        0x03
 #define LOG_LINES  30u
 #define LOG_US     (60 * 1000000u)
+#define HANDOFF_MS 1000u  /* for the firmware, for all controllers together */
+#define STOP_US    20000u /* for a controller to stop */
+#define STEP_US    100u
 
 struct found {
 	struct pci_dev pci;
 	const struct usb_driver *driver;
-	bool taken;
+	uint32_t asked; /* see usb_driver.ask; 0: nothing is waited for */
+	bool taken, refused;
 };
 
 uint64_t usb_now_us;
@@ -101,15 +105,41 @@ static uint32_t find(struct found found[USB_CONTROLLERS])
 	return n;
 }
 
-static void take(struct found *f)
+static void refuse(struct found *f, const char *wrong)
 {
-	pci_enable(&f->pci);
-	const char *wrong = f->driver->take(&f->pci);
-	f->taken = !wrong;
-	if (!wrong)
-		return;
+	f->refused = true;
 	pci_cut(&f->pci);
 	log_pci(f, wrong);
+}
+
+static void ask(struct found *f)
+{
+	pci_enable(&f->pci);
+	const char *wrong = f->driver->ask ? f->driver->ask(&f->pci, &f->asked) : NULL;
+	if (wrong)
+		refuse(f, wrong);
+}
+
+/* Waits until the firmware has given all controllers up, or its time is over. */
+static void await_firmware(const struct found *f, uint32_t n)
+{
+	uint32_t ms = 0;
+	for (uint32_t i = 0; i < n && ms < HANDOFF_MS;) {
+		if (f[i].refused || !f[i].asked || f[i].driver->given(&f[i].pci, f[i].asked)) {
+			i++;
+		} else {
+			io_delay_us(1000);
+			ms++;
+		}
+	}
+}
+
+static void take(struct found *f)
+{
+	const char *wrong = f->refused ? NULL : f->driver->take(&f->pci, f->asked);
+	f->taken = !f->refused && !wrong;
+	if (wrong)
+		refuse(f, wrong);
 }
 
 /* Gives a bus for a controller. NULL: no memory. */
@@ -137,7 +167,7 @@ static void probe(struct found *f)
 	const char *wrong = f->driver->probe(&f->pci, &c);
 	struct usb_bus *b = wrong ? NULL : new_bus(c);
 	if (!wrong && !b) {
-		c->ops->stop(c);
+		(void)c->ops->stop(c); /* its DMA is cut below */
 		wrong = "not enough memory";
 	}
 	if (wrong) {
@@ -165,9 +195,14 @@ void usb_init(void)
 	if (n == 0)
 		return;
 	for (uint32_t i = 0; i < n; i++)
+		ask(&found[i]);
+	await_firmware(found, n);
+	for (uint32_t i = 0; i < n; i++)
 		take(&found[i]);
 	if (!usb_device_init()) {
 		log_line("usb: not enough memory");
+		for (uint32_t i = 0; i < n; i++)
+			pci_cut(&found[i].pci);
 		return;
 	}
 	/* In the order of the list: EHCI before its companions, which get what it leaves to them.
@@ -189,14 +224,21 @@ void usb_controller_failed(struct usb_controller *c, const char *reason)
 		c->bus->reason = reason;
 }
 
-/* Cleans up behind a controller that failed. */
+/* Stops a controller that failed, over some polls, and then cleans up behind it: until then it may
+ * use the memory of its transfers. */
 static void bury(struct usb_bus *b)
 {
 	struct usb_controller *c = b->controller;
+	if (!b->stopping) {
+		b->stopping = true;
+		b->until_us = usb_now_us + STOP_US;
+		usb_counts.controllers_failed++;
+		log_line("usb%u: %s: %s; switched off", b->index, c->driver,
+		         b->reason ? b->reason : "?");
+	}
+	if (!c->ops->stop(c) && usb_now_us < b->until_us)
+		return;
 	b->dead = true;
-	usb_counts.controllers_failed++;
-	log_line("usb%u: %s: %s; switched off", b->index, c->driver, b->reason ? b->reason : "?");
-	c->ops->stop(c);
 	pci_cut(&c->pci);
 	usb_transfer_end(b, NULL);
 	for (uint32_t i = 0; i < b->n_ports; i++)
@@ -232,10 +274,16 @@ bool usb_poll(uint64_t now_us)
 
 void usb_stop(void)
 {
+	uint32_t waited_us = 0;
 	for (uint32_t i = 0; i < n_buses; i++) {
 		struct usb_controller *c = buses[i]->controller;
 		c->failed = buses[i]->dead = true; /* nothing follows */
-		c->ops->stop(c);
+		(void)c->ops->stop(c);
+	}
+	for (uint32_t i = 0; i < n_buses; i++) {
+		struct usb_controller *c = buses[i]->controller;
+		for (; waited_us < STOP_US && !c->ops->stop(c); waited_us += STEP_US)
+			io_delay_us(STEP_US);
 		pci_cut(&c->pci);
 	}
 	n_buses = 0;

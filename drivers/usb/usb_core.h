@@ -66,7 +66,9 @@ struct usb_enum {
 struct usb_bus {
 	struct usb_controller *controller;
 	uint8_t index;
-	bool dead;             /* what it had is cleaned up */
+	bool dead;     /* what it had is cleaned up */
+	bool stopping; /* it failed, and has until then to stop */
+	uint64_t until_us;
 	const char *reason;    /* why it failed */
 	uint32_t addresses[4]; /* bits of those in use */
 	uint8_t last_address;  /* the last that was given */

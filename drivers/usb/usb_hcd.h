@@ -75,8 +75,10 @@ struct usb_hcd_ops {
 	 * poll. */
 	void (*cancel)(struct usb_controller *c, struct usb_transfer *t);
 
-	/* Ends all DMA at once. For power-off, panic, and a controller that failed. Bounded. */
-	void (*stop)(struct usb_controller *c);
+	/* Has the controller stop, and tells whether it has: without a wait. For power-off, panic,
+	 * and a controller that failed. The core calls it until it has stopped, 20 ms at most, and
+	 * then cuts its DMA (pci_cut). */
+	bool (*stop)(struct usb_controller *c);
 };
 
 struct usb_controller {
@@ -100,11 +102,18 @@ void usb_controller_failed(struct usb_controller *c, const char *reason);
 struct usb_driver {
 	const char *name;
 	uint8_t prog_if; /* of PCI class 0x0c, subclass 0x03 */
-	/* First pass over all controllers: takes the controller from the firmware and stops and
-	 * resets it, so that neither SMM nor DMA of the firmware is left. Bounded; gives NULL or
-	 * what is wrong. The core has enabled the device (pci_enable). */
-	const char *(*take)(const struct pci_dev *dev);
-	/* Second pass: allocates memory and starts the controller with its ports powered. Gives
+	/* First pass over all controllers: finds the registers and asks the firmware to give the
+	 * controller up, without a wait. Gives NULL or what is wrong; sets *asked (0 before) to
+	 * something else than 0 when an answer is to be waited for. The core has enabled the device
+	 * (pci_enable). NULL: the firmware of such controllers need not be asked. */
+	const char *(*ask)(const struct pci_dev *dev, uint32_t *asked);
+	/* True when the firmware has given it up, or need not be waited for any longer. */
+	bool (*given)(const struct pci_dev *dev, uint32_t asked);
+	/* Second pass, after all have given up what they have, or a second: takes the controller,
+	 * by force if need be, and stops and resets it, so that neither SMM nor DMA of the firmware
+	 * is left. Bounded; gives NULL or what is wrong. `asked` is 0 or as `ask` set it. */
+	const char *(*take)(const struct pci_dev *dev, uint32_t asked);
+	/* Third pass: allocates memory and starts the controller with its ports powered. Gives
 	 * NULL and sets *out, or what is wrong; then the core cuts its DMA (pci_cut). */
 	const char *(*probe)(const struct pci_dev *dev, struct usb_controller **out);
 };

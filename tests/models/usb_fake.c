@@ -330,11 +330,15 @@ static void endpoint_reset(struct usb_controller *c, struct usb_endpoint *e)
 	e->toggle = false;
 }
 
-static void stop(struct usb_controller *c)
+static bool stop(struct usb_controller *c)
 {
 	struct usb_fake *f = fake_of(c);
+	f->stops++;
 	f->stopped = true;
+	if (f->stops <= f->slow_stop)
+		return false;
 	f->n_transfers = 0;
+	return true;
 }
 
 static const struct usb_hcd_ops ops = {
@@ -354,11 +358,33 @@ static const struct usb_hcd_ops ops = {
 
 /* --- the driver ----------------------------------------------------------------------- */
 
-static const char *take(const struct pci_dev *dev)
+static const char *ask(const struct pci_dev *dev, uint32_t *asked)
 {
 	struct usb_fake *f = fake_at(dev);
 	if (!pci_model_can_master(&f->pci))
-		pci_model_fault("take of a device that is not enabled");
+		pci_model_fault("ask for a device that is not enabled");
+	f->asked_us = host_now_us;
+	*asked = f->firmware_us ? 7 : 0;
+	return f->ask_fails;
+}
+
+static bool given(const struct pci_dev *dev, uint32_t asked)
+{
+	const struct usb_fake *f = fake_at(dev);
+	for (uint32_t i = 0; i < FAKES; i++)
+		if (fakes[i] && !fakes[i]->asked_us)
+			pci_model_fault("a wait before all are asked for");
+	if (asked != 7 || f->ask_fails)
+		pci_model_fault("a wait for a firmware that was not asked");
+	return host_now_us - f->asked_us >= f->firmware_us;
+}
+
+static const char *take(const struct pci_dev *dev, uint32_t asked)
+{
+	struct usb_fake *f = fake_at(dev);
+	if (!f->asked_us || f->ask_fails || asked != (f->firmware_us ? 7 : 0))
+		pci_model_fault("take of a device that was not asked for");
+	f->forced = host_now_us - f->asked_us < f->firmware_us;
 	f->taken = true;
 	return f->take_fails;
 }
@@ -367,7 +393,7 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 {
 	struct usb_fake *f = fake_at(dev);
 	for (uint32_t i = 0; i < FAKES; i++)
-		if (fakes[i] && !fakes[i]->taken)
+		if (fakes[i] && !fakes[i]->taken && !fakes[i]->ask_fails)
 			pci_model_fault("probe before all controllers are taken");
 	if (f->probe_fails)
 		return f->probe_fails;
@@ -377,8 +403,8 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	return NULL;
 }
 
-const struct usb_driver usb_fake_first = {"first", 0xfd, take, probe};
-const struct usb_driver usb_fake_second = {"second", 0xfe, take, probe};
+const struct usb_driver usb_fake_first = {"first", 0xfd, ask, given, take, probe};
+const struct usb_driver usb_fake_second = {"second", 0xfe, ask, given, take, probe};
 
 void usb_fake_init(struct usb_fake *f, uint32_t n, uint8_t prog_if, uint32_t n_ports)
 {

@@ -67,9 +67,13 @@ struct usb_fake {
 	const struct usb_device *device[USB_FAKE_DEVICES]; /* those that are open */
 	bool inside;                                       /* a `done` runs */
 	uint32_t opened, closed, endpoints, changed;
-	bool taken, stopped;
+	bool taken, forced, stopped;
+	uint64_t asked_us;
+	uint32_t stops; /* calls of `stop` */
 	/* What goes wrong. */
-	const char *take_fails, *probe_fails;
+	const char *ask_fails, *take_fails, *probe_fails;
+	uint32_t firmware_us; /* in which the firmware gives it up; 0: it has not got it */
+	uint32_t slow_stop;   /* calls of `stop` that find it running */
 	bool no_device, no_endpoint, no_transfer; /* there is no room */
 	bool keeps;                               /* a cancelled transfer is not given back */
 	bool slow_cancel;                         /* it is given back by the next poll */

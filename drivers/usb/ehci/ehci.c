@@ -44,16 +44,16 @@ static void ehci_poll(struct usb_controller *c, uint64_t now_us)
 	}
 }
 
-static void ehci_stop(struct usb_controller *c)
+static bool ehci_stop(struct usb_controller *c)
 {
 	struct ehci *e = ehci_of(c);
 	e->dead = true;
 	if (is_gone(e))
-		return;
-	if (!ehci_hw_halt(e))
-		pci_cut(&e->hc.pci);
-	else
-		ehci_write(e, EHCI_CONFIGFLAG, 0);
+		return true;
+	if (!ehci_hw_stop(e))
+		return false;
+	ehci_write(e, EHCI_CONFIGFLAG, 0);
+	return true;
 }
 
 static const struct usb_hcd_ops ops = {
@@ -71,13 +71,28 @@ static const struct usb_hcd_ops ops = {
         .stop = ehci_stop,
 };
 
-static const char *ehci_take(const struct pci_dev *dev)
+static const char *ehci_ask(const struct pci_dev *dev, uint32_t *asked)
+{
+	struct ehci e = {0};
+	const char *wrong = ehci_hw_map(&e, dev);
+	if (!wrong)
+		*asked = ehci_hw_ask(&e, dev);
+	return wrong;
+}
+
+static bool ehci_given(const struct pci_dev *dev, uint32_t asked)
+{
+	return ehci_hw_given(dev, (uint8_t)asked);
+}
+
+static const char *ehci_take(const struct pci_dev *dev, uint32_t asked)
 {
 	struct ehci e = {0};
 	const char *wrong = ehci_hw_map(&e, dev);
 	if (wrong)
 		return wrong;
-	ehci_hw_take(&e, dev);
+	if (asked)
+		ehci_hw_take(dev, (uint8_t)asked);
 	if (!ehci_hw_halt(&e))
 		return is_gone(&e) ? "does not answer" : "does not stop";
 	return ehci_hw_reset(&e) ? NULL : "does not end its reset";
@@ -134,6 +149,8 @@ static const char *ehci_probe(const struct pci_dev *dev, struct usb_controller *
 const struct usb_driver ehci_driver = {
         .name = "ehci",
         .prog_if = 0x20,
+        .ask = ehci_ask,
+        .given = ehci_given,
         .take = ehci_take,
         .probe = ehci_probe,
 };

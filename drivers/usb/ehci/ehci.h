@@ -140,14 +140,23 @@ void ehci_fail(struct ehci *e, const char *reason);
 /* Maps the registers and fills in op, params, eecp and wide. Gives NULL or what is wrong. */
 const char *ehci_hw_map(struct ehci *e, const struct pci_dev *dev);
 
-/* Takes the controller from the firmware (5.1): the semaphore, at most 1 s, then by force; no
- * event causes an SMI any more. */
-void ehci_hw_take(const struct ehci *e, const struct pci_dev *dev);
+/* Asks the firmware for the controller (5.1). Gives the place of the semaphore in configuration
+ * space, or 0 when there is none. */
+uint8_t ehci_hw_ask(const struct ehci *e, const struct pci_dev *dev);
+
+/* True when the firmware has given the semaphore up. */
+bool ehci_hw_given(const struct pci_dev *dev, uint8_t at);
+
+/* Takes the controller, by force if the firmware still has it; no event causes an SMI any more. */
+void ehci_hw_take(const struct pci_dev *dev, uint8_t at);
 
 /* Sets what some controllers need in their configuration space. */
 void ehci_hw_quirks(const struct pci_dev *dev);
 
-/* Stops the controller (2.3.1). False when it still runs after 20 ms. */
+/* Has the controller stop (2.3.1). True when it has. */
+bool ehci_hw_stop(const struct ehci *e);
+
+/* Stops the controller. False when it still runs after 20 ms. */
 bool ehci_hw_halt(const struct ehci *e);
 
 /* Resets the controller, which must be stopped. False when it does not end within 250 ms. */

@@ -4,8 +4,7 @@
 #include "kernel/lib/log.h"
 
 #define WINDOW      0x100u /* bytes of registers at least */
-#define HANDOFF_MS  1000u
-#define HALT_MS     20u /* 2.3.1: 16 micro-frames */
+#define HALT_MS     20u    /* 2.3.1: 16 micro-frames */
 #define RESET_MS    250u
 #define CHAIN_MAX   48u   /* capabilities that fit in configuration space */
 #define ROUTE_US    5000u /* companions need some time to give the ports up */
@@ -49,32 +48,33 @@ const char *ehci_hw_map(struct ehci *e, const struct pci_dev *dev)
 	return NULL;
 }
 
-static void take_semaphore(const struct pci_dev *dev, uint8_t at)
-{
-	pci_write8(dev, (uint8_t)(at + LEG_OS), 1);
-	for (uint32_t ms = 0; pci_read32(dev, at) & LEG_IS_BIOS; ms++) {
-		if (ms == HANDOFF_MS) {
-			log_line("pci %02x:%02x.%x: ehci: taken from the firmware by force",
-			         dev->bus, dev->dev, dev->fn);
-			pci_write8(dev, (uint8_t)(at + LEG_BIOS), 0);
-			break;
-		}
-		io_delay_us(1000);
-	}
-	pci_write32(dev, (uint8_t)(at + LEG_CTLSTS), 0);
-}
-
-void ehci_hw_take(const struct ehci *e, const struct pci_dev *dev)
+uint8_t ehci_hw_ask(const struct ehci *e, const struct pci_dev *dev)
 {
 	uint8_t at = e->eecp;
 	for (unsigned i = 0; i < CHAIN_MAX && at >= CONFIG_HEAD && at % 4 == 0; i++) {
 		uint32_t v = pci_read32(dev, at);
 		if ((v & 0xff) == LEG_ID && at <= 0xf8) {
-			take_semaphore(dev, at);
-			return;
+			pci_write8(dev, (uint8_t)(at + LEG_OS), 1);
+			return at;
 		}
 		at = v >> 8 & 0xff;
 	}
+	return 0;
+}
+
+bool ehci_hw_given(const struct pci_dev *dev, uint8_t at)
+{
+	return !(pci_read32(dev, at) & LEG_IS_BIOS);
+}
+
+void ehci_hw_take(const struct pci_dev *dev, uint8_t at)
+{
+	if (!ehci_hw_given(dev, at)) {
+		log_line("pci %02x:%02x.%x: ehci: taken from the firmware by force", dev->bus,
+		         dev->dev, dev->fn);
+		pci_write8(dev, (uint8_t)(at + LEG_BIOS), 0);
+	}
+	pci_write32(dev, (uint8_t)(at + LEG_CTLSTS), 0);
 }
 
 /* The VT6212 looks at an idle schedule each microsecond, and leaves little of the bus to others. A
@@ -85,15 +85,21 @@ void ehci_hw_quirks(const struct pci_dev *dev)
 		pci_write8(dev, 0x4b, pci_read8(dev, 0x4b) | 0x20);
 }
 
-bool ehci_hw_halt(const struct ehci *e)
+bool ehci_hw_stop(const struct ehci *e)
 {
 	uint32_t cmd = ehci_read(e, EHCI_USBCMD);
 	if (cmd == EHCI_GONE)
 		return false;
 	ehci_write(e, EHCI_USBINTR, 0);
-	if (!(ehci_read(e, EHCI_USBSTS) & STS_HALTED))
-		ehci_write(e, EHCI_USBCMD, cmd & ~(CMD_RS | CMD_IAAD | CMD_HCRESET));
-	return await(e, EHCI_USBSTS, STS_HALTED, STS_HALTED, HALT_MS);
+	if (ehci_read(e, EHCI_USBSTS) & STS_HALTED)
+		return true;
+	ehci_write(e, EHCI_USBCMD, cmd & ~(CMD_RS | CMD_IAAD | CMD_HCRESET));
+	return false;
+}
+
+bool ehci_hw_halt(const struct ehci *e)
+{
+	return ehci_hw_stop(e) || await(e, EHCI_USBSTS, STS_HALTED, STS_HALTED, HALT_MS);
 }
 
 bool ehci_hw_reset(const struct ehci *e)

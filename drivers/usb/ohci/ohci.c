@@ -22,7 +22,8 @@ static struct found {
 	volatile uint8_t *regs;
 	bool legacy; /* has registers of the keyboard emulation */
 	uint32_t interval;
-	uint64_t force_us; /* the firmware has it until then; 0: it is ours */
+	uint64_t asked_us; /* when the firmware was asked for it */
+	bool waits;        /* the firmware still has it */
 } found[USB_CONTROLLERS];
 static uint32_t n_found;
 
@@ -56,22 +57,7 @@ static bool firmware_has_it(const volatile uint8_t *regs)
 	return mmio_read32(regs + OHCI_CONTROL) & OHCI_CONTROL_IR;
 }
 
-/* Asks the firmware for the controller. It usually answers in its next interrupt. */
-static void ask(struct found *f)
-{
-	uint64_t begin = io_now_us();
-	mmio_write32(f->regs + OHCI_ENABLE, OHCI_ENABLE_OC);
-	mmio_write32(f->regs + OHCI_COMMAND, OHCI_COMMAND_OCR);
-	while (firmware_has_it(f->regs)) {
-		if (io_now_us() - begin >= HAND_OVER_US) {
-			f->force_us = begin + FORCE_US;
-			return;
-		}
-		io_delay_us(100);
-	}
-}
-
-static const char *take(const struct pci_dev *dev)
+static const char *ask(const struct pci_dev *dev, uint32_t *asked)
 {
 	struct found *f = find(dev);
 	struct pci_bar bar = pci_bar(dev, 0);
@@ -93,9 +79,28 @@ static const char *take(const struct pci_dev *dev)
 	f->interval = mmio_read32(f->regs + OHCI_FM_INTERVAL) & OHCI_FM_FI;
 	if (f->interval < OHCI_FM_FI_DEFAULT - 64 || f->interval > OHCI_FM_FI_DEFAULT + 64)
 		f->interval = OHCI_FM_FI_DEFAULT;
-	if (firmware_has_it(f->regs))
-		ask(f);
-	if (!f->force_us)
+	if (!firmware_has_it(f->regs))
+		return NULL;
+	mmio_write32(f->regs + OHCI_ENABLE, OHCI_ENABLE_OC);
+	mmio_write32(f->regs + OHCI_COMMAND, OHCI_COMMAND_OCR);
+	f->asked_us = io_now_us();
+	*asked = 1;
+	return NULL;
+}
+
+/* The firmware usually answers in its next interrupt. */
+static bool given(const struct pci_dev *dev, uint32_t asked)
+{
+	const struct found *f = find(dev);
+	(void)asked;
+	return !firmware_has_it(f->regs) || io_now_us() - f->asked_us >= HAND_OVER_US;
+}
+
+static const char *take(const struct pci_dev *dev, uint32_t asked)
+{
+	struct found *f = find(dev);
+	f->waits = asked && firmware_has_it(f->regs);
+	if (!f->waits)
 		quiet(f->regs, f->legacy);
 	return NULL;
 }
@@ -214,9 +219,10 @@ static void poll(struct usb_controller *c, uint64_t now_us)
 	pipe_poll(&o->pipes);
 }
 
-static void stop(struct usb_controller *c)
+static bool stop(struct usb_controller *c)
 {
 	quiet(ohci_of(c)->regs, ohci_of(c)->legacy);
+	return true;
 }
 
 /* --- devices and transfers ----------------------------------------------------------------- */
@@ -291,9 +297,9 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	o->c.n_ports = min_u32(ohci_read(o, OHCI_RH_A) & 0xff, OHCI_PORTS_MAX);
 	if (o->c.n_ports == 0)
 		return "it has no ports";
-	phase(o, f->force_us ? OHCI_WAITING : OHCI_RESETTING, BUS_RESET_US);
-	if (f->force_us)
-		o->until_us = f->force_us;
+	phase(o, f->waits ? OHCI_WAITING : OHCI_RESETTING, BUS_RESET_US);
+	if (f->waits)
+		o->until_us = f->asked_us + FORCE_US;
 	*out = &o->c;
 	return NULL;
 }
@@ -301,6 +307,8 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 const struct usb_driver ohci_driver = {
         .name = "ohci",
         .prog_if = 0x10,
+        .ask = ask,
+        .given = given,
         .take = take,
         .probe = probe,
 };

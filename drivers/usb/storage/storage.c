@@ -23,6 +23,7 @@
 #define LONG_US     (30 * 1000 * 1000u) /* and one that says that it is on its way */
 #define GONE_US     (1000 * 1000u)      /* a device that was pulled is detached within this time */
 #define TRIES       3u
+#define LOG_MS      2000u /* between two lines about a medium */
 #define LUNS        15u
 #define WRITTEN_OFF "usb storage: %s: %s; it is not used"
 
@@ -56,6 +57,8 @@ struct storage {
 	bool empty, told; /* a unit has no medium; the log says so */
 	uint8_t step, lun, max_lun;
 	uint32_t tries, broken;
+	uint32_t vain;     /* it appeared so often since it could be read */
+	uint64_t log_mark; /* of log_limited */
 	uint64_t since_us; /* when the step was entered */
 	uint64_t wait_us;  /* the step's command is sent then; 0: no */
 	char name[32];
@@ -295,6 +298,10 @@ static void start_request(struct block_device *d);
 static void appear(struct storage *s, bool read_only)
 {
 	struct block_device *d = &s->block;
+	if (s->vain++ == TRIES) {
+		give_up(s, "says again and again that its medium was changed");
+		return;
+	}
 	fmt(d->name, sizeof d->name, "%s", s->name);
 	d->read_only = read_only;
 	d->start = start_request;
@@ -305,9 +312,9 @@ static void appear(struct storage *s, bool read_only)
 		give_up(s, "there are too many block devices");
 		return;
 	}
-	log_line("usb storage: %s, %u MB%s", s->name,
-	         (uint32_t)(d->sectors / ((1u << 20) / d->sector_bytes)),
-	         read_only ? ", write-protected" : "");
+	log_limited(&s->log_mark, LOG_MS, "usb storage: %s, %u MB%s", s->name,
+	            (uint32_t)(d->sectors / ((1u << 20) / d->sector_bytes)),
+	            read_only ? ", write-protected" : "");
 	decided(s);
 }
 
@@ -367,10 +374,13 @@ static void request_failed(struct storage *s, enum storage_cause cause)
 static void request_good(struct storage *s)
 {
 	const struct block_request *r = s->block.request;
-	if (s->bot.moved == (r->op == BLOCK_FLUSH ? 0 : r->count * s->block.sector_bytes))
-		finish(s, BLOCK_OK);
-	else
+	if (s->bot.moved != (r->op == BLOCK_FLUSH ? 0 : r->count * s->block.sector_bytes)) {
 		request_failed(s, STORAGE_ERROR);
+		return;
+	}
+	if (r->op == BLOCK_READ)
+		s->vain = 0;
+	finish(s, BLOCK_OK);
 }
 
 /* --- results ------------------------------------------------------------------------------- */

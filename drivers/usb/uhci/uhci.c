@@ -11,7 +11,6 @@
 
 #define RESET_US       10000u /* for HCRESET to clear itself */
 #define HALT_US        3000u  /* for a controller to halt or to start: two frames and some */
-#define STOP_US        1000u  /* for each of both at the end */
 #define PORT_RESET_US  50000u /* USB 2.0, 7.1.7.5 */
 #define ENABLE_TRIES   30u
 #define ENABLE_WAIT_US 10u
@@ -59,31 +58,32 @@ static bool wait_for(uint16_t port, uint16_t mask, uint16_t value, uint32_t us)
 }
 
 /* Halts the controller and resets it. */
-static const char *reset(uint16_t io, uint32_t halt_us, uint32_t reset_us)
+static const char *reset(uint16_t io)
 {
 	if (io_in16((uint16_t)(io + UHCI_CMD)) == 0xffff)
 		return "it does not answer";
 	io_out16((uint16_t)(io + UHCI_INTR), 0);
 	io_out16((uint16_t)(io + UHCI_CMD), 0);
 	/* One that does not halt is reset while it runs. */
-	(void)wait_for((uint16_t)(io + UHCI_STS), UHCI_STS_HALTED, UHCI_STS_HALTED, halt_us);
+	(void)wait_for((uint16_t)(io + UHCI_STS), UHCI_STS_HALTED, UHCI_STS_HALTED, HALT_US);
 	io_out16((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET);
-	if (!wait_for((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET, 0, reset_us))
+	if (!wait_for((uint16_t)(io + UHCI_CMD), UHCI_CMD_HCRESET, 0, RESET_US))
 		return "its reset does not end";
 	io_out16((uint16_t)(io + UHCI_INTR), 0);
 	io_out16((uint16_t)(io + UHCI_CMD), 0);
 	return NULL;
 }
 
-static const char *take(const struct pci_dev *dev)
+static const char *take(const struct pci_dev *dev, uint32_t asked)
 {
 	uint32_t size;
+	(void)asked; /* the registers below are all that the firmware has to do with it */
 	uint16_t io = find_ports(dev, &size);
 	if (io == 0)
 		return "it has no registers";
 	/* The firmware's keyboard emulation must not see what follows. */
 	pci_write16(dev, UHCI_LEGSUP, UHCI_LEGSUP_OFF);
-	return reset(io, HALT_US, RESET_US);
+	return reset(io);
 }
 
 /* --- start ----------------------------------------------------------------------------- */
@@ -128,9 +128,12 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	return NULL;
 }
 
-static void stop(struct usb_controller *c)
+static bool stop(struct usb_controller *c)
 {
-	(void)reset(uhci_of(c)->io, STOP_US, STOP_US);
+	struct uhci *u = uhci_of(c);
+	io_out16(reg(u, UHCI_INTR), 0);
+	io_out16(reg(u, UHCI_CMD), 0);
+	return io_in16(reg(u, UHCI_STS)) & UHCI_STS_HALTED; /* so has one that is gone */
 }
 
 /* --- root ports (2.1.7) ------------------------------------------------------------------ */

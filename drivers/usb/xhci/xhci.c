@@ -89,9 +89,9 @@ static void xhci_poll(struct usb_controller *c, uint64_t now_us)
 		check(x);
 }
 
-static void xhci_stop(struct usb_controller *c)
+static bool xhci_stop(struct usb_controller *c)
 {
-	xhci_hw_stop(xhci_of(c));
+	return xhci_hw_stop(xhci_of(c));
 }
 
 static const struct usb_hcd_ops ops = {
@@ -147,6 +147,8 @@ static const char *xhci_probe(const struct pci_dev *dev, struct usb_controller *
 const struct usb_driver xhci_driver = {
         .name = "xhci",
         .prog_if = 0x30,
+        .ask = xhci_hw_ask,
+        .given = xhci_hw_given,
         .take = xhci_hw_take,
         .probe = xhci_probe,
 };

@@ -151,10 +151,12 @@ struct xhci_caps {
 	bool switched;
 };
 
-/* See usb_driver.take. */
-const char *xhci_hw_take(const struct pci_dev *dev);
+/* See usb_driver (4.22.1). `asked` is the place of the semaphore among the registers. */
+const char *xhci_hw_ask(const struct pci_dev *dev, uint32_t *asked);
+bool xhci_hw_given(const struct pci_dev *dev, uint32_t asked);
+const char *xhci_hw_take(const struct pci_dev *dev, uint32_t asked);
 
-/* Reads the capability registers of a controller that xhci_hw_take has taken. Gives NULL or what
+/* Reads the capability registers of a controller that xhci_hw_ask has mapped. Gives NULL or what
  * is wrong. */
 const char *xhci_hw_caps(const struct pci_dev *dev, struct xhci_caps *caps);
 
@@ -165,8 +167,8 @@ void xhci_hw_protocols(struct xhci *x, const struct xhci_caps *caps);
  * wrong. Takes up to 20 ms. */
 const char *xhci_hw_start(struct xhci *x, const struct xhci_caps *caps);
 
-/* Stops the controller: no DMA follows. Takes up to 20 ms. */
-void xhci_hw_stop(struct xhci *x);
+/* See usb_hcd_ops.stop. */
+bool xhci_hw_stop(const struct xhci *x);
 
 /* Moves the ports that an Intel chip set shares between EHCI and xHCI to xHCI. */
 void xhci_hw_route(const struct pci_dev *dev);

@@ -11,7 +11,6 @@
 
 #define WINDOW_MOST 0x40000u /* bytes of registers; controllers have 4 to 64 KB */
 #define CAPS_MOST   64u
-#define HANDOFF_US  1000000u
 #define READY_US    1000000u
 #define HALT_US     20000u
 #define SILENCE_US  1000u /* some controllers hang when they are read in a reset */
@@ -132,16 +131,32 @@ static uint32_t extended(const struct xhci_caps *caps, uint32_t id, uint32_t at,
 /* --- the firmware, halt and reset ---------------------------------------------------------------
  */
 
-/* 4.22.1. The SMIs of the firmware are switched off even if it does not let go. */
-static void hand_off(const struct pci_dev *dev, const struct xhci_caps *caps)
+const char *xhci_hw_ask(const struct pci_dev *dev, uint32_t *asked)
 {
-	uint32_t left = CAPS_MOST, at = extended(caps, XECP_LEGACY, 0, &left);
-	if (at == 0)
-		return;
-	volatile uint8_t *reg = caps->regs + at;
+	struct xhci_caps caps;
+	uint32_t left = CAPS_MOST;
+	const char *wrong = map(dev);
+	if (!wrong)
+		wrong = xhci_hw_caps(dev, &caps);
+	if (wrong)
+		return wrong;
+	*asked = extended(&caps, XECP_LEGACY, 0, &left);
+	if (*asked)
+		mmio_write32(caps.regs + *asked, mmio_read32(caps.regs + *asked) | LEGACY_OS);
+	return NULL;
+}
+
+bool xhci_hw_given(const struct pci_dev *dev, uint32_t asked)
+{
+	uint32_t v = mmio_read32(window(dev, false)->regs + asked);
+	return v == XHCI_GONE || !(v & LEGACY_FIRMWARE);
+}
+
+/* The SMIs of the firmware are switched off even if it does not let go. */
+static void hand_off(const struct pci_dev *dev, volatile uint8_t *reg)
+{
 	uint32_t v = mmio_read32(reg);
-	mmio_write32(reg, v | LEGACY_OS);
-	if (v & LEGACY_FIRMWARE && !wait(reg, LEGACY_FIRMWARE, 0, HANDOFF_US)) {
+	if (v & LEGACY_FIRMWARE) {
 		log_line("pci %02x:%02x.%x: xhci: taken from the firmware by force", dev->bus,
 		         dev->dev, dev->fn);
 		mmio_write32(reg, (v & ~LEGACY_FIRMWARE) | LEGACY_OS);
@@ -150,25 +165,25 @@ static void hand_off(const struct pci_dev *dev, const struct xhci_caps *caps)
 	mmio_write32(reg + LEGACY_CONTROL, (v & ~LEGACY_SMI) | LEGACY_EVENTS);
 }
 
-static bool halt(volatile uint8_t *op)
+static void halt(volatile uint8_t *op)
 {
 	mmio_write32(op + XHCI_USBCMD, mmio_read32(op + XHCI_USBCMD) & ~CMD_RUN);
-	return wait(op + XHCI_USBSTS, STS_HALTED, STS_HALTED, HALT_US);
 }
 
-const char *xhci_hw_take(const struct pci_dev *dev)
+const char *xhci_hw_take(const struct pci_dev *dev, uint32_t asked)
 {
 	struct xhci_caps caps;
-	const char *wrong = map(dev);
-	if (!wrong)
-		wrong = xhci_hw_caps(dev, &caps);
+	const char *wrong = xhci_hw_caps(dev, &caps);
 	if (wrong)
 		return wrong;
 	volatile uint8_t *op = caps.regs + caps.op;
-	hand_off(dev, &caps);
+	if (asked)
+		hand_off(dev, caps.regs + asked);
 	if (!wait(op + XHCI_USBSTS, STS_NOT_READY, 0, READY_US))
 		return "is never ready";
-	(void)halt(op); /* a controller that does not halt may still reset itself */
+	halt(op);
+	/* A controller that does not halt may still reset itself. */
+	(void)wait(op + XHCI_USBSTS, STS_HALTED, STS_HALTED, HALT_US);
 	mmio_write32(op + XHCI_USBCMD, CMD_RESET);
 	io_delay_us(SILENCE_US);
 	if (!wait(op + XHCI_USBCMD, CMD_RESET, 0, READY_US))
@@ -295,11 +310,10 @@ const char *xhci_hw_start(struct xhci *x, const struct xhci_caps *caps)
 	return xhci_hw_wrong(x);
 }
 
-void xhci_hw_stop(struct xhci *x)
+bool xhci_hw_stop(const struct xhci *x)
 {
-	if (!halt(x->op))
-		mmio_write32(x->op + XHCI_USBCMD, CMD_RESET);
-	pci_cut(&x->usb.pci);
+	halt(x->op);
+	return mmio_read32(x->op + XHCI_USBSTS) & STS_HALTED; /* so has one that is gone */
 }
 
 const char *xhci_hw_wrong(const struct xhci *x)

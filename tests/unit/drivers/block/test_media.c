@@ -221,6 +221,30 @@ static void no_stick(void)
 	end();
 }
 
+/* Sticks without an end: one whose medium "was changed" at each read appears again each time. */
+static void one_that_appears_again_and_again(void)
+{
+	start("1234-ABCD", loaded);
+	plug(0);
+	disk[0].gone_after = 1;
+	uint64_t before = now;
+	media_save("gateway.conf", saved, sizeof saved - 1);
+	while (state() == MEDIA_SAVE_BUSY && now - before < 100000000) {
+		poll();
+		if (!block_at(0)) {
+			disk[0].gone_after = disk[0].requests + 1;
+			CHECK(block_appear(&disk[0].device));
+		}
+	}
+	CHECK_EQ(state(), MEDIA_SAVE_FAILED);
+	CHECK(now - before > 50000000 && now - before < 61000000);
+	CHECK_EQ(said("gateway.conf is not saved: "), 1);
+	CHECK_EQ(disk[0].n_log, 0);
+	disk[0].gone_after = 0;
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_DONE);
+	end();
+}
+
 static void change_conf(uint32_t i)
 {
 	uint8_t *at = memmem(bytes[i], size, loaded, sizeof loaded - 1);
@@ -366,6 +390,7 @@ int main(void)
 	TEST(one_save_at_a_time);
 	TEST(what_was_not_booted_from_a_stick);
 	TEST(no_stick);
+	TEST(one_that_appears_again_and_again);
 	TEST(other_sticks);
 	TEST(the_right_one_of_four);
 	TEST(two_that_are_alike);

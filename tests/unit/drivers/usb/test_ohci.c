@@ -48,7 +48,7 @@ static void hc_begin(void)
 static void hc_end(void)
 {
 	uint64_t before = host_now_us;
-	kit_hc->ops->stop(kit_hc);
+	CHECK(hcd_stop(kit_hc));
 	CHECK(host_now_us - before < 2000);
 	CHECK(ohci_model_quiet(&model));
 	CHECK(kit_failed == NULL);
@@ -208,7 +208,7 @@ static void check_failed(const char *reason)
 {
 	CHECK_STR(kit_failed ? kit_failed : "", reason);
 	kit_failed = NULL;
-	kit_hc->ops->stop(kit_hc);
+	hcd_stop(kit_hc);
 	CHECK(ohci_model_quiet(&model) || model.gone);
 	CHECK_EQ(pci_model_faults(), 0);
 }

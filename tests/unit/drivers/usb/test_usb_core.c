@@ -21,6 +21,39 @@ static void controllers_start_in_the_order_of_the_list(void)
 	kit_end();
 }
 
+/* The firmware of all is asked at once, and all have one second together. One that cannot be asked
+ * holds nobody up. */
+static void the_firmware_has_a_second_for_all(void)
+{
+	for (uint32_t never = 0; never < 2; never++) {
+		kit_reset();
+		for (uint32_t i = 0; i < 3; i++)
+			usb_fake_init(&fake[i], i, i == 1 ? 0xfe : 0xfd, 2);
+		fake[0].firmware_us = 900000;
+		fake[1].firmware_us = never ? 5000000 : 800000;
+		fake[2].firmware_us = never ? 5000000 : 300000;
+		uint64_t before = host_now_us;
+		usb_init();
+		uint64_t took = host_now_us - before;
+		CHECK(never ? took >= 1000000 && took < 1010000 : took >= 900000 && took < 910000);
+		CHECK_EQ(kit_count("usb_controllers"), 3);
+		CHECK(!fake[0].forced && fake[1].forced == never && fake[2].forced == never);
+		kit_end();
+	}
+	kit_reset();
+	for (uint32_t i = 0; i < 2; i++) {
+		usb_fake_init(&fake[i], i, 0xfd, 2);
+		fake[i].firmware_us = 5000;
+	}
+	fake[0].ask_fails = "has no registers";
+	usb_init();
+	CHECK_EQ(kit_said("pci 00:03.0: first: has no registers"), 1);
+	CHECK(!fake[0].taken && !pci_model_can_master(&fake[0].pci));
+	CHECK(fake[1].taken && !fake[1].forced);
+	CHECK_EQ(kit_count("usb_controllers"), 1);
+	kit_end();
+}
+
 static void a_controller_that_fails_is_cut_off(void)
 {
 	kit_reset();
@@ -34,6 +67,22 @@ static void a_controller_that_fails_is_cut_off(void)
 	CHECK_EQ(kit_said("usb0: fake, pci 00:05.0"), 1);
 	CHECK(!pci_model_can_master(&fake[0].pci) && !pci_model_can_master(&fake[1].pci));
 	CHECK(pci_model_can_master(&fake[2].pci));
+	kit_end();
+}
+
+/* They are taken, but nothing can be done with them. */
+static void without_memory_all_are_cut_off(void)
+{
+	kit_reset();
+	usb_fake_init(&fake[0], 0, 0xfd, 2);
+	usb_fake_init(&fake[1], 1, 0xfe, 2);
+	while (alloc_largest() > 100 && alloc_raw(64, 1))
+		;
+	usb_init();
+	CHECK_EQ(kit_said("usb: not enough memory"), 1);
+	CHECK(!usb_bus(0));
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(fake[i].taken && !pci_model_can_master(&fake[i].pci));
 	kit_end();
 }
 
@@ -61,6 +110,24 @@ static void stop_ends_everything(void)
 	usb_stop();
 	CHECK(f->stopped && !pci_model_can_master(&f->pci));
 	kit_run(1000);
+	kit_end();
+}
+
+/* At the end all have 20 ms together; one that goes on is cut off. */
+static void stop_waits_for_all_together(void)
+{
+	kit_reset();
+	for (uint32_t i = 0; i < 3; i++) {
+		usb_fake_init(&fake[i], i, 0xfd, 2);
+		fake[i].slow_stop = i == 0 ? 100 : 100000;
+	}
+	usb_init();
+	uint64_t before = host_now_us;
+	usb_stop();
+	CHECK(host_now_us - before >= 20000 && host_now_us - before < 21000);
+	CHECK_EQ(fake[0].stops, 101);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK(fake[i].stopped && !pci_model_can_master(&fake[i].pci));
 	kit_end();
 }
 
@@ -371,8 +438,11 @@ static void nothing_is_submitted_to_a_gone_device(void)
 int main(void)
 {
 	TEST(controllers_start_in_the_order_of_the_list);
+	TEST(the_firmware_has_a_second_for_all);
 	TEST(a_controller_that_fails_is_cut_off);
+	TEST(without_memory_all_are_cut_off);
 	TEST(without_controllers_nothing_happens);
+	TEST(stop_waits_for_all_together);
 	TEST(stop_ends_everything);
 	TEST(a_keyboard_that_is_there_at_the_start);
 	TEST(sticks_of_all_speeds);

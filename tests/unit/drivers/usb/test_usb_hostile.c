@@ -346,6 +346,39 @@ static void no_room_in_the_controller(void)
 	other_works(f);
 }
 
+/* It does not stop at once, or never: no poll waits. Its transfers have their memory until its DMA
+ * is cut. */
+static void a_controller_that_fails_and_goes_on(void)
+{
+	for (uint32_t never = 0; never < 2; never++) {
+		struct usb_fake *f = start_device();
+		usb_fake_keyboard(&device[0], USB_FULL);
+		usb_fake_plug(f, 1, &device[0]);
+		kit_run(1000);
+		CHECK_EQ(kit_attached, 1);
+		f->slow_stop = never ? 100000 : 5;
+		usb_controller_failed(&f->c, "is halted");
+		uint64_t begin = host_now_us;
+		uint32_t polls = 0;
+		for (; pci_model_can_master(&f->pci) && polls < 100; polls++) {
+			CHECK(kit_state[0].used && kit_state[0].t->active);
+			uint64_t before = host_now_us += 1000;
+			usb_poll(host_now_us);
+			CHECK_EQ(host_now_us, before);
+		}
+		CHECK_EQ(polls, never ? 21 : 6);
+		CHECK_EQ(f->stops, polls);
+		CHECK(host_now_us - begin <= 21000);
+		CHECK_EQ(kit_detached, 1);
+		CHECK_EQ(kit_state[0].status, USB_GONE);
+		CHECK_EQ(kit_said("usb0: fake: is halted; switched off"), 1);
+		CHECK_EQ(kit_count("usb_controllers_failed"), 1);
+		kit_run(1000);
+		CHECK_EQ(f->stops, polls);
+		kit_end();
+	}
+}
+
 /* It fails by itself: a line, its devices go, the other controller goes on. */
 static void a_controller_that_fails(void)
 {
@@ -435,6 +468,7 @@ int main(void)
 	TEST(two_interfaces_with_one_endpoint);
 	TEST(no_room_in_the_controller);
 	TEST(a_controller_that_fails);
+	TEST(a_controller_that_fails_and_goes_on);
 	TEST(a_controller_that_keeps_transfers);
 	TEST(too_many_devices);
 	return tap_done();

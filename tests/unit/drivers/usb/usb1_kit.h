@@ -10,6 +10,7 @@
 #include "kernel/seam/io.h"
 #include "tests/models/pci_model.h"
 #include "tests/models/usb1_device.h"
+#include "tests/unit/drivers/usb/hcd_kit.h"
 
 #define KIT_DEVICES 3
 
@@ -66,7 +67,7 @@ static inline const char *kit_start(const struct usb_driver *driver, unsigned n)
 		if (!pci_next(&cursor, &dev))
 			return "no controller";
 	pci_enable(&dev);
-	const char *wrong = driver->take(&dev);
+	const char *wrong = hcd_take(driver, &dev);
 	return wrong ? wrong : driver->probe(&dev, &kit_hc);
 }
 

@@ -188,7 +188,7 @@ static inline void stream_scribbled(void (*scribble)(void))
 		kit_hc->ops->device_close(kit_hc, d);
 		for (unsigned k = 0; k < 3; k++)
 			CHECK(!t[k].active);
-		kit_hc->ops->stop(kit_hc);
+		hcd_stop(kit_hc);
 		pci_model_faults_clear(); /* the model sees the nonsense, too */
 	}
 	kit_failed = NULL;

@@ -8,7 +8,7 @@ static uint8_t *legacy(void)
 
 static const char *take(void)
 {
-	return ehci_driver.take(&kit_pci);
+	return hcd_take(&ehci_driver, &kit_pci);
 }
 
 static const char *probe(void)
@@ -129,7 +129,7 @@ static void vanishes_at_the_start(void)
 		CHECK(wrong || m->gone_in || m->gone);
 		good += wrong == NULL;
 		if (!wrong)
-			kit_c->ops->stop(kit_c);
+			hcd_stop(kit_c);
 		CHECK_EQ(pci_model_faults(), 0);
 	}
 	CHECK(good > 100);
@@ -267,6 +267,9 @@ static void does_not_stop_at_the_end(void)
 	kit_begin(4, 1);
 	kit_alive(kit_device_at_1(1));
 	kit_model.no_halt = true;
+	uint64_t before = host_now_us;
+	CHECK(!kit_c->ops->stop(kit_c));
+	CHECK_EQ(host_now_us, before);
 	kit_end();
 	CHECK(!pci_model_can_master(&kit_model.pci));
 }

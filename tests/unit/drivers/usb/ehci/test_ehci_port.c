@@ -34,7 +34,7 @@ static void there_from_the_start(void)
 {
 	kit_machine(4, 1);
 	ehci_model_plug(&kit_model, ehci_model_device(&kit_model, 1, USB_HIGH), NULL, 2);
-	CHECK(ehci_driver.take(&kit_pci) == NULL);
+	CHECK(hcd_take(&ehci_driver, &kit_pci) == NULL);
 	CHECK(ehci_driver.probe(&kit_pci, &kit_c) == NULL);
 	kit_ms(1);
 	CHECK_EQ(kit_bits(2), USB_PORT_CONNECTED | USB_PORT_CHANGED);
@@ -213,7 +213,7 @@ static void always_powered(void)
 {
 	kit_machine(4, 1);
 	kit_model.params &= ~0x10u;
-	CHECK(ehci_driver.take(&kit_pci) == NULL);
+	CHECK(hcd_take(&ehci_driver, &kit_pci) == NULL);
 	CHECK(ehci_driver.probe(&kit_pci, &kit_c) == NULL);
 	plug(1, USB_HIGH, 1);
 	CHECK(kit_reset(1) & USB_PORT_ENABLED);

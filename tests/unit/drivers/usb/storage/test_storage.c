@@ -344,6 +344,28 @@ static void a_medium_comes_and_goes(void)
 	end();
 }
 
+/* "The medium was changed", or is gone, at each read: it is given up after three appearances, and
+ * one that can be read in between, which may go on, does not fill the log. */
+static void a_medium_that_changes_again_and_again(void)
+{
+	for (uint32_t reads = 0; reads < 2; reads++) {
+		uint32_t gone = 0;
+		start();
+		for (struct block_device *d = come_up(0); d && gone < 50; d = block_at(0), gone++) {
+			log_time(host_now_us);
+			CHECK(!reads || carry_out(d, BLOCK_READ, 0, 1) == BLOCK_OK);
+			one((struct stick_sense){gone % 2 ? 2 : 6, gone % 2 ? 0x3a : 0x28, 0}, 0x28,
+			    1);
+			CHECK_EQ(carry_out(d, BLOCK_READ, 0, 1), BLOCK_GONE);
+			run(100);
+		}
+		CHECK_EQ(gone, reads ? 50 : 3);
+		CHECK_EQ(said("its medium was changed; it is not used"), !reads);
+		CHECK(said("ACME Stick, 0 MB") <= 4);
+		end();
+	}
+}
+
 /* --- requests ------------------------------------------------------------------------------ */
 
 static void requests_fail(void)
@@ -561,6 +583,7 @@ int main(void)
 	TEST(it_becomes_ready);
 	TEST(each_question_fails);
 	TEST(a_medium_comes_and_goes);
+	TEST(a_medium_that_changes_again_and_again);
 	TEST(requests_fail);
 	TEST(unplugged_in_the_middle);
 	TEST(each_fault_at_each_transfer);

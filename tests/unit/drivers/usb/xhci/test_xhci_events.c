@@ -143,7 +143,7 @@ static void lengths_that_lie(void)
 			kit_wait(5);
 		}
 	CHECK(!hc->failed);
-	hc->ops->stop(hc);
+	hcd_stop(hc);
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
@@ -248,7 +248,7 @@ static void random_lies(void)
 		if (!hc->failed)
 			hc->ops->device_close(hc, &stk);
 		kit_wait(700);
-		hc->ops->stop(hc);
+		hcd_stop(hc);
 		CHECK(xhci_model_quiet(&m));
 		pci_model_faults_clear(); /* the model and the driver saw different things */
 	}

@@ -380,7 +380,7 @@ static void controllers_that_fail(void)
 		CHECK(hc->failed);
 		CHECK_STR(reason, want[i]);
 		uint64_t before = host_now_us;
-		hc->ops->stop(hc);
+		hcd_stop(hc);
 		CHECK(host_now_us - before < 100000);
 		CHECK(xhci_model_quiet(&m));
 		CHECK_EQ(pci_model_faults(), 0);
@@ -395,11 +395,14 @@ static void gone_in_a_port_function(void)
 	hc->ops->port_reset(hc, 1);
 	CHECK_STR(reason, "is gone");
 	hc->ops->port_disable(hc, 1);
-	hc->ops->stop(hc);
+	hcd_stop(hc);
 	kit_new();
 	kit_start();
-	m.never_halts = m.reset_stuck = true;
-	hc->ops->stop(hc);
+	m.never_halts = true;
+	uint64_t before = host_now_us;
+	CHECK(!hc->ops->stop(hc));
+	CHECK_EQ(host_now_us, before);
+	CHECK(!hcd_stop(hc));
 	CHECK(xhci_model_quiet(&m)); /* its bus mastering is off */
 	CHECK_EQ(pci_model_faults(), 0);
 }

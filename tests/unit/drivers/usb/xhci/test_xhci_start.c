@@ -164,7 +164,7 @@ static void shared_ports(void)
 		struct pci_dev dev;
 		CHECK(pci_next(&cursor, &dev));
 		pci_enable(&dev);
-		CHECK(!xhci_driver.take(&dev));
+		CHECK(!hcd_take(&xhci_driver, &dev));
 		CHECK(!xhci_driver.probe(&dev, &hc));
 		CHECK_EQ(load32(m.pci.cfg + 0xd8), i == 1 ? 0xf : 0);
 		CHECK_EQ(load32(m.pci.cfg + 0xd0), i == 1 ? 0x37 : 0);
@@ -233,7 +233,7 @@ static void a_reset_takes_its_time(void)
 	hc->ops->port_disable(hc, 0);
 	hc->ops->port_disable(hc, 200);
 	CHECK_EQ(m.port[1].resets, 0);
-	hc->ops->stop(hc);
+	hcd_stop(hc);
 	CHECK_EQ(pci_model_faults(), 0);
 }
 

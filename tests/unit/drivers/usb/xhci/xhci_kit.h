@@ -10,6 +10,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
 #include "tests/models/xhci_model.h"
+#include "tests/unit/drivers/usb/hcd_kit.h"
 
 static struct xhci_model m;
 static struct usb_controller *hc;
@@ -75,7 +76,7 @@ static inline const char *kit_probe(void)
 	if (!pci_next(&cursor, &dev))
 		return "not found on the bus";
 	pci_enable(&dev);
-	const char *wrong = xhci_driver.take(&dev);
+	const char *wrong = hcd_take(&xhci_driver, &dev);
 	return wrong ? wrong : xhci_driver.probe(&dev, &hc);
 }
 
@@ -87,7 +88,7 @@ static inline void kit_start(void)
 /* Ends a test: the controller stops, and no rule was broken. */
 static inline void kit_end(void)
 {
-	hc->ops->stop(hc);
+	CHECK(hcd_stop(hc));
 	CHECK(xhci_model_quiet(&m));
 	CHECK_EQ(pci_model_faults(), 0);
 }
