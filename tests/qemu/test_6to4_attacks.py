@@ -67,7 +67,7 @@ ATTACKS = {
     "the router killed": Attack("kill_router6 attack0 {router}", 1),
     "a router beside it": Attack("fake_router26 -A 2001:db8:bad::/64 -i 1 attack0", 2),
     "smaller packets asked for": Attack("toobig6 -u attack0 {gateway} {host} 1200", 1),
-    "all ICMPv6 types": Attack("randicmp6 -p attack0 {gateway}", seconds=6),
+    "all ICMPv6 types": Attack("randicmp6 -p attack0 {gateway}", seconds=6, least=500),
     "connections from everywhere": Attack("thcsyn6 -r attack0 " + SITE_HOST + " 80", linux=False),
     "neighbours that are not there": Attack("ndpexhaust26 -c -p site0 {prefix}", far=True, linux=False),
     # They print what they will do and wait three seconds before they do it.
