@@ -1,7 +1,7 @@
 /* Devices of sectors, such as USB sticks. Used by MAIN alone.
  *
  * A driver fills in a struct block_device and calls block_appear when sectors can be read, and
- * block_vanish when the device is gone. The struct stays where it is for ever; its `number` changes
+ * block_vanish when the device is gone. The struct is never freed; its `number` changes
  * each time it appears. Users put a request to it and poll the request's result. */
 #ifndef DRIVERS_BLOCK_BLOCK_H
 #define DRIVERS_BLOCK_BLOCK_H

@@ -24,7 +24,7 @@ struct boot_info {
 
 /* Copies everything out of the loader's memory and adds the free memory to alloc(). Must be
  * called first, and only once. `magic` and `mbi` are EAX and EBX at the entry point. The
- * result is valid for ever. Panics when the loader is none of Multiboot 1 and 2. */
+ * result stays valid. Panics when the loader is none of Multiboot 1 and 2. */
 const struct boot_info *boot_init(uint32_t magic, uint32_t mbi);
 
 /* Gives the result of boot_init; before it, an empty one. */

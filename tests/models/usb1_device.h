@@ -27,7 +27,7 @@ struct usb1_device {
 	bool silent;           /* answers nothing */
 	uint32_t silent_after; /* answers nothing after so many transactions; 0: never */
 	uint32_t naks;         /* NAKs before each answer */
-	uint8_t nak;           /* bits 1 << endpoint: NAK for ever */
+	uint8_t nak;           /* bits 1 << endpoint: always NAK */
 	uint8_t babble;        /* bits 1 << endpoint: too much data */
 	uint8_t stall;         /* bits 1 << endpoint: halted */
 	uint8_t in[USB1_ENDPOINTS][USB1_BYTES]; /* data for IN transactions */

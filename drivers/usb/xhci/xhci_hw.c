@@ -41,7 +41,7 @@ static bool wait(volatile uint8_t *reg, uint32_t bits, uint32_t value, uint32_t 
 	}
 }
 
-/* The windows that `take` mapped; mappings last for ever. */
+/* The windows that `take` mapped; a mapping is never undone. */
 static struct window {
 	uint32_t at; /* bus, device, function, and bit 31 */
 	uint32_t size;

@@ -206,7 +206,7 @@ static void no_stick(void)
 	plug(0);
 	block_expect(-1);
 	CHECK_EQ(finish(), MEDIA_SAVE_DONE);
-	/* One that never comes is not waited for, for ever. */
+	/* The wait for one that never comes ends. */
 	block_vanish(&disk[0].device);
 	block_expect(1);
 	before = now;

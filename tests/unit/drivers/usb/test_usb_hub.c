@@ -224,7 +224,7 @@ static void a_hub_that_refuses_everything(void)
 	kit_end();
 }
 
-/* Each status says that something changed, or that a reset goes on for ever. */
+/* Each status says that something changed, or that a reset has not ended. */
 static uint16_t lie_status, lie_change;
 
 static int lying_status(struct usb_fake_device *d, const uint8_t setup[8], uint8_t *data,

@@ -346,7 +346,7 @@ static void runs_two_devices_at_once(void)
 	CHECK_EQ(k.actual, 8);
 	CHECK_EQ(t.actual, 4096);
 	CHECK(kit_is_pattern(kit_bytes[0], 0, 4096));
-	/* A device that sends NAK for ever holds nothing up. */
+	/* A device that always sends NAK delays nothing else. */
 	kit_model[0].nak = 1;
 	c = kit_request(a, 0xc0, 1, 64, kit_bytes[2], 64);
 	CHECK(kit_submit(&c));

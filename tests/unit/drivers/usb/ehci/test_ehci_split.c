@@ -154,7 +154,7 @@ static void device_closed_in_the_middle(void)
 	kit_end();
 }
 
-/* The hub has other things to do for a while, or for ever. */
+/* The hub has no time for the transaction: for a while, or always. */
 static void hub_is_busy(void)
 {
 	for (unsigned ever = 0; ever < 2; ever++) {
