@@ -5,36 +5,9 @@
 #include "net/setup/gw_change.h"
 #include "net/setup/net_keys.h"
 
-/* Keys without their interface: those that begin with a dot exist for lan, wan, lan2 and so on. */
-static const char *const live[] = {
-        ".address",         ".rdnss",
-        ".dnssl",           ".pref64",
-        "gateway",          "route",
-        "hostname",         "keyboard",
-        "watchdog",         "debug",
-        "nat.filtering",    "nat.hairpin",
-        "nat.host-limit",   "nat.udp-timeout",
-        "nat.tcp-timeout",  "nat.tcp-transitory-timeout",
-        "nat.icmp-timeout", "nat.tcp-opening-timeout",
-};
-
-bool apply_is_live(const char *key)
-{
-	const char *rest = key;
-	for (uint32_t i = 0; i < NET_INTERFACES; i++) {
-		size_t len = strlen(net_interface_name[i]);
-		if (strncmp(key, net_interface_name[i], len) == 0 && key[len] == '.')
-			rest = key + len;
-	}
-	for (uint32_t i = 0; i < ARRAY_SIZE(live); i++)
-		if (strcmp(live[i], rest) == 0)
-			return true;
-	return false;
-}
-
 static bool differs(const struct config *a, const struct config *b, uint32_t i)
 {
-	return apply_is_live(a->entry[i].key->name) && !config_same(a, b, i);
+	return a->entry[i].key->live && !config_same(a, b, i);
 }
 
 uint32_t apply_count(const struct gw *gw, const struct config *to)

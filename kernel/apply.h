@@ -1,15 +1,12 @@
-/* A configuration is put into force while the gateway runs, as far as that can be: the values that
- * are read at each use, or that gw_change.h and the forwarder's `tune` change. All others count
+/* A configuration is put into force while the gateway runs, as far as that can be: addresses and
+ * routes by gw_change.h, other keys that are `live` by the forwarder's `tune`. All others count
  * from the next start on. */
 #ifndef KERNEL_APPLY_H
 #define KERNEL_APPLY_H
 
 #include "net/gw.h"
 
-/* True when a change of the key counts at once. */
-bool apply_is_live(const char *key);
-
-/* How many keys that count at once have another value in *to. */
+/* How many keys that count at once (`live` in config_key.h) have another value in *to. */
 uint32_t apply_count(const struct gw *gw, const struct config *to);
 
 /* Gives those keys of *running the values of *to; *running is gw->config. NULL, or what is wrong:

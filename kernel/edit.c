@@ -89,8 +89,7 @@ uint32_t edit_later(void)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < draft.c->n_entries; i++)
-		n += !apply_is_live(draft.c->entry[i].key->name) &&
-		     !config_same(config, draft.c, i);
+		n += !draft.c->entry[i].key->live && !config_same(config, draft.c, i);
 	return n;
 }
 

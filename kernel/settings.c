@@ -116,7 +116,7 @@ static const struct config_key name_key[] = {
         {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve),
          .about = "A service that runs beside the application; wire takes none."},
         {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname),
-         .about = "Name of the gateway in its log."},
+         .live = true, .about = "Name of the gateway in its log."},
 };
 static const struct config_key run_key[] = {
         {"menu-timeout", &config_seconds, NULL, RUN(menu_timeout_ms),
@@ -128,15 +128,15 @@ static const struct config_key run_key[] = {
          .about = "Application that the countdown of the menu starts, and that its cursor is on at "
                   "first."},
         {"watchdog", &config_seconds_or_off, "10", RUN(watchdog_ms), CONFIG_RANGE(1, 86400),
-         .about = "Seconds without progress after which the machine restarts."},
+         .live = true, .about = "Seconds without progress after which the machine restarts."},
         {"usb", &config_on_off, "on", RUN(usb),
          .about = "Whether USB is used; off leaves the controllers to the firmware."},
         {"stick", &config_name, NULL, RUN(stick),
          .about = "Serial number of the volume that was booted from; the boot loader gives it.",
          .without = "nothing can be saved"},
-        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names),
+        {"keyboard", &config_choice, "us", RUN(keyboard), CONFIG_WORDS(keymap_names), .live = true,
          .about = "Layout of the keyboards at the machine."},
-        {"debug", &config_on_off, "off", RUN(debug),
+        {"debug", &config_on_off, "off", RUN(debug), .live = true,
          .about = "Adds console commands for tests, also such as change addresses and routes."},
 };
 static const struct config_section name_section = {

@@ -32,8 +32,8 @@ static void change(const char *words, char why[static DRAFT_WHY])
 		return;
 	}
 	fmt(why, DRAFT_WHY, "%s is %.80s; %s", key, rest.len ? rest.at : "as by default",
-	    apply_is_live(key) ? "`apply` puts it into force"
-	                       : "it counts after `save`, at the next start");
+	    e->key->live ? "`apply` puts it into force"
+	                 : "it counts after `save`, at the next start");
 }
 
 enum shell_step shell_edit(struct shell_list *l, char *buf, size_t size)

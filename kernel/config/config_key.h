@@ -84,6 +84,9 @@ struct config_key {
 	/* What holds while the key is not given, where `initial` does not say it. NULL: `initial`
 	 * says it, or nothing holds. */
 	const char *without;
+	/* Its owner follows a change while the gateway runs: it reads the value at each use, or in
+	 * the forwarder's `tune`. Otherwise the value counts from the next start on. */
+	bool live;
 };
 
 /* The place of a single value in a section's struct. */

@@ -275,7 +275,8 @@ static const struct config_type server = CONFIG_TYPE(
 	         "MAC address."
 #define ADDRESS_ABOUT                                                                       \
 	.about = "Address of the gateway on this interface, with the prefix length of its " \
-	         "network."
+	         "network.",                                                                \
+	.live = true
 #define MTU_ABOUT .about = "Largest IP packet on this interface, in bytes."
 #define MORE_LAN(name, i)                                                                    \
 	{name, &card, NULL, CARD(i), CARD_ABOUT, .without = "the interface does not exist"}, \
@@ -300,10 +301,10 @@ static const struct config_key key[] = {
 	MORE_LAN("lan5", 5),
 	MORE_LAN("lan6", 6),
 	MORE_LAN("lan7", 7),
-	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway),
+	{"gateway", &config_addr, NULL, LIST(gateway, n_gateway), .live = true,
 	 .about = "Default router, in a network of ours; of several of one family the first that "
 	          "answers is used."},
-	{"route", &route, NULL, LIST(route, n_route),
+	{"route", &route, NULL, LIST(route, n_route), .live = true,
 	 .about = "A network behind another router; the router is in a network of ours."},
 	{"neighbour", &neighbour, NULL, LIST(neighbour, n_neighbour),
 	 .about = "The MAC address of a host of our networks, which is then not asked for."},

@@ -111,8 +111,15 @@ static const char *finish(void)
 
 #define MARK CONFIG_EDIT_MARK "\n"
 
+static bool apply_is_live(const char *key)
+{
+	const struct config_entry *e = config_entry(edit_draft()->c, key);
+	return e && e->key->live;
+}
+
 static void which_keys(void)
 {
+	begin();
 	CHECK(apply_is_live("lan.address"));
 	CHECK(apply_is_live("lan7.rdnss"));
 	CHECK(apply_is_live("gateway"));
