@@ -72,13 +72,6 @@ static const char *begin(void)
 	return under_way || media_save_state(&message) == MEDIA_SAVE_BUSY ? NULL : message;
 }
 
-/* True when the medium is right and has no gateway.last. */
-static bool lacks_last(const char *message)
-{
-	static const char none[] = "there is no gateway.last";
-	return step == LAST && strncmp(message, none, sizeof none - 1) == 0;
-}
-
 const char *saver_run(void)
 {
 	const char *message;
@@ -91,14 +84,15 @@ const char *saver_run(void)
 	enum media_save_state state = media_save_state(&message);
 	if (state == MEDIA_SAVE_BUSY)
 		return NULL;
-	if (state != MEDIA_SAVE_DONE && !lacks_last(message))
+	bool no_last = step == LAST && state == MEDIA_SAVE_NO_FILE;
+	if (state != MEDIA_SAVE_DONE && !no_last)
 		return end("not saved: %s", message);
 	if (step == CONF) {
 		saved = text;
 		return end("saved in gateway.conf%s",
 		           without_last ? " (no gateway.last: make an empty one)" : "");
 	}
-	without_last = state != MEDIA_SAVE_DONE;
+	without_last = no_last;
 	step = CONF;
 	under_way = false;
 	return NULL;

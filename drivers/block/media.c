@@ -113,6 +113,14 @@ static void ends_badly(const char *why)
 	log_line("%s is not saved: %s", m.file, why);
 }
 
+static void without_file(void)
+{
+	char why[100];
+	fmt(why, sizeof why, "there is no %s on the stick; make an empty one on a PC", m.file);
+	ends_badly(why);
+	m.state = MEDIA_SAVE_NO_FILE;
+}
+
 bool media_save(const char *file, const char *text, size_t len)
 {
 	if (m.state == MEDIA_SAVE_BUSY)
@@ -288,13 +296,12 @@ static void replaced(void)
 		return;
 	}
 	if (m.fat.result == FAT_NONE) {
-		fmt(why, sizeof why, "there is no %s on the stick; make an empty one on a PC",
-		    m.file);
-	} else {
-		if (m.fat.fate != FAT_OLD)
-			learn(m.fat.fate == FAT_REPLACED);
-		fmt(why, sizeof why, "%s; %s", m.fat.wrong, has[m.fat.fate]);
+		without_file();
+		return;
 	}
+	if (m.fat.fate != FAT_OLD)
+		learn(m.fat.fate == FAT_REPLACED);
+	fmt(why, sizeof why, "%s; %s", m.fat.wrong, has[m.fat.fate]);
 	ends_badly(why);
 }
 

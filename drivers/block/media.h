@@ -15,6 +15,7 @@ enum media_save_state {
 	MEDIA_SAVE_IDLE, /* nothing was saved yet */
 	MEDIA_SAVE_BUSY,
 	MEDIA_SAVE_DONE,
+	MEDIA_SAVE_NO_FILE, /* failed: the boot medium is there and has no such file */
 	MEDIA_SAVE_FAILED,
 };
 

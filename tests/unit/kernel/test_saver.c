@@ -133,7 +133,7 @@ static void no_last(void)
 	begin();
 	start("old\n", "new 1\n");
 	saver_run();
-	state = MEDIA_SAVE_FAILED;
+	state = MEDIA_SAVE_NO_FILE;
 	message = "there is no gateway.last on the stick; make an empty one on a PC";
 	CHECK(saver_run() == NULL);
 	CHECK(saver_run() == NULL);
