@@ -60,7 +60,7 @@ bool edit_view_apply(char why[static 160])
 
 const char *edit_view_save(void)
 {
-	const char *wrong = edit_save(true);
+	const char *wrong = edit_save();
 	if (!wrong) {
 		saved[0] = '\0';
 		log_save = false;
