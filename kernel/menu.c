@@ -200,7 +200,7 @@ static enum menu_act key_for_menu(enum console_terminal t, int key)
 	}
 }
 
-/* Whoever leaves before the save is told so once. */
+/* A person who leaves before the save is told so once. */
 static enum menu_act key_for_menu_asked(enum console_terminal t, int key)
 {
 	enum menu_act act = key_for_menu(t, key);

@@ -281,8 +281,15 @@ def test_clients_that_hold_on(wire: Net) -> None:
                 pass
         held.append(one)
     # Until upstream has answered, this host's queries fill its share of the waiting places.
-    until(lambda: lab.console.stats()["dns_waiting"] == 0, 20, "the first questions to be answered")
-    assert lab.console.stats()["tcp_packets_held"] > 0
+    # What they hold may be free by then: on a busy host the gateway has ended them.
+    packets = []
+
+    def answered() -> bool:
+        stats = lab.console.stats()
+        packets.append(stats["tcp_packets_held"])
+        return stats["dns_waiting"] == 0
+    until(answered, 20, "the first questions to be answered")
+    assert max(packets) > 0
     names = [f"h{i}.w.lab.test" for i in range(1500)]
     dnsperf(lab, far, names, "-Q", "300", "-c", "4", seconds=30)
     dnsperf(lab, far, names, "-m", "tcp", "-c", "10", "-Q", "500", seconds=30)

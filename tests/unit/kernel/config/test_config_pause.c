@@ -1,4 +1,4 @@
-/* kernel/config/config_pause.c: whoever reads a text pauses after each KB of it, at the end of a
+/* kernel/config/config_pause.c: a reader of a text pauses after each KB of it, at the end of a
  * line. */
 #include "kernel/config/config_pause.h"
 
