@@ -251,7 +251,8 @@ def test_wizard_saves(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     _answer(machine, _send)
     machine.console.send("2\r")
     machine.wait_ready("nat")
-    machine.console.expect("saved in gateway.conf", 60)
+    machine.console.expect("gateway.conf is saved on ", 60)
+    assert machine.console.command("log").count("saved") == 1
     saved = _content(image, "gateway.conf")
     assert saved.startswith(f"{_MARK}{conf}app nat\n") and f"gateway {net.WAN_SERVER}\n" in saved
     lab.boot(saved, f"stick={_SERIAL}", app="nat", extra=_usb(image))
