@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-
 @dataclass(frozen=True)
 class Figure:
     """The median of the valid runs, and how many these are."""
@@ -323,10 +322,32 @@ def _short(peer: str) -> str:
     return (names | {UNBOUND: "unbound", BIND: "BIND", PDNS: "PowerDNS"})[peer]
 
 
-BY_TIME = """Over vhost-user the Linux guest does not use all of its vCPU: it waits for interrupts, which reach it without
-MSI there (QEMU does not start with both). So the ratio by packets/s of vCPU time stands beside that by rate; the
-verdict is by rate. A verdict needs {least} valid runs of both guests. `below the floor`: ours was not above the
-floor, so the difference is smaller than what the emulated card costs, and there is no ratio.
+# The figures of the README: what, NIC, row, measure, unit, peers.
+KEY_FIGURES = (
+    ("NAT, packet of a known flow", E1000, "nat", "insn_load2", "instructions", (MASQUERADE, FLOWTABLE)),
+    ("6to4, packet into the tunnel", E1000, "6to4", "insn_encap", "instructions", (SIT,)),
+    ("IVI, IPv6 to IPv4", E1000, "ivi", "insn_to4", "instructions", (TAYGA,)),
+    ("DNS64, name in the cache", E1000, "dns64", "insn_dnshit", "instructions", (UNBOUND,)),
+    ("NAT, bulk TCP", f"{VIRTIO}, offloads on", "nat", "bulk_up", "Mbit/s", (MASQUERADE, FLOWTABLE)),
+)
+
+
+def key_figures(read: Read) -> str:
+    """The figures that matter most, as a Markdown table; empty when one of them was not measured."""
+    lines = ["| | unit | Baregate | Linux |", "| --- | --- | --- | --- |"]
+    for what, nic, row, key, unit, peers in KEY_FIGURES:
+        ours, theirs = read(nic, row, key), [(peer, read(nic, peer, key)) for peer in peers]
+        if ours is None or any(figure is None for _, figure in theirs):
+            return ""
+        others = "; ".join(f"{_short(peer)} {_text(figure)}" for peer, figure in theirs)
+        lines.append(f"| {what} | {unit} | {_text(ours)} | {others} |")
+    return "\n".join(lines) + "\n"
+
+
+BY_TIME = """Over vhost-user the Linux guest does not use all of its vCPU. It waits for interrupts, which reach it
+without MSI there (QEMU does not start with both). So the ratio by packets/s of vCPU time stands beside that by rate.
+The verdict is by rate. A verdict needs {least} valid runs of both guests. `below the floor`: ours was not above the
+floor. Then the difference is smaller than what the emulated card costs, and there is no ratio.
 """
 
 
