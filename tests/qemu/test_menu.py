@@ -280,7 +280,9 @@ def test_wizard_saves(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     _answer(machine, _send)
     machine.console.send("2\r")
     machine.wait_ready("nat")
-    machine.console.expect("saved in gateway.conf", 60)
+    machine.console.expect("gateway.conf is saved on ", 60)
+    log = [line.split(" ", 1)[1] for line in machine.console.command("log").splitlines() if "saved" in line]
+    assert [line.split(" is saved on ")[0] for line in log] == ["gateway.last", "gateway.conf"]
     saved = _content(image, "gateway.conf")
     assert saved.startswith(f"{_MARK}{conf}app nat\n") and f"gateway {net.WAN_SERVER}\n" in saved
     lab.boot(saved, f"stick={_SERIAL}", app="nat", extra=_usb(image))
