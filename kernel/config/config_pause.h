@@ -8,8 +8,9 @@
 
 #include "kernel/lib/bytes.h"
 
-#define CONFIG_PAUSE_BYTES 1024u /* of text between two pauses; a longer line is read as a whole \
-	                          */
+#define CONFIG_PAUSE_BYTES                                                    \
+	1024u /* of text between two pauses; a longer line is read as a whole \
+	       */
 
 /* Sets the function that runs in a pause, NULL: none. It must neither read a text of the
  * configuration nor change one. */
