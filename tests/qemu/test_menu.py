@@ -338,7 +338,7 @@ def test_the_menu_saves_what_has_started(make_lab: Callable[..., Lab], tmp_path:
     assert (_content(image, "gateway.conf"), _content(image, "gateway.last")) == (net.NETWORK, "")
     machine.console.send("1\r")
     machine.wait_ready("nat")
-    machine.console.expect("configuration: saved in gateway.conf", 60)
+    machine.console.expect("gateway.conf is saved on", 60)
     assert _content(image, "gateway.conf") == _MARK + net.NETWORK
     assert _content(image, "gateway.last") == net.NETWORK
     lab.wait_ping()
