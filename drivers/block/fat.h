@@ -1,5 +1,5 @@
 /* FAT16 and FAT32 (Microsoft FAT specification 1.03; ECMA-107), so far as is needed to replace the
- * content of a file that exists in the root directory.
+ * content of a file in the root directory, or to make the file with its content.
  *
  * Each call of fat_open, fat_sum and fat_replace starts a job on one volume, which fat_poll
  * advances until it gives a result. One job at a time for each struct fat.
@@ -9,14 +9,15 @@
  *
  *   1. the text, into free clusters; their chain, in each copy of the FAT; flush
  *   2. the chain is read back and compared with the text
- *   3. one sector of the directory: first cluster and size of the file's entry; flush
+ *   3. one sector of the directory: first cluster and size of the file's entry; of a new file both
+ *      its entries; flush
  *   4. the file is found by its name again, read and compared
  *   5. the old clusters become free, in each copy of the FAT; FSInfo; flush; compared once more
  *
  * What is left behind at worst are clusters that belong to no file, copies of the FAT that differ,
  * and a wrong count of free clusters in FSInfo, which is a hint.
  *
- * Left out: FAT12, exFAT, directories other than the root, new files, new directory entries, dates.
+ * Left out: FAT12, exFAT, directories other than the root, a longer root directory, dates.
  * Sectors are those of the device: a volume that was made for another sector size is refused. */
 #ifndef DRIVERS_BLOCK_FAT_H
 #define DRIVERS_BLOCK_FAT_H
@@ -98,9 +99,15 @@ struct fat {
 		uint32_t in_buf, at;   /* bytes in buf; the next entry there */
 		uint32_t long_left;    /* pieces of the long name up to its beginning */
 		uint8_t long_check;
-		bool long_ok; /* all pieces were those of the name */
+		bool long_ok;     /* all pieces were those of the name */
+		bool free_before; /* the entry before, in the same sector, is free */
+		bool hole;        /* there is room for two entries: */
+		uint32_t hole_sector, hole_offset;
+		bool taken;       /* a folder has the name */
+		uint32_t aliases; /* bit n: the short name of number n is taken */
 	} dir;
 	struct fat_entry entry;
+	uint32_t alias; /* number of the short name of a new file; 0: the file exists */
 
 	uint32_t cluster, sector; /* where a chain is read; sector in the cluster */
 	uint32_t size, pending;   /* bytes of the chain's content; bytes of the request */
@@ -136,8 +143,10 @@ void fat_open(struct fat *f, struct block_device *d, uint32_t part);
  * with long names, without case. */
 void fat_sum(struct fat *f, const char *name);
 
-/* Replaces the content of a file of the volume that was opened. The text, up to FAT_TEXT bytes,
- * stays as it is until there is a result. FAT_OK: it was read back. */
+/* Replaces the content of a file of the volume that was opened, or makes the file. The text, up to
+ * FAT_TEXT bytes, stays as it is until there is a result. FAT_OK: it was read back. FAT_NONE: there
+ * is no such file, and no two entries beside each other are free for it in one sector of the root
+ * directory, or the name has more than 12 characters. */
 void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len);
 
 /* Advances the job, a bounded amount. FAT_BUSY: call again, at once or in a millisecond. */

@@ -60,8 +60,10 @@ static bool is_file(struct fat *f, const uint8_t *e)
 {
 	bool named = f->dir.long_ok && f->dir.long_left == 1;
 	f->dir.long_ok = false;
-	return named && !(e[E_ATTRIBUTES] & (ATTR_VOLUME | ATTR_DIRECTORY)) &&
-	       short_check(e) == f->dir.long_check;
+	named = named && short_check(e) == f->dir.long_check;
+	bool file = !(e[E_ATTRIBUTES] & (ATTR_VOLUME | ATTR_DIRECTORY));
+	f->dir.taken |= named && !file;
+	return named && file;
 }
 
 /* There is no such file. */
@@ -69,7 +71,7 @@ static void missing(struct fat *f)
 {
 	if (f->job == FAT_J_VERIFY)
 		fat_replace_lost(f);
-	else
+	else if (f->job != FAT_J_REPLACE || !fat_create_begin(f))
 		fat_ends(f, FAT_NONE, NULL);
 }
 
@@ -149,6 +151,7 @@ void fat_find(struct fat *f)
 {
 	while (f->dir.at < f->dir.in_buf) {
 		const uint8_t *e = f->buf + f->dir.at;
+		fat_create_look(f, e);
 		if (e[0] == 0) {
 			missing(f);
 			return;

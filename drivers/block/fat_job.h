@@ -78,10 +78,21 @@ bool fat_find_read(struct fat *f);
 
 /* --- fat_replace.c ----------------------------------------------------------------------- */
 
-/* The entry of the file whose content is to be replaced was found. */
+/* The entry of the file whose content is to be replaced was found, or room for a new one. */
 void fat_replace_found(struct fat *f);
 /* What was written is not read back. Ends the job. */
 void fat_replace_lost(struct fat *f);
+
+/* --- fat_create.c ------------------------------------------------------------------------ */
+
+/* Looks at an entry, at f->dir.at in buf: is there room for the entries of a new file, and which
+ * short names are taken? To be called with each entry up to the end of the directory. */
+void fat_create_look(struct fat *f, const uint8_t *e);
+/* The directory has no such file: begins to make it. False: there is no room in it. */
+bool fat_create_begin(struct fat *f);
+/* Puts the names of the new file into its directory's sector, which is in buf; the entry with the
+ * short name is the second one. False: there is something else by now. */
+bool fat_create_names(struct fat *f);
 
 /* --- handlers of the states -------------------------------------------------------------- */
 

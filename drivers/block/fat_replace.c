@@ -4,7 +4,7 @@
 #define ATTR_READ_ONLY 0x01
 #define ATTR_ARCHIVE   0x20
 
-enum { E_ATTRIBUTES = 11, E_CLUSTER_HIGH = 20, E_CLUSTER_LOW = 26, E_SIZE = 28 };
+enum { E_ATTRIBUTES = 11, E_CLUSTER_HIGH = 20, E_CLUSTER_LOW = 26, E_SIZE = 28, E_BYTES = 32 };
 enum { INFO_LEAD = 0, INFO_MARK = 484, INFO_FREE = 488, INFO_NEXT = 492, INFO_TRAIL = 508 };
 
 void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len)
@@ -12,6 +12,7 @@ void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len
 	fat_begin(f, FAT_J_REPLACE);
 	f->name = name;
 	f->content = text;
+	f->alias = 0;
 	if (len > FAT_TEXT) {
 		fat_ends(f, FAT_BAD, "the text is too long");
 		return;
@@ -20,7 +21,6 @@ void fat_replace(struct fat *f, const char *name, const char *text, uint32_t len
 	fat_find_begin(f);
 }
 
-/* The file's entry was found. */
 void fat_replace_found(struct fat *f)
 {
 	uint32_t bytes = f->volume.cluster_sectors * f->volume.sector_bytes;
@@ -130,11 +130,16 @@ void fat_replace_switch(struct fat *f)
 {
 	uint8_t *e = f->buf + f->entry.offset;
 	uint32_t cluster = f->n_fresh ? f->fresh[0] : 0;
-	if (load32(e + E_SIZE) != f->entry.size || e[E_ATTRIBUTES] != f->entry.attributes ||
-	    load16(e + E_CLUSTER_LOW) != (f->entry.cluster & 0xffff)) {
+	bool ready = f->alias ? fat_create_names(f)
+	                      : load32(e + E_SIZE) == f->entry.size &&
+	                                e[E_ATTRIBUTES] == f->entry.attributes &&
+	                                load16(e + E_CLUSTER_LOW) == (f->entry.cluster & 0xffff);
+	if (!ready) {
 		fat_fail(f, "the stick does not read the same twice");
 		return;
 	}
+	if (f->alias)
+		e += E_BYTES;
 	store16(e + E_CLUSTER_LOW, (uint16_t)cluster);
 	if (f->volume.fat32)
 		store16(e + E_CLUSTER_HIGH, (uint16_t)(cluster >> 16));

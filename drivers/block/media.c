@@ -26,6 +26,7 @@ static struct {
 	uint32_t serial;
 	struct fat_text known[KNOWN]; /* what gateway.conf of the boot medium may have */
 	uint32_t n_known;
+	bool none; /* it may also have no gateway.conf */
 	struct fat fat;
 
 	enum media_save_state state;
@@ -76,6 +77,7 @@ bool media_init(const char *stick, const char *conf, size_t len)
 	m.has_serial = read_serial(stick, &m.serial);
 	if (conf && len <= MEDIA_TEXT)
 		m.known[m.n_known++] = fat_text_of(conf, (uint32_t)len);
+	m.none = !conf;
 	m.usable = fat_init(&m.fat);
 	return m.usable;
 }
@@ -93,8 +95,10 @@ static void learn(bool surely)
 {
 	if (strcmp(m.file, CONF) != 0)
 		return;
-	if (surely)
+	if (surely) {
 		m.n_known = 0;
+		m.none = false;
+	}
 	m.known[m.n_known < KNOWN ? m.n_known++ : KNOWN - 1] = fat_text_of(m.text, m.len);
 }
 
@@ -117,7 +121,8 @@ static bool refuse(const char *file, const char *why)
 static void without_file(void)
 {
 	char why[100];
-	fmt(why, sizeof why, "there is no %s on the stick; make an empty one on a PC", m.file);
+	fmt(why, sizeof why, "there is no %s on the stick, nor room for its name; make one on a PC",
+	    m.file);
 	ends_badly(why);
 	m.state = MEDIA_SAVE_NO_FILE;
 }
@@ -132,9 +137,8 @@ bool media_save(const char *file, const char *text, size_t len)
 		return refuse(file, "the boot loader did not say what was booted from (stick=...)");
 	if (!m.has_serial)
 		return refuse(file, "the gateway was not booted from a stick with FAT");
-	if (!m.n_known)
-		return refuse(file,
-		              "no " CONF " was loaded by which the stick could be recognised");
+	if (!m.n_known && !m.none)
+		return refuse(file, CONF " is too long; the stick cannot be recognised by it");
 	if (len > MEDIA_TEXT)
 		return refuse(file, "the text is too long");
 	m.file = file;
@@ -257,9 +261,9 @@ static void compared(void)
 {
 	if (m.fat.result == FAT_BAD) {
 		because(FAULT, m.fat.wrong);
-	} else if (m.fat.result == FAT_NONE) {
+	} else if (m.fat.result == FAT_NONE && !m.none) {
 		because(NO_CONF, NULL);
-	} else if (!is_known(m.fat.text)) {
+	} else if (m.fat.result == FAT_OK && !is_known(m.fat.text)) {
 		because(OTHER_CONF, NULL);
 	} else {
 		m.matches++;

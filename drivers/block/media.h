@@ -2,7 +2,8 @@
  *
  * It is looked for when something is to be saved, and only then is anything read from a stick. It
  * is the one with a FAT volume of the serial number that the boot loader named (key `stick`), whose
- * gateway.conf has the text that was loaded or saved last. It need not be plugged in at any other
+ * gateway.conf has the text that was loaded or saved last. When none was loaded, it is the one that
+ * has none. It need not be plugged in at any other
  * time. */
 #ifndef DRIVERS_BLOCK_MEDIA_H
 #define DRIVERS_BLOCK_MEDIA_H
@@ -15,7 +16,7 @@ enum media_save_state {
 	MEDIA_SAVE_IDLE, /* nothing was saved yet */
 	MEDIA_SAVE_BUSY,
 	MEDIA_SAVE_DONE,
-	MEDIA_SAVE_NO_FILE, /* failed: the boot medium is there and has no such file */
+	MEDIA_SAVE_NO_FILE, /* failed: the boot medium has no such file, and no room for its name */
 	MEDIA_SAVE_FAILED,
 };
 
@@ -25,9 +26,9 @@ enum media_save_state {
 bool media_init(const char *stick, const char *conf, size_t len);
 
 /* Starts to replace the content of `file` ("gateway.conf", "gateway.last"), a name in the root
- * directory of the boot medium. The caller keeps the text as it is until the state is no longer
- * MEDIA_SAVE_BUSY. False: nothing was started, since another file is being saved (state BUSY) or
- * for the reason that is the message of media_save_state (state FAILED). */
+ * directory of the boot medium, or to make the file. The caller keeps the text as it is until the
+ * state is no longer MEDIA_SAVE_BUSY. False: nothing was started, since another file is being saved
+ * (state BUSY) or for the reason that is the message of media_save_state (state FAILED). */
 bool media_save(const char *file, const char *text, size_t len);
 
 /* The state of the last save and, in *message, a text for people: "saved", "the stick is

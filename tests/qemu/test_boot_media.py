@@ -8,6 +8,8 @@ line means that the file was read.
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import os
 import re
 import subprocess
@@ -32,6 +34,7 @@ NICS = ("-netdev", "user,id=n0", "-device", "e1000,netdev=n0,romfile=",
 # A UEFI takes some four seconds to GRUB, and ten times as long where many tests run side by side.
 UEFI_S = 240.0
 PARTITION = "@@1M"
+SECTOR = 512
 
 
 def make_media(directory: Path, *options: str | Path) -> Path:
@@ -186,6 +189,73 @@ def test_entries_of_an_upgraded_stick(media: Path, tmp_path: Path) -> None:
             machine.console.expect("Switch off", BOOT_S)
             machine.console.send("\x0e" * entry + "\r")
             machine.wait_ready(app, BOOT_S)
+
+
+# What is on a stick when an upgrade is cut: how many of the five switches (stick/loader.py, stick/fat.py) are done, and
+# whether the next one is about to be.
+CUTS = [(0, True), (1, False), (1, True), (3, False), (4, True), (5, False)]
+
+
+@pytest.fixture(scope="session")
+def cuts(media: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A stick on which each part differs from the image, in the states of CUTS."""
+    folder = tmp_path_factory.mktemp("cuts")
+    stick = edit_stick(media, folder, lambda text: text.replace("#app nat", "app wire"))
+    for name in ("EFI/BOOT/BOOTX64.EFI", "EFI/BOOT/BOOTIA32.EFI", "gateway.elf", "boot/grub/grub.cfg"):
+        subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", f"::/{name}", folder / "old"], check=True)
+        with (folder / "old").open("ab") as file:
+            file.write(b"\n")
+        subprocess.run(["mcopy", "-o", "-i", f"{stick}{PARTITION}", folder / "old", f"::/{name}"], check=True)
+    with stick.open("r+b") as file:  # the old core has a sector more
+        file.seek(SECTOR + 0x1FC)
+        sectors = int.from_bytes(file.read(2), "little")
+        file.seek(SECTOR + 0x1FC)
+        file.write((sectors + 1).to_bytes(2, "little"))
+    return cut_upgrade(media / "gateway-usb.img", stick, folder)
+
+
+def cut_upgrade(image: Path, stick: Path, folder: Path) -> list[Path]:
+    """Copies of the stick, taken before and after writes of its upgrade that switch something."""
+    write_usb, log = load_write_usb(), []
+    start = folder / "start.img"
+    subprocess.run(["cp", "--sparse=always", stick, start], check=True)
+    with pytest.MonkeyPatch.context() as patch:
+        real = os.pwrite
+        patch.setattr(os, "pwrite", lambda fd, data, at: (log.append((at, bytes(data))), real(fd, data, at))[1])
+        write_usb.upgrade(image, stick, lambda *_: None)
+    # A switch is a write of one sector, to the first one or to a directory: the latter has an entry of the file.
+    marks = [(0, b"")] + [(None, name) for name in (b"BOOTX64 EFI", b"BOOTIA32EFI", b"GATEWAY ELF", b"GRUB    CFG")]
+    switches = [next(i for i, (at, data) in enumerate(log) if len(data) == SECTOR and (at == place or name and
+                     name in data and i > 0 and at >= 1 << 20)) for place, name in marks]
+    paths = []
+    for done, before_next in CUTS:
+        end = switches[done] if before_next else switches[done - 1] + 1
+        paths.append(folder / f"cut{len(paths)}.img")
+        subprocess.run(["cp", "--sparse=always", start, paths[-1]], check=True)
+        with paths[-1].open("r+b") as file:
+            for at, data in log[:end]:
+                file.seek(at)
+                file.write(data)
+    return paths
+
+
+def load_write_usb() -> Any:
+    loader = importlib.machinery.SourceFileLoader("write_usb", str(ROOT / "tools/write-usb"))
+    spec = importlib.util.spec_from_loader("write_usb", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("firmware", ["bios", "uefi64", "uefi32"])
+@pytest.mark.parametrize("state", range(len(CUTS)))
+def test_an_upgrade_that_was_cut_starts(cuts: list[Path], state: int, firmware: str) -> None:
+    with boot(*usb_stick(cuts[state], "qemu-xhci" if firmware != "bios" else "usb-ehci"), *NICS,
+              firmware=firmware) as machine:
+        machine.wait_ready("wire", BOOT_S if firmware == "bios" else UEFI_S)
 
 
 # An old image for GRUB: what it gets from the boot loader goes to COM1.

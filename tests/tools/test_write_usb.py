@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.machinery
 import importlib.util
 import os
+import random
+import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -207,111 +211,285 @@ def test_a_faulty_stick_is_noticed(tmp_path: Path, images: tuple[Path, Path], mo
 
 # --- upgrade ----------------------------------------------------------------------------------------
 
+PARTS = [*usb.LOADERS, "gateway.elf", usb.MENU]
+MINE = {"gateway.conf": b"app wire\n", "gateway.last": b"app nat\n", "notes.txt": b"mine"}
+# What fsck.fat may say of a stick that was pulled out: it mends each of these without loss.
+HARMLESS = re.compile(r"fsck.fat |FATs differ but appear|  Using first FAT|Reclaimed \d+ unused|"
+                      r"Free cluster summary wrong|  Auto-corr|Leaving filesystem unch|$|.*files, ")
+
+
+def mtools(command: str, volume: Path, *words: str | Path) -> bytes:
+    env = dict(os.environ, MTOOLS_SKIP_CHECK="1")
+    return subprocess.run([command, "-i", f"{volume}@@1M", *words], env=env, capture_output=True, check=True).stdout
+
+
+def put(volume: Path, name: str, data: bytes) -> None:
+    source = volume.with_suffix(".file")
+    source.write_bytes(data)
+    mtools("mcopy", volume, "-o", source, f"::/{name}")
+
+
+def content(volume: Path, name: str) -> bytes | None:
+    try:
+        return mtools("mtype", volume, f"::/{name}")
+    except subprocess.CalledProcessError:
+        return None
+
+
+def fsck(path: Path) -> list[str]:
+    """What fsck.fat says beyond what a pulled plug may leave, and how it ended."""
+    copy = path.with_suffix(".partition")
+    subprocess.run(["dd", f"if={path}", f"of={copy}", "bs=1M", "skip=1", "conv=sparse", "status=none"], check=True)
+    done = subprocess.run(["fsck.fat", "-n", copy], capture_output=True, text=True, check=False)
+    return [line for line in done.stdout.splitlines() if not HARMLESS.match(line)] + ["bad"] * (done.returncode > 1)
+
+
+def core(path: Path) -> bytes:
+    """The boot code and the core to which it leads, both as if the core were in the first place."""
+    head = path.read_bytes()[:MB] if path.stat().st_size < MB else path.open("rb").read(MB)
+    place = struct.unpack_from("<Q", head, 0x5C)[0] * 512
+    assert struct.unpack_from("<Q", head, place + 0x1F4)[0] * 512 == place + 512
+    size = 512 * (1 + struct.unpack_from("<H", head, place + 0x1FC)[0])
+    code = head[:0x5C] + head[0x64:440]
+    return code + head[place:place + 0x1F4] + head[place + 0x1FC:place + size]
+
 
 @pytest.fixture
 def used(tmp_path: Path, images: tuple[Path, Path]) -> Path:
-    """A stick with the old version and a configuration."""
+    """A stick with an old version, of which each part differs, and a configuration."""
     path = tmp_path / "stick.img"
     subprocess.run(["cp", "--sparse=always", images[0], path], check=True)
     with path.open("r+b") as file:
+        file.seek(100)
+        file.write(b"OLD")
         file.seek(440)
         file.write(b"ID42")
-    usb.put(path, "gateway.conf", b"app wire\n")
-    usb.put(path, "gateway.last", b"app nat\n")
-    usb.put(path, "notes.txt", b"mine")
+        file.seek(5000)
+        file.write(b"OLD CORE")
+    for name in (*usb.LOADERS, usb.MENU):
+        put(path, name, b"old " + name.encode() * 300)
+    for name, data in MINE.items():
+        put(path, name, data)
     return path
 
 
 def check_upgraded(path: Path, image: Path) -> None:
-    assert usb.content(path, "gateway.elf") == usb.content(image, "gateway.elf")
-    assert usb.content(path, "gateway.conf") == b"app wire\n"
-    assert usb.content(path, "gateway.last") == b"app nat\n"
-    assert usb.content(path, "notes.txt") == b"mine"
-    assert usb.content(path, "gateway.new") is None
-    for name in usb.UPGRADED:
-        assert usb.content(path, name) == usb.content(image, name) is not None
-    done = subprocess.run(["fsck.fat", "-n", "-V", cut(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    old, new = path.read_bytes()[:MB], image.read_bytes()[:MB]
-    assert old[:440] == new[:440] and old[440:444] == b"ID42" and old[444:] == new[444:]
-
-
-def cut(path: Path) -> Path:
-    """The partition of a stick as a file of its own."""
-    copy = path.with_suffix(".partition")
-    copy.write_bytes(path.read_bytes()[MB:])
-    return copy
+    for name in PARTS:
+        assert content(path, name) == content(image, name) is not None
+    assert {name: content(path, name) for name in MINE} == MINE
+    assert fsck(path) == []
+    assert core(path) == core(image)
+    assert path.open("rb").read(512)[440:512] == b"ID42" + image.open("rb").read(512)[444:]
 
 
 def test_an_upgrade_keeps_the_configuration(used: Path, images: tuple[Path, Path]) -> None:
     usb.upgrade(images[1], used, quiet)
     check_upgraded(used, images[1])
-    assert usb.content(used, "gateway.old.elf") == b"old image"
+    assert content(used, "gateway.old.elf") == b"old image"
+    copy = used.with_suffix(".partition")
+    done = subprocess.run(["fsck.fat", "-n", "-V", copy], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_second_upgrade_keeps_the_image_before_it(used: Path, images: tuple[Path, Path]) -> None:
     usb.upgrade(images[1], used, quiet)
     usb.upgrade(images[0], used, quiet)
     check_upgraded(used, images[0])
-    assert usb.content(used, "gateway.old.elf") == usb.content(images[1], "gateway.elf")
+    assert content(used, "gateway.old.elf") == content(images[1], "gateway.elf")
 
 
-def test_the_same_image_again_keeps_the_previous_one(used: Path, images: tuple[Path, Path]) -> None:
+def test_the_same_image_again_writes_nothing(used: Path, images: tuple[Path, Path]) -> None:
     usb.upgrade(images[1], used, quiet)
+    before = used.read_bytes()
     usb.upgrade(images[1], used, quiet)
-    check_upgraded(used, images[1])
-    assert usb.content(used, "gateway.old.elf") == b"old image"
+    assert used.read_bytes() == before
 
 
 def test_a_stick_from_before_uefi_gets_its_loaders(used: Path, images: tuple[Path, Path]) -> None:
-    usb.mtools("mdeltree", used, "::/EFI")
+    mtools("mdeltree", used, "::/EFI")
+    mtools("mdel", used, "::/gateway.last")
     usb.upgrade(images[1], used, quiet)
+    assert content(used, "gateway.last") == b""
+    put(used, "gateway.last", MINE["gateway.last"])
     check_upgraded(used, images[1])
 
 
-def test_an_upgrade_can_be_stopped_anywhere(used: Path, images: tuple[Path, Path],
-                                            monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each command of mtools an image that can be started is there, and another upgrade completes the work."""
-    real, calls = usb.mtools, 0
-    starts = {usb.content(image, "gateway.elf") for image in images}
+def test_an_upgrade_by_renaming_that_was_interrupted(used: Path, images: tuple[Path, Path]) -> None:
+    """There is only gateway.old.elf."""
+    mtools("mren", used, "::/gateway.elf", "::/gateway.old.elf")
+    usb.upgrade(images[1], used, quiet)
+    check_upgraded(used, images[1])
+    assert content(used, "gateway.old.elf") == b"old image"
 
-    class Pulled(Exception):
-        pass
 
-    def mtools(command: str, volume: Path, *words: str | Path) -> bytes:
-        nonlocal calls
-        out: bytes = real(command, volume, *words)
-        if volume == used and command in ("mren", "mdel", "mcopy") and "-n" not in words:
-            calls -= 1
-            if calls == 0:
-                raise Pulled
-        return out
+@pytest.mark.parametrize("more", range(12, 20))
+def test_a_new_name_at_any_place_of_the_directory(used: Path, images: tuple[Path, Path], more: int) -> None:
+    """Its entries lie in one sector, over the border of two, or in a new cluster."""
+    for i in range(more):
+        put(used, f"A{i}", b"a")
+    usb.upgrade(images[1], used, quiet)
+    check_upgraded(used, images[1])
+    assert content(used, "gateway.old.elf") == b"old image"
+    assert all(content(used, f"A{i}") == b"a" for i in range(more))
 
-    stops = 0
-    for stop in range(1, 40):
-        before = used.read_bytes()
-        calls = stop
-        monkeypatch.setattr(usb, "mtools", mtools)
-        try:
-            usb.upgrade(images[1], used, quiet)
-        except Pulled:
-            stops += 1
-        else:
-            break
-        finally:
-            monkeypatch.setattr(usb, "mtools", real)
-        assert {usb.content(used, "gateway.elf"), usb.content(used, "gateway.old.elf")} & starts
+
+class Log:
+    """What is written to a stick: (offset, data) for each write, None for each flush."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.log: list[tuple[int, bytes] | None] = []
+        real_write, real_sync = os.pwrite, os.fsync
+
+        def pwrite(fd: int, data: bytes, offset: int) -> int:
+            self.log += [(offset + at, bytes(data[at:at + 512])) for at in range(0, len(data), 512)]
+            return real_write(fd, data, offset)
+
+        def fsync(fd: int) -> None:
+            self.log.append(None)
+            real_sync(fd)
+
+        patch.setattr(os, "pwrite", pwrite)
+        patch.setattr(os, "fsync", fsync)
+
+
+def apply(path: Path, writes: list[tuple[int, bytes] | None]) -> None:
+    with path.open("r+b") as file:
+        for write in writes:
+            if write:
+                file.seek(write[0])
+                file.write(write[1])
+
+
+def judge(path: Path, sets: dict[str, tuple[bytes | None, ...]], cores: tuple[bytes, bytes]) -> list[bool]:
+    """Each part is the old or the new one, complete. Gives which of them are new."""
+    new = []
+    for name, (old, fresh) in sets.items():
+        data = content(path, name)
+        assert data in (old, fresh), name
+        new.append(data == fresh)
+    loader = core(path)
+    # The boot code and the core switch together.
+    assert loader in cores
+    assert {name: content(path, name) for name in MINE} == MINE
+    assert content(path, "gateway.old.elf") in (None, b"old image")
+    assert fsck(path) == []
+    # The loaders are never older than the image, the image is never older than the menu.
+    order = [loader == cores[1], *new]
+    assert order == sorted(order, reverse=True)
+    # The image before it is there as soon as the new one is.
+    assert not new[2] or content(path, "gateway.old.elf") == b"old image"
+    return order
+
+
+def groups(log: list[tuple[int, bytes] | None]) -> list[list[tuple[int, bytes] | None]]:
+    """The writes between two flushes."""
+    out: list[list[tuple[int, bytes] | None]] = [[]]
+    for write in log:
+        if write is None and out[-1]:
+            out.append([])
+        elif write:
+            out[-1].append(write)
+    return [group for group in out if group]
+
+
+def test_an_upgrade_that_is_cut_anywhere(used: Path, images: tuple[Path, Path], tmp_path: Path,
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind each flush all that came before is on the stick; of what follows, any part may be. Of long groups of
+    writes (content in free clusters) three states are judged, of the short ones each and some random ones."""
+    path = tmp_path / "cut.img"
+    subprocess.run(["cp", "--sparse=always", used, path], check=True)
+    sets = {name: (content(used, name), content(images[1], name)) for name in PARTS}
+    cores = core(used), core(images[1])
+    with monkeypatch.context() as patch:
+        log = Log(patch)
         usb.upgrade(images[1], used, quiet)
-        check_upgraded(used, images[1])
-        used.write_bytes(before)
-    assert stops >= 8
+    chance = random.Random(1)
+    states = []
+    trial = tmp_path / "trial.img"
+    for group in groups(log.log):
+        ends = range(1, len(group)) if len(group) <= 24 else (1, len(group) // 2, len(group) - 1)
+        trials = [group[:end] for end in ends]
+        trials += [[write for write in group if chance.random() < 0.5] for _ in range(2 if len(group) > 1 else 0)]
+        for writes in trials:
+            subprocess.run(["cp", "--sparse=always", path, trial], check=True)
+            apply(trial, writes)
+            judge(trial, sets, cores)
+        apply(path, group)
+        states.append(judge(path, sets, cores))
+    assert states[0] == [False] * 5 and states[-1] == [True] * 5
+    assert all(old <= new for before, after in zip(states, states[1:]) for old, new in zip(before, after))
+    # Each part is switched to by one write.
+    switches = [group for group, before, after in zip(groups(log.log), [[False] * 5, *states], states)
+                if before != after]
+    assert [len(group) for group in switches] == [1] * 5
+    check_upgraded(path, images[1])
+
+
+def test_an_upgrade_that_was_cut_can_be_repeated(used: Path, images: tuple[Path, Path], tmp_path: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cut.img"
+    subprocess.run(["cp", "--sparse=always", used, path], check=True)
+    with monkeypatch.context() as patch:
+        log = Log(patch)
+        usb.upgrade(images[1], used, quiet)
+    all_ = groups(log.log)
+    for i, group in enumerate(all_):
+        apply(path, group)
+        if i % 5 == 2:
+            trial = tmp_path / "trial.img"
+            subprocess.run(["cp", "--sparse=always", path, trial], check=True)
+            usb.upgrade(images[1], trial, quiet)
+            check_upgraded(trial, images[1])
+            assert content(trial, "gateway.old.elf") == b"old image"
+
+
+def test_a_sector_that_cannot_be_read_is_no_missing_file(used: Path, images: tuple[Path, Path],
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says where, and nothing is written."""
+    place = used.read_bytes().index(b"old image")
+    before, real = used.read_bytes(), os.pread
+
+    def pread(fd: int, n: int, offset: int) -> bytes:
+        if offset <= place < offset + n and os.readlink(f"/proc/self/fd/{fd}") == str(used):
+            raise OSError(errno.EIO, "Input/output error")
+        return real(fd, n, offset)
+
+    monkeypatch.setattr(os, "pread", pread)
+    with pytest.raises(usb.Refused, match=f"stick.img: it cannot be read at byte {place}: Input/output error"):
+        usb.upgrade(images[1], used, quiet)
+    assert used.read_bytes() == before
+
+
+@pytest.mark.parametrize("where", ["content", "fat", "directory", "core"])
+def test_a_stick_that_does_not_keep_what_is_written(used: Path, images: tuple[Path, Path], where: str,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is old stays."""
+    starts = {"core": (1024 * 512, MB), "fat": (MB + 32 * 512, MB + 500 * 512), "content": (2 * MB + 100_000, 99 * MB),
+              "directory": (2 * MB, 2 * MB + 100_000)}[where]
+    real = os.pwrite
+
+    def pwrite(fd: int, data: bytes, offset: int) -> int:
+        return len(data) if starts[0] <= offset < starts[1] else real(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(usb.Refused, match="faulty"):
+        usb.upgrade(images[1], used, quiet)
+    assert content(used, "gateway.elf") == b"old image"
+
+
+def test_a_full_stick(used: Path, images: tuple[Path, Path]) -> None:
+    """The old version stays."""
+    put(used, "big", bytes(used.stat().st_size - MB - 1_300_000 - 1_100_000))
+    with pytest.raises(usb.Refused, match="it is full"):
+        usb.upgrade(images[1], used, quiet)
+    assert content(used, "gateway.elf") == b"old image" and fsck(used) == []
 
 
 def test_other_sticks_are_not_upgraded(tmp_path: Path, images: tuple[Path, Path], used: Path) -> None:
     path = stick(tmp_path, 70 * MB)
     with pytest.raises(usb.Refused, match="no stick of the gateway"):
         usb.upgrade(images[1], path, quiet)
-    usb.mtools("mdel", used, "::/gateway.elf")
+    mtools("mdel", used, "::/gateway.elf")
     before = used.read_bytes()
     with pytest.raises(usb.Refused, match="no gateway.elf"):
         usb.upgrade(images[1], used, quiet)

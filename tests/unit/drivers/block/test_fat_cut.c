@@ -66,6 +66,94 @@ static void cut_after_each_write(void)
 	}
 }
 
+/* A stick whose gateway.conf was deleted, or that never had one, with some more names in its
+ * directory: their end is anywhere in a sector. Deleted entries are beside each other or not. */
+static void without_file(const struct kit_volume *v, uint32_t more, bool never)
+{
+	kit_make(v, kit_text(0, 900), 900);
+	for (uint32_t i = 0; i < more; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "M%u", i);
+		kit_put(name, "m", 1);
+	}
+	if (never) /* room is behind the end only: what was deleted is filled again */
+		CHECK_EQ(kit_run("mdel -i %s ::/gateway.conf && mcopy -i %s %s ::/LAST1 && "
+		                 "mcopy -i %s %s ::/LAST2",
+		                 kit_image, kit_image, kit_file, kit_image, kit_file),
+		         0);
+	else
+		CHECK_EQ(kit_run("mdel -i %s ::/gateway.conf", kit_image), 0);
+	kit_map(v);
+	CHECK_EQ(kit_open(0), FAT_OK);
+}
+
+/* Each state has no file, or the complete one; the directory is whole. */
+static void judge_made(uint32_t n, uint32_t len)
+{
+	bool made = false;
+	for (uint32_t k = n; k-- > 0;)
+		block_model_undo(&kit_disk, k);
+	for (uint32_t k = 0; k <= n; k++) {
+		bool now = kit_has(kit_text(1, len), len);
+		CHECK(now || !made);
+		made = now;
+		CHECK_EQ(kit_run("mdir -b -i %s ::/gateway.conf >/dev/null 2>&1", kit_image) == 0,
+		         made);
+		CHECK(!made || kit_mtools_has(kit_text(1, len), len));
+		CHECK(kit_fsck() <= 1);
+		if (k == n)
+			continue;
+		block_model_redo(&kit_disk, k);
+		kit_apply(&kit_disk.log[k]);
+	}
+	CHECK(made);
+	CHECK_EQ(kit_fsck(), 0);
+}
+
+static void cut_while_the_file_is_made(void)
+{
+	uint32_t made = 0, refused = 0;
+	for (uint32_t i = 0; i < 2 * ARRAY_SIZE(volumes); i++)
+		for (uint32_t more = 0; more < (i == 0 || i == 1 ? 16 : 1); more++) {
+			without_file(&volumes[i / 2], more, i % 2);
+			uint32_t len = i == 4 ? 0 : 1500;
+			enum fat_result result = kit_replace(kit_text(1, len), len);
+			CHECK(result == FAT_OK || (result == FAT_NONE && kit_disk.n_log == 0));
+			if (result == FAT_OK)
+				judge_made(kit_disk.n_log, len);
+			made += result == FAT_OK;
+			refused += result == FAT_NONE;
+			kit_unmap();
+		}
+	CHECK(made > 40);
+	printf("# made %u, no room for the name %u\n", made, refused);
+	CHECK(refused < 6);
+}
+
+/* The short name is one that no other file has; with nine others there is none. */
+static void a_short_name_of_its_own(void)
+{
+	for (uint32_t others = 0; others <= 9; others++) {
+		without_file(&volumes[0], 0, false);
+		kit_unmap();
+		for (uint32_t i = 0; i < others; i++) {
+			char name[24];
+			snprintf(name, sizeof name, "gateway%u.conf", i);
+			kit_put(name, "x", 1);
+		}
+		kit_put("room.conf", "x", 1);
+		CHECK_EQ(kit_run("mdel -i %s ::/room.conf", kit_image), 0);
+		kit_map(&volumes[0]);
+		CHECK_EQ(kit_open(0), FAT_OK);
+		CHECK_EQ(kit_replace(kit_text(1, 99), 99), others == 9 ? FAT_NONE : FAT_OK);
+		for (uint32_t k = 0; k < kit_disk.n_log; k++)
+			kit_apply(&kit_disk.log[k]);
+		CHECK_EQ(kit_fsck(), 0);
+		CHECK(others == 9 || kit_mtools_has(kit_text(1, 99), 99));
+		kit_unmap();
+	}
+}
+
 static uint32_t random_state = 12345;
 
 static uint32_t random_below(uint32_t n)
@@ -109,6 +197,8 @@ int main(void)
 {
 	kit_begin();
 	TEST(cut_after_each_write);
+	TEST(cut_while_the_file_is_made);
+	TEST(a_short_name_of_its_own);
 	TEST(any_writes_between_flushes);
 	kit_end();
 	return tap_done();

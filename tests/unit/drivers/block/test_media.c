@@ -169,8 +169,6 @@ static void what_was_not_booted_from_a_stick(void)
 	         "the gateway was not booted from a stick with FAT"},
 	        {"1234_ABCD", loaded, "the gateway was not booted from a stick with FAT"},
 	        {"1234-ABCG", loaded, "the gateway was not booted from a stick with FAT"},
-	        {"1234-ABCD", NULL,
-	         "no gateway.conf was loaded by which the stick could be recognised"},
 	};
 	for (uint32_t i = 0; i < ARRAY_SIZE(of); i++) {
 		start(of[i].stick, of[i].conf);
@@ -188,6 +186,72 @@ static void what_was_not_booted_from_a_stick(void)
 	static char longest[MEDIA_TEXT + 1];
 	CHECK(!media_save("gateway.conf", longest, sizeof longest));
 	CHECK_STR(message(), "the text is too long");
+	CHECK(media_init("1234-ABCD", longest, sizeof longest));
+	CHECK(!media_save("gateway.conf", saved, sizeof saved - 1));
+	CHECK_STR(message(), "gateway.conf is too long; the stick cannot be recognised by it");
+}
+
+/* As a person deletes it: the entries of the long and the short name. */
+static void delete_conf(uint32_t i)
+{
+	uint8_t *name = memmem(bytes[i], size, "GATEWA~1CON", 11);
+	name[0] = name[-32] = 0xe5;
+}
+
+/* No gateway.conf was loaded: it is made on the stick with the right serial number that has none.
+ */
+static void a_stick_without_gateway_conf(void)
+{
+	for (uint32_t right = 0; right < DISKS; right++) {
+		start("1234-ABCD", NULL);
+		delete_conf(right);
+		store32(bytes[(right + 2) % 4] + 0x27, 0x1234abce);
+		delete_conf((right + 2) % 4);
+		memset(bytes[(right + 3) % 4], 0, size);
+		for (uint32_t i = 0; i < DISKS; i++)
+			plug(i);
+		CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_DONE);
+		for (uint32_t i = 0; i < DISKS; i++)
+			CHECK_EQ(disk[i].n_log != 0, i == right);
+		CHECK_EQ(length(right, "gateway.conf"), sizeof saved - 1);
+		/* From now on the stick is known by its text. */
+		CHECK_EQ(save("gateway.last"), MEDIA_SAVE_DONE);
+		CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_DONE);
+		end();
+	}
+	start("1234-ABCD", NULL);
+	delete_conf(0);
+	delete_conf(1);
+	plug(0);
+	plug(1);
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_FAILED);
+	CHECK_STR(message(), "several sticks that are plugged in are alike; unplug all but one");
+	CHECK_EQ(disk[0].n_log + disk[1].n_log, 0);
+	end();
+	start("1234-ABCD", NULL); /* a gateway.conf that was not loaded */
+	plug(0);
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_FAILED);
+	CHECK_STR(message(), "gateway.conf on the stick is not the one that was loaded");
+	CHECK_EQ(disk[0].n_log, 0);
+	end();
+	/* One that was loaded, and is gone: this may be another stick. */
+	start("1234-ABCD", loaded);
+	delete_conf(0);
+	plug(0);
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_FAILED);
+	CHECK_STR(message(), "there is no gateway.conf on the stick");
+	end();
+	/* A save of which nobody knows whether the file is there: both is right then. */
+	start("1234-ABCD", NULL);
+	delete_conf(0);
+	plug(0);
+	disk[0].fail_flush = disk[0].flushes + 2;
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_FAILED);
+	disk[0].fail_flush = 0;
+	if (length(0, "gateway.conf") != UINT32_MAX)
+		delete_conf(0);
+	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_DONE);
+	end();
 }
 
 static void no_stick(void)
@@ -343,8 +407,9 @@ static void what_goes_wrong_is_said(void)
 	disk[0].fail_write = disk[0].writes + 1;
 	CHECK_EQ(save("gateway.conf"), MEDIA_SAVE_FAILED);
 	CHECK_STR(message(), "the stick has a write error; it has the old text");
-	CHECK_EQ(save("gateway.old"), MEDIA_SAVE_NO_FILE);
-	CHECK_STR(message(), "there is no gateway.old on the stick; make an empty one on a PC");
+	CHECK_EQ(save("gateway.longer"), MEDIA_SAVE_NO_FILE);
+	CHECK_STR(message(), "there is no gateway.longer on the stick, nor room for its name; "
+	                     "make one on a PC");
 	CHECK_EQ(disk[0].fail_write, disk[0].writes);
 	/* The flush behind the directory's sector: nobody knows what is there. Both are known then.
 	 */
@@ -392,6 +457,7 @@ int main(void)
 	TEST(saves_and_saves_again);
 	TEST(one_save_at_a_time);
 	TEST(what_was_not_booted_from_a_stick);
+	TEST(a_stick_without_gateway_conf);
 	TEST(no_stick);
 	TEST(one_that_appears_again_and_again);
 	TEST(other_sticks);
