@@ -11,6 +11,7 @@
 #include "kernel/lib/rng.h"
 #include "net/service.h"
 #include "net/gw_clock.h"
+#include "net/autoconf/autoconf_state.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
 #include "net/stats/notice_state.h"
@@ -68,6 +69,7 @@ struct gw {
 	struct neigh_table neigh;
 	struct frag_table frags;
 	struct ra ra[INTERFACES];
+	struct autoconf autoconf; /* of the WAN */
 
 	struct gw_counts counts;
 	uint64_t tick_us; /* when the timers that run ten times a second are next due */

@@ -4,6 +4,7 @@
 #include "net/setup/gw_setup.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/autoconf/autoconf_solicit.h"
 #include "net/client.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
@@ -37,6 +38,14 @@ static const char *start_services(struct gw *gw)
 	return NULL;
 }
 
+static void start_autoconf(struct gw *gw)
+{
+	const struct net_config_interface *wan = &net_config(gw->config)->iface[NET_WAN];
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (net_is_auto(&wan->address[i]))
+			autoconf_start(gw);
+}
+
 const char *gw_init(struct gw *gw)
 {
 	gw->ids.mul = rng_u32(gw->rng) | 1;
@@ -51,7 +60,7 @@ const char *gw_init(struct gw *gw)
 	for (uint32_t i = 0; i < gw->n_iface && !bad; i++) {
 		const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 		gw->iface[i].name = net_interface_name[i];
-		gw->iface[i].mtu = c->has_mtu ? c->mtu : NET_MTU;
+		autoconf_set_defaults(&gw->iface[i], c->has_mtu ? c->mtu : NET_MTU);
 		bad = gw_setup_iface4(gw, i);
 		if (!bad && gw_has_ip6(gw, i))
 			bad = gw_setup_iface6(gw, i);
@@ -64,6 +73,8 @@ const char *gw_init(struct gw *gw)
 		bad = gw_setup_routes6(gw);
 	if (!bad && gw->forwarder->ip6)
 		bad = gw_setup_neighbours6(gw);
+	if (!bad)
+		start_autoconf(gw);
 	if (!bad)
 		bad = gw->forwarder->init(gw);
 	return bad ? bad : start_services(gw);
@@ -79,6 +90,7 @@ void gw_carrier_up(struct gw *gw, uint32_t iface)
 	if (gw->forwarder->ip6) {
 		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);
+		autoconf_carrier_up(gw, iface);
 	}
 }
 
