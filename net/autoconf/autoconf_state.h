@@ -29,7 +29,7 @@ struct autoconf_prefix {
 	ip6 net;
 	uint8_t len;
 	ip6 router;            /* that advertised it last */
-	uint64_t on_link_us;   /* its hosts are on the link until then; 0: they are not */
+	uint64_t on_link_us;   /* until then its hosts are on the link; 0: not so */
 	uint64_t valid_us;     /* until when the address is valid; 0: there is none */
 	uint64_t preferred_us; /* until when new connections may use it */
 	bool refused;          /* the gateway could not have the address; the next advertisement may
@@ -70,6 +70,7 @@ struct autoconf {
 	uint32_t n_routes;
 	struct autoconf_server server[AUTOCONF_SERVERS];
 	uint32_t n_servers;
+	uint32_t servers_changed; /* counts changes of the list of servers */
 	struct autoconf_server pref64[AUTOCONF_PREF64];
 	uint32_t n_pref64;
 	struct autoconf_hop hop[1 + AUTOCONF_ROUTES]; /* in force */

@@ -273,41 +273,42 @@ uint32_t autoconf_table_hops(const struct autoconf *a, struct autoconf_hop *out)
 
 /* --- servers and NAT64 prefixes ---------------------------------------------------------- */
 
-static void take_server(struct autoconf *a, uint64_t now, struct autoconf_server *list, uint32_t *n,
+/* True when the list is another one. */
+static bool take_server(struct autoconf *a, uint64_t now, struct autoconf_server *list, uint32_t *n,
                         uint32_t most, const struct autoconf_server *one, uint32_t lifetime)
 {
 	struct autoconf_server *s = NULL;
 	for (uint32_t i = 0; !s && i < *n; i++)
 		if (list[i].len == one->len && ip6_eq(&list[i].addr, &one->addr))
 			s = &list[i];
+	bool known = s != NULL;
 	if (lifetime == 0) {
-		if (s) {
-			--*n;
-			for (; s < list + *n; s++)
-				s[0] = s[1];
-		}
-		return;
+		for (*n -= known; known && s < list + *n; s++)
+			s[0] = s[1];
+		return known;
 	}
-	if (!s && !may_be_new(a, now))
-		return;
-	if (!s && *n < most)
+	if (!known && !may_be_new(a, now))
+		return false;
+	if (!known && *n < most)
 		s = &list[(*n)++];
 	for (uint32_t i = 0; !s && i < *n; i++)
 		if (!stands(a, &list[i].router))
 			s = &list[i];
 	if (!s) {
 		a->refused++;
-		return;
+		return false;
 	}
 	*s = *one;
 	s->until_us = end_of(now, lifetime);
+	return !known;
 }
 
 void autoconf_table_server(struct autoconf *a, uint64_t now, const ip6 *router, const ip6 *server,
                            uint32_t lifetime)
 {
 	const struct autoconf_server one = {.addr = *server, .len = 128, .router = *router};
-	take_server(a, now, a->server, &a->n_servers, AUTOCONF_SERVERS, &one, lifetime);
+	a->servers_changed +=
+	        take_server(a, now, a->server, &a->n_servers, AUTOCONF_SERVERS, &one, lifetime);
 }
 
 void autoconf_table_pref64(struct autoconf *a, uint64_t now, const ip6 *router, const ip6 *net,
@@ -320,13 +321,15 @@ void autoconf_table_pref64(struct autoconf *a, uint64_t now, const ip6 *router, 
 
 /* --- ends ------------------------------------------------------------------------------- */
 
-static void expire_servers(struct autoconf_server *list, uint32_t *n, uint64_t now)
+/* True when one has ended. */
+static bool expire_servers(struct autoconf_server *list, uint32_t *n, uint64_t now)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, had = *n;
 	for (uint32_t i = 0; i < *n; i++)
 		if (list[i].until_us > now)
 			list[kept++] = list[i];
 	*n = kept;
+	return kept != had;
 }
 
 void autoconf_table_expire(struct autoconf *a, uint64_t now)
@@ -351,11 +354,12 @@ void autoconf_table_expire(struct autoconf *a, uint64_t now)
 			a->prefix[n++] = *p;
 	}
 	a->n_prefixes = n;
-	expire_servers(a->server, &a->n_servers, now);
-	expire_servers(a->pref64, &a->n_pref64, now);
+	a->servers_changed += expire_servers(a->server, &a->n_servers, now);
+	(void)expire_servers(a->pref64, &a->n_pref64, now);
 }
 
 void autoconf_table_clear(struct autoconf *a)
 {
+	a->servers_changed++;
 	a->n_routers = a->n_prefixes = a->n_routes = a->n_servers = a->n_pref64 = 0;
 }
