@@ -44,9 +44,9 @@ static bool is_odd(const ip6 *net, uint8_t len)
 
 static void take_prefix(struct heard *h, const struct nd_opt_prefix *o)
 {
-	uint32_t valid = be32_get(o->valid), preferred = be32_get(o->preferred);
 	if (o->len != sizeof *o / 8 || is_odd(&o->prefix, o->prefix_len))
 		return;
+	uint32_t valid = be32_get(o->valid), preferred = be32_get(o->preferred);
 	if (o->flags & ND_PREFIX_ON_LINK)
 		autoconf_table_on_link(h->a, h->now, h->router, &o->prefix, o->prefix_len, valid);
 	/* RFC 4862 section 5.5.3 (c) and (d): an interface identifier has 64 bits. */

@@ -24,6 +24,7 @@ from scapy.layers.inet6 import (
 from scapy.packet import Raw
 from uplink import (
     AUTO,
+    AUTO2,
     CONFIG,
     FOREVER,
     LOCAL,
@@ -141,6 +142,18 @@ def test_s612_too_short(start: Start) -> None:
     raw[42:44] = struct.pack("!H", in6_chksum(58, IPv6(bytes(raw[:40])), bytes(raw[40:])))
     send(gateway, R1, bytes(raw))
     assert gateway.drops() == {"nd-bad": 1}
+
+
+@pytest.mark.parametrize("kind", [1, 3, 5, 24, 25, 31, 38, 99])
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
+def test_s46_options_of_any_length(start: Start, kind: int, words: int) -> None:
+    """One that is too short or too long for its kind is ignored by itself; nothing behind it is read."""
+    gateway = begin(start)
+    body = b"\x40\xc0" + bytes(4) + IPv6Address(NET).packed * 2 + bytes(4)
+    hear(gateway, Raw((bytes([kind, words]) + body)[:8 * words]))
+    assert default_router(gateway) == R1.local and addresses(gateway) == {}
+    hear(gateway, Raw((bytes([kind, words]) + body)[:8 * words]), prefix(NET2))
+    assert AUTO2 in addresses(gateway)
 
 
 # --- default routers (6.3.4, 6.3.5, 6.3.6) -----------------------------------------------------------------------
