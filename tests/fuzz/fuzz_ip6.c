@@ -179,7 +179,8 @@ static uint32_t make_option(struct input *in, uint8_t *o)
 static uint32_t make_advertisement(struct input *in, uint8_t *f)
 {
 	static const uint8_t all[16] = {0xff, 2, [15] = 1};
-	uint8_t a = input_u8(in), b = input_u8(in), from[16] = {0xfe, 0x80, [15] = (uint8_t)(a & 15)};
+	uint8_t a = input_u8(in), b = input_u8(in),
+	        from[16] = {0xfe, 0x80, [15] = (uint8_t)(a & 15)};
 	uint8_t *l4 = f + IP6;
 	uint32_t n = 16;
 	memset(l4, 0, n);
@@ -362,7 +363,7 @@ static void end(void)
 	check_tables();
 	check_autoconf();
 	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
-	silence(12000000);
+	silence(rig.gw.autoconf.on ? 30000000 : 12000000);
 	check_tables();
 }
 

@@ -202,6 +202,15 @@ def test_s724_an_advertisement_without_address_option(start: Start) -> None:
     assert only(sent, WAN).ip6.dst == FAR6
 
 
+def test_packets_that_wait_for_a_router_that_is_gone(start: Start) -> None:
+    """They are dropped at once."""
+    gateway = begin(start)
+    hear(gateway, source=False)
+    only(of_kind(send(gateway, A6, IPv6(src=A6.ip, dst=FAR6) / UDP(sport=1, dport=2)), NS), WAN)
+    hear(gateway, source=False, lifetime=0)
+    assert gateway.drops() == {"no-route": 1}
+
+
 def test_s725_a_router_that_is_none_any_more(start: Start) -> None:
     """A neighbour advertisement without the router flag."""
     gateway = begin(start)
@@ -364,6 +373,13 @@ def test_s634_mtu(start: Start, mtu: int, then: int) -> None:
         assert error.raw[54] == 2 and struct.unpack("!I", error.raw[58:62])[0] == then
 
 
+def test_s634_no_mtu_above_that_of_the_configuration(start: Start) -> None:
+    gateway = begin(start, "wan.mtu 1400\n")
+    hear(gateway, ICMPv6NDOptMTU(mtu=1401))
+    packet = IPv6(src=A6.ip, dst=FAR6) / UDP(sport=1, dport=2) / bytes(1401 - 48)
+    assert of_kind(send(gateway, A6, packet) + gateway.wait(1), NS, WAN) == [] and gateway.drops() == {"too-big": 1}
+
+
 @pytest.mark.parametrize(("hops", "then"), [(0, 64), (128, 128), (255, 255), (32, 32), (31, 64), (1, 64)])
 def test_s634_hop_limit(start: Start, hops: int, then: int) -> None:
     """Zero says nothing. A value below 32 is not taken."""
@@ -406,6 +422,16 @@ def test_s634_times_that_no_link_needs(start: Start, field: str, value: int) -> 
     assert sent <= 30
     gateway.wait(700)
     assert state_of(gateway, R1.local) != "reachable"
+
+
+@pytest.mark.parametrize("value", [1, 50000, FOREVER])
+def test_s634_packets_do_not_wait_for_long(start: Start, value: int) -> None:
+    """Whatever the retransmission timer is said to be: three solicitations in nine seconds at most."""
+    gateway = begin(start)
+    hear(gateway, source=False, retranstimer=value)
+    send(gateway, A6, IPv6(src=A6.ip, dst=FAR6) / UDP(sport=1, dport=2))
+    gateway.wait(9.5)
+    assert gateway.drops()["no-neighbour"] >= 1
 
 
 # --- too much of it --------------------------------------------------------------------------------------------------

@@ -90,7 +90,9 @@ def test_s54_somebody_has_the_address(start: Start) -> None:
 def test_an_address_of_the_configuration_stays(start: Start) -> None:
     """In the same prefix, even the same address: it has no lifetime."""
     gateway = begin(start, f"wan.address {AUTO}/64\n")
-    hear(gateway, prefix(valid=30, preferred=30))
+    hear(gateway, prefix(valid=30, preferred=5))
+    gateway.wait(10)
+    assert addresses(gateway) == {AUTO: "valid"}
     gateway.wait(60)
     assert addresses(gateway) == {AUTO: "valid"}
 
@@ -117,6 +119,15 @@ def test_s554_an_address_is_deprecated_then_invalid(start: Start) -> None:
     assert addresses(gateway) == {} and of_kind(ping(gateway, AUTO), 129) == []
     log = "\n".join(gateway.lines("log"))
     assert f"wan: address {AUTO} is deprecated" in log and f"wan: address {AUTO} removed" in log
+
+
+def test_s554_the_link_outlives_the_address(start: Start) -> None:
+    gateway = begin(start)
+    hear(gateway, prefix(auto=0, valid=9000), prefix(on_link=0, valid=30, preferred=30))
+    gateway.wait(29)
+    assert AUTO in addresses(gateway)
+    gateway.wait(3)
+    assert addresses(gateway) == {} and f"{NET}/64 wan" in gateway.lines("routes")
 
 
 def test_s553e_preferred_again(start: Start) -> None:
