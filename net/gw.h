@@ -45,6 +45,7 @@ struct gw {
 	struct rng *rng;
 	const struct config *config;
 	const struct forwarder *forwarder;
+	bool ip6;    /* the interfaces have IPv6, but not the WAN of a forwarder with no_wan6 */
 	void *state; /* the forwarder's own */
 	/* The services that run, each at its number (apps/services.h), and their own state. */
 	const struct service *service[SERVICES_MAX];

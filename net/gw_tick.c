@@ -21,7 +21,7 @@ bool gw_tick(struct gw *gw)
 		frag_tick(gw);
 		notice_tick(gw);
 		gw_routers_tick(gw);
-		if (gw->forwarder->ip6) {
+		if (gw->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);
 			ra_tick(gw);

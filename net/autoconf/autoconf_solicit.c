@@ -28,8 +28,7 @@ void autoconf_set_defaults(struct interface *iface, uint32_t mtu)
 
 void autoconf_start(struct gw *gw)
 {
-	const struct forwarder *f = gw->forwarder;
-	if (!f->ip6 || f->no_wan6) {
+	if (!gw->ip6 || gw->forwarder->no_wan6) {
 		log_line("wan.address auto: this application has no IPv6 on the WAN");
 		return;
 	}

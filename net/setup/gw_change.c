@@ -87,7 +87,7 @@ const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const st
 	const char *bad;
 	if (to->addr.is6 != via->is6)
 		return gw_setup_fail("prefix and next hop are of different families");
-	if (gw->forwarder->promiscuous || (via->is6 && !gw->forwarder->ip6))
+	if (gw->forwarder->promiscuous || (via->is6 && !gw->ip6))
 		return gw_setup_fail("there is no IPv%u here", via->is6 ? 6 : 4);
 	bad = via->is6 ? gw_setup_add_route6(gw, "via", to, via)
 	               : gw_setup_add_route4(gw, "via", to, via);

@@ -87,7 +87,7 @@ def addresses(gateway: Gateway) -> dict[str, str]:
     for line in gateway.lines("addresses"):
         words = line.split(" ", 2)
         if words[0] == WAN and "/" in words[1] and not words[1].startswith("fe80"):
-            found[words[1].split("/")[0]] = words[2]
+            found[words[1].split("/")[0]] = "".join(words[2:])
     return found
 
 
