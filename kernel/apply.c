@@ -2,6 +2,7 @@
  * network, and a route may get another router. */
 #include "kernel/apply.h"
 
+#include "net/autoconf/autoconf_solicit.h"
 #include "net/setup/gw_change.h"
 #include "net/setup/net_keys.h"
 
@@ -82,7 +83,9 @@ static const char *change_addresses(struct gw *gw, const struct net_config *c,
 		for (uint32_t i = 0; i < f->n_address && !wrong; i++) {
 			if (has_address(&other->iface[k], &f->address[i]))
 				continue;
-			if (add)
+			if (net_is_auto(&f->address[i]))
+				(add ? autoconf_start : autoconf_stop)(gw);
+			else if (add)
 				wrong = gw_change_add_address(gw, k, &f->address[i]);
 			else
 				gw_change_del_address(gw, k, &f->address[i].addr);

@@ -116,6 +116,8 @@ static const struct command commands[] = {
          shell_list_stats, NULL, false},
         {"interfaces", NULL, "the interfaces: card, carrier, addresses", shell_list_interfaces,
          NULL, false},
+        {"addresses", NULL, "our addresses, and what routers of the WAN advertise",
+         shell_list_addresses, NULL, false},
         {"neighbours", NULL, "the neighbour table", shell_list_neighbours, NULL, false},
         {"sessions", "[ADDRESS]", "the session table; of one address", shell_list_sessions, NULL,
          false},

@@ -6,6 +6,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/x86/cpu.h"
+#include "net/autoconf/autoconf.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
 
@@ -89,6 +90,11 @@ static enum shell_step gw_list(struct shell_list *l, char *buf, size_t size,
 	bool more = show(l->gw, &i, buf, size);
 	l->cursor = i;
 	return more ? SHELL_LINE : SHELL_END;
+}
+
+enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t size)
+{
+	return gw_list(l, buf, size, autoconf_show);
 }
 
 enum shell_step shell_list_neighbours(struct shell_list *l, char *buf, size_t size)

@@ -32,6 +32,7 @@ typedef enum shell_step (*shell_listing)(struct shell_list *l, char *buf, size_t
 /* `stats`: every counter; with an argument those that lines_want_stat chooses. */
 enum shell_step shell_list_stats(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_interfaces(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_neighbours(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_routes(struct shell_list *l, char *buf, size_t size);
 /* Dropped frames: decoded, and as bytes. */

@@ -30,7 +30,9 @@ enum listing { SHOW_SESSIONS, SHOW_TIMINGS };
 struct forwarder {
 	bool promiscuous; /* the interfaces take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
-	bool lan_alone;   /* works without a WAN */
+	/* It has IPv6 only where the configuration has an IPv6 address on some interface. */
+	bool ip6_if_given;
+	bool lan_alone; /* works without a WAN */
 	/* It makes its claims of addresses (route4_claim) again in `changed`, so that an address of
 	 * ours goes before a claim. Where this is not set, a claimed address cannot become ours. */
 	bool claims_again;

@@ -11,6 +11,7 @@
 #include "kernel/lib/rng.h"
 #include "net/service.h"
 #include "net/gw_clock.h"
+#include "net/autoconf/autoconf_state.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
 #include "net/stats/notice_state.h"
@@ -44,6 +45,7 @@ struct gw {
 	struct rng *rng;
 	const struct config *config;
 	const struct forwarder *forwarder;
+	bool ip6;    /* the interfaces have IPv6, but not the WAN of a forwarder with no_wan6 */
 	void *state; /* the forwarder's own */
 	/* The services that run, each at its number (apps/services.h), and their own state. */
 	const struct service *service[SERVICES_MAX];
@@ -68,6 +70,7 @@ struct gw {
 	struct neigh_table neigh;
 	struct frag_table frags;
 	struct ra ra[INTERFACES];
+	struct autoconf autoconf; /* of the WAN */
 
 	struct gw_counts counts;
 	uint64_t tick_us; /* when the timers that run ten times a second are next due */

@@ -89,8 +89,11 @@ static __attribute__((noinline)) bool route6(struct gw *gw, struct pkt *p)
 		ip6_fragment(gw, p, IP6_MTU_MIN);
 		return false;
 	}
-	if (p->out != IF_APP)
+	if (p->out != IF_APP) {
+		if (own && ip6_header(p)->hops == IP6_HOPS)
+			ip6_header(p)->hops = gw->iface[p->out].hops6;
 		return true;
+	}
 	p->flags |= PKT_HAIRPIN;
 	gw_reinject(gw, p, PKT_IF_SELF, FAMILY_IP6);
 	return false;
@@ -105,9 +108,9 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 		return;
 	}
 	struct interface *out = &gw->iface[p->out];
-	if (UNLIKELY(p->len > out->mtu)) {
+	if (UNLIKELY(p->len > out->mtu6)) {
 		if (p->iface == PKT_IF_SELF)
-			ip6_fragment(gw, p, out->mtu);
+			ip6_fragment(gw, p, out->mtu6);
 		else /* ip6_may_forward has told the sender */
 			gw_discard(gw, p, DROP_TOO_BIG);
 		return;

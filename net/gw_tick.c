@@ -1,6 +1,7 @@
 /* Timers of all parts. See gw_tick in gw.h. */
 #include "net/gw.h"
 
+#include "net/autoconf/autoconf.h"
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -20,10 +21,11 @@ bool gw_tick(struct gw *gw)
 		frag_tick(gw);
 		notice_tick(gw);
 		gw_routers_tick(gw);
-		if (gw->forwarder->ip6) {
+		if (gw->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);
 			ra_tick(gw);
+			autoconf_tick(gw);
 		}
 	}
 	gw_wake_at(gw, gw->tick_us);

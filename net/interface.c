@@ -67,19 +67,21 @@ static uint32_t common_bits(const ip6 *a, const ip6 *b)
 
 const ip6 *interface_best6(const struct interface *iface, const ip6 *peer, uint32_t *bits)
 {
-	const ip6 *best = NULL;
+	const struct address6 *best = NULL;
 	for (uint32_t i = 0; i < iface->n_addr6; i++) {
 		const struct address6 *a = &iface->addr6[i];
 		if (a->state != ADDRESS6_VALID ||
 		    ip6_is_link_local(&a->addr) != ip6_is_link_local(peer))
 			continue;
 		uint32_t n = common_bits(&a->addr, peer);
-		if (!best || n > *bits) {
-			best = &a->addr;
+		bool better =
+		        !best || (a->deprecated != best->deprecated ? best->deprecated : n > *bits);
+		if (better) {
+			best = a;
 			*bits = n;
 		}
 	}
-	return best;
+	return best ? &best->addr : NULL;
 }
 
 const ip6 *interface_own6(const struct interface *iface, const ip6 *peer)
@@ -98,6 +100,9 @@ bool interface_on_link6(const struct interface *iface, const ip6 *a)
 		return true;
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		if (addr_in6(a, &iface->addr6[i].addr, iface->addr6[i].len))
+			return !ip6_is_special(a);
+	for (uint32_t i = 0; i < iface->n_on_link6; i++)
+		if (addr_in6(a, &iface->on_link6[i].net, iface->on_link6[i].len))
 			return !ip6_is_special(a);
 	return false;
 }

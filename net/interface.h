@@ -7,8 +7,17 @@
 #include "net/ip6/mld_group.h"
 
 /* Of an interface: the link-local one, those of the configuration, and some that the
- * forwarder makes. */
-#define INTERFACE_ADDRESSES6 (1u + NET_ADDRESSES + 3u)
+ * forwarder makes, or that are made as routers of the WAN advertise. */
+#define INTERFACE_ADDRESSES6 (1u + NET_ADDRESSES + 8u)
+
+/* Prefixes of the link without an address of ours. */
+#define INTERFACE_ON_LINK6 8u
+
+/* RFC 4861 section 10, and the longest times that a router may ask for. */
+#define INTERFACE_REACHABLE_MS      30000u
+#define INTERFACE_REACHABLE_MOST_MS 400000u
+#define INTERFACE_RETRANS_MS        1000u
+#define INTERFACE_RETRANS_MOST_MS   3000u
 
 #define INTERFACES NET_INTERFACES
 
@@ -42,20 +51,33 @@ struct address6 {
 	uint8_t len;
 	uint8_t state;   /* enum address6_state */
 	uint8_t asked;   /* number of solicitations sent for it while tentative */
+	bool deprecated; /* new connections use another one, where there is one (RFC 4862) */
+	bool by_router;  /* made as a router advertised (net/autoconf) */
 	uint32_t due_ms; /* when the next solicitation is due, or the address becomes valid */
+};
+
+/* A prefix whose hosts are on the link, as a router says (RFC 4861 section 6.3.4). */
+struct on_link6 {
+	ip6 net;
+	uint8_t len;
 };
 
 struct interface {
 	const char *name; /* "lan", "wan", "lan2" … */
 	mac address;
-	bool present;   /* it has a card */
-	bool carrier;   /* there is a signal; set by the gateway's caller */
-	uint64_t up_us; /* when the carrier last came up */
-	uint32_t mtu;   /* of IP packets */
+	bool present;                      /* it has a card */
+	bool carrier;                      /* there is a signal; set by the gateway's caller */
+	uint64_t up_us;                    /* when the carrier last came up */
+	uint32_t mtu;                      /* of IP packets */
+	uint32_t mtu6;                     /* of IPv6 packets: no larger */
+	uint8_t hops6;                     /* hop limit of our own packets that leave the link */
+	uint32_t reachable_ms, retrans_ms; /* of its IPv6 neighbours (RFC 4861 section 6.3.2) */
 	struct address4 addr[NET_ADDRESSES];
 	uint32_t n_addr;
 	struct address6 addr6[INTERFACE_ADDRESSES6];
 	uint32_t n_addr6; /* 0: no IPv6 on this interface */
+	struct on_link6 on_link6[INTERFACE_ON_LINK6];
+	uint32_t n_on_link6;
 	struct mld_group group[MLD_GROUPS];
 	uint32_t n_groups;
 	bool mld_v1;               /* there is an MLDv1 router … */
@@ -86,8 +108,9 @@ bool interface_is_broadcast4(const struct interface *iface, ip4 a);
 struct address6 *interface_address6(struct interface *iface, const ip6 *a);
 
 /* The valid address of the interface that has the longest prefix in common with `peer`, of those
- * with its scope (link-local or not); *bits is the length of that prefix. NULL, and *bits as it
- * was, when there is none. */
+ * with its scope (link-local or not); a deprecated one only where there is no other (RFC 6724
+ * section 5, rules 3 and 8). *bits is the length of that prefix. NULL, and *bits as it was, when
+ * there is none. */
 const ip6 *interface_best6(const struct interface *iface, const ip6 *peer, uint32_t *bits);
 
 /* The address for a packet to a neighbour: interface_best6, else the link-local one if it is

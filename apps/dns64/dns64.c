@@ -54,6 +54,7 @@ static bool dns64_tick(struct gw *gw)
 	struct wheel *wheel = dns64_wheel(gw);
 	uint32_t now = dns64_now(gw);
 	bool more = make_room(gw);
+	dns64_server_follow(gw);
 	set_bursts(gw, d);
 	for (uint32_t i = 0; i < TIMERS_PER_TICK; i++) {
 		uint32_t node = wheel_take(wheel, now);

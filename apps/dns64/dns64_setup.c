@@ -107,17 +107,30 @@ static const char *set_skip_names(struct dns64_policy *d, const struct dns64_con
 	return NULL;
 }
 
+static bool has_auto(const struct net_config *net)
+{
+	const struct net_config_interface *wan = &net->iface[NET_WAN];
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (net_is_auto(&wan->address[i]))
+			return true;
+	return false;
+}
+
 static const char *set_servers(struct dns64_servers *s, const struct net_config *net,
                                const struct dns64_config *c)
 {
+	bool expect = false;
 	for (uint32_t i = 0; i < net->n_server; i++) {
-		if (net->server[i].lease) {
-			log_line("nameserver default: there is no DHCP lease");
-			continue;
-		}
-		s->server[s->n++].addr = net->server[i].addr;
+		if (!net->server[i].lease)
+			s->server[s->n++].addr = net->server[i].addr;
+		else if (!has_auto(net))
+			log_line("nameserver default: there is no wan.address auto");
+		else
+			expect = true;
 	}
 	s->n_up = s->n;
+	if (expect)
+		dns64_server_expect(s);
 	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
 	s->attempt_us = min_u32(c->timeout_ms, MAX_ATTEMPT_MS) * 1000;
 	s->n_attempts = c->resend + 1;

@@ -75,6 +75,8 @@ static bool show_sessions(const struct gw *gw, const struct dns64 *d, uint32_t *
 	buf[0] = 0;
 	if (i < d->servers.n) {
 		const struct dns64_server *s = &d->servers.server[i];
+		if (s->absent)
+			return true;
 		fmt(buf, size, "nameserver %s %s asked=%llu answered=%llu rtt-us=%u missed=%u",
 		    addr_text(text, &s->addr), server_state(s), (unsigned long long)s->asked,
 		    (unsigned long long)s->answered, s->srtt_us, s->missed);

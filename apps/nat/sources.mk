@@ -9,6 +9,7 @@ SRC_HOT += apps/nat/nat_open.c
 SRC_HOT += apps/nat/nat_other.c
 SRC_HOT += apps/nat/nat_session.c
 SRC     += apps/nat/nat_show.c
+SRC     += apps/nat/nat_six.c
 SRC_HOT += apps/nat/nat_syn.c
 SRC_HOT += apps/nat/nat_table.c
 SRC_HOT += apps/nat/nat_tcp.c

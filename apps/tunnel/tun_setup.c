@@ -297,7 +297,7 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
 		         gw->iface[IF_WAN].mtu - IP4_MIN);
 	for (uint32_t i = 0; i < wan->n_address; i++)
-		if (wan->address[i].addr.is6)
+		if (wan->address[i].addr.is6 && !net_is_auto(&wan->address[i]))
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
 	reasm_init(gw, &t->reasm);

@@ -78,7 +78,7 @@ enum verdict ip6_forward(struct gw *gw, struct pkt *p);
  * application's tunnels. */
 static inline uint32_t ip6_mtu(const struct gw *gw, const struct pkt *p)
 {
-	return p->out < INTERFACES ? gw->iface[p->out].mtu : gw->app_mtu;
+	return p->out < INTERFACES ? gw->iface[p->out].mtu6 : gw->app_mtu;
 }
 
 /* Writes a header without extension headers for a packet of ours at p->data: lengths from

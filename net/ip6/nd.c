@@ -4,6 +4,8 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "kernel/lib/when.h"
+#include "net/autoconf/autoconf_heard.h"
+#include "net/autoconf/autoconf_table.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
@@ -11,8 +13,7 @@
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
 
-#define RETRANS_MS 1000u /* RFC 4861 section 10 */
-#define SETTLE_MS  1000u /* random wait before the first message on a link */
+#define SETTLE_MS 1000u /* random wait before the first message on a link */
 
 /* --- our messages ------------------------------------------------------------------ */
 
@@ -92,7 +93,8 @@ static void make_valid(struct gw *gw, uint32_t iface, struct address6 *a)
 static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 {
 	static const ip6 unspecified;
-	if (a->state != ADDRESS6_TENTATIVE || !when_come(gw->clock.ms, a->due_ms, RETRANS_MS))
+	if (a->state != ADDRESS6_TENTATIVE ||
+	    !when_come(gw->clock.ms, a->due_ms, INTERFACE_RETRANS_MOST_MS))
 		return;
 	if (a->asked) { /* DupAddrDetectTransmits is 1 */
 		make_valid(gw, iface, a);
@@ -100,7 +102,7 @@ static void tick_address(struct gw *gw, uint32_t iface, struct address6 *a)
 	}
 	ip6 group = mld_solicited(&a->addr);
 	a->asked++;
-	a->due_ms = gw->clock.ms + RETRANS_MS;
+	a->due_ms = gw->clock.ms + gw->iface[iface].retrans_ms;
 	send_nd(gw, iface, ICMP6_NS, &a->addr, 0, 0, &unspecified, &group, NULL);
 }
 
@@ -200,6 +202,8 @@ static enum drop advertisement(struct gw *gw, const struct pkt *p, const struct 
 	}
 	if (own)
 		return conflict(iface, &m->target);
+	if (p->iface == IF_WAN && !(flags & ND_ROUTER))
+		autoconf_table_no_router(&gw->autoconf, &m->target);
 	return neigh_answered6(gw, p->iface, &m->target, target, flags) ? DROP_NONE : DROP_ND_OTHER;
 }
 
@@ -228,5 +232,7 @@ enum drop nd_input(struct gw *gw, struct pkt *p)
 	}
 	if (icmp->type == ICMP6_RS)
 		return ra_solicited(gw, p);
-	return icmp->type == ICMP6_RA ? ra_heard(gw, p) : DROP_ND_OTHER;
+	if (icmp->type != ICMP6_RA)
+		return DROP_ND_OTHER;
+	return p->iface == IF_WAN && gw->autoconf.on ? autoconf_heard(gw, p) : ra_heard(gw, p);
 }

@@ -1,8 +1,7 @@
 /* Neighbour discovery (RFC 4861 section 7) and duplicate address detection (RFC 4862
  * section 5.4). The states of neighbours are in neigh6.c.
  *
- * Not implemented on purpose: redirects (never sent, never followed), proxies, and learning
- * from other routers' advertisements (routes are configured). */
+ * Not implemented on purpose: redirects (never sent, never followed), and proxies. */
 #ifndef NET_IP6_ND_H
 #define NET_IP6_ND_H
 

@@ -137,6 +137,11 @@ bool route6_rebuild(struct route6_table *t, const struct interface *iface)
 		for (uint32_t k = 0; k < iface[i].n_addr6; k++)
 			if (!add_connected(t, &iface[i], i, k))
 				return false;
+	for (uint32_t i = 0; i < INTERFACES; i++)
+		for (uint32_t k = 0; k < iface[i].n_on_link6; k++)
+			if (!insert(t, &iface[i].on_link6[k].net, iface[i].on_link6[k].len, NULL,
+			            NULL, i))
+				return false;
 	if (!add_given(t, iface, false) || !add_given(t, iface, true))
 		return false;
 	for (uint32_t i = 0; i < t->n; i++)

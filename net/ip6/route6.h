@@ -6,9 +6,9 @@
 #include "net/interface.h"
 
 #define ROUTES6_APP   320u /* that a forwarder may add */
-#define ROUTES6_LATER 16u  /* that may be given beside those of the configuration */
+#define ROUTES6_LATER 33u  /* that may be given beside those of the configuration */
 #define ROUTES6_GIVEN (NET_ROUTES + NET_GATEWAYS + ROUTES6_LATER + ROUTES6_APP)
-#define ROUTES6       (ROUTES6_GIVEN + 2u * INTERFACES * INTERFACE_ADDRESSES6)
+#define ROUTES6       (ROUTES6_GIVEN + INTERFACES * (2u * INTERFACE_ADDRESSES6 + INTERFACE_ON_LINK6))
 
 /* A route. Sorted by falling length, so the first match is the longest; words are raw. */
 struct route6 {

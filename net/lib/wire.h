@@ -223,7 +223,16 @@ struct nd_opt_mac {
 _Static_assert(sizeof(struct nd_opt_mac) == 8, "link-layer address option");
 
 enum { ND_OPT_SOURCE = 1, ND_OPT_TARGET = 2, ND_OPT_PREFIX = 3, ND_OPT_MTU = 5 };
-enum { ND_OPT_RDNSS = 25, ND_OPT_DNSSL = 31, ND_OPT_PREF64 = 38 };
+enum { ND_OPT_ROUTE = 24, ND_OPT_RDNSS = 25, ND_OPT_DNSSL = 31, ND_OPT_PREF64 = 38 };
+
+/* Router solicitation (RFC 4861 section 4.1). */
+struct rs_msg {
+	uint8_t type;
+	uint8_t code;
+	be16 sum;
+	be32 reserved;
+};
+_Static_assert(sizeof(struct rs_msg) == 8, "router solicitation");
 
 /* Router advertisement (RFC 4861 section 4.2, RFC 4191 section 2.2) and its options. */
 struct ra_msg {
@@ -260,6 +269,13 @@ struct nd_opt_dns { /* RFC 8106 sections 5.1 and 5.2; addresses or names follow 
 	be16 reserved;
 	be32 lifetime;
 };
+struct nd_opt_route { /* RFC 4191 section 2.3; up to 16 bytes of the prefix follow */
+	uint8_t type;
+	uint8_t len;
+	uint8_t prefix_len;
+	uint8_t flags; /* preference in bits 3 and 4 */
+	be32 lifetime;
+};
 struct nd_opt_pref64 { /* RFC 8781 section 4 */
 	uint8_t type;
 	uint8_t len;
@@ -269,7 +285,7 @@ struct nd_opt_pref64 { /* RFC 8781 section 4 */
 _Static_assert(sizeof(struct nd_opt_prefix) == 32 && sizeof(struct nd_opt_mtu) == 8, "options");
 _Static_assert(sizeof(struct nd_opt_dns) == 8 && sizeof(struct nd_opt_pref64) == 16, "options");
 
-enum { RA_PREF_HIGH = 0x08, RA_PREF_MEDIUM = 0, RA_PREF_LOW = 0x18 };
+enum { RA_PREF_HIGH = 0x08, RA_PREF_MEDIUM = 0, RA_PREF_LOW = 0x18, RA_PREF_RESERVED = 0x10 };
 enum { ND_PREFIX_ON_LINK = 0x80, ND_PREFIX_AUTONOMOUS = 0x40 };
 
 /* MLDv1 messages, and what an MLDv2 query begins with (RFC 2710 section 3, RFC 3810

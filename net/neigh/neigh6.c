@@ -11,14 +11,12 @@
 #include "net/ip6/nd.h"
 #include "net/neigh/neigh.h"
 
-#define REACHABLE_MS 30000u /* on average; RFC 4861 section 10, as the next four */
-#define DELAY_MS     5000u
-#define RETRANS_MS   1000u
-#define ASK_TRIES    3u
-#define PROBE_TRIES  3u
-#define FAILED_MS    3000u         /* no solicitation for this time after three without an answer */
-#define STALE_MS     NEIGH_MOST_MS /* removed when unused for this time */
-#define ASKING_MAX   256u
+#define DELAY_MS    5000u /* RFC 4861 section 10, as the next two */
+#define ASK_TRIES   3u
+#define PROBE_TRIES 3u
+#define FAILED_MS   3000u         /* no solicitation for this time after three without an answer */
+#define STALE_MS    NEIGH_MOST_MS /* removed when unused for this time */
+#define ASKING_MAX  256u
 
 /* Limits of new resolutions: 500 a second in bursts of 64. One sender that causes them gets
  * a quarter of the rate and half of the burst. Neighbours that were known before have the
@@ -44,7 +42,7 @@ static struct neigh *take6(struct gw *gw, uint32_t iface, const ip6 *addr)
 static void ask(struct gw *gw, struct neigh *n)
 {
 	n->tries++;
-	n->next_ms = gw->clock.ms + RETRANS_MS;
+	n->next_ms = gw->clock.ms + gw->iface[n->iface].retrans_ms;
 	nd_ask(gw, n->iface, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
@@ -207,7 +205,8 @@ static void set_reachable(struct gw *gw, struct neigh *n)
 	neigh_set_state(gw, n, NEIGH_REACHABLE);
 	note_known(&gw->neigh, n);
 	n->confirmed_ms = gw->clock.ms;
-	n->next_ms = gw->clock.ms + REACHABLE_MS / 2 + rng_below(gw->rng, REACHABLE_MS);
+	uint32_t average_ms = gw->iface[n->iface].reachable_ms;
+	n->next_ms = gw->clock.ms + average_ms / 2 + rng_below(gw->rng, average_ms);
 }
 
 static void set_stale(struct gw *gw, struct neigh *n)

@@ -29,7 +29,7 @@ static const char *cannot4(const struct gw *gw, ip4 to)
 static const char *cannot6(const struct gw *gw, const ip6 *to)
 {
 	const struct route6 *r = route6_for(&gw->routes6, to);
-	if (!gw->forwarder->ip6)
+	if (!gw->ip6)
 		return "cannot be reached: the application has no IPv6";
 	if (ip6_is_special(to))
 		return "is not the address of a host on a network of ours or beyond";

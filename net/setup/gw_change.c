@@ -24,8 +24,8 @@ void gw_change_inform(struct gw *gw)
 	gw_wake_at(gw, gw->clock.us);
 }
 
-/* Something is gone: packets that wait for a neighbour may have its address, or another way now. */
-static void inform_of_loss(struct gw *gw)
+/* Packets that wait for a neighbour may have the address that is gone, or another way now. */
+void gw_change_inform_of_loss(struct gw *gw)
 {
 	gw_change_inform(gw);
 	for (uint32_t i = 0; i < gw->n_iface; i++)
@@ -77,7 +77,7 @@ const char *gw_change_del_address(struct gw *gw, uint32_t iface, const struct ad
 		gw_setup_del_address4(gw, iface, own->v4);
 	log_line("%s: address %s removed", gw->iface[iface].name, addr_text(text, own));
 	frag_forget_all(gw);
-	inform_of_loss(gw);
+	gw_change_inform_of_loss(gw);
 	return NULL;
 }
 
@@ -87,7 +87,7 @@ const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const st
 	const char *bad;
 	if (to->addr.is6 != via->is6)
 		return gw_setup_fail("prefix and next hop are of different families");
-	if (gw->forwarder->promiscuous || (via->is6 && !gw->forwarder->ip6))
+	if (gw->forwarder->promiscuous || (via->is6 && !gw->ip6))
 		return gw_setup_fail("there is no IPv%u here", via->is6 ? 6 : 4);
 	bad = via->is6 ? gw_setup_add_route6(gw, "via", to, via)
 	               : gw_setup_add_route4(gw, "via", to, via);
@@ -111,6 +111,33 @@ const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const st
 	if (!had)
 		return gw_setup_fail("there is no such route to %s", addr_prefix_text(text, to));
 	log_line("route %s removed", addr_prefix_text(text, to));
-	inform_of_loss(gw);
+	gw_change_inform_of_loss(gw);
 	return NULL;
+}
+
+/* --- as routers advertise --------------------------------------------------------------- */
+
+bool gw_change_add_hop6(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, const ip6 *via)
+{
+	return route6_add_hop(&gw->routes6, gw->iface, net, len, via, iface);
+}
+
+void gw_change_del_hop6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via)
+{
+	route6_del(&gw->routes6, gw->iface, net, len, via);
+}
+
+bool gw_change_set_on_link6(struct gw *gw, uint32_t iface, const struct on_link6 *list, uint32_t n)
+{
+	struct interface *at = &gw->iface[iface];
+	bool same = n == at->n_on_link6;
+	for (uint32_t i = 0; same && i < n; i++)
+		same = list[i].len == at->on_link6[i].len &&
+		       ip6_eq(&list[i].net, &at->on_link6[i].net);
+	if (same)
+		return false;
+	memcpy(at->on_link6, list, n * sizeof *list);
+	at->n_on_link6 = n;
+	(void)!route6_rebuild(&gw->routes6, gw->iface); /* the table has room for all of them */
+	return true;
 }

@@ -25,6 +25,18 @@ const char *gw_change_add_route(struct gw *gw, const struct prefix *to, const st
  * NULL. */
 const char *gw_change_del_route(struct gw *gw, const struct prefix *to, const struct addr *via);
 
+/* As gw_change_add_route and gw_change_del_route, for a route that a router of an interface
+ * advertised: its next hop is link-local. These two and the next inform nobody;
+ * gw_change_inform_of_loss does so when all of them are made. False when there are too many
+ * routes. */
+bool gw_change_add_hop6(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len,
+                        const ip6 *via) MUST_USE;
+void gw_change_del_hop6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via);
+
+/* Sets the prefixes of an interface whose hosts are on the link, beside the networks of our
+ * addresses; INTERFACE_ON_LINK6 at most. True when they were others. */
+bool gw_change_set_on_link6(struct gw *gw, uint32_t iface, const struct on_link6 *list, uint32_t n);
+
 /* Carries out a change in words, as the console takes it: `address add|del INTERFACE
  * ADDRESS/LENGTH` (interface and address in either order; `del` needs no length) or `route add|del
  * PREFIX [via ADDRESS]` (`default`: all of the family of the next hop). Gives NULL, or what is
@@ -34,5 +46,8 @@ const char *gw_change_text(struct gw *gw, const char *text);
 /* Begins a new generation and informs all parts: an address or a route has changed. The functions
  * above do it themselves. */
 void gw_change_inform(struct gw *gw);
+
+/* As gw_change_inform; something is gone, or packets that wait may have another way now. */
+void gw_change_inform_of_loss(struct gw *gw);
 
 #endif

@@ -94,7 +94,7 @@ static bool watch6(struct gw *gw)
 void gw_routers_tick(struct gw *gw)
 {
 	bool changed = watch4(gw);
-	if (gw->forwarder->ip6)
+	if (gw->ip6)
 		changed |= watch6(gw);
 	if (changed)
 		gw_change_inform(gw);

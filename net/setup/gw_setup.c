@@ -4,6 +4,7 @@
 #include "net/setup/gw_setup.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/autoconf/autoconf_solicit.h"
 #include "net/client.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
@@ -37,6 +38,26 @@ static const char *start_services(struct gw *gw)
 	return NULL;
 }
 
+/* True when the configuration has an IPv6 address for an interface. */
+static bool has_own6(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const struct net_config_interface *c = &net_config(gw->config)->iface[i];
+		for (uint32_t k = 0; k < c->n_address; k++)
+			if (c->address[k].addr.is6)
+				return true;
+	}
+	return false;
+}
+
+static void start_autoconf(struct gw *gw)
+{
+	const struct net_config_interface *wan = &net_config(gw->config)->iface[NET_WAN];
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (net_is_auto(&wan->address[i]))
+			autoconf_start(gw);
+}
+
 const char *gw_init(struct gw *gw)
 {
 	gw->ids.mul = rng_u32(gw->rng) | 1;
@@ -44,6 +65,7 @@ const char *gw_init(struct gw *gw)
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
 	gw->n_iface = net_interfaces(gw->config);
+	gw->ip6 = gw->forwarder->ip6 && (!gw->forwarder->ip6_if_given || has_own6(gw));
 	frag_init(gw);
 	gw->changes = 1;
 	neigh_init(gw);
@@ -51,7 +73,7 @@ const char *gw_init(struct gw *gw)
 	for (uint32_t i = 0; i < gw->n_iface && !bad; i++) {
 		const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 		gw->iface[i].name = net_interface_name[i];
-		gw->iface[i].mtu = c->has_mtu ? c->mtu : NET_MTU;
+		autoconf_set_defaults(&gw->iface[i], c->has_mtu ? c->mtu : NET_MTU);
 		bad = gw_setup_iface4(gw, i);
 		if (!bad && gw_has_ip6(gw, i))
 			bad = gw_setup_iface6(gw, i);
@@ -60,10 +82,12 @@ const char *gw_init(struct gw *gw)
 		bad = gw_setup_routes4(gw);
 	if (!bad)
 		bad = gw_setup_neighbours4(gw);
-	if (!bad && gw->forwarder->ip6)
+	if (!bad && gw->ip6)
 		bad = gw_setup_routes6(gw);
-	if (!bad && gw->forwarder->ip6)
+	if (!bad && gw->ip6)
 		bad = gw_setup_neighbours6(gw);
+	if (!bad)
+		start_autoconf(gw);
 	if (!bad)
 		bad = gw->forwarder->init(gw);
 	return bad ? bad : start_services(gw);
@@ -76,9 +100,10 @@ void gw_carrier_up(struct gw *gw, uint32_t iface)
 		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
 		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
-	if (gw->forwarder->ip6) {
+	if (gw->ip6) {
 		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);
+		autoconf_carrier_up(gw, iface);
 	}
 }
 

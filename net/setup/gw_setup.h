@@ -28,7 +28,7 @@ const char *gw_setup_neighbours4(struct gw *gw);
 /* True when interface i has IPv6 at all. */
 static inline bool gw_has_ip6(const struct gw *gw, uint32_t i)
 {
-	return gw->forwarder->ip6 && !(i == IF_WAN && gw->forwarder->no_wan6);
+	return gw->ip6 && !(i == IF_WAN && gw->forwarder->no_wan6);
 }
 
 /* Adds the IPv6 addresses of interface i: the link-local one and those of the configuration. Gives

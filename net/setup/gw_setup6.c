@@ -135,7 +135,7 @@ const char *gw_setup_iface6(struct gw *gw, uint32_t i)
 	const char *bad = gw_add_address6(gw, i, &own, 64);
 	mld_join(gw, i, &mld_all_routers);
 	for (uint32_t k = 0; k < c->n_address && !bad; k++)
-		if (c->address[k].addr.is6)
+		if (c->address[k].addr.is6 && !net_is_auto(&c->address[k]))
 			bad = gw_add_address6(gw, i, &c->address[k].addr.v6, c->address[k].len);
 	return bad;
 }

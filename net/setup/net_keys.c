@@ -147,6 +147,23 @@ static bool parse_own(const struct config_source *s, struct slice text, void *ou
 	return true;
 }
 
+/* On the WAN, also the word `auto`. */
+static bool parse_own_wan(const struct config_source *s, struct slice text, void *out)
+{
+	struct prefix *p = out;
+	if (!config_word_is(text, "auto"))
+		return parse_own(s, text, out);
+	*p = (struct prefix){.addr = {.is6 = true}};
+	return true;
+}
+
+static bool print_own_wan(const struct config_key *key, const void *value, char *buf, size_t room)
+{
+	if (net_is_auto(value))
+		return fmt(buf, room, "auto") > 0;
+	return config_print_prefix(key, value, buf, room);
+}
+
 /* --- routes, neighbours, servers ----------------------------------------------------- */
 
 /* Sets the bits behind the length of a prefix to zero, with a line in the log. */
@@ -255,6 +272,9 @@ static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse
                                                    "nic0, nic1, ... or MAC address");
 static const struct config_type own =
         CONFIG_TYPE(struct prefix, parse_own, config_print_prefix, "ADDRESS/LENGTH, IPv4 or IPv6");
+static const struct config_type own_wan =
+        CONFIG_TYPE(struct prefix, parse_own_wan, print_own_wan,
+                    "ADDRESS/LENGTH, IPv4 or IPv6, or auto: as routers advertise it (IPv6)");
 static const struct config_type route =
         CONFIG_TYPE(struct net_config_route, parse_route, print_route, "PREFIX via ADDRESS");
 static const struct config_type neighbour =
@@ -291,7 +311,7 @@ static const struct config_key key[] = {
 	{"wan", &card, "nic1", CARD(NET_WAN), CARD_ABOUT},
 	{"lan.address", &own, NULL, ADDRESSES(NET_LAN), ADDRESS_ABOUT,
 	 .without = "none; all applications but a bridge need one"},
-	{"wan.address", &own, NULL, ADDRESSES(NET_WAN), ADDRESS_ABOUT,
+	{"wan.address", &own_wan, NULL, ADDRESSES(NET_WAN), ADDRESS_ABOUT,
 	 .without = "none; all forwarders but a bridge need one"},
 	{"lan.mtu", &config_number, "1500", MTU(NET_LAN), MTU_ABOUT},
 	{"wan.mtu", &config_number, "1500", MTU(NET_WAN), MTU_ABOUT},

@@ -69,6 +69,13 @@ struct net_config {
 
 extern const struct config_section net_section;
 
+/* True for the word `auto` in wan.address: addresses as routers advertise them (net/autoconf). It
+ * stands in the list as an IPv6 prefix of no bits, which no address of ours can have. */
+static inline bool net_is_auto(const struct prefix *p)
+{
+	return p->addr.is6 && p->len == 0;
+}
+
 /* The values in force; they live as long as *c. */
 static inline const struct net_config *net_config(const struct config *c)
 {

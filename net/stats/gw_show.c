@@ -3,6 +3,7 @@
 #include "net/gw.h"
 
 #include "kernel/lib/fmt.h"
+#include "net/autoconf/autoconf.h"
 #include "net/stats/count.h"
 #include "net/stats/drop_text.h"
 #include "net/tcp/tcp.h"
@@ -69,7 +70,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		return true;
 	}
 	i -= gw->n_iface * 4;
-	if (count_show(gw, &counts, &i, buf, size))
+	if (count_show(gw, &counts, &i, buf, size) ||
+	    count_show(gw, &autoconf_counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
 		fmt(buf, size, "drop{reason=\"%s\"} %llu", drop_label((enum drop)(i + 1)),
@@ -100,7 +102,8 @@ bool gw_show_fill(const struct gw *gw, uint32_t i, struct count_fill *out)
 			if (gw->service[n]->counts[k] &&
 			    count_fill(gw, gw->service[n]->counts[k], &i, out))
 				return true;
-	return count_fill(gw, &tcp_counts, &i, out) || count_fill(gw, &counts, &i, out);
+	return count_fill(gw, &tcp_counts, &i, out) || count_fill(gw, &counts, &i, out) ||
+	       count_fill(gw, &autoconf_counts, &i, out);
 }
 
 /* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it
@@ -148,9 +151,10 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 		n += fmt(buf + n, size - n, "%s%s/%u", n ? " " : "",
 		         fmt_ip4(text, iface->addr[i].addr), iface->addr[i].len);
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		n += fmt(buf + n, size - n, "%s%s/%u%s", n ? " " : "",
+		n += fmt(buf + n, size - n, "%s%s/%u%s%s", n ? " " : "",
 		         fmt_ip6(text, &iface->addr6[i].addr), iface->addr6[i].len,
-		         state[iface->addr6[i].state]);
+		         state[iface->addr6[i].state],
+		         iface->addr6[i].deprecated ? "(deprecated)" : "");
 	return n;
 }
 

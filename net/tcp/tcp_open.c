@@ -7,9 +7,9 @@
 
 /* --- segment sizes ---------------------------------------------------------------------------- */
 
-static uint32_t link_mtu(const struct gw *gw, uint32_t iface)
+static uint32_t link_mtu6(const struct gw *gw, uint32_t iface)
 {
-	return iface < INTERFACES ? gw->iface[iface].mtu : IP6_MTU_MIN;
+	return iface < INTERFACES ? gw->iface[iface].mtu6 : IP6_MTU_MIN;
 }
 
 uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_us)
@@ -18,16 +18,16 @@ uint32_t tcp_path_mss(const struct gw *gw, const struct udp_ends *ends, bool to_
 	const uint32_t head6 = IP6_MIN + sizeof(struct tcp_hdr);
 	if (!ends->remote.is6) {
 		const struct route4 *r = route4_for(&gw->routes4, ends->remote.v4);
-		return link_mtu(gw, r ? r->iface : IF_LAN) - head4;
+		return gw->iface[r && r->iface < INTERFACES ? r->iface : IF_LAN].mtu - head4;
 	}
 	if (ip6_is_link_local(&ends->remote.v6))
-		return link_mtu(gw, ends->iface) - head6;
+		return link_mtu6(gw, ends->iface) - head6;
 	const struct route6 *r = route6_for(&gw->routes6, &ends->remote.v6);
 	/* Beyond the link the gateway sends nothing longer than every path carries (RFC
 	 * 8201 section 4). */
 	if (!r || (!to_us && (r->hop != 0 || r->iface >= INTERFACES)))
 		return IP6_MTU_MIN - head6;
-	return link_mtu(gw, r->iface) - head6;
+	return link_mtu6(gw, r->iface) - head6;
 }
 
 void tcp_set_mss(const struct gw *gw, struct tcp_conn *c, uint32_t peer_mss)

@@ -44,7 +44,7 @@ static bool find6(const struct gw *gw, struct udp_path *w)
 	w->head = IP6_MIN;
 	w->ip6 = (struct ip6_hdr){.first = be32_of(0x60000000u),
 	                          .next = PROTO_UDP,
-	                          .hops = IP6_HOPS,
+	                          .hops = gw->iface[r->iface].hops6,
 	                          .from = *own,
 	                          .to = *to};
 	return true;

@@ -47,12 +47,15 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 
 static void start(uint8_t choice)
 {
-	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n";
+	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n",
+	                  host[] = "wan.address auto\n";
 	configure(config, sizeof config - 1);
 	if (choice & 8)
 		configure(small, sizeof small - 1);
 	if (choice & 16)
 		configure(off, sizeof off - 1);
+	if (choice & 64)
+		configure(host, sizeof host - 1);
 	start_app("route6", choice & 32 ? 12 : 64);
 	if (choice & 1)
 		rig_advance(&rig, 4000000); /* the addresses are in use */
@@ -128,6 +131,71 @@ static uint32_t make_message(struct input *in, uint8_t *f, uint32_t iface)
 	return frame6_ip(f, mac_of(iface), from, to, mld ? 0 : 58, mld ? 1 : 255, n);
 }
 
+static const uint32_t lifetime[] = {0, 1, 60, 7200, 7201, 90000, UINT32_MAX - 1, UINT32_MAX};
+
+static void put32(uint8_t *to, uint32_t v)
+{
+	to[0] = (uint8_t)(v >> 24);
+	to[1] = (uint8_t)(v >> 16);
+	to[2] = (uint8_t)(v >> 8);
+	to[3] = (uint8_t)v;
+}
+
+/* One option of a router advertisement; gives its length. */
+static uint32_t make_option(struct input *in, uint8_t *o)
+{
+	static const uint8_t type[] = {3, 3, 24, 25, 38, 5, 31, 1};
+	static const uint8_t length[] = {4, 4, 3, 3, 2, 1, 2, 1};
+	static const uint8_t bits[] = {64, 64, 48, 0, 128, 127, 60, 96};
+	uint8_t kind = input_u8(in), what = input_u8(in), net = input_u8(in);
+	uint32_t n = length[kind & 7];
+	if (kind & 64) /* another length, perhaps a wrong one */
+		n = max_u32(what & 7, 1);
+	memset(o, 0, 8 * 8);
+	o[0] = type[kind & 7];
+	o[1] = (uint8_t)n;
+	o[2] = bits[kind >> 3 & 7];
+	o[3] = (uint8_t)(what & 0xd8);
+	put32(o + 4, lifetime[what & 7]);
+	if (o[0] == 3) {
+		put32(o + 8, lifetime[what >> 3 & 7]);
+		address(net, IF_WAN, o + 16);
+		o[16 + 6] = (uint8_t)(net & 3); /* several prefixes of the WAN, and more */
+	} else if (o[0] == 38) {
+		o[2] = (uint8_t)(net << 2);
+		o[3] = (uint8_t)(what & 15);
+		address(net, IF_WAN, o + 4);
+	} else if (o[0] == 5) {
+		put32(o + 4, net * 8u);
+	} else if (o[0] == 1) {
+		memset(o + 2, 0x52 + (what & 1), 6);
+	} else {
+		address(net, IF_WAN, o + 8);
+	}
+	return n * 8;
+}
+
+/* A router advertisement as routers of the WAN send it, almost valid. */
+static uint32_t make_advertisement(struct input *in, uint8_t *f)
+{
+	static const uint8_t all[16] = {0xff, 2, [15] = 1};
+	uint8_t a = input_u8(in), b = input_u8(in),
+	        from[16] = {0xfe, 0x80, [15] = (uint8_t)(a & 15)};
+	uint8_t *l4 = f + IP6;
+	uint32_t n = 16;
+	memset(l4, 0, n);
+	l4[0] = 134;
+	l4[4] = b;
+	l4[5] = (uint8_t)(a & 0xd8);
+	l4[6] = b & 1 ? 7 : 0; /* lifetime of half an hour, of some seconds, or none */
+	l4[7] = (uint8_t)(b & 6);
+	put32(l4 + 8, lifetime[b >> 2 & 7]);
+	put32(l4 + 12, lifetime[b >> 5 & 7]);
+	for (uint32_t i = a >> 4 & 7; i > 0; i--)
+		n += make_option(in, l4 + n);
+	return frame6_ip(f, mac_of(IF_WAN), from, all, 58, 255, n);
+}
+
 /* Encapsulates an IPv6 frame as the far end of the tunnel does. */
 static uint32_t wrap(uint8_t *f, uint32_t len)
 {
@@ -158,8 +226,14 @@ static void frame(struct input *in, uint8_t op)
 	case 1:
 		len = make_packet(in, f, iface);
 		break;
-	case 2:
 	case 4:
+		if (rig.gw.autoconf.on && iface == IF_WAN) {
+			len = make_advertisement(in, f);
+			break;
+		}
+		len = make_message(in, f, iface);
+		break;
+	case 2:
 		len = make_message(in, f, iface);
 		break;
 	case 3:
@@ -262,11 +336,34 @@ static void check_tables(void)
 			fail("too many groups", NULL, 0);
 }
 
+/* What routers of the WAN advertised stays within its bounds, and what follows from it is there. */
+static void check_autoconf(void)
+{
+	const struct autoconf *a = &rig.gw.autoconf;
+	const struct interface *wan = &rig.gw.iface[IF_WAN];
+	uint32_t made = 0;
+	if (a->n_routers > AUTOCONF_ROUTERS || a->n_prefixes > AUTOCONF_PREFIXES ||
+	    a->n_routes > AUTOCONF_ROUTES || a->n_servers > AUTOCONF_SERVERS ||
+	    a->n_pref64 > AUTOCONF_PREF64 || a->n_hops > ARRAY_SIZE(a->hop))
+		fail("more is known than there is room for", NULL, 0);
+	for (uint32_t i = 0; i < a->n_hops; i++)
+		if (!route6_has(&rig.gw.routes6, &a->hop[i].net, a->hop[i].len, &a->hop[i].via))
+			fail("a route that was advertised is missing", NULL, 0);
+	for (uint32_t i = 0; i < wan->n_addr6; i++)
+		made += wan->addr6[i].by_router;
+	if (made > AUTOCONF_PREFIXES)
+		fail("more addresses than prefixes", NULL, 0);
+	if (wan->mtu6 < 1280 || wan->mtu6 > wan->mtu || wan->hops6 < 32 ||
+	    wan->reachable_ms < 1000 || wan->retrans_ms < 100)
+		fail("a router set a value that it may not", NULL, 0);
+}
+
 static void end(void)
 {
 	check_tables();
+	check_autoconf();
 	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
-	silence(12000000);
+	silence(rig.gw.autoconf.on ? 30000000 : 12000000);
 	check_tables();
 }
 
@@ -274,7 +371,7 @@ static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	change = change_own;
-	begin(input_u8(&in) & 63, 4u << 20, start, seen);
+	begin(input_u8(&in) & 127, 4u << 20, start, seen);
 	play(&in, frame);
 	end();
 }

@@ -11,7 +11,7 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces drops drops-raw log print
+ *   stats sessions timings neighbours routes interfaces addresses drops drops-raw log print
  *   ping ADDRESS, traceroute ADDRESS   a run begins
  *   probe                      its lines up to where it waits
  *   stop                       the machine is about to stop
@@ -29,6 +29,7 @@
 #include "apps/tunnel/tun_keys.h"
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
+#include "net/autoconf/autoconf.h"
 #include "net/probe/probe.h"
 #include "net/ra/ra.h"
 #include "net/setup/gw_change.h"
@@ -232,15 +233,11 @@ static bool do_list(const char *command)
 		const char *name;
 		lister list;
 	} table[] = {
-	        {"stats", gw_show_stats},
-	        {"sessions", gw_show_sessions},
-	        {"timings", gw_show_timings},
-	        {"neighbours", gw_show_neighbours},
-	        {"routes", gw_show_routes},
-	        {"interfaces", list_interfaces},
-	        {"drops", gw_show_drops},
-	        {"print", list_config},
-	        {"log", list_log},
+	        {"stats", gw_show_stats},         {"sessions", gw_show_sessions},
+	        {"timings", gw_show_timings},     {"neighbours", gw_show_neighbours},
+	        {"routes", gw_show_routes},       {"interfaces", list_interfaces},
+	        {"addresses", autoconf_show},     {"drops", gw_show_drops},
+	        {"print", list_config},           {"log", list_log},
 	        {"drops-raw", gw_show_drops_raw},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {

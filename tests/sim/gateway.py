@@ -150,6 +150,8 @@ class Gateway:
             self.ports.append(port)
         if port in PORT_MAC and name == "mtu":
             self.mtu[port] = int(words[1])
+        if words[1] == "auto":
+            return
         if port in PORT_MAC and name == "address":
             self.networks[port].append(ip_network(words[1], strict=False))
         if words[0] == "route":

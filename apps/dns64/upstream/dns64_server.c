@@ -3,6 +3,7 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/gw_address.h"
 
 #define FIRST_WAIT_US 376000u  /* before a server's first answer */
 #define LEAST_WAIT_US 250000u  /* the server may have to ask other servers first */
@@ -25,10 +26,14 @@ static uint32_t choose(struct gw *gw, struct dns64_servers *all, uint32_t wanted
 uint32_t dns64_server_choose(struct gw *gw, uint32_t tried)
 {
 	struct dns64_servers *all = dns64_servers_of(gw);
-	uint32_t mask = (1u << all->n) - 1, up = 0;
+	uint32_t mask = (1u << all->n) - 1, up = 0, absent = 0;
 	_Static_assert(NET_SERVERS < 32, "a bit each");
 	for (uint32_t i = 0; i < all->n; i++)
 		up |= (uint32_t)!all->server[i].down << i;
+	for (uint32_t i = 0; i < all->n; i++)
+		absent |= (uint32_t)all->server[i].absent << i;
+	if (absent != mask)
+		mask &= ~absent;
 	if (up & ~tried)
 		return choose(gw, all, up & ~tried);
 	if (up)
@@ -78,6 +83,79 @@ static void log_server(const struct dns64_server *s, const char *what)
 	char text[FMT_IP6];
 	log_line("nameserver %s %s", addr_text(text, &s->addr), what);
 }
+
+/* --- servers that routers name ------------------------------------------------------------------
+ */
+
+/* A place without a server: it is never probed, and chosen only when there is no server at all. */
+static void make_absent(struct dns64_server *s)
+{
+	*s = (struct dns64_server){.addr = {.is6 = true},
+	                           .by_router = true,
+	                           .absent = true,
+	                           .down = true,
+	                           .probe_us = UINT64_MAX};
+}
+
+void dns64_server_expect(struct dns64_servers *all)
+{
+	for (uint32_t i = 0; i < AUTOCONF_SERVERS && all->n < NET_SERVERS; i++)
+		make_absent(&all->server[all->n++]);
+}
+
+static bool is_named(const struct gw *gw, const ip6 *a)
+{
+	for (uint32_t i = 0; i < gw->autoconf.n_servers; i++)
+		if (ip6_eq(&gw->autoconf.server[i].addr, a))
+			return true;
+	return false;
+}
+
+static bool is_known(const struct dns64_servers *all, const ip6 *a)
+{
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->server[i].addr.is6 && ip6_eq(&all->server[i].addr.v6, a))
+			return true;
+	return false;
+}
+
+/* Gives a server a free place; where there is none it is not used. */
+static void enter(struct dns64_servers *all, const ip6 *a)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct dns64_server *s = &all->server[i];
+		if (!s->absent)
+			continue;
+		*s = (struct dns64_server){.addr = {.is6 = true, .v6 = *a}, .by_router = true};
+		all->n_up++;
+		log_server(s, "is named by a router");
+		return;
+	}
+}
+
+void dns64_server_follow(struct gw *gw)
+{
+	struct dns64_servers *all = dns64_servers_of(gw);
+	const struct autoconf *a = &gw->autoconf;
+	if (LIKELY(all->followed == a->servers_changed))
+		return;
+	all->followed = a->servers_changed;
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct dns64_server *s = &all->server[i];
+		if (!s->by_router || s->absent || is_named(gw, &s->addr.v6))
+			continue;
+		log_server(s, "is no longer named by a router");
+		all->n_up -= !s->down;
+		make_absent(s);
+	}
+	for (uint32_t i = 0; i < a->n_servers; i++)
+		if (!is_known(all, &a->server[i].addr) &&
+		    !gw_address6(gw, IF_WAN, &a->server[i].addr))
+			enter(all, &a->server[i].addr);
+}
+
+/* --- answers and silence
+ * -------------------------------------------------------------------------- */
 
 void dns64_server_answered(struct gw *gw, uint32_t server, uint32_t rtt_us)
 {

@@ -14,11 +14,32 @@ from pathlib import Path
 
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import (
-    ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6MLQuery2, ICMPv6MLReport, ICMPv6MLReport2,
-    ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_Redirect,
-    ICMPv6ND_RS, ICMPv6NDOptDstLLAddr, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr,
-    ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt,
-    IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, Pad1, PadN, RouterAlert,
+    ICMPv6EchoRequest,
+    ICMPv6MLQuery,
+    ICMPv6MLQuery2,
+    ICMPv6MLReport,
+    ICMPv6MLReport2,
+    ICMPv6ND_NA,
+    ICMPv6ND_NS,
+    ICMPv6ND_RA,
+    ICMPv6ND_Redirect,
+    ICMPv6ND_RS,
+    ICMPv6NDOptDstLLAddr,
+    ICMPv6NDOptMTU,
+    ICMPv6NDOptPREF64,
+    ICMPv6NDOptPrefixInfo,
+    ICMPv6NDOptRDNSS,
+    ICMPv6NDOptRouteInfo,
+    ICMPv6NDOptSrcLLAddr,
+    ICMPv6Unknown,
+    IPv6,
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+    Pad1,
+    PadN,
+    RouterAlert,
 )
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
@@ -27,7 +48,7 @@ LAN, WAN, TUNNEL = 0, 128, 32
 PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
 HOST_MAC = "52:52:52:52:52:52"
 OWN, HOST, FAR, LOCAL = "2001:db8:1::1", "2001:db8:1::10", "2001:db8:f::1", "fe80::10"
-READY, FRESH, NO_RA, FEW = 1, 0, 16, 32  # configurations
+READY, FRESH, NO_RA, FEW, AUTO = 1, 0, 16, 32, 64  # configurations
 
 
 def raw(port: int, packet: Packet, to: str | None = None) -> bytes:
@@ -141,6 +162,38 @@ def neighbours() -> list[bytes]:
     return found
 
 
+def routers() -> list[bytes]:
+    """Routers of the WAN that advertise: each option, ends, a flood, addresses that somebody has."""
+    def told(*options: Packet, router: int = 1, lifetime: int = 1800, **fields: int) -> bytes:
+        packet = IPv6(src=f"fe80::{router:x}", dst="ff02::1", hlim=255) / ICMPv6ND_RA(routerlifetime=lifetime, **fields)
+        for option in (ICMPv6NDOptSrcLLAddr(lladdr=HOST_MAC), *options):
+            packet /= option
+        return raw(WAN, packet, "33:33:00:00:00:01")
+
+    def net(number: int, valid: int = 9000, **flags: int) -> Packet:
+        return ICMPv6NDOptPrefixInfo(prefix=f"2001:db8:{number:x}::", prefixlen=64, validlifetime=valid,
+                                     preferredlifetime=valid // 2, **flags)
+
+    options = [ICMPv6NDOptRDNSS(dns=["2001:db8:f::53", "2001:db8:f::54"], lifetime=60), ICMPv6NDOptMTU(mtu=1400),
+               ICMPv6NDOptPREF64(scaledlifetime=9, prefix="64:ff9b::"),
+               ICMPv6NDOptRouteInfo(prefix="2001:db8:77::", plen=48, len=2, rtlifetime=60),
+               ICMPv6NDOptRouteInfo(prefix="::", plen=0, len=1, rtlifetime=60, prf=1), net(1), net(2)]
+    ours = "2001:db8:20::ff:fe00:2"
+    taken = IPv6(src=ours, dst="ff02::1", hlim=255) / ICMPv6ND_NA(tgt=ours, S=0, R=0)
+    gone = IPv6(src="fe80::1", dst="fe80::ff:fe00:2", hlim=255) / ICMPv6ND_NA(tgt="fe80::1", S=1, R=0)
+    out = packet(LAN, 0, 0x80, 0x22)
+    ends = told(net(0x20, 1), lifetime=3) + wait(2) + out + told(net(0x20, 0), lifetime=0) + wait(4)
+    made = bytes([WAN | 4, 0x71, 1, 0, 0, 8, 2, 0x22, 3, 4, 0, 9, 5, 0, 0xa0, 6, 3, 0, 0, 7, 1, 0]) + wait(1)
+    return [
+        told(net(0x20), *options) + wait(3) + out + answer(WAN) + wait(1) + told(*options, chlim=128, reachabletime=9,
+                                                                                 retranstimer=9) + out + wait(5),
+        b"".join(told(net(0x30 + n), router=n) for n in range(12)) + wait(6.5) + out + answer(WAN) + wait(6.5),
+        told(net(0x20)) + wait(0.2) + raw(WAN, taken, "33:33:00:00:00:01") + wait(3) + out,
+        told(net(0x20)) + told(router=2) + wait(4) + answer(WAN) + wait(6) + raw(WAN, gone) + wait(1) + out,
+        ends, ends * 3, made, made * 9, link(WAN, False) + told(net(0x20)) + link(WAN, True) + wait(5),
+    ]
+
+
 def stories() -> list[bytes]:
     """The scenarios without the first octet, which chooses the configuration."""
     out = IPv6(src=HOST, dst=FAR)
@@ -173,6 +226,9 @@ def main() -> None:
     for number, story in enumerate(stories()):
         for choice in (READY, FRESH, READY | NO_RA | 8, READY | FEW):
             (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
+    for number, story in enumerate(routers()):
+        for choice in (READY | AUTO, FRESH | AUTO, READY | AUTO | FEW):
+            (folder / f"router-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
 
 
 if __name__ == "__main__":

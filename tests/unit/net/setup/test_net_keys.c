@@ -127,7 +127,13 @@ static void own_addresses(void)
 	/* Addresses of the blocks for documentation and benchmarks are accepted. */
 	GOOD("wan.address 192.0.2.1/24\nwan.address 198.51.100.1/24\nwan.address 203.0.113.1/24\n"
 	     "wan.address 198.18.0.1/15\nwan.address 2001:db8::1/32\n");
+	GOOD("wan.address 192.0.2.1/24\nwan.address auto\n");
+	CHECK(prints("wan.address auto"));
+	CHECK(!net_is_auto(&net_config(&c)->iface[NET_WAN].address[0]));
+	CHECK(net_is_auto(&net_config(&c)->iface[NET_WAN].address[1]));
+	WRONG_VALUE("wan.address ::/0", "wan.address: :: is not a host's address");
 #define EXPECTED "lan.address: expected ADDRESS/LENGTH, such as 192.168.1.1/24"
+	WRONG_VALUE("lan.address auto", EXPECTED);
 	WRONG_VALUE("lan.address 192.168.1.1", EXPECTED);
 	WRONG("lan.address 192.168.1.1/", "gateway.conf:1: " EXPECTED);
 	WRONG_VALUE("lan.address 192.168.1.1/33", EXPECTED);

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Native IPv6 beside the NAT: the stateful filter between WAN and LAN (RFC 6092), ICMPv6 (RFC 4890 section 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from gateway import ADDRESSES, LAN, NEIGHBOURS, WAN, Gateway, Sent, only
+from net6 import A6, ADDRESSES6, B6, FAR6, NEIGHBOURS6, OWN, ROUTER6, of_kind, send
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6MLReport, ICMPv6NIQueryName, ICMPv6PacketTooBig,
+    ICMPv6ParamProblem, ICMPv6TimeExceeded, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment,
+    IPv6ExtHdrRouting,
+)
+from scapy.packet import Packet, Raw
+from uplink import R1, RA, addresses, hear, prefix
+
+pytestmark = pytest.mark.virtual
+
+Start = Callable[..., Gateway]
+CONFIG = ADDRESSES + NEIGHBOURS + ADDRESSES6 + NEIGHBOURS6 + "lan.ra off\nnat.sessions 256\n"
+FAR_B = "2001:db8:f::8"
+
+
+def begin(start: Start, more: str = "", **options: Any) -> Gateway:
+    gateway = start(CONFIG + more, "nat", **options)
+    gateway.sources[WAN] = None  # native IPv6 leaves with the sources of inside hosts
+    gateway.wait(5)
+    return gateway
+
+
+def out(gateway: Gateway, upper: Packet, *, src: str = A6.ip, dst: str = FAR6) -> list[Sent]:
+    return send(gateway, A6, IPv6(src=src, dst=dst) / upper)
+
+
+def back(gateway: Gateway, upper: Packet, *, src: str = FAR6, dst: str = A6.ip) -> list[Sent]:
+    return send(gateway, ROUTER6, IPv6(src=src, dst=dst) / upper)
+
+
+def passes(sent: list[Sent], port: str) -> bool:
+    return len(sent) == 1 and sent[0].port == port
+
+
+# --- sessions (RFC 6092 sections 3.2 and 3.3) ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("there", "here"), [
+    (UDP(sport=1000, dport=2000), UDP(sport=2000, dport=1000)),
+    (UDP(sport=1000, dport=2000), UDP(sport=2001, dport=1000)),  # any port of the host (REC-17)
+    (TCP(sport=1000, dport=2000, flags="S"), TCP(sport=2000, dport=1000, flags="SA")),
+    (ICMPv6EchoRequest(id=7), ICMPv6EchoReply(id=7)),
+    (Raw(bytes(8)), Raw(bytes(8))),
+])
+def test_what_an_inside_host_began_comes_back(start: Start, there: Packet, here: Packet) -> None:
+    gateway = begin(start)
+    head: dict[str, int] = {"nh": 47} if isinstance(there, Raw) else {}
+    assert not passes(send(gateway, ROUTER6, IPv6(src=FAR6, dst=A6.ip, **head) / here), LAN)
+    assert gateway.drops() == {"unsolicited": 1}
+    left = only(send(gateway, A6, IPv6(src=A6.ip, dst=FAR6, **head) / there), WAN)
+    assert left.ip6.hlim == 63 and left.frame.dst == ROUTER6.mac
+    assert passes(send(gateway, ROUTER6, IPv6(src=FAR6, dst=A6.ip, **head) / here), LAN)
+    assert gateway.stats()["filter6_sessions"] == 1
+
+
+@pytest.mark.parametrize("here", [
+    UDP(sport=2000, dport=1001), TCP(sport=2000, dport=1000, flags="SA"), ICMPv6EchoReply(id=1000), Raw(bytes(8)),
+])
+def test_and_nothing_else(start: Start, here: Packet) -> None:
+    gateway = begin(start)
+    out(gateway, UDP(sport=1000, dport=2000))
+    assert back(gateway, UDP(sport=2000, dport=1000), src=FAR_B) == []
+    assert back(gateway, UDP(sport=2000, dport=1000), dst=B6.ip) == []
+    assert back(gateway, here) == []
+    assert gateway.drops() == {"unsolicited": 3}
+
+
+def test_tcp_is_by_both_ports(start: Start) -> None:
+    gateway = begin(start)
+    out(gateway, TCP(sport=1000, dport=2000, flags="S"))
+    assert back(gateway, TCP(sport=2001, dport=1000, flags="SA")) == []
+
+
+@pytest.mark.parametrize(("there", "here", "seconds"), [
+    (UDP(sport=1, dport=2), UDP(sport=2, dport=1), 300),
+    (ICMPv6EchoRequest(id=7), ICMPv6EchoReply(id=7), 60),
+    (TCP(sport=1, dport=2, flags="S"), TCP(sport=2, dport=1, flags="SA"), 240),
+])
+def test_rec14_lifetimes(start: Start, there: Packet, here: Packet, seconds: int) -> None:
+    for age, comes in ((seconds - 2, True), (seconds + 2, False)):
+        gateway = begin(start)
+        out(gateway, there)
+        gateway.wait(age)
+        assert passes(back(gateway, here), LAN) == comes
+    gateway.wait(20)
+    assert gateway.stats()["filter6_sessions"] == 0
+
+
+def handshake(gateway: Gateway) -> None:
+    assert passes(out(gateway, TCP(sport=1, dport=2, flags="S")), WAN)
+    assert passes(back(gateway, TCP(sport=2, dport=1, flags="SA")), LAN)
+    assert passes(out(gateway, TCP(sport=1, dport=2, flags="A")), WAN)
+
+
+def test_rec35_an_open_connection_lives_two_hours_and_four_minutes(start: Start) -> None:
+    for age, comes in ((7438, True), (7442, False)):
+        gateway = begin(start)
+        handshake(gateway)
+        gateway.wait(age)
+        assert passes(back(gateway, TCP(sport=2, dport=1, flags="PA")), LAN) == comes
+
+
+def test_rec35_a_closed_connection_ends_after_four_minutes(start: Start) -> None:
+    gateway = begin(start)
+    handshake(gateway)
+    out(gateway, TCP(sport=1, dport=2, flags="FA"))
+    assert "in-fin" in gateway.lines("sessions")[0]
+    gateway.wait(1000)
+    back(gateway, TCP(sport=2, dport=1, flags="FA"))
+    assert "both-fin" in gateway.lines("sessions")[0]
+    assert passes(out(gateway, TCP(sport=1, dport=2, flags="A")), WAN)
+    gateway.wait(242)
+    assert back(gateway, TCP(sport=2, dport=1, flags="A")) == []
+
+
+def test_a_forged_reset_does_not_end_a_connection_in_use(start: Start) -> None:
+    gateway = begin(start)
+    handshake(gateway)
+    back(gateway, TCP(sport=2, dport=1, flags="R"))
+    assert "transitory" in gateway.lines("sessions")[0]
+    out(gateway, TCP(sport=1, dport=2, flags="A"))
+    gateway.wait(1000)
+    assert passes(back(gateway, TCP(sport=2, dport=1, flags="A")), LAN)
+
+
+def test_packets_from_outside_alone_keep_nothing_alive(start: Start) -> None:
+    """A session that the inside host never used again after its begin: only its own packets count."""
+    gateway = begin(start, f"forward6 udp [{A6.ip}]:53\n")
+    for _ in range(4):
+        assert passes(back(gateway, UDP(sport=9, dport=53)), LAN)
+        gateway.wait(100)
+    assert gateway.stats()["filter6_sessions"] <= 1
+    assert "init" in gateway.lines("sessions")[0]
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def test_forward6(start: Start) -> None:
+    gateway = begin(start, f"forward6 tcp [{A6.ip}]:443\nforward6 udp [{A6.ip}]:53\nforward6 all {B6.ip}\n")
+    assert passes(back(gateway, TCP(sport=9, dport=443, flags="S")), LAN)
+    assert passes(out(gateway, TCP(sport=443, dport=9, flags="SA")), WAN)
+    assert passes(back(gateway, UDP(sport=9, dport=53)), LAN)
+    assert back(gateway, UDP(sport=9, dport=443)) == [] and back(gateway, TCP(sport=9, dport=53, flags="S")) == []
+    for upper in (TCP(sport=9, dport=1, flags="S"), UDP(sport=9, dport=1), Raw(bytes(8))):
+        assert passes(back(gateway, upper, dst=B6.ip), LAN)
+    assert gateway.drops() == {"unsolicited": 2}
+
+
+def test_filter_off(start: Start) -> None:
+    gateway = begin(start, "lan.filter off\n")
+    assert passes(back(gateway, UDP(sport=9, dport=53)), LAN)
+    assert gateway.stats()["filter6_sessions"] == 0
+
+
+# --- ICMPv6 (RFC 4890) ------------------------------------------------------------------------------------------------
+
+ERRORS = [ICMPv6DestUnreach(code=4), ICMPv6PacketTooBig(mtu=1280), ICMPv6TimeExceeded(), ICMPv6ParamProblem(code=1)]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: e.name)
+@pytest.mark.parametrize("upper", [UDP(sport=1, dport=2), TCP(sport=1, dport=2, flags="S"), ICMPv6EchoRequest(id=3),
+                                   IPv6ExtHdrDestOpt() / UDP(sport=1, dport=2)], ids=["udp", "tcp", "echo", "options"])
+def test_s431_errors_about_a_session_come_in(start: Start, error: Packet, upper: Packet) -> None:
+    """From any router on the way; not about what was never sent, nor to another host."""
+    gateway = begin(start)
+    sent = IPv6(src=A6.ip, dst=FAR6) / upper
+    assert back(gateway, error / sent, src="2001:db8:99::1") == []
+    send(gateway, A6, sent)
+    assert passes(back(gateway, error / sent, src="2001:db8:99::1"), LAN)
+    assert back(gateway, error / sent, src="2001:db8:99::1", dst=B6.ip) == []
+    assert back(gateway, error / IPv6(src=A6.ip, dst=FAR_B) / upper) == []
+    assert gateway.drops() == {"unsolicited": 2, "icmp-quote": 1}
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda e: e.name)
+def test_s431_errors_of_inside_hosts_go_out(start: Start, error: Packet) -> None:
+    gateway = begin(start, f"forward6 udp [{A6.ip}]:53\n")
+    came = IPv6(src=FAR6, dst=A6.ip) / UDP(sport=9, dport=53)
+    send(gateway, ROUTER6, came)
+    assert passes(out(gateway, error / came), WAN)
+    assert out(gateway, error / IPv6(src=FAR6, dst=A6.ip) / UDP(sport=9, dport=54)) == []
+
+
+def test_s431_echo_requests_come_in(start: Start) -> None:
+    gateway = begin(start)
+    assert passes(back(gateway, ICMPv6EchoRequest(id=5)), LAN)
+    assert passes(out(gateway, ICMPv6EchoReply(id=5)), WAN)
+    assert out(gateway, ICMPv6EchoReply(id=6)) == [] and back(gateway, ICMPv6EchoReply(id=7)) == []
+    assert gateway.drops() == {"unsolicited": 2}
+
+
+@pytest.mark.parametrize("kind", [100, 127, 138, 139, 140, 150, 200, 255])
+def test_s435_other_messages_do_not_pass(start: Start, kind: int) -> None:
+    gateway = begin(start)
+    message = ICMPv6Unknown(type=kind, msgbody=bytes(8))
+    assert out(gateway, message) == [] and back(gateway, message) == []
+    assert gateway.drops() == {"icmp-type": 2}
+
+
+@pytest.mark.parametrize("quote", [b"", bytes(39), bytes(IPv6(src=A6.ip, dst=FAR6, nh=17)),
+                                   bytes(IPv6(src=A6.ip, dst=FAR6) / IPv6ExtHdrFragment(offset=5, nh=17)) + bytes(8),
+                                   bytes(IPv6(src=A6.ip, dst=FAR6, nh=60)) + b"\x11\xff" + bytes(6)])
+def test_errors_that_quote_too_little(start: Start, quote: bytes) -> None:
+    gateway = begin(start)
+    out(gateway, UDP(sport=1, dport=2))
+    assert back(gateway, ICMPv6DestUnreach() / Raw(quote)) == []
+    assert gateway.drops() == {"icmp-quote": 1}
+
+
+# --- fragments ----------------------------------------------------------------------------------------------------------
+
+
+def pieces(upper: Packet, ident: int, **ip: Any) -> list[Packet]:
+    raw = bytes(IPv6(**ip) / upper)[40:]
+    kind = IPv6(bytes(IPv6(**ip) / upper)).nh
+    return [IPv6(**ip) / IPv6ExtHdrFragment(nh=kind, id=ident, m=1) / Raw(raw[:64]),
+            IPv6(**ip) / IPv6ExtHdrFragment(nh=kind, id=ident, offset=8) / Raw(raw[64:])]
+
+
+def test_fragments_follow_their_first_one(start: Start) -> None:
+    gateway = begin(start)
+    first, later = pieces(UDP(sport=2, dport=1) / bytes(120), 77, src=FAR6, dst=A6.ip)
+    assert send(gateway, ROUTER6, first) == [] and send(gateway, ROUTER6, later) == []
+    assert gateway.drops() == {"unsolicited": 1, "fragment": 1}
+    for one in pieces(UDP(sport=1, dport=2) / bytes(120), 5, src=A6.ip, dst=FAR6):
+        assert passes(send(gateway, A6, one), WAN)
+    assert passes(send(gateway, ROUTER6, first), LAN) and passes(send(gateway, ROUTER6, later), LAN)
+    gateway.wait(61)
+    assert send(gateway, ROUTER6, later) == []
+
+
+def test_a_first_fragment_without_its_header(start: Start) -> None:
+    """RFC 7112."""
+    gateway = begin(start)
+    packet = IPv6(src=FAR6, dst=A6.ip) / IPv6ExtHdrFragment(nh=60, m=1) / Raw(b"\x11\x09" + bytes(6))
+    assert send(gateway, ROUTER6, packet) == []
+    assert gateway.drops() == {"extension": 1}
+
+
+@pytest.mark.parametrize(("upper", "reason"), [
+    (TCP(sport=1, dport=2, flags="S"), "l4-header"), (UDP(sport=1, dport=2), "l4-header"),
+    (ICMPv6EchoRequest(), "l4-header")])
+def test_cut_transport_headers(start: Start, upper: Packet, reason: str) -> None:
+    gateway = begin(start)
+    whole = IPv6(bytes(IPv6(src=A6.ip, dst=FAR6) / upper))
+    raw = bytes(whole)[40:43]
+    assert send(gateway, A6, IPv6(src=A6.ip, dst=FAR6, nh=whole.nh) / Raw(raw)) == []
+    assert gateway.drops() == {reason: 1}
+
+
+# --- floods ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_scan_from_outside_makes_no_sessions(start: Start) -> None:
+    gateway = begin(start)
+    for port in range(1, 300):
+        assert back(gateway, TCP(sport=9, dport=port, flags="S")) == []
+    assert gateway.stats()["filter6_sessions_created"] == 0
+
+
+def test_martian_sources_make_no_sessions(start: Start) -> None:
+    gateway = begin(start)
+    assert out(gateway, UDP(sport=1, dport=2), src=FAR6) == []
+    assert back(gateway, UDP(sport=1, dport=2), src=B6.ip) == []
+    assert gateway.drops() == {"martian-source": 2} and gateway.stats()["filter6_sessions_created"] == 0
+
+
+# --- routing beside it --------------------------------------------------------------------------------------------------------
+
+
+def test_the_hop_limit_and_the_size(start: Start) -> None:
+    gateway = begin(start)
+    assert of_kind(send(gateway, A6, IPv6(src=A6.ip, dst=FAR6, hlim=1) / UDP(sport=1, dport=2)), 3, LAN)
+    assert gateway.drops() == {"ttl": 1}
+
+
+def test_ipv4_is_translated_beside_it(start: Start) -> None:
+    gateway = begin(start)
+    left = only(gateway.lan(IP(src="192.168.1.10", dst="198.51.100.7") / UDP(sport=5, dport=6)), WAN)
+    assert left.ip.src == "203.0.113.2"
+    out(gateway, UDP(sport=1, dport=2))
+    assert len(gateway.lines("sessions")) == 2
+
+
+def test_without_an_ipv6_address_there_is_none(start: Start) -> None:
+    gateway = start(ADDRESSES + NEIGHBOURS, "nat")
+    assert gateway.wait(30) == []
+    send(gateway, A6, IPv6(src=A6.ip, dst=FAR6) / UDP())
+    assert gateway.drops() == {"ipv6": 1} and "filter6_sessions" not in gateway.stats()
+
+
+def test_rfc7084_g4_no_default_router_without_an_uplink(start: Start) -> None:
+    """The inside gets its prefix, but a default router only while the WAN has one."""
+    gateway = start(ADDRESSES + NEIGHBOURS + f"lan.address {OWN[LAN]}/64\nwan.address auto\n", "nat")
+    gateway.sources[WAN] = None
+    first = of_kind(gateway.wait(6), RA, LAN)
+    assert first and all(one.raw[60:62] == bytes(2) for one in first)
+    hear(gateway, prefix())
+    assert addresses(gateway)
+    then = of_kind(gateway.wait(4), RA, LAN)
+    assert then and then[-1].raw[60:62] == (1800).to_bytes(2, "big")
+    assert passes(out(gateway, UDP(sport=1, dport=2)), WAN)
+    hear(gateway, prefix(), lifetime=0)
+    last = of_kind(gateway.wait(4), RA, LAN)
+    assert last and last[-1].raw[60:62] == bytes(2)
