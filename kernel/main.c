@@ -1,7 +1,8 @@
 /* Starts the parts of the machine in order, lets the configuration or the menu choose the
  * application, and then runs the two tasks for ever. RCV moves packets (rcv.c). MAIN
  * (main_run) does everything else, and it runs at least once a millisecond under any load.
- * When neither task has work, the processor halts until an interrupt. */
+ * When neither task has work, the processor halts until an interrupt, or until a part of MAIN has
+ * said that it is due (next_due). */
 #include "kernel/main.h"
 
 #include "apps/apps.h"
@@ -22,6 +23,7 @@
 #include "kernel/x86/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
+#include "kernel/saver.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
 #include "kernel/texts.h"
@@ -31,7 +33,7 @@
 #define POOL_PACKETS 4096u
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
-#define POLL_US      10000u /* how often rcv_poll runs, and usb_poll when nothing hurries */
+#define POLL_US      10000u /* shortest time between two runs of the parts that poll */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
@@ -266,7 +268,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, usb_at, tlb_at, second_at;
+static uint64_t poll_at, usb_at, people_at, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -312,6 +314,44 @@ static void every_second(uint64_t now)
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
 
+/* Polls USB, and goes on with saving on a stick. True when keys may have come, or an answer is
+ * awaited: then there is no halt, because the next interrupt may be that of the tick. */
+static bool run_usb(uint64_t now)
+{
+	bool did = false;
+	if (now >= usb_at) {
+		did = usb_input_poll(now);
+		did |= media_poll(now); /* before usb_busy: it submits what follows */
+		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
+	}
+	return did || usb_busy();
+}
+
+/* Serves people: screens, the editor, the console's commands, saving. */
+static bool run_people(uint64_t now)
+{
+	bool did = views_run(now);
+	did |= edit_view_run(now);
+	did |= shell_run();
+	people_at = did ? now : now + POLL_US;
+	return did;
+}
+
+/* When MAIN must run although nothing has come: the earliest time that one of its parts asks for.
+ * The gateway asks ten times a second at least, and then all parts have their turn. */
+static uint64_t next_due(void)
+{
+	uint64_t at = gw->wake_us, console = console_due_us();
+	at = console < at ? console : at;
+	if (usb_moves() && usb_at < at)
+		at = usb_at;
+	if (rcv_needs_ticks() && poll_at < at)
+		at = poll_at;
+	if ((shell_answers() || saver_busy()) && people_at < at)
+		at = people_at;
+	return at;
+}
+
 /* The MAIN task. True when there was something to do. */
 static bool main_run(uint64_t now)
 {
@@ -320,12 +360,7 @@ static bool main_run(uint64_t now)
 		poll_at = now + POLL_US;
 		rcv_poll(now);
 	}
-	if (now >= usb_at) {
-		did |= usb_input_poll(now);
-		did |= media_poll(now); /* before usb_busy: it submits what follows */
-		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
-	}
-	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
+	did |= run_usb(now);
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
@@ -334,14 +369,30 @@ static bool main_run(uint64_t now)
 		every_second(now);
 		look_for_keyboard(now);
 	}
-	did |= views_run(now);
-	did |= edit_view_run(now);
-	did |= shell_run();
 	did |= console_poll();
+	if (did || now >= people_at)
+		did |= run_people(now);
 	return rcv_flush() || did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */
+
+/* Halts until an interrupt of a device, or until `due`. A tick may come earlier (clock.h): then it
+ * halts once more. A third time could be one too many, if the clock stands still meanwhile. With
+ * interrupts off; returns with interrupts on. */
+static void halt(uint64_t now, uint64_t due)
+{
+	uint32_t lines = cpu_irq_lines();
+	clock_wake_at(now, due);
+	cpu_halt();
+	cpu_irq_off();
+	now = clock_now_us();
+	if (now < due && cpu_irq_lines() == lines) {
+		clock_wake_at(now, due);
+		cpu_halt();
+	}
+	cpu_irq_on();
+}
 
 /* Halts unless a card or the console has work. True when the console has work, which needs
  * MAIN. */
@@ -352,7 +403,7 @@ static bool idle(uint64_t now)
 	if (frames || keys || !clock_may_halt())
 		cpu_irq_on();
 	else
-		cpu_halt();
+		halt(now, next_due());
 	if (!keys && (!frames || rcv_polls())) /* a card that is polled has no work here */
 		idle_us += clock_now_us() - now;
 	return keys;

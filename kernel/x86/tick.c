@@ -1,0 +1,77 @@
+/* See tick.h. Intel 82C54 data sheet, 231244: control word, mode 2, counter latch command; 8259A
+ * data sheet, OCW3.
+ *
+ * Why the 8254: it is the one timer that is in each PC and whose interrupt needs neither an APIC
+ * nor tables of the firmware, and this kernel cannot do without it (calibration, watchdog). Its
+ * longest interval is 55 ms, so a halt of 100 ms has one tick in its middle, at which nothing is
+ * done. The RTC's would be 125 ms; but its registers are shared with SMM, and it would need the
+ * 8254 beside it for whatever is due sooner.
+ *
+ * Mode 2 repeats, so the tick also comes in a main loop that hangs, where nothing plans the next
+ * one. A new interval begins when it is written. The part of the old one that has passed is read
+ * from the counter and counted (trap_passed), so no time is lost to the comparison with the
+ * time-stamp counter. */
+#include "kernel/x86/tick.h"
+
+#include "kernel/seam/io.h"
+#include "kernel/x86/trap.h"
+
+enum { CH0 = 0x40, MODE = 0x43, PIC1 = 0x20 };
+enum { LATCH_CH0 = 0x00, CH0_MODE2 = 0x34 }; /* both bytes, rate generator */
+enum { READ_IRR = 0x0a, IRR_TICK = 1 };
+
+/* Interval = us * UNITS_PER_US_Q20 >> 20. Up to TICK_LONG_US the product has room in 32 bits. */
+#define UNITS_PER_US_Q20 39098u
+
+static uint64_t planned_us;   /* what the tick that comes next is for, unless it is TICK_LONGEST */
+static uint32_t planned_tick; /* trap_ticks when it was planned */
+
+static void write_interval(uint32_t units)
+{
+	uint32_t pulses = units * TICK_PULSES; /* 65536 is written as 0 */
+	trap_interval = units;
+	io_out8(MODE, CH0_MODE2);
+	io_out8(CH0, (uint8_t)pulses);
+	io_out8(CH0, (uint8_t)(pulses >> 8));
+}
+
+/* Gives the units of the interval under way that have passed. */
+static uint32_t passed(void)
+{
+	io_out8(MODE, LATCH_CH0);
+	uint32_t left = io_in8(CH0); /* in pulses; it counts down */
+	left |= (uint32_t)io_in8(CH0) << 8;
+	if (left == 0)
+		left = 65536;
+	uint32_t units = left / TICK_PULSES;
+	return units < trap_interval ? trap_interval - units : 0;
+}
+
+void tick_fixed(void)
+{
+	write_interval(TICK_FIXED);
+	planned_us = 0;
+	planned_tick = trap_ticks;
+}
+
+void tick_plan(uint64_t now_us, uint64_t at_us)
+{
+	uint64_t left = at_us > now_us ? at_us - now_us : 0;
+	bool far = left >= TICK_LONG_US, coming = trap_ticks == planned_tick;
+	/* A tick that comes too early costs less than to plan it again. */
+	if (trap_interval == TICK_LONGEST ? far : coming && (far || planned_us <= at_us))
+		return;
+	/* A tick that is about to come ends the halt at once, and is counted with its interval. */
+	io_out8(PIC1, READ_IRR);
+	if (io_in8(PIC1) & IRR_TICK)
+		return;
+	uint32_t units = TICK_LONGEST;
+	if (!far) {
+		uint32_t us = max_u32((uint32_t)left, TICK_LEAST_US);
+		units = min_u32((us * UNITS_PER_US_Q20 >> 20) + 1, TICK_LONGEST - 1);
+	}
+	trap_passed += passed();
+	planned_us = at_us;
+	planned_tick = trap_ticks;
+	write_interval(units);
+}
