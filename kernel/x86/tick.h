@@ -10,13 +10,13 @@
 
 /* Intervals, trap_passed and the watchdog's limit are in units of 32 pulses of the 8254, 26.8 us.
  * So a day has room in 32 bits. */
-#define TICK_PULSES    32u
-#define TICK_SECOND    (TICK_PIT_HZ / TICK_PULSES)
-#define TICK_FIXED     373u  /* the interval at first, 10.0 ms */
-#define TICK_FIXED_US  10003u
-#define TICK_LONGEST   2048u /* 65536 pulses: the counter has 16 bits */
-#define TICK_LEAST_US  1000u
-#define TICK_LONG_US   54925u /* TICK_LONGEST */
+#define TICK_PULSES   32u
+#define TICK_SECOND   (TICK_PIT_HZ / TICK_PULSES)
+#define TICK_FIXED    373u /* the interval at first, 10.0 ms */
+#define TICK_FIXED_US 10003u
+#define TICK_LONGEST  2048u /* 65536 pulses: the counter has 16 bits */
+#define TICK_LEAST_US 1000u
+#define TICK_LONG_US  54925u /* TICK_LONGEST */
 
 /* Lets the tick come each TICK_FIXED from now on. Also the start. */
 void tick_fixed(void);
