@@ -34,6 +34,7 @@
 #define POOL_SPARE   1024u  /* packets beside those in the receive rings */
 #define MAIN_US      1000u  /* how often MAIN runs under load */
 #define POLL_US      10000u /* shortest time between two runs of the parts that poll */
+#define REST_US      500000u /* the same where nothing moves */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
@@ -268,7 +269,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, usb_at, people_at, tlb_at, second_at;
+static uint64_t polled, usb_at, served, log_seen, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -333,8 +334,17 @@ static bool run_people(uint64_t now)
 	bool did = views_run(now);
 	did |= edit_view_run(now);
 	did |= shell_run();
-	people_at = did ? now : now + POLL_US;
+	served = did ? 0 : now;
+	log_seen = log_end();
 	return did;
+}
+
+/* When run_people is due: soon after it had work, printed a part of an answer or saves. Keys and
+ * lines of the log do not wait for that. */
+static uint64_t people_due(void)
+{
+	bool goes_on = shell_answers() || saver_busy();
+	return served ? served + (goes_on ? POLL_US : REST_US) : 0;
 }
 
 /* When MAIN must run although nothing has come: the earliest time that one of its parts asks for.
@@ -345,10 +355,10 @@ static uint64_t next_due(void)
 	at = console < at ? console : at;
 	if (usb_moves() && usb_at < at)
 		at = usb_at;
-	if (rcv_needs_ticks() && poll_at < at)
-		at = poll_at;
-	if ((shell_answers() || saver_busy()) && people_at < at)
-		at = people_at;
+	if (rcv_needs_ticks() && polled + POLL_US < at)
+		at = polled + POLL_US;
+	if ((shell_answers() || saver_busy()) && people_due() < at)
+		at = people_due();
 	return at;
 }
 
@@ -356,8 +366,8 @@ static uint64_t next_due(void)
 static bool main_run(uint64_t now)
 {
 	bool did = gw_tick(gw);
-	if (now >= poll_at) {
-		poll_at = now + POLL_US;
+	if (now - polled >= (rcv_rests() ? REST_US : POLL_US)) {
+		polled = now;
 		rcv_poll(now);
 	}
 	did |= run_usb(now);
@@ -370,7 +380,7 @@ static bool main_run(uint64_t now)
 		look_for_keyboard(now);
 	}
 	did |= console_poll();
-	if (did || now >= people_at)
+	if (did || now >= people_due() || log_end() != log_seen)
 		did |= run_people(now);
 	return rcv_flush() || did;
 }

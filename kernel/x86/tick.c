@@ -22,8 +22,9 @@ enum { READ_IRR = 0x0a, IRR_TICK = 1 };
 
 /* Interval = us * UNITS_PER_US_Q20 >> 20. Up to TICK_LONG_US the product has room in 32 bits. */
 #define UNITS_PER_US_Q20 39098u
+#define SLACK            37u /* 1 ms */
 
-static uint64_t planned_us;   /* what the tick that comes next is for, unless it is TICK_LONGEST */
+static uint64_t planned_us;   /* what the next tick is for; it comes then or earlier */
 static uint32_t planned_tick; /* trap_ticks when it was planned */
 
 static void write_interval(uint32_t units)
@@ -54,24 +55,34 @@ void tick_fixed(void)
 	planned_tick = trap_ticks;
 }
 
+/* Gives the interval for a halt of `left` microseconds: in as few equal parts as possible, so that
+ * the same interval also serves the next halt of this length. Two units more than needed, because
+ * a tick that comes a little early would cost another one. */
+static uint32_t wanted(uint64_t left)
+{
+	uint32_t us = (uint32_t)(left < 2 * TICK_LONG_US ? left : 2 * TICK_LONG_US);
+	us = us > TICK_LONG_US ? us / 2 : max_u32(us, TICK_LEAST_US);
+	return min_u32((us * UNITS_PER_US_Q20 >> 20) + 2, TICK_LONGEST);
+}
+
 void tick_plan(uint64_t now_us, uint64_t at_us)
 {
-	uint64_t left = at_us > now_us ? at_us - now_us : 0;
-	bool far = left >= TICK_LONG_US, coming = trap_ticks == planned_tick;
-	/* A tick that comes too early costs less than to plan it again. */
-	if (trap_interval == TICK_LONGEST ? far : coming && (far || planned_us <= at_us))
+	bool coming = trap_ticks == planned_tick;
+	if (coming && planned_us <= at_us)
 		return;
-	/* A tick that is about to come ends the halt at once, and is counted with its interval. */
-	io_out8(PIC1, READ_IRR);
-	if (io_in8(PIC1) & IRR_TICK)
+	uint32_t units = wanted(at_us > now_us ? at_us - now_us : 0);
+	bool late = trap_interval > units + SLACK, early = trap_interval + SLACK < units;
+	/* A tick that comes too early costs less than to plan it again, but not again and again. */
+	if (late || (early && !coming)) {
+		/* One that is about to come ends the halt at once; it adds its interval. */
+		io_out8(PIC1, READ_IRR);
+		if (io_in8(PIC1) & IRR_TICK)
+			return;
+		trap_passed += passed();
+		write_interval(units);
+	} else if (coming) {
 		return;
-	uint32_t units = TICK_LONGEST;
-	if (!far) {
-		uint32_t us = max_u32((uint32_t)left, TICK_LEAST_US);
-		units = min_u32((us * UNITS_PER_US_Q20 >> 20) + 1, TICK_LONGEST - 1);
 	}
-	trap_passed += passed();
 	planned_us = at_us;
 	planned_tick = trap_ticks;
-	write_interval(units);
 }
