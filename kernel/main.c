@@ -31,9 +31,9 @@
 #include "kernel/views.h"
 
 #define POOL_PACKETS 4096u
-#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
-#define MAIN_US      1000u  /* how often MAIN runs under load */
-#define POLL_US      10000u /* shortest time between two runs of the parts that poll */
+#define POOL_SPARE   1024u   /* packets beside those in the receive rings */
+#define MAIN_US      1000u   /* how often MAIN runs under load */
+#define POLL_US      10000u  /* shortest time between two runs of the parts that poll */
 #define REST_US      500000u /* the same where nothing moves */
 #define TLB_US       100000u
 #define SECOND_US    1000000u

@@ -10,7 +10,8 @@
  * Mode 2 repeats, so the tick also comes in a main loop that hangs, where nothing plans the next
  * one. A new interval begins when it is written. The part of the old one that has passed is read
  * from the counter and counted (trap_passed), so no time is lost to the comparison with the
- * time-stamp counter. */
+ * time-stamp counter. A tick that comes within the microseconds of the change is counted with the
+ * new interval; the comparison (clock_check) bears that. */
 #include "kernel/x86/tick.h"
 
 #include "kernel/seam/io.h"

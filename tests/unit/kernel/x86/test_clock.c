@@ -116,7 +116,8 @@ static void start(uint64_t hz)
 	m.hz = hz;
 	m.cycles = clock_entry_tsc = hz * 77;
 	must_not_halt = false;
-	seen_us = seen_passed = doubts = trap_ticks = trap_passed = second_tick = silent_seconds = 0;
+	seen_us = seen_passed = doubts = trap_ticks = trap_passed = second_tick = silent_seconds =
+	        0;
 	doubts_ahead = DOUBTS;
 	us_per_cycle_q32 = 0;
 	rate_logged = 0;
