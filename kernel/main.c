@@ -271,7 +271,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t polled, usb_at, served, log_seen, tlb_at, second_at;
+static uint64_t polled, usb_at, people_at, log_seen, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -330,23 +330,22 @@ static bool run_usb(uint64_t now)
 	return did || usb_busy();
 }
 
-/* Serves people: screens, the editor, the console's commands, saving. */
+/* True while an answer is printed, or something is saved. */
+static bool people_wait(void)
+{
+	return shell_answers() || saver_busy();
+}
+
+/* Serves people: screens, the editor, the console's commands, saving. It is due again at once when
+ * it had work, and soon while people wait; keys and lines of the log do not wait for that. */
 static bool run_people(uint64_t now)
 {
 	bool did = views_run(now);
 	did |= edit_view_run(now);
 	did |= shell_run();
-	served = did ? 0 : now;
+	people_at = now + (did ? 0 : people_wait() ? POLL_US : REST_US);
 	log_seen = log_end();
 	return did;
-}
-
-/* When run_people is due: soon after it had work, printed a part of an answer or saves. Keys and
- * lines of the log do not wait for that. */
-static uint64_t people_due(void)
-{
-	bool goes_on = shell_answers() || saver_busy();
-	return served ? served + (goes_on ? POLL_US : REST_US) : 0;
 }
 
 /* When MAIN must run although nothing has come: the earliest time that one of its parts asks for.
@@ -359,8 +358,8 @@ static uint64_t next_due(void)
 		at = usb_at;
 	if (rcv_needs_ticks() && polled + POLL_US < at)
 		at = polled + POLL_US;
-	if ((shell_answers() || saver_busy()) && people_due() < at)
-		at = people_due();
+	if (people_wait() && people_at < at)
+		at = people_at;
 	return at;
 }
 
@@ -381,7 +380,7 @@ static void pass_packets(void)
 static bool main_run(uint64_t now)
 {
 	bool did = gw_tick(gw);
-	if (now - polled >= (rcv_rests() ? REST_US : POLL_US)) {
+	if (now - polled >= POLL_US && (now - polled >= REST_US || !rcv_rests())) {
 		polled = now;
 		rcv_poll(now);
 	}
@@ -395,7 +394,7 @@ static bool main_run(uint64_t now)
 		look_for_keyboard(now);
 	}
 	did |= console_poll();
-	if (did || now >= people_due() || log_end() != log_seen)
+	if (did || now >= people_at || log_end() != log_seen)
 		did |= run_people(now);
 	return rcv_flush() || did;
 }
