@@ -27,7 +27,15 @@ void irq_watch_init(struct irq_watch *w, uint8_t irq);
  * another device keeps it asserted and would wake the processor again and again. */
 bool irq_watch_arm(struct irq_watch *w, bool here, bool fired, uint32_t tick);
 
-/* Lets a line that stayed masked be unmasked once more. To be called at every tick. */
+/* True while frames may wait until the next tick: the line is masked, or it was silent and is on
+ * the way to `polled`. Ticks must then come as often as rcv_poll. */
+static inline bool irq_watch_needs_ticks(const struct irq_watch *w)
+{
+	return w->masked || (w->silent && !w->polled);
+}
+
+/* Lets a line that stayed masked be unmasked once more. To be called every 10 ms
+ * while irq_watch_needs_ticks. */
 void irq_watch_retry(struct irq_watch *w);
 
 #endif

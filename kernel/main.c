@@ -1,7 +1,8 @@
 /* Starts the parts of the machine in order, lets the configuration or the menu choose the
  * application, and then runs the two tasks for ever. RCV moves packets (rcv.c). MAIN
  * (main_run) does everything else, and it runs at least once a millisecond under any load.
- * When neither task has work, the processor halts until an interrupt. */
+ * When neither task has work, the processor halts until an interrupt, or until a part of MAIN has
+ * said that it is due (next_due). */
 #include "kernel/main.h"
 
 #include "apps/apps.h"
@@ -23,6 +24,7 @@
 #include "kernel/x86/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
+#include "kernel/saver.h"
 #include "kernel/settings.h"
 #include "kernel/shell.h"
 #include "kernel/texts.h"
@@ -30,9 +32,10 @@
 #include "kernel/views.h"
 
 #define POOL_PACKETS 4096u
-#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
-#define MAIN_US      1000u  /* how often MAIN runs under load */
-#define POLL_US      10000u /* how often rcv_poll runs, and usb_poll when nothing hurries */
+#define POOL_SPARE   1024u   /* packets beside those in the receive rings */
+#define MAIN_US      1000u   /* how often MAIN runs under load */
+#define POLL_US      10000u  /* shortest time between two runs of the parts that poll */
+#define REST_US      500000u /* the same where nothing moves */
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
@@ -268,7 +271,7 @@ static void choose_and_start(void)
 
 /* --- MAIN --------------------------------------------------------------------------- */
 
-static uint64_t poll_at, usb_at, tlb_at, second_at;
+static uint64_t polled, usb_at, people_at, log_seen, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
 
@@ -314,6 +317,52 @@ static void every_second(uint64_t now)
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
 
+/* Polls USB, and goes on with saving on a stick. True when keys may have come, or an answer is
+ * awaited: then there is no halt, because the next interrupt may be that of the tick. */
+static bool run_usb(uint64_t now)
+{
+	bool did = false;
+	if (now >= usb_at) {
+		did = usb_input_poll(now);
+		did |= media_poll(now); /* before usb_busy: it submits what follows */
+		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
+	}
+	return did || usb_busy();
+}
+
+/* True while an answer is printed, or something is saved. */
+static bool people_wait(void)
+{
+	return shell_answers() || saver_busy();
+}
+
+/* Serves people: screens, the editor, the console's commands, saving. It is due again at once when
+ * it had work, and soon while people wait; keys and lines of the log do not wait for that. */
+static bool run_people(uint64_t now)
+{
+	bool did = views_run(now);
+	did |= edit_view_run(now);
+	did |= shell_run();
+	people_at = now + (did ? 0 : people_wait() ? POLL_US : REST_US);
+	log_seen = log_end();
+	return did;
+}
+
+/* When MAIN must run although nothing has come: the earliest time that one of its parts asks for.
+ * The gateway asks ten times a second at least, and then all parts have their turn. */
+static uint64_t next_due(void)
+{
+	uint64_t at = gw->wake_us, console = console_due_us();
+	at = console < at ? console : at;
+	if (usb_moves() && usb_at < at)
+		at = usb_at;
+	if (rcv_needs_ticks() && polled + POLL_US < at)
+		at = polled + POLL_US;
+	if (people_wait() && people_at < at)
+		at = people_at;
+	return at;
+}
+
 /* RCV runs inside of MAIN while MAIN reads a long text of the configuration, until no card has
  * frames, at most as long as the next pause is away. What MAIN does then touches the draft alone.
  */
@@ -331,16 +380,11 @@ static void pass_packets(void)
 static bool main_run(uint64_t now)
 {
 	bool did = gw_tick(gw);
-	if (now >= poll_at) {
-		poll_at = now + POLL_US;
+	if (now - polled >= POLL_US && (now - polled >= REST_US || !rcv_rests())) {
+		polled = now;
 		rcv_poll(now);
 	}
-	if (now >= usb_at) {
-		did |= usb_input_poll(now);
-		did |= media_poll(now); /* before usb_busy: it submits what follows */
-		usb_at = now + (usb_busy() ? MAIN_US : POLL_US);
-	}
-	did |= usb_busy(); /* no halt: the next interrupt may be that of the tick */
+	did |= run_usb(now);
 	if (now >= tlb_at) {
 		tlb_at = now + TLB_US;
 		mem_flush_tlb();
@@ -349,14 +393,30 @@ static bool main_run(uint64_t now)
 		every_second(now);
 		look_for_keyboard(now);
 	}
-	did |= views_run(now);
-	did |= edit_view_run(now);
-	did |= shell_run();
 	did |= console_poll();
+	if (did || now >= people_at || log_end() != log_seen)
+		did |= run_people(now);
 	return rcv_flush() || did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */
+
+/* Halts until an interrupt of a device, or until `due`. A tick may come earlier (clock.h): then it
+ * halts once more. A third time could be one too many, if the clock stands still meanwhile. With
+ * interrupts off; returns with interrupts on. */
+static void halt(uint64_t now, uint64_t due)
+{
+	uint32_t lines = cpu_irq_lines();
+	clock_wake_at(now, due);
+	cpu_halt();
+	cpu_irq_off();
+	now = clock_now_us();
+	if (now < due && cpu_irq_lines() == lines) {
+		clock_wake_at(now, due);
+		cpu_halt();
+	}
+	cpu_irq_on();
+}
 
 /* Halts unless a card or the console has work. True when the console has work, which needs
  * MAIN. */
@@ -367,7 +427,7 @@ static bool idle(uint64_t now)
 	if (frames || keys || !clock_may_halt())
 		cpu_irq_on();
 	else
-		cpu_halt();
+		halt(now, next_due());
 	if (!keys && (!frames || rcv_polls())) /* a card that is polled has no work here */
 		idle_us += clock_now_us() - now;
 	return keys;

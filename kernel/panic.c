@@ -212,8 +212,7 @@ void panic_trap(const struct trap_frame *f)
 {
 	begin();
 	if (f->vector == TRAP_WATCHDOG) {
-		print("watchdog: no progress for %u ms, at ",
-		      (trap_stalled_max - 1) * (1000 / CLOCK_HZ));
+		print("watchdog: no progress for %u ms, at ", clock_watchdog_ms());
 		print_place(f->eip, 0);
 	}
 	/* The processor pushed no ESP, because the stack did not change. */

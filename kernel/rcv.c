@@ -190,6 +190,23 @@ bool rcv_arm(void)
 	return work;
 }
 
+bool rcv_rests(void)
+{
+	bool rests = (came | lively) == 0;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (nic[i])
+			rests &= gw->iface[i].carrier && !gw->iface[i].groups_changed;
+	return rests;
+}
+
+bool rcv_needs_ticks(void)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (nic[i] && irq_watch_needs_ticks(&watch[i]))
+			return true;
+	return false;
+}
+
 bool rcv_polls(void)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)

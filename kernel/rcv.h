@@ -18,13 +18,21 @@ bool rcv_run(void);
  * when anything but rcv_run may have put packets there. */
 bool rcv_flush(void);
 
-/* Polls the cards (carrier state, recovery) and updates their filters. To be called about
- * every 10 ms. */
+/* Polls the cards (carrier state, recovery) and updates their filters. To be called
+ * every 10 to 100 ms, or 500 ms while rcv_rests. */
 void rcv_poll(uint64_t now_us);
 
 /* Enables the cards' interrupts. True when a card has work, so that the processor must not
  * halt. */
 bool rcv_arm(void);
+
+/* True when rcv_poll may be less frequent: no frame came lately, and each interface has its carrier
+ * and its filter. */
+bool rcv_rests(void);
+
+/* True while a card's interrupt line is masked or in doubt, so that frames may wait until the next
+ * rcv_poll: it must then come about every 10 ms. */
+bool rcv_needs_ticks(void);
 
 /* True when a card's interrupts cannot end a halt. rcv_arm then lets the processor never halt. */
 bool rcv_polls(void);

@@ -401,6 +401,11 @@ bool shell_run(void)
 	return did;
 }
 
+bool shell_answers(void)
+{
+	return running != NULL;
+}
+
 void shell_resume(enum console_terminal t)
 {
 	/* The screen kept its text. */

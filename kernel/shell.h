@@ -16,4 +16,7 @@ bool shell_run(void);
 /* A terminal shows the text again: shows the prompt and what is typed behind it. */
 void shell_resume(enum console_terminal t);
 
+/* True while an answer is printed: shell_run is then due every 10 ms. */
+bool shell_answers(void);
+
 #endif

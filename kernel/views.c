@@ -22,8 +22,8 @@ static bool is_open[CONSOLE_TERMINALS];
 enum { IN, IN_BYTES, OUT, OUT_BYTES, OF_INTERFACE };
 enum { FORWARDED = INTERFACES * OF_INTERFACE, DROPPED, RATES };
 
-static uint64_t seen[RATES], rate[RATES]; /* values at `seen_us`; changes a second */
-static uint64_t seen_us;
+static uint64_t seen[RATES], old[RATES]; /* values at `seen_us`, and those before */
+static uint64_t seen_us, old_us;
 
 static void count_now(uint64_t *now)
 {
@@ -46,14 +46,18 @@ static uint64_t dropped(void)
 
 static void measure(uint64_t now_us)
 {
-	uint64_t now[RATES] = {0};
-	count_now(now);
-	now[FORWARDED] = gw->counts.forwarded;
-	now[DROPPED] = dropped();
-	for (uint32_t i = 0; i < RATES; i++)
-		rate[i] = view_status_rate(seen[i], now[i], now_us - seen_us);
-	memcpy(seen, now, sizeof seen);
+	memcpy(old, seen, sizeof old);
+	old_us = seen_us;
+	count_now(seen);
+	seen[FORWARDED] = gw->counts.forwarded;
+	seen[DROPPED] = dropped();
 	seen_us = now_us;
+}
+
+/* Gives a counter's changes a second. Only a status that is shown pays for the division. */
+static uint64_t rate(uint32_t i)
+{
+	return view_status_rate(old[i], seen[i], seen_us - old_us);
 }
 
 /* --- values ------------------------------------------------------------------------------- */
@@ -67,8 +71,8 @@ static void status_all(struct view_status_all *out)
 		         services[name->serve[i]].name);
 	out->busy_permille = cpu_busy();
 	out->uptime_s = gw->clock.us / 1000000;
-	out->forwarded = rate[FORWARDED];
-	out->dropped = rate[DROPPED];
+	out->forwarded = rate(FORWARDED);
+	out->dropped = rate(DROPPED);
 	out->dropped_all = seen[DROPPED];
 }
 
@@ -78,7 +82,7 @@ static bool status_interface(uint32_t i, struct view_status_interface *out)
 		return false;
 	const struct interface *f = &gw->iface[i];
 	const struct nic *nic = rcv_nic(i);
-	const uint64_t *r = rate + i * OF_INTERFACE;
+	uint32_t r = i * OF_INTERFACE;
 	fmt(out->name, sizeof out->name, "%s", f->name);
 	fmt(out->card, sizeof out->card, "%s", nic ? nic->driver : "none");
 	if (!nic || !nic->carrier.up)
@@ -89,10 +93,10 @@ static bool status_interface(uint32_t i, struct view_status_interface *out)
 		fmt(out->link, sizeof out->link, "%uM %s", nic->carrier.mbit,
 		    nic->carrier.full_duplex ? "full" : "half");
 	gw_show_addresses(f, out->addresses, sizeof out->addresses);
-	out->in = r[IN];
-	out->in_bits = r[IN_BYTES] * 8;
-	out->out = r[OUT];
-	out->out_bits = r[OUT_BYTES] * 8;
+	out->in = rate(r + IN);
+	out->in_bits = rate(r + IN_BYTES) * 8;
+	out->out = rate(r + OUT);
+	out->out_bits = rate(r + OUT_BYTES) * 8;
 	return true;
 }
 

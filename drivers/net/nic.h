@@ -40,7 +40,7 @@ struct nic_ops {
 	 * the carrier is down, the driver takes and drops all frames and counts them in
 	 * tx_link_down, so that no stale frame waits for the carrier. */
 	uint32_t (*tx)(struct nic *nic, struct pkt **burst, uint32_t n);
-	/* To be called about every 10 ms: reads the carrier state, reclaims sent frames,
+	/* To be called every 10 to 500 ms: reads the carrier state, reclaims sent frames,
 	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);
 	/* Enables the interrupt that ends a halt, then looks for work once more. True: work

@@ -159,12 +159,17 @@ void usb_device_reset(struct usb_device *d);
  * keyboard controller (8042) is used. Takes a bounded time. */
 void usb_init(void);
 
-/* Does what is due, a bounded amount. To be called about every 10 ms, and each millisecond while
- * usb_busy. True when there was something to do. */
+/* Does what is due, a bounded amount. To be called about every 100 ms, every 10 ms while usb_moves,
+ * and each millisecond while usb_busy. True when there was something to do. */
 bool usb_poll(uint64_t now_us);
 
 /* True while control or bulk transfers are under way that were submitted a moment ago. */
 bool usb_busy(void);
+
+/* True while something was under way within the last second: a transfer, also one that waits for a
+ * key, or a port at which something was plugged in. A hub is asked often enough to be always under
+ * way; a stick that nobody uses is not. */
+bool usb_moves(void);
 
 /* Writes line *cursor of the command `usb` into buf: each controller, then its devices. Moves the
  * cursor, which is 0 at first. False behind the last line. */

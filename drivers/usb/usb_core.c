@@ -12,6 +12,7 @@
 #define HANDOFF_MS 1000u  /* for the firmware, for all controllers together */
 #define STOP_US    20000u /* for a controller to stop */
 #define STEP_US    100u
+#define REST_US    1000000u /* without anything under way; longer than any step of a controller */
 
 struct found {
 	struct pci_dev pci;
@@ -24,8 +25,19 @@ uint64_t usb_now_us;
 struct usb_counts usb_counts;
 static struct usb_bus *buses[USB_CONTROLLERS];
 static uint32_t n_buses;
+static uint64_t moved_us; /* when something was last under way */
 static uint64_t log_window_us;
 static uint32_t log_lines, log_left_out;
+
+void usb_moved(void)
+{
+	moved_us = usb_now_us;
+}
+
+bool usb_moves(void)
+{
+	return n_buses && usb_now_us - moved_us < REST_US;
+}
 
 struct usb_bus *usb_bus(uint32_t index)
 {
@@ -190,6 +202,7 @@ void usb_init(void)
 	usb_counts = (struct usb_counts){0};
 	log_window_us = usb_now_us;
 	log_lines = log_left_out = 0;
+	usb_moved();
 	usb_transfer_reset();
 	uint32_t n = find(found);
 	if (n == 0)
@@ -254,8 +267,10 @@ static void poll_bus(struct usb_bus *b)
 		usb_port_poll(&b->port[i]);
 	if (!c->failed)
 		usb_enum_poll(&b->enumeration);
-	if (c->failed && !b->dead)
+	if (c->failed && !b->dead) {
+		usb_moved();
 		bury(b);
+	}
 }
 
 bool usb_poll(uint64_t now_us)

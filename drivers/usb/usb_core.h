@@ -87,6 +87,9 @@ extern struct usb_counts usb_counts;
 /* The time of this usb_poll. */
 extern uint64_t usb_now_us;
 
+/* Notes that something is under way; see usb_moves. */
+void usb_moved(void);
+
 /* The buses, by index from 0; NULL behind the last. */
 struct usb_bus *usb_bus(uint32_t index);
 

@@ -194,5 +194,7 @@ void usb_port_poll(struct usb_port *p)
 	}
 	bool moves = p->phase == USB_PORT_SETTLING || p->phase == USB_PORT_QUEUED ||
 	             p->phase == USB_PORT_BUSY;
+	if (moves)
+		usb_moved();
 	p->look_us = usb_now_us + (moves || p->hub ? 0 : USB_IDLE_US);
 }

@@ -131,6 +131,8 @@ static bool look_at(struct usb_transfer *t)
 
 void usb_transfer_poll(void)
 {
+	if (active)
+		usb_moved();
 	/* A change of the list starts it from its head: as often as there are transfers of one poll
 	 * at most, so that a class that submits what is refused does not hold it. */
 	struct usb_transfer *t = active;

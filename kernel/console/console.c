@@ -4,14 +4,14 @@
  * while a command runs.
  *
  * A read of an I/O port takes about a microsecond on the bus. So the devices are read only
- * after their interrupt, while output waits, and once a tick. */
+ * after their interrupt, while output waits, and every 10 to 100 ms, in case an interrupt line is
+ * dead. */
 #include "kernel/console/console.h"
 
 #include "kernel/x86/clock.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
 #include "kernel/console/keyboard.h"
-#include "kernel/x86/trap.h"
 #include "kernel/console/uart.h"
 #include "kernel/console/vga.h"
 #include "kernel/ui/grid.h"
@@ -22,6 +22,7 @@
 #define PRINT_BYTES 512
 #define BURST_BYTES 256u
 #define POLL_BYTES  64      /* most bytes received in a pass */
+#define POLL_US     10000u  /* between two looks at devices that are silent */
 #define FLUSH_US    1000000 /* sending the whole ring takes 711 ms at 115200 baud */
 
 enum { CTRL_C = 3 };
@@ -35,7 +36,8 @@ static int16_t key[KEYS]; /* keys from the keyboards */
 static uint32_t key_head, key_tail;
 static struct keymap keymap;
 static struct keys_ansi ansi;
-static uint32_t polled_tick;
+static uint64_t polled_us;
+static bool unannounced; /* the last input came without an interrupt: its line is dead */
 static const struct grid *shown[CONSOLE_TERMINALS]; /* NULL: the text */
 static struct grid_vt100 vt100;                     /* what COM1's terminal shows of its grid */
 static bool changed;                                /* it may show less than the grid */
@@ -243,17 +245,25 @@ static bool receive(void)
 
 bool console_poll(void)
 {
-	uint32_t tick = trap_ticks;
-	bool busy = send();
-	if (tick != polled_tick || uart_fired() || keyboard_fired()) {
-		polled_tick = tick;
-		busy |= receive();
+	uint64_t now = clock_now_us();
+	bool busy = send(), fired = uart_fired() || keyboard_fired();
+	if (fired || now - polled_us >= POLL_US) {
+		polled_us = now;
+		bool any = receive();
+		unannounced = any ? !fired : unannounced;
+		busy |= any;
 	}
 	if (vga_pending()) {
 		vga_poll();
 		busy = true;
 	}
 	return busy;
+}
+
+uint64_t console_due_us(void)
+{
+	bool due = unannounced || serial_waits() || keys_ansi_waits(&ansi);
+	return due ? polled_us + POLL_US : UINT64_MAX;
 }
 
 static int local_key(void)

@@ -76,8 +76,14 @@ uint8_t console_leds(void);
 bool console_has_keyboard(void);
 
 /* Sends a few bytes of waiting output, and reads what the keyboard and the UART have
- * received. True when there was something to do. */
+ * received. True when there was something to do. To be called every 10 to 100 ms, and after a halt
+ * that an interrupt ended. */
 bool console_poll(void);
+
+/* Gives the time at which console_poll is due although no interrupt has come; UINT64_MAX: none. It
+ * is due every 10 ms while output waits, while an ESC waits for what follows, and when the last
+ * input came without an interrupt. */
+uint64_t console_due_us(void);
 
 /* Enables the interrupts for input, and for output while some waits, then looks for work
  * once more. True when work is waiting, so that the processor must not halt. */

@@ -105,6 +105,11 @@ int keys_ansi(struct keys_ansi *k, uint8_t byte, uint32_t now_ms)
 	}
 }
 
+bool keys_ansi_waits(const struct keys_ansi *k)
+{
+	return k->state != PLAIN;
+}
+
 int keys_ansi_idle(struct keys_ansi *k, uint32_t now_ms)
 {
 	if (k->state == PLAIN || now_ms - k->since_ms < KEYS_ESCAPE_MS)

@@ -39,4 +39,7 @@ int keys_ansi(struct keys_ansi *k, uint8_t byte, uint32_t now_ms);
 /* Gives ESC when it came alone and KEYS_ESCAPE_MS have passed since, else KEY_NONE. */
 int keys_ansi_idle(struct keys_ansi *k, uint32_t now_ms);
 
+/* True when a sequence has begun and may turn out to be ESC alone. */
+bool keys_ansi_waits(const struct keys_ansi *k);
+
 #endif

@@ -93,6 +93,11 @@ bool log_limited(uint64_t *mark, uint32_t every_ms, const char *format, ...)
 	return true;
 }
 
+uint64_t log_end(void)
+{
+	return end;
+}
+
 bool log_next(uint64_t *cursor, char *buf, size_t size)
 {
 	if (*cursor < oldest)

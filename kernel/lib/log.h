@@ -32,6 +32,9 @@ bool log_limited(uint64_t *mark, uint32_t every_ms, const char *fmt, ...) PRINTF
  * are no more lines. A line that was overwritten meanwhile is skipped. */
 bool log_next(uint64_t *cursor, char *buf, size_t size);
 
+/* The cursor behind the newest line: it moves with each line. */
+uint64_t log_end(void);
+
 /* While muted, lines are neither kept nor given to the sink: for a text that is read only to check
  * it. Gives what it was before. */
 bool log_mute(bool on);

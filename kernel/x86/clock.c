@@ -2,7 +2,7 @@
  * management timer (ACPI 6.5, 4.8.3.3) and the time-stamp counter, TSC (SDM vol. 3, 17.17).
  *
  * Channel 2 of the 8254, gated by I/O port 0x61, runs freely for the calibration. Channel
- * 0 makes the tick. A sample reads the timer between two reads of the TSC. Several samples
+ * 0 makes the tick (tick.c). A sample reads the timer between two reads of the TSC. Several samples
  * are taken, and the one with the closest two TSC values is used, so that neither an SMI
  * nor a busy host spoils the result. Without an 8254 the ACPI timer takes its place, or else the
  * rate that CPUID gives.
@@ -18,11 +18,11 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/cpuid.h"
 #include "kernel/seam/io.h"
+#include "kernel/x86/tick.h"
 #include "kernel/x86/trap.h"
 
-#define PIT_HZ  1193182u
 #define ACPI_HZ 3579545u
-enum { PIT_CH0 = 0x40, PIT_CH2 = 0x42, PIT_MODE = 0x43, PORT_B = 0x61 };
+enum { PIT_CH2 = 0x42, PIT_MODE = 0x43, PORT_B = 0x61 };
 enum { LEAF_TSC = 0x15, LEAF_MHZ = 0x16 };
 
 #define MEASURE_HZ   200u /* a measurement takes a 200th of a second */
@@ -34,7 +34,6 @@ enum { LEAF_TSC = 0x15, LEAF_MHZ = 0x16 };
 #define FALLBACK_HZ 1000000000u
 #define SLOWEST_HZ  50000000u
 #define FASTEST_HZ  20000000000ull
-#define TICK_US     (1000000u / CLOCK_HZ)
 #define DOUBTS      3u   /* seconds in a row with a difference before a measurement */
 #define DOUBTS_MOST 192u /* likewise, when ticks were lost before */
 #define RATE_LOG_MS 60000u
@@ -50,11 +49,12 @@ static const char *rate_from;
 static bool must_not_halt;
 
 /* The last comparison of TSC and ticks. */
-static uint32_t seen_tick;
+static uint32_t seen_passed;
 static uint64_t seen_us;
 static uint32_t doubts, doubts_ahead = DOUBTS;
 static uint64_t rate_logged; /* for log_limited */
 static uint32_t second_tick, silent_seconds;
+static uint32_t watchdog_ms;
 
 /* A timer that counts up. */
 struct timer {
@@ -83,7 +83,7 @@ static uint32_t acpi_count(void)
 	return io_in32(acpi_port);
 }
 
-static const struct timer pit = {"8254", PIT_HZ, 0xffff, pit_count};
+static const struct timer pit = {"8254", TICK_PIT_HZ, 0xffff, pit_count};
 static const struct timer acpi = {"ACPI timer", ACPI_HZ, 0xffffff, acpi_count};
 
 /* Takes a few samples and gives the one with the smallest uncertainty. */
@@ -208,10 +208,7 @@ void clock_init(void)
 	set_rate(hz);
 	base_us = 0;
 	base_tsc = clock_entry_tsc;
-	uint32_t divisor = PIT_HZ / CLOCK_HZ;
-	io_out8(PIT_MODE, 0x34); /* channel 0, both bytes, mode 2 */
-	io_out8(PIT_CH0, (uint8_t)divisor);
-	io_out8(PIT_CH0, (uint8_t)(divisor >> 8));
+	tick_fixed();
 	cpu_irq_unmask(0);
 	cpu_irq_on();
 }
@@ -229,8 +226,9 @@ static void use_ticks(void)
 	base_us = clock_now_us();
 	base_tick = trap_ticks;
 	us_per_cycle_q32 = 0;
+	tick_fixed();
 	log_line("clock: the time-stamp counter is of no use; time advances by %u ms",
-	         TICK_US / 1000);
+	         TICK_FIXED_US / 1000);
 }
 
 /* Looks for the reason why TSC and ticks differ. `behind`: the TSC is behind. */
@@ -257,12 +255,12 @@ static void find_reason(bool behind)
 
 void clock_check(void)
 {
-	uint32_t ticks = trap_ticks - seen_tick;
-	if (LIKELY(ticks < CLOCK_HZ) || us_per_cycle_q32 == 0)
+	uint32_t passed = trap_passed - seen_passed;
+	if (LIKELY(passed < TICK_SECOND) || us_per_cycle_q32 == 0)
 		return;
-	uint64_t now = clock_now_us();
-	uint64_t by_ticks = (uint64_t)ticks * TICK_US, by_tsc = now - seen_us;
-	seen_tick += ticks;
+	uint64_t now = clock_now_us(), by_tsc = now - seen_us;
+	uint64_t by_ticks = (uint64_t)passed * 1000000 / TICK_SECOND;
+	seen_passed += passed;
 	seen_us = now;
 	if (close(by_ticks, by_tsc, 16)) {
 		doubts = 0;
@@ -274,7 +272,7 @@ void clock_check(void)
 	doubts = 0;
 	find_reason(behind);
 	seen_us = clock_now_us();
-	seen_tick = trap_ticks;
+	seen_passed = trap_passed;
 }
 
 void clock_expect_ticks(void)
@@ -288,6 +286,12 @@ void clock_expect_ticks(void)
 	         "there is no watchdog");
 }
 
+void clock_wake_at(uint64_t now_us, uint64_t at_us)
+{
+	if (us_per_cycle_q32 != 0)
+		tick_plan(now_us, at_us);
+}
+
 bool clock_may_halt(void)
 {
 	return !must_not_halt;
@@ -296,18 +300,25 @@ bool clock_may_halt(void)
 uint64_t clock_now_us(void)
 {
 	if (UNLIKELY(us_per_cycle_q32 == 0))
-		return base_us + (uint64_t)(trap_ticks - base_tick) * TICK_US;
+		return base_us + (uint64_t)(trap_ticks - base_tick) * TICK_FIXED_US;
 	uint64_t cycles = io_cycles() - base_tsc;
 	uint32_t high = (uint32_t)(cycles >> 32), low = (uint32_t)cycles;
 	return base_us + (uint64_t)high * us_per_cycle_q32 +
 	       ((uint64_t)low * us_per_cycle_q32 >> 32);
 }
 
+uint32_t clock_watchdog_ms(void)
+{
+	return watchdog_ms;
+}
+
 void clock_watchdog(uint32_t ms)
 {
+	watchdog_ms = ms;
 	trap_stalled = 0;
-	/* One tick more, because the first tick may come at once. */
-	trap_stalled_max = ms == 0 ? UINT32_MAX : (uint32_t)((uint64_t)ms * CLOCK_HZ / 1000) + 1;
+	/* One interval more, because the first tick may come at once. */
+	trap_stalled_max =
+	        ms == 0 ? UINT32_MAX : (uint32_t)((uint64_t)ms * TICK_SECOND / 1000) + TICK_LONGEST;
 }
 
 void clock_alive(void)

@@ -5,6 +5,9 @@ struct leaf {
 	uint32_t a, b, c, d;
 };
 
+/* "TCGTCGTCGTCG", as QEMU's target/i386/cpu.c gives it. */
+enum { TCGT = 0x54474354, CGTC = 0x43544743, GTCG = 0x47435447 };
+
 static struct cpuid_features features;
 
 static struct leaf cpuid(uint32_t leaf)
@@ -50,6 +53,11 @@ void cpuid_init(void)
 	features.phys_bits = features.pae ? 36 : 32;
 	if (features.pae && cpuid(0x80000000u).a >= 0x80000008u)
 		features.phys_bits = (uint8_t)cpuid(0x80000008u).a;
+	/* Leaf 0x40000000 is the hypervisor's, where bit 31 says that there is one. */
+	if (r.c >> 31) {
+		r = cpuid(0x40000000u);
+		features.translated = r.b == TCGT && r.c == CGTC && r.d == GTCG;
+	}
 	find_name();
 }
 

@@ -7,6 +7,7 @@
 /* Optional features. */
 struct cpuid_features {
 	bool pae, nx, pse, tsc, pat, rdrand;
+	bool translated;   /* the processor is QEMU's translator (TCG) */
 	uint8_t phys_bits; /* width of a physical address */
 	char name[49];     /* brand or vendor string, for the log */
 };

@@ -215,6 +215,8 @@ volatile void *mem_map_frame(uint64_t phys, size_t size)
 void mem_flush_tlb(void)
 {
 	uint32_t cr3;
+	if (!cpuid_features()->translated)
+		return;
 	__asm__ volatile("movl %%cr3, %0\n\t"
 	                 "movl %0, %%cr3"
 	                 : "=r"(cr3)

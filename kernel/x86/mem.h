@@ -19,9 +19,9 @@ void mem_init(void);
  * them in bursts (write combining), where it can. NULL when this is not possible. */
 volatile void *mem_map_frame(uint64_t phys, size_t size);
 
-/* Flushes the TLB. The processor does not need this, because the tables never change. But
- * QEMU adapts the size of its emulated TLB to the pages in use only when a guest flushes
- * it. Without a flush it stays at 256 pages of 4 KB. */
+/* Flushes the TLB, where the processor is QEMU's translator (TCG). No other needs it, because the
+ * tables never change. But TCG fits the size of its emulated TLB to the pages in use only when a
+ * guest flushes it. Without a flush it stays at 256 pages of 4 KB. */
 void mem_flush_tlb(void);
 
 #endif

@@ -7,4 +7,5 @@ SRC_IMAGE     += kernel/x86/mem.c
 SRC_IMAGE     += kernel/x86/power.c
 SRC_IMAGE     += kernel/x86/symbols.c
 SRC           += kernel/x86/symbols_find.c
+SRC_IMAGE_HOT += kernel/x86/tick.c
 SRC_IMAGE     += kernel/x86/trap.S

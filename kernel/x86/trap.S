@@ -60,8 +60,10 @@ trap_2:
 	.type trap_timer, @function
 trap_timer:
 	pushl %eax
+	movl trap_interval, %eax
 	incl trap_ticks
-	incl trap_stalled
+	addl %eax, trap_passed
+	addl %eax, trap_stalled
 	movb $EOI, %al
 	outb %al, $PIC1
 	movl trap_stalled, %eax
@@ -166,9 +168,14 @@ trap_stub:
 	.endr
 
 	.section .data.trap, "aw", @progbits
-	.globl trap_masked, trap_ticks, trap_nmis, trap_stalled, trap_stalled_max
+	.globl trap_masked, trap_ticks, trap_interval, trap_passed, trap_nmis
+	.globl trap_stalled, trap_stalled_max
 	.balign 4
 trap_ticks:
+	.long 0
+trap_interval:
+	.long 0
+trap_passed:
 	.long 0
 trap_nmis:
 	.long 0

@@ -1,4 +1,4 @@
-/* Shared by trap.S, cpu.c, clock.c and panic.c. */
+/* Shared by trap.S, cpu.c, clock.c, tick.c and panic.c. */
 #ifndef KERNEL_X86_TRAP_H
 #define KERNEL_X86_TRAP_H
 
@@ -24,8 +24,11 @@ extern const uint32_t trap_stub[TRAP_VECTORS];
  * the bit of its line; only cpu_irq_unmask clears a bit. */
 extern volatile uint8_t trap_masked[2];
 
-/* Ticks since the timer started, ticks since clock_alive, and the limit of the latter. */
-extern volatile uint32_t trap_ticks, trap_stalled, trap_stalled_max;
+/* Ticks since the timer started. Then times in the units of tick.h: the interval of the tick under
+ * way, what has passed since the start and since clock_alive, and the limit of the latter. A tick
+ * adds its interval. */
+extern volatile uint32_t trap_ticks;
+extern volatile uint32_t trap_interval, trap_passed, trap_stalled, trap_stalled_max;
 
 /* Non-maskable interrupts for which the chipset gave no reason. */
 extern volatile uint32_t trap_nmis;

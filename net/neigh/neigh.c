@@ -25,6 +25,14 @@ void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->iface) : 0;
 }
 
+void neigh_due_in(struct gw *gw, struct neigh *n, uint32_t ms)
+{
+	uint32_t now = gw->clock.ms;
+	n->next_ms = now + ms;
+	if (ms < when_left(now, gw->neigh.due_ms, NEIGH_MOST_MS))
+		gw->neigh.due_ms = n->next_ms;
+}
+
 void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address)
 {
 	n->eth.to = *address;
@@ -116,10 +124,13 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface)
 		gw->neigh.evicted++;
 		neigh_forget(gw, best, DROP_NEIGHBOUR_QUEUE);
 	}
+	uint32_t s = (uint32_t)(set - gw->neigh.entry[0]) / NEIGH_WAYS;
+	gw->neigh.taken[s / 32] |= 1u << s % 32;
 	memset(best, 0, sizeof *best);
 	best->iface = (uint8_t)iface;
 	best->serial = gw->neigh.serial++;
 	best->confirmed_ms = gw->clock.ms;
+	neigh_due_in(gw, best, 0);
 	return best;
 }
 
@@ -147,10 +158,14 @@ bool neigh_settling(const struct gw *gw, const struct neigh *n)
 	return gw->clock.us - gw->iface[n->iface].up_us < SETTLE_US;
 }
 
+static bool has_timer(const struct neigh *n)
+{
+	return n->state != NEIGH_FREE && n->state != NEIGH_STATIC;
+}
+
 static void tick_entry(struct gw *gw, struct neigh *n)
 {
-	if (n->state == NEIGH_FREE || n->state == NEIGH_STATIC ||
-	    !when_come(gw->clock.ms, n->next_ms, NEIGH_MOST_MS))
+	if (!has_timer(n) || !when_come(gw->clock.ms, n->next_ms, NEIGH_MOST_MS))
 		return;
 	if (n->is6) {
 		neigh_tick6(gw, n);
@@ -159,11 +174,33 @@ static void tick_entry(struct gw *gw, struct neigh *n)
 	neigh_tick4(gw, n);
 }
 
+/* Looks at the entries of a set. True when there is one at least. */
+static bool tick_set(struct gw *gw, struct neigh set[NEIGH_WAYS])
+{
+	bool any = false;
+	for (unsigned w = 0; w < NEIGH_WAYS; w++) {
+		tick_entry(gw, &set[w]);
+		any |= set[w].state != NEIGH_FREE;
+		if (has_timer(&set[w]))
+			neigh_due_in(gw, &set[w],
+			             when_left(gw->clock.ms, set[w].next_ms, NEIGH_MOST_MS));
+	}
+	return any;
+}
+
 void neigh_tick(struct gw *gw)
 {
-	for (unsigned s = 0; s < NEIGH_SETS; s++)
-		for (unsigned w = 0; w < NEIGH_WAYS; w++)
-			tick_entry(gw, &gw->neigh.entry[s][w]);
+	struct neigh_table *t = &gw->neigh;
+	if (!when_come(gw->clock.ms, t->due_ms, NEIGH_MOST_MS))
+		return;
+	t->due_ms = gw->clock.ms + NEIGH_MOST_MS;
+	for (unsigned i = 0; i < ARRAY_SIZE(t->taken); i++)
+		for (uint32_t sets = t->taken[i]; sets; sets &= sets - 1) {
+			uint32_t bit = (uint32_t)__builtin_ctz(sets);
+			t->taken[i] &= ~(1u << bit); /* a timer may take an entry */
+			if (tick_set(gw, t->entry[i * 32 + bit]))
+				t->taken[i] |= 1u << bit;
+		}
 }
 
 void neigh_flush(struct gw *gw, uint32_t iface)

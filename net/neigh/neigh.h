@@ -68,6 +68,10 @@ struct neigh *neigh_take(struct gw *gw, struct neigh *set, uint32_t iface);
 /* Changes the state of an entry, and with it whether packets may be sent there at once (ready). */
 void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state);
 
+/* Sets the time of an entry's timer, in `ms` milliseconds, at most NEIGH_MOST_MS. neigh_tick then
+ * looks at the table in time; at no other time does it cost anything. */
+void neigh_due_in(struct gw *gw, struct neigh *n, uint32_t ms);
+
 /* Notes the MAC address of an entry and prepares its Ethernet header. */
 void neigh_set_mac(struct gw *gw, struct neigh *n, const mac *address);
 

@@ -28,7 +28,7 @@ static ip4 address_of(const struct neigh *n)
 static void ask(struct gw *gw, struct neigh *n, const mac *to)
 {
 	n->tries++;
-	n->next_ms = gw->clock.ms + (n->state == NEIGH_PROBING ? PROBE_MS : ASK_MS);
+	neigh_due_in(gw, n, n->state == NEIGH_PROBING ? PROBE_MS : ASK_MS);
 	arp_ask(gw, n->iface, address_of(n), to);
 }
 
@@ -87,7 +87,7 @@ void neigh_learn4(struct gw *gw, uint32_t iface, ip4 addr, const mac *address, b
 	n->tries = 0;
 	n->used = false;
 	n->confirmed_ms = gw->clock.ms;
-	n->next_ms = gw->clock.ms + REACHABLE_MS - REFRESH_MS;
+	neigh_due_in(gw, n, REACHABLE_MS - REFRESH_MS);
 	neigh_set_mac(gw, n, address);
 	neigh_release(gw, n);
 }
@@ -102,7 +102,7 @@ void neigh_tick4(struct gw *gw, struct neigh *n)
 		}
 		neigh_set_state(gw, n,
 		                NEIGH_FAILED); /* before the errors, which may come back here */
-		n->next_ms = gw->clock.ms + FAILED_MS;
+		neigh_due_in(gw, n, FAILED_MS);
 		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
 	case NEIGH_REACHABLE:

@@ -42,7 +42,7 @@ static struct neigh *take6(struct gw *gw, uint32_t iface, const ip6 *addr)
 static void ask(struct gw *gw, struct neigh *n)
 {
 	n->tries++;
-	n->next_ms = gw->clock.ms + gw->iface[n->iface].retrans_ms;
+	neigh_due_in(gw, n, gw->iface[n->iface].retrans_ms);
 	nd_ask(gw, n->iface, address_of(n), n->state == NEIGH_PROBING ? &n->eth.to : NULL);
 }
 
@@ -151,7 +151,7 @@ void neigh_resolve6(struct gw *gw, struct pkt *p)
 	}
 	if (n && n->state == NEIGH_STALE) {
 		neigh_set_state(gw, n, NEIGH_DELAY);
-		n->next_ms = gw->clock.ms + DELAY_MS;
+		neigh_due_in(gw, n, DELAY_MS);
 		n->tries = 0;
 		gw_send6(gw, p);
 		return;
@@ -206,13 +206,13 @@ static void set_reachable(struct gw *gw, struct neigh *n)
 	note_known(&gw->neigh, n);
 	n->confirmed_ms = gw->clock.ms;
 	uint32_t average_ms = gw->iface[n->iface].reachable_ms;
-	n->next_ms = gw->clock.ms + average_ms / 2 + rng_below(gw->rng, average_ms);
+	neigh_due_in(gw, n, average_ms / 2 + rng_below(gw->rng, average_ms));
 }
 
 static void set_stale(struct gw *gw, struct neigh *n)
 {
 	neigh_set_state(gw, n, NEIGH_STALE);
-	n->next_ms = gw->clock.ms + STALE_MS;
+	neigh_due_in(gw, n, STALE_MS);
 }
 
 /* Takes an entry for a station that we did not ask: a free one, or one that is not in use.
@@ -294,7 +294,7 @@ void neigh_tick6(struct gw *gw, struct neigh *n)
 			return;
 		}
 		neigh_set_state(gw, n, NEIGH_FAILED); /* before the errors, which may return */
-		n->next_ms = gw->clock.ms + FAILED_MS;
+		neigh_due_in(gw, n, FAILED_MS);
 		neigh_drop_parked(gw, n, DROP_NO_NEIGHBOUR);
 		return;
 	case NEIGH_REACHABLE:

@@ -40,7 +40,7 @@ struct neigh {
 	uint8_t n_parked;
 	bool is6;
 	uint16_t serial;  /* the table's when the entry was taken */
-	uint32_t next_ms; /* when it is asked again or expires (when.h) */
+	uint32_t next_ms; /* when it is asked again or expires (when.h); set by neigh_due_in */
 	uint32_t confirmed_ms;
 	struct pkt *parked; /* oldest first */
 };
@@ -57,6 +57,8 @@ struct neigh_table {
 	/* Secret hashes of IPv6 neighbours that have answered before, for each set of entries; the
 	 * latest comes first. */
 	uint32_t known6[NEIGH_SETS][NEIGH_KNOWN];
+	uint32_t due_ms;                        /* no entry's next_ms is earlier */
+	uint32_t taken[(NEIGH_SETS + 31) / 32]; /* sets with entries, a bit each: see neigh_tick */
 	struct neigh entry[NEIGH_SETS][NEIGH_WAYS];
 };
 

@@ -39,7 +39,20 @@ uint64_t clock_io_now_us(void);
 #include "kernel/x86/clock.c"
 
 uint64_t clock_entry_tsc;
-volatile uint32_t trap_ticks, trap_stalled, trap_stalled_max;
+volatile uint32_t trap_ticks, trap_interval, trap_passed, trap_stalled, trap_stalled_max;
+static unsigned planned;
+
+void tick_fixed(void)
+{
+	trap_interval = TICK_FIXED;
+}
+
+void tick_plan(uint64_t now_us, uint64_t at_us)
+{
+	(void)now_us;
+	(void)at_us;
+	planned++;
+}
 
 void cpu_irq_unmask(uint8_t irq)
 {
@@ -103,7 +116,8 @@ static void start(uint64_t hz)
 	m.hz = hz;
 	m.cycles = clock_entry_tsc = hz * 77;
 	must_not_halt = false;
-	seen_us = seen_tick = doubts = trap_ticks = second_tick = silent_seconds = 0;
+	seen_us = seen_passed = doubts = trap_ticks = trap_passed = second_tick = silent_seconds =
+	        0;
 	doubts_ahead = DOUBTS;
 	us_per_cycle_q32 = 0;
 	rate_logged = 0;
@@ -118,15 +132,17 @@ static void run_for(uint32_t seconds)
 {
 	static uint64_t last;
 	last = 0;
-	for (uint32_t i = 0; i < seconds * CLOCK_HZ; i++) {
+	for (uint32_t i = 0; i < seconds * 100; i++) {
 		bool halts = clock_may_halt();
 		uint64_t before = m.cycles;
-		pass(SECOND_NS / CLOCK_HZ);
+		pass(SECOND_NS / 100);
 		if (halts && m.stops_in_halts)
 			m.cycles = before + (m.cycles - before) / 10;
-		trap_ticks += !m.no_ticks && i % 100 >= m.lost;
+		bool tick = !m.no_ticks && i % 100 >= m.lost;
+		trap_ticks += tick;
+		trap_passed += tick ? trap_interval : 0;
 		clock_check();
-		if (i % CLOCK_HZ == 0)
+		if (i % 100 == 0)
 			clock_expect_ticks();
 		CHECK(clock_now_us() >= last);
 		last = clock_now_us();
@@ -233,6 +249,11 @@ static void a_counter_that_stands_still(void)
 	run_for(5);
 	CHECK_EQ(logged("time advances by 10 ms"), 1);
 	CHECK(is_right());
+	/* The interval that the time is counted by stays. */
+	planned = 0;
+	clock_wake_at(clock_now_us(), clock_now_us() + 50000);
+	CHECK_EQ(planned, 0);
+	CHECK_EQ(trap_interval, TICK_FIXED);
 	uint64_t ns = m.ns;
 	clock_delay_us(500);
 	CHECK(m.ns - ns >= 500000);
@@ -301,9 +322,10 @@ static void no_ticks(void)
 static void watchdog(void)
 {
 	clock_watchdog(86400000);
-	CHECK_EQ(trap_stalled_max, 8640001);
+	CHECK_EQ(trap_stalled_max, 86400u * TICK_SECOND + TICK_LONGEST);
+	CHECK_EQ(clock_watchdog_ms(), 86400000);
 	clock_watchdog(10000);
-	CHECK_EQ(trap_stalled_max, 1001);
+	CHECK_EQ(trap_stalled_max, 10u * TICK_SECOND + TICK_LONGEST);
 	clock_watchdog(0);
 	CHECK_EQ(trap_stalled_max, UINT32_MAX);
 }
