@@ -161,7 +161,7 @@ class Gateway:
             own = self.sources[WAN]
             assert own is not None
             own.add(words[1].split("/")[0])
-        if words[0] == "nat.pool":
+        if words[0] in ("nat.pool", "nat64.pool"):
             own = self.sources[WAN]
             assert own is not None
             first, _, last = words[1].partition("-")
