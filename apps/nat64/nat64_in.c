@@ -118,7 +118,7 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 	struct nat_table *t = &n->nat.table;
 	uint8_t proto = nat_proto_of(p->proto);
 	uint32_t from = ip4_raw(ip4_header(p)->from);
-	uint16_t local, remote;
+	uint16_t local = 0, remote = 0;
 	enum verdict v = check_l4(gw, p, proto, &local, &remote);
 	if (v == V_LOCAL)
 		return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_ICMP_TYPE);
@@ -187,7 +187,7 @@ static enum verdict set_header(struct gw *gw, const struct nat64 *n, struct pkt 
 static enum verdict translate(struct gw *gw, struct nat64 *n, struct pkt *p, uint32_t external,
                               uint32_t whole, struct xlat46 *x)
 {
-	struct nat64_way w;
+	struct nat64_way w = {.session = NULL};
 	enum verdict v = find_way(gw, n, p, external, &w);
 	if (v == V_SEND)
 		v = nat64_route_in(gw, n, p, w.in_ip, &x->to);

@@ -6,9 +6,8 @@
 #include "kernel/lib/fmt.h"
 #include "net/lib/wire.h"
 
-/* Splits ADDRESS:PORT at its last colon, and takes the brackets off an IPv6 address. Identifiers
- * of ICMP may be 0. */
-static bool parse_endpoint(struct slice text, bool is6, bool icmp, struct addr *a, uint16_t *port)
+/* Splits ADDRESS:PORT at its last colon, and takes the brackets off an IPv6 address. */
+static bool parse_endpoint(struct slice text, bool is6, struct addr *a, uint16_t *port)
 {
 	size_t colon = text.len;
 	while (colon > 0 && text.at[colon - 1] != ':')
@@ -17,7 +16,7 @@ static bool parse_endpoint(struct slice text, bool is6, bool icmp, struct addr *
 		return false;
 	struct slice host = {text.at, colon - 1};
 	uint32_t n;
-	if (!addr_u32(text.at + colon, text.len - colon, &n) || n > 65535 || (n == 0 && !icmp))
+	if (!addr_u32(text.at + colon, text.len - colon, &n) || n > 65535 || n == 0)
 		return false;
 	if (is6) {
 		if (host.len < 2 || host.at[0] != '[' || host.at[host.len - 1] != ']')
@@ -35,14 +34,13 @@ static bool parse_forward(const struct config_source *s, struct slice text, void
 	struct slice proto = config_word(&text), outer = config_word(&text);
 	struct slice inner = config_word(&text);
 	struct addr four, six;
-	bool icmp = config_word_is(proto, "icmp");
 	f->proto = config_word_is(proto, "tcp")   ? PROTO_TCP
 	           : config_word_is(proto, "udp") ? PROTO_UDP
 	                                          : PROTO_ICMP;
-	if ((f->proto == PROTO_ICMP && !icmp) ||
-	    !parse_endpoint(outer, false, icmp, &four, &f->public_port) ||
-	    !parse_endpoint(inner, true, icmp, &six, &f->inside_port) ||
-	    config_not_unicast(&four) || config_not_unicast(&six) || config_word(&text).len > 0)
+	if ((f->proto == PROTO_ICMP && !config_word_is(proto, "icmp")) ||
+	    !parse_endpoint(outer, false, &four, &f->public_port) ||
+	    !parse_endpoint(inner, true, &six, &f->inside_port) || config_not_unicast(&four) ||
+	    config_not_unicast(&six) || config_word(&text).len > 0)
 		return CONFIG_BAD(s, "%s: expected tcp|udp|icmp IPV4:PORT [IPV6]:PORT, such as %s",
 		                  s->key->name, "tcp 203.0.113.2:80 [2001:db8:1::10]:80");
 	f->public = four.v4;

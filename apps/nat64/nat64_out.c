@@ -251,8 +251,8 @@ static void send_rest(struct gw *gw, struct nat64 *n, struct pkt *list, const st
 static enum verdict translate(struct gw *gw, struct nat64 *n, struct pkt *p, struct xlat64 *x,
                               uint32_t prefix)
 {
-	struct nat64_way w;
-	uint32_t ports;
+	struct nat64_way w = {.session = NULL};
+	uint32_t ports = 0;
 	enum verdict v = check_l4(gw, n, p, x, &ports);
 	if (v == V_SEND)
 		v = nat64_route_out(gw, n, p, x->to);
@@ -318,7 +318,7 @@ enum verdict nat64_out(struct gw *gw, struct nat64 *n, struct pkt *p)
 {
 	struct xlat64 x = {
 	        .l4 = IP6_MIN, .l4_len = p->l4_len, .whole = p->l4_len, .proto = p->proto};
-	uint32_t prefix;
+	uint32_t prefix = NAT64_NO_PREFIX;
 	enum verdict v = V_SEND;
 	if (p->flags & PKT_OPTIONS || ip6_header(p)->next != p->proto)
 		v = xlat64_read_chain(gw, &n->core, p, &x);
