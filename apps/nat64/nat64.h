@@ -135,6 +135,10 @@ enum verdict nat64_route_in(struct gw *gw, const struct nat64 *n, struct pkt *p,
 void nat64_follow(struct gw *gw, struct nat *n, struct nat_session *s, const struct tcp_hdr *tcp,
                   uint32_t len, enum nat_side side);
 
+/* The SYN that opened a session met a stored one of the other side: the session is established
+ * (section 3.5.2.2, V4 INIT). */
+void nat64_meet(struct gw *gw, struct nat *n, struct nat_session *s);
+
 /* Sends a probe to the inside host of an established session that expired (section 3.5.2.2). `of`
  * is the struct gw; for nat_table.lingers. */
 void nat64_probe(void *of, const struct nat_session *s);

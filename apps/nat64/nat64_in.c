@@ -124,6 +124,9 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 		return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (v != V_SEND)
 		return v;
+	/* The identifier of a query is that of its sender's own binding too. */
+	if (p->flags & PKT_HAIRPIN && proto == NAT_ICMP && p->data[p->l4] == ICMP_ECHO)
+		return no_binding(gw, n, p, external, proto, local);
 	struct nat_session *s = nat_session_at_port(t, external, proto, local, from, remote);
 	if (!s) {
 		struct nat_mapping *m = nat_mapping_of_port(t, external, proto, local);

@@ -189,13 +189,16 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, cons
 	if (!s && proto == NAT_TCP && !nat_tcp_opens(tcp))
 		return stray(gw, n, p, x, number, ports, prefix, w);
 	bool fresh = !s;
+	uint32_t held = n->nat.syns.n_held;
 	if (!s && !(s = open_session(gw, n, p, x, proto, ports, &v)))
 		return v;
 	if (fresh || s->route_in != prefix)
 		nat64_set_prefix(n, s, prefix);
 	if (proto == NAT_TCP)
 		nat64_follow(gw, &n->nat, s, tcp, x->whole, NAT_INSIDE);
-	else
+	if (fresh && n->nat.syns.n_held < held)
+		nat64_meet(gw, &n->nat, s);
+	if (proto != NAT_TCP)
 		nat_refresh(gw, &n->nat, s);
 	if (s->flags & NAT_UNINVITED)
 		nat_take_up(&n->nat, s);

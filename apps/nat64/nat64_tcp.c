@@ -16,6 +16,12 @@ static void set_life(struct gw *gw, struct nat *n, struct nat_session *s)
 		s->expire_s = expire_s;
 }
 
+void nat64_meet(struct gw *gw, struct nat *n, struct nat_session *s)
+{
+	s->state = NAT_ESTABLISHED;
+	set_life(gw, n, s);
+}
+
 /* A segment that is not the connection's (nat_tcp.h) changes no timer, and neither does a RST from
  * outside: only the connection's own RST begins the transitory time (section 3.5.2.2). */
 void nat64_follow(struct gw *gw, struct nat *n, struct nat_session *s, const struct tcp_hdr *tcp,

@@ -47,8 +47,10 @@ def six_of(four: str, prefix: str = PREFIX) -> str:
 
 
 def start64(start: Start, more: str = "", *, base: str = CONFIG, **options: Any) -> Gateway:
-    """Starts a NAT64 and waits until its addresses are in use."""
-    gateway = start(base + more, "nat64", **options)
+    """Starts a NAT64 and waits until its addresses are in use. Keys of `more` replace single ones of `base`."""
+    given = {line.split()[0] for line in more.splitlines()} & {"nat64.sessions", "wkp-strict", "lan.ra"}
+    kept = [line for line in base.splitlines() if line.split()[0] not in given]
+    gateway = start("\n".join(kept) + "\n" + more, "nat64", **options)
     gateway.wait(4)
     return gateway
 
