@@ -269,6 +269,8 @@ class Gateway:
             return
         for port in self.ports:
             self.card(port, True)
+        if self.app == "nat64":
+            self.wait(3, broken=broken)  # fragments wait for the others of their packet
         for _ in range(8):
             if not self.wait(1, broken=broken):
                 break
