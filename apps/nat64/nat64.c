@@ -133,6 +133,7 @@ static const char *nat64_init(struct gw *gw)
 	if (bad)
 		return bad;
 	n->nat.table.inside6 = &n->inside;
+	n->recent_key = flow_key(gw->rng);
 	n->nat.table.lingers = nat64_probe;
 	n->nat.table.lingers_of = gw;
 	bad = set_forwards(gw, n);
@@ -206,6 +207,7 @@ const struct forwarder forwarder_nat64 = {
         .keys = {&nat64_section, &embed_section},
         .counts = {&nat64_counts},
         .init = nat64_init,
+        .frames = nat64_flow_frames,
         .ip4 = nat64_ip4,
         .concerns4 = nat64_concerns4,
         .ip6 = nat64_ip6,

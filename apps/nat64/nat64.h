@@ -18,12 +18,15 @@
 #include "apps/nat64/nat64_gather.h"
 #include "apps/nat64/nat64_keys.h"
 #include "apps/translate/xlat_packet.h"
+#include "net/flow.h"
 
 struct nat64_prefix {
 	struct embed_form form;
 	bool strict; /* for global IPv4 addresses only (RFC 6052 section 3.1) */
 };
 #define NAT64_NO_PREFIX NAT64_PREFIXES
+
+#define NAT64_RECENT_BITS 10u
 
 struct nat64 {
 	struct nat nat; /* the first field: gw->state begins with it (nat.h) */
@@ -33,6 +36,9 @@ struct nat64 {
 	uint32_t n_prefixes;
 	struct nat64_gathers gathers;
 	uint64_t probes; /* sent */
+	/* Numbers of inside addresses that sent lately, by a cheap hash of the address. */
+	struct flow_key recent_key;
+	uint32_t recent[1u << NAT64_RECENT_BITS];
 };
 
 static inline struct nat64 *nat64_of(const struct gw *gw)
@@ -114,6 +120,9 @@ static inline uint8_t nat64_proto_of(uint8_t ip_proto)
  * application, and for an IPv4 packet. */
 enum verdict nat64_out(struct gw *gw, struct nat64 *n, struct pkt *p);
 enum verdict nat64_in(struct gw *gw, struct nat64 *n, struct pkt *p);
+
+/* nat64_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
+void nat64_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* Translate ICMP errors (nat64_icmp.c). The first one is for a packet whose extension headers are
  * in x and whose destination is in x->to; it routes the packet. Give the verdict. */

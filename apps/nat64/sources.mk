@@ -1,4 +1,5 @@
 SRC_HOT += apps/nat64/nat64.c
+SRC_HOT += apps/nat64/nat64_flow.c
 SRC_HOT += apps/nat64/nat64_gather.c
 SRC_HOT += apps/nat64/nat64_icmp.c
 SRC_HOT += apps/nat64/nat64_in.c
