@@ -59,7 +59,7 @@ static bool is_inside6(const struct gw *gw, const struct nat64 *n, const ip6 *a)
 {
 	const struct route6 *r = route6_for(&gw->routes6, a);
 	return r && interface_is_inside(r->iface) && nat64_prefix_of(n, a) == NAT64_NO_PREFIX &&
-	       !gw_is_own6(gw, r->iface, a);
+	       !route6_own(r, a);
 }
 
 static const char *set_forwards(struct gw *gw, struct nat64 *n)
