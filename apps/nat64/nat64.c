@@ -15,27 +15,17 @@
 
 /* --- start: prefixes -------------------------------------------------------------------------- */
 
-/* The prefix with this number: those of nat64.prefix, or the well-known one. */
-static struct prefix prefix_at(const struct nat64_config *c, uint32_t i)
-{
-	struct prefix well_known = {.addr = {.is6 = true}, .len = 96};
-	if (c->n_prefix)
-		return c->prefix[i];
-	memcpy(well_known.addr.v6.b, "\x00\x64\xff\x9b", 4);
-	return well_known;
-}
-
 static const char *set_prefixes(struct gw *gw, struct nat64 *n)
 {
 	const struct nat64_config *c = nat64_config(gw->config);
-	n->n_prefixes = max_u32(c->n_prefix, 1);
+	n->n_prefixes = c->n_prefix;
 	for (uint32_t i = 0; i < n->n_prefixes; i++) {
-		struct prefix p = prefix_at(c, i);
-		const char *bad = embed_set_up(&n->prefix[i].form, &p, false);
+		const struct prefix *p = &c->prefix[i];
+		const char *bad = embed_set_up(&n->prefix[i].form, p, false);
 		if (bad)
 			return gw_setup_fail("nat64.prefix %s", bad);
 		for (uint32_t k = 0; k < i; k++)
-			if (c->prefix[k].len == p.len && addr_eq(&c->prefix[k].addr, &p.addr))
+			if (c->prefix[k].len == p->len && addr_eq(&c->prefix[k].addr, &p->addr))
 				return "nat64.prefix: a prefix is given twice";
 		n->prefix[i].strict =
 		        embed_keys_strict(gw->config, &n->prefix[i].form, "nat64.prefix");
@@ -46,8 +36,8 @@ static const char *set_prefixes(struct gw *gw, struct nat64 *n)
 static const char *set_routes(struct gw *gw, const struct nat64 *n)
 {
 	for (uint32_t i = 0; i < n->n_prefixes; i++) {
-		struct prefix p = prefix_at(nat64_config(gw->config), i);
-		if (!gw_add_route6(gw, &p.addr.v6, p.len, NULL, IF_APP))
+		const struct prefix *p = &nat64_config(gw->config)->prefix[i];
+		if (!gw_add_route6(gw, &p->addr.v6, p->len, NULL, IF_APP))
 			return "nat64.prefix: too many routes";
 	}
 	return NULL;
@@ -196,7 +186,7 @@ static enum verdict nat64_ip6(struct gw *gw, struct pkt *p)
 
 static bool nat64_prefix64(const struct gw *gw, struct prefix *p, bool *octet)
 {
-	*p = prefix_at(nat64_config(gw->config), 0);
+	*p = nat64_config(gw->config)->prefix[0];
 	*octet = false;
 	return true;
 }

@@ -31,12 +31,14 @@ static __attribute__((noinline)) bool learn_inside(const struct gw *gw, struct n
 	return true;
 }
 
-/* Looks up the route to a remote host, as an index that a session keeps. */
+/* Looks up the route to a remote host, as an index that a session keeps. False when it is no host
+ * outside: an external address is hairpinned. */
 static __attribute__((noinline)) bool learn_outside(const struct gw *gw, struct nat_session *s)
 {
 	uint32_t rem_ip = swap32(s->rem_ip);
 	const struct route4 *out = route4_find(&gw->routes4, rem_ip);
-	if (!out || out->iface != IF_WAN || out->own == rem_ip)
+	if (nat_external_find(&nat64_of(gw)->nat.table, s->rem_ip) != NAT_NONE || !out ||
+	    out->iface != IF_WAN || out->own == rem_ip)
 		return false;
 	s->route_out = (uint8_t)(out - gw->routes4.entry);
 	return true;
@@ -139,9 +141,8 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER ||
 	             nat_is_external(&n->nat, h->from) || !stays_whole(n, f)))
 		return NULL;
-	struct nat_session *s =
-	        nat_session_at_port(&n->nat.table, external, proto, load16(f->l4 + 2),
-	                            ip4_raw(h->from), load16(f->l4));
+	struct nat_session *s = nat_session_at_port(
+	        &n->nat.table, external, proto, load16(f->l4 + 2), ip4_raw(h->from), load16(f->l4));
 	if (UNLIKELY(!s))
 		return NULL;
 	struct nat_inside *e = nat_inside_of(&n->inside, s->in_ip);

@@ -74,10 +74,9 @@ static const char *const host_length[] = {[NAT64_HOST_64] = "64", [NAT64_HOST_12
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"nat64.prefix", &xlat_type_prefix6, NULL, LIST(prefix, n_prefix),
+	{"nat64.prefix", &xlat_type_prefix6, "64:ff9b::/96", LIST(prefix, n_prefix),
 	 .about = "IPv6 prefix that stands for IPv4 addresses (RFC 6052), of 32, 40, 48, 56, 64 or "
-	          "96 bits; the first one is for flows from outside.",
-	 .without = "64:ff9b::/96"},
+	          "96 bits; the first one is for flows from outside."},
 	{"nat64.pool", &nat_type_pool, NULL, LIST(nat.pool, nat.n_pool),
 	 .about = "Outer addresses of the translator, 1024 at most in all; an inside host keeps one "
 	          "of them while it has sessions.",

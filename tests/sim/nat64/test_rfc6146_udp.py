@@ -246,6 +246,16 @@ def test_38_hairpinning(gateway64: Gateway) -> None:
     assert len(sessions(gateway64)) == 4 and gateway64.stats()["hairpinned_packets"] == 3
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_38_hairpinning_by_the_pool(start: Start, seed: int) -> None:
+    """The external addresses are none of the WAN's own: a packet to one never leaves, a known session's neither."""
+    gateway = start64(start, "nat64.pool 203.0.113.8\nnat64.filtering endpoint-independent\n", seed=seed)
+    listener = out_udp(gateway, 6000, src=SEVEN)
+    for _ in range(3):
+        packet = to4("203.0.113.8") / UDP(sport=5000, dport=listener) / b"hi"
+        assert only(send6(gateway, packet), LAN).ip6.dst == SEVEN
+
+
 def test_38_hairpinning_off(start: Start) -> None:
     gateway = start64(start, "nat64.hairpin off\nnat64.pool 203.0.113.8\n")
     packet = to4("203.0.113.8") / UDP(sport=5000, dport=6000)
