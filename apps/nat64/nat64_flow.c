@@ -68,7 +68,8 @@ ALWAYS_INLINE struct nat_inside *find_inside(struct nat64 *n, const ip6 *a)
 	return (struct nat_inside *)(uintptr_t)search(n, a, at);
 }
 
-/* A packet to an external address is hairpinned, one through another prefix than the last one
+/* A packet to an external address is hairpinned, the checksum of one whose destination has a suffix
+ * changes otherwise (RFC 6052 section 2.2), one through another prefix than the last one
  * changes the session, and one that comes from another interface than its source is on is refused:
  * these take the slow path. */
 ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
@@ -78,7 +79,8 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 	uint8_t proto = proto_of(n, f);
 	uint32_t prefix = n->n_prefixes == 1 ? 0 : nat64_prefix_of(n, &h->to);
 	if (UNLIKELY(proto == NAT_OTHER || prefix == NAT64_NO_PREFIX ||
-	             !embed_has(&n->prefix[prefix].form, &h->to)))
+	             !embed_has(&n->prefix[prefix].form, &h->to) ||
+	             !embed_is_plain(&n->prefix[prefix].form, &h->to)))
 		return NULL;
 	struct nat_inside *e = find_inside(n, &h->from);
 	if (UNLIKELY(!e))

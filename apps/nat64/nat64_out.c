@@ -208,12 +208,25 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, cons
 
 /* --- translation ------------------------------------------------------------------------------ */
 
+/* The change of a checksum from the destination as the host wrote it, whose suffix is ignored (RFC
+ * 6052 section 2.2), to that of the way. */
+static uint16_t suffix_delta(const struct nat64 *n, const struct pkt *p, const struct nat64_way *w)
+{
+	const ip6 *is = &ip6_header(p)->to;
+	uint32_t delta = 0;
+	ip6 plain;
+	embed_to6(&n->prefix[w->prefix].form, w->rem_ip, &plain);
+	for (unsigned i = 0; i < 4; i++)
+		delta += csum_delta32(ip6_word(is, i), ip6_word(&plain, i));
+	return csum_fold(delta);
+}
+
 /* Translates the port or identifier, and the transport header. */
 static void change_l4(const struct nat64 *n, struct pkt *p, struct xlat64 *x,
                       const struct nat64_way *w)
 {
 	uint8_t *l4 = p->data + x->l4;
-	x->delta = w->delta;
+	x->delta = csum_plus(w->delta, suffix_delta(n, p, w));
 	if (w->proto == NAT_ICMP) {
 		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
 		icmp->id = be16_from_raw(w->ext_port);

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address
+
 import pytest
 from gateway import LAN, WAN, Gateway, only
 from ivi import dropped
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6DestUnreach, ICMPv6EchoReply, IPv6
 from scapy.packet import Raw
 from six4 import (
@@ -283,6 +285,18 @@ def test_354_prefixes(start: Start, prefix: str) -> None:
     assert sent.dst == FAR
     back = only(in_udp(gateway, sent[UDP].sport), LAN).ip6
     assert (back.src, back.dst) == (six_of(FAR, prefix), "fd00::a")
+
+
+@pytest.mark.parametrize("suffix", ["::", "::1", "::ffff:1:2"])
+def test_354_suffix(start: Start, suffix: str) -> None:
+    """RFC 6052 section 2.2: the suffix is ignored; what the host wrote there counts for its checksum all the same."""
+    gateway = start64(start, "nat64.prefix 2001:db8:100::/40\n")
+    to = IPv6Address(int(IPv6Address(six_of(FAR, "2001:db8:100::/40"))) | int(IPv6Address(suffix)))
+    for _ in range(3):
+        sent = only(send6(gateway, IPv6(src=SIX, dst=str(to)) / UDP(sport=5000, dport=53) / b"x"), WAN).ip
+        assert sent.dst == FAR and len(sessions(gateway)) == 1
+    sent = only(send6(gateway, IPv6(src=SIX, dst=str(to)) / TCP(sport=5000, dport=53, flags="S", seq=1)), WAN).ip
+    assert only(in_tcp(gateway, 5000, "SA", ack=2, sport=53), LAN).ip6.src == six_of(FAR, "2001:db8:100::/40")
 
 
 def test_354_several_prefixes(start: Start) -> None:
