@@ -225,6 +225,11 @@ static void frame(struct input *in, uint8_t op)
 
 /* --- start, end and operations ------------------------------------------------------- */
 
+static bool holds_syns(void)
+{
+	return nat64_of(&rig.gw)->nat.syns.n_held > 0;
+}
+
 static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -233,6 +238,8 @@ static void one_input(const uint8_t *data, size_t size)
 	const char *bad = nat_check(&nat64_of(&rig.gw)->nat.table, &rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);
-	/* The longest wait for a neighbour, and for the one to which the error about it goes. */
-	silence(12000000);
+	/* The longest wait for a neighbour, and for the one to which the error about it goes; stored
+	 * SYNs wait for six seconds, and then for the limit of errors. */
+	waits = holds_syns;
+	silence(120000000);
 }
