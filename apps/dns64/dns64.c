@@ -4,6 +4,7 @@
 
 #include "apps/dns64/client/dns64_datagram.h"
 #include "apps/dns64/client/dns64_known.h"
+#include "apps/translate/embed_keys.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "net/gw_address.h"
@@ -188,7 +189,7 @@ static const char *dns64_init(struct gw *gw)
 }
 
 const struct service service_dns64 = {
-        .keys = {&dns64_section},
+        .keys = {&dns64_section, &embed_section},
         .counts = {&dns64_counts},
         .init = dns64_init,
         .frame = dns64_known,

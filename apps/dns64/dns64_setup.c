@@ -1,6 +1,8 @@
 /* From the configuration to the parts of DNS64. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
+#include "apps/translate/embed_keys.h"
+
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 
@@ -39,7 +41,7 @@ static bool follow_translator(struct gw *gw, struct dns64_policy *d, struct dns6
 		return false;
 	}
 	set_form(&d->prefix[0], &p, ivi, "dns64-prefix");
-	d->well_known[0] = embed_is_well_known(&d->prefix[0]);
+	d->well_known[0] = embed_keys_strict(gw->config, &d->prefix[0], NULL);
 	d->n_prefixes = 1;
 	all->pref64[0] = p;
 	all->n_pref64 = !ivi;
@@ -47,8 +49,9 @@ static bool follow_translator(struct gw *gw, struct dns64_policy *d, struct dns6
 }
 
 /* Each prefix is taken once, since an answer has no record twice (RFC 2181 section 5). */
-static void set_prefixes(struct dns64_policy *d, const struct dns64_config *c)
+static void set_prefixes(struct dns64_policy *d, const struct config *config)
 {
+	const struct dns64_config *c = dns64_config(config);
 	for (uint32_t i = 0; i < c->n_prefix; i++) {
 		struct embed_form *f = &d->prefix[d->n_prefixes];
 		uint32_t k = 0;
@@ -58,15 +61,13 @@ static void set_prefixes(struct dns64_policy *d, const struct dns64_config *c)
 		if (k < i)
 			continue;
 		set_form(f, &c->prefix[i], false, "dns64-prefix");
-		d->well_known[d->n_prefixes] = embed_is_well_known(f);
-		if (d->well_known[d->n_prefixes++])
-			log_line("dns64-prefix 64:ff9b::/96: only for global IPv4 addresses (RFC "
-			         "6052 section 3.1); others get no AAAA record");
+		d->well_known[d->n_prefixes++] = embed_keys_strict(config, f, "dns64-prefix");
 	}
 }
 
-static void set_maps(struct dns64_policy *d, const struct dns64_config *c)
+static void set_maps(struct dns64_policy *d, const struct config *config)
 {
+	const struct dns64_config *c = dns64_config(config);
 	/* The longest first; of equal length the earlier one. */
 	for (uint32_t i = 0; i < c->n_map; i++) {
 		uint32_t at = d->n_maps++, mask = addr_mask4(c->map[i].from.len);
@@ -79,7 +80,7 @@ static void set_maps(struct dns64_policy *d, const struct dns64_config *c)
 		m->none = c->map[i].none;
 		if (!m->none)
 			set_form(&m->form, &c->map[i].to, false, "dns64.map");
-		m->well_known = !m->none && embed_is_well_known(&m->form);
+		m->well_known = !m->none && embed_keys_strict(config, &m->form, NULL);
 	}
 }
 
@@ -149,11 +150,11 @@ static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns
 {
 	struct dns64_policy *d = &all->policy;
 	if (!follow_translator(gw, d, all)) {
-		set_prefixes(d, c);
+		set_prefixes(d, gw->config);
 		all->n_pref64 = c->n_prefix;
 		memcpy(all->pref64, c->prefix, sizeof c->prefix);
 	}
-	set_maps(d, c);
+	set_maps(d, gw->config);
 	d->always = c->always;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;

@@ -14,7 +14,7 @@ bool nat_inside_init(struct nat_insides *t, uint32_t n, uint8_t host_len, struct
 	t->host_len = host_len;
 	for (unsigned i = 0; i < ARRAY_SIZE(t->key.k); i++)
 		t->key.k[i] = rng_u32(rng);
-	t->entry = alloc_raw(t->size * sizeof *t->entry, 64);
+	t->entry = alloc(t->size * sizeof *t->entry, 64); /* zero: no entry has a user */
 	t->bucket = alloc_raw(buckets * sizeof *t->bucket, 64);
 	if (!t->entry || !t->bucket)
 		return false;

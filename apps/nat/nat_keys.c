@@ -90,15 +90,15 @@ static bool print_inside(const struct config_key *key, const void *value, char *
 	return fmt(buf, room, "%s", fmt_ip4(text, *(const ip4 *)value)) > 0;
 }
 
-static const struct config_type pool = CONFIG_TYPE(struct nat_config_pool, parse_pool, print_pool,
-                                                   "IPv4 address or range FIRST-LAST");
+const struct config_type nat_type_pool = CONFIG_TYPE(struct nat_config_pool, parse_pool, print_pool,
+                                                     "IPv4 address or range FIRST-LAST");
 static const struct config_type forward =
         CONFIG_TYPE(struct nat_config_forward, parse_forward, print_forward,
                     "tcp|udp PUBLIC-PORT INSIDE-ADDRESS:PORT");
 static const struct config_type inside =
         CONFIG_TYPE(ip4, parse_inside, print_inside, "inside IPv4 address");
 
-static const char *const filtering[] = {
+const char *const nat_filter_words[NAT_FILTERS] = {
         [NAT_FILTER_ENDPOINT_INDEPENDENT] = "endpoint-independent",
         [NAT_FILTER_ADDRESS_DEPENDENT] = "address-dependent",
         [NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT] = "address-and-port-dependent",
@@ -111,7 +111,7 @@ static const char *const filtering[] = {
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"nat.pool", &pool, NULL, LIST(pool, n_pool),
+	{"nat.pool", &nat_type_pool, NULL, LIST(pool, n_pool),
 	 .about = "Outer addresses of the NAT, 1024 at most in all; an inside host keeps one of "
 	          "them while it has sessions.",
 	 .without = "the first IPv4 wan.address"},
@@ -121,7 +121,7 @@ static const struct config_key key[] = {
 	 .live = true,
 	 .about = "Sessions that one inside host may hold; 0 means no limit."},
 	{"nat.filtering", &config_choice, "address-dependent", ONE(filtering),
-	 CONFIG_WORDS(filtering),
+	 CONFIG_WORDS(nat_filter_words),
 	 .live = true,
 	 .about = "Which hosts outside may use the mapping of an inside host: any, any port of a "
 	          "host that it talks to, or that port only."},

@@ -12,12 +12,17 @@ enum nat_filtering {
 	NAT_FILTER_ENDPOINT_INDEPENDENT,
 	NAT_FILTER_ADDRESS_DEPENDENT,
 	NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT,
+	NAT_FILTERS
 };
+extern const char *const nat_filter_words[NAT_FILTERS];
 
 /* External IPv4 addresses from `first` to `last`. */
 struct nat_config_pool {
 	ip4 first, last;
 };
+
+/* A struct nat_config_pool. */
+extern const struct config_type nat_type_pool;
 
 /* A port of the external address that belongs to an inside endpoint. Ports are in host
  * order. */

@@ -239,8 +239,12 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 
 void nat_session_forget_routes(struct nat_table *t)
 {
-	for (uint32_t i = 0; i < t->session_free.fresh; i++)
-		t->session[i].route_in = t->session[i].route_out = NAT_NO_ROUTE;
+	for (uint32_t i = 0; i < t->session_free.fresh; i++) {
+		struct nat_session *s = &t->session[i];
+		s->route_out = NAT_NO_ROUTE;
+		if (!t->inside6 || !nat_inside_is6(s->in_ip))
+			s->route_in = NAT_NO_ROUTE;
+	}
 }
 
 /* A static mapping gets the new address of its external address. */

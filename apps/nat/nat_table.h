@@ -95,7 +95,8 @@ struct nat_session {
 	uint16_t ip_delta;
 	uint16_t l4_delta;
 	/* The routes to the inside host and to the remote one, as the fast path keeps them:
-	 * indices in struct route4_table, or NAT_NO_ROUTE. */
+	 * indices in struct route4_table, or NAT_NO_ROUTE. Where in_ip stands for an IPv6 address,
+	 * route_in is the number of the prefix that stands for the remote host. */
 	uint8_t route_in, route_out;
 	/* TCP, by enum nat_side: the sequence number behind the last byte that this side
 	 * sent (host order), and the last window that it offered. */

@@ -34,6 +34,16 @@ static inline bool embed_has(const struct embed_form *f, const ip6 *a)
 	       (load32(a->b + 8) & f->mask[2]) == f->prefix[2];
 }
 
+/* True when the bits of an address under the prefix that are neither prefix nor IPv4 address are
+ * zero, as embed_to6 makes them. */
+static inline bool embed_is_plain(const struct embed_form *f, const ip6 *a)
+{
+	uint32_t rest = 0;
+	for (unsigned i = 1; i < 4; i++)
+		rest |= load32(a->b + 4 * i) & ~(f->mask[i] | f->octets[i]);
+	return rest == 0;
+}
+
 /* Rotates a word left by a number of bits from 0 to 31. */
 static inline uint32_t embed_rotate_left(uint32_t v, uint8_t bits)
 {

@@ -11,6 +11,7 @@
 #include "apps/translate/ivi.h"
 
 #include "apps/apps.h"
+#include "apps/translate/embed_keys.h"
 #include "apps/translate/xlat_cache.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
@@ -37,19 +38,16 @@ static void add_net(struct translator *v, ip4 net, uint8_t len)
 	*n = (struct xlat_net){.net = ip4_raw(net), .mask = swap32(addr_mask4(len)), .len = len};
 }
 
-static const char *set_form(struct translator *v, const struct ivi_config *c)
+static const char *set_form(struct translator *v, const struct config *all)
 {
+	const struct ivi_config *c = ivi_config(all);
 	v->has_form = c->has_prefix;
 	if (!c->has_prefix)
 		return c->n_ipv4 || c->n_share ? "ivi.prefix: required by ivi with ivi.ipv4" : NULL;
 	const char *bad = embed_set_up(&v->form, &c->prefix, c->format == IVI_FORMAT_IVI);
 	if (bad)
 		return key_error("ivi.prefix", bad);
-	v->well_known = embed_is_well_known(&v->form);
-	if (v->well_known)
-		log_line(
-		        "ivi.prefix 64:ff9b::/96: only for global IPv4 addresses (RFC 6052 section "
-		        "3.1); packets with others are dropped");
+	v->well_known = embed_keys_strict(all, &v->form, "ivi.prefix");
 	v->simple = !v->well_known && c->n_share == 0;
 	if (c->n_share && v->form.set_at == 0)
 		return "ivi.share: there is no room for the number of the set behind a /96";
@@ -339,7 +337,7 @@ static const char *ivi_init(struct gw *gw)
 	xlat_core_set_up(gw, &v->core, c->lowest_ipv6_mtu, c->mss_clamp, c->tos);
 	xlat_cache_set_up(v->cache, gw->rng);
 	xlat_timing_set_up(gw, v);
-	const char *bad = set_form(v, c);
+	const char *bad = set_form(v, gw->config);
 	if (!bad)
 		bad = set_nets(v, c);
 	if (!bad)
@@ -434,31 +432,6 @@ static enum verdict ivi_ip6(struct gw *gw, struct pkt *p)
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
 
-/* The next hop of a packet does not answer. For a translated packet the error is about the
- * packet as it is now, as if a router just behind the translator sent it; the error is then
- * translated like an error of that router. The fields of p describe the packet that came
- * in, so the packet is parsed again. */
-static void ivi_no_neighbour(struct gw *gw, struct pkt *p, bool six)
-{
-	uint8_t iface = p->iface;
-	if (six && ip6_parse(p) == DROP_NONE) {
-		const struct route6 *back = route6_for(&gw->routes6, &ip6_header(p)->from);
-		bool translated = back && back->iface == IF_APP;
-		if (translated)
-			p->iface = IF_APP;
-		/* IPv4 has no errors about later fragments (RFC 1812 section 4.3.2.7). */
-		if (!(translated && p->flags & PKT_LATER))
-			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
-	} else if (!six && ip4_parse(p) == DROP_NONE) {
-		if (interface_is_inside(iface) && p->out == IF_WAN) {
-			p->iface = IF_WAN;
-			p->flags |= PKT_INBOUND;
-		}
-		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
-	}
-	p->iface = iface;
-}
-
 static bool ivi_prefix64(const struct gw *gw, struct prefix *p, bool *ivi)
 {
 	const struct ivi_config *c = ivi_config(gw->config);
@@ -471,14 +444,14 @@ const struct forwarder forwarder_ivi = {
         .no_wan6 = true,
         .claims_again = true,
         .takes_source_routes = true,
-        .keys = {&ivi_section},
+        .keys = {&ivi_section, &embed_section},
         .counts = {&ivi_counts},
         .init = ivi_init,
         .frames = xlat_cache_frames,
         .ip4 = ivi_ip4,
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,
-        .no_neighbour = ivi_no_neighbour,
+        .no_neighbour = xlat_no_neighbour,
         .prefix64 = ivi_prefix64,
         .changed = ivi_changed,
         .tick = xlat_timing_tick,

@@ -1,4 +1,5 @@
 SRC_HOT += apps/translate/embed.c
+SRC     += apps/translate/embed_keys.c
 SRC_HOT += apps/translate/ivi.c
 SRC     += apps/translate/ivi_keys.c
 SRC     += apps/translate/ivi_show.c

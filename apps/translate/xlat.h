@@ -75,7 +75,7 @@ struct translator {
 	struct xlat_core core;
 	struct embed_form form;
 	bool has_form;
-	bool well_known; /* the prefix is 64:ff9b::/96 */
+	bool well_known; /* the form is for global IPv4 addresses only */
 	bool simple;     /* there is a form, no shares, and the form takes any IPv4 address */
 	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
 	struct xlat_net net[XLAT_NETS];
@@ -117,6 +117,13 @@ enum verdict xlat_refuse6_as(struct gw *gw, const struct xlat_core *c, struct pk
  * which packets are split, the type of service (a value of xlat_type_tos). */
 void xlat_core_set_up(const struct gw *gw, struct xlat_core *c, uint32_t lowest_mtu6, uint32_t mss,
                       uint32_t tos);
+
+/* The next hop of a packet does not answer. For a translated packet the error is about the
+ * packet as it is now, as if a router just behind the translator sent it; the error is then
+ * translated like an error of that router. The fields of p describe the packet that came
+ * in, so the packet is parsed again.
+ * For struct forwarder. */
+void xlat_no_neighbour(struct gw *gw, struct pkt *p, bool six);
 
 /* --- addresses (xlat_addr.c) ------------------------------------------------------ */
 

@@ -266,7 +266,7 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
 	             xlat_is_host6(gw, v, from)) &&
 	    !error)
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see ivi_no_neighbour */
+	if (UNLIKELY(error) && p->flags & PKT_TRANSLATED) { /* our own, see xlat_no_neighbour */
 		x->from = xlat_error_source6(gw, v, &x->to);
 		return V_SEND;
 	}

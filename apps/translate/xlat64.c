@@ -201,7 +201,7 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
                                     struct xlat64 *x)
 {
 	const ip6 *from = &ip6_header(p)->from;
-	if (UNLIKELY(error) && p->iface == PKT_IF_SELF) { /* see ivi_no_neighbour */
+	if (UNLIKELY(error) && p->iface == PKT_IF_SELF) { /* see xlat_no_neighbour */
 		x->from = ip4_raw(xlat_error_source4(gw, v, ip4_from_raw(x->to)));
 		return V_SEND;
 	}

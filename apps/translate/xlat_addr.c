@@ -102,6 +102,27 @@ ip6 xlat_error_source6(struct gw *gw, const struct translator *v, const ip6 *to)
 	return own ? *own : gw->iface[iface].addr6[min_u32(1, gw->iface[iface].n_addr6 - 1)].addr;
 }
 
+void xlat_no_neighbour(struct gw *gw, struct pkt *p, bool six)
+{
+	uint8_t iface = p->iface;
+	if (six && ip6_parse(p) == DROP_NONE) {
+		const struct route6 *back = route6_for(&gw->routes6, &ip6_header(p)->from);
+		bool translated = back && back->iface == IF_APP;
+		if (translated)
+			p->iface = IF_APP;
+		/* IPv4 has no errors about later fragments (RFC 1812 section 4.3.2.7). */
+		if (!(translated && p->flags & PKT_LATER))
+			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADDRESS, 0);
+	} else if (!six && ip4_parse(p) == DROP_NONE) {
+		if (interface_is_inside(iface) && p->out == IF_WAN) {
+			p->iface = IF_WAN;
+			p->flags |= PKT_INBOUND;
+		}
+		icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_HOST, 0);
+	}
+	p->iface = iface;
+}
+
 /* --- shared addresses --------------------------------------------------------------------- */
 
 /* The port that selects the destination host; in an ICMP error that of the quoted packet,

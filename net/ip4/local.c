@@ -19,7 +19,7 @@ static enum verdict echo(struct gw *gw, struct pkt *p, struct icmp_hdr *icmp)
 	if (!pkt_pull(p, p->l4) || !pkt_push(p, IP4_MIN))
 		return gw_drop(gw, p, DROP_IP_HEADER);
 	p->iface = PKT_IF_SELF;
-	p->flags &= PKT_HAIRPIN | PKT_ROUNDS;
+	p->flags &= PKT_ROUNDS; /* the reply to a hairpinned request is hairpinned too */
 	ip4_build(gw, p, from, to, PROTO_ICMP, tos);
 	gw_send(gw, p);
 	return V_KEPT;

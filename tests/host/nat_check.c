@@ -11,6 +11,12 @@
 			return "not: " #cond; \
 	} while (0)
 
+/* True for the number of an IPv6 host. */
+static bool is6(const struct nat_table *t, uint32_t in_ip)
+{
+	return t->inside6 && nat_inside_is6(in_ip);
+}
+
 static const char *check_session(const struct nat_table *t, uint32_t i)
 {
 	const struct nat_session *s = &t->session[i];
@@ -22,7 +28,7 @@ static const char *check_session(const struct nat_table *t, uint32_t i)
 	CHECK_THAT(m->in_port == (uint16_t)s->ports);
 	CHECK_THAT(m->proto == s->proto);
 	CHECK_THAT(s->ext_ip == m->ext_ip && s->ext_port == m->ext_port);
-	CHECK_THAT(s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta);
+	CHECK_THAT(is6(t, m->in_ip) || (s->ip_delta == m->ip_delta && s->l4_delta == m->l4_delta));
 	CHECK_THAT(nat_session_find(t, s->proto, s->in_ip, s->rem_ip, s->ports) == s);
 	CHECK_THAT(nat_knows_peer(t, m, s->rem_ip));
 	/* The ring of the peer is closed in both directions and contains only its own
@@ -41,8 +47,8 @@ static const char *check_mapping(const struct nat_table *t, const struct nat_map
 {
 	CHECK_THAT(m->host < t->host_free.fresh);
 	const struct nat_host *h = &t->host[m->host];
-	CHECK_THAT(h->ip == m->in_ip);
-	CHECK_THAT(h->external == m->external && m->external < t->n_external);
+	CHECK_THAT(h->ip == nat_host_of(t, m->in_ip));
+	CHECK_THAT((h->external == m->external || m->is_static) && m->external < t->n_external);
 	CHECK_THAT(t->external[m->external].ip == m->ext_ip);
 	CHECK_THAT(m->n_sessions > 0 || m->is_static);
 	if (m->proto == NAT_OTHER)
@@ -59,6 +65,7 @@ static struct held {
 	uint32_t ports[NAT_WITH_PORTS];
 	uint32_t sessions, others;
 } held[NAT_HOSTS];
+static uint32_t users6; /* mappings of IPv6 hosts, and addresses of their networks */
 
 /* Checks the owner of a port, and adds the sessions of its mapping to *sessions. */
 static const char *check_owner(const struct nat_table *t, uint32_t external, unsigned proto,
@@ -80,6 +87,7 @@ static const char *check_owner(const struct nat_table *t, uint32_t external, uns
 	if (bad)
 		return bad;
 	held[m->host].ports[proto]++;
+	users6 += is6(t, m->in_ip);
 	*sessions += m->n_sessions;
 	return NULL;
 }
@@ -260,6 +268,30 @@ static const char *check_peers(const struct nat_table *t)
 	return NULL;
 }
 
+/* Checks the numbers of IPv6 hosts: each is in its chain, has a user, and the users are the
+ * mappings that check_owner has counted. */
+static const char *check_insides(const struct nat_insides *t)
+{
+	uint32_t entries = 0, addresses = 0, users = 0, unused = 0;
+	for (uint32_t b = 0; b <= t->mask; b++)
+		for (uint32_t i = t->bucket[b]; i != NAT_INSIDE_NONE; i = t->entry[i].next) {
+			const struct nat_inside *e = &t->entry[i];
+			CHECK_THAT(i < t->fresh && ++entries <= t->size);
+			CHECK_THAT(e->n_users > 0);
+			addresses += e->len == 128;
+			users += e->n_users;
+			users6 += e->len == 128 && t->host_len != 128;
+			CHECK_THAT(nat_inside_of(t, e->host)->len == t->host_len);
+			if (e->len == 128)
+				CHECK_THAT(nat_inside_find(t, &e->addr) == nat_inside_number(t, e));
+		}
+	for (uint32_t i = t->free; i != NAT_INSIDE_NONE; i = t->entry[i].next)
+		CHECK_THAT(++unused <= t->size);
+	CHECK_THAT(entries + unused == t->fresh);
+	CHECK_THAT(addresses == t->n && users == users6);
+	return NULL;
+}
+
 /* Checks that what a host holds agrees with its sessions and mappings. */
 static const char *check_host(const struct nat_table *t, uint32_t i)
 {
@@ -312,6 +344,7 @@ const char *nat_check(const struct nat_table *t, const struct gw *gw)
 	if (bad)
 		return bad;
 	memset(held, 0, t->host_free.fresh * sizeof *held);
+	users6 = 0;
 	bad = check_wheel(t);
 	for (uint32_t i = 0; !bad && i < t->session_free.fresh; i++)
 		if (t->session[i].state != NAT_FREE)
@@ -320,5 +353,7 @@ const char *nat_check(const struct nat_table *t, const struct gw *gw)
 		bad = check_mappings(t, gw);
 	if (!bad)
 		bad = check_peers(t);
+	if (!bad && t->inside6)
+		bad = check_insides(t->inside6);
 	return bad ? bad : check_hosts(t);
 }

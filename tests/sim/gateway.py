@@ -163,7 +163,7 @@ class Gateway:
             own = self.sources[WAN]
             assert own is not None
             own.add(words[1].split("/")[0])
-        if words[0] == "nat.pool":
+        if words[0] in ("nat.pool", "nat64.pool"):
             own = self.sources[WAN]
             assert own is not None
             first, _, last = words[1].partition("-")
@@ -271,6 +271,8 @@ class Gateway:
             return
         for port in self.ports:
             self.card(port, True)
+        if self.app == "nat64":
+            self.wait(3, broken=broken)  # fragments wait for the others of their packet
         for _ in range(8):
             if not self.wait(1, broken=broken):
                 break

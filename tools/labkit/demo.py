@@ -9,13 +9,14 @@ import re
 import sys
 from collections.abc import Callable
 
-from . import dnslab, ividns, ivilab, sixlab
+from . import dnslab, ividns, ivilab, nat64lab, sixlab
 from . import lab as net
 from .dnslab import DnsLab
 from .ividns import IviDnsLab
 from .ivilab import IviLab
 from .lab import Lab
 from .machine import Machine
+from .nat64lab import Nat64Lab
 from .netns import Namespace
 from .sixlab import SixLab
 from .terminal import attach
@@ -23,7 +24,7 @@ from .wait import Timeout
 
 _SIZE = 8 << 20
 _BESIDE = "192.168.1.9"  # the server's address in the LAN host's network
-_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|packets_free|uptime|cpu_busy")
+_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|nat64_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
@@ -48,7 +49,7 @@ def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractC
     """Fetches a file from the server, whose web server `serve` runs; gives the line of its log.
 
     `who` fetches, in the namespace `client` (None: the LAN host). With `name` the URL has this name of the server; the
-    lab is then an IviDnsLab.
+    lab is then an IviDnsLab or a Nat64Lab.
     """
     directory = os.path.join(lab.directory, f"www-{server}")
     os.mkdir(directory)
@@ -60,7 +61,7 @@ def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractC
     with serve(directory) as log:
         _say(f"\n{who} fetches {url} ({_SIZE >> 20} MB over TCP):")
         if name:
-            assert isinstance(lab, IviDnsLab)
+            assert isinstance(lab, (IviDnsLab, Nat64Lab))
             _say("    " + lab.fetch(client or lab.lan, url, copy))
         else:
             result = (client or lab.lan).run("curl", "--silent", "--show-error", "--fail", "--output", copy,
@@ -174,6 +175,22 @@ def _ivi_dns64(lab: Lab) -> None:
     _say(f"    so an IPv6-only host fetched a page by name from an IPv4-only server, which saw {ivilab.HOST4}")
 
 
+def _nat64(lab: Lab) -> None:
+    assert isinstance(lab, Nat64Lab)
+    address = lab.join()
+    server6 = nat64lab.v6(net.FAR_SERVER)
+    _say(f"\nThe LAN host has IPv6 only; it made itself {address} from the gateway's router advertisement.\n"
+         f"    The server {nat64lab.NAME} has IPv4 only, {net.FAR_SERVER}. The gateway translates between them\n"
+         "    (`app nat64`) and is the host's DNS server (`serve dns64`).")
+    _question(lab, nat64lab.NAME, [server6], nat64lab.ROUTER6)
+    _say(f"    which the gateway made of {net.FAR_SERVER} with the prefix of its translator, {nat64lab.PREFIX}")
+    _ping(lab, server6, address)
+    request = _download(lab, net.FAR_SERVER, lab.web_server, name=nat64lab.NAME)
+    _expect_client(request, net.WAN_GATEWAY, "the gateway's address")
+    _say(f"    so an IPv6-only host fetched a page by name from an IPv4-only server, which saw {net.WAN_GATEWAY},\n"
+         "    the one IPv4 address that all hosts of the LAN share")
+
+
 def _dns_lab(nic: str) -> Lab:
     lab = DnsLab((nic, nic))
     try:
@@ -206,6 +223,9 @@ SCENARIOS = {
     "ivi-dns64": Scenario(ividns.CONFIGURATION, _ivi_dns64, lambda nic: IviDnsLab((nic, nic)),
                           f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
                           (ivilab.v6(ivilab.HOST4), ividns.RESOLVER), "ivi"),
+    "nat64": Scenario(nat64lab.CONFIGURATION, _nat64, lambda nic: Nat64Lab((nic, nic)),
+                      f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
+                      ("with IPv6 only", nat64lab.ROUTER6)),
     "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,
                       f"\n    and in the WAN the name server {', '.join(dnslab.SERVERS['nsd'])} (nsd)",
                       (dnslab.HOST6, dnslab.GATEWAY6)),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import six4
 from gateway import (
     A, B, BROADCAST, LAN, NAT, NEIGHBOURS, OUTSIDE, PORT_MAC, ROUTER, SERVER, SERVER2, WAN, Gateway, Host, Sent, only,
 )
@@ -437,6 +438,7 @@ CONFIGS = {
     "nat": NAT + f"nat.forward udp 53 {A.ip}:53\n",
     "nat-dns64": NAT + f"serve dns64\nnameserver {SERVER}\n",
     "6to4": TUNNEL + f"6to4.relay {SERVER2}\n",
+    "nat64": six4.CONFIG.replace("lan.ra off\n", ""),
     "ivi": IVI.config.replace("lan.ra off\n", "lan.address 192.168.1.1/24\n"),
 }
 

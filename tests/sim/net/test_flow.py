@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import six4
 from gateway import LAN, NAT, PORT_MAC, ROUTER, SERVER, WAN, A, B, Gateway
 from ivi import FOUR_MAC, IVI, SIX_MAC, to_four, to_six
 from scapy.layers.inet import IP, TCP, UDP
@@ -72,6 +73,16 @@ def wrapped(inner: Packet, src: str = FAR, **fields: Any) -> Packet:
 OUT6, BACK6 = IPv6(src=HOST6, dst=FAR6), IPv6(src=FAR6, dst=HOST6)
 IVI_CLAMP = IVI.config + "ivi.mss-clamp 1300\n"
 
+NAT64 = six4.CONFIG + "nat64.mss-clamp 1300\n"
+OUT64, BACK64 = six4.to4(), six4.to6(id=9)
+UDP64_OUT = lan(OUT64 / udp(), six4.MAC[six4.SIX])
+UDP64_BACK = wan(BACK64 / udp(7, 4000), six4.FOUR_MAC)
+OPENED64 = ((LAN, lan(OUT64 / tcp("S", seq=1000, ack=0), six4.MAC[six4.SIX])),
+            (WAN, wan(BACK64 / tcp("SA", 7, 4000, 5000, 1001), six4.FOUR_MAC)),
+            (LAN, lan(OUT64 / tcp("A"), six4.MAC[six4.SIX])))
+DATA64 = lan(OUT64 / tcp("PA") / Raw(b"question"), six4.MAC[six4.SIX])
+REPLY64 = wan(six4.to6(id=9, flags="DF") / tcp("PA", 7, 4000, 5001, 1009) / Raw(b"answer"), six4.FOUR_MAC)
+
 FLOWS = {
     "nat-udp-out": Flow("nat", NAT, ((LAN, UDP_OUT), (WAN, UDP_BACK)), LAN, UDP_OUT),
     "nat-udp-in": Flow("nat", NAT, ((LAN, UDP_OUT), (WAN, UDP_BACK)), WAN, UDP_BACK),
@@ -84,6 +95,10 @@ FLOWS = {
     "6to4-native-in": Flow("6to4", TUNNEL, (), WAN, wrapped(IPv6(src=NATIVE6, dst=HOST6) / udp(7, 4000), RELAY)),
     "6to4-nat-out": Flow("6to4", TUNNEL, ((LAN, UDP_OUT),), LAN, UDP_OUT),
     "6to4-nat-in": Flow("6to4", TUNNEL, ((LAN, UDP_OUT),), WAN, UDP_BACK),
+    "nat64-udp-out": Flow("nat64", NAT64, ((LAN, UDP64_OUT), (WAN, UDP64_BACK)), LAN, UDP64_OUT),
+    "nat64-udp-in": Flow("nat64", NAT64, ((LAN, UDP64_OUT), (WAN, UDP64_BACK)), WAN, UDP64_BACK),
+    "nat64-tcp-out": Flow("nat64", NAT64, OPENED64, LAN, DATA64),
+    "nat64-tcp-in": Flow("nat64", NAT64, OPENED64, WAN, REPLY64),
     "ivi-udp-46": Flow("ivi", IVI_CLAMP, (), WAN, wan(to_six() / udp(), FOUR_MAC)),
     "ivi-udp-64": Flow("ivi", IVI_CLAMP, (), LAN, lan(to_four() / udp(), SIX_MAC)),
     "ivi-tcp-46": Flow("ivi", IVI_CLAMP, (), WAN, wan(to_six(flags="DF") / tcp("PA") / Raw(b"data"), FOUR_MAC)),

@@ -1,0 +1,212 @@
+/* The application `nat64`: inside hosts with IPv6 reach IPv4 hosts outside, through one IPv4
+ * address or a few (RFC 6146). This file sets it up and decides which packets are translated. See
+ * nat64.h. */
+#include "apps/nat64/nat64.h"
+
+#include "apps/apps.h"
+#include "apps/translate/embed_keys.h"
+#include "kernel/lib/alloc.h"
+#include "kernel/lib/log.h"
+#include "net/gw_address.h"
+#include "net/ip6/icmp6.h"
+#include "net/ra/ra.h"
+#include "net/setup/gw_setup.h"
+#include "net/setup/gw_setup6.h"
+
+/* --- start: prefixes -------------------------------------------------------------------------- */
+
+static const char *set_prefixes(struct gw *gw, struct nat64 *n)
+{
+	const struct nat64_config *c = nat64_config(gw->config);
+	n->n_prefixes = c->n_prefix;
+	for (uint32_t i = 0; i < n->n_prefixes; i++) {
+		const struct prefix *p = &c->prefix[i];
+		const char *bad = embed_set_up(&n->prefix[i].form, p, false);
+		if (bad)
+			return gw_setup_fail("nat64.prefix %s", bad);
+		for (uint32_t k = 0; k < i; k++)
+			if (c->prefix[k].len == p->len && addr_eq(&c->prefix[k].addr, &p->addr))
+				return "nat64.prefix: a prefix is given twice";
+		n->prefix[i].strict =
+		        embed_keys_strict(gw->config, &n->prefix[i].form, "nat64.prefix");
+	}
+	return NULL;
+}
+
+static const char *set_routes(struct gw *gw, const struct nat64 *n)
+{
+	for (uint32_t i = 0; i < n->n_prefixes; i++) {
+		const struct prefix *p = &nat64_config(gw->config)->prefix[i];
+		if (!gw_add_route6(gw, &p->addr.v6, p->len, NULL, IF_APP))
+			return "nat64.prefix: too many routes";
+	}
+	return NULL;
+}
+
+/* --- start: static bindings ------------------------------------------------------------------- */
+
+static bool is_inside6(const struct gw *gw, const struct nat64 *n, const ip6 *a)
+{
+	const struct route6 *r = route6_for(&gw->routes6, a);
+	return r && interface_is_inside(r->iface) && nat64_prefix_of(n, a) == NAT64_NO_PREFIX &&
+	       !route6_own(r, a);
+}
+
+static const char *set_forwards(struct gw *gw, struct nat64 *n)
+{
+	const struct nat64_config *c = nat64_config(gw->config);
+	for (uint32_t i = 0; i < c->n_forward; i++) {
+		const struct nat64_config_forward *f = &c->forward[i];
+		uint32_t external = nat_external_find(&n->nat.table, ip4_raw(f->public));
+		if (external == NAT_NONE)
+			return "nat64.forward: the outer address is none of nat64.pool";
+		if (!is_inside6(gw, n, &f->inside))
+			return "nat64.forward: the inside address is not on the LAN side, or no "
+			       "host's";
+		uint32_t number = nat_inside_get(&n->inside, &f->inside);
+		if (number == NAT_INSIDE_NONE ||
+		    !nat_mapping_static(&n->nat.table, nat_proto_of(f->proto), external,
+		                        swap16(f->public_port), number, swap16(f->inside_port)))
+			return "nat64.forward: an outer or an inside endpoint is given twice";
+	}
+	return NULL;
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static bool has_inside6(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && interface_global6(&gw->iface[i]))
+			return true;
+	return false;
+}
+
+/* Hosts of the inside make their addresses themselves in each of our networks of 64 bits. */
+static const char *advertise(struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const struct interface *lan = &gw->iface[i];
+		if (!interface_is_inside(i) || !ra_config_on(gw->config, i) ||
+		    (!interface_global6(lan) && !gw->ra[i].on))
+			continue;
+		if (!gw->ra[i].on)
+			ra_start(gw, i, RA_LIFETIME_S, RA_PREF_MEDIUM,
+			         lan->mtu < 1500 ? lan->mtu : 0);
+		if (!ra_follow(gw, i, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS))
+			return "lan.address: too many IPv6 networks to advertise";
+	}
+	return NULL;
+}
+
+static const char *nat64_init(struct gw *gw)
+{
+	const struct nat64_config *c = nat64_config(gw->config);
+	if (!has_inside6(gw))
+		return "lan.address: an IPv6 address is required by nat64";
+	if (gw->iface[IF_WAN].n_addr == 0)
+		return "wan.address: an IPv4 address is required by nat64";
+	struct nat64 *n = alloc(sizeof *n, 64);
+	if (!n)
+		return "not enough memory";
+	gw->state = n;
+	gw->app_mtu = gw->iface[IF_WAN].mtu + IP6_MIN - IP4_MIN;
+	n->core = (struct xlat_core){.name = "nat64", .errors = true, .compute_zero = true};
+	xlat_core_set_up(gw, &n->core, c->lowest_ipv6_mtu, c->mss_clamp, c->tos);
+	nat64_gather_init(&n->gathers, gw->rng, c->fragment_timeout_ms);
+	const char *bad = set_prefixes(gw, n);
+	if (!bad)
+		bad = nat_core_start(gw, &n->nat, "nat64", &c->nat);
+	if (!bad && !nat_inside_init(&n->inside, c->nat.sessions,
+	                             c->host_length == NAT64_HOST_64 ? 64 : 128, gw->rng))
+		bad = "nat64.sessions: not enough memory";
+	if (bad)
+		return bad;
+	n->nat.table.inside6 = &n->inside;
+	n->recent_key = flow_key(gw->rng);
+	n->nat.table.lingers = nat64_probe;
+	n->nat.table.lingers_of = gw;
+	bad = set_forwards(gw, n);
+	if (!bad)
+		bad = set_routes(gw, n);
+	return bad ? bad : advertise(gw);
+}
+
+/* --- while it runs ---------------------------------------------------------------------------- */
+
+static void nat64_changed(struct gw *gw)
+{
+	struct nat64 *n = nat64_of(gw);
+	gw_forget_routes6(gw);
+	const char *bad = set_routes(gw, n);
+	if (!bad)
+		bad = advertise(gw);
+	if (bad)
+		log_line("%s", bad);
+	if (!has_inside6(gw))
+		log_line("nat64: no IPv6 address inside: nothing is translated");
+	nat_core_changed(gw, &n->nat, nat64_config(gw->config)->nat.n_pool > 0);
+}
+
+static void nat64_tune(struct gw *gw)
+{
+	nat_core_tune(&nat64_of(gw)->nat, &nat64_config(gw->config)->nat);
+}
+
+static bool nat64_tick(struct gw *gw)
+{
+	struct nat64 *n = nat64_of(gw);
+	nat64_gather_tick(gw, &n->gathers);
+	return nat_core_tick(gw, &n->nat);
+}
+
+/* --- which packets are translated ------------------------------------------------------------- */
+
+static enum verdict nat64_ip4(struct gw *gw, struct pkt *p)
+{
+	return nat64_in(gw, nat64_of(gw), p);
+}
+
+static bool nat64_concerns4(const struct gw *gw, const struct pkt *p)
+{
+	ip4 to = ip4_to(p);
+	return interface_has4(&gw->iface[p->iface], to) ||
+	       (p->iface == IF_WAN && nat_is_external(&nat64_of(gw)->nat, to));
+}
+
+static enum verdict nat64_ip6(struct gw *gw, struct pkt *p)
+{
+	if (LIKELY(p->out == IF_APP))
+		return nat64_out(gw, nat64_of(gw), p);
+	if (interface_is_inside(p->out))
+		return ip6_forward(gw, p);
+	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
+	return gw_drop(gw, p, DROP_NO_ROUTE);
+}
+
+static bool nat64_prefix64(const struct gw *gw, struct prefix *p, bool *octet)
+{
+	*p = nat64_config(gw->config)->prefix[0];
+	*octet = false;
+	return true;
+}
+
+const struct forwarder forwarder_nat64 = {
+        .no_wan6 = true,
+        .takes_source_routes = true,
+        .keys = {&nat64_section, &embed_section},
+        .counts = {&nat64_counts},
+        .init = nat64_init,
+        .frames = nat64_flow_frames,
+        .ip4 = nat64_ip4,
+        .concerns4 = nat64_concerns4,
+        .ip6 = nat64_ip6,
+        .no_neighbour = xlat_no_neighbour,
+        .port_take = nat_own_port_take,
+        .port_give = nat_own_port_give,
+        .prefix64 = nat64_prefix64,
+        .changed = nat64_changed,
+        .tune = nat64_tune,
+        .tick = nat64_tick,
+        .show = nat64_show,
+};

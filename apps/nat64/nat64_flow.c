@@ -1,0 +1,201 @@
+/* The fast path (net/flow.h) of the UDP and TCP packets of known sessions, which are the entries of
+ * the flow cache. An entry dies with its session. */
+#include "apps/nat64/nat64.h"
+#include "net/flow.h"
+
+/* The enum nat_proto of a packet whose transport header the fast path can translate: not a UDP
+ * packet without checksum, nor a segment whose MSS may have to be clamped. NAT_OTHER for others. */
+ALWAYS_INLINE uint8_t proto_of(const struct nat64 *n, const struct flow_packet *f)
+{
+	if (*f->proto == PROTO_TCP)
+		return LIKELY(nat_l4_complete(f->l4, f->n, NAT_TCP, false)) &&
+		                       LIKELY(!n->core.mss || !flow_has_mss(f))
+		               ? NAT_TCP
+		               : NAT_OTHER;
+	return *f->proto == PROTO_UDP && LIKELY(nat_l4_complete(f->l4, f->n, NAT_UDP, false)) &&
+	                       LIKELY(be16_raw(((const struct udp_hdr *)f->l4)->sum) != 0)
+	               ? NAT_UDP
+	               : NAT_OTHER;
+}
+
+/* Looks up the route to an inside host, so that its packets need not. False unless it leads to one;
+ * then the slow path says what becomes of the packet. */
+static __attribute__((noinline)) bool learn_inside(const struct gw *gw, struct nat_inside *e)
+{
+	struct pkt p = {.flags = 0};
+	if (!ip6_route(gw, &p, &e->addr) || !interface_is_inside(p.out))
+		return false;
+	e->iface = p.out;
+	e->hop = p.hop;
+	e->changes = gw->changes;
+	return true;
+}
+
+/* Looks up the route to a remote host, as an index that a session keeps. False when it is no host
+ * outside: an external address is hairpinned. */
+static __attribute__((noinline)) bool learn_outside(const struct gw *gw, struct nat_session *s)
+{
+	uint32_t rem_ip = swap32(s->rem_ip);
+	const struct route4 *out = route4_find(&gw->routes4, rem_ip);
+	if (nat_external_find(&nat64_of(gw)->nat.table, s->rem_ip) != NAT_NONE || !out ||
+	    out->iface != IF_WAN || out->own == rem_ip)
+		return false;
+	s->route_out = (uint8_t)(out - gw->routes4.entry);
+	return true;
+}
+
+/* --- from inside ------------------------------------------------------------------------------ */
+
+/* Searches the number of an inside address, and notes where the next packet finds it. */
+static __attribute__((noinline)) const struct nat_inside *search(struct nat64 *n, const ip6 *a,
+                                                                 uint32_t at)
+{
+	uint32_t number = nat_inside_find(&n->inside, a);
+	if (number == NAT_INSIDE_NONE)
+		return NULL;
+	n->recent[at] = number;
+	return nat_inside_of(&n->inside, number);
+}
+
+/* The entry of an inside address that sent lately, found without the table's strong hash. */
+ALWAYS_INLINE struct nat_inside *find_inside(struct nat64 *n, const ip6 *a)
+{
+	uint32_t at = (flow_mix(ip6_word(a, 3) + ip6_word(a, 2)) * n->recent_key.mul[0]) >>
+	              (32 - NAT64_RECENT_BITS);
+	struct nat_inside *e = nat_inside_of(&n->inside, n->recent[at]);
+	if (LIKELY(e->n_users > 0 && e->len == 128 && ip6_eq(&e->addr, a)))
+		return e;
+	return (struct nat_inside *)(uintptr_t)search(n, a, at);
+}
+
+/* A packet to an external address is hairpinned, the checksum of one whose destination has a suffix
+ * changes otherwise (RFC 6052 section 2.2), one through another prefix than the last one
+ * changes the session, and one that comes from another interface than its source is on is refused:
+ * these take the slow path. */
+ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	struct nat64 *n = nat64_of(gw);
+	const struct ip6_hdr *h = f->h6;
+	uint8_t proto = proto_of(n, f);
+	uint32_t prefix = n->n_prefixes == 1 ? 0 : nat64_prefix_of(n, &h->to);
+	if (UNLIKELY(proto == NAT_OTHER || prefix == NAT64_NO_PREFIX ||
+	             !embed_has(&n->prefix[prefix].form, &h->to) ||
+	             !embed_is_plain(&n->prefix[prefix].form, &h->to)))
+		return NULL;
+	struct nat_inside *e = find_inside(n, &h->from);
+	if (UNLIKELY(!e))
+		return NULL;
+	uint32_t rem_ip = embed_to4(&n->prefix[prefix].form, &h->to);
+	struct nat_session *s = nat_session_find(
+	        &n->nat.table, proto, nat_inside_number(&n->inside, e), rem_ip, load32(f->l4));
+	if (UNLIKELY(!s || s->flags & NAT_UNINVITED || s->route_in != prefix) ||
+	    (UNLIKELY(e->changes != gw->changes) && !learn_inside(gw, e)) ||
+	    UNLIKELY(e->iface != f->p->iface) ||
+	    (UNLIKELY(s->route_out == NAT_NO_ROUTE) && !learn_outside(gw, s)))
+		return NULL;
+	const struct route4 *r = &gw->routes4.entry[s->route_out];
+	*to = (struct flow_exit){.iface = IF_WAN, .hop = r->via ? r->via : rem_ip};
+	return s;
+}
+
+ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow_packet *f)
+{
+	struct nat64 *n = nat64_of(gw);
+	struct nat_session *s = entry;
+	if (s->proto == NAT_TCP)
+		nat64_follow(gw, &n->nat, s, (const struct tcp_hdr *)f->l4, f->n, NAT_INSIDE);
+	else
+		nat_refresh(gw, &n->nat, s);
+	store16(f->l4, s->ext_port);
+	nat_fix_l4(f->l4, s->proto, s->l4_delta);
+	n->core.translated[XLAT_64]++;
+	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
+	uint32_t tos = xlat_tos(&n->core, (uint8_t)(be32_get(f->h6->first) >> 20));
+	uint32_t len = IP4_MIN + f->n;
+	uint32_t w0 = 0x45 | tos << 8 | (uint32_t)swap16((uint16_t)len) << 16;
+	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(s->rem_ip))) |
+	              (uint32_t)swap16(xlat_df(len)) << 16;
+	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
+	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, s->ip_delta)));
+	uint8_t *four = f->l4 - IP4_MIN;
+	store32(four, w0);
+	store32(four + 4, w1);
+	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
+	store32(four + 12, s->ext_ip);
+	store32(four + 16, s->rem_ip);
+	return four;
+}
+
+/* --- from outside ----------------------------------------------------------------------------- */
+
+/* True for a packet that is not split: it is short enough, or has DF. */
+static inline bool stays_whole(const struct nat64 *n, const struct flow_packet *f)
+{
+	return f->n + IP6_MIN <= n->core.limit46 || be16_raw(f->h4->frag) & swap16(IP4_DF);
+}
+
+ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	const struct nat64 *n = nat64_of(gw);
+	const struct ip4_hdr *h = f->h4;
+	uint32_t external = nat_external_find(&n->nat.table, ip4_raw(h->to));
+	uint8_t proto = proto_of(n, f);
+	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER ||
+	             nat_is_external(&n->nat, h->from) || !stays_whole(n, f)))
+		return NULL;
+	struct nat_session *s = nat_session_at_port(
+	        &n->nat.table, external, proto, load16(f->l4 + 2), ip4_raw(h->from), load16(f->l4));
+	if (UNLIKELY(!s))
+		return NULL;
+	struct nat_inside *e = nat_inside_of(&n->inside, s->in_ip);
+	if (UNLIKELY(e->changes != gw->changes) && !learn_inside(gw, e))
+		return NULL;
+	*to = (struct flow_exit){.iface = e->iface, .hop = e->hop, .to = &e->addr};
+	return s;
+}
+
+/* The IPv4 header is read before the longer IPv6 header is written over it. */
+ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_packet *f)
+{
+	struct nat64 *n = nat64_of(gw);
+	struct nat_session *s = entry;
+	s->flags |= NAT_ANSWERED;
+	if (s->proto == NAT_TCP)
+		nat64_follow(gw, &n->nat, s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
+	else
+		nat64_refresh(gw, &n->nat, s, NAT_OUTSIDE);
+	store16(f->l4 + 2, (uint16_t)s->ports);
+	nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
+	n->core.translated[XLAT_46]++;
+	uint32_t tc = xlat_tos(&n->core, f->h4->tos);
+	uint32_t rest =
+	        swap16((uint16_t)f->n) | (uint32_t)*f->proto << 16 | (uint32_t)(*f->hops - 1) << 24;
+	struct ip6_hdr *six = (struct ip6_hdr *)(f->l4 - IP6_MIN);
+	six->first = be32_of(0x60000000u | tc << 20);
+	store32(&six->len, rest);
+	embed_to6(&n->prefix[s->route_in].form, s->rem_ip, &six->from);
+	six->to = nat_inside_of(&n->inside, s->in_ip)->addr;
+	return (uint8_t *)six;
+}
+_Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, hops) == 7,
+               "length, next header and hop limit are one word");
+
+static __attribute__((noinline)) uint32_t pass_out(struct gw *gw, const struct interface *in,
+                                                   struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find_out, rewrite_out);
+}
+
+static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct interface *in,
+                                                  struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find_in, rewrite_in);
+}
+
+void nat64_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	if (interface_is_inside(iface))
+		flow_frames(gw, iface, burst, n, pass_out);
+	else
+		flow_frames(gw, iface, burst, n, pass_in);
+}
