@@ -125,23 +125,25 @@ static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, c
 
 static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
 {
-	struct neigh *n = neigh_set4(t, addr_raw), *end = n + NEIGH_WAYS;
+	struct neigh *set = neigh_set4(t, addr_raw);
 	uint32_t ready = NEIGH_READY4 | iface;
-	for (; n < end; n++)
-		if (LIKELY(n->key[3] == addr_raw && n->ready == ready))
-			return n;
+	if (LIKELY(set->key[3] == addr_raw && set->ready == ready))
+		return set; /* the usual case */
+	for (uint32_t i = 1; i < NEIGH_WAYS; i++)
+		if (set[i].key[3] == addr_raw && set[i].ready == ready)
+			return &set[i];
 	return NULL;
 }
 
 static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 {
-	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
+	struct neigh *set = neigh_set6(t, addr);
 	uint16_t ready = (uint16_t)(NEIGH_READY6 | iface);
-	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
-		return n; /* the usual case */
-	for (n++; n < end; n++)
-		if (n->ready == ready && neigh_is(n, addr))
-			return n;
+	if (LIKELY(set->ready == ready && neigh_is(set, addr)))
+		return set; /* the usual case */
+	for (uint32_t i = 1; i < NEIGH_WAYS; i++)
+		if (set[i].ready == ready && neigh_is(&set[i], addr))
+			return &set[i];
 	return NULL;
 }
 
