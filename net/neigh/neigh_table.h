@@ -137,13 +137,13 @@ static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, 
 
 static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr)
 {
-	struct neigh *set = neigh_set6(t, addr);
+	struct neigh *n = neigh_set6(t, addr), *end = n + NEIGH_WAYS;
 	uint16_t ready = (uint16_t)(NEIGH_READY6 | iface);
-	if (LIKELY(set->ready == ready && neigh_is(set, addr)))
-		return set; /* the usual case */
-	for (uint32_t i = 1; i < NEIGH_WAYS; i++)
-		if (set[i].ready == ready && neigh_is(&set[i], addr))
-			return &set[i];
+	if (LIKELY(n->ready == ready && neigh_is(n, addr)))
+		return n; /* the usual case */
+	for (n++; n < end; n++)
+		if (n->ready == ready && neigh_is(n, addr))
+			return n;
 	return NULL;
 }
 
