@@ -222,9 +222,9 @@ static inline void nat_put_source(struct gw *gw, struct ip4_hdr *h, const struct
                                   bool fragment)
 {
 	uint32_t delta = s->ip_delta;
-	if (!(be16_get(h->frag) & IP4_DF) || fragment) {
+	if (!(be16_raw(h->frag) & swap16(IP4_DF)) || fragment) {
 		be16 fresh = ip4_id(&gw->ids, h->to);
-		delta += csum_delta16(be16_raw(h->id), be16_raw(fresh));
+		delta += csum_change16(be16_raw(h->id), be16_raw(fresh));
 		h->id = fresh;
 	}
 	h->from = ip4_from_raw(s->ext_ip);

@@ -48,14 +48,17 @@ static inline void fetch_in(const struct nat_table *t, struct pkt **burst, struc
  * any other packet. */
 ALWAYS_INLINE uint8_t proto_of(const struct flow_packet *f)
 {
-	uint8_t proto = *f->proto == PROTO_TCP ? NAT_TCP : NAT_UDP;
-	if (*f->proto != PROTO_TCP && *f->proto != PROTO_UDP)
-		return NAT_OTHER;
-	return LIKELY(nat_l4_complete(f->l4, f->n, proto, false)) ? proto : NAT_OTHER;
+	if (*f->proto == PROTO_TCP)
+		return LIKELY(nat_l4_complete(f->l4, f->n, NAT_TCP, false)) ? NAT_TCP : NAT_OTHER;
+	if (LIKELY(*f->proto == PROTO_UDP) && LIKELY(nat_l4_complete(f->l4, f->n, NAT_UDP, false)))
+		return NAT_UDP;
+	return NAT_OTHER;
 }
 
 /* Looks up the routes of a session, so that its packets need not. False unless they lead to an
- * inside host and to an outside one; then the slow path says what becomes of the packet. */
+ * inside host and to an outside one; then the slow path says what becomes of the packet. It does so
+ * for a session with an external address too: a packet to one is hairpinned, and only we have such
+ * an address. */
 static __attribute__((noinline)) bool learn_routes(const struct gw *gw, struct nat_session *s)
 {
 	uint32_t in_ip = swap32(s->in_ip), rem_ip = swap32(s->rem_ip);
@@ -63,7 +66,7 @@ static __attribute__((noinline)) bool learn_routes(const struct gw *gw, struct n
 	const struct route4 *out = route4_find(&gw->routes4, rem_ip);
 	_Static_assert(ROUTES4 < NAT_NO_ROUTE, "an index fits");
 	if (!in || in->iface == IF_WAN || in->own == in_ip || !out || out->iface != IF_WAN ||
-	    out->own == rem_ip)
+	    out->own == rem_ip || nat_external_find(&nat_of(gw)->table, s->rem_ip) != NAT_NONE)
 		return false;
 	s->route_in = (uint8_t)(in - gw->routes4.entry);
 	s->route_out = (uint8_t)(out - gw->routes4.entry);
@@ -76,14 +79,13 @@ ALWAYS_INLINE struct flow_exit exit_by(const struct route4 *r, uint32_t to)
 	return (struct flow_exit){.iface = r->iface, .hop = r->via ? r->via : to};
 }
 
-/* A packet to an external address is hairpinned, and one that comes from another interface than its
- * source is on is refused; both take the slow path. */
+/* A packet that comes from another interface than its source is on is refused, by the slow path. */
 ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	const struct ip4_hdr *h = f->h4;
 	uint8_t proto = proto_of(f);
-	if (UNLIKELY(proto == NAT_OTHER || nat_external_find(t, ip4_raw(h->to)) != NAT_NONE))
+	if (UNLIKELY(proto == NAT_OTHER))
 		return NULL;
 	struct nat_session *s = nat_session_in(t, f->p->hint, proto, ip4_raw(h->from),
 	                                       ip4_raw(h->to), load32(f->l4));
@@ -100,12 +102,14 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 {
 	struct nat *n = nat_of(gw);
 	struct nat_session *s = entry;
-	if (s->proto == NAT_TCP)
-		nat_follow(gw, n, s, (const struct tcp_hdr *)f->l4, f->n, NAT_INSIDE);
-	else
-		nat_refresh(gw, n, s);
 	store16(f->l4, s->ext_port);
-	nat_fix_l4(f->l4, s->proto, s->l4_delta);
+	if (s->proto == NAT_TCP) {
+		nat_follow(gw, n, s, (const struct tcp_hdr *)f->l4, f->n, NAT_INSIDE);
+		nat_fix_l4(f->l4, NAT_TCP, s->l4_delta);
+	} else {
+		s->expire_s = gw->clock.s + n->life_s[NAT_UDP][NAT_OPEN]; /* its only state */
+		nat_fix_l4(f->l4, NAT_UDP, s->l4_delta);
+	}
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
 	nat_put_source(gw, h, s, false);
 	return (uint8_t *)h;
@@ -117,7 +121,7 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 	const struct ip4_hdr *h = f->h4;
 	uint32_t external = nat_external_find(&n->table, ip4_raw(h->to));
 	uint8_t proto = proto_of(f);
-	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER || nat_is_external(n, h->from)))
+	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER))
 		return NULL;
 	struct nat_session *s = nat_session_at_port(&n->table, external, proto, load16(f->l4 + 2),
 	                                            ip4_raw(h->from), load16(f->l4));
@@ -131,10 +135,13 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 {
 	struct nat_session *s = entry;
 	s->flags |= NAT_ANSWERED;
-	if (s->proto == NAT_TCP)
-		nat_follow(gw, nat_of(gw), s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
 	store16(f->l4 + 2, (uint16_t)s->ports);
-	nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
+	if (s->proto == NAT_TCP) {
+		nat_follow(gw, nat_of(gw), s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
+		nat_fix_l4(f->l4, NAT_TCP, (uint16_t)~s->l4_delta);
+	} else {
+		nat_fix_l4(f->l4, NAT_UDP, (uint16_t)~s->l4_delta);
+	}
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
 	h->to = ip4_from_raw(s->in_ip);
 	ip4_hop(h, (uint16_t)~s->ip_delta);
@@ -147,12 +154,20 @@ static __attribute__((noinline)) uint32_t pass_known(struct gw *gw, const struct
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_out, rewrite_out);
 }
 
-/* A new flow, whose bucket is mostly empty, does not even try the fast path. */
+/* A new flow, whose bucket is mostly empty, does not even try the fast path. The slow path takes
+ * the first frame that is left over; the bucket of its packet is known already. */
 ALWAYS_INLINE uint32_t pass_out(struct gw *gw, const struct interface *in, struct pkt **burst,
                                 uint32_t n)
 {
-	bool empty = nat_of(gw)->table.session_bucket[(*burst)->hint] == NAT_NONE;
-	return empty ? 0 : pass_known(gw, in, burst, n);
+	struct nat_table *t = &nat_of(gw)->table;
+	bool empty = t->session_bucket[(*burst)->hint] == NAT_NONE;
+	uint32_t passed = empty ? 0 : pass_known(gw, in, burst, n);
+	if (passed < n && has_ports(burst[passed])) {
+		const uint8_t *ip = burst[passed]->data + sizeof(struct eth_hdr);
+		nat_bucket_note(t, load32(ip + 12), load32(ip + 16), load32(ip + 20),
+		                burst[passed]->hint);
+	}
+	return passed;
 }
 
 static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct interface *in,

@@ -14,17 +14,22 @@ static uint32_t *peer_head(const struct nat_table *t, uint8_t proto, uint32_t ma
 	return &t->peer_bucket[hash_words(&t->key[proto], w, 2) & t->mask];
 }
 
-static struct nat_session *peer_find(const struct nat_table *t, const struct nat_mapping *m,
-                                     uint32_t rem_ip)
+static struct nat_session *peer_in(const struct nat_table *t, uint32_t i, uint32_t mapping,
+                                   uint32_t rem_ip)
 {
-	uint32_t mapping = (uint32_t)(m - t->mapping);
-	uint32_t i = *peer_head(t, m->proto, mapping, rem_ip);
 	for (; i != NAT_NONE; i = t->peer[i].next) {
 		struct nat_session *s = &t->session[i];
 		if (s->mapping == mapping && s->rem_ip == rem_ip)
 			return s;
 	}
 	return NULL;
+}
+
+static struct nat_session *peer_find(const struct nat_table *t, const struct nat_mapping *m,
+                                     uint32_t rem_ip)
+{
+	uint32_t mapping = (uint32_t)(m - t->mapping);
+	return peer_in(t, *peer_head(t, m->proto, mapping, rem_ip), mapping, rem_ip);
 }
 
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip)
@@ -49,7 +54,8 @@ uint32_t nat_mapping_left(const struct nat_table *t, const struct nat_mapping *m
 
 static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t index)
 {
-	const struct nat_session *first = peer_find(t, &t->mapping[s->mapping], s->rem_ip);
+	uint32_t *head = peer_head(t, s->proto, s->mapping, s->rem_ip);
+	const struct nat_session *first = peer_in(t, *head, s->mapping, s->rem_ip);
 	struct nat_peer *own = &t->peer[index];
 	if (first) { /* joins the ring behind the first one */
 		own->back = (uint32_t)(first - t->session);
@@ -58,7 +64,6 @@ static void peer_add(struct nat_table *t, const struct nat_session *s, uint32_t 
 		t->peer[own->back].more = index;
 		return;
 	}
-	uint32_t *head = peer_head(t, s->proto, s->mapping, s->rem_ip);
 	own->more = own->back = index;
 	own->next = *head;
 	*head = index;
@@ -204,7 +209,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	};
 	if (m->proto != NAT_OTHER)
 		*owner(t, m) = index;
-	uint32_t *head = &t->session_bucket[nat_session_hash(t, s->in_ip, rem_ip, s->ports)];
+	uint32_t *head = &t->session_bucket[nat_session_bucket(t, s->in_ip, rem_ip, s->ports)];
 	s->next = *head;
 	*head = index;
 	peer_add(t, s, index);

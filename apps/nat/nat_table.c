@@ -67,6 +67,14 @@ static const char *init_externals(struct nat_table *t, const struct nat_range *r
 	return NULL;
 }
 
+/* The bucket of an inside endpoint. */
+static uint32_t mapping_hash(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                             uint16_t in_port)
+{
+	const uint32_t w[2] = {in_ip, in_port};
+	return hash_words(&t->key[proto], w, 2) & t->mask;
+}
+
 static void init_free(struct nat_free *f, uint32_t size)
 {
 	*f = (struct nat_free){.head = NAT_NONE, .size = size};
@@ -101,6 +109,8 @@ const char *nat_table_init(struct nat_table *t, const char *name, uint32_t size,
 	for (unsigned i = 0; i < NAT_PROTOS; i++)
 		for (unsigned k = 0; k < 2; k++)
 			t->key[i].k[k] = rng_u32(rng);
+	t->noted.bucket = nat_session_hash(t, 0, 0, 0);
+	t->sought.bucket = mapping_hash(t, 0, 0, 0);
 	init_free(&t->session_free, size);
 	init_free(&t->mapping_free, size);
 	init_free(&t->host_free, hosts);
@@ -274,11 +284,20 @@ static void host_put(struct nat_table *t, uint32_t i)
 
 /* --- mappings --------------------------------------------------------------------- */
 
+void nat_mapping_note(struct nat_table *t, uint8_t proto, uint32_t in_ip, uint16_t in_port)
+{
+	t->sought.in_ip = in_ip;
+	t->sought.port_proto = in_port | (uint32_t)proto << 16;
+	t->sought.bucket = mapping_hash(t, proto, in_ip, in_port);
+}
+
 static uint32_t *mapping_head(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                               uint16_t in_port)
 {
-	const uint32_t w[2] = {in_ip, in_port};
-	return &t->mapping_bucket[hash_words(&t->key[proto], w, 2) & t->mask];
+	bool noted = t->sought.in_ip == in_ip &&
+	             t->sought.port_proto == (in_port | (uint32_t)proto << 16);
+	return &t->mapping_bucket[noted ? t->sought.bucket
+	                                : mapping_hash(t, proto, in_ip, in_port)];
 }
 
 struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,

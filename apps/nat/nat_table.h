@@ -206,6 +206,14 @@ struct nat_table {
 	uint32_t n_sessions, n_mappings, n_hosts;
 	uint64_t created, expired, evicted, renumbered;
 	uint32_t scan_at; /* the next entry that nat_evict.c scans */
+	/* The last key whose bucket was noted (nat_bucket_note), and the last inside endpoint
+	 * (nat_mapping_note): a new flow is hashed once, not at each step. */
+	struct {
+		uint32_t in_ip, rem_ip, ports, bucket;
+	} noted;
+	struct {
+		uint32_t in_ip, port_proto, bucket;
+	} sought;
 	uint32_t wheel[NAT_WHEEL];
 	uint32_t wheel_s; /* the second whose slot is visited */
 	/* How long (seconds) an established TCP session that expired waits for a last
@@ -254,6 +262,25 @@ ALWAYS_INLINE uint32_t nat_session_hash(const struct nat_table *t, uint32_t in_i
 	return hash_three(&t->key[NAT_UDP], in_ip, rem_ip, ports) & t->mask;
 }
 
+/* Keeps the bucket of a 5-tuple, which nat_session_hash gave, for nat_session_bucket. */
+static inline void nat_bucket_note(struct nat_table *t, uint32_t in_ip, uint32_t rem_ip,
+                                   uint32_t ports, uint32_t bucket)
+{
+	t->noted.in_ip = in_ip;
+	t->noted.rem_ip = rem_ip;
+	t->noted.ports = ports;
+	t->noted.bucket = bucket;
+}
+
+/* nat_session_hash, without the hash for the 5-tuple that was noted last. */
+static inline uint32_t nat_session_bucket(const struct nat_table *t, uint32_t in_ip,
+                                          uint32_t rem_ip, uint32_t ports)
+{
+	if (t->noted.ports == ports && t->noted.in_ip == in_ip && t->noted.rem_ip == rem_ip)
+		return t->noted.bucket;
+	return nat_session_hash(t, in_ip, rem_ip, ports);
+}
+
 /* The session of a 5-tuple if it is in this bucket, else NULL. */
 ALWAYS_INLINE struct nat_session *nat_session_in(const struct nat_table *t, uint32_t bucket,
                                                  uint8_t proto, uint32_t in_ip, uint32_t rem_ip,
@@ -274,7 +301,7 @@ ALWAYS_INLINE struct nat_session *nat_session_in(const struct nat_table *t, uint
 static inline struct nat_session *nat_session_find(const struct nat_table *t, uint8_t proto,
                                                    uint32_t in_ip, uint32_t rem_ip, uint32_t ports)
 {
-	return nat_session_in(t, nat_session_hash(t, in_ip, rem_ip, ports), proto, in_ip, rem_ip,
+	return nat_session_in(t, nat_session_bucket(t, in_ip, rem_ip, ports), proto, in_ip, rem_ip,
 	                      ports);
 }
 
@@ -309,6 +336,10 @@ ALWAYS_INLINE struct nat_session *nat_session_at_port(const struct nat_table *t,
 /* The mapping of an inside endpoint, NULL when there is none. Not NAT_OTHER. */
 struct nat_mapping *nat_mapping_find(const struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                      uint16_t in_port);
+
+/* Keeps the hash of an inside endpoint, which nat_mapping_find and nat_mapping_new will be asked
+ * for. Not NAT_OTHER. */
+void nat_mapping_note(struct nat_table *t, uint8_t proto, uint32_t in_ip, uint16_t in_port);
 
 /* Why there is no new mapping or session: no free port on the host's external address, no
  * free entry in a table, or another host has the key of a session without ports. */

@@ -7,11 +7,11 @@
 
 #include "kernel/lib/bytes.h"
 
-/* Folds a sum of 16-bit words to 16 bits. */
+/* Folds a sum of 16-bit words to 16 bits: adds its halves, and the carry of that. Both halves of a
+ * word and the same word with its halves swapped are one addition. */
 static inline uint16_t csum_fold(uint32_t sum)
 {
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)(sum + (sum >> 16));
+	return (uint16_t)((sum + (sum << 16 | sum >> 16)) >> 16);
 }
 
 /* One's complement sum of n bytes, not inverted; an odd last byte counts as
@@ -26,28 +26,46 @@ static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 	return (uint16_t)(sum + (sum >> 16));
 }
 
+/* Puts the sum of two words and a carry (0 or 1) into *sum; gives the carry out. The builtin keeps
+ * it in the flag of the processor from one addition to the next. */
+static inline uint8_t csum_carry(uint8_t carry, uint32_t a, uint32_t b, uint32_t *sum)
+{
+	return __builtin_ia32_addcarryx_u32(carry, a, b, sum);
+}
+
 /* One's complement addition of 32-bit words. */
 static inline uint32_t csum_add32(uint32_t a, uint32_t b)
 {
-	uint32_t sum = a + b;
-	return sum + (sum < b);
+	uint32_t sum;
+	uint8_t carry = csum_carry(0, a, b, &sum);
+	csum_carry(carry, sum, 0, &sum);
+	return sum;
 }
 
 /* Sum of an IPv4 header without options; 0xffff when its checksum is right. */
 static inline uint16_t csum_ip4_header(const void *h)
 {
 	const uint8_t *b = h;
-	uint32_t s = csum_add32(load32(b), load32(b + 4));
-	s = csum_add32(s, load32(b + 8));
-	s = csum_add32(s, load32(b + 12));
-	return csum_fold(csum_add32(s, load32(b + 16)));
+	uint32_t s;
+	uint8_t c = csum_carry(0, load32(b), load32(b + 4), &s);
+	c = csum_carry(c, s, load32(b + 8), &s);
+	c = csum_carry(c, s, load32(b + 12), &s);
+	c = csum_carry(c, s, load32(b + 16), &s);
+	csum_carry(c, s, 0, &s);
+	return csum_fold(s);
 }
 
 /* What to add to a sum when `was` becomes `is` (RFC 1624, equation 3:
  * HC' = ~(~HC + ~m + m')). Deltas may be added with csum_plus; Adding ~delta undoes the change. */
 static inline uint16_t csum_delta16(uint16_t was, uint16_t is)
 {
-	return csum_fold((uint32_t)(uint16_t)~was + is);
+	return csum_fold((was ^ 0xffffu) + is);
+}
+
+/* The same before folding, for a sum of few deltas. */
+static inline uint32_t csum_change16(uint16_t was, uint16_t is)
+{
+	return (was ^ 0xffffu) + is;
 }
 
 static inline uint16_t csum_delta32(uint32_t was, uint32_t is)
@@ -60,7 +78,7 @@ static inline uint16_t csum_delta32(uint32_t was, uint32_t is)
  * folded. */
 static inline be16 csum_apply(be16 sum, uint32_t delta)
 {
-	return be16_from_raw((uint16_t)~csum_fold((uint32_t)(uint16_t)~be16_raw(sum) + delta));
+	return be16_from_raw((uint16_t)~csum_fold((be16_raw(sum) ^ 0xffffu) + delta));
 }
 
 /* csum_apply for ICMP, which has no pseudo header. The checksum of a message of zeros is all ones,

@@ -127,11 +127,13 @@ static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, c
 
 static inline struct neigh *neigh_ready4(struct neigh_table *t, uint32_t iface, uint32_t addr_raw)
 {
-	struct neigh *n = neigh_set4(t, addr_raw), *end = n + NEIGH_WAYS;
+	struct neigh *set = neigh_set4(t, addr_raw);
 	uint32_t ready = NEIGH_READY4 | iface;
-	for (; n < end; n++)
-		if (LIKELY(n->key[3] == addr_raw && n->ready == ready))
-			return n;
+	if (LIKELY(set->key[3] == addr_raw && set->ready == ready))
+		return set; /* the usual case */
+	for (uint32_t i = 1; i < NEIGH_WAYS; i++)
+		if (set[i].key[3] == addr_raw && set[i].ready == ready)
+			return &set[i];
 	return NULL;
 }
 

@@ -420,16 +420,23 @@ class Session:
         if void and not self.void:
             print(f"bench: {self.guest.row.name}/{phase.name}: {void}", file=sys.stderr)
 
+    def fill(self) -> int:
+        """Fills half of the table; gives the number of flows without an answer."""
+        self._touch(MANY["servers"])
+        fill = self.load.run(seconds=60, answers=1, once=1, **(FULL | MANY))
+        return int(MANY["flows"]) - int(fill["answered"])
+
+    def first_packets(self, run: int) -> loadgen.Result:
+        """Sends the first packets of flows that no earlier run has had."""
+        self._touch(1)
+        return self.load.run(seconds=20, first=NEW_FIRST + run * NEW_FLOWS, flows=NEW_FLOWS, once=1, **FULL)
+
     def measure_new(self, runs: int) -> None:
         """The first packet of a new flow, with half of the table in use."""
         measure = NEW_INSN if self.guest.setup.plugin is not None else NEW_RATE
-        self._touch(MANY["servers"])
-        fill = self.load.run(seconds=60, answers=1, once=1, **(FULL | MANY))
-        missing = int(MANY["flows"]) - int(fill["answered"])
+        missing = self.fill()
         for run in range(min(runs, 5)):  # more runs would need more source ports than there are
-            first = NEW_FIRST + run * NEW_FLOWS
-            self._touch(1)
-            result = self.load.run(seconds=20, first=first, flows=NEW_FLOWS, once=1, **FULL)
+            result = self.first_packets(run)
             void = self.void
             if missing > MANY["flows"] // 100:
                 void = void or f"the table did not fill ({missing} of {MANY['flows']} missing)"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/nat/nat.h"
 #include "kernel/lib/addr.h"
 #include "net/ip4/ip4.h"
 #include "net/ip6/icmp6.h"
@@ -99,6 +100,7 @@ static void a_burst_keeps_its_order(void)
 	for (uint32_t i = 0; i < n_left; i++)
 		CHECK_EQ(order[i], i);
 	CHECK_EQ(n_left, BURST);
+	CHECK_EQ(nat_of(&rig.gw)->table.created, 6); /* each flow was found again */
 	CHECK_EQ(rig.gw.counts.forwarded, 2 + 2 * BURST);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_packets, 2 + 2 * BURST);
 	CHECK_EQ(rig.gw.iface[IF_LAN].rx_bytes, (2 + 2 * BURST) * 60);
