@@ -45,6 +45,9 @@ struct address6 {
 	uint32_t due_ms; /* when the next solicitation is due, or the address becomes valid */
 };
 
+/* What a card does with partial packets, as NIC_SUM … of drivers/net/nic.h. */
+enum { INTERFACE_SUM = 1, INTERFACE_TSO4 = 2, INTERFACE_TSO6 = 4, INTERFACE_ECN = 8 };
+
 struct interface {
 	const char *name; /* "lan", "wan", "lan2" … */
 	mac address;
@@ -63,6 +66,9 @@ struct interface {
 	bool groups_changed;       /* the card's filter is not up to date */
 	uint32_t burst;            /* frames taken at once at most; 0: no such limit */
 	struct pkt_queue out;      /* transmit queue */
+	uint32_t offloads;         /* what its card does with partial packets: INTERFACE_SUM … */
+	bool to_cut;               /* it cannot send all in `out` as it is (net/offload) … */
+	struct pkt_queue ready;    /* … and these are to be sent first */
 	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* when the log last named a station that claims our address */

@@ -549,6 +549,7 @@ const struct forwarder forwarder_nat = {
         .counts = {&nat_counts},
         .init = nat_init,
         .frames = nat_flow_frames,
+        .partial = nat_flow_partial,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
         .changed = nat_changed,

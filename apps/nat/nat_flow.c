@@ -105,9 +105,14 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 	else
 		nat_refresh(gw, n, s);
 	store16(f->l4, s->ext_port);
-	nat_fix_l4(f->l4, s->proto, s->l4_delta);
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
+	if (f->partial)
+		flow_fix_partial(f, s->ip_delta);
+	else
+		nat_fix_l4(f->l4, s->proto, s->l4_delta);
 	nat_put_source(gw, h, s, false);
+	if (f->partial && !(be16_get(h->frag) & IP4_DF)) /* the next segments go on from here */
+		ip4_id_skip(&gw->ids, h->to, f->p->segments - 1u);
 	return (uint8_t *)h;
 }
 
@@ -134,7 +139,10 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	if (s->proto == NAT_TCP)
 		nat_follow(gw, nat_of(gw), s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
 	store16(f->l4 + 2, (uint16_t)s->ports);
-	nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
+	if (f->partial)
+		flow_fix_partial(f, (uint16_t)~s->ip_delta);
+	else
+		nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
 	h->to = ip4_from_raw(s->in_ip);
 	ip4_hop(h, (uint16_t)~s->ip_delta);
@@ -159,6 +167,16 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
                                                   struct pkt **burst, uint32_t n)
 {
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
+}
+
+bool nat_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	const struct interface *in = &gw->iface[iface];
+	if (!interface_is_inside(iface))
+		return flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
+	fetch_out(t, &p, &p + 1);
+	return flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_out, rewrite_out);
 }
 
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
