@@ -302,7 +302,7 @@ void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_
 			continue;
 		}
 		in->rx_packets += p->segments;
-		in->rx_bytes += offload_bytes(p);
+		in->rx_bytes += offload_bytes(p, 0);
 		if (UNLIKELY(!f->partial || !f->partial(gw, iface, p)))
 			plain_frames(gw, iface, p);
 	}

@@ -59,9 +59,10 @@ enum {
  * only those of the first, which has all headers. Only the code that knows partial packets gets
  * them: a driver with NIC_SUM, transmit queues, net/offload and the `partial` hook of forwarders.
  */
-#define PKT_PIECES    40u    /* most pieces of a partial packet */
-#define PKT_TOTAL_MAX 65553u /* most bytes: Ethernet header, VLAN tag and the largest IPv4 packet \
-	                      */
+#define PKT_PIECES 40u /* most pieces of a partial packet */
+#define PKT_TOTAL_MAX                                                               \
+	65553u /* most bytes: Ethernet header, VLAN tag and the largest IPv4 packet \
+	        */
 #define PKT_IF_SELF 0xff
 #define PKT_OWNED   0x4f574e44u
 #define PKT_FREED   0x46524545u

@@ -1,9 +1,9 @@
 /* Partial packets (kernel/lib/pkt.h): checked, cut into plain frames, given complete checksums.
  *
  * A forwarder that knows partial packets passes them on as they are and judges them by the segments
- * that will leave. All other code gets the plain frames that offload_next makes: the same bytes that
- * would have come one by one. Left out on purpose: UDP super-segments (no card of ours is asked for
- * them), jumbograms. */
+ * that will leave. All other code gets the plain frames that offload_next makes: the same bytes
+ * that would have come one by one. Left out on purpose: UDP super-segments (no card of ours is
+ * asked for them), jumbograms. */
 #ifndef NET_OFFLOAD_OFFLOAD_H
 #define NET_OFFLOAD_OFFLOAD_H
 
@@ -15,8 +15,8 @@
 
 /* Checks what a card said about a partial packet, data at its Ethernet header: the super-segment is
  * TCP whose headers lie in the first piece and agree with the bytes that there are; its segments
- * fit an Ethernet frame; the checksum lies in the first piece. Sets `segments`; a super-segment that
- * is no longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD. */
+ * fit an Ethernet frame; the checksum lies in the first piece. Sets `segments`; a super-segment
+ * that is no longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD. */
 enum drop offload_check(struct pkt *p) MUST_USE;
 
 /* The offset of the IP header: behind the Ethernet header and a VLAN tag (IEEE 802.1Q). */
@@ -32,8 +32,9 @@ static inline uint32_t offload_header(const struct pkt *p)
 	return p->l4 + (uint32_t)(tcp->offset >> 4) * 4;
 }
 
-/* Bytes of the frames that a checked partial packet becomes, padded as they leave. */
-uint32_t offload_bytes(const struct pkt *p);
+/* Bytes of the frames that a checked partial packet becomes, of which each counts as `least` at
+ * least. */
+uint32_t offload_bytes(const struct pkt *p, uint32_t least);
 
 /* Makes the next plain frame of a checked partial packet, with complete checksums, and sets *p to
  * NULL behind the last one. Frame and rest are the caller's. NULL when the pool is empty; then *p

@@ -37,7 +37,8 @@ static bool fits_tcp(const struct pkt *p)
 {
 	uint32_t l3 = offload_l3(p);
 	uint16_t type = load16(p->data + l3 - 2);
-	if (p->l4 > p->len || p->len - p->l4 < sizeof(struct tcp_hdr) || p->l4_len != OFFLOAD_SUM_TCP)
+	if (p->l4 > p->len || p->len - p->l4 < sizeof(struct tcp_hdr) ||
+	    p->l4_len != OFFLOAD_SUM_TCP)
 		return false;
 	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(p->data + p->l4);
 	if (tcp->offset >> 4 < 5 || offload_header(p) > p->len || tcp->flags & (TCP_SYN | TCP_RST))
@@ -66,11 +67,11 @@ enum drop offload_check(struct pkt *p)
 	return p->total <= FRAME_MAX && sum + 2 <= p->len ? DROP_NONE : DROP_OFFLOAD;
 }
 
-uint32_t offload_bytes(const struct pkt *p)
+uint32_t offload_bytes(const struct pkt *p, uint32_t least)
 {
 	if (!p->segment)
-		return max_u32(p->total, ETH_MIN);
+		return max_u32(p->total, least);
 	uint32_t header = offload_header(p), before = p->segments - 1u;
-	return before * (header + p->segment) +
-	       max_u32(p->total - before * p->segment, ETH_MIN);
+	return before * max_u32(header + p->segment, least) +
+	       max_u32(p->total - before * p->segment, least);
 }

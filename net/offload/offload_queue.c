@@ -12,7 +12,7 @@ static uint32_t needs(const struct pkt *p)
 
 void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
 {
-	uint32_t n = p->segments, bytes = offload_bytes(p);
+	uint32_t n = p->segments, bytes = offload_bytes(p, ETH_MIN);
 	if (UNLIKELY(gw->pool->n_free < gw->pool->n_total / 4) ||
 	    UNLIKELY(!pkt_queue_push(&iface->out, p))) {
 		gw_discard(gw, p, DROP_LINK_FULL);

@@ -1,6 +1,6 @@
-/* Shared by the files of the virtio network card: virtio_net.c starts, watches and stops the device,
- * virtio_plain.c moves frames, virtio_offload.c moves frames and partial packets (kernel/lib/pkt.h)
- * where offloads were negotiated. */
+/* Shared by the files of the virtio network card: virtio_net.c starts, watches and stops the
+ * device, virtio_plain.c moves frames, virtio_offload.c moves frames and partial packets
+ * (kernel/lib/pkt.h) where offloads were negotiated. */
 #ifndef DRIVERS_NET_VIRTIO_VIRTIO_NET_H
 #define DRIVERS_NET_VIRTIO_VIRTIO_NET_H
 
@@ -37,10 +37,10 @@ struct virtio_net {
 	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
 	bool started;    /* the last restart succeeded, at started_us */
 	uint64_t retry_at_us, retry_us, started_us;
-	uint64_t said;                         /* for log_limited */
-	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros: header of sent frames if `split` */
-	uint64_t features;                     /* those accepted */
-	uint32_t refused;                      /* how often the device refused features */
+	uint64_t said;                           /* for log_limited */
+	uint8_t no_offload[VIRTIO_NET_HEADER];   /* zeros: header of sent frames if `split` */
+	uint64_t features;                       /* those accepted */
+	uint32_t refused;                        /* how often the device refused features */
 	struct virtio_desc (*table)[PKT_PIECES]; /* of each transmit slot: the pieces of a packet */
 };
 

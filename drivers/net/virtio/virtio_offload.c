@@ -1,10 +1,10 @@
 /* Frames and partial packets (kernel/lib/pkt.h) of a virtio network card with offloads: see
  * virtio_net.h. Section numbers: VIRTIO 1.1.
  *
- * Receiving: a packet may take several buffers (5.1.6.4, merged buffers). The header stands in front
- * of the first; the others are full of data from their first byte. Sending: a packet in pieces takes
- * one slot, whose descriptor leads to a table with the descriptors of the pieces (2.6.5.3). So slot i
- * is descriptor i, as without offloads. */
+ * Receiving: a packet may take several buffers (5.1.6.4, merged buffers). The header stands in
+ * front of the first; the others are full of data from their first byte. Sending: a packet in
+ * pieces takes one slot, whose descriptor leads to a table with the descriptors of the pieces
+ * (2.6.5.3). So slot i is descriptor i, as without offloads. */
 #include "drivers/net/virtio/virtio_net.h"
 #include "kernel/seam/panic.h"
 
@@ -117,9 +117,8 @@ static void gather(struct pkt *p)
 /* Takes a packet that is not a plain frame in one buffer, at place `at`, where `left` used entries
  * wait. Adds it to *to, or drops it. Gives the number of its entries; 0 when the device broke the
  * rules. */
-static __attribute__((noinline)) uint32_t rx_partial(struct virtio_net *v, uint32_t at,
-                                                     uint32_t left, const struct said *s,
-                                                     struct pkt ***to)
+static __attribute__((noinline)) uint32_t
+rx_partial(struct virtio_net *v, uint32_t at, uint32_t left, const struct said *s, struct pkt ***to)
 {
 	struct nic *nic = &v->nic;
 	uint32_t n = s->pieces, total;

@@ -1,5 +1,5 @@
-/* Frames without offloads, in both queues of a virtio network card: see virtio_net.h, and virtio_net.c
- * for the invariants. Section numbers: VIRTIO 1.1. */
+/* Frames without offloads, in both queues of a virtio network card: see virtio_net.h, and
+ * virtio_net.c for the invariants. Section numbers: VIRTIO 1.1. */
 #include "drivers/net/virtio/virtio_net.h"
 
 uint32_t virtio_plain_rx(struct nic *nic, struct pkt **burst, uint32_t max)
@@ -17,7 +17,8 @@ uint32_t virtio_plain_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 	do {
 		uint32_t id = q->ring.done[at & q->mask].id;
 		uint32_t len = q->ring.done[at & q->mask].len - v->header;
-		if (UNLIKELY(id != q->order[at & q->last]) && !virtio_net_exchange(q, at, q->posted, id)) {
+		if (UNLIKELY(id != q->order[at & q->last]) &&
+		    !virtio_net_exchange(q, at, q->posted, id)) {
 			nic->count.rx_errors++;
 			virtio_net_broken(v, "received into a buffer it does not have");
 			return (uint32_t)(to - burst);
