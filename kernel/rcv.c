@@ -97,7 +97,9 @@ bool rcv_flush(void)
 		for (int piece = 0; piece < 2 && pkt_queue_count(queue); piece++) {
 			uint32_t n;
 			struct pkt **burst = pkt_queue_front(queue, &n);
-			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
+			uint32_t took = UNLIKELY(iface->partial && nic[i]->ops->tx_partial)
+			                        ? nic[i]->ops->tx_partial(nic[i], burst, n)
+			                        : nic[i]->ops->tx(nic[i], burst, n);
 			pkt_queue_take(queue, took);
 			watch[i].moved |= took != 0;
 			moved |= took != 0;

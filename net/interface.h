@@ -47,6 +47,7 @@ struct address6 {
 
 /* What a card does with partial packets, as NIC_SUM … of drivers/net/nic.h. */
 enum { INTERFACE_SUM = 1, INTERFACE_TSO4 = 2, INTERFACE_TSO6 = 4, INTERFACE_ECN = 8 };
+enum { INTERFACE_NONE = 256 }; /* no card does this */
 
 struct interface {
 	const char *name; /* "lan", "wan", "lan2" … */
@@ -67,7 +68,8 @@ struct interface {
 	uint32_t burst;            /* frames taken at once at most; 0: no such limit */
 	struct pkt_queue out;      /* transmit queue */
 	uint32_t offloads;         /* what its card does with partial packets: INTERFACE_SUM … */
-	bool to_cut;               /* it cannot send all in `out` as it is (net/offload) … */
+	bool partial;              /* there may be partial packets in `out` */
+	bool to_cut;               /* its card cannot send all of them (net/offload) … */
 	struct pkt_queue ready;    /* … and these are to be sent first */
 	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;

@@ -44,12 +44,15 @@ struct nic_ops {
 	 * as many as a header may have (NIC_HEADER_MAX) or all. */
 	uint32_t (*rx)(struct nic *nic, struct pkt **burst, uint32_t max);
 	/* Hands n frames to the card. Gives how many it took, counted from the front of
-	 * burst; the card owns those until they are sent. The caller keeps the rest. Partial
-	 * packets are of a kind that nic->offloads has; it changes in poll alone. The
+	 * burst; the card owns those until they are sent. The caller keeps the rest. No packet is
+	 * partial. The
 	 * driver pads short frames to 60 bytes and reclaims frames that were sent. While
 	 * the carrier is down, the driver takes and drops all frames and counts them in
 	 * tx_link_down, so that no stale frame waits for the carrier. */
 	uint32_t (*tx)(struct nic *nic, struct pkt **burst, uint32_t n);
+	/* The same, but packets may be partial, of the kinds that nic->offloads has: it changes in
+	 * poll alone. NULL where it is always 0. */
+	uint32_t (*tx_partial)(struct nic *nic, struct pkt **burst, uint32_t n);
 	/* To be called about every 10 ms: reads the carrier state, reclaims sent frames,
 	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);

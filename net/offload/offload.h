@@ -49,14 +49,15 @@ void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
 /* What the card of an interface can do changed (NIC_SUM …). */
 void offload_changed(struct interface *iface, uint32_t offloads);
 
-/* Moves what the card cannot send as it is from the transmit queue of an interface, with all that
- * waits behind it, to its queue of ready frames, as plain frames. Gives that queue. */
+/* The queue of an interface with `partial` from which its card is to take packets, oldest first.
+ * What the card cannot send as it is, and all that waits behind it, moves from the transmit queue
+ * to the queue of ready frames, as plain frames. */
 struct pkt_queue *offload_ready(struct gw *gw, struct interface *iface);
 
-/* The queue of an interface that its card is to take frames from, oldest first. */
+/* The same for any interface. */
 static inline struct pkt_queue *offload_queue(struct gw *gw, struct interface *iface)
 {
-	return LIKELY(!iface->to_cut) ? &iface->out : offload_ready(gw, iface);
+	return LIKELY(!iface->partial) ? &iface->out : offload_ready(gw, iface);
 }
 
 #endif

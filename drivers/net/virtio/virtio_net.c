@@ -427,6 +427,7 @@ static const struct nic_ops plain = {
 static const struct nic_ops offload = {
         .rx = virtio_offload_rx,
         .tx = virtio_offload_tx,
+        .tx_partial = virtio_offload_tx,
         .poll = virtio_net_poll,
         .arm = virtio_net_arm,
         .stop = virtio_net_stop,

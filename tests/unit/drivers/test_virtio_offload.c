@@ -1,5 +1,5 @@
-/* The virtio driver with offloads: checksums, super-segments, merged buffers. Section numbers: virtio
- * specification 1.1. */
+/* The virtio driver with offloads: checksums, super-segments, merged buffers. Section numbers:
+ * virtio specification 1.1. */
 #include "tests/unit/drivers/virtio_rig.h"
 
 #define TOTAL 65553u
@@ -19,8 +19,12 @@ static void fill(uint32_t len)
 		sent[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + len);
 }
 
-static const struct virtio_model_said tcp4 = {
-        .flags = H_NEEDS_CSUM, .type = H_TCP4, .hdr_len = 54, .size = 1448, .start = 34, .offset = 16};
+static const struct virtio_model_said tcp4 = {.flags = H_NEEDS_CSUM,
+                                              .type = H_TCP4,
+                                              .hdr_len = 54,
+                                              .size = 1448,
+                                              .start = 34,
+                                              .offset = 16};
 
 /* Takes one burst, which must be one partial packet of those bytes, and checks its pieces. */
 static void expect_partial(uint32_t len, const struct virtio_model_said *s)
@@ -331,7 +335,9 @@ static void sends_pieces(void)
 			CHECK(virtio_model_take_said(&rig.m, got, sizeof got, &len, &s));
 			CHECK_EQ(len, n * 1600);
 			CHECK(memcmp(got, sent, len) == 0);
-			CHECK_EQ(s.type, round == 1 ? H_TCP6 : round == 2 ? H_TCP4 | H_ECN : H_TCP4);
+			CHECK_EQ(s.type, round == 1   ? H_TCP6
+			                 : round == 2 ? H_TCP4 | H_ECN
+			                              : H_TCP4);
 			CHECK_EQ(s.size, 1000);
 			CHECK_EQ(s.start, 34);
 			CHECK_EQ(s.offset, 16);
