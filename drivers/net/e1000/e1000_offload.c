@@ -1,18 +1,18 @@
 /* Partial packets (kernel/lib/pkt.h) of the 8254x driver: the card completes checksums and cuts
  * super-segments of TCP over IPv4. Sections: see e1000.c.
  *
- * Each packet has a context descriptor of its own (3.3.6), then data descriptors (3.3.7), one a piece.
- * Each slot has a packet, so that reclaiming needs no test: that of a descriptor without data of its
- * own is an empty one from the pool. What a context leaves in the last word of a descriptor means
- * nothing in a legacy one.
+ * Each packet has a context descriptor of its own (3.3.6), then data descriptors (3.3.7), one a
+ * piece. Each slot has a packet, so that reclaiming needs no test: that of a descriptor without
+ * data of its own is an empty one from the pool. What a context leaves in the last word of a
+ * descriptor means nothing in a legacy one.
  *
- * Errata, as drivers of other systems know them: a descriptor may be written back before its data was
- * read, if it is the last one of a packet in one piece that is segmented, or of a frame that follows
- * a segmented packet. There the last four bytes get a descriptor of their own, so that the one that
- * is written back early covers bytes that the card has read.
+ * Errata, as drivers of other systems know them: a descriptor may be written back before its data
+ * was read, if it is the last one of a packet in one piece that is segmented, or of a frame that
+ * follows a segmented packet. There the last four bytes get a descriptor of their own, so that the
+ * one that is written back early covers bytes that the card has read.
  *
- * Left out on purpose: segmentation of TCP over IPv6, which net/offload does; marks of congestion (CWR
- * would be in all segments). */
+ * Left out on purpose: segmentation of TCP over IPv6, which net/offload does; marks of congestion
+ * (CWR would be in all segments). */
 #include "drivers/net/e1000/e1000.h"
 
 #include "kernel/lib/bytes.h"
@@ -34,8 +34,8 @@ static void put(struct e1000 *e, uint32_t at, uint32_t cmd, uint32_t last, struc
 	e->tx_tail++;
 }
 
-/* Ends the burst that begins at slot `first`: the card writes its last descriptor back. A burst does
- * not go beyond the end of the ring, so one that would becomes two. */
+/* Ends the burst that begins at slot `first`: the card writes its last descriptor back. A burst
+ * does not go beyond the end of the ring, so one that would becomes two. */
 static void end_burst(struct e1000 *e, uint32_t first)
 {
 	uint32_t wrap = (first | MASK) + 1;
@@ -65,8 +65,8 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
 	e->tx->desc[(e->tx_tail - 1) & MASK].addr_high = sum;
 }
 
-/* The headers of a super-segment as the card wants them (3.5.4): no total length, no IPv4 checksum, and
- * a partial checksum without the length. */
+/* The headers of a super-segment as the card wants them (3.5.4): no total length, no IPv4 checksum,
+ * and a partial checksum without the length. */
 static void prepare_segments(struct pkt *p)
 {
 	uint32_t l3 = load16(p->data + 12) == swap16(0x8100) ? ETH_IP + 4 : ETH_IP;
@@ -77,8 +77,8 @@ static void prepare_segments(struct pkt *p)
 	store16(p->data + l3 + 10, 0);
 }
 
-/* Fills data descriptors for a packet and its pieces. With `tail`, the last bytes get one of their own,
- * whose slot owns that empty packet. */
+/* Fills data descriptors for a packet and its pieces. With `tail`, the last bytes get one of their
+ * own, whose slot owns that empty packet. */
 static void put_pieces(struct e1000 *e, struct pkt *p, uint32_t cmd, uint32_t last,
                        struct pkt *tail)
 {
