@@ -28,7 +28,8 @@ static uint32_t running;
 static struct slice trial;
 static bool trial_whole; /* all of it is in force */
 static bool on_trial;
-static bool save_kept; /* edit_keep is to save it */
+static bool save_kept;  /* edit_keep is to save it */
+static bool save_later; /* edit_started is to save what starts */
 static uint64_t trial_end_us;
 
 /* Copies the draft's text into the half that has not the one in force. */
@@ -49,7 +50,7 @@ static void take(struct slice text)
 
 void edit_begin(void)
 {
-	on_trial = false;
+	on_trial = save_later = false;
 	doubt = texts_fell_back(texts) ? FELL_BACK : SURE;
 	if (ready)
 		draft_init(&draft, scratch, memory, texts->conf, texts_parse, texts);
@@ -77,6 +78,7 @@ struct draft *edit_draft(void)
 
 void edit_use(void)
 {
+	save_later = false;
 	take(copy());
 	draft_keep(&draft);
 	texts_read(texts, config, texts->conf);
@@ -150,24 +152,26 @@ bool edit_poll(struct gw *gw, uint64_t now_us)
 
 /* --- saving ---------------------------------------------------------------------------------- */
 
+static const char too_long[] = "not saved: the files would have more than 64 KB together";
+
 /* True when the loader has room for all texts at the next start. */
-static bool fits(struct slice text, bool runs)
+static bool fits(struct slice text)
 {
-	size_t all = text.len + sizeof CONFIG_EDIT_MARK + 1;
-	all += runs ? texts->conf.len : texts->last.len;
+	size_t all = text.len + sizeof CONFIG_EDIT_MARK + 1 + texts->conf.len;
 	for (uint32_t i = 0; i < texts->n_more; i++)
 		all += texts->more[i].text.len;
 	return all <= BOOT_TEXT;
 }
 
-static const char *save(struct slice text, bool runs)
+static const char *save(struct slice text)
 {
-	if (!fits(text, runs))
-		return "not saved: the files would have more than 64 KB together";
-	return saver_start(runs ? texts->conf : (struct slice){"", 0}, text);
+	if (!fits(text))
+		return too_long;
+	return saver_start(texts->conf, text);
 }
 
-const char *edit_save(bool runs)
+/* NULL when the draft may be saved, or why not. A reason that asks to save again counts once. */
+static const char *refuse(void)
 {
 	enum doubt was = doubt;
 	if (!ready)
@@ -181,7 +185,37 @@ const char *edit_save(bool runs)
 		return "not saved: gateway.conf could not be used; `save` again replaces it";
 	if (was == NOT_KEPT && draft_has_changes(&draft))
 		return "not saved: the draft has what was not kept; `save` again saves it";
-	return save(draft.text, runs);
+	return fits(draft.text) ? NULL : too_long;
+}
+
+const char *edit_save(void)
+{
+	const char *wrong = refuse();
+	return wrong ? wrong : saver_start(texts->conf, draft.text);
+}
+
+const char *edit_save_later(void)
+{
+	const char *wrong = refuse();
+	save_later = !wrong;
+	return wrong;
+}
+
+bool edit_saves_later(void)
+{
+	return save_later;
+}
+
+bool edit_forget_save(void)
+{
+	bool was = save_later;
+	save_later = false;
+	return was;
+}
+
+const char *edit_started(void)
+{
+	return edit_forget_save() ? save(texts->conf) : NULL;
 }
 
 const char *edit_save_run(void)
@@ -198,7 +232,7 @@ void edit_apply_and_save(struct gw *gw, uint64_t now_us, char why[static DRAFT_W
 		fmt(why, DRAFT_WHY, "in force for 60 seconds; `keep` makes it last and saves it");
 		save_kept = true;
 	} else if (ready && !on_trial && !draft.c->n_errors && !apply_count(gw, draft.c)) {
-		const char *wrong = edit_save(true);
+		const char *wrong = edit_save();
 		fmt(why, DRAFT_WHY, "nothing can change at once; %s", wrong ? wrong : "saving");
 	}
 }
@@ -216,7 +250,7 @@ bool edit_keep(char why[static DRAFT_WHY])
 		draft_rebase(&draft, trial);
 		take(trial);
 	}
-	const char *wrong = save_kept ? save(trial, true) : NULL;
+	const char *wrong = save_kept ? save(trial) : NULL;
 	if (wrong)
 		fmt(why, DRAFT_WHY, "kept, %s", wrong);
 	else

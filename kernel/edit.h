@@ -40,9 +40,20 @@ bool edit_poll(struct gw *gw, uint64_t now_us);
 /* How many changes of the draft count at the next start only. */
 uint32_t edit_later(void);
 
-/* Begins to save the draft as it is now. `runs` says that the configuration in force runs: its text
- * becomes gateway.last. NULL, or why it was not begun; a reason that says so counts once. */
-const char *edit_save(bool runs);
+/* Begins to save the draft as it is now; the text that runs becomes gateway.last. NULL, or why it
+ * was not begun; a reason that says so counts once. */
+const char *edit_save(void);
+
+/* Where nothing runs yet: what is in force is saved once it has started, unless edit_use puts
+ * another text into force before. NULL, or why not, as edit_save. The draft has no changes. */
+const char *edit_save_later(void);
+bool edit_saves_later(void);
+/* Ends that. True when something was to be saved. */
+bool edit_forget_save(void);
+/* To be called when what is in force has started: begins the save that edit_save_later promised.
+ * NULL, or why it was not begun. */
+const char *edit_started(void);
+
 /* As saver_run. What was saved is what the draft has without changes. */
 const char *edit_save_run(void);
 

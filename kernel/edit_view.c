@@ -16,7 +16,6 @@ static struct grid grid;
 static struct editor editor;
 static enum console_terminal shown_on = CONSOLE_TERMINALS; /* CONSOLE_TERMINALS: it is closed */
 static char saved[160];
-static bool log_save = true; /* nobody waits for the end of the save that goes on */
 
 void edit_view_init(struct gw *g, void (*to_console)(enum console_terminal t))
 {
@@ -60,11 +59,9 @@ bool edit_view_apply(char why[static 160])
 
 const char *edit_view_save(void)
 {
-	const char *wrong = edit_save(true);
-	if (!wrong) {
+	const char *wrong = edit_save();
+	if (!wrong)
 		saved[0] = '\0';
-		log_save = false;
-	}
 	return wrong;
 }
 
@@ -87,7 +84,6 @@ static void take(enum editor_act act)
 		wrong = edit_view_save();
 		if (wrong)
 			log_line("configuration: %s", wrong);
-		log_save = true;
 	}
 }
 
@@ -120,12 +116,8 @@ static bool run_keys(void)
 bool edit_view_run(uint64_t now_us)
 {
 	const char *said = edit_save_run();
-	if (said) {
+	if (said)
 		fmt(saved, sizeof saved, "%s", said);
-		if (log_save)
-			log_line("configuration: %s", said);
-		log_save = true;
-	}
 	bool did = edit_poll(gw, now_us) || said;
 	return run_keys() || did;
 }

@@ -9,6 +9,7 @@
 #include "drivers/usb/usb.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/x86/boot.h"
+#include "kernel/config/config_pause.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
 #include "kernel/x86/cpu.h"
@@ -35,6 +36,7 @@
 #define TLB_US       100000u
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
+#define PAUSE_BURSTS 32u /* at most, in a pause of MAIN */
 
 static struct texts texts;
 static struct config config;
@@ -312,6 +314,19 @@ static void every_second(uint64_t now)
 	rng_seed(&rng, &jitter, sizeof jitter);
 }
 
+/* RCV runs inside of MAIN while MAIN reads a long text of the configuration, until no card has
+ * frames, at most as long as the next pause is away. What MAIN does then touches the draft alone.
+ */
+static void pass_packets(void)
+{
+	bool was = log_mute(false);
+	clock_alive();
+	gw->clock.us = clock_now_us();
+	for (uint32_t i = 0; i < PAUSE_BURSTS && rcv_run(); i++)
+		;
+	log_mute(was);
+}
+
 /* The MAIN task. True when there was something to do. */
 static bool main_run(uint64_t now)
 {
@@ -411,5 +426,6 @@ void main_start(uint32_t magic, uint32_t mbi)
 	views_init(gw, cpu_busy, shell_resume);
 	edit_view_init(gw, shell_resume);
 	shell_init(gw, cpu_busy);
+	config_pause_by(pass_packets);
 	run();
 }

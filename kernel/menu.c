@@ -2,7 +2,6 @@
  * terminals show; a key of either goes to the screen that is shown. */
 #include "kernel/menu.h"
 
-#include "drivers/block/media.h"
 #include "drivers/usb/usb.h"
 #include "kernel/x86/clock.h"
 #include "kernel/console/console.h"
@@ -35,8 +34,7 @@ static struct editor editor;
 static struct wizard wizard;
 static char message[200];
 static uint64_t poll_at;
-static bool attended;     /* a key was pressed */
-static bool save_started; /* what starts is to be saved then */
+static bool attended; /* a key was pressed */
 
 /* --- cards and time ------------------------------------------------------------------------- */
 
@@ -115,12 +113,15 @@ static void begin_menu(void)
 
 static void save(void)
 {
-	const char *wrong = edit_save(false);
-	fmt(message, sizeof message, "%s", wrong ? wrong : "saving ...");
+	const char *wrong = edit_save_later();
+	fmt(message, sizeof message, "%s",
+	    wrong ? wrong : "saved as soon as what you start here has started; not before");
 }
 
 static void use(void)
 {
+	if (edit_forget_save())
+		fmt(message, sizeof message, "changed, so it is not saved; s saves it");
 	edit_use();
 	view.problem = NULL;
 	begin_menu();
@@ -132,32 +133,30 @@ static void key_for_editor(int key)
 	if (act == EDITOR_STAY)
 		return;
 	screen = MENU;
-	if (act == EDITOR_SAVE || act == EDITOR_BOTH)
-		save();
 	if (act == EDITOR_USE || act == EDITOR_BOTH)
 		use();
+	if (act == EDITOR_BOTH)
+		save();
 }
 
 /* Gives what the menu is to do. */
 static enum menu_act key_for_wizard(int key)
 {
 	enum wizard_act act = wizard_key(&wizard, key);
+	console_layout(settings_run(edit_draft()->c)->keyboard); /* as chosen so far */
 	if (act == WIZARD_STAY)
 		return MENU_REDRAW;
 	screen = MENU;
 	if (act == WIZARD_DROP)
 		return MENU_REDRAW;
 	use();
-	if (state.locked) {
-		if (act == WIZARD_BOTH)
-			save(); /* which says what is wrong */
-		return MENU_REDRAW;
-	}
-	save_started = act == WIZARD_BOTH;
-	return MENU_START;
+	if (act == WIZARD_BOTH)
+		save(); /* if that may not be, the menu says why */
+	return state.locked || (act == WIZARD_BOTH && !edit_saves_later()) ? MENU_REDRAW
+	                                                                   : MENU_START;
 }
 
-static bool begin_screen(int key)
+static bool begin_screen(enum console_terminal t, int key)
 {
 	const char *app = view.n_items ? view.item[state.chosen].name : "";
 	uint32_t named = find(settings_name(view.c)->app);
@@ -166,24 +165,21 @@ static bool begin_screen(int key)
 	if (!edit_draft() || (key != 'c' && key != 'w'))
 		return false;
 	menu_state_key(&state, key); /* ends the countdown */
-	if (key == 'w' && draft_has_changes(edit_draft())) {
-		fmt(message, sizeof message, "first save (s), use or drop (c) what was changed");
-		return true;
-	}
 	message[0] = '\0';
 	screen = key == 'c' ? EDITOR : WIZARD;
 	if (screen == EDITOR) {
 		editor_init(&editor, edit_draft(), app, settings_uses);
 	} else {
 		wizard_init(&wizard, edit_draft(), view.item, view.n_items,
-		            named < view.n_items ? named : state.chosen, cards, view.n_cards);
+		            named < view.n_items ? named : state.chosen, cards, view.n_cards,
+		            t == CONSOLE_LOCAL);
 	}
 	return true;
 }
 
-static enum menu_act key_for_menu(int key)
+static enum menu_act key_for_menu(enum console_terminal t, int key)
 {
-	if (begin_screen(key))
+	if (begin_screen(t, key))
 		return MENU_REDRAW;
 	if ((key == 's' || key == 'S') && edit_draft()) {
 		menu_state_key(&state, key);
@@ -204,6 +200,17 @@ static enum menu_act key_for_menu(int key)
 	}
 }
 
+/* A person who leaves before the save is told so once. */
+static enum menu_act key_for_menu_asked(enum console_terminal t, int key)
+{
+	enum menu_act act = key_for_menu(t, key);
+	if ((act != MENU_RESTART && act != MENU_OFF) || !edit_forget_save())
+		return act;
+	fmt(message, sizeof message, "not saved: nothing has started; %c again leaves without it",
+	    key);
+	return MENU_REDRAW;
+}
+
 static enum menu_act take_key(enum console_terminal t, int key)
 {
 	if (key == CTRL_L) {
@@ -214,10 +221,10 @@ static enum menu_act take_key(enum console_terminal t, int key)
 		key_for_editor(key);
 		return MENU_REDRAW;
 	}
-	return screen == WIZARD ? key_for_wizard(key) : key_for_menu(key);
+	return screen == WIZARD ? key_for_wizard(key) : key_for_menu_asked(t, key);
 }
 
-/* What happens without a key: links, the end of a save, the countdown. */
+/* What happens without a key: links, the countdown. */
 static enum menu_act take_time(uint64_t now)
 {
 	enum menu_act act = MENU_STAY;
@@ -225,12 +232,6 @@ static enum menu_act take_time(uint64_t now)
 		act = MENU_REDRAW;
 	if (screen == WIZARD && wizard_look(&wizard))
 		act = MENU_REDRAW;
-	media_poll(now);
-	const char *saved = edit_save_run();
-	if (saved) {
-		fmt(message, sizeof message, "%s", saved);
-		act = MENU_REDRAW;
-	}
 	enum menu_act counted = screen == MENU ? menu_state_time(&state, now) : MENU_STAY;
 	return counted != MENU_STAY ? counted : act;
 }
@@ -254,7 +255,7 @@ static enum menu_act next(void)
 	}
 }
 
-/* Shows the text again. A save that was begun goes on while the application runs. */
+/* Shows the text again. */
 static uint32_t leave(void)
 {
 	console_show(CONSOLE_LOCAL, NULL);
@@ -277,9 +278,8 @@ uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t
 	name_cards();
 	begin_menu();
 	attended = false;
-	if (save_started)
+	if (edit_forget_save())
 		fmt(message, sizeof message, "not saved, since it could not start");
-	save_started = false;
 	if (find(settings_run(c)->menu_default) < n_items && settings_run(c)->has_menu_timeout &&
 	    !waits)
 		menu_state_count(&state, settings_run(c)->menu_timeout_ms, clock_now_us());
@@ -312,8 +312,7 @@ bool menu_was_attended(void)
 
 void menu_started(void)
 {
-	const char *wrong = save_started ? edit_save(true) : NULL;
+	const char *wrong = edit_started();
 	if (wrong)
 		log_line("configuration: %s", wrong);
-	save_started = false;
 }

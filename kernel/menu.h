@@ -11,17 +11,17 @@
  * configuration has errors, nothing can be started. Halts between keys.
  *
  * Number keys and arrows choose an item, Enter starts it; `c` edits the configuration, `w` is the
- * wizard, `s` saves, `r` restarts, `p` powers off, Ctrl-L draws the screen again. menu-timeout and
- * menu-default of the configuration start an item without a key. `problem` is an additional line
- * (why the last choice could not start), or NULL. With `waits`, as after any key, the countdown
- * does not run. The editor and the wizard change *c (edit_use). */
+ * wizard, `s` saves what has started then, `r` restarts, `p` powers off, Ctrl-L draws the screen
+ * again. menu-timeout and menu-default of the configuration start an item without a key. `problem`
+ * is an additional line (why the last choice could not start), or NULL. With `waits`, as after any
+ * key, the countdown does not run. The editor and the wizard change *c (edit_use). */
 uint32_t menu_run(const struct config *c, const struct menu_item *item, uint32_t n_items,
                   struct nic *const *card, uint32_t n_cards, const char *problem, bool waits);
 
 /* True when somebody pressed a key in the menu that was shown last. */
 bool menu_was_attended(void);
 
-/* To be called when what menu_run gave has started: it is saved, if the wizard was told so. */
+/* To be called when what menu_run gave has started: it is saved, if somebody asked for that. */
 void menu_started(void);
 
 #endif

@@ -75,6 +75,8 @@ enum shell_step shell_list_interfaces(struct shell_list *l, char *buf, size_t si
 		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->carrier.mbit,
 		         nic->carrier.full_duplex ? "full" : "half");
 	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
+	if (iface->n_addr || iface->n_addr6)
+		n += fmt(buf + n, size - n, " ");
 	gw_show_addresses(iface, buf + n, size - n);
 	return SHELL_LINE;
 }

@@ -88,10 +88,7 @@ static bool status_interface(uint32_t i, struct view_status_interface *out)
 	else
 		fmt(out->link, sizeof out->link, "%uM %s", nic->carrier.mbit,
 		    nic->carrier.full_duplex ? "full" : "half");
-	out->addresses[0] = ' ';
-	out->addresses[1] = '\0';
 	gw_show_addresses(f, out->addresses, sizeof out->addresses);
-	memmove(out->addresses, out->addresses + 1, strlen(out->addresses));
 	out->in = r[IN];
 	out->in_bits = r[IN_BYTES] * 8;
 	out->out = r[OUT];

@@ -195,8 +195,8 @@ bool gw_show_drops_raw(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_sessions(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 bool gw_show_timings(struct gw *gw, uint32_t *cursor, char *buf, size_t size);
 
-/* Writes the addresses of an interface that are in force, each behind a space; gives the number of
- * characters. */
+/* Writes the addresses of an interface that are in force, with a space between them; gives the
+ * number of characters. size > 0. */
 size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size);
 
 #endif

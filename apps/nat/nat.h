@@ -11,6 +11,7 @@
 #include "net/ip4/ip4.h"
 
 struct nat {
+	const char *name; /* of the application, with which its keys begin */
 	struct nat_table table;
 	struct nat_syns syns;
 	uint32_t life_s[NAT_PROTOS][NAT_STATES]; /* seconds */
@@ -31,6 +32,17 @@ static inline struct nat *nat_of(const struct gw *gw)
 {
 	return gw->state;
 }
+
+/* nat_core.c: for every application with such sessions. nat_core_start sets up the tables and the
+ * external addresses from the values of its keys, which begin with `name`; n is zeroed memory.
+ * NULL, or what is wrong. nat_core_tune takes over limits and lifetimes, nat_core_changed follows a
+ * change of routes or addresses (has_pool: the external addresses are given, not the WAN's),
+ * nat_core_tick is the tick. */
+const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
+                           const struct nat_config *c);
+void nat_core_tune(struct nat *n, const struct nat_config *c);
+void nat_core_changed(struct gw *gw, struct nat *n, bool has_pool);
+bool nat_core_tick(struct gw *gw, struct nat *n);
 
 /* The hooks of struct forwarder (net/forwarder.h), for an application that has a NAT beside its own
  * work. nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with struct
@@ -115,6 +127,23 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
  * rem_port is raw. NULL when not; *v is the verdict then. (nat_open.c) */
 struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, struct nat_mapping *m,
                                 uint16_t rem_port, enum verdict *v);
+
+/* The same without a packet. nat_open_session_out makes a session for a new flow from inside, and
+ * its mapping if needed; NULL with the reason in *why (DROP_HOST_LIMIT, DROP_TABLE_FULL,
+ * DROP_NO_PORT, DROP_AMBIGUOUS). nat_open_session_in makes one for a remote endpoint that the
+ * filter accepted, or gives the reason why not. It lasts no longer than the session that let the
+ * endpoint in, so that packets from outside prolong neither a mapping nor the right to use it (RFC
+ * 4787 REQ-6). Addresses and ports are raw. */
+struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t proto,
+                                         uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
+                                         enum drop *why);
+enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *m, uint32_t rem_ip,
+                              uint16_t rem_port, struct nat_session **s);
+
+/* Why a new remote endpoint, the source of p, may not use a mapping (RFC 4787 section 5);
+ * DROP_NONE when it may. */
+enum drop nat_filter(struct gw *gw, const struct nat *n, const struct pkt *p,
+                     const struct nat_mapping *m);
 
 /* Makes a session that was opened from outside the inside host's own, because that host
  * sends in it; nat.host-limit permitting. A TCP connection becomes the host's own when it

@@ -52,7 +52,7 @@ static struct nat_session *next_scanned(struct nat_table *t)
 
 /* The host that needs room, and the best victim so far. */
 struct room {
-	uint32_t in_ip, share;
+	uint32_t host, share; /* nat_host.ip */
 	const struct nat_mapping *keep;
 	bool entitled;
 	uint32_t victim_holds; /* sessions that the victim's host holds */
@@ -68,7 +68,7 @@ static bool consider(const struct nat_table *t, struct nat_session *s, struct ro
 	    (m == w->keep && m->n_sessions == 1))
 		return false;
 	uint32_t holds = t->host[m->host].n_sessions;
-	bool own = m->in_ip == w->in_ip && is_over(s);
+	bool own = t->host[m->host].ip == w->host && is_over(s);
 	if (uninvited || (holds > w->victim_holds && (own || (w->entitled && holds > w->share)))) {
 		w->victim_holds = holds;
 		w->victim = s;
@@ -80,7 +80,7 @@ bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_map
 {
 	/* The share of each host if all hosts, with this one, had the same. */
 	uint32_t share = t->size / (t->n_hosts + 1), n = t->session_free.fresh;
-	struct room w = {.in_ip = in_ip, .share = share, .keep = keep};
+	struct room w = {.host = nat_host_of(t, in_ip), .share = share, .keep = keep};
 	w.entitled = nat_host_sessions(t, in_ip) < share;
 	unsigned tries = n ? w.entitled ? ROOM_TRIES : OWN_TRIES : 0;
 	for (unsigned i = 0; i < tries; i++)

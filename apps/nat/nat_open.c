@@ -1,5 +1,5 @@
-/* Opening sessions of the NAT: who may have one, and the ICMP error when there is none. See
- * nat.h. */
+/* Opening sessions of the NAT: who may have one, and the ICMP error when there is none. The two
+ * functions nat_open_session_… are for every application with such sessions. See nat.h. */
 #include "apps/nat/nat.h"
 #include "net/ip4/icmp.h"
 
@@ -11,10 +11,8 @@ static bool may_open(const struct pkt *p, uint8_t proto)
 }
 
 /* Drops a packet that got no session and sends the ICMP error of RFC 5508 REQ-8. */
-static enum verdict refuse(struct gw *gw, struct nat *n, struct pkt *p, enum drop reason)
+static enum verdict refuse(struct gw *gw, struct pkt *p, enum drop reason)
 {
-	if (reason == DROP_TABLE_FULL)
-		n->table_full++;
 	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_ADMIN, 0);
 	return gw_drop(gw, p, reason);
 }
@@ -33,11 +31,9 @@ static bool at_limit(const struct nat *n, uint32_t in_ip)
 	return n->host_limit && nat_host_sessions(&n->table, in_ip) >= n->host_limit;
 }
 
-/* Makes a session for a new flow from inside, and its mapping if needed. NULL with the
- * reason in *why. */
-static struct nat_session *open_from_inside(struct gw *gw, struct nat *n, uint8_t proto,
-                                            uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
-                                            enum drop *why)
+struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t proto,
+                                         uint32_t in_ip, uint32_t rem_ip, uint32_t ports,
+                                         enum drop *why)
 {
 	struct nat_table *t = &n->table;
 	enum nat_lack lack = NAT_HAS_ALL;
@@ -49,8 +45,10 @@ static struct nat_session *open_from_inside(struct gw *gw, struct nat *n, uint8_
 	struct nat_mapping *m =
 	        proto == NAT_OTHER ? NULL : nat_mapping_find(t, proto, in_ip, (uint16_t)ports);
 	bool full = t->n_sessions == t->size || (!m && t->n_mappings == t->size);
-	if (full && !nat_evict_session(t, in_ip, m))
+	if (full && !nat_evict_session(t, in_ip, m)) {
+		n->table_full++;
 		return NULL;
+	}
 	if (!m && proto == NAT_OTHER)
 		m = nat_mapping_other(t, in_ip, (uint16_t)ports, rem_ip, &lack);
 	else if (!m)
@@ -58,6 +56,8 @@ static struct nat_session *open_from_inside(struct gw *gw, struct nat *n, uint8_
 	if (!m) {
 		if (lack != NAT_LACKS_ENTRY)
 			*why = lack == NAT_LACKS_PORT ? DROP_NO_PORT : DROP_AMBIGUOUS;
+		else
+			n->table_full++;
 		return NULL;
 	}
 	struct nat_session *s = open_session(gw, n, m, rem_ip, (uint16_t)(ports >> 16), NAT_LIFE_S);
@@ -82,15 +82,14 @@ struct nat_session *nat_open_out(struct gw *gw, struct nat *n, struct pkt *p, ui
 		return NULL;
 	}
 	uint32_t rem_ip = nat_other_remote(p->proto, ip4_raw(h->to));
-	s = open_from_inside(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
+	s = nat_open_session_out(gw, n, proto, ip4_raw(h->from), rem_ip, ports, &bad);
 	if (!s) /* no error when another host has the session */
-		*v = bad == DROP_AMBIGUOUS ? gw_drop(gw, p, bad) : refuse(gw, n, p, bad);
+		*v = bad == DROP_AMBIGUOUS ? gw_drop(gw, p, bad) : refuse(gw, p, bad);
 	return s;
 }
 
-/* Why a new remote endpoint may not use a mapping; DROP_NONE when it may. */
-static enum drop filter(struct gw *gw, const struct nat *n, const struct pkt *p,
-                        const struct nat_mapping *m)
+enum drop nat_filter(struct gw *gw, const struct nat *n, const struct pkt *p,
+                     const struct nat_mapping *m)
 {
 	if (!(p->flags & PKT_HAIRPIN) && ip4_bad_source(gw, p))
 		return DROP_MARTIAN_SOURCE;
@@ -113,14 +112,10 @@ void nat_take_up(struct nat *n, struct nat_session *s)
 		nat_session_invite(&n->table, s);
 }
 
-/* Makes a session for a remote endpoint that the filter accepted, or gives the reason why
- * not. It lasts no longer than the session that let the endpoint in, so that packets from
- * outside prolong neither a mapping nor the right to use it (RFC 4787 REQ-6). */
-static enum drop open_from_outside(struct gw *gw, struct nat *n, const struct pkt *p,
-                                   struct nat_mapping *m, uint16_t rem_port, struct nat_session **s)
+enum drop nat_open_session_in(struct gw *gw, struct nat *n, struct nat_mapping *m, uint32_t rem_ip,
+                              uint16_t rem_port, struct nat_session **s)
 {
 	struct nat_table *t = &n->table;
-	uint32_t rem_ip = ip4_raw(ip4_header(p)->from);
 	if (at_limit(n, m->in_ip))
 		return DROP_HOST_LIMIT;
 	uint32_t most_s = NAT_LIFE_S;
@@ -148,7 +143,7 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
                                 uint16_t rem_port, enum verdict *v)
 {
 	struct nat_session *s = NULL;
-	enum drop bad = filter(gw, n, p, m);
+	enum drop bad = nat_filter(gw, n, p, m);
 	if (bad == DROP_NONE && !may_open(p, m->proto))
 		bad = DROP_NO_SESSION;
 	if (bad == DROP_FILTERED && m->proto == NAT_TCP && may_open(p, NAT_TCP) &&
@@ -158,7 +153,7 @@ struct nat_session *nat_open_in(struct gw *gw, struct nat *n, struct pkt *p, str
 		*v = nat_route_in(gw, p, m->in_ip); /* counts what it refuses */
 		if (*v != V_SEND)
 			return NULL;
-		bad = open_from_outside(gw, n, p, m, rem_port, &s);
+		bad = nat_open_session_in(gw, n, m, ip4_raw(ip4_header(p)->from), rem_port, &s);
 	}
 	if (bad != DROP_NONE)
 		*v = gw_drop(gw, p, bad);

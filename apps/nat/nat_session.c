@@ -125,6 +125,8 @@ static void wheel_visit(struct nat_table *t, struct nat_session *s)
 			nat_session_drop(t, s);
 			return;
 		}
+		if (t->lingers)
+			t->lingers(t->lingers_of, s);
 		s->state = NAT_TRANS;
 		s->expire_s += t->linger_s;
 	}

@@ -49,7 +49,7 @@ static const char *init_externals(struct nat_table *t, const struct nat_range *r
 		t->range[i] = range[i];
 		t->range[i].index = t->n_external;
 		if (range[i].last - range[i].first >= NAT_EXTERNALS - t->n_external)
-			return "nat.pool: more than 1024 addresses";
+			return gw_setup_fail("%s.pool: more than 1024 addresses", t->name);
 		t->n_external += range[i].last - range[i].first + 1;
 	}
 	t->n_ranges = n;
@@ -58,9 +58,11 @@ static const char *init_externals(struct nat_table *t, const struct nat_range *r
 		for (uint32_t k = 0; k <= range[i].last - range[i].first; k++)
 			if (!init_external(&t->external[t->range[i].index + k],
 			                   swap32(range[i].first + k)))
-				return "nat.pool: not enough memory for so many addresses";
+				return gw_setup_fail(
+				        "%s.pool: not enough memory for so many addresses",
+				        t->name);
 	if (!t->external)
-		return "nat.pool: not enough memory";
+		return gw_setup_fail("%s.pool: not enough memory", t->name);
 	t->first_external = t->external[0].ip;
 	return NULL;
 }
@@ -86,11 +88,12 @@ static void pieces(uint32_t n, size_t size[ALLOC_PIECES])
 	memcpy(size, all, sizeof all);
 }
 
-const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
-                           uint32_t n_ranges, struct rng *rng)
+const char *nat_table_init(struct nat_table *t, const char *name, uint32_t size,
+                           const struct nat_range *range, uint32_t n_ranges, struct rng *rng)
 {
 	uint32_t n = power_of_two(size), hosts = min_u32(size, NAT_HOSTS);
 	memset(t, 0, sizeof *t);
+	t->name = name;
 	t->size = size;
 	t->mask = n - 1;
 	t->host_mask = power_of_two(hosts) - 1;
@@ -106,7 +109,8 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 		return bad;
 	uint32_t most = alloc_most(size, pieces);
 	if (most < size)
-		return gw_setup_fail("nat.sessions: not enough memory for so many; %u fit", most);
+		return gw_setup_fail("%s.sessions: not enough memory for so many; %u fit", name,
+		                     most);
 	/* Memory that packets touch lies together, behind the ports. A TLB with few ways
 	 * has the fewest conflicts then. */
 	t->session_bucket = buckets(n);
@@ -119,7 +123,7 @@ const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_
 	t->host_bucket = buckets(t->host_mask + 1);
 	if (!t->session || !t->peer || !t->mapping || !t->host || !t->session_bucket ||
 	    !t->mapping_bucket || !t->peer_bucket || !t->host_bucket)
-		return "nat.sessions: not enough memory";
+		return gw_setup_fail("%s.sessions: not enough memory", name);
 	memset(t->wheel, 0xff, sizeof t->wheel);
 	return NULL;
 }
@@ -141,13 +145,13 @@ static uint32_t host_find(const struct nat_table *t, uint32_t ip)
 
 uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip)
 {
-	uint32_t i = host_find(t, in_ip);
+	uint32_t i = host_find(t, nat_host_of(t, in_ip));
 	return i == NAT_NONE ? 0 : t->host[i].n_sessions;
 }
 
 uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip)
 {
-	uint32_t i = host_find(t, in_ip);
+	uint32_t i = host_find(t, nat_host_of(t, in_ip));
 	return i == NAT_NONE ? NAT_NONE : t->host[i].external;
 }
 
@@ -160,7 +164,7 @@ uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip)
 		return i;
 	if (t->n_external == 1)
 		return 0;
-	uint32_t h = hash_words(&t->key[NAT_OTHER], &in_ip, 1);
+	uint32_t host = nat_host_of(t, in_ip), h = hash_words(&t->key[NAT_OTHER], &host, 1);
 	uint32_t a = (h & 0xffff) % t->n_external, b = (h >> 16) % t->n_external;
 	return t->external[b].n_hosts < t->external[a].n_hosts ? b : a;
 }
@@ -233,13 +237,14 @@ static uint32_t choose_external(const struct nat_table *t, uint32_t in_ip, struc
 	return best == NAT_NONE ? first : best;
 }
 
-/* The host's entry (index), made when there is none; NAT_NONE when the table is full. */
-static uint32_t host_get(struct nat_table *t, uint32_t ip, struct request request)
+/* The entry (index) of the host of an inside address, made when there is none; NAT_NONE when the
+ * table is full. */
+static uint32_t host_get(struct nat_table *t, uint32_t in_ip, struct request request)
 {
-	uint32_t i = host_find(t, ip);
+	uint32_t ip = nat_host_of(t, in_ip), i = host_find(t, ip);
 	if (i != NAT_NONE)
 		return i;
-	uint32_t external = choose_external(t, ip, request);
+	uint32_t external = choose_external(t, in_ip, request);
 	i = take_entry(&t->host_free,
 	               t->host_free.head == NAT_NONE ? NULL : &t->host[t->host_free.head].next);
 	if (i == NAT_NONE)
@@ -331,23 +336,27 @@ static uint32_t choose_port(struct nat_table *t, uint32_t external, uint8_t prot
 	return pick_port(t->rng, p, 1024, 65535, parity);
 }
 
-/* Fills in a mapping and enters it in the tables; `port` is in host order, 0 for NAT_OTHER. */
+/* Fills in a mapping on an external address (index) and enters it in the tables; `port` is in host
+ * order, 0 for NAT_OTHER. */
 static struct nat_mapping *add_mapping(struct nat_table *t, uint32_t index, uint32_t host,
-                                       uint8_t proto, uint16_t in_port, uint32_t port)
+                                       uint32_t external, uint32_t in_ip, uint8_t proto,
+                                       uint16_t in_port, uint32_t port)
 {
 	struct nat_mapping *m = &t->mapping[index];
 	struct nat_host *h = &t->host[host];
-	struct nat_external *e = &t->external[h->external];
+	struct nat_external *e = &t->external[external];
 	*m = (struct nat_mapping){
-	        .in_ip = h->ip,
+	        .in_ip = in_ip,
 	        .ext_ip = e->ip,
 	        .in_port = in_port,
 	        .ext_port = swap16((uint16_t)port),
-	        .ip_delta = csum_delta32(h->ip, e->ip),
+	        .ip_delta = csum_delta32(in_ip, e->ip),
 	        .host = host,
-	        .external = h->external,
+	        .external = (uint16_t)external,
 	        .proto = proto,
 	};
+	if (t->inside6 && nat_inside_is6(in_ip))
+		nat_inside_hold(t->inside6, in_ip);
 	h->n_mappings++;
 	t->n_mappings++;
 	if (proto == NAT_OTHER)
@@ -411,7 +420,8 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	if (!port)
 		port = nat_evict_port(t, proto, host, in_port);
 	if (port)
-		return add_mapping(t, index, host, proto, in_port, port);
+		return add_mapping(t, index, host, t->host[host].external, in_ip, proto, in_port,
+		                   port);
 	*lack = NAT_LACKS_PORT;
 	give_entries(t, index, host);
 	return NULL;
@@ -425,17 +435,18 @@ struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint1
 	if (!take_entries(t, in_ip, request, &index, &host, lack))
 		return NULL;
 	if (can_serve(t, t->host[host].external, request))
-		return add_mapping(t, index, host, NAT_OTHER, ip_proto, 0);
+		return add_mapping(t, index, host, t->host[host].external, in_ip, NAT_OTHER,
+		                   ip_proto, 0);
 	*lack = NAT_LACKS_KEY;
 	give_entries(t, index, host);
 	return NULL;
 }
 
-bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
-                        uint16_t in_port)
+bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint32_t external, uint16_t ext_port,
+                        uint32_t in_ip, uint16_t in_port)
 {
 	uint32_t port = swap16(ext_port);
-	if (port_used(t->external[0].ports[proto], port) ||
+	if (port_used(t->external[external].ports[proto], port) ||
 	    nat_mapping_find(t, proto, in_ip, in_port))
 		return false;
 	uint32_t host = host_get(t, in_ip, (struct request){proto, in_port, 0});
@@ -443,12 +454,13 @@ bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, u
 	if (host == NAT_NONE || index == NAT_NONE)
 		return false;
 	struct nat_host *h = &t->host[host];
-	if (h->external != 0) { /* the host's other sessions use the same address */
+	/* The host's other sessions use the address of its first static mapping. */
+	if (h->external != external && h->n_mappings == 0) {
 		t->external[h->external].n_hosts--;
-		t->external[0].n_hosts++;
-		h->external = 0;
+		t->external[external].n_hosts++;
+		h->external = (uint16_t)external;
 	}
-	add_mapping(t, index, host, proto, in_port, port)->is_static = 1;
+	add_mapping(t, index, host, external, in_ip, proto, in_port, port)->is_static = 1;
 	return true;
 }
 
@@ -488,6 +500,8 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m)
 	}
 	t->host[m->host].n_mappings--;
 	host_put(t, m->host);
+	if (t->inside6 && nat_inside_is6(m->in_ip))
+		nat_inside_release(t->inside6, m->in_ip);
 	t->n_mappings--;
 	give_mapping(t, index);
 }

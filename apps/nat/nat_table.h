@@ -15,10 +15,12 @@
  * The wheel visits a session when that time could be over and puts it back when it is not,
  * a bounded number in each tick. All memory is taken at start.
  *
- * Addresses and ports are raw (network byte order as loaded). */
+ * Addresses and ports are raw (network byte order as loaded). An inside address may be a number
+ * that stands for an IPv6 address (nat_inside.h). */
 #ifndef APPS_NAT_NAT_TABLE_H
 #define APPS_NAT_NAT_TABLE_H
 
+#include "apps/nat/nat_inside.h"
 #include "kernel/lib/rng.h"
 
 #define NAT_NONE 0xffffffffu
@@ -47,8 +49,10 @@ struct nat_mapping {
 	uint32_t ext_ip;
 	uint16_t in_port; /* NAT_OTHER: the IP protocol */
 	uint16_t ext_port;
-	uint16_t ip_delta; /* change of a checksum by the address, outbound (csum.h) */
-	uint16_t l4_delta; /* change by address and port */
+	/* Changes of a checksum outbound (csum.h); of no use when in_ip stands for an IPv6 address.
+	 */
+	uint16_t ip_delta; /* by the address */
+	uint16_t l4_delta; /* by address and port */
 	uint32_t n_sessions;
 	uint32_t next; /* in the hash chain or the free list */
 	uint32_t host;
@@ -84,7 +88,8 @@ struct nat_session {
 	uint32_t next;     /* in the hash chain or the free list */
 	uint32_t expire_s; /* seconds since boot (when.h) */
 	uint32_t wheel_next, wheel_prev;
-	/* Copies of the mapping's fields, so that a packet touches no other cache line. */
+	/* Copies of the mapping's fields, so that a packet touches no other cache line. Where in_ip
+	 * stands for an IPv6 address, both deltas are what its application needs. */
 	uint32_t ext_ip;
 	uint16_t ext_port;
 	uint16_t ip_delta;
@@ -124,7 +129,7 @@ enum nat_state {
 /* An inside host: what it holds, and its external address, which all its sessions share
  * (paired pooling, RFC 4787 REQ-2). */
 struct nat_host {
-	uint32_t ip;
+	uint32_t ip;         /* or the number of the host (nat_inside.h) */
 	uint32_t next;       /* in the hash chain or the free list */
 	uint32_t n_sessions; /* without those with NAT_UNINVITED */
 	uint32_t n_mappings; /* the entry is freed with the last one */
@@ -183,8 +188,9 @@ struct nat_free {
 };
 
 struct nat_table {
-	uint32_t size; /* sessions, and mappings */
-	uint32_t mask; /* number of buckets, less one */
+	const char *name; /* of the application, with which its keys begin */
+	uint32_t size;    /* sessions, and mappings */
+	uint32_t mask;    /* number of buckets, less one */
 	struct hash_key key[NAT_PROTOS];
 	struct nat_session *session;
 	struct nat_peer *peer;
@@ -204,6 +210,10 @@ struct nat_table {
 	/* How long (seconds) an established TCP session that expired waits for a last
 	 * segment (RFC 7857 section 2: TCP_EST T.O. leads to TRANS). */
 	uint32_t linger_s;
+	/* Where set, called about each such session before its last wait begins. */
+	void (*lingers)(void *of, const struct nat_session *s);
+	void *lingers_of;
+	struct nat_insides *inside6; /* NULL where no inside host has an IPv6 address */
 	struct nat_external *external;
 	uint32_t first_external; /* address of external[0] */
 	uint32_t n_external;
@@ -213,9 +223,16 @@ struct nat_table {
 };
 
 /* Sets up the table: takes memory for `size` sessions and for these external addresses from
- * alloc(). Gives NULL, or what is wrong (a text for the log). rng stays in use. */
-const char *nat_table_init(struct nat_table *t, uint32_t size, const struct nat_range *range,
-                           uint32_t n_ranges, struct rng *rng);
+ * alloc(). Gives NULL, or what is wrong (a text for the log, which begins with a key of the
+ * application `name`). rng stays in use. */
+const char *nat_table_init(struct nat_table *t, const char *name, uint32_t size,
+                           const struct nat_range *range, uint32_t n_ranges, struct rng *rng);
+
+/* The address or number of the inside host that an inside address belongs to. */
+static inline uint32_t nat_host_of(const struct nat_table *t, uint32_t in_ip)
+{
+	return t->inside6 && nat_inside_is6(in_ip) ? nat_inside_of(t->inside6, in_ip)->host : in_ip;
+}
 
 /* The index of an external address, NAT_NONE when the address is none. */
 static inline uint32_t nat_external_find(const struct nat_table *t, uint32_t ip)
@@ -316,10 +333,10 @@ struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint1
 /* Frees a mapping that has no session, its port, and its host when that was its last mapping. */
 void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
 
-/* Makes a static mapping: `ext_port` of the first external address belongs to an inside
+/* Makes a static mapping: `ext_port` of an external address (index) belongs to an inside
  * endpoint. False when the port or the endpoint is in use already. */
-bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint16_t ext_port, uint32_t in_ip,
-                        uint16_t in_port) MUST_USE;
+bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint32_t external, uint16_t ext_port,
+                        uint32_t in_ip, uint16_t in_port) MUST_USE;
 
 /* Takes a port (host order) of an external address for a socket of the gateway itself: no mapping
  * gets it. False when it is in use. nat_port_give ends that. */

@@ -1,7 +1,9 @@
 SRC_HOT += apps/nat/nat.c
+SRC_HOT += apps/nat/nat_core.c
 SRC_HOT += apps/nat/nat_evict.c
 SRC_HOT += apps/nat/nat_flow.c
 SRC_HOT += apps/nat/nat_icmp.c
+SRC_HOT += apps/nat/nat_inside.c
 SRC     += apps/nat/nat_keys.c
 SRC_HOT += apps/nat/nat_open.c
 SRC_HOT += apps/nat/nat_other.c

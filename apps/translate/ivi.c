@@ -330,17 +330,13 @@ static const char *ivi_init(struct gw *gw)
 		return "not enough memory";
 	gw->state = v;
 	gw->app_mtu = gw->iface[IF_WAN].mtu + IP6_MIN - IP4_MIN;
-	v->errors = c->errors;
-	v->compute_zero = c->udp_zero_checksum == IVI_ZERO_COMPUTE;
-	v->icmp_interface = c->icmp_interface;
-	v->mss = (uint16_t)c->mss_clamp;
-	v->tos_mask = c->tos == IVI_TOS_COPY ? 0xff : 0;
-	v->tos_set = c->tos == IVI_TOS_COPY ? 0 : (uint8_t)c->tos;
-	v->mtu6 = NET_MTU;
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (interface_is_inside(i))
-			v->mtu6 = min_u32(v->mtu6, gw->iface[i].mtu);
-	v->limit46 = min_u32(c->lowest_ipv6_mtu, v->mtu6);
+	v->core = (struct xlat_core){
+	        .name = "ivi",
+	        .errors = c->errors,
+	        .compute_zero = c->udp_zero_checksum == IVI_ZERO_COMPUTE,
+	        .icmp_interface = c->icmp_interface,
+	};
+	xlat_core_set_up(gw, &v->core, c->lowest_ipv6_mtu, c->mss_clamp, c->tos);
 	xlat_cache_set_up(v->cache, gw->rng);
 	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, c);
@@ -405,8 +401,10 @@ static bool ivi_concerns4(const struct gw *gw, const struct pkt *p)
 /* Drops a packet with a source route that has hops left (RFC 7915 section 4.1). */
 static enum verdict source_route(struct gw *gw, struct pkt *p)
 {
-	return ivi_concerns4(gw, p) ? xlat_refuse4_as(gw, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
-	                            : gw_drop(gw, p, DROP_SOURCE_ROUTE);
+	const struct translator *v = gw->state;
+	return ivi_concerns4(gw, p)
+	               ? xlat_refuse4_as(gw, &v->core, p, DROP_SOURCE_ROUTE, ICMP_SOURCE_ROUTE)
+	               : gw_drop(gw, p, DROP_SOURCE_ROUTE);
 }
 
 static enum verdict ivi_ip4(struct gw *gw, struct pkt *p)

@@ -1,28 +1,11 @@
 /* See ivi_keys.h. */
 #include "apps/translate/ivi_keys.h"
 
+#include "apps/translate/xlat_keys.h"
 #include "kernel/config/config_types.h"
 #include "kernel/lib/fmt.h"
 
 /* --- prefixes -------------------------------------------------------------------------- */
-
-/* PREFIX/LENGTH without bits behind the length, or an address, which is a prefix of full
- * length. */
-static bool parse_net(struct slice text, bool is6, struct prefix *out)
-{
-	struct prefix p = {.len = is6 ? 128 : 32};
-	bool bare = text.len == 0 || !memchr(text.at, '/', text.len);
-	if (bare ? !addr_any(text.at, text.len, &p.addr) : !addr_prefix(text.at, text.len, &p))
-		return false;
-	if (p.addr.is6 != is6)
-		return false;
-	const uint8_t *b = is6 ? p.addr.v6.b : p.addr.v4.b;
-	for (unsigned bit = p.len; bit < (is6 ? 128u : 32u); bit++)
-		if (b[bit / 8] & 0x80 >> bit % 8)
-			return false;
-	*out = p;
-	return true;
-}
 
 static char *net4_text(char *buf, ip4 net, uint8_t len)
 {
@@ -30,18 +13,10 @@ static char *net4_text(char *buf, ip4 net, uint8_t len)
 	return addr_prefix_text(buf, &p);
 }
 
-static bool parse_net6(const struct config_source *s, struct slice text, void *out)
-{
-	if (!parse_net(text, true, out))
-		return CONFIG_BAD(s, "%s: expected an IPv6 PREFIX/LENGTH, such as 2001:db8::/32",
-		                  s->key->name);
-	return true;
-}
-
 static bool parse_net4(const struct config_source *s, struct slice text, void *out)
 {
 	struct prefix p;
-	if (!parse_net(text, false, &p))
+	if (!xlat_keys_net(text, false, &p))
 		return CONFIG_BAD(s, "%s: expected an IPv4 PREFIX/LENGTH, such as 192.0.2.0/24",
 		                  s->key->name);
 	*(struct ivi_config_net *)out = (struct ivi_config_net){p.addr.v4, p.len};
@@ -63,7 +38,7 @@ static bool parse_map(const struct config_source *s, struct slice text, void *ou
 {
 	struct slice four = config_word(&text), six = config_word(&text);
 	struct prefix p4, p6;
-	if (!parse_net(four, false, &p4) || !parse_net(six, true, &p6) ||
+	if (!xlat_keys_net(four, false, &p4) || !xlat_keys_net(six, true, &p6) ||
 	    config_word(&text).len > 0)
 		return CONFIG_BAD(s, "%s: expected IPV4-PREFIX IPV6-PREFIX, such as %s",
 		                  s->key->name, "192.0.2.0/28 2001:db8:1::/124");
@@ -101,7 +76,7 @@ static bool parse_share(const struct config_source *s, struct slice text, void *
 	struct slice net = config_word(&text), ratio = config_word(&text), run = config_word(&text);
 	struct prefix p;
 	h->run = 1;
-	if (!parse_net(net, false, &p) || !parse_power(ratio, &h->ratio) ||
+	if (!xlat_keys_net(net, false, &p) || !parse_power(ratio, &h->ratio) ||
 	    (run.len > 0 && !parse_power(run, &h->run)) || config_word(&text).len > 0)
 		return CONFIG_BAD(s, "%s: expected IPV4-PREFIX RATIO [PORTS-IN-A-ROW], such as %s",
 		                  s->key->name, "192.0.2.1/32 16 64 (powers of two)");
@@ -121,33 +96,8 @@ static bool print_share(const struct config_key *key, const void *value, char *b
 	return fmt(buf, room, "%s %u %u", net4_text(net, h->net, h->len), h->ratio, h->run) > 0;
 }
 
-/* --- the type of service ------------------------------------------------------------------ */
-
-static bool parse_tos(const struct config_source *s, struct slice text, void *out)
-{
-	uint32_t n = IVI_TOS_COPY;
-	if (config_word_is(text, "zero"))
-		n = 0;
-	else if (!config_word_is(text, "copy") && (!addr_u32(text.at, text.len, &n) || n > 255))
-		return CONFIG_BAD(s, "%s: expected copy, zero, or a number from 0 to 255",
-		                  s->key->name);
-	*(uint32_t *)out = n;
-	return true;
-}
-
-static bool print_tos(const struct config_key *key, const void *value, char *buf, size_t room)
-{
-	uint32_t n = *(const uint32_t *)value;
-	(void)key;
-	if (n == 0 || n == IVI_TOS_COPY)
-		return fmt(buf, room, "%s", n ? "copy" : "zero") > 0;
-	return fmt(buf, room, "%u", n) > 0;
-}
-
 /* --- the keys ----------------------------------------------------------------------------- */
 
-static const struct config_type net6 =
-        CONFIG_TYPE(struct prefix, parse_net6, config_print_prefix, "IPv6 PREFIX/LENGTH");
 static const struct config_type net4 =
         CONFIG_TYPE(struct ivi_config_net, parse_net4, print_net4, "IPv4 PREFIX/LENGTH or address");
 static const struct config_type map =
@@ -155,8 +105,6 @@ static const struct config_type map =
 static const struct config_type share =
         CONFIG_TYPE(struct embed_sharing, parse_share, print_share,
                     "IPV4-PREFIX RATIO [M], RATIO and M powers of two");
-static const struct config_type tos =
-        CONFIG_TYPE(uint32_t, parse_tos, print_tos, "copy, zero, or number from 0 to 255");
 
 static const char *const format[] = {[IVI_FORMAT_IVI] = "ivi", [IVI_FORMAT_RFC6052] = "rfc6052"};
 static const char *const zero[] = {[IVI_ZERO_DROP] = "drop", [IVI_ZERO_COMPUTE] = "compute"};
@@ -167,7 +115,7 @@ static const char *const zero[] = {[IVI_ZERO_DROP] = "drop", [IVI_ZERO_COMPUTE] 
 
 /* clang-format off */
 static const struct config_key key[] = {
-	{"ivi.prefix", &net6, NULL, ONE(prefix), FLAG(has_prefix),
+	{"ivi.prefix", &xlat_type_prefix6, NULL, ONE(prefix), FLAG(has_prefix),
 	 .about = "IPv6 prefix behind which the translator puts IPv4 addresses; bits behind its "
 	          "length are zero.",
 	 .without = "none; needed unless ivi.map covers all addresses"},
@@ -202,7 +150,7 @@ static const struct config_key key[] = {
 	{"ivi.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535),
 	 .about = "Largest MSS that a translated TCP SYN may offer, in bytes; 0 leaves it "
 	          "unchanged."},
-	{"ivi.tos", &tos, "copy", ONE(tos),
+	{"ivi.tos", &xlat_type_tos, "copy", ONE(tos),
 	 .about = "Type of service and traffic class of translated packets: that of the packet, "
 	          "zero, or this number."},
 };

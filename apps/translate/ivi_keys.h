@@ -7,7 +7,6 @@
 
 enum ivi_format { IVI_FORMAT_IVI, IVI_FORMAT_RFC6052 };
 enum ivi_zero { IVI_ZERO_DROP, IVI_ZERO_COMPUTE };
-#define IVI_TOS_COPY 256u
 
 struct ivi_config_net {
 	ip4 net;
@@ -30,7 +29,7 @@ struct ivi_config {
 	uint32_t lowest_ipv6_mtu;
 	uint32_t udp_zero_checksum; /* enum ivi_zero */
 	uint32_t mss_clamp;         /* 0: off */
-	uint32_t tos;               /* IVI_TOS_COPY, or the value */
+	uint32_t tos;               /* of xlat_type_tos */
 	bool errors;
 };
 

@@ -12,8 +12,8 @@ static const char *const step_name[] = {
         [XLAT_STEP_ICMP] = "icmp",       [XLAT_STEP_CACHED] = "known"};
 
 static const struct count count[] = {
-        COUNT(struct translator, "ivi_translated{way=\"4to6\"}", translated[XLAT_46]),
-        COUNT(struct translator, "ivi_translated{way=\"6to4\"}", translated[XLAT_64]),
+        COUNT(struct translator, "ivi_translated{way=\"4to6\"}", core.translated[XLAT_46]),
+        COUNT(struct translator, "ivi_translated{way=\"6to4\"}", core.translated[XLAT_64]),
 };
 
 static const void *state(const struct gw *gw)

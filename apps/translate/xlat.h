@@ -56,18 +56,27 @@ struct xlat_timing {
 
 struct xlat_cache;
 
-struct translator {
-	struct embed_form form;
-	bool has_form;
-	bool well_known; /* the prefix is 64:ff9b::/96 */
-	bool simple;     /* there is a form, no shares, and the form takes any IPv4 address */
-	bool errors;
+/* How packets are translated, whatever their addresses are translated by: by the rules of struct
+ * translator, or by the sessions of a stateful translator. */
+struct xlat_core {
+	const char *name; /* of the application, for its lines of the log */
+	bool errors;      /* ICMP errors about packets that are refused */
 	bool compute_zero;
 	bool icmp_interface;
 	uint16_t mss;              /* largest MSS; 0: any */
 	uint8_t tos_mask, tos_set; /* bits copied from the other side's octet, bits that are set */
 	uint32_t mtu6;             /* the smallest MTU of the inside */
 	uint32_t limit46;          /* size of an IPv6 packet above which one without DF is split */
+	uint64_t translated[2];    /* packets, by direction */
+	uint64_t no_checksum_us, extension_us; /* times of the last log lines about these */
+};
+
+struct translator {
+	struct xlat_core core;
+	struct embed_form form;
+	bool has_form;
+	bool well_known; /* the prefix is 64:ff9b::/96 */
+	bool simple;     /* there is a form, no shares, and the form takes any IPv4 address */
 	uint32_t n_nets, n_shares, n_reserved, n_icmp4, n_icmp6;
 	struct xlat_net net[XLAT_NETS];
 	struct embed_share share[XLAT_SHARES];
@@ -75,14 +84,12 @@ struct translator {
 	ip4 icmp4[XLAT_SOURCES];          /* RFC 6791 */
 	ip6 icmp6[XLAT_SOURCES];
 	/* Facts about each mapping, by its index. */
-	bool map_is6[EMBED_MAPS];              /* it certainly names IPv6 hosts */
-	bool map_is4[EMBED_MAPS];              /* it certainly names IPv4 hosts */
-	bool map_native[EMBED_MAPS];           /* as native_inside */
-	uint64_t translated[2];                /* packets, by direction */
-	uint64_t no_checksum_us, extension_us; /* times of the last log lines about these */
-	uint64_t sample_us;                    /* when the next packet is to be timed */
-	enum xlat_due due[2];                  /* by direction */
-	uint32_t idle_cycles;                  /* cycles between two reads of the cycle counter */
+	bool map_is6[EMBED_MAPS];    /* it certainly names IPv6 hosts */
+	bool map_is4[EMBED_MAPS];    /* it certainly names IPv4 hosts */
+	bool map_native[EMBED_MAPS]; /* as native_inside */
+	uint64_t sample_us;          /* when the next packet is to be timed */
+	enum xlat_due due[2];        /* by direction */
+	uint32_t idle_cycles;        /* cycles between two reads of the cycle counter */
 	struct xlat_timing timing[2][XLAT_STEPS];
 	struct embed_table maps;
 	struct xlat_cache *cache;
@@ -94,13 +101,22 @@ enum xlat_way { XLAT_UNMAPPED, XLAT_BY_FORM, XLAT_BY_MAP };
 /* Drops a packet that is still as it came in. Sends the ICMP error of RFC 7915 sections
  * 4.4 and 5.4 (3/13, 1/1) when errors are switched on and the packet may cause one.
  * Gives V_DROP. */
-enum verdict xlat_refuse4(struct gw *gw, struct pkt *p, enum drop reason);
-enum verdict xlat_refuse6(struct gw *gw, struct pkt *p, enum drop reason);
+enum verdict xlat_refuse4(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                          enum drop reason);
+enum verdict xlat_refuse6(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                          enum drop reason);
 
 /* Drops a packet that is still as it came in, and sends "destination unreachable" with
  * this code when errors are switched on. Gives V_DROP. */
-enum verdict xlat_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code);
-enum verdict xlat_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code);
+enum verdict xlat_refuse4_as(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             enum drop reason, uint8_t code);
+enum verdict xlat_refuse6_as(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             enum drop reason, uint8_t code);
+
+/* Sets what a core of these values has in common: the smallest MTU of the inside, the size above
+ * which packets are split, the type of service (a value of xlat_type_tos). */
+void xlat_core_set_up(const struct gw *gw, struct xlat_core *c, uint32_t lowest_mtu6, uint32_t mss,
+                      uint32_t tos);
 
 /* --- addresses (xlat_addr.c) ------------------------------------------------------ */
 

@@ -31,8 +31,7 @@ void xlat46_put(uint8_t *at, const struct xlat46 *x, uint32_t n)
 	f->id = be32_of(x->id);
 }
 
-/* Replaces the IPv4 header by the IPv6 header. */
-static enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
+enum verdict xlat46_replace_header(struct gw *gw, struct xlat_core *c, struct pkt *p,
                                    const struct xlat46 *x)
 {
 	uint32_t n = p->l4_len;
@@ -40,7 +39,7 @@ static enum verdict replace_header(struct gw *gw, struct translator *v, struct p
 	if (UNLIKELY(!pkt_pull(p, p->l4) || !pkt_push(p, front)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	xlat46_put(p->data, x, n);
-	v->translated[XLAT_46]++;
+	c->translated[XLAT_46]++;
 	return V_SEND6;
 }
 
@@ -68,10 +67,10 @@ static struct pkt *fragment(struct gw *gw, const struct pkt *p, const struct xla
 }
 
 /* Sends an IPv4 packet without DF that would be too large, as fragments of at most
- * v->limit46 bytes (RFC 7915 section 4.1). Its transport header is translated already. */
-static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
+ * c->limit46 bytes (RFC 7915 section 4.1). Its transport header is translated already. */
+static enum verdict split(struct gw *gw, struct xlat_core *c, struct pkt *p, struct xlat46 *x)
 {
-	uint32_t most = (v->limit46 - IP6_MIN - (uint32_t)sizeof(struct ip6_frag)) & ~7u;
+	uint32_t most = (c->limit46 - IP6_MIN - (uint32_t)sizeof(struct ip6_frag)) & ~7u;
 	uint16_t first = x->offset, last_more = first & IP6_MF;
 	struct pkt *list = NULL, **end = &list;
 	x->fragment = true;
@@ -94,7 +93,7 @@ static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, st
 	x->offset = (first & IP6_OFFSET) | IP6_MF;
 	pkt_trim(p, p->l4 + most);
 	p->l4_len = (uint16_t)most;
-	if (replace_header(gw, v, p, x) != V_SEND6)
+	if (xlat46_replace_header(gw, c, p, x) != V_SEND6)
 		pkt_free(p);
 	else
 		gw_forward6(gw, p);
@@ -103,6 +102,19 @@ static enum verdict split(struct gw *gw, struct translator *v, struct pkt *p, st
 		gw_send6(gw, list);
 	}
 	return V_KEPT;
+}
+
+/* Bytes of an IPv6 packet with the header of x. */
+static inline uint32_t size6(const struct pkt *p, const struct xlat46 *x)
+{
+	return IP6_MIN + (x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0) + p->l4_len;
+}
+
+enum verdict xlat46_send(struct gw *gw, struct xlat_core *c, struct pkt *p, struct xlat46 *x)
+{
+	bool df = be16_get(ip4_header(p)->frag) & IP4_DF;
+	return UNLIKELY(!df && size6(p, x) > c->limit46) ? split(gw, c, p, x)
+	                                                 : xlat46_replace_header(gw, c, p, x);
 }
 
 /* --- transport headers ------------------------------------------------------------------ */
@@ -127,42 +139,42 @@ uint32_t xlat46_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 
 /* A UDP packet without checksum, which IPv6 does not allow: computes the checksum or drops
  * the packet (RFC 7915 section 4.5). */
-static enum verdict no_checksum(struct gw *gw, struct translator *v, struct pkt *p,
+static enum verdict no_checksum(struct gw *gw, struct xlat_core *c, struct pkt *p,
                                 const struct xlat46 *x)
 {
 	const struct ip4_hdr *h = ip4_header(p);
 	struct udp_hdr *udp = (struct udp_hdr *)(p->data + p->l4);
 	uint32_t n = be16_get(udp->len);
 	bool sound = n >= sizeof *udp && n <= p->l4_len;
-	if (v->compute_zero && !(p->flags & PKT_FRAGMENT) && sound) {
+	if (c->compute_zero && !(p->flags & PKT_FRAGMENT) && sound) {
 		uint16_t sum = csum_plus(csum_sum(udp, n),
 		                         csum_pseudo6(&x->from, &x->to, PROTO_UDP, (uint16_t)n));
 		udp->sum = be16_from_raw(sum == 0xffff ? 0xffff : (uint16_t)~sum);
 		return V_SEND;
 	}
 	char from[FMT_IP4], to[FMT_IP4];
-	log_limited(&v->no_checksum_us, 10000, "ivi: UDP without checksum dropped: %s:%u to %s:%u",
-	            fmt_ip4(from, h->from), be16_get(udp->from), fmt_ip4(to, h->to),
+	log_limited(&c->no_checksum_us, 10000, "%s: UDP without checksum dropped: %s:%u to %s:%u",
+	            c->name, fmt_ip4(from, h->from), be16_get(udp->from), fmt_ip4(to, h->to),
 	            be16_get(udp->to));
-	return xlat_refuse4(gw, p, DROP_NO_CHECKSUM);
+	return xlat_refuse4(gw, c, p, DROP_NO_CHECKSUM);
 }
 
 /* Checks whether the transport header can be translated; changes nothing. */
-static enum verdict check_l4(struct gw *gw, struct pkt *p)
+static enum verdict check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	switch (p->proto) {
 	case PROTO_TCP:
 		return p->l4_len < sizeof(struct tcp_hdr) && !(p->flags & PKT_LATER)
-		               ? xlat_refuse4(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse4(gw, c, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_UDP:
 		return p->l4_len < sizeof(struct udp_hdr) && !(p->flags & PKT_LATER)
-		               ? xlat_refuse4(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse4(gw, c, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_ICMP: /* fragments: RFC 7915 section 1.2 */
 		if (p->flags & PKT_FRAGMENT)
-			return xlat_refuse4(gw, p, DROP_FRAGMENT);
+			return xlat_refuse4(gw, c, p, DROP_FRAGMENT);
 		if (p->l4_len < sizeof(struct icmp_hdr))
 			return gw_drop(gw, p, DROP_L4_HEADER);
 		return l4[0] == ICMP_ECHO || l4[0] == ICMP_ECHO_REPLY
@@ -175,16 +187,14 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p)
 	case PROTO_FRAGMENT:
 	case PROTO_ICMP6:
 	case PROTO_DESTINATION:
-		return xlat_refuse4(gw, p, DROP_PROTOCOL);
+		return xlat_refuse4(gw, c, p, DROP_PROTOCOL);
 	default:
 		return V_SEND;
 	}
 }
 
-/* Translates the transport header. Later fragments have none; a header that is not complete
- * stays unchanged. */
-static inline enum verdict change_l4(struct gw *gw, struct translator *v, struct pkt *p,
-                                     struct xlat46 *x)
+enum verdict xlat46_change_l4(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                              const struct xlat46 *x)
 {
 	uint8_t *l4 = p->data + p->l4;
 	if (UNLIKELY(p->flags & PKT_LATER))
@@ -192,17 +202,17 @@ static inline enum verdict change_l4(struct gw *gw, struct translator *v, struct
 	if (LIKELY(p->proto == PROTO_TCP && p->l4_len >= sizeof(struct tcp_hdr))) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
 		tcp->sum = csum_apply(tcp->sum, x->delta);
-		if (UNLIKELY(v->mss))
-			mss_clamp(p, v->mss);
+		if (UNLIKELY(c->mss))
+			mss_clamp(p, c->mss);
 	} else if (p->proto == PROTO_UDP && p->l4_len >= sizeof(struct udp_hdr)) {
 		struct udp_hdr *udp = (struct udp_hdr *)l4;
 		if (UNLIKELY(be16_raw(udp->sum) == 0))
-			return no_checksum(gw, v, p, x);
+			return no_checksum(gw, c, p, x);
 		udp->sum = csum_apply_udp(udp->sum, x->delta);
 	} else if (p->proto == PROTO_ICMP && p->l4_len >= sizeof(struct icmp_hdr)) {
 		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
 		uint8_t type = icmp->type == ICMP_ECHO ? ICMP6_ECHO : ICMP6_ECHO_REPLY;
-		uint32_t delta = xlat_pseudo(&x->from, &x->to, p->l4_len);
+		uint32_t delta = xlat_pseudo(&x->from, &x->to, x->whole);
 		delta += csum_delta16(icmp->type, type);
 		icmp->sum = csum_apply(icmp->sum, delta);
 		icmp->type = type;
@@ -232,7 +242,7 @@ static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pk
 		return V_SEND;
 	}
 	return xlat_form_to6(v, to, port, &x->to) == XLAT_UNMAPPED
-	               ? xlat_refuse4(gw, p, DROP_NO_MAP)
+	               ? xlat_refuse4(gw, &v->core, p, DROP_NO_MAP)
 	               : V_SEND;
 }
 
@@ -276,14 +286,15 @@ static inline enum verdict map_from(struct gw *gw, struct translator *v, struct 
 	if (xlat_form_to6(v, from, XLAT_NO_PORT, &x->from) != XLAT_UNMAPPED)
 		return V_SEND;
 	if (!error)
-		return xlat_refuse4(gw, p, DROP_NO_MAP);
+		return xlat_refuse4(gw, &v->core, p, DROP_NO_MAP);
 	x->from = xlat_error_source6(gw, v, &x->to);
 	return V_SEND;
 }
 
 /* Drops a packet whose time to live is over, or which is too large although DF forbids to
  * split it. `more` is the size of the fragment header that it gets. */
-static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
+static __attribute__((noinline)) enum verdict cannot_forward(struct gw *gw, struct pkt *p,
+                                                             uint32_t more)
 {
 	if (ip4_header(p)->ttl <= 1) {
 		icmp_error(gw, p, ICMP_TIME_EXCEEDED, 0, 0);
@@ -300,10 +311,33 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t more)
 	return gw_drop(gw, p, DROP_TOO_BIG);
 }
 
-static enum verdict no_route(struct gw *gw, struct pkt *p)
+enum verdict xlat46_may_forward(struct gw *gw, struct pkt *p, const struct xlat46 *x, bool error)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	bool df = be16_raw(h->frag) & swap16(IP4_DF);
+	if (UNLIKELY(h->ttl <= 1 || (df && !error && size6(p, x) > gw->iface[p->out].mtu)))
+		return cannot_forward(gw, p, x->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0);
+	return V_SEND;
+}
+
+void xlat46_set_header(const struct xlat_core *c, const struct pkt *p, struct xlat46 *x)
+{
+	const struct ip4_hdr *h = ip4_header(p);
+	uint32_t frag = be16_get(h->frag);
+	x->fragment = frag & (IP4_MF | IP4_OFFSET);
+	x->id = be16_get(h->id);
+	x->offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));
+	x->tc = xlat_tos(c, h->tos);
+	x->hops = (uint8_t)(h->ttl - 1);
+	x->next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto;
+	x->whole = p->l4_len;
+	x->hairpinned = false;
+}
+
+static enum verdict no_route(struct gw *gw, const struct xlat_core *c, struct pkt *p)
 {
 	if (p->flags & PKT_ROUTED && p->out == PKT_IF_SELF)
-		return xlat_refuse4(gw, p, DROP_OWN_ADDRESS);
+		return xlat_refuse4(gw, c, p, DROP_OWN_ADDRESS);
 	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_NET, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
@@ -332,34 +366,24 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_ADDRESS);
 
 	if (UNLIKELY(!ip6_route(gw, p, &x.to) || !interface_is_inside(p->out)))
-		return no_route(gw, p);
-	uint32_t frag = be16_get(h->frag);
-	x.fragment = frag & (IP4_MF | IP4_OFFSET);
-	uint32_t more = x.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0;
-	uint32_t len = IP6_MIN + more + p->l4_len;
-	if (UNLIKELY(h->ttl <= 1 || (frag & IP4_DF && !error && len > gw->iface[p->out].mtu)))
-		return cannot_forward(gw, p, more);
-	x.id = be16_get(h->id);
-	x.offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0));
-	x.tc = xlat_tos(v, h->tos);
-	x.hops = (uint8_t)(h->ttl - 1);
-	x.next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto;
-	x.hairpinned = false;
+		return no_route(gw, &v->core, p);
+	xlat46_set_header(&v->core, p, &x);
+	if (UNLIKELY(xlat46_may_forward(gw, p, &x, error) != V_SEND))
+		return V_DROP;
 	if (UNLIKELY(error))
 		return xlat46_error(gw, v, p, &x);
-	w = check_l4(gw, p);
+	w = check_l4(gw, &v->core, p);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)
 		xlat_cache_note46(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
 	clock = xlat_timing_start(gw, timed);
-	w = change_l4(gw, v, p, &x);
+	w = xlat46_change_l4(gw, &v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, step_of(p));
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	clock = xlat_timing_start(gw, timed);
-	w = UNLIKELY(!(frag & IP4_DF) && len > v->limit46) ? split(gw, v, p, &x)
-	                                                   : replace_header(gw, v, p, &x);
+	w = xlat46_send(gw, &v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, XLAT_STEP_HEADER);
 	return w;
 }
@@ -424,6 +448,7 @@ enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
 	        .to = first->back,
 	        .id = be16_get(h->id),
 	        .offset = (uint16_t)((frag & IP4_OFFSET) << 3 | (frag & IP4_MF ? IP6_MF : 0)),
+	        .whole = p->l4_len,
 	        .tc = h->tos,
 	        .hops = h->ttl,
 	        .next = p->proto == PROTO_ICMP ? PROTO_ICMP6 : p->proto,
@@ -435,6 +460,6 @@ enum verdict xlat46_hairpin(struct gw *gw, struct translator *v, struct pkt *p,
 	if (error)
 		return xlat46_error(gw, v, p, &x);
 	x.delta = xlat_delta46(&x.from, &x.to, ip4_raw(h->from), ip4_raw(h->to));
-	enum verdict w = change_l4(gw, v, p, &x);
-	return w == V_SEND ? replace_header(gw, v, p, &x) : w;
+	enum verdict w = xlat46_change_l4(gw, &v->core, p, &x);
+	return w == V_SEND ? xlat46_replace_header(gw, &v->core, p, &x) : w;
 }

@@ -4,18 +4,6 @@
 
 #define ERROR_BYTES IP6_MTU_MIN /* of the whole error (RFC 4443 section 2.4 (c)) */
 
-/* The quoted packet. */
-struct quote {
-	uint8_t *l4;   /* behind its header */
-	uint32_t data; /* bytes from l4 on */
-	uint8_t *ext;  /* the extensions */
-	uint32_t n_ext;
-	uint32_t len; /* of the whole packet as its header says */
-	uint32_t hlen;
-	uint32_t frag;
-	bool first; /* a transport header is there: it is not a later fragment */
-};
-
 static const struct ip4_hdr *header_of(const uint8_t *icmp)
 {
 	return (const struct ip4_hdr *)(icmp + sizeof(struct icmp_hdr));
@@ -24,7 +12,7 @@ static const struct ip4_hdr *header_of(const uint8_t *icmp)
 /* Reads the quoted packet of an error of n bytes. False when it cannot be used: its header
  * is not complete, it is an ICMP error itself (which ends the recursion, RFC 7915 section
  * 4.3), or its message is not translated. */
-static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
+static bool read_quote(uint8_t *icmp, uint32_t n, struct xlat46_quote *q)
 {
 	const struct ip4_hdr *h = header_of(icmp);
 	if (n < sizeof(struct icmp_hdr) + IP4_MIN)
@@ -32,6 +20,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	uint32_t have = n - (uint32_t)sizeof(struct icmp_hdr);
 	uint32_t field = (uint32_t)icmp[5] * 4;           /* RFC 4884 section 4.1 */
 	bool extended = field >= IP4_MIN && field < have; /* a smaller value is no length */
+	q->ip = h;
 	q->hlen = (uint32_t)(h->version_ihl & 15) * 4;
 	q->len = be16_get(h->len);
 	q->frag = be16_get(h->frag);
@@ -52,7 +41,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 
 uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n)
 {
-	struct quote q;
+	struct xlat46_quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
 		return XLAT_NO_PORT;
 	return xlat46_port(q.l4, q.data, header_of(icmp)->proto, true);
@@ -60,7 +49,7 @@ uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n)
 
 /* Adjusts the part of the quoted transport header that is there. Its checksum may be wrong
  * or missing. */
-static void change_l4(const struct quote *q, const struct xlat46 *x, uint8_t proto)
+static void change_l4(const struct xlat46_quote *q, const struct xlat46 *x, uint8_t proto)
 {
 	if (!q->first)
 		return;
@@ -81,11 +70,12 @@ static void change_l4(const struct quote *q, const struct xlat46 *x, uint8_t pro
 	}
 }
 
-/* Makes the quoted packet's IPv6 header. The packet went from an IPv6 host to an IPv4 host;
+/* Maps the quoted packet's addresses. The packet went from an IPv6 host to an IPv4 host;
  * the destination of a hairpinned one is not mapped (RFC 7757 section 4.2.1, rule 2). */
-static bool map_quote(const struct translator *v, const struct quote *q, const struct ip4_hdr *h,
+static bool map_quote(const struct translator *v, const struct xlat46_quote *q,
                       const struct xlat46 *outer, struct xlat46 *x)
 {
+	const struct ip4_hdr *h = q->ip;
 	uint32_t from = ip4_raw(h->from), to = ip4_raw(h->to), port = XLAT_NO_PORT;
 	if (UNLIKELY(v->n_shares) && q->first)
 		port = xlat46_port(q->l4, q->data, h->proto, true);
@@ -93,23 +83,28 @@ static bool map_quote(const struct translator *v, const struct quote *q, const s
 		return false;
 	enum xlat_way way = outer->hairpinned ? xlat_form_to6(v, to, XLAT_NO_PORT, &x->to)
 	                                      : xlat_to6(v, to, XLAT_NO_PORT, &x->to);
-	if (way == XLAT_UNMAPPED)
-		return false;
-	x->delta = xlat_delta46(&x->from, &x->to, from, to);
+	return way != XLAT_UNMAPPED;
+}
+
+/* Makes the quoted packet's IPv6 header. */
+static void make_inner(const struct xlat_core *c, const struct xlat46_quote *q, struct xlat46 *x)
+{
+	const struct ip4_hdr *h = q->ip;
+	x->delta = xlat_delta46(&x->from, &x->to, ip4_raw(h->from), ip4_raw(h->to));
 	x->id = be16_get(h->id);
 	x->offset = (uint16_t)((q->frag & IP4_OFFSET) << 3 | (q->frag & IP4_MF ? IP6_MF : 0));
-	x->tc = xlat_tos(v, h->tos);
+	x->tc = xlat_tos(c, h->tos);
 	x->hops = h->ttl;
 	x->next = h->proto == PROTO_ICMP ? PROTO_ICMP6 : h->proto;
 	x->fragment = q->frag & (IP4_MF | IP4_OFFSET);
-	return true;
 }
 
-/* Writes the whole message. */
-static enum verdict build_error(struct gw *gw, struct translator *v, struct pkt *p,
-                                const struct quote *q, struct xlat46 *outer,
-                                const struct xlat46 *inner, const struct xlat_icmp *to)
+enum verdict xlat46_write_error(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                const struct xlat46_quote *q, struct xlat46 *outer,
+                                struct xlat46 *inner, const struct xlat_icmp *to)
 {
+	make_inner(c, q, inner);
+	change_l4(q, inner, q->ip->proto);
 	bool extensible = to->type == ICMP6_UNREACHABLE || to->type == ICMP6_TIME_EXCEEDED;
 	struct xlat_parts x = {
 	        .head = IP6_MIN + (inner->fragment ? (uint32_t)sizeof(struct ip6_frag) : 0),
@@ -133,15 +128,14 @@ static enum verdict build_error(struct gw *gw, struct translator *v, struct pkt 
 	outer->fragment = false;
 	outer->next = PROTO_ICMP6;
 	xlat46_put(p->data, outer, n);
-	v->translated[XLAT_46]++;
+	c->translated[XLAT_46]++;
 	return V_SEND6;
 }
 
-enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
+enum verdict xlat46_read_error(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                               const struct xlat46 *x, struct xlat46_quote *q, struct xlat_icmp *to)
 {
 	uint8_t *icmp = p->data + p->l4;
-	struct quote q;
-	struct xlat46 inner = {.hops = 0};
 	if (p->flags & PKT_FRAGMENT)
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (p->l4_len < sizeof(struct icmp_hdr))
@@ -149,16 +143,24 @@ enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, st
 	/* The message gets a new checksum, which would hide that the old one is wrong. */
 	if (csum_sum(icmp, p->l4_len) != 0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
-	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
+	*to = (struct xlat_icmp){icmp[0], icmp[1], swap32(load32(icmp + 4))};
 	struct xlat_mtu mtu = {.mtu4 = x->hairpinned ? UINT16_MAX : gw->iface[IF_WAN].mtu,
-	                       .mtu6 = v->mtu6};
-	bool usable = read_quote(icmp, p->l4_len, &q);
-	mtu.quoted = usable ? q.len : 0;
-	if (!xlat_icmp_to6(&to, &mtu))
+	                       .mtu6 = c->mtu6};
+	bool usable = read_quote(icmp, p->l4_len, q);
+	mtu.quoted = usable ? q->len : 0;
+	if (!xlat_icmp_to6(to, &mtu))
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
-	const struct ip4_hdr *h = header_of(icmp);
-	if (!usable || !map_quote(v, &q, h, x, &inner))
+	return usable ? V_SEND : gw_drop(gw, p, DROP_ICMP_QUOTE);
+}
+
+enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
+{
+	struct xlat46_quote q;
+	struct xlat46 inner = {.hops = 0};
+	struct xlat_icmp to;
+	if (xlat46_read_error(gw, &v->core, p, x, &q, &to) != V_SEND)
+		return V_DROP;
+	if (!map_quote(v, &q, x, &inner))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
-	change_l4(&q, &inner, h->proto);
-	return build_error(gw, v, p, &q, x, &inner, &to);
+	return xlat46_write_error(gw, &v->core, p, &q, x, &inner, &to);
 }

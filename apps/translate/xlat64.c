@@ -65,36 +65,36 @@ enum xlat_chain_end xlat64_chain(const uint8_t *packet, uint32_t len, struct xla
 	return is_extension(c->proto) ? CHAIN_HIDDEN : CHAIN_GOOD;
 }
 
-/* Reads the extension headers of a packet into x, or refuses the packet. */
-static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_read_chain(struct gw *gw, struct xlat_core *core, struct pkt *p,
+                               struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	struct xlat64_chain c;
 	char from[FMT_IP6], to[FMT_IP6];
 	switch (xlat64_chain(p->data, p->len, &c)) {
 	case CHAIN_SHORT:
-		return xlat_refuse6(gw, p, DROP_EXTENSION);
+		return xlat_refuse6(gw, core, p, DROP_EXTENSION);
 	case CHAIN_ROUTED:
-		if (v->errors)
+		if (core->errors)
 			icmp6_error(gw, p, ICMP6_PARAMETER, ICMP6_FIELD, c.at);
 		return gw_drop(gw, p, DROP_SOURCE_ROUTE);
 	case CHAIN_HIDDEN:
-		log_limited(&v->extension_us, 10000,
-		            "ivi: header %u behind a fragment header dropped: %s to %s", c.proto,
-		            fmt_ip6(from, &h->from), fmt_ip6(to, &h->to));
-		return xlat_refuse6(gw, p, DROP_EXTENSION);
+		log_limited(&core->extension_us, 10000,
+		            "%s: header %u behind a fragment header dropped: %s to %s", core->name,
+		            c.proto, fmt_ip6(from, &h->from), fmt_ip6(to, &h->to));
+		return xlat_refuse6(gw, core, p, DROP_EXTENSION);
 	case CHAIN_GOOD:
 		break;
 	}
 	x->l4 = c.l4;
-	x->l4_len = p->len - c.l4;
+	x->l4_len = x->whole = p->len - c.l4;
 	x->proto = c.proto;
 	x->fragment = c.fragment;
 	x->id = (uint16_t)c.id;
 	x->frag = (uint16_t)(c.offset >> 3 | (c.offset & IP6_MF ? IP4_MF : 0));
 	/* The largest IPv4 packet has less payload than the largest IPv6 packet. */
 	if ((c.offset & IP6_OFFSET) + IP4_MIN + x->l4_len > 0xffff)
-		return xlat_refuse6(gw, p, DROP_IP_LENGTH);
+		return xlat_refuse6(gw, core, p, DROP_IP_LENGTH);
 	return V_SEND;
 }
 
@@ -103,12 +103,13 @@ static enum verdict read_chain(struct gw *gw, struct translator *v, struct pkt *
 /* Refuses a destination that stands for no IPv4 host. */
 static enum verdict no_destination(struct gw *gw, struct translator *v, struct pkt *p, uint32_t to)
 {
+	const struct xlat_core *c = &v->core;
 	ip4 a = ip4_from_raw(to);
 	if (gw_is_own(gw, a))
-		return xlat_refuse6(gw, p, DROP_OWN_ADDRESS);
+		return xlat_refuse6(gw, c, p, DROP_OWN_ADDRESS);
 	if (a.b[0] >> 4 == 14 || to == 0xffffffff || xlat_is_reserved(v, to))
-		return xlat_refuse6(gw, p, DROP_MULTICAST);
-	return xlat_refuse6(gw, p, DROP_MARTIAN_DESTINATION);
+		return xlat_refuse6(gw, c, p, DROP_MULTICAST);
+	return xlat_refuse6(gw, c, p, DROP_MARTIAN_DESTINATION);
 }
 
 static enum verdict no_route(struct gw *gw, struct pkt *p)
@@ -123,7 +124,7 @@ static inline enum verdict map_to(struct gw *gw, struct translator *v, struct pk
 {
 	enum xlat_way way = xlat_to4(v, &ip6_header(p)->to, &x->to);
 	if (UNLIKELY(way == XLAT_UNMAPPED))
-		return xlat_refuse6(gw, p, DROP_NO_MAP);
+		return xlat_refuse6(gw, &v->core, p, DROP_NO_MAP);
 	if (UNLIKELY(xlat_is_no_host(ip4_from_raw(x->to)) || xlat_is_reserved(v, x->to)))
 		return no_destination(gw, v, p, x->to);
 	if (way == XLAT_BY_MAP)
@@ -192,7 +193,8 @@ static enum verdict map_checked_source(struct gw *gw, struct translator *v, stru
 	}
 	if (wrong == DROP_MARTIAN_SOURCE)
 		return gw_drop(gw, p, wrong);
-	return xlat_refuse6_as(gw, p, wrong, wrong == DROP_PORT_SET ? ICMP6_POLICY : ICMP6_ADMIN);
+	return xlat_refuse6_as(gw, &v->core, p, wrong,
+	                       wrong == DROP_PORT_SET ? ICMP6_POLICY : ICMP6_ADMIN);
 }
 
 static inline enum verdict map_from(struct gw *gw, struct translator *v, struct pkt *p, bool error,
@@ -239,22 +241,23 @@ uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 }
 
 /* Checks whether the transport header can be translated; changes nothing. */
-static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *x)
+static enum verdict check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             const struct xlat64 *x)
 {
 	const uint8_t *l4 = p->data + x->l4;
 	bool later = x->frag & IP4_OFFSET;
 	switch (x->proto) {
 	case PROTO_TCP:
 		return x->l4_len < sizeof(struct tcp_hdr) && !later
-		               ? xlat_refuse6(gw, p, DROP_L4_HEADER)
+		               ? xlat_refuse6(gw, c, p, DROP_L4_HEADER)
 		               : V_SEND;
 	case PROTO_UDP:
 		if (later)
 			return V_SEND;
 		if (x->l4_len < sizeof(struct udp_hdr))
-			return xlat_refuse6(gw, p, DROP_L4_HEADER);
+			return xlat_refuse6(gw, c, p, DROP_L4_HEADER);
 		return be16_raw(((const struct udp_hdr *)l4)->sum) == 0
-		               ? xlat_refuse6(gw, p, DROP_NO_CHECKSUM)
+		               ? xlat_refuse6(gw, c, p, DROP_NO_CHECKSUM)
 		               : V_SEND;
 	case PROTO_ICMP6: /* fragments: RFC 7915 section 1.2 */
 		if (x->frag & (IP4_OFFSET | IP4_MF))
@@ -267,15 +270,13 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, const struct xlat64 *
 	case PROTO_IGMP:
 		return gw_drop(gw, p, DROP_PROTOCOL);
 	case PROTO_ICMP: /* it would look like a translated ICMPv6 message */
-		return xlat_refuse6(gw, p, DROP_PROTOCOL);
+		return xlat_refuse6(gw, c, p, DROP_PROTOCOL);
 	default:
 		return V_SEND;
 	}
 }
 
-/* Translates the transport header. Later fragments have none; a header that is not complete
- * stays unchanged. */
-static inline void change_l4(struct translator *v, struct pkt *p, const struct xlat64 *x)
+void xlat64_change_l4(const struct xlat_core *c, struct pkt *p, const struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
 	uint8_t *l4 = p->data + x->l4;
@@ -284,15 +285,15 @@ static inline void change_l4(struct translator *v, struct pkt *p, const struct x
 	if (LIKELY(x->proto == PROTO_TCP && x->l4_len >= sizeof(struct tcp_hdr))) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)l4;
 		tcp->sum = csum_apply(tcp->sum, x->delta);
-		if (UNLIKELY(v->mss))
-			mss_clamp(p, v->mss);
+		if (UNLIKELY(c->mss))
+			mss_clamp(p, c->mss);
 	} else if (x->proto == PROTO_UDP && x->l4_len >= sizeof(struct udp_hdr)) {
 		struct udp_hdr *udp = (struct udp_hdr *)l4;
 		udp->sum = csum_apply_udp(udp->sum, x->delta);
 	} else if (x->proto == PROTO_ICMP6 && x->l4_len >= sizeof(struct icmp_hdr)) {
 		struct icmp_hdr *icmp = (struct icmp_hdr *)l4;
 		uint8_t type = icmp->type == ICMP6_ECHO ? ICMP_ECHO : ICMP_ECHO_REPLY;
-		uint32_t delta = (uint16_t)~xlat_pseudo(&h->from, &h->to, x->l4_len);
+		uint32_t delta = (uint16_t)~xlat_pseudo(&h->from, &h->to, x->whole);
 		delta += csum_delta16(icmp->type, type);
 		icmp->type = type;
 		icmp->sum = xlat64_icmp4_sum(l4, x->l4_len, delta);
@@ -301,22 +302,21 @@ static inline void change_l4(struct translator *v, struct pkt *p, const struct x
 
 /* --- slow path --------------------------------------------------------------------- */
 
-/* Replaces the IPv6 header by the IPv4 header. */
-static inline enum verdict replace_header(struct gw *gw, struct translator *v, struct pkt *p,
-                                          struct xlat64 *x)
+enum verdict xlat64_replace_header(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                   struct xlat64 *x)
 {
 	if (UNLIKELY(!pkt_pull(p, x->l4) || !pkt_push(p, IP4_MIN)))
 		return gw_drop(gw, p, DROP_NO_PACKET);
 	x->proto = x->proto == PROTO_ICMP6 ? PROTO_ICMP : x->proto;
 	xlat_put4(p->data, x, x->l4_len);
-	v->translated[XLAT_64]++;
+	c->translated[XLAT_64]++;
 	return V_SEND;
 }
 
 /* Hairpinning: translates the packet back to the IPv6 side (RFC 7757 section 4.2.2). */
 static enum verdict hairpin(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	enum verdict w = replace_header(gw, v, p, x);
+	enum verdict w = xlat64_replace_header(gw, &v->core, p, x);
 	if (w != V_SEND)
 		return w;
 	gw->counts.hairpinned++;
@@ -333,6 +333,28 @@ static enum verdict cannot_forward(struct gw *gw, struct pkt *p, uint32_t mtu)
 	return gw_drop(gw, p, DROP_TOO_BIG);
 }
 
+enum verdict xlat64_may_forward(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
+{
+	if (UNLIKELY(p->iface == PKT_IF_SELF))
+		return V_SEND;
+	uint32_t mtu = gw->iface[IF_WAN].mtu, len = IP4_MIN + x->l4_len;
+	if (UNLIKELY(ip6_header(p)->hops <= 1 || (len > mtu && !error && !x->hairpin)))
+		return cannot_forward(gw, p, max_u32(mtu + IP6_MIN - IP4_MIN, IP6_MTU_MIN));
+	return V_SEND;
+}
+
+void xlat64_set_header(struct gw *gw, const struct xlat_core *c, const struct pkt *p,
+                       struct xlat64 *x)
+{
+	const struct ip6_hdr *h = ip6_header(p);
+	x->tos = xlat_tos(c, (uint8_t)(be32_get(h->first) >> 20));
+	x->ttl = (uint8_t)(h->hops - (p->iface != PKT_IF_SELF));
+	if (LIKELY(!x->fragment)) {
+		x->id = be16_get(ip4_id(&gw->ids, ip4_from_raw(x->to)));
+		x->frag = xlat_df(IP4_MIN + x->l4_len);
+	}
+}
+
 /* Routes the packet by its new destination, and checks hop limit and size. */
 static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error)
 {
@@ -342,12 +364,7 @@ static inline enum verdict route(struct gw *gw, struct pkt *p, const struct xlat
 	} else if (UNLIKELY(!ip4_route(gw, p, ip4_from_raw(x->to)) || p->out != IF_WAN)) {
 		return no_route(gw, p);
 	}
-	if (UNLIKELY(p->iface == PKT_IF_SELF))
-		return V_SEND;
-	uint32_t mtu = gw->iface[IF_WAN].mtu, len = IP4_MIN + x->l4_len;
-	if (UNLIKELY(ip6_header(p)->hops <= 1 || (len > mtu && !error && !x->hairpin)))
-		return cannot_forward(gw, p, max_u32(mtu + IP6_MIN - IP4_MIN, IP6_MTU_MIN));
-	return V_SEND;
+	return xlat64_may_forward(gw, p, x, error);
 }
 
 static inline bool is_error(const struct pkt *p, const struct xlat64 *x)
@@ -367,11 +384,12 @@ static inline enum xlat_step step_of(uint8_t proto)
 ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct pkt *p, bool timed)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	struct xlat64 x = {.l4 = IP6_MIN, .l4_len = p->l4_len, .proto = p->proto};
+	struct xlat64 x = {
+	        .l4 = IP6_MIN, .l4_len = p->l4_len, .whole = p->l4_len, .proto = p->proto};
 	enum verdict w;
 	if (UNLIKELY(p->flags & PKT_OPTIONS || is_skipped(p->proto) ||
 	             p->proto == PROTO_FRAGMENT)) {
-		w = read_chain(gw, v, p, &x);
+		w = xlat64_read_chain(gw, &v->core, p, &x);
 		if (w != V_SEND)
 			return w;
 	}
@@ -392,26 +410,21 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	}
 	w = route(gw, p, &x, error);
 	if (LIKELY(w == V_SEND) && !error)
-		w = check_l4(gw, p, &x);
+		w = check_l4(gw, &v->core, p, &x);
 	if (UNLIKELY(w != V_SEND))
 		return w;
-	x.tos = xlat_tos(v, (uint8_t)(be32_get(h->first) >> 20));
-	x.ttl = (uint8_t)(h->hops - (p->iface != PKT_IF_SELF));
-	if (LIKELY(!x.fragment)) {
-		x.id = be16_get(ip4_id(&gw->ids, ip4_from_raw(x.to)));
-		x.frag = xlat_df(IP4_MIN + x.l4_len);
-	}
+	xlat64_set_header(gw, &v->core, p, &x);
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
 	if (!v->n_shares && !x.hairpin && interface_is_inside(p->iface) && x.proto != PROTO_ICMP6)
 		xlat_cache_note64(v, p, &h->from, &h->to, &x);
 	clock = xlat_timing_start(gw, timed);
-	change_l4(v, p, &x);
+	xlat64_change_l4(&v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_64, step_of(x.proto));
 	if (UNLIKELY(x.hairpin))
 		return hairpin(gw, v, p, &x);
 	clock = xlat_timing_start(gw, timed);
-	w = replace_header(gw, v, p, &x);
+	w = xlat64_replace_header(gw, &v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_64, XLAT_STEP_HEADER);
 	return w;
 }

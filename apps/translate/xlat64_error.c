@@ -6,24 +6,13 @@
 #define ERROR_BYTES   576u  /* of the whole error (RFC 1812 section 4.3.2.3) */
 #define HAIRPIN_BYTES 2000u /* the second half of hairpinning shortens it */
 
-/* The quoted packet. */
-struct quote {
-	struct xlat64_chain chain;
-	uint8_t *l4;   /* behind its headers */
-	uint32_t data; /* bytes from l4 on */
-	uint8_t *ext;  /* the extensions */
-	uint32_t n_ext;
-	uint32_t payload; /* bytes behind the headers of the whole packet */
-	bool first;       /* a transport header is there: it is not a later fragment */
-};
-
 static const struct ip6_hdr *header_of(const uint8_t *icmp)
 {
 	return (const struct ip6_hdr *)(icmp + sizeof(struct icmp6_hdr));
 }
 
 /* Reads the quoted packet of an error of n bytes; false when it cannot be used. */
-static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
+static bool read_quote(uint8_t *icmp, uint32_t n, struct xlat64_quote *q)
 {
 	const struct ip6_hdr *h = header_of(icmp);
 	if (n < sizeof(struct icmp6_hdr) + IP6_MIN || h->first.b[0] >> 4 != 6)
@@ -32,6 +21,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 	bool extensible = icmp[0] == ICMP6_UNREACHABLE || icmp[0] == ICMP6_TIME_EXCEEDED;
 	uint32_t field = extensible ? (uint32_t)icmp[4] * 8 : 0; /* RFC 4884 section 4.4 */
 	bool extended = field >= IP6_MIN && field < have;
+	q->ip = h;
 	q->ext = icmp + sizeof(struct icmp6_hdr) + field;
 	q->n_ext = extended ? have - field : 0;
 	if (extended) /* in front of extensions the quoted packet may be padded */
@@ -53,7 +43,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct quote *q)
 
 uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 {
-	struct quote q;
+	struct xlat64_quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
 		return XLAT_NO_PORT;
 	return xlat64_port(q.l4, q.data, q.chain.proto, false);
@@ -61,21 +51,18 @@ uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 
 /* Maps the quoted packet's addresses. The packet went from an IPv4 host to an IPv6 host;
  * *from is how its source was mapped. */
-static bool map_quote(const struct translator *v, const uint8_t *icmp, struct xlat64 *x,
+static bool map_quote(const struct translator *v, const struct ip6_hdr *h, struct xlat64 *x,
                       enum xlat_way *from)
 {
-	const struct ip6_hdr *h = header_of(icmp);
 	*from = xlat_to4(v, &h->from, &x->from);
 	return *from != XLAT_UNMAPPED && xlat_to4(v, &h->to, &x->to) != XLAT_UNMAPPED;
 }
 
-enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
+enum verdict xlat64_read_error(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                               const struct xlat64 *x, struct xlat64_quote *q, struct xlat_icmp *to)
 {
 	uint8_t *icmp = p->data + x->l4;
 	const struct ip6_hdr *h = ip6_header(p);
-	struct quote q;
-	struct xlat64 inner;
-	enum xlat_way way;
 	if (x->frag & (IP4_OFFSET | IP4_MF))
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (x->l4_len < sizeof(struct icmp6_hdr))
@@ -84,11 +71,29 @@ enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, st
 	if (csum_plus(csum_sum(icmp, x->l4_len), xlat_pseudo(&h->from, &h->to, x->l4_len)) !=
 	    0xffff)
 		return gw_drop(gw, p, DROP_ICMP_CHECKSUM);
-	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
-	const struct xlat_mtu mtu = {.mtu4 = 0};
-	if (!xlat_icmp_to4(&to, &mtu))
+	bool usable = read_quote(icmp, x->l4_len, q);
+	const struct xlat_mtu mtu = {
+	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,
+	        .mtu6 = c->mtu6,
+	        .more = usable && q->chain.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0,
+	};
+	*to = (struct xlat_icmp){icmp[0], icmp[1], swap32(load32(icmp + 4))};
+	if (!xlat_icmp_to4(to, &mtu))
 		return gw_drop(gw, p, DROP_ICMP_TYPE);
-	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
+	if (to->type == ICMP_UNREACHABLE && to->code == ICMP_TOO_BIG)
+		to->rest &= 0xffff;
+	return usable ? V_SEND : gw_drop(gw, p, DROP_ICMP_QUOTE);
+}
+
+enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
+{
+	struct xlat64_quote q;
+	struct xlat64 inner;
+	struct xlat_icmp to;
+	enum xlat_way way;
+	if (xlat64_read_error(gw, &v->core, p, x, &q, &to) != V_SEND)
+		return V_DROP;
+	if (!map_quote(v, q.ip, &inner, &way))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	if (way == XLAT_BY_FORM && embed_find4(&v->maps, inner.from)) {
 		x->hairpin = true;
@@ -99,7 +104,7 @@ enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, st
 }
 
 /* Adjusts the part of the quoted transport header that is there. */
-static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t delta)
+static void change_l4(const struct xlat64_quote *q, const struct ip6_hdr *h, uint16_t delta)
 {
 	uint8_t proto = q->chain.proto;
 	if (!q->first)
@@ -121,11 +126,12 @@ static void change_l4(const struct quote *q, const struct ip6_hdr *h, uint16_t d
 }
 
 /* Fills in the quoted packet's IPv4 header. */
-static void make_inner(struct gw *gw, const struct translator *v, const struct quote *q,
-                       const struct ip6_hdr *h, struct xlat64 *x)
+static void make_inner(struct gw *gw, const struct xlat_core *core, const struct xlat64_quote *q,
+                       struct xlat64 *x)
 {
+	const struct ip6_hdr *h = q->ip;
 	const struct xlat64_chain *c = &q->chain;
-	x->tos = xlat_tos(v, (uint8_t)(be32_get(h->first) >> 20));
+	x->tos = xlat_tos(core, (uint8_t)(be32_get(h->first) >> 20));
 	x->ttl = h->hops;
 	x->proto = c->proto == PROTO_ICMP6 ? PROTO_ICMP : c->proto;
 	x->delta = (uint16_t)~xlat_delta46(&h->from, &h->to, x->from, x->to);
@@ -154,7 +160,7 @@ static void interface_object(uint8_t *to, const ip6 *from)
 }
 
 /* Writes the whole message. `foreign` is the IPv6 source to add as an extension, or NULL. */
-static bool build_error(struct pkt *p, const struct quote *q, struct xlat64 *outer,
+static bool build_error(struct pkt *p, const struct xlat64_quote *q, struct xlat64 *outer,
                         const struct xlat64 *inner, const struct xlat_icmp *to, const ip6 *foreign)
 {
 	bool too_big = to->type == ICMP_UNREACHABLE && to->code == ICMP_TOO_BIG;
@@ -186,34 +192,33 @@ static bool build_error(struct pkt *p, const struct quote *q, struct xlat64 *out
 	return true;
 }
 
+enum verdict xlat64_write_error(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                const struct xlat64_quote *q, struct xlat64 *x,
+                                struct xlat64 *inner, const struct xlat_icmp *to)
+{
+	const ip6 from = ip6_header(p)->from;
+	make_inner(gw, c, q, inner);
+	change_l4(q, q->ip, inner->delta);
+	bool add_source = x->foreign && c->icmp_interface && !x->hairpin;
+	if (!build_error(p, q, x, inner, to, add_source ? &from : NULL))
+		return gw_drop(gw, p, DROP_NO_PACKET);
+	c->translated[XLAT_64]++;
+	return V_SEND;
+}
+
 enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	uint8_t *icmp = p->data + x->l4;
-	const struct ip6_hdr *h = header_of(icmp);
-	const ip6 from = ip6_header(p)->from;
+	struct xlat64_quote q;
 	struct xlat64 inner = {.l4 = 0};
-	struct quote q;
+	struct xlat_icmp to;
 	enum xlat_way way;
-	if (!read_quote(icmp, x->l4_len, &q) || !map_quote(v, icmp, &inner, &way))
-		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* not possible: xlat64_quote checked it */
-	struct xlat_icmp to = {icmp[0], icmp[1], swap32(load32(icmp + 4))};
-	const struct xlat_mtu mtu = {
-	        .mtu4 = x->hairpin ? UINT16_MAX : gw->iface[IF_WAN].mtu,
-	        .mtu6 = v->mtu6,
-	        .more = q.chain.fragment ? (uint32_t)sizeof(struct ip6_frag) : 0,
-	};
-	if (!xlat_icmp_to4(&to, &mtu))
-		return gw_drop(gw, p, DROP_ICMP_TYPE);
-	if (to.type == ICMP_UNREACHABLE && to.code == ICMP_TOO_BIG)
-		to.rest &= 0xffff;
-	make_inner(gw, v, &q, h, &inner);
-	change_l4(&q, h, inner.delta);
-	bool add_source = x->foreign && v->icmp_interface && !x->hairpin;
-	if (!build_error(p, &q, x, &inner, &to, add_source ? &from : NULL))
-		return gw_drop(gw, p, DROP_NO_PACKET);
-	v->translated[XLAT_64]++;
-	if (!x->hairpin)
-		return V_SEND;
+	if (xlat64_read_error(gw, &v->core, p, x, &q, &to) != V_SEND)
+		return V_DROP; /* not possible: xlat64_quote checked it */
+	if (!map_quote(v, q.ip, &inner, &way))
+		return gw_drop(gw, p, DROP_ICMP_QUOTE); /* nor this */
+	enum verdict w = xlat64_write_error(gw, &v->core, p, &q, x, &inner, &to);
+	if (w != V_SEND || !x->hairpin)
+		return w;
 	gw->counts.hairpinned++;
 	return xlat46_hairpin(gw, v, p, x);
 }

@@ -1,37 +1,51 @@
 /* Addresses of the translator: the form with shared addresses, the source addresses of RFC
  * 6791, and refusals. See xlat.h. */
+#include "apps/translate/xlat_keys.h"
 #include "apps/translate/xlat_packet.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
 #include "net/ip4/icmp.h"
 #include "net/ip6/icmp6.h"
 
-enum verdict xlat_refuse4_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
+void xlat_core_set_up(const struct gw *gw, struct xlat_core *c, uint32_t lowest_mtu6, uint32_t mss,
+                      uint32_t tos)
 {
-	const struct translator *v = gw->state;
-	if (v->errors)
+	c->mss = (uint16_t)mss;
+	c->tos_mask = tos == XLAT_TOS_COPY ? 0xff : 0;
+	c->tos_set = tos == XLAT_TOS_COPY ? 0 : (uint8_t)tos;
+	c->mtu6 = NET_MTU;
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i))
+			c->mtu6 = min_u32(c->mtu6, gw->iface[i].mtu);
+	c->limit46 = min_u32(lowest_mtu6, c->mtu6);
+}
+
+enum verdict xlat_refuse4_as(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             enum drop reason, uint8_t code)
+{
+	if (c->errors)
 		icmp_error(gw, p, ICMP_UNREACHABLE, code, 0);
 	return gw_drop(gw, p, reason);
 }
 
-enum verdict xlat_refuse4(struct gw *gw, struct pkt *p, enum drop reason)
+enum verdict xlat_refuse4(struct gw *gw, const struct xlat_core *c, struct pkt *p, enum drop reason)
 {
-	return xlat_refuse4_as(gw, p, reason, ICMP_ADMIN);
+	return xlat_refuse4_as(gw, c, p, reason, ICMP_ADMIN);
 }
 
-enum verdict xlat_refuse6_as(struct gw *gw, struct pkt *p, enum drop reason, uint8_t code)
+enum verdict xlat_refuse6_as(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             enum drop reason, uint8_t code)
 {
-	const struct translator *v = gw->state;
-	if (v->errors)
+	if (c->errors)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, code, 0);
 	return gw_drop(gw, p, reason);
 }
 
-enum verdict xlat_refuse6(struct gw *gw, struct pkt *p, enum drop reason)
+enum verdict xlat_refuse6(struct gw *gw, const struct xlat_core *c, struct pkt *p, enum drop reason)
 {
 	/* RFC 7915 section 5.4: no error about an ICMPv6 message. */
 	return p->proto == PROTO_ICMP6 ? gw_drop(gw, p, reason)
-	                               : xlat_refuse6_as(gw, p, reason, ICMP6_ADMIN);
+	                               : xlat_refuse6_as(gw, c, p, reason, ICMP6_ADMIN);
 }
 
 enum xlat_way xlat_form_to6(const struct translator *v, uint32_t a, uint32_t port, ip6 *out)

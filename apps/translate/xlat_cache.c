@@ -46,7 +46,7 @@ ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet 
 		return false;
 	if (*f->proto == PROTO_UDP)
 		return LIKELY(be16_raw(((const struct udp_hdr *)f->l4)->sum) != 0);
-	return LIKELY(!v->mss || !flow_has_mss(f));
+	return LIKELY(!v->core.mss || !flow_has_mss(f));
 }
 
 /* Adds `delta` to the checksum of TCP or UDP. Both pseudo headers have the same length and
@@ -68,7 +68,8 @@ ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t delta)
  * from a TCP server. */
 ALWAYS_INLINE bool stays_whole(const struct translator *v, const struct flow_packet *f)
 {
-	return flow_largest(f) + IP6_MIN <= v->limit46 || be16_raw(f->h4->frag) & swap16(IP4_DF);
+	return flow_largest(f) + IP6_MIN <= v->core.limit46 ||
+	       be16_raw(f->h4->frag) & swap16(IP4_DF);
 }
 
 ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
@@ -88,10 +89,10 @@ ALWAYS_INLINE uint8_t *rewrite46(struct gw *gw, void *entry, const struct flow_p
 	struct translator *v = gw->state;
 	const struct xlat_pair46 *k = entry;
 	change_sum(f, k->delta);
-	v->translated[XLAT_46] += f->partial ? f->p->segments : 1u;
+	v->core.translated[XLAT_46] += f->partial ? f->p->segments : 1u;
 	if (f->partial && f->p->segment)
 		f->p->flags |= PKT_TSO6;
-	uint32_t tc = (f->h4->tos & v->tos_mask) | v->tos_set;
+	uint32_t tc = (f->h4->tos & v->core.tos_mask) | v->core.tos_set;
 	uint32_t rest =
 	        swap16((uint16_t)f->n) | (uint32_t)*f->proto << 16 | (uint32_t)(*f->hops - 1) << 24;
 	struct ip6_hdr *six = (struct ip6_hdr *)(f->l4 - IP6_MIN);
@@ -137,9 +138,10 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	const struct xlat_pair64 *k = entry;
 	const struct ip6_hdr *h = f->h6;
 	change_sum(f, k->delta);
-	v->translated[XLAT_64] += f->partial ? f->p->segments : 1u;
+	v->core.translated[XLAT_64] += f->partial ? f->p->segments : 1u;
 	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
-	uint32_t tos = (be32_get(h->first) >> 20 & v->tos_mask) | v->tos_set, len = IP4_MIN + f->n;
+	uint32_t tos = (be32_get(h->first) >> 20 & v->core.tos_mask) | v->core.tos_set,
+	         len = IP4_MIN + f->n;
 	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
 	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))) |
 	              (uint32_t)swap16(xlat_df(IP4_MIN + flow_largest(f))) << 16;

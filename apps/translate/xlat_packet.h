@@ -12,7 +12,8 @@ struct xlat46 {
 	ip6 from, to;
 	uint32_t id;     /* of the fragment header, host order */
 	uint16_t offset; /* offset and M bit of the fragment header, host order, in their places */
-	uint16_t delta;  /* change of a checksum by the addresses (csum.h) */
+	uint16_t delta;  /* change of a checksum by the addresses (csum.h), and by ports */
+	uint32_t whole;  /* bytes of the whole message, of which a fragment is a part */
 	uint8_t tc, hops, next;
 	bool fragment;   /* there is a fragment header */
 	bool hairpinned; /* second half of hairpinning (RFC 7757 section 4.2.2) */
@@ -22,10 +23,11 @@ struct xlat46 {
 struct xlat64 {
 	uint32_t from, to; /* raw */
 	uint32_t l4, l4_len;
-	uint16_t delta;
-	uint16_t id;   /* host order */
-	uint16_t frag; /* flags and offset, host order */
-	uint16_t set;  /* number of the port set in the source */
+	uint32_t whole; /* as in struct xlat46 */
+	uint16_t delta; /* as in struct xlat46 */
+	uint16_t id;    /* host order */
+	uint16_t frag;  /* flags and offset, host order */
+	uint16_t set;   /* number of the port set in the source */
 	uint8_t tos, ttl, proto;
 	bool fragment; /* the packet has a fragment header */
 	bool foreign;  /* an ICMP error whose source has no IPv4 address */
@@ -82,9 +84,9 @@ static inline uint16_t xlat_word(uint8_t type, uint8_t code)
 
 /* The TOS octet or traffic class of the translated packet, from that of the packet that
  * came in (ivi.tos). */
-static inline uint8_t xlat_tos(const struct translator *v, uint8_t is)
+static inline uint8_t xlat_tos(const struct xlat_core *c, uint8_t is)
 {
-	return (is & v->tos_mask) | v->tos_set;
+	return (is & c->tos_mask) | c->tos_set;
 }
 
 /* Writes the headers of x for n bytes of payload at `at`: 40 bytes, or 48 with a fragment
@@ -118,6 +120,43 @@ static inline uint16_t xlat_df(uint32_t len)
 /* The checksum of an ICMPv4 message of n bytes after a change by `delta`. A result of
  * zero becomes all ones only when every other byte is zero. */
 be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta);
+
+/* --- the steps of a translation, for those who find out the addresses themselves ------------ */
+
+/* Reads the extension headers of an IPv6 packet, which ip6_parse has seen, into x: l4, l4_len,
+ * whole, proto, fragment, id, frag. Gives V_SEND, or refuses the packet (RFC 7915 section 5.1). */
+enum verdict xlat64_read_chain(struct gw *gw, struct xlat_core *core, struct pkt *p,
+                               struct xlat64 *x);
+
+/* Whether a routed packet may be forwarded: its time to live and its size behind the translation.
+ * `error` is true for an ICMP error, which is never too large. Give V_SEND, or V_DROP with the
+ * ICMP error sent. xlat46_set_header was called. */
+enum verdict xlat46_may_forward(struct gw *gw, struct pkt *p, const struct xlat46 *x, bool error);
+enum verdict xlat64_may_forward(struct gw *gw, struct pkt *p, const struct xlat64 *x, bool error);
+
+/* Set the fields of x that follow from the header of the packet that came in; not addresses and
+ * delta. xlat64_set_header needs x->to for the identification, and does not count the hop for a
+ * packet that the gateway made. */
+void xlat46_set_header(const struct xlat_core *c, const struct pkt *p, struct xlat46 *x);
+void xlat64_set_header(struct gw *gw, const struct xlat_core *c, const struct pkt *p,
+                       struct xlat64 *x);
+
+/* Translate the transport header, whose ports are translated already. Later fragments have none; a
+ * header that is not complete stays unchanged. xlat46_change_l4 gives V_SEND, or refuses a UDP
+ * packet without checksum (RFC 7915 section 4.5). */
+enum verdict xlat46_change_l4(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                              const struct xlat46 *x);
+void xlat64_change_l4(const struct xlat_core *c, struct pkt *p, const struct xlat64 *x);
+
+/* Replace the IP header by that of x. Give V_SEND6 and V_SEND, or V_DROP. */
+enum verdict xlat46_replace_header(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                   const struct xlat46 *x);
+enum verdict xlat64_replace_header(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                   struct xlat64 *x);
+
+/* Replaces the header as xlat46_replace_header does, in fragments when the packet is too large and
+ * may be split. Gives V_SEND6, V_KEPT or V_DROP. */
+enum verdict xlat46_send(struct gw *gw, struct xlat_core *c, struct pkt *p, struct xlat46 *x);
 
 /* Second half of hairpinning: translates an IPv4 packet that xlat64 made back into an IPv6
  * packet. The fields of p still describe the packet that came in; they are set again from
@@ -157,6 +196,50 @@ static inline bool xlat_is_error6(uint8_t type)
  * where RFC 7915 says "silently drop". */
 bool xlat_icmp_to6(struct xlat_icmp *x, const struct xlat_mtu *mtu);
 bool xlat_icmp_to4(struct xlat_icmp *x, const struct xlat_mtu *mtu);
+
+/* The packet that an ICMPv4 error quotes. */
+struct xlat46_quote {
+	const struct ip4_hdr *ip;
+	uint8_t *l4;   /* behind its header */
+	uint32_t data; /* bytes from l4 on */
+	uint8_t *ext;  /* the extensions */
+	uint32_t n_ext;
+	uint32_t len; /* of the whole packet as its header says */
+	uint32_t hlen;
+	uint32_t frag;
+	bool first; /* a transport header is there: it is not a later fragment */
+};
+
+/* The packet that an ICMPv6 error quotes. */
+struct xlat64_quote {
+	const struct ip6_hdr *ip;
+	struct xlat64_chain chain;
+	uint8_t *l4;   /* behind its headers */
+	uint32_t data; /* bytes from l4 on */
+	uint8_t *ext;  /* the extensions */
+	uint32_t n_ext;
+	uint32_t payload; /* bytes behind the headers of the whole packet */
+	bool first;       /* a transport header is there: it is not a later fragment */
+};
+
+/* Read an ICMP error: check its length and checksum, translate its type (*to), and read the packet
+ * that it quotes. Nothing is changed. x is complete but for delta. Give V_SEND or V_DROP. */
+enum verdict xlat46_read_error(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                               const struct xlat46 *x, struct xlat46_quote *q,
+                               struct xlat_icmp *to);
+enum verdict xlat64_read_error(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                               const struct xlat64 *x, struct xlat64_quote *q,
+                               struct xlat_icmp *to);
+
+/* Write the translated error. The quoted packet's addresses are in inner->from and inner->to, and
+ * its ports are translated already. x is complete but for delta. xlat46_write_error gives V_SEND6
+ * or V_DROP; xlat64_write_error V_SEND or V_DROP. */
+enum verdict xlat46_write_error(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                const struct xlat46_quote *q, struct xlat46 *x,
+                                struct xlat46 *inner, const struct xlat_icmp *to);
+enum verdict xlat64_write_error(struct gw *gw, struct xlat_core *c, struct pkt *p,
+                                const struct xlat64_quote *q, struct xlat64 *x,
+                                struct xlat64 *inner, const struct xlat_icmp *to);
 
 /* Looks at the packet that an ICMPv6 error quotes, before the error is routed: whether it
  * can be translated, and whether the error is for the IPv6 side (x->hairpin; RFC 7757

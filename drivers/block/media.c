@@ -100,17 +100,18 @@ static void learn(bool surely)
 
 /* --- begin and end --------------------------------------------------------------------------- */
 
-static bool refuse(const char *why)
+static void ends_badly(const char *why)
 {
 	m.state = MEDIA_SAVE_FAILED;
 	fmt(m.message, sizeof m.message, "%s", why);
-	return false;
+	log_line("%s is not saved: %s", m.file, why);
 }
 
-static void ends_badly(const char *why)
+static bool refuse(const char *file, const char *why)
 {
-	refuse(why);
-	log_line("%s is not saved: %s", m.file, why);
+	m.file = file;
+	ends_badly(why);
+	return false;
 }
 
 static void without_file(void)
@@ -126,15 +127,16 @@ bool media_save(const char *file, const char *text, size_t len)
 	if (m.state == MEDIA_SAVE_BUSY)
 		return false;
 	if (!m.usable)
-		return refuse("there was not enough memory at the start");
+		return refuse(file, "there was not enough memory at the start");
 	if (!m.stick[0])
-		return refuse("the boot loader did not say what was booted from (stick=...)");
+		return refuse(file, "the boot loader did not say what was booted from (stick=...)");
 	if (!m.has_serial)
-		return refuse("the gateway was not booted from a stick with FAT");
+		return refuse(file, "the gateway was not booted from a stick with FAT");
 	if (!m.n_known)
-		return refuse("no " CONF " was loaded by which the stick could be recognised");
+		return refuse(file,
+		              "no " CONF " was loaded by which the stick could be recognised");
 	if (len > MEDIA_TEXT)
-		return refuse("the text is too long");
+		return refuse(file, "the text is too long");
 	m.file = file;
 	m.text = text;
 	m.len = (uint32_t)len;

@@ -5,6 +5,7 @@
  * one error. Errors beyond CONFIG_ERRORS are only counted. */
 #include "kernel/config/config.h"
 
+#include "kernel/config/config_pause.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 
@@ -331,21 +332,23 @@ static int bad_byte(struct slice line, size_t before_comment)
 	return -1;
 }
 
-static void read_line(struct config *c, const char *where, struct slice line)
+static void read_line(struct config *c, const char *name, uint32_t number, struct slice line)
 {
+	char where[CONFIG_WHERE];
 	if (line.len > 0 && line.at[line.len - 1] == '\r')
 		line.len--;
 	struct slice rest = line;
 	cut_comment(&rest);
 	int bad = bad_byte(line, rest.len);
+	trim(&rest);
+	struct slice key = config_word(&rest);
+	if (bad < 0 && key.len == 0)
+		return;
+	fmt(where, sizeof where, "%.*s:%u", (int)sizeof where - 12, name, number);
 	if (bad >= 0) {
 		config_fail(c, where, "byte 0x%02x is not text", (unsigned)bad);
 		return;
 	}
-	trim(&rest);
-	struct slice key = config_word(&rest);
-	if (key.len == 0)
-		return;
 	while (rest.len > 0 && (*rest.at == ' ' || *rest.at == '\t')) {
 		rest.at++;
 		rest.len--;
@@ -365,14 +368,13 @@ bool config_text(struct config *c, const char *name, const char *text, size_t le
 		rest.len -= 3;
 	}
 	for (uint32_t number = 1; rest.len > 0; number++) {
-		char where[sizeof c->error[0].where];
 		const char *lf = memchr(rest.at, '\n', rest.len);
 		struct slice line = {rest.at, lf ? (size_t)(lf - rest.at) : rest.len};
 		size_t used = line.len + (lf != NULL);
-		fmt(where, sizeof where, "%.*s:%u", (int)sizeof where - 12, name, number);
-		read_line(c, where, line);
+		read_line(c, name, number, line);
 		rest.at += used;
 		rest.len -= used;
+		config_pause_read(used);
 	}
 	return c->n_errors == before;
 }

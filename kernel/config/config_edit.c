@@ -1,6 +1,8 @@
 /* See config_edit.h. What a line, a comment and a value are is said by config.c. */
 #include "kernel/config/config_edit.h"
 
+#include "kernel/config/config_pause.h"
+
 static const char bom[] = "\xef\xbb\xbf";
 enum { BOM = sizeof bom - 1 };
 
@@ -55,6 +57,7 @@ static bool read_line(struct slice text, struct line *l)
 		l->end--;
 	l->comment = find_comment(text, l->start, l->end);
 	split((struct slice){text.at + l->start, l->comment - l->start}, &l->key, &l->value);
+	config_pause_read(l->next - l->start);
 	return true;
 }
 

@@ -3,6 +3,8 @@
 #include "kernel/console/keymap.h"
 
 const char *const keymap_names[KEYMAP_LAYOUTS] = {"us", "uk", "de", "fr"};
+const char *const keymap_titles[KEYMAP_LAYOUTS] = {
+        "English, United States", "English, United Kingdom", "German (QWERTZ)", "French (AZERTY)"};
 
 /* Characters of the usages 0x04 to 0x38; 0: no character. */
 static const char plain[] = "abcdefghijklmnopqrstuvwxyz"

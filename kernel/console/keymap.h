@@ -10,6 +10,8 @@
 enum keymap_layout { KEYMAP_US, KEYMAP_UK, KEYMAP_DE, KEYMAP_FR, KEYMAP_LAYOUTS };
 /* The names of the layouts. */
 extern const char *const keymap_names[KEYMAP_LAYOUTS];
+/* What people call them. */
+extern const char *const keymap_titles[KEYMAP_LAYOUTS];
 
 /* The keys that are held, as bits: byte 0 of a keyboard's report (HID 1.11 section 8.3). */
 enum {

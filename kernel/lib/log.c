@@ -28,9 +28,11 @@ void log_sink(void (*to)(const char *line, size_t len))
 	sink = to;
 }
 
-void log_mute(bool on)
+bool log_mute(bool on)
 {
+	bool was = muted;
 	muted = on;
+	return was;
 }
 
 void log_time(uint64_t now_us)

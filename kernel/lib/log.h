@@ -33,8 +33,8 @@ bool log_limited(uint64_t *mark, uint32_t every_ms, const char *fmt, ...) PRINTF
 bool log_next(uint64_t *cursor, char *buf, size_t size);
 
 /* While muted, lines are neither kept nor given to the sink: for a text that is read only to check
- * it. */
-void log_mute(bool on);
+ * it. Gives what it was before. */
+bool log_mute(bool on);
 
 /* Gives the cursor of the line that is `n` lines in front of `cursor`, or of the oldest line when
  * there are not so many. A cursor behind the last line counts as its end, so UINT64_MAX gives the

@@ -4,7 +4,7 @@
 #include "kernel/console/keys.h"
 #include "kernel/lib/fmt.h"
 
-enum { ESC = 27, ANSWERS = 4 };
+enum { ESC = 27 };
 
 static const char *app_of(const struct editor *e)
 {
@@ -273,30 +273,57 @@ static enum editor_act input_key(struct editor *e, int key)
 
 /* --- leaving ---------------------------------------------------------------------------------- */
 
+const struct editor_answer *editor_answer(const struct editor *e, uint32_t i)
+{
+	static const struct editor_answer runs[] = {
+	        {'u', EDITOR_USE,
+	         "use   what can change at once does, for 60 s; `keep` makes it last"},
+	        {'s', EDITOR_SAVE, "save  they count from the next start on"},
+	        {'b', EDITOR_BOTH, "both  use and save"},
+	        {'d', EDITOR_DROP, "drop  they are forgotten"},
+	};
+	static const struct editor_answer menu[] = {
+	        {'u', EDITOR_USE, "use   they count now, until the next start"},
+	        {'s', EDITOR_BOTH,
+	         "save  they count now, and are saved when what you start has started"},
+	        {'d', EDITOR_DROP, "drop  they are forgotten"},
+	};
+	if (i >= (e->runs ? ARRAY_SIZE(runs) : ARRAY_SIZE(menu)))
+		return NULL;
+	return e->runs ? &runs[i] : &menu[i];
+}
+
+static uint32_t n_answers(const struct editor *e)
+{
+	uint32_t n = 0;
+	while (editor_answer(e, n))
+		n++;
+	return n;
+}
+
 static enum editor_act answer(struct editor *e, uint32_t i)
 {
-	static const enum editor_act act[ANSWERS] = {EDITOR_USE, EDITOR_SAVE, EDITOR_BOTH,
-	                                             EDITOR_DROP};
+	enum editor_act act = editor_answer(e, i)->act;
 	e->chosen = i;
-	if (act[i] == EDITOR_DROP)
+	if (act == EDITOR_DROP)
 		draft_drop(e->d);
 	else if (e->d->c->n_errors)
 		return EDITOR_STAY; /* the message says what is wrong */
-	return act[i];
+	return act;
 }
 
 static enum editor_act leave_key(struct editor *e, int key)
 {
-	static const char letter[ANSWERS + 1] = "usbd";
-	for (uint32_t i = 0; i < ANSWERS; i++)
-		if (key == letter[i])
+	uint32_t n = n_answers(e);
+	for (uint32_t i = 0; i < n; i++)
+		if (key == editor_answer(e, i)->letter)
 			return answer(e, i);
-	if (key >= '1' && key < '1' + ANSWERS)
+	if (key >= '1' && key <= '9' && (uint32_t)(key - '1') < n)
 		e->chosen = (uint32_t)(key - '1');
 	else if (key == KEY_UP)
 		e->chosen -= e->chosen > 0;
 	else if (key == KEY_DOWN)
-		e->chosen = min_u32(e->chosen + 1, ANSWERS - 1);
+		e->chosen = min_u32(e->chosen + 1, n - 1);
 	else if (key == '\r' || key == '\n')
 		return answer(e, e->chosen);
 	if (key == '<' || key == ESC) {

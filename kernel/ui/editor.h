@@ -14,8 +14,8 @@
 enum editor_act {
 	EDITOR_STAY,
 	EDITOR_USE,  /* the draft is to be used */
-	EDITOR_SAVE, /* it is to be saved */
-	EDITOR_BOTH,
+	EDITOR_SAVE, /* it is to be saved; only while a gateway runs */
+	EDITOR_BOTH, /* it is to be used and saved */
 	EDITOR_DROP, /* the person has left without changes, or dropped them: nothing is to be done
 	              */
 };
@@ -60,6 +60,15 @@ void editor_draw(const struct editor *e, struct grid *g);
 
 /* The chosen key, NULL when an error is chosen. For editor_draw. */
 const struct config_entry *editor_entry(const struct editor *e, uint32_t row);
+
+/* What can become of the changes. In the menu only what has started is saved, so there is no way to
+ * save what is not used. NULL behind the last answer. */
+struct editor_answer {
+	char letter;
+	enum editor_act act;
+	const char *text;
+};
+const struct editor_answer *editor_answer(const struct editor *e, uint32_t i);
 
 #define EDITOR_LIST_ROWS 12u /* rows of the list on the screen */
 

@@ -149,27 +149,21 @@ static void draw_changes(const struct editor *e, struct grid *g)
 
 static void draw_leave(const struct editor *e, struct grid *g)
 {
-	const char *answer[] = {
-	        e->runs ? "use   what can change at once does, for 60 s; `keep` makes it last"
-	                : "use   the changes count now, until the next start",
-	        "save  they count from the next start on",
-	        "both  use and save",
-	        "drop  they are forgotten",
-	};
+	const struct editor_answer *answer;
 	title(e, g, "What becomes of these changes?");
 	draw_changes(e, g);
 	grid_fill(g, LINE, 0, GRID_COLUMNS, GRID_NORMAL, GRID_HORIZONTAL);
-	for (uint32_t i = 0; i < ARRAY_SIZE(answer); i++) {
+	for (uint32_t i = 0; (answer = editor_answer(e, i)); i++) {
 		enum grid_style style = i == e->chosen ? GRID_REVERSE : GRID_NORMAL;
 		grid_print(g, ABOUT + 1 + i, 0, style, "%c %u  %s", i == e->chosen ? '>' : ' ',
-		           i + 1, answer[i]);
+		           i + 1, answer->text);
 	}
 	if (e->d->c->n_errors) {
 		grid_put(g, INPUT, 1, GRID_BOLD,
 		         "Nothing can start from this: correct it, or drop it.");
 		grid_print(g, MESSAGE, 1, GRID_BOLD, "%.78s", e->message);
 	}
-	keys(g, "Number and Enter, or u s b d   < back to the keys");
+	keys(g, "Number and Enter, or the first letter   < back to the keys");
 	grid_cursor(g, ABOUT + 1 + e->chosen, 0);
 }
 

@@ -1,7 +1,7 @@
 /* See wizard.h: the steps. */
 #include "kernel/ui/wizard.h"
 
-#include "kernel/console/keys.h"
+#include "kernel/console/keymap.h"
 #include "kernel/lib/fmt.h"
 
 enum { ESC = 27, ANSWERS = 2 };
@@ -81,6 +81,8 @@ static uint32_t place(const struct wizard *w)
 static bool is_asked(const struct wizard *w, uint32_t at)
 {
 	switch (at) {
+	case WIZARD_KEYBOARD:
+		return w->local && !is_fixed(w, "keyboard");
 	case WIZARD_APP:
 		return !is_fixed(w, "app");
 	case WIZARD_LAN:
@@ -97,7 +99,7 @@ static bool is_asked(const struct wizard *w, uint32_t at)
 /* Which of the five questions a place belongs to. */
 static uint32_t question(uint32_t at)
 {
-	return at == WIZARD_APP   ? 1
+	return at <= WIZARD_APP   ? at
 	       : at <= WIZARD_WAN ? 2
 	       : at == AT_KEYS    ? 3
 	       : at < AT_END      ? 4
@@ -127,16 +129,30 @@ static void begin_key(struct wizard *w)
 	field_set(&w->input, v);
 }
 
+/* The layout in force by the draft. */
+static uint32_t layout(const struct wizard *w)
+{
+	char name[8] = "";
+	const struct config_entry *e = config_entry(w->d->c, "keyboard");
+	uint32_t i = 0;
+	if (e)
+		config_value(w->d->c, e, 0, name, sizeof name);
+	while (i < KEYMAP_LAYOUTS && strcmp(keymap_names[i], name) != 0)
+		i++;
+	return i < KEYMAP_LAYOUTS ? i : KEYMAP_US;
+}
+
 /* Goes to a place, from either side. */
 static void begin(struct wizard *w, uint32_t at)
 {
 	w->step = at >= AT_END ? WIZARD_END : at >= AT_KEYS ? WIZARD_KEYS : (enum wizard_step)at;
 	w->key = w->step == WIZARD_KEYS ? at - AT_KEYS : 0;
 	w->came_up = w->n_cards;
-	w->chosen = w->step == WIZARD_APP   ? w->app
-	            : w->step == WIZARD_LAN ? w->lan
-	            : w->step == WIZARD_WAN ? w->wan
-	                                    : 0;
+	w->chosen = w->step == WIZARD_KEYBOARD ? layout(w)
+	            : w->step == WIZARD_APP    ? w->app
+	            : w->step == WIZARD_LAN    ? w->lan
+	            : w->step == WIZARD_WAN    ? w->wan
+	                                       : 0;
 	if (w->step == WIZARD_KEYS)
 		begin_key(w);
 }
@@ -172,6 +188,13 @@ static bool set_card(struct wizard *w, const char *key, uint32_t card)
 	char name[8];
 	fmt(name, sizeof name, "nic%u", card);
 	return set(w, key, name);
+}
+
+static void take_keyboard(struct wizard *w)
+{
+	/* The default needs no line. */
+	if (set(w, "keyboard", w->chosen == KEYMAP_US ? "" : keymap_names[w->chosen]))
+		begin_from(w, WIZARD_APP);
 }
 
 static void take_app(struct wizard *w)
@@ -215,6 +238,9 @@ static void take_key(struct wizard *w)
 static enum wizard_act enter(struct wizard *w)
 {
 	switch (w->step) {
+	case WIZARD_KEYBOARD:
+		take_keyboard(w);
+		break;
 	case WIZARD_APP:
 		take_app(w);
 		break;
@@ -240,7 +266,7 @@ static enum wizard_act enter(struct wizard *w)
 /* --- keys and links ------------------------------------------------------------------------- */
 
 void wizard_init(struct wizard *w, struct draft *d, const struct menu_item *item, uint32_t n_items,
-                 uint32_t app, const struct menu_card *card, uint32_t n_cards)
+                 uint32_t app, const struct menu_card *card, uint32_t n_cards, bool local)
 {
 	memset(w, 0, sizeof *w);
 	w->d = d;
@@ -250,14 +276,24 @@ void wizard_init(struct wizard *w, struct draft *d, const struct menu_item *item
 	w->card = card;
 	w->n_cards = min_u32(n_cards, MENU_VIEW_CARDS);
 	w->wan = 1;
+	w->local = local;
 	for (uint32_t i = 0; i < w->n_cards; i++)
 		w->up[i] = card[i].up;
-	begin_from(w, WIZARD_APP);
+	begin_from(w, WIZARD_KEYBOARD);
 }
 
 static uint32_t n_choices(const struct wizard *w)
 {
-	return w->step == WIZARD_APP ? w->n_items : w->step == WIZARD_END ? ANSWERS : w->n_cards;
+	switch (w->step) {
+	case WIZARD_KEYBOARD:
+		return KEYMAP_LAYOUTS;
+	case WIZARD_APP:
+		return w->n_items;
+	case WIZARD_END:
+		return ANSWERS;
+	default:
+		return w->n_cards;
+	}
 }
 
 static void choose(struct wizard *w, int key)

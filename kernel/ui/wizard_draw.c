@@ -1,6 +1,7 @@
 /* See wizard.h: the screen. */
 #include "kernel/ui/wizard.h"
 
+#include "kernel/console/keymap.h"
 #include "kernel/lib/fmt.h"
 
 enum { TEXT = 2, LIST = 6, INPUT = 8, HELP = 10, MESSAGE = 21, KEYS = 23, WIDTH = 78 };
@@ -16,6 +17,16 @@ static void row(const struct wizard *w, struct grid *g, uint32_t i, const char *
 static void text(struct grid *g, const char *what)
 {
 	grid_wrap(g, TEXT, 0, LIST - TEXT, WIDTH, GRID_NORMAL, what);
+}
+
+static void draw_layouts(const struct wizard *w, struct grid *g)
+{
+	char line[80];
+	text(g, "Which keyboard is this? The answer counts at once.");
+	for (uint32_t i = 0; i < KEYMAP_LAYOUTS; i++) {
+		fmt(line, sizeof line, "%-4s%s", keymap_names[i], keymap_titles[i]);
+		row(w, g, i, line);
+	}
 }
 
 static void draw_apps(const struct wizard *w, struct grid *g)
@@ -73,10 +84,15 @@ void wizard_draw(const struct wizard *w, struct grid *g)
 {
 	grid_clear(g);
 	uint32_t part, parts, number = wizard_number(w, &part, &parts);
-	uint32_t at = grid_print(g, 0, 0, GRID_BOLD, "First set-up: question %u of 5", number);
+	uint32_t at =
+	        number ? grid_print(g, 0, 0, GRID_BOLD, "First set-up: question %u of 5", number)
+	               : grid_put(g, 0, 0, GRID_BOLD, "First set-up: the keyboard");
 	if (parts > 1)
 		grid_print(g, 0, at, GRID_BOLD, ", part %u of %u", part, parts);
 	switch (w->step) {
+	case WIZARD_KEYBOARD:
+		draw_layouts(w, g);
+		break;
 	case WIZARD_APP:
 		draw_apps(w, g);
 		break;

@@ -143,12 +143,14 @@ size_t gw_show_addresses(const struct interface *iface, char *buf, size_t size)
 	};
 	char text[FMT_IP6];
 	size_t n = 0;
+	buf[0] = '\0';
 	for (uint32_t i = 0; i < iface->n_addr; i++)
-		n += fmt(buf + n, size - n, " %s/%u", fmt_ip4(text, iface->addr[i].addr),
-		         iface->addr[i].len);
+		n += fmt(buf + n, size - n, "%s%s/%u", n ? " " : "",
+		         fmt_ip4(text, iface->addr[i].addr), iface->addr[i].len);
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
-		n += fmt(buf + n, size - n, " %s/%u%s", fmt_ip6(text, &iface->addr6[i].addr),
-		         iface->addr6[i].len, state[iface->addr6[i].state]);
+		n += fmt(buf + n, size - n, "%s%s/%u%s", n ? " " : "",
+		         fmt_ip6(text, &iface->addr6[i].addr), iface->addr6[i].len,
+		         state[iface->addr6[i].state]);
 	return n;
 }
 

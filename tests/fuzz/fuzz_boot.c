@@ -4,8 +4,8 @@
  * frame buffer that is accepted can be drawn on. */
 #include "kernel/board/multiboot2.h"
 #include "kernel/console/frame.h"
+#include "tests/fuzz/must.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -13,14 +13,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define LOW  0x100000u
 #define HIGH 0xf8000000u
 #define ROOM 0x110000u
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 static void check_map(const struct multiboot_info *info)
 {

@@ -6,23 +6,15 @@
  * is refused with a reason, in much memory or little. */
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
+#include "tests/fuzz/must.h"
 #include "tests/host/rig.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const apps[] = {"nat", "wire", "6to4", "ivi", "dns64"};
 static struct config first, second;
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 static size_t print(const struct config *c, char *out, size_t size)
 {

@@ -3,19 +3,11 @@
  * contents. A malformed message must only be refused. The first byte chooses how much room there is
  * and how far records move. */
 #include "apps/dns64/message/dns_message.h"
+#include "tests/fuzz/must.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 enum { MOST = 400 }; /* maximum number of compared records */
 

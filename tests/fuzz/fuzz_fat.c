@@ -5,6 +5,7 @@
  * bounded number of steps, no sector outside the volume is written, and a text that counts as saved
  * is read back. On a volume without damage the file has the old or the new text. */
 #include "drivers/block/fat.h"
+#include "tests/fuzz/must.h"
 #include "tests/host/kernel/seam/io.h"
 #include "tests/models/block_model.h"
 
@@ -16,14 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define SECTOR16 4400u
 #define SECTOR32 67000u
 #define PARTS    6u
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 static const char old_text[1300] = "old", new_text[700] = "new";
 

@@ -6,19 +6,9 @@
 #include "kernel/console/scancode.h"
 
 #include "kernel/seam/io.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/fuzz/must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 enum { KEYBOARDS = 2, MOST_PRESSES = 32 };
 

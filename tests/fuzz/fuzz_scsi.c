@@ -10,20 +10,10 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
+#include "tests/fuzz/must.h"
 #include "tests/models/stick_model.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define MUST(x)                                           \
-	do {                                              \
-		if (!(x)) {                               \
-			fprintf(stderr, "not: %s\n", #x); \
-			abort();                          \
-		}                                         \
-	} while (0)
 
 const struct usb_driver *const usb_drivers[] = {&usb_fake_first, &usb_fake_second};
 const uint32_t n_usb_drivers = 2;

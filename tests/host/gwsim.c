@@ -278,7 +278,7 @@ static bool list_interfaces(struct gw *gw, uint32_t *cursor, char *buf, size_t s
 	if (*cursor >= gw->n_iface)
 		return false;
 	const struct interface *iface = &gw->iface[(*cursor)++];
-	size_t n = (size_t)snprintf(buf, size, "%s", iface->name);
+	size_t n = (size_t)snprintf(buf, size, "%s ", iface->name);
 	gw_show_addresses(iface, buf + n, size - n);
 	return true;
 }

@@ -15,7 +15,7 @@ from labkit.machine import Machine
 from labkit.vt100 import wait_lines, watch
 from labkit.wait import until
 
-_QCODES = {"\r": "ret", " ": "spc", ".": "dot", "/": "slash", "-": "minus", "<": "esc"}
+_QCODES = {"\r": "ret", " ": "spc", ".": "dot", "/": "slash", "-": "minus", "<": "esc", "\x1b": "esc"}
 _CTRL_U = "\x15"
 _SERIAL = "4242-BEEF"
 _MARK = "# Saved by Baregate.\n"
@@ -61,6 +61,9 @@ def _answer(machine: Machine, write: Callable[[Machine, str], None]) -> None:
     machine.wait_screen("Baregate: what shall this gateway do?")
     machine.wait_screen("link up")
     write(machine, "W" if write is _send else "w")
+    if write is _type:  # a terminal on COM1 has a layout of its own
+        machine.wait_screen("First set-up: the keyboard")
+        write(machine, "\r")
     machine.wait_screen("question 1 of 5")
     write(machine, "1\r")
     machine.wait_screen("question 2 of 5")
@@ -70,6 +73,32 @@ def _answer(machine: Machine, write: Callable[[Machine, str], None]) -> None:
         machine.wait_screen(f"{key} =")
         write(machine, f"{_CTRL_U}{value}\r")
     machine.wait_screen("question 5 of 5")
+
+
+_FUNCTIONS = ("nat", "6to4", "ivi", "dns64", "wire")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["number", "arrows"])
+@pytest.mark.parametrize("app", _FUNCTIONS)
+@pytest.mark.parametrize("way", _WAYS)
+def test_each_function(make_lab: Callable[..., Lab], way: str, app: str, by: str) -> None:
+    """Each function can be chosen by serial line and by PS/2 keyboard, by its number and by arrows."""
+    lab = make_lab()
+    machine = lab.start(net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
+                        "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n")
+    machine.wait_screen("what shall")
+    place = _FUNCTIONS.index(app)
+    if by == "number":
+        _WAYS[way](machine, str(place + 1))
+    else:
+        for step in range(place + 1):  # from the last one up would be right too: the cursor wraps
+            machine.wait_screen(f"> {step + 1}  {_FUNCTIONS[step]}")
+            if step < place:
+                _send(machine, "\x1b[B") if way == "com1" else machine.press("down")
+    machine.wait_screen(f"> {place + 1}  {app}")
+    _WAYS[way](machine, "\r")
+    machine.wait_ready(app)
 
 
 @pytest.mark.long
@@ -251,10 +280,67 @@ def test_wizard_saves(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     _answer(machine, _send)
     machine.console.send("2\r")
     machine.wait_ready("nat")
-    machine.console.expect("saved in gateway.conf", 60)
+    machine.console.expect("gateway.conf is saved on ", 60)
+    log = [line.split(" ", 1)[1] for line in machine.console.command("log").splitlines() if "saved" in line]
+    assert [line.split(" is saved on ")[0] for line in log] == ["gateway.last", "gateway.conf"]
     saved = _content(image, "gateway.conf")
     assert saved.startswith(f"{_MARK}{conf}app nat\n") and f"gateway {net.WAN_SERVER}\n" in saved
     lab.boot(saved, f"stick={_SERIAL}", app="nat", extra=_usb(image))
+    lab.wait_ping()
+
+
+@pytest.mark.long
+def test_layout_in_the_wizard(make_lab: Callable[..., Lab]) -> None:
+    """The layout counts for the answers that follow; it is gone when the wizard is left without them."""
+    lab = make_lab()
+    machine = lab.start("")
+    machine.wait_screen("what shall")
+    _type(machine, "w")
+    machine.wait_screen("First set-up: the keyboard")
+    _type(machine, "3\r1\r\r")
+    machine.wait_screen("lan.address =")
+    _type(machine, f"{_CTRL_U}yz")
+    machine.wait_screen("lan.address = zy")
+    for title in ("question 2 of 5", "question 1 of 5", "the keyboard", "what shall"):
+        _type(machine, "\x1b")
+        machine.wait_screen(title)
+    _type(machine, "c")
+    _type(machine, f"{_number(machine, 'hostname')}\r{_CTRL_U}yz")
+    machine.wait_screen(" yz")
+
+
+@pytest.mark.long
+def test_the_menu_saves_what_has_started(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    """`s` and the editor's "save" write nothing before the start, and nothing when it fails."""
+    lab = make_lab()
+    image = _stick(tmp_path, net.NETWORK)
+    machine = lab.start(net.NETWORK, f"stick={_SERIAL}", extra=_usb(image))
+    machine.wait_screen("what shall")
+
+    def save(key: str, value: str) -> None:
+        machine.console.send("c")
+        machine.wait_screen("Configuration")
+        machine.console.send(f"{_number(machine, key)}\r{_CTRL_U}{value}\r")
+        machine.wait_screen(f"* {key}")
+        machine.console.send("<")
+        machine.wait_screen("saved when what you start has started")
+        machine.console.send("s")
+        machine.wait_screen("saved as soon as what you start here has started")
+
+    save("gateway", "198.51.100.1")
+    machine.console.send("1\r")
+    machine.wait_screen("not saved, since it could not start")
+    save("gateway", net.WAN_SERVER)
+    machine.console.send("r")
+    machine.wait_screen("not saved: nothing has started; r again leaves without it")
+    machine.console.send("s")
+    machine.wait_screen("saved as soon as")
+    assert (_content(image, "gateway.conf"), _content(image, "gateway.last")) == (net.NETWORK, "")
+    machine.console.send("1\r")
+    machine.wait_ready("nat")
+    machine.console.expect("gateway.conf is saved on", 60)
+    assert _content(image, "gateway.conf") == _MARK + net.NETWORK
+    assert _content(image, "gateway.last") == net.NETWORK
     lab.wait_ping()
 
 

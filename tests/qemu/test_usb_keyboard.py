@@ -6,6 +6,7 @@ keyboard."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -24,6 +25,10 @@ CONTROLLERS = {
     "nec": ["nec-usb-xhci,id=h"],
     "xhci-high": ["qemu-xhci,id=h,p3=0"],
 }
+FUNCTIONS = ("nat", "6to4", "ivi", "dns64", "wire")
+# With these lines each function starts.
+CONFIG = (net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
+          "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n")
 SCREEN = ["-vga", "none", "-device", "VGA,id=v"]
 KEYBOARD = "usb-kbd,id=k,bus=h.0,display=v"
 
@@ -83,31 +88,47 @@ def test_menu_and_console(make_lab: Callable[..., Lab], controller: str) -> None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("app", ["nat", "6to4", "ivi", "dns64", "wire"])
+@pytest.mark.parametrize("app", FUNCTIONS)
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_each_function(make_lab: Callable[..., Lab], controller: str, app: str) -> None:
     """Each function can be chosen by a keyboard behind each controller."""
     lab = make_lab()
-    config = net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
-    config += "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n"
-    machine = start(lab, controller, KEYBOARD, config=config)
+    machine = start(lab, controller, KEYBOARD, config=CONFIG)
     choose(machine, app)
 
 
+def with_functions(*ways: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Gives each way a function: so many boots are enough for each function to be chosen."""
+    return [(*way, app) for way, app in zip(ways, itertools.cycle(FUNCTIONS))]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("depth", [1, 3])
-@pytest.mark.parametrize("controller", ["uhci", "ohci", "xhci", "nec"])
-def test_behind_hubs(make_lab: Callable[..., Lab], controller: str, depth: int) -> None:
-    """A keyboard behind one and three hubs. QEMU's hubs are full-speed ones, which EHCI leaves to companions."""
+@pytest.mark.parametrize("controller, depth, app", with_functions(
+    *itertools.product(("uhci", "ohci", "xhci", "nec"), ("1", "3"))))
+def test_behind_hubs(make_lab: Callable[..., Lab], controller: str, depth: str, app: str) -> None:
+    """A keyboard behind one and three hubs chooses a function. QEMU's hubs are full-speed ones, which EHCI leaves to
+    companions."""
     lab = make_lab()
     port = "1"
     hubs = []
-    for _ in range(depth):
+    for _ in range(int(depth)):
         hubs.append(f"usb-hub,bus=h.0,port={port}")
         port += ".1"
-    machine = start(lab, controller, *hubs, f"{KEYBOARD},port={port}")
-    choose(machine, "nat")
-    types(machine)
+    machine = start(lab, controller, *hubs, f"{KEYBOARD},port={port}", config=CONFIG)
+    choose(machine, app)
+    if app == "nat":
+        types(machine)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("controller, app", with_functions(*itertools.product(CONTROLLERS)))
+def test_each_function_by_a_late_keyboard(make_lab: Callable[..., Lab], controller: str, app: str) -> None:
+    """A keyboard that is plugged in while the menu stands chooses each function, behind each controller one."""
+    lab = make_lab()
+    machine = start(lab, controller, config=CONFIG)
+    number_of(machine, app)
+    machine.qmp("device_add", driver="usb-kbd", id="k", bus="h.0", display="v")
+    choose(machine, app)
 
 
 @pytest.mark.long

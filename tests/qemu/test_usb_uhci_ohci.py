@@ -13,46 +13,17 @@ from pathlib import Path
 import pytest
 from labkit import lab as net
 from labkit.lab import Lab
-from labkit.machine import Machine
+from labkit.usb import FOUND_S, check_sound, empty_stick, sticks_and_keyboards, wait_devices
 from labkit.wait import until
 
 APP = net.NETWORK + "app nat\n"
 MODELS = ("piix3-usb-uhci", "piix4-usb-uhci", "ich9-usb-uhci1", "pci-ohci")
-FOUND_S = 30
-
-
-def boot(lab: Lab, directory: Path, *controllers: str) -> Machine:
-    """A machine with these controllers, each with a keyboard and a stick."""
-    extra = []
-    for index, model in enumerate(controllers):
-        stick = directory / f"stick{index}.img"
-        with stick.open("wb") as file:
-            file.truncate(8 << 20)
-        extra += ["-device", f"{model},id=h{index}", "-device", f"usb-kbd,bus=h{index}.0,port=1,id=k{index}",
-                  "-drive", f"if=none,id=d{index},format=raw,file={stick}",
-                  "-device", f"usb-storage,bus=h{index}.0,port=2,drive=d{index},id=s{index}"]
-    return lab.boot(APP, extra=extra)
-
-
-def wait_devices(machine: Machine, keyboards: int, sticks: int) -> str:
-    """Waits until the command `usb` shows so many; gives what it shows."""
-    def look() -> str | None:
-        text = machine.console.command("usb")
-        counts = text.count("driver=keyboard"), text.count("driver=storage")
-        return text if counts == (keyboards, sticks) else None
-    return until(look, FOUND_S, f"{keyboards} keyboards and {sticks} sticks")
-
-
-def check_sound(machine: Machine) -> None:
-    """No controller or device was switched off."""
-    assert "switched off" not in machine.console.text
-    assert " off" not in machine.console.command("usb")
 
 
 def test_both_kinds_at_once(make_lab: Callable[..., Lab], tmp_path: Path) -> None:
     """A keyboard and a stick behind UHCI, and others behind OHCI, while the gateway forwards."""
     lab = make_lab()
-    machine = boot(lab, tmp_path, "piix3-usb-uhci", "pci-ohci")
+    machine = lab.boot(APP, extra=sticks_and_keyboards(tmp_path, "piix3-usb-uhci", "pci-ohci"))
     shown = wait_devices(machine, 2, 2)
     assert re.search(r"^usb\d uhci .*ports=2$", shown, re.M)
     assert re.search(r"^usb\d ohci .*ports=3$", shown, re.M)
@@ -66,7 +37,7 @@ def test_both_kinds_at_once(make_lab: Callable[..., Lab], tmp_path: Path) -> Non
 def test_three_of_a_kind(make_lab: Callable[..., Lab], tmp_path: Path, model: str) -> None:
     """Three controllers of the same model."""
     lab = make_lab()
-    machine = boot(lab, tmp_path, model, model, model)
+    machine = lab.boot(APP, extra=sticks_and_keyboards(tmp_path, model, model, model))
     shown = wait_devices(machine, 3, 3)
     assert len(re.findall(r"^usb\d [uo]hci ", shown, re.M)) == 3
     check_sound(machine)
@@ -78,7 +49,7 @@ def test_three_of_a_kind(make_lab: Callable[..., Lab], tmp_path: Path, model: st
 def test_come_and_go(make_lab: Callable[..., Lab], tmp_path: Path, model: str) -> None:
     """Devices are pulled and plugged in again while they are found and while packets pass."""
     lab = make_lab()
-    machine = boot(lab, tmp_path, model)
+    machine = lab.boot(APP, extra=sticks_and_keyboards(tmp_path, model))
     wait_devices(machine, 1, 1)
     for turn in range(3):
         for name in ("k0", "s0"):
@@ -91,9 +62,7 @@ def test_come_and_go(make_lab: Callable[..., Lab], tmp_path: Path, model: str) -
             machine.qmp("device_del", id="k0")
             machine.wait_event("DEVICE_DELETED")
             machine.qmp("device_add", driver="usb-kbd", id="k0", bus="h0.0", port="1")
-        stick = tmp_path / f"again{turn}.img"
-        with stick.open("wb") as file:
-            file.truncate(9 << 20)
+        stick = empty_stick(tmp_path / f"again{turn}.img", 9)
         machine.qmp("blockdev-add", driver="file", filename=str(stick), **{"node-name": f"a{turn}"})
         machine.qmp("device_add", driver="usb-storage", id="s0", bus="h0.0", port="2", drive=f"a{turn}")
         wait_devices(machine, 1, 1)
@@ -104,9 +73,7 @@ def test_come_and_go(make_lab: Callable[..., Lab], tmp_path: Path, model: str) -
 @pytest.mark.parametrize("model", MODELS)
 def test_hubs(make_lab: Callable[..., Lab], tmp_path: Path, model: str) -> None:
     """Sticks and keyboards behind a hub and behind a hub behind it; the hub is pulled with all that is on it."""
-    stick = tmp_path / "stick.img"
-    with stick.open("wb") as file:
-        file.truncate(8 << 20)
+    stick = empty_stick(tmp_path / "stick.img")
     lab = make_lab()
     words = [f"{model},id=h", "usb-hub,bus=h.0,port=1,id=hub", "usb-kbd,bus=h.0,port=1.1",
              "usb-hub,bus=h.0,port=1.2", "usb-kbd,bus=h.0,port=1.2.1",

@@ -16,41 +16,13 @@ from labkit import lab as net
 from labkit import usbredir
 from labkit.lab import Lab
 from labkit.machine import Machine
+from labkit.usb import FOUND_S, check_sound, sticks_and_keyboards, wait_devices
 from labkit.wait import until
 
 APP = net.NETWORK + "app nat\n"
 MODELS = ("qemu-xhci", "nec-usb-xhci", "qemu-xhci,p3=0", "qemu-xhci,p2=15,p3=15")
-FOUND_S = 30
 USAGES = {letter: 4 + index for index, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
 ENTER = 40
-
-
-def sticks_and_keyboards(directory: Path, *models: str) -> list[str]:
-    """QEMU's arguments for these controllers, each with a keyboard and a stick."""
-    out = []
-    for index, model in enumerate(models):
-        stick = directory / f"stick{index}.img"
-        with stick.open("wb") as file:
-            file.truncate(8 << 20)
-        out += ["-device", f"{model},id=h{index}", "-device", f"usb-kbd,bus=h{index}.0,port=1,id=k{index}",
-                "-drive", f"if=none,id=d{index},format=raw,file={stick}",
-                "-device", f"usb-storage,bus=h{index}.0,port=2,drive=d{index},id=s{index}"]
-    return out
-
-
-def wait_devices(machine: Machine, keyboards: int, sticks: int) -> str:
-    """Waits until the command `usb` shows so many; gives what it shows."""
-    def look() -> str | None:
-        text = machine.console.command("usb")
-        counts = text.count("driver=keyboard"), text.count("driver=storage")
-        return text if counts == (keyboards, sticks) else None
-    return until(look, FOUND_S, f"{keyboards} keyboards and {sticks} sticks")
-
-
-def check_sound(machine: Machine) -> None:
-    """No controller or device was switched off."""
-    assert "switched off" not in machine.console.text
-    assert " off" not in machine.console.command("usb")
 
 
 def boot_redirected(lab: Lab, ports: int) -> tuple[Machine, list[str]]:

@@ -127,6 +127,10 @@ class Guest:
     def counter(self) -> Path:
         return self.folder / f"{self.row.name}-count"
 
+    def another(self) -> Guest:
+        """A guest like this one that was not started."""
+        return Guest(self.row, self.setup, self.folder, self.taps)
+
     # ---- the command ----
 
     def _network(self) -> list[str]:

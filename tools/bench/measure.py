@@ -266,6 +266,7 @@ HIT: dict[str, float] = {"answers": 1, "flows": 1000}
 # Each query causes two answers of upstream, for which the other card's ring must have room.
 NARROW: dict[str, float] = {"window": 96}
 OVERLOAD = 10  # times the highest rate
+DNS_PEAKS = ("qps_dnscold", "vhost_dnscold")  # the measures, in answers/s, that give the highest rate
 
 
 def count_dns_phases() -> list[Phase]:
@@ -354,6 +355,20 @@ class Session:
     def _note(self, measure: Measure, run: int, value: float, void: str = "") -> None:
         self.samples.append(Sample(self.nic, self.guest.row.name, measure, run, value, void))
 
+    def measure_starts(self, runs: int) -> None:
+        """Starts and ends the guest, all runs but the last one, which start() notes."""
+        for run in range(1, runs):
+            once = self.guest.another()
+            try:
+                once.start()
+                self._note_start(once, run)
+            finally:
+                once.stop()
+
+    def _note_start(self, started: guest.Guest, run: int) -> None:
+        self._note(READY, run, started.ready_ms)
+        self._note(READY_WALL, run, started.wall_ms)
+
     def start(self) -> None:
         self.guest.start()
         assert self.guest.process is not None
@@ -362,8 +377,7 @@ class Session:
             if not self.load.tell(f"meter {self.guest.counter}")["meter"]:
                 raise loadgen.LoadError(f"{self.guest.row.name}: no instruction counter")
         elif self.guest.setup.backend == "dgram":
-            self._note(READY, 0, self.guest.ready_ms)
-            self._note(READY_WALL, 0, self.guest.wall_ms)
+            self._note_start(self.guest, 0)
 
     def settle(self) -> None:
         """Learns the gateway's MAC addresses and sends a few packets through every host."""
@@ -381,15 +395,15 @@ class Session:
         """Sends a few packets through every host before a burst, so that no gateway needs ARP during it."""
         self.load.run(seconds=0.3, rate=1000, answers=1, flows=16 * servers, servers=servers)
 
-    def measure_idle(self, seconds: float) -> None:
+    def measure_idle(self, run: int, seconds: float) -> None:
         result = self.load.tell(f"idle {seconds}", seconds + 10)
         if self.guest.setup.plugin is not None:
             rate = float(result["instructions"]) / float(result["seconds"])
-            self._note(IDLE_INSN, 0, rate)
+            self._note(IDLE_INSN, run, rate)
             if rate > IDLE_INSTRUCTIONS:
                 self.void = f"spins when idle ({rate / 1e6:.1f} M instructions/s)"
         else:
-            self._note(IDLE_VCPU, 0, _vcpu_percent(result))
+            self._note(IDLE_VCPU, run, _vcpu_percent(result))
 
     def measure(self, phase: Phase, run: int, seconds: float) -> None:
         if phase.fill:
@@ -425,24 +439,24 @@ class Session:
 
     def measure_overload(self, runs: int, seconds: float) -> None:
         """DNS: ten times the queries that it can answer; counts its answers then, without errors."""
-        peaks = [s.value for s in self.samples if s.measure.key.endswith("_dnscold") and not s.void]
-        if not peaks:
+        peak = peak_rate(self.samples)
+        if peak is None:
             return
-        peak = statistics.median(v for v in peaks if v == v)
         for run in range(runs):
             result = self.load.run(seconds=seconds * 2, warm=1, rate=peak * OVERLOAD, **COLD)
             void = self.void or (f"{result['bad']} wrong packets" if result["bad"] else "")
             self._note(DNS_OVERLOAD, run, _answer_rate(result) / peak * 100, void)
             self._note(DNS_OFFERED, run, int(result["sent"]) / float(result["seconds"]), void)
             time.sleep(3)  # pending queries are answered, or time out
+            self._measure_memory(run)
 
-    def measure_memory(self) -> None:
+    def _measure_memory(self, run: int) -> None:
         """DNS: the size of all tables, by our log; for Linux the maximum memory of the server's process."""
         linux = self.guest.row.linux
         for line in self.guest.console("memory" if linux else "log"):
             found = re.search(r"memory (\d+) kB" if linux else r"its tables take (\d+) KB", line)
             if found:
-                self._note(DNS_MEMORY, 0, float(found[1]))
+                self._note(DNS_MEMORY, run, float(found[1]))
 
     def drops(self) -> list[str]:
         """Our own counters of dropped packets, those that are not 0."""
@@ -454,6 +468,12 @@ class Session:
     def stop(self) -> None:
         self.load.stop()
         self.guest.stop()
+
+
+def peak_rate(samples: list[Sample]) -> float | None:
+    """The highest rate of answers to new names, in answers a second; None if no valid run measured it."""
+    rates = [s.value for s in samples if s.measure.key in DNS_PEAKS and not s.void and s.value == s.value]
+    return statistics.median(rates) if rates else None
 
 
 def judge(phase: Phase, result: loadgen.Result) -> str:
@@ -496,9 +516,9 @@ class Pass:
                 self._start(row, folder, generator, sessions, failures)
             time.sleep(3)  # QEMU's e1000 receives nothing for a second after a write to RCTL
             alive = [s for s in sessions if self._try(s, s.settle, failures)]
-            for session in alive if self.start else []:
-                session.measure_idle(min(4.0, self.seconds * 2))
             for run in range(self.runs):
+                for session in alive if self.start else []:
+                    session.measure_idle(run, min(4.0, self.seconds * 2))
                 self._round(alive, run, failures)
             for session in alive if self.new_flows else []:
                 print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
@@ -506,7 +526,6 @@ class Pass:
             for session in alive if self.overload else []:
                 print(f"bench: {self.nic} {session.guest.row.name}: overload", file=sys.stderr)
                 self._try(session, functools.partial(session.measure_overload, self.runs, self.seconds), failures)
-                self._try(session, session.measure_memory, failures)
             for session in alive:
                 self.drops += [f"{self.nic}, {session.guest.row.title}: {text}" for text in session.drops()]
         finally:
@@ -526,7 +545,9 @@ class Pass:
         target = guest.Guest(row, self.setup, folder)
         session = Session(target, loadgen.LoadGen(generator, target), self.nic)
         sessions.append(session)
-        if not self._try(session, session.start, failures):
+        again = self.setup.backend == "dgram" and self.setup.plugin is None and not row.linux
+        ready = not again or self._try(session, functools.partial(session.measure_starts, self.runs), failures)
+        if not ready or not self._try(session, session.start, failures):
             sessions.remove(session)
             session.stop()
 

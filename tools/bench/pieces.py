@@ -5,6 +5,7 @@ separately."""
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -20,11 +21,13 @@ class Findings:
     samples: list[Sample] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     drops: list[str] = field(default_factory=list)
+    dates: list[str] = field(default_factory=list)  # the days of the passes, as YYYY-MM-DD
 
     def add(self, other: Findings) -> None:
         self.samples += other.samples
         self.failures |= other.failures
         self.drops += other.drops
+        self.dates += other.dates
 
 
 class Shelf:
@@ -43,8 +46,13 @@ class Shelf:
             | {"key": s.measure.key, "title": s.measure.title, "unit": s.measure.unit}
             for s in found.samples
         ]
-        text = json.dumps(self.made_with | dataclasses.asdict(found) | {"samples": samples})
+        piece = dataclasses.asdict(found) | {"samples": samples}
+        text = json.dumps(self.made_with | piece)
         (self.folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+    @staticmethod
+    def today() -> str:
+        return datetime.date.today().isoformat()
 
     def collect(self) -> tuple[Findings, list[str]]:
         """All results that belong together, and the names of the others."""
@@ -55,7 +63,7 @@ class Shelf:
                 others.append(path.stem)
                 continue
             samples = [_sample(words) for words in piece["samples"]]
-            found.add(Findings(samples, piece["failures"], piece["drops"]))
+            found.add(Findings(samples, piece["failures"], piece["drops"], piece["dates"]))
         return found, others
 
 

@@ -1,96 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Turns samples into Markdown tables, a CSV file and a plot. Only the last table is written by hand: the figures that
-the papers printed, with their sources."""
+"""Turns samples into the page of figures, the figures of the README, and a CSV file. Only the last table of the page is
+written by hand: the figures that the papers printed, with their sources."""
 
 from __future__ import annotations
 
 import csv
 import math
+import os
+import platform
+import re
 import statistics
-import textwrap
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import summary
 from guest import ROWS
-from measure import Sample
-
-TABLES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "Guest instructions for a packet",
-        ("insn_load", "insn_rate", "insn_load2", "insn_rate2", "insn_many2", "insn_new"),
-    ),
-    ("Guest instructions for a tunnel packet", ("insn_encap", "insn_decap", "insn_tunnel2")),
-    (
-        "Guest instructions for a translated packet (Linux plain: a forwarded one)",
-        ("insn_to4", "insn_to6", "insn_xlat2", "insn_pairs", "insn_to4rate", "insn_to6rate"),
-    ),
-    (
-        "Time of the vCPU thread, user + system",
-        ("vcpu_load", "vcpu_to4", "vcpu_to6", "vcpu_rate", "vcpu_load2", "vcpu_rate2"),
-    ),
-    ("Round trip at 1,000 packets/s", ("rtt_median", "rtt_p99", "rtt_vcpu", "idle_vcpu")),
-    ("Packets per second over sockets", ("pps_load", "pps_load2", "pps_to4", "pps_to6")),
-    (
-        "Packets per second over vhost-user",
-        (
-            "vhost_one",
-            "vhost_both",
-            "vhost_echo",
-            "vhost_one10k",
-            "vhost_both10k",
-            "vhost_echo100k",
-            "vhost_new",
-        ),
-    ),
-    (
-        "Tunnel packets per second over vhost-user",
-        ("vhost_encap", "vhost_decap", "vhost_tunnel2", "vhost_duplex"),
-    ),
-    (
-        "Translated packets per second over vhost-user (Linux plain: forwarded ones)",
-        ("vhost_to4", "vhost_to6", "vhost_xlat2", "vhost_xlatduplex", "vhost_pairs"),
-    ),
-    (
-        "Packets per second of vCPU time over vhost-user (where others use the core too)",
-        (
-            "vhostcpu_one",
-            "vhostcpu_both",
-            "vhostcpu_echo",
-            "vhostcpu_one10k",
-            "vhostcpu_both10k",
-            "vhostcpu_echo100k",
-            "vhostcpu_encap",
-            "vhostcpu_decap",
-            "vhostcpu_tunnel2",
-            "vhostcpu_duplex",
-            "vhostcpu_to4",
-            "vhostcpu_to6",
-            "vhostcpu_xlat2",
-            "vhostcpu_xlatduplex",
-            "vhostcpu_pairs",
-        ),
-    ),
-    (
-        "Guest instructions for an answer of a DNS64 server",
-        ("insn_dnscold", "insn_dnshit", "insn_tcphit", "insn_tcpnew"),
-    ),
-    ("Answers of a DNS64 server over sockets", ("qps_dnscold", "qps_dnshit", "qpscpu_dnscold", "qpscpu_dnshit")),
-    (
-        "How long a client of a DNS64 server waits",
-        ("waitmedian_dnscold", "waitp99_dnscold", "waitmedian_dnshit", "waitp99_dnshit"),
-    ),
-    (
-        "Answers of a DNS64 server over vhost-user",
-        ("vhost_dnscold", "vhost_dnshit", "vhostcpu_dnscold", "vhostcpu_dnshit"),
-    ),
-    ("A DNS64 server overloaded", ("over_dns", "offered_dns", "memory_dns")),
-    ("Bulk TCP (iperf3, one connection)", ("bulk_up", "bulk_down")),
-    ("Start and rest", ("ready", "ready_wall", "idle_insn")),
-)
+from tables import TABLES, Table
 
 # Where more is better, our figure is divided by Linux's.
-HIGHER_IS_BETTER = ("pps_", "vhost_", "vhostcpu_", "bulk_")
+HIGHER_IS_BETTER = ("pps_", "vhost_", "vhostcpu_", "bulk_")  # not bulkcpu_
 
 PAPERS = """## The papers' own figures (bare PC and Linux, not measured here)
 
@@ -111,26 +40,9 @@ orientation only.
 | IVI, header translation IPv6 to IPv4 | 11.8 µs | 28.1 µs |
 
 DNS64: mtd64-ng answered 8,542 queries/s on a 1.5 GHz quad-core ARM, 6.2 times BIND and 1.5 times
-MTD64 (G. Lencse, "Performance Estimation of the Mtd64-ng DNS64 Implementation", 2016).
+MTD64 (G. Lencse, D. Bakai, "Design, Implementation and Performance Estimation of mtd64-ng, a New Tiny DNS64 Proxy",
+2017; the paper of 2016 has 9,289).
 """
-
-
-class Table:
-    """All samples, found by NIC, row and measure."""
-
-    def __init__(self, samples: Iterable[Sample]) -> None:
-        self.samples = list(samples)
-        self.titles = {s.measure.key: s.measure.title for s in self.samples}
-        self.units = {s.measure.key: s.measure.unit for s in self.samples}
-        self.nics = list(dict.fromkeys(s.nic for s in self.samples))
-        self.rows = [name for name in ROWS if any(s.row == name for s in self.samples)]
-
-    def find(self, nic: str, row: str, key: str) -> list[Sample]:
-        return [s for s in self.samples if (s.nic, s.row, s.measure.key) == (nic, row, key)]
-
-    def median(self, nic: str, row: str, key: str) -> float | None:
-        values = [s.value for s in self.find(nic, row, key) if not s.void]
-        return statistics.median(values) if values else None
 
 
 def number(value: float) -> str:
@@ -195,15 +107,67 @@ def _ratios(table: Table, nic: str) -> str:
 
 HEAD = """# Performance
 
-Written by `make bench BENCH="--write docs/performance.md"` (`tools/bench/run --help`); nothing here
-is typed by hand. Baregate and a Linux guest run on the same emulated hardware, side by side in one
-run; the floor is our application `wire`, which only moves frames. Figures with times in them depend
-on the machine and hold as ratios; instruction counts repeat.
+Written by `{command}` on {date}; nothing here is typed by hand. {machine}.
+
+Baregate and a Linux guest run on the same emulated hardware, side by side in one run; the floor is our application
+`wire`, which only moves frames. Figures with times in them depend on the machine and hold as ratios; instruction counts
+repeat. Each figure is the median of the valid runs, with the smallest and the largest in brackets.
 """
+BEGIN, END = "<!-- written by the bench: begin -->", "<!-- written by the bench: end -->"
 
 
-def markdown(table: Table, setup: str, failures: dict[str, str], drops: list[str], image: Path) -> str:
-    parts = [HEAD, "## The targets\n\n" + summary.table(table.median, image)]
+@dataclass(frozen=True)
+class Origin:
+    """How the figures came about: the command, the days, and the machine."""
+
+    command: str
+    date: str
+    machine: str
+
+
+def origin(command: str, dates: Iterable[str]) -> Origin:
+    """Of this machine; `dates` are the days on which passes were measured."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
+    model = found[1] if found else platform.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    machine = f"The machine: {model}, {os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}"
+    days = sorted(set(dates))
+    return Origin(command, days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}", machine)
+
+
+def key_figures(table: Table) -> str:
+    """The table of the README between its marks; empty unless all of its figures were measured."""
+    text = summary.key_figures(table.figure)
+    return f"{BEGIN}\n{text}{END}\n" if text else ""
+
+
+def put_key_figures(table: Table, readme: Path) -> bool:
+    """Replaces the table of the README. False when a figure is missing: the README stays as it is."""
+    text = readme.read_text(encoding="utf-8")
+    new = key_figures(table)
+    if not new:
+        return False
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END + "\n")[2]
+    readme.write_text(before + new + after, encoding="utf-8")
+    return True
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What stands on the page beside the figures."""
+
+    setup: str
+    failures: dict[str, str]
+    drops: list[str]
+
+
+def markdown(table: Table, made: Origin, notes: Notes, image: Path, pictures: list[str]) -> str:
+    """The page. `pictures` are the plots, as the page names them."""
+    parts = [HEAD.format(command=made.command, date=made.date, machine=made.machine), key_figures(table)]
+    parts.append("## The targets\n\n" + summary.table(table.figure, image))
+    parts += [f"![{Path(name).stem}]({name})\n" for name in pictures]
     for nic in table.nics:
         parts.append(f"## {nic}\n")
         for title, keys in TABLES:
@@ -218,13 +182,13 @@ def markdown(table: Table, setup: str, failures: dict[str, str], drops: list[str
             ]
             parts.append(f"### {title}\n\n{_grid(header, lines)}")
         parts.append(_ratios(table, nic))
-    if failures:
+    if notes.failures:
         parts.append("## Rows that failed\n")
-        parts.append("\n".join(f"* {name}: {why}" for name, why in failures.items()) + "\n")
-    if drops:
+        parts.append("\n".join(f"* {name}: {why}" for name, why in notes.failures.items()) + "\n")
+    if notes.drops:
         parts.append("## What the gateway itself dropped, by its counters\n")
-        parts.append("\n".join(f"* {line}" for line in drops) + "\n")
-    parts += [setup, PAPERS]
+        parts.append("\n".join(f"* {line}" for line in notes.drops) + "\n")
+    parts += [notes.setup, PAPERS]
     return "\n".join(part for part in parts if part)
 
 
@@ -235,45 +199,3 @@ def write_csv(table: Table, path: Path) -> None:
         for s in table.samples:
             value = f"{s.value:.6g}"
             out.writerow([s.nic, s.row, s.measure.key, s.measure.title, s.measure.unit, s.run, value, s.void])
-
-
-def plot(table: Table, path: Path) -> bool:
-    """One panel for each table, bars by guest; false if matplotlib is missing."""
-    try:
-        import matplotlib  # pylint: disable=import-outside-toplevel
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot  # pylint: disable=import-outside-toplevel
-    except ImportError:
-        return False
-    panels = [
-        (nic, title, [k for k in keys if any(table.median(nic, r, k) for r in table.rows)])
-        for nic in table.nics
-        for title, keys in TABLES
-    ]
-    panels = [panel for panel in panels if panel[2]]
-    if not panels:
-        return False
-    columns = 2
-    height = (len(panels) + columns - 1) // columns
-    figure, axes = pyplot.subplots(height, columns, figsize=(15, 4.2 * height), squeeze=False)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
-    for axis, (nic, title, keys) in zip(axes.flat, panels):
-        width = 0.8 / len(table.rows)
-        for number_of_row, row in enumerate(table.rows):
-            values = [table.median(nic, row, k) or 0 for k in keys]
-            places = [i + number_of_row * width for i in range(len(keys))]
-            axis.bar(places, values, width, label=ROWS[row].title)
-        axis.set_yscale("log")
-        least = min(value for row in table.rows for k in keys if (value := table.median(nic, row, k)))
-        axis.set_ylim(bottom=10 ** math.floor(math.log10(least)))
-        axis.set_title(f"{nic}: {title}", fontsize=10)
-        labels = [f"{textwrap.fill(table.titles[k], 18)}\n[{table.units[k]}]" for k in keys]
-        axis.set_xticks([i + 0.4 - width / 2 for i in range(len(keys))], labels, fontsize=6)
-        axis.grid(axis="y", alpha=0.3)
-    axes.flat[0].legend(fontsize=7)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
-    return True

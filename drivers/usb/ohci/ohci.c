@@ -27,11 +27,6 @@ static struct found {
 } found[USB_CONTROLLERS];
 static uint32_t n_found;
 
-static struct ohci *ohci_of(struct usb_controller *c)
-{
-	return (struct ohci *)(void *)c;
-}
-
 static struct found *find(const struct pci_dev *dev)
 {
 	for (uint32_t i = 0; i < n_found; i++)
@@ -159,7 +154,7 @@ static const char *advance(struct ohci *o, uint64_t now_us)
 			return NULL;
 		if (has)
 			log_line("pci %02x:%02x.%x: ohci: taken from the firmware by force",
-			         o->c.pci.bus, o->c.pci.dev, o->c.pci.fn);
+			         o->pipes.c.pci.bus, o->pipes.c.pci.dev, o->pipes.c.pci.fn);
 		quiet(o->regs, o->legacy);
 		phase(o, OHCI_RESETTING, BUS_RESET_US);
 	}
@@ -225,58 +220,18 @@ static bool stop(struct usb_controller *c)
 	return true;
 }
 
-/* --- devices and transfers ----------------------------------------------------------------- */
-
-static bool device_open(struct usb_controller *c, struct usb_device *d)
-{
-	return pipe_open(&ohci_of(c)->pipes, &d->control);
-}
-
-/* The next round takes address and packet size from device and endpoint. */
-static void device_changed(struct usb_controller *c, struct usb_device *d)
-{
-	(void)c;
-	(void)d;
-}
-
-static void device_close(struct usb_controller *c, struct usb_device *d)
-{
-	pipe_close_device(&ohci_of(c)->pipes, d);
-}
-
-static bool endpoint_open(struct usb_controller *c, struct usb_endpoint *e)
-{
-	return pipe_open(&ohci_of(c)->pipes, e);
-}
-
-static void endpoint_reset(struct usb_controller *c, struct usb_endpoint *e)
-{
-	(void)c;
-	e->toggle = false;
-}
-
-static bool submit(struct usb_controller *c, struct usb_transfer *t)
-{
-	return pipe_submit(&ohci_of(c)->pipes, t);
-}
-
-static void cancel(struct usb_controller *c, struct usb_transfer *t)
-{
-	pipe_cancel(&ohci_of(c)->pipes, t);
-}
-
 static const struct usb_hcd_ops ops = {
         .poll = poll,
         .port = ohci_port,
         .port_reset = ohci_port_reset,
         .port_disable = ohci_port_disable,
-        .device_open = device_open,
-        .device_changed = device_changed,
-        .device_close = device_close,
-        .endpoint_open = endpoint_open,
-        .endpoint_reset = endpoint_reset,
-        .submit = submit,
-        .cancel = cancel,
+        .device_open = pipe_device_open,
+        .device_changed = pipe_device_changed,
+        .device_close = pipe_device_close,
+        .endpoint_open = pipe_endpoint_open,
+        .endpoint_reset = pipe_endpoint_reset,
+        .submit = pipe_submit,
+        .cancel = pipe_cancel,
         .stop = stop,
 };
 
@@ -291,16 +246,16 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	o->regs = f->regs;
 	o->legacy = f->legacy;
 	o->interval = f->interval;
-	o->c.ops = &ops;
-	o->c.driver = "ohci";
-	o->c.pci = *dev;
-	o->c.n_ports = min_u32(ohci_read(o, OHCI_RH_A) & 0xff, OHCI_PORTS_MAX);
-	if (o->c.n_ports == 0)
+	o->pipes.c.ops = &ops;
+	o->pipes.c.driver = "ohci";
+	o->pipes.c.pci = *dev;
+	o->pipes.c.n_ports = min_u32(ohci_read(o, OHCI_RH_A) & 0xff, OHCI_PORTS_MAX);
+	if (o->pipes.c.n_ports == 0)
 		return "it has no ports";
 	phase(o, f->waits ? OHCI_WAITING : OHCI_RESETTING, BUS_RESET_US);
 	if (f->waits)
 		o->until_us = f->asked_us + FORCE_US;
-	*out = &o->c;
+	*out = &o->pipes.c;
 	return NULL;
 }
 

@@ -50,8 +50,7 @@ enum ohci_phase {
 };
 
 struct ohci {
-	struct usb_controller c; /* first, so that one can be made of the other */
-	struct pipe_set pipes;
+	struct pipe_set pipes; /* first, so that one can be made of the other */
 	struct pipe *pipe[OHCI_QUEUES];
 	struct ohci_queue queue[OHCI_QUEUES];
 	struct ohci_td *td; /* OHCI_TDS for each queue */
@@ -65,6 +64,11 @@ struct ohci {
 	uint64_t frame_us;
 	struct ohci_port port[OHCI_PORTS_MAX];
 };
+
+static inline struct ohci *ohci_of(struct usb_controller *c)
+{
+	return (struct ohci *)(void *)c;
+}
 
 static inline uint32_t ohci_read(const struct ohci *o, uint32_t off)
 {

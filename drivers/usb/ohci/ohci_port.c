@@ -15,14 +15,14 @@ uint32_t ohci_port_power(struct ohci *o)
 {
 	/* Ports are switched together or one by one, as the board is made (7.4.1). */
 	ohci_write(o, OHCI_RH_STATUS, OHCI_RH_POWER_ON);
-	for (uint32_t i = 0; i < o->c.n_ports; i++)
+	for (uint32_t i = 0; i < o->pipes.c.n_ports; i++)
 		ohci_write(o, port_reg(i), OHCI_PORT_POWER);
 	return max_u32((ohci_read(o, OHCI_RH_A) >> 24) * 2000u, POWER_US);
 }
 
 struct usb_port_state ohci_port(struct usb_controller *c, uint8_t number)
 {
-	struct ohci *o = (struct ohci *)(void *)c;
+	struct ohci *o = ohci_of(c);
 	uint32_t i = number - 1u;
 	struct usb_port_state s = {0};
 	if (i >= c->n_ports || o->phase != OHCI_RUNNING)
@@ -45,7 +45,7 @@ struct usb_port_state ohci_port(struct usb_controller *c, uint8_t number)
 
 void ohci_port_reset(struct usb_controller *c, uint8_t number)
 {
-	struct ohci *o = (struct ohci *)(void *)c;
+	struct ohci *o = ohci_of(c);
 	uint32_t i = number - 1u;
 	if (i >= c->n_ports || o->phase != OHCI_RUNNING)
 		return;
@@ -56,7 +56,7 @@ void ohci_port_reset(struct usb_controller *c, uint8_t number)
 
 void ohci_port_disable(struct usb_controller *c, uint8_t number)
 {
-	struct ohci *o = (struct ohci *)(void *)c;
+	struct ohci *o = ohci_of(c);
 	uint32_t i = number - 1u;
 	if (i >= c->n_ports)
 		return;
@@ -86,7 +86,7 @@ static void follow_reset(struct ohci *o, uint32_t i, uint64_t now_us)
 
 void ohci_port_poll(struct ohci *o, uint64_t now_us)
 {
-	for (uint32_t i = 0; i < o->c.n_ports; i++)
+	for (uint32_t i = 0; i < o->pipes.c.n_ports; i++)
 		if (o->port[i].pulses)
 			follow_reset(o, i, now_us);
 }

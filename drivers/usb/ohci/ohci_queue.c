@@ -19,11 +19,6 @@ static uint32_t bus(const volatile void *p)
 	return (uint32_t)dma_addr((const void *)p);
 }
 
-static struct ohci *ohci_of(struct pipe_set *s)
-{
-	return (struct ohci *)(void *)((uint8_t *)s - offsetof(struct ohci, pipes));
-}
-
 static struct ohci_queue *queue_of(struct pipe *p)
 {
 	return (struct ohci_queue *)(void *)((uint8_t *)p - offsetof(struct ohci_queue, pipe));
@@ -88,7 +83,7 @@ static void write_td(struct ohci_queue *q, uint32_t control, const void *at, uin
 
 static bool start(struct pipe_set *s, struct pipe *p)
 {
-	struct ohci *o = ohci_of(s);
+	struct ohci *o = ohci_of(&s->c);
 	struct ohci_queue *q = queue_of(p);
 	if (!settled(o, q) || !adjust(o, q))
 		return false;
@@ -150,7 +145,7 @@ static enum pipe_result look(struct pipe_set *s, struct pipe *p, uint32_t *moved
 
 static void halt(struct pipe_set *s, struct pipe *p)
 {
-	skip(ohci_of(s), queue_of(p));
+	skip(ohci_of(&s->c), queue_of(p));
 }
 
 /* Empties a queue that was skipped. The toggle is that of the first descriptor that is left, when
@@ -158,7 +153,7 @@ static void halt(struct pipe_set *s, struct pipe *p)
 static bool drained(struct pipe_set *s, struct pipe *p)
 {
 	struct ohci_queue *q = queue_of(p);
-	if (!settled(ohci_of(s), q))
+	if (!settled(ohci_of(&s->c), q))
 		return false;
 	uint32_t carry = q->ed->head & OHCI_ED_CARRY;
 	for (uint32_t i = 0; i < q->n; i++) {
@@ -242,7 +237,9 @@ bool ohci_queue_init(struct ohci *o)
 	}
 	for (uint32_t i = 0; i < ARRAY_SIZE(o->hcca->table); i++)
 		o->hcca->table[i] = bus(ed + interrupt + i % OHCI_PHASES);
-	o->pipes = (struct pipe_set){.ops = &pipe_ops, .pipe = o->pipe, .n = OHCI_QUEUES};
+	o->pipes.ops = &pipe_ops;
+	o->pipes.pipe = o->pipe;
+	o->pipes.n = OHCI_QUEUES;
 	return true;
 }
 

@@ -4,6 +4,11 @@
 #define PACKET_MAX     64u
 #define PACKET_MAX_LOW 8u
 
+static struct pipe_set *set_of(struct usb_controller *c)
+{
+	return (struct pipe_set *)(void *)c;
+}
+
 static bool is_control(const struct pipe *p)
 {
 	return p->endpoint->kind == USB_CONTROL;
@@ -20,8 +25,9 @@ uint32_t pipe_max_packet(const struct pipe *p)
 	return n <= packet_limit(p->endpoint) ? n : 0;
 }
 
-bool pipe_open(struct pipe_set *s, struct usb_endpoint *e)
+bool pipe_endpoint_open(struct usb_controller *c, struct usb_endpoint *e)
 {
+	struct pipe_set *s = set_of(c);
 	uint32_t speed = e->device->speed;
 	if (e->max_packet == 0 || e->max_packet > packet_limit(e) || speed > USB_FULL ||
 	    (e->kind == USB_BULK && speed == USB_LOW))
@@ -38,6 +44,23 @@ bool pipe_open(struct pipe_set *s, struct usb_endpoint *e)
 		return true;
 	}
 	return false;
+}
+
+bool pipe_device_open(struct usb_controller *c, struct usb_device *d)
+{
+	return pipe_endpoint_open(c, &d->control);
+}
+
+void pipe_device_changed(struct usb_controller *c, struct usb_device *d)
+{
+	(void)c;
+	(void)d;
+}
+
+void pipe_endpoint_reset(struct usb_controller *c, struct usb_endpoint *e)
+{
+	(void)c;
+	e->toggle = false;
 }
 
 static void complete(struct pipe *p, enum usb_status status)
@@ -66,7 +89,7 @@ static void next_round(struct pipe_set *s, struct pipe *p)
 	p->state = s->ops->start(s, p) ? PIPE_RUN : PIPE_READY;
 }
 
-bool pipe_submit(struct pipe_set *s, struct usb_transfer *t)
+bool pipe_submit(struct usb_controller *c, struct usb_transfer *t)
 {
 	struct pipe *p = t->endpoint->hc;
 	if (!p || p->state != PIPE_IDLE || t->len > USB_TRANSFER_MAX || pipe_max_packet(p) == 0)
@@ -77,7 +100,7 @@ bool pipe_submit(struct pipe_set *s, struct usb_transfer *t)
 	p->in = ((is_control(p) ? t->setup[0] : t->endpoint->address) & 0x80) && t->len;
 	if (!is_control(p))
 		p->in = t->endpoint->address & 0x80;
-	next_round(s, p);
+	next_round(set_of(c), p);
 	return true;
 }
 
@@ -144,8 +167,9 @@ void pipe_poll(struct pipe_set *s)
 	}
 }
 
-void pipe_cancel(struct pipe_set *s, struct usb_transfer *t)
+void pipe_cancel(struct usb_controller *c, struct usb_transfer *t)
 {
+	struct pipe_set *s = set_of(c);
 	struct pipe *p = t->endpoint->hc;
 	if (!p || p->transfer != t)
 		return;
@@ -170,8 +194,9 @@ static void close_pipe(struct pipe_set *s, struct pipe *p)
 		usb_complete(t, USB_GONE, p->moved);
 }
 
-void pipe_close_device(struct pipe_set *s, struct usb_device *d)
+void pipe_device_close(struct usb_controller *c, struct usb_device *d)
 {
+	struct pipe_set *s = set_of(c);
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->pipe[i]->endpoint && s->pipe[i]->endpoint->device == d)
 			close_pipe(s, s->pipe[i]);

@@ -63,21 +63,28 @@ struct pipe_ops {
 	bool (*drained)(struct pipe_set *s, struct pipe *p);
 };
 
+/* A controller and its pipes: the first member of the driver's own struct. */
 struct pipe_set {
+	struct usb_controller c; /* first, so that one can be made of the other */
 	const struct pipe_ops *ops;
 	struct pipe **pipe;
 	uint32_t n;
 };
 
+/* What usb_hcd_ops says of devices and transfers. The controller is that of a struct pipe_set. */
+
+/* Finds a pipe for endpoint 0, as pipe_endpoint_open. */
+bool pipe_device_open(struct usb_controller *c, struct usb_device *d) MUST_USE;
+/* Does nothing: the next round takes address and packet size from device and endpoint. */
+void pipe_device_changed(struct usb_controller *c, struct usb_device *d);
+void pipe_device_close(struct usb_controller *c, struct usb_device *d);
 /* Finds a pipe for an endpoint and sets e->hc. False: no pipe is left, or the endpoint is one that
  * a USB 1.1 controller cannot serve (5.5.3, 5.7.3, 5.8.3: packets of 1 to 64 bytes, 8 at low
  * speed; no bulk endpoints at low speed). */
-bool pipe_open(struct pipe_set *s, struct usb_endpoint *e) MUST_USE;
-
-/* As usb_hcd_ops.submit, cancel and device_close. */
-bool pipe_submit(struct pipe_set *s, struct usb_transfer *t) MUST_USE;
-void pipe_cancel(struct pipe_set *s, struct usb_transfer *t);
-void pipe_close_device(struct pipe_set *s, struct usb_device *d);
+bool pipe_endpoint_open(struct usb_controller *c, struct usb_endpoint *e) MUST_USE;
+void pipe_endpoint_reset(struct usb_controller *c, struct usb_endpoint *e);
+bool pipe_submit(struct usb_controller *c, struct usb_transfer *t) MUST_USE;
+void pipe_cancel(struct usb_controller *c, struct usb_transfer *t);
 
 /* Advances all pipes and completes transfers. */
 void pipe_poll(struct pipe_set *s);

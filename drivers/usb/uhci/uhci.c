@@ -15,11 +15,6 @@
 #define ENABLE_TRIES   30u
 #define ENABLE_WAIT_US 10u
 
-static struct uhci *uhci_of(struct usb_controller *c)
-{
-	return (struct uhci *)(void *)c;
-}
-
 static uint16_t reg(const struct uhci *u, uint32_t off)
 {
 	return (uint16_t)(u->io + off);
@@ -112,10 +107,10 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	u->io = find_ports(dev, &size);
 	if (u->io == 0)
 		return "it has no registers";
-	u->c.ops = &ops;
-	u->c.driver = "uhci";
-	u->c.pci = *dev;
-	u->c.n_ports = count_ports(u->io, size);
+	u->pipes.c.ops = &ops;
+	u->pipes.c.driver = "uhci";
+	u->pipes.c.pci = *dev;
+	u->pipes.c.n_ports = count_ports(u->io, size);
 	io_out8(reg(u, UHCI_SOFMOD), UHCI_SOF_1MS);
 	io_out16(reg(u, UHCI_FRNUM), 0);
 	io_out32(reg(u, UHCI_FRBASE), (uint32_t)dma_addr(frames));
@@ -124,7 +119,7 @@ static const char *probe(const struct pci_dev *dev, struct usb_controller **out)
 	io_out16(reg(u, UHCI_CMD), UHCI_CMD_RS | UHCI_CMD_CF | UHCI_CMD_MAXP);
 	if (!wait_for(reg(u, UHCI_STS), UHCI_STS_HALTED, 0, HALT_US))
 		return "it does not start";
-	*out = &u->c;
+	*out = &u->pipes.c;
 	return NULL;
 }
 
@@ -246,58 +241,18 @@ static void poll(struct usb_controller *c, uint64_t now_us)
 	pipe_poll(&u->pipes);
 }
 
-/* --- devices and transfers ----------------------------------------------------------------- */
-
-static bool device_open(struct usb_controller *c, struct usb_device *d)
-{
-	return pipe_open(&uhci_of(c)->pipes, &d->control);
-}
-
-/* The next round takes the packet size from the endpoint. */
-static void device_changed(struct usb_controller *c, struct usb_device *d)
-{
-	(void)c;
-	(void)d;
-}
-
-static void device_close(struct usb_controller *c, struct usb_device *d)
-{
-	pipe_close_device(&uhci_of(c)->pipes, d);
-}
-
-static bool endpoint_open(struct usb_controller *c, struct usb_endpoint *e)
-{
-	return pipe_open(&uhci_of(c)->pipes, e);
-}
-
-static void endpoint_reset(struct usb_controller *c, struct usb_endpoint *e)
-{
-	(void)c;
-	e->toggle = false;
-}
-
-static bool submit(struct usb_controller *c, struct usb_transfer *t)
-{
-	return pipe_submit(&uhci_of(c)->pipes, t);
-}
-
-static void cancel(struct usb_controller *c, struct usb_transfer *t)
-{
-	pipe_cancel(&uhci_of(c)->pipes, t);
-}
-
 static const struct usb_hcd_ops ops = {
         .poll = poll,
         .port = port,
         .port_reset = port_reset,
         .port_disable = port_disable,
-        .device_open = device_open,
-        .device_changed = device_changed,
-        .device_close = device_close,
-        .endpoint_open = endpoint_open,
-        .endpoint_reset = endpoint_reset,
-        .submit = submit,
-        .cancel = cancel,
+        .device_open = pipe_device_open,
+        .device_changed = pipe_device_changed,
+        .device_close = pipe_device_close,
+        .endpoint_open = pipe_endpoint_open,
+        .endpoint_reset = pipe_endpoint_reset,
+        .submit = pipe_submit,
+        .cancel = pipe_cancel,
         .stop = stop,
 };
 

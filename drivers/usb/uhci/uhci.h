@@ -39,14 +39,18 @@ struct uhci_port {
 };
 
 struct uhci {
-	struct usb_controller c; /* first, so that one can be made of the other */
-	struct pipe_set pipes;
+	struct pipe_set pipes; /* first, so that one can be made of the other */
 	struct pipe *pipe[UHCI_QUEUES];
 	struct uhci_queue queue[UHCI_QUEUES];
 	struct uhci_qh *head; /* UHCI_PHASES phases, control and bulk, the end */
 	uint16_t io;
 	struct uhci_port port[UHCI_PORTS_MAX];
 };
+
+static inline struct uhci *uhci_of(struct usb_controller *c)
+{
+	return (struct uhci *)(void *)c;
+}
 
 /* Allocates the schedule, and gives the frame list in *frames. False: no memory. (uhci_queue.c) */
 bool uhci_queue_init(struct uhci *u, uint32_t **frames) MUST_USE;

@@ -16,11 +16,6 @@ static uint32_t bus(const void *p)
 	return (uint32_t)dma_addr(p);
 }
 
-static struct uhci *uhci_of(struct pipe_set *s)
-{
-	return (struct uhci *)(void *)((uint8_t *)s - offsetof(struct uhci, pipes));
-}
-
 static struct uhci_queue *queue_of(struct pipe *p)
 {
 	return (struct uhci_queue *)(void *)((uint8_t *)p - offsetof(struct uhci_queue, pipe));
@@ -62,8 +57,8 @@ static bool settled(struct uhci *u, struct uhci_queue *q)
 		q->settling = false;
 		return true;
 	}
-	if (!u->c.failed && io_now_us() - q->since_us > STUCK_US)
-		usb_controller_failed(&u->c, "its frames stand still");
+	if (!u->pipes.c.failed && io_now_us() - q->since_us > STUCK_US)
+		usb_controller_failed(&u->pipes.c, "its frames stand still");
 	return false;
 }
 
@@ -95,7 +90,7 @@ static void write_data(struct uhci_queue *q)
 
 static bool start(struct pipe_set *s, struct pipe *p)
 {
-	struct uhci *u = uhci_of(s);
+	struct uhci *u = uhci_of(&s->c);
 	struct uhci_queue *q = queue_of(p);
 	if (!settled(u, q))
 		return false;
@@ -158,7 +153,7 @@ static enum pipe_result add_up(struct uhci_queue *q, uint32_t *moved, bool *togg
 
 static enum pipe_result look(struct pipe_set *s, struct pipe *p, uint32_t *moved)
 {
-	struct uhci *u = uhci_of(s);
+	struct uhci *u = uhci_of(&s->c);
 	struct uhci_queue *q = queue_of(p);
 	bool stopped = false, toggle = p->endpoint->toggle;
 	io_rmb();
@@ -177,7 +172,7 @@ static enum pipe_result look(struct pipe_set *s, struct pipe *p, uint32_t *moved
 
 static void halt(struct pipe_set *s, struct pipe *p)
 {
-	struct uhci *u = uhci_of(s);
+	struct uhci *u = uhci_of(&s->c);
 	struct uhci_queue *q = queue_of(p);
 	q->linked = false;
 	relink(u, q->list);
@@ -187,7 +182,7 @@ static void halt(struct pipe_set *s, struct pipe *p)
 static bool drained(struct pipe_set *s, struct pipe *p)
 {
 	struct uhci_queue *q = queue_of(p);
-	if (!settled(uhci_of(s), q))
+	if (!settled(uhci_of(&s->c), q))
 		return false;
 	q->qh->element = UHCI_END;
 	return true;
@@ -241,6 +236,8 @@ bool uhci_queue_init(struct uhci *u, uint32_t **frames)
 		relink(u, list);
 	for (uint32_t i = 0; i < UHCI_FRAMES; i++)
 		(*frames)[i] = bus(&u->head[i % UHCI_PHASES]) | UHCI_QUEUE;
-	u->pipes = (struct pipe_set){.ops = &ops, .pipe = u->pipe, .n = UHCI_QUEUES};
+	u->pipes.ops = &ops;
+	u->pipes.pipe = u->pipe;
+	u->pipes.n = UHCI_QUEUES;
 	return true;
 }

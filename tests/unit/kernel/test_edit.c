@@ -92,9 +92,9 @@ static bool routes_to(const char *address)
 	return addr_ip4(address, strlen(address), &a) && route4_for(&rig.gw.routes4, a);
 }
 
-static const char *save(bool runs)
+static const char *save(void)
 {
-	const char *wrong = edit_save(runs);
+	const char *wrong = edit_save();
 	return wrong ? wrong : "";
 }
 
@@ -244,7 +244,7 @@ static void without_memory(void)
 	CHECK(edit_draft() == NULL);
 	CHECK(!try());
 	CHECK_STR(why, "not enough memory");
-	CHECK_STR(save(false), "not saved: not enough memory");
+	CHECK_STR(save(), "not saved: not enough memory");
 	edit_apply_and_save(&rig.gw, 0, why);
 	CHECK_STR(why, "not enough memory");
 	edit_begin();
@@ -260,7 +260,7 @@ static void used_before_the_start(void)
 	CHECK_STR(now("hostname"), "used");
 	CHECK(!draft_has_changes(edit_draft()));
 	CHECK(set("lan", "nic1"));
-	CHECK_STR(edit_save(false), "not saved: the configuration has errors");
+	CHECK_STR(edit_save(), "not saved: the configuration has errors");
 }
 
 /* What is saved must be loaded again: the loader has room for 64 KB of all files. */
@@ -270,12 +270,14 @@ static void too_long_for_the_loader(void)
 	memset(big, '#', sizeof big);
 	begin();
 	texts_add(&texts, "more", (struct slice){big, sizeof big});
-	CHECK(edit_save(true) == NULL);
+	CHECK(edit_save() == NULL);
 	begin();
-	texts_add(&texts, "gateway.last", (struct slice){big, sizeof big});
 	texts_add(&texts, "more", (struct slice){big, sizeof big});
-	const char *wrong = edit_save(false);
+	texts_add(&texts, "and more", (struct slice){big, sizeof big});
+	CHECK_STR(save(), "not saved: the files would have more than 64 KB together");
+	const char *wrong = edit_save_later();
 	CHECK_STR(wrong ? wrong : "", "not saved: the files would have more than 64 KB together");
+	CHECK(!edit_saves_later());
 }
 
 /* What was saved stays in the draft when later changes are dropped, and in the next save. */
@@ -286,13 +288,13 @@ static void saved_stays(void)
 	snprintf(one, sizeof one, MARK "%snat.sessions 5000\n", conf);
 	snprintf(both, sizeof both, "%smenu-timeout 9\n", one);
 	CHECK(set("nat.sessions", "5000"));
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	CHECK_STR(finish(), "saved in gateway.conf");
 	CHECK_STR(saved, one);
 	CHECK(!draft_has_changes(edit_draft()));
 	draft_drop(edit_draft());
 	CHECK(set("menu-timeout", "9"));
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK_STR(saved, both);
 	CHECK_STR(last, conf); /* which runs */
@@ -304,14 +306,14 @@ static void changed_while_saved(void)
 {
 	begin();
 	CHECK(set("hostname", "one"));
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	CHECK(set("hostname", "two"));
-	CHECK_STR(save(true), "not saved: another save goes on");
+	CHECK_STR(save(), "not saved: another save goes on");
 	finish();
 	CHECK(strstr(saved, "hostname one") != NULL);
 	CHECK(draft_has_changes(edit_draft()));
 	draft_drop(edit_draft());
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK(strstr(saved, "hostname one") != NULL);
 }
@@ -325,13 +327,13 @@ static void last_is_what_runs(void)
 	snprintf(runs, sizeof runs, "%shostname aaa\n", conf);
 	CHECK(try());
 	CHECK(set("hostname", "bbb"));
-	CHECK_STR(save(true), "not saved: it is on trial, `keep` it first");
+	CHECK_STR(save(), "not saved: it is on trial, `keep` it first");
 	CHECK(edit_keep(why));
 	CHECK_STR(why, "kept; `save` writes it to the boot medium");
 	CHECK_STR(now("hostname"), "aaa");
 	for (int i = 0; i < 3; i++) {
 		CHECK(set("hostname", i % 2 ? "ccc" : "ddd"));
-		CHECK_STR(save(true), "");
+		CHECK_STR(save(), "");
 		finish();
 		CHECK_STR(last, runs);
 	}
@@ -341,28 +343,65 @@ static void last_is_what_runs(void)
 	CHECK(set("nat.sessions", "5000"));
 	CHECK(try());
 	CHECK(edit_keep(why));
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK_STR(last, runs);
 }
 
-/* Used in the menu, then saved: the text in force stays whole while the draft goes on. */
-static void used_and_saved(void)
+static const char *later(void)
+{
+	const char *wrong = edit_save_later();
+	return wrong ? wrong : "";
+}
+
+/* What the menu is to save is saved when it has started: as gateway.last too, since it could. */
+static void saved_when_started(void)
 {
 	begin();
 	CHECK(set("hostname", "one"));
 	edit_use();
-	CHECK_STR(save(false), "");
-	finish();
-	CHECK_STR(last, "");
-	CHECK(set("hostname", "two"));
-	CHECK_STR(save(false), "");
-	finish();
+	CHECK_STR(later(), "");
+	CHECK(edit_saves_later());
+	CHECK_STR(finish(), "");
+	CHECK_STR(saved, "");
+	CHECK(edit_started() == NULL);
+	CHECK_STR(finish(), "saved in gateway.conf");
+	CHECK(strstr(last, "hostname one") != NULL);
+	CHECK(strstr(saved, MARK) != NULL && strstr(saved, "hostname one") != NULL);
 	CHECK(set("hostname", "three"));
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK(strstr(last, "hostname one") != NULL);
 	CHECK(strstr(saved, "hostname three") != NULL);
+	saved[0] = 0;
+	CHECK(edit_started() == NULL); /* once */
+	CHECK_STR(finish(), "");
+	CHECK_STR(saved, "");
+}
+
+/* A start that failed, another text in force and gateway.last end it; errors are never saved. */
+static void not_saved_when_not_started(void)
+{
+	begin();
+	CHECK_STR(later(), "");
+	CHECK(edit_forget_save());
+	CHECK(!edit_forget_save());
+	CHECK(edit_started() == NULL);
+	CHECK_STR(finish(), "");
+	CHECK_STR(later(), "");
+	CHECK(set("hostname", "one"));
+	edit_use();
+	CHECK(!edit_saves_later());
+	CHECK_STR(later(), "");
+	edit_begin();
+	CHECK(!edit_saves_later());
+	CHECK_STR(later(), "");
+	CHECK(set("lan", "nic1"));
+	CHECK_STR(later(), "not saved: the configuration has errors");
+	CHECK(!edit_saves_later());
+	CHECK(edit_started() == NULL);
+	CHECK_STR(finish(), "");
+	CHECK_STR(saved, "");
 }
 
 /* "both" in a gateway that runs: nothing is saved before `keep`. */
@@ -404,14 +443,14 @@ static void not_kept_is_asked(void)
 	CHECK(!edit_keep(why));
 	CHECK_STR(finish(), "");
 	CHECK(set("hostname", "y"));
-	CHECK_STR(save(true), "not saved: the draft has what was not kept; `save` again saves it");
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "not saved: the draft has what was not kept; `save` again saves it");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK(set("hostname", "z"));
 	CHECK(try());
 	CHECK(edit_poll(&rig.gw, rig.gw.clock.us + 60 * SECOND));
 	draft_drop(edit_draft());
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 }
 
 /* After gateway.last took the place of gateway.conf, the draft is gateway.last, and the first save
@@ -434,13 +473,12 @@ static void after_a_fallback(void)
 	CHECK(try());
 	CHECK_STR(now("lan.address"), "192.168.1.1/24");
 	CHECK(edit_keep(why));
-	CHECK_STR(save(true),
-	          "not saved: gateway.conf could not be used; `save` again replaces it");
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "not saved: gateway.conf could not be used; `save` again replaces it");
+	CHECK_STR(save(), "");
 	finish();
 	CHECK(strstr(saved, "broken") == NULL);
 	CHECK(strstr(saved, "keyboard de") != NULL);
-	CHECK_STR(save(true), "");
+	CHECK_STR(save(), "");
 }
 
 int main(void)
@@ -457,7 +495,8 @@ int main(void)
 	TEST(saved_stays);
 	TEST(changed_while_saved);
 	TEST(last_is_what_runs);
-	TEST(used_and_saved);
+	TEST(saved_when_started);
+	TEST(not_saved_when_not_started);
 	TEST(both);
 	TEST(not_kept_is_asked);
 	TEST(after_a_fallback);

@@ -18,7 +18,7 @@ static void start(uint32_t size, uint32_t externals)
 	host_arena(48 << 20);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
-	const char *wrong = nat_table_init(&table, size, &range, 1, &rng);
+	const char *wrong = nat_table_init(&table, "nat", size, &range, 1, &rng);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 
@@ -185,7 +185,7 @@ static void unused_entries_are_not_read(void)
 {
 	start(64, 1);
 	for (uint16_t i = 0; i < 62; i++)
-		CHECK(nat_mapping_static(&table, NAT_TCP, swap16((uint16_t)(100 + i)), 5, i));
+		CHECK(nat_mapping_static(&table, NAT_TCP, 0, swap16((uint16_t)(100 + i)), 5, i));
 	memset(table.session, NAT_INIT, 64 * sizeof *table.session);
 	CHECK(!nat_evict_session(&table, 6, NULL)); /* there is no session */
 	CHECK(session(7, 1) && session(7, 2));
@@ -272,7 +272,7 @@ static void ports_in_use_stay(void)
 	CHECK_EQ(one_more(6, 0), NAT_LACKS_PORT);
 	start(70000, 1); /* static mappings are not evicted */
 	for (uint32_t i = 0; i < HIGH; i++)
-		CHECK(nat_mapping_static(&table, NAT_UDP, swap16((uint16_t)(1024 + i)), 5,
+		CHECK(nat_mapping_static(&table, NAT_UDP, 0, swap16((uint16_t)(1024 + i)), 5,
 		                         (uint16_t)i));
 	for (uint32_t i = 0; i < HIGH; i++)
 		CHECK(open_one(NAT_UDP, 5, (uint16_t)i, 4) != NULL);

@@ -18,7 +18,7 @@ static void start(uint32_t size, uint32_t externals)
 	host_arena(64 << 20);
 	memset(&rng, 0, sizeof rng);
 	rng_seed(&rng, &seed, sizeof seed);
-	const char *wrong = nat_table_init(&table, size, &range, 1, &rng);
+	const char *wrong = nat_table_init(&table, "nat", size, &range, 1, &rng);
 	CHECK_STR(wrong ? wrong : "fine", "fine");
 }
 

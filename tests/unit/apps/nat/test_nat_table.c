@@ -17,7 +17,7 @@ static struct rng rng;
 static const char *init(uint32_t size, uint32_t externals)
 {
 	const struct nat_range range = {0xcb007102, 0xcb007102 + externals - 1, 0};
-	return nat_table_init(&table, size, &range, 1, &rng);
+	return nat_table_init(&table, "nat", size, &range, 1, &rng);
 }
 
 static void start(uint32_t size)
@@ -459,7 +459,7 @@ static void external_ranges(void)
 {
 	const struct nat_range range[3] = {{100, 109, 0}, {200, 200, 0}, {50, 52, 0}};
 	host_arena(48 << 20);
-	CHECK(nat_table_init(&table, 100, range, 3, &rng) == NULL);
+	CHECK(nat_table_init(&table, "nat", 100, range, 3, &rng) == NULL);
 	CHECK_EQ(table.n_external, 14);
 	static const uint32_t in[] = {100, 105, 109, 200, 50, 52}, at[] = {0, 5, 9, 10, 11, 13};
 	static const uint32_t out[] = {99, 110, 199, 201, 49, 53, 0, 0xffffffff};
@@ -477,16 +477,16 @@ static void too_many_externals(void)
 	CHECK_STR(init(100, NAT_EXTERNALS + 1), "nat.pool: more than 1024 addresses");
 	CHECK(init(100, NAT_EXTERNALS) != NULL); /* so little memory is not enough */
 	const struct nat_range all = {0, 0xffffffff, 0};
-	CHECK(nat_table_init(&table, 100, &all, 1, &rng) != NULL);
+	CHECK(nat_table_init(&table, "nat", 100, &all, 1, &rng) != NULL);
 }
 
 static void static_mappings(void)
 {
 	start(100);
-	CHECK(nat_mapping_static(&table, NAT_TCP, swap16(8080), 10, swap16(80)));
-	CHECK(!nat_mapping_static(&table, NAT_TCP, swap16(8080), 11, swap16(80)));
-	CHECK(!nat_mapping_static(&table, NAT_TCP, swap16(8081), 10, swap16(80)));
-	CHECK(nat_mapping_static(&table, NAT_UDP, swap16(8080), 11, swap16(80)));
+	CHECK(nat_mapping_static(&table, NAT_TCP, 0, swap16(8080), 10, swap16(80)));
+	CHECK(!nat_mapping_static(&table, NAT_TCP, 0, swap16(8080), 11, swap16(80)));
+	CHECK(!nat_mapping_static(&table, NAT_TCP, 0, swap16(8081), 10, swap16(80)));
+	CHECK(nat_mapping_static(&table, NAT_UDP, 0, swap16(8080), 11, swap16(80)));
 	struct nat_mapping *m = nat_mapping_find(&table, NAT_TCP, 10, swap16(80));
 	CHECK(m && m->is_static && m->ext_port == swap16(8080));
 	/* No other mapping gets its port, and it stays when its sessions are gone. */

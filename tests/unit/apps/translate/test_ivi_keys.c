@@ -1,6 +1,7 @@
 /* apps/translate/ivi_keys.c: values of the translator's keys, good and bad, and the
  * way back to text. */
 #include "apps/translate/ivi_keys.h"
+#include "apps/translate/xlat_keys.h"
 #include "tests/unit/config_kit.h"
 
 /* One line that is accepted, and how it prints. */
@@ -124,7 +125,7 @@ static void words(void)
 	SHOWN("ivi.tos 255", "ivi.tos 255");
 	CHECK_EQ(ivi_config(&c)->tos, 255);
 	SHOWN("ivi.tos copy", "ivi.tos copy");
-	CHECK_EQ(ivi_config(&c)->tos, IVI_TOS_COPY);
+	CHECK_EQ(ivi_config(&c)->tos, XLAT_TOS_COPY);
 	WRONG_VALUE("ivi.tos 256", "ivi.tos: expected copy, zero, or a number from 0 to 255");
 	WRONG_VALUE("ivi.tos ef", "ivi.tos: expected copy, zero, or a number from 0 to 255");
 	SHOWN("ivi.lowest-ipv6-mtu 1500", "ivi.lowest-ipv6-mtu 1500");

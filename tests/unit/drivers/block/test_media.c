@@ -178,6 +178,9 @@ static void what_was_not_booted_from_a_stick(void)
 		CHECK(!media_save("gateway.conf", saved, sizeof saved - 1));
 		CHECK_EQ(state(), MEDIA_SAVE_FAILED);
 		CHECK_STR(message(), of[i].says);
+		char line[120];
+		snprintf(line, sizeof line, "gateway.conf is not saved: %s", of[i].says);
+		CHECK_EQ(said(line), 1);
 		CHECK_EQ(disk[0].reads, 0);
 		end();
 	}

@@ -5,6 +5,7 @@
 #include "drivers/usb/usb_list.h"
 #include "tests/models/ohci_model.h"
 
+static const struct usb_driver *const hc_driver = &ohci_driver;
 static struct ohci_model model;
 
 static void hc_frame(void)
@@ -22,8 +23,7 @@ static void hc_plug(unsigned port, struct usb1_device *d)
 	ohci_model_plug(&model, port, d);
 }
 
-/* Puts a controller on the bus, without a start. */
-static void put(void)
+static void hc_put(void)
 {
 	kit_machine();
 	ohci_model_init(&model, 0);
@@ -32,29 +32,19 @@ static void put(void)
 /* Starts it and waits until its ports are there. */
 static void start(void)
 {
-	const char *wrong = kit_start(&ohci_driver, 0);
-	CHECK(wrong == NULL);
-	if (wrong)
-		printf("# %s\n", wrong);
+	CHECK_STR(kit_start(20), "");
 	kit_frames(90);
 }
 
 static void hc_begin(void)
 {
-	put();
+	hc_put();
 	start();
 }
 
-static void hc_end(void)
+static bool hc_quiet(void)
 {
-	uint64_t before = host_now_us;
-	CHECK(hcd_stop(kit_hc));
-	CHECK(host_now_us - before < 2000);
-	CHECK(ohci_model_quiet(&model));
-	CHECK(kit_failed == NULL);
-	if (kit_failed)
-		printf("# %s\n", kit_failed);
-	CHECK_EQ(pci_model_faults(), 0);
+	return ohci_model_quiet(&model);
 }
 
 static void takes_it_from_the_firmware(void)
@@ -67,7 +57,7 @@ static void takes_it_from_the_firmware(void)
 	CHECK_EQ(model.periodic_start, 0x2ed0 * 9 / 10);
 	CHECK_EQ(model.enable, 0);
 	CHECK_EQ(kit_hc->n_ports, 3);
-	hc_end();
+	kit_end();
 }
 
 /* Polls as the core does without transfers, each 10 ms. */
@@ -83,32 +73,22 @@ static void idle_ms(unsigned ms)
 	}
 }
 
-/* Starts it, and checks that this took at most `ms`. Gives what is wrong. */
-static const char *start_within(unsigned ms)
-{
-	uint64_t before = host_now_us;
-	const char *wrong = kit_start(&ohci_driver, 0);
-	CHECK(host_now_us - before <= 1000ull * ms);
-	CHECK_EQ(pci_model_faults(), 0);
-	return wrong ? wrong : "";
-}
-
 static void waits_for_slow_firmware(void)
 {
-	put();
+	hc_put();
 	model.firmware_us = 19000;
-	CHECK_STR(start_within(20), "");
+	CHECK_STR(kit_start(20), "");
 	kit_frames(90);
 	CHECK(!model.forced);
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 static void waits_in_the_background(void)
 {
-	put();
+	hc_put();
 	model.firmware_us = 3000000;
-	CHECK_STR(start_within(21), "");
+	CHECK_STR(kit_start(21), "");
 	idle_ms(2500);
 	CHECK_EQ(model.resets, 0);
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
@@ -116,118 +96,117 @@ static void waits_in_the_background(void)
 	idle_ms(600);
 	CHECK(!model.forced);
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 static void takes_it_by_force(void)
 {
-	put();
+	hc_put();
 	model.firmware_never = true;
-	CHECK_STR(start_within(21), "");
+	CHECK_STR(kit_start(21), "");
 	idle_ms(4800);
 	CHECK(!model.forced);
 	idle_ms(300);
 	CHECK(model.forced);
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 /* One that was not the firmware's is started at once. */
 static void starts_one_that_nobody_has(void)
 {
-	put();
+	hc_put();
 	model.control = 0x200;
 	model.interval = 0x2edf;
-	CHECK_STR(start_within(1), "");
+	CHECK_STR(kit_start(1), "");
 	kit_frames(90);
 	CHECK_EQ(model.interval & 0x3fff, 0x2edf);
 	CHECK_EQ(model.periodic_start, 10799);
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 static void corrects_a_wrong_interval(void)
 {
 	static const uint16_t wrong[] = {0, 0x3fff, 0x2edf - 65, 0x2edf + 65};
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
-		put();
+		hc_put();
 		model.interval = wrong[i];
-		CHECK_STR(start_within(10), "");
+		CHECK_STR(kit_start(10), "");
 		kit_frames(90);
 		CHECK_EQ(model.interval & 0x3fff, 0x2edf);
-		hc_end();
+		kit_end();
 	}
 }
 
 static void ends_the_keyboard_emulation(void)
 {
-	put();
+	hc_put();
 	model.legacy = true;
 	start();
 	CHECK_EQ(model.hce, 0);
-	hc_end();
+	kit_end();
 }
 
 static void refuses_controllers_that_cannot_be(void)
 {
-	put();
+	hc_put();
 	model.gone = true;
-	CHECK_STR(start_within(1), "it does not answer");
-	put();
+	CHECK_STR(kit_start(1), "it does not answer");
+	hc_put();
 	model.n_ports = 0;
-	CHECK_STR(start_within(10), "it has no ports");
-	put();
+	CHECK_STR(kit_start(10), "it has no ports");
+	hc_put();
 	host_arena(20000);
-	CHECK_STR(start_within(10), "not enough memory");
-	put();
+	CHECK_STR(kit_start(10), "not enough memory");
+	hc_put();
 	store32(model.pci.cfg + 0x10, 0);
 	store32(model.pci.writable + 0x10, 0);
-	CHECK_STR(start_within(1), "it has no registers");
+	CHECK_STR(kit_start(1), "it has no registers");
 }
 
 /* Some chips ignore registers while the bus is suspended. */
 static void starts_one_that_is_deaf_while_suspended(void)
 {
-	put();
+	hc_put();
 	model.deaf_suspended = true;
 	start();
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 static void switches_power_of_single_ports(void)
 {
-	put();
+	hc_put();
 	model.single_power = true;
 	start();
 	(void)kit_plug(2, false);
-	hc_end();
+	kit_end();
 }
 
-static void check_failed(const char *reason)
+static void switched_off(const char *reason)
 {
-	CHECK_STR(kit_failed ? kit_failed : "", reason);
-	kit_failed = NULL;
+	kit_check_failed(reason);
 	hcd_stop(kit_hc);
-	CHECK(ohci_model_quiet(&model) || model.gone);
+	CHECK(hc_quiet() || model.gone);
 	CHECK_EQ(pci_model_faults(), 0);
 }
 
 static void switches_off_one_that_does_not_start(void)
 {
-	put();
+	hc_put();
 	model.reset_stuck = true;
 	start();
-	CHECK_STR(kit_failed ? kit_failed : "", "its reset does not end");
-	put();
+	kit_check_failed("its reset does not end");
+	hc_put();
 	model.deaf = true;
 	start();
-	check_failed("it does not keep its frame interval");
-	put();
+	switched_off("it does not keep its frame interval");
+	hc_put();
 	model.never_starts = true;
 	start();
 	kit_frames(250);
-	check_failed("its frames stand still");
+	switched_off("its frames stand still");
 }
 
 static void switches_itself_off(void)
@@ -236,18 +215,18 @@ static void switches_itself_off(void)
 	(void)kit_plug(0, false);
 	ohci_model_error(&model);
 	kit_frame();
-	check_failed("unrecoverable error");
+	switched_off("unrecoverable error");
 	hc_begin();
 	model.gone = true;
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
 	kit_frame();
-	check_failed("it no longer answers");
+	switched_off("it no longer answers");
 	hc_begin();
 	model.frames_stuck = true;
 	kit_frames(190);
 	CHECK(!kit_failed);
 	kit_frames(20);
-	check_failed("its frames stand still");
+	switched_off("its frames stand still");
 }
 
 static void notices_a_damaged_done_list(void)
@@ -259,7 +238,7 @@ static void notices_a_damaged_done_list(void)
 		model.lie = lie;
 		CHECK(kit_submit(&t));
 		kit_frames(10);
-		CHECK_STR(kit_failed ? kit_failed : "", "its list of what is done is damaged");
+		kit_check_failed("its list of what is done is damaged");
 	}
 }
 
@@ -274,7 +253,7 @@ static void does_not_believe_positions(void)
 	CHECK_EQ(kit_bytes[0][64], 0xee);
 	model.lie = OHCI_LIE_NONE;
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-	hc_end();
+	kit_end();
 }
 
 static void gives_50_ms_of_reset_signal(void)
@@ -290,7 +269,7 @@ static void gives_50_ms_of_reset_signal(void)
 	CHECK(kit_hc->ops->port(kit_hc, 2).bits & USB_PORT_RESETTING);
 	kit_frames(30);
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 2).bits, USB_PORT_CONNECTED);
-	hc_end();
+	kit_end();
 }
 
 static void leaves_idle_lists_alone(void)
@@ -307,7 +286,7 @@ static void leaves_idle_lists_alone(void)
 	before = kit_model[0].transactions;
 	kit_frames(80);
 	CHECK_EQ(kit_model[0].transactions - before, 10);
-	hc_end();
+	kit_end();
 }
 
 /* The memory of a cancelled transfer is left alone until the controller has done with it. */
@@ -328,7 +307,7 @@ static void waits_for_the_end_of_the_frame(void)
 		hc_frame_end();
 	}
 	CHECK(kit_wait(&k, 3));
-	hc_end();
+	kit_end();
 }
 
 /* A device that sent an odd number of packets before the cancel: the toggle goes on from there. */
@@ -347,7 +326,7 @@ static void keeps_the_toggle_of_a_part(void)
 		CHECK_EQ(t.actual, 64 * packets);
 		CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
 	}
-	hc_end();
+	kit_end();
 }
 
 static void scribble(void)

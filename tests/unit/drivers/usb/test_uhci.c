@@ -5,6 +5,7 @@
 #include "drivers/usb/usb_list.h"
 #include "tests/models/uhci_model.h"
 
+static const struct usb_driver *const hc_driver = &uhci_driver;
 static struct uhci_model model;
 
 static void hc_frame(void)
@@ -22,8 +23,7 @@ static void hc_plug(unsigned port, struct usb1_device *d)
 	uhci_model_plug(&model, port, d);
 }
 
-/* Puts a controller on the bus, without a start. */
-static void put(void)
+static void hc_put(void)
 {
 	kit_machine();
 	uhci_model_init(&model, 0);
@@ -31,23 +31,13 @@ static void put(void)
 
 static void hc_begin(void)
 {
-	put();
-	const char *wrong = kit_start(&uhci_driver, 0);
-	CHECK(wrong == NULL);
-	if (wrong)
-		printf("# %s\n", wrong);
+	hc_put();
+	CHECK_STR(kit_start(20), "");
 }
 
-static void hc_end(void)
+static bool hc_quiet(void)
 {
-	uint64_t before = host_now_us;
-	CHECK(hcd_stop(kit_hc));
-	CHECK(host_now_us - before < 3000);
-	CHECK(uhci_model_quiet(&model));
-	CHECK(kit_failed == NULL);
-	if (kit_failed)
-		printf("# %s\n", kit_failed);
-	CHECK_EQ(pci_model_faults(), 0);
+	return uhci_model_quiet(&model);
 }
 
 static void takes_it_from_the_firmware(void)
@@ -59,7 +49,7 @@ static void takes_it_from_the_firmware(void)
 	CHECK_EQ(model.intr, 0);
 	CHECK_EQ(kit_hc->n_ports, 2);
 	CHECK(host_now_us - 5000000 < 1000);
-	hc_end();
+	kit_end();
 }
 
 static void finds_its_registers_elsewhere(void)
@@ -68,62 +58,50 @@ static void finds_its_registers_elsewhere(void)
 	hc_begin();
 	model.bar0 = false;
 	(void)kit_plug(0, false);
-	hc_end();
-	kit_machine(); /* none at all */
-	uhci_model_init(&model, 0);
+	kit_end();
+	hc_put(); /* none at all */
 	store32(model.pci.cfg + 0x20, 0);
 	store32(model.pci.writable + 0x20, 0);
-	CHECK_STR(kit_start(&uhci_driver, 0), "it has no registers");
-	CHECK_EQ(pci_model_faults(), 0);
-}
-
-/* Starts a controller that cannot start. Gives the driver's text. */
-static const char *start_bad(void)
-{
-	uint64_t before = host_now_us;
-	const char *wrong = kit_start(&uhci_driver, 0);
-	CHECK(host_now_us - before < 20000);
-	CHECK_EQ(pci_model_faults(), 0);
-	return wrong ? wrong : "";
+	CHECK_STR(kit_start(20), "it has no registers");
 }
 
 static void refuses_controllers_that_do_not_start(void)
 {
-	put();
+	hc_put();
 	model.gone = true;
-	CHECK_STR(start_bad(), "it does not answer");
-	put();
+	CHECK_STR(kit_start(20), "it does not answer");
+	hc_put();
 	model.reset_stuck = true;
-	CHECK_STR(start_bad(), "its reset does not end");
-	put();
+	CHECK_STR(kit_start(20), "its reset does not end");
+	hc_put();
 	model.never_starts = true;
-	CHECK_STR(start_bad(), "it does not start");
-	put();
+	CHECK_STR(kit_start(20), "it does not start");
+	hc_put();
 	host_arena(20000);
-	CHECK_STR(start_bad(), "not enough memory");
+	CHECK_STR(kit_start(20), "not enough memory");
 }
 
 /* One that does not halt is reset while it runs. */
 static void resets_one_that_does_not_halt(void)
 {
-	put();
+	hc_put();
 	model.never_halts = true;
-	CHECK_STR(start_bad(), "");
+	CHECK_STR(kit_start(20), "");
 	CHECK_EQ(model.resets, 1);
 	model.never_halts = false;
 	(void)kit_plug(0, false);
-	hc_end();
+	kit_end();
 }
 
 static void counts_its_ports(void)
 {
 	static const uint8_t n[][2] = {{1, 1}, {2, 2}, {6, 6}, {7, 7}, {8, 2}, {0, 2}};
 	for (unsigned i = 0; i < ARRAY_SIZE(n); i++) {
-		put();
+		hc_put();
 		model.n_ports = n[i][0];
-		CHECK_STR(start_bad(), "");
+		CHECK_STR(kit_start(20), "");
 		CHECK_EQ(kit_hc->n_ports, n[i][1]);
-		hc_end();
+		kit_end();
 	}
 }
 
@@ -153,16 +131,14 @@ static void switches_itself_off(void)
 		kit_frames(3);
 		uhci_model_error(&model, e[i].sts);
 		kit_frame();
-		CHECK_STR(kit_failed ? kit_failed : "", e[i].reason);
-		kit_failed = NULL;
-		hc_end();
+		kit_check_failed(e[i].reason);
+		kit_end();
 	}
 	hc_begin();
 	model.gone = true;
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, 0);
 	kit_frame();
-	CHECK_STR(kit_failed ? kit_failed : "", "it no longer answers");
-	kit_failed = NULL;
+	kit_check_failed("it no longer answers");
 	uint64_t before = host_now_us;
 	hcd_stop(kit_hc);
 	CHECK(host_now_us - before < 5000);
@@ -176,7 +152,7 @@ static void clears_the_status(void)
 	uhci_model_error(&model, 0x07);
 	kit_frame();
 	CHECK_EQ(model.sts, 0);
-	hc_end();
+	kit_end();
 }
 
 static void notices_frames_that_stand_still(void)
@@ -191,9 +167,8 @@ static void notices_frames_that_stand_still(void)
 	kit_hc->ops->cancel(kit_hc, &k);
 	kit_frames(150);
 	CHECK(k.active);
-	CHECK_STR(kit_failed ? kit_failed : "", "its frames stand still");
-	kit_failed = NULL;
-	hc_end();
+	kit_check_failed("its frames stand still");
+	kit_end();
 }
 
 /* A change that is acknowledged does not disable the port. */
@@ -205,7 +180,7 @@ static void acknowledges_changes(void)
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, USB_PORT_CONNECTED | USB_PORT_ENABLED);
 	CHECK_EQ(model.port[0].sc & 8, 0);
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-	hc_end();
+	kit_end();
 }
 
 /* Follows the schedule of a frame as the controller does. Gives the queues. */
@@ -241,7 +216,7 @@ static void waits_for_the_end_of_the_frame(void)
 	hc_frame_end();
 	kit_hc->ops->poll(kit_hc, host_now_us);
 	CHECK(!k.active);
-	hc_end();
+	kit_end();
 }
 
 /* The controller writes the link of a queue after the status of its last descriptor. */
@@ -259,7 +234,7 @@ static void waits_for_the_link_of_a_queue(void)
 	CHECK(kit_submit(&t) && kit_wait(&t, 500));
 	CHECK_EQ(t.actual, 4000);
 	CHECK(kit_is_pattern(kit_bytes[0], 0, 4000));
-	hc_end();
+	kit_end();
 }
 
 /* A length that cannot be: the transfer fails, and nothing is written behind its buffer. */
@@ -273,7 +248,7 @@ static void does_not_believe_lengths(void)
 	CHECK_EQ(kit_bytes[0][8], 0xee);
 	model.lie = false;
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-	hc_end();
+	kit_end();
 }
 
 static void enables_a_port_that_hesitates(void)
@@ -284,13 +259,13 @@ static void enables_a_port_that_hesitates(void)
 	model.enable_changes = true;
 	(void)kit_plug(1, false);
 	CHECK(!model.enable_changes);
-	hc_end();
+	kit_end();
 	hc_begin(); /* it never takes the bit */
 	model.enable_us = 1000;
 	usb1_device_init(&kit_model[0], false);
 	hc_plug(0, &kit_model[0]);
 	CHECK_EQ(kit_reset_port(1).bits, USB_PORT_CONNECTED);
-	hc_end();
+	kit_end();
 }
 
 static void visits_what_is_in_use_alone(void)
@@ -318,7 +293,7 @@ static void visits_what_is_in_use_alone(void)
 	uint32_t before = kit_model[0].transactions;
 	kit_frames(80);
 	CHECK_EQ(kit_model[0].transactions - before, 10);
-	hc_end();
+	kit_end();
 }
 
 static void scribble(void)

@@ -1,6 +1,5 @@
 /* What transfers of a USB 1.1 controller do, whichever it is. Included by the tests of UHCI and
- * OHCI behind their hc_* functions; hc_begin makes a machine with a controller that runs, hc_end
- * checks and stops it. */
+ * OHCI behind their hc_* functions. */
 #ifndef TESTS_DRIVERS_USB_USB1_CASES_H
 #define TESTS_DRIVERS_USB_USB1_CASES_H
 
@@ -29,7 +28,7 @@ static void moves_control_data_of_all_lengths(void)
 			CHECK_EQ(kit_model[0].out_len[0], n);
 			CHECK(kit_is_pattern(kit_model[0].out[0], 0, n));
 		}
-		hc_end();
+		kit_end();
 	}
 }
 
@@ -44,7 +43,7 @@ static void takes_short_control_data(void)
 		CHECK_EQ(moved, lengths[i]);
 		CHECK(kit_is_pattern(kit_bytes[0], 0, moved));
 	}
-	hc_end();
+	kit_end();
 }
 
 static void follows_a_larger_endpoint_0(void)
@@ -58,7 +57,7 @@ static void follows_a_larger_endpoint_0(void)
 	CHECK_EQ(kit_control(d, 0xc0, 1, 512, kit_bytes[0], 512, &moved), USB_OK);
 	CHECK_EQ(moved, 512);
 	CHECK_EQ(kit_model[0].transactions - before, 10);
-	hc_end();
+	kit_end();
 }
 
 static void moves_bulk_data_with_the_right_toggles(void)
@@ -86,7 +85,7 @@ static void moves_bulk_data_with_the_right_toggles(void)
 		CHECK_EQ(kit_model[0].out_len[2], n);
 		CHECK(kit_is_pattern(kit_model[0].out[2], 0, n));
 	}
-	hc_end();
+	kit_end();
 }
 
 /* What follows a short packet belongs to the next transfer, even when it is ready at once. */
@@ -108,7 +107,7 @@ static void stops_at_a_short_packet(void)
 		CHECK_EQ(t.actual, 200);
 		CHECK(kit_is_pattern(kit_bytes[0], cuts[i], 200));
 	}
-	hc_end();
+	kit_end();
 }
 
 static void waits_for_reports(void)
@@ -127,7 +126,7 @@ static void waits_for_reports(void)
 			CHECK_EQ(t.actual, i == 3 ? 5 : 8);
 			CHECK(kit_is_pattern(kit_bytes[0], 0, t.actual));
 		}
-		hc_end();
+		kit_end();
 	}
 }
 
@@ -140,7 +139,7 @@ static void goes_on_after_naks(void)
 	CHECK_EQ(kit_control(d, 0xc0, 1, 100, kit_bytes[0], 100, &moved), USB_OK);
 	CHECK_EQ(moved, 100);
 	CHECK(kit_is_pattern(kit_bytes[0], 0, 100));
-	hc_end();
+	kit_end();
 }
 
 static void reports_a_stall_and_goes_on(void)
@@ -173,7 +172,7 @@ static void reports_a_stall_and_goes_on(void)
 	CHECK(kit_submit(&t) && kit_wait(&t, 50));
 	CHECK_EQ(t.status, USB_OK);
 	CHECK_EQ(t.actual, 100);
-	hc_end();
+	kit_end();
 }
 
 /* The endpoint halts behind a part of the data, as sticks do: what came is given. */
@@ -204,7 +203,7 @@ static void gives_data_in_front_of_a_stall(void)
 	CHECK(kit_submit(&t) && kit_wait(&t, 50));
 	CHECK_EQ(t.status, USB_STALLED);
 	CHECK_EQ(t.actual, 0);
-	hc_end();
+	kit_end();
 }
 
 static void reports_babble_and_silence(void)
@@ -226,7 +225,7 @@ static void reports_babble_and_silence(void)
 	CHECK_EQ(kit_model[0].transactions - before, 3); /* three tries */
 	kit_model[0].silent = false;
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-	hc_end();
+	kit_end();
 }
 
 /* A larger answer than there is room for is babble, not an overrun of the buffer. */
@@ -241,7 +240,7 @@ static void refuses_more_than_was_asked_for(void)
 	CHECK(kit_submit(&t) && kit_wait(&t, 50));
 	CHECK_EQ(t.status, USB_FAILED);
 	CHECK_EQ(kit_bytes[0][13], 0xee);
-	hc_end();
+	kit_end();
 }
 
 static void cancels_at_any_time(void)
@@ -274,7 +273,7 @@ static void cancels_at_any_time(void)
 		CHECK_EQ(t.actual, 70);
 		CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
 	}
-	hc_end();
+	kit_end();
 }
 
 static void closes_a_device_in_mid_transfer(void)
@@ -305,7 +304,7 @@ static void closes_a_device_in_mid_transfer(void)
 			written += kit_bytes[i / USB_TRANSFER_MAX][i % USB_TRANSFER_MAX] != 0xee;
 		CHECK_EQ(written, 0);
 	}
-	hc_end();
+	kit_end();
 }
 
 static void device_vanishes_in_mid_transfer(void)
@@ -324,7 +323,7 @@ static void device_vanishes_in_mid_transfer(void)
 		kit_hc->ops->device_close(kit_hc, d);
 		d = kit_plug(0, true); /* another device there works */
 		CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-		hc_end();
+		kit_end();
 	}
 }
 
@@ -356,7 +355,7 @@ static void runs_two_devices_at_once(void)
 	kit_hc->ops->cancel(kit_hc, &c);
 	CHECK(kit_wait(&c, 20));
 	CHECK_EQ(c.status, USB_CANCELLED);
-	hc_end();
+	kit_end();
 }
 
 static void refuses_endpoints_that_cannot_be(void)
@@ -379,7 +378,7 @@ static void refuses_endpoints_that_cannot_be(void)
 		        .device = d, .address = 0x81, .kind = e[i].kind, .max_packet = e[i].packet};
 		CHECK_EQ(kit_hc->ops->endpoint_open(kit_hc, &x), e[i].good);
 		CHECK_EQ(x.hc != NULL, e[i].good);
-		hc_end();
+		kit_end();
 	}
 }
 
@@ -417,7 +416,7 @@ static void runs_out_of_pipes(void)
 	CHECK_EQ(n[1][USB_BULK], n[0][USB_BULK]);
 	CHECK_EQ(n[1][USB_INTERRUPT], n[0][USB_INTERRUPT]);
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_OK);
-	hc_end();
+	kit_end();
 }
 
 static void refuses_a_second_transfer(void)
@@ -437,7 +436,7 @@ static void refuses_a_second_transfer(void)
 	d->control.max_packet = 255; /* a descriptor that lies */
 	CHECK(!kit_submit(&u));
 	d->control.max_packet = 8;
-	hc_end();
+	kit_end();
 }
 
 static void reports_a_flapping_port(void)
@@ -471,7 +470,7 @@ static void reports_a_flapping_port(void)
 	kit_frames(2);
 	CHECK_EQ(kit_hc->ops->port(kit_hc, 1).bits, USB_PORT_CONNECTED);
 	CHECK_EQ(kit_control(d, 0x80, 6, 0x100, kit_bytes[0], 18, NULL), USB_FAILED);
-	hc_end();
+	kit_end();
 }
 
 /* `done` submits the next transfer, or closes the device. */
@@ -501,7 +500,7 @@ static void goes_on_from_done(void)
 	for (unsigned i = 0; i < 200 && left; i++)
 		kit_frame();
 	CHECK_EQ(left, 0);
-	hc_end();
+	kit_end();
 }
 
 static inline void usb1_cases(void)

@@ -1,5 +1,6 @@
 /* Shared by the tests of the UHCI and OHCI drivers: the side of the core, devices, and time in
- * frames. The test file defines the functions hc_*, which reach the controller's model. */
+ * frames. The test file defines hc_driver and the functions hc_*, which reach the controller's
+ * model. */
 #ifndef TESTS_DRIVERS_USB_USB1_KIT_H
 #define TESTS_DRIVERS_USB_USB1_KIT_H
 
@@ -22,10 +23,15 @@ static struct usb_device kit_device[KIT_DEVICES];
 /* Outside the arena: a controller that reaches it is a fault. */
 static uint8_t kit_bytes[8][USB_TRANSFER_MAX];
 
-/* The models of this program's controllers. */
+/* The driver, and the model of its controller. */
+static const struct usb_driver *const hc_driver;
+/* Puts a controller on the bus of an empty machine (kit_machine), without a start. */
+static void hc_put(void);
 static void hc_frame(void);
 static void hc_frame_end(void);
 static void hc_plug(unsigned port, struct usb1_device *d);
+/* True when the controller has stopped and reaches no memory. */
+static bool hc_quiet(void);
 
 void usb_complete(struct usb_transfer *t, enum usb_status status, uint32_t actual)
 {
@@ -58,17 +64,39 @@ static inline void kit_machine(void)
 	memset(kit_device, 0, sizeof kit_device);
 }
 
-/* Finds the controller n (from 0) on the bus, and takes and starts it. Gives what is wrong. */
-static inline const char *kit_start(const struct usb_driver *driver, unsigned n)
+/* Takes the controller and starts it, and checks that this took at most `ms`. Gives what is wrong,
+ * "" for nothing. */
+static inline const char *kit_start(unsigned ms)
 {
 	uint32_t cursor = 0;
 	struct pci_dev dev;
-	for (unsigned i = 0; i <= n; i++)
-		if (!pci_next(&cursor, &dev))
-			return "no controller";
+	uint64_t before = host_now_us;
+	CHECK(pci_next(&cursor, &dev));
 	pci_enable(&dev);
-	const char *wrong = hcd_take(driver, &dev);
-	return wrong ? wrong : driver->probe(&dev, &kit_hc);
+	const char *wrong = hcd_take(hc_driver, &dev);
+	if (!wrong)
+		wrong = hc_driver->probe(&dev, &kit_hc);
+	CHECK(host_now_us - before <= 1000ull * ms);
+	CHECK_EQ(pci_model_faults(), 0);
+	return wrong ? wrong : "";
+}
+
+/* Stops the controller. */
+static inline void kit_end(void)
+{
+	uint64_t before = host_now_us;
+	CHECK(hcd_stop(kit_hc));
+	CHECK(host_now_us - before < 3000);
+	CHECK(hc_quiet());
+	CHECK_STR(kit_failed ? kit_failed : "", "");
+	CHECK_EQ(pci_model_faults(), 0);
+}
+
+/* The driver has given the controller up for this reason. */
+static inline void kit_check_failed(const char *reason)
+{
+	CHECK_STR(kit_failed ? kit_failed : "", reason);
+	kit_failed = NULL;
 }
 
 /* One frame: the controller works, the driver is polled in its middle. */

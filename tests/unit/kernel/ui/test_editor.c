@@ -182,16 +182,17 @@ static void change(void)
 	press('<');
 }
 
-static void leaves_with_changes(void)
+struct way {
+	const char *keys;
+	enum editor_act act;
+};
+
+static void leave_by(const struct way *way, unsigned n, bool runs)
 {
-	static const struct {
-		const char *keys;
-		enum editor_act act;
-	} way[] = {{"u", EDITOR_USE},    {"s", EDITOR_SAVE},  {"b", EDITOR_BOTH},
-	           {"d", EDITOR_DROP},   {"\r", EDITOR_USE},  {"2\r", EDITOR_SAVE},
-	           {"3\r", EDITOR_BOTH}, {"4\r", EDITOR_DROP}};
-	for (unsigned i = 0; i < ARRAY_SIZE(way); i++) {
+	for (unsigned i = 0; i < n; i++) {
 		change();
+		e.runs = runs;
+		press(KEY_UP);
 		CHECK(shows("lan.mtu                  1400 -> 1300"));
 		CHECK(shows("hostname                 (gateway) -> box"));
 		CHECK(!shows("nameserver"));
@@ -199,7 +200,29 @@ static void leaves_with_changes(void)
 		CHECK_EQ(last, way[i].act);
 		CHECK_EQ(draft_has_changes(&draft), way[i].act != EDITOR_DROP);
 	}
+}
+
+/* In the menu nothing is saved that has not started: there are three answers. */
+static void leaves_with_changes(void)
+{
+	static const struct way menu[] = {
+	        {"u", EDITOR_USE},  {"s", EDITOR_BOTH},   {"b", EDITOR_STAY},   {"d", EDITOR_DROP},
+	        {"\r", EDITOR_USE}, {"2\r", EDITOR_BOTH}, {"3\r", EDITOR_DROP}, {"4\r", EDITOR_USE},
+	};
+	static const struct way runs[] = {
+	        {"u", EDITOR_USE},    {"s", EDITOR_SAVE},   {"b", EDITOR_BOTH},
+	        {"d", EDITOR_DROP},   {"\r", EDITOR_USE},   {"2\r", EDITOR_SAVE},
+	        {"3\r", EDITOR_BOTH}, {"4\r", EDITOR_DROP},
+	};
+	leave_by(menu, ARRAY_SIZE(menu), false);
+	CHECK(shows("saved when what you start has started"));
+	CHECK(!shows("both"));
+	leave_by(runs, ARRAY_SIZE(runs), true);
+	CHECK(shows("they count from the next start on"));
 	change();
+	for (int i = 0; i < 9; i++)
+		press(KEY_DOWN);
+	CHECK(shows("> 3  drop"));
 	press('<');
 	CHECK_EQ(e.mode, EDITOR_LIST);
 	CHECK(draft_has_changes(&draft));
@@ -215,6 +238,7 @@ static void never_uses_errors(void)
 	CHECK(shows("name the same NIC"));
 	static const char letters[] = "usb";
 	for (const char *k = letters; *k; k++) {
+		e.runs = *k == 'b';
 		press(*k);
 		CHECK_EQ(last, EDITOR_STAY);
 	}

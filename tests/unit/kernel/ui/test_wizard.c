@@ -1,6 +1,8 @@
 /* kernel/ui/wizard.c and wizard_draw.c: the questions of each function, the cable that is plugged
  * in, and the text that comes out. */
 #include "kernel/ui/wizard.h"
+
+#include "kernel/console/keymap.h"
 #include "tests/unit/kernel/ui/ui_kit.h"
 
 static struct wizard w;
@@ -29,15 +31,20 @@ static void answer(const char *value)
 	press('\r');
 }
 
-static void begin_with(const char *cmdline, const char *text, uint32_t n_cards)
+static void begin_at(bool local, const char *cmdline, const char *text, uint32_t n_cards)
 {
 	begin_draft(cmdline, text);
 	for (uint32_t i = 0; i < n_apps; i++)
 		items[i] = (struct menu_item){apps[i].name, apps[i].about};
 	for (uint32_t i = 0; i < MENU_VIEW_CARDS; i++)
 		cards[i] = (struct menu_card){"52:54:00:00:00:01", "e1000", false, 1000};
-	wizard_init(&w, &draft, items, n_apps, 0, cards, n_cards);
+	wizard_init(&w, &draft, items, n_apps, 0, cards, n_cards, local);
 	wizard_draw(&w, &grid);
+}
+
+static void begin_with(const char *cmdline, const char *text, uint32_t n_cards)
+{
+	begin_at(false, cmdline, text, n_cards);
 }
 
 static void begin(const char *text, uint32_t n_cards)
@@ -244,6 +251,57 @@ static void set_elsewhere(void)
 	CHECK(shows("question 3 of 5"));
 }
 
+/* The layout in force by the draft, as the menu takes it. */
+static uint32_t layout(void)
+{
+	return settings_run(draft.c)->keyboard;
+}
+
+/* At the machine's keyboard its layout is asked for first, and counts as soon as it is chosen. */
+static void the_keyboard(void)
+{
+	begin_at(true, "", "", 2);
+	CHECK(shows("First set-up: the keyboard"));
+	CHECK(shows("> 1  us  English, United States"));
+	CHECK_EQ(layout(), KEYMAP_US);
+	type("9");
+	CHECK(shows("> 1  us"));
+	type("3");
+	CHECK(shows("> 3  de  German"));
+	press('\r');
+	CHECK(shows("question 1 of 5"));
+	CHECK(!shows("part"));
+	CHECK_EQ(layout(), KEYMAP_DE);
+	CHECK_STR(draft_text(), "keyboard de\n");
+	press('<');
+	CHECK(shows("> 3  de"));
+	press(KEY_DOWN);
+	press(KEY_DOWN);
+	press('\r');
+	CHECK_EQ(layout(), KEYMAP_FR);
+	press('<');
+	type("1\r");
+	CHECK_EQ(layout(), KEYMAP_US);
+	CHECK_STR(draft_text(), ""); /* the default needs no line */
+	press('<');
+	type("2\r");
+	press('<');
+	press('<');
+	CHECK_EQ(last, WIZARD_DROP);
+	CHECK_EQ(layout(), KEYMAP_US);
+	begin_at(true, "", "keyboard fr\n", 2);
+	CHECK(shows("> 4  fr  French"));
+	press('\r');
+	CHECK_STR(draft_text(), "keyboard fr\n");
+	/* A terminal on COM1 has a keyboard of its own; what the command line sets is not asked. */
+	begin_at(false, "", "keyboard fr\n", 2);
+	CHECK(shows("question 1 of 5"));
+	press('<');
+	CHECK_EQ(last, WIZARD_DROP);
+	begin_at(true, "keyboard=uk", "", 2);
+	CHECK(shows("question 1 of 5"));
+}
+
 static void random_keys(void)
 {
 	static const int special[] = {KEY_UP, KEY_DOWN, KEY_HOME, KEY_DELETE, '\r', '\r', '\r',
@@ -262,7 +320,8 @@ static void random_keys(void)
 		bad += act != WIZARD_STAY && act != WIZARD_DROP && draft.c->n_errors;
 		bad += act == WIZARD_DROP && draft_has_changes(&draft);
 		if (act != WIZARD_STAY)
-			wizard_init(&w, &draft, items, n_apps, x % n_apps, cards, x >> 20 & 7);
+			wizard_init(&w, &draft, items, n_apps, x % n_apps, cards, x >> 20 & 7,
+			            x >> 19 & 1);
 	}
 	CHECK_EQ(bad, 0);
 }
@@ -277,6 +336,7 @@ int main(void)
 	TEST(values_are_checked);
 	TEST(without_cards);
 	TEST(set_elsewhere);
+	TEST(the_keyboard);
 	TEST(random_keys);
 	return tap_done();
 }

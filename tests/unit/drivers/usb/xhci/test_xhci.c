@@ -41,8 +41,7 @@ static void control_transfers(void)
 	static const uint32_t offsets[] = {0, 0xff00, 0xffff, 0xfffc, 0x10000 - 64, 0xf003};
 	static const uint16_t lens[] = {1, 8, 64, 65, 255, 1000, 4096};
 	uint32_t actual = 0;
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	for (unsigned o = 0; o < ARRAY_SIZE(offsets); o++)
 		for (unsigned l = 0; l < ARRAY_SIZE(lens); l++) {
@@ -146,8 +145,7 @@ static void again(struct usb_transfer *t)
 
 static void submitted_from_done(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	chained = 0;
 	chain = kit_transfer(&stk, 1, memory, 31);
@@ -203,8 +201,7 @@ static void intervals(void)
 		struct xhci_model_usb u = {.speed = row[i].speed,
 		                           .port = row[i].speed == XHCI_SUPER ? 8 : 3};
 		struct usb_device d;
-		kit_new();
-		kit_start();
+		kit_begin();
 		kit_device(&d, &u, NULL);
 		CHECK(kit_endpoint(&d, 0x83, USB_INTERRUPT, 8, row[i].interval));
 		CHECK_EQ(kit_configure(&d), USB_OK);
@@ -217,8 +214,7 @@ static void bursts(void)
 {
 	struct xhci_model_usb u = {.speed = XHCI_SUPER, .port = 5};
 	struct usb_device d;
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_device(&d, &u, NULL);
 	struct usb_endpoint *e = &d.endpoint[0];
 	*e = (struct usb_endpoint){
@@ -239,8 +235,7 @@ static void bursts(void)
 
 static void stall_of_endpoint_0(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	for (unsigned i = 0; i < 40; i++) {
 		uint32_t actual = 7;
@@ -265,8 +260,7 @@ static void clear_halt(struct usb_device *d, unsigned endpoint)
 
 static void stall_of_an_endpoint(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	for (unsigned i = 0; i < 10; i++) {
 		struct usb_transfer in = kit_transfer(&stk, 0, memory, 512);
@@ -289,8 +283,7 @@ static void stall_of_an_endpoint(void)
 
 static void toggle_without_a_halt(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	for (unsigned i = 0; i < 20; i++) {
 		struct usb_transfer out = kit_transfer(&stk, 1, memory, 31);
@@ -348,8 +341,7 @@ static void cancelled(void)
 
 static void cancelled_in_front_of_the_ring(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	m.commands_stuck = true; /* so that the second transfer waits */
 	keyboard.stalls = true;
@@ -452,8 +444,7 @@ static void devices_behind_hubs(void)
 
 static void plugged_in_again_and_again(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	for (unsigned i = 0; i < 60; i++) {
 		kit_keyboard();
 		struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
@@ -481,8 +472,7 @@ static void as_many_as_there_are_slots(void)
 	static struct xhci_model_usb u[30];
 	static struct usb_device d[30];
 	unsigned n = 0;
-	kit_new();
-	kit_start();
+	kit_begin();
 	u[0] = (struct xhci_model_usb){.speed = XHCI_HIGH, .port = 1};
 	kit_device(&d[0], &u[0], NULL);
 	hub_known(&d[0], 15, false);

@@ -29,8 +29,7 @@ static enum usb_status ask(struct usb_device *d)
 
 static void events_that_cannot_be(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	unsigned slot = xhci_model_slot_of(&m, &keyboard);
 	struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
@@ -66,8 +65,7 @@ static void a_flood_of_events(void)
 {
 	static const unsigned types[] = {EV_TRANSFER, EV_COMMAND, 0, 63};
 	for (unsigned k = 0; k < ARRAY_SIZE(types); k++) {
-		kit_new();
-		kit_start();
+		kit_begin();
 		for (unsigned i = 0; i < 70 && !hc->failed; i++) {
 			event(i * 16, 1, 0, types[k], 1, 1);
 			if (i % 8 == 7)
@@ -93,8 +91,7 @@ static void a_flood_of_events(void)
 /* Every completion code for a transfer: it ends or goes on, and the endpoint works again. */
 static void all_completion_codes(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	unsigned slot = xhci_model_slot_of(&m, &stick);
 	for (unsigned code = 0; code < 256; code++) {
@@ -124,8 +121,7 @@ static void all_completion_codes(void)
 static void lengths_that_lie(void)
 {
 	static const uint32_t left[] = {0, 1, 255, 256, 257, 4095, 4096, 4097, 65536, 0xffffff};
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	unsigned slot = xhci_model_slot_of(&m, &stick);
 	for (unsigned i = 0; i < ARRAY_SIZE(left); i++)
@@ -149,8 +145,7 @@ static void lengths_that_lie(void)
 
 static void states_in_memory_that_are_old(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	m.slow_state = true;
 	for (unsigned i = 0; i < 20; i++) {

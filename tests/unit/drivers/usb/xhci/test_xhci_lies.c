@@ -16,12 +16,35 @@ static enum usb_status ask(struct usb_device *d)
 	return kit_control(d, 0x80, 6, 0x100, 0, memory, 18, NULL);
 }
 
+/* Plugs a device into the port of the keyboard, which is reset. Nothing is opened yet. */
+static void plug_in(struct xhci_model_usb what)
+{
+	keyboard = what;
+	xhci_model_attach(&m, &keyboard);
+	kit_wait(100);
+	CHECK(kit_reset(1));
+}
+
+/* Opens what is in the port of the keyboard; it is asked nothing yet. */
+static void open_only(void)
+{
+	kbd = kit_known(&keyboard, NULL);
+	kbd.control.device = &kbd;
+	CHECK(hc->ops->device_open(hc, &kbd));
+}
+
+static void pull_out(void)
+{
+	hc->ops->device_close(hc, &kbd);
+	xhci_model_detach(&m, &keyboard);
+	kit_wait(5);
+}
+
 /* --- devices ------------------------------------------------------------------------------- */
 
 static void devices_that_fail(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	kit_stick();
 	struct usb_transfer in = kit_transfer(&stk, 0, memory + 0xfff0, 512);
@@ -50,8 +73,7 @@ static void devices_that_fail(void)
 
 static void a_device_that_never_answers(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	stick.naks = true;
 	for (unsigned i = 0; i < 5; i++)
@@ -64,8 +86,7 @@ static void a_device_that_never_answers(void)
 static void vanishes_in_mid_transfer(void)
 {
 	for (unsigned i = 1; i < 12; i++) {
-		kit_new();
-		kit_start();
+		kit_begin();
 		kit_stick();
 		stick.vanish_in = i;
 		struct usb_transfer out = kit_transfer(&stk, 1, memory, 4096);
@@ -84,16 +105,10 @@ static void vanishes_in_mid_transfer(void)
 
 static void vanishes_in_front_of_its_address(void)
 {
-	kit_new();
-	kit_start();
-	keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
-	xhci_model_attach(&m, &keyboard);
-	kit_wait(100);
-	CHECK(kit_reset(1));
+	kit_begin();
+	plug_in((struct xhci_model_usb){.speed = XHCI_FULL, .port = 1});
 	m.lazy = true;
-	kbd = kit_known(&keyboard, NULL);
-	kbd.control.device = &kbd;
-	CHECK(hc->ops->device_open(hc, &kbd));
+	open_only();
 	xhci_model_detach(&m, &keyboard);
 	CHECK_EQ(ask(&kbd), USB_FAILED);
 	CHECK_EQ(m.commands[ADDRESS], 0); /* it hangs some controllers */
@@ -106,20 +121,15 @@ static void vanishes_in_front_of_its_address(void)
 static void addresses_refused(void)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		kit_new();
-		kit_start();
-		keyboard = (struct xhci_model_usb){.speed = XHCI_HIGH, .port = 1};
-		keyboard.deaf_to_address = i == 0;
-		keyboard.refuses_address = i == 1;
-		keyboard.silent = i == 2;
-		xhci_model_attach(&m, &keyboard);
-		kit_wait(100);
-		CHECK(kit_reset(1));
+		kit_begin();
+		plug_in((struct xhci_model_usb){.speed = XHCI_HIGH,
+		                                .port = 1,
+		                                .deaf_to_address = i == 0,
+		                                .refuses_address = i == 1,
+		                                .silent = i == 2});
 		CHECK_EQ(kit_open(&kbd, &keyboard, NULL), USB_FAILED);
 		CHECK_EQ(kbd.address, 0);
-		hc->ops->device_close(hc, &kbd);
-		xhci_model_detach(&m, &keyboard);
-		kit_wait(5);
+		pull_out();
 		kit_keyboard();
 		kit_end();
 	}
@@ -139,12 +149,8 @@ static void commands_refused(void)
 	        {ENABLE, 0, false},   {CONFIGURE, 255, true},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++) {
-		kit_new();
-		kit_start();
-		keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1, .packet0 = 64};
-		xhci_model_attach(&m, &keyboard);
-		kit_wait(100);
-		CHECK(kit_reset(1));
+		kit_begin();
+		plug_in((struct xhci_model_usb){.speed = XHCI_FULL, .port = 1, .packet0 = 64});
 		m.code[row[i].command] = row[i].code;
 		if (row[i].code == 0)
 			m.lie_slot = 200;
@@ -160,9 +166,7 @@ static void commands_refused(void)
 		} else {
 			CHECK_EQ(ask(&kbd), USB_FAILED);
 		}
-		hc->ops->device_close(hc, &kbd);
-		xhci_model_detach(&m, &keyboard);
-		kit_wait(5);
+		pull_out();
 		kit_keyboard();
 		kit_end();
 	}
@@ -171,8 +175,7 @@ static void commands_refused(void)
 static void slots_that_cannot_be(void)
 {
 	static const uint8_t slots[] = {25, 32, 33, 128, 255, 24 /* in use */};
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_stick();
 	CHECK_EQ(xhci_model_slot_of(&m, &stick), 24);
 	keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
@@ -193,8 +196,7 @@ static void slots_that_cannot_be(void)
 static void endpoints_that_cannot_be_mended(void)
 {
 	for (unsigned i = 0; i < 3; i++) {
-		kit_new();
-		kit_start();
+		kit_begin();
 		kit_stick();
 		struct usb_transfer t = kit_transfer(&stk, 1, memory, 31);
 		stick.stalls = true;
@@ -229,8 +231,7 @@ static void endpoints_that_cannot_be_mended(void)
 
 static void stop_that_is_refused(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
 	CHECK(submit(&t));
@@ -266,28 +267,19 @@ static void a_command_that_hangs(void)
 				CHECK_EQ(ask(&stk), USB_OK);
 			}
 			for (unsigned i = 0; i < n; i++) {
-				keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
-				xhci_model_attach(&m, &keyboard);
-				kit_wait(100);
-				CHECK(kit_reset(1));
+				plug_in((struct xhci_model_usb){.speed = XHCI_FULL, .port = 1});
 				m.commands_stuck = true;
-				kbd = kit_known(&keyboard, NULL);
-				kbd.control.device = &kbd;
-				CHECK(hc->ops->device_open(hc, &kbd));
+				open_only();
 				uint64_t before = now_us;
 				CHECK_EQ(ask(&kbd), late ? USB_OK : USB_FAILED);
 				CHECK(now_us - before < 700000);
 				m.commands_stuck = false;
 				CHECK_EQ(ask(&stk), USB_OK);
-				hc->ops->device_close(hc, &kbd);
-				xhci_model_detach(&m, &keyboard);
-				kit_wait(5);
+				pull_out();
 			}
 			for (unsigned i = 0; i < 12; i++) {
 				kit_keyboard();
-				hc->ops->device_close(hc, &kbd);
-				xhci_model_detach(&m, &keyboard);
-				kit_wait(5);
+				pull_out();
 			}
 			kit_end();
 		}
@@ -295,15 +287,9 @@ static void a_command_that_hangs(void)
 
 static void completions_of_other_commands(void)
 {
-	kit_new();
-	kit_start();
-	keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
-	xhci_model_attach(&m, &keyboard);
-	kit_wait(100);
-	CHECK(kit_reset(1));
-	kbd = kit_known(&keyboard, NULL);
-	kbd.control.device = &kbd;
-	CHECK(hc->ops->device_open(hc, &kbd));
+	kit_begin();
+	plug_in((struct xhci_model_usb){.speed = XHCI_FULL, .port = 1});
+	open_only();
 	m.commands_stuck = true;
 	kit_wait(2);
 	event(m.cmd_at + 16, 1, 0, EV_COMMAND, 0, 3);
@@ -317,8 +303,7 @@ static void completions_of_other_commands(void)
 
 static void a_controller_that_answers_no_command(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
 	CHECK(submit(&t));
@@ -331,8 +316,7 @@ static void a_controller_that_answers_no_command(void)
 	CHECK(now_us - before < 900000);
 	CHECK_STR(reason, "answers no command");
 	kit_end();
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	t = kit_transfer(&kbd, 0, memory, 8);
 	CHECK(submit(&t));
@@ -342,8 +326,7 @@ static void a_controller_that_answers_no_command(void)
 	kit_wait(800);
 	CHECK_STR(reason, "does not stop an endpoint");
 	kit_end();
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_keyboard();
 	m.code[DISABLE] = 17;
 	hc->ops->device_close(hc, &kbd);
@@ -364,8 +347,7 @@ static void controllers_that_fail(void)
 	        "is gone",
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
-		kit_new();
-		kit_start();
+		kit_begin();
 		kit_keyboard();
 		struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
 		CHECK(submit(&t));
@@ -389,15 +371,13 @@ static void controllers_that_fail(void)
 
 static void gone_in_a_port_function(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	m.gone = true;
 	hc->ops->port_reset(hc, 1);
 	CHECK_STR(reason, "is gone");
 	hc->ops->port_disable(hc, 1);
 	hcd_stop(hc);
-	kit_new();
-	kit_start();
+	kit_begin();
 	m.never_halts = true;
 	uint64_t before = host_now_us;
 	CHECK(!hc->ops->stop(hc));

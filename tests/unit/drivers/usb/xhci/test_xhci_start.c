@@ -198,8 +198,7 @@ static void ports_at_the_start(void)
 
 static void a_reset_takes_its_time(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	keyboard = (struct xhci_model_usb){.speed = XHCI_LOW, .port = 2};
 	xhci_model_attach(&m, &keyboard);
 	kit_wait(100);
@@ -239,8 +238,7 @@ static void a_reset_takes_its_time(void)
 
 static void super_speed_needs_no_reset(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	stick = (struct xhci_model_usb){.speed = XHCI_SUPER, .port = 5};
 	kit_device(&stk, &stick, NULL);
 	CHECK_EQ(m.port[5].resets, 0);
@@ -297,8 +295,7 @@ static void resets_that_are_interrupted(void)
 
 static void a_lost_port_event(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	kit_wait(200);
 	stick = (struct xhci_model_usb){.speed = XHCI_HIGH, .port = 3};
 	m.port[3].usb = &stick;
@@ -332,8 +329,7 @@ static void power_comes_back(void)
 
 static void a_port_that_flaps(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	keyboard = (struct xhci_model_usb){.speed = XHCI_FULL, .port = 1};
 	for (unsigned i = 0; i < 500; i++) {
 		unsigned before = pci_model_reads() + pci_model_writes();
@@ -353,8 +349,7 @@ static void a_port_that_flaps(void)
 
 static void idle_costs_little(void)
 {
-	kit_new();
-	kit_start();
+	kit_begin();
 	works();
 	struct usb_transfer t = kit_transfer(&kbd, 0, memory, 8);
 	CHECK(submit(&t));

@@ -85,6 +85,13 @@ static inline void kit_start(void)
 	CHECK_STR(kit_probe() ? "failed" : "started", "started");
 }
 
+/* Begins a test: a controller that runs. */
+static inline void kit_begin(void)
+{
+	kit_new();
+	kit_start();
+}
+
 /* Ends a test: the controller stops, and no rule was broken. */
 static inline void kit_end(void)
 {

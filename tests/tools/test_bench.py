@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The bench's page: verdicts, figures, and the table of the README."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path[:0] = [str(TOOLS / "bench"), str(TOOLS)]
+
+import measure  # noqa: E402
+import plots  # noqa: E402
+import report  # noqa: E402
+import summary  # noqa: E402
+from tables import TABLES, Table  # noqa: E402
+
+E1000, VHOST = summary.E1000, summary.VHOST
+
+
+def samples(nic: str, row: str, key: str, *values: float, void: str = "") -> list[measure.Sample]:
+    """One sample a run."""
+    what = measure.Measure(key, key, "unit", lambda r: 0.0)
+    return [measure.Sample(nic, row, what, run, value, void) for run, value in enumerate(values)]
+
+
+def line(found: list[measure.Sample], what: str) -> summary.Line:
+    """The line of the targets that begins so."""
+    lines = summary.Summary(Table(found).figure).build(Path("no image"))
+    matching = [one for one in lines if one.what.startswith(what)]
+    assert len(matching) == 1, what
+    return matching[0]
+
+
+NAT = "nat, instructions/packet, e1000, full load, answered"
+
+
+def test_a_verdict_needs_three_valid_runs() -> None:
+    masquerade = samples(E1000, "linux-nat", "insn_load2", 6000, 6100, 6200)
+    few = masquerade + samples(E1000, "nat", "insn_load2", 370, 371)
+    void = few + samples(E1000, "nat", "insn_load2", 372, void="packets were lost")
+    good = few + samples(E1000, "nat", "insn_load2", 372)
+    bad = masquerade + samples(E1000, "nat", "insn_load2", 381, 382, 383)
+    for found, verdict in ((few, "too few valid runs"), (void, "too few valid runs"), (good, "met"),
+                           (bad, "**missed**"), (masquerade, "not measured")):
+        lines = summary.Summary(Table(found).figure).build(Path("no image"))
+        first = next(one for one in lines if one.what == NAT and "380" in one.target)
+        assert first.verdict == verdict
+
+
+def test_the_peer_needs_three_valid_runs_too() -> None:
+    found = samples(VHOST, "nat", "vhost_one", 900, 900, 900) + samples(VHOST, "linux-nat", "vhost_one", 60, 60)
+    what = "nat, packets/s over vhost-user, one way, 16 flows"
+    assert line(found, what).verdict == "too few valid runs"
+    assert line(found + samples(VHOST, "linux-nat", "vhost_one", 60), what).verdict == "met"
+
+
+def test_below_the_floor_is_not_met() -> None:
+    """A figure under that of the floor says nothing about how far Linux is above it."""
+    found = samples(E1000, "wire", "vcpu_load", 5, 5, 5) + samples(E1000, "linux-nat", "vcpu_load", 15, 15, 15)
+    what = "nat, vCPU µs/packet, e1000, full load, one way"
+    assert line(found + samples(E1000, "nat", "vcpu_load", 4.9, 4.9, 4.9), what).verdict == "below the floor"
+    above = line(found + samples(E1000, "nat", "vcpu_load", 5.5, 5.5, 5.5), what)
+    assert (above.verdict, above.ratio) == ("met", "1/20.0")
+    assert line(found + samples(E1000, "nat", "vcpu_load", 8, 8, 8), what).verdict == "**missed**"
+
+
+def test_rates_over_vhost_user_have_the_ratio_by_time_too() -> None:
+    found = samples(VHOST, "nat", "vhost_one", 3000, 3000, 3000)
+    found += samples(VHOST, "linux-nat", "vhost_one", 60, 60, 60)
+    found += samples(VHOST, "nat", "vhostcpu_one", 3100, 3100, 3100)
+    found += samples(VHOST, "linux-nat", "vhostcpu_one", 100, 100, 100)
+    assert line(found, "nat, packets/s over vhost-user, one way, 16 flows").ratio == "50.00 x (31.00 x by vCPU time)"
+
+
+def test_the_overload_is_ten_times_the_rate_of_answers() -> None:
+    """The time that an answer costs stands under a similar name, and is no rate."""
+    found = samples(E1000, "dns64", "qps_dnscold", 9000, 10000, 11000)
+    found += samples(E1000, "dns64", "qpscpu_dnscold", 40, 41, 42)
+    assert measure.peak_rate(found) == 10000
+    assert measure.peak_rate(samples(VHOST, "dns64", "vhost_dnscold", 7000)) == 7000
+    assert measure.peak_rate(samples(E1000, "dns64", "qps_dnscold", 9000, void="spins")) is None
+
+
+def test_bulk_with_offloads_is_judged() -> None:
+    nic = f"{summary.VIRTIO}, offloads on"
+    found = samples(nic, "nat", "bulk_up", 9000, 9000, 9000) + samples(nic, "linux-nat", "bulk_up", 9500, 9500, 9500)
+    found += samples(nic, "linux-flowtable", "bulk_up", 8000, 8000, 8000)
+    one = line(found, "nat, iperf3 TCP, virtio-net-pci, offloads on, one connection, LAN to WAN, Mbit/s")
+    assert (one.target, one.verdict) == (">= 1 x masquerade", "**missed**")
+
+
+def all_key_figures() -> list[measure.Sample]:
+    found = []
+    for _, nic, row, key, _, peers in summary.KEY_FIGURES:
+        for number, name in enumerate((row, *peers)):
+            found += samples(nic, name, key, 100 * number + 1, 100 * number + 2, 100 * number + 3)
+    return found
+
+
+def test_the_readme_has_the_figures_of_the_page(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+    table = Table(all_key_figures())
+    assert report.put_key_figures(table, readme)
+    text = readme.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert "| NAT, packet of a known flow | instructions | 2 | masquerade 102; flowtable 202 |" in text
+    notes = report.Notes("", {}, [])
+    page = report.markdown(table, report.Origin("make bench", "2026-01-01", "A PC"), notes, tmp_path / "none", [])
+    assert report.key_figures(table) in page and report.key_figures(table) in text
+
+
+def test_the_readme_stays_without_all_figures(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{report.BEGIN}\nold\n{report.END}\n", encoding="utf-8")
+    assert not report.put_key_figures(Table(all_key_figures()[3:]), readme)
+    assert "old" in readme.read_text(encoding="utf-8")
+
+
+def test_plots_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = plots.draw(Table(all_key_figures()), tmp_path / "bench")
+    assert [path.name for path in found] == ["instructions.png", "bulk.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in found)
+    assert plots.draw(Table([]), tmp_path / "none") == []
+
+
+def test_every_plot_has_a_table() -> None:
+    keys = [key for _, names in TABLES for key in names]
+    for beginnings in plots.SUBJECTS.values():
+        assert all(any(key.startswith(one) for key in keys) for one in beginnings)
