@@ -96,10 +96,10 @@ def test_restart_while_it_runs(make_lab: Callable[..., Lab]) -> None:
     """A gateway that starts again in the middle of a transfer forwards super-segments again."""
     lab, _ = boot(make_lab, ("virtio", "virtio"))
     with lab.wan.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(kind=socket.SOCK_STREAM) as client:
-        listener.bind((net.FAR_SERVER, PORT))
+        listener.bind((net.FAR_SERVER, PORT + 1))
         listener.listen(1)
         client.settimeout(10)
-        client.connect((net.FAR_SERVER, PORT))
+        client.connect((net.FAR_SERVER, PORT + 1))
         server, _ = listener.accept()
         with server:
             stop = threading.Event()
