@@ -321,7 +321,7 @@ static struct pkt *partial_of(uint32_t n, uint32_t each)
 static void sends_pieces(void)
 {
 	rig_start_offloads(VIRTIO_MODEL_MODERN);
-	for (uint32_t round = 0; round < 3; round++)
+	for (uint32_t i = 0, round = 0; i < 12; round = ++i % 3) /* all slots, several times */
 		for (uint32_t n = 1; n <= PKT_PIECES; n++) {
 			struct virtio_model_said s;
 			uint32_t len;
