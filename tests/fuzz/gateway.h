@@ -266,7 +266,7 @@ static inline void arrive(uint32_t iface, const uint8_t *f, uint32_t len)
 			how.piece[i] = (uint16_t)(1 + (random >> 8 * i) % 300);
 		memcpy(partial, f, len);
 		bool right = make_partial(&how, partial, len, random >> 3, !run.payloads);
-		if (!right && !run.sums) {
+		if (!right && !run.sums && !run.payloads) {
 			how.start = (uint16_t)(random >> 3 & 127);
 			how.offset = (uint16_t)(random >> 10 & 31);
 			how.segment = random & 1u << 16 ? (uint16_t)(random >> 17) : 0;
