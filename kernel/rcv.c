@@ -7,6 +7,7 @@
 #include "kernel/x86/trap.h"
 #include "net/ip6/mld.h"
 #include "net/neigh/neigh.h"
+#include "net/offload/offload.h"
 
 static struct gw *gw;
 static struct nic *nic[INTERFACES];
@@ -54,6 +55,7 @@ void rcv_init(struct gw *g, struct nic *const *cards)
 			continue;
 		with_card |= 1u << i;
 		line[i] = nic[i]->irq > 15 ? CPU_IRQ_NONE : 1u << nic[i]->irq;
+		offload_changed(&gw->iface[i], nic[i]->offloads);
 		set_filter(i);
 		watch_init(i);
 	}
@@ -64,11 +66,15 @@ const struct nic *rcv_nic(uint32_t iface)
 	return nic[iface];
 }
 
+_Static_assert(NIC_SUM == (int)INTERFACE_SUM && NIC_TSO4 == (int)INTERFACE_TSO4 &&
+                       NIC_TSO6 == (int)INTERFACE_TSO6 && NIC_ECN == (int)INTERFACE_ECN,
+               "nic.h and interface.h agree");
+
 /* Drops all packets in the transmit queue of an interface whose carrier is down. */
 static void drop_waiting(struct interface *iface)
 {
 	iface->sent = iface->sent_bytes = 0;
-	for (struct pkt *p; (p = pkt_queue_pop(&iface->out)) != NULL;)
+	for (struct pkt *p; (p = pkt_queue_pop(&iface->ready)) || (p = pkt_queue_pop(&iface->out));)
 		gw_discard(gw, p, DROP_LINK_DOWN);
 }
 
@@ -78,7 +84,8 @@ bool rcv_flush(void)
 	unsent = false;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		struct interface *iface = &gw->iface[i];
-		if (pkt_queue_count(&iface->out) == 0)
+		struct pkt_queue *queue = offload_queue(gw, iface);
+		if (pkt_queue_count(queue) == 0)
 			continue;
 		if (UNLIKELY(!iface->carrier)) {
 			drop_waiting(iface);
@@ -87,17 +94,19 @@ bool rcv_flush(void)
 		interface_sent(iface);
 		armed &= ~(1u << i);
 		/* At most two pieces: a burst that wraps in the queue has two. */
-		for (int piece = 0; piece < 2 && pkt_queue_count(&iface->out); piece++) {
+		for (int piece = 0; piece < 2 && pkt_queue_count(queue); piece++) {
 			uint32_t n;
-			struct pkt **burst = pkt_queue_front(&iface->out, &n);
-			uint32_t took = nic[i]->ops->tx(nic[i], burst, n);
-			pkt_queue_take(&iface->out, took);
+			struct pkt **burst = pkt_queue_front(queue, &n);
+			uint32_t took = UNLIKELY(iface->partial && nic[i]->ops->tx_partial)
+			                        ? nic[i]->ops->tx_partial(nic[i], burst, n)
+			                        : nic[i]->ops->tx(nic[i], burst, n);
+			pkt_queue_take(queue, took);
 			watch[i].moved |= took != 0;
 			moved |= took != 0;
 			if (took < n)
 				break;
 		}
-		unsent |= pkt_queue_count(&iface->out) != 0;
+		unsent |= pkt_queue_count(queue) != 0 || iface->to_cut;
 	}
 	return moved;
 }
@@ -125,7 +134,10 @@ bool rcv_run(void)
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, most);
 		if (n == 0)
 			continue;
-		gw_input(gw, i, burst, n);
+		if (LIKELY(!(burst[0]->flags & PKT_PARTIAL)))
+			gw_input(gw, i, burst, n);
+		else
+			gw_input_partial(gw, i, burst, n);
 		watch[i].received = watch[i].moved = true;
 		came |= 1u << i;
 		got += n;
@@ -145,6 +157,7 @@ void rcv_poll(uint64_t now_us)
 		nic[i]->ops->poll(nic[i], now_us);
 		irq_watch_retry(&watch[i]);
 		struct interface *iface = &gw->iface[i];
+		offload_changed(iface, nic[i]->offloads);
 		if (iface->groups_changed)
 			set_filter(i);
 		if (nic[i]->carrier.up == iface->carrier)

@@ -10,6 +10,10 @@
  * ready) takes the slow path, unchanged. So both paths give the same frames and the same counters.
  * The fuzzers play each input on both paths and compare.
  *
+ * Partial packets (net/offload) take the same way by functions compiled for them: flow_partial.
+ * They are judged by the segments that will leave, and their checksums change by the addresses
+ * alone.
+ *
  * A forwarder decides when an entry dies: its table belongs to it. An entry keeps its next hop, so
  * it dies, or finds its next hop again, when a route or an address changes (flow_is_stale, or the
  * forwarder's `changed`). */
@@ -19,6 +23,7 @@
 #include "net/lib/csum.h"
 #include "net/gw.h"
 #include "net/ip6/ip6.h"
+#include "net/offload/offload.h"
 
 /* Makes the compiler keep the value of a variable, and not compute it again where it is needed. */
 #define FLOW_KEEP(v) __asm__("" : "+r"(v))
@@ -33,6 +38,7 @@ struct flow_packet {
 	/* Fields of the header: the protocol of what follows it, and the time to live or hop limit.
 	 * They are pointers, so that the compiler need not hold the values in registers. */
 	const uint8_t *proto, *hops;
+	bool partial; /* a partial packet; known at compile time */
 };
 
 /* Where a packet goes. */
@@ -56,11 +62,12 @@ ALWAYS_INLINE bool flow_read4(struct flow_packet *f, const struct interface *in,
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + sizeof *eth);
+	uint32_t len = f->partial ? p->total : p->len;
 	if (UNLIKELY(p->len < sizeof *eth + IP4_MIN) || !mac_eq(&eth->to, &in->address) ||
 	    be16_raw(eth->type) != swap16(ETH_IP4))
 		return false;
 	f->n = be16_get(h->len) - IP4_MIN; /* wraps for a length that is too short */
-	if (UNLIKELY(h->version_ihl != 0x45 || f->n > p->len - sizeof *eth - IP4_MIN ||
+	if (UNLIKELY(h->version_ihl != 0x45 || f->n > len - sizeof *eth - IP4_MIN ||
 	             be16_raw(h->frag) & swap16(IP4_MF | IP4_OFFSET) ||
 	             csum_ip4_header(h) != 0xffff))
 		return false;
@@ -92,7 +99,8 @@ ALWAYS_INLINE bool flow_read6(struct flow_packet *f, const struct interface *in,
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	return LIKELY(p->len >= sizeof *eth) && mac_eq(&eth->to, &in->address) &&
 	       be16_raw(eth->type) == swap16(ETH_IP6) &&
-	       flow_inner6(f, p->data + sizeof *eth, p->len - (uint32_t)sizeof *eth);
+	       flow_inner6(f, p->data + sizeof *eth,
+	                   (f->partial ? p->total : p->len) - (uint32_t)sizeof *eth);
 }
 
 /* True for TCP and UDP, if the packet has the header (of TCP the part before the options). */
@@ -118,14 +126,44 @@ ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
 	return neigh_ready6(&gw->neigh, to->iface, route6_hop(&gw->routes6, to->hop, to->to));
 }
 
+/* True for a partial packet whose checksum is that of the transport header behind the IP header. */
+ALWAYS_INLINE bool flow_is_plain_sum(const struct flow_packet *f)
+{
+	uint32_t at = *f->proto == PROTO_TCP ? OFFLOAD_SUM_TCP : OFFLOAD_SUM_UDP;
+	return f->p->data + f->p->l4 == f->l4 && f->p->l4_len == at && flow_has_ports(f);
+}
+
+/* Bytes behind the IP header of the largest packet that leaves. */
+ALWAYS_INLINE uint32_t flow_largest(const struct flow_packet *f)
+{
+	if (!f->partial || !f->p->segment)
+		return f->n;
+	return offload_header(f->p) - f->p->l4 + f->p->segment;
+}
+
+/* Transmits a partial packet whose frame begins at `frame` now. */
+ALWAYS_INLINE void flow_transmit_partial(struct gw *gw, struct interface *out,
+                                         const struct flow_packet *f, uint8_t *frame)
+{
+	struct pkt *p = f->p;
+	uint32_t less = (uint32_t)(frame - p->data);
+	p->data = frame;
+	p->len -= less;
+	p->total -= less;
+	p->l4 = (uint16_t)(f->l4 - frame);
+	offload_transmit(gw, out, p);
+}
+
 /* flow_forward for one frame. */
 ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, struct pkt *p,
                                     enum family family, uint32_t head, flow_find *find,
-                                    flow_rewrite *rewrite)
+                                    flow_rewrite *rewrite, bool partial)
 {
-	struct flow_packet f = {.p = p};
+	struct flow_packet f = {.p = p, .partial = partial};
 	struct flow_exit to;
 	if (!(family == FAMILY_IP4 ? flow_read4(&f, in, p) : flow_read6(&f, in, p)))
+		return false;
+	if (partial && UNLIKELY(!flow_is_plain_sum(&f)))
 		return false;
 	void *entry = find(gw, &f, &to);
 	if (UNLIKELY(!entry || *f.hops <= 1))
@@ -133,13 +171,19 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	struct interface *out = &gw->iface[to.iface];
 	if (!__builtin_constant_p(to.iface))
 		FLOW_KEEP(out);
-	if (UNLIKELY(head + f.n > out->mtu))
+	if (UNLIKELY(head + flow_largest(&f) > out->mtu))
 		return false;
 	struct neigh *next = flow_next(gw, &to);
 	if (UNLIKELY(!next))
 		return false;
 	uint8_t *ip = rewrite(gw, entry, &f);
 	next->used = true;
+	if (partial) {
+		uint8_t *frame = ip - sizeof next->eth;
+		memcpy(frame, &next->eth, sizeof next->eth);
+		flow_transmit_partial(gw, out, &f, frame);
+		return true;
+	}
 	p->data = ip - sizeof next->eth;
 	p->len = head + f.n + (uint32_t)sizeof next->eth;
 	memcpy(p->data, &next->eth, sizeof next->eth);
@@ -156,10 +200,31 @@ ALWAYS_INLINE uint32_t flow_forward(struct gw *gw, const struct interface *in, s
                                     flow_rewrite *rewrite)
 {
 	struct pkt **at = burst, **end = burst + n;
-	while (at != end && LIKELY(flow_forward_one(gw, in, *at, family, head, find, rewrite)))
+	while (at != end &&
+	       LIKELY(flow_forward_one(gw, in, *at, family, head, find, rewrite, false)))
 		at++;
 	gw->counts.forwarded += (uint32_t)(at - burst);
 	return (uint32_t)(at - burst);
+}
+
+/* flow_forward for one partial packet. True when it was forwarded; else it is as it was. */
+ALWAYS_INLINE bool flow_partial(struct gw *gw, const struct interface *in, struct pkt *p,
+                                enum family family, uint32_t head, flow_find *find,
+                                flow_rewrite *rewrite)
+{
+	uint32_t n = p->segments;
+	if (!flow_forward_one(gw, in, p, family, head, find, rewrite, true))
+		return false;
+	gw->counts.forwarded += n;
+	return true;
+}
+
+/* Changes a partial checksum, of which f->l4 is the transport header, by the difference of the
+ * addresses: it is the sum of the pseudo header, not inverted. */
+ALWAYS_INLINE void flow_fix_partial(const struct flow_packet *f, uint16_t delta)
+{
+	uint8_t *field = f->l4 + f->p->l4_len;
+	store16(field, csum_plus(load16(field), delta));
 }
 
 /* A forwarder's flow_forward; n is not 0. */

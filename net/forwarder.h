@@ -56,6 +56,10 @@ struct forwarder {
 	 * that it does not handle itself (flow.h) it gives to gw_frame, unchanged. p->iface of
 	 * each is set. NULL: gw_frame takes them all. */
 	void (*frames)(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+	/* Where set, takes a partial packet (kernel/lib/pkt.h), data at the Ethernet header,
+	 * offload_check done, and sends it on by offload_transmit. False when it does not take it;
+	 * then the packet is as it was, and comes once more as plain frames. NULL: takes none. */
+	bool (*partial)(struct gw *gw, uint32_t iface, struct pkt *p);
 	/* An IPv4 packet: data at its header, ip4_parse done. NULL: dropped. */
 	enum verdict (*ip4)(struct gw *gw, struct pkt *p);
 	/* True when the ip4 hook would forward an IPv4 packet with this destination or give it to

@@ -93,6 +93,10 @@ const char *gw_init(struct gw *gw);
 /* Handles n frames received on an interface, in order. Takes the packets. */
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
+/* The same for n partial packets (kernel/lib/pkt.h). They count as the segments that they stand
+ * for. */
+void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+
 /* Handles a frame that the fast path has not sent. A service may take it as it is; else it is
  * checked, and its packet goes to the protocol or the forwarder. p->iface is set. Takes the packet.
  */

@@ -9,6 +9,7 @@
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/local.h"
+#include "net/offload/offload.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
 #include "net/neigh/neigh.h"
@@ -24,7 +25,7 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 {
 	gw_drop(gw, p, reason);
-	pkt_free(p);
+	pkt_free_all(p);
 }
 
 static void hairpin(struct gw *gw, struct pkt *p);
@@ -260,6 +261,56 @@ void gw_frame(struct gw *gw, struct pkt *p)
 		frame(gw, in, p);
 }
 
+/* Handles n frames that are counted. */
+ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	if (gw->forwarder->frames) {
+		gw->forwarder->frames(gw, iface, burst, n);
+		return;
+	}
+	for (; n > 0; n--, burst++)
+		if (!service_takes(gw, &gw->iface[iface], *burst))
+			frame(gw, &gw->iface[iface], *burst);
+}
+
+/* Handles a partial packet as the plain frames for which it stands. */
+static void plain_frames(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	while (p) {
+		struct pkt *burst[32];
+		uint32_t n = 0;
+		while (p && n < ARRAY_SIZE(burst) && (burst[n] = offload_next(gw->pool, &p)))
+			n++;
+		if (n > 0) {
+			frames(gw, iface, burst, n);
+		} else {
+			gw_discard(gw, p, DROP_NO_PACKET);
+			return;
+		}
+	}
+}
+
+void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	struct interface *in = &gw->iface[iface];
+	const struct forwarder *f = gw->forwarder;
+	gw_clock_keep(&gw->clock);
+	for (; n > 0; n--, burst++) {
+		struct pkt *p = *burst;
+		p->iface = (uint8_t)iface;
+		if (UNLIKELY(offload_check(p) != DROP_NONE)) {
+			in->rx_packets++;
+			in->rx_bytes += p->total;
+			gw_discard(gw, p, DROP_OFFLOAD);
+			continue;
+		}
+		in->rx_packets += p->segments;
+		in->rx_bytes += offload_bytes(p, 0);
+		if (UNLIKELY(!f->partial || !f->partial(gw, iface, p)))
+			plain_frames(gw, iface, p);
+	}
+}
+
 void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 {
 	struct interface *in = &gw->iface[iface];
@@ -272,13 +323,7 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
-	if (gw->forwarder->frames) {
-		gw->forwarder->frames(gw, iface, burst, n);
-		return;
-	}
-	for (; n > 0; n--, burst++)
-		if (!service_takes(gw, in, *burst))
-			frame(gw, in, *burst);
+	frames(gw, iface, burst, n);
 }
 
 void gw_reinject(struct gw *gw, struct pkt *p, uint32_t iface, enum family family)

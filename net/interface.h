@@ -61,6 +61,9 @@ struct on_link6 {
 	ip6 net;
 	uint8_t len;
 };
+/* What a card does with partial packets, as NIC_SUM … of drivers/net/nic.h. */
+enum { INTERFACE_SUM = 1, INTERFACE_TSO4 = 2, INTERFACE_TSO6 = 4, INTERFACE_ECN = 8 };
+enum { INTERFACE_NONE = 256 }; /* no card does this */
 
 struct interface {
 	const char *name; /* "lan", "wan", "lan2" … */
@@ -85,6 +88,10 @@ struct interface {
 	bool groups_changed;       /* the card's filter is not up to date */
 	uint32_t burst;            /* frames taken at once at most; 0: no such limit */
 	struct pkt_queue out;      /* transmit queue */
+	uint32_t offloads;         /* what its card does with partial packets: INTERFACE_SUM … */
+	bool partial;              /* there may be partial packets in `out` */
+	bool to_cut;               /* its card cannot send all of them (net/offload) … */
+	struct pkt_queue ready;    /* … and these are to be sent first */
 	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t conflict_us; /* when the log last named a station that claims our address */

@@ -389,6 +389,7 @@ const struct forwarder forwarder_nat = {
         .counts = {&nat_counts, &nat_six_counts},
         .init = nat_init,
         .frames = nat_flow_frames,
+        .partial = nat_flow_partial,
         .ip4 = nat_ip4,
         .concerns4 = nat_concerns4,
         .ip6 = nat_six_ip6,

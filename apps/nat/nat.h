@@ -57,6 +57,7 @@ void nat_tune(struct gw *gw);
 bool nat_tick(struct gw *gw);
 /* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+bool nat_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p);
 extern const struct count_table nat_counts;
 bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 

@@ -105,13 +105,19 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 	store16(f->l4, s->ext_port);
 	if (s->proto == NAT_TCP) {
 		nat_follow(gw, n, s, (const struct tcp_hdr *)f->l4, f->n, NAT_INSIDE);
-		nat_fix_l4(f->l4, NAT_TCP, s->l4_delta);
+		if (!f->partial)
+			nat_fix_l4(f->l4, NAT_TCP, s->l4_delta);
 	} else {
 		s->expire_s = gw->clock.s + n->life_s[NAT_UDP][NAT_OPEN]; /* its only state */
-		nat_fix_l4(f->l4, NAT_UDP, s->l4_delta);
+		if (!f->partial)
+			nat_fix_l4(f->l4, NAT_UDP, s->l4_delta);
 	}
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
+	if (f->partial)
+		flow_fix_partial(f, s->ip_delta);
 	nat_put_source(gw, h, s, false);
+	if (f->partial && !(be16_get(h->frag) & IP4_DF)) /* the next segments go on from here */
+		ip4_id_skip(&gw->ids, h->to, f->p->segments - 1u);
 	return (uint8_t *)h;
 }
 
@@ -138,10 +144,13 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	store16(f->l4 + 2, (uint16_t)s->ports);
 	if (s->proto == NAT_TCP) {
 		nat_follow(gw, nat_of(gw), s, (const struct tcp_hdr *)f->l4, f->n, NAT_OUTSIDE);
-		nat_fix_l4(f->l4, NAT_TCP, (uint16_t)~s->l4_delta);
-	} else {
+		if (!f->partial)
+			nat_fix_l4(f->l4, NAT_TCP, (uint16_t)~s->l4_delta);
+	} else if (!f->partial) {
 		nat_fix_l4(f->l4, NAT_UDP, (uint16_t)~s->l4_delta);
 	}
+	if (f->partial)
+		flow_fix_partial(f, (uint16_t)~s->ip_delta);
 	struct ip4_hdr *h = (struct ip4_hdr *)(f->l4 - IP4_MIN);
 	h->to = ip4_from_raw(s->in_ip);
 	ip4_hop(h, (uint16_t)~s->ip_delta);
@@ -174,6 +183,16 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
                                                   struct pkt **burst, uint32_t n)
 {
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
+}
+
+bool nat_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	const struct interface *in = &gw->iface[iface];
+	if (!interface_is_inside(iface))
+		return flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
+	fetch_out(t, &p, &p + 1);
+	return flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_out, rewrite_out);
 }
 
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)

@@ -448,6 +448,7 @@ const struct forwarder forwarder_ivi = {
         .counts = {&ivi_counts},
         .init = ivi_init,
         .frames = xlat_cache_frames,
+        .partial = xlat_cache_partial,
         .ip4 = ivi_ip4,
         .concerns4 = ivi_concerns4,
         .ip6 = ivi_ip6,

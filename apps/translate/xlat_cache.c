@@ -49,10 +49,13 @@ ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet 
 	return LIKELY(!v->core.mss || !flow_has_mss(f));
 }
 
-/* Adds `delta` to the checksum of TCP or UDP. */
+/* Adds `delta` to the checksum of TCP or UDP. Both pseudo headers have the same length and
+ * protocol, so delta is the difference of the addresses. */
 ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t delta)
 {
-	if (*f->proto == PROTO_TCP) {
+	if (f->partial) {
+		flow_fix_partial(f, delta);
+	} else if (*f->proto == PROTO_TCP) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)f->l4;
 		tcp->sum = csum_apply(tcp->sum, delta);
 	} else {
@@ -63,9 +66,10 @@ ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t delta)
 
 /* True for a packet that is not split: it is short enough, or it has DF, as most packets that come
  * from a TCP server. */
-static inline bool stays_whole(const struct translator *v, const struct flow_packet *f)
+ALWAYS_INLINE bool stays_whole(const struct translator *v, const struct flow_packet *f)
 {
-	return f->n + IP6_MIN <= v->core.limit46 || be16_raw(f->h4->frag) & swap16(IP4_DF);
+	return flow_largest(f) + IP6_MIN <= v->core.limit46 ||
+	       be16_raw(f->h4->frag) & swap16(IP4_DF);
 }
 
 ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
@@ -86,7 +90,9 @@ ALWAYS_INLINE uint8_t *rewrite46(struct gw *gw, void *entry, const struct flow_p
 	struct translator *v = gw->state;
 	const struct xlat_pair46 *k = entry;
 	change_sum(f, k->delta);
-	v->core.translated[XLAT_46]++;
+	v->core.translated[XLAT_46] += f->partial ? f->p->segments : 1u;
+	if (f->partial && f->p->segment)
+		f->p->flags |= PKT_TSO6;
 	uint32_t tc = (f->h4->tos & v->core.tos_mask) | v->core.tos_set;
 	uint32_t rest =
 	        swap16((uint16_t)f->n) | (uint32_t)*f->proto << 16 | (uint32_t)(*f->hops - 1) << 24;
@@ -101,13 +107,27 @@ _Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, h
                "length, next header and hop limit are one word");
 _Static_assert(PKT_HEADROOM >= IP6_MIN - IP4_MIN, "the larger header fits in front");
 
+/* True for a partial packet that is one IPv4 packet, and whose segments all have DF or none: the
+ * last one is shorter. */
+ALWAYS_INLINE bool same_df(const struct flow_packet *f)
+{
+	const struct pkt *p = f->p;
+	if (f->n + IP4_MIN > 0xffff)
+		return false;
+	if (!p->segment)
+		return true;
+	uint32_t last = f->n - (p->segments - 1u) * p->segment;
+	return xlat_df(IP4_MIN + last) == xlat_df(IP4_MIN + flow_largest(f));
+}
+
 ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct translator *v = gw->state;
 	const struct ip6_hdr *h = f->h6;
 	struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
 	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
-	             k->iface != f->p->iface || !has_sum(v, f)))
+	             k->iface != f->p->iface || !has_sum(v, f)) ||
+	    (f->partial && UNLIKELY(!same_df(f))))
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = k->hop};
 	return k;
@@ -119,13 +139,13 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	const struct xlat_pair64 *k = entry;
 	const struct ip6_hdr *h = f->h6;
 	change_sum(f, k->delta);
-	v->core.translated[XLAT_64]++;
+	v->core.translated[XLAT_64] += f->partial ? f->p->segments : 1u;
 	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
 	uint32_t tos = (be32_get(h->first) >> 20 & v->core.tos_mask) | v->core.tos_set,
 	         len = IP4_MIN + f->n;
 	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
 	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))) |
-	              (uint32_t)swap16(xlat_df(len)) << 16;
+	              (uint32_t)swap16(xlat_df(IP4_MIN + flow_largest(f))) << 16;
 	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
 	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, k->sum)));
 	uint8_t *four = f->l4 - IP4_MIN;
@@ -134,6 +154,10 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
 	store32(four + 12, k->from);
 	store32(four + 16, k->to);
+	if (f->partial) { /* the next segments go on from this identification */
+		ip4_id_skip(&gw->ids, ip4_from_raw(k->to), f->p->segments - 1u);
+		f->p->flags &= (uint16_t)~PKT_TSO6;
+	}
 	return four;
 }
 
@@ -174,6 +198,15 @@ static __attribute__((noinline)) void time_packet(struct gw *gw, const struct in
 		}
 	}
 	gw_frame(gw, p);
+}
+
+bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	const struct interface *in = &gw->iface[iface];
+	forget_stale(gw);
+	if (interface_is_inside(iface))
+		return flow_partial(gw, in, p, FAMILY_IP6, IP4_MIN, find64, rewrite64);
+	return flow_partial(gw, in, p, FAMILY_IP4, IP6_MIN, find46, rewrite46);
 }
 
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)

@@ -63,5 +63,7 @@ void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *fro
 /* Takes the frames that came in on an interface (net/forwarder.h): translates and sends those whose
  * pair of addresses is in the cache, and gives the others to gw_frame. */
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+/* The same for a partial packet (`partial` of net/forwarder.h). */
+bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p);
 
 #endif

@@ -100,6 +100,7 @@ const struct forwarder forwarder_tun = {
         .counts = {&tun_counts, &nat_counts},
         .init = tun_init,
         .frames = tun_flow_frames,
+        .partial = tun_flow_partial,
         .ip4 = tun_ip4,
         .concerns4 = tun_concerns4,
         .changed = tun_changed,

@@ -198,6 +198,9 @@ void tun_flow_note_in(struct tun *t, const struct pkt *p, uint32_t end);
  * those of the NAT, on the fast path, and gives the others to gw_frame. */
 void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
+/* `partial` of net/forwarder.h: those of the NAT; all others come as plain frames. */
+bool tun_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p);
+
 /* Sends the ICMPv6 error that an earlier ICMP error caused, when a packet from inside goes
  * to the same outer destination `to` (raw); once for each error. Gives V_DROP when the
  * packet was too big (counted), else V_SEND6. */

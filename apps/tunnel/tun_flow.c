@@ -144,3 +144,9 @@ void tun_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t
 			gw_frame(gw, *burst);
 	}
 }
+
+/* No card cuts segments inside a tunnel. */
+bool tun_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	return tun_of(gw)->has_nat && nat_flow_partial(gw, iface, p);
+}

@@ -2,6 +2,7 @@
  * is that of the machine and the drivers alone, which every measurement includes. */
 #include "apps/apps.h"
 #include "net/gw.h"
+#include "net/offload/offload.h"
 
 static const char *wire_init(struct gw *gw)
 {
@@ -14,8 +15,16 @@ static void wire_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint3
 	gw_transmit_all(gw, &gw->iface[iface == IF_LAN ? IF_WAN : IF_LAN], burst, n);
 }
 
+static bool wire_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	gw->counts.forwarded += p->segments;
+	offload_transmit(gw, &gw->iface[iface == IF_LAN ? IF_WAN : IF_LAN], p);
+	return true;
+}
+
 const struct forwarder forwarder_wire = {
         .promiscuous = true,
         .init = wire_init,
         .frames = wire_frames,
+        .partial = wire_partial,
 };

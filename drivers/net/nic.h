@@ -17,7 +17,14 @@
 #define NIC_FRAME_MIN 14u
 #define NIC_FRAME_MAX (14u + 4u + 1500u)
 
+#define NIC_HEADER_MAX 256u /* all headers of a super-segment lie in its first bytes */
+
 struct nic;
+
+/* What a card does with partial packets (kernel/lib/pkt.h) in tx: NIC_SUM, it completes the
+ * checksum; NIC_TSO4, NIC_TSO6, it cuts super-segments over IPv4, over IPv6; NIC_ECN, also those
+ * with PKT_ECN. The last three come with NIC_SUM only. */
+enum { NIC_SUM = 1, NIC_TSO4 = 2, NIC_TSO6 = 4, NIC_ECN = 8 };
 
 /* The carrier state, and the negotiated mode. */
 struct nic_carrier {
@@ -32,14 +39,20 @@ struct nic_ops {
 	 * them afterwards. The driver puts a fresh packet from nic->pool into each slot that it
 	 * empties. When the pool is empty, the driver drops the frame, counts it in
 	 * rx_no_packet, and leaves its packet in the ring. Gives the number of frames in
-	 * burst. */
+	 * burst. All packets of a burst are partial, or none is. A partial packet was checked
+	 * only for its size: at most PKT_PIECES pieces and PKT_TOTAL_MAX bytes, the first piece
+	 * as many as a header may have (NIC_HEADER_MAX) or all. */
 	uint32_t (*rx)(struct nic *nic, struct pkt **burst, uint32_t max);
 	/* Hands n frames to the card. Gives how many it took, counted from the front of
-	 * burst; the card owns those until they are sent. The caller keeps the rest. The
+	 * burst; the card owns those until they are sent. The caller keeps the rest. No packet is
+	 * partial. The
 	 * driver pads short frames to 60 bytes and reclaims frames that were sent. While
 	 * the carrier is down, the driver takes and drops all frames and counts them in
 	 * tx_link_down, so that no stale frame waits for the carrier. */
 	uint32_t (*tx)(struct nic *nic, struct pkt **burst, uint32_t n);
+	/* The same, but packets may be partial, of the kinds that nic->offloads has: it changes in
+	 * poll alone. NULL where it is always 0. */
+	uint32_t (*tx_partial)(struct nic *nic, struct pkt **burst, uint32_t n);
 	/* To be called every 10 to 500 ms: reads the carrier state, reclaims sent frames,
 	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);
@@ -71,6 +84,7 @@ struct nic {
 	uint8_t irq; /* PIC interrupt line; 0xff: none */
 	struct nic_carrier carrier;
 	struct nic_counters count;
+	uint32_t offloads; /* NIC_SUM … */
 	struct pci_dev pci;
 };
 

@@ -15,7 +15,7 @@
 struct pool;
 
 struct pkt {
-	struct pkt *next;  /* for lists of the packet's owner */
+	struct pkt *next; /* for lists of the packet's owner; of a partial packet: its next piece */
 	struct pool *pool; /* the pool that pkt_free gives it back to */
 	uint8_t *data;     /* first byte */
 	uint32_t len;      /* bytes at data */
@@ -29,6 +29,10 @@ struct pkt {
 	uint8_t out;     /* interface to send it on, valid with PKT_ROUTED */
 	uint32_t owned;  /* PKT_OWNED outside the pool, PKT_FREED inside */
 	uint32_t hint; /* what the application noted before; may be wrong, so it must be checked */
+	/* Of a partial packet (PKT_PARTIAL). */
+	uint32_t total;    /* bytes of all pieces */
+	uint16_t segment;  /* payload of each TCP segment but the last; 0: no super-segment */
+	uint16_t segments; /* how many there are; 1 without `segment` */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
 } __attribute__((aligned(64))); /* no two slots share a cache line */
 
@@ -43,7 +47,22 @@ enum {
 	PKT_INBOUND = 128,   /* its destination is an inside host after translation */
 	PKT_ROUND = 256,     /* the least bit of PKT_ROUNDS */
 	PKT_ROUNDS = 7 * PKT_ROUND, /* how often it was reinjected (gw_reinject) */
+	PKT_PARTIAL = 2048,         /* a partial packet, see below */
+	PKT_TSO6 = 4096,            /* its segments are TCP over IPv6, else over IPv4 */
+	PKT_ECN = 8192,             /* its first segment alone has CWR (RFC 3168 section 6.1.2) */
 };
+
+/* A partial packet is a frame whose transport checksum is partial: the field at l4 + l4_len holds
+ * the sum of the pseudo header alone, not inverted, and a card or net/offload adds the bytes from
+ * l4 on. It may be a super-segment: a TCP segment that a card or net/offload cuts. It may lie in
+ * pieces: `next` leads to the next one, NULL behind the last; `total` counts all their bytes, `len`
+ * only those of the first, which has all headers. Only the code that knows partial packets gets
+ * them: a driver with NIC_SUM, transmit queues, net/offload and the `partial` hook of forwarders.
+ */
+#define PKT_PIECES 40u /* most pieces of a partial packet */
+#define PKT_TOTAL_MAX                                                               \
+	65553u /* most bytes: Ethernet header, VLAN tag and the largest IPv4 packet \
+	        */
 #define PKT_IF_SELF 0xff
 #define PKT_OWNED   0x4f574e44u
 #define PKT_FREED   0x46524545u
@@ -66,6 +85,9 @@ static inline struct pkt *pkt_alloc(struct pool *pool) MUST_USE;
 /* Gives a packet back to its pool. The caller must own it. Freeing a packet twice is a
  * panic. */
 static inline void pkt_free(struct pkt *p);
+
+/* Gives a packet, which may be a partial one, with all its pieces back to the pool. */
+static inline void pkt_free_all(struct pkt *p);
 
 /* Reports a packet that was freed twice. Does not return (panic.c; tests abort). */
 void pkt_double_free(const struct pkt *p) __attribute__((noreturn));

@@ -28,6 +28,16 @@ static inline void pkt_free(struct pkt *p)
 	pool->stack[pool->n_free++] = p;
 }
 
+static inline void pkt_free_all(struct pkt *p)
+{
+	for (struct pkt *next = p->flags & PKT_PARTIAL ? p->next : NULL; next;) {
+		struct pkt *piece = next;
+		next = piece->next;
+		pkt_free(piece);
+	}
+	pkt_free(p);
+}
+
 static inline bool pool_keep(struct pool *pool)
 {
 	if (pool->kept >= pool->kept_max)

@@ -18,6 +18,13 @@ static inline be16 ip4_id(struct ip4_ids *ids, ip4 to)
 {
 	return be16_of(ids->next[ip4_raw(to) * ids->mul >> 20]++);
 }
+
+/* Takes n further identifications: a super-segment needs one for each of its segments. */
+static inline void ip4_id_skip(struct ip4_ids *ids, ip4 to, uint32_t n)
+{
+	uint16_t *next = &ids->next[ip4_raw(to) * ids->mul >> 20];
+	*next = (uint16_t)(*next + n);
+}
 _Static_assert(IP4_IDS == 1u << 12, "ip4_id takes the upper twelve bits");
 
 #endif

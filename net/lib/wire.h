@@ -14,7 +14,7 @@ struct eth_hdr {
 _Static_assert(sizeof(struct eth_hdr) == 14, "Ethernet header");
 
 enum { ETH_MIN = 60 }; /* shortest frame, without FCS */
-enum { ETH_IP4 = 0x0800, ETH_ARP = 0x0806, ETH_IP6 = 0x86dd };
+enum { ETH_IP4 = 0x0800, ETH_ARP = 0x0806, ETH_VLAN = 0x8100, ETH_IP6 = 0x86dd };
 
 /* ARP for IPv4 over Ethernet (RFC 826). */
 struct arp_hdr {
@@ -125,6 +125,7 @@ struct tcp_hdr {
 _Static_assert(sizeof(struct tcp_hdr) == 20, "TCP header");
 
 enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_PSH = 8, TCP_ACK = 16, TCP_URG = 32 };
+enum { TCP_CWR = 128 }; /* RFC 3168 section 6.1.2 */
 
 /* ICMP (RFC 792); `rest` is identifier and sequence number, or unused and MTU. */
 struct icmp_hdr {

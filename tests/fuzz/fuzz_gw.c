@@ -219,7 +219,7 @@ static void frame(struct input *in, uint8_t op)
 		len = spoil(in, f, len);
 	else
 		frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
+	arrive(iface, f, len);
 	if (op & 32 && (op & 7) < 2)
 		flood(in, f, len, iface);
 }

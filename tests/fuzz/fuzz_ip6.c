@@ -249,7 +249,7 @@ static void frame(struct input *in, uint8_t op)
 	if (wrapped)
 		len = wrap(f, len);
 	frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
+	arrive(iface, f, len);
 	if (op & 16 && (op & 7) < 5)
 		flood(in, f, len, iface);
 }

@@ -349,7 +349,7 @@ static void frame(struct input *in, uint8_t op)
 	if (run.sums)
 		frame_repair(f, len);
 	run.sums &= !is_sealed(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
+	arrive(iface, f, len);
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);
 }

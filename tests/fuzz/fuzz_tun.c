@@ -363,7 +363,7 @@ static void frame(struct input *in, uint8_t op)
 	if (len > ETH && f[12] == 0x86)
 		frame6_repair(f + ETH, len - ETH);
 	frame_repair(f, len);
-	(void)rig_input(&rig, iface, f, len); /* false: no packet is free, which may happen */
+	arrive(iface, f, len);
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);
 }

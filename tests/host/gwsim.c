@@ -7,6 +7,8 @@
  *   config LINE                one line of gateway.conf
  *   start APP                  the carriers come up, announcements go out
  *   rx INTERFACE HEX           a frame comes in; INTERFACE is lan or wan
+ *   bulk INTERFACE START,OFFSET,SEGMENT,FLAGS[,PIECE...] HEX   a partial packet comes in
+ *   offloads INTERFACE N       what the card does with partial packets: INTERFACE_SUM …
  *   time SECONDS.FRACTION      time passes
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
@@ -22,7 +24,8 @@
  *   batch N                    N command lines follow; all are read before the first runs
  *
  * Every answer ends with a line `.`. It contains the frames that left since the last
- * answer, as `tx INTERFACE HEX MICROSECONDS`, and `error TEXT` for a command that failed. */
+ * answer, as `tx INTERFACE HEX MICROSECONDS` (partial packets as `bulk INTERFACE
+ * START,OFFSET,SEGMENT,FLAGS HEX`), and `error TEXT` for a command that failed. */
 #include "tests/host/rig.h"
 
 #include "apps/nat/nat.h"
@@ -30,6 +33,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
+#include "net/offload/offload.h"
 #include "net/probe/probe.h"
 #include "net/ra/ra.h"
 #include "net/setup/gw_change.h"
@@ -39,7 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES (2 * 4096 + 64)
+#define LINE_MAX_BYTES (2 * PKT_TOTAL_MAX + 4096)
 #define BATCH_MAX      100000u
 
 static struct rig rig;
@@ -60,17 +64,29 @@ void __wrap_gw_frame(struct gw *gw, struct pkt *p)
 }
 static uint32_t seed_now;
 
-static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
+static const char *hex_of(const uint8_t *frame, uint32_t len)
 {
 	static const char digits[] = "0123456789abcdef";
-	static char hex[2 * sizeof(((struct pkt *)0)->bytes) + 1];
+	static char hex[2 * (PKT_TOTAL_MAX + PKT_HEADROOM) + 1];
 	for (uint32_t i = 0; i < len; i++) {
 		hex[2 * i] = digits[frame[i] >> 4];
 		hex[2 * i + 1] = digits[frame[i] & 15];
 	}
 	hex[2 * len] = 0;
-	printf("tx %s %s %llu\n", net_interface_name[iface], hex,
+	return hex;
+}
+
+static void print_frame(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
+{
+	printf("tx %s %s %llu\n", net_interface_name[iface], hex_of(frame, len),
 	       (unsigned long long)r->gw.clock.us);
+}
+
+static void print_partial(struct rig *r, uint32_t iface, const uint8_t *frame, const struct pkt *p)
+{
+	(void)r;
+	printf("bulk %s %u,%u,%u,%u %s\n", net_interface_name[iface], p->l4, p->l4_len, p->segment,
+	       p->flags & (PKT_TSO6 | PKT_ECN), hex_of(frame, p->total));
 }
 
 static void error(const char *what)
@@ -86,6 +102,7 @@ static void reset(uint32_t seed)
 	option_now_us = 0;
 	option_slow_path = false;
 	rig.sink = print_frame;
+	rig.partial_sink = print_partial;
 	rig_reset(&rig, seed, option_memory, 0);
 }
 
@@ -127,24 +144,64 @@ static int nibble(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static void do_rx(char *rest)
+/* Reads hexadecimal digits into frame. Gives the number of bytes; false in *good for other text. */
+static uint32_t read_hex(const char *hex, uint8_t *frame, uint32_t size, bool *good)
 {
-	uint32_t iface;
-	if (!iface_of(word(&rest), &iface))
-		return;
-	const char *hex = word(&rest);
-	uint8_t frame[PKT_ROOM + 1];
-	size_t n = 0;
-	for (; n < sizeof frame && hex[0] && hex[1]; hex += 2) {
+	uint32_t n = 0;
+	for (; n < size && hex[0] && hex[1]; hex += 2) {
 		int high = nibble(hex[0]), low = nibble(hex[1]);
 		if (high < 0 || low < 0)
 			break;
 		frame[n++] = (uint8_t)(high << 4 | low);
 	}
-	if (*hex)
+	*good = *hex == 0;
+	return n;
+}
+
+static void do_rx(char *rest)
+{
+	uint32_t iface;
+	uint8_t frame[PKT_ROOM + 1];
+	bool good;
+	if (!iface_of(word(&rest), &iface))
+		return;
+	uint32_t n = read_hex(word(&rest), frame, sizeof frame, &good);
+	if (!good)
 		error("not a frame in hexadecimal digits");
 	else if (!rig_input(&rig, iface, frame, n))
 		error("no free packet");
+}
+
+static void do_bulk(char *rest)
+{
+	static uint8_t frame[PKT_TOTAL_MAX];
+	struct rig_partial how = {0};
+	uint16_t *fields[] = {&how.start, &how.offset, &how.segment, &how.flags};
+	uint32_t iface, k = 0;
+	bool good;
+	if (!iface_of(word(&rest), &iface))
+		return;
+	for (char *end, *at = word(&rest); *at; at = *end ? end + 1 : end, k++) {
+		uint16_t value = (uint16_t)strtoul(at, &end, 10);
+		if (end == at || k == ARRAY_SIZE(fields) + PKT_PIECES)
+			break;
+		if (k < ARRAY_SIZE(fields))
+			*fields[k] = value;
+		else
+			how.piece[how.n_pieces++] = value;
+	}
+	uint32_t n = read_hex(word(&rest), frame, sizeof frame, &good);
+	if (!good || k < ARRAY_SIZE(fields))
+		error("not a partial packet");
+	else if (!rig_input_partial(&rig, iface, &how, frame, n))
+		error("no free packet");
+}
+
+static void do_offloads(char *rest)
+{
+	uint32_t iface;
+	if (iface_of(word(&rest), &iface))
+		offload_changed(&rig.gw.iface[iface], (uint32_t)strtoul(word(&rest), NULL, 10));
 }
 
 static void do_option(char *rest)
@@ -323,6 +380,10 @@ static void run(char *line)
 		error("not started, or no such command");
 	} else if (strcmp(command, "rx") == 0) {
 		do_rx(rest);
+	} else if (strcmp(command, "bulk") == 0) {
+		do_bulk(rest);
+	} else if (strcmp(command, "offloads") == 0) {
+		do_offloads(rest);
 	} else if (strcmp(command, "time") == 0) {
 		if (seconds(word(&rest), &us))
 			rig_advance(&rig, us);

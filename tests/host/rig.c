@@ -9,6 +9,7 @@
 #include "kernel/seam/panic.h"
 #include "kernel/settings.h"
 #include "net/neigh/neigh.h"
+#include "net/offload/offload.h"
 #include "tests/host/route6.h"
 
 #define MAX_APPS 16
@@ -88,8 +89,31 @@ void rig_slow_path(struct rig *rig)
 {
 	rig->no_fast_path = *rig->gw.forwarder;
 	rig->no_fast_path.frames = NULL;
+	rig->no_fast_path.partial = NULL;
 	rig->gw.n_frame_hooks = 0;
 	rig->gw.forwarder = &rig->no_fast_path;
+}
+
+/* Gives the sink a packet that leaves: a frame, or all bytes of a partial packet that the card
+ * takes as it is. */
+static void leave(struct rig *rig, uint32_t iface, const struct pkt *p)
+{
+	static uint8_t all[PKT_TOTAL_MAX + PKT_HEADROOM];
+	if (!(p->flags & PKT_PARTIAL)) {
+		if (rig->sink)
+			rig->sink(rig, iface, p->data, p->len);
+		return;
+	}
+	uint32_t n = 0;
+	for (const struct pkt *piece = p; piece; n += piece->len, piece = piece->next) {
+		if (piece->owned != PKT_OWNED || n + piece->len > sizeof all)
+			panic("rig: a bad piece in the transmit queue of interface %u", iface);
+		memcpy(all + n, piece->data, piece->len);
+	}
+	if (n != p->total)
+		panic("rig: %u bytes in a partial packet of %u", n, p->total);
+	if (rig->partial_sink)
+		rig->partial_sink(rig, iface, all, p);
 }
 
 void rig_flush(struct rig *rig)
@@ -100,18 +124,53 @@ void rig_flush(struct rig *rig)
 		if (rig->stalled[i] && iface->carrier)
 			continue;
 		interface_sent(iface);
-		while ((p = pkt_queue_pop(&iface->out)) != NULL) {
+		while ((p = pkt_queue_pop(offload_queue(&rig->gw, iface))) != NULL) {
 			if (!iface->carrier) {
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;
 			}
 			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes)
 				panic("rig: a bad packet in the transmit queue of interface %u", i);
-			if (rig->sink)
-				rig->sink(rig, i, p->data, p->len);
-			pkt_free(p);
+			leave(rig, i, p);
+			pkt_free_all(p);
 		}
 	}
+}
+
+bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial *how,
+                       const uint8_t *frame, uint32_t len)
+{
+	struct pkt *first = NULL, **link = &first;
+	for (uint32_t at = 0, n, k = 0; at < len; at += n, k++) {
+		n = min_u32(k < how->n_pieces && how->piece[k] ? how->piece[k] : PKT_ROOM,
+		            PKT_ROOM);
+		if (k == 0)
+			n = max_u32(n, 256); /* NIC_HEADER_MAX */
+		n = min_u32(n, len - at);
+		struct pkt *p = pkt_alloc(&rig->pool);
+		uint8_t *to = p ? pkt_put(p, n) : NULL;
+		if (!to || k == PKT_PIECES) {
+			if (p)
+				pkt_free(p);
+			if (first)
+				pkt_free_all(first);
+			return false;
+		}
+		memcpy(to, frame + at, n);
+		p->next = NULL;
+		*link = p;
+		link = &p->next;
+		first->flags = how->flags | PKT_PARTIAL;
+	}
+	if (!first)
+		return false;
+	first->total = len;
+	first->segment = how->segment;
+	first->l4 = how->start;
+	first->l4_len = how->offset;
+	gw_input_partial(&rig->gw, iface, &first, 1);
+	rig_flush(rig);
+	return true;
 }
 
 bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len)

@@ -21,6 +21,10 @@ struct rig {
 	uint32_t free_at_start;   /* packets in the pool before the first frame */
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
+	/* Gets each partial packet that leaves because gw.iface[].offloads allows it: p->total
+	 * bytes. */
+	void (*partial_sink)(struct rig *rig, uint32_t iface, const uint8_t *frame,
+	                     const struct pkt *p);
 	void *ctx;
 	const struct forwarder
 	        *forwarder; /* an application of the test; used if no other has the name */
@@ -49,6 +53,19 @@ void rig_slow_path(struct rig *rig);
 /* A frame arrives from the wire. False when it is longer than a slot or no packet is free
  * (then the card keeps its buffer). */
 bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len);
+
+/* What a card says about a partial packet (kernel/lib/pkt.h), and how its bytes lie in pieces: as
+ * many as there are sizes, then full ones. The first has at least the bytes that drivers see to. */
+struct rig_partial {
+	uint16_t flags; /* PKT_TSO6, PKT_ECN */
+	uint16_t start, offset, segment;
+	uint32_t n_pieces;
+	uint16_t piece[PKT_PIECES];
+};
+
+/* A partial packet arrives. False when there are no packets for it, or too many pieces. */
+bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial *how,
+                       const uint8_t *frame, uint32_t len);
 
 /* Lets time pass, with all ticks in it. Idle time between ticks is skipped. */
 void rig_advance(struct rig *rig, uint64_t us);

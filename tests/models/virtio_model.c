@@ -73,6 +73,26 @@ static uint64_t offered(const struct virtio_model *m, bool legacy)
 	return legacy ? m->features & 0xffffffffu & ~F(F_VERSION_1) : m->features;
 }
 
+/* 5.1.3.1: which features need which. Merged buffers and super-segments come together in a driver
+ * whose buffers are shorter than 64 KB (5.1.6.3.1). */
+static void check_offloads(uint64_t f)
+{
+	static const struct {
+		uint64_t of, any;
+	} need[] = {
+	        {F(F_HOST_TSO4) | F(F_HOST_TSO6), F(F_CSUM)},
+	        {F(F_GUEST_TSO4) | F(F_GUEST_TSO6), F(F_GUEST_CSUM)},
+	        {F(F_GUEST_TSO4) | F(F_GUEST_TSO6), F(F_MRG_RXBUF)},
+	        {F(F_HOST_ECN), F(F_HOST_TSO4) | F(F_HOST_TSO6)},
+	        {F(F_GUEST_ECN), F(F_GUEST_TSO4) | F(F_GUEST_TSO6)},
+	};
+	for (unsigned i = 0; i < sizeof need / sizeof need[0]; i++)
+		if (f & need[i].of && !(f & need[i].any))
+			pci_model_fault("accepted 0x%llx without 0x%llx (5.1.3.1)",
+			                (unsigned long long)(f & need[i].of),
+			                (unsigned long long)need[i].any);
+}
+
 static void features_ok(struct virtio_model *m)
 {
 	if (m->accepted & ~offered(m, m->legacy_used))
@@ -80,10 +100,11 @@ static void features_ok(struct virtio_model *m)
 	if (!m->legacy_used && !(m->accepted & F(F_VERSION_1)))
 		pci_model_fault("modern without VERSION_1 (6.1)");
 	if (m->accepted & ~(F(F_MAC) | F(F_STATUS) | F(F_VERSION_1) | F(F_ANY_LAYOUT) |
-	                    F(F_ACCESS_PLATFORM) | F(F_ORDER_PLATFORM)))
+	                    F(F_ACCESS_PLATFORM) | F(F_ORDER_PLATFORM) | VIRTIO_MODEL_OFFLOADS))
 		pci_model_fault("accepted features 0x%llx, which this model does not have",
 		                (unsigned long long)m->accepted);
-	if (m->refuse_features)
+	check_offloads(m->accepted);
+	if (m->refuse_features || m->accepted & m->refuse)
 		m->status &= (uint8_t)~ST_FEATURES_OK;
 }
 
@@ -425,8 +446,8 @@ void virtio_model_init(struct virtio_model *m, enum virtio_model_form form)
 	static const uint8_t config[12] = {0x52, 0x54, 0, 0x0a, 0x0b, 0x0c, 1, 0, 1, 0, 0xdc, 5};
 	memset(m, 0, sizeof *m);
 	m->form = form;
-	m->features = F(F_CSUM) | F(F_MTU) | F(F_MAC) | F(F_MRG_RXBUF) | F(F_STATUS) |
-	              F(F_CTRL_VQ) | F(F_ANY_LAYOUT) | F(F_INDIRECT) | F(F_EVENT_IDX);
+	m->features = F(F_MTU) | F(F_MAC) | F(F_MRG_RXBUF) | F(F_STATUS) | F(F_CTRL_VQ) |
+	              F(F_ANY_LAYOUT) | F(F_INDIRECT) | F(F_EVENT_IDX);
 	if (form != VIRTIO_MODEL_LEGACY)
 		m->features |= F(F_VERSION_1) | F(F_PACKED);
 	memcpy(m->mac, config, 6);

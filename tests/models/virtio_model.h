@@ -10,9 +10,12 @@
  * when the device wants them. The model can also lie: see virtio_model_used_raw and the
  * functions after it.
  *
- * Left out on purpose: packed rings, indirect descriptors, MSI-X vectors, control queue,
- * merged buffers, offloads (the model offers them; a driver that accepts them causes a
- * fault). */
+ * Checksums, TCP segmentation, merged receive buffers and indirect descriptors are there when the
+ * test adds VIRTIO_MODEL_OFFLOADS to the features; the model checks that the driver accepts only
+ * what goes together (5.1.3.1), and every header of a sent packet (5.1.6.2).
+ *
+ * Left out on purpose: packed rings, MSI-X vectors, control queue, UDP segmentation (the model
+ * offers some of them; a driver that accepts them causes a fault). */
 #ifndef TESTS_MODELS_VIRTIO_MODEL_H
 #define TESTS_MODELS_VIRTIO_MODEL_H
 
@@ -20,6 +23,8 @@
 
 #define VIRTIO_MODEL_QUEUE_MAX 1024u
 #define VIRTIO_MODEL_FOREVER   1000000000u
+/* Bits 0 and 1, 7 to 9, 11 to 13, 15, 28 of 5.1.3 and 6. */
+#define VIRTIO_MODEL_OFFLOADS 0x1000bb83ull
 
 enum virtio_model_form { VIRTIO_MODEL_LEGACY, VIRTIO_MODEL_TRANSITIONAL, VIRTIO_MODEL_MODERN };
 enum { VIRTIO_MODEL_RX, VIRTIO_MODEL_TX, VIRTIO_MODEL_QUEUES };
@@ -57,7 +62,8 @@ struct virtio_model {
 	uint8_t tear_mac[6];   /* replaces mac while the driver reads it … */
 	uint32_t tear_after;   /* … after this many bytes; 0: never */
 	uint32_t reset_reads;  /* number of status reads until a reset is complete */
-	bool refuse_features;  /* FEATURES_OK does not stay set */
+	bool refuse_features;  /* FEATURES_OK does not stay set … */
+	uint64_t refuse;       /* … or only with one of these features */
 	uint32_t notify_mult;  /* notify_off_multiplier */
 	uint32_t notify_bytes; /* length of the notification structure */
 	bool msix_left_on;     /* as some firmware leaves it */
@@ -95,6 +101,21 @@ bool virtio_model_deliver(struct virtio_model *m, const void *frame, uint32_t le
  * buffer. */
 bool virtio_model_deliver_claim(struct virtio_model *m, const void *frame, uint32_t len,
                                 uint32_t claim);
+/* What a device says about a packet with offloads (5.1.6). */
+struct virtio_model_said {
+	uint8_t flags, type;
+	uint16_t hdr_len, size, start, offset;
+	uint16_t buffers; /* received: the number to write; 0: the right one */
+};
+/* A packet arrives with this header, in buffers of these sizes; then, and where a size is 0, in
+ * full ones. False when there are not enough buffers; then nothing is written. */
+bool virtio_model_deliver_said(struct virtio_model *m, const void *frame, uint32_t len,
+                               const struct virtio_model_said *said, const uint16_t *sizes,
+                               uint32_t n_sizes);
+/* virtio_model_take for a packet that may have offloads; its header goes into *said. */
+bool virtio_model_take_said(struct virtio_model *m, void *frame, uint32_t size, uint32_t *len,
+                            struct virtio_model_said *said);
+
 /* Takes the next frame that the driver sent and copies up to `size` bytes of it. Its length
  * goes into *len. False when there is none. The device keeps the buffer until
  * virtio_model_complete. */

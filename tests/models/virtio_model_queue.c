@@ -2,7 +2,7 @@
 #include "tests/models/virtio_model.h"
 #include "tests/models/virtio_model_regs.h"
 
-#define CHAIN_MAX 8u
+#define CHAIN_MAX 64u
 
 /* Reports a breach by the driver, unless the device's own records may be wrong. */
 #define FAULT(m, ...) ((m)->lied ? (void)0 : pci_model_fault(__VA_ARGS__))
@@ -58,6 +58,16 @@ static void check_overlap(struct virtio_model *m, struct virtio_model_queue *q, 
 	}
 }
 
+/* A descriptor that leads to a table (2.6.5.3). */
+static void check_table(struct virtio_model *m, unsigned queue, const struct virtio_model_desc *d)
+{
+	if (!(m->accepted & F(F_INDIRECT)))
+		FAULT(m, "indirect descriptor without the feature (2.6.5.3.1)");
+	if (d->flags & D_NEXT || queue == VIRTIO_MODEL_RX || d->len % 16 ||
+	    d->len / 16 > m->q[queue].size || d->len / 16 > CHAIN_MAX)
+		FAULT(m, "bad indirect descriptor of %u bytes (2.6.5.3.1)", d->len);
+}
+
 /* Takes one descriptor of a new chain (2.6.5). */
 static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
 {
@@ -68,7 +78,7 @@ static void take_desc(struct virtio_model *m, unsigned queue, uint16_t i)
 	q->kept[i] = d;
 	q->owned[i] = true;
 	if (d.flags & D_INDIRECT)
-		FAULT(m, "indirect descriptor without the feature (2.6.5.3.1)");
+		check_table(m, queue, &d);
 	if (((d.flags & D_WRITE) != 0) != (queue == VIRTIO_MODEL_RX))
 		FAULT(m, "queue %u: descriptor %u has the wrong direction", queue, i);
 	if (d.len == 0)
@@ -162,6 +172,24 @@ void virtio_model_queue_check(struct virtio_model *m, unsigned queue)
 		FAULT(m, "queue %u: indices do not begin at 0", queue);
 }
 
+/* The buffers of a table. Each entry leads to the next one, and the last one to none. */
+static uint32_t table(struct virtio_model *m, const struct virtio_model_desc *k,
+                      struct segment *out)
+{
+	struct virtio_model_queue at = {.desc = k->addr};
+	uint32_t n = min_u32(k->len / 16, CHAIN_MAX);
+	for (uint16_t i = 0; i < n; i++) {
+		struct virtio_model_desc d = desc_read(m, &at, i);
+		if (d.flags != (i + 1u < n ? D_NEXT : 0) || (i + 1u < n && d.next != i + 1))
+			FAULT(m, "entry %u of a table has flags 0x%x, next %u", i, d.flags, d.next);
+		if (d.len == 0)
+			FAULT(m, "entry %u of a table is empty", i);
+		out[i].at = pci_model_dma(&m->pci, d.addr, d.len);
+		out[i].len = out[i].at ? d.len : 0;
+	}
+	return n;
+}
+
 /* Follows a chain that the device owns; the driver must not have changed it (2.6.5.2). */
 static uint32_t chain(struct virtio_model *m, struct virtio_model_queue *q, uint16_t i,
                       struct segment *out)
@@ -173,6 +201,8 @@ static uint32_t chain(struct virtio_model *m, struct virtio_model_queue *q, uint
 		if (d.addr != k->addr || d.len != k->len || d.flags != k->flags ||
 		    ((d.flags & D_NEXT) && d.next != k->next))
 			FAULT(m, "descriptor %u changed while the device owned it", i);
+		if (k->flags & D_INDIRECT)
+			return table(m, k, out);
 		out[n].at = pci_model_dma(&m->pci, k->addr, k->len);
 		out[n].len = out[n].at ? k->len : 0;
 		n++;
@@ -283,22 +313,103 @@ bool virtio_model_deliver(struct virtio_model *m, const void *frame, uint32_t le
 	return virtio_model_deliver_claim(m, frame, len, len + virtio_model_header(m));
 }
 
-bool virtio_model_take(struct virtio_model *m, void *frame, uint32_t size, uint32_t *len)
+bool virtio_model_deliver_said(struct virtio_model *m, const void *frame, uint32_t len,
+                               const struct virtio_model_said *said, const uint16_t *sizes,
+                               uint32_t n_sizes)
+{
+	struct virtio_model_queue *q = &m->q[VIRTIO_MODEL_RX];
+	uint16_t head[VIRTIO_MODEL_QUEUE_MAX];
+	uint32_t used[VIRTIO_MODEL_QUEUE_MAX], n = 0, hdr = virtio_model_header(m);
+	uint8_t *first = NULL;
+	for (uint32_t at = 0; at < len; n++) {
+		struct segment s[CHAIN_MAX];
+		if (!virtio_model_ready(m) || virtio_model_waiting(m, VIRTIO_MODEL_RX) == 0) {
+			q->next = (uint16_t)(q->next - n);
+			m->missed++;
+			return false;
+		}
+		head[n] = take_head(q, false);
+		uint32_t pieces = chain(m, q, head[n], s), front = n == 0 ? hdr : 0, room = 0;
+		for (uint32_t i = 0; i < pieces; i++)
+			room += s[i].len;
+		room -= front;
+		if (n < n_sizes && sizes[n])
+			room = min_u32(room, sizes[n]);
+		used[n] = spread(s, pieces, front, (uint8_t *)(uintptr_t)frame + at,
+		                 min_u32(room, len - at), true);
+		at += used[n];
+		if (n == 0)
+			first = s[0].at;
+	}
+	if (!first)
+		return false;
+	first[0] = said->flags;
+	first[1] = said->type;
+	store16(first + 2, said->hdr_len);
+	store16(first + 4, said->size);
+	store16(first + 6, said->start);
+	store16(first + 8, said->offset);
+	if (hdr == 12)
+		store16(first + 10, said->buffers ? said->buffers : (uint16_t)n);
+	for (uint32_t i = 0; i < n; i++) {
+		release(q, head[i]);
+		q->done++;
+		used_write(m, VIRTIO_MODEL_RX, head[i], used[i] + (i == 0 ? hdr : 0));
+	}
+	return true;
+}
+
+/* 5.1.6.2.1: what a driver may write into the header of a packet of `len` bytes. */
+static void check_said(struct virtio_model *m, const struct virtio_model_said *s, uint32_t len)
+{
+	uint8_t type = s->type & (uint8_t)~H_ECN;
+	if (s->flags & ~H_NEEDS_CSUM || s->buffers)
+		FAULT(m, "flags 0x%x, %u buffers in a sent header", s->flags, s->buffers);
+	if (s->flags && !(m->accepted & F(F_CSUM)))
+		FAULT(m, "partial checksum without the feature");
+	if (s->flags && (uint32_t)s->start + s->offset + 2 > len)
+		FAULT(m, "checksum behind the packet");
+	if (s->type == H_NONE) {
+		if (len > 1518)
+			FAULT(m, "a frame of %u bytes", len);
+		return;
+	}
+	uint64_t need = type == H_TCP4 ? F(F_HOST_TSO4) : type == H_TCP6 ? F(F_HOST_TSO6) : 0;
+	if (!(m->accepted & need) || (s->type & H_ECN && !(m->accepted & F(F_HOST_ECN))))
+		FAULT(m, "segmentation 0x%x without the feature", s->type);
+	if (!s->flags || s->size == 0 || s->hdr_len <= s->start || s->hdr_len >= len)
+		FAULT(m, "segments of %u bytes, header of %u", s->size, s->hdr_len);
+}
+
+bool virtio_model_take_said(struct virtio_model *m, void *frame, uint32_t size, uint32_t *len,
+                            struct virtio_model_said *said)
 {
 	struct virtio_model_queue *q = &m->q[VIRTIO_MODEL_TX];
 	struct segment s[CHAIN_MAX];
-	uint8_t header[12] = {0}, zero[12] = {0};
+	uint8_t h[12] = {0};
 	if (!virtio_model_ready(m) || virtio_model_waiting(m, VIRTIO_MODEL_TX) == 0)
 		return false;
 	uint16_t head = take_head(q, false);
 	if (!q->owned[head % q->size])
 		return false;
 	uint32_t n = chain(m, q, head, s), hdr = virtio_model_header(m);
-	spread(s, n, 0, header, hdr, false);
-	if (memcmp(header, zero, hdr) != 0) /* 5.1.6.2.1: no offload was negotiated */
-		FAULT(m, "header of a sent frame is not zero");
+	spread(s, n, 0, h, hdr, false);
+	*said = (struct virtio_model_said){h[0],          h[1],          load16(h + 2),
+	                                   load16(h + 4), load16(h + 6), load16(h + 8),
+	                                   load16(h + 10)};
 	*len = spread(s, n, hdr, frame, size, false);
+	check_said(m, said, *len);
 	q->taken[q->n_taken++] = head;
+	return true;
+}
+
+bool virtio_model_take(struct virtio_model *m, void *frame, uint32_t size, uint32_t *len)
+{
+	struct virtio_model_said said, none = {0};
+	if (!virtio_model_take_said(m, frame, size, len, &said))
+		return false;
+	if (memcmp(&said, &none, sizeof said) != 0) /* 5.1.6.2.1: a plain frame */
+		FAULT(m, "header of a sent frame is not zero");
 	return true;
 }
 

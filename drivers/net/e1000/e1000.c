@@ -8,9 +8,10 @@
  * the card is to send. No register is read for a packet: the DD bits in memory say what is
  * done. One tail register is written for each burst.
  *
- * Left out on purpose: checksum and segmentation offload, VLAN stripping, extended
- * descriptors, interrupt moderation (the gateway polls; an interrupt only ends a halt, and
- * an early one is better there). */
+ * Partial packets are sent by e1000_offload.c.
+ *
+ * Left out on purpose: offloads of the receiver, VLAN stripping, interrupt moderation (the gateway
+ * polls; an interrupt only ends a halt, and an early one is better there). */
 #include "drivers/net/nic_list.h"
 #include "drivers/net/e1000/e1000.h"
 #include "drivers/net/ring.h"
@@ -187,11 +188,7 @@ static inline void tx_reclaim(struct e1000 *e)
 	ring_settle(pool, top);
 }
 
-/* Handles a frame whose length is out of range. A short frame is padded with zeros, so that
- * no old bytes leave with it (the card's own padding sends whatever lies there, 13.4.33).
- * Gives the new length, or 0 when the frame cannot be sent: then the frame is counted and
- * freed. */
-static uint32_t tx_pad_or_drop(struct e1000 *e, struct pkt *p)
+uint32_t e1000_pad_or_drop(struct e1000 *e, struct pkt *p)
 {
 	if (p->len >= NIC_FRAME_MIN && p->len < WIRE_MIN) {
 		uint32_t missing = WIRE_MIN - p->len;
@@ -206,6 +203,11 @@ static uint32_t tx_pad_or_drop(struct e1000 *e, struct pkt *p)
 	return 0;
 }
 
+void e1000_reclaim(struct e1000 *e)
+{
+	tx_reclaim(e);
+}
+
 /* Fills descriptors for the first of n frames, up to the end of the ring, and requests a
  * write-back of the last descriptor. The ring has room for all of them. Gives how many
  * frames it handled. */
@@ -218,7 +220,7 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 		struct pkt *p = *burst;
 		uint32_t len = p->len;
 		if (UNLIKELY(len - WIRE_MIN > NIC_FRAME_MAX - WIRE_MIN)) {
-			len = tx_pad_or_drop(e, p);
+			len = e1000_pad_or_drop(e, p);
 			if (len == 0)
 				continue;
 		}
@@ -235,10 +237,10 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 	return n;
 }
 
-static uint32_t tx_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
+uint32_t e1000_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		pkt_free(burst[i]);
+		pkt_free_all(burst[i]);
 	e->nic.count.tx_link_down += n;
 	return n;
 }
@@ -246,9 +248,11 @@ static uint32_t tx_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
 	struct e1000 *e = card(nic);
+	if (UNLIKELY(e->after_tso))
+		return e1000_offload_tx(nic, burst, n);
 	tx_reclaim(e);
 	if (UNLIKELY(!nic->carrier.up))
-		return tx_no_carrier(e, burst, n);
+		return e1000_no_carrier(e, burst, n);
 	uint32_t room = E1000_RING - 1 - (e->tx_tail - e->tx_head);
 	e->tx_refused = n > room;
 	if (UNLIKELY(n > room))
@@ -299,7 +303,7 @@ static void start_tx(struct e1000 *e)
 {
 	memset(e->tx->desc, 0, sizeof e->tx->desc);
 	e->tx_head = e->tx_tail = 0;
-	e->tx_refused = e->tx_wake = false;
+	e->tx_refused = e->tx_wake = e->after_tso = false;
 	e->hang_head = 0;
 	e->hang_us = io_now_us();
 	io_wmb();
@@ -490,6 +494,7 @@ static void e1000_filter(struct nic *nic, bool promiscuous, const mac *group, ui
 static const struct nic_ops ops = {
         .rx = e1000_rx,
         .tx = e1000_tx,
+        .tx_partial = e1000_offload_tx,
         .poll = e1000_poll,
         .arm = e1000_arm,
         .stop = e1000_stop,
@@ -528,6 +533,9 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	e->nic = (struct nic){
 	        .ops = &ops, .driver = "e1000", .pool = pool, .irq = dev->irq, .pci = *dev};
 	e1000_hw_identify(e);
+	/* The 82547 has errata with segmentation, the 82544 also with where a buffer ends. */
+	bool is_82547 = dev->device == 0x1019 || dev->device == 0x101a || dev->device == 0x1075;
+	e->nic.offloads = e->kind == E1000_82544 ? 0 : is_82547 ? NIC_SUM : NIC_SUM | NIC_TSO4;
 	pci_enable(dev);
 	const char *wrong = e1000_hw_bus(e);
 	if (wrong)

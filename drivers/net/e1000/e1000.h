@@ -54,6 +54,7 @@ struct e1000 {
 	uint32_t ack;                  /* how many of the next arm() calls read ICR */
 	bool tx_refused;               /* the last tx() found the ring full */
 	bool tx_wake;                  /* INT_TXDW is enabled */
+	bool after_tso;                /* the last packet was segmented by the card */
 	bool promiscuous;
 	bool broken;      /* the card did not finish its reset; the carrier counts as down */
 	bool half_duplex; /* the PHY is prepared for half duplex */
@@ -77,6 +78,20 @@ static inline void e1000_write(const struct e1000 *e, uint32_t reg, uint32_t v)
 {
 	mmio_write32(e->regs + reg, v);
 }
+
+/* Frees the packets that were sent. (e1000.c) */
+void e1000_reclaim(struct e1000 *e);
+
+/* Drops n packets because the carrier is down. Gives n. (e1000.c) */
+uint32_t e1000_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n);
+
+/* Handles a frame whose length is out of range. A short frame is padded with zeros, so that no old
+ * bytes leave with it (the card's own padding sends whatever lies there, 13.4.33). Gives the new
+ * length, or 0 when the frame cannot be sent: then the frame is counted and freed. (e1000.c) */
+uint32_t e1000_pad_or_drop(struct e1000 *e, struct pkt *p);
+
+/* tx_partial of struct nic_ops. (e1000_offload.c) */
+uint32_t e1000_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 
 /* Sets e->kind and e->quirks after the device number. */
 void e1000_hw_identify(struct e1000 *e);

@@ -176,6 +176,19 @@ struct e1000_tx_desc { /* 3.3.3 */
 #define TXD_RS   (1u << 27) /* write back when done */
 #define TXD_DD   (1u << 0)
 
+/* Extended descriptors: a context (3.3.6) and data (3.3.7). Of both, `cmd` has the length in its
+ * lower bits. The context's address words hold offsets: begin, field and end of a checksum; an end
+ * of 0 is the end of the packet. */
+#define TXD_DEXT   (1u << 29)
+#define TXD_DATA   (1u << 20)
+#define TXD_TSE    (1u << 26) /* segmentation */
+#define TXD_C_IP4  (1u << 25) /* context: IPv4 */
+#define TXD_C_TCP  (1u << 24)
+#define TXD_O_IXSM (1u << 8)   /* data: insert the IPv4 checksum, by the context … */
+#define TXD_O_TXSM (1u << 9)   /* … and that of TCP or UDP */
+#define TXD_HDR(n) ((n) << 8)  /* context: bytes of all headers, … */
+#define TXD_MSS(n) ((n) << 16) /* … and of each segment behind them */
+
 _Static_assert(sizeof(struct e1000_rx_desc) == 16 && sizeof(struct e1000_tx_desc) == 16,
                "descriptors");
 

@@ -1,2 +1,3 @@
 SRC_HOT += drivers/net/e1000/e1000.c
 SRC_HOT += drivers/net/e1000/e1000_hw.c
+SRC_HOT += drivers/net/e1000/e1000_offload.c

@@ -19,96 +19,37 @@
  * breaking the rules. Registers are accessed at most once a burst, and only when the device
  * requests it.
  *
- * Left out on purpose: offloads and merged buffers (a gateway forwards frames one by one
- * and unchanged), EVENT_IDX (flags are enough when each side looks again), packed rings,
- * the control queue (without it the card accepts every frame, 5.1.6.5.1, and the gateway
- * checks addresses itself). A transmit queue that makes no progress is not reset: a stopped
+ * Offloads (5.1.3: checksums, segmentation, merged buffers) are taken where the device offers them,
+ * down to none: virtio_offload.c moves frames then, else virtio_plain.c. Segmentation in the
+ * transmit queue needs indirect descriptors, so that a packet takes one slot there too.
+ *
+ * Left out on purpose: UDP segmentation, EVENT_IDX (flags are enough when each side looks again),
+ * packed rings, the control queue (without it the card accepts every frame, 5.1.6.5.1, and the
+ * gateway checks addresses itself). A transmit queue that makes no progress is not reset: a stopped
  * back end looks the same. A device may return transmit buffers in any order, but a buffer
  * that it keeps stops the queue when its slot is next in order. */
 #include "drivers/net/nic_list.h"
-#include "drivers/net/virtio/virtio_pci.h"
+#include "drivers/net/virtio/virtio_net.h"
 #include "kernel/lib/alloc.h"
-#include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
 #include "kernel/seam/panic.h"
 
-#define SLOTS          256u      /* most packets in a queue */
-#define FRAME_PAD      60u       /* IEEE 802.3, 4.2.3.3, without FCS */
 #define RETRY_FIRST_US 100000u   /* first time between two restarts */
 #define RETRY_LAST_US  60000000u /* it doubles up to this time */
 
-struct vq {
-	struct virtio_ring ring;
-	struct virtio_desc *data; /* the descriptors of the frames, by slot */
-	uint32_t mask;            /* number of ring entries - 1 */
-	uint32_t slots, last;     /* slots: a power of two, at most SLOTS; last: slots - 1 */
-	uint16_t posted, taken;
-	uint16_t order[SLOTS]; /* receive queue: slots by place in the ring */
-	struct pkt *slot[SLOTS];
-};
-
-enum state { STOPPED, RUNNING, BROKEN };
-
-struct virtio_net {
-	struct nic nic; /* must be first: the ops get a pointer to it */
-	struct virtio_pci pci;
-	struct vq rx, tx;
-	enum state state;
-	bool armed;      /* the device may interrupt for received frames */
-	bool tx_armed;   /* the device may interrupt for sent frames */
-	bool tx_refused; /* the last tx() found the queue full */
-	bool has_status; /* the configuration has the carrier state */
-	bool split;      /* the header has a descriptor of its own */
-	uint32_t header; /* bytes of the header */
-	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
-	bool started;    /* the last restart succeeded, at started_us */
-	uint64_t retry_at_us, retry_us, started_us;
-	uint64_t said;                         /* for log_limited */
-	uint8_t no_offload[VIRTIO_NET_HEADER]; /* zeros: header of sent frames if `split` */
-};
-
-static struct virtio_net *card(struct nic *nic)
+void virtio_net_broken(struct virtio_net *v, const char *why)
 {
-	return (struct virtio_net *)(void *)nic;
-}
-
-/* Marks a device that broke the rules. The driver believes nothing from it until poll() has
- * restarted it. Its buffers stay allocated, because the device may still write to them. */
-static void mark_broken(struct virtio_net *v, const char *why)
-{
-	v->state = BROKEN;
+	v->state = VIRTIO_BROKEN;
 	v->nic.carrier.up = false;
 	log_limited(&v->said, 10000, "virtio-net %02x:%02x.%x: %s", v->nic.pci.bus, v->nic.pci.dev,
 	            v->nic.pci.fn, why);
 }
 
-/* Publishes new ring entries, and notifies the device unless its flag says not to
- * (2.6.13.3, 2.6.13.4). The flag is read after the index is written. */
-static inline void publish(struct virtio_net *v, struct vq *q, uint16_t n)
-{
-	io_wmb();
-	q->ring.avail[1] = q->posted;
-	io_mb();
-	if (!(q->ring.used[0] & VIRTIO_USED_NO_NOTIFY))
-		virtio_pci_notify(&v->pci, n);
-}
+/* --- packets in the queues -------------------------------------------------------- */
 
-/* --- receiving ------------------------------------------------------------------- */
-
-/* Puts packet p into slot `id` for the device to fill. */
-static inline void rx_place(struct virtio_net *v, uint32_t id, struct pkt *p)
+void virtio_net_rx_split(struct virtio_net *v, uint32_t from, uint32_t to)
 {
-	struct vq *q = &v->rx;
-	uint32_t at = (uint32_t)dma_addr(p->data);
-	pkt_lend(p);
-	q->slot[id] = p;
-	q->data[id].addr = at - v->front;
-}
-
-/* Sets the header descriptors of the slots at places `from` to `to` (split form). */
-static __attribute__((noinline)) void rx_split(struct virtio_net *v, uint32_t from, uint32_t to)
-{
-	struct vq *q = &v->rx;
+	struct virtio_queue *q = &v->rx;
 	for (; from != to; from++) {
 		uint32_t id = q->order[from & q->last];
 		q->ring.desc[id].addr = q->data[id].addr - v->header;
@@ -117,7 +58,7 @@ static __attribute__((noinline)) void rx_split(struct virtio_net *v, uint32_t fr
 
 /* Writes slot `id` into a place of the ring, and into all places with the same slot when
  * the ring has more entries than there are slots. */
-static void ring_name(struct vq *q, uint32_t place, uint32_t id)
+static void ring_name(struct virtio_queue *q, uint32_t place, uint32_t id)
 {
 	place &= q->last;
 	q->order[place] = (uint16_t)id;
@@ -125,12 +66,7 @@ static void ring_name(struct vq *q, uint32_t place, uint32_t id)
 		q->ring.avail[2 + k] = (uint16_t)id;
 }
 
-/* The device may use buffers in any order (2.6.9). Looks for slot `id` among the slots due
- * after place `at`, and exchanges it with the slot due at `at`. The device has read both
- * places, so they may change. False when the device does not have the slot. This includes a
- * slot that was given back since place `shown` and is not yet published. */
-static __attribute__((noinline)) bool rx_exchange(struct vq *q, uint32_t at, uint32_t shown,
-                                                  uint32_t id)
+bool virtio_net_exchange(struct virtio_queue *q, uint32_t at, uint32_t shown, uint32_t id)
 {
 	for (uint16_t k = (uint16_t)(at + 1); k != (uint16_t)shown; k++)
 		if (q->order[k & q->last] == id) {
@@ -141,178 +77,46 @@ static __attribute__((noinline)) bool rx_exchange(struct vq *q, uint32_t at, uin
 	return false;
 }
 
-/* Gives the number of used entries that wait; 0 also when the device's index is wrong. */
-static inline uint32_t rx_waiting(struct virtio_net *v, struct vq *q)
+bool virtio_net_pad(struct pkt *p)
 {
-	uint32_t n = (uint16_t)(q->ring.used[1] - q->taken);
-	if (LIKELY(n <= q->slots))
-		return n;
-	v->nic.count.rx_errors++;
-	mark_broken(v, "receive index out of range");
-	return 0;
-}
-
-static uint32_t virtio_net_rx(struct nic *nic, struct pkt **burst, uint32_t max)
-{
-	struct virtio_net *v = card(nic);
-	struct vq *q = &v->rx;
-	struct pkt **to = burst;
-	if (UNLIKELY(v->state != RUNNING))
-		return 0;
-	uint32_t n = min_u32(min_u32(rx_waiting(v, q), max), NIC_BURST);
-	if (n == 0)
-		return 0;
-	if (v->armed) {
-		v->armed = false;
-		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
-	}
-	io_rmb(); /* read the entries after the index that covers them */
-	uint32_t at = q->taken;
-	do {
-		uint32_t id = q->ring.done[at & q->mask].id;
-		uint32_t len = q->ring.done[at & q->mask].len - v->header;
-		if (UNLIKELY(id != q->order[at & q->last]) && !rx_exchange(q, at, q->posted, id)) {
-			nic->count.rx_errors++;
-			mark_broken(v, "received into a buffer it does not have");
-			return (uint32_t)(to - burst);
-		}
-		struct pkt *p = q->slot[id], *fresh;
-		if (UNLIKELY(len - NIC_FRAME_MIN > NIC_FRAME_MAX - NIC_FRAME_MIN)) {
-			nic->count.rx_errors++;
-		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
-			nic->count.rx_no_packet++;
-		} else {
-			pkt_filled(p, len);
-			*to++ = p;
-			rx_place(v, id, fresh);
-		}
-		at++;
-	} while (--n > 0);
-	if (UNLIKELY(v->split))
-		rx_split(v, q->taken, at);
-	q->taken = (uint16_t)at;
-	q->posted = (uint16_t)(at + q->slots);
-	publish(v, q, VIRTIO_NET_RX);
-	return (uint32_t)(to - burst);
-}
-
-/* --- sending ------------------------------------------------------------------------ */
-
-/* Frees the packets that were sent (2.6.14). */
-static inline void tx_reclaim(struct virtio_net *v)
-{
-	struct vq *q = &v->tx;
-	uint32_t n = (uint16_t)(q->ring.used[1] - q->taken);
-	if (n == 0)
-		return;
-	if (UNLIKELY(n > (uint16_t)(q->posted - q->taken))) {
-		mark_broken(v, "transmit index out of range");
-		return;
-	}
-	io_rmb();
-	uint32_t at = q->taken;
-	do {
-		uint32_t id = q->ring.done[at & q->mask].id;
-		struct pkt *p = LIKELY(id < q->slots) ? q->slot[id] : NULL;
-		if (UNLIKELY(!p)) {
-			mark_broken(v, "sent a buffer it does not have");
-			return;
-		}
-		q->slot[id] = NULL;
-		pkt_free(p);
-		at++;
-	} while (--n > 0);
-	q->taken = (uint16_t)at;
-}
-
-/* Pads a frame with zeros to FRAME_PAD bytes. False when the slot has no room. */
-static bool tx_pad(struct pkt *p)
-{
-	uint32_t n = FRAME_PAD - p->len;
+	uint32_t n = VIRTIO_NET_PAD - p->len;
 	uint8_t *at = pkt_put(p, n);
 	if (at)
 		memset(at, 0, n);
 	return at != NULL;
 }
 
-/* Frees n packets and adds n to *counter. Gives n. */
-static uint32_t tx_drop(uint64_t *counter, struct pkt **burst, uint32_t n)
+uint32_t virtio_net_drop(uint64_t *counter, struct pkt **burst, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		pkt_free(burst[i]);
+		pkt_free_all(burst[i]);
 	*counter += n;
 	return n;
-}
-
-static uint32_t virtio_net_tx(struct nic *nic, struct pkt **burst, uint32_t n)
-{
-	struct virtio_net *v = card(nic);
-	struct vq *q = &v->tx;
-	if (LIKELY(v->state == RUNNING))
-		tx_reclaim(v);
-	if (UNLIKELY(v->tx_armed)) {
-		v->tx_armed = false;
-		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
-	}
-	if (UNLIKELY(!nic->carrier.up))
-		return tx_drop(&nic->count.tx_link_down, burst, n);
-	uint32_t posted = q->posted;
-	struct pkt **from = burst, **end = burst + n;
-	for (; from != end; from++) {
-		struct pkt *p = *from, **slot = &q->slot[posted & q->last];
-		if (UNLIKELY(*slot != NULL))
-			break; /* full */
-		if (UNLIKELY(p->len < FRAME_PAD && !tx_pad(p)) ||
-		    UNLIKELY(p->data < p->bytes + VIRTIO_NET_HEADER)) {
-			tx_drop(&nic->count.tx_errors, &p, 1);
-			continue;
-		}
-		/* The split form needs the same headroom for the header, so that a frame
-		 * passes either on all devices or on none. 5.1.6.2.1: no offload was
-		 * negotiated, so all header fields are zero. The legacy header is two bytes
-		 * shorter. */
-		uint8_t *at = p->data;
-		uint32_t len = p->len;
-		*slot = p;
-		store32(at - 12, 0);
-		store32(at - 8, 0);
-		store32(at - 4, 0);
-		struct virtio_desc *d = &q->data[posted & q->last];
-		d->addr = (uint32_t)dma_addr(at) - v->front;
-		d->len = len + v->front;
-		posted++; /* the place in the ring holds the slot's number already */
-	}
-	if (LIKELY((uint16_t)posted != q->posted)) {
-		q->posted = (uint16_t)posted;
-		publish(v, q, VIRTIO_NET_TX);
-	}
-	v->tx_refused = from != end;
-	return (uint32_t)(from - burst);
 }
 
 /* --- starting and stopping ---------------------------------------------------------- */
 
 /* Gives how many packets a queue holds. */
-static uint32_t queue_held(const struct vq *q)
+static uint32_t queue_held(const struct virtio_queue *q)
 {
 	uint32_t n = 0;
-	for (uint32_t id = 0; id < SLOTS; id++)
+	for (uint32_t id = 0; id < VIRTIO_NET_SLOTS; id++)
 		n += q->slot[id] != NULL;
 	return n;
 }
 
 /* Allocates queue n and sets the fixed fields of its descriptors. Gives NULL, or a text
  * that says what is wrong. */
-static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
+static const char *queue_init(struct virtio_net *v, struct virtio_queue *q, uint16_t n)
 {
 	uint32_t size = virtio_pci_queue_size(&v->pci, n);
-	if (v->pci.modern && size > SLOTS && (size & (size - 1)) == 0)
-		size = SLOTS; /* a legacy device does not accept a smaller size */
+	if (v->pci.modern && size > VIRTIO_NET_SLOTS && (size & (size - 1)) == 0)
+		size = VIRTIO_NET_SLOTS; /* a legacy device does not accept a smaller size */
 	const char *wrong = virtio_pci_ring(&q->ring, size);
 	if (wrong)
 		return wrong;
 	q->mask = size - 1;
-	q->slots = min_u32(v->split ? size / 2 : size, SLOTS);
+	q->slots = min_u32(v->split ? size / 2 : size, VIRTIO_NET_SLOTS);
 	if (q->slots == 0)
 		return "queue too small";
 	if (n == VIRTIO_NET_RX) /* with a small pool: as many slots as it can fill */
@@ -344,13 +148,13 @@ static const char *queue_init(struct virtio_net *v, struct vq *q, uint16_t n)
  * then with fresh packets. The pool has enough of them (queue_init). */
 static void rx_start(struct virtio_net *v)
 {
-	struct vq *q = &v->rx;
-	for (uint32_t id = 0; id < SLOTS; id++) {
+	struct virtio_queue *q = &v->rx;
+	for (uint32_t id = 0; id < VIRTIO_NET_SLOTS; id++) {
 		struct pkt *p = q->slot[id];
 		if (id < q->slots) {
 			p = p ? p : pkt_alloc(v->nic.pool);
 			ASSERT(p);
-			rx_place(v, id, p);
+			virtio_net_rx_place(v, id, p);
 		} else if (p) {
 			q->slot[id] = NULL;
 			pkt_free(p);
@@ -358,18 +162,18 @@ static void rx_start(struct virtio_net *v)
 	}
 	q->posted = (uint16_t)q->slots;
 	if (v->split)
-		rx_split(v, 0, q->slots);
+		virtio_net_rx_split(v, 0, q->slots);
 }
 
 /* Frees all packets of a queue. The device must be reset. Gives how many packets there
  * were. */
-static uint32_t queue_free(struct vq *q)
+static uint32_t queue_free(struct virtio_queue *q)
 {
 	uint32_t n = 0;
-	for (uint32_t id = 0; id < SLOTS; id++) {
+	for (uint32_t id = 0; id < VIRTIO_NET_SLOTS; id++) {
 		if (!q->slot[id])
 			continue;
-		pkt_free(q->slot[id]);
+		pkt_free_all(q->slot[id]);
 		q->slot[id] = NULL;
 		n++;
 	}
@@ -404,37 +208,90 @@ static void read_carrier(struct virtio_net *v)
 	v->nic.carrier.up = s & VIRTIO_NET_LINK_UP;
 }
 
-/* Negotiates features and sets up the queues (3.1.1, from step 4 on). Gives NULL, or a text
- * that says what is wrong. */
-static const char *set_up(struct virtio_net *v)
+#define OFFLOADS_TX                                                                \
+	(VIRTIO_NET_F_HOST_TSO4 | VIRTIO_NET_F_HOST_TSO6 | VIRTIO_NET_F_HOST_ECN | \
+	 VIRTIO_F_INDIRECT_DESC)
+#define OFFLOADS_RX                                                                   \
+	(VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_ECN | \
+	 VIRTIO_NET_F_MRG_RXBUF)
+#define OFFLOADS (VIRTIO_NET_F_CSUM | VIRTIO_NET_F_GUEST_CSUM | OFFLOADS_TX | OFFLOADS_RX)
+
+/* Gives those of the offered features that the driver accepts (5.1.3.1 says which need which). A
+ * device that refused a set is offered less: first no super-segments, then no offloads. */
+static uint64_t choose(const struct virtio_net *v, uint64_t offered)
 {
-	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS;
+	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS | OFFLOADS;
 	/* Both platform features are accepted when offered: bus addresses are physical
 	 * addresses here, and x86 keeps the order of accesses (6.1). */
 	want |= v->pci.modern
 	                ? VIRTIO_F_VERSION_1 | VIRTIO_F_ACCESS_PLATFORM | VIRTIO_F_ORDER_PLATFORM
 	                : VIRTIO_F_ANY_LAYOUT;
-	uint64_t features = virtio_pci_features(&v->pci) & want;
+	uint64_t f = offered & want;
+	if (v->refused > 1 || !(f & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT)))
+		return f & ~OFFLOADS;
+	if (v->refused > 0 || !(f & VIRTIO_NET_F_CSUM) || !(f & VIRTIO_F_INDIRECT_DESC) ||
+	    !(f & (VIRTIO_NET_F_HOST_TSO4 | VIRTIO_NET_F_HOST_TSO6)))
+		f &= ~OFFLOADS_TX;
+	if (v->refused > 0 || !(f & VIRTIO_NET_F_GUEST_CSUM) || !(f & VIRTIO_NET_F_MRG_RXBUF) ||
+	    !(f & (VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6)))
+		f &= ~OFFLOADS_RX;
+	return f;
+}
+
+static const struct nic_ops plain, offload;
+
+/* What tx does with partial packets. */
+static uint32_t offloads_of(uint64_t f)
+{
+	return (f & VIRTIO_NET_F_CSUM ? NIC_SUM : 0u) |
+	       (f & VIRTIO_NET_F_HOST_TSO4 ? NIC_TSO4 : 0u) |
+	       (f & VIRTIO_NET_F_HOST_TSO6 ? NIC_TSO6 : 0u) |
+	       (f & VIRTIO_NET_F_HOST_ECN ? NIC_ECN : 0u);
+}
+
+/* Takes note of the features that the device accepted. Gives NULL, or a text that says what is
+ * wrong. */
+static const char *take_features(struct virtio_net *v, uint64_t f)
+{
+	v->features = f;
+	v->has_status = f & VIRTIO_NET_F_STATUS;
+	v->split = !(f & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT));
+	/* 5.1.6.1: num_buffers is there with merged buffers too */
+	v->header = v->pci.modern || f & VIRTIO_NET_F_MRG_RXBUF ? VIRTIO_NET_HEADER
+	                                                        : VIRTIO_NET_HEADER_0_9;
+	v->front = v->split ? 0 : v->header;
+	v->nic.offloads = offloads_of(f);
+	v->nic.ops = f & OFFLOADS ? &offload : &plain;
+	if (f & VIRTIO_F_INDIRECT_DESC && !v->table)
+		v->table = alloc(VIRTIO_NET_SLOTS * sizeof *v->table, 64);
+	return f & VIRTIO_F_INDIRECT_DESC && !v->table ? "no memory for descriptors" : NULL;
+}
+
+/* Negotiates features and sets up the queues (3.1.1, from step 4 on). Gives NULL, or a text
+ * that says what is wrong. */
+static const char *set_up(struct virtio_net *v)
+{
+	uint64_t features = choose(v, virtio_pci_features(&v->pci));
 	if (v->pci.modern && !(features & VIRTIO_F_VERSION_1))
 		return "modern registers without VERSION_1";
-	if (!virtio_pci_accept(&v->pci, features))
+	if (!virtio_pci_accept(&v->pci, features)) {
+		v->refused += features & OFFLOADS ? 1 : 0;
 		return "features refused";
-	v->has_status = features & VIRTIO_NET_F_STATUS;
-	v->split = !(features & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT));
-	v->header = v->pci.modern ? VIRTIO_NET_HEADER : VIRTIO_NET_HEADER_0_9;
-	v->front = v->split ? 0 : v->header;
+	}
+	const char *wrong = take_features(v, features);
+	if (wrong)
+		return wrong;
 	read_mac(v, features);
-	const char *wrong = queue_init(v, &v->rx, VIRTIO_NET_RX);
+	wrong = queue_init(v, &v->rx, VIRTIO_NET_RX);
 	if (!wrong)
 		wrong = queue_init(v, &v->tx, VIRTIO_NET_TX);
 	return wrong;
 }
 
-/* Resets and starts the device. Gives NULL, or a text that says what is wrong: then the
- * device is idle, or, if it did not reset, has no bus access. */
-static const char *start(struct virtio_net *v)
+/* Resets and starts the device once. As start. */
+static const char *start_once(struct virtio_net *v)
 {
-	v->state = BROKEN;
+	v->state = VIRTIO_BROKEN;
 	v->nic.carrier.up = false;
 	if (!virtio_pci_reset(&v->pci)) {
 		pci_cut(&v->nic.pci);
@@ -450,11 +307,24 @@ static const char *start(struct virtio_net *v)
 	}
 	rx_start(v);
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER_OK);
-	v->state = RUNNING;
+	v->state = VIRTIO_RUNNING;
 	v->armed = v->tx_armed = v->tx_refused = false;
-	publish(v, &v->rx, VIRTIO_NET_RX); /* notify only after DRIVER_OK */
+	virtio_net_publish(v, &v->rx, VIRTIO_NET_RX); /* notify only after DRIVER_OK */
 	read_carrier(v);
 	return NULL;
+}
+
+/* Resets and starts the device, with fewer features if it refuses some. Gives NULL, or a text that
+ * says what is wrong: then the device is idle, or, if it did not reset, has no bus access. */
+static const char *start(struct virtio_net *v)
+{
+	const char *wrong;
+	uint32_t refused;
+	do {
+		refused = v->refused;
+		wrong = start_once(v);
+	} while (v->refused != refused);
+	return wrong;
 }
 
 /* Restarts a broken device, if the time for the next attempt has come. */
@@ -472,7 +342,7 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 	pci_enable(&v->nic.pci);
 	const char *wrong = start(v);
 	if (wrong) {
-		mark_broken(v, wrong);
+		virtio_net_broken(v, wrong);
 		return;
 	}
 	v->started = true;
@@ -481,14 +351,14 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 
 static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 {
-	struct virtio_net *v = card(nic);
-	if (v->state == STOPPED)
+	struct virtio_net *v = virtio_net_card(nic);
+	if (v->state == VIRTIO_STOPPED)
 		return;
-	if (v->state == RUNNING && virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET)
-		mark_broken(v, "the device needs a reset"); /* 2.1.2 */
-	if (v->state == RUNNING)
-		tx_reclaim(v);
-	if (v->state == BROKEN) {
+	if (v->state == VIRTIO_RUNNING && virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET)
+		virtio_net_broken(v, "the device needs a reset"); /* 2.1.2 */
+	if (v->state == VIRTIO_RUNNING)
+		virtio_net_reclaim(v, true);
+	if (v->state == VIRTIO_BROKEN) {
 		restart(v, now_us);
 		return;
 	}
@@ -500,12 +370,12 @@ static void virtio_net_poll(struct nic *nic, uint64_t now_us)
  * only when tx() refused frames. */
 static bool virtio_net_arm(struct nic *nic)
 {
-	struct virtio_net *v = card(nic);
-	struct vq *q = &v->rx;
-	if (v->state == STOPPED)
+	struct virtio_net *v = virtio_net_card(nic);
+	struct virtio_queue *q = &v->rx;
+	if (v->state == VIRTIO_STOPPED)
 		return false;
 	uint8_t cause = virtio_pci_isr(&v->pci);
-	if (v->state != RUNNING)
+	if (v->state != VIRTIO_RUNNING)
 		return false;
 	if (cause & VIRTIO_ISR_CONFIG)
 		read_carrier(v);
@@ -526,8 +396,8 @@ static bool virtio_net_arm(struct nic *nic)
 
 static void virtio_net_stop(struct nic *nic)
 {
-	struct virtio_net *v = card(nic);
-	v->state = STOPPED;
+	struct virtio_net *v = virtio_net_card(nic);
+	v->state = VIRTIO_STOPPED;
 	nic->carrier.up = false;
 	/* In both cases all DMA ends, and the packets belong to the driver again. */
 	if (!virtio_pci_reset(&v->pci))
@@ -545,9 +415,19 @@ static void virtio_net_filter(struct nic *nic, bool promiscuous, const mac *grou
 	(void)n;
 }
 
-static const struct nic_ops ops = {
-        .rx = virtio_net_rx,
-        .tx = virtio_net_tx,
+static const struct nic_ops plain = {
+        .rx = virtio_plain_rx,
+        .tx = virtio_plain_tx,
+        .poll = virtio_net_poll,
+        .arm = virtio_net_arm,
+        .stop = virtio_net_stop,
+        .filter = virtio_net_filter,
+};
+
+static const struct nic_ops offload = {
+        .rx = virtio_offload_rx,
+        .tx = virtio_offload_tx,
+        .tx_partial = virtio_offload_tx,
         .poll = virtio_net_poll,
         .arm = virtio_net_arm,
         .stop = virtio_net_stop,
@@ -559,7 +439,7 @@ static const char *virtio_net_probe(const struct pci_dev *dev, struct pool *pool
 	struct virtio_net *v = alloc(sizeof *v, 64);
 	if (!v)
 		return "no memory";
-	v->nic.ops = &ops;
+	v->nic.ops = &plain;
 	v->nic.driver = "virtio-net";
 	v->nic.pool = pool;
 	v->nic.irq = dev->irq;

@@ -18,6 +18,7 @@
 
 /* 6: features of every device; 6.3: of legacy ones. */
 #define VIRTIO_F_ANY_LAYOUT      (1ull << 27)
+#define VIRTIO_F_INDIRECT_DESC   (1ull << 28) /* 6 */
 #define VIRTIO_F_VERSION_1       (1ull << 32)
 #define VIRTIO_F_ACCESS_PLATFORM (1ull << 33)
 #define VIRTIO_F_ORDER_PLATFORM  (1ull << 36)
@@ -69,6 +70,7 @@
 /* 2.6.5: descriptors; 2.6.7 and 2.6.10: flags of the rings. */
 #define VIRTIO_DESC_NEXT          1
 #define VIRTIO_DESC_WRITE         2 /* the device writes to the buffer */
+#define VIRTIO_DESC_INDIRECT      4 /* 2.6.5.3: the buffer is a table of descriptors */
 #define VIRTIO_AVAIL_NO_INTERRUPT 1
 #define VIRTIO_USED_NO_NOTIFY     1
 #define VIRTIO_QUEUE_MAX          32768u /* 2.6 */
@@ -78,14 +80,29 @@
 #define PCI_MSIX_ENABLE 0x8000u
 
 /* 5.1: the network card. */
-#define VIRTIO_NET_RX         0 /* 5.1.2: queues */
-#define VIRTIO_NET_TX         1
-#define VIRTIO_NET_F_MAC      (1ull << 5) /* 5.1.3 */
-#define VIRTIO_NET_F_STATUS   (1ull << 16)
-#define VIRTIO_NET_C_MAC      0 /* 5.1.4 */
-#define VIRTIO_NET_C_STATUS   6
-#define VIRTIO_NET_LINK_UP    1u
-#define VIRTIO_NET_HEADER     12u /* 5.1.6 */
-#define VIRTIO_NET_HEADER_0_9 10u /* 5.1.6.1: legacy, without num_buffers */
+#define VIRTIO_NET_RX           0 /* 5.1.2: queues */
+#define VIRTIO_NET_TX           1
+#define VIRTIO_NET_F_CSUM       (1ull << 0) /* 5.1.3 */
+#define VIRTIO_NET_F_GUEST_CSUM (1ull << 1)
+#define VIRTIO_NET_F_MAC        (1ull << 5)
+#define VIRTIO_NET_F_GUEST_TSO4 (1ull << 7)
+#define VIRTIO_NET_F_GUEST_TSO6 (1ull << 8)
+#define VIRTIO_NET_F_GUEST_ECN  (1ull << 9)
+#define VIRTIO_NET_F_HOST_TSO4  (1ull << 11)
+#define VIRTIO_NET_F_HOST_TSO6  (1ull << 12)
+#define VIRTIO_NET_F_HOST_ECN   (1ull << 13)
+#define VIRTIO_NET_F_MRG_RXBUF  (1ull << 15)
+#define VIRTIO_NET_F_STATUS     (1ull << 16)
+#define VIRTIO_NET_C_MAC        0 /* 5.1.4 */
+#define VIRTIO_NET_C_STATUS     6
+#define VIRTIO_NET_LINK_UP      1u
+#define VIRTIO_NET_HEADER       12u /* 5.1.6 */
+#define VIRTIO_NET_NEEDS_CSUM   1   /* 5.1.6: flags of the header */
+#define VIRTIO_NET_DATA_VALID   2
+#define VIRTIO_NET_GSO_NONE     0 /* its types */
+#define VIRTIO_NET_GSO_TCP4     1
+#define VIRTIO_NET_GSO_TCP6     4
+#define VIRTIO_NET_GSO_ECN      0x80
+#define VIRTIO_NET_HEADER_0_9   10u /* 5.1.6.1: legacy, without num_buffers */
 
 #endif

@@ -1,0 +1,63 @@
+/* Partial packets (kernel/lib/pkt.h): checked, cut into plain frames, given complete checksums.
+ *
+ * A forwarder that knows partial packets passes them on as they are and judges them by the segments
+ * that will leave. All other code gets the plain frames that offload_next makes: the same bytes
+ * that would have come one by one. Left out on purpose: UDP super-segments (no card of ours is
+ * asked for them), jumbograms. */
+#ifndef NET_OFFLOAD_OFFLOAD_H
+#define NET_OFFLOAD_OFFLOAD_H
+
+#include "net/gw.h"
+
+/* Offset in the transport header of the checksum of TCP and of UDP. */
+#define OFFLOAD_SUM_TCP 16u
+#define OFFLOAD_SUM_UDP 6u
+
+/* Checks what a card said about a partial packet, data at its Ethernet header: the super-segment is
+ * TCP whose headers lie in the first piece and agree with the bytes that there are; its segments
+ * fit an Ethernet frame; the checksum lies in the first piece. Sets `segments`; a super-segment
+ * that is no longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD. */
+enum drop offload_check(struct pkt *p) MUST_USE;
+
+/* The offset of the IP header: behind the Ethernet header and a VLAN tag (IEEE 802.1Q). */
+static inline uint32_t offload_l3(const struct pkt *p)
+{
+	return sizeof(struct eth_hdr) + (load16(p->data + 12) == swap16(ETH_VLAN) ? 4u : 0u);
+}
+
+/* The offset of the payload of a checked super-segment. */
+static inline uint32_t offload_header(const struct pkt *p)
+{
+	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(p->data + p->l4);
+	return p->l4 + (uint32_t)(tcp->offset >> 4) * 4;
+}
+
+/* Bytes of the frames that a checked partial packet becomes, of which each counts as `least` at
+ * least. */
+uint32_t offload_bytes(const struct pkt *p, uint32_t least);
+
+/* Makes the next plain frame of a checked partial packet, with complete checksums, and sets *p to
+ * NULL behind the last one. Frame and rest are the caller's. NULL when the pool is empty; then *p
+ * is as it was. The identification of IPv4 grows by one with each frame, PSH and FIN stand in the
+ * last, CWR in the first alone. */
+struct pkt *offload_next(struct pool *pool, struct pkt **p) MUST_USE;
+
+/* Puts a finished partial packet into an interface's transmit queue as gw_transmit does. It is
+ * dropped (link-full) while less than a quarter of the pool is free. Takes the packet. */
+void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
+
+/* What the card of an interface can do changed (NIC_SUM …). */
+void offload_changed(struct interface *iface, uint32_t offloads);
+
+/* The queue of an interface with `partial` from which its card is to take packets, oldest first.
+ * What the card cannot send as it is, and all that waits behind it, moves from the transmit queue
+ * to the queue of ready frames, as plain frames. */
+struct pkt_queue *offload_ready(struct gw *gw, struct interface *iface);
+
+/* The same for any interface. */
+static inline struct pkt_queue *offload_queue(struct gw *gw, struct interface *iface)
+{
+	return LIKELY(!iface->partial) ? &iface->out : offload_ready(gw, iface);
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* Partial packets become plain frames. See offload.h. */
+#include "net/offload/offload.h"
+
+#include "net/lib/csum.h"
+
+/* Adds the bytes from the transport header on to the checksum, which was partial. A sum of zero is
+ * sent as all ones by UDP (RFC 768). */
+static void finish_sum(struct pkt *p)
+{
+	uint8_t *field = p->data + p->l4 + p->l4_len;
+	uint16_t sum = (uint16_t)~csum_sum(p->data + p->l4, p->len - p->l4);
+	store16(field, sum == 0 && p->l4_len == OFFLOAD_SUM_UDP ? 0xffff : sum);
+	p->flags &= (uint16_t) ~(PKT_PARTIAL | PKT_TSO6 | PKT_ECN);
+}
+
+/* Takes n bytes behind the header from the pieces of p to `to`. p stays a super-segment: the header
+ * moves up to the bytes that are left. */
+static void take_bytes(struct pkt *p, uint32_t header, uint8_t *to, uint32_t n)
+{
+	uint32_t part = min_u32(n, p->len - header);
+	p->total -= n;
+	memcpy(to, p->data + header, part);
+	memmove(p->data + part, p->data, header);
+	p->data += part;
+	p->len -= part;
+	while ((n -= part) > 0) {
+		struct pkt *piece = p->next;
+		to += part;
+		part = min_u32(n, piece->len);
+		memcpy(to, piece->data, part);
+		piece->data += part;
+		piece->len -= part;
+		if (piece->len == 0) {
+			p->next = piece->next;
+			pkt_free(piece);
+		}
+	}
+}
+
+/* Changes the lengths in the headers of a segment, and in the partial checksum. `was` and `is` are
+ * bytes from the transport header on. The header of IPv4 gets its identification moved by
+ * `further`. */
+static void set_lengths(struct pkt *p, uint32_t was, uint32_t is, uint32_t further)
+{
+	uint8_t *field = p->data + p->l4 + p->l4_len;
+	uint16_t delta = csum_delta16(swap16((uint16_t)was), swap16((uint16_t)is));
+	store16(field, csum_plus(load16(field), delta));
+	uint32_t l3 = offload_l3(p);
+	if (p->flags & PKT_TSO6) {
+		struct ip6_hdr *h = (struct ip6_hdr *)(p->data + l3);
+		h->len = be16_of((uint16_t)(be16_get(h->len) - was + is));
+		return;
+	}
+	struct ip4_hdr *h = (struct ip4_hdr *)(p->data + l3);
+	h->len = be16_of((uint16_t)(be16_get(h->len) - was + is));
+	h->id = be16_of((uint16_t)(be16_get(h->id) + further));
+	h->sum = be16_of(0);
+	h->sum = be16_from_raw((uint16_t)~csum_sum(h, p->l4 - l3));
+}
+
+/* Cuts the first segment off. NULL when the pool is empty. */
+static struct pkt *cut(struct pool *pool, struct pkt *p)
+{
+	uint32_t header = offload_header(p), was = p->total - p->l4, n = p->segment;
+	struct pkt *f = pkt_alloc(pool);
+	if (!f)
+		return NULL;
+	uint8_t *to = pkt_put(f, header + n);
+	if (!to) { /* not seen: offload_check bounds a segment */
+		pkt_free(f);
+		return NULL;
+	}
+	memcpy(to, p->data, header);
+	take_bytes(p, header, to + header, n);
+	f->iface = p->iface;
+	f->l4 = p->l4;
+	f->l4_len = p->l4_len;
+	f->flags = p->flags;
+	((struct tcp_hdr *)(f->data + f->l4))->flags &= (uint8_t) ~(TCP_FIN | TCP_PSH);
+	set_lengths(f, was, header - p->l4 + n, 0);
+	finish_sum(f);
+	struct tcp_hdr *rest = (struct tcp_hdr *)(p->data + p->l4);
+	rest->seq = be32_of(be32_get(rest->seq) + n);
+	rest->flags &= (uint8_t)~TCP_CWR;
+	p->flags &= (uint16_t)~PKT_ECN;
+	set_lengths(p, was, was - n, 1);
+	p->segments--;
+	return f;
+}
+
+/* All bytes of a packet that is no super-segment any more, in one piece. */
+static struct pkt *flatten(struct pool *pool, struct pkt *p)
+{
+	if (!p->next)
+		return p;
+	struct pkt *f = pkt_alloc(pool);
+	uint8_t *to = f ? pkt_put(f, p->total) : NULL;
+	if (!to) {
+		if (f) /* not seen: offload_check bounds a frame */
+			pkt_free(f);
+		return NULL;
+	}
+	for (const struct pkt *piece = p; piece; piece = piece->next) {
+		memcpy(to, piece->data, piece->len);
+		to += piece->len;
+	}
+	f->l4 = p->l4;
+	f->l4_len = p->l4_len;
+	f->iface = p->iface;
+	f->flags = p->flags;
+	pkt_free_all(p);
+	return f;
+}
+
+struct pkt *offload_next(struct pool *pool, struct pkt **rest)
+{
+	struct pkt *p = *rest;
+	if (p->segment && p->total - offload_header(p) > p->segment)
+		return cut(pool, p);
+	p = flatten(pool, p);
+	if (!p)
+		return NULL;
+	finish_sum(p);
+	*rest = NULL;
+	return p;
+}

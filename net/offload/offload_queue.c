@@ -1,0 +1,70 @@
+/* Partial packets in the transmit queues of interfaces. See offload.h. */
+#include "net/offload/offload.h"
+
+/* What a card must be able to do to send a partial packet as it is. */
+static uint32_t needs(const struct pkt *p)
+{
+	if ((uint32_t)p->l4 + p->l4_len > 255)
+		return INTERFACE_NONE; /* further than some cards can tell */
+	if (!p->segment)
+		return INTERFACE_SUM;
+	return INTERFACE_SUM | (p->flags & PKT_TSO6 ? INTERFACE_TSO6 : INTERFACE_TSO4) |
+	       (p->flags & PKT_ECN ? INTERFACE_ECN : 0u);
+}
+
+void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
+{
+	uint32_t n = p->segments, bytes = offload_bytes(p, ETH_MIN);
+	if (UNLIKELY(gw->pool->n_free < gw->pool->n_total / 4) ||
+	    UNLIKELY(!pkt_queue_push(&iface->out, p))) {
+		gw_discard(gw, p, DROP_LINK_FULL);
+		return;
+	}
+	iface->partial = true;
+	if (UNLIKELY(needs(p) & ~iface->offloads))
+		iface->to_cut = true;
+	iface->sent += n;
+	iface->sent_bytes += bytes;
+}
+
+void offload_changed(struct interface *iface, uint32_t offloads)
+{
+	if (iface->partial && iface->offloads & ~offloads)
+		iface->to_cut = true; /* packets for the card as it was may wait */
+	iface->offloads = offloads;
+}
+
+/* Makes plain frames of the oldest packet, as many as there is room for. */
+static void cut_oldest(struct gw *gw, struct interface *iface)
+{
+	struct pkt **oldest = &iface->out.slot[iface->out.head % PKT_QUEUE_SIZE];
+	while (*oldest && pkt_queue_count(&iface->ready) < PKT_QUEUE_SIZE) {
+		struct pkt *f = offload_next(gw->pool, oldest);
+		if (!f) {
+			gw_discard(gw, *oldest, DROP_NO_PACKET);
+			*oldest = NULL;
+		} else if (!pkt_queue_push(&iface->ready, f)) {
+			gw_discard(gw, f, DROP_LINK_FULL); /* not seen: there was room */
+		}
+	}
+	if (!*oldest)
+		pkt_queue_take(&iface->out, 1);
+}
+
+struct pkt_queue *offload_ready(struct gw *gw, struct interface *iface)
+{
+	struct pkt_queue *out = &iface->out, *ready = &iface->ready;
+	while (iface->to_cut && pkt_queue_count(out) > 0 &&
+	       pkt_queue_count(ready) < PKT_QUEUE_SIZE) {
+		struct pkt *p = out->slot[out->head % PKT_QUEUE_SIZE];
+		if (p->flags & PKT_PARTIAL && needs(p) & ~iface->offloads)
+			cut_oldest(gw, iface);
+		else if (pkt_queue_push(ready, p))
+			pkt_queue_take(out, 1);
+	}
+	if (pkt_queue_count(ready) > 0)
+		return ready;
+	iface->to_cut = false;
+	iface->partial = pkt_queue_count(out) > 0;
+	return out;
+}
