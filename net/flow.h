@@ -25,9 +25,6 @@
 #include "net/ip6/ip6.h"
 #include "net/offload/offload.h"
 
-/* Makes the compiler keep the value of a variable, and not compute it again where it is needed. */
-#define FLOW_KEEP(v) __asm__("" : "+r"(v))
-
 /* A packet on the fast path: pointers into its frame, and what its header says. */
 struct flow_packet {
 	struct pkt *p;
@@ -169,8 +166,11 @@ ALWAYS_INLINE bool flow_forward_one(struct gw *gw, const struct interface *in, s
 	if (UNLIKELY(!entry || *f.hops <= 1))
 		return false;
 	struct interface *out = &gw->iface[to.iface];
-	if (!__builtin_constant_p(to.iface))
-		FLOW_KEEP(out);
+	if (!__builtin_constant_p(to.iface)) {
+		/* Else the compiler computes it again wherever it needs it. */
+		struct interface *volatile once = out;
+		out = once;
+	}
 	if (UNLIKELY(head + flow_largest(&f) > out->mtu))
 		return false;
 	struct neigh *next = flow_next(gw, &to);

@@ -77,7 +77,6 @@ ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exi
 	struct translator *v = gw->state;
 	uint32_t from = ip4_raw(f->h4->from), dest = ip4_raw(f->h4->to);
 	struct xlat_pair46 *k = xlat_pair46(v->cache, from, dest);
-	FLOW_KEEP(k);
 	if (UNLIKELY(k->from != from || k->to != dest || !stays_whole(v, f) || !has_sum(v, f)))
 		return NULL;
 	*to = (struct flow_exit){.iface = k->iface, .hop = k->hop, .to = &k->to6};

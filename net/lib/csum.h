@@ -26,33 +26,21 @@ static inline uint16_t csum_plus(uint16_t a, uint16_t b)
 	return (uint16_t)(sum + (sum >> 16));
 }
 
-/* Puts the sum of two words and a carry (0 or 1) into *sum; gives the carry out. The builtin keeps
- * it in the flag of the processor from one addition to the next. */
-static inline uint8_t csum_carry(uint8_t carry, uint32_t a, uint32_t b, uint32_t *sum)
-{
-	return __builtin_ia32_addcarryx_u32(carry, a, b, sum);
-}
-
 /* One's complement addition of 32-bit words. */
 static inline uint32_t csum_add32(uint32_t a, uint32_t b)
 {
-	uint32_t sum;
-	uint8_t carry = csum_carry(0, a, b, &sum);
-	csum_carry(carry, sum, 0, &sum);
-	return sum;
+	uint32_t sum = a + b;
+	return sum + (sum < b);
 }
 
 /* Sum of an IPv4 header without options; 0xffff when its checksum is right. */
 static inline uint16_t csum_ip4_header(const void *h)
 {
 	const uint8_t *b = h;
-	uint32_t s;
-	uint8_t c = csum_carry(0, load32(b), load32(b + 4), &s);
-	c = csum_carry(c, s, load32(b + 8), &s);
-	c = csum_carry(c, s, load32(b + 12), &s);
-	c = csum_carry(c, s, load32(b + 16), &s);
-	csum_carry(c, s, 0, &s);
-	return csum_fold(s);
+	uint32_t s = csum_add32(load32(b), load32(b + 4));
+	s = csum_add32(s, load32(b + 8));
+	s = csum_add32(s, load32(b + 12));
+	return csum_fold(csum_add32(s, load32(b + 16)));
 }
 
 /* What to add to a sum when `was` becomes `is` (RFC 1624, equation 3:
