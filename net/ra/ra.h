@@ -1,5 +1,5 @@
 /* Router advertisements (RFC 4861 section 6.2), with router preference (RFC 4191), DNS
- * servers and search domains (RFC 8106), and NAT64 prefixes (RFC 8781).
+ * servers and search domains (RFC 8106), and prefixes of translators (PREF64, RFC 8781).
  *
  * An application starts them on an interface and sets the prefixes; everything else comes
  * from the configuration (lan.ra, lan.rdnss, lan.dnssl, lan.pref64).
@@ -23,7 +23,7 @@
  * the default router, mtu 0: none. Called in the application's init. */
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
-/* Sets a DNS server (NULL: none) and NAT64 prefixes of the application, which are advertised unless
+/* Sets a DNS server (NULL: none) and PREF64 of the application, which are advertised unless
  * the configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
 void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
                 uint32_t n);

@@ -24,8 +24,9 @@ static const struct config_type pref64 =
 	.about = "DNS server that the router advertisements name (RFC 8106).", .live = true
 #define DNSSL_ABOUT \
 	.about = "Search domain that the router advertisements name (RFC 8106).", .live = true
-#define PREF64_ABOUT \
-	.about = "NAT64 prefix that the router advertisements name (RFC 8781).", .live = true
+#define PREF64_ABOUT                                                                               \
+	.about = "PREF64: prefix of a translator that the router advertisements name (RFC 8781).", \
+	.live = true
 #define KEYS(name, i, initial)                                                               \
 	{name ".ra", &config_on_off, initial, ON(i), RA_ABOUT, .without = "on"},             \
 	        {name ".rdnss", &config_ip6, NULL, LIST(i, rdnss, n_rdnss), RDNSS_ABOUT},    \

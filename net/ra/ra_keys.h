@@ -17,7 +17,7 @@ struct ra_config_interface {
 	uint32_t n_rdnss;
 	char dnssl[RA_DOMAINS][CONFIG_DOMAIN]; /* search domains (RFC 8106) */
 	uint32_t n_dnssl;
-	struct prefix pref64[RA_PREF64]; /* NAT64 prefixes (RFC 8781) */
+	struct prefix pref64[RA_PREF64]; /* PREF64 (RFC 8781) */
 	uint32_t n_pref64;
 };
 

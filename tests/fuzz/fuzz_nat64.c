@@ -238,8 +238,8 @@ static void one_input(const uint8_t *data, size_t size)
 	const char *bad = nat_check(&nat64_of(&rig.gw)->nat.table, &rig.gw);
 	if (bad)
 		fail(bad, NULL, 0);
-	/* The longest wait for a neighbour, and for the one to which the error about it goes; stored
-	 * SYNs wait for six seconds, and then for the limit of errors. */
+	/* The longest wait for a neighbour, and for the one to which the error about it goes;
+	 * stored SYNs wait for six seconds, and then for the limit of errors. */
 	waits = holds_syns;
 	silence(120000000);
 }

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The application `nat64` around the translation: what it requires, its listings, what follows from changes of addresses,
-the services beside it."""
+"""The application `nat64` around the translation: what it requires, its listings, what follows when addresses change,
+and the services beside it."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from gateway import LAN, WAN, Gateway, only
+from gateway import LAN, WAN, only
 from ivi import dropped
 from net6 import of_kind
 from scapy.layers.inet import ICMP, IP, TCP, UDP
@@ -33,7 +33,8 @@ def test_there_and_back(start: Start) -> None:
 @pytest.mark.parametrize(("config", "wrong"), [
     ("wan.address 198.51.100.1/24\n", "lan.address: an IPv6 address is required by nat64"),
     ("lan.address 2001:db8:1::1/64\n", "wan.address: an IPv4 address is required by nat64"),
-    (BASE + "nat64.prefix 2001:db8:10::/44\n", "nat64.prefix must have a length of 32, 40, 48, 56, 64 or 96 (RFC 6052)"),
+    (BASE + "nat64.prefix 2001:db8:10::/44\n",
+     "nat64.prefix must have a length of 32, 40, 48, 56, 64 or 96 (RFC 6052)"),
     (BASE + "nat64.prefix 2001:db8:9:0:100::/96\n", "nat64.prefix must have zero in octet 8 (RFC 6052 section 2.2)"),
     (BASE + "nat64.prefix 2001:db8:9::/96\nnat64.prefix 2001:db8:9::/96\n",
      "nat64.prefix: a prefix is given twice"),
