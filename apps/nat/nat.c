@@ -8,10 +8,7 @@
  * recorded routes, which are blanked before). A packet that leaves by the WAN has an
  * external address as its source. */
 #include "apps/nat/nat.h"
-#include "apps/nat/nat_six.h"
 
-#include "apps/apps.h"
-#include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 #include "net/lib/csum.h"
 #include "net/gw_address.h"
@@ -71,13 +68,6 @@ const char *nat_start(struct gw *gw)
 		return "nat.protocol41: the address is not on the LAN side, or no host's";
 	const char *bad = nat_core_start(gw, n, "nat", c);
 	return bad ? bad : set_forwards(gw, n);
-}
-
-static const char *nat_init(struct gw *gw)
-{
-	gw->state = alloc(sizeof(struct nat_app), 64);
-	const char *bad = gw->state ? nat_start(gw) : "not enough memory";
-	return bad ? bad : nat_six_init(gw);
 }
 
 /* --- UDP and TCP ------------------------------------------------------------------------ */
@@ -382,21 +372,3 @@ bool nat_tick(struct gw *gw)
 {
 	return nat_core_tick(gw, nat_of(gw));
 }
-
-const struct forwarder forwarder_nat = {
-        .ip6_if_given = true,
-        .keys = {&nat_section, &filter6_section},
-        .counts = {&nat_counts, &nat_six_counts},
-        .init = nat_init,
-        .frames = nat_flow_frames,
-        .partial = nat_flow_partial,
-        .ip4 = nat_ip4,
-        .concerns4 = nat_concerns4,
-        .ip6 = nat_six_ip6,
-        .changed = nat_six_changed,
-        .tune = nat_tune,
-        .port_take = nat_own_port_take,
-        .port_give = nat_own_port_give,
-        .tick = nat_six_tick,
-        .show = nat_six_show,
-};

@@ -1,4 +1,5 @@
 SRC_HOT += apps/nat/nat.c
+SRC     += apps/nat/nat_app.c
 SRC_HOT += apps/nat/nat_core.c
 SRC_HOT += apps/nat/nat_evict.c
 SRC_HOT += apps/nat/nat_flow.c
@@ -9,7 +10,6 @@ SRC_HOT += apps/nat/nat_open.c
 SRC_HOT += apps/nat/nat_other.c
 SRC_HOT += apps/nat/nat_session.c
 SRC     += apps/nat/nat_show.c
-SRC     += apps/nat/nat_six.c
 SRC_HOT += apps/nat/nat_syn.c
 SRC_HOT += apps/nat/nat_table.c
 SRC_HOT += apps/nat/nat_tcp.c

@@ -1,5 +1,5 @@
 /* libFuzzer: any IPv6 frame on any interface, and out of a tunnel, while time passes. It works as
- * fuzz_gw.c does, with the router of tests/host/route6.c.
+ * fuzz_gw.c does, with the router of tests/host/route6.c, or with `nat` and its filter.
  *
  * Checked: each frame that leaves is well formed; in the end, after a time without traffic, every
  * packet is free, and the counts of neighbours and groups are true. */
@@ -48,7 +48,9 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 static void start(uint8_t choice)
 {
 	static const char small[] = "lan.mtu 1280\n", off[] = "lan.ra off\n",
-	                  host[] = "wan.address auto\n";
+	                  host[] = "wan.address auto\n",
+	                  nat[] = "lan.address 192.168.1.1/24\nforward6 udp [2001:db8:1::10]:53\n"
+	                          "forward6 all 2001:db8:1::11\nnat.sessions 64\n";
 	configure(config, sizeof config - 1);
 	if (choice & 8)
 		configure(small, sizeof small - 1);
@@ -56,7 +58,9 @@ static void start(uint8_t choice)
 		configure(off, sizeof off - 1);
 	if (choice & 64)
 		configure(host, sizeof host - 1);
-	start_app("route6", choice & 32 ? 12 : 64);
+	if (choice & 2)
+		configure(nat, sizeof nat - 1);
+	start_app(choice & 2 ? "nat" : "route6", choice & 32 ? 12 : 64);
 	if (choice & 1)
 		rig_advance(&rig, 4000000); /* the addresses are in use */
 }

@@ -48,7 +48,7 @@ LAN, WAN, TUNNEL = 0, 128, 32
 PORT_MAC = {LAN: "02:00:00:00:00:01", WAN: "02:00:00:00:00:02"}
 HOST_MAC = "52:52:52:52:52:52"
 OWN, HOST, FAR, LOCAL = "2001:db8:1::1", "2001:db8:1::10", "2001:db8:f::1", "fe80::10"
-READY, FRESH, NO_RA, FEW, AUTO = 1, 0, 16, 32, 64  # configurations
+READY, FRESH, NAT, NO_RA, FEW, AUTO = 1, 0, 2, 16, 32, 64  # configurations
 
 
 def raw(port: int, packet: Packet, to: str | None = None) -> bytes:
@@ -224,7 +224,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for number, story in enumerate(stories()):
-        for choice in (READY, FRESH, READY | NO_RA | 8, READY | FEW):
+        for choice in (READY, FRESH, READY | NO_RA | 8, READY | FEW, READY | NAT):
             (folder / f"story-{number:02}-{choice:02}").write_bytes(bytes([choice]) + story)
     for number, story in enumerate(routers()):
         for choice in (READY | AUTO, FRESH | AUTO, READY | AUTO | FEW):

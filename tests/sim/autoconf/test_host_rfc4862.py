@@ -244,7 +244,7 @@ def test_an_inside_network_that_comes_later_wins(start: Start) -> None:
 # --- where there is no IPv6 on the WAN --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("app", ["nat", "6to4"])
+@pytest.mark.parametrize("app", ["6to4"])
 def test_an_application_without_ipv6_there_starts_all_the_same(start: Start, app: str) -> None:
     config = "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\nwan.address auto\ngateway 203.0.113.1\n"
     gateway = start(config, app)

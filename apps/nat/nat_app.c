@@ -1,9 +1,17 @@
-/* See nat_six.h. */
-#include "apps/nat/nat_six.h"
-
+/* The forwarder `nat`: the NAT, and native IPv6 beside it, which is routed between WAN and LAN
+ * through the filter of net/filter6. IPv6 is there where the configuration has an IPv6 address on
+ * some interface. */
+#include "apps/apps.h"
+#include "apps/nat/nat.h"
+#include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
-#include "net/ip6/ip6.h"
+#include "net/filter6/filter6.h"
 #include "net/ra/ra.h"
+
+struct nat_app {
+	struct nat nat; /* the first one (nat_of) */
+	struct filter6 filter;
+};
 
 static struct filter6 *filter_of(const struct gw *gw)
 {
@@ -43,29 +51,30 @@ static bool advertise_all(struct gw *gw)
 
 /* --- hooks ------------------------------------------------------------------------------------ */
 
-const char *nat_six_init(struct gw *gw)
+static const char *init(struct gw *gw)
 {
-	if (!gw->ip6)
-		return NULL;
-	const char *bad = filter6_init(gw, filter_of(gw));
+	gw->state = alloc(sizeof(struct nat_app), 64);
+	const char *bad = gw->state ? nat_start(gw) : "not enough memory";
+	if (!bad && gw->ip6)
+		bad = filter6_init(gw, filter_of(gw));
 	if (!bad && !advertise_all(gw))
 		bad = "lan.address: more IPv6 prefixes than can be advertised";
 	return bad;
 }
 
-enum verdict nat_six_ip6(struct gw *gw, struct pkt *p)
+static enum verdict route_ip6(struct gw *gw, struct pkt *p)
 {
 	return filter6_forward(gw, filter_of(gw), p);
 }
 
-void nat_six_changed(struct gw *gw)
+static void changed(struct gw *gw)
 {
 	nat_changed(gw);
 	if (!advertise_all(gw))
 		log_line("nat: more IPv6 prefixes than can be advertised");
 }
 
-bool nat_six_tick(struct gw *gw)
+static bool tick(struct gw *gw)
 {
 	if (gw->ip6)
 		filter6_tick(gw, filter_of(gw));
@@ -73,7 +82,7 @@ bool nat_six_tick(struct gw *gw)
 }
 
 /* The sessions of the filter are behind those of the NAT. */
-bool nat_six_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
+static bool show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
 {
 	const uint32_t six = 1u << 26; /* more than there are places for sessions of the NAT */
 	if (*cursor < six) {
@@ -93,4 +102,22 @@ static const void *running(const struct gw *gw)
 	return gw->ip6 ? filter_of(gw) : NULL;
 }
 
-const struct count_table nat_six_counts = COUNT_TABLE(filter6_count, running);
+static const struct count_table counts = COUNT_TABLE(filter6_count, running);
+
+const struct forwarder forwarder_nat = {
+        .ip6_if_given = true,
+        .keys = {&nat_section, &filter6_section},
+        .counts = {&nat_counts, &counts},
+        .init = init,
+        .frames = nat_flow_frames,
+        .partial = nat_flow_partial,
+        .ip4 = nat_ip4,
+        .concerns4 = nat_concerns4,
+        .ip6 = route_ip6,
+        .changed = changed,
+        .tune = nat_tune,
+        .port_take = nat_own_port_take,
+        .port_give = nat_own_port_give,
+        .tick = tick,
+        .show = show,
+};

@@ -1,0 +1,210 @@
+/* net/filter6/filter6_table: what a full set evicts, whose sessions a flood costs, and that any
+ * order of packets keeps the table whole. tests/sim/filter6 tests what the RFCs say. */
+#include "net/filter6/filter6_table.h"
+
+#include "kernel/lib/alloc.h"
+#include "kernel/lib/when.h"
+#include "net/lib/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/tap.h"
+
+static struct filter6_table t;
+static struct rng rng;
+static uint32_t now;
+
+static void start(void)
+{
+	static void *memory;
+	const size_t size = FILTER6_SETS * sizeof *t.set + 128;
+	if (!memory)
+		memory = malloc(size);
+	alloc_reset();
+	alloc_add(memory, size);
+	memset(&t, 0, sizeof t);
+	memset(&rng, 0, sizeof rng);
+	rng_seed(&rng, "filter6", 7);
+	CHECK(memory && filter6_table_init(&t, &rng));
+	now = 10;
+}
+
+static struct filter6_key key_of(uint32_t client, uint32_t i)
+{
+	struct filter6_key k = {.proto = PROTO_TCP,
+	                        .inside_port = (uint16_t)i,
+	                        .outside_port = (uint16_t)(i >> 16)};
+	k.inside.b[15] = (uint8_t)client;
+	k.outside.b[0] = 0x20;
+	return k;
+}
+
+/* One packet, which opens a session where there is none; false when there is no room. */
+static bool packet(uint32_t client, uint32_t i, bool from_inside, uint8_t flags)
+{
+	const struct filter6_key k = key_of(client, i);
+	struct filter6_session *s = filter6_table_find(&t, &k, now);
+	if (!s)
+		s = filter6_table_open(&t, &k, client, !from_inside, now);
+	if (s)
+		filter6_table_seen(s, from_inside, flags, now);
+	return s != NULL;
+}
+
+static void open_tcp(uint32_t client, uint32_t i)
+{
+	packet(client, i, true, TCP_SYN);
+	packet(client, i, false, TCP_SYN | TCP_ACK);
+	packet(client, i, true, TCP_ACK);
+}
+
+static bool has(uint32_t client, uint32_t i)
+{
+	const struct filter6_key k = key_of(client, i);
+	return filter6_table_find(&t, &k, now) != NULL;
+}
+
+static void states(void)
+{
+	static const struct {
+		bool from_inside;
+		uint8_t flags;
+		enum filter6_state then;
+		uint32_t life;
+	} step[] = {
+	        {true, TCP_SYN, FILTER6_NEW, 240},
+	        {true, TCP_SYN, FILTER6_NEW, 240},
+	        {false, TCP_SYN | TCP_ACK, FILTER6_OPEN, 7440},
+	        {false, TCP_FIN | TCP_ACK, FILTER6_FIN_OUT, 7440},
+	        {false, TCP_FIN | TCP_ACK, FILTER6_FIN_OUT, 7440},
+	        {true, TCP_FIN | TCP_ACK, FILTER6_ENDED, 240},
+	        {false, TCP_ACK, FILTER6_ENDED, 240},
+	        {true, TCP_SYN, FILTER6_NEW, 240},
+	        {false, TCP_RST | TCP_ACK, FILTER6_ENDED, 240},
+	        {false, TCP_SYN, FILTER6_NEW, 240},
+	        {true, TCP_SYN | TCP_ACK, FILTER6_OPEN, 7440},
+	        {false, TCP_RST, FILTER6_RESET, 240},
+	        {false, TCP_ACK, FILTER6_RESET, 240},
+	        {true, TCP_ACK, FILTER6_OPEN, 7440},
+	        {true, TCP_FIN, FILTER6_FIN_IN, 7440},
+	        {true, TCP_RST, FILTER6_RESET, 240},
+	};
+	start();
+	const struct filter6_key k = key_of(1, 1);
+	for (uint32_t i = 0; i < ARRAY_SIZE(step); i++) {
+		now++;
+		packet(1, 1, step[i].from_inside, step[i].flags);
+		const struct filter6_session *s = filter6_table_find(&t, &k, now);
+		CHECK(s != NULL);
+		if (!s)
+			return;
+		CHECK_EQ(s->state, step[i].then);
+		uint32_t left = when_left(now, s->end_s, FILTER6_TCP_S);
+		CHECK(left <= step[i].life && left + ARRAY_SIZE(step) >= step[i].life);
+	}
+	CHECK_EQ(t.n, 1);
+}
+
+static void open_sessions_stay_in_a_flood(void)
+{
+	start();
+	for (uint32_t i = 0; i < 2000; i++)
+		open_tcp(1, i);
+	for (uint32_t i = 0; i < 20 * FILTER6_SETS * FILTER6_WAYS; i++)
+		packet(2, i, true, TCP_SYN);
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < 2000; i++)
+		left += has(1, i);
+	CHECK_EQ(left, 2000);
+	CHECK_EQ(t.n, FILTER6_SETS * FILTER6_WAYS);
+	CHECK(t.evicted > 0);
+}
+
+/* A flood of one client takes its own half-open sessions first. */
+static void a_flood_costs_its_own_client(void)
+{
+	start();
+	for (uint32_t i = 0; i < 1000; i++)
+		packet(1, i, true, TCP_SYN);
+	for (uint32_t i = 0; i < 4 * FILTER6_SETS * FILTER6_WAYS; i++)
+		packet(2, i, true, TCP_SYN);
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		left += has(1, i);
+	CHECK(left >= 990);
+	/* What has ended, then what hosts outside began, goes before that. */
+	CHECK(packet(1, 5, true, TCP_SYN));
+}
+
+static void a_full_set_of_open_sessions_refuses(void)
+{
+	uint32_t refused = 0;
+	start();
+	for (uint32_t i = 0; i < 3 * FILTER6_SETS * FILTER6_WAYS; i++) {
+		if (packet(1, i, true, TCP_SYN))
+			packet(1, i, false, TCP_SYN | TCP_ACK);
+		else
+			refused++;
+	}
+	CHECK_EQ(refused, 2 * FILTER6_SETS * FILTER6_WAYS);
+	now += FILTER6_TCP_S + 1;
+	CHECK(packet(1, 0, true, TCP_SYN));
+	for (uint32_t i = 0; i < FILTER6_SETS; i++)
+		filter6_table_sweep(&t, now);
+	CHECK_EQ(t.n, 1);
+}
+
+static void fragments(void)
+{
+	const struct filter6_key k = key_of(1, 1);
+	start();
+	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 0, now));
+	filter6_table_note(&t, &k.outside, &k.inside, 7, now);
+	CHECK(filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 59));
+	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 8, now));
+	CHECK(!filter6_table_noted(&t, &k.inside, &k.outside, 7, now));
+	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 60));
+	/* After a silence of any length. */
+	CHECK(!filter6_table_noted(&t, &k.outside, &k.inside, 7, now + 0x80000000u));
+}
+
+/* The count is that of the places in use, no key is there twice, in any order of packets. */
+static void anything(void)
+{
+	static const uint8_t flags[] = {TCP_SYN,           TCP_SYN | TCP_ACK, TCP_ACK, TCP_ACK,
+	                                TCP_FIN | TCP_ACK, TCP_RST,           0,       TCP_ACK};
+	start();
+	for (uint32_t i = 0; i < 400000; i++) {
+		packet(rng_below(&rng, 4), rng_below(&rng, 60000), rng_below(&rng, 2),
+		       flags[rng_below(&rng, 8)]);
+		if (rng_below(&rng, 64) == 0)
+			filter6_table_sweep(&t, now);
+		if (rng_below(&rng, 1000) == 0)
+			now += rng_below(&rng, 300);
+	}
+	uint32_t n = 0, doubles = 0;
+	for (uint32_t i = 0; i < FILTER6_SETS; i++)
+		for (uint32_t k = 0; k < FILTER6_WAYS; k++) {
+			n += t.set[i][k].state != FILTER6_FREE;
+			for (uint32_t m = 0; m < k; m++)
+				doubles += filter6_table_at(&t, i * FILTER6_WAYS + k, now) &&
+				           filter6_table_at(&t, i * FILTER6_WAYS + m, now) &&
+				           memcmp(&t.set[i][k].key, &t.set[i][m].key,
+				                  sizeof t.set[i][k].key) == 0;
+		}
+	CHECK_EQ(t.n, n);
+	CHECK_EQ(doubles, 0);
+}
+
+int main(void)
+{
+	TEST(states);
+	TEST(open_sessions_stay_in_a_flood);
+	TEST(a_flood_costs_its_own_client);
+	TEST(a_full_set_of_open_sessions_refuses);
+	TEST(fragments);
+	TEST(anything);
+	return tap_done();
+}
