@@ -325,7 +325,9 @@ def test_card_that_can_less_than_before(sim: Simulator) -> None:
         assert sim.command(bulk.command(LAN)) == []
         assert sim.command(f"rx {LAN} {bytes(way.usual).hex()}") == []
     sim.command(f"offloads {WAN} {SUM}")
-    found = told(way, [sim.command(f"card {WAN} run")])[WAN]
+    answer = sim.command(f"card {WAN} run")
+    assert all(line.startswith("tx ") for line in answer)
+    found = told(way, [answer])[WAN]
     assert found == [*cut(bulk), bytes(way.usual)] * 2
     gateway.finish(broken=True)
 
