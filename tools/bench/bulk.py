@@ -7,12 +7,14 @@ connection and with eight.
 
 Without --offloads the taps carry the frames of a wire. With it virtio-net guests may exchange large packets without
 checksums with the host, and Linux keeps its offloads. Translation has an IPv6 host on the LAN and the IPv4 server;
-Linux's plain forwarding, with which it is compared, has IPv4 on both sides.
+Linux's plain forwarding, with which it is compared, has IPv4 on both sides. 6to4 has two gateways of the same kind back
+to back.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -25,7 +27,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import guest
 import inside
 from labkit.lab import FAR_SERVER, LAN_GATEWAY, WAN_GATEWAY, Lab
-from labkit.netns import CommandFailed
+from labkit.netns import CommandFailed, Namespace
 from labkit.wait import Timeout
 
 WAYS = {"up": [], "down": ["--reverse"], "both": ["--bidir"]}
@@ -52,19 +54,52 @@ class Transfer:
         ]
 
 
-def address_hosts(lab: Lab, row: guest.Row) -> str:
-    """Gives the hosts what the row's path needs beside the lab's addresses; the server's address as the client sees
-    it."""
+@dataclass(frozen=True)
+class Net:
+    """Where iperf3 runs: the client's and the server's host, and the server's address as the client sees it."""
+
+    client: Namespace
+    server: Namespace
+    address: str
+
+
+def enable_ipv6(host: Namespace, interface: str) -> None:
+    for kind in ("all", "default", interface):
+        host.sysctl(f"ipv6.conf.{kind}.disable_ipv6", 0)
+
+
+def address_hosts(lab: Lab, row: guest.Row) -> Net:
+    """Gives the hosts what the row's path needs beside the lab's addresses."""
     if row.path == "nat":
-        return FAR_SERVER
+        return Net(lab.lan, lab.wan, FAR_SERVER)
     lab.wan.ip(f"route add 192.168.1.0/24 via {WAN_GATEWAY}")
     if row.path != "xlat":
-        return FAR_SERVER
-    for kind in ("all", "default", "lan0"):
-        lab.lan.sysctl(f"ipv6.conf.{kind}.disable_ipv6", 0)
+        return Net(lab.lan, lab.wan, FAR_SERVER)
+    enable_ipv6(lab.lan, "lan0")
     lab.lan.ip(f"address add {LAN_HOST6}/120 dev lan0 nodad")
     lab.lan.ip(f"route add {guest.XLAT_PREFIX} via {XLAT_NETWORK}{LAN_GATEWAY}")
-    return FAR_SERVER6
+    return Net(lab.lan, lab.wan, FAR_SERVER6)
+
+
+def address_sites(lab: Lab) -> Net:
+    """Two 6to4 sites with a host each; the WAN is a switch between their gateways."""
+    near, far = lab.lan, lab.inside[1]
+    for host, interface, wan in ((near, "lan0", guest.WAN_ADDRESS), (far, "lan2", guest.FAR_WAN_ADDRESS)):
+        site = guest.site6(wan, 1)
+        enable_ipv6(host, interface)
+        host.ip(f"address add {site}:2/64 dev {interface} nodad")
+        host.ip(f"route add default via {site}:1")
+    return Net(near, far, f"{guest.site6(guest.FAR_WAN_ADDRESS, 1)}:2")
+
+
+def far_tap(lab: Lab, vnet_hdr: bool) -> int:
+    """The WAN's cable of the second gateway, switched to the first's."""
+    descriptor = lab.wan.tap("wan1", vnet_hdr)
+    lab.wan.ip("link add br0 type bridge")
+    for port in ("wan0", "wan1"):
+        lab.wan.ip(f"link set {port} master br0 up")
+    lab.wan.ip("link set br0 up")
+    return descriptor
 
 
 def vcpu_seconds(target: guest.Guest) -> float:
@@ -75,13 +110,13 @@ def vcpu_seconds(target: guest.Guest) -> float:
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def transfer(lab: Lab, target: guest.Guest, server: str, seconds: float, words: list[str]) -> Transfer:
+def transfer(net: Net, target: guest.Guest, seconds: float, words: list[str]) -> Transfer:
     """One run of iperf3. What it moves in its first second is counted too, so that it can be compared with the vCPU's
     time; connections grow fast here."""
     pin = ["taskset", "-c", str(target.setup.cores[1])]
-    command = ["iperf3", "--json", "--client", server, "--time", f"{seconds:g}", *words]
+    command = ["iperf3", "--json", "--client", net.address, "--time", f"{seconds:g}", *words]
     before = vcpu_seconds(target)
-    done = lab.lan.run(*pin, *command, timeout=seconds + 30)
+    done = net.client.run(*pin, *command, timeout=seconds + 30)
     used = vcpu_seconds(target) - before
     end = json.loads(done.stdout)["end"]
     sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
@@ -89,36 +124,48 @@ def transfer(lab: Lab, target: guest.Guest, server: str, seconds: float, words: 
 
 
 def measure_row(row: guest.Row, setup: guest.Setup, options: argparse.Namespace) -> list[inside.Figure]:
+    """All runs of a row. Tunnels need a gateway at each end: there both are of the same kind and share the core, and
+    the rate is that of the pair."""
+    pair = row.path == "6to4"
     figures: list[inside.Figure] = []
-    with Lab((options.nic, options.nic), vnet_hdr=options.offloads) as lab:
-        target = guest.Guest(row, setup, Path(lab.directory), taps=tuple(port.tap for port in lab.ports))
+    guests: list[guest.Guest] = []
+    with Lab((options.nic,) * (3 if pair else 2), vnet_hdr=options.offloads) as lab, contextlib.ExitStack() as stack:
+        place = Path(lab.directory)
+        taps = [port.tap for port in lab.ports]
+        guests.append(guest.Guest(row, setup, place, (taps[0], taps[1])))
+        if pair:
+            far = far_tap(lab, options.offloads)
+            stack.callback(os.close, far)
+            guests.append(guest.Guest(row, setup, place, (taps[2], far), guest.FAR_WAN_ADDRESS))
+        for one in guests:
+            stack.callback(one.stop)
         try:
-            target.start()
-            server = address_hosts(lab, row)
-            lab.wait_ping(server, timeout=30)
-            lab.wan.start("taskset", "-c", str(setup.cores[1]), "iperf3", "--server")
-            lab.wan.wait_port(5201)
+            for one in guests:
+                one.start()
+            net = address_sites(lab) if pair else address_hosts(lab, row)
+            lab.wait_ping(net.address, timeout=30)
+            net.server.start("taskset", "-c", str(setup.cores[1]), "iperf3", "--server")
+            net.server.wait_port(5201)
             for run in range(options.runs):
-                for streams, count in STREAMS.items():
-                    for way, way_words in WAYS.items():
-                        words = [*way_words, "--parallel", str(count)]
-                        figures += one(lab, target, server, options.seconds, run, f"{way}{streams}", words)
+                figures += measure_run(net, guests[0], options.seconds, run)
         except (guest.GuestError, CommandFailed, Timeout) as error:
             print(f"bench: bulk {row.name}: {error}", file=sys.stderr)
             figures.append(inside.Figure(row.name, "bulk_up", 0, 0.0, str(error).splitlines()[0]))
-        finally:
-            target.stop()
     return figures
 
 
-def one(
-    lab: Lab, target: guest.Guest, server: str, seconds: float, run: int, name: str, words: list[str]
-) -> list[inside.Figure]:
-    """The figures of one run of iperf3; void ones when it fails."""
-    try:
-        return transfer(lab, target, server, seconds, words).figures(target.row.name, name, run)
-    except (CommandFailed, Timeout, KeyError, ValueError) as error:
-        return [inside.Figure(target.row.name, f"bulk_{name}", run, 0.0, str(error).splitlines()[0])]
+def measure_run(net: Net, target: guest.Guest, seconds: float, run: int) -> list[inside.Figure]:
+    """The figures of one run; void ones where iperf3 fails."""
+    figures: list[inside.Figure] = []
+    for streams, count in STREAMS.items():
+        for way, words in WAYS.items():
+            name = f"{way}{streams}"
+            try:
+                moved = transfer(net, target, seconds, [*words, "--parallel", str(count)])
+                figures += moved.figures(target.row.name, name, run)
+            except (CommandFailed, Timeout, KeyError, ValueError) as error:
+                figures.append(inside.Figure(target.row.name, f"bulk_{name}", run, 0.0, str(error).splitlines()[0]))
+    return figures
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Every process that is started here is ended by its own id, also when the bench i
 from __future__ import annotations
 
 import ctypes
+import ipaddress
 import os
 import re
 import signal
@@ -25,9 +26,17 @@ WAN_ADDRESS = "203.0.113.2/24"
 WAN_GATEWAY = "203.0.113.1"
 CLIENT = "192.168.1.10"
 SERVER = "203.0.113.10"
-# 6to4: the gateway makes its prefix from WAN_ADDRESS, so our configuration needs none of these.
-LAN6_ADDRESS = "2002:cb00:7102:1::1/64"
-TUNNEL6_ADDRESS = "2002:cb00:7102::1/16"
+FAR_WAN_ADDRESS = "203.0.113.3/24"  # of a second gateway, which is back to back with the first
+
+
+def site6(wan: str, part: int = 0) -> str:
+    """The 6to4 prefix of a gateway with this WAN address (RFC 3056), without its length: up to the network `part`. Our
+    gateway makes it by itself."""
+    high, low = divmod(int(ipaddress.IPv4Interface(wan).ip), 1 << 16)
+    return f"2002:{high:x}:{low:x}:" + (f"{part:x}:" if part else "")
+
+
+LAN6_ADDRESS = site6(WAN_ADDRESS, 1) + ":1/64"
 # Translation: hosts of the LAN are IPv6 hosts with the IPv6 form of those IPv4 addresses (RFC 6052), and so is the
 # gateway's own address.
 XLAT_PREFIX = "2001:db8:64::/96"
@@ -113,6 +122,7 @@ class Guest:
     setup: Setup
     folder: Path  # sockets and the counter file
     taps: tuple[int, ...] = ()  # descriptors, if the back end is tap
+    wan: str = WAN_ADDRESS
     process: subprocess.Popen[bytes] | None = None
     vcpu: int = 0
     lines: list[str] = field(default_factory=list)
@@ -129,7 +139,7 @@ class Guest:
 
     def another(self) -> Guest:
         """A guest like this one that was not started."""
-        return Guest(self.row, self.setup, self.folder, self.taps)
+        return Guest(self.row, self.setup, self.folder, self.taps, self.wan)
 
     # ---- the command ----
 
@@ -137,7 +147,7 @@ class Guest:
         words: list[str] = []
         for number, side in enumerate(("lan", "wan")):
             name = f"n{number}"
-            device = f"{self.setup.nic},netdev={name},mac=52:54:00:ba:6e:0{number},romfile="
+            device = f"{self.setup.nic},netdev={name},mac={self._mac(number)},romfile="
             if self.setup.backend == "vhost":
                 path = self.socket(side, "gen")
                 words += ["-chardev", f"socket,id=c{number},path={path}"]
@@ -159,8 +169,12 @@ class Guest:
             words += ["-device", device]
         for number in range(2, self.row.cards):  # a hub with one cable: a carrier, and no frames
             words += ["-netdev", f"hubport,id=n{number},hubid={number}"]
-            words += ["-device", f"{self.setup.nic},netdev=n{number},mac=52:54:00:ba:6e:0{number},romfile="]
+            words += ["-device", f"{self.setup.nic},netdev=n{number},mac={self._mac(number)},romfile="]
         return words
+
+    def _mac(self, number: int) -> str:
+        station = int(ipaddress.IPv4Interface(self.wan).ip) & 0xFF
+        return f"52:54:00:ba:{station:02x}:0{number}"
 
     def command(self) -> list[str]:
         setup, row = self.setup, self.row
@@ -192,7 +206,7 @@ class Guest:
             if row.what == "dns64":
                 line += f" lan.address={LAN6_ADDRESS}"
             if row.what != "wire":
-                line += f" wan.address={WAN_ADDRESS} gateway={WAN_GATEWAY}"
+                line += f" wan.address={self.wan} gateway={WAN_GATEWAY}"
             for number in range(2, row.cards):
                 line += f" lan{number}=nic{number} lan{number}.address=10.{number}.0.1/24"
             if row.what in ("nat", "6to4"):
@@ -205,10 +219,10 @@ class Guest:
             row.what,
             setup.nic,
             lan=LAN_ADDRESS,
-            wan=WAN_ADDRESS,
+            wan=self.wan,
             gateway=WAN_GATEWAY,
-            lan6=XLAT_ADDRESS if row.path == "xlat" else LAN6_ADDRESS,
-            tunnel6=TUNNEL6_ADDRESS,
+            lan6=XLAT_ADDRESS if row.path == "xlat" else site6(self.wan, 1) + ":1/64",
+            tunnel6=site6(self.wan) + ":1/16",
             prefix6=XLAT_PREFIX,
             hosts4=XLAT_HOSTS,
             offloads="on" if setup.offloads else "off",

@@ -213,6 +213,7 @@ class Summary:
                     self._times(f"nat, {what}, Mbit/s", nic, key, self._best(nic, key), 1)
                     if nic.endswith("on"):
                         self._times(f"ivi, {what}, Mbit/s", nic, key, ROUTE, 0.8, row="ivi")
+                        self._times(f"6to4, a pair, {what}, Mbit/s", nic, key, SIT, 1, row="6to4")
                         key = f"bulkcpu_{way}{streams}"
                         best = self._best(nic, key, lowest=True)
                         self._share(f"nat, {what}, vCPU s/GB", nic, key, best, 2)
