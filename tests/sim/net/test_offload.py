@@ -236,7 +236,8 @@ def test_partial_checksum_of_udp(sim: Simulator, name: str, offloads: int) -> No
     header[20 if header[12:14] == SIX else 23] = 17
     bulks = []
     for size in (0, 1, 2, 30, 999, 1400):
-        frame = header + bytearray(bytes(udp(4000, 7, 0))[:4] + struct.pack("!HH", size + 8, 0) + bytes(range(256)) * 6)
+        frame = header + bytearray(bytes(udp(4000, 7, 0))[:4] + struct.pack("!HH", size + 8, 0))
+        frame += bytes(range(256)) * 6
         del frame[len(header) + 8 + size:]
         with_lengths(frame, 77)
         partly = checksum(pseudo(bytes(frame), 17, size + 8)) ^ 0xffff
