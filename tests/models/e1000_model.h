@@ -12,8 +12,11 @@
  * Errata are part of the model. They come from the specification updates, as far as drivers of
  * other systems know them.
  *
- * Left out on purpose: offloads, VLANs, the frames that wake the machine, the serial (TBI) side,
- * extended transmit descriptors (a fault), interrupt moderation (a fault). */
+ * Extended transmit descriptors (3.3.6, 3.3.7): checksums, and segmentation of TCP over IPv4.
+ *
+ * Left out on purpose: offloads of the receiver, segmentation over IPv6 and of UDP (a fault),
+ * VLANs, the frames that wake the machine, the serial (TBI) side, interrupt moderation (a fault).
+ */
 #ifndef TESTS_MODELS_E1000_MODEL_H
 #define TESTS_MODELS_E1000_MODEL_H
 
@@ -101,8 +104,14 @@ struct e1000_model {
 	uint64_t rx_buf[E1000_MODEL_RING]; /* fetched buffer addresses */
 	struct {
 		uint64_t addr;
-		uint32_t cmd;
+		uint32_t cmd, last;
 	} tx_desc[E1000_MODEL_RING];
+	struct {
+		uint64_t sums; /* offsets of both checksums */
+		uint32_t cmd, last;
+	} context;
+	uint8_t large[70000]; /* what extended data descriptors have gathered */
+	uint32_t large_len, large_first;
 };
 
 /* Makes *m a card after power-on, with a good EEPROM that holds `address`, and adds it to

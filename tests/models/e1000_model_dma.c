@@ -17,6 +17,11 @@ enum {
 #define TX_IFCS (1u << 25)
 #define TX_RS   (1u << 27)
 #define TX_DEXT (1u << 29)
+#define TX_DATA (1u << 20) /* extended: the type, 0 is a context */
+#define TX_TSE  (1u << 26)
+#define TX_IP   (1u << 25) /* of a context */
+#define TX_TCP  (1u << 24)
+enum { OPT_IXSM = 1, OPT_TXSM = 2 };
 
 static uint32_t ring_size(const struct e1000_model *m, uint32_t len_reg)
 {
@@ -100,8 +105,7 @@ static void tx_fetch(struct e1000_model *m, uint32_t i)
 	m->tx_desc[i].cmd = load32(d + 8);
 	if (d[12] & TX_DD)
 		pci_model_fault("transmit descriptor %u given with DD set", i);
-	if (m->tx_desc[i].cmd & TX_DEXT)
-		pci_model_fault("transmit descriptor %u is not a legacy one", i);
+	m->tx_desc[i].last = load32(d + 12);
 	m->tx_owned++;
 }
 
@@ -230,6 +234,107 @@ static bool tx_gather(struct e1000_model *m, struct e1000_model_sent *f, uint32_
 	return true;
 }
 
+/* Puts the checksum of the bytes from `at` on into a field; `end` 0 is the end of the frame
+ * (3.5.4). */
+static void put_sum(uint8_t *f, uint32_t len, uint32_t at, uint32_t field, uint32_t end)
+{
+	uint32_t sum = 0, stop = end ? end + 1 : len;
+	if (field + 2 > len || at > stop || stop > len) {
+		pci_model_fault("checksum from %u in %u to %u of %u bytes", at, field, stop, len);
+		return;
+	}
+	for (uint32_t i = at; i < stop; i++)
+		sum += (uint32_t)f[i] << ((i - at) % 2 ? 0 : 8);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~sum;
+	f[field] = (uint8_t)(sum >> 8);
+	f[field + 1] = (uint8_t)sum;
+}
+
+/* Sends one frame of those that a packet of extended descriptors becomes. */
+static void send_large(struct e1000_model *m, const uint8_t *frame, uint32_t len, uint32_t options)
+{
+	struct e1000_model_sent *f = &m->out[m->sent++ % 64];
+	uint64_t s = m->context.sums;
+	if (len > TX_LONGEST)
+		pci_model_fault("a frame of %u bytes", len);
+	f->len = min_u32(len, sizeof f->bytes);
+	memcpy(f->bytes, frame, f->len);
+	if (options & OPT_IXSM)
+		put_sum(f->bytes, len, s & 255, s >> 8 & 255, s >> 16 & 0xffff);
+	if (options & OPT_TXSM)
+		put_sum(f->bytes, len, s >> 32 & 255, s >> 40 & 255, (uint32_t)(s >> 48));
+	if (f->len < 60)
+		m->sent_padded++;
+	e1000_model_count(m, GPTC, 1);
+}
+
+/* Cuts the packet by the context (3.5). */
+static void segment_large(struct e1000_model *m, uint32_t options)
+{
+	uint32_t header = m->context.last >> 8 & 255, mss = m->context.last >> 16;
+	uint32_t l3 = m->context.sums & 255, l4 = m->context.sums >> 32 & 255;
+	uint32_t field = m->context.sums >> 40 & 255, payload = m->context.cmd & 0xfffff;
+	uint32_t number = swap16(load16(m->large + l3 + 4)),
+	         seq = swap32(load32(m->large + l4 + 4));
+	uint8_t f[2048], flags = m->large[l4 + 13];
+	if (!(m->context.cmd & TX_TSE) || !(m->context.cmd & TX_IP) || !(m->context.cmd & TX_TCP) ||
+	    mss == 0 || header + mss > TX_LONGEST || header + payload != m->large_len ||
+	    load16(m->large + l3 + 2) || load16(m->large + l3 + 10) ||
+	    options != (OPT_IXSM | OPT_TXSM)) {
+		pci_model_fault("segments of %u bytes, header of %u, %u of %u bytes", mss, header,
+		                payload, m->large_len);
+		return;
+	}
+	for (uint32_t at = 0; at < payload; at += mss, number++) {
+		uint32_t n = min_u32(mss, payload - at), sum;
+		memcpy(f, m->large, header);
+		memcpy(f + header, m->large + header + at, n);
+		store16(f + l3 + 2, swap16((uint16_t)(header - l3 + n)));
+		store16(f + l3 + 4, swap16((uint16_t)number));
+		store32(f + l4 + 4, swap32(seq + at));
+		f[l4 + 13] = at + n < payload ? flags & 0xf6 : flags; /* FIN and PSH in the last */
+		sum = swap16(load16(f + field)) + header - l4 + n;
+		store16(f + field, swap16((uint16_t)(sum + (sum >> 16))));
+		send_large(m, f, header + n, options);
+	}
+}
+
+/* One extended descriptor. True when it ends a packet. */
+static bool tx_extended(struct e1000_model *m, uint32_t i)
+{
+	uint32_t cmd = m->tx_desc[i].cmd, len = cmd & 0xfffff,
+	         options = m->tx_desc[i].last >> 8 & 255;
+	if (!(cmd & TX_DATA)) {
+		if (m->large_len)
+			pci_model_fault("a context inside a packet");
+		m->context.sums = m->tx_desc[i].addr;
+		m->context.cmd = cmd;
+		m->context.last = m->tx_desc[i].last;
+		return false;
+	}
+	if (m->kind == E1000_KIND_82544)
+		pci_model_fault("extended descriptors with the errata of the 82544");
+	if (m->large_len == 0)
+		m->large_first = options;
+	const uint8_t *from = pci_model_dma(&m->pci, m->tx_desc[i].addr, len);
+	if (from && len && len <= sizeof m->large - m->large_len) {
+		memcpy(m->large + m->large_len, from, len);
+		m->large_len += len;
+	} else {
+		pci_model_fault("transmit descriptor %u of %u bytes", i, len);
+	}
+	if (!(cmd & TX_EOP))
+		return false;
+	if (cmd & TX_TSE)
+		segment_large(m, m->large_first);
+	else
+		send_large(m, m->large, m->large_len, m->large_first);
+	m->large_len = 0;
+	return true;
+}
+
 unsigned e1000_model_send(struct e1000_model *m, unsigned n)
 {
 	uint32_t size = ring_size(m, TDLEN);
@@ -250,7 +355,11 @@ unsigned e1000_model_send(struct e1000_model *m, unsigned n)
 			m->tx_hung = true;
 			break;
 		}
-		if (tx_gather(m, f, i)) {
+		if (m->tx_desc[i].cmd & TX_DEXT) {
+			done += tx_extended(m, i);
+			f = &m->out[m->sent % 64];
+			f->len = 0;
+		} else if (tx_gather(m, f, i)) {
 			e1000_model_count(m, GPTC, 1);
 			/* At half duplex the MAC needs the carrier of its own frames. */
 			m->crs_missing +=

@@ -248,7 +248,7 @@ uint32_t e1000_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 static uint32_t e1000_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
 	struct e1000 *e = card(nic);
-	if (UNLIKELY(e->after_tso))
+	if (UNLIKELY(e->dirty))
 		return e1000_offload_tx(nic, burst, n);
 	tx_reclaim(e);
 	if (UNLIKELY(!nic->carrier.up))
@@ -304,6 +304,7 @@ static void start_tx(struct e1000 *e)
 	memset(e->tx->desc, 0, sizeof e->tx->desc);
 	e->tx_head = e->tx_tail = 0;
 	e->tx_refused = e->tx_wake = e->after_tso = false;
+	e->dirty = 0;
 	e->hang_head = 0;
 	e->hang_us = io_now_us();
 	io_wmb();

@@ -55,6 +55,7 @@ struct e1000 {
 	bool tx_refused;               /* the last tx() found the ring full */
 	bool tx_wake;                  /* INT_TXDW is enabled */
 	bool after_tso;                /* the last packet was segmented by the card */
+	uint32_t dirty; /* descriptors after which none has words of a context (e1000_offload.c) */
 	bool promiscuous;
 	bool broken;      /* the card did not finish its reset; the carrier counts as down */
 	bool half_duplex; /* the PHY is prepared for half duplex */

@@ -3,8 +3,8 @@
  *
  * Each packet has a context descriptor of its own (3.3.6), then data descriptors (3.3.7), one a
  * piece. Each slot has a packet, so that reclaiming needs no test: that of a descriptor without
- * data of its own is an empty one from the pool. What a context leaves in the last word of a
- * descriptor means nothing in a legacy one.
+ * data of its own is an empty one from the pool. e1000_tx writes only two words of a descriptor, so
+ * it is used again when this file has written all words of the whole ring once more (`dirty`).
  *
  * Errata, as drivers of other systems know them: a descriptor may be written back before its data
  * was read, if it is the last one of a packet in one piece that is segmented, or of a frame that
@@ -32,6 +32,7 @@ static void put(struct e1000 *e, uint32_t at, uint32_t cmd, uint32_t last, struc
 	d->state = last;
 	e->tx->slot[e->tx_tail & MASK].p = p;
 	e->tx_tail++;
+	e->dirty -= e->dirty != 0;
 }
 
 /* Ends the burst that begins at slot `first`: the card writes its last descriptor back. A burst
@@ -63,6 +64,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
 	}
 	put(e, ip, cmd, last, empty);
 	e->tx->desc[(e->tx_tail - 1) & MASK].addr_high = sum;
+	e->dirty = E1000_RING;
 }
 
 /* The headers of a super-segment as the card wants them (3.5.4): no total length, no IPv4 checksum,

@@ -1,0 +1,192 @@
+/* Partial packets of the e1000 driver: the card's model sends the frames that net/offload makes of
+ * the same packet. */
+#include "tests/unit/drivers/e1000_kit.h"
+
+#include "net/lib/csum.h"
+#include "net/offload/offload.h"
+
+#define ETH_IP 14u
+
+static uint8_t bytes[PKT_TOTAL_MAX];
+
+/* Writes a TCP packet over IPv4, or a UDP one, with a partial checksum into `bytes`. */
+static void write_packet(uint32_t len, bool tcp, uint8_t flags)
+{
+	for (uint32_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t)(i * 7 + (i >> 8) * 3 + len);
+	store16(bytes + 12, swap16(0x0800));
+	uint8_t *h = bytes + ETH_IP, *l4 = h + 20;
+	h[0] = 0x45;
+	store16(h + 2, swap16((uint16_t)(len - ETH_IP)));
+	store16(h + 6, 0);
+	h[9] = tcp ? 6 : 17;
+	store16(h + 10, 0);
+	store16(h + 10, (uint16_t)~csum_ip4_header(h));
+	uint32_t n = len - ETH_IP - 20;
+	if (tcp) {
+		l4[12] = 8 << 4;
+		l4[13] = flags;
+	}
+	store16(l4 + (tcp ? 16 : 6), csum_fold((uint32_t)csum_sum(h + 12, 8) +
+	                                       swap16(tcp ? 6 : 17) + swap16((uint16_t)n)));
+}
+
+/* The packet in `bytes`, in pieces of `each` bytes. */
+static struct pkt *packet_of(uint32_t len, bool tcp, uint16_t segment, uint32_t each)
+{
+	struct pkt *first = NULL, **link = &first;
+	for (uint32_t at = 0, n; at < len; at += n) {
+		struct pkt *p = pkt_alloc(&kit_pool);
+		n = min_u32(at == 0 ? max_u32(each, 256) : each, len - at);
+		uint8_t *to = p ? pkt_put(p, n) : NULL;
+		if (!to)
+			return NULL;
+		memcpy(to, bytes + at, n);
+		p->next = NULL;
+		*link = p;
+		link = &p->next;
+	}
+	first->flags = PKT_PARTIAL;
+	first->total = len;
+	first->segment = segment;
+	first->l4 = ETH_IP + 20;
+	first->l4_len = tcp ? 16 : 6;
+	return first;
+}
+
+/* Sends a packet, and compares what the card sent with the frames that software makes. */
+static void same(uint32_t len, bool tcp, uint16_t segment, uint32_t each, uint8_t flags)
+{
+	struct e1000_model *m = &kit_card[0];
+	write_packet(len, tcp, flags);
+	struct pkt *p = packet_of(len, tcp, segment, each),
+	           *rest = packet_of(len, tcp, segment, each);
+	CHECK(p && rest);
+	if (!p || !rest)
+		return;
+	CHECK_EQ(offload_check(p), DROP_NONE);
+	CHECK_EQ(offload_check(rest), DROP_NONE);
+	unsigned before = m->sent;
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	while (rest) {
+		struct pkt *f = offload_next(&kit_pool, &rest);
+		CHECK(f);
+		if (!f)
+			return;
+		const struct e1000_model_sent *s = &m->out[before++ % 64];
+		uint32_t n = max_u32(f->len, 60);
+		CHECK(s->len == f->len || s->len == n);
+		CHECK(memcmp(s->bytes, f->data, f->len) == 0);
+		pkt_free(f);
+	}
+	CHECK_EQ(m->sent, before);
+}
+
+/* A plain frame between, which is sent by either function. */
+static void plain(uint32_t number)
+{
+	struct pkt *p = pkt_alloc(&kit_pool);
+	uint8_t *to = p ? pkt_put(p, 100) : NULL;
+	unsigned before = kit_card[0].sent;
+	if (!to)
+		return;
+	memset(to, (int)number, 100);
+	CHECK_EQ(kit_nic[0]->ops->tx(kit_nic[0], &p, 1), 1);
+	CHECK_EQ(kit_card[0].sent, before + 1);
+	CHECK_EQ(kit_card[0].out[before % 64].len, 100);
+	CHECK_EQ(kit_card[0].out[before % 64].bytes[99], (uint8_t)number);
+}
+
+static void completes_checksums(void)
+{
+	kit_begin();
+	for (uint32_t len = 66; len <= 1518; len += 1 + len % 7) {
+		same(len, true, 0, 2000, 0x10);
+		same(len, false, 0, 2000, 0);
+		same(len, true, 0, 300, 0x18);
+		plain(len);
+	}
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+}
+
+/* So many that each descriptor of the ring begins a packet, and many go around its end. */
+static void cuts_segments(void)
+{
+	kit_begin();
+	for (uint32_t i = 0; i < 300; i++) {
+		uint16_t segment = (uint16_t)(1452 - i % 400);
+		same(67 + i * 211 % 60000, true, segment, 1700 + i % 300, i % 3 ? 0x10 : 0x19);
+		if (i % 5 == 0)
+			plain(i);
+	}
+	same(66 + 45, true, 1, 2000, 0x18);
+	same(PKT_TOTAL_MAX - 4, true, 1448, 2048, 0x10);
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+}
+
+static void full_ring(void)
+{
+	struct e1000_model *m = kit_begin();
+	struct pkt *burst[NIC_BURST];
+	uint32_t n = 0;
+	write_packet(60000, true, 0x10);
+	m->tx_hold = true;
+	for (uint32_t i = 0; i < 10; i++) {
+		burst[i] = packet_of(60000, true, 1448, 2000);
+		CHECK_EQ(offload_check(burst[i]), DROP_NONE);
+	}
+	n = kit_nic[0]->ops->tx_partial(kit_nic[0], burst, 10);
+	CHECK_EQ(n, 8); /* 31 descriptors each, of 255 */
+	m->tx_hold = false;
+	e1000_model_send(m, 1000);
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], burst + n, 10 - n), 2);
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+}
+
+static void nothing_is_lost_when_it_stops(void)
+{
+	struct e1000_model *m = kit_begin();
+	write_packet(30000, true, 0x10);
+	m->tx_hold = true;
+	struct pkt *p = packet_of(30000, true, 1448, 2000);
+	CHECK_EQ(offload_check(p), DROP_NONE);
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	kit_end();
+	kit_begin();
+	e1000_model_cable(&kit_card[0], false);
+	kit_wait_ms(20);
+	p = packet_of(30000, true, 1448, 2000);
+	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	kit_check_pool();
+	kit_end();
+}
+
+static void cards_with_errata(void)
+{
+	kit_machine(KIT_POOL);
+	kit_plug(0, E1000_KIND_82544, 0x1008);
+	CHECK(!kit_probe());
+	CHECK_EQ(kit_nic[0]->offloads, 0);
+	kit_end();
+	kit_machine(KIT_POOL);
+	kit_plug(0, E1000_KIND_82541, 0x1019);
+	CHECK(!kit_probe());
+	CHECK_EQ(kit_nic[0]->offloads, NIC_SUM);
+	kit_end();
+}
+
+int main(void)
+{
+	TEST(completes_checksums);
+	TEST(cuts_segments);
+	TEST(full_ring);
+	TEST(nothing_is_lost_when_it_stops);
+	TEST(cards_with_errata);
+	return tap_done();
+}
