@@ -209,7 +209,7 @@ bool rcv_rests(void)
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i])
 			rests &= gw->iface[i].carrier && !gw->iface[i].groups_changed;
-	return rests;
+	return rests && !rcv_needs_ticks();
 }
 
 bool rcv_needs_ticks(void)

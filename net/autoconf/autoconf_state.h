@@ -46,10 +46,10 @@ struct autoconf_route {
 	uint64_t until_us;
 };
 
-/* A DNS server (RFC 8106), or a NAT64 prefix (RFC 8781). */
+/* A DNS server (RFC 8106), or a PREF64 (RFC 8781). */
 struct autoconf_server {
 	ip6 addr;
-	uint8_t len; /* of a NAT64 prefix; 128 */
+	uint8_t len; /* of a PREF64; of a server 128 */
 	ip6 router;
 	uint64_t until_us;
 };

@@ -271,7 +271,7 @@ uint32_t autoconf_table_hops(const struct autoconf *a, struct autoconf_hop *out)
 	return n;
 }
 
-/* --- servers and NAT64 prefixes ---------------------------------------------------------- */
+/* --- DNS servers and PREF64 --------------------------------------------------------------- */
 
 /* True when the list is another one. */
 static bool take_server(struct autoconf *a, uint64_t now, struct autoconf_server *list, uint32_t *n,

@@ -30,7 +30,7 @@ void autoconf_table_address(struct autoconf *a, uint64_t now, const ip6 *router,
 void autoconf_table_route(struct autoconf *a, uint64_t now, const ip6 *router, const ip6 *net,
                           uint8_t len, uint32_t lifetime, enum autoconf_rank rank);
 
-/* Take a DNS server (RFC 8106 section 5.1) and a NAT64 prefix (RFC 8781 section 4); 0: it ends. */
+/* Take a DNS server (RFC 8106 section 5.1) and a PREF64 (RFC 8781 section 4); 0: it ends. */
 void autoconf_table_server(struct autoconf *a, uint64_t now, const ip6 *router, const ip6 *server,
                            uint32_t lifetime);
 void autoconf_table_pref64(struct autoconf *a, uint64_t now, const ip6 *router, const ip6 *net,
