@@ -123,6 +123,7 @@ class Guest:
     folder: Path  # sockets and the counter file
     taps: tuple[int, ...] = ()  # descriptors, if the back end is tap
     wan: str = WAN_ADDRESS
+    words: tuple[str, ...] = ()  # further ones of QEMU's command
     process: subprocess.Popen[bytes] | None = None
     vcpu: int = 0
     lines: list[str] = field(default_factory=list)
@@ -139,7 +140,7 @@ class Guest:
 
     def another(self) -> Guest:
         """A guest like this one that was not started."""
-        return Guest(self.row, self.setup, self.folder, self.taps, self.wan)
+        return Guest(self.row, self.setup, self.folder, self.taps, self.wan, self.words)
 
     # ---- the command ----
 
@@ -192,7 +193,7 @@ class Guest:
         if setup.plugin is not None:
             profile = ",profile=on" if setup.profile else ""
             words += ["-plugin", f"{setup.plugin},count={self.counter}{profile}"]
-        return words + self._system() + self._network()
+        return words + self._system() + self._network() + list(self.words)
 
     def _system(self) -> list[str]:
         setup, row = self.setup, self.row

@@ -138,7 +138,7 @@ class Machine:
         self.process = self._start(ports)
         try:
             self.console = Console(connect(self._path("com1"), self._alive))
-            self._qmp = _Qmp(connect(self._path("qmp"), self._alive))
+            self._qmp = Qmp(connect(self._path("qmp"), self._alive))
         except BaseException as error:
             self.process.kill()
             self.process.wait()
@@ -239,7 +239,7 @@ class Machine:
             raise Timeout(f"{late}\n" + "\n".join(self.screen())) from None
 
 
-class _Qmp:
+class Qmp:
     """QEMU's control socket: commands, their answers, and events."""
 
     def __init__(self, connected: socket.socket) -> None:
