@@ -77,14 +77,14 @@ static void edit(const uint8_t *keys, size_t n)
 static void ask(const uint8_t *keys, size_t n)
 {
 	draft_drop(&draft);
-	wizard_init(&wizard, &draft, items, n_apps, 0, cards, n % (CARDS + 1));
+	wizard_init(&wizard, &draft, items, n_apps, 0, cards, n % (CARDS + 1), n & 1);
 	for (size_t i = 0; i < n; i++) {
 		cards[keys[i] % CARDS].up = keys[i] & 0x40;
 		wizard_look(&wizard);
 		enum wizard_act act = wizard_key(&wizard, key_of(keys[i]));
 		must(act == WIZARD_STAY || act == WIZARD_DROP || draft.c->n_errors == 0);
 		if (act != WIZARD_STAY)
-			wizard_init(&wizard, &draft, items, n_apps, 0, cards, CARDS);
+			wizard_init(&wizard, &draft, items, n_apps, 0, cards, CARDS, n & 1);
 	}
 	wizard_draw(&wizard, &grid);
 	show();
