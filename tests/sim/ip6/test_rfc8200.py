@@ -13,7 +13,7 @@ from scapy.layers.inet6 import (
     RouterAlert,
 )
 from scapy.packet import Packet, Raw
-from net6 import A6, B6, FAR6, OWN, OWN_LOCAL, PLAIN6, ROUTER6, SIX, Start, frame, kind6, quote6, send, solicit, start6
+from net6 import A6, B6, FAR6, OWN, OWN_LOCAL, ROUTER6, SIX, Start, frame, kind6, quote6, send, solicit, start6
 
 pytestmark = pytest.mark.virtual
 
@@ -349,8 +349,9 @@ def test_longest_prefix_wins(start: Start) -> None:
     assert "::/0 via 2001:db8:2::1 wan" in gateway.lines("routes")
 
 
-def test_nat_has_no_ipv6(start: Start) -> None:
-    gateway = start(PLAIN6 + "lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\nnat.sessions 100\n")
+def test_nat_without_ipv6_addresses(start: Start) -> None:
+    """A gateway without a global IPv6 address does not use IPv6 at all."""
+    gateway = start("lan.address 192.168.1.1/24\nwan.address 203.0.113.2/24\nnat.sessions 100\n")
     assert send(gateway, A6, out() / UDP()) == []
     assert gateway.drops() == {"ipv6": 1}
     assert all("2001" not in line for line in gateway.lines("interfaces"))

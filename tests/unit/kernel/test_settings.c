@@ -22,7 +22,7 @@ static void ignored(void)
 	say("nat.sessions 9\nivi.format ivi\ndns64.cache 9\nivi.map 192.0.2.1 2001:db8::1\n"
 	    "ivi.map 192.0.2.2 2001:db8::2\nlan.ra off\n",
 	    "nat");
-	CHECK(logged("nat does not use: lan.ra, ivi.format, ivi.map, dns64.cache"));
+	CHECK(logged("nat does not use: ivi.format, ivi.map, dns64.cache"));
 	say("nat.sessions 9\nlan.ra off\ndns64.cache 9\n", "dns64");
 	CHECK(logged("dns64 does not use: nat.sessions"));
 	/* A service beside the forwarder reads its keys. */

@@ -8,7 +8,7 @@
 
 static void defaults(void)
 {
-	char all[2000];
+	char all[2500];
 	start();
 	dump(all, sizeof all);
 	CHECK_STR(all, "hostname gateway\n"
@@ -45,6 +45,21 @@ static void defaults(void)
 	               "ivi.errors on\n"
 	               "ivi.mss-clamp 0\n"
 	               "ivi.tos copy\n"
+	               "wkp-strict on\n"
+	               "nat64.prefix 64:ff9b::/96\n"
+	               "nat64.sessions 100000\n"
+	               "nat64.host-limit 0\n"
+	               "nat64.host-length 64\n"
+	               "nat64.filtering address-dependent\n"
+	               "nat64.udp-timeout 300\n"
+	               "nat64.tcp-timeout 7440\n"
+	               "nat64.tcp-transitory-timeout 240\n"
+	               "nat64.icmp-timeout 60\n"
+	               "nat64.fragment-timeout 2\n"
+	               "nat64.hairpin on\n"
+	               "nat64.lowest-ipv6-mtu 1280\n"
+	               "nat64.mss-clamp 0\n"
+	               "nat64.tos copy\n"
 	               "selection-mode random\n"
 	               "dns64-prefix 64:ff9b::/96\n"
 	               "debugging no\n"
@@ -140,6 +155,24 @@ static void every_key(void)
 	                           "ivi.errors off\n"
 	                           "ivi.mss-clamp 1220\n"
 	                           "ivi.tos 184\n"
+	                           "wkp-strict off\n"
+	                           "nat64.prefix 64:ff9b::/96\n"
+	                           "nat64.prefix 2001:db8:164::/48\n"
+	                           "nat64.pool 203.0.113.40\n"
+	                           "nat64.sessions 2000\n"
+	                           "nat64.host-limit 60\n"
+	                           "nat64.host-length 128\n"
+	                           "nat64.filtering endpoint-independent\n"
+	                           "nat64.udp-timeout 121\n"
+	                           "nat64.tcp-timeout 86400\n"
+	                           "nat64.tcp-transitory-timeout 241\n"
+	                           "nat64.icmp-timeout 61\n"
+	                           "nat64.fragment-timeout 3\n"
+	                           "nat64.forward tcp 203.0.113.40:80 [2001:db8:1::10]:8080\n"
+	                           "nat64.hairpin off\n"
+	                           "nat64.lowest-ipv6-mtu 1500\n"
+	                           "nat64.mss-clamp 1220\n"
+	                           "nat64.tos 8\n"
 	                           "selection-mode round-robin\n"
 	                           "dns64-prefix 2001:db8:64::/48\n"
 	                           "dns64-prefix 2001:db8:65::/96\n"
@@ -163,7 +196,7 @@ static void every_key(void)
 	                           "dns64.on-error servfail\n"
 	                           "dns64.stale 0\n"
 	                           "dns64.rate 1000\n";
-	char all[4000];
+	char all[5000];
 	GOOD(file);
 	CHECK(config_check(&c));
 	dump(all, sizeof all);
