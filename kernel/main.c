@@ -358,7 +358,7 @@ static uint64_t next_due(void)
 		at = usb_at;
 	if (rcv_needs_ticks() && polled + POLL_US < at)
 		at = polled + POLL_US;
-	if (people_wait() && people_at < at)
+	if (people_at < at)
 		at = people_at;
 	return at;
 }
@@ -449,7 +449,7 @@ static void run(void)
 			main_at = now + MAIN_US;
 		}
 		if (!busy && idle(now))
-			main_at = 0;
+			main_at = people_at = 0;
 	}
 }
 

@@ -76,14 +76,16 @@ def _unpadded(frame: bytes) -> bytes:
 
 def _is_announcement(frame: bytes) -> bool:
     """Whether the gateway sends the frame by a timer, not as an answer: a gratuitous ARP request, the probe of
-    duplicate address detection (RFC 4862 section 5.4.2), an MLDv2 report (RFC 3810 section 5.2)."""
+    duplicate address detection (RFC 4862 section 5.4.2), an unsolicited neighbour advertisement (RFC 4861 section
+    7.2.6), an MLDv2 report (RFC 3810 section 5.2)."""
     if frame[12:14] == _ARP:
         return frame[20:22] == b"\0\1" and frame[28:32] == frame[38:42]
     if frame[12:14] != _IPV6:
         return False
     probe = frame[20] == 58 and frame[22:38] == bytes(16) and frame[54] == 135
+    unsolicited = frame[20] == 58 and frame[54] == 136 and frame[38] == 0xff
     report = frame[20] == 0 and frame[54] == 58 and frame[62] == 143
-    return probe or report
+    return probe or unsolicited or report
 
 
 def _empty_disk() -> bytes:

@@ -18,6 +18,8 @@ from six4 import (
     out_udp, send4, send6, sessions, six_of, start64, to4, to6,
 )
 
+pytestmark = pytest.mark.virtual
+
 BASE = "lan.address 2001:db8:1::1/64\nwan.address 198.51.100.1/24\n"
 
 
@@ -29,7 +31,6 @@ def test_there_and_back(start: Start) -> None:
     assert (answer[UDP].sport, answer[UDP].dport, bytes(answer[UDP].payload)) == (53, 5000, b"answer")
 
 
-@pytest.mark.virtual
 @pytest.mark.parametrize(("config", "wrong"), [
     ("wan.address 198.51.100.1/24\n", "lan.address: an IPv6 address is required by nat64"),
     ("lan.address 2001:db8:1::1/64\n", "wan.address: an IPv4 address is required by nat64"),
@@ -65,7 +66,6 @@ def test_listing(start: Start) -> None:
     assert sorted(proto for proto, _, _ in sessions(gateway)) == ["icmp", "tcp", "udp"]
 
 
-@pytest.mark.virtual
 def test_advertised(start: Start) -> None:
     """Hosts make their addresses from the advertisements."""
     gateway = start(CONFIG.replace("lan.ra off\n", ""), "nat64")
@@ -77,7 +77,6 @@ def test_advertised(start: Start) -> None:
 # --- changes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.virtual
 def test_wan_address_changes(start: Start) -> None:
     """Bindings of a vanished address end; new flows have the new one."""
     gateway = start64(start)
@@ -92,7 +91,6 @@ def test_wan_address_changes(start: Start) -> None:
     assert only(sent).ip.src == "198.51.100.7"
 
 
-@pytest.mark.virtual
 @pytest.mark.parametrize("proto", ["udp", "tcp"])
 def test_known_session_after_a_change(start: Start, proto: str) -> None:
     """Sessions outlive a change of routes, with their prefix: that of the second here."""
@@ -109,7 +107,6 @@ def test_known_session_after_a_change(start: Start, proto: str) -> None:
     assert only(answer, LAN).ip6.src == six_of(FAR, second)
 
 
-@pytest.mark.virtual
 def test_lan_network_vanishes(start: Start) -> None:
     gateway = start64(start)
     port = out_udp(gateway)
@@ -153,7 +150,6 @@ def test_ping_of_the_gateway(start: Start) -> None:
     assert back.ip6.src == OWN6 and sessions(gateway) == []
 
 
-@pytest.mark.virtual
 def test_own_sockets_are_not_translated(start: Start) -> None:
     """A name server beside it has its own ports, which no binding gets; its answers come to it."""
     gateway = start64(start, "serve dns64\nnameserver 203.0.113.53\n")

@@ -18,6 +18,8 @@ from six4 import (
     FAR, OWN4, SIX, Start, error4, error6, out_echo, out_udp, send4, send6, sessions, six_of, start64, to4, to6,
 )
 
+pytestmark = pytest.mark.virtual
+
 DATA = random.Random(6146).randbytes(3000)
 
 

@@ -19,6 +19,8 @@ from six4 import (
     send6, sessions, six_of, start64, to4, to6,
 )
 
+pytestmark = pytest.mark.virtual
+
 
 @pytest.fixture
 def gateway64(start: Start) -> Gateway:

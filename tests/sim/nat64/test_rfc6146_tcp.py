@@ -11,6 +11,8 @@ from six4 import (
     FAR, OTHER, OWN4, SEVEN, SIX, Start, connect, error4, in_tcp, out_tcp, sessions, six_of, start64,
 )
 
+pytestmark = pytest.mark.virtual
+
 EST, TRANS = 7440, 240
 
 

@@ -16,6 +16,8 @@ from six4 import (
     out_udp, send4, send6, sessions, six_of, start64, to4, to6,
 )
 
+pytestmark = pytest.mark.virtual
+
 
 @pytest.fixture
 def gateway64(start: Start) -> Gateway:
