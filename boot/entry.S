@@ -6,8 +6,7 @@
  * are undefined. Until the check has passed, the code uses only instructions of the 80386. */
 
 	.set MAGIC, 0x1badb002
-	.set FLAGS, 7                   /* modules on page boundaries; memory map; screen */
-	.set TEXT_MODE, 1               /* wanted where the loader has it; else a frame buffer */
+	.set FLAGS, 3                   /* modules on page boundaries; memory map */
 	.set MAGIC2, 0xe85250d6
 	.set I386, 0
 	.set TAG_CONSOLE, 4
@@ -21,11 +20,9 @@
 	.section .multiboot, "a", @progbits
 	.balign 4
 	.long MAGIC, FLAGS, -(MAGIC + FLAGS)
-	.long 0, 0, 0, 0, 0             /* addresses: those of the ELF file are used */
-	.long TEXT_MODE, 0, 0, 0        /* any width, height and depth */
 
-	/* Here no wish can be said: with both tags GRUB sets up a frame buffer on a BIOS too, and
-	 * without the second one it warns on UEFI that there is no console. */
+	/* With both tags GRUB sets up a frame buffer on a BIOS too, and without the second one it
+	 * warns on UEFI that there is no console. So GRUB uses this header on UEFI alone. */
 	.balign 8
 header2:
 	.long MAGIC2, I386, header2_end - header2, -(MAGIC2 + I386 + (header2_end - header2))
