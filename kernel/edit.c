@@ -6,6 +6,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "kernel/saver.h"
+#include "kernel/settings.h"
 #include "kernel/x86/boot.h"
 
 /* A reason to ask once before something is saved. */
@@ -204,6 +205,17 @@ const char *edit_save_later(void)
 bool edit_saves_later(void)
 {
 	return save_later;
+}
+
+void edit_save_app(const char *app)
+{
+	char why[DRAFT_WHY];
+	if (!save_later || strcmp(settings_name(config)->app, app) == 0 ||
+	    !draft_set_only(&draft, config_entry(draft.c, "app"), (struct slice){app, strlen(app)},
+	                    why))
+		return; /* a name on the command line stays */
+	edit_use();
+	save_later = true;
 }
 
 bool edit_forget_save(void)

@@ -48,6 +48,8 @@ const char *edit_save(void);
  * another text into force before. NULL, or why not, as edit_save. The draft has no changes. */
 const char *edit_save_later(void);
 bool edit_saves_later(void);
+/* To be called before `app` starts: what is to be saved then names it too. */
+void edit_save_app(const char *app);
 /* Ends that. True when something was to be saved. */
 bool edit_forget_save(void);
 /* To be called when what is in force has started: begins the save that edit_save_later promised.

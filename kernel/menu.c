@@ -258,6 +258,7 @@ static enum menu_act next(void)
 /* Shows the text again. */
 static uint32_t leave(void)
 {
+	edit_save_app(view.item[state.chosen].name);
 	console_show(CONSOLE_LOCAL, NULL);
 	console_show(CONSOLE_SERIAL, NULL);
 	console_print("\n");

@@ -8,7 +8,9 @@
 #define SHORT 11u /* characters of a short name */
 #define TRIES 9u  /* GATEWA~1.CON to GATEWA~9.CON */
 
-enum { E_ATTRIBUTES = 11, E_CHECK = 13, ATTR_LONG = 0x0f, DELETED = 0xe5, LAST = 0x40 };
+enum { E_ATTRIBUTES = 11, E_CHECK = 13, E_DATE = 24 };
+enum { ATTR_LONG = 0x0f, DELETED = 0xe5, LAST = 0x40 };
+#define NO_DATE 0x21u /* 1 January 1980: there is no clock, and 0 is no date */
 
 static uint8_t upper(char c)
 {
@@ -99,6 +101,7 @@ bool fat_create_names(struct fat *f)
 		e[ENTRY] = 0;
 	memset(piece, 0, 2 * ENTRY);
 	short_name(f->name, f->alias, e);
+	store16(e + E_DATE, NO_DATE);
 	for (uint32_t i = 0; i < SHORT; i++)
 		sum = (uint8_t)((sum >> 1) + (sum << 7) + e[i]);
 	piece[0] = LAST | 1;

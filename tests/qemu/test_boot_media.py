@@ -313,12 +313,26 @@ def test_the_entries_for_the_worst_case_can_save(media: Path, tmp_path: Path, en
         machine.console.send("\x0e" * entry + "\r")
         if entry == 2:  # without a configuration
             machine.console.expect("what shall", BOOT_S)
-            machine.console.send("s")
-            machine.console.expect("in gateway.conf", 60)
+            machine.console.send("s6\r")
+            machine.console.expect("gateway.conf is saved on", 60)
         else:
             machine.wait_ready("wire", BOOT_S)
             machine.console.send("save\r")
             machine.console.expect("gateway.conf is saved on", 60)
+
+
+@pytest.mark.long
+def test_a_stick_without_a_configuration_gets_one(media: Path, tmp_path: Path) -> None:
+    """Somebody deleted gateway.conf: the menu comes, what is chosen there is saved, and the next start needs nobody."""
+    stick = edit_stick(media, tmp_path, lambda text: text)
+    subprocess.run(["mdel", "-i", f"{stick}{PARTITION}", "::/gateway.conf"], check=True)
+    with boot(*usb_stick(stick, "usb-ehci"), *NICS) as machine:
+        machine.console.expect("what shall", BOOT_S)
+        machine.console.send("s6\r")
+        machine.wait_ready("wire", BOOT_S)
+        machine.console.expect("gateway.conf is saved on", 60)
+        machine.console.send("reboot\r")
+        machine.wait_ready("wire", BOOT_S)
 
 
 # --- UEFI --------------------------------------------------------------------------------------

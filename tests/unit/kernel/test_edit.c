@@ -7,6 +7,7 @@
 #include "drivers/block/media.h"
 #include "kernel/apply.h"
 #include "kernel/lib/log.h"
+#include "kernel/settings.h"
 #include "net/setup/net_keys.h"
 #include "tests/host/rig.h"
 #include "tests/tap.h"
@@ -379,6 +380,23 @@ static void saved_when_started(void)
 	CHECK_STR(saved, "");
 }
 
+/* The function that somebody chose in the menu is saved as well. */
+static void saved_with_the_choice(void)
+{
+	begin();
+	edit_save_app("wire"); /* nothing is to be saved */
+	CHECK_EQ(texts.conf.len, sizeof conf - 1);
+	CHECK_STR(later(), "");
+	edit_save_app("nat"); /* as the text says */
+	CHECK_EQ(texts.conf.len, sizeof conf - 1);
+	edit_save_app("wire");
+	CHECK(edit_saves_later());
+	CHECK_STR(settings_name(&rig.config)->app, "wire");
+	CHECK(edit_started() == NULL);
+	CHECK_STR(finish(), "saved in gateway.conf");
+	CHECK(strstr(saved, "app wire\n") != NULL && strstr(saved, "app nat") == NULL);
+}
+
 /* A start that failed, another text in force and gateway.last end it; errors are never saved. */
 static void not_saved_when_not_started(void)
 {
@@ -496,6 +514,7 @@ int main(void)
 	TEST(changed_while_saved);
 	TEST(last_is_what_runs);
 	TEST(saved_when_started);
+	TEST(saved_with_the_choice);
 	TEST(not_saved_when_not_started);
 	TEST(both);
 	TEST(not_kept_is_asked);

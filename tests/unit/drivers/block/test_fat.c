@@ -160,6 +160,7 @@ static void old_entries_behind_the_end(void)
 	memcpy(end + 64, "GHOST   TXT", 12);
 	CHECK_EQ(kit_replace("new", 3), FAT_OK);
 	CHECK(end[0] != 0 && end[32] != 0);
+	CHECK_EQ(load16(end + 32 + 24), 1 << 5 | 1); /* month and day begin with 1 */
 	CHECK_EQ(end[64], 0);
 	kit_unmap();
 }
