@@ -75,7 +75,7 @@ def _answer(machine: Machine, write: Callable[[Machine, str], None]) -> None:
     machine.wait_screen("question 5 of 5")
 
 
-_FUNCTIONS = ("nat", "6to4", "ivi", "dns64", "wire")
+_FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire")  # in the order of apps/apps.def
 
 
 @pytest.mark.long
@@ -339,8 +339,9 @@ def test_the_menu_saves_what_has_started(make_lab: Callable[..., Lab], tmp_path:
     machine.console.send("1\r")
     machine.wait_ready("nat")
     machine.console.expect("gateway.conf is saved on", 60)
-    assert _content(image, "gateway.conf") == _MARK + net.NETWORK
-    assert _content(image, "gateway.last") == net.NETWORK
+    chosen = net.NETWORK + "app nat\n"
+    assert _content(image, "gateway.conf") == _MARK + chosen
+    assert _content(image, "gateway.last") == chosen
     lab.wait_ping()
 
 

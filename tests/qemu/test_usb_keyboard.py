@@ -25,7 +25,7 @@ CONTROLLERS = {
     "nec": ["nec-usb-xhci,id=h"],
     "xhci-high": ["qemu-xhci,id=h,p3=0"],
 }
-FUNCTIONS = ("nat", "6to4", "ivi", "dns64", "wire")
+FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire")
 # With these lines each function starts.
 CONFIG = (net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
           "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n")
