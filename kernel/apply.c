@@ -3,6 +3,8 @@
 #include "kernel/apply.h"
 
 #include "net/autoconf/autoconf_solicit.h"
+#include "net/dhcp/dhcp_client.h"
+#include "net/dhcp/dhcp_start.h"
 #include "net/setup/gw_change.h"
 #include "net/setup/net_keys.h"
 
@@ -85,6 +87,8 @@ static const char *change_addresses(struct gw *gw, const struct net_config *c,
 				continue;
 			if (net_is_auto(&f->address[i]))
 				(add ? autoconf_start : autoconf_stop)(gw);
+			else if (net_is_dhcp(&f->address[i]))
+				(add ? dhcp_start : dhcp_stop)(gw);
 			else if (add)
 				wrong = gw_change_add_address(gw, k, &f->address[i]);
 			else

@@ -30,13 +30,18 @@
 #include "kernel/texts.h"
 #include "kernel/usb_input.h"
 #include "kernel/views.h"
+#include "net/dhcp/dhcp_client.h"
 
 #define POOL_PACKETS 4096u
-#define POOL_SPARE   1024u   /* packets beside those in the receive rings */
-#define MAIN_US      1000u   /* how often MAIN runs under load */
-#define POLL_US      10000u  /* shortest time between two runs of the parts that poll */
-#define REST_US      500000u /* the same where nothing moves */
+#define POOL_SPARE   1024u  /* packets beside those in the receive rings */
+#define MAIN_US      1000u  /* how often MAIN runs under load */
+#define POLL_US      10000u /* shortest time between two runs of the parts that poll */
+/* The same where nothing moves. Less than the half second of gw->rest_us, so that both are due
+ * together. */
+#define REST_US      490000u
 #define TLB_US       100000u
+#define IDLE_US      100000u /* the longest halt, where something moves */
+#define TICKS_MOST   12u     /* in one halt */
 #define SECOND_US    1000000u
 #define MENU_ITEMS   16u
 #define PAUSE_BURSTS 32u /* at most, in a pause of MAIN */
@@ -274,6 +279,8 @@ static void choose_and_start(void)
 static uint64_t polled, usb_at, people_at, log_seen, tlb_at, second_at;
 static uint64_t idle_us, second_idle_us;
 static uint32_t busy_permille;
+static bool rests;      /* MAIN had nothing to do when it ran last */
+static bool said_ready; /* the last line of `ready` and `stopped` */
 
 static uint32_t cpu_busy(void)
 {
@@ -348,11 +355,39 @@ static bool run_people(uint64_t now)
 	return did;
 }
 
-/* When MAIN must run although nothing has come: the earliest time that one of its parts asks for.
- * The gateway asks ten times a second at least, and then all parts have their turn. */
-static uint64_t next_due(void)
+static void ready_line(char *buf, size_t size)
 {
-	uint64_t at = gw->wake_us, console = console_due_us();
+	fmt(buf, size, "ready app=%s ms=%u", settings_name(&config)->app,
+	    (uint32_t)(clock_now_us() / 1000));
+}
+
+/* Says when the lease of the WAN comes for the first time or again, and when it is lost. */
+static bool follow_ready(void)
+{
+	char line[80];
+	if (LIKELY(dhcp_is_ready(gw) == said_ready))
+		return false;
+	if (!said_ready)
+		ready_line(line, sizeof line);
+	else
+		fmt(line, sizeof line, "stopped app=%s reason=%s", settings_name(&config)->app,
+		    gw->dhcp.lost);
+	if (!shell_say(line))
+		return false; /* between two answers */
+	said_ready = !said_ready;
+	return true;
+}
+
+/* When MAIN must run although nothing has come: the earliest time that one of its parts asks for,
+ * and ten times a second at least, so that all parts have their turn; twice a second where nothing
+ * moves. */
+static uint64_t next_due(uint64_t now)
+{
+	uint64_t at = now + IDLE_US, console = console_due_us();
+	if (rests && rcv_rests())
+		at = gw->rest_us;
+	else if (gw->wake_us < at)
+		at = gw->wake_us;
 	at = console < at ? console : at;
 	if (usb_moves() && usb_at < at)
 		at = usb_at;
@@ -394,26 +429,30 @@ static bool main_run(uint64_t now)
 		look_for_keyboard(now);
 	}
 	did |= console_poll();
+	did |= follow_ready();
 	if (did || now >= people_at || log_end() != log_seen)
 		did |= run_people(now);
-	return rcv_flush() || did;
+	did |= rcv_flush();
+	rests = !did;
+	return did;
 }
 
 /* --- the loop ------------------------------------------------------------------------ */
 
 /* Halts until an interrupt of a device, or until `due`. A tick may come earlier (clock.h): then it
- * halts once more. A third time could be one too many, if the clock stands still meanwhile. With
+ * halts again. The number of ticks is limited, because the clock may stand still meanwhile. With
  * interrupts off; returns with interrupts on. */
 static void halt(uint64_t now, uint64_t due)
 {
 	uint32_t lines = cpu_irq_lines();
-	clock_wake_at(now, due);
-	cpu_halt();
-	cpu_irq_off();
-	now = clock_now_us();
-	if (now < due && cpu_irq_lines() == lines) {
+	for (uint32_t i = 0; i < TICKS_MOST; i++) {
 		clock_wake_at(now, due);
 		cpu_halt();
+		cpu_irq_off();
+		clock_alive();
+		now = clock_now_us();
+		if (now >= due || cpu_irq_lines() != lines)
+			break;
 	}
 	cpu_irq_on();
 }
@@ -427,7 +466,7 @@ static bool idle(uint64_t now)
 	if (frames || keys || !clock_may_halt())
 		cpu_irq_on();
 	else
-		halt(now, next_due());
+		halt(now, next_due(now));
 	if (!keys && (!frames || rcv_polls())) /* a card that is polled has no work here */
 		idle_us += clock_now_us() - now;
 	return keys;
@@ -456,6 +495,7 @@ static void run(void)
 void main_start(uint32_t magic, uint32_t mbi)
 {
 	const struct boot_info *boot = boot_init(magic, mbi);
+	char line[80];
 	cpu_init();
 	clock_init();
 	console_init();
@@ -481,8 +521,11 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_line("%s starts; its tables use %u KB", settings_name(&config)->hostname,
 	         (uint32_t)((free - alloc_left()) >> 10));
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
-	console_print("ready app=%s ms=%u\n", settings_name(&config)->app,
-	              (uint32_t)(clock_now_us() / 1000));
+	if (dhcp_is_ready(gw)) {
+		ready_line(line, sizeof line);
+		console_print("%s\n", line);
+		said_ready = true;
+	}
 	views_init(gw, cpu_busy, shell_resume);
 	edit_view_init(gw, shell_resume);
 	shell_init(gw, cpu_busy);

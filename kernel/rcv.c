@@ -67,7 +67,8 @@ const struct nic *rcv_nic(uint32_t iface)
 }
 
 _Static_assert(NIC_SUM == (int)INTERFACE_SUM && NIC_TSO4 == (int)INTERFACE_TSO4 &&
-                       NIC_TSO6 == (int)INTERFACE_TSO6 && NIC_ECN == (int)INTERFACE_ECN,
+                       NIC_TSO6 == (int)INTERFACE_TSO6 && NIC_ECN == (int)INTERFACE_ECN &&
+                       NIC_USO == (int)INTERFACE_USO,
                "nic.h and interface.h agree");
 
 /* Drops all packets in the transmit queue of an interface whose carrier is down. */
@@ -171,6 +172,13 @@ void rcv_poll(uint64_t now_us)
 	}
 }
 
+/* True while the gateway does not know what the driver knows about the carrier: for instance that
+ * the card has said so by its interrupt (arm), or that it broke the rules. */
+static bool carrier_changed(uint32_t i)
+{
+	return nic[i]->carrier.up != gw->iface[i].carrier;
+}
+
 /* Arms the card of an interface, whose line `fired` since it was unmasked. True when the
  * processor must not halt. */
 static bool arm(uint32_t i, bool fired)
@@ -189,7 +197,7 @@ static bool arm(uint32_t i, bool fired)
 		lively |= 1u << i; /* rcv_run looks at it next */
 	else if (watch[i].fruitless == 0)
 		armed |= 1u << i;
-	return here || watch[i].polled;
+	return here || watch[i].polled || carrier_changed(i);
 }
 
 bool rcv_arm(void)
@@ -208,7 +216,8 @@ bool rcv_rests(void)
 	bool rests = (came | lively) == 0;
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (nic[i])
-			rests &= gw->iface[i].carrier && !gw->iface[i].groups_changed;
+			rests &= gw->iface[i].carrier && !gw->iface[i].groups_changed &&
+			         !carrier_changed(i);
 	return rests && !rcv_needs_ticks();
 }
 

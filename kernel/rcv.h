@@ -22,12 +22,12 @@ bool rcv_flush(void);
  * every 10 to 100 ms, or 500 ms while rcv_rests. */
 void rcv_poll(uint64_t now_us);
 
-/* Enables the cards' interrupts. True when a card has work, so that the processor must not
- * halt. */
+/* Enables the cards' interrupts. True when a card has work, or a carrier has changed, so that the
+ * processor must not halt. */
 bool rcv_arm(void);
 
-/* True when rcv_poll may be less frequent: no frame came lately, and each interface has its carrier
- * and its filter. */
+/* True when rcv_poll may be less frequent: no frame came lately, no line is in doubt, and each
+ * interface has its carrier and its filter. */
 bool rcv_rests(void);
 
 /* True while a card's interrupt line is masked or in doubt, so that frames may wait until the next

@@ -118,6 +118,10 @@ static const struct command commands[] = {
          NULL, false},
         {"addresses", NULL, "our addresses, and what routers of the WAN advertise",
          shell_list_addresses, NULL, false},
+        {"leases", NULL, "the leases of DHCP", shell_list_leases, NULL, false},
+        {"release", NULL, "gives the lease of the WAN back", shell_list_release, NULL, false},
+        {"renew", NULL, "asks for more time of the lease of the WAN, or for a lease",
+         shell_list_renew, NULL, false},
         {"neighbours", NULL, "the neighbour table", shell_list_neighbours, NULL, false},
         {"sessions", "[ADDRESS]", "the session table; of one address", shell_list_sessions, NULL,
          false},
@@ -361,6 +365,22 @@ static bool print_log(enum console_terminal t)
 		console_write_on(t, input, n_input);
 	}
 	return any;
+}
+
+bool shell_say(const char *line)
+{
+	if (running || console_room() <= LINE_OUT)
+		return false;
+	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++) {
+		if (t == CONSOLE_SERIAL)
+			console_write_on(t, "\n", 1); /* scripts look at the begin of a line */
+		else
+			wipe_line(t);
+		console_write_on(t, line, strlen(line));
+		console_write_on(t, "\n> ", 3);
+		console_write_on(t, input, n_input);
+	}
+	return true;
 }
 
 void shell_init(struct gw *g, uint32_t (*busy)(void))

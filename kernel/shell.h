@@ -13,6 +13,10 @@ void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
  * for a key. True when there was something to do. */
 bool shell_run(void);
 
+/* Prints a line of its own on all terminals, at the begin of a line; false, and nothing, while an
+ * answer is printed or the console has no room. */
+bool shell_say(const char *line);
+
 /* A terminal shows the text again: shows the prompt and what is typed behind it. */
 void shell_resume(enum console_terminal t);
 

@@ -7,6 +7,7 @@
 #include "kernel/rcv.h"
 #include "kernel/x86/cpu.h"
 #include "net/autoconf/autoconf.h"
+#include "net/dhcp/dhcp_client.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
 
@@ -95,6 +96,32 @@ static enum shell_step gw_list(struct shell_list *l, char *buf, size_t size,
 enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, autoconf_show);
+}
+
+enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size)
+{
+	return gw_list(l, buf, size, dhcp_show_leases);
+}
+
+/* Writes what is wrong, if anything is. */
+static enum shell_step outcome(struct shell_list *l, char *buf, size_t size,
+                               const char *(*act)(struct gw *gw))
+{
+	const char *wrong = l->cursor++ == 0 ? act(l->gw) : NULL;
+	if (!wrong)
+		return SHELL_END;
+	fmt(buf, size, "%s", wrong);
+	return SHELL_LINE;
+}
+
+enum shell_step shell_list_release(struct shell_list *l, char *buf, size_t size)
+{
+	return outcome(l, buf, size, dhcp_release);
+}
+
+enum shell_step shell_list_renew(struct shell_list *l, char *buf, size_t size)
+{
+	return outcome(l, buf, size, dhcp_renew);
 }
 
 enum shell_step shell_list_neighbours(struct shell_list *l, char *buf, size_t size)

@@ -12,6 +12,7 @@
 #include "net/service.h"
 #include "net/gw_clock.h"
 #include "net/autoconf/autoconf_state.h"
+#include "net/dhcp/dhcp_state.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
 #include "net/stats/notice_state.h"
@@ -75,13 +76,17 @@ struct gw {
 	struct gw_counts counts;
 	uint64_t tick_us; /* when the timers that run ten times a second are next due */
 	uint64_t wake_us; /* when gw_tick is next due; see gw_wake_at */
+	/* The same for as long as no frame comes and nobody types: up to half a second later where
+	 * no timer of 100 ms is under way. */
+	uint64_t rest_us;
 
 	struct icmp_limit limits[ICMP_LIMIT_KINDS];
 	struct hash_key client_key; /* client.h */
 	struct ip4_ids ids;
 	struct drop_log drop_log;
 	struct notice notice;
-	struct probe probe; /* of the console's ping and traceroute (probe/probe.h) */
+	struct probe probe;      /* of the console's ping and traceroute (probe/probe.h) */
+	struct dhcp_client dhcp; /* of the WAN */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
@@ -96,6 +101,10 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 /* The same for n partial packets (kernel/lib/pkt.h). They count as the segments that they stand
  * for. */
 void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+
+/* Handles a partial packet that is checked and counted as the plain frames for which it stands.
+ * Takes the packet. */
+void gw_input_cut(struct gw *gw, uint32_t iface, struct pkt *p);
 
 /* Handles a frame that the fast path has not sent. A service may take it as it is; else it is
  * checked, and its packet goes to the protocol or the forwarder. p->iface is set. Takes the packet.
@@ -136,7 +145,8 @@ void gw_transmit_all(struct gw *gw, struct interface *iface, struct pkt **burst,
  * Gives V_DROP. */
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason);
 
-/* Counts and notes a dropped packet as gw_drop does, and frees it. */
+/* Counts and notes a dropped packet as gw_drop does, a super-segment as its segments, and frees it.
+ */
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason);
 
 /* Runs the timers of all parts: neighbours, fragments, addresses, groups, advertisements, the

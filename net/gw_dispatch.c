@@ -2,6 +2,7 @@
  * the counting of drops. See gw.h. */
 #include "net/gw.h"
 
+#include "net/dhcp/dhcp_receive.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
 #include "net/ip4/icmp.h"
@@ -25,6 +26,7 @@ enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 void gw_discard(struct gw *gw, struct pkt *p, enum drop reason)
 {
 	gw_drop(gw, p, reason);
+	gw->counts.drops[reason] += pkt_segments(p) - 1;
 	pkt_free_all(p);
 }
 
@@ -235,6 +237,8 @@ static __attribute__((noinline)) void frame(struct gw *gw, const struct interfac
                                             struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	if (UNLIKELY(gw->dhcp.state != DHCP_OFF) && dhcp_receive(gw, in, p))
+		return;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);
 		return;
@@ -273,8 +277,7 @@ ALWAYS_INLINE void frames(struct gw *gw, uint32_t iface, struct pkt **burst, uin
 			frame(gw, &gw->iface[iface], *burst);
 }
 
-/* Handles a partial packet as the plain frames for which it stands. */
-static void plain_frames(struct gw *gw, uint32_t iface, struct pkt *p)
+void gw_input_cut(struct gw *gw, uint32_t iface, struct pkt *p)
 {
 	while (p) {
 		struct pkt *burst[32];
@@ -297,17 +300,15 @@ void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_
 	gw_clock_keep(&gw->clock);
 	for (; n > 0; n--, burst++) {
 		struct pkt *p = *burst;
+		uint32_t bytes = p->total; /* with those behind the IP packet */
 		p->iface = (uint8_t)iface;
-		if (UNLIKELY(offload_check(p) != DROP_NONE)) {
-			in->rx_packets++;
-			in->rx_bytes += p->total;
-			gw_discard(gw, p, DROP_OFFLOAD);
-			continue;
-		}
+		enum drop wrong = offload_check(p);
 		in->rx_packets += p->segments;
-		in->rx_bytes += offload_bytes(p, 0);
-		if (UNLIKELY(!f->partial || !f->partial(gw, iface, p)))
-			plain_frames(gw, iface, p);
+		in->rx_bytes += p->segments > 1 ? offload_bytes(p, 0) : bytes;
+		if (UNLIKELY(wrong != DROP_NONE))
+			gw_discard(gw, p, wrong);
+		else if (UNLIKELY(!f->partial || !f->partial(gw, iface, p)))
+			gw_input_cut(gw, iface, p);
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "net/gw.h"
 
 #include "net/autoconf/autoconf.h"
+#include "net/dhcp/dhcp_client.h"
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -10,6 +11,17 @@
 #include "net/setup/gw_routers.h"
 #include "net/stats/notice.h"
 #include "net/tcp/tcp.h"
+
+#define REST_US 400000u /* a tick of half a second has so much more than one of 100 ms */
+
+/* True when a timer is under way that needs a tick every 100 ms. The times of routes, routers,
+ * leases and fragments are in seconds. */
+static bool timers_run(const struct gw *gw)
+{
+	return neigh_is_due_soon(gw) || dhcp_is_busy(gw) ||
+	       (gw->ip6 &&
+	        (nd_is_busy(gw) || mld_is_busy(gw) || ra_is_busy(gw) || autoconf_is_busy(gw)));
+}
 
 bool gw_tick(struct gw *gw)
 {
@@ -21,6 +33,7 @@ bool gw_tick(struct gw *gw)
 		frag_tick(gw);
 		notice_tick(gw);
 		gw_routers_tick(gw);
+		dhcp_tick(gw);
 		if (gw->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);
@@ -28,12 +41,14 @@ bool gw_tick(struct gw *gw)
 			autoconf_tick(gw);
 		}
 	}
-	gw_wake_at(gw, gw->tick_us);
 	bool more = gw->forwarder->tick && gw->forwarder->tick(gw);
 	for (uint32_t i = 0; i < SERVICES_MAX; i++)
 		if (gw->service[i] && gw->service[i]->tick)
 			more |= gw->service[i]->tick(gw);
 	if (gw->tcp)
 		more |= tcp_tick(gw);
+	uint64_t rest = gw->tick_us + (timers_run(gw) ? 0 : REST_US);
+	gw->rest_us = rest < gw->wake_us ? rest : gw->wake_us;
+	gw_wake_at(gw, gw->tick_us);
 	return more;
 }

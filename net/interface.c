@@ -59,10 +59,12 @@ struct address6 *interface_address6(struct interface *iface, const ip6 *a)
 
 static uint32_t common_bits(const ip6 *a, const ip6 *b)
 {
-	uint32_t n = 0;
-	while (n < 128 && ((a->b[n / 8] ^ b->b[n / 8]) >> (7 - n % 8) & 1) == 0)
-		n++;
-	return n;
+	for (uint32_t i = 0; i < sizeof *a; i++) {
+		uint32_t differ = a->b[i] ^ b->b[i];
+		if (differ)
+			return 8 * i + (uint32_t)__builtin_clz(differ) - 24;
+	}
+	return 128;
 }
 
 const ip6 *interface_best6(const struct interface *iface, const ip6 *peer, uint32_t *bits)

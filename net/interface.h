@@ -62,7 +62,13 @@ struct on_link6 {
 	uint8_t len;
 };
 /* What a card does with partial packets, as NIC_SUM … of drivers/net/nic.h. */
-enum { INTERFACE_SUM = 1, INTERFACE_TSO4 = 2, INTERFACE_TSO6 = 4, INTERFACE_ECN = 8 };
+enum {
+	INTERFACE_SUM = 1,
+	INTERFACE_TSO4 = 2,
+	INTERFACE_TSO6 = 4,
+	INTERFACE_ECN = 8,
+	INTERFACE_USO = 16
+};
 enum { INTERFACE_NONE = 256 }; /* no card does this */
 
 struct interface {

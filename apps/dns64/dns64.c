@@ -4,6 +4,7 @@
 
 #include "apps/dns64/client/dns64_datagram.h"
 #include "apps/dns64/client/dns64_known.h"
+#include "apps/dns64/policy/dns64_ready.h"
 #include "apps/translate/embed_keys.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
@@ -105,13 +106,41 @@ static void note_interfaces(struct gw *gw, struct dns64 *d)
  * Where the forwarder advertises nothing, we are no router. */
 static void advertise(struct gw *gw, const struct dns64 *d)
 {
+	/* A translator beside us needs an IPv4 address outside. */
+	bool works = !gw->forwarder->prefix64 || gw->iface[IF_WAN].n_addr > 0;
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		const ip6 *own = interface_is_inside(i) ? interface_global6(&gw->iface[i]) : NULL;
 		if (own && !gw->ra[i].on)
 			ra_start(gw, i, 0, 0, 0);
 		if (own || gw->ra[i].on)
-			ra_set_dns(gw, i, own, d->pref64, own ? d->n_pref64 : 0);
+			ra_set_dns(gw, i, own);
+		if (own || gw->ra[i].on)
+			ra_set_pref64(gw, i, d->pref64, own ? d->n_pref64 : 0, works);
 	}
+}
+
+/* True when an inside interface has an address that can be answered from outside: none of RFC 4193,
+ * which begin with fc00::/7. */
+static bool has_inside_global6(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 1; interface_is_inside(i) && k < gw->iface[i].n_addr6; k++)
+			if ((gw->iface[i].addr6[k].addr.b[0] & 0xfe) != 0xfc)
+				return true;
+	return false;
+}
+
+/* Without a way out and back for IPv6 a name's own AAAA records lead nowhere. */
+static void follow_routes(struct gw *gw, struct dns64 *d)
+{
+	bool always =
+	        d->auto_always && !(route6_has_default(&gw->routes6) && has_inside_global6(gw));
+	if (!d->auto_always || d->policy.always == always)
+		return;
+	d->policy.always = always;
+	dns64_ready_switch(&d->policy);
+	log_line("dns64: AAAA records are made %s",
+	         always ? "for all names: IPv6 has no way out" : "where there are none");
 }
 
 static bool has_inside_address(const struct gw *gw)
@@ -130,6 +159,7 @@ static void dns64_changed(struct gw *gw)
 		gw->iface[i].burst = 0; /* set again in the next tick */
 	note_interfaces(gw, d);
 	advertise(gw, d);
+	follow_routes(gw, d);
 	if (!has_inside_address(gw))
 		log_line("dns64: no inside address: nobody is served");
 }
@@ -185,6 +215,7 @@ static const char *dns64_init(struct gw *gw)
 		return bad;
 	note_interfaces(gw, d);
 	advertise(gw, d);
+	follow_routes(gw, d);
 	return NULL;
 }
 

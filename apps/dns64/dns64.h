@@ -45,6 +45,7 @@ struct dns64 {
 	struct dns64_streams streams;
 	struct prefix pref64[DNS64_PREFIXES]; /* to advertise */
 	uint32_t n_pref64;
+	bool auto_always;              /* policy.always follows the default routes for IPv6 */
 	bool clients_only[INTERFACES]; /* interfaces with no server behind them */
 };
 

@@ -131,6 +131,11 @@ static const char *const selection[] = {
         [DNS64_RANDOM] = "random",
         [DNS64_ROUND_ROBIN] = "round-robin",
 };
+static const char *const always[] = {
+        [DNS64_NEVER] = "off",
+        [DNS64_ALWAYS] = "on",
+        [DNS64_AUTO] = "auto",
+};
 static const char *const on_error[] = {
         [DNS64_SYNTHESISE] = "synthesise",
         [DNS64_SERVFAIL] = "servfail",
@@ -147,7 +152,7 @@ static const struct config_key key[] = {
 	{"dns64-prefix", &prefix64, "64:ff9b::/96", LIST(prefix, n_prefix),
 	 .about = "Prefix in front of the IPv4 addresses in the AAAA records that are made (RFC "
 	          "6052).",
-	 .without = "the prefix of ivi, or else 64:ff9b::/96"},
+	 .without = "that of the translator beside it, or else 64:ff9b::/96"},
 	{"debugging", &yes, "no", ONE(debugging),
 	 .about = "More lines in the log; every word but yes means no."},
 	{"timeout-time", &timeout, "1.000", ONE(timeout_ms), CONFIG_RANGE(1, 32767999),
@@ -167,8 +172,10 @@ static const struct config_key key[] = {
 	{"dns64.exclude", &net6, "::ffff:0.0.0.0/96", LIST(exclude, n_exclude),
 	 .about = "AAAA records with addresses of this prefix count as absent.",
 	 .without = "::ffff:0:0/96"},
-	{"dns64.always", &config_on_off, "off", ONE(always),
-	 .about = "Makes AAAA records from A records also where AAAA records exist."},
+	{"dns64.always", &config_choice, NULL, ONE(always), FLAG(has_always), CONFIG_WORDS(always),
+	 .about = "Makes AAAA records from A records also where AAAA records exist: never, always, "
+	          "or while there is no default route for IPv6.",
+	 .without = "auto beside nat64, else off"},
 	{"dns64.client", &net, NULL, LIST(client, n_client),
 	 .about = "Clients that are served; all others are refused.",
 	 .without = "the networks of our addresses, beside a forwarder those of the LAN"},

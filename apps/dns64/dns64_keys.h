@@ -15,6 +15,9 @@ struct dns64_config_map {
 };
 
 enum dns64_selection { DNS64_RANDOM, DNS64_ROUND_ROBIN };
+/* Whether AAAA records are made where there are some: while there is no default route for IPv6,
+ * with DNS64_AUTO. */
+enum dns64_always { DNS64_NEVER, DNS64_ALWAYS, DNS64_AUTO };
 enum dns64_on_error { DNS64_SYNTHESISE, DNS64_SERVFAIL };
 
 struct dns64_config {
@@ -31,7 +34,8 @@ struct dns64_config {
 	uint32_t n_prefix;
 	struct prefix exclude[DNS64_RANGES];
 	uint32_t n_exclude;
-	bool always;
+	bool has_always; /* else DNS64_AUTO beside a forwarder that routes IPv6 and translates */
+	uint32_t always; /* enum dns64_always */
 	struct prefix client[DNS64_CLIENTS];
 	uint32_t n_client;
 	uint32_t cache; /* records */

@@ -118,20 +118,23 @@ static bool has_auto(const struct net_config *net)
 }
 
 static const char *set_servers(struct dns64_servers *s, const struct net_config *net,
-                               const struct dns64_config *c)
+                               const struct dns64_config *c, bool has_dhcp)
 {
+	uint32_t named = has_auto(net) ? AUTOCONF_SERVERS : 0;
 	bool expect = false;
+	if (has_dhcp)
+		named += DHCP_SERVERS;
 	for (uint32_t i = 0; i < net->n_server; i++) {
 		if (!net->server[i].lease)
 			s->server[s->n++].addr = net->server[i].addr;
-		else if (!has_auto(net))
-			log_line("nameserver default: there is no wan.address auto");
+		else if (!named)
+			log_line("nameserver default: wan.address is neither dhcp nor auto");
 		else
 			expect = true;
 	}
 	s->n_up = s->n;
 	if (expect)
-		dns64_server_expect(s);
+		dns64_server_expect(s, named);
 	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
 	s->attempt_us = min_u32(c->timeout_ms, MAX_ATTEMPT_MS) * 1000;
 	s->n_attempts = c->resend + 1;
@@ -155,7 +158,10 @@ static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns
 		memcpy(all->pref64, c->prefix, sizeof c->prefix);
 	}
 	set_maps(d, gw->config);
-	d->always = c->always;
+	/* A translator that has IPv6 outside too routes it beside. */
+	all->auto_always = c->has_always ? c->always == DNS64_AUTO
+	                                 : gw->forwarder->prefix64 && !gw->forwarder->no_wan6;
+	d->always = c->has_always && c->always == DNS64_ALWAYS;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;
 	d->patience_us = min_u32(PATIENCE_MS, c->timeout_ms) * 1000;
@@ -176,7 +182,8 @@ static void set_queries(struct dns64_clients *d, const struct dns64_config *c)
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
 	const struct dns64_config *c = dns64_config(gw->config);
-	const char *bad = set_servers(&d->servers, net_config(gw->config), c);
+	const char *bad =
+	        set_servers(&d->servers, net_config(gw->config), c, net_has_dhcp(gw->config));
 	if (bad)
 		return bad;
 	set_cache(&d->cache, c);

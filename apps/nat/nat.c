@@ -60,7 +60,7 @@ const char *nat_start(struct gw *gw)
 	struct nat *n = nat_of(gw);
 	if (!has_inside4(gw))
 		return "lan.address: an IPv4 address is required by the NAT";
-	if (gw->iface[IF_WAN].n_addr == 0)
+	if (gw->iface[IF_WAN].n_addr == 0 && !net_has_dhcp(gw->config))
 		return "wan.address: an IPv4 address is required by the NAT";
 	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);

@@ -58,7 +58,17 @@ bool nat_tick(struct gw *gw);
 /* nat_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
 void nat_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 bool nat_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p);
+/* A flow_pass for the packets of inside hosts with IPv4, where other sessions are those of hosts
+ * with IPv6; `side` is the one that the frames came from. */
+uint32_t nat_flow_beside(struct gw *gw, const struct interface *in, struct pkt **burst, uint32_t n,
+                         enum nat_side side);
+/* The same for a partial packet, as flow_partial. */
+bool nat_flow_partial_beside(struct gw *gw, const struct interface *in, struct pkt *p,
+                             enum nat_side side);
 extern const struct count_table nat_counts;
+/* Writes a session of an inside host with IPv4 as a line into buf. */
+void nat_show_session(const struct gw *gw, const struct nat *n, const struct nat_session *s,
+                      char *buf, size_t size);
 bool nat_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 /* True for an external address. */

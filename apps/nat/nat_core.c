@@ -94,7 +94,7 @@ static uint64_t next_hop_in(const struct gw *gw, uint32_t first, uint32_t last)
 static const char *set_externals(struct gw *gw, struct nat *n, const struct nat_config *c)
 {
 	struct nat_range range[NAT_RANGES];
-	uint32_t own = ip4_get(gw->iface[IF_WAN].addr[0].addr), n_ranges = 0;
+	uint32_t own = ip4_get(gw->iface[IF_WAN].addr[0].addr), n_ranges = 0; /* 0: not yet */
 	_Static_assert(NAT_RANGES == CLAIMS4 && CLAIMS4 > NAT_POOLS, "room for the pool");
 	for (uint32_t i = 0; i < c->n_pool; i++) {
 		uint64_t first = ip4_get(c->pool[i].first);
@@ -127,7 +127,8 @@ static void keep_ports(const struct gw *gw, struct nat *n)
 	bool serves = false;
 	for (uint32_t i = 0; i < SERVICES_MAX; i++)
 		serves |= gw->service[i] != NULL;
-	for (uint32_t i = 0; i < wan->n_addr; i++) {
+	/* Before the first lease the external address is 0. */
+	for (uint32_t i = 0; i < max_u32(wan->n_addr, 1); i++) {
 		uint32_t external = nat_external_find(&n->table, ip4_raw(wan->addr[i].addr));
 		if (external == NAT_NONE)
 			continue;

@@ -9,6 +9,12 @@
  * were looked at, one of the host that holds most. A host's own finished connections are
  * evicted in favour of its new ones, whatever it holds. Sessions in use stay.
  *
+ * All stations of an IPv6 LAN are in one /64, and each can take as many addresses as it likes. So
+ * among the addresses of one /64 a half-open session or a finished connection is also evicted in
+ * favour of an address that holds less than the one that loses it, whatever the hosts hold. A
+ * station with few sessions gets new ones beside one that scans. Beside one that makes up an
+ * address for each flow it gets its first one only: the two are not told apart by their MAC.
+ *
  * Sessions are looked at in random order and in bounded number, so that a full table costs
  * little and no host can arrange that its sessions are missed. When few of many sessions
  * may be evicted, random draws can miss them all. Then the search scans neighbouring
@@ -33,6 +39,33 @@ static bool is_over(const struct nat_session *s)
 	return s->state == NAT_BOTH_FIN || s->state == NAT_TRANS;
 }
 
+/* An inside address that needs room, for the rule about addresses of one /64. */
+struct newcomer {
+	uint32_t in_ip, holds; /* sessions */
+	bool is6, is_small;    /* it holds no more than if all addresses had the same */
+};
+
+static struct newcomer newcomer(const struct nat_table *t, uint32_t in_ip)
+{
+	struct newcomer c = {.in_ip = in_ip, .is6 = t->inside6 && nat_inside_is6(in_ip)};
+	if (!c.is6)
+		return c;
+	c.holds = nat_inside_of(t->inside6, in_ip)->n_sessions;
+	c.is_small = c.holds <= t->size / (t->inside6->n + 1);
+	return c;
+}
+
+/* The sessions that the address of a mapping holds, if it must give one to the newcomer; 0. */
+static uint32_t gives(const struct nat_table *t, const struct nat_mapping *m,
+                      const struct newcomer *c)
+{
+	if (!c->is6 || m->in_ip == c->in_ip || !nat_inside_is6(m->in_ip) ||
+	    !nat_inside_is_near(t->inside6, m->in_ip, c->in_ip))
+		return 0;
+	uint32_t holds = nat_inside_of(t->inside6, m->in_ip)->n_sessions;
+	return holds > c->holds ? holds : 0;
+}
+
 static bool evict(struct nat_table *t, struct nat_session *victim)
 {
 	if (!victim)
@@ -53,9 +86,10 @@ static struct nat_session *next_scanned(struct nat_table *t)
 /* The host that needs room, and the best victim so far. */
 struct room {
 	uint32_t host, share; /* nat_host.ip */
+	struct newcomer address;
 	const struct nat_mapping *keep;
 	bool entitled;
-	uint32_t victim_holds; /* sessions that the victim's host holds */
+	uint32_t victim_holds; /* sessions that the victim's host or address holds */
 	struct nat_session *victim;
 };
 
@@ -69,7 +103,9 @@ static bool consider(const struct nat_table *t, struct nat_session *s, struct ro
 		return false;
 	uint32_t holds = t->host[m->host].n_sessions;
 	bool own = t->host[m->host].ip == w->host && is_over(s);
-	if (uninvited || (holds > w->victim_holds && (own || (w->entitled && holds > w->share)))) {
+	if (!uninvited && !own && (!w->entitled || holds <= w->share))
+		holds = gives(t, m, &w->address);
+	if (uninvited || holds > w->victim_holds) {
 		w->victim_holds = holds;
 		w->victim = s;
 	}
@@ -80,15 +116,47 @@ bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_map
 {
 	/* The share of each host if all hosts, with this one, had the same. */
 	uint32_t share = t->size / (t->n_hosts + 1), n = t->session_free.fresh;
-	struct room w = {.host = nat_host_of(t, in_ip), .share = share, .keep = keep};
+	struct room w = {.host = nat_host_of(t, in_ip),
+	                 .share = share,
+	                 .address = newcomer(t, in_ip),
+	                 .keep = keep};
 	w.entitled = nat_host_sessions(t, in_ip) < share;
-	unsigned tries = n ? w.entitled ? ROOM_TRIES : OWN_TRIES : 0;
+	unsigned tries = w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES;
+	tries = n ? tries : 0;
 	for (unsigned i = 0; i < tries; i++)
 		if (consider(t, &t->session[rng_below(t->rng, n)], &w))
 			break;
 	for (unsigned i = 0; !w.victim && i < tries * SCAN; i++)
 		(void)consider(t, next_scanned(t), &w);
 	return evict(t, w.victim);
+}
+
+/* Looks at one session; keeps the one whose end leaves least behind. */
+static void consider_address(const struct nat_table *t, struct nat_session *s, uint32_t *least,
+                             struct nat_session **victim)
+{
+	const struct nat_mapping *m = &t->mapping[s->mapping];
+	if (s->state == NAT_FREE || m->is_static ||
+	    (!(s->flags & NAT_UNINVITED) && !half_open(s) && !is_over(s)))
+		return;
+	bool is6 = t->inside6 && nat_inside_is6(m->in_ip);
+	uint32_t leaves = m->n_sessions + (is6 ? nat_inside_of(t->inside6, m->in_ip)->n_users
+	                                       : t->host[m->host].n_mappings);
+	if (leaves < *least) {
+		*least = leaves;
+		*victim = s;
+	}
+}
+
+bool nat_evict_address(struct nat_table *t)
+{
+	uint32_t least = ~0u, n = t->session_free.fresh;
+	struct nat_session *victim = NULL;
+	for (unsigned i = 0; n && i < ROOM_TRIES && least > 2; i++)
+		consider_address(t, &t->session[rng_below(t->rng, n)], &least, &victim);
+	for (unsigned i = 0; n && least > 2 && i < ROOM_TRIES * SCAN; i++)
+		consider_address(t, next_scanned(t), &least, &victim);
+	return evict(t, victim);
 }
 
 bool nat_evict_uninvited(struct nat_table *t, const struct nat_mapping *keep)
@@ -114,9 +182,10 @@ static uint32_t lone_session(const struct nat_table *t, const struct nat_mapping
 /* The host that needs a port, and the best victim so far. */
 struct port_room {
 	uint32_t host, least;
+	struct newcomer address;
 	uint8_t proto;
 	bool entitled;
-	uint32_t victim_holds; /* ports that the victim's host holds */
+	uint32_t victim_holds; /* ports that the victim's host holds, or sessions of its address */
 	struct nat_session *victim;
 };
 
@@ -134,7 +203,9 @@ static bool consider_port(const struct nat_table *t, const struct nat_mapping *m
 		return false;
 	uint32_t holds = t->host[m->host].n_ports[w->proto];
 	bool own = m->host == w->host && is_over(s);
-	if (uninvited || (holds > w->victim_holds && (own || (w->entitled && holds > w->least)))) {
+	if (!uninvited && !own && (!w->entitled || holds <= w->least))
+		holds = gives(t, m, &w->address);
+	if (uninvited || holds > w->victim_holds) {
 		w->victim_holds = holds;
 		w->victim = s;
 	}
@@ -148,17 +219,18 @@ static bool has_port(const struct nat_session *s, uint32_t ext_ip, uint8_t proto
 	       swap16(s->ext_port) >= lowest;
 }
 
-uint32_t nat_evict_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port)
+uint32_t nat_evict_port(struct nat_table *t, uint8_t proto, uint32_t host, uint32_t in_ip,
+                        uint16_t in_port)
 {
 	const struct nat_host *h = &t->host[host];
 	const struct nat_external *e = &t->external[h->external];
 	uint32_t lowest = nat_port_least(proto, swap16(in_port)), all = 65536 - lowest;
-	struct port_room w = {.host = host, .proto = proto};
+	struct port_room w = {.host = host, .address = newcomer(t, in_ip), .proto = proto};
 	w.entitled = h->n_ports[proto] < 65536 / e->n_hosts; /* n_hosts includes this host */
 	/* The victim's host must hold more than an equal share of the ports that qualify,
 	 * and with one less still as many as this host with one more. */
 	w.least = max_u32(all / e->n_hosts, h->n_ports[proto] + 1u);
-	unsigned tries = w.entitled ? ROOM_TRIES : OWN_TRIES;
+	unsigned tries = w.entitled || w.address.is_small ? ROOM_TRIES : OWN_TRIES;
 	for (unsigned i = 0; i < tries; i++) {
 		uint32_t port = lowest + rng_below(t->rng, all);
 		const struct nat_mapping *m =

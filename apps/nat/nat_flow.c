@@ -185,6 +185,48 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN, find_in, rewrite_in);
 }
 
+/* --- beside a NAT64 --------------------------------------------------------------------------- */
+
+/* An inside host with IPv6 has a number for an address, with which no host may send. */
+ALWAYS_INLINE void *find_out_beside(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	uint32_t from = ip4_raw(f->h4->from);
+	if (UNLIKELY(nat_inside_is6(from) || f->n < 4))
+		return NULL;
+	f->p->hint = nat_session_hash(&nat_of(gw)->table, from, ip4_raw(f->h4->to), load32(f->l4));
+	return find_out(gw, f, to);
+}
+
+/* The session of a port may be that of an IPv6 host. */
+ALWAYS_INLINE void *find_in_beside(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	uint32_t external = nat_external_find(t, ip4_raw(f->h4->to));
+	uint8_t proto = proto_of(f);
+	if (UNLIKELY(external == NAT_NONE || proto == NAT_OTHER))
+		return NULL;
+	const struct nat_session *s = nat_session_at_port(t, external, proto, load16(f->l4 + 2),
+	                                                  ip4_raw(f->h4->from), load16(f->l4));
+	return UNLIKELY(!s) || nat_inside_is6(s->in_ip) ? NULL : find_in(gw, f, to);
+}
+
+uint32_t nat_flow_beside(struct gw *gw, const struct interface *in, struct pkt **burst, uint32_t n,
+                         enum nat_side side)
+{
+	return side == NAT_INSIDE ? flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN,
+	                                         find_out_beside, rewrite_out)
+	                          : flow_forward(gw, in, burst, n, FAMILY_IP4, IP4_MIN,
+	                                         find_in_beside, rewrite_in);
+}
+
+bool nat_flow_partial_beside(struct gw *gw, const struct interface *in, struct pkt *p,
+                             enum nat_side side)
+{
+	return side == NAT_INSIDE
+	               ? flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_out_beside, rewrite_out)
+	               : flow_partial(gw, in, p, FAMILY_IP4, IP4_MIN, find_in_beside, rewrite_in);
+}
+
 bool nat_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p)
 {
 	const struct nat_table *t = &nat_of(gw)->table;

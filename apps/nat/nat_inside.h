@@ -20,9 +20,10 @@
 /* An IPv6 address of an inside host, or the /64 of several. */
 struct nat_inside {
 	ip6 addr;
-	uint32_t next;    /* in the hash chain or the free list */
-	uint32_t n_users; /* mappings of the address; addresses of the /64 */
-	uint32_t host;    /* the number of the host: its own, or that of its /64 */
+	uint32_t next;       /* in the hash chain or the free list */
+	uint32_t n_users;    /* mappings of the address; addresses of the /64 */
+	uint32_t n_sessions; /* of the address, without those with NAT_UNINVITED */
+	uint32_t host;       /* the number of the host: its own, or that of its /64 */
 	/* The next hop to the address, as the fast path keeps it (as in struct pkt), and
 	 * gw->changes when it was looked up; 0: it was not. */
 	uint32_t hop, changes;
@@ -60,6 +61,14 @@ static inline struct nat_inside *nat_inside_of(const struct nat_insides *t, uint
 static inline uint32_t nat_inside_number(const struct nat_insides *t, const struct nat_inside *e)
 {
 	return (uint32_t)(e - t->entry) << 8 | 0xf0;
+}
+
+/* True when two numbers are those of addresses of one /64: of one LAN, where each station can take
+ * as many addresses as it likes. */
+static inline bool nat_inside_is_near(const struct nat_insides *t, uint32_t a, uint32_t b)
+{
+	const ip6 *x = &nat_inside_of(t, a)->addr, *y = &nat_inside_of(t, b)->addr;
+	return ip6_word(x, 0) == ip6_word(y, 0) && ip6_word(x, 1) == ip6_word(y, 1);
 }
 
 /* The number of an address; NAT_INSIDE_NONE when it has none. */

@@ -52,6 +52,8 @@ struct nat_session *nat_open_session_out(struct gw *gw, struct nat *n, uint8_t p
 		n->table_full++;
 		return NULL;
 	}
+	if (nat_lacks_host(t, in_ip))
+		(void)nat_evict_address(t); /* when it frees no host, there is no mapping */
 	if (!m && proto == NAT_OTHER)
 		m = nat_mapping_other(t, in_ip, (uint16_t)ports, rem_ip, &lack);
 	else if (!m)

@@ -180,6 +180,14 @@ struct nat_session *nat_session_of(struct nat_table *t, const struct nat_mapping
 	return s;
 }
 
+/* `by` more sessions of a mapping's host, and of its inside address. */
+static void count_session(struct nat_table *t, const struct nat_mapping *m, uint32_t by)
+{
+	t->host[m->host].n_sessions += by;
+	if (t->inside6 && nat_inside_is6(m->in_ip))
+		nat_inside_of(t->inside6, m->in_ip)->n_sessions += by;
+}
+
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
                                     uint16_t rem_port, enum nat_state state, uint32_t expire_s)
 {
@@ -215,7 +223,7 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	peer_add(t, s, index);
 	wheel_add(t, s);
 	m->n_sessions++;
-	t->host[m->host].n_sessions++;
+	count_session(t, m, 1);
 	t->n_sessions++;
 	t->created++;
 	return s;
@@ -237,7 +245,8 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 	s->next = t->session_free.head;
 	t->session_free.head = index;
 	t->n_sessions--;
-	t->host[m->host].n_sessions -= !(s->flags & NAT_UNINVITED);
+	if (!(s->flags & NAT_UNINVITED))
+		count_session(t, m, -1u);
 	if (--m->n_sessions == 0 && !m->is_static)
 		nat_mapping_drop(t, m);
 }
@@ -284,11 +293,11 @@ void nat_external_move(struct nat_table *t, uint32_t external, uint32_t ip)
 void nat_session_uninvited(struct nat_table *t, struct nat_session *s)
 {
 	s->flags |= NAT_UNINVITED;
-	t->host[t->mapping[s->mapping].host].n_sessions--;
+	count_session(t, &t->mapping[s->mapping], -1u);
 }
 
 void nat_session_invite(struct nat_table *t, struct nat_session *s)
 {
 	s->flags &= (uint8_t)~NAT_UNINVITED;
-	t->host[t->mapping[s->mapping].host].n_sessions++;
+	count_session(t, &t->mapping[s->mapping], 1);
 }

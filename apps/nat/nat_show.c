@@ -31,12 +31,30 @@ static const void *running(const struct gw *gw)
 
 const struct count_table nat_counts = COUNT_TABLE(count, running);
 
-static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cursor, char *buf,
-                         size_t size)
+void nat_show_session(const struct gw *gw, const struct nat *n, const struct nat_session *s,
+                      char *buf, size_t size)
 {
 	static const char *const proto[] = {"udp", "tcp", "icmp", "other"};
 	static const char *const state[] = {"free",   "open",    "init",     "established",
 	                                    "in-fin", "out-fin", "both-fin", "transitory"};
+	const struct nat_mapping *m = &n->table.mapping[s->mapping];
+	char in[FMT_IP4], ext[FMT_IP4], rem[FMT_IP4];
+	uint32_t left_s = nat_session_left(s, gw->clock.s);
+	fmt_ip4(in, ip4_from_raw(m->in_ip));
+	fmt_ip4(ext, ip4_from_raw(m->ext_ip));
+	fmt_ip4(rem, ip4_from_raw(s->rem_ip));
+	if (s->proto == NAT_OTHER)
+		fmt(buf, size, "proto-%u %s %s %s %s expires=%u", m->in_port, in, ext,
+		    s->rem_ip ? rem : "any", state[s->state], left_s);
+	else
+		fmt(buf, size, "%s %s:%u %s:%u %s:%u %s expires=%u", proto[s->proto], in,
+		    swap16(m->in_port), ext, swap16(m->ext_port), rem,
+		    swap16((uint16_t)(s->ports >> 16)), state[s->state], left_s);
+}
+
+static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cursor, char *buf,
+                         size_t size)
+{
 	buf[0] = 0;
 	for (uint32_t looked = 0; *cursor < n->table.session_free.fresh; looked++) {
 		if (looked == 1024)
@@ -44,22 +62,7 @@ static bool show_session(const struct gw *gw, const struct nat *n, uint32_t *cur
 		const struct nat_session *s = &n->table.session[(*cursor)++];
 		if (s->state == NAT_FREE)
 			continue;
-		const struct nat_mapping *m = &n->table.mapping[s->mapping];
-		char in[FMT_IP4], ext[FMT_IP4], rem[FMT_IP4];
-		uint32_t left_s = nat_session_left(s, gw->clock.s);
-		if (s->proto == NAT_OTHER) {
-			fmt(buf, size, "proto-%u %s %s %s %s expires=%u", m->in_port,
-			    fmt_ip4(in, ip4_from_raw(m->in_ip)),
-			    fmt_ip4(ext, ip4_from_raw(m->ext_ip)),
-			    s->rem_ip ? fmt_ip4(rem, ip4_from_raw(s->rem_ip)) : "any",
-			    state[s->state], left_s);
-			return true;
-		}
-		fmt(buf, size, "%s %s:%u %s:%u %s:%u %s expires=%u", proto[s->proto],
-		    fmt_ip4(in, ip4_from_raw(m->in_ip)), swap16(m->in_port),
-		    fmt_ip4(ext, ip4_from_raw(m->ext_ip)), swap16(m->ext_port),
-		    fmt_ip4(rem, ip4_from_raw(s->rem_ip)), swap16((uint16_t)(s->ports >> 16)),
-		    state[s->state], left_s);
+		nat_show_session(gw, n, s, buf, size);
 		return true;
 	}
 	return false;

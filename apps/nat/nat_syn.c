@@ -44,6 +44,7 @@ void nat_syn_hold(struct gw *gw, struct nat_syns *t, const struct pkt *p)
 	s->due_ms = gw->clock.ms + NAT_SYN_MS;
 	s->n = (uint8_t)min_u32(p->len, NAT_SYN_BYTES);
 	s->l4 = (uint8_t)p->l4;
+	s->hairpinned = p->flags & PKT_HAIRPIN;
 	memcpy(s->bytes, p->data, s->n);
 	t->n_held++;
 }
@@ -70,6 +71,7 @@ static bool answer(struct gw *gw, struct nat_syns *t, const struct nat_syn *s)
 	if (to) {
 		memcpy(to, s->bytes, s->n);
 		p->iface = IF_WAN;
+		p->flags = s->hairpinned ? PKT_HAIRPIN : 0;
 		p->l4 = s->l4;
 		p->l4_len = (uint16_t)(s->n - s->l4);
 		p->proto = PROTO_TCP;

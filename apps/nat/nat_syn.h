@@ -1,6 +1,7 @@
 /* Unsolicited SYNs from outside, held for six seconds without an answer (RFC 5382 REQ-4).
  * When the inside host opens the same connection in that time (simultaneous open), the held
- * SYN is dropped silently. Otherwise its sender gets ICMP 3/3.
+ * SYN is dropped silently. Otherwise its sender gets ICMP 3/3. A SYN that was hairpinned has an
+ * external address as its source: the error goes there, and is translated.
  *
  * A held SYN is a copy of the bytes that the ICMP error will quote, in a table of fixed
  * size. A SYN that finds no free place is dropped silently, as REQ-4a allows; so a flood
@@ -20,6 +21,7 @@ struct nat_syn {
 	uint32_t due_ms;
 	uint8_t n;  /* bytes held; 0: the entry is free */
 	uint8_t l4; /* offset of the TCP header */
+	bool hairpinned;
 	uint8_t bytes[NAT_SYN_BYTES];
 };
 

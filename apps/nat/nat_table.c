@@ -159,6 +159,11 @@ uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip)
 	return i == NAT_NONE ? 0 : t->host[i].n_sessions;
 }
 
+bool nat_lacks_host(const struct nat_table *t, uint32_t in_ip)
+{
+	return t->n_hosts == t->host_free.size && host_find(t, nat_host_of(t, in_ip)) == NAT_NONE;
+}
+
 uint32_t nat_external_of(const struct nat_table *t, uint32_t in_ip)
 {
 	uint32_t i = host_find(t, nat_host_of(t, in_ip));
@@ -437,7 +442,7 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 		return NULL;
 	port = choose_port(t, t->host[host].external, proto, swap16(in_port));
 	if (!port)
-		port = nat_evict_port(t, proto, host, in_port);
+		port = nat_evict_port(t, proto, host, in_ip, in_port);
 	if (port)
 		return add_mapping(t, index, host, t->host[host].external, in_ip, proto, in_port,
 		                   port);

@@ -394,6 +394,9 @@ uint32_t nat_external_for(const struct nat_table *t, uint32_t in_ip);
  * opened from outside do not count against it. */
 uint32_t nat_host_sessions(const struct nat_table *t, uint32_t in_ip);
 
+/* True when an inside address is that of no host in the table, and none can be added. */
+bool nat_lacks_host(const struct nat_table *t, uint32_t in_ip);
+
 /* Makes a session of a mapping with a remote endpoint, in a state, that expires at expire_s
  * (seconds since boot). NULL when the table is full. */
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
@@ -420,15 +423,21 @@ void nat_session_invite(struct nat_table *t, struct nat_session *s);
  * if not NULL, does not lose its last session. False when none was found. */
 bool nat_evict_session(struct nat_table *t, uint32_t in_ip, const struct nat_mapping *keep);
 
+/* Evicts a session where no host or no inside address can be added: one with little to lose,
+ * of a mapping with few sessions and an address with few mappings, so that their entries become
+ * free. False when none was found. They may still be in use by others. */
+bool nat_evict_address(struct nat_table *t);
+
 /* Evicts an uninvited session from a full table in favour of a new one that is opened from
  * outside to a mapping of an inside host. `keep` does not lose its last session. False when
  * none was found. */
 bool nat_evict_uninvited(struct nat_table *t, const struct nat_mapping *keep);
 
-/* Evicts a session in favour of a host (index) whose external address has no free port left
- * that may stand for `in_port` (raw). Gives the port that became free (host order), 0 when
- * no victim was found. */
-uint32_t nat_evict_port(struct nat_table *t, uint8_t proto, uint32_t host, uint16_t in_port);
+/* Evicts a session in favour of an inside address and its host (index), whose external address has
+ * no free port left that may stand for `in_port` (raw). Gives the port that became free (host
+ * order), 0 when no victim was found. */
+uint32_t nat_evict_port(struct nat_table *t, uint8_t proto, uint32_t host, uint32_t in_ip,
+                        uint16_t in_port);
 
 /* True when the mapping has a session with this remote address, any port. */
 bool nat_knows_peer(const struct nat_table *t, const struct nat_mapping *m, uint32_t rem_ip);

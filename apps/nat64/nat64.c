@@ -82,20 +82,30 @@ static bool has_inside6(const struct gw *gw)
 	return false;
 }
 
-/* Hosts of the inside make their addresses themselves in each of our networks of 64 bits. */
+/* Hosts of the inside make their addresses themselves in each of our networks of 64 bits, and learn
+ * the first prefix, for which hosts of the outside may use another one. Without an IPv4 address
+ * outside it leads nowhere. */
 static const char *advertise(struct gw *gw)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		const struct interface *lan = &gw->iface[i];
-		if (!interface_is_inside(i) || !ra_config_on(gw->config, i) ||
-		    (!interface_global6(lan) && !gw->ra[i].on))
-			continue;
-		if (!gw->ra[i].on)
-			ra_start(gw, i, RA_LIFETIME_S, RA_PREF_MEDIUM,
-			         lan->mtu < 1500 ? lan->mtu : 0);
-		if (!ra_follow(gw, i, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS))
-			return "lan.address: too many IPv6 networks to advertise";
-	}
+	const struct nat64_config *c = nat64_config(gw->config);
+	bool works = gw->iface[IF_WAN].n_addr > 0;
+	bool all = ra_advertise_inside(gw, works || route6_has_default(&gw->routes6));
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		if (interface_is_inside(i) && gw->ra[i].on)
+			ra_set_pref64(gw, i, c->prefix, 1, works);
+	return all ? NULL : "lan.address: too many IPv6 networks to advertise";
+}
+
+/* Our own queries are never translated. */
+static const char *check_servers(const struct gw *gw, const struct nat64 *n)
+{
+	const struct net_config *c = net_config(gw->config);
+	for (uint32_t i = 0; i < c->n_server; i++)
+		if (!c->server[i].lease && c->server[i].addr.is6 &&
+		    nat64_prefix_of(n, &c->server[i].addr.v6) != NAT64_NO_PREFIX)
+			return "nameserver: one lies under nat64.prefix, but the gateway itself is "
+			       "not "
+			       "translated";
 	return NULL;
 }
 
@@ -104,7 +114,7 @@ static const char *nat64_init(struct gw *gw)
 	const struct nat64_config *c = nat64_config(gw->config);
 	if (!has_inside6(gw))
 		return "lan.address: an IPv6 address is required by nat64";
-	if (gw->iface[IF_WAN].n_addr == 0)
+	if (gw->iface[IF_WAN].n_addr == 0 && !net_has_dhcp(gw->config))
 		return "wan.address: an IPv4 address is required by nat64";
 	struct nat64 *n = alloc(sizeof *n, 64);
 	if (!n)
@@ -126,7 +136,13 @@ static const char *nat64_init(struct gw *gw)
 	n->recent_key = flow_key(gw->rng);
 	n->nat.table.lingers = nat64_probe;
 	n->nat.table.lingers_of = gw;
-	bad = set_forwards(gw, n);
+	bad = nat64_nat44_follow(gw, n);
+	if (!bad)
+		bad = filter6_init(gw, &n->filter);
+	if (!bad)
+		bad = check_servers(gw, n);
+	if (!bad)
+		bad = set_forwards(gw, n);
 	if (!bad)
 		bad = set_routes(gw, n);
 	return bad ? bad : advertise(gw);
@@ -145,6 +161,9 @@ static void nat64_changed(struct gw *gw)
 		log_line("%s", bad);
 	if (!has_inside6(gw))
 		log_line("nat64: no IPv6 address inside: nothing is translated");
+	bad = nat64_nat44_follow(gw, n);
+	if (bad)
+		log_line("%s", bad);
 	nat_core_changed(gw, &n->nat, nat64_config(gw->config)->nat.n_pool > 0);
 }
 
@@ -157,6 +176,7 @@ static bool nat64_tick(struct gw *gw)
 {
 	struct nat64 *n = nat64_of(gw);
 	nat64_gather_tick(gw, &n->gathers);
+	filter6_tick(gw, &n->filter);
 	return nat_core_tick(gw, &n->nat);
 }
 
@@ -164,22 +184,29 @@ static bool nat64_tick(struct gw *gw)
 
 static enum verdict nat64_ip4(struct gw *gw, struct pkt *p)
 {
-	return nat64_in(gw, nat64_of(gw), p);
+	struct nat64 *n = nat64_of(gw);
+	return nat64_nat44_takes(n, p) ? nat_ip4(gw, p) : nat64_in(gw, n, p);
 }
 
 static bool nat64_concerns4(const struct gw *gw, const struct pkt *p)
 {
+	const struct nat64 *n = nat64_of(gw);
 	ip4 to = ip4_to(p);
 	return interface_has4(&gw->iface[p->iface], to) ||
-	       (p->iface == IF_WAN && nat_is_external(&nat64_of(gw)->nat, to));
+	       (interface_is_inside(p->iface) ? n->nat44 : nat_is_external(&n->nat, to));
 }
 
+/* A prefix is ours: a packet to it from outside is not translated, and one from inside does not
+ * leave, whatever longer route there is (RFC 6052 section 5.1). */
 static enum verdict nat64_ip6(struct gw *gw, struct pkt *p)
 {
-	if (LIKELY(p->out == IF_APP))
-		return nat64_out(gw, nat64_of(gw), p);
-	if (interface_is_inside(p->out))
-		return ip6_forward(gw, p);
+	struct nat64 *n = nat64_of(gw);
+	if (LIKELY(p->out == IF_APP && p->iface != IF_WAN))
+		return nat64_out(gw, n, p);
+	if (p->out != IF_APP && nat64_prefix_of(n, &ip6_header(p)->to) == NAT64_NO_PREFIX)
+		return filter6_forward(gw, &n->filter, p);
+	if (p->iface == IF_WAN)
+		return gw_drop(gw, p, DROP_FOREIGN);
 	icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_NO_ROUTE, 0);
 	return gw_drop(gw, p, DROP_NO_ROUTE);
 }
@@ -192,16 +219,16 @@ static bool nat64_prefix64(const struct gw *gw, struct prefix *p, bool *octet)
 }
 
 const struct forwarder forwarder_nat64 = {
-        .no_wan6 = true,
         .takes_source_routes = true,
-        .keys = {&nat64_section, &embed_section},
-        .counts = {&nat64_counts},
+        .keys = {&nat64_section, &embed_section, &filter6_section},
+        .counts = {&nat64_counts, &nat64_filter_counts},
         .init = nat64_init,
         .frames = nat64_flow_frames,
+        .partial = nat64_flow_partial,
         .ip4 = nat64_ip4,
         .concerns4 = nat64_concerns4,
         .ip6 = nat64_ip6,
-        .no_neighbour = xlat_no_neighbour,
+        .no_neighbour = nat64_no_neighbour,
         .port_take = nat_own_port_take,
         .port_give = nat_own_port_give,
         .prefix64 = nat64_prefix64,

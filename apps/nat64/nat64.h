@@ -18,6 +18,7 @@
 #include "apps/nat64/nat64_gather.h"
 #include "apps/nat64/nat64_keys.h"
 #include "apps/translate/xlat_packet.h"
+#include "net/filter6/filter6.h"
 #include "net/flow.h"
 
 struct nat64_prefix {
@@ -36,6 +37,11 @@ struct nat64 {
 	uint32_t n_prefixes;
 	struct nat64_gathers gathers;
 	uint64_t probes; /* sent */
+	/* Native IPv6 is routed beside, through this filter. */
+	struct filter6 filter;
+	/* NAT44 beside: inside hosts with IPv4 may open sessions; and some may have had one since
+	 * the start, which their packets from outside must find. */
+	bool nat44, had_nat44;
 	/* Numbers of inside addresses that sent lately, by a cheap hash of the address. */
 	struct flow_key recent_key;
 	uint32_t recent[1u << NAT64_RECENT_BITS];
@@ -123,6 +129,8 @@ enum verdict nat64_in(struct gw *gw, struct nat64 *n, struct pkt *p);
 
 /* nat64_flow.c: the fast path (net/flow.h) of the UDP and TCP packets of known sessions. */
 void nat64_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+/* The same for a partial packet (`partial` of net/forwarder.h). */
+bool nat64_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p);
 
 /* Translate ICMP errors (nat64_icmp.c). The first one is for a packet whose extension headers are
  * in x and whose destination is in x->to; it routes the packet. Give the verdict. */
@@ -161,9 +169,29 @@ static inline void nat64_refresh(const struct gw *gw, const struct nat *n, struc
 		nat_refresh(gw, n, s);
 }
 
+/* --- inside hosts with IPv4 (nat64_nat44.c) --------------------------------------------------- */
+
+/* Switches NAT44 on or off, as the configuration and our addresses say. NULL, or what is wrong. */
+const char *nat64_nat44_follow(struct gw *gw, struct nat64 *n);
+
+/* True when the NAT44 is to have an IPv4 packet: one from inside, or one to an external port that
+ * an inside host with IPv4 holds. Never true for a fragment from outside: its port may be in
+ * another one (nat64_in). */
+bool nat64_nat44_takes(const struct nat64 *n, const struct pkt *p);
+
+/* True when a packet or first fragment to an external address (index) is for an inside host with
+ * IPv4. */
+bool nat64_nat44_owns(const struct nat64 *n, const struct pkt *p, uint32_t external);
+
+/* Sends the fragments of a packet, in order, to an inside host with IPv4. The packets are taken. */
+void nat64_nat44_fragments(struct gw *gw, struct pkt *list);
+
+/* The next hop of a packet does not answer; for struct forwarder, as xlat_no_neighbour. */
+void nat64_no_neighbour(struct gw *gw, struct pkt *p, bool six);
+
 /* --- listings (nat64_show.c) ------------------------------------------------------------------ */
 
-extern const struct count_table nat64_counts;
+extern const struct count_table nat64_counts, nat64_filter_counts;
 bool nat64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size);
 
 #endif

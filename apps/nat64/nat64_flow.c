@@ -44,6 +44,14 @@ static __attribute__((noinline)) bool learn_outside(const struct gw *gw, struct 
 	return true;
 }
 
+/* Changes a partial checksum by the addresses: the sum of those that were there, and those of the
+ * new ones. */
+ALWAYS_INLINE void change_addresses(const struct flow_packet *f, uint16_t was, uint16_t from,
+                                    uint16_t to)
+{
+	flow_fix_partial(f, csum_plus(csum_plus(from, to), (uint16_t)~was));
+}
+
 /* --- from inside ------------------------------------------------------------------------------ */
 
 /* Searches the number of an inside address, and notes where the next packet finds it. */
@@ -91,7 +99,8 @@ ALWAYS_INLINE void *find_out(struct gw *gw, struct flow_packet *f, struct flow_e
 	if (UNLIKELY(!s || s->flags & NAT_UNINVITED || s->route_in != prefix) ||
 	    (UNLIKELY(e->changes != gw->changes) && !learn_inside(gw, e)) ||
 	    UNLIKELY(e->iface != f->p->iface) ||
-	    (UNLIKELY(s->route_out == NAT_NO_ROUTE) && !learn_outside(gw, s)))
+	    (UNLIKELY(s->route_out == NAT_NO_ROUTE) && !learn_outside(gw, s)) ||
+	    (f->partial && UNLIKELY(f->n + IP4_MIN > 0xffff))) /* no IPv4 packet has so many */
 		return NULL;
 	const struct route4 *r = &gw->routes4.entry[s->route_out];
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = r->via ? r->via : rem_ip};
@@ -107,14 +116,18 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 	else
 		nat_refresh(gw, &n->nat, s);
 	store16(f->l4, s->ext_port);
-	nat_fix_l4(f->l4, s->proto, s->l4_delta);
-	n->core.translated[XLAT_64]++;
+	if (f->partial)
+		change_addresses(f, csum_sum(&f->h6->from, 2 * sizeof(ip6)),
+		                 csum_delta32(0, s->ext_ip), csum_delta32(0, s->rem_ip));
+	else
+		nat_fix_l4(f->l4, s->proto, s->l4_delta);
+	n->core.translated[XLAT_64] += f->partial ? f->p->segments : 1u;
 	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
 	uint32_t tos = xlat_tos(&n->core, (uint8_t)(be32_get(f->h6->first) >> 20));
 	uint32_t len = IP4_MIN + f->n;
 	uint32_t w0 = 0x45 | tos << 8 | (uint32_t)swap16((uint16_t)len) << 16;
 	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(s->rem_ip))) |
-	              (uint32_t)swap16(xlat_df(len)) << 16;
+	              (uint32_t)swap16(xlat_df(IP4_MIN + flow_largest(f))) << 16;
 	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
 	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, s->ip_delta)));
 	uint8_t *four = f->l4 - IP4_MIN;
@@ -123,18 +136,25 @@ ALWAYS_INLINE uint8_t *rewrite_out(struct gw *gw, void *entry, const struct flow
 	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
 	store32(four + 12, s->ext_ip);
 	store32(four + 16, s->rem_ip);
+	if (f->partial) { /* the next segments go on from this identification */
+		ip4_id_skip(&gw->ids, ip4_from_raw(s->rem_ip), f->p->segments - 1u);
+		f->p->flags &= (uint16_t)~PKT_TSO6;
+	}
 	return four;
 }
 
 /* --- from outside ----------------------------------------------------------------------------- */
 
 /* True for a packet that is not split: it is short enough, or has DF. */
-static inline bool stays_whole(const struct nat64 *n, const struct flow_packet *f)
+ALWAYS_INLINE bool stays_whole(const struct nat64 *n, const struct flow_packet *f)
 {
-	return f->n + IP6_MIN <= n->core.limit46 || be16_raw(f->h4->frag) & swap16(IP4_DF);
+	return flow_largest(f) + IP6_MIN <= n->core.limit46 ||
+	       be16_raw(f->h4->frag) & swap16(IP4_DF);
 }
 
-ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+/* With `beside` some ports are those of inside hosts with IPv4. */
+ALWAYS_INLINE void *find_in_any(struct gw *gw, struct flow_packet *f, struct flow_exit *to,
+                                bool beside)
 {
 	const struct nat64 *n = nat64_of(gw);
 	const struct ip4_hdr *h = f->h4;
@@ -145,13 +165,23 @@ ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_ex
 		return NULL;
 	struct nat_session *s = nat_session_at_port(
 	        &n->nat.table, external, proto, load16(f->l4 + 2), ip4_raw(h->from), load16(f->l4));
-	if (UNLIKELY(!s))
+	if (UNLIKELY(!s) || (beside && !nat_inside_is6(s->in_ip)))
 		return NULL;
 	struct nat_inside *e = nat_inside_of(&n->inside, s->in_ip);
 	if (UNLIKELY(e->changes != gw->changes) && !learn_inside(gw, e))
 		return NULL;
 	*to = (struct flow_exit){.iface = e->iface, .hop = e->hop, .to = &e->addr};
 	return s;
+}
+
+ALWAYS_INLINE void *find_in(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	return find_in_any(gw, f, to, false);
+}
+
+ALWAYS_INLINE void *find_in_beside(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
+{
+	return find_in_any(gw, f, to, true);
 }
 
 /* The IPv4 header is read before the longer IPv6 header is written over it. */
@@ -165,8 +195,10 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	else
 		nat64_refresh(gw, &n->nat, s, NAT_OUTSIDE);
 	store16(f->l4 + 2, (uint16_t)s->ports);
-	nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
-	n->core.translated[XLAT_46]++;
+	if (!f->partial)
+		nat_fix_l4(f->l4, s->proto, (uint16_t)~s->l4_delta);
+	n->core.translated[XLAT_46] += f->partial ? f->p->segments : 1u;
+	uint16_t was = f->partial ? csum_sum(&f->h4->from, 2 * sizeof(ip4)) : 0;
 	uint32_t tc = xlat_tos(&n->core, f->h4->tos);
 	uint32_t rest =
 	        swap16((uint16_t)f->n) | (uint32_t)*f->proto << 16 | (uint32_t)(*f->hops - 1) << 24;
@@ -175,6 +207,12 @@ ALWAYS_INLINE uint8_t *rewrite_in(struct gw *gw, void *entry, const struct flow_
 	store32(&six->len, rest);
 	embed_to6(&n->prefix[s->route_in].form, s->rem_ip, &six->from);
 	six->to = nat_inside_of(&n->inside, s->in_ip)->addr;
+	if (f->partial) {
+		change_addresses(f, was, csum_sum(&six->from, sizeof six->from),
+		                 csum_sum(&six->to, sizeof six->to));
+		if (f->p->segment)
+			f->p->flags |= PKT_TSO6;
+	}
 	return (uint8_t *)six;
 }
 _Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, hops) == 7,
@@ -192,10 +230,67 @@ static __attribute__((noinline)) uint32_t pass_in(struct gw *gw, const struct in
 	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find_in, rewrite_in);
 }
 
-void nat64_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+/* The same beside a NAT44: what is not for the one is shown to the other. */
+static uint32_t pass_out_beside(struct gw *gw, const struct interface *in, struct pkt **burst,
+                                uint32_t n)
+{
+	uint32_t passed = pass_out(gw, in, burst, n);
+	return passed ? passed : nat_flow_beside(gw, in, burst, n, NAT_INSIDE);
+}
+
+static __attribute__((noinline)) uint32_t pass_in_six(struct gw *gw, const struct interface *in,
+                                                      struct pkt **burst, uint32_t n)
+{
+	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find_in_beside, rewrite_in);
+}
+
+static uint32_t pass_in_beside(struct gw *gw, const struct interface *in, struct pkt **burst,
+                               uint32_t n)
+{
+	uint32_t passed = pass_in_six(gw, in, burst, n);
+	return passed ? passed : nat_flow_beside(gw, in, burst, n, NAT_OUTSIDE);
+}
+
+static __attribute__((noinline)) void frames_beside(struct gw *gw, uint32_t iface,
+                                                    struct pkt **burst, uint32_t n)
 {
 	if (interface_is_inside(iface))
+		flow_frames(gw, iface, burst, n, pass_out_beside);
+	else
+		flow_frames(gw, iface, burst, n, pass_in_beside);
+}
+
+void nat64_flow_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	if (UNLIKELY(nat64_of(gw)->had_nat44))
+		frames_beside(gw, iface, burst, n);
+	else if (interface_is_inside(iface))
 		flow_frames(gw, iface, burst, n, pass_out);
 	else
 		flow_frames(gw, iface, burst, n, pass_in);
+}
+
+/* Partial packets beside a NAT44, as above. */
+static __attribute__((noinline)) bool partial_beside(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	if (interface_is_inside(iface))
+		return nat_flow_partial_beside(gw, &gw->iface[iface], p, NAT_INSIDE);
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP4, IP6_MIN, find_in_beside,
+	                    rewrite_in) ||
+	       nat_flow_partial_beside(gw, &gw->iface[iface], p, NAT_OUTSIDE);
+}
+
+static __attribute__((noinline)) bool partial_out(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP6, IP4_MIN, find_out, rewrite_out) ||
+	       (nat64_of(gw)->had_nat44 && partial_beside(gw, iface, p));
+}
+
+bool nat64_flow_partial(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	if (interface_is_inside(iface))
+		return xlat_partial64(gw, iface, p, partial_out);
+	if (nat64_of(gw)->had_nat44)
+		return partial_beside(gw, iface, p);
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP4, IP6_MIN, find_in, rewrite_in);
 }

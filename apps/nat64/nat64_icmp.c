@@ -50,6 +50,9 @@ enum verdict nat64_error_out(struct gw *gw, struct nat64 *n, struct pkt *p, stru
 	const struct nat_session *s = quoted_inwards(n, &q);
 	if (!s)
 		return gw_drop(gw, p, DROP_NO_MAPPING);
+	if (x->to !=
+	    s->rem_ip) /* an error goes to the source of the packet (RFC 4443 section 2.4) */
+		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	if (nat64_route_out(gw, n, p, x->to) != V_SEND ||
 	    xlat64_may_forward(gw, p, x, true) != V_SEND)
 		return V_DROP;
@@ -77,6 +80,8 @@ static const struct nat_session *quoted_outwards(const struct nat64 *n,
 	uint16_t port = load16(q->l4 + (proto == NAT_ICMP ? 4 : 0));
 	uint32_t rem_port = proto == NAT_ICMP ? 0 : load16(q->l4 + 2);
 	const struct nat_mapping *m = nat_mapping_of_port(t, external, proto, port);
+	if (m && !nat_inside_is6(m->in_ip)) /* the NAT44 has refused it */
+		return NULL;
 	*own = !m && nat_port_is_taken(t, external, proto, port);
 	return m ? nat_session_find(t, proto, m->in_ip, ip4_raw(q->ip->to),
 	                            m->in_port | rem_port << 16)

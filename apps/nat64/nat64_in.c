@@ -63,17 +63,19 @@ static enum verdict check_l4(struct gw *gw, struct pkt *p, uint8_t proto, uint16
 }
 
 /* A packet to a port that has no binding: it may be for a socket of ours, or for the host that we
- * are; an unsolicited SYN is held (section 3.5.2.2). */
+ * are; every external address answers an echo request from inside. An unsolicited SYN is held, also
+ * one that is hairpinned (sections 3.5.2.2 and 3.8). */
 static enum verdict no_binding(struct gw *gw, struct nat64 *n, struct pkt *p, uint32_t external,
                                uint8_t proto, uint16_t local)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	bool asks = proto == NAT_ICMP && l4[0] == ICMP_ECHO;
+	bool opens = proto == NAT_TCP && nat_tcp_opens((const struct tcp_hdr *)l4);
 	if (nat_port_is_taken(&n->nat.table, external, proto, local) ||
-	    (asks && gw_is_own(gw, ip4_to(p))) || (p->flags & PKT_HAIRPIN && is_for_us(gw, p)))
+	    (asks && (gw_is_own(gw, ip4_to(p)) || p->flags & PKT_HAIRPIN)) ||
+	    (!opens && p->flags & PKT_HAIRPIN && is_for_us(gw, p)))
 		return V_LOCAL;
-	if (proto == NAT_TCP && nat_tcp_opens((const struct tcp_hdr *)l4) &&
-	    !(p->flags & PKT_HAIRPIN))
+	if (opens)
 		nat_syn_hold(gw, &n->nat.syns, p);
 	return gw_drop(gw, p, DROP_NO_MAPPING);
 }
@@ -91,7 +93,7 @@ static enum verdict open_way(struct gw *gw, struct nat64 *n, struct pkt *p, stru
 	struct nat_session *s = NULL;
 	ip6 to;
 	enum drop bad = nat_filter(gw, &n->nat, p, m);
-	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens && !(p->flags & PKT_HAIRPIN))
+	if (bad == DROP_FILTERED && m->proto == NAT_TCP && opens)
 		nat_syn_hold(gw, &n->nat.syns, p);
 	if (bad != DROP_NONE)
 		return gw_drop(gw, p, bad);
@@ -124,12 +126,13 @@ static enum verdict find_way(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 		return gw_is_own(gw, ip4_to(p)) ? V_LOCAL : gw_drop(gw, p, DROP_ICMP_TYPE);
 	if (v != V_SEND)
 		return v;
-	/* The identifier of a query is that of its sender's own binding too. */
-	if (p->flags & PKT_HAIRPIN && proto == NAT_ICMP && p->data[p->l4] == ICMP_ECHO)
+	/* The identifier of a query is that of its sender's own binding too, or an IPv4 host's. */
+	struct nat_mapping *m = nat_mapping_of_port(t, external, proto, local);
+	if (proto == NAT_ICMP && p->data[p->l4] == ICMP_ECHO &&
+	    (p->flags & PKT_HAIRPIN || (m && !nat_inside_is6(m->in_ip))))
 		return no_binding(gw, n, p, external, proto, local);
 	struct nat_session *s = nat_session_at_port(t, external, proto, local, from, remote);
 	if (!s) {
-		struct nat_mapping *m = nat_mapping_of_port(t, external, proto, local);
 		if (!m)
 			return no_binding(gw, n, p, external, proto, local);
 		s = nat_session_of(t, m, from, remote);
@@ -204,6 +207,15 @@ static enum verdict translate(struct gw *gw, struct nat64 *n, struct pkt *p, uin
 	return change_l4(gw, n, p, x, &w);
 }
 
+/* Refuses a protocol without ports (section 3.5). */
+static enum verdict foreign_protocol(struct gw *gw, struct pkt *p)
+{
+	if (gw_is_own(gw, ip4_to(p)) && p->flags & PKT_HAIRPIN)
+		return V_LOCAL;
+	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_PROTOCOL, 0);
+	return gw_drop(gw, p, DROP_PROTOCOL);
+}
+
 /* --- fragments -------------------------------------------------------------------------------- */
 
 /* Gives a UDP packet in fragments that has no checksum one, because IPv6 demands it (section 3.4).
@@ -266,13 +278,19 @@ static enum verdict fragment(struct gw *gw, struct nat64 *n, struct pkt *p, uint
 	        nat64_gather_add(gw, &n->gathers, &key, p, (frag & IP4_OFFSET) * 8, frag & IP4_MF);
 	if (!first)
 		return V_KEPT;
+	if (nat64_nat44_owns(n, first, external)) {
+		nat64_nat44_fragments(gw, first);
+		return V_KEPT;
+	}
 	struct pkt *rest = first->next;
 	uint32_t whole = first->l4_len;
 	for (const struct pkt *k = rest; k; k = k->next)
 		whole += k->l4_len;
 	struct xlat46 x;
 	enum verdict v = V_SEND;
-	if (lacks_sum(first) && !compute_sum(first, whole))
+	if (nat_proto_of(first->proto) == NAT_OTHER)
+		v = foreign_protocol(gw, first);
+	else if (lacks_sum(first) && !compute_sum(first, whole))
 		v = gw_drop(gw, first, DROP_NO_CHECKSUM);
 	if (v == V_SEND)
 		v = translate(gw, n, first, external, whole, &x);
@@ -296,15 +314,6 @@ static bool is_error(const struct pkt *p)
 	       xlat_is_error4(p->data[p->l4]);
 }
 
-/* Refuses a protocol without ports (section 3.5). */
-static enum verdict foreign_protocol(struct gw *gw, struct pkt *p)
-{
-	if (gw_is_own(gw, ip4_to(p)) && p->flags & PKT_HAIRPIN)
-		return V_LOCAL;
-	icmp_error(gw, p, ICMP_UNREACHABLE, ICMP_PROTOCOL, 0);
-	return gw_drop(gw, p, DROP_PROTOCOL);
-}
-
 enum verdict nat64_in(struct gw *gw, struct nat64 *n, struct pkt *p)
 {
 	uint32_t external = nat_external_find(&n->nat.table, ip4_raw(ip4_to(p)));
@@ -320,7 +329,7 @@ enum verdict nat64_in(struct gw *gw, struct nat64 *n, struct pkt *p)
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE); /* only we have such an address */
 	if (xlat_is_no_host(ip4_header(p)->from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	if (nat_proto_of(p->proto) == NAT_OTHER)
+	if (nat_proto_of(p->proto) == NAT_OTHER && !(p->flags & PKT_FRAGMENT && n->had_nat44))
 		return foreign_protocol(gw, p);
 	if (is_error(p))
 		return nat64_error_in(gw, n, p);

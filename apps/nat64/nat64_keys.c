@@ -117,6 +117,10 @@ static const struct config_key key[] = {
 	{"nat64.hairpin", &config_on_off, "on", ONE(nat.hairpin),
 	 .live = true,
 	 .about = "Inside hosts reach each other by the outer address."},
+	{"nat64.nat", &config_on_off, NULL, ONE(nat44), FLAG(has_nat44),
+	 .about = "Inside hosts that still have IPv4 share the outer addresses too (NAT44), with the "
+	          "same ports, sessions and limits.",
+	 .without = "on where the LAN has an IPv4 address"},
 	{"nat64.lowest-ipv6-mtu", &config_number, "1280", ONE(lowest_ipv6_mtu), CONFIG_RANGE(1280,
 	 65535),
 	 .about = "IPv4 packets that may be split are split so that they fit into this many bytes "

@@ -27,7 +27,8 @@ struct nat64_config {
 	uint32_t n_prefix;
 	struct nat64_config_forward forward[NAT64_FORWARDS];
 	uint32_t n_forward;
-	uint32_t host_length; /* enum nat64_host_length */
+	bool has_nat44, nat44; /* else where the inside has an IPv4 address */
+	uint32_t host_length;  /* enum nat64_host_length */
 	uint32_t fragment_timeout_ms;
 	uint32_t lowest_ipv6_mtu;
 	uint32_t mss_clamp; /* 0: off */

@@ -126,12 +126,11 @@ static enum verdict refuse(struct gw *gw, struct pkt *p, enum drop why)
 }
 
 /* The number of an inside address, which gets one if it has none. When there is none left, a
- * session of another host is evicted. */
+ * session of another address is evicted, which may free one. */
 static uint32_t number_for(struct nat64 *n, const ip6 *a)
 {
 	uint32_t number = nat_inside_get(&n->inside, a);
-	if (number == NAT_INSIDE_NONE &&
-	    nat_evict_session(&n->nat.table, nat_inside_host(&n->inside, a), NULL))
+	if (number == NAT_INSIDE_NONE && nat_evict_address(&n->nat.table))
 		number = nat_inside_get(&n->inside, a);
 	return number;
 }

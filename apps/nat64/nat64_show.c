@@ -34,6 +34,13 @@ static const void *state(const struct gw *gw)
 
 const struct count_table nat64_counts = COUNT_TABLE(count, state);
 
+static const void *filter(const struct gw *gw)
+{
+	return &nat64_of(gw)->filter;
+}
+
+const struct count_table nat64_filter_counts = COUNT_TABLE(filter6_count, filter);
+
 static void write_session(const struct gw *gw, const struct nat64 *n, const struct nat_session *s,
                           char *buf, size_t size)
 {
@@ -44,6 +51,10 @@ static void write_session(const struct gw *gw, const struct nat64 *n, const stru
 	char in[FMT_IP6], six[FMT_IP6], ext[FMT_IP4], rem[FMT_IP4];
 	uint32_t in_port = swap16(m->in_port), rem_port = swap16((uint16_t)(s->ports >> 16));
 	ip6 to;
+	if (!nat_inside_is6(m->in_ip)) {
+		nat_show_session(gw, &n->nat, s, buf, size);
+		return;
+	}
 	embed_to6(&n->prefix[s->route_in].form, s->rem_ip, &to);
 	fmt(buf, size, "%s [%s]:%u [%s]:%u %s:%u %s:%u %s expires=%u", proto[s->proto],
 	    fmt_ip6(in, &nat_inside_of(&n->inside, m->in_ip)->addr), in_port, fmt_ip6(six, &to),
@@ -52,11 +63,9 @@ static void write_session(const struct gw *gw, const struct nat64 *n, const stru
 	    nat_session_left(s, gw->clock.s));
 }
 
-bool nat64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
+static bool show_session(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 {
 	const struct nat64 *n = nat64_of(gw);
-	if (what != SHOW_SESSIONS)
-		return false;
 	buf[0] = 0;
 	for (uint32_t looked = 0; *cursor < n->nat.table.session_free.fresh; looked++) {
 		if (looked == 1024)
@@ -68,4 +77,11 @@ bool nat64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, s
 		return true;
 	}
 	return false;
+}
+
+/* The sessions of the filter are behind those of the translator. */
+bool nat64_show(struct gw *gw, enum listing what, uint32_t *cursor, char *buf, size_t size)
+{
+	return what == SHOW_SESSIONS &&
+	       filter6_show_behind(gw, &nat64_of(gw)->filter, cursor, buf, size, show_session);
 }

@@ -321,7 +321,7 @@ static const char *ivi_init(struct gw *gw)
 	const struct ivi_config *c = ivi_config(gw->config);
 	if (!has_inside6(gw))
 		return "lan.address: an IPv6 address is required by ivi";
-	if (gw->iface[IF_WAN].n_addr == 0)
+	if (gw->iface[IF_WAN].n_addr == 0 && !net_has_dhcp(gw->config))
 		return "wan.address: an IPv4 address is required by ivi";
 	struct translator *v = alloc(sizeof *v, 64);
 	if (!v || !(v->cache = alloc(sizeof *v->cache, 64)))

@@ -42,7 +42,8 @@ enum xlat_step {
 	XLAT_STEPS
 };
 
-/* What is timed of the next packet: nothing, the steps of the slow path, the fast path. */
+/* What is timed of the next packet: nothing, the steps of the slow path, the fast path if it takes
+ * the packet (else the steps). */
 enum xlat_due { XLAT_DUE_NOTHING, XLAT_DUE_STEPS, XLAT_DUE_ALL };
 
 /* Directions: IPv4 to IPv6, IPv6 to IPv4. */
@@ -88,6 +89,7 @@ struct translator {
 	bool map_is4[EMBED_MAPS];    /* it certainly names IPv4 hosts */
 	bool map_native[EMBED_MAPS]; /* as native_inside */
 	uint64_t sample_us;          /* when the next packet is to be timed */
+	uint32_t sample_seed;        /* of the times and kinds of samples */
 	enum xlat_due due[2];        /* by direction */
 	uint32_t idle_cycles;        /* cycles between two reads of the cycle counter */
 	struct xlat_timing timing[2][XLAT_STEPS];

@@ -106,19 +106,6 @@ _Static_assert(offsetof(struct ip6_hdr, next) == 6 && offsetof(struct ip6_hdr, h
                "length, next header and hop limit are one word");
 _Static_assert(PKT_HEADROOM >= IP6_MIN - IP4_MIN, "the larger header fits in front");
 
-/* True for a partial packet that is one IPv4 packet, and whose segments all have DF or none: the
- * last one is shorter. */
-ALWAYS_INLINE bool same_df(const struct flow_packet *f)
-{
-	const struct pkt *p = f->p;
-	if (f->n + IP4_MIN > 0xffff)
-		return false;
-	if (!p->segment)
-		return true;
-	uint32_t last = f->n - (p->segments - 1u) * p->segment;
-	return xlat_df(IP4_MIN + last) == xlat_df(IP4_MIN + flow_largest(f));
-}
-
 ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exit *to)
 {
 	struct translator *v = gw->state;
@@ -126,7 +113,7 @@ ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exi
 	struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
 	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
 	             k->iface != f->p->iface || !has_sum(v, f)) ||
-	    (f->partial && UNLIKELY(!same_df(f))))
+	    (f->partial && UNLIKELY(f->n + IP4_MIN > 0xffff))) /* no IPv4 packet has so many */
 		return NULL;
 	*to = (struct flow_exit){.iface = IF_WAN, .hop = k->hop};
 	return k;
@@ -183,7 +170,8 @@ static __attribute__((noinline)) uint32_t pass64(struct gw *gw, const struct int
 	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64);
 }
 
-/* Handles a packet while one is to be timed: here, or as soon as one takes the slow path. */
+/* Handles a packet while one is to be timed: here, or, when the cache does not know it, by its
+ * steps in the slow path. */
 static __attribute__((noinline)) void time_packet(struct gw *gw, const struct interface *in,
                                                   struct pkt *p, unsigned direction)
 {
@@ -195,17 +183,22 @@ static __attribute__((noinline)) void time_packet(struct gw *gw, const struct in
 			v->due[direction] = XLAT_DUE_NOTHING;
 			return;
 		}
+		v->due[direction] = XLAT_DUE_STEPS;
 	}
 	gw_frame(gw, p);
 }
 
+static __attribute__((noinline)) bool partial64(struct gw *gw, uint32_t iface, struct pkt *p)
+{
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP6, IP4_MIN, find64, rewrite64);
+}
+
 bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p)
 {
-	const struct interface *in = &gw->iface[iface];
 	forget_stale(gw);
 	if (interface_is_inside(iface))
-		return flow_partial(gw, in, p, FAMILY_IP6, IP4_MIN, find64, rewrite64);
-	return flow_partial(gw, in, p, FAMILY_IP4, IP6_MIN, find46, rewrite46);
+		return xlat_partial64(gw, iface, p, partial64);
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP4, IP6_MIN, find46, rewrite46);
 }
 
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)

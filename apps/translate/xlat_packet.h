@@ -117,6 +117,14 @@ static inline uint16_t xlat_df(uint32_t len)
 	return len <= 1260 ? 0 : IP4_DF;
 }
 
+/* A forwarder's `partial` (net/forwarder.h) for packets whose segments all have DF, or none. */
+typedef bool xlat_pass_partial(struct gw *gw, uint32_t iface, struct pkt *p);
+
+/* `partial` of a forwarder that makes IPv4 packets of the IPv6 packets from an interface. Segments
+ * are translated one by one by RFC 7915 section 5.1, so where the last one alone gets no DF, it is
+ * passed on alone, behind the others. */
+bool xlat_partial64(struct gw *gw, uint32_t iface, struct pkt *p, xlat_pass_partial *pass);
+
 /* The checksum of an ICMPv4 message of n bytes after a change by `delta`. A result of
  * zero becomes all ones only when every other byte is zero. */
 be16 xlat64_icmp4_sum(const uint8_t *icmp, uint32_t n, uint32_t delta);

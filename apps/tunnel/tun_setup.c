@@ -301,5 +301,7 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
 	reasm_init(gw, &t->reasm);
+	if (gw->iface[IF_WAN].n_addr == 0 && net_has_dhcp(gw->config))
+		return NULL; /* the site follows from the first lease */
 	return tun_follow(gw, t);
 }

@@ -22,9 +22,9 @@
 struct nic;
 
 /* What a card does with partial packets (kernel/lib/pkt.h) in tx: NIC_SUM, it completes the
- * checksum; NIC_TSO4, NIC_TSO6, it cuts super-segments over IPv4, over IPv6; NIC_ECN, also those
- * with PKT_ECN. The last three come with NIC_SUM only. */
-enum { NIC_SUM = 1, NIC_TSO4 = 2, NIC_TSO6 = 4, NIC_ECN = 8 };
+ * checksum; NIC_TSO4, NIC_TSO6, it cuts super-segments of TCP over IPv4, over IPv6; NIC_ECN, also
+ * those with PKT_ECN; NIC_USO, it cuts those of UDP. All others come with NIC_SUM only. */
+enum { NIC_SUM = 1, NIC_TSO4 = 2, NIC_TSO6 = 4, NIC_ECN = 8, NIC_USO = 16 };
 
 /* The carrier state, and the negotiated mode. */
 struct nic_carrier {
@@ -41,7 +41,8 @@ struct nic_ops {
 	 * rx_no_packet, and leaves its packet in the ring. Gives the number of frames in
 	 * burst. All packets of a burst are partial, or none is. A partial packet was checked
 	 * only for its size: at most PKT_PIECES pieces and PKT_TOTAL_MAX bytes, the first piece
-	 * as many as a header may have (NIC_HEADER_MAX) or all. */
+	 * as many as a header may have (NIC_HEADER_MAX) or all. With PKT_USO the IP version is
+	 * in the headers alone. rx_no_packet counts the segments of a super-segment. */
 	uint32_t (*rx)(struct nic *nic, struct pkt **burst, uint32_t max);
 	/* Hands n frames to the card. Gives how many it took, counted from the front of
 	 * burst; the card owns those until they are sent. The caller keeps the rest. No packet is
@@ -51,13 +52,15 @@ struct nic_ops {
 	 * tx_link_down, so that no stale frame waits for the carrier. */
 	uint32_t (*tx)(struct nic *nic, struct pkt **burst, uint32_t n);
 	/* The same, but packets may be partial, of the kinds that nic->offloads has: it changes in
-	 * poll alone. NULL where it is always 0. */
+	 * poll alone. Only a super-segment lies in pieces. Dropped packets count as their
+	 * segments. NULL where nic->offloads is always 0. */
 	uint32_t (*tx_partial)(struct nic *nic, struct pkt **burst, uint32_t n);
 	/* To be called every 10 to 500 ms: reads the carrier state, reclaims sent frames,
 	 * and recovers a card that hangs. */
 	void (*poll)(struct nic *nic, uint64_t now_us);
 	/* Enables the interrupt that ends a halt, then looks for work once more. True: work
-	 * is waiting, do not halt. */
+	 * is waiting, do not halt. The interrupt comes for a change of the carrier too, and when a
+	 * card needs recovery; then nic->carrier says so at once, or at the next poll. */
 	bool (*arm)(struct nic *nic);
 	/* Ends all DMA. The card does nothing afterwards. Takes a bounded time. */
 	void (*stop)(struct nic *nic);

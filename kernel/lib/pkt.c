@@ -21,5 +21,6 @@ bool pkt_pool_init(struct pool *pool, uint32_t n)
 	}
 	pool->n_total = n;
 	pool->kept_max = n / 4;
+	pool->reserve = n / 4;
 	return true;
 }

@@ -31,7 +31,7 @@ struct pkt {
 	uint32_t hint; /* what the application noted before; may be wrong, so it must be checked */
 	/* Of a partial packet (PKT_PARTIAL). */
 	uint32_t total;    /* bytes of all pieces */
-	uint16_t segment;  /* payload of each TCP segment but the last; 0: no super-segment */
+	uint16_t segment;  /* payload of each segment but the last; 0: no super-segment */
 	uint16_t segments; /* how many there are; 1 without `segment` */
 	uint8_t bytes[PKT_HEADROOM + PKT_ROOM];
 } __attribute__((aligned(64))); /* no two slots share a cache line */
@@ -48,16 +48,18 @@ enum {
 	PKT_ROUND = 256,     /* the least bit of PKT_ROUNDS */
 	PKT_ROUNDS = 7 * PKT_ROUND, /* how often it was reinjected (gw_reinject) */
 	PKT_PARTIAL = 2048,         /* a partial packet, see below */
-	PKT_TSO6 = 4096,            /* its segments are TCP over IPv6, else over IPv4 */
+	PKT_TSO6 = 4096,            /* its segments are over IPv6, else over IPv4 */
 	PKT_ECN = 8192,             /* its first segment alone has CWR (RFC 3168 section 6.1.2) */
+	PKT_USO = 16384,            /* its segments are datagrams of UDP, else of TCP */
 };
 
 /* A partial packet is a frame whose transport checksum is partial: the field at l4 + l4_len holds
  * the sum of the pseudo header alone, not inverted, and a card or net/offload adds the bytes from
- * l4 on. It may be a super-segment: a TCP segment that a card or net/offload cuts. It may lie in
- * pieces: `next` leads to the next one, NULL behind the last; `total` counts all their bytes, `len`
- * only those of the first, which has all headers. Only the code that knows partial packets gets
- * them: a driver with NIC_SUM, transmit queues, net/offload and the `partial` hook of forwarders.
+ * l4 on. It may be a super-segment: a TCP segment, or a datagram of UDP, that a card or net/offload
+ * cuts. It may lie in pieces: `next` leads to the next one, NULL behind the last; `total` counts
+ * all their bytes, `len` only those of the first, which has all headers. Only the code that knows
+ * partial packets gets them: a driver with NIC_SUM, transmit queues, net/offload and the `partial`
+ * hook of forwarders.
  */
 #define PKT_PIECES 40u /* most pieces of a partial packet */
 #define PKT_TOTAL_MAX                                                               \
@@ -73,6 +75,9 @@ struct pool {
 	uint32_t n_total;
 	uint32_t kept;     /* packets held by queues and reassembly */
 	uint32_t kept_max; /* limit of `kept`: a quarter of the pool */
+	/* Super-segments leave so many packets free: a quarter of those that are not in the receive
+	 * rings of cards (gw_init), at first of all. */
+	uint32_t reserve;
 };
 
 /* Makes a pool of `n` packets from alloc(). False when there is not enough memory. */
@@ -85,6 +90,10 @@ static inline struct pkt *pkt_alloc(struct pool *pool) MUST_USE;
 /* Gives a packet back to its pool. The caller must own it. Freeing a packet twice is a
  * panic. */
 static inline void pkt_free(struct pkt *p);
+
+/* The number of frames for which a packet stands: of a partial one, checked or made by net/offload,
+ * its segments. */
+static inline uint32_t pkt_segments(const struct pkt *p);
 
 /* Gives a packet, which may be a partial one, with all its pieces back to the pool. */
 static inline void pkt_free_all(struct pkt *p);

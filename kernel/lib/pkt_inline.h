@@ -28,6 +28,11 @@ static inline void pkt_free(struct pkt *p)
 	pool->stack[pool->n_free++] = p;
 }
 
+static inline uint32_t pkt_segments(const struct pkt *p)
+{
+	return p->flags & PKT_PARTIAL ? p->segments : 1;
+}
+
 static inline void pkt_free_all(struct pkt *p)
 {
 	for (struct pkt *next = p->flags & PKT_PARTIAL ? p->next : NULL; next;) {

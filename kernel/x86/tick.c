@@ -3,9 +3,9 @@
  *
  * Why the 8254: it is the one timer that is in each PC and whose interrupt needs neither an APIC
  * nor tables of the firmware, and this kernel cannot do without it (calibration, watchdog). Its
- * longest interval is 55 ms, so a halt of 100 ms has one tick in its middle, at which nothing is
- * done. The RTC's would be 125 ms; but its registers are shared with SMM, and it would need the
- * 8254 beside it for whatever is due sooner.
+ * longest interval is 55 ms, so a halt of 500 ms has ten ticks, at which nothing is done. The RTC's
+ * would be 125 ms; but its registers are shared with SMM, and it would need the 8254 beside it for
+ * whatever is due sooner.
  *
  * Mode 2 repeats, so the tick also comes in a main loop that hangs, where nothing plans the next
  * one. A new interval begins when it is written. The part of the old one that has passed is read
@@ -23,6 +23,7 @@ enum { READ_IRR = 0x0a, IRR_TICK = 1 };
 
 /* Interval = us * UNITS_PER_US_Q20 >> 20. Up to TICK_LONG_US the product has room in 32 bits. */
 #define UNITS_PER_US_Q20 39098u
+#define TICK_PARTS       10u /* a halt of half a second has so many ticks */
 #define SLACK            37u /* 1 ms */
 
 static uint64_t planned_us;   /* what the next tick is for; it comes then or earlier */
@@ -61,8 +62,9 @@ void tick_fixed(void)
  * a tick that comes a little early would cost another one. */
 static uint32_t wanted(uint64_t left)
 {
-	uint32_t us = (uint32_t)(left < 2 * TICK_LONG_US ? left : 2 * TICK_LONG_US);
-	us = us > TICK_LONG_US ? us / 2 : max_u32(us, TICK_LEAST_US);
+	uint32_t us =
+	        (uint32_t)(left < TICK_PARTS * TICK_LONG_US ? left : TICK_PARTS * TICK_LONG_US);
+	us = us > TICK_LONG_US ? us / (us / TICK_LONG_US + 1) : max_u32(us, TICK_LEAST_US);
 	return min_u32((us * UNITS_PER_US_Q20 >> 20) + 2, TICK_LONGEST);
 }
 

@@ -44,17 +44,17 @@ static bool has_hop(const struct autoconf_hop *list, uint32_t n, const struct au
 	return false;
 }
 
-/* True when the network of an inside interface contains this one: what lies there is not behind
- * the WAN, whatever a router says. */
-static bool is_inside(const struct gw *gw, const ip6 *net, uint8_t len)
+/* Why what lies in this network is not behind the WAN, whatever a router says: the network of an
+ * inside interface, or one that the forwarder takes itself, contains it. NULL when none does. */
+static const char *not_behind(const struct gw *gw, const ip6 *net, uint8_t len)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		for (uint32_t k = 1; interface_is_inside(i) && k < gw->iface[i].n_addr6; k++) {
 			const struct address6 *own = &gw->iface[i].addr6[k];
 			if (own->len <= len && addr_in6(net, &own->addr, own->len))
-				return true;
+				return "it is inside";
 		}
-	return false;
+	return route6_is_app(&gw->routes6, net, len) ? "it is translated or tunnelled here" : NULL;
 }
 
 /* Says, seldom, that something advertised is not taken. */
@@ -73,8 +73,10 @@ static bool follow_routes(struct gw *gw)
 	uint32_t n = autoconf_table_hops(a, want), kept = 0;
 	bool changed = false;
 	char text[FMT_IP6];
+	/* Routers that come and go by turns change the routes once a second at most. */
 	for (uint32_t i = 0; i < a->n_hops; i++)
-		if (has_hop(want, n, &a->hop[i])) {
+		if (has_hop(want, n, &a->hop[i]) ||
+		    (!changed && !autoconf_table_may_change(a, gw->clock.us))) {
 			a->hop[kept++] = a->hop[i];
 		} else {
 			gw_change_del_hop6(gw, &a->hop[i].net, a->hop[i].len, &a->hop[i].via);
@@ -84,10 +86,13 @@ static bool follow_routes(struct gw *gw)
 	for (uint32_t i = 0; i < n; i++) {
 		if (has_hop(a->hop, kept, &want[i]))
 			continue;
-		if (is_inside(gw, &want[i].net, want[i].len)) {
-			refuse(gw, &want[i].net, want[i].len, "it is inside");
+		const char *bad = not_behind(gw, &want[i].net, want[i].len);
+		if (bad) {
+			refuse(gw, &want[i].net, want[i].len, bad);
 			continue;
 		}
+		if (!changed && !autoconf_table_may_change(a, gw->clock.us))
+			break;
 		if (!gw_change_add_hop6(gw, IF_WAN, &want[i].net, want[i].len, &want[i].via)) {
 			refuse(gw, &want[i].net, want[i].len, "too many routes");
 			continue;
@@ -95,7 +100,8 @@ static bool follow_routes(struct gw *gw)
 		a->hop[a->n_hops++] = want[i];
 		changed = true;
 		if (want[i].len == 0)
-			log_line("wan: the default router is now %s", fmt_ip6(text, &want[i].via));
+			log_limited(&a->router_us, SAY_MS / 6, "wan: the default router is now %s",
+			            fmt_ip6(text, &want[i].via));
 	}
 	return changed;
 }
@@ -111,8 +117,9 @@ static bool follow_link(struct gw *gw)
 		const struct autoconf_prefix *p = &a->prefix[i];
 		if (p->on_link_us == 0)
 			continue;
-		if (is_inside(gw, &p->net, p->len))
-			refuse(gw, &p->net, p->len, "it is inside");
+		const char *bad = not_behind(gw, &p->net, p->len);
+		if (bad)
+			refuse(gw, &p->net, p->len, bad);
 		else
 			want[n++] = (struct on_link6){.net = p->net, .len = p->len};
 	}
@@ -160,8 +167,9 @@ static struct address6 *own_address(struct gw *gw, struct autoconf_prefix *p)
 	struct address6 *at = interface_address6(wan, &own.addr.v6);
 	if (at || p->refused)
 		return at;
-	const char *bad = is_inside(gw, &p->net, 64) ? "it is inside"
-	                                             : gw_change_add_address(gw, IF_WAN, &own);
+	const char *bad = not_behind(gw, &p->net, 64);
+	if (!bad)
+		bad = gw_change_add_address(gw, IF_WAN, &own);
 	p->refused = bad != NULL;
 	if (bad) {
 		refuse(gw, &p->net, 64, bad);
@@ -178,7 +186,8 @@ static void follow_address(struct gw *gw, struct autoconf_prefix *p)
 	struct address6 *own = own_address(gw, p);
 	bool deprecated = p->preferred_us <= gw->clock.us;
 	char text[FMT_IP6];
-	if (!own || !own->by_router || own->deprecated == deprecated)
+	if (!own || !own->by_router || own->deprecated == deprecated ||
+	    !autoconf_table_may_change(&gw->autoconf, gw->clock.us))
 		return;
 	own->deprecated = deprecated;
 	log_limited(&p->said_us, SAY_MS, "wan: address %s is %s", fmt_ip6(text, &own->addr),

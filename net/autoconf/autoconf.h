@@ -10,6 +10,11 @@
 /* Runs the timers: asks for routers, watches those that there are, and makes addresses and routes
  * as the table has them (gw_change.h). Called ten times a second. */
 void autoconf_tick(struct gw *gw);
+/* True while it asks for a router. */
+static inline bool autoconf_is_busy(const struct gw *gw)
+{
+	return gw->autoconf.on && gw->autoconf.solicit_us != 0;
+}
 
 /* Writes one line of the listing `addresses` into buf and moves the cursor, which is 0 at first;
  * false behind the last line: our addresses on all interfaces, then what routers of the WAN say. An

@@ -2,6 +2,7 @@
 #include "kernel/lib/fmt.h"
 #include "net/autoconf/autoconf.h"
 #include "net/autoconf/autoconf_table.h"
+#include "net/dhcp/dhcp_client.h"
 #include "net/stats/count.h"
 
 #define SECONDS 16u
@@ -38,8 +39,10 @@ static void address_line(const struct gw *gw, const struct interface *at, uint32
 {
 	char text[FMT_IP6], valid[SECONDS], preferred[SECONDS], router[FMT_IP6];
 	if (k < at->n_addr) {
-		fmt(buf, size, "%s %s/%u", at->name, fmt_ip4(text, at->addr[k].addr),
-		    at->addr[k].len);
+		size_t len = fmt(buf, size, "%s %s/%u", at->name, fmt_ip4(text, at->addr[k].addr),
+		                 at->addr[k].len);
+		if (at == &gw->iface[IF_WAN])
+			dhcp_show_origin(gw, at->addr[k].addr, buf + len, size - len);
 		return;
 	}
 	const struct address6 *own = &at->addr6[k - at->n_addr];
@@ -91,7 +94,7 @@ static bool learned_line(const struct gw *gw, uint32_t i, char *buf, size_t size
 		fmt(buf, size, "wan pref64 %s/%u %s", fmt_ip6(text, &a->pref64[i].addr),
 		    a->pref64[i].len, seconds(left, now, a->pref64[i].until_us));
 	} else {
-		return false;
+		return dhcp_show_server(gw, i - a->n_pref64, buf, size);
 	}
 	return true;
 }

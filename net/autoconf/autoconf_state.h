@@ -82,6 +82,7 @@ struct autoconf {
 
 	uint64_t new_us;     /* how many new entries may come, as a token bucket (bucket.h) */
 	uint64_t refused_us; /* last line in the log about what cannot be had */
+	uint64_t router_us;  /* last line in the log about a default router */
 	uint64_t heard, solicited, refused;
 };
 

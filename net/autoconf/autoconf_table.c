@@ -22,8 +22,7 @@ uint32_t autoconf_table_left(uint64_t now, uint64_t until_us)
 	return until_us > now ? (uint32_t)((until_us - now) / 1000000) : 0;
 }
 
-/* Charges the budget of new entries; false, and counted, when it is used up. */
-static bool may_be_new(struct autoconf *a, uint64_t now)
+bool autoconf_table_may_change(struct autoconf *a, uint64_t now)
 {
 	uint32_t owed = bucket_owed(now, a->new_us);
 	if (!bucket_take(&fresh, &owed, 1)) {
@@ -80,7 +79,7 @@ static struct autoconf_router *take_router(struct autoconf *a, uint64_t now, con
 	struct autoconf_router *r = find_router(a, addr);
 	if (r)
 		return r;
-	if (!may_be_new(a, now))
+	if (!autoconf_table_may_change(a, now))
 		return NULL;
 	for (uint32_t i = 0; a->n_routers == AUTOCONF_ROUTERS && i < a->n_routers; i++)
 		if (a->router[i].silent)
@@ -149,7 +148,7 @@ static struct autoconf_prefix *take_prefix(struct autoconf *a, uint64_t now, con
 	struct autoconf_prefix *p = find_prefix(a, net, len);
 	if (p)
 		return p;
-	if (!may_be_new(a, now))
+	if (!autoconf_table_may_change(a, now))
 		return NULL;
 	if (a->n_prefixes < AUTOCONF_PREFIXES)
 		p = &a->prefix[a->n_prefixes++];
@@ -229,7 +228,7 @@ void autoconf_table_route(struct autoconf *a, uint64_t now, const ip6 *router, c
 			a->refused++;
 			return;
 		}
-		if (!may_be_new(a, now) || !take_router(a, now, router))
+		if (!autoconf_table_may_change(a, now) || !take_router(a, now, router))
 			return;
 		r = &a->route[a->n_routes++];
 		*r = (struct autoconf_route){
@@ -287,7 +286,7 @@ static bool take_server(struct autoconf *a, uint64_t now, struct autoconf_server
 			s[0] = s[1];
 		return known;
 	}
-	if (!known && !may_be_new(a, now))
+	if (!known && !autoconf_table_may_change(a, now))
 		return false;
 	if (!known && *n < most)
 		s = &list[(*n)++];

@@ -11,6 +11,10 @@
 
 #include "net/autoconf/autoconf_state.h"
 
+/* Charges the budget of changes: 32 at once, one a second. False, and counted, when it is used up.
+ */
+bool autoconf_table_may_change(struct autoconf *a, uint64_t now);
+
 /* Takes a router as default router for `lifetime` seconds; 0: it is none from now on (RFC 4861
  * section 6.3.4). */
 void autoconf_table_router(struct autoconf *a, uint64_t now, const ip6 *router, uint32_t lifetime,

@@ -45,6 +45,13 @@ void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to)
 		send_arp(gw, iface, ARP_REQUEST, to ? to : &broadcast, own->addr, &zero, target);
 }
 
+void arp_probe(struct gw *gw, uint32_t iface, ip4 wanted)
+{
+	static const mac zero;
+	static const ip4 none;
+	send_arp(gw, iface, ARP_REQUEST, &broadcast, none, &zero, wanted);
+}
+
 void arp_announce(struct gw *gw, uint32_t iface, ip4 own)
 {
 	static const mac zero;

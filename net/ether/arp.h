@@ -12,6 +12,10 @@ void arp_input(struct gw *gw, struct pkt *p);
  * stations when `to` is NULL. */
 void arp_ask(struct gw *gw, uint32_t iface, ip4 target, const mac *to);
 
+/* Asks all stations on an interface for an address that is not ours yet (RFC 5227 section 2.1.1).
+ */
+void arp_probe(struct gw *gw, uint32_t iface, ip4 wanted);
+
 /* Announces to all stations on an interface that `own` has our MAC address (gratuitous ARP). */
 void arp_announce(struct gw *gw, uint32_t iface, ip4 own);
 

@@ -35,6 +35,12 @@ void filter6_tick(struct gw *gw, struct filter6 *f);
 bool filter6_show(const struct gw *gw, const struct filter6 *f, uint32_t *cursor, char *buf,
                   size_t size);
 
+/* The same for a listing of sessions of the forwarder itself, which `own` writes and which come
+ * first; it moves its cursor by less than 2^26. */
+bool filter6_show_behind(struct gw *gw, const struct filter6 *f, uint32_t *cursor, char *buf,
+                         size_t size,
+                         bool (*own)(struct gw *gw, uint32_t *cursor, char *buf, size_t size));
+
 /* The counters of a filter, for a table whose `of` gives it: COUNT_TABLE(FILTER6_COUNTS, …). */
 extern const struct count filter6_count[3];
 

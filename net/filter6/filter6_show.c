@@ -35,6 +35,22 @@ bool filter6_show(const struct gw *gw, const struct filter6 *f, uint32_t *cursor
 	return true;
 }
 
+bool filter6_show_behind(struct gw *gw, const struct filter6 *f, uint32_t *cursor, char *buf,
+                         size_t size,
+                         bool (*own)(struct gw *gw, uint32_t *cursor, char *buf, size_t size))
+{
+	const uint32_t ours = 1u << 26; /* more than any forwarder has */
+	if (*cursor < ours) {
+		if (own(gw, cursor, buf, size))
+			return true;
+		*cursor = ours;
+	}
+	uint32_t at = *cursor - ours;
+	bool more = gw->ip6 && filter6_show(gw, f, &at, buf, size);
+	*cursor = ours + at;
+	return more;
+}
+
 static uint64_t places(const void *f)
 {
 	(void)f;

@@ -45,36 +45,58 @@ struct filter6_session *filter6_table_find(struct filter6_table *t, const struct
 	return NULL;
 }
 
-/* How readily a session is evicted; 0: never. */
-static uint32_t readiness(const struct filter6_session *s)
+/* How many sessions of a full set hosts outside began. */
+static uint32_t of_outside(const struct filter6_session *set)
 {
-	if (s->state >= FILTER6_ENDED)
-		return 3;
-	if (s->state == FILTER6_NEW)
-		return s->by_outside ? 2 : 1;
-	return 0;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < FILTER6_WAYS; i++)
+		n += set[i].by_outside;
+	return n;
 }
 
-/* How many sessions of a set the client has. */
+/* How many sessions of a full set the client began. */
 static uint32_t share_of(const struct filter6_session *set, uint32_t client)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < FILTER6_WAYS; i++)
-		n += set[i].client == client;
+		n += !set[i].by_outside && set[i].client == client;
 	return n;
 }
 
-/* The session of a full set to evict; NULL: none. Of equal ones the one that ends first. */
-static struct filter6_session *victim(struct filter6_session *set, uint32_t now_s)
+/* How readily a session is evicted for a new one; 0: not at all. `outside` is of_outside(). */
+static uint32_t readiness(const struct filter6_session *s, const struct filter6_session *fresh,
+                          uint32_t outside)
+{
+	if (s->state >= FILTER6_ENDED)
+		return 5;
+	if (s->by_outside && s->state == FILTER6_NEW)
+		return 4;
+	if (s->by_outside && s->key.proto != PROTO_TCP)
+		return 3;
+	if (s->by_outside && !fresh->by_outside)
+		return outside > FILTER6_WAYS / 2 ? 3 : 1;
+	if (s->state != FILTER6_NEW || s->by_outside)
+		return 0;
+	if (!fresh->by_outside)
+		return 2;
+	/* Anybody may send echo requests, a rule names the others. */
+	return fresh->key.proto != PROTO_ICMP6 && outside < FILTER6_WAYS / 2;
+}
+
+/* The session of a full set to evict for a new one; NULL: none. Of equal ones the one that ends
+ * first. */
+static struct filter6_session *victim(struct filter6_session *set,
+                                      const struct filter6_session *fresh, uint32_t now_s)
 {
 	struct filter6_session *best = NULL;
-	uint32_t rank = 0, left = 0;
+	uint32_t rank = 0, left = 0, outside = of_outside(set);
 	for (uint32_t i = 0; i < FILTER6_WAYS; i++) {
-		uint32_t is =
-		        readiness(&set[i]) * (FILTER6_WAYS + 1) + share_of(set, set[i].client);
+		uint32_t ready = readiness(&set[i], fresh, outside);
+		/* What a host outside began is not to the charge of the client it reached. */
+		uint32_t share = set[i].by_outside ? 0 : share_of(set, set[i].client);
+		uint32_t is = ready * (FILTER6_WAYS + 1) + share;
 		uint32_t ends = when_left(now_s, set[i].end_s, FILTER6_TCP_S);
-		if (readiness(&set[i]) == 0 ||
-		    (best && (is < rank || (is == rank && ends >= left))))
+		if (ready == 0 || (best && (is < rank || (is == rank && ends >= left))))
 			continue;
 		best = &set[i];
 		rank = is;
@@ -83,23 +105,47 @@ static struct filter6_session *victim(struct filter6_session *set, uint32_t now_
 	return best;
 }
 
+/* The session to evict where all are open and of inside hosts: the one that ends first of the
+ * client that has most, if the new one's has two fewer, otherwise of the new one's. NULL: it has
+ * none. */
+static struct filter6_session *fair_victim(struct filter6_session *set, uint32_t client,
+                                           uint32_t now_s)
+{
+	struct filter6_session *best = NULL;
+	uint32_t payer = client, own = share_of(set, client), most = own + 1;
+	for (uint32_t i = 0; i < FILTER6_WAYS; i++)
+		if (share_of(set, set[i].client) > most) {
+			payer = set[i].client;
+			most = share_of(set, payer);
+		}
+	for (uint32_t i = 0; i < FILTER6_WAYS; i++)
+		if (!set[i].by_outside && set[i].client == payer &&
+		    (!best || when_left(now_s, set[i].end_s, FILTER6_TCP_S) <
+		                      when_left(now_s, best->end_s, FILTER6_TCP_S)))
+			best = &set[i];
+	return best;
+}
+
 struct filter6_session *filter6_table_open(struct filter6_table *t, const struct filter6_key *key,
                                            uint32_t client, bool by_outside, uint32_t now_s)
 {
+	const struct filter6_session fresh = {
+	        .key = *key, .state = FILTER6_NEW, .by_outside = by_outside, .client = client};
 	struct filter6_session *set = set_of(t, key), *s = NULL;
 	for (uint32_t i = 0; !s && i < FILTER6_WAYS; i++)
 		if (!is_live(&set[i], now_s))
 			s = &set[i];
 	if (!s) {
-		s = victim(set, now_s);
+		s = victim(set, &fresh, now_s);
+		if (!s && !by_outside)
+			s = fair_victim(set, client, now_s);
 		if (!s)
 			return NULL;
 		t->evicted++;
 	}
 	t->n += s->state == FILTER6_FREE;
 	t->created++;
-	*s = (struct filter6_session){
-	        .key = *key, .state = FILTER6_NEW, .by_outside = by_outside, .client = client};
+	*s = fresh;
 	return s;
 }
 

@@ -2,9 +2,13 @@
  * in sets, so that a look-up costs eight comparisons at most, whatever hosts send. Pure: it knows
  * no packet and no clock but seconds.
  *
- * A full set makes room by evicting what is of least use: what has ended, what a host outside
- * began, what was never answered; of these it takes from the client that has most there. Open
- * sessions are never evicted; a new one then finds no room. */
+ * A full set makes room by evicting what is of least use: what has ended, what a host outside began
+ * and nobody answered, an echo or UDP that a host outside began, what was never answered; of these
+ * it takes from the client that has most there. A session from inside evicts any that a host
+ * outside began. One from outside evicts, of the inside's, only what was never answered; it does so
+ * up to half of the set, and an echo never. Open sessions that inside hosts began are evicted last,
+ * for one from inside only: of the client that has most in the set, or of the new one's own. Where
+ * eight clients have one each, a ninth finds no room. */
 #ifndef NET_FILTER6_FILTER6_TABLE_H
 #define NET_FILTER6_FILTER6_TABLE_H
 
@@ -49,7 +53,7 @@ struct filter6_session {
 	uint8_t state;   /* enum filter6_state */
 	bool by_outside; /* a host outside began it */
 	uint32_t end_s;  /* when it ends (when.h) */
-	uint32_t client; /* inside, as a hash */
+	uint32_t client; /* the inside host, as a hash */
 };
 
 struct filter6_pieces { /* of a packet whose first fragment came in */

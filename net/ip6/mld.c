@@ -180,6 +180,15 @@ void mld_tick(struct gw *gw)
 			tick_iface(gw, i);
 }
 
+bool mld_is_busy(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 0; gw->iface[i].carrier && k < gw->iface[i].n_groups; k++)
+			if (gw->iface[i].group[k].changes || gw->iface[i].group[k].asked)
+				return true;
+	return false;
+}
+
 /* --- queries ----------------------------------------------------------------------- */
 
 /* The longest wait in milliseconds; in an MLDv2 query it may be a floating-point number

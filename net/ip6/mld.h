@@ -33,6 +33,8 @@ enum drop mld_input(struct gw *gw, const struct pkt *p);
 
 /* Runs the timers; called about ten times a second. */
 void mld_tick(struct gw *gw);
+/* True while a report is to be sent. */
+bool mld_is_busy(const struct gw *gw);
 
 /* Writes the MAC addresses of the groups of an interface, for the card's filter; gives
  * their number. */

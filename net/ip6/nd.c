@@ -113,6 +113,15 @@ void nd_tick(struct gw *gw)
 			tick_address(gw, i, &gw->iface[i].addr6[k]);
 }
 
+bool nd_is_busy(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++)
+		for (uint32_t k = 0; gw->iface[i].carrier && k < gw->iface[i].n_addr6; k++)
+			if (gw->iface[i].addr6[k].state == ADDRESS6_TENTATIVE)
+				return true;
+	return false;
+}
+
 /* Another station has a tentative address (RFC 4862 section 5.4.5). When it is the address
  * made from our MAC address, that is a duplicate too, and the interface uses no IPv6
  * address. */

@@ -23,5 +23,7 @@ void nd_start(struct gw *gw, uint32_t iface, struct address6 *a);
 
 /* Runs the timers; called about ten times a second. */
 void nd_tick(struct gw *gw);
+/* True while an address is tentative on an interface with a carrier. */
+bool nd_is_busy(const struct gw *gw);
 
 #endif

@@ -192,6 +192,22 @@ bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const
 	return false;
 }
 
+bool route6_is_app(const struct route6_table *t, const ip6 *net, uint8_t len)
+{
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		const struct route6_given *g = &t->given[i];
+		if (g->app && g->iface == IF_APP && g->len <= len && addr_in6(net, &g->net, g->len))
+			return true;
+	}
+	return false;
+}
+
+/* The default routes of a table are its last ones. */
+bool route6_has_default(const struct route6_table *t)
+{
+	return t->n > 0 && t->entry[t->n - 1].len == 0 && t->entry[t->n - 1].iface < INTERFACES;
+}
+
 bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
                 const ip6 *via)
 {

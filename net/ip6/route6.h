@@ -71,10 +71,16 @@ bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const
 bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *net, uint8_t len,
                 const ip6 *via, uint32_t iface) MUST_USE;
 
+/* True when the forwarder takes all packets to this network itself (a route to IF_APP). */
+bool route6_is_app(const struct route6_table *t, const ip6 *net, uint8_t len);
+
 /* Notes whether the next hop of default routes answers. Gives true, and the table is another, when
  * that was not known. */
 bool route6_silence(struct route6_table *t, const struct interface *all, const ip6 *via,
                     bool silent);
+
+/* True when a default route leads to a next hop on an interface. */
+bool route6_has_default(const struct route6_table *t);
 
 /* Removes the routes to exactly this network that route6_add_hop added, those to the next hop *via
  * only where via is not NULL; a connected network keeps its own route. False when there was none.

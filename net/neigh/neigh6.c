@@ -83,7 +83,8 @@ static uint32_t asker(struct gw *gw, const struct pkt *p)
 	const struct addr from = {.is6 = true, .v6 = ip6_header(p)->from};
 	if (p->iface == PKT_IF_SELF)
 		return client_station(gw, p->out, &gw->iface[p->out].address);
-	if (p->iface == IF_WAN && gw->forwarder->no_wan6)
+	const struct route6 *back = p->iface == IF_WAN ? route6_for(&gw->routes6, &from.v6) : NULL;
+	if (p->iface == IF_WAN && (gw->forwarder->no_wan6 || (back && back->iface == IF_APP)))
 		return hash_three(&gw->client_key, ip6_word(&from.v6, 2), ip6_word(&from.v6, 3),
 		                  client_beyond(gw, &from));
 	return client_of(gw, p->iface, &from);

@@ -2,8 +2,8 @@
  *
  * A forwarder that knows partial packets passes them on as they are and judges them by the segments
  * that will leave. All other code gets the plain frames that offload_next makes: the same bytes
- * that would have come one by one. Left out on purpose: UDP super-segments (no card of ours is
- * asked for them), jumbograms. */
+ * that would have come one by one. A partial packet ends with its IP packet, also where it is
+ * bridged: the checksum is that of the IP packet. Left out on purpose: jumbograms. */
 #ifndef NET_OFFLOAD_OFFLOAD_H
 #define NET_OFFLOAD_OFFLOAD_H
 
@@ -14,9 +14,11 @@
 #define OFFLOAD_SUM_UDP 6u
 
 /* Checks what a card said about a partial packet, data at its Ethernet header: the super-segment is
- * TCP whose headers lie in the first piece and agree with the bytes that there are; its segments
- * fit an Ethernet frame; the checksum lies in the first piece. Sets `segments`; a super-segment
- * that is no longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD. */
+ * TCP or UDP whose headers lie in the first piece and agree with the bytes that there are; its
+ * segments fit an Ethernet frame; the checksum lies in the first piece. Takes off what is behind
+ * the IP packet. Sets `segments`, and PKT_ECN as the TCP header says. A super-segment that is no
+ * longer than one segment becomes an ordinary one. Gives DROP_NONE or DROP_OFFLOAD; then it counts
+ * as one segment. */
 enum drop offload_check(struct pkt *p) MUST_USE;
 
 /* The offset of the IP header: behind the Ethernet header and a VLAN tag (IEEE 802.1Q). */
@@ -29,7 +31,15 @@ static inline uint32_t offload_l3(const struct pkt *p)
 static inline uint32_t offload_header(const struct pkt *p)
 {
 	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(p->data + p->l4);
+	if (p->flags & PKT_USO)
+		return p->l4 + (uint32_t)sizeof(struct udp_hdr);
 	return p->l4 + (uint32_t)(tcp->offset >> 4) * 4;
+}
+
+/* Bytes of payload in the last segment of a checked super-segment. */
+static inline uint32_t offload_last_bytes(const struct pkt *p)
+{
+	return p->total - offload_header(p) - (p->segments - 1u) * p->segment;
 }
 
 /* Bytes of the frames that a checked partial packet becomes, of which each counts as `least` at
@@ -42,8 +52,15 @@ uint32_t offload_bytes(const struct pkt *p, uint32_t least);
  * last, CWR in the first alone. */
 struct pkt *offload_next(struct pool *pool, struct pkt **p) MUST_USE;
 
+/* Takes the last segment off a checked super-segment. Gives it as a partial packet, which is the
+ * caller's; it goes behind p. NULL when the pool is empty; then p is as it was. */
+struct pkt *offload_last(struct pool *pool, struct pkt *p) MUST_USE;
+
+/* Ends a partial packet behind its first n bytes, at least one; it has as many. */
+void offload_trim(struct pkt *p, uint32_t n);
+
 /* Puts a finished partial packet into an interface's transmit queue as gw_transmit does. It is
- * dropped (link-full) while less than a quarter of the pool is free. Takes the packet. */
+ * dropped (link-full) while fewer than pool->reserve packets are free. Takes the packet. */
 void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p);
 
 /* What the card of an interface can do changed (NIC_SUM …). */

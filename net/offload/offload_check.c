@@ -3,21 +3,36 @@
 
 #define FRAME_MAX (sizeof(struct eth_hdr) + 4 + 1500) /* Ethernet header, VLAN tag, largest MTU */
 
-/* True for an IPv4 header at `l3` that ends at l4, of an unfragmented TCP packet that ends with the
- * last piece. */
-static bool fits_ip4(const struct pkt *p, uint32_t l3)
+/* The offset behind the IP packet of a frame; the end of the frame where it has none, or one that
+ * says more than there is. */
+static uint32_t ip_end(const struct pkt *p)
+{
+	uint32_t l3 = p->len < sizeof(struct eth_hdr) ? p->len : offload_l3(p), end = p->total;
+	if (p->len < l3 + IP4_MIN)
+		return end;
+	uint16_t type = load16(p->data + l3 - 2);
+	if (type == swap16(ETH_IP4))
+		end = l3 + be16_get(((const struct ip4_hdr *)(p->data + l3))->len);
+	else if (type == swap16(ETH_IP6))
+		end = l3 + IP6_MIN + be16_get(((const struct ip6_hdr *)(p->data + l3))->len);
+	return min_u32(end, p->total);
+}
+
+/* True for an IPv4 header at `l3` that ends at l4, of an unfragmented packet of that protocol that
+ * ends with the last piece. */
+static bool fits_ip4(const struct pkt *p, uint32_t l3, uint8_t proto)
 {
 	const struct ip4_hdr *h = (const struct ip4_hdr *)(p->data + l3);
 	if (p->l4 < l3 + IP4_MIN)
 		return false;
 	return h->version_ihl >> 4 == 4 && l3 + (uint32_t)(h->version_ihl & 15) * 4 == p->l4 &&
-	       be16_get(h->len) == p->total - l3 && h->proto == PROTO_TCP &&
+	       be16_get(h->len) == p->total - l3 && h->proto == proto &&
 	       !(be16_get(h->frag) & (IP4_MF | IP4_OFFSET));
 }
 
 /* The same for IPv6. Between the headers may stand those extension headers that a whole packet
  * has: hop-by-hop options, routing, destination options (RFC 8200 section 4). */
-static bool fits_ip6(const struct pkt *p, uint32_t l3)
+static bool fits_ip6(const struct pkt *p, uint32_t l3, uint8_t proto)
 {
 	const struct ip6_hdr *h = (const struct ip6_hdr *)(p->data + l3);
 	uint32_t at = l3 + IP6_MIN;
@@ -29,41 +44,71 @@ static bool fits_ip6(const struct pkt *p, uint32_t l3)
 		next = p->data[at];
 		at += 8 + p->data[at + 1] * 8u;
 	}
-	return at == p->l4 && next == PROTO_TCP;
+	return at == p->l4 && next == proto;
 }
 
-/* True for a super-segment whose headers agree with it. RST and SYN are never cut. */
-static bool fits_tcp(const struct pkt *p)
+static bool fits_ip(const struct pkt *p, uint8_t proto)
 {
 	uint32_t l3 = offload_l3(p);
 	uint16_t type = load16(p->data + l3 - 2);
-	if (p->l4 > p->len || p->len - p->l4 < sizeof(struct tcp_hdr) ||
-	    p->l4_len != OFFLOAD_SUM_TCP)
-		return false;
-	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(p->data + p->l4);
-	if (tcp->offset >> 4 < 5 || offload_header(p) > p->len || tcp->flags & (TCP_SYN | TCP_RST))
-		return false;
 	if (p->flags & PKT_TSO6)
-		return type == swap16(ETH_IP6) && fits_ip6(p, l3);
-	return type == swap16(ETH_IP4) && fits_ip4(p, l3);
+		return type == swap16(ETH_IP6) && fits_ip6(p, l3, proto);
+	return type == swap16(ETH_IP4) && fits_ip4(p, l3, proto);
+}
+
+/* True for a super-segment of TCP whose headers agree with it. RST and SYN are never cut. */
+static bool fits_tcp(const struct pkt *p)
+{
+	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(p->data + p->l4);
+	return p->len - p->l4 >= sizeof *tcp && p->l4_len == OFFLOAD_SUM_TCP &&
+	       tcp->offset >> 4 >= 5 && offload_header(p) <= p->len &&
+	       !(tcp->flags & (TCP_SYN | TCP_RST)) && fits_ip(p, PROTO_TCP);
+}
+
+/* The same of UDP, whose length is that of all datagrams in one. */
+static bool fits_udp(const struct pkt *p)
+{
+	const struct udp_hdr *udp = (const struct udp_hdr *)(p->data + p->l4);
+	return p->len - p->l4 >= sizeof *udp && p->l4_len == OFFLOAD_SUM_UDP &&
+	       be16_get(udp->len) == p->total - p->l4 && fits_ip(p, PROTO_UDP);
+}
+
+/* Checks a super-segment and sets what its header says. False for one that is wrong. */
+static bool take_segments(struct pkt *p)
+{
+	bool udp = p->flags & PKT_USO;
+	if (p->len < sizeof(struct eth_hdr) + 4 + IP4_MIN || p->l4 > p->len)
+		return false;
+	if (udp && load16(p->data + offload_l3(p) - 2) == swap16(ETH_IP6))
+		p->flags |= PKT_TSO6;
+	if (!(udp ? fits_udp(p) : fits_tcp(p)))
+		return false;
+	uint32_t header = offload_header(p), payload = p->total - header;
+	p->flags &= (uint16_t)~PKT_ECN;
+	if (payload <= p->segment) {
+		p->segment = 0;
+		p->flags &= (uint16_t) ~(PKT_TSO6 | PKT_USO);
+		return true;
+	}
+	if (header + p->segment > FRAME_MAX)
+		return false;
+	if (!udp && ((const struct tcp_hdr *)(p->data + p->l4))->flags & TCP_CWR)
+		p->flags |= PKT_ECN;
+	/* One division for all segments. */
+	p->segments = (uint16_t)((payload + p->segment - 1) / p->segment);
+	return true;
 }
 
 enum drop offload_check(struct pkt *p)
 {
 	p->segments = 1;
-	if (p->segment) {
-		if (p->len < sizeof(struct eth_hdr) + 4 + IP4_MIN || !fits_tcp(p))
-			return DROP_OFFLOAD;
-		uint32_t header = offload_header(p), payload = p->total - header;
-		if (payload > p->segment) {
-			/* One division for all segments. */
-			p->segments = (uint16_t)((payload + p->segment - 1) / p->segment);
-			return header + p->segment <= FRAME_MAX ? DROP_NONE : DROP_OFFLOAD;
-		}
-		p->segment = 0;
-		p->flags &= (uint16_t) ~(PKT_TSO6 | PKT_ECN);
-	}
-	uint32_t sum = (uint32_t)p->l4 + p->l4_len;
+	if (p->segment && !take_segments(p))
+		return DROP_OFFLOAD;
+	if (p->segment)
+		return DROP_NONE;
+	uint32_t sum = (uint32_t)p->l4 + p->l4_len, end = ip_end(p);
+	if (end < p->total)
+		offload_trim(p, end);
 	return p->total <= FRAME_MAX && sum + 2 <= p->len ? DROP_NONE : DROP_OFFLOAD;
 }
 
@@ -71,7 +116,7 @@ uint32_t offload_bytes(const struct pkt *p, uint32_t least)
 {
 	if (!p->segment)
 		return max_u32(p->total, least);
-	uint32_t header = offload_header(p), before = p->segments - 1u;
-	return before * max_u32(header + p->segment, least) +
-	       max_u32(p->total - before * p->segment, least);
+	uint32_t header = offload_header(p);
+	return (p->segments - 1u) * max_u32(header + p->segment, least) +
+	       max_u32(header + offload_last_bytes(p), least);
 }

@@ -7,7 +7,11 @@ static uint32_t needs(const struct pkt *p)
 	if ((uint32_t)p->l4 + p->l4_len > 255)
 		return INTERFACE_NONE; /* further than some cards can tell */
 	if (!p->segment)
-		return INTERFACE_SUM;
+		return p->next ? INTERFACE_NONE : INTERFACE_SUM; /* in pieces: see nic.h */
+	if (offload_header(p) + offload_last_bytes(p) < ETH_MIN)
+		return INTERFACE_NONE; /* a card need not pad what it cuts */
+	if (p->flags & PKT_USO)
+		return INTERFACE_SUM | INTERFACE_USO;
 	return INTERFACE_SUM | (p->flags & PKT_TSO6 ? INTERFACE_TSO6 : INTERFACE_TSO4) |
 	       (p->flags & PKT_ECN ? INTERFACE_ECN : 0u);
 }
@@ -15,7 +19,7 @@ static uint32_t needs(const struct pkt *p)
 void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
 {
 	uint32_t n = p->segments, bytes = offload_bytes(p, ETH_MIN);
-	if (UNLIKELY(gw->pool->n_free < gw->pool->n_total / 4) ||
+	if (UNLIKELY(gw->pool->n_free < gw->pool->reserve) ||
 	    UNLIKELY(!pkt_queue_push(&iface->out, p))) {
 		gw_discard(gw, p, DROP_LINK_FULL);
 		return;

@@ -17,6 +17,7 @@
 #define FIRST_MS  16000u /* longest interval between the first … */
 #define FIRST     3u     /* … this many */
 #define APART_MS  3000u  /* shortest interval between two to all nodes */
+#define SOON_MS   600u   /* half a second, and what clock.ms may be late */
 #define ANSWER_MS 500u   /* longest wait before an answer */
 
 /* --- contents ---------------------------------------------------------------------- */
@@ -113,6 +114,7 @@ static void write_pref64(const struct ra_config_interface *c, const struct ra *r
 {
 	const struct prefix *prefix = c->n_pref64 ? c->pref64 : ra->pref64;
 	uint32_t n = c->n_pref64 ? c->n_pref64 : ra->n_pref64;
+	lifetime_s = ra->pref64_gone && !c->n_pref64 ? 0 : lifetime_s;
 	static const uint8_t lengths[] = {96, 64, 56, 48, 40, 32}; /* RFC 8781 section 4 */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t code = 0;
@@ -192,8 +194,7 @@ void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t prefer
 	ra_restart(gw, iface);
 }
 
-void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
-                uint32_t n)
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server)
 {
 	struct ra *ra = &gw->ra[iface];
 	bool same = server ? ra->has_dns && ip6_eq(&ra->dns, server) : !ra->has_dns;
@@ -206,8 +207,27 @@ void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct p
 		ra->dns = *server;
 	if (!same)
 		bring_forward(gw, ra, ANSWER_MS);
-	ra->n_pref64 = min_u32(n, RA_PREF64);
-	memcpy(ra->pref64, pref64, ra->n_pref64 * sizeof *pref64);
+}
+
+static bool same_prefixes(const struct prefix *a, const struct prefix *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (a[i].len != b[i].len || !addr_eq(&a[i].addr, &b[i].addr))
+			return false;
+	return true;
+}
+
+void ra_set_pref64(struct gw *gw, uint32_t iface, const struct prefix *pref64, uint32_t n,
+                   bool works)
+{
+	struct ra *ra = &gw->ra[iface];
+	n = min_u32(n, RA_PREF64);
+	if (ra->n_pref64 == n && ra->pref64_gone == !works && same_prefixes(ra->pref64, pref64, n))
+		return;
+	ra->n_pref64 = n;
+	ra->pref64_gone = !works;
+	memcpy(ra->pref64, pref64, n * sizeof *pref64);
+	bring_forward(gw, ra, ANSWER_MS);
 }
 
 static struct ra_prefix *find(struct ra *ra, const ip6 *net, uint8_t len)
@@ -295,6 +315,24 @@ bool ra_follow(struct gw *gw, uint32_t iface, uint8_t flags)
 	return all;
 }
 
+bool ra_advertise_inside(struct gw *gw, bool leads)
+{
+	uint16_t lifetime_s = leads ? RA_LIFETIME_S : 0;
+	bool all = true;
+	for (uint32_t i = 0; gw->ip6 && i < gw->n_iface; i++) {
+		const struct interface *at = &gw->iface[i];
+		bool global = interface_global6(at) != NULL;
+		if (!interface_is_inside(i) || (!global && !gw->ra[i].on))
+			continue;
+		if (global && (!gw->ra[i].on || gw->ra[i].lifetime_s != lifetime_s))
+			ra_start(gw, i, lifetime_s, RA_PREF_MEDIUM,
+			         at->mtu < NET_MTU ? at->mtu : 0);
+		/* Without a global address it deprecates what is gone. */
+		all &= ra_follow(gw, i, ND_PREFIX_ON_LINK | ND_PREFIX_AUTONOMOUS);
+	}
+	return all;
+}
+
 /* Removes prefixes that no host uses any more. */
 static void forget_old(const struct gw *gw, struct ra *ra)
 {
@@ -340,6 +378,19 @@ void ra_tick(struct gw *gw)
 	for (uint32_t i = 0; i < gw->n_iface; i++)
 		if (may_send(gw, i))
 			tick_iface(gw, i);
+}
+
+bool ra_is_busy(const struct gw *gw)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const struct ra *ra = &gw->ra[i];
+		bool waits = when_left(gw->clock.ms, ra->next_ms, LONGEST_MS) < SOON_MS;
+		for (uint32_t k = 0; k < RA_ANSWERS; k++)
+			waits |= ra->answer[k].waits;
+		if (waits && may_send(gw, i))
+			return true;
+	}
+	return false;
 }
 
 void ra_stop(struct gw *gw)

@@ -23,10 +23,17 @@
  * the default router, mtu 0: none. Called in the application's init. */
 void ra_start(struct gw *gw, uint32_t iface, uint16_t lifetime_s, uint8_t preference, uint32_t mtu);
 
-/* Sets a DNS server (NULL: none) and PREF64 of the application, which are advertised unless
- * the configuration has others. Called in its init. Prefixes beyond RA_PREF64 are ignored. */
-void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server, const struct prefix *pref64,
-                uint32_t n);
+/* Advertises for a forwarder that routes IPv6: on each inside interface with a global address its
+ * networks, and this gateway as default router where `leads` says that there is a way out (RFC 7084
+ * G-4). For a forwarder's init and changed. False when there are too many networks. */
+bool ra_advertise_inside(struct gw *gw, bool leads) MUST_USE;
+
+/* Set a DNS server (NULL: none), and prefixes of a translator (PREF64), which are advertised unless
+ * the configuration has others; `works` false: their lifetime is 0, so that hosts leave them. For
+ * init and changed of forwarders and services. Prefixes beyond RA_PREF64 are ignored. */
+void ra_set_dns(struct gw *gw, uint32_t iface, const ip6 *server);
+void ra_set_pref64(struct gw *gw, uint32_t iface, const struct prefix *pref64, uint32_t n,
+                   bool works);
 
 /* Adds a prefix, or changes the lifetimes of an advertised one; all nodes are informed
  * soon. Where there are too many, it takes the place of the one deprecated first; false when none
@@ -53,6 +60,9 @@ void ra_restart(struct gw *gw, uint32_t iface);
 
 /* Runs the timers; called about ten times a second. */
 void ra_tick(struct gw *gw);
+/* True while a station waits for an answer of its own, or an advertisement to all is due within
+ * half a second. */
+bool ra_is_busy(const struct gw *gw);
 
 /* Informs the hosts of all interfaces that this router and its prefixes end (RFC 4861
  * section 6.2.5). After a restart the router may have other prefixes. If it has the same ones, it

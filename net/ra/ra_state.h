@@ -31,6 +31,7 @@ struct ra {
 	ip6 dns;
 	struct prefix pref64[RA_PREF64];
 	uint32_t n_pref64;
+	bool pref64_gone; /* hosts must leave them (RFC 8781 section 4) */
 
 	uint32_t apart_ms; /* no advertisement to all nodes before this time */
 	uint32_t next_ms;  /* time of the next one to all nodes */

@@ -6,6 +6,7 @@
 #include "kernel/lib/fmt.h"
 #include "net/autoconf/autoconf_solicit.h"
 #include "net/client.h"
+#include "net/dhcp/dhcp_start.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
@@ -56,6 +57,8 @@ static void start_autoconf(struct gw *gw)
 	for (uint32_t i = 0; i < wan->n_address; i++)
 		if (net_is_auto(&wan->address[i]))
 			autoconf_start(gw);
+	if (net_has_dhcp(gw->config))
+		dhcp_start(gw);
 }
 
 const char *gw_init(struct gw *gw)
@@ -64,6 +67,7 @@ const char *gw_init(struct gw *gw)
 	rng_bytes(gw->rng, gw->ids.next, sizeof gw->ids.next);
 	client_init(gw);
 	gw->app_mtu = IP6_MTU_MIN;
+	gw->pool->reserve = gw->pool->n_free / 4; /* the cards have filled their rings */
 	gw->n_iface = net_interfaces(gw->config);
 	gw->ip6 = gw->forwarder->ip6 && (!gw->forwarder->ip6_if_given || has_own6(gw));
 	frag_init(gw);
@@ -99,7 +103,9 @@ void gw_carrier_up(struct gw *gw, uint32_t iface)
 	if (gw->forwarder->promiscuous)
 		return; /* a bridge has no addresses */
 	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
-		arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
+		if (!dhcp_announces(gw, iface, gw->iface[iface].addr[i].addr))
+			arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
+	dhcp_carrier_up(gw, iface);
 	if (gw->ip6) {
 		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);

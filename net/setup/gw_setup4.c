@@ -119,7 +119,7 @@ const char *gw_setup_iface4(struct gw *gw, uint32_t i)
 	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 	const char *bad = NULL;
 	for (uint32_t k = 0; k < c->n_address && !bad; k++)
-		if (!c->address[k].addr.is6)
+		if (!c->address[k].addr.is6 && !net_is_dhcp(&c->address[k]))
 			bad = gw_setup_add_address4(gw, i, c->address[k].addr.v4,
 			                            c->address[k].len);
 	return bad;

@@ -64,6 +64,15 @@ uint32_t net_interfaces(const struct config *c)
 	return n;
 }
 
+bool net_has_dhcp(const struct config *c)
+{
+	const struct net_config_interface *wan = &net_config(c)->iface[NET_WAN];
+	for (uint32_t i = 0; i < wan->n_address; i++)
+		if (net_is_dhcp(&wan->address[i]))
+			return true;
+	return false;
+}
+
 /* Of lan2 to lan7 each follows on the one before, and one without a card has no other keys. */
 static bool check_given(struct config *c, uint32_t i)
 {
@@ -147,13 +156,14 @@ static bool parse_own(const struct config_source *s, struct slice text, void *ou
 	return true;
 }
 
-/* On the WAN, also the word `auto`. */
+/* On the WAN, also the words `auto` and `dhcp`. */
 static bool parse_own_wan(const struct config_source *s, struct slice text, void *out)
 {
 	struct prefix *p = out;
-	if (!config_word_is(text, "auto"))
+	bool is_auto = config_word_is(text, "auto");
+	if (!is_auto && !config_word_is(text, "dhcp"))
 		return parse_own(s, text, out);
-	*p = (struct prefix){.addr = {.is6 = true}};
+	*p = (struct prefix){.addr = {.is6 = is_auto}};
 	return true;
 }
 
@@ -161,6 +171,8 @@ static bool print_own_wan(const struct config_key *key, const void *value, char 
 {
 	if (net_is_auto(value))
 		return fmt(buf, room, "auto") > 0;
+	if (net_is_dhcp(value))
+		return fmt(buf, room, "dhcp") > 0;
 	return config_print_prefix(key, value, buf, room);
 }
 
@@ -274,7 +286,8 @@ static const struct config_type own =
         CONFIG_TYPE(struct prefix, parse_own, config_print_prefix, "ADDRESS/LENGTH, IPv4 or IPv6");
 static const struct config_type own_wan =
         CONFIG_TYPE(struct prefix, parse_own_wan, print_own_wan,
-                    "ADDRESS/LENGTH, IPv4 or IPv6, or auto: as routers advertise it (IPv6)");
+                    "ADDRESS/LENGTH, IPv4 or IPv6, or dhcp (IPv4), or auto: as routers advertise "
+                    "it (IPv6)");
 static const struct config_type route =
         CONFIG_TYPE(struct net_config_route, parse_route, print_route, "PREFIX via ADDRESS");
 static const struct config_type neighbour =

@@ -76,6 +76,13 @@ static inline bool net_is_auto(const struct prefix *p)
 	return p->addr.is6 && p->len == 0;
 }
 
+/* True for the word `dhcp` in wan.address: an address as a DHCP server gives it (net/dhcp). It
+ * stands in the list as an IPv4 prefix of no bits. */
+static inline bool net_is_dhcp(const struct prefix *p)
+{
+	return !p->addr.is6 && p->len == 0;
+}
+
 /* The values in force; they live as long as *c. */
 static inline const struct net_config *net_config(const struct config *c)
 {
@@ -84,6 +91,10 @@ static inline const struct net_config *net_config(const struct config *c)
 
 /* What is wrong with an address and prefix length as one of our own; NULL: nothing. Static. */
 const char *net_not_own(const struct prefix *p);
+
+/* True when the configuration has `wan.address dhcp`: the WAN may have no IPv4 address at the
+ * start. */
+bool net_has_dhcp(const struct config *c);
 
 /* How many interfaces the configuration has: lan, wan and those of lan2 to lan7 that are given. */
 uint32_t net_interfaces(const struct config *c);

@@ -24,6 +24,8 @@ static struct {
 	bool slow;     /* the slow path is played now */
 	uint32_t n;    /* inputs so far */
 	bool has_fast; /* the application of this input has a fast path */
+	bool parted;   /* what follows may differ: see both_part */
+	bool supers;   /* super-segments came: a dropped one is listed once, its segments each */
 	uint8_t frames[BOTH_BYTES];
 	uint32_t at, end; /* the next frame's place, and the end of those kept */
 	uint64_t count[BOTH_COUNTS];
@@ -48,8 +50,18 @@ static inline void both_start(struct rig *r)
 	both.at = 0;
 	if (!both.slow)
 		both.end = 0;
+	both.parted &= both.slow;
+	both.supers = false;
 	if (both.slow && both.has_fast)
 		rig_slow_path(r);
+}
+
+/* From here on the two plays of this input may differ, since packets are scarce and one of them
+ * needs more. To be called by either play; the frames that the first one has sent before are
+ * compared. */
+static inline void both_part(void)
+{
+	both.parted = true;
 }
 
 /* To be called with each frame that leaves: keeps it, or compares it with the one kept. */
@@ -59,6 +71,8 @@ static inline void both_seen(const struct rig *r, uint32_t iface, const uint8_t 
 	struct both_frame is = {r->gw.clock.us, iface, len}, was;
 	uint32_t more = (uint32_t)sizeof is + len;
 	if (!both.has_fast || more > BOTH_BYTES - both.at)
+		return;
+	if (both.parted && (!both.slow || both.at == both.end))
 		return;
 	if (!both.slow) {
 		memcpy(both.frames + both.at, &is, sizeof is);
@@ -126,7 +140,7 @@ static inline void both_end(struct rig *r)
 {
 	const struct gw *gw = &r->gw;
 	uint32_t n = 0;
-	if (!both.has_fast)
+	if (!both.has_fast || both.parted)
 		return;
 	if (both.at != both.end)
 		both_fail("sends fewer frames", both.frames + both.at, 100, NULL, 0);
@@ -141,7 +155,9 @@ static inline void both_end(struct rig *r)
 	for (uint32_t i = 0; i < DROP_COUNT; i++)
 		both_count(n++, gw->counts.drops[i], "a drop reason");
 	if (both.n % BOTH_LISTS == 0) {
-		both_list(r, n++, gw_show_drops, "the list of drops");
+		if (!both.supers)
+			both_list(r, n, gw_show_drops, "the list of drops");
+		n++;
 		both_list(r, n++, gw_show_neighbours, "the list of neighbours");
 		both_list(r, n++, gw_show_sessions, "the list of sessions");
 	}

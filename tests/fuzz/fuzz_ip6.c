@@ -310,7 +310,8 @@ static void change_own(struct input *in)
 		ra_deprecate(gw, iface, what & 8 ? &tunnel_net : &lan_net, 64);
 		break;
 	case 4:
-		ra_set_dns(gw, IF_LAN, &own, &pref64, 1);
+		ra_set_dns(gw, IF_LAN, &own);
+		ra_set_pref64(gw, IF_LAN, &pref64, 1, !(what & 8));
 		break;
 	case 5:
 		ra_stop(gw);

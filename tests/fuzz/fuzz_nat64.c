@@ -2,9 +2,9 @@
  * fuzz_gw.c does.
  *
  * Checked: each frame that leaves is well formed, its checksums are right if those of the incoming
- * frames were, an IPv4 packet on the WAN has an external source, and no IPv6 packet but our own
- * leaves by it; the tables are consistent; in the end, after a time without traffic, every packet
- * is free. */
+ * frames were, an IPv4 packet on the WAN has an external source, and no address under a prefix
+ * leaves by it; the tables are consistent, also where hosts with IPv4 share them; in the end, after
+ * a time without traffic, every packet is free. */
 #include "apps/nat64/nat64.h"
 #include "kernel/lib/fmt.h"
 #include "tests/fuzz/gateway.h"
@@ -37,8 +37,12 @@ static const char *const kinds[] = {
         "wkp-strict off\nnat64.hairpin off\nlan.mtu 1280\nnat64.tos 7\n",
         ("wkp-strict off\nwan.mtu 1280\nnat64.filtering address-and-port-dependent\n"
          "nat64.lowest-ipv6-mtu 1500\n"),
-        "lan.address 192.168.1.1/24\nwkp-strict off\nnat64.host-length 128\nlan.ra off\n",
-        "wkp-strict on\nlan2.address 2001:db8:2::1/64\nlan2 nic2\n",
+        ("lan.address 192.168.1.1/24\nwkp-strict off\nnat64.host-length 128\nlan.ra off\n"
+         "neighbour 192.168.1.10 52:52:52:52:52:52\nneighbour 192.168.1.11 52:52:52:52:52:52\n"
+         "nat64.filtering endpoint-independent\n"),
+        ("wkp-strict off\nlan2.address 2001:db8:2::1/64\nlan2 nic2\nlan.address 192.168.1.1/24\n"
+         "wan.address 2001:db8:3::1/64\ngateway 2001:db8:3::2\nnat64.hairpin off\n"
+         "neighbour 2001:db8:3::2 52:52:52:52:52:52\n"),
 };
 
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
@@ -52,8 +56,14 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 		fail(bad, frame, len);
 	if (iface != IF_WAN)
 		return;
-	if (frame[12] == 0x86)
-		fail("IPv6 on the WAN", frame, len);
+	if (frame[12] == 0x86) {
+		ip6 ends[2];
+		memcpy(ends, frame + ETH + 8, sizeof ends);
+		for (uint32_t i = 0; i < 2; i++)
+			if (nat64_prefix_of(nat64_of(&rig.gw), &ends[i]) != NAT64_NO_PREFIX)
+				fail("an address of our prefix on the WAN", frame, len);
+		return;
+	}
 	ip4 from;
 	memcpy(&from, frame + ETH + 12, 4);
 	if (frame[12] == 8 && frame[13] == 0 && ip4_get(from) != OWN &&
@@ -116,7 +126,9 @@ static uint32_t make4(struct input *in, uint8_t *f, uint32_t iface)
 	struct middle m = {0};
 	uint32_t options = how & 4 ? 12 : 0;
 	not_headers(proto);
-	frame_ip4(head, mac_of(iface), address4(from), how & 8 ? address4(to) : OWN, proto, 0);
+	uint32_t host = 0xc0a8010au + (from >> 7); /* 192.168.1.10 and .11 */
+	frame_ip4(head, mac_of(iface), iface == IF_LAN && from & 1 ? host : address4(from),
+	          how & 8 ? address4(to) : OWN, proto, 0);
 	if (how & 2)
 		m = make_piece4(in, head + ETH);
 	head[20] |= how & 0x40;

@@ -102,7 +102,7 @@ static inline void start_app(const char *name, uint32_t packets)
 	uint32_t less = PACKETS - packets;
 	rig.pool.n_free -= less;
 	rig.pool.n_total -= less;
-	rig.pool.kept_max = packets / 4;
+	rig.pool.kept_max = rig.pool.reserve = packets / 4;
 	rig.free_at_start -= less;
 }
 
@@ -232,36 +232,42 @@ static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t le
 		return false;
 	uint8_t proto = six ? f[20] : f[23];
 	uint32_t end = six ? l4 + from_wire(f + 18) : ETH + from_wire(f + 16);
-	if ((proto != PROTO_TCP && proto != PROTO_UDP) || end != len ||
+	if ((proto != PROTO_TCP && proto != PROTO_UDP) || end > len || end < l4 + 20 ||
 	    (four && from_wire(f + 20) & 0x3fff) ||
-	    (proto == PROTO_UDP && from_wire(f + l4 + 4) != len - l4))
+	    (proto == PROTO_UDP && from_wire(f + l4 + 4) != end - l4))
 		return false;
 	how->start = (uint16_t)l4;
 	how->offset = proto == PROTO_TCP ? 16 : 6;
 	how->flags = six ? PKT_TSO6 : 0;
 	uint32_t at = six ? 22 : 26, n = l4 - at - (four ? (f[ETH] & 15u) * 4 - 20 : 0);
-	uint32_t sum = csum_sum(f + at, n) + swap16((uint16_t)(len - l4)) + swap16(proto);
+	uint32_t sum = csum_sum(f + at, n) + swap16((uint16_t)(end - l4)) + swap16(proto);
 	store16(f + l4 + how->offset, csum_fold(sum));
-	if (cut && proto == PROTO_TCP && !(f[l4 + 13] & 6)) /* neither SYN nor RST */
-		how->segment = (uint16_t)(1 + random % 64);
+	if (!cut || end != len || (proto == PROTO_TCP && f[l4 + 13] & 6)) /* SYN or RST */
+		return true;
+	/* Few: the slow path has them all in packets at one time. */
+	how->segment = (uint16_t)max_u32(1 + random % 64, (end - l4) / 8 + 1);
+	how->flags |= proto == PROTO_UDP ? PKT_USO : 0;
 	return true;
 }
 
 /* A frame arrives, one of eight as a partial packet. Where frames are
  * not right, the card may lie about it. A queue that is full, or a pool that is nearly empty, holds
- * more partial packets than frames: then both paths would differ. */
+ * more partial packets than frames, so that both paths may differ: there it is one of 64, and the
+ * rest of the input is no longer compared. */
 static inline void arrive(uint32_t iface, const uint8_t *f, uint32_t len)
 {
 	uint8_t partial[FRAME_MAX + 64];
 	struct rig_partial how = {.n_pieces = 3};
 	uint32_t random = 2166136261u;
-	bool scarce = rig.pool.n_free < rig.pool.n_total / 2;
+	bool scarce = rig.pool.n_free < max_u32(rig.pool.n_total / 2, 24);
 	for (uint32_t i = 0; i < len; i++)
 		random = (random ^ f[i]) * 16777619u;
 	random ^= random >> 15;
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		scarce |= rig.stalled[i];
-	if (!scarce && len > 0 && len <= sizeof partial && (random & 7) == 0) {
+	if (len > 0 && len <= sizeof partial && (random & (scarce ? 63 : 7)) == 0) {
+		if (scarce)
+			both_part();
 		for (uint32_t i = 0; i < how.n_pieces; i++)
 			how.piece[i] = (uint16_t)(1 + (random >> 8 * i) % 300);
 		memcpy(partial, f, len);
@@ -270,10 +276,11 @@ static inline void arrive(uint32_t iface, const uint8_t *f, uint32_t len)
 			how.start = (uint16_t)(random >> 3 & 127);
 			how.offset = (uint16_t)(random >> 10 & 31);
 			how.segment = random & 1u << 16 ? (uint16_t)(random >> 17) : 0;
-			how.flags = random & 1u << 15 ? PKT_TSO6 : PKT_ECN;
+			how.flags = random & 1u << 15 ? PKT_TSO6 : PKT_USO;
 			right = true;
 		}
 		if (right) {
+			both.supers |= how.segment != 0;
 			(void)rig_input_partial(&rig, iface, &how, partial, len);
 			return;
 		}

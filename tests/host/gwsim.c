@@ -13,11 +13,12 @@
  *   leap SECONDS.FRACTION N    time passes with only N ticks
  *   link INTERFACE up|down     the carrier
  *   card INTERFACE run|stall   whether the card takes frames to send
- *   stats sessions timings neighbours routes interfaces addresses drops drops-raw log print
+ *   stats sessions timings neighbours routes interfaces addresses leases drops drops-raw log print
  *   ping ADDRESS, traceroute ADDRESS   a run begins
  *   probe                      its lines up to where it waits
  *   stop                       the machine is about to stop
  *   prefix INTERFACE set|deprecate NET/LEN   of the router advertisements
+ *   release renew              the lease of the WAN
  *   change WORDS               an address or a route, as the console commands `address` and `route`
  *   slow                       the number of frames that the fast path did not take
  *   check                      error if the tables of the NAT are inconsistent
@@ -33,6 +34,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
+#include "net/dhcp/dhcp_client.h"
 #include "net/offload/offload.h"
 #include "net/probe/probe.h"
 #include "net/ra/ra.h"
@@ -86,7 +88,7 @@ static void print_partial(struct rig *r, uint32_t iface, const uint8_t *frame, c
 {
 	(void)r;
 	printf("bulk %s %u,%u,%u,%u %s\n", net_interface_name[iface], p->l4, p->l4_len, p->segment,
-	       p->flags & (PKT_TSO6 | PKT_ECN), hex_of(frame, p->total));
+	       p->flags & (PKT_TSO6 | PKT_ECN | PKT_USO), hex_of(frame, p->total));
 }
 
 static void error(const char *what)
@@ -98,6 +100,7 @@ static void reset(uint32_t seed)
 {
 	seed_now = seed;
 	option_packets = 512;
+	rig.in_rings = 0;
 	option_memory = 24u << 20;
 	option_now_us = 0;
 	option_slow_path = false;
@@ -210,6 +213,8 @@ static void do_option(char *rest)
 	uint64_t us;
 	if (strcmp(name, "packets") == 0)
 		option_packets = (uint32_t)strtoul(value, NULL, 10);
+	else if (strcmp(name, "ring") == 0)
+		rig.in_rings = (uint32_t)strtoul(value, NULL, 10);
 	else if (strcmp(name, "memory") == 0)
 		option_memory = strtoul(value, NULL, 10);
 	else if (strcmp(name, "slow-path") == 0)
@@ -295,7 +300,7 @@ static bool do_list(const char *command)
 	        {"routes", gw_show_routes},       {"interfaces", list_interfaces},
 	        {"addresses", autoconf_show},     {"drops", gw_show_drops},
 	        {"print", list_config},           {"log", list_log},
-	        {"drops-raw", gw_show_drops_raw},
+	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcp_show_leases},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)
@@ -410,6 +415,11 @@ static void run(char *line)
 		rig_flush(&rig);
 	} else if (strcmp(command, "prefix") == 0) {
 		do_prefix(rest);
+	} else if (strcmp(command, "release") == 0 || strcmp(command, "renew") == 0) {
+		const char *wrong = (command[2] == 'l' ? dhcp_release : dhcp_renew)(&rig.gw);
+		if (wrong)
+			error(wrong);
+		rig_flush(&rig);
 	} else if (strcmp(command, "change") == 0) {
 		const char *wrong = gw_change_text(&rig.gw, rest);
 		if (wrong)

@@ -98,9 +98,13 @@ void *host_dma(uint64_t at, size_t n)
 	return arena + (at - HOST_DMA_BASE);
 }
 
+void (*host_dma_watch)(void);
+
 uint64_t dma_addr(const void *p)
 {
 	const uint8_t *b = p;
+	if (host_dma_watch)
+		host_dma_watch();
 	if (!arena || b < arena || b >= arena + arena_size)
 		fail("dma_addr of memory that alloc() did not give");
 	return HOST_DMA_BASE + (uint64_t)(b - arena);

@@ -64,6 +64,9 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 		return rig->config.error[0].what;
 	if (!pkt_pool_init(&rig->pool, packets))
 		return "not enough memory for packets";
+	for (uint32_t i = 0; i < rig->in_rings; i++)
+		if (!pkt_alloc(&rig->pool))
+			return "not enough packets for the rings";
 	gw->pool = &rig->pool;
 	gw->rng = &rig->rng;
 	gw->config = &rig->config;
@@ -110,7 +113,7 @@ static void leave(struct rig *rig, uint32_t iface, const struct pkt *p)
 			panic("rig: a bad piece in the transmit queue of interface %u", iface);
 		memcpy(all + n, piece->data, piece->len);
 	}
-	if (n != p->total)
+	if (n != p->total || (p->next && !p->segment))
 		panic("rig: %u bytes in a partial packet of %u", n, p->total);
 	if (rig->partial_sink)
 		rig->partial_sink(rig, iface, all, p);
@@ -197,6 +200,9 @@ static void tick(struct rig *rig)
 			panic("rig: gw_tick never ends");
 	}
 	rig_flush(rig);
+	if (rig->gw.wake_us > rig->gw.clock.us + 100000) /* MAIN relies on ten ticks a second */
+		panic("rig: the next tick is due in %llu us",
+		      (unsigned long long)(rig->gw.wake_us - rig->gw.clock.us));
 }
 
 void rig_advance(struct rig *rig, uint64_t us)

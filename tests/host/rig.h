@@ -18,6 +18,7 @@ struct rig {
 	struct gw gw;
 	bool started;
 	bool stalled[INTERFACES]; /* the card takes nothing: frames stay in the transmit queue */
+	uint32_t in_rings;        /* packets that are never free, as in the rings of cards */
 	uint32_t free_at_start;   /* packets in the pool before the first frame */
 	/* Gets each frame that leaves. The bytes are valid only during the call. */
 	void (*sink)(struct rig *rig, uint32_t iface, const uint8_t *frame, uint32_t len);
@@ -42,8 +43,8 @@ void rig_clear(struct rig *rig, uint32_t seed, uint64_t now_us);
 /* Adds configuration text. False when it has errors; they are then in rig->config. */
 bool rig_config(struct rig *rig, const char *text, size_t len);
 
-/* Starts an application with a pool of `packets` packets and sets the carriers up. Gives
- * NULL, or a text that says what is wrong. */
+/* Starts an application with a pool of `packets` packets, of which rig->in_rings are in use, and
+ * sets the carriers up. Gives NULL, or a text that says what is wrong. */
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets);
 
 /* From now on every frame takes the slow path: the application has no fast path (net/flow.h) any
@@ -57,7 +58,7 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 /* What a card says about a partial packet (kernel/lib/pkt.h), and how its bytes lie in pieces: as
  * many as there are sizes, then full ones. The first has at least the bytes that drivers see to. */
 struct rig_partial {
-	uint16_t flags; /* PKT_TSO6, PKT_ECN */
+	uint16_t flags; /* PKT_TSO6, PKT_USO */
 	uint16_t start, offset, segment;
 	uint32_t n_pieces;
 	uint16_t piece[PKT_PIECES];

@@ -85,6 +85,9 @@ static void check_offloads(uint64_t f)
 	        {F(F_GUEST_TSO4) | F(F_GUEST_TSO6), F(F_MRG_RXBUF)},
 	        {F(F_HOST_ECN), F(F_HOST_TSO4) | F(F_HOST_TSO6)},
 	        {F(F_GUEST_ECN), F(F_GUEST_TSO4) | F(F_GUEST_TSO6)},
+	        {F(F_HOST_USO), F(F_CSUM)},
+	        {F(F_GUEST_USO4) | F(F_GUEST_USO6), F(F_GUEST_CSUM)},
+	        {F(F_GUEST_USO4) | F(F_GUEST_USO6), F(F_MRG_RXBUF)},
 	};
 	for (unsigned i = 0; i < sizeof need / sizeof need[0]; i++)
 		if (f & need[i].of && !(f & need[i].any))
@@ -99,8 +102,9 @@ static void features_ok(struct virtio_model *m)
 		pci_model_fault("accepted features that were not offered (2.2.1)");
 	if (!m->legacy_used && !(m->accepted & F(F_VERSION_1)))
 		pci_model_fault("modern without VERSION_1 (6.1)");
-	if (m->accepted & ~(F(F_MAC) | F(F_STATUS) | F(F_VERSION_1) | F(F_ANY_LAYOUT) |
-	                    F(F_ACCESS_PLATFORM) | F(F_ORDER_PLATFORM) | VIRTIO_MODEL_OFFLOADS))
+	if (m->accepted &
+	    ~(F(F_MAC) | F(F_STATUS) | F(F_VERSION_1) | F(F_ANY_LAYOUT) | F(F_ACCESS_PLATFORM) |
+	      F(F_ORDER_PLATFORM) | VIRTIO_MODEL_OFFLOADS | VIRTIO_MODEL_USO | F(F_EVENT_IDX)))
 		pci_model_fault("accepted features 0x%llx, which this model does not have",
 		                (unsigned long long)m->accepted);
 	check_offloads(m->accepted);

@@ -11,10 +11,11 @@
  * functions after it.
  *
  * Checksums, TCP segmentation, merged receive buffers and indirect descriptors are there when the
- * test adds VIRTIO_MODEL_OFFLOADS to the features; the model checks that the driver accepts only
- * what goes together (5.1.3.1), and every header of a sent packet (5.1.6.2).
+ * test adds VIRTIO_MODEL_OFFLOADS to the features, segmentation of UDP with VIRTIO_MODEL_USO; the
+ * model checks that the driver accepts only what goes together (5.1.3.1), and every header of a
+ * sent packet (5.1.6.2).
  *
- * Left out on purpose: packed rings, MSI-X vectors, control queue, UDP segmentation (the model
+ * Left out on purpose: packed rings, MSI-X vectors, control queue, UDP fragmentation (the model
  * offers some of them; a driver that accepts them causes a fault). */
 #ifndef TESTS_MODELS_VIRTIO_MODEL_H
 #define TESTS_MODELS_VIRTIO_MODEL_H
@@ -25,6 +26,8 @@
 #define VIRTIO_MODEL_FOREVER   1000000000u
 /* Bits 0 and 1, 7 to 9, 11 to 13, 15, 28 of 5.1.3 and 6. */
 #define VIRTIO_MODEL_OFFLOADS 0x1000bb83ull
+/* Segmentation of UDP: bits 54 to 56 of 5.1.3 of version 1.3. */
+#define VIRTIO_MODEL_USO 0x01c0000000000000ull
 
 enum virtio_model_form { VIRTIO_MODEL_LEGACY, VIRTIO_MODEL_TRANSITIONAL, VIRTIO_MODEL_MODERN };
 enum { VIRTIO_MODEL_RX, VIRTIO_MODEL_TX, VIRTIO_MODEL_QUEUES };
@@ -41,6 +44,7 @@ struct virtio_model_queue {
 	bool enabled;
 	uint64_t desc, avail, used; /* bus addresses */
 	bool quiet;                 /* the device wants no notifications (2.6.10) */
+	uint16_t ahead;             /* with EVENT_IDX: how many entries it leaves out */
 	uint16_t seen;              /* available index up to which the device has read */
 	uint16_t next;              /* position of the next buffer to take */
 	uint16_t done;              /* number of buffers that were really given back */
@@ -127,6 +131,8 @@ uint32_t virtio_model_complete(struct virtio_model *m, uint32_t n, bool newest_f
 uint32_t virtio_model_waiting(struct virtio_model *m, unsigned queue);
 /* Sets the carrier state, and raises the configuration interrupt if the driver may see it. */
 void virtio_model_link(struct virtio_model *m, bool up);
+/* With EVENT_IDX the device wants to be notified when n + 1 more buffers are there. */
+void virtio_model_ahead(struct virtio_model *m, unsigned queue, uint16_t n);
 /* Sets whether the device wants no notifications (because it polls). */
 void virtio_model_quiet(struct virtio_model *m, unsigned queue, bool quiet);
 /* True when the interrupt line is asserted. */

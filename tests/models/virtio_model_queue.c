@@ -121,6 +121,14 @@ static void take_chain(struct virtio_model *m, unsigned queue, uint16_t head)
 	check_framing(m, queue, head, total);
 }
 
+/* 2.6.10: says when the device wants to be notified; one that does not says what is over. */
+static void say_event(struct virtio_model *m, const struct virtio_model_queue *q)
+{
+	uint16_t event = (uint16_t)(q->quiet ? q->seen - 1 : q->seen + q->ahead);
+	if (m->accepted & F(F_EVENT_IDX))
+		dma_write16(m, q->used + 4 + 8ull * q->size, event);
+}
+
 /* Reads what the driver made available since the last call (2.6.6, 2.6.13). */
 static void read_avail(struct virtio_model *m, unsigned queue)
 {
@@ -138,6 +146,7 @@ static void read_avail(struct virtio_model *m, unsigned queue)
 		q->order[q->seen++ % VIRTIO_MODEL_QUEUE_MAX] = head;
 		take_chain(m, queue, head);
 	}
+	say_event(m, q);
 }
 
 void virtio_model_notify(struct virtio_model *m, uint32_t queue)
@@ -256,9 +265,11 @@ static void used_write(struct virtio_model *m, unsigned queue, uint32_t id, uint
 	}
 	dma_write16(m, q->used + 2, ++q->used_idx);
 	uint16_t flags = dma_read16(m, q->avail);
-	if (flags & ~AVAIL_NO_INTERRUPT)
+	bool events = m->accepted & F(F_EVENT_IDX);
+	if (flags & (events ? 0xffff : ~AVAIL_NO_INTERRUPT))
 		FAULT(m, "queue %u: available flags 0x%x (2.6.7)", queue, flags);
-	if (!(flags & AVAIL_NO_INTERRUPT)) {
+	uint16_t event = dma_read16(m, q->avail + 4 + 2ull * q->size);
+	if (events ? event == (uint16_t)(q->used_idx - 1) : !(flags & AVAIL_NO_INTERRUPT)) {
 		m->signals++;
 		virtio_model_raise(m, ISR_QUEUE);
 	}
@@ -374,7 +385,10 @@ static void check_said(struct virtio_model *m, const struct virtio_model_said *s
 			FAULT(m, "a frame of %u bytes", len);
 		return;
 	}
-	uint64_t need = type == H_TCP4 ? F(F_HOST_TSO4) : type == H_TCP6 ? F(F_HOST_TSO6) : 0;
+	uint64_t need = type == H_TCP4     ? F(F_HOST_TSO4)
+	                : type == H_TCP6   ? F(F_HOST_TSO6)
+	                : type == H_UDP_L4 ? F(F_HOST_USO)
+	                                   : 0;
 	if (!(m->accepted & need) || (s->type & H_ECN && !(m->accepted & F(F_HOST_ECN))))
 		FAULT(m, "segmentation 0x%x without the feature", s->type);
 	if (!s->flags || s->size == 0 || s->hdr_len <= s->start || s->hdr_len >= len)
@@ -433,12 +447,19 @@ uint32_t virtio_model_complete(struct virtio_model *m, uint32_t n, bool newest_f
 	return did;
 }
 
+void virtio_model_ahead(struct virtio_model *m, unsigned queue, uint16_t n)
+{
+	m->q[queue].ahead = n;
+	say_event(m, &m->q[queue]);
+}
+
 void virtio_model_quiet(struct virtio_model *m, unsigned queue, bool quiet)
 {
 	struct virtio_model_queue *q = &m->q[queue];
 	q->quiet = quiet;
 	if (q->enabled) {
-		dma_write16(m, q->used, quiet ? USED_NO_NOTIFY : 0);
+		dma_write16(m, q->used,
+		            quiet && !(m->accepted & F(F_EVENT_IDX)) ? USED_NO_NOTIFY : 0);
 		read_avail(m, queue); /* what the driver added meanwhile */
 	}
 }

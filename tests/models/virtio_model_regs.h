@@ -11,6 +11,7 @@ enum { ST_NEEDS_RESET = 64, ST_FAILED = 128 };
 enum { F_CSUM = 0, F_MTU = 3, F_MAC = 5, F_MRG_RXBUF = 15, F_STATUS = 16, F_CTRL_VQ = 17 };
 enum { F_GUEST_CSUM = 1, F_GUEST_TSO4 = 7, F_GUEST_TSO6 = 8, F_GUEST_ECN = 9 };
 enum { F_HOST_TSO4 = 11, F_HOST_TSO6 = 12, F_HOST_ECN = 13 };
+enum { F_GUEST_USO4 = 54, F_GUEST_USO6 = 55, F_HOST_USO = 56 }; /* 1.3 */
 enum { F_ANY_LAYOUT = 27, F_INDIRECT = 28, F_EVENT_IDX = 29, F_VERSION_1 = 32 };
 enum { F_ACCESS_PLATFORM = 33, F_PACKED = 34, F_ORDER_PLATFORM = 36 };
 #define F(n) (1ull << (n))
@@ -21,7 +22,7 @@ enum { AVAIL_NO_INTERRUPT = 1, USED_NO_NOTIFY = 1 };
 
 /* 5.1.6: flags and types of the header */
 enum { H_NEEDS_CSUM = 1, H_DATA_VALID = 2 };
-enum { H_NONE = 0, H_TCP4 = 1, H_UDP = 3, H_TCP6 = 4, H_ECN = 0x80 };
+enum { H_NONE = 0, H_TCP4 = 1, H_UDP = 3, H_TCP6 = 4, H_UDP_L4 = 5, H_ECN = 0x80 };
 
 /* 4.1.4.5 */
 enum { ISR_QUEUE = 1, ISR_CONFIG = 2 };

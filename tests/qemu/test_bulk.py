@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bulk TCP where the host hands over super-segments: taps with offloads, and cards that take them or not."""
 
+import contextlib
 import hashlib
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from labkit import lab as net
-from labkit.lab import Lab
+from labkit import nat64lab
+from labkit.ivilab import IviLab, v6
+from labkit.lab import Lab, more_networks
+from labkit.nat64lab import Nat64Lab
+from labkit.netns import Namespace
+from labkit.relay import BadCable
 from labkit.wait import until
+from supers import Supers
 
 CARDS = [("virtio", "virtio"), ("virtio", "e1000"), ("e1000", "virtio")]
 BLOCK = bytes(range(256)) * 4096  # 1 MB
 PORT = 5001
+BAD_ROUTER, BAD_SERVER = "198.18.7.1", "198.18.7.2"
+BadPath = Callable[[Lab, float, float], tuple[Namespace, BadCable]]
 
 
 def sent(connection: socket.socket, megabytes: int) -> str:
@@ -34,16 +43,20 @@ def received(connection: socket.socket) -> str:
     return digest.hexdigest()
 
 
-def transfer(lab: Lab, megabytes: int, up: bool, timeout: float) -> None:
-    """One connection from the LAN, over which one side sends; the bytes arrive unchanged."""
+def transfer(lab: Lab, megabytes: int, up: bool, timeout: float, to: str = net.FAR_SERVER,
+             host: Namespace | None = None, own: str = net.FAR_SERVER) -> None:
+    """One connection from the LAN, over which one side sends; the bytes arrive unchanged. The server is `host` (None:
+    the WAN server), with the address `own`."""
     found: dict[str, str] = {}
-    with lab.wan.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(kind=socket.SOCK_STREAM) as client:
+    family = socket.AF_INET6 if ":" in to else socket.AF_INET
+    far = host or lab.wan
+    with far.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(family, socket.SOCK_STREAM) as client:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((net.FAR_SERVER, PORT))
+        listener.bind((own, PORT))
         listener.listen(1)
         listener.settimeout(10)
         client.settimeout(timeout)
-        client.connect((net.FAR_SERVER, PORT))
+        client.connect((to, PORT))
         server, _ = listener.accept()
         with server:
             server.settimeout(timeout)
@@ -63,11 +76,22 @@ def boot(make_lab: Callable[..., Lab], cards: tuple[str, str], lines: str = "") 
     return lab, free
 
 
+def watched(lab: Lab, megabytes: int, up: bool, timeout: float, to: str = net.FAR_SERVER) -> Supers:
+    """A transfer, and what arrived at its receiver."""
+    with Supers(*((lab.wan, "wan0") if up else (lab.lan, "lan0"))) as seen:
+        transfer(lab, megabytes, up, timeout, to)
+    return seen
+
+
 @pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
 @pytest.mark.parametrize("cards", CARDS, ids="-".join)
 def test_what_arrives_is_what_was_sent(make_lab: Callable[..., Lab], cards: tuple[str, str], up: bool) -> None:
+    """Between two cards with offloads nearly all arrives in super-segments."""
     lab, free = boot(make_lab, cards)
-    transfer(lab, 64, up, 60)
+    seen = watched(lab, 64, up, 60)
+    assert seen.largest <= 1500
+    if cards == ("virtio", "virtio"):
+        assert seen.super_bytes > 0.9 * seen.bytes > 0
     assert not lab.console.stats().get('drop{reason="offload"}', 0)
     lab.check_no_leak(free)
 
@@ -87,7 +111,92 @@ def test_small_mtu_on_one_side(make_lab: Callable[..., Lab], side: str) -> None:
     """The senders find the smaller MTU; segments that do not fit are never sent."""
     lab, free = boot(make_lab, ("virtio", "virtio"), f"{side}.mtu 1280\n")
     for up in (True, False):
-        transfer(lab, 32, up, 120)
+        seen = watched(lab, 32, up, 120)
+        assert seen.super_bytes > 0.9 * seen.bytes > 0
+        # The hosts remember the smaller MTU for the way back too.
+        assert seen.largest == 1280 if up == (side == "wan") else 1280 <= seen.largest <= 1500
+    lab.check_no_leak(free)
+
+
+@pytest.fixture
+def bad_path() -> Iterator[BadPath]:
+    """A function that adds a host behind a cable with this loss and this share of late frames to a lab."""
+    with contextlib.ExitStack() as ends:
+        def add(lab: Lab, loss: float, late: float) -> tuple[Namespace, BadCable]:
+            far = Namespace("far")
+            ends.callback(far.close)
+            cable = BadCable((lab.wan, "bad0"), (far, "bad1"), loss=loss, late=late)
+            ends.callback(cable.close)
+            for space, name, address in ((lab.wan, "bad0", BAD_ROUTER), (far, "bad1", BAD_SERVER)):
+                space.ip(f"link set {name} up")
+                space.ip(f"address add {address}/24 dev {name}")
+            far.ip(f"route add default via {BAD_ROUTER}")
+            lab.wan.sysctl("ipv4.ip_forward", 1)
+            return far, cable
+        yield add
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("loss", "late"), [(0.01, 0.0), (0.0, 0.05), (0.01, 0.05)])
+@pytest.mark.parametrize("app", ["nat", "ivi"])
+def test_loss_and_reordering(track_lab: Callable[[Lab], None], bad_path: BadPath, app: str, loss: float,
+                             late: float) -> None:
+    """Behind the gateway segments get lost or overtake each other; a connection goes on both ways."""
+    kind = IviLab if app == "ivi" else Lab
+    with kind(("virtio", "virtio"), vnet_hdr=True) as lab:
+        track_lab(lab)
+        far, cable = bad_path(lab, loss, late)
+        if isinstance(lab, IviLab):
+            lab.boot_ivi()
+        else:
+            lab.boot(net.NAT, app="nat")
+            lab.wait_ping()
+        free = lab.packets_free()
+        to = v6(BAD_SERVER) if app == "ivi" else BAD_SERVER
+        with Supers(lab.wan, "wan0") as seen:
+            transfer(lab, 4, True, 60, to, far, BAD_SERVER)
+        assert seen.super_bytes > 0
+        transfer(lab, 4, False, 60, to, far, BAD_SERVER)
+        assert (cable.lost > 0) == (loss > 0)
+        assert not lab.console.stats().get('drop{reason="offload"}', 0)
+        lab.check_no_leak(free, 5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+def test_ivi_translates_super_segments(track_lab: Callable[[Lab], None], up: bool) -> None:
+    with IviLab(("virtio", "virtio"), vnet_hdr=True) as lab:
+        track_lab(lab)
+        lab.boot_ivi()
+        free = lab.packets_free()
+        seen = watched(lab, 64, up, 60, v6(net.FAR_SERVER))
+        assert seen.super_bytes > 0.9 * seen.bytes > 0
+        lab.check_no_leak(free, 5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("up", [True, False], ids=["up", "down"])
+def test_nat64_translates_super_segments(track_lab: Callable[[Lab], None], up: bool) -> None:
+    with Nat64Lab(("virtio", "virtio"), vnet_hdr=True) as lab:
+        track_lab(lab)
+        lab.boot(nat64lab.CONFIGURATION, app="nat64")
+        lab.join()
+        free = lab.packets_free()
+        seen = watched(lab, 64, up, 60, nat64lab.v6(net.FAR_SERVER))
+        assert seen.super_bytes > 0.9 * seen.bytes > 0
+        lab.check_no_leak(free, 5)
+
+
+@pytest.mark.long
+def test_eight_cards_in_little_memory(make_lab: Callable[..., Lab]) -> None:
+    """The rings of eight cards have most of the packets; super-segments pass with the others."""
+    lab = make_lab(("virtio",) * 8, vnet_hdr=True)
+    lab.boot(net.NAT + "nat.sessions 10000\n" + more_networks(8), app="nat", memory=16)
+    free = lab.packets_free()
+    lab.wait_ping()
+    for up in (True, False):
+        seen = watched(lab, 32, up, 60)
+        assert seen.super_bytes > 0.5 * seen.bytes > 0
     lab.check_no_leak(free)
 
 

@@ -54,8 +54,8 @@ def test_a_nat_router() -> None:
 
 def test_a_lan_that_has_only_ipv6() -> None:
     printed = follow("".join(commands("A LAN that has only IPv6")))
-    assert "ready app=dns64" in printed and "ready app=ivi" in printed
-    assert "2001:db8:64::c633:6401\nhello\n" in printed and "2 received" in printed
+    assert "ready app=nat64" in printed and "inet6 2001:db8:1:" in printed
+    assert "64:ff9b::c633:6401\nhello\n" in printed and "2 received" in printed
 
 
 @pytest.mark.parametrize("section", ["On a stick", "Backup and upgrade"])

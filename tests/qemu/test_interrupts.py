@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -62,3 +63,25 @@ def test_no_8254(make_lab: Callable[..., Lab]) -> None:
     machine.console.expect("clock: the timer's interrupts do not come, so the processor does not halt")
     assert not halts(machine)
     ping(lab, 3)
+
+
+@pytest.mark.long
+def test_carrier_is_seen_at_once(gateway: Lab) -> None:
+    """A gateway at rest, which asks the cards twice a second, is woken by the card when the carrier changes."""
+    machine = gateway.machine
+    assert machine is not None
+
+    def changed(up: bool) -> float:
+        """Seconds from the change to its line in the log."""
+        time.sleep(1.2)  # the gateway comes to rest
+        begin = len(machine.console.text)
+        started = time.monotonic()
+        machine.set_link(1, up)
+        until(lambda: f"wan: link {'up' if up else 'down'}" in machine.console.text[begin:], 10, "line in the log")
+        return time.monotonic() - started
+
+    took = []
+    for _ in range(5):
+        took.append(changed(False))
+        changed(True)  # an e1000 negotiates first
+    assert sum(seconds < 0.15 for seconds in took) >= 4, took

@@ -20,6 +20,7 @@ def lab(nic: str, track_lab: Callable[[Lab], None]) -> Iterator[Nat64Lab]:
         yield made
 
 
+@pytest.mark.long
 @pytest.mark.one_card
 def test_page_by_name(lab: Nat64Lab) -> None:
     """The host, which the gateway's advertisements configure, gets a page of an IPv4-only server by name."""

@@ -60,16 +60,16 @@ def without_repetition(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """For the image: drops the virtual tests, and keeps only some parameters of a test with many; each NIC gets
-    others."""
+    """For the image: drops the virtual tests and those without a gateway, and keeps only some parameters of a test with
+    many; each NIC gets others."""
     if not config.getoption("--image"):
         if config.getoption("--quick"):
             items[:] = without_repetition(items)
         return
     groups: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
-        if not item.get_closest_marker("virtual"):
-            nic = item.callspec.params["sim"] if hasattr(item, "callspec") else ""
+        nic = item.callspec.params.get("sim") if hasattr(item, "callspec") else None
+        if nic and not item.get_closest_marker("virtual"):
             groups.setdefault((item.nodeid.partition("[")[0], nic), []).append(item)
     chosen: set[pytest.Item] = set()
     for (_, nic), group in groups.items():

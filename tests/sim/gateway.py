@@ -113,7 +113,8 @@ class Gateway:
     """One gateway, from its start to `finish`."""
 
     def __init__(self, sim: Simulator | Image, config: str = NAT, app: str = "nat", *, seed: int = 1,
-                 packets: int = 512, now: float = 1, slow_path: bool = False) -> None:
+                 packets: int = 512, now: float = 1, slow_path: bool = False,
+                 ring: int = 0) -> None:
         self.sim = sim
         self.start = now  # booting has taken a moment
         self.ports = [LAN, WAN]
@@ -122,6 +123,8 @@ class Gateway:
         self.networks: dict[str, list[IPv4Network | IPv6Network]] = {port: [] for port in PORT_MAC}
         sim.command(f"reset {seed}")
         sim.command(f"option packets {packets}")
+        if ring:
+            sim.command(f"option ring {ring}")
         sim.command(f"option now {now}")
         sim.command(f"option slow-path {'on' if slow_path else 'off'}")
         for line in config.splitlines():
@@ -133,7 +136,7 @@ class Gateway:
         self.checked = app != "wire"
         self.hello = self._read(sim.command(f"start {app}"))
         self.free = self.stats()["packets_free"]
-        assert self.free == packets or not sim.virtual
+        assert self.free == packets - ring or not sim.virtual
 
     def note(self, lines: str) -> None:
         """Tells the oracle of addresses, in lines as of the configuration, that the gateway makes by itself."""
@@ -150,7 +153,11 @@ class Gateway:
             self.ports.append(port)
         if port in PORT_MAC and name == "mtu":
             self.mtu[port] = int(words[1])
-        if words[1] == "auto":
+        if words[1] == "dhcp":
+            own = self.sources[WAN]
+            assert own is not None
+            own.add("0.0.0.0")
+        if words[1] in ("auto", "dhcp"):
             return
         if port in PORT_MAC and name == "address":
             self.networks[port].append(ip_network(words[1], strict=False))
@@ -257,6 +264,10 @@ class Gateway:
     def stop(self) -> list[Sent]:
         """Tells the gateway that the machine is about to stop."""
         return self._read(self.sim.command("stop"))
+
+    def act(self, command: str) -> list[Sent]:
+        """release or renew, of the lease of the WAN."""
+        return self._read(self.sim.command(command))
 
     def lines(self, listing: str) -> list[str]:
         """sessions, neighbours, routes, interfaces, drops, log or print."""

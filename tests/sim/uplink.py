@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
+from ipaddress import IPv6Address
 from typing import Any
 
 from gateway import WAN, Gateway, Sent
@@ -22,7 +24,7 @@ from scapy.layers.inet6 import (
     ICMPv6NDOptSrcLLAddr,
     IPv6,
 )
-from scapy.packet import Packet
+from scapy.packet import Packet, Raw
 
 Start = Callable[..., Gateway]
 LOCAL = "fe80::ff:fe00:2"  # the gateway's link-local address on the WAN
@@ -46,6 +48,12 @@ def prefix(net: str = NET, length: int = 64, *, on_link: int = 1, auto: int = 1,
            preferred: int = 3600) -> Packet:
     return ICMPv6NDOptPrefixInfo(prefix=net, prefixlen=length, L=on_link, A=auto, validlifetime=valid,
                                  preferredlifetime=preferred)
+
+
+def route(net: str, length: int, *, preference: int = 0, lifetime: int = 600, words: int | None = None) -> Raw:
+    size = (1 if length == 0 else 2 if length <= 64 else 3) if words is None else words
+    return Raw(bytes([24, size, length, preference << 3]) + struct.pack("!I", lifetime)
+               + IPv6Address(net).packed[:8 * (size - 1)])
 
 
 def ra(*options: Packet, router: Host6 = R1, lifetime: int = 1800, source: bool = True,

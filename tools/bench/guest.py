@@ -42,6 +42,8 @@ LAN6_ADDRESS = site6(WAN_ADDRESS, 1) + ":1/64"
 XLAT_PREFIX = "2001:db8:64::/96"
 XLAT_HOSTS = "192.168.1.0/24"
 XLAT_ADDRESS = "2001:db8:64::192.168.1.1/120"
+# NAT64: the clients have a prefix of their own.
+NAT64_ADDRESS = "2001:db8:65::192.168.1.1/120"
 # DNS64: clients query over IPv6, at LAN6_ADDRESS; SERVER is upstream.
 DNS64_PREFIX = "2001:db8:64::/96"
 # Size of the session table, the same for all: ours nat.sessions, Linux's nf_conntrack_max.
@@ -68,7 +70,7 @@ class Row:
     title: str
     linux: bool
     what: str  # our application or the Linux guest's mode
-    path: str  # the path that the generator expects: nat, route, wire, 6to4, xlat or dns
+    path: str  # the path that the generator expects: nat, route, wire, 6to4, xlat, nat64 or dns
     extra: str = ""  # more words for our command line
     hops: int = 1  # by how much a packet's TTL decreases
     cards: int = 2  # those behind the first two are further inside networks without traffic
@@ -90,6 +92,8 @@ ROWS = {
         Row("ivi", "Baregate ivi", False, "ivi", "xlat"),
         # The kernel forwards a packet to tayga, and tayga's packet too; tayga itself is a router as well.
         Row("linux-tayga", "Linux with tayga", True, "translator", "xlat", hops=3),
+        Row("nat64", "Baregate nat64", False, "nat64", "nat64"),
+        Row("linux-nat64", "Linux with tayga and masquerade", True, "nat64", "nat64", hops=3),
         Row("dns64", "Baregate dns64", False, "dns64", "dns", f"nameserver={SERVER} dns64-prefix={DNS64_PREFIX}"),
         Row("linux-unbound", "Linux unbound", True, "unbound", "dns"),
         Row("linux-bind", "Linux BIND", True, "bind", "dns"),
@@ -202,6 +206,8 @@ class Guest:
             if row.what == "ivi":
                 line += f" lan.address={XLAT_ADDRESS} ivi.prefix={XLAT_PREFIX} ivi.format=rfc6052"
                 line += f" ivi.ipv4={XLAT_HOSTS}"
+            elif row.what == "nat64":
+                line += f" lan.address={NAT64_ADDRESS} nat64.prefix={XLAT_PREFIX} nat64.sessions={SESSIONS}"
             elif row.what != "wire":
                 line += f" lan.address={LAN_ADDRESS}"
             if row.what == "dns64":
@@ -222,7 +228,7 @@ class Guest:
             lan=LAN_ADDRESS,
             wan=self.wan,
             gateway=WAN_GATEWAY,
-            lan6=XLAT_ADDRESS if row.path == "xlat" else site6(self.wan, 1) + ":1/64",
+            lan6={"xlat": XLAT_ADDRESS, "nat64": NAT64_ADDRESS}.get(row.path, site6(self.wan, 1) + ":1/64"),
             tunnel6=site6(self.wan) + ":1/16",
             prefix6=XLAT_PREFIX,
             hosts4=XLAT_HOSTS,

@@ -423,7 +423,7 @@ class Session:
     def fill(self) -> int:
         """Fills half of the table; gives the number of flows without an answer."""
         self._touch(MANY["servers"])
-        fill = self.load.run(seconds=60, answers=1, once=1, **(FULL | MANY))
+        fill = self.load.run(seconds=180, answers=1, once=1, **(FULL | MANY))
         return int(MANY["flows"]) - int(fill["answered"])
 
     def first_packets(self, run: int) -> loadgen.Result:
@@ -509,7 +509,7 @@ class Pass:
     runs: int
     seconds: float
     nic: str
-    new_flows: bool = False
+    new_flows: tuple[str, ...] = ()  # of the rows with these paths
     start: bool = True
     overload: bool = False
     drops: list[str] = field(default_factory=list)
@@ -527,7 +527,7 @@ class Pass:
                 for session in alive if self.start else []:
                     session.measure_idle(run, min(4.0, self.seconds * 2))
                 self._round(alive, run, failures)
-            for session in alive if self.new_flows else []:
+            for session in [one for one in alive if one.guest.row.path in self.new_flows]:
                 print(f"bench: {self.nic} {session.guest.row.name}: new flows", file=sys.stderr)
                 self._try(session, functools.partial(session.measure_new, self.runs), failures)
             for session in alive if self.overload else []:

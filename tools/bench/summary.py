@@ -23,7 +23,7 @@ Read = Callable[[str, str, str], Figure | None]
 LEAST_RUNS = 3  # valid runs that a verdict needs
 
 MASQUERADE, FLOWTABLE, SIT = "linux-nat", "linux-flowtable", "linux-sit"
-TAYGA, ROUTE = "linux-tayga", "linux-route"
+TAYGA, ROUTE, NAT64 = "linux-tayga", "linux-route", "linux-nat64"
 UNBOUND, BIND, PDNS = "linux-unbound", "linux-bind", "linux-pdns"
 E1000, VIRTIO = "e1000", "virtio-net-pci"
 VHOST = f"{VIRTIO}, vhost-user"
@@ -247,6 +247,16 @@ class Summary:
                 what = f"ivi, packets/s over vhost-user, {way}"
                 self._times(what, VHOST, f"vhost_{key}", peer, factor, row="ivi")
 
+    def _nat64(self) -> None:
+        what = "nat64, answered, instructions/packet, e1000, full load"
+        self._limit(what, E1000, "nat64", "insn_xlat2", 500, "", NAT64)
+        for key, way in (("to4", "IPv6 to IPv4"), ("to6", "IPv4 to IPv6"), ("xlat2", "answered")):
+            for peer, factor in ((NAT64, 40), (ROUTE, 25)):
+                what = f"nat64, packets/s over vhost-user, {way}"
+                self._times(what, VHOST, f"vhost_{key}", peer, factor, row="nat64")
+        self._printed("nat64, first packet of a new flow, instructions, e1000", E1000, "insn_new", NAT64, "nat64")
+        self._times("nat64, new flows/s over vhost-user", VHOST, "vhost_new", NAT64, 20, row="nat64")
+
     def _dns64(self) -> None:
         for key, what in (("cold", "new names"), ("hit", "from the cache")):
             label, measure = f"dns64, {what}, instructions/answer, e1000", f"insn_dns{key}"
@@ -291,7 +301,7 @@ class Summary:
             self.lines.append(Line(what, target, *cells, _verdict(more <= 10, two, eight)))
 
     def _start(self, image: Path) -> None:
-        for row in ("wire", "nat", "6to4", "ivi", "dns64"):
+        for row in ("wire", "nat", "6to4", "ivi", "nat64", "dns64"):
             self._limit(f"{row}, entry to ready, e1000", E1000, row, "ready", 50, " ms")
         if image.exists():
             size, limit = loadable_bytes(image) / 1024, 256
@@ -308,6 +318,7 @@ class Summary:
         self._bulk()
         self._tunnel()
         self._translation()
+        self._nat64()
         self._dns64()
         self._start(image)
         return self.lines
@@ -320,6 +331,7 @@ def _change(to: Figure, since: Figure) -> float:
 
 def _short(peer: str) -> str:
     names = {MASQUERADE: "masquerade", FLOWTABLE: "flowtable", SIT: "sit", TAYGA: "tayga", ROUTE: "plain forwarding"}
+    names |= {NAT64: "tayga and masquerade"}
     return (names | {UNBOUND: "unbound", BIND: "BIND", PDNS: "PowerDNS"})[peer]
 
 

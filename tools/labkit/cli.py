@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from . import demo, lab as net, sandbox, terminal
+from . import demo, lab as net, sandbox, soak, terminal
 from .lab import Lab
 from .machine import IMAGE, NIC_MODELS, Machine
 from .netns import CommandFailed
@@ -24,6 +24,7 @@ examples:
   tools/lab run --nic virtio --nic virtio --conf my.conf -- sh script
   tools/lab shell --append app=wire                    a shell on the LAN host
   tools/lab console --nic none                         at the gateway's console
+  tools/lab soak --minutes 60                          applications of an IPv6-only host, for an hour
   tools/lab exec -- COMMAND                            only the private namespaces
 """
 
@@ -58,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("console", parents=[alone], help="boot, then the gateway's console; Ctrl-] leaves")
     show = commands.add_parser("demo", parents=[machine], help="pass real traffic and show it (make run)")
     show.add_argument("--app", default="nat", help="which application (nat)")
+    long = commands.add_parser("soak", parents=[machine], help="all applications through `nat64` with DNS64, for long")
+    long.add_argument("--minutes", type=float, default=60, help="how long (60)")
     execute = commands.add_parser("exec", help="run a command in private namespaces, without a machine")
     execute.add_argument("command", nargs="+")
     return parser
@@ -81,11 +84,13 @@ def _start(lab: Lab, options: argparse.Namespace, conf: str | None) -> Machine:
 def _demo(options: argparse.Namespace) -> int:
     nics = set(options.nic or ["e1000"])
     if len(nics) > 1 or "none" in nics:
-        print("lab: demo needs one model, for both NICs", file=sys.stderr)
+        print(f"lab: {options.action} needs one model, for both NICs", file=sys.stderr)
         return 2
     if not os.path.exists(options.kernel):
         print(f"lab: {options.kernel} is not there; run make first", file=sys.stderr)
         return 2
+    if options.action == "soak":
+        return soak.run(nics.pop(), options.minutes, lambda lab, conf: _start(lab, options, conf))
     return demo.run(options.app, nics.pop(), lambda lab, conf: _start(lab, options, conf))
 
 
@@ -120,7 +125,7 @@ def main(argv: list[str]) -> int:
         os.execvp(options.command[0], options.command)
     sandbox.enter([sys.executable, *argv])
     try:
-        return _demo(options) if options.action == "demo" else _with_machine(options)
+        return _demo(options) if options.action in ("demo", "soak") else _with_machine(options)
     except KeyboardInterrupt:
         return 130
     except (AssertionError, OSError, CommandFailed, sandbox.SandboxError) as error:

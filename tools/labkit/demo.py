@@ -16,7 +16,7 @@ from .ividns import IviDnsLab
 from .ivilab import IviLab
 from .lab import Lab
 from .machine import Machine
-from .nat64lab import Nat64Lab
+from .nat64lab import BoxLab, Nat64Lab
 from .netns import Namespace
 from .sixlab import SixLab
 from .terminal import attach
@@ -45,13 +45,13 @@ def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
 
 
 def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]],
-              client: Namespace | None = None, who: str = "LAN host", name: str = "") -> str:
+              client: Namespace | None = None, who: str = "LAN host", name: str = "", copies: str = "") -> str:
     """Fetches a file from the server, whose web server `serve` runs; gives the line of its log.
 
     `who` fetches, in the namespace `client` (None: the LAN host). With `name` the URL has this name of the server; the
-    lab is then an IviDnsLab or a Nat64Lab.
+    lab is then an IviDnsLab or a Nat64Lab. `copies` tells downloads from one server apart.
     """
-    directory = os.path.join(lab.directory, f"www-{server}")
+    directory = os.path.join(lab.directory, f"www-{server}{copies}")
     os.mkdir(directory)
     content = os.urandom(_SIZE)
     with open(os.path.join(directory, "file.bin"), "wb") as file:
@@ -176,7 +176,7 @@ def _ivi_dns64(lab: Lab) -> None:
 
 
 def _nat64(lab: Lab) -> None:
-    assert isinstance(lab, Nat64Lab)
+    assert isinstance(lab, BoxLab)
     address = lab.join()
     server6 = nat64lab.v6(net.FAR_SERVER)
     _say(f"\nThe LAN host has IPv6 only; it made itself {address} from the gateway's router advertisement.\n"
@@ -189,6 +189,19 @@ def _nat64(lab: Lab) -> None:
     _expect_client(request, net.WAN_GATEWAY, "the gateway's address")
     _say(f"    so an IPv6-only host fetched a page by name from an IPv4-only server, which saw {net.WAN_GATEWAY},\n"
          "    the one IPv4 address that all hosts of the LAN share")
+    _say(f"\nA second host of the LAN has IPv4 too, {nat64lab.DUAL4}; NAT44 is beside the NAT64, with the same ports.")
+    request = _download(lab, net.FAR_SERVER, lab.web_server, lab.dual, "The second host", copies="second")
+    _expect_client(request, net.WAN_GATEWAY, "the gateway's address")
+    _question(lab, nat64lab.BOTH, [server6], nat64lab.ROUTER6)
+    _say("    which has an IPv6 address of its own, but the WAN has no IPv6 yet")
+    with lab.uplink6():
+        lab.wait_uplink6()
+        _say("\nNow a router of the WAN advertises IPv6 (`wan.address auto`).")
+        _question(lab, nat64lab.BOTH, [nat64lab.NATIVE], nat64lab.ROUTER6)
+        request = _download(lab, nat64lab.NATIVE, lambda directory: lab.web_server(directory, address=nat64lab.NATIVE),
+                            name=nat64lab.BOTH)
+        _expect_client(request, address, "the LAN host's address")
+        _say("    so native IPv6 is routed, through the filter `lan.filter`, and nothing is translated")
 
 
 def _dns_lab(nic: str) -> Lab:
@@ -223,7 +236,7 @@ SCENARIOS = {
     "ivi-dns64": Scenario(ividns.CONFIGURATION, _ivi_dns64, lambda nic: IviDnsLab((nic, nic)),
                           f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
                           (ivilab.v6(ivilab.HOST4), ividns.RESOLVER), "ivi"),
-    "nat64": Scenario(nat64lab.CONFIGURATION, _nat64, lambda nic: Nat64Lab((nic, nic)),
+    "nat64": Scenario(nat64lab.BOX, _nat64, lambda nic: BoxLab((nic, nic)),
                       f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
                       ("with IPv6 only", nat64lab.ROUTER6)),
     "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,

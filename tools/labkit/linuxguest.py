@@ -101,6 +101,22 @@ ip -6 route add "$prefix6" dev nat64
 tayga -c /etc/tayga.conf
 """
 
+# Its pool of IPv4 addresses is for the IPv6 hosts; the rules give all of them the WAN's address.
+_NAT64 = r"""
+for key in ipv4/ip_forward ipv6/conf/all/forwarding; do echo 1 >/proc/sys/net/$key; done
+echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+ip addr add "$wan" dev eth1
+ip -6 addr add "$lan6" dev eth0
+for port in eth0 eth1; do ip link set $port up; done
+ip route add default via "$gateway"
+printf 'ipv4-addr 10.64.0.1\nprefix %s\ntun-device nat64\ndynamic-pool 10.64.0.0/16\n' "$prefix6" >/etc/tayga.conf
+tayga -c /etc/tayga.conf --mktun
+ip link set nat64 up
+ip route add 10.64.0.0/16 dev nat64
+ip -6 route add "$prefix6" dev nat64
+tayga -c /etc/tayga.conf
+"""
+
 _MEASURED = r"""
 read -r up idle </proc/uptime
 echo "ready app=linux-$role uptime=$up kernel=$(uname -r)"
@@ -290,6 +306,7 @@ ROLES = {
     "bridge": _measured(_NO_IPV6 + _BRIDGE, ("bridge",)),
     "sit": _measured(_ROUTER + _TUNNEL, (*_NFT, "sit"), _MASQUERADE),
     "translator": _measured(_TRANSLATOR, ("tun",), more=("tayga",)),
+    "nat64": _measured(_NAT64, (*_NFT, "tun"), _MASQUERADE, ("tayga",)),
     "unbound": _dns64("unbound", "usr/sbin/unbound", "unbound -c /etc/unbound.conf", "etc/unbound.conf", _UNBOUND),
     "bind": _dns64("bind9", "usr/sbin/named", "named -f -n 1 -c /etc/named.conf", "etc/named.conf", _BIND),
     "pdns": _dns64(
@@ -303,7 +320,13 @@ ROLES = {
     "gateway": Role(
         _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")
     ),
-    "tayga": Role(_OBEY, ("tun",), ("usr/sbin/tayga", "usr/sbin/radvd"), "", ("tayga", "radvd", "busybox-static")),
+    "tayga": Role(
+        _OBEY,
+        (*_NFT, "tun"),
+        ("usr/sbin/tayga", "usr/sbin/radvd", "usr/sbin/nft"),
+        _MASQUERADE,
+        ("tayga", "radvd", "nftables", "busybox-static"),
+    ),
 }
 
 

@@ -35,7 +35,8 @@ def prefix(address: str, subnet: int) -> str:
 class LinuxPeer(Machine):
     """A booted guest; its NICs are eth0, eth1, ... in the order of `ports` (virtio, or all e1000).
 
-    `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name and radvd.
+    `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name, nft and
+    radvd.
     """
 
     def __init__(self, ports: Sequence[Port], role: str = "peer", timeout: float = 120) -> None:
@@ -93,14 +94,15 @@ class LinuxPeer(Machine):
             ip -6 addr add {prefix(site, 1)}1/64 dev {lan}
         """)
 
-    def translator(self, own: str, prefix6: str, maps: Sequence[tuple[str, str]]) -> None:
+    def translator(self, own: str, prefix6: str, maps: Sequence[tuple[str, str]], pool: str = "") -> None:
         """Makes the guest a router that translates statelessly with tayga; the caller sets addresses and routes.
 
         Packets that are routed to the interface nat64 are translated: IPv4 addresses are embedded in `prefix6` by
         RFC 6052, except those of `maps`, which become the IPv6 addresses beside them. `own` is tayga's IPv4 address.
+        Other IPv6 hosts get an address of the network `pool`, if it is given.
         """
         lines = [f"ipv4-addr {own}", f"prefix {prefix6}", "tun-device nat64",
-                 *(f"map {four} {six}" for four, six in maps)]
+                 *(f"map {four} {six}" for four, six in maps), *([f"dynamic-pool {pool}"] if pool else [])]
         for line in lines:
             self.run(f"echo {line} >>/etc/tayga.conf")
         self.configure("""

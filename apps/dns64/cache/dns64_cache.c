@@ -34,6 +34,7 @@ uint32_t dns64_cache_most(uint32_t records)
 bool dns64_cache_init(struct dns64_cache *c, uint32_t records, struct rng *rng)
 {
 	c->limit = records;
+	c->ready_key = DNS64_KEY_READY;
 	if (records > DEAD / DNS64_RECORD_BYTES - 1)
 		return false;
 	c->size = c->limit * DNS64_RECORD_BYTES;
@@ -284,7 +285,8 @@ const char *dns64_cache_check(const struct dns64_cache *c)
 			continue;
 		}
 		const struct dns64_record *r = dns64_quick_find(c, i << (32 - DNS64_QUICK_BITS));
-		if (r && (i == 0 || r->size & DEAD || r->quick != i || r->key != DNS64_KEY_READY))
+		if (r && (i == 0 || r->size & DEAD || r->quick != i ||
+		          (r->key & ~DNS64_KEY_ALWAYS) != DNS64_KEY_READY))
 			return "the index of ready answers is wrong";
 	}
 	return live != c->n || chained != c->n ? "the cache miscounts its records" : NULL;

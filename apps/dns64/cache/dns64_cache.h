@@ -35,12 +35,13 @@
 
 /* What is part of a record's key beside name, type and class. */
 enum {
-	DNS64_KEY_DO = 1,    /* DNSSEC records wanted (RFC 3225) */
-	DNS64_KEY_CD = 2,    /* checking disabled (RFC 4035 section 3.2.2) */
-	DNS64_KEY_NORD = 4,  /* no recursion desired */
-	DNS64_KEY_Z = 8,     /* the reserved bit of the header */
-	DNS64_KEY_FAIL = 16, /* a failure; kept beside the last good answer */
-	DNS64_KEY_READY = 32 /* an answer to clients, made from other records */
+	DNS64_KEY_DO = 1,      /* DNSSEC records wanted (RFC 3225) */
+	DNS64_KEY_CD = 2,      /* checking disabled (RFC 4035 section 3.2.2) */
+	DNS64_KEY_NORD = 4,    /* no recursion desired */
+	DNS64_KEY_Z = 8,       /* the reserved bit of the header */
+	DNS64_KEY_FAIL = 16,   /* a failure; kept beside the last good answer */
+	DNS64_KEY_READY = 32,  /* an answer to clients, made from other records */
+	DNS64_KEY_ALWAYS = 64, /* READY, and made where AAAA records may be (dns64.always) */
 };
 
 struct dns64_question {
@@ -103,7 +104,8 @@ struct dns64_cache {
 	struct hash_key secret;
 	uint32_t nh[DNS64_NAME_WORDS]; /* secret, for the sum over a name */
 	uint32_t serial;               /* of the latest answer */
-	uint32_t *quick; /* ready answers, by the hash of their question: place + 1, 0 is none */
+	uint8_t ready_key; /* of the ready answers that may be used: READY, with ALWAYS or not */
+	uint32_t *quick;   /* ready answers, by the hash of their question: place + 1, 0 is none */
 	uint32_t quick_mul[(DNS_NAME_MAX + DNS_QUESTION_FIXED + 3) / 4]; /* secret, odd */
 	uint64_t stored, evicted;
 

@@ -84,7 +84,7 @@ static inline bool find(const struct dns64_cache *c, const struct udp_path *w,
 	for (uint32_t i = 0; i < (sizeof f->udp + sizeof f->dns) / 4; i++)
 		sum = csum_add32(sum, load32(head + 4 * i));
 	struct dns64_record *r = dns64_quick_find(c, h);
-	*ready = r && answers(r, f, n) ? r : NULL;
+	*ready = r && r->key == c->ready_key && answers(r, f, n) ? r : NULL;
 	return csum_fold(sum) == 0xffff;
 }
 

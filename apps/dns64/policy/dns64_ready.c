@@ -15,11 +15,16 @@ static bool is_usual(const struct dns64_query *u)
 	       !u->skip;
 }
 
+void dns64_ready_switch(const struct dns64_policy *y)
+{
+	y->cache->ready_key = (uint8_t)(DNS64_KEY_READY | (y->always ? DNS64_KEY_ALWAYS : 0));
+}
+
 struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct dns64_query *u)
 {
 	if (!is_usual(u))
 		return NULL;
-	u->q->key = DNS64_KEY_READY;
+	u->q->key = y->cache->ready_key;
 	struct dns64_record *r = dns64_cache_find(y->cache, u->q, false);
 	u->q->key = 0;
 	if (!r || !dns64_record_is_fresh(r, u->now_s))
@@ -48,7 +53,7 @@ void dns64_ready_keep(const struct dns64_policy *y, const struct dns64_query *u,
 	len -= dns64_query_opt_bytes(u);
 	if (life < LEAST_S || len > READY_MAX)
 		return;
-	u->q->key = DNS64_KEY_READY;
+	u->q->key = y->cache->ready_key;
 	u->q->type = DNS_TYPE_AAAA;
 	struct dns64_record *r = dns64_cache_add(y->cache, u->q, false, len, u->now_s);
 	u->q->key = 0;

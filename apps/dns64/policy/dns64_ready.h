@@ -8,6 +8,10 @@
 /* The ready answer to a query; NULL: there is none. */
 struct dns64_record *dns64_ready_find(const struct dns64_policy *y, const struct dns64_query *u);
 
+/* Takes over policy.always, which has changed: answers that were made before it did are not used
+ * while it is so. */
+void dns64_ready_switch(const struct dns64_policy *y);
+
 /* Keeps the answer `m` of `len` bytes, built from this plan, if it is popular. The plan's records
  * are not valid afterwards. */
 void dns64_ready_keep(const struct dns64_policy *y, const struct dns64_query *u,

@@ -11,6 +11,7 @@
 #define DOWN_QUIET_US 2000000u /* … and no answer for so long */
 #define GONE_S        30u      /* down for so long, and an attempt failed within this time */
 #define PROBE_MIN_US  1000000u
+#define SAY_MS        60000u /* between two lines of the log about what is not asked */
 #define PROBE_MAX_US  16000000u
 
 /* One of the servers `wanted` (a bit each, not 0): the next in turn, or a random one. */
@@ -84,74 +85,110 @@ static void log_server(const struct dns64_server *s, const char *what)
 	log_line("nameserver %s %s", addr_text(text, &s->addr), what);
 }
 
-/* --- servers that routers name ------------------------------------------------------------------
- */
+/* --- servers that routers and leases name --------------------------------------------------- */
+
+#define NAMED (AUTOCONF_SERVERS + DHCP_SERVERS)
 
 /* A place without a server: it is never probed, and chosen only when there is no server at all. */
 static void make_absent(struct dns64_server *s)
 {
 	*s = (struct dns64_server){.addr = {.is6 = true},
-	                           .by_router = true,
+	                           .is_named = true,
 	                           .absent = true,
 	                           .down = true,
 	                           .probe_us = UINT64_MAX};
 }
 
-void dns64_server_expect(struct dns64_servers *all)
+void dns64_server_expect(struct dns64_servers *all, uint32_t n)
 {
-	for (uint32_t i = 0; i < AUTOCONF_SERVERS && all->n < NET_SERVERS; i++)
+	for (uint32_t i = 0; i < n && all->n < NET_SERVERS; i++)
 		make_absent(&all->server[all->n++]);
 }
 
-static bool is_named(const struct gw *gw, const ip6 *a)
+/* The servers that routers of the WAN and the lease of the WAN name now. A query to an address that
+ * the forwarder translates would be ours again. */
+static uint32_t named(struct gw *gw, struct addr out[NAMED])
 {
-	for (uint32_t i = 0; i < gw->autoconf.n_servers; i++)
-		if (ip6_eq(&gw->autoconf.server[i].addr, a))
+	uint32_t n = 0;
+	for (uint32_t i = 0; gw->dhcp.in_force && i < gw->dhcp.lease.n_dns; i++)
+		out[n++] = (struct addr){.v4 = gw->dhcp.lease.dns[i]};
+	for (uint32_t i = 0; i < gw->autoconf.n_servers; i++) {
+		const ip6 *server = &gw->autoconf.server[i].addr;
+		char text[FMT_IP6];
+		if (route6_is_app(&gw->routes6, server, 128))
+			log_limited(&gw->autoconf.refused_us, SAY_MS,
+			            "dns64: server %s is not asked: it is translated here",
+			            fmt_ip6(text, server));
+		else
+			out[n++] = (struct addr){.is6 = true, .v6 = *server};
+	}
+	return n;
+}
+
+static const char *by_whom(const struct dns64_server *s)
+{
+	return s->addr.is6 ? "a router" : "the lease of the WAN";
+}
+
+static bool has(const struct addr *list, uint32_t n, const struct addr *a)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (addr_eq(&list[i], a))
 			return true;
 	return false;
 }
 
-static bool is_known(const struct dns64_servers *all, const ip6 *a)
+static bool is_known(const struct dns64_servers *all, const struct addr *a)
 {
 	for (uint32_t i = 0; i < all->n; i++)
-		if (all->server[i].addr.is6 && ip6_eq(&all->server[i].addr.v6, a))
+		if (!all->server[i].absent && addr_eq(&all->server[i].addr, a))
 			return true;
 	return false;
 }
 
 /* Gives a server a free place; where there is none it is not used. */
-static void enter(struct dns64_servers *all, const ip6 *a)
+static void enter(struct dns64_servers *all, const struct addr *a)
 {
+	char what[48];
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct dns64_server *s = &all->server[i];
 		if (!s->absent)
 			continue;
-		*s = (struct dns64_server){.addr = {.is6 = true, .v6 = *a}, .by_router = true};
+		*s = (struct dns64_server){.addr = *a, .is_named = true};
 		all->n_up++;
-		log_server(s, "is named by a router");
+		fmt(what, sizeof what, "is named by %s", by_whom(s));
+		log_server(s, what);
 		return;
 	}
+}
+
+static bool is_ours(const struct gw *gw, const struct addr *a)
+{
+	return a->is6 ? gw_address6(gw, IF_WAN, &a->v6) != NULL : gw_is_own(gw, a->v4);
 }
 
 void dns64_server_follow(struct gw *gw)
 {
 	struct dns64_servers *all = dns64_servers_of(gw);
-	const struct autoconf *a = &gw->autoconf;
-	if (LIKELY(all->followed == a->servers_changed))
+	uint32_t changed = gw->autoconf.servers_changed + gw->dhcp.servers_changed;
+	struct addr list[NAMED];
+	char what[56];
+	if (LIKELY(all->followed == changed))
 		return;
-	all->followed = a->servers_changed;
+	all->followed = changed;
+	uint32_t n = named(gw, list);
 	for (uint32_t i = 0; i < all->n; i++) {
 		struct dns64_server *s = &all->server[i];
-		if (!s->by_router || s->absent || is_named(gw, &s->addr.v6))
+		if (!s->is_named || s->absent || has(list, n, &s->addr))
 			continue;
-		log_server(s, "is no longer named by a router");
+		fmt(what, sizeof what, "is no longer named by %s", by_whom(s));
+		log_server(s, what);
 		all->n_up -= !s->down;
 		make_absent(s);
 	}
-	for (uint32_t i = 0; i < a->n_servers; i++)
-		if (!is_known(all, &a->server[i].addr) &&
-		    !gw_address6(gw, IF_WAN, &a->server[i].addr))
-			enter(all, &a->server[i].addr);
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_known(all, &list[i]) && !is_ours(gw, &list[i]))
+			enter(all, &list[i]);
 }
 
 /* --- answers and silence

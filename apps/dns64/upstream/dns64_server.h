@@ -18,8 +18,8 @@
 
 struct dns64_server {
 	struct addr addr;
-	bool by_router;           /* a place for one that routers of the WAN name (RFC 8106) … */
-	bool absent;              /* … and there is none: it counts as down */
+	bool is_named; /* a place for one that routers (RFC 8106) or the lease of the WAN name … */
+	bool absent;   /* … and there is none: it counts as down */
 	struct udp_path path;     /* to it, where it holds */
 	uint32_t srtt_us, var_us; /* RFC 6298; srtt 0: not known yet */
 	uint32_t missed;          /* attempts in a row that were not answered in time */
@@ -40,7 +40,7 @@ struct dns64_servers {
 	uint32_t n;
 	uint32_t n_up;     /* servers that are not down */
 	uint32_t next;     /* for round-robin */
-	uint32_t followed; /* gw->autoconf.servers_changed when dns64_server_follow last ran */
+	uint32_t followed; /* changes of what is named, when dns64_server_follow last ran */
 
 	/* From the configuration. */
 	bool round_robin;
@@ -81,11 +81,11 @@ bool dns64_server_all_gone(const struct gw *gw);
  * attempt, attempt_us at most. */
 uint32_t dns64_server_wait_us(const struct gw *gw, uint32_t server, uint32_t n);
 
-/* Makes room for the servers that routers of the WAN name; there are none yet. */
-void dns64_server_expect(struct dns64_servers *all);
+/* Makes room for `n` servers that routers or the lease of the WAN name; there are none yet. */
+void dns64_server_expect(struct dns64_servers *all, uint32_t n);
 
-/* Takes the servers that routers of the WAN name now into the places for them. A server that stays
- * keeps its place. Called in each tick. */
+/* Takes the servers that routers and the lease of the WAN name now into the places for them. A
+ * server that stays keeps its place. Called in each tick. */
 void dns64_server_follow(struct gw *gw);
 
 /* Notes that a server answered, after so many microseconds. */

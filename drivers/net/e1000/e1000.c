@@ -239,9 +239,10 @@ static inline uint32_t tx_fill(struct e1000 *e, struct pkt **burst, uint32_t n)
 
 uint32_t e1000_no_carrier(struct e1000 *e, struct pkt **burst, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		e->nic.count.tx_link_down += pkt_segments(burst[i]);
 		pkt_free_all(burst[i]);
-	e->nic.count.tx_link_down += n;
+	}
 	return n;
 }
 
@@ -349,16 +350,19 @@ static void start(struct e1000 *e)
 	e1000_hw_filters(e);
 	start_tx(e);
 	start_rx(e);
-	/* Only the causes that must end a halt. poll() notices a change of the carrier. */
-	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0);
+	/* Only the causes that must end a halt. That of the carrier stays asserted until poll(),
+	 * which is due soon because the line came without a frame (kernel/irq_watch.h). */
+	e1000_write(e, E1000_IMS, INT_RXT0 | INT_RXO | INT_RXDMT0 | INT_LSC);
 	e1000_hw_carrier_read(e);
 }
 
 static void tx_drop_all(struct e1000 *e, uint64_t *counter)
 {
-	*counter += e->tx_tail - e->tx_head;
-	while (e->tx_head != e->tx_tail)
-		pkt_free(e->tx->slot[e->tx_head++ & MASK].p);
+	while (e->tx_head != e->tx_tail) {
+		struct pkt *p = e->tx->slot[e->tx_head++ & MASK].p;
+		*counter += pkt_segments(p);
+		pkt_free(p);
+	}
 }
 
 /* Resets and starts the card, after a hang or when frames wait and the carrier is down.

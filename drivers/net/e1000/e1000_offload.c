@@ -22,6 +22,15 @@
 #define WIRE_MIN 60u
 #define ETH_IP   14u
 
+/* Makes a packet one that does not count as a frame: it is there for its descriptor. */
+static struct pkt *uncounted(struct pkt *p)
+{
+	p->flags = PKT_PARTIAL;
+	p->next = NULL;
+	p->segments = 0;
+	return p;
+}
+
 /* Fills the next descriptor. Its slot owns p. */
 static void put(struct e1000 *e, uint32_t at, uint32_t cmd, uint32_t last, struct pkt *p)
 {
@@ -62,7 +71,7 @@ static void put_context(struct e1000 *e, const struct pkt *p, struct pkt *empty)
 		cmd |= TXD_TSE | TXD_C_IP4 | (p->total - header);
 		last = TXD_HDR(header) | TXD_MSS((uint32_t)p->segment);
 	}
-	put(e, ip, cmd, last, empty);
+	put(e, ip, cmd, last, uncounted(empty));
 	e->tx->desc[(e->tx_tail - 1) & MASK].addr_high = sum;
 	e->dirty = E1000_RING;
 }
@@ -85,16 +94,18 @@ static void put_pieces(struct e1000 *e, struct pkt *p, uint32_t cmd, uint32_t la
                        struct pkt *tail)
 {
 	bool pieces = p->flags & PKT_PARTIAL;
-	struct pkt *next;
+	struct pkt *first = p, *next;
 	for (; p; p = next) {
 		next = pieces ? p->next : NULL;
+		if (p != first)
+			uncounted(p);
 		uint32_t at = (uint32_t)dma_addr(p->data), len = p->len;
 		if (next || !tail) {
 			put(e, at, cmd | len | (next ? 0 : TXD_EOP), last, p);
 			continue;
 		}
 		put(e, at, cmd | (len - TAIL), last, p);
-		put(e, at + len - TAIL, cmd | TAIL | TXD_EOP, last, tail);
+		put(e, at + len - TAIL, cmd | TAIL | TXD_EOP, last, uncounted(tail));
 	}
 }
 
@@ -113,13 +124,14 @@ static bool send_one(struct e1000 *e, struct pkt *p)
 {
 	struct pool *pool = e->nic.pool;
 	bool partial = p->flags & PKT_PARTIAL, segmented = partial && p->segment;
+	bool pieces = partial && p->next;
 	uint32_t first = e->tx_tail, last = 0, cmd = TXD_IFCS;
 	struct pkt *context = NULL, *tail = NULL;
 	if (E1000_RING - 1 - (first - e->tx_head) < pieces_of(p) + 2 || pool->n_free < 2)
 		return false;
-	if (p->len < WIRE_MIN && !e1000_pad_or_drop(e, p))
+	if (p->len < WIRE_MIN && !pieces && !e1000_pad_or_drop(e, p))
 		return true;
-	if (segmented ? !p->next : e->after_tso && (!partial || !p->next))
+	if (!pieces && (segmented || e->after_tso))
 		tail = pkt_alloc(pool);
 	if (partial && (context = pkt_alloc(pool)) != NULL) {
 		put_context(e, p, context);

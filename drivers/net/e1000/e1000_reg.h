@@ -87,6 +87,7 @@
 #define E1000_IMS  0x00d0
 #define E1000_IMC  0x00d8
 #define INT_TXDW   (1u << 0) /* a descriptor with RS was written back */
+#define INT_LSC    (1u << 2) /* the carrier changed */
 #define INT_RXDMT0 (1u << 4) /* few receive descriptors left */
 #define INT_RXO    (1u << 6) /* the ring overran: a frame was lost */
 #define INT_RXT0   (1u << 7) /* a frame was received */

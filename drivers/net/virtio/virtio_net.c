@@ -23,11 +23,11 @@
  * down to none: virtio_offload.c moves frames then, else virtio_plain.c. Segmentation in the
  * transmit queue needs indirect descriptors, so that a packet takes one slot there too.
  *
- * Left out on purpose: UDP segmentation, EVENT_IDX (flags are enough when each side looks again),
- * packed rings, the control queue (without it the card accepts every frame, 5.1.6.5.1, and the
- * gateway checks addresses itself). A transmit queue that makes no progress is not reset: a stopped
- * back end looks the same. A device may return transmit buffers in any order, but a buffer
- * that it keeps stops the queue when its slot is next in order. */
+ * Left out on purpose: packed rings, the
+ * control queue (without it the card accepts every frame, 5.1.6.5.1, and the gateway checks
+ * addresses itself). A transmit queue that makes no progress is not reset: a stopped back end looks
+ * the same. A device may return transmit buffers in any order, but a buffer that it keeps stops the
+ * queue when its slot is next in order. */
 #include "drivers/net/nic_list.h"
 #include "drivers/net/virtio/virtio_net.h"
 #include "kernel/lib/alloc.h"
@@ -88,9 +88,10 @@ bool virtio_net_pad(struct pkt *p)
 
 uint32_t virtio_net_drop(uint64_t *counter, struct pkt **burst, uint32_t n)
 {
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		*counter += pkt_segments(burst[i]);
 		pkt_free_all(burst[i]);
-	*counter += n;
+	}
 	return n;
 }
 
@@ -127,7 +128,9 @@ static const char *queue_init(struct virtio_net *v, struct virtio_queue *q, uint
 	q->last = q->slots - 1;
 	q->data = q->ring.desc + (v->split ? q->slots : 0);
 	q->posted = q->taken = 0;
-	q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
+	virtio_net_interrupt(v, q, false);
+	if (v->events)
+		*q->ring.used_event = 0xffff; /* the entry furthest away */
 	uint16_t flags = n == VIRTIO_NET_RX ? VIRTIO_DESC_WRITE : 0;
 	for (uint32_t id = 0; id < q->slots; id++) {
 		q->data[id].len = PKT_ROOM + v->front;
@@ -165,17 +168,17 @@ static void rx_start(struct virtio_net *v)
 		virtio_net_rx_split(v, 0, q->slots);
 }
 
-/* Frees all packets of a queue. The device must be reset. Gives how many packets there
- * were. */
+/* Frees all packets of a queue. The device must be reset. Gives how many frames they stood
+ * for. */
 static uint32_t queue_free(struct virtio_queue *q)
 {
 	uint32_t n = 0;
 	for (uint32_t id = 0; id < VIRTIO_NET_SLOTS; id++) {
 		if (!q->slot[id])
 			continue;
+		n += pkt_segments(q->slot[id]);
 		pkt_free_all(q->slot[id]);
 		q->slot[id] = NULL;
-		n++;
 	}
 	return n;
 }
@@ -210,25 +213,33 @@ static void read_carrier(struct virtio_net *v)
 
 #define OFFLOADS_TX                                                                \
 	(VIRTIO_NET_F_HOST_TSO4 | VIRTIO_NET_F_HOST_TSO6 | VIRTIO_NET_F_HOST_ECN | \
-	 VIRTIO_F_INDIRECT_DESC)
-#define OFFLOADS_RX                                                                   \
-	(VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_ECN | \
+	 VIRTIO_NET_F_HOST_USO | VIRTIO_F_INDIRECT_DESC)
+#define GUEST_USO (VIRTIO_NET_F_GUEST_USO4 | VIRTIO_NET_F_GUEST_USO6)
+#define OFFLOADS_RX                                                                               \
+	(VIRTIO_NET_F_GUEST_TSO4 | VIRTIO_NET_F_GUEST_TSO6 | VIRTIO_NET_F_GUEST_ECN | GUEST_USO | \
 	 VIRTIO_NET_F_MRG_RXBUF)
 #define OFFLOADS (VIRTIO_NET_F_CSUM | VIRTIO_NET_F_GUEST_CSUM | OFFLOADS_TX | OFFLOADS_RX)
 
-/* Gives those of the offered features that the driver accepts (5.1.3.1 says which need which). A
- * device that refused a set is offered less: first no super-segments, then no offloads. */
+/* Gives those of the offered features that the driver accepts (5.1.3.1 says which need which).
+ * Events come with offloads only: without, they cost a frame more instructions than they save.
+ * Super-segments of UDP come with those of TCP only, received ones over both versions of IP or
+ * none: their type does not say which. A device that refused a set is offered less: first no
+ * super-segments, then no offloads and no events. */
 static uint64_t choose(const struct virtio_net *v, uint64_t offered)
 {
-	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS | OFFLOADS;
+	uint64_t want = VIRTIO_NET_F_MAC | VIRTIO_NET_F_STATUS | VIRTIO_F_EVENT_IDX | OFFLOADS;
 	/* Both platform features are accepted when offered: bus addresses are physical
 	 * addresses here, and x86 keeps the order of accesses (6.1). */
 	want |= v->pci.modern
 	                ? VIRTIO_F_VERSION_1 | VIRTIO_F_ACCESS_PLATFORM | VIRTIO_F_ORDER_PLATFORM
 	                : VIRTIO_F_ANY_LAYOUT;
 	uint64_t f = offered & want;
+	if ((f & GUEST_USO) != GUEST_USO)
+		f &= ~GUEST_USO;
 	if (v->refused > 1 || !(f & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT)))
-		return f & ~OFFLOADS;
+		return f & ~(OFFLOADS | VIRTIO_F_EVENT_IDX);
+	if (!(f & (VIRTIO_NET_F_CSUM | VIRTIO_NET_F_GUEST_CSUM)))
+		f &= ~VIRTIO_F_EVENT_IDX;
 	if (v->refused > 0 || !(f & VIRTIO_NET_F_CSUM) || !(f & VIRTIO_F_INDIRECT_DESC) ||
 	    !(f & (VIRTIO_NET_F_HOST_TSO4 | VIRTIO_NET_F_HOST_TSO6)))
 		f &= ~OFFLOADS_TX;
@@ -246,7 +257,8 @@ static uint32_t offloads_of(uint64_t f)
 	return (f & VIRTIO_NET_F_CSUM ? NIC_SUM : 0u) |
 	       (f & VIRTIO_NET_F_HOST_TSO4 ? NIC_TSO4 : 0u) |
 	       (f & VIRTIO_NET_F_HOST_TSO6 ? NIC_TSO6 : 0u) |
-	       (f & VIRTIO_NET_F_HOST_ECN ? NIC_ECN : 0u);
+	       (f & VIRTIO_NET_F_HOST_ECN ? NIC_ECN : 0u) |
+	       (f & VIRTIO_NET_F_HOST_USO ? NIC_USO : 0u);
 }
 
 /* Takes note of the features that the device accepted. Gives NULL, or a text that says what is
@@ -255,6 +267,7 @@ static const char *take_features(struct virtio_net *v, uint64_t f)
 {
 	v->features = f;
 	v->has_status = f & VIRTIO_NET_F_STATUS;
+	v->events = f & VIRTIO_F_EVENT_IDX;
 	v->split = !(f & (VIRTIO_F_VERSION_1 | VIRTIO_F_ANY_LAYOUT));
 	/* 5.1.6.1: num_buffers is there with merged buffers too */
 	v->header = v->pci.modern || f & VIRTIO_NET_F_MRG_RXBUF ? VIRTIO_NET_HEADER
@@ -309,7 +322,7 @@ static const char *start_once(struct virtio_net *v)
 	virtio_pci_status_add(&v->pci, VIRTIO_DRIVER_OK);
 	v->state = VIRTIO_RUNNING;
 	v->armed = v->tx_armed = v->tx_refused = false;
-	virtio_net_publish(v, &v->rx, VIRTIO_NET_RX); /* notify only after DRIVER_OK */
+	virtio_net_publish(v, &v->rx, VIRTIO_NET_RX, v->events); /* notify only after DRIVER_OK */
 	read_carrier(v);
 	return NULL;
 }
@@ -349,20 +362,27 @@ static void restart(struct virtio_net *v, uint64_t now_us)
 	v->started_us = now_us;
 }
 
+/* Reads what the device tells by its configuration interrupt: its carrier state, and that it needs
+ * a reset (2.1.2). False when it does. */
+static bool look_at_status(struct virtio_net *v)
+{
+	if (virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET) {
+		virtio_net_broken(v, "the device needs a reset");
+		return false;
+	}
+	read_carrier(v);
+	return true;
+}
+
 static void virtio_net_poll(struct nic *nic, uint64_t now_us)
 {
 	struct virtio_net *v = virtio_net_card(nic);
 	if (v->state == VIRTIO_STOPPED)
 		return;
-	if (v->state == VIRTIO_RUNNING && virtio_pci_status(&v->pci) & VIRTIO_NEEDS_RESET)
-		virtio_net_broken(v, "the device needs a reset"); /* 2.1.2 */
-	if (v->state == VIRTIO_RUNNING)
+	if (v->state == VIRTIO_RUNNING && look_at_status(v))
 		virtio_net_reclaim(v, true);
-	if (v->state == VIRTIO_BROKEN) {
+	if (v->state == VIRTIO_BROKEN)
 		restart(v, now_us);
-		return;
-	}
-	read_carrier(v);
 }
 
 /* Reading the cause first lowers the interrupt line. A later event raises the line again;
@@ -377,12 +397,12 @@ static bool virtio_net_arm(struct nic *nic)
 	uint8_t cause = virtio_pci_isr(&v->pci);
 	if (v->state != VIRTIO_RUNNING)
 		return false;
-	if (cause & VIRTIO_ISR_CONFIG)
-		read_carrier(v);
-	q->ring.avail[0] = 0;
+	if (cause & VIRTIO_ISR_CONFIG && !look_at_status(v))
+		return false;
+	virtio_net_interrupt(v, q, true);
 	v->armed = true;
 	if (UNLIKELY(v->tx_refused)) {
-		v->tx.ring.avail[0] = 0;
+		virtio_net_interrupt(v, &v->tx, true);
 		v->tx_armed = true;
 	}
 	io_mb();
@@ -390,7 +410,7 @@ static bool virtio_net_arm(struct nic *nic)
 	if (q->ring.used[1] == q->taken)
 		return room;
 	v->armed = false;
-	q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
+	virtio_net_interrupt(v, q, false);
 	return true;
 }
 

@@ -33,6 +33,7 @@ struct virtio_net {
 	bool tx_refused; /* the last tx() found the queue full */
 	bool has_status; /* the configuration has the carrier state */
 	bool split;      /* the header has a descriptor of its own */
+	bool events;     /* EVENT_IDX: notifications and interrupts by index, not by flag */
 	uint32_t header; /* bytes of the header */
 	uint32_t front;  /* bytes of the header in the frame's descriptor: `header` or 0 */
 	bool started;    /* the last restart succeeded, at started_us */
@@ -74,15 +75,31 @@ uint32_t virtio_plain_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 uint32_t virtio_offload_rx(struct nic *nic, struct pkt **burst, uint32_t max);
 uint32_t virtio_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 
-/* Publishes new ring entries, and notifies the device unless its flag says not to (2.6.13.3,
- * 2.6.13.4). The flag is read after the index is written. */
-static inline void virtio_net_publish(struct virtio_net *v, struct virtio_queue *q, uint16_t n)
+/* Publishes new ring entries, and notifies the device if it wants that (2.6.13.3, 2.6.13.4): its
+ * flag does not say no, or with `events` its event is among them. These are read after the index is
+ * written. */
+ALWAYS_INLINE void virtio_net_publish(struct virtio_net *v, struct virtio_queue *q, uint16_t n,
+                                      bool events)
 {
+	uint16_t old = q->ring.avail[1], now = q->posted;
 	io_wmb();
-	q->ring.avail[1] = q->posted;
+	q->ring.avail[1] = now;
 	io_mb();
-	if (!(q->ring.used[0] & VIRTIO_USED_NO_NOTIFY))
+	bool wanted = !(q->ring.used[0] & VIRTIO_USED_NO_NOTIFY);
+	if (events)
+		wanted = (uint16_t)(now - *q->ring.avail_event - 1) < (uint16_t)(now - old);
+	if (wanted)
 		virtio_pci_notify(&v->pci, n);
+}
+
+/* Sets whether the device is to interrupt for the next used entry (2.6.7.1). With events that is
+ * said once, and an event that is over says no until the index comes round to it again. */
+static inline void virtio_net_interrupt(struct virtio_net *v, struct virtio_queue *q, bool wanted)
+{
+	if (!v->events)
+		q->ring.avail[0] = wanted ? 0 : VIRTIO_AVAIL_NO_INTERRUPT;
+	else if (wanted)
+		*q->ring.used_event = q->taken;
 }
 
 /* Puts packet p into slot `id` for the device to fill. */
@@ -111,7 +128,7 @@ static inline void virtio_net_rx_begin(struct virtio_net *v, struct virtio_queue
 {
 	if (v->armed) {
 		v->armed = false;
-		q->ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
+		virtio_net_interrupt(v, q, false);
 	}
 	io_rmb(); /* read the entries after the index that covers them */
 }
@@ -153,7 +170,7 @@ ALWAYS_INLINE void virtio_net_tx_begin(struct virtio_net *v, bool partial)
 		virtio_net_reclaim(v, partial);
 	if (UNLIKELY(v->tx_armed)) {
 		v->tx_armed = false;
-		v->tx.ring.avail[0] = VIRTIO_AVAIL_NO_INTERRUPT;
+		virtio_net_interrupt(v, &v->tx, false);
 	}
 }
 

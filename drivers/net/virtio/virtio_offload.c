@@ -2,7 +2,10 @@
  * virtio_net.h. Section numbers: VIRTIO 1.1.
  *
  * Receiving: a packet may take several buffers (5.1.6.4, merged buffers). The header stands in
- * front of the first; the others are full of data from their first byte. Sending: a packet in
+ * front of the first; the others have data from their first byte. 5.1.6.4.1 wants all but the last
+ * full. A packet of a device that leaves room is taken all the same, since the used entries say how
+ * much is in each; an empty buffer is dropped with its packet. What the device wrote into the ring
+ * is read once, because it may change it meanwhile. Sending: a packet in
  * pieces takes one slot, whose descriptor leads to a table with the descriptors of the pieces
  * (2.6.5.3). So slot i is descriptor i, as without offloads. */
 #include "drivers/net/virtio/virtio_net.h"
@@ -26,26 +29,33 @@ ALWAYS_INLINE struct said read_header(const struct virtio_net *v, const struct p
 	};
 }
 
-/* The flags of a partial packet of that kind; 0 for one that was not negotiated. */
+/* The flags of a partial packet of that kind; 0 for one that was not negotiated. The mark of
+ * congestion is in the TCP header too, and that one counts (offload_check). */
 static uint16_t flags_of(const struct virtio_net *v, const struct said *s)
 {
 	if ((s->kind & 0xff) != VIRTIO_NET_NEEDS_CSUM || !(v->features & VIRTIO_NET_F_GUEST_CSUM))
 		return 0;
-	uint16_t ecn = s->kind >> 8 & VIRTIO_NET_GSO_ECN ? PKT_ECN : 0;
-	if (ecn && !(v->features & VIRTIO_NET_F_GUEST_ECN))
-		return 0;
-	switch (s->kind >> 8 & ~VIRTIO_NET_GSO_ECN) {
+	uint32_t type = s->kind >> 8;
+	uint64_t need = 0;
+	uint16_t flags = PKT_PARTIAL;
+	switch (type & ~(uint32_t)VIRTIO_NET_GSO_ECN) {
 	case VIRTIO_NET_GSO_NONE:
-		return ecn ? 0 : PKT_PARTIAL;
+		return type ? 0 : PKT_PARTIAL;
 	case VIRTIO_NET_GSO_TCP4:
-		return v->features & VIRTIO_NET_F_GUEST_TSO4 && s->size ? PKT_PARTIAL | ecn : 0;
+		need = VIRTIO_NET_F_GUEST_TSO4;
+		break;
 	case VIRTIO_NET_GSO_TCP6:
-		return v->features & VIRTIO_NET_F_GUEST_TSO6 && s->size
-		               ? PKT_PARTIAL | PKT_TSO6 | ecn
-		               : 0;
-	default:
-		return 0;
+		need = VIRTIO_NET_F_GUEST_TSO6;
+		flags |= PKT_TSO6;
+		break;
+	case VIRTIO_NET_GSO_UDP_L4:
+		need = type & VIRTIO_NET_GSO_ECN ? 0 : VIRTIO_NET_F_GUEST_USO4;
+		flags |= PKT_USO;
+		break;
 	}
+	if (type & VIRTIO_NET_GSO_ECN && !(v->features & VIRTIO_NET_F_GUEST_ECN))
+		return 0;
+	return v->features & need && s->size ? flags : 0;
 }
 
 /* True when `id` is the slot that is due at place `at`, whatever order the device keeps. */
@@ -59,34 +69,46 @@ ALWAYS_INLINE bool is_due(struct virtio_net *v, uint32_t at, uint32_t id)
 	return false;
 }
 
-/* Checks the used entries of a packet of n buffers from place `at` on. Sets *total to its bytes, 0
- * when a length is impossible. False when the device broke the rules. */
-static bool measure(struct virtio_net *v, uint32_t at, uint32_t n, uint32_t *total)
+/* The device says that it wrote more into a buffer than there is room. */
+static bool too_much(struct virtio_net *v)
+{
+	v->nic.count.rx_errors++;
+	virtio_net_broken(v, "more bytes than a buffer has");
+	return false;
+}
+
+/* Checks the used entries of a packet of n buffers from place `at` on. Sets len[] to the bytes in
+ * the first PKT_PIECES of them, and *total to those of all; 0 when that is impossible. False when
+ * the device broke the rules. */
+static bool measure(struct virtio_net *v, uint32_t at, uint32_t n, uint32_t *len, uint32_t *total)
 {
 	struct virtio_queue *q = &v->rx;
 	bool good = true;
 	*total = 0;
 	for (uint32_t k = 0; k < n; k++) {
 		const volatile struct virtio_used *done = &q->ring.done[(at + k) & q->mask];
-		uint32_t len = done->len - (k == 0 ? v->header : 0);
-		if (!is_due(v, at + k, done->id))
+		uint32_t id = done->id, used = done->len, front = k == 0 ? v->header : 0;
+		if (!is_due(v, at + k, id))
 			return false;
-		good &= len - 1 < PKT_ROOM + (k == 0 ? 0 : v->front);
-		*total += good ? len : 0;
+		if (used > PKT_ROOM + (k == 0 ? v->header : v->front))
+			return too_much(v);
+		good &= used > front;
+		*total += used - front;
+		if (k < PKT_PIECES)
+			len[k] = used - front;
 	}
 	if (!good || *total < NIC_FRAME_MIN || *total > PKT_TOTAL_MAX)
 		*total = 0;
 	return true;
 }
 
-/* Takes the packet out of the slot at place `at`, which gets a fresh one. */
-static struct pkt *take(struct virtio_net *v, uint32_t at, uint32_t in_front)
+/* Takes the packet out of the slot at place `at`, which gets a fresh one. It has `len` bytes. */
+static struct pkt *take(struct virtio_net *v, uint32_t at, uint32_t in_front, uint32_t len)
 {
 	struct virtio_queue *q = &v->rx;
 	uint32_t id = q->order[at & q->last];
 	struct pkt *p = q->slot[id], *fresh = pkt_alloc(v->nic.pool);
 	ASSERT(fresh); /* rx_partial has counted them */
-	uint32_t len = q->ring.done[at & q->mask].len;
 	pkt_filled(p, min_u32(len, PKT_ROOM));
 	p->data -= in_front;
 	p->len = len;
@@ -114,6 +136,18 @@ static void gather(struct pkt *p)
 	}
 }
 
+/* The number of segments of a packet whose first `len` bytes lie in the packet `p`. */
+static uint32_t segments_of(const struct said *s, const struct pkt *p, uint32_t len, uint32_t total)
+{
+	uint32_t header = s->start + 8u;
+	if (s->kind >> 8 == 0)
+		return 1;
+	if (s->kind >> 8 != VIRTIO_NET_GSO_UDP_L4)
+		header = s->start + 13u <= len ? s->start + (p->data[s->start + 12] >> 4) * 4u
+		                               : s->start + 20u; /* RFC 9293, 3.1 */
+	return header < total ? (total - header + s->size - 1) / s->size : 1;
+}
+
 /* Takes a packet that is not a plain frame in one buffer, at place `at`, where `left` used entries
  * wait. Adds it to *to, or drops it. Gives the number of its entries; 0 when the device broke the
  * rules. */
@@ -121,13 +155,13 @@ static __attribute__((noinline)) uint32_t
 rx_partial(struct virtio_net *v, uint32_t at, uint32_t left, const struct said *s, struct pkt ***to)
 {
 	struct nic *nic = &v->nic;
-	uint32_t n = s->pieces, total;
+	uint32_t n = s->pieces, total, len[PKT_PIECES];
 	if (UNLIKELY(n == 0 || n > left)) {
 		nic->count.rx_errors++;
 		virtio_net_broken(v, "a packet in buffers that it does not have");
 		return 0;
 	}
-	if (!measure(v, at, n, &total))
+	if (!measure(v, at, n, len, &total))
 		return 0;
 	uint16_t flags = flags_of(v, s);
 	if (UNLIKELY(!flags || !total || n > PKT_PIECES)) {
@@ -135,13 +169,13 @@ rx_partial(struct virtio_net *v, uint32_t at, uint32_t left, const struct said *
 		return n;
 	}
 	if (UNLIKELY(nic->pool->n_free < n)) {
-		nic->count.rx_no_packet++;
+		const struct pkt *p = v->rx.slot[v->rx.order[at & v->rx.last]];
+		nic->count.rx_no_packet += segments_of(s, p, len[0], total);
 		return n;
 	}
-	struct pkt *first = take(v, at, 0), *last = first;
-	first->len -= v->header;
+	struct pkt *first = take(v, at, 0, len[0]), *last = first;
 	for (uint32_t k = 1; k < n; k++, last = last->next)
-		last->next = take(v, at + k, v->front);
+		last->next = take(v, at + k, v->front, len[k]);
 	first->flags = flags;
 	first->total = total;
 	first->segment = s->kind >> 8 ? s->size : 0;
@@ -178,6 +212,10 @@ uint32_t virtio_offload_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 			if (UNLIKELY(took == 0))
 				return (uint32_t)(to - burst);
 		} else if (UNLIKELY(len - NIC_FRAME_MIN > NIC_FRAME_MAX - NIC_FRAME_MIN)) {
+			if (len + v->header > PKT_ROOM + v->header) {
+				too_much(v);
+				return (uint32_t)(to - burst);
+			}
 			nic->count.rx_errors++;
 		} else if (UNLIKELY(!(fresh = pkt_alloc(nic->pool)))) {
 			nic->count.rx_no_packet++;
@@ -191,7 +229,7 @@ uint32_t virtio_offload_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 	}
 	q->taken = (uint16_t)at;
 	q->posted = (uint16_t)(at + q->slots);
-	virtio_net_publish(v, q, VIRTIO_NET_RX);
+	virtio_net_publish(v, q, VIRTIO_NET_RX, v->events);
 	return (uint32_t)(to - burst);
 }
 
@@ -200,7 +238,10 @@ static void write_header(struct pkt *p)
 {
 	uint8_t *h = p->data - VIRTIO_NET_HEADER;
 	uint32_t type = VIRTIO_NET_GSO_NONE, header = 0;
-	if (p->segment) {
+	if (p->segment && p->flags & PKT_USO) {
+		type = VIRTIO_NET_GSO_UDP_L4;
+		header = p->l4 + 8u; /* RFC 768 */
+	} else if (p->segment) {
 		type = p->flags & PKT_TSO6 ? VIRTIO_NET_GSO_TCP6 : VIRTIO_NET_GSO_TCP4;
 		type |= p->flags & PKT_ECN ? VIRTIO_NET_GSO_ECN : 0;
 		header = p->l4 + (uint32_t)(p->data[p->l4 + 12] >> 4) * 4; /* RFC 9293, 3.1 */
@@ -238,14 +279,15 @@ static bool tx_table(struct virtio_net *v, uint32_t id, const struct pkt *p)
 /* Fills slot `id` with a frame or a partial packet. False when it cannot be sent. */
 ALWAYS_INLINE bool tx_fill(struct virtio_net *v, uint32_t id, struct pkt *p)
 {
-	if (UNLIKELY(p->len < VIRTIO_NET_PAD && !virtio_net_pad(p)) ||
+	bool pieces = p->flags & PKT_PARTIAL && p->next;
+	if (UNLIKELY(p->len < VIRTIO_NET_PAD && !pieces && !virtio_net_pad(p)) ||
 	    UNLIKELY(p->data < p->bytes + VIRTIO_NET_HEADER))
 		return false;
 	uint8_t *at = p->data;
 	uint32_t len = p->len;
 	if (p->flags & PKT_PARTIAL) {
 		write_header(p);
-		if (p->next)
+		if (pieces)
 			return tx_table(v, id, p);
 	} else {
 		store32(at - 12, 0);
@@ -281,7 +323,7 @@ uint32_t virtio_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 	}
 	if (LIKELY((uint16_t)posted != q->posted)) {
 		q->posted = (uint16_t)posted;
-		virtio_net_publish(v, q, VIRTIO_NET_TX);
+		virtio_net_publish(v, q, VIRTIO_NET_TX, v->events);
 	}
 	v->tx_refused = from != end;
 	return (uint32_t)(from - burst);

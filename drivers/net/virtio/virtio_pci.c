@@ -215,6 +215,8 @@ const char *virtio_pci_ring(struct virtio_ring *r, uint32_t size)
 	r->avail = (volatile uint16_t *)(void *)(base + avail);
 	r->used = (const volatile uint16_t *)(void *)(base + used);
 	r->done = (const volatile struct virtio_used *)(void *)(base + used + 4);
+	r->used_event = r->avail + 2 + size;
+	r->avail_event = (const volatile uint16_t *)(const volatile void *)(r->done + size);
 	return NULL;
 }
 

@@ -33,6 +33,10 @@ struct virtio_ring {
 	volatile uint16_t *avail;                /* available ring: flags, index, entries */
 	const volatile uint16_t *used;           /* used ring: flags, index */
 	const volatile struct virtio_used *done; /* used ring: entries */
+	/* With EVENT_IDX: at which used entry the device is to interrupt (2.6.7), and at which
+	 * available entry it wants to be notified (2.6.8). */
+	volatile uint16_t *used_event;
+	const volatile uint16_t *avail_event;
 };
 
 struct virtio_pci {

@@ -39,7 +39,7 @@ uint32_t virtio_plain_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 		virtio_net_rx_split(v, q->taken, at);
 	q->taken = (uint16_t)at;
 	q->posted = (uint16_t)(at + q->slots);
-	virtio_net_publish(v, q, VIRTIO_NET_RX);
+	virtio_net_publish(v, q, VIRTIO_NET_RX, false);
 	return (uint32_t)(to - burst);
 }
 
@@ -78,7 +78,7 @@ uint32_t virtio_plain_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 	}
 	if (LIKELY((uint16_t)posted != q->posted)) {
 		q->posted = (uint16_t)posted;
-		virtio_net_publish(v, q, VIRTIO_NET_TX);
+		virtio_net_publish(v, q, VIRTIO_NET_TX, false);
 	}
 	v->tx_refused = from != end;
 	return (uint32_t)(from - burst);

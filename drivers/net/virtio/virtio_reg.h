@@ -19,6 +19,7 @@
 /* 6: features of every device; 6.3: of legacy ones. */
 #define VIRTIO_F_ANY_LAYOUT      (1ull << 27)
 #define VIRTIO_F_INDIRECT_DESC   (1ull << 28) /* 6 */
+#define VIRTIO_F_EVENT_IDX       (1ull << 29)
 #define VIRTIO_F_VERSION_1       (1ull << 32)
 #define VIRTIO_F_ACCESS_PLATFORM (1ull << 33)
 #define VIRTIO_F_ORDER_PLATFORM  (1ull << 36)
@@ -93,6 +94,9 @@
 #define VIRTIO_NET_F_HOST_ECN   (1ull << 13)
 #define VIRTIO_NET_F_MRG_RXBUF  (1ull << 15)
 #define VIRTIO_NET_F_STATUS     (1ull << 16)
+#define VIRTIO_NET_F_GUEST_USO4 (1ull << 54) /* VIRTIO 1.3, 5.1.3 */
+#define VIRTIO_NET_F_GUEST_USO6 (1ull << 55)
+#define VIRTIO_NET_F_HOST_USO   (1ull << 56)
 #define VIRTIO_NET_C_MAC        0 /* 5.1.4 */
 #define VIRTIO_NET_C_STATUS     6
 #define VIRTIO_NET_LINK_UP      1u
@@ -102,6 +106,7 @@
 #define VIRTIO_NET_GSO_NONE     0 /* its types */
 #define VIRTIO_NET_GSO_TCP4     1
 #define VIRTIO_NET_GSO_TCP6     4
+#define VIRTIO_NET_GSO_UDP_L4   5 /* VIRTIO 1.3, 5.1.6 */
 #define VIRTIO_NET_GSO_ECN      0x80
 #define VIRTIO_NET_HEADER_0_9   10u /* 5.1.6.1: legacy, without num_buffers */
 

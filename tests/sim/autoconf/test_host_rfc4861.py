@@ -46,6 +46,7 @@ from uplink import (
     learned,
     prefix,
     ra,
+    route,
 )
 
 pytestmark = pytest.mark.virtual
@@ -266,12 +267,6 @@ def test_rfc4191_s32_the_preferred_router(start: Start) -> None:
     assert default_router(gateway) == R1.local
 
 
-def route(net: str, length: int, *, preference: int = 0, lifetime: int = 600, words: int | None = None) -> Raw:
-    size = (1 if length == 0 else 2 if length <= 64 else 3) if words is None else words
-    return Raw(bytes([24, size, length, preference << 3]) + struct.pack("!I", lifetime)
-               + IPv6Address(net).packed[:8 * (size - 1)])
-
-
 def test_rfc4191_s23_routes(start: Start) -> None:
     gateway = begin(start)
     hear(gateway, route("2001:db8:77::", 48), router=R2, lifetime=0)
@@ -460,6 +455,22 @@ def test_a_flood_of_routers_and_prefixes(start: Start) -> None:
     answering(gateway, 20, R1, R2)
     assert any(line.startswith(R2.local) for line in learned(gateway, "router"))
     gateway.link(WAN, False)  # or the silent ones are asked for ever
+
+
+def test_routers_by_turns(start: Start) -> None:
+    """When preferences change for ever, the routes follow once a second."""
+    gateway = begin(start)
+    seen = []
+    for turn in range(200):
+        hear(gateway, prefix(preferred=7200 if turn % 2 else 0), prf=1 if turn % 2 else 3, settle=0.05)
+        hear(gateway, router=R2, prf=3 if turn % 2 else 1, settle=0.15)
+        seen.append(default_router(gateway))
+    assert 20 < sum(one != other for one, other in pairwise(seen)) < 100
+    assert len([line for line in gateway.lines("log") if "default router is now" in line]) < 10
+    hear(gateway, prf=1)
+    hear(gateway, router=R2, prf=3)
+    gateway.wait(3)
+    assert default_router(gateway) == R1.local
 
 
 def test_an_advertisement_that_comes_and_goes(start: Start) -> None:

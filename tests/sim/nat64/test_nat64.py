@@ -52,11 +52,13 @@ def test_there_and_back(start: Start) -> None:
      "nat64.forward: an outer or an inside endpoint is given twice"),
 ])
 def test_invalid_configuration(start: Start, config: str, wrong: str) -> None:
+    """RFC 6146 section 3: an IPv6 prefix and an IPv4 address; and what else must be right."""
     with pytest.raises(Refused, match=re.escape(wrong)):
         start(config, "nat64")
 
 
 def test_listing(start: Start) -> None:
+    """What RFC 6146 sections 3 and 3.2 want kept of a session: endpoints of both sides, state, lifetime."""
     gateway = start64(start)
     out_udp(gateway, 5000)
     (line,) = gateway.lines("sessions")

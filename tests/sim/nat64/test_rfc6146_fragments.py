@@ -14,6 +14,7 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6EchoRequest, ICMPv6PacketTooBig, IPv6, IPv6ExtHdrFragment
 from scapy.packet import Packet, Raw
 from siit import checksum, pseudo6
+from simulator import Refused
 from six4 import (
     FAR, OWN4, SIX, Start, error4, error6, out_echo, out_udp, send4, send6, sessions, six_of, start64, to4, to6,
 )
@@ -170,6 +171,27 @@ def test_34_wait(gateway64: Gateway) -> None:
     assert send6(gateway64, pieces[1]) == [] and gateway64.stats()["nat64_fragments_kept"] == 1
 
 
+def test_34_configured_wait(start: Start) -> None:
+    """The time that fragments wait is configurable, and never below FRAGMENT_MIN."""
+    gateway = start64(start, "nat64.fragment-timeout 10\n")
+    pieces = cut6(to4() / UDP(sport=5000, dport=53) / DATA)
+    send6(gateway, pieces[0])
+    gateway.wait(9)
+    send6(gateway, pieces[1])
+    assert len(send6(gateway, pieces[2])) == 3
+    with pytest.raises(Refused):
+        start64(start, "nat64.fragment-timeout 1\n")
+
+
+def test_34_bare_datagram_without_resources(gateway64: Gateway) -> None:
+    """UDP without a checksum that there is no room to put together, in more fragments than are kept: silent."""
+    port = out_udp(gateway64)
+    pieces = cut4(to6() / UDP(sport=53, dport=port, chksum=0) / DATA, 40)
+    assert len(pieces) > 64
+    assert [one for piece in pieces for one in send4(gateway64, piece)] == []
+    assert set(gateway64.drops()) == {"reassembly"} and gateway64.stats()["nat64_fragments_kept"] == 0
+
+
 def test_34_overlap(gateway64: Gateway) -> None:
     """RFC 5722: a packet whose fragments overlap is dropped, and what comes of it later."""
     good = cut6(to4() / UDP(sport=5000, dport=53) / DATA)
@@ -184,7 +206,8 @@ def test_34_overlap(gateway64: Gateway) -> None:
 
 
 def test_34_flood(gateway64: Gateway) -> None:
-    """A flood of fragments without an end uses its own places; whole packets and others' fragments pass."""
+    """Section 5.3: a flood of fragments without an end uses its own places; whole packets and fragments of others
+    pass."""
     for n in range(400):
         piece = cut6(to4("203.0.113.5", f"2001:db8:1::{n + 256:x}") / UDP(sport=5000, dport=53) / DATA, ident=n)[0]
         assert send6(gateway64, piece, mac="52:54:00:00:01:0c") == []
@@ -194,7 +217,7 @@ def test_34_flood(gateway64: Gateway) -> None:
     assert join4(sent)[8:] == DATA
 
 
-def test_short_first_fragment(gateway64: Gateway) -> None:
+def test_34_short_first_fragment(gateway64: Gateway) -> None:
     """The first fragment has the whole transport header (RFC 3128)."""
     pieces = cut6(to4() / TCP(sport=5000, dport=80, flags="S") / DATA[:40], 16)
     sent = [one for piece in pieces for one in send6(gateway64, piece)]

@@ -15,8 +15,8 @@ from scapy.layers.inet6 import (
 )
 from scapy.packet import Packet
 from six4 import (
-    FAR, FOUR, OTHER, OWN4, SEVEN, SIX, Start, connect, in_echo, in_tcp, in_udp, out_echo, out_tcp, out_udp, send4,
-    send6, sessions, six_of, start64, to4, to6,
+    FAR, FOUR, OTHER, OWN4, SEVEN, SIX, Start, connect, error6, in_echo, in_tcp, in_udp, out_echo, out_tcp, out_udp,
+    send4, send6, sessions, six_of, start64, to4, to6,
 )
 
 pytestmark = pytest.mark.virtual
@@ -35,6 +35,7 @@ def test_353_query(gateway64: Gateway) -> None:
 
 
 def test_353_two_hosts_with_one_identifier(gateway64: Gateway) -> None:
+    """Section 3.1: an external identifier is in one entry."""
     ids = [only(out_echo(gateway64, 77, src=host), WAN).ip[ICMP].id for host in (SIX, SEVEN)]
     assert len(set(ids)) == 2
     assert [only(in_echo(gateway64, one), LAN).ip6.dst for one in ids] == [SIX, SEVEN]
@@ -47,6 +48,36 @@ def test_353_lifetime(gateway64: Gateway) -> None:
     assert len(sessions(gateway64)) == 1
     gateway64.wait(8)
     assert sessions(gateway64) == []
+
+
+def test_353_configured_lifetime(start: Start) -> None:
+    """The lifetime is configurable."""
+    gateway = start64(start, "nat64.icmp-timeout 100\n")
+    out_echo(gateway, 77)
+    gateway.wait(95)
+    assert len(sessions(gateway)) == 1
+    gateway.wait(8)
+    assert sessions(gateway) == []
+
+
+def test_353_lifetime_restarts(gateway64: Gateway) -> None:
+    """Packets of both sides restart the lifetime."""
+    ident = only(out_echo(gateway64, 77), WAN).ip[ICMP].id
+    gateway64.wait(50)
+    only(in_echo(gateway64, ident), LAN)
+    gateway64.wait(50)
+    assert only(out_echo(gateway64, 77), WAN).ip[ICMP].id == ident
+    gateway64.wait(50)
+    assert len(sessions(gateway64)) == 1
+
+
+def test_353_no_room(start: Start) -> None:
+    """A query that gets no binding is dropped, with ICMPv6 1/3."""
+    gateway = start64(start, "nat64.sessions 64\nnat64.host-length 128\n")
+    for n in range(64):
+        ident = only(out_echo(gateway, 100 + n), WAN).ip[ICMP].id
+        only(in_echo(gateway, ident), LAN)
+    error6(dropped(gateway, lambda: out_echo(gateway, 7), "table-full"), 1, 3)
 
 
 def test_353_filter(gateway64: Gateway) -> None:
@@ -92,8 +123,8 @@ ERRORS46 = [(3, 0, 1, 0), (3, 1, 1, 0), (3, 3, 1, 4), (3, 13, 1, 1), (11, 0, 3, 
 @pytest.mark.parametrize("error", ERRORS46)
 @pytest.mark.parametrize("short", [False, True])
 def test_34_error_from_outside(gateway64: Gateway, proto: str, error: tuple[int, int, int, int], short: bool) -> None:
-    """The source is the router's own address with the prefix: the text makes it that of the packet's destination, and
-    traceroute would show one address for all hops."""
+    """Section 3.7, and in the quote too. The source is the router's own address with the prefix: the text makes it that
+    of the packet's destination, and traceroute would show one address for all hops."""
     quote = bytes(quoted4(gateway64, proto))[:28 if short else None]
     sent = only(send4(gateway64, to6(FOUR) / ICMP(type=error[0], code=error[1]) / quote), LAN).ip6
     assert (sent.src, sent.dst) == (six_of(FOUR), SIX)
@@ -179,7 +210,7 @@ def test_34_error_from_inside(gateway64: Gateway, proto: str, error: tuple[Any, 
 
 
 def test_34_error_from_inside_with_another_port(gateway64: Gateway) -> None:
-    """The quoted port is the external one where that differs."""
+    """Section 3.7: the quoted port is the external one where that differs."""
     out_udp(gateway64, 5000, src=SEVEN)
     port = out_udp(gateway64, 5000)
     quote = only(in_udp(gateway64, port), LAN).ip6
@@ -200,13 +231,19 @@ def test_34_error_from_inside_about_nothing(gateway64: Gateway) -> None:
     assert dropped(gateway64, lambda: send6(gateway64, packet), "no-mapping") == []
 
 
+def test_34_error_from_inside_to_a_stranger(gateway64: Gateway) -> None:
+    """An error goes to the source of the quoted packet (RFC 4443 section 2.4), not to whom the sender likes."""
+    packet = IPv6(src=SIX, dst=six_of(OTHER)) / ICMPv6DestUnreach(code=4) / bytes(quoted6(gateway64, "udp"))
+    assert dropped(gateway64, lambda: send6(gateway64, packet), "icmp-quote") == []
+
+
 def test_wrong_checksum(gateway64: Gateway) -> None:
     quote = bytes(quoted4(gateway64, "udp"))
     packet = to6(FOUR) / ICMP(type=3, code=1, chksum=1) / quote
     assert dropped(gateway64, lambda: send4(gateway64, packet), "icmp-checksum") == []
 
 
-def test_hairpinned_error(gateway64: Gateway) -> None:
+def test_38_hairpinned_error(gateway64: Gateway) -> None:
     """An error about a hairpinned packet goes back to the inside host that sent it (RFC 5508 REQ-7)."""
     listener, opener = out_udp(gateway64, 6000, src=SEVEN), out_udp(gateway64, 5000)
     send6(gateway64, to4(OWN4, SEVEN) / UDP(sport=6000, dport=opener) / b"ho")

@@ -24,7 +24,7 @@ def gateway64(start: Start) -> Gateway:
     return start64(start)
 
 
-def test_35_headers(gateway64: Gateway) -> None:
+def test_37_headers(gateway64: Gateway) -> None:
     """Section 3.7: hop limit, traffic class and DF as RFC 7915 says; checksums by the oracle of every frame."""
     sent = only(send6(gateway64, to4(tc=0xb8, hlim=9, fl=0x12345) / UDP(sport=5000, dport=53) / b"x"), WAN).ip
     assert (sent.ttl, sent.tos, int(sent.flags)) == (8, 0xb8, 0)
@@ -56,8 +56,8 @@ def test_35_no_host(gateway64: Gateway, dst: str, reason: str) -> None:
     error6(sent, 1, 1)
 
 
-def test_35_other_protocols(gateway64: Gateway) -> None:
-    """Section 3.5: other protocols are dropped, with ICMPv6 1/4 and ICMPv4 3/2."""
+def test_34_other_protocols(gateway64: Gateway) -> None:
+    """Section 3.4: other protocols are dropped, with ICMPv6 1/4 and ICMPv4 3/2."""
     packet = IPv6(src=SIX, dst=six_of(FAR), nh=47) / Raw(bytes(20))
     error6(dropped(gateway64, lambda: send6(gateway64, packet), "protocol"), 1, 4)
     four = IP(src=FAR, dst=OWN4, proto=132) / Raw(bytes(20))
@@ -68,7 +68,7 @@ def test_35_other_protocols(gateway64: Gateway) -> None:
 
 
 def test_351_endpoint_independent(gateway64: Gateway) -> None:
-    """Section 3.5.1: one binding for all remote hosts; a session for each."""
+    """Sections 3.1, 3.5.1 and 5.2: one binding for all remote hosts; a session for each."""
     ports = {out_udp(gateway64, 5000, dport, dst) for dst in (FAR, OTHER, FOUR) for dport in (53, 54)}
     assert len(ports) == 1 and len(sessions(gateway64)) == 6
     assert gateway64.stats()["nat64_bindings"] == 1
@@ -76,7 +76,7 @@ def test_351_endpoint_independent(gateway64: Gateway) -> None:
 
 @pytest.mark.parametrize("port", [1, 2, 500, 501, 1023, 1024, 4500, 65535])
 def test_3511_port_range_and_parity(gateway64: Gateway, port: int) -> None:
-    """Section 3.5.1.1: range and parity of a port are kept, also where another host has the same one."""
+    """Sections 3.1 and 3.5.1.1: range and parity of a port are kept, also where another host has the same one."""
     first, second = out_udp(gateway64, port), out_udp(gateway64, port, src=SEVEN)
     assert first != second
     for got in (first, second):
@@ -110,7 +110,7 @@ def test_3511_no_port(start: Start) -> None:
         only(in_udp(gateway, port), LAN)
 
 
-def test_host_limit(start: Start) -> None:
+def test_53_host_limit(start: Start) -> None:
     """A /64 is one host by default: privacy addresses do not help."""
     gateway = start64(start, "nat64.host-limit 3\n")
     for n in range(3):
@@ -119,7 +119,7 @@ def test_host_limit(start: Start) -> None:
     error6(dropped(gateway, lambda: send6(gateway, packet), "host-limit"), 1, 1, dst=SEVEN)
 
 
-def test_host_limit_of_addresses(start: Start) -> None:
+def test_53_host_limit_of_addresses(start: Start) -> None:
     gateway = start64(start, "nat64.host-limit 2\nnat64.host-length 128\n")
     for host in (SIX, SEVEN):
         for n in range(2):
@@ -129,7 +129,7 @@ def test_host_limit_of_addresses(start: Start) -> None:
     error6(dropped(gateway, lambda: send6(gateway, packet), "host-limit"), 1, 1, dst=SEVEN)
 
 
-def test_many_addresses_of_one_host(start: Start) -> None:
+def test_53_many_addresses_of_one_host(start: Start) -> None:
     """A host with a new address for each flow takes no session of another host, whose /64 it is not."""
     gateway = start64(start, "lan.address 2001:db8:2::1/64\nnat64.sessions 64\n"
                       "neighbour 2001:db8:2::a 52:54:00:00:01:0c\n")
@@ -159,6 +159,15 @@ def test_351_lifetime(gateway64: Gateway) -> None:
     gateway64.wait(10)
     assert sessions(gateway64) == [] and gateway64.stats()["nat64_bindings"] == 0
     assert dropped(gateway64, lambda: in_udp(gateway64, port), "no-mapping") == []
+
+
+def test_35_foreign_destinations(gateway64: Gateway) -> None:
+    """Section 3.5: only IPv6 packets to the prefix and IPv4 packets to the pool are translated."""
+    native = IPv6(src=SIX, dst="2001:db8:ffff::1") / UDP(sport=1, dport=2)
+    error6(dropped(gateway64, lambda: send6(gateway64, native), "no-route"), 1, 0)
+    port = out_udp(gateway64)
+    assert dropped(gateway64, lambda: in_udp(gateway64, port, dst="198.51.100.9"), "foreign") == []
+    assert gateway64.stats()["nat64_sessions_created"] == 1
 
 
 def test_31_binding_dies_with_its_last_session(start: Start) -> None:
@@ -236,7 +245,8 @@ def test_static_of_a_second_address(start: Start) -> None:
 
 
 def test_38_hairpinning(gateway64: Gateway) -> None:
-    """Section 3.8: both hosts see each other by the external address. The filter is that of any packet from there."""
+    """Sections 3.6 and 3.8: both hosts see each other by the external address. The filter is that of any packet from
+    there."""
     listener = out_udp(gateway64, 6000, src=SEVEN)
     opener = out_udp(gateway64, 5000)
     first = to4(OWN4) / UDP(sport=5000, dport=listener) / b"hi"
@@ -313,7 +323,7 @@ def test_354_several_prefixes(start: Start) -> None:
     assert only(in_udp(gateway, port), LAN).ip6.src == six_of(FAR)
 
 
-def test_wkp_strict(start: Start) -> None:
+def test_354_wkp_strict(start: Start) -> None:
     """RFC 6052 section 3.1: the well-known prefix is for global addresses only, in both directions."""
     gateway = start64(start, "wkp-strict on\n")
     assert any("64:ff9b::/96: only for global IPv4 addresses" in line for line in gateway.lines("log"))

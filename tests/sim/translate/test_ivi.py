@@ -458,25 +458,6 @@ def test_no_mss_clamp(ivi: Gateway) -> None:
     assert dict(only(from4(ivi, to_six() / syn(1460)), LAN).ip6[TCP].options)["MSS"] == 1460
 
 
-def test_timings(ivi: Gateway) -> None:
-    """One packet from time to time is timed: each operation and direction has its row."""
-    for _ in range(60):
-        ivi.wait(0.04)  # longer than the interval between two timed packets
-        for data in (UDP(), TCP()):
-            from4(ivi, to_six() / data)
-            from6(ivi, to_four() / data)
-        from4(ivi, to_six() / ICMP())
-        from6(ivi, to_four() / ICMPv6EchoRequest())
-    found = timings(ivi)
-    rows = ("address", "header", "tcp", "udp", "icmp", "known")
-    assert list(found) == [f"{way} {row}" for way in ("4to6", "6to4") for row in rows]
-    for way in ("4to6", "6to4"):
-        assert found[f"{way} header"] == found[f"{way} address"] >= 10
-        assert sum(found[f"{way} {row}"] for row in ("tcp", "udp", "icmp")) == found[f"{way} address"]
-        assert found[f"{way} known"] >= 10
-        assert 58 <= found[f"{way} known"] + found[f"{way} address"] <= 62
-
-
 def test_large_packets_of_known_hosts(start: Start) -> None:
     """Those with DF are forwarded whole on the fast path as far as the MTU allows; those without DF are fragmented."""
     gateway = start_ivi(start, World(lan_mtu=1400))
@@ -490,16 +471,6 @@ def test_large_packets_of_known_hosts(start: Start) -> None:
     told = dropped(gateway, lambda: from4(gateway, larger), "too-big")
     assert only(told, WAN).ip[ICMP].nexthopmtu == 1380
     assert [body(one)[6] for one in from4(gateway, to_six() / UDP() / filling(1352, 1))] == [44, 44]
-
-
-def test_timings_cost_nothing_in_between(ivi: Gateway) -> None:
-    """One packet of each direction is timed, however many arrive."""
-    introduce(ivi)
-    before = sum(timings(ivi).values())
-    for _ in range(50):
-        from4(ivi, to_six() / UDP())
-        from6(ivi, to_four() / UDP())
-    assert sum(timings(ivi).values()) == before
 
 
 def test_counters(ivi: Gateway) -> None:

@@ -227,10 +227,15 @@ static void carrier_down_and_up(void)
 {
 	struct e1000_model *m = kit_begin();
 	m->negotiate_us = 700000;
+	while (kit_nic[0]->ops->arm(kit_nic[0]) || e1000_model_irq(m))
+		kit_wait_ms(10);
 	e1000_model_cable(m, false);
+	CHECK(e1000_model_irq(m)); /* a gateway at rest wakes up, and polls */
 	kit_wait_ms(10);
 	CHECK(!kit_nic[0]->carrier.up);
 	CHECK_EQ(kit_nic[0]->carrier.mbit, 0);
+	kit_nic[0]->ops->arm(kit_nic[0]);
+	CHECK(!e1000_model_irq(m));
 	unsigned sent = m->sent;
 	CHECK_EQ(kit_send(0, 40, 64, 0), 40); /* taken, dropped, counted */
 	CHECK_EQ(kit_nic[0]->count.tx_link_down, 40);

@@ -54,18 +54,11 @@ static struct pkt *packet_of(uint32_t len, bool tcp, uint16_t segment, uint32_t 
 	return first;
 }
 
-/* Sends a packet, and compares what the card sent with the frames that software makes. */
-static void same(uint32_t len, bool tcp, uint16_t segment, uint32_t each, uint8_t flags)
+/* Sends p, and compares what the card sent with the frames that software makes of `rest`, which is
+ * the same packet. */
+static void compare(struct pkt *p, struct pkt *rest)
 {
 	struct e1000_model *m = &kit_card[0];
-	write_packet(len, tcp, flags);
-	struct pkt *p = packet_of(len, tcp, segment, each),
-	           *rest = packet_of(len, tcp, segment, each);
-	CHECK(p && rest);
-	if (!p || !rest)
-		return;
-	CHECK_EQ(offload_check(p), DROP_NONE);
-	CHECK_EQ(offload_check(rest), DROP_NONE);
 	unsigned before = m->sent;
 	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
 	while (rest) {
@@ -80,6 +73,31 @@ static void same(uint32_t len, bool tcp, uint16_t segment, uint32_t each, uint8_
 		pkt_free(f);
 	}
 	CHECK_EQ(m->sent, before);
+}
+
+/* Does so with the packet in `bytes`, behind its first `cut` segments. */
+static void same_behind(uint32_t cut, uint32_t len, bool tcp, uint16_t segment, uint32_t each)
+{
+	struct pkt *p[2];
+	for (uint32_t i = 0; i < 2; i++) {
+		p[i] = packet_of(len, tcp, segment, each);
+		CHECK(p[i] && offload_check(p[i]) == DROP_NONE);
+		for (uint32_t k = 0; k < cut && p[i]; k++) {
+			struct pkt *f = offload_next(&kit_pool, &p[i]);
+			CHECK(f);
+			if (f)
+				pkt_free(f);
+		}
+	}
+	CHECK(p[0] && p[1]);
+	if (p[0] && p[1])
+		compare(p[0], p[1]);
+}
+
+static void same(uint32_t len, bool tcp, uint16_t segment, uint32_t each, uint8_t flags)
+{
+	write_packet(len, tcp, flags);
+	same_behind(0, len, tcp, segment, each);
 }
 
 /* A plain frame between, which is sent by either function. */
@@ -106,6 +124,23 @@ static void completes_checksums(void)
 		same(len, true, 0, 300, 0x18);
 		plain(len);
 	}
+	kit_wait_ms(20);
+	kit_check_pool();
+	kit_end();
+}
+
+/* Half of a super-segment begins with the headers alone, fewer bytes than a frame has at least. */
+static void rest_of_a_super_segment(void)
+{
+	kit_begin();
+	for (uint32_t segments = 3; segments < 9; segments++)
+		for (uint32_t cut = 1; cut < segments - 1; cut++) {
+			uint32_t len = 54 + segments * 1000 - 100;
+			write_packet(len, true, 0x10);
+			bytes[ETH_IP + 20 + 12] = 5 << 4;
+			same_behind(cut, len, true, 1000, 54 + 1000);
+			plain(cut);
+		}
 	kit_wait_ms(20);
 	kit_check_pool();
 	kit_end();
@@ -160,9 +195,35 @@ static void nothing_is_lost_when_it_stops(void)
 	kit_end();
 	kit_begin();
 	e1000_model_cable(&kit_card[0], false);
-	kit_wait_ms(20);
+	kit_wait_ms(600);
+	CHECK(!kit_nic[0]->carrier.up);
 	p = packet_of(30000, true, 1448, 2000);
+	CHECK_EQ(offload_check(p), DROP_NONE);
 	CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	CHECK_EQ(kit_nic[0]->count.tx_link_down, 21);
+	kit_check_pool();
+	kit_end();
+}
+
+/* What the card has when it is started again counts as its segments. */
+static void segments_that_the_card_had(void)
+{
+	struct e1000_model *m = kit_begin();
+	write_packet(30000, true, 0x10);
+	m->tx_hold = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct pkt *p = packet_of(i == 1 ? 1500 : 30000, true, i == 1 ? 0 : 1448, 2000);
+		if (i == 1) {
+			store16(p->data + ETH_IP + 2, swap16(1500 - ETH_IP));
+			p->segment = 0;
+		}
+		CHECK_EQ(offload_check(p), DROP_NONE);
+		CHECK_EQ(kit_nic[0]->ops->tx_partial(kit_nic[0], &p, 1), 1);
+	}
+	e1000_model_cable(m, false);
+	kit_wait_ms(600);
+	CHECK_EQ(kit_nic[0]->count.tx_link_down, 3 * 21 + 1);
+	m->tx_hold = false;
 	kit_check_pool();
 	kit_end();
 }
@@ -185,8 +246,10 @@ int main(void)
 {
 	TEST(completes_checksums);
 	TEST(cuts_segments);
+	TEST(rest_of_a_super_segment);
 	TEST(full_ring);
 	TEST(nothing_is_lost_when_it_stops);
+	TEST(segments_that_the_card_had);
 	TEST(cards_with_errata);
 	return tap_done();
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "net/lib/csum.h"
+#include "net/neigh/neigh.h"
 #include "tests/tap.h"
 
 static struct rig rig;
@@ -78,6 +79,44 @@ static void the_earliest_tick_counts(void)
 	CHECK_EQ(rig.gw.wake_us, 1100000);
 }
 
+/* Where nothing moves, half a second is enough, but not for a timer that ends sooner. */
+static void a_rest_ends_for_timers(void)
+{
+	struct gw *gw = &rig.gw;
+	start(0);
+	for (uint64_t ms = 0; ms <= 20000; ms += 100) /* all that a start sends is sent */
+		turn(ms * 1000);
+	CHECK_EQ(gw->wake_us, 20100000);
+	CHECK_EQ(gw->rest_us, 20500000);
+	struct neigh *n = &gw->neigh.entry[0][0];
+	neigh_due_in(gw, n, 5000);
+	turn(20500000);
+	CHECK_EQ(gw->rest_us, 21000000);
+	neigh_due_in(gw, n, 300);
+	turn(20600000);
+	CHECK_EQ(gw->rest_us, 20700000);
+	neigh_due_in(gw, n, 400000); /* no later: another entry may be due */
+	turn(20700000);
+	CHECK_EQ(gw->rest_us, 20800000);
+	turn(20800000); /* now the table has been looked at */
+	CHECK_EQ(gw->rest_us, 21300000);
+	gw->dhcp.state = DHCP_SELECTING;
+	gw->dhcp.due_us = UINT64_MAX;
+	turn(21300000);
+	CHECK_EQ(gw->rest_us, 21400000);
+}
+
+static void the_application_ends_a_rest(void)
+{
+	static const struct forwarder sleeper = {.tick = tick_again};
+	start(0);
+	rig.gw.forwarder = &sleeper;
+	wanted_us = 230000;
+	for (uint64_t ms = 0; ms <= 20000; ms += 100)
+		turn(ms * 1000);
+	CHECK_EQ(rig.gw.rest_us, 20230000);
+}
+
 /* --- reinjection -------------------------------------------------------------------------- */
 
 static uint32_t rounds;
@@ -131,6 +170,8 @@ int main(void)
 	TEST(seconds_are_not_behind);
 	TEST(seconds_after_a_long_pause);
 	TEST(the_earliest_tick_counts);
+	TEST(a_rest_ends_for_timers);
+	TEST(the_application_ends_a_rest);
 	TEST(a_packet_is_reinjected_a_few_times);
 	return tap_done();
 }

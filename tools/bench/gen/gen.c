@@ -3,7 +3,7 @@
  * Command line and command loop of the load generator.
  *
  *     gen --lan LOCAL,REMOTE --wan LOCAL,REMOTE [--vhost|--stream] [--split]
- *         --mode nat|route|wire|6to4|xlat|dns --hops N
+ *         --mode nat|route|wire|6to4|xlat|nat64|dns --hops N
  *         --gateway-lan A --gateway-wan A --client A --server A [--hosts N]
  *
  * With --vhost, LOCAL is the path of a vhost-user socket that QEMU connects to (REMOTE unused);
@@ -29,7 +29,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-#include "gen.h"
+#include "hosts.h"
 
 static void fail(const char *what)
 {
@@ -56,6 +56,8 @@ static enum mode mode_of(const char *text)
 		return MODE_6TO4;
 	if (strcmp(text, "xlat") == 0)
 		return MODE_XLAT;
+	if (strcmp(text, "nat64") == 0)
+		return MODE_NAT64;
 	if (strcmp(text, "dns") == 0)
 		return MODE_DNS;
 	return strcmp(text, "route") == 0 ? MODE_ROUTE : MODE_WIRE;
@@ -101,7 +103,7 @@ static bool sensible(const struct phase *p)
 {
 	const struct traffic *t = &p->traffic;
 	/* The same packet is longer than in IPv4: by 40 bytes in a tunnel, by 20 in IPv6. */
-	unsigned more = plan.mode == MODE_6TO4 ? 40 : plan.mode == MODE_XLAT ? 20 : 0;
+	unsigned more = plan.mode == MODE_6TO4 ? 40 : is_translated() ? 20 : 0;
 	unsigned room = FRAME_MAX - more;
 
 	return t->flows > 0 && t->servers > 0 && t->servers < 200 && t->size >= FRAME_MIN &&

@@ -53,7 +53,7 @@ struct endpoint *vhost_open(const char *path, bool mergeable);
 
 /* ---- hosts and flows ---- */
 
-enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4, MODE_XLAT, MODE_DNS };
+enum mode { MODE_NAT, MODE_ROUTE, MODE_WIRE, MODE_6TO4, MODE_XLAT, MODE_NAT64, MODE_DNS };
 
 struct mac {
 	uint8_t b[6];

@@ -53,10 +53,16 @@ void hosts_forget(void)
 	complaint = "";
 }
 
+/* Do the servers see all clients at one address? */
+static bool is_nat(void)
+{
+	return plan.mode == MODE_NAT || plan.mode == MODE_NAT64;
+}
+
 /* Do the hosts of a side use IPv6? */
 static bool is_six(int side)
 {
-	return plan.mode == MODE_6TO4 || (plan.mode == MODE_XLAT && side == LAN);
+	return plan.mode == MODE_6TO4 || (is_translated() && side == LAN);
 }
 
 static struct ends ends_of(const struct traffic *t, unsigned number)
@@ -132,7 +138,7 @@ void hosts_build_back(struct frame *f, const struct traffic *t, unsigned number,
 {
 	struct payload p = {MARK_ANSWER, number, 0, now};
 	struct ends e = ends_of(t, number);
-	bool nat = plan.mode == MODE_NAT;
+	bool nat = is_nat();
 
 	if (is_six(WAN)) {
 		six_build(f, WAN, &e, &p, t->size);
@@ -206,7 +212,7 @@ void hosts_request(struct frame *f, int side, uint32_t address)
 {
 	static const struct mac all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, none;
 
-	if (plan.mode == MODE_XLAT && side == LAN)
+	if (is_translated() && side == LAN)
 		six_request(f, address);
 	else
 		arp_build(f, all, side, 1, address, none, plan.gateway[side]);
@@ -222,7 +228,7 @@ bool hosts_learn(int side, const struct frame *f)
 {
 	const uint8_t *found = NULL;
 
-	if (plan.mode == MODE_XLAT && side == LAN)
+	if (is_translated() && side == LAN)
 		found = six_learn(f);
 	else if (arp_is(f, 2) && get32(f->data + ETH + 14) == plan.gateway[side])
 		found = f->data + ETH + 8;
@@ -269,13 +275,13 @@ static struct arrival check_request(const struct frame *f, const struct ends *e,
 {
 	const uint8_t *ip = f->data + ETH;
 	unsigned port = get16(ip + IP);
-	uint32_t source = plan.mode == MODE_NAT ? plan.external : e->client;
+	uint32_t source = is_nat() ? plan.external : e->client;
 
 	if (get32(ip + 12) != source)
 		return bad("request: source address");
 	if (get32(ip + 16) != e->server || get16(ip + IP + 2) != SERVER_PORT)
 		return bad("request: destination");
-	if (plan.mode != MODE_NAT && port != e->port)
+	if (!is_nat() && port != e->port)
 		return bad("request: source port");
 	if (flow->external_port == 0)
 		flow->external_port = (uint16_t)port;

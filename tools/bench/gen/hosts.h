@@ -37,6 +37,12 @@ struct ends {
 	unsigned port;
 };
 
+/* Do the clients use IPv6 where the servers do not? */
+static inline bool is_translated(void)
+{
+	return plan.mode == MODE_XLAT || plan.mode == MODE_NAT64;
+}
+
 /* ---- six.c ---- */
 
 /* IPv6 address of a host of the LAN, or of the gateway there. */

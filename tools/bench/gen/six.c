@@ -9,6 +9,8 @@
  *     client     2002:GATEWAY:1::C                       PREFIX::C; the servers see C
  *     server     2002:S:1::1, in a tunnel to and from S  the clients see PREFIX::S
  *
+ * Behind a NAT64 the clients are outside of its prefix, and the servers see its address.
+ *
  * A packet has the payload of the same IPv4 packet, so it is 20 bytes longer, in a tunnel 40.
  */
 #include <string.h>
@@ -16,6 +18,8 @@
 #include "hosts.h"
 
 enum {
+	PREFIX = 0x0064,  /* 2001:db8:64::/96 stands for IPv4 addresses */
+	CLIENTS = 0x0065, /* clients of a NAT64 */
 	UDP6 = IP6 + UDP,
 	SHORT = IP6 - IP,          /* additional bytes of a frame on the LAN */
 	LONG = IP6,                /* and in the tunnel */
@@ -35,18 +39,19 @@ static void site(uint8_t *at, uint32_t address, uint32_t host)
 	put32(at + 12, host);
 }
 
-static void embed(uint8_t *at, uint32_t address)
+/* 2001:db8:PART::ADDRESS */
+static void embed(uint8_t *at, unsigned part, uint32_t address)
 {
 	memset(at, 0, 16);
-	put32(at, 0x20010db8); /* 2001:db8:64::/96 */
-	put16(at + 4, 0x0064);
+	put32(at, 0x20010db8);
+	put16(at + 4, part);
 	put32(at + 12, address);
 }
 
 void six_inside(uint8_t *at, uint32_t address)
 {
-	if (plan.mode == MODE_XLAT)
-		embed(at, address);
+	if (is_translated())
+		embed(at, plan.mode == MODE_XLAT ? PREFIX : CLIENTS, address);
 	else
 		site(at, plan.gateway[WAN], address);
 }
@@ -59,7 +64,7 @@ static void addresses(uint8_t *ip6, int side, const struct ends *e)
 	if (plan.mode == MODE_6TO4)
 		site(server, e->server, 1);
 	else
-		embed(server, e->server);
+		embed(server, PREFIX, e->server);
 }
 
 /* As for IPv4: only the payload bytes of the data are not 0. */

@@ -44,6 +44,9 @@ struct host_span host_poison_changed(void);
  * poisoned. */
 const uint8_t *host_poisoned(const uint8_t *at, const uint8_t *end, size_t *n);
 
+/* Called at each dma_addr, where set: so a device does something while the driver is at work. */
+extern void (*host_dma_watch)(void);
+
 /* Gives the memory at a bus address, for device models. NULL unless all n bytes lie in the
  * arena; a model must treat that as a DMA fault of the driver. */
 void *host_dma(uint64_t bus, size_t n);

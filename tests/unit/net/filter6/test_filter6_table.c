@@ -12,6 +12,8 @@
 
 #include "tests/tap.h"
 
+#define PLACES (FILTER6_SETS * FILTER6_WAYS)
+
 static struct filter6_table t;
 static struct rng rng;
 static uint32_t now;
@@ -112,13 +114,13 @@ static void open_sessions_stay_in_a_flood(void)
 	start();
 	for (uint32_t i = 0; i < 2000; i++)
 		open_tcp(1, i);
-	for (uint32_t i = 0; i < 20 * FILTER6_SETS * FILTER6_WAYS; i++)
+	for (uint32_t i = 0; i < 20 * PLACES; i++)
 		packet(2, i, true, TCP_SYN);
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < 2000; i++)
 		left += has(1, i);
 	CHECK_EQ(left, 2000);
-	CHECK_EQ(t.n, FILTER6_SETS * FILTER6_WAYS);
+	CHECK_EQ(t.n, PLACES);
 	CHECK(t.evicted > 0);
 }
 
@@ -128,7 +130,7 @@ static void a_flood_costs_its_own_client(void)
 	start();
 	for (uint32_t i = 0; i < 1000; i++)
 		packet(1, i, true, TCP_SYN);
-	for (uint32_t i = 0; i < 4 * FILTER6_SETS * FILTER6_WAYS; i++)
+	for (uint32_t i = 0; i < 4 * PLACES; i++)
 		packet(2, i, true, TCP_SYN);
 	uint32_t left = 0;
 	for (uint32_t i = 0; i < 1000; i++)
@@ -138,22 +140,100 @@ static void a_flood_costs_its_own_client(void)
 	CHECK(packet(1, 5, true, TCP_SYN));
 }
 
-static void a_full_set_of_open_sessions_refuses(void)
+/* Hosts outside fill all places with sessions that an inside host answers; this costs no inside
+ * host a session, and not the one that they reach. */
+static void strangers_make_room(void)
+{
+	start();
+	for (uint32_t i = 0; i < 4 * PLACES; i++)
+		if (packet(1, i, false, TCP_SYN))
+			packet(1, i, true, TCP_SYN | TCP_ACK);
+	for (uint32_t i = 0; i < 1000; i++) {
+		open_tcp(1, 9 * PLACES + i);
+		open_tcp(2, 9 * PLACES + i);
+	}
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		left += has(1, 9 * PLACES + i) + has(2, 9 * PLACES + i);
+	CHECK_EQ(left, 2000);
+	for (uint32_t i = 0; i < 4 * PLACES; i++)
+		if (packet(1, 20 * PLACES + i, false, TCP_SYN))
+			packet(1, 20 * PLACES + i, true, TCP_SYN | TCP_ACK);
+	left = 0;
+	for (uint32_t i = 0; i < 1000; i++)
+		left += has(1, 9 * PLACES + i) + has(2, 9 * PLACES + i);
+	CHECK_EQ(left, 2000);
+}
+
+/* Half-open sessions of inside hosts go neither for an echo from outside, nor for hosts outside
+ * that have half of the set. */
+static void strangers_take_half_of_it(void)
+{
+	for (uint32_t proto = PROTO_TCP; proto != PROTO_NONE;
+	     proto = proto == PROTO_TCP ? PROTO_ICMP6 : PROTO_NONE) {
+		uint32_t left = 0;
+		start();
+		for (uint32_t i = 0; i < 4 * PLACES; i++)
+			packet(1, i, true, TCP_SYN);
+		for (uint32_t i = 0; i < 8 * PLACES; i++) {
+			struct filter6_key k = key_of(2, i);
+			k.proto = (uint8_t)proto;
+			struct filter6_session *s = filter6_table_open(&t, &k, 2, true, now);
+			if (s) {
+				filter6_table_seen(s, false, TCP_SYN, now);
+				filter6_table_seen(s, true, TCP_SYN | TCP_ACK, now);
+			}
+		}
+		for (uint32_t i = 0; i < 4 * PLACES; i++)
+			left += has(1, i);
+		CHECK_EQ(left, proto == PROTO_TCP ? PLACES / 2 : PLACES);
+	}
+}
+
+/* An echo from outside leaves the place to another one, and to a rule's session. */
+static void echoes_make_room(void)
 {
 	uint32_t refused = 0;
 	start();
-	for (uint32_t i = 0; i < 3 * FILTER6_SETS * FILTER6_WAYS; i++) {
-		if (packet(1, i, true, TCP_SYN))
-			packet(1, i, false, TCP_SYN | TCP_ACK);
-		else
-			refused++;
+	for (uint32_t i = 0; i < 4 * PLACES; i++) {
+		struct filter6_key k = key_of(1, i);
+		k.proto = PROTO_ICMP6;
+		struct filter6_session *s = filter6_table_open(&t, &k, 1, true, now);
+		refused += !s;
+		if (s) {
+			filter6_table_seen(s, false, 0, now);
+			filter6_table_seen(s, true, 0, now);
+		}
 	}
-	CHECK_EQ(refused, 2 * FILTER6_SETS * FILTER6_WAYS);
-	now += FILTER6_TCP_S + 1;
-	CHECK(packet(1, 0, true, TCP_SYN));
-	for (uint32_t i = 0; i < FILTER6_SETS; i++)
-		filter6_table_sweep(&t, now);
-	CHECK_EQ(t.n, 1);
+	for (uint32_t i = 0; i < PLACES / 4; i++)
+		refused += !packet(1, i, false, TCP_SYN);
+	CHECK_EQ(refused, 0);
+}
+
+/* One client's 40,000 answered flows leave room for another's, and cost only the first. */
+static void a_busy_client_pays(void)
+{
+	uint32_t left = 0, refused = 0;
+	start();
+	for (uint32_t i = 0; i < 40000; i++) {
+		struct filter6_key k = key_of(1, i);
+		k.proto = PROTO_UDP;
+		struct filter6_session *s = filter6_table_open(&t, &k, 1, false, now);
+		refused += !s;
+		if (s) {
+			filter6_table_seen(s, true, 0, now);
+			filter6_table_seen(s, false, 0, now);
+		}
+		now += i % 134 == 133;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		open_tcp(2, i);
+	for (uint32_t i = 0; i < 4 * PLACES; i++)
+		open_tcp(1, 99999 + i);
+	for (uint32_t i = 0; i < 1000; i++)
+		left += has(2, i);
+	CHECK_EQ(refused, 0);
+	CHECK_EQ(left, 1000);
 }
 
 static void fragments(void)
@@ -203,7 +283,10 @@ int main(void)
 	TEST(states);
 	TEST(open_sessions_stay_in_a_flood);
 	TEST(a_flood_costs_its_own_client);
-	TEST(a_full_set_of_open_sessions_refuses);
+	TEST(strangers_make_room);
+	TEST(strangers_take_half_of_it);
+	TEST(echoes_make_room);
+	TEST(a_busy_client_pays);
 	TEST(fragments);
 	TEST(anything);
 	return tap_done();

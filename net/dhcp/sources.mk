@@ -1,0 +1,9 @@
+SRC += net/dhcp/dhcp_client.c
+SRC += net/dhcp/dhcp_keys.c
+SRC += net/dhcp/dhcp_lease.c
+SRC += net/dhcp/dhcp_message.c
+SRC += net/dhcp/dhcp_receive.c
+SRC += net/dhcp/dhcp_send.c
+SRC += net/dhcp/dhcp_show.c
+SRC += net/dhcp/dhcp_start.c
+SRC += net/dhcp/dhcp_use.c

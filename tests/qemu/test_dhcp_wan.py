@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`wan.address dhcp` on the machine, with real DHCP servers in the WAN."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from labkit import lab as net
+from labkit.dhcplab import DHCP_NAT, FIRST, Dnsmasq
+from labkit.lab import Lab
+from labkit.wait import until
+
+
+@pytest.mark.one_card
+def test_three_lines_make_a_router(nic: str, make_lab: Callable[..., Lab]) -> None:
+    """A lease from dnsmasq, and a host of the LAN reaches what is behind its router."""
+    lab = make_lab((nic, nic))
+    server = Dnsmasq(lab)
+    lab.boot(DHCP_NAT, app="nat")
+    lab.wait_ping()
+    console = lab.console
+    assert re.search(rf"^wan {FIRST[:-2]}\d\d/24 valid from {net.WAN_SERVER}, valid 3[56]\d\d s$",
+                     console.command("addresses"), re.M)
+    assert re.search(r"^wan dhcp bound, ", console.command("leases"), re.M)
+    assert f"0.0.0.0/0 via {net.WAN_SERVER} wan" in console.command("routes")
+    assert "DHCPACK(wan0)" in server.said()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(420)
+@pytest.mark.one_card
+def test_the_server_vanishes_and_comes_back(nic: str, make_lab: Callable[..., Lab]) -> None:
+    """A lease of two minutes: renewed; it ends when nobody answers, and another address follows when somebody does."""
+    lab = make_lab((nic, nic))
+    server = Dnsmasq(lab, lease="120")
+    lab.boot(DHCP_NAT + "wan.dhcp-probe off\n", app="nat")
+    lab.wait_ping()
+    console = lab.console
+    until(lambda: console.stats()["dhcp_taken"] >= 3, 90, "a renewal")
+    assert console.stats()["dhcp_leases_begun"] == 1
+    server.stop()
+    console.expect(r"^stopped app=nat reason=ended$", 150)
+    assert "203.0.113" not in console.command("routes")
+    Dnsmasq(lab, pool="203.0.113.150,203.0.113.160", lease="120")
+    console.expect(r"^ready app=nat ms=\d+$", 90)
+    assert re.search(r"^wan 203\.0\.113\.1\d\d/24 valid from", console.command("addresses"), re.M)
+    lab.wait_ping()
+
+
+@pytest.mark.long
+@pytest.mark.one_card
+def test_release_and_renew(nic: str, make_lab: Callable[..., Lab]) -> None:
+    lab = make_lab((nic, nic))
+    server = Dnsmasq(lab)
+    lab.boot(DHCP_NAT + "wan.dhcp-probe off\n", app="nat")
+    lab.wait_ping()
+    console = lab.console
+    console.command("release")
+    console.expect(r"^stopped app=nat reason=released$", 5)
+    until(lambda: "DHCPRELEASE(wan0)" in server.said(), 5, "the release")
+    console.command("renew")
+    console.expect(r"^ready app=nat ms=\d+$", 10)
+    lab.wait_ping()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One box on a LAN: `app nat64` with `serve dns64`, native IPv6 and NAT44 beside it. The IPv6-only host is configured
+by nothing but our advertisements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from labkit import lab as net
+from labkit import nat64lab
+from labkit.applications import Applications, Servers
+from labkit.dnslab import ask
+from labkit.lab import Lab
+from labkit.nat64lab import BOTH, DUAL4, NAME, NATIVE, ROUTER6, BoxLab, v6
+from labkit.netns import Namespace
+from labkit.wait import until
+
+
+@pytest.fixture
+def lab(nic: str, track_lab: Callable[[Lab], None]) -> Iterator[BoxLab]:
+    with BoxLab((nic, nic)) as made:
+        track_lab(made)
+        made.boot(nat64lab.BOX, app="nat64")
+        yield made
+
+
+def seen(lab: BoxLab, host: Namespace, url: str, address: str = net.FAR_SERVER) -> str:
+    """Fetches a page of the server at `address`; gives the client's address as the server saw it."""
+    page = lab.file("index.html", "a page\n" * 20000)
+    with lab.web_server(lab.directory, address=address) as log:
+        lab.fetch(host, url, page + ".copy")
+        with open(log, encoding="utf-8") as file:
+            clients = [line.split()[0] for line in file if "GET" in line]
+    with open(page + ".copy", encoding="utf-8") as file:
+        assert file.read() == "a page\n" * 20000
+    assert len(clients) == 1
+    return clients[0]
+
+
+def addresses(lab: BoxLab, name: str = BOTH) -> list[str]:
+    return ask(lab.lan, ROUTER6, name, "AAAA", tries=3).addresses
+
+
+@pytest.mark.one_card
+def test_one_box(lab: BoxLab) -> None:
+    """Pages by name for the IPv6-only host: of an IPv4-only server, and of one with both versions, which is reached by
+    IPv4 until the WAN has IPv6. A host with both versions passes the NAT44 beside it. Nothing leaks."""
+    own = lab.join()
+    free = lab.packets_free()
+    assert seen(lab, lab.lan, f"http://{NAME}/index.html") == net.WAN_GATEWAY
+    assert seen(lab, lab.lan, f"http://{BOTH}/index.html") == net.WAN_GATEWAY
+    assert seen(lab, lab.dual, f"http://{net.FAR_SERVER}/index.html") == net.WAN_GATEWAY
+    assert any(line.startswith(f"tcp {DUAL4}:") for line in lab.console.command("sessions").splitlines())
+    with lab.uplink6():
+        lab.wait_uplink6()
+        assert addresses(lab) == [NATIVE] and addresses(lab, NAME) == [v6(net.FAR_SERVER)]
+        assert seen(lab, lab.lan, f"http://{BOTH}/index.html", NATIVE) == own
+    until(lambda: "::/0 via" not in lab.console.command("routes"), 20, "no default route for IPv6")
+    assert addresses(lab) == [v6(net.FAR_SERVER)]
+    lab.check_no_leak(free, 5)
+
+
+@pytest.mark.long
+@pytest.mark.one_card
+@pytest.mark.parametrize("application", ["web", "git", "ssh", "ftp", "apt", "dns", "video", "call"])
+def test_applications(lab: BoxLab, application: str) -> None:
+    """The IPv6-only host and an IPv4-only server."""
+    lab.join()
+    with Servers(lab) as servers:
+        getattr(Applications(lab, servers), application)()
+    assert lab.console.stats()["nat64_sessions_created"] > 0
