@@ -186,6 +186,13 @@ def test_routes_lead_elsewhere_at_once(start: Start) -> None:
     assert only(out(gateway), LAN).ip[ICMP].code == 0
 
 
+def test_a_route_goes_by_its_next_hop_alone(start: Start) -> None:
+    gateway = start(NAT)
+    gateway.change("route add default via 203.0.113.9")
+    gateway.change("route del default via 203.0.113.9")
+    assert only(out(gateway), WAN).frame.dst == ROUTER.mac
+
+
 def test_an_inside_network_comes_and_goes(start: Start) -> None:
     gateway = start(NAT)
     other = Host(LAN, "10.7.0.9", "52:54:00:00:01:79")
