@@ -267,6 +267,8 @@ static uint32_t make_tunnel(struct input *in, uint8_t *f)
 	memmove(f + OUTER, f + ETH, n);
 	uint32_t at = 0;
 	if (how & 1 && n > 128) { /* one fragment of it */
+		/* Its other half may be one of a packet without such headers, at another place. */
+		not_headers(f[OUTER + 6]);
 		at = how & 2 ? n / 2 & ~7u : 0;
 		n = how & 2 ? n - at : n / 2 & ~7u;
 		at -= how & 4 && at ? 8 : 0; /* overlaps the one before */
