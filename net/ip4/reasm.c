@@ -40,7 +40,10 @@ static void spoil(struct gw *gw, struct reasm_slot *s)
 static void empty(struct gw *gw, struct reasm_table *t, struct reasm_slot *s)
 {
 	if (s->state == REASM_OPEN) {
-		gw_drop(gw, s->p, DROP_REASSEMBLY);
+		/* The list of drops shows a header that came, not what the buffer held before. */
+		pkt_trim(s->p, s->n_seen);
+		if (pkt_push(s->p, s->hlen))
+			gw_drop(gw, s->p, DROP_REASSEMBLY);
 		free_buffer(gw, s);
 	}
 	s->state = REASM_FREE;
@@ -152,7 +155,7 @@ static enum added add(struct reasm_slot *s, const struct pkt *p, uint32_t at, bo
 	s->n_seen += n;
 	if (last)
 		s->n_all = at + n;
-	if (at == 0) {
+	if (at == 0 || s->hlen == 0) {
 		s->hlen = (uint8_t)p->l4;
 		memcpy(payload(s) - p->l4, p->data, p->l4);
 	}
@@ -215,7 +218,7 @@ enum verdict reasm_ip4(struct gw *gw, struct reasm_table *t, struct pkt *p)
 	if (done != ADDED)
 		return gw_drop(gw, p, DROP_OVERLAP);
 	pkt_free(p);
-	if (s->hlen && s->n_all && s->n_seen == s->n_all)
+	if (s->n_all && s->n_seen == s->n_all)
 		complete(gw, t, s);
 	return V_KEPT;
 }

@@ -383,13 +383,17 @@ def test_overlapping_fragments(tunnel: Tunnel) -> None:
     assert tunnel.gateway.stats()["tunnel_in_packets"] == 0
 
 
-def test_fragments_that_stay_incomplete(tunnel: Tunnel) -> None:
+@pytest.mark.parametrize("alone", [0, 1])
+def test_fragments_that_stay_incomplete(tunnel: Tunnel, alone: int) -> None:
+    """The list of drops shows the header that came, whatever the buffer held before."""
     pieces = cut(tunnel.packet(sized(1280, FAR6, HOST6), id=5), 640)
+    pieces.insert(0, pieces.pop(alone))
     tunnel.gateway.wan(pieces[0])
     assert tunnel.gateway.stats()["tunnel_reassembling"] == 1
     tunnel.gateway.wait(1)
     assert tunnel.gateway.stats()["tunnel_reassembling"] == 0
     assert tunnel.dropped() == "reassembly"
+    assert f"wan {len(pieces[0])} bytes: proto-41 {FAR} > {tunnel.outer} " in tunnel.gateway.lines("drops")[-1]
     assert tunnel.gateway.wan(pieces[1]) == []
 
 
