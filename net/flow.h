@@ -41,8 +41,9 @@ struct flow_packet {
 /* Where a packet goes. */
 struct flow_exit {
 	uint32_t iface;
-	uint32_t hop;  /* as in struct pkt */
+	uint32_t hop;  /* as in struct pkt; not read when there is a hint */
 	const ip6 *to; /* the destination of the packet that leaves, when that is an IPv6 one */
+	struct neigh_hint *hint; /* the entry's, of this next hop; NULL when it has none */
 };
 
 /* Finds the forwarder's entry for a packet, and its exit; NULL: it takes the slow path. Makes all
@@ -115,12 +116,25 @@ ALWAYS_INLINE bool flow_has_mss(const struct flow_packet *f)
 	       ((const struct tcp_hdr *)f->l4)->flags & TCP_SYN;
 }
 
-/* The neighbour to which an exit leads, NULL when it is not ready. */
-ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
+/* The neighbour to which an exit leads, by the table; NULL when it is not ready. */
+ALWAYS_INLINE struct neigh *flow_look_up(struct gw *gw, const struct flow_exit *to)
 {
 	if (!to->to)
 		return neigh_ready4(&gw->neigh, to->iface, to->hop);
 	return neigh_ready6(&gw->neigh, to->iface, route6_hop(&gw->routes6, to->hop, to->to));
+}
+
+/* The same, where the hint leads nowhere any more. Takes the fields of an exit, so that the exit
+ * itself stays in registers. */
+struct neigh *flow_hint(struct gw *gw, uint32_t iface, const ip6 *to, struct neigh_hint *hint);
+
+/* The neighbour to which an exit leads; NULL when it is not ready. */
+ALWAYS_INLINE struct neigh *flow_next(struct gw *gw, const struct flow_exit *to)
+{
+	if (!to->hint)
+		return flow_look_up(gw, to);
+	struct neigh *n = neigh_by_hint(to->hint);
+	return LIKELY(n) ? n : flow_hint(gw, to->iface, to->to, to->hint);
 }
 
 /* True for a partial packet whose checksum is that of the transport header behind the IP header. */
@@ -225,6 +239,15 @@ ALWAYS_INLINE void flow_fix_partial(const struct flow_packet *f, uint16_t delta)
 {
 	uint8_t *field = f->l4 + f->p->l4_len;
 	store16(field, csum_plus(load16(field), delta));
+}
+
+/* An entry of a table, by an address that the compiler takes as it is. Else it computes the address
+ * again wherever the entry is read, and copies words of the packet that the hash has read, to
+ * compare the copies. */
+ALWAYS_INLINE void *flow_entry(void *entry)
+{
+	__asm__("" : "+r"(entry) : : "memory");
+	return entry;
 }
 
 /* A forwarder's flow_forward; n is not 0. */

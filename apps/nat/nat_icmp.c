@@ -71,7 +71,7 @@ static bool read_quote(const struct pkt *p, bool (*fits)(uint8_t type), struct q
 }
 
 /* Adjusts the quoted transport checksum when the quote includes it. */
-static void fix_quoted_sum(const struct quote *q, uint32_t delta)
+static void fix_quoted_sum(const struct quote *q, uint16_t delta)
 {
 	static const uint8_t offset[] = {[NAT_UDP] = 6, [NAT_TCP] = 16, [NAT_ICMP] = 2};
 	uint32_t at = offset[q->proto];
@@ -85,16 +85,14 @@ static void fix_quoted_sum(const struct quote *q, uint32_t delta)
  * adjusts all checksums of the quote. */
 static void change_quote(const struct quote *q, ip4 *addr, ip4 to, uint8_t *port, uint16_t number)
 {
-	uint32_t ip_delta = csum_delta32(ip4_raw(*addr), ip4_raw(to));
+	uint16_t ip_delta = csum_delta32(ip4_raw(*addr), ip4_raw(to));
 	if (q->proto == NAT_OTHER) { /* nothing but the address */
 		q->ip->sum = csum_apply(q->ip->sum, ip_delta);
 		*addr = to;
 		return;
 	}
-	uint32_t delta = csum_delta16(load16(port), number);
-	if (q->proto != NAT_ICMP)
-		delta += ip_delta;
-	fix_quoted_sum(q, delta);
+	uint16_t delta = csum_delta16(load16(port), number);
+	fix_quoted_sum(q, q->proto == NAT_ICMP ? delta : csum_plus(delta, ip_delta));
 	q->ip->sum = csum_apply(q->ip->sum, ip_delta);
 	*addr = to;
 	store16(port, number);

@@ -13,7 +13,8 @@
 static void change_port(uint8_t *l4, uint32_t n, uint8_t proto, uint32_t at, uint16_t to)
 {
 	static const uint8_t place[] = {[NAT_UDP] = 6, [NAT_TCP] = 16, [NAT_ICMP] = 2};
-	uint32_t delta = csum_delta16(load16(l4 + at), to), sum = place[proto];
+	uint16_t delta = csum_delta16(load16(l4 + at), to);
+	uint32_t sum = place[proto];
 	store16(l4 + at, to);
 	if (n < sum + 2)
 		return;

@@ -335,7 +335,7 @@ static const char *ivi_init(struct gw *gw)
 	        .icmp_interface = c->icmp_interface,
 	};
 	xlat_core_set_up(gw, &v->core, c->lowest_ipv6_mtu, c->mss_clamp, c->tos);
-	xlat_cache_set_up(v->cache, gw->rng);
+	xlat_cache_set_up(gw, v->cache);
 	xlat_timing_set_up(gw, v);
 	const char *bad = set_form(v, gw->config);
 	if (!bad)

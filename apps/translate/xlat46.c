@@ -376,7 +376,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)
-		xlat_cache_note46(v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
+		xlat_cache_note46(gw, v, p, ip4_raw(h->from), ip4_raw(h->to), &x);
 	clock = xlat_timing_start(gw, timed);
 	w = xlat46_change_l4(gw, &v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_46, step_of(p));

@@ -417,7 +417,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	if (UNLIKELY(error))
 		return xlat64_error(gw, v, p, &x);
 	if (!v->n_shares && !x.hairpin && interface_is_inside(p->iface) && x.proto != PROTO_ICMP6)
-		xlat_cache_note64(v, p, &h->from, &h->to, &x);
+		xlat_cache_note64(gw, v, p, &h->from, &h->to, &x);
 	clock = xlat_timing_start(gw, timed);
 	xlat64_change_l4(&v->core, p, &x);
 	xlat_timing_end(gw, v, timed, clock, XLAT_64, step_of(x.proto));

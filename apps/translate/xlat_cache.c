@@ -1,39 +1,49 @@
 /* The fast path of the translator; see xlat_cache.h. */
 #include "apps/translate/xlat_cache.h"
 
-/* A free entry is all zeros. It matches the pair of zero addresses, but no such packet is
- * sent by it: its next hop is no neighbour. */
-void xlat_cache_set_up(struct xlat_cache *t, struct rng *rng)
+/* A free entry matches the pair of zero addresses, but no such packet is sent by it: its next hop
+ * is no neighbour. */
+static void forget_all(struct gw *gw, struct xlat_cache *t)
 {
-	t->key46 = flow_key(rng);
-	t->key64 = flow_key(rng);
+	struct neigh_hint none = neigh_no_hint(&gw->neigh, 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(t->at46); i++)
+		t->at46[i] = (struct xlat_pair46){.next = none};
+	for (uint32_t i = 0; i < ARRAY_SIZE(t->at64); i++)
+		t->at64[i] = (struct xlat_pair64){.next = none};
 }
 
-void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from, uint32_t to,
-                       const struct xlat46 *x)
+void xlat_cache_set_up(struct gw *gw, struct xlat_cache *t)
+{
+	t->key46 = flow_key(gw->rng);
+	t->key64 = flow_key(gw->rng);
+	forget_all(gw, t);
+}
+
+void xlat_cache_note46(struct gw *gw, struct translator *v, const struct pkt *p, uint32_t from,
+                       uint32_t to, const struct xlat46 *x)
 {
 	*xlat_pair46(v->cache, from, to) = (struct xlat_pair46){
 	        .from = from,
 	        .to = to,
-	        .hop = p->hop,
-	        .delta = x->delta,
+	        .next = neigh_no_hint(&gw->neigh, p->hop),
+	        .change = (uint16_t)~x->delta,
 	        .iface = p->out,
 	        .from6 = x->from,
 	        .to6 = x->to,
 	};
 }
 
-void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *from, const ip6 *to,
-                       const struct xlat64 *x)
+void xlat_cache_note64(struct gw *gw, struct translator *v, const struct pkt *p, const ip6 *from,
+                       const ip6 *to, const struct xlat64 *x)
 {
 	*xlat_pair64(v->cache, from, to) = (struct xlat_pair64){
 	        .from6 = *from,
 	        .to6 = *to,
 	        .from = x->from,
 	        .to = x->to,
-	        .sum = csum_add32(x->from, x->to),
-	        .hop = p->hop,
-	        .delta = x->delta,
+	        .sum = csum_fold(csum_add32(x->from, x->to)),
+	        .next = neigh_no_hint(&gw->neigh, p->hop),
+	        .change = (uint16_t)~x->delta,
 	        .iface = p->iface,
 	};
 }
@@ -49,18 +59,18 @@ ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet 
 	return LIKELY(!v->core.mss || !flow_has_mss(f));
 }
 
-/* Adds `delta` to the checksum of TCP or UDP. Both pseudo headers have the same length and
- * protocol, so delta is the difference of the addresses. */
-ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t delta)
+/* Changes the checksum of TCP or UDP. Both pseudo headers have the same length and protocol, so only
+ * the addresses matter. That of UDP is not zero (has_sum), and so does not become zero. */
+ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t change)
 {
 	if (f->partial) {
-		flow_fix_partial(f, delta);
+		flow_fix_partial(f, (uint16_t)~change);
 	} else if (*f->proto == PROTO_TCP) {
 		struct tcp_hdr *tcp = (struct tcp_hdr *)f->l4;
-		tcp->sum = csum_apply(tcp->sum, delta);
+		tcp->sum = csum_apply(tcp->sum, (uint16_t)~change);
 	} else {
 		struct udp_hdr *udp = (struct udp_hdr *)f->l4;
-		udp->sum = csum_apply_icmp(udp->sum, delta);
+		udp->sum = be16_from_raw(csum_fold((uint32_t)be16_raw(udp->sum) + change));
 	}
 }
 
@@ -76,10 +86,10 @@ ALWAYS_INLINE void *find46(struct gw *gw, struct flow_packet *f, struct flow_exi
 {
 	struct translator *v = gw->state;
 	uint32_t from = ip4_raw(f->h4->from), dest = ip4_raw(f->h4->to);
-	struct xlat_pair46 *k = xlat_pair46(v->cache, from, dest);
+	struct xlat_pair46 *k = flow_entry(xlat_pair46(v->cache, from, dest));
 	if (UNLIKELY(k->from != from || k->to != dest || !stays_whole(v, f) || !has_sum(v, f)))
 		return NULL;
-	*to = (struct flow_exit){.iface = k->iface, .hop = k->hop, .to = &k->to6};
+	*to = (struct flow_exit){.iface = k->iface, .to = &k->to6, .hint = &k->next};
 	return k;
 }
 
@@ -88,8 +98,7 @@ ALWAYS_INLINE uint8_t *rewrite46(struct gw *gw, void *entry, const struct flow_p
 {
 	struct translator *v = gw->state;
 	const struct xlat_pair46 *k = entry;
-	change_sum(f, k->delta);
-	v->core.translated[XLAT_46] += f->partial ? f->p->segments : 1u;
+	change_sum(f, k->change);
 	if (f->partial && f->p->segment)
 		f->p->flags |= PKT_TSO6;
 	uint32_t tc = (f->h4->tos & v->core.tos_mask) | v->core.tos_set;
@@ -110,13 +119,23 @@ ALWAYS_INLINE void *find64(struct gw *gw, struct flow_packet *f, struct flow_exi
 {
 	struct translator *v = gw->state;
 	const struct ip6_hdr *h = f->h6;
-	struct xlat_pair64 *k = xlat_pair64(v->cache, &h->from, &h->to);
+	struct xlat_pair64 *k = flow_entry(xlat_pair64(v->cache, &h->from, &h->to));
 	if (UNLIKELY(!ip6_eq(&k->from6, &h->from) || !ip6_eq(&k->to6, &h->to) ||
 	             k->iface != f->p->iface || !has_sum(v, f)) ||
 	    (f->partial && UNLIKELY(f->n + IP4_MIN > 0xffff))) /* no IPv4 packet has so many */
 		return NULL;
-	*to = (struct flow_exit){.iface = IF_WAN, .hop = k->hop};
+	*to = (struct flow_exit){.iface = IF_WAN, .hint = &k->next};
 	return k;
+}
+
+/* Stores 16 bits, and gives the sum with them added. The compiler must not put the additions off:
+ * it has no registers to keep so many halves. */
+ALWAYS_INLINE uint32_t put_half(uint8_t *at, uint32_t half, uint32_t sum)
+{
+	store16(at, (uint16_t)half);
+	sum += half;
+	__asm__("" : "+r"(sum));
+	return sum;
 }
 
 ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_packet *f)
@@ -124,20 +143,17 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	struct translator *v = gw->state;
 	const struct xlat_pair64 *k = entry;
 	const struct ip6_hdr *h = f->h6;
-	change_sum(f, k->delta);
-	v->core.translated[XLAT_64] += f->partial ? f->p->segments : 1u;
-	/* Words of the IPv4 header in memory order; their sum is that of the whole header. */
-	uint32_t tos = (be32_get(h->first) >> 20 & v->core.tos_mask) | v->core.tos_set,
-	         len = IP4_MIN + f->n;
-	uint32_t w0 = 0x45 | (tos & 0xff) << 8 | (uint32_t)swap16((uint16_t)len) << 16;
-	uint32_t w1 = be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))) |
-	              (uint32_t)swap16(xlat_df(IP4_MIN + flow_largest(f))) << 16;
-	uint32_t w2 = (uint32_t)(*f->hops - 1) | (uint32_t)*f->proto << 8;
-	uint16_t sum = csum_fold(csum_add32(csum_add32(w0, w1), csum_add32(w2, k->sum)));
+	change_sum(f, k->change);
+	/* Behind the fields of the IPv6 header that are read here. */
 	uint8_t *four = f->l4 - IP4_MIN;
-	store32(four, w0);
-	store32(four + 4, w1);
-	store32(four + 8, w2 | (uint32_t)(uint16_t)~sum << 16);
+	uint32_t tos = (be32_get(h->first) >> 20 & v->core.tos_mask) | v->core.tos_set;
+	uint32_t sum = put_half(four, 0x45 | tos << 8, k->sum);
+	sum = put_half(four + 2, swap16((uint16_t)(IP4_MIN + f->n)), sum);
+	sum = put_half(four + 4, be16_raw(ip4_id(&gw->ids, ip4_from_raw(k->to))), sum);
+	sum = put_half(four + 6, swap16(xlat_df(IP4_MIN + flow_largest(f))), sum);
+	/* Protocol and hop limit change places; there is at least one more hop. */
+	sum = put_half(four + 8, swap16(load16(f->proto)) - 1u, sum);
+	store16(four + 10, (uint16_t)~csum_fold(sum));
 	store32(four + 12, k->from);
 	store32(four + 16, k->to);
 	if (f->partial) { /* the next segments go on from this identification */
@@ -147,27 +163,34 @@ ALWAYS_INLINE uint8_t *rewrite64(struct gw *gw, void *entry, const struct flow_p
 	return four;
 }
 
-static __attribute__((noinline)) void forget_stale(const struct gw *gw)
+static __attribute__((noinline)) void forget_stale(struct gw *gw)
 {
 	struct xlat_cache *t = ((const struct translator *)gw->state)->cache;
-	if (!flow_is_stale(gw, &t->changes))
-		return;
-	memset(t->at46, 0, sizeof t->at46);
-	memset(t->at64, 0, sizeof t->at64);
+	if (flow_is_stale(gw, &t->changes))
+		forget_all(gw, t);
+}
+
+/* Counts n packets that were translated; gives n. */
+static uint32_t count(const struct gw *gw, unsigned direction, uint32_t n)
+{
+	((struct translator *)gw->state)->core.translated[direction] += n;
+	return n;
 }
 
 static __attribute__((noinline)) uint32_t pass46(struct gw *gw, const struct interface *in,
                                                  struct pkt **burst, uint32_t n)
 {
 	forget_stale(gw);
-	return flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find46, rewrite46);
+	return count(gw, XLAT_46,
+	             flow_forward(gw, in, burst, n, FAMILY_IP4, IP6_MIN, find46, rewrite46));
 }
 
 static __attribute__((noinline)) uint32_t pass64(struct gw *gw, const struct interface *in,
                                                  struct pkt **burst, uint32_t n)
 {
 	forget_stale(gw);
-	return flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64);
+	return count(gw, XLAT_64,
+	             flow_forward(gw, in, burst, n, FAMILY_IP6, IP4_MIN, find64, rewrite64));
 }
 
 /* Handles a packet while one is to be timed: here, or, when the cache does not know it, by its
@@ -190,7 +213,9 @@ static __attribute__((noinline)) void time_packet(struct gw *gw, const struct in
 
 static __attribute__((noinline)) bool partial64(struct gw *gw, uint32_t iface, struct pkt *p)
 {
-	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP6, IP4_MIN, find64, rewrite64);
+	uint32_t n = p->segments;
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP6, IP4_MIN, find64, rewrite64) &&
+	       count(gw, XLAT_64, n);
 }
 
 bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p)
@@ -198,7 +223,9 @@ bool xlat_cache_partial(struct gw *gw, uint32_t iface, struct pkt *p)
 	forget_stale(gw);
 	if (interface_is_inside(iface))
 		return xlat_partial64(gw, iface, p, partial64);
-	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP4, IP6_MIN, find46, rewrite46);
+	uint32_t n = p->segments;
+	return flow_partial(gw, &gw->iface[iface], p, FAMILY_IP4, IP6_MIN, find46, rewrite46) &&
+	       count(gw, XLAT_46, n);
 }
 
 void xlat_cache_frames(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)

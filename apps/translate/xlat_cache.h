@@ -13,20 +13,20 @@
 
 struct xlat_pair46 {
 	uint32_t from, to; /* raw */
-	uint32_t hop;      /* as in struct pkt */
 	ip6 from6, to6;
-	uint16_t delta;         /* change of a checksum by the addresses */
-	uint8_t iface;          /* of the inside, to which the packet goes */
+	struct neigh_hint next;
+	uint16_t change; /* of a checksum, by the addresses: added to the field as it stands */
+	uint8_t iface;   /* of the inside, to which the packet goes */
 } __attribute__((aligned(64))); /* a line of the processor's cache */
 
 struct xlat_pair64 {
 	ip6 from6, to6;
 	uint32_t from, to; /* raw */
-	uint32_t sum;      /* of these two */
-	uint32_t hop;      /* as in struct pkt; on the WAN */
-	uint16_t delta;    /* change of a checksum by the addresses */
-	uint8_t iface;     /* of the inside, from which the packet comes */
-};
+	uint16_t sum;      /* of from and to, folded */
+	struct neigh_hint next;
+	uint16_t change; /* of a checksum, by the addresses: added to the field as it stands */
+	uint8_t iface;   /* of the inside, from which the packet comes */
+} __attribute__((aligned(64)));
 
 struct xlat_cache {
 	struct flow_key key46, key64;
@@ -35,8 +35,8 @@ struct xlat_cache {
 	struct xlat_pair64 at64[1u << FLOW_BITS];
 };
 
-/* Draws the keys. t is zeroed memory; it holds no pair then. */
-void xlat_cache_set_up(struct xlat_cache *t, struct rng *rng);
+/* Draws the keys, and empties the tables. */
+void xlat_cache_set_up(struct gw *gw, struct xlat_cache *t);
 
 /* The place of a pair of raw IPv4 addresses in the table; it may hold another pair. */
 static inline struct xlat_pair46 *xlat_pair46(struct xlat_cache *t, uint32_t from, uint32_t to)
@@ -53,12 +53,12 @@ static inline struct xlat_pair64 *xlat_pair64(struct xlat_cache *t, const ip6 *f
 /* Notes the result of the slow path for a pair of addresses: raw IPv4 addresses and x, with
  * the next hop of p. Only for a packet that is translated and routed and whose result
  * depends on nothing but its addresses. */
-void xlat_cache_note46(struct translator *v, const struct pkt *p, uint32_t from, uint32_t to,
-                       const struct xlat46 *x);
+void xlat_cache_note46(struct gw *gw, struct translator *v, const struct pkt *p, uint32_t from,
+                       uint32_t to, const struct xlat46 *x);
 
 /* As xlat_cache_note46, for a pair of IPv6 addresses. */
-void xlat_cache_note64(struct translator *v, const struct pkt *p, const ip6 *from, const ip6 *to,
-                       const struct xlat64 *x);
+void xlat_cache_note64(struct gw *gw, struct translator *v, const struct pkt *p, const ip6 *from,
+                       const ip6 *to, const struct xlat64 *x);
 
 /* Takes the frames that came in on an interface (net/forwarder.h): translates and sends those whose
  * pair of addresses is in the cache, and gives the others to gw_frame. */

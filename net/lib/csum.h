@@ -79,10 +79,11 @@ static inline be16 csum_apply_icmp(be16 sum, uint32_t delta)
 }
 
 /* csum_apply for UDP: zero means "no checksum" and stays; a result of zero is sent as all ones (RFC
- * 768). */
-static inline be16 csum_apply_udp(be16 sum, uint32_t delta)
+ * 768). Adding the inverted delta to a field that is not zero gives all ones by itself: such a sum
+ * is never zero. */
+static inline be16 csum_apply_udp(be16 sum, uint16_t delta)
 {
-	return be16_raw(sum) == 0 ? sum : csum_apply_icmp(sum, delta);
+	return be16_raw(sum) == 0 ? sum : be16_from_raw(csum_plus(be16_raw(sum), (uint16_t)~delta));
 }
 
 /* Sum of the IPv4 pseudo header (RFC 768, RFC 9293 section 3.1). */

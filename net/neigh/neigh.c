@@ -15,6 +15,15 @@ void neigh_init(struct gw *gw)
 		gw->neigh.mul[i] = rng_u32(gw->rng) | 1;
 }
 
+/* A new stamp. It takes 2^32 changes until one comes again. */
+static uint32_t stamp(struct neigh_table *t)
+{
+	do
+		t->stamps++;
+	while (t->stamps == 0 || t->stamps == NEIGH_NO_STAMP);
+	return t->stamps;
+}
+
 void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 {
 	if (n->is6 && n->state == NEIGH_ASKING)
@@ -24,6 +33,10 @@ void neigh_set_state(struct gw *gw, struct neigh *n, enum neigh_state state)
 	n->state = (uint8_t)state;
 	uint32_t family = n->is6 ? NEIGH_READY6 : NEIGH_READY4;
 	n->ready = neigh_usable(n) && state != NEIGH_STALE ? (uint16_t)(family | n->iface) : 0;
+	if (!n->ready)
+		n->stamp = 0;
+	else if (!n->stamp)
+		n->stamp = stamp(&gw->neigh);
 }
 
 void neigh_due_in(struct gw *gw, struct neigh *n, uint32_t ms)

@@ -16,6 +16,7 @@
 #define NEIGH_PARKED_ALL 64u /* for all together */
 #define NEIGH_ASKERS     256u
 #define NEIGH_KNOWN      8u
+#define NEIGH_NO_STAMP   UINT32_MAX
 #define NEIGH_MOST_MS    600000u /* no entry is set to a time further ahead */
 
 enum neigh_state {
@@ -43,6 +44,15 @@ struct neigh {
 	uint32_t next_ms; /* when it is asked again or expires (when.h); set by neigh_due_in */
 	uint32_t confirmed_ms;
 	struct pkt *parked; /* oldest first */
+	uint32_t
+	        stamp; /* drawn when `ready` was set, and no other entry's; 0 while it is not set */
+};
+
+/* A next hop, and where its neighbour was found last. */
+struct neigh_hint {
+	uint32_t hop;     /* as in struct pkt */
+	struct neigh *at; /* an entry of the table, never NULL */
+	uint32_t stamp; /* the entry's then: as long as it has this one, it is ready and the same */
 };
 
 struct neigh_table {
@@ -54,6 +64,7 @@ struct neigh_table {
 	uint64_t asks_us, asker_us[NEIGH_ASKERS], known_us;
 	uint64_t evicted;
 	uint16_t serial; /* number of entries taken so far; wraps */
+	uint32_t stamps; /* number of stamps drawn so far; wraps */
 	/* Secret hashes of IPv6 neighbours that have answered before, for each set of entries; the
 	 * latest comes first. */
 	uint32_t known6[NEIGH_SETS][NEIGH_KNOWN];
@@ -74,6 +85,18 @@ static inline struct neigh *neigh_find6(struct neigh_table *t, uint32_t iface, c
 /* The entry of an IPv6 neighbour that packets can be sent to now; NULL when there is none. A stale
  * entry does not count: neigh_resolve6 has it asked again. */
 static inline struct neigh *neigh_ready6(struct neigh_table *t, uint32_t iface, const ip6 *addr);
+
+/* A hint for a next hop that was not looked for yet. */
+static inline struct neigh_hint neigh_no_hint(struct neigh_table *t, uint32_t hop)
+{
+	return (struct neigh_hint){.hop = hop, .at = &t->entry[0][0], .stamp = NEIGH_NO_STAMP};
+}
+
+/* The entry that the hint names, if packets can still be sent there; else NULL. */
+static inline struct neigh *neigh_by_hint(const struct neigh_hint *h)
+{
+	return LIKELY(h->at->stamp == h->stamp) ? h->at : NULL;
+}
 
 /* True when packets can be sent to it now. */
 static inline bool neigh_usable(const struct neigh *n)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools"
 sys.path[:0] = [str(TOOLS / "bench"), str(TOOLS)]
 
 import measure  # noqa: E402
@@ -111,6 +112,14 @@ def test_the_readme_has_the_figures_of_the_page(tmp_path: Path) -> None:
     notes = report.Notes("", {}, [])
     page = report.markdown(table, report.Origin("make bench", "2026-01-01", "A PC"), notes, tmp_path / "none", [])
     assert report.key_figures(table) in page and report.key_figures(table) in text
+
+
+def test_readme_and_page_agree() -> None:
+    """The figures that stand in the project are those of its page."""
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("docs/performance.md", "README.md"))
+    figures = page[page.index(report.BEGIN):page.index(report.END)]
+    assert figures.count("\n") == len(summary.KEY_FIGURES) + 3
+    assert figures == readme[readme.index(report.BEGIN):readme.index(report.END)]
 
 
 def test_the_readme_stays_without_all_figures(tmp_path: Path) -> None:

@@ -292,18 +292,20 @@ static void echo_sums(void)
 static void pairs_spread(void)
 {
 	static const char *const prefix[] = {"2001:db8::/32", "2001:db8:64::/96"};
+	static struct gw gw;
 	static struct xlat_cache t;
 	static bool taken46[1u << FLOW_BITS], taken64[1u << FLOW_BITS];
 	const unsigned rounds = 40;
 	unsigned n46 = 0, n64 = 0;
 	struct rng rng = {0};
+	gw.rng = &rng;
 	for (uint32_t round = 0; round < rounds; round++) {
 		struct embed_form form;
 		struct prefix p;
 		CHECK(addr_prefix(prefix[round % 2], strlen(prefix[round % 2]), &p));
 		CHECK(embed_set_up(&form, &p, round % 2 == 0) == NULL);
 		rng_seed(&rng, &round, sizeof round);
-		xlat_cache_set_up(&t, &rng);
+		xlat_cache_set_up(&gw, &t);
 		memset(taken46, 0, sizeof taken46);
 		memset(taken64, 0, sizeof taken64);
 		for (uint32_t i = 0; i < 2048; i++) {

@@ -71,11 +71,27 @@ static void rfc1624_examples(void)
 
 static void udp_zero(void)
 {
-	uint32_t to_zero = csum_delta16(swap16(0x5555), swap16(0x3285));
+	uint16_t to_zero = csum_delta16(swap16(0x5555), swap16(0x3285));
 	CHECK_EQ(be16_get(csum_apply_udp(be16_of(0xdd2f), to_zero)), 0xffff);
 	CHECK_EQ(be16_get(csum_apply_udp(be16_of(0), to_zero)), 0); /* none stays none */
 	CHECK_EQ(be16_get(csum_apply_udp(be16_of(0), 0)), 0);
 	CHECK(be16_get(csum_apply_udp(be16_of(0xdd2f), 0)) == 0xdd2f);
+}
+
+/* UDP has a shorter sum of its own: it is that of RFC 1624 with zero as all ones. */
+static void udp_is_the_same_sum(void)
+{
+	static const uint16_t deltas[] = {0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff};
+	uint32_t differ = 0;
+	for (uint32_t sum = 1; sum <= 0xffff; sum++)
+		for (uint32_t i = 0; i < ARRAY_SIZE(deltas) + 4; i++) {
+			uint16_t delta =
+			        i < ARRAY_SIZE(deltas) ? deltas[i] : (uint16_t)rng_u32(&rng);
+			be16 field = be16_from_raw((uint16_t)sum);
+			uint16_t is = be16_raw(csum_apply(field, delta));
+			differ += be16_raw(csum_apply_udp(field, delta)) != (is ? is : 0xffff);
+		}
+	CHECK_EQ(differ, 0);
 }
 
 /* An echo reply that consists of zeros, made from its request. */
@@ -194,6 +210,7 @@ int main(void)
 	TEST(pieces);
 	TEST(rfc1624_examples);
 	TEST(udp_zero);
+	TEST(udp_is_the_same_sum);
 	TEST(icmp_of_zeros);
 	TEST(incremental_is_full);
 	TEST(unfolded_deltas);

@@ -104,6 +104,7 @@ static void check_bounds(void)
 			bool usable = n->state >= NEIGH_REACHABLE && n->state != NEIGH_STALE;
 			CHECK_EQ(n->ready,
 			         usable ? (n->is6 ? NEIGH_READY6 : NEIGH_READY4) | n->iface : 0);
+			CHECK_EQ(n->stamp != 0, n->ready != 0);
 			parked += chain;
 			asking += n->is6 && n->state == NEIGH_ASKING;
 		}
@@ -186,6 +187,42 @@ static void interfaces_are_apart(void)
 	CHECK(neigh_find6(&rig.gw.neigh, IF_WAN, &a) == NULL);
 }
 
+static struct neigh_hint hint_of(struct neigh *n)
+{
+	return (struct neigh_hint){.at = n, .stamp = n->stamp};
+}
+
+/* A hint leads to its neighbour as long as packets can be sent there, and to no other one after it.
+ */
+static void a_hint_dies_with_its_neighbour(void)
+{
+	start();
+	struct neigh_hint none = neigh_no_hint(&rig.gw.neigh, 0);
+	CHECK(neigh_by_hint(&none) == NULL);
+	learn4(0x0a000001);
+	learn4(0x0a000002);
+	struct neigh *a = neigh_find4(&rig.gw.neigh, IF_LAN, swap32(0x0a000001));
+	struct neigh *b = neigh_find4(&rig.gw.neigh, IF_LAN, swap32(0x0a000002));
+	struct neigh_hint first = hint_of(a), second = hint_of(b);
+	CHECK(a != b && first.stamp != second.stamp);
+	learn4(0x0a000001); /* the same again */
+	CHECK(neigh_by_hint(&first) == a);
+	CHECK(neigh_by_hint(&second) == b);
+	neigh_set_state(&rig.gw, a, NEIGH_FAILED);
+	CHECK(neigh_by_hint(&first) == NULL);
+	neigh_set_state(&rig.gw, a, NEIGH_REACHABLE);
+	CHECK(neigh_by_hint(&first) == NULL); /* it may be another one by now */
+	first = hint_of(a);
+	rig.gw.neigh.stamps =
+	        UINT32_MAX - 2; /* the stamps begin again, without those that mean something */
+	for (int i = 0; i < 4; i++) {
+		neigh_set_state(&rig.gw, b, NEIGH_FAILED);
+		neigh_set_state(&rig.gw, b, NEIGH_REACHABLE);
+		CHECK(b->stamp != 0 && b->stamp != NEIGH_NO_STAMP);
+	}
+	CHECK(neigh_by_hint(&first) == a);
+}
+
 /* Resolutions of new addresses never evict a known neighbour of their set. */
 static void resolutions_do_not_evict_known_neighbours(void)
 {
@@ -213,6 +250,7 @@ int main(void)
 	TEST(any_order_of_events);
 	TEST(families_are_apart);
 	TEST(interfaces_are_apart);
+	TEST(a_hint_dies_with_its_neighbour);
 	TEST(resolutions_do_not_evict_known_neighbours);
 	return tap_done();
 }
