@@ -7,7 +7,9 @@
 #include "net/dhcps/dhcps_probe.h"
 #include "net/dhcps/dhcps_table.h"
 
-#define SAY_MS 60000u
+#define SAY_MS      60000u
+#define FQDN_NAME   3u /* bytes in front of the name in option 81 */
+#define FQDN_LABELS 4u /* bit of its first byte: the name is in labels */
 
 static const ip4 nothing;
 
@@ -101,20 +103,34 @@ static bool is_taken(const struct dhcps_ask *ask, uint32_t i, const char *name)
 	return false;
 }
 
+/* Reads the name that a client gives itself: option 12, or else the first label of option 81 (RFC
+ * 4702 section 2), which is a label on the wire or text. False when there is none that is right. */
+static bool read_name(const struct dhcps_ask *ask, char name[DHCPS_NAME])
+{
+	uint8_t said[255];
+	uint32_t n;
+	if (dhcp_message_get(&ask->m, DHCP_HOST_NAME, said, sizeof said, &n))
+		return dhcps_name((const char *)said, min_u32(n, sizeof said), name);
+	if (!dhcp_message_get(&ask->m, DHCP_FQDN, said, sizeof said, &n) || n <= FQDN_NAME)
+		return false;
+	uint32_t at = FQDN_NAME, end = min_u32(n, sizeof said);
+	if (said[0] & FQDN_LABELS) {
+		end = min_u32(end, at + 1 + said[at]);
+		at++;
+	}
+	return dhcps_name((const char *)said + at, end - at, name);
+}
+
 static void set_name(const struct dhcps_ask *ask, uint32_t i)
 {
 	struct dhcps_client *c = &ask->net->client[i];
-	uint32_t k = ask->net->slot[i].fixed, n;
+	uint32_t k = ask->net->slot[i].fixed;
 	char name[DHCPS_NAME];
-	uint8_t said[DHCPS_NAME];
 	if (k > 0 && ask->c->fixed[k - 1].name[0]) {
 		memcpy(c->name, ask->c->fixed[k - 1].name, sizeof c->name);
 		return;
 	}
-	if (!dhcp_message_get(&ask->m, DHCP_HOST_NAME, said, sizeof said, &n) ||
-	    !dhcps_name((const char *)said, min_u32(n, sizeof said), name))
-		return;
-	if (strcmp(c->name, name) == 0)
+	if (!read_name(ask, name) || strcmp(c->name, name) == 0)
 		return;
 	memcpy(c->name, name, sizeof name);
 	if (is_taken(ask, i, name))

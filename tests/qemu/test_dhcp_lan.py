@@ -116,9 +116,10 @@ def test_dhclient_after_the_gateway_has_restarted(lab: Lab) -> None:
 @pytest.mark.one_card
 def test_dhcpcd(lab: Lab) -> None:
     conf = lab.file("dhcpcd.conf", "hostname camera\nclientid\noption domain_name_servers, domain_name\nnohook all\n")
+    # A /run of its own, in which the files of the lab are not.
     lab.lan.start("unshare", "--mount", "sh", "-c",
-                  "mount -t tmpfs none /run && mount -t tmpfs none /var/lib/dhcpcd && exec \"$@\"", "sh",
-                  "dhcpcd", "-4", "-B", "-f", conf, "-c", "/bin/true", "lan0")
+                  'mount -t tmpfs none /var/lib/dhcpcd && cp "$1" /var/lib/dhcpcd/conf && mount -t tmpfs none /run && '
+                  "exec dhcpcd -4 -B -f /var/lib/dhcpcd/conf -c /bin/true lan0", "sh", conf)
     until(lambda: BOUND.search(lab.console.command("leases")), 40, "a lease")
     until(lambda: bound(lab)[0] in lab.lan.ip("address show dev lan0"), 20, "its address")
     check(lab, "camera")
@@ -128,11 +129,13 @@ def test_dhcpcd(lab: Lab) -> None:
 def test_systemd_networkd(lab: Lab) -> None:
     network = lab.file("lan0.network", "[Match]\nName=lan0\n[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\n"
                                        "[DHCPv4]\nHostname=desktop\nUseDNS=yes\n")
+    # Where /sys can be written it waits for udev.
     lab.lan.start("unshare", "--mount", "sh", "-c",
-                  "mount -t tmpfs none /run && mkdir -p /run/systemd/network /run/systemd/netif/links "
-                  "/run/systemd/netif/leases && cp \"$1\" /run/systemd/network/ && "
-                  "chown -R systemd-network /run/systemd/netif; chmod 644 /run/systemd/network/*; "
-                  "mount -t sysfs none /sys; exec /lib/systemd/systemd-networkd", "sh", network)
+                  'mount -t tmpfs none /mnt && cp "$1" /mnt/ && mount -t tmpfs none /run && '
+                  "mkdir -p /run/systemd/network /run/systemd/netif/links /run/systemd/netif/leases && "
+                  "cp /mnt/lan0.network /run/systemd/network/ && "
+                  "chown -R systemd-network:systemd-network /run/systemd/netif && "
+                  "mount -t sysfs -o ro none /sys && exec /lib/systemd/systemd-networkd", "sh", network)
     until(lambda: BOUND.search(lab.console.command("leases")), 40, "a lease")
     until(lambda: bound(lab)[0] in lab.lan.ip("address show dev lan0"), 20, "its address")
     check(lab, "desktop")
