@@ -274,8 +274,9 @@ static void add(const struct config_section **list, uint32_t *n, const struct co
 void settings_init(struct config *c, const char *const *names, uint32_t n_names)
 {
 	/* One more than there is room for: then config_init adds the error. */
-	const struct config_section *list[CONFIG_SECTIONS + 1] = {
-	        &name_section, &net_section, &ra_section, &dhcp_section, &dhcps_section, &run_section};
+	const struct config_section *list[CONFIG_SECTIONS + 1] = {&name_section,  &net_section,
+	                                                          &ra_section,    &dhcp_section,
+	                                                          &dhcps_section, &run_section};
 	uint32_t n = 6;
 	for (uint32_t i = 0; i < n_apps; i++)
 		for (uint32_t k = 0; k < FORWARDER_SECTIONS && apps[i].forwarder->keys[k]; k++)

@@ -51,9 +51,8 @@ void dhcp_frame_send(struct gw *gw, uint32_t iface, struct pkt *p, const mac *st
 	struct eth_hdr *eth = NULL;
 	if (udp) {
 		uint16_t len = (uint16_t)p->len;
-		*udp = (struct udp_hdr){.from = be16_of(from_port),
-		                        .to = be16_of(to_port),
-		                        .len = be16_of(len)};
+		*udp = (struct udp_hdr){
+		        .from = be16_of(from_port), .to = be16_of(to_port), .len = be16_of(len)};
 		uint16_t sum =
 		        csum_plus(csum_sum(udp, len), csum_pseudo4(from, to, PROTO_UDP, len));
 		udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);

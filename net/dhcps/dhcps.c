@@ -69,8 +69,8 @@ static bool has_place(struct gw *gw, const struct dhcps_ask *ask)
 	return true;
 }
 
-/* The address for a client that asks for any (section 4.3.1): its static one, the one that it has or
- * had, the one that it wants, another one. */
+/* The address for a client that asks for any (section 4.3.1): its static one, the one that it has
+ * or had, the one that it wants, another one. */
 static uint32_t choose(struct gw *gw, const struct dhcps_ask *ask, enum drop *why)
 {
 	uint32_t i = static_slot(ask), had = dhcps_table_of(gw, ask->net, &ask->id);
@@ -143,7 +143,7 @@ static void set_name(const struct dhcps_ask *ask, uint32_t i)
 static void bind(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
 {
 	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->m.hdr->chaddr, DHCPS_BOUND,
-	                 ask->now + ask->c->lease_s);
+	                 ask->now + dhcps_lease_s(ask->c));
 	set_name(ask, i);
 	dhcps_answer(gw, ask, DHCP_ACK, address_of(ask, i));
 }

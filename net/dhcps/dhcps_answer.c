@@ -74,7 +74,7 @@ static bool is_v6only(const struct dhcps_ask *ask)
 /* Options that every client needs come first, so that they have room. */
 static void put_lease(const struct dhcps_ask *ask, struct dhcp_build *b, ip4 gives)
 {
-	uint32_t mask = addr_mask4(ask->own->len), lease = ask->c->lease_s;
+	uint32_t mask = addr_mask4(ask->own->len), lease = dhcps_lease_s(ask->c);
 	const be32 half = be32_of(lease / 2), most = be32_of(lease - lease / 8);
 	const ip4 wire = ip4_of(mask);
 	if (ip4_raw(gives)) {
@@ -123,8 +123,8 @@ static void put_boot(const struct dhcps_ask *ask, struct dhcp_hdr *h)
 		memcpy(h->file, file->value, file->len);
 }
 
-/* RFC 6842: the client identifier comes back; RFC 3046 section 2.2: what the relay agent added comes
- * back, and is the last. */
+/* RFC 6842: the client identifier comes back; RFC 3046 section 2.2: what the relay agent added
+ * comes back, and is the last. */
 static uint32_t copy(const struct dhcps_ask *ask, enum dhcp_code code, uint8_t out[255])
 {
 	uint32_t n;

@@ -26,10 +26,10 @@ static bool find_net(struct gw *gw, struct dhcps_ask *ask, uint32_t iface)
 		struct dhcps_net *net = &gw->dhcps->net[i];
 		const struct address4 *own =
 		        net->on ? interface_on_link4(&gw->iface[i], ip4_of(net->first)) : NULL;
-		bool is_it = ask->relayed ? own && !((ip4_get(ask->m.hdr->giaddr) ^
-		                                      ip4_get(own->addr)) &
-		                                     addr_mask4(own->len))
-		                          : i == iface;
+		bool is_it = ask->relayed
+		                     ? own && !((ip4_get(ask->m.hdr->giaddr) ^ ip4_get(own->addr)) &
+		                                addr_mask4(own->len))
+		                     : i == iface;
 		if (!own || !is_it)
 			continue;
 		ask->net = net;

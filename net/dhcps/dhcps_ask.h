@@ -10,11 +10,11 @@ struct dhcps_ask {
 	const struct dhcps_config_net *c;
 	const struct address4 *own; /* our address in the network of the pool */
 	struct dhcps_id id;
-	mac station;   /* that sent the frame: the client, or its relay agent */
-	ip4 from;      /* source of the packet */
-	bool relayed;  /* by a relay agent: giaddr is set */
-	uint32_t now;  /* seconds since boot */
-	ip4 wanted;    /* the address that it asks for or has; 0: none */
+	mac station;  /* that sent the frame: the client, or its relay agent */
+	ip4 from;     /* source of the packet */
+	bool relayed; /* by a relay agent: giaddr is set */
+	uint32_t now; /* seconds since boot */
+	ip4 wanted;   /* the address that it asks for or has; 0: none */
 	bool has_server;
 	ip4 server; /* that it names, where has_server is true */
 };

@@ -191,11 +191,12 @@ static const struct config_type option =
 #define LIST(field, counter) CONFIG_LIST(struct dhcps_config, field, counter)
 
 /* clang-format off */
-#define KEYS(name, i)                                                                            \
+#define KEYS(name, i, lease)                                                                      \
 	{name ".dhcp", &range, NULL, ONE(net[i].range),                                          \
 	 CONFIG_FLAG(struct dhcps_config, net[i].on), .without = "off",                          \
 	 .about = "Hosts of this network get addresses from the first to the last by DHCP."},    \
-	{name ".dhcp-lease", &config_number, "43200", ONE(net[i].lease_s),                       \
+	{name ".dhcp-lease", &config_number, lease, ONE(net[i].lease_s),                         \
+	 CONFIG_FLAG(struct dhcps_config, net[i].has_lease), .without = "43200",                 \
 	 CONFIG_RANGE(10, DHCPS_LEASE_S_MOST),                                                   \
 	 .about = "Seconds that a host may use the address of a lease."},                        \
 	{name ".dhcp-static", &fixed, NULL, LIST(net[i].fixed, net[i].n_fixed),                  \
@@ -204,13 +205,14 @@ static const struct config_type option =
 	 .about = "Domain of the hosts of this network, which they learn by DHCP."},             \
 	{name ".dhcp-option", &option, NULL, LIST(net[i].option, net[i].n_option),               \
 	 .about = "An option for hosts that ask for it; it replaces one that the server makes."},\
-	{name ".dhcp-v6only", &config_seconds_or_off, "0", ONE(net[i].v6only_ms),              \
+	{name ".dhcp-v6only", &config_seconds_or_off, NULL, ONE(net[i].v6only_ms),               \
+	 CONFIG_FLAG(struct dhcps_config, net[i].has_v6only), .without = "off",                  \
 	 CONFIG_RANGE(1, CONFIG_LONGEST),                                                        \
 	 .about = "Hosts that can do without IPv4 do so for this many seconds (RFC 8925)."}
 
 static const struct config_key key[] = {
-	KEYS("lan", NET_LAN), KEYS("lan2", 2), KEYS("lan3", 3), KEYS("lan4", 4), KEYS("lan5", 5),
-	KEYS("lan6", 6), KEYS("lan7", 7),
+	KEYS("lan", NET_LAN, "43200"), KEYS("lan2", 2, NULL), KEYS("lan3", 3, NULL),
+	KEYS("lan4", 4, NULL), KEYS("lan5", 5, NULL), KEYS("lan6", 6, NULL), KEYS("lan7", 7, NULL),
 };
 /* clang-format on */
 

@@ -10,6 +10,7 @@
 #define DHCPS_OPTION_TEXT  128u  /* characters of a value, and NUL */
 #define DHCPS_NAME         64u   /* characters of a host's name, and NUL (RFC 1035 section 2.3.4) */
 #define DHCPS_POOL_MOST    4096u /* addresses of one pool */
+#define DHCPS_LEASE_S      43200u
 #define DHCPS_LEASE_S_MOST 31536000u
 
 struct dhcps_config_range {
@@ -32,7 +33,8 @@ struct dhcps_config_option {
 struct dhcps_config_net {
 	bool on; /* range is given */
 	struct dhcps_config_range range;
-	uint32_t lease_s;
+	uint32_t lease_s; /* where has_lease is true */
+	bool has_lease, has_v6only;
 	struct dhcps_config_static fixed[DHCPS_STATICS];
 	uint32_t n_fixed;
 	char domain[CONFIG_DOMAIN];
@@ -47,6 +49,12 @@ struct dhcps_config {
 };
 
 extern const struct config_section dhcps_section;
+
+/* Seconds of a lease. */
+static inline uint32_t dhcps_lease_s(const struct dhcps_config_net *c)
+{
+	return c->has_lease ? c->lease_s : DHCPS_LEASE_S;
+}
 
 /* The values in force; they live as long as *c. */
 static inline const struct dhcps_config *dhcps_config(const struct config *c)

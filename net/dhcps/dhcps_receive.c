@@ -23,8 +23,7 @@ static bool is_allowed(struct gw *gw, uint32_t iface, const struct dhcps_ask *as
 {
 	struct dhcps *d = gw->dhcps;
 	const mac *a = &ask->m.hdr->chaddr;
-	uint32_t i = hash_three(&gw->client_key, load32(a->b), load16(a->b + 4), 1) %
-	             DHCPS_BUCKETS;
+	uint32_t i = hash_three(&gw->client_key, load32(a->b), load16(a->b + 4), 1) % DHCPS_BUCKETS;
 	return take_token(gw, &of_station, &d->bucket_us[i]) &&
 	       take_token(gw, &of_net, &d->net[iface].bucket_us);
 }

@@ -11,15 +11,15 @@
 
 #define DHCPS_NONE UINT32_MAX /* no lease */
 
-#ifndef DHCPS_PROBES /* fewer in the fuzzers */
+#ifndef DHCPS_PROBES      /* fewer in the fuzzers */
 #define DHCPS_PROBES 512u /* clients that wait for a probe */
 #endif
-#define DHCPS_BUCKETS     1024u /* a power of two */
-#define DHCPS_MESSAGE     600u  /* bytes of a message that waits */
-#define DHCPS_MAC_LEASES  8u    /* of one MAC address that is not behind a relay agent */
-#define DHCPS_OFFER_S     60u   /* that an offer holds */
-#define DHCPS_DECLINE_S   600u  /* that an address rests which another station has */
-#define DHCPS_ROGUE_SAY   60000u
+#define DHCPS_BUCKETS    1024u /* a power of two */
+#define DHCPS_MESSAGE    600u  /* bytes of a message that waits */
+#define DHCPS_MAC_LEASES 8u    /* of one MAC address that is not behind a relay agent */
+#define DHCPS_OFFER_S    60u   /* that an offer holds */
+#define DHCPS_DECLINE_S  600u  /* that an address rests which another station has */
+#define DHCPS_ROGUE_SAY  60000u
 
 /* Who a client is (RFC 2131 section 4.2): its client identifier, or else the type and the MAC
  * address as such an identifier has them, so that a boot ROM without one is the same client as the

@@ -185,8 +185,9 @@ uint32_t dhcps_table_pick(const struct gw *gw, const struct dhcps_net *net,
 	start = (uint32_t)((uint64_t)start * net->n_pool >> 32);
 	for (uint32_t k = 0, i = start; k < net->n_pool; k++, i = i + 1 < net->n_pool ? i + 1 : 0) {
 		uint32_t r = rank(net, i, now);
-		if (r > least || (r == least && (best == DHCPS_NONE ||
-		                                 net->slot[i].end >= net->slot[best].end)) ||
+		if (r > least ||
+		    (r == least &&
+		     (best == DHCPS_NONE || net->slot[i].end >= net->slot[best].end)) ||
 		    !is_host(gw, net, i))
 			continue;
 		best = i;

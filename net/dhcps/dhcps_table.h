@@ -24,12 +24,13 @@ uint32_t dhcps_table_count(const struct gw *gw, const struct dhcps_net *net, con
 
 /* A free address of the pool for a client: `wanted` if it is free (DHCPS_NONE: none), else one that
  * nobody had, beginning where the hash of the client says, so that it is the same after a restart;
- * else the one that is free for the longest time, the oldest offer, the one that was declined first.
- * DHCPS_NONE when all are bound. */
+ * else the one that is free for the longest time, the oldest offer, the one that was declined
+ * first. DHCPS_NONE when all are bound. */
 uint32_t dhcps_table_pick(const struct gw *gw, const struct dhcps_net *net,
                           const struct dhcps_id *id, uint32_t wanted, uint32_t now);
 
-/* Gives an address to a client: it leaves the one that it had, and who had this one is forgotten. */
+/* Gives an address to a client: it leaves the one that it had, and who had this one is forgotten.
+ */
 void dhcps_table_take(const struct gw *gw, struct dhcps_net *net, uint32_t i,
                       const struct dhcps_id *id, const mac *station, enum dhcps_state state,
                       uint32_t end);

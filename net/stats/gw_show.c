@@ -107,8 +107,7 @@ bool gw_show_fill(const struct gw *gw, uint32_t i, struct count_fill *out)
 			    count_fill(gw, gw->service[n]->counts[k], &i, out))
 				return true;
 	return count_fill(gw, &tcp_counts, &i, out) || count_fill(gw, &counts, &i, out) ||
-	       count_fill(gw, &autoconf_counts, &i, out) ||
-	       count_fill(gw, &dhcps_counts, &i, out);
+	       count_fill(gw, &autoconf_counts, &i, out) || count_fill(gw, &dhcps_counts, &i, out);
 }
 
 /* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it
