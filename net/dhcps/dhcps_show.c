@@ -4,9 +4,9 @@
 #include "net/dhcps/dhcps.h"
 #include "net/dhcps/dhcps_table.h"
 
-static uint32_t seconds(const struct gw *gw)
+static uint32_t seconds(const struct dhcps *d)
 {
-	return (uint32_t)(gw->clock.us / 1000000) + 1;
+	return (uint32_t)(d->clock->us / 1000000) + 1;
 }
 
 /* --- leases ------------------------------------------------------------------------------------
@@ -23,7 +23,7 @@ static void lease_line(const struct gw *gw, const struct dhcps_net *net, uint32_
 	};
 	const struct dhcps_config_net *c = &dhcps_config(gw->config)->net[net->iface];
 	const struct dhcps_client *client = &net->client[i];
-	uint32_t now = seconds(gw);
+	uint32_t now = seconds(gw->dhcps);
 	enum dhcps_state state = dhcps_table_state(net, i, now);
 	char addr[FMT_IP4], who[FMT_MAC];
 	size_t n = fmt(buf, size, "%s lease %s %s", gw->iface[net->iface].name,
@@ -46,7 +46,7 @@ bool dhcps_show_leases(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 		for (uint32_t i = net->on && *cursor > at ? *cursor - at : 0; net->on && i < net->n;
 		     i++)
 			if (net->slot[i].known ||
-			    dhcps_table_state(net, i, seconds(gw)) != DHCPS_FREE) {
+			    dhcps_table_state(net, i, seconds(gw->dhcps)) != DHCPS_FREE) {
 				lease_line(gw, net, i, buf, size);
 				*cursor = at + i + 1;
 				return true;
@@ -59,15 +59,12 @@ bool dhcps_show_leases(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 /* --- counters ----------------------------------------------------------------------------------
  */
 
-/* The gauge needs the time, which is the gateway's. */
-static const struct gw *shown;
-
-static uint64_t bound(const void *d)
+static uint64_t bound(const void *of)
 {
+	const struct dhcps *d = of;
 	uint64_t n = 0;
 	for (uint32_t i = 0; i < INTERFACES; i++)
-		if (((const struct dhcps *)d)->net[i].on)
-			n += dhcps_table_bound(&((const struct dhcps *)d)->net[i], seconds(shown));
+		n += dhcps_table_bound(&d->net[i], seconds(d));
 	return n;
 }
 
@@ -98,7 +95,6 @@ static const struct count count[] = {
 
 static const void *state(const struct gw *gw)
 {
-	shown = gw;
 	return gw->dhcps;
 }
 

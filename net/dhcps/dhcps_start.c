@@ -33,6 +33,7 @@ const char *dhcps_start(struct gw *gw)
 			gw->dhcps = alloc(sizeof *gw->dhcps, 64);
 		if (!gw->dhcps)
 			return "not enough memory";
+		gw->dhcps->clock = &gw->clock;
 		struct dhcps_net *net = &gw->dhcps->net[i];
 		net->iface = i;
 		net->first = ip4_get(c->range.first);

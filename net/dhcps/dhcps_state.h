@@ -89,6 +89,7 @@ struct dhcps_probe {
 };
 
 struct dhcps {
+	const struct gw_clock *clock; /* the gateway's */
 	struct dhcps_net net[INTERFACES];
 	struct dhcps_probe probe[DHCPS_PROBES];
 	uint32_t n_probes;
