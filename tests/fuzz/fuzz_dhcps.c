@@ -80,8 +80,7 @@ static void check_table(void)
 				fail("a chain that does not end", NULL, 0);
 	for (uint32_t i = 0; i < net->n; i++) {
 		known += net->slot[i].known;
-		if (net->slot[i].known &&
-		    dhcps_table_of(&rig.gw, net, &net->client[i].id) != i)
+		if (net->slot[i].known && dhcps_table_of(&rig.gw, net, &net->client[i].id) != i)
 			fail("a client that is not found", NULL, 0);
 	}
 	for (uint32_t i = 0; i < DHCPS_PROBES; i++)

@@ -265,7 +265,8 @@ static void lines(void)
 	CHECK_STR(settings_name(&c)->hostname, "x");
 	GOOD("hostname x\r");
 	CHECK_STR(settings_name(&c)->hostname, "x");
-	WRONG("hostname x://y\n", "gateway.conf:1: hostname: expected letters, digits, - and . (at most 63), such as gateway");
+	WRONG("hostname x://y\n", "gateway.conf:1: hostname: expected letters, digits, - and . (at "
+	                          "most 63), such as gateway");
 	GOOD("hostname x# y\nlan.mtu 1400// z");
 	CHECK_STR(settings_name(&c)->hostname, "x");
 	CHECK_EQ(net_config(&c)->iface[NET_LAN].mtu, 1400);
