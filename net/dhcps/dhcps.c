@@ -155,13 +155,19 @@ static enum drop refuse(struct gw *gw, const struct dhcps_ask *ask)
 }
 
 /* Keeps an address for a client while it is probed or offered. */
+static void keep(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
+{
+	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->m.hdr->chaddr, DHCPS_OFFERED,
+	                 ask->now + DHCPS_OFFER_S);
+}
+
+/* Keeps an address that may be the offer of another client, whose probe ends. */
 static void hold(struct gw *gw, const struct dhcps_ask *ask, uint32_t i)
 {
 	gw->dhcps->offers_evicted +=
 	        state_of(ask, i) == DHCPS_OFFERED && dhcps_table_of(gw, ask->net, &ask->id) != i;
 	dhcps_probe_end(gw, ask->net, i);
-	dhcps_table_take(gw, ask->net, i, &ask->id, &ask->m.hdr->chaddr, DHCPS_OFFERED,
-	                 ask->now + DHCPS_OFFER_S);
+	keep(gw, ask, i);
 }
 
 static enum drop none_left(struct gw *gw, const struct dhcps_ask *ask, enum drop why)
@@ -190,7 +196,8 @@ static enum drop discover(struct gw *gw, const struct dhcps_ask *ask, uint32_t l
 		return none_left(gw, ask, why);
 	bool its = dhcps_table_of(gw, ask->net, &ask->id) == i;
 	if (its && dhcps_probe_runs(gw, ask->net, i)) {
-		(void)!dhcps_probe_start(gw, ask, i, len);
+		if (dhcps_probe_start(gw, ask, i, len))
+			keep(gw, ask, i); /* the same identifier at another station */
 		return DROP_NONE;
 	}
 	enum dhcps_state state = its ? state_of(ask, i) : DHCPS_FREE;
