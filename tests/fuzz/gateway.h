@@ -36,6 +36,7 @@ static struct {
 	bool sums;        /* every frame so far had right transport checksums */
 	bool payloads;    /* … and a payload as made by frames_make.h */
 	bool quotes;      /* … and no other bytes after the packet that an error quotes */
+	bool late;        /* frames may leave long after they were made */
 	uint32_t flooded; /* frames of floods so far */
 	uint32_t listed;  /* listings so far */
 	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
@@ -353,7 +354,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			else if (op & 32) /* alternating */
 				list_one(run.listed + (op >> 3 & 1u) + (op >> 5 & 6u));
 			else if (op & 8)
-				rig.stalled[iface] = op & 16;
+				run.late |= rig.stalled[iface] = op & 16;
 			else
 				rig_link(&rig, iface, op & 16);
 			rig_flush(&rig);

@@ -214,8 +214,9 @@ def test_a_client_asks_again_while_its_address_is_probed(start: Start) -> None:
     client = Client(gateway)
     gateway.send(LAN, client.frame(DISCOVER))
     assert not gateway.send(LAN, client.frame(DISCOVER))
-    offers = answers(gateway.wait(1))
-    assert [offer.xid for offer in offers] == [client.xid]
+    sent = gateway.wait(1)
+    assert [offer.xid for offer in answers(sent)] == [client.xid]
+    assert len([one for one in sent if ARP in one.frame]) == 1, "the second probe"
 
 
 def test_section_4_3_3_decline(start: Start) -> None:
