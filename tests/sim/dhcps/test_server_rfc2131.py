@@ -11,9 +11,11 @@ from lanclients import (
     CLIENT_ID,
     CONFIG,
     DISCOVER,
+    FIRST,
     INFORM,
     INSIDE,
     LAN,
+    LAST,
     NAK,
     OFFER,
     POOL,
@@ -104,6 +106,12 @@ def test_section_4_3_1_no_address_is_left(start: Start) -> None:
     assert offer is not None and offer.yiaddr == given[0]
 
 
+def test_section_4_3_1_our_own_address_is_not_given(start: Start) -> None:
+    gateway = start(CONFIG.replace(f"lan.dhcp {FIRST}-{LAST}", "lan.dhcp 192.168.1.1-192.168.1.3"), "nat")
+    assert sorted(Client(gateway, mac_of(i)).lease() for i in range(2)) == ["192.168.1.2", "192.168.1.3"]
+    assert Client(gateway, mac_of(9)).discover("192.168.1.1") is None
+
+
 def test_section_4_3_2_another_server_was_chosen(start: Start) -> None:
     gateway = start(CONFIG, "nat")
     client = Client(gateway)
@@ -146,6 +154,14 @@ def test_section_4_3_2_init_reboot_on_a_wrong_network(start: Start) -> None:
     gateway = start(CONFIG, "nat")
     answer = Client(gateway).reboot("10.1.1.1")
     assert answer is not None and answer.kind == NAK and TIME not in answer.options
+    assert (answer.sent.frame.dst, answer.sent.frame[IP].dst) == (BROADCAST, "255.255.255.255")
+
+
+def test_section_4_3_2_renewing_on_a_wrong_network(start: Start) -> None:
+    """DHCPNAK, to all stations: the client must not use its address."""
+    gateway = start(CONFIG, "nat")
+    answer = Client(gateway).renew("10.1.1.1", to="255.255.255.255")
+    assert answer is not None and answer.kind == NAK
     assert (answer.sent.frame.dst, answer.sent.frame[IP].dst) == (BROADCAST, "255.255.255.255")
 
 
