@@ -154,7 +154,7 @@ static uint32_t make_message(struct input *in, uint8_t *f)
 	h->htype = 1;
 	h->hlen = sizeof(mac);
 	h->xid = be32_of(who);
-	h->flags = be16_of(who & 128 ? DHCP_BROADCAST : 0);
+	h->flags = be16_of((uint16_t)(who & 128 ? DHCP_BROADCAST : 0));
 	memset(&h->chaddr, 0x52, sizeof(mac));
 	h->chaddr.b[5] = who % CLIENTS;
 	h->cookie = be32_of(DHCP_COOKIE);

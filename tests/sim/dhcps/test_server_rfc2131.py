@@ -201,7 +201,7 @@ def test_after_a_restart_another_station_has_the_address(start: Start) -> None:
 def test_section_4_3_1_a_probe_before_an_offer(start: Start) -> None:
     """What another station has is not offered, and rests; the client's own answer does not count."""
     gateway = start(CONFIG, "nat")
-    client = Client(gateway)
+    client = Client(gateway, mac_of(2))
     sent = gateway.send(LAN, client.frame(DISCOVER))
     assert len(sent) == 1 and sent[0].frame[ARP].psrc == "0.0.0.0"
     taken = sent[0].frame[ARP].pdst
