@@ -1,5 +1,5 @@
-/* Frames with DHCP messages, for client and server: a station may have no address yet, so they go
- * round the IP path (RFC 2131 section 4.1). */
+/* Frames with DHCP messages, for client and server: a station may have no address yet, so they do
+ * not pass the IP path (RFC 2131 section 4.1). */
 #ifndef NET_DHCP_DHCP_FRAME_H
 #define NET_DHCP_DHCP_FRAME_H
 

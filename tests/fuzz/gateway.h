@@ -243,7 +243,7 @@ static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t le
 	uint32_t at = six ? 22 : 26, n = l4 - at;
 	if (four)
 		n -= (f[ETH] & 15u) * 4 - 20;
-	uint32_t sum = csum_sum(f + at, n) + swap16((uint16_t)(end - l4)) + swap16(proto);
+	uint32_t sum = 0u + csum_sum(f + at, n) + swap16((uint16_t)(end - l4)) + swap16(proto);
 	store16(f + l4 + how->offset, csum_fold(sum));
 	if (!cut || end != len || (proto == PROTO_TCP && f[l4 + 13] & 6)) /* SYN or RST */
 		return true;

@@ -18,7 +18,7 @@ CONTROLLERS = ["piix3-usb-uhci", "pci-ohci", "qemu-xhci"]
 # other work counts too, because the guest's clock runs on meanwhile.
 IDLE_PERMILLE = 20
 ALL_CONTROLLERS_MS = 50
-# The guest's clock counts its instructions, four nanoseconds each: other work of the host does not count as the guest's.
+# The guest's clock counts its instructions, four nanoseconds each: what else the host does is not the guest's time.
 COUNTED = ("-icount", "shift=2,sleep=off")
 
 
