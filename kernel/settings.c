@@ -7,6 +7,7 @@
 #include "kernel/lib/log.h"
 #include "net/gw.h"
 #include "net/dhcp/dhcp_keys.h"
+#include "net/dhcps/dhcps_keys.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
 
@@ -194,7 +195,8 @@ static const struct config_section *section_of(const struct config *c, const str
 static bool reads(const struct forwarder *f, const struct service *const *running,
                   const struct config_section *s)
 {
-	if (s == &name_section || s == &run_section || s == &net_section || s == &dhcp_section)
+	if (s == &name_section || s == &run_section || s == &net_section || s == &dhcp_section ||
+	    s == &dhcps_section)
 		return true;
 	if (s == &ra_section)
 		return f->ip6 != NULL;
@@ -272,9 +274,10 @@ static void add(const struct config_section **list, uint32_t *n, const struct co
 void settings_init(struct config *c, const char *const *names, uint32_t n_names)
 {
 	/* One more than there is room for: then config_init adds the error. */
-	const struct config_section *list[CONFIG_SECTIONS + 1] = {
-	        &name_section, &net_section, &ra_section, &dhcp_section, &run_section};
-	uint32_t n = 5;
+	const struct config_section *list[CONFIG_SECTIONS + 1] = {&name_section,  &net_section,
+	                                                          &ra_section,    &dhcp_section,
+	                                                          &dhcps_section, &run_section};
+	uint32_t n = 6;
 	for (uint32_t i = 0; i < n_apps; i++)
 		for (uint32_t k = 0; k < FORWARDER_SECTIONS && apps[i].forwarder->keys[k]; k++)
 			add(list, &n, apps[i].forwarder->keys[k]);

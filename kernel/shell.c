@@ -405,8 +405,10 @@ bool shell_run(void)
 		return true;
 	}
 	if (running) {
-		if (pager.asks) /* the log does not wait on COM1 */
-			return print_log(CONSOLE_SERIAL) | page_on();
+		if (pager.asks) { /* the log does not wait on COM1 */
+			bool logged = print_log(CONSOLE_SERIAL);
+			return page_on() || logged;
+		}
 		if (console_room() <= 2 * LINE_OUT)
 			return false; /* the interrupt for output runs this again */
 		return print_more();

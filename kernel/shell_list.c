@@ -8,6 +8,7 @@
 #include "kernel/x86/cpu.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcps/dhcps.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
 
@@ -100,7 +101,7 @@ enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t siz
 
 enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size)
 {
-	return gw_list(l, buf, size, dhcp_show_leases);
+	return gw_list(l, buf, size, dhcps_show_leases);
 }
 
 /* Writes what is wrong, if anything is. */

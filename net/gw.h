@@ -29,6 +29,7 @@
 #include "net/lib/wire.h"
 
 struct count_fill;
+struct dhcps;
 struct tcp;
 struct udp_table;
 
@@ -87,6 +88,7 @@ struct gw {
 	struct notice notice;
 	struct probe probe;      /* of the console's ping and traceroute (probe/probe.h) */
 	struct dhcp_client dhcp; /* of the WAN */
+	struct dhcps *dhcps;     /* of the inside; NULL: none (dhcps/dhcps.h) */
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

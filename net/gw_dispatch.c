@@ -3,6 +3,7 @@
 #include "net/gw.h"
 
 #include "net/dhcp/dhcp_receive.h"
+#include "net/dhcps/dhcps_receive.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
 #include "net/ip4/icmp.h"
@@ -238,6 +239,8 @@ static __attribute__((noinline)) void frame(struct gw *gw, const struct interfac
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	if (UNLIKELY(gw->dhcp.state != DHCP_OFF) && dhcp_receive(gw, in, p))
+		return;
+	if (UNLIKELY(gw->dhcps != NULL) && dhcps_receive(gw, in, p))
 		return;
 	if (UNLIKELY(!pkt_pull(p, sizeof *eth))) {
 		gw_discard(gw, p, DROP_RUNT);

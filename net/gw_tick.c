@@ -3,6 +3,7 @@
 
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcps/dhcps.h"
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -18,7 +19,7 @@
  * leases and fragments are in seconds. */
 static bool timers_run(const struct gw *gw)
 {
-	return neigh_is_due_soon(gw) || dhcp_is_busy(gw) ||
+	return neigh_is_due_soon(gw) || dhcp_is_busy(gw) || dhcps_is_busy(gw) ||
 	       (gw->ip6 &&
 	        (nd_is_busy(gw) || mld_is_busy(gw) || ra_is_busy(gw) || autoconf_is_busy(gw)));
 }
@@ -34,6 +35,7 @@ bool gw_tick(struct gw *gw)
 		notice_tick(gw);
 		gw_routers_tick(gw);
 		dhcp_tick(gw);
+		dhcps_tick(gw);
 		if (gw->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);

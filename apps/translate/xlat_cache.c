@@ -59,8 +59,8 @@ ALWAYS_INLINE bool has_sum(const struct translator *v, const struct flow_packet 
 	return LIKELY(!v->core.mss || !flow_has_mss(f));
 }
 
-/* Changes the checksum of TCP or UDP. Both pseudo headers have the same length and protocol, so only
- * the addresses matter. That of UDP is not zero (has_sum), and so does not become zero. */
+/* Changes the checksum of TCP or UDP. Both pseudo headers have the same length and protocol, so
+ * only the addresses matter. That of UDP is not zero (has_sum), and so does not become zero. */
 ALWAYS_INLINE void change_sum(const struct flow_packet *f, uint16_t change)
 {
 	if (f->partial) {

@@ -308,12 +308,11 @@ bool config_cmdline(struct config *c, const char *line)
 	return c->n_errors == before;
 }
 
-/* Removes the comment, which begins with '#' or "//". */
+/* Removes the comment. */
 static void cut_comment(struct slice *line)
 {
 	for (size_t i = 0; i < line->len; i++) {
-		char c = line->at[i];
-		if (c == '#' || (c == '/' && i + 1 < line->len && line->at[i + 1] == '/')) {
+		if (config_word_comments(*line, i)) {
 			line->len = i;
 			return;
 		}

@@ -9,11 +9,11 @@
 
 #include "kernel/config/config_key.h"
 
-#define CONFIG_VALUES   49152u /* bytes of all sections' values at most */
-#define CONFIG_SECTIONS 16u    /* at most */
-#define CONFIG_KEYS     192u   /* in all sections at most */
-#define CONFIG_ERRORS   16u    /* that are kept */
-#define CONFIG_WHERE    48u    /* characters of a place, and NUL */
+#define CONFIG_VALUES   114688u /* bytes of all sections' values at most */
+#define CONFIG_SECTIONS 16u     /* at most */
+#define CONFIG_KEYS     256u    /* in all sections at most */
+#define CONFIG_ERRORS   16u     /* that are kept */
+#define CONFIG_WHERE    48u     /* characters of a place, and NUL */
 
 /* One error. */
 struct config_error {

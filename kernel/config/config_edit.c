@@ -22,8 +22,7 @@ static bool is_space(char c)
 /* Where the comment of a line begins, between `at` and `end`. */
 static size_t find_comment(struct slice text, size_t at, size_t end)
 {
-	while (at < end && text.at[at] != '#' &&
-	       !(text.at[at] == '/' && at + 1 < end && text.at[at + 1] == '/'))
+	while (at < end && !config_word_comments((struct slice){text.at, end}, at))
 		at++;
 	return at;
 }

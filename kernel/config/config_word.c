@@ -22,6 +22,14 @@ struct slice config_word(struct slice *text)
 	return word;
 }
 
+bool config_word_comments(struct slice text, size_t at)
+{
+	if (text.at[at] == '#')
+		return true;
+	return text.at[at] == '/' && at + 1 < text.len && text.at[at + 1] == '/' &&
+	       (at == 0 || text.at[at - 1] != ':');
+}
+
 bool config_word_is(struct slice a, const char *b)
 {
 	return a.len == strlen(b) && memcmp(a.at, b, a.len) == 0;

@@ -14,6 +14,9 @@ struct slice {
  * word has length 0 when *text holds no more. */
 struct slice config_word(struct slice *text);
 
+/* True when a comment begins at a place of a text: '#' or "//", but "://" is part of a URL. */
+bool config_word_comments(struct slice text, size_t at);
+
 /* True when a slice and a NUL-terminated text are equal. */
 bool config_word_is(struct slice a, const char *b);
 

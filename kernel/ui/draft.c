@@ -161,7 +161,7 @@ static bool is_text(struct slice value, char why[static DRAFT_WHY])
 	}
 	for (size_t i = 0; i < value.len; i++) {
 		char c = value.at[i];
-		if (c == '#' || (c == '/' && i + 1 < value.len && value.at[i + 1] == '/')) {
+		if (config_word_comments(value, i)) {
 			fmt(why, DRAFT_WHY, "%s begins a comment", c == '#' ? "#" : "//");
 			return false;
 		}

@@ -75,6 +75,7 @@ enum dhcp_code {
 	DHCP_TFTP_SERVER = 66,
 	DHCP_BOOT_FILE = 67,
 	DHCP_RAPID_COMMIT = 80, /* RFC 4039 */
+	DHCP_FQDN = 81,         /* RFC 4702 */
 	DHCP_AGENT = 82,        /* RFC 3046 */
 	DHCP_V6ONLY = 108,      /* RFC 8925 */
 	DHCP_PORTAL = 114,      /* RFC 8910 */

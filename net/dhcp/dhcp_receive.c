@@ -6,12 +6,11 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcp/dhcp_frame.h"
 #include "net/dhcp/dhcp_keys.h"
 #include "net/dhcp/dhcp_lease.h"
 #include "net/dhcp/dhcp_send.h"
 #include "net/dhcp/dhcp_use.h"
-#include "net/ip4/ip4.h"
-#include "net/lib/csum.h"
 
 #define SAY_MS 60000u
 
@@ -155,54 +154,28 @@ static enum drop take(struct gw *gw, const uint8_t *data, uint32_t len, ip4 from
 /* --- frames ------------------------------------------------------------------------------------
  */
 
-/* Checks IP and UDP headers of a frame that is_ours, and handles its payload. */
-static enum drop parse(struct gw *gw, struct pkt *p)
-{
-	if (!pkt_pull(p, sizeof(struct eth_hdr)))
-		return DROP_RUNT;
-	enum drop wrong = ip4_parse(p);
-	if (wrong != DROP_NONE)
-		return wrong;
-	if (p->flags & PKT_FRAGMENT)
-		return DROP_FRAGMENT;
-	const struct udp_hdr *udp = (const struct udp_hdr *)pkt_at(p, p->l4, sizeof *udp);
-	if (!udp || p->l4_len < sizeof *udp)
-		return DROP_L4_HEADER;
-	const struct ip4_hdr *h = ip4_header(p);
-	uint16_t len = be16_get(udp->len);
-	if (len < sizeof *udp || len > p->l4_len)
-		return DROP_L4_HEADER;
-	if (be16_raw(udp->sum) != 0 &&
-	    csum_plus(csum_sum(udp, len), csum_pseudo4(h->from, h->to, PROTO_UDP, len)) != 0xffff)
-		return DROP_UDP_CHECKSUM;
-	return take(gw, (const uint8_t *)(udp + 1), len - (uint32_t)sizeof *udp, h->from);
-}
-
-/* True for a datagram from a DHCP server to our port, whose headers are where they are without IP
- * options. */
+/* True for a datagram from a DHCP server to our port. */
 static bool is_ours(const struct interface *in, const struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
 	const struct ip4_hdr *h = (const struct ip4_hdr *)(eth + 1);
-	if (p->len < sizeof *eth + sizeof *h + sizeof(struct udp_hdr) ||
-	    be16_get(eth->type) != ETH_IP4 || h->version_ihl != 0x45 || h->proto != PROTO_UDP)
-		return false;
-	const struct udp_hdr *udp = (const struct udp_hdr *)(h + 1);
-	return be16_get(udp->to) == DHCP_CLIENT_PORT && be16_get(udp->from) == DHCP_SERVER_PORT &&
-	       !(be16_get(h->frag) & IP4_OFFSET) &&
-	       (mac_eq(&eth->to, &in->address) || mac_is_group(&eth->to));
+	return dhcp_frame_is(in, p, DHCP_CLIENT_PORT) &&
+	       be16_get(((const struct udp_hdr *)(h + 1))->from) == DHCP_SERVER_PORT;
 }
 
 bool dhcp_receive(struct gw *gw, const struct interface *in, struct pkt *p)
 {
 	const struct eth_hdr *eth = (const struct eth_hdr *)p->data;
+	struct dhcp_frame f;
 	if (in != &gw->iface[IF_WAN])
 		return false;
 	if (p->len >= sizeof *eth + sizeof(struct arp_hdr) && be16_get(eth->type) == ETH_ARP)
 		look_at_arp(gw, (const struct arp_hdr *)(eth + 1));
 	if (!is_ours(in, p))
 		return false;
-	enum drop why = parse(gw, p);
+	enum drop why = dhcp_frame_open(p, &f);
+	if (why == DROP_NONE)
+		why = take(gw, f.data, f.len, f.from);
 	if (why != DROP_NONE)
 		gw_drop(gw, p, why);
 	pkt_free(p);

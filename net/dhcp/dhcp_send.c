@@ -1,9 +1,8 @@
 /* See dhcp_send.h. */
 #include "net/dhcp/dhcp_send.h"
 
+#include "net/dhcp/dhcp_frame.h"
 #include "net/dhcp/dhcp_keys.h"
-#include "net/ip4/ip4.h"
-#include "net/lib/csum.h"
 #include "net/udp/udp.h"
 
 /* What we ask for; the same every time (RFC 2131 section 3.5). Classless routes are in front of the
@@ -77,35 +76,6 @@ static struct pkt *build(struct gw *gw, enum dhcp_type type, const struct dhcp_s
 	return p;
 }
 
-/* Puts UDP, IP and Ethernet headers for all stations in front of a message, and sends it: the IP
- * path needs an address and a route, which there may not be. */
-static void broadcast(struct gw *gw, struct pkt *p, ip4 from)
-{
-	static const mac all = {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
-	const ip4 to = ip4_of(0xffffffff);
-	struct udp_hdr *udp = (struct udp_hdr *)pkt_push(p, sizeof *udp);
-	struct eth_hdr *eth = NULL;
-	if (udp) {
-		uint16_t len = (uint16_t)p->len;
-		*udp = (struct udp_hdr){.from = be16_of(DHCP_CLIENT_PORT),
-		                        .to = be16_of(DHCP_SERVER_PORT),
-		                        .len = be16_of(len)};
-		uint16_t sum =
-		        csum_plus(csum_sum(udp, len), csum_pseudo4(from, to, PROTO_UDP, len));
-		udp->sum = be16_from_raw(sum == 0xffff ? sum : (uint16_t)~sum);
-	}
-	if (udp && pkt_push(p, IP4_MIN)) {
-		ip4_build(gw, p, from, to, PROTO_UDP, 0);
-		eth = (struct eth_hdr *)pkt_push(p, sizeof *eth);
-	}
-	if (!eth) {
-		gw_discard(gw, p, DROP_NO_PACKET);
-		return;
-	}
-	*eth = (struct eth_hdr){all, gw->iface[IF_WAN].address, be16_of(ETH_IP4)};
-	gw_transmit(gw, &gw->iface[IF_WAN], p);
-}
-
 void dhcp_send(struct gw *gw, enum dhcp_type type, const struct dhcp_say *say)
 {
 	const struct udp_ends ends = {.local = {.v4 = say->ciaddr},
@@ -119,8 +89,11 @@ void dhcp_send(struct gw *gw, enum dhcp_type type, const struct dhcp_say *say)
 	if (!p)
 		return;
 	gw->dhcp.sent++;
-	if (ip4_raw(say->to))
+	if (ip4_raw(say->to)) {
 		udp_send(gw, p, &ends);
-	else
-		broadcast(gw, p, say->ciaddr);
+		return;
+	}
+	/* The IP path needs an address and a route, which there may not be. */
+	dhcp_frame_send(gw, IF_WAN, p, &dhcp_frame_all, say->ciaddr, ip4_of(0xffffffff),
+	                DHCP_CLIENT_PORT, DHCP_SERVER_PORT);
 }

@@ -1,4 +1,5 @@
 SRC += net/dhcp/dhcp_client.c
+SRC += net/dhcp/dhcp_frame.c
 SRC += net/dhcp/dhcp_keys.c
 SRC += net/dhcp/dhcp_lease.c
 SRC += net/dhcp/dhcp_message.c

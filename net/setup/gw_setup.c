@@ -7,6 +7,7 @@
 #include "net/autoconf/autoconf_solicit.h"
 #include "net/client.h"
 #include "net/dhcp/dhcp_start.h"
+#include "net/dhcps/dhcps_start.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
 #include "net/ip4/frag.h"
@@ -94,6 +95,8 @@ const char *gw_init(struct gw *gw)
 		start_autoconf(gw);
 	if (!bad)
 		bad = gw->forwarder->init(gw);
+	if (!bad)
+		bad = dhcps_start(gw);
 	return bad ? bad : start_services(gw);
 }
 

@@ -5,6 +5,7 @@
 #include "kernel/lib/fmt.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcps/dhcps.h"
 #include "net/stats/count.h"
 #include "net/stats/drop_text.h"
 #include "net/tcp/tcp.h"
@@ -73,7 +74,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	i -= gw->n_iface * 4;
 	if (count_show(gw, &counts, &i, buf, size) ||
 	    count_show(gw, &autoconf_counts, &i, buf, size) ||
-	    count_show(gw, &dhcp_counts, &i, buf, size))
+	    count_show(gw, &dhcp_counts, &i, buf, size) ||
+	    count_show(gw, &dhcps_counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
 		fmt(buf, size, "drop{reason=\"%s\"} %llu", drop_label((enum drop)(i + 1)),
@@ -105,7 +107,7 @@ bool gw_show_fill(const struct gw *gw, uint32_t i, struct count_fill *out)
 			    count_fill(gw, gw->service[n]->counts[k], &i, out))
 				return true;
 	return count_fill(gw, &tcp_counts, &i, out) || count_fill(gw, &counts, &i, out) ||
-	       count_fill(gw, &autoconf_counts, &i, out);
+	       count_fill(gw, &autoconf_counts, &i, out) || count_fill(gw, &dhcps_counts, &i, out);
 }
 
 /* A listing of the forwarder, then of the services. The upper bits of the cursor say whose turn it

@@ -36,6 +36,7 @@ static struct {
 	bool sums;        /* every frame so far had right transport checksums */
 	bool payloads;    /* … and a payload as made by frames_make.h */
 	bool quotes;      /* … and no other bytes after the packet that an error quotes */
+	bool late;        /* frames may leave long after they were made */
 	uint32_t flooded; /* frames of floods so far */
 	uint32_t listed;  /* listings so far */
 	uint8_t last[INTERFACES][FRAME_MAX]; /* the last frame that left */
@@ -239,8 +240,10 @@ static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t le
 	how->start = (uint16_t)l4;
 	how->offset = proto == PROTO_TCP ? 16 : 6;
 	how->flags = six ? PKT_TSO6 : 0;
-	uint32_t at = six ? 22 : 26, n = l4 - at - (four ? (f[ETH] & 15u) * 4 - 20 : 0);
-	uint32_t sum = csum_sum(f + at, n) + swap16((uint16_t)(end - l4)) + swap16(proto);
+	uint32_t at = six ? 22 : 26, n = l4 - at;
+	if (four)
+		n -= (f[ETH] & 15u) * 4 - 20;
+	uint32_t sum = 0u + csum_sum(f + at, n) + swap16((uint16_t)(end - l4)) + swap16(proto);
 	store16(f + l4 + how->offset, csum_fold(sum));
 	if (!cut || end != len || (proto == PROTO_TCP && f[l4 + 13] & 6)) /* SYN or RST */
 		return true;
@@ -353,7 +356,7 @@ static inline void play(struct input *in, void (*frame)(struct input *in, uint8_
 			else if (op & 32) /* alternating */
 				list_one(run.listed + (op >> 3 & 1u) + (op >> 5 & 6u));
 			else if (op & 8)
-				rig.stalled[iface] = op & 16;
+				run.late |= rig.stalled[iface] = op & 16;
 			else
 				rig_link(&rig, iface, op & 16);
 			rig_flush(&rig);

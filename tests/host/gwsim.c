@@ -35,6 +35,7 @@
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcps/dhcps.h"
 #include "net/offload/offload.h"
 #include "net/probe/probe.h"
 #include "net/ra/ra.h"
@@ -300,7 +301,7 @@ static bool do_list(const char *command)
 	        {"routes", gw_show_routes},       {"interfaces", list_interfaces},
 	        {"addresses", autoconf_show},     {"drops", gw_show_drops},
 	        {"print", list_config},           {"log", list_log},
-	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcp_show_leases},
+	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcps_show_leases},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)

@@ -19,6 +19,7 @@ static void defaults(void)
 	               "lan.ra on\n"
 	               "wan.dhcp-probe on\n"
 	               "wan.dhcp-client-id duid\n"
+	               "lan.dhcp-lease 43200\n"
 	               "watchdog 10\n"
 	               "usb on\n"
 	               "keyboard us\n"
@@ -110,6 +111,14 @@ static void every_key(void)
 	                           "lan.pref64 2001:db8:100::/40\n"
 	                           "wan.dhcp-probe off\n"
 	                           "wan.dhcp-client-id mac\n"
+	                           "lan.dhcp 192.168.1.100-192.168.1.199\n"
+	                           "lan.dhcp-lease 600\n"
+	                           "lan.dhcp-static 52:54:00:00:00:09 192.168.1.20 nas\n"
+	                           "lan.dhcp-static 52:54:00:00:00:0a 192.168.1.150\n"
+	                           "lan.domain home.test\n"
+	                           "lan.dhcp-option 42 192.168.1.9\n"
+	                           "lan.dhcp-option 114 https://portal.test/\n"
+	                           "lan.dhcp-v6only 1800\n"
 	                           "menu-timeout 2.5\n"
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
@@ -256,6 +265,8 @@ static void lines(void)
 	CHECK_STR(settings_name(&c)->hostname, "x");
 	GOOD("hostname x\r");
 	CHECK_STR(settings_name(&c)->hostname, "x");
+	WRONG("hostname x://y\n", "gateway.conf:1: hostname: expected letters, digits, - and . (at "
+	                          "most 63), such as gateway");
 	GOOD("hostname x# y\nlan.mtu 1400// z");
 	CHECK_STR(settings_name(&c)->hostname, "x");
 	CHECK_EQ(net_config(&c)->iface[NET_LAN].mtu, 1400);

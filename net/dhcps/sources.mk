@@ -1,0 +1,10 @@
+SRC += net/dhcps/dhcps_ask.c
+SRC += net/dhcps/dhcps.c
+SRC += net/dhcps/dhcps_answer.c
+SRC += net/dhcps/dhcps_keys.c
+SRC += net/dhcps/dhcps_option.c
+SRC += net/dhcps/dhcps_probe.c
+SRC += net/dhcps/dhcps_receive.c
+SRC += net/dhcps/dhcps_show.c
+SRC += net/dhcps/dhcps_start.c
+SRC += net/dhcps/dhcps_table.c
