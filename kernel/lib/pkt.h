@@ -11,6 +11,7 @@
 
 #define PKT_HEADROOM 128  /* bytes in front of a received frame, for new headers */
 #define PKT_ROOM     2048 /* bytes for a received frame */
+#define PKT_TAG      4u   /* bytes of a VLAN tag (net/vlan) */
 
 struct pool;
 
@@ -114,6 +115,9 @@ static inline uint8_t *pkt_pull(struct pkt *p, uint32_t n) MUST_USE;
 /* Adds n bytes at the front; their contents are undefined. Gives the new front, or NULL
  * when the headroom is too small; then nothing changes. */
 static inline uint8_t *pkt_push(struct pkt *p, uint32_t n) MUST_USE;
+
+/* The same for an Ethernet header: PKT_TAG bytes are left in front of it, for a tag. */
+static inline uint8_t *pkt_push_ethernet(struct pkt *p, uint32_t n) MUST_USE;
 
 /* Adds n bytes at the end; their contents are undefined. Gives the first of them, or NULL
  * when there is no room; then nothing changes. */
