@@ -37,7 +37,7 @@ enum reasm_state {
 struct reasm_slot {
 	struct frag_key key;
 	uint8_t state;
-	uint8_t hlen;    /* bytes of the header in front: of the first fragment, or the first that came */
+	uint8_t hlen;    /* bytes of the header in front: the first one, or that which came first */
 	uint8_t ecn;     /* one bit for each ECN code point seen */
 	uint32_t due_ms; /* when the slot ends */
 	uint32_t n_seen; /* payload bytes that are here */

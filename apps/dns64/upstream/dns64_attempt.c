@@ -105,6 +105,8 @@ bool dns64_attempt_frame(struct gw *gw, const struct interface *in, struct pkt *
 	enum drop why = all->user->answer(gw, i, m);
 	if (UNLIKELY(why != DROP_NONE)) {
 		servers->forged++;
+		/* The listing shows the datagram, not the padding of its frame. */
+		pkt_trim(p, (uint32_t)(m.at + m.len - p->data));
 		gw_drop(gw, p, why);
 	}
 	pkt_free(p);
