@@ -74,6 +74,12 @@ ALWAYS_INLINE uint32_t take_run(struct interface *in, uint32_t iface, uint32_t t
 	return (uint32_t)(at - burst);
 }
 
+/* True for the type of a frame, in wire order, that has a tag. */
+static bool is_tag(uint16_t type)
+{
+	return type == swap16(ETH_VLAN) || type == swap16(ETH_PROVIDER);
+}
+
 /* How many frames in a row have the tag of the first one. */
 static uint32_t alike(struct pkt **burst, uint32_t n)
 {
@@ -99,6 +105,12 @@ static inline uint32_t interface_of(const struct vlan_card *c, uint32_t tag)
 	return c->of[tag ? swap32(tag) & (VLAN_IDS - 1) : 0];
 }
 
+/* Why a frame of no interface is dropped: its VLAN is not ours, or it is in none. */
+static inline enum drop nobodys(uint32_t tag)
+{
+	return tag & TAG_OF(0xfffu) & ~TAG_OF(0) ? DROP_VLAN : DROP_VLAN_UNTAGGED;
+}
+
 /* Takes the tag off a partial packet. False when its card says that its transport header lies
  * inside of the tag. */
 static bool strip_partial(struct pkt *p)
@@ -117,7 +129,7 @@ static __attribute__((noinline)) void input_partial(struct gw *gw, uint32_t card
 	for (; n > 0; n--, burst++) {
 		uint32_t tag = tag_of(*burst), iface = interface_of(gw->iface[card].vlans, tag);
 		if (UNLIKELY(iface == VLAN_NO_ONES))
-			drop_run(gw, burst, 1, tag ? DROP_VLAN : DROP_VLAN_UNTAGGED);
+			drop_run(gw, burst, 1, nobodys(tag));
 		else if (tag && UNLIKELY(!strip_partial(*burst)))
 			drop_run(gw, burst, 1, DROP_OFFLOAD);
 		else
@@ -135,7 +147,7 @@ void vlan_input(struct gw *gw, uint32_t card, struct pkt **burst, uint32_t n)
 		uint32_t tag = tag_of(*burst), iface = interface_of(gw->iface[card].vlans, tag);
 		if (UNLIKELY(iface == VLAN_NO_ONES)) {
 			k = alike(burst, n);
-			drop_run(gw, burst, k, tag ? DROP_VLAN : DROP_VLAN_UNTAGGED);
+			drop_run(gw, burst, k, nobodys(tag));
 		} else if (!tag) {
 			k = alike(burst, n);
 			gw_input(gw, iface, burst, k);
@@ -148,26 +160,26 @@ void vlan_input(struct gw *gw, uint32_t card, struct pkt **burst, uint32_t n)
 
 void vlan_unexpected(struct gw *gw, const struct interface *in, struct pkt *p)
 {
-	bool numbered = p->len < VLAN_TAG || be16_get(*(const be16 *)p->data) & (VLAN_IDS - 1);
 	if (!pkt_push(p, sizeof(struct eth_hdr))) { /* not seen: the header was there */
 		gw_discard(gw, p, DROP_RUNT);
 		return;
 	}
+	enum drop wrong = DROP_NONE;
 	bool provider = TYPE_OF(p->data) == swap16(ETH_PROVIDER);
-	if (provider || gw->iface[in->card].vlans) {
-		gw_discard(gw, p, DROP_VLAN_NESTED);
-		return;
-	}
-	if (numbered) {
-		gw_discard(gw, p, p->len < TAG_END ? DROP_RUNT : DROP_VLAN);
+	if (!provider && p->len < TAG_END)
+		wrong = DROP_RUNT;
+	else if (provider || gw->iface[in->card].vlans)
+		wrong = DROP_VLAN_NESTED;
+	else if (nobodys(tag_of(p)) == DROP_VLAN)
+		wrong = DROP_VLAN;
+	else if (is_tag(load16(p->data + TAG_END - 2)))
+		wrong = DROP_VLAN_NESTED;
+	if (wrong != DROP_NONE) {
+		gw_discard(gw, p, wrong);
 		return;
 	}
 	strip(p);
-	uint16_t type = TYPE_OF(p->data);
-	if (type == swap16(ETH_VLAN) || type == swap16(ETH_PROVIDER))
-		gw_discard(gw, p, DROP_VLAN_NESTED);
-	else
-		gw_frame(gw, p);
+	gw_frame(gw, p);
 }
 
 /* --- out ------------------------------------------------------------------------------- */

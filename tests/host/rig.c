@@ -136,7 +136,7 @@ void rig_flush(struct rig *rig)
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct interface *iface = &rig->gw.iface[i];
 		struct pkt *p;
-		if (rig->stalled[i] && iface->carrier)
+		if (rig->stalled[iface->card] && iface->carrier)
 			continue;
 		interface_sent(iface);
 		while ((p = pkt_queue_pop(offload_queue(&rig->gw, iface))) != NULL) {
@@ -186,6 +186,7 @@ bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial
 	first->segment = how->segment;
 	first->l4 = how->start;
 	first->l4_len = how->offset;
+	iface = rig->gw.iface[iface].card;
 	if (rig->gw.iface[iface].vlans)
 		vlan_input(&rig->gw, iface, &first, 1);
 	else
@@ -203,6 +204,7 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 	if (!to)
 		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
 	memcpy(to, frame, len);
+	iface = rig->gw.iface[iface].card;
 	if (rig->gw.iface[iface].vlans)
 		vlan_input(&rig->gw, iface, &p, 1);
 	else
