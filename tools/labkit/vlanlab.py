@@ -33,7 +33,8 @@ class VlanLab(Lab):
                 self._cleanup.callback(os.close, taps[-1])
                 trunk.ip(f"link set {end} master cable up")
             trunk.ip("link set cable up")
-            ports = [Port("virtio", taps[1], "52:54:00:12:38:00"), *self.ports]
+            cables = [taps[1], *(port.tap for port in self.ports)]
+            ports = [Port("virtio", tap, f"52:54:00:12:38:{number:02x}") for number, tap in enumerate(cables)]
             self.ports = [Port(nic, taps[0], GATEWAY_MACS[0])]
             self.switch = LinuxPeer(ports, role="switch")
             self._cleanup.callback(self.switch.close)
