@@ -92,7 +92,7 @@ def test_carrier(nic: str, make: MakeVlans) -> None:
 @pytest.mark.one_card
 def test_6to4_in_vlans(nic: str, make: MakeVlans) -> None:
     """Advertisements and neighbour discovery in two VLANs: each host makes itself an address in a /64 of its own, and
-    the one reaches the other with packets of the largest size."""
+    the one reaches the other with packets of the largest size that is advertised."""
     lab = make(nic, LAN, WAN, LAN2)
     hosts = ((lab.lan, "lan0", 1), (lab.inside[1], "lan2", 2))
     for host, device, _ in hosts:
@@ -102,7 +102,7 @@ def test_6to4_in_vlans(nic: str, make: MakeVlans) -> None:
         until(lambda host=host, device=device: global_address(host, device), 30, f"{device}: an address")
         assert global_address(host, device).startswith(f"2002:cb00:7102:{number}:")
     target = global_address(lab.inside[1], "lan2")
-    ping = ("ping", "-6", "-n", "-c1", "-W1", "-s1452", "-Mdo", target)
+    ping = ("ping", "-6", "-n", "-c1", "-W1", "-s1432", "-Mdo", target)
     until(lambda: lab.lan.run(*ping, check=False).returncode == 0, 20, "an echo reply from the other VLAN")
 
 
