@@ -52,6 +52,7 @@ enum {
 	PKT_TSO6 = 4096,            /* its segments are over IPv6, else over IPv4 */
 	PKT_ECN = 8192,             /* its first segment alone has CWR (RFC 3168 section 6.1.2) */
 	PKT_USO = 16384,            /* its segments are datagrams of UDP, else of TCP */
+	PKT_UNTAGGED = 32768, /* its VLAN tag was taken off: the frame begins PKT_TAG bytes later */
 };
 
 /* A partial packet is a frame whose transport checksum is partial: the field at l4 + l4_len holds

@@ -45,6 +45,13 @@ ALWAYS_INLINE void strip(struct pkt *p)
 	p->len -= VLAN_TAG;
 }
 
+/* The same for a frame that came in. */
+ALWAYS_INLINE void take_off(struct pkt *p)
+{
+	strip(p);
+	p->flags |= PKT_UNTAGGED;
+}
+
 /* The word of a frame that TAG_OF makes; 0 for a frame without a tag. */
 ALWAYS_INLINE uint32_t tag_of(const struct pkt *p)
 {
@@ -65,7 +72,7 @@ ALWAYS_INLINE uint32_t take_run(struct interface *in, uint32_t iface, uint32_t t
 		if (UNLIKELY(p->len < TAG_END) ||
 		    (load32(p->data + TAG_AT) & TAG_MASK) != tag)
 			break;
-		strip(p);
+		take_off(p);
 		p->iface = (uint8_t)iface;
 		bytes += p->len;
 	} while (++at != end);
@@ -128,12 +135,17 @@ static __attribute__((noinline)) void input_partial(struct gw *gw, uint32_t card
 {
 	for (; n > 0; n--, burst++) {
 		uint32_t tag = tag_of(*burst), iface = interface_of(gw->iface[card].vlans, tag);
-		if (UNLIKELY(iface == VLAN_NO_ONES))
+		if (UNLIKELY(iface == VLAN_NO_ONES)) {
 			drop_run(gw, burst, 1, nobodys(tag));
-		else if (tag && UNLIKELY(!strip_partial(*burst)))
+			continue;
+		}
+		if (tag && UNLIKELY(!strip_partial(*burst))) {
 			drop_run(gw, burst, 1, DROP_OFFLOAD);
-		else
-			gw_input_partial(gw, iface, burst, 1);
+			continue;
+		}
+		if (tag)
+			(*burst)->flags |= PKT_UNTAGGED;
+		gw_input_partial(gw, iface, burst, 1);
 	}
 }
 
@@ -178,7 +190,7 @@ void vlan_unexpected(struct gw *gw, const struct interface *in, struct pkt *p)
 		gw_discard(gw, p, wrong);
 		return;
 	}
-	strip(p);
+	take_off(p);
 	gw_frame(gw, p);
 }
 

@@ -102,7 +102,7 @@ def test_6to4_in_vlans(nic: str, make: MakeVlans) -> None:
         until(lambda host=host, device=device: global_address(host, device), 30, f"{device}: an address")
         assert global_address(host, device).startswith(f"2002:cb00:7102:{number}:")
     target = global_address(lab.inside[1], "lan2")
-    ping = ("ping", "-6", "-n", "-c1", "-W1", "-s1432", "-Mdo", target)
+    ping = ("ping", "-6", "-n", "-c1", "-W1", "-s1232", "-Mdo", target)
     until(lambda: lab.lan.run(*ping, check=False).returncode == 0, 20, "an echo reply from the other VLAN")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -11,7 +12,7 @@ import test_flow
 import test_offload
 from gateway import (BROADCAST, INSIDE, INSIDE2, LAN, LAN2, NAT, OUTSIDE, PORT_MAC, ROUTER, SERVER, WAN, A, C, Gateway,
                      only)
-from scapy.layers.inet import ICMP, IP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_RS, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr, IPv6
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
@@ -185,6 +186,24 @@ def test_dropped(start: Start, case: str) -> None:
     assert nat.drops() == {reason: 1}
 
 
+@pytest.mark.parametrize("cards", ["", BOTH])
+def test_listed(start: Start, cards: str) -> None:
+    """A dropped frame is listed with its addresses, whether its tag was taken off or not; and one cut from a
+    super-segment."""
+    nat = start(NAT + cards)
+    packet = IP(src=A.ip, dst="127.0.0.1") / TCP(dport=80, flags="A") / Raw(bytes(9))
+    frame = Ether(src=A.mac, dst=MAC) / packet
+    vlan = 20 if cards else 0
+    assert raw(nat, LAN, tagged(packet, vlan)) == []
+    bulk = test_offload.partial(frame, bytes(2000), 1000, test_offload.ACK)
+    if cards:
+        bulk = test_offload.Bulk(bytes.fromhex(tag(bulk.frame.hex(), vlan)), bulk.l4 + 4, bulk.offset, bulk.segment)
+    assert nat.sim.command(bulk.command(LAN)) == []
+    assert nat.drops() == {"martian-destination": 3}
+    for line, length in zip(nat.lines("drops"), (63, 1054, 1054), strict=True):
+        assert f"lan {length} bytes: tcp {A.ip}:20 > 127.0.0.1:80 ACK" in line
+
+
 def test_every_length(start: Start) -> None:
     """A tagged frame cut short at each place is dropped once, wherever it ends."""
     nat = start(NAT + STICK)
@@ -296,12 +315,13 @@ def test_partial_packets_as_without_tags(sim: Simulator, name: str, offloads: in
 def test_partial_packets_with_wrong_tags(sim: Simulator) -> None:
     """A transport header within the tag; a VLAN that nobody has; no tag."""
     way = test_offload.WAYS["nat-out"]
-    frame = test_offload.partial(way.usual, bytes(5000), 1000, test_offload.ACK)
+    frame = test_offload.partial(way.usual, bytes(1400), 1000, test_offload.ACK)
     whole = bytes.fromhex(tag(frame.frame.hex(), 20))
-    for l4, vlan, reason in ((14, 20, "offload"), (17, 20, "offload"), (38, 8, "vlan"), (38, 0, "vlan-untagged")):
+    wrong = ((14, 20, "offload"), (17, 20, "offload"), (38, 8, "vlan"), (38, 0, "vlan-untagged"))
+    for (l4, vlan, reason), segment in itertools.product(wrong, (0, 1000)):
         gateway = Gateway(sim, NAT + BOTH)
         data = whole[:14] + vlan.to_bytes(2, "big") + whole[16:]
-        assert sim.command(test_offload.Bulk(data, l4, 16, 1000).command(LAN)) == []
+        assert sim.command(test_offload.Bulk(data, l4, 16, segment).command(LAN)) == []
         assert gateway.drops() == {reason: 1}
         gateway.finish()
 
