@@ -169,14 +169,31 @@ static bool find_cards(uint32_t app, struct nic **card, uint32_t n)
 		if (!card[i] && !(i == IF_WAN && alone))
 			return false;
 		for (uint32_t k = 0; card[i] && k < i; k++)
-			if (card[k] == card[i]) {
+			if (card[k] == card[i] && want[k].card.vlan == want[i].card.vlan) {
 				const char *other = net_interface_name[k];
-				fmt(problem, sizeof problem, "%s: %s and %s name the same NIC",
-				    config_where_later(&config, other, name), other, name);
+				fmt(problem, sizeof problem, "%s: %s and %s name the same %s",
+				    config_where_later(&config, other, name), other, name,
+				    want[i].card.vlan ? "VLAN" : "NIC");
 				return false;
 			}
 	}
 	return true;
+}
+
+/* The first interface that has the card of interface i. */
+static uint8_t first_with_card(struct nic *const *card, uint32_t i)
+{
+	uint8_t k = 0;
+	while (k < i && (!card[i] || card[k] != card[i]))
+		k++;
+	return k;
+}
+
+/* True when the LAN and the WAN are to share a card. */
+static bool one_is_enough(void)
+{
+	const struct net_config_interface *want = net_config(&config)->iface;
+	return net_same_card(&want[IF_LAN].card, &want[IF_WAN].card) && n_nics > 0;
 }
 
 static uint32_t cycles(void)
@@ -203,6 +220,7 @@ static bool start(uint32_t app)
 	gw->cycles = cycles;
 	for (uint32_t i = 0; i < n; i++) {
 		gw->iface[i].present = card[i] != NULL;
+		gw->iface[i].card = first_with_card(card, i);
 		if (card[i])
 			gw->iface[i].address = card[i]->address;
 	}
@@ -255,7 +273,7 @@ static void choose_and_start(void)
 	_Static_assert(MENU_ITEMS >= 9, "room for the number keys");
 	for (uint32_t i = 0; i < n_apps; i++)
 		item[i] = (struct menu_item){apps[i].name, apps[i].about};
-	if (n_nics < 2)
+	if (n_nics < 2 && !one_is_enough())
 		fmt(problem, sizeof problem, "%s: two are needed",
 		    n_nics ? "only one network card was found" : "no network card was found");
 	uint32_t app = configured_app();

@@ -8,13 +8,15 @@
 #include "net/ip6/mld.h"
 #include "net/neigh/neigh.h"
 #include "net/offload/offload.h"
+#include "net/vlan/vlan.h"
 
 static struct gw *gw;
-static struct nic *nic[INTERFACES];
+static struct nic *nic[INTERFACES]; /* interfaces may share one (net/vlan) */
 
+/* Of a card; in these arrays and sets the first interface of a card stands for it. */
 static struct irq_watch watch[INTERFACES];
 
-/* Sets of interfaces, a bit each. A card without traffic must cost little: rcv_run looks at one
+/* Sets of cards, a bit each. A card without traffic must cost little: rcv_run looks at one
  * such card in turn, and rcv_arm does not arm it again while its interrupt line is silent. */
 static uint32_t with_card;
 static uint32_t lively;           /* frames came lately: since the last rcv_poll but one */
@@ -23,19 +25,26 @@ static uint32_t armed;            /* still armed: the next frame raises the inte
 static uint32_t in_turn;          /* the one without traffic at which rcv_run last looked */
 static uint32_t line[INTERFACES]; /* of the card, as in cpu_irq_lines */
 static bool unsent;               /* rcv_flush left packets in a transmit queue */
+static uint32_t begin;            /* the interface whose packets rcv_flush sends first */
 
-/* For each interface i of a set. */
+/* For each i of a set. */
 #define EACH(i, set)                                                                         \
 	for (uint32_t left_ = (set), i; left_ && (i = (uint32_t)__builtin_ctz(left_), true); \
 	     left_ &= left_ - 1)
 
-/* Sets a card's filter to the multicast groups of its interface. */
-static void set_filter(uint32_t i)
+/* Sets a card's filter to the multicast groups of its interfaces. */
+static void set_filter(uint32_t card)
 {
-	struct interface *iface = &gw->iface[i];
-	mac group[MLD_GROUPS + 1];
-	iface->groups_changed = false;
-	nic[i]->ops->filter(nic[i], gw->forwarder->promiscuous, group, mld_filter(iface, group));
+	mac group[INTERFACES * (MLD_GROUPS + 1)];
+	uint32_t n = 0;
+	for (uint32_t i = card; i < gw->n_iface; i++) {
+		struct interface *iface = &gw->iface[i];
+		if (iface->card != card)
+			continue;
+		iface->groups_changed = false;
+		n += mld_filter(iface, group + n);
+	}
+	nic[card]->ops->filter(nic[card], gw->forwarder->promiscuous, group, n);
 }
 
 static void watch_init(uint32_t i)
@@ -53,9 +62,11 @@ void rcv_init(struct gw *g, struct nic *const *cards)
 		nic[i] = cards[i];
 		if (!nic[i])
 			continue;
+		offload_changed(&gw->iface[i], nic[i]->offloads);
+		if (gw->iface[i].card != i)
+			continue;
 		with_card |= 1u << i;
 		line[i] = nic[i]->irq > 15 ? CPU_IRQ_NONE : 1u << nic[i]->irq;
-		offload_changed(&gw->iface[i], nic[i]->offloads);
 		set_filter(i);
 		watch_init(i);
 	}
@@ -79,11 +90,38 @@ static void drop_waiting(struct interface *iface)
 		gw_discard(gw, p, DROP_LINK_DOWN);
 }
 
+/* Hands the oldest packets of an interface to its card. Gives how many it took. */
+ALWAYS_INLINE uint32_t hand_over(const struct interface *iface, struct nic *card,
+                                 struct pkt **burst, uint32_t n)
+{
+	return UNLIKELY(iface->partial && card->ops->tx_partial)
+	               ? card->ops->tx_partial(card, burst, n)
+	               : card->ops->tx(card, burst, n);
+}
+
+/* The same with tags, for a burst at a time: those that the card does not take lose them again. */
+static __attribute__((noinline)) uint32_t hand_over_tagged(const struct interface *iface,
+                                                           struct nic *card, struct pkt **burst,
+                                                           uint32_t n)
+{
+	uint32_t all = 0, took, part;
+	do {
+		part = min_u32(n - all, NIC_BURST);
+		vlan_tag(iface, burst + all, part);
+		took = hand_over(iface, card, burst + all, part);
+		all += took;
+	} while (took == part && all < n);
+	if (took < part)
+		vlan_untag(iface, burst + all, part - took);
+	return all;
+}
+
 bool rcv_flush(void)
 {
 	bool moved = false;
+	uint32_t i = begin, refused = INTERFACES;
 	unsent = false;
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
+	for (uint32_t k = gw->n_iface; k > 0; k--, i = i + 1 < gw->n_iface ? i + 1 : 0) {
 		struct interface *iface = &gw->iface[i];
 		struct pkt_queue *queue = offload_queue(gw, iface);
 		if (pkt_queue_count(queue) == 0)
@@ -93,22 +131,27 @@ bool rcv_flush(void)
 			continue;
 		}
 		interface_sent(iface);
-		armed &= ~(1u << i);
+		armed &= ~(1u << iface->card);
 		/* At most two pieces: a burst that wraps in the queue has two. */
 		for (int piece = 0; piece < 2 && pkt_queue_count(queue); piece++) {
 			uint32_t n;
 			struct pkt **burst = pkt_queue_front(queue, &n);
-			uint32_t took = UNLIKELY(iface->partial && nic[i]->ops->tx_partial)
-			                        ? nic[i]->ops->tx_partial(nic[i], burst, n)
-			                        : nic[i]->ops->tx(nic[i], burst, n);
+			uint32_t took = UNLIKELY(iface->vlan)
+			                        ? hand_over_tagged(iface, nic[i], burst, n)
+			                        : hand_over(iface, nic[i], burst, n);
 			pkt_queue_take(queue, took);
-			watch[i].moved |= took != 0;
+			watch[iface->card].moved |= took != 0;
 			moved |= took != 0;
-			if (took < n)
+			if (took < n) {
+				refused = refused == INTERFACES ? i : refused;
 				break;
+			}
 		}
 		unsent |= pkt_queue_count(queue) != 0 || iface->to_cut;
 	}
+	/* Interfaces that share a full card take turns at being the first. */
+	if (UNLIKELY(refused != INTERFACES))
+		begin = refused + 1 < gw->n_iface ? refused + 1 : 0;
 	return moved;
 }
 
@@ -135,7 +178,9 @@ bool rcv_run(void)
 		uint32_t n = nic[i]->ops->rx(nic[i], burst, most);
 		if (n == 0)
 			continue;
-		if (LIKELY(!(burst[0]->flags & PKT_PARTIAL)))
+		if (UNLIKELY(gw->iface[i].vlans != NULL))
+			vlan_input(gw, i, burst, n);
+		else if (LIKELY(!(burst[0]->flags & PKT_PARTIAL)))
 			gw_input(gw, i, burst, n);
 		else
 			gw_input_partial(gw, i, burst, n);
@@ -155,12 +200,14 @@ void rcv_poll(uint64_t now_us)
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
 		if (!nic[i])
 			continue;
-		nic[i]->ops->poll(nic[i], now_us);
-		irq_watch_retry(&watch[i]);
 		struct interface *iface = &gw->iface[i];
+		if (iface->card == i) {
+			nic[i]->ops->poll(nic[i], now_us);
+			irq_watch_retry(&watch[i]);
+		}
 		offload_changed(iface, nic[i]->offloads);
 		if (iface->groups_changed)
-			set_filter(i);
+			set_filter(iface->card);
 		if (nic[i]->carrier.up == iface->carrier)
 			continue;
 		iface->carrier = nic[i]->carrier.up;
@@ -223,23 +270,22 @@ bool rcv_rests(void)
 
 bool rcv_needs_ticks(void)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (nic[i] && irq_watch_needs_ticks(&watch[i]))
-			return true;
+	EACH(i, with_card)
+	if (irq_watch_needs_ticks(&watch[i]))
+		return true;
 	return false;
 }
 
 bool rcv_polls(void)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (nic[i] && watch[i].polled)
-			return true;
+	EACH(i, with_card)
+	if (watch[i].polled)
+		return true;
 	return false;
 }
 
 void rcv_stop(void)
 {
-	for (uint32_t i = 0; i < gw->n_iface; i++)
-		if (nic[i])
-			nic[i]->ops->stop(nic[i]);
+	EACH(i, with_card)
+	nic[i]->ops->stop(nic[i]);
 }

@@ -34,7 +34,7 @@ static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t si
 		*i = k - n * (uint32_t)ARRAY_SIZE(name);
 		return false;
 	}
-	const struct nic *nic = rcv_nic(k % n);
+	const struct nic *nic = l->gw->iface[k % n].card == k % n ? rcv_nic(k % n) : NULL;
 	uint32_t which = k / n;
 	const uint64_t none = 0;
 	const uint64_t *value = &none;
@@ -77,6 +77,8 @@ enum shell_step shell_list_interfaces(struct shell_list *l, char *buf, size_t si
 	if (nic->carrier.up && nic->carrier.mbit)
 		n += fmt(buf + n, size - n, " %uMbit/s-%s", nic->carrier.mbit,
 		         nic->carrier.full_duplex ? "full" : "half");
+	if (iface->vlan)
+		n += fmt(buf + n, size - n, " vlan=%u", iface->vlan);
 	n += fmt(buf + n, size - n, " mtu=%u", iface->mtu);
 	if (iface->n_addr || iface->n_addr6)
 		n += fmt(buf + n, size - n, " ");

@@ -84,7 +84,9 @@ static bool status_interface(uint32_t i, struct view_status_interface *out)
 	const struct nic *nic = rcv_nic(i);
 	uint32_t r = i * OF_INTERFACE;
 	fmt(out->name, sizeof out->name, "%s", f->name);
-	fmt(out->card, sizeof out->card, "%s", nic ? nic->driver : "none");
+	size_t n = fmt(out->card, sizeof out->card, "%s", nic ? nic->driver : "none");
+	if (f->vlan)
+		fmt(out->card + n, sizeof out->card - n, ".%u", f->vlan);
 	if (!nic || !nic->carrier.up)
 		fmt(out->link, sizeof out->link, "%s", nic ? "no carrier" : "");
 	else if (!nic->carrier.mbit)

@@ -93,7 +93,7 @@ struct gw {
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
  * then the forwarder and the services. The caller has set clock.us, pool, rng, config, forwarder,
- * service, and iface[i].address and .present; all else is zero. Gives NULL, or the text of what is
+ * service, and iface[i].address, .present and .card; all else is zero. Gives NULL, or the text of what is
  * wrong (static, valid until the next call). */
 const char *gw_init(struct gw *gw);
 
@@ -103,6 +103,10 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 /* The same for n partial packets (kernel/lib/pkt.h). They count as the segments that they stand
  * for. */
 void gw_input_partial(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
+
+/* Handles n frames, in order, that came in on an interface and are counted for it; p->iface of each
+ * is set. Takes the packets. */
+void gw_input_counted(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n);
 
 /* Handles a partial packet that is checked and counted as the plain frames for which it stands.
  * Takes the packet. */

@@ -16,6 +16,7 @@
 #include "net/ip6/nd.h"
 #include "net/neigh/neigh.h"
 #include "net/tcp/tcp.h"
+#include "net/vlan/vlan.h"
 
 enum verdict gw_drop(struct gw *gw, const struct pkt *p, enum drop reason)
 {
@@ -64,7 +65,7 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 		return;
 	}
 	n->used = true;
-	uint8_t *eth = pkt_push(p, sizeof n->eth);
+	uint8_t *eth = pkt_push_ethernet(p, sizeof n->eth);
 	if (UNLIKELY(!eth)) { /* not seen: no translation uses up the headroom */
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;
@@ -124,7 +125,7 @@ ALWAYS_INLINE void send6(struct gw *gw, struct pkt *p)
 		neigh_resolve6(gw, p);
 		return;
 	}
-	uint8_t *eth = pkt_push(p, sizeof n->eth);
+	uint8_t *eth = pkt_push_ethernet(p, sizeof n->eth);
 	if (UNLIKELY(!eth)) {
 		gw_discard(gw, p, DROP_NO_PACKET);
 		return;
@@ -216,10 +217,12 @@ static __attribute__((noinline)) void ip6_frame(struct gw *gw, const struct inte
 }
 
 /* Handles a frame that is neither IPv4 nor IPv6. */
-static void other_frame(struct gw *gw, struct pkt *p, uint16_t type)
+static void other_frame(struct gw *gw, const struct interface *in, struct pkt *p, uint16_t type)
 {
 	if (type == ETH_ARP)
 		arp_input(gw, p);
+	else if (type == ETH_VLAN || type == ETH_PROVIDER)
+		vlan_unexpected(gw, in, p);
 	else
 		gw_discard(gw, p, DROP_ETHERTYPE);
 }
@@ -258,7 +261,7 @@ static __attribute__((noinline)) void frame(struct gw *gw, const struct interfac
 	else if (be16_raw(eth->type) == swap16(ETH_IP6))
 		ip6_frame(gw, in, p);
 	else
-		other_frame(gw, p, be16_get(eth->type));
+		other_frame(gw, in, p, be16_get(eth->type));
 }
 
 void gw_frame(struct gw *gw, struct pkt *p)
@@ -327,6 +330,12 @@ void gw_input(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
 	}
 	in->rx_packets += n;
 	in->rx_bytes += bytes;
+	frames(gw, iface, burst, n);
+}
+
+void gw_input_counted(struct gw *gw, uint32_t iface, struct pkt **burst, uint32_t n)
+{
+	gw_clock_keep(&gw->clock);
 	frames(gw, iface, burst, n);
 }
 

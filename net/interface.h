@@ -71,10 +71,14 @@ enum {
 };
 enum { INTERFACE_NONE = 256 }; /* no card does this */
 
+struct vlan_card;
+
 struct interface {
 	const char *name; /* "lan", "wan", "lan2" … */
 	mac address;
 	bool present;                      /* it has a card */
+	uint8_t card;                      /* the first interface that has the same card */
+	uint16_t vlan;                     /* of the card (net/vlan); 0: frames without a tag */
 	bool carrier;                      /* there is a signal; set by the gateway's caller */
 	uint64_t up_us;                    /* when the carrier last came up */
 	uint32_t mtu;                      /* of IP packets */
@@ -100,6 +104,8 @@ struct interface {
 	struct pkt_queue ready;    /* … and these are to be sent first */
 	uint32_t sent, sent_bytes; /* put into `out` since interface_sent was last called */
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	/* At the first interface of a card with tagged interfaces: the interfaces of its VLANs. */
+	struct vlan_card *vlans;
 	uint64_t conflict_us; /* when the log last named a station that claims our address */
 };
 

@@ -11,6 +11,7 @@
 
 #define PKT_HEADROOM 128  /* bytes in front of a received frame, for new headers */
 #define PKT_ROOM     2048 /* bytes for a received frame */
+#define PKT_TAG      4u   /* bytes of a VLAN tag (net/vlan) */
 
 struct pool;
 
@@ -51,6 +52,7 @@ enum {
 	PKT_TSO6 = 4096,            /* its segments are over IPv6, else over IPv4 */
 	PKT_ECN = 8192,             /* its first segment alone has CWR (RFC 3168 section 6.1.2) */
 	PKT_USO = 16384,            /* its segments are datagrams of UDP, else of TCP */
+	PKT_UNTAGGED = 32768, /* its VLAN tag was taken off: the frame begins PKT_TAG bytes later */
 };
 
 /* A partial packet is a frame whose transport checksum is partial: the field at l4 + l4_len holds
@@ -114,6 +116,9 @@ static inline uint8_t *pkt_pull(struct pkt *p, uint32_t n) MUST_USE;
 /* Adds n bytes at the front; their contents are undefined. Gives the new front, or NULL
  * when the headroom is too small; then nothing changes. */
 static inline uint8_t *pkt_push(struct pkt *p, uint32_t n) MUST_USE;
+
+/* The same for an Ethernet header: PKT_TAG bytes are left in front of it, for a tag. */
+static inline uint8_t *pkt_push_ethernet(struct pkt *p, uint32_t n) MUST_USE;
 
 /* Adds n bytes at the end; their contents are undefined. Gives the first of them, or NULL
  * when there is no room; then nothing changes. */

@@ -74,6 +74,15 @@ static inline uint8_t *pkt_push(struct pkt *p, uint32_t n)
 	return p->data;
 }
 
+static inline uint8_t *pkt_push_ethernet(struct pkt *p, uint32_t n)
+{
+	if (UNLIKELY(n + PKT_TAG > (uint32_t)(p->data - p->bytes)))
+		return NULL;
+	p->data -= n;
+	p->len += n;
+	return p->data;
+}
+
 static inline uint8_t *pkt_put(struct pkt *p, uint32_t n)
 {
 	uint32_t used = (uint32_t)(p->data - p->bytes) + p->len;

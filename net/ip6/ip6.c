@@ -156,7 +156,7 @@ void ip6_fragment(struct gw *gw, struct pkt *p, uint32_t mtu)
 		f->iface = PKT_IF_SELF;
 		f->out = p->out;
 		f->hop = p->hop;
-		f->flags = p->flags;
+		f->flags = p->flags & (uint16_t)~PKT_UNTAGGED;
 		ip6_build(f, &h->from, &h->to, PROTO_FRAGMENT, h->hops);
 		ip6_header(f)->first = h->first;
 		struct ip6_frag *piece = (struct ip6_frag *)(to + IP6_MIN);

@@ -14,7 +14,13 @@ struct eth_hdr {
 _Static_assert(sizeof(struct eth_hdr) == 14, "Ethernet header");
 
 enum { ETH_MIN = 60 }; /* shortest frame, without FCS */
-enum { ETH_IP4 = 0x0800, ETH_ARP = 0x0806, ETH_VLAN = 0x8100, ETH_IP6 = 0x86dd };
+enum {
+	ETH_IP4 = 0x0800,
+	ETH_ARP = 0x0806,
+	ETH_VLAN = 0x8100,
+	ETH_IP6 = 0x86dd,
+	ETH_PROVIDER = 0x88a8, /* the outer tag of 802.1ad */
+};
 
 /* ARP for IPv4 over Ethernet (RFC 826). */
 struct arp_hdr {

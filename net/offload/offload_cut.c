@@ -93,7 +93,7 @@ static struct pkt *like(struct pool *pool, const struct pkt *p, uint32_t header,
 	f->iface = p->iface;
 	f->l4 = p->l4;
 	f->l4_len = p->l4_len;
-	f->flags = p->flags;
+	f->flags = p->flags & (uint16_t)~PKT_UNTAGGED;
 	f->total = header + n;
 	f->segment = 0;
 	f->segments = 1;
@@ -182,7 +182,7 @@ static struct pkt *flatten(struct pool *pool, struct pkt *p)
 	f->l4 = p->l4;
 	f->l4_len = p->l4_len;
 	f->iface = p->iface;
-	f->flags = p->flags;
+	f->flags = p->flags & (uint16_t)~PKT_UNTAGGED;
 	pkt_free_all(p);
 	return f;
 }

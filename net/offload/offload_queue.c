@@ -2,9 +2,9 @@
 #include "net/offload/offload.h"
 
 /* What a card must be able to do to send a partial packet as it is. */
-static uint32_t needs(const struct pkt *p)
+static uint32_t needs(const struct interface *iface, const struct pkt *p)
 {
-	if ((uint32_t)p->l4 + p->l4_len > 255)
+	if ((uint32_t)p->l4 + p->l4_len + (iface->vlan ? PKT_TAG : 0) > 255)
 		return INTERFACE_NONE; /* further than some cards can tell */
 	if (!p->segment)
 		return p->next ? INTERFACE_NONE : INTERFACE_SUM; /* in pieces: see nic.h */
@@ -25,7 +25,7 @@ void offload_transmit(struct gw *gw, struct interface *iface, struct pkt *p)
 		return;
 	}
 	iface->partial = true;
-	if (UNLIKELY(needs(p) & ~iface->offloads))
+	if (UNLIKELY(needs(iface, p) & ~iface->offloads))
 		iface->to_cut = true;
 	iface->sent += n;
 	iface->sent_bytes += bytes;
@@ -61,7 +61,7 @@ struct pkt_queue *offload_ready(struct gw *gw, struct interface *iface)
 	while (iface->to_cut && pkt_queue_count(out) > 0 &&
 	       pkt_queue_count(ready) < PKT_QUEUE_SIZE) {
 		struct pkt *p = out->slot[out->head % PKT_QUEUE_SIZE];
-		if (p->flags & PKT_PARTIAL && needs(p) & ~iface->offloads)
+		if (p->flags & PKT_PARTIAL && needs(iface, p) & ~iface->offloads)
 			cut_oldest(gw, iface);
 		else if (pkt_queue_push(ready, p))
 			pkt_queue_take(out, 1);

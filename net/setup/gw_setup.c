@@ -15,6 +15,7 @@
 #include "net/ip6/nd.h"
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
+#include "net/vlan/vlan.h"
 
 static char wrong[128];
 
@@ -74,7 +75,7 @@ const char *gw_init(struct gw *gw)
 	frag_init(gw);
 	gw->changes = 1;
 	neigh_init(gw);
-	const char *bad = NULL;
+	const char *bad = vlan_init(gw);
 	for (uint32_t i = 0; i < gw->n_iface && !bad; i++) {
 		const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 		gw->iface[i].name = net_interface_name[i];

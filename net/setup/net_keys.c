@@ -19,11 +19,30 @@ static bool parse_station(const struct config_source *s, struct slice text, mac 
 	return true;
 }
 
+/* Takes the number of a VLAN off the end of *text, where there is one. */
+static bool parse_vlan(const struct config_source *s, struct slice *text, uint16_t *out)
+{
+	size_t dot = 0;
+	uint32_t n;
+	while (dot < text->len && text->at[dot] != '.')
+		dot++;
+	if (dot == text->len)
+		return true;
+	if (!addr_u32(text->at + dot + 1, text->len - dot - 1, &n) || n < 1 || n > NET_VLAN_LAST)
+		return CONFIG_BAD(s, "%s: expected a VLAN from 1 to %u behind the point",
+		                  s->key->name, NET_VLAN_LAST);
+	*out = (uint16_t)n;
+	text->len = dot;
+	return true;
+}
+
 static bool parse_card(const struct config_source *s, struct slice text, void *out)
 {
 	struct net_config_card *card = out;
 	uint32_t index;
 	mac address;
+	if (!parse_vlan(s, &text, &card->vlan))
+		return false;
 	if (text.len > 3 && memcmp(text.at, "nic", 3) == 0 &&
 	    addr_u32(text.at + 3, text.len - 3, &index) && index <= UINT8_MAX) {
 		card->index = (uint8_t)index;
@@ -41,12 +60,14 @@ static bool print_card(const struct config_key *key, const void *value, char *bu
 	const struct net_config_card *card = value;
 	char address[FMT_MAC];
 	(void)key;
-	if (card->by_mac)
-		return fmt(buf, room, "%s", fmt_mac(address, &card->address)) > 0;
-	return fmt(buf, room, "nic%u", card->index) > 0;
+	size_t n = card->by_mac ? fmt(buf, room, "%s", fmt_mac(address, &card->address))
+	                        : fmt(buf, room, "nic%u", card->index);
+	if (card->vlan)
+		n += fmt(buf + n, room - n, ".%u", card->vlan);
+	return n > 0;
 }
 
-static bool same_card(const struct net_config_card *a, const struct net_config_card *b)
+bool net_same_card(const struct net_config_card *a, const struct net_config_card *b)
 {
 	if (a->by_mac != b->by_mac)
 		return false; /* main.c compares the cards that they name */
@@ -101,10 +122,11 @@ static bool check(struct config *c)
 	for (uint32_t i = 1; i < NET_INTERFACES; i++)
 		for (uint32_t k = 0; k < i && iface[i].has_card; k++) {
 			const char *a = net_interface_name[k], *b = net_interface_name[i];
-			if (!iface[k].has_card || !same_card(&iface[k].card, &iface[i].card))
+			if (!iface[k].has_card || !net_same_card(&iface[k].card, &iface[i].card) ||
+			    iface[k].card.vlan != iface[i].card.vlan)
 				continue;
-			config_fail(c, config_where_later(c, a, b), "%s and %s name the same NIC",
-			            a, b);
+			config_fail(c, config_where_later(c, a, b), "%s and %s name the same %s", a,
+			            b, iface[i].card.vlan ? "VLAN" : "NIC");
 			good = false;
 		}
 	return good;
@@ -281,7 +303,7 @@ static bool print_server(const struct config_key *key, const void *value, char *
 /* --- the keys -------------------------------------------------------------------------- */
 
 static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse_card, print_card,
-                                                   "nic0, nic1, ... or MAC address");
+                                                   "nic0, nic1, ... or MAC address; with a point and a VLAN (nic0.20) that VLAN");
 static const struct config_type own =
         CONFIG_TYPE(struct prefix, parse_own, config_print_prefix, "ADDRESS/LENGTH, IPv4 or IPv6");
 static const struct config_type own_wan =
@@ -305,7 +327,7 @@ static const struct config_type server = CONFIG_TYPE(
 	        CONFIG_RANGE(1280, NET_MTU)
 #define CARD_ABOUT                                                                                \
 	.about = "Which card this interface has: its number in the order of the PCI bus, or its " \
-	         "MAC address."
+	         "MAC address; and which VLAN of it (802.1Q)."
 #define ADDRESS_ABOUT                                                                       \
 	.about = "Address of the gateway on this interface, with the prefix length of its " \
 	         "network.",                                                                \

@@ -19,8 +19,10 @@ enum { NET_LAN, NET_WAN, NET_LAN2 };
 /* The name of an interface, as in the configuration. */
 extern const char *const net_interface_name[NET_INTERFACES];
 
-/* The network card of an interface: the one with the MAC address, or else the index-th. */
+/* The network card of an interface: the one with the MAC address, or else the index-th. Interfaces
+ * may share one when their VLANs differ. */
 struct net_config_card {
+	uint16_t vlan; /* 1 to NET_VLAN_LAST (802.1Q); 0: the frames without a tag */
 	bool by_mac;
 	uint8_t index;
 	mac address;
@@ -35,7 +37,8 @@ struct net_config_interface {
 	bool has_mtu;
 };
 
-#define NET_MTU 1500u
+#define NET_MTU       1500u
+#define NET_VLAN_LAST 4094u
 
 /* `to` and `via` are of the same address family. */
 struct net_config_route {
@@ -95,6 +98,9 @@ const char *net_not_own(const struct prefix *p);
 /* True when the configuration has `wan.address dhcp`: the WAN may have no IPv4 address at the
  * start. */
 bool net_has_dhcp(const struct config *c);
+
+/* True when both name the same card in the same way, whatever the VLANs. */
+bool net_same_card(const struct net_config_card *a, const struct net_config_card *b);
 
 /* How many interfaces the configuration has: lan, wan and those of lan2 to lan7 that are given. */
 uint32_t net_interfaces(const struct config *c);

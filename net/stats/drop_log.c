@@ -5,7 +5,7 @@ void drop_log_note(struct drop_log *log, const struct pkt *p, enum drop reason, 
 {
 	struct drop_log_entry *e = &log->entry[log->n++ % DROP_LOG_ENTRIES];
 	/* A received frame still has its Ethernet header in front of data. */
-	const uint8_t *from = p->bytes + PKT_HEADROOM;
+	const uint8_t *from = p->bytes + PKT_HEADROOM + (p->flags & PKT_UNTAGGED ? PKT_TAG : 0);
 	e->frame = p->iface != PKT_IF_SELF && p->data >= from;
 	if (!e->frame)
 		from = p->data;

@@ -1,7 +1,8 @@
 /* libFuzzer: any frame on any interface, while time passes.
  *
  * The input is a list of operations: frames built from it (so that deep code is reached), answers
- * to frames of the gateway and errors about them, raw bytes, time, cables and cards. Pool and
+ * to frames of the gateway and errors about them, raw bytes, time, cables and cards. In some
+ * configurations frames have VLAN tags, right ones and others. Pool and
  * tables are small, so that they run out. Checked: each frame that leaves is well formed and has an
  * allowed source; in the end, after a time without traffic, every packet is free and the tables are
  * consistent. */
@@ -34,18 +35,49 @@ static const char *const kinds[] = {
         "",
         "nat.forward tcp 1024 192.168.1.10:1024\nnat.forward udp 4864 192.168.1.11:4864\n"
         "nat.protocol41 192.168.1.10\n",
-        "nat.host-limit 6\nnat.hairpin off\n",
+        "nat.host-limit 6\nnat.hairpin off\nlan nic0.20\nwan nic1.7\n",
         "nat.forward udp 1024 192.168.1.10:4864\nnat.tcp-opening-timeout 4\n"
         "nat.protocol41 192.168.1.12\n",
 };
 
 static bool is_wire; /* `wire` passes any frame */
+static bool tagged;  /* each interface has a VLAN */
 static bool has_pool;
 static bool serves;       /* dns64 runs beside the NAT */
 static uint32_t n_static; /* static mappings of the configuration */
 
+/* The tag of a VLAN, as it is in a frame. */
+static void make_tag(uint8_t *tag, uint32_t vlan)
+{
+	tag[0] = 0x81;
+	tag[1] = 0;
+	tag[2] = (uint8_t)(vlan >> 8);
+	tag[3] = (uint8_t)vlan;
+}
+
+static uint32_t vlan_of(uint32_t iface)
+{
+	return iface == IF_WAN ? 7 : 20;
+}
+
+/* Takes the tag off a frame that left. */
+static const uint8_t *untagged(uint32_t iface, const uint8_t *frame, uint32_t *len)
+{
+	static uint8_t plain[FRAME_MAX + 64];
+	uint8_t tag[4];
+	make_tag(tag, vlan_of(iface));
+	if (*len < 18 || *len > sizeof plain || memcmp(frame + 12, tag, 4) != 0)
+		fail("a frame without the tag of its interface", frame, *len);
+	*len -= 4;
+	memcpy(plain, frame, 12);
+	memcpy(plain + 12, frame + 16, *len - 12);
+	return plain;
+}
+
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
+	if (tagged)
+		frame = untagged(iface, frame, &len);
 	note(iface, frame, len);
 	if (is_wire)
 		return;
@@ -193,6 +225,23 @@ static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 	return len;
 }
 
+/* Puts a tag into a frame: that of the interface, or one that is wrong in some way, or none, or
+ * two. `random` chooses. */
+static uint32_t put_tag(uint8_t *f, uint32_t len, uint32_t iface, uint32_t random)
+{
+	uint32_t how = random >> 24, more = how == 255 ? 8 : 4;
+	if (!tagged || how == 254 || len < 12 || len + more > FRAME_MAX)
+		return len;
+	memmove(f + 12 + more, f + 12, len - 12);
+	for (uint32_t at = 12; at < 12 + more; at += 4) {
+		make_tag(f + at, vlan_of(iface));
+		f[at + 2] |= how & 0xf0; /* priority */
+	}
+	if ((how & 15) == 15)
+		f[15] ^= how >> 3;
+	return len + more;
+}
+
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];
@@ -245,6 +294,8 @@ static void one_input(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	uint8_t choice = input_u8(&in);
 	is_wire = (choice & 7) == 7;
+	tagged = choice >> 6 == 2;
+	on_cable = put_tag;
 	has_pool = (choice & 7) == 6;
 	serves = (choice & 7) == 4;
 	begin(choice, SERVE_MEMORY, start, seen);

@@ -32,6 +32,8 @@ static struct rig rig;
 static void (*seen_by)(struct rig *, uint32_t, const uint8_t *, uint32_t); /* begin's */
 static void (*change)(struct input *in); /* changes something in the gateway; or NULL */
 static bool (*waits)(void);              /* true while the application waits; or NULL */
+/* Changes a frame before it arrives and gives its length, or NULL. There is room for FRAME_MAX. */
+static uint32_t (*on_cable)(uint8_t *f, uint32_t len, uint32_t iface, uint32_t random);
 static struct {
 	bool sums;        /* every frame so far had right transport checksums */
 	bool payloads;    /* … and a payload as made by frames_make.h */
@@ -224,7 +226,7 @@ static inline uint32_t from_wire(const uint8_t *at)
 
 /* What a card says about a frame of TCP or UDP that is whole: the checksum becomes partial, and
  * with `cut` it is a super-segment. False for any other frame. */
-static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t len, uint32_t random,
+static inline bool make_plain_partial(struct rig_partial *how, uint8_t *f, uint32_t len, uint32_t random,
                                 bool cut)
 {
 	bool six = f[12] == 0x86 && f[13] == 0xdd, four = f[12] == 8 && f[13] == 0;
@@ -253,19 +255,34 @@ static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t le
 	return true;
 }
 
+/* The same for a frame that may have a VLAN tag. */
+static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t len, uint32_t random,
+                                bool cut)
+{
+	uint32_t tag = len > 18 && f[12] == 0x81 && f[13] == 0 ? 4 : 0;
+	bool made = make_plain_partial(how, f + tag, len - tag, random, cut);
+	how->start = (uint16_t)(how->start + tag);
+	return made;
+}
+
 /* A frame arrives, one of eight as a partial packet. Where frames are
  * not right, the card may lie about it. A queue that is full, or a pool that is nearly empty, holds
  * more partial packets than frames, so that both paths may differ: there it is one of 64, and the
  * rest of the input is no longer compared. */
 static inline void arrive(uint32_t iface, const uint8_t *f, uint32_t len)
 {
-	uint8_t partial[FRAME_MAX + 64];
+	uint8_t partial[FRAME_MAX + 64], whole[FRAME_MAX];
 	struct rig_partial how = {.n_pieces = 3};
 	uint32_t random = 2166136261u;
 	bool scarce = rig.pool.n_free < max_u32(rig.pool.n_total / 2, 24);
 	for (uint32_t i = 0; i < len; i++)
 		random = (random ^ f[i]) * 16777619u;
 	random ^= random >> 15;
+	if (on_cable && len <= sizeof whole) {
+		memcpy(whole, f, len);
+		len = on_cable(whole, len, iface, random);
+		f = whole;
+	}
 	for (uint32_t i = 0; i < INTERFACES; i++)
 		scarce |= rig.stalled[i];
 	if (len > 0 && len <= sizeof partial && (random & (scarce ? 63 : 7)) == 0) {

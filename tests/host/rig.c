@@ -10,6 +10,7 @@
 #include "kernel/settings.h"
 #include "net/neigh/neigh.h"
 #include "net/offload/offload.h"
+#include "net/vlan/vlan.h"
 #include "tests/host/route6.h"
 
 #define MAX_APPS 16
@@ -52,6 +53,16 @@ static const struct forwarder *find_app(const struct rig *rig, const char *name)
 	return strcmp(name, "route6") == 0 ? &forwarder_route6 : rig->forwarder;
 }
 
+/* The first interface with the same card in the configuration. */
+static uint8_t card_of(const struct rig *rig, uint32_t i)
+{
+	const struct net_config_interface *c = net_config(&rig->config)->iface;
+	uint8_t k = 0;
+	while (k < i && !(k < net_interfaces(&rig->config) && net_same_card(&c[k].card, &c[i].card)))
+		k++;
+	return i < net_interfaces(&rig->config) ? k : (uint8_t)i;
+}
+
 const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 {
 	struct gw *gw = &rig->gw;
@@ -71,7 +82,8 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 	gw->rng = &rig->rng;
 	gw->config = &rig->config;
 	for (uint32_t i = 0; i < INTERFACES; i++) {
-		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(i + 1)}};
+		gw->iface[i].card = card_of(rig, i);
+		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(gw->iface[i].card + 1)}};
 		gw->iface[i].present = true;
 	}
 	const char *wrong = settings_choose(&rig->config, app, forwarder, gw);
@@ -124,7 +136,7 @@ void rig_flush(struct rig *rig)
 	for (uint32_t i = 0; i < INTERFACES; i++) {
 		struct interface *iface = &rig->gw.iface[i];
 		struct pkt *p;
-		if (rig->stalled[i] && iface->carrier)
+		if (rig->stalled[iface->card] && iface->carrier)
 			continue;
 		interface_sent(iface);
 		while ((p = pkt_queue_pop(offload_queue(&rig->gw, iface))) != NULL) {
@@ -132,9 +144,12 @@ void rig_flush(struct rig *rig)
 				gw_discard(&rig->gw, p, DROP_LINK_DOWN);
 				continue;
 			}
-			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes)
+			if (p->owned != PKT_OWNED || p->len > sizeof p->bytes ||
+			    p->data < p->bytes + PKT_TAG)
 				panic("rig: a bad packet in the transmit queue of interface %u", i);
-			leave(rig, i, p);
+			if (iface->vlan)
+				vlan_tag(iface, &p, 1);
+			leave(rig, iface->card, p);
 			pkt_free_all(p);
 		}
 	}
@@ -171,7 +186,11 @@ bool rig_input_partial(struct rig *rig, uint32_t iface, const struct rig_partial
 	first->segment = how->segment;
 	first->l4 = how->start;
 	first->l4_len = how->offset;
-	gw_input_partial(&rig->gw, iface, &first, 1);
+	iface = rig->gw.iface[iface].card;
+	if (rig->gw.iface[iface].vlans)
+		vlan_input(&rig->gw, iface, &first, 1);
+	else
+		gw_input_partial(&rig->gw, iface, &first, 1);
 	rig_flush(rig);
 	return true;
 }
@@ -185,7 +204,11 @@ bool rig_input(struct rig *rig, uint32_t iface, const uint8_t *frame, size_t len
 	if (!to)
 		panic("rig: no room for %u bytes in a fresh packet", (unsigned)len);
 	memcpy(to, frame, len);
-	gw_input(&rig->gw, iface, &p, 1);
+	iface = rig->gw.iface[iface].card;
+	if (rig->gw.iface[iface].vlans)
+		vlan_input(&rig->gw, iface, &p, 1);
+	else
+		gw_input(&rig->gw, iface, &p, 1);
 	rig_flush(rig);
 	return true;
 }
@@ -231,13 +254,16 @@ void rig_leap(struct rig *rig, uint64_t us, uint32_t n)
 
 void rig_link(struct rig *rig, uint32_t iface, bool up)
 {
-	struct interface *p = &rig->gw.iface[iface];
-	if (p->carrier == up)
-		return;
-	p->carrier = up;
-	if (up)
-		gw_carrier_up(&rig->gw, iface);
-	else
-		neigh_flush(&rig->gw, iface);
+	struct gw *gw = &rig->gw;
+	for (uint32_t i = 0; i < INTERFACES; i++) {
+		struct interface *p = &gw->iface[i];
+		if (p->card != gw->iface[iface].card || p->carrier == up)
+			continue;
+		p->carrier = up;
+		if (up)
+			gw_carrier_up(gw, i);
+		else
+			neigh_flush(gw, i);
+	}
 	rig_flush(rig);
 }

@@ -52,6 +52,7 @@ def _prepare_guests(config: pytest.Config) -> None:
     try:
         peer.prepare()
         peer.prepare("tayga")
+        peer.prepare("switch")
         if config.getoption("--gateway") == "linux":
             peer.prepare("gateway")
     except linuxguest.BuildError as error:

@@ -118,6 +118,8 @@ class Gateway:
         self.sim = sim
         self.start = now  # booting has taken a moment
         self.ports = [LAN, WAN]
+        self.cards = {port: f"nic{number}" for number, port in enumerate(PORT_MAC)}
+        self.tags: dict[str, int] = {}
         self.mtu = dict.fromkeys(PORT_MAC, 1500)
         self.sources: dict[str, set[str] | None] = {port: None for port in PORT_MAC} | {WAN: set()}
         self.networks: dict[str, list[IPv4Network | IPv6Network]] = {port: [] for port in PORT_MAC}
@@ -151,6 +153,10 @@ class Gateway:
         port, _, name = words[0].partition(".")
         if port in PORT_MAC and port not in self.ports:
             self.ports.append(port)
+        if words[0] in PORT_MAC:
+            self.cards[port], _, tag = words[1].partition(".")
+            if tag:
+                self.tags[port] = int(tag)
         if port in PORT_MAC and name == "mtu":
             self.mtu[port] = int(words[1])
         if words[1] == "dhcp":
@@ -177,14 +183,39 @@ class Gateway:
             numbers = range(int(IPv4Address(first)), int(IPv4Address(last or first)) + 1)
             own.update(str(IPv4Address(number)) for number in numbers)
 
+    def _card(self, port: str) -> str:
+        """The first interface with the same card: frames come and go under its name."""
+        return next(other for other in self.ports if self.cards[other] == self.cards[port])
+
+    def mac(self, port: str) -> str:
+        """The gateway's MAC address on an interface."""
+        return PORT_MAC[self._card(port)]
+
+    def tagged(self, port: str, frame: bytes) -> tuple[str, bytes]:
+        """The card of an interface, and a frame as it is on its cable."""
+        if port not in self.ports:
+            return port, frame
+        if port in self.tags:
+            frame = frame[:12] + b"\x81\0" + self.tags[port].to_bytes(2, "big") + frame[12:]
+        return self._card(port), frame
+
+    def _untagged(self, card: str, frame: bytes) -> tuple[str, bytes]:
+        """The interface of a frame that left, and the frame without its tag."""
+        if not self.tags:
+            return card, frame
+        tag = int.from_bytes(frame[14:16], "big") if frame[12:14] == b"\x81\0" else 0
+        port = next(port for port in self.ports if self._card(port) == card and self.tags.get(port, 0) == tag)
+        return port, frame[:12] + frame[16:] if tag else frame
+
     def _read(self, answer: Iterable[str], transport: bool = True) -> list[Sent]:
         sent = []
         for line in answer:
             words = line.split()
             assert words[0] == "tx", line
-            one = Sent(words[1], bytes.fromhex(words[2]), int(words[3]) / 1e6 - self.start)
+            port, raw = self._untagged(words[1], bytes.fromhex(words[2]))
+            one = Sent(port, raw, int(words[3]) / 1e6 - self.start)
             if self.checked:
-                oracle.check_frame(one.raw, PORT_MAC[one.port], self.mtu[one.port], self.sources[one.port],
+                oracle.check_frame(one.raw, self.mac(one.port), self.mtu[one.port], self.sources[one.port],
                                    transport=transport)
                 if self.app == "6to4" and one.port == WAN:
                     oracle.check_uplink(one.raw, transport=transport)
@@ -198,17 +229,19 @@ class Gateway:
     def send(self, port: str, frame: Packet | bytes, *, broken: bool = False) -> list[Sent]:
         """Passes a frame to the gateway; gives the frames that leave at once. `broken`: the transport part of the frame
         is not right, so that of the answer need not be right either."""
-        return self._read(self.sim.command(f"rx {port} {bytes(frame).hex()}"), transport=not broken)
+        card, raw = self.tagged(port, bytes(frame))
+        return self._read(self.sim.command(f"rx {card} {raw.hex()}"), transport=not broken)
 
     def send_many(self, frames: Sequence[tuple[str, Packet | bytes]]) -> list[list[Sent]]:
         """Passes many frames to the gateway, faster than `send`; gives the frames that leave at once, for each
         frame."""
-        answers = self.sim.batch([f"rx {port} {bytes(frame).hex()}" for port, frame in frames])
+        tagged = [self.tagged(port, bytes(frame)) for port, frame in frames]
+        answers = self.sim.batch([f"rx {card} {raw.hex()}" for card, raw in tagged])
         return [self._read(answer) for answer in answers]
 
     def ip_from(self, host: Host, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:
         """Sends an IP packet from a host."""
-        header = Ether(src=host.mac, dst=PORT_MAC[host.port], type=oracle.ETHERTYPE_IP)
+        header = Ether(src=host.mac, dst=self.mac(host.port), type=oracle.ETHERTYPE_IP)
         return self.send(host.port, header / (packet if isinstance(packet, Packet) else Raw(packet)), broken=broken)
 
     def lan(self, packet: Packet | bytes, *, broken: bool = False) -> list[Sent]:

@@ -317,6 +317,7 @@ ROLES = {
         _PDNS,
     ),
     "peer": Role(_OBEY, ("sit",)),
+    "switch": Role(_OBEY, ("bridge", "8021q")),
     "gateway": Role(
         _OBEY, (*_NFT, "sit"), ("usr/sbin/nft", "usr/sbin/radvd"), _MASQUERADE, ("nftables", "radvd", "busybox-static")
     ),

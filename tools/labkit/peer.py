@@ -36,7 +36,7 @@ class LinuxPeer(Machine):
     """A booted guest; its NICs are eth0, eth1, ... in the order of `ports` (virtio, or all e1000).
 
     `role` is "peer", or "gateway", which has nft and radvd too, or "tayga" with the program of that name, nft and
-    radvd.
+    radvd, or "switch", which has bridges and VLANs.
     """
 
     def __init__(self, ports: Sequence[Port], role: str = "peer", timeout: float = 120) -> None:
@@ -93,6 +93,24 @@ class LinuxPeer(Machine):
             ip -6 addr add {prefix(site, 0)}1/16 dev tun6to4
             ip -6 addr add {prefix(site, 1)}1/64 dev {lan}
         """)
+
+    def switch(self, vlans: Sequence[int]) -> None:
+        """Makes the guest a switch for VLANs: eth0 leads to all of them, and each further interface to the one with the
+        number of its place, without tags. The number 0 is the frames without a tag on eth0."""
+        self.configure("echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6\n"
+                       "echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6\nip link set eth0 up")
+        for place, vlan in enumerate(vlans, 1):
+            trunk = f"eth0.{vlan}" if vlan else "eth0"
+            if vlan:
+                self.run(f"ip link add link eth0 name {trunk} type vlan id {vlan}")
+            self.configure(f"""
+                brctl addbr br{place}
+                brctl addif br{place} {trunk}
+                brctl addif br{place} eth{place}
+                ip link set {trunk} up
+                ip link set eth{place} up
+                ip link set br{place} up
+            """)
 
     def translator(self, own: str, prefix6: str, maps: Sequence[tuple[str, str]], pool: str = "") -> None:
         """Makes the guest a router that translates statelessly with tayga; the caller sets addresses and routes.

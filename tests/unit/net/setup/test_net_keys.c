@@ -112,6 +112,30 @@ static void same_nic_of_three(void)
 	CHECK(config_check(&c));
 }
 
+static void vlans(void)
+{
+	GOOD("lan nic0.20\nwan nic0.7\nlan2 nic0\nlan3 52:54:00:12:34:56.1\nlan4 52-54-00-12-34-56.4094\n");
+	CHECK(config_check(&c));
+	CHECK(prints("lan nic0.20"));
+	CHECK(prints("wan nic0.7"));
+	CHECK(prints("lan2 nic0"));
+	CHECK(prints("lan3 52:54:00:12:34:56.1"));
+	CHECK(prints("lan4 52:54:00:12:34:56.4094"));
+#define EXPECTED "lan: expected a VLAN from 1 to 4094 behind the point"
+	WRONG_VALUE("lan nic0.0", EXPECTED);
+	WRONG_VALUE("lan nic0.4095", EXPECTED);
+	WRONG_VALUE("lan nic0.99999999999", EXPECTED);
+	WRONG_VALUE("lan nic0.", EXPECTED);
+	WRONG_VALUE("lan nic0.-1", EXPECTED);
+	WRONG_VALUE("lan nic0.7.8", EXPECTED);
+	WRONG_VALUE("lan 52:54:00:12:34:56.x", EXPECTED);
+#undef EXPECTED
+	REFUSED("lan nic1.7\nwan nic1.7\n", "gateway.conf:2: lan and wan name the same VLAN");
+	REFUSED("lan2 nic1.7\nlan3 nic1.7\n", "gateway.conf:2: lan2 and lan3 name the same VLAN");
+	REFUSED("lan2 52:54:00:12:34:56.7\nlan3 52:54:00:12:34:56.7\n",
+	        "gateway.conf:2: lan2 and lan3 name the same VLAN");
+}
+
 static void own_addresses(void)
 {
 	GOOD("lan.address 10.0.0.1/8\nlan.address 10.255.255.254/8\nlan.address 192.0.2.0/31\n"
@@ -240,6 +264,7 @@ int main(void)
 	TEST(more_networks);
 	TEST(networks_with_gaps);
 	TEST(same_nic_of_three);
+	TEST(vlans);
 	TEST(own_addresses);
 	TEST(gateways_routes_neighbours);
 	TEST(full_lists);

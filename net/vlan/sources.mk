@@ -1,0 +1,1 @@
+SRC_HOT += net/vlan/vlan.c
