@@ -82,6 +82,7 @@ static void read_config(const struct boot_info *boot)
 	for (uint32_t i = 0; i < boot->n_modules; i++)
 		texts_add(&texts, boot->module[i].name,
 		          (struct slice){boot->module[i].text, boot->module[i].len});
+	texts_complete(&texts, &config);
 	texts_read(&texts, &config, texts.conf);
 	if (config.n_errors)
 		texts_fall_back(&texts, &config, NULL);
@@ -225,9 +226,8 @@ static bool start(uint32_t app)
 			gw->iface[i].address = card[i]->address;
 	}
 	alloc_mark();
-	const char *wrong = settings_choose(&config, apps[app].name, apps[app].forwarder, gw);
-	if (!wrong)
-		wrong = gw_init(gw);
+	settings_choose(&config, apps[app].name, apps[app].forwarder, gw);
+	const char *wrong = gw_init(gw);
 	if (wrong) {
 		alloc_release();
 		fmt(problem, sizeof problem, "%s: %s", config_where(&config, wrong), wrong);

@@ -100,9 +100,8 @@ ALWAYS_INLINE uint32_t hand_over(const struct interface *iface, struct nic *card
 }
 
 /* The same with tags, for a burst at a time: those that the card does not take lose them again. */
-static __attribute__((noinline)) uint32_t hand_over_tagged(const struct interface *iface,
-                                                           struct nic *card, struct pkt **burst,
-                                                           uint32_t n)
+static __attribute__((noinline)) uint32_t
+hand_over_tagged(const struct interface *iface, struct nic *card, struct pkt **burst, uint32_t n)
 {
 	uint32_t all = 0, took, part;
 	do {

@@ -7,6 +7,7 @@
 #include "kernel/lib/log.h"
 #include "net/gw.h"
 #include "net/dhcp/dhcp_keys.h"
+#include "net/dhcp6/dhcp6_keys.h"
 #include "net/dhcps/dhcps_keys.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
@@ -116,7 +117,8 @@ static const struct config_key name_key[] = {
          .about = "What the gateway does with packets; dns64 forwards nothing and serves DNS64.",
          .without = "the menu asks"},
         {"serve", &service, NULL, CONFIG_LIST(struct settings_name, serve, n_serve),
-         .about = "A service that runs beside the application; wire takes none."},
+         .about = "A service that runs beside the application; wire takes none. dns is dns64 "
+                  "without synthesis."},
         {"hostname", &config_name, "gateway", CONFIG_ONE(struct settings_name, hostname),
          .live = true, .about = "Name of the gateway in its log."},
 };
@@ -167,19 +169,39 @@ void settings_set_app(struct config *c, const char *chosen)
 
 /* --- what runs ---------------------------------------------------------------------------- */
 
-const char *settings_choose(const struct config *c, const char *name,
-                            const struct forwarder *forwarder, struct gw *gw)
+static bool runs(const struct gw *gw, const struct service *s)
+{
+	for (uint32_t i = 0; i < SERVICES; i++)
+		if (s && gw->service[i] == s)
+			return true;
+	return false;
+}
+
+/* Leaves out the services that others do as well. */
+static void leave_covered(struct gw *gw)
+{
+	for (uint32_t i = 0; i < SERVICES; i++)
+		if (gw->service[i] && runs(gw, gw->service[i]->covered_by))
+			gw->service[i] = NULL;
+}
+
+void settings_choose(const struct config *c, const char *name, const struct forwarder *forwarder,
+                     struct gw *gw)
 {
 	const struct settings_name *wanted = settings_name(c);
 	uint32_t same = service_of((struct slice){name, strlen(name)});
 	gw->forwarder = forwarder;
-	if (forwarder->promiscuous && wanted->n_serve)
-		return "serve: a bridge has no addresses at which a service could listen";
+	if (forwarder->promiscuous) {
+		if (wanted->n_serve)
+			log_line(
+			        "serve: a bridge has no addresses at which a service could listen");
+		return;
+	}
 	if (same < SERVICES)
 		gw->service[same] = services[same].service;
 	for (uint32_t i = 0; i < wanted->n_serve; i++)
 		gw->service[wanted->serve[i]] = services[wanted->serve[i]].service;
-	return NULL;
+	leave_covered(gw);
 }
 
 /* The section in which a key is. */
@@ -191,6 +213,17 @@ static const struct config_section *section_of(const struct config *c, const str
 	return NULL;
 }
 
+bool settings_describe_networks(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_entries; i++) {
+		const struct config_section *s = section_of(c, &c->entry[i]);
+		bool machine = s == &run_section || strcmp(c->entry[i].key->name, "app") == 0;
+		if (c->entry[i].order && !machine)
+			return true;
+	}
+	return false;
+}
+
 /* True when a forwarder with these services (NULL: not running) reads the keys of a section. */
 static bool reads(const struct forwarder *f, const struct service *const *running,
                   const struct config_section *s)
@@ -198,7 +231,7 @@ static bool reads(const struct forwarder *f, const struct service *const *runnin
 	if (s == &name_section || s == &run_section || s == &net_section || s == &dhcp_section ||
 	    s == &dhcps_section)
 		return true;
-	if (s == &ra_section)
+	if (s == &ra_section || s == &dhcp6_section)
 		return f->ip6 != NULL;
 	for (uint32_t i = 0; i < FORWARDER_SECTIONS && f->keys[i]; i++)
 		if (f->keys[i] == s)
@@ -274,10 +307,10 @@ static void add(const struct config_section **list, uint32_t *n, const struct co
 void settings_init(struct config *c, const char *const *names, uint32_t n_names)
 {
 	/* One more than there is room for: then config_init adds the error. */
-	const struct config_section *list[CONFIG_SECTIONS + 1] = {&name_section,  &net_section,
-	                                                          &ra_section,    &dhcp_section,
-	                                                          &dhcps_section, &run_section};
-	uint32_t n = 6;
+	const struct config_section *list[CONFIG_SECTIONS + 1] = {
+	        &name_section,  &net_section,   &ra_section, &dhcp_section,
+	        &dhcps_section, &dhcp6_section, &run_section};
+	uint32_t n = 7;
 	for (uint32_t i = 0; i < n_apps; i++)
 		for (uint32_t k = 0; k < FORWARDER_SECTIONS && apps[i].forwarder->keys[k]; k++)
 			add(list, &n, apps[i].forwarder->keys[k]);

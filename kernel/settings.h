@@ -46,12 +46,16 @@ void settings_set_app(struct config *c, const char *app);
 bool settings_uses(const struct config *c, const char *app, const struct config_entry *e);
 
 /* Sets gw->forwarder and gw->service to what runs as the application `name`: its forwarder, the
- * service of the same name if there is one, and those of the key `serve`. Gives NULL, or what is
- * wrong. */
-const char *settings_choose(const struct config *c, const char *name,
-                            const struct forwarder *forwarder, struct gw *gw);
+ * service of the same name if there is one, and those of the key `serve`, but those that another
+ * one of them covers. A bridge takes none: the log says so. */
+void settings_choose(const struct config *c, const char *name, const struct forwarder *forwarder,
+                     struct gw *gw);
 /* Adds a line to the log that names the keys that were given and that neither the forwarder nor
  * a service of the gateway reads. One file may serve several applications, so this is no error. */
 void settings_log_ignored(const struct config *c, const struct gw *gw, const char *name);
+
+/* True when a file or the command line says anything about networks and services: more than which
+ * application runs, and how the machine itself behaves. */
+bool settings_describe_networks(const struct config *c);
 
 #endif

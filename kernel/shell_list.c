@@ -8,6 +8,7 @@
 #include "kernel/x86/cpu.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcp6/dhcp6_client.h"
 #include "net/dhcps/dhcps.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
@@ -103,7 +104,7 @@ enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t siz
 
 enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size)
 {
-	return gw_list(l, buf, size, dhcps_show_leases);
+	return gw_list(l, buf, size, dhcp6_show_leases);
 }
 
 /* Writes what is wrong, if anything is. */
@@ -119,12 +120,12 @@ static enum shell_step outcome(struct shell_list *l, char *buf, size_t size,
 
 enum shell_step shell_list_release(struct shell_list *l, char *buf, size_t size)
 {
-	return outcome(l, buf, size, dhcp_release);
+	return outcome(l, buf, size, dhcp6_release_all);
 }
 
 enum shell_step shell_list_renew(struct shell_list *l, char *buf, size_t size)
 {
-	return outcome(l, buf, size, dhcp_renew);
+	return outcome(l, buf, size, dhcp6_renew_all);
 }
 
 enum shell_step shell_list_neighbours(struct shell_list *l, char *buf, size_t size)

@@ -6,6 +6,15 @@
 
 static const char conf_name[] = "gateway.conf", last_name[] = "gateway.last";
 
+/* No menu-timeout: a machine that was only switched on gives no addresses to a network. */
+static const char built_in[] = "wan.address dhcp\n"
+                               "wan.address auto\n"
+                               "lan.address 192.168.1.1/24\n"
+                               "lan.prefix delegated\n"
+                               "lan.dhcp 192.168.1.100-192.168.1.199\n"
+                               "serve dns\n"
+                               "nameserver default\n";
+
 void texts_init(struct texts *t, const char *cmdline, const char *const *apps, uint32_t n_apps)
 {
 	memset(t, 0, sizeof *t);
@@ -20,6 +29,7 @@ void texts_add(struct texts *t, const char *name, struct slice text)
 {
 	if (strcmp(name, TEXTS_SEEN) == 0)
 		return;
+	t->any_file = true;
 	if (strcmp(name, last_name) == 0) {
 		t->last = text;
 	} else if (t->conf.len == 0 && t->n_more == 0) {
@@ -28,6 +38,16 @@ void texts_add(struct texts *t, const char *name, struct slice text)
 		t->more[t->n_more].name = name;
 		t->more[t->n_more++].text = text;
 	}
+}
+
+void texts_complete(struct texts *t, struct config *c)
+{
+	texts_parse(t, c, t->conf);
+	if (t->any_file || settings_describe_networks(c))
+		return;
+	t->conf = (struct slice){built_in, sizeof built_in - 1};
+	log_line("no configuration file: addresses by DHCP on the WAN, 192.168.1.1/24 and DHCP on "
+	         "the LAN");
 }
 
 void texts_parse(void *texts, struct config *c, struct slice conf)

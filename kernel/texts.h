@@ -20,6 +20,7 @@ struct texts {
 		struct slice text;
 	} more[TEXTS_MORE]; /* the other files, in order */
 	uint32_t n_more;
+	bool any_file; /* one was added, be it empty */
 	bool overflow; /* the loader gave more text than there is room for */
 };
 
@@ -31,6 +32,11 @@ void texts_init(struct texts *t, const char *cmdline, const char *const *apps, u
 
 /* Adds a file: gateway.last by its name, else gateway.conf, then further files. */
 void texts_add(struct texts *t, const char *name, struct slice text);
+
+/* Takes the built-in text as gateway.conf when there is no file and the command line says nothing
+ * about networks (settings_describe_networks): addresses by DHCP outside, a DHCP server and a name
+ * server inside. *c is only used for reading. */
+void texts_complete(struct texts *t, struct config *c);
 
 /* Reads the whole configuration with `conf` in place of gateway.conf, and checks it. */
 void texts_read(struct texts *t, struct config *c, struct slice conf);

@@ -13,6 +13,7 @@
 #include "net/gw_clock.h"
 #include "net/autoconf/autoconf_state.h"
 #include "net/dhcp/dhcp_state.h"
+#include "net/dhcp6/dhcp6_state.h"
 #include "net/stats/drop_log.h"
 #include "net/stats/gw_counts.h"
 #include "net/stats/notice_state.h"
@@ -86,15 +87,17 @@ struct gw {
 	struct ip4_ids ids;
 	struct drop_log drop_log;
 	struct notice notice;
-	struct probe probe;      /* of the console's ping and traceroute (probe/probe.h) */
-	struct dhcp_client dhcp; /* of the WAN */
-	struct dhcps *dhcps;     /* of the inside; NULL: none (dhcps/dhcps.h) */
+	struct probe probe;        /* of the console's ping and traceroute (probe/probe.h) */
+	struct dhcp_client dhcp;   /* of the WAN */
+	struct dhcps *dhcps;       /* of the inside; NULL: none (dhcps/dhcps.h) */
+	struct dhcp6_client dhcp6; /* of the WAN */
+	struct dhcp6_server dhcp6_server;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,
  * then the forwarder and the services. The caller has set clock.us, pool, rng, config, forwarder,
- * service, and iface[i].address, .present and .card; all else is zero. Gives NULL, or the text of what is
- * wrong (static, valid until the next call). */
+ * service, and iface[i].address, .present and .card; all else is zero. Gives NULL, or the text of
+ * what is wrong (static, valid until the next call). */
 const char *gw_init(struct gw *gw);
 
 /* Handles n frames received on an interface, in order. Takes the packets. */

@@ -3,6 +3,8 @@
 
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcp6/dhcp6_client.h"
+#include "net/dhcp6/dhcp6_serve.h"
 #include "net/dhcps/dhcps.h"
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
@@ -20,8 +22,8 @@
 static bool timers_run(const struct gw *gw)
 {
 	return neigh_is_due_soon(gw) || dhcp_is_busy(gw) || dhcps_is_busy(gw) ||
-	       (gw->ip6 &&
-	        (nd_is_busy(gw) || mld_is_busy(gw) || ra_is_busy(gw) || autoconf_is_busy(gw)));
+	       (gw->ip6 && (nd_is_busy(gw) || mld_is_busy(gw) || ra_is_busy(gw) ||
+	                    autoconf_is_busy(gw) || dhcp6_is_busy(gw)));
 }
 
 bool gw_tick(struct gw *gw)
@@ -41,6 +43,8 @@ bool gw_tick(struct gw *gw)
 			mld_tick(gw);
 			ra_tick(gw);
 			autoconf_tick(gw);
+			dhcp6_tick(gw);
+			dhcp6_serve_tick(gw);
 		}
 	}
 	bool more = gw->forwarder->tick && gw->forwarder->tick(gw);

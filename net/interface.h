@@ -53,6 +53,7 @@ struct address6 {
 	uint8_t asked;   /* number of solicitations sent for it while tentative */
 	bool deprecated; /* new connections use another one, where there is one (RFC 4862) */
 	bool by_router;  /* made as a router advertised (net/autoconf) */
+	bool by_dhcp;    /* a lease of DHCPv6 (net/dhcp6) */
 	uint32_t due_ms; /* when the next solicitation is due, or the address becomes valid */
 };
 

@@ -11,6 +11,9 @@
 #define SERVICE_COUNTS   2u /* tables of counters that it has, at most */
 
 struct service {
+	/* Another service that does all that this one does, and takes its place where both are to
+	 * run; NULL: there is none. */
+	const struct service *covered_by;
 	/* The sections of configuration keys that it reads, and its tables of counters, as in
 	 * struct forwarder. */
 	const struct config_section *keys[SERVICE_SECTIONS];

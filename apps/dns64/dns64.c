@@ -1,5 +1,5 @@
-/* The service `dns64`: a DNS64 server (RFC 6147) that asks upstream servers. Here are its start and
- * its timers. See dns64.h. */
+/* The service `dns64`: a DNS64 server (RFC 6147) that asks upstream servers; and `dns`: the same
+ * without synthesis. Here are their start and their timers. See dns64.h. */
 #include "apps/dns64/dns64.h"
 
 #include "apps/dns64/client/dns64_datagram.h"
@@ -182,15 +182,17 @@ static void join_parts(struct dns64 *d)
 	p->streams = &d->streams;
 }
 
-static const char *dns64_init(struct gw *gw)
+static const char *start(struct gw *gw, bool plain)
 {
 	if (!has_inside_address(gw))
-		return "lan.address: an address is required by dns64";
+		return gw_setup_fail("lan.address: an address is required by %s",
+		                     plain ? "dns" : "dns64");
 	struct dns64 *d = alloc(sizeof *d, 64);
 	if (!d || !udp_init(gw))
 		return "not enough memory";
 	gw->service_state[SERVICE_dns64] = d;
 	join_parts(d);
+	d->plain = plain;
 	const char *bad = dns64_set_up(gw, d);
 	if (!bad)
 		bad = check_servers(gw, d);
@@ -219,10 +221,33 @@ static const char *dns64_init(struct gw *gw)
 	return NULL;
 }
 
+static const char *dns64_init(struct gw *gw)
+{
+	return start(gw, false);
+}
+
+static const char *dns_init(struct gw *gw)
+{
+	return start(gw, true);
+}
+
 const struct service service_dns64 = {
         .keys = {&dns64_section, &embed_section},
         .counts = {&dns64_counts},
         .init = dns64_init,
+        .frame = dns64_known,
+        .changed = dns64_changed,
+        .tick = dns64_tick,
+        .show = dns64_show,
+};
+
+/* The same server, for which every client is one of dns64.skip-client. Its state is that of dns64.
+ */
+const struct service service_dns = {
+        .covered_by = &service_dns64,
+        .keys = {&dns64_section, &embed_section},
+        .counts = {&dns64_counts},
+        .init = dns_init,
         .frame = dns64_known,
         .changed = dns64_changed,
         .tick = dns64_tick,

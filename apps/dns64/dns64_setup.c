@@ -5,6 +5,7 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/setup/gw_setup.h"
 
 #define PATIENCE_MS    750u   /* wait for AAAA records while A records are there */
 #define MAX_ATTEMPT_MS 60000u /* longest wait for an answer */
@@ -117,10 +118,10 @@ static bool has_auto(const struct net_config *net)
 	return false;
 }
 
-static const char *set_servers(struct dns64_servers *s, const struct net_config *net,
-                               const struct dns64_config *c, bool has_dhcp)
+static void set_servers(struct dns64_servers *s, const struct net_config *net,
+                        const struct dns64_config *c, bool has_dhcp)
 {
-	uint32_t named = has_auto(net) ? AUTOCONF_SERVERS : 0;
+	uint32_t named = has_auto(net) ? AUTOCONF_SERVERS + DHCP6_SERVERS : 0;
 	bool expect = false;
 	if (has_dhcp)
 		named += DHCP_SERVERS;
@@ -138,7 +139,6 @@ static const char *set_servers(struct dns64_servers *s, const struct net_config 
 	s->round_robin = c->selection == DNS64_ROUND_ROBIN;
 	s->attempt_us = min_u32(c->timeout_ms, MAX_ATTEMPT_MS) * 1000;
 	s->n_attempts = c->resend + 1;
-	return s->n ? NULL : "nameserver: required by dns64";
 }
 
 static void set_cache(struct dns64_cache *d, const struct dns64_config *c)
@@ -147,6 +147,14 @@ static void set_cache(struct dns64_cache *d, const struct dns64_config *c)
 	d->stale_s = c->stale_ms / 1000;
 	d->n_exclude = c->n_exclude;
 	memcpy(d->exclude, c->exclude, sizeof d->exclude);
+}
+
+/* Nothing is synthesised for anybody, and no prefix is advertised. */
+static void set_plain(struct dns64_clients *d)
+{
+	d->n_skip = 2;
+	d->skip[0] = (struct prefix){.addr = {.is6 = false}, .len = 0};
+	d->skip[1] = (struct prefix){.addr = {.is6 = true}, .len = 0};
 }
 
 static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns64_config *c)
@@ -164,7 +172,6 @@ static const char *set_policy(struct gw *gw, struct dns64 *all, const struct dns
 	d->always = c->has_always && c->always == DNS64_ALWAYS;
 	d->reverse = c->reverse;
 	d->servfail = c->on_error == DNS64_SERVFAIL;
-	d->patience_us = min_u32(PATIENCE_MS, c->timeout_ms) * 1000;
 	return set_skip_names(d, c);
 }
 
@@ -182,14 +189,19 @@ static void set_queries(struct dns64_clients *d, const struct dns64_config *c)
 const char *dns64_set_up(struct gw *gw, struct dns64 *d)
 {
 	const struct dns64_config *c = dns64_config(gw->config);
-	const char *bad =
-	        set_servers(&d->servers, net_config(gw->config), c, net_has_dhcp(gw->config));
-	if (bad)
-		return bad;
+	set_servers(&d->servers, net_config(gw->config), c, net_has_dhcp(gw->config));
+	if (d->servers.n == 0)
+		return gw_setup_fail("nameserver: required by %s", d->plain ? "dns" : "dns64");
 	set_cache(&d->cache, c);
 	set_clients(gw, &d->limits);
 	if (c->has_threads)
 		log_line("num-threads: not needed, there are no threads to wait for");
 	set_queries(&d->clients, c);
+	d->policy.patience_us = min_u32(PATIENCE_MS, c->timeout_ms) * 1000;
+	dns64_hosts_set_up(gw, &d->policy);
+	if (d->plain) {
+		set_plain(&d->clients);
+		return NULL;
+	}
 	return set_policy(gw, d, c);
 }

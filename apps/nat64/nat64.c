@@ -7,6 +7,7 @@
 #include "apps/translate/embed_keys.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
+#include "net/dhcp6/dhcp6_keys.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
 #include "net/ra/ra.h"
@@ -112,7 +113,7 @@ static const char *check_servers(const struct gw *gw, const struct nat64 *n)
 static const char *nat64_init(struct gw *gw)
 {
 	const struct nat64_config *c = nat64_config(gw->config);
-	if (!has_inside6(gw))
+	if (!has_inside6(gw) && !dhcp6_wants_prefix(gw->config))
 		return "lan.address: an IPv6 address is required by nat64";
 	if (gw->iface[IF_WAN].n_addr == 0 && !net_has_dhcp(gw->config))
 		return "wan.address: an IPv4 address is required by nat64";
@@ -159,7 +160,7 @@ static void nat64_changed(struct gw *gw)
 		bad = advertise(gw);
 	if (bad)
 		log_line("%s", bad);
-	if (!has_inside6(gw))
+	if (!has_inside6(gw) && !dhcp6_wants_prefix(gw->config))
 		log_line("nat64: no IPv6 address inside: nothing is translated");
 	bad = nat64_nat44_follow(gw, n);
 	if (bad)

@@ -41,7 +41,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct xlat46_quote *q)
 
 uint32_t xlat46_quoted_port(const uint8_t *icmp, uint32_t n)
 {
-	struct xlat46_quote q = {.ip = NULL};
+	struct xlat46_quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
 		return XLAT_NO_PORT;
 	return xlat46_port(q.l4, q.data, header_of(icmp)->proto, true);
@@ -155,7 +155,7 @@ enum verdict xlat46_read_error(struct gw *gw, const struct xlat_core *c, struct 
 
 enum verdict xlat46_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat46 *x)
 {
-	struct xlat46_quote q = {.ip = NULL};
+	struct xlat46_quote q = {.ip = ip4_header(p), .l4 = p->data};
 	struct xlat46 inner = {.hops = 0};
 	struct xlat_icmp to;
 	if (xlat46_read_error(gw, &v->core, p, x, &q, &to) != V_SEND)

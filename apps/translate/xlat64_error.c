@@ -43,7 +43,7 @@ static bool read_quote(uint8_t *icmp, uint32_t n, struct xlat64_quote *q)
 
 uint32_t xlat64_quoted_port(const uint8_t *icmp, uint32_t n)
 {
-	struct xlat64_quote q = {.ip = NULL};
+	struct xlat64_quote q;
 	if (!read_quote((uint8_t *)(uintptr_t)icmp, n, &q) || !q.first)
 		return XLAT_NO_PORT;
 	return xlat64_port(q.l4, q.data, q.chain.proto, false);
@@ -87,7 +87,7 @@ enum verdict xlat64_read_error(struct gw *gw, const struct xlat_core *c, struct 
 
 enum verdict xlat64_quote(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	struct xlat64_quote q = {.ip = NULL};
+	struct xlat64_quote q = {.ip = ip6_header(p), .l4 = p->data};
 	struct xlat64 inner;
 	struct xlat_icmp to;
 	enum xlat_way way;
@@ -208,7 +208,7 @@ enum verdict xlat64_write_error(struct gw *gw, struct xlat_core *c, struct pkt *
 
 enum verdict xlat64_error(struct gw *gw, struct translator *v, struct pkt *p, struct xlat64 *x)
 {
-	struct xlat64_quote q = {.ip = NULL};
+	struct xlat64_quote q = {.ip = ip6_header(p), .l4 = p->data};
 	struct xlat64 inner = {.l4 = 0};
 	struct xlat_icmp to;
 	enum xlat_way way;

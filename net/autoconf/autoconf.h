@@ -1,6 +1,6 @@
 /* Addresses and routes that follow from the router advertisements of the WAN (`wan.address auto`).
  *
- * Not implemented on purpose: redirects, temporary addresses (RFC 8981), DHCPv6. */
+ * Not implemented on purpose: redirects, temporary addresses (RFC 8981). DHCPv6 is in net/dhcp6. */
 #ifndef NET_AUTOCONF_AUTOCONF_H
 #define NET_AUTOCONF_AUTOCONF_H
 

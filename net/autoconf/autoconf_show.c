@@ -3,6 +3,7 @@
 #include "net/autoconf/autoconf.h"
 #include "net/autoconf/autoconf_table.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcp6/dhcp6_client.h"
 #include "net/stats/count.h"
 
 #define SECONDS 16u
@@ -53,6 +54,8 @@ static void address_line(const struct gw *gw, const struct interface *at, uint32
 		fmt(buf + n, size - n, " from %s, valid %s, preferred %s",
 		    fmt_ip6(router, &p->router), seconds(valid, gw->clock.us, p->valid_us),
 		    seconds(preferred, gw->clock.us, p->preferred_us));
+	else
+		dhcp6_show_origin(gw, &own->addr, buf + n, size - n);
 }
 
 static void router_line(const struct gw *gw, const struct autoconf_router *r, char *buf,
@@ -94,7 +97,10 @@ static bool learned_line(const struct gw *gw, uint32_t i, char *buf, size_t size
 		fmt(buf, size, "wan pref64 %s/%u %s", fmt_ip6(text, &a->pref64[i].addr),
 		    a->pref64[i].len, seconds(left, now, a->pref64[i].until_us));
 	} else {
-		return dhcp_show_server(gw, i - a->n_pref64, buf, size);
+		i -= a->n_pref64;
+		return dhcp6_show_server(gw, i, buf, size) ||
+		       (i >= gw->dhcp6.n_dns &&
+		        dhcp_show_server(gw, i - gw->dhcp6.n_dns, buf, size));
 	}
 	return true;
 }

@@ -2,6 +2,7 @@ SRC += net/dhcps/dhcps_ask.c
 SRC += net/dhcps/dhcps.c
 SRC += net/dhcps/dhcps_answer.c
 SRC += net/dhcps/dhcps_keys.c
+SRC += net/dhcps/dhcps_names.c
 SRC += net/dhcps/dhcps_option.c
 SRC += net/dhcps/dhcps_probe.c
 SRC += net/dhcps/dhcps_receive.c

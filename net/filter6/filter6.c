@@ -5,6 +5,7 @@
 #include "net/client.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
+#include "net/ra/ra.h"
 
 #define SWEEP_MS 100u
 
@@ -201,8 +202,12 @@ enum verdict filter6_forward(struct gw *gw, struct filter6 *f, struct pkt *p)
 	bool out = interface_is_inside(p->iface), to_inside = interface_is_inside(p->out);
 	if (filter6_config(gw->config)->filter == FILTER6_OFF || (out && to_inside))
 		return ip6_forward(gw, p);
-	if (ip6_bad_source(gw, p))
+	if (ip6_bad_source(gw, p)) {
+		/* RFC 7084 L-14: the host is to leave a prefix that is gone. */
+		if (out && ra_was_ours(gw, p->iface, &ip6_header(p)->from))
+			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_POLICY, 0);
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	}
 	enum drop bad = out || to_inside ? judge(gw, f, p, out) : DROP_UNSOLICITED;
 	if (bad == DROP_FILTER_FULL && out)
 		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_ADMIN, 0);
@@ -216,6 +221,6 @@ enum verdict filter6_forward(struct gw *gw, struct filter6 *f, struct pkt *p)
 
 void filter6_tick(struct gw *gw, struct filter6 *f)
 {
-	if (when_again(gw->clock.ms, &f->sweep_ms, SWEEP_MS))
+	if (f->table.n && when_again(gw->clock.ms, &f->sweep_ms, SWEEP_MS))
 		filter6_table_sweep(&f->table, gw->clock.s);
 }

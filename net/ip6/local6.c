@@ -4,6 +4,7 @@
 #include "net/local.h"
 
 #include "net/lib/csum.h"
+#include "net/dhcp6/dhcp6_receive.h"
 #include "net/gw_address.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
@@ -143,11 +144,14 @@ enum verdict local_ip6(struct gw *gw, struct pkt *p)
 		return gw_drop(gw, p, DROP_FRAGMENT);
 	if (p->proto == PROTO_ICMP6)
 		return local_icmp6(gw, p, own);
+	enum verdict v = p->proto == PROTO_UDP ? dhcp6_receive(gw, p) : V_LOCAL;
+	if (v != V_LOCAL)
+		return v;
 	if (group || p->flags & PKT_L2_GROUP)
 		return gw_drop(gw, p, DROP_MULTICAST);
 	if (ip6_bad_source(gw, p))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
-	enum verdict v = own ? local_service(gw, p) : V_LOCAL;
+	v = own ? local_service(gw, p) : V_LOCAL;
 	if (v != V_LOCAL)
 		return v;
 	/* No service took it. Inside hosts get an error, so that they do not wait; outside

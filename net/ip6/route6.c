@@ -171,15 +171,42 @@ bool route6_add(struct route6_table *t, const struct interface *all, const ip6 *
 	return add(t, all, &g);
 }
 
+/* Adds a route that is not of the forwarder, to which the rest of the table belongs. */
+static bool add_given_one(struct route6_table *t, const struct interface *all,
+                          const struct route6_given *g)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n_given; i++)
+		n += !t->given[i].app;
+	return n < ROUTES6_GIVEN - ROUTES6_APP && add(t, all, g);
+}
+
 bool route6_add_hop(struct route6_table *t, const struct interface *all, const ip6 *net,
                     uint8_t len, const ip6 *via, uint32_t iface)
 {
 	const struct route6_given g = {
 	        .net = *net, .via = *via, .len = len, .iface = (uint8_t)iface, .has_via = true};
-	uint32_t n = 0; /* the rest of the table is the forwarder's */
-	for (uint32_t i = 0; i < t->n_given; i++)
-		n += !t->given[i].app;
-	return n < ROUTES6_GIVEN - ROUTES6_APP && add(t, all, &g);
+	return add_given_one(t, all, &g);
+}
+
+bool route6_add_rest(struct route6_table *t, const struct interface *all, const ip6 *net,
+                     uint8_t len)
+{
+	const struct route6_given g = {.net = *net, .len = len, .iface = IF_NONE};
+	return add_given_one(t, all, &g);
+}
+
+void route6_del_rest(struct route6_table *t, const struct interface *all, const ip6 *net,
+                     uint8_t len)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < t->n_given; i++) {
+		const struct route6_given *g = &t->given[i];
+		if (g->app || g->has_via || g->len != len || !addr_in6(&g->net, net, len))
+			t->given[n++] = *g;
+	}
+	t->n_given = n;
+	(void)!route6_rebuild(t, all); /* fewer than before */
 }
 
 bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const ip6 *via)
@@ -214,7 +241,7 @@ bool route6_del(struct route6_table *t, const struct interface *all, const ip6 *
 	uint32_t n = 0, had = t->n_given;
 	for (uint32_t i = 0; i < had; i++) {
 		const struct route6_given *g = &t->given[i];
-		if (g->app || g->len != len || !addr_in6(&g->net, net, len) ||
+		if (g->app || !g->has_via || g->len != len || !addr_in6(&g->net, net, len) ||
 		    (via && !(g->has_via && ip6_eq(&g->via, via))))
 			t->given[n++] = *g;
 	}

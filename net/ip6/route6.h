@@ -62,6 +62,13 @@ bool route6_rebuild(struct route6_table *t, const struct interface *all) MUST_US
 bool route6_add_hop(struct route6_table *t, const struct interface *all, const ip6 *net,
                     uint8_t len, const ip6 *via, uint32_t iface) MUST_USE;
 
+/* Adds a route to IF_NONE for a delegated prefix, so that what no interface has of it leads
+ * nowhere; as route6_add_hop. route6_del_rest removes it. */
+bool route6_add_rest(struct route6_table *t, const struct interface *all, const ip6 *net,
+                     uint8_t len) MUST_USE;
+void route6_del_rest(struct route6_table *t, const struct interface *all, const ip6 *net,
+                     uint8_t len);
+
 /* True when exactly this route was added by route6_add_hop. */
 bool route6_has(const struct route6_table *t, const ip6 *net, uint8_t len, const ip6 *via);
 

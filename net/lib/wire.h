@@ -293,6 +293,7 @@ _Static_assert(sizeof(struct nd_opt_prefix) == 32 && sizeof(struct nd_opt_mtu) =
 _Static_assert(sizeof(struct nd_opt_dns) == 8 && sizeof(struct nd_opt_pref64) == 16, "options");
 
 enum { RA_PREF_HIGH = 0x08, RA_PREF_MEDIUM = 0, RA_PREF_LOW = 0x18, RA_PREF_RESERVED = 0x10 };
+enum { RA_MANAGED = 0x80, RA_OTHER = 0x40 }; /* flags of an advertisement (RFC 4861) */
 enum { ND_PREFIX_ON_LINK = 0x80, ND_PREFIX_AUTONOMOUS = 0x40 };
 
 /* MLDv1 messages, and what an MLDv2 query begins with (RFC 2710 section 3, RFC 3810

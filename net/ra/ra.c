@@ -4,6 +4,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "kernel/lib/when.h"
+#include "net/dhcp6/dhcp6_serve.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
@@ -47,6 +48,27 @@ static uint32_t left_s(const struct gw *gw, const struct ra_prefix *p)
 	return when_left(gw->clock.s, p->until_s, RA_LEAVING_S);
 }
 
+/* Seconds of a lifetime that ends at a time at the latest. */
+static uint32_t bounded_s(const struct gw *gw, uint32_t most_s, uint64_t end_us)
+{
+	uint64_t left_us = end_us > gw->clock.us ? end_us - gw->clock.us : 0;
+	return left_us >= most_s * 1000000ull ? most_s : (uint32_t)(left_us / 1000000);
+}
+
+static void set_lifetimes(const struct gw *gw, struct nd_opt_prefix *o, const struct ra_prefix *p)
+{
+	uint32_t valid = p->valid_s, preferred = p->preferred_s;
+	if (p->deprecated) {
+		valid = p->leased ? 0 : left_s(gw, p);
+		preferred = 0;
+	} else if (p->leased) {
+		valid = bounded_s(gw, valid, p->valid_us);
+		preferred = bounded_s(gw, preferred, p->preferred_us);
+	}
+	o->valid = be32_of(valid);
+	o->preferred = be32_of(preferred);
+}
+
 static void write_prefixes(const struct gw *gw, struct writer *w, const struct ra *ra)
 {
 	for (uint32_t i = 0; i < ra->n_prefixes; i++) {
@@ -56,8 +78,7 @@ static void write_prefixes(const struct gw *gw, struct writer *w, const struct r
 			return;
 		o->prefix_len = p->len;
 		o->flags = p->flags;
-		o->valid = be32_of(p->deprecated ? left_s(gw, p) : p->valid_s);
-		o->preferred = be32_of(p->deprecated ? 0 : p->preferred_s);
+		set_lifetimes(gw, o, p);
 		o->prefix = p->net;
 	}
 }
@@ -84,24 +105,45 @@ static uint32_t write_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static void write_dns(const struct ra_config_interface *c, const struct ra *ra, struct writer *w,
-                      uint32_t lifetime_s)
+uint32_t ra_servers(const struct gw *gw, uint32_t iface, ip6 out[static RA_SERVERS])
 {
-	bool own = c->n_rdnss == 0 && ra->has_dns;
-	uint32_t n = (own ? 1 : c->n_rdnss) * (uint32_t)sizeof(ip6);
+	const struct ra_config_interface *c = ra_config(gw->config, iface);
+	const struct ra *ra = &gw->ra[iface];
+	if (c->n_rdnss) {
+		memcpy(out, c->rdnss, c->n_rdnss * sizeof *out);
+		return c->n_rdnss;
+	}
+	out[0] = ra->dns;
+	return ra->has_dns;
+}
+
+uint32_t ra_domains(const struct gw *gw, uint32_t iface,
+                    uint8_t out[static RA_DOMAINS * (CONFIG_DOMAIN + 2)])
+{
+	const struct ra_config_interface *c = ra_config(gw->config, iface);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->n_dnssl; i++)
+		n += write_name(out + n, c->dnssl[i]);
+	return n;
+}
+
+static void write_dns(const struct gw *gw, uint32_t iface, struct writer *w, uint32_t lifetime_s)
+{
+	const struct ra_config_interface *c = ra_config(gw->config, iface);
+	const struct ra *ra = &gw->ra[iface];
+	ip6 servers[RA_SERVERS];
+	uint32_t n = ra_servers(gw, iface, servers) * (uint32_t)sizeof(ip6);
 	struct nd_opt_dns *o = n ? option(w, ND_OPT_RDNSS, sizeof *o + n) : NULL;
 	if (o) {
 		o->lifetime = be32_of(lifetime_s);
-		memcpy(o + 1, own ? &ra->dns : c->rdnss, n);
+		memcpy(o + 1, servers, n);
 	}
 	o = ra->has_gone_dns && c->n_rdnss == 0 ? option(w, ND_OPT_RDNSS, sizeof *o + sizeof(ip6))
 	                                        : NULL;
 	if (o) /* lifetime 0 */
 		memcpy(o + 1, &ra->gone_dns, sizeof ra->gone_dns);
 	uint8_t names[RA_DOMAINS * (CONFIG_DOMAIN + 2)];
-	n = 0;
-	for (uint32_t i = 0; i < c->n_dnssl; i++)
-		n += write_name(names + n, c->dnssl[i]);
+	n = ra_domains(gw, iface, names);
 	o = n ? option(w, ND_OPT_DNSSL, sizeof *o + ((n + 7) & ~7u)) : NULL;
 	if (o) {
 		o->lifetime = be32_of(lifetime_s);
@@ -143,6 +185,8 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	m->lifetime = be16_of(last ? 0 : ra->lifetime_s);
 	/* RFC 4191 section 2.2: medium unless it is a default router. */
 	m->flags = be16_get(m->lifetime) ? ra->preference : RA_PREF_MEDIUM;
+	if (dhcp6_serves(gw, iface))
+		m->flags |= RA_OTHER;
 	struct nd_opt_mac *source = option(&w, ND_OPT_SOURCE, sizeof *source);
 	if (source)
 		source->address = at->address;
@@ -150,7 +194,7 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	if (mtu)
 		mtu->mtu = be32_of(ra->mtu);
 	write_prefixes(gw, &w, ra);
-	write_dns(ra_config(gw->config, iface), ra, &w, lifetime_s);
+	write_dns(gw, iface, &w, lifetime_s);
 	write_pref64(ra_config(gw->config, iface), ra, &w, lifetime_s);
 	void *message;
 	struct pkt *p = icmp6_new(gw, w.n, &message);
@@ -286,12 +330,41 @@ void ra_deprecate(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len)
 	bring_forward(gw, ra, ANSWER_MS);
 }
 
+void ra_lease(struct gw *gw, uint32_t iface, const ip6 *net, uint64_t valid_us,
+              uint64_t preferred_us)
+{
+	struct ra *ra = &gw->ra[iface];
+	struct ra_prefix *p = find(ra, net, 64);
+	if (!p || p->deprecated)
+		return;
+	/* Hosts must hear of a renewal in time, and of what is shorter at once. */
+	bool is_new = !p->leased || preferred_us < p->preferred_us || valid_us < p->valid_us;
+	bool is_short = bounded_s(gw, RA_LEASED_PREFERRED_S, p->preferred_us) < RA_LIFETIME_S;
+	bool is_longer = p->leased && (preferred_us > p->preferred_us || valid_us > p->valid_us);
+	p->leased = true;
+	p->valid_us = valid_us;
+	p->preferred_us = preferred_us;
+	p->valid_s = RA_LEASED_VALID_S;
+	p->preferred_s = RA_LEASED_PREFERRED_S;
+	if (is_new || (is_longer && is_short))
+		bring_forward(gw, ra, ANSWER_MS);
+}
+
 /* True when the interface has an address in the network of a prefix. */
 static bool is_own_net(const struct interface *iface, const struct ra_prefix *p)
 {
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		if (iface->addr6[i].len == p->len &&
 		    addr_in6(&iface->addr6[i].addr, &p->net, p->len))
+			return true;
+	return false;
+}
+
+bool ra_was_ours(const struct gw *gw, uint32_t iface, const ip6 *a)
+{
+	const struct ra *ra = &gw->ra[iface];
+	for (uint32_t i = 0; i < ra->n_prefixes; i++)
+		if (ra->prefix[i].deprecated && addr_in6(a, &ra->prefix[i].net, ra->prefix[i].len))
 			return true;
 	return false;
 }

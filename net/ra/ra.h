@@ -4,8 +4,8 @@
  * An application starts them on an interface and sets the prefixes; everything else comes
  * from the configuration (lan.ra, lan.rdnss, lan.dnssl, lan.pref64).
  *
- * Not implemented on purpose: managed addresses (DHCPv6), and learning from other routers;
- * a router that advertises on our link is logged. */
+ * Not implemented on purpose: managed addresses (stateful DHCPv6; net/dhcp6 answers questions for
+ * the rest), and learning from other routers; a router that advertises on our link is logged. */
 #ifndef NET_RA_RA_H
 #define NET_RA_RA_H
 
@@ -17,7 +17,10 @@
 #define RA_VALID_S     2592000u
 #define RA_PREFERRED_S 604800u
 #define RA_LEAVING_S   7200u
-#define RA_LIFETIME_S  1800u /* three times the longest interval */
+/* Of a delegated prefix (RFC 9096 section 3.4). */
+#define RA_LEASED_VALID_S     5400u
+#define RA_LEASED_PREFERRED_S 2700u
+#define RA_LIFETIME_S         1800u /* three times the longest interval */
 
 /* Starts advertising on an interface if the configuration says so. lifetime_s is that of
  * the default router, mtu 0: none. Called in the application's init. */
@@ -45,6 +48,21 @@ bool ra_set_prefix(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t len, u
  * and deprecates what was advertised and is no longer one of them. False when there are too many.
  */
 bool ra_follow(struct gw *gw, uint32_t iface, uint8_t flags) MUST_USE;
+
+/* Says that an advertised prefix of 64 bits is delegated: its lifetimes are short and end at these
+ * times at the latest (gw->clock.us). When it is no longer one of ours both are 0 (RFC 9096 section
+ * 3.5). Nothing where the prefix is not advertised. */
+void ra_lease(struct gw *gw, uint32_t iface, const ip6 *net, uint64_t valid_us,
+              uint64_t preferred_us);
+
+/* What hosts of an interface are told about DNS: writes the servers and gives their number; writes
+ * search domains as labels (RFC 1035 section 3.1) and gives the number of bytes. */
+uint32_t ra_servers(const struct gw *gw, uint32_t iface, ip6 out[static RA_SERVERS]);
+uint32_t ra_domains(const struct gw *gw, uint32_t iface,
+                    uint8_t out[static RA_DOMAINS * (CONFIG_DOMAIN + 2)]);
+
+/* True for an address in a prefix that was advertised and is not one of ours any more. */
+bool ra_was_ours(const struct gw *gw, uint32_t iface, const ip6 *a);
 
 /* Deprecates a prefix: hosts open no new connections from it, and keep old ones for two
  * hours at most. */

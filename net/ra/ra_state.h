@@ -15,6 +15,9 @@ struct ra_prefix {
 	bool deprecated;
 	uint32_t valid_s, preferred_s; /* advertised lifetimes; while deprecated: */
 	uint32_t until_s;              /* gateway's time when it ends */
+	/* A delegated prefix: its lifetimes end then (gw->clock.us) at the latest. */
+	bool leased;
+	uint64_t valid_us, preferred_us;
 };
 
 /* What one interface advertises. */

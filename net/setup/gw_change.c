@@ -127,6 +127,16 @@ void gw_change_del_hop6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *v
 	route6_del(&gw->routes6, gw->iface, net, len, via);
 }
 
+bool gw_change_add_rest6(struct gw *gw, const ip6 *net, uint8_t len)
+{
+	return route6_add_rest(&gw->routes6, gw->iface, net, len);
+}
+
+void gw_change_del_rest6(struct gw *gw, const ip6 *net, uint8_t len)
+{
+	route6_del_rest(&gw->routes6, gw->iface, net, len);
+}
+
 bool gw_change_set_on_link6(struct gw *gw, uint32_t iface, const struct on_link6 *list, uint32_t n)
 {
 	struct interface *at = &gw->iface[iface];

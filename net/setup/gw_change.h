@@ -33,6 +33,11 @@ bool gw_change_add_hop6(struct gw *gw, uint32_t iface, const ip6 *net, uint8_t l
                         const ip6 *via) MUST_USE;
 void gw_change_del_hop6(struct gw *gw, const ip6 *net, uint8_t len, const ip6 *via);
 
+/* As gw_change_add_hop6 and gw_change_del_hop6, for the rest of a delegated prefix, which leads
+ * nowhere. */
+bool gw_change_add_rest6(struct gw *gw, const ip6 *net, uint8_t len) MUST_USE;
+void gw_change_del_rest6(struct gw *gw, const ip6 *net, uint8_t len);
+
 /* Sets the prefixes of an interface whose hosts are on the link, beside the networks of our
  * addresses; INTERFACE_ON_LINK6 at most. True when they were others. */
 bool gw_change_set_on_link6(struct gw *gw, uint32_t iface, const struct on_link6 *list, uint32_t n);

@@ -7,6 +7,8 @@
 #include "net/autoconf/autoconf_solicit.h"
 #include "net/client.h"
 #include "net/dhcp/dhcp_start.h"
+#include "net/dhcp6/dhcp6_client.h"
+#include "net/dhcp6/dhcp6_keys.h"
 #include "net/dhcps/dhcps_start.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
@@ -41,7 +43,7 @@ static const char *start_services(struct gw *gw)
 	return NULL;
 }
 
-/* True when the configuration has an IPv6 address for an interface. */
+/* True when the configuration has an IPv6 address for an interface, or wants one. */
 static bool has_own6(const struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
@@ -50,7 +52,7 @@ static bool has_own6(const struct gw *gw)
 			if (c->address[k].addr.is6)
 				return true;
 	}
-	return false;
+	return dhcp6_wants_prefix(gw->config);
 }
 
 static void start_autoconf(struct gw *gw)
@@ -61,6 +63,7 @@ static void start_autoconf(struct gw *gw)
 			autoconf_start(gw);
 	if (net_has_dhcp(gw->config))
 		dhcp_start(gw);
+	dhcp6_start(gw);
 }
 
 const char *gw_init(struct gw *gw)
@@ -114,6 +117,7 @@ void gw_carrier_up(struct gw *gw, uint32_t iface)
 		nd_carrier_up(gw, iface);
 		mld_announce(gw, iface);
 		autoconf_carrier_up(gw, iface);
+		dhcp6_carrier_up(gw, iface);
 	}
 }
 

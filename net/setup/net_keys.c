@@ -302,8 +302,9 @@ static bool print_server(const struct config_key *key, const void *value, char *
 
 /* --- the keys -------------------------------------------------------------------------- */
 
-static const struct config_type card = CONFIG_TYPE(struct net_config_card, parse_card, print_card,
-                                                   "nic0, nic1, ... or MAC address; with a point and a VLAN (nic0.20) that VLAN");
+static const struct config_type card =
+        CONFIG_TYPE(struct net_config_card, parse_card, print_card,
+                    "nic0, nic1, ... or MAC address; with a point and a VLAN (nic0.20) that VLAN");
 static const struct config_type own =
         CONFIG_TYPE(struct prefix, parse_own, config_print_prefix, "ADDRESS/LENGTH, IPv4 or IPv6");
 static const struct config_type own_wan =

@@ -3,11 +3,9 @@
 
 #include "kernel/lib/alloc.h"
 
-/* The type and the tag of a frame as one word in wire order, and the bits that say where the frame
- * belongs: all but the priority and the bit behind it (802.1Q section 9.6). */
+/* The type and the tag of a frame as one word in wire order. */
 #define TAG_AT      12u
 #define TAG_OF(n)   swap32((uint32_t)ETH_VLAN << 16 | (n))
-#define TAG_MASK    swap32(0xffff0fffu)
 #define TAG_END     (TAG_AT + VLAN_TAG + 2u) /* bytes of an Ethernet header with a tag */
 #define TYPE_OF(at) load16((at) + TAG_AT)
 
@@ -52,16 +50,16 @@ ALWAYS_INLINE void take_off(struct pkt *p)
 	p->flags |= PKT_UNTAGGED;
 }
 
-/* The word of a frame that TAG_OF makes; 0 for a frame without a tag. */
+/* The word of a frame that TAG_OF makes, with its priority; 0 for a frame without a tag. */
 ALWAYS_INLINE uint32_t tag_of(const struct pkt *p)
 {
 	if (p->len < TAG_END || TYPE_OF(p->data) != swap16(ETH_VLAN))
 		return 0;
-	return load32(p->data + TAG_AT) & TAG_MASK;
+	return load32(p->data + TAG_AT);
 }
 
-/* Takes the tags off as many frames as have this one, without regard to priorities, and counts them
- * for an interface. Gives their number. */
+/* Takes the tags off as many frames as have this one, and counts them for an interface. Another
+ * priority ends the run too. Gives their number. */
 ALWAYS_INLINE uint32_t take_run(struct interface *in, uint32_t iface, uint32_t tag,
                                 struct pkt **burst, uint32_t n)
 {
@@ -69,12 +67,13 @@ ALWAYS_INLINE uint32_t take_run(struct interface *in, uint32_t iface, uint32_t t
 	uint32_t bytes = 0;
 	do {
 		struct pkt *p = *at;
-		if (UNLIKELY(p->len < TAG_END) ||
-		    (load32(p->data + TAG_AT) & TAG_MASK) != tag)
+		uint32_t len = p->len;
+		if (UNLIKELY(len < TAG_END) || load32(p->data + TAG_AT) != tag)
 			break;
-		take_off(p);
+		bytes += len - VLAN_TAG;
+		strip(p);
 		p->iface = (uint8_t)iface;
-		bytes += p->len;
+		p->flags = PKT_UNTAGGED; /* a plain frame of a card has no flags */
 	} while (++at != end);
 	in->rx_packets += (uint32_t)(at - burst);
 	in->rx_bytes += bytes;

@@ -12,10 +12,10 @@
 
 #include "net/gw.h"
 
-#define VLAN_IDS     4096u /* 0: the frames without a tag */
-#define VLAN_LAST    4094u /* the largest number that a network may have */
+#define VLAN_IDS     4096u   /* 0: the frames without a tag */
+#define VLAN_LAST    4094u   /* the largest number that a network may have */
 #define VLAN_TAG     PKT_TAG /* bytes of a tag: its type, then priority and number */
-#define VLAN_NO_ONES 0xffu /* no interface has that VLAN */
+#define VLAN_NO_ONES 0xffu   /* no interface has that VLAN */
 
 /* Of a card with tagged interfaces: the interface of each VLAN. */
 struct vlan_card {

@@ -235,10 +235,10 @@ static uint32_t put_tag(uint8_t *f, uint32_t len, uint32_t iface, uint32_t rando
 	memmove(f + 12 + more, f + 12, len - 12);
 	for (uint32_t at = 12; at < 12 + more; at += 4) {
 		make_tag(f + at, vlan_of(iface));
-		f[at + 2] |= how & 0xf0; /* priority */
+		f[at + 2] = (uint8_t)(f[at + 2] | (how & 0xf0)); /* priority */
 	}
 	if ((how & 15) == 15)
-		f[15] ^= how >> 3;
+		f[15] = (uint8_t)(f[15] ^ how >> 3);
 	return len + more;
 }
 

@@ -226,8 +226,8 @@ static inline uint32_t from_wire(const uint8_t *at)
 
 /* What a card says about a frame of TCP or UDP that is whole: the checksum becomes partial, and
  * with `cut` it is a super-segment. False for any other frame. */
-static inline bool make_plain_partial(struct rig_partial *how, uint8_t *f, uint32_t len, uint32_t random,
-                                bool cut)
+static inline bool make_plain_partial(struct rig_partial *how, uint8_t *f, uint32_t len,
+                                      uint32_t random, bool cut)
 {
 	bool six = f[12] == 0x86 && f[13] == 0xdd, four = f[12] == 8 && f[13] == 0;
 	uint32_t l4 = six ? ETH + 40u : ETH + (f[ETH] & 15u) * 4;
@@ -259,7 +259,7 @@ static inline bool make_plain_partial(struct rig_partial *how, uint8_t *f, uint3
 static inline bool make_partial(struct rig_partial *how, uint8_t *f, uint32_t len, uint32_t random,
                                 bool cut)
 {
-	uint32_t tag = len > 18 && f[12] == 0x81 && f[13] == 0 ? 4 : 0;
+	uint32_t tag = len > 18 && f[12] == 0x81 && f[13] == 0 ? 4u : 0u;
 	bool made = make_plain_partial(how, f + tag, len - tag, random, cut);
 	how->start = (uint16_t)(how->start + tag);
 	return made;

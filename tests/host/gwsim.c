@@ -35,6 +35,7 @@
 #include "kernel/settings.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
+#include "net/dhcp6/dhcp6_client.h"
 #include "net/dhcps/dhcps.h"
 #include "net/offload/offload.h"
 #include "net/probe/probe.h"
@@ -301,7 +302,7 @@ static bool do_list(const char *command)
 	        {"routes", gw_show_routes},       {"interfaces", list_interfaces},
 	        {"addresses", autoconf_show},     {"drops", gw_show_drops},
 	        {"print", list_config},           {"log", list_log},
-	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcps_show_leases},
+	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcp6_show_leases},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)
@@ -417,7 +418,8 @@ static void run(char *line)
 	} else if (strcmp(command, "prefix") == 0) {
 		do_prefix(rest);
 	} else if (strcmp(command, "release") == 0 || strcmp(command, "renew") == 0) {
-		const char *wrong = (command[2] == 'l' ? dhcp_release : dhcp_renew)(&rig.gw);
+		const char *wrong =
+		        (command[2] == 'l' ? dhcp6_release_all : dhcp6_renew_all)(&rig.gw);
 		if (wrong)
 			error(wrong);
 		rig_flush(&rig);

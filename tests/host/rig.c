@@ -58,7 +58,8 @@ static uint8_t card_of(const struct rig *rig, uint32_t i)
 {
 	const struct net_config_interface *c = net_config(&rig->config)->iface;
 	uint8_t k = 0;
-	while (k < i && !(k < net_interfaces(&rig->config) && net_same_card(&c[k].card, &c[i].card)))
+	while (k < i &&
+	       !(k < net_interfaces(&rig->config) && net_same_card(&c[k].card, &c[i].card)))
 		k++;
 	return i < net_interfaces(&rig->config) ? k : (uint8_t)i;
 }
@@ -86,9 +87,8 @@ const char *rig_start(struct rig *rig, const char *app, uint32_t packets)
 		gw->iface[i].address = (mac){{2, 0, 0, 0, 0, (uint8_t)(gw->iface[i].card + 1)}};
 		gw->iface[i].present = true;
 	}
-	const char *wrong = settings_choose(&rig->config, app, forwarder, gw);
-	if (!wrong)
-		wrong = gw_init(gw);
+	settings_choose(&rig->config, app, forwarder, gw);
+	const char *wrong = gw_init(gw);
 	if (wrong)
 		return wrong;
 	settings_set_app(&rig->config, app);

@@ -264,6 +264,7 @@ def test_include_form(project: Project, line: str, what: str) -> None:
     [
         ('__asm__ volatile("nop");', "inline assembly"),
         ('asm("nop");', "inline assembly"),
+        ('asm("" "nop" : "+r"(i));', "inline assembly"),
         ("io_out8(0x80, 0);", "io_out8: pure code"),
         ("outb(0, 0x80);", "outb: pure code"),
         ("mmio_read32(0);", "mmio_read32: pure code"),

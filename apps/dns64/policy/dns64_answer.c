@@ -347,9 +347,10 @@ static void put_reverse(struct answer *a)
 /* --- local names (RFC 8880 section 7) -------------------------------------------------
  */
 
-static void put_local_rr(struct answer *a, uint16_t type, const void *data, uint32_t len)
+static void put_local_rr(struct answer *a, uint16_t type, uint32_t ttl, const void *data,
+                         uint32_t len)
 {
-	if (a->cut || !dns_put_rr(&a->o, DNS_HEADER, type, DNS_CLASS_IN, DNS64_WKN_TTL, data, len))
+	if (a->cut || !dns_put_rr(&a->o, DNS_HEADER, type, DNS_CLASS_IN, ttl, data, len))
 		a->cut = true;
 	else
 		a->count[DNS_AN]++;
@@ -375,23 +376,32 @@ static void put_local(struct answer *a)
 	const ip4 wka[2] = {ip4_of(DNS64_WKA_1), ip4_of(DNS64_WKA_2)};
 	switch (a->p->local) {
 	case DNS64_L_A:
-		put_local_rr(a, DNS_TYPE_A, &wka[0], sizeof wka[0]);
-		put_local_rr(a, DNS_TYPE_A, &wka[1], sizeof wka[1]);
+		put_local_rr(a, DNS_TYPE_A, DNS64_WKN_TTL, &wka[0], sizeof wka[0]);
+		put_local_rr(a, DNS_TYPE_A, DNS64_WKN_TTL, &wka[1], sizeof wka[1]);
 		break;
 	case DNS64_L_AAAA:
 		for (uint32_t i = 0; i < 2 * a->y->n_prefixes; i++) {
 			ip6 addr;
 			embed_to6(&a->y->prefix[i / 2], ip4_raw(wka[i % 2]), &addr);
-			put_local_rr(a, DNS_TYPE_AAAA, &addr, sizeof addr);
+			put_local_rr(a, DNS_TYPE_AAAA, DNS64_WKN_TTL, &addr, sizeof addr);
 			a->made++;
 		}
 		break;
 	case DNS64_L_PTR:
-		put_local_rr(a, DNS_TYPE_PTR, DNS64_WKN, DNS64_WKN_LEN);
+		put_local_rr(a, DNS_TYPE_PTR, DNS64_WKN_TTL, DNS64_WKN, DNS64_WKN_LEN);
 		break;
 	case DNS64_L_NODATA:
 	case DNS64_L_NXDOMAIN:
 		put_soa(a);
+		break;
+	case DNS64_L_HOST:
+		put_local_rr(a, DNS_TYPE_A, a->p->host.ttl, &a->p->host.addr, sizeof(ip4));
+		break;
+	case DNS64_L_HOST_PTR:
+		put_local_rr(a, DNS_TYPE_PTR, a->p->host.ttl, a->p->host.name, a->p->host.len);
+		break;
+	case DNS64_L_HOST_NODATA: /* without SOA it is not kept: the host may soon have another name
+	                           */
 		break;
 	}
 }

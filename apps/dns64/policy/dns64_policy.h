@@ -63,8 +63,26 @@ enum dns64_how {
 	DNS64_HOW_FETCH,      /* fetch what is missing first */
 };
 
-/* What is known locally: ipv4only.arpa, and the reverse names of its addresses. */
-enum dns64_local { DNS64_L_A, DNS64_L_AAAA, DNS64_L_NODATA, DNS64_L_NXDOMAIN, DNS64_L_PTR };
+/* What is known locally: ipv4only.arpa, and the reverse names of its addresses; a host of the
+ * inside by its name and by its address. */
+enum dns64_local {
+	DNS64_L_A,
+	DNS64_L_AAAA,
+	DNS64_L_NODATA,
+	DNS64_L_NXDOMAIN,
+	DNS64_L_PTR,
+	DNS64_L_HOST,
+	DNS64_L_HOST_PTR,
+	DNS64_L_HOST_NODATA,
+};
+
+/* A host of the inside that has a name. */
+struct dns64_host {
+	ip4 addr;
+	uint32_t ttl;
+	uint8_t name[DNS_NAME_MAX]; /* in wire form */
+	uint32_t len;               /* of the name */
+};
 
 /* A question to fetch: q with this type. */
 struct dns64_missing {
@@ -88,6 +106,7 @@ struct dns64_plan {
 	struct dns64_record
 	        *popular; /* the record to refetch before it expires; NULL: a stale one */
 	struct dns64_question other[2]; /* names other than the queried one */
+	struct dns64_host host;         /* with DNS64_L_HOST … */
 };
 
 /* --- the configuration ----------------------------------------------------------------------- */
@@ -102,6 +121,11 @@ struct dns64_map {
 
 struct dns64_policy {
 	struct dns64_cache *cache;
+	/* Who knows the hosts of the inside: by a name in wire form and lower case, and by an
+	 * address. False when there is no such host. */
+	bool (*host_by_name)(const void *hosts, const uint8_t *name, struct dns64_host *out);
+	bool (*host_by_address)(const void *hosts, ip4 addr, struct dns64_host *out);
+	const void *hosts;
 
 	/* From the configuration. */
 	struct embed_form prefix[DNS64_PREFIXES];

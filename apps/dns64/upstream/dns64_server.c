@@ -87,7 +87,7 @@ static void log_server(const struct dns64_server *s, const char *what)
 
 /* --- servers that routers and leases name --------------------------------------------------- */
 
-#define NAMED (AUTOCONF_SERVERS + DHCP_SERVERS)
+#define NAMED (AUTOCONF_SERVERS + DHCP_SERVERS + DHCP6_SERVERS)
 
 /* A place without a server: it is never probed, and chosen only when there is no server at all. */
 static void make_absent(struct dns64_server *s)
@@ -109,11 +109,12 @@ void dns64_server_expect(struct dns64_servers *all, uint32_t n)
  * the forwarder translates would be ours again. */
 static uint32_t named(struct gw *gw, struct addr out[NAMED])
 {
-	uint32_t n = 0;
+	uint32_t n = 0, by_routers = gw->autoconf.n_servers;
 	for (uint32_t i = 0; gw->dhcp.in_force && i < gw->dhcp.lease.n_dns; i++)
 		out[n++] = (struct addr){.v4 = gw->dhcp.lease.dns[i]};
-	for (uint32_t i = 0; i < gw->autoconf.n_servers; i++) {
-		const ip6 *server = &gw->autoconf.server[i].addr;
+	for (uint32_t i = 0; i < by_routers + gw->dhcp6.n_dns; i++) {
+		const ip6 *server = i < by_routers ? &gw->autoconf.server[i].addr
+		                                   : &gw->dhcp6.dns[i - by_routers];
 		char text[FMT_IP6];
 		if (route6_is_app(&gw->routes6, server, 128))
 			log_limited(&gw->autoconf.refused_us, SAY_MS,
@@ -127,7 +128,7 @@ static uint32_t named(struct gw *gw, struct addr out[NAMED])
 
 static const char *by_whom(const struct dns64_server *s)
 {
-	return s->addr.is6 ? "a router" : "the lease of the WAN";
+	return s->addr.is6 ? "a router or DHCPv6" : "the lease of the WAN";
 }
 
 static bool has(const struct addr *list, uint32_t n, const struct addr *a)
@@ -170,7 +171,8 @@ static bool is_ours(const struct gw *gw, const struct addr *a)
 void dns64_server_follow(struct gw *gw)
 {
 	struct dns64_servers *all = dns64_servers_of(gw);
-	uint32_t changed = gw->autoconf.servers_changed + gw->dhcp.servers_changed;
+	uint32_t changed =
+	        gw->autoconf.servers_changed + gw->dhcp.servers_changed + gw->dhcp6.servers_changed;
 	struct addr list[NAMED];
 	char what[56];
 	if (LIKELY(all->followed == changed))

@@ -417,19 +417,26 @@ def test_own_addresses_in_the_pool(start: Start, own: str) -> None:
 
 
 @pytest.mark.parametrize("app, config, what", [
-    ("nat", NAT + "serve dns46\n", 'serve: unknown "dns46", nearest: dns64 (there are: dns64)'),
+    ("nat", NAT + "serve dns46\n", 'serve: unknown "dns46", nearest: dns64 (there are: dns64, dns)'),
     ("nat", WITH_NAT + "serve dns64\n", "serve: dns64 is given twice"),
     ("nat", NAT + "serve dns64\n", "nameserver: required by dns64"),
     ("6to4", COLOCATED + "serve dns64\n", "nameserver: required by dns64"),
     ("ivi", IVI.config + "serve dns64\n", "nameserver: required by dns64"),
-    ("wire", SERVE, "serve: a bridge has no addresses at which a service could listen"),
     ("dns64", "serve dns64\nwan.address 203.0.113.2/24\nnameserver 203.0.113.53\n",
      "lan.address: an address is required by dns64"),
-], ids=["unknown", "twice", "nat-server", "6to4-server", "ivi-server", "wire", "no-address"])
+], ids=["unknown", "twice", "nat-server", "6to4-server", "ivi-server", "no-address"])
 def test_bad_configurations(start: Start, app: str, config: str, what: str) -> None:
     with pytest.raises(Refused) as caught:
         start(config, app)
     assert what in str(caught.value)
+
+
+def test_a_bridge_takes_no_services(start: Start) -> None:
+    """One file may serve several applications: the bridge leaves them out, and says so."""
+    gateway = start(SERVE, "wire")
+    assert any("serve: a bridge has no addresses" in line for line in gateway.lines("log"))
+    query = IP(src=A.ip, dst="192.168.1.1") / UDP(sport=1, dport=53)
+    assert len(gateway.send(LAN, Ether(dst=PORT_MAC[LAN]) / query)) == 1
 
 
 def test_app_dns64_is_serve_dns64(start: Start) -> None:

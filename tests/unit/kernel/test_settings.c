@@ -11,7 +11,7 @@ static void say(const char *t, const char *app)
 	CHECK(text(t));
 	for (uint32_t i = 0; i < n_apps; i++)
 		if (strcmp(apps[i].name, app) == 0)
-			CHECK(settings_choose(&c, app, apps[i].forwarder, &gw) == NULL);
+			settings_choose(&c, app, apps[i].forwarder, &gw);
 	settings_log_ignored(&c, &gw, app);
 }
 

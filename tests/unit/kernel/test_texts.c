@@ -44,6 +44,45 @@ static void all_texts(void)
 	CHECK_STR(error(0), "boot: the configuration is too long and was cut");
 }
 
+static void complete(const char *cmdline, const char *file)
+{
+	log_reset();
+	texts_init(&t, cmdline, known_apps, ARRAY_SIZE(known_apps));
+	texts_add(&t, "gateway.seen", slice("wan.address 192.0.2.2/24\n"));
+	if (file)
+		texts_add(&t, "gateway.conf", slice(file));
+	texts_complete(&t, &c);
+	texts_read(&t, &c, t.conf);
+}
+
+/* Without a file, and with a command line that is silent about networks, there is a router that
+ * needs no typing. */
+static void without_a_file(void)
+{
+	static const char *const silent[] = {"", "app=nat", "app=nat keyboard=de menu-default=nat"};
+	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
+		complete(silent[i], NULL);
+		CHECK_EQ(c.n_errors, 0);
+		CHECK(prints("wan.address dhcp") && prints("wan.address auto"));
+		CHECK(prints("lan.address 192.168.1.1/24") && prints("nameserver default"));
+		CHECK(prints("lan.prefix delegated"));
+		CHECK(prints("lan.dhcp 192.168.1.100-192.168.1.199") && prints("serve dns"));
+		CHECK(logged("no configuration file: addresses by DHCP on the WAN, 192.168.1.1/24 "
+		             "and DHCP on the LAN"));
+		CHECK(config_given(&c, "wan.address"));
+	}
+	CHECK(prints("keyboard de"));
+	static const char *const says[] = {"wan=nic0", "serve=dns", "lan.mtu=1400", "nonsense=1"};
+	for (size_t i = 0; i < ARRAY_SIZE(says); i++) {
+		complete(says[i], NULL);
+		CHECK(prints("wan.address dhcp") == (i == 3)); /* an unknown key says nothing */
+	}
+	complete("", "");
+	CHECK(!config_given(&c, "wan.address"));
+	complete("", "hostname x\n");
+	CHECK(!config_given(&c, "wan.address"));
+}
+
 static void falls_back(void)
 {
 	begin(MARK "hostnam x\n", "hostname last\napp nat\n");
@@ -86,6 +125,7 @@ static void stays(void)
 int main(void)
 {
 	TEST(all_texts);
+	TEST(without_a_file);
 	TEST(falls_back);
 	TEST(falls_back_when_it_cannot_start);
 	TEST(stays);

@@ -20,6 +20,7 @@ static void defaults(void)
 	               "wan.dhcp-probe on\n"
 	               "wan.dhcp-client-id duid\n"
 	               "lan.dhcp-lease 43200\n"
+	               "wan.prefix-length 60\n"
 	               "watchdog 10\n"
 	               "usb on\n"
 	               "keyboard us\n"

@@ -114,7 +114,8 @@ static void same_nic_of_three(void)
 
 static void vlans(void)
 {
-	GOOD("lan nic0.20\nwan nic0.7\nlan2 nic0\nlan3 52:54:00:12:34:56.1\nlan4 52-54-00-12-34-56.4094\n");
+	GOOD("lan nic0.20\nwan nic0.7\nlan2 nic0\nlan3 52:54:00:12:34:56.1\nlan4 "
+	     "52-54-00-12-34-56.4094\n");
 	CHECK(config_check(&c));
 	CHECK(prints("lan nic0.20"));
 	CHECK(prints("wan nic0.7"));

@@ -12,9 +12,10 @@ static struct rig rig;
 
 static void start(void)
 {
-	static const char config[] = "lan nic0\nwan nic0.7\nlan2 nic0.4094\nlan.address 10.0.0.1/8\n"
-	                             "lan2.address 192.168.2.1/24\nwan.address 203.0.113.2/24\n"
-	                             "nat.sessions 100\n";
+	static const char config[] =
+	        "lan nic0\nwan nic0.7\nlan2 nic0.4094\nlan.address 10.0.0.1/8\n"
+	        "lan2.address 192.168.2.1/24\nwan.address 203.0.113.2/24\n"
+	        "nat.sessions 100\n";
 	rig_reset(&rig, 1, 8 << 20, 1000000);
 	CHECK(rig_config(&rig, config, sizeof config - 1));
 	const char *wrong = rig_start(&rig, "nat", 64);

@@ -1,0 +1,11 @@
+SRC += net/dhcp6/dhcp6_answer.c
+SRC += net/dhcp6/dhcp6_bind.c
+SRC += net/dhcp6/dhcp6_client.c
+SRC += net/dhcp6/dhcp6_delegate.c
+SRC += net/dhcp6/dhcp6_keys.c
+SRC += net/dhcp6/dhcp6_message.c
+SRC += net/dhcp6/dhcp6_receive.c
+SRC += net/dhcp6/dhcp6_send.c
+SRC += net/dhcp6/dhcp6_serve.c
+SRC += net/dhcp6/dhcp6_show.c
+SRC += net/dhcp6/dhcp6_use.c
