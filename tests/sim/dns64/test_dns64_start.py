@@ -118,7 +118,7 @@ def test_advertises_itself_as_server(start: Start) -> None:
     """RFC 8106, RFC 8781; it is no router (lifetime 0) and advertises no prefixes of the network."""
     config = DNS64.replace("lan.ra off\n", "") + "dns64-prefix 2001:db8:122::/48\n"
     message = advertised(start(config, "dns64"))
-    assert message.routerlifetime == 0 and message.M == message.O == 0
+    assert message.routerlifetime == message.M == 0 and message.O == 1  # the same by DHCPv6 (RFC 8415)
     assert message[ICMPv6NDOptRDNSS].dns == [OUR6]
     assert ICMPv6NDOptPrefixInfo not in message
     # Scaled lifetime and length code, then the prefix: 0 is /96, 3 is /48.

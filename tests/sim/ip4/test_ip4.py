@@ -176,7 +176,7 @@ def test_packets_with_and_without_options_share_a_session(gateway: Gateway) -> N
     (Ether(src=A.mac, dst=B.mac) / udp(), "not-ours"),
     (Ether(src=A.mac, dst=PORT_MAC[WAN]) / udp(), "not-ours"),
     (Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x86DD) / Raw(b"\x60" + bytes(39)), "ipv6"),
-    (Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x8100) / Raw(b"\0\1\x08\0" + bytes(udp())), "ethertype"),
+    (Ether(src=A.mac, dst=PORT_MAC[LAN], type=0x8100) / Raw(b"\0\1\x08\0" + bytes(udp())), "vlan"),
     (Ether(src=A.mac, dst=PORT_MAC[LAN], type=46) / Raw(bytes(46)), "ethertype"),
     (Ether(src=A.mac, dst=BROADCAST) / udp(), "multicast"),
     (Ether(src=A.mac, dst="01:00:5e:00:00:05") / udp(dst="224.0.0.5"), "multicast"),

@@ -120,6 +120,8 @@ static void every_key(void)
 	                           "lan.dhcp-option 42 192.168.1.9\n"
 	                           "lan.dhcp-option 114 https://portal.test/\n"
 	                           "lan.dhcp-v6only 1800\n"
+	                           "lan.prefix delegated\n"
+	                           "wan.prefix-length 56\n"
 	                           "menu-timeout 2.5\n"
 	                           "menu-default nat\n"
 	                           "watchdog 0\n"
@@ -312,7 +314,7 @@ static void unknown_keys(void)
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
 	WRONG("hostname x\nserve dns46",
-	      "gateway.conf:2: serve: unknown \"dns46\", nearest: dns64 (there are: dns64)");
+	      "gateway.conf:2: serve: unknown \"dns46\", nearest: dns64 (there are: dns64, dns)");
 	CHECK(load("serve dns64\nserve dns64") && !config_check(&c));
 	CHECK_STR(error(0), "gateway.conf:2: serve: dns64 is given twice");
 	WRONG("rotue x", "gateway.conf:1: unknown key \"rotue\", nearest: route");
