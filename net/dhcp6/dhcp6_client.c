@@ -330,7 +330,7 @@ enum drop dhcp6_client_answered(struct gw *gw, const struct dhcp6_answer *a)
 /* --- conflicts ----------------------------------------------------------------------------------
  */
 
-void dhcp6_client_conflict(struct gw *gw, uint32_t i)
+static void conflict(struct gw *gw, uint32_t i)
 {
 	struct dhcp6_client *c = &gw->dhcp6;
 	c->declined = c->bound[DHCP6_NA].held[i];
@@ -518,7 +518,11 @@ void dhcp6_tick(struct gw *gw)
 		look_around(gw);
 	if (!is_ready(gw))
 		return;
-	dhcp6_use_check(gw);
+	uint32_t i = dhcp6_use_duplicate(gw);
+	if (i != DHCP6_NO_LEASE) {
+		conflict(gw, i);
+		dhcp6_use_follow(gw);
+	}
 	follow_wishes(gw);
 	if (c->state != DHCP6_IDLE && gw->clock.us >= c->due_us)
 		act(gw);
@@ -530,22 +534,8 @@ bool dhcp6_is_busy(const struct gw *gw)
 	return c->state > DHCP6_IDLE && c->due_us < gw->clock.us + SECOND;
 }
 
-/* --- start, console -----------------------------------------------------------------------------
+/* --- console ------------------------------------------------------------------------------------
  */
-
-void dhcp6_start(struct gw *gw)
-{
-	if (gw->ip6 && !gw->forwarder->no_wan6)
-		rest(gw, DHCP6_IDLE, NEVER);
-	else if (dhcp6_wants_prefix(gw->config))
-		log_line("lan.prefix delegated: this application has no IPv6 on the WAN");
-}
-
-void dhcp6_carrier_up(struct gw *gw, uint32_t iface)
-{
-	if (iface == IF_WAN)
-		gw->dhcp6.came_up = true;
-}
 
 static const char *release(struct gw *gw)
 {

@@ -12,13 +12,6 @@
 #include "net/gw.h"
 #include "net/stats/count.h"
 
-/* Begins, in gw_init. Where the application has no IPv6 on the WAN nothing begins, and the log says
- * so when a prefix is wanted. */
-void dhcp6_start(struct gw *gw);
-
-/* The carrier of an interface came up: it may be another link (section 18.2.12). */
-void dhcp6_carrier_up(struct gw *gw, uint32_t iface);
-
 /* Does what is due. Called ten times a second. */
 void dhcp6_tick(struct gw *gw);
 
@@ -33,9 +26,6 @@ const char *dhcp6_renew_all(struct gw *gw);
 /* Handles an answer to our question, whose form is right. Gives DROP_NONE, or why it is not
  * taken. */
 enum drop dhcp6_client_answered(struct gw *gw, const struct dhcp6_answer *a);
-
-/* Another station has an address of ours (RFC 4862 section 5.4.5). */
-void dhcp6_client_conflict(struct gw *gw, uint32_t i);
 
 /* Writes one line about leases into buf for the listing `leases`, both versions, and moves the
  * cursor, which is 0 at first; false behind the last line. In dhcp6_show.c. */

@@ -9,17 +9,10 @@
 #define ROOM      1232u /* what every link carries */
 #define REFRESH_S RA_LIFETIME_S
 
-bool dhcp6_serves(const struct gw *gw, uint32_t iface)
-{
-	ip6 servers[RA_SERVERS];
-	return interface_is_inside(iface) && gw->ra[iface].on &&
-	       (ra_servers(gw, iface, servers) || ra_config(gw->config, iface)->n_dnssl);
-}
-
 void dhcp6_serve_tick(struct gw *gw)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		bool *listens = &gw->dhcp6_server.listens[i], serves = dhcp6_serves(gw, i);
+		bool *listens = &gw->dhcp6_server.listens[i], serves = ra_tells_dns(gw, i);
 		if (serves && !*listens)
 			mld_join(gw, i, &dhcp6_all_servers);
 		else if (!serves && *listens)

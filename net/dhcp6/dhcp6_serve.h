@@ -10,9 +10,6 @@
  */
 void dhcp6_serve_tick(struct gw *gw);
 
-/* True when hosts of an interface get an answer: the flag O of its advertisements. */
-bool dhcp6_serves(const struct gw *gw, uint32_t iface);
-
 /* Handles a message of `len` bytes that a host sent, to a group or to us alone. Gives DROP_NONE, or
  * why it has no answer. */
 enum drop dhcp6_serve(struct gw *gw, uint32_t iface, const uint8_t *data, uint32_t len,

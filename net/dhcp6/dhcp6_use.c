@@ -3,7 +3,6 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
-#include "net/dhcp6/dhcp6_client.h"
 #include "net/setup/gw_change.h"
 
 /* The lease of an address; NULL when there is none. */
@@ -62,7 +61,7 @@ void dhcp6_use_follow(struct gw *gw)
 	dhcp6_delegate_follow(gw);
 }
 
-void dhcp6_use_check(struct gw *gw)
+uint32_t dhcp6_use_duplicate(struct gw *gw)
 {
 	struct dhcp6_binding *b = &gw->dhcp6.bound[DHCP6_NA];
 	for (uint32_t i = 0; i < b->n; i++) {
@@ -72,10 +71,8 @@ void dhcp6_use_check(struct gw *gw)
 			continue;
 		if (own->state == ADDRESS6_VALID)
 			gw->dhcp6.conflicts = 0;
-		if (own->state == ADDRESS6_DUPLICATE) {
-			dhcp6_client_conflict(gw, i);
-			dhcp6_use_follow(gw);
-			return;
-		}
+		if (own->state == ADDRESS6_DUPLICATE)
+			return i;
 	}
+	return DHCP6_NO_LEASE;
 }

@@ -8,4 +8,5 @@ SRC += net/dhcp6/dhcp6_receive.c
 SRC += net/dhcp6/dhcp6_send.c
 SRC += net/dhcp6/dhcp6_serve.c
 SRC += net/dhcp6/dhcp6_show.c
+SRC += net/dhcp6/dhcp6_start.c
 SRC += net/dhcp6/dhcp6_use.c

@@ -4,7 +4,6 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "kernel/lib/when.h"
-#include "net/dhcp6/dhcp6_serve.h"
 #include "net/ip6/icmp6.h"
 #include "net/ip6/ip6.h"
 #include "net/ip6/mld.h"
@@ -171,6 +170,13 @@ static void write_pref64(const struct ra_config_interface *c, const struct ra *r
 	}
 }
 
+bool ra_tells_dns(const struct gw *gw, uint32_t iface)
+{
+	ip6 servers[RA_SERVERS];
+	return interface_is_inside(iface) && gw->ra[iface].on &&
+	       (ra_servers(gw, iface, servers) || ra_config(gw->config, iface)->n_dnssl);
+}
+
 /* Sends an advertisement. `last`: all lifetimes are zero, because this router ends. */
 static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 {
@@ -185,7 +191,7 @@ static void send(struct gw *gw, uint32_t iface, const ip6 *to, bool last)
 	m->lifetime = be16_of(last ? 0 : ra->lifetime_s);
 	/* RFC 4191 section 2.2: medium unless it is a default router. */
 	m->flags = be16_get(m->lifetime) ? ra->preference : RA_PREF_MEDIUM;
-	if (dhcp6_serves(gw, iface))
+	if (ra_tells_dns(gw, iface))
 		m->flags |= RA_OTHER;
 	struct nd_opt_mac *source = option(&w, ND_OPT_SOURCE, sizeof *source);
 	if (source)

@@ -61,6 +61,10 @@ uint32_t ra_servers(const struct gw *gw, uint32_t iface, ip6 out[static RA_SERVE
 uint32_t ra_domains(const struct gw *gw, uint32_t iface,
                     uint8_t out[static RA_DOMAINS * (CONFIG_DOMAIN + 2)]);
 
+/* True when hosts of an inside interface are told anything about DNS. They may ask for it by DHCPv6
+ * too (net/dhcp6): the flag O says so. */
+bool ra_tells_dns(const struct gw *gw, uint32_t iface);
+
 /* True for an address in a prefix that was advertised and is not one of ours any more. */
 bool ra_was_ours(const struct gw *gw, uint32_t iface, const ip6 *a);
 

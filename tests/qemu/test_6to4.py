@@ -92,7 +92,7 @@ def test_rdisc6(boot_six: Boot) -> None:
     wanted = {
         "Hop limit": r"64 \(.*\)",
         "Stateful address conf.": "No",
-        "Stateful other conf.": "No",
+        "Stateful other conf.": "Yes",
         "Mobile home agent": "No",
         "Router preference": "low",  # RFC 6343 section 4.1
         "Neighbor discovery proxy": "No",
@@ -127,7 +127,7 @@ def test_radvdump(boot_six: Boot) -> None:
     until(lambda: "\n}; # End of interface definition" in log.read_text(), 10, "an advertisement")
     said = log.read_text()
     statements = [line.strip().rstrip(";") for line in said.splitlines() if line.strip().endswith(";")]
-    for wanted in ("AdvManagedFlag off", "AdvOtherConfigFlag off", "AdvReachableTime 0", "AdvRetransTimer 0",
+    for wanted in ("AdvManagedFlag off", "AdvOtherConfigFlag on", "AdvReachableTime 0", "AdvRetransTimer 0",
                    "AdvCurHopLimit 64", "AdvDefaultLifetime 1800", "AdvHomeAgentFlag off",
                    "AdvDefaultPreference low", "AdvSourceLLAddress on", f"AdvLinkMTU {TUNNEL_MTU}",
                    "AdvValidLifetime 2592000", "AdvPreferredLifetime 604800", "AdvOnLink on", "AdvAutonomous on",

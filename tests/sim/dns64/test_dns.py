@@ -11,6 +11,8 @@ from lanclients import HOST_NAME, Client
 from resolver import BASIC, FOUR, SOA, UPSTREAM, Resolver, Start, Zone, addresses, inside, rr
 from scapy.layers.inet6 import ICMPv6ND_RA, ICMPv6NDOptPREF64, ICMPv6NDOptRDNSS
 
+pytestmark = pytest.mark.virtual
+
 DNS = BASIC + f"nameserver {UPSTREAM}\nserve dns\nnat.sessions 2000\n"
 NAMES = ("lan.dhcp 192.168.1.100-192.168.1.109\nlan.dhcp-static 02:00:00:00:00:09 192.168.1.20 printer\n"
          "lan.domain Home.Test\n")
