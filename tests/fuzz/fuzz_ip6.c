@@ -33,13 +33,20 @@ static const char config[] = "lan.address 2001:db8:1::1/64\n"
 static const ip6 lan_net = {{0x20, 1, 0x0d, 0xb8, 0, 1}},
                  tunnel_net = {{0x20, 1, 0x0d, 0xb8, 0, 10}};
 
+/* A DHCPv6 message of the gateway itself: link-local addresses are never forwarded. */
+static bool own_dhcp6(const uint8_t *f, uint32_t len)
+{
+	return len > IP6 + 8 && f[12] == 0x86 && f[13] == 0xdd && f[20] == PROTO_UDP &&
+	       f[22] == 0xfe && f[54] == 2 && f[56] == 2 && (f[55] ^ f[57]) == 1;
+}
+
 static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t len)
 {
 	note(iface, frame, len);
 	const char *bad = check(iface, frame, len);
 	if (!bad && len > OUTER && frame[12] == 8 && frame[13] == 0 && frame[23] == 41)
 		bad = frame6_check(frame + OUTER, len - OUTER, r->gw.iface[iface].mtu, run.sums);
-	if (!bad && run.payloads)
+	if (!bad && run.payloads && !own_dhcp6(frame, len))
 		bad = frame_payload(frame, len, run.quotes);
 	if (bad)
 		fail(bad, frame, len);
