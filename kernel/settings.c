@@ -8,6 +8,7 @@
 #include "net/gw.h"
 #include "net/dhcp/dhcp_keys.h"
 #include "net/dhcp6/dhcp6_keys.h"
+#include "net/sntp/sntp_keys.h"
 #include "net/dhcps/dhcps_keys.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
@@ -229,7 +230,7 @@ static bool reads(const struct forwarder *f, const struct service *const *runnin
                   const struct config_section *s)
 {
 	if (s == &name_section || s == &run_section || s == &net_section || s == &dhcp_section ||
-	    s == &dhcps_section)
+	    s == &dhcps_section || s == &sntp_section)
 		return true;
 	if (s == &ra_section || s == &dhcp6_section)
 		return f->ip6 != NULL;
@@ -308,9 +309,9 @@ void settings_init(struct config *c, const char *const *names, uint32_t n_names)
 {
 	/* One more than there is room for: then config_init adds the error. */
 	const struct config_section *list[CONFIG_SECTIONS + 1] = {
-	        &name_section,  &net_section,   &ra_section, &dhcp_section,
-	        &dhcps_section, &dhcp6_section, &run_section};
-	uint32_t n = 7;
+	        &name_section,  &net_section,   &ra_section,   &dhcp_section,
+	        &dhcps_section, &dhcp6_section, &sntp_section, &run_section};
+	uint32_t n = 8;
 	for (uint32_t i = 0; i < n_apps; i++)
 		for (uint32_t k = 0; k < FORWARDER_SECTIONS && apps[i].forwarder->keys[k]; k++)
 			add(list, &n, apps[i].forwarder->keys[k]);

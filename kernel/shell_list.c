@@ -12,6 +12,7 @@
 #include "net/dhcps/dhcps.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
+#include "net/sntp/sntp.h"
 
 /* --- counters ------------------------------------------------------------------------ */
 
@@ -105,6 +106,11 @@ enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t siz
 enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, dhcp6_show_leases);
+}
+
+enum shell_step shell_list_time(struct shell_list *l, char *buf, size_t size)
+{
+	return gw_list(l, buf, size, sntp_show);
 }
 
 /* Writes what is wrong, if anything is. */

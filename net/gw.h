@@ -24,6 +24,7 @@
 #include "net/ip4/route4.h"
 #include "net/probe/probe_state.h"
 #include "net/ra/ra_state.h"
+#include "net/sntp/sntp_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh/neigh_table.h"
 #include "net/setup/net_keys.h"
@@ -92,6 +93,7 @@ struct gw {
 	struct dhcps *dhcps;       /* of the inside; NULL: none (dhcps/dhcps.h) */
 	struct dhcp6_client dhcp6; /* of the WAN */
 	struct dhcp6_server dhcp6_server;
+	struct sntp sntp;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

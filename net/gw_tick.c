@@ -12,6 +12,7 @@
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
 #include "net/setup/gw_routers.h"
+#include "net/sntp/sntp.h"
 #include "net/stats/notice.h"
 #include "net/tcp/tcp.h"
 
@@ -38,6 +39,7 @@ bool gw_tick(struct gw *gw)
 		gw_routers_tick(gw);
 		dhcp_tick(gw);
 		dhcps_tick(gw);
+		sntp_tick(gw);
 		if (gw->ip6) {
 			nd_tick(gw);
 			mld_tick(gw);

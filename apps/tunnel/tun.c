@@ -46,10 +46,11 @@ static void tun_tune(struct gw *gw)
 static void tun_changed(struct gw *gw)
 {
 	struct tun *t = tun_of(gw);
-	bool was = t->up;
+	bool expected = t->up || gw->iface[IF_WAN].n_addr;
 	const char *bad = tun_follow(gw, t);
-	if (bad && was)
+	if (bad && expected && bad != t->said)
 		log_line("6to4: no tunnel: %s", bad);
+	t->said = bad;
 	if (t->has_nat)
 		nat_changed(gw);
 }
@@ -70,6 +71,7 @@ static bool tun_tick(struct gw *gw)
 	struct tun *t = tun_of(gw);
 	reasm_tick(gw, &t->reasm);
 	tun_soft_tick(gw, t);
+	tun_lease_tick(gw, t);
 	return t->has_nat && nat_tick(gw);
 }
 

@@ -61,9 +61,12 @@ struct tun {
 	bool native_any;   /* senders other than the relay may have native inner sources */
 	bool private_good; /* private IPv4 addresses may be tunnel ends (6rd) */
 	struct tun_end end[TUN_ENDS];
+	struct tun_config_6rd rd; /* of the configuration, or of the lease of the WAN */
 	/* What follows from our address, see tun_follow. */
 	bool up;                      /* there is a site */
 	ip4 made_from;                /* the address that its prefix is made of */
+	uint64_t lease_us;            /* the end of the lease that the hosts know; 0: none */
+	const char *said;             /* why there is none, as the log has it; NULL: not */
 	uint64_t lan_net[INTERFACES]; /* upper half of the /64 of each network; 0: it has none */
 	bool lan_own[INTERFACES];     /* host number 1 there is ours by this tunnel */
 
@@ -173,6 +176,10 @@ const char *tun_setup(struct gw *gw, struct tun *t);
  * prefix of an earlier address is deprecated. Gives NULL, or why there is no site now; the tunnel
  * then carries nothing. (tun_setup.c) */
 const char *tun_follow(struct gw *gw, struct tun *t);
+
+/* Tells the hosts of the inside the lifetimes that follow from a new end of the WAN's lease.
+ * (tun_setup.c) */
+void tun_lease_tick(struct gw *gw, struct tun *t);
 
 /* Hooks (net/forwarder.h): IPv4, which may be a tunnel packet (tun_in.c), and IPv6, which may have
  * to be encapsulated (tun_out.c). */

@@ -2,22 +2,39 @@
 #include "apps/tunnel/tun_keys.h"
 
 #include "kernel/config/config_types.h"
+#include "kernel/lib/fmt.h"
 
-/* A prefix of global unicast addresses that leaves room for a site's bits in front of its
- * /64s. */
+bool tun_good_6rd(const struct prefix *p)
+{
+	return p->len >= 3 && p->len <= 64 && p->addr.v6.b[0] >> 5 == 1;
+}
+
+/* `dhcp` is a prefix of length 0. */
 static bool parse_6rd_prefix(const struct config_source *s, struct slice text, void *out)
 {
 	struct prefix *p = out;
-	if (!config_parse_prefix6(text, p) || p->len < 3 || p->len > 64 ||
-	    p->addr.v6.b[0] >> 5 != 1)
+	if (config_word_is(text, "dhcp")) {
+		*p = (struct prefix){.addr = {.is6 = true}, .len = 0};
+		return true;
+	}
+	if (!config_parse_prefix6(text, p) || !tun_good_6rd(p))
 		return CONFIG_BAD(s,
-		                  "%s: expected a global IPv6 PREFIX/LENGTH, such as 2001:db8::/32",
+		                  "%s: expected dhcp or a global IPv6 PREFIX/LENGTH, such as "
+		                  "2001:db8::/32",
 		                  s->key->name);
 	return true;
 }
 
-static const struct config_type rd_prefix =
-        CONFIG_TYPE(struct prefix, parse_6rd_prefix, config_print_prefix, "IPv6 PREFIX/LENGTH");
+static bool print_6rd_prefix(const struct config_key *k, const void *value, char *buf, size_t room)
+{
+	const struct prefix *p = value;
+	if (p->len > 0)
+		return config_print_prefix(k, value, buf, room);
+	return fmt(buf, room, "dhcp") > 0;
+}
+
+static const struct config_type rd_prefix = CONFIG_TYPE(
+        struct prefix, parse_6rd_prefix, print_6rd_prefix, "dhcp or IPv6 PREFIX/LENGTH");
 
 static const char *const native[] = {[TUN_NATIVE_RELAY] = "relay", [TUN_NATIVE_ANY] = "any"};
 static const char *const field[] = {[TUN_COPY] = "copy", [TUN_ZERO] = "zero"};
@@ -53,7 +70,8 @@ static const struct config_key key[] = {
 	{"6to4.nat", &config_on_off, "on", ONE(nat),
 	 .about = "A NAT for the LAN's IPv4 runs beside the tunnel."},
 	{"6rd.prefix", &rd_prefix, NULL, ONE(rd.prefix), FLAG(rd.has_prefix),
-	 .about = "The provider's IPv6 prefix (RFC 5969), which is used instead of 2002::/16.",
+	 .about = "The provider's IPv6 prefix (RFC 5969), which is used instead of 2002::/16; dhcp: that "
+	          "of the WAN's lease, with its mask and relay.",
 	 .without = "off: 6to4"},
 	{"6rd.mask", &config_number, "0", ONE(rd.mask), CONFIG_RANGE(0, 32),
 	 .about = "Leading bits that all IPv4 addresses of the 6rd domain share."},

@@ -9,9 +9,9 @@ enum tun_native { TUN_NATIVE_RELAY, TUN_NATIVE_ANY };
 enum tun_field { TUN_COPY, TUN_ZERO }; /* of the inner traffic class into the outer header */
 
 struct tun_config_6rd {
-	bool has_prefix; /* 6rd in place of 6to4 */
-	struct prefix prefix;
-	uint32_t mask; /* leading bits that all IPv4 addresses of the domain share */
+	bool has_prefix;      /* 6rd in place of 6to4 */
+	struct prefix prefix; /* of length 0: the lease of the WAN has prefix, mask and relay */
+	uint32_t mask;        /* leading bits that all IPv4 addresses of the domain share */
 	bool has_relay;
 	ip4 relay;
 };
@@ -37,5 +37,9 @@ static inline const struct tun_config *tun_config(const struct config *c)
 {
 	return config_values(c, &tun_section);
 }
+
+/* True when a prefix is one of global unicast addresses that leaves room for the bits of a site in
+ * front of its /64s. */
+bool tun_good_6rd(const struct prefix *p);
 
 #endif

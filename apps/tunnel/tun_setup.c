@@ -45,6 +45,31 @@ static ip6 address_of(uint64_t upper, uint32_t host)
 	return a;
 }
 
+/* Takes the 6rd domain over from the lease of the WAN where the configuration says so. Sets
+ * *changed when it is another one than before. */
+static const char *choose_domain(const struct gw *gw, struct tun *t, bool *changed)
+{
+	const struct tun_config_6rd *c = &tun_config(gw->config)->rd;
+	const struct dhcp_6rd *lease = &gw->dhcp.rd;
+	struct tun_config_6rd rd = *c;
+	*changed = false;
+	if (!c->has_prefix || c->prefix.len > 0)
+		return NULL;
+	if (lease->len == 0)
+		return "the lease of wan.address dhcp has no 6rd domain";
+	rd.prefix = (struct prefix){.addr = {.is6 = true, .v6 = lease->prefix}, .len = lease->len};
+	rd.mask = lease->mask_len;
+	rd.has_relay = true;
+	rd.relay = lease->relay;
+	if (!tun_good_6rd(&rd.prefix))
+		return "the 6rd prefix of the lease is not global, or longer than 64 bits";
+	*changed = !addr_eq(&rd.prefix.addr, &t->rd.prefix.addr) ||
+	           rd.prefix.len != t->rd.prefix.len || rd.mask != t->rd.mask ||
+	           !ip4_eq(rd.relay, t->rd.relay);
+	t->rd = rd;
+	return NULL;
+}
+
 /* Chooses the address that the site's prefix is made from (*site) and our outer address on
  * the WAN. They are the same unless we are behind another NAT. */
 static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *site)
@@ -58,7 +83,7 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 	*site = c->has_address ? c->address : first;
 	bool own = interface_has4(wan, *site);
 	t->outer = ip4_raw(own ? *site : first);
-	if (c->rd.has_prefix)
+	if (t->rd.has_prefix)
 		return NULL; /* a provider's network may use private addresses */
 	const char *what = tun_why_no_end(*site);
 	if (what && c->has_address)
@@ -75,15 +100,15 @@ static const char *choose_addresses(const struct gw *gw, struct tun *t, ip4 *sit
 static const char *choose_relay(const struct gw *gw, struct tun *t)
 {
 	const struct tun_config *c = tun_config(gw->config);
-	bool rd = c->rd.has_prefix;
+	bool rd = t->rd.has_prefix;
 	const char *key = rd ? "6rd.relay" : "6to4.relay";
-	ip4 relay = rd ? c->rd.relay : c->relay;
+	ip4 relay = rd ? t->rd.relay : c->relay;
 	char text[FMT_IP4];
 	t->relay_may_all = rd;
 	/* A provider's network has one entry for native IPv6, the relay (RFC 5969 section
 	 * 12). */
 	t->native_any = !rd && c->native_from == TUN_NATIVE_ANY;
-	if (!(rd ? c->rd.has_relay : c->has_relay))
+	if (!(rd ? t->rd.has_relay : c->has_relay))
 		return NULL;
 	const char *what = rd ? NULL : tun_why_no_end(relay);
 	if (!what && gw_is_own(gw, relay))
@@ -100,9 +125,9 @@ static const char *set_prefixes(const struct gw *gw, struct tun *t, ip4 own, uin
                                 uint64_t *site, uint64_t *lan)
 {
 	const struct tun_config *c = tun_config(gw->config);
-	bool rd = c->rd.has_prefix;
-	uint32_t len = rd ? c->rd.prefix.len : 16, mask = rd ? c->rd.mask : 0;
-	uint64_t domain = rd ? upper_half(&c->rd.prefix.addr.v6) : 0x2002ull << 48;
+	bool rd = t->rd.has_prefix;
+	uint32_t len = rd ? t->rd.prefix.len : 16, mask = rd ? t->rd.mask : 0;
+	uint64_t domain = rd ? upper_half(&t->rd.prefix.addr.v6) : 0x2002ull << 48;
 	*site_len = len + 32 - mask;
 	if (*site_len > 64)
 		return key_error(
@@ -173,7 +198,7 @@ static const char *start_lan(struct gw *gw, struct tun *t, uint32_t lan, uint64_
 {
 	const struct interface *iface = &gw->iface[lan];
 	ip6 net = address_of(upper, 0), router = address_of(upper, 1);
-	bool have = false, rd = tun_config(gw->config)->rd.has_prefix;
+	bool have = false, rd = t->rd.has_prefix;
 	/* Host number 1, unless the configuration gives us another address in that network. */
 	for (uint32_t i = 0; i < iface->n_addr6; i++)
 		have |= addr_in6(&iface->addr6[i].addr, &net, 64);
@@ -246,7 +271,6 @@ static void stop_lost_lans(struct gw *gw, struct tun *t)
 /* Makes the site of an address. */
 static const char *start_site(struct gw *gw, struct tun *t, ip4 own)
 {
-	const struct tun_config *c = tun_config(gw->config);
 	uint64_t site = 0, lan = 0;
 	uint32_t site_len = 0;
 	const char *bad = choose_relay(gw, t);
@@ -258,7 +282,7 @@ static const char *start_site(struct gw *gw, struct tun *t, ip4 own)
 	bad = start_lans(gw, t, lan, site_len);
 	if (bad)
 		return bad;
-	uint32_t domain_len = c->rd.has_prefix ? c->rd.prefix.len : 16;
+	uint32_t domain_len = t->rd.has_prefix ? t->rd.prefix.len : 16;
 	uint64_t domain = site >> (64 - domain_len) << (64 - domain_len);
 	return set_routes(gw, site, site_len, domain, domain_len) ? NULL : "too many routes";
 }
@@ -267,9 +291,12 @@ const char *tun_follow(struct gw *gw, struct tun *t)
 {
 	ip4 own = ip4_of(0);
 	uint32_t outer = t->outer;
-	const char *bad = choose_addresses(gw, t, &own);
+	bool other;
+	const char *bad = choose_domain(gw, t, &other);
+	if (!bad)
+		bad = choose_addresses(gw, t, &own);
 	memset(t->end, 0, sizeof t->end); /* their routes may have changed */
-	if (!bad && t->up && ip4_eq(own, t->made_from) && t->outer == outer) {
+	if (!bad && !other && t->up && ip4_eq(own, t->made_from) && t->outer == outer) {
 		stop_lost_lans(gw, t);
 		return NULL;
 	}
@@ -284,7 +311,29 @@ const char *tun_follow(struct gw *gw, struct tun *t)
 	}
 	t->made_from = own;
 	t->up = !bad;
+	t->lease_us = 0;
 	return bad;
+}
+
+/* The prefixes of a leased address live no longer than its lease (RFC 5969 section 4). */
+static void follow_lease(struct gw *gw, const struct tun *t)
+{
+	const struct dhcp_client *d = &gw->dhcp;
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		ip6 net = address_of(t->lan_net[i], 0);
+		if (t->lan_net[i])
+			ra_lease(gw, i, &net, d->end_us, d->end_us);
+	}
+}
+
+void tun_lease_tick(struct gw *gw, struct tun *t)
+{
+	const struct dhcp_client *d = &gw->dhcp;
+	if (LIKELY(!t->up || !d->in_force || d->end_us == t->lease_us) ||
+	    !ip4_eq(t->made_from, d->lease.addr))
+		return;
+	t->lease_us = d->end_us;
+	follow_lease(gw, t);
 }
 
 const char *tun_setup(struct gw *gw, struct tun *t)
@@ -292,6 +341,7 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 	const struct tun_config *c = tun_config(gw->config);
 	const struct net_config_interface *wan = &net_config(gw->config)->iface[IF_WAN];
 	t->private_good = c->rd.has_prefix;
+	t->rd = c->rd;
 	gw->app_mtu = c->mtu;
 	if (c->mtu + IP4_MIN > gw->iface[IF_WAN].mtu)
 		log_line("6to4.mtu: packets over %u bytes leave in two fragments",
@@ -301,7 +351,10 @@ const char *tun_setup(struct gw *gw, struct tun *t)
 			log_line("wan.address: the WAN of 6to4 has no IPv6, the address is not "
 			         "used");
 	reasm_init(gw, &t->reasm);
-	if (gw->iface[IF_WAN].n_addr == 0 && net_has_dhcp(gw->config))
+	bool leased = net_has_dhcp(gw->config), asks = c->rd.has_prefix && c->rd.prefix.len == 0;
+	if (asks && !leased)
+		return "6rd.prefix dhcp: needs wan.address dhcp";
+	if (asks || (gw->iface[IF_WAN].n_addr == 0 && leased))
 		return NULL; /* the site follows from the first lease */
 	return tun_follow(gw, t);
 }

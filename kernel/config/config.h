@@ -10,7 +10,7 @@
 #include "kernel/config/config_key.h"
 
 #define CONFIG_VALUES   114688u /* bytes of all sections' values at most */
-#define CONFIG_SECTIONS 16u     /* at most */
+#define CONFIG_SECTIONS 32u     /* at most */
 #define CONFIG_KEYS     256u    /* in all sections at most */
 #define CONFIG_ERRORS   16u     /* that are kept */
 #define CONFIG_WHERE    48u     /* characters of a place, and NUL */

@@ -7,6 +7,7 @@
 #include "kernel/lib/log.h"
 
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/wall.h"
 
 _Static_assert((LOG_BYTES & (LOG_BYTES - 1)) == 0, "positions are reduced with a mask");
 _Static_assert(LOG_BYTES > 2 * LOG_LINE, "a line fits beside another");
@@ -57,6 +58,10 @@ static void PRINTF_LIKE(1, 0) add_line(const char *format, va_list args)
 		return;
 	size_t n = fmt(line, sizeof line, "%llu.%03u ", (unsigned long long)(now / 1000000),
 	               (unsigned)(now / 1000 % 1000));
+	uint64_t wall = wall_at(now);
+	char date[WALL_TEXT];
+	if (wall)
+		n += fmt(line + n, sizeof line - n, "%s ", wall_text(date, wall));
 	n += fmt_v(line + n, sizeof line - n, format, args);
 	for (size_t i = 0; i < n; i++) {
 		if (line[i] < ' ' || line[i] > '~')

@@ -1,7 +1,8 @@
 /* The log: lines in memory, of which the oldest are overwritten, and a sink that gets each
  * line.
  *
- * A line is "SECONDS.MILLIS text". log_line replaces control characters by '?'. Callers
+ * A line is "SECONDS.MILLIS text", and "SECONDS.MILLIS DATE text" once the time of day is known
+ * (wall.h). log_line replaces control characters by '?'. Callers
  * limit how often the wire can cause a line (log_limited). */
 #ifndef KERNEL_LIB_LOG_H
 #define KERNEL_LIB_LOG_H

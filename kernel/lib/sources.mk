@@ -5,4 +5,5 @@ SRC           += kernel/lib/log.c
 SRC_HOT       += kernel/lib/pkt.c
 SRC_HOT       += kernel/lib/rng.c
 SRC_IMAGE_HOT += kernel/lib/string.c
+SRC           += kernel/lib/wall.c
 SRC_HOT       += kernel/lib/wheel.c

@@ -6,6 +6,7 @@
 
 #define LEASE_LEAST_S 5u    /* a shorter lease is asked for more often than it is of use */
 #define MTU_LEAST     1280u /* below, IPv6 would not work beside it (RFC 8200 section 5) */
+#define RD_LEAST      22u   /* bytes of option 212: with one relay (RFC 5969 section 7.1.1) */
 #define VALUE         1024u /* longest value that is read */
 
 static void ignore(struct dhcp_lease *l, const char *what)
@@ -157,20 +158,23 @@ static void read_routes(struct dhcp_lease *l, const struct dhcp_message *m)
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-static void read_dns(struct dhcp_lease *l, const struct dhcp_message *m)
+/* Reads the first servers of an option with a list of them; gives how many. */
+static uint32_t read_servers(struct dhcp_lease *l, const struct dhcp_message *m,
+                             enum dhcp_code code, const char *wrong, ip4 out[static DHCP_SERVERS])
 {
 	uint8_t value[VALUE];
-	uint32_t n = value_of(m, DHCP_DNS, value);
+	uint32_t n = value_of(m, code, value), found = 0;
 	if (n % 4)
-		ignore(l, "a DNS server that is malformed");
+		ignore(l, wrong);
 	for (uint32_t i = 0; i + 4 <= n; i += 4) {
 		ip4 server;
 		memcpy(&server, value + i, sizeof server);
 		if (ip4_no_host(server))
-			ignore(l, "a DNS server that is no host");
-		else if (l->n_dns < DHCP_SERVERS)
-			l->dns[l->n_dns++] = server;
+			ignore(l, wrong);
+		else if (found < DHCP_SERVERS)
+			out[found++] = server;
 	}
+	return found;
 }
 
 static void read_mtu(struct dhcp_lease *l, const struct dhcp_message *m, uint32_t most)
@@ -182,6 +186,31 @@ static void read_mtu(struct dhcp_lease *l, const struct dhcp_message *m, uint32_
 		l->mtu = mtu;
 	else
 		ignore(l, "an MTU that is below 1280 or above wan.mtu");
+}
+
+/* Bits of the prefix behind its length are ignored, and of several relays the first one counts. */
+static void read_6rd(struct dhcp_lease *l, const struct dhcp_message *m)
+{
+	uint8_t value[VALUE];
+	uint32_t n = value_of(m, DHCP_6RD, value);
+	struct dhcp_6rd rd;
+	if (n == 0)
+		return;
+	bool whole = n >= RD_LEAST && n % 4 == RD_LEAST % 4;
+	if (whole) {
+		rd.mask_len = value[0];
+		rd.len = value[1];
+		memcpy(&rd.prefix, value + 2, sizeof rd.prefix);
+		memcpy(&rd.relay, value + 2 + sizeof rd.prefix, sizeof rd.relay);
+	}
+	if (!whole || rd.mask_len > 32 || rd.len == 0 || rd.len > 128 ||
+	    rd.len + 32u - rd.mask_len > 128 || ip4_no_host(rd.relay)) {
+		ignore(l, "a 6rd domain that is malformed");
+		return;
+	}
+	for (uint32_t i = rd.len; i < 128; i++)
+		rd.prefix.b[i / 8] &= (uint8_t) ~(0x80u >> i % 8);
+	l->rd = rd;
 }
 
 const char *dhcp_lease_read(struct dhcp_lease *lease, const struct dhcp_message *m,
@@ -196,7 +225,10 @@ const char *dhcp_lease_read(struct dhcp_lease *lease, const struct dhcp_message 
 	if (bad)
 		return bad;
 	read_routes(lease, m);
-	read_dns(lease, m);
+	lease->n_dns = read_servers(lease, m, DHCP_DNS, "a DNS server that is no host", lease->dns);
+	lease->n_ntp =
+	        read_servers(lease, m, DHCP_NTP, "a time server that is no host", lease->ntp);
 	read_mtu(lease, m, mtu_most);
+	read_6rd(lease, m);
 	return NULL;
 }

@@ -15,6 +15,14 @@ struct dhcp_route {
 	uint8_t len;
 };
 
+/* The provider's 6rd domain (RFC 5969 section 7.1.1). */
+struct dhcp_6rd {
+	ip6 prefix;
+	uint8_t len;      /* of the prefix; 0: the lease has no such domain */
+	uint8_t mask_len; /* leading bits that all IPv4 addresses of the domain share */
+	ip4 relay;
+};
+
 /* What a server gives. Seconds; UINT32_MAX: for ever. */
 struct dhcp_lease {
 	ip4 addr, server;
@@ -24,6 +32,9 @@ struct dhcp_lease {
 	uint32_t n_routes;
 	ip4 dns[DHCP_SERVERS];
 	uint32_t n_dns;
+	ip4 ntp[DHCP_SERVERS]; /* time servers */
+	uint32_t n_ntp;
+	struct dhcp_6rd rd;
 	uint16_t mtu; /* 0: none */
 	/* Options that are not taken, in words (static). */
 	const char *ignored[DHCP_IGNORED];
@@ -51,6 +62,8 @@ struct dhcp_client {
 	struct dhcp_lease lease;
 	const char *lost;              /* why the last one is not in force any more: one word */
 	uint64_t t1_us, t2_us, end_us; /* of the lease in force */
+	struct dhcp_6rd
+	        rd; /* in force: set before the address of its lease is, unset before it goes */
 	struct dhcp_route route[DHCP_ROUTES]; /* of the lease, in the table of routes */
 	uint32_t n_routes;
 	uint32_t servers_changed; /* counts changes of the list of DNS servers in force */

@@ -148,7 +148,9 @@ const char *dhcp_use(struct gw *gw, const struct dhcp_lease *lease)
 {
 	struct dhcp_client *c = &gw->dhcp;
 	bool other = !c->in_force || !same_servers(&c->lease, lease);
+	bool other_rd = memcmp(&c->rd, &lease->rd, sizeof c->rd) != 0;
 	drop_routes(gw, lease->route, lease->n_routes);
+	c->rd = lease->rd;
 	const char *bad = change_address(gw, lease);
 	if (bad) {
 		c->in_force = false;
@@ -160,6 +162,8 @@ const char *dhcp_use(struct gw *gw, const struct dhcp_lease *lease)
 	c->servers_changed += other;
 	add_routes(gw, lease);
 	set_mtu(gw, lease->mtu);
+	if (other_rd)
+		gw_change_inform(gw);
 	return NULL;
 }
 
@@ -169,6 +173,7 @@ void dhcp_use_no_more(struct gw *gw)
 	bool had = c->in_force;
 	drop_routes(gw, NULL, 0);
 	c->in_force = false;
+	c->rd = (struct dhcp_6rd){.len = 0};
 	if (had)
 		drop_address(gw);
 	c->servers_changed++;

@@ -17,6 +17,7 @@
 #include "net/ip6/nd.h"
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
+#include "net/sntp/sntp.h"
 #include "net/vlan/vlan.h"
 
 static char wrong[128];
@@ -101,6 +102,8 @@ const char *gw_init(struct gw *gw)
 		bad = gw->forwarder->init(gw);
 	if (!bad)
 		bad = dhcps_start(gw);
+	if (!bad)
+		bad = sntp_start(gw);
 	return bad ? bad : start_services(gw);
 }
 

@@ -7,6 +7,7 @@
 #include "apps/services.h"
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "kernel/lib/wall.h"
 #include "net/lib/csum.h"
 #include "tests/fuzz/both.h"
 #include "tests/fuzz/frames.h"
@@ -71,6 +72,7 @@ static inline void begin(uint8_t choice, size_t memory, void (*make)(uint8_t cho
 		__typeof__(run) run;
 	} start[256];
 	log_reset();
+	wall_forget();
 	seen_by = seen;
 	if (start[choice].image) {
 		image_put_back(&rig, start[choice].image);

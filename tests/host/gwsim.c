@@ -36,6 +36,7 @@
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
+#include "net/sntp/sntp.h"
 #include "net/dhcps/dhcps.h"
 #include "net/offload/offload.h"
 #include "net/probe/probe.h"
@@ -297,12 +298,19 @@ static bool do_list(const char *command)
 		const char *name;
 		lister list;
 	} table[] = {
-	        {"stats", gw_show_stats},         {"sessions", gw_show_sessions},
-	        {"timings", gw_show_timings},     {"neighbours", gw_show_neighbours},
-	        {"routes", gw_show_routes},       {"interfaces", list_interfaces},
-	        {"addresses", autoconf_show},     {"drops", gw_show_drops},
-	        {"print", list_config},           {"log", list_log},
-	        {"drops-raw", gw_show_drops_raw}, {"leases", dhcp6_show_leases},
+	        {"stats", gw_show_stats},
+	        {"sessions", gw_show_sessions},
+	        {"timings", gw_show_timings},
+	        {"neighbours", gw_show_neighbours},
+	        {"routes", gw_show_routes},
+	        {"interfaces", list_interfaces},
+	        {"addresses", autoconf_show},
+	        {"drops", gw_show_drops},
+	        {"print", list_config},
+	        {"log", list_log},
+	        {"drops-raw", gw_show_drops_raw},
+	        {"leases", dhcp6_show_leases},
+	        {"clock", sntp_show},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)

@@ -6,6 +6,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
+#include "kernel/lib/wall.h"
 #include "kernel/seam/panic.h"
 #include "kernel/settings.h"
 #include "net/neigh/neigh.h"
@@ -19,6 +20,7 @@ void rig_reset(struct rig *rig, uint32_t seed, size_t memory, uint64_t now_us)
 {
 	host_arena(memory);
 	log_reset();
+	wall_forget();
 	log_time(now_us);
 	rig_clear(rig, seed, now_us);
 }
