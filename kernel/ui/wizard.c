@@ -6,32 +6,45 @@
 
 enum { ESC = 27, ANSWERS = 2 };
 
+enum need {
+	NEEDED,
+	OPTIONAL,  /* no value is an answer */
+	IF_GIVEN,  /* the same, and asked only where it has a value: one that may fit no longer */
+	BY_PERSON, /* the same, and not asked where the WAN has its address from DHCP */
+};
+
 /* A key that the wizard asks for. */
 struct ask {
 	const char *key;
 	const char *question;
 	const char *suggestion; /* while the file has no value */
 	const char *only;       /* asked for this function only; NULL: for all but `wire` */
-	bool optional;          /* no value is an answer */
+	enum need need;
 };
 
 static const struct ask asks[] = {
         {"lan.address",
          "Which address shall the gateway have on the LAN, and how long is the network's prefix? "
          "Hosts of the LAN use this address as their default router.",
-         "192.168.1.1/24", NULL, false},
+         "192.168.1.1/24", NULL, NEEDED},
+        {"lan.dhcp",
+         "Which addresses shall it give to hosts of the LAN by DHCP? The first and the last one, "
+         "such as 192.168.1.100-192.168.1.199; nothing when another machine does that.",
+         NULL, NULL, IF_GIVEN},
         {"wan.address",
-         "Which address shall it have on the WAN? Your provider gives you the address and the "
-         "length of the prefix.",
-         NULL, NULL, true},
+         "Which address shall it have on the WAN? dhcp: the provider's network gives it one. "
+         "Otherwise the address and the length of the prefix.",
+         "dhcp", NULL, OPTIONAL},
         {"gateway", "Which router leads to the Internet? It is in the network of the WAN.", NULL,
-         NULL, true},
+         NULL, BY_PERSON},
         {"ivi.prefix",
          "Which IPv6 prefix stands for IPv4 addresses? Your provider gives it to you.", NULL, "ivi",
-         false},
+         NEEDED},
         {"ivi.ipv4", "Which IPv4 network stands for the IPv6 hosts of the LAN?", NULL, "ivi",
-         false},
-        {"nameserver", "Which DNS server shall be asked?", NULL, "dns64", false},
+         NEEDED},
+        {"nameserver",
+         "Which DNS server shall be asked? default: the one that the provider's network names.",
+         NULL, "dns64", NEEDED},
 };
 
 static const struct ask *asked(const struct wizard *w)
@@ -61,10 +74,18 @@ static bool is_fixed(const struct wizard *w, const char *key)
 	return e && draft_elsewhere(w->d, e);
 }
 
+static bool is_leased(const struct wizard *w)
+{
+	const struct config_entry *e = config_entry(w->d->c, "wan.address");
+	return e && config_word_is(draft_value(w->d, e, 0), "dhcp");
+}
+
 static bool is_key_asked(const struct wizard *w, uint32_t i)
 {
 	const char *app = w->item[w->app].name;
-	if (!config_entry(w->d->c, asks[i].key) || is_fixed(w, asks[i].key))
+	const struct config_entry *e = config_entry(w->d->c, asks[i].key);
+	if (!e || is_fixed(w, asks[i].key) || (asks[i].need == BY_PERSON && is_leased(w)) ||
+	    (asks[i].need == IF_GIVEN && draft_value(w->d, e, 0).len == 0))
 		return false;
 	return asks[i].only ? strcmp(asks[i].only, app) == 0 : strcmp(app, "wire") != 0;
 }
@@ -227,7 +248,7 @@ static void take_wan(struct wizard *w)
 static void take_key(struct wizard *w)
 {
 	struct slice v = {w->input.text, w->input.len};
-	if (v.len == 0 && !asked(w)->optional) {
+	if (v.len == 0 && asked(w)->need == NEEDED) {
 		fmt(w->message, sizeof w->message, "%.8s needs it", w->item[w->app].name);
 		return;
 	}

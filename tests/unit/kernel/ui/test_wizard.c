@@ -76,6 +76,7 @@ static void a_nat(void)
 	CHECK(shows("lan.address = 192.168.1.1/24"));
 	press('\r');
 	CHECK(shows("question 4 of 5, part 1 of 2"));
+	CHECK(shows("wan.address = dhcp"));
 	answer("203.0.113.9/24");
 	CHECK(shows("question 4 of 5, part 2 of 2"));
 	answer("203.0.113.1");
@@ -85,6 +86,45 @@ static void a_nat(void)
 	CHECK_STR(draft_text(), "# mine\napp nat\nlan nic1\nlan.address 192.168.1.1/24\nwan nic0\n"
 	                        "wan.address 203.0.113.9/24\ngateway 203.0.113.1\n");
 	CHECK_EQ(draft.c->n_errors, 0);
+}
+
+/* Nobody types an address, and none is asked for. */
+static void all_by_dhcp(void)
+{
+	begin("", 2);
+	app("nat");
+	press('\r');
+	press('\r');
+	CHECK(shows("wan.address = dhcp"));
+	press('\r');
+	CHECK(shows("question 5 of 5"));
+	CHECK_STR(draft_text(), "app nat\nlan nic0\nlan.address 192.168.1.1/24\nwan nic1\n"
+	                        "wan.address dhcp\n");
+	press('<');
+	CHECK(shows("wan.address = dhcp"));
+}
+
+/* As the file comes with the image. The range that hosts get is asked for: it goes with the
+ * address. */
+static void other_network_inside(void)
+{
+	begin("lan.address 192.168.1.1/24\nlan.dhcp 192.168.1.100-192.168.1.199\n"
+	      "wan.address dhcp\nwan.address auto\n",
+	      2);
+	app("nat");
+	press('\r');
+	answer("10.0.0.1/24");
+	CHECK(shows("question 4 of 5, part 1 of 2"));
+	CHECK(shows("lan.dhcp = 192.168.1.100-192.168.1.199"));
+	answer("10.0.0.100-10.0.0.199");
+	CHECK(shows("wan.address = dhcp"));
+	press('\r');
+	CHECK(shows("question 5 of 5"));
+	press('\r');
+	CHECK_EQ(last, WIZARD_USE);
+	CHECK_STR(draft_text(), "lan.address 10.0.0.1/24\nlan.dhcp 10.0.0.100-10.0.0.199\n"
+	                        "lan nic0\nwan.address dhcp\nwan.address auto\nwan nic1\n"
+	                        "app nat\n");
 }
 
 static void saved_too(void)
@@ -329,6 +369,8 @@ static void random_keys(void)
 int main(void)
 {
 	TEST(a_nat);
+	TEST(all_by_dhcp);
+	TEST(other_network_inside);
 	TEST(saved_too);
 	TEST(what_others_need);
 	TEST(the_cable_is_plugged_in);
