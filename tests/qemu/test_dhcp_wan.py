@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from labkit import lab as net
-from labkit.dhcplab import DHCP_NAT, FIRST, Dnsmasq
+from labkit.dhcplab import DHCP_NAT, FIRST, Dhcpd, Dnsmasq, Kea4, Server
 from labkit.lab import Lab
 from labkit.wait import until
 
@@ -24,6 +24,44 @@ def test_three_lines_make_a_router(nic: str, make_lab: Callable[..., Lab]) -> No
     assert re.search(r"^wan dhcp bound, ", console.command("leases"), re.M)
     assert f"0.0.0.0/0 via {net.WAN_SERVER} wan" in console.command("routes")
     assert "DHCPACK(wan0)" in server.said()
+
+
+@pytest.mark.one_card
+@pytest.mark.parametrize("program", ["kea", "dhcpd"])
+def test_a_lease_of_ten_seconds(nic: str, program: str, make_lab: Callable[..., Lab]) -> None:
+    """Renewed by its server again and again, while the NAT works; the MTU is taken."""
+    lab = make_lab((nic, nic))
+    if program == "kea":
+        server: Server = Kea4(lab, lease=10, interface_mtu="1400")
+    else:
+        server = Dhcpd(lab, lease=10, more="option interface-mtu 1400;")
+    lab.boot(DHCP_NAT, app="nat")
+    lab.wait_ping()
+    console = lab.console
+    assert "mtu=1400" in console.command("interfaces")
+    taken = console.stats()["dhcp_taken"]
+    until(lambda: console.stats()["dhcp_taken"] >= taken + 4, 60, "four renewals")
+    lab.wait_ping()
+    assert console.stats()["dhcp_leases_begun"] == 1
+    assert server.said().count("DHCP4_LEASE_ALLOC" if program == "kea" else "DHCPACK on") > 4
+
+
+@pytest.mark.one_card
+def test_another_server_refuses_the_lease(nic: str, make_lab: Callable[..., Lab]) -> None:
+    """A server that knows nothing of the lease refuses to renew it (NAK): another one follows at once."""
+    lab = make_lab((nic, nic))
+    first = Kea4(lab)
+    lab.boot(DHCP_NAT + "wan.dhcp-probe off\n", app="nat")
+    lab.wait_ping()
+    console = lab.console
+    first.stop()
+    second = Dnsmasq(lab, "--dhcp-authoritative", pool="203.0.113.150,203.0.113.159")
+    until(lambda: "started" in second.said(), 20, "the server")
+    console.command("renew")
+    until(lambda: re.search(r"^wan 203\.0\.113\.15\d/24 valid from", console.command("addresses"), re.M), 60,
+          "a lease of the other range")
+    assert "DHCPNAK" in second.said()
+    lab.wait_ping()
 
 
 @pytest.mark.long
