@@ -379,17 +379,27 @@ static void ready_line(char *buf, size_t size)
 	    (uint32_t)(clock_now_us() / 1000));
 }
 
-/* Says when the lease of the WAN comes for the first time or again, and when it is lost. */
+/* What is missing: the lease of the WAN, or something that the forwarder needs; one word. NULL when
+ * nothing is. */
+static const char *missing(void)
+{
+	if (UNLIKELY(!dhcp_is_ready(gw)))
+		return gw->dhcp.lost;
+	return gw->forwarder->stopped ? gw->forwarder->stopped(gw) : NULL;
+}
+
+/* Says when everything is there for the first time or again, and when something is lost. */
 static bool follow_ready(void)
 {
 	char line[80];
-	if (LIKELY(dhcp_is_ready(gw) == said_ready))
+	const char *why = missing();
+	if (LIKELY(!why == said_ready))
 		return false;
 	if (!said_ready)
 		ready_line(line, sizeof line);
 	else
 		fmt(line, sizeof line, "stopped app=%s reason=%s", settings_name(&config)->app,
-		    gw->dhcp.lost);
+		    why);
 	if (!shell_say(line))
 		return false; /* between two answers */
 	said_ready = !said_ready;
@@ -539,7 +549,7 @@ void main_start(uint32_t magic, uint32_t mbi)
 	log_line("%s starts; its tables use %u KB", settings_name(&config)->hostname,
 	         (uint32_t)((free - alloc_left()) >> 10));
 	log_sink(NULL); /* from here on the shell prints the log between its answers */
-	if (dhcp_is_ready(gw)) {
+	if (!missing()) {
 		ready_line(line, sizeof line);
 		console_print("%s\n", line);
 		said_ready = true;

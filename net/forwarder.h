@@ -30,6 +30,10 @@ enum listing { SHOW_SESSIONS, SHOW_TIMINGS };
 struct forwarder {
 	bool promiscuous; /* the interfaces take every frame */
 	bool no_wan6;     /* the WAN is an IPv4 side: no IPv6 on it, even with ip6 set */
+	/* The WAN has no IPv4 of its own: no ARP, no DHCP, and what of the configuration would need
+	 * them is not used. The forwarder gives the WAN an address for its own purposes; what its
+	 * route leads to the WAN goes to uplink4. */
+	bool no_wan4;
 	/* It has IPv6 only where the configuration has an IPv6 address on some interface. */
 	bool ip6_if_given;
 	bool lan_alone; /* works without a WAN */
@@ -73,6 +77,15 @@ struct forwarder {
 	 * route leads to the forwarder: it is not checked and keeps its hop limit. NULL: the
 	 * interfaces have no IPv6, and IPv6 packets are dropped. */
 	enum verdict (*ip6)(struct gw *gw, struct pkt *p);
+	/* With no_wan4: an IPv4 packet that is routed to the WAN and fits its MTU, data at its
+	 * header. Takes the packet. */
+	void (*uplink4)(struct gw *gw, struct pkt *p);
+	/* An IPv6 packet to an address of ours, parsed. V_LOCAL6: it is for the gateway. NULL: all
+	 * are. */
+	enum verdict (*local6)(struct gw *gw, struct pkt *p);
+	/* Why what the forwarder is for does not work yet, or no more: one word for the line
+	 * `stopped`; NULL: it works. NULL in the table: it always does. */
+	const char *(*stopped)(const struct gw *gw);
 	/* For a forwarder that translates between IP versions: tells the sender of a packet
 	 * that its next hop does not answer; with `six` the packet is an IPv6 one now. The caller
 	 * drops the packet. NULL: icmp_error or icmp6_error about the packet as it is now. */

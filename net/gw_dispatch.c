@@ -44,6 +44,15 @@ static __attribute__((noinline)) bool route(const struct gw *gw, struct pkt *p)
 	return true;
 }
 
+/* Sends an IPv4 packet whose neighbour is not ready. */
+static __attribute__((noinline)) void send_unresolved(struct gw *gw, struct pkt *p)
+{
+	if (UNLIKELY(gw->forwarder->no_wan4) && p->out == IF_WAN)
+		gw->forwarder->uplink4(gw, p);
+	else
+		neigh_resolve4(gw, p);
+}
+
 ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 {
 	if (!(p->flags & PKT_ROUTED) && UNLIKELY(!route(gw, p))) {
@@ -61,7 +70,7 @@ ALWAYS_INLINE void send(struct gw *gw, struct pkt *p)
 	}
 	struct neigh *n = neigh_ready4(&gw->neigh, p->out, p->hop);
 	if (UNLIKELY(!n)) {
-		neigh_resolve4(gw, p);
+		send_unresolved(gw, p);
 		return;
 	}
 	n->used = true;
@@ -142,6 +151,8 @@ static __attribute__((noinline)) void settle_other(struct gw *gw, struct pkt *p,
 		send6(gw, p);
 		return;
 	}
+	if (v == V_LOCAL6 && gw->forwarder->local6)
+		v = gw->forwarder->local6(gw, p);
 	if (v == V_LOCAL)
 		v = local_ip4(gw, p);
 	else if (v == V_LOCAL6)

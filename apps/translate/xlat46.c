@@ -159,8 +159,7 @@ static enum verdict no_checksum(struct gw *gw, struct xlat_core *c, struct pkt *
 	return xlat_refuse4(gw, c, p, DROP_NO_CHECKSUM);
 }
 
-/* Checks whether the transport header can be translated; changes nothing. */
-static enum verdict check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p)
+enum verdict xlat46_check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p)
 {
 	const uint8_t *l4 = p->data + p->l4;
 	switch (p->proto) {
@@ -372,7 +371,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 		return V_DROP;
 	if (UNLIKELY(error))
 		return xlat46_error(gw, v, p, &x);
-	w = check_l4(gw, &v->core, p);
+	w = xlat46_check_l4(gw, &v->core, p);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	if (!v->n_shares && !x.fragment && p->proto != PROTO_ICMP)

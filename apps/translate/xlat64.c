@@ -240,8 +240,7 @@ uint32_t xlat64_port(const uint8_t *l4, uint32_t n, uint8_t proto, bool source)
 	return swap16(load16(l4 + 4));
 }
 
-/* Checks whether the transport header can be translated; changes nothing. */
-static enum verdict check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+enum verdict xlat64_check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p,
                              const struct xlat64 *x)
 {
 	const uint8_t *l4 = p->data + x->l4;
@@ -410,7 +409,7 @@ ALWAYS_INLINE enum verdict translate(struct gw *gw, struct translator *v, struct
 	}
 	w = route(gw, p, &x, error);
 	if (LIKELY(w == V_SEND) && !error)
-		w = check_l4(gw, &v->core, p, &x);
+		w = xlat64_check_l4(gw, &v->core, p, &x);
 	if (UNLIKELY(w != V_SEND))
 		return w;
 	xlat64_set_header(gw, &v->core, p, &x);

@@ -149,6 +149,12 @@ void xlat46_set_header(const struct xlat_core *c, const struct pkt *p, struct xl
 void xlat64_set_header(struct gw *gw, const struct xlat_core *c, const struct pkt *p,
                        struct xlat64 *x);
 
+/* Check whether the transport header can be translated; change nothing. Give V_SEND, or refuse the
+ * packet. */
+enum verdict xlat46_check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p);
+enum verdict xlat64_check_l4(struct gw *gw, const struct xlat_core *c, struct pkt *p,
+                             const struct xlat64 *x);
+
 /* Translate the transport header, whose ports are translated already. Later fragments have none; a
  * header that is not complete stays unchanged. xlat46_change_l4 gives V_SEND, or refuses a UDP
  * packet without checksum (RFC 7915 section 4.5). */

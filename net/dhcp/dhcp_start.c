@@ -9,6 +9,10 @@ void dhcp_start(struct gw *gw)
 		log_line("wan.address dhcp: this application has no addresses");
 		return;
 	}
+	if (gw->forwarder->no_wan4) {
+		log_line("wan.address dhcp: this application has no IPv4 on the WAN");
+		return;
+	}
 	gw->dhcp = (struct dhcp_client){
 	        .state = DHCP_INIT,
 	        .servers_changed = gw->dhcp.servers_changed,

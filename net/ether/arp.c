@@ -127,7 +127,9 @@ static enum drop arp_handle(struct gw *gw, uint32_t iface, const struct arp_hdr 
 void arp_input(struct gw *gw, struct pkt *p)
 {
 	enum drop wrong = DROP_RUNT;
-	if (p->len >= sizeof(struct arp_hdr))
+	if (gw->forwarder->no_wan4 && p->iface == IF_WAN)
+		wrong = DROP_IPV4;
+	else if (p->len >= sizeof(struct arp_hdr))
 		wrong = arp_handle(gw, p->iface, (const struct arp_hdr *)p->data);
 	if (wrong != DROP_NONE)
 		gw_drop(gw, p, wrong);

@@ -49,7 +49,8 @@ const char *gw_change_add_address(struct gw *gw, uint32_t iface, const struct pr
 	char text[FMT_IP6 + 4];
 	if (bad)
 		return gw_setup_fail("%s: %s", addr_prefix_text(text, own), bad);
-	if (gw->forwarder->promiscuous || (own->addr.is6 && !gw_has_ip6(gw, iface)))
+	if (gw->forwarder->promiscuous ||
+	    !(own->addr.is6 ? gw_has_ip6(gw, iface) : gw_has_ip4(gw, iface)))
 		return gw_setup_fail("%s has no IPv%u here", name, own->addr.is6 ? 6 : 4);
 	bad = own->addr.is6 ? gw_add_address6(gw, iface, &own->addr.v6, own->len)
 	                    : gw_setup_add_address4(gw, iface, own->addr.v4, own->len);

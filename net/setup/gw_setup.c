@@ -112,7 +112,7 @@ void gw_carrier_up(struct gw *gw, uint32_t iface)
 	gw->iface[iface].up_us = gw->clock.us;
 	if (gw->forwarder->promiscuous)
 		return; /* a bridge has no addresses */
-	for (uint32_t i = 0; i < gw->iface[iface].n_addr; i++)
+	for (uint32_t i = 0; i < gw->iface[iface].n_addr && gw_has_ip4(gw, iface); i++)
 		if (!dhcp_announces(gw, iface, gw->iface[iface].addr[i].addr))
 			arp_announce(gw, iface, gw->iface[iface].addr[i].addr);
 	dhcp_carrier_up(gw, iface);

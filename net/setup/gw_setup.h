@@ -25,6 +25,12 @@ const char *gw_setup_iface4(struct gw *gw, uint32_t i);
 const char *gw_setup_routes4(struct gw *gw);
 const char *gw_setup_neighbours4(struct gw *gw);
 
+/* True when interface i has an IPv4 link. */
+static inline bool gw_has_ip4(const struct gw *gw, uint32_t i)
+{
+	return !(i == IF_WAN && gw->forwarder->no_wan4);
+}
+
 /* True when interface i has IPv6 at all. */
 static inline bool gw_has_ip6(const struct gw *gw, uint32_t i)
 {

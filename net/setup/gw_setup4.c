@@ -1,6 +1,7 @@
 /* IPv4 addresses and routes: those of the configuration (gw_setup.h), and those that come and go
  * later (gw_change.c). */
 #include "kernel/lib/fmt.h"
+#include "kernel/lib/log.h"
 #include "net/ether/arp.h"
 #include "net/gw_address.h"
 #include "net/neigh/neigh.h"
@@ -119,7 +120,10 @@ const char *gw_setup_iface4(struct gw *gw, uint32_t i)
 	const struct net_config_interface *c = &net_config(gw->config)->iface[i];
 	const char *bad = NULL;
 	for (uint32_t k = 0; k < c->n_address && !bad; k++)
-		if (!c->address[k].addr.is6 && !net_is_dhcp(&c->address[k]))
+		if (!c->address[k].addr.is6 && !gw_has_ip4(gw, i) && !net_is_dhcp(&c->address[k]))
+			log_line("wan.address: this application has no IPv4 on the WAN, the "
+			         "address is not used");
+		else if (!c->address[k].addr.is6 && !net_is_dhcp(&c->address[k]))
 			bad = gw_setup_add_address4(gw, i, c->address[k].addr.v4,
 			                            c->address[k].len);
 	return bad;

@@ -66,8 +66,10 @@ static void seen(struct rig *r, uint32_t iface, const uint8_t *frame, uint32_t l
 
 static void start(uint8_t choice)
 {
-	static const char six[] = "lan.address 2001:db8:1::1/64\n", own[] = "wan.address 2001:db8:2::2/64\n",
-	                  more[] = "lan2 nic2\nlan2.address 192.168.2.1/24\nlan2.prefix delegated\n",
+	static const char six[] = "lan.address 2001:db8:1::1/64\n",
+	                  own[] = "wan.address 2001:db8:2::2/64\n",
+	                  more[] =
+	                          "lan2 nic2\nlan2.address 192.168.2.1/24\nlan2.prefix delegated\n",
 	                  box[] = "lan.address 2001:db8:1::1/64\nnat64.sessions 64\n";
 	configure(config, sizeof config - 1);
 	if (choice & 1)
@@ -107,10 +109,11 @@ static uint32_t datagram(uint8_t *f, uint32_t iface, uint8_t station, const uint
 /* An option of any kind with bytes of the input, often of a code that matters. */
 static void any_option(struct input *in, struct dhcp6_build *b)
 {
-	static const uint8_t code[] = {DHCP6_STATUS,     DHCP6_PREFERENCE, DHCP6_RAPID_COMMIT, DHCP6_DNS,
-	                               DHCP6_SEARCH,     DHCP6_REFRESH,    DHCP6_SOL_MAX_RT,   DHCP6_ORO,
-	                               DHCP6_INF_MAX_RT, DHCP6_CLIENT_ID,  DHCP6_SERVER_ID,    DHCP6_IA_NA,
-	                               DHCP6_IA_PD,      DHCP6_IA_ADDRESS, DHCP6_IA_PREFIX,    DHCP6_IA_TA};
+	static const uint8_t code[] = {
+	        DHCP6_STATUS,     DHCP6_PREFERENCE, DHCP6_RAPID_COMMIT, DHCP6_DNS,
+	        DHCP6_SEARCH,     DHCP6_REFRESH,    DHCP6_SOL_MAX_RT,   DHCP6_ORO,
+	        DHCP6_INF_MAX_RT, DHCP6_CLIENT_ID,  DHCP6_SERVER_ID,    DHCP6_IA_NA,
+	        DHCP6_IA_PD,      DHCP6_IA_ADDRESS, DHCP6_IA_PREFIX,    DHCP6_IA_TA};
 	uint8_t which = input_u8(in), n = input_u8(in) & 31, value[32];
 	for (uint32_t i = 0; i < n; i++)
 		value[i] = input_u8(in);
@@ -127,7 +130,8 @@ static void put_leases(struct input *in, struct dhcp6_build *b, bool prefixes)
 	for (uint32_t i = how & 3; i > 0 && in->left; i--) {
 		uint8_t what = input_u8(in), life = input_u8(in);
 		uint8_t value[25] = {0};
-		uint8_t net[16] = {0x20, 1, 0x0d, 0xb8, [5] = (uint8_t)(what & 7), [7] = (uint8_t)(what >> 3)};
+		uint8_t net[16] = {
+		        0x20, 1, 0x0d, 0xb8, [5] = (uint8_t)(what & 7), [7] = (uint8_t)(what >> 3)};
 		if (what == 255)
 			memset(net, 0xff, sizeof net);
 		uint32_t at = prefixes ? 9 : 16;
@@ -207,7 +211,8 @@ static uint32_t make_question(struct input *in, uint8_t *f)
 	static const uint8_t asked[] = {0, DHCP6_DNS, 0, DHCP6_SEARCH, 0, DHCP6_REFRESH};
 	memset(f, 0, FRAME_MAX);
 	dhcp6_build_start(&b, f + DHCP6_AT, 1000,
-	                  how & 6 ? DHCP6_INFORMATION_REQUEST : (enum dhcp6_type)(how >> 3 & 15), how);
+	                  how & 6 ? DHCP6_INFORMATION_REQUEST : (enum dhcp6_type)(how >> 3 & 15),
+	                  how);
 	if (!(how & 8))
 		dhcp6_build_put(&b, DHCP6_CLIENT_ID, duid, sizeof duid);
 	if (!(how & 16))

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The application `clat`: 464XLAT's customer side (RFC 6877), as a host of the LAN and the provider see it."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+import pytest
+from gateway import A, B, LAN, PORT_MAC, WAN, Gateway, Sent, only
+from net6 import OWN, ROUTER6
+from scapy.layers.dns import DNS, DNSQR, DNSRR
+from scapy.layers.inet import ICMP, IP, TCP, UDP, IPerror, UDPerror
+from scapy.layers.inet6 import (
+    ICMPv6DestUnreach,
+    ICMPv6EchoReply,
+    ICMPv6EchoRequest,
+    ICMPv6ND_NA,
+    ICMPv6ND_NS,
+    ICMPv6NDOptDstLLAddr,
+    ICMPv6PacketTooBig,
+    ICMPv6TimeExceeded,
+    IPv6,
+    IPv6ExtHdrFragment,
+)
+from scapy.layers.l2 import ARP, Ether
+from scapy.packet import Packet, Raw
+from uplink import NET2, R1, Start, hear, prefix
+
+pytestmark = pytest.mark.virtual
+PREFIX = "2001:db8:64::"
+OWN6, HOSTS6 = "2001:db8:2::464", "2001:db8:c1a7::"
+FAR = "198.51.100.7"
+NEIGHBOURS = f"neighbour {A.ip} {A.mac}\nneighbour {B.ip} {B.mac}\nneighbour {ROUTER6.ip} {ROUTER6.mac}\n"
+BASE = (f"lan.address 192.168.1.1/24\nwan.address {OWN[WAN]}/64\ngateway {ROUTER6.ip}\n" + NEIGHBOURS
+        + "nat.sessions 256\n")
+ONE = BASE + f"clat.prefix {PREFIX}/96\nclat.address {OWN6}\n"
+MANY = BASE + f"clat.prefix {PREFIX}/96\nclat.address {HOSTS6}/64\n"
+
+
+def six(address: str, net: str = PREFIX) -> str:
+    """An address of the provider's prefix, or of the hosts'."""
+    return str(IPv6Address(int(IPv6Address(net)) | int(IPv4Address(address))))
+
+
+def begin(start: Start, config: str = ONE, settle: float = 4, **options: Any) -> Gateway:
+    gateway = start(config, "clat", **options)
+    gateway.sources[WAN] = None
+    gateway.wait(settle)
+    return gateway
+
+
+def out(gateway: Gateway, packet: Packet, host: Any = A) -> list[Sent]:
+    """What leaves by the WAN when a host of the LAN sends."""
+    sent = gateway.ip_from(host, packet)
+    return [one for one in sent if one.port == WAN and IPv6 in one.frame]
+
+
+def into(gateway: Gateway, packet: Packet | bytes, source: str = ROUTER6.mac, **options: Any) -> list[Sent]:
+    """What leaves when the provider's router sends an IPv6 packet."""
+    return gateway.send(WAN, Ether(src=source, dst=PORT_MAC[WAN], type=0x86dd) / Raw(bytes(packet)), **options)
+
+
+def udp(sport: int = 4000, dport: int = 53, data: bytes = b"question", **ip: Any) -> Packet:
+    return IP(**{"src": A.ip, "dst": FAR, "id": 7, **ip}) / UDP(sport=sport, dport=dport) / Raw(data)
+
+
+def whole(frame: Packet) -> IPv6:
+    """The IPv6 packet of a frame; its checksum is right."""
+    packet = frame[IPv6]
+    again = IPv6(bytes(packet))
+    for layer in (UDP, TCP, ICMPv6EchoRequest, ICMPv6EchoReply):
+        if layer in again:
+            field = "cksum" if layer in (ICMPv6EchoRequest, ICMPv6EchoReply) else "chksum"
+            delattr(again[layer], field)
+            assert bytes(IPv6(bytes(again))) == bytes(packet)
+    return packet
+
+
+# --- one address for all -----------------------------------------------------------------------------
+
+
+def test_rfc6877_section_6_3_one_address_behind_a_nat(start: Start) -> None:
+    gateway = begin(start)
+    sent = only(out(gateway, udp(ttl=64)))
+    packet = whole(sent.frame)
+    assert (packet.src, packet.dst, packet.hlim) == (OWN6, six(FAR), 63)
+    assert packet[UDP].dport == 53 and bytes(packet[UDP].payload) == b"question"
+    back = IPv6(src=six(FAR), dst=OWN6, hlim=60) / UDP(sport=53, dport=packet[UDP].sport) / Raw(b"answer")
+    got = only(into(gateway, back), LAN).frame
+    assert (got[IP].src, got[IP].dst, got[IP].ttl) == (FAR, A.ip, 59)
+    assert (got[UDP].sport, got[UDP].dport, bytes(got[UDP].payload)) == (53, 4000, b"answer")
+    assert gateway.stats()['clat_translated{way="4to6"}'] == 1 == gateway.stats()['clat_translated{way="6to4"}']
+
+
+def test_two_hosts_share_the_address(start: Start) -> None:
+    gateway = begin(start)
+    first = only(out(gateway, udp())).frame[UDP].sport
+    second = only(out(gateway, udp(src=B.ip), B)).frame[UDP].sport
+    assert first != second
+    for port, host in ((first, A), (second, B)):
+        back = IPv6(src=six(FAR), dst=OWN6) / UDP(sport=53, dport=port) / Raw(b"answer")
+        assert only(into(gateway, back), LAN).frame[IP].dst == host.ip
+
+
+def test_tcp(start: Start) -> None:
+    gateway = begin(start, ONE + "clat.mss-clamp 1420\n")
+    syn = IP(src=A.ip, dst=FAR) / TCP(sport=5000, dport=80, flags="S", seq=1, options=[("MSS", 1460)])
+    packet = whole(only(out(gateway, syn)).frame)
+    assert packet[TCP].options[0] == ("MSS", 1420)
+    back = (IPv6(src=six(FAR), dst=OWN6) / TCP(sport=80, dport=packet[TCP].sport, flags="SA", seq=9, ack=2))
+    assert only(into(gateway, back), LAN).frame[TCP].flags == "SA"
+
+
+def test_rfc7915_echo_both_ways(start: Start) -> None:
+    gateway = begin(start)
+    packet = whole(only(out(gateway, IP(src=A.ip, dst=FAR) / ICMP(type=8, id=9, seq=3) / Raw(b"ping"))).frame)
+    assert packet[ICMPv6EchoRequest].data == b"ping"
+    back = IPv6(src=six(FAR), dst=OWN6) / ICMPv6EchoReply(id=packet[ICMPv6EchoRequest].id, seq=3, data=b"ping")
+    got = only(into(gateway, back), LAN).frame
+    assert (got[ICMP].type, got[ICMP].id, got[IP].dst) == (0, 9, A.ip)
+
+
+def test_rfc7915_section_5_2_errors_of_the_internet(start: Start) -> None:
+    """An unreachable from an IPv4 router, by way of the provider's translator."""
+    gateway = begin(start)
+    packet = only(out(gateway, udp())).frame[IPv6]
+    error = IPv6(src=six("198.51.100.1"), dst=OWN6) / ICMPv6DestUnreach(code=4) / Raw(bytes(packet))
+    got = only(into(gateway, error), LAN).frame
+    assert (got[IP].src, got[IP].dst, got[ICMP].type, got[ICMP].code) == ("198.51.100.1", A.ip, 3, 3)
+    assert (got[IPerror].src, got[IPerror].dst, got[UDPerror].sport) == (A.ip, FAR, 4000)
+
+
+def test_rfc7600_errors_of_nodes_without_ipv4(start: Start) -> None:
+    """A router of the provider's network: traceroute shows the dummy address."""
+    gateway = begin(start)
+    packet = only(out(gateway, udp())).frame[IPv6]
+    error = IPv6(src="2001:db8:ffff::1", dst=OWN6) / ICMPv6TimeExceeded() / Raw(bytes(packet))
+    got = only(into(gateway, error), LAN).frame
+    assert (got[IP].src, got[ICMP].type, got[UDPerror].sport) == ("192.0.0.8", 11, 4000)
+
+
+def test_rfc7915_section_5_2_too_big(start: Start) -> None:
+    """A smaller link behind: 20 bytes less for IPv4."""
+    gateway = begin(start)
+    packet = only(out(gateway, udp(data=bytes(1300), flags="DF"))).frame[IPv6]
+    error = IPv6(src="2001:db8:ffff::1", dst=OWN6) / ICMPv6PacketTooBig(mtu=1300) / Raw(bytes(packet)[:1200])
+    got = only(into(gateway, error), LAN).frame
+    assert (got[ICMP].type, got[ICMP].code, got[ICMP].nexthopmtu) == (3, 4, 1280)
+
+
+def test_rfc7915_section_4_1_what_does_not_fit(start: Start) -> None:
+    """With DF the host hears of 1480 bytes; without it leaves in fragments that are whole."""
+    gateway = begin(start)
+    sent = gateway.ip_from(A, udp(data=bytes(1472), flags="DF"))
+    error = only(sent, LAN).frame
+    assert (error[ICMP].type, error[ICMP].code, error[ICMP].nexthopmtu) == (3, 4, 1480)
+    assert error[UDPerror].sport == 4000
+    assert len(out(gateway, udp(data=bytes(1452), flags="DF"))) == 1
+    pieces = out(gateway, udp(data=bytes(range(256)) * 5 + bytes(192)))
+    assert len(pieces) == 2 and all(len(one.frame[IPv6]) <= 1500 for one in pieces)
+    data = b"".join(bytes(one.frame[IPv6ExtHdrFragment].payload) for one in pieces)
+    assert data[8:] == bytes(range(256)) * 5 + bytes(192)
+
+
+def test_fragments_pass_both_ways(start: Start) -> None:
+    gateway = begin(start)
+    sent = only(out(gateway, udp())).frame
+    port, data = sent[UDP].sport, bytes(range(200)) * 10
+    # From inside, in IPv4 fragments.
+    body = bytes(UDP(sport=4000, dport=53, len=8 + len(data), chksum=0)) + data
+    check = IP(bytes(IP(src=A.ip, dst=FAR) / UDP(sport=4000, dport=53) / Raw(data)))[UDP].chksum
+    body = body[:6] + check.to_bytes(2, "big") + body[8:]
+    first = IP(src=A.ip, dst=FAR, id=77, flags="MF", proto=17) / Raw(body[:1200])
+    last = IP(src=A.ip, dst=FAR, id=77, frag=150, proto=17) / Raw(body[1200:])
+    pieces = out(gateway, first) + out(gateway, last)
+    assert [one.frame[IPv6ExtHdrFragment].offset for one in pieces] == [0, 150]
+    assert len({one.frame[IPv6ExtHdrFragment].id for one in pieces}) == 1
+    # From outside, in IPv6 fragments.
+    back = bytes((IPv6(src=six(FAR), dst=OWN6) / UDP(sport=53, dport=port) / Raw(data)))[40:]
+    got = into(gateway, IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=17, offset=0, m=1, id=5) / Raw(back[:1200]))
+    got += into(gateway, IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=17, offset=150, m=0, id=5)
+                / Raw(back[1200:]))
+    assert [one.frame[IP].frag for one in got if one.port == LAN] == [0, 150]
+    assert all(one.frame[IP].dst == A.ip for one in got if one.port == LAN)
+
+
+def test_traceroute_counts_the_gateway_once(start: Start) -> None:
+    gateway = begin(start)
+    first = only(gateway.ip_from(A, udp(ttl=1)), LAN).frame
+    assert (first[IP].src, first[ICMP].type) == ("192.168.1.1", 11)
+    assert only(out(gateway, udp(ttl=2))).frame[IPv6].hlim == 1
+
+
+def test_a_connection_of_ours(start: Start) -> None:
+    """What the gateway itself sends by IPv4 leaves translated: an echo request of the console."""
+    gateway = begin(start)
+    error = only(out(gateway, udp(sport=4001))).frame
+    answer = IPv6(src=six(FAR), dst=OWN6) / UDP(sport=53, dport=9) / Raw(b"x")
+    assert [one for one in into(gateway, answer) if one.port == LAN] == []
+    assert error[IPv6].src == OWN6
+
+
+# --- who may ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", ["2001:db8:ffff::9", "2001:db8:65::c633:6407"])
+def test_others_are_not_translated(start: Start, source: str) -> None:
+    """An echo request from elsewhere is for the gateway itself, a datagram for nobody."""
+    gateway = begin(start)
+    port = only(out(gateway, udp())).frame[UDP].sport
+    assert [one for one in into(gateway, IPv6(src=source, dst=OWN6) / UDP(sport=53, dport=port) / Raw(b"x"))
+            if one.port == LAN] == []
+    echo = into(gateway, IPv6(src=source, dst=OWN6) / ICMPv6EchoRequest(id=1, data=b"y"))
+    assert any(ICMPv6EchoReply in one.frame for one in echo)
+
+
+@pytest.mark.parametrize("source", ["10.0.0.1", "0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255"])
+def test_sources_that_nobody_has(start: Start, source: str) -> None:
+    """Private ones may be of the provider's network."""
+    gateway = begin(start)
+    port = only(out(gateway, udp(dst=source if source == "10.0.0.1" else FAR))).frame[UDP].sport
+    back = IPv6(src=six(source), dst=OWN6) / UDP(sport=53, dport=port) / Raw(b"x")
+    found = [one for one in into(gateway, back) if one.port == LAN]
+    assert len(found) == (source == "10.0.0.1")
+
+
+def test_native_ipv4_of_the_wan_is_refused(start: Start) -> None:
+    """Nobody there can reach the LAN by IPv4, nor is there ARP."""
+    gateway = begin(start)
+    port = only(out(gateway, udp())).frame[UDP].sport
+    frame = Ether(src=ROUTER6.mac, dst=PORT_MAC[WAN]) / IP(src=FAR, dst="192.0.0.1") / UDP(sport=53, dport=port)
+    assert gateway.send(WAN, frame) == [] and gateway.drops() == {"ipv4": 1}
+    ask = Ether(src=ROUTER6.mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=ROUTER6.mac, psrc="192.0.0.3", pdst="192.0.0.1")
+    assert gateway.send(WAN, ask) == [] and gateway.drops() == {"ipv4": 2}
+    assert not any(ARP in one.frame for one in gateway.wait(60) if one.port == WAN)
+
+
+def test_the_prefix_of_the_provider_is_not_ours_to_use(start: Start) -> None:
+    """A host of the LAN with a source of the translator's prefix is refused."""
+    gateway = begin(start, ONE + "lan.address 2001:db8:1::1/64\n")
+    frame = Ether(src=A.mac, dst=PORT_MAC[LAN]) / IPv6(src=six(FAR), dst=OWN6) / UDP(sport=1, dport=2) / Raw(b"x")
+    assert [one for one in gateway.send(LAN, frame) if UDP in one.frame] == []
+    assert "martian-source" in gateway.drops()
+
+
+def test_errors_about_what_was_never_sent(start: Start) -> None:
+    gateway = begin(start)
+    quoted = IPv6(src=OWN6, dst=six(FAR)) / UDP(sport=1234, dport=53) / Raw(b"x" * 20)
+    error = IPv6(src=six(FAR), dst=OWN6) / ICMPv6DestUnreach(code=4) / quoted
+    assert [one for one in into(gateway, error) if one.port == LAN] == []
+    strange = IPv6(src="2001:db8:9::1", dst=six(FAR)) / UDP(sport=1234, dport=53) / Raw(b"x" * 20)
+    assert [one for one in into(gateway, IPv6(src=six(FAR), dst=OWN6) / ICMPv6DestUnreach(code=4) / strange)
+            if one.port == LAN] == []
+
+
+@pytest.mark.parametrize("proto", [0, 43, 44, 58, 60])
+def test_protocols_that_would_be_headers_of_ipv6(start: Start, proto: int) -> None:
+    gateway = begin(start)
+    assert out(gateway, IP(src=A.ip, dst=FAR, proto=proto) / Raw(bytes(24))) == []
+
+
+def test_without_a_prefix_hosts_are_told(start: Start) -> None:
+    gateway = begin(start, BASE + f"clat.address {OWN6}\n")
+    error = only(gateway.ip_from(A, udp()), LAN).frame
+    assert (error[ICMP].type, error[ICMP].code) == (3, 0) and gateway.drops() == {"no-prefix64": 1}
+
+
+# --- an address for each host -----------------------------------------------------------------------------
+
+
+def test_rfc6877_section_6_3_a_network_for_the_hosts(start: Start) -> None:
+    """No NAT: ports stay, and hosts can be reached from outside."""
+    gateway = begin(start, MANY)
+    packet = whole(only(out(gateway, udp())).frame)
+    assert (packet.src, packet.dst, packet[UDP].sport) == (six(A.ip, HOSTS6), six(FAR), 4000)
+    back = IPv6(src=six(FAR), dst=six(A.ip, HOSTS6), hlim=9) / UDP(sport=99, dport=98) / Raw(b"x")
+    got = only(into(gateway, back), LAN).frame
+    assert (got[IP].src, got[IP].dst, got[IP].ttl, got[UDP].dport) == (FAR, A.ip, 8, 98)
+
+
+def test_hosts_only_by_the_prefix(start: Start) -> None:
+    gateway = begin(start, MANY)
+    back = IPv6(src="2001:db8:ffff::1", dst=six(A.ip, HOSTS6)) / UDP(sport=99, dport=98) / Raw(b"x")
+    assert into(gateway, back) == [] and gateway.drops() == {"no-map": 1}
+
+
+def test_a_destination_that_no_host_has_does_not_loop(start: Start) -> None:
+    gateway = begin(start, MANY)
+    back = IPv6(src=six(FAR), dst=six("203.0.113.99", HOSTS6)) / UDP(sport=99, dport=98) / Raw(b"x")
+    assert [one for one in into(gateway, back) if UDP in one.frame] == []
+
+
+# --- found by itself ----------------------------------------------------------------------------------------
+
+
+AUTO = f"lan.address 192.168.1.1/24\nwan.address auto\nneighbour {A.ip} {A.mac}\nnat.sessions 256\n"
+MADE = "2001:db8:20::c1:a700:2"  # in the router's network
+
+
+def pref64(net: str = PREFIX, length: int = 96, lifetime: int = 600) -> Raw:
+    """RFC 8781 section 4."""
+    code = {96: 0, 64: 1, 56: 2, 48: 3, 40: 4, 32: 5}[length]
+    return Raw(bytes([38, 2]) + ((lifetime // 8) << 3 | code).to_bytes(2, "big") + IPv6Address(net).packed[:12])
+
+
+def automatic(start: Start, *options: Packet, config: str = AUTO) -> Gateway:
+    gateway = begin(start, config)
+    hear(gateway, prefix(), *options)
+    gateway.wait(6)
+    return gateway
+
+
+def test_rfc8781_the_prefix_of_the_router(start: Start) -> None:
+    """The address is made in the WAN's network."""
+    gateway = automatic(start, pref64())
+    assert only(out(gateway, udp())).frame[IPv6].src == MADE
+    assert any(f"the prefix of the translator is {PREFIX}/96, from a router" in line for line in gateway.lines("log"))
+    hear(gateway, prefix(), pref64(lifetime=0))
+    gateway.wait(1)
+    assert any("not known any more" in line for line in gateway.lines("log"))
+    hear(gateway, prefix(), pref64("2001:db8:6565::"))
+    gateway.wait(1)
+    assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR, "2001:db8:6565::")
+
+
+def test_rfc4862_section_5_4_the_address_is_defended(start: Start) -> None:
+    gateway = automatic(start, pref64())
+    ask = (Ether(src=R1.mac, dst="33:33:ff:00:00:02") / IPv6(src=R1.local, dst="ff02::1:ff00:2", hlim=255)
+           / ICMPv6ND_NS(tgt=MADE))
+    answer = only([one for one in gateway.send(WAN, ask) if ICMPv6ND_NA in one.frame]).frame
+    assert answer[ICMPv6ND_NA].tgt == MADE
+
+
+def test_rfc4862_section_5_4_another_station_has_the_address(start: Start) -> None:
+    """Another one is made, three at most."""
+    gateway = begin(start, AUTO)
+    hear(gateway, prefix(), pref64())
+    claim = (Ether(src="52:54:00:00:02:99", dst="33:33:00:00:00:01") / IPv6(src=MADE, dst="ff02::1", hlim=255)
+             / ICMPv6ND_NA(tgt=MADE, R=0, S=0, O=1) / ICMPv6NDOptDstLLAddr(lladdr="52:54:00:00:02:99"))
+    for _ in range(60):  # while it is tentative
+        gateway.wait(0.1)
+        if any(f"{MADE}/128 tentative" in line for line in gateway.lines("addresses")):
+            gateway.send(WAN, claim)
+            break
+    gateway.wait(5)
+    hear(gateway, prefix(), pref64())
+    assert only(out(gateway, udp())).frame[IPv6].src == "2001:db8:20::c1:a800:2"
+
+
+def test_another_network_of_the_wan(start: Start) -> None:
+    """The address follows."""
+    gateway = automatic(start, pref64())
+    hear(gateway, prefix(valid=0, preferred=0), prefix(NET2), pref64())
+    gateway.wait(7300)
+    hear(gateway, prefix(NET2), pref64())
+    gateway.wait(6)
+    assert only(out(gateway, udp())).frame[IPv6].src == "2001:db8:21::c1:a700:2"
+
+
+def question(sent: list[Sent]) -> Sent:
+    """The one question for ipv4only.arpa."""
+    found = [one for one in sent if one.port == WAN and UDP in one.frame and one.frame[UDP].dport == 53]
+    assert len(found) == 1, found
+    asked = DNS(bytes(found[0].frame[UDP].payload))
+    assert asked.qd[0].qname == b"ipv4only.arpa." and asked.qd[0].qtype == 28 and asked.rd == 1
+    return found[0]
+
+
+def answered(to: Sent, *addresses: str, ttl: int = 600, **other: Any) -> Packet:
+    asked = DNS(bytes(to.frame[UDP].payload))
+    records = None
+    for address in reversed(addresses):
+        record = DNSRR(rrname="ipv4only.arpa.", type=28, ttl=ttl, rdata=address)
+        records = record / records if records else record
+    fields = {"id": asked.id, "qr": 1, "ra": 1, "qd": DNSQR(qname="ipv4only.arpa.", qtype=28), "an": records,
+              "ancount": len(addresses)} | other
+    return (IPv6(src=to.frame[IPv6].dst, dst=to.frame[IPv6].src)
+            / UDP(sport=53, dport=to.frame[UDP].sport) / DNS(**fields))
+
+
+ASKING = BASE + f"clat.address {OWN6}\nnameserver {ROUTER6.ip}\n"
+
+
+@pytest.mark.parametrize("length", [96, 64, 56, 48, 40, 32])
+def test_rfc7050_section_3_the_prefix_by_dns(start: Start, length: int) -> None:
+    """All lengths of RFC 6052; octet 8 stays zero."""
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    sent = gateway.hello + gateway.wait(4)
+    net = int(IPv6Address("2001:db8:6464:6464:64:6464::")) >> 128 - length << 128 - length
+    net &= ~(0xff << 56)
+    four = int(IPv4Address("192.0.0.170"))
+    bits = f"{four:032b}"
+    place = [i for i in range(length, 128) if not 64 <= i < 72][:32]
+    value = net | sum(1 << 127 - i for i, bit in zip(place, bits, strict=True) if bit == "1")
+    to = question([one for one in sent if UDP in one.frame][:1])
+    into(gateway, answered(to, str(IPv6Address(value))))
+    gateway.wait(0.2)
+    assert any(f"the prefix of the translator is {IPv6Address(net)}/{length}, from ipv4only.arpa" in line
+               for line in gateway.lines("log"))
+    assert len(out(gateway, udp())) == 1
+
+
+def test_rfc7050_answers_that_do_not_count(start: Start) -> None:
+    """Forged ones, and one without a translator's address; then it is asked again."""
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    good = six("192.0.0.170")
+    into(gateway, answered(to, good, id=1 + DNS(bytes(to.frame[UDP].payload)).id & 0xffff))
+    into(gateway, answered(to, good, qr=0))
+    into(gateway, answered(to, six("192.0.0.1"), "2001:db8::1"))
+    gateway.wait(0.2)
+    assert not any("the prefix of" in line for line in gateway.lines("log"))
+    again = question(gateway.wait(1.5))
+    into(gateway, answered(again, good, ttl=60))
+    gateway.wait(0.2)
+    assert any("the prefix of the translator is" in line for line in gateway.lines("log"))
+
+
+def test_rfc7050_section_3_the_lifetime(start: Start) -> None:
+    """Asked again before the end; without an answer the prefix goes."""
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    into(gateway, answered(to, six("192.0.0.170"), ttl=600))
+    assert [one for one in gateway.wait(470) if UDP in one.frame] == []
+    assert [one for one in gateway.wait(30) if UDP in one.frame]
+    gateway.wait(200)
+    assert any("not known any more" in line for line in gateway.lines("log"))
+
+
+# --- the rest ----------------------------------------------------------------------------------------------------
+
+
+def test_native_ipv6_beside(start: Start) -> None:
+    """Hosts of the LAN with IPv6 go out by it; the filter keeps strangers away."""
+    gateway = begin(start, ONE + "lan.address 2001:db8:1::1/64\nneighbour 2001:db8:1::10 52:54:00:00:01:0a\n")
+    frame = (Ether(src=A.mac, dst=PORT_MAC[LAN]) / IPv6(src="2001:db8:1::10", dst="2001:db8:f::7")
+             / UDP(sport=1, dport=2) / Raw(b"x"))
+    assert only([one for one in gateway.send(LAN, frame) if UDP in one.frame], WAN).frame[IPv6].src == "2001:db8:1::10"
+    stranger = IPv6(src="2001:db8:f::8", dst="2001:db8:1::10") / UDP(sport=2, dport=1) / Raw(b"x")
+    assert [one for one in into(gateway, stranger) if UDP in one.frame] == []
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("wan.address 203.0.113.2/24\n", "this application has no IPv4 on the WAN, the address is not used"),
+    ("wan.address dhcp\n", "wan.address dhcp: this application has no IPv4 on the WAN")])
+def test_what_the_wan_does_not_have(start: Start, line: str, said: str) -> None:
+    """A file for several applications serves this one too."""
+    gateway = begin(start, ONE + line)
+    assert any(said in one for one in gateway.lines("log"))
+    assert len(out(gateway, udp())) == 1
+
+
+@pytest.mark.parametrize(("line", "wrong"), [
+    ("clat.prefix 2001:db8::/95\n", "clat.prefix"), ("clat.prefix 192.0.2.0/24\n", "clat.prefix"),
+    ("clat.address 192.0.2.1\n", "clat.address"), ("clat.address 2001:db8::/56\n", "clat.address"),
+    ("clat.address ff02::1\n", "clat.address"), ("nat.pool 198.51.100.1\n", "nat.pool")])
+def test_bad_values(start: Start, line: str, wrong: str) -> None:
+    with pytest.raises(Exception, match=wrong):
+        start(BASE + line, "clat")
