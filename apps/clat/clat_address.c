@@ -27,31 +27,33 @@ const char *clat_address_start(struct gw *gw, struct clat *c)
 	                                              : NULL;
 }
 
-/* The first network of the WAN that has room for an address of ours; NULL when there is none. */
-static const struct address6 *network(const struct gw *gw, const struct clat *c)
-{
-	const struct interface *wan = &gw->iface[IF_WAN];
-	for (uint32_t i = 0; i < wan->n_addr6; i++) {
-		const struct address6 *a = &wan->addr6[i];
-		if (a->len == 64 && a->state == ADDRESS6_VALID && a->addr.b[0] != 0xfe &&
-		    !ip6_eq(&a->addr, &c->own))
-			return a;
-	}
-	return NULL;
-}
-
 /* The same after each start: it is made of the MAC address, and differs from what SLAAC makes of
  * it. `n` is the number of the attempt. */
-static ip6 address_in(const struct gw *gw, const struct address6 *net, uint32_t n)
+static ip6 address_in(const struct gw *gw, const ip6 *net, uint32_t n)
 {
 	const mac *m = &gw->iface[IF_WAN].address;
-	ip6 a = net->addr;
+	ip6 a = *net;
 	memcpy(a.b + 8, m->b, 3);
 	a.b[8] ^= 2;
 	a.b[11] = 0xc1;
 	a.b[12] = (uint8_t)(0xa7 + n);
 	memcpy(a.b + 13, m->b + 3, 3);
 	return a;
+}
+
+/* An address of ours whose network of 64 bits is on the link of the WAN; NULL when there is none.
+ */
+static const ip6 *network(const struct gw *gw, const struct clat *c)
+{
+	const struct interface *wan = &gw->iface[IF_WAN];
+	for (uint32_t i = 0; i < wan->n_addr6; i++) {
+		const struct address6 *a = &wan->addr6[i];
+		ip6 other = address_in(gw, &a->addr, TRIES_MOST);
+		if (a->state == ADDRESS6_VALID && a->addr.b[0] != 0xfe &&
+		    !ip6_eq(&a->addr, &c->own) && interface_on_link6(wan, &other))
+			return &a->addr;
+	}
+	return NULL;
 }
 
 static void leave(struct gw *gw, struct clat *c)
@@ -61,9 +63,10 @@ static void leave(struct gw *gw, struct clat *c)
 	c->own = (ip6){{0}};
 }
 
-static void take(struct gw *gw, struct clat *c, const struct address6 *net)
+static void take(struct gw *gw, struct clat *c, const ip6 *net)
 {
-	struct prefix own = {.addr = {.is6 = true, .v6 = address_in(gw, net, c->tries)}, .len = 128};
+	struct prefix own = {.addr = {.is6 = true, .v6 = address_in(gw, net, c->tries)},
+	                     .len = 128};
 	char text[FMT_IP6];
 	const char *bad = gw_change_add_address(gw, IF_WAN, &own);
 	if (bad)
@@ -78,11 +81,12 @@ void clat_address_tick(struct gw *gw, struct clat *c)
 	static const ip6 none;
 	if (clat_config(gw->config)->has_address)
 		return;
-	const struct address6 *net = network(gw, c), *own = NULL;
+	const ip6 *net = network(gw, c);
+	const struct address6 *own = NULL;
 	bool have = !ip6_eq(&c->own, &none);
 	if (have)
 		own = gw_address6(gw, IF_WAN, &c->own);
-	bool other = have && (!net || !addr_in6(&c->own, &net->addr, 64));
+	bool other = have && (!net || !addr_in6(&c->own, net, 64));
 	bool taken = own && own->state == ADDRESS6_DUPLICATE;
 	if (taken)
 		c->tries++;
