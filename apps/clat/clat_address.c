@@ -4,6 +4,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
 #include "net/gw_address.h"
+#include "net/ip6/ip6_address.h"
 #include "net/setup/gw_change.h"
 #include "net/setup/gw_setup6.h"
 
@@ -27,17 +28,40 @@ const char *clat_address_start(struct gw *gw, struct clat *c)
 	                                              : NULL;
 }
 
-/* The first network of the WAN that has room for an address of ours; NULL when there is none. */
+/* True when stations of the WAN may have addresses in the /64 of an address of ours: the network is
+ * its own, or that of the prefix in which it was made, or one that a router says is on the link. */
+static bool has_room(const struct interface *wan, const struct address6 *a)
+{
+	if (a->len <= 64 || a->by_router)
+		return true;
+	for (uint32_t i = 0; i < wan->n_on_link6; i++)
+		if (wan->on_link6[i].len <= 64 &&
+		    addr_in6(&a->addr, &wan->on_link6[i].net, wan->on_link6[i].len))
+			return true;
+	return false;
+}
+
+/* How good the network of an address is for ours: a unique local one (RFC 4193) reaches no provider,
+ * as a rule, and a deprecated one will end. */
+static uint32_t worth(const struct address6 *a)
+{
+	return ((a->addr.b[0] & 0xfe) != 0xfc ? 2u : 0u) + !a->deprecated;
+}
+
+/* The address of ours in whose network the WAN has the best room for another one; NULL when there
+ * is none. */
 static const struct address6 *network(const struct gw *gw, const struct clat *c)
 {
 	const struct interface *wan = &gw->iface[IF_WAN];
-	for (uint32_t i = 0; i < wan->n_addr6; i++) {
+	const struct address6 *best = NULL;
+	for (uint32_t i = 1; i < wan->n_addr6; i++) {
 		const struct address6 *a = &wan->addr6[i];
-		if (a->len == 64 && a->state == ADDRESS6_VALID && a->addr.b[0] != 0xfe &&
-		    !ip6_eq(&a->addr, &c->own))
-			return a;
+		if (a->state == ADDRESS6_VALID && !ip6_is_link_local(&a->addr) &&
+		    !ip6_eq(&a->addr, &c->own) && has_room(wan, a) &&
+		    (!best || worth(a) > worth(best)))
+			best = a;
 	}
-	return NULL;
+	return best;
 }
 
 /* The same after each start: it is made of the MAC address, and differs from what SLAAC makes of

@@ -347,6 +347,7 @@ static void do_check(void)
 	const char *app = settings_name(&rig.config)->app;
 	probe_stop(&rig.gw); /* a run takes an identifier from the NAT */
 	bool has_nat = strcmp(app, "nat") == 0 || strcmp(app, "nat64") == 0 ||
+	               strcmp(app, "clat") == 0 ||
 	               (strcmp(app, "6to4") == 0 && tun_config(&rig.config)->nat);
 	const char *bad = has_nat ? nat_check(&nat_of(&rig.gw)->table, &rig.gw) : NULL;
 	if (bad)
