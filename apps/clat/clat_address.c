@@ -11,6 +11,15 @@
 #define TRIES_MOST 3u /* addresses that another station has, on one network */
 #define SAY_MS     60000u
 
+/* Packets of the gateway itself have another address, where there is one (RFC 6724 section 5, rule
+ * 3): what answers them from the provider's prefix would be translated. */
+static void keep_apart(struct gw *gw, const ip6 *own)
+{
+	struct address6 *a = interface_address6(&gw->iface[IF_WAN], own);
+	if (a)
+		a->deprecated = true;
+}
+
 const char *clat_address_start(struct gw *gw, struct clat *c)
 {
 	const struct clat_config *k = clat_config(gw->config);
@@ -19,9 +28,11 @@ const char *clat_address_start(struct gw *gw, struct clat *c)
 	c->routed = k->address.len == 64;
 	if (!c->routed) {
 		c->own = k->address.addr.v6;
-		/* It may be one of wan.address. */
-		return gw_address6(gw, IF_WAN, &c->own) ? NULL
-		                                        : gw_add_address6(gw, IF_WAN, &c->own, 128);
+		if (gw_address6(gw, IF_WAN, &c->own)) /* it is one of wan.address */
+			return NULL;
+		const char *bad = gw_add_address6(gw, IF_WAN, &c->own, 128);
+		keep_apart(gw, &c->own);
+		return bad;
 	}
 	struct prefix hosts = {.addr = k->address.addr, .len = 96};
 	return embed_set_up(&c->hosts, &hosts, false) ? "clat.address: not a network of hosts"
@@ -95,6 +106,7 @@ static void take(struct gw *gw, struct clat *c, const struct address6 *net)
 		            fmt_ip6(text, &own.addr.v6), bad);
 	else
 		c->own = own.addr.v6;
+	keep_apart(gw, &own.addr.v6);
 }
 
 void clat_address_tick(struct gw *gw, struct clat *c)
