@@ -63,6 +63,13 @@ static const char *set_routes(struct gw *gw, const struct clat *c)
 	               : "lan.address: more IPv6 prefixes than can be advertised";
 }
 
+/* The IPv6 side is the WAN. What may be split fits every path (RFC 7915 section 4.1). */
+static void set_sizes(const struct gw *gw, struct clat *c)
+{
+	c->core.mtu6 = gw->iface[IF_WAN].mtu6;
+	c->core.limit46 = min_u32(clat_config(gw->config)->lowest_ipv6_mtu, c->core.mtu6);
+}
+
 static const char *clat_init(struct gw *gw)
 {
 	const struct clat_config *k = clat_config(gw->config);
@@ -75,7 +82,7 @@ static const char *clat_init(struct gw *gw)
 	c->core = (struct xlat_core){.name = "clat", .errors = true, .compute_zero = true};
 	c->core.mss = (uint16_t)k->mss_clamp;
 	c->core.tos_mask = 0xff;
-	c->core.mtu6 = c->core.limit46 = gw->iface[IF_WAN].mtu6;
+	set_sizes(gw, c);
 	const char *bad = set_uplink(gw);
 	if (!bad)
 		bad = clat_address_start(gw, c);
@@ -102,7 +109,7 @@ static void clat_changed(struct gw *gw)
 static bool clat_tick(struct gw *gw)
 {
 	struct clat *c = clat_of(gw);
-	c->core.mtu6 = c->core.limit46 = gw->iface[IF_WAN].mtu6; /* routers may change it */
+	set_sizes(gw, c); /* routers may change them */
 	clat_find_tick(gw, c);
 	clat_address_tick(gw, c);
 	filter6_tick(gw, &c->filter);

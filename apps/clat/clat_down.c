@@ -2,15 +2,21 @@
  * the NAT counts the hop. */
 #include "apps/clat/clat.h"
 
-/* The source of an error from a node of the provider's network, which has no IPv4 address (RFC 6791
- * section 3). */
+/* True for an IPv4 source (raw) that hosts beyond the WAN may have; not one of the inside. */
+static bool is_outside(const struct gw *gw, const struct clat *c, uint32_t a)
+{
+	const struct route4 *r = route4_for(&gw->routes4, ip4_from_raw(a));
+	return clat_may_embed(c, a) && r && r->iface == IF_WAN && r->len == 0;
+}
+
 static bool is_error(const struct pkt *p, const struct xlat64 *x)
 {
 	return x->proto == PROTO_ICMP6 && !(x->frag & IP4_OFFSET) && x->l4_len > 0 &&
 	       xlat_is_error6(p->data[x->l4]);
 }
 
-/* Translates an error about a packet that we translated; another one is for the gateway itself. */
+/* Translates an error about a packet that we translated; another one is for the gateway itself. The
+ * source of one from a node without an IPv4 address is CLAT_DUMMY (RFC 6791 section 3). */
 static enum verdict error(struct gw *gw, struct clat *c, struct pkt *p, struct xlat64 *x)
 {
 	struct xlat64 inner = {.l4 = 0};
@@ -25,6 +31,8 @@ static enum verdict error(struct gw *gw, struct clat *c, struct pkt *p, struct x
 	x->foreign = !embed_has(&c->form, &ip6_header(p)->from);
 	if (x->foreign)
 		x->from = swap32(CLAT_DUMMY);
+	else if (!is_outside(gw, c, x->from))
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	xlat64_set_header(gw, &c->core, p, x);
 	x->ttl = ip6_header(p)->hops;
 	return xlat64_write_error(gw, &c->core, p, &q, x, &inner, &to);
@@ -33,7 +41,7 @@ static enum verdict error(struct gw *gw, struct clat *c, struct pkt *p, struct x
 static enum verdict message(struct gw *gw, struct clat *c, struct pkt *p, struct xlat64 *x)
 {
 	const struct ip6_hdr *h = ip6_header(p);
-	if (!clat_may_embed(c, x->from))
+	if (!is_outside(gw, c, x->from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	if (xlat64_check_l4(gw, &c->core, p, x) != V_SEND)
 		return V_DROP;

@@ -61,6 +61,10 @@ static const struct config_key key[] = {
 	 .about = "The IPv6 address that the LAN's IPv4 packets leave with, or a network of 64 "
 	          "bits that the provider routes here: then each host has an address in it.",
 	 .without = "made in the first network of the WAN"},
+	{"clat.lowest-ipv6-mtu", &config_number, "1280", ONE(lowest_ipv6_mtu), CONFIG_RANGE(1280,
+	 65535),
+	 .about = "IPv4 packets that may be split are split so that they fit into this many bytes "
+	          "of IPv6, or into wan.mtu."},
 	{"clat.mss-clamp", &config_number, "0", ONE(mss_clamp), CONFIG_RANGE(0, 65535),
 	 .about = "Largest MSS that a TCP SYN of the LAN may offer, in bytes; 0 leaves it "
 	          "unchanged."},

@@ -9,6 +9,7 @@ struct clat_config {
 	struct prefix prefix; /* the provider's; of length 0: it is found out */
 	bool has_address;
 	struct prefix address; /* /128: one for all hosts; /64: one for each */
+	uint32_t lowest_ipv6_mtu;
 	uint32_t mss_clamp;
 };
 

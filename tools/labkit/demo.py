@@ -9,8 +9,9 @@ import re
 import sys
 from collections.abc import Callable
 
-from . import dnslab, ividns, ivilab, nat64lab, sixlab
+from . import clatlab, dnslab, ividns, ivilab, nat64lab, sixlab
 from . import lab as net
+from .clatlab import ClatLab
 from .dnslab import DnsLab
 from .ividns import IviDnsLab
 from .ivilab import IviLab
@@ -23,8 +24,9 @@ from .terminal import attach
 from .wait import Timeout
 
 _SIZE = 8 << 20
+_LARGE = 50 << 20
 _BESIDE = "192.168.1.9"  # the server's address in the LAN host's network
-_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|nat64_|packets_free|uptime|cpu_busy")
+_SHOWN = re.compile(r"[rt]x_(packets|bytes)|forwarded|nat_|tunnel_|ivi_|nat64_|clat_|packets_free|uptime|cpu_busy")
 
 
 class Failed(AssertionError):
@@ -45,21 +47,22 @@ def _ping(lab: Lab, server: str, host: str = net.LAN_HOST) -> None:
 
 
 def _download(lab: Lab, server: str, serve: Callable[[str], contextlib.AbstractContextManager[str]],
-              client: Namespace | None = None, who: str = "LAN host", name: str = "", copies: str = "") -> str:
+              client: Namespace | None = None, who: str = "LAN host", name: str = "", copies: str = "",
+              size: int = _SIZE) -> str:
     """Fetches a file from the server, whose web server `serve` runs; gives the line of its log.
 
     `who` fetches, in the namespace `client` (None: the LAN host). With `name` the URL has this name of the server; the
-    lab is then an IviDnsLab or a Nat64Lab. `copies` tells downloads from one server apart.
+    lab is then an IviDnsLab or a Nat64Lab. `copies` tells downloads from one server apart; `size` is that of the file.
     """
     directory = os.path.join(lab.directory, f"www-{server}{copies}")
     os.mkdir(directory)
-    content = os.urandom(_SIZE)
+    content = os.urandom(size)
     with open(os.path.join(directory, "file.bin"), "wb") as file:
         file.write(content)
     copy = os.path.join(lab.directory, "copy.bin")
     url = f"http://{name or (f'[{server}]' if ':' in server else server)}/file.bin"
     with serve(directory) as log:
-        _say(f"\n{who} fetches {url} ({_SIZE >> 20} MB over TCP):")
+        _say(f"\n{who} fetches {url} ({size >> 20} MB over TCP):")
         if name:
             assert isinstance(lab, (IviDnsLab, Nat64Lab))
             _say("    " + lab.fetch(client or lab.lan, url, copy))
@@ -204,6 +207,23 @@ def _nat64(lab: Lab) -> None:
         _say("    so native IPv6 is routed, through the filter `lan.filter`, and nothing is translated")
 
 
+def _clat(lab: Lab) -> None:
+    assert isinstance(lab, ClatLab)
+    _say(f"\nThe LAN host has IPv4 only, and so has the server {net.FAR_SERVER}. Between the customer's gateway\n"
+         "    (`app clat`) and the provider's (`app nat64`) there is IPv6 only.")
+    _say("    " + lab.wait_line("log", "the prefix of the translator is"))
+    _ping(lab, net.FAR_SERVER)
+    request = _download(lab, net.FAR_SERVER, lab.web_server, size=_LARGE)
+    _expect_client(request, net.WAN_GATEWAY, "the provider's address")
+    _say(f"    so an IPv4 host fetched a file from an IPv4 server over IPv6; the server saw {net.WAN_GATEWAY},\n"
+         "    the provider's IPv4 address")
+    heard = lab.call()
+    _say(f"\nLAN host calls the server by UDP: {heard} of {clatlab.CALL_PACKETS} datagrams of {clatlab.CALL_BYTES} bytes "
+         "came back")
+    if heard < clatlab.CALL_PACKETS * 98 // 100:
+        raise Failed("the call lost more than one datagram in fifty")
+
+
 def _dns_lab(nic: str) -> Lab:
     lab = DnsLab((nic, nic))
     try:
@@ -239,6 +259,8 @@ SCENARIOS = {
     "nat64": Scenario(nat64lab.BOX, _nat64, lambda nic: BoxLab((nic, nic)),
                       f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
                       ("with IPv6 only", nat64lab.ROUTER6)),
+    "clat": Scenario(clatlab.CONFIGURATION, _clat, lambda nic: ClatLab((nic, nic)),
+                     f"\n    and between them a second gateway, {nat64lab.ROUTER6} (nat64), behind a cable with IPv6 only"),
     "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,
                       f"\n    and in the WAN the name server {', '.join(dnslab.SERVERS['nsd'])} (nsd)",
                       (dnslab.HOST6, dnslab.GATEWAY6)),

@@ -462,3 +462,52 @@ def test_what_the_wan_does_not_have(start: Start, line: str, said: str) -> None:
 def test_bad_values(start: Start, line: str, wrong: str) -> None:
     with pytest.raises(Exception, match=wrong):
         start(BASE + line, "clat")
+
+
+@pytest.mark.parametrize("source", ["192.168.1.1", "192.168.1.11", "192.0.0.1"])
+def test_rfc6052_section_5_1_sources_of_the_inside(start: Start, source: str) -> None:
+    """Nobody outside has an address of the LAN, or ours; not even for a mapping that lets everybody in."""
+    gateway = begin(start, ONE + "nat.filtering endpoint-independent\n")
+    port = only(out(gateway, udp())).frame[UDP].sport
+    stranger = IPv6(src=six("198.51.100.9"), dst=OWN6) / UDP(sport=53, dport=port) / Raw(b"x")
+    assert only(into(gateway, stranger), LAN).ip.src == "198.51.100.9"
+    assert into(gateway, IPv6(src=six(source), dst=OWN6) / UDP(sport=53, dport=port) / Raw(b"x")) == []
+    assert gateway.drops() == {"martian-source": 1}
+
+
+def test_rfc7915_section_4_1_lowest_ipv6_mtu(start: Start) -> None:
+    """What may be split fits each path, or what the configuration says."""
+    gateway = begin(start)
+    pieces = out(gateway, udp(data=bytes(1400)))
+    assert [len(one.frame[IPv6]) <= 1280 for one in pieces] == [True, True]
+    gateway = begin(start, ONE + "clat.lowest-ipv6-mtu 1500\n")
+    assert len(only(out(gateway, udp(data=bytes(1400)))).frame[IPv6]) == 1448
+
+
+def test_rfc6724_our_own_packets_have_another_address(start: Start) -> None:
+    """What the resolver answers is not translated, even behind the provider's prefix."""
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    sent = gateway.hello + gateway.wait(4)
+    assert question([one for one in sent if UDP in one.frame][:1]).frame[IPv6].src == OWN[WAN]
+
+
+def test_rfc7050_section_3_two_places(start: Start) -> None:
+    """192.0.0.170 stands in the prefix, too: the other well-known address says which one is meant."""
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    twice = "2001:db8:c000:aa::c000:aa"  # behind 32 and 96 bits; the rest is no zero behind 32
+    into(gateway, answered(to, twice))
+    gateway.wait(0.2)
+    assert any("is 2001:db8:c000:aa::/96, from" in line for line in gateway.lines("log"))
+
+
+def test_rfc7050_an_answer_without_a_prefix_keeps_the_one_in_force(start: Start) -> None:
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    into(gateway, answered(to, six("192.0.0.171"), ttl=600))
+    again = question([one for one in gateway.wait(500) if UDP in one.frame][:1])
+    into(gateway, answered(again, "2001:db8::1"))
+    assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR)
