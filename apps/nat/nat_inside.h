@@ -11,6 +11,7 @@
 
 #include "kernel/lib/addr.h"
 #include "kernel/lib/rng.h"
+#include "net/neigh/neigh_table.h"
 
 #ifndef NAT_INSIDES        /* the fuzzers, which fill the table, have a smaller one */
 #define NAT_INSIDES 65536u /* addresses, at most */
@@ -24,9 +25,10 @@ struct nat_inside {
 	uint32_t n_users;    /* mappings of the address; addresses of the /64 */
 	uint32_t n_sessions; /* of the address, without those with NAT_UNINVITED */
 	uint32_t host;       /* the number of the host: its own, or that of its /64 */
-	/* The next hop to the address, as the fast path keeps it (as in struct pkt), and
-	 * gw->changes when it was looked up; 0: it was not. */
-	uint32_t hop, changes;
+	/* The next hop to the address, as the fast path keeps it, and gw->changes when it was
+	 * looked up; 0: it was not. */
+	struct neigh_hint hop;
+	uint32_t changes;
 	uint8_t iface;
 	uint8_t len; /* 128, or 64 */
 };

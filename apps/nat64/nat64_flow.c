@@ -20,13 +20,13 @@ ALWAYS_INLINE uint8_t proto_of(const struct nat64 *n, const struct flow_packet *
 
 /* Looks up the route to an inside host, so that its packets need not. False unless it leads to one;
  * then the slow path says what becomes of the packet. */
-static __attribute__((noinline)) bool learn_inside(const struct gw *gw, struct nat_inside *e)
+static __attribute__((noinline)) bool learn_inside(struct gw *gw, struct nat_inside *e)
 {
 	struct pkt p = {.flags = 0};
 	if (!ip6_route(gw, &p, &e->addr) || !interface_is_inside(p.out))
 		return false;
 	e->iface = p.out;
-	e->hop = p.hop;
+	e->hop = neigh_no_hint(&gw->neigh, p.hop);
 	e->changes = gw->changes;
 	return true;
 }
@@ -170,7 +170,7 @@ ALWAYS_INLINE void *find_in_any(struct gw *gw, struct flow_packet *f, struct flo
 	struct nat_inside *e = nat_inside_of(&n->inside, s->in_ip);
 	if (UNLIKELY(e->changes != gw->changes) && !learn_inside(gw, e))
 		return NULL;
-	*to = (struct flow_exit){.iface = e->iface, .hop = e->hop, .to = &e->addr};
+	*to = (struct flow_exit){.iface = e->iface, .to = &e->addr, .hint = &e->hop};
 	return s;
 }
 
