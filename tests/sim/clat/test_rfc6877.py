@@ -510,3 +510,48 @@ def test_rfc7050_an_answer_without_a_prefix_keeps_the_one_in_force(start: Start)
     again = question([one for one in gateway.wait(500) if UDP in one.frame][:1])
     into(gateway, answered(again, "2001:db8::1"))
     assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_rfc7915_section_1_2_large_echoes(start: Start, order: int) -> None:
+    """ICMP in fragments, which RFC 7915 leaves out, is translated all the same, in whatever order they come."""
+    gateway = begin(start)
+    data = bytes(range(250)) * 8
+    asked = bytes(ICMP(type=8, id=9, seq=3) / Raw(data))
+    pieces = [IP(src=A.ip, dst=FAR, id=77, proto=1, flags="MF" if at == 0 else "", frag=at // 8) / Raw(asked[at:at + n])
+              for at, n in ((0, 1200), (1200, 1200))]
+    sent = [one for piece in pieces[::order] for one in out(gateway, piece)]
+    assert [one.frame[IPv6ExtHdrFragment].offset for one in sent] == [0, 150]
+    body = b"".join(bytes(one.frame[IPv6ExtHdrFragment].payload) for one in sent)
+    again = IPv6(bytes(IPv6(src=OWN6, dst=six(FAR), nh=58) / Raw(body)))
+    echo = again[ICMPv6EchoRequest]
+    assert (echo.seq, echo.data) == (3, data)
+    right = echo.cksum
+    del echo.cksum
+    assert IPv6(bytes(again))[ICMPv6EchoRequest].cksum == right
+    back = bytes(IPv6(src=six(FAR), dst=OWN6) / ICMPv6EchoReply(id=echo.id, seq=3, data=data))[40:]
+    replies = [IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=at // 8, m=m, id=5) / Raw(back[at:at + n])
+               for at, n, m in ((0, 1200, 1), (1200, 1200, 0))]
+    got = [one for reply in replies[::order] for one in into(gateway, reply) if one.port == LAN]
+    assert [one.frame[IP].frag for one in got] == [0, 150] and {one.frame[IP].dst for one in got} == {A.ip}
+    whole = b"".join(bytes(one.frame[IP].payload) for one in got)
+    reply = ICMP(whole)
+    assert (reply.type, reply.id, reply.seq, bytes(reply.payload)) == (0, 9, 3, data)
+    right = reply.chksum
+    del reply.chksum
+    assert ICMP(bytes(reply)).chksum == right
+
+
+def test_rfc6146_section_3_4_an_echo_that_is_not_complete(start: Start) -> None:
+    """Its fragments are dropped after two seconds."""
+    gateway = begin(start)
+    piece = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=0, m=1, id=5) / Raw(bytes([129, 0]) + bytes(78))
+    assert into(gateway, piece) == []
+    assert gateway.stats()["clat_fragments_kept"] == 1
+    gateway.wait(3)
+    assert gateway.stats()["clat_fragments_kept"] == 0
+    other = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=0, m=1, id=6) / Raw(bytes([200, 0]) + bytes(78))
+    rest = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=10, m=0, id=6) / Raw(bytes(80))
+    into(gateway, other)
+    into(gateway, rest)
+    assert gateway.drops()["icmp-type"] == 2
