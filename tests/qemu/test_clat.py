@@ -14,6 +14,7 @@ from labkit import lab as net
 from labkit.clatlab import ClatLab
 from labkit.lab import Lab
 from labkit.nat64lab import OWN_PREFIX
+from labkit.peer import LinuxPeer
 from labkit.wait import until
 
 pytestmark = [pytest.mark.long, pytest.mark.one_card, pytest.mark.timeout(300)]
@@ -59,7 +60,8 @@ def test_rfc6877_page_call_ping_and_traceroute(lab: ClatLab) -> None:
     free = lab.packets_free()
     fetch(lab, 50 << 20)
     assert lab.call() >= clatlab.CALL_PACKETS * 98 // 100
-    for size in (8, 1200, 1230):
+    # Larger replies come in fragments, which tayga cannot translate.
+    for size in (8, 1200, 1230) if isinstance(lab.far, LinuxPeer) else (8, 1230, 1400, 2000, 4000):
         said = lab.lan.run("ping", "-n", "-c2", "-W5", "-s", str(size), net.FAR_SERVER, check=False).stdout
         assert " 2 received" in said, said
     said = lab.lan.run("traceroute", "-4", "-n", "-q1", "-w3", net.FAR_SERVER, check=False).stdout
