@@ -54,14 +54,16 @@ static bool is_near(const uint8_t *a) /* 192.0.0.0/29 */
 
 static void seen_on_wan(const uint8_t *frame, uint32_t len)
 {
+	static const ip6 native = {{0x20, 1, 0x0d, 0xb8, 0, 1}};
 	ip6 from, to;
 	uint32_t ignored;
 	if (frame[12] == 8)
 		fail("IPv4 or ARP on the WAN", frame, len);
 	memcpy(&from, frame + ETH + 8, sizeof from);
 	memcpy(&to, frame + ETH + 24, sizeof to);
-	/* An ICMPv6 error about a packet from there is the gateway's own. */
-	if (clat()->has_prefix && embed_has(&clat()->form, &to) && frame[ETH + 6] != PROTO_ICMP6 &&
+	/* An ICMPv6 error about a packet from there is the gateway's own; and a host with IPv6 may
+	 * use the provider's translator itself. */
+	if (!addr_in6(&from, &native, 64) && clat()->has_prefix && embed_has(&clat()->form, &to) && frame[ETH + 6] != PROTO_ICMP6 &&
 	    !clat_to4(clat(), &from, &ignored))
 		fail("a foreign source goes to the prefix", frame, len);
 }
@@ -86,6 +88,7 @@ static void start(uint8_t choice)
 	const char *more = kinds[choice % 8];
 	configure(common, sizeof common - 1);
 	configure(more, strlen(more));
+	run.payloads = strstr(more, "clat.prefix") != NULL; /* those of our questions are others */
 	start_app("clat", choice & 8 ? 12 : 64);
 	rig_advance(&rig, 6000000); /* the addresses are in use; questions are asked */
 }
@@ -298,6 +301,8 @@ static void frame(struct input *in, uint8_t op)
 		frame6_repair(f + ETH, len - ETH);
 	if (run.sums)
 		frame_repair(f, len);
+	if (is_sealed(f, len))
+		run.sums = run.payloads = false;
 	arrive(iface, f, len);
 	if (op & 32 && (op & 7) < 3)
 		flood(in, f, len, iface);
@@ -314,7 +319,6 @@ static void one_input(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
 	begin(input_u8(&in) & 15, 4u << 20, start, seen);
-	run.payloads = run.payloads && clat()->has_prefix; /* questions have others */
 	play(&in, frame);
 	const char *bad = nat_check(&clat()->nat.table, &rig.gw);
 	if (bad)
