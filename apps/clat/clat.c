@@ -25,8 +25,8 @@ void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, cons
 	char text[FMT_IP6 + 4];
 	if (!p && c->has_prefix)
 		log_line("clat: the prefix of the translator is not known any more");
-	if (!p || (c->has_prefix && c->prefix.len == p->len &&
-	           ip6_eq(&c->prefix.addr.v6, &p->addr.v6))) {
+	if (!p ||
+	    (c->has_prefix && c->prefix.len == p->len && ip6_eq(&c->prefix.addr.v6, &p->addr.v6))) {
 		c->has_prefix = p != NULL;
 		return;
 	}

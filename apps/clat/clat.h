@@ -70,8 +70,8 @@ static inline bool clat_may_embed(const struct clat *c, uint32_t a)
  */
 const char *clat_stopped(const struct gw *gw);
 
-/* clat_up.c, clat_down.c: uplink4 of struct forwarder; and an IPv6 packet to one of the addresses of
- * clat_to4: V_KEPT, V_DROP, or V_LOCAL6 when it is not from the translator. */
+/* clat_up.c, clat_down.c: uplink4 of struct forwarder; and an IPv6 packet to one of the addresses
+ * of clat_to4: V_KEPT, V_DROP, or V_LOCAL6 when it is not from the translator. */
 void clat_up(struct gw *gw, struct pkt *p);
 enum verdict clat_down(struct gw *gw, struct clat *c, struct pkt *p);
 

@@ -52,8 +52,8 @@ static bool has_room(const struct interface *wan, const struct address6 *a)
 	return false;
 }
 
-/* How good the network of an address is for ours: a unique local one (RFC 4193) reaches no provider,
- * as a rule, and a deprecated one will end. */
+/* How good the network of an address is for ours: a unique local one (RFC 4193) reaches no
+ * provider, as a rule, and a deprecated one will end. */
 static uint32_t worth(const struct address6 *a)
 {
 	return ((a->addr.b[0] & 0xfe) != 0xfc ? 2u : 0u) + !a->deprecated;
@@ -98,7 +98,8 @@ static void leave(struct gw *gw, struct clat *c)
 
 static void take(struct gw *gw, struct clat *c, const struct address6 *net)
 {
-	struct prefix own = {.addr = {.is6 = true, .v6 = address_in(gw, net, c->tries)}, .len = 128};
+	struct prefix own = {.addr = {.is6 = true, .v6 = address_in(gw, net, c->tries)},
+	                     .len = 128};
 	char text[FMT_IP6];
 	const char *bad = gw_change_add_address(gw, IF_WAN, &own);
 	if (bad)

@@ -9,13 +9,12 @@
 #define WAIT_S   5u
 #define FIRST_S  1u
 #define MOST_S   64u
-#define LEAST_S  60u   /* a prefix counts so long, whatever its TTL */
+#define LEAST_S  60u    /* a prefix counts so long, whatever its TTL */
 #define LONGEST  86400u /* and not longer (RFC 7050 section 3 leaves it to the TTL) */
 #define QUESTION 31u
 
 /* ipv4only.arpa and its addresses (RFC 7050 section 8). */
-static const uint8_t name[] = {8,   'i', 'p', 'v', '4', 'o', 'n', 'l',
-                               'y', 4,   'a', 'r', 'p', 'a', 0};
+static const uint8_t name[] = {8, 'i', 'p', 'v', '4', 'o', 'n', 'l', 'y', 4, 'a', 'r', 'p', 'a', 0};
 #define WELL_KNOWN1 0xc00000aau /* 192.0.0.170 */
 #define WELL_KNOWN2 0xc00000abu
 

@@ -30,8 +30,8 @@ static bool parse_address(const struct config_source *s, struct slice text, void
 	bool one = addr_any(text.at, text.len, &p->addr) && p->addr.is6;
 	if (one)
 		p->len = 128;
-	if ((one || (config_parse_prefix6(text, p) && p->len == 64)) &&
-	    p->addr.v6.b[0] != 0xff && p->addr.v6.b[0] != 0xfe && p->addr.v6.b[0] != 0)
+	if ((one || (config_parse_prefix6(text, p) && p->len == 64)) && p->addr.v6.b[0] != 0xff &&
+	    p->addr.v6.b[0] != 0xfe && p->addr.v6.b[0] != 0)
 		return true;
 	return CONFIG_BAD(s, "%s: expected an IPv6 address, or PREFIX/64", s->key->name);
 }

@@ -1,5 +1,5 @@
-/* From IPv4 to IPv6 (RFC 7915 section 4). The packet comes from the NAT or from a socket of ours; the
- * NAT has checked its size and counted the hop. */
+/* From IPv4 to IPv6 (RFC 7915 section 4). The packet comes from the NAT or from a socket of ours;
+ * the NAT has checked its size and counted the hop. */
 #include "apps/clat/clat.h"
 
 #include "net/gw_address.h"
@@ -47,8 +47,7 @@ static enum verdict error(struct gw *gw, struct clat *c, struct pkt *p, struct x
 	struct xlat_icmp to;
 	if (xlat46_read_error(gw, &c->core, p, x, &q, &to) != V_SEND)
 		return V_DROP;
-	if (!clat_may_embed(c, ip4_raw(q.ip->from)) ||
-	    !clat_to6(c, ip4_raw(q.ip->to), &inner.to))
+	if (!clat_may_embed(c, ip4_raw(q.ip->from)) || !clat_to6(c, ip4_raw(q.ip->to), &inner.to))
 		return gw_drop(gw, p, DROP_ICMP_QUOTE);
 	embed_to6(&c->form, ip4_raw(q.ip->from), &inner.from);
 	return xlat46_write_error(gw, &c->core, p, &q, x, &inner, &to);

@@ -58,7 +58,9 @@ static const char *set_forwards(struct gw *gw, struct nat64 *n)
 	const struct nat64_config *c = nat64_config(gw->config);
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct nat64_config_forward *f = &c->forward[i];
-		uint32_t external = nat_external_find(&n->nat.table, ip4_raw(f->public));
+		/* 0.0.0.0: the WAN's own address, whichever it has. */
+		bool own = ip4_raw(f->public) == 0 && c->nat.n_pool == 0;
+		uint32_t external = own ? 0 : nat_external_find(&n->nat.table, ip4_raw(f->public));
 		if (external == NAT_NONE)
 			return "nat64.forward: the outer address is none of nat64.pool";
 		if (!is_inside6(gw, n, &f->inside))

@@ -39,8 +39,9 @@ static bool parse_forward(const struct config_source *s, struct slice text, void
 	                                          : PROTO_ICMP;
 	if ((f->proto == PROTO_ICMP && !config_word_is(proto, "icmp")) ||
 	    !parse_endpoint(outer, false, &four, &f->public_port) ||
-	    !parse_endpoint(inner, true, &six, &f->inside_port) || config_not_unicast(&four) ||
-	    config_not_unicast(&six) || config_word(&text).len > 0)
+	    !parse_endpoint(inner, true, &six, &f->inside_port) ||
+	    (ip4_raw(four.v4) && config_not_unicast(&four)) || config_not_unicast(&six) ||
+	    config_word(&text).len > 0)
 		return CONFIG_BAD(s, "%s: expected tcp|udp|icmp IPV4:PORT [IPV6]:PORT, such as %s",
 		                  s->key->name, "tcp 203.0.113.2:80 [2001:db8:1::10]:80");
 	f->public = four.v4;

@@ -197,6 +197,14 @@ const char *filter6_init(struct gw *gw, struct filter6 *f)
 	return filter6_table_init(&f->table, gw->rng) ? NULL : "not enough memory";
 }
 
+/* True for what must not leave the site: a source of fc00::/7 that an address of the Internet could
+ * never answer (RFC 4193 section 4.3). */
+static bool stays_here(const struct pkt *p)
+{
+	const struct ip6_hdr *h = ip6_header(p);
+	return (h->from.b[0] & 0xfe) == 0xfc && (h->to.b[0] & 0xfe) != 0xfc;
+}
+
 enum verdict filter6_forward(struct gw *gw, struct filter6 *f, struct pkt *p)
 {
 	bool out = interface_is_inside(p->iface), to_inside = interface_is_inside(p->out);
@@ -206,6 +214,10 @@ enum verdict filter6_forward(struct gw *gw, struct filter6 *f, struct pkt *p)
 		/* RFC 7084 L-14: the host is to leave a prefix that is gone. */
 		if (out && ra_was_ours(gw, p->iface, &ip6_header(p)->from))
 			icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_POLICY, 0);
+		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	}
+	if (out && UNLIKELY(stays_here(p))) {
+		icmp6_error(gw, p, ICMP6_UNREACHABLE, ICMP6_POLICY, 0);
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
 	}
 	enum drop bad = out || to_inside ? judge(gw, f, p, out) : DROP_UNSOLICITED;

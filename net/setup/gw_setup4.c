@@ -129,16 +129,27 @@ const char *gw_setup_iface4(struct gw *gw, uint32_t i)
 	return bad;
 }
 
+/* True for an address of the WAN's network where the WAN has no IPv4: its line is not used. */
+static bool is_of_no_wan(const struct gw *gw, const char *key, const struct addr *a)
+{
+	char text[FMT_IP6];
+	if (gw_has_ip4(gw, IF_WAN) || iface_of(gw, a->v4) != INTERFACES)
+		return false;
+	log_line("%s %s: this application has no IPv4 on the WAN, it is not used", key,
+	         addr_text(text, a));
+	return true;
+}
+
 const char *gw_setup_routes4(struct gw *gw)
 {
 	const struct net_config *c = net_config(gw->config);
 	const char *bad = NULL;
 	for (uint32_t i = 0; i < c->n_route && !bad; i++)
-		if (!c->route[i].via.is6)
+		if (!c->route[i].via.is6 && !is_of_no_wan(gw, "route via", &c->route[i].via))
 			bad = gw_setup_add_route4(gw, "route via", &c->route[i].to,
 			                          &c->route[i].via);
 	for (uint32_t i = 0; i < c->n_gateway && !bad; i++)
-		if (!c->gateway[i].is6)
+		if (!c->gateway[i].is6 && !is_of_no_wan(gw, "gateway", &c->gateway[i]))
 			bad = gw_setup_add_route4(gw, "gateway", NULL, &c->gateway[i]);
 	return bad;
 }
@@ -149,7 +160,7 @@ const char *gw_setup_neighbours4(struct gw *gw)
 	for (uint32_t i = 0; i < c->n_neighbour; i++) {
 		const struct net_config_neighbour *n = &c->neighbour[i];
 		char text[FMT_IP4];
-		if (n->addr.is6)
+		if (n->addr.is6 || is_of_no_wan(gw, "neighbour", &n->addr))
 			continue;
 		uint32_t iface = iface_of(gw, n->addr.v4);
 		if (iface == INTERFACES)

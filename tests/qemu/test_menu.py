@@ -75,7 +75,7 @@ def _answer(machine: Machine, write: Callable[[Machine, str], None]) -> None:
     machine.wait_screen("question 5 of 5")
 
 
-_FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire")  # in the order of apps/apps.def
+_FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire", "clat")  # in the order of apps/apps.def
 
 
 @pytest.mark.long
@@ -86,7 +86,8 @@ def test_each_function(make_lab: Callable[..., Lab], way: str, app: str, by: str
     """Each function can be chosen by serial line and by PS/2 keyboard, by its number and by arrows."""
     lab = make_lab()
     machine = lab.start(net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
-                        "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n")
+                        "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n"
+                        "clat.prefix 2001:db8:64::/96\nclat.address 2001:db8:2::464\n")
     machine.wait_screen("what shall")
     place = _FUNCTIONS.index(app)
     if by == "number":

@@ -25,10 +25,11 @@ CONTROLLERS = {
     "nec": ["nec-usb-xhci,id=h"],
     "xhci-high": ["qemu-xhci,id=h,p3=0"],
 }
-FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire")
+FUNCTIONS = ("nat", "6to4", "ivi", "nat64", "dns64", "wire", "clat")
 # With these lines each function starts.
 CONFIG = (net.NETWORK + f"lan.address 2001:db8:1::1/64\nnameserver {net.WAN_SERVER}\n"
-          "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n")
+          "ivi.prefix 2001:db8::/32\nivi.ipv4 198.51.100.64/28\n"
+          "clat.prefix 2001:db8:64::/96\nclat.address 2001:db8:2::464\n")
 SCREEN = ["-vga", "none", "-device", "VGA,id=v"]
 KEYBOARD = "usb-kbd,id=k,bus=h.0,display=v"
 

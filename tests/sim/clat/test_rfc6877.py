@@ -446,6 +446,7 @@ def test_native_ipv6_beside(start: Start) -> None:
 
 @pytest.mark.parametrize(("line", "said"), [
     ("wan.address 203.0.113.2/24\n", "this application has no IPv4 on the WAN, the address is not used"),
+    ("gateway 203.0.113.1\n", "gateway 203.0.113.1: this application has no IPv4 on the WAN, it is not used"),
     ("wan.address dhcp\n", "wan.address dhcp: this application has no IPv4 on the WAN")])
 def test_what_the_wan_does_not_have(start: Start, line: str, said: str) -> None:
     """A file for several applications serves this one too."""

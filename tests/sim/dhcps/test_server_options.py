@@ -216,8 +216,8 @@ def test_each_network_has_its_own(start: Start) -> None:
     assert {address[:10] for address in leases(gateway)} == {"192.168.1.", "192.168.2."}
 
 
-@pytest.mark.parametrize("app", ["nat", "ivi", "6to4", "nat64"])
+@pytest.mark.parametrize("app", ["nat", "ivi", "6to4", "nat64", "clat"])
 def test_it_works_beside_every_forwarder(start: Start, app: str) -> None:
     more = {"ivi": "lan.address 2001:db8:ffcb:71:fe00::/64\nivi.prefix 2001:db8::/32\nivi.ipv4 192.0.2.0/24\n",
-            "6to4": "", "nat64": "lan.address 2001:db8:1::1/64\n", "nat": ""}[app]
+            "6to4": "", "nat64": "lan.address 2001:db8:1::1/64\n", "nat": "", "clat": "wan.address auto\n"}[app]
     assert Client(start(CONFIG + more, app)).lease() in POOL

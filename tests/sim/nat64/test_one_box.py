@@ -6,14 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 import dns.rcode
+import leases
 import pytest
-from gateway import ADDRESSES, LAN, NEIGHBOURS, WAN, Gateway, Sent, only
+from gateway import ADDRESSES, LAN, NEIGHBOURS, PORT_MAC, WAN, Gateway, Sent, only
+from leases import Server
 from net6 import A6, FAR6, NEIGHBOURS6, ROUTER6, of_kind, send
 from resolver import UPSTREAM, Resolver, Zone, addresses, rr, ttls
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import (
     ICMPv6DestUnreach, ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6ND_RA, ICMPv6NDOptPREF64, ICMPv6NDOptRDNSS, IPv6,
 )
+from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from simulator import Refused
 from six4 import CONFIG, FAR, OWN4, OWN6, SIX, Start, out_udp, send4, send6, six_of, start64, to4, to6
@@ -285,3 +288,22 @@ def test_dual_stack_client_of_the_name_server(start: Start) -> None:
     assert resolver.addresses("four.example.") == [six_of("198.51.100.77")]
     left = only(resolver.gateway.lan(IP(src="192.168.1.10", dst="198.51.100.7") / UDP(sport=5, dport=6)), WAN).ip
     assert left.src == "203.0.113.2"
+
+
+def test_a_static_binding_of_the_lease(start: Start) -> None:
+    """0.0.0.0 stands for the WAN's own address, before the lease and with the next one."""
+    host, mac = "2001:db8:1::10", "52:54:00:00:01:0a"
+    config = ("lan.address 2001:db8:1::1/64\nlan.ra off\nwan.address dhcp\nwan.dhcp-probe off\nwkp-strict off\n"
+              f"neighbour {host} {mac}\nnat64.sessions 64\nnat64.forward tcp 0.0.0.0:80 [{host}]:8080\n")
+    server = Server(lease=60)
+    uplink = leases.begin(start, server, config=config, app="nat64", seconds=4)
+
+    def arrives(to: str) -> bool:
+        syn = IP(src="198.51.100.7", dst=to) / TCP(sport=9, dport=80, flags="S")
+        sent = uplink.gateway.send(WAN, Ether(src=leases.ROUTER_MAC, dst=PORT_MAC[WAN]) / syn)
+        return any(one.port == LAN and TCP in one.frame and one.frame[TCP].dport == 8080 for one in sent)
+
+    assert arrives(leases.MINE)
+    server.gives = leases.OTHER
+    uplink.run(70, 0.5)
+    assert arrives(leases.OTHER) and not arrives(leases.MINE)

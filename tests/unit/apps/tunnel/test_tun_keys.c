@@ -18,7 +18,7 @@ static void tunnel_values(void)
 	WRONG_VALUE("6to4.mtu 1481", "6to4.mtu: expected a number from 1280 to 1480");
 	WRONG_VALUE("6to4.subnet 65536", "6to4.subnet: expected a number from 0 to 65535");
 	WRONG_VALUE("6rd.mask 33", "6rd.mask: expected a number from 0 to 32");
-#define EXPECTED "6rd.prefix: expected a global IPv6 PREFIX/LENGTH, such as 2001:db8::/32"
+#define EXPECTED "6rd.prefix: expected dhcp or a global IPv6 PREFIX/LENGTH, such as 2001:db8::/32"
 	GOOD("6rd.prefix 2000::/3\n");
 	GOOD("6rd.prefix 2001:db8:1:2::/64\n");
 	WRONG_VALUE("6rd.prefix 2001:db8::1/32", EXPECTED);
