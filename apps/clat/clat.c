@@ -16,6 +16,8 @@
 #include "net/setup/gw_setup.h"
 #include "net/setup/gw_setup6.h"
 
+#define FRAGMENT_MS 2000u /* fragments wait for the others (RFC 6146 section 4) */
+
 /* --- the prefix ------------------------------------------------------------------------------- */
 
 void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from)
@@ -83,6 +85,7 @@ static const char *clat_init(struct gw *gw)
 	c->core.mss = (uint16_t)k->mss_clamp;
 	c->core.tos_mask = 0xff;
 	set_sizes(gw, c);
+	nat64_gather_init(&c->gathers, gw->rng, FRAGMENT_MS);
 	const char *bad = set_uplink(gw);
 	if (!bad)
 		bad = clat_address_start(gw, c);
@@ -112,6 +115,7 @@ static bool clat_tick(struct gw *gw)
 	set_sizes(gw, c); /* routers may change them */
 	clat_find_tick(gw, c);
 	clat_address_tick(gw, c);
+	nat64_gather_tick(gw, &c->gathers);
 	filter6_tick(gw, &c->filter);
 	return nat_tick(gw);
 }

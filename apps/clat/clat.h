@@ -10,6 +10,7 @@
 #include "apps/clat/clat_find.h"
 #include "apps/clat/clat_keys.h"
 #include "apps/nat/nat.h"
+#include "apps/nat64/nat64_gather.h"
 #include "apps/translate/xlat_packet.h"
 #include "net/filter6/filter6.h"
 
@@ -33,6 +34,7 @@ struct clat {
 	uint32_t tries;          /* addresses that another station had */
 	uint64_t said_own_us;
 	struct clat_find find;
+	struct nat64_gathers gathers; /* of ICMP messages */
 };
 
 static inline struct clat *clat_of(const struct gw *gw)
@@ -72,6 +74,11 @@ const char *clat_stopped(const struct gw *gw);
  * of clat_to4: V_KEPT, V_DROP, or V_LOCAL6 when it is not from the translator. */
 void clat_up(struct gw *gw, struct pkt *p);
 enum verdict clat_down(struct gw *gw, struct clat *c, struct pkt *p);
+
+/* Take a fragment of an ICMP message, whose addresses are in x and which may pass; the message leaves
+ * when it is complete. Give V_KEPT. (clat_gather.c) */
+enum verdict clat_gather_up(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat46 *x);
+enum verdict clat_gather_down(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat64 *x);
 
 /* Sets the provider's prefix; NULL: none. The log says so. (clat.c) */
 void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from);

@@ -43,6 +43,8 @@ static enum verdict message(struct gw *gw, struct clat *c, struct pkt *p, struct
 	const struct ip6_hdr *h = ip6_header(p);
 	if (!is_outside(gw, c, x->from))
 		return gw_drop(gw, p, DROP_MARTIAN_SOURCE);
+	if (x->proto == PROTO_ICMP6 && x->frag & (IP4_OFFSET | IP4_MF))
+		return clat_gather_down(gw, c, p, x);
 	if (xlat64_check_l4(gw, &c->core, p, x) != V_SEND)
 		return V_DROP;
 	xlat64_set_header(gw, &c->core, p, x);

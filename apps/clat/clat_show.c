@@ -6,6 +6,7 @@
 static const struct count count[] = {
         COUNT(struct clat, "clat_translated{way=\"4to6\"}", core.translated[XLAT_46]),
         COUNT(struct clat, "clat_translated{way=\"6to4\"}", core.translated[XLAT_64]),
+        COUNT(struct clat, "clat_fragments_kept", gathers.n_pieces),
         COUNT(struct clat, "clat_questions", find.questions),
         COUNT(struct clat, "clat_answers", find.answers),
 };

@@ -74,6 +74,8 @@ static enum verdict translate(struct gw *gw, struct clat *c, struct pkt *p)
 	if (is_error(p))
 		return error(gw, c, p, &x);
 	v = check_size(gw, p, &x);
+	if (v == V_SEND && p->proto == PROTO_ICMP && p->flags & PKT_FRAGMENT)
+		return clat_gather_up(gw, c, p, &x);
 	if (v == V_SEND)
 		v = xlat46_check_l4(gw, &c->core, p);
 	if (v != V_SEND)

@@ -297,23 +297,6 @@ static uint32_t spoil(struct input *in, uint8_t *f, uint32_t len)
 	return len;
 }
 
-/* True when the packet has an authentication header: bytes after it are not translated, and its
- * checksum is wrong afterwards. */
-static bool is_sealed(const uint8_t *f, uint32_t len)
-{
-	if (len > IP4_L4 && f[12] == 8)
-		return f[23] == 51;
-	uint32_t at = IP6_L4;
-	for (uint8_t next = f[20]; f[12] == 0x86; at += (f[at + 1] + 1u) * 8) {
-		if (next == 51)
-			return true;
-		if ((next != 0 && next != 43 && next != 44 && next != 60) || at + 8 > len)
-			break;
-		next = f[at];
-	}
-	return false;
-}
-
 static void frame(struct input *in, uint8_t op)
 {
 	uint8_t f[FRAME_MAX + 64];

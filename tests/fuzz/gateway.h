@@ -139,6 +139,23 @@ static inline void not_headers(uint8_t proto)
 		run.payloads = false;
 }
 
+/* True when the packet has an authentication header: bytes after it are not translated, and its
+ * checksum is wrong afterwards. */
+static inline bool is_sealed(const uint8_t *f, uint32_t len)
+{
+	if (len > ETH + 20 && f[12] == 8)
+		return f[23] == 51;
+	uint32_t at = ETH + 40;
+	for (uint8_t next = f[20]; f[12] == 0x86; at += (f[at + 1] + 1u) * 8) {
+		if (next == 51)
+			return true;
+		if ((next != 0 && next != 43 && next != 44 && next != 60) || at + 8 > len)
+			break;
+		next = f[at];
+	}
+	return false;
+}
+
 /* Turns the last packet that left an interface into its reply; gives its length. */
 static inline uint32_t make_answer(uint8_t *f, uint32_t iface)
 {

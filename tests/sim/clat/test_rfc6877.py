@@ -511,3 +511,112 @@ def test_rfc7050_an_answer_without_a_prefix_keeps_the_one_in_force(start: Start)
     again = question([one for one in gateway.wait(500) if UDP in one.frame][:1])
     into(gateway, answered(again, "2001:db8::1"))
     assert only(out(gateway, udp())).frame[IPv6].dst == six(FAR)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_rfc7915_section_1_2_large_echoes(start: Start, order: int) -> None:
+    """ICMP in fragments, which RFC 7915 leaves out, is translated all the same, in whatever order they come."""
+    gateway = begin(start)
+    data = bytes(range(250)) * 8
+    asked = bytes(ICMP(type=8, id=9, seq=3) / Raw(data))
+    pieces = [IP(src=A.ip, dst=FAR, id=77, proto=1, flags="MF" if at == 0 else "", frag=at // 8) / Raw(asked[at:at + n])
+              for at, n in ((0, 1200), (1200, 1200))]
+    sent = [one for piece in pieces[::order] for one in out(gateway, piece)]
+    assert [one.frame[IPv6ExtHdrFragment].offset for one in sent] == [0, 150]
+    body = b"".join(bytes(one.frame[IPv6ExtHdrFragment].payload) for one in sent)
+    again = IPv6(bytes(IPv6(src=OWN6, dst=six(FAR), nh=58) / Raw(body)))
+    echo = again[ICMPv6EchoRequest]
+    assert (echo.seq, echo.data) == (3, data)
+    right = echo.cksum
+    del echo.cksum
+    assert IPv6(bytes(again))[ICMPv6EchoRequest].cksum == right
+    back = bytes(IPv6(src=six(FAR), dst=OWN6) / ICMPv6EchoReply(id=echo.id, seq=3, data=data))[40:]
+    replies = [IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=at // 8, m=m, id=5) / Raw(back[at:at + n])
+               for at, n, m in ((0, 1200, 1), (1200, 1200, 0))]
+    got = [one for reply in replies[::order] for one in into(gateway, reply) if one.port == LAN]
+    assert [one.frame[IP].frag for one in got] == [0, 150] and {one.frame[IP].dst for one in got} == {A.ip}
+    whole = b"".join(bytes(one.frame[IP].payload) for one in got)
+    reply = ICMP(whole)
+    assert (reply.type, reply.id, reply.seq, bytes(reply.payload)) == (0, 9, 3, data)
+    right = reply.chksum
+    del reply.chksum
+    assert ICMP(bytes(reply)).chksum == right
+
+
+def test_rfc6146_section_3_4_an_echo_that_is_not_complete(start: Start) -> None:
+    """Its fragments are dropped after two seconds."""
+    gateway = begin(start)
+    piece = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=0, m=1, id=5) / Raw(bytes([129, 0]) + bytes(78))
+    assert into(gateway, piece) == []
+    assert gateway.stats()["clat_fragments_kept"] == 1
+    gateway.wait(3)
+    assert gateway.stats()["clat_fragments_kept"] == 0
+    other = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=0, m=1, id=6) / Raw(bytes([200, 0]) + bytes(78))
+    rest = IPv6(src=six(FAR), dst=OWN6) / IPv6ExtHdrFragment(nh=58, offset=10, m=0, id=6) / Raw(bytes(80))
+    into(gateway, other)
+    into(gateway, rest)
+    assert gateway.drops()["icmp-type"] == 2
+
+
+def test_rfc4193_a_unique_local_network_is_the_second_choice(start: Start) -> None:
+    gateway = begin(start, AUTO)
+    hear(gateway, prefix("fd00:1::"), prefix(), pref64())
+    gateway.wait(6)
+    assert only(out(gateway, udp())).frame[IPv6].src == MADE
+
+
+def test_rfc8781_section_5_1_routers_before_name_servers(start: Start) -> None:
+    gateway = begin(start, AUTO)
+    hear(gateway, prefix(), Raw(bytes([25, 3, 0, 0]) + (1800).to_bytes(4, "big") + IPv6Address("2001:db8:20::1").packed))
+    asked: list[Sent] = []
+    for _ in range(80):
+        for one in gateway.wait(0.1):
+            if ICMPv6ND_NS in one.frame and one.frame[ICMPv6ND_NS].tgt == "2001:db8:20::1":
+                answer = (Ether(src=R1.mac, dst=PORT_MAC[WAN]) / IPv6(src="2001:db8:20::1", dst=one.ip6.src, hlim=255)
+                          / ICMPv6ND_NA(tgt="2001:db8:20::1", R=1, S=1, O=1) / ICMPv6NDOptDstLLAddr(lladdr=R1.mac))
+                asked += [got for got in gateway.send(WAN, answer) if UDP in got.frame]
+            elif UDP in one.frame and one.frame[UDP].dport == 53:
+                asked.append(one)
+        if asked:
+            break
+    into(gateway, answered(asked[-1], six("192.0.0.170")), R1.mac)
+    gateway.wait(0.2)
+    assert any(f"is {PREFIX}/96, from ipv4only.arpa" in line for line in gateway.lines("log"))
+    hear(gateway, prefix(), pref64("2001:db8:6565::"))
+    gateway.wait(0.5)
+    assert any("is 2001:db8:6565::/96, from a router" in line for line in gateway.lines("log"))
+
+
+def test_rfc6877_section_6_3_sources_of_hosts_with_a_network(start: Start) -> None:
+    gateway = begin(start, MANY)
+    assert out(gateway, udp(src="10.0.0.9")) == []
+    assert gateway.drops() == {"martian-source": 1}
+
+
+def test_rfc7050_an_answer_to_another_question(start: Start) -> None:
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    other = answered(to, six("192.0.0.170"), qd=DNSQR(qname="ipv4onlx.arpa.", qtype=28))
+    into(gateway, other)
+    gateway.wait(0.2)
+    assert not any("the prefix of" in line for line in gateway.lines("log"))
+
+
+def test_rfc7050_only_the_server_that_was_asked(start: Start) -> None:
+    gateway = start(ASKING, "clat")
+    gateway.sources[WAN] = None
+    to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
+    forged = answered(to, six("192.0.0.170"))
+    forged[IPv6].src = "2001:db8:2::66"
+    into(gateway, forged)
+    gateway.wait(0.2)
+    assert not any("the prefix of" in line for line in gateway.lines("log"))
+
+
+def test_rfc4862_section_5_4_nothing_leaves_with_a_tentative_address(start: Start) -> None:
+    gateway = begin(start, settle=0)
+    assert out(gateway, udp()) == []
+    assert gateway.drops()["no-prefix64"] == 1
+    gateway.wait(4)
+    assert len(out(gateway, udp())) == 1
