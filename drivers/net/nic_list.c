@@ -7,6 +7,7 @@
 
 static const struct pci_driver *const drivers[] = {
         &e1000_driver,
+        &i8255x_driver,
         &virtio_net_driver,
 };
 
