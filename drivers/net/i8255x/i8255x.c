@@ -312,7 +312,7 @@ static uint32_t i8255x_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		if (UNLIKELY(p->len - WIRE_MIN > NIC_FRAME_MAX - WIRE_MIN) && !tx_fits(x, p))
 			continue;
 		struct x_cb *cb = &x->cb[i & TX_MASK];
-		cb->tx.array = cb->link - sizeof *cb + offsetof(struct x_cb, tx.buffer);
+		cb->tx.array = bus(&cb->tx.buffer);
 		cb->tx.count = TX_COUNT;
 		cb->tx.buffer = bus(p->data);
 		cb->tx.size = p->len;
