@@ -91,8 +91,7 @@ static void rx_kick(struct i8255x *x)
 		struct pkt *p = x->rx[(x->rx_next + i) & RX_MASK];
 		if (rx_done(p))
 			continue;
-		x_write32(x, X_POINTER, bus(rfd_of(p)));
-		x->rx_stopped = !i8255x_hw_command(x, RU_START);
+		x->rx_stopped = !i8255x_hw_point(x, bus(rfd_of(p)), RU_START);
 		return;
 	}
 }
@@ -355,10 +354,7 @@ static void start_tx(struct i8255x *x)
 	memcpy(cb_command(x, CB_ADDRESS), x->nic.address.b, 6);
 	x->cb[x->tx_tail - 1].state |= CB_SUSPEND << 16;
 	io_wmb();
-	x_write32(x, X_POINTER, bus(x->cb));
-	(void)i8255x_hw_command(x, CU_START);
-	/* The pointer register must stay until the command was accepted. */
-	(void)i8255x_hw_command(x, 0);
+	(void)i8255x_hw_point(x, bus(x->cb), CU_START);
 }
 
 static void write_mask(const struct i8255x *x)
@@ -392,9 +388,7 @@ static void stats(struct i8255x *x)
 static void start(struct i8255x *x)
 {
 	memset(x->stats, 0, STAT_WORDS * sizeof *x->stats);
-	x_write32(x, X_POINTER, bus(x->stats));
-	(void)i8255x_hw_command(x, CU_STATS_ADDRESS);
-	(void)i8255x_hw_command(x, 0);
+	(void)i8255x_hw_point(x, bus(x->stats), CU_STATS_ADDRESS);
 	x->stats_asked = false;
 	i8255x_hw_phy(x);
 	start_tx(x);

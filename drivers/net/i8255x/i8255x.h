@@ -73,6 +73,9 @@ static inline void x_write32(const struct i8255x *x, uint32_t reg, uint32_t v)
  * 100 reads, some 100 us. */
 bool i8255x_hw_command(const struct i8255x *x, uint8_t command);
 
+/* The same for a command with an address. */
+bool i8255x_hw_point(const struct i8255x *x, uint32_t at, uint8_t command);
+
 /* Notes what kind of card it is. */
 void i8255x_hw_identify(struct i8255x *x);
 

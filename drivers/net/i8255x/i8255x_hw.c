@@ -10,21 +10,36 @@
 
 #define COMMAND_READS 100u
 
-bool i8255x_hw_command(const struct i8255x *x, uint8_t command)
+static bool accepted(const struct i8255x *x)
 {
 	for (unsigned i = 0; i < COMMAND_READS; i++)
-		if (x_read8(x, X_COMMAND) == 0) {
-			x_write8(x, X_COMMAND, command);
+		if (x_read8(x, X_COMMAND) == 0)
 			return true;
-		}
 	return false;
 }
 
-/* The same for the start: waits up to 100 ms. */
-static bool command_slowly(const struct i8255x *x, uint8_t command)
+bool i8255x_hw_command(const struct i8255x *x, uint8_t command)
+{
+	if (!accepted(x))
+		return false;
+	x_write8(x, X_COMMAND, command);
+	return true;
+}
+
+bool i8255x_hw_point(const struct i8255x *x, uint32_t at, uint8_t command)
+{
+	if (!accepted(x))
+		return false;
+	x_write32(x, X_POINTER, at);
+	x_write8(x, X_COMMAND, command);
+	return true;
+}
+
+/* A base of 0. Waits up to 100 ms for the command before it. */
+static bool base_slowly(const struct i8255x *x, uint8_t command)
 {
 	uint64_t end = io_now_us() + 100000;
-	while (!i8255x_hw_command(x, command)) {
+	while (!i8255x_hw_point(x, 0, command)) {
 		if (io_now_us() > end)
 			return false;
 		io_delay_us(100);
@@ -54,13 +69,8 @@ bool i8255x_hw_reset(const struct i8255x *x)
 	if (x_read16(x, X_STATUS) == X_GONE)
 		return false;
 	x_write8(x, X_ACK, ACK_ALL);
-	x_write32(x, X_POINTER, 0);
-	if (!command_slowly(x, CU_BASE))
-		return false;
-	/* The pointer must stay until the command was accepted. */
-	if (!command_slowly(x, RU_BASE))
-		return false;
-	return command_slowly(x, 0);
+	/* The third command shows that the second one was accepted. */
+	return base_slowly(x, CU_BASE) && base_slowly(x, RU_BASE) && base_slowly(x, CU_BASE);
 }
 
 /* --- EEPROM ------------------------------------------------------------------------------------ */
@@ -146,19 +156,28 @@ static uint32_t mdi_state(const struct i8255x *x)
 	return mmio_read32(x->regs + X_MDI);
 }
 
-/* Runs one management command and waits for its end, at most 2 ms. */
-static bool mdi(const struct i8255x *x, uint32_t command, uint16_t *out)
+/* Waits for the end of a management command, at most 2 ms. */
+static bool mdi_wait(const struct i8255x *x, uint32_t *out)
 {
-	x_write32(x, X_MDI, command | MDI_PHY(x->phy));
 	for (unsigned i = 0; i < 100; i++) {
+		*out = mdi_state(x);
+		if (*out & MDI_READY)
+			return *out != 0xffffffffu;
 		io_delay_us(20);
-		uint32_t v = mdi_state(x);
-		if (v & MDI_READY) {
-			*out = (uint16_t)v;
-			return v != 0xffffffffu;
-		}
 	}
 	return false;
+}
+
+/* Runs one management command. */
+static bool mdi(const struct i8255x *x, uint32_t command, uint16_t *out)
+{
+	uint32_t v;
+	if (!mdi_wait(x, &v)) /* one that poll() began */
+		return false;
+	x_write32(x, X_MDI, command | MDI_PHY(x->phy));
+	bool ok = mdi_wait(x, &v);
+	*out = (uint16_t)v;
+	return ok;
 }
 
 static bool phy_get(const struct i8255x *x, uint32_t reg, uint16_t *out)
@@ -172,10 +191,11 @@ static bool phy_set(const struct i8255x *x, uint32_t reg, uint16_t v)
 	return mdi(x, MDI_WRITE | MDI_REG(reg) | v, &ignored);
 }
 
+/* True when there is a PHY, or when none can be asked. */
 static bool phy_answers(const struct i8255x *x)
 {
 	uint16_t v;
-	return phy_get(x, PHY_STATUS, &v) && v != 0 && v != 0xffff;
+	return !phy_get(x, PHY_STATUS, &v) || (v != 0 && v != 0xffff);
 }
 
 /* Asks for a register; poll() takes it 5 ms later. */
@@ -202,7 +222,8 @@ void i8255x_hw_phy(struct i8255x *x)
 		          phy_set(x, PHY_CONTROL, PHY_CONTROL_AN | PHY_CONTROL_REDO);
 		(void)ok; /* on failure the link stays as it is, and its state shows that */
 	}
-	phy_ask(x, PHY_STATUS);
+	if (mdi_state(x) & MDI_READY)
+		phy_ask(x, PHY_STATUS);
 }
 
 /* Notes speed and duplex: without negotiation as PHY_CONTROL says, else the best that both sides
