@@ -61,6 +61,12 @@ struct card_kind {
 	bool (*irq)(const struct card *c);
 };
 
+/* True when the card can reach memory: a driver cuts one off that does not end its reset. */
+static inline bool card_reaches(const struct card *c)
+{
+	return !c->gone && pci_model_can_master(&c->pci);
+}
+
 /* Adds a frame to those that left the card. */
 static inline void card_sent(struct card *c, const uint8_t *frame, uint32_t n)
 {

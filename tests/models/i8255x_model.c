@@ -36,7 +36,8 @@ bool i8255x_model_quiet(const struct card *c)
 	return m->cu != CU_ACTIVE && m->ru != RU_READY && !i8255x_model_irq(c);
 }
 
-/* --- command blocks (6.4.2) ---------------------------------------------------------------------- */
+/* --- command blocks (6.4.2) ----------------------------------------------------------------------
+ */
 
 static void configure(struct i8255x_model *m, const uint8_t *b)
 {
@@ -115,7 +116,7 @@ static uint16_t block(struct i8255x_model *m)
 
 static bool held(const struct i8255x_model *m)
 {
-	return m->card.tx_hold || m->card.tx_hung || m->card.reset_stuck;
+	return m->card.tx_hold || m->card.tx_hung || m->card.reset_stuck || !card_reaches(&m->card);
 }
 
 static void cu_run(struct i8255x_model *m)
@@ -132,7 +133,9 @@ static void cu_run(struct i8255x_model *m)
 
 void i8255x_model_send(struct card *c)
 {
-	cu_run(of(c));
+	struct i8255x_model *m = of(c);
+	while (m->cu == CU_ACTIVE && !held(m))
+		cu_run(m);
 }
 
 static void dump(struct i8255x_model *m)
@@ -206,7 +209,8 @@ static void command(struct i8255x_model *m, uint8_t v)
 	cu_command(m, v & 0xf0);
 }
 
-/* --- receive (6.4.3) --------------------------------------------------------------------------------- */
+/* --- receive (6.4.3)
+ * --------------------------------------------------------------------------------- */
 
 static bool accepted(const struct i8255x_model *m, const uint8_t *to)
 {
@@ -215,12 +219,13 @@ static bool accepted(const struct i8255x_model *m, const uint8_t *to)
 	if (m->config[15] & 1)
 		return true;
 	if (to[0] & 1)
-		return memcmp(to, all, 6) == 0 || m->config[21] & 8 || m->groups[bit / 8] >> bit % 8 & 1;
+		return memcmp(to, all, 6) == 0 || m->config[21] & 8 ||
+		       m->groups[bit / 8] >> bit % 8 & 1;
 	return memcmp(to, m->address, 6) == 0;
 }
 
-static enum card_rx receive(struct i8255x_model *m, const uint8_t *frame, uint32_t n, uint32_t count,
-                            uint16_t status)
+static enum card_rx receive(struct i8255x_model *m, const uint8_t *frame, uint32_t n,
+                            uint32_t count, uint16_t status)
 {
 	uint8_t *r = m->ru == RU_READY ? pci_model_dma(&m->card.pci, m->rfd, 16) : NULL;
 	if (!r) {
@@ -232,7 +237,8 @@ static enum card_rx receive(struct i8255x_model *m, const uint8_t *frame, uint32
 	uint8_t *to = pci_model_dma(&m->card.pci, m->rfd + 16, size);
 	uint16_t command = load16(r + 2);
 	if (load16(r) & C || load16(r + 12) || m->rfd & 1 || size & 1 || size < 1522)
-		pci_model_fault("descriptor: status 0x%x, count 0x%x, size %u", load16(r), load16(r + 12), size);
+		pci_model_fault("descriptor: status 0x%x, count 0x%x, size %u", load16(r),
+		                load16(r + 12), size);
 	if (to)
 		memcpy(to, frame, min_u32(n, size));
 	store16(r + 12, (uint16_t)(count | (m->emulated ? 0 : 0xc000)));
@@ -250,7 +256,7 @@ enum card_rx i8255x_model_receive(struct card *c, const void *frame, uint32_t n)
 {
 	struct i8255x_model *m = of(c);
 	bool long_ok = is_82557(m) ? m->config[6] & 0x80 : m->config[18] & 8;
-	if (!c->cable || c->gone || m->ru == RU_IDLE || m->locked_up)
+	if (!c->cable || !card_reaches(c) || m->ru == RU_IDLE || m->locked_up)
 		return CARD_OFF;
 	if (n < 60 || n > (long_ok ? CARD_FRAME_MOST : 1514))
 		return CARD_BAD;
@@ -266,12 +272,14 @@ bool i8255x_model_lie(struct card *c, uint32_t len, bool error)
 {
 	static const uint8_t junk[4096];
 	struct i8255x_model *m = of(c);
-	if (m->ru != RU_READY || c->gone)
+	if (m->ru != RU_READY || !card_reaches(c))
 		return false;
-	return receive(m, junk, min_u32(len, 2048), len & 0x3fff, error ? C | 0x0800 : C | OK) == CARD_TAKEN;
+	return receive(m, junk, min_u32(len, 2048), len & 0x3fff, error ? C | 0x0800 : C | OK) ==
+	       CARD_TAKEN;
 }
 
-/* --- EEPROM (6.3.4) ------------------------------------------------------------------------------------ */
+/* --- EEPROM (6.3.4)
+ * ------------------------------------------------------------------------------------ */
 
 enum { SK = 1, CS = 2, DI = 4, DO = 8 };
 
@@ -316,7 +324,8 @@ void i8255x_model_sum(struct i8255x_model *m)
 	m->eeprom[last] = (uint16_t)(0xbaba - sum);
 }
 
-/* --- PHY (6.3.6) ------------------------------------------------------------------------------------------ */
+/* --- PHY (6.3.6)
+ * ------------------------------------------------------------------------------------------ */
 
 static bool has_link(const struct i8255x_model *m)
 {
@@ -349,7 +358,8 @@ static void mdi_write(struct i8255x_model *m, uint32_t v)
 	m->mdi = (v & 0x03ff0000u) | value;
 }
 
-/* --- registers --------------------------------------------------------------------------------------------- */
+/* --- registers
+ * --------------------------------------------------------------------------------------------- */
 
 static void reset(struct i8255x_model *m)
 {
@@ -381,8 +391,8 @@ static void port_write(struct i8255x_model *m, uint32_t v)
 	}
 }
 
-/* The manual wants ten system clocks and five transmit clocks behind a reset; a read that pushes the
- * write is allowed here. */
+/* The manual wants ten system clocks and five transmit clocks behind a reset; a read that pushes
+ * the write is allowed here. */
 static void too_soon(struct i8255x_model *m, const char *what, uint32_t off)
 {
 	if (m->resetting && host_now_us < m->reset_us + 10)
@@ -456,8 +466,8 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	}
 }
 
-struct card *i8255x_model_plug(struct i8255x_model *m, uint16_t device, uint8_t revision, unsigned slot,
-                               const uint8_t address[6])
+struct card *i8255x_model_plug(struct i8255x_model *m, uint16_t device, uint8_t revision,
+                               unsigned slot, const uint8_t address[6])
 {
 	memset(m, 0, sizeof *m);
 	m->card.pci = (struct pci_model_dev){

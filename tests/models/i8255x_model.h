@@ -1,10 +1,10 @@
-/* A model of the Intel 8255x Fast Ethernet controllers for tests of the driver on the host, after the
- * "Intel 8255x 10/100 Mbps Ethernet Controller Family Open Source Software Developer Manual",
+/* A model of the Intel 8255x Fast Ethernet controllers for tests of the driver on the host, after
+ * the "Intel 8255x 10/100 Mbps Ethernet Controller Family Open Source Software Developer Manual",
  * revision 1.3.
  *
  * A fault (pci_model_fault) is what the manual forbids: a command before the previous one was
- * accepted, access too soon after a reset, a resume that runs into old blocks, a receiver started on
- * a used descriptor, blocks at odd addresses, registers of a wrong size. */
+ * accepted, access too soon after a reset, a resume that runs into old blocks, a receiver started
+ * on a used descriptor, blocks at odd addresses, registers of a wrong size. */
 #ifndef TESTS_MODELS_I8255X_MODEL_H
 #define TESTS_MODELS_I8255X_MODEL_H
 
@@ -17,9 +17,9 @@ struct i8255x_model {
 	uint16_t eeprom[256];
 	unsigned eeprom_bits; /* of an address: 6 (default) or 8 */
 	uint8_t phy_at;       /* the PHY's number; 32: none */
-	bool emulated;        /* as QEMU: stops after 16 blocks, no RFD_ENDED, status before the rest */
-	bool locked_up;       /* receives nothing until a multicast setup */
-	uint16_t partner;     /* what the other end of the cable offers */
+	bool emulated;    /* as QEMU: stops after 16 blocks, no RFD_ENDED, status before the rest */
+	bool locked_up;   /* receives nothing until a multicast setup */
+	uint16_t partner; /* what the other end of the cable offers */
 
 	/* What the test reads. */
 	unsigned multicast_setups, nops;
@@ -32,7 +32,7 @@ struct i8255x_model {
 	uint32_t pointer, mdi, stats_at;
 	enum { CU_IDLE, CU_SUSPENDED, CU_ACTIVE } cu;
 	enum { RU_IDLE = 0, RU_NONE = 2, RU_READY = 4 } ru;
-	bool resumed; /* a resume came while the unit was active */
+	bool resumed;     /* a resume came while the unit was active */
 	uint32_t cb, rfd; /* bus addresses of the next ones */
 	uint32_t stats[20];
 	uint8_t config[22], address[6], groups[8];
@@ -45,8 +45,8 @@ struct i8255x_model {
 };
 
 /* Makes a card after power-on with this PCI device number and revision. */
-struct card *i8255x_model_plug(struct i8255x_model *m, uint16_t device, uint8_t revision, unsigned slot,
-                               const uint8_t address[6]);
+struct card *i8255x_model_plug(struct i8255x_model *m, uint16_t device, uint8_t revision,
+                               unsigned slot, const uint8_t address[6]);
 
 /* Writes the EEPROM's checksum word. */
 void i8255x_model_sum(struct i8255x_model *m);

@@ -1,13 +1,13 @@
-/* Intel 8255x Fast Ethernet cards (82557, 82558, 82559, 82550, 82551, and those in chip sets with an
- * 82562): "Intel 8255x 10/100 Mbps Ethernet Controller Family Open Source Software Developer
+/* Intel 8255x Fast Ethernet cards (82557, 82558, 82559, 82550, 82551, and those in chip sets with
+ * an 82562): "Intel 8255x 10/100 Mbps Ethernet Controller Family Open Source Software Developer
  * Manual", revision 1.3. Registers and sections: i8255x_reg.h; EEPROM and PHY: i8255x_hw.c.
  *
- * Invariants: the receive list is a circle of packets. Each has its descriptor in the headroom, just
- * before the frame, so nothing is copied. The receiver stops behind the descriptor before rx_next,
- * the only one with RFD_LAST. Command blocks are a ring; the blocks from tx_head up to tx_tail belong
- * to the card, and the newest block of all is the only one with CB_SUSPEND: there the command unit
- * waits, so that block is never reused before another one follows it. Besides frames, commands for
- * the filters go through the ring.
+ * Invariants: the receive list is a circle of packets. Each has its descriptor in the headroom,
+ * just before the frame, so nothing is copied. The receiver stops behind the descriptor before
+ * rx_next, the only one with RFD_LAST. Command blocks are a ring; the blocks from tx_head up to
+ * tx_tail belong to the card, and the newest block of all is the only one with CB_SUSPEND: there
+ * the command unit waits, so that block is never reused before another one follows it. Besides
+ * frames, commands for the filters go through the ring.
  *
  * No register is read for a received frame. A burst to be sent takes one read and one write.
  *
@@ -149,18 +149,19 @@ static __attribute__((noinline)) uint32_t rx_burst(struct i8255x *x, struct pkt 
 		struct pkt *p = *slot;
 		struct x_rfd *r = rfd_of(p);
 		uint32_t state = r->state, len = r->count & RFD_LEN;
-		bool good = !(state & RFD_ERRORS) && len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
+		bool good = !(state & RFD_ERRORS) &&
+		            len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
 		if (LIKELY(good && top != pool->stack)) {
 			struct pkt *fresh = ring_alloc(&top);
 			*slot = fresh;
 			r = rfd_of(fresh);
-			prev->link = bus(r);
 			pkt_filled(p, len);
 			*out++ = p;
 		} else {
 			rx_drop(x, state, good);
 		}
 		rx_fresh(r);
+		prev->link = bus(r);
 		prev = r;
 	}
 	ring_settle(pool, top);
@@ -443,9 +444,18 @@ static void i8255x_stop(struct nic *nic)
 	nic->carrier.up = false;
 }
 
-/* --- watching ---------------------------------------------------------------------------------- */
+/* --- watching ----------------------------------------------------------------------------------
+ */
 
-/* True when frames wait, the carrier is up, and no frame was sent for HANG_US. */
+static bool frames_wait(const struct i8255x *x)
+{
+	for (uint32_t i = x->tx_head; i != x->tx_tail; i++)
+		if (x->tx[i & TX_MASK])
+			return true;
+	return false;
+}
+
+/* True when blocks wait, and none was done for HANG_US. */
 static bool tx_hangs(struct i8255x *x, uint64_t now_us)
 {
 	if (x->tx_head == x->tx_tail || x->tx_head != x->hang_head) {
@@ -485,7 +495,7 @@ static void watch(struct i8255x *x, uint64_t now_us)
 		cu_resume(x);
 	if (x->filter_owed)
 		filter_write(x);
-	if (!x->nic.carrier.up && x->tx_head != x->tx_tail)
+	if (!x->nic.carrier.up && frames_wait(x))
 		restart(x, &c->tx_link_down, "carrier lost while frames wait");
 	else if (tx_hangs(x, now_us))
 		restart(x, &c->tx_errors, "transmitter hangs");
@@ -519,9 +529,9 @@ static bool tx_waiting(const struct i8255x *x)
 }
 
 /* The causes are enabled all the time. To arm is to acknowledge them, and then to look at the
- * ring. The read behind the acknowledgement makes it reach the card, and pushes the card's writes to
- * memory before it (PCI 3.0, 3.2.5). A frame after that raises the line again. A card without new
- * frames is not read. */
+ * ring. The read behind the acknowledgement makes it reach the card, and pushes the card's writes
+ * to memory before it (PCI 3.0, 3.2.5). A frame after that raises the line again. A card without
+ * new frames is not read. */
 static bool i8255x_arm(struct nic *nic)
 {
 	struct i8255x *x = card(nic);
@@ -599,18 +609,49 @@ static const char *i8255x_probe(const struct pci_dev *dev, struct pool *pool, st
 }
 
 static const struct pci_id ids[] = {
-        {0x8086, 0x1229}, {0x8086, 0x1209}, {0x8086, 0x1029}, /* 82557 to 82559, 82551 */
+        {0x8086, 0x1229},
+        {0x8086, 0x1209},
+        {0x8086, 0x1029}, /* 82557 to 82559, 82551 */
         /* In chip sets, with an 82562. */
-        {0x8086, 0x1030}, {0x8086, 0x1031}, {0x8086, 0x1032}, {0x8086, 0x1033},
-        {0x8086, 0x1034}, {0x8086, 0x1038}, {0x8086, 0x1039}, {0x8086, 0x103a},
-        {0x8086, 0x103b}, {0x8086, 0x103c}, {0x8086, 0x103d}, {0x8086, 0x103e},
-        {0x8086, 0x1050}, {0x8086, 0x1051}, {0x8086, 0x1052}, {0x8086, 0x1053},
-        {0x8086, 0x1054}, {0x8086, 0x1055}, {0x8086, 0x1056}, {0x8086, 0x1057},
-        {0x8086, 0x1059}, {0x8086, 0x1064}, {0x8086, 0x1065}, {0x8086, 0x1066},
-        {0x8086, 0x1067}, {0x8086, 0x1068}, {0x8086, 0x1069}, {0x8086, 0x106a},
-        {0x8086, 0x106b}, {0x8086, 0x1091}, {0x8086, 0x1092}, {0x8086, 0x1093},
-        {0x8086, 0x1094}, {0x8086, 0x1095}, {0x8086, 0x10fe}, {0x8086, 0x2449},
-        {0x8086, 0x2459}, {0x8086, 0x245d}, {0x8086, 0x27dc},
+        {0x8086, 0x1030},
+        {0x8086, 0x1031},
+        {0x8086, 0x1032},
+        {0x8086, 0x1033},
+        {0x8086, 0x1034},
+        {0x8086, 0x1038},
+        {0x8086, 0x1039},
+        {0x8086, 0x103a},
+        {0x8086, 0x103b},
+        {0x8086, 0x103c},
+        {0x8086, 0x103d},
+        {0x8086, 0x103e},
+        {0x8086, 0x1050},
+        {0x8086, 0x1051},
+        {0x8086, 0x1052},
+        {0x8086, 0x1053},
+        {0x8086, 0x1054},
+        {0x8086, 0x1055},
+        {0x8086, 0x1056},
+        {0x8086, 0x1057},
+        {0x8086, 0x1059},
+        {0x8086, 0x1064},
+        {0x8086, 0x1065},
+        {0x8086, 0x1066},
+        {0x8086, 0x1067},
+        {0x8086, 0x1068},
+        {0x8086, 0x1069},
+        {0x8086, 0x106a},
+        {0x8086, 0x106b},
+        {0x8086, 0x1091},
+        {0x8086, 0x1092},
+        {0x8086, 0x1093},
+        {0x8086, 0x1094},
+        {0x8086, 0x1095},
+        {0x8086, 0x10fe},
+        {0x8086, 0x2449},
+        {0x8086, 0x2459},
+        {0x8086, 0x245d},
+        {0x8086, 0x27dc},
 };
 
 const struct pci_driver i8255x_driver = {

@@ -26,17 +26,17 @@ struct i8255x {
 	bool cu_owed;          /* the card did not accept a resume */
 	bool tx_refused;       /* the last tx() found the ring full */
 	bool tx_wake;          /* the cause CNA is enabled */
-	bool broken;           /* reset failed, or no longer on the bus; the carrier counts as down */
+	bool broken; /* reset failed, or no longer on the bus; the carrier counts as down */
 	bool is_82557;
-	bool is_ich;          /* in a chip set, with an 82562 */
-	bool lockup;          /* the receiver may lock up */
-	bool standby;         /* the EEPROM lets the command unit stand by */
-	bool nop_first;       /* a resume needs a command before it */
-	bool mii;             /* has a PHY with registers */
-	bool filter_owed;     /* filter_put found no room */
+	bool is_ich;      /* in a chip set, with an 82562 */
+	bool lockup;      /* the receiver may lock up */
+	bool standby;     /* the EEPROM lets the command unit stand by */
+	bool nop_first;   /* a resume needs a command before it */
+	bool mii;         /* has a PHY with registers */
+	bool filter_owed; /* filter_put found no room */
 	bool stats_asked;
-	uint8_t phy;          /* its number */
-	uint8_t phy_reg;      /* which register poll() asked for */
+	uint8_t phy;                     /* its number */
+	uint8_t phy_reg;                 /* which register poll() asked for */
 	uint16_t phy_control, phy_offer; /* as last read */
 	bool promiscuous, all_groups;
 	uint8_t n_group;

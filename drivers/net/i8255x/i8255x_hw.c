@@ -73,7 +73,8 @@ bool i8255x_hw_reset(const struct i8255x *x)
 	return base_slowly(x, CU_BASE) && base_slowly(x, RU_BASE) && base_slowly(x, CU_BASE);
 }
 
-/* --- EEPROM ------------------------------------------------------------------------------------ */
+/* --- EEPROM ------------------------------------------------------------------------------------
+ */
 
 static void lines(const struct i8255x *x, uint16_t v)
 {
@@ -149,7 +150,8 @@ bool i8255x_hw_eeprom(struct i8255x *x)
 	return usable(&x->nic.address);
 }
 
-/* --- PHY ----------------------------------------------------------------------------------------- */
+/* --- PHY -----------------------------------------------------------------------------------------
+ */
 
 static uint32_t mdi_state(const struct i8255x *x)
 {
@@ -276,15 +278,17 @@ void i8255x_hw_carrier(struct i8255x *x)
 	phy_ask(x, next);
 }
 
-/* --- configuration ------------------------------------------------------------------------------------ */
+/* --- configuration
+ * ------------------------------------------------------------------------------------ */
 
 void i8255x_hw_configuration(const struct i8255x *x, uint8_t *out)
 {
 	/* The defaults of 6.4.2.3, with: standard blocks and counters (byte 6), MII (8), no
-	 * insertion of the source address (10), padding (18, unused), duplex by the PHY's line (19). */
-	static const uint8_t usual[CONFIG_BYTES] = {CONFIG_BYTES, 0x08, 0, 0, 0, 0, 0x32, 0x03, 0x01, 0,
-	                                            0x2e, 0, 0x60, 0, 0xf2, 0x48, 0, 0x40, 0xf2, 0x80, 0x3f,
-	                                            0x05};
+	 * insertion of the source address (10), padding (18, unused), duplex by the PHY's line
+	 * (19). */
+	static const uint8_t usual[CONFIG_BYTES] = {
+	        CONFIG_BYTES, 0x08, 0,    0,    0, 0,    0x32, 0x03, 0x01, 0,   0x2e, 0,
+	        0x60,         0,    0xf2, 0x48, 0, 0x40, 0xf2, 0x80, 0x3f, 0x05};
 	memcpy(out, usual, sizeof usual);
 	if (!x->mii)
 		out[8] = 0;

@@ -35,27 +35,29 @@
 #define PORT_RESET     0
 #define PORT_SELECTIVE 2
 
-/* --- EEPROM (6.3.4), Microwire ------------------------------------------------------------------ */
-#define X_EEPROM          0x0e /* 16 bits */
-#define EE_SK             0x0001
-#define EE_CS             0x0002
-#define EE_DI             0x0004
-#define EE_DO             0x0008
-#define EE_SUM            0xbaba
-#define EE_WORD_COMPAT    3
-#define COMPAT_NO_LOCKUP  3 /* both bits: the receiver does not lock up */
-#define EE_WORD_PHY       6
-#define PHY_WORD_SERIAL   0x8000 /* 10 Mbit/s by a serial interface, no MII */
-#define EE_WORD_ID        10
-#define ID_STANDBY        0x0002
+/* --- EEPROM (6.3.4), Microwire ------------------------------------------------------------------
+ */
+#define X_EEPROM         0x0e /* 16 bits */
+#define EE_SK            0x0001
+#define EE_CS            0x0002
+#define EE_DI            0x0004
+#define EE_DO            0x0008
+#define EE_SUM           0xbaba
+#define EE_WORD_COMPAT   3
+#define COMPAT_NO_LOCKUP 3 /* both bits: the receiver does not lock up */
+#define EE_WORD_PHY      6
+#define PHY_WORD_SERIAL  0x8000 /* 10 Mbit/s by a serial interface, no MII */
+#define EE_WORD_ID       10
+#define ID_STANDBY       0x0002
 
-/* --- MDI (6.3.6): the PHY's registers ------------------------------------------------------------ */
-#define X_MDI           0x10
-#define MDI_WRITE       (1u << 26)
-#define MDI_READ        (2u << 26)
-#define MDI_PHY(n)      ((uint32_t)(n) << 21)
-#define MDI_REG(n)      ((uint32_t)(n) << 16)
-#define MDI_READY       (1u << 28)
+/* --- MDI (6.3.6): the PHY's registers ------------------------------------------------------------
+ */
+#define X_MDI      0x10
+#define MDI_WRITE  (1u << 26)
+#define MDI_READ   (2u << 26)
+#define MDI_PHY(n) ((uint32_t)(n) << 21)
+#define MDI_REG(n) ((uint32_t)(n) << 16)
+#define MDI_READY  (1u << 28)
 /* PHY registers (IEEE 802.3 clauses 22, 28). */
 #define PHY_CONTROL      0
 #define PHY_CONTROL_100  0x2000
@@ -72,7 +74,8 @@
 #define PHY_100HD        0x0080
 #define PHY_10FD         0x0040
 
-/* --- command blocks (6.4.2) ------------------------------------------------------------------------ */
+/* --- command blocks (6.4.2)
+ * ------------------------------------------------------------------------ */
 struct x_cb {
 	uint32_t state; /* status in the lower half, command in the upper one */
 	uint32_t link;  /* bus address of the next block */
@@ -96,10 +99,12 @@ struct x_cb {
 /* Send when 0xe0 * 8 bytes, or the whole frame, are in the card: no frame fits less. One buffer. */
 #define TX_COUNT 0x01e00000u
 
-/* --- configuration (6.4.2.3) -------------------------------------------------------------------------- */
+/* --- configuration (6.4.2.3)
+ * -------------------------------------------------------------------------- */
 #define CONFIG_BYTES 22u
 
-/* --- receive frame descriptors (6.4.3.1), simplified: the frame follows --------------------------------- */
+/* --- receive frame descriptors (6.4.3.1), simplified: the frame follows
+ * --------------------------------- */
 struct x_rfd {
 	uint32_t state; /* status in the lower half, command in the upper one */
 	uint32_t link;
@@ -113,7 +118,8 @@ struct x_rfd {
 #define RFD_ENDED  0x8000u /* of the count: the count is complete */
 #define RFD_LEN    0x3fffu
 
-/* --- statistics (6.3.2.2.5): 32-bit counters, then a mark -------------------------------------------------- */
+/* --- statistics (6.3.2.2.5): 32-bit counters, then a mark
+ * -------------------------------------------------- */
 enum {
 	STAT_TX_MAX_COLLISIONS = 1,
 	STAT_TX_LATE = 2,

@@ -196,7 +196,8 @@ static inline void suite_alive(void)
 		CHECK(suite_sent(before + k, 200, number + k));
 }
 
-/* --- receive ------------------------------------------------------------------------------------ */
+/* --- receive ------------------------------------------------------------------------------------
+ */
 
 static void receives_every_length(void)
 {
@@ -327,7 +328,8 @@ static void frames_with_errors(void)
 	suite_end();
 }
 
-/* --- transmit -------------------------------------------------------------------------------------- */
+/* --- transmit
+ * -------------------------------------------------------------------------------------- */
 
 static void sends_every_length(void)
 {
@@ -401,7 +403,8 @@ static void transmit_ring_full(void)
 	suite_end();
 }
 
-/* --- carrier, hangs, resets ---------------------------------------------------------------------------- */
+/* --- carrier, hangs, resets
+ * ---------------------------------------------------------------------------- */
 
 static void cable_out_and_in(void)
 {
@@ -542,7 +545,8 @@ static void wakes_from_d3(void)
 	suite_end();
 }
 
-/* --- filters and interrupts -------------------------------------------------------------------------------- */
+/* --- filters and interrupts
+ * -------------------------------------------------------------------------------- */
 
 static bool passes(const uint8_t to[6])
 {
@@ -560,11 +564,15 @@ static bool passes(const uint8_t to[6])
 
 static void filters(void)
 {
-	static const uint8_t other[6] = {0x00, 0x0e, 0x0c, 9, 9, 9}, all[6] = {255, 255, 255, 255, 255, 255};
-	static const mac group[20] = {{{0x33, 0x33, 0, 0, 0, 1}}, {{0x33, 0x33, 0xff, 1, 2, 3}}, {{1, 0, 0x5e, 0, 0, 1}},
+	static const uint8_t other[6] = {0x00, 0x0e, 0x0c, 9, 9, 9},
+	                     all[6] = {255, 255, 255, 255, 255, 255};
+	static const mac group[20] = {{{0x33, 0x33, 0, 0, 0, 1}},
+	                              {{0x33, 0x33, 0xff, 1, 2, 3}},
+	                              {{1, 0, 0x5e, 0, 0, 1}},
 	                              {{1, 0, 0x5e, 0, 0, 251}}};
 	suite_begin();
-	CHECK(suite_nic->address.b[5] == suite_mac[5] && memcmp(suite_nic->address.b, suite_mac, 6) == 0);
+	CHECK(suite_nic->address.b[5] == suite_mac[5] &&
+	      memcmp(suite_nic->address.b, suite_mac, 6) == 0);
 	CHECK(passes(suite_mac) && passes(all) && !passes(other) && !passes(group[0].b));
 	suite_nic->ops->filter(suite_nic, false, group, 2);
 	suite_wait_ms(20);
@@ -575,7 +583,8 @@ static void filters(void)
 	CHECK(passes(suite_mac) && passes(all) && passes(other) && passes(group[3].b));
 	suite_nic->ops->filter(suite_nic, false, group, 1);
 	suite_wait_ms(20);
-	CHECK(passes(suite_mac) && passes(all) && !passes(other) && passes(group[0].b) && !passes(group[3].b));
+	CHECK(passes(suite_mac) && passes(all) && !passes(other) && passes(group[0].b) &&
+	      !passes(group[3].b));
 	suite_nic->ops->filter(suite_nic, false, group, 20); /* more than any list: none is lost */
 	suite_wait_ms(20);
 	CHECK(!passes(other) && passes(group[0].b) && passes(group[3].b));
@@ -602,7 +611,8 @@ static void interrupts(void)
 {
 	struct card *c = suite_begin();
 	for (uint32_t i = 0; i < 300; i++) {
-		for (unsigned k = 0; k < 3 && (suite_nic->ops->arm(suite_nic) || suite->irq(c)); k++)
+		for (unsigned k = 0; k < 3 && (suite_nic->ops->arm(suite_nic) || suite->irq(c));
+		     k++)
 			;
 		CHECK(!suite->irq(c));
 		CHECK(!suite_nic->ops->arm(suite_nic));
@@ -620,7 +630,8 @@ static void interrupts(void)
 	suite_end();
 }
 
-/* --- what it costs ---------------------------------------------------------------------------------------- */
+/* --- what it costs
+ * ---------------------------------------------------------------------------------------- */
 
 /* Register accesses a frame in bursts of 32: printed. */
 static void accesses(void)
@@ -635,11 +646,13 @@ static void accesses(void)
 	}
 	CHECK_EQ(frames, 3200);
 	unsigned n = pci_model_reads() + pci_model_writes() - before;
-	printf("# %s: %u.%03u register accesses a frame\n", suite->name, n / 3200, n * 10 / 32 % 1000);
+	printf("# %s: %u.%03u register accesses a frame\n", suite->name, n / 3200,
+	       n * 10 / 32 % 1000);
 	suite_end();
 }
 
-/* --- a device that does anything ------------------------------------------------------------------------- */
+/* --- a device that does anything
+ * ------------------------------------------------------------------------- */
 
 static uint32_t suite_random = 1;
 
@@ -672,7 +685,8 @@ static void random_step(struct card *c)
 		break;
 	case 5:
 	case 6:
-		suite->lie(c, random_below(2) ? random_below(4096) : 60 + random_below(1459), random_below(8) == 0);
+		suite->lie(c, random_below(2) ? random_below(4096) : 60 + random_below(1459),
+		           random_below(8) == 0);
 		break;
 	case 7:
 		suite_wait_ms(10 + random_below(900));

@@ -23,12 +23,11 @@ static struct card *plug_emulated(unsigned slot, const uint8_t address[6])
 	return c;
 }
 
-#define KIND(n, p)                                                                         \
-	{                                                                                  \
-		.name = n, .driver = &i8255x_driver, .ring = 256, .takes = 256, .plug = p, \
-		.receive = i8255x_model_receive, .lie = i8255x_model_lie,                  \
-		.send = i8255x_model_send, .quiet = i8255x_model_quiet,                    \
-		.irq = i8255x_model_irq,                                                   \
+#define KIND(n, p)                                                                               \
+	{                                                                                        \
+		.name = n, .driver = &i8255x_driver, .ring = 256, .takes = 256, .plug = p,       \
+		.receive = i8255x_model_receive, .lie = i8255x_model_lie,                        \
+		.send = i8255x_model_send, .quiet = i8255x_model_quiet, .irq = i8255x_model_irq, \
 	}
 static const struct card_kind kinds[] = {
         KIND("82559", plug_82559),
@@ -36,7 +35,8 @@ static const struct card_kind kinds[] = {
         KIND("82551 as QEMU emulates it", plug_emulated),
 };
 
-/* An EEPROM with 8 bits of address; one with a wrong sum, which the log names; one without an address. */
+/* An EEPROM with 8 bits of address; one with a wrong sum, which the log names; one without an
+ * address. */
 static void eeproms(void)
 {
 	suite_machine(SUITE_POOL);
@@ -65,7 +65,8 @@ static void modes(void)
 	static const struct {
 		uint16_t partner, mbit;
 		bool full;
-	} mode[] = {{0x45e1, 100, true}, {0x40a1, 100, false}, {0x4061, 10, true}, {0x4021, 10, false}};
+	} mode[] = {
+	        {0x45e1, 100, true}, {0x40a1, 100, false}, {0x4061, 10, true}, {0x4021, 10, false}};
 	for (unsigned i = 0; i < ARRAY_SIZE(mode); i++) {
 		suite_machine(SUITE_POOL);
 		model[0].partner = mode[i].partner;
@@ -78,7 +79,8 @@ static void modes(void)
 	}
 }
 
-/* A PHY that was left off, with a reduced offer, or at another number than the EEPROM says; none. */
+/* A PHY that was left off, with a reduced offer, or at another number than the EEPROM says; none.
+ */
 static void phys(void)
 {
 	suite_machine(SUITE_POOL);
