@@ -46,6 +46,7 @@ struct card_kind {
 	const struct pci_driver *driver;
 	uint32_t ring;  /* packets that the driver keeps in the receive ring */
 	uint32_t takes; /* frames that it takes before it is full */
+	uint32_t sends; /* frames that it can hold to be sent */
 	/* Makes the card of this slot (0, 1) new and adds it to the bus. */
 	struct card *(*plug)(unsigned slot, const uint8_t address[6]);
 	/* A good frame of n bytes, without FCS, arrives from the cable. */

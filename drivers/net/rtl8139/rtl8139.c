@@ -11,10 +11,10 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 
-#define POLL_US     5000u /* shortest time between two full runs of poll() */
-#define HANG_US     2000000u
-#define FIRST_PLUS  0x20 /* revision of the first 8139C+ */
-#define CAUSES      (INT_ROK | INT_RER | INT_OVERFLOW | INT_LINK | INT_FIFO | INT_SYSTEM)
+#define POLL_US    5000u /* shortest time between two full runs of poll() */
+#define HANG_US    2000000u
+#define FIRST_PLUS 0x20 /* revision of the first 8139C+ */
+#define CAUSES     (INT_ROK | INT_RER | INT_OVERFLOW | INT_LINK | INT_FIFO | INT_SYSTEM)
 
 static uint16_t in16(const struct rtl8139 *r, uint32_t reg)
 {
@@ -155,7 +155,8 @@ static void start(struct rtl8139 *r)
 	negotiate(r);
 	write_hash(r);
 	r->mode->start(r);
-	out32(r, R_TCR, TCR_USUAL); /* counts only when the transmitter is on, as RCR for the receiver */
+	out32(r, R_TCR,
+	      TCR_USUAL); /* counts only when the transmitter is on, as RCR for the receiver */
 	out32(r, R_MPC, 0);
 	r->tx_refused = r->tx_wake = false;
 	r->ack = 2;
@@ -261,8 +262,8 @@ void rtl8139_poll(struct nic *nic, uint64_t now_us)
 }
 
 /* The causes are enabled all the time. To arm is to acknowledge them, and then to look at the ring.
- * The read behind the acknowledgement pushes the card's writes to memory before it (PCI 3.0, 3.2.5). A
- * frame after that raises the line again. */
+ * The read behind the acknowledgement pushes the card's writes to memory before it
+ * (PCI 3.0, 3.2.5). A frame after that raises the line again. */
 bool rtl8139_arm(struct nic *nic)
 {
 	struct rtl8139 *r = rtl8139_card(nic);
@@ -308,7 +309,8 @@ void rtl8139_filter(struct nic *nic, bool promiscuous, const mac *group, uint32_
 		uint32_t bit = hash_bit(&group[i]);
 		r->hash[bit / 8] |= (uint8_t)(1u << bit % 8);
 	}
-	uint32_t rcr = RCR_USUAL | RCR_OWN | RCR_BROADCAST | RCR_GROUPS | (promiscuous ? RCR_ALL : 0);
+	uint32_t rcr =
+	        RCR_USUAL | RCR_OWN | RCR_BROADCAST | RCR_GROUPS | (promiscuous ? RCR_ALL : 0);
 	bool other = rcr != r->rcr;
 	r->rcr = rcr;
 	if (r->broken)
@@ -338,9 +340,13 @@ static const char *rtl8139_probe(const struct pci_dev *dev, struct pool *pool, s
 	if (!r)
 		return "no memory";
 	r->ports = (uint16_t)bar.base;
-	r->mode = dev->device == 0x8139 && dev->revision >= FIRST_PLUS ? &rtl8139_plus : &rtl8139_old;
-	r->nic = (struct nic){
-	        .ops = &r->mode->ops, .driver = "rtl8139", .pool = pool, .irq = dev->irq, .pci = *dev};
+	r->mode =
+	        dev->device == 0x8139 && dev->revision >= FIRST_PLUS ? &rtl8139_plus : &rtl8139_old;
+	r->nic = (struct nic){.ops = &r->mode->ops,
+	                      .driver = "rtl8139",
+	                      .pool = pool,
+	                      .irq = dev->irq,
+	                      .pci = *dev};
 	r->rcr = RCR_USUAL | RCR_OWN | RCR_BROADCAST | RCR_GROUPS;
 	pci_enable(dev);
 	if (!load(r) || !reset(r))
@@ -356,11 +362,10 @@ static const char *rtl8139_probe(const struct pci_dev *dev, struct pool *pool, s
 }
 
 static const struct pci_id ids[] = {
-        {0x10ec, 0x8139}, {0x10ec, 0x8138}, {0x1113, 0x1211}, {0x1186, 0x1300},
-        {0x1186, 0x1340}, {0x4033, 0x1360}, {0x13d1, 0xab06}, {0x1259, 0xa117},
-        {0x1259, 0xa11e}, {0x14ea, 0xab06}, {0x14ea, 0xab07}, {0x11db, 0x1234},
-        {0x1432, 0x9130}, {0x02ac, 0x1012}, {0x018a, 0x0106}, {0x126c, 0x1211},
-        {0x1743, 0x8139}, {0x021b, 0x8139}, {0x16ec, 0xab06},
+        {0x10ec, 0x8139}, {0x10ec, 0x8138}, {0x1113, 0x1211}, {0x1186, 0x1300}, {0x1186, 0x1340},
+        {0x4033, 0x1360}, {0x13d1, 0xab06}, {0x1259, 0xa117}, {0x1259, 0xa11e}, {0x14ea, 0xab06},
+        {0x14ea, 0xab07}, {0x11db, 0x1234}, {0x1432, 0x9130}, {0x02ac, 0x1012}, {0x018a, 0x0106},
+        {0x126c, 0x1211}, {0x1743, 0x8139}, {0x021b, 0x8139}, {0x16ec, 0xab06},
 };
 
 const struct pci_driver rtl8139_driver = {

@@ -17,8 +17,8 @@ struct rtl8139_mode {
 	struct nic_ops ops;
 	/* Takes memory, and packets for the receive ring. Gives NULL or what is wrong. */
 	const char *(*take)(struct rtl8139 *r);
-	/* Makes the rings empty and tells them to the card, which was just reset; starts receiver and
-	 * transmitter. */
+	/* Makes the rings empty and tells them to the card, which was just reset; starts receiver
+	 * and transmitter. */
 	void (*start)(struct rtl8139 *r);
 	/* Frees the packets of the receive ring. */
 	void (*give)(struct rtl8139 *r);
@@ -39,7 +39,8 @@ struct rtl8139 {
 	bool tx_wake;    /* INT_TOK is enabled */
 	uint32_t ack;    /* how many of the next arm() calls acknowledge causes */
 	uint32_t rcr;
-	uint32_t tx_head, tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
+	uint32_t tx_head,
+	        tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
 	struct pkt *tx[R_RING];
 	uint64_t poll_us, hang_us;
 	uint32_t hang_head;
@@ -58,8 +59,8 @@ extern const struct rtl8139_mode rtl8139_old, rtl8139_plus;
 /* Drops n frames because the carrier is down. Gives n. (rtl8139.c) */
 uint32_t rtl8139_no_carrier(struct rtl8139 *r, struct pkt **burst, uint32_t n);
 
-/* Handles a frame whose length is out of range: pads a short one with zeros. False when it cannot be
- * sent: then it is counted and freed. (rtl8139.c) */
+/* Handles a frame whose length is out of range: pads a short one with zeros. False when it cannot
+ * be sent: then it is counted and freed. (rtl8139.c) */
 bool rtl8139_fits(struct rtl8139 *r, struct pkt *p);
 
 static inline struct rtl8139 *rtl8139_card(struct nic *nic)

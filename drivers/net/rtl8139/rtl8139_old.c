@@ -1,7 +1,7 @@
 /* The RTL8139 without descriptors. It writes what it receives into one buffer, a header before each
- * frame, and the driver copies it into packets: the card cannot do better. A burst takes a read and a
- * write of registers. Frames to be sent are not copied: their addresses stand in four registers, so
- * each takes two writes.
+ * frame, and the driver copies it into packets: the card cannot do better. A burst takes a read and
+ * a write of registers. Frames to be sent are not copied: their addresses stand in four registers,
+ * so each takes two writes.
  *
  * Invariants: the bytes of the buffer from `cur` up to CBR are frames that were not read. The
  * transmit slots from tx_head up to tx_tail, at most four, belong to the card. */
@@ -21,8 +21,8 @@ static bool waiting(struct rtl8139 *r)
 	return !r->broken && written(r) != r->cur;
 }
 
-/* Empties the buffer, and writes the filter, which lies in the same register: writing that moves the
- * pointers of QEMU's cards. */
+/* Empties the buffer, and writes the filter, which lies in the same register: writing that moves
+ * the pointers of QEMU's cards. */
 static void configure(struct rtl8139 *r)
 {
 	io_out8(r->ports + R_CMD, CMD_TE);
@@ -126,7 +126,8 @@ static uint32_t old_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 	reclaim(r);
 	for (; i < n && r->tx_tail - r->tx_head < R_OLD_RING; i++) {
 		struct pkt *p = burst[i];
-		if (UNLIKELY(p->len - R_WIRE_MIN > NIC_FRAME_MAX - R_WIRE_MIN) && !rtl8139_fits(r, p))
+		if (UNLIKELY(p->len - R_WIRE_MIN > NIC_FRAME_MAX - R_WIRE_MIN) &&
+		    !rtl8139_fits(r, p))
 			continue;
 		align(p);
 		uint16_t slot = r->tx_tail++ & MASK;

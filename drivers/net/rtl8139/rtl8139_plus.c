@@ -1,5 +1,5 @@
-/* The descriptor rings of the RTL8139C+: nothing is copied. No register is read for a packet, and one
- * is written for each burst that is sent.
+/* The descriptor rings of the RTL8139C+: nothing is copied. No register is read for a packet, and
+ * one is written for each burst that is sent.
  *
  * Invariants: every receive descriptor has a packet. The transmit slots from tx_head up to tx_tail
  * hold the frames that the card is to send. */
@@ -52,8 +52,9 @@ static uint32_t plus_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 		io_rmb();
 		uint32_t len = (state & D_LEN) - FCS;
 		struct pkt *p = r->rx[i];
-		bool good = (state & (D_FIRST_P | D_LAST_P | D_RX_ERROR)) == (D_FIRST_P | D_LAST_P) &&
-		            len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
+		bool good =
+		        (state & (D_FIRST_P | D_LAST_P | D_RX_ERROR)) == (D_FIRST_P | D_LAST_P) &&
+		        len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
 		if (LIKELY(good && top != pool->stack)) {
 			pkt_filled(p, len);
 			*out++ = p;
@@ -102,7 +103,8 @@ static uint32_t plus_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		n = room;
 	for (struct pkt **end = burst + n; burst != end; burst++) {
 		struct pkt *p = *burst;
-		if (UNLIKELY(p->len - R_WIRE_MIN > NIC_FRAME_MAX - R_WIRE_MIN) && !rtl8139_fits(r, p))
+		if (UNLIKELY(p->len - R_WIRE_MIN > NIC_FRAME_MAX - R_WIRE_MIN) &&
+		    !rtl8139_fits(r, p))
 			continue;
 		uint32_t i = r->tx_tail++ & MASK;
 		struct r_desc *d = &r->tx_desc[i];

@@ -7,35 +7,35 @@
 
 #define R_PORTS 256u
 
-#define R_IDR         0x00 /* the MAC address, 6 bytes */
-#define R_MAR         0x08 /* hash of the groups, 8 bytes */
-#define R_TSD         0x10 /* 4 x 32 bits, 5.4: a write starts slot n */
-#define TSD_OWN       (1u << 13)
-#define TSD_THRESHOLD (56u << 16) /* 1792 bytes, or the whole frame, before it is sent */
-#define R_TSAD        0x20        /* 4 x 32 bits: where its frame lies */
-#define R_TNPDS       0x20        /* C+: the transmit ring, 64 bits */
-#define R_RBSTART     0x30        /* the receive buffer */
-#define R_CMD         0x37        /* 8 bits, 5.7 */
-#define CMD_RST       0x10
-#define CMD_RE        0x08
-#define CMD_TE        0x04
-#define R_CAPR        0x38 /* 16 bits: how far the driver has read, less 16 */
-#define R_CBR         0x3a /* 16 bits: how far the card has written */
-#define R_IMR         0x3c /* 16 bits, 5.8 */
-#define R_ISR         0x3e /* 16 bits, 5.9: writing ones clears */
-#define INT_ROK       0x0001
-#define INT_RER       0x0002
-#define INT_TOK       0x0004
-#define INT_TER       0x0008
-#define INT_OVERFLOW  0x0010 /* buffer full; C+: no descriptor */
-#define INT_LINK      0x0020
-#define INT_FIFO      0x0040
-#define INT_SYSTEM    0x8000
-#define INT_ALL       0xffff
-#define R_GONE        0xffff
-#define R_TCR         0x40 /* 5.10 */
-#define TCR_USUAL     (3u << 24 | 7u << 8) /* gap of the standard; bursts of 2048 bytes */
-#define TCR_CLEAR     1u                   /* send the frame again that was given up */
+#define R_IDR          0x00 /* the MAC address, 6 bytes */
+#define R_MAR          0x08 /* hash of the groups, 8 bytes */
+#define R_TSD          0x10 /* 4 x 32 bits, 5.4: a write starts slot n */
+#define TSD_OWN        (1u << 13)
+#define TSD_THRESHOLD  (56u << 16) /* 1792 bytes, or the whole frame, before it is sent */
+#define R_TSAD         0x20        /* 4 x 32 bits: where its frame lies */
+#define R_TNPDS        0x20        /* C+: the transmit ring, 64 bits */
+#define R_RBSTART      0x30        /* the receive buffer */
+#define R_CMD          0x37        /* 8 bits, 5.7 */
+#define CMD_RST        0x10
+#define CMD_RE         0x08
+#define CMD_TE         0x04
+#define R_CAPR         0x38 /* 16 bits: how far the driver has read, less 16 */
+#define R_CBR          0x3a /* 16 bits: how far the card has written */
+#define R_IMR          0x3c /* 16 bits, 5.8 */
+#define R_ISR          0x3e /* 16 bits, 5.9: writing ones clears */
+#define INT_ROK        0x0001
+#define INT_RER        0x0002
+#define INT_TOK        0x0004
+#define INT_TER        0x0008
+#define INT_OVERFLOW   0x0010 /* buffer full; C+: no descriptor */
+#define INT_LINK       0x0020
+#define INT_FIFO       0x0040
+#define INT_SYSTEM     0x8000
+#define INT_ALL        0xffff
+#define R_GONE         0xffff
+#define R_TCR          0x40                 /* 5.10 */
+#define TCR_USUAL      (3u << 24 | 7u << 8) /* gap of the standard; bursts of 2048 bytes */
+#define TCR_CLEAR      1u                   /* send the frame again that was given up */
 #define TCR_VERSION(v) ((v) >> 22 & 0x1f3)
 #define VERSION_8139B  0x1e0 /* the first one that needs no wake-up of its own */
 #define R_RCR          0x44  /* 5.11 */

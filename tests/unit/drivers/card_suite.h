@@ -264,7 +264,7 @@ static void full_for_long(void)
 static void pool_empty(void)
 {
 	suite_begin();
-	struct pkt *held[SUITE_POOL];
+	struct pkt *held[SUITE_POOL + 1];
 	uint32_t n = 0;
 	while ((held[n] = pkt_alloc(&suite_pool)) != NULL)
 		n++;
@@ -340,9 +340,10 @@ static void sends_every_length(void)
 	}
 	/* In bursts, over many rounds of the ring. */
 	unsigned before = suite_card->sent;
-	for (uint32_t i = 0; i < 3000; i += 25) {
-		CHECK_EQ(suite_send(25, 80, i), 25);
-		for (unsigned k = 0; k < 25; k++)
+	uint32_t n = min_u32(25, suite->sends);
+	for (uint32_t i = 0; i < 3000; i += n) {
+		CHECK_EQ(suite_send(n, 80, i), n);
+		for (unsigned k = 0; k < n; k++)
 			CHECK(suite_sent(before + i + k, 80, i + k));
 	}
 	CHECK_EQ(suite_card->sent, before + 3000);
@@ -523,6 +524,8 @@ static void card_is_gone(void)
 
 static void too_few_packets(void)
 {
+	if (suite->ring == 0)
+		return; /* it copies */
 	suite_machine(suite->ring - 1);
 	CHECK(suite_probe() != NULL);
 	CHECK_EQ(suite_pool.n_free, suite_pool.n_total);
@@ -642,7 +645,8 @@ static void accesses(void)
 		for (uint32_t i = 0; i < 32; i++)
 			suite_arrive(64, i);
 		frames += suite_take_all(64, 0);
-		suite_send(32, 64, 0);
+		for (uint32_t i = 0; i < 32; i += min_u32(32, suite->sends))
+			suite_send(min_u32(32, suite->sends), 64, 0);
 	}
 	CHECK_EQ(frames, 3200);
 	unsigned n = pci_model_reads() + pci_model_writes() - before;

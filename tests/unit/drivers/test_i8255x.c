@@ -25,8 +25,8 @@ static struct card *plug_emulated(unsigned slot, const uint8_t address[6])
 
 #define KIND(n, p)                                                                               \
 	{                                                                                        \
-		.name = n, .driver = &i8255x_driver, .ring = 256, .takes = 256, .plug = p,       \
-		.receive = i8255x_model_receive, .lie = i8255x_model_lie,                        \
+		.name = n, .driver = &i8255x_driver, .ring = 256, .takes = 256, .sends = 127,    \
+		.plug = p, .receive = i8255x_model_receive, .lie = i8255x_model_lie,             \
 		.send = i8255x_model_send, .quiet = i8255x_model_quiet, .irq = i8255x_model_irq, \
 	}
 static const struct card_kind kinds[] = {
