@@ -16,7 +16,7 @@ from labkit.wait import until
 I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
           "i82559er", "i82562", "i82801")
 # One of each driver's cards runs all tests; QEMU's 8255x always have a carrier.
-FULL = ("i82559c", "rtl8139")
+FULL = ("i82559c", "rtl8139", "pcnet")
 WITHOUT_SET_LINK = I8255X
 OTHERS = tuple(model for model in I8255X if model not in FULL)
 
@@ -64,7 +64,7 @@ def fetch(lab: Lab, directory: Path, megabytes: int) -> None:
 def check_no_errors(lab: Lab) -> None:
     """No card counts an error or was reset."""
     stats = lab.console.stats()
-    bad = {name: value for name, value in stats.items() if value and name.startswith(("rx_errors", "tx_errors", "resets"))}
+    bad = {name: value for name, value in stats.items() if value and name.startswith(("rx_errors", "tx_errors", "nic_resets"))}
     assert not bad
 
 
@@ -109,7 +109,7 @@ def test_overload(card: str, make_lab: MakeLab) -> None:
             sender.sendto(b"x" * 18, (net.FAR_SERVER, 9))
     lab.wait_ping()
     stats = lab.console.stats()
-    assert stats['rx_packets{if="lan"}'] > 1000
+    assert stats['rx_packets{if="lan"}'] > 100
     lab.lan.run("ping", "-n", "-c20", "-i0.02", "-W2", net.FAR_SERVER)
     lab.check_no_leak(free, 5)
 
