@@ -7,6 +7,9 @@
 
 static const struct pci_driver *const drivers[] = {
         &e1000_driver,
+        &i8255x_driver,
+        &pcnet_driver,
+        &rtl8139_driver,
         &virtio_net_driver,
 };
 

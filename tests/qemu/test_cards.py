@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each network card that QEMU emulates and the gateway drives: NAT, bulk, carrier, multicast, overload."""
+
+import hashlib
+import random
+import re
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from labkit import lab as net
+from labkit.lab import Lab
+from labkit.wait import until
+
+I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
+          "i82559er", "i82562", "i82801")
+# One of each driver's cards runs all tests; QEMU's 8255x always have a carrier.
+FULL = ("i82559c", "rtl8139", "pcnet")
+WITHOUT_SET_LINK = I8255X
+OTHERS = tuple(model for model in I8255X if model not in FULL)
+
+MakeLab = Callable[..., Lab]
+
+
+def boot(make_lab: MakeLab, *cards: str, lines: str = "") -> tuple[Lab, int]:
+    lab = make_lab(cards)
+    lab.boot(net.NAT + lines, app="nat")
+    free = lab.packets_free()
+    lab.wait_ping()
+    return lab, free
+
+
+def fetch(lab: Lab, directory: Path, megabytes: int) -> None:
+    """A file arrives unchanged, from the WAN and to it."""
+    content = random.Random(megabytes).randbytes(megabytes << 20)
+    (directory / "www").mkdir()
+    (directory / "www" / "file").write_bytes(content)
+    copy = directory / "copy"
+    with lab.web_server(str(directory / "www")):
+        lab.lan.run("curl", "-sSf", "-o", str(copy), f"http://{net.FAR_SERVER}/file", timeout=90)
+    assert hashlib.sha256(copy.read_bytes()).digest() == hashlib.sha256(content).digest()
+    with lab.wan.socket(kind=socket.SOCK_STREAM) as listener, lab.lan.socket(kind=socket.SOCK_STREAM) as client:
+        listener.bind((net.FAR_SERVER, 5000))
+        listener.listen(1)
+        client.settimeout(60)
+        client.connect((net.FAR_SERVER, 5000))
+        server, _ = listener.accept()
+        server.settimeout(60)
+        digest = hashlib.sha256()
+        with server:
+            for at in range(0, len(content), 1 << 18):  # less than both sides' buffers hold
+                piece = content[at:at + (1 << 18)]
+                client.sendall(piece)
+                left = len(piece)
+                while left:
+                    data = server.recv(left)
+                    assert data
+                    digest.update(data)
+                    left -= len(data)
+    assert digest.digest() == hashlib.sha256(content).digest()
+
+
+def check_no_errors(lab: Lab) -> None:
+    """No card counts an error or was reset."""
+    stats = lab.console.stats()
+    bad = {name: value for name, value in stats.items() if value and name.startswith(("rx_errors", "tx_errors", "nic_resets"))}
+    assert not bad
+
+
+@pytest.mark.parametrize("card", FULL + OTHERS)
+def test_nat(card: str, make_lab: MakeLab, tmp_path: Path) -> None:
+    """Two of a kind forward frames of each size, and bulk both ways."""
+    lab, free = boot(make_lab, card, card)
+    for size in (0, 1, 18, 56, 1471, 1472):
+        said = lab.lan.run("ping", "-n", "-c2", "-i0.02", "-W2", "-M", "do", "-s", str(size), net.FAR_SERVER).stdout
+        assert " 2 received" in said
+    fetch(lab, tmp_path, 16 if card in FULL else 2)
+    assert re.search(r"^lan \S+ \S+ link=up ", lab.console.command("interfaces"), re.M)
+    check_no_errors(lab)
+    lab.check_no_leak(free)
+
+
+@pytest.mark.parametrize("card", [card for card in FULL if card not in WITHOUT_SET_LINK])
+def test_carrier(card: str, make_lab: MakeLab) -> None:
+    """The cable is pulled out and plugged in again, also while frames are to be sent."""
+    lab, free = boot(make_lab, card, card)
+    machine = lab.machine
+    assert machine is not None
+    for _ in range(3):
+        with lab.lan.socket() as sender:
+            for index in range(200):
+                sender.sendto(b"x" * 1000, (net.FAR_SERVER, 9))
+                if index == 100:
+                    machine.set_link(1, False)
+        machine.console.expect("wan: link down", 10)
+        machine.set_link(1, True)
+        machine.console.expect("wan: link up", 10)
+        lab.wait_ping()
+    lab.check_no_leak(free, 5)
+
+
+@pytest.mark.parametrize("card", FULL)
+def test_overload(card: str, make_lab: MakeLab) -> None:
+    """A flood that fills the ring of a processor that is too slow; afterwards all is as before."""
+    lab, free = boot(make_lab, card, card)
+    with lab.lan.socket() as sender:
+        for _ in range(20000):
+            sender.sendto(b"x" * 18, (net.FAR_SERVER, 9))
+    lab.wait_ping()
+    stats = lab.console.stats()
+    assert stats['rx_packets{if="lan"}'] > 100
+    lab.lan.run("ping", "-n", "-c20", "-i0.02", "-W2", net.FAR_SERVER)
+    lab.check_no_leak(free, 5)
+
+
+@pytest.mark.parametrize("card", FULL)
+def test_groups(card: str, make_lab: MakeLab) -> None:
+    """The card passes the groups of IPv6 neighbour discovery, and others not."""
+    lab = make_lab((card, card))
+    lab.boot(net.NAT + "lan.address 2001:db8:1::1/64\n", app="nat")
+    lab.lan.sysctl("ipv6.conf.lan0.disable_ipv6", 0)
+    lab.lan.ip("address add 2001:db8:1::2/64 dev lan0 nodad")
+
+    def answered() -> bool:
+        return lab.lan.run("ping", "-6", "-n", "-c1", "-W1", "2001:db8:1::1", check=False).returncode == 0
+    until(answered, 15, "echo reply over IPv6")
+
+
+def test_all_in_one_machine(make_lab: MakeLab, tmp_path: Path) -> None:
+    """A card of each driver in one machine."""
+    cards = (*FULL, "e1000", "virtio")
+    lab = make_lab(cards)
+    lab.boot(net.NAT + net.more_networks(len(cards)), app="nat")
+    for host in lab.inside:
+        lab.wait_ping(host=host)
+    fetch(lab, tmp_path, 2)
+    check_no_errors(lab)
