@@ -50,6 +50,10 @@ static const struct {
         {TDT, 1, 0xffff},
         {TIDV, 1, 0xffff},
         {TXDCTL, 1, 0xffffffff},
+        {TARC0, 1, 0xffffffff},
+        {EXTCNF, 1, 0xffffffff},
+        {GCR, 1, 0xffffffff},
+        {GCR2, 1, 0xffffffff},
         {TADV, 1, 0xffff},
         {STATS, 74, 0},
         {RXCSUM, 1, 0x3ff},
@@ -61,6 +65,12 @@ static const struct {
         {WUS, 1, 0},
         {MANC, 1, 0xffffffff},
 };
+
+/* EERD as the 82541 has it. */
+static bool is_new(const struct e1000_model *m)
+{
+	return m->kind == E1000_KIND_82541 || m->kind == E1000_KIND_82574;
+}
 
 static bool lookup(uint32_t off, uint32_t *mask)
 {
@@ -271,14 +281,14 @@ static void eerd_write(struct e1000_model *m, uint32_t v)
 		pci_model_fault("EERD does not exist on the 82544");
 		return;
 	}
-	m->reg[EERD / 4] = v & 0xffff & ~(m->kind == E1000_KIND_82541 ? 2u : 0x10u);
+	m->reg[EERD / 4] = v & 0xffff & ~(is_new(m) ? 2u : 0x10u);
 	m->eerd_left = (v & 1) ? m->eeprom_reads : 0;
 }
 
 static uint32_t eerd_read(struct e1000_model *m)
 {
 	uint32_t v = m->reg[EERD / 4];
-	bool is41 = m->kind == E1000_KIND_82541;
+	bool is41 = is_new(m);
 	if (!(v & 1) || m->eeprom_dead || m->kind == E1000_KIND_82544)
 		return v;
 	if (m->eerd_left && --m->eerd_left)
@@ -369,6 +379,10 @@ static void ctrl_write(struct e1000_model *m, uint32_t v)
 		link_look(m);
 		return;
 	}
+	if (m->kind == E1000_KIND_82574 && !m->master_stuck && !(v & 4))
+		pci_model_fault("CTRL.RST while transfers may be under way");
+	if (m->kind == E1000_KIND_82574 && !m->owner_stuck && !(m->reg[EXTCNF / 4] & 32))
+		pci_model_fault("CTRL.RST without the PHY's semaphore");
 	if (m->kind == E1000_KIND_82541 && m->phy_resets == 0)
 		pci_model_fault("CTRL.RST before the first reset of the PHY");
 	reset(m);
@@ -379,7 +393,7 @@ static void ctrl_write(struct e1000_model *m, uint32_t v)
  * ports if these respond. The 82547 is no PCI device and has no such limit. */
 static void check_reset_way(const struct e1000_model *m, uint32_t off)
 {
-	bool io = m->pci.bar[2].size && !m->io_deaf;
+	bool io = m->pci.bar[2].size && !m->io_deaf && m->kind != E1000_KIND_82574;
 	if (is_third(m) ? off != CTRL_DUP : io && !is_82547(m))
 		pci_model_fault("reset by a write to register 0x%x", off);
 }
@@ -403,9 +417,14 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	case CTRL_DUP:
 		return m->reg[CTRL / 4];
 	case STATUS:
-		return status(m);
+		return status(m) |
+		       (m->kind == E1000_KIND_82574 && (!(m->reg[CTRL / 4] & 4) || m->master_stuck)
+		                ? 1u << 19
+		                : 0);
 	case EECD:
-		return eecd_read(m);
+		return eecd_read(m) | (m->kind == E1000_KIND_82574 ? 1u << 9 : 0);
+	case EXTCNF:
+		return m->owner_stuck ? m->reg[off / 4] & ~32u : m->reg[off / 4];
 	case EERD:
 		return eerd_read(m);
 	case MDIC:
@@ -593,7 +612,11 @@ void e1000_model_init(struct e1000_model *m, enum e1000_kind kind, uint16_t devi
 	pci_model_add_cap(&m->pci, power, sizeof power);
 	/* PCI-X: reads of 4096 bytes, set by the firmware and possible by design. */
 	static const uint8_t pcix[8] = {7, 0, 0x0c, 0, 0, 0, 0x60, 0};
-	if (kind != E1000_KIND_82541) {
+	if (kind == E1000_KIND_82574) {
+		static const uint8_t pcie[60] = {0x10, 0, 2, 0, [16] = 0x43};
+		m->pcie_cap = pci_model_add_cap(&m->pci, pcie, sizeof pcie);
+		m->pci.writable[m->pcie_cap + 16] = 0xfb;
+	} else if (kind != E1000_KIND_82541) {
 		m->pcix_cap = pci_model_add_cap(&m->pci, pcix, sizeof pcix);
 		m->pci.writable[m->pcix_cap + 2] = 0x7f;
 	}

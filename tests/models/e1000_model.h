@@ -26,6 +26,7 @@ enum e1000_kind {
 	E1000_KIND_82540, /* 82540, 82545, 82546 */
 	E1000_KIND_82541, /* 82541, 82547: another EERD layout (13.4.4) */
 	E1000_KIND_82544, /* no EERD: the EEPROM is read bit by bit (5.3.1) */
+	E1000_KIND_82574, /* PCI Express */
 };
 
 /* What the card did with a frame from the cable. */
@@ -54,6 +55,8 @@ struct e1000_model {
 	unsigned eeprom_reads; /* EERD reads until DONE (default 3) */
 	uint16_t eeprom_noise; /* these bits of each word that software reads are inverted */
 	bool phy_dead;         /* MDIC.R is never set */
+	bool master_stuck;     /* 82574: transfers never end */
+	bool owner_stuck;      /* 82574: the management processor keeps the PHY */
 	bool lan_b;            /* STATUS bit 2: the second interface of an 82546 */
 	bool pcix;             /* in a PCI-X slot; the firmware allows reads of 4096 bytes */
 	bool io_deaf;          /* the I/O ports do not reach the card */
@@ -91,6 +94,7 @@ struct e1000_model {
 	uint32_t icr, ims;
 	uint32_t io_address;
 	uint8_t pcix_cap; /* offset of the PCI-X capability; 0: none */
+	uint8_t pcie_cap; /* the same for PCI Express */
 	uint64_t phy_rst_us, phy_ready_us;
 	uint64_t reset_us, linkup_us, mdic_us, rx_off_us;
 	bool resetting, link_was_up, bmsr_down;

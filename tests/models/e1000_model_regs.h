@@ -51,6 +51,10 @@ enum { /* table 13-2 */
        TIDV = 0x03820,
        TXDCTL = 0x03828,
        TADV = 0x0382c,
+       TARC0 = 0x03840, /* this one and the next three: 82574 */
+       EXTCNF = 0x00f00,
+       GCR = 0x05b00,
+       GCR2 = 0x05b64,
        STATS = 0x04000,
        CRCERRS = 0x04000,
        MPC = 0x04010,

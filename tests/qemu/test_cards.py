@@ -15,8 +15,8 @@ from labkit.wait import until
 
 I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
           "i82559er", "i82562", "i82801")
-# One of each driver's cards runs all tests; QEMU's 8255x always have a carrier.
-FULL = ("i82559c", "rtl8139", "pcnet")
+# One of each family's cards runs all tests; QEMU's 8255x always have a carrier.
+FULL = ("i82559c", "rtl8139", "pcnet", "e1000e")
 WITHOUT_SET_LINK = I8255X
 OTHERS = tuple(model for model in I8255X if model not in FULL)
 

@@ -8,7 +8,8 @@
  * the card is to send. No register is read for a packet: the DD bits in memory say what is
  * done. One tail register is written for each burst.
  *
- * Partial packets are sent by e1000_offload.c.
+ * Partial packets are sent by e1000_offload.c. What the 82574 needs beyond this is in
+ * e1000_82574.c.
  *
  * Left out on purpose: offloads of the receiver, VLAN stripping, interrupt moderation (the gateway
  * polls; an interrupt only ends a halt, and an early one is better there). */
@@ -346,6 +347,8 @@ static void start(struct e1000 *e)
 	e1000_write(e, E1000_FCAH, 0);
 	e1000_write(e, E1000_FCT, 0);
 	e1000_hw_host_arp(e);
+	if (e->kind == E1000_82574)
+		e1000_82574_start(e);
 	e1000_hw_negotiate(e);
 	e1000_hw_filters(e);
 	start_tx(e);
@@ -557,7 +560,7 @@ static const char *e1000_probe(const struct pci_dev *dev, struct pool *pool, str
 	return NULL;
 }
 
-/* The copper cards of the family. */
+/* The copper cards of the family, and the PCI Express chip that differs least. */
 static const struct pci_id ids[] = {
         {0x8086, 0x1008}, {0x8086, 0x100c}, {0x8086, 0x100d}, /* 82544 EI, GC */
         {0x8086, 0x100e}, {0x8086, 0x1015},                   /* 82540EM */
@@ -569,6 +572,7 @@ static const struct pci_id ids[] = {
         {0x8086, 0x1078}, {0x8086, 0x1076}, {0x8086, 0x1077}, /* 82541 ER, GI */
         {0x8086, 0x107c},                                     /* 82541PI */
         {0x8086, 0x1019}, {0x8086, 0x101a}, {0x8086, 0x1075}, /* 82547 EI, GI */
+        {0x8086, 0x10d3}, {0x8086, 0x10f6}, {0x8086, 0x150c}, /* 82574, 82583 */
 };
 
 const struct pci_driver e1000_driver = {

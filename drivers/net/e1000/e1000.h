@@ -13,6 +13,7 @@ enum e1000_kind {
 	E1000_82540, /* and 82545, 82546 */
 	E1000_82541, /* and 82547: EERD has another layout, the PHY is of another type */
 	E1000_82544, /* no EERD */
+	E1000_82574, /* and 82583: PCI Express (e1000_82574.c) */
 };
 
 /* What single chips and boards of a kind need. */
@@ -94,6 +95,12 @@ uint32_t e1000_pad_or_drop(struct e1000 *e, struct pkt *p);
 /* tx_partial of struct nic_ops. (e1000_offload.c) */
 uint32_t e1000_offload_tx(struct nic *nic, struct pkt **burst, uint32_t n);
 
+/* Of an 82574: prepares a reset, takes at most 180 ms; ends it, takes 25 to 35 ms; configures the
+ * card after it. (e1000_82574.c) */
+void e1000_82574_before_reset(struct e1000 *e);
+void e1000_82574_after_reset(struct e1000 *e);
+void e1000_82574_start(struct e1000 *e);
+
 /* Sets e->kind and e->quirks after the device number. */
 void e1000_hw_identify(struct e1000 *e);
 
@@ -108,7 +115,7 @@ const char *e1000_hw_bus(struct e1000 *e);
 void e1000_hw_phy_reset(struct e1000 *e);
 
 /* Resets the card: ends all DMA and masks all interrupts. False when the card does not
- * finish its reset. Takes 5 to 20 ms, at most 40 ms. */
+ * finish its reset. Takes 5 to 20 ms, at most 40 ms; an 82574 40 ms, at most 250 ms. */
 bool e1000_hw_reset(struct e1000 *e);
 
 /* Stops the receiver and the transmitter, and waits until frames and bus transfers in

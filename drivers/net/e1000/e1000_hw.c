@@ -36,6 +36,9 @@ void e1000_hw_identify(struct e1000 *e)
 	        {0x1019, E1000_82541, E1000_NO_PORTS}, /* 82547EI */
 	        {0x101a, E1000_82541, E1000_NO_PORTS},
 	        {0x1075, E1000_82541, E1000_NO_PORTS | E1000_FLEX}, /* 82547GI */
+	        {0x10d3, E1000_82574, E1000_NO_PORTS},
+	        {0x10f6, E1000_82574, E1000_NO_PORTS},
+	        {0x150c, E1000_82574, E1000_NO_PORTS}, /* 82583 */
 	};
 	e->kind = E1000_82540;
 	e->quirks = 0;
@@ -135,6 +138,8 @@ static void write_reset(struct e1000 *e)
 bool e1000_hw_reset(struct e1000 *e)
 {
 	e1000_hw_quiesce(e);
+	if (e->kind == E1000_82574)
+		e1000_82574_before_reset(e);
 	write_reset(e);
 	io_delay_us(20); /* 13.4.1: no access within the first microsecond */
 	uint64_t end = io_now_us() + 20000;
@@ -145,6 +150,8 @@ bool e1000_hw_reset(struct e1000 *e)
 	}
 	/* The card now loads its EEPROM (14.3), which would overwrite later settings. */
 	io_delay_us(e->kind == E1000_82541 ? 20000 : 5000);
+	if (e->kind == E1000_82574)
+		e1000_82574_after_reset(e);
 	e1000_write(e, E1000_IMC, 0xffffffffu);
 	e1000_read(e, E1000_ICR);
 	/* The EEPROM may have armed the wake-up by frames. A gateway that is switched off
@@ -162,7 +169,7 @@ bool e1000_hw_reset(struct e1000 *e)
 /* Reads one word with the card's EEPROM reader, register EERD (5.3.1). */
 static bool eerd_word(struct e1000 *e, uint32_t at, uint16_t *out)
 {
-	bool is41 = e->kind == E1000_82541;
+	bool is41 = e->kind == E1000_82541 || e->kind == E1000_82574;
 	uint32_t done = is41 ? EERD_DONE_41 : EERD_DONE;
 	uint32_t shift = is41 ? EERD_ADDR_SHIFT_41 : EERD_ADDR_SHIFT;
 	uint64_t end = io_now_us() + 2000; /* one word takes about 30 us */

@@ -44,7 +44,7 @@
 #define EECD_DO    (1u << 3) /* from the EEPROM */
 #define E1000_EERD 0x0014
 #define EERD_START (1u << 0)
-/* The 82541 and 82547 have the done bit and the address at other positions. */
+/* The 82541, 82547 and 82574 have the done bit and the address at other positions. */
 #define EERD_DONE          (1u << 4)
 #define EERD_ADDR_SHIFT    8
 #define EERD_DONE_41       (1u << 1)
@@ -122,6 +122,28 @@
 #define PCIX_READ(v)     ((v) >> 2 & 3)
 #define PCIX_READ_MAX(v) ((v) >> 21 & 3) /* the most that the card is designed for */
 #define PCIX_READ_2048   2
+
+/* --- 82574: sections of its own data sheet ------------------------------------------------- */
+#define PCIE_CAP       0x10
+#define PCIE_LINK      0x10      /* offset of Link Control */
+#define PCIE_ASPM      0x0003    /* states that save power */
+#define CTRL_NO_MASTER (1u << 2) /* begin no transfers, 10.2.2.1 */
+#define CTRL_GATE      (1u << 29)
+#define STATUS_MASTER  (1u << 19) /* transfers may be under way */
+#define CTRL_EXT_SDP   (1u << 23)
+#define CTRL_EXT_SET   (1u << 22)
+#define EECD_AUTO_DONE (1u << 9) /* the EEPROM was loaded */
+#define E1000_EXTCNF   0x0f00
+#define EXTCNF_OWNER   (1u << 5) /* software owns the PHY */
+#define E1000_TXDCTL   0x3828
+#define TXDCTL_SET     (1u << 22)
+#define E1000_TARC0    0x3840
+#define TARC_PRIORITY  (15u << 27)
+#define TARC_ERRATUM   (1u << 26)
+#define E1000_GCR      0x5b00
+#define GCR_L1_WAIT    (1u << 22)
+#define E1000_GCR2     0x5b64
+#define GCR2_ERRATUM   (1u << 0)
 
 /* --- wake-up (13.6) -------------------------------------------------------------------- */
 #define E1000_WUC      0x5800

@@ -19,7 +19,8 @@ static const struct {
         {E1000_KIND_82541, 0x1076, false}, {E1000_KIND_82541, 0x1077, false},
         {E1000_KIND_82541, 0x1078, false}, {E1000_KIND_82541, 0x107c, false},
         {E1000_KIND_82541, 0x1019, false}, {E1000_KIND_82541, 0x101a, false},
-        {E1000_KIND_82541, 0x1075, false},
+        {E1000_KIND_82541, 0x1075, false}, {E1000_KIND_82574, 0x10d3, false},
+        {E1000_KIND_82574, 0x10f6, false}, {E1000_KIND_82574, 0x150c, false},
 };
 
 /* Makes a machine with chip i, not yet started. */
@@ -72,7 +73,7 @@ static void knows_the_family(void)
 		kit_end();
 	}
 	kit_machine(KIT_POOL);
-	kit_plug(0, E1000_KIND_82540, 0x10d3); /* an 82574: another family */
+	kit_plug(0, E1000_KIND_82540, 0x108c); /* an 82573: another family */
 	CHECK_STR(kit_probe(), "not in the list");
 }
 
@@ -115,6 +116,31 @@ static void in_a_pcix_slot(void)
 			}
 			kit_end();
 		}
+}
+
+/* An 82574 saves no power on its link to the board, and is configured as its errata need. A reset
+ * comes also when its transfers never end, or when the management processor keeps the PHY. */
+static void pci_express(void)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		kit_machine(KIT_POOL);
+		struct e1000_model *m = kit_plug(0, E1000_KIND_82574, 0x10d3);
+		m->master_stuck = i == 1;
+		m->owner_stuck = i == 2;
+		uint64_t before = host_now_us;
+		CHECK(kit_probe() == NULL);
+		CHECK(host_now_us - before < 400000);
+		CHECK_EQ(m->pci.cfg[m->pcie_cap + 16], 0x40);
+		CHECK_EQ(m->reg[TARC0 / 4], 1u << 26);
+		CHECK_EQ(m->reg[TXDCTL / 4], 1u << 22);
+		CHECK_EQ(m->reg[EXTCNF / 4] & 32, 0);
+		CHECK_EQ(m->reg[CTRL / 4] & 4, 0);
+		check_works(m);
+		restart(m);
+		check_works(m);
+		m->master_stuck = m->owner_stuck = false;
+		kit_end();
+	}
 }
 
 /* The PHY of an 82541 or 82547 keeps settings of another system until the driver resets it.
@@ -246,6 +272,7 @@ int main(void)
 {
 	TEST(knows_the_family);
 	TEST(second_interface_has_its_own_address);
+	TEST(pci_express);
 	TEST(in_a_pcix_slot);
 	TEST(resets_the_phy_once);
 	TEST(full_speed);
