@@ -485,8 +485,10 @@ def test_rfc7915_section_4_1_lowest_ipv6_mtu(start: Start) -> None:
 
 
 def test_rfc6724_our_own_packets_have_another_address(start: Start) -> None:
-    """What the resolver answers is not translated, even behind the provider's prefix."""
-    gateway = start(ASKING, "clat")
+    """What the resolver answers is not translated, even behind the provider's prefix. Its address has more in common
+    with that of the translation."""
+    near = f"nameserver 2001:db8:2::465\nneighbour 2001:db8:2::465 {ROUTER6.mac}\n"
+    gateway = start(BASE + f"clat.address {OWN6}\n" + near, "clat")
     gateway.sources[WAN] = None
     sent = gateway.hello + gateway.wait(4)
     assert question([one for one in sent if UDP in one.frame][:1]).frame[IPv6].src == OWN[WAN]
@@ -620,3 +622,11 @@ def test_rfc4862_section_5_4_nothing_leaves_with_a_tentative_address(start: Star
     assert gateway.drops()["no-prefix64"] == 1
     gateway.wait(4)
     assert len(out(gateway, udp())) == 1
+
+
+def test_rfc4861_section_6_3_4_a_prefix_that_is_not_on_the_link(start: Start) -> None:
+    """An address may be made in it all the same."""
+    gateway = begin(start, AUTO)
+    hear(gateway, prefix(on_link=0), pref64())
+    gateway.wait(6)
+    assert only(out(gateway, udp())).frame[IPv6].src == MADE
