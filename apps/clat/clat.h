@@ -75,8 +75,8 @@ const char *clat_stopped(const struct gw *gw);
 void clat_up(struct gw *gw, struct pkt *p);
 enum verdict clat_down(struct gw *gw, struct clat *c, struct pkt *p);
 
-/* Take a fragment of an ICMP message, whose addresses are in x and which may pass; the message leaves
- * when it is complete. Give V_KEPT. (clat_gather.c) */
+/* Take a fragment of an ICMP message, whose addresses are in x and which may pass; the message
+ * leaves when it is complete. Give V_KEPT. (clat_gather.c) */
 enum verdict clat_gather_up(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat46 *x);
 enum verdict clat_gather_down(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat64 *x);
 

@@ -95,52 +95,25 @@ _Static_assert(DNS_HEADER + sizeof name + DNS_QUESTION_FIXED == QUESTION, "a que
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-#define ADDRESSES 16u /* of one answer that are looked at */
-
-/* Which well-known address stands in an address behind a prefix of `len` bits, 0 or 1, and the
- * prefix; 2: none. */
-static unsigned known_in(const ip6 *a, uint8_t len, struct prefix *prefix)
-{
-	struct embed_form form;
-	*prefix = (struct prefix){.addr = {.is6 = true, .v6 = addr_net6(a, len)}, .len = len};
-	if (embed_set_up(&form, prefix, false) || !embed_is_plain(&form, a))
-		return 2;
-	uint32_t four = swap32(embed_to4(&form, a));
-	return four == WELL_KNOWN1 ? 0 : four == WELL_KNOWN2 ? 1 : 2;
-}
-
-/* True when the other well-known address stands behind the same prefix. */
-static bool has_other(const ip6 *list, uint32_t n, const struct prefix *p, unsigned one)
-{
-	struct prefix same;
-	for (uint32_t i = 0; i < n; i++)
-		if (known_in(&list[i], p->len, &same) == 1 - one &&
-		    ip6_eq(&same.addr.v6, &p->addr.v6))
-			return true;
-	return false;
-}
-
-/* The prefix in an address of the list. Where a well-known address stands at more than one place of
- * it, the other one says which place is meant (RFC 7050 section 3). False when none is sure. */
-static bool prefix_in(const ip6 *a, const ip6 *list, uint32_t n, struct prefix *out)
+/* The prefix in which an address stands for one of the well-known addresses (RFC 7050 section 3).
+ * All bits behind these are zero, so they stand at one place only. *out stays as it is when there
+ * is none. */
+static bool prefix_in(const ip6 *a, struct prefix *out)
 {
 	static const uint8_t lens[] = {96, 64, 56, 48, 40, 32};
-	uint32_t places = 0, sure = 0;
-	struct prefix p, found = {.len = 0};
 	for (uint32_t i = 0; i < sizeof lens; i++) {
-		unsigned one = known_in(a, lens[i], &p);
-		if (one > 1)
+		struct embed_form form;
+		struct prefix p = {.addr = {.is6 = true, .v6 = addr_net6(a, lens[i])},
+		                   .len = lens[i]};
+		if (embed_set_up(&form, &p, false) || !embed_is_plain(&form, a))
 			continue;
-		bool other = has_other(list, n, &p, one);
-		if (other || (sure == 0 && places == 0))
-			found = p;
-		places++;
-		sure += other;
+		uint32_t four = swap32(embed_to4(&form, a));
+		if (four != WELL_KNOWN1 && four != WELL_KNOWN2)
+			continue;
+		*out = p;
+		return true;
 	}
-	if (sure != 1 && places != 1)
-		return false;
-	*out = found;
-	return true;
+	return false;
 }
 
 /* True for an answer to our question. */
@@ -158,22 +131,18 @@ static bool read_answer(struct clat_find *f, struct dns_view m, uint32_t *ttl)
 {
 	struct dns_layout l;
 	struct dns_rr rr;
-	ip6 list[ADDRESSES];
-	uint32_t n = 0;
 	if (!dns_parse(m, &l) || !is_asked(m, &l))
 		return false;
 	uint32_t at = l.section[DNS_AN];
-	*ttl = LONGEST;
 	for (uint32_t i = 0; i < l.count[DNS_AN] && dns_read_rr(m, at, &rr); i++, at = rr.end) {
-		if (rr.type != DNS_TYPE_AAAA || rr.class != DNS_CLASS_IN ||
-		    rr.data_len != sizeof *list || n == ADDRESSES)
+		ip6 a;
+		if (rr.type != DNS_TYPE_AAAA || rr.class != DNS_CLASS_IN || rr.data_len != sizeof a)
 			continue;
-		memcpy(&list[n++], m.at + rr.data, sizeof *list);
-		*ttl = min_u32(*ttl, rr.ttl);
-	}
-	for (uint32_t i = 0; i < n; i++)
-		if (prefix_in(&list[i], list, n, &f->prefix))
+		memcpy(&a, m.at + rr.data, sizeof a);
+		*ttl = rr.ttl;
+		if (prefix_in(&a, &f->prefix))
 			return true;
+	}
 	return false;
 }
 

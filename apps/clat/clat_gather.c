@@ -1,6 +1,6 @@
-/* ICMP messages in fragments. The checksum of ICMPv6 holds the length of the whole message, and that
- * of ICMPv4 does not, so the first fragment can be translated only when all are there (RFC 7915
- * section 1.2 leaves it out; hosts ping with large packets all the same). Fragments of other
+/* ICMP messages in fragments. The checksum of ICMPv6 holds the length of the whole message, and
+ * that of ICMPv4 does not, so the first fragment can be translated only when all are there (RFC
+ * 7915 section 1.2 leaves it out; hosts ping with large packets all the same). Fragments of other
  * protocols pass one by one. */
 #include "apps/clat/clat.h"
 
@@ -22,7 +22,8 @@ static bool is_echo(const struct pkt *first, uint8_t request, uint8_t reply)
 
 /* --- to IPv4 ---------------------------------------------------------------------------------- */
 
-/* Translates one fragment, and the message's header where it is the first; `as` has the addresses. */
+/* Translates one fragment, and the message's header where it is the first; `as` has the addresses.
+ */
 static void send_down(struct gw *gw, struct clat *c, struct pkt *p, const struct xlat64 *as,
                       uint32_t whole)
 {
@@ -97,8 +98,8 @@ enum verdict clat_gather_up(struct gw *gw, struct clat *c, struct pkt *p, const 
 	                                     .to = {[3] = ip4_raw(h->to)},
 	                                     .id = be16_get(h->id),
 	                                     .what = PROTO_ICMP};
-	struct pkt *list = nat64_gather_add(gw, &c->gathers, &key, p, (frag & IP4_OFFSET) * 8,
-	                                    frag & IP4_MF);
+	struct pkt *list =
+	        nat64_gather_add(gw, &c->gathers, &key, p, (frag & IP4_OFFSET) * 8, frag & IP4_MF);
 	if (list && !is_echo(list, ICMP_ECHO, ICMP_ECHO_REPLY)) {
 		nat64_gather_discard(gw, list, DROP_ICMP_TYPE);
 		return V_KEPT;

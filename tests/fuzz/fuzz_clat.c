@@ -2,9 +2,9 @@
  * the provider's prefix among them, while time passes. It works as fuzz_gw.c does.
  *
  * Checked: each frame that leaves is well formed, its checksums are right if those of the incoming
- * frames were; neither IPv4 nor ARP is on the WAN; what goes to the provider's prefix has our address
- * or one of the hosts'; no host of the LAN sees an address that stands for the translation; the tables
- * are consistent; in the end, after a time without traffic, every packet is free. */
+ * frames were; neither IPv4 nor ARP is on the WAN; what goes to the provider's prefix has our
+ * address or one of the hosts'; no host of the LAN sees an address that stands for the translation;
+ * the tables are consistent; in the end, after a time without traffic, every packet is free. */
 #include "apps/clat/clat.h"
 #include "tests/fuzz/gateway.h"
 #include "tests/host/nat_check.h"
@@ -63,8 +63,8 @@ static void seen_on_wan(const uint8_t *frame, uint32_t len)
 	memcpy(&to, frame + ETH + 24, sizeof to);
 	/* An ICMPv6 error about a packet from there is the gateway's own; and a host with IPv6 may
 	 * use the provider's translator itself. */
-	if (!addr_in6(&from, &native, 64) && clat()->has_prefix && embed_has(&clat()->form, &to) && frame[ETH + 6] != PROTO_ICMP6 &&
-	    !clat_to4(clat(), &from, &ignored))
+	if (!addr_in6(&from, &native, 64) && clat()->has_prefix && embed_has(&clat()->form, &to) &&
+	    frame[ETH + 6] != PROTO_ICMP6 && !clat_to4(clat(), &from, &ignored))
 		fail("a foreign source goes to the prefix", frame, len);
 }
 
@@ -129,11 +129,10 @@ static void near6(uint32_t four, uint8_t out[16])
 /* An IPv6 address: mostly one of the translation. */
 static void address6(uint8_t n, uint8_t m, uint8_t out[16])
 {
-	static const ip6 other[] = {
-	        {{0x20, 1, 0x0d, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
-	        {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
-	        {{0x20, 1, 0x0d, 0xb8, 0xff}},
-	        {{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10}}};
+	static const ip6 other[] = {{{0x20, 1, 0x0d, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
+	                            {{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
+	                            {{0x20, 1, 0x0d, 0xb8, 0xff}},
+	                            {{0x20, 1, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10}}};
 	if (n & 1)
 		beyond(address4(m), out);
 	else if (n & 6)

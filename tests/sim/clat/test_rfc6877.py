@@ -485,19 +485,21 @@ def test_rfc7915_section_4_1_lowest_ipv6_mtu(start: Start) -> None:
 
 
 def test_rfc6724_our_own_packets_have_another_address(start: Start) -> None:
-    """What the resolver answers is not translated, even behind the provider's prefix."""
-    gateway = start(ASKING, "clat")
+    """What the resolver answers is not translated, even behind the provider's prefix. Its address has more in common
+    with that of the translation."""
+    near = f"nameserver 2001:db8:2::465\nneighbour 2001:db8:2::465 {ROUTER6.mac}\n"
+    gateway = start(BASE + f"clat.address {OWN6}\n" + near, "clat")
     gateway.sources[WAN] = None
     sent = gateway.hello + gateway.wait(4)
     assert question([one for one in sent if UDP in one.frame][:1]).frame[IPv6].src == OWN[WAN]
 
 
 def test_rfc7050_section_3_two_places(start: Start) -> None:
-    """192.0.0.170 stands in the prefix, too: the other well-known address says which one is meant."""
+    """192.0.0.170 stands in the prefix, too; only where all bits behind it are zero it is meant."""
     gateway = start(ASKING, "clat")
     gateway.sources[WAN] = None
     to = question([one for one in gateway.hello + gateway.wait(4) if UDP in one.frame][:1])
-    twice = "2001:db8:c000:aa::c000:aa"  # behind 32 and 96 bits; the rest is no zero behind 32
+    twice = "2001:db8:c000:aa::c000:aa"  # behind 32 and 96 bits
     into(gateway, answered(to, twice))
     gateway.wait(0.2)
     assert any("is 2001:db8:c000:aa::/96, from" in line for line in gateway.lines("log"))
@@ -620,3 +622,25 @@ def test_rfc4862_section_5_4_nothing_leaves_with_a_tentative_address(start: Star
     assert gateway.drops()["no-prefix64"] == 1
     gateway.wait(4)
     assert len(out(gateway, udp())) == 1
+
+
+def test_rfc4861_section_6_3_4_a_prefix_that_is_not_on_the_link(start: Start) -> None:
+    """An address may be made in it all the same."""
+    gateway = begin(start, AUTO)
+    hear(gateway, prefix(on_link=0), pref64())
+    gateway.wait(6)
+    assert only(out(gateway, udp())).frame[IPv6].src == MADE
+
+
+@pytest.mark.parametrize("source", ["192.168.1.11", "192.168.1.1", "10.0.0.1"])
+def test_rfc6052_section_5_1_errors_of_the_inside(start: Start, source: str) -> None:
+    """An error about a packet of ours comes from a host beyond the provider's translator, or from an IPv6 node."""
+    gateway = begin(start, ONE.replace(f"{PREFIX}/96", "64:ff9b::/96") + "lan2 nic2\nlan2.address 10.0.0.2/24\n"
+                    "wkp-strict off\n" if source == "10.0.0.1" else ONE)
+    packet = only(out(gateway, udp())).frame[IPv6]
+    net = "64:ff9b::" if source == "10.0.0.1" else PREFIX
+    error = IPv6(src=six(source, net), dst=OWN6) / ICMPv6DestUnreach(code=4) / Raw(bytes(packet))
+    assert into(gateway, error) == []
+    assert gateway.drops() == {"martian-source": 1}
+    good = IPv6(src=six(FAR, net), dst=OWN6) / ICMPv6DestUnreach(code=4) / Raw(bytes(packet))
+    assert only(into(gateway, good), LAN).ip.src == FAR
