@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""464XLAT (RFC 6877) from end to end: an IPv4 host, `app clat`, a cable with IPv6 only, a NAT64, IPv4 servers. The NAT64
-is a second instance of our image, or tayga with radvd and masquerade, which knows nothing of us."""
+"""464XLAT (RFC 6877) from end to end: an IPv4 host, `app clat`, a cable with IPv6 only, a NAT64, IPv4 servers.
+
+The NAT64 is a second instance of our image, or tayga with radvd and masquerade, which knows nothing of us."""
 
 import contextlib
 import hashlib
