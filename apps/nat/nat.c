@@ -17,8 +17,7 @@
 
 /* --- start ------------------------------------------------------------------------- */
 
-/* True when a host behind an inside interface may have this address. */
-static bool may_be_inside(const struct gw *gw, ip4 a)
+bool nat_may_be_inside(const struct gw *gw, ip4 a)
 {
 	const struct route4 *r = route4_for(&gw->routes4, a);
 	return r && interface_is_inside(r->iface) && !gw_is_own(gw, a) &&
@@ -30,7 +29,7 @@ static const char *set_forwards(struct gw *gw, struct nat *n)
 	const struct nat_config *c = nat_config(gw->config);
 	for (uint32_t i = 0; i < c->n_forward; i++) {
 		const struct nat_config_forward *f = &c->forward[i];
-		if (!may_be_inside(gw, f->inside))
+		if (!nat_may_be_inside(gw, f->inside))
 			return "nat.forward: the inside address is not on the LAN side, or no "
 			       "host's";
 		if (!nat_mapping_static(&n->table, f->tcp ? NAT_TCP : NAT_UDP, 0,
@@ -64,7 +63,7 @@ const char *nat_start(struct gw *gw)
 		return "wan.address: an IPv4 address is required by the NAT";
 	n->has_router41 = c->has_protocol41 && !n->no_protocol41;
 	n->router41 = ip4_raw(c->protocol41);
-	if (n->has_router41 && !may_be_inside(gw, c->protocol41))
+	if (n->has_router41 && !nat_may_be_inside(gw, c->protocol41))
 		return "nat.protocol41: the address is not on the LAN side, or no host's";
 	const char *bad = nat_core_start(gw, n, "nat", c);
 	return bad ? bad : set_forwards(gw, n);

@@ -48,6 +48,9 @@ bool nat_core_tick(struct gw *gw, struct nat *n);
  * work. nat_start sets up the NAT in gw->state, which must be zeroed memory that begins with struct
  * nat; it gives NULL, or what is wrong with the configuration. */
 const char *nat_start(struct gw *gw);
+
+/* True when a host behind an inside interface may have this address. */
+bool nat_may_be_inside(const struct gw *gw, ip4 a);
 enum verdict nat_ip4(struct gw *gw, struct pkt *p);
 bool nat_concerns4(const struct gw *gw, const struct pkt *p);
 bool nat_own_port_take(struct gw *gw, uint8_t proto, uint16_t port);

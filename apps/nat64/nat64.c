@@ -53,6 +53,20 @@ static bool is_inside6(const struct gw *gw, const struct nat64 *n, const ip6 *a)
 	       !route6_own(r, a);
 }
 
+/* The number by which the tables know the inside host of a static binding: its IPv4 address, or
+ * that of its IPv6 address. What is wrong (static) or NULL. */
+static const char *number_of(struct gw *gw, struct nat64 *n, const struct addr *inside,
+                             uint32_t *number)
+{
+	*number = NAT_INSIDE_NONE;
+	if (!inside->is6 && !n->nat44)
+		return "nat64.forward: an inside IPv4 address needs nat64.nat";
+	if (inside->is6 ? !is_inside6(gw, n, &inside->v6) : !nat_may_be_inside(gw, inside->v4))
+		return "nat64.forward: the inside address is not on the LAN side, or no host's";
+	*number = inside->is6 ? nat_inside_get(&n->inside, &inside->v6) : ip4_raw(inside->v4);
+	return NULL;
+}
+
 static const char *set_forwards(struct gw *gw, struct nat64 *n)
 {
 	const struct nat64_config *c = nat64_config(gw->config);
@@ -63,10 +77,10 @@ static const char *set_forwards(struct gw *gw, struct nat64 *n)
 		uint32_t external = own ? 0 : nat_external_find(&n->nat.table, ip4_raw(f->public));
 		if (external == NAT_NONE)
 			return "nat64.forward: the outer address is none of nat64.pool";
-		if (!is_inside6(gw, n, &f->inside))
-			return "nat64.forward: the inside address is not on the LAN side, or no "
-			       "host's";
-		uint32_t number = nat_inside_get(&n->inside, &f->inside);
+		uint32_t number;
+		const char *bad = number_of(gw, n, &f->inside, &number);
+		if (bad)
+			return bad;
 		if (number == NAT_INSIDE_NONE ||
 		    !nat_mapping_static(&n->nat.table, nat_proto_of(f->proto), external,
 		                        swap16(f->public_port), number, swap16(f->inside_port)))

@@ -6,8 +6,9 @@
 #include "kernel/lib/fmt.h"
 #include "net/lib/wire.h"
 
-/* Splits ADDRESS:PORT at its last colon, and takes the brackets off an IPv6 address. */
-static bool parse_endpoint(struct slice text, bool is6, struct addr *a, uint16_t *port)
+/* Splits ADDRESS:PORT at its last colon, and takes the brackets off an IPv6 address, which must
+ * have them. */
+static bool parse_endpoint(struct slice text, struct addr *a, uint16_t *port)
 {
 	size_t colon = text.len;
 	while (colon > 0 && text.at[colon - 1] != ':')
@@ -18,53 +19,53 @@ static bool parse_endpoint(struct slice text, bool is6, struct addr *a, uint16_t
 	uint32_t n;
 	if (!addr_u32(text.at + colon, text.len - colon, &n) || n > 65535 || n == 0)
 		return false;
-	if (is6) {
-		if (host.len < 2 || host.at[0] != '[' || host.at[host.len - 1] != ']')
-			return false;
+	bool brackets = host.len > 2 && host.at[0] == '[' && host.at[host.len - 1] == ']';
+	if (brackets)
 		host = (struct slice){host.at + 1, host.len - 2};
-	}
 	*port = (uint16_t)n;
-	return addr_any(host.at, host.len, a) && a->is6 == is6;
+	return addr_any(host.at, host.len, a) && a->is6 == brackets;
 }
 
-/* tcp|udp|icmp IPV4:PORT [IPV6]:PORT. */
+#define FORWARD_FORM "tcp|udp|icmp IPV4:PORT [IPV6]:PORT or IPV4:PORT"
+
+/* The NAT44 gives identifiers of ICMP to requests of the inside alone. */
 static bool parse_forward(const struct config_source *s, struct slice text, void *out)
 {
 	struct nat64_config_forward *f = out;
 	struct slice proto = config_word(&text), outer = config_word(&text);
 	struct slice inner = config_word(&text);
-	struct addr four, six;
+	struct addr outer_address;
 	f->proto = config_word_is(proto, "tcp")   ? PROTO_TCP
 	           : config_word_is(proto, "udp") ? PROTO_UDP
 	                                          : PROTO_ICMP;
 	if ((f->proto == PROTO_ICMP && !config_word_is(proto, "icmp")) ||
-	    !parse_endpoint(outer, false, &four, &f->public_port) ||
-	    !parse_endpoint(inner, true, &six, &f->inside_port) ||
-	    (ip4_raw(four.v4) && config_not_unicast(&four)) || config_not_unicast(&six) ||
-	    config_word(&text).len > 0)
-		return CONFIG_BAD(s, "%s: expected tcp|udp|icmp IPV4:PORT [IPV6]:PORT, such as %s",
-		                  s->key->name, "tcp 203.0.113.2:80 [2001:db8:1::10]:80");
-	f->public = four.v4;
-	f->inside = six.v6;
+	    !parse_endpoint(outer, &outer_address, &f->public_port) || outer_address.is6 ||
+	    !parse_endpoint(inner, &f->inside, &f->inside_port) ||
+	    (f->proto == PROTO_ICMP && !f->inside.is6) ||
+	    (ip4_raw(outer_address.v4) && config_not_unicast(&outer_address)) ||
+	    config_not_unicast(&f->inside) || config_word(&text).len > 0)
+		return CONFIG_BAD(s, "%s: expected " FORWARD_FORM ", such as %s", s->key->name,
+		                  "tcp 192.0.2.1:80 [fd00::10]:80");
+	f->public = outer_address.v4;
 	return true;
 }
 
 static bool print_forward(const struct config_key *key, const void *value, char *buf, size_t room)
 {
 	const struct nat64_config_forward *f = value;
-	char four[FMT_IP4], six[FMT_IP6];
+	char outer[FMT_IP4], inner[FMT_IP6];
+	bool six = f->inside.is6;
 	(void)key;
-	return fmt(buf, room, "%s %s:%u [%s]:%u",
+	return fmt(buf, room, "%s %s:%u %s%s%s:%u",
 	           f->proto == PROTO_TCP   ? "tcp"
 	           : f->proto == PROTO_UDP ? "udp"
 	                                   : "icmp",
-	           fmt_ip4(four, f->public), f->public_port, fmt_ip6(six, &f->inside),
-	           f->inside_port) > 0;
+	           fmt_ip4(outer, f->public), f->public_port, six ? "[" : "",
+	           addr_text(inner, &f->inside), six ? "]" : "", f->inside_port) > 0;
 }
 
 static const struct config_type forward =
-        CONFIG_TYPE(struct nat64_config_forward, parse_forward, print_forward,
-                    "tcp|udp|icmp IPV4:PORT [IPV6]:PORT");
+        CONFIG_TYPE(struct nat64_config_forward, parse_forward, print_forward, FORWARD_FORM);
 
 static const char *const host_length[] = {[NAT64_HOST_64] = "64", [NAT64_HOST_128] = "128"};
 
@@ -114,7 +115,7 @@ static const struct config_key key[] = {
 	 .about = "Seconds that fragments wait for the others of their packet."},
 	{"nat64.forward", &forward, NULL, LIST(forward, n_forward),
 	 .about = "A static binding: an outer endpoint belongs to an inside one, for everybody "
-	          "outside."},
+	          "outside; to one with IPv4 by nat64.nat."},
 	{"nat64.hairpin", &config_on_off, "on", ONE(nat.hairpin),
 	 .live = true,
 	 .about = "Inside hosts reach each other by the outer address."},

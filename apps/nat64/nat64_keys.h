@@ -15,7 +15,7 @@ struct nat64_config_forward {
 	uint8_t proto; /* an IP protocol: PROTO_TCP, PROTO_UDP or PROTO_ICMP */
 	uint16_t public_port, inside_port;
 	ip4 public;
-	ip6 inside;
+	struct addr inside;
 };
 
 /* What counts as one host. */

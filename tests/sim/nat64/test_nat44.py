@@ -322,3 +322,45 @@ def test_source_routes_are_refused(start: Start) -> None:
     route = b"\x83\x07\x04\xcb\x00\x71\x05\x00"
     assert lan4(gateway, IP(src=HOST4.ip, dst=FAR, options=[route]) / UDP(sport=1, dport=2)) == []
     assert gateway.drops() == {"source-route": 1}
+
+
+# --- static bindings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("proto", [UDP, TCP])
+def test_a_static_binding_of_an_ipv4_host(start: Start, proto: type[Packet]) -> None:
+    """Everybody outside reaches it, and its answers leave by the same endpoint; another host keeps clear of it."""
+    name = proto.__name__.lower()
+    gateway = begin(start, f"nat64.forward {name} {OWN4}:80 {HOST4.ip}:8080\n"
+                           f"nat64.forward {name} {OWN4}:81 [{SIX}]:8080\n")
+    for far in (FAR, OTHER):
+        got = only(send4(gateway, IP(src=far, dst=OWN4) / proto(sport=99, dport=80)), LAN).ip
+        assert (got.src, got.dst, got[proto].sport, got[proto].dport) == (far, HOST4.ip, 99, 8080)
+        back = only(lan4(gateway, IP(src=HOST4.ip, dst=far) / proto(sport=8080, dport=99)), WAN).ip
+        assert (back.src, back.dst, back[proto].sport, back[proto].dport) == (OWN4, far, 80, 99)
+    got6 = only(send4(gateway, to6() / proto(sport=99, dport=81)), LAN).ip6
+    assert (got6.dst, got6[proto].dport) == (SIX, 8080)
+    gateway.wait(8000)
+    assert gateway.lines("sessions") == [] and gateway.stats()["nat64_bindings"] == 2
+    only(send4(gateway, to6() / proto(sport=98, dport=80)), LAN)
+    if proto is UDP:
+        assert out4(gateway, 80, src=HOST4B.ip) != 80
+
+
+def test_a_static_binding_of_ipv4_by_hairpin(start: Start) -> None:
+    """An IPv6 host of the LAN reaches it by the outer address."""
+    gateway = begin(start, f"nat64.forward udp {OWN4}:80 {HOST4.ip}:8080\n")
+    got = only(send6(gateway, to4(OWN4) / UDP(sport=5000, dport=80) / b"x"), LAN).ip
+    assert (got.src, got.dst, got[UDP].dport) == (OWN4, HOST4.ip, 8080)
+
+
+@pytest.mark.parametrize(("lines", "wrong"), [
+    (f"{LAN4}nat64.nat off\nnat64.forward udp {OWN4}:80 {HOST4.ip}:8080\n", "an inside IPv4 address needs nat64.nat"),
+    (f"nat64.forward udp {OWN4}:80 {HOST4.ip}:8080\n", "an inside IPv4 address needs nat64.nat"),
+    (f"{LAN4}nat64.forward udp {OWN4}:80 192.168.1.1:8080\n", "is not on the LAN side, or no host's"),
+    (f"{LAN4}nat64.forward udp {OWN4}:80 192.168.1.255:8080\n", "is not on the LAN side, or no host's"),
+    (f"{LAN4}nat64.forward udp {OWN4}:80 {FAR}:8080\n", "is not on the LAN side, or no host's"),
+    (f"{LAN4}nat64.forward udp {OWN4}:80 {HOST4.ip}:1\nnat64.forward udp {OWN4}:80 [{SIX}]:1\n", "is given twice")])
+def test_static_bindings_that_cannot_be(start: Start, lines: str, wrong: str) -> None:
+    with pytest.raises(Refused, match=re.escape(wrong)):
+        start64(start, lines)

@@ -42,6 +42,11 @@ static void forwards(void)
 	                                  "tcp 203.0.113.2:80 [ff02::1]:80",
 	                                  "icmp 203.0.113.2:0 [2001:db8:1::10]:9",
 	                                  "tcp 203.0.113.2:80 []:80",
+	                                  "tcp 203.0.113.2:80 [192.168.1.10]:80",
+	                                  "tcp 203.0.113.2:80 2001:db8:1::10:80",
+	                                  "icmp 203.0.113.2:80 192.168.1.10:80",
+	                                  "tcp 203.0.113.2:80 192.168.1.10",
+	                                  "tcp 203.0.113.2:80 224.0.0.1:80",
 	                                  "tcp 203.0.113.2:80 [:80",
 	                                  "tcp :80 [2001:db8:1::10]:80",
 	                                  "tcp 203.0.113.2:80",
@@ -56,12 +61,14 @@ static void forwards(void)
 	CHECK_EQ(ip4_get(f->public), 0xcb007102);
 	SHOWN("nat64.forward tcp 203.0.113.2:80 [2001:db8:1::10]:8080",
 	      "nat64.forward tcp 203.0.113.2:80 [2001:db8:1::10]:8080");
+	SHOWN("nat64.forward udp 203.0.113.2:80 192.168.1.10:8080",
+	      "nat64.forward udp 203.0.113.2:80 192.168.1.10:8080");
 	SHOWN("nat64.forward udp 203.0.113.2:80 [2001:db8:1:0::10]:8080",
 	      "nat64.forward udp 203.0.113.2:80 [2001:db8:1::10]:8080");
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		snprintf(line, sizeof line, "nat64.forward %s\n", bad[i]);
 		WRONG(line, "gateway.conf:1: nat64.forward: expected tcp|udp|icmp IPV4:PORT "
-		            "[IPV6]:PORT, such as tcp 203.0.113.2:80 [2001:db8:1::10]:80");
+		            "[IPV6]:PORT or IPV4:PORT, such as tcp 192.0.2.1:80 [fd00::10]:80");
 	}
 }
 
