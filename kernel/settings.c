@@ -9,6 +9,7 @@
 #include "net/dhcp/dhcp_keys.h"
 #include "net/dhcp6/dhcp6_keys.h"
 #include "net/sntp/sntp_keys.h"
+#include "net/export/export_keys.h"
 #include "net/dhcps/dhcps_keys.h"
 #include "net/ra/ra_keys.h"
 #include "net/setup/net_keys.h"
@@ -230,7 +231,7 @@ static bool reads(const struct forwarder *f, const struct service *const *runnin
                   const struct config_section *s)
 {
 	if (s == &name_section || s == &run_section || s == &net_section || s == &dhcp_section ||
-	    s == &dhcps_section || s == &sntp_section)
+	    s == &dhcps_section || s == &sntp_section || s == &export_section)
 		return true;
 	if (s == &ra_section || s == &dhcp6_section)
 		return f->ip6 != NULL;
@@ -309,9 +310,9 @@ void settings_init(struct config *c, const char *const *names, uint32_t n_names)
 {
 	/* One more than there is room for: then config_init adds the error. */
 	const struct config_section *list[CONFIG_SECTIONS + 1] = {
-	        &name_section,  &net_section,   &ra_section,   &dhcp_section,
-	        &dhcps_section, &dhcp6_section, &sntp_section, &run_section};
-	uint32_t n = 8;
+	        &name_section,  &net_section,  &ra_section,     &dhcp_section, &dhcps_section,
+	        &dhcp6_section, &sntp_section, &export_section, &run_section};
+	uint32_t n = 9;
 	for (uint32_t i = 0; i < n_apps; i++)
 		for (uint32_t k = 0; k < FORWARDER_SECTIONS && apps[i].forwarder->keys[k]; k++)
 			add(list, &n, apps[i].forwarder->keys[k]);

@@ -120,6 +120,7 @@ static const struct command commands[] = {
          shell_list_addresses, NULL, false},
         {"leases", NULL, "the leases of DHCP", shell_list_leases, NULL, false},
         {"time", NULL, "the time of day and who told it", shell_list_time, NULL, false},
+        {"receivers", NULL, "servers of syslog and ipfix", shell_list_receivers, NULL, false},
         {"release", NULL, "gives the lease of the WAN back", shell_list_release, NULL, false},
         {"renew", NULL, "asks for more time of the lease of the WAN, or for a lease",
          shell_list_renew, NULL, false},

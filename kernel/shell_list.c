@@ -12,6 +12,7 @@
 #include "net/dhcps/dhcps.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
+#include "net/export/export.h"
 #include "net/sntp/sntp.h"
 
 /* --- counters ------------------------------------------------------------------------ */
@@ -111,6 +112,11 @@ enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size)
 enum shell_step shell_list_time(struct shell_list *l, char *buf, size_t size)
 {
 	return gw_list(l, buf, size, sntp_show);
+}
+
+enum shell_step shell_list_receivers(struct shell_list *l, char *buf, size_t size)
+{
+	return gw_list(l, buf, size, export_show);
 }
 
 /* Writes what is wrong, if anything is. */

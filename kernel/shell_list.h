@@ -35,6 +35,7 @@ enum shell_step shell_list_interfaces(struct shell_list *l, char *buf, size_t si
 enum shell_step shell_list_addresses(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_leases(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_time(struct shell_list *l, char *buf, size_t size);
+enum shell_step shell_list_receivers(struct shell_list *l, char *buf, size_t size);
 /* `release` and `renew` of the lease of the WAN. */
 enum shell_step shell_list_release(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_renew(struct shell_list *l, char *buf, size_t size);

@@ -25,6 +25,7 @@
 #include "net/probe/probe_state.h"
 #include "net/ra/ra_state.h"
 #include "net/sntp/sntp_state.h"
+#include "net/export/export_state.h"
 #include "net/ip6/route6.h"
 #include "net/neigh/neigh_table.h"
 #include "net/setup/net_keys.h"
@@ -94,6 +95,7 @@ struct gw {
 	struct dhcp6_client dhcp6; /* of the WAN */
 	struct dhcp6_server dhcp6_server;
 	struct sntp sntp;
+	struct export export;
 };
 
 /* Sets up a gateway from a configuration whose form was checked: interfaces, routes, neighbours,

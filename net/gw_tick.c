@@ -6,6 +6,7 @@
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/dhcp6/dhcp6_serve.h"
 #include "net/dhcps/dhcps.h"
+#include "net/export/export.h"
 #include "net/ip4/frag.h"
 #include "net/ip6/mld.h"
 #include "net/ip6/nd.h"
@@ -53,6 +54,8 @@ bool gw_tick(struct gw *gw)
 	for (uint32_t i = 0; i < SERVICES_MAX; i++)
 		if (gw->service[i] && gw->service[i]->tick)
 			more |= gw->service[i]->tick(gw);
+	if (gw->export.on)
+		more |= export_tick(gw);
 	if (gw->tcp)
 		more |= tcp_tick(gw);
 	uint64_t rest = gw->tick_us + (timers_run(gw) ? 0 : REST_US);

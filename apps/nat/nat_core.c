@@ -5,6 +5,7 @@
 
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
+#include "net/export/export.h"
 #include "net/setup/gw_setup.h"
 
 #define KEPT_PORTS    256u
@@ -144,6 +145,8 @@ const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
 	nat_syn_init(&n->syns, gw->rng);
 	const char *bad = set_externals(gw, n, c);
 	nat_core_tune(n, c); /* behind the table's start, which empties the lifetimes */
+	if (!bad && c->log != NAT_LOG_OFF)
+		bad = export_events(gw, name, &n->table.events);
 	if (!bad)
 		keep_ports(gw, n);
 	return bad;

@@ -104,6 +104,11 @@ const char *const nat_filter_words[NAT_FILTERS] = {
         [NAT_FILTER_ADDRESS_AND_PORT_DEPENDENT] = "address-and-port-dependent",
 };
 
+const char *const nat_log_words[NAT_LOGS] = {
+        [NAT_LOG_OFF] = "off",
+        [NAT_LOG_SESSIONS] = "sessions",
+};
+
 #define ONE(field)           CONFIG_ONE(struct nat_config, field)
 #define LIST(field, counter) CONFIG_LIST(struct nat_config, field, counter)
 #define FLAG(field)          CONFIG_FLAG(struct nat_config, field)
@@ -153,6 +158,9 @@ static const struct config_key key[] = {
 	{"nat.hairpin", &config_on_off, "on", ONE(hairpin),
 	 .live = true,
 	 .about = "Inside hosts reach each other by the outer address."},
+	{"nat.log", &config_choice, "off", ONE(log), CONFIG_WORDS(nat_log_words),
+	 .about = "What the servers of syslog and ipfix hear of the NAT: sessions, as they begin and "
+	          "end, without remote addresses."},
 };
 /* clang-format on */
 

@@ -32,6 +32,10 @@ struct nat_config_forward {
 	ip4 inside;
 };
 
+/* What is told of sessions to the receivers of `syslog` and `ipfix`. */
+enum nat_log { NAT_LOG_OFF, NAT_LOG_SESSIONS, NAT_LOGS };
+extern const char *const nat_log_words[NAT_LOGS];
+
 struct nat_config {
 	struct nat_config_pool pool[NAT_POOLS];
 	uint32_t n_pool;
@@ -49,6 +53,7 @@ struct nat_config {
 	uint32_t tcp_opening_timeout_ms; /* RFC 7857 section 2.1 */
 	uint32_t icmp_timeout_ms;
 	bool hairpin;
+	uint32_t log; /* enum nat_log */
 };
 
 extern const struct config_section nat_section;

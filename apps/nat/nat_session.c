@@ -1,6 +1,7 @@
 /* Sessions, their peers and their expiry. See nat_table.h. */
 #include "apps/nat/nat_table.h"
 
+#include "net/export/export_event.h"
 #include "net/lib/csum.h"
 
 #include "kernel/lib/when.h"
@@ -188,6 +189,27 @@ static void count_session(struct nat_table *t, const struct nat_mapping *m, uint
 		nat_inside_of(t->inside6, m->in_ip)->n_sessions += by;
 }
 
+/* Writes down that a session began or ended. */
+static __attribute__((noinline)) void tell(struct nat_table *t, const struct nat_session *s,
+                                           enum export_kind kind)
+{
+	static const uint8_t proto[NAT_PROTOS] = {
+	        [NAT_UDP] = PROTO_UDP, [NAT_TCP] = PROTO_TCP, [NAT_ICMP] = PROTO_ICMP};
+	const struct nat_mapping *m = &t->mapping[s->mapping];
+	struct export_event *e = export_event_next(t->events);
+	bool ports = m->proto != NAT_OTHER;
+	e->kind = (uint8_t)kind;
+	e->proto = ports ? proto[m->proto] : (uint8_t)m->in_port;
+	e->in_port = ports ? m->in_port : 0;
+	e->out_port = ports ? m->ext_port : 0;
+	e->outside = ip4_from_raw(m->ext_ip);
+	e->inside.is6 = t->inside6 && nat_inside_is6(m->in_ip);
+	if (e->inside.is6)
+		e->inside.v6 = nat_inside_of(t->inside6, m->in_ip)->addr;
+	else
+		e->inside.v4 = ip4_from_raw(m->in_ip);
+}
+
 struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, uint32_t rem_ip,
                                     uint16_t rem_port, enum nat_state state, uint32_t expire_s)
 {
@@ -226,6 +248,8 @@ struct nat_session *nat_session_new(struct nat_table *t, struct nat_mapping *m, 
 	count_session(t, m, 1);
 	t->n_sessions++;
 	t->created++;
+	if (UNLIKELY(t->events))
+		tell(t, s, EXPORT_SESSION);
 	return s;
 }
 
@@ -233,6 +257,8 @@ void nat_session_drop(struct nat_table *t, struct nat_session *s)
 {
 	uint32_t index = (uint32_t)(s - t->session);
 	struct nat_mapping *m = &t->mapping[s->mapping];
+	if (UNLIKELY(t->events))
+		tell(t, s, EXPORT_SESSION_END);
 	uint32_t *at = &t->session_bucket[nat_session_hash(t, s->in_ip, s->rem_ip, s->ports)];
 	while (*at != index)
 		at = &t->session[*at].next;

@@ -188,6 +188,8 @@ struct nat_free {
 	uint32_t size;
 };
 
+struct export_ring;
+
 struct nat_table {
 	const char *name; /* of the application, with which its keys begin */
 	uint32_t size;    /* sessions, and mappings */
@@ -222,6 +224,7 @@ struct nat_table {
 	/* Where set, called about each such session before its last wait begins. */
 	void (*lingers)(void *of, const struct nat_session *s);
 	void *lingers_of;
+	struct export_ring *events;  /* of net/export; NULL: nobody keeps them */
 	struct nat_insides *inside6; /* NULL where no inside host has an IPv6 address */
 	struct nat_external *external;
 	uint32_t first_external; /* address of external[0] */

@@ -119,6 +119,9 @@ static const struct config_key key[] = {
 	{"nat64.hairpin", &config_on_off, "on", ONE(nat.hairpin),
 	 .live = true,
 	 .about = "Inside hosts reach each other by the outer address."},
+	{"nat64.log", &config_choice, "off", ONE(nat.log), CONFIG_WORDS(nat_log_words),
+	 .about = "What the servers of syslog and ipfix hear of the NAT: sessions, as they begin and "
+	          "end, without remote addresses."},
 	{"nat64.nat", &config_on_off, NULL, ONE(nat44), FLAG(has_nat44),
 	 .about = "Inside hosts that still have IPv4 share the outer addresses too (NAT44), with the "
 	          "same ports, sessions and limits.",

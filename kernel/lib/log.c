@@ -14,6 +14,7 @@ _Static_assert(LOG_BYTES > 2 * LOG_LINE, "a line fits beside another");
 
 static char ring[LOG_BYTES];
 static uint64_t oldest, end;
+static uint64_t overwritten; /* lines */
 static uint64_t now;
 static void (*sink)(const char *line, size_t len);
 static bool in_sink;
@@ -47,6 +48,7 @@ static void add_byte(char c)
 		while (*ring_at(oldest) != '\n')
 			oldest++;
 		oldest++;
+		overwritten++;
 	}
 	*ring_at(end++) = c;
 }
@@ -103,6 +105,11 @@ uint64_t log_end(void)
 	return end;
 }
 
+uint64_t log_overwritten(void)
+{
+	return overwritten;
+}
+
 bool log_next(uint64_t *cursor, char *buf, size_t size)
 {
 	if (*cursor < oldest)
@@ -129,7 +136,7 @@ uint64_t log_before(uint64_t cursor, uint32_t n)
 
 void log_reset(void)
 {
-	oldest = end = now = 0;
+	oldest = end = now = overwritten = 0;
 	sink = NULL;
 	in_sink = muted = false;
 }

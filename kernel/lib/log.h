@@ -36,6 +36,10 @@ bool log_next(uint64_t *cursor, char *buf, size_t size);
 /* The cursor behind the newest line: it moves with each line. */
 uint64_t log_end(void);
 
+/* How many lines were overwritten since the start: the number of the oldest one in memory, counted
+ * from 0. */
+uint64_t log_overwritten(void);
+
 /* While muted, lines are neither kept nor given to the sink: for a text that is read only to check
  * it. Gives what it was before. */
 bool log_mute(bool on);

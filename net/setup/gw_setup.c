@@ -18,6 +18,7 @@
 #include "net/ra/ra.h"
 #include "net/neigh/neigh.h"
 #include "net/sntp/sntp.h"
+#include "net/export/export.h"
 #include "net/vlan/vlan.h"
 
 static char wrong[128];
@@ -104,6 +105,8 @@ const char *gw_init(struct gw *gw)
 		bad = dhcps_start(gw);
 	if (!bad)
 		bad = sntp_start(gw);
+	if (!bad)
+		bad = export_start(gw);
 	return bad ? bad : start_services(gw);
 }
 

@@ -7,6 +7,7 @@
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/sntp/sntp.h"
+#include "net/export/export.h"
 #include "net/dhcps/dhcps.h"
 #include "net/stats/count.h"
 #include "net/stats/drop_text.h"
@@ -79,7 +80,8 @@ bool gw_show_stats(struct gw *gw, uint32_t *cursor, char *buf, size_t size)
 	    count_show(gw, &dhcp_counts, &i, buf, size) ||
 	    count_show(gw, &dhcps_counts, &i, buf, size) ||
 	    count_show(gw, &dhcp6_counts, &i, buf, size) ||
-	    count_show(gw, &sntp_counts, &i, buf, size))
+	    count_show(gw, &sntp_counts, &i, buf, size) ||
+	    count_show(gw, &export_counts, &i, buf, size))
 		return true;
 	if (i < DROP_COUNT - 1) {
 		fmt(buf, size, "drop{reason=\"%s\"} %llu", drop_label((enum drop)(i + 1)),

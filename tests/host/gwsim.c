@@ -37,6 +37,7 @@
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/sntp/sntp.h"
+#include "net/export/export.h"
 #include "net/dhcps/dhcps.h"
 #include "net/offload/offload.h"
 #include "net/probe/probe.h"
@@ -311,6 +312,7 @@ static bool do_list(const char *command)
 	        {"drops-raw", gw_show_drops_raw},
 	        {"leases", dhcp6_show_leases},
 	        {"clock", sntp_show},
+	        {"receivers", export_show},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(command, table[i].name) != 0)

@@ -1,0 +1,183 @@
+/* IPFIX (RFC 7011) over UDP, with the information elements of RFC 8158 section 5 and of IANA's
+ * registry "IPFIX Information Elements". See export.h.
+ *
+ * The export time, and that of events, is the time of day (net/sntp); while that is not known it
+ * counts from the start. */
+#include "kernel/lib/wall.h"
+#include "net/export/export.h"
+#include "net/udp/udp.h"
+
+#define VERSION     10u
+#define HEADER      16u
+#define SET         4u /* bytes of the header of a set */
+#define TEMPLATES   2u
+#define MOST        1200u /* bytes of a message: fits every path of IPv6 */
+#define NAT44       256u  /* numbers of our templates */
+#define NAT64       257u
+#define RECORD44    22u
+#define RECORD64    34u
+#define TEMPLATE_US 60000000u /* templates are sent again (RFC 7011 section 8.4) */
+#define BATCH       32u       /* events that are worth a message at once */
+#define LATE_US     100000u   /* fewer wait so long for more */
+#define MESSAGES    4u        /* in one tick */
+
+/* Information elements: number, bytes. */
+static const uint16_t fields44[][2] = {
+        {323, 8}, /* observationTimeMilliseconds */
+        {230, 1}, /* natEvent */
+        {4, 1},   /* protocolIdentifier */
+        {8, 4},   /* sourceIPv4Address */
+        {7, 2},   /* sourceTransportPort */
+        {225, 4}, /* postNATSourceIPv4Address */
+        {227, 2}, /* postNAPTSourceTransportPort */
+};
+static const uint16_t fields64[][2] = {
+        {323, 8}, {230, 1}, {4, 1}, {27, 16}, /* sourceIPv6Address */
+        {7, 2},   {225, 4}, {227, 2},
+};
+
+/* natEvent by kind, for an inside host with IPv4 and with IPv6. */
+static const uint8_t nat_event[EXPORT_KINDS][2] = {
+        [EXPORT_SESSION] = {4, 6},
+        [EXPORT_SESSION_END] = {5, 7},
+};
+
+static void put16(uint8_t *at, uint32_t v)
+{
+	store16(at, swap16((uint16_t)v));
+}
+
+static void put32(uint8_t *at, uint32_t v)
+{
+	store32(at, swap32(v));
+}
+
+static uint64_t time_ms(uint64_t us)
+{
+	uint64_t wall = wall_at(us);
+	return (wall ? wall : us) / 1000;
+}
+
+/* The same for an event. Many have one millisecond, so most need no division. */
+static uint64_t event_ms(struct export_ms *c, uint64_t us)
+{
+	uint64_t wall = wall_at(us), at = wall ? wall : us;
+	if (at - c->begins_us >= 1000) {
+		c->ms = at / 1000;
+		c->begins_us = c->ms * 1000;
+	}
+	return c->ms;
+}
+
+static uint8_t *template(uint8_t *at, uint32_t number, const uint16_t (*field)[2], uint32_t n)
+{
+	put16(at, number);
+	put16(at + 2, n);
+	at += 4;
+	for (uint32_t i = 0; i < n; i++, at += 4) {
+		put16(at, field[i][0]);
+		put16(at + 2, field[i][1]);
+	}
+	return at;
+}
+
+static uint8_t *templates(uint8_t *at)
+{
+	uint8_t *set = at;
+	put16(set, 2); /* the number of a set of templates */
+	at = template(set + SET, NAT44, fields44, ARRAY_SIZE(fields44));
+	at = template(at, NAT64, fields64, ARRAY_SIZE(fields64));
+	put16(set + 2, (uint32_t)(at - set));
+	return at;
+}
+
+static uint8_t *record(struct export_ms *last, uint8_t *at, const struct export_event *e)
+{
+	uint64_t ms = event_ms(last, e->us);
+	put32(at, (uint32_t)(ms >> 32));
+	put32(at + 4, (uint32_t)ms);
+	at[8] = nat_event[e->kind][e->inside.is6];
+	at[9] = e->proto;
+	uint32_t n = e->inside.is6 ? 16 : 4;
+	memcpy(at + 10, e->inside.is6 ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4,
+	       n);
+	at += 10 + n;
+	store16(at, e->in_port);
+	store32(at + 2, ip4_raw(e->outside));
+	store16(at + 6, e->out_port);
+	return at + 8;
+}
+
+/* Writes sets of records until the message is full; events of one kind of host share a set. */
+static uint8_t *records(struct export *x, struct export_receiver *r, uint8_t *at, uint8_t *end)
+{
+	uint8_t *set = NULL;
+	bool six = false;
+	for (; r->event < x->ring.end; r->event++) {
+		const struct export_event *e = export_event_at(x, r->event);
+		bool other = !set || e->inside.is6 != six;
+		if (at + (other ? SET : 0) + (e->inside.is6 ? RECORD64 : RECORD44) > end)
+			break;
+		if (other) {
+			if (set)
+				put16(set + 2, (uint32_t)(at - set));
+			set = at;
+			six = e->inside.is6;
+			put16(set, six ? NAT64 : NAT44);
+			at += SET;
+		}
+		at = record(&x->last, at, e);
+		x->records++;
+	}
+	if (set)
+		put16(set + 2, (uint32_t)(at - set));
+	return at;
+}
+
+static void send(struct gw *gw, struct export_receiver *r, const struct udp_ends *ends,
+                 struct pkt *p)
+{
+	struct export *x = &gw->export;
+	uint8_t *m = p->data, *at = m + HEADER;
+	uint32_t first = r->sequence;
+	uint64_t before = r->event, now = gw->clock.us;
+	if (r->told_us == 0 || now - r->told_us >= TEMPLATE_US) {
+		at = templates(at);
+		r->told_us = now;
+	}
+	at = records(x, r, at, m + MOST);
+	r->sequence += (uint32_t)(r->event - before);
+	put16(m, VERSION);
+	put16(m + 2, (uint32_t)(at - m));
+	put32(m + 4, (uint32_t)(time_ms(now) / 1000));
+	put32(m + 8, first);
+	put32(m + 12, x->boot); /* the observation domain: another start has another one */
+	p->len = (uint32_t)(at - m);
+	x->datagrams++;
+	udp_send(gw, p, ends);
+}
+
+bool export_ipfix_tick(struct gw *gw, struct export_receiver *r)
+{
+	struct udp_ends ends;
+	for (uint32_t i = 0; i < MESSAGES; i++) {
+		uint32_t n = export_waiting(gw, r);
+		if (n == 0)
+			return false;
+		uint64_t due = export_event_at(&gw->export, r->event)->us + LATE_US;
+		if (n < BATCH && gw->clock.us < due) {
+			gw_wake_at(gw, due);
+			return false;
+		}
+		struct pkt *p = pkt_alloc(gw->pool);
+		if (!p || !pkt_put(p, MOST) || !export_ends(gw, r, &ends)) {
+			if (p)
+				pkt_free(p);
+			return false;
+		}
+		send(gw, r, &ends, p);
+		if (r->first_us == gw->clock.us)
+			return false;
+	}
+	return export_waiting(gw, r) >= BATCH;
+}
