@@ -44,8 +44,7 @@ const char *export_start(struct gw *gw)
 		tcp |= c->syslog[i].tcp;
 	}
 	for (uint32_t i = 0; i < c->n_ipfix; i++)
-		x->receiver[x->n++] =
-		        (struct export_receiver){.to = c->ipfix[i], .ipfix = true};
+		x->receiver[x->n++] = (struct export_receiver){.to = c->ipfix[i], .ipfix = true};
 	if (!udp_init(gw) || (tcp && !tcp_init(gw)))
 		return "not enough memory for syslog and ipfix";
 	x->boot = rng_u32(gw->rng);

@@ -32,7 +32,7 @@ static const uint16_t fields44[][2] = {
         {227, 2}, /* postNAPTSourceTransportPort */
 };
 static const uint16_t fields64[][2] = {
-        {323, 8}, {230, 1}, {4, 1}, {27, 16}, /* sourceIPv6Address */
+        {323, 8}, {230, 1}, {4, 1},   {27, 16}, /* sourceIPv6Address */
         {7, 2},   {225, 4}, {227, 2},
 };
 

@@ -71,8 +71,8 @@ static bool print_receiver(const struct config_key *key, const void *value, char
 
 static const struct config_type syslog = CONFIG_TYPE(struct export_config_receiver, parse_syslog,
                                                      print_receiver, "[udp:|tcp:]ADDRESS[:PORT]");
-static const struct config_type ipfix = CONFIG_TYPE(struct export_config_receiver, parse_ipfix,
-                                                    print_receiver, "ADDRESS[:PORT]");
+static const struct config_type ipfix =
+        CONFIG_TYPE(struct export_config_receiver, parse_ipfix, print_receiver, "ADDRESS[:PORT]");
 
 /* clang-format off */
 static const struct config_key key[] = {

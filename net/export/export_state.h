@@ -31,18 +31,19 @@ struct export_ms {
 	uint64_t ms, begins_us;
 };
 
-struct export {
+struct export
+{
 	bool on;
-	uint32_t boot;    /* random: another start has another one */
-	uint8_t handler;  /* of udp.h */
-	uint16_t port;    /* our end of all datagrams (host order) */
+	uint32_t boot;   /* random: another start has another one */
+	uint8_t handler; /* of udp.h */
+	uint16_t port;   /* our end of all datagrams (host order) */
 	struct export_ring ring;
 	struct export_ms last; /* of the event before */
 	struct export_receiver receiver[EXPORT_MOST];
 	uint32_t n;
 	char second[WALL_TEXT]; /* the time of the last message, without its milliseconds */
 	uint64_t second_us;     /* and that as kernel/lib/wall.h counts */
-	uint64_t messages, lost, connections;   /* of syslog */
+	uint64_t messages, lost, connections;    /* of syslog */
 	uint64_t records, datagrams, unrecorded; /* of IPFIX */
 };
 

@@ -132,7 +132,8 @@ static const char *split(const char *line, uint64_t *us)
 	*us = s * SECOND_US + ms * 1000u;
 	if (*at == ' ')
 		at++;
-	if (strlen(at) > WALL_TEXT && at[4] == '-' && at[10] == 'T' && at[19] == 'Z' && at[20] == ' ')
+	if (strlen(at) > WALL_TEXT && at[4] == '-' && at[10] == 'T' && at[19] == 'Z' &&
+	    at[20] == ' ')
 		at += WALL_TEXT;
 	return at;
 }
