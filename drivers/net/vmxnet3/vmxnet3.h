@@ -12,7 +12,7 @@
 #define V_GROUPS  32u
 
 struct vmxnet3 {
-	struct nic nic; /* must be first: the ops get a pointer to it */
+	struct nic nic;                /* must be first: the ops get a pointer to it */
 	volatile uint8_t *fast, *slow; /* base addresses 0 and 1 */
 	bool broken;     /* reset failed, or no longer on the bus; the carrier counts as down */
 	bool lies;       /* the device named a frame that it does not have */
@@ -27,7 +27,8 @@ struct vmxnet3 {
 	uint32_t rx_next; /* next slot that the device fills; the one before it is not the device's
 	                   */
 	uint32_t rx_seen, tx_seen; /* completions taken; free-running */
-	uint32_t tx_head, tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
+	uint32_t tx_head,
+	        tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
 	uint64_t poll_us, hang_us, stats_us;
 	uint32_t hang_head;
 	uint64_t no_buffer, tx_bad; /* the device's counters as last read */
