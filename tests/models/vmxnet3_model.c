@@ -202,8 +202,8 @@ bool vmxnet3_model_lie(struct card *c, uint32_t len, bool error)
 {
 	static const uint8_t junk[2048];
 	struct vmxnet3_model *m = of(c);
-	return runs(m) && receive(m, junk, min_u32(len, 2048), len | (error ? 1u << 14 : 0)) ==
-	                          CARD_TAKEN;
+	return runs(m) &&
+	       receive(m, junk, min_u32(len, 2048), len | (error ? 1u << 14 : 0)) == CARD_TAKEN;
 }
 
 /* --- commands ------------------------------------------------------------------------------- */

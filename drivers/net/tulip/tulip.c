@@ -2,9 +2,9 @@
  * and carrier: tulip_hw.c.
  *
  * Invariants: every receive descriptor has a packet. The transmit slots from tx_head up to tx_tail
- * hold the frames that the card is to send; one of them may be the filter, which travels through the
- * ring too, and whose packet is NULL. Nothing is copied. No register is read for a packet, and one
- * is written for each burst that is sent.
+ * hold the frames that the card is to send; one of them may be the filter, which travels through
+ * the ring too, and whose packet is NULL. Nothing is copied. No register is read for a packet, and
+ * one is written for each burst that is sent.
  *
  * Left out on purpose: the hash filter (16 addresses are compared, more groups are all groups), an
  * interrupt for the carrier (MII has none here: poll() reads it). */
@@ -170,7 +170,7 @@ static void setup_send(struct tulip *t)
 	if (t->setup_owed || t->broken)
 		return;
 	for (unsigned i = 0; i < SETUP_SLOTS; i++)
-		setup_slot(t->setup + 3 * i, i == 1                   ? &all
+		setup_slot(t->setup + 3 * i, i == 1                     ? &all
 		                             : i && i < 2u + t->n_group ? &t->group[i - 2]
 		                                                        : &t->nic.address);
 	t->setup_waits = true;

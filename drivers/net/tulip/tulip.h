@@ -27,7 +27,8 @@ struct tulip {
 	uint32_t *setup;
 	struct pkt *rx[T_RX_RING], *tx[T_TX_RING]; /* tx: NULL is the filter */
 	uint32_t rx_next;
-	uint32_t tx_head, tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
+	uint32_t tx_head,
+	        tx_tail; /* oldest frame not yet reclaimed, next free slot; free-running */
 	uint8_t n_group;
 	mac group[T_GROUPS];
 	uint64_t poll_us, hang_us, stats_us, link_us;

@@ -1,30 +1,36 @@
 /* DEC 21140 and 21143: reset, EEPROM, PHY, carrier. Sections: see tulip_reg.h.
  *
- * Left out on purpose: boards without MII (their EEPROM describes the transceiver; the log says so),
- * flow control, wake-up. */
+ * Left out on purpose: boards without MII (their EEPROM describes the transceiver; the log says
+ * so), flow control, wake-up. */
 #include "drivers/net/tulip/tulip.h"
 
 #include "drivers/net/wire.h"
 
 #define MODE_LINK (CSR6_FULL | CSR6_10)
 
+static bool stopped(const struct tulip *t)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		uint32_t v = tulip_get(t, 5);
+		if (v == TULIP_GONE)
+			return false;
+		if (CSR5_RX(v) == 0 && CSR5_TX(v) == 0)
+			return true;
+		io_delay_us(20); /* running transfers end */
+	}
+	return false;
+}
+
 bool tulip_hw_reset(struct tulip *t)
 {
 	tulip_put(t, 7, 0);
-	tulip_put(t, 6, CSR6_ONE);
-	for (unsigned i = 0; i < 100; i++) { /* running transfers end */
-		uint32_t v = tulip_get(t, 5);
-		if (v == TULIP_GONE || (CSR5_RX(v) == 0 && CSR5_TX(v) == 0))
-			break;
-		io_delay_us(20);
-	}
+	tulip_put(t, 6, (tulip_get(t, 6) & ~(CSR6_RX | CSR6_TX)) | CSR6_ONE);
+	(void)stopped(t);
 	tulip_put(t, 0, CSR0_RESET);
 	io_delay_us(100); /* at least 50 bus cycles */
 	tulip_put(t, 0, CSR0_BUS);
-	tulip_put(t, 6, CSR6_ONE);
 	tulip_put(t, 7, 0);
-	uint32_t v = tulip_get(t, 5);
-	return v != TULIP_GONE && CSR5_RX(v) == 0 && CSR5_TX(v) == 0;
+	return stopped(t);
 }
 
 /* --- EEPROM ---------------------------------------------------------------------------------- */
@@ -145,7 +151,8 @@ static uint32_t pins(const struct tulip *t, uint32_t at)
  * PHY ("Serial ROM Format", 6 and 7). */
 static void choose_phy(const struct tulip *t)
 {
-	uint32_t at = load16(t->srom + SROM_LEAF), want = t->is_21140 ? BLOCK_MII_GP : BLOCK_MII_SIA;
+	uint32_t at = load16(t->srom + SROM_LEAF),
+	         want = t->is_21140 ? BLOCK_MII_GP : BLOCK_MII_SIA;
 	if (at < 30 || at + 4 > SROM_BYTES)
 		return;
 	at += 2; /* the connection chosen by the maker */
@@ -205,8 +212,7 @@ void tulip_hw_carrier(struct tulip *t)
 	struct nic_carrier now = {0};
 	uint16_t status = mii_get(t, t->phy, MII_STATUS);
 	if (status & MII_STATUS_LINK && status != 0xffff) {
-		uint16_t both =
-		        mii_get(t, t->phy, MII_OFFER) & mii_get(t, t->phy, MII_PARTNER);
+		uint16_t both = mii_get(t, t->phy, MII_OFFER) & mii_get(t, t->phy, MII_PARTNER);
 		now.up = true;
 		now.mbit = both & (MII_100FD | MII_100HD) ? 100 : 10;
 		now.full_duplex = both & MII_100FD || (both & (MII_100HD | MII_10FD)) == MII_10FD;
@@ -220,16 +226,14 @@ void tulip_hw_mode(struct tulip *t, uint32_t old)
 {
 	if (t->mode == old)
 		return;
-	/* Speed and duplex may change only while both processes are stopped (3.2.2.6). */
+	/* Speed and duplex may change only while both processes are stopped (3.2.2.6). What does
+	 * not stop keeps them: the next look at the carrier tries again. */
 	if ((t->mode ^ old) & MODE_LINK) {
 		tulip_put(t, 6, old & ~(CSR6_RX | CSR6_TX));
-		for (unsigned i = 0; i < 100; i++) {
-			uint32_t v = tulip_get(t, 5);
-			if (CSR5_RX(v) == 0 && CSR5_TX(v) == 0)
-				break;
-			io_delay_us(20);
-		}
-		tulip_put(t, 6, t->mode & ~(CSR6_RX | CSR6_TX));
+		if (stopped(t))
+			tulip_put(t, 6, t->mode & ~(CSR6_RX | CSR6_TX));
+		else
+			t->mode = (t->mode & ~MODE_LINK) | (old & MODE_LINK);
 	}
 	tulip_put(t, 6, t->mode);
 }

@@ -1,5 +1,5 @@
-/* Registers and descriptors of the DEC 21140 and 21143, as far as the driver uses them. Sections are
- * those of "21143 PCI/CardBus 10/100Mb/s Ethernet LAN Controller Hardware Reference Manual",
+/* Registers and descriptors of the DEC 21140 and 21143, as far as the driver uses them. Sections
+ * are those of "21143 PCI/CardBus 10/100Mb/s Ethernet LAN Controller Hardware Reference Manual",
  * EC-QWC4F-TE, chapters 3 and 4; the EEPROM: "21X4 Serial ROM Format", 4.05. */
 #ifndef DRIVERS_NET_TULIP_TULIP_REG_H
 #define DRIVERS_NET_TULIP_TULIP_REG_H
@@ -8,7 +8,7 @@
 
 #define TULIP_WINDOW 128u
 #define TULIP_GONE   0xffffffffu
-#define TULIP_CSR(n) ((n) * 8u)
+#define TULIP_CSR(n) ((n)*8u)
 
 #define CFDD            0x40 /* in the configuration space */
 #define CFDD_POWER_DOWN 0xc0000000u
@@ -23,7 +23,7 @@
 #define CSR5_BUS_ERROR  0x00002000u
 #define CSR5_ABNORMAL   0x00008000u
 #define CSR5_NORMAL     0x00010000u
-#define CSR5_ACK        0x0c01ffffu /* all causes; writing ones clears */
+#define CSR5_ACK        0x0c01ffffu     /* all causes; writing ones clears */
 #define CSR5_RX(v)      ((v) >> 17 & 7) /* 0: stopped */
 #define CSR5_TX(v)      ((v) >> 20 & 7)
 
@@ -38,7 +38,7 @@
 #define CSR6_10          0x00400000u /* MII at 10 Mbit/s */
 #define CSR6_ONE         0x02000000u
 
-#define CSR8_MISSED(v) (((v) & 0xffff) + ((v) >> 17 & 0x7ff))
+#define CSR8_MISSED(v) (((v)&0xffff) + ((v) >> 17 & 0x7ff))
 #define CSR8_UNUSED    0xe0000000u
 
 #define CSR9_SROM_CS 0x00000001u

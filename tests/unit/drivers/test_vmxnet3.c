@@ -17,11 +17,12 @@ static struct card *plug_masking(unsigned slot, const uint8_t address[6])
 	return c;
 }
 
-#define KIND(n, p)                                                                                \
-	{                                                                                         \
-		.name = n, .driver = &vmxnet3_driver, .ring = 256, .takes = 255, .sends = 255,    \
-		.plug = p, .receive = vmxnet3_model_receive, .lie = vmxnet3_model_lie,            \
-		.send = vmxnet3_model_send, .quiet = vmxnet3_model_quiet, .irq = vmxnet3_model_irq, \
+#define KIND(n, p)                                                                             \
+	{                                                                                      \
+		.name = n, .driver = &vmxnet3_driver, .ring = 256, .takes = 255, .sends = 255, \
+		.plug = p, .receive = vmxnet3_model_receive, .lie = vmxnet3_model_lie,         \
+		.send = vmxnet3_model_send, .quiet = vmxnet3_model_quiet,                      \
+		.irq = vmxnet3_model_irq,                                                      \
 	}
 static const struct card_kind kinds[] = {
         KIND("vmxnet3", plug),
