@@ -16,8 +16,8 @@ from labkit.wait import until
 I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
           "i82559er", "i82562", "i82801")
 # One of each family's cards runs all tests; QEMU's 8255x always have a carrier.
-FULL = ("i82559c", "rtl8139", "pcnet", "e1000e")
-WITHOUT_SET_LINK = I8255X
+FULL = ("i82559c", "rtl8139", "pcnet", "e1000e", "vmxnet3", "tulip")
+WITHOUT_SET_LINK = (*I8255X, "tulip")
 OTHERS = tuple(model for model in I8255X if model not in FULL)
 
 MakeLab = Callable[..., Lab]
