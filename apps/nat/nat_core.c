@@ -138,6 +138,14 @@ static void keep_ports(const struct gw *gw, struct nat *n)
 	}
 }
 
+static const char *keep_events(struct gw *gw, struct nat *n)
+{
+	if (!export_has_receivers(gw))
+		return gw_setup_fail("%s.log: needs a receiver, syslog or ipfix", n->name);
+	n->table.events = export_events(gw);
+	return n->table.events ? NULL : gw_setup_fail("%s.log: not enough memory", n->name);
+}
+
 const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
                            const struct nat_config *c)
 {
@@ -146,7 +154,7 @@ const char *nat_core_start(struct gw *gw, struct nat *n, const char *name,
 	const char *bad = set_externals(gw, n, c);
 	nat_core_tune(n, c); /* behind the table's start, which empties the lifetimes */
 	if (!bad && c->log != NAT_LOG_OFF)
-		bad = export_events(gw, name, &n->table.events);
+		bad = keep_events(gw, n);
 	if (!bad)
 		keep_ports(gw, n);
 	return bad;

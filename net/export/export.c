@@ -7,22 +7,18 @@
 #define SECOND_US 1000000ull
 #define HOLD_US   200000u /* behind the first datagram: its next hop may have to be asked for */
 
-static bool has_receivers(const struct gw *gw)
+bool export_has_receivers(const struct gw *gw)
 {
 	const struct export_config *c = export_config(gw->config);
 	return c->n_syslog + c->n_ipfix > 0;
 }
 
-const char *export_events(struct gw *gw, const char *name, struct export_ring **out)
+struct export_ring *export_events(struct gw *gw)
 {
 	struct export_ring *ring = &gw->export.ring;
-	if (!has_receivers(gw))
-		return strcmp(name, "nat64") == 0 ? "nat64.log: needs a receiver, syslog or ipfix"
-		                                  : "nat.log: needs a receiver, syslog or ipfix";
 	ring->event = alloc_raw(EXPORT_EVENTS * sizeof *ring->event, 64);
 	ring->clock = &gw->clock;
-	*out = ring;
-	return ring->event ? NULL : "not enough memory for the events of the NAT";
+	return ring->event ? ring : NULL;
 }
 
 static enum verdict no_answer(struct gw *gw, struct pkt *p, const struct udp_ends *ends,
@@ -36,7 +32,7 @@ const char *export_start(struct gw *gw)
 {
 	const struct export_config *c = export_config(gw->config);
 	struct export *x = &gw->export;
-	if (!has_receivers(gw) || gw->forwarder->promiscuous)
+	if (!export_has_receivers(gw) || gw->forwarder->promiscuous)
 		return NULL;
 	bool tcp = false;
 	for (uint32_t i = 0; i < c->n_syslog; i++) {

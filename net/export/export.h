@@ -1,5 +1,6 @@
-/* Sends the log, and the events of a NAT, to servers outside (export_event.h): as syslog messages
- * (RFC 5424) over UDP (RFC 5426) or TCP (RFC 6587), and as IPFIX records over UDP (RFC 7011).
+/* Sends the log, and the events of a translator (export_event.h), to servers outside: as syslog
+ * messages (RFC 5424) over UDP (RFC 5426) or TCP (RFC 6587), and as IPFIX records over UDP (RFC
+ * 7011).
  *
  * Nothing waits for a receiver. What it does not take in time is overwritten, and counted. */
 #ifndef NET_EXPORT_EXPORT_H
@@ -10,10 +11,12 @@
 
 struct udp_ends;
 
-/* Gives the ring for the events of a NAT whose keys begin with `name`, in *out. NULL, or what is
- * wrong (static): no receiver is configured, or there is not enough memory. Called in the init of a
- * forwarder. */
-const char *export_events(struct gw *gw, const char *name, struct export_ring **out);
+/* True when the configuration names receivers. */
+bool export_has_receivers(const struct gw *gw);
+
+/* Gives the ring for the events of a translator; NULL: there is not enough memory. Called in the
+ * init of a forwarder, once. */
+struct export_ring *export_events(struct gw *gw) MUST_USE;
 
 /* Begins, where the configuration names receivers; called in gw_init behind the forwarder's init.
  * NULL, or what is wrong (static). */

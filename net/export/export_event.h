@@ -1,8 +1,9 @@
-/* Events of a NAT that somebody outside keeps (RFC 6888 REQ-12, RFC 8158): who had which address
- * and port, and when. Remote addresses are no part of them (RFC 6888 REQ-12 advises against it).
+/* Events of a translator that somebody outside keeps (RFC 6888 REQ-12, RFC 8158): who had which
+ * address and port, and when. Remote addresses are no part of them (RFC 6888 REQ-12 advises against
+ * it).
  *
- * The NAT writes them into a ring, and each receiver reads it at its own pace. A receiver that is
- * too slow loses the oldest, which are counted; the NAT never waits. */
+ * The translator writes them into a ring, and each receiver reads it at its own pace. A receiver
+ * that is too slow loses the oldest, which are counted; the translator never waits. */
 #ifndef NET_EXPORT_EXPORT_EVENT_H
 #define NET_EXPORT_EXPORT_EVENT_H
 

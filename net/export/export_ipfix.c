@@ -12,8 +12,8 @@
 #define SET         4u /* bytes of the header of a set */
 #define TEMPLATES   2u
 #define MOST        1200u /* bytes of a message: fits every path of IPv6 */
-#define NAT44       256u  /* numbers of our templates */
-#define NAT64       257u
+#define OF_IP4      256u  /* numbers of our templates: inside hosts with IPv4, with IPv6 */
+#define OF_IP6      257u
 #define RECORD44    22u
 #define RECORD64    34u
 #define TEMPLATE_US 60000000u /* templates are sent again (RFC 7011 section 8.4) */
@@ -24,20 +24,20 @@
 /* Information elements: number, bytes. */
 static const uint16_t fields44[][2] = {
         {323, 8}, /* observationTimeMilliseconds */
-        {230, 1}, /* natEvent */
+        {230, 1}, /* the event of the translation */
         {4, 1},   /* protocolIdentifier */
         {8, 4},   /* sourceIPv4Address */
         {7, 2},   /* sourceTransportPort */
-        {225, 4}, /* postNATSourceIPv4Address */
-        {227, 2}, /* postNAPTSourceTransportPort */
+        {225, 4}, /* the outer address */
+        {227, 2}, /* the outer port */
 };
 static const uint16_t fields64[][2] = {
         {323, 8}, {230, 1}, {4, 1},   {27, 16}, /* sourceIPv6Address */
         {7, 2},   {225, 4}, {227, 2},
 };
 
-/* natEvent by kind, for an inside host with IPv4 and with IPv6. */
-static const uint8_t nat_event[EXPORT_KINDS][2] = {
+/* The translation event by kind, for an inside host with IPv4 and with IPv6. */
+static const uint8_t event_number[EXPORT_KINDS][2] = {
         [EXPORT_SESSION] = {4, 6},
         [EXPORT_SESSION_END] = {5, 7},
 };
@@ -85,8 +85,8 @@ static uint8_t *templates(uint8_t *at)
 {
 	uint8_t *set = at;
 	put16(set, 2); /* the number of a set of templates */
-	at = template(set + SET, NAT44, fields44, ARRAY_SIZE(fields44));
-	at = template(at, NAT64, fields64, ARRAY_SIZE(fields64));
+	at = template(set + SET, OF_IP4, fields44, ARRAY_SIZE(fields44));
+	at = template(at, OF_IP6, fields64, ARRAY_SIZE(fields64));
 	put16(set + 2, (uint32_t)(at - set));
 	return at;
 }
@@ -96,7 +96,7 @@ static uint8_t *record(struct export_ms *last, uint8_t *at, const struct export_
 	uint64_t ms = event_ms(last, e->us);
 	put32(at, (uint32_t)(ms >> 32));
 	put32(at + 4, (uint32_t)ms);
-	at[8] = nat_event[e->kind][e->inside.is6];
+	at[8] = event_number[e->kind][e->inside.is6];
 	at[9] = e->proto;
 	uint32_t n = e->inside.is6 ? 16 : 4;
 	memcpy(at + 10, e->inside.is6 ? (const void *)&e->inside.v6 : (const void *)&e->inside.v4,
@@ -123,7 +123,7 @@ static uint8_t *records(struct export *x, struct export_receiver *r, uint8_t *at
 				put16(set + 2, (uint32_t)(at - set));
 			set = at;
 			six = e->inside.is6;
-			put16(set, six ? NAT64 : NAT44);
+			put16(set, six ? OF_IP6 : OF_IP4);
 			at += SET;
 		}
 		at = record(&x->last, at, e);

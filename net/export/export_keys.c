@@ -77,10 +77,10 @@ static const struct config_type ipfix =
 /* clang-format off */
 static const struct config_key key[] = {
 	{"syslog", &syslog, NULL, CONFIG_LIST(struct export_config, syslog, n_syslog),
-	 .about = "Server that gets the log, and the events of nat.log, as syslog messages.",
+	 .about = "Server that gets the log, and the sessions of a translator, as syslog messages.",
 	 .without = "none: the log stays here"},
 	{"ipfix", &ipfix, NULL, CONFIG_LIST(struct export_config, ipfix, n_ipfix),
-	 .about = "Collector that gets the events of nat.log as IPFIX records, over UDP.",
+	 .about = "Collector that gets the sessions of a translator as IPFIX records, over UDP.",
 	 .without = "none"},
 };
 /* clang-format on */

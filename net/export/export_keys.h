@@ -1,4 +1,4 @@
-/* The configuration keys of the receivers of logs and of the NAT's events. */
+/* The configuration keys of the receivers of logs and of events. */
 #ifndef NET_EXPORT_EXPORT_KEYS_H
 #define NET_EXPORT_EXPORT_KEYS_H
 

@@ -1,4 +1,4 @@
-/* What the gateway knows of the receivers of its log and of the NAT's events. Times are in
+/* What the gateway knows of the receivers of its log and of events. Times are in
  * microseconds since boot, as gw->clock.us. */
 #ifndef NET_EXPORT_EXPORT_STATE_H
 #define NET_EXPORT_EXPORT_STATE_H

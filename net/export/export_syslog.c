@@ -1,8 +1,8 @@
 /* Syslog messages: their text (RFC 5424), and the way over UDP (RFC 5426) or over TCP with octet
  * counting (RFC 6587 section 3.4.1). See export.h.
  *
- * HOSTNAME is our address, PROCID a number that another start does not have. The NAT's events are
- * structured data. Their name has the enterprise number that is for examples (RFC 5612), because
+ * HOSTNAME is our address, PROCID a number that another start does not have. Events are structured
+ * data. Their name has the enterprise number that is for examples (RFC 5612), because
  * the project has none. */
 #include "kernel/lib/fmt.h"
 #include "kernel/lib/log.h"
@@ -99,10 +99,10 @@ static char *put_head(char *at, struct export *x, uint32_t pri, uint64_t us, con
 static char *put_event(char *at, const struct export_event *e)
 {
 	static const char *const kind[EXPORT_KINDS] = {
-	        [EXPORT_SESSION] = "session",
-	        [EXPORT_SESSION_END] = "session-end",
+	        [EXPORT_SESSION] = "begin",
+	        [EXPORT_SESSION_END] = "end",
 	};
-	at = PUT(at, "[nat@32473 event=\"");
+	at = PUT(at, "[session@32473 event=\"");
 	at = put(at, kind[e->kind], (uint32_t)strlen(kind[e->kind]));
 	at = PUT(at, "\" proto=\"");
 	at = put_number(at, e->proto);
@@ -173,7 +173,7 @@ static uint32_t next_message(struct gw *gw, struct export_receiver *r, const str
 		at = put(at, text, (uint32_t)strlen(text));
 	} else if (events) {
 		const struct export_event *e = export_event_at(x, r->event);
-		at = put_head(at, x, EVENT_PRI, e->us, own, "nat");
+		at = put_head(at, x, EVENT_PRI, e->us, own, "session");
 		at = put_event(at, e);
 	}
 	return (uint32_t)(at - buf);

@@ -55,12 +55,12 @@ def test_rsyslog_nfcapd_and_tshark(nic: str, make_lab: Callable[..., Lab]) -> No
     def events(source: str) -> set[tuple[str, int]]:
         text = messages.read_text(encoding="utf-8") if messages.exists() else ""
         lines = [line.split("|") for line in text.splitlines() if line.startswith(source)]
-        found = [dict(re.findall(r'(\w+)="([^"]*)"', line[7])) for line in lines if line[6] == "nat"]
+        found = [dict(re.findall(r'(\w+)="([^"]*)"', line[7])) for line in lines if line[6] == "session"]
         assert all(line[1] == "134" and line[3] == net.WAN_GATEWAY and line[4] == "baregate" for line in lines
-                   if line[6] == "nat")
+                   if line[6] == "session")
         return {(one["event"], int(one["inport"])) for one in found if one["inside"] == net.LAN_HOST}
 
-    wanted = {(event, port) for event in ("session", "session-end") for port in PORTS}
+    wanted = {(event, port) for event in ("begin", "end") for port in PORTS}
     for source in ("imudp", "imptcp"):
         until(lambda source=source: events(source) >= wanted, 40, f"all events by {source}")
     until(lambda: lab.console.stats()["ipfix_records"] >= len(wanted), 5, "all records")
