@@ -11,7 +11,6 @@
 /* A listing that is being printed. */
 struct shell_list {
 	struct gw *gw;
-	uint32_t (*cpu_busy)(void); /* gives the value of cpu_busy_permille */
 	const char *argument;       /* what stands behind the command; empty: nothing */
 	uint32_t terminal;          /* enum console_terminal: where it was typed */
 	uint64_t cursor;            /* 0 at first */

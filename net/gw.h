@@ -32,6 +32,7 @@
 
 struct count_fill;
 struct dhcps;
+struct machine;
 struct tcp;
 struct udp_table;
 
@@ -60,6 +61,7 @@ struct gw {
 	/* Gives the lower half of the processor's cycle counter; NULL where there is none. For
 	 * timings only. */
 	uint32_t (*cycles)(void);
+	const struct machine *machine; /* NULL: there is none (machine.h) */
 	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
 	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
 
