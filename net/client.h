@@ -30,8 +30,8 @@ uint32_t client_station(const struct gw *gw, uint32_t iface, const mac *station)
 /* The client with an address that is on no network of ours. */
 uint32_t client_beyond(const struct gw *gw, const struct addr *a);
 
-/* True for a host of a network whose hosts are served unless the configuration says otherwise: of any
- * network of ours, or of the inside beside a forwarder that routes. */
+/* True for a host of a network whose hosts are served unless the configuration says otherwise: of
+ * any network of ours, or of the inside beside a forwarder that routes. */
 static inline bool client_is_own(const struct gw *gw, const struct addr *client)
 {
 	for (uint32_t i = 0; i < gw->n_iface; i++) {

@@ -62,8 +62,8 @@ struct gw {
 	 * timings only. */
 	uint32_t (*cycles)(void);
 	const struct machine *machine; /* NULL: there is none (machine.h) */
-	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
-	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
+	struct udp_table *udp;         /* bound ports; NULL where nothing listens (udp.h) */
+	struct tcp *tcp;               /* connections; NULL where nothing listens (tcp.h) */
 
 	struct interface iface[INTERFACES];
 	uint32_t n_iface; /* those that the configuration has; the others have no name */

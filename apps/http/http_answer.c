@@ -2,6 +2,7 @@
 #include "apps/http/http_answer.h"
 
 #include "apps/http/http_host.h"
+#include "apps/http/http_pages.h"
 #include "kernel/lib/wall.h"
 
 /* What each answer tells a browser: keep nothing, guess no types, load nothing from elsewhere, and

@@ -245,7 +245,8 @@ bool http_conn_tick(struct gw *gw)
 		return false;
 	if (gw->clock.us - h->checked_us >= CHECK_US)
 		check_deadlines(gw, h);
-	for (uint32_t seen = 0; seen < HTTP_CONNECTIONS; h->next = (h->next + 1) % HTTP_CONNECTIONS) {
+	for (uint32_t seen = 0; seen < HTTP_CONNECTIONS;
+	     h->next = (h->next + 1) % HTTP_CONNECTIONS) {
 		struct http_conn *c = &h->conn[h->next];
 		if (!c->ready) {
 			seen++;

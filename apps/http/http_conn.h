@@ -1,51 +1,13 @@
 /* Connections of clients: limits, times, and turns.
  *
  * A connection reads a request, then writes its answer, then reads the next. What is read and
- * written happens in the tick alone, a bounded piece a tick, so packets never wait for it. Whatever a
- * client does, its connection ends: a request has to be whole in time, and an answer read in time. */
+ * written happens in the tick alone, a bounded piece a tick, so packets never wait for it. Whatever
+ * a client does, its connection ends: a request has to be whole in time, and an answer read in
+ * time. */
 #ifndef APPS_HTTP_HTTP_CONN_H
 #define APPS_HTTP_HTTP_CONN_H
 
-#include "apps/http/http_pages.h"
-#include "apps/http/http_request.h"
-#include "net/tcp/tcp.h"
-
-#ifndef HTTP_CONNECTIONS
-#define HTTP_CONNECTIONS 64u
-#endif
-#define HTTP_OF_CLIENT 8u /* connections of one client (client.h) */
-
-enum http_state {
-	HTTP_FREE,
-	HTTP_READING,
-	HTTP_ANSWERING,
-	HTTP_LINGERING, /* the answer is written, and the connection ends when the client has it */
-};
-
-struct http_conn {
-	uint32_t conn; /* of tcp.h */
-	uint32_t client;
-	uint8_t state; /* enum http_state */
-	bool ready;    /* there may be something to do */
-	bool close;    /* the connection ends after this answer */
-	bool chunked, bare; /* how the body is sent; it has none */
-	uint32_t unpushed;     /* bytes written since tcp_push */
-	uint64_t deadline_us;  /* of the state */
-	struct http_request request;
-	const struct http_page *page; /* that is written; NULL: all is */
-	struct http_job job;
-};
-
-struct http {
-	struct http_conn conn[HTTP_CONNECTIONS];
-	uint32_t next; /* whose turn it is */
-	uint32_t n;    /* in use */
-	uint64_t checked_us; /* when the deadlines were last looked at */
-	uint64_t requests, errors;
-	struct http_out out;
-};
-
-struct http *http_of(const struct gw *gw);
+#include "apps/http/http_state.h"
 
 /* Serves the port; NULL, or what is wrong. */
 const char *http_conn_init(struct gw *gw);

@@ -2,7 +2,7 @@
 #ifndef APPS_HTTP_HTTP_HEALTH_H
 #define APPS_HTTP_HTTP_HEALTH_H
 
-#include "apps/http/http_pages.h"
+#include "apps/http/http_page.h"
 
 /* Why the gateway does not do what it is for: one word or a few. NULL: it does. */
 const char *http_health_missing(const struct gw *gw);

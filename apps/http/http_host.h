@@ -1,5 +1,5 @@
-/* For whom a request is: the check of its Host and its Origin. A page from elsewhere whose name leads
- * to our address (DNS rebinding) is refused, because it has that name. */
+/* For whom a request is: the check of its Host and its Origin. A page from elsewhere whose name
+ * leads to our address (DNS rebinding) is refused, because it has that name. */
 #ifndef APPS_HTTP_HTTP_HOST_H
 #define APPS_HTTP_HTTP_HOST_H
 

@@ -10,8 +10,8 @@
 enum { BUILD, MACHINE, COUNTERS, SIZES, END };
 enum {
 	LINE = 160,
-	LINES = 4,           /* in a piece */
-	OF_INTERFACE = 4,    /* counters of an interface, with which gw_show_stats begins */
+	LINES = 4,        /* in a piece */
+	OF_INTERFACE = 4, /* counters of an interface, with which gw_show_stats begins */
 	LINE_COST = 2,
 };
 
@@ -31,8 +31,7 @@ static bool begin_metric(struct http_job *job, struct http_out *o, const char *n
 	fmt(job->name, sizeof job->name, "%.*s", (int)len, name);
 	const char *suffix = gauge ? "" : "_total";
 	http_print(o, "# HELP baregate_%s%s %s.\n# TYPE baregate_%s%s %s\n", job->name, suffix,
-	           about ? about->text : job->name, job->name, suffix,
-	           gauge ? "gauge" : "counter");
+	           about ? about->text : job->name, job->name, suffix, gauge ? "gauge" : "counter");
 	return !gauge;
 }
 

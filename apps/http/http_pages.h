@@ -1,32 +1,8 @@
-/* What the server has: paths, and who writes their contents. */
+/* What the server has. */
 #ifndef APPS_HTTP_HTTP_PAGES_H
 #define APPS_HTTP_HTTP_PAGES_H
 
-#include "apps/http/http_out.h"
-#include "net/gw.h"
-
-#define HTTP_QUERY 64u /* bytes of a query that a page gets, with NUL */
-#define HTTP_NAME  64u
-
-/* An answer that is written. All zeros at first. */
-struct http_job {
-	uint32_t step;   /* of the writer */
-	uint32_t part;   /* within a step */
-	uint64_t cursor; /* of a listing */
-	uint32_t hint;
-	char name[HTTP_NAME];   /* what the writer remembers: a name */
-	char query[HTTP_QUERY]; /* the query of the target, as it came; longer ones are cut */
-};
-
-struct http_page {
-	const char *path;
-	const char *type; /* Content-Type */
-	/* Writes the next piece: at least a line unless it searches, and at most HTTP_PIECE bytes.
-	 * True while there is more. */
-	bool (*write)(struct gw *gw, struct http_job *job, struct http_out *o);
-	/* Gives the status of the answer. NULL: 200. */
-	uint32_t (*status)(const struct gw *gw);
-};
+#include "apps/http/http_page.h"
 
 /* The page of a target, without its query; NULL: there is none. */
 const struct http_page *http_page_of(const char *target);

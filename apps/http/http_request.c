@@ -5,15 +5,15 @@
 #include "apps/http/http_request.h"
 
 enum {
-	AT_START,      /* an empty line may come first (section 2.2) */
-	AT_START_LF,   /* of that line */
+	AT_START,    /* an empty line may come first (section 2.2) */
+	AT_START_LF, /* of that line */
 	AT_METHOD,
 	AT_TARGET,
 	AT_VERSION,
-	AT_LINE_LF,    /* of the request line */
-	AT_FIELD,      /* the first byte of a field or of the empty line */
+	AT_LINE_LF, /* of the request line */
+	AT_FIELD,   /* the first byte of a field or of the empty line */
 	AT_NAME,
-	AT_SPACE,      /* in front of a value */
+	AT_SPACE, /* in front of a value */
 	AT_VALUE,
 	AT_FIELD_LF,
 	AT_END_LF,
@@ -83,8 +83,8 @@ static bool add(struct http_request *r, char c)
 
 static void take_method(struct http_request *r)
 {
-	static const char *const others[] = {"POST",    "PUT",     "DELETE", "CONNECT",
-	                                     "OPTIONS", "TRACE",   "PATCH"};
+	static const char *const others[] = {"POST",    "PUT",   "DELETE", "CONNECT",
+	                                     "OPTIONS", "TRACE", "PATCH"};
 	r->word[r->n_word] = '\0';
 	r->method = HTTP_GET;
 	if (strcmp(r->word, "HEAD") == 0)

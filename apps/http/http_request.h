@@ -35,9 +35,9 @@ struct http_request {
 	char origin[HTTP_HOST]; /* of the field Origin; empty: there is none */
 };
 
-/* Reads up to n bytes; *used is how many belong to this head. Gives 0 while more is needed, 200 when
- * the head is complete and right, or else the status that says what is wrong: then nothing more is
- * to be read, and the connection ends after the answer. */
+/* Reads up to n bytes; *used is how many belong to this head. Gives 0 while more is needed, 200
+ * when the head is complete and right, or else the status that says what is wrong: then nothing
+ * more is to be read, and the connection ends after the answer. */
 uint32_t http_request_read(struct http_request *r, const char *bytes, uint32_t n, uint32_t *used);
 
 /* True when nothing of a request has come but empty lines in front of it. */

@@ -105,6 +105,10 @@ class Web:
         return stream
 
     def say(self, stream: Stream, data: bytes, size: int = 1000) -> None:
+        """Sends data in segments of a size; what is longer than the window as the window allows."""
+        if len(data) > 3000:
+            self.put(stream, *stream.give(data))
+            return
         for at in range(0, len(data), size):
             self.put(stream, stream.segment("PA", data[at:at + size]))
 
