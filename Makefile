@@ -42,6 +42,11 @@ DROPS  = $(wildcard net/drops.def net/*/drops.def) $(wildcard apps/*/drops.def a
 $(shell mkdir -p build; printf '#include "%s"\n' $(DROPS) >build/drops.new; \
         cmp -s build/drops.new build/drops.def || cp build/drops.new build/drops.def; rm -f build/drops.new)
 
+# In the same way a counts.def says what the counters of a folder count, and build/counts.def includes them all.
+COUNTS = $(wildcard net/counts.def net/*/counts.def) $(wildcard apps/*/counts.def apps/*/*/counts.def)
+$(shell printf '#include "%s"\n' $(COUNTS) >build/counts.new; \
+        cmp -s build/counts.new build/counts.def || cp build/counts.new build/counts.def; rm -f build/counts.new)
+
 # The characters of the frame buffer console as a C table.
 $(shell [ build/font.inc -nt kernel/console/font.txt ] && [ build/font.inc -nt tools/font ] || \
         { tools/font kernel/console/font.txt >build/font.new && mv build/font.new build/font.inc; })

@@ -21,6 +21,7 @@
 #include "kernel/lib/fmt.h"
 #include "kernel/seam/io.h"
 #include "kernel/lib/log.h"
+#include "kernel/machine.h"
 #include "kernel/x86/mem.h"
 #include "kernel/menu.h"
 #include "kernel/rcv.h"
@@ -554,9 +555,10 @@ void main_start(uint32_t magic, uint32_t mbi)
 		console_print("%s\n", line);
 		said_ready = true;
 	}
-	views_init(gw, cpu_busy, shell_resume);
+	machine_init(gw, cpu_busy);
+	views_init(gw, shell_resume);
 	edit_view_init(gw, shell_resume);
-	shell_init(gw, cpu_busy);
+	shell_init(gw);
 	config_pause_by(pass_packets);
 	run();
 }

@@ -34,7 +34,6 @@ struct command {
 };
 
 static struct gw *gw;
-static uint32_t (*cpu_busy)(void);
 static char input[LINE_IN];
 static uint32_t n_input;
 static bool skip_lf; /* the LF of a CR LF pair */
@@ -242,7 +241,6 @@ static void run_line(void)
 	fmt(argument, sizeof argument, "%s", rest);
 	memset(&list, 0, sizeof list);
 	list.gw = gw;
-	list.cpu_busy = cpu_busy;
 	list.argument = argument;
 	list.terminal = typed_at;
 	answered = false;
@@ -385,10 +383,9 @@ bool shell_say(const char *line)
 	return true;
 }
 
-void shell_init(struct gw *g, uint32_t (*busy)(void))
+void shell_init(struct gw *g)
 {
 	gw = g;
-	cpu_busy = busy;
 	char skip[LOG_LINE];
 	for (enum console_terminal t = 0; t < CONSOLE_TERMINALS; t++)
 		while (log_next(&log_seen[t], skip, sizeof skip))

@@ -5,8 +5,8 @@
 #include "kernel/console/console.h"
 #include "net/gw.h"
 
-/* Prints the first prompt. `cpu_busy` gives the value of cpu_busy_permille. */
-void shell_init(struct gw *gw, uint32_t (*cpu_busy)(void));
+/* Prints the first prompt. */
+void shell_init(struct gw *gw);
 
 /* Reads keys, runs commands, and prints a few lines of a listing while the console has
  * room. Prints log lines, but not inside an answer, except on COM1 while the screen's page waits

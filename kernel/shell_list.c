@@ -5,11 +5,11 @@
 #include "drivers/usb/usb.h"
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
-#include "kernel/x86/cpu.h"
 #include "net/autoconf/autoconf.h"
 #include "net/dhcp/dhcp_client.h"
 #include "net/dhcp6/dhcp6_client.h"
 #include "net/dhcps/dhcps.h"
+#include "net/machine.h"
 #include "net/probe/probe.h"
 #include "net/setup/gw_change.h"
 #include "net/export/export.h"
@@ -17,44 +17,10 @@
 
 /* --- counters ------------------------------------------------------------------------ */
 
-#define CPU_COUNTERS 2u
-
-/* Writes counter *i of the machine, of which the gateway knows nothing. False behind the last:
- * then their number is taken off *i. */
-static bool machine_stat(struct shell_list *l, uint32_t *i, char *buf, size_t size)
-{
-	static const char *const name[] = {"rx_no_packet", "rx_missed",    "rx_errors",
-	                                   "tx_errors",    "tx_link_down", "nic_resets"};
-	if (*i < CPU_COUNTERS) {
-		if (*i == 0)
-			fmt(buf, size, "cpu_busy_permille %u", l->cpu_busy());
-		else
-			fmt(buf, size, "cpu_nmis %u", cpu_nmis());
-		return true;
-	}
-	uint32_t k = *i - CPU_COUNTERS, n = l->gw->n_iface;
-	if (k >= n * ARRAY_SIZE(name)) {
-		*i = k - n * (uint32_t)ARRAY_SIZE(name);
-		return false;
-	}
-	const struct nic *nic = l->gw->iface[k % n].card == k % n ? rcv_nic(k % n) : NULL;
-	uint32_t which = k / n;
-	const uint64_t none = 0;
-	const uint64_t *value = &none;
-	if (nic)
-		value = (const uint64_t *[]){&nic->count.rx_no_packet, &nic->count.rx_missed,
-		                             &nic->count.rx_errors,    &nic->count.tx_errors,
-		                             &nic->count.tx_link_down, &nic->count.resets}[which];
-	fmt(buf, size, "%s{if=\"%s\"} %llu", name[which], l->gw->iface[k % n].name,
-	    (unsigned long long)*value);
-	return true;
-}
-
 enum shell_step shell_list_stats(struct shell_list *l, char *buf, size_t size)
 {
 	uint32_t i = (uint32_t)l->cursor++;
-	if (!machine_stat(l, &i, buf, size) && !usb_show_stats(&i, buf, size) &&
-	    !gw_show_stats(l->gw, &i, buf, size))
+	if (!l->gw->machine->stat(&i, buf, size) && !gw_show_stats(l->gw, &i, buf, size))
 		return SHELL_END;
 	if (!lines_want_stat(buf, l->argument))
 		buf[0] = '\0';

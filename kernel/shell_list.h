@@ -11,12 +11,11 @@
 /* A listing that is being printed. */
 struct shell_list {
 	struct gw *gw;
-	uint32_t (*cpu_busy)(void); /* gives the value of cpu_busy_permille */
-	const char *argument;       /* what stands behind the command; empty: nothing */
-	uint32_t terminal;          /* enum console_terminal: where it was typed */
-	uint64_t cursor;            /* 0 at first */
-	struct lines_count count;   /* all zeros at first */
-	char address[FMT_IP6];      /* of shell_list_sessions_of: the argument as fmt writes it */
+	const char *argument;     /* what stands behind the command; empty: nothing */
+	uint32_t terminal;        /* enum console_terminal: where it was typed */
+	uint64_t cursor;          /* 0 at first */
+	struct lines_count count; /* all zeros at first */
+	char address[FMT_IP6];    /* of shell_list_sessions_of: the argument as fmt writes it */
 };
 
 /* What a call of a listing gives. */

@@ -6,12 +6,12 @@
 #include "kernel/lib/log.h"
 #include "kernel/rcv.h"
 #include "kernel/settings.h"
+#include "net/machine.h"
 #include "net/stats/count.h"
 
 enum { KEYS_A_PASS = 8 };
 
 static struct gw *gw;
-static uint32_t (*cpu_busy)(void);
 static void (*closed)(enum console_terminal t);
 static struct view view[CONSOLE_TERMINALS];
 static bool is_open[CONSOLE_TERMINALS];
@@ -69,7 +69,7 @@ static void status_all(struct view_status_all *out)
 	for (uint32_t i = 0; i < name->n_serve; i++)
 		n += fmt(out->function + n, sizeof out->function - n, ", %s",
 		         services[name->serve[i]].name);
-	out->busy_permille = cpu_busy();
+	out->busy_permille = gw->machine->busy();
 	out->uptime_s = gw->clock.us / 1000000;
 	out->forwarded = rate(FORWARDED);
 	out->dropped = rate(DROPPED);
@@ -127,10 +127,9 @@ static const struct view_source source = {
 
 /* --- terminals ------------------------------------------------------------------------------ */
 
-void views_init(struct gw *g, uint32_t (*busy)(void), void (*on_close)(enum console_terminal t))
+void views_init(struct gw *g, void (*on_close)(enum console_terminal t))
 {
 	gw = g;
-	cpu_busy = busy;
 	closed = on_close;
 }
 

@@ -7,9 +7,8 @@
 #include "kernel/ui/view.h"
 #include "net/gw.h"
 
-/* `cpu_busy` gives the value of cpu_busy_permille. `closed` is called when a terminal shows the
- * console again. */
-void views_init(struct gw *gw, uint32_t (*cpu_busy)(void), void (*closed)(enum console_terminal t));
+/* `closed` is called when a terminal shows the console again. */
+void views_init(struct gw *gw, void (*closed)(enum console_terminal t));
 
 /* Shows a screen on a terminal in place of the console, until a key ends it. */
 void views_open(enum console_terminal t, enum view_kind kind);

@@ -30,4 +30,19 @@ uint32_t client_station(const struct gw *gw, uint32_t iface, const mac *station)
 /* The client with an address that is on no network of ours. */
 uint32_t client_beyond(const struct gw *gw, const struct addr *a);
 
+/* True for a host of a network whose hosts are served unless the configuration says otherwise: of
+ * any network of ours, or of the inside beside a forwarder that routes. */
+static inline bool client_is_own(const struct gw *gw, const struct addr *client)
+{
+	for (uint32_t i = 0; i < gw->n_iface; i++) {
+		const struct interface *iface = &gw->iface[i];
+		if (!gw->forwarder->is_host && !interface_is_inside(i))
+			continue;
+		if (client->is6 ? interface_on_link6(iface, &client->v6)
+		                : interface_on_link4(iface, client->v4) != NULL)
+			return true;
+	}
+	return false;
+}
+
 #endif

@@ -33,6 +33,7 @@
 
 struct count_fill;
 struct dhcps;
+struct machine;
 struct tcp;
 struct udp_table;
 
@@ -61,8 +62,9 @@ struct gw {
 	/* Gives the lower half of the processor's cycle counter; NULL where there is none. For
 	 * timings only. */
 	uint32_t (*cycles)(void);
-	struct udp_table *udp; /* bound ports; NULL where nothing listens (udp.h) */
-	struct tcp *tcp;       /* connections; NULL where nothing listens (tcp.h) */
+	const struct machine *machine; /* NULL: there is none (machine.h) */
+	struct udp_table *udp;         /* bound ports; NULL where nothing listens (udp.h) */
+	struct tcp *tcp;               /* connections; NULL where nothing listens (tcp.h) */
 
 	struct interface iface[INTERFACES];
 	uint32_t n_iface; /* those that the configuration has; the others have no name */

@@ -55,7 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             shutil.copy2(source, folder / name)
     (folder / "build").mkdir()
     (folder / "images").mkdir()
-    for build in ("made-with", "drops.def", "host64", "image"):
+    for build in ("made-with", "drops.def", "counts.def", "host64", "image"):
         if (ROOT / "build" / build).exists():
             subprocess.run(["cp", "-a", ROOT / "build" / build, folder / "build"], check=True)
     for path, text in blocks():

@@ -4,29 +4,16 @@
  * been silent longest is evicted. A new client begins with the answers of one second. */
 #include "apps/dns64/client/dns64_limit.h"
 
+#include "net/client.h"
+
 #define SECOND_US 1000000u
 #define ANSWER    SECOND_US /* tokens; a rate of 1 adds one each microsecond */
 #define REFUSALS  50u       /* a second, to all clients together */
 
-/* True for a host of a network whose hosts may be clients: of any network of ours, or of the inside
- * beside a forwarder that routes. */
-static bool is_own_client(const struct gw *gw, const struct addr *client)
-{
-	for (uint32_t i = 0; i < gw->n_iface; i++) {
-		const struct interface *iface = &gw->iface[i];
-		if (!gw->forwarder->is_host && !interface_is_inside(i))
-			continue;
-		if (client->is6 ? interface_on_link6(iface, &client->v6)
-		                : interface_on_link4(iface, client->v4) != NULL)
-			return true;
-	}
-	return false;
-}
-
 bool dns64_limit_allows(const struct gw *gw, const struct addr *client)
 {
 	const struct dns64_limits *d = dns64_limits_of(gw);
-	return d->own_clients ? is_own_client(gw, client)
+	return d->own_clients ? client_is_own(gw, client)
 	                      : addr_in_prefixes(client, d->client, d->n_clients);
 }
 

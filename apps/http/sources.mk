@@ -1,0 +1,10 @@
+SRC += apps/http/http.c
+SRC += apps/http/http_answer.c
+SRC += apps/http/http_conn.c
+SRC += apps/http/http_health.c
+SRC += apps/http/http_host.c
+SRC += apps/http/http_keys.c
+SRC += apps/http/http_metrics.c
+SRC += apps/http/http_out.c
+SRC += apps/http/http_pages.c
+SRC += apps/http/http_request.c
