@@ -16,8 +16,10 @@ from labkit.wait import until
 I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
           "i82559er", "i82562", "i82801")
 # One of each family's cards runs all tests; QEMU's 8255x always have a carrier.
-FULL = ("i82559c", "rtl8139", "pcnet", "e1000e", "vmxnet3", "tulip")
-WITHOUT_SET_LINK = (*I8255X, "tulip")
+FULL = ("i82559c", "rtl8139", "pcnet", "e1000e", "vmxnet3", "tulip", "ne2k_pci")
+WITHOUT_SET_LINK = (*I8255X, "tulip", "ne2k_pci")
+# QEMU's NE2000 writes over frames in its ring when that is full to the page.
+OVERWRITTEN = ("tx_errors", "nic_resets")
 OTHERS = tuple(model for model in I8255X if model not in FULL)
 
 MakeLab = Callable[..., Lab]
@@ -61,10 +63,11 @@ def fetch(lab: Lab, directory: Path, megabytes: int) -> None:
     assert digest.digest() == hashlib.sha256(content).digest()
 
 
-def check_no_errors(lab: Lab) -> None:
-    """No card counts an error or was reset."""
+def check_no_errors(lab: Lab, *names: str) -> None:
+    """No card counts an error or was reset; or only these counters are 0."""
     stats = lab.console.stats()
-    bad = {name: value for name, value in stats.items() if value and name.startswith(("rx_errors", "tx_errors", "nic_resets"))}
+    names = names or ("rx_errors", "tx_errors", "nic_resets")
+    bad = {name: value for name, value in stats.items() if value and name.startswith(names)}
     assert not bad
 
 
@@ -77,7 +80,7 @@ def test_nat(card: str, make_lab: MakeLab, tmp_path: Path) -> None:
         assert " 2 received" in said
     fetch(lab, tmp_path, 16 if card in FULL else 2)
     assert re.search(r"^lan \S+ \S+ link=up ", lab.console.command("interfaces"), re.M)
-    check_no_errors(lab)
+    check_no_errors(lab, *(OVERWRITTEN if card == "ne2k_pci" else ()))
     lab.check_no_leak(free)
 
 
@@ -129,7 +132,7 @@ def test_groups(card: str, make_lab: MakeLab) -> None:
 
 def test_all_in_one_machine(make_lab: MakeLab, tmp_path: Path) -> None:
     """A card of each driver in one machine."""
-    cards = (*FULL, "e1000", "virtio")
+    cards = (*(card for card in FULL if card != "e1000e"), "e1000", "virtio")  # a machine has eight at most
     lab = make_lab(cards)
     lab.boot(net.NAT + net.more_networks(len(cards)), app="nat")
     for host in lab.inside:
