@@ -139,7 +139,8 @@ enum card_rx tulip_model_receive(struct card *c, const void *frame, uint32_t n)
 		return CARD_BAD;
 	if (!accepted(m, frame))
 		return CARD_FILTERED;
-	/* A frame of more than 1518 bytes with FCS is "too long", which is an error only in name. */
+	/* A frame of more than 1518 bytes with FCS is "too long", which is an error only in name.
+	 */
 	return receive(m, frame, n, n + 4, n + 4 > 1518 ? 0x8380 : 0x300);
 }
 
@@ -147,8 +148,8 @@ bool tulip_model_lie(struct card *c, uint32_t len, bool error)
 {
 	static const uint8_t junk[4096];
 	struct tulip_model *m = of(c);
-	return runs(m, m->rx_run) && receive(m, junk, min_u32(len, 2048), len + 4,
-	                                     error ? 0x8302 : 0x300) == CARD_TAKEN;
+	return runs(m, m->rx_run) &&
+	       receive(m, junk, min_u32(len, 2048), len + 4, error ? 0x8302 : 0x300) == CARD_TAKEN;
 }
 
 /* --- EEPROM and PHY ------------------------------------------------------------------------- */
@@ -209,8 +210,9 @@ static void mii_clock(struct tulip_model *m, bool bit)
 		break;
 	case 2: /* turnaround, data */
 		m->mii_n++;
-		m->mdi = m->mii_n == 1 ? phy != m->phy_at
-		                       : m->mii_n <= 17 ? m->mii_out >> (17 - m->mii_n) & 1 : 1;
+		m->mdi = m->mii_n == 1    ? phy != m->phy_at
+		         : m->mii_n <= 17 ? m->mii_out >> (17 - m->mii_n) & 1
+		                          : 1;
 		m->ones = 0;
 		if (m->mii_n == 19)
 			m->mii_state = 0;
@@ -259,7 +261,8 @@ static uint32_t reg_read(void *ctx, uint32_t off, unsigned size)
 	uint32_t v = m->csr[off / 8 & 15];
 	switch (off / 8) {
 	case 5:
-		return v | 0xf0000000u | (m->rx_run || m->card.reset_stuck ? 3u << 17 : 0) | (m->tx_run ? 6u << 20 : 0);
+		return v | 0xf0000000u | (m->rx_run || m->card.reset_stuck ? 3u << 17 : 0) |
+		       (m->tx_run ? 6u << 20 : 0);
 	case 8:
 		v = 0xe0000000u | min_u32(m->missed, 0xffff);
 		m->missed = 0;
@@ -340,11 +343,12 @@ static void reg_write(void *ctx, uint32_t off, unsigned size, uint32_t v)
 	}
 }
 
-/* The EEPROM of a board with one MII PHY: three bytes of reset sequence, two that choose the PHY. */
+/* The EEPROM of a board with one MII PHY: three bytes of reset sequence, two that choose the PHY.
+ */
 static void srom_fill(struct tulip_model *m, uint16_t device, const uint8_t address[6])
 {
-	static const uint8_t leaf_40[] = {0, 8, 0x0f, 2,    4, 0x11, 0x22, 0x33, 0x8d, 1,   0, 2,
-	                                  1, 2, 3,    0x10, 0, 0x11, 0,    0,    0,    0x00};
+	static const uint8_t leaf_40[] = {0, 8, 0x0f, 2, 4,    0x11, 0x22, 0x33, 0x8d, 1, 0,
+	                                  2, 1, 2,    3, 0x10, 0,    0x11, 0,    0,    0, 0x00};
 	static const uint8_t leaf_43[] = {0,    8, 1, 0x90, 3, 0, 2,    0x01, 0x08, 0x02, 0x00, 3,
 	                                  0x10, 0, 4, 0x00, 5, 0, 0x00, 0,    0,    0,    0};
 	uint8_t b[128] = {0};

@@ -1,13 +1,13 @@
 /* NE2000 network cards for PCI (RTL8029 and its like), 10 Mbit/s. Registers: ne2k_reg.h; the card's
  * memory: ne2k_hw.c.
  *
- * These cards do no DMA: the processor copies each frame to and from their 16 KB of memory through a
- * port, word by word. So the driver keeps no packet. Received frames are a chain in a ring of pages;
- * `next` is the page of the next one, and BNRY the page before it. The slots from tx_head up to
- * tx_tail hold frames to be sent; the card knows of one at a time.
+ * These cards do no DMA: the processor copies each frame to and from their 16 KB of memory through
+ * a port, word by word. So the driver keeps no packet. Received frames are a chain in a ring of
+ * pages; `next` is the page of the next one, and BNRY the page before it. The slots from tx_head up
+ * to tx_tail hold frames to be sent; the card knows of one at a time.
  *
- * After an overflow the data sheet wants the card stopped for 1.6 ms. Nothing waits for that: poll()
- * starts it again.
+ * After an overflow the data sheet wants the card stopped for 1.6 ms. Nothing waits for that:
+ * poll() starts it again.
  *
  * Left out on purpose: the carrier, which these chips do not show. It counts as up. */
 #include "drivers/net/ne2k/ne2k.h"
@@ -41,17 +41,19 @@ static struct pkt *rx_take(struct ne2k *c, uint8_t end)
 	ne2k_hw_read(c, c->next * 256u, h, sizeof h);
 	uint32_t len = load16(h + 2) - FCS, after = h[1];
 	uint32_t pages = in_ring(after) ? after + (after <= c->next ? RX_PAGES : 0) - c->next : 0;
-	if (!pages) {
+	bool good = (h[0] & HEADER_BAD) == HEADER_OK && wire_good_length(len);
+	uint32_t needs = (len + FCS + HEADER + 255) / 256; /* some chips take one more */
+	if (!pages || (good && pages != needs && pages != needs + 1)) {
 		/* A card that lets a full ring run over (QEMU's does): the chain begins anew. */
 		n->rx_missed++;
 		c->next = end;
 		ne2k_hw_free(c, end);
 		return NULL;
 	}
-	struct pkt *p = NULL;
-	if ((h[0] & HEADER_BAD) != HEADER_OK || !wire_good_length(len) || len + HEADER > pages * 256)
+	struct pkt *p = good ? pkt_alloc(c->nic.pool) : NULL;
+	if (!good)
 		n->rx_errors++;
-	else if (!(p = pkt_alloc(c->nic.pool)))
+	else if (!p)
 		n->rx_no_packet++;
 	uint8_t *to = p ? pkt_put(p, len) : NULL;
 	uint32_t from = c->next * 256u + HEADER;
@@ -135,7 +137,8 @@ static uint32_t ne2k_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 			break;
 		uint32_t slot = c->tx_slot + used < TX_SLOTS ? c->tx_slot + used
 		                                             : c->tx_slot + used - TX_SLOTS;
-		c->wrong |= !ne2k_hw_write(c, (PAGE_FIRST + slot * TX_PAGES) * 256u, p->data, p->len);
+		c->wrong |=
+		        !ne2k_hw_write(c, (PAGE_FIRST + slot * TX_PAGES) * 256u, p->data, p->len);
 		c->tx_len[slot] = (uint16_t)p->len;
 		c->tx_tail++;
 		pkt_free(p);
@@ -204,7 +207,8 @@ static void overflow_end(struct ne2k *c, uint64_t now_us)
 	if (now_us < c->overflow_us + OVERFLOW_US)
 		return;
 	/* A frame that was cut off by the stop is sent again. */
-	bool again = c->sending && !(ne_get(c, NE_ISR) & (ISR_TX | ISR_TX_BAD));
+	bool again = c->sending && !(ne_get(c, NE_CMD) & CMD_SEND) &&
+	             !(ne_get(c, NE_ISR) & (ISR_TX | ISR_TX_BAD));
 	ne_put16(c, NE_RBCR, 0);
 	ne_put(c, NE_TCR, TCR_LOOP);
 	ne_put(c, NE_CMD, CMD_DMA_NONE | CMD_START);
@@ -236,6 +240,8 @@ static void watch(struct ne2k *c, uint64_t now_us)
 		restart(c, "has stopped");
 	else if (tx_hangs(c, now_us))
 		restart(c, "transmitter hangs");
+	else if (ne_get(c, NE_ISR) & ISR_FULL)
+		overflow(c);
 }
 
 static void ne2k_poll(struct nic *nic, uint64_t now_us)

@@ -1,7 +1,7 @@
 /* NE2000 cards for PCI: reset, address, filter, the card's memory. Sections: see ne2k_reg.h.
  *
- * Left out on purpose: access by 32 bits (not all of these chips have it), full duplex (it is set in
- * the EEPROM), the choice of the connector. */
+ * Left out on purpose: access by 32 bits (not all of these chips have it), full duplex (it is set
+ * in the EEPROM), the choice of the connector. */
 #include "drivers/net/ne2k/ne2k.h"
 
 #include "drivers/net/wire.h"

@@ -1,5 +1,5 @@
-/* Registers and memory of NE2000 cards for PCI, as far as the driver uses them. Sections are those of
- * the data sheet "DP8390D/NS32490D NIC", TL/F/8582; the memory and its port: "RTL8029AS". */
+/* Registers and memory of NE2000 cards for PCI, as far as the driver uses them. Sections are those
+ * of the data sheet "DP8390D/NS32490D NIC", TL/F/8582; the memory and its port: "RTL8029AS". */
 #ifndef DRIVERS_NET_NE2K_NE2K_REG_H
 #define DRIVERS_NET_NE2K_NE2K_REG_H
 
@@ -24,9 +24,9 @@
 #define NE_PSTART   0x01
 #define NE_PSTOP    0x02
 #define NE_BNRY     0x03
-#define NE_TSR      0x04 /* read */
+#define NE_TSR      0x04  /* read */
 #define TSR_BAD     0xa8u /* aborted, underrun, collision out of its window */
-#define NE_TPSR     0x04 /* write */
+#define NE_TPSR     0x04  /* write */
 #define NE_TBCR     0x05
 #define NE_ISR      0x07
 #define ISR_RX      0x01u

@@ -98,7 +98,8 @@ static void eeproms(void)
 		for (unsigned k = 13; k < 64; k++)
 			model[0].srom[k] = (uint16_t)random_below(65536);
 		if (i & 1) /* the leaf is inside */
-			model[0].srom[13] = (uint16_t)(random_below(100) << 8), model[0].srom[14] = 0;
+			model[0].srom[13] = (uint16_t)(random_below(100) << 8),
+			model[0].srom[14] = 0;
 		CHECK(suite_probe() == NULL);
 		suite_end();
 	}
