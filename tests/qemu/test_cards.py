@@ -141,3 +141,18 @@ def test_all_in_one_machine(make_lab: MakeLab, tmp_path: Path) -> None:
         lab.wait_ping(host=host)
     fetch(lab, tmp_path, 2)
     check_no_errors(lab)
+
+
+def test_hw(make_lab: MakeLab) -> None:
+    """`hw` names the processor, every PCI device, and the registers of each card's PHY."""
+    cards = ("i82559c", "pcnet", "tulip", "e1000", "rtl8139", "vmxnet3", "virtio", "ne2k_pci")
+    lab = make_lab(cards)
+    lab.boot(net.NAT + net.more_networks(len(cards)), app="nat")
+    said = lab.console.command("hw")
+    assert re.search(r"^cpu .* id=[0-9a-f]{8} ", said, re.M)
+    assert re.search(r"^acpi revision=\d+ timer=[0-9a-f]{4}$", said, re.M)
+    assert re.search(r"^pci 00:01\.1 8086:7010 .* class=0101", said, re.M)
+    for name, more in (("i8255x", " status=7"), ("pcnet", " csr0="), ("tulip", " status=702c "), ("e1000", " status=79"),
+                       ("rtl8139", " msr="), ("vmxnet3", " link=3e80001 "), ("virtio-net", ""), ("ne2k", " isr=")):
+        assert re.search(rf"^card \w+ {name} pci 00:\w\w\.0 [0-9a-f:]{{17}} link=up.*{more}", said, re.M), said
+    lab.wait_ping()

@@ -294,6 +294,7 @@ static const struct nic_ops ops = {
         .arm = ne2k_arm,
         .stop = ne2k_stop,
         .filter = ne2k_filter,
+        .report = ne2k_hw_report,
 };
 
 static const char *ne2k_probe(const struct pci_dev *dev, struct pool *pool, struct nic **out)

@@ -74,4 +74,7 @@ bool ne2k_hw_write(const struct ne2k *c, uint32_t to, const uint8_t *from, uint3
 /* Sends n bytes from the memory of this transmit slot. */
 void ne2k_hw_send(const struct ne2k *c, uint32_t slot, uint32_t n);
 
+/* nic_ops.report. */
+void ne2k_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

@@ -125,3 +125,12 @@ void ne2k_hw_send(const struct ne2k *c, uint32_t slot, uint32_t n)
 	ne_put16(c, NE_TBCR, n);
 	ne_put(c, NE_CMD, IDLE | CMD_SEND);
 }
+
+void ne2k_hw_report(struct nic *nic, struct nic_report *r)
+{
+	const struct ne2k *c = (const struct ne2k *)nic;
+	nic_report_add(r, "cmd", ne_get(c, NE_CMD));
+	nic_report_add(r, "isr", ne_get(c, NE_ISR));
+	nic_report_add(r, "bnry", ne_get(c, NE_BNRY));
+	nic_report_add(r, "next", c->next);
+}
