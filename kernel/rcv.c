@@ -77,6 +77,12 @@ const struct nic *rcv_nic(uint32_t iface)
 	return nic[iface];
 }
 
+void rcv_report(uint32_t iface, struct nic_report *r)
+{
+	if (nic[iface]->ops->report)
+		nic[iface]->ops->report(nic[iface], r);
+}
+
 _Static_assert(NIC_SUM == (int)INTERFACE_SUM && NIC_TSO4 == (int)INTERFACE_TSO4 &&
                        NIC_TSO6 == (int)INTERFACE_TSO6 && NIC_ECN == (int)INTERFACE_ECN &&
                        NIC_USO == (int)INTERFACE_USO,

@@ -43,4 +43,7 @@ void rcv_stop(void);
 /* Gives the card of an interface, NULL when it has none. */
 const struct nic *rcv_nic(uint32_t iface);
 
+/* Adds the registers of the card of an interface that has one, for a person. May take 20 ms. */
+void rcv_report(uint32_t iface, struct nic_report *r);
+
 #endif

@@ -144,6 +144,8 @@ static const struct command commands[] = {
         {"traceroute", "ADDRESS", "the routers on the way to a host", shell_list_traceroute, NULL,
          false},
         {"usb", NULL, "USB controllers, and the devices behind them", shell_list_usb, NULL, false},
+        {"hw", NULL, "the machine, PCI and cards, to send when something does not work",
+         shell_list_hw, NULL, false},
         {"log", NULL, "the log", shell_list_log, NULL, false},
         {"top", NULL, "the status, once a second; q ends it", NULL, act_top, false},
         {"reboot", NULL, "restarts the machine", NULL, act_reboot, false},

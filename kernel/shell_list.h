@@ -55,6 +55,9 @@ enum shell_step shell_list_config(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_config_changed(struct shell_list *l, char *buf, size_t size);
 /* `help WORD`: the keys of the configuration that begin so. The cursor's upper half is not 0. */
 enum shell_step shell_list_help(struct shell_list *l, char *buf, size_t size);
+/* `hw`: the machine, its PCI devices, its cards and the registers of their PHYs
+ * (kernel/shell_list_hw.c). */
+enum shell_step shell_list_hw(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_usb(struct shell_list *l, char *buf, size_t size);
 enum shell_step shell_list_log(struct shell_list *l, char *buf, size_t size);
 /* `address` and `route`: carry out the change that the argument names (net/setup/gw_change.h). */

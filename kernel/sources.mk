@@ -16,6 +16,7 @@ SRC           += kernel/settings.c
 SRC_IMAGE     += kernel/shell.c
 SRC_IMAGE     += kernel/shell_edit.c
 SRC_IMAGE     += kernel/shell_list.c
+SRC_IMAGE     += kernel/shell_list_hw.c
 SRC_IMAGE     += kernel/shell_list_stick.c
 SRC           += kernel/texts.c
 SRC_IMAGE     += kernel/usb_input.c

@@ -21,6 +21,25 @@
 
 struct nic;
 
+/* Registers that show the state of a card, for a person who looks for what is wrong. */
+#define NIC_REPORT 16u
+struct nic_report {
+	uint32_t n;
+	struct {
+		const char *name;
+		uint32_t value;
+	} word[NIC_REPORT];
+};
+
+/* Adds a register, if there is room. */
+static inline void nic_report_add(struct nic_report *r, const char *name, uint32_t value)
+{
+	if (r->n == NIC_REPORT)
+		return;
+	r->word[r->n].name = name;
+	r->word[r->n++].value = value;
+}
+
 /* What a card does with partial packets (kernel/lib/pkt.h) in tx: NIC_SUM, it completes the
  * checksum; NIC_TSO4, NIC_TSO6, it cuts super-segments of TCP over IPv4, over IPv6; NIC_ECN, also
  * those with PKT_ECN; NIC_USO, it cuts those of UDP. All others come with NIC_SUM only. */
@@ -68,6 +87,8 @@ struct nic_ops {
 	 * broadcast: all frames (promiscuous), or those to the n multicast addresses in
 	 * group. Called rarely. */
 	void (*filter)(struct nic *nic, bool promiscuous, const mac *group, uint32_t n);
+	/* Adds the registers of the chip and its PHY to r. May take 20 ms. NULL: there is none. */
+	void (*report)(struct nic *nic, struct nic_report *r);
 };
 
 struct nic_counters {

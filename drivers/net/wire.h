@@ -77,6 +77,17 @@ static inline uint32_t wire_crc(const mac *address)
 	return crc;
 }
 
+/* The same, most significant bit of the result first. */
+static inline uint32_t wire_crc_be(const mac *address)
+{
+	uint32_t crc = 0xffffffffu;
+	for (unsigned i = 0; i < 48; i++) {
+		uint32_t out = (crc >> 31 ^ (uint32_t)address->b[i / 8] >> i % 8) & 1;
+		crc = crc << 1 ^ (out ? 0x04c11db7u : 0);
+	}
+	return crc;
+}
+
 /* True when an address may be that of a station. */
 static inline bool wire_station(const mac *address)
 {

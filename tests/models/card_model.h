@@ -44,9 +44,11 @@ struct card {
 struct card_kind {
 	const char *name;
 	const struct pci_driver *driver;
-	uint32_t ring;  /* packets that the driver keeps in the receive ring */
-	uint32_t takes; /* frames that it takes before it is full */
-	uint32_t sends; /* frames that it can hold to be sent */
+	uint32_t ring;   /* packets that the driver keeps in the receive ring */
+	uint32_t takes;  /* frames that it takes before it is full */
+	uint32_t sends;  /* frames that it can hold to be sent */
+	bool no_carrier; /* it does not show whether a cable is plugged in */
+	bool stops_full; /* after a frame that finds no room it stops until poll() */
 	/* Makes the card of this slot (0, 1) new and adds it to the bus. */
 	struct card *(*plug)(unsigned slot, const uint8_t address[6]);
 	/* A good frame of n bytes, without FCS, arrives from the cable. */

@@ -507,6 +507,7 @@ static const struct nic_ops ops = {
         .arm = e1000_arm,
         .stop = e1000_stop,
         .filter = e1000_filter,
+        .report = e1000_hw_report,
 };
 
 static bool fill_ring(struct e1000 *e, struct pool *pool)

@@ -149,4 +149,7 @@ void e1000_hw_groups(struct e1000 *e);
  * filter, nothing into the others, and e->mta into the hash table. */
 void e1000_hw_filters(struct e1000 *e);
 
+/* nic_ops.report. */
+void e1000_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

@@ -366,3 +366,16 @@ void e1000_hw_filters(struct e1000 *e)
 	e1000_write(e, E1000_RAH, load16(e->nic.address.b + 4) | RAH_VALID);
 	e1000_hw_groups(e);
 }
+
+void e1000_hw_report(struct nic *nic, struct nic_report *r)
+{
+	static const char *const name[] = {"control", "status", "id", "id2", "offer", "partner"};
+	struct e1000 *e = (struct e1000 *)nic;
+	nic_report_add(r, "ctrl", e1000_read(e, E1000_CTRL));
+	nic_report_add(r, "status", e1000_read(e, E1000_STATUS));
+	for (uint32_t i = 0; i < ARRAY_SIZE(name); i++) {
+		uint16_t v;
+		if (phy_read(e, i, &v))
+			nic_report_add(r, name[i], v);
+	}
+}

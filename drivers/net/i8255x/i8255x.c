@@ -401,6 +401,7 @@ static const struct nic_ops ops = {
         .arm = i8255x_arm,
         .stop = i8255x_stop,
         .filter = i8255x_filter,
+        .report = i8255x_hw_report,
 };
 
 static bool fill_ring(struct i8255x *x, struct pool *pool)

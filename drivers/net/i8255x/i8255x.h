@@ -144,4 +144,7 @@ void i8255x_hw_carrier(struct i8255x *x);
 /* Writes the configuration into a command block's bytes. */
 void i8255x_hw_configuration(const struct i8255x *x, uint8_t *out);
 
+/* nic_ops.report. */
+void i8255x_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

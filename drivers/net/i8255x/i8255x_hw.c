@@ -301,3 +301,18 @@ void i8255x_hw_configuration(const struct i8255x *x, uint8_t *out)
 	out[15] |= x->promiscuous ? 0x01 : 0;
 	out[21] |= x->promiscuous || x->all_groups ? 0x08 : 0;
 }
+
+void i8255x_hw_report(struct nic *nic, struct nic_report *r)
+{
+	static const char *const name[] = {"control", "status", "id", "id2", "offer", "partner"};
+	struct i8255x *x = x_card(nic);
+	nic_report_add(r, "scb", x_read16(x, X_STATUS));
+	nic_report_add(r, "phy", x->mii ? x->phy : 0xff);
+	for (uint32_t i = 0; x->mii && i < ARRAY_SIZE(name); i++) {
+		uint16_t v;
+		if (phy_get(x, i, &v))
+			nic_report_add(r, name[i], v);
+	}
+	if (x->mii && mdi_state(x) & MDI_READY)
+		phy_ask(x, PHY_STATUS); /* as poll() expects */
+}

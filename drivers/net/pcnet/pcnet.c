@@ -331,6 +331,7 @@ static const struct nic_ops ops = {
         .arm = pcnet_arm,
         .stop = pcnet_stop,
         .filter = pcnet_filter,
+        .report = pcnet_hw_report,
 };
 
 static void free_ring(struct pcnet *c, uint32_t n)

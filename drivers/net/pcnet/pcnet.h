@@ -72,4 +72,7 @@ void pcnet_hw_carrier(struct pcnet *c);
 /* Gives the frames that were missed since the last call. */
 uint32_t pcnet_hw_missed(struct pcnet *c);
 
+/* nic_ops.report. */
+void pcnet_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

@@ -153,3 +153,16 @@ uint32_t pcnet_hw_missed(struct pcnet *c)
 	c->missed = get(c, P_RDP, CSR_MISSED);
 	return (uint16_t)(c->missed - before);
 }
+
+void pcnet_hw_report(struct nic *nic, struct nic_report *r)
+{
+	static const char *const name[] = {"control", "status", "id", "id2", "offer", "partner"};
+	const struct pcnet *c = (const struct pcnet *)nic;
+	nic_report_add(r, "csr0", pcnet_status(c));
+	nic_report_add(r, "part",
+	               (uint32_t)get(c, P_RDP, CSR_ID_HIGH) << 16 | get(c, P_RDP, CSR_ID_LOW));
+	nic_report_add(r, "bcr4", get(c, P_BDP, BCR_LINK));
+	nic_report_add(r, "bcr9", get(c, P_BDP, BCR_DUPLEX));
+	for (uint32_t i = 0; c->has_mii && i < ARRAY_SIZE(name); i++)
+		nic_report_add(r, name[i], mii(c, c->phy, i));
+}

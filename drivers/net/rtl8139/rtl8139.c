@@ -361,6 +361,19 @@ static const char *rtl8139_probe(const struct pci_dev *dev, struct pool *pool, s
 	return NULL;
 }
 
+void rtl8139_report(struct nic *nic, struct nic_report *report)
+{
+	const struct rtl8139 *r = (const struct rtl8139 *)nic;
+	nic_report_add(report, "cmd", in8(r, R_CMD));
+	nic_report_add(report, "isr", in16(r, R_ISR));
+	nic_report_add(report, "tcr",
+	               (uint32_t)in16(r, R_TCR) | (uint32_t)in16(r, R_TCR + 2) << 16);
+	nic_report_add(report, "msr", in8(r, R_MSR));
+	nic_report_add(report, "control", in16(r, R_BMCR));
+	nic_report_add(report, "offer", in16(r, R_ANAR));
+	nic_report_add(report, "partner", in16(r, R_ANLPAR));
+}
+
 static const struct pci_id ids[] = {
         {0x10ec, 0x8139}, {0x10ec, 0x8138}, {0x1113, 0x1211}, {0x1186, 0x1300}, {0x1186, 0x1340},
         {0x4033, 0x1360}, {0x13d1, 0xab06}, {0x1259, 0xa117}, {0x1259, 0xa11e}, {0x14ea, 0xab06},

@@ -68,11 +68,12 @@ static inline struct rtl8139 *rtl8139_card(struct nic *nic)
 	return (struct rtl8139 *)nic;
 }
 
-/* The arm, poll, stop and filter of struct nic_ops. (rtl8139.c) */
+/* The arm, poll, stop, filter and report of struct nic_ops. (rtl8139.c) */
 bool rtl8139_arm(struct nic *nic);
 void rtl8139_poll(struct nic *nic, uint64_t now_us);
 void rtl8139_stop(struct nic *nic);
 void rtl8139_filter(struct nic *nic, bool promiscuous, const mac *group, uint32_t n);
+void rtl8139_report(struct nic *nic, struct nic_report *report);
 
 #define R_WIRE_MIN 60u /* IEEE 802.3 3.2.8, without FCS */
 

@@ -383,6 +383,7 @@ static const struct nic_ops ops = {
         .arm = tulip_arm,
         .stop = tulip_stop,
         .filter = tulip_filter,
+        .report = tulip_hw_report,
 };
 
 static const char *tulip_probe(const struct pci_dev *dev, struct pool *pool, struct nic **out)

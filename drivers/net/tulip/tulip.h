@@ -62,4 +62,7 @@ void tulip_hw_carrier(struct tulip *t);
 /* Writes t->mode. A new speed or duplex stops the card for a moment. */
 void tulip_hw_mode(struct tulip *t, uint32_t old);
 
+/* nic_ops.report. */
+void tulip_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

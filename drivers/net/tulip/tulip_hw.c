@@ -237,3 +237,15 @@ void tulip_hw_mode(struct tulip *t, uint32_t old)
 	}
 	tulip_put(t, 6, t->mode);
 }
+
+void tulip_hw_report(struct nic *nic, struct nic_report *r)
+{
+	static const char *const name[] = {"control", "status", "id", "id2", "offer", "partner"};
+	const struct tulip *t = (const struct tulip *)nic;
+	nic_report_add(r, "csr5", tulip_get(t, 5));
+	nic_report_add(r, "csr6", tulip_get(t, 6));
+	nic_report_add(r, "csr12", tulip_get(t, 12));
+	nic_report_add(r, "phy", t->phy);
+	for (uint32_t i = 0; i < ARRAY_SIZE(name); i++)
+		nic_report_add(r, name[i], mii_get(t, t->phy, i));
+}

@@ -310,6 +310,7 @@ static const struct nic_ops ops = {
         .arm = vmxnet3_arm,
         .stop = vmxnet3_stop,
         .filter = vmxnet3_filter,
+        .report = vmxnet3_hw_report,
 };
 
 static bool take_memory(struct vmxnet3 *v)

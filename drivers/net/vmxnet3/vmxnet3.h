@@ -67,4 +67,7 @@ bool vmxnet3_hw_carrier(struct vmxnet3 *v);
 /* Adds what the device has counted since the last call. */
 void vmxnet3_hw_stats(struct vmxnet3 *v);
 
+/* nic_ops.report. */
+void vmxnet3_hw_report(struct nic *nic, struct nic_report *r);
+
 #endif

@@ -135,3 +135,11 @@ void vmxnet3_hw_stats(struct vmxnet3 *v)
 	v->nic.count.rx_missed += grown(&v->no_buffer, q->rx.stats.no_buffer);
 	v->nic.count.tx_errors += grown(&v->tx_bad, q->tx.stats.errors + q->tx.stats.discards);
 }
+
+void vmxnet3_hw_report(struct nic *nic, struct nic_report *r)
+{
+	const struct vmxnet3 *v = (const struct vmxnet3 *)nic;
+	nic_report_add(r, "revisions", vmx_read(v, VMX_VRRS));
+	nic_report_add(r, "link", command(v, CMD_GET_LINK));
+	nic_report_add(r, "events", v->shared->events);
+}
