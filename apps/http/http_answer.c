@@ -130,7 +130,7 @@ bool http_answer_begin(struct gw *gw, struct http *h, struct http_conn *c, uint3
 	}
 	if (!c->page)
 		return error(gw, h, c, status);
-	c->job = (struct http_job){.step = 0};
+	c->job = (struct http_job){.page = c->page};
 	const char *query = r->target + strlen(c->page->path);
 	fmt(c->job.query, sizeof c->job.query, "%s", query[0] ? query + 1 : "");
 	c->chunked = !r->old;
