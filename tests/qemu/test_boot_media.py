@@ -133,9 +133,11 @@ ENTRIES = ["Start the gateway", "Start without a configuration", "Restart", "Swi
 
 
 def press_until_menu(machine: lab.Machine, press: Callable[[], object]) -> None:
-    """Presses a key while the machine starts, until GRUB shows its menu. Where it was too late the machine starts again,
-    as a person would do it: SeaBIOS gives a keyboard up whose keys come while it is set up, so the key waits for that,
-    and GRUB looks only once, half a second later."""
+    """Presses a key while the machine starts, until GRUB shows its menu.
+
+    SeaBIOS gives a keyboard up whose keys come while it is set up, so the key waits for that; and GRUB looks only once,
+    half a second later. Where it was too late the machine starts again, as a person would do it.
+    """
     missed = 0
 
     def look() -> bool:

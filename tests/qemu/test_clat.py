@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from labkit import clatlab
+from labkit import clatlab, mtr
 from labkit import lab as net
 from labkit.clatlab import ClatLab
 from labkit.lab import Lab
@@ -68,6 +68,9 @@ def test_rfc6877_page_call_ping_and_traceroute(lab: ClatLab) -> None:
     said = lab.lan.run("traceroute", "-4", "-n", "-q1", "-w3", net.FAR_SERVER, check=False).stdout
     hops = re.findall(r"^ *\d+ +(\S+)", said, re.M)
     assert hops[0] == net.LAN_GATEWAY and hops[-1] == net.FAR_SERVER, said
+    for protocol in mtr.PROTOCOLS:
+        seen = mtr.hops(lab.lan, net.FAR_SERVER, protocol)
+        assert seen[0] == (net.LAN_GATEWAY, 0) and seen[-1] == (net.FAR_SERVER, 0), (protocol, seen)
     stats = lab.console.stats()
     assert stats['clat_translated{way="4to6"}'] > 1000 and stats['clat_translated{way="6to4"}'] > 30000
     lab.check_no_leak(free, 5)
