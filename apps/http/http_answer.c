@@ -113,7 +113,7 @@ static uint32_t judge(struct gw *gw, const struct http_conn *c)
 		return 421;
 	if (r->origin[0] && !http_host_is_origin(r->origin, r->host))
 		return 403;
-	const struct http_page *p = http_page_of(r->target);
+	const struct http_page *p = http_pages_find(r->target);
 	return !p ? 404 : p->status ? p->status(gw) : 200;
 }
 
@@ -126,7 +126,7 @@ bool http_answer_begin(struct gw *gw, struct http *h, struct http_conn *c, uint3
 	c->page = NULL;
 	if (status == 200) {
 		status = judge(gw, c);
-		c->page = status == 200 || status == 503 ? http_page_of(r->target) : NULL;
+		c->page = status == 200 || status == 503 ? http_pages_find(r->target) : NULL;
 	}
 	if (!c->page)
 		return error(gw, h, c, status);

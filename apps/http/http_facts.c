@@ -28,7 +28,8 @@ uint64_t http_facts_dropped(const struct gw *gw)
 
 bool http_facts_dns(const struct gw *gw, uint64_t *cursor, char name[HTTP_FACT], uint64_t *value)
 {
-	for (uint32_t s = (uint32_t)(*cursor >> 32); s < SERVICES_MAX; s++, *cursor = (uint64_t)s << 32) {
+	for (uint32_t s = (uint32_t)(*cursor >> 32); s < SERVICES_MAX;
+	     s++, *cursor = (uint64_t)s << 32) {
 		uint32_t i = (uint32_t)*cursor;
 		char line[HTTP_FACT + 24];
 		if (!gw->service[s] || !gw->service[s]->counts[0] ||
@@ -58,8 +59,8 @@ bool http_facts_lease(struct gw *gw, uint64_t *cursor, char line[HTTP_LINE])
 
 bool http_facts_drop(struct gw *gw, uint64_t *cursor, char line[HTTP_LINE])
 {
-	uint32_t have = gw->drop_log.n < DROP_LOG_ENTRIES ? (uint32_t)gw->drop_log.n
-	                                                  : DROP_LOG_ENTRIES;
+	uint32_t have =
+	        gw->drop_log.n < DROP_LOG_ENTRIES ? (uint32_t)gw->drop_log.n : DROP_LOG_ENTRIES;
 	uint32_t i = (uint32_t)*cursor;
 	if (i == 0 && have > LAST_DROPS)
 		i = have - LAST_DROPS;

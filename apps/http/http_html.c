@@ -16,7 +16,7 @@ bool http_html_head(struct gw *gw, struct http_job *job, struct http_out *o)
 	http_print(o, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	              "<meta name=\"viewport\" content=\"width=device-width, "
 	              "initial-scale=1\">\n<title>");
-	http_html(o, host);
+	http_out_html(o, host);
 	for (uint32_t i = 0; i < ARRAY_SIZE(link); i++)
 		if (strcmp(link[i].path, job->page->path) == 0)
 			http_print(o, ": %s", link[i].title);
@@ -37,7 +37,7 @@ void http_html_line(struct http_job *job, struct http_out *o, const char *line, 
 	if (!line[0])
 		return;
 	http_print(o, strong ? "<li><strong>" : "<li>");
-	http_html(o, line);
+	http_out_html(o, line);
 	http_print(o, strong ? "</strong></li>\n" : "</li>\n");
 	job->n++;
 }

@@ -20,7 +20,7 @@ static bool key_value(struct gw *gw, struct http_out *o, const char *key)
 {
 	char text[HTTP_FACT];
 	http_facts_value(gw, key, 0, text);
-	http_json(o, text);
+	http_out_json(o, text);
 	return false;
 }
 
@@ -42,7 +42,7 @@ static bool services(struct gw *gw, struct http_job *job, struct http_out *o)
 	if (!http_facts_value(gw, "serve", (uint32_t)job->cursor++, text))
 		return false;
 	next(job, o);
-	http_json(o, text);
+	http_out_json(o, text);
 	return true;
 }
 
@@ -75,7 +75,7 @@ static bool reason(struct gw *gw, struct http_job *job, struct http_out *o)
 {
 	const char *why = http_health_missing(gw);
 	(void)job;
-	http_json(o, why ? why : "");
+	http_out_json(o, why ? why : "");
 	return false;
 }
 
@@ -84,7 +84,7 @@ static bool time_of_day(struct gw *gw, struct http_job *job, struct http_out *o)
 	char text[WALL_TEXT] = "";
 	uint64_t now = wall_at(gw->clock.us);
 	(void)job;
-	http_json(o, now ? wall_text(text, now) : "");
+	http_out_json(o, now ? wall_text(text, now) : "");
 	return false;
 }
 
@@ -139,7 +139,7 @@ static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 			end++;
 		bool last = !*end;
 		*end = '\0';
-		http_json(o, at);
+		http_out_json(o, at);
 		if (!last)
 			http_put(o, ",", 1);
 		at = last ? end : end + 1;
@@ -179,7 +179,7 @@ static bool text_line(struct gw *gw, struct http_job *job, struct http_out *o,
 	if (!line(gw, &job->cursor, text))
 		return false;
 	next(job, o);
-	http_json(o, text);
+	http_out_json(o, text);
 	o->cost += 2;
 	return true;
 }
@@ -200,10 +200,10 @@ static bool log_lines(struct gw *gw, struct http_job *job, struct http_out *o)
 }
 
 const struct http_slot http_json_slots[HTTP_JSON_SLOTS] = {
-        {"hostname", hostname},   {"app", app},       {"services", services},
-        {"uptime", uptime},       {"busy", busy},     {"ready", ready},
-        {"reason", reason},       {"time", time_of_day},     {"forwarded", forwarded},
-        {"dropped", dropped},     {"tables", tables}, {"interfaces", interfaces},
-        {"leases", leases},       {"dns", dns},       {"drops", drops},
+        {"hostname", hostname}, {"app", app},          {"services", services},
+        {"uptime", uptime},     {"busy", busy},        {"ready", ready},
+        {"reason", reason},     {"time", time_of_day}, {"forwarded", forwarded},
+        {"dropped", dropped},   {"tables", tables},    {"interfaces", interfaces},
+        {"leases", leases},     {"dns", dns},          {"drops", drops},
         {"log", log_lines},
 };

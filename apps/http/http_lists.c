@@ -1,5 +1,5 @@
-/* See http_lists.h. A list may be long, and a search may look at a large table: each call looks at a
- * few lines. */
+/* See http_lists.h. A list may be long, and a search may look at a large table: each call looks at
+ * a few lines. */
 #include "apps/http/http_lists.h"
 
 #include "apps/http/http_facts.h"
@@ -9,8 +9,8 @@
 #include "net/stats/lines.h"
 
 enum {
-	LINES = 4,         /* in a piece */
-	SESSIONS = 1000,   /* that are shown at most */
+	LINES = 4,       /* in a piece */
+	SESSIONS = 1000, /* that are shown at most */
 	KEY_COST = 2,
 };
 
@@ -49,7 +49,7 @@ static bool address(struct gw *gw, struct http_job *job, struct http_out *o)
 	char text[HTTP_QUERY];
 	(void)gw;
 	asked(job, text);
-	http_html(o, text);
+	http_out_html(o, text);
 	return false;
 }
 
@@ -129,12 +129,12 @@ static bool keys(struct gw *gw, struct http_job *job, struct http_out *o)
 		return false;
 	const struct config_key *key = gw->config->entry[i].key;
 	http_print(o, "<dt>");
-	http_html(o, key->name);
+	http_out_html(o, key->name);
 	http_print(o, "</dt>\n<dd>");
-	http_html(o, key->about ? key->about : "");
+	http_out_html(o, key->about ? key->about : "");
 	http_print(o, "<br><span class=\"quiet\">");
 	config_key_help(key, text, sizeof text);
-	http_html(o, text);
+	http_out_html(o, text);
 	http_print(o, "</span></dd>\n");
 	o->cost += KEY_COST;
 	return true;

@@ -25,7 +25,7 @@ void http_put(struct http_out *o, const char *text, size_t n)
 /* Room for the longest escape, and for the end of a string. */
 #define ESCAPE 8u
 
-void http_html(struct http_out *o, const char *text)
+void http_out_html(struct http_out *o, const char *text)
 {
 	for (; *text && http_out_room(o) > ESCAPE; text++) {
 		switch (*text) {
@@ -50,7 +50,7 @@ void http_html(struct http_out *o, const char *text)
 	}
 }
 
-void http_json(struct http_out *o, const char *text)
+void http_out_json(struct http_out *o, const char *text)
 {
 	http_put(o, "\"", 1);
 	for (; *text && http_out_room(o) > ESCAPE; text++) {

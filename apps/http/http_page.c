@@ -8,8 +8,7 @@ static const struct http_slot *slot_at(const struct http_page *p, const char *te
 {
 	for (uint32_t i = 0; i < p->n_slots; i++) {
 		*len = strlen(p->slot[i].name);
-		if (strncmp(text, p->slot[i].name, *len) == 0 &&
-		    strncmp(text + *len, "}}", 2) == 0)
+		if (strncmp(text, p->slot[i].name, *len) == 0 && strncmp(text + *len, "}}", 2) == 0)
 			return &p->slot[i];
 	}
 	return NULL;

@@ -38,7 +38,7 @@ static const struct http_page page[] = {
         FILE("/icon.svg", "image/svg+xml", web_icon_svg),
 };
 
-const struct http_page *http_page_of(const char *target)
+const struct http_page *http_pages_find(const char *target)
 {
 	for (uint32_t i = 0; i < ARRAY_SIZE(page); i++) {
 		size_t n = strlen(page[i].path);

@@ -9,9 +9,9 @@
 enum { HTTP_IN, HTTP_OUT, HTTP_WAYS };
 
 struct http_rates {
-	uint64_t at_us;  /* of the last sample */
+	uint64_t at_us; /* of the last sample */
 	uint64_t seen[INTERFACES][HTTP_WAYS], packets[INTERFACES][HTTP_WAYS];
-	uint32_t n;      /* samples so far */
+	uint32_t n; /* samples so far */
 	/* Bytes a second, of sample n at n % HTTP_SAMPLES. */
 	uint32_t rate[INTERFACES][HTTP_WAYS][HTTP_SAMPLES];
 	uint32_t packet_rate[INTERFACES][HTTP_WAYS]; /* the last one */

@@ -17,7 +17,7 @@ static bool hostname(struct gw *gw, struct http_job *job, struct http_out *o)
 	char text[HTTP_FACT];
 	(void)job;
 	http_facts_value(gw, "hostname", 0, text);
-	http_html(o, text);
+	http_out_html(o, text);
 	return false;
 }
 
@@ -26,7 +26,7 @@ static bool hostname(struct gw *gw, struct http_job *job, struct http_out *o)
 static void fact(struct http_out *o, const char *name, const char *value)
 {
 	http_print(o, "<div><dt>%s</dt><dd>", name);
-	http_html(o, value);
+	http_out_html(o, value);
 	http_print(o, "</dd></div>\n");
 	o->cost++;
 }
@@ -60,7 +60,7 @@ static bool facts(struct gw *gw, struct http_job *job, struct http_out *o)
 	uint32_t busy = gw->machine ? gw->machine->busy() : 0;
 	(void)job;
 	http_print(o, "<div><dt>State</dt><dd class=\"%s\">", why ? "bad" : "good");
-	http_html(o, why ? why : "ready");
+	http_out_html(o, why ? why : "ready");
 	http_print(o, "</dd></div>\n");
 	function_fact(gw, o);
 	time_facts(gw, o);
@@ -152,7 +152,7 @@ static bool interfaces(struct gw *gw, struct http_job *job, struct http_out *o)
 		put_link(gw, o, i);
 		gw_show_addresses(&gw->iface[i], addresses, sizeof addresses);
 		http_print(o, "<p>");
-		http_html(o, addresses[0] ? addresses : "no address");
+		http_out_html(o, addresses[0] ? addresses : "no address");
 		http_print(o, "</p>\n");
 	}
 	return true;
@@ -168,7 +168,8 @@ static bool tables(struct gw *gw, struct http_job *job, struct http_out *o)
 	uint32_t percent = f.most ? (uint32_t)(f.value * 100 / f.most) : 0;
 	http_print(o,
 	           "<tr><td>%s</td><td class=\"number\">%llu</td><td class=\"number\">%llu</td>"
-	           "<td><meter min=\"0\" max=\"100\" value=\"%u\" title=\"%s\">%u %%</meter></td></tr>\n",
+	           "<td><meter min=\"0\" max=\"100\" value=\"%u\" title=\"%s\">%u "
+	           "%%</meter></td></tr>\n",
 	           f.name, (unsigned long long)f.value, (unsigned long long)f.most, percent, f.name,
 	           percent);
 	o->cost += 2;
@@ -219,7 +220,13 @@ static bool log_lines(struct gw *gw, struct http_job *job, struct http_out *o)
 }
 
 const struct http_slot http_status_slots[HTTP_STATUS_SLOTS] = {
-        {"head", http_html_head}, {"hostname", hostname}, {"facts", facts},
-        {"interfaces", interfaces}, {"tables", tables},   {"leases", leases},
-        {"dns", dns},             {"drops", drops},       {"log", log_lines},
+        {"head", http_html_head},
+        {"hostname", hostname},
+        {"facts", facts},
+        {"interfaces", interfaces},
+        {"tables", tables},
+        {"leases", leases},
+        {"dns", dns},
+        {"drops", drops},
+        {"log", log_lines},
 };
