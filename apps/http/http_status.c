@@ -25,9 +25,9 @@ static bool hostname(struct gw *gw, struct http_job *job, struct http_out *o)
 
 static void fact(struct http_out *o, const char *name, const char *value)
 {
-	http_print(o, "<div><dt>%s</dt><dd>", name);
+	http_print(o, "<li><span>%s</span> <strong>", name);
 	http_out_html(o, value);
-	http_print(o, "</dd></div>\n");
+	http_print(o, "</strong></li>\n");
 	o->cost++;
 }
 
@@ -59,9 +59,9 @@ static bool facts(struct gw *gw, struct http_job *job, struct http_out *o)
 	const char *why = http_health_missing(gw);
 	uint32_t busy = gw->machine ? gw->machine->busy() : 0;
 	(void)job;
-	http_print(o, "<div><dt>State</dt><dd class=\"%s\">", why ? "bad" : "good");
+	http_print(o, "<li><span>State</span> <strong class=\"%s\">", why ? "bad" : "good");
 	http_out_html(o, why ? why : "ready");
-	http_print(o, "</dd></div>\n");
+	http_print(o, "</strong></li>\n");
 	function_fact(gw, o);
 	time_facts(gw, o);
 	fmt(text, sizeof text, "%u.%u %%", busy / 10, busy % 10);

@@ -1,5 +1,5 @@
-/* apps/http/http_request.c: whatever way the bytes of a head are cut, the result is the same; what a
- * head may be, and what is left of the stream behind it. */
+/* apps/http/http_request.c: whatever way the bytes of a head are cut, the result is the same; what
+ * a head may be, and what is left of the stream behind it. */
 #include "apps/http/http_request.h"
 #include "tests/tap.h"
 
@@ -50,10 +50,12 @@ static void contents(void)
 	CHECK(read_in(two, strlen(two), 64, &total) == 200 && total == strlen(two) - 5);
 	CHECK(strcmp(r.target, "/x?y=z") == 0 && strcmp(r.host, "box") == 0);
 	CHECK(strcmp(r.origin, "http://box") == 0 && !r.close && !r.old && r.method == HTTP_GET);
-	CHECK(read_all("HEAD http://a/b HTTP/1.1\r\nHost: c\r\nConnection: x, Close\r\n\r\n") == 200);
+	CHECK(read_all("HEAD http://a/b HTTP/1.1\r\nHost: c\r\nConnection: x, Close\r\n\r\n") ==
+	      200);
 	CHECK(strcmp(r.target, "/b") == 0 && strcmp(r.host, "a") == 0 && r.close);
 	CHECK(r.method == HTTP_HEAD);
-	CHECK(read_all("GET http://a HTTP/1.1\r\nHost: c\r\n\r\n") == 200 && !strcmp(r.target, "/"));
+	CHECK(read_all("GET http://a HTTP/1.1\r\nHost: c\r\n\r\n") == 200 &&
+	      !strcmp(r.target, "/"));
 	CHECK(read_all("GET / HTTP/1.0\r\n\r\n") == 200 && r.old && r.close && !r.host[0]);
 	CHECK(read_all("GET / HTTP/1.7\r\n" HOST "Connection: closed\r\n\r\n") == 200 && !r.close);
 }
