@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from labkit import lab as net
 from labkit.browser import Browser
 from labkit.lab import Lab
+from labkit.wait import until
 
 OWN = net.LAN_GATEWAY
 CONFIG = net.NAT + "serve http\n"
@@ -127,3 +130,55 @@ def test_markup_is_valid(lab: Lab) -> None:
         # It does not know an attribute of WAI-ARIA 1.1.
         wrong = [line for line in done.stderr.splitlines() if "aria-current" not in line]
         assert not wrong and done.returncode < 2, path
+
+
+# --- Prometheus and the dashboard -------------------------------------------------------------
+
+PROMETHEUS = "127.0.0.1:9099"
+ONE_BOX = CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"
+
+
+def query(lab: Lab, expression: str) -> list[dict[str, object]]:
+    """What Prometheus answers to a query."""
+    text = lab.lan.run("curl", "--silent", "--fail", "--get", "--data-urlencode", f"query={expression}",
+                       f"http://{PROMETHEUS}/api/v1/query").stdout
+    answer = json.loads(text)
+    assert answer["status"] == "success", answer
+    result: list[dict[str, object]] = answer["data"]["result"]
+    return result
+
+
+@pytest.mark.one_card
+def test_prometheus_and_the_dashboard(nic: str, make_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    """A real Prometheus scrapes each second; every query of contrib/grafana.json is one, and names metrics that there
+    are, unless another application has them."""
+    lab = make_lab((nic, nic))
+    lab.boot(ONE_BOX)
+    (tmp_path / "prometheus.yml").write_text(
+        "scrape_configs:\n  - job_name: baregate\n    scrape_interval: 1s\n"
+        f"    static_configs:\n      - targets: ['{OWN}:80']\n")
+    lab.lan.ip("link set lo up")
+    lab.lan.start("prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+                  f"--web.listen-address={PROMETHEUS}", "--log.level=error")
+
+    def scraped() -> bool:
+        asked = lab.lan.run("curl", "--silent", "--fail", "--get", "--data-urlencode",
+                            "query=count_over_time(up{job=\"baregate\"}[1m])", f"http://{PROMETHEUS}/api/v1/query",
+                            check=False).stdout
+        found = json.loads(asked)["data"]["result"] if asked else []
+        return bool(found) and int(found[0]["value"][1]) >= 8
+
+    until(scraped, 60, "Prometheus has not scraped eight times")
+    [up] = query(lab, "min_over_time(up[1m])")
+    assert up["value"][1] == "1"  # type: ignore[index]
+    [busy] = query(lab, "max_over_time(baregate_cpu_busy_permille[1m])")
+    print("load in thousandths while it scrapes each second:", busy["value"][1])  # type: ignore[index]
+    dashboard = json.loads((Path(__file__).parents[2] / "contrib/grafana.json").read_text())
+    metrics = set(re.findall(r"^# TYPE (\S+)", curl(lab, "/metrics"), re.M))
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$instance", f"{OWN}:80").replace("$__rate_interval", "20s")
+            result = query(lab, expression)
+            named = set(re.findall(r"baregate_\w+", expression))
+            assert result or panel["title"].startswith("Drops") or not named <= metrics, expression
+            assert named <= metrics or re.search(r"nat64|filter6", expression), expression
