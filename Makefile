@@ -47,6 +47,12 @@ COUNTS = $(wildcard net/counts.def net/*/counts.def) $(wildcard apps/*/counts.de
 $(shell printf '#include "%s"\n' $(COUNTS) >build/counts.new; \
         cmp -s build/counts.new build/counts.def || cp build/counts.new build/counts.def; rm -f build/counts.new)
 
+# The files of the status page as C strings: style.css becomes web_style_css.
+WEB = $(wildcard apps/http/web/*)
+$(shell for f in $(WEB); do printf 'static const char web_%s[] =\n' "$$(basename $$f | tr . _)"; \
+            sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo ';'; done >build/web.new; \
+        cmp -s build/web.new build/web.inc || cp build/web.new build/web.inc; rm -f build/web.new)
+
 # The characters of the frame buffer console as a C table.
 $(shell [ build/font.inc -nt kernel/console/font.txt ] && [ build/font.inc -nt tools/font ] || \
         { tools/font kernel/console/font.txt >build/font.new && mv build/font.new build/font.inc; })

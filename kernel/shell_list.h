@@ -5,7 +5,7 @@
 
 #include "kernel/lib/addr.h"
 #include "kernel/lib/fmt.h"
-#include "kernel/lines.h"
+#include "net/stats/lines.h"
 #include "net/gw.h"
 
 /* A listing that is being printed. */

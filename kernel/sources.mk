@@ -3,7 +3,6 @@ SRC           += kernel/edit.c
 SRC_IMAGE     += kernel/edit_view.c
 SRC_IMAGE     += kernel/finish.c
 SRC_HOT       += kernel/irq_watch.c
-SRC           += kernel/lines.c
 SRC_IMAGE     += kernel/machine.c
 SRC_IMAGE     += kernel/main.c
 SRC_IMAGE     += kernel/menu.c

@@ -87,7 +87,7 @@ FUZZ_OBJ = $(HOST_SRC:%.c=build/fuzz/obj/%.o)
 # the fuzzer finds the numbers it needs; elsewhere tracing would take half of the time. (memcmp and
 # the dictionary give the words of the configuration.)
 FUZZ_PLAIN  = tests/host/%.c tests/fuzz/frames.c tests/fuzz/frames6.c tests/fuzz/frames_make.c
-FUZZ_TRACED = kernel/lib/addr.c apps/dns64/message/dns_message.c apps/dns64/message/dns_name.c tests/fuzz/fuzz_dnsmsg.c
+FUZZ_TRACED = kernel/lib/addr.c apps/http/http_request.c apps/dns64/message/dns_message.c apps/dns64/message/dns_name.c tests/fuzz/fuzz_dnsmsg.c
 fuzz_explore = $(if $(filter $(FUZZ_PLAIN),$1),,-fsanitize=fuzzer-no-link \
                  $(if $(filter $(FUZZ_TRACED),$1),,-fno-sanitize-coverage=trace-cmp))
 build/fuzz/obj/%.o: %.c Makefile tests/tests.mk | $(FIRST)

@@ -39,9 +39,15 @@ static const char *http_init(struct gw *gw)
 	return http_conn_init(gw);
 }
 
+static bool http_tick(struct gw *gw)
+{
+	http_rates_tick(gw, &http_of(gw)->rates);
+	return http_conn_tick(gw);
+}
+
 const struct service service_http = {
         .keys = {&http_section},
         .counts = {&http_counts},
         .init = http_init,
-        .tick = http_conn_tick,
+        .tick = http_tick,
 };

@@ -11,7 +11,6 @@ static const char security[] = "Cache-Control: no-store\r\n"
                                "Content-Security-Policy: default-src 'none'; style-src 'self'; "
                                "script-src 'self'; img-src 'self'; connect-src 'self'; "
                                "form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n"
-                               "Cross-Origin-Opener-Policy: same-origin\r\n"
                                "Cross-Origin-Resource-Policy: same-origin\r\n"
                                "Referrer-Policy: no-referrer\r\n"
                                "X-Content-Type-Options: nosniff\r\n"
@@ -113,7 +112,7 @@ static uint32_t judge(struct gw *gw, const struct http_conn *c)
 		return 421;
 	if (r->origin[0] && !http_host_is_origin(r->origin, r->host))
 		return 403;
-	const struct http_page *p = http_page_of(r->target);
+	const struct http_page *p = http_pages_find(r->target);
 	return !p ? 404 : p->status ? p->status(gw) : 200;
 }
 
@@ -126,11 +125,11 @@ bool http_answer_begin(struct gw *gw, struct http *h, struct http_conn *c, uint3
 	c->page = NULL;
 	if (status == 200) {
 		status = judge(gw, c);
-		c->page = status == 200 || status == 503 ? http_page_of(r->target) : NULL;
+		c->page = status == 200 || status == 503 ? http_pages_find(r->target) : NULL;
 	}
 	if (!c->page)
 		return error(gw, h, c, status);
-	c->job = (struct http_job){.step = 0};
+	c->job = (struct http_job){.page = c->page};
 	const char *query = r->target + strlen(c->page->path);
 	fmt(c->job.query, sizeof c->job.query, "%s", query[0] ? query + 1 : "");
 	c->chunked = !r->old;

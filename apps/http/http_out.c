@@ -22,9 +22,12 @@ void http_put(struct http_out *o, const char *text, size_t n)
 	o->n += (uint32_t)n;
 }
 
-void http_html(struct http_out *o, const char *text)
+/* Room for the longest escape, and for the end of a string. */
+#define ESCAPE 8u
+
+void http_out_html(struct http_out *o, const char *text)
 {
-	for (; *text; text++) {
+	for (; *text && http_out_room(o) > ESCAPE; text++) {
 		switch (*text) {
 		case '&':
 			http_put(o, "&amp;", 5);
@@ -47,10 +50,10 @@ void http_html(struct http_out *o, const char *text)
 	}
 }
 
-void http_json(struct http_out *o, const char *text)
+void http_out_json(struct http_out *o, const char *text)
 {
 	http_put(o, "\"", 1);
-	for (; *text; text++) {
+	for (; *text && http_out_room(o) > ESCAPE; text++) {
 		if (*text == '"' || *text == '\\')
 			http_print(o, "\\%c", *text);
 		else if (*text == '<' || *text == '>' || (uint8_t)*text < ' ')

@@ -29,10 +29,10 @@ void http_put(struct http_out *o, const char *text, size_t n);
 
 /* Adds text for HTML, also in a value in double quotes: & < > " ' are escaped, control characters
  * become '?'. */
-void http_html(struct http_out *o, const char *text);
+void http_out_html(struct http_out *o, const char *text);
 
 /* Adds a JSON string (RFC 8259 section 7) with its quotes. The text is ASCII; other bytes become
  * '?'. '<' and '>' are escaped too. */
-void http_json(struct http_out *o, const char *text);
+void http_out_json(struct http_out *o, const char *text);
 
 #endif

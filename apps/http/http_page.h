@@ -8,24 +8,44 @@
 #define HTTP_QUERY 64u /* bytes of a query that a page gets, with NUL */
 #define HTTP_NAME  64u
 
-/* An answer that is written. All zeros at first. */
-struct http_job {
-	uint32_t step;   /* of the writer */
-	uint32_t part;   /* within a step */
-	uint64_t cursor; /* of a listing */
-	uint32_t hint;
-	char name[HTTP_NAME];   /* what the writer remembers: a name */
-	char query[HTTP_QUERY]; /* the query of the target, as it came; longer ones are cut */
+struct http_job;
+
+/* Writes the next piece: at most HTTP_PIECE bytes, nothing where it only searched. Adds what it
+ * cost. True while there is more. */
+typedef bool (*http_writer)(struct gw *gw, struct http_job *job, struct http_out *o);
+
+/* What stands in a template as {{name}}. */
+struct http_slot {
+	const char *name;
+	http_writer write;
 };
 
 struct http_page {
 	const char *path;
 	const char *type; /* Content-Type */
-	/* Writes the next piece: at least a line unless it searches, and at most HTTP_PIECE bytes.
-	 * True while there is more. */
-	bool (*write)(struct gw *gw, struct http_job *job, struct http_out *o);
-	/* Gives the status of the answer. NULL: 200. */
-	uint32_t (*status)(const struct gw *gw);
+	http_writer write;
+	uint32_t (*status)(const struct gw *gw); /* of the answer; NULL: 200 */
+	/* For http_template: the text, its length, and its slots. */
+	const char *text;
+	uint32_t len;
+	const struct http_slot *slot;
+	uint32_t n_slots;
 };
+
+/* An answer that is written. All zeros at first, but for the page and the query. */
+struct http_job {
+	const struct http_page *page;
+	uint32_t at; /* in the template */
+	/* Of the writer; zero at the begin of each slot. */
+	uint32_t step;
+	uint64_t cursor; /* of a listing */
+	uint32_t n;      /* lines written */
+	uint32_t hint;
+	char name[HTTP_NAME];
+	char query[HTTP_QUERY]; /* the query of the target, as it came; longer ones are cut */
+};
+
+/* Writes a template, in which each {{name}} stands for what its slot writes. */
+bool http_template(struct gw *gw, struct http_job *job, struct http_out *o);
 
 #endif

@@ -5,6 +5,6 @@
 #include "apps/http/http_page.h"
 
 /* The page of a target, without its query; NULL: there is none. */
-const struct http_page *http_page_of(const char *target);
+const struct http_page *http_pages_find(const char *target);
 
 #endif

@@ -3,6 +3,7 @@
 #define APPS_HTTP_HTTP_STATE_H
 
 #include "apps/http/http_page.h"
+#include "apps/http/http_rates.h"
 #include "apps/http/http_request.h"
 #include "net/tcp/tcp.h"
 
@@ -39,6 +40,7 @@ struct http {
 	uint64_t checked_us; /* when the deadlines were last looked at */
 	uint64_t requests, errors;
 	struct http_out out;
+	struct http_rates rates;
 };
 
 struct http *http_of(const struct gw *gw);

@@ -1,10 +1,17 @@
 SRC += apps/http/http.c
 SRC += apps/http/http_answer.c
 SRC += apps/http/http_conn.c
+SRC += apps/http/http_facts.c
 SRC += apps/http/http_health.c
 SRC += apps/http/http_host.c
+SRC += apps/http/http_html.c
+SRC += apps/http/http_json.c
 SRC += apps/http/http_keys.c
+SRC += apps/http/http_lists.c
 SRC += apps/http/http_metrics.c
 SRC += apps/http/http_out.c
+SRC += apps/http/http_page.c
 SRC += apps/http/http_pages.c
+SRC += apps/http/http_rates.c
 SRC += apps/http/http_request.c
+SRC += apps/http/http_status.c

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from labkit import lab as net
+from labkit.browser import Browser
 from labkit.lab import Lab
+from labkit.wait import until
 
 OWN = net.LAN_GATEWAY
 CONFIG = net.NAT + "serve http\n"
@@ -42,3 +46,139 @@ def test_curl(lab: Lab) -> None:
     assert "baregate_cpu_busy_permille " in metrics and 'baregate_build_info{app="nat"' in metrics
     lab.lan.run("promtool", "check", "metrics", stdin=metrics.encode())
     lab.check_no_leak(free, 5)
+
+
+# --- in a browser -----------------------------------------------------------------------------
+
+PAGES = ["/", "/sessions", "/config", "/help"]
+# Elements whose text or edge is outside of the window; text whose contrast is less than WCAG 2 wants (4.5).
+OUTSIDE = "[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && " \
+          "e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
+CONTRAST = """(() => {
+  const light = c => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)
+                         .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+                       return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
+  const ground = e => { for (; e; e = e.parentElement) {
+                          const c = getComputedStyle(e).backgroundColor;
+                          if (!c.endsWith(', 0)')) return c; } return 'rgb(255, 255, 255)'; };
+  const bad = [];
+  for (const e of document.querySelectorAll('body *')) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || e.closest('meter, script')) continue;
+    const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) bad.push(e.outerHTML.slice(0, 80));
+  }
+  return bad; })()"""
+# What a person without a screen needs: names of fields, buttons and links, one h1, no level of headings left out.
+ACCESS = """(() => {
+  const bad = [];
+  if (!document.documentElement.lang || !document.title) bad.push('language or title');
+  if (document.querySelectorAll('h1').length !== 1 || document.querySelectorAll('main').length !== 1) bad.push('h1, main');
+  let level = 0;
+  for (const h of document.querySelectorAll('h1, h2, h3')) {
+    if (+h.tagName[1] > level + 1) bad.push(h.outerHTML);
+    level = +h.tagName[1];
+  }
+  for (const e of document.querySelectorAll('input')) if (!e.labels.length) bad.push(e.outerHTML);
+  for (const e of document.querySelectorAll('a, button')) if (!e.textContent.trim()) bad.push(e.outerHTML);
+  for (const e of document.querySelectorAll('[aria-labelledby]'))
+    if (!document.getElementById(e.getAttribute('aria-labelledby'))) bad.push(e.outerHTML.slice(0, 80));
+  for (const e of document.querySelectorAll('nav a'))
+    if (innerWidth < 600 && e.getBoundingClientRect().height < 24) bad.push(e.outerHTML);
+  return bad; })()"""
+
+
+@pytest.mark.one_card
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pages_in_a_browser(lab: Lab, dark: bool) -> None:
+    """At three widths: nothing beside the window, enough contrast, names for everything, no error, nothing from
+    elsewhere."""
+    with Browser(lab.lan) as browser:
+        for width in (360, 768, 1280):
+            browser.size(width, dark=dark)
+            for path in PAGES:
+                browser.open(f"http://{OWN}{path}")
+                assert browser.value(OUTSIDE) == [], (width, path)
+                assert browser.value("document.documentElement.scrollWidth") <= width, path
+                assert browser.value(CONTRAST) == [], (width, path)
+                assert browser.value(ACCESS) == [], (width, path)
+                ground = browser.value("getComputedStyle(document.body).backgroundColor")
+                assert (sum(int(one) for one in re.findall(r"\d+", ground)) < 300) == dark
+        assert browser.errors == []
+        assert browser.urls and all(url.startswith(f"http://{OWN}/") for url in browser.urls)
+
+
+@pytest.mark.one_card
+def test_the_page_is_live_and_works_without_script(lab: Lab) -> None:
+    with Browser(lab.lan) as browser:
+        browser.size(1280)
+        browser.open(f"http://{OWN}/")
+        uptime = "[...document.querySelectorAll('.facts li')].find(e => e.textContent.startsWith('Uptime')).textContent"
+        before = browser.value(uptime)
+        browser.wait(f"{uptime} !== {before!r}")
+        browser.wait("document.getElementById('live').textContent.includes('renewed')")
+        assert browser.errors == []
+        browser.scripts(False)
+        browser.open(f"http://{OWN}/")
+        assert browser.value("document.getElementById('interfaces').textContent.includes('192.168.1.1/24')")
+        assert browser.errors == []
+
+
+@pytest.mark.one_card
+def test_markup_is_valid(lab: Lab) -> None:
+    for path in PAGES:
+        done = lab.lan.run("tidy", "-quiet", "-errors", stdin=curl(lab, path).encode(), check=False)
+        # It does not know an attribute of WAI-ARIA 1.1.
+        wrong = [line for line in done.stderr.splitlines() if "aria-current" not in line]
+        assert not wrong and done.returncode < 2, path
+
+
+# --- Prometheus and the dashboard -------------------------------------------------------------
+
+PROMETHEUS = "127.0.0.1:9099"
+ONE_BOX = CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"
+
+
+def query(lab: Lab, expression: str) -> list[dict[str, object]]:
+    """What Prometheus answers to a query."""
+    text = lab.lan.run("curl", "--silent", "--fail", "--get", "--data-urlencode", f"query={expression}",
+                       f"http://{PROMETHEUS}/api/v1/query").stdout
+    answer = json.loads(text)
+    assert answer["status"] == "success", answer
+    result: list[dict[str, object]] = answer["data"]["result"]
+    return result
+
+
+@pytest.mark.one_card
+def test_prometheus_and_the_dashboard(nic: str, make_lab: Callable[..., Lab], tmp_path: Path) -> None:
+    """A real Prometheus scrapes each second; every query of contrib/grafana.json is one, and names metrics that there
+    are, unless another application has them."""
+    lab = make_lab((nic, nic))
+    lab.boot(ONE_BOX)
+    (tmp_path / "prometheus.yml").write_text(
+        "scrape_configs:\n  - job_name: baregate\n    scrape_interval: 1s\n"
+        f"    static_configs:\n      - targets: ['{OWN}:80']\n")
+    lab.lan.ip("link set lo up")
+    lab.lan.start("prometheus", f"--config.file={tmp_path}/prometheus.yml", f"--storage.tsdb.path={tmp_path}/data",
+                  f"--web.listen-address={PROMETHEUS}", "--log.level=error")
+
+    def scraped() -> bool:
+        asked = lab.lan.run("curl", "--silent", "--fail", "--get", "--data-urlencode",
+                            "query=count_over_time(up{job=\"baregate\"}[1m])", f"http://{PROMETHEUS}/api/v1/query",
+                            check=False).stdout
+        found = json.loads(asked)["data"]["result"] if asked else []
+        return bool(found) and int(found[0]["value"][1]) >= 8
+
+    until(scraped, 60, "Prometheus has not scraped eight times")
+    [up] = query(lab, "min_over_time(up[1m])")
+    assert up["value"][1] == "1"  # type: ignore[index]
+    [busy] = query(lab, "max_over_time(baregate_cpu_busy_permille[1m])")
+    print("load in thousandths while it scrapes each second:", busy["value"][1])  # type: ignore[index]
+    dashboard = json.loads((Path(__file__).parents[2] / "contrib/grafana.json").read_text())
+    metrics = set(re.findall(r"^# TYPE (\S+)", curl(lab, "/metrics"), re.M))
+    for panel in dashboard["panels"]:
+        for target in panel["targets"]:
+            expression = target["expr"].replace("$instance", f"{OWN}:80").replace("$__rate_interval", "20s")
+            result = query(lab, expression)
+            named = set(re.findall(r"baregate_\w+", expression))
+            assert result or panel["title"].startswith("Drops") or not named <= metrics, expression
+            assert named <= metrics or re.search(r"nat64|filter6", expression), expression

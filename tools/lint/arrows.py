@@ -23,7 +23,7 @@ FREESTANDING = {
 }
 
 # What the Makefile writes. It includes files of all folders, each of which is checked as it is.
-GENERATED = {"build/counts.def", "build/drops.def", "build/font.inc"}
+GENERATED = {"build/counts.def", "build/drops.def", "build/font.inc", "build/web.inc"}
 
 # Rooms that know no application, and the list of applications.
 CORE = ("kernel/lib", "kernel/config", "net")

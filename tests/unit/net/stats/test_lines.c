@@ -1,5 +1,5 @@
-/* kernel/lines.c: the lines of a listing that a word asks for, and their numbers. */
-#include "kernel/lines.h"
+/* net/stats/lines.c: the lines of a listing that a word asks for, and their numbers. */
+#include "net/stats/lines.h"
 
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
 /* Which lines of a listing are shown, and how many of each kind there are. Pure text. */
-#ifndef KERNEL_LINES_H
-#define KERNEL_LINES_H
+#ifndef NET_STATS_LINES_H
+#define NET_STATS_LINES_H
 
 #include "kernel/lib/addr.h"
 

@@ -1,5 +1,5 @@
 /* See lines.h. */
-#include "kernel/lines.h"
+#include "net/stats/lines.h"
 
 #include "kernel/config/config_word.h"
 #include "kernel/lib/fmt.h"

@@ -1,0 +1,146 @@
+/* See http_lists.h. A list may be long, and a search may look at a large table: each call looks at
+ * a few lines. */
+#include "apps/http/http_lists.h"
+
+#include "apps/http/http_facts.h"
+#include "apps/http/http_html.h"
+#include "kernel/config/config.h"
+#include "kernel/lib/addr.h"
+#include "net/stats/lines.h"
+
+enum {
+	LINES = 4,       /* in a piece */
+	SESSIONS = 1000, /* that are shown at most */
+	KEY_COST = 2,
+};
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+static uint32_t digit(char c)
+{
+	return c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
+	       : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
+	       : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
+	                              : 16;
+}
+
+/* Decodes the value of `address` in the query, as a form sends it. Empty: there is none. */
+static void asked(const struct http_job *job, char text[HTTP_QUERY])
+{
+	static const char name[] = "address=";
+	uint32_t n = 0;
+	const char *at = job->query;
+	if (strncmp(at, name, sizeof name - 1) == 0)
+		for (at += sizeof name - 1; *at && *at != '&'; at++) {
+			if (*at != '%' || digit(at[1]) > 15 || digit(at[2]) > 15) {
+				text[n++] = *at == '+' ? ' ' : *at;
+				continue;
+			}
+			text[n++] = (char)(digit(at[1]) << 4 | digit(at[2]));
+			at += 2;
+		}
+	text[n] = '\0';
+	while (n > 0 && text[n - 1] == ' ')
+		text[--n] = '\0';
+}
+
+static bool address(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char text[HTTP_QUERY];
+	(void)gw;
+	asked(job, text);
+	http_out_html(o, text);
+	return false;
+}
+
+/* Prepares a search: job->name becomes the address as listings write it, or "" for all. False, with
+ * the end of the list, when it is no address. */
+static bool begin_search(struct http_job *job, struct http_out *o)
+{
+	char text[HTTP_QUERY];
+	struct addr a;
+	asked(job, text);
+	job->step = 1;
+	if (!text[0])
+		return true;
+	if (!addr_any(text, strlen(text), &a))
+		return http_html_end(job, o, "This is not an address.");
+	addr_text(job->name, &a);
+	return true;
+}
+
+static bool sessions(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char line[HTTP_LINE];
+	if (job->step == 0 && !begin_search(job, o))
+		return false;
+	for (uint32_t k = 0; k < LINES; k++) {
+		uint32_t i = (uint32_t)job->cursor;
+		bool more = gw_show_sessions(gw, &i, line, sizeof line);
+		job->cursor = i;
+		o->cost++;
+		if (!more)
+			return http_html_end(job, o, "There are no sessions.");
+		if (job->name[0] && !lines_have_address(line, job->name))
+			continue;
+		http_html_line(job, o, line, false);
+		if (job->n < SESSIONS)
+			continue;
+		http_print(o, "<li>These are the first %u; a search shows others.</li>\n",
+		           SESSIONS);
+		return false;
+	}
+	return true;
+}
+
+/* --- configuration and help ---------------------------------------------------------------------
+ */
+
+/* True when a line is among those that differ from the defaults, which come in the same order. The
+ * place among these is kept in job->hint. */
+static bool is_changed(const struct gw *gw, struct http_job *job, const char *line)
+{
+	char changed[HTTP_LINE];
+	uint32_t i = job->hint;
+	if (!config_line_changed(gw->config, &i, changed, sizeof changed) ||
+	    strcmp(line, changed) != 0)
+		return false;
+	job->hint = i;
+	return true;
+}
+
+static bool config(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char line[HTTP_LINE];
+	uint32_t i = (uint32_t)job->cursor;
+	if (!config_line(gw->config, &i, line, sizeof line))
+		return http_html_end(job, o, "There is none.");
+	job->cursor = i;
+	http_html_line(job, o, line, is_changed(gw, job, line));
+	o->cost += KEY_COST;
+	return true;
+}
+
+static bool keys(struct gw *gw, struct http_job *job, struct http_out *o)
+{
+	char text[CONFIG_HELP];
+	uint32_t i = (uint32_t)job->cursor++;
+	if (i >= gw->config->n_entries)
+		return false;
+	const struct config_key *key = gw->config->entry[i].key;
+	http_print(o, "<dt>");
+	http_out_html(o, key->name);
+	http_print(o, "</dt>\n<dd>");
+	http_out_html(o, key->about ? key->about : "");
+	http_print(o, "<br><span class=\"quiet\">");
+	config_key_help(key, text, sizeof text);
+	http_out_html(o, text);
+	http_print(o, "</span></dd>\n");
+	o->cost += KEY_COST;
+	return true;
+}
+
+const struct http_slot http_lists_slots[HTTP_LISTS_SLOTS] = {
+        {"head", http_html_head}, {"address", address}, {"sessions", sessions},
+        {"config", config},       {"keys", keys},
+};

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pages of `serve http`: whole, well-formed, escaped, and the same as the console's listings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from gateway import NAT, A, Gateway
+from scapy.layers.inet import IP, UDP
+from test_http import CONFIG
+from web import Web
+
+pytestmark = pytest.mark.virtual
+Start = Callable[..., Gateway]
+PAGES = ["/", "/sessions", "/config", "/help"]
+VOID = {"meta", "link", "br", "input"}
+APPS = {"nat": CONFIG + "serve dns\nnameserver 203.0.113.1\nlan.dhcp 192.168.1.100-192.168.1.199\n"}
+
+
+class Page(HTMLParser):
+    """Every tag is closed in order; the ids are different; the text of each element with an id."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        assert not self.open and len(set(self.ids)) == len(self.ids)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        assert len(names) == len(attrs) and not [name for name in names if name.startswith("on") or name == "style"]
+        self.ids += [names["id"] or ""] if "id" in names else []
+        self.links += [names[name] or "" for name in ("href", "src", "action") if name in names]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+@pytest.fixture
+def web(start: Start) -> Web:
+    return Web(start(APPS["nat"], "nat"))
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_whole(web: Web, path: str) -> None:
+    answer = web.get(path, seconds=1)
+    assert answer.status == 200 and answer.fields["content-type"] == "text/html; charset=utf-8"
+    assert answer.text.startswith("<!DOCTYPE html>\n") and answer.text.endswith("</html>\n")
+    assert "{{" not in answer.text and "}}" not in answer.text
+    page = Page(answer.text)
+    for link in page.links:
+        assert link.startswith("/") and web.get(link, seconds=1).status == 200, link
+
+
+def test_status_json(web: Web) -> None:
+    web.gateway.lan(IP(src=A.ip, dst="203.0.113.1") / UDP(sport=4000, dport=7))
+    answer = web.get("/api/status.json", seconds=1)
+    assert answer.fields["content-type"] == "application/json"
+    status = json.loads(answer.text)
+    assert (status["hostname"], status["app"], status["services"]) == ("box", "nat", ["http", "dns"])
+    assert status["ready"] is True and status["reason"] == ""
+    lan, wan = status["interfaces"]
+    assert (lan["name"], wan["name"]) == ("lan", "wan") and "192.168.1.1/24" in lan["addresses"]
+    stats = web.gateway.stats()
+    assert status["forwarded_packets"] == 1 == stats["forwarded_packets"]
+    assert wan["tx_packets"] == stats['tx_packets{if="wan"}']
+    assert {"nat_sessions", "tcp_connections", "http_connections"} <= {one["name"] for one in status["tables"]}
+    assert status["dns"]["dns_queries"] == 0 and len(status["dns"]) > 20
+    assert status["log"] == web.gateway.lines("log")[-20:]
+
+
+def test_rates(web: Web) -> None:
+    for _ in range(200):
+        web.gateway.lan(IP(src=A.ip, dst="203.0.113.1") / UDP(sport=4000, dport=7) / bytes(972))
+        web.wait(0.01, 0.01)
+    lan = json.loads(web.get("/api/status.json", seconds=1).text)["interfaces"][0]
+    assert 90 <= lan["rx_packets_per_second"] <= 110 and 90000 <= lan["rx_bytes_per_second"] <= 112000
+    page = web.get("/", seconds=1).text
+    assert re.search(r'<polyline points="(\d+,\d+ )+\d+,\d+"/>', page)
+
+
+def test_sessions_are_found(web: Web) -> None:
+    for dport in range(1, 40):
+        web.gateway.lan(IP(src=A.ip, dst="203.0.113.1") / UDP(sport=4000 + dport, dport=dport))
+    lines = web.gateway.lines("sessions")
+    page = Page(web.get("/sessions", seconds=1).text)
+    assert len(lines) >= 39 and all(" ".join(line.split()[:4]) in page.words for line in lines)
+    some = Page(web.get("/sessions?address=192.168.1.10", seconds=1).text).words
+    assert some.count("192.168.1.10:") == 39 and "server" not in some
+    assert "192.168.1.10:" not in Page(web.get("/sessions?address=192.168.1.1", seconds=1).text).words
+    assert "There are no sessions." in web.get("/sessions?address=2001%3Adb8%3A%3A1", seconds=1).text
+    assert "not an address" in web.get("/sessions?address=%3Cscript%3E", seconds=1).text
+
+
+def test_configuration_and_help(web: Web) -> None:
+    config = Page(web.get("/config", seconds=1).text)
+    for line in web.gateway.lines("print"):
+        assert line in config.words
+    help_ = web.get("/help", seconds=1).text
+    keys = {line.split()[0] for line in web.gateway.lines("print")}
+    assert keys <= set(re.findall(r"<dt>([^<]+)</dt>", help_)) and "http.client" in help_
+
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "'-alert(1)-'", "{{log}}", "&lt;b&gt;",
+           "a\0b", "%00", "${7*7}", "\\u003cscript", "</li></ul><script>", "javascript:alert(1)", "\x1b[2J", "--><b>",
+           "]]>", "\N{LATIN SMALL LETTER A WITH DIAERESIS}<"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_searches_are_escaped(web: Web, name: str) -> None:
+    quoted = "".join(f"%{byte:02x}" for byte in name.encode())
+    text = web.get("/sessions?address=" + quoted, seconds=1).text
+    Page(text)
+    assert "<script>" not in text and "<img" not in text and "<b>" not in text
+    assert "\0" not in text and "\x1b" not in text and text.count("<form") == 1
+
+
+def families(text: str) -> dict[str, str]:
+    """Reads metrics strictly, as the text format 0.0.4 says; gives the type of each family."""
+    types: dict[str, str] = {}
+    seen = set()
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    for number, line in enumerate(lines):
+        if line.startswith("# HELP "):
+            name = line.split()[2]
+            assert lines[number + 1].startswith(f"# TYPE {name} ") and name not in types and len(line.split()) > 3
+            continue
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            types[name] = kind
+            assert kind in ("counter", "gauge") and (kind == "counter") == name.endswith("_total"), line
+            continue
+        match = re.fullmatch(r'([a-z][a-z0-9_]*)((?:\{[a-z]+="[^"\\\n]*"(?:,[a-z]+="[^"\\\n]*")*\})?) (\d+)', line)
+        assert match and match[1] == list(types)[-1], line
+        assert (match[1], match[2]) not in seen
+        seen.add((match[1], match[2]))
+    return types
+
+
+def test_metrics_are_those_of_stats(web: Web) -> None:
+    answer = web.get("/metrics", seconds=1)
+    types = families(answer.text)
+    values = dict(line.rsplit(" ", 1) for line in answer.text.splitlines() if not line.startswith("#"))
+    for name, value in web.gateway.stats().items():
+        family, brace, rest = name.partition("{")
+        found = [values[one] for one in (f"baregate_{name}", f"baregate_{family}_total{brace}{rest}") if one in values]
+        assert len(found) == 1, name
+        if family.startswith("nat") or family == "drop":
+            assert int(found[0]) == value
+    assert types["baregate_nat_sessions"] == "gauge" and types["baregate_drop_total"] == "counter"
+    assert "# HELP baregate_nat_sessions Sessions in the table.\n" in answer.text
+
+
+def test_each_counter_says_what_it_counts(web: Web) -> None:
+    """A HELP that is only the name means that a counts.def lacks it."""
+    for line in web.get("/metrics", seconds=1).text.splitlines():
+        if line.startswith("# HELP "):
+            _, _, name, text = line.split(" ", 3)
+            assert text.strip(".") != name.removeprefix("baregate_").removesuffix("_total"), f"counts.def: {name}"
