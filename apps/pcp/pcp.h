@@ -125,11 +125,11 @@ void pcp_table_clear(struct gw *gw, struct pcp *c);
 /* --- requests --------------------------------------------------------------------------------- */
 
 /* The number or address by which the NAT knows the host that asks; false when the NAT does not
- * translate for it. pcp_known is the same for a host that has a mapping; NAT_NONE when it has
- * none. pcp_inside_tidy must follow pcp_inside where no mapping was made. */
+ * translate for it. A number is held until pcp_inside_done. pcp_known is the same for a host that
+ * has a mapping, and holds nothing; NAT_NONE when it has none. */
 bool pcp_inside(struct gw *gw, const struct addr *host, uint32_t *in_ip) MUST_USE;
 uint32_t pcp_known(const struct gw *gw, const struct addr *host);
-void pcp_inside_tidy(struct gw *gw, uint32_t in_ip);
+void pcp_inside_done(struct gw *gw, uint32_t in_ip);
 
 /* pcp_map.c: gives, renews or deletes (lifetime 0) a port. pcp_map_all deletes all of a host's
  * that have this nonce, or all of NAT-PMP; proto NAT_OTHER: of both protocols. */

@@ -21,7 +21,10 @@ bool pcp_inside(struct gw *gw, const struct addr *host, uint32_t *in_ip)
 	    nat64_prefix_of(nat64_of(gw), &host->v6) != NAT64_NO_PREFIX)
 		return false;
 	*in_ip = nat_inside_get(n->table.inside6, &host->v6);
-	return *in_ip != NAT_INSIDE_NONE;
+	if (*in_ip == NAT_INSIDE_NONE)
+		return false;
+	nat_inside_hold(n->table.inside6, *in_ip);
+	return true;
 }
 
 uint32_t pcp_known(const struct gw *gw, const struct addr *host)
@@ -32,11 +35,11 @@ uint32_t pcp_known(const struct gw *gw, const struct addr *host)
 	return inside ? nat_inside_find(inside, &host->v6) : NAT_NONE;
 }
 
-void pcp_inside_tidy(struct gw *gw, uint32_t in_ip)
+void pcp_inside_done(struct gw *gw, uint32_t in_ip)
 {
 	struct nat_insides *inside = nat_of(gw)->table.inside6;
 	if (inside && nat_inside_is6(in_ip))
-		nat_inside_tidy(inside, in_ip);
+		nat_inside_release(inside, in_ip);
 }
 
 /* --- one port --------------------------------------------------------------------------------- */
@@ -93,8 +96,6 @@ static struct nat_mapping *mapping_for(struct gw *gw, const struct pcp_ask *ask,
 			nat_mapping_drop(t, m);
 		return NULL;
 	}
-	if (!m)
-		pcp_inside_tidy(gw, in_ip);
 	return m;
 }
 
@@ -121,6 +122,7 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 	if (!pcp_inside(gw, &ask->host, &in_ip))
 		return refuse(PCP_NOT_AUTHORIZED);
 	struct nat_mapping *m = mapping_for(gw, ask, in_ip, &why);
+	pcp_inside_done(gw, in_ip);
 	if (!m)
 		return refuse(why);
 	/* A port forwarding of the configuration stays, whoever asks (section 11.3). */

@@ -4,7 +4,7 @@
 
 #include "apps/apps.h"
 #include "apps/nat64/nat64.h"
-#include "kernel/lib/when.h"
+#include "net/gw_address.h"
 
 static struct pcp_given refuse(enum pcp_result why)
 {
@@ -38,7 +38,8 @@ static struct nat_session *open_session(struct gw *gw, const struct pcp_ask *ask
 		                         ask->port | (uint32_t)ask->rem_port << 16, &drop);
 	if (drop == DROP_HOST_LIMIT)
 		*why = PCP_USER_EX_QUOTA;
-	if (!s && m && fresh && m->n_sessions == 0)
+	/* With DROP_TABLE_FULL the mapping is gone already. */
+	if (!s && m && fresh && drop != DROP_TABLE_FULL)
 		nat_mapping_drop(&n->table, m);
 	if (s && nat_inside_is6(in_ip) && n->table.inside6)
 		nat64_set_prefix(nat64_of(gw), s, ask->prefix);
@@ -71,7 +72,7 @@ struct pcp_given pcp_peer(struct gw *gw, struct pcp *c, const struct pcp_ask *as
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	struct pcp_entry *e = pcp_table_find(c, ask);
-	enum pcp_result why = PCP_NOT_AUTHORIZED;
+	enum pcp_result why = PCP_NO_RESOURCES;
 	uint32_t in_ip = NAT_NONE;
 	if (e && memcmp(e->nonce, ask->nonce, sizeof e->nonce) != 0)
 		return refuse(PCP_NOT_AUTHORIZED);
@@ -87,15 +88,17 @@ struct pcp_given pcp_peer(struct gw *gw, struct pcp *c, const struct pcp_ask *as
 	if (c->ext_ip == 0 || (!e && c->n >= c->most))
 		return refuse(c->ext_ip ? PCP_NO_RESOURCES : PCP_NETWORK_FAILURE);
 	if (!pcp_inside(gw, &ask->host, &in_ip))
-		return refuse(why);
+		return refuse(PCP_NOT_AUTHORIZED);
 	struct nat_session *s = nat_session_find(t, ask->proto, in_ip, ask->rem_ip,
 	                                         ask->port | (uint32_t)ask->rem_port << 16);
-	if (s && !suits(nat_mapping_of(nat_of(gw), s), ask))
+	bool had = s != NULL;
+	if (!had)
+		s = open_session(gw, ask, in_ip, &why);
+	pcp_inside_done(gw, in_ip);
+	if (had && !suits(nat_mapping_of(nat_of(gw), s), ask))
 		return refuse(PCP_CANNOT_PROVIDE_EXTERNAL);
-	if (!s && !(s = open_session(gw, ask, in_ip, &why))) {
-		pcp_inside_tidy(gw, in_ip);
+	if (!s)
 		return refuse(why);
-	}
 	if (!e)
 		e = pcp_table_add(c, ask);
 	return keep(gw, e, ask, s);
