@@ -451,6 +451,29 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	return NULL;
 }
 
+struct nat_mapping *nat_mapping_ask(struct nat_table *t, uint8_t proto, uint32_t in_ip,
+                                    uint16_t in_port, uint16_t suggested, enum nat_lack *lack)
+{
+	uint16_t wanted = suggested ? suggested : in_port;
+	uint32_t index, host;
+	if (!take_entries(t, in_ip, (struct request){proto, wanted, 0}, &index, &host, lack))
+		return NULL;
+	uint32_t external = t->host[host].external;
+	uint32_t port = choose_port(t, external, proto, swap16(wanted));
+	if (port)
+		return add_mapping(t, index, host, external, in_ip, proto, in_port, port);
+	*lack = NAT_LACKS_PORT;
+	give_entries(t, index, host);
+	return NULL;
+}
+
+void nat_mapping_unask(struct nat_table *t, struct nat_mapping *m)
+{
+	m->is_static = 0;
+	if (m->n_sessions == 0)
+		nat_mapping_drop(t, m);
+}
+
 struct nat_mapping *nat_mapping_other(struct nat_table *t, uint32_t in_ip, uint16_t ip_proto,
                                       uint32_t rem_ip, enum nat_lack *lack)
 {

@@ -1,0 +1,130 @@
+/* What inside hosts asked for; see pcp.h. */
+#include "kernel/lib/when.h"
+
+#include "apps/pcp/pcp.h"
+
+#define TICK_ENTRIES 128u
+
+void pcp_table_init(struct pcp *c, uint32_t sessions, struct rng *rng)
+{
+	c->key.k[0] = rng_u32(rng);
+	c->key.k[1] = rng_u32(rng);
+	c->free = NAT_NONE;
+	c->most = max_u32(min_u32(sessions / 4, PCP_ENTRIES), 1);
+	memset(c->bucket, 0xff, sizeof c->bucket); /* NAT_NONE */
+}
+
+/* The entries of one host are in one chain, of 4096 at most, which its limit keeps short. */
+static uint32_t *head(struct pcp *c, const struct addr *host)
+{
+	uint32_t w[5] = {host->is6};
+	if (host->is6)
+		memcpy(w + 1, &host->v6, sizeof host->v6);
+	else
+		w[1] = ip4_raw(host->v4);
+	return &c->bucket[hash_words(&c->key, w, ARRAY_SIZE(w)) % PCP_ENTRIES];
+}
+
+struct pcp_entry *pcp_table_find(struct pcp *c, const struct pcp_ask *ask)
+{
+	for (uint32_t i = *head(c, &ask->host); i != NAT_NONE; i = c->entry[i].next) {
+		struct pcp_entry *e = &c->entry[i];
+		if (e->proto == ask->proto && e->port == ask->port && e->is_peer == ask->is_peer &&
+		    (!e->is_peer ||
+		     (e->rem_ip == ask->rem_ip && e->rem_port == ask->rem_port)) &&
+		    addr_eq(&e->host, &ask->host))
+			return e;
+	}
+	return NULL;
+}
+
+struct pcp_entry *pcp_table_add(struct pcp *c, const struct pcp_ask *ask)
+{
+	uint32_t *first = head(c, &ask->host), i = c->free;
+	if (c->n >= c->most)
+		return NULL;
+	if (i != NAT_NONE)
+		c->free = c->entry[i].next;
+	else
+		i = c->fresh++;
+	struct pcp_entry *e = &c->entry[i];
+	*e = (struct pcp_entry){.host = ask->host,
+	                        .proto = ask->proto,
+	                        .used = true,
+	                        .pmp = ask->pmp,
+	                        .is_peer = ask->is_peer,
+	                        .port = ask->port,
+	                        .mapping = NAT_NONE,
+	                        .rem_ip = ask->rem_ip,
+	                        .rem_port = ask->rem_port,
+	                        .next = *first};
+	memcpy(e->nonce, ask->nonce, sizeof e->nonce);
+	*first = i;
+	c->n++;
+	return e;
+}
+
+void pcp_table_end(struct gw *gw, struct pcp *c, struct pcp_entry *e)
+{
+	struct nat_table *t = &nat_of(gw)->table;
+	uint32_t index = (uint32_t)(e - c->entry), *at = head(c, &e->host);
+	while (*at != index)
+		at = &c->entry[*at].next;
+	*at = e->next;
+	if (e->mapping != NAT_NONE)
+		nat_mapping_unask(t, &t->mapping[e->mapping]);
+	e->used = false;
+	e->next = c->free;
+	c->free = index;
+	c->n--;
+}
+
+bool pcp_table_is_over(const struct gw *gw, const struct pcp *c, const struct addr *host)
+{
+	uint32_t n = 0;
+	for (uint32_t i = *head((struct pcp *)c, host); i != NAT_NONE; i = c->entry[i].next)
+		n += addr_eq(&c->entry[i].host, host);
+	return n >= pcp_config(gw->config)->limit;
+}
+
+/* Gives the session of a PEER entry the rest of its time. False when there is none any more. */
+static bool keep_session(const struct gw *gw, const struct pcp_entry *e)
+{
+	const struct nat_table *t = &nat_of(gw)->table;
+	uint32_t in_ip = pcp_known(gw, &e->host);
+	struct nat_session *s =
+	        in_ip == NAT_NONE ? NULL
+	                          : nat_session_find(t, e->proto, in_ip, e->rem_ip,
+	                                             e->port | (uint32_t)e->rem_port << 16);
+	if (!s || (s->proto == NAT_TCP && s->state != NAT_INIT && !nat_tcp_is_open(s->state)))
+		return false;
+	if (nat_session_left(s, gw->clock.s) < when_left(gw->clock.s, e->until_s, PCP_LONGEST_S))
+		s->expire_s = e->until_s;
+	return true;
+}
+
+static void look(struct gw *gw, struct pcp *c, struct pcp_entry *e)
+{
+	bool over = when_left(gw->clock.s, e->until_s, PCP_LONGEST_S) == 0;
+	if (!over && (!e->is_peer || keep_session(gw, e)))
+		return;
+	c->expired += over;
+	pcp_table_end(gw, c, e);
+}
+
+void pcp_table_tick(struct gw *gw, struct pcp *c)
+{
+	for (uint32_t i = 0; i < min_u32(TICK_ENTRIES, c->fresh); i++) {
+		struct pcp_entry *e = &c->entry[c->sweep];
+		c->sweep = c->sweep + 1 < c->fresh ? c->sweep + 1 : 0;
+		if (e->used)
+			look(gw, c, e);
+	}
+}
+
+void pcp_table_clear(struct gw *gw, struct pcp *c)
+{
+	for (uint32_t i = 0; i < c->fresh; i++)
+		if (c->entry[i].used)
+			pcp_table_end(gw, c, &c->entry[i]);
+}
