@@ -373,10 +373,10 @@ void nat_mapping_drop(struct nat_table *t, struct nat_mapping *m);
 bool nat_mapping_static(struct nat_table *t, uint8_t proto, uint32_t external, uint16_t ext_port,
                         uint32_t in_ip, uint16_t in_port) MUST_USE;
 
-/* Makes a mapping for an inside endpoint that was asked for (apps/pcp): its external port is the one
- * suggested (raw), or the inside one where that is 0, if it is free; else as nat_mapping_new has it,
- * but nothing is evicted. NULL with the reason in *lack. The mapping has no session and is not static
- * yet: the caller sets is_static, makes a session, or calls nat_mapping_drop. */
+/* Makes a mapping for an inside endpoint that was asked for (apps/pcp): its external port is the
+ * one suggested (raw), or the inside one where that is 0, if it is free; else as nat_mapping_new
+ * has it, but nothing is evicted. NULL with the reason in *lack. The mapping has no session and is
+ * not static yet: the caller sets is_static, makes a session, or calls nat_mapping_drop. */
 struct nat_mapping *nat_mapping_ask(struct nat_table *t, uint8_t proto, uint32_t in_ip,
                                     uint16_t in_port, uint16_t suggested, enum nat_lack *lack);
 

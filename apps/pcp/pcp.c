@@ -111,8 +111,8 @@ static uint32_t error_life(enum pcp_result r)
 }
 
 /* Turns a request into its answer and sends it: an error has the request's data (section 8.3). */
-static enum verdict answer(struct gw *gw, struct pcp *c, struct pkt *p,
-                           const struct udp_ends *ends, enum pcp_result r, uint32_t lifetime_s)
+static enum verdict answer(struct gw *gw, struct pcp *c, struct pkt *p, const struct udp_ends *ends,
+                           enum pcp_result r, uint32_t lifetime_s)
 {
 	uint8_t *h = p->data;
 	h[0] = 2;
@@ -128,7 +128,8 @@ static enum verdict answer(struct gw *gw, struct pcp *c, struct pkt *p,
 }
 
 /* Carries out MAP, of one port or, in a deletion, of all. */
-static struct pcp_given do_map(struct gw *gw, struct pcp *c, const struct pcp_ask *ask, uint8_t proto)
+static struct pcp_given do_map(struct gw *gw, struct pcp *c, const struct pcp_ask *ask,
+                               uint8_t proto)
 {
 	if (ask->lifetime_s == 0 && ask->port == 0 && (proto == 0 || ask->proto != NAT_OTHER))
 		return (struct pcp_given){.result = pcp_map_all(gw, c, ask)};

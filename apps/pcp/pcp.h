@@ -3,7 +3,7 @@
  *
  * A MAP entry holds a mapping of the NAT (nat_mapping_ask), which then stays without sessions and
  * which any remote endpoint may use. A PEER entry holds nothing: it gives its session the time that
- * was asked for, each second anew, until that session has ended.
+ * was asked for, again each second, until that session has ended.
  *
  * Ports are in network byte order as loaded, unless it says otherwise. */
 #ifndef APPS_PCP_PCP_H

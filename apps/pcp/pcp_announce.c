@@ -1,6 +1,7 @@
 /* What all hosts of the inside are told after a start, and when the outer address has changed: an
  * ANNOUNCE of PCP (RFC 6887 section 14.1) and the address of NAT-PMP (RFC 6886 section 3.2.1), ten
- * times, the first after 250 ms, when the cards have their links; the gaps double from 250 ms on. */
+ * times, the first after 250 ms, when the cards have their links; the gaps double from 250 ms on.
+ */
 #include "apps/pcp/pcp.h"
 #include "net/dhcp/dhcp_frame.h"
 #include "net/dhcp6/dhcp6_send.h"

@@ -79,7 +79,8 @@ static struct pcp_given renew(const struct gw *gw, struct pcp_entry *e, const st
 	return give(m, lifetime_s);
 }
 
-/* A mapping for an endpoint that has none that was asked for: that of its sessions, or a new one. */
+/* A mapping for an endpoint that has none that was asked for: that of its sessions, or a new one.
+ */
 static struct nat_mapping *mapping_for(struct gw *gw, const struct pcp_ask *ask, uint32_t in_ip,
                                        enum pcp_result *why)
 {
@@ -125,7 +126,7 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 	pcp_inside_done(gw, in_ip);
 	if (!m)
 		return refuse(why);
-	/* A port forwarding of the configuration stays, whoever asks (section 11.3). */
+	/* A port forwarding of the configuration stays, whatever host asks (section 11.3). */
 	if (m->is_static)
 		return give(m, 0xffffffff);
 	struct pcp_entry *e = pcp_table_add(c, ask);
@@ -134,8 +135,8 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 	return renew(gw, e, ask);
 }
 
-static struct pcp_given delete(struct gw *gw, struct pcp *c, struct pcp_entry *e,
-                               const struct pcp_ask *ask)
+static struct pcp_given delete (struct gw *gw, struct pcp *c, struct pcp_entry *e,
+                                const struct pcp_ask *ask)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	uint32_t in_ip = pcp_known(gw, &ask->host);

@@ -60,8 +60,7 @@ static struct pcp_given keep(const struct gw *gw, struct pcp_entry *e, const str
 {
 	uint32_t lifetime_s = min_u32(max_u32(ask->lifetime_s, PCP_LEAST_S), PCP_LONGEST_S);
 	/* No shorter than the session has anyway (section 12.3). */
-	lifetime_s = max_u32(lifetime_s,
-	                     min_u32(nat_session_left(s, gw->clock.s), PCP_LONGEST_S));
+	lifetime_s = max_u32(lifetime_s, min_u32(nat_session_left(s, gw->clock.s), PCP_LONGEST_S));
 	e->until_s = gw->clock.s + lifetime_s;
 	if (nat_session_left(s, gw->clock.s) < lifetime_s)
 		s->expire_s = e->until_s;

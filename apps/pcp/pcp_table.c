@@ -30,8 +30,7 @@ struct pcp_entry *pcp_table_find(struct pcp *c, const struct pcp_ask *ask)
 	for (uint32_t i = *head(c, &ask->host); i != NAT_NONE; i = c->entry[i].next) {
 		struct pcp_entry *e = &c->entry[i];
 		if (e->proto == ask->proto && e->port == ask->port && e->is_peer == ask->is_peer &&
-		    (!e->is_peer ||
-		     (e->rem_ip == ask->rem_ip && e->rem_port == ask->rem_port)) &&
+		    (!e->is_peer || (e->rem_ip == ask->rem_ip && e->rem_port == ask->rem_port)) &&
 		    addr_eq(&e->host, &ask->host))
 			return e;
 	}
@@ -92,10 +91,10 @@ static bool keep_session(const struct gw *gw, const struct pcp_entry *e)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	uint32_t in_ip = pcp_known(gw, &e->host);
-	struct nat_session *s =
-	        in_ip == NAT_NONE ? NULL
-	                          : nat_session_find(t, e->proto, in_ip, e->rem_ip,
-	                                             e->port | (uint32_t)e->rem_port << 16);
+	struct nat_session *s = in_ip == NAT_NONE
+	                                ? NULL
+	                                : nat_session_find(t, e->proto, in_ip, e->rem_ip,
+	                                                   e->port | (uint32_t)e->rem_port << 16);
 	if (!s || (s->proto == NAT_TCP && s->state != NAT_INIT && !nat_tcp_is_open(s->state)))
 		return false;
 	if (nat_session_left(s, gw->clock.s) < when_left(gw->clock.s, e->until_s, PCP_LONGEST_S))

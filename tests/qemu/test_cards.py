@@ -152,7 +152,8 @@ def test_hw(make_lab: MakeLab) -> None:
     assert re.search(r"^cpu .* id=[0-9a-f]{8} ", said, re.M)
     assert re.search(r"^acpi revision=\d+ timer=[0-9a-f]{4}$", said, re.M)
     assert re.search(r"^pci 00:01\.1 8086:7010 .* class=0101", said, re.M)
-    for name, more in (("i8255x", " status=7"), ("pcnet", " csr0="), ("tulip", " status=702c "), ("e1000", " status=79"),
+    for name, more in (("i8255x", " status=7"), ("pcnet", " csr0="), ("tulip", " status=702c "),
+                       ("e1000", " status=79"),
                        ("rtl8139", " msr="), ("vmxnet3", " link=3e80001 "), ("virtio-net", ""), ("ne2k", " isr=")):
         assert re.search(rf"^card \w+ {name} pci 00:\w\w\.0 [0-9a-f:]{{17}} link=up.*{more}", said, re.M), said
     lab.wait_ping()

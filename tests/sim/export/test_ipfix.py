@@ -33,6 +33,14 @@ def udp(sport: int = 5000) -> Packet:
     return IP(src=A.ip, dst=FAR) / UDP(sport=sport, dport=53) / Raw(b"x")
 
 
+def many(sports: range) -> list[tuple[str, bytes]]:
+    """The frames of datagrams from these ports, made quickly."""
+    frame = Ether(src=A.mac, dst=PORT_MAC["lan"]) / udp(1)
+    frame[UDP].chksum = 0
+    raw = bytes(frame)
+    return [("lan", raw[:34] + sport.to_bytes(2, "big") + raw[36:]) for sport in sports]
+
+
 def hear(collector: Collector, sent: list[Sent]) -> int:
     found = datagrams(sent, IPFIX)
     for data in found:
@@ -96,7 +104,7 @@ def test_a_burst(start: Start) -> None:
     gateway, collector = start(NAT, packets=4096), Collector()
     sent: list[Sent] = []
     for first in range(0, 2000, 100):
-        batch = [("lan", Ether(src=A.mac, dst=PORT_MAC["lan"]) / udp(10000 + i)) for i in range(first, first + 100)]
+        batch = many(range(10000 + first, 10100 + first))
         sent += [one for some in gateway.send_many(batch) for one in some]
     assert hear(collector, sent + gateway.wait(2)) < 100
     assert sorted(one["in_port"] for one in collector.records) == list(range(10000, 12000))  # type: ignore[type-var]
@@ -110,8 +118,7 @@ def test_what_is_lost_is_counted(start: Start) -> None:
                                "route 198.51.100.0/24 via 203.0.113.1\n"), packets=4096), Collector()
     for _ in range(5):
         for first in range(0, 2000, 500):
-            batch = [("lan", Ether(src=A.mac, dst=PORT_MAC["lan"]) / udp(10000 + i)) for i in range(first, first + 500)]
-            gateway.send_many(batch)
+            gateway.send_many(many(range(10000 + first, 10500 + first)))
         gateway.wait(15)
     gateway.wait(2)
     assert gateway.stats()["nat_sessions_created"] == 10000

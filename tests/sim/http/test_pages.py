@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
-from gateway import NAT, A, Gateway
+from gateway import A, Gateway
 from scapy.layers.inet import IP, UDP
 from test_http import CONFIG
 from web import Web

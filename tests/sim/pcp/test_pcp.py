@@ -218,7 +218,7 @@ def test_epoch(box: Gateway) -> None:
 
 
 def test_another_outer_address(box: Gateway) -> None:
-    """The epoch begins anew, nothing is mapped, and the hosts are told (sections 8.5 and 14.1)."""
+    """The epoch begins again, nothing is mapped, and the hosts are told (sections 8.5 and 14.1)."""
     pcp(box, map_request(A.ip, 5000))
     sent = box.change("address add wan 203.0.113.77/24")
     sent = box.change("address del wan 203.0.113.2/24") + box.wait(0.5)
