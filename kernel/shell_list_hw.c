@@ -1,5 +1,5 @@
-/* `hw`: what a report of something that does not work needs: the processor, the loader, ACPI, every PCI
- * device with its registers, every card with those of its PHY. Nothing is changed. */
+/* `hw`: what a report of something that does not work needs: the processor, the loader, ACPI, every
+ * PCI device with its registers, every card with those of its PHY. Nothing is changed. */
 #include "kernel/shell_list.h"
 
 #include "kernel/board/acpi_tables.h"
@@ -47,9 +47,10 @@ static void machine(struct shell_list *l, char *buf, size_t size)
 
 static void pci_line(const struct pci_dev *d, char *buf, size_t size)
 {
-	size_t n = fmt(buf, size, "pci %02x:%02x.%x %04x:%04x %04x:%04x class=%02x%02x%02x rev=%02x", d->bus,
-	               d->dev, d->fn, d->vendor, d->device, d->subvendor, d->subdevice,
-	               d->class_code, d->subclass, d->prog_if, d->revision);
+	size_t n =
+	        fmt(buf, size, "pci %02x:%02x.%x %04x:%04x %04x:%04x class=%02x%02x%02x rev=%02x",
+	            d->bus, d->dev, d->fn, d->vendor, d->device, d->subvendor, d->subdevice,
+	            d->class_code, d->subclass, d->prog_if, d->revision);
 	n += fmt(buf + n, size - n, " irq=%u command=%04x status=%04x", d->irq, pci_read16(d, 4),
 	         pci_read16(d, 6));
 	bool bridge = pci_read8(d, HEADER_TYPE) & 0x7f;
