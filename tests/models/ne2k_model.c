@@ -47,10 +47,10 @@ void ne2k_model_send(struct card *c)
 	if (!(m->cmd & TXP) || !runs(m) || c->tx_hold || c->tx_hung)
 		return;
 	uint32_t from = m->tpsr * 256u;
-	if (from < 0x4000 || from + m->tbcr > m->start * 256u)
+	if (from < 0x4000 || from + m->tbcr > min_u32(m->start * 256u, 0x8000))
 		pci_model_fault("frame of %u bytes at 0x%x", m->tbcr, from);
 	else if (!m->tx_fails)
-		card_sent(c, m->mem + from - 0x4000, m->tbcr);
+		card_sent(c, &m->mem[from - 0x4000], m->tbcr);
 	m->tsr = m->tx_fails ? 8 : 1;
 	m->isr |= m->tx_fails ? TXE : PTX;
 	m->tx_fails = false;
@@ -107,8 +107,9 @@ enum card_rx ne2k_model_receive(struct card *c, const void *frame, uint32_t n)
 		return CARD_OFF;
 	if (n < 60 || n > CARD_FRAME_MOST)
 		return CARD_BAD;
-	return accepted(m, frame) ? receive(m, frame, n, n, 1 | (*(const uint8_t *)frame & 1) << 5)
-	                          : CARD_FILTERED;
+	return accepted(m, frame)
+	               ? receive(m, frame, n, n, (uint8_t)(1 | (*(const uint8_t *)frame & 1) << 5))
+	               : CARD_FILTERED;
 }
 
 bool ne2k_model_lie(struct card *c, uint32_t len, bool error)

@@ -252,8 +252,16 @@ static void delay(void *ctx, uint32_t us)
 			devs[i]->delay(devs[i]->ctx, us);
 }
 
+static struct {
+	void *p;
+	size_t n;
+} span[PCI_MODEL_SPANS];
+static unsigned n_span;
+
 void pci_model_reset(void)
 {
+	memset(span, 0, sizeof span);
+	n_span = 0;
 	static const struct host_bus bus = {
 	        .port_in = port_in,
 	        .port_out = port_out,
@@ -337,11 +345,19 @@ bool pci_model_may_wake(const struct pci_model_dev *d)
 	return d->power && control[1] & (PME_ENABLE | PME_STATUS);
 }
 
+void *pci_model_span(unsigned k, size_t *n)
+{
+	*n = span[k % PCI_MODEL_SPANS].n;
+	return span[k % PCI_MODEL_SPANS].p;
+}
+
 void *pci_model_dma(struct pci_model_dev *d, uint64_t bus, size_t n)
 {
 	void *p = pci_model_can_master(d) ? host_dma(bus, n) : NULL;
 	if (!p)
 		pci_model_fault("DMA of %zu bytes at 0x%llx%s", n, (unsigned long long)bus,
 		                pci_model_can_master(d) ? "" : ": bus mastering is off");
+	span[n_span % PCI_MODEL_SPANS].p = p;
+	span[n_span++ % PCI_MODEL_SPANS].n = p ? n : 0;
 	return p;
 }

@@ -379,7 +379,7 @@ static void ring_write(struct rtl8139_model *m, uint32_t *ring, uint32_t v, uint
 static void write_dword(struct rtl8139_model *m, uint32_t off, uint32_t v)
 {
 	if (off == 0x08 || off == 0x0c) {
-		store32(m->mar + off - 8, v);
+		store32(m->mar + (off & 4), v);
 	} else if (!m->plus && off >= 0x10 && off < 0x20) {
 		tsd_write(m, (off - 0x10) / 4, v);
 	} else if (!m->plus && off >= 0x20 && off < 0x30) {

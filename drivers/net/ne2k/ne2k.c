@@ -44,7 +44,8 @@ static struct pkt *rx_take(struct ne2k *c, uint8_t end)
 	bool good = (h[0] & HEADER_BAD) == HEADER_OK && wire_good_length(len);
 	uint32_t needs = (len + FCS + HEADER + 255) / 256; /* some chips take one more */
 	if (!pages || (good && pages != needs && pages != needs + 1)) {
-		/* A card that lets a full ring run over (QEMU's does): the chain begins again. */
+		/* A card that lets a full ring run over (QEMU's does): the chain begins at its end.
+		 */
 		n->rx_missed++;
 		c->next = end;
 		ne2k_hw_free(c, end);
