@@ -17,8 +17,8 @@ from .wait import Timeout
 
 
 class Browser:
-    """One browser with one page. Leaving it ends the browser. `errors` has what its console says is wrong, `urls` all that
-    it has asked for."""
+    """One browser with one page. Leaving it ends the browser. `errors` has what its console says is wrong, `urls` all
+    that it has asked for."""
 
     def __init__(self, host: Namespace) -> None:
         self.errors: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gateway import LAN, PORT_MAC, A, Gateway, Host
+from gateway import LAN, A, Gateway, Host
 from net6 import Host6
 from scapy.layers.inet import IP, TCP
 from scapy.layers.inet6 import IPv6
