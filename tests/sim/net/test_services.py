@@ -417,7 +417,7 @@ def test_own_addresses_in_the_pool(start: Start, own: str) -> None:
 
 
 @pytest.mark.parametrize("app, config, what", [
-    ("nat", NAT + "serve dns46\n", 'serve: unknown "dns46", nearest: dns64 (there are: dns64, dns)'),
+    ("nat", NAT + "serve dns46\n", 'serve: unknown "dns46", nearest: dns64 (there are: dns64, dns, http)'),
     ("nat", WITH_NAT + "serve dns64\n", "serve: dns64 is given twice"),
     ("nat", NAT + "serve dns64\n", "nameserver: required by dns64"),
     ("6to4", COLOCATED + "serve dns64\n", "nameserver: required by dns64"),

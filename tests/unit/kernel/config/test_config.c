@@ -322,8 +322,8 @@ static void unknown_keys(void)
 	WRONG("neighbor x", "gateway.conf:1: unknown key \"neighbor\", nearest: neighbour");
 	WRONG("App nat", "gateway.conf:1: unknown key \"App\", nearest: app");
 	WRONG("hostname=x", "gateway.conf:1: unknown key \"hostname=x\", nearest: hostname");
-	WRONG("hostname x\nserve dns46",
-	      "gateway.conf:2: serve: unknown \"dns46\", nearest: dns64 (there are: dns64, dns)");
+	WRONG("hostname x\nserve dns46", "gateway.conf:2: serve: unknown \"dns46\", nearest: dns64 "
+	                                 "(there are: dns64, dns, http)");
 	CHECK(load("serve dns64\nserve dns64") && !config_check(&c));
 	CHECK_STR(error(0), "gateway.conf:2: serve: dns64 is given twice");
 	WRONG("rotue x", "gateway.conf:1: unknown key \"rotue\", nearest: route");
