@@ -38,7 +38,7 @@ bool http_facts_dns(const struct gw *gw, uint64_t *cursor, char name[HTTP_FACT],
 			continue;
 		++*cursor;
 		size_t n = strlen(line), at = 0;
-		while (line[at] != ' ' && at < n)
+		while (at < n && line[at] != ' ')
 			at++;
 		fmt(name, HTTP_FACT, "%.*s", (int)at, line);
 		*value = 0;

@@ -72,8 +72,7 @@ CONTRAST = """(() => {
 ACCESS = """(() => {
   const bad = [];
   if (!document.documentElement.lang || !document.title) bad.push('language or title');
-  if (document.querySelectorAll('h1').length !== 1) bad.push('h1');
-  if (document.querySelectorAll('main').length !== 1) bad.push('main');
+  for (const name of ['h1', 'main']) if (document.querySelectorAll(name).length !== 1) bad.push(name);
   let level = 0;
   for (const h of document.querySelectorAll('h1, h2, h3')) {
     if (+h.tagName[1] > level + 1) bad.push(h.outerHTML);

@@ -45,8 +45,7 @@ def test_readyz_follows_the_way_out(web: Web) -> None:
 def test_connections_stay_and_requests_are_answered_in_order(web: Web) -> None:
     """RFC 9112 sections 9.3 and 9.3.2: keep-alive and pipelining."""
     last = b"HEAD /metrics HTTP/1.1\r\nHost: box\r\nConnection: close\r\n\r\n"
-    gets = [GET, GET.replace(b"livez", b"readyz"), GET.replace(b"livez", b"no")]
-    answers = web.ask(b"".join(get + b"\r\n" for get in gets))
+    answers = web.ask(b"".join(GET.replace(b"livez", path) + b"\r\n" for path in (b"livez", b"readyz", b"no")))
     assert [one.status for one in answers] == [200, 200, 404]
     assert answers[0].text == "alive\n" and answers[1].text == "ready\n"
     [head] = web.ask(last, bare=1)
@@ -243,8 +242,7 @@ def test_other_requests(web: Web, name: str) -> None:
 
 def test_what_is_allowed(web: Web) -> None:
     """An empty line in front, spaces around values, an empty body, unknown fields, long cookies."""
-    more = (b"\tX-Y:  a \r\n".lstrip() + b"Content-Length: 0\r\nCookie: " + b"c" * 3000
-            + b"\r\nconnection:\tclose \r\n\r\n")
+    more = b"X-Y:  a \r\nContent-Length: 0\r\nCookie: " + b"c" * 3000 + b"\r\nconnection:\tclose \r\n\r\n"
     [answer] = web.ask(b"\r\n" + GET + more)
     assert answer.status == 200
 

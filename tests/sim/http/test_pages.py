@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 
 import pytest
-from gateway import A, Gateway
+from gateway import NAT, A, Gateway
 from scapy.layers.inet import IP, UDP
 from test_http import CONFIG
 from web import Web
@@ -174,3 +174,33 @@ def test_each_counter_says_what_it_counts(web: Web) -> None:
         if line.startswith("# HELP "):
             _, _, name, text = line.split(" ", 3)
             assert text.strip(".") != name.removeprefix("baregate_").removesuffix("_total"), f"counts.def: {name}"
+
+
+BOXES = {
+    "nat64": "lan.address 192.168.1.1/24\nlan.address 2001:db8:1::1/64\nnat64.sessions 256\nserve dns64\n"
+             "dns64.cache 2000\n",
+    "clat": f"lan.address 192.168.1.1/24\nneighbour {A.ip} {A.mac}\nwan.address auto\nserve dns\ndns64.cache 2000\n",
+    "6to4": "lan.address 192.168.1.1/24\n",
+    "ivi": "lan.address 192.168.1.1/24\nlan.address 2001:db8:1::1/64\nivi.format rfc6052\n"
+           "ivi.prefix 2001:db8:100::/40\nivi.ipv4 198.51.100.0/24\n",
+    "dns64": "lan.address 192.168.1.1/24\n",
+}
+
+
+@pytest.mark.parametrize("app", BOXES)
+def test_metrics_and_pages_of_every_application(start: Start, app: str) -> None:
+    """Each family is one group with a HELP, beside every forwarder; the pages are whole."""
+    own = NAT.replace("lan.address 192.168.1.1/24\n", "") if app != "clat" else ""
+    extra = BOXES[app]
+    if "dns" in app + extra:
+        extra += "nameserver 203.0.113.1\n" if app != "clat" else "nameserver 2001:db8::53\n"
+    web = Web(start(own.replace("nat.sessions 256\n", "") + extra + "serve http\n", app))
+    text = web.get("/metrics", seconds=1).text
+    families(text)
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            _, _, name, about = line.split(" ", 3)
+            assert about.strip(".") != name.removeprefix("baregate_").removesuffix("_total"), f"counts.def: {name}"
+    for path in PAGES:
+        Page(web.get(path, seconds=2).text)
+    assert json.loads(web.get("/api/status.json", seconds=1).text)["app"] == app

@@ -60,6 +60,16 @@ static void contents(void)
 	CHECK(read_all("GET / HTTP/1.7\r\n" HOST "Connection: closed\r\n\r\n") == 200 && !r.close);
 }
 
+/* A line ends with CR LF alone. */
+static void ends(void)
+{
+	CHECK(read_all("GET / HTTP/1.1\r\nHost: a\rXY: z\r\n\r\n") == 400);
+	CHECK(read_all("GET / HTTP/1.1\nHost: a\r\n\r\n") == 400);
+	CHECK(read_all("GET / HTTP/1.1\r\nHost: a\n\r\n") == 400);
+	CHECK(read_all("GET / HTTP/1.1\r\nHost: a\r\n\n") == 400);
+	CHECK(read_all("GET / HTTP/1.1\r\nHost: a\r\n\rX") == 400);
+}
+
 static void empty(void)
 {
 	CHECK(read_all("") == 0 && http_request_is_empty(&r));
@@ -101,6 +111,7 @@ int main(void)
 {
 	TEST(pieces);
 	TEST(contents);
+	TEST(ends);
 	TEST(empty);
 	TEST(longest);
 	TEST(target);
