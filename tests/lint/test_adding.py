@@ -172,7 +172,7 @@ def test_two_services_on_one_port(program: Path) -> None:
     for more, error in ((DNS + "serve uptime\nuptime.port 53\n", "error uptime.port: another service has it"),
                         ("serve uptime\nserve uptime\n", "error serve: uptime is given twice"),
                         ("serve uptim\n", 'error serve: unknown "uptim", nearest: uptime '
-                                         "(there are: dns64, dns, uptime)")):
+                                         "(there are: dns64, dns, http, uptime)")):
         lines = [f"config {line}" for line in (CONFIG2 + more).splitlines()] + ["start guard"]
         done = subprocess.run([program / "build/host64/gwsim"], input="\n".join(lines) + "\n", text=True,
                               stdout=subprocess.PIPE, check=True)
