@@ -3,8 +3,8 @@
  * The first byte of an input chooses the card, the others are a list of operations: frames come and
  * go, cables, hangs and resets that do not end as in the tests; besides, registers read as bytes of
  * the input, and what the card has written into memory (but not into packets) changes. Nothing may
- * be read or written out of place (sanitizers), each call takes a bounded time, frames have a length
- * that they may have, and at the end every packet is back in the pool. */
+ * be read or written out of place (sanitizers), each call takes a bounded time, frames have a
+ * length that they may have, and at the end every packet is back in the pool. */
 #include "drivers/net/nic_list.h"
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
@@ -91,9 +91,9 @@ static struct card *plug_vmxnet3(void)
 	return vmxnet3_model_plug(&m.vmxnet3, 0, address);
 }
 
-#define CARD(name, how)                                                                            \
-	{                                                                                          \
-		&name##_driver, how, name##_model_receive, name##_model_lie, name##_model_send     \
+#define CARD(name, how)                                                                        \
+	{                                                                                      \
+		&name##_driver, how, name##_model_receive, name##_model_lie, name##_model_send \
 	}
 static const struct {
 	const struct pci_driver *driver;
@@ -101,13 +101,15 @@ static const struct {
 	enum card_rx (*receive)(struct card *card, const void *frame, uint32_t n);
 	bool (*lie)(struct card *card, uint32_t len, bool error);
 	void (*send)(struct card *card);
-} cards[] = {
-        CARD(i8255x, plug_i8255x),    CARD(i8255x, plug_82557),
-        CARD(ne2k, plug_ne2k),        CARD(pcnet, plug_pcnet),
-        CARD(pcnet, plug_pcnet_mii),  CARD(rtl8139, plug_rtl8139),
-        CARD(tulip, plug_tulip),      CARD(rtl8139, plug_rtl8139_plus),
-        CARD(tulip, plug_tulip_old),  CARD(vmxnet3, plug_vmxnet3),
-}, *card;
+} cards[] =
+        {
+                CARD(i8255x, plug_i8255x),   CARD(i8255x, plug_82557),
+                CARD(ne2k, plug_ne2k),       CARD(pcnet, plug_pcnet),
+                CARD(pcnet, plug_pcnet_mii), CARD(rtl8139, plug_rtl8139),
+                CARD(tulip, plug_tulip),     CARD(rtl8139, plug_rtl8139_plus),
+                CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
+},
+  *card;
 
 static uint8_t next(void)
 {
@@ -127,7 +129,8 @@ static uint32_t noisy(unsigned bar, void *ctx, uint32_t off, unsigned size)
 	noise--;
 	uint8_t how = next();
 	if (how < 64)
-		v = (uint32_t)next() << 24 | (uint32_t)next() << 16 | (uint32_t)next() << 8 | next();
+		v = (uint32_t)next() << 24 | (uint32_t)next() << 16 | (uint32_t)next() << 8 |
+		    next();
 	else if (how < 192)
 		v ^= 1u << (how & 31);
 	return v & 0xffffffffu >> (32 - 8 * size);
@@ -280,7 +283,8 @@ static bool begin(void)
 	for (uint32_t i = 0; i < POOL; i++) {
 		uintptr_t at = (uintptr_t)pool.stack[i];
 		pool_first = at < pool_first ? at : pool_first;
-		pool_last = at + sizeof(struct pkt) > pool_last ? at + sizeof(struct pkt) : pool_last;
+		pool_last =
+		        at + sizeof(struct pkt) > pool_last ? at + sizeof(struct pkt) : pool_last;
 	}
 	uint8_t which = next();
 	card = &cards[which % ARRAY_SIZE(cards)];
