@@ -7,7 +7,6 @@
 #ifndef APPS_CLAT_CLAT_H
 #define APPS_CLAT_CLAT_H
 
-#include "apps/clat/clat_find.h"
 #include "apps/clat/clat_keys.h"
 #include "apps/nat/nat.h"
 #include "apps/nat64/nat64_gather.h"
@@ -17,6 +16,20 @@
 #define CLAT_OWN    0xc0000001u /* 192.0.0.1, host order */
 #define CLAT_ROUTER 0xc0000002u /* that nobody has: the far side of the translation */
 #define CLAT_DUMMY  0xc0000008u /* source of an error of a node without IPv4 (RFC 7600) */
+
+/* What is known from DNS (RFC 7050). Times as gw->clock.us. */
+struct clat_find {
+	uint8_t handler; /* of udp.h */
+	uint16_t port;   /* of the question under way; 0: none is */
+	uint16_t id;
+	struct addr asked;
+	uint64_t due_us;   /* the next question, or the end of the wait for an answer */
+	uint32_t next;     /* number of the server that is asked next */
+	uint32_t fails;    /* questions in a row that gave no prefix */
+	uint64_t until_us; /* while the prefix counts; 0: there is none */
+	struct prefix prefix;
+	uint64_t questions, answers;
+};
 
 struct clat {
 	struct nat nat; /* the first field: gw->state begins with it (nat.h) */
@@ -82,6 +95,14 @@ enum verdict clat_gather_down(struct gw *gw, struct clat *c, struct pkt *p, cons
 
 /* Sets the provider's prefix; NULL: none. The log says so. (clat.c) */
 void clat_set_prefix(struct gw *gw, struct clat *c, const struct prefix *p, const char *from);
+
+/* --- finding the prefix (clat_find.c) -------------------------------------------------------- */
+
+/* Begins. NULL, or what is wrong (static). */
+const char *clat_find_start(struct gw *gw, struct clat *c);
+
+/* Follows what routers and DNS servers say. Called ten times a second. */
+void clat_find_tick(struct gw *gw, struct clat *c);
 
 /* --- our address (clat_address.c) ------------------------------------------------------------ */
 

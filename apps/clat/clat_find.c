@@ -1,4 +1,4 @@
-/* See clat_find.h. A prefix of the configuration goes before one that a router advertises, and that
+/* See clat.h. A prefix of the configuration goes before one that a router advertises, and that
  * before what DNS says. */
 #include "apps/clat/clat.h"
 

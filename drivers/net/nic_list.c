@@ -6,11 +6,7 @@
 #include "kernel/lib/log.h"
 
 static const struct pci_driver *const drivers[] = {
-        &e1000_driver,
-        &i8255x_driver,
-        &pcnet_driver,
-        &rtl8139_driver,
-        &virtio_net_driver,
+        &e1000_driver, &i8255x_driver, &pcnet_driver, &rtl8139_driver, &virtio_net_driver,
 };
 
 static const struct pci_driver *driver_for(const struct pci_dev *dev)

@@ -104,7 +104,7 @@ static void reset(uint32_t seed)
 	seed_now = seed;
 	option_packets = 512;
 	rig.in_rings = 0;
-	option_memory = 26u << 20;
+	option_memory = 30u << 20;
 	option_now_us = 0;
 	option_slow_path = false;
 	rig.sink = print_frame;

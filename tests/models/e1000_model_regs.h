@@ -153,10 +153,22 @@ static inline bool is_quad(const struct e1000_model *m)
 	return m->pci.device == 0x1099 || m->pci.device == 0x10b5;
 }
 
+/* True for those with the later layout of EERD (13.4.4). */
+static inline bool e1000_model_is_new(const struct e1000_model *m)
+{
+	return m->kind == E1000_KIND_82541 || m->kind == E1000_KIND_82574;
+}
+
 /* True in a PCI-X slot when the card may read more than 2048 bytes at once. */
 bool e1000_model_reads_too_much(const struct e1000_model *m);
 
 /* Handles a write to any other register: control, rings, filters. (e1000_model_dma.c) */
 void e1000_model_dma_write(struct e1000_model *m, uint32_t off, uint32_t v);
+
+/* The registers of the EEPROM: EERD reads a word, EECD its lines. (e1000_model_eeprom.c) */
+void e1000_model_eerd_write(struct e1000_model *m, uint32_t v);
+uint32_t e1000_model_eerd_read(struct e1000_model *m);
+void e1000_model_eecd_write(struct e1000_model *m, uint32_t v);
+uint32_t e1000_model_eecd_read(const struct e1000_model *m);
 
 #endif

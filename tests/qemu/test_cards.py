@@ -64,7 +64,8 @@ def fetch(lab: Lab, directory: Path, megabytes: int) -> None:
 def check_no_errors(lab: Lab) -> None:
     """No card counts an error or was reset."""
     stats = lab.console.stats()
-    bad = {name: value for name, value in stats.items() if value and name.startswith(("rx_errors", "tx_errors", "nic_resets"))}
+    wrong = ("rx_errors", "tx_errors", "nic_resets")
+    bad = {name: value for name, value in stats.items() if value and name.startswith(wrong)}
     assert not bad
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""464XLAT (RFC 6877) from end to end: an IPv4 host, `app clat`, a cable with IPv6 only, a NAT64, IPv4 servers. The NAT64
-is a second instance of our image, or tayga with radvd and masquerade, which knows nothing of us."""
+"""464XLAT (RFC 6877) from end to end: an IPv4 host, `app clat`, a cable with IPv6 only, a NAT64, IPv4 servers.
+
+The NAT64 is a second instance of our image, or tayga with radvd and masquerade, which knows nothing of us."""
 
 import contextlib
 import hashlib
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from labkit import clatlab
+from labkit import clatlab, mtr
 from labkit import lab as net
 from labkit.clatlab import ClatLab
 from labkit.lab import Lab
@@ -67,6 +68,9 @@ def test_rfc6877_page_call_ping_and_traceroute(lab: ClatLab) -> None:
     said = lab.lan.run("traceroute", "-4", "-n", "-q1", "-w3", net.FAR_SERVER, check=False).stdout
     hops = re.findall(r"^ *\d+ +(\S+)", said, re.M)
     assert hops[0] == net.LAN_GATEWAY and hops[-1] == net.FAR_SERVER, said
+    for protocol in mtr.PROTOCOLS:
+        seen = mtr.hops(lab.lan, net.FAR_SERVER, protocol)
+        assert seen[0] == (net.LAN_GATEWAY, 0) and seen[-1] == (net.FAR_SERVER, 0), (protocol, seen)
     stats = lab.console.stats()
     assert stats['clat_translated{way="4to6"}'] > 1000 and stats['clat_translated{way="6to4"}'] > 30000
     lab.check_no_leak(free, 5)

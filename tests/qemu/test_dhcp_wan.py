@@ -27,7 +27,7 @@ def test_three_lines_make_a_router(nic: str, make_lab: Callable[..., Lab]) -> No
 
 
 @pytest.mark.one_card
-@pytest.mark.parametrize("program", ["kea", "dhcpd"])
+@pytest.mark.parametrize("program", ["kea", pytest.param("dhcpd", marks=pytest.mark.long)])
 def test_a_lease_of_ten_seconds(nic: str, program: str, make_lab: Callable[..., Lab]) -> None:
     """Renewed by its server again and again, while the NAT works; the MTU is taken."""
     lab = make_lab((nic, nic))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from labkit import lab as net
-from labkit import nat64lab
+from labkit import mtr, nat64lab
 from labkit.lab import Lab
 from labkit.nat64lab import Nat64Lab
 
@@ -49,6 +49,9 @@ def test_pings_and_traceroute(lab: Nat64Lab) -> None:
     said = lab.lan.run("traceroute", "-6", "-n", "-q1", "-w2", target, check=False).stdout
     hops = re.findall(r"^ *\d+ +(\S+)", said, re.M)
     assert hops[0] == nat64lab.ROUTER6 and hops[-1] == target, said
+    for protocol in mtr.PROTOCOLS:
+        seen = mtr.hops(lab.lan, target, protocol)
+        assert seen[0] == (nat64lab.ROUTER6, 0) and seen[-1] == (target, 0), (protocol, seen)
 
 
 def iperf3(lab: Nat64Lab, *options: str) -> dict[str, dict[str, float]]:

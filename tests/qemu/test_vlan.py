@@ -46,7 +46,7 @@ def iperf3(lab: Lab, *options: str) -> float:
 
 
 @pytest.mark.parametrize("offloads", [False, True], ids=["plain", "offloads"])
-@pytest.mark.parametrize("lan", ["tagged", "untagged"])
+@pytest.mark.parametrize("lan", ["tagged", pytest.param("untagged", marks=pytest.mark.long)])
 def test_one_card(nic: str, make: MakeVlans, lan: str, offloads: bool,
                   record_property: Callable[[str, object], None]) -> None:
     """Pings, the largest frames, bulk TCP both ways, and a VLAN that nobody has."""

@@ -218,8 +218,8 @@ def _clat(lab: Lab) -> None:
     _say(f"    so an IPv4 host fetched a file from an IPv4 server over IPv6; the server saw {net.WAN_GATEWAY},\n"
          "    the provider's IPv4 address")
     heard = lab.call()
-    _say(f"\nLAN host calls the server by UDP: {heard} of {clatlab.CALL_PACKETS} datagrams of {clatlab.CALL_BYTES} bytes "
-         "came back")
+    _say(f"\nLAN host calls the server by UDP: {heard} of {clatlab.CALL_PACKETS} datagrams of "
+         f"{clatlab.CALL_BYTES} bytes came back")
     if heard < clatlab.CALL_PACKETS * 98 // 100:
         raise Failed("the call lost more than one datagram in fifty")
 
@@ -260,7 +260,8 @@ SCENARIOS = {
                       f"\n    and in the WAN the name server {dnslab.SERVERS['nsd'][0]} (nsd)",
                       ("with IPv6 only", nat64lab.ROUTER6)),
     "clat": Scenario(clatlab.CONFIGURATION, _clat, lambda nic: ClatLab((nic, nic)),
-                     f"\n    and between them a second gateway, {nat64lab.ROUTER6} (nat64), behind a cable with IPv6 only"),
+                     f"\n    and between them a second gateway, {nat64lab.ROUTER6} (nat64), "
+                     "behind a cable with IPv6 only"),
     "dns64": Scenario(dnslab.configuration(dnslab.SERVERS["nsd"]), _dns64, _dns_lab,
                       f"\n    and in the WAN the name server {', '.join(dnslab.SERVERS['nsd'])} (nsd)",
                       (dnslab.HOST6, dnslab.GATEWAY6)),

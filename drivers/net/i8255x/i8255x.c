@@ -20,10 +20,8 @@
 #include "kernel/lib/alloc.h"
 #include "kernel/lib/log.h"
 
-#define RX_MASK  (X_RX_RING - 1)
 #define TX_MASK  (X_TX_RING - 1)
 #define WIRE_MIN 60u /* IEEE 802.3 3.2.8, without FCS */
-#define RX_COUNT (PKT_ROOM << 16)
 
 /* QEMU's cards stop after so many blocks, and go on with another resume. */
 #define EMULATED_STOP 16u
@@ -33,154 +31,11 @@
 #define HANG_US   2000000u
 #define SILENT_US 2000000u /* a receiver that may lock up is revived after this time */
 
-static struct i8255x *card(struct nic *nic)
-{
-	return (struct i8255x *)nic;
-}
-
-/* A word that the device may write at any time. */
-static inline uint32_t device_word(const uint32_t *p)
-{
-	return *(const volatile uint32_t *)p;
-}
-
-/* The upper half of a block's first word; the device may write the lower one meanwhile. */
-static inline void set_command(uint32_t *state, uint16_t command)
-{
-	*(volatile uint16_t *)((uint8_t *)state + 2) = command;
-}
-
-/* --- receive ------------------------------------------------------------------- */
-
-static inline struct x_rfd *rfd_of(struct pkt *p)
-{
-	return (struct x_rfd *)(p->bytes + PKT_HEADROOM - sizeof(struct x_rfd));
-}
-
-static inline uint32_t bus(const void *p)
-{
-	return (uint32_t)dma_addr(p);
-}
-
-static inline void rx_fresh(struct x_rfd *r)
-{
-	r->state = 0;
-	r->unused = 0xffffffffu;
-	r->count = RX_COUNT;
-}
-
-static inline bool rx_done(struct pkt *p)
-{
-	return (device_word(&rfd_of(p)->state) & RFD_DONE) != 0;
-}
-
-static inline bool rx_waiting(const struct i8255x *x)
-{
-	return rx_done(x->rx[x->rx_next]);
-}
-
-/* Starts the receiver at the first free descriptor, if it has stopped. */
-static void rx_kick(struct i8255x *x)
-{
-	uint16_t status = x_read16(x, X_STATUS);
-	x->rx_stopped = false;
-	if (status == X_GONE || STATUS_RUS(status) == RUS_READY)
-		return;
-	x->rx_stopped = true;
-	for (uint32_t i = 0; i < X_RX_RING; i++) {
-		struct pkt *p = x->rx[(x->rx_next + i) & RX_MASK];
-		if (rx_done(p))
-			continue;
-		x->rx_stopped = !i8255x_hw_point(x, bus(rfd_of(p)), RU_START);
-		return;
-	}
-}
-
-/* Drops a frame and counts why. */
-static void rx_drop(struct i8255x *x, uint32_t state, bool good)
-{
-	if (good)
-		x->nic.count.rx_no_packet++;
-	else if (state & RFD_OK || !x->is_82557) /* the 82557's own counters have its bad frames */
-		x->nic.count.rx_errors++;
-}
-
-/* Gives how many frames wait from slot `at` on, at most n. QEMU's cards mark a frame as done before
- * they write it; any access to a register waits until it is written. Real ones set RFD_ENDED. */
-static inline uint32_t rx_count(struct i8255x *x, uint32_t at, uint32_t n)
-{
-	uint32_t k = 0;
-	while (k < n && rx_done(x->rx[at + k]))
-		k++;
-	if (k && !(device_word(&rfd_of(x->rx[at + k - 1])->count) & RFD_ENDED))
-		x_read8(x, X_STATUS);
-	io_rmb();
-	return k;
-}
-
-/* Gives the n slots before `next` back to the card: the receiver now stops behind `last`. */
-static void rx_return(struct i8255x *x, uint32_t next, struct x_rfd *last)
-{
-	struct x_rfd *old = x->rx_last;
-	x->rx_next = next & RX_MASK;
-	last->link = bus(rfd_of(x->rx[x->rx_next]));
-	last->state = RFD_LAST << 16;
-	x->rx_last = last;
-	x->ack = 2;
-	io_wmb();
-	bool stopped = device_word(&old->state) & RFD_DONE;
-	set_command(&old->state, 0);
-	if (UNLIKELY(stopped || x->rx_stopped))
-		rx_kick(x);
-}
-
-/* A separate function, so that i8255x_rx costs little when no frame waits. */
-static __attribute__((noinline)) uint32_t rx_burst(struct i8255x *x, struct pkt **burst,
-                                                   uint32_t max)
-{
-	struct pool *pool = x->nic.pool;
-	uint32_t at = x->rx_next;
-	uint32_t n = rx_count(x, at, min_u32(min_u32(max, NIC_BURST), X_RX_RING - at));
-	if (n == 0)
-		return 0; /* max was 0 */
-	struct pkt **top = ring_top(pool), **out = burst, **slot = &x->rx[at];
-	struct x_rfd *prev = x->rx_last;
-	for (struct pkt **end = slot + n; slot != end; slot++) {
-		struct pkt *p = *slot;
-		struct x_rfd *r = rfd_of(p);
-		uint32_t state = r->state, len = r->count & RFD_LEN;
-		bool good = !(state & RFD_ERRORS) &&
-		            len - NIC_FRAME_MIN <= NIC_FRAME_MAX - NIC_FRAME_MIN;
-		if (LIKELY(good && top != pool->stack)) {
-			struct pkt *fresh = ring_alloc(&top);
-			*slot = fresh;
-			r = rfd_of(fresh);
-			pkt_filled(p, len);
-			*out++ = p;
-		} else {
-			rx_drop(x, state, good);
-		}
-		rx_fresh(r);
-		prev->link = bus(r);
-		prev = r;
-	}
-	ring_settle(pool, top);
-	rx_return(x, at + n, prev);
-	x->received += n;
-	return (uint32_t)(out - burst);
-}
-
-static uint32_t i8255x_rx(struct nic *nic, struct pkt **burst, uint32_t max)
-{
-	struct i8255x *x = card(nic);
-	return rx_waiting(x) ? rx_burst(x, burst, max) : 0;
-}
-
 /* --- command blocks --------------------------------------------------------------- */
 
 static inline bool cb_done(const struct i8255x *x, uint32_t i)
 {
-	return (device_word(&x->cb[i & TX_MASK].state) & CB_DONE) != 0;
+	return (x_device_word(&x->cb[i & TX_MASK].state) & CB_DONE) != 0;
 }
 
 static inline uint32_t room(const struct i8255x *x)
@@ -223,7 +78,7 @@ static inline void cb_publish(struct i8255x *x, uint32_t first)
 	*last |= CB_SUSPEND << 16;
 	io_wmb();
 	uint32_t *old = &x->cb[(first - 1) & TX_MASK].state;
-	set_command(old, (uint16_t)(device_word(old) >> 16 & ~CB_SUSPEND));
+	x_set_command(old, (uint16_t)(x_device_word(old) >> 16 & ~CB_SUSPEND));
 	cu_resume(x);
 	uint32_t stop = first + EMULATED_STOP;
 	if ((int32_t)(x->tx_tail - stop) > 0 && cb_done(x, stop - 1) && !cb_done(x, stop))
@@ -261,7 +116,7 @@ static void filter_write(struct i8255x *x)
 
 static void i8255x_filter(struct nic *nic, bool promiscuous, const mac *group, uint32_t n)
 {
-	struct i8255x *x = card(nic);
+	struct i8255x *x = x_card(nic);
 	x->promiscuous = promiscuous;
 	x->all_groups = n > X_GROUPS;
 	x->n_group = (uint8_t)(x->all_groups ? 0 : n);
@@ -299,7 +154,7 @@ static uint32_t no_carrier(struct i8255x *x, struct pkt **burst, uint32_t n)
 
 static uint32_t i8255x_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 {
-	struct i8255x *x = card(nic);
+	struct i8255x *x = x_card(nic);
 	tx_reclaim(x);
 	if (UNLIKELY(!nic->carrier.up))
 		return no_carrier(x, burst, n);
@@ -312,9 +167,9 @@ static uint32_t i8255x_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 		if (UNLIKELY(p->len - WIRE_MIN > NIC_FRAME_MAX - WIRE_MIN) && !tx_fits(x, p))
 			continue;
 		struct x_cb *cb = &x->cb[i & TX_MASK];
-		cb->tx.array = bus(&cb->tx.buffer);
+		cb->tx.array = x_bus(&cb->tx.buffer);
 		cb->tx.count = TX_COUNT;
-		cb->tx.buffer = bus(p->data);
+		cb->tx.buffer = x_bus(p->data);
 		cb->tx.size = p->len;
 		cb->state = (CB_SEND | CB_FLEXIBLE) << 16;
 		x->tx[i & TX_MASK] = p;
@@ -328,34 +183,19 @@ static uint32_t i8255x_tx(struct nic *nic, struct pkt **burst, uint32_t n)
 
 /* --- start and stop ---------------------------------------------------------------------- */
 
-static void start_rx(struct i8255x *x)
-{
-	x->rx_next = 0;
-	x->rx_stopped = false;
-	for (uint32_t i = 0; i < X_RX_RING; i++) {
-		struct x_rfd *r = rfd_of(x->rx[i]);
-		rx_fresh(r);
-		r->link = bus(rfd_of(x->rx[(i + 1) & RX_MASK]));
-	}
-	x->rx_last = rfd_of(x->rx[RX_MASK]);
-	x->rx_last->state = RFD_LAST << 16;
-	io_wmb();
-	rx_kick(x);
-}
-
 /* The first commands: configuration, filter, address. The command unit then waits behind them. */
 static void start_tx(struct i8255x *x)
 {
 	memset(x->cb, 0, X_TX_RING * sizeof *x->cb);
 	for (uint32_t i = 0; i < X_TX_RING; i++)
-		x->cb[i].link = bus(&x->cb[(i + 1) & TX_MASK]);
+		x->cb[i].link = x_bus(&x->cb[(i + 1) & TX_MASK]);
 	x->tx_head = x->tx_tail = 0;
 	x->tx_refused = x->tx_wake = x->cu_owed = x->filter_owed = false;
 	filter_put(x);
 	memcpy(cb_command(x, CB_ADDRESS), x->nic.address.b, 6);
 	x->cb[x->tx_tail - 1].state |= CB_SUSPEND << 16;
 	io_wmb();
-	(void)i8255x_hw_point(x, bus(x->cb), CU_START);
+	(void)i8255x_hw_point(x, x_bus(x->cb), CU_START);
 }
 
 static void write_mask(const struct i8255x *x)
@@ -371,7 +211,7 @@ static void stats(struct i8255x *x)
 	const uint32_t *s = x->stats;
 	bool there = false;
 	for (unsigned i = STAT_FIRST_END; i < STAT_WORDS; i++)
-		there |= device_word(&s[i]) == STAT_MARK;
+		there |= x_device_word(&s[i]) == STAT_MARK;
 	if (x->stats_asked && !there)
 		return; /* the card is still writing */
 	io_rmb();
@@ -389,11 +229,11 @@ static void stats(struct i8255x *x)
 static void start(struct i8255x *x)
 {
 	memset(x->stats, 0, STAT_WORDS * sizeof *x->stats);
-	(void)i8255x_hw_point(x, bus(x->stats), CU_STATS_ADDRESS);
+	(void)i8255x_hw_point(x, x_bus(x->stats), CU_STATS_ADDRESS);
 	x->stats_asked = false;
 	i8255x_hw_phy(x);
 	start_tx(x);
-	start_rx(x);
+	i8255x_rx_start(x);
 	write_mask(x);
 	x->ack = 2;
 	x->hang_head = 0;
@@ -434,7 +274,7 @@ static void restart(struct i8255x *x, uint64_t *counter, const char *why)
 
 static void i8255x_stop(struct nic *nic)
 {
-	struct i8255x *x = card(nic);
+	struct i8255x *x = x_card(nic);
 	uint64_t ignored = 0;
 	if (!i8255x_hw_reset(x))
 		pci_cut(&nic->pci);
@@ -489,7 +329,7 @@ static void watch(struct i8255x *x, uint64_t now_us)
 	}
 	i8255x_hw_carrier(x);
 	if (STATUS_RUS(status) != RUS_READY)
-		rx_kick(x);
+		i8255x_rx_kick(x);
 	/* A block that is not done is not behind the one where the command unit waits. */
 	if (x->tx_head != x->tx_tail && (x->cu_owed || !cb_done(x, x->tx_head)))
 		cu_resume(x);
@@ -509,7 +349,7 @@ static void watch(struct i8255x *x, uint64_t now_us)
 
 static void i8255x_poll(struct nic *nic, uint64_t now_us)
 {
-	struct i8255x *x = card(nic);
+	struct i8255x *x = x_card(nic);
 	tx_reclaim(x);
 	if (now_us - x->poll_us < POLL_US)
 		return;
@@ -534,8 +374,8 @@ static bool tx_waiting(const struct i8255x *x)
  * new frames is not read. */
 static bool i8255x_arm(struct nic *nic)
 {
-	struct i8255x *x = card(nic);
-	if (rx_waiting(x))
+	struct i8255x *x = x_card(nic);
+	if (x_rx_waiting(x))
 		return true;
 	if (UNLIKELY(x->tx_refused != x->tx_wake)) {
 		x->tx_wake = x->tx_refused;
@@ -546,10 +386,10 @@ static bool i8255x_arm(struct nic *nic)
 		x->ack -= x->ack != 0;
 		x_write8(x, X_ACK, ACK_ALL);
 		if (STATUS_RUS(x_read16(x, X_STATUS)) != RUS_READY)
-			rx_kick(x);
+			i8255x_rx_kick(x);
 		io_rmb();
 	}
-	return rx_waiting(x) || tx_waiting(x);
+	return x_rx_waiting(x) || tx_waiting(x);
 }
 
 /* --- probe ------------------------------------------------------------------------------- */

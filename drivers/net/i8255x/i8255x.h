@@ -1,5 +1,5 @@
-/* Shared by the two halves of the 8255x driver: i8255x.c moves packets and supervises the card,
- * i8255x_hw.c handles reset, EEPROM, PHY and configuration. */
+/* Shared by the parts of the 8255x driver: i8255x.c sends and supervises the card, i8255x_rx.c
+ * receives, i8255x_hw.c handles reset, EEPROM, PHY and configuration. */
 #ifndef DRIVERS_NET_I8255X_I8255X_H
 #define DRIVERS_NET_I8255X_I8255X_H
 
@@ -68,6 +68,53 @@ static inline void x_write32(const struct i8255x *x, uint32_t reg, uint32_t v)
 {
 	mmio_write32(x->regs + reg, v);
 }
+
+static inline struct i8255x *x_card(struct nic *nic)
+{
+	return (struct i8255x *)nic;
+}
+
+/* A word that the device may write at any time. */
+static inline uint32_t x_device_word(const uint32_t *p)
+{
+	return *(const volatile uint32_t *)p;
+}
+
+/* The upper half of a block's first word; the device may write the lower one meanwhile. */
+static inline void x_set_command(uint32_t *state, uint16_t command)
+{
+	*(volatile uint16_t *)((uint8_t *)state + 2) = command;
+}
+
+static inline uint32_t x_bus(const void *p)
+{
+	return (uint32_t)dma_addr(p);
+}
+
+/* A descriptor is in the headroom of its packet, just before the frame. */
+static inline struct x_rfd *x_rfd_of(struct pkt *p)
+{
+	return (struct x_rfd *)(p->bytes + PKT_HEADROOM - sizeof(struct x_rfd));
+}
+
+static inline bool x_rx_done(struct pkt *p)
+{
+	return (x_device_word(&x_rfd_of(p)->state) & RFD_DONE) != 0;
+}
+
+static inline bool x_rx_waiting(const struct i8255x *x)
+{
+	return x_rx_done(x->rx[x->rx_next]);
+}
+
+/* nic_ops.rx. */
+uint32_t i8255x_rx(struct nic *nic, struct pkt **burst, uint32_t max);
+
+/* Starts the receiver at the first free descriptor, if it has stopped. */
+void i8255x_rx_kick(struct i8255x *x);
+
+/* Starts the receiver of a card that was just reset, with an empty list. */
+void i8255x_rx_start(struct i8255x *x);
 
 /* Gives the card a command when it has accepted the previous one. False when it does not within
  * 100 reads, some 100 us. */

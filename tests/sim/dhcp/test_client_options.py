@@ -255,3 +255,17 @@ def test_each_application_starts_before_the_lease_and_follows_it(start: Start, a
 def test_a_bridge_has_no_lease(start: Start) -> None:
     gateway = start("wan.address dhcp\n", "wire")
     assert messages(gateway.wait(5)) == [] and said(gateway, "wan.address dhcp: this application has no addresses")
+
+
+@pytest.mark.parametrize("silent", [600, 3600])
+def test_renew_without_a_lease_asks_at_once(start: Start, silent: int) -> None:
+    """However long the client has waited without an answer."""
+    server = Server(silent={DISCOVER})
+    uplink = begin(start, server)
+    uplink.run(silent, 10)
+    assert lease(uplink.gateway) is None
+    server.silent.clear()
+    asked = messages(uplink.settle(uplink.gateway.act("renew")) + uplink.run(0.3), DISCOVER)
+    assert asked
+    uplink.run(1)
+    assert state(uplink.gateway) == "bound"

@@ -596,17 +596,3 @@ def test_s446_release_and_renew(start: Start) -> None:
     server.heard.clear()
     uplink.settle(gateway.act("renew"))
     assert [one.ciaddr for one in server.heard] == [MINE] and state(gateway) == "bound"
-
-
-@pytest.mark.parametrize("silent", [600, 3600])
-def test_renew_without_a_lease_asks_at_once(start: Start, silent: int) -> None:
-    """However long the client has waited in vain."""
-    server = Server(silent={DISCOVER})
-    uplink = begin(start, server)
-    uplink.run(silent, 10)
-    assert lease(uplink.gateway) is None
-    server.silent.clear()
-    asked = messages(uplink.settle(uplink.gateway.act("renew")) + uplink.run(0.3), DISCOVER)
-    assert asked
-    uplink.run(1)
-    assert state(uplink.gateway) == "bound"

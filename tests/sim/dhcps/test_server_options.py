@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from lanclients import (
     ACK,
+    CLIENT_ID,
     CONFIG,
     DISCOVER,
     HOST_NAME,
@@ -13,6 +14,7 @@ from lanclients import (
     NAK,
     PARAMETERS,
     POOL,
+    REQUEST,
     Client,
     Start,
     ip,
@@ -221,3 +223,45 @@ def test_it_works_beside_every_forwarder(start: Start, app: str) -> None:
     more = {"ivi": "lan.address 2001:db8:ffcb:71:fe00::/64\nivi.prefix 2001:db8::/32\nivi.ipv4 192.0.2.0/24\n",
             "6to4": "", "nat64": "lan.address 2001:db8:1::1/64\n", "nat": "", "clat": "wan.address auto\n"}[app]
     assert Client(start(CONFIG + more, app)).lease() in POOL
+
+
+# What clients in the field ask for (option 55), and how they name themselves (option 61); from their sources and from
+# captures: NetworkManager 1.42 (nettools n-dhcp4), Windows 10 and 11, macOS 13, Android 13, ChromeOS, dhcpcd 9.
+LISTS = {
+    "NetworkManager": ([1, 2, 6, 12, 15, 26, 28, 121, 3, 33, 40, 41, 42, 119, 249, 252, 17], b"\x01%mac"),
+    "NetworkManager-duid": ([1, 2, 6, 12, 15, 26, 28, 121, 3, 33, 40, 41, 42, 119, 249, 252, 17],
+                            b"\xff\x12\x34\x56\x78\x00\x04" + bytes(range(16))),
+    "Windows": ([1, 3, 6, 15, 31, 33, 43, 44, 46, 47, 119, 121, 249, 252], b"\x01%mac"),
+    "macOS": ([1, 121, 3, 6, 15, 108, 114, 119, 252, 95, 44, 46], b"\x01%mac"),
+    "Android": ([1, 3, 6, 15, 26, 28, 51, 58, 59, 43, 114, 108], None),
+    "ChromeOS": ([1, 33, 3, 6, 15, 26, 28, 51, 54, 58, 59, 119, 121, 252], b"\xff%mac\x00\x01%mac"),
+    "dhcpcd": (
+        [1, 121, 33, 3, 6, 12, 15, 26, 28, 42, 51, 54, 58, 59, 119],
+        b"\xff\x00\x00\x00\x01\x00\x03\x00\x01%mac"),
+}
+FULL = ("lan.domain home.test\nnameserver 198.51.100.53\nlan.dhcp-option 42 192.168.1.5\n"
+        "lan.dhcp-option 249 hex:0a\nlan.dhcp-option 252 http://wpad/\n")
+
+
+@pytest.mark.parametrize("name", LISTS)
+@pytest.mark.parametrize("flags", [0, 0x8000])
+def test_the_lists_of_clients_in_the_field(start: Start, name: str, flags: int) -> None:
+    """Each gets a lease, what it asks for as far as there is something to tell, and nothing else."""
+    asked, identifier = LISTS[name]
+    gateway = start(CONFIG + FULL, "nat")
+    client = Client(gateway, options={PARAMETERS: bytes(asked), 57: b"\x05\xdc", HOST_NAME: b"laptop"})
+    if identifier is not None:
+        client.options[CLIENT_ID] = identifier.replace(b"%mac", bytes.fromhex(client.mac.replace(":", "")))
+    offer = client.discover(flags=flags)
+    assert offer is not None
+    assert offer.sent.frame.dst == ("ff:ff:ff:ff:ff:ff" if flags else client.mac)
+    always = {51, 53, 54, 58, 59, CLIENT_ID} if identifier is not None else {51, 53, 54, 58, 59}
+    ours = {1, 3, 6, 15, 26, 28, 42, 119, 249, 252}
+    assert set(offer.options) - always - {1} <= set(asked) & ours
+    assert {1, 3, 6, 15} <= set(offer.options) and set(asked) & {42, 249, 252} <= set(offer.options)
+    ack = client.select(offer.yiaddr, flags=flags)
+    assert ack is not None and ack.kind == ACK and ack.yiaddr == offer.yiaddr
+    assert {code: ack.options[code] for code in ack.options if code != 53} == {
+        code: offer.options[code] for code in offer.options if code != 53}
+    again = client.send(REQUEST, ciaddr=ack.yiaddr, source=client.mac, to=INSIDE)
+    assert [one.kind for one in again] == [ACK]

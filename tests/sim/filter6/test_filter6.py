@@ -317,7 +317,8 @@ def test_rfc7084_g4_no_default_router_without_an_uplink(start: Start) -> None:
 def test_rfc4193_section_4_3_local_addresses_do_not_leave(start: Start) -> None:
     """The host is told; to another site of such addresses the packet goes."""
     local = "fd00:1::10"
-    gateway = begin(start, f"lan.address fd00:1::1/64\nneighbour {local} {A6.mac}\nroute fd00:2::/64 via {ROUTER6.ip}\n")
+    gateway = begin(start, f"lan.address fd00:1::1/64\nneighbour {local} {A6.mac}\n"
+                           f"route fd00:2::/64 via {ROUTER6.ip}\n")
     error = only(out(gateway, UDP(sport=1, dport=2) / Raw(b"x"), src=local), LAN).frame
     assert error[ICMPv6DestUnreach].code == 5 and gateway.drops() == {"martian-source": 1}
     assert passes(out(gateway, UDP(sport=1, dport=2) / Raw(b"x"), src=local, dst="fd00:2::7"), WAN)
