@@ -17,6 +17,24 @@ ROWS = {
     "2012-xiii-6to4-voip-throughput": 9, "2012-xiv-6to4-voip-loss": 9, "2012-xv-6to4-cpu": 15,
     "2012-xvi-ivi-timings": 5, "2016-i-dns64": 8, "2016-ii-dns64": 6, "2016-iii-dns64": 6,
     "2016-iv-dns64": 6, "2017-2-dns64": 12, "2017-3-dns64": 12,
+    "2015-1-dns64": 12,
+    "2015-2-dns64": 12,
+    "2015-3-dns64": 4,
+    "2015-4-dns64": 12,
+    "2015-5-dns64": 12,
+    "2015-6-dns64": 4,
+    "2015-7-dns64": 12,
+    "2015-8-dns64": 12,
+    "2015-9-dns64": 4,
+    "2015-10-dns64": 12,
+    "2015-11-dns64": 12,
+    "2015-12-dns64": 4,
+    "2015-13-dns64": 12,
+    "2015-14-dns64": 12,
+    "2015-15-dns64": 4,
+    "2015-16-dns64": 12,
+    "2015-17-dns64": 12,
+    "2015-18-dns64": 4,
 }  # fmt: skip
 # Means that were computed from the papers apart from these files: table, column, mean, tolerance.
 MEANS = [
@@ -78,6 +96,14 @@ def test_rate_follows_from_time(name: str) -> None:
         assert rate == pytest.approx(256000 / took, rel=0.001)
 
 
+@pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("2015-")])
+def test_rate_follows_from_clients(name: str) -> None:
+    """Formula 1 of the paper: 256 queries of each client in the mean time, which is rounded."""
+    for row in table(name)[1]:
+        rate = 256 * int(row["clients"]) / float(row["mean_s"])
+        assert float(row["requests_per_s"]) == pytest.approx(rate, rel=0.03)
+
+
 @pytest.mark.parametrize("name", ["2017-2-dns64", "2017-3-dns64"])
 def test_order(name: str) -> None:
     low, median, high = (column(name, key) for key in ("min", "median", "max"))
@@ -88,3 +114,13 @@ def test_headlines() -> None:
     assert max(column("2012-vii-nat-packets", "bare_pps")) == 13992
     assert max(column("2012-vii-nat-packets", "linux_pps")) == 9565
     assert max(column("2017-2-dns64", "median")) == 8542
+
+
+# Requests a second under Linux with eight clients, from the text of the paper of 2015: table, figure.
+LINUX_8 = [386, 1010, 308, 343, 1211, 297, 1164, 1128, 1339, 1054, 2122, 1279, 5003, 2642, 5600, 4796, 7545, 5425]
+
+
+@pytest.mark.parametrize(("number", "rate"), enumerate(LINUX_8, 1))
+def test_linux_with_eight_clients(number: int, rate: int) -> None:
+    rows = [row for row in table(f"2015-{number}-dns64")[1] if (row["system"], row["clients"]) == ("Linux", "8")]
+    assert [int(row["requests_per_s"]) for row in rows] == [rate]
