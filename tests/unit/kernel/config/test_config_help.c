@@ -44,7 +44,7 @@ static void values(void)
 	CHECK(strstr(help("nat.filtering"),
 	             "\n  endpoint-independent, address-dependent or address-"
 	             "and-port-dependent; default: address-dependent\n") != NULL);
-	CHECK(strstr(help("serve"), "\n  one of: dns64 dns http; up to ") != NULL);
+	CHECK(strstr(help("serve"), "\n  one of: dns64 dns http pcp; up to ") != NULL);
 }
 
 /* The key of that name comes first, then one line for each that begins so. */
