@@ -8,8 +8,33 @@ from typing import Any
 
 import portcontrol as pc
 import pytest
-from gateway import INSIDE, LAN, MORE, NAT, OUTSIDE, SERVER, SERVER2, WAN, A, B, C, Gateway, Host, only
-from portcontrol import NONCE, TCP, UDP, Answer, PmpAnswer, map_request, option, peer_request, pmp_map
+from gateway import (
+    INSIDE,
+    LAN,
+    MORE,
+    NAT,
+    OUTSIDE,
+    SERVER,
+    SERVER2,
+    WAN,
+    A,
+    B,
+    C,
+    Gateway,
+    Host,
+    only,
+)
+from portcontrol import (
+    NONCE,
+    TCP,
+    UDP,
+    Answer,
+    PmpAnswer,
+    map_request,
+    option,
+    peer_request,
+    pmp_map,
+)
 from scapy.layers.inet import IP
 from scapy.layers.inet import TCP as Tcp
 from scapy.layers.inet import UDP as Udp

@@ -5,15 +5,29 @@ from __future__ import annotations
 
 import portcontrol as pc
 import pytest
-from gateway import A as HOST4
 from gateway import LAN, PORT_MAC, WAN, Gateway, only
+from gateway import A as HOST4
 from portcontrol import TCP, UDP, Answer, map_request, peer_request
 from scapy.layers.inet import IP
 from scapy.layers.inet import UDP as Udp
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
-from six4 import FAR, MAC, OTHER, OWN4, OWN6, SEVEN, SIX, Start, in_tcp, in_udp, out_udp, six_of, start64
+from six4 import (
+    FAR,
+    MAC,
+    OTHER,
+    OWN4,
+    OWN6,
+    SEVEN,
+    SIX,
+    Start,
+    in_tcp,
+    in_udp,
+    out_udp,
+    six_of,
+    start64,
+)
 
 pytestmark = pytest.mark.virtual
 
