@@ -135,8 +135,8 @@ static struct pcp_given map_new(struct gw *gw, struct pcp *c, const struct pcp_a
 	return renew(gw, e, ask);
 }
 
-static struct pcp_given delete (struct gw *gw, struct pcp *c, struct pcp_entry *e,
-                                const struct pcp_ask *ask)
+static struct pcp_given unmap(struct gw *gw, struct pcp *c, struct pcp_entry *e,
+                              const struct pcp_ask *ask)
 {
 	const struct nat_table *t = &nat_of(gw)->table;
 	uint32_t in_ip = pcp_known(gw, &ask->host);
@@ -159,7 +159,7 @@ struct pcp_given pcp_map(struct gw *gw, struct pcp *c, const struct pcp_ask *ask
 	if (e && is_others(e, ask))
 		return refuse(PCP_NOT_AUTHORIZED);
 	if (ask->lifetime_s == 0)
-		return delete (gw, c, e, ask);
+		return unmap(gw, c, e, ask);
 	return e ? renew(gw, e, ask) : map_new(gw, c, ask);
 }
 

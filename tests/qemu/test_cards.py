@@ -149,6 +149,7 @@ def test_hw(make_lab: MakeLab) -> None:
     cards = ("i82559c", "pcnet", "tulip", "e1000", "rtl8139", "vmxnet3", "virtio", "ne2k_pci")
     lab = make_lab(cards)
     lab.boot(net.NAT + net.more_networks(len(cards)), app="nat")
+    until(lambda: lab.console.command("hw").count("link=up") == len(cards), 20, "the links")
     said = lab.console.command("hw")
     assert re.search(r"^cpu .* id=[0-9a-f]{8} ", said, re.M)
     assert re.search(r"^acpi revision=\d+ timer=[0-9a-f]{4}$", said, re.M)

@@ -50,6 +50,7 @@ def test_rsyslog_nfcapd_and_tshark(nic: str, make_lab: Callable[..., Lab]) -> No
     lab.wan.wait_port(601)
     lab.boot(f"{net.NAT}syslog {net.WAN_SERVER}\nsyslog tcp:{net.WAN_SERVER}:601\nipfix {net.WAN_SERVER}\n"
              "nat.log sessions\nnat.udp-timeout 5\n", app="nat")
+    lab.wait_ping()
     flows(lab)
 
     def events(source: str) -> set[tuple[str, int]]:

@@ -7,13 +7,14 @@ import base64
 import json
 import os
 import select
+import shutil
 import subprocess
 import tempfile
 import time
 from typing import Any
 
 from .netns import Namespace, end_process
-from .wait import Timeout
+from .wait import Timeout, until
 
 
 class Browser:
@@ -26,7 +27,7 @@ class Browser:
         self._number = 0
         self._buffer = b""
         self._loaded = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="browser-")
+        self._folder = tempfile.mkdtemp(prefix="browser-")
         to_read, self._out = os.pipe()
         self._in, to_write = os.pipe()
         # Chromium reads messages from descriptor 3 and writes to 4.
@@ -35,9 +36,9 @@ class Browser:
             host.command(["bash", "-c", script, "bash", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
                           "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking",
                           "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-                          "--disable-dev-shm-usage", f"--user-data-dir={self._folder.name}", "about:blank"]),
+                          "--disable-dev-shm-usage", f"--user-data-dir={self._folder}", "about:blank"]),
             pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env={**os.environ, "HOME": self._folder.name})
+            env={**os.environ, "HOME": self._folder})
         os.close(to_read)
         os.close(to_write)
         self._session = ""
@@ -53,11 +54,15 @@ class Browser:
         os.close(self._out)
         os.close(self._in)
         end_process(self._process)
-        self._folder.cleanup()
+        until(self._removed, 20, "the end of the browser's processes, which still write")
 
-    def _receive(self, until: float) -> dict[str, Any] | None:
+    def _removed(self) -> bool:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return not os.path.exists(self._folder)
+
+    def _receive(self, end: float) -> dict[str, Any] | None:
         while b"\0" not in self._buffer:
-            if not select.select([self._in], [], [], max(0.0, until - time.monotonic()))[0]:
+            if not select.select([self._in], [], [], max(0.0, end - time.monotonic()))[0]:
                 return None
             data = os.read(self._in, 1 << 16)
             if not data:
