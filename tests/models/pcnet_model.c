@@ -92,11 +92,26 @@ static enum card_rx receive(struct pcnet_model *m, const uint8_t *frame, uint32_
 	uint8_t *to = pci_model_dma(&m->card.pci, load32(d), room);
 	if (to)
 		memcpy(to, frame, min_u32(n, room));
-	store32(d + 8, size & 0xfff);
-	store32(d + 4, (state & 0xffff) | flags);
+	if (m->end_late) {
+		m->late = d;
+		m->late_size = size & 0xfff;
+		m->late_state = (state & 0xffff) | flags;
+		store32(d + 4, (state & 0xffff) | STP);
+	} else {
+		store32(d + 8, size & 0xfff);
+		store32(d + 4, (state & 0xffff) | flags);
+	}
 	m->rx_at = (m->rx_at + 1) % m->n_rx;
 	m->csr[0] |= RINT;
 	return CARD_TAKEN;
+}
+
+void pcnet_model_end(struct pcnet_model *m)
+{
+	if (!(load32(m->late + 4) & OWN)) {
+		store32(m->late + 8, m->late_size);
+		store32(m->late + 4, m->late_state);
+	}
 }
 
 enum card_rx pcnet_model_receive(struct card *c, const void *frame, uint32_t n)

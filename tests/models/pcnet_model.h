@@ -19,6 +19,8 @@ struct pcnet_model {
 	bool init_stuck;  /* the initialization never ends */
 	bool underflow;   /* the next frame is not sent: the FIFO was empty */
 
+	bool end_late; /* a frame's end is written by pcnet_model_end(), as QEMU's model may do */
+
 	/* What the test reads. */
 	uint16_t bcr[64];
 
@@ -27,11 +29,16 @@ struct pcnet_model {
 	uint16_t rap, csr[128];
 	uint32_t rx, tx, n_rx, n_tx, rx_at, tx_at;
 	uint8_t address[6];
+	uint8_t *late; /* the descriptor without its end */
+	uint32_t late_size, late_state;
 };
 
 /* Makes a card after power-on with this part number. */
 struct card *pcnet_model_plug(struct pcnet_model *m, uint32_t part, unsigned slot,
                               const uint8_t address[6]);
+
+/* Writes the end of the last frame, unless the driver has given its descriptor back already. */
+void pcnet_model_end(struct pcnet_model *m);
 
 /* See struct card_kind. */
 enum card_rx pcnet_model_receive(struct card *c, const void *frame, uint32_t n);

@@ -43,9 +43,23 @@ static inline void rx_give(struct pcnet *c, uint32_t i, struct pkt *p)
 	d->state = D_OWN | D_BYTES(PKT_ROOM);
 }
 
+/* The state of a descriptor, or D_OWN while it may still change. A part of a frame without its end
+ * is final when the card is done with the next one: it may be about to write the end. The model of
+ * QEMU 7.2 gives each descriptor back first, and writes ENP and the length then. */
+static inline uint32_t rx_state(const struct pcnet *c, uint32_t i)
+{
+	uint32_t state = device_word(&c->rx_desc[i].state);
+	if (LIKELY(state & (D_OWN | D_ERR | D_ENP)))
+		return state;
+	if (device_word(&c->rx_desc[(i + 1) & RX_MASK].state) & D_OWN)
+		return D_OWN;
+	io_rmb();
+	return device_word(&c->rx_desc[i].state);
+}
+
 static inline bool rx_waiting(const struct pcnet *c)
 {
-	return !c->broken && !(device_word(&c->rx_desc[c->rx_next].state) & D_OWN);
+	return !c->broken && !(rx_state(c, c->rx_next) & D_OWN);
 }
 
 static uint32_t pcnet_rx(struct nic *nic, struct pkt **burst, uint32_t max)
@@ -58,7 +72,7 @@ static uint32_t pcnet_rx(struct nic *nic, struct pkt **burst, uint32_t max)
 	uint32_t i = c->rx_next;
 	/* Each pass handles one descriptor, so that a flood of bad frames ends too. */
 	for (max = min_u32(max, P_RX_RING); max; max--) {
-		uint32_t state = device_word(&c->rx_desc[i].state);
+		uint32_t state = rx_state(c, i);
 		if (state & D_OWN)
 			break;
 		io_rmb();

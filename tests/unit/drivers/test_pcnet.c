@@ -93,6 +93,30 @@ static void underflows(void)
 	suite_end();
 }
 
+/* A descriptor that was given back, but whose end is not written yet, waits for it: one at a time,
+ * and all round the ring. A frame that went on into the next descriptor is too long. */
+static void ends_late(void)
+{
+	suite_begin();
+	model[0].end_late = true;
+	for (uint32_t i = 0; i < 2 * suite->ring; i++) {
+		CHECK_EQ(suite_arrive(100, i), CARD_TAKEN);
+		CHECK_EQ(suite_take(NIC_BURST, 100, i), 0);
+		CHECK(!suite_nic->ops->arm(suite_nic));
+		pcnet_model_end(&model[0]);
+		CHECK(suite_nic->ops->arm(suite_nic));
+		CHECK_EQ(suite_take(NIC_BURST, 100, i), 1);
+	}
+	CHECK_EQ(suite_nic->count.rx_errors, 0);
+	CHECK_EQ(suite_arrive(100, 0), CARD_TAKEN);
+	model[0].end_late = false;
+	CHECK_EQ(suite_arrive(100, 1), CARD_TAKEN);
+	CHECK_EQ(suite_take(NIC_BURST, 100, 1), 1);
+	CHECK_EQ(suite_nic->count.rx_errors, 1);
+	suite_alive();
+	suite_end();
+}
+
 int main(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++)
@@ -101,5 +125,6 @@ int main(void)
 	TEST(modes);
 	TEST(refused);
 	TEST(underflows);
+	TEST(ends_late);
 	return tap_done();
 }
