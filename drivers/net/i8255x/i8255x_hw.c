@@ -314,5 +314,5 @@ void i8255x_hw_report(struct nic *nic, struct nic_report *r)
 			nic_report_add(r, name[i], v);
 	}
 	if (x->mii && mdi_state(x) & MDI_READY)
-		phy_ask(x, PHY_STATUS); /* as poll() expects */
+		phy_ask(x, x->phy_reg); /* poll() goes on where it was */
 }

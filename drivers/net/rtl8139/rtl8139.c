@@ -366,8 +366,7 @@ void rtl8139_report(struct nic *nic, struct nic_report *report)
 	const struct rtl8139 *r = (const struct rtl8139 *)nic;
 	nic_report_add(report, "cmd", in8(r, R_CMD));
 	nic_report_add(report, "isr", in16(r, R_ISR));
-	nic_report_add(report, "tcr",
-	               (uint32_t)in16(r, R_TCR) | (uint32_t)in16(r, R_TCR + 2) << 16);
+	nic_report_add(report, "tcr", io_in32((uint16_t)(r->ports + R_TCR)));
 	nic_report_add(report, "msr", in8(r, R_MSR));
 	nic_report_add(report, "control", in16(r, R_BMCR));
 	nic_report_add(report, "offer", in16(r, R_ANAR));

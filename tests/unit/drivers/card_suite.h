@@ -4,8 +4,7 @@
 
 #include "tests/unit/drivers/card_kit.h"
 
-/* --- receive ------------------------------------------------------------------------------------
- */
+/* --- receive --- */
 
 static void receives_every_length(void)
 {
@@ -144,8 +143,7 @@ static void frames_with_errors(void)
 	suite_end();
 }
 
-/* --- transmit
- * -------------------------------------------------------------------------------------- */
+/* --- transmit --- */
 
 static void sends_every_length(void)
 {
@@ -220,8 +218,7 @@ static void transmit_ring_full(void)
 	suite_end();
 }
 
-/* --- carrier, hangs, resets
- * ---------------------------------------------------------------------------- */
+/* --- carrier, hangs, resets --- */
 
 static void cable_out_and_in(void)
 {
@@ -264,6 +261,20 @@ static void cable_flaps(void)
 		suite_wait_ms(2500);
 		CHECK(suite_nic->carrier.up);
 		suite_alive();
+	}
+	suite_end();
+}
+
+/* Reading the registers for a person between all polls does not hold the carrier up. */
+static void reports(void)
+{
+	struct card *c = suite_begin();
+	for (unsigned i = 1; i <= 1000; i++) {
+		struct nic_report r = {0};
+		c->cable = suite->no_carrier || i < 100 || i > 500;
+		suite_nic->ops->report(suite_nic, &r);
+		suite_wait_ms(10);
+		CHECK(i % 499 || suite_nic->carrier.up == c->cable); /* 499, 998 */
 	}
 	suite_end();
 }
@@ -368,8 +379,7 @@ static void wakes_from_d3(void)
 	suite_end();
 }
 
-/* --- filters and interrupts
- * -------------------------------------------------------------------------------- */
+/* --- filters and interrupts --- */
 
 static bool passes(const uint8_t to[6])
 {
@@ -453,8 +463,7 @@ static void interrupts(void)
 	suite_end();
 }
 
-/* --- what it costs
- * ---------------------------------------------------------------------------------------- */
+/* --- what it costs --- */
 
 /* Register accesses a frame in bursts of 32: printed. */
 static void accesses(void)
@@ -475,8 +484,7 @@ static void accesses(void)
 	suite_end();
 }
 
-/* --- a device that does anything
- * ------------------------------------------------------------------------- */
+/* --- a device that does anything --- */
 
 static uint32_t suite_random = 1;
 
@@ -575,6 +583,7 @@ static inline void card_suite(const struct card_kind *kind)
 	TEST(transmit_ring_full);
 	TEST(cable_out_and_in);
 	TEST(cable_flaps);
+	TEST(reports);
 	TEST(transmitter_hangs);
 	TEST(reset_never_ends);
 	TEST(card_is_gone);
