@@ -14,6 +14,7 @@
 #include "tests/models/ne2k_model.h"
 #include "tests/models/pcnet_model.h"
 #include "tests/models/rtl8139_model.h"
+#include "tests/models/rtl8169_model.h"
 #include "tests/models/tulip_model.h"
 #include "tests/models/vmxnet3_model.h"
 
@@ -30,13 +31,14 @@ static struct pool pool;
 static uintptr_t pool_first, pool_last;
 static struct nic *nic;
 static struct card *c;
-static uint32_t (*real_read[2])(void *ctx, uint32_t off, unsigned size);
+static uint32_t (*real_read[3])(void *ctx, uint32_t off, unsigned size);
 
 static union {
 	struct i8255x_model i8255x;
 	struct ne2k_model ne2k;
 	struct pcnet_model pcnet;
 	struct rtl8139_model rtl8139;
+	struct rtl8169_model rtl8169;
 	struct tulip_model tulip;
 	struct vmxnet3_model vmxnet3;
 } m;
@@ -76,6 +78,16 @@ static struct card *plug_rtl8139_plus(void)
 	return rtl8139_model_plug(&m.rtl8139, 0x20, 0, address);
 }
 
+static struct card *plug_rtl8169(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x300, 0, address);
+}
+
+static struct card *plug_rtl8169_gate(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x541, 0, address);
+}
+
 static struct card *plug_tulip(void)
 {
 	return tulip_model_plug(&m.tulip, 0x0019, 0, address);
@@ -108,6 +120,7 @@ static const struct {
                 CARD(pcnet, plug_pcnet_mii), CARD(rtl8139, plug_rtl8139),
                 CARD(tulip, plug_tulip),     CARD(rtl8139, plug_rtl8139_plus),
                 CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
+                CARD(rtl8169, plug_rtl8169), CARD(rtl8169, plug_rtl8169_gate),
 },
   *card;
 
@@ -146,14 +159,19 @@ static uint32_t read1(void *ctx, uint32_t off, unsigned size)
 	return noisy(1, ctx, off, size);
 }
 
+static uint32_t read2(void *ctx, uint32_t off, unsigned size)
+{
+	return noisy(2, ctx, off, size);
+}
+
 static void wrap(void)
 {
-	real_read[0] = c->pci.bar[0].read;
-	real_read[1] = c->pci.bar[1].read;
-	if (real_read[0])
-		c->pci.bar[0].read = read0;
-	if (real_read[1])
-		c->pci.bar[1].read = read1;
+	static uint32_t (*const noisy_read[3])(void *, uint32_t, unsigned) = {read0, read1, read2};
+	for (unsigned i = 0; i < ARRAY_SIZE(noisy_read); i++) {
+		real_read[i] = c->pci.bar[i].read;
+		if (real_read[i])
+			c->pci.bar[i].read = noisy_read[i];
+	}
 }
 
 /* Changes bytes of memory that the card was given, but for those of packets: these may be somebody
