@@ -4,6 +4,7 @@
 
 #include "drivers/net/nic.h"
 
+extern const struct pci_driver c90x_driver;
 extern const struct pci_driver e1000_driver;
 extern const struct pci_driver i8255x_driver;
 extern const struct pci_driver ne2k_driver;

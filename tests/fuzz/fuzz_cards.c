@@ -10,6 +10,7 @@
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
 #include "tests/fuzz/must.h"
+#include "tests/models/c90x_model.h"
 #include "tests/models/i8255x_model.h"
 #include "tests/models/ne2k_model.h"
 #include "tests/models/pcnet_model.h"
@@ -34,6 +35,7 @@ static struct card *c;
 static uint32_t (*real_read[3])(void *ctx, uint32_t off, unsigned size);
 
 static union {
+	struct c90x_model c90x;
 	struct i8255x_model i8255x;
 	struct ne2k_model ne2k;
 	struct pcnet_model pcnet;
@@ -42,6 +44,16 @@ static union {
 	struct tulip_model tulip;
 	struct vmxnet3_model vmxnet3;
 } m;
+
+static struct card *plug_c90x(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9200, 0, address);
+}
+
+static struct card *plug_c90x_old(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9050, 0, address);
+}
 
 static struct card *plug_i8255x(void)
 {
@@ -121,6 +133,7 @@ static const struct {
                 CARD(tulip, plug_tulip),     CARD(rtl8139, plug_rtl8139_plus),
                 CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
                 CARD(rtl8169, plug_rtl8169), CARD(rtl8169, plug_rtl8169_gate),
+                CARD(c90x, plug_c90x),       CARD(c90x, plug_c90x_old),
 },
   *card;
 

@@ -150,13 +150,13 @@ bool rtl8169_model_lie(struct card *c, uint32_t len, bool error)
 
 void rtl8169_model_long(struct card *c, uint32_t n)
 {
-	static const uint8_t junk[2048];
+	static const uint8_t junk[2048]; /* the length is good in the last piece only */
 	struct rtl8169_model *m = of(c);
 	uint32_t flags = FS;
 	for (uint32_t left = n + 4; left; flags = 0) {
 		uint32_t here = min_u32(left, 2040);
 		left -= here;
-		receive(m, junk, here, left ? here : n + 4, flags | (left ? 0 : LS));
+		receive(m, junk, here, left ? 100 : n + 4, flags | (left ? 0 : LS));
 	}
 }
 
@@ -249,8 +249,8 @@ static void reset(struct rtl8169_model *m)
 static void cmd_write(struct rtl8169_model *m, uint8_t v)
 {
 	if (v & RST) {
-		if (m->cmd & (RE | TE) && (!(m->cmd & STOP) || host_now_us < m->stop_us + 100 ||
-		                           m->rcr & 0x3f))
+		if (m->cmd & (RE | TE) &&
+		    (!(m->cmd & STOP) || host_now_us < m->stop_us + 100 || m->rcr & 0x3f))
 			pci_model_fault("reset of a card that runs");
 		m->cmd |= RST;
 		if (!m->card.reset_stuck) {
@@ -262,7 +262,8 @@ static void cmd_write(struct rtl8169_model *m, uint8_t v)
 	if (v & STOP && !(m->cmd & STOP))
 		m->stop_us = host_now_us;
 	if (v & (RE | TE) && !(m->cmd & (RE | TE)) && m->pcie) {
-		if (m->card.pci.cfg[m->pcie_cap + 16] & 3 || m->config[5] & 1 || m->config[2] & 0x80)
+		if (m->card.pci.cfg[m->pcie_cap + 16] & 3 || m->config[5] & 1 ||
+		    m->config[2] & 0x80)
 			pci_model_fault("the link saves power");
 	}
 	m->cmd = (uint8_t)((v & 0xefu) | (m->cmd & RST));
@@ -518,7 +519,9 @@ static void add_to_bus(struct rtl8169_model *m, unsigned slot)
 	m->card.pci = (struct pci_model_dev){
 	        .dev = (uint8_t)(3 + slot),
 	        .vendor = 0x10ec,
-	        .device = m->no_gbit ? 0x8136 : m->pcie ? 0x8168 : 0x8169,
+	        .device = m->no_gbit ? 0x8136
+	                  : m->pcie  ? 0x8168
+	                             : 0x8169,
 	        .revision = 0x10,
 	        .class_code = 2,
 	        .irq = (uint8_t)(10 + slot),

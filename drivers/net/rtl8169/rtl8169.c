@@ -22,9 +22,9 @@
 #define STATS_US 1000000u
 #define HANG_US  2000000u
 /* The buffers of a receive ring lie at multiples of 8 bytes, and have as many. */
-#define RX_SKIP  ((0u - (uint32_t)offsetof(struct pkt, bytes) - PKT_HEADROOM) & 7u)
-#define RX_ROOM  (PKT_ROOM - 8u)
-#define CAUSES   (INT_ROK | INT_RER | INT_NO_ROOM | INT_LINK | INT_SYSTEM)
+#define RX_SKIP ((0u - (uint32_t)offsetof(struct pkt, bytes) - PKT_HEADROOM) & 7u)
+#define RX_ROOM (PKT_ROOM - 8u)
+#define CAUSES  (INT_ROK | INT_RER | INT_NO_ROOM | INT_LINK | INT_SYSTEM)
 
 static struct rtl8169 *card(struct nic *nic)
 {
@@ -151,8 +151,7 @@ static bool needs_fifo(const struct rtl8169 *r)
 static void write_mask(const struct rtl8169 *r)
 {
 	r_put16(r, R_IMR,
-	        CAUSES | (needs_fifo(r) ? INT_FIFO : 0) |
-	                (r->tx_wake ? INT_TOK | INT_TER : 0));
+	        CAUSES | (needs_fifo(r) ? INT_FIFO : 0) | (r->tx_wake ? INT_TOK | INT_TER : 0));
 }
 
 /* Starts a card that was just reset, with empty rings. */
@@ -394,9 +393,9 @@ static const char *rtl8169_probe(const struct pci_dev *dev, struct pool *pool, s
 }
 
 static const struct pci_id ids[] = {
-        {0x10ec, 0x8136}, {0x10ec, 0x8161}, {0x10ec, 0x8167}, {0x10ec, 0x8168}, {0x10ec, 0x8169},
-        {0x10ec, 0x2502}, {0x10ec, 0x2600}, {0x1186, 0x4300}, {0x1186, 0x4302}, {0x1259, 0xc107},
-        {0x16ec, 0x0116}, {0x1737, 0x1032},
+        {0x10ec, 0x8136}, {0x10ec, 0x8161}, {0x10ec, 0x8167}, {0x10ec, 0x8168},
+        {0x10ec, 0x8169}, {0x10ec, 0x2502}, {0x10ec, 0x2600}, {0x1186, 0x4300},
+        {0x1186, 0x4302}, {0x1259, 0xc107}, {0x16ec, 0x0116}, {0x1737, 0x1032},
 };
 
 const struct pci_driver rtl8169_driver = {

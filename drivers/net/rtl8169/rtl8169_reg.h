@@ -104,10 +104,10 @@
 #define MII_GBIT         9
 #define MII_GBIT_FD      0x0200
 
-#define PCI_STATUS     6
-#define PCIE_CAP       0x10
-#define PCIE_LINK      0x10
-#define PCIE_ASPM      0x0103 /* states that save power; the clock on request */
+#define PCI_STATUS 6
+#define PCIE_CAP   0x10
+#define PCIE_LINK  0x10
+#define PCIE_ASPM  0x0103 /* states that save power; the clock on request */
 
 /* The counters of a dump. */
 #define TALLY_BYTES  64u
