@@ -114,8 +114,8 @@ static bool hashed(const struct c90x_model *m, uint32_t at)
 {
 	if (!m->small_hash)
 		return m->hash[at];
-	return m->hash[at & 63] || m->hash[(at & 63) + 64] || m->hash[(at & 63) + 128] ||
-	       m->hash[(at & 63) + 192];
+	at &= 63;
+	return m->hash[at] || m->hash[at + 64] || m->hash[at + 128] || m->hash[at + 192];
 }
 
 static bool own(const struct c90x_model *m, const uint8_t *to)
@@ -168,9 +168,7 @@ static enum card_rx receive(struct c90x_model *m, const uint8_t *frame, uint32_t
 
 static bool link_up(const struct c90x_model *m)
 {
-	if (!m->card.cable)
-		return false;
-	return m->phy_at < 32 ? !(m->phy[0] & 0xc00) : (m->media & 0x80) != 0;
+	return m->card.cable && (m->phy_at < 32 ? !(m->phy[0] & 0xc00) : m->media & 0x80);
 }
 
 enum card_rx c90x_model_receive(struct card *c, const void *frame, uint32_t n)
@@ -190,9 +188,8 @@ bool c90x_model_lie(struct card *c, uint32_t len, bool error)
 {
 	static const uint8_t junk[4096];
 	struct c90x_model *m = of(c);
-	return listens(m) &&
-	       receive(m, junk, min_u32(len, 2000), (len & 0x1fff) | (error ? 0x84000 : 0)) ==
-	               CARD_TAKEN;
+	return listens(m) && receive(m, junk, min_u32(len, 2000),
+	                             (len & 0x1fff) | (error ? 0x84000 : 0)) == CARD_TAKEN;
 }
 
 void c90x_model_host_error(struct card *c)
@@ -213,16 +210,13 @@ static uint16_t phy_read(const struct c90x_model *m, unsigned phy, unsigned reg)
 
 static void phy_write(struct c90x_model *m, unsigned reg, uint16_t v)
 {
-	m->phy[reg & 7] = v;
-	if (reg == 0) {
-		m->negotiations += (v & 0x200) != 0;
-		m->phy[0] &= (uint16_t)~0x200u;
-	}
+	m->negotiations += reg == 0 && v & 0x200;
+	m->phy[reg & 7] = reg ? v : v & 0xfdff;
 }
 
 static void mii_clock(struct c90x_model *m, bool bit)
 {
-	unsigned phy = m->mii_in >> 5 & 31, reg = m->mii_in & 31;
+	unsigned phy = m->mii_in >> 5 & 31, op = m->mii_in >> 10 & 3;
 	switch (m->mii_state) {
 	case 0: /* ones, then a zero */
 		if (!bit && m->ones >= 32) {
@@ -254,8 +248,8 @@ static void mii_clock(struct c90x_model *m, bool bit)
 		m->mii_out = (uint16_t)(m->mii_out << 1 | bit);
 		if (++m->mii_n < 18)
 			break;
-		if ((m->mii_in >> 10 & 3) == 1 && phy == m->phy_at)
-			phy_write(m, reg, m->mii_out);
+		if (op == 1 && phy == m->phy_at)
+			phy_write(m, m->mii_in & 31, m->mii_out);
 		m->mii_state = m->ones = 0;
 	}
 }
@@ -310,10 +304,7 @@ static bool busy(struct c90x_model *m)
 
 static void stall(struct c90x_model *m, unsigned how)
 {
-	if (how < 2)
-		m->up_stalled = how == 0;
-	else
-		m->dn_stalled = how == 2;
+	*(how < 2 ? &m->up_stalled : &m->dn_stalled) = !(how & 1);
 	if (how == 0 || how == 2)
 		m->busy_us = host_now_us + 3;
 	c90x_model_send(&m->card);
@@ -321,7 +312,7 @@ static void stall(struct c90x_model *m, unsigned how)
 
 static void acknowledge(struct c90x_model *m, unsigned v)
 {
-	m->status &= (uint16_t)~(v & (DNC | UPC | 0x60));
+	m->status &= (uint16_t) ~(v & (DNC | UPC | 0x60));
 	if (v & 1)
 		m->latch = false;
 	update_latch(m);
@@ -400,18 +391,19 @@ static void command(struct c90x_model *m, uint16_t v)
 
 #define AT(w, off, size) ((uint32_t)(w) << 12 | (uint32_t)(size) << 8 | (off))
 
+static uint32_t overruns_read(struct c90x_model *m)
+{
+	uint32_t v = m->overruns & 255;
+	m->overruns = 0;
+	m->status &= (uint16_t)~STATS;
+	return v;
+}
+
 /* A register of the selected window. */
 static uint32_t window_read(struct c90x_model *m, uint32_t off, unsigned size)
 {
-	uint32_t v;
-	if (m->window == 6 && (size == 1 ? off < 10 : off == 10 || off == 12)) {
-		v = off == 5 ? m->overruns & 255 : 0;
-		if (off == 5) {
-			m->overruns = 0;
-			m->status &= (uint16_t)~STATS;
-		}
-		return v;
-	}
+	if (m->window == 6 && (size == 1 ? off < 10 : off == 10 || off == 12))
+		return off == 5 ? overruns_read(m) : 0;
 	switch (AT(m->window, off, size)) {
 	case AT(0, 0xa, 2):
 		return host_now_us < m->ee_us ? 0x8000 : 0;

@@ -197,7 +197,8 @@ static void start_lists(struct c90x *c)
 		rx_give(c, i, c->rx[i]);
 	}
 	c->rx_next = c->tx_head = c->tx_tail = 0;
-	c->tx_desc[TX_MASK].state = TX_EMPTY | TX_NO_ROUND; /* the list of a B or C is never empty */
+	c->tx_desc[TX_MASK].state =
+	        TX_EMPTY | TX_NO_ROUND; /* the list of a B or C is never empty */
 	io_wmb();
 	c_out32(c, C_UP_LIST, (uint32_t)dma_addr(c->rx_desc));
 	if (c->old) {

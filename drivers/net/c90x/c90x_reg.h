@@ -1,6 +1,6 @@
 /* Registers and descriptors of 3Com's EtherLink XL cards, as far as the driver uses them, after the
- * "3C90x" and "3C90xC NICs Technical Reference", 89-0931-000. Sixteen bytes of ports are a window to
- * eight sets of registers. */
+ * "3C90x" and "3C90xC NICs Technical Reference", 89-0931-000. Sixteen bytes of ports are a window
+ * to eight sets of registers. */
 #ifndef DRIVERS_NET_C90X_C90X_REG_H
 #define DRIVERS_NET_C90X_C90X_REG_H
 
@@ -8,44 +8,44 @@
 
 #define C_PORTS 64u /* of the first ones; the B and C have 128 */
 
-#define C_COMMAND        0x0e /* 16 bits, written: a command and its parameter */
-#define COMMAND(n, p)    ((n) << 11 | (p))
-#define RESET_ALL        COMMAND(0u, 4u) /* all but the network, which would lose its link */
-#define SELECT(window)   COMMAND(1u, (window))
-#define RX_DISABLE       COMMAND(3u, 0u)
-#define RX_ENABLE        COMMAND(4u, 0u)
-#define RX_RESET         COMMAND(5u, 4u)
-#define UP_UNSTALL       COMMAND(6u, 1u)
-#define DN_STALL         COMMAND(6u, 2u)
-#define DN_UNSTALL       COMMAND(6u, 3u)
-#define TX_ENABLE        COMMAND(9u, 0u)
-#define TX_DISABLE       COMMAND(10u, 0u)
-#define TX_RESET         COMMAND(11u, 0u)
-#define ACKNOWLEDGE      COMMAND(13u, 0x661u) /* latch, early, request, both lists */
-#define INT_ENABLE(v)    COMMAND(14u, (v))
-#define IND_ENABLE(v)    COMMAND(15u, (v))
-#define FILTER(v)        COMMAND(16u, (v))
-#define STATS_ENABLE     COMMAND(21u, 0u)
-#define HASH(at, set)    COMMAND(25u, (at) | ((set) ? 0x400u : 0u))
-#define C_STATUS         0x0e /* 16 bits, read */
-#define STATUS_HOST      0x0002
-#define STATUS_TX        0x0004
-#define STATUS_STATS     0x0080
-#define STATUS_DOWN      0x0200
-#define STATUS_UP        0x0400
-#define STATUS_BUSY      0x1000
-#define C_GONE           0xffff
-#define C_TX_STATUS      0x1b /* 8 bits; a write takes the oldest one away */
-#define TX_JABBER        0x20
-#define TX_UNDERRUN      0x10
-#define C_DMA_CONTROL    0x20
-#define DMA_NO_MWI       (1u << 20)
-#define C_DN_LIST        0x24
-#define C_DN_POLL        0x2d /* B, C: 8 bits, units of 320 ns */
-#define DN_POLL_USUAL    64
-#define C_TX_FREE        0x2f /* the others: 8 bits, units of 256 bytes */
-#define TX_FREE_USUAL    6    /* the longest frame */
-#define C_UP_LIST        0x38
+#define C_COMMAND      0x0e /* 16 bits, written: a command and its parameter */
+#define COMMAND(n, p)  ((n) << 11 | (p))
+#define RESET_ALL      COMMAND(0u, 4u) /* all but the network, which would lose its link */
+#define SELECT(window) COMMAND(1u, (window))
+#define RX_DISABLE     COMMAND(3u, 0u)
+#define RX_ENABLE      COMMAND(4u, 0u)
+#define RX_RESET       COMMAND(5u, 4u)
+#define UP_UNSTALL     COMMAND(6u, 1u)
+#define DN_STALL       COMMAND(6u, 2u)
+#define DN_UNSTALL     COMMAND(6u, 3u)
+#define TX_ENABLE      COMMAND(9u, 0u)
+#define TX_DISABLE     COMMAND(10u, 0u)
+#define TX_RESET       COMMAND(11u, 0u)
+#define ACKNOWLEDGE    COMMAND(13u, 0x661u) /* latch, early, request, both lists */
+#define INT_ENABLE(v)  COMMAND(14u, (v))
+#define IND_ENABLE(v)  COMMAND(15u, (v))
+#define FILTER(v)      COMMAND(16u, (v))
+#define STATS_ENABLE   COMMAND(21u, 0u)
+#define HASH(at, set)  COMMAND(25u, (at) | ((set) ? 0x400u : 0u))
+#define C_STATUS       0x0e /* 16 bits, read */
+#define STATUS_HOST    0x0002
+#define STATUS_TX      0x0004
+#define STATUS_STATS   0x0080
+#define STATUS_DOWN    0x0200
+#define STATUS_UP      0x0400
+#define STATUS_BUSY    0x1000
+#define C_GONE         0xffff
+#define C_TX_STATUS    0x1b /* 8 bits; a write takes the oldest one away */
+#define TX_JABBER      0x20
+#define TX_UNDERRUN    0x10
+#define C_DMA_CONTROL  0x20
+#define DMA_NO_MWI     (1u << 20)
+#define C_DN_LIST      0x24
+#define C_DN_POLL      0x2d /* B, C: 8 bits, units of 320 ns */
+#define DN_POLL_USUAL  64
+#define C_TX_FREE      0x2f /* the others: 8 bits, units of 256 bytes */
+#define TX_FREE_USUAL  6    /* the longest frame */
+#define C_UP_LIST      0x38
 
 #define FILTER_OWN       1u
 #define FILTER_GROUPS    2u
