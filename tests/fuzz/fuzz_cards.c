@@ -263,7 +263,7 @@ static void operate(void)
 		break;
 	case 3:
 	case 4:
-		rx(1 + (op >> 4) * 2);
+		rx(1u + (op >> 4) * 2u);
 		break;
 	case 5:
 	case 6:

@@ -375,6 +375,8 @@ static void write_byte(struct rtl8169_model *m, uint32_t off, uint8_t v)
 		m->lock = v;
 		break;
 	case 0x6f:
+		if (!m->pcie || (m->xid & 0x700) == 0x300)
+			pci_model_fault("PMCH of a chip without it");
 		m->pmch = v;
 		break;
 	case 0xd3:
@@ -566,6 +568,7 @@ struct card *rtl8169_model_plug(struct rtl8169_model *m, uint32_t xid, unsigned 
 	m->config[5] = 0x73;
 	m->misc = m->gated ? GATE : 0;
 	m->mcu = 0x80;
+	m->pmch = (xid & 0x700) == 0x300 || (xid & 0x7c8) == 0x248 ? 0x80 : 0; /* always on */
 	reset(m);
 	return &m->card;
 }

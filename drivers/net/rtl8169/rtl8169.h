@@ -13,8 +13,8 @@
 /* What a version of the chip is: CHIP_PCI, a card for PCI, not PCI Express; CHIP_OLD, one of the
  * first two; CHIP_FIFO, its receiver stops when it runs over; CHIP_EMPTY, it says when nothing is
  * under way; CHIP_GATE, the receiver is behind a gate, the PHY behind another register; CHIP_ERI,
- * the burned-in address is in another register; CHIP_PHY_OFF, its PHY can be without power;
- * CHIP_NO_HASH, its hash does not work. */
+ * the burned-in address is in another register; CHIP_PHY_OFF, its PHY can be without power, as with
+ * CHIP_EMPTY; CHIP_NO_HASH, its hash does not work. */
 enum {
 	CHIP_PCI = 1,
 	CHIP_OLD = 2,

@@ -21,7 +21,7 @@ static const struct r_chip chips[] = {
         {0xfc8, 0x348, 0, 0x8700},                                    /* 8102E */
         {0xfc8, 0x248, 0, 0x8700},                                    /* 8102E */
         {0xfc8, 0x408, CHIP_PHY_OFF, 0x8700},                         /* 8105E */
-        {0xfc8, 0x448, CHIP_PHY_OFF | CHIP_ERI, 0x8700},              /* 8106E */
+        {0xfc8, 0x448, CHIP_PHY_OFF, 0x8700},                         /* 8106E */
         {0xfc8, 0x3c0, 0, 0xc700},                                    /* 8168C, 8111C */
         {0xfc8, 0x3c8, 0, 0xc700},                                    /* 8168CP */
         {0xfc8, 0x280, CHIP_PHY_OFF, 0x8700},                         /* 8168D, 8111D */
@@ -200,7 +200,7 @@ static void phy_set(const struct rtl8169 *r, uint32_t reg, uint16_t v)
  * then is the link negotiated again: that takes seconds. */
 static void negotiate(const struct rtl8169 *r)
 {
-	if (!is(r, CHIP_PCI))
+	if (is(r, CHIP_PHY_OFF | CHIP_EMPTY))
 		r_put8(r, R_PMCH, r_get8(r, R_PMCH) | (is(r, CHIP_GATE) ? 0xc0 : 0x80));
 	uint16_t control = phy_get(r, MII_CONTROL), offer = phy_get(r, MII_OFFER);
 	bool gbit = phy_get(r, MII_STATUS) & MII_STATUS_GBIT;
