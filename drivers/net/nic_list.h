@@ -7,6 +7,7 @@
 extern const struct pci_driver c90x_driver;
 extern const struct pci_driver e1000_driver;
 extern const struct pci_driver i8255x_driver;
+extern const struct pci_driver igb_driver;
 extern const struct pci_driver ne2k_driver;
 extern const struct pci_driver pcnet_driver;
 extern const struct pci_driver rtl8139_driver;

@@ -12,6 +12,7 @@
 #include "tests/fuzz/must.h"
 #include "tests/models/c90x_model.h"
 #include "tests/models/i8255x_model.h"
+#include "tests/models/igb_model.h"
 #include "tests/models/ne2k_model.h"
 #include "tests/models/pcnet_model.h"
 #include "tests/models/rtl8139_model.h"
@@ -37,6 +38,7 @@ static uint32_t (*real_read[3])(void *ctx, uint32_t off, unsigned size);
 static union {
 	struct c90x_model c90x;
 	struct i8255x_model i8255x;
+	struct igb_model igb;
 	struct ne2k_model ne2k;
 	struct pcnet_model pcnet;
 	struct rtl8139_model rtl8139;
@@ -63,6 +65,11 @@ static struct card *plug_i8255x(void)
 static struct card *plug_82557(void)
 {
 	return i8255x_model_plug(&m.i8255x, 0x1229, 1, 0, address);
+}
+
+static struct card *plug_igb(void)
+{
+	return igb_model_plug(&m.igb, 0x1533, 0, address);
 }
 
 static struct card *plug_ne2k(void)
@@ -134,6 +141,7 @@ static const struct {
                 CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
                 CARD(rtl8169, plug_rtl8169), CARD(rtl8169, plug_rtl8169_gate),
                 CARD(c90x, plug_c90x),       CARD(c90x, plug_c90x_old),
+                CARD(igb, plug_igb),
 },
   *card;
 
