@@ -395,6 +395,12 @@ static bool passes(const uint8_t to[6])
 	return r == CARD_TAKEN;
 }
 
+/* True when a frame to a group that is not wanted is kept away, if the card can do that. */
+static bool kept_away(const mac *group)
+{
+	return suite->all_groups || !passes(group->b);
+}
+
 static void filters(void)
 {
 	static const uint8_t other[6] = {0x00, 0x0e, 0x0c, 9, 9, 9},
@@ -410,14 +416,14 @@ static void filters(void)
 	suite_nic->ops->filter(suite_nic, false, group, 2);
 	suite_wait_ms(20);
 	CHECK(passes(suite_mac) && passes(all) && !passes(other));
-	CHECK(passes(group[0].b) && passes(group[1].b) && !passes(group[3].b));
+	CHECK(passes(group[0].b) && passes(group[1].b) && kept_away(&group[3]));
 	suite_nic->ops->filter(suite_nic, true, NULL, 0);
 	suite_wait_ms(20);
 	CHECK(passes(suite_mac) && passes(all) && passes(other) && passes(group[3].b));
 	suite_nic->ops->filter(suite_nic, false, group, 1);
 	suite_wait_ms(20);
 	CHECK(passes(suite_mac) && passes(all) && !passes(other) && passes(group[0].b) &&
-	      !passes(group[3].b));
+	      kept_away(&group[3]));
 	suite_nic->ops->filter(suite_nic, false, group, 20); /* more than any list: none is lost */
 	suite_wait_ms(20);
 	CHECK(!passes(other) && passes(group[0].b) && passes(group[3].b));
@@ -426,7 +432,7 @@ static void filters(void)
 	suite_card->tx_hung = true;
 	CHECK_EQ(suite_send(1, 64, 0), 1);
 	suite_wait_ms(3000);
-	CHECK(passes(suite_mac) && passes(group[0].b) && !passes(other) && !passes(group[3].b));
+	CHECK(passes(suite_mac) && passes(group[0].b) && !passes(other) && kept_away(&group[3]));
 	/* While frames wait. */
 	suite_card->tx_hold = true;
 	while (suite_send(30, 90, 0))
