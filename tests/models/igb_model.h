@@ -1,6 +1,6 @@
 /* A model of Intel's 82575, 82576, 82580, I350, I210 and I211 for tests of the driver on the host,
- * after the "Intel Ethernet Controller I210 Datasheet", 333016, and what the manuals of the others
- * say differently. Queue 0 alone, advanced descriptors.
+ * after the "Intel Ethernet Controller I210 Datasheet", 333016, as far as others quote it. Queue 0
+ * alone, advanced descriptors.
  *
  * A fault (pci_model_fault) is what they forbid: rings that move or a tail that is written while
  * their queue is disabled or the other way round, descriptors without their fixed bits, access too

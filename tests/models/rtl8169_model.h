@@ -1,7 +1,7 @@
-/* A model of Realtek's gigabit cards for tests of the driver on the host, after the data sheets
- * "RTL8169" 1.21 and "RTL8111B/8168B" 1.0. What the later chips have besides (the gate in front of
- * the receiver, the PHY behind another register, the reversed hash) is known from drivers of other
- * systems only.
+/* A model of Realtek's gigabit cards for tests of the driver on the host, after the data sheet
+ * "RTL8169" 1.21 where its descriptors are concerned, and after drivers of other systems. What the
+ * later chips have besides (the gate in front of the receiver, the PHY behind another register, the
+ * reversed hash) is known from drivers of other systems only.
  *
  * A fault (pci_model_fault) is what they forbid: settings and address written while locked, rings
  * moved while they run or not aligned to 256 bytes, a reset without the request to stop before it,

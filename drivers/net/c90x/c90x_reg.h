@@ -1,6 +1,6 @@
 /* Registers and descriptors of 3Com's EtherLink XL cards, as far as the driver uses them, after the
- * "3C90x" and "3C90xC NICs Technical Reference", 89-0931-000. Sixteen bytes of ports are a window
- * to eight sets of registers. */
+ * "3C90x" and "3C90xC NICs Technical Reference", 89-0931-000, as far as others quote it. Sixteen
+ * bytes of ports are a window to eight sets of registers. */
 #ifndef DRIVERS_NET_C90X_C90X_REG_H
 #define DRIVERS_NET_C90X_C90X_REG_H
 

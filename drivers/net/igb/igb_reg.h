@@ -1,6 +1,6 @@
 /* Registers and descriptors of Intel's 82575 to I211, as far as the driver uses them. Sections are
- * those of the "Intel Ethernet Controller I210 Datasheet", 333016. Queue 0 has the same addresses
- * in all chips. */
+ * those of the "Intel Ethernet Controller I210 Datasheet", 333016; the numbers were not compared
+ * with the document. Queue 0 has the same addresses in all chips. */
 #ifndef DRIVERS_NET_IGB_IGB_REG_H
 #define DRIVERS_NET_IGB_IGB_REG_H
 

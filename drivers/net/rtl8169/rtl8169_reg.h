@@ -1,6 +1,6 @@
 /* Registers and descriptors of Realtek's gigabit cards, as far as the driver uses them, after the
- * data sheets "RTL8169" 1.21 and "RTL8111B/8168B" 1.0. Those marked "8168" are in no public data
- * sheet: they are what drivers of other systems use. */
+ * data sheet "RTL8169" 1.21 where its descriptors are concerned. All else is what drivers of other
+ * systems use; those marked "8168" are in no public data sheet. */
 #ifndef DRIVERS_NET_RTL8169_RTL8169_REG_H
 #define DRIVERS_NET_RTL8169_RTL8169_REG_H
 
