@@ -6,8 +6,9 @@
 #include "kernel/lib/log.h"
 
 static const struct pci_driver *const drivers[] = {
-        &e1000_driver,   &i8255x_driver, &ne2k_driver,       &pcnet_driver,
-        &rtl8139_driver, &tulip_driver,  &virtio_net_driver, &vmxnet3_driver,
+        &c90x_driver,  &e1000_driver,      &i8255x_driver,  &igb_driver,
+        &ne2k_driver,  &pcnet_driver,      &rtl8139_driver, &rtl8169_driver,
+        &tulip_driver, &virtio_net_driver, &vmxnet3_driver,
 };
 
 static const struct pci_driver *driver_for(const struct pci_dev *dev)

@@ -10,10 +10,13 @@
 #include "kernel/lib/log.h"
 #include "kernel/seam/io.h"
 #include "tests/fuzz/must.h"
+#include "tests/models/c90x_model.h"
 #include "tests/models/i8255x_model.h"
+#include "tests/models/igb_model.h"
 #include "tests/models/ne2k_model.h"
 #include "tests/models/pcnet_model.h"
 #include "tests/models/rtl8139_model.h"
+#include "tests/models/rtl8169_model.h"
 #include "tests/models/tulip_model.h"
 #include "tests/models/vmxnet3_model.h"
 
@@ -30,16 +33,29 @@ static struct pool pool;
 static uintptr_t pool_first, pool_last;
 static struct nic *nic;
 static struct card *c;
-static uint32_t (*real_read[2])(void *ctx, uint32_t off, unsigned size);
+static uint32_t (*real_read[3])(void *ctx, uint32_t off, unsigned size);
 
 static union {
+	struct c90x_model c90x;
 	struct i8255x_model i8255x;
+	struct igb_model igb;
 	struct ne2k_model ne2k;
 	struct pcnet_model pcnet;
 	struct rtl8139_model rtl8139;
+	struct rtl8169_model rtl8169;
 	struct tulip_model tulip;
 	struct vmxnet3_model vmxnet3;
 } m;
+
+static struct card *plug_c90x(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9200, 0, address);
+}
+
+static struct card *plug_c90x_old(void)
+{
+	return c90x_model_plug(&m.c90x, 0x9050, 0, address);
+}
 
 static struct card *plug_i8255x(void)
 {
@@ -49,6 +65,11 @@ static struct card *plug_i8255x(void)
 static struct card *plug_82557(void)
 {
 	return i8255x_model_plug(&m.i8255x, 0x1229, 1, 0, address);
+}
+
+static struct card *plug_igb(void)
+{
+	return igb_model_plug(&m.igb, 0x1533, 0, address);
 }
 
 static struct card *plug_ne2k(void)
@@ -74,6 +95,16 @@ static struct card *plug_rtl8139(void)
 static struct card *plug_rtl8139_plus(void)
 {
 	return rtl8139_model_plug(&m.rtl8139, 0x20, 0, address);
+}
+
+static struct card *plug_rtl8169(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x300, 0, address);
+}
+
+static struct card *plug_rtl8169_gate(void)
+{
+	return rtl8169_model_plug(&m.rtl8169, 0x541, 0, address);
 }
 
 static struct card *plug_tulip(void)
@@ -108,6 +139,9 @@ static const struct {
                 CARD(pcnet, plug_pcnet_mii), CARD(rtl8139, plug_rtl8139),
                 CARD(tulip, plug_tulip),     CARD(rtl8139, plug_rtl8139_plus),
                 CARD(tulip, plug_tulip_old), CARD(vmxnet3, plug_vmxnet3),
+                CARD(rtl8169, plug_rtl8169), CARD(rtl8169, plug_rtl8169_gate),
+                CARD(c90x, plug_c90x),       CARD(c90x, plug_c90x_old),
+                CARD(igb, plug_igb),
 },
   *card;
 
@@ -146,14 +180,19 @@ static uint32_t read1(void *ctx, uint32_t off, unsigned size)
 	return noisy(1, ctx, off, size);
 }
 
+static uint32_t read2(void *ctx, uint32_t off, unsigned size)
+{
+	return noisy(2, ctx, off, size);
+}
+
 static void wrap(void)
 {
-	real_read[0] = c->pci.bar[0].read;
-	real_read[1] = c->pci.bar[1].read;
-	if (real_read[0])
-		c->pci.bar[0].read = read0;
-	if (real_read[1])
-		c->pci.bar[1].read = read1;
+	static uint32_t (*const noisy_read[3])(void *, uint32_t, unsigned) = {read0, read1, read2};
+	for (unsigned i = 0; i < ARRAY_SIZE(noisy_read); i++) {
+		real_read[i] = c->pci.bar[i].read;
+		if (real_read[i])
+			c->pci.bar[i].read = noisy_read[i];
+	}
 }
 
 /* Changes bytes of memory that the card was given, but for those of packets: these may be somebody
@@ -232,7 +271,7 @@ static void operate(void)
 		break;
 	case 3:
 	case 4:
-		rx(1 + (op >> 4) * 2);
+		rx(1u + (op >> 4) * 2u);
 		break;
 	case 5:
 	case 6:

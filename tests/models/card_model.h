@@ -49,6 +49,8 @@ struct card_kind {
 	uint32_t sends;  /* frames that it can hold to be sent */
 	bool no_carrier; /* it does not show whether a cable is plugged in */
 	bool stops_full; /* after a frame that finds no room it stops until poll() */
+	bool all_groups; /* it takes the frames to all groups, or to none */
+	bool looks;      /* it looks for frames by itself: none of its registers is written */
 	/* Makes the card of this slot (0, 1) new and adds it to the bus. */
 	struct card *(*plug)(unsigned slot, const uint8_t address[6]);
 	/* A good frame of n bytes, without FCS, arrives from the cable. */

@@ -5,12 +5,13 @@ import hashlib
 import random
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from labkit import lab as net
 from labkit.lab import Lab
+from labkit.vlanlab import VlanLab
 from labkit.wait import until
 
 I8255X = ("i82550", "i82551", "i82557a", "i82557b", "i82557c", "i82558a", "i82558b", "i82559a", "i82559b", "i82559c",
@@ -131,6 +132,32 @@ def test_groups(card: str, make_lab: MakeLab) -> None:
     def answered() -> bool:
         return lab.lan.run("ping", "-6", "-n", "-c1", "-W1", "2001:db8:1::1", check=False).returncode == 0
     until(answered, 15, "echo reply over IPv6")
+
+
+@pytest.fixture
+def vlan_lab(card: str, track_lab: Callable[[Lab], None]) -> Iterator[VlanLab]:
+    """A lab whose gateway has this one card, in two VLANs; it ends with the test."""
+    lab = VlanLab(card, (20, 4094))
+    track_lab(lab)
+    yield lab
+    lab.close()
+
+
+@pytest.mark.parametrize("card", FULL)
+def test_vlans(card: str, vlan_lab: VlanLab) -> None:
+    """Frames with a VLAN tag pass both ways, up to the longest, which the tag makes 1518 bytes long without FCS."""
+    lab = vlan_lab
+    network = net.NETWORK.replace("lan nic0\nwan nic1\n", "lan nic0.20\nwan nic0.4094\n")
+    lab.boot("app nat\n" + network, app="nat")
+    free = lab.packets_free()
+    lab.wait_ping()
+    for size in (0, 1, 14, 18, 56, 1468, 1471, 1472):
+        said = lab.lan.run("ping", "-n", "-c3", "-i0.02", "-w10", "-M", "do", "-s", str(size), net.FAR_SERVER).stdout
+        assert " 0% packet loss" in said, (card, size, said)
+    check_no_errors(lab)
+    stats = lab.console.stats()
+    assert not any(stats.get(f'drop{{reason="{reason}"}}') for reason in ("vlan", "vlan-nested", "offload"))
+    lab.check_no_leak(free, 5)
 
 
 def test_all_in_one_machine(make_lab: MakeLab, tmp_path: Path) -> None:

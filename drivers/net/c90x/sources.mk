@@ -1,0 +1,2 @@
+SRC_HOT += drivers/net/c90x/c90x.c
+SRC_HOT += drivers/net/c90x/c90x_hw.c
