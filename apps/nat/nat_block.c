@@ -1,4 +1,4 @@
-/* Blocks of ports. See nat_block.h. */
+/* Blocks of ports. See nat_blocks.h. */
 #include "apps/nat/nat_table.h"
 
 #include "kernel/lib/alloc.h"

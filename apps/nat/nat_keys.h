@@ -57,7 +57,7 @@ struct nat_config {
 	uint32_t icmp_timeout_ms;
 	bool hairpin;
 	uint32_t log;    /* enum nat_log */
-	uint32_t blocks; /* ports of the block of an inside host (nat_block.h); 0: no blocks */
+	uint32_t blocks; /* ports of the block of an inside host (nat_blocks.h); 0: no blocks */
 };
 
 extern const struct config_section nat_section;

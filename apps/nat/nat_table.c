@@ -456,7 +456,7 @@ struct nat_mapping *nat_mapping_new(struct nat_table *t, uint8_t proto, uint32_t
 	if (!take_entries(t, in_ip, (struct request){proto, in_port, 0}, &index, &host, lack))
 		return NULL;
 	port = choose_port(t, &t->host[host], proto, swap16(in_port));
-	if (!port && !t->blocks.size) /* a host's block is its own: nobody else gives way */
+	if (!port && !t->blocks.size) /* a host's block is its own: nobody else is evicted for it */
 		port = nat_evict_port(t, proto, host, in_ip, in_port);
 	if (port)
 		return add_mapping(t, index, host, t->host[host].external, in_ip, proto, in_port,

@@ -20,7 +20,7 @@
 #ifndef APPS_NAT_NAT_TABLE_H
 #define APPS_NAT_NAT_TABLE_H
 
-#include "apps/nat/nat_block.h"
+#include "apps/nat/nat_blocks.h"
 #include "apps/nat/nat_inside.h"
 #include "kernel/lib/rng.h"
 

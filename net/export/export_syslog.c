@@ -184,7 +184,8 @@ static uint32_t next_message(struct gw *gw, struct export_receiver *r, const str
 		at = put(at, text, (uint32_t)strlen(text));
 	} else if (events) {
 		const struct export_event *e = export_event_at(x, r->event);
-		at = put_head(at, x, EVENT_PRI, e->us, own, "session");
+		at = put_head(at, x, EVENT_PRI, e->us, own,
+		              export_event_is_block(e) ? "block" : "session");
 		at = put_event(at, e);
 	}
 	return (uint32_t)(at - buf);

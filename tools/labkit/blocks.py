@@ -60,7 +60,8 @@ class Blocks:
         number = self.external.index(outside) * self.each + block
         for first, last, start in self.nets:
             if start <= number <= start + last - first:
-                return IPv4Address(first + number - start), FIRST + block * self.size, FIRST + (block + 1) * self.size - 1
+                port = FIRST + block * self.size
+                return IPv4Address(first + number - start), port, port + self.size - 1
         return None
 
 
@@ -166,9 +167,9 @@ def _fields(line: str) -> tuple[str, dict[str, str]] | None:
         return None
     values = dict(FIELD.findall(found[2]))
     numbers = [values.get(name, "0") for name in ("proto", "inport", "outport", "first", "last")]
-    if set(values) != WORDS[found[1]] or values["event"] not in ("begin", "end") or not all(n.isdecimal() and int(n) < 65536 for n in numbers):
-        return None
-    return found[1], values
+    right = (set(values) == WORDS[found[1]] and values["event"] in ("begin", "end")
+             and all(n.isdecimal() and int(n) < 65536 for n in numbers))
+    return (found[1], values) if right else None
 
 
 def uses(lines: Iterable[str], outside: IPv4Address, port: int) -> Iterator[Use]:

@@ -1,13 +1,13 @@
-/* Blocks of ports: each inside host has a fixed number of consecutive ports of one external address,
- * the same ones for each protocol. Then a record of a block tells whose a port was, without one of
- * each session (RFC 6888 REQ-14).
+/* Blocks of ports: each inside host has a fixed number of consecutive ports of one external
+ * address, the same ones for each protocol. Then a record of a block tells whose a port was,
+ * without one of each session (RFC 6888 REQ-14).
  *
  * Blocks are numbered over all external addresses, in their order; those of one address begin at
- * port 1024. A host in a network of the inside has the block that its address stands for (RFC 7422),
- * so that the configuration alone tells whose a port was. Any other host gets a free block behind
- * those, and keeps it while it has a mapping. */
-#ifndef APPS_NAT_NAT_BLOCK_H
-#define APPS_NAT_NAT_BLOCK_H
+ * port 1024. A host in a network of the inside has the block that its address stands for (RFC
+ * 7422), so that the configuration alone tells whose a port was. Any other host gets a free block
+ * behind those, and keeps it while it has a mapping. */
+#ifndef APPS_NAT_NAT_BLOCKS_H
+#define APPS_NAT_NAT_BLOCKS_H
 
 #include "apps/nat/nat_keys.h"
 #include "net/interface.h"
@@ -33,7 +33,8 @@ struct nat_blocks {
 	uint32_t *used; /* a bit for each block; set for those that no other host may have */
 	struct nat_block_net net[NAT_BLOCK_NETS];
 	uint32_t n_nets;
-	struct export_ring *events; /* of blocks that hosts get and give back; NULL: nobody keeps them */
+	struct export_ring
+	        *events; /* of blocks that hosts get and give back; NULL: nobody keeps them */
 };
 
 /* Sets up blocks of `size` ports, and a fixed block for each address of these networks, whose
